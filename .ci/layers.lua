@@ -1,0 +1,99 @@
+-- Folders of src have ranks and includes only point down, never across: base knows nobody, lua knows all.
+-- Outside headers have their place too. `lua5.4 .ci/layers.lua [root]` prints every offence and ends non-zero.
+local root = arg[1] or "."
+
+local rank = {}
+for r, folders in ipairs {
+  "base", "index", "graph", "grad opt ref", "poly", "plan", "emit device", "rt io", "lua",
+} do
+  for f in folders:gmatch "%S+" do rank[f] = r - 1 end
+end
+
+-- An outside header, by pattern, and the only places (patterns of paths) that may include it.
+local outside = {
+  { "^isl/", { "^src/poly/", "^src/index/isl[^/]*$" }, "isl" },
+  { "cuda", { "^src/device/cuda[^/]*$" }, "CUDA" },
+  { "^cublas", { "^src/device/cuda[^/]*$" }, "CUDA" },
+  { "^nvrtc", { "^src/device/cuda[^/]*$" }, "CUDA" },
+  { "^lua%.h$", { "^src/lua/" }, "Lua" },
+  { "^lauxlib%.h$", { "^src/lua/" }, "Lua" },
+  { "^lualib%.h$", { "^src/lua/" }, "Lua" },
+  { "^luajit%.h$", { "^src/lua/" }, "Lua" },
+  { "lua[^/]*/lua%.h$", { "^src/lua/" }, "Lua" },
+}
+
+local function exists(path)
+  local f = io.open(root .. "/" .. path)
+  if f then f:close() end
+  return f ~= nil
+end
+
+-- "src/index/../base/x.h" -> "src/base/x.h"
+local function normal(path)
+  local parts = {}
+  for p in path:gmatch "[^/]+" do
+    if p == ".." then parts[#parts] = nil elseif p ~= "." then parts[#parts + 1] = p end
+  end
+  return table.concat(parts, "/")
+end
+
+-- The folder of src that an include written in `file` reaches; nil for a header outside src.
+local function target(file, quoted, name)
+  local beside = normal(file:match "^(.*)/" .. "/" .. name)
+  if quoted and exists(beside) then return beside:match "^src/([^/]+)/", beside end
+  local folder = normal(name):match "^([^/]+)/"
+  if folder and (rank[folder] or exists("src/" .. normal(name))) then return folder, "src/" .. normal(name) end
+end
+
+local offences, files = 0, 0
+local function offend(file, line, ...)
+  offences = offences + 1
+  io.stderr:write(("%s:%d: %s\n"):format(file, line, string.format(...)))
+end
+
+local function check(file, line, quoted, name)
+  local from = file:match "^src/([^/]+)/"
+  local to, path = target(file, quoted, name)
+  if to and from then
+    if not rank[to] then
+      offend(file, line, "includes \"%s\", but src/%s has no rank in .ci/layers.lua", name, to)
+    elseif to ~= from and rank[to] >= rank[from] then
+      offend(file, line, "src/%s (rank %d) includes \"%s\" of src/%s (rank %d): includes point down only",
+        from, rank[from], name, to, rank[to])
+    end
+  end
+  if path and not path:find "^src/device/cuda" or not path and exists("include/" .. name) then return end
+  if path then                                    -- our own CUDA headers stay in device
+    if from ~= "device" then offend(file, line, "\"%s\" is for src/device only", name) end
+    return
+  end
+  for _, rule in ipairs(outside) do
+    if name:find(rule[1]) then
+      local allowed = false
+      for _, place in ipairs(rule[2]) do allowed = allowed or file:find(place) ~= nil end
+      if not allowed then offend(file, line, "<%s>: %s does not belong in src/%s", name, rule[3], from or "?") end
+      return
+    end
+  end
+end
+
+local find = assert(io.popen(("cd '%s' && find src -type f \\( -name '*.[ch]' -o -name '*.def' \\) | sort")
+  :format(root:gsub("'", "'\\''"))))
+for file in find:lines() do
+  files = files + 1
+  local from = file:match "^src/([^/]+)/"
+  if not rank[from or ""] then offend(file, 1, "src/%s has no rank in .ci/layers.lua", from or "") end
+  local n = 0
+  for text in io.lines(root .. "/" .. file) do
+    n = n + 1
+    local open, name = text:match '^%s*#%s*include%s*([<"])([^>"]+)[>"]'
+    if name and rank[from or ""] then check(file, n, open == '"', name) end
+  end
+end
+find:close()
+
+if offences > 0 then
+  io.stderr:write(("layers: %d of %d files' includes point the wrong way\n"):format(offences, files))
+  os.exit(1)
+end
+print(("layers: %d files, every include points down"):format(files))

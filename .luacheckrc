@@ -1,0 +1,9 @@
+-- One source for Lua 5.4 and LuaJIT: what both have, plus the names that are asked for before use.
+std = "min"
+read_globals = { "jit", "table.unpack", "table.pack", "math.type", "math.tointeger", "utf8", "warn", "package.searchpath" }
+max_line_length = 120
+unused_args = false
+exclude_files = { "build", "lua_modules" }
+files["spec"].std = "min+busted"
+files["lua/tempo/meta"] = { ignore = { "1", "2" } }   -- annotations, never run
+files[".ci/layers.lua"].std = "lua54"

@@ -1,0 +1,171 @@
+# Tempo in C.
+#
+#   make run          everything from a bare Debian 12: packages, build, then the main example   (ARGS="--seed 1")
+#   make test         packages, build, every spec under Lua 5.4 and LuaJIT, C unit tests, layers
+#   make              the module for Lua 5.4 and for LuaJIT, libtempo.a, libtempo.so
+#   make deps         Debian packages, asked of apt-get only where one is missing
+#   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/opt ARGS="--filter=x")
+#   make layers       fails on an #include that points up (.ci/layers.lua)
+#   make lint         luacheck
+#   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
+#   make bench        every bench/*.lua
+#   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
+#   make install      the module for LUA_INCDIR into INST_LIBDIR, lua/tempo into INST_LUADIR (what LuaRocks calls)
+#   make clean
+#
+# Sources are found, not listed: src/<folder>/*.c. V=1 prints the commands.
+
+B       ?= build
+CC      ?= cc
+AR      ?= ar
+CFLAGS  ?= -O2 -g
+LIBFLAG ?= -shared
+LUA     ?= lua5.4
+NPROC   := $(shell nproc 2>/dev/null || echo 1)
+Q       := $(if $(V),,@)
+
+# A plain `make` uses every core; `make -jN` is respected, and `make clean all` stays in order.
+ifeq (,$(filter -j% --jobserver%,$(MAKEFLAGS))$(filter clean,$(MAKECMDGOALS)))
+MAKEFLAGS += -j$(NPROC)
+endif
+MAKEFLAGS += --no-print-directory
+
+# ---- flags ----------------------------------------------------------------------------------------------------------
+WARN    := -Wall -Wextra -Wno-unused-parameter
+CORE    := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) -Isrc -Iinclude
+# Kernels may contract and need no errno; never -ffast-math, which breaks the polynomial exp.
+KERNEL  := -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
+# Asked anew by each make, so that `make run` sees the packages that `make deps` has just brought.
+pc       = $(shell pkg-config $(1) 2>/dev/null)
+ISL_CFLAGS  := $(if $(ISL_INCDIR),-I$(ISL_INCDIR),$(call pc,--cflags isl gmp))
+ISL_LIBS    := $(or $(if $(ISL_LIBDIR),-L$(ISL_LIBDIR) -lisl -lgmp),$(call pc,--libs isl gmp),-lisl -lgmp)
+LUA54_CFLAGS := $(call pc,--cflags lua5.4)
+LUA51_CFLAGS := $(call pc,--cflags luajit)
+# OpenBLAS is opened at run time, CUDA too: neither is linked.
+LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
+
+# ---- what there is --------------------------------------------------------------------------------------------------
+CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c)))
+KERNEL_SRC := $(sort $(wildcard src/device/*kernel*.c src/device/*kernel*/*.c kernels/cpu/*.c))
+LUA_SRC    := $(sort $(wildcard src/lua/*.c))
+CTEST_SRC  := $(sort $(wildcard spec/c/*_test.c))
+
+CORE_OBJ   := $(patsubst %.c,$(B)/obj/core/%.o,$(sort $(CORE_SRC) $(KERNEL_SRC)))
+lua_obj     = $(patsubst %.c,$(B)/obj/$(1)/%.o,$(LUA_SRC))
+CTEST      := $(patsubst spec/c/%.c,$(B)/spec/c/%,$(CTEST_SRC))
+CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
+
+# LuaRocks says which Lua by its headers; every set of headers has a module of its own.
+LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
+ROCK        = rock$(subst /,-,$(LUA_INCDIR))
+
+.PHONY: all deps run test spec layers lint check-hard bench env rock install clean ctests
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo.so $(CDEF)
+
+# ---- build ----------------------------------------------------------------------------------------------------------
+$(B)/obj/core/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  CC   $<")
+	$(Q)$(CC) $(CFLAGS) $(CORE) $(if $(filter $<,$(KERNEL_SRC)),$(KERNEL)) $(ISL_CFLAGS) -MMD -MP -c $< -o $@
+
+# $(1) the folder of objects, $(2) flags for its lua.h, $(3) where the module goes
+define lua_module
+$(B)/obj/$(1)/%.o: %.c Makefile
+	@mkdir -p $$(@D)
+	@$$(if $$(V),,echo "  CC   $$< ($(1))")
+	$$(Q)$$(CC) $$(CFLAGS) $$(CORE) $(2) -MMD -MP -c $$< -o $$@
+
+$(3)/tempo.so: $$(call lua_obj,$(1)) $$(CORE_OBJ)
+	@mkdir -p $$(@D)
+	@$$(if $$(V),,echo "  LINK $$@")
+	$$(Q)$$(CC) $$(LIBFLAG) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LIBS)
+endef
+$(eval $(call lua_module,lua5.4,$(LUA54_CFLAGS),$(B)/5.4))
+$(eval $(call lua_module,luajit,$(LUA51_CFLAGS),$(B)/5.1))
+$(eval $(call lua_module,$(ROCK),-I$(LUA_INCDIR),$(B)/$(ROCK)))
+
+$(B)/libtempo.a: $(CORE_OBJ)
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  AR   $@")
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+# -z defs: here a function that nobody wrote is found at link time, which a Lua module cannot tell from one of Lua's.
+$(B)/libtempo.so: $(CORE_OBJ)
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LINK $@")
+	$(Q)$(CC) -shared -Wl,-z,defs -Wl,-soname,libtempo.so $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# ffi.cdef has no preprocessor. With TEMPO_CDEF defined the header may leave out what LuaJIT already knows.
+$(B)/tempo.cdef: include/tempo.h Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) -E -P -DTEMPO_CDEF $< -o $@
+
+$(B)/spec/c/%: spec/c/%.c $(B)/libtempo.a Makefile
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  CC   $<")
+	$(Q)$(CC) $(CFLAGS) $(CORE) $(ISL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/libtempo.a $(LIBS)
+
+ctests: $(CTEST)
+
+-include $(CORE_OBJ:.o=.d) $(foreach l,lua5.4 luajit $(ROCK),$(patsubst %.o,%.d,$(call lua_obj,$(l)))) $(CTEST:=.d)
+
+# ---- use ------------------------------------------------------------------------------------------------------------
+# The module's and the libraries' places in this tree; 5.4 also reads LUA_PATH_5_4 first, so that is what is set.
+IN_TREE = LUA_PATH_5_4="lua/?.lua;lua/?/init.lua;;" LUA_CPATH_5_4="$(B)/5.4/?.so;;"
+
+deps:
+	@.ci/deps.sh
+
+run: deps
+	@$(MAKE) all
+	@$(IN_TREE) lua5.4 examples/reinforce_cartpole.lua $(ARGS)
+
+test: deps
+	@$(MAKE) all ctests
+	@.ci/test.sh $(B) lua5.4 luajit
+
+spec: all
+	@$(LUA) .ci/busted.lua --cpath='$(B)/'$$($(LUA) -e 'io.write(_VERSION:match "[%d.]+")')'/?.so' $(ARGS) $(or $(SPEC),spec)
+
+layers:
+	@lua5.4 .ci/layers.lua
+
+lint:
+	@luacheck --quiet lua spec examples bench .ci
+
+# UBSan aborts, so that undefined behaviour fails a spec. Leaks are checked in C unit tests only: when Lua
+# has closed the module, whatever its static data pointed to would count.
+check-hard: deps
+	@$(MAKE) B=$(B)/hard all ctests \
+	  CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -DTP_HARD"
+	@HARD=1 .ci/test.sh $(B)/hard lua5.4
+
+bench: all
+	@set -e; for f in $(sort $(wildcard bench/*.lua)); do echo "# $$f"; $(IN_TREE) lua5.4 $$f $(ARGS); done
+
+env:
+	@echo 'export LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" LUA_CPATH_5_4="$(abspath $(B))/5.4/?.so;;"'
+	@echo 'export LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" LUA_CPATH="$(abspath $(B))/5.1/?.so;;"'
+
+# ---- LuaRocks -------------------------------------------------------------------------------------------------------
+rock: check-lua $(B)/$(ROCK)/tempo.so
+
+.PHONY: check-lua
+check-lua:
+	@grep -qsE 'LUA_VERSION_NUM[[:space:]]+504' $(LUA_INCDIR)/lua.h || test -f $(LUA_INCDIR)/luajit.h || { \
+	  echo "tempo needs the headers of Lua 5.4 or LuaJIT; LUA_INCDIR=$(LUA_INCDIR) has neither." >&2; \
+	  echo "For LuaJIT on Debian: luarocks --lua-version 5.1 make LUA_INCDIR=/usr/include/luajit-2.1" >&2; exit 1; }
+
+PREFIX      ?= /usr/local
+INST_LIBDIR ?= $(PREFIX)/lib/lua/5.4
+INST_LUADIR ?= $(PREFIX)/share/lua/5.4
+install: rock
+	install -d $(DESTDIR)$(INST_LIBDIR) $(DESTDIR)$(INST_LUADIR)
+	install -m 755 $(B)/$(ROCK)/tempo.so $(DESTDIR)$(INST_LIBDIR)/tempo.so
+	cd lua && find tempo -name '*.lua' -exec install -D -m 644 {} "$(abspath $(DESTDIR)$(INST_LUADIR))/{}" \;
+
+clean:
+	rm -rf $(B)

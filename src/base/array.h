@@ -1,0 +1,25 @@
+/* Host arrays: dense, row major, reference counted. What users hand in and get back, what constants hold. */
+#ifndef TP_ARRAY_H
+#define TP_ARRAY_H
+#include "base/base.h"
+#define TP_MAXRANK 16
+
+typedef struct tp_array {
+  int refs;
+  tp_dtype dtype;
+  int rank;
+  int64_t shape[TP_MAXRANK];
+  int64_t count;                /* elements */
+  void *data;                   /* 64-byte aligned when owned; contiguous */
+  struct tp_array *base;        /* a view keeps its base alive; NULL: owns data */
+  bool borrowed;                /* data belongs to somebody else */
+} tp_array;
+TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);   /* zeroed; NULL: no memory or a size that overflows */
+TP_GIVE tp_array *tp_array_wrap(tp_dtype d, int rank, const int64_t *shape, void *data);  /* borrowed */
+TP_GIVE tp_array *tp_array_view(TP_KEEP tp_array *a, int64_t row);            /* a[row], rank - 1 */
+TP_KEEP tp_array *tp_array_ref(tp_array *a);
+tp_array *tp_array_unref(tp_array *a);                                        /* NULL-safe, gives NULL */
+size_t tp_array_bytes(const tp_array *a);
+TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d);             /* a copy */
+void tp_array_print(tp_buf *b, const tp_array *a);                            /* like NumPy's, abbreviated beyond 1,000 elements */
+#endif

@@ -1,0 +1,143 @@
+/* base: what everything else stands on. Rank 0.
+ *
+ * Memory. One tp_arena per program (recording) and one per compilation; nothing taken from an arena is freed by itself.
+ * When malloc fails inside an arena, control goes to arena->oom (a jmp_buf set by the API's entry points); without one the
+ * process aborts. Objects with a life of their own (arrays, compiled functions) use tp_alloc, which returns NULL.
+ *
+ * Errors. A function that can fail takes a tp_error * last and returns false or NULL after filling it with tp_fail().
+ * The core never raises and never prints. */
+#ifndef TP_BASE_H
+#define TP_BASE_H
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <string.h>
+#include <assert.h>
+
+#ifdef NDEBUG
+#define TP_ASSERT(x) ((void)0)          /* our bug: gone in release */
+#else
+#define TP_ASSERT(x) assert(x)
+#endif
+#define TP_NEVER(x) (TP_ASSERT(!(x)), (x))      /* impossible, yet answered */
+#define TP_KEEP                                 /* ownership words on pointers: callee only looks */
+#define TP_TAKE                                 /* callee takes ownership */
+#define TP_GIVE                                 /* caller owns the result */
+#define TP_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define TP_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define TP_MAX(a, b) ((a) > (b) ? (a) : (b))
+#if defined(__GNUC__)
+#define TP_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define TP_PRINTF(f, a)
+#endif
+
+/* ---- errors (error.c) ---- */
+typedef enum {
+  TP_OK = 0,
+#define E(N, w) TP_E_##N,
+#include "base/errs.def"
+#undef E
+  TP_NERR
+} tp_code;
+const char *tp_code_word(tp_code c);            /* "cycle" */
+
+typedef struct { const char *file; int line; } tp_pos;   /* file interned or static, NULL: unknown */
+
+typedef struct tp_error {
+  tp_code code;
+  tp_pos pos;                                   /* where the script wrote it */
+  char msg[1024];                               /* contains the class's word; no file:line prefix */
+  char notes[1024];                             /* further lines, "" if none */
+} tp_error;
+/* Fills e (unless it already holds an error: the first stays) and returns false. The message gets "word: " in front
+ * unless it already contains the class's word. */
+bool tp_fail(tp_error *e, tp_code code, tp_pos pos, const char *fmt, ...) TP_PRINTF(4, 5);
+void tp_note(tp_error *e, const char *fmt, ...) TP_PRINTF(2, 3);
+/* "file.lua:12: message\nnotes"; into buf, returns buf. */
+const char *tp_error_text(const tp_error *e, char *buf, size_t n);
+
+/* ---- memory (arena.c) ---- */
+void *tp_alloc(size_t n);                       /* malloc, calloc, realloc, free with fault injection: TEMPO_FAIL_ALLOC=n in debug builds */
+void *tp_calloc(size_t n);
+void *tp_realloc(void *p, size_t n);
+void *tp_alloc_aligned(size_t n);               /* 64-byte aligned, freed by tp_free_aligned */
+void tp_free(void *p);
+void tp_free_aligned(void *p);
+
+typedef struct tp_arena { struct tp_chunk *top; size_t used, total; jmp_buf *oom; } tp_arena;
+void tp_arena_init(tp_arena *a);
+void tp_arena_free(tp_arena *a);
+void *tp_new_bytes(tp_arena *a, size_t n);      /* zeroed, 16-byte aligned; n = 0 is legal */
+#define TP_NEW(a, T) ((T *)tp_new_bytes((a), sizeof(T)))
+#define TP_NEWN(a, T, n) ((T *)tp_new_bytes((a), sizeof(T) * (size_t)(n)))
+char *tp_strdup(tp_arena *a, const char *s);
+char *tp_printf(tp_arena *a, const char *fmt, ...) TP_PRINTF(2, 3);
+void *tp_dup(tp_arena *a, const void *p, size_t n);
+
+/* Growing vectors inside an arena: struct { T *v; int n, cap; }.  TP_PUSH(a, &vec, value) */
+#define TP_VEC(T) struct { T *v; int n, cap; }
+#define TP_PUSH(a, vec, ...) (tp_vec_grow((a), (void **)&(vec)->v, (vec)->n, &(vec)->cap, sizeof *(vec)->v), (vec)->v[(vec)->n++] = (__VA_ARGS__))
+void tp_vec_grow(tp_arena *a, void **v, int n, int *cap, size_t size);
+
+/* ---- hash map: byte-string key -> pointer (map.c), inside an arena ---- */
+typedef struct tp_map_ { tp_arena *a; struct tp_mapent **slot; int n, nslot; } tp_hmap;
+void tp_hmap_init(tp_hmap *m, tp_arena *a);
+void *tp_hmap_get(const tp_hmap *m, const void *key, size_t n);          /* NULL: absent */
+void tp_hmap_set(tp_hmap *m, const void *key, size_t n, void *val);      /* key copied; replaces */
+uint64_t tp_hash(const void *p, size_t n, uint64_t seed);                /* stable across runs and machines */
+
+/* ---- text (buf.c) ---- */
+typedef struct tp_buf { char *s; size_t n, cap; bool failed; } tp_buf;   /* malloc'ed; always 0-terminated once written */
+void tp_buf_init(tp_buf *b);
+void tp_buf_free(tp_buf *b);
+void tp_puts(tp_buf *b, const char *s);
+void tp_putn(tp_buf *b, const char *s, size_t n);
+void tp_putf(tp_buf *b, const char *fmt, ...) TP_PRINTF(2, 3);
+void tp_put_double(tp_buf *b, double x);        /* shortest that reads back: 0.1, 1e+30, nan, inf, -inf */
+const char *tp_nearest(const char *word, const char *const *names, int n);  /* edit distance <= 1/3 of the length, else NULL */
+
+/* ---- dtypes (dtype.c) ---- */
+typedef enum {
+#define D(N, t, c, b, f) TP_##N,
+#include "base/dtypes.def"
+#undef D
+  TP_NDTYPE
+} tp_dtype;
+const char *tp_dtype_name(tp_dtype d);
+int tp_dtype_size(tp_dtype d);
+bool tp_dtype_float(tp_dtype d);
+bool tp_dtype_parse(const char *s, tp_dtype *out);
+tp_dtype tp_dtype_promote(tp_dtype a, tp_dtype b);
+float tp_f16_to_f32(uint16_t h);   uint16_t tp_f32_to_f16(float f);      /* round to nearest even */
+float tp_bf16_to_f32(uint16_t h);  uint16_t tp_f32_to_bf16(float f);
+double tp_get(tp_dtype d, const void *p, int64_t i);                     /* element i as a double (i64 loses beyond 2^53) */
+int64_t tp_geti(tp_dtype d, const void *p, int64_t i);                   /* as i64: floats truncate, saturate, NaN = 0 */
+void tp_set(tp_dtype d, void *p, int64_t i, double v);                   /* converts by the same rules */
+void tp_seti(tp_dtype d, void *p, int64_t i, int64_t v);                 /* wraps */
+int64_t tp_f64_to_i64(double v);                                          /* truncates, saturates, NaN = 0 */
+
+/* ---- Philox 4x32-10 (philox.c) ----
+ * The stream of one random op at one temporal point: key = (seed lo, seed hi); for the op's hash and then for each
+ * temporal coordinate in domain order one round of key' = first two words of philox(counter = (lo, hi, ordinal, 0x74656d70), key),
+ * ordinal 0 for the op's hash, 1, 2, ... for the coordinates. Element e then is word e % 4 of
+ * philox(counter = (e/4 lo, e/4 hi, 0, 0), key). docs/random.md gives this layout to users. */
+typedef struct { uint32_t k[2]; } tp_philox_key;
+void tp_philox4x32(const uint32_t ctr[4], const uint32_t key[2], uint32_t out[4]);
+tp_philox_key tp_philox_op(uint64_t seed, uint64_t ophash);
+tp_philox_key tp_philox_coord(tp_philox_key k, int ordinal, int64_t coord);   /* ordinal 1.. */
+uint32_t tp_philox_word(tp_philox_key k, int64_t element);
+/* formulas: uniform f32 = (w >> 8) * 2^-24; f64 = ((w_hi:w_lo) >> 11) * 2^-53 from words 2e, 2e+1; normal: Box-Muller on words 2e, 2e+1:
+ * u1 = ((w0 >> 8) + 1) * 2^-24, u2 = (w1 >> 8) * 2^-24, sqrt(-2 ln u1) * cos(2 pi u2), all in double, then rounded;
+ * randint in [lo, hi): lo + ((uint64)(w_hi:w_lo) mod (hi - lo)) from words 2e, 2e+1. bernoulli(p): uniform f32 < p. */
+float tp_philox_uniform(tp_philox_key k, int64_t e);
+double tp_philox_uniform64(tp_philox_key k, int64_t e);
+double tp_philox_normal(tp_philox_key k, int64_t e);
+int64_t tp_philox_randint(tp_philox_key k, int64_t e, int64_t lo, int64_t hi);
+
+/* ---- settings (settings.c): the TEMPO_* environment ---- */
+const char *tp_setting(const char *name);       /* getenv, "" counts as unset */
+
+#endif

@@ -1,0 +1,160 @@
+/* graph: the symbolic dependence graph. Rank 2. Nodes live in the graph's arena and are never freed one by one. */
+#ifndef TP_GRAPH_H
+#define TP_GRAPH_H
+#include "base/base.h"
+#include "base/array.h"
+#include "index/index.h"
+
+typedef enum {
+#define O(N, text, cls, nin, nout, batch, diff) TP_OP_##N,
+#include "graph/ops.def"
+#undef O
+  TP_NOP
+} tp_op;
+typedef enum { TP_CLS_SRC, TP_CLS_UN, TP_CLS_UNF, TP_CLS_LOG, TP_CLS_CAST, TP_CLS_BIN, TP_CLS_CMP, TP_CLS_SEL, TP_CLS_RED, TP_CLS_ARG, TP_CLS_SCAN,
+  TP_CLS_MM, TP_CLS_MOVE, TP_CLS_GATH, TP_CLS_SORT, TP_CLS_TIME, TP_CLS_FX, TP_CLS_ENV, TP_CLS_GRAD } tp_cls;
+typedef enum { TP_BATCH_E, TP_BATCH_A, TP_BATCH_C, TP_BATCH_V, TP_BATCH_L, TP_BATCH_R, TP_BATCH_X } tp_batch;
+typedef enum { TP_DIFF_D, TP_DIFF_N, TP_DIFF_S } tp_diff;
+typedef struct { const char *text; tp_cls cls; int nin, nout; tp_batch batch; tp_diff diff; } tp_oprow;
+extern const tp_oprow tp_ops[TP_NOP];
+bool tp_op_parse(const char *text, tp_op *out);
+
+typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;
+typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;
+
+typedef struct tp_node tp_node;
+typedef struct tp_graph tp_graph;
+typedef struct { tp_node *node; int out; } tp_val;              /* node == NULL: nothing */
+
+/* Everything an operator needs besides operands; unused fields are 0. Arrays are copied into the graph by tp_build. */
+typedef struct tp_attr {
+  tp_dtype dtype;
+  int naxes; const int *axes;
+  int axis; bool keepdim, flag;
+  double f[2]; int64_t i[2];
+  int nix; const tp_ix *const *ix;                              /* shape of sources and declared tensors, reshape, expand; slice and pad bounds; value */
+  int ndom; const tp_sym *const *dom;                           /* domain given by the script: SRC, MERGE, ACCUM, PARAM, CALL */
+  int nalong; const tp_sym *const *along;                       /* PARAM: subset of dom, in order */
+  int nover; const tp_sym *const *over;                         /* CALL */
+  const tp_at *at;                                              /* READ: one per dim of the operand's domain */
+  tp_randkind rand; tp_red red; uint64_t hash;                  /* RAND; ACCUM */
+  const char *str;                                              /* INPUT, PARAM: its name; ENV_*: the environment's */
+  tp_array *data;                                               /* CONST: kept (ref) by the graph */
+  int fn;                                                       /* CALL: number in the program's table of callbacks */
+  int nspec; const struct tp_spec *spec;                        /* CALL: its results */
+} tp_attr;
+typedef struct tp_spec { tp_dtype dtype; int rank; const tp_ix *const *shape; } tp_spec;
+
+/* One operand. Identity but for ACCUM, where the edge is one contribution: with u the node's point and p the operand's,
+ *   scatter (gather == false): at has one entry per dim of the NODE's domain, over the operand's dims: y[u] gets the operand at p for every p whose
+ *     image holds u. Each range entry consumes one leading axis of the operand (in order): at u it takes row u - lo. The node's shape is the rest.
+ *   gather: at has one entry per dim of the OPERAND's domain, over the node's dims: y[u] gets the operand at every p in the box at(u); shapes equal.
+ * cond (NULL: true) is over the operand's dims and bounds for scatter, over node's and operand's dims for gather: only such p count. Order of summation,
+ * where it matters: lexicographic in p, contributions in order.
+ * MERGE: cond over the node's dims and bounds. */
+typedef struct tp_edge {
+  tp_val src;
+  const tp_ix *cond;
+  const tp_at *at;
+  bool gather;
+  tp_pos pos;                                                   /* MERGE: the line of the branch */
+} tp_edge;
+
+typedef struct { tp_dtype dtype; int rank; const tp_ix *const *shape; } tp_out;
+
+struct tp_node {
+  int id;                                       /* index in graph.nodes */
+  tp_op op;
+  tp_attr attr;
+  int nin, capin; tp_edge *in;
+  int nout; tp_out *out;
+  int ndom; const tp_sym *const *dom;           /* in the order of P:dim */
+  tp_pos pos;
+  const char *name;                             /* NULL unless named */
+  bool done;                                    /* MERGE: an `otherwise` came */
+  tp_node *subst;                               /* scratch of passes */
+  int mark;                                     /* scratch */
+};
+
+/* Equality of two extents that canonical forms did not settle: checked at the call. */
+typedef struct { const tp_ix *a, *b; tp_pos pos; const char *what; } tp_shapecheck;
+/* Legality that holds for some bounds only: cond over bounds must hold at the call. */
+typedef struct { const tp_ix *cond; tp_pos pos; tp_code code; const char *msg; } tp_boundcheck;
+typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden; } tp_output;      /* hidden: a parameter's final value, named like it */
+
+struct tp_graph {
+  tp_ictx *ix;                                  /* shared with the program; not owned */
+  tp_arena arena;
+  TP_VEC(tp_node *) nodes;
+  TP_VEC(tp_output) outputs;
+  TP_VEC(tp_node *) inputs;                     /* INPUT nodes in order */
+  TP_VEC(tp_node *) params;                     /* PARAM nodes in order */
+  TP_VEC(tp_node *) sinks;                      /* CALL nodes without results: always needed */
+  TP_VEC(tp_val) losses;                        /* marked by backward() */
+  TP_VEC(tp_shapecheck) shapechecks;
+  TP_VEC(tp_boundcheck) boundchecks;            /* filled by tp_need_check */
+  TP_VEC(const char *) warnings;                /* full texts, for the binding to print once */
+  uint64_t seed;
+  int nrand;                                    /* ordinals of unnamed random ops */
+  tp_pos pos;                                   /* position given to nodes made now */
+};
+
+tp_graph *tp_graph_new(tp_ictx *ix);
+tp_graph *tp_graph_free(tp_graph *g);
+/* Deep copy; nodes keep their ids. */
+tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err);
+/* Drops nodes not reachable from outputs and sinks, renumbers; inputs and params lists keep dropped ones as NULL-free compacted lists. */
+void tp_graph_sweep(tp_graph *g);
+/* Node ids in a topological order of the edges that are not time-carried back edges: SCCs in reverse post order; scc[id] numbers them, sources first. */
+int tp_graph_sccs(const tp_graph *g, int *scc /* nodes.n */, int *order /* nodes.n, may be NULL */);
+
+/* ---- building: the only way nodes are made; infers domain, shape, dtype; checks ---- */
+tp_node *tp_build(tp_graph *g, tp_op op, int nin, const tp_val *in, const tp_attr *attr, tp_error *err);
+static inline tp_val tp_v(tp_node *n) { return (tp_val){ n, 0 }; }
+static inline const tp_out *tp_outof(tp_val v) { return &v.node->out[v.out]; }
+static inline tp_dtype tp_dtypeof(tp_val v) { return v.node->out[v.out].dtype; }
+static inline int tp_rankof(tp_val v) { return v.node->out[v.out].rank; }
+
+/* Declared tensors: MERGE, branch by branch. e: dims a subset of the declared domain. A NULL cond is `otherwise`. */
+bool tp_merge_add(tp_graph *g, tp_node *merge, const tp_ix *cond, tp_val e, tp_error *err);
+/* PARAM: its update (once). */
+bool tp_param_update(tp_graph *g, tp_node *param, tp_val e, tp_error *err);
+/* ACCUM: one contribution. */
+bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge contribution, tp_error *err);
+
+/* v read at `at` (one entry per dim of v's domain; identity dims: {false, dim}). Gives v itself for the identity; composes READ of READ when both are points. */
+tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
+
+/* Sums of domains, in order: dims of a and b. Result in g's arena. */
+int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b, const tp_sym *const **out);
+bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
+/* Extents equal canonically; or records a shapecheck and says true; false: constants that differ. */
+bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what);
+
+/* The index map of operand k of n, as a relation {n's point -> operand's points} (READ, identity, MERGE with its exclusive condition, ACCUM both ways). */
+TP_GIVE tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k);
+/* Points of a MERGE at which branch k is the first that holds. */
+TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
+
+/* ---- checks and text ---- */
+bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run between passes in debug builds */
+void tp_graph_print(tp_buf *b, const tp_graph *g);
+tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);  /* what prints parses; CONST data inline; CALL by number */
+void tp_graph_dot(tp_buf *b, const tp_graph *g);
+void tp_shape_print(tp_buf *b, tp_val v);                   /* "(T, 4)" */
+void tp_val_print(tp_buf *b, tp_val v);                     /* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
+uint64_t tp_graph_hash(const tp_graph *g);                  /* of the text without positions */
+
+/* ---- needed points (need.c) ----
+ * need[id]: the points of the node that something needs, starting from `roots` at every point of their domain (each root's set NULL) or at the set given.
+ * One sweep from consumers to producers over SCCs; inside an SCC a fixpoint, then isl's transitive closure (exact for shifts). */
+typedef struct { tp_val val; tp_set *set; } tp_root;
+typedef struct tp_need { tp_graph *g; int n; tp_set **set; } tp_need;
+tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err);
+tp_need *tp_need_free(tp_need *n);
+/* Roots of a graph: all outputs and sinks. */
+tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
+/* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;
+ * what holds for some bounds only goes to g->boundchecks. */
+bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);
+#endif

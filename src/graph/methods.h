@@ -1,0 +1,57 @@
+/* methods: everything a script may call on tensors, primitive or composed, as one table of functions over one kind of arguments.
+ * The binding, the docs and the annotations are generated from the rows of methods.def; nothing else enumerates them.
+ *
+ *   M(name, kinds, signature, function, "one line for the docs")
+ *   kinds      m: method of tensors and function on tempo; f: function on tempo only; c: creation (on tempo, loose until it meets a program)
+ *   signature  "x:T axis:A? | keepdim:B"   positional arguments, then options after |.  ? may be left out (or nil).
+ *     T tensor (numbers, index expressions, conditions and host arrays are lifted)   I integer   F number   B boolean   N string
+ *     X integer, index expression or i64 scalar tensor   S extents: sequence of integers and index expressions, also -1
+ *     A axis or table of axes   L table of tensors   D dtype   O domain   V varargs: all remaining arguments are tensors (last)
+ */
+#ifndef TP_METHODS_H
+#define TP_METHODS_H
+#include "graph/graph.h"
+
+typedef struct tp_arg {
+  char kind;                                    /* 0: absent; T I F B N X S A L D O as in the signature (X: 'I', 'X' or 'T') */
+  tp_val val;                                   /* T */
+  bool weak; double num;                        /* T made of a plain number or index expression: takes the other operand's dtype; num its value if a number */
+  bool isnum;
+  int64_t i; double f; bool b; const char *s;
+  const tp_ix *ix;
+  int n; const tp_ix *const *ixs;               /* S; A: constants */
+  const tp_val *vals;                           /* L, V */
+  tp_dtype dtype;
+  const tp_sym *const *dom;                     /* O: n of them */
+} tp_arg;
+
+#define TP_MAXARG 12
+typedef struct tp_method tp_method;
+/* a[i] is the i-th entry of the signature (options included). Results in out (at most 8, or *nout of an arena array for split). */
+typedef bool (*tp_method_fn)(tp_graph *g, const tp_method *m, const tp_arg *a, tp_val **out, int *nout, tp_error *err);
+struct tp_method { const char *name, *kinds, *sig; tp_method_fn fn; const char *doc; };
+extern const tp_method tp_methods[];
+extern const int tp_nmethods;
+const tp_method *tp_method_find(const char *name);
+typedef struct { char name[24]; char type; bool optional, option; } tp_sigarg;
+int tp_sig_parse(const char *sig, tp_sigarg out[TP_MAXARG]);     /* number of entries */
+
+/* ---- the builder's own vocabulary (build.c), for methods, src/grad and src/opt: results are never half made; {NULL} on error ---- */
+tp_val tp_number(tp_graph *g, double v, tp_dtype d, tp_error *err);             /* FILL of rank 0, domain () */
+tp_val tp_full(tp_graph *g, double v, tp_dtype d, int rank, const tp_ix *const *shape, tp_error *err);
+tp_val tp_ixvalue(tp_graph *g, const tp_ix *e, tp_error *err);                  /* VALUE: i64 or bool scalar */
+tp_val tp_cast(tp_graph *g, tp_val x, tp_dtype d, tp_error *err);               /* x itself if it is d */
+tp_val tp_un(tp_graph *g, tp_op op, tp_val x, tp_error *err);                   /* casts to f32 for UNF */
+tp_val tp_bin(tp_graph *g, tp_op op, tp_val a, tp_val b, tp_error *err);        /* promotes by section 4 (no weak operands here) */
+tp_val tp_select(tp_graph *g, tp_val c, tp_val a, tp_val b, tp_error *err);
+tp_val tp_reduce(tp_graph *g, tp_op op, tp_val x, int naxes, const int *axes, bool keepdim, tp_error *err);
+tp_val tp_reshape(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);
+tp_val tp_permute(tp_graph *g, tp_val x, const int *order, tp_error *err);
+tp_val tp_expand(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);
+tp_val tp_slice(tp_graph *g, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent, int64_t step, tp_error *err);
+tp_val tp_squeeze(tp_graph *g, tp_val x, int axis, tp_error *err);
+tp_val tp_unsqueeze(tp_graph *g, tp_val x, int axis, tp_error *err);
+tp_val tp_matmul(tp_graph *g, tp_val a, tp_val b, tp_error *err);               /* torch.matmul: ranks 1 and up, broadcasting */
+tp_val tp_detach(tp_graph *g, tp_val x, tp_error *err);
+tp_val tp_sum_to(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);  /* inverse of broadcasting: sums x down to shape */
+#endif

@@ -1,0 +1,36 @@
+/* The bridge to isl, for src/poly and src/index/isl.c alone. tp_set is isl_set, tp_rel is isl_map.
+ * Conventions. Spaces have no tuple ids unless src/poly sets them. A set of a tensor or statement has its dims positionally in domain order.
+ * Parameters are bounds: an isl_id with the bound's name and the tp_sym as user pointer. A product of bounds in an index is refused earlier
+ * (affine), so parameters are symbols only. */
+#ifndef TP_INDEX_ISL_H
+#define TP_INDEX_ISL_H
+#include "index/index.h"
+#include <isl/ctx.h>
+#include <isl/id.h>
+#include <isl/val.h>
+#include <isl/space.h>
+#include <isl/local_space.h>
+#include <isl/aff.h>
+#include <isl/set.h>
+#include <isl/map.h>
+#include <isl/union_set.h>
+#include <isl/union_map.h>
+#include <isl/constraint.h>
+#include <isl/options.h>
+
+isl_ctx *tp_isl_ctx(tp_ictx *c);
+/* The parameter space with every bound of c as a parameter, in order of ids. */
+TP_GIVE isl_space *tp_isl_params(tp_ictx *c);
+/* {[dims] : } with all parameters aligned. */
+TP_GIVE isl_space *tp_isl_space(tp_ictx *c, int n);
+/* All bounds >= 0, as a parameter set. */
+TP_GIVE isl_set *tp_isl_context(tp_ictx *c, int64_t least);
+/* e as a function on the space of dims (a set space with n dims). */
+TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e);
+TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
+/* Back. The aff's input dims are named by dims[]; NULL if it has a division isl could not make explicit. */
+const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_aff *a);
+/* One piece: its aff. Several: as a min or max of the pieces when it is one on its domain, else NULL. */
+const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_pw_aff *p);
+const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_set *s);
+#endif

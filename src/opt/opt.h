@@ -1,0 +1,18 @@
+/* opt: passes over the SDG. Rank 3. Each pass: bool pass(tp_graph *, const tp_options *, tp_error *). */
+#ifndef TP_OPT_H
+#define TP_OPT_H
+#include "graph/graph.h"
+#include "graph/methods.h"
+
+typedef struct tp_options {
+  bool on[32];                                  /* by row of passes.def */
+  bool precise;
+} tp_options;
+/* passes.def: P(name, function, default, "what it does") in the order they run */
+typedef struct { const char *name; bool (*fn)(tp_graph *, const tp_options *, tp_error *); bool dflt, mandatory; const char *doc; } tp_pass;
+extern const tp_pass tp_passes[];
+extern const int tp_npasses;
+/* Not switchable: PARAM becomes MERGE of READs of its update, and one hidden output with its final value. After tp_grad_expand. */
+bool tp_close_params(tp_graph *g, tp_error *err);
+bool tp_opt_run(tp_graph *g, const tp_options *o, tp_error *err);   /* all passes that are on, verifier between them, TEMPO_DUMP */
+#endif
