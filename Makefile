@@ -15,7 +15,7 @@
 #
 # Sources are found, not listed: src/<folder>/*.c. V=1 prints the commands.
 
-B       ?= build
+B       := build
 CC      ?= cc
 AR      ?= ar
 CFLAGS  ?= -O2 -g
@@ -25,8 +25,11 @@ NPROC   := $(shell nproc 2>/dev/null || echo 1)
 Q       := $(if $(V),,@)
 
 # A plain `make` uses every core; `make -jN` is respected, and `make clean all` stays in order.
-ifeq (,$(filter -j% --jobserver%,$(MAKEFLAGS))$(filter clean,$(MAKECMDGOALS)))
+ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(NPROC)
+endif
+ifneq (,$(filter clean,$(MAKECMDGOALS)))
+.NOTPARALLEL:
 endif
 MAKEFLAGS += --no-print-directory
 
@@ -64,6 +67,7 @@ ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 .SECONDARY:
 
 all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo.so $(CDEF)
+	@:
 
 # ---- build ----------------------------------------------------------------------------------------------------------
 $(B)/obj/core/%.o: %.c Makefile
@@ -134,7 +138,7 @@ layers:
 	@lua5.4 .ci/layers.lua
 
 lint:
-	@luacheck --quiet lua spec examples bench .ci
+	@luacheck --quiet $(wildcard lua spec examples bench .ci)
 
 # UBSan aborts, so that undefined behaviour fails a spec. Leaks are checked in C unit tests only: when Lua
 # has closed the module, whatever its static data pointed to would count.
@@ -151,13 +155,11 @@ env:
 	@echo 'export LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" LUA_CPATH="$(abspath $(B))/5.1/?.so;;"'
 
 # ---- LuaRocks -------------------------------------------------------------------------------------------------------
-rock: check-lua $(B)/$(ROCK)/tempo.so
-
-.PHONY: check-lua
-check-lua:
+rock:
 	@grep -qsE 'LUA_VERSION_NUM[[:space:]]+504' $(LUA_INCDIR)/lua.h || test -f $(LUA_INCDIR)/luajit.h || { \
 	  echo "tempo needs the headers of Lua 5.4 or LuaJIT; LUA_INCDIR=$(LUA_INCDIR) has neither." >&2; \
 	  echo "For LuaJIT on Debian: luarocks --lua-version 5.1 make LUA_INCDIR=/usr/include/luajit-2.1" >&2; exit 1; }
+	@$(MAKE) $(B)/$(ROCK)/tempo.so
 
 PREFIX      ?= /usr/local
 INST_LIBDIR ?= $(PREFIX)/lib/lua/5.4

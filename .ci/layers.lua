@@ -40,9 +40,9 @@ end
 -- The folder of src that an include written in `file` reaches; nil for a header outside src.
 local function target(file, quoted, name)
   local beside = normal(file:match "^(.*)/" .. "/" .. name)
-  if quoted and exists(beside) then return beside:match "^src/([^/]+)/", beside end
+  if quoted and exists(beside) then return beside:match "^src/([^/]+)/" end
   local folder = normal(name):match "^([^/]+)/"
-  if folder and (rank[folder] or exists("src/" .. normal(name))) then return folder, "src/" .. normal(name) end
+  if folder and (rank[folder] or exists("src/" .. normal(name))) then return folder end
 end
 
 local offences, files = 0, 0
@@ -51,28 +51,22 @@ local function offend(file, line, ...)
   io.stderr:write(("%s:%d: %s\n"):format(file, line, string.format(...)))
 end
 
-local function check(file, line, quoted, name)
-  local from = file:match "^src/([^/]+)/"
-  local to, path = target(file, quoted, name)
-  if to and from then
-    if not rank[to] then
-      offend(file, line, "includes \"%s\", but src/%s has no rank in .ci/layers.lua", name, to)
-    elseif to ~= from and rank[to] >= rank[from] then
-      offend(file, line, "src/%s (rank %d) includes \"%s\" of src/%s (rank %d): includes point down only",
-        from, rank[from], name, to, rank[to])
-    end
+local function check_rank(file, line, from, to, name)
+  if not rank[to] then
+    offend(file, line, "includes \"%s\", but src/%s has no rank in .ci/layers.lua", name, to)
+  elseif to ~= from and rank[to] >= rank[from] then
+    offend(file, line, "src/%s (rank %d) includes \"%s\" of src/%s (rank %d): includes point down only",
+      from, rank[from], name, to, rank[to])
   end
-  if path and not path:find "^src/device/cuda" or not path and exists("include/" .. name) then return end
-  if path then                                    -- our own CUDA headers stay in device
-    if from ~= "device" then offend(file, line, "\"%s\" is for src/device only", name) end
-    return
-  end
+end
+
+local function check_outside(file, line, from, name)
   for _, rule in ipairs(outside) do
     if name:find(rule[1]) then
-      local allowed = false
-      for _, place in ipairs(rule[2]) do allowed = allowed or file:find(place) ~= nil end
-      if not allowed then offend(file, line, "<%s>: %s does not belong in src/%s", name, rule[3], from or "?") end
-      return
+      for _, place in ipairs(rule[2]) do
+        if file:find(place) then return end
+      end
+      return offend(file, line, "<%s>: %s has its place elsewhere, not in src/%s", name, rule[3], from)
     end
   end
 end
@@ -87,7 +81,10 @@ for file in find:lines() do
   for text in io.lines(root .. "/" .. file) do
     n = n + 1
     local open, name = text:match '^%s*#%s*include%s*([<"])([^>"]+)[>"]'
-    if name and rank[from or ""] then check(file, n, open == '"', name) end
+    if name and rank[from or ""] then
+      local to = target(file, open == '"', name)
+      if to then check_rank(file, n, from, to, name) else check_outside(file, n, from, name) end
+    end
   end
 end
 find:close()
