@@ -1,0 +1,90 @@
+/* poly: statements, dependences, schedule, live ranges, loop tree. Rank 4; with src/index/isl* the only place that includes isl.
+ *
+ *   tp_lower     closed graph + needed points  ->  arrays and statements            (lower.c)
+ *   tp_schedule  statements -> time rows, proof, vector dims, loop tree, widths       (driver.c deps.c proof.c tree.c live.c)
+ *
+ * An *array* is a stored tensor: elements are points of its domain. A *statement* is one operator (or a cluster: operators where each but the last
+ * has its only reader inside) at the points of its domain; it writes elements of arrays and reads elements of arrays. All writers of an array together write
+ * each element once, but for accumulations, which update in place after the array's INIT. */
+#ifndef TP_POLY_H
+#define TP_POLY_H
+#include "graph/graph.h"
+#include "index/isl.h"
+
+typedef enum { TP_ARR_TEMP, TP_ARR_INPUT, TP_ARR_CONST, TP_ARR_OUTPUT, TP_ARR_PARAM } tp_arrkind;  /* PARAM: the loaded first value */
+typedef struct tp_arr {
+  int id; tp_arrkind kind;
+  int slot;                                     /* INPUT, OUTPUT, PARAM: which one */
+  tp_val val;                                   /* the value it stores (names, lines) */
+  const char *name;
+  tp_dtype dtype;
+  int ndim; const tp_sym *const *dim;           /* the domain */
+  int rank; const tp_ix *const *shape;          /* may mention its dims */
+  uint32_t dense;                               /* dims that must be dense (bit d), set by lower; all for kinds other than TEMP */
+  /* result of tp_schedule */
+  const tp_ix **width;                          /* per dim: slots kept, a formula over bounds: 1 a point, the bound if dense; element x is in slot x mod width */
+  const char **why;                             /* per dim: what decided it: "read of x[t - 2] at rnn.lua:7", for explain */
+  int cross;                                    /* flow dependences stay within one iteration of the outermost `cross` loops around the accesses; for lifetimes */
+} tp_arr;
+
+typedef enum { TP_ACC_READ, TP_ACC_WRITE, TP_ACC_UPDATE } tp_acckind;   /* UPDATE: y += ..., commutes with other updates */
+typedef struct tp_access {
+  tp_acckind kind; int arr;
+  const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads */
+  tp_rel *rel;                                  /* {statement point -> elements}, restricted to the statement's domain */
+  bool alias;                                   /* READ: the kernel may write its result over this operand (elementwise, same shape) */
+  tp_pos pos;
+} tp_access;
+
+typedef enum { TP_ST_OP, TP_ST_INIT, TP_ST_ACC } tp_stkind;   /* OP: also copies */
+typedef struct tp_stmt {
+  int id; tp_stkind kind;
+  int nnode; tp_node **node;                    /* the cluster in order of execution; INIT, ACC: the ACCUM node, k its contribution */
+  int k;                                        /* ACC: contribution; OP writing a MERGE's array: the branch, else -1 */
+  tp_node *into;                                /* ACC, INIT: the ACCUM; OP: the MERGE whose element it defines, or NULL */
+  int ndim; const tp_sym *const *dim;           /* distinct symbols; hidden dims for the second of two of one label */
+  const tp_sym *const *label;                   /* the temporal dim that each stands for: loops fuse by label */
+  tp_set *dom;                                  /* within the box */
+  int nacc; tp_access *acc;
+  bool effect;                                  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
+  uint32_t mayvec;                              /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */
+  const char *name; tp_pos pos;
+  /* result */
+  uint32_t vec;                                 /* dims that one call runs over */
+  const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */
+} tp_stmt;
+
+typedef enum { TP_T_SEQ, TP_T_FOR, TP_T_IF, TP_T_RUN } tp_tkind;
+typedef struct tp_tree tp_tree;                 /* the loop tree: what isl's AST says, in our expressions */
+struct tp_tree {
+  tp_tkind kind;
+  int n; tp_tree **kid;                         /* SEQ: in order; FOR, IF: one (IF: a second is the else) */
+  const tp_sym *var; const tp_ix *lo, *hi; int step;   /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
+  const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
+  bool parallel;                                /* FOR: no dependence is carried */
+  const tp_ix *cond;                            /* IF */
+  int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL) */
+};
+
+typedef struct tp_poly {
+  tp_graph *g;
+  tp_arena *a;
+  TP_VEC(tp_arr *) arrs;
+  TP_VEC(tp_stmt *) stmts;
+  tp_tree *tree;
+  int nquery; bool proved; const char *unproved;   /* "edge from ... to ...": over budget, the conservative answer was taken */
+  double ms_schedule, ms_proof, ms_tree, ms_live;
+} tp_poly;
+
+/* need: of g's outputs and sinks. NULL: err. */
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);
+/* Fills results. error cycle with a witness (found by enumerating small bounds) when no order exists. */
+bool tp_schedule(tp_poly *p, tp_error *err);
+tp_poly *tp_poly_free(tp_poly *p);              /* isl objects; the arena is the graph's */
+/* For explain and specs: "for i < I { ... }" with the script's names and lines; and every array's dim, width, reason. */
+void tp_poly_print_schedule(tp_buf *b, const tp_poly *p);
+void tp_poly_print_storage(tp_buf *b, const tp_poly *p);
+/* The test of part 3: runs the loop tree at the given bounds symbolically and checks order (each read after its writes), completeness (each statement
+ * point exactly once) and storage (slot holds the element read), for every statement point. */
+bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_error *err);
+#endif
