@@ -1,0 +1,75 @@
+/* plan: what runs. Rank 5. Loops over regions over buffers; every size, offset and extent is an expression over bounds and loop VARs.
+ * One plan serves any bounds. The interpreter runs it, the emitters print it as code. It prints and parses. */
+#ifndef TP_PLAN_H
+#define TP_PLAN_H
+#include "graph/graph.h"
+#include "poly/poly.h"
+
+typedef enum { TP_BUF_TEMP, TP_BUF_INPUT, TP_BUF_CONST, TP_BUF_OUTPUT, TP_BUF_PARAM } tp_bufkind;   /* TEMP: in the arena */
+typedef struct tp_pbuf {
+  int id; tp_bufkind kind; int slot;            /* INPUT, OUTPUT, PARAM: its number in tp_run */
+  const char *name;
+  tp_dtype dtype;
+  const tp_ix *size;                            /* elements, over bounds */
+  int first, last;                              /* TEMP: lifetime in positions of the plan (see tp_pnode.pos), inclusive */
+  tp_array *data;                               /* CONST */
+  int ndim, rank; const tp_ix **slots;          /* layout, for explain: slots of each dim, then the shape (upper bounds) */
+} tp_pbuf;
+
+/* One operand: a strided window on a buffer. Strides count elements and may be 0 (broadcast) or negative (flip). */
+typedef struct tp_nd {
+  int buf;
+  const tp_ix *off;
+  int rank; const tp_ix **shape, **stride;
+  const tp_ix **lead;                           /* nlead strides along the region's leading axes; 0: the same for all */
+  int wrap; const tp_ix *wlo, *wmod;            /* wrap >= 0: index j of that axis lies at ((wlo + j) mod wmod) * stride (a window on a ring); COPY only. else -1 */
+} tp_nd;
+
+typedef enum {
+  TP_RG_EW,        /* a chain of elementwise operators over one iteration space: lead x out shape */
+  TP_RG_OP,        /* one operator of another class: reductions, matmul, gather, ... on lead x operands */
+  TP_RG_COPY,      /* out = in[0], same shapes (in may be strided, expanded, wrapped) */
+  TP_RG_FILL,      /* out = f (init of an accumulation, FILL) */
+  TP_RG_CALL,      /* callback */
+  TP_RG_PINIT      /* out = the loaded array if one was given (in[1], kind PARAM), else in[0] */
+} tp_rgkind;
+typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; const tp_attr *attr; } tp_micro;   /* in < nin: region input; else micro in - nin. dtype of its result */
+typedef struct tp_region {
+  tp_rgkind kind;
+  tp_op op; const tp_attr *attr;                /* RG_OP; attr's axes count spatial axes only */
+  const tp_node *node;                          /* for messages, CALL, and positions; NULL in a parsed plan */
+  tp_pos pos;
+  int nlead; const tp_ix **lead;                /* leading extents: dims that this call runs over */
+  const tp_sym **leadvar; const tp_ix **leadlo; /* VAR that stands for the dim's value along each (lo + index), for VALUE, RAND, IOTA exprs */
+  int nin, nout; tp_nd *in, *out;
+  int nmicro; tp_micro *micro; int *outmicro;   /* EW: micro whose result out[i] is */
+  bool acc; tp_red red;                         /* out (op)= result; leading axes where out's stride is 0 are reduced. Also on RG_OP MATMUL and reductions, and EW */
+  double fill;                                  /* FILL */
+  int nix; const tp_ix **ix;                    /* attr.ix of the operator over VARs (VALUE's expression, slice bounds of PAD, ...) */
+  int ncoord; const tp_ix **coord;              /* RAND: temporal coordinates in domain order; CALL: the point */
+} tp_region;
+
+typedef enum { TP_P_SEQ, TP_P_FOR, TP_P_IF, TP_P_REGION } tp_pkind;
+typedef struct tp_pnode tp_pnode;
+struct tp_pnode {
+  tp_pkind kind;
+  int n; tp_pnode **kid;                        /* SEQ; FOR: one; IF: one or two */
+  const tp_sym *var; const tp_ix *lo, *hi; int step;  /* as tp_tree */
+  const tp_sym *label; bool parallel;
+  const tp_ix *cond;
+  tp_region *rg;
+  int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body */
+  int lastpos;
+};
+typedef struct tp_plan {
+  tp_graph *g; tp_poly *poly;                   /* poly NULL in a parsed plan */
+  tp_arena *a;
+  TP_VEC(tp_pbuf *) bufs;
+  tp_pnode *body; int npos;
+} tp_plan;
+
+tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err);
+void tp_plan_print(tp_buf *b, const tp_plan *p);
+/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned), returns the arena's size; -1 on overflow. */
+int64_t tp_plan_color(const tp_plan *p, const int64_t *env, int64_t *offsets);
+#endif
