@@ -70,6 +70,7 @@ void tp_free_aligned(void *p);
 typedef struct tp_arena { struct tp_chunk *top; size_t used, total; jmp_buf *oom; } tp_arena;
 void tp_arena_init(tp_arena *a);
 void tp_arena_free(tp_arena *a);
+_Noreturn void tp_arena_oom(tp_arena *a);       /* to a->oom, or abort */
 void *tp_new_bytes(tp_arena *a, size_t n);      /* zeroed, 16-byte aligned; n = 0 is legal */
 #define TP_NEW(a, T) ((T *)tp_new_bytes((a), sizeof(T)))
 #define TP_NEWN(a, T, n) ((T *)tp_new_bytes((a), sizeof(T) * (size_t)(n)))
@@ -131,7 +132,7 @@ tp_philox_key tp_philox_coord(tp_philox_key k, int ordinal, int64_t coord);   /*
 uint32_t tp_philox_word(tp_philox_key k, int64_t element);
 /* formulas: uniform f32 = (w >> 8) * 2^-24; f64 = ((w_hi:w_lo) >> 11) * 2^-53 from words 2e, 2e+1; normal: Box-Muller on words 2e, 2e+1:
  * u1 = ((w0 >> 8) + 1) * 2^-24, u2 = (w1 >> 8) * 2^-24, sqrt(-2 ln u1) * cos(2 pi u2), all in double, then rounded;
- * randint in [lo, hi): lo + ((uint64)(w_hi:w_lo) mod (hi - lo)) from words 2e, 2e+1. bernoulli(p): uniform f32 < p. */
+ * randint in [lo, hi): lo + ((uint64)(w_hi:w_lo) mod (hi - lo)), w_lo = word 2e, w_hi = word 2e+1 (as in f64). bernoulli(p): uniform f32 < p. */
 float tp_philox_uniform(tp_philox_key k, int64_t e);
 double tp_philox_uniform64(tp_philox_key k, int64_t e);
 double tp_philox_normal(tp_philox_key k, int64_t e);

@@ -16,10 +16,13 @@ typedef struct tp_pbuf {
   int ndim, rank; const tp_ix **slots;          /* layout, for explain: slots of each dim, then the shape (upper bounds) */
 } tp_pbuf;
 
-/* One operand: a strided window on a buffer. Strides count elements and may be 0 (broadcast) or negative (flip). */
+/* One operand: a strided window on a buffer. Strides count elements and may be 0 (broadcast) or negative (flip).
+ * It starts at element  off + sum over rings of (idx mod width) * stride  (mod floors; width is a formula over bounds, >= 1 when the region runs). */
+typedef struct tp_ring { const tp_ix *idx, *width, *stride; } tp_ring;
 typedef struct tp_nd {
   int buf;
   const tp_ix *off;
+  int nring; tp_ring *ring;
   int rank; const tp_ix **shape, **stride;
   const tp_ix **lead;                           /* nlead strides along the region's leading axes; 0: the same for all */
   int wrap; const tp_ix *wlo, *wmod;            /* wrap >= 0: index j of that axis lies at ((wlo + j) mod wmod) * stride (a window on a ring); COPY only. else -1 */
