@@ -39,7 +39,8 @@ typedef struct tp_access {
 typedef enum { TP_ST_OP, TP_ST_INIT, TP_ST_ACC } tp_stkind;   /* OP: also copies */
 typedef struct tp_stmt {
   int id; tp_stkind kind;
-  int nnode; tp_node **node;                    /* the cluster in order of execution; INIT, ACC: the ACCUM node, k its contribution */
+  int nnode; tp_node **node;                    /* the cluster in order of execution */
+  const tp_ix *const **nodeat;                  /* per node of the cluster: its dims as expressions over the statement's */
   int k;                                        /* ACC: contribution; OP writing a MERGE's array: the branch, else -1 */
   tp_node *into;                                /* ACC, INIT: the ACCUM; OP: the MERGE whose element it defines, or NULL */
   int ndim; const tp_sym *const *dim;           /* distinct symbols; hidden dims for the second of two of one label */
@@ -72,9 +73,33 @@ typedef struct tp_poly {
   TP_VEC(tp_arr *) arrs;
   TP_VEC(tp_stmt *) stmts;
   tp_tree *tree;
+  tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ...": over budget, the conservative answer was taken */
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
+
+/* ---- how an operand lies on the value that holds its elements (resolve.c) ----
+ * Views (point and range reads, permute, expand, slice, flip, detach, reshapes that only regroup) are no statements: they compose into this. */
+typedef struct tp_opnd {
+  tp_val base;                                  /* an array's value, or a node of the same cluster, or an inline node (FILL, VALUE) */
+  const tp_ix **idx;                            /* per dim of base's domain: over the statement's dims and axis variables */
+  int rank; const tp_ix **shape;                /* as the consumer sees it */
+  int *axisvar;                                 /* per axis: which axis variable it runs over, -1: spatial */
+  const tp_ix **stride;                         /* per axis: elements of base's row-major spatial layout (0 for axis variables) */
+  const tp_ix *off;                             /* spatial offset */
+  int nvar; const tp_sym **var; const tp_ix **extent;   /* axis variables: 0 <= var < extent */
+  bool identity;                                /* base exactly as it is: no view on the spatial side, no axis variables */
+  const tp_node *bad;                           /* not NULL: cannot be a view; this node must be stored */
+} tp_opnd;
+/* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead` axis variables (dims of CALL's over) come first. */
+bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
+typedef enum { TP_V_STORED, TP_V_VIEW, TP_V_INLINE } tp_vmode;
+tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n);
+tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
+/* Operand k of the cluster's i-th node (ACC and branches: what is finally written is operand -1). */
+bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);
+bool tp_stmt_result(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);   /* `into` statements: the value that goes into the MERGE or ACCUM */
+int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
 
 /* need: of g's outputs and sinks. NULL: err. */
 tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);

@@ -1,0 +1,193 @@
+/* base: errors, arenas under allocation failure, maps, text, every f16 and bf16, conversions, Philox against Random123's known answers. */
+#include "base/base.h"
+#include "check.h"
+#include <math.h>
+#include <stdlib.h>
+
+static void test_errors(void) {
+  static tp_error e, f;
+  tp_pos pos = { "net.lua", 12 };
+  CHECK(!tp_fail(&e, TP_E_SHAPE, pos, "inner sizes %d and %d differ", 4, 5));
+  CHECK(e.code == TP_E_SHAPE && strcmp(e.msg, "shape: inner sizes 4 and 5 differ") == 0);
+  tp_fail(&e, TP_E_CYCLE, pos, "later");
+  CHECK(e.code == TP_E_SHAPE);
+  tp_note(&e, "see %s", "here");
+  tp_note(&e, "and there");
+  char buf[3000], tiny[8];
+  CHECK(strcmp(tp_error_text(&e, buf, sizeof buf), "net.lua:12: shape: inner sizes 4 and 5 differ\nsee here\nand there") == 0);
+  CHECK(strcmp(tp_error_text(&e, tiny, sizeof tiny), "net.lua") == 0);
+  tp_fail(&f, TP_E_BOUND, (tp_pos){0}, "no bound 'T'");
+  CHECK(strcmp(tp_error_text(&f, buf, sizeof buf), "no bound 'T'") == 0);
+  memset(&f, 0, sizeof f);
+  memset(buf, 'x', sizeof buf - 1), buf[sizeof buf - 1] = 0;
+  tp_fail(&f, TP_E_FILE, pos, "%s", buf);
+  CHECK(strlen(f.msg) == sizeof f.msg - 1 && strncmp(f.msg, "file: xxx", 9) == 0);
+  for (int i = 0; i < 500; i++) tp_note(&f, "note %d", i);
+  CHECK(strlen(f.notes) < sizeof f.notes);
+  CHECK(!tp_fail(NULL, TP_E_FILE, pos, "nobody listens"));
+}
+
+static void test_arena(void) {
+  tp_arena a;
+  tp_arena_init(&a);
+  for (int i = 0; i < 2000; i++) {
+    size_t n = (size_t)(i * 37 % 900) + (i % 300 == 0 ? 100000 : 0);
+    unsigned char *p = tp_new_bytes(&a, n);
+    bool zero = true;
+    for (size_t k = 0; k < n; k++) zero &= p[k] == 0;
+    memset(p, 0xff, n);
+    CHECK(zero && (uintptr_t)p % 16 == 0);
+  }
+  CHECK(strcmp(tp_printf(&a, "%s-%d", "x", 7), "x-7") == 0 && strcmp(tp_strdup(&a, "abc"), "abc") == 0);
+  TP_VEC(int) v = {0};
+  for (int i = 0; i < 1000; i++) TP_PUSH(&a, &v, i * i);
+  bool ok = v.n == 1000;
+  for (int i = 0; i < 1000; i++) ok &= v.v[i] == i * i;
+  CHECK(ok);
+  jmp_buf oom;
+  volatile bool landed = false;
+  a.oom = &oom;
+  if (setjmp(oom)) landed = true;
+  else tp_new_bytes(&a, SIZE_MAX - 100);
+  CHECK(landed);
+  tp_arena_free(&a);
+  void *p = tp_alloc_aligned(100);
+  CHECK(p && (uintptr_t)p % 64 == 0);
+  tp_free_aligned(p);
+}
+
+static void test_map(void) {
+  tp_arena a;
+  tp_hmap m;
+  tp_arena_init(&a);
+  tp_hmap_init(&m, &a);
+  CHECK(tp_hmap_get(&m, "x", 1) == NULL);
+  static int val[5000];
+  for (int64_t i = 0; i < 5000; i++) tp_hmap_set(&m, &i, sizeof i, &val[i]);
+  bool ok = m.n == 5000;
+  for (int64_t i = 0; i < 5000; i++) ok &= tp_hmap_get(&m, &i, sizeof i) == &val[i];
+  CHECK(ok);
+  tp_hmap_set(&m, "", 0, &val[1]);
+  tp_hmap_set(&m, "", 0, &val[2]);
+  CHECK(tp_hmap_get(&m, "", 0) == &val[2] && m.n == 5001);
+  CHECK(tp_hash("tempo", 5, 0) != tp_hash("tempo", 5, 1) && tp_hash("a\0", 2, 0) != tp_hash("a", 1, 0));
+  CHECK(tp_hash("recurrent tensors", 17, 7) == 0x05bdba942c0f2aaau);
+  tp_arena_free(&a);
+}
+
+static bool doubles_as(double x, const char *want) {
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_put_double(&b, x);
+  bool ok = strcmp(b.s, want) == 0;
+  tp_buf_free(&b);
+  return ok;
+}
+
+static void test_text(void) {
+  CHECK(doubles_as(0.1, "0.1") && doubles_as(1e30, "1e+30") && doubles_as(NAN, "nan") && doubles_as(INFINITY, "inf"));
+  CHECK(doubles_as(-INFINITY, "-inf") && doubles_as(-0.0, "-0") && doubles_as(100000, "100000") && doubles_as(1.0 / 3, "0.3333333333333333"));
+  tp_buf b;
+  tp_buf_init(&b);
+  for (int i = 0; i < 1000; i++) tp_putf(&b, "%d,", i);
+  CHECK(b.n == 10 * 2 + 90 * 3 + 900 * 4 && !b.failed && b.s[b.n] == 0);
+  tp_buf_free(&b);
+  const char *names[] = { "learning_rate", "momentum", "seed", "lr" };
+  CHECK(tp_nearest("momentun", names, 4) == names[1] && tp_nearest("sede", names, 4) == names[2]);
+  CHECK(tp_nearest("zzz", names, 4) == NULL && tp_nearest("lrs", names, 4) == names[3]);
+}
+
+static float nearest_even_f16(float x) {            /* by search over all finite values */
+  float best = 0, gap = INFINITY;
+  for (uint32_t h = 0; h < 0x7c00; h++) {
+    float v = tp_f16_to_f32((uint16_t)h), d = fabsf(x - v);
+    if (d < gap || (d == gap && !(h & 1))) { gap = d; best = v; }
+  }
+  return best;
+}
+
+static void test_halves(void) {
+  bool same = true;
+  for (uint32_t h = 0; h < 65536; h++) {
+    float f = tp_f16_to_f32((uint16_t)h), g = tp_bf16_to_f32((uint16_t)h);
+    same &= isnan(f) ? isnan(tp_f16_to_f32(tp_f32_to_f16(f))) : tp_f32_to_f16(f) == h;
+    same &= isnan(g) ? isnan(tp_bf16_to_f32(tp_f32_to_bf16(g))) : tp_f32_to_bf16(g) == h;
+  }
+  CHECK(same);
+  for (uint32_t h = 0; h < 0x7bff; h += 7) {         /* midpoints and their neighbours */
+    float mid = (tp_f16_to_f32((uint16_t)h) + tp_f16_to_f32((uint16_t)(h + 1))) / 2;
+    uint16_t even = (uint16_t)(h + (h & 1));
+    CHECK(tp_f32_to_f16(mid) == even && tp_f32_to_f16(-mid) == (even | 0x8000));
+    CHECK(tp_f32_to_f16(nextafterf(mid, 0)) == h && tp_f32_to_f16(nextafterf(mid, 1e9f)) == h + 1);
+  }
+  for (int i = 0; i < 40; i++) {
+    float x = ldexpf((float)(i * 7919 % 1000) / 997, i % 40 - 26);
+    CHECK(tp_f16_to_f32(tp_f32_to_f16(x)) == nearest_even_f16(x));
+  }
+  CHECK(tp_f32_to_f16(65519.996f) == 0x7bff && tp_f32_to_f16(65520) == 0x7c00 && tp_f32_to_f16(1e30f) == 0x7c00);
+  CHECK(tp_f32_to_bf16(1.00390625f) == 0x3f80 && tp_f32_to_bf16(1.01171875f) == 0x3f82 && tp_f32_to_bf16(3.4e38f) == 0x7f80);
+}
+
+static void test_dtypes(void) {
+  tp_dtype d;
+  CHECK(tp_dtype_parse("bf16", &d) && d == TP_BF16 && tp_dtype_size(d) == 2 && tp_dtype_float(d) && !tp_dtype_parse("f8", &d));
+  CHECK(tp_dtype_promote(TP_F16, TP_BF16) == TP_F32 && tp_dtype_promote(TP_I64, TP_F16) == TP_F16 && tp_dtype_promote(TP_BOOL, TP_U8) == TP_U8);
+  CHECK(tp_f64_to_i64(NAN) == 0 && tp_f64_to_i64(1e30) == INT64_MAX && tp_f64_to_i64(-1e30) == INT64_MIN && tp_f64_to_i64(-2.9) == -2);
+  CHECK(tp_f64_to_i64(0x1p63) == INT64_MAX && tp_f64_to_i64(-0x1p63) == INT64_MIN);
+  union { uint8_t b[8]; int32_t i; int64_t l; float f; double d; } u = {0};
+  tp_set(TP_U8, &u, 0, 300), CHECK(u.b[0] == 255);
+  tp_set(TP_U8, &u, 0, -3.5), CHECK(u.b[0] == 0);
+  tp_seti(TP_U8, &u, 0, 300), CHECK(u.b[0] == 44);
+  tp_set(TP_I32, &u, 0, 1e10), CHECK(u.i == INT32_MAX);
+  tp_seti(TP_I32, &u, 0, ((int64_t)1 << 32) + 5), CHECK(u.i == 5);
+  tp_set(TP_BOOL, &u, 0, 0.25), CHECK(tp_geti(TP_BOOL, &u, 0) == 1);
+  for (int k = 0; k < TP_NDTYPE; k++) {
+    char cell[16] __attribute__((aligned(8))) = {0};
+    tp_set((tp_dtype)k, cell, 1, 1);
+    CHECKF(tp_get((tp_dtype)k, cell, 1) == 1 && tp_geti((tp_dtype)k, cell, 1) == 1 && tp_get((tp_dtype)k, cell, 0) == 0, "%s", tp_dtype_name((tp_dtype)k));
+  }
+}
+
+static void test_philox(void) {
+  static const struct { uint32_t ctr[4], key[2], want[4]; } kat[] = {
+    { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
+    { { ~0u, ~0u, ~0u, ~0u }, { ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
+    { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 }, { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+  };
+  for (size_t i = 0; i < TP_LEN(kat); i++) {
+    uint32_t out[4];
+    tp_philox4x32(kat[i].ctr, kat[i].key, out);
+    CHECK(memcmp(out, kat[i].want, sizeof out) == 0);
+  }
+  tp_philox_key k = tp_philox_coord(tp_philox_op(1234567890123u, 42), 1, -7);
+  double sum = 0, sq = 0, usum = 0;
+  int n = 20000;
+  bool in = true;
+  for (int64_t e = 0; e < n; e++) {
+    float u = tp_philox_uniform(k, e);
+    double v = tp_philox_uniform64(k, e), z = tp_philox_normal(k, e);
+    int64_t r = tp_philox_randint(k, e, -3, 9);
+    in &= u >= 0 && u < 1 && v >= 0 && v < 1 && r >= -3 && r < 9 && isfinite(z);
+    in &= v == (double)(((uint64_t)tp_philox_word(k, 2 * e + 1) << 32 | tp_philox_word(k, 2 * e)) >> 11) * 0x1p-53;
+    sum += z, sq += z * z, usum += u;
+  }
+  CHECK(in && fabs(sum / n) < 0.03 && fabs(sq / n - 1) < 0.05 && fabs(usum / n - 0.5) < 0.02);
+  CHECK(tp_philox_randint(k, 0, 5, 5) == 5);
+  int64_t far = tp_philox_randint(k, 3, INT64_MIN, INT64_MAX);
+  CHECK(far >= INT64_MIN && far < INT64_MAX);
+  tp_philox_key other = tp_philox_coord(tp_philox_op(1234567890123u, 42), 2, -7);
+  CHECK(other.k[0] != k.k[0]);
+}
+
+int main(void) {
+  test_errors();
+  test_arena();
+  test_map();
+  test_text();
+  test_halves();
+  test_dtypes();
+  test_philox();
+  setenv("TEMPO_TEST_SETTING", "", 1);
+  CHECK(tp_setting("TEMPO_TEST_SETTING") == NULL);
+  return check_report();
+}

@@ -1,0 +1,114 @@
+/* Memory. An arena is a list of chunks that only grows; everything in it is zeroed and dies with it. Under AddressSanitizer each request gets a chunk
+ * of exactly its size, so that running over the end of an arena object is caught like that of a heap object. */
+#include "base/base.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CHUNK_EXACT 1
+#else
+#define CHUNK_EXACT 0
+#endif
+
+/* ---- the heap, with fault injection: TEMPO_FAIL_ALLOC=n fails the n-th request of the process ---- */
+
+#ifdef NDEBUG
+static bool refused(void) { return false; }
+#else
+static bool refused(void) {
+  static atomic_long left = -2;                  /* -2: environment not read; <= 0: no more faults */
+  if (atomic_load(&left) == -2) {
+    const char *s = tp_setting("TEMPO_FAIL_ALLOC");
+    atomic_store(&left, s ? atol(s) : 0);
+  }
+  return atomic_load(&left) > 0 && atomic_fetch_sub(&left, 1) == 1;
+}
+#endif
+
+void *tp_alloc(size_t n) { return refused() ? NULL : malloc(n ? n : 1); }
+void *tp_calloc(size_t n) { return refused() ? NULL : calloc(1, n ? n : 1); }
+void *tp_realloc(void *p, size_t n) { return refused() ? NULL : realloc(p, n ? n : 1); }
+void tp_free(void *p) { free(p); }
+
+void *tp_alloc_aligned(size_t n) {
+  if (n > SIZE_MAX - 64 || refused()) return NULL;
+  return aligned_alloc(64, n ? (n + 63) & ~(size_t)63 : 64);
+}
+void tp_free_aligned(void *p) { free(p); }
+
+/* ---- arenas ---- */
+
+typedef struct tp_chunk { struct tp_chunk *next; size_t cap, used; _Alignas(16) unsigned char data[]; } tp_chunk;
+enum { CHUNK_MIN = 8 << 10, CHUNK_MAX = 256 << 10 };
+
+void tp_arena_init(tp_arena *a) { *a = (tp_arena){0}; }
+
+void tp_arena_free(tp_arena *a) {
+  for (tp_chunk *k = a->top, *next; k; k = next) {
+    next = k->next;
+    tp_free(k);
+  }
+  a->top = NULL;
+  a->used = a->total = 0;
+}
+
+_Noreturn void tp_arena_oom(tp_arena *a) {
+  if (a->oom) longjmp(*a->oom, 1);
+  abort();
+}
+
+/* A chunk with room for n bytes. A request of its own goes below the top, whose room stays in use. */
+static tp_chunk *chunk_new(tp_arena *a, size_t n) {
+  size_t usual = TP_MIN(TP_MAX(a->total, CHUNK_MIN), CHUNK_MAX);
+  bool own = CHUNK_EXACT || n > usual / 2;
+  size_t cap = own ? n : usual;
+  tp_chunk *k = n < SIZE_MAX / 2 ? tp_calloc(sizeof *k + cap) : NULL;
+  if (!k) tp_arena_oom(a);
+  k->cap = cap;
+  a->total += cap;
+  tp_chunk **at = own && a->top ? &a->top->next : &a->top;
+  k->next = *at;
+  *at = k;
+  return k;
+}
+
+void *tp_new_bytes(tp_arena *a, size_t n) {
+  tp_chunk *k = a->top;
+  if (n == 0) n = 1;
+  if (!k || k->cap - k->used < n) k = chunk_new(a, n);
+  void *p = k->data + k->used;
+  k->used = TP_MIN((k->used + n + 15) & ~(size_t)15, k->cap);
+  a->used += n;
+  return p;
+}
+
+void *tp_dup(tp_arena *a, const void *p, size_t n) {
+  void *q = tp_new_bytes(a, n);
+  if (n) memcpy(q, p, n);
+  return q;
+}
+
+char *tp_strdup(tp_arena *a, const char *s) { return tp_dup(a, s, strlen(s) + 1); }
+
+char *tp_printf(tp_arena *a, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  char *s = tp_new_bytes(a, (size_t)TP_MAX(n, 0) + 1);
+  va_start(ap, fmt);
+  vsnprintf(s, (size_t)TP_MAX(n, 0) + 1, fmt, ap);
+  va_end(ap);
+  return s;
+}
+
+void tp_vec_grow(tp_arena *a, void **v, int n, int *cap, size_t size) {
+  if (n < *cap) return;
+  if (*cap > INT32_MAX / 2) tp_arena_oom(a);
+  int newcap = *cap ? *cap * 2 : 8;
+  void *w = tp_new_bytes(a, (size_t)newcap * size);
+  if (n) memcpy(w, *v, (size_t)n * size);
+  *v = w;
+  *cap = newcap;
+}

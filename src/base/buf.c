@@ -1,0 +1,97 @@
+/* Text buffers, shortest doubles, nearest names. A buffer that fails to grow remembers it and drops what follows; what it holds stays 0-terminated. */
+#include "base/base.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void tp_buf_init(tp_buf *b) { *b = (tp_buf){0}; }
+
+void tp_buf_free(tp_buf *b) {
+  tp_free(b->s);
+  tp_buf_init(b);
+}
+
+/* Room for n more bytes and the 0. */
+static bool reserve(tp_buf *b, size_t n) {
+  if (b->failed) return false;
+  if (b->cap - b->n > n) return true;
+  size_t cap = TP_MAX(b->cap * 2, TP_MAX(b->n + n + 1, 64));
+  char *s = n < SIZE_MAX / 4 ? tp_realloc(b->s, cap) : NULL;
+  b->failed = !s;
+  if (!s) return false;
+  b->s = s;
+  b->cap = cap;
+  return true;
+}
+
+void tp_putn(tp_buf *b, const char *s, size_t n) {
+  if (!reserve(b, n)) return;
+  if (n) memcpy(b->s + b->n, s, n);
+  b->n += n;
+  b->s[b->n] = 0;
+}
+
+void tp_puts(tp_buf *b, const char *s) { tp_putn(b, s, strlen(s)); }
+
+void tp_putf(tp_buf *b, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  if (n < 0 || !reserve(b, (size_t)n)) return;
+  va_start(ap, fmt);
+  vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);
+  va_end(ap);
+  b->n += (size_t)n;
+}
+
+/* A locale's decimal point, of one byte or several, becomes '.'. */
+static void put_number(tp_buf *b, const char *s) {
+  for (bool point = false; *s; s++) {
+    bool plain = strchr("0123456789+-e", *s) != NULL;
+    if (plain) tp_putn(b, s, 1);
+    else if (!point) tp_puts(b, ".");
+    point |= !plain;
+  }
+}
+
+void tp_put_double(tp_buf *b, double x) {
+  char s[64];
+  if (isnan(x)) { tp_puts(b, "nan"); return; }
+  if (isinf(x)) { tp_puts(b, x < 0 ? "-inf" : "inf"); return; }
+  if (x == floor(x) && fabs(x) < 1e15) snprintf(s, sizeof s, "%.0f", x);
+  else
+    for (int digits = 1; digits <= 17; digits++) {
+      snprintf(s, sizeof s, "%.*g", digits, x);
+      if (strtod(s, NULL) == x) break;
+    }
+  put_number(b, s);
+}
+
+/* Edit distance where a swap of neighbours counts as one; names longer than the table are far from everything. */
+enum { NAME_MAX_ = 63 };
+static int distance(const char *a, const char *b) {
+  int d[NAME_MAX_ + 1][NAME_MAX_ + 1], n = (int)strlen(a), m = (int)strlen(b);
+  for (int i = 0; i <= n; i++) d[i][0] = i;
+  for (int j = 0; j <= m; j++) d[0][j] = j;
+  for (int i = 1; i <= n; i++)
+    for (int j = 1; j <= m; j++) {
+      int v = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      v = TP_MIN(v, TP_MIN(d[i - 1][j], d[i][j - 1]) + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) v = TP_MIN(v, d[i - 2][j - 2] + 1);
+      d[i][j] = v;
+    }
+  return d[n][m];
+}
+
+const char *tp_nearest(const char *word, const char *const *names, int n) {
+  const char *best = NULL;
+  int least = NAME_MAX_, len = (int)TP_MIN(strlen(word), NAME_MAX_ + 1);
+  for (int i = 0; i < n; i++) {
+    int other = (int)TP_MIN(strlen(names[i]), NAME_MAX_ + 1);
+    if (len > NAME_MAX_ || other > NAME_MAX_) continue;
+    int d = distance(word, names[i]);
+    if (d < least && 3 * d <= TP_MAX(len, other)) { least = d; best = names[i]; }
+  }
+  return best;
+}

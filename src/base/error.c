@@ -1,0 +1,51 @@
+/* Errors: one struct filled in place. The first failure stays; later ones are consequences. Every message contains its class's word. */
+#include "base/base.h"
+#include <stdio.h>
+
+static const char *const words[TP_NERR] = {
+  [TP_OK] = "ok",
+#define E(N, w) [TP_E_##N] = w,
+#include "base/errs.def"
+#undef E
+};
+
+const char *tp_code_word(tp_code c) { return (unsigned)c < TP_NERR ? words[c] : "unknown"; }
+
+/* Puts "word: " in front of msg, cutting its tail where the room ends. */
+static void prefix_word(char *msg, size_t room, const char *word) {
+  size_t w = strlen(word), n = strlen(msg), keep = TP_MIN(n, room - w - 3);
+  memmove(msg + w + 2, msg, keep);
+  memcpy(msg, word, w);
+  memcpy(msg + w, ": ", 2);
+  msg[w + 2 + keep] = 0;
+}
+
+bool tp_fail(tp_error *e, tp_code code, tp_pos pos, const char *fmt, ...) {
+  if (!e || e->code != TP_OK) return false;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+  va_end(ap);
+  e->code = code;
+  e->pos = pos;
+  e->notes[0] = 0;
+  if (!strstr(e->msg, tp_code_word(code))) prefix_word(e->msg, sizeof e->msg, tp_code_word(code));
+  return false;
+}
+
+void tp_note(tp_error *e, const char *fmt, ...) {
+  size_t n = e ? strlen(e->notes) : 0;
+  if (!e || n + 2 >= sizeof e->notes) return;
+  if (n) e->notes[n++] = '\n';
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(e->notes + n, sizeof e->notes - n, fmt, ap);
+  va_end(ap);
+}
+
+const char *tp_error_text(const tp_error *e, char *buf, size_t n) {
+  int at = e->pos.file ? snprintf(buf, n, "%s:%d: ", e->pos.file, e->pos.line) : 0;
+  size_t used = TP_MIN((size_t)at, n ? n - 1 : 0);
+  snprintf(buf + used, n - used, "%s%s%s", e->msg, e->notes[0] ? "\n" : "", e->notes);
+  return buf;
+}

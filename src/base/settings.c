@@ -1,0 +1,8 @@
+/* The TEMPO_* environment. Read when asked for, so a test may change it between two compilations. */
+#include "base/base.h"
+#include <stdlib.h>
+
+const char *tp_setting(const char *name) {
+  const char *s = getenv(name);
+  return s && *s ? s : NULL;
+}

@@ -1,0 +1,73 @@
+/* sums: a reduction over the axes of a range read becomes an accumulation over time.
+ *
+ *   sum(read(x, lo .. hi), axis 0)  =>  accum(+) of x gathered over lo .. hi
+ *
+ * "Stack, then reduce" would keep every point of the range; an accumulation keeps the sum. Fires for sum, prod, max and min when all the range's axes
+ * are among the reduced ones; spatial axes reduced along with them are reduced first, at the producer's point (the four operators are associative and
+ * commutative in exact arithmetic, so only the order of float sums changes). Runs on the compiled path only: the reference keeps the stack. */
+#include "opt/opt.h"
+
+static bool reduction(tp_op op, tp_red *red) {
+  switch (op) {
+    case TP_OP_SUM: *red = TP_RED_SUM; return true;
+    case TP_OP_PROD: *red = TP_RED_PROD; return true;
+    case TP_OP_MAX: *red = TP_RED_MAX; return true;
+    case TP_OP_MIN: *red = TP_RED_MIN; return true;
+    default: return false;
+  }
+}
+
+static int range_axes(const tp_node *read) {
+  int n = 0;
+  for (int d = 0; d < read->in[0].src.node->ndom; d++) n += read->attr.at[d].range;
+  return n;
+}
+
+/* Splits n's axes in leading range axes (all nr of them must be there) and spatial ones, renumbered for x. */
+static bool split_axes(const tp_node *n, int nr, int *spatial, int *nspatial) {
+  int found = 0;
+  *nspatial = 0;
+  for (int i = 0; i < n->attr.naxes; i++) {
+    if (n->attr.axes[i] < nr) found++;
+    else spatial[(*nspatial)++] = n->attr.axes[i] - nr;
+  }
+  return nr > 0 && found == nr;
+}
+
+static tp_val accumulate(tp_graph *g, const tp_node *n, const tp_node *read, int nr, tp_red red, tp_error *err) {
+  int spatial[TP_MAXRANK], ns, rank = 0;
+  if (!split_axes(n, nr, spatial, &ns)) return (tp_val){ 0 };
+  const tp_ix *shape[TP_MAXRANK];
+  for (int a = nr; a < read->out[0].rank; a++) {
+    bool gone = false;
+    for (int i = 0; i < ns; i++) gone |= spatial[i] == a - nr;
+    if (!gone) shape[rank++] = read->out[0].shape[a];
+  }
+  tp_val x = read->in[0].src;
+  if (ns) x = tp_reduce(g, n->op, x, ns, spatial, false, err);
+  if (!x.node) return x;
+  tp_attr at = { .dtype = n->out[0].dtype, .ndom = read->ndom, .dom = read->dom, .nix = rank, .ix = shape, .red = red };
+  tp_node *acc = tp_build(g, TP_OP_ACCUM, 0, NULL, &at, err);
+  if (!acc || !tp_accum_add(g, acc, (tp_edge){ .src = x, .at = read->attr.at, .gather = true, .pos = n->pos }, err)) return (tp_val){ 0 };
+  acc->name = n->name;
+  return tp_reshape(g, tp_v(acc), n->out[0].rank, n->out[0].shape, err);
+}
+
+bool tp_lower_sums(tp_graph *g, tp_error *err) {
+  int n0 = g->nodes.n;
+  for (int i = 0; i < n0; i++) {
+    tp_node *n = g->nodes.v[i];
+    tp_red red;
+    if (!reduction(n->op, &red)) continue;
+    tp_node *read = n->in[0].src.node;
+    if (read->op != TP_OP_READ) continue;
+    int nr = range_axes(read), spatial[TP_MAXRANK], ns;
+    if (!split_axes(n, nr, spatial, &ns)) continue;
+    g->pos = n->pos;
+    tp_val y = accumulate(g, n, read, nr, red, err);
+    if (!y.node) return false;
+    tp_replace(g, (tp_val){ n, 0 }, y);
+  }
+  tp_graph_sweep(g);
+  return true;
+}

@@ -1,0 +1,226 @@
+/* resolve: how an operand lies on the value that holds its elements.
+ *
+ * A value with domain (d..) read at expressions at[] over the statement's dims is followed through views to its base. Each range on the way makes an axis
+ * variable a (0 <= a < extent), which stands in the base's index expressions as lo + a; views on the spatial side act on (shape, stride, offset).
+ * Axis variables come first, outermost read first, because a range prepends. A view is refused (`bad`: the node that must be stored instead) when an axis
+ * variable would leave the form  lo + a  in exactly one index, when it reaches a shape or an offset, or when a reshape does not regroup strides. */
+#include "poly/poly.h"
+
+typedef struct {                                /* the walk's state: leading axis variables */
+  tp_poly *p;
+  int nvar; const tp_sym *var[TP_MAXRANK]; const tp_ix *ext[TP_MAXRANK];
+  const tp_node *by[TP_MAXRANK];                /* the READ that introduced it, NULL: given by the caller */
+} walk;
+
+static tp_ictx *C(const walk *w) { return w->p->g->ix; }
+
+static const tp_ix *at_point(const walk *w, const tp_node *n, const tp_ix *e, const tp_ix *const *at) {
+  return tp_ix_subst(C(w), e, n->ndom, n->dom, at);
+}
+
+/* A node's at restricted to an operand whose dims are a subset. */
+static const tp_ix **at_operand(const walk *w, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
+  const tp_ix **out = TP_NEWN(w->p->a, const tp_ix *, src->ndom);
+  for (int d = 0; d < src->ndom; d++) {
+    out[d] = NULL;
+    for (int e = 0; e < n->ndom; e++)
+      if (n->dom[e] == src->dom[d]) out[d] = at[e];
+    TP_ASSERT(out[d]);
+  }
+  return out;
+}
+
+static bool base(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
+  tp_arena *a = w->p->a;
+  const tp_out *t = tp_outof(v);
+  *o = (tp_opnd){ .base = v, .rank = w->nvar + t->rank, .nvar = w->nvar, .off = tp_ix_const(C(w), 0), .identity = w->nvar == 0 };
+  o->idx = tp_dup(a, at, sizeof *at * (size_t)v.node->ndom);
+  o->var = tp_dup(a, w->var, sizeof *w->var * (size_t)w->nvar);
+  o->extent = tp_dup(a, w->ext, sizeof *w->ext * (size_t)w->nvar);
+  o->shape = TP_NEWN(a, const tp_ix *, o->rank);
+  o->stride = TP_NEWN(a, const tp_ix *, o->rank);
+  o->axisvar = TP_NEWN(a, int, o->rank);
+  for (int i = 0; i < w->nvar; i++) {
+    o->shape[i] = w->ext[i]; o->stride[i] = tp_ix_const(C(w), 0); o->axisvar[i] = i;
+  }
+  const tp_ix *s = tp_ix_const(C(w), 1);
+  for (int i = t->rank - 1; i >= 0; i--) {
+    int k = w->nvar + i;
+    o->shape[k] = at_point(w, v.node, t->shape[i], at); o->stride[k] = s; o->axisvar[k] = -1;
+    s = tp_ix_mul(C(w), s, o->shape[k]);
+  }
+  return true;
+}
+
+static void permute(walk *w, const tp_node *n, tp_opnd *o, int lead) {
+  const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK]; int av[TP_MAXRANK];
+  int r = o->rank - lead;
+  for (int i = 0; i < r; i++) {
+    int k = lead + n->attr.axes[i];
+    sh[i] = o->shape[k]; st[i] = o->stride[k]; av[i] = o->axisvar[k];
+  }
+  memcpy(o->shape + lead, sh, sizeof *sh * (size_t)r);
+  memcpy(o->stride + lead, st, sizeof *st * (size_t)r);
+  memcpy(o->axisvar + lead, av, sizeof *av * (size_t)r);
+}
+
+static void set_rank(walk *w, tp_opnd *o, int rank) {
+  const tp_ix **sh = TP_NEWN(w->p->a, const tp_ix *, rank), **st = TP_NEWN(w->p->a, const tp_ix *, rank);
+  int *av = TP_NEWN(w->p->a, int, rank);
+  int keep = TP_MIN(rank, o->rank);
+  memcpy(sh, o->shape, sizeof *sh * (size_t)keep);
+  memcpy(st, o->stride, sizeof *st * (size_t)keep);
+  memcpy(av, o->axisvar, sizeof *av * (size_t)keep);
+  o->shape = sh; o->stride = st; o->axisvar = av; o->rank = rank;
+}
+
+static void expand(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+  int r0 = o->rank - lead, r1 = n->out[0].rank, grow = r1 - r0;
+  const tp_ix **os = o->shape, **ot = o->stride; int *ov = o->axisvar;
+  set_rank(w, o, lead + r1);
+  for (int i = 0; i < r1; i++) {
+    const tp_ix *want = at_point(w, n, n->out[0].shape[i], at);
+    bool same = i >= grow && os[lead + i - grow] == want;
+    o->shape[lead + i] = want;
+    o->stride[lead + i] = same ? ot[lead + i - grow] : tp_ix_const(C(w), 0);
+    o->axisvar[lead + i] = same ? ov[lead + i - grow] : -1;
+  }
+}
+
+static void slice(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+  int k = lead + n->attr.axis;
+  const tp_ix *lo = at_point(w, n, n->attr.ix[0], at), *ext = at_point(w, n, n->attr.ix[1], at);
+  int64_t v;
+  if (o->axisvar[k] >= 0 && !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.i[0] == 1 && ext == o->shape[k])) { o->bad = n; return; }
+  o->off = tp_ix_add(C(w), o->off, tp_ix_mul(C(w), lo, o->stride[k]));
+  o->stride[k] = tp_ix_mulc(C(w), o->stride[k], n->attr.i[0]);
+  o->shape[k] = ext;
+}
+
+static void flip(walk *w, const tp_node *n, tp_opnd *o, int lead) {
+  int k = lead + n->attr.axis;
+  if (o->axisvar[k] >= 0) { o->bad = n; return; }
+  o->off = tp_ix_add(C(w), o->off, tp_ix_mul(C(w), tp_ix_addc(C(w), o->shape[k], -1), o->stride[k]));
+  o->stride[k] = tp_ix_neg(C(w), o->stride[k]);
+}
+
+static bool is_one(const tp_ix *e) { int64_t v; return tp_ix_is_const(e, &v) && v == 1; }
+
+/* Regroups old axes to new ones: runs of old axes that lie contiguously may split or join; axes of extent 1 come and go. */
+static bool regroup(walk *w, tp_opnd *o, int lead, int r1, const tp_ix *const *want) {
+  const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK], *ns[TP_MAXRANK]; int av[TP_MAXRANK], nv[TP_MAXRANK], r0 = 0, i = 0, j = 0;
+  for (int k = lead; k < o->rank; k++)
+    if (!is_one(o->shape[k])) { sh[r0] = o->shape[k]; st[r0] = o->stride[k]; av[r0++] = o->axisvar[k]; }
+  while (j < r1) {
+    if (is_one(want[j])) { ns[j] = tp_ix_const(C(w), 0); nv[j++] = -1; continue; }
+    if (i >= r0) return false;
+    if (sh[i] == want[j]) { ns[j] = st[i]; nv[j++] = av[i++]; continue; }
+    const tp_ix *po = sh[i], *pn = want[j];
+    int i1 = i + 1, j1 = j + 1;
+    while (po != pn) {                          /* the shortest runs with one product */
+      bool more_new = j1 < r1 && (i1 >= r0 || tp_ix_divexact(C(w), po, pn));
+      if (more_new) pn = tp_ix_mul(C(w), pn, want[j1++]);
+      else if (i1 < r0) po = tp_ix_mul(C(w), po, sh[i1++]);
+      else return false;
+    }
+    for (int k = i; k < i1; k++) {
+      if (av[k] >= 0) return false;
+      if (k + 1 < i1 && st[k] != tp_ix_mul(C(w), st[k + 1], sh[k + 1])) return false;
+    }
+    const tp_ix *s = st[i1 - 1];
+    for (int k = j1 - 1; k >= j; k--) { ns[k] = s; nv[k] = -1; s = tp_ix_mul(C(w), s, want[k]); }
+    i = i1; j = j1;
+  }
+  if (i != r0) return false;
+  set_rank(w, o, lead + r1);
+  for (int k = 0; k < r1; k++) { o->shape[lead + k] = want[k]; o->stride[lead + k] = ns[k]; o->axisvar[lead + k] = nv[k]; }
+  return true;
+}
+
+static void reshape(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+  const tp_ix *want[TP_MAXRANK];
+  for (int i = 0; i < n->out[0].rank; i++) want[i] = at_point(w, n, n->out[0].shape[i], at);
+  if (!regroup(w, o, lead, n->out[0].rank, want)) o->bad = n;
+}
+
+static bool follow(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err);
+
+static bool follow_read(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
+  tp_val src = n->in[0].src;
+  const tp_ix **sat = TP_NEWN(w->p->a, const tp_ix *, src.node->ndom);
+  for (int d = 0; d < src.node->ndom; d++) {
+    const tp_at *e = &n->attr.at[d];
+    sat[d] = at_point(w, n, e->lo, at);
+    if (!e->range) continue;
+    if (w->nvar == TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, n->pos, "more than %d axes", TP_MAXRANK);
+    const tp_sym *a = tp_sym_var(C(w), "a");
+    w->var[w->nvar] = a; w->by[w->nvar] = n;
+    int nr = 0;
+    for (int k = 0; k < d; k++) nr += n->attr.at[k].range;
+    w->ext[w->nvar++] = at_point(w, n, n->out[0].shape[nr], at);
+    sat[d] = tp_ix_add(C(w), sat[d], tp_ix_sym(C(w), a));
+  }
+  return follow(w, src, sat, o, err);
+}
+
+static bool follow(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
+  const tp_node *n = v.node;
+  if (w->p->mode[n->id] != TP_V_VIEW) return base(w, v, at, o);
+  int lead = w->nvar;
+  if (n->op == TP_OP_READ) {
+    if (!follow_read(w, n, at, o, err)) return false;
+    o->identity = o->identity && o->nvar == 0;
+    return true;
+  }
+  if (!follow(w, n->in[0].src, at_operand(w, n, at, n->in[0].src.node), o, err)) return false;
+  if (o->bad || n->op == TP_OP_DETACH) return true;
+  o->identity = false;
+  switch (n->op) {
+    case TP_OP_PERMUTE: permute(w, n, o, lead); break;
+    case TP_OP_EXPAND: expand(w, n, at, o, lead); break;
+    case TP_OP_SLICE: slice(w, n, at, o, lead); break;
+    case TP_OP_FLIP: flip(w, n, o, lead); break;
+    case TP_OP_RESHAPE: reshape(w, n, at, o, lead); break;
+    default: (void)TP_NEVER(true);
+  }
+  return true;
+}
+
+static int mentions_var(const walk *w, const tp_ix *e) {
+  for (int k = 0; k < w->nvar; k++)
+    if (tp_ix_mentions(e, w->var[k])) return k;
+  return -1;
+}
+
+/* The first view below the READ that made axis variable k, or that READ itself. */
+static const tp_node *culprit(const walk *w, int k) {
+  const tp_node *read = w->by[k];
+  if (!read) return NULL;
+  const tp_node *src = read->in[0].src.node;
+  return w->p->mode[src->id] == TP_V_VIEW ? src : read;
+}
+
+static void judge(walk *w, tp_opnd *o) {
+  int k = mentions_var(w, o->off);
+  for (int i = 0; i < o->rank && k < 0; i++) {
+    k = mentions_var(w, o->shape[i]);
+    if (k < 0) k = mentions_var(w, o->stride[i]);
+  }
+  int used[TP_MAXRANK] = { 0 };
+  for (int d = 0; d < o->base.node->ndom && k < 0; d++) {
+    int v = mentions_var(w, o->idx[d]);
+    if (v < 0) continue;
+    int64_t coef; const tp_ix *rest;
+    bool ok = tp_ix_linear_in(C(w), o->idx[d], w->var[v], &coef, &rest) && coef == 1 && mentions_var(w, rest) < 0 && !used[v]++;
+    if (!ok) k = v;
+  }
+  if (k >= 0) o->bad = culprit(w, k);
+}
+
+bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err) {
+  walk w = { .p = p, .nvar = nlead };
+  for (int i = 0; i < nlead; i++) { w.var[i] = leadvar[i]; w.ext[i] = leadext[i]; }
+  if (!follow(&w, v, at, out, err)) return false;
+  if (!out->bad) judge(&w, out);
+  return true;
+}
