@@ -135,15 +135,15 @@ static void test_dtypes(void) {
   CHECK(tp_f64_to_i64(NAN) == 0 && tp_f64_to_i64(1e30) == INT64_MAX && tp_f64_to_i64(-1e30) == INT64_MIN && tp_f64_to_i64(-2.9) == -2);
   CHECK(tp_f64_to_i64(0x1p63) == INT64_MAX && tp_f64_to_i64(-0x1p63) == INT64_MIN);
   union { uint8_t b[8]; int32_t i; int64_t l; float f; double d; } u = {0};
-  tp_set(TP_U8, &u, 0, 300), CHECK(u.b[0] == 255);
-  tp_set(TP_U8, &u, 0, -3.5), CHECK(u.b[0] == 0);
-  tp_seti(TP_U8, &u, 0, 300), CHECK(u.b[0] == 44);
-  tp_set(TP_I32, &u, 0, 1e10), CHECK(u.i == INT32_MAX);
-  tp_seti(TP_I32, &u, 0, ((int64_t)1 << 32) + 5), CHECK(u.i == 5);
-  tp_set(TP_BOOL, &u, 0, 0.25), CHECK(tp_geti(TP_BOOL, &u, 0) == 1);
+  tp_put(TP_U8, &u, 0, 300), CHECK(u.b[0] == 255);
+  tp_put(TP_U8, &u, 0, -3.5), CHECK(u.b[0] == 0);
+  tp_puti(TP_U8, &u, 0, 300), CHECK(u.b[0] == 44);
+  tp_put(TP_I32, &u, 0, 1e10), CHECK(u.i == INT32_MAX);
+  tp_puti(TP_I32, &u, 0, ((int64_t)1 << 32) + 5), CHECK(u.i == 5);
+  tp_put(TP_BOOL, &u, 0, 0.25), CHECK(tp_geti(TP_BOOL, &u, 0) == 1);
   for (int k = 0; k < TP_NDTYPE; k++) {
     char cell[16] __attribute__((aligned(8))) = {0};
-    tp_set((tp_dtype)k, cell, 1, 1);
+    tp_put((tp_dtype)k, cell, 1, 1);
     CHECKF(tp_get((tp_dtype)k, cell, 1) == 1 && tp_geti((tp_dtype)k, cell, 1) == 1 && tp_get((tp_dtype)k, cell, 0) == 0, "%s", tp_dtype_name((tp_dtype)k));
   }
 }

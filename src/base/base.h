@@ -116,8 +116,8 @@ float tp_f16_to_f32(uint16_t h);   uint16_t tp_f32_to_f16(float f);      /* roun
 float tp_bf16_to_f32(uint16_t h);  uint16_t tp_f32_to_bf16(float f);
 double tp_get(tp_dtype d, const void *p, int64_t i);                     /* element i as a double (i64 loses beyond 2^53) */
 int64_t tp_geti(tp_dtype d, const void *p, int64_t i);                   /* as i64: floats truncate, saturate, NaN = 0 */
-void tp_set(tp_dtype d, void *p, int64_t i, double v);                   /* converts by the same rules */
-void tp_seti(tp_dtype d, void *p, int64_t i, int64_t v);                 /* wraps */
+void tp_put(tp_dtype d, void *p, int64_t i, double v);                   /* converts by the same rules */
+void tp_puti(tp_dtype d, void *p, int64_t i, int64_t v);                 /* wraps */
 int64_t tp_f64_to_i64(double v);                                          /* truncates, saturates, NaN = 0 */
 
 /* ---- Philox 4x32-10 (philox.c) ----

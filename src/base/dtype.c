@@ -94,7 +94,7 @@ int64_t tp_geti(tp_dtype d, const void *p, int64_t i) {
   }
 }
 
-void tp_set(tp_dtype d, void *p, int64_t i, double v) {
+void tp_put(tp_dtype d, void *p, int64_t i, double v) {
   switch (d) {
     case TP_BOOL: ((uint8_t *)p)[i] = v != 0; break;
     case TP_U8: ((uint8_t *)p)[i] = (uint8_t)clamp(v, 0, UINT8_MAX); break;
@@ -108,7 +108,7 @@ void tp_set(tp_dtype d, void *p, int64_t i, double v) {
   }
 }
 
-void tp_seti(tp_dtype d, void *p, int64_t i, int64_t v) {
+void tp_puti(tp_dtype d, void *p, int64_t i, int64_t v) {
   switch (d) {
     case TP_BOOL: ((uint8_t *)p)[i] = v != 0; break;
     case TP_U8: ((uint8_t *)p)[i] = (uint8_t)v; break;

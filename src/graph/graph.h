@@ -76,7 +76,7 @@ struct tp_node {
   int mark;                                     /* scratch */
 };
 
-/* Equality of two extents that canonical forms did not settle: checked at the call. */
+/* Equality of two extents that canonical forms did not settle: checked at the call. b == NULL: a is a condition over bounds that must hold. */
 typedef struct { const tp_ix *a, *b; tp_pos pos; const char *what; } tp_shapecheck;
 /* Legality that holds for some bounds only: cond over bounds must hold at the call. */
 typedef struct { const tp_ix *cond; tp_pos pos; tp_code code; const char *msg; } tp_boundcheck;
@@ -139,6 +139,8 @@ TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 /* ---- checks and text ---- */
 bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run between passes in debug builds */
 void tp_graph_print(tp_buf *b, const tp_graph *g);
+enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions out; hashes instead of CONST data (does not parse) */
+void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);  /* what prints parses; CONST data inline; CALL by number */
 void tp_graph_dot(tp_buf *b, const tp_graph *g);
 void tp_shape_print(tp_buf *b, tp_val v);                   /* "(T, 4)" */

@@ -63,6 +63,7 @@ struct tp_pnode {
   tp_region *rg;
   int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body */
   int lastpos;
+  tp_pnode *up;                                 /* parent */
 };
 typedef struct tp_plan {
   tp_graph *g; tp_poly *poly;                   /* poly NULL in a parsed plan */

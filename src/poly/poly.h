@@ -41,8 +41,12 @@ typedef struct tp_stmt {
   int id; tp_stkind kind;
   int nnode; tp_node **node;                    /* the cluster in order of execution */
   const tp_ix *const **nodeat;                  /* per node of the cluster: its dims as expressions over the statement's */
-  int k;                                        /* ACC: contribution; OP writing a MERGE's array: the branch, else -1 */
-  tp_node *into;                                /* ACC, INIT: the ACCUM; OP: the MERGE whose element it defines, or NULL */
+  tp_node *into;                                /* INIT, ACC: the ACCUM; OP: the MERGE whose element it defines; else NULL */
+  int k;                                        /* ACC: the contribution; into a MERGE: the branch; else -1 */
+  tp_val src; const tp_ix *const *srcat;        /* what is finally written when it isn't the last node's own results: a branch's or contribution's value, an
+                                                   output that is a view, a view that must be stored (`through`: src is that view itself); src.node NULL: none */
+  bool through;
+  int nrow; const tp_ix *const *row;            /* ACC by scatter of ranges: indices that select the leading axes of src */
   int ndim; const tp_sym *const *dim;           /* distinct symbols; hidden dims for the second of two of one label */
   const tp_sym *const *label;                   /* the temporal dim that each stands for: loops fuse by label */
   tp_set *dom;                                  /* within the box */
@@ -54,6 +58,8 @@ typedef struct tp_stmt {
   uint32_t vec;                                 /* dims that one call runs over */
   const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */
 } tp_stmt;
+
+typedef enum { TP_V_STORED, TP_V_VIEW, TP_V_INLINE } tp_vmode;   /* of a node: has an array (or lives in a cluster), composes into operands, made where used */
 
 typedef enum { TP_T_SEQ, TP_T_FOR, TP_T_IF, TP_T_RUN } tp_tkind;
 typedef struct tp_tree tp_tree;                 /* the loop tree: what isl's AST says, in our expressions */
@@ -93,12 +99,10 @@ typedef struct tp_opnd {
 } tp_opnd;
 /* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead` axis variables (dims of CALL's over) come first. */
 bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
-typedef enum { TP_V_STORED, TP_V_VIEW, TP_V_INLINE } tp_vmode;
 tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n);
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
-/* Operand k of the cluster's i-th node (ACC and branches: what is finally written is operand -1). */
-bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);
-bool tp_stmt_result(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);   /* `into` statements: the value that goes into the MERGE or ACCUM */
+bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);   /* operand k of the cluster's i-th node */
+bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);                      /* s->src */
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
 
 /* need: of g's outputs and sinks. NULL: err. */

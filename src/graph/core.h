@@ -1,0 +1,41 @@
+/* core: what the files of src/graph share among themselves; nobody else includes it. */
+#ifndef TP_GRAPH_CORE_H
+#define TP_GRAPH_CORE_H
+#include "graph/graph.h"
+
+/* ---- nodes (graph.c) ---- */
+tp_node *tp_node_new(tp_graph *g, tp_op op);                    /* not in any list yet; g->pos */
+void tp_node_register(tp_graph *g, tp_node *n);                 /* gives the id; appends to nodes, inputs, params, sinks */
+void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e);
+void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from, int nat);  /* deep; nat entries of `at`; refs data */
+const char *tp_label(const tp_node *n);                         /* its name as an error says it: given name, input's name or operator */
+
+/* ---- inference (infer.c, move.c, time.c): fills dom and out of n from its edges and attributes, checks everything, records shape checks ---- */
+bool tp_infer(tp_graph *g, tp_node *n, tp_error *err);
+typedef bool tp_infer_fn(tp_graph *g, tp_node *n, tp_error *err);
+tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_gather, tp_infer_sort, tp_infer_time;
+void tp_outs(tp_graph *g, tp_node *n, int nout);
+void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_ix *const *shape);
+void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);       /* the dims that e mentions join n's domain */
+bool tp_affine(const tp_ix *e);                                 /* also inside conditions */
+bool tp_rank_ok(tp_node *n, int rank, tp_error *err);
+/* "bad operands of 'op': <why>: (T, 4) x (5, 3)" */
+bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) TP_PRINTF(3, 4);
+/* "bad operands of 'op': f32 and i64: <what to do>" */
+bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice);
+
+/* ---- shapes (shape.c) ---- */
+bool tp_is_one(const tp_ix *e);
+/* a == b at `points` (taken; NULL: everywhere on the dims a and b mention), over dims. As tp_extent_eq otherwise. */
+bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int ndims, const tp_sym *const *dims, TP_TAKE tp_set *points, const char *what);
+bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b);   /* provably equal; records nothing */
+/* shape := shape broadcast with v's leading `n` axes (n = rank: all); false: they do not fit. rank grows. */
+bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank, const tp_ix *const *vshape);
+void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what);
+void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape);      /* "T, 4" */
+/* Shape checks of the nodes that are left; the list is made anew. (verify.c) */
+void tp_recheck(tp_graph *g);
+
+/* ---- text (text.c) ---- */
+void tp_node_print(tp_buf *b, const tp_node *n, int flags);     /* one line, no newline */
+#endif

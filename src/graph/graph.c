@@ -1,0 +1,317 @@
+/* Graphs: made, copied, swept, ordered. Invariants: nodes.v[i]->id == i; a node that a sweep dropped has id -1 and no operands, and stays in `inputs`
+ * and `params` when it was there, because callers of a run and PINIT count by these lists. The graph holds one reference to every CONST's array. */
+#include "graph/core.h"
+
+tp_graph *tp_graph_new(tp_ictx *ix) {
+  tp_graph *g = tp_calloc(sizeof *g);
+  if (!g) return NULL;
+  g->ix = ix;
+  tp_arena_init(&g->arena);
+  return g;
+}
+
+tp_graph *tp_graph_free(tp_graph *g) {
+  if (!g) return NULL;
+  for (int i = 0; i < g->nodes.n; i++) tp_array_unref(g->nodes.v[i]->attr.data);
+  tp_arena_free(&g->arena);
+  tp_free(g);
+  return NULL;
+}
+
+/* ---- nodes ---- */
+
+tp_node *tp_node_new(tp_graph *g, tp_op op) {
+  tp_node *n = TP_NEW(&g->arena, tp_node);
+  n->op = op;
+  n->id = -1;
+  n->pos = g->pos;
+  return n;
+}
+
+void tp_node_register(tp_graph *g, tp_node *n) {
+  n->id = g->nodes.n;
+  TP_PUSH(&g->arena, &g->nodes, n);
+  if (n->op == TP_OP_INPUT) TP_PUSH(&g->arena, &g->inputs, n);
+  if (n->op == TP_OP_PARAM) TP_PUSH(&g->arena, &g->params, n);
+  if (n->op == TP_OP_CALL && n->nout == 0) TP_PUSH(&g->arena, &g->sinks, n);
+}
+
+void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e) {
+  tp_vec_grow(&g->arena, (void **)&n->in, n->nin, &n->capin, sizeof *n->in);
+  n->in[n->nin++] = e;
+}
+
+static const tp_spec *spec_copy(tp_arena *a, int n, const tp_spec *from) {
+  tp_spec *to = tp_dup(a, from, sizeof *to * (size_t)n);
+  for (int i = 0; i < n; i++) to[i].shape = tp_dup(a, from[i].shape, sizeof *from[i].shape * (size_t)from[i].rank);
+  return to;
+}
+
+void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from, int nat) {
+  tp_arena *a = &g->arena;
+  *to = *from;
+#define COPY(field, n) to->field = (n) ? tp_dup(a, from->field, sizeof *from->field * (size_t)(n)) : NULL
+  COPY(axes, from->naxes);
+  COPY(ix, from->nix);
+  COPY(dom, from->ndom);
+  COPY(along, from->nalong);
+  COPY(over, from->nover);
+  COPY(at, from->at ? nat : 0);
+#undef COPY
+  to->str = from->str ? tp_strdup(a, from->str) : NULL;
+  to->spec = from->nspec ? spec_copy(a, from->nspec, from->spec) : NULL;
+  to->data = from->data ? tp_array_ref(from->data) : NULL;
+}
+
+const char *tp_label(const tp_node *n) {
+  return n->name ? n->name : n->attr.str ? n->attr.str : tp_ops[n->op].text;
+}
+
+/* ---- clone ---- */
+
+static tp_val moved(tp_graph *g, tp_val v) { return v.node ? (tp_val){ g->nodes.v[v.node->id], v.out } : v; }
+
+/* The whole node but for its operands, which may not exist yet. */
+static tp_node *copy_node(tp_graph *g, const tp_node *n) {
+  tp_arena *a = &g->arena;
+  tp_node *c = tp_dup(a, n, sizeof *n);
+  c->attr.data = NULL;
+  c->in = NULL;
+  c->nin = c->capin = 0;
+  c->out = tp_dup(a, n->out, sizeof *n->out * (size_t)n->nout);
+  for (int k = 0; k < n->nout; k++) c->out[k].shape = tp_dup(a, n->out[k].shape, sizeof *n->out[k].shape * (size_t)n->out[k].rank);
+  c->dom = tp_dup(a, n->dom, sizeof *n->dom * (size_t)n->ndom);
+  c->name = n->name ? tp_strdup(a, n->name) : NULL;
+  c->subst = NULL;
+  return c;
+}
+
+static int at_count(const tp_node *n, const tp_edge *e) { return e->gather ? e->src.node->ndom : n->ndom; }
+
+static void copy_edges(tp_graph *g, tp_node *c, const tp_node *n) {
+  for (int k = 0; k < n->nin; k++) {
+    tp_edge e = n->in[k];
+    if (e.at) e.at = tp_dup(&g->arena, e.at, sizeof *e.at * (size_t)at_count(n, &e));
+    e.src = moved(g, e.src);
+    tp_edge_push(g, c, e);
+  }
+  tp_attr_copy(g, &c->attr, &n->attr, n->op == TP_OP_READ ? n->in[0].src.node->ndom : 0);
+}
+
+/* A node of a list: the copy of one that lives, or a copy of a dropped one, which is in no other place. */
+static tp_node *listed(tp_graph *g, const tp_node *n) {
+  if (n->id >= 0) return g->nodes.v[n->id];
+  tp_node *c = copy_node(g, n);
+  tp_attr_copy(g, &c->attr, &n->attr, 0);
+  return c;
+}
+
+static void copy_lists(tp_graph *c, const tp_graph *g) {
+  tp_arena *a = &c->arena;
+  for (int i = 0; i < g->outputs.n; i++) {
+    tp_output o = g->outputs.v[i];
+    o.name = tp_strdup(a, o.name);
+    o.val = moved(c, o.val);
+    TP_PUSH(a, &c->outputs, o);
+  }
+  for (int i = 0; i < g->inputs.n; i++) TP_PUSH(a, &c->inputs, listed(c, g->inputs.v[i]));
+  for (int i = 0; i < g->params.n; i++) TP_PUSH(a, &c->params, listed(c, g->params.v[i]));
+  for (int i = 0; i < g->sinks.n; i++) TP_PUSH(a, &c->sinks, listed(c, g->sinks.v[i]));
+  for (int i = 0; i < g->losses.n; i++) TP_PUSH(a, &c->losses, moved(c, g->losses.v[i]));
+  for (int i = 0; i < g->shapechecks.n; i++) {
+    tp_shapecheck s = g->shapechecks.v[i];
+    tp_shapecheck_add(c, s.a, s.b, s.pos, s.what);
+  }
+  for (int i = 0; i < g->boundchecks.n; i++) {
+    tp_boundcheck s = g->boundchecks.v[i];
+    s.msg = tp_strdup(a, s.msg);
+    TP_PUSH(a, &c->boundchecks, s);
+  }
+  for (int i = 0; i < g->warnings.n; i++) TP_PUSH(a, &c->warnings, tp_strdup(a, g->warnings.v[i]));
+}
+
+static void copy_all(tp_graph *c, const tp_graph *g) {
+  c->seed = g->seed;
+  c->nrand = g->nrand;
+  c->pos = g->pos;
+  for (int i = 0; i < g->nodes.n; i++) TP_PUSH(&c->arena, &c->nodes, copy_node(c, g->nodes.v[i]));
+  for (int i = 0; i < g->nodes.n; i++) copy_edges(c, c->nodes.v[i], g->nodes.v[i]);
+  copy_lists(c, g);
+}
+
+tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err) {
+  tp_graph *c = tp_graph_new(g->ix);
+  jmp_buf oom;
+  if (c) c->arena.oom = &oom;
+  if (!c || setjmp(oom)) {
+    tp_fail(err, TP_E_MEMORY, g->pos, "no memory for a copy of the program");
+    return tp_graph_free(c);
+  }
+  copy_all(c, g);
+  c->arena.oom = NULL;
+  return c;
+}
+
+/* ---- sweep ---- */
+
+typedef TP_VEC(tp_node *) nodevec;
+
+static void visit(tp_arena *a, nodevec *work, tp_node *n) {
+  if (!n || n->mark) return;
+  n->mark = 1;
+  TP_PUSH(a, work, n);
+}
+
+/* A GRAD without losses of its own stands for the gradient of the graph's losses: while there is one, they live. */
+static void mark_live(tp_graph *g, tp_arena *a) {
+  nodevec work = {0};
+  for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
+  for (int i = 0; i < g->outputs.n; i++) visit(a, &work, g->outputs.v[i].val.node);
+  for (int i = 0; i < g->sinks.n; i++) visit(a, &work, g->sinks.v[i]);
+  for (int i = 0; i < g->params.n; i++)
+    if (g->params.v[i]->id >= 0 && g->params.v[i]->op == TP_OP_PARAM) visit(a, &work, g->params.v[i]);
+  while (work.n) {
+    tp_node *n = work.v[--work.n];
+    for (int k = 0; k < n->nin; k++) visit(a, &work, n->in[k].src.node);
+    if (n->op == TP_OP_GRAD && n->nin == 1)
+      for (int i = 0; i < g->losses.n; i++) visit(a, &work, g->losses.v[i].node);
+  }
+}
+
+static void drop(tp_node *n) {
+  n->id = -1;
+  n->nin = 0;
+  n->attr.at = NULL;
+  n->attr.data = tp_array_unref(n->attr.data);
+}
+
+/* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that died leave the list. */
+void tp_graph_sweep(tp_graph *g) {
+  tp_arena scratch;
+  tp_arena_init(&scratch);
+  mark_live(g, &scratch);
+  tp_arena_free(&scratch);
+  int kept = 0, losses = 0, before = g->nodes.n;
+  for (int i = 0; i < before; i++) {
+    tp_node *n = g->nodes.v[i];
+    if (!n->mark) drop(n);
+    else {
+      n->id = kept;
+      g->nodes.v[kept++] = n;
+    }
+  }
+  g->nodes.n = kept;
+  for (int i = 0; i < g->losses.n; i++)
+    if (g->losses.v[i].node->id >= 0) g->losses.v[losses++] = g->losses.v[i];
+  g->losses.n = losses;
+  if (kept < before && g->shapechecks.n) tp_recheck(g);
+}
+
+/* ---- order ---- */
+
+/* Tarjan's algorithm from consumers to producers, without recursion: components come out producers first. */
+typedef struct { int node, edge; } frame;
+typedef struct {
+  const tp_graph *g;
+  int *scc, *low, *num, *stack, nstack, count, nscc;
+  frame *todo;
+  int ntodo;
+} tarjan;
+
+static void enter(tarjan *t, int id) {
+  t->num[id] = t->low[id] = ++t->count;
+  t->stack[t->nstack++] = id;
+  t->scc[id] = -1;
+  t->todo[t->ntodo++] = (frame){ id, 0 };
+}
+
+static void leave(tarjan *t, int id) {
+  t->ntodo--;
+  if (t->ntodo) {
+    int up = t->todo[t->ntodo - 1].node;
+    t->low[up] = TP_MIN(t->low[up], t->low[id]);
+  }
+  if (t->low[id] != t->num[id]) return;
+  int m;
+  do {
+    m = t->stack[--t->nstack];
+    t->scc[m] = t->nscc;
+  } while (m != id);
+  t->nscc++;
+}
+
+static void walk(tarjan *t, int root) {
+  enter(t, root);
+  while (t->ntodo) {
+    frame *f = &t->todo[t->ntodo - 1];
+    const tp_node *n = t->g->nodes.v[f->node];
+    if (f->edge == n->nin) {
+      leave(t, f->node);
+      continue;
+    }
+    int src = n->in[f->edge++].src.node->id;
+    if (!t->num[src]) enter(t, src);
+    else if (t->scc[src] < 0) t->low[f->node] = TP_MIN(t->low[f->node], t->num[src]);
+  }
+}
+
+/* Edges that may carry a value through time: what an order inside a component may run against. */
+static bool carries(const tp_node *n, int k) {
+  return n->op == TP_OP_READ || n->op == TP_OP_ACCUM || (n->op == TP_OP_PARAM && k == 1);
+}
+
+/* Post order over the edges that stay inside one component and carry nothing. done[] doubles as the frame's edge counter. */
+static int place(const tp_graph *g, const int *scc, int root, int *done, int *todo, int *order, int n) {
+  int depth = 0;
+  todo[depth++] = root;
+  done[root] = 1;
+  while (depth) {
+    int id = todo[depth - 1], k = done[id] - 1;
+    const tp_node *v = g->nodes.v[id];
+    if (k == v->nin) {
+      order[n++] = id;
+      depth--;
+      continue;
+    }
+    done[id]++;
+    int src = v->in[k].src.node->id;
+    if (scc[src] == scc[id] && !carries(v, k) && !done[src]) {
+      todo[depth++] = src;
+      done[src] = 1;
+    }
+  }
+  return n;
+}
+
+/* Node ids by component, ids ascending inside one. */
+static void by_component(int n, int nscc, const int *scc, int *first, int *sorted) {
+  for (int i = 0; i < n; i++) first[scc[i] + 1]++;
+  for (int s = 0; s < nscc; s++) first[s + 1] += first[s];
+  for (int i = 0; i < n; i++) sorted[first[scc[i]]++] = i;
+}
+
+int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
+  int n = g->nodes.n;
+  tp_arena a;
+  tp_arena_init(&a);
+  tarjan t = { .g = g, .scc = scc, .low = TP_NEWN(&a, int, n), .num = TP_NEWN(&a, int, n), .stack = TP_NEWN(&a, int, n), .todo = TP_NEWN(&a, frame, n) };
+  for (int i = 0; i < n; i++)
+    if (!t.num[i]) walk(&t, i);
+  if (order) {
+    int *first = TP_NEWN(&a, int, t.nscc + 2), *sorted = TP_NEWN(&a, int, n), *done = TP_NEWN(&a, int, n), *todo = TP_NEWN(&a, int, n), placed = 0;
+    by_component(n, t.nscc, scc, first, sorted);
+    for (int i = 0; i < n; i++)
+      if (!done[sorted[i]]) placed = place(g, scc, sorted[i], done, todo, order, placed);
+  }
+  tp_arena_free(&a);
+  return t.nscc;
+}
+
+uint64_t tp_graph_hash(const tp_graph *g) {
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_graph_print_as(&b, g, TP_TEXT_NOPOS | TP_TEXT_HASHDATA);
+  uint64_t h = tp_hash(b.s ? b.s : "", b.n, 0);
+  tp_buf_free(&b);
+  return h;
+}

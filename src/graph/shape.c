@@ -1,0 +1,154 @@
+/* Domains and extents: unions, equality of sizes, broadcasting. */
+#include "graph/core.h"
+
+bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s) {
+  for (int i = 0; i < n; i++)
+    if (dom[i] == s) return true;
+  return false;
+}
+
+static int insert_dim(int n, const tp_sym **dom, const tp_sym *s) {
+  if (tp_dom_has(n, dom, s)) return n;
+  int i = n;
+  for (; i > 0 && dom[i - 1]->order > s->order; i--) dom[i] = dom[i - 1];
+  dom[i] = s;
+  return n + 1;
+}
+
+int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b, const tp_sym *const **out) {
+  const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, na + nb);
+  int n = 0;
+  for (int i = 0; i < na; i++) n = insert_dim(n, dom, a[i]);
+  for (int i = 0; i < nb; i++) n = insert_dim(n, dom, b[i]);
+  *out = dom;
+  return n;
+}
+
+/* The dims that e mentions, added to dom[0 .. n); returns the new n. At most max in all. */
+static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
+  const tp_sym *syms[64];
+  int ns = TP_MIN(tp_ix_syms(e, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+  for (int i = 0; i < ns && n < max; i++)
+    if (syms[i]->kind == TP_SYM_DIM) n = insert_dim(n, dom, syms[i]);
+  return n;
+}
+
+void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e) {
+  const tp_sym *dims[64];
+  int nd = add_dims(0, dims, TP_LEN(dims), e);
+  if (nd) n->ndom = tp_dom_union(g, n->ndom, n->dom, nd, dims, &n->dom);
+}
+
+bool tp_is_one(const tp_ix *e) {
+  int64_t v;
+  return tp_ix_is_const(e, &v) && v == 1;
+}
+
+/* ---- equality of extents ---- */
+
+void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what) {
+  for (int i = 0; i < g->shapechecks.n; i++) {
+    const tp_shapecheck *s = &g->shapechecks.v[i];
+    if ((s->a == a && s->b == b) || (s->a == b && s->b == a)) return;
+  }
+  TP_PUSH(&g->arena, &g->shapechecks, (tp_shapecheck){ a, b, pos, tp_strdup(&g->arena, what ? what : "") });
+}
+
+enum { NO = 0, YES = 1, OPEN = 2 };
+
+/* What canonical forms and intervals say about a == b. */
+static int settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims) {
+  if (a == b) return YES;
+  tp_ictx *c = g->ix;
+  const tp_ix *d = tp_ix_simplify(c, tp_ix_sub(c, tp_ix_simplify(c, a, n, dims), tp_ix_simplify(c, b, n, dims)), n, dims);
+  int64_t v;
+  if (tp_ix_is_const(d, &v)) return v == 0 ? YES : NO;
+  if (tp_ix_prove_ge0(c, tp_ix_addc(c, d, -1), n, dims)) return NO;
+  if (tp_ix_prove_ge0(c, tp_ix_addc(c, tp_ix_neg(c, d), -1), n, dims)) return NO;
+  return OPEN;
+}
+
+/* The points at which a and b differ; takes points. */
+static tp_set *differ(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims, tp_set *points) {
+  if (!points) points = tp_set_box(g->ix, n, dims);
+  return tp_set_and(points, tp_set_cond(g->ix, n, dims, tp_ix_cmp(g->ix, TP_NE, a, b)));
+}
+
+/* Extents that vary over dims: isl decides. Equality that holds for some bounds becomes a condition on them. Takes points. */
+static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims, tp_set *points, const char *what) {
+  if (!tp_ix_is_affine(a) || !tp_ix_is_affine(b)) {
+    tp_set_free(points);
+    return false;
+  }
+  tp_set *bad = differ(g, a, b, n, dims, points);
+  bool equal = bad && tp_set_is_empty(g->ix, bad), open = bad && !equal && tp_set_can_be_empty(g->ix, bad, 2);
+  if (open) tp_shapecheck_add(g, tp_ix_not(g->ix, tp_set_nonempty_when(g->ix, bad)), NULL, g->pos, what);
+  tp_set_free(bad);
+  return equal || open;
+}
+
+bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims, tp_set *points, const char *what) {
+  const tp_sym *own[64];
+  int nown = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
+  int s = settle(g, a, b, nown, own);
+  if (s == OPEN && nown) return eq_over_dims(g, a, b, points ? n : nown, points ? dims : own, points, what);
+  if (s == OPEN) tp_shapecheck_add(g, a, b, g->pos, what);
+  bool empty = s == NO && points && tp_set_is_empty(g->ix, points);
+  tp_set_free(points);
+  return s != NO || empty;
+}
+
+bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what) {
+  return a == b || tp_extent_eq_on(g, a, b, 0, NULL, NULL, what);
+}
+
+bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b) {
+  const tp_sym *own[64];
+  if (a == b) return true;
+  int n = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b), s = settle(g, a, b, n, own);
+  if (s != OPEN || !n || !tp_ix_is_affine(a) || !tp_ix_is_affine(b)) return s == YES;
+  tp_set *bad = differ(g, a, b, n, own, NULL);
+  bool same = bad && tp_set_is_empty(g->ix, bad);
+  tp_set_free(bad);
+  return same;
+}
+
+/* ---- broadcasting: aligned at the last axis; a missing axis counts as 1; only a literal 1 grows ---- */
+
+static bool merge_axis(tp_graph *g, const tp_node *n, const tp_ix **a, const tp_ix *b) {
+  if (*a == b || tp_is_one(b)) return true;
+  if (!tp_is_one(*a)) {
+    if (!tp_extent_eq(g, *a, b, tp_ops[n->op].text)) return false;
+    if (!tp_ix_is_const(b, NULL)) return true;
+  }
+  *a = b;
+  return true;
+}
+
+bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank, const tp_ix *const *vshape) {
+  int grow = vrank - *rank;
+  if (grow > 0) {
+    memmove(shape + grow, shape, sizeof *shape * (size_t)*rank);
+    memcpy(shape, vshape, sizeof *shape * (size_t)grow);
+    *rank = vrank;
+  }
+  int skip = TP_MAX(grow, 0);
+  for (int i = skip; i < vrank; i++)
+    if (!merge_axis(g, n, &shape[*rank - vrank + i], vshape[i])) return false;
+  return true;
+}
+
+/* ---- text ---- */
+
+void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape) {
+  for (int i = 0; i < rank; i++) {
+    if (i) tp_puts(b, ", ");
+    tp_ix_print(b, shape[i]);
+  }
+}
+
+void tp_shape_print(tp_buf *b, tp_val v) {
+  tp_puts(b, "(");
+  tp_extents_print(b, tp_rankof(v), tp_outof(v)->shape);
+  tp_puts(b, ")");
+}

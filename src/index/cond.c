@@ -1,0 +1,131 @@
+/* Conditions over index expressions, hash-consed. Normal forms:
+ *   e >= 0 with coprime coefficients (k*e + c >= 0 => e + c//k >= 0); e == 0 with coprime coefficients, the first positive;
+ *   not only stands before ==; and, or are flat, sorted, without operands that another one implies; a >= 0 and -a >= 0 => a == 0. */
+#include "index/priv.h"
+
+const tp_ix *tp_ix_bool(tp_ictx *c, bool v) {
+  tp_ix p = { .kind = v ? TP_IX_TRUE : TP_IX_FALSE };
+  return tp_ix_intern(c, &p);
+}
+
+static const tp_ix *with_arg(tp_ictx *c, tp_ixkind kind, const tp_ix *e) {
+  tp_ix p = { .kind = kind, .narg = 1, .arg = &e };
+  return tp_ix_intern(c, &p);
+}
+
+const tp_ix *tp_ix_ge0(tp_ictx *c, const tp_ix *e) {
+  if (!e) return NULL;
+  if (!e->nterm) return tp_ix_bool(c, e->cst >= 0);
+  int64_t g = tp_ix_content(e, 0);
+  return with_arg(c, TP_IX_GE0, tp_ix_part(c, e, 1, true, g, tp_floordiv(e->cst, g)));
+}
+
+const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e) {
+  if (!e) return NULL;
+  if (!e->nterm) return tp_ix_bool(c, e->cst == 0);
+  int64_t g = tp_ix_content(e, 0);
+  if (e->cst % g) return tp_ix_bool(c, false);
+  e = tp_ix_part(c, e, 1, true, g, e->cst / g);
+  return with_arg(c, TP_IX_EQ0, e->term->coef < 0 ? tp_ix_neg(c, e) : e);
+}
+
+const tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, const tp_ix *a, const tp_ix *b) {
+  switch (op) {
+    case TP_EQ: return tp_ix_eq0(c, tp_ix_sub(c, a, b));
+    case TP_NE: return tp_ix_not(c, tp_ix_eq0(c, tp_ix_sub(c, a, b)));
+    case TP_GE: return tp_ix_ge0(c, tp_ix_sub(c, a, b));
+    case TP_GT: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sub(c, a, b), -1));
+    case TP_LE: return tp_ix_ge0(c, tp_ix_sub(c, b, a));
+    case TP_LT: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sub(c, b, a), -1));
+  }
+  return NULL;
+}
+
+const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a) {
+  if (!a) return NULL;
+  switch (a->kind) {
+    case TP_IX_TRUE: return tp_ix_bool(c, false);
+    case TP_IX_FALSE: return tp_ix_bool(c, true);
+    case TP_IX_GE0: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, a->arg[0]), -1));
+    case TP_IX_EQ0: return with_arg(c, TP_IX_NOT, a);
+    case TP_IX_NOT: return a->arg[0];
+    default: break;
+  }
+  const tp_ix *v[a->narg];
+  for (int i = 0; i < a->narg; i++) v[i] = tp_ix_not(c, a->arg[i]);
+  return tp_ix_fold(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
+}
+
+/* ---- implication, seen from the syntax ---- */
+
+/* Does the literal a, which says s >= 0 or s == 0, imply the literal b? */
+static bool literal_implies(const tp_ix *a, const tp_ix *b) {
+  if (a->kind != TP_IX_GE0 && a->kind != TP_IX_EQ0) return false;
+  bool eq = a->kind == TP_IX_EQ0, ne = b->kind == TP_IX_NOT;
+  if (b->kind != TP_IX_GE0 && !ne) return false;
+  const tp_ix *x = a->arg[0], *y = ne ? b->arg[0]->arg[0] : b->arg[0];
+  int64_t d;
+  if (tp_ix_differ(y, 1, x, &d)) return !ne ? d >= 0 : eq ? d != 0 : d > 0;          /* y = x + d */
+  if (tp_ix_differ(y, -1, x, &d)) return !ne ? eq && d >= 0 : eq ? d != 0 : d < 0;   /* y = d - x */
+  return false;
+}
+
+static bool implies(const tp_ix *a, const tp_ix *b) {
+  if (a == b) return true;
+  bool all = a->kind == TP_IX_OR || b->kind == TP_IX_AND;
+  const tp_ix *over = a->kind == TP_IX_OR ? a : b->kind == TP_IX_AND ? b : a->kind == TP_IX_AND ? a : b->kind == TP_IX_OR ? b : NULL;
+  if (!over) return literal_implies(a, b);
+  for (int i = 0; i < over->narg; i++)
+    if (implies(over == a ? over->arg[i] : a, over == b ? over->arg[i] : b) != all) return !all;
+  return all;
+}
+
+/* ---- and, or ---- */
+
+/* The operands of a conjunction or disjunction as it grows; `done` if it has become the constant that absorbs all others. */
+typedef struct { tp_ictx *c; tp_ixkind kind; int n; bool done; const tp_ix **v; } junction;
+
+static void drop(junction *j, int i) { j->v[i] = j->v[--j->n]; }
+
+static void add_literal(junction *j, const tp_ix *e) {
+  bool conj = j->kind == TP_IX_AND;
+  const tp_ix *no = tp_ix_not(j->c, e);
+  int64_t d;
+  for (int i = 0; i < j->n; i++) {
+    const tp_ix *o = j->v[i];
+    j->done |= conj ? implies(o, no) : implies(no, o);
+    if (conj ? implies(o, e) : implies(e, o)) return;
+  }
+  for (int i = j->n - 1; i >= 0; i--)
+    if (conj ? implies(e, j->v[i]) : implies(j->v[i], e)) drop(j, i);
+  for (int i = 0; i < j->n; i++)
+    if (conj && e->kind == TP_IX_GE0 && j->v[i]->kind == TP_IX_GE0 && tp_ix_differ(e->arg[0], -1, j->v[i]->arg[0], &d) && d == 0) {
+      drop(j, i);
+      add_literal(j, tp_ix_eq0(j->c, e->arg[0]));
+      return;
+    }
+  j->v[j->n++] = e;
+}
+
+static void add_all(junction *j, const tp_ix *e) {
+  if (e->kind == j->kind)
+    for (int i = 0; i < e->narg; i++) add_all(j, e->arg[i]);
+  else if (e->kind == TP_IX_TRUE || e->kind == TP_IX_FALSE) j->done |= (e->kind == TP_IX_TRUE) == (j->kind == TP_IX_OR);
+  else add_literal(j, e);
+}
+
+static const tp_ix *join(tp_ictx *c, tp_ixkind kind, const tp_ix *a, const tp_ix *b) {
+  if (!a || !b) return NULL;
+  const tp_ix *v[TP_MAX(a->narg, 1) + TP_MAX(b->narg, 1)];
+  junction j = { .c = c, .kind = kind, .v = v };
+  add_all(&j, a);
+  add_all(&j, b);
+  if (j.done || j.n == 0) return tp_ix_bool(c, j.done == (kind == TP_IX_OR));
+  if (j.n == 1) return v[0];
+  tp_ix_sort(v, j.n);
+  tp_ix p = { .kind = kind, .narg = j.n, .arg = v };
+  return tp_ix_intern(c, &p);
+}
+
+const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return join(c, TP_IX_AND, a, b); }
+const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return join(c, TP_IX_OR, a, b); }

@@ -1,0 +1,440 @@
+/* The bridge to isl: index expressions and conditions to affine functions and sets, and back. Conventions are in index/isl.h.
+ *
+ * Bounds may be made at any time, so sets made earlier have fewer parameters; isl aligns parameters by their ids in binary operations, and what we
+ * compare with is made fresh. isl never aborts or prints here: an error leaves NULL behind, and tp_isl_check() reports the last one. */
+#include "index/isl.h"
+#include "index/priv.h"
+#include <stdlib.h>
+
+isl_ctx *tp_isl_ctx(tp_ictx *c) {
+  if (!c->isl) {
+    c->isl = isl_ctx_alloc();
+    if (!c->isl) tp_arena_oom(&c->arena);
+    isl_options_set_on_error(c->isl, ISL_ON_ERROR_CONTINUE);
+  }
+  return c->isl;
+}
+
+void tp_isl_close(tp_ictx *c) {
+  if (c->isl) isl_ctx_free(c->isl);
+  c->isl = NULL;
+}
+
+bool tp_isl_check(tp_ictx *c, tp_pos pos, tp_error *err) {
+  isl_ctx *ctx = tp_isl_ctx(c);
+  enum isl_error e = isl_ctx_last_error(ctx);
+  if (e == isl_error_none) return true;
+  const char *msg = isl_ctx_last_error_msg(ctx);
+  tp_fail(err, e == isl_error_alloc ? TP_E_MEMORY : TP_E_AFFINE, pos, e == isl_error_quota ? "affine: too hard for isl within its budget" : "isl: %s", msg ? msg : "?");
+  isl_ctx_reset_error(ctx);
+  return false;
+}
+
+static void *refuse(tp_ictx *c, const char *why) {
+  isl_handle_error(tp_isl_ctx(c), isl_error_unsupported, why, __FILE__, __LINE__);
+  return NULL;
+}
+
+/* ---- spaces ---- */
+
+isl_space *tp_isl_params(tp_ictx *c) {
+  unsigned n = 0, at = 0;
+  for (int i = 0; i < c->sym.n; i++) n += c->sym.v[i]->kind == TP_SYM_BOUND;
+  isl_space *s = isl_space_params_alloc(tp_isl_ctx(c), n);
+  for (int i = 0; i < c->sym.n; i++)
+    if (c->sym.v[i]->kind == TP_SYM_BOUND)
+      s = isl_space_set_dim_id(s, isl_dim_param, at++, isl_id_alloc(tp_isl_ctx(c), c->sym.v[i]->name, c->sym.v[i]));
+  return s;
+}
+
+isl_space *tp_isl_space(tp_ictx *c, int n) { return isl_space_add_dims(isl_space_set_from_params(tp_isl_params(c)), isl_dim_set, (unsigned)n); }
+
+static int nparam(isl_set *s) { return (int)isl_set_dim(s, isl_dim_param); }
+
+isl_set *tp_isl_context(tp_ictx *c, int64_t least) {
+  isl_set *s = isl_set_universe(tp_isl_params(c));
+  isl_val *v = isl_val_int_from_si(tp_isl_ctx(c), least);
+  for (int i = 0, n = nparam(s); i < n; i++) s = isl_set_lower_bound_val(s, isl_dim_param, (unsigned)i, isl_val_copy(v));
+  isl_val_free(v);
+  return s;
+}
+
+/* ---- expressions and conditions to isl ---- */
+
+typedef struct { tp_ictx *c; int n; const tp_sym *const *dims; } frame;      /* what the set dims of a space are called */
+
+static isl_val *int_val(const frame *f, int64_t v) { return isl_val_int_from_si(tp_isl_ctx(f->c), v); }
+
+static isl_aff *constant(const frame *f, int64_t v) {
+  return isl_aff_val_on_domain(isl_local_space_from_space(tp_isl_space(f->c, f->n)), int_val(f, v));
+}
+
+static isl_pw_aff *of_ix(const frame *f, const tp_ix *e);
+
+static isl_aff *of_sym(const frame *f, const tp_sym *s) {
+  isl_local_space *ls = isl_local_space_from_space(tp_isl_space(f->c, f->n));
+  for (int i = 0; i < f->n; i++)
+    if (f->dims[i] == s) return isl_aff_var_on_domain(ls, isl_dim_set, (unsigned)i);
+  int at = 0;
+  for (int i = 0; i < s->id; i++) at += f->c->sym.v[i]->kind == TP_SYM_BOUND;
+  if (s->kind == TP_SYM_BOUND) return isl_aff_var_on_domain(ls, isl_dim_param, (unsigned)at);
+  isl_local_space_free(ls);
+  return refuse(f->c, "a dim that the space does not have");
+}
+
+/* The symbols as one aff, then whatever is piecewise. */
+static isl_pw_aff *of_sum(const frame *f, const tp_ix *e) {
+  isl_aff *sum = constant(f, e->cst);
+  if (!e->affine) {
+    isl_aff_free(sum);
+    return refuse(f->c, "a product of symbols is not affine");
+  }
+  for (int i = 0; i < e->nterm; i++)
+    if (e->term[i].m->atom[0]->sym) sum = isl_aff_add(sum, isl_aff_scale_val(of_sym(f, e->term[i].m->atom[0]->sym), int_val(f, e->term[i].coef)));
+  isl_pw_aff *p = isl_pw_aff_from_aff(sum);
+  for (int i = 0; i < e->nterm; i++)
+    if (!e->term[i].m->atom[0]->sym) p = isl_pw_aff_add(p, isl_pw_aff_scale_val(of_ix(f, e->term[i].m->atom[0]), int_val(f, e->term[i].coef)));
+  return p;
+}
+
+static isl_pw_aff *of_extremum(const frame *f, const tp_ix *e) {
+  isl_pw_aff *p = of_ix(f, e->arg[0]);
+  for (int i = 1; i < e->narg; i++) {
+    isl_pw_aff *q = of_ix(f, e->arg[i]);
+    p = e->kind == TP_IX_MIN ? isl_pw_aff_min(p, q) : isl_pw_aff_max(p, q);
+  }
+  return isl_pw_aff_coalesce(p);
+}
+
+static isl_pw_aff *of_ix(const frame *f, const tp_ix *e) {
+  switch (e->kind) {
+    case TP_IX_SYM: return isl_pw_aff_from_aff(of_sym(f, e->sym));
+    case TP_IX_POLY: return of_sum(f, e);
+    case TP_IX_MIN: case TP_IX_MAX: return of_extremum(f, e);
+    case TP_IX_FDIV: return isl_pw_aff_floor(isl_pw_aff_scale_down_val(of_ix(f, e->arg[0]), int_val(f, e->div)));
+    case TP_IX_MOD: return isl_pw_aff_mod_val(of_ix(f, e->arg[0]), int_val(f, e->div));
+    default: return refuse(f->c, "a condition is no function");
+  }
+}
+
+static isl_set *of_cond(const frame *f, const tp_ix *e) {
+  isl_set *s;
+  switch (e->kind) {
+    case TP_IX_TRUE: return isl_set_universe(tp_isl_space(f->c, f->n));
+    case TP_IX_FALSE: return isl_set_empty(tp_isl_space(f->c, f->n));
+    case TP_IX_GE0: return isl_pw_aff_nonneg_set(of_ix(f, e->arg[0]));
+    case TP_IX_EQ0: return isl_pw_aff_zero_set(of_ix(f, e->arg[0]));
+    case TP_IX_NOT: return isl_set_complement(of_cond(f, e->arg[0]));
+    case TP_IX_AND: case TP_IX_OR: break;
+    default: return refuse(f->c, "a number is no condition");
+  }
+  s = of_cond(f, e->arg[0]);
+  for (int i = 1; i < e->narg; i++) {
+    isl_set *t = of_cond(f, e->arg[i]);
+    s = e->kind == TP_IX_AND ? isl_set_intersect(s, t) : isl_set_union(s, t);
+  }
+  return isl_set_coalesce(s);
+}
+
+isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e) { return e ? of_ix(&(frame){ c, n, dims }, e) : NULL; }
+isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) { return cond ? of_cond(&(frame){ c, n, dims }, cond) : NULL; }
+
+/* ---- back ---- */
+
+/* An isl_val as i64; marks *ok false for fractions and what does not fit. */
+static int64_t take_val(isl_val *v, bool *ok) {
+  bool is_int = v && isl_val_is_int(v) == isl_bool_true;
+  isl_val *lo = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MIN) : NULL, *hi = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MAX) : NULL;
+  bool fits = is_int && isl_val_ge(v, lo) == isl_bool_true && isl_val_le(v, hi) == isl_bool_true;
+  int64_t r = fits ? isl_val_get_num_si(v) : 0;
+  *ok &= fits;
+  isl_val_free(lo);
+  isl_val_free(hi);
+  isl_val_free(v);
+  return r;
+}
+
+static const tp_ix *of_aff(const frame *f, isl_aff *a);
+
+static const tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type, int i) {
+  if (type == isl_dim_in) return i < f->n ? tp_ix_sym(f->c, f->dims[i]) : NULL;
+  if (type == isl_dim_div) {
+    isl_aff *d = isl_aff_get_div(a, i);
+    const tp_ix *e = d ? of_aff(f, d) : NULL;            /* floor of the fraction that of_aff gives */
+    isl_aff_free(d);
+    return e;
+  }
+  isl_id *id = isl_aff_get_dim_id(a, isl_dim_param, (unsigned)i);
+  const tp_ix *e = id ? tp_ix_sym(f->c, isl_id_get_user(id)) : NULL;
+  isl_id_free(id);
+  return e;
+}
+
+/* floor(a), which is a where a is integral: (numerator)//denominator. */
+static const tp_ix *of_aff(const frame *f, isl_aff *a) {
+  static const enum isl_dim_type types[] = { isl_dim_in, isl_dim_param, isl_dim_div };
+  bool ok = true;
+  isl_val *den = isl_aff_get_denominator_val(a);
+  isl_aff *num = isl_aff_scale_val(isl_aff_copy(a), isl_val_copy(den));
+  int64_t k = take_val(den, &ok);
+  const tp_ix *e = tp_ix_const(f->c, take_val(isl_aff_get_constant_val(num), &ok));
+  for (size_t t = 0; t < TP_LEN(types); t++)
+    for (int i = 0, n = (int)isl_aff_dim(num, types[t]); i < n; i++) {
+      int64_t coef = take_val(isl_aff_get_coefficient_val(num, types[t], i), &ok);
+      if (coef) e = tp_ix_add(f->c, e, tp_ix_mulc(f->c, variable(f, num, types[t], i), coef));
+    }
+  isl_aff_free(num);
+  return ok && k > 0 ? tp_ix_fdiv(f->c, e, k) : NULL;
+}
+
+const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, isl_aff *a) { return a ? of_aff(&(frame){ c, n, dims }, a) : NULL; }
+
+typedef struct { const frame *f; tp_ixkind kind; const tp_ix *all; isl_stat failed; } pieces;
+
+static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
+  pieces *p = ud;
+  const tp_ix *e = of_aff(p->f, a);
+  isl_set_free(dom);
+  isl_aff_free(a);
+  if (!e) return p->failed = isl_stat_error;
+  const tp_ix *v[2] = { p->all, e };
+  p->all = p->all ? tp_ix_fold(p->f->c, p->kind, 2, v) : e;
+  return isl_stat_ok;
+}
+
+/* Is p the function e wherever p is defined? */
+static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
+  isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
+  isl_set *same = isl_pw_aff_eq_set(isl_pw_aff_copy(p), of_ix(f, e));
+  bool yes = isl_set_is_subset(dom, same) == isl_bool_true;
+  isl_set_free(dom);
+  isl_set_free(same);
+  return yes;
+}
+
+const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, const tp_sym *const *dims, isl_pw_aff *p) {
+  frame f = { c, n, dims };
+  for (tp_ixkind kind = TP_IX_MIN; p && kind <= TP_IX_MAX; kind++) {
+    pieces all = { &f, kind, NULL, isl_stat_ok };
+    isl_pw_aff_foreach_piece(p, add_piece, &all);
+    if (all.failed || !all.all) return NULL;
+    if (isl_pw_aff_n_piece(p) == 1 || agrees(&f, p, all.all)) return all.all;
+  }
+  return NULL;
+}
+
+typedef struct { const frame *f; const tp_ix *cond; } gathered;
+
+static isl_stat add_constraint(isl_constraint *k, void *ud) {
+  gathered *g = ud;
+  if (isl_constraint_is_div_constraint(k) != isl_bool_true) {
+    isl_aff *a = isl_constraint_get_aff(k);
+    const tp_ix *e = a ? of_aff(g->f, a) : NULL;
+    isl_aff_free(a);
+    g->cond = tp_ix_and(g->f->c, g->cond, isl_constraint_is_equality(k) ? tp_ix_eq0(g->f->c, e) : tp_ix_ge0(g->f->c, e));
+  }
+  isl_constraint_free(k);
+  return isl_stat_ok;
+}
+
+static isl_stat add_basic_set(isl_basic_set *b, void *ud) {
+  gathered *g = ud;
+  gathered conj = { g->f, tp_ix_bool(g->f->c, true) };
+  b = isl_basic_set_remove_redundancies(b);
+  bool failed = isl_basic_set_foreach_constraint(b, add_constraint, &conj) < 0;
+  isl_basic_set_free(b);
+  g->cond = failed ? NULL : tp_ix_or(g->f->c, g->cond, conj.cond);
+  return failed ? isl_stat_error : isl_stat_ok;
+}
+
+const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_set *s) {
+  frame f = { c, n, dims };
+  gathered g = { &f, tp_ix_bool(c, false) };
+  s = isl_set_coalesce(isl_set_compute_divs(isl_set_copy(s)));
+  if (!s || isl_set_foreach_basic_set(s, add_basic_set, &g) < 0) g.cond = NULL;
+  isl_set_free(s);
+  return g.cond;
+}
+
+/* ---- sets ---- */
+
+tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims) {
+  frame f = { c, n, dims };
+  isl_set *s = isl_set_universe(tp_isl_space(c, n));
+  for (int i = 0; i < n; i++)
+    if (dims[i]->bound) {
+      const tp_ix *d = tp_ix_sym(c, dims[i]), *bound = tp_ix_sym(c, dims[i]->bound);
+      s = isl_set_intersect(s, of_cond(&f, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound))));
+    }
+  return s;
+}
+
+tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims) { (void)dims; return isl_set_empty(tp_isl_space(c, n)); }
+tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) { return tp_isl_of_cond(c, n, dims, cond); }
+tp_set *tp_set_copy(tp_set *s) { return isl_set_copy(s); }
+tp_set *tp_set_free(tp_set *s) { return isl_set_free(s); }
+tp_set *tp_set_and(tp_set *a, tp_set *b) { return isl_set_intersect(a, b); }
+tp_set *tp_set_or(tp_set *a, tp_set *b) { return isl_set_coalesce(isl_set_union(a, b)); }
+tp_set *tp_set_minus(tp_set *a, tp_set *b) { return isl_set_subtract(a, b); }
+tp_set *tp_set_coalesce(tp_set *a) { return isl_set_coalesce(a); }
+tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return isl_set_apply(s, r); }
+
+/* ---- relations ---- */
+
+/* lo <= u < hi or u = lo, where u is dim `at` of a space whose first dims are f's: named ones, then unnamed. */
+static isl_set *within(const frame *f, int at, const tp_at *a) {
+  isl_pw_aff *u = isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(f->c, f->n)), isl_dim_set, (unsigned)at));
+  isl_pw_aff *lo = of_ix(f, a->lo);
+  if (!a->range) return isl_pw_aff_eq_set(u, lo);
+  isl_set *from = isl_pw_aff_ge_set(isl_pw_aff_copy(u), lo);
+  return isl_set_intersect(from, isl_pw_aff_lt_set(u, of_ix(f, a->hi)));
+}
+
+tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_at *at) {
+  (void)to;
+  const tp_sym *dims[nfrom + nto + 1];
+  for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : NULL;
+  frame f = { c, nfrom + nto, dims };
+  isl_set *s = isl_set_universe(tp_isl_space(c, f.n));
+  for (int i = 0; i < nto; i++) s = isl_set_intersect(s, within(&f, nfrom + i, &at[i]));
+  return isl_map_move_dims(isl_map_from_domain(s), isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto);
+}
+
+tp_rel *tp_rel_copy(tp_rel *r) { return isl_map_copy(r); }
+tp_rel *tp_rel_free(tp_rel *r) { return isl_map_free(r); }
+tp_rel *tp_rel_reverse(tp_rel *r) { return isl_map_reverse(r); }
+tp_rel *tp_rel_restrict(tp_rel *r, tp_set *from) { return isl_map_intersect_domain(r, from); }
+
+/* ---- questions ---- */
+
+static bool take_is_empty(isl_set *s) {
+  bool empty = isl_set_is_empty(s) == isl_bool_true;
+  isl_set_free(s);
+  return empty;
+}
+
+/* s where all bounds are >= least. */
+static isl_set *with_bounds(tp_ictx *c, isl_set *s, int64_t least) { return isl_set_intersect_params(isl_set_copy(s), tp_isl_context(c, least)); }
+
+bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && take_is_empty(with_bounds(c, s, 0)); }
+
+bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) {
+  isl_set *in = with_bounds(c, a, 0);
+  bool yes = isl_set_is_subset(in, b) == isl_bool_true;
+  isl_set_free(in);
+  return yes;
+}
+
+bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a, b) && tp_set_subset(c, b, a); }
+
+static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
+
+const tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {
+  isl_set *p = isl_set_coalesce(isl_set_gist_params(isl_set_intersect_params(params_of(s), tp_isl_context(c, 0)), tp_isl_context(c, 0)));
+  const tp_ix *cond = tp_cond_of_set(c, 0, NULL, p);
+  isl_set_free(p);
+  return tp_ix_simplify(c, cond, 0, NULL);
+}
+
+bool tp_set_can_be_empty(tp_ictx *c, tp_set *s, int64_t least) {
+  isl_set *rest = isl_set_subtract(tp_isl_context(c, least), params_of(s));
+  return rest && !take_is_empty(rest);
+}
+
+bool tp_set_can_have_point(tp_ictx *c, tp_set *s, int64_t least) {
+  isl_set *in = with_bounds(c, s, least);
+  return in && !take_is_empty(in);
+}
+
+const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, bool simplify) {
+  isl_set *t = isl_set_copy(s);
+  if (simplify) t = isl_set_gist(t, isl_set_intersect_params(tp_set_box(c, n, dims), tp_isl_context(c, 0)));
+  const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
+  isl_set_free(t);
+  return cond && simplify ? tp_ix_simplify(c, cond, n, dims) : cond;
+}
+
+/* ---- witnesses ---- */
+
+static isl_val *coordinate(isl_point *p, enum isl_dim_type type, int i) { return isl_point_get_coordinate_val(p, type, i); }
+
+/* The lexicographically smallest point of a set of parameters, as a set of one point; empty if there is none. */
+static isl_set *least_params(isl_set *params) {
+  unsigned n = (unsigned)nparam(params);
+  isl_space *space = isl_set_get_space(params);
+  isl_set *s = isl_set_lexmin(isl_set_move_dims(isl_set_from_params(params), isl_dim_set, 0, isl_dim_param, 0, n));
+  s = isl_set_params(isl_set_move_dims(s, isl_dim_param, 0, isl_dim_set, 0, n));
+  for (unsigned i = 0; i < n; i++) s = isl_set_set_dim_id(s, isl_dim_param, i, isl_space_get_dim_id(space, isl_dim_param, i));
+  isl_space_free(space);
+  return s;
+}
+
+/* The smallest point where that exists; a dim without a bound may have none: then any point, with nonnegative such dims if possible. */
+static isl_point *least_point(isl_set *s, int n, const tp_sym *const *dims) {
+  bool open = false;
+  isl_set *t = isl_set_copy(s);
+  for (int i = 0; i < n; i++)
+    if (!dims[i]->bound) {
+      open = true;
+      t = isl_set_lower_bound_si(t, isl_dim_set, (unsigned)i, 0);
+    }
+  if (isl_set_is_empty(t) == isl_bool_true && open) {
+    isl_set_free(t);
+    return isl_set_sample_point(s);
+  }
+  isl_set_free(s);
+  return isl_set_sample_point(isl_set_lexmin(t));
+}
+
+static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *env) {
+  bool ok = p != NULL;
+  isl_space *space = isl_point_get_space(p);
+  for (int i = 0; ok && i < (int)isl_space_dim(space, isl_dim_param); i++) {
+    isl_id *id = isl_space_get_dim_id(space, isl_dim_param, (unsigned)i);
+    const tp_sym *s = isl_id_get_user(id);
+    env[s->id] = take_val(coordinate(p, isl_dim_param, i), &ok);
+    isl_id_free(id);
+  }
+  for (int i = 0; ok && i < n; i++) env[dims[i]->id] = take_val(coordinate(p, isl_dim_set, i), &ok);
+  isl_space_free(space);
+  return ok;
+}
+
+bool tp_set_witness(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, int64_t least, int64_t *env) {
+  if (!s) return false;
+  isl_set *t = with_bounds(c, s, tp_set_can_have_point(c, s, least) ? least : 0);
+  if (isl_set_is_empty(t) != isl_bool_false) {
+    isl_set_free(t);
+    return false;
+  }
+  isl_set *params = least_params(params_of(t));
+  t = isl_set_intersect_params(t, params);
+  isl_point *p = least_point(t, n, dims);
+  bool ok = read_point(p, n, dims, env);
+  isl_point_free(p);
+  return ok;
+}
+
+char *tp_set_str(tp_ictx *c, tp_set *s) {
+  char *text = s ? isl_set_to_str(s) : NULL, *r = tp_strdup(&c->arena, text ? text : "null");
+  free(text);
+  return r;
+}
+
+/* ---- for the prover ---- */
+
+bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
+  enum { BUDGET = 200000 };
+  isl_ctx *ctx = tp_isl_ctx(c);
+  if (isl_ctx_last_error(ctx) != isl_error_none) return false;       /* an error of the caller's is pending: it is not ours to clear */
+  unsigned long limit = isl_ctx_get_max_operations(ctx);
+  isl_ctx_reset_operations(ctx);
+  isl_ctx_set_max_operations(ctx, BUDGET);
+  isl_set *s = isl_set_intersect(tp_set_box(c, n, dims), tp_set_cond(c, n, dims, cond));
+  bool never = tp_set_is_empty(c, s);
+  isl_set_free(s);
+  isl_ctx_reset_operations(ctx);
+  isl_ctx_set_max_operations(ctx, limit);
+  isl_ctx_reset_error(ctx);
+  return never;
+}

@@ -1,0 +1,490 @@
+/* Index expressions: hash-consing and the algebra of canonical polynomials.
+ *
+ * Everything is a + k*m*b (addmul): a merge of two sorted lists of terms. Rules applied at construction, all valid for every value of the symbols:
+ *   floor: (k*a + b)//k => a + b//k;  (g*a + c)//(g*k) => (a + c//g)//k;  (a//j + c)//k => (a + c*j)//(j*k)
+ *   mod:   (k*a + b)%k => b%k;  (a%(j*k) + b)%k => (a + b)%k;  (g*a + c)%(g*k) => g*((a + c//g)%k) + c%g
+ *   min:   flattened, also through + constant; a <= b syntactically => b dropped; so min(a, max(a, b)) => a. max likewise. */
+#include "index/priv.h"
+#include <stdlib.h>
+
+/* ---- checked arithmetic ---- */
+
+static int64_t add64(tp_ictx *c, int64_t a, int64_t b) {
+  int64_t r;
+  c->overflowed |= __builtin_add_overflow(a, b, &r);
+  return r;
+}
+
+static int64_t mul64(tp_ictx *c, int64_t a, int64_t b) {
+  int64_t r;
+  c->overflowed |= __builtin_mul_overflow(a, b, &r);
+  return r;
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
+
+/* ---- order ---- */
+
+static int cmp64(int64_t a, int64_t b) { return (a > b) - (a < b); }
+
+static int order_all(const tp_ix *const *a, int na, const tp_ix *const *b, int nb) {
+  for (int i = 0; i < na && i < nb; i++)
+    if (a[i] != b[i]) return tp_ix_order(a[i], b[i]);
+  return cmp64(na, nb);
+}
+
+static int mono_order(const tp_mono *a, const tp_mono *b) {
+  if (a == b) return 0;
+  return a->n != b->n ? cmp64(a->n, b->n) : order_all(a->atom, a->n, b->atom, b->n);
+}
+
+static int poly_order(const tp_ix *a, const tp_ix *b) {
+  if (!a->nterm != !b->nterm) return cmp64(a->nterm, b->nterm);        /* constants first */
+  for (int i = 0; i < a->nterm && i < b->nterm; i++) {
+    int o = mono_order(a->term[i].m, b->term[i].m);
+    if (o == 0) o = cmp64(a->term[i].coef, b->term[i].coef);
+    if (o) return o;
+  }
+  return a->nterm != b->nterm ? cmp64(a->nterm, b->nterm) : cmp64(a->cst, b->cst);
+}
+
+int tp_ix_order(const tp_ix *a, const tp_ix *b) {
+  if (a == b) return 0;
+  if (a->kind == TP_IX_POLY || b->kind == TP_IX_POLY) {
+    bool mixed = tp_ix_is_cond(a) || tp_ix_is_cond(b);
+    return mixed ? cmp64(a->kind, b->kind) : poly_order(a, b);
+  }
+  if (a->kind != b->kind) return cmp64(a->kind, b->kind);
+  if (a->kind == TP_IX_SYM) return cmp64(a->sym->id, b->sym->id);
+  int o = order_all(a->arg, a->narg, b->arg, b->narg);
+  return o ? o : cmp64(a->div, b->div);
+}
+
+static int order_pp(const void *a, const void *b) { return tp_ix_order(*(const tp_ix *const *)a, *(const tp_ix *const *)b); }
+void tp_ix_sort(const tp_ix **v, int n) {
+  if (n > 1) qsort(v, (size_t)n, sizeof *v, order_pp);
+}
+
+/* ---- hash-consing ---- */
+
+static void *find_key(tp_ictx *c, const tp_hmap *m) { return tp_hmap_get(m, c->key.v, (size_t)c->key.n * sizeof(int64_t)); }
+static void put_key(tp_ictx *c, tp_hmap *m, const void *val) { tp_hmap_set(m, c->key.v, (size_t)c->key.n * sizeof(int64_t), (void *)(uintptr_t)val); }
+
+static const tp_mono *mono_of(tp_ictx *c, int n, const tp_ix *const *atom) {
+  c->key.n = 0;
+  for (int i = 0; i < n; i++) TP_PUSH(&c->arena, &c->key, atom[i]->id);
+  tp_mono *m = find_key(c, &c->monos);
+  if (m) return m;
+  m = TP_NEW(&c->arena, tp_mono);
+  m->id = c->monos.n;
+  m->n = n;
+  m->atom = tp_dup(&c->arena, atom, (size_t)n * sizeof *atom);
+  put_key(c, &c->monos, m);
+  return m;
+}
+
+static void make_key(tp_ictx *c, const tp_ix *p) {
+  int64_t head[] = { p->kind, p->cst, p->div, p->sym ? p->sym->id : -1, p->narg };
+  c->key.n = 0;
+  for (size_t i = 0; i < TP_LEN(head); i++) TP_PUSH(&c->arena, &c->key, head[i]);
+  for (int i = 0; i < p->narg; i++) TP_PUSH(&c->arena, &c->key, p->arg[i]->id);
+  for (int i = 0; i < p->nterm; i++) {
+    TP_PUSH(&c->arena, &c->key, p->term[i].coef);
+    TP_PUSH(&c->arena, &c->key, p->term[i].m->id);
+  }
+}
+
+typedef TP_VEC(const tp_sym *) symvec;
+
+static void add_sym(tp_ictx *c, symvec *v, const tp_sym *s) {
+  int i = v->n;
+  while (i > 0 && v->v[i - 1]->id > s->id) i--;
+  if (i > 0 && v->v[i - 1] == s) return;
+  TP_PUSH(&c->arena, v, s);
+  for (int j = v->n - 1; j > i; j--) v->v[j] = v->v[j - 1];
+  v->v[i] = s;
+}
+
+static void collect(tp_ictx *c, tp_ix *e, symvec *v, const tp_ix *child) {
+  for (int i = 0; i < child->nsym; i++) add_sym(c, v, child->syms[i]);
+  e->affine &= child->affine;
+}
+
+static void derive(tp_ictx *c, tp_ix *e) {
+  symvec v = {0};
+  e->affine = true;
+  if (e->sym) add_sym(c, &v, e->sym);
+  for (int i = 0; i < e->narg; i++) collect(c, e, &v, e->arg[i]);
+  for (int i = 0; i < e->nterm; i++) {
+    const tp_mono *m = e->term[i].m;
+    e->affine &= m->n == 1;
+    for (int k = 0; k < m->n; k++) collect(c, e, &v, m->atom[k]);
+  }
+  e->syms = v.v;
+  e->nsym = v.n;
+}
+
+const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto) {
+  make_key(c, proto);
+  tp_ix *e = find_key(c, &c->nodes);
+  if (e) return e;
+  e = tp_dup(&c->arena, proto, sizeof *proto);
+  e->id = c->nnode++;
+  e->arg = tp_dup(&c->arena, proto->arg, (size_t)proto->narg * sizeof *proto->arg);
+  e->term = tp_dup(&c->arena, proto->term, (size_t)proto->nterm * sizeof *proto->term);
+  put_key(c, &c->nodes, e);
+  derive(c, e);
+  if (e->kind >= TP_IX_SYM && e->kind <= TP_IX_MOD) {
+    const tp_ix *self = e;
+    tp_term t = { 1, mono_of(c, 1, &self) };
+    e->term = tp_dup(&c->arena, &t, sizeof t);
+    e->nterm = 1;
+  }
+  return e;
+}
+
+/* ---- polynomials ---- */
+
+static const tp_mono *mono_mul(tp_ictx *c, const tp_mono *a, const tp_mono *b) {
+  if (!a || !b) return a ? a : b;
+  const tp_ix *v[a->n + b->n];
+  int n = 0, i = 0, j = 0;
+  while (i < a->n || j < b->n) {
+    bool left = j == b->n || (i < a->n && tp_ix_order(a->atom[i], b->atom[j]) <= 0);
+    v[n++] = left ? a->atom[i++] : b->atom[j++];
+  }
+  return mono_of(c, n, v);
+}
+
+/* The polynomial of the terms on the stack from base on; pops them. */
+static const tp_ix *poly_pop(tp_ictx *c, int base, int64_t cst) {
+  tp_ix p = { .kind = TP_IX_POLY, .cst = cst, .term = c->stack.v + base, .nterm = c->stack.n - base };
+  bool atom = p.nterm == 1 && cst == 0 && p.term->coef == 1 && p.term->m->n == 1;
+  const tp_ix *e = atom ? p.term->m->atom[0] : tp_ix_intern(c, &p);
+  c->stack.n = base;
+  return e;
+}
+
+static void push_term(tp_ictx *c, int64_t coef, const tp_mono *m) {
+  tp_term t = { coef, m };
+  if (coef) TP_PUSH(&c->arena, &c->stack, t);
+}
+
+/* a + k*m*b; m NULL stands for 1. */
+static const tp_ix *addmul(tp_ictx *c, const tp_ix *a, int64_t k, const tp_mono *m, const tp_ix *b) {
+  int base = c->stack.n, i = 0, j = m ? -1 : 0;                 /* term -1 of m*b: its constant times m */
+  int64_t cst = m ? a->cst : add64(c, a->cst, mul64(c, k, b->cst));
+  while (i < a->nterm || j < b->nterm) {
+    const tp_mono *q = j == b->nterm ? NULL : j < 0 ? m : mono_mul(c, m, b->term[j].m);
+    int64_t kb = !q ? 0 : mul64(c, k, j < 0 ? b->cst : b->term[j].coef);
+    int o = !q ? -1 : i == a->nterm ? 1 : mono_order(a->term[i].m, q);
+    if (o < 0) push_term(c, a->term[i].coef, a->term[i].m);
+    else push_term(c, o ? kb : add64(c, a->term[i].coef, kb), q);
+    i += o <= 0;
+    j += o >= 0;
+  }
+  return poly_pop(c, base, cst);
+}
+
+const tp_ix *tp_ix_const(tp_ictx *c, int64_t v) {
+  tp_ix p = { .kind = TP_IX_POLY, .cst = v };
+  return tp_ix_intern(c, &p);
+}
+
+const tp_ix *tp_ix_sym(tp_ictx *c, const tp_sym *s) {
+  tp_ix p = { .kind = TP_IX_SYM, .sym = s };
+  return s ? tp_ix_intern(c, &p) : NULL;
+}
+
+const tp_ix *tp_ix_add(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return a && b ? addmul(c, a, 1, NULL, b) : NULL; }
+const tp_ix *tp_ix_sub(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return a && b ? addmul(c, a, -1, NULL, b) : NULL; }
+const tp_ix *tp_ix_neg(tp_ictx *c, const tp_ix *a) { return tp_ix_mulc(c, a, -1); }
+const tp_ix *tp_ix_mulc(tp_ictx *c, const tp_ix *a, int64_t k) { return a ? addmul(c, tp_ix_const(c, 0), k, NULL, a) : NULL; }
+const tp_ix *tp_ix_addc(tp_ictx *c, const tp_ix *a, int64_t k) { return a ? addmul(c, a, k, NULL, tp_ix_const(c, 1)) : NULL; }
+
+const tp_ix *tp_ix_mul(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  if (!a || !b) return NULL;
+  const tp_ix *sum = tp_ix_mulc(c, b, a->cst);
+  for (int i = 0; i < a->nterm; i++) sum = addmul(c, sum, a->term[i].coef, a->term[i].m, b);
+  return sum;
+}
+
+int64_t tp_ix_content(const tp_ix *e, int64_t k) {
+  uint64_t g = (uint64_t)k;
+  for (int i = 0; i < e->nterm; i++) {
+    int64_t v = e->term[i].coef;
+    g = gcd(g, v < 0 ? -(uint64_t)v : (uint64_t)v);
+  }
+  return g > INT64_MAX ? 1 : (int64_t)g;
+}
+
+const tp_ix *tp_ix_part(tp_ictx *c, const tp_ix *e, int64_t k, bool divisible, int64_t by, int64_t cst) {
+  int base = c->stack.n;
+  for (int i = 0; i < e->nterm; i++)
+    if ((e->term[i].coef % k == 0) == divisible) push_term(c, e->term[i].coef / by, e->term[i].m);
+  return poly_pop(c, base, cst);
+}
+
+bool tp_ix_differ(const tp_ix *a, int sign, const tp_ix *b, int64_t *k) {
+  if (a->nterm != b->nterm) return false;
+  for (int i = 0; i < a->nterm; i++) {
+    int64_t v = b->term[i].coef;
+    if (a->term[i].m != b->term[i].m || (sign < 0 && v == INT64_MIN) || a->term[i].coef != sign * v) return false;
+  }
+  return sign < 0 ? !__builtin_add_overflow(a->cst, b->cst, k) : !__builtin_sub_overflow(a->cst, b->cst, k);
+}
+
+/* ---- exact division ---- */
+
+/* a / b as products of atoms; NULL in *q stands for 1. */
+static bool mono_div(tp_ictx *c, const tp_mono *a, const tp_mono *b, const tp_mono **q) {
+  int na = a ? a->n : 0, nb = b ? b->n : 0, n = 0, j = 0;
+  const tp_ix *v[na + 1];
+  for (int i = 0; i < na; i++)
+    if (j < nb && a->atom[i] == b->atom[j]) j++;
+    else v[n++] = a->atom[i];
+  *q = n ? mono_of(c, n, v) : NULL;
+  return j == nb;
+}
+
+static tp_term leading(const tp_ix *e) { return e->nterm ? e->term[e->nterm - 1] : (tp_term){ e->cst, NULL }; }
+
+static const tp_ix *divide(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  const tp_ix *zero = tp_ix_const(c, 0), *one = tp_ix_const(c, 1), *quotient = zero;
+  tp_term lb = leading(b);
+  while (a != zero && !c->overflowed) {
+    tp_term la = leading(a);
+    const tp_mono *m;
+    if (lb.coef == 0 || (lb.coef == -1 && la.coef == INT64_MIN) || la.coef % lb.coef || !mono_div(c, la.m, lb.m, &m)) return NULL;
+    quotient = addmul(c, quotient, la.coef / lb.coef, m, one);
+    a = addmul(c, a, -(la.coef / lb.coef), m, b);
+  }
+  return quotient;
+}
+
+const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  if (!a || !b) return NULL;
+  bool before = c->overflowed;
+  c->overflowed = false;
+  const tp_ix *q = divide(c, a, b);
+  if (c->overflowed) q = NULL;
+  c->overflowed = before;
+  return q;
+}
+
+/* ---- floor and mod ---- */
+
+/* The lone atom of this kind in e = atom + constant, else NULL. */
+static const tp_ix *lone_atom(const tp_ix *e, tp_ixkind kind) {
+  bool lone = e->nterm == 1 && e->term->coef == 1 && e->term->m->n == 1 && e->term->m->atom[0]->kind == kind;
+  return lone ? e->term->m->atom[0] : NULL;
+}
+
+static const tp_ix *quotient_atom(tp_ictx *c, tp_ixkind kind, const tp_ix *e, int64_t k) {
+  tp_ix p = { .kind = kind, .div = k, .narg = 1, .arg = &e };
+  return tp_ix_intern(c, &p);
+}
+
+const tp_ix *tp_ix_fdiv(tp_ictx *c, const tp_ix *a, int64_t k) {
+  if (!a || k == 1) return a;
+  if (TP_NEVER(k <= 0)) return NULL;
+  const tp_ix *whole = tp_ix_part(c, a, k, true, k, tp_floordiv(a->cst, k));
+  const tp_ix *rest = tp_ix_part(c, a, k, false, 1, tp_floormod(a->cst, k));
+  if (!rest->nterm) return whole;
+  int64_t g = tp_ix_content(rest, k), j, shift;
+  rest = tp_ix_part(c, rest, 1, true, g, rest->cst / g);
+  k /= g;
+  const tp_ix *inner = lone_atom(rest, TP_IX_FDIV);
+  if (inner && !__builtin_mul_overflow(inner->div, k, &j) && !__builtin_mul_overflow(inner->div, rest->cst, &shift))
+    return tp_ix_add(c, whole, tp_ix_fdiv(c, tp_ix_addc(c, inner->arg[0], shift), j));
+  return tp_ix_add(c, whole, quotient_atom(c, TP_IX_FDIV, rest, k));
+}
+
+/* (a%(j*k) + b)%k => (a + b)%k */
+static const tp_ix *drop_inner_mods(tp_ictx *c, const tp_ix *e, int64_t k) {
+  for (int i = 0; i < e->nterm; i++) {
+    const tp_mono *m = e->term[i].m;
+    if (m->n == 1 && m->atom[0]->kind == TP_IX_MOD && m->atom[0]->div % k == 0) {
+      const tp_ix *swap = tp_ix_sub(c, m->atom[0]->arg[0], m->atom[0]);
+      return drop_inner_mods(c, addmul(c, e, e->term[i].coef, NULL, swap), k);
+    }
+  }
+  return e;
+}
+
+const tp_ix *tp_ix_mod(tp_ictx *c, const tp_ix *a, int64_t k) {
+  if (!a) return NULL;
+  if (TP_NEVER(k <= 0)) return NULL;
+  a = drop_inner_mods(c, a, k);
+  const tp_ix *rest = tp_ix_part(c, a, k, false, 1, tp_floormod(a->cst, k));
+  if (!rest->nterm) return rest;
+  int64_t g = tp_ix_content(rest, k), low = rest->cst % g;
+  rest = tp_ix_part(c, rest, 1, true, g, rest->cst / g);
+  return tp_ix_addc(c, tp_ix_mulc(c, quotient_atom(c, TP_IX_MOD, rest, k / g), g), low);
+}
+
+/* ---- min and max ---- */
+
+/* Is a <= b (MIN) or a >= b (MAX) for all values, seen from the syntax? */
+static bool wins(tp_ixkind kind, const tp_ix *a, const tp_ix *b) {
+  int64_t d;
+  if (tp_ix_differ(a, 1, b, &d)) return kind == TP_IX_MIN ? d <= 0 : d >= 0;
+  if (b->kind == (kind == TP_IX_MIN ? TP_IX_MAX : TP_IX_MIN))
+    for (int i = 0; i < b->narg; i++)
+      if (wins(kind, a, b->arg[i])) return true;
+  return false;
+}
+
+/* Adds an operand to v unless one there wins over it; drops those it wins over. */
+static int add_operand(tp_ixkind kind, const tp_ix **v, int n, const tp_ix *e) {
+  int kept = 0;
+  for (int i = 0; i < n; i++)
+    if (wins(kind, v[i], e)) return n;
+  for (int i = 0; i < n; i++)
+    if (!wins(kind, e, v[i])) v[kept++] = v[i];
+  v[kept++] = e;
+  return kept;
+}
+
+static int operand_count(tp_ixkind kind, const tp_ix *e) {
+  const tp_ix *a = lone_atom(e, kind);
+  return a ? a->narg : 1;
+}
+
+static int add_operands(tp_ictx *c, tp_ixkind kind, const tp_ix **v, int n, const tp_ix *e) {
+  const tp_ix *a = lone_atom(e, kind);
+  if (!a) return add_operand(kind, v, n, e);
+  for (int i = 0; i < a->narg; i++) n = add_operand(kind, v, n, tp_ix_addc(c, a->arg[i], e->cst));
+  return n;
+}
+
+static const tp_ix *extremum(tp_ictx *c, tp_ixkind kind, const tp_ix *a, const tp_ix *b) {
+  if (!a || !b) return NULL;
+  const tp_ix *v[operand_count(kind, a) + operand_count(kind, b)];
+  int n = add_operands(c, kind, v, add_operands(c, kind, v, 0, a), b);
+  if (n == 1) return v[0];
+  tp_ix_sort(v, n);
+  tp_ix p = { .kind = kind, .narg = n, .arg = v };
+  return tp_ix_intern(c, &p);
+}
+
+const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return extremum(c, TP_IX_MIN, a, b); }
+const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return extremum(c, TP_IX_MAX, a, b); }
+
+/* ---- looking inside ---- */
+
+tp_ixkind tp_ix_kind(const tp_ix *e) { return e->kind; }
+bool tp_ix_is_cond(const tp_ix *e) { return e->kind >= TP_IX_TRUE; }
+bool tp_ix_is_affine(const tp_ix *e) { return e->affine; }
+const tp_sym *tp_ix_as_sym(const tp_ix *e) { return e->sym; }
+int tp_ix_nterm(const tp_ix *e) { return e->nterm; }
+int64_t tp_ix_cst(const tp_ix *e) { return e->cst; }
+int64_t tp_ix_coef(const tp_ix *e, int i) { return e->term[i].coef; }
+int tp_ix_narg(const tp_ix *e) { return e->narg; }
+const tp_ix *tp_ix_arg(const tp_ix *e, int i) { return e->arg[i]; }
+int64_t tp_ix_div(const tp_ix *e) { return e->div; }
+
+bool tp_ix_is_const(const tp_ix *e, int64_t *v) {
+  bool is = e->kind == TP_IX_POLY && e->nterm == 0;
+  if (is && v) *v = e->cst;
+  return is;
+}
+
+int tp_ix_term(const tp_ix *e, int i, const tp_ix *const **atoms) {
+  *atoms = e->term[i].m->atom;
+  return e->term[i].m->n;
+}
+
+bool tp_ix_mentions(const tp_ix *e, const tp_sym *s) {
+  for (int i = 0; i < e->nsym; i++)
+    if (e->syms[i] == s) return true;
+  return false;
+}
+
+int tp_ix_syms(const tp_ix *e, const tp_sym **out, int max) {
+  for (int i = 0; i < e->nsym && i < max; i++) out[i] = e->syms[i];
+  return e->nsym;
+}
+
+/* ---- rebuilding ---- */
+
+const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) {
+  const tp_ix *sum = tp_ix_const(c, e->cst);
+  for (int i = 0; i < e->nterm; i++) {
+    const tp_ix *prod = tp_ix_const(c, e->term[i].coef);
+    for (int k = 0; k < e->term[i].m->n; k++) prod = tp_ix_mul(c, prod, f(c, e->term[i].m->atom[k], ud));
+    sum = tp_ix_add(c, sum, prod);
+  }
+  return sum;
+}
+
+bool tp_ix_split(tp_ictx *c, const tp_ix *e, const tp_ix *x, const tp_ix **k, const tp_ix **rest) {
+  const tp_ix *one = tp_ix_const(c, 1);
+  const tp_mono *xm = x->term->m;
+  *k = *rest = tp_ix_const(c, 0);
+  *rest = tp_ix_addc(c, *rest, e->cst);
+  for (int i = 0; i < e->nterm; i++) {
+    const tp_mono *m = e->term[i].m, *q, *twice;
+    bool has = mono_div(c, m, xm, &q);
+    if (has && q && mono_div(c, q, xm, &twice)) return false;
+    if (has) *k = addmul(c, *k, e->term[i].coef, q, one);
+    else *rest = addmul(c, *rest, e->term[i].coef, m, one);
+  }
+  return true;
+}
+
+bool tp_ix_linear_in(tp_ictx *c, const tp_ix *e, const tp_sym *s, int64_t *k, const tp_ix **rest) {
+  const tp_ix *factor;
+  return tp_ix_split(c, e, tp_ix_sym(c, s), &factor, rest) && tp_ix_is_const(factor, k) && !tp_ix_mentions(*rest, s);
+}
+
+const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *v) {
+  const tp_ix *(*op)(tp_ictx *, const tp_ix *, const tp_ix *) =
+    kind == TP_IX_MIN ? tp_ix_min : kind == TP_IX_MAX ? tp_ix_max : kind == TP_IX_AND ? tp_ix_and : tp_ix_or;
+  const tp_ix *e = v[0];
+  for (int i = 1; i < n; i++) e = op(c, e, v[i]);
+  return e;
+}
+
+const tp_ix *tp_ix_map_args(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) {
+  const tp_ix *v[e->narg + 1];
+  for (int i = 0; i < e->narg; i++) v[i] = f(c, e->arg[i], ud);
+  switch (e->kind) {
+    case TP_IX_FDIV: return tp_ix_fdiv(c, v[0], e->div);
+    case TP_IX_MOD: return tp_ix_mod(c, v[0], e->div);
+    case TP_IX_GE0: return tp_ix_ge0(c, v[0]);
+    case TP_IX_EQ0: return tp_ix_eq0(c, v[0]);
+    case TP_IX_NOT: return tp_ix_not(c, v[0]);
+    case TP_IX_MIN: case TP_IX_MAX: case TP_IX_AND: case TP_IX_OR: return tp_ix_fold(c, e->kind, e->narg, v);
+    default: return e;
+  }
+}
+
+typedef struct { int n; const tp_sym *const *from; const tp_ix *const *to; } subst;
+
+static bool touches(const tp_ix *e, const subst *s) {
+  for (int i = 0; i < s->n; i++)
+    if (tp_ix_mentions(e, s->from[i])) return true;
+  return false;
+}
+
+static const tp_ix *subst_any(tp_ictx *c, const tp_ix *e, void *ud) {
+  const subst *s = ud;
+  if (!touches(e, s)) return e;
+  if (e->kind == TP_IX_POLY) return tp_ix_map_atoms(c, e, subst_any, ud);
+  for (int i = 0; e->sym && i < s->n; i++)
+    if (s->from[i] == e->sym) return s->to[i];
+  return tp_ix_map_args(c, e, subst_any, ud);
+}
+
+const tp_ix *tp_ix_subst(tp_ictx *c, const tp_ix *e, int n, const tp_sym *const *from, const tp_ix *const *to) {
+  subst s = { n, from, to };
+  return e ? subst_any(c, e, &s) : NULL;
+}

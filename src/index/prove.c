@@ -1,0 +1,159 @@
+/* e >= 0 on a domain, by elimination. Each step replaces e by expressions that are nonnegative only if e is (exactly then, where marked <=>):
+ *   k*min(a, b) + r, k >= 0:  k*a + r and k*b + r  <=>          k <= 0:  k*a + r or k*b + r           max likewise
+ *   a//j + r:  a + j*r  <=>       r - a//j:  j*r + j - 1 - a  <=>       k*(a//j) + r:  k*(a - j + 1) + j*r (k >= 0), k*a + j*r (k <= 0)
+ *   k*(a%j) + r:  r (k >= 0);  k*(j - 1) + r, or a >= 0 and k*a + r (k <= 0)
+ *   k*t + r, t a dim:  at t = 0 and at t = T - 1 (it is linear between)  <=>
+ *   bounds only:  T := T + 1 where T >= 1 is known; then no coefficient is negative.
+ * The factor k may be any polynomial whose sign can be proved. What is affine and resists goes to isl, which is complete. Answers are remembered. */
+#include "index/priv.h"
+
+typedef struct { tp_ictx *c; const tp_ix *goal; int ndims; const tp_sym *const *dims; int budget; } prover;
+enum { STEPS = 1000, DEPTH = 40 };
+
+static bool listed(int n, const tp_sym *const *v, const tp_sym *s) {
+  for (int i = 0; i < n; i++)
+    if (v[i] == s) return true;
+  return false;
+}
+
+/* A bound is >= 1 where one of its dim's points is being looked at. */
+static bool positive(const tp_ix *e, int ndims, const tp_sym *const *dims, const tp_sym *s) {
+  return s->kind == TP_SYM_BOUND && s->dim && (listed(ndims, dims, s->dim) || tp_ix_mentions(e, s->dim));
+}
+
+size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+  size_t n = 0;
+  key[n++] = tag;
+  key[n++] = e->id;
+  for (int i = 0; i < e->nsym; i++)
+    if (positive(e, ndims, dims, e->syms[i])) key[n++] = e->syms[i]->id;
+  return n * sizeof *key;
+}
+
+static bool prove(prover *p, const tp_ix *e, int depth);
+
+static int sign_of(prover *p, const tp_ix *k, int depth) {
+  if (prove(p, k, depth)) return 1;
+  return prove(p, tp_ix_neg(p->c, k), depth) ? -1 : 0;
+}
+
+/* k*x + r */
+static const tp_ix *linear(tp_ictx *c, const tp_ix *k, const tp_ix *x, const tp_ix *r) { return tp_ix_add(c, tp_ix_mul(c, k, x), r); }
+
+static bool by_operands(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *r, int depth) {
+  int sign = sign_of(p, k, depth);
+  bool any = x->kind == TP_IX_MIN ? sign < 0 : sign > 0;
+  for (int i = 0; i < x->narg; i++)
+    if (prove(p, linear(p->c, k, x->arg[i], r), depth) == any) return any;
+  return !any;
+}
+
+static bool by_quotient(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *r, int depth) {
+  tp_ictx *c = p->c;
+  const tp_ix *a = x->arg[0], *jr = tp_ix_mulc(c, r, x->div);
+  int64_t unit = 0;
+  tp_ix_is_const(k, &unit);
+  if (unit == 1) return prove(p, tp_ix_add(c, a, jr), depth);
+  if (unit == -1) return prove(p, tp_ix_addc(c, tp_ix_sub(c, jr, a), x->div - 1), depth);
+  int sign = sign_of(p, k, depth);
+  if (sign < 0) return prove(p, linear(c, k, a, jr), depth);
+  return sign > 0 && (prove(p, linear(c, k, tp_ix_addc(c, a, 1 - x->div), jr), depth) || (prove(p, a, depth) && prove(p, r, depth)));
+}
+
+static bool by_remainder(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *r, int depth) {
+  int sign = sign_of(p, k, depth);
+  if (sign > 0) return prove(p, r, depth);
+  if (sign == 0) return false;
+  if (prove(p, tp_ix_add(p->c, tp_ix_mulc(p->c, k, x->div - 1), r), depth)) return true;
+  return prove(p, x->arg[0], depth) && prove(p, linear(p->c, k, x->arg[0], r), depth);
+}
+
+/* Bounds, and dims that occur squared: all >= 0. */
+static bool by_coefficients(prover *p, const tp_ix *e) {
+  const tp_sym *from[e->nsym + 1];
+  const tp_ix *to[e->nsym + 1];
+  int n = 0;
+  for (int i = 0; i < e->nsym; i++) {
+    const tp_sym *s = e->syms[i];
+    if (s->kind == TP_SYM_VAR || (s->kind == TP_SYM_DIM && !s->bound)) return false;
+    if (!positive(p->goal, p->ndims, p->dims, s)) continue;
+    from[n] = s;
+    to[n++] = tp_ix_addc(p->c, tp_ix_sym(p->c, s), 1);
+  }
+  e = tp_ix_subst(p->c, e, n, from, to);
+  for (int i = 0; i < e->nterm; i++)
+    if (e->term[i].coef < 0) return false;
+  return e->cst >= 0;
+}
+
+static bool by_ends(prover *p, const tp_ix *e, int depth) {
+  const tp_ix *k, *r;
+  for (int i = 0; i < e->nsym; i++) {
+    const tp_sym *t = e->syms[i];
+    if (!t->bound || !tp_ix_split(p->c, e, tp_ix_sym(p->c, t), &k, &r)) continue;
+    int64_t slope = 0;
+    tp_ix_is_const(k, &slope);
+    const tp_ix *last = tp_ix_addc(p->c, tp_ix_sym(p->c, t->bound), -1);
+    return (slope < 0 || prove(p, r, depth)) && (slope > 0 || prove(p, linear(p->c, k, last, r), depth));
+  }
+  return by_coefficients(p, e);
+}
+
+/* The atom to eliminate next: an extremum if there is one, then a quotient or remainder; NULL if there are symbols only. */
+static const tp_ix *next_atom(const tp_ix *e) {
+  const tp_ix *best = NULL;
+  for (int i = 0; i < e->nterm; i++)
+    for (int k = 0; k < e->term[i].m->n; k++) {
+      const tp_ix *a = e->term[i].m->atom[k];
+      if (a->kind == TP_IX_MIN || a->kind == TP_IX_MAX) return a;
+      if (a->kind != TP_IX_SYM && !best) best = a;
+    }
+  return best;
+}
+
+static bool prove(prover *p, const tp_ix *e, int depth) {
+  const tp_ix *k, *r, *x = next_atom(e);
+  if (e->nterm == 0) return e->cst >= 0;
+  if (p->budget-- <= 0 || depth > DEPTH) return false;
+  if (!x) return by_ends(p, e, depth + 1);
+  if (!tp_ix_split(p->c, e, x, &k, &r)) return false;
+  if (x->kind == TP_IX_FDIV) return by_quotient(p, x, k, r, depth + 1);
+  return x->kind == TP_IX_MOD ? by_remainder(p, x, k, r, depth + 1) : by_operands(p, x, k, r, depth + 1);
+}
+
+/* isl: no point has e <= -1. */
+static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+  const tp_sym *points[e->nsym + 1];
+  int n = 0;
+  const tp_ix *cond = tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, e), -1));
+  for (int i = 0; i < e->nsym; i++) {
+    if (e->syms[i]->kind != TP_SYM_BOUND) points[n++] = e->syms[i];
+    if (positive(e, ndims, dims, e->syms[i])) cond = tp_ix_and(c, cond, tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sym(c, e->syms[i]), -1)));
+  }
+  return tp_isl_impossible(c, n, points, cond);
+}
+
+static bool settle(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+  bool before = c->overflowed, ok;
+  c->overflowed = false;
+  prover p = { c, e, ndims, dims, STEPS };
+  ok = prove(&p, e, 0) && !c->overflowed;
+  c->overflowed = false;
+  if (!ok && e->affine && next_atom(e)) ok = prove_by_isl(c, e, ndims, dims) && !c->overflowed;
+  c->overflowed = before;
+  return ok;
+}
+
+bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+  static const char yes, no;
+  if (!e || tp_ix_is_cond(e)) return false;
+  if (e->nterm == 0) return e->cst >= 0;
+  int64_t key[e->nsym + 2];
+  size_t n = tp_ix_memo_key(key, TP_MEMO_PROVE, e, ndims, dims);
+  const char *known = tp_hmap_get(&c->memo, key, n);
+  if (!known) {
+    known = settle(c, e, ndims, dims) ? &yes : &no;
+    tp_hmap_set(&c->memo, key, n, (void *)(uintptr_t)known);
+  }
+  return known == &yes;
+}

@@ -1,0 +1,257 @@
+/* Canonical forms and bounds on a domain.
+ * simplify: operands of min and max that cannot win go; a//k and a%k with a provably in [0, k) or [-k, 0) go; conditions that are provably true or false go;
+ *           r - max(a, b) => min(r - a, r - b) and the like where that is not longer.
+ * upper:    by monotonicity, dim by dim; then min of uppers, max of uppers, sums and products of nonnegative factors term by term. lower is its mirror. */
+#include "index/priv.h"
+
+typedef struct { tp_ictx *c; int n; const tp_sym **dims; } domain;
+
+/* dims, and the dims that e mentions: those have a point too. */
+static domain domain_of(tp_ictx *c, const tp_ix *e, const tp_ix *f, int ndims, const tp_sym *const *dims) {
+  domain d = { c, 0, TP_NEWN(&c->arena, const tp_sym *, ndims + e->nsym + f->nsym) };
+  for (int i = 0; i < ndims; i++) d.dims[d.n++] = dims[i];
+  for (int i = 0; i < e->nsym; i++) if (e->syms[i]->kind == TP_SYM_DIM) d.dims[d.n++] = e->syms[i];
+  for (int i = 0; i < f->nsym; i++) if (f->syms[i]->kind == TP_SYM_DIM) d.dims[d.n++] = f->syms[i];
+  return d;
+}
+
+static bool nonneg(const domain *d, const tp_ix *e) { return tp_ix_prove_ge0(d->c, e, d->n, d->dims); }
+
+/* a <= b. A difference that overflows proves nothing and is no error. */
+static bool below(const domain *d, const tp_ix *a, const tp_ix *b) {
+  bool before = d->c->overflowed;
+  d->c->overflowed = false;
+  const tp_ix *gap = tp_ix_sub(d->c, b, a);
+  bool ok = !d->c->overflowed && nonneg(d, gap);
+  d->c->overflowed = before;
+  return ok;
+}
+
+/* ---- distributing sums over min and max ---- */
+
+enum { MAX_OPERANDS = 16 };
+
+/* What k*x turns a sum into: MIN, MAX, or POLY if x is no extremum or has a factor. */
+static tp_ixkind pull(const tp_term *t) {
+  const tp_ix *x = t->m->atom[0];
+  if (t->m->n != 1 || (x->kind != TP_IX_MIN && x->kind != TP_IX_MAX)) return TP_IX_POLY;
+  return (x->kind == TP_IX_MIN) == (t->coef > 0) ? TP_IX_MIN : TP_IX_MAX;
+}
+
+/* k*min(a, b) + r => min(k*a + r, k*b + r) for all such terms, if all give min or all give max; else e itself. */
+static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
+  tp_ixkind kind = TP_IX_POLY;
+  const tp_ix *x = NULL, *k, *r;
+  int64_t operands = 1;
+  for (int i = 0; i < e->nterm && operands <= MAX_OPERANDS; i++) {
+    tp_ixkind here = pull(&e->term[i]);
+    if (here == TP_IX_POLY) continue;
+    if (x && here != kind) return e;
+    kind = here;
+    x = e->term[i].m->atom[0];
+    operands *= x->narg;
+  }
+  if (!x || e == x || operands > MAX_OPERANDS || !tp_ix_split(c, e, x, &k, &r) || k->nterm) return e;
+  const tp_ix *v[x->narg];
+  for (int i = 0; i < x->narg; i++) v[i] = distribute(c, tp_ix_add(c, tp_ix_mul(c, k, x->arg[i]), r));
+  return tp_ix_fold(c, kind, x->narg, v);
+}
+
+/* Symbols, constants, factors and quotients written down. */
+static int length(const tp_ix *e) {
+  if (e->kind != TP_IX_POLY) {
+    int n = e->narg ? 0 : 1;
+    for (int i = 0; i < e->narg; i++) n += length(e->arg[i]);
+    return n + (e->div != 0);
+  }
+  int n = e->cst != 0 || e->nterm == 0;
+  for (int i = 0; i < e->nterm; i++) {
+    n += e->term[i].coef != 1 && e->term[i].coef != -1;
+    for (int k = 0; k < e->term[i].m->n; k++) n += length(e->term[i].m->atom[k]);
+  }
+  return n;
+}
+
+/* ---- simplify ---- */
+
+static const tp_ix *simplify(tp_ictx *c, const tp_ix *e, void *ud);
+
+/* Of two operands one of which always wins over the other, the winner; of equals, the first. */
+static const tp_ix *prune(const domain *d, const tp_ix *e) {
+  const tp_ix *v[e->narg];
+  int n = 0;
+  for (int i = 0; i < e->narg; i++) {
+    const tp_ix *a = e->arg[i];
+    bool beaten = false;
+    for (int j = 0; j < n && !beaten; j++) beaten = e->kind == TP_IX_MIN ? below(d, v[j], a) : below(d, a, v[j]);
+    int kept = 0;
+    for (int j = 0; j < n && !beaten; j++)
+      if (!(e->kind == TP_IX_MIN ? below(d, a, v[j]) : below(d, v[j], a))) v[kept++] = v[j];
+    if (beaten) continue;
+    n = kept;
+    v[n++] = a;
+  }
+  return tp_ix_fold(d->c, e->kind, n, v);
+}
+
+static const tp_ix *narrow_quotient(const domain *d, const tp_ix *e) {
+  const tp_ix *a = e->arg[0], *above = tp_ix_addc(d->c, a, e->div);
+  bool mod = e->kind == TP_IX_MOD;
+  const tp_ix *top = tp_ix_const(d->c, e->div - 1), *minus = tp_ix_const(d->c, -1);
+  if (nonneg(d, a)) return !below(d, a, top) ? e : mod ? a : tp_ix_const(d->c, 0);
+  if (below(d, a, minus) && nonneg(d, above)) return mod ? above : minus;
+  return e;
+}
+
+static const tp_ix *narrow(tp_ictx *c, const tp_ix *e, void *ud) {
+  (void)c;
+  switch (e->kind) {
+    case TP_IX_MIN: case TP_IX_MAX: return prune(ud, e);
+    case TP_IX_FDIV: case TP_IX_MOD: return narrow_quotient(ud, e);
+    default: return e;
+  }
+}
+
+static const tp_ix *simplify_atom(tp_ictx *c, const tp_ix *e, void *ud) {
+  if (e->kind == TP_IX_SYM) return e;
+  return tp_ix_map_atoms(c, tp_ix_map_args(c, e, simplify, ud), narrow, ud);
+}
+
+static const tp_ix *simplify_sum(tp_ictx *c, const tp_ix *e, void *ud) {
+  e = tp_ix_map_atoms(c, e, simplify_atom, ud);
+  const tp_ix *f = distribute(c, e);
+  if (f == e) return e;
+  f = simplify(c, f, ud);
+  return length(f) <= length(e) ? f : e;
+}
+
+static const tp_ix *simplify_cond(tp_ictx *c, const tp_ix *e, const domain *d) {
+  e = tp_ix_map_args(c, e, simplify, (void *)(uintptr_t)d);
+  if (e->kind != TP_IX_GE0 && e->kind != TP_IX_EQ0) return e;
+  const tp_ix *a = e->arg[0], *zero = tp_ix_const(c, 0), *minus = tp_ix_const(c, -1);
+  bool ge0 = nonneg(d, a);
+  if (below(d, a, minus)) return tp_ix_bool(c, false);
+  if (e->kind == TP_IX_GE0) return ge0 ? tp_ix_bool(c, true) : e;
+  if (ge0 && below(d, a, zero)) return tp_ix_bool(c, true);
+  return nonneg(d, tp_ix_addc(c, a, -1)) ? tp_ix_bool(c, false) : e;
+}
+
+static const tp_ix *simplify(tp_ictx *c, const tp_ix *e, void *ud) {
+  const domain *d = ud;
+  int64_t key[e->nsym + 2];
+  size_t n = tp_ix_memo_key(key, TP_MEMO_SIMPLIFY, e, d->n, d->dims);
+  const tp_ix *r = tp_hmap_get(&c->memo, key, n);
+  if (r) return r;
+  r = tp_ix_is_cond(e) ? simplify_cond(c, e, d) : simplify_sum(c, e, ud);
+  tp_hmap_set(&c->memo, key, n, (void *)(uintptr_t)r);
+  return r;
+}
+
+const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+  if (!e || !e->nsym) return e;
+  domain d = domain_of(c, e, e, ndims, dims);
+  return simplify(c, e, &d);
+}
+
+const tp_ix *tp_ix_extent(tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, const tp_sym *const *dims) {
+  if (!lo || !hi) return NULL;
+  domain d = domain_of(c, lo, hi, ndims, dims);
+  const tp_ix *e = simplify(c, tp_ix_sub(c, hi, lo), &d);
+  return nonneg(&d, e) ? e : simplify(c, tp_ix_max(c, tp_ix_const(c, 0), e), &d);
+}
+
+/* ---- upper and lower ---- */
+
+/* Eliminating elim, on the domain on. */
+typedef struct { tp_ictx *c; domain on; int n; const tp_sym *const *elim; } bounder;
+
+static const tp_ix *bound(bounder *b, const tp_ix *e, bool up);
+
+static bool to_eliminate(const bounder *b, const tp_ix *e) {
+  for (int i = 0; i < b->n; i++)
+    if (tp_ix_mentions(e, b->elim[i])) return true;
+  return false;
+}
+
+static const tp_ix *bound_symbol(tp_ictx *c, const tp_sym *s, bool up) {
+  if (!s->bound) return NULL;
+  return up ? tp_ix_addc(c, tp_ix_sym(c, s->bound), -1) : tp_ix_const(c, 0);
+}
+
+/* The upper bound of a min is known as soon as one operand's is. */
+static const tp_ix *bound_extremum(bounder *b, const tp_ix *e, bool up) {
+  bool lenient = (e->kind == TP_IX_MIN) == up;
+  const tp_ix *v[e->narg];
+  int n = 0;
+  for (int i = 0; i < e->narg; i++) {
+    const tp_ix *a = bound(b, e->arg[i], up);
+    if (a) v[n++] = a;
+    else if (!lenient) return NULL;
+  }
+  return n ? tp_ix_fold(b->c, e->kind, n, v) : NULL;
+}
+
+static const tp_ix *bound_remainder(bounder *b, const tp_ix *e, bool up) {
+  if (!up) return tp_ix_const(b->c, 0);
+  const tp_ix *top = tp_ix_const(b->c, e->div - 1), *a = nonneg(&b->on, e->arg[0]) ? bound(b, e->arg[0], true) : NULL;
+  return a ? tp_ix_min(b->c, top, a) : top;
+}
+
+static const tp_ix *bound_product(bounder *b, const tp_mono *m, bool up) {
+  const tp_ix *p = tp_ix_const(b->c, 1);
+  if (m->n == 1) return bound(b, m->atom[0], up);
+  for (int k = 0; k < m->n; k++) {
+    if (!nonneg(&b->on, m->atom[k])) return NULL;
+    const tp_ix *a = bound(b, m->atom[k], up);
+    if (!a || !nonneg(&b->on, a)) return up ? NULL : tp_ix_const(b->c, 0);
+    p = tp_ix_mul(b->c, p, a);
+  }
+  return p;
+}
+
+static const tp_ix *bound_terms(bounder *b, const tp_ix *e, bool up) {
+  const tp_ix *sum = tp_ix_const(b->c, e->cst);
+  for (int i = 0; i < e->nterm && sum; i++) {
+    const tp_ix *p = bound_product(b, e->term[i].m, up == (e->term[i].coef > 0));
+    sum = tp_ix_add(b->c, sum, tp_ix_mulc(b->c, p, e->term[i].coef));
+  }
+  return sum;
+}
+
+/* k*t + r with neither k nor r mentioning t lies between r and k*(T - 1) + r. */
+static const tp_ix *bound_sum(bounder *b, const tp_ix *e, bool up) {
+  tp_ictx *c = b->c;
+  const tp_ix *k, *r, *f = distribute(c, e);
+  if (f != e) return bound(b, f, up);
+  for (int i = 0; i < b->n; i++) {
+    const tp_sym *t = b->elim[i];
+    if (!t->bound || !tp_ix_mentions(e, t) || !tp_ix_split(c, e, tp_ix_sym(c, t), &k, &r) || tp_ix_mentions(k, t) || tp_ix_mentions(r, t)) continue;
+    const tp_ix *last = tp_ix_add(c, tp_ix_mul(c, k, bound_symbol(c, t, true)), r);
+    if (nonneg(&b->on, k)) return bound(b, up ? last : r, up);
+    if (nonneg(&b->on, tp_ix_neg(c, k))) return bound(b, up ? r : last, up);
+    return bound(b, up ? tp_ix_max(c, r, last) : tp_ix_min(c, r, last), up);
+  }
+  return bound_terms(b, e, up);
+}
+
+static const tp_ix *bound(bounder *b, const tp_ix *e, bool up) {
+  if (!to_eliminate(b, e)) return e;
+  switch (e->kind) {
+    case TP_IX_SYM: return bound_symbol(b->c, e->sym, up);
+    case TP_IX_MIN: case TP_IX_MAX: return bound_extremum(b, e, up);
+    case TP_IX_FDIV: return tp_ix_fdiv(b->c, bound(b, e->arg[0], up), e->div);
+    case TP_IX_MOD: return bound_remainder(b, e, up);
+    case TP_IX_POLY: return bound_sum(b, e, up);
+    default: return NULL;
+  }
+}
+
+static const tp_ix *bound_over(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims, bool up) {
+  if (!e) return NULL;
+  bounder b = { c, domain_of(c, e, e, ndims, dims), ndims, dims };
+  const tp_ix *r = bound(&b, simplify(c, e, &b.on), up);
+  return r ? simplify(c, r, &b.on) : NULL;
+}
+
+const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) { return bound_over(c, e, ndims, dims, true); }
+const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) { return bound_over(c, e, ndims, dims, false); }

@@ -1,0 +1,99 @@
+/* Contexts and symbols. A context owns everything of one program or compilation; names of dims, bounds and variables live in one table. */
+#include "index/priv.h"
+#include <ctype.h>
+
+tp_ictx *tp_ictx_new(void) {
+  tp_ictx *c = tp_calloc(sizeof *c);
+  if (!c) return NULL;
+  tp_arena_init(&c->arena);
+  tp_hmap_init(&c->names, &c->arena);
+  tp_hmap_init(&c->nodes, &c->arena);
+  tp_hmap_init(&c->monos, &c->arena);
+  tp_hmap_init(&c->memo, &c->arena);
+  tp_buf_init(&c->text);
+  return c;
+}
+
+tp_ictx *tp_ictx_free(tp_ictx *c) {
+  if (!c) return NULL;
+  tp_isl_close(c);
+  tp_buf_free(&c->text);
+  tp_arena_free(&c->arena);
+  tp_free(c);
+  return NULL;
+}
+
+tp_arena *tp_ictx_arena(tp_ictx *c) { return &c->arena; }
+bool tp_ictx_overflowed(const tp_ictx *c) { return c->overflowed; }
+
+int tp_nsym(const tp_ictx *c) { return c->sym.n; }
+tp_sym *tp_sym_at(const tp_ictx *c, int id) { return id >= 0 && id < c->sym.n ? c->sym.v[id] : NULL; }
+tp_sym *tp_sym_find(tp_ictx *c, const char *name) { return tp_hmap_get(&c->names, name, strlen(name)); }
+
+/* Letters, digits, _ and all of UTF-8 beyond ASCII; the words that the text of conditions uses are taken. */
+bool tp_sym_name_char(int ch, bool first) { return ch == '_' || ch >= 0x80 || isalpha(ch) || (!first && isdigit(ch)); }
+
+static bool name_ok(const char *s) {
+  static const char *const reserved[] = { "and", "or", "not", "true", "false" };
+  for (size_t i = 0; i < TP_LEN(reserved); i++)
+    if (strcmp(s, reserved[i]) == 0) return false;
+  for (const char *p = s; *p; p++)
+    if (!tp_sym_name_char((unsigned char)*p, p == s)) return false;
+  return *s != 0;
+}
+
+static bool name_free(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
+  if (!name_ok(name)) return tp_fail(err, TP_E_OPTION, pos, "option: '%s' is not a name (letters, digits and _)", name);
+  if (tp_sym_find(c, name)) return tp_fail(err, TP_E_OPTION, pos, "option: the name '%s' is taken", name);
+  return true;
+}
+
+static tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos) {
+  tp_sym *s = TP_NEW(&c->arena, tp_sym);
+  s->id = c->sym.n;
+  s->kind = kind;
+  s->name = tp_strdup(&c->arena, name);
+  s->order = kind == TP_SYM_DIM ? c->ndim++ : -1;
+  s->pos = pos;
+  TP_PUSH(&c->arena, &c->sym, s);
+  tp_hmap_set(&c->names, name, strlen(name), s);
+  return s;
+}
+
+static const char *upper_cased(tp_ictx *c, const char *name) {
+  char *s = tp_strdup(&c->arena, name);
+  for (char *p = s; *p; p++)
+    if ((unsigned char)*p < 0x80) *p = (char)toupper((unsigned char)*p);
+  return s;
+}
+
+tp_sym *tp_sym_dim(tp_ictx *c, const char *name, const char *bound_name, tp_pos pos, tp_error *err) {
+  const char *bound = bound_name ? bound_name : upper_cased(c, name);
+  if (!name_free(c, name, pos, err) || !name_free(c, bound, pos, err)) return NULL;
+  if (strcmp(name, bound) == 0) {
+    tp_fail(err, TP_E_OPTION, pos, "option: dim '%s' and its bound have the same name: give the bound's name as second argument", name);
+    return NULL;
+  }
+  tp_sym *d = sym_new(c, TP_SYM_DIM, name, pos);
+  d->bound = sym_new(c, TP_SYM_BOUND, bound, pos);
+  d->bound->dim = d;
+  return d;
+}
+
+tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
+  return name_free(c, name, pos, err) ? sym_new(c, TP_SYM_BOUND, name, pos) : NULL;
+}
+
+static const char *fresh_name(tp_ictx *c, const char *hint) {
+  const char *name = hint;
+  for (int i = 1; tp_sym_find(c, name); i++) name = tp_printf(&c->arena, "%s%d", hint, i);
+  return name;
+}
+
+tp_sym *tp_sym_var(tp_ictx *c, const char *hint) { return sym_new(c, TP_SYM_VAR, fresh_name(c, hint), (tp_pos){0}); }
+
+tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint) {
+  tp_sym *s = sym_new(c, TP_SYM_DIM, fresh_name(c, hint), (tp_pos){0});
+  s->hidden = true;
+  return s;
+}

@@ -1,0 +1,285 @@
+/* Text of expressions and conditions. What prints parses back to the same pointer.
+ *
+ * Positive terms come first: "T - t - 1". Comparisons put the first symbol on the left: "t < T", "t >= w - 1". Grammar, Lua's precedences:
+ *   or   := and {"or" and}         and := not {"and" not}         not := "not" not | sum [("<" "<=" ">" ">=" "==" "!=") sum]
+ *   sum  := term {("+" | "-") term}   term := unary {"*" unary | "//" int | "%" int}   unary := "-" unary | primary
+ *   primary := int | name | ("min" | "max") "(" sum {"," sum} ")" | "true" | "false" | "(" or ")" */
+#include "index/priv.h"
+#include <ctype.h>
+
+/* ---- printing ---- */
+
+static uint64_t magnitude(int64_t v) { return v < 0 ? -(uint64_t)v : (uint64_t)v; }
+
+static void put_number(tp_buf *b, uint64_t v) { tp_putf(b, "%llu", (unsigned long long)v); }
+
+/* In a product or behind a minus a quotient needs parentheses: 2*t//3 is (2*t)//3. */
+static void put_factor(tp_buf *b, const tp_ix *atom, bool tight) {
+  bool paren = tight && (atom->kind == TP_IX_FDIV || atom->kind == TP_IX_MOD);
+  if (paren) tp_puts(b, "(");
+  tp_ix_print(b, atom);
+  if (paren) tp_puts(b, ")");
+}
+
+static void put_sign(tp_buf *b, bool first, bool negative) { tp_puts(b, first ? (negative ? "-" : "") : negative ? " - " : " + "); }
+
+static void put_term(tp_buf *b, const tp_term *t, bool first, bool negative) {
+  uint64_t u = magnitude(t->coef);
+  put_sign(b, first, negative);
+  if (u != 1) put_number(b, u);
+  for (int k = 0; k < t->m->n; k++) {
+    if (k || u != 1) tp_puts(b, "*");
+    put_factor(b, t->m->atom[k], u != 1 || t->m->n > 1 || (first && negative));
+  }
+}
+
+/* The terms of e with this sign, printed with sign `as`; gives whether something stands there now. */
+static bool put_terms(tp_buf *b, const tp_ix *e, int sign, int as, bool first) {
+  for (int i = 0; i < e->nterm; i++)
+    if ((e->term[i].coef < 0) == (sign < 0)) {
+      put_term(b, &e->term[i], first, as < 0);
+      first = false;
+    }
+  return !first;
+}
+
+static void put_cst(tp_buf *b, uint64_t u, bool negative, bool first) {
+  put_sign(b, first, negative);
+  put_number(b, u);
+}
+
+static void put_sum(tp_buf *b, const tp_ix *e) {
+  bool any = put_terms(b, e, 1, 1, true), early = !any && e->cst > 0;
+  if (early) put_cst(b, magnitude(e->cst), false, true);
+  any = put_terms(b, e, -1, -1, !any && !early);
+  if (!early && (e->cst || !any)) put_cst(b, magnitude(e->cst), e->cst < 0, !any);
+}
+
+/* One side of a comparison: the terms of e with this sign, as positive ones, and a constant. */
+static void put_side(tp_buf *b, const tp_ix *e, int sign, uint64_t u, bool negative) {
+  bool any = put_terms(b, e, sign, 1, true);
+  if (u || !any) put_cst(b, u, negative, !any);
+}
+
+/* e = P - N + c >= 0 is P >= N - c, or N <= P + c; with c = -1: P > N, N < P. */
+static void put_ge0(tp_buf *b, const tp_ix *e) {
+  int lead = e->term[0].coef > 0 ? 1 : -1;
+  bool two = false;
+  for (int i = 0; i < e->nterm; i++) two |= (e->term[i].coef > 0) != (lead > 0);
+  bool strict = two && e->cst == -1;
+  put_side(b, e, lead, 0, false);
+  tp_puts(b, lead > 0 ? (strict ? " > " : " >= ") : strict ? " < " : " <= ");
+  put_side(b, e, -lead, strict ? 0 : magnitude(e->cst), (e->cst < 0) == (lead < 0));
+}
+
+static void put_eq0(tp_buf *b, const tp_ix *e, const char *op) {
+  put_side(b, e, 1, 0, false);
+  tp_puts(b, op);
+  put_side(b, e, -1, magnitude(e->cst), e->cst > 0);
+}
+
+static void put_list(tp_buf *b, const tp_ix *e, const char *open, const char *between) {
+  tp_puts(b, open);
+  for (int i = 0; i < e->narg; i++) {
+    if (i) tp_puts(b, between);
+    tp_ix_print(b, e->arg[i]);
+  }
+  tp_puts(b, ")");
+}
+
+static void put_quotient(tp_buf *b, const tp_ix *e, const char *op) {
+  const tp_ix *a = e->arg[0];
+  bool bare = a->kind == TP_IX_SYM || a->kind == TP_IX_MIN || a->kind == TP_IX_MAX;
+  tp_puts(b, bare ? "" : "(");
+  tp_ix_print(b, a);
+  tp_putf(b, "%s%s%lld", bare ? "" : ")", op, (long long)e->div);
+}
+
+void tp_ix_print(tp_buf *b, const tp_ix *e) {
+  switch (e->kind) {
+    case TP_IX_POLY: put_sum(b, e); break;
+    case TP_IX_SYM: tp_puts(b, e->sym->name); break;
+    case TP_IX_MIN: put_list(b, e, "min(", ", "); break;
+    case TP_IX_MAX: put_list(b, e, "max(", ", "); break;
+    case TP_IX_FDIV: put_quotient(b, e, "//"); break;
+    case TP_IX_MOD: put_quotient(b, e, "%"); break;
+    case TP_IX_TRUE: tp_puts(b, "true"); break;
+    case TP_IX_FALSE: tp_puts(b, "false"); break;
+    case TP_IX_GE0: put_ge0(b, e->arg[0]); break;
+    case TP_IX_EQ0: put_eq0(b, e->arg[0], " == "); break;
+    case TP_IX_NOT: put_eq0(b, e->arg[0]->arg[0], " != "); break;
+    case TP_IX_AND: put_list(b, e, "(", " and "); break;
+    case TP_IX_OR: put_list(b, e, "(", " or "); break;
+  }
+}
+
+const char *tp_ix_str(tp_ictx *c, const tp_ix *e) {
+  c->text.n = 0;
+  tp_ix_print(&c->text, e);
+  if (c->text.failed) tp_arena_oom(&c->arena);
+  return tp_dup(&c->arena, c->text.s, c->text.n + 1);
+}
+
+/* ---- parsing ---- */
+
+typedef struct { tp_ictx *c; const char *s; tp_error *err; int depth; } parser;
+enum { PARSE_DEPTH = 200 };
+
+static const tp_ix *fail(parser *p, const char *what) {
+  tp_fail(p->err, TP_E_FILE, (tp_pos){0}, "file: %s at '%.20s'", what, p->s);
+  return NULL;
+}
+
+static void skip_space(parser *p) {
+  while (isspace((unsigned char)*p->s)) p->s++;
+}
+
+static int name_length(const char *s) {
+  int n = 0;
+  while (tp_sym_name_char((unsigned char)s[n], n == 0)) n++;
+  return n;
+}
+
+static bool accept(parser *p, const char *op) {
+  skip_space(p);
+  size_t n = strlen(op);
+  bool word = isalpha((unsigned char)op[0]), arrow = op[0] == '-' && p->s[0] == '-' && p->s[1] == '>';
+  if (arrow || (word ? name_length(p->s) != (int)n : 0) || strncmp(p->s, op, n) != 0) return false;
+  p->s += n;
+  return true;
+}
+
+static const tp_ix *want(parser *p, const tp_ix *e, bool cond) {
+  if (e && tp_ix_is_cond(e) != cond) return fail(p, cond ? "a condition is wanted" : "a number is wanted");
+  return e;
+}
+
+static const tp_ix *parse_or(parser *p);
+static const tp_ix *parse_sum(parser *p);
+
+/* Digits up to 2^63, which wraps: the text of INT64_MIN is a minus before it. */
+static bool parse_int(parser *p, int64_t *v) {
+  uint64_t u = 0;
+  skip_space(p);
+  if (!isdigit((unsigned char)*p->s)) return fail(p, "an integer is wanted") != NULL;
+  for (; isdigit((unsigned char)*p->s); p->s++) {
+    bool over = __builtin_mul_overflow(u, 10, &u);
+    over |= __builtin_add_overflow(u, (uint64_t)(*p->s - '0'), &u);
+    if (over || u > (uint64_t)1 << 63) return fail(p, "the integer is too large") != NULL;
+  }
+  *v = (int64_t)u;
+  return true;
+}
+
+static const tp_ix *parse_extremum(parser *p, tp_ixkind kind) {
+  const tp_ix *e = want(p, parse_sum(p), false);
+  while (e && accept(p, ",")) {
+    const tp_ix *v[2] = { e, want(p, parse_sum(p), false) };
+    e = v[1] ? tp_ix_fold(p->c, kind, 2, v) : NULL;
+  }
+  return e && !accept(p, ")") ? fail(p, "')' is wanted") : e;
+}
+
+static const tp_ix *parse_name(parser *p) {
+  int n = name_length(p->s);
+  char name[256];
+  if (n == 0 || n >= (int)sizeof name) return fail(p, "an expression is wanted");
+  memcpy(name, p->s, (size_t)n);
+  name[n] = 0;
+  bool call = p->s[n] == '(';
+  if (call && (strcmp(name, "min") == 0 || strcmp(name, "max") == 0)) {
+    p->s += n + 1;
+    return parse_extremum(p, name[1] == 'i' ? TP_IX_MIN : TP_IX_MAX);
+  }
+  const tp_sym *s = tp_sym_find(p->c, name);
+  if (!s) return fail(p, "unknown symbol");
+  p->s += n;
+  return tp_ix_sym(p->c, s);
+}
+
+static const tp_ix *parse_primary(parser *p) {
+  int64_t v;
+  if (accept(p, "(")) {
+    const tp_ix *e = parse_or(p);
+    return e && !accept(p, ")") ? fail(p, "')' is wanted") : e;
+  }
+  if (isdigit((unsigned char)*p->s)) return parse_int(p, &v) ? tp_ix_const(p->c, v) : NULL;
+  if (accept(p, "true")) return tp_ix_bool(p->c, true);
+  if (accept(p, "false")) return tp_ix_bool(p->c, false);
+  return parse_name(p);
+}
+
+static const tp_ix *parse_unary(parser *p) {
+  bool negative = false;
+  while (accept(p, "-")) negative = !negative;
+  if (++p->depth > PARSE_DEPTH) return fail(p, "nested too deeply");
+  const tp_ix *e = parse_primary(p);
+  p->depth--;
+  return negative ? tp_ix_neg(p->c, want(p, e, false)) : e;
+}
+
+static const tp_ix *parse_term(parser *p) {
+  const tp_ix *e = parse_unary(p);
+  while (e) {
+    bool times = accept(p, "*"), quotient = !times && accept(p, "//");
+    int64_t k;
+    if (!times && !quotient && !accept(p, "%")) return e;
+    if (!want(p, e, false)) return NULL;
+    if (times) e = tp_ix_mul(p->c, e, want(p, parse_unary(p), false));
+    else if (!parse_int(p, &k)) return NULL;
+    else if (k <= 0) return fail(p, "a positive divisor is wanted");
+    else e = quotient ? tp_ix_fdiv(p->c, e, k) : tp_ix_mod(p->c, e, k);
+  }
+  return NULL;
+}
+
+static const tp_ix *parse_sum(parser *p) {
+  const tp_ix *e = parse_term(p);
+  while (e) {
+    bool plus = accept(p, "+");
+    if (!plus && !accept(p, "-")) return e;
+    const tp_ix *r = want(p, parse_term(p), false);
+    if (!want(p, e, false)) return NULL;
+    e = plus ? tp_ix_add(p->c, e, r) : tp_ix_sub(p->c, e, r);
+  }
+  return NULL;
+}
+
+static const tp_ix *parse_cmp(parser *p) {
+  static const struct { const char *text; tp_cmp op; } ops[] = {
+    { "<=", TP_LE }, { "<", TP_LT }, { ">=", TP_GE }, { ">", TP_GT }, { "==", TP_EQ }, { "!=", TP_NE },
+  };
+  const tp_ix *a = parse_sum(p);
+  for (size_t i = 0; a && i < TP_LEN(ops); i++)
+    if (accept(p, ops[i].text)) {
+      const tp_ix *b = want(p, parse_sum(p), false);
+      return want(p, a, false) ? tp_ix_cmp(p->c, ops[i].op, a, b) : NULL;
+    }
+  return a;
+}
+
+static const tp_ix *parse_not(parser *p) {
+  bool negated = false;
+  while (accept(p, "not")) negated = !negated;
+  const tp_ix *e = parse_cmp(p);
+  return negated ? tp_ix_not(p->c, want(p, e, true)) : e;
+}
+
+static const tp_ix *parse_and(parser *p) {
+  const tp_ix *e = parse_not(p);
+  while (e && accept(p, "and")) e = want(p, e, true) ? tp_ix_and(p->c, e, want(p, parse_not(p), true)) : NULL;
+  return e;
+}
+
+static const tp_ix *parse_or(parser *p) {
+  const tp_ix *e = parse_and(p);
+  while (e && accept(p, "or")) e = want(p, e, true) ? tp_ix_or(p->c, e, want(p, parse_and(p), true)) : NULL;
+  return e;
+}
+
+const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err) {
+  parser p = { c, *s, err, 0 };
+  const tp_ix *e = parse_or(&p);
+  *s = p.s;
+  return e;
+}

@@ -1,0 +1,280 @@
+/* index: dims, bounds, index expressions, conditions and ranges. What Lua cannot say here is answered by what to write instead. */
+#include "lua/tl.h"
+
+static bool is_tensor(lua_State *L, int i) {            /* with these, an index expression is its value */
+  tl_type t = tl_typeof(L, i);
+  return t == TL_TENSOR || t == TL_LOOSE || t == TL_ARRAY || lua_istable(L, i);
+}
+
+static const char *index_text(lua_State *L, int i) {    /* for messages */
+  tl_index *u = lua_touserdata(L, i);
+  if (tl_typeof(L, i) == TL_INDEX) return tp_ix_str(u->lp->p->ix, u->e);
+  lua_pushvalue(L, i);
+  const char *s = lua_type(L, -1) == LUA_TNUMBER ? lua_tostring(L, -1) : tl_describe(L, -1);
+  lua_replace(L, i);
+  return s;
+}
+
+static int push_checked(lua_State *L, tl_prog *lp, const tp_ix *e) {
+  if (tp_ictx_overflowed(lp->p->ix)) tl_fail(L, TP_E_AFFINE, "affine: an index expression's coefficient is beyond 64 bits");
+  tl_pushix(L, lp, e);
+  return 1;
+}
+
+static void check_integral(lua_State *L, int i, const char *op) {
+  int64_t k;
+  if (lua_type(L, i) == LUA_TNUMBER && !tl_isint(L, i, &k))
+    tl_fail(L, TP_E_AFFINE, "affine: '%s' with %g: index expressions are integers; for arithmetic on values write t:value()", op,
+            lua_tonumber(L, i));
+}
+
+/* Operands of + - * // %: false if it is tensor arithmetic. */
+static bool operands(lua_State *L, const char *op, tl_prog **lp, const tp_ix **a, const tp_ix **b) {
+  if (is_tensor(L, 1) || is_tensor(L, 2)) return false;
+  *lp = tl_findprog(L, 1, 2);
+  check_integral(L, 1, op);
+  check_integral(L, 2, op);
+  *a = tl_toix(L, *lp, 1, op);
+  *b = tl_toix(L, *lp, 2, op);
+  return true;
+}
+
+typedef const tp_ix *(*ix_binary)(tp_ictx *, const tp_ix *, const tp_ix *);
+
+static int arith(lua_State *L, const char *op, const char *method, ix_binary f) {
+  tl_prog *lp;
+  const tp_ix *a, *b;
+  if (!operands(L, op, &lp, &a, &b)) return tl_operator(L, method);
+  return push_checked(L, lp, f(lp->p->ix, a, b));
+}
+static int index_add(lua_State *L) { return arith(L, "+", "add", tp_ix_add); }
+static int index_sub(lua_State *L) { return arith(L, "-", "sub", tp_ix_sub); }
+static int index_mul(lua_State *L) { return arith(L, "*", "mul", tp_ix_mul); }
+
+static int divide(lua_State *L, const char *op, const char *method, const tp_ix *(*f)(tp_ictx *, const tp_ix *, int64_t)) {
+  tl_prog *lp;
+  const tp_ix *a, *b;
+  int64_t k;
+  if (!operands(L, op, &lp, &a, &b)) return tl_operator(L, method);
+  if (!tp_ix_is_const(b, &k))
+    tl_fail(L, TP_E_AFFINE, "affine: %s %s %s: the divisor of an index expression is a positive integer; on values write t:value()",
+            index_text(L, 1), op, index_text(L, 2));
+  if (k <= 0) tl_fail(L, TP_E_AFFINE, "affine: %s by %lld: the divisor of an index expression is a positive integer", op, (long long)k);
+  return push_checked(L, lp, f(lp->p->ix, a, k));
+}
+static int index_idiv(lua_State *L) { return divide(L, "//", "floordiv", tp_ix_fdiv); }
+static int index_imod(lua_State *L) { return divide(L, "%", "mod", tp_ix_mod); }
+
+static int index_unm(lua_State *L) {
+  lua_settop(L, 1);
+  tl_prog *lp = tl_findprog(L, 1, 1);
+  return push_checked(L, lp, tp_ix_neg(lp->p->ix, tl_toix(L, lp, 1, "-")));
+}
+
+static int not_an_index(lua_State *L, const char *op, const char *method) {
+  if (is_tensor(L, 1) || is_tensor(L, 2)) return tl_operator(L, method);
+  int i = tl_typeof(L, 1) == TL_INDEX ? 1 : 2;
+  return tl_fail(L, TP_E_AFFINE, "affine: '%s' gives no index expression: for arithmetic on values write t:value(), here (%s):value() %s ...; "
+                 "for an integer quotient tempo.floordiv(t, k)", op, index_text(L, i), op);
+}
+static int index_div(lua_State *L) { return not_an_index(L, "/", "div"); }
+static int index_pow(lua_State *L) { return not_an_index(L, "^", "pow"); }
+
+/* Lua turns a > b into b < a. */
+static int trap_compare(lua_State *L, bool strict) {
+  lua_settop(L, 2);
+  bool left = tl_typeof(L, 1) == TL_INDEX;
+  const char *op = left ? strict ? "<" : "<=" : strict ? ">" : ">=";
+  const char *method = left ? strict ? "lt" : "le" : strict ? "gt" : "ge";
+  return tl_fail(L, TP_E_OPTION, "option: '%s' gives a Lua boolean at once and no condition: write %s:%s(%s)", op, index_text(L, left ? 1 : 2),
+                 method, index_text(L, left ? 2 : 1));
+}
+static int index_lt(lua_State *L) { return trap_compare(L, true); }
+static int index_le(lua_State *L) { return trap_compare(L, false); }
+
+static int index_len(lua_State *L) {
+  return tl_fail(L, TP_E_OPTION, "option: '#%s': an index expression has no length; a dim's bound is t:upper()",
+                 index_text(L, 1));
+}
+
+static int index_tostring(lua_State *L) {
+  lua_pushstring(L, index_text(L, 1));
+  return 1;
+}
+
+/* ---- ranges ---- */
+static int push_range(lua_State *L, tl_prog *lp) {      /* of the values at 1 and 2 */
+  tl_range *r = tl_new(L, TL_RANGE, sizeof *r);
+  if (!lp) {
+    r->clo = tl_integer(L, 1, "range");
+    r->chi = tl_integer(L, 2, "range");
+    return 1;
+  }
+  r->lo = tl_toix(L, lp, 1, "range");
+  r->hi = tl_toix(L, lp, 2, "range");
+  if (!tp_ix_is_affine(r->lo) || !tp_ix_is_affine(r->hi))
+    tl_fail(L, TP_E_AFFINE, "affine: the range %s .. %s is not affine: a product of dims or bounds is a size, not an index", index_text(L, 1),
+            index_text(L, 2));
+  tl_pushprogtable(L, lp);
+  lua_setuservalue(L, -2);
+  r->lp = lp;
+  return 1;
+}
+
+static int index_concat(lua_State *L) {
+  for (int i = 1; i <= 2; i++) {
+    if (tl_typeof(L, i) == TL_RANGE) tl_fail(L, TP_E_OPTION, "option: '..' of a range: a range has two ends, write lo .. hi once");
+    if (lua_type(L, i) == LUA_TSTRING)
+      tl_fail(L, TP_E_OPTION, "option: '..' of an index expression and the string \"%s\": '..' makes a range; for text write tostring(t)",
+              lua_tostring(L, i));
+    if (tl_typeof(L, i) == TL_TENSOR || tl_typeof(L, i) == TL_LOOSE)
+      tl_fail(L, TP_E_OPTION, "option: '..' of a tensor: the ends of a range are index expressions; to choose by data write "
+              "x[lo .. hi]:index_select(0, k)");
+  }
+  return push_range(L, tl_findprog(L, 1, 2));
+}
+
+int tl_index_range(lua_State *L) {
+  lua_settop(L, 2);
+  return push_range(L, tl_findprog(L, 1, 2));
+}
+
+static int range_tostring(lua_State *L) {
+  tl_range *r = tl_check(L, 1, TL_RANGE, "tostring");
+  if (!r->lp) lua_pushfstring(L, "%d .. %d", (int)r->clo, (int)r->chi);
+  else lua_pushfstring(L, "%s .. %s", tp_ix_str(r->lp->p->ix, r->lo), tp_ix_str(r->lp->p->ix, r->hi));
+  return 1;
+}
+
+static int range_trap(lua_State *L) {
+  return tl_fail(L, TP_E_OPTION, "option: a range takes no arithmetic: write (lo + k) .. (hi + k)");
+}
+
+/* ---- min, max, // and % as functions ---- */
+static int extreme(lua_State *L, const char *name, const char *method, ix_binary f) {
+  int n = lua_gettop(L);
+  if (n == 0) tl_fail(L, TP_E_OPTION, "option: tempo.%s takes index expressions and numbers", name);
+  for (int i = 1; i <= n; i++)
+    if (is_tensor(L, i))
+      tl_fail(L, TP_E_OPTION, "option: tempo.%s takes index expressions and numbers; of two tensors write tempo.%s(a, b), along an axis x:%s()",
+              name, method, name);
+  tl_prog *lp = tl_findprog(L, 1, n);
+  if (!lp) {
+    int best = 1;
+    for (int i = 1; i <= n; i++) {
+      tl_integer(L, i, name);
+      if (name[1] == 'i' ? lua_tonumber(L, i) < lua_tonumber(L, best) : lua_tonumber(L, i) > lua_tonumber(L, best)) best = i;
+    }
+    lua_pushvalue(L, best);
+    return 1;
+  }
+  const tp_ix *e = tl_toix(L, lp, 1, name);
+  for (int i = 2; i <= n; i++) e = f(lp->p->ix, e, tl_toix(L, lp, i, name));
+  return push_checked(L, lp, e);
+}
+int tl_index_min(lua_State *L) { return extreme(L, "min", "minimum", tp_ix_min); }
+int tl_index_max(lua_State *L) { return extreme(L, "max", "maximum", tp_ix_max); }
+
+static int quotient(lua_State *L, const char *method, lua_CFunction f) {
+  lua_settop(L, 2);
+  if (tl_typeof(L, 1) != TL_INDEX && tl_typeof(L, 2) != TL_INDEX) return tl_operator(L, method);
+  return f(L);
+}
+int tl_index_floordiv(lua_State *L) { return quotient(L, "floordiv", index_idiv); }
+int tl_index_mod(lua_State *L) { return quotient(L, "mod", index_imod); }
+
+/* ---- conditions ---- */
+static int compare(lua_State *L, tp_cmp op, const char *method) {
+  lua_settop(L, 2);
+  tl_prog *lp;
+  const tp_ix *a, *b;
+  if (!operands(L, method, &lp, &a, &b)) return tl_operator(L, method);
+  return push_checked(L, lp, tp_ix_cmp(lp->p->ix, op, a, b));
+}
+static int index_m_eq(lua_State *L) { return compare(L, TP_EQ, "eq"); }
+static int index_m_ne(lua_State *L) { return compare(L, TP_NE, "ne"); }
+static int index_m_lt(lua_State *L) { return compare(L, TP_LT, "lt"); }
+static int index_m_le(lua_State *L) { return compare(L, TP_LE, "le"); }
+static int index_m_gt(lua_State *L) { return compare(L, TP_GT, "gt"); }
+static int index_m_ge(lua_State *L) { return compare(L, TP_GE, "ge"); }
+
+static const tp_ix *to_cond(lua_State *L, tl_prog *lp, int i, const char *what) {
+  if (lua_isboolean(L, i)) return tp_ix_bool(lp->p->ix, lua_toboolean(L, i));
+  const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
+  if (!tp_ix_is_cond(e))
+    tl_fail(L, TP_E_OPTION, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what, tp_ix_str(lp->p->ix, e));
+  return e;
+}
+
+static int logic(lua_State *L, const char *method, ix_binary f) {
+  lua_settop(L, 2);
+  if (is_tensor(L, 1) || is_tensor(L, 2)) return tl_operator(L, method);
+  tl_prog *lp = tl_findprog(L, 1, 2);
+  tl_pushix(L, lp, f(lp->p->ix, to_cond(L, lp, 1, method), to_cond(L, lp, 2, method)));
+  return 1;
+}
+static int index_land(lua_State *L) { return logic(L, "land", tp_ix_and); }
+static int index_lor(lua_State *L) { return logic(L, "lor", tp_ix_or); }
+
+static int index_lnot(lua_State *L) {
+  lua_settop(L, 1);
+  tl_prog *lp = tl_findprog(L, 1, 1);
+  tl_pushix(L, lp, tp_ix_not(lp->p->ix, to_cond(L, lp, 1, "lnot")));
+  return 1;
+}
+
+/* ---- methods ---- */
+static int index_value(lua_State *L) {
+  lua_settop(L, 1);
+  tl_index *u = tl_check(L, 1, TL_INDEX, "value");
+  tl_mark(L, u->lp);
+  tl_pushtensor(L, u->lp, tl_lifted(L, u->lp, 1, "value"));
+  return 1;
+}
+
+static int index_upper(lua_State *L) {
+  tl_index *u = tl_check(L, 1, TL_INDEX, "upper");
+  const tp_sym *s = tp_ix_as_sym(u->e);
+  if (!s || !s->bound) tl_fail(L, TP_E_OPTION, "option: upper: '%s' is no dim, so it has no bound", index_text(L, 1));
+  tl_pushix(L, u->lp, tp_ix_sym(u->lp->p->ix, s->bound));
+  return 1;
+}
+
+static int index_name(lua_State *L) {
+  lua_settop(L, 1);
+  return index_tostring(L);
+}
+
+static int index_program(lua_State *L) {
+  tl_index *u = tl_check(L, 1, TL_INDEX, "program");
+  tl_pushprogtable(L, u->lp);
+  lua_rawgeti(L, -1, TL_PT_PROGRAM);
+  return 1;
+}
+
+static int index_assign(lua_State *L) {
+  return tl_fail(L, TP_E_OPTION, "option: nothing can be assigned to an index expression");
+}
+
+static const luaL_Reg index_meta[] = {
+  { "__add", index_add }, { "__sub", index_sub }, { "__mul", index_mul }, { "__idiv", index_idiv }, { "__mod", index_imod },
+  { "__unm", index_unm }, { "__div", index_div }, { "__pow", index_pow }, { "__lt", index_lt }, { "__le", index_le },
+  { "__concat", index_concat }, { "__len", index_len }, { "__tostring", index_tostring }, { "__newindex", index_assign }, { NULL, NULL },
+};
+static const luaL_Reg index_methods[] = {
+  { "eq", index_m_eq }, { "ne", index_m_ne }, { "lt", index_m_lt }, { "le", index_m_le }, { "gt", index_m_gt }, { "ge", index_m_ge },
+  { "land", index_land }, { "lor", index_lor }, { "lnot", index_lnot }, { "floordiv", index_idiv }, { "mod", index_imod },
+  { "value", index_value }, { "upper", index_upper }, { "name", index_name }, { "program", index_program }, { NULL, NULL },
+};
+static const luaL_Reg range_meta[] = {
+  { "__add", range_trap }, { "__sub", range_trap }, { "__mul", range_trap }, { "__div", range_trap }, { "__unm", range_trap },
+  { "__concat", index_concat }, { "__tostring", range_tostring }, { NULL, NULL },
+};
+static const luaL_Reg none[] = { { NULL, NULL } };
+
+void tl_open_index(lua_State *L, tl_state *S) {
+  tl_class(L, S, TL_INDEX, "tempo.Index", index_meta, index_methods, NULL);
+  lua_pop(L, 1);
+  tl_class(L, S, TL_RANGE, "tempo.Range", range_meta, none, NULL);
+  lua_pop(L, 1);
+}

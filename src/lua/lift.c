@@ -1,0 +1,106 @@
+/* lift: what is no tensor yet becomes one: numbers, booleans, index expressions, conditions, host arrays, nested tables, loose literals. */
+#include "lua/tl.h"
+
+tp_val tl_constant(lua_State *L, tl_prog *lp, const tp_array *a) {
+  tp_error e = { 0 };
+  tp_array *copy = tp_array_cast((tp_array *)a, a->dtype);
+  if (!copy) tl_fail(L, TP_E_MEMORY, "memory: no memory for a constant of %zu bytes", tp_array_bytes(a));
+  tp_node *n = tp_build(lp->p->g, TP_OP_CONST, 0, NULL, &(tp_attr){ .data = copy, .dtype = a->dtype }, &e);
+  tp_array_unref(copy);
+  if (!n) tl_raise(L, &e);
+  return tp_v(n);
+}
+
+static void lift_number(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
+  int64_t k;
+  tp_error e = { 0 };
+  bool integral = tl_isint(L, i, &k);
+  out->weak = out->isnum = true;
+  out->num = lua_tonumber(L, i);
+  out->val = tp_number(lp->p->g, out->num, integral ? TP_I64 : TP_F32, &e);
+  if (!out->val.node) tl_raise(L, &e);
+}
+
+static void lift_index(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
+  tp_error e = { 0 };
+  const tl_index *u = tl_check(L, i, TL_INDEX, what);
+  tl_sameprog(L, lp, i, what);
+  out->weak = !tp_ix_is_cond(u->e);
+  out->val = tp_ixvalue(lp->p->g, u->e, &e);
+  if (!out->val.node) tl_raise(L, &e);
+}
+
+static void lift_boolean(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
+  tp_error e = { 0 };
+  out->val = tp_number(lp->p->g, lua_toboolean(L, i), TP_BOOL, &e);
+  if (!out->val.node) tl_raise(L, &e);
+}
+
+static void lift_table(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
+  out->val = tl_constant(L, lp, tl_nested(L, i, what, NULL, -1, NULL));
+  lua_pop(L, 1);
+}
+
+static void lift_loose(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
+  tl_materialise(L, lp, i);
+  out->val = ((tl_tensor *)lua_touserdata(L, -1))->v;
+  lua_pop(L, 1);
+}
+
+static int not_a_tensor(lua_State *L, int i, const char *what) {
+  if (tl_is_digits(L, i)) tl_range_trap(L, i);
+  if (tl_typeof(L, i) == TL_RANGE)
+    tl_fail(L, TP_E_OPTION, "option: %s: a range is no tensor; read a tensor there, as in x[0 .. t+1]", what);
+  return tl_fail(L, TP_E_OPTION, "option: %s: expected a tensor, got %s", what, tl_describe(L, i));
+}
+
+void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
+  i = lua_absindex(L, i);
+  out->kind = 'T';
+  switch (tl_typeof(L, i)) {
+    case TL_TENSOR:
+      tl_sameprog(L, lp, i, what);
+      out->val = ((tl_tensor *)tl_check(L, i, TL_TENSOR, what))->v;
+      return;
+    case TL_LOOSE: lift_loose(L, lp, i, out); return;
+    case TL_INDEX: lift_index(L, lp, i, what, out); return;
+    case TL_ARRAY: out->val = tl_constant(L, lp, tl_toarray(L, i, what)); return;
+    default: break;
+  }
+  switch (lua_type(L, i)) {
+    case LUA_TNUMBER: lift_number(L, lp, i, out); return;
+    case LUA_TBOOLEAN: lift_boolean(L, lp, i, out); return;
+    case LUA_TTABLE: lift_table(L, lp, i, what, out); return;
+    default: not_a_tensor(L, i, what);
+  }
+}
+
+tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what) {
+  tp_arg a = { 0 };
+  tl_lift(L, lp, i, what, &a);
+  return a.val;
+}
+
+/* A weak scalar takes the dtype and fills the shape. */
+static tp_val fill(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d, int rank, const tp_ix *const *shape) {
+  tp_error e = { 0 };
+  tp_graph *g = lp->p->g;
+  tp_val v = { 0 };
+  if (a->isnum && !tp_dtype_float(d) && a->num != floor(a->num))
+    tl_fail(L, TP_E_DTYPE, "dtype: %s is %s, and %g is no integer", what, tp_dtype_name(d), a->num);
+  if (a->isnum) v = tp_full(g, a->num, d, rank, shape, &e);
+  else if ((v = tp_cast(g, a->val, d, &e)).node) v = tp_expand(g, v, rank, shape, &e);
+  if (!v.node) tl_raise(L, &e);
+  return v;
+}
+
+tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, const tp_ix *const *shape) {
+  tp_arg a = { 0 };
+  if (lua_istable(L, i)) {
+    a.val = tl_constant(L, lp, tl_nested(L, i, what, &d, -1, NULL));
+    lua_pop(L, 1);
+    return a.val;
+  }
+  tl_lift(L, lp, i, what, &a);
+  return a.weak ? fill(L, lp, &a, what, d, rank, shape) : a.val;
+}

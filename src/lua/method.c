@@ -1,0 +1,230 @@
+/* method: one call for all rows of methods.def: arguments by the row's signature, results as handles. */
+#include "lua/tl.h"
+#include <stdio.h>
+
+typedef struct {
+  lua_State *L;
+  tl_prog *lp;
+  const tp_method *m;
+  int nsig;
+  tp_sigarg sig[TP_MAXARG];
+  tp_arg a[TP_MAXARG];
+  char what[96];                                /* "bad argument #2 to 'matmul'" */
+} call_t;
+
+static void to_limit(call_t *c, int i, tp_arg *a) {             /* X */
+  int64_t k;
+  if (tl_isint(c->L, i, &k)) { a->kind = 'I'; a->i = k; return; }
+  if (tl_typeof(c->L, i) == TL_TENSOR || tl_typeof(c->L, i) == TL_LOOSE) { tl_lift(c->L, c->lp, i, c->what, a); return; }
+  a->kind = 'X';
+  a->ix = tl_toix(c->L, c->lp, i, c->what);
+}
+
+static void to_axes(call_t *c, int i, tp_arg *a) {
+  lua_State *L = c->L;
+  tp_graph *g = c->lp->p->g;
+  a->n = lua_istable(L, i) ? (int)lua_rawlen(L, i) : 1;
+  const tp_ix **v = TP_NEWN(&g->arena, const tp_ix *, a->n + 1);
+  for (int k = 0; k < a->n; k++) {
+    if (lua_istable(L, i)) lua_rawgeti(L, i, k + 1);
+    else lua_pushvalue(L, i);
+    v[k] = tp_ix_const(g->ix, tl_integer(L, lua_gettop(L), c->what));
+    lua_pop(L, 1);
+  }
+  a->ixs = v;
+}
+
+static tp_dtype common_dtype(int n, const tp_arg *v) {          /* what weak operands of a list become */
+  tp_dtype d = TP_F32;
+  bool any = false;
+  for (int k = 0; k < n; k++)
+    if (!v[k].weak) d = any ? tp_dtype_promote(d, tp_dtypeof(v[k].val)) : tp_dtypeof(v[k].val), any = true;
+  return d;
+}
+
+static void to_list(call_t *c, tp_arg *a, int n, int first) {   /* values first .. first + n - 1 of the stack */
+  tp_error e = { 0 };
+  tp_graph *g = c->lp->p->g;
+  tp_arg *v = TP_NEWN(&g->arena, tp_arg, n + 1);
+  tp_val *vals = TP_NEWN(&g->arena, tp_val, n + 1);
+  for (int k = 0; k < n; k++) tl_lift(c->L, c->lp, first + k, c->what, &v[k]);
+  tp_dtype d = common_dtype(n, v);
+  for (int k = 0; k < n; k++) {
+    vals[k] = v[k].weak ? tp_cast(g, v[k].val, d, &e) : v[k].val;
+    if (!vals[k].node) tl_raise(c->L, &e);
+  }
+  a->n = n;
+  a->vals = vals;
+}
+
+static void to_table_list(call_t *c, int i, tp_arg *a) {
+  lua_State *L = c->L;
+  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: %s: expected a table of tensors, got %s", c->what, tl_describe(L, i));
+  int n = (int)lua_rawlen(L, i), first = lua_gettop(L) + 1;
+  luaL_checkstack(L, n + 8, c->what);
+  for (int k = 1; k <= n; k++) lua_rawgeti(L, i, k);
+  to_list(c, a, n, first);
+  lua_settop(L, first - 1);
+}
+
+static void convert(call_t *c, int k, int i) {
+  lua_State *L = c->L;
+  tp_arg *a = &c->a[k];
+  a->kind = c->sig[k].type;
+  switch (c->sig[k].type) {
+    case 'T': tl_lift(L, c->lp, i, c->what, a); break;
+    case 'I': a->i = tl_integer(L, i, c->what); a->f = (double)a->i; break;
+    case 'F':
+      if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_OPTION, "option: %s: expected a number, got %s", c->what, tl_describe(L, i));
+      a->f = lua_tonumber(L, i);
+      break;
+    case 'B':
+      if (!lua_isboolean(L, i)) tl_fail(L, TP_E_OPTION, "option: %s: expected true or false, got %s", c->what, tl_describe(L, i));
+      a->b = lua_toboolean(L, i);
+      break;
+    case 'N': a->s = tp_strdup(&c->lp->p->g->arena, tl_string(L, i, c->what)); break;
+    case 'X': to_limit(c, i, a); break;
+    case 'S': a->n = tl_shape(L, c->lp, i, c->what, true, &a->ixs); break;
+    case 'A': to_axes(c, i, a); break;
+    case 'L': to_table_list(c, i, a); break;
+    case 'D': a->dtype = tl_dtype(L, i, c->what); break;
+    case 'O': a->n = tl_domain(L, c->lp, i, c->what, false, &a->dom); break;
+    default: TP_ASSERT(!"unknown letter of a signature");
+  }
+}
+
+/* A table whose keys are names; the empty table only where nothing else can be meant. */
+static bool is_options(lua_State *L, int i, bool empty_too) {
+  if (!lua_istable(L, i)) return false;
+  lua_pushnil(L);
+  if (!lua_next(L, i)) return empty_too;
+  bool named = lua_type(L, -2) == LUA_TSTRING;
+  lua_pop(L, 2);
+  return named;
+}
+
+static void take_options(call_t *c, int i) {
+  lua_State *L = c->L;
+  const char *known[TP_MAXARG + 1] = { 0 };
+  int n = 0;
+  for (int k = 0; k < c->nsig; k++)
+    if (c->sig[k].option) known[n++] = c->sig[k].name;
+  snprintf(c->what, sizeof c->what, "%s", c->m->name);
+  tl_options(L, i, c->what, known);
+  for (int k = 0; k < c->nsig; k++) {
+    if (!c->sig[k].option || !tl_option(L, i, c->sig[k].name)) continue;
+    snprintf(c->what, sizeof c->what, "option '%s' of '%s'", c->sig[k].name, c->m->name);
+    bool unused_name = c->lp->scratch && strcmp(c->sig[k].name, "name") == 0;       /* a literal may meet many programs */
+    if (!unused_name) convert(c, k, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+}
+
+static void take_arguments(call_t *c, int first) {
+  lua_State *L = c->L;
+  int top = lua_gettop(L), npos = 0;
+  while (npos < c->nsig && !c->sig[npos].option) npos++;
+  int k = 0, i = first;
+  for (; k < npos; k++, i++) {
+    snprintf(c->what, sizeof c->what, "bad argument #%d to '%s'", k + 1, c->m->name);
+    if (c->sig[k].type == 'V') {
+      c->a[k].kind = 'V';
+      to_list(c, &c->a[k], TP_MAX(top - i + 1, 0), i);
+      i = top + 1;
+      break;
+    }
+    if (i == top && npos < c->nsig && is_options(L, i, c->sig[k].optional && !strchr("ASL", c->sig[k].type))) break;
+    if (!lua_isnoneornil(L, i)) convert(c, k, i);
+    else if (!c->sig[k].optional) tl_fail(L, TP_E_OPTION, "option: %s ('%s'): expected a value, got nothing", c->what, c->sig[k].name);
+  }
+  for (int j = k; j < npos; j++)
+    if (!c->sig[j].optional && c->sig[j].type != 'V' && !c->a[j].kind)
+      tl_fail(L, TP_E_OPTION, "option: bad argument #%d to '%s' ('%s'): expected a value, got nothing", j + 1, c->m->name, c->sig[j].name);
+  if (i <= top && npos < c->nsig && (lua_isnil(L, i) || lua_istable(L, i))) take_options(c, i++);
+  for (; i <= top; i++)
+    if (!lua_isnil(L, i))
+      tl_fail(L, TP_E_OPTION, "option: '%s' takes %d arguments%s, got %s as #%d", c->m->name, npos, npos < c->nsig ? " and a table of options" : "",
+              tl_describe(L, i), i - first + 1);
+}
+
+/* A draw without a domain inside a larger one is the same at every point: rarely what was meant. */
+static void warn_random(call_t *c) {
+  bool larger = false;
+  const tp_node *draw = NULL;
+  for (int k = 0; k < c->nsig; k++) {
+    if (c->sig[k].type != 'T' || !c->a[k].val.node) continue;
+    if (c->a[k].val.node->ndom > 0) larger = true;
+    else if (c->a[k].val.node->op == TP_OP_RAND) draw = c->a[k].val.node;
+  }
+  if (!larger || !draw || draw->mark == -1) return;
+  ((tp_node *)draw)->mark = -1;                 /* once */
+  lua_pushfstring(c->L, "%s:%d: a random tensor without a domain is one draw for all points; give it { domain = {...} } for one a point",
+                  draw->pos.file ? draw->pos.file : "?", draw->pos.line);
+  tl_warn(c->L, lua_tostring(c->L, -1));
+  lua_pop(c->L, 1);
+}
+
+static tp_val *run(lua_State *L, tl_prog *lp, const tp_method *m, int first, int *n) {
+  call_t c = { .L = L, .lp = lp, .m = m };
+  tp_error e = { 0 };
+  c.nsig = tp_sig_parse(m->sig, c.sig);
+  take_arguments(&c, first);
+  if (!lp->scratch) warn_random(&c);
+  tp_val *out = NULL;
+  *n = 0;
+  if (!m->fn(lp->p->g, m, c.a, &out, n, &e)) tl_raise(L, &e);
+  return out;
+}
+
+bool tl_method_sequence(const tp_method *m) {
+  return strcmp(m->name, "split") == 0 || strcmp(m->name, "chunk") == 0;
+}
+
+static void push_sequence(lua_State *L, tl_prog *lp, int n, const tp_val *out) {
+  lua_createtable(L, n, 0);
+  for (int k = 0; k < n; k++) {
+    tl_pushtensor(L, lp, out[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
+int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first) {
+  int n;
+  const tp_val *out = run(L, lp, m, first, &n);
+  push_sequence(L, lp, n, out);
+  return n;
+}
+
+int tl_callmethod(lua_State *L, const tp_method *m, int first) {
+  tl_prog *lp = tl_findprog(L, first, lua_gettop(L));
+  if (!lp) return tl_loose_new(L, m, first);
+  int n;
+  tl_mark(L, lp);
+  const tp_val *out = run(L, lp, m, first, &n);
+  if (tl_method_sequence(m)) return push_sequence(L, lp, n, out), 1;
+  luaL_checkstack(L, n, m->name);
+  for (int k = 0; k < n; k++) tl_pushtensor(L, lp, out[k]);
+  return n;
+}
+
+int tl_operator(lua_State *L, const char *method) {
+  lua_settop(L, 2);
+  const tp_method *m = tp_method_find(method);
+  if (TP_NEVER(!m)) tl_fail(L, TP_E_OPTION, "option: no method '%s'", method);
+  return tl_callmethod(L, m, 1);
+}
+
+static int call_row(lua_State *L) {
+  return tl_callmethod(L, lua_touserdata(L, TL_UPVALUE), 1);
+}
+
+void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, bool functions) {
+  for (int k = 0; k < tp_nmethods; k++) {
+    const tp_method *m = &tp_methods[k];
+    bool index_only = functions && (strcmp(m->name, "min") == 0 || strcmp(m->name, "max") == 0);
+    if (!strpbrk(m->kinds, kinds) || index_only) continue;
+    lua_pushlightuserdata(L, (void *)m);
+    tl_pushfunction(L, S, call_row, 1);
+    lua_setfield(L, -2, m->name);
+  }
+}

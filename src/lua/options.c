@@ -1,0 +1,132 @@
+/* options: strings, integers, dtypes, shapes, domains and tables of options, as many functions take them. */
+#include "lua/tl.h"
+
+void tl_options(lua_State *L, int i, const char *what, const char *const *known) {
+  if (lua_isnoneornil(L, i)) return;
+  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: %s takes a table of options, got %s", what, tl_describe(L, i));
+  int n = 0;
+  while (known[n]) n++;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      tl_fail(L, TP_E_OPTION, "option: %s takes options by name, { %s = ... }; got %s as a key", what, n ? known[0] : "name", tl_describe(L, -2));
+    int k = 0;
+    while (k < n && strcmp(known[k], lua_tostring(L, -2)) != 0) k++;
+    if (k == n) tl_unknown(L, what, lua_tostring(L, -2), known, n);
+  }
+}
+
+bool tl_option(lua_State *L, int i, const char *name) {
+  if (lua_isnoneornil(L, i)) return false;
+  lua_getfield(L, i, name);
+  if (!lua_isnil(L, -1)) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+const char *tl_string(lua_State *L, int i, const char *what) {
+  if (lua_type(L, i) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: %s: expected a string, got %s", what, tl_describe(L, i));
+  return lua_tostring(L, i);
+}
+
+int64_t tl_integer(lua_State *L, int i, const char *what) {
+  int64_t k;
+  if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_OPTION, "option: %s: expected an integer, got %s", what, tl_describe(L, i));
+  if (!tl_isint(L, i, &k)) tl_fail(L, TP_E_OPTION, "option: %s: expected an integer, got %g", what, lua_tonumber(L, i));
+  return k;
+}
+
+tp_dtype tl_dtype(lua_State *L, int i, const char *what) {
+  const char *s = tl_string(L, i, what);
+  tp_dtype d;
+  if (tp_dtype_parse(s, &d)) return d;
+  const char *names[TP_NDTYPE];
+  for (int k = 0; k < TP_NDTYPE; k++) names[k] = tp_dtype_name((tp_dtype)k);
+  const char *near = tp_nearest(s, names, TP_NDTYPE);
+  return tl_fail(L, TP_E_OPTION, "option: %s: unknown dtype '%s'; did you mean '%s'?", what, s, near ? near : "f32"), d;
+}
+
+const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what) {
+  int64_t k;
+  if (tl_typeof(L, i) == TL_INDEX) {
+    tl_sameprog(L, lp, i, what);
+    const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
+    if (tp_ix_is_cond(e)) tl_fail(L, TP_E_OPTION, "option: %s: %s is a condition, not an index expression", what, tp_ix_str(lp->p->ix, e));
+    return e;
+  }
+  if (tl_isint(L, i, &k)) return tp_ix_const(lp->p->ix, k);
+  if (lua_type(L, i) == LUA_TNUMBER)
+    tl_fail(L, TP_E_AFFINE, "affine: %s: %g is no integer; for arithmetic on values write t:value()", what, lua_tonumber(L, i));
+  if (tl_typeof(L, i) == TL_TENSOR || tl_typeof(L, i) == TL_LOOSE)
+    tl_fail(L, TP_E_AFFINE, "affine: %s: a tensor is no index expression; to choose by data write x[lo .. hi]:index_select(0, k)", what);
+  return tl_fail(L, TP_E_OPTION, "option: %s: expected an integer or an index expression, got %s", what, tl_describe(L, i)), NULL;
+}
+
+/* A sequence without holes: its length. */
+static int sequence(lua_State *L, int i, const char *what, const char *like) {
+  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: %s: expected a table like %s, got %s", what, like, tl_describe(L, i));
+  int n = (int)lua_rawlen(L, i), count = 0;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) count++;
+  if (count != n) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence like %s", what, like);
+  return n;
+}
+
+int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out) {
+  i = lua_absindex(L, i);
+  int n = sequence(L, i, what, "{3, T}");
+  if (n > TP_MAXRANK) tl_fail(L, TP_E_SHAPE, "shape: %s: %d axes, at most %d", what, n, TP_MAXRANK);
+  const tp_ix **v = TP_NEWN(&lp->p->g->arena, const tp_ix *, n + 1);
+  for (int k = 0; k < n; k++) {
+    int64_t c;
+    lua_rawgeti(L, i, k + 1);
+    v[k] = tl_toix(L, lp, lua_gettop(L), what);
+    if (tp_ix_is_const(v[k], &c) && c < (minus ? -1 : 0))
+      tl_fail(L, TP_E_SHAPE, "shape: %s: extent %lld of axis %d is negative", what, (long long)c, k);
+    lua_pop(L, 1);
+  }
+  *out = v;
+  return n;
+}
+
+static const tp_sym *to_dim(lua_State *L, tl_prog *lp, int i, const char *what) {
+  const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
+  const tp_sym *s = tp_ix_as_sym(e);
+  tl_sameprog(L, lp, i, what);
+  if (!s) tl_fail(L, TP_E_OPTION, "option: %s: '%s' is an expression; a domain lists dims, like {t}", what, tp_ix_str(lp->p->ix, e));
+  if (s->kind != TP_SYM_DIM)
+    tl_fail(L, TP_E_OPTION, "option: %s: '%s' is a bound; a domain lists dims only (P:dim gives the dim and its bound: local t, T = P:dim \"t\")",
+            what, s->name);
+  return s;
+}
+
+static void check_order(lua_State *L, const char *what, int n, const tp_sym *const *dims) {
+  for (int k = 1; k < n; k++)
+    if (dims[k - 1]->order >= dims[k]->order)
+      tl_fail(L, TP_E_OPTION, "option: %s: list the dims in the order of P:dim, '%s' before '%s', which is that of its arrays", what,
+              dims[k]->name, dims[k - 1]->name);
+}
+
+int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out) {
+  i = lua_absindex(L, i);
+  tp_graph *g = lp->p->g;
+  int n = sequence(L, i, what, "{t}"), have = 0;
+  const tp_sym *const *dom = NULL;
+  const tp_sym **listed = TP_NEWN(&g->arena, const tp_sym *, n + 1);
+  int nlisted = 0;
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    int top = lua_gettop(L);
+    if (tl_typeof(L, top) == TL_TENSOR) {
+      tl_sameprog(L, lp, top, what);
+      const tp_node *x = ((tl_tensor *)tl_check(L, top, TL_TENSOR, what))->v.node;
+      have = tp_dom_union(g, have, dom, x->ndom, x->dom, &dom);
+    } else if (tl_typeof(L, top) == TL_INDEX) {
+      const tp_sym *s = to_dim(L, lp, top, what);
+      listed[nlisted++] = s;
+      have = tp_dom_union(g, have, dom, 1, &s, &dom);
+    } else tl_fail(L, TP_E_OPTION, "option: %s: a domain lists dims or tensors, got %s", what, tl_describe(L, top));
+    lua_pop(L, 1);
+  }
+  if (ordered) check_order(L, what, nlisted, listed);
+  *out = dom;
+  return have;
+}

@@ -1,0 +1,280 @@
+/* state: the one entry of all functions, the classes, and what handles have in common. */
+#include "lua/tl.h"
+#include <stdlib.h>
+
+static const char state_key, tag_key, programs_key;     /* addresses: keys of the registry and of metatables */
+static const char class_key[TL_NTYPE];
+static const char *const class_name[TL_NTYPE] = {
+  "?", "tempo.Program", "tempo.Index", "tempo.Range", "tempo.Tensor", "tempo.Tensor", "tempo.Array", "tempo.Function",
+};
+
+static void new_weak_table(lua_State *L, const char *mode) {
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushstring(L, mode);
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+}
+
+tl_state *tl_stateof(lua_State *L) {
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  tl_state *S = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (S) return S;
+  S = memset(lua_newuserdata(L, sizeof *S), 0, sizeof *S);
+  tl_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
+  new_weak_table(L, "v");
+  tl_rawsetp(L, LUA_REGISTRYINDEX, &programs_key);
+  return S;
+}
+
+/* Upvalues: state, function, and one of the function's own. */
+static int entry(lua_State *L) {
+  tl_state *S = lua_touserdata(L, lua_upvalueindex(1));
+  lua_CFunction f = (lua_CFunction)lua_touserdata(L, lua_upvalueindex(2));
+  jmp_buf here, *outer = S->oom;
+  S->oom = &here;
+  if (setjmp(here) != 0) {
+    S->oom = outer;
+    return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
+  }
+  int n = f(L);
+  S->oom = outer;
+  return n;
+}
+
+void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
+  lua_pushlightuserdata(L, S);
+  lua_pushlightuserdata(L, (void *)f);
+  if (extra) {
+    lua_pushvalue(L, -3);
+    lua_remove(L, -4);
+  }
+  lua_pushcclosure(L, entry, 2 + extra);
+}
+
+void tl_setfuncs(lua_State *L, tl_state *S, const luaL_Reg *r) {
+  for (; r->name; r++) {
+    tl_pushfunction(L, S, r->func, 0);
+    lua_setfield(L, -2, r->name);
+  }
+}
+
+void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL_Reg *meta, const luaL_Reg *methods, lua_CFunction index) {
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushinteger(L, t);
+  tl_rawsetp(L, -2, &tag_key);
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name");
+  tl_setfuncs(L, S, meta);
+  lua_pushvalue(L, -2);
+  tl_pushfunction(L, S, index ? index : tl_lookup, 1);
+  lua_setfield(L, -2, "__index");
+  tl_rawsetp(L, LUA_REGISTRYINDEX, &class_key[t]);
+  tl_setfuncs(L, S, methods);
+}
+
+int tl_lookup(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TSTRING)
+    tl_fail(L, TP_E_OPTION, "option: %s cannot be indexed by %s", tl_describe(L, 1), tl_describe(L, 2));
+  lua_pushvalue(L, 2);
+  lua_rawget(L, TL_UPVALUE);
+  if (!lua_isnil(L, -1)) return 1;
+  const char *names[512];
+  int n = 0;
+  for (lua_pushnil(L); lua_next(L, TL_UPVALUE) && n < (int)TP_LEN(names); lua_pop(L, 1)) names[n++] = lua_tostring(L, -2);
+  return tl_unknown(L, tl_describe(L, 1), lua_tostring(L, 2), names, n);
+}
+
+tl_type tl_typeof(lua_State *L, int i) {
+  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return TL_NONE;
+  tl_rawgetp(L, -1, &tag_key);
+  tl_type t = (tl_type)lua_tointeger(L, -1);
+  lua_pop(L, 2);
+  return t;
+}
+
+void *tl_new(lua_State *L, tl_type t, size_t n) {
+  void *u = memset(lua_newuserdata(L, n), 0, n);
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &class_key[t]);
+  lua_setmetatable(L, -2);
+  return u;
+}
+
+const char *tl_describe(lua_State *L, int i) {
+  tl_type t = tl_typeof(L, i);
+  if (t != TL_NONE) return class_name[t];
+  switch (lua_type(L, i)) {
+    case LUA_TNONE: case LUA_TNIL: return "nothing";
+    case LUA_TBOOLEAN: return "a boolean";
+    case LUA_TNUMBER: return "a number";
+    case LUA_TSTRING: return "a string";
+    case LUA_TTABLE: return "a table";
+    case LUA_TFUNCTION: return "a function";
+    default: return "a userdata";
+  }
+}
+
+void *tl_check(lua_State *L, int i, tl_type t, const char *what) {
+  if (tl_typeof(L, i) != t) tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s", what, class_name[t], tl_describe(L, i));
+  void *u = lua_touserdata(L, i);
+  tl_prog *lp = tl_progof(L, i);
+  if (lp && !lp->p) tl_fail(L, TP_E_OPTION, "option: %s: its program is gone", what);
+  if (lp) tl_use(lp);
+  return u;
+}
+
+void tl_use(tl_prog *lp) {
+  tp_ictx_arena(lp->p->ix)->oom = lp->S->oom;
+  lp->p->g->arena.oom = lp->S->oom;
+}
+
+/* ---- programs and their handles ---- */
+tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
+  tl_prog *lp = tl_new(L, TL_PROGRAM, sizeof *lp);
+  lp->S = S;
+  lp->p = tp_program_new(seed);
+  if (!lp->p) tl_fail(L, TP_E_MEMORY, "memory: no memory for a program");
+  lua_createtable(L, 4, 0);
+  lua_pushvalue(L, -2);
+  lua_rawseti(L, -2, TL_PT_PROGRAM);
+  lua_newtable(L);
+  lua_rawseti(L, -2, TL_PT_CALLS);
+  new_weak_table(L, "v");
+  lua_rawseti(L, -2, TL_PT_INDEX);
+  new_weak_table(L, "k");
+  lua_rawseti(L, -2, TL_PT_LOOSE);
+  lua_setuservalue(L, -2);
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &programs_key);
+  lua_pushvalue(L, -2);
+  tl_rawsetp(L, -2, lp);
+  lua_pop(L, 1);
+  tl_use(lp);
+  tp_hmap_init(&lp->lines, tp_ictx_arena(lp->p->ix));
+  return lp;
+}
+
+void tl_pushprogtable(lua_State *L, tl_prog *lp) {
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &programs_key);
+  tl_rawgetp(L, -1, lp);
+  lua_getuservalue(L, -1);
+  lua_insert(L, -3);
+  lua_pop(L, 2);
+}
+
+tl_prog *tl_progof(lua_State *L, int i) {
+  switch (tl_typeof(L, i)) {
+    case TL_PROGRAM: return lua_touserdata(L, i);
+    case TL_INDEX: return ((tl_index *)lua_touserdata(L, i))->lp;
+    case TL_RANGE: return ((tl_range *)lua_touserdata(L, i))->lp;
+    case TL_TENSOR: return ((tl_tensor *)lua_touserdata(L, i))->lp;
+    case TL_FN: return ((tl_fn *)lua_touserdata(L, i))->lp;
+    default: return NULL;
+  }
+}
+
+static void find(lua_State *L, int i, int depth, tl_prog **lp) {
+  tl_prog *q = tl_progof(L, i);
+  if (q && *lp && *lp != q) tl_fail(L, TP_E_OPTION, "option: tensors, dims or bounds of two programs are mixed");
+  if (q && !q->p) tl_fail(L, TP_E_OPTION, "option: the program of %s is gone", tl_describe(L, i));
+  if (q) *lp = q;
+  if (!lua_istable(L, i) || depth == 4) return;
+  luaL_checkstack(L, 8, "nested tables");
+  i = lua_absindex(L, i);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) find(L, lua_gettop(L), depth + 1, lp);
+}
+
+tl_prog *tl_findprog(lua_State *L, int first, int last) {
+  tl_prog *lp = NULL;
+  for (int i = first; i <= last; i++) find(L, i, 0, &lp);
+  if (lp) tl_use(lp);
+  return lp;
+}
+
+tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what) {
+  tl_prog *q = tl_progof(L, i);
+  if (q && q != lp) tl_fail(L, TP_E_OPTION, "option: %s: %s of another program", what, tl_describe(L, i));
+  return lp;
+}
+
+static void set_progtable(lua_State *L, tl_prog *lp) {    /* of the handle on top */
+  tl_pushprogtable(L, lp);
+  lua_setuservalue(L, -2);
+}
+
+void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e) {
+  tl_pushprogtable(L, lp);
+  lua_rawgeti(L, -1, TL_PT_INDEX);
+  tl_rawgetp(L, -1, e);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    tl_index *u = tl_new(L, TL_INDEX, sizeof *u);
+    *u = (tl_index){ lp, e };
+    lua_pushvalue(L, -3);
+    lua_setuservalue(L, -2);
+    lua_pushvalue(L, -1);
+    tl_rawsetp(L, -3, e);
+  }
+  lua_insert(L, -3);
+  lua_pop(L, 2);
+}
+
+void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e) {
+  int64_t k;
+  if (tp_ix_is_const(e, &k)) lua_pushinteger(L, (lua_Integer)k);
+  else tl_pushix(L, lp, e);
+}
+
+void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v) {
+  tl_tensor *u = tl_new(L, TL_TENSOR, sizeof *u);
+  *u = (tl_tensor){ lp, v };
+  set_progtable(L, lp);
+}
+
+void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims) {
+  lua_createtable(L, n, 0);
+  for (int k = 0; k < n; k++) {
+    tl_pushix(L, lp, tp_ix_sym(lp->p->ix, dims[k]));
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
+/* ---- where the script is ---- */
+const char *tl_intern(tl_prog *lp, const char *file) {
+  size_t n = strlen(file) + 1;
+  char *s = tp_hmap_get(&lp->lines, file, n);
+  if (s) return s;
+  s = tp_strdup(tp_ictx_arena(lp->p->ix), file);
+  tp_hmap_set(&lp->lines, file, n, s);
+  return s;
+}
+
+static void warn_unrolled(lua_State *L, tl_prog *lp) {
+  lp->warned = true;
+  lua_pushfstring(L, "%s:%d: more than 10000 nodes were recorded from this line: a Lua loop unrolls; did you mean a dim?",
+                  lp->pos.file ? lp->pos.file : "?", lp->pos.line);
+  tl_warn(L, lua_tostring(L, -1));
+  lua_pop(L, 1);
+}
+
+static int *line_counter(tl_prog *lp, tp_pos pos) {
+  struct { const char *file; int64_t line; } key = { pos.file, pos.line };
+  int *n = tp_hmap_get(&lp->lines, &key, sizeof key);
+  if (n) return n;
+  n = TP_NEW(tp_ictx_arena(lp->p->ix), int);
+  tp_hmap_set(&lp->lines, &key, sizeof key, n);
+  return n;
+}
+
+void tl_mark(lua_State *L, tl_prog *lp) {
+  lua_Debug ar;
+  tl_use(lp);
+  tp_graph *g = lp->p->g;
+  if (lp->line) *lp->line += g->nodes.n - lp->seen;
+  if (lp->line && *lp->line > 10000 && !lp->warned && !lp->scratch) warn_unrolled(L, lp);
+  lp->seen = g->nodes.n;
+  lp->pos = tl_here(L, &ar) ? (tp_pos){ tl_intern(lp, ar.short_src), ar.currentline } : (tp_pos){ 0 };
+  lp->line = line_counter(lp, lp->pos);
+  g->pos = lp->pos;
+}

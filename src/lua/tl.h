@@ -1,0 +1,169 @@
+/* lua: the binding. The only place that knows Lua, and the only one that raises. Rank 8.
+ *
+ * Userdata first, resource second: whatever may raise runs when what it would leak already belongs to a userdata.
+ * Every function that Lua can call goes through one entry (state.c), which turns a failed allocation of the core into a Lua error;
+ * looking at a handle (tl_use) points its program's arenas there.
+ * Handles of one program share its table (tl_pushprogtable), which keeps the program alive: index expressions are interned in it, so that
+ * equal expressions are the same Lua object. */
+#ifndef TL_H
+#define TL_H
+#include "lua/compat.h"
+#include "base/env.h"
+#include "io/io.h"
+#include "rt/rt.h"
+
+typedef enum { TL_NONE, TL_PROGRAM, TL_INDEX, TL_RANGE, TL_TENSOR, TL_LOOSE, TL_ARRAY, TL_FN, TL_NTYPE } tl_type;
+
+typedef struct tl_state {                       /* one per Lua state, a userdata in the registry */
+  jmp_buf *oom;                                 /* of the entry that runs now */
+  size_t charged;                               /* bytes of arrays the collector has not been told yet */
+  char libdir[512];                             /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
+} tl_state;
+
+typedef struct tl_prog {
+  tp_program *p;                                /* NULL: collected */
+  tl_state *S;
+  bool scratch;                                 /* where loose literals are tried out */
+  tp_hmap lines;                                /* (file, line) -> how many nodes it recorded */
+  int *line, seen;                              /* the line that records now; nodes before it */
+  tp_pos pos;
+  bool warned;
+} tl_prog;
+
+typedef struct { tl_prog *lp; const tp_ix *e; } tl_index;                   /* an expression or a condition */
+typedef struct { tl_prog *lp; const tp_ix *lo, *hi; int64_t clo, chi; } tl_range;   /* lp == NULL: constants clo .. chi */
+typedef struct { tl_prog *lp; tp_val v; } tl_tensor;
+typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
+typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
+typedef struct { tp_array *a; tl_lease *lease; } tl_array;                  /* a == NULL: freed */
+typedef struct { tl_prog *lp; tp_fn *f; int nparam; tp_array **loaded; } tl_fn;     /* f == NULL: freed */
+
+enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE };          /* entries of a program's table */
+
+/* ---- state.c: entries, classes, handles ---- */
+tl_state *tl_stateof(lua_State *L);
+void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra);  /* pops `extra` (0 or 1) value: TL_UPVALUE of f */
+#define TL_UPVALUE lua_upvalueindex(3)
+void tl_setfuncs(lua_State *L, tl_state *S, const luaL_Reg *r);             /* into the table on top */
+/* A metatable: `meta`, and the table of `methods` as TL_UPVALUE of `index` (NULL: plain lookup). Leaves the table of methods on the stack. */
+void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL_Reg *meta, const luaL_Reg *methods, lua_CFunction index);
+int tl_lookup(lua_State *L);                                                /* self, name -> the method, or an error with the nearest */
+tl_type tl_typeof(lua_State *L, int i);
+void *tl_new(lua_State *L, tl_type t, size_t n);                            /* zeroed */
+void *tl_check(lua_State *L, int i, tl_type t, const char *what);
+const char *tl_describe(lua_State *L, int i);                               /* "a number", "a tempo.Tensor" */
+void tl_use(tl_prog *lp);                                                   /* arms the arenas */
+void tl_pushprogtable(lua_State *L, tl_prog *lp);
+tl_prog *tl_progof(lua_State *L, int i);                                    /* of a handle, NULL: none */
+tl_prog *tl_findprog(lua_State *L, int first, int last);                    /* the one program of these values, tables included; NULL: none */
+tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what);   /* value i is a handle of lp's program, or an error */
+void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e);
+void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e);              /* a plain integer if it is one */
+void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v);
+void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims);
+void tl_mark(lua_State *L, tl_prog *lp);                                    /* arms, and gives the script's line to nodes made now */
+const char *tl_intern(tl_prog *lp, const char *file);
+
+/* ---- error.c ---- */
+bool tl_here(lua_State *L, lua_Debug *ar);                                  /* the first frame of the script: not C, not our libraries */
+int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
+int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
+void tl_pusherror(lua_State *L, const tp_error *e);                         /* its text */
+void tl_warn(lua_State *L, const char *text);
+int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) __attribute__((noreturn));
+
+/* ---- options.c: what several functions take ---- */
+void tl_options(lua_State *L, int i, const char *what, const char *const *known);   /* a table (or nil) with these keys only */
+bool tl_option(lua_State *L, int i, const char *name);                      /* pushes t[name]; false and nothing pushed: absent */
+const char *tl_string(lua_State *L, int i, const char *what);
+int64_t tl_integer(lua_State *L, int i, const char *what);
+tp_dtype tl_dtype(lua_State *L, int i, const char *what);
+int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out);
+int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out);
+const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);   /* an integer or an integer expression */
+
+/* ---- lift.c: Lua values as operands ---- */
+void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
+tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);       /* numbers become i64 or f32 */
+/* Numbers, index expressions, arrays and tables for a place of known dtype and shape; the first two fill it. */
+tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, const tp_ix *const *shape);
+tp_val tl_constant(lua_State *L, tl_prog *lp, const tp_array *a);           /* a copy */
+
+/* ---- method.c ---- */
+int tl_callmethod(lua_State *L, const tp_method *m, int first);             /* arguments: first .. top */
+int tl_operator(lua_State *L, const char *method);                          /* of the two operands at 1, 2 */
+int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first);    /* in this very program; leaves a sequence of tensors */
+bool tl_method_sequence(const tp_method *m);                                /* its results are one sequence */
+void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, bool functions); /* into the table on top: rows of these kinds */
+
+/* ---- read.c, branch.c ---- */
+const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i);             /* the key at i as one entry per dim of v's domain */
+bool tl_is_digits(lua_State *L, int i);
+int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
+int tl_read(lua_State *L);                                                  /* x, key */
+int tl_assign(lua_State *L);                                                /* x, key, e */
+int tl_otherwise(lua_State *L);
+int tl_when(lua_State *L);
+int tl_update(lua_State *L);
+
+/* ---- array.c, nested.c ---- */
+tl_array *tl_pusharray(lua_State *L);                                       /* still empty */
+void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a);           /* NULL: error memory */
+tp_array *tl_toarray(lua_State *L, int i, const char *what);
+void tl_charge(lua_State *L, const tp_array *a);
+void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
+void tl_setelem(lua_State *L, tp_array *a, int64_t k, int i);
+tp_array *tl_nested(lua_State *L, int i, const char *what, const tp_dtype *d /* NULL: f32, or bool if its leaves are */,
+                    int rank, const int64_t *shape);                        /* pushes an array; a table with an extent 0 takes `shape` (rank -1: none) */
+void tl_pushnested(lua_State *L, const tp_array *a);
+int tl_array_new(lua_State *L);                                             /* tempo.array */
+int tl_array_load(lua_State *L);                                            /* tempo.load */
+
+/* ---- loose.c ---- */
+int tl_loose_new(lua_State *L, const tp_method *m, int first);
+void tl_materialise(lua_State *L, tl_prog *lp, int i);                      /* pushes its tensor in lp's program */
+
+/* ---- program.c, record.c, compile.c ---- */
+tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed);          /* pushes it */
+int tl_program(lua_State *L);                                               /* tempo.program */
+int tl_record_call(lua_State *L);
+int tl_record_source(lua_State *L);
+int tl_record_sink(lua_State *L);
+int tl_record_env(lua_State *L, tp_op op);
+int tl_compile(lua_State *L);
+int tl_grad(lua_State *L);                                                  /* tempo.grad */
+
+/* ---- run.c, callback.c, fn.c, peek.c ---- */
+typedef struct tl_run {                         /* one execution: everything it holds, freed by __gc or tl_run_release */
+  lua_State *L;
+  tl_prog *lp;
+  tp_run run;
+  int64_t *env; bool *given;                    /* by symbol */
+  tp_array **inputs; int ninput;
+  int calls, thunk, failed;                     /* stack slots: table of callbacks, protected function, error value */
+  bool raised;                                  /* the slot holds a callback's error value */
+} tl_run;
+tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput);
+void tl_run_release(tl_run *r);
+void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
+void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need);
+void tl_run_prepare_calls(lua_State *L, tl_run *r);                         /* pushes the three slots */
+int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));    /* releases first; a callback's own value if there is one */
+bool tl_callback(void *ud, const tp_call *c, tp_error *err);
+void tl_lease_drop(tl_lease *l);
+tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
+int tl_peek(lua_State *L);
+
+/* ---- one opener a class ---- */
+void tl_open_program(lua_State *L, tl_state *S);
+void tl_open_index(lua_State *L, tl_state *S);
+void tl_open_tensor(lua_State *L, tl_state *S);
+void tl_open_loose(lua_State *L, tl_state *S);
+void tl_open_array(lua_State *L, tl_state *S);
+void tl_open_fn(lua_State *L, tl_state *S);
+int tl_index_min(lua_State *L);
+int tl_index_max(lua_State *L);
+int tl_index_range(lua_State *L);
+int tl_index_floordiv(lua_State *L);
+int tl_index_mod(lua_State *L);
+#endif

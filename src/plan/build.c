@@ -1,0 +1,502 @@
+/* build: the loop tree becomes a plan: each statement's cluster a row of regions on buffers.
+ *
+ * Layout of an array: [slots of each dim in domain order][spatial shape]. A dim with one slot adds nothing to an address, a dense dim index * stride, a ring
+ * (index mod width) * stride. Dims that a call runs over become leading axes with the index's coefficient as stride. Values inside a cluster live in
+ * scratch: [leading extents][shape]. Elementwise operators of one shape that follow each other become one EW region. */
+#include "plan/build.h"
+
+static tp_ictx *C(const pb *b) { return b->pl->g->ix; }
+static const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
+
+/* ---- buffers ---- */
+
+static tp_pbuf *new_buf(pb *b, tp_bufkind kind, const char *name, tp_dtype d) {
+  tp_pbuf *x = TP_NEW(b->a, tp_pbuf);
+  *x = (tp_pbuf){ .id = b->pl->bufs.n, .kind = kind, .name = name, .dtype = d, .size = K(b, 1), .first = -1, .last = -1 };
+  TP_PUSH(b->a, &b->pl->bufs, x);
+  return x;
+}
+
+static void layout(pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int rank, const tp_ix *const *shape) {
+  x->ndim = ndim; x->rank = rank;
+  x->slots = TP_NEWN(b->a, const tp_ix *, ndim + rank);
+  for (int i = 0; i < ndim + rank; i++) {
+    x->slots[i] = i < ndim ? slots[i] : shape[i - ndim];
+    x->size = tp_ix_mul(C(b), x->size, x->slots[i]);
+  }
+}
+
+static const tp_ix **upper_shape(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
+  const tp_ix **up = TP_NEWN(b->a, const tp_ix *, rank);
+  for (int i = 0; i < rank; i++) up[i] = tp_ix_upper(C(b), shape[i], nd, dims);
+  return up;
+}
+
+static void array_bufs(pb *b) {
+  static const tp_bufkind kinds[] = { TP_BUF_TEMP, TP_BUF_INPUT, TP_BUF_CONST, TP_BUF_OUTPUT, TP_BUF_PARAM };
+  b->bufof = TP_NEWN(b->a, tp_pbuf *, b->p->arrs.n);
+  for (int i = 0; i < b->p->arrs.n; i++) {
+    tp_arr *r = b->p->arrs.v[i];
+    tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->dtype);
+    x->slot = r->slot;
+    if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
+    layout(b, x, r->ndim, r->width, r->rank, upper_shape(b, r->rank, r->shape, r->ndim, r->dim));
+  }
+}
+
+/* Stride of axis i of a buffer's layout. */
+static const tp_ix *buf_stride(pb *b, const tp_pbuf *x, int i) {
+  const tp_ix *s = K(b, 1);
+  for (int k = i + 1; k < x->ndim + x->rank; k++) s = tp_ix_mul(C(b), s, x->slots[k]);
+  return s;
+}
+
+/* ---- the statement at hand ---- */
+
+static const tp_ix *here(pb *b, const tp_ix *e) { return tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg); }
+
+static void open_stmt(pb *b, const tp_tree *t) {
+  const tp_stmt *s = b->s = b->p->stmts.v[t->stmt];
+  b->nlead = 0;
+  b->arg = TP_NEWN(b->a, const tp_ix *, s->ndim);
+  for (int d = 0; d < s->ndim; d++) {
+    b->arg[d] = t->arg[d];
+    if (!(s->vec >> d & 1)) continue;
+    const tp_sym *v = tp_sym_var(C(b), s->label[d]->name);
+    int k = b->nlead++;
+    b->leadvar[k] = v; b->leadlo[k] = s->vlo[d];
+    b->lead[k] = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
+    b->arg[d] = tp_ix_sym(C(b), v);
+  }
+  b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
+  b->uses = TP_NEWN(b->a, int, s->nnode);
+}
+
+/* e over lead variables: adds coefficient * stride to each lead stride, gives the value at lead index 0. */
+static const tp_ix *split_lead(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix **lead) {
+  for (int k = 0; k < b->nlead; k++) {
+    int64_t c; const tp_ix *rest;
+    if (!tp_ix_mentions(e, b->leadvar[k])) continue;
+    if (!tp_ix_linear_in(C(b), e, b->leadvar[k], &c, &rest)) { (void)TP_NEVER(true); continue; }
+    lead[k] = tp_ix_add(C(b), lead[k], tp_ix_mulc(C(b), stride, c));
+    e = tp_ix_add(C(b), rest, tp_ix_mulc(C(b), b->leadlo[k], c));
+  }
+  return e;
+}
+
+/* ---- operands ---- */
+
+static tp_nd nd_new(pb *b, const tp_pbuf *x, const tp_opnd *o) {
+  tp_nd n = { .buf = x->id, .off = here(b, o->off), .rank = o->rank, .wrap = -1 };
+  n.shape = TP_NEWN(b->a, const tp_ix *, o->rank);
+  n.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
+  n.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
+  for (int i = 0; i < o->rank; i++) { n.shape[i] = here(b, o->shape[i]); n.stride[i] = here(b, o->stride[i]); }
+  for (int k = 0; k < b->nlead; k++) n.lead[k] = K(b, 0);
+  return n;
+}
+
+static int axis_of(const tp_opnd *o, int var) {
+  for (int i = 0; i < o->rank; i++)
+    if (o->axisvar[i] == var) return i;
+  return -1;
+}
+
+static bool is_dense(pb *b, const tp_pbuf *x, const tp_arr *r, int d) { return x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound); }
+static bool is_point(const tp_pbuf *x, int d) { int64_t v; return tp_ix_is_const(x->slots[d], &v) && v == 1; }
+
+static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
+  const tp_pbuf *x = b->bufof[r->id];
+  tp_nd n = nd_new(b, x, o);
+  n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
+  for (int d = 0; d < r->ndim; d++) {
+    const tp_ix *e = here(b, o->idx[d]), *st = buf_stride(b, x, d);
+    int axis = -1;
+    for (int k = 0; k < o->nvar; k++) {
+      if (!tp_ix_mentions(e, o->var[k])) continue;
+      axis = axis_of(o, k);
+      e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
+    }
+    if (is_point(x, d)) continue;
+    if (is_dense(b, x, r, d)) {
+      n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), split_lead(b, e, st, n.lead), st));
+    } else if (axis < 0) {
+      n.ring[n.nring++] = (tp_ring){ e, x->slots[d], st };
+    } else {
+      n.wrap = axis; n.wlo = e; n.wmod = x->slots[d];
+    }
+    if (axis >= 0) n.stride[axis] = st;
+  }
+  return n;
+}
+
+static tp_nd nd_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
+  tp_nd n = nd_new(b, x, o);
+  for (int k = 0; k < b->nlead; k++) n.lead[k] = buf_stride(b, x, k);
+  return n;
+}
+
+/* The whole of a value as it is, for writing. */
+static tp_opnd whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const tp_ix *const *idx) {
+  const tp_out *t = tp_outof(v);
+  tp_opnd o = { .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (const tp_ix **)idx };
+  o.shape = TP_NEWN(b->a, const tp_ix *, t->rank);
+  o.stride = TP_NEWN(b->a, const tp_ix *, t->rank);
+  o.axisvar = TP_NEWN(b->a, int, t->rank);
+  const tp_ix *s = K(b, 1);
+  for (int i = t->rank - 1; i >= 0; i--) {
+    o.shape[i] = tp_ix_subst(C(b), t->shape[i], ndim, dims, idx);
+    o.stride[i] = s; o.axisvar[i] = -1;
+    s = tp_ix_mul(C(b), s, o.shape[i]);
+  }
+  return o;
+}
+
+static tp_nd nd_write(pb *b, const tp_access *w) {
+  const tp_arr *r = b->p->arrs.v[w->arr];
+  const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, r->ndim);
+  tp_opnd o; int nv = 0;
+  for (int d = 0; d < r->ndim; d++) { idx[d] = w->at[d].lo; nv += w->at[d].range; }
+  o = whole(b, r->val, r->ndim, r->dim, idx);
+  if (!nv) return nd_array(b, r, &o);
+  tp_opnd q = o;                                /* CALL: dims in `over` lead */
+  q.rank = nv + o.rank; q.nvar = nv; nv = 0;
+  q.shape = TP_NEWN(b->a, const tp_ix *, q.rank); q.stride = TP_NEWN(b->a, const tp_ix *, q.rank); q.axisvar = TP_NEWN(b->a, int, q.rank);
+  q.var = TP_NEWN(b->a, const tp_sym *, q.nvar);
+  for (int d = 0; d < r->ndim; d++) {
+    if (!w->at[d].range) continue;
+    q.var[nv] = tp_sym_var(C(b), "a");
+    q.shape[nv] = tp_ix_sub(C(b), w->at[d].hi, w->at[d].lo); q.stride[nv] = K(b, 0); q.axisvar[nv] = nv;
+    idx[d] = tp_ix_add(C(b), idx[d], tp_ix_sym(C(b), q.var[nv++]));
+  }
+  for (int i = 0; i < o.rank; i++) { q.shape[nv + i] = o.shape[i]; q.stride[nv + i] = o.stride[i]; q.axisvar[nv + i] = -1; }
+  return nd_array(b, r, &q);
+}
+
+static tp_pbuf *scratch_of(pb *b, int i) {
+  if (b->scratch[i]) return b->scratch[i];
+  const tp_node *n = b->s->node[i];
+  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, tp_printf(b->a, "%s%d", tp_ops[n->op].text, n->id), n->out[0].dtype);
+  layout(b, x, b->nlead, b->lead, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
+  return b->scratch[i] = x;
+}
+
+static tp_nd nd_scratch_out(pb *b, int i) {
+  tp_node *n = b->s->node[i];
+  tp_opnd o = whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
+  return nd_scratch(b, scratch_of(b, i), &o);
+}
+
+/* ---- regions ---- */
+
+static tp_region *region(pb *b, tp_rgkind kind, const tp_node *n) {
+  tp_region *r = TP_NEW(b->a, tp_region);
+  *r = (tp_region){ .kind = kind, .node = n, .pos = n ? n->pos : b->s->pos, .nlead = b->nlead };
+  r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
+  r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
+  r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
+  if (n) { r->op = n->op; r->attr = &n->attr; }
+  tp_pnode *leaf = TP_NEW(b->a, tp_pnode);
+  leaf->kind = TP_P_REGION; leaf->rg = r;
+  TP_PUSH(b->a, &b->leaves, leaf);
+  return r;
+}
+
+static void put(pb *b, tp_nd **v, int *n, tp_nd x) {
+  tp_nd *w = TP_NEWN(b->a, tp_nd, *n + 1);
+  if (*n) memcpy(w, *v, sizeof *w * (size_t)*n);
+  w[*n] = x;
+  *v = w; (*n)++;
+}
+
+static void fill_scratch(pb *b, int i) {
+  if (b->scratch[i]) return;
+  tp_region *r = region(b, TP_RG_FILL, b->s->node[i]);
+  r->fill = b->s->node[i]->attr.f[0];
+  put(b, &r->out, &r->nout, nd_scratch_out(b, i));
+}
+
+/* Where an operand's elements are: an array, or the scratch of a node of the cluster. */
+static tp_nd nd_operand(pb *b, const tp_opnd *o) {
+  int i = tp_stmt_find(b->s, o);
+  if (i >= 0) {
+    if (b->s->node[i]->op == TP_OP_FILL) fill_scratch(b, i);
+    return nd_scratch(b, scratch_of(b, i), o);
+  }
+  return nd_array(b, tp_array_of(b->p, o->base), o);
+}
+
+static bool is_ew(const tp_node *n) {
+  return tp_ops[n->op].batch == TP_BATCH_E && tp_ops[n->op].cls != TP_CLS_SRC;
+}
+
+/* ---- elementwise groups ---- */
+
+static bool same_shape(const tp_opnd *a, const tp_opnd *c) {
+  if (a->rank != c->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (a->shape[i] != c->shape[i]) return false;
+  return true;
+}
+
+static void group_open(pb *b, int i) {
+  b->g.first = b->g.n = 0;
+  b->g.open = true;
+  tp_node *n = b->s->node[i];
+  b->g.shape = whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
+  b->g.nin = 0; b->g.in = NULL;
+}
+
+/* Results that something outside the group wants go out; then the region is made. Inputs that mention scratch come first (fill). */
+static void group_close(pb *b) {
+  if (!b->g.open) return;
+  b->g.open = false;
+  tp_region *r = region(b, TP_RG_EW, NULL);
+  const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
+  r->node = last; r->pos = last->pos; r->op = last->op; r->attr = &last->attr;
+  r->in = b->g.in; r->nin = b->g.nin;
+  r->micro = tp_dup(b->a, b->g.micro, sizeof *b->g.micro * (size_t)b->g.nmicro);
+  r->nmicro = b->g.nmicro;
+  for (int k = 0; k < r->nmicro; k++)           /* micro references were kept as negative numbers until nin was known */
+    for (int j = 0; j < 3; j++)
+      if (r->micro[k].in[j] < 0) r->micro[k].in[j] = r->nin + (-1 - r->micro[k].in[j]);
+  int outs[TP_GROUP];
+  for (int k = 0; k < b->g.n; k++) {
+    int i = b->g.node[k];
+    bool final = i == b->final;
+    if (final) { r->acc = b->final_acc; r->red = b->final_red; }
+    if (!final && b->uses[i] <= b->g.node[b->g.n - 1] && !b->g.leaks[k]) continue;
+    put(b, &r->out, &r->nout, final ? b->final_nd : nd_scratch_out(b, i));
+    outs[r->nout - 1] = b->g.micro_of[k];
+  }
+  r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
+}
+
+static int group_find(const pb *b, int i) {
+  for (int k = 0; k < b->g.n; k++)
+    if (b->g.node[k] == i) return k;
+  return -1;
+}
+
+static bool group_add(pb *b, int i) {
+  const tp_node *n = b->s->node[i];
+  tp_opnd o[3], self = whole(b, tp_v((tp_node *)n), n->ndom, n->dom, b->s->nodeat[i]);
+  bool fits = b->g.open && same_shape(&b->g.shape, &self) && b->g.n < TP_GROUP - 1 && b->g.nmicro < 3 * TP_GROUP;
+  if (b->final_acc && b->final == i)            /* an accumulation is its region's only result */
+    for (int k = 0; k < b->g.n && fits; k++) fits = b->uses[b->g.node[k]] <= i && !b->g.leaks[k];
+  for (int k = 0; k < n->nin; k++) {
+    if (!tp_stmt_operand(b->p, b->s, i, k, &o[k], b->err)) return false;
+    int j = tp_stmt_find(b->s, &o[k]);
+    if (fits && j >= 0 && group_find(b, j) >= 0 && !o[k].identity) fits = false;
+  }
+  if (!fits) { group_close(b); group_open(b, i); b->g.nmicro = 0; }
+  tp_micro m = { .op = n->op, .dtype = n->out[0].dtype, .attr = &n->attr };
+  for (int k = 0; k < n->nin; k++) {
+    int j = tp_stmt_find(b->s, &o[k]), at = j < 0 ? -1 : group_find(b, j);
+    if (at >= 0) m.in[k] = -1 - b->g.micro_of[at];
+    else if (j >= 0 && b->s->node[j]->op == TP_OP_FILL) {
+      b->g.micro[b->g.nmicro] = (tp_micro){ .op = TP_OP_FILL, .dtype = b->s->node[j]->out[0].dtype, .attr = &b->s->node[j]->attr };
+      m.in[k] = -1 - b->g.nmicro++;
+    } else {
+      put(b, &b->g.in, &b->g.nin, nd_operand(b, &o[k]));
+      m.in[k] = b->g.nin - 1;
+    }
+  }
+  b->g.leaks[b->g.n] = b->leaks[i];
+  b->g.micro_of[b->g.n] = b->g.nmicro;
+  b->g.node[b->g.n++] = i;
+  b->g.micro[b->g.nmicro++] = m;
+  return true;
+}
+
+/* ---- other operators ---- */
+
+static void exprs(pb *b, tp_region *r, int i) {
+  const tp_node *n = b->s->node[i];
+  r->nix = n->attr.nix;
+  r->ix = TP_NEWN(b->a, const tp_ix *, r->nix);
+  for (int k = 0; k < r->nix; k++) r->ix[k] = here(b, tp_ix_subst(C(b), n->attr.ix[k], n->ndom, n->dom, b->s->nodeat[i]));
+  if (n->op != TP_OP_RAND && n->op != TP_OP_CALL) return;
+  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
+  for (int d = 0; d < n->ndom; d++)
+    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) r->coord[r->ncoord++] = here(b, b->s->nodeat[i][d]);
+}
+
+static bool op_region(pb *b, int i) {
+  tp_node *n = b->s->node[i];
+  tp_nd *in = NULL; int nin = 0;
+  for (int k = 0; k < n->nin; k++) {
+    tp_opnd o;
+    if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
+    put(b, &in, &nin, nd_operand(b, &o));
+  }
+  tp_region *r = region(b, n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
+  r->in = in; r->nin = nin;
+  exprs(b, r, i);
+  if (i == b->final) {
+    put(b, &r->out, &r->nout, b->final_nd);
+    r->acc = b->final_acc; r->red = b->final_red;
+  } else if (i == b->s->nnode - 1 && !b->s->src.node) {
+    for (int k = 0; k < b->s->nacc; k++) {
+      const tp_access *x = &b->s->acc[k];
+      if (x->kind == TP_ACC_WRITE) put(b, &r->out, &r->nout, nd_write(b, x));
+      else if (b->p->arrs.v[x->arr]->kind == TP_ARR_PARAM) put(b, &r->in, &r->nin, nd_write(b, x));
+    }
+  } else put(b, &r->out, &r->nout, nd_scratch_out(b, i));
+  return true;
+}
+
+/* ---- the result ---- */
+
+static const tp_access *target(const tp_stmt *s) {
+  for (int k = 0; k < s->nacc; k++)
+    if (s->acc[k].kind != TP_ACC_READ) return &s->acc[k];
+  return NULL;
+}
+
+static bool accumulates_itself(const tp_node *n, tp_red red) {
+  return is_ew(n) || (red == TP_RED_SUM && (n->op == TP_OP_MATMUL || n->op == TP_OP_SUM));
+}
+
+/* Can the cluster's node write the result itself? Then b->final is it. */
+static bool choose_final(pb *b) {
+  const tp_stmt *s = b->s;
+  b->final = -1; b->final_acc = false;
+  if (!s->src.node) {                           /* a plain operator: the last node writes; several outputs are op_region's */
+    if (s->nnode && is_ew(s->node[s->nnode - 1])) { b->final = s->nnode - 1; b->final_nd = nd_write(b, target(s)); }
+    return true;
+  }
+  tp_opnd o;
+  if (!tp_stmt_src(b->p, s, &o, b->err)) return false;
+  int i = tp_stmt_find(s, &o);
+  if (i < 0) return true;
+  b->uses[i] = s->nnode;
+  tp_red red = s->kind == TP_ST_ACC ? s->into->attr.red : TP_RED_SUM;
+  if (!o.identity || s->nrow || s->node[i]->op == TP_OP_FILL || (s->kind == TP_ST_ACC && !accumulates_itself(s->node[i], red))) { b->leaks[i] = true; return true; }
+  if (b->nuse[i]) { b->leaks[i] = true; return true; }
+  b->final = i; b->final_nd = nd_write(b, target(s));
+  b->final_acc = s->kind == TP_ST_ACC; b->final_red = red;
+  return true;
+}
+
+static bool count_uses(pb *b) {
+  const tp_stmt *s = b->s;
+  b->leaks = TP_NEWN(b->a, bool, s->nnode);
+  b->nuse = TP_NEWN(b->a, int, s->nnode);
+  for (int i = 0; i < s->nnode; i++)
+    for (int k = 0; k < s->node[i]->nin; k++) {
+      tp_opnd o;
+      if (!tp_stmt_operand(b->p, s, i, k, &o, b->err)) return false;
+      int j = tp_stmt_find(s, &o);
+      if (j < 0) continue;
+      b->uses[j] = TP_MAX(b->uses[j], i);
+      b->nuse[j]++;
+      if (!o.identity || !is_ew(s->node[i])) b->leaks[j] = true;
+    }
+  return true;
+}
+
+static void drop_rows(pb *b, tp_nd *n) {
+  for (int k = 0; k < b->s->nrow; k++) {
+    const tp_ix *e = split_lead(b, here(b, b->s->row[k]), n->stride[k], n->lead);
+    n->off = tp_ix_add(C(b), n->off, tp_ix_mul(C(b), e, n->stride[k]));
+  }
+  n->rank -= b->s->nrow; n->shape += b->s->nrow; n->stride += b->s->nrow;
+}
+
+static bool final_copy(pb *b) {
+  const tp_stmt *s = b->s;
+  if (!s->src.node || b->final >= 0) return true;
+  tp_opnd o;
+  if (!tp_stmt_src(b->p, s, &o, b->err)) return false;
+  tp_nd in = nd_operand(b, &o);
+  drop_rows(b, &in);
+  bool acc = s->kind == TP_ST_ACC;
+  tp_region *r = region(b, acc ? TP_RG_EW : TP_RG_COPY, NULL);
+  r->node = s->src.node;
+  put(b, &r->in, &r->nin, in);
+  put(b, &r->out, &r->nout, nd_write(b, target(s)));
+  if (!acc) return true;
+  r->acc = true; r->red = s->into->attr.red;
+  r->op = TP_OP_DETACH;
+  r->micro = TP_NEW(b->a, tp_micro);
+  *r->micro = (tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src), .attr = &s->src.node->attr };
+  r->nmicro = 1; r->outmicro = TP_NEW(b->a, int);
+  return true;
+}
+
+static double identity_of(tp_red red, tp_dtype d) {
+  switch (red) {
+    case TP_RED_SUM: return 0;
+    case TP_RED_PROD: return 1;
+    default: break;
+  }
+  bool max = red == TP_RED_MAX;
+  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
+  if (d == TP_BOOL) return max ? 0 : 1;
+  if (d == TP_U8) return max ? 0 : 255;
+  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
+  return max ? -9223372036854775808.0 : 9223372036854774784.0;
+}
+
+static bool stmt_regions(pb *b, const tp_tree *t) {
+  open_stmt(b, t);
+  const tp_stmt *s = b->s;
+  if (s->kind == TP_ST_INIT) {
+    tp_region *r = region(b, TP_RG_FILL, NULL);
+    r->node = s->into;
+    r->fill = identity_of(s->into->attr.red, s->into->out[0].dtype);
+    put(b, &r->out, &r->nout, nd_write(b, target(s)));
+    return true;
+  }
+  if (!count_uses(b) || !choose_final(b)) return false;
+  for (int i = 0; i < s->nnode; i++) {
+    tp_node *n = s->node[i];
+    if (is_ew(n)) { if (!group_add(b, i)) return false; continue; }
+    if (n->op == TP_OP_FILL && (s->src.node || i < s->nnode - 1)) continue;   /* made where it is wanted */
+    group_close(b);
+    if (n->op == TP_OP_FILL) {
+      tp_region *r = region(b, TP_RG_FILL, n);
+      r->fill = n->attr.f[0];
+      put(b, &r->out, &r->nout, nd_write(b, target(s)));
+    } else if (!op_region(b, i)) return false;
+  }
+  group_close(b);
+  return final_copy(b);
+}
+
+/* ---- the tree ---- */
+
+static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
+  if (n == 1) return kid[0];
+  tp_pnode *x = TP_NEW(b->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = kid };
+  return x;
+}
+
+static tp_pnode *build(pb *b, const tp_tree *t) {
+  if (t->kind == TP_T_RUN) {
+    b->leaves.v = NULL; b->leaves.n = b->leaves.cap = 0;
+    if (!stmt_regions(b, t)) return NULL;
+    return seq(b, b->leaves.n, b->leaves.v);
+  }
+  tp_pnode **kid = TP_NEWN(b->a, tp_pnode *, t->n);
+  for (int i = 0; i < t->n; i++)
+    if (!(kid[i] = build(b, t->kid[i]))) return NULL;
+  if (t->kind == TP_T_SEQ) return seq(b, t->n, kid);
+  tp_pnode *x = TP_NEW(b->a, tp_pnode);
+  *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = t->n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
+                   .label = t->label, .parallel = t->parallel, .cond = t->cond };
+  return x;
+}
+
+tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {
+  tp_plan *pl = TP_NEW(p->a, tp_plan);
+  pl->g = g; pl->poly = p; pl->a = p->a;
+  pb b = { .pl = pl, .p = p, .a = p->a, .err = err };
+  array_bufs(&b);
+  pl->body = build(&b, p->tree);
+  if (!pl->body) return NULL;
+  tp_plan_lifetimes(pl, b.bufof);
+  return pl;
+}

@@ -1,0 +1,70 @@
+/* life: positions of regions and lifetimes of buffers.
+ *
+ * Let a buffer's accesses lie inside k common loops, and let its values cross no iteration of the outermost m of them (tp_arr.cross; m <= k). Then within one
+ * iteration of loop m nothing from before it is alive, so the lifetime is the hull of the accesses there, each stretched over the whole of the loops between
+ * loop m and itself. Scratch never crosses anything. */
+#include "plan/build.h"
+
+typedef struct { tp_plan *p; int n; tp_pnode **leaf; } leaves;
+
+static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
+  x->up = up;
+  x->pos = p->npos;
+  if (x->kind == TP_P_REGION) p->npos++;
+  for (int i = 0; i < x->n; i++) number(p, x->kid[i], x);
+  x->lastpos = p->npos - 1;
+}
+
+static int loops(const tp_pnode *x, const tp_pnode **path, int max) {
+  int n = 0;
+  for (const tp_pnode *q = x->up; q; q = q->up)
+    if (q->kind == TP_P_FOR && n < max) path[n++] = q;
+  for (int i = 0; i < n / 2; i++) { const tp_pnode *t = path[i]; path[i] = path[n - 1 - i]; path[n - 1 - i] = t; }
+  return n;
+}
+
+#define DEPTH 64
+typedef struct { int n, common; const tp_pnode *path[DEPTH]; } span;
+
+static void join(span *s, const tp_pnode *leaf) {
+  const tp_pnode *path[DEPTH];
+  int n = loops(leaf, path, DEPTH);
+  if (s->n++ == 0) { s->common = n; memcpy(s->path, path, sizeof path); return; }
+  int k = 0;
+  while (k < s->common && k < n && s->path[k] == path[k]) k++;
+  s->common = k;
+}
+
+static void stretch(tp_pbuf *x, const tp_pnode *leaf, int m) {
+  const tp_pnode *path[DEPTH];
+  int n = loops(leaf, path, DEPTH);
+  const tp_pnode *q = m < n ? path[m] : leaf;
+  int lo = q->pos, hi = q->lastpos;
+  x->first = x->first < 0 ? lo : TP_MIN(x->first, lo);
+  x->last = TP_MAX(x->last, hi);
+}
+
+static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), void *ud) {
+  if (x->kind == TP_P_REGION) {
+    for (int i = 0; i < x->rg->nin; i++) fn(ud, x, &x->rg->in[i]);
+    for (int i = 0; i < x->rg->nout; i++) fn(ud, x, &x->rg->out[i]);
+  }
+  for (int i = 0; i < x->n; i++) each(x->kid[i], fn, ud);
+}
+
+typedef struct { tp_plan *p; span *s; const int *cross; } ctx;
+static void visit_join(void *ud, tp_pnode *leaf, const tp_nd *n) { join(&((ctx *)ud)->s[n->buf], leaf); }
+static void visit_stretch(void *ud, tp_pnode *leaf, const tp_nd *n) {
+  ctx *c = ud;
+  stretch(c->p->bufs.v[n->buf], leaf, TP_MIN(c->cross[n->buf], c->s[n->buf].common));
+}
+
+void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof) {
+  int *cross = TP_NEWN(p->a, int, p->bufs.n);
+  for (int i = 0; i < p->bufs.n; i++) cross[i] = DEPTH;
+  for (int i = 0; i < p->poly->arrs.n; i++) cross[bufof[i]->id] = p->poly->arrs.v[i]->cross;
+  number(p, p->body, NULL);
+  ctx c = { p, TP_NEWN(p->a, span, p->bufs.n), cross };
+  each(p->body, visit_join, &c);
+  each(p->body, visit_stretch, &c);
+}

@@ -1,0 +1,238 @@
+/* lower: the closed graph becomes arrays and statements.
+ *
+ * Modes. Views (resolve.c) and inline values (FILL, VALUE) have no statement. Everything else is stored: an array, and the statements that write it:
+ * one an operator, one a branch of a MERGE, INIT and one a contribution of an ACCUM.
+ * Clusters. An operator goes into its only reader when the reader's points are its own points one to one (identity, shift, or a dim that the branch pins), so
+ * nothing is computed twice and no order is lost: it runs right before the reader. Size keeps it out where its operands are larger than its result, because
+ * the operands then have to wait for the reader.
+ * A statement's dims are in the order of P:dim by label; the second dim of a label is a hidden symbol. */
+#include "poly/lower.h"
+
+/* ---- modes ---- */
+
+static tp_vmode first_mode(const tp_node *n) {
+  switch (n->op) {
+    case TP_OP_FILL: case TP_OP_VALUE: return TP_V_INLINE;
+    case TP_OP_DETACH: case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: case TP_OP_RESHAPE: return TP_V_VIEW;
+    case TP_OP_READ: break;
+    default: return TP_V_STORED;
+  }
+  int nd = n->in[0].src.node->ndom;             /* a sliding window is copied, so that a ring can hold what it slides over */
+  const tp_sym *syms[64];
+  for (int d = 0; d < nd; d++) {
+    const tp_at *e = &n->attr.at[d];
+    if (!e->range) continue;
+    bool moves[2] = { false, false };
+    const tp_ix *ends[2] = { e->lo, e->hi };
+    for (int k = 0; k < 2; k++) {
+      int m = tp_ix_syms(ends[k], syms, 64);
+      for (int i = 0; i < m; i++) moves[k] |= syms[i]->kind == TP_SYM_DIM;
+    }
+    if (moves[0] && moves[1]) return TP_V_STORED;
+  }
+  return TP_V_VIEW;
+}
+
+bool tp_low_needed(const low *l, const tp_node *n) { return l->need->set[n->id] && l->live[n->id]; }
+
+static const tp_ix **identity(low *l, int n, const tp_sym *const *dims) {
+  const tp_ix **at = TP_NEWN(l->a, const tp_ix *, n);
+  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(l->g->ix, dims[d]);
+  return at;
+}
+
+/* Operand k of n as n's own points see it (for marking and counting; statements resolve again with their own dims). */
+static bool glance(low *l, tp_node *n, int k, tp_opnd *o) {
+  tp_val v = n->in[k].src;
+  if (n->op == TP_OP_CALL) return tp_call_operand(l->p, n, identity(l, n->ndom, n->dom), k, o, l->err);
+  return tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, o, l->err);
+}
+
+/* A stored view looks through itself once. */
+static bool glance_self(low *l, tp_node *n, tp_opnd *o) {
+  l->p->mode[n->id] = TP_V_VIEW;
+  bool ok = tp_resolve(l->p, tp_v(n), identity(l, n->ndom, n->dom), 0, NULL, NULL, o, l->err);
+  l->p->mode[n->id] = TP_V_STORED;
+  return ok;
+}
+
+static bool stored_view(const low *l, const tp_node *n) {
+  return l->p->mode[n->id] == TP_V_STORED && tp_ops[n->op].batch == TP_BATCH_V && n->op != TP_OP_PINIT && n->op != TP_OP_RESHAPE;
+}
+
+static bool inline_with_axes(const low *l, const tp_opnd *o) {
+  return l->p->mode[o->base.node->id] == TP_V_INLINE && o->nvar > 0;
+}
+
+static bool demote(low *l, const tp_opnd *o, bool *changed) {
+  const tp_node *bad = o->bad ? o->bad : inline_with_axes(l, o) ? o->base.node : NULL;
+  if (!bad || l->p->mode[bad->id] == TP_V_STORED) return true;
+  l->p->mode[bad->id] = TP_V_STORED;
+  return *changed = true;
+}
+
+static bool settle_modes(low *l) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int i = 0; i < l->g->nodes.n; i++) {
+      tp_node *n = l->g->nodes.v[i];
+      if (!tp_low_needed(l, n) || l->p->mode[i] != TP_V_STORED) continue;
+      tp_opnd o;
+      if (stored_view(l, n)) {
+        if (!glance_self(l, n, &o) || !demote(l, &o, &changed)) return false;
+        continue;
+      }
+      for (int k = 0; k < n->nin; k++)
+        if (!glance(l, n, k, &o) || !demote(l, &o, &changed)) return false;
+    }
+    for (int i = 0; i < l->g->outputs.n; i++) {
+      tp_opnd o; tp_val v = l->g->outputs.v[i].val;
+      if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err) || !demote(l, &o, &changed)) return false;
+    }
+  }
+  return true;
+}
+
+/* ---- readers ---- */
+
+static void note_reader(low *l, const tp_opnd *o, tp_node *by) {
+  int id = o->base.node->id;
+  if (by && l->reader[id] == by) return;
+  l->reader[id] = by;
+  l->nreader[id]++;
+}
+
+static bool count_readers(low *l) {
+  for (int i = 0; i < l->g->nodes.n; i++) {
+    tp_node *n = l->g->nodes.v[i];
+    if (!tp_low_needed(l, n) || l->p->mode[i] != TP_V_STORED) continue;
+    tp_opnd o;
+    if (stored_view(l, n)) {
+      if (!glance_self(l, n, &o)) return false;
+      note_reader(l, &o, n);
+      continue;
+    }
+    for (int k = 0; k < n->nin; k++) {
+      if (!glance(l, n, k, &o)) return false;
+      note_reader(l, &o, n);
+    }
+  }
+  for (int i = 0; i < l->g->outputs.n; i++) {
+    tp_opnd o; tp_val v = l->g->outputs.v[i].val;
+    if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err)) return false;
+    note_reader(l, &o, NULL); note_reader(l, &o, NULL);
+  }
+  return true;
+}
+
+/* Nodes that an output or sink reaches through edges. */
+static void mark_live(low *l, tp_node *n0) {
+  TP_VEC(tp_node *) stack = { 0 };
+  if (!l->live[n0->id]) { l->live[n0->id] = true; TP_PUSH(l->a, &stack, n0); }
+  while (stack.n) {
+    tp_node *n = stack.v[--stack.n];
+    for (int k = 0; k < n->nin; k++) {
+      tp_node *s = n->in[k].src.node;
+      if (!l->live[s->id]) { l->live[s->id] = true; TP_PUSH(l->a, &stack, s); }
+    }
+  }
+}
+
+/* ---- arrays ---- */
+
+tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot) {
+  const tp_out *t = tp_outof(v);
+  tp_arr *x = TP_NEW(l->a, tp_arr);
+  *x = (tp_arr){ .id = l->p->arrs.n, .kind = kind, .slot = slot, .val = v, .name = v.node->name, .dtype = t->dtype, .ndim = v.node->ndom, .dim = v.node->dom,
+                 .rank = t->rank, .shape = t->shape };
+  if (!x->name) x->name = v.node->attr.str ? v.node->attr.str : tp_printf(l->a, "%s%d", tp_ops[v.node->op].text, v.node->id);
+  if (kind != TP_ARR_TEMP) x->dense = ~0u;
+  TP_PUSH(l->a, &l->p->arrs, x);
+  return x;
+}
+
+tp_arr *tp_low_stored(low *l, tp_val v) {
+  tp_arr **slots = (tp_arr **)l->p->arrof[v.node->id];
+  if (!slots[v.out]) {
+    tp_arrkind kind = v.node->op == TP_OP_INPUT ? TP_ARR_INPUT : v.node->op == TP_OP_CONST ? TP_ARR_CONST : TP_ARR_TEMP;
+    int slot = 0;
+    if (kind == TP_ARR_INPUT)
+      while (l->g->inputs.v[slot] != v.node) slot++;
+    slots[v.out] = tp_low_array(l, v, kind, slot);
+  }
+  if (!l->queued[v.node->id]) {
+    l->queued[v.node->id] = true;
+    TP_PUSH(l->a, &l->queue, v.node);
+  }
+  return slots[v.out];
+}
+
+/* ---- outputs ---- */
+
+static bool ragged(low *l, const tp_output *o) {
+  const tp_node *n = o->val.node;
+  const tp_out *t = tp_outof(o->val);
+  for (int a = 0; a < t->rank; a++)
+    for (int d = 0; d < n->ndom; d++)
+      if (tp_ix_mentions(t->shape[a], n->dom[d]))
+        return tp_fail(l->err, TP_E_RAGGED, o->pos, "output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
+                       tp_ix_str(l->g->ix, t->shape[a]), n->dom[d]->name), true;
+  return false;
+}
+
+static bool output(low *l, int k) {
+  tp_output *o = &l->g->outputs.v[k];
+  if (ragged(l, o)) return false;
+  tp_opnd r;
+  const tp_ix **at = identity(l, o->val.node->ndom, o->val.node->dom);
+  if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
+  tp_node *b = r.base.node;
+  bool same = r.identity && b->ndom == o->val.node->ndom && l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
+  for (int d = 0; d < b->ndom && same; d++) same = r.idx[d] == at[d];
+  if (same && !l->p->arrof[b->id][r.base.out]) {
+    ((tp_arr **)l->p->arrof[b->id])[r.base.out] = tp_low_array(l, r.base, TP_ARR_OUTPUT, k);
+    tp_low_stored(l, r.base);
+    return true;
+  }
+  return tp_low_copy(l, o->val, tp_low_array(l, o->val, TP_ARR_OUTPUT, k), o->pos);
+}
+
+/* ---- the whole ---- */
+
+static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
+  tp_arena *a = &g->arena;
+  int n = g->nodes.n;
+  tp_poly *p = TP_NEW(a, tp_poly);
+  p->g = g; p->a = a;
+  p->mode = TP_NEWN(a, tp_vmode, n);
+  tp_arr ***arrof = TP_NEWN(a, tp_arr **, n);
+  for (int i = 0; i < n; i++) {
+    p->mode[i] = first_mode(g->nodes.v[i]);
+    arrof[i] = TP_NEWN(a, tp_arr *, TP_MAX(1, g->nodes.v[i]->nout));
+  }
+  p->arrof = (tp_arr *const **)arrof;
+  low *l = TP_NEW(a, low);
+  *l = (low){ .p = p, .g = g, .a = a, .need = need, .err = err, .live = TP_NEWN(a, bool, n), .queued = TP_NEWN(a, bool, n), .nreader = TP_NEWN(a, int, n),
+              .reader = TP_NEWN(a, tp_node *, n) };
+  return l;
+}
+
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
+  low *l = low_new(g, need, err);
+  for (int i = 0; i < g->outputs.n; i++) mark_live(l, g->outputs.v[i].val.node);
+  for (int i = 0; i < g->sinks.n; i++) mark_live(l, g->sinks.v[i]);
+  if (!settle_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
+  for (int i = 0; i < g->outputs.n; i++)
+    if (!output(l, i)) return tp_poly_free(l->p);
+  for (int i = 0; i < g->nodes.n; i++) {        /* callbacks in the order written */
+    tp_node *n = g->nodes.v[i];
+    if (n->op == TP_OP_CALL && l->live[i] && !l->queued[i]) { l->queued[i] = true; TP_PUSH(l->a, &l->queue, n); }
+  }
+  for (int i = 0; i < l->queue.n; i++)
+    if (!tp_low_statements(l, l->queue.v[i])) return tp_poly_free(l->p);
+  if (!tp_isl_check(g->ix, g->pos, err)) return tp_poly_free(l->p);
+  return l->p;
+}
+
+tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n) { return p->mode[n->id]; }
+tp_arr *tp_array_of(const tp_poly *p, tp_val v) { return p->arrof[v.node->id][v.out]; }

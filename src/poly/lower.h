@@ -1,0 +1,18 @@
+/* Inside src/poly: what lower.c and stmts.c share. */
+#ifndef TP_POLY_LOWER_H
+#define TP_POLY_LOWER_H
+#include "poly/poly.h"
+typedef struct {
+  tp_poly *p; tp_graph *g; tp_arena *a; const tp_need *need; tp_error *err;
+  bool *live, *queued;                          /* by node id */
+  int *nreader; tp_node **reader;               /* distinct reading nodes, views looked through; the last one */
+  TP_VEC(tp_node *) queue;                      /* stored nodes whose statements are to be made */
+} low;
+bool tp_low_needed(const low *l, const tp_node *n);
+tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot);
+tp_arr *tp_low_stored(low *l, tp_val v);        /* its array, made and queued if new */
+bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos);
+bool tp_low_statements(low *l, tp_node *n);
+/* Operand k of CALL n at its dims' values: dims in `over` lead as axes. */
+bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err);
+#endif

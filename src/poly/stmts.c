@@ -1,0 +1,500 @@
+/* stmts: the statements of one stored node, with the clusters that go into them. */
+#include "poly/lower.h"
+
+#define MAXCLUSTER 48
+
+typedef struct {                                /* a statement being made */
+  low *l; tp_stmt *s;
+  uint32_t pinned;                              /* dims that its domain fixes to one value */
+  TP_VEC(tp_node *) node;
+  TP_VEC(const tp_ix **) at;
+  TP_VEC(tp_access) acc;
+} sb;
+
+static tp_ictx *C(const sb *b) { return b->l->g->ix; }
+static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window);
+
+/* ---- dims ---- */
+
+static int by_label(const tp_sym *a) { return a->order; }
+
+/* Inserts a dim behind those of smaller or equal label. */
+static int add_dim(const tp_sym **dim, const tp_sym **label, int n, const tp_sym *d, const tp_sym *lab) {
+  int i = n;
+  while (i > 0 && by_label(label[i - 1]) > by_label(lab)) { dim[i] = dim[i - 1]; label[i] = label[i - 1]; i--; }
+  dim[i] = d; label[i] = lab;
+  return n + 1;
+}
+
+static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const tp_sym *const *label, tp_set *dom, tp_node *node) {
+  tp_stmt *s = TP_NEW(l->a, tp_stmt);
+  *s = (tp_stmt){ .id = l->p->stmts.n, .kind = kind, .k = -1, .ndim = n, .dim = tp_dup(l->a, dim, sizeof *dim * (size_t)n),
+                  .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .dom = dom, .pos = node->pos };
+  s->name = node->name ? node->name : node->attr.str ? node->attr.str : tp_printf(l->a, "%s%d", tp_ops[node->op].text, node->id);
+  return (sb){ .l = l, .s = s };
+}
+
+static const tp_ix **own_point(sb *b, int n, const tp_sym *const *dims) {
+  const tp_ix **at = TP_NEWN(b->l->a, const tp_ix *, n);
+  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(C(b), dims[d]);
+  return at;
+}
+
+static const tp_ix **subset(sb *b, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
+  const tp_ix **out = TP_NEWN(b->l->a, const tp_ix *, src->ndom);
+  for (int d = 0; d < src->ndom; d++)
+    for (int e = 0; e < n->ndom; e++)
+      if (n->dom[e] == src->dom[d]) out[d] = at[e];
+  return out;
+}
+
+/* ---- what goes inside ---- */
+
+static double bytes(const sb *b, tp_val v) {    /* at sample bounds */
+  int64_t env[4096];
+  int n = tp_nsym(C(b));
+  if (n > 4096) return 1;
+  for (int i = 0; i < n; i++) env[i] = tp_sym_at(C(b), i)->kind == TP_SYM_BOUND ? 64 : 32;
+  double s = tp_dtype_size(tp_dtypeof(v));
+  const tp_out *t = tp_outof(v);
+  for (int a = 0; a < t->rank; a++) s *= (double)tp_ix_evalq(t->shape[a], env);
+  return s;
+}
+
+/* Operands that have all the node's dims must wait for the reader: not worth it when they are larger than the result. */
+static bool worth(const sb *b, const tp_node *u) {
+  if (b->s->kind == TP_ST_ACC) return true;
+  double in = 0, out = bytes(b, (tp_val){ (tp_node *)u, 0 });
+  for (int k = 0; k < u->nin; k++)
+    if (u->in[k].src.node->ndom == u->ndom) in += bytes(b, u->in[k].src);
+  return in <= 2 * out + 64;
+}
+
+/* Each dim of the statement that isn't pinned appears as dim + constant in exactly one index; the other indices are constant. */
+static bool one_to_one(const sb *b, const tp_opnd *o) {
+  uint32_t seen = b->pinned;
+  for (int d = 0; d < o->base.node->ndom; d++)
+    for (int e = 0; e < b->s->ndim; e++) {
+      int64_t c; const tp_ix *rest;
+      if (!tp_ix_mentions(o->idx[d], b->s->dim[e])) continue;
+      if (!tp_ix_linear_in(C(b), o->idx[d], b->s->dim[e], &c, &rest) || c != 1 || !tp_ix_is_const(rest, NULL) || (seen >> e & 1)) return false;
+      seen |= 1u << e;
+    }
+  return seen == (1u << b->s->ndim) - 1u;
+}
+
+static bool goes_inside(sb *b, const tp_opnd *o) {
+  tp_node *u = o->base.node;
+  low *l = b->l;
+  if (u->nout != 1 || l->nreader[u->id] != 1 || l->queued[u->id] || o->nvar || b->node.n >= MAXCLUSTER || b->s->ndim > 31) return false;
+  switch (tp_ops[u->op].cls) {
+    case TP_CLS_TIME: case TP_CLS_FX: case TP_CLS_ENV: case TP_CLS_SORT: return false;
+    case TP_CLS_SRC: if (u->op == TP_OP_INPUT || u->op == TP_OP_CONST) return false; break;
+    case TP_CLS_MOVE: if (u->op != TP_OP_PAD && u->op != TP_OP_CONCAT) return false; break;
+    default: break;
+  }
+  if (u->op == TP_OP_DETACH) return false;
+  return one_to_one(b, o) && worth(b, u);
+}
+
+int tp_stmt_find(const tp_stmt *s, const tp_opnd *o) {
+  for (int i = 0; i < s->nnode; i++) {
+    if (s->node[i] != o->base.node) continue;
+    bool same = true;
+    for (int d = 0; d < o->base.node->ndom; d++) same &= s->nodeat[i][d] == o->idx[d];
+    if (same) return i;
+  }
+  return -1;
+}
+
+static void sync(sb *b) { b->s->nnode = b->node.n; b->s->node = b->node.v; b->s->nodeat = (const tp_ix *const **)b->at.v; }
+
+static bool emit(sb *b, tp_node *n, const tp_ix **at) {
+  for (int k = 0; k < n->nin; k++) {
+    tp_opnd o;
+    bool ok = n->op == TP_OP_CALL ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
+                                  : tp_resolve(b->l->p, n->in[k].src, subset(b, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
+    if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, false)) return false;
+  }
+  TP_PUSH(b->l->a, &b->node, n);
+  TP_PUSH(b->l->a, &b->at, at);
+  sync(b);
+  return true;
+}
+
+/* ---- accesses ---- */
+
+static void add_access(sb *b, tp_acckind kind, tp_arr *x, const tp_at *at, tp_pos pos) {
+  TP_PUSH(b->l->a, &b->acc, (tp_access){ .kind = kind, .arr = x->id, .at = at, .pos = pos });
+}
+
+static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
+  tp_at *at = TP_NEWN(b->l->a, tp_at, x->ndim);
+  int left = 0;
+  for (int k = 0; k < o->nvar; k++)
+    for (int d = 0; d < x->ndim; d++) left += tp_ix_mentions(o->idx[d], o->var[k]);
+  for (int d = 0; d < x->ndim; d++) {
+    at[d] = (tp_at){ .lo = o->idx[d] };
+    for (int k = 0; k < o->nvar; k++) {
+      if (!tp_ix_mentions(o->idx[d], o->var[k])) continue;
+      const tp_ix *lo = tp_ix_sub(C(b), o->idx[d], tp_ix_sym(C(b), o->var[k]));
+      at[d] = (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(C(b), lo, o->extent[k]) };
+      if (!window || --left > 0) x->dense |= 1u << d;      /* one axis of a copied window may lie on a ring */
+    }
+  }
+  return at;
+}
+
+static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window) {
+  low *l = b->l;
+  if (TP_NEVER(o->bad)) return tp_fail(l->err, TP_E_SHAPE, pos, "a view that cannot be one");
+  if (l->p->mode[o->base.node->id] == TP_V_INLINE || goes_inside(b, o)) {
+    if (tp_stmt_find(b->s, o) >= 0) return true;
+    return emit(b, o->base.node, o->idx);
+  }
+  tp_arr *x = tp_low_stored(l, o->base);
+  add_access(b, TP_ACC_READ, x, ats_of(b, o, x, window), pos);
+  b->acc.v[b->acc.n - 1].alias = o->identity;
+  return true;
+}
+
+/* ---- which dims one call may run over ---- */
+
+static bool linear(const sb *b, const tp_ix *e, const tp_sym *d) {
+  int64_t c; const tp_ix *rest;
+  return !tp_ix_mentions(e, d) || tp_ix_linear_in(C(b), e, d, &c, &rest);
+}
+
+static bool node_allows(const sb *b, int i, const tp_sym *d) {
+  const tp_node *n = b->s->node[i];
+  const tp_ix *const *at = b->s->nodeat[i];
+  if (tp_ops[n->op].batch == TP_BATCH_X && n->op != TP_OP_CONST) return false;
+  for (int k = 0; k < n->ndom; k++)
+    if (!linear(b, at[k], d)) return false;
+  for (int o = 0; o < n->nout; o++)
+    for (int a = 0; a < n->out[o].rank; a++)
+      if (tp_ix_mentions(tp_ix_subst(C(b), n->out[o].shape[a], n->ndom, n->dom, at), d)) return false;
+  if (n->op == TP_OP_VALUE) return true;
+  for (int k = 0; k < n->attr.nix; k++)
+    if (tp_ix_mentions(tp_ix_subst(C(b), n->attr.ix[k], n->ndom, n->dom, at), d)) return false;
+  return true;
+}
+
+static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
+  for (int k = 0; k < b->l->p->arrs.v[x->arr]->ndim; k++) {
+    if (!linear(b, x->at[k].lo, d)) return false;
+    if (x->at[k].range && (tp_ix_mentions(x->at[k].lo, d) || tp_ix_mentions(x->at[k].hi, d))) return false;
+  }
+  return true;
+}
+
+static bool view_allows(const sb *b, const tp_opnd *o, const tp_sym *d) {
+  bool ok = !tp_ix_mentions(o->off, d);
+  for (int a = 0; a < o->rank; a++) ok = ok && !tp_ix_mentions(o->shape[a], d) && !tp_ix_mentions(o->stride[a], d);
+  return ok;
+}
+
+static bool operands_allow(sb *b, const tp_sym *d) {
+  tp_opnd o;
+  for (int i = 0; i < b->s->nnode; i++)
+    for (int k = 0; k < b->s->node[i]->nin; k++)
+      if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !view_allows(b, &o, d)) return false;
+  for (int r = 0; r < b->s->nrow; r++)
+    if (!linear(b, b->s->row[r], d)) return false;
+  return !b->s->src.node || (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, d));
+}
+
+static uint32_t may_vectorise(sb *b) {
+  uint32_t may = 0;
+  if (b->s->effect) return 0;
+  for (int d = 0; d < b->s->ndim; d++) {
+    const tp_sym *s = b->s->dim[d];
+    bool ok = true;
+    for (int i = 0; i < b->s->nnode && ok; i++) ok = node_allows(b, i, s);
+    for (int i = 0; i < b->acc.n && ok; i++) ok = access_allows(b, &b->acc.v[i], s);
+    if (ok && operands_allow(b, s)) may |= 1u << d;
+  }
+  return may;
+}
+
+/* ---- in place: the whole statement is one elementwise pass over the shape of its result ---- */
+
+static bool elementwise(const sb *b, const tp_out *res) {
+  for (int i = 0; i < b->s->nnode; i++) {
+    const tp_node *n = b->s->node[i];
+    if (tp_ops[n->op].batch != TP_BATCH_E || (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_FILL)) return false;
+    if (n->op == TP_OP_FILL) continue;
+    if (n->out[0].rank != res->rank) return false;
+    for (int a = 0; a < res->rank; a++)
+      if (n->out[0].shape[a] != res->shape[a]) return false;
+  }
+  return true;
+}
+
+static void finish(sb *b, const tp_out *res) {
+  low *l = b->l;
+  tp_stmt *s = b->s;
+  sync(b);
+  bool ew = res && elementwise(b, res);
+  for (int i = 0; i < b->acc.n; i++) {
+    tp_access *x = &b->acc.v[i];
+    tp_arr *r = l->p->arrs.v[x->arr];
+    x->rel = tp_rel_restrict(tp_rel_at(C(b), s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
+    x->alias = x->alias && ew && r->rank == res->rank && r->dtype == res->dtype;
+    for (int a = 0; a < r->rank && x->alias; a++) x->alias = r->shape[a] == res->shape[a];
+  }
+  s->acc = b->acc.v; s->nacc = b->acc.n;
+  s->mayvec = may_vectorise(b);
+  TP_PUSH(l->a, &l->p->stmts, s);
+}
+
+static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *at) {
+  tp_at *w = TP_NEWN(b->l->a, tp_at, x->ndim);
+  for (int d = 0; d < x->ndim; d++) w[d] = (tp_at){ .lo = at[d] };
+  add_access(b, kind, x, w, b->s->pos);
+}
+
+/* ---- kinds of statements ---- */
+
+bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
+  const tp_node *n = v.node;
+  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_box(l->g->ix, n->ndom, n->dom), v.node);
+  if (pos.file) b.s->pos = pos;
+  b.s->src = v; b.s->srcat = own_point(&b, n->ndom, n->dom);
+  write_first(&b, TP_ACC_WRITE, to, b.s->srcat);
+  tp_opnd o;
+  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
+  finish(&b, NULL);
+  return true;
+}
+
+/* Dims that a branch's condition sets equal to something without dims. */
+static uint32_t pins(const tp_node *m, const tp_ix *cond) {
+  if (!cond) return 0;
+  if (tp_ix_kind(cond) == TP_IX_AND) {
+    uint32_t r = 0;
+    for (int i = 0; i < tp_ix_narg(cond); i++) r |= pins(m, tp_ix_arg(cond, i));
+    return r;
+  }
+  if (tp_ix_kind(cond) != TP_IX_EQ0) return 0;
+  int found = -1, n = 0;
+  for (int d = 0; d < m->ndom; d++)
+    if (tp_ix_mentions(tp_ix_arg(cond, 0), m->dom[d])) { found = d; n++; }
+  return n == 1 ? 1u << found : 0;
+}
+
+static bool branch(low *l, tp_node *m, int k) {
+  tp_ictx *c = l->g->ix;
+  tp_set *dom = tp_set_and(tp_branch_set(l->g, m, k), tp_set_copy(l->need->set[m->id]));
+  if (tp_set_is_empty(c, dom)) { tp_set_free(dom); return true; }
+  sb b = start(l, TP_ST_OP, m->ndom, m->dom, m->dom, dom, m);
+  b.s->into = m; b.s->k = k;
+  if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
+  b.pinned = pins(m, m->in[k].cond);
+  const tp_ix **at = own_point(&b, m->ndom, m->dom);
+  b.s->src = m->in[k].src;
+  b.s->srcat = subset(&b, m, at, b.s->src.node);
+  tp_arr *x = tp_low_stored(l, tp_v(m));
+  write_first(&b, TP_ACC_WRITE, x, at);
+  tp_opnd o;
+  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
+  finish(&b, &m->out[0]);
+  return true;
+}
+
+static bool init(low *l, tp_node *n, tp_arr *x) {
+  sb b = start(l, TP_ST_INIT, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
+  b.s->into = n;
+  write_first(&b, TP_ACC_WRITE, x, own_point(&b, n->ndom, n->dom));
+  finish(&b, NULL);
+  return true;
+}
+
+/* The target's point of a scatter: its own hidden dims where the contribution sends a range. */
+typedef struct { int n; const tp_sym *dim[32], *label[32]; const tp_ix *u[32]; const tp_ix *row[32]; int nrow; } space;
+
+static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
+  space s = { 0 };
+  const tp_node *p = e->src.node;
+  for (int d = 0; d < n->ndom; d++) {
+    if (!e->at[d].range) { s.u[d] = e->at[d].lo; continue; }
+    const tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
+    s.n = add_dim(s.dim, s.label, s.n, h, n->dom[d]);
+    s.u[d] = tp_ix_sym(l->g->ix, h);
+    s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d], e->at[d].lo);
+  }
+  for (int d = 0; d < p->ndom; d++) s.n = add_dim(s.dim, s.label, s.n, p->dom[d], p->dom[d]);
+  return s;
+}
+
+static const tp_ix *both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_and(c, a, b); }
+
+static const tp_ix *in_box(tp_ictx *c, const tp_ix *x, const tp_sym *d) {
+  return both(c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, tp_ix_sym(c, d->bound)));
+}
+
+static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space *s) {
+  tp_ictx *c = l->g->ix;
+  const tp_node *p = e->src.node;
+  const tp_ix *cond = e->cond ? e->cond : tp_ix_bool(c, true);
+  for (int d = 0; d < p->ndom; d++) cond = both(c, cond, in_box(c, tp_ix_sym(c, p->dom[d]), p->dom[d]));
+  tp_at at[32];
+  for (int d = 0; d < n->ndom; d++) {
+    at[d] = (tp_at){ .lo = s->u[d] };
+    if (!e->at[d].range) continue;
+    cond = both(c, cond, tp_ix_cmp(c, TP_GE, s->u[d], e->at[d].lo));
+    cond = both(c, cond, tp_ix_cmp(c, TP_LT, s->u[d], e->at[d].hi));
+  }
+  tp_set *here = tp_set_cond(c, s->n, s->dim, cond);
+  tp_rel *to = tp_rel_at(c, s->n, s->dim, n->ndom, n->dom, at);
+  return tp_set_and(here, tp_set_apply(tp_set_copy(l->need->set[n->id]), tp_rel_reverse(to)));
+}
+
+static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
+  tp_ictx *c = l->g->ix;
+  const tp_edge *e = &n->in[k];
+  const tp_node *p = e->src.node;
+  space s = { 0 };
+  const tp_ix *pat[32];
+  tp_set *dom;
+  if (e->gather) {
+    for (int d = 0; d < n->ndom; d++) { s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]); s.u[d] = tp_ix_sym(c, n->dom[d]); }
+    const tp_ix *cond = tp_ix_bool(c, true);
+    for (int d = 0; d < p->ndom; d++) {
+      pat[d] = e->at[d].lo;
+      if (!e->at[d].range) continue;
+      const tp_sym *h = tp_sym_hidden_dim(c, p->dom[d]->name);
+      pat[d] = tp_ix_sym(c, h);
+      s.n = add_dim(s.dim, s.label, s.n, h, p->dom[d]);
+      cond = both(c, cond, both(c, tp_ix_cmp(c, TP_GE, pat[d], e->at[d].lo), tp_ix_cmp(c, TP_LT, pat[d], e->at[d].hi)));
+    }
+    tp_at at[32];
+    for (int d = 0; d < n->ndom; d++) at[d] = (tp_at){ .lo = s.u[d] };
+    tp_rel *to = tp_rel_at(c, s.n, s.dim, n->ndom, n->dom, at);
+    dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), tp_set_apply(tp_set_copy(l->need->set[n->id]), tp_rel_reverse(to)));
+  } else {
+    s = scatter_space(l, n, e);
+    for (int d = 0; d < p->ndom; d++) pat[d] = tp_ix_sym(c, p->dom[d]);
+    dom = scatter_domain(l, n, e, &s);
+  }
+  if (tp_set_is_empty(c, dom)) { tp_set_free(dom); return true; }
+  sb b = start(l, TP_ST_ACC, s.n, s.dim, s.label, dom, n);
+  b.s->into = n; b.s->k = k;
+  if (e->pos.file) b.s->pos = e->pos;
+  b.s->src = e->src;
+  b.s->srcat = tp_dup(l->a, pat, sizeof *pat * (size_t)p->ndom);
+  b.s->nrow = s.nrow; b.s->row = tp_dup(l->a, s.row, sizeof *s.row * (size_t)s.nrow);
+  write_first(&b, TP_ACC_UPDATE, x, s.u);
+  tp_opnd o;
+  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
+  finish(&b, NULL);
+  return true;
+}
+
+static bool accum(low *l, tp_node *n) {
+  tp_arr *x = tp_low_stored(l, tp_v(n));
+  if (!init(l, n, x)) return false;
+  for (int k = 0; k < n->nin; k++)
+    if (!contribution(l, n, k, x)) return false;
+  return true;
+}
+
+static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
+
+bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
+  tp_ictx *c = p->g->ix;
+  const tp_sym *var[32]; const tp_ix *ext[32], *vat[32];
+  int nl = 0;
+  tp_val v = n->in[k].src;
+  for (int d = 0; d < n->ndom; d++)
+    if (is_over(n, n->dom[d])) { var[nl] = tp_sym_var(c, "a"); ext[nl++] = tp_ix_sym(c, n->dom[d]->bound); }
+  for (int d = 0; d < v.node->ndom; d++)
+    for (int e = 0, q = 0; e < n->ndom; e++) {
+      bool over = is_over(n, n->dom[e]);
+      if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(c, var[q]) : at[e];
+      q += over;
+    }
+  return tp_resolve(p, v, vat, nl, var, ext, o, err);
+}
+
+static bool call(low *l, tp_node *n) {
+  const tp_sym *dims[32];
+  int nd = 0;
+  for (int d = 0; d < n->ndom; d++)
+    if (!is_over(n, n->dom[d])) dims[nd++] = n->dom[d];
+  sb b = start(l, TP_ST_OP, nd, dims, dims, tp_set_box(l->g->ix, nd, dims), n);
+  b.s->effect = true;
+  for (int o = 0; o < n->nout; o++) {
+    tp_arr *x = tp_low_stored(l, (tp_val){ n, o });
+    tp_at *w = TP_NEWN(l->a, tp_at, n->ndom);
+    for (int d = 0; d < n->ndom; d++) {
+      bool over = is_over(n, n->dom[d]);
+      w[d] = (tp_at){ .range = over, .lo = over ? tp_ix_const(l->g->ix, 0) : tp_ix_sym(l->g->ix, n->dom[d]), .hi = over ? tp_ix_sym(l->g->ix, n->dom[d]->bound) : NULL };
+      if (over) x->dense |= 1u << d;
+    }
+    add_access(&b, TP_ACC_WRITE, x, w, n->pos);
+  }
+  if (!emit(&b, n, own_point(&b, n->ndom, n->dom))) return false;
+  finish(&b, NULL);
+  return true;
+}
+
+static bool view_itself(low *l, tp_node *n) {
+  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
+  b.s->src = tp_v(n); b.s->srcat = own_point(&b, n->ndom, n->dom);
+  b.s->through = true;
+  write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
+  tp_opnd o;
+  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, n->pos, n->op == TP_OP_READ)) return false;
+  finish(&b, NULL);
+  return true;
+}
+
+static void parameter_access(sb *b, tp_node *n) {
+  tp_arr *x = tp_low_array(b->l, tp_v(n), TP_ARR_PARAM, (int)n->attr.i[0]);
+  write_first(b, TP_ACC_READ, x, own_point(b, n->ndom, n->dom));
+}
+
+static bool operator(low *l, tp_node *n) {
+  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
+  const tp_ix **at = own_point(&b, n->ndom, n->dom);
+  for (int o = 0; o < n->nout; o++) write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);
+  if (n->op == TP_OP_PINIT) parameter_access(&b, n);
+  if (!emit(&b, n, at)) return false;
+  finish(&b, n->nout == 1 ? &n->out[0] : NULL);
+  return true;
+}
+
+bool tp_low_statements(low *l, tp_node *n) {
+  switch (n->op) {
+    case TP_OP_INPUT: case TP_OP_CONST: return true;
+    case TP_OP_MERGE:
+      for (int k = 0; k < n->nin; k++)
+        if (!branch(l, n, k)) return false;
+      return true;
+    case TP_OP_ACCUM: return accum(l, n);
+    case TP_OP_CALL: return call(l, n);
+    case TP_OP_READ: case TP_OP_DETACH: case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: return view_itself(l, n);
+    default: return operator(l, n);
+  }
+}
+
+bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err) {
+  const tp_node *n = s->node[i];
+  if (n->op == TP_OP_CALL) return tp_call_operand(p, n, s->nodeat[i], k, out, err);
+  tp_val v = n->in[k].src;
+  const tp_ix **at = TP_NEWN(p->a, const tp_ix *, v.node->ndom);
+  for (int d = 0; d < v.node->ndom; d++)
+    for (int e = 0; e < n->ndom; e++)
+      if (n->dom[e] == v.node->dom[d]) at[d] = s->nodeat[i][e];
+  return tp_resolve(p, v, at, 0, NULL, NULL, out, err);
+}
+
+bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err) {
+  tp_node *n = s->src.node;
+  tp_vmode was = p->mode[n->id];
+  if (s->through) p->mode[n->id] = TP_V_VIEW;
+  bool ok = tp_resolve(p, s->src, s->srcat, 0, NULL, NULL, out, err);
+  p->mode[n->id] = was;
+  return ok;
+}

@@ -1,0 +1,200 @@
+/* demand.c: which points of its operands a cell needs. */
+#include "ref/machine.h"
+
+/* ---- one value ---- */
+
+/* The cells in work from the top of the stack down to c need each other; the first that has a name says so. */
+static bool cycle(ref *r, tp_cell *c) {
+  tp_cell *who = c;
+  for (int k = r->stack.n - 1; k >= 0 && r->stack.v[k] != c && !who->node->name; k--)
+    if (r->stack.v[k]->state == CELL_WORK && r->stack.v[k]->node->name) who = r->stack.v[k];
+  return tp_fail(r->err, TP_E_CYCLE, who->node->pos, "cycle: %s%s needs itself", ref_label(r, who->node), ref_where(r, who->node, ref_at(who)));
+}
+
+static bool outside(ref *r, tp_cell *by, const tp_node *n, int k, int64_t at) {
+  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos, "domain: %s is read at %s = %lld, outside 0 .. %s-1 (%s = %lld), by %s%s", ref_label(r, n),
+                 n->dom[k]->name, (long long)at, n->dom[k]->bound->name, n->dom[k]->bound->name, (long long)ref_bound(r, n->dom[k]),
+                 ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
+}
+
+bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
+  const tp_node *n = v.node;
+  for (int k = 0; k < n->ndom; k++)
+    if (at[k] < 0 || at[k] >= ref_bound(r, n->dom[k])) return outside(r, by, n, k, at[k]);
+  tp_cell *c = ref_cell(r, n, at);
+  TP_PUSH(&r->arena, &r->ops, (ref_op){ c, v.out, row });
+  if (c->state == CELL_DONE) return true;
+  if (c->state == CELL_WORK) return cycle(r, c);
+  TP_PUSH(&r->arena, &r->stack, c);
+  r->waiting = true;
+  return true;
+}
+
+/* v where its dims have their values in env. */
+static bool demand_same(ref *r, tp_cell *by, tp_val v) {
+  int64_t at[REF_MAXDIM];
+  for (int k = 0; k < v.node->ndom; k++) at[k] = r->env[v.node->dom[k]->id];
+  return ref_demand(r, by, v, at, 0);
+}
+
+/* ---- reads ---- */
+
+static void box_of(ref *r, int n, const tp_at *at, int64_t *lo, int64_t *hi) {
+  for (int k = 0; k < n; k++) {
+    lo[k] = tp_ix_evalq(at[k].lo, r->env);
+    hi[k] = at[k].range ? tp_ix_evalq(at[k].hi, r->env) : lo[k] + 1;
+  }
+}
+
+static bool demand_read(ref *r, tp_cell *c) {
+  tp_val v = c->node->in[0].src;
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM];
+  box_of(r, v.node->ndom, c->node->attr.at, lo, hi);
+  for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at))
+    if (!ref_demand(r, c, v, at, 0)) return false;
+  return true;
+}
+
+/* ---- branches ---- */
+
+int ref_branch(ref *r, tp_cell *c) {
+  ref_point(r, c->node, ref_at(c));
+  for (int k = 0; k < c->node->nin; k++) {
+    const tp_ix *cond = c->node->in[k].cond;
+    if (!cond || tp_ix_evalq(cond, r->env)) return k;
+  }
+  return -1;
+}
+
+static bool demand_branch(ref *r, tp_cell *c) {
+  int k = ref_branch(r, c);
+  return k < 0 ? ref_fail(r, c, TP_E_UNDEFINED, "no branch matches") : demand_same(r, c, c->node->in[k].src);
+}
+
+/* ---- accumulations ---- */
+
+/* Calls fn for each (p, u) of a scatter, p in lexicographic order. */
+typedef void (*pair_fn)(ref_scatter *s, int64_t p, int64_t u);
+
+static void pairs_at(ref *r, const tp_node *n, const tp_edge *e, int64_t p, ref_scatter *s, pair_fn fn) {
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], u[REF_MAXDIM];
+  box_of(r, n->ndom, e->at, lo, hi);
+  for (int k = 0; k < n->ndom; k++) {
+    lo[k] = TP_MAX(lo[k], 0);
+    hi[k] = TP_MIN(hi[k], ref_bound(r, n->dom[k]));
+  }
+  for (bool more = ref_first(n->ndom, lo, hi, u); more; more = ref_next(n->ndom, lo, hi, u)) fn(s, p, ref_number(r, n->ndom, n->dom, u));
+}
+
+static void each_pair(ref *r, const tp_node *n, const tp_edge *e, int64_t count, ref_scatter *s, pair_fn fn) {
+  const tp_node *m = e->src.node;
+  int64_t at[REF_MAXDIM];
+  for (int64_t p = 0; p < count; p++) {
+    ref_unnumber(r, m->ndom, m->dom, p, at);
+    ref_point(r, m, at);
+    if (!e->cond || tp_ix_evalq(e->cond, r->env)) pairs_at(r, n, e, p, s, fn);
+  }
+}
+
+static void count_pair(ref_scatter *s, int64_t p, int64_t u) { (void)p, s->start[u]++; }
+static void put_pair(ref_scatter *s, int64_t p, int64_t u) { s->p[--s->start[u]] = p; }
+
+static void reverse(int64_t *v, int64_t n) {
+  for (int64_t i = 0, j = n - 1; i < j; i++, j--) {
+    int64_t t = v[i];
+    v[i] = v[j];
+    v[j] = t;
+  }
+}
+
+/* start[u] first counts, then (summed up) is where u's list ends; filling goes downwards, so start[u] ends at the beginning with the list reversed. */
+static bool scatter_index(ref *r, const tp_node *n, const tp_edge *e, ref_scatter *s) {
+  int64_t nu, np;
+  if (!ref_box(r, n->ndom, n->dom, &nu) || !ref_box(r, e->src.node->ndom, e->src.node->dom, &np)) return false;
+  s->start = TP_NEWN(&r->arena, int64_t, nu + 1);
+  each_pair(r, n, e, np, s, count_pair);
+  for (int64_t u = 1; u <= nu; u++) s->start[u] += s->start[u - 1];
+  s->p = TP_NEWN(&r->arena, int64_t, s->start[nu]);
+  each_pair(r, n, e, np, s, put_pair);
+  for (int64_t u = 0; u < nu; u++) reverse(s->p + s->start[u], s->start[u + 1] - s->start[u]);
+  return true;
+}
+
+static ref_scatter *scatter_of(ref *r, const tp_node *n, int k) {
+  ref_scatter **all = &r->scatter[n->id];
+  if (!*all) *all = TP_NEWN(&r->arena, ref_scatter, n->nin);
+  ref_scatter *s = &(*all)[k];
+  return s->start || scatter_index(r, n, &n->in[k], s) ? s : NULL;
+}
+
+/* At env's point p of the operand: the first element of the row that target u takes. Each range of the map consumes one leading axis. */
+static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
+  const tp_out *o = tp_outof(e->src);
+  const int64_t *u = ref_at(c);
+  int axis = 0;
+  *row = 0;
+  for (int k = 0; k < c->node->ndom; k++) {
+    if (!e->at[k].range) continue;
+    int64_t extent = tp_ix_evalq(o->shape[axis++], r->env), i = u[k] - tp_ix_evalq(e->at[k].lo, r->env);
+    if (i < 0 || i >= extent) return ref_fail(r, c, TP_E_SHAPE, "a contribution has no row %lld of %lld", (long long)i, (long long)extent);
+    *row = *row * extent + i;
+  }
+  for (; axis < o->rank; axis++) *row *= tp_ix_evalq(o->shape[axis], r->env);
+  return true;
+}
+
+static bool demand_scatter(ref *r, tp_cell *c, int k) {
+  const tp_edge *e = &c->node->in[k];
+  const tp_node *m = e->src.node;
+  ref_scatter *s = scatter_of(r, c->node, k);
+  if (!s) return false;
+  int64_t u = ref_number(r, c->node->ndom, c->node->dom, ref_at(c)), at[REF_MAXDIM], row;
+  for (int64_t i = s->start[u]; i < s->start[u + 1]; i++) {
+    ref_unnumber(r, m->ndom, m->dom, s->p[i], at);
+    ref_point(r, m, at);
+    if (!scatter_row(r, c, e, &row) || !ref_demand(r, c, e->src, at, row)) return false;
+  }
+  return true;
+}
+
+static bool demand_gather(ref *r, tp_cell *c, int k) {
+  const tp_edge *e = &c->node->in[k];
+  const tp_node *m = e->src.node;
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM];
+  ref_point(r, c->node, ref_at(c));
+  box_of(r, m->ndom, e->at, lo, hi);
+  for (bool more = ref_first(m->ndom, lo, hi, at); more; more = ref_next(m->ndom, lo, hi, at)) {
+    ref_point(r, m, at);
+    ref_point(r, c->node, ref_at(c));           /* a dim of both is the node's in cond */
+    if ((!e->cond || tp_ix_evalq(e->cond, r->env)) && !ref_demand(r, c, e->src, at, 0)) return false;
+  }
+  return true;
+}
+
+static bool demand_accum(ref *r, tp_cell *c) {
+  for (int k = 0; k < c->node->nin; k++)
+    if (!(c->node->in[k].gather ? demand_gather : demand_scatter)(r, c, k)) return false;
+  return true;
+}
+
+/* ---- by op ---- */
+
+/* A loaded parameter takes the place of its init. */
+static bool demand_init(ref *r, tp_cell *c) {
+  tp_array *const *loaded = r->run->params;
+  return (loaded && loaded[c->node->attr.i[0]]) || demand_same(r, c, c->node->in[0].src);
+}
+
+bool ref_demand_operands(ref *r, tp_cell *c) {
+  ref_point(r, c->node, ref_at(c));
+  switch (c->node->op) {
+    case TP_OP_READ: return demand_read(r, c);
+    case TP_OP_MERGE: return demand_branch(r, c);
+    case TP_OP_ACCUM: return demand_accum(r, c);
+    case TP_OP_PINIT: return demand_init(r, c);
+    default: break;
+  }
+  for (int k = 0; k < c->node->nin; k++)
+    if (!demand_same(r, c, c->node->in[k].src)) return false;
+  return true;
+}

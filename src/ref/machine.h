@@ -1,0 +1,102 @@
+/* machine: what the files of ref share.
+ *
+ * A *cell* is one node at one point; all cells are memoised until the run ends and their data never changes once done, so that a cell may alias the data
+ * of another (reads of a point, branches, reshapes). Evaluation is a depth-first search with its own stack: a step on a cell demands the cells of its
+ * operands, which either are all done (then it computes) or are pushed (then it is stepped again later). Everything above a cell in CELL_WORK on the stack is
+ * there because that cell needs it; so a demand for a cell in CELL_WORK is a cycle.
+ *
+ * r->env holds the bounds always and the dims of the point last set by ref_point. */
+#ifndef TP_REF_MACHINE_H
+#define TP_REF_MACHINE_H
+#include "ref/ref.h"
+#define REF_MAXDIM 32
+
+typedef enum { CELL_NEW, CELL_WORK, CELL_DONE } ref_state;
+typedef struct tp_cell {
+  struct tp_cell *next;                         /* of the same hash slot */
+  const tp_node *node;
+  ref_state state;
+  void *data[];                                 /* one for each output, then the coordinates: see ref_at */
+} tp_cell;
+static inline int64_t *ref_at(tp_cell *c) { return (int64_t *)(c->data + c->node->nout); }
+
+/* One value as the kernels see it: dense, row major. */
+typedef struct tp_view { tp_dtype dtype; int rank; int64_t shape[TP_MAXRANK]; int64_t n; void *data; } tp_view;
+
+/* One operand's value at one point: what a step has demanded. row: ACCUM, the first element of the row taken. */
+typedef struct ref_op { tp_cell *cell; int out; int64_t row; } ref_op;
+
+/* One contribution of a scatter: for the target with number u (in the node's box) the sources p[start[u]] .. p[start[u + 1] - 1], numbers in the operand's box. */
+typedef struct ref_scatter { int64_t *start, *p; } ref_scatter;
+
+/* How far a callback is: the next point (domain without `over`) to call it at. */
+typedef struct ref_calls { bool begun, ended; int ndim; const tp_sym *dims[REF_MAXDIM]; int64_t at[REF_MAXDIM]; } ref_calls;
+
+typedef struct ref {
+  tp_graph *g;
+  tp_run *run;
+  tp_error *err;
+  tp_arena arena;
+  jmp_buf oom;
+  int64_t *env;                                 /* by symbol id */
+  tp_cell **slot;                               /* the memo */
+  int64_t nslot, ncell;
+  TP_VEC(tp_cell *) stack;
+  TP_VEC(ref_op) ops;                           /* demanded by the step at work, in the order of enumeration */
+  TP_VEC(tp_view) in;                           /* their views, for kernels */
+  bool waiting;                                 /* an operand demanded by this step is not done */
+  bool cancelled;
+  int *number;                                  /* by node id: INPUT, its place in g->inputs */
+  ref_scatter **scatter;                        /* by node id: one for each contribution, made on first demand */
+  ref_calls **calls;                            /* by node id */
+} ref;
+
+/* ---- ref.c ---- */
+bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);    /* runs the stack until the cell is done */
+
+/* ---- memo.c ---- */
+tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at);               /* found or made */
+void ref_point(ref *r, const tp_node *n, const int64_t *at);                  /* dims of n := at, in env */
+bool ref_view(ref *r, tp_cell *c, int out, tp_view *v);                       /* false: a negative or overflowing extent */
+bool ref_new(ref *r, tp_cell *c, int out, tp_view *v);                        /* the view, with fresh zeroed data */
+int64_t ref_bound(const ref *r, const tp_sym *dim);
+bool ref_box(ref *r, int n, const tp_sym *const *dims, int64_t *count);       /* number of points of a box; false: overflow */
+int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at);        /* place in the box, row major */
+void ref_unnumber(const ref *r, int n, const tp_sym *const *dims, int64_t number, int64_t *at);
+bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at);     /* at := lo; false: the box is empty */
+bool ref_next(int n, const int64_t *lo, const int64_t *hi, int64_t *at);      /* false: at was the last */
+const char *ref_label(ref *r, const tp_node *n);                              /* 'h', or: this 'add' */
+const char *ref_where(ref *r, const tp_node *n, const int64_t *at);           /* " at t = 3, i = 2"; "" without dims */
+bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);  /* "'h' at t = 3: " and the text */
+
+/* ---- demand.c ---- */
+bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row);
+bool ref_demand_operands(ref *r, tp_cell *c);                                 /* all but CALL */
+int ref_branch(ref *r, tp_cell *c);                                           /* MERGE: the first that holds at env's point, -1: none */
+
+/* ---- walking multi-indices ---- */
+typedef struct ref_walk { int rank; int64_t shape[TP_MAXRANK], at[TP_MAXRANK]; bool ok; } ref_walk;
+void ref_walk_start(ref_walk *w, int rank, const int64_t *shape);
+void ref_walk_next(ref_walk *w);
+void ref_strides(const tp_view *v, int64_t *stride);
+void ref_strides_broadcast(const tp_view *out, const tp_view *in, int64_t *stride);   /* of in, by out's axes; 0 where in has 1 or nothing */
+int64_t ref_offset(const ref_walk *w, const int64_t *stride);
+
+/* ---- kernels: out has fresh zeroed data ---- */
+bool ref_elementwise(ref *r, tp_cell *c, tp_view *out, const tp_view *in);    /* elementwise.c: UN UNF LOG CAST BIN CMP SEL */
+bool ref_fold(ref *r, tp_cell *c, tp_view *out, const tp_view *in);           /* folding.c: RED ARG SCAN MM */
+bool ref_move(ref *r, tp_cell *c, tp_view *out, const tp_view *in);           /* moving.c: MOVE but RESHAPE */
+bool ref_pick(ref *r, tp_cell *c, tp_view *out, const tp_view *in);           /* picking.c: GATH SORT; SORT has two outs */
+bool ref_env(ref *r, tp_cell *c, tp_view *out, const tp_view *in);            /* sourcing.c: ENV */
+bool ref_source(ref *r, tp_cell *c);                                          /* sourcing.c: SRC, by itself */
+
+/* ---- sums (folding.c), also of ACCUM: floats in f64, integers wrapping in i64 ---- */
+typedef struct ref_acc { bool flt, any; tp_red red; double f; int64_t i; } ref_acc;
+ref_acc ref_acc_start(tp_red red, tp_dtype d);
+void ref_acc_add(ref_acc *a, tp_dtype d, const void *p, int64_t i);
+bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i);           /* false: max or min of no integers */
+
+/* ---- calling.c ---- */
+bool ref_call_step(ref *r, tp_cell *c);         /* makes the calls up to c's; r->waiting: stopped at operands */
+bool ref_call_all(ref *r);                      /* every callback of the graph at every point, merged in lexicographic order */
+#endif

@@ -1,0 +1,208 @@
+/* ref.c: the stack machine, what each class of operator does when its operands are there, and the entry points. */
+#include "ref/machine.h"
+
+/* ---- computing one cell ---- */
+
+/* The data of the only operand, seen at another point or in another shape. */
+static bool alias(ref *r, tp_cell *c) {
+  c->data[0] = r->ops.v[0].cell->data[r->ops.v[0].out];
+  return true;
+}
+
+static bool compute_read(ref *r, tp_cell *c) {
+  const tp_node *n = c->node;
+  bool range = false;
+  for (int k = 0; k < n->in[0].src.node->ndom; k++) range |= n->attr.at[k].range;
+  if (!range) return alias(r, c);
+  tp_view out;
+  if (!ref_new(r, c, 0, &out)) return false;
+  if (!r->ops.n || !out.n) return true;
+  size_t bytes = (size_t)(out.n / r->ops.n) * (size_t)tp_dtype_size(out.dtype);
+  for (int i = 0; i < r->ops.n; i++) memcpy((char *)out.data + (size_t)i * bytes, r->ops.v[i].cell->data[r->ops.v[i].out], bytes);
+  return true;
+}
+
+static bool compute_accum(ref *r, tp_cell *c) {
+  tp_view out;
+  if (!ref_new(r, c, 0, &out)) return false;
+  for (int64_t e = 0; e < out.n; e++) {
+    ref_acc a = ref_acc_start(c->node->attr.red, out.dtype);
+    for (int i = 0; i < r->ops.n; i++) ref_acc_add(&a, out.dtype, r->ops.v[i].cell->data[r->ops.v[i].out], r->ops.v[i].row + e);
+    if (!ref_acc_end(&a, out.dtype, out.data, e)) return ref_fail(r, c, TP_E_INPUT, "max or min of no integers");
+  }
+  return true;
+}
+
+static bool compute_init(ref *r, tp_cell *c) {
+  int64_t k = c->node->attr.i[0];
+  tp_array *loaded = r->run->params ? r->run->params[k] : NULL;
+  if (!loaded) return alias(r, c);
+  tp_view v;
+  if (!ref_view(r, c, 0, &v)) return false;
+  size_t at = (size_t)(ref_number(r, c->node->ndom, c->node->dom, ref_at(c)) * v.n) * (size_t)tp_dtype_size(v.dtype);
+  if (loaded->dtype != v.dtype || at + (size_t)v.n * (size_t)tp_dtype_size(v.dtype) > tp_array_bytes(loaded))
+    return ref_fail(r, c, TP_E_INPUT, "the loaded array has another dtype or shape");
+  c->data[0] = (char *)loaded->data + at;
+  return true;
+}
+
+static bool compute_time(ref *r, tp_cell *c) {
+  switch (c->node->op) {
+    case TP_OP_READ: return compute_read(r, c);
+    case TP_OP_MERGE: return alias(r, c);
+    case TP_OP_ACCUM: return compute_accum(r, c);
+    case TP_OP_PINIT: return compute_init(r, c);
+    default: return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
+  }
+}
+
+/* Views of operands and results, then the kernel. */
+static bool compute_kernel(ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, tp_view *, const tp_view *)) {
+  tp_view out[8];
+  TP_ASSERT(c->node->nout <= (int)TP_LEN(out));
+  r->in.n = 0;
+  for (int k = 0; k < r->ops.n; k++) {
+    tp_view v;
+    if (!ref_view(r, r->ops.v[k].cell, r->ops.v[k].out, &v)) return false;
+    TP_PUSH(&r->arena, &r->in, v);
+  }
+  for (int o = 0; o < c->node->nout; o++)
+    if (!ref_new(r, c, o, &out[o])) return false;
+  ref_point(r, c->node, ref_at(c));
+  return kernel(r, c, out, r->in.v);
+}
+
+static bool compute(ref *r, tp_cell *c) {
+  switch (tp_ops[c->node->op].cls) {
+    case TP_CLS_SRC: return ref_source(r, c);
+    case TP_CLS_TIME: return compute_time(r, c);
+    case TP_CLS_UN: case TP_CLS_UNF: case TP_CLS_LOG: case TP_CLS_CAST: case TP_CLS_BIN: case TP_CLS_CMP: case TP_CLS_SEL:
+      return c->node->op == TP_OP_DETACH ? alias(r, c) : compute_kernel(r, c, ref_elementwise);
+    case TP_CLS_RED: case TP_CLS_ARG: case TP_CLS_SCAN: case TP_CLS_MM: return compute_kernel(r, c, ref_fold);
+    case TP_CLS_MOVE: return c->node->op == TP_OP_RESHAPE ? alias(r, c) : compute_kernel(r, c, ref_move);
+    case TP_CLS_GATH: case TP_CLS_SORT: return compute_kernel(r, c, ref_pick);
+    case TP_CLS_ENV: return compute_kernel(r, c, ref_env);
+    case TP_CLS_FX: case TP_CLS_GRAD: break;
+  }
+  return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
+}
+
+/* ---- the stack ---- */
+
+/* Done, or r->waiting for what was pushed. */
+static bool step(ref *r, tp_cell *c) {
+  r->ops.n = 0;
+  r->waiting = false;
+  c->state = CELL_WORK;
+  if (c->node->op == TP_OP_CALL) return ref_call_step(r, c);
+  if (!ref_demand_operands(r, c)) return false;
+  if (r->waiting) return true;
+  if (!compute(r, c)) return false;
+  c->state = CELL_DONE;
+  return true;
+}
+
+bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
+  *out = ref_cell(r, n, at);
+  TP_PUSH(&r->arena, &r->stack, *out);
+  while (r->stack.n) {
+    tp_cell *c = r->stack.v[r->stack.n - 1];
+    if (c->state == CELL_DONE) {
+      r->stack.n--;
+      continue;
+    }
+    if (r->run->cancel && *r->run->cancel) return !(r->cancelled = true);
+    if (!step(r, c)) return false;
+  }
+  return true;
+}
+
+/* ---- a run ---- */
+
+static bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
+  r->g = g;
+  r->run = run;
+  r->err = err;
+  int nsym = tp_nsym(g->ix);
+  r->env = TP_NEWN(&r->arena, int64_t, nsym);
+  for (int i = 0; i < nsym; i++)
+    if (tp_sym_at(g->ix, i)->kind == TP_SYM_BOUND) r->env[i] = run->env[i];
+  r->number = TP_NEWN(&r->arena, int, g->nodes.n);
+  r->scatter = TP_NEWN(&r->arena, ref_scatter *, g->nodes.n);
+  r->calls = TP_NEWN(&r->arena, ref_calls *, g->nodes.n);
+  for (int i = 0; i < g->inputs.n; i++) r->number[g->inputs.v[i]->id] = i;
+  for (int i = 0; i < g->nodes.n; i++)
+    if (g->nodes.v[i]->ndom > REF_MAXDIM) return tp_fail(err, TP_E_OPTION, g->nodes.v[i]->pos, "more than %d dims", REF_MAXDIM);
+  return true;
+}
+
+static bool fill_output(ref *r, int i) {
+  const tp_node *n = r->g->outputs.v[i].val.node;
+  int out = r->g->outputs.v[i].val.out;
+  tp_array *a = r->run->outputs[i];
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM], at[REF_MAXDIM];
+  for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(r, n->dom[k]);
+  char *to = a->data;
+  for (bool more = ref_first(n->ndom, lo, hi, at); more; more = ref_next(n->ndom, lo, hi, at)) {
+    tp_cell *c;
+    tp_view v;
+    if (!ref_eval(r, n, at, &c) || !ref_view(r, c, out, &v)) return false;
+    size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
+    if (to + bytes > (char *)a->data + tp_array_bytes(a)) return ref_fail(r, c, TP_E_RAGGED, "an output whose shape varies");
+    if (bytes) memcpy(to, v.data, bytes);
+    to += bytes;
+  }
+  return true;
+}
+
+/* After a cancel, outputs from i on are not complete. */
+static void drop_outputs(ref *r, int i) {
+  for (; i < r->g->outputs.n; i++) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
+}
+
+static bool run_all(ref *r) {
+  int done = 0;
+  bool ok = ref_call_all(r);
+  while (ok && done < r->g->outputs.n && (ok = fill_output(r, done))) done++;
+  if (r->cancelled) drop_outputs(r, done);
+  return ok || r->cancelled;
+}
+
+bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
+  ref r = {0};
+  tp_arena_init(&r.arena);
+  r.arena.oom = &r.oom;
+  bool ok;
+  if (setjmp(r.oom)) ok = tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  else ok = ref_init(&r, g, run, err) && run_all(&r);
+  tp_arena_free(&r.arena);
+  return ok;
+}
+
+static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
+  const tp_node *n = v.node;
+  for (int k = 0; k < n->ndom; k++)
+    if (at[k] < 0 || at[k] >= ref_bound(r, n->dom[k])) {
+      tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: no point %s = %lld: %s = %lld", n->dom[k]->name, (long long)at[k], n->dom[k]->bound->name,
+              (long long)ref_bound(r, n->dom[k]));
+      return NULL;
+    }
+  tp_cell *c;
+  tp_view x;
+  if (!ref_eval(r, n, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
+  tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
+  if (!a) tp_arena_oom(&r->arena);
+  if (x.n) memcpy(a->data, x.data, tp_array_bytes(a));
+  return a;
+}
+
+tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_error *err) {
+  ref r = {0};
+  tp_arena_init(&r.arena);
+  r.arena.oom = &r.oom;
+  tp_array *volatile a = NULL;
+  if (setjmp(r.oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  else if (ref_init(&r, g, run, err)) a = peek(&r, v, at);
+  tp_arena_free(&r.arena);
+  return a;
+}
