@@ -1,0 +1,323 @@
+--- tempo.nn: modules. A module holds named parameters and submodules; calling it records its forward pass.
+--
+-- Constructors take the program first and a table of options last. Common to all:
+--   along   the dims along which the parameters evolve ({i}); none: constants of the run
+--   domain  further dims: one such state for each of their points (layers, seeds)
+--   name    path of the module; its parameters are "<name>.weight" ...; a fresh one if left out
+--   dtype   "f32" unless said otherwise
+-- Weights lie as in PyTorch: Linear's is (out, in).
+local tempo = require "tempo"
+local util = require "tempo.util"
+local init = require "tempo.init"
+
+local nn = { init = init }
+
+-- ---- Module --------------------------------------------------------------------------------------------------------
+local Module = {}
+Module.__index = Module
+Module.__call = function(self, ...) return self:forward(...) end
+Module.__tostring = function(self) return string.format("nn.%s %q", self._type, self.name) end
+nn.Module = Module
+
+--- A new class: `local Net = nn.class "Net"`, then `function Net:forward(x)`, and `Net.new(P, ...)` made by the script.
+function nn.class(name, base)
+  base = base or Module
+  local class = setmetatable({}, { __index = base })
+  class.__index = class
+  class.__call = base.__call
+  class.__tostring = base.__tostring
+  class._type = name
+  return class
+end
+Module._type = "Module"
+
+--- A module of this class for program P. `o` gives name, along, domain and dtype; the rest is the class's own.
+function Module:create(P, o)
+  o = o or {}
+  return setmetatable({
+    program = P, name = o.name or util.fresh(P, self._type:lower()),
+    _along = util.list(o.along), _domain = util.list(o.domain), _dtype = o.dtype or "f32",
+    _params = {}, _children = {},
+  }, self)
+end
+
+--- Makes the parameter "<module>.<key>" and keeps it as self[key]. `o`: init (see tempo.init), gain, along, domain, dtype.
+function Module:param(key, shape, o)
+  o = o or {}
+  local P, path = self.program, self.name .. "." .. key
+  local along, domain, dtype = o.along or self._along, o.domain or self._domain, o.dtype or self._dtype
+  local p = P:param(path, {
+    along = #along > 0 and along or nil, domain = #domain > 0 and domain or nil, shape = shape, dtype = dtype,
+    init = init.make(P, o.init, shape, { name = path .. ".init", domain = domain, dtype = dtype, gain = o.gain, bound = o.bound }),
+  })
+  return self:register(key, p, path)
+end
+
+--- Adopts a parameter made elsewhere.
+function Module:register(key, p, path)
+  self._params[#self._params + 1] = { key = key, path = path or self.name .. "." .. key }
+  self[key] = p
+  return p
+end
+
+--- Adopts a submodule under self[key].
+function Module:add(key, module)
+  self._children[#self._children + 1] = key
+  self[key] = module
+  return module
+end
+
+local function collect(self, out)
+  for _, e in ipairs(self._params) do out[#out + 1] = { e.path, self[e.key] } end
+  for _, key in ipairs(self._children) do collect(self[key], out) end
+  return out
+end
+
+--- All parameters, its own first, then those of submodules, in the order in which they were made.
+function Module:parameters()
+  local out = {}
+  for k, e in ipairs(collect(self, {})) do out[k] = e[2] end
+  return out
+end
+
+--- for path, parameter in net:named_parameters() do
+function Module:named_parameters()
+  local all, k = collect(self, {}), 0
+  return function()
+    k = k + 1
+    if all[k] then return all[k][1], all[k][2] end
+  end
+end
+
+-- The part of an index that concerns the dims p has; nil: nothing does.
+local function index_of(p, at)
+  if at[1] ~= nil then return at end                       -- by position: all dims
+  local part, any = {}, false
+  for _, d in ipairs(p:domain()) do
+    local e = at[d]
+    if e == nil then e = at[d:name()] end
+    if e ~= nil then part[d], any = e, true end
+  end
+  return any and part or nil
+end
+
+local function view(self, at)
+  local v = {}
+  for key, value in pairs(self) do v[key] = value end
+  setmetatable(v, getmetatable(self))
+  for _, e in ipairs(self._params) do
+    local part = index_of(self[e.key], at)
+    if part then v[e.key] = self[e.key]:at(part) end
+  end
+  for _, key in ipairs(self._children) do v[key] = view(self[key], at) end
+  return v
+end
+
+--- The same module with all its parameters read at `at`: net:at{k = 0}. Parameters without these dims stay as they are.
+function Module:at(at)
+  if type(at) ~= "table" then at = { at } end
+  local has = {}
+  for _, e in ipairs(collect(self, {})) do
+    for _, d in ipairs(e[2]:domain()) do has[d], has[d:name()] = true, true end
+  end
+  for key in pairs(at) do
+    if type(key) ~= "number" and not has[key] then
+      util.fail("domain", "no parameter of '%s' has the dim '%s'", self.name, tostring(key))
+    end
+  end
+  return view(self, at)
+end
+
+function Module:forward()
+  util.fail("option", "nn.%s has no forward", self._type)
+end
+
+-- ---- layers --------------------------------------------------------------------------------------------------------
+local common = "along domain dtype name "
+
+local Linear = nn.class "Linear"
+--- y = x W^T + b for x of shape (..., nin). Options: bias (true), init, gain, bias_init.
+-- Without init as PyTorch: weight and bias uniform in +-1/sqrt(nin). With an init the bias starts at 0.
+function nn.Linear(P, nin, nout, o)
+  o = util.options("nn.Linear", o, common .. "init gain bias bias_init")
+  local self = Linear:create(P, o)
+  self.nin, self.nout = nin, nout
+  local default = { init = "uniform", bound = 1 / math.sqrt(nin) }
+  self:param("weight", { nout, nin }, o.init ~= nil and { init = o.init, gain = o.gain } or default)
+  if o.bias ~= false then
+    local b = o.bias_init
+    if b == nil and o.init ~= nil then b = 0 end
+    self:param("bias", { nout }, b ~= nil and { init = b } or default)
+  end
+  return self
+end
+function Linear:forward(x)
+  local y = x:matmul(self.weight:mT())
+  if self.bias then y = y + self.bias end
+  return y
+end
+
+local function activation(a, what)
+  if a == nil or a == false or a == "identity" then return function(x) return x end end
+  if type(a) == "string" then
+    return function(x) return x[a](x) end                  -- a method of tensors: an unknown one is its error
+  end
+  if type(a) == "function" or type(a) == "table" then return a end
+  util.fail("option", "%s: activation is a method's name or a function, not a %s", what, type(a))
+end
+
+local MLP = nn.class "MLP"
+--- Linear layers of the given sizes with an activation ("tanh") between them. Options: activation, out_activation,
+-- init, gain (of hidden layers), out_gain (of the last; the same if left out), bias.
+function nn.MLP(P, sizes, o)
+  o = util.options("nn.MLP", o, common .. "activation out_activation init gain out_gain bias bias_init")
+  if #sizes < 2 then util.fail("option", "nn.MLP: sizes needs at least an input and an output") end
+  local self = MLP:create(P, o)
+  self.activation = activation(o.activation or "tanh", "nn.MLP")
+  self.out_activation = activation(o.out_activation, "nn.MLP")
+  for k = 1, #sizes - 1 do
+    local last = k == #sizes - 1
+    self:add(k - 1, nn.Linear(P, sizes[k], sizes[k + 1], {
+      along = o.along, domain = o.domain, dtype = o.dtype, name = self.name .. "." .. (k - 1),
+      init = o.init, gain = last and o.out_gain or o.gain, bias = o.bias, bias_init = o.bias_init,
+    }))
+  end
+  return self
+end
+function MLP:forward(x)
+  local n = #self._children
+  for k = 0, n - 1 do
+    x = self[k](x)
+    x = (k < n - 1 and self.activation or self.out_activation)(x)
+  end
+  return x
+end
+
+local Sequential = nn.class "Sequential"
+--- Modules, functions and names of methods, one after the other: nn.Sequential(P, { a, "relu", b }).
+function nn.Sequential(P, list, o)
+  o = util.options("nn.Sequential", o, "name")
+  local self = Sequential:create(P, o)
+  self.steps = {}
+  for k, m in ipairs(list) do
+    if type(m) == "table" and m._children then self:add(k - 1, m)
+    else self.steps[k] = activation(m, "nn.Sequential") end
+  end
+  self.n = #list
+  return self
+end
+function Sequential:forward(x)
+  for k = 1, self.n do x = (self[k - 1] or self.steps[k])(x) end
+  return x
+end
+
+local Activation = nn.class "Activation"
+function Activation:forward(x) return self.f(x) end
+for class, method in pairs { Tanh = "tanh", ReLU = "relu", Sigmoid = "sigmoid", GELU = "gelu", SiLU = "silu", ELU = "elu",
+                             LeakyReLU = "leaky_relu", Softplus = "softplus", Identity = "identity" } do
+  --- nn.Tanh(P) and kin: for Sequential; "tanh" does the same.
+  nn[class] = function(P)
+    local self = Activation:create(P, { name = class })
+    self.f = activation(method)
+    return self
+  end
+end
+
+local Embedding = nn.class "Embedding"
+--- Rows of a table by i64 index: (...) -> (..., dim). Options: init ("normal").
+function nn.Embedding(P, num, dim, o)
+  o = util.options("nn.Embedding", o, common .. "init gain")
+  local self = Embedding:create(P, o)
+  self.num, self.dim = num, dim
+  self:param("weight", { num, dim }, { init = o.init or "normal", gain = o.gain })
+  return self
+end
+function Embedding:forward(k)
+  local shape = k:shape()
+  if #shape <= 1 then return self.weight:index_select(0, k) end
+  shape[#shape + 1] = self.dim
+  return self.weight:index_select(0, k:reshape { -1 }):reshape(shape)
+end
+
+local LayerNorm = nn.class "LayerNorm"
+--- Zero mean and unit variance over the last axes, whose shape is given, then scale and shift. Options: eps, affine, bias.
+function nn.LayerNorm(P, shape, o)
+  o = util.options("nn.LayerNorm", o, common .. "eps affine bias")
+  local self = LayerNorm:create(P, o)
+  shape = util.list(shape)
+  self.eps, self.axes = o.eps or 1e-5, {}
+  for k = 1, #shape do self.axes[k] = k - 1 - #shape end
+  if o.affine ~= false then
+    self:param("weight", shape, { init = 1 })
+    if o.bias ~= false then self:param("bias", shape, { init = 0 }) end
+  end
+  return self
+end
+function LayerNorm:forward(x)
+  local centred = x - x:mean(self.axes, { keepdim = true })
+  local y = centred * (centred:square():mean(self.axes, { keepdim = true }) + self.eps):rsqrt()
+  if self.weight then y = y * self.weight end
+  if self.bias then y = y + self.bias end
+  return y
+end
+
+-- ---- recurrent cells: the equations and names of torch.nn ----------------------------------------------------------
+local function cell(class, gates)
+  return function(P, nin, hidden, o)
+    o = util.options("nn." .. class._type, o, common .. "bias init gain activation")
+    local self = class:create(P, o)
+    self.nin, self.hidden = nin, hidden
+    self.activation = activation(o.activation or "tanh", "nn." .. class._type)
+    local default = { init = "uniform", bound = 1 / math.sqrt(hidden) }
+    local weight = o.init ~= nil and { init = o.init, gain = o.gain } or default
+    self:param("weight_ih", { gates * hidden, nin }, weight)
+    self:param("weight_hh", { gates * hidden, hidden }, weight)
+    if o.bias ~= false then
+      self:param("bias_ih", { gates * hidden }, default)
+      self:param("bias_hh", { gates * hidden }, default)
+    end
+    return self
+  end
+end
+
+local function affine(x, w, b)
+  local y = x:matmul(w:mT())
+  if b then y = y + b end
+  return y
+end
+
+local function gate(y, k, hidden) return y:slice(-1, k * hidden, (k + 1) * hidden) end
+
+local RNNCell = nn.class "RNNCell"
+--- h' = tanh(W_ih x + b_ih + W_hh h + b_hh):  h[t] = cell(x[t], h[t-1])
+nn.RNNCell = cell(RNNCell, 1)
+function RNNCell:forward(x, h)
+  return self.activation(affine(x, self.weight_ih, self.bias_ih) + affine(h, self.weight_hh, self.bias_hh))
+end
+
+local LSTMCell = nn.class "LSTMCell"
+--- i, f, g, o = W_ih x + b_ih + W_hh h + b_hh;  c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' = sigmoid(o) tanh(c').
+-- local h1, c1 = cell(x[t], h[t-1], c[t-1])
+nn.LSTMCell = cell(LSTMCell, 4)
+function LSTMCell:forward(x, h, c)
+  local y, n = affine(x, self.weight_ih, self.bias_ih) + affine(h, self.weight_hh, self.bias_hh), self.hidden
+  local i, f, g, o = gate(y, 0, n), gate(y, 1, n), gate(y, 2, n), gate(y, 3, n)
+  local c1 = f:sigmoid() * c + i:sigmoid() * self.activation(g)
+  return o:sigmoid() * self.activation(c1), c1
+end
+
+local GRUCell = nn.class "GRUCell"
+--- r, z = sigmoid(W_i x + b_i + W_h h + b_h);  n = tanh(W_in x + b_in + r (W_hn h + b_hn));  h' = (1 - z) n + z h
+nn.GRUCell = cell(GRUCell, 3)
+function GRUCell:forward(x, h)
+  local a, b, n = affine(x, self.weight_ih, self.bias_ih), affine(h, self.weight_hh, self.bias_hh), self.hidden
+  local r = (gate(a, 0, n) + gate(b, 0, n)):sigmoid()
+  local z = (gate(a, 1, n) + gate(b, 1, n)):sigmoid()
+  local new = self.activation(gate(a, 2, n) + r * gate(b, 2, n))
+  return (1 - z) * new + z * h
+end
+
+--- tempo is asked for once, so that a script may also `require "tempo.nn"` alone.
+nn.tempo = nil
+local _ = tempo
+return nn

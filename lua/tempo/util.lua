@@ -1,0 +1,96 @@
+--- What the libraries share: errors that blame the script's line, tables of options, names.
+local util = {}
+
+local here = debug.getinfo(1, "S").source:match "^(.*)util%.lua$" or "@lua/tempo/"
+
+--- Raises `word: text` with the position of the first frame that is no library of ours.
+function util.fail(word, fmt, ...)
+  local text = word .. ": " .. string.format(fmt, ...)
+  local level = 2
+  while true do
+    local info = debug.getinfo(level, "Sl")
+    if not info then break end
+    if info.what ~= "C" and info.source:sub(1, #here) ~= here then
+      error(string.format("%s:%d: %s", info.short_src, info.currentline, text), 0)
+    end
+    level = level + 1
+  end
+  error(text, 0)
+end
+
+local function distance(a, b)
+  local row = {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local diagonal = row[0]
+    row[0] = i
+    for j = 1, #b do
+      local cost = a:byte(i) == b:byte(j) and 0 or 1
+      local best = math.min(row[j] + 1, row[j - 1] + 1, diagonal + cost)
+      diagonal, row[j] = row[j], best
+    end
+  end
+  return row[#b]
+end
+
+--- The name of `names` (a set) nearest to `word`, or nil when none is near.
+function util.nearest(word, names)
+  local best, found = math.floor(math.max(#word, 3) / 3) + 1, nil
+  local sorted = {}
+  for name in pairs(names) do sorted[#sorted + 1] = name end
+  table.sort(sorted)
+  for _, name in ipairs(sorted) do
+    local d = distance(word, name)
+    if d < best then best, found = d, name end
+  end
+  return found
+end
+
+local sets = {}
+--- Checks that `o` (a table or nil) has only the keys named in `known`, a string of words. Returns `o` or an empty table.
+function util.options(what, o, known)
+  if o == nil then return {} end
+  if type(o) ~= "table" then util.fail("option", "%s: expected a table of options, got a %s", what, type(o)) end
+  local set = sets[known]
+  if not set then
+    set = {}
+    for word in known:gmatch "%S+" do set[word] = true end
+    sets[known] = set
+  end
+  for key in pairs(o) do
+    if not set[key] then
+      local near = type(key) == "string" and util.nearest(key, set)
+      util.fail("option", "unknown option '%s' of %s%s", tostring(key), what, near and "; did you mean '" .. near .. "'?" or "")
+    end
+  end
+  return o
+end
+
+--- A dim, a list or nil becomes a list.
+function util.list(x)
+  if x == nil then return {} end
+  if type(x) == "table" then return x end
+  return { x }
+end
+
+local counters = setmetatable({}, { __mode = "k" })
+--- `stem`, then `stem1`, `stem2` ... : a name that program P has not given out before.
+function util.fresh(P, stem)
+  local c = counters[P]
+  if not c then
+    c = {}
+    counters[P] = c
+  end
+  local n = c[stem] or 0
+  c[stem] = n + 1
+  return n == 0 and stem or stem .. n
+end
+
+--- The dims of a tensor as a set, keyed by the dim (equal index expressions are one object).
+function util.dimset(x)
+  local set = {}
+  for _, d in ipairs(x:domain()) do set[d] = true end
+  return set
+end
+
+return util

@@ -1,0 +1,200 @@
+/* Inference of contraction, movement, gathers and sort. */
+#include "graph/core.h"
+
+static bool out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape) {
+  tp_outs(g, n, 1);
+  tp_out_set(g, n, 0, d, rank, shape);
+  return true;
+}
+
+static bool one_dtype(const tp_node *n, int a, int b, tp_error *err) {
+  return tp_dtypeof(n->in[a].src) == tp_dtypeof(n->in[b].src) || tp_bad_dtype(n, err, "convert one with :to");
+}
+
+/* The extents' equality, on the way to a result of n. */
+static bool eq(tp_graph *g, const tp_node *n, const tp_ix *a, const tp_ix *b) { return tp_extent_eq(g, a, b, tp_ops[n->op].text); }
+
+static bool axis_ok(const tp_node *n, int rank, tp_error *err) {
+  int axis = n->attr.axis;
+  return (axis >= 0 && axis < rank) || tp_bad_shape(n, err, "axis %d of rank %d", axis, rank);
+}
+
+static void shape_of(tp_val v, const tp_ix **shape) { memcpy(shape, tp_outof(v)->shape, sizeof *shape * (size_t)tp_rankof(v)); }
+
+/* ---- matmul ---- */
+
+bool tp_infer_matmul(tp_graph *g, tp_node *n, tp_error *err) {
+  const tp_out *a = tp_outof(n->in[0].src), *b = tp_outof(n->in[1].src);
+  const tp_ix *shape[TP_MAXRANK];
+  if (!one_dtype(n, 0, 1, err)) return false;
+  if (a->dtype == TP_BOOL) return tp_bad_dtype(n, err, "convert with :to(\"f32\")");
+  if (a->rank < 2 || a->rank != b->rank) return tp_bad_shape(n, err, "needs two of one rank, at least 2");
+  int r = a->rank, lead = r - 2;
+  if (!eq(g, n, a->shape[r - 1], b->shape[r - 2])) return tp_bad_shape(n, err, "inner sizes differ");
+  memcpy(shape, a->shape, sizeof *shape * (size_t)lead);
+  if (!tp_broadcast(g, n, &lead, shape, lead, b->shape)) return tp_bad_shape(n, err, "leading axes do not broadcast");
+  shape[r - 2] = a->shape[r - 2];
+  shape[r - 1] = b->shape[r - 1];
+  return out1(g, n, a->dtype, r, shape);
+}
+
+/* ---- movement ---- */
+
+static const tp_ix *product(tp_graph *g, int n, const tp_ix *const *shape) {
+  const tp_ix *p = tp_ix_const(g->ix, 1);
+  for (int i = 0; i < n; i++) p = tp_ix_mul(g->ix, p, shape[i]);
+  return p;
+}
+
+static const char *target_text(tp_graph *g, const tp_node *n) {
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_extents_print(&b, n->attr.nix, n->attr.ix);
+  const char *s = tp_strdup(&g->arena, b.s ? b.s : "");
+  tp_buf_free(&b);
+  return s;
+}
+
+static bool reshape(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
+  const tp_attr *a = &n->attr;
+  if (!tp_rank_ok(n, a->nix, err)) return false;
+  if (!eq(g, n, product(g, x->rank, x->shape), product(g, a->nix, a->ix))) return tp_bad_shape(n, err, "as many elements are not in (%s)", target_text(g, n));
+  return out1(g, n, x->dtype, a->nix, a->ix);
+}
+
+static bool permute(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
+  const tp_ix *shape[TP_MAXRANK];
+  unsigned seen = 0;
+  for (int i = 0; i < n->attr.naxes && i < x->rank; i++) {
+    int axis = n->attr.axes[i];
+    if (axis < 0 || axis >= x->rank) return tp_bad_shape(n, err, "axis %d of rank %d", axis, x->rank);
+    seen |= 1u << axis;
+    shape[i] = x->shape[axis];
+  }
+  if (n->attr.naxes != x->rank || seen != (1u << x->rank) - 1) return tp_bad_shape(n, err, "every axis must be named once");
+  return out1(g, n, x->dtype, x->rank, shape);
+}
+
+static bool expand(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
+  const tp_attr *a = &n->attr;
+  if (!tp_rank_ok(n, a->nix, err)) return false;
+  int grow = a->nix - x->rank;
+  bool fits = grow >= 0;
+  for (int i = 0; fits && i < x->rank; i++) fits = tp_is_one(x->shape[i]) || eq(g, n, x->shape[i], a->ix[grow + i]);
+  return fits ? out1(g, n, x->dtype, a->nix, a->ix) : tp_bad_shape(n, err, "does not expand to (%s) (only a literal 1 or a missing axis grows)", target_text(g, n));
+}
+
+/* Constants are judged here; what is symbolic is judged with the reads (need.c) or at run time. */
+static bool slice(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
+  const tp_attr *a = &n->attr;
+  const tp_ix *shape[TP_MAXRANK];
+  int64_t lo, extent, size;
+  if (!axis_ok(n, x->rank, err)) return false;
+  if (a->i[0] < 1) return tp_fail(err, TP_E_OPTION, n->pos, "option: the step of a slice is %lld, must be at least 1", (long long)a->i[0]);
+  bool clo = tp_ix_is_const(a->ix[0], &lo), cext = tp_ix_is_const(a->ix[1], &extent), csize = tp_ix_is_const(x->shape[a->axis], &size);
+  if ((clo && lo < 0) || (clo && cext && csize && extent > 0 && (lo >= size || extent - 1 > (size - 1 - lo) / a->i[0])))
+    return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: slice of axis %d from %lld reaches outside its extent%s", a->axis, (long long)lo, lo < 0 ? " (indices do not wrap)" : "");
+  shape_of(n->in[0].src, shape);
+  shape[a->axis] = a->ix[1];
+  return out1(g, n, x->dtype, x->rank, shape);
+}
+
+static bool flip(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) { return axis_ok(n, x->rank, err) && out1(g, n, x->dtype, x->rank, x->shape); }
+
+static bool pad(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
+  const tp_attr *a = &n->attr;
+  const tp_ix *shape[TP_MAXRANK];
+  int64_t v;
+  if (!axis_ok(n, x->rank, err)) return false;
+  for (int i = 0; i < 2; i++)
+    if (tp_ix_is_const(a->ix[i], &v) && v < 0) return tp_bad_shape(n, err, "padding by %lld: use slice to cut", (long long)v);
+  shape_of(n->in[0].src, shape);
+  shape[a->axis] = tp_ix_add(g->ix, shape[a->axis], tp_ix_add(g->ix, a->ix[0], a->ix[1]));
+  return out1(g, n, x->dtype, x->rank, shape);
+}
+
+static bool concat(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
+  const tp_ix *shape[TP_MAXRANK];
+  int axis = n->attr.axis;
+  if (!axis_ok(n, x->rank, err)) return false;
+  shape_of(n->in[0].src, shape);
+  for (int k = 1; k < n->nin; k++) {
+    const tp_out *y = tp_outof(n->in[k].src);
+    if (!one_dtype(n, 0, k, err)) return false;
+    if (y->rank != x->rank) return tp_bad_shape(n, err, "ranks differ");
+    for (int i = 0; i < x->rank; i++)
+      if (i != axis && !eq(g, n, shape[i], y->shape[i])) return tp_bad_shape(n, err, "sizes of axis %d differ", i);
+    shape[axis] = tp_ix_add(g->ix, shape[axis], y->shape[axis]);
+  }
+  return out1(g, n, x->dtype, x->rank, shape);
+}
+
+bool tp_infer_move(tp_graph *g, tp_node *n, tp_error *err) {
+  const tp_out *x = tp_outof(n->in[0].src);
+  switch (n->op) {
+    case TP_OP_RESHAPE: return reshape(g, n, x, err);
+    case TP_OP_PERMUTE: return permute(g, n, x, err);
+    case TP_OP_EXPAND: return expand(g, n, x, err);
+    case TP_OP_SLICE: return slice(g, n, x, err);
+    case TP_OP_FLIP: return flip(g, n, x, err);
+    case TP_OP_PAD: return pad(g, n, x, err);
+    default: return concat(g, n, x, err);
+  }
+}
+
+/* ---- gathers ---- */
+
+static bool index_dtype(const tp_node *n, tp_error *err) {
+  return tp_dtypeof(n->in[1].src) == TP_I64 || tp_bad_dtype(n, err, "indices must be i64: convert with :to(\"i64\")");
+}
+
+/* x's shape with attr.axis replaced by the shape of k; gives the rank. */
+static int replaced(const tp_node *n, const tp_out *x, const tp_out *k, const tp_ix **shape) {
+  int rank = 0;
+  for (int i = 0; i < x->rank; i++) {
+    if (i != n->attr.axis) shape[rank++] = x->shape[i];
+    else if (k->rank) shape[rank++] = k->shape[0];
+  }
+  return rank;
+}
+
+static bool index_op(tp_graph *g, tp_node *n, tp_error *err) {
+  const tp_out *x = tp_outof(n->in[0].src), *k = tp_outof(n->in[1].src);
+  const tp_ix *shape[TP_MAXRANK];
+  if (k->rank > 1) return tp_bad_shape(n, err, "indices must have rank 0 or 1");
+  int rank = replaced(n, x, k, shape);
+  if (n->op == TP_OP_INDEX_SELECT) return out1(g, n, x->dtype, rank, shape);
+  const tp_out *src = tp_outof(n->in[2].src);
+  bool fits = src->rank == rank;
+  for (int i = 0; fits && i < rank; i++) fits = eq(g, n, src->shape[i], shape[i]);
+  return fits ? one_dtype(n, 0, 2, err) && out1(g, n, x->dtype, x->rank, x->shape) : tp_bad_shape(n, err, "what is added does not have the indexed shape");
+}
+
+/* a <= b: known, or asked for as equality. */
+static bool within(tp_graph *g, const tp_node *n, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_prove_ge0(g->ix, tp_ix_sub(g->ix, b, a), n->ndom, n->dom) || eq(g, n, a, b);
+}
+
+/* torch's rule: indices may be smaller than x but along the axis, and smaller than what is added. */
+static bool gather_op(tp_graph *g, tp_node *n, tp_error *err) {
+  const tp_out *x = tp_outof(n->in[0].src), *k = tp_outof(n->in[1].src), *src = n->nin > 2 ? tp_outof(n->in[2].src) : NULL;
+  bool fits = k->rank == x->rank && (!src || src->rank == x->rank);
+  for (int i = 0; fits && i < x->rank; i++)
+    fits = (i == n->attr.axis || within(g, n, k->shape[i], x->shape[i])) && (!src || within(g, n, k->shape[i], src->shape[i]));
+  if (!fits) return tp_bad_shape(n, err, "indices must have the tensor's rank and no larger sizes but along axis %d", n->attr.axis);
+  return src ? one_dtype(n, 0, 2, err) && out1(g, n, x->dtype, x->rank, x->shape) : out1(g, n, x->dtype, k->rank, k->shape);
+}
+
+bool tp_infer_gather(tp_graph *g, tp_node *n, tp_error *err) {
+  if (!axis_ok(n, tp_rankof(n->in[0].src), err) || !index_dtype(n, err)) return false;
+  return n->op == TP_OP_GATHER || n->op == TP_OP_SCATTER_ADD ? gather_op(g, n, err) : index_op(g, n, err);
+}
+
+bool tp_infer_sort(tp_graph *g, tp_node *n, tp_error *err) {
+  const tp_out *x = tp_outof(n->in[0].src);
+  if (!axis_ok(n, x->rank, err)) return false;
+  tp_outs(g, n, 2);
+  tp_out_set(g, n, 0, x->dtype, x->rank, x->shape);
+  tp_out_set(g, n, 1, TP_I64, x->rank, x->shape);
+  return true;
+}

@@ -1,0 +1,195 @@
+/* loose: creations and operations that know no program yet. A loose tensor is a row of methods.def with its arguments (a table, its user value);
+ * it becomes nodes once per program, when it meets one. It is tried out in a scratch program when it is made, so that mistakes raise at their line. */
+#include "lua/tl.h"
+#include <stdio.h>
+
+static const char scratch_key;                  /* registry: the scratch program */
+enum { SCRATCH_NODES = 4096 };
+
+/* Tables are copied (the script may change them later), handles and arrays are not. */
+static void push_copy(lua_State *L, int i) {
+  if (!lua_istable(L, i)) { lua_pushvalue(L, i); return; }
+  luaL_checkstack(L, 8, "nested tables");
+  lua_newtable(L);
+  int copy = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, i);) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    push_copy(L, lua_gettop(L));
+    lua_remove(L, -2);
+    lua_rawset(L, copy);
+  }
+}
+
+static tl_prog *scratch(lua_State *L) {
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &scratch_key);
+  tl_prog *lp = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (lp && lp->p->g->nodes.n < SCRATCH_NODES) return lp;
+  lp = tl_program_new(L, tl_stateof(L), 0);
+  lp->scratch = true;
+  tl_rawsetp(L, LUA_REGISTRYINDEX, &scratch_key);
+  return lp;
+}
+
+/* Pushes the sequence of results of the loose tensor at i in lp. Its siblings (sort gives two) share the table of arguments. */
+static void push_results(lua_State *L, tl_prog *lp, int i) {
+  i = lua_absindex(L, i);
+  const tl_loose *u = lua_touserdata(L, i);
+  luaL_checkstack(L, 40, "loose tensors");
+  tl_pushprogtable(L, lp);
+  lua_rawgeti(L, -1, TL_PT_LOOSE);
+  lua_getuservalue(L, i);
+  lua_pushvalue(L, -1);
+  lua_rawget(L, -3);
+  if (lua_isnil(L, -1)) {
+    int args = lua_gettop(L) - 1, n = (int)lua_rawlen(L, args), first = lua_gettop(L) + 1;
+    tp_graph *g = lp->p->g;
+    tp_pos outer = g->pos;
+    for (int k = 1; k <= n; k++) {
+      lua_rawgeti(L, args, k);
+      lua_rawgeti(L, -1, 1);
+      lua_remove(L, -2);
+    }
+    if (u->pos.file) g->pos = (tp_pos){ tl_intern(lp, u->file), u->pos.line };
+    tl_method_results(L, lp, u->m, first);
+    g->pos = outer;
+    lua_replace(L, first - 1);
+    lua_settop(L, first - 1);
+    lua_pushvalue(L, args);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, args - 1);
+  }
+  lua_replace(L, -4);
+  lua_pop(L, 2);
+}
+
+void tl_materialise(lua_State *L, tl_prog *lp, int i) {
+  const tl_loose *u = lua_touserdata(L, i);
+  push_results(L, lp, i);
+  lua_rawgeti(L, -1, u->out + 1);
+  lua_remove(L, -2);
+  if (u->name) {
+    tl_tensor *t = lua_touserdata(L, -1);
+    t->v.node->name = tp_strdup(&lp->p->g->arena, u->name);
+  }
+}
+
+static void new_loose(lua_State *L, const tp_method *m, int args, int out) {
+  lua_Debug ar;
+  tl_loose *u = tl_new(L, TL_LOOSE, sizeof *u);
+  u->m = m;
+  u->out = out;
+  if (tl_here(L, &ar)) {
+    snprintf(u->file, sizeof u->file, "%s", ar.short_src);
+    u->pos = (tp_pos){ u->file, ar.currentline };
+  }
+  lua_pushvalue(L, args);
+  lua_setuservalue(L, -2);
+}
+
+/* Arguments are kept as { {a}, {b}, ... }, so that nil keeps its place. */
+static int pack_arguments(lua_State *L, int first, int last) {
+  lua_createtable(L, last - first + 1, 0);
+  for (int i = first; i <= last; i++) {
+    lua_createtable(L, 1, 0);
+    push_copy(L, i);
+    lua_rawseti(L, -2, 1);
+    lua_rawseti(L, -2, i - first + 1);
+  }
+  return lua_gettop(L);
+}
+
+int tl_loose_new(lua_State *L, const tp_method *m, int first) {
+  int args = pack_arguments(L, first, lua_gettop(L));
+  tl_prog *lp = scratch(L);
+  tl_mark(L, lp);
+  new_loose(L, m, args, 0);
+  push_results(L, lp, -1);
+  int n = (int)lua_rawlen(L, -1);
+  lua_pop(L, 1);
+  bool sequence = tl_method_sequence(m);
+  luaL_checkstack(L, n + 4, m->name);
+  if (sequence) lua_createtable(L, n, 0);
+  for (int k = 0; k < n; k++) {
+    if (sequence || k) new_loose(L, m, args, k);
+    if (sequence) lua_rawseti(L, -2, k + 1);
+  }
+  return sequence ? 1 : n;
+}
+
+/* ---- questions are answered by the scratch program ---- */
+static int forward(lua_State *L, const char *method) {
+  tl_check(L, 1, TL_LOOSE, method);
+  tl_materialise(L, scratch(L), 1);
+  lua_getfield(L, -1, method);
+  lua_insert(L, -2);
+  lua_call(L, 1, 1);
+  return 1;
+}
+static int loose_shape(lua_State *L) { return forward(L, "shape"); }
+static int loose_dtype(lua_State *L) { return forward(L, "dtype"); }
+static int loose_domain(lua_State *L) { return forward(L, "domain"); }
+static int loose_tostring(lua_State *L) {
+  tl_check(L, 1, TL_LOOSE, "tostring");
+  tl_materialise(L, scratch(L), 1);
+  lua_getglobal(L, "tostring");
+  lua_insert(L, -2);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+static int loose_program(lua_State *L) {
+  lua_pushnil(L);
+  return 1;
+}
+
+static int loose_name(lua_State *L) {
+  tl_loose *u = tl_check(L, 1, TL_LOOSE, "name");
+  if (lua_isnoneornil(L, 2)) {
+    lua_pushstring(L, u->name);                 /* NULL: nil */
+    return 1;
+  }
+  tl_string(L, 2, "name");
+  lua_getuservalue(L, 1);                       /* keeps the string: t.name */
+  lua_pushvalue(L, 2);
+  lua_setfield(L, -2, "name");
+  u->name = lua_tostring(L, 2);
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int loose_index(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TSTRING && tl_is_digits(L, 2)) return tl_range_trap(L, 2);
+  if (lua_type(L, 2) == LUA_TSTRING) return tl_lookup(L);
+  return tl_fail(L, TP_E_DOMAIN, "domain: this tensor belongs to no program yet and has no dims to index; give it a domain, { domain = {t} }");
+}
+
+static int loose_newindex(lua_State *L) {
+  return tl_fail(L, TP_E_OPTION, "option: x[...] = e defines tensors made by P:tensor; this one is a literal");
+}
+
+static const luaL_Reg loose_methods[] = {
+  { "shape", loose_shape }, { "dtype", loose_dtype }, { "domain", loose_domain }, { "program", loose_program }, { "name", loose_name }, { NULL, NULL },
+};
+
+/* Operators are those of tensors: the metatable's fields are copied. */
+static void copy_operators(lua_State *L, int from, int to) {
+  static const char *const op[] = { "__add", "__sub", "__mul", "__div", "__mod", "__pow", "__idiv", "__unm", "__lt", "__le", "__len", "__concat" };
+  for (size_t k = 0; k < TP_LEN(op); k++) {
+    lua_getfield(L, from, op[k]);
+    lua_setfield(L, to, op[k]);
+  }
+}
+
+void tl_open_loose(lua_State *L, tl_state *S) {
+  static const luaL_Reg meta[] = { { "__tostring", loose_tostring }, { "__newindex", loose_newindex }, { NULL, NULL } };
+  tl_class(L, S, TL_LOOSE, "tempo.Tensor", meta, loose_methods, loose_index);
+  tl_push_methods(L, S, "m", false);
+  tl_new(L, TL_TENSOR, sizeof(tl_tensor));
+  tl_new(L, TL_LOOSE, sizeof(tl_loose));
+  lua_getmetatable(L, -2);
+  lua_getmetatable(L, -2);
+  copy_operators(L, lua_gettop(L) - 1, lua_gettop(L));
+  lua_pop(L, 5);
+}

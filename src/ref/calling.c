@@ -1,0 +1,219 @@
+/* calling.c: callbacks. Each is called at every point of its domain without `over`, in lexicographic order, once; so a demand for a later point makes all
+ * earlier calls first. Dims in `over` lead the shapes of the arrays, and all points over them are done by one call. */
+#include "ref/machine.h"
+
+static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
+
+/* ---- how far a callback is ---- */
+
+static ref_calls *calls_of(ref *r, const tp_node *n) {
+  ref_calls **at = &r->calls[n->id], *q = *at;
+  if (q) return q;
+  q = *at = TP_NEW(&r->arena, ref_calls);
+  for (int k = 0; k < n->ndom; k++) {
+    q->ended |= ref_bound(r, n->dom[k]) == 0;
+    if (!is_over(n, n->dom[k])) q->dims[q->ndim++] = n->dom[k];
+  }
+  return q;
+}
+
+static void calls_next(ref *r, ref_calls *q) {
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
+  q->ended = !ref_next(q->ndim, lo, hi, q->at);
+}
+
+/* ---- the points of one call ---- */
+
+/* The dims of m among `over` of n, in domain order; lo and hi their box. */
+static int over_dims(ref *r, const tp_node *n, const tp_sym **dims, int64_t *lo, int64_t *hi) {
+  int count = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (is_over(n, n->dom[k])) {
+      lo[count] = 0;
+      hi[count] = ref_bound(r, n->dom[k]);
+      dims[count++] = n->dom[k];
+    }
+  return count;
+}
+
+static void set_dims(ref *r, int n, const tp_sym *const *dims, const int64_t *at) {
+  for (int k = 0; k < n; k++) r->env[dims[k]->id] = at[k];
+}
+
+/* For each operand, for each point over `over`: its cell, in r->ops. */
+static bool demand_call(ref *r, tp_cell *c, const ref_calls *q) {
+  const tp_node *n = c->node;
+  const tp_sym *dims[REF_MAXDIM];
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], o[REF_MAXDIM], at[REF_MAXDIM];
+  int nover = over_dims(r, n, dims, lo, hi);
+  for (int k = 0; k < n->nin; k++) {
+    tp_val v = n->in[k].src;
+    for (bool more = ref_first(nover, lo, hi, o); more; more = ref_next(nover, lo, hi, o)) {
+      set_dims(r, q->ndim, q->dims, q->at);
+      set_dims(r, nover, dims, o);
+      for (int d = 0; d < v.node->ndom; d++) at[d] = r->env[v.node->dom[d]->id];
+      if (!ref_demand(r, c, v, at, 0)) return false;
+    }
+  }
+  return true;
+}
+
+/* ---- arrays ---- */
+
+static tp_array *new_array(ref *r, tp_cell *c, int nover, const int64_t *hi, tp_dtype d, int rank, const int64_t *shape) {
+  int64_t all[TP_MAXRANK];
+  if (nover + rank > TP_MAXRANK) return ref_fail(r, c, TP_E_SHAPE, "more than %d axes", TP_MAXRANK), NULL;
+  memcpy(all, hi, (size_t)nover * sizeof *hi);
+  memcpy(all + nover, shape, (size_t)rank * sizeof *shape);
+  tp_array *a = tp_array_new(d, nover + rank, all);
+  if (!a) tp_fail(r->err, TP_E_MEMORY, c->node->pos, "no memory for an argument of a callback");
+  return a;
+}
+
+/* Operand k stacked over `over`: r->ops holds `points` cells of it. */
+static tp_array *stack_operand(ref *r, tp_cell *c, int k, int nover, const int64_t *hi, int64_t points) {
+  const ref_op *op = r->ops.v + k * points;
+  tp_view v;
+  if (!ref_view(r, op->cell, op->out, &v)) return NULL;
+  tp_array *a = new_array(r, c, nover, hi, v.dtype, v.rank, v.shape);
+  size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
+  for (int64_t i = 0; a && bytes && i < points; i++) memcpy((char *)a->data + (size_t)i * bytes, op[i].cell->data[op[i].out], bytes);
+  return a;
+}
+
+static tp_array *result_array(ref *r, tp_cell *c, int o, int nover, const int64_t *hi) {
+  const tp_out *out = &c->node->out[o];
+  int64_t shape[TP_MAXRANK];
+  for (int k = 0; k < out->rank; k++) shape[k] = tp_ix_evalq(out->shape[k], r->env);
+  return new_array(r, c, nover, hi, out->dtype, out->rank, shape);
+}
+
+/* Result o of the call, copied once; each point over `over` is a part of it. */
+static void spread_result(ref *r, const tp_node *n, const ref_calls *q, int o, const tp_array *a) {
+  const tp_sym *dims[REF_MAXDIM];
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], b[REF_MAXDIM], at[REF_MAXDIM], points = 1, i = 0;
+  int nover = over_dims(r, n, dims, lo, hi);
+  for (int k = 0; k < nover; k++) points *= hi[k];
+  size_t bytes = tp_array_bytes(a), part = bytes / (size_t)points;
+  char *data = tp_dup(&r->arena, a->data, bytes);
+  set_dims(r, q->ndim, q->dims, q->at);
+  for (bool more = ref_first(nover, lo, hi, b); more; more = ref_next(nover, lo, hi, b), i++) {
+    set_dims(r, nover, dims, b);
+    for (int d = 0; d < n->ndom; d++) at[d] = r->env[n->dom[d]->id];
+    ref_cell(r, n, at)->data[o] = data + (size_t)i * part;
+  }
+}
+
+/* The cells of this call are done; a sink has no data, but cells too. */
+static void mark_done(ref *r, const tp_node *n, const ref_calls *q) {
+  const tp_sym *dims[REF_MAXDIM];
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], b[REF_MAXDIM], at[REF_MAXDIM];
+  int nover = over_dims(r, n, dims, lo, hi);
+  set_dims(r, q->ndim, q->dims, q->at);
+  for (bool more = ref_first(nover, lo, hi, b); more; more = ref_next(nover, lo, hi, b)) {
+    set_dims(r, nover, dims, b);
+    for (int d = 0; d < n->ndom; d++) at[d] = r->env[n->dom[d]->id];
+    ref_cell(r, n, at)->state = CELL_DONE;
+  }
+}
+
+/* ---- one call ---- */
+
+static bool make_arrays(ref *r, tp_cell *c, const ref_calls *q, tp_array **args, tp_array **res) {
+  const tp_node *n = c->node;
+  const tp_sym *dims[REF_MAXDIM];
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], points = 1;
+  int nover = over_dims(r, n, dims, lo, hi);
+  for (int k = 0; k < nover; k++) points *= hi[k];
+  for (int k = 0; k < n->nin; k++)
+    if (!(args[k] = stack_operand(r, c, k, nover, hi, points))) return false;
+  set_dims(r, q->ndim, q->dims, q->at);
+  set_dims(r, nover, dims, lo);
+  for (int o = 0; o < n->nout; o++)
+    if (!(res[o] = result_array(r, c, o, nover, hi))) return false;
+  return true;
+}
+
+static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_array **res) {
+  const tp_node *n = c->node;
+  if (!make_arrays(r, c, q, args, res)) return false;
+  tp_call call = { n->attr.fn, n, n->nin, args, n->nout, res, q->ndim, q->dims, q->at };
+  if (!r->run->call || !r->run->call(r->run->ud, &call, r->err)) return tp_fail(r->err, TP_E_CALLBACK, n->pos, "the callback failed");
+  for (int o = 0; o < n->nout; o++) spread_result(r, n, q, o, res[o]);
+  mark_done(r, n, q);
+  return true;
+}
+
+/* The arrays live as long as the call. When the arena runs out of memory in between they are released by the same way out. */
+static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
+  const tp_node *n = c->node;
+  tp_array **volatile args = TP_NEWN(&r->arena, tp_array *, n->nin + n->nout);
+  jmp_buf oom, *outer = r->arena.oom;
+  volatile bool ok = false, failed = setjmp(oom) != 0;
+  if (!failed) {
+    r->arena.oom = &oom;
+    ok = make_call(r, c, q, args, args + n->nin);
+  }
+  r->arena.oom = outer;
+  for (int k = 0; k < n->nin + n->nout; k++) tp_array_unref(args[k]);
+  if (failed) tp_arena_oom(&r->arena);
+  return ok;
+}
+
+bool ref_call_step(ref *r, tp_cell *c) {
+  ref_calls *q = calls_of(r, c->node);
+  if (!demand_call(r, c, q)) return false;
+  if (r->waiting) return true;
+  if (!call_once(r, c, q)) return false;
+  calls_next(r, q);
+  return true;
+}
+
+/* ---- all calls ---- */
+
+/* Which of two next calls comes first: by the dims in the order of P:dim, a coordinate before none. */
+static bool earlier(const ref_calls *a, const ref_calls *b) {
+  for (int i = 0, j = 0; i < a->ndim || j < b->ndim; i++, j++) {
+    if (j == b->ndim) return true;
+    if (i == a->ndim) return false;
+    if (a->dims[i] != b->dims[j]) return a->dims[i]->order < b->dims[j]->order;
+    if (a->at[i] != b->at[j]) return a->at[i] < b->at[j];
+  }
+  return false;
+}
+
+static void mark_reached(tp_graph *g, bool *reached, const tp_node **stack) {
+  int n = 0;
+  for (int i = 0; i < g->outputs.n; i++) stack[n++] = g->outputs.v[i].val.node;
+  for (int i = 0; i < g->sinks.n; i++) stack[n++] = g->sinks.v[i];
+  for (int i = 0; i < n; i++) reached[stack[i]->id] = true;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < stack[i]->nin; k++) {
+      const tp_node *m = stack[i]->in[k].src.node;
+      if (!reached[m->id]) reached[m->id] = true, stack[n++] = m;
+    }
+}
+
+static const tp_node *first_call(ref *r, const bool *reached) {
+  const tp_node *best = NULL;
+  for (int i = 0; i < r->g->nodes.n; i++) {
+    const tp_node *n = r->g->nodes.v[i];
+    if (n->op != TP_OP_CALL || !reached[i] || calls_of(r, n)->ended) continue;
+    if (!best || earlier(calls_of(r, n), calls_of(r, best))) best = n;
+  }
+  return best;
+}
+
+bool ref_call_all(ref *r) {
+  bool *reached = TP_NEWN(&r->arena, bool, r->g->nodes.n);
+  mark_reached(r->g, reached, TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n + r->g->outputs.n + r->g->sinks.n));
+  for (const tp_node *n; (n = first_call(r, reached));) {
+    const ref_calls *q = calls_of(r, n);
+    int64_t at[REF_MAXDIM];
+    tp_cell *c;
+    for (int d = 0, k = 0; d < n->ndom; d++) at[d] = is_over(n, n->dom[d]) ? 0 : q->at[k++];
+    if (!ref_eval(r, n, at, &c)) return false;
+  }
+  return true;
+}

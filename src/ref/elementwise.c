@@ -1,0 +1,184 @@
+/* elementwise.c: one element from one element of each operand. Floats in double, then rounded to the dtype; integers exactly in i64, then wrapped. */
+#include "ref/machine.h"
+#include <math.h>
+
+/* ---- one operand ---- */
+
+static double unary_f(tp_op op, double x) {
+  switch (op) {
+    case TP_OP_NEG: return -x;
+    case TP_OP_ABS: return fabs(x);
+    case TP_OP_SIGN: return x > 0 ? 1 : x < 0 ? -1 : x;
+    case TP_OP_EXP: return exp(x);
+    case TP_OP_EXPM1: return expm1(x);
+    case TP_OP_LOG: return log(x);
+    case TP_OP_LOG1P: return log1p(x);
+    case TP_OP_SQRT: return sqrt(x);
+    case TP_OP_RSQRT: return 1 / sqrt(x);
+    case TP_OP_SIN: return sin(x);
+    case TP_OP_COS: return cos(x);
+    case TP_OP_TAN: return tan(x);
+    case TP_OP_TANH: return tanh(x);
+    case TP_OP_SIGMOID: return 1 / (1 + exp(-x));
+    case TP_OP_ERF: return erf(x);
+    case TP_OP_FLOOR: return floor(x);
+    case TP_OP_CEIL: return ceil(x);
+    case TP_OP_ROUND: return rint(x);           /* half to even */
+    default: return TP_NEVER(true) ? 0 : x;
+  }
+}
+
+static int64_t unary_i(tp_op op, int64_t x) {
+  switch (op) {
+    case TP_OP_NEG: return (int64_t)(0 - (uint64_t)x);
+    case TP_OP_ABS: return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
+    case TP_OP_SIGN: return (x > 0) - (x < 0);
+    case TP_OP_LNOT: return !x;
+    case TP_OP_FLOOR: case TP_OP_CEIL: case TP_OP_ROUND: return x;
+    default: return TP_NEVER(true) ? 0 : x;
+  }
+}
+
+static bool unary(tp_op op, tp_view *out, const tp_view *x) {
+  for (int64_t i = 0; i < out->n; i++)
+    if (tp_dtype_float(x->dtype)) tp_set(out->dtype, out->data, i, unary_f(op, tp_get(x->dtype, x->data, i)));
+    else tp_seti(out->dtype, out->data, i, unary_i(op, tp_geti(x->dtype, x->data, i)));
+  return true;
+}
+
+static bool cast(tp_view *out, const tp_view *x) {
+  for (int64_t i = 0; i < out->n; i++)
+    if (tp_dtype_float(x->dtype)) tp_set(out->dtype, out->data, i, tp_get(x->dtype, x->data, i));
+    else tp_seti(out->dtype, out->data, i, tp_geti(x->dtype, x->data, i));
+  return true;
+}
+
+/* ---- two operands ---- */
+
+/* a - b * floor(a / b) with one rounding: fmod is exact. */
+static double mod_f(double a, double b) {
+  double m = fmod(a, b);
+  return m != 0 && (m < 0) != (b < 0) ? m + b : m;
+}
+
+static double floordiv_f(double a, double b) {
+  if (b == 0) return a / b;
+  double m = fmod(a, b), q = (a - m) / b;       /* an integer but for rounding */
+  if (m != 0 && (m < 0) != (b < 0)) q -= 1;
+  return q == 0 ? copysign(0, a / b) : rint(q);
+}
+
+static double binary_f(tp_op op, double a, double b) {
+  switch (op) {
+    case TP_OP_ADD: return a + b;
+    case TP_OP_SUB: return a - b;
+    case TP_OP_MUL: return a * b;
+    case TP_OP_DIV: return a / b;
+    case TP_OP_POW: return pow(a, b);
+    case TP_OP_MOD: return mod_f(a, b);
+    case TP_OP_FLOORDIV: return floordiv_f(a, b);
+    case TP_OP_MINIMUM: return isnan(a) || a <= b ? a : b;
+    case TP_OP_MAXIMUM: return isnan(a) || a >= b ? a : b;
+    default: return TP_NEVER(true) ? 0 : a;
+  }
+}
+
+static bool compare_f(tp_op op, double a, double b) {
+  switch (op) {
+    case TP_OP_EQ: return a == b;
+    case TP_OP_NE: return a != b;
+    case TP_OP_LT: return a < b;
+    case TP_OP_LE: return a <= b;
+    case TP_OP_GT: return a > b;
+    case TP_OP_GE: return a >= b;
+    default: return TP_NEVER(true);
+  }
+}
+
+static int64_t pow_i(int64_t a, int64_t n) {
+  uint64_t p = 1, x = (uint64_t)a;
+  for (; n; n >>= 1, x *= x)
+    if (n & 1) p *= x;
+  return (int64_t)p;
+}
+
+/* Floors; b = -1 wraps. */
+static int64_t floordiv_i(int64_t a, int64_t b) {
+  if (b == -1) return (int64_t)(0 - (uint64_t)a);
+  int64_t q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+static int64_t mod_i(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b * (uint64_t)floordiv_i(a, b)); }
+
+static int64_t binary_i(tp_op op, int64_t a, int64_t b) {
+  switch (op) {
+    case TP_OP_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
+    case TP_OP_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
+    case TP_OP_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
+    case TP_OP_POW: return pow_i(a, b);
+    case TP_OP_MOD: return mod_i(a, b);
+    case TP_OP_FLOORDIV: return floordiv_i(a, b);
+    case TP_OP_MINIMUM: return TP_MIN(a, b);
+    case TP_OP_MAXIMUM: return TP_MAX(a, b);
+    case TP_OP_LAND: return a && b;
+    case TP_OP_LOR: return a || b;
+    case TP_OP_EQ: return a == b;
+    case TP_OP_NE: return a != b;
+    case TP_OP_LT: return a < b;
+    case TP_OP_LE: return a <= b;
+    case TP_OP_GT: return a > b;
+    case TP_OP_GE: return a >= b;
+    default: return TP_NEVER(true);
+  }
+}
+
+static bool legal_i(ref *r, tp_cell *c, tp_op op, int64_t b) {
+  if ((op == TP_OP_MOD || op == TP_OP_FLOORDIV) && b == 0) return ref_fail(r, c, TP_E_INPUT, "integer division by zero");
+  if (op == TP_OP_POW && b < 0) return ref_fail(r, c, TP_E_INPUT, "integer power with the negative exponent %lld", (long long)b);
+  return true;
+}
+
+static bool binary(ref *r, tp_cell *c, tp_view *out, const tp_view *a, const tp_view *b) {
+  tp_op op = c->node->op;
+  bool flt = tp_dtype_float(a->dtype), cmp = tp_ops[op].cls == TP_CLS_CMP;
+  int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0;
+  ref_strides_broadcast(out, a, sa);
+  ref_strides_broadcast(out, b, sb);
+  ref_walk w;
+  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
+    int64_t ia = ref_offset(&w, sa), ib = ref_offset(&w, sb);
+    if (flt) {
+      double x = tp_get(a->dtype, a->data, ia), y = tp_get(b->dtype, b->data, ib);
+      tp_set(out->dtype, out->data, i, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
+    } else {
+      int64_t x = tp_geti(a->dtype, a->data, ia), y = tp_geti(b->dtype, b->data, ib);
+      if (!legal_i(r, c, op, y)) return false;
+      tp_seti(out->dtype, out->data, i, binary_i(op, x, y));
+    }
+  }
+  return true;
+}
+
+/* ---- three ---- */
+
+static bool choose(tp_view *out, const tp_view *cond, const tp_view *a, const tp_view *b) {
+  int64_t sc[TP_MAXRANK], sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0;
+  ref_strides_broadcast(out, cond, sc);
+  ref_strides_broadcast(out, a, sa);
+  ref_strides_broadcast(out, b, sb);
+  size_t size = (size_t)tp_dtype_size(out->dtype);
+  ref_walk w;
+  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
+    bool first = tp_geti(cond->dtype, cond->data, ref_offset(&w, sc)) != 0;
+    const tp_view *from = first ? a : b;
+    memcpy((char *)out->data + (size_t)i * size, (const char *)from->data + (size_t)ref_offset(&w, first ? sa : sb) * size, size);
+  }
+  return true;
+}
+
+bool ref_elementwise(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+  if (c->node->op == TP_OP_CAST) return cast(out, &in[0]);
+  if (c->node->op == TP_OP_SELECT) return choose(out, &in[0], &in[1], &in[2]);
+  return c->node->nin == 1 ? unary(c->node->op, out, &in[0]) : binary(r, c, out, &in[0], &in[1]);
+}

@@ -1,0 +1,170 @@
+/* folding.c: reductions, argmax, scans, matmul. Floats are summed in f64 in row-major order of what is summed, rounded once; integers wrap in i64. */
+#include "ref/machine.h"
+#include <math.h>
+
+/* ---- one sum ---- */
+
+ref_acc ref_acc_start(tp_red red, tp_dtype d) {
+  ref_acc a = { .flt = tp_dtype_float(d), .any = red == TP_RED_SUM || red == TP_RED_PROD || d == TP_BOOL, .red = red };
+  switch (red) {
+    case TP_RED_SUM: break;
+    case TP_RED_PROD: a.f = a.i = 1; break;
+    case TP_RED_MAX: a.f = -INFINITY, a.i = d == TP_BOOL ? 0 : INT64_MIN; break;
+    case TP_RED_MIN: a.f = INFINITY, a.i = d == TP_BOOL ? 1 : INT64_MAX; break;
+  }
+  return a;
+}
+
+static void add_f(ref_acc *a, double x) {
+  switch (a->red) {
+    case TP_RED_SUM: a->f += x; break;
+    case TP_RED_PROD: a->f *= x; break;
+    case TP_RED_MAX: if (isnan(x) || x > a->f) a->f = isnan(a->f) ? a->f : x; break;
+    case TP_RED_MIN: if (isnan(x) || x < a->f) a->f = isnan(a->f) ? a->f : x; break;
+  }
+}
+
+static void add_i(ref_acc *a, int64_t x) {
+  switch (a->red) {
+    case TP_RED_SUM: a->i = (int64_t)((uint64_t)a->i + (uint64_t)x); break;
+    case TP_RED_PROD: a->i = (int64_t)((uint64_t)a->i * (uint64_t)x); break;
+    case TP_RED_MAX: a->i = TP_MAX(a->i, x); break;
+    case TP_RED_MIN: a->i = TP_MIN(a->i, x); break;
+  }
+}
+
+void ref_acc_add(ref_acc *a, tp_dtype d, const void *p, int64_t i) {
+  a->any = true;
+  if (a->flt) add_f(a, tp_get(d, p, i));
+  else add_i(a, tp_geti(d, p, i));
+}
+
+bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i) {
+  if (a->flt) tp_set(d, p, i, a->f);
+  else tp_seti(d, p, i, a->i);
+  return a->flt || a->any;
+}
+
+/* ---- reductions ---- */
+
+/* Splits the axes of x: `kept` strides by axis of out (0 for a kept-dim 1), and the reduced axes with their strides. */
+typedef struct split { int64_t kept[TP_MAXRANK], shape[TP_MAXRANK], stride[TP_MAXRANK]; int n; } split;
+
+static split split_axes(const tp_view *x, int naxes, const int *axes, bool keepdim) {
+  split s = {0};
+  int64_t stride[TP_MAXRANK];
+  ref_strides(x, stride);
+  for (int k = 0, o = 0; k < x->rank; k++) {
+    if (s.n < naxes && axes[s.n] == k) {
+      s.shape[s.n] = x->shape[k];
+      s.stride[s.n++] = stride[k];
+      if (keepdim) s.kept[o++] = 0;
+    } else s.kept[o++] = stride[k];
+  }
+  return s;
+}
+
+static bool reduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
+  const tp_attr *a = &c->node->attr;
+  tp_op op = c->node->op;
+  tp_red red = op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN;
+  split s = split_axes(x, a->naxes, a->axes, a->keepdim);
+  ref_walk o, w;
+  int64_t i = 0;
+  for (ref_walk_start(&o, out->rank, out->shape); o.ok; ref_walk_next(&o), i++) {
+    ref_acc acc = ref_acc_start(red, x->dtype);
+    int64_t base = ref_offset(&o, s.kept);
+    for (ref_walk_start(&w, s.n, s.shape); w.ok; ref_walk_next(&w)) ref_acc_add(&acc, x->dtype, x->data, base + ref_offset(&w, s.stride));
+    if (!ref_acc_end(&acc, out->dtype, out->data, i)) return ref_fail(r, c, TP_E_INPUT, "%s of an empty range of integers", tp_ops[op].text);
+  }
+  return true;
+}
+
+/* Does element i beat the best so far? The first at ties, the first NaN wins. */
+static bool beats(const tp_view *x, int64_t i, int64_t best, bool max) {
+  if (!tp_dtype_float(x->dtype)) {
+    int64_t a = tp_geti(x->dtype, x->data, i), b = tp_geti(x->dtype, x->data, best);
+    return max ? a > b : a < b;
+  }
+  double a = tp_get(x->dtype, x->data, i), b = tp_get(x->dtype, x->data, best);
+  return !isnan(b) && (isnan(a) || (max ? a > b : a < b));
+}
+
+static bool argreduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
+  split s = split_axes(x, 1, &c->node->attr.axis, c->node->attr.keepdim);
+  ref_walk o;
+  int64_t i = 0;
+  for (ref_walk_start(&o, out->rank, out->shape); o.ok; ref_walk_next(&o), i++) {
+    if (s.shape[0] == 0) return ref_fail(r, c, TP_E_INPUT, "%s of an empty range", tp_ops[c->node->op].text);
+    int64_t base = ref_offset(&o, s.kept), best = 0;
+    for (int64_t k = 1; k < s.shape[0]; k++)
+      if (beats(x, base + k * s.stride[0], base + best * s.stride[0], c->node->op == TP_OP_ARGMAX)) best = k;
+    tp_seti(out->dtype, out->data, i, best);
+  }
+  return true;
+}
+
+/* ---- scans ---- */
+
+/* One line of n elements, the i-th at base + i*stride; negative strides run backwards. */
+static void scan_line(tp_view *out, const tp_view *x, int64_t base, int64_t stride, int64_t n, bool prod, double factor) {
+  double f = prod ? 1 : 0;
+  uint64_t u = prod ? 1 : 0;
+  for (int64_t i = 0, at = base; i < n; i++, at += stride)
+    if (tp_dtype_float(x->dtype)) {
+      double v = tp_get(x->dtype, x->data, at);
+      f = prod ? f * v : factor * f + v;
+      tp_set(out->dtype, out->data, at, f);
+    } else {
+      uint64_t v = (uint64_t)tp_geti(x->dtype, x->data, at);
+      u = prod ? u * v : (uint64_t)tp_f64_to_i64(factor) * u + v;
+      tp_seti(out->dtype, out->data, at, (int64_t)u);
+    }
+}
+
+static bool scan(tp_cell *c, tp_view *out, const tp_view *x) {
+  const tp_attr *a = &c->node->attr;
+  split s = split_axes(x, 1, &a->axis, true);
+  int64_t lines[TP_MAXRANK], n = s.shape[0], stride = s.stride[0];
+  memcpy(lines, x->shape, sizeof lines);
+  lines[a->axis] = n > 0;
+  ref_walk w;
+  for (ref_walk_start(&w, x->rank, lines); w.ok; ref_walk_next(&w)) {
+    int64_t base = ref_offset(&w, s.kept);
+    scan_line(out, x, a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n, c->node->op == TP_OP_CUMPROD, a->f[0]);
+  }
+  return true;
+}
+
+/* ---- matmul: [.., m, k] x [.., k, n] ---- */
+
+static bool matmul(tp_view *out, const tp_view *a, const tp_view *b) {
+  int rank = out->rank;
+  int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0, inner = a->shape[a->rank - 1];
+  ref_strides_broadcast(out, a, sa);
+  ref_strides_broadcast(out, b, sb);
+  int64_t ka = 1, kb = b->shape[b->rank - 1];
+  sa[rank - 2] = inner, sa[rank - 1] = 0;
+  sb[rank - 2] = 0, sb[rank - 1] = 1;
+  ref_walk w;
+  for (ref_walk_start(&w, rank, out->shape); w.ok; ref_walk_next(&w), i++) {
+    double f = 0;
+    uint64_t u = 0;
+    int64_t ia = ref_offset(&w, sa), ib = ref_offset(&w, sb);
+    for (int64_t k = 0; k < inner; k++, ia += ka, ib += kb)
+      if (tp_dtype_float(a->dtype)) f += tp_get(a->dtype, a->data, ia) * tp_get(b->dtype, b->data, ib);
+      else u += (uint64_t)tp_geti(a->dtype, a->data, ia) * (uint64_t)tp_geti(b->dtype, b->data, ib);
+    if (tp_dtype_float(a->dtype)) tp_set(out->dtype, out->data, i, f);
+    else tp_seti(out->dtype, out->data, i, (int64_t)u);
+  }
+  return true;
+}
+
+bool ref_fold(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+  switch (tp_ops[c->node->op].cls) {
+    case TP_CLS_RED: return reduce(r, c, out, in);
+    case TP_CLS_ARG: return argreduce(r, c, out, in);
+    case TP_CLS_SCAN: return scan(c, out, in);
+    default: return matmul(out, &in[0], &in[1]);
+  }
+}

@@ -1,0 +1,84 @@
+/* moving.c: elements copied to other places. Every one is: for each element of the result, where in the operand it comes from. */
+#include "ref/machine.h"
+
+static void copy(tp_view *out, int64_t i, const tp_view *x, int64_t at) {
+  size_t size = (size_t)tp_dtype_size(out->dtype);
+  memcpy((char *)out->data + (size_t)i * size, (const char *)x->data + (size_t)at * size, size);
+}
+
+/* Element of the result at w from x at start + sum of w * stride. */
+static bool strided(tp_view *out, const tp_view *x, int64_t start, const int64_t *stride) {
+  ref_walk w;
+  int64_t i = 0;
+  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) copy(out, i, x, start + ref_offset(&w, stride));
+  return true;
+}
+
+static bool permute(const tp_attr *a, tp_view *out, const tp_view *x) {
+  int64_t own[TP_MAXRANK], stride[TP_MAXRANK];
+  ref_strides(x, own);
+  for (int k = 0; k < out->rank; k++) stride[k] = own[a->axes[k]];
+  return strided(out, x, 0, stride);
+}
+
+static bool expand(tp_view *out, const tp_view *x) {
+  int64_t stride[TP_MAXRANK];
+  ref_strides_broadcast(out, x, stride);
+  return strided(out, x, 0, stride);
+}
+
+static bool slice(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
+  const tp_attr *a = &c->node->attr;
+  int64_t stride[TP_MAXRANK], lo = tp_ix_evalq(a->ix[0], r->env), n = out->shape[a->axis], step = a->i[0];
+  if (n > 0 && (lo < 0 || lo + (n - 1) * step >= x->shape[a->axis]))
+    return ref_fail(r, c, TP_E_DOMAIN, "elements %lld .. %lld of an axis of %lld", (long long)lo, (long long)(lo + (n - 1) * step + 1), (long long)x->shape[a->axis]);
+  ref_strides(x, stride);
+  int64_t start = lo * stride[a->axis];
+  stride[a->axis] *= step;
+  return strided(out, x, start, stride);
+}
+
+static bool flip(const tp_attr *a, tp_view *out, const tp_view *x) {
+  int64_t stride[TP_MAXRANK];
+  ref_strides(x, stride);
+  int64_t start = (x->shape[a->axis] - 1) * stride[a->axis];
+  stride[a->axis] = -stride[a->axis];
+  return strided(out, x, start, stride);
+}
+
+static bool pad(ref *r, const tp_attr *a, tp_view *out, const tp_view *x) {
+  int64_t stride[TP_MAXRANK], lo = tp_ix_evalq(a->ix[0], r->env), i = 0;
+  ref_strides(x, stride);
+  ref_walk w;
+  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
+    int64_t k = w.at[a->axis] - lo;
+    if (k < 0 || k >= x->shape[a->axis]) tp_set(out->dtype, out->data, i, a->f[0]);
+    else copy(out, i, x, ref_offset(&w, stride) - lo * stride[a->axis]);
+  }
+  return true;
+}
+
+static bool concat(const tp_node *n, tp_view *out, const tp_view *in) {
+  int64_t stride[TP_MAXRANK], done = 0;
+  ref_strides(out, stride);
+  for (int k = 0; k < n->nin; k++) {
+    ref_walk w;
+    int64_t i = 0;
+    for (ref_walk_start(&w, in[k].rank, in[k].shape); w.ok; ref_walk_next(&w), i++) copy(out, ref_offset(&w, stride) + done, &in[k], i);
+    done += in[k].shape[n->attr.axis] * stride[n->attr.axis];
+  }
+  return true;
+}
+
+bool ref_move(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+  const tp_attr *a = &c->node->attr;
+  switch (c->node->op) {
+    case TP_OP_PERMUTE: return permute(a, out, in);
+    case TP_OP_EXPAND: return expand(out, in);
+    case TP_OP_SLICE: return slice(r, c, out, in);
+    case TP_OP_FLIP: return flip(a, out, in);
+    case TP_OP_PAD: return pad(r, a, out, in);
+    case TP_OP_CONCAT: return concat(c->node, out, in);
+    default: return !TP_NEVER(true);
+  }
+}

@@ -1,0 +1,106 @@
+/* sourcing.c: values that come from no operand, and the environments. */
+#include "ref/machine.h"
+#include "base/env.h"
+
+/* ---- given ---- */
+
+static bool input(ref *r, tp_cell *c) {
+  tp_view v;
+  tp_array *a = r->run->inputs ? r->run->inputs[r->number[c->node->id]] : NULL;
+  if (!a) return tp_fail(r->err, TP_E_INPUT, c->node->pos, "input '%s' is needed and was not given", c->node->attr.str);
+  if (!ref_view(r, c, 0, &v)) return false;
+  size_t size = (size_t)tp_dtype_size(v.dtype), at = (size_t)(ref_number(r, c->node->ndom, c->node->dom, ref_at(c)) * v.n) * size;
+  if (a->dtype != v.dtype || at + (size_t)v.n * size > tp_array_bytes(a))
+    return tp_fail(r->err, TP_E_INPUT, c->node->pos, "input '%s' has another dtype or shape than declared", c->node->attr.str);
+  c->data[0] = v.n ? (char *)a->data + at : a->data;
+  return true;
+}
+
+static bool fill(ref *r, tp_cell *c) {
+  tp_view v;
+  if (!ref_new(r, c, 0, &v)) return false;
+  for (int64_t i = 0; i < v.n; i++) tp_set(v.dtype, v.data, i, c->node->attr.f[0]);
+  return true;
+}
+
+static bool iota(ref *r, tp_cell *c) {
+  tp_view v;
+  if (!ref_new(r, c, 0, &v)) return false;
+  ref_walk w;
+  int64_t i = 0;
+  for (ref_walk_start(&w, v.rank, v.shape); w.ok; ref_walk_next(&w), i++) tp_seti(v.dtype, v.data, i, w.at[c->node->attr.axis]);
+  return true;
+}
+
+static bool value(ref *r, tp_cell *c) {
+  tp_view v;
+  if (!ref_new(r, c, 0, &v)) return false;
+  tp_seti(v.dtype, v.data, 0, tp_ix_evalq(c->node->attr.ix[0], r->env));
+  return true;
+}
+
+/* ---- drawn ---- */
+
+static tp_philox_key key_at(ref *r, tp_cell *c) {
+  tp_philox_key k = tp_philox_op(r->run->seed, c->node->attr.hash);
+  for (int d = 0; d < c->node->ndom; d++) k = tp_philox_coord(k, d + 1, ref_at(c)[d]);
+  return k;
+}
+
+static bool draw(ref *r, tp_cell *c) {
+  const tp_attr *a = &c->node->attr;
+  tp_philox_key k = key_at(r, c);
+  tp_view v;
+  if (!ref_new(r, c, 0, &v)) return false;
+  if (a->rand == TP_RAND_RANDINT && a->i[0] >= a->i[1] && v.n)
+    return ref_fail(r, c, TP_E_INPUT, "no integer in %lld .. %lld", (long long)a->i[0], (long long)a->i[1]);
+  for (int64_t i = 0; i < v.n; i++)
+    switch (a->rand) {
+      case TP_RAND_UNIFORM: tp_set(v.dtype, v.data, i, v.dtype == TP_F64 ? tp_philox_uniform64(k, i) : tp_philox_uniform(k, i)); break;
+      case TP_RAND_NORMAL: tp_set(v.dtype, v.data, i, tp_philox_normal(k, i)); break;
+      case TP_RAND_BERNOULLI: tp_seti(v.dtype, v.data, i, tp_philox_uniform(k, i) < a->f[0]); break;
+      case TP_RAND_RANDINT: tp_seti(v.dtype, v.data, i, tp_philox_randint(k, i, a->i[0], a->i[1])); break;
+    }
+  return true;
+}
+
+bool ref_source(ref *r, tp_cell *c) {
+  switch (c->node->op) {
+    case TP_OP_CONST: c->data[0] = c->node->attr.data->data; return true;
+    case TP_OP_FILL: return fill(r, c);
+    case TP_OP_IOTA: return iota(r, c);
+    case TP_OP_VALUE: return value(r, c);
+    case TP_OP_RAND: return draw(r, c);
+    case TP_OP_INPUT: return input(r, c);
+    default: return !TP_NEVER(true);
+  }
+}
+
+/* ---- environments: the last axis of each operand belongs to one of them, leading axes are a batch ---- */
+
+typedef struct step { const tp_env *e; const tp_view *state, *action, *u; tp_view *out; } step;
+
+static bool step_one(ref *r, tp_cell *c, const step *s, int64_t b) {
+  const tp_env *e = s->e;
+  int64_t width = e->nactions ? 1 : e->nact;
+  const char *action = (const char *)s->action->data + b * width * tp_dtype_size(s->action->dtype);
+  if (e->nactions && (*(const int64_t *)action < 0 || *(const int64_t *)action >= e->nactions))
+    return ref_fail(r, c, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*(const int64_t *)action, e->name, e->nactions - 1);
+  e->step((const double *)s->state->data + b * e->nstate, action, (const double *)s->u->data + b * e->nu, (double *)s->out[0].data + b * e->nstate,
+          (float *)s->out[1].data + b * e->nobs, (float *)s->out[2].data + b, (uint8_t *)s->out[3].data + b, (uint8_t *)s->out[4].data + b);
+  return true;
+}
+
+bool ref_env(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+  const tp_env *e = tp_env_find(c->node->attr.str);
+  if (!e) return ref_fail(r, c, TP_E_OPTION, "no environment '%s'", c->node->attr.str);
+  int64_t batch = c->node->op == TP_OP_ENV_OBS ? out->n / e->nobs : out->n / e->nstate;
+  bool ok = true;
+  for (int64_t b = 0; b < batch && ok; b++)
+    switch (c->node->op) {
+      case TP_OP_ENV_RESET: e->reset((const double *)in[0].data + b * e->nu, (double *)out->data + b * e->nstate); break;
+      case TP_OP_ENV_OBS: e->observe((const double *)in[0].data + b * e->nstate, (float *)out->data + b * e->nobs); break;
+      default: ok = step_one(r, c, &(step){ e, &in[0], &in[1], &in[2], out }, b);
+    }
+  return ok;
+}

@@ -1,0 +1,184 @@
+/* compile: the pipeline, as a column of calls, and what a compiled function keeps.
+ *
+ * Two graphs. `closed` is the recording with gradients built and parameters closed: what the function's inputs, outputs and parameters are. `graph` is what the
+ * tier executes: swept, and for the compiled tiers rewritten by the passes. Inputs are matched by name, parameters by PINIT number, outputs by position. */
+#include "rt/fn.h"
+
+static const char *const tier_names[] = { "auto", "reference", "interpreter", "native" };
+
+bool tp_tier_parse(const char *s, tp_tier *t) {
+  for (int i = 0; i < (int)TP_LEN(tier_names); i++)
+    if (!strcmp(s, tier_names[i])) { *t = (tp_tier)i; return true; }
+  return false;
+}
+
+static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
+  f->tier = o->tier;
+  const char *env = tp_setting("TEMPO_TIER");
+  if (env && !tp_tier_parse(env, &f->tier)) return tp_fail(err, TP_E_OPTION, o->pos, "TEMPO_TIER is '%s': auto, reference, interpreter or native", env);
+  if (f->tier == TP_TIER_NATIVE) return tp_fail(err, TP_E_DEVICE, o->pos, "tier 'native' is not in this build: use 'interpreter'");
+  if (f->tier == TP_TIER_AUTO) f->tier = TP_TIER_INTERPRETER;
+  if (o->device && strcmp(o->device, "cpu")) return tp_fail(err, TP_E_DEVICE, o->pos, "device '%s' is not in this build: use 'cpu'", o->device);
+  return true;
+}
+
+/* ---- options of passes: "none", "evolve=false,cse=true" ---- */
+
+static int pass_named(const char *s, size_t n) {
+  for (int i = 0; i < tp_npasses; i++)
+    if (strlen(tp_passes[i].name) == n && !memcmp(tp_passes[i].name, s, n)) return i;
+  return -1;
+}
+
+static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
+  char word[64];
+  const char *names[32];
+  for (int i = 0; i < tp_npasses; i++) names[i] = tp_passes[i].name;
+  memcpy(word, s, TP_MIN(n, sizeof word - 1));
+  word[TP_MIN(n, sizeof word - 1)] = 0;
+  const char *near = tp_nearest(word, names, tp_npasses);
+  return tp_fail(err, TP_E_OPTION, o->pos, "unknown pass '%s'%s%s%s", word, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* Passes of DESIGN section 5 that later issues bring: naming them is legal and changes nothing. */
+static bool known_later(const char *s, size_t n) {
+  static const char *const later[] = { "fold", "algebra", "cse", "dce", "hoist", "evolve", "incremental", "vectorize", "tile", "fuse", "layout", "dtype" };
+  for (int i = 0; i < (int)TP_LEN(later); i++)
+    if (strlen(later[i]) == n && !memcmp(later[i], s, n)) return true;
+  return false;
+}
+
+static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *s = tp_setting("TEMPO_PASSES");
+  if (!s) s = o->passes;
+  bool none = s && !strcmp(s, "none");
+  for (int i = 0; i < tp_npasses; i++) f->opt.on[i] = none ? tp_passes[i].mandatory : tp_passes[i].dflt || tp_passes[i].mandatory;
+  f->opt.precise = o->precise;
+  if (!s || none || !strcmp(s, "all")) return true;
+  while (*s) {
+    size_t n = strcspn(s, "=,"), v = 0;
+    bool on = true;
+    if (s[n] == '=') { v = strcspn(s + n + 1, ","); on = strncmp(s + n + 1, "false", 5) && s[n + 1] != '0'; v++; }
+    int i = pass_named(s, n);
+    if (i < 0 && !known_later(s, n)) return unknown_pass(o, s, n, err);
+    if (i >= 0 && !tp_passes[i].mandatory) f->opt.on[i] = on;
+    s += n + v;
+    if (*s == ',') s++;
+  }
+  return true;
+}
+
+/* ---- bounds that must be given ---- */
+
+typedef struct { tp_arena *a; bool *seen; } marks;
+
+static void mark_ix(marks *m, const tp_ix *e) {
+  const tp_sym *s[64];
+  if (!e) return;
+  int n = TP_MIN(64, tp_ix_syms(e, s, 64));
+  for (int i = 0; i < n; i++) {
+    m->seen[s[i]->id] = true;
+    if (s[i]->bound) m->seen[s[i]->bound->id] = true;
+  }
+}
+
+static void mark_at(marks *m, const tp_at *at, int n) {
+  for (int i = 0; at && i < n; i++) { mark_ix(m, at[i].lo); mark_ix(m, at[i].hi); }
+}
+
+static void mark_node(marks *m, const tp_node *n) {
+  for (int d = 0; d < n->ndom; d++) if (n->dom[d]->bound) m->seen[n->dom[d]->bound->id] = true;
+  for (int i = 0; i < n->attr.nix; i++) mark_ix(m, n->attr.ix[i]);
+  for (int o = 0; o < n->nout; o++)
+    for (int a = 0; a < n->out[o].rank; a++) mark_ix(m, n->out[o].shape[a]);
+  for (int k = 0; k < n->nin; k++) {
+    mark_ix(m, n->in[k].cond);
+    mark_at(m, n->in[k].at, n->in[k].gather ? n->in[k].src.node->ndom : n->ndom);
+  }
+  if (n->op == TP_OP_READ) mark_at(m, n->attr.at, n->in[0].src.node->ndom);
+}
+
+static void needed_bounds(tp_fn *f) {
+  tp_ictx *c = f->graph->ix;
+  marks m = { &f->graph->arena, TP_NEWN(&f->graph->arena, bool, tp_nsym(c)) };
+  for (int i = 0; i < f->graph->nodes.n; i++) mark_node(&m, f->graph->nodes.v[i]);
+  f->bounds = TP_NEWN(&f->graph->arena, const tp_sym *, tp_nsym(c));
+  for (int i = 0; i < tp_nsym(c); i++)
+    if (m.seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND) f->bounds[f->nbound++] = tp_sym_at(c, i);
+}
+
+/* ---- the pipeline ---- */
+
+static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
+  for (int i = 0; i < o->nout; i++) {
+    tp_output out = o->outputs[i];
+    out.val.node = f->closed->nodes.v[out.val.node->id];
+    out.name = tp_strdup(&f->closed->arena, out.name);
+    TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
+  }
+  if (!o->nout && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
+  return true;
+}
+
+static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
+  return (f->closed = tp_graph_clone(f->program->g, err)) &&
+         record_outputs(f, o, err) &&
+         tp_grad_expand(f->closed, err) &&
+         tp_close_params(f->closed, err) &&
+         tp_verify(f->closed, err);
+}
+
+static bool check_graph(tp_fn *f, tp_error *err) {
+  if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
+  tp_graph_sweep(f->graph);
+  needed_bounds(f);
+  tp_need *need = tp_need_outputs(f->graph, err);
+  bool ok = need && tp_need_check(f->graph, need, err);
+  tp_need_free(need);
+  return ok;
+}
+
+static bool plan_graph(tp_fn *f, tp_error *err) {
+  tp_graph *g = f->graph;
+  if (!tp_opt_run(g, &f->opt, err) || !tp_lower_sums(g, err) || !tp_verify(g, err)) return false;
+  tp_need *need = tp_need_outputs(g, err);
+  f->poly = need ? tp_lower(g, need, err) : NULL;
+  tp_need_free(need);
+  return f->poly &&
+         tp_schedule(f->poly, err) &&
+         (f->plan = tp_plan_build(g, f->poly, err)) &&
+         (f->exec = tp_exec_new(f->plan, f->threads, err));
+}
+
+static bool pipeline(tp_fn *f, const tp_copts *o, tp_error *err) {
+  return choose_tier(f, o, err) && choose_passes(f, o, err) &&
+         close_graph(f, o, err) && check_graph(f, err) &&
+         (f->tier == TP_TIER_REFERENCE || plan_graph(f, err));
+}
+
+tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
+  tp_fn *f = tp_calloc(sizeof *f);
+  if (!f) { tp_fail(err, TP_E_MEMORY, o->pos, "out of memory"); return NULL; }
+  f->program = tp_program_ref(p);
+  f->pos = o->pos;
+  f->threads = o->threads;
+  if (!pipeline(f, o, err)) {
+    if (!err->pos.file) err->pos = o->pos;
+    return tp_fn_free(f);
+  }
+  tp_dump_stage("schedule", f);
+  tp_dump_stage("storage", f);
+  tp_dump_stage("plan", f);
+  return f;
+}
+
+tp_fn *tp_fn_free(tp_fn *f) {
+  if (!f) return NULL;
+  tp_exec_free(f->exec);
+  tp_poly_free(f->poly);
+  if (f->graph) tp_graph_free(f->graph);
+  if (f->closed) tp_graph_free(f->closed);
+  tp_program_unref(f->program);
+  tp_free(f);
+  return NULL;
+}

@@ -1,0 +1,27 @@
+/* program: a recording and its index context, shared with the functions compiled from it. */
+#include "rt/rt.h"
+
+tp_program *tp_program_new(uint64_t seed) {
+  tp_program *p = tp_calloc(sizeof *p);
+  if (!p) return NULL;
+  p->refs = 1;
+  p->seed = seed;
+  p->ix = tp_ictx_new();
+  p->g = p->ix ? tp_graph_new(p->ix) : NULL;
+  if (!p->g) return tp_program_unref(p);
+  p->g->seed = seed;
+  return p;
+}
+
+tp_program *tp_program_ref(tp_program *p) {
+  if (p) p->refs++;
+  return p;
+}
+
+tp_program *tp_program_unref(tp_program *p) {
+  if (!p || --p->refs > 0) return NULL;
+  if (p->g) tp_graph_free(p->g);
+  if (p->ix) tp_ictx_free(p->ix);
+  tp_free(p);
+  return NULL;
+}
