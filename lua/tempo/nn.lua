@@ -6,9 +6,8 @@
 --   name    path of the module; its parameters are "<name>.weight" ...; a fresh one if left out
 --   dtype   "f32" unless said otherwise
 -- Weights lie as in PyTorch: Linear's is (out, in).
-local tempo = require "tempo"
 local util = require "tempo.util"
-local init = require "tempo.init"
+local init = require "tempo.initial"
 
 local nn = { init = init }
 
@@ -41,11 +40,12 @@ function Module:create(P, o)
   }, self)
 end
 
---- Makes the parameter "<module>.<key>" and keeps it as self[key]. `o`: init (see tempo.init), gain, along, domain, dtype.
+--- Makes the parameter "<module>.<key>" and keeps it as self[key]. `o`: init (see tempo.initial), gain, along, domain, dtype.
 function Module:param(key, shape, o)
   o = o or {}
   local P, path = self.program, self.name .. "." .. key
-  local along, domain, dtype = o.along or self._along, o.domain or self._domain, o.dtype or self._dtype
+  local along, domain = util.list(o.along or self._along), util.list(o.domain or self._domain)
+  local dtype = o.dtype or self._dtype
   local p = P:param(path, {
     along = #along > 0 and along or nil, domain = #domain > 0 and domain or nil, shape = shape, dtype = dtype,
     init = init.make(P, o.init, shape, { name = path .. ".init", domain = domain, dtype = dtype, gain = o.gain, bound = o.bound }),
@@ -317,7 +317,4 @@ function GRUCell:forward(x, h)
   return (1 - z) * new + z * h
 end
 
---- tempo is asked for once, so that a script may also `require "tempo.nn"` alone.
-nn.tempo = nil
-local _ = tempo
 return nn

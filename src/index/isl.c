@@ -154,6 +154,14 @@ static int64_t take_val(isl_val *v, bool *ok) {
   return r;
 }
 
+/* The bound that parameter i stands for. */
+static const tp_sym *param_sym(isl_space *space, int i) {
+  isl_id *id = isl_space_get_dim_id(space, isl_dim_param, (unsigned)i);
+  const tp_sym *s = id ? isl_id_get_user(id) : NULL;
+  isl_id_free(id);
+  return s;
+}
+
 static const tp_ix *of_aff(const frame *f, isl_aff *a);
 
 static const tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type, int i) {
@@ -164,9 +172,9 @@ static const tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type,
     isl_aff_free(d);
     return e;
   }
-  isl_id *id = isl_aff_get_dim_id(a, isl_dim_param, (unsigned)i);
-  const tp_ix *e = id ? tp_ix_sym(f->c, isl_id_get_user(id)) : NULL;
-  isl_id_free(id);
+  isl_space *space = isl_aff_get_domain_space(a);
+  const tp_ix *e = tp_ix_sym(f->c, param_sym(space, i));
+  isl_space_free(space);
   return e;
 }
 
@@ -356,8 +364,6 @@ const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, tp_set
 
 /* ---- witnesses ---- */
 
-static isl_val *coordinate(isl_point *p, enum isl_dim_type type, int i) { return isl_point_get_coordinate_val(p, type, i); }
-
 /* The lexicographically smallest point of a set of parameters, as a set of one point; empty if there is none. */
 static isl_set *least_params(isl_set *params) {
   unsigned n = (unsigned)nparam(params);
@@ -389,13 +395,9 @@ static isl_point *least_point(isl_set *s, int n, const tp_sym *const *dims) {
 static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *env) {
   bool ok = p != NULL;
   isl_space *space = isl_point_get_space(p);
-  for (int i = 0; ok && i < (int)isl_space_dim(space, isl_dim_param); i++) {
-    isl_id *id = isl_space_get_dim_id(space, isl_dim_param, (unsigned)i);
-    const tp_sym *s = isl_id_get_user(id);
-    env[s->id] = take_val(coordinate(p, isl_dim_param, i), &ok);
-    isl_id_free(id);
-  }
-  for (int i = 0; ok && i < n; i++) env[dims[i]->id] = take_val(coordinate(p, isl_dim_set, i), &ok);
+  for (int i = 0; ok && i < (int)isl_space_dim(space, isl_dim_param); i++)
+    env[param_sym(space, i)->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_param, i), &ok);
+  for (int i = 0; ok && i < n; i++) env[dims[i]->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_set, i), &ok);
   isl_space_free(space);
   return ok;
 }

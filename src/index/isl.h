@@ -8,6 +8,7 @@
 #include <isl/ctx.h>
 #include <isl/id.h>
 #include <isl/val.h>
+#include <isl/point.h>
 #include <isl/space.h>
 #include <isl/local_space.h>
 #include <isl/aff.h>

@@ -25,7 +25,7 @@ static tl_prog *scratch(lua_State *L) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &scratch_key);
   tl_prog *lp = lua_touserdata(L, -1);
   lua_pop(L, 1);
-  if (lp && lp->p->g->nodes.n < SCRATCH_NODES) return lp;
+  if (lp && lp->p->g->nodes.n < SCRATCH_NODES) return tl_use(lp), lp;
   lp = tl_program_new(L, tl_stateof(L), 0);
   lp->scratch = true;
   tl_rawsetp(L, LUA_REGISTRYINDEX, &scratch_key);
@@ -133,9 +133,7 @@ static int loose_domain(lua_State *L) { return forward(L, "domain"); }
 static int loose_tostring(lua_State *L) {
   tl_check(L, 1, TL_LOOSE, "tostring");
   tl_materialise(L, scratch(L), 1);
-  lua_getglobal(L, "tostring");
-  lua_insert(L, -2);
-  lua_call(L, 1, 1);
+  luaL_callmeta(L, -1, "__tostring");
   return 1;
 }
 

@@ -150,11 +150,10 @@ static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
   const tp_node *n = c->node;
   tp_array **volatile args = TP_NEWN(&r->arena, tp_array *, n->nin + n->nout);
   jmp_buf oom, *outer = r->arena.oom;
-  volatile bool ok = false, failed = setjmp(oom) != 0;
-  if (!failed) {
-    r->arena.oom = &oom;
-    ok = make_call(r, c, q, args, args + n->nin);
-  }
+  volatile bool ok = false, failed = false;
+  r->arena.oom = &oom;
+  if (setjmp(oom)) failed = true;
+  else ok = make_call(r, c, q, args, args + n->nin);
   r->arena.oom = outer;
   for (int k = 0; k < n->nin + n->nout; k++) tp_array_unref(args[k]);
   if (failed) tp_arena_oom(&r->arena);

@@ -76,13 +76,18 @@ static bool demand_branch(ref *r, tp_cell *c) {
 /* Calls fn for each (p, u) of a scatter, p in lexicographic order. */
 typedef void (*pair_fn)(ref_scatter *s, int64_t p, int64_t u);
 
-static void pairs_at(ref *r, const tp_node *n, const tp_edge *e, int64_t p, ref_scatter *s, pair_fn fn) {
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], u[REF_MAXDIM];
-  box_of(r, n->ndom, e->at, lo, hi);
+/* A contribution's map counts only inside the domain that it maps to. */
+static void clip(ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < n->ndom; k++) {
     lo[k] = TP_MAX(lo[k], 0);
     hi[k] = TP_MIN(hi[k], ref_bound(r, n->dom[k]));
   }
+}
+
+static void pairs_at(ref *r, const tp_node *n, const tp_edge *e, int64_t p, ref_scatter *s, pair_fn fn) {
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], u[REF_MAXDIM];
+  box_of(r, n->ndom, e->at, lo, hi);
+  clip(r, n, lo, hi);
   for (bool more = ref_first(n->ndom, lo, hi, u); more; more = ref_next(n->ndom, lo, hi, u)) fn(s, p, ref_number(r, n->ndom, n->dom, u));
 }
 
@@ -163,6 +168,7 @@ static bool demand_gather(ref *r, tp_cell *c, int k) {
   int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM];
   ref_point(r, c->node, ref_at(c));
   box_of(r, m->ndom, e->at, lo, hi);
+  clip(r, m, lo, hi);
   for (bool more = ref_first(m->ndom, lo, hi, at); more; more = ref_next(m->ndom, lo, hi, at)) {
     ref_point(r, m, at);
     ref_point(r, c->node, ref_at(c));           /* a dim of both is the node's in cond */

@@ -142,15 +142,15 @@ static bool fill_output(ref *r, int i) {
   tp_array *a = r->run->outputs[i];
   int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM], at[REF_MAXDIM];
   for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(r, n->dom[k]);
-  char *to = a->data;
+  size_t done = 0;
   for (bool more = ref_first(n->ndom, lo, hi, at); more; more = ref_next(n->ndom, lo, hi, at)) {
     tp_cell *c;
     tp_view v;
     if (!ref_eval(r, n, at, &c) || !ref_view(r, c, out, &v)) return false;
     size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
-    if (to + bytes > (char *)a->data + tp_array_bytes(a)) return ref_fail(r, c, TP_E_RAGGED, "an output whose shape varies");
-    if (bytes) memcpy(to, v.data, bytes);
-    to += bytes;
+    if (done + bytes > tp_array_bytes(a)) return ref_fail(r, c, TP_E_RAGGED, "an output whose shape varies");
+    if (bytes) memcpy((char *)a->data + done, v.data, bytes);
+    done += bytes;
   }
   return true;
 }
@@ -168,14 +168,30 @@ static bool run_all(ref *r) {
   return ok || r->cancelled;
 }
 
+/* The machine lives on the heap: what setjmp comes back to must not be in registers. */
+static ref *ref_open(tp_error *err) {
+  ref *r = tp_calloc(sizeof *r);
+  if (!r) {
+    tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+    return NULL;
+  }
+  tp_arena_init(&r->arena);
+  r->arena.oom = &r->oom;
+  return r;
+}
+
+static void ref_close(ref *r) {
+  tp_arena_free(&r->arena);
+  tp_free(r);
+}
+
 bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
-  ref r = {0};
-  tp_arena_init(&r.arena);
-  r.arena.oom = &r.oom;
-  bool ok;
-  if (setjmp(r.oom)) ok = tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else ok = ref_init(&r, g, run, err) && run_all(&r);
-  tp_arena_free(&r.arena);
+  ref *const r = ref_open(err);
+  if (!r) return false;
+  volatile bool ok = false;
+  if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  else ok = ref_init(r, g, run, err) && run_all(r);
+  ref_close(r);
   return ok;
 }
 
@@ -183,8 +199,8 @@ static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
   const tp_node *n = v.node;
   for (int k = 0; k < n->ndom; k++)
     if (at[k] < 0 || at[k] >= ref_bound(r, n->dom[k])) {
-      tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: no point %s = %lld: %s = %lld", n->dom[k]->name, (long long)at[k], n->dom[k]->bound->name,
-              (long long)ref_bound(r, n->dom[k]));
+      tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point %s = %lld (%s = %lld)", ref_label(r, n), n->dom[k]->name, (long long)at[k],
+              n->dom[k]->bound->name, (long long)ref_bound(r, n->dom[k]));
       return NULL;
     }
   tp_cell *c;
@@ -197,12 +213,11 @@ static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
 }
 
 tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_error *err) {
-  ref r = {0};
-  tp_arena_init(&r.arena);
-  r.arena.oom = &r.oom;
+  ref *const r = ref_open(err);
+  if (!r) return NULL;
   tp_array *volatile a = NULL;
-  if (setjmp(r.oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else if (ref_init(&r, g, run, err)) a = peek(&r, v, at);
-  tp_arena_free(&r.arena);
+  if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  else if (ref_init(r, g, run, err)) a = peek(r, v, at);
+  ref_close(r);
   return a;
 }

@@ -1,0 +1,146 @@
+--- tempo.nn.init: first values of parameters.
+--
+-- An initialiser is a function (P, shape, o) that gives an expression, for `init =` of a layer or of P:param. o.name names
+-- its draw, so that numbers depend on the seed and this name alone; o.domain and o.dtype are the parameter's (not its
+-- `along`). Fans are PyTorch's: of a shape (out, in, ...) fan_in = in * rest, fan_out = out * rest.
+local tempo = require "tempo"
+local util = require "tempo.util"
+
+local init = {}
+
+local function literal(o)
+  local domain = util.list(o.domain)
+  return { name = o.name, dtype = o.dtype, domain = #domain > 0 and domain or nil }
+end
+
+--- What `init =` may be, as an expression: a name of this table, a function (P, shape, o), or the value itself.
+function init.make(P, what, shape, o)
+  if what == nil then what = 0 end
+  if type(what) == "string" then
+    local f = what ~= "make" and what ~= "gain" and what ~= "fans" and init[what]
+    if not f then
+      local near = util.nearest(what, init)
+      util.fail("option", "unknown init '%s'%s", what, near and "; did you mean '" .. near .. "'?" or "")
+    end
+    what = f
+  end
+  if type(what) == "function" then return what(P, shape, o) end
+  return what
+end
+
+function init.fans(shape)
+  if #shape < 2 then util.fail("shape", "fan in and fan out need a shape of two axes or more") end
+  local rest = 1
+  for k = 3, #shape do rest = rest * shape[k] end
+  return shape[2] * rest, shape[1] * rest
+end
+
+local gains = { linear = 1, identity = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu = 3 / 4 }
+--- torch.nn.init.calculate_gain; a slope for "leaky_relu".
+function init.gain(nonlinearity, slope)
+  if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
+  return gains[nonlinearity] or util.fail("option", "no gain known for '%s'", tostring(nonlinearity))
+end
+
+function init.zeros(P, shape, o) return tempo.zeros(shape, { dtype = o and o.dtype }) end
+function init.ones(P, shape, o) return tempo.ones(shape, { dtype = o and o.dtype }) end
+
+--- Uniform in [low, high), or in +-bound; [0, 1) without either.
+function init.uniform(P, shape, o)
+  o = o or {}
+  local low, high = o.low or (o.bound and -o.bound) or 0, o.high or o.bound or 1
+  local u = tempo.uniform(shape, literal(o))
+  if low == 0 and high == 1 then return u end
+  return u * (high - low) + low
+end
+
+--- Normal with o.mean and o.std (or o.gain).
+function init.normal(P, shape, o)
+  o = o or {}
+  local z = tempo.normal(shape, literal(o))
+  local std, mean = o.std or o.gain or 1, o.mean or 0
+  if std ~= 1 then z = z * std end
+  if mean ~= 0 then z = z + mean end
+  return z
+end
+
+local function scaled(o, extra)
+  local out = { name = o.name, domain = o.domain, dtype = o.dtype }
+  for k, v in pairs(extra) do out[k] = v end
+  return out
+end
+
+--- Glorot and Bengio 2010: variance gain^2 * 2 / (fan_in + fan_out).
+function init.xavier_uniform(P, shape, o)
+  o = o or {}
+  local fin, fout = init.fans(shape)
+  return init.uniform(P, shape, scaled(o, { bound = (o.gain or 1) * math.sqrt(6 / (fin + fout)) }))
+end
+function init.xavier_normal(P, shape, o)
+  o = o or {}
+  local fin, fout = init.fans(shape)
+  return init.normal(P, shape, scaled(o, { std = (o.gain or 1) * math.sqrt(2 / (fin + fout)) }))
+end
+init.xavier, init.glorot = init.xavier_uniform, init.xavier_uniform
+init.glorot_uniform, init.glorot_normal = init.xavier_uniform, init.xavier_normal
+
+--- He et al. 2015: variance gain^2 / fan_in; the gain is relu's unless given.
+function init.kaiming_uniform(P, shape, o)
+  o = o or {}
+  return init.uniform(P, shape, scaled(o, { bound = (o.gain or math.sqrt(2)) * math.sqrt(3 / (init.fans(shape))) }))
+end
+function init.kaiming_normal(P, shape, o)
+  o = o or {}
+  return init.normal(P, shape, scaled(o, { std = (o.gain or math.sqrt(2)) / math.sqrt((init.fans(shape))) }))
+end
+init.kaiming, init.he = init.kaiming_uniform, init.kaiming_uniform
+
+-- Rows of `a` made orthonormal where they are no more than columns, else columns: modified Gram-Schmidt, each vector
+-- twice ("twice is enough": Giraud and Langou 2005). Of a Gaussian matrix this is uniform over orthogonal ones.
+local function orthonormal(a)
+  local n, m = #a, #a[1]
+  local byrow = n <= m
+  local count, length = math.min(n, m), math.max(n, m)
+  local v = {}
+  for j = 1, count do
+    local vj = {}
+    for k = 1, length do vj[k] = byrow and a[j][k] or not byrow and a[k][j] end
+    for _ = 1, 2 do
+      for i = 1, j - 1 do
+        local vi, dot = v[i], 0
+        for k = 1, length do dot = dot + vi[k] * vj[k] end
+        for k = 1, length do vj[k] = vj[k] - dot * vi[k] end
+      end
+    end
+    local norm = 0
+    for k = 1, length do norm = norm + vj[k] * vj[k] end
+    norm = math.sqrt(norm)
+    for k = 1, length do vj[k] = vj[k] / norm end
+    v[j] = vj
+  end
+  if byrow then return v end
+  local out = {}
+  for i = 1, n do
+    out[i] = {}
+    for j = 1, m do out[i][j] = v[j][i] end
+  end
+  return out
+end
+local function orthonormalise(arrays) return orthonormal(arrays[1]:totable()) end
+
+--- Orthonormal rows or columns, whichever are fewer, times gain; axes after the first count as one (as PyTorch's).
+-- A Gaussian matrix drawn in the program, made orthonormal by a callback when the program runs: `seed` at the call
+-- and `domain` are respected, and the graph grows by two nodes a layer. Costs n^2 m in Lua: 20 ms for 64 x 64.
+function init.orthogonal(P, shape, o)
+  o = o or {}
+  local columns = init.fans(shape)                          -- all axes but the first
+  local dtype, domain = o.dtype or "f32", util.list(o.domain)
+  local normal = tempo.normal({ shape[1], columns }, literal(o))
+  local q = P:call(orthonormalise, { normal },
+    { { shape = { shape[1], columns }, dtype = dtype, domain = #domain > 0 and domain or nil } })
+  if #shape > 2 then q = q:reshape(shape) end
+  if o.gain and o.gain ~= 1 then q = q * o.gain end
+  return q
+end
+
+return init

@@ -1,0 +1,330 @@
+/* array: host arrays. A userdata holds a reference; rows are views; arrays lent to a callback end with it. */
+#include "lua/tl.h"
+#include <limits.h>
+#include <stdlib.h>
+
+enum { CHARGE = 1 << 16 };                      /* bytes between two words to the collector */
+
+/* The collector sees a pointer's worth of a userdata that may hold gigabytes: it gets the bytes as steps. */
+void tl_charge(lua_State *L, const tp_array *a) {
+  tl_state *S = tl_stateof(L);
+  if (a->borrowed || a->base) return;
+  S->charged += tp_array_bytes(a);
+  if (S->charged < CHARGE) return;
+  size_t kb = TP_MIN(S->charged >> 10, (size_t)INT_MAX >> 10);
+  S->charged = 0;
+#ifdef LUA_GCISRUNNING
+  if (!lua_gc(L, LUA_GCISRUNNING, 0)) return;
+#endif
+  lua_gc(L, LUA_GCSTEP, (int)kb);
+}
+
+tl_array *tl_pusharray(lua_State *L) {
+  return tl_new(L, TL_ARRAY, sizeof(tl_array));
+}
+
+void tl_setarray(lua_State *L, tl_array *u, tp_array *a) {
+  if (!a) tl_fail(L, TP_E_MEMORY, "memory: no memory for an array");
+  u->a = a;
+  tl_charge(L, a);
+}
+
+void tl_lease_drop(tl_lease *l) {
+  if (l && --l->refs == 0) free(l);
+}
+
+tp_array *tl_toarray(lua_State *L, int i, const char *what) {
+  tl_array *u = tl_check(L, i, TL_ARRAY, what);
+  if (u->lease && u->lease->over)
+    tl_fail(L, TP_E_CALLBACK, "callback: %s: this array was lent to a callback that has returned; a:clone() keeps one", what);
+  if (!u->a) tl_fail(L, TP_E_OPTION, "option: %s: this array has been freed", what);
+  return u->a;
+}
+
+static int array_free(lua_State *L) {                   /* free, __gc, __close: any number of times */
+  tl_array *u = lua_touserdata(L, 1);
+  if (!u) return 0;
+  u->a = tp_array_unref(u->a);
+  tl_lease *l = u->lease;
+  if (l && !l->over) return 0;
+  u->lease = NULL;
+  tl_lease_drop(l);
+  return 0;
+}
+
+static int array_gc(lua_State *L) {
+  tl_array *u = lua_touserdata(L, 1);
+  u->a = tp_array_unref(u->a);
+  tl_lease_drop(u->lease);
+  u->lease = NULL;
+  return 0;
+}
+
+static int array_m_free(lua_State *L) {
+  tl_check(L, 1, TL_ARRAY, "free");
+  return array_free(L);
+}
+
+/* ---- questions ---- */
+static int array_shape(lua_State *L) {
+  const tp_array *a = tl_toarray(L, 1, "shape");
+  lua_createtable(L, a->rank, 0);
+  for (int k = 0; k < a->rank; k++) {
+    lua_pushinteger(L, (lua_Integer)a->shape[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
+}
+
+static int array_dtype(lua_State *L) {
+  lua_pushstring(L, tp_dtype_name(tl_toarray(L, 1, "dtype")->dtype));
+  return 1;
+}
+
+static int array_len(lua_State *L) {
+  const tp_array *a = tl_toarray(L, 1, "#");
+  if (a->rank == 0) tl_fail(L, TP_E_SHAPE, "shape: '#': a scalar array has no extent; write a:item()");
+  lua_pushinteger(L, (lua_Integer)a->shape[0]);
+  return 1;
+}
+
+static int array_tostring(lua_State *L) {
+  tl_array *u = tl_check(L, 1, TL_ARRAY, "tostring");
+  if (!u->a || (u->lease && u->lease->over)) return lua_pushliteral(L, "tempo.Array (freed)"), 1;
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_array_print(&b, u->a);
+  if (b.failed) { tp_buf_free(&b); tl_fail(L, TP_E_MEMORY, "memory: out of memory"); }
+  lua_pushlstring(L, b.s ? b.s : "", b.n);
+  tp_buf_free(&b);
+  return 1;
+}
+
+static int array_totable(lua_State *L) {
+  tl_pushnested(L, tl_toarray(L, 1, "totable"));
+  return 1;
+}
+
+static int array_item(lua_State *L) {
+  const tp_array *a = tl_toarray(L, 1, "item");
+  if (a->count != 1) tl_fail(L, TP_E_SHAPE, "shape: item: the array has %lld elements, not one", (long long)a->count);
+  tl_pushelem(L, a, 0);
+  return 1;
+}
+
+static int array_data(lua_State *L) {
+  lua_pushlightuserdata(L, tl_toarray(L, 1, "data")->data);
+  return 1;
+}
+
+#if LUA_VERSION_NUM < 503
+/* int64_t is LuaJIT's cdata: made by its ffi. */
+static int array_int64(lua_State *L) {
+  static const char *const source =
+    "local ffi = require 'ffi'\n"
+    "local function nest(p, shape, level, k)\n"
+    "  if level > #shape then return p[k], k + 1 end\n"
+    "  local t = {}\n"
+    "  for i = 1, shape[level] do t[i], k = nest(p, shape, level + 1, k) end\n"
+    "  return t, k\n"
+    "end\n"
+    "return (nest(ffi.cast('int64_t *', (...)), select(2, ...), 1, 0))";
+  const tp_array *a = tl_toarray(L, 1, "int64");
+  if (a->dtype != TP_I64) tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(a->dtype));
+  if (luaL_loadbuffer(L, source, strlen(source), "=tempo.int64") != 0) lua_error(L);
+  lua_pushlightuserdata(L, a->data);
+  array_shape(L);
+  lua_call(L, 2, 1);
+  return 1;
+}
+#else
+static int array_int64(lua_State *L) {
+  const tp_array *a = tl_toarray(L, 1, "int64");
+  if (a->dtype != TP_I64) tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(a->dtype));
+  return array_totable(L);
+}
+#endif
+
+static int array_clone(lua_State *L) {
+  tp_array *a = tl_toarray(L, 1, "clone");
+  tl_array *u = tl_pusharray(L);
+  tl_setarray(L, u, tp_array_cast(a, a->dtype));
+  return 1;
+}
+
+/* ---- elements and rows ---- */
+static int64_t offset(lua_State *L, const tp_array *a, int first, const char *what) {
+  int64_t k = 0;
+  int n = lua_gettop(L) - first + 1;
+  if (n != a->rank) tl_fail(L, TP_E_SHAPE, "shape: %s: %d indices for an array of %d axes", what, n, a->rank);
+  for (int j = 0; j < n; j++) {
+    int64_t i = tl_integer(L, first + j, what);
+    if (i < 0 || i >= a->shape[j])
+      tl_fail(L, TP_E_INPUT, "input: %s: index %lld is out of range: axis %d has extent %lld, indices 0 to %lld count from 0", what, (long long)i,
+              j, (long long)a->shape[j], (long long)a->shape[j] - 1);
+    k = k * a->shape[j] + i;
+  }
+  return k;
+}
+
+static int array_get(lua_State *L) {
+  const tp_array *a = tl_toarray(L, 1, "get");
+  tl_pushelem(L, a, offset(L, a, 2, "get"));
+  return 1;
+}
+
+static int array_set(lua_State *L) {
+  tp_array *a = tl_toarray(L, 1, "set");
+  if (((tl_array *)lua_touserdata(L, 1))->lease) tl_fail(L, TP_E_CALLBACK, "callback: set: an array lent to a callback is read only; a:clone() first");
+  luaL_checkany(L, 2);
+  tl_setelem(L, a, offset(L, a, 3, "set"), 2);
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int push_row(lua_State *L, int i, int64_t row) {
+  tl_array *from = lua_touserdata(L, i);
+  if (from->a->rank == 1) return tl_pushelem(L, from->a, row), 1;
+  tl_array *u = tl_pusharray(L);
+  tl_setarray(L, u, tp_array_view(from->a, row));
+  u->lease = from->lease;
+  if (u->lease) u->lease->refs++;
+  return 1;
+}
+
+static int array_index(lua_State *L) {
+  int64_t row;
+  if (lua_type(L, 2) == LUA_TSTRING) return tl_lookup(L);
+  const tp_array *a = tl_toarray(L, 1, "index");
+  if (!tl_isint(L, 2, &row)) tl_fail(L, TP_E_OPTION, "option: an array is indexed by integers, got %s", tl_describe(L, 2));
+  if (a->rank == 0) tl_fail(L, TP_E_SHAPE, "shape: a scalar array has no rows; write a:item()");
+  if (row < 0 || row >= a->shape[0])
+    tl_fail(L, TP_E_INPUT, "input: row %lld is out of range: the array has %lld rows, which count from 0 (use a:rows() or a:totable(), not ipairs)",
+            (long long)row, (long long)a->shape[0]);
+  return push_row(L, 1, row);
+}
+
+static int array_newindex(lua_State *L) {
+  return tl_fail(L, TP_E_OPTION, "option: a[i] = v: to change an element write a:set(v, i, ...)");
+}
+
+static int next_row(lua_State *L) {
+  int64_t i = tl_integer(L, 2, "rows") + 1;
+  if (i >= tl_toarray(L, 1, "rows")->shape[0]) return 0;
+  lua_pushinteger(L, (lua_Integer)i);
+  return 1 + push_row(L, 1, i);
+}
+
+static int array_rows(lua_State *L) {
+  const tp_array *a = tl_toarray(L, 1, "rows");
+  if (a->rank == 0) tl_fail(L, TP_E_SHAPE, "shape: a scalar array has no rows; write a:item()");
+  tl_pushfunction(L, tl_stateof(L), next_row, 0);
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, -1);
+  return 3;
+}
+
+/* ---- files ---- */
+static int io_result(lua_State *L, const tp_error *e) {
+  lua_pushnil(L);
+  lua_pushstring(L, e->msg);
+  return 2;
+}
+
+static int array_save(lua_State *L) {
+  tp_error e = { 0 };
+  if (!tp_npy_save(tl_string(L, 2, "save"), tl_toarray(L, 1, "save"), &e)) return io_result(L, &e);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+int tl_array_load(lua_State *L) {
+  tp_error e = { 0 };
+  const char *path = tl_string(L, 1, "load");
+  tl_array *u = tl_pusharray(L);
+  u->a = tp_npy_load(path, &e);
+  if (!u->a) return io_result(L, &e);
+  tl_charge(L, u->a);
+  return 1;
+}
+
+/* ---- tempo.array(number | table | bytes | array, dtype, shape) ---- */
+static int read_shape(lua_State *L, int i, int64_t *shape) {
+  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: array: expected a shape like {3, 4}, got %s", tl_describe(L, i));
+  int n = (int)lua_rawlen(L, i);
+  if (n > TP_MAXRANK) tl_fail(L, TP_E_SHAPE, "shape: array: %d axes, at most %d", n, TP_MAXRANK);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    shape[k] = tl_integer(L, lua_gettop(L), "extent of array");
+    lua_pop(L, 1);
+    if (shape[k] < 0) tl_fail(L, TP_E_SHAPE, "shape: array: extent %lld of axis %d is negative", (long long)shape[k], k);
+  }
+  return n;
+}
+
+static void reshape(lua_State *L, tp_array *a, int rank, const int64_t *shape) {
+  int64_t count = 1;
+  for (int k = 0; k < rank; k++)
+    if (__builtin_mul_overflow(count, shape[k], &count)) tl_fail(L, TP_E_SHAPE, "shape: array: the shape's size is beyond 64 bits");
+  if (count != a->count)
+    tl_fail(L, TP_E_SHAPE, "shape: array: %lld elements do not fill a shape of %lld", (long long)a->count, (long long)count);
+  a->rank = rank;
+  memcpy(a->shape, shape, sizeof *shape * (size_t)rank);
+}
+
+static void from_bytes(lua_State *L, tl_array *u, tp_dtype d, int rank, const int64_t *shape) {
+  size_t n;
+  const char *s = lua_tolstring(L, 1, &n);
+  int64_t whole = (int64_t)n / tp_dtype_size(d);
+  if (rank < 0) rank = 1, shape = &whole;
+  tl_setarray(L, u, tp_array_new(d, rank, shape));
+  if (tp_array_bytes(u->a) != n)
+    tl_fail(L, TP_E_SHAPE, "shape: array: %zu bytes for a %s array of %lld elements, which takes %zu", n, tp_dtype_name(d), (long long)u->a->count,
+            tp_array_bytes(u->a));
+  memcpy(u->a->data, s, n);
+}
+
+int tl_array_new(lua_State *L) {
+  lua_settop(L, 3);
+  int64_t shape[TP_MAXRANK];
+  int rank = lua_isnil(L, 3) ? -1 : read_shape(L, 3, shape);
+  tp_dtype d = lua_isnil(L, 2) ? TP_F32 : tl_dtype(L, 2, "array");
+  if (lua_istable(L, 1)) {
+    tp_array *a = tl_nested(L, 1, "array", lua_isnil(L, 2) ? NULL : &d, rank, shape);
+    if (rank >= 0) reshape(L, a, rank, shape);
+    return 1;
+  }
+  tl_array *u = tl_pusharray(L);
+  if (lua_type(L, 1) == LUA_TNUMBER || lua_isboolean(L, 1)) {
+    if (lua_isboolean(L, 1) && lua_isnil(L, 2)) d = TP_BOOL;
+    tl_setarray(L, u, tp_array_new(d, TP_MAX(rank, 0), shape));
+    for (int64_t k = 0; k < u->a->count; k++) tl_setelem(L, u->a, k, 1);
+  } else if (lua_type(L, 1) == LUA_TSTRING) {
+    from_bytes(L, u, d, rank, shape);
+  } else if (tl_typeof(L, 1) == TL_ARRAY) {
+    tp_array *a = tl_toarray(L, 1, "array");
+    tl_setarray(L, u, tp_array_cast(a, lua_isnil(L, 2) ? a->dtype : d));
+    if (rank >= 0) reshape(L, u->a, rank, shape);
+  } else tl_fail(L, TP_E_OPTION, "option: array: expected a number, a nested table, a string of bytes or an array, got %s", tl_describe(L, 1));
+  return 1;
+}
+
+static const luaL_Reg array_meta[] = {
+  { "__tostring", array_tostring }, { "__len", array_len }, { "__newindex", array_newindex }, { NULL, NULL },
+};
+static const luaL_Reg array_methods[] = {
+  { "shape", array_shape }, { "dtype", array_dtype }, { "totable", array_totable }, { "item", array_item }, { "clone", array_clone },
+  { "rows", array_rows }, { "get", array_get }, { "set", array_set }, { "save", array_save }, { "data", array_data },
+  { "int64", array_int64 }, { "free", array_m_free }, { NULL, NULL },
+};
+
+void tl_open_array(lua_State *L, tl_state *S) {
+  tl_class(L, S, TL_ARRAY, "tempo.Array", array_meta, array_methods, array_index);
+  tl_pusharray(L);
+  lua_getmetatable(L, -1);
+  lua_pushcfunction(L, array_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushcfunction(L, array_free);
+  lua_setfield(L, -2, "__close");
+  lua_pop(L, 3);
+}
