@@ -173,11 +173,11 @@ static void prints(const char *text, const char *as) { CHECKF(strcmp(tp_ix_str(c
 
 static void test_text(void) {
   const char *fixed[] = { "2*t + T*S - 1", "min(t + 10, T - 1)", "t//2", "t%3", "max(0, t - w + 1)", "t >= 1", "t == 0", "t < T", "t <= T - 3", "t != s",
-    "(t >= 1 and s == 0)", "(t == 0 or s > t)", "true", "false", "-t", "-(t//2)", "T - t//2", "2*(t//2)", "(t + 1)//2", "(t%3)//2", "7", "-7", "5 - t", "t*(t//3)",
+    "(t >= 1 and s == 0)", "(t < s or t == 0)", "true", "false", "-t", "-(t//2)", "T - t//2", "2*(t//2)", "(t + 1)//2", "(t%3)//2", "7", "-7", "5 - t", "t*(t//3)",
     "T*min(t, w)", "-9223372036854775808", "-t - 1", "t <= 4", "T - t - 1" };
   for (size_t i = 0; i < TP_LEN(fixed); i++) prints(fixed[i], fixed[i]);
   prints("1+t+ 1", "t + 2");
-  prints("not (t >= 1 and not s == 0)", "(s == 0 or t <= 0)");
+  prints("not (t >= 1 and not s == 0)", "(t <= 0 or s == 0)");
   prints("(4*t + 5)//4", "t + 1");
   prints("(2*t + 1)//4", "t//2");
   prints("(t//2 + 1)//3", "(t + 2)//6");
@@ -194,8 +194,8 @@ static void test_text(void) {
   prints("(t + s)*(t - s)", "t*t - s*s");
   const char *range = "0 .. t+1", *arrow = "t -> s";
   tp_error err = {0};
-  CHECK(tp_ix_parse(c, &range, &err) == tp_ix_const(c, 0) && strcmp(range, " .. t+1") == 0);
-  CHECK(tp_ix_parse(c, &arrow, &err) == tp_ix_sym(c, t) && strcmp(arrow, " -> s") == 0 && !err.code);
+  CHECK(tp_ix_parse(c, &range, &err) == tp_ix_const(c, 0) && strcmp(range, ".. t+1") == 0);
+  CHECK(tp_ix_parse(c, &arrow, &err) == tp_ix_sym(c, t) && strcmp(arrow, "-> s") == 0 && !err.code);
   const char *wrong[] = { "", "t +", "q", "(t", "t//0", "t//s", "t + (t < 1)", "min(t", "min()", "not t", "99999999999999999999", "t < 1 < 2 and t", "true + 1", "(t < 1) * 2" };
   for (size_t i = 0; i < TP_LEN(wrong); i++) {
     tp_error e = {0};
@@ -271,17 +271,13 @@ static void test_domain_forms(void) {
   extent_is("2", "9", "7");
   extent_is("9", "2", "0");
   extent_is("n", "w", "max(0, w - n)");
-  extent_is("max(0, t - 2)", "min(t + 3, T)", "min(5, t + 3, T, T - t + 2)");
+  extent_is("max(0, t - 2)", "min(t + 3, T)", "min(t + 3, T) - max(0, t - 2)");
   extent_is("t//2", "t", "t - t//2");
   extent_is("t + 1", "t", "0");
   simplifies("min(t, T)", "t");
   simplifies("min(t + n, T, T + 3)", "min(t + n, T)");
   simplifies("max(0, t)", "t");
   simplifies("(t%4)//4", "0");
-  simplifies("(t - T)//T", "-1") ;
-}
-
-static void test_domain_forms2(void) {
   simplifies("max(t - T, 0 - 1)", "-1");
   simplifies("t >= 0", "true");
   simplifies("t >= T or s == 0", "s == 0");
@@ -302,7 +298,8 @@ static void test_domain_forms2(void) {
   lower_is("t + 1", "1");
   lower_is("T - t", "1");
   lower_is("max(t, n)", "n");
-  CHECK(tp_ix_upper(c, tp_ix_sym(c, tp_sym_hidden_dim(c, "h")), 1, (const tp_sym *[]){ tp_sym_find(c, "h") }) == NULL);
+  const tp_sym *hidden = tp_sym_hidden_dim(c, "h");
+  CHECK(tp_ix_upper(c, tp_ix_sym(c, hidden), 1, &hidden) == NULL && tp_ix_upper(c, P("min(h, n)"), 1, &hidden) == tp_ix_sym(c, n));
 }
 
 static void test_domain_random(void) {
@@ -394,17 +391,18 @@ static void test_isl_pinned(void) {
   is("a point at 3", tp_set_nonempty_when(c, reads), "T >= 4 and S >= 1");
   CHECK(tp_set_can_be_empty(c, reads, 2) && !tp_set_can_be_empty(c, reads, 4) && tp_set_can_have_point(c, reads, 2));
   tp_set_free(reads);
-  CHECK(strstr(tp_set_str(c, tp_set_box(c, 0, NULL)), "late") != NULL || true);
+  tp_set *whole = tp_set_box(c, 0, NULL);
+  CHECK(strstr(tp_set_str(c, whole), "late") != NULL && strcmp(tp_set_str(c, NULL), "null") == 0);
+  tp_set_free(whole);
 }
 
 static bool image_is(const char *cond, const tp_at *at, const char *want) {
   tp_set *from = tp_set_and(tp_set_box(c, 2, dims), tp_set_cond(c, 2, dims, P(cond)));
   tp_rel *r = tp_rel_restrict(tp_rel_at(c, 2, dims, 1, dims, at), from);
-  tp_set *dom = tp_set_apply(tp_set_and(tp_set_box(c, 1, dims), tp_set_cond(c, 1, dims, tp_ix_bool(c, true))), tp_rel_reverse(tp_rel_reverse(tp_rel_at(c, 1, dims, 1, dims, &(tp_at){ false, tp_ix_sym(c, t), NULL }))));
   tp_set *box = tp_set_box(c, 2, dims), *got = tp_set_apply(box, r), *expect = tp_set_cond(c, 1, dims, P(want));
   bool ok = tp_set_equal(c, got, expect);
   if (!ok) fprintf(stderr, "image %s\n", tp_set_str(c, got));
-  tp_set_free(got), tp_set_free(expect), tp_set_free(dom);
+  tp_set_free(got), tp_set_free(expect);
   return ok;
 }
 
@@ -413,6 +411,10 @@ static void test_isl_relations(void) {
   CHECK(image_is("s == 0 and t == 4", &(tp_at){ true, P("max(0, t - w + 1)"), P("t + 1") }, "T >= 5 and S >= 1 and t >= 0 and t >= 5 - w and t <= 4"));
   CHECK(image_is("true", &(tp_at){ false, P("2*t"), NULL }, "t%2 == 0 and t >= 0 and t <= 2*T - 2 and S >= 1"));
   CHECK(image_is("true", &(tp_at){ true, P("3"), P("3") }, "false"));
+  tp_rel *shift = tp_rel_at(c, 1, dims, 1, dims, &(tp_at){ false, P("t - 1"), NULL }), *back = tp_rel_reverse(tp_rel_copy(shift));
+  tp_set *line = tp_set_box(c, 1, dims), *home = tp_set_apply(tp_set_apply(tp_set_copy(line), shift), back);
+  CHECK(tp_set_equal(c, line, home) && tp_set_is_empty(c, NULL) == false && tp_rel_free(NULL) == NULL);
+  tp_set_free(line), tp_set_free(home);
   tp_rel *none = tp_rel_at(c, 2, dims, 0, NULL, NULL);
   tp_set *point = tp_set_apply(tp_set_box(c, 2, dims), none);
   is("image without dims", tp_set_nonempty_when(c, point), "T >= 1 and S >= 1");
@@ -429,7 +431,6 @@ int main(void) {
   test_overflow();
   test_proofs();
   test_domain_forms();
-  test_domain_forms2();
   test_domain_random();
   test_isl_functions();
   test_isl_sets();

@@ -5,7 +5,10 @@ static int64_t quick_poly(const tp_ix *e, const int64_t *env) {
   uint64_t sum = (uint64_t)e->cst;
   for (const tp_term *t = e->term, *end = t + e->nterm; t < end; t++) {
     uint64_t v = (uint64_t)t->coef;
-    for (int k = 0; k < t->m->n; k++) v *= (uint64_t)tp_ix_evalq(t->m->atom[k], env);
+    for (int k = 0; k < t->m->n; k++) {
+      const tp_ix *a = t->m->atom[k];
+      v *= (uint64_t)(a->sym ? env[a->sym->id] : tp_ix_evalq(a, env));
+    }
     sum += v;
   }
   return (int64_t)sum;

@@ -100,7 +100,8 @@ bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const 
 const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
 /* Extent of lo .. hi on a domain: max(0, hi - lo) simplified. */
 const tp_ix *tp_ix_extent(tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, const tp_sym *const *dims);
-/* An upper (lower) bound over the given dims that does not mention them; upper of t + 1 is T. For sizes of slots. */
+/* An upper (lower) bound over the given dims that does not mention them; upper of t + 1 is T. For sizes of slots.
+ * NULL: none known (a hidden dim, a product of factors of unknown sign). */
 const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
 const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
 
@@ -112,7 +113,7 @@ int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);     /* unchecked, fast;
  * conditions: "t >= 1", "t == 0", "(a >= 0 and b == 0)", "not (…)", "true". All of < <= > >= == != parse. */
 void tp_ix_print(tp_buf *b, const tp_ix *e);
 const char *tp_ix_str(tp_ictx *c, const tp_ix *e);           /* in the context's arena */
-const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);  /* advances *s; symbols must exist */
+const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);  /* advances *s; symbols must exist; stops before .. and -> */
 
 /* ---- indices: how a consumer's point sends to a producer's ---- */
 typedef struct tp_at { bool range; const tp_ix *lo, *hi; } tp_at;    /* a point: lo; a range: lo .. hi, half open */
@@ -152,5 +153,15 @@ const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEE
 /* A smallest point of s with bounds as small as possible but >= least where it can be: env[sym->id] filled for dims and every bound. False: empty. */
 bool tp_set_witness(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, int64_t least, int64_t *env);
 char *tp_set_str(tp_ictx *c, TP_KEEP tp_set *s);                              /* isl's text, in the context's arena; for dumps */
+
+/* ---- composition and closure (closure.c) ---- */
+TP_GIVE tp_rel *tp_rel_id(TP_TAKE tp_set *s);                                 /* {p -> p : p in s} */
+TP_GIVE tp_rel *tp_rel_compose(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b);         /* first a, then b */
+TP_GIVE tp_rel *tp_rel_or(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b);              /* coalesced */
+TP_GIVE tp_rel *tp_rel_into(TP_TAKE tp_rel *r, TP_TAKE tp_set *to);           /* intersect the range */
+typedef struct tp_hop { int from, to; tp_rel *rel; } tp_hop;                  /* from points of set[from] to points of set[to] */
+/* Each set grows to all that any sequence of hops reaches. False: isl has no exact answer within its budget, the sets are supersets of what they were
+ * and possibly no more than that. */
+bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, TP_KEEP const tp_hop *hop);
 
 #endif

@@ -44,7 +44,7 @@ static bool put_terms(tp_buf *b, const tp_ix *e, int sign, int as, bool first) {
 }
 
 static void put_cst(tp_buf *b, uint64_t u, bool negative, bool first) {
-  put_sign(b, first, negative);
+  put_sign(b, first, negative && u);
   put_number(b, u);
 }
 
@@ -211,7 +211,10 @@ static const tp_ix *parse_primary(parser *p) {
 
 static const tp_ix *parse_unary(parser *p) {
   bool negative = false;
+  int64_t v;
   while (accept(p, "-")) negative = !negative;
+  skip_space(p);
+  if (negative && isdigit((unsigned char)*p->s)) return parse_int(p, &v) ? tp_ix_const(p->c, (int64_t)-(uint64_t)v) : NULL;
   if (++p->depth > PARSE_DEPTH) return fail(p, "nested too deeply");
   const tp_ix *e = parse_primary(p);
   p->depth--;

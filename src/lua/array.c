@@ -41,18 +41,7 @@ tp_array *tl_toarray(lua_State *L, int i, const char *what) {
   return u->a;
 }
 
-static int array_free(lua_State *L) {                   /* free, __gc, __close: any number of times */
-  tl_array *u = lua_touserdata(L, 1);
-  if (!u) return 0;
-  u->a = tp_array_unref(u->a);
-  tl_lease *l = u->lease;
-  if (l && !l->over) return 0;
-  u->lease = NULL;
-  tl_lease_drop(l);
-  return 0;
-}
-
-static int array_gc(lua_State *L) {
+static int release(lua_State *L) {                      /* __gc, __close and free: any number of times */
   tl_array *u = lua_touserdata(L, 1);
   u->a = tp_array_unref(u->a);
   tl_lease_drop(u->lease);
@@ -60,9 +49,9 @@ static int array_gc(lua_State *L) {
   return 0;
 }
 
-static int array_m_free(lua_State *L) {
+static int array_free(lua_State *L) {
   tl_check(L, 1, TL_ARRAY, "free");
-  return array_free(L);
+  return release(L);
 }
 
 /* ---- questions ---- */
@@ -315,16 +304,16 @@ static const luaL_Reg array_meta[] = {
 static const luaL_Reg array_methods[] = {
   { "shape", array_shape }, { "dtype", array_dtype }, { "totable", array_totable }, { "item", array_item }, { "clone", array_clone },
   { "rows", array_rows }, { "get", array_get }, { "set", array_set }, { "save", array_save }, { "data", array_data },
-  { "int64", array_int64 }, { "free", array_m_free }, { NULL, NULL },
+  { "int64", array_int64 }, { "free", array_free }, { NULL, NULL },
 };
 
 void tl_open_array(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_ARRAY, "tempo.Array", array_meta, array_methods, array_index);
   tl_pusharray(L);
   lua_getmetatable(L, -1);
-  lua_pushcfunction(L, array_gc);
+  lua_pushcfunction(L, release);
   lua_setfield(L, -2, "__gc");
-  lua_pushcfunction(L, array_free);
+  lua_pushcfunction(L, release);
   lua_setfield(L, -2, "__close");
   lua_pop(L, 3);
 }

@@ -41,15 +41,15 @@ static int64_t unary_i(tp_op op, int64_t x) {
 
 static bool unary(tp_op op, tp_view *out, const tp_view *x) {
   for (int64_t i = 0; i < out->n; i++)
-    if (tp_dtype_float(x->dtype)) tp_set(out->dtype, out->data, i, unary_f(op, tp_get(x->dtype, x->data, i)));
-    else tp_seti(out->dtype, out->data, i, unary_i(op, tp_geti(x->dtype, x->data, i)));
+    if (tp_dtype_float(x->dtype)) tp_put(out->dtype, out->data, i, unary_f(op, tp_get(x->dtype, x->data, i)));
+    else tp_puti(out->dtype, out->data, i, unary_i(op, tp_geti(x->dtype, x->data, i)));
   return true;
 }
 
 static bool cast(tp_view *out, const tp_view *x) {
   for (int64_t i = 0; i < out->n; i++)
-    if (tp_dtype_float(x->dtype)) tp_set(out->dtype, out->data, i, tp_get(x->dtype, x->data, i));
-    else tp_seti(out->dtype, out->data, i, tp_geti(x->dtype, x->data, i));
+    if (tp_dtype_float(x->dtype)) tp_put(out->dtype, out->data, i, tp_get(x->dtype, x->data, i));
+    else tp_puti(out->dtype, out->data, i, tp_geti(x->dtype, x->data, i));
   return true;
 }
 
@@ -150,11 +150,11 @@ static bool binary(ref *r, tp_cell *c, tp_view *out, const tp_view *a, const tp_
     int64_t ia = ref_offset(&w, sa), ib = ref_offset(&w, sb);
     if (flt) {
       double x = tp_get(a->dtype, a->data, ia), y = tp_get(b->dtype, b->data, ib);
-      tp_set(out->dtype, out->data, i, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
+      tp_put(out->dtype, out->data, i, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
     } else {
       int64_t x = tp_geti(a->dtype, a->data, ia), y = tp_geti(b->dtype, b->data, ib);
       if (!legal_i(r, c, op, y)) return false;
-      tp_seti(out->dtype, out->data, i, binary_i(op, x, y));
+      tp_puti(out->dtype, out->data, i, binary_i(op, x, y));
     }
   }
   return true;

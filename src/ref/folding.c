@@ -40,8 +40,8 @@ void ref_acc_add(ref_acc *a, tp_dtype d, const void *p, int64_t i) {
 }
 
 bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i) {
-  if (a->flt) tp_set(d, p, i, a->f);
-  else tp_seti(d, p, i, a->i);
+  if (a->flt) tp_put(d, p, i, a->f);
+  else tp_puti(d, p, i, a->i);
   return a->flt || a->any;
 }
 
@@ -99,7 +99,7 @@ static bool argreduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
     int64_t base = ref_offset(&o, s.kept), best = 0;
     for (int64_t k = 1; k < s.shape[0]; k++)
       if (beats(x, base + k * s.stride[0], base + best * s.stride[0], c->node->op == TP_OP_ARGMAX)) best = k;
-    tp_seti(out->dtype, out->data, i, best);
+    tp_puti(out->dtype, out->data, i, best);
   }
   return true;
 }
@@ -114,11 +114,11 @@ static void scan_line(tp_view *out, const tp_view *x, int64_t base, int64_t stri
     if (tp_dtype_float(x->dtype)) {
       double v = tp_get(x->dtype, x->data, at);
       f = prod ? f * v : factor * f + v;
-      tp_set(out->dtype, out->data, at, f);
+      tp_put(out->dtype, out->data, at, f);
     } else {
       uint64_t v = (uint64_t)tp_geti(x->dtype, x->data, at);
       u = prod ? u * v : (uint64_t)tp_f64_to_i64(factor) * u + v;
-      tp_seti(out->dtype, out->data, at, (int64_t)u);
+      tp_puti(out->dtype, out->data, at, (int64_t)u);
     }
 }
 
@@ -154,8 +154,8 @@ static bool matmul(tp_view *out, const tp_view *a, const tp_view *b) {
     for (int64_t k = 0; k < inner; k++, ia += ka, ib += kb)
       if (tp_dtype_float(a->dtype)) f += tp_get(a->dtype, a->data, ia) * tp_get(b->dtype, b->data, ib);
       else u += (uint64_t)tp_geti(a->dtype, a->data, ia) * (uint64_t)tp_geti(b->dtype, b->data, ib);
-    if (tp_dtype_float(a->dtype)) tp_set(out->dtype, out->data, i, f);
-    else tp_seti(out->dtype, out->data, i, (int64_t)u);
+    if (tp_dtype_float(a->dtype)) tp_put(out->dtype, out->data, i, f);
+    else tp_puti(out->dtype, out->data, i, (int64_t)u);
   }
   return true;
 }

@@ -52,7 +52,7 @@ static bool pad(ref *r, const tp_attr *a, tp_view *out, const tp_view *x) {
   ref_walk w;
   for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
     int64_t k = w.at[a->axis] - lo;
-    if (k < 0 || k >= x->shape[a->axis]) tp_set(out->dtype, out->data, i, a->f[0]);
+    if (k < 0 || k >= x->shape[a->axis]) tp_put(out->dtype, out->data, i, a->f[0]);
     else copy(out, i, x, ref_offset(&w, stride) - lo * stride[a->axis]);
   }
   return true;

@@ -115,9 +115,9 @@ static bool sort(ref *r, const tp_attr *a, tp_view *out, const tp_view *x) {
       line[i] = (item){ flt ? tp_get(x->dtype, x->data, base + i * step) : 0, flt ? 0 : tp_geti(x->dtype, x->data, base + i * step), i };
     qsort(line, (size_t)n, sizeof *line, a->flag ? descending : ascending);
     for (int64_t i = 0; i < n; i++) {
-      if (flt) tp_set(out[0].dtype, out[0].data, base + i * step, line[i].f);
-      else tp_seti(out[0].dtype, out[0].data, base + i * step, line[i].i);
-      tp_seti(out[1].dtype, out[1].data, base + i * step, line[i].at);
+      if (flt) tp_put(out[0].dtype, out[0].data, base + i * step, line[i].f);
+      else tp_puti(out[0].dtype, out[0].data, base + i * step, line[i].i);
+      tp_puti(out[1].dtype, out[1].data, base + i * step, line[i].at);
     }
   }
   return true;

@@ -130,7 +130,8 @@ static bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
   r->number = TP_NEWN(&r->arena, int, g->nodes.n);
   r->scatter = TP_NEWN(&r->arena, ref_scatter *, g->nodes.n);
   r->calls = TP_NEWN(&r->arena, ref_calls *, g->nodes.n);
-  for (int i = 0; i < g->inputs.n; i++) r->number[g->inputs.v[i]->id] = i;
+  for (int i = 0; i < g->inputs.n; i++)
+    if (g->inputs.v[i]->id >= 0) r->number[g->inputs.v[i]->id] = i;     /* -1: swept */
   for (int i = 0; i < g->nodes.n; i++)
     if (g->nodes.v[i]->ndom > REF_MAXDIM) return tp_fail(err, TP_E_OPTION, g->nodes.v[i]->pos, "more than %d dims", REF_MAXDIM);
   return true;

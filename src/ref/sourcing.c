@@ -19,7 +19,7 @@ static bool input(ref *r, tp_cell *c) {
 static bool fill(ref *r, tp_cell *c) {
   tp_view v;
   if (!ref_new(r, c, 0, &v)) return false;
-  for (int64_t i = 0; i < v.n; i++) tp_set(v.dtype, v.data, i, c->node->attr.f[0]);
+  for (int64_t i = 0; i < v.n; i++) tp_put(v.dtype, v.data, i, c->node->attr.f[0]);
   return true;
 }
 
@@ -28,14 +28,14 @@ static bool iota(ref *r, tp_cell *c) {
   if (!ref_new(r, c, 0, &v)) return false;
   ref_walk w;
   int64_t i = 0;
-  for (ref_walk_start(&w, v.rank, v.shape); w.ok; ref_walk_next(&w), i++) tp_seti(v.dtype, v.data, i, w.at[c->node->attr.axis]);
+  for (ref_walk_start(&w, v.rank, v.shape); w.ok; ref_walk_next(&w), i++) tp_puti(v.dtype, v.data, i, w.at[c->node->attr.axis]);
   return true;
 }
 
 static bool value(ref *r, tp_cell *c) {
   tp_view v;
   if (!ref_new(r, c, 0, &v)) return false;
-  tp_seti(v.dtype, v.data, 0, tp_ix_evalq(c->node->attr.ix[0], r->env));
+  tp_puti(v.dtype, v.data, 0, tp_ix_evalq(c->node->attr.ix[0], r->env));
   return true;
 }
 
@@ -56,10 +56,10 @@ static bool draw(ref *r, tp_cell *c) {
     return ref_fail(r, c, TP_E_INPUT, "no integer in %lld .. %lld", (long long)a->i[0], (long long)a->i[1]);
   for (int64_t i = 0; i < v.n; i++)
     switch (a->rand) {
-      case TP_RAND_UNIFORM: tp_set(v.dtype, v.data, i, v.dtype == TP_F64 ? tp_philox_uniform64(k, i) : tp_philox_uniform(k, i)); break;
-      case TP_RAND_NORMAL: tp_set(v.dtype, v.data, i, tp_philox_normal(k, i)); break;
-      case TP_RAND_BERNOULLI: tp_seti(v.dtype, v.data, i, tp_philox_uniform(k, i) < a->f[0]); break;
-      case TP_RAND_RANDINT: tp_seti(v.dtype, v.data, i, tp_philox_randint(k, i, a->i[0], a->i[1])); break;
+      case TP_RAND_UNIFORM: tp_put(v.dtype, v.data, i, v.dtype == TP_F64 ? tp_philox_uniform64(k, i) : tp_philox_uniform(k, i)); break;
+      case TP_RAND_NORMAL: tp_put(v.dtype, v.data, i, tp_philox_normal(k, i)); break;
+      case TP_RAND_BERNOULLI: tp_puti(v.dtype, v.data, i, tp_philox_uniform(k, i) < a->f[0]); break;
+      case TP_RAND_RANDINT: tp_puti(v.dtype, v.data, i, tp_philox_randint(k, i, a->i[0], a->i[1])); break;
     }
   return true;
 }
@@ -98,7 +98,7 @@ bool ref_env(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
   bool ok = true;
   for (int64_t b = 0; b < batch && ok; b++)
     switch (c->node->op) {
-      case TP_OP_ENV_RESET: e->reset((const double *)in[0].data + b * e->nu, (double *)out->data + b * e->nstate); break;
+      case TP_OP_ENV_RESET: e->reset(c->node->nin ? (const double *)in[0].data + b * e->nu : NULL, (double *)out->data + b * e->nstate); break;
       case TP_OP_ENV_OBS: e->observe((const double *)in[0].data + b * e->nstate, (float *)out->data + b * e->nobs); break;
       default: ok = step_one(r, c, &(step){ e, &in[0], &in[1], &in[2], out }, b);
     }

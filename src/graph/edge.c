@@ -1,0 +1,69 @@
+/* Edges as relations, for everything that asks isl. */
+#include "graph/core.h"
+
+static void identity(tp_graph *g, const tp_node *x, tp_at *at) {
+  for (int i = 0; i < x->ndom; i++) at[i] = (tp_at){ false, tp_ix_sym(g->ix, x->dom[i]), NULL };
+}
+
+static tp_rel *identity_rel(tp_graph *g, const tp_node *n, const tp_node *x) {
+  tp_at at[x->ndom + 1];
+  identity(g, x, at);
+  return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, at);
+}
+
+tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) {
+  tp_set *s = tp_set_box(g->ix, m->ndom, m->dom);
+  if (m->in[k].cond) s = tp_set_and(s, tp_set_cond(g->ix, m->ndom, m->dom, m->in[k].cond));
+  for (int i = 0; i < k; i++) {
+    if (!m->in[i].cond) return tp_set_minus(s, tp_set_copy(s));
+    s = tp_set_minus(s, tp_set_cond(g->ix, m->ndom, m->dom, m->in[i].cond));
+  }
+  return tp_set_coalesce(s);
+}
+
+/* w at a point is the update at the one before: i - 1 of its only `along` dim. With several (lexicographic order) the row before, or all of a row: a
+ * superset, exact only after tp_close_params has made branches of it. */
+static tp_rel *update_rel(tp_graph *g, const tp_node *n) {
+  const tp_node *x = n->in[1].src.node;
+  const tp_attr *a = &n->attr;
+  tp_ictx *c = g->ix;
+  tp_at at[x->ndom + 1];
+  identity(g, x, at);
+  for (int i = 0; i < x->ndom; i++) {
+    if (!tp_dom_has(a->nalong, a->along, x->dom[i])) continue;
+    const tp_ix *d = tp_ix_sym(c, x->dom[i]);
+    if (a->nalong == 1) at[i].lo = tp_ix_addc(c, d, -1);
+    else if (x->dom[i] == a->along[0]) at[i] = (tp_at){ true, tp_ix_max(c, tp_ix_addc(c, d, -1), tp_ix_const(c, 0)), tp_ix_addc(c, d, 1) };
+    else at[i] = (tp_at){ true, tp_ix_const(c, 0), tp_ix_sym(c, x->dom[i]->bound) };
+  }
+  tp_rel *r = tp_rel_at(c, n->ndom, n->dom, x->ndom, x->dom, at);
+  if (a->nalong > 1) return r;
+  const tp_ix *later = tp_ix_cmp(c, TP_GE, tp_ix_sym(c, a->along[0]), tp_ix_const(c, 1));
+  return tp_rel_restrict(r, tp_set_cond(c, n->ndom, n->dom, later));
+}
+
+/* p -> u turned round; p ranges over the operand's domain where the contribution counts. */
+static tp_rel *scatter_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
+  const tp_node *x = e->src.node;
+  tp_set *from = tp_set_box(g->ix, x->ndom, x->dom);
+  if (e->cond) from = tp_set_and(from, tp_set_cond(g->ix, x->ndom, x->dom, e->cond));
+  return tp_rel_reverse(tp_rel_restrict(tp_rel_at(g->ix, x->ndom, x->dom, n->ndom, n->dom, e->at), from));
+}
+
+static tp_rel *gather_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
+  const tp_node *x = e->src.node;
+  tp_rel *r = tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, e->at);
+  return e->cond ? tp_rel_where(g->ix, r, n->ndom, n->dom, x->ndom, x->dom, e->cond) : r;
+}
+
+tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k) {
+  const tp_edge *e = &n->in[k];
+  const tp_node *x = e->src.node;
+  switch (n->op) {
+    case TP_OP_READ: return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, n->attr.at);
+    case TP_OP_MERGE: return tp_rel_restrict(identity_rel(g, n, x), tp_branch_set(g, n, k));
+    case TP_OP_PARAM: return k ? update_rel(g, n) : identity_rel(g, n, x);
+    case TP_OP_ACCUM: return e->gather ? gather_rel(g, n, e) : scatter_rel(g, n, e);
+    default: return identity_rel(g, n, x);
+  }
+}

@@ -1,0 +1,113 @@
+/* tp_read: reads of reads become one read where that changes no judgement.
+ *   read(read(x, f), at) => read(x, f o at)      f points only; at points, or a range over a dim that moves exactly one index of x by 1
+ * The outer read's own legality must not be lost: wherever f o at is inside x's domain, `at` must be inside the inner read's. */
+#include "graph/core.h"
+
+static bool is_identity(int n, const tp_sym *const *dom, const tp_at *at) {
+  for (int i = 0; i < n; i++)
+    if (at[i].range || !at[i].lo || tp_ix_as_sym(at[i].lo) != dom[i]) return false;
+  return true;
+}
+
+static const tp_ix *subst_at(tp_graph *g, const tp_ix *e, const tp_node *v, const tp_at *at, bool hi) {
+  const tp_sym *from[v->ndom + 1];
+  const tp_ix *to[v->ndom + 1];
+  for (int i = 0; i < v->ndom; i++) {
+    from[i] = v->dom[i];
+    to[i] = hi && at[i].range ? at[i].hi : at[i].lo;
+  }
+  return tp_ix_subst(g->ix, e, v->ndom, from, to);
+}
+
+/* The only index of x that mentions dim d of v, which must be d + rest: its position, else -1. */
+static int moved_by(tp_graph *g, const tp_node *v, const tp_sym *d) {
+  const tp_node *x = v->in[0].src.node;
+  int found = -1;
+  for (int j = 0; j < x->ndom; j++) {
+    const tp_ix *rest;
+    int64_t k;
+    if (!tp_ix_mentions(v->attr.at[j].lo, d)) continue;
+    if (found >= 0 || !tp_ix_linear_in(g->ix, v->attr.at[j].lo, d, &k, &rest) || k != 1) return -1;
+    found = j;
+  }
+  return found;
+}
+
+/* f o at, one entry a dim of x; false where it has none. Ranges must keep their order, for they prepend axes, and two may not move one index. */
+static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
+  const tp_node *x = v->in[0].src.node;
+  int last = -1;
+  for (int j = 0; j < x->ndom; j++) {
+    if (v->attr.at[j].range) return false;
+    out[j] = (tp_at){ false, subst_at(g, v->attr.at[j].lo, v, at, false), NULL };
+  }
+  for (int i = 0; i < v->ndom; i++) {
+    if (!at[i].range) continue;
+    int j = moved_by(g, v, v->dom[i]);
+    if (j <= last) return false;
+    last = j;
+    out[j].range = true;
+    out[j].hi = subst_at(g, v->attr.at[j].lo, v, at, true);
+  }
+  return true;
+}
+
+/* The condition that `at` stays inside the domain: 0 <= lo and lo < D (a range: empty, or hi <= D). NULL where a dim has no bound. */
+static const tp_ix *inside(tp_graph *g, int n, const tp_sym *const *dom, const tp_at *at) {
+  tp_ictx *c = g->ix;
+  const tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
+  for (int i = 0; i < n; i++) {
+    if (!dom[i]->bound) return NULL;
+    const tp_ix *end = tp_ix_sym(c, dom[i]->bound), *top = at[i].range ? at[i].hi : tp_ix_addc(c, at[i].lo, 1);
+    const tp_ix *in = tp_ix_and(c, tp_ix_cmp(c, TP_GE, at[i].lo, zero), tp_ix_cmp(c, TP_LE, top, end));
+    if (at[i].range) in = tp_ix_or(c, in, tp_ix_cmp(c, TP_LE, at[i].hi, at[i].lo));
+    all = tp_ix_and(c, all, in);
+  }
+  return all;
+}
+
+/* Wherever `a` holds on the box, `b` does. */
+static bool implies(tp_graph *g, int n, const tp_sym *const *dims, const tp_ix *a, const tp_ix *b) {
+  if (tp_ix_kind(b) == TP_IX_TRUE) return true;
+  for (int i = 0; i < n; i++)
+    if (!dims[i]->bound) return false;
+  tp_set *sa = tp_set_and(tp_set_box(g->ix, n, dims), tp_set_cond(g->ix, n, dims, a)), *sb = tp_set_cond(g->ix, n, dims, b);
+  bool ok = sa && sb && tp_set_subset(g->ix, sa, sb);
+  tp_set_free(sa);
+  tp_set_free(sb);
+  return ok;
+}
+
+static bool at_affine(int n, const tp_at *at) {
+  for (int i = 0; i < n; i++)
+    if (!at[i].lo || !tp_ix_is_affine(at[i].lo) || (at[i].range && (!at[i].hi || !tp_ix_is_affine(at[i].hi)))) return false;
+  return true;
+}
+
+/* r: the read just made of v, itself a read. The same value read from v's operand at `out`, if that is as legal. */
+static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
+  const tp_node *x = v->in[0].src.node;
+  const tp_sym *const *dims = NULL;
+  tp_node probe = { 0 };
+  if (!at_affine(v->ndom, at) || !composed(g, v, at, out)) return false;
+  for (int i = 0; i < v->ndom; i++) {
+    tp_dom_add(g, &probe, at[i].lo);
+    if (at[i].range) tp_dom_add(g, &probe, at[i].hi);
+  }
+  dims = probe.dom;
+  const tp_ix *inner = inside(g, x->ndom, x->dom, out), *outer = inside(g, v->ndom, v->dom, at);
+  return inner && outer && implies(g, probe.ndom, dims, inner, outer);
+}
+
+tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err) {
+  if (!v.node) return v;
+  if (is_identity(v.node->ndom, v.node->dom, at)) return v;
+  if (v.node->op == TP_OP_READ) {
+    tp_val x = v.node->in[0].src;
+    tp_at out[x.node->ndom + 1];
+    if (may_compose(g, v.node, at, out)) return tp_read(g, x, out, err);
+  }
+  tp_attr a = { .at = at };
+  tp_node *n = tp_build(g, TP_OP_READ, 1, &v, &a, err);
+  return (tp_val){ n, 0 };
+}

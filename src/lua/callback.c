@@ -1,0 +1,132 @@
+/* callback: the core calls back into Lua. Nothing may jump over the core's frames, so all of it runs protected; the error value that a callback
+ * raises waits in a stack slot until the core has returned. */
+#include "lua/tl.h"
+#include <stdlib.h>
+
+typedef struct { tl_run *r; const tp_call *c; tl_lease *lease; } frame_t;
+
+static void push_arguments(lua_State *L, const frame_t *f) {
+  const tp_call *c = f->c;
+  lua_createtable(L, c->nargs, 0);
+  for (int k = 0; k < c->nargs; k++) {
+    tl_array *u = tl_pusharray(L);
+    u->lease = f->lease;
+    f->lease->refs++;
+    u->a = tp_array_ref(c->args[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
+static void push_point(lua_State *L, const tp_call *c) {
+  lua_createtable(L, 0, c->ndim);
+  for (int k = 0; k < c->ndim; k++) {
+    lua_pushinteger(L, (lua_Integer)c->coord[k]);
+    lua_setfield(L, -2, c->dims[k]->name);
+  }
+}
+
+/* ---- results ---- */
+static void shape_text(char *out, size_t n, const tp_array *a) {
+  tp_buf b;
+  tp_buf_init(&b);
+  for (int k = 0; k < a->rank; k++) tp_putf(&b, k ? ", %lld" : "%lld", (long long)a->shape[k]);
+  strncpy(out, b.s ? b.s : "", n - 1);
+  out[n - 1] = 0;
+  tp_buf_free(&b);
+}
+
+static int refuse(lua_State *L, const tp_call *c, const char *fmt, ...) TP_PRINTF(3, 4);
+static int refuse(lua_State *L, const tp_call *c, const char *fmt, ...) {
+  char text[512];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  tp_error e = { 0 };
+  tp_fail(&e, TP_E_CALLBACK, c->node->pos, "%s", text);
+  return tl_raise(L, &e);
+}
+
+static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
+  char got[128], want[128];
+  const tp_array *from;
+  if (tl_typeof(L, i) == TL_ARRAY) from = tl_toarray(L, i, "result of a callback");
+  else if (lua_istable(L, i)) from = tl_nested(L, i, "result of a callback", &to->dtype, to->rank, to->shape);
+  else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) { tl_setelem(L, to, 0, i); return; }
+  else { refuse(L, c, "callback: result %d: expected an array, a nested table or a number, got %s%s", k + 1, tl_describe(L, i),
+                lua_type(L, i) == LUA_TNUMBER ? " for a tensor that is no scalar" : ""); return; }
+  if (from->dtype != to->dtype)
+    refuse(L, c, "callback: result %d has dtype %s, its spec says %s", k + 1, tp_dtype_name(from->dtype), tp_dtype_name(to->dtype));
+  bool same = from->rank == to->rank;
+  for (int j = 0; same && j < to->rank; j++) same = from->shape[j] == to->shape[j];
+  shape_text(got, sizeof got, from);
+  shape_text(want, sizeof want, to);
+  if (!same) refuse(L, c, "callback: result %d has shape {%s}, its spec says {%s}", k + 1, got, want);
+  memcpy(to->data, from->data, tp_array_bytes(to));
+}
+
+static int protected_call(lua_State *L) {       /* callbacks, frame */
+  frame_t *f = lua_touserdata(L, 2);
+  const tp_call *c = f->c;
+  lua_rawgeti(L, 1, c->fn + 1);
+  if (c->nargs) push_arguments(L, f);
+  push_point(L, c);
+  lua_call(L, c->nargs ? 2 : 1, LUA_MULTRET);
+  int n = lua_gettop(L) - 2;
+  if (c->nres && n != c->nres) refuse(L, c, "callback: the function returned %d values for %d specs", n, c->nres);
+  luaL_checkstack(L, 4, "callback");
+  for (int k = 0; k < c->nres; k++) store(L, c, k, 3 + k, c->res[k]);
+  return 0;
+}
+
+void tl_run_prepare_calls(lua_State *L, tl_run *r) {
+  tl_pushprogtable(L, r->lp);
+  lua_rawgeti(L, -1, TL_PT_CALLS);
+  lua_remove(L, -2);
+  r->calls = lua_gettop(L);
+  lua_pushcfunction(L, protected_call);
+  r->thunk = lua_gettop(L);
+  lua_pushnil(L);
+  r->failed = lua_gettop(L);
+}
+
+/* A coroutine cannot be left from inside a run: say whose callback tried. */
+static bool is_yield(lua_State *L, const char **text) {
+  *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  return strstr(*text, "attempt to yield") != NULL;
+}
+
+static bool fail(tl_run *r, const tp_call *c, tp_error *err) {
+  lua_State *L = r->L;
+  const char *text;
+  if (is_yield(L, &text))
+    return tp_fail(err, TP_E_CALLBACK, c->node->pos, "callback: the function called here yields, and a run cannot be left and entered again "
+                   "(%s): resume coroutines outside of it", text);
+  lua_replace(L, r->failed);
+  r->raised = true;
+  return tp_fail(err, TP_E_CALLBACK, c->node->pos, "callback: the function raised an error");
+}
+
+bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
+  tl_run *r = ud;
+  lua_State *L = r->L;
+  tl_state *S = r->lp->S;
+  jmp_buf *oom = S->oom;
+  frame_t f = { r, c, tp_calloc(sizeof(tl_lease)) };
+  if (!f.lease || !lua_checkstack(L, 8)) {
+    free(f.lease);
+    return tp_fail(err, TP_E_MEMORY, c->node->pos, "memory: no memory for a callback");
+  }
+  f.lease->refs = 1;
+  int top = lua_gettop(L);
+  lua_pushvalue(L, r->thunk);
+  lua_pushvalue(L, r->calls);
+  lua_pushlightuserdata(L, &f);
+  bool ok = lua_pcall(L, 2, 0, 0) == LUA_OK || fail(r, c, err);
+  lua_settop(L, top);
+  f.lease->over = true;
+  tl_lease_drop(f.lease);
+  S->oom = oom;
+  tl_use(r->lp);
+  return ok;
+}

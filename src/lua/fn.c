@@ -1,0 +1,247 @@
+/* fn: a compiled function: f(inputs, bounds, { seed = }), f:params(), f:load_params(t), f:explain(), f:memory(). */
+#include "lua/tl.h"
+#include <stdlib.h>
+
+enum { UV_PARAMS = 1 };                         /* its user value: [UV_PARAMS] parameters by name; .program */
+
+static tl_fn *self(lua_State *L, const char *what) {
+  tl_fn *u = tl_check(L, 1, TL_FN, what);
+  if (!u->f) tl_fail(L, TP_E_OPTION, "option: %s: this function has been freed", what);
+  return u;
+}
+
+static int release(lua_State *L) {              /* __gc, __close, free */
+  tl_fn *u = lua_touserdata(L, 1);
+  u->f = tp_fn_free(u->f);
+  for (int k = 0; u->loaded && k < u->nparam; k++) tp_array_unref(u->loaded[k]);
+  tp_free(u->loaded);
+  u->loaded = NULL;
+  return 0;
+}
+
+static int fn_free(lua_State *L) {
+  tl_check(L, 1, TL_FN, "free");
+  return release(L);
+}
+
+tl_fn *tl_pushfn(lua_State *L, tl_prog *lp) {
+  tl_fn *u = tl_new(L, TL_FN, sizeof *u);
+  u->lp = lp;
+  lua_createtable(L, 1, 1);
+  lua_newtable(L);
+  lua_rawseti(L, -2, UV_PARAMS);
+  tl_pushprogtable(L, lp);
+  lua_setfield(L, -2, "program");
+  lua_setuservalue(L, -2);
+  return u;
+}
+
+static void push_params(lua_State *L) {         /* the table of parameters by name */
+  lua_getuservalue(L, 1);
+  lua_rawgeti(L, -1, UV_PARAMS);
+  lua_remove(L, -2);
+}
+
+/* ---- calling ---- */
+static void take_call_options(lua_State *L, tl_run *r, int i) {
+  static const char *const known[] = { "seed", NULL };
+  tl_options(L, i, "a call", known);
+  if (!tl_option(L, i, "seed")) return;
+  r->run.seed = (uint64_t)tl_integer(L, lua_gettop(L), "seed");
+  lua_pop(L, 1);
+}
+
+static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i) {
+  tp_graph *g = tp_fn_graph(u->f);
+  bool *need = lua_newuserdata(L, (size_t)g->inputs.n + 1);
+  for (int k = 0; k < g->inputs.n; k++) need[k] = tp_fn_needs_input(u->f, k);
+  tl_run_inputs(L, r, i, g, need);
+  lua_pop(L, 1);
+}
+
+/* The results exist, empty, before the run: { name = array } twice, outputs and parameters. */
+static tl_array **push_results(lua_State *L, const tp_graph *g) {
+  tl_array **slot = lua_newuserdata(L, sizeof *slot * (size_t)(g->outputs.n + 1));
+  lua_createtable(L, 0, g->outputs.n);
+  lua_newtable(L);
+  for (int k = 0; k < g->outputs.n; k++) {
+    slot[k] = tl_pusharray(L);
+    lua_setfield(L, g->outputs.v[k].hidden ? -2 : -3, g->outputs.v[k].name);
+  }
+  return slot;
+}
+
+static void keep_outputs(tl_array **slot, const tp_graph *g, const tp_run *run) {
+  for (int k = 0; k < g->outputs.n; k++) slot[k]->a = tp_array_ref(run->outputs[k]);
+}
+
+static void charge_outputs(lua_State *L, tl_array **slot, const tp_graph *g) {
+  for (int k = 0; k < g->outputs.n; k++)
+    if (slot[k]->a) tl_charge(L, slot[k]->a);
+}
+
+static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
+  lua_settop(L, 4);
+  tl_fn *u = self(L, "call");
+  tp_error e = { 0 };
+  const tp_sym *const *need;
+  tp_graph *g = tp_fn_graph(u->f);
+  tl_run *r = tl_run_new(L, u->lp, g->inputs.n);
+  int n = tp_fn_bounds(u->f, &need);
+  tl_run_bounds(L, r, 3, n, need);
+  give_inputs(L, r, u, 2);
+  take_call_options(L, r, 4);
+  r->run.params = (tp_array *const *)u->loaded;
+  tl_array **slot = push_results(L, g);
+  int outputs = lua_gettop(L) - 1, params = lua_gettop(L);
+  tl_run_prepare_calls(L, r);
+  if (!tp_fn_run(u->f, &r->run, &e)) tl_run_raise(L, r, &e);
+  keep_outputs(slot, g, &r->run);
+  tp_fn_outputs_free(u->f, &r->run);
+  tl_run_release(r);
+  lua_getuservalue(L, 1);
+  lua_pushvalue(L, params);
+  lua_rawseti(L, -2, UV_PARAMS);
+  charge_outputs(L, slot, g);
+  lua_pushvalue(L, outputs);
+  return 1;
+}
+
+/* ---- parameters ---- */
+static int fn_params(lua_State *L) {
+  self(L, "params");
+  lua_settop(L, 1);
+  push_params(L);
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, 2);) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, 3);
+  }
+  return 1;
+}
+
+static int find_param(lua_State *L, tl_fn *u, const char *name) {
+  const char *names[512];
+  int n = 0;
+  for (int k = 0; k < u->nparam; k++) {
+    const char *s = tp_fn_param(u->f, k)->attr.str;
+    if (strcmp(s, name) == 0) return k;
+    if (n < (int)TP_LEN(names)) names[n++] = s;
+  }
+  return tl_unknown(L, "load_params: the function", name, names, n);
+}
+
+/* The axes of a parameter's array: the dims of its domain that are not in along, then its shape. Bounds are not known yet: the run checks these. */
+static void check_param_shape(lua_State *L, const tp_node *w, const tp_array *a) {
+  int rank = w->ndom - w->attr.nalong + w->out[0].rank, first = w->ndom - w->attr.nalong;
+  if (a->dtype != w->out[0].dtype)
+    tl_fail(L, TP_E_DTYPE, "dtype: load_params: '%s' is %s, got %s", w->attr.str, tp_dtype_name(w->out[0].dtype), tp_dtype_name(a->dtype));
+  if (a->rank != rank) tl_fail(L, TP_E_SHAPE, "shape: load_params: '%s' has %d axes, got %d", w->attr.str, rank, a->rank);
+  for (int k = 0; k < w->out[0].rank; k++) {
+    int64_t want;
+    if (tp_ix_is_const(w->out[0].shape[k], &want) && a->shape[first + k] != want)
+      tl_fail(L, TP_E_SHAPE, "shape: load_params: axis %d of '%s' has extent %lld, got %lld", first + k, w->attr.str, (long long)want,
+              (long long)a->shape[first + k]);
+  }
+}
+
+static void load_param(lua_State *L, tl_fn *u, const char *name, int i) {   /* a copy, so that the script may go on with its own */
+  int k = find_param(L, u, name);
+  const tp_node *w = tp_fn_param(u->f, k);
+  const tp_array *from = tl_typeof(L, i) == TL_ARRAY ? tl_toarray(L, i, name) : NULL;
+  tl_array *copy;
+  if (from) {
+    copy = tl_pusharray(L);
+    tl_setarray(L, copy, tp_array_cast((tp_array *)from, from->dtype));
+  } else {
+    lua_pushvalue(L, i);
+    tl_nested(L, lua_gettop(L), name, &w->out[0].dtype, -1, NULL);
+    copy = lua_touserdata(L, -1);
+  }
+  check_param_shape(L, w, copy->a);
+  tp_array_unref(u->loaded[k]);
+  u->loaded[k] = tp_array_ref(copy->a);
+}
+
+static int fn_load_params(lua_State *L) {
+  tl_fn *u = self(L, "load_params");
+  lua_settop(L, 2);
+  if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: load_params takes a table by name, as f:params() gives; got %s", tl_describe(L, 2));
+  if (!u->loaded) u->loaded = tp_calloc(sizeof *u->loaded * (size_t)(u->nparam + 1));
+  if (!u->loaded) tl_fail(L, TP_E_MEMORY, "memory: no memory for parameters");
+  push_params(L);
+  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 4)) {
+    if (lua_type(L, 4) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 4));
+    load_param(L, u, lua_tostring(L, 4), 5);
+    lua_setfield(L, 3, lua_tostring(L, 4));
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* ---- questions ---- */
+static int fn_explain(lua_State *L) {
+  tl_fn *u = self(L, "explain");
+  tp_error e = { 0 };
+  tp_buf b;
+  const char *section = lua_isnoneornil(L, 2) ? NULL : tl_string(L, 2, "explain");
+  tp_buf_init(&b);
+  bool ok = tp_fn_explain(u->f, section, &b, &e);
+  if (ok && b.failed) ok = tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
+  if (!ok) { tp_buf_free(&b); tl_raise(L, &e); }
+  lua_pushlstring(L, b.s ? b.s : "", b.n);
+  tp_buf_free(&b);
+  return 1;
+}
+
+static int push_bytes(lua_State *L, int64_t n) {        /* nil: not known */
+  if (n < 0) lua_pushnil(L);
+  else lua_pushinteger(L, (lua_Integer)n);
+  return 1;
+}
+
+static int fn_memory(lua_State *L) {
+  lua_settop(L, 2);
+  tl_fn *u = self(L, "memory");
+  tp_error e = { 0 };
+  const tp_sym *const *need;
+  int n = tp_fn_bounds(u->f, &need);
+  tl_run *r = tl_run_new(L, u->lp, 0);
+  tl_run_bounds(L, r, 2, n, need);
+  int64_t bytes = tp_fn_memory(u->f, r->env, &e);
+  tl_run_release(r);
+  if (e.code) tl_raise(L, &e);
+  return push_bytes(L, bytes);
+}
+
+static int fn_peak(lua_State *L) {
+  return push_bytes(L, tp_fn_peak(self(L, "peak")->f));
+}
+
+static int fn_tostring(lua_State *L) {
+  const tl_fn *u = tl_check(L, 1, TL_FN, "tostring");
+  if (!u->f) return lua_pushliteral(L, "tempo.Function (freed)"), 1;
+  const tp_graph *g = tp_fn_graph(u->f);
+  int outputs = 0;
+  for (int k = 0; k < g->outputs.n; k++) outputs += !g->outputs.v[k].hidden;
+  lua_pushfstring(L, "tempo.Function<%d nodes, %d inputs, %d outputs, %d parameters>", g->nodes.n, g->inputs.n, outputs, u->nparam);
+  return 1;
+}
+
+static const luaL_Reg fn_meta[] = { { "__call", fn_call }, { "__tostring", fn_tostring }, { NULL, NULL } };
+static const luaL_Reg fn_methods[] = {
+  { "params", fn_params }, { "load_params", fn_load_params }, { "explain", fn_explain }, { "memory", fn_memory }, { "peak", fn_peak },
+  { "free", fn_free }, { NULL, NULL },
+};
+
+void tl_open_fn(lua_State *L, tl_state *S) {
+  tl_class(L, S, TL_FN, "tempo.Function", fn_meta, fn_methods, NULL);
+  tl_new(L, TL_FN, sizeof(tl_fn));
+  lua_getmetatable(L, -1);
+  lua_pushcfunction(L, release);
+  lua_setfield(L, -2, "__gc");
+  lua_pushcfunction(L, release);
+  lua_setfield(L, -2, "__close");
+  lua_pop(L, 3);
+}

@@ -1,0 +1,159 @@
+/* run: what one execution is given: bounds by name, inputs as arrays. Shared by calls of compiled functions and by peek. */
+#include "lua/tl.h"
+#include <stdlib.h>
+
+static const char run_key;                      /* registry: metatable of tl_run */
+
+void tl_run_release(tl_run *r) {
+  for (int k = 0; k < r->ninput; k++) r->inputs[k] = tp_array_unref(r->inputs[k]);
+  tp_free(r->inputs);
+  tp_free(r->env);
+  tp_free(r->given);
+  r->inputs = NULL;
+  r->env = NULL;
+  r->given = NULL;
+  r->ninput = 0;
+}
+
+static int run_gc(lua_State *L) {
+  tl_run_release(lua_touserdata(L, 1));
+  return 0;
+}
+
+tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput) {
+  tl_run *r = memset(lua_newuserdata(L, sizeof *r), 0, sizeof *r);
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &run_key);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushcfunction(L, run_gc);
+    lua_setfield(L, -2, "__gc");
+    lua_pushvalue(L, -1);
+    tl_rawsetp(L, LUA_REGISTRYINDEX, &run_key);
+  }
+  lua_setmetatable(L, -2);
+  size_t nsym = (size_t)tp_nsym(lp->p->ix) + 1;
+  r->L = L;
+  r->lp = lp;
+  r->env = tp_calloc(nsym * sizeof *r->env);
+  r->given = tp_calloc(nsym * sizeof *r->given);
+  r->inputs = tp_calloc(((size_t)ninput + 1) * sizeof *r->inputs);
+  if (!r->env || !r->given || !r->inputs) tl_fail(L, TP_E_MEMORY, "memory: no memory for a call");
+  r->ninput = ninput;
+  r->run = (tp_run){ .env = r->env, .inputs = r->inputs, .seed = lp->p->seed, .call = tl_callback, .ud = r };
+  return r;
+}
+
+/* ---- bounds ---- */
+static int64_t bound_value(lua_State *L, int i, const char *name) {
+  int64_t k;
+  if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %s", name, tl_describe(L, i));
+  double d = lua_tonumber(L, i);
+  if (d == HUGE_VAL) tl_fail(L, TP_E_BOUND, "bound: '%s' = math.huge needs a tick dim, which this version does not have", name);
+  if (!tl_isint(L, i, &k)) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %g", name, d);
+  if (k < 0) tl_fail(L, TP_E_BOUND, "bound: '%s' must not be negative, got %lld", name, (long long)k);
+  return k;
+}
+
+static const tp_sym *find_bound(lua_State *L, tl_run *r, const char *name, int n, const tp_sym *const *need) {
+  const char *names[64];
+  int m = 0;
+  for (int k = 0; k < n; k++) {
+    if (strcmp(need[k]->name, name) == 0) return need[k];
+    if (m < (int)TP_LEN(names)) names[m++] = need[k]->name;
+  }
+  const tp_sym *s = tp_sym_find(r->lp->p->ix, name);
+  if (s && s->kind == TP_SYM_BOUND && !s->hidden) tl_fail(L, TP_E_BOUND, "bound: '%s' is not needed: nothing that is computed mentions it", name);
+  if (s && s->kind == TP_SYM_DIM && s->bound)
+    tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s': it is a dim, whose bound is '%s'", name, s->bound->name);
+  const char *near = tp_nearest(name, names, m);
+  if (near) tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'; did you mean '%s'?", name, near);
+  return tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'", name), NULL;
+}
+
+void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need) {
+  if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
+    tl_fail(L, TP_E_BOUND, "bound: bounds are a table by name, {T = 100}; got %s", tl_describe(L, i));
+  if (lua_istable(L, i)) {
+    for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+      if (lua_type(L, -2) != LUA_TSTRING) tl_fail(L, TP_E_BOUND, "bound: bounds are given by name, {T = 100}; got %s as a key", tl_describe(L, -2));
+      const char *name = lua_tostring(L, -2);
+      const tp_sym *s = find_bound(L, r, name, n, need);
+      r->env[s->id] = bound_value(L, lua_gettop(L), name);
+      r->given[s->id] = true;
+    }
+  }
+  for (int k = 0; k < n; k++)
+    if (!r->given[need[k]->id])
+      tl_fail(L, TP_E_BOUND, "bound: '%s' is missing: give it by name in the table of bounds, {%s = ...}", need[k]->name, need[k]->name);
+}
+
+/* ---- inputs ---- */
+static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x) {
+  const tp_out *o = &x->out[0];
+  const char *name = x->attr.str;
+  if (tl_typeof(L, i) == TL_ARRAY) {
+    tp_array *a = tl_toarray(L, i, name);
+    if (a->dtype != o->dtype)
+      tl_fail(L, TP_E_INPUT, "input: '%s' is declared with dtype %s, the array has dtype %s: tempo.array(a, \"%s\") converts", name,
+              tp_dtype_name(o->dtype), tp_dtype_name(a->dtype), tp_dtype_name(o->dtype));
+    return tp_array_ref(a);
+  }
+  int64_t shape[TP_MAXRANK];
+  tp_array *a;
+  if (lua_istable(L, i)) {
+    a = tl_nested(L, i, name, &o->dtype, tp_run_shape(&r->run, x->ndom, x->dom, o, shape), shape);
+  } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) {
+    tl_array *u = tl_pusharray(L);
+    tl_setarray(L, u, tp_array_new(o->dtype, 0, shape));
+    tl_setelem(L, a = u->a, 0, i);
+  } else {
+    return tl_fail(L, TP_E_INPUT, "input: '%s': expected an array, a nested table or a number, got %s", name, tl_describe(L, i)), NULL;
+  }
+  tp_array_ref(a);
+  lua_pop(L, 1);
+  return a;
+}
+
+static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
+  tp_graph *all[2] = { g, r->lp->p->g };        /* the second knows inputs that nothing needed when it was compiled */
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    const char *names[256], *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+    int n = 0;
+    bool known = false;
+    if (!name) tl_fail(L, TP_E_INPUT, "input: inputs are given by name, {x = ...}; got %s as a key", tl_describe(L, -2));
+    for (int j = 0; j < 2; j++)
+      for (int k = 0; k < all[j]->inputs.n; k++) {
+        const char *s = all[j]->inputs.v[k]->attr.str;
+        if (strcmp(s, name) == 0) known = true;
+        if (n < (int)TP_LEN(names)) names[n++] = s;
+      }
+    if (known) continue;
+    const char *near = tp_nearest(name, names, n);
+    if (near) tl_fail(L, TP_E_INPUT, "input: unknown input '%s'; did you mean '%s'?", name, near);
+    tl_fail(L, TP_E_INPUT, "input: unknown input '%s'", name);
+  }
+}
+
+void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need) {
+  if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
+    tl_fail(L, TP_E_INPUT, "input: inputs are a table by name, {x = array}; got %s", tl_describe(L, i));
+  if (lua_istable(L, i)) check_input_names(L, r, i, g);
+  for (int k = 0; k < g->inputs.n; k++) {
+    if (!need[k]) continue;
+    const tp_node *x = g->inputs.v[k];
+    if (!tl_option(L, i, x->attr.str)) tl_fail(L, TP_E_INPUT, "input: '%s' is missing", x->attr.str);
+    r->inputs[k] = convert_input(L, r, lua_gettop(L), x);
+    lua_pop(L, 1);
+  }
+}
+
+int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) {
+  bool raised = r->raised;
+  int failed = r->failed;
+  tl_run_release(r);
+  if (!raised) tl_raise(L, e);
+  lua_pushvalue(L, failed);
+  lua_error(L);
+  __builtin_unreachable();
+}
