@@ -135,6 +135,8 @@ TP_GIVE tp_set *tp_set_minus(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 TP_GIVE tp_set *tp_set_coalesce(TP_TAKE tp_set *a);
 /* {(from dims) -> (to dims)}: each to-dim is at[i] over the from dims and bounds: a point or every u with lo <= u < hi. */
 TP_GIVE tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_at *at);
+/* The pairs of r for which cond holds; a symbol of both lists is the from-dim. */
+TP_GIVE tp_rel *tp_rel_where(tp_ictx *c, TP_TAKE tp_rel *r, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_ix *cond);
 TP_GIVE tp_rel *tp_rel_copy(TP_KEEP tp_rel *r);
 tp_rel *tp_rel_free(TP_TAKE tp_rel *r);
 TP_GIVE tp_rel *tp_rel_reverse(TP_TAKE tp_rel *r);

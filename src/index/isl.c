@@ -308,6 +308,13 @@ tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, con
   return isl_map_move_dims(isl_map_from_domain(s), isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto);
 }
 
+tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_ix *cond) {
+  const tp_sym *dims[nfrom + nto + 1];
+  for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : to[i - nfrom];
+  isl_map *where = isl_map_from_domain(tp_isl_of_cond(c, nfrom + nto, dims, cond));
+  return isl_map_intersect(r, isl_map_move_dims(where, isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto));
+}
+
 tp_rel *tp_rel_copy(tp_rel *r) { return isl_map_copy(r); }
 tp_rel *tp_rel_free(tp_rel *r) { return isl_map_free(r); }
 tp_rel *tp_rel_reverse(tp_rel *r) { return isl_map_reverse(r); }

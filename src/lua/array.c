@@ -1,7 +1,6 @@
 /* array: host arrays. A userdata holds a reference; rows are views; arrays lent to a callback end with it. */
 #include "lua/tl.h"
 #include <limits.h>
-#include <stdlib.h>
 
 enum { CHARGE = 1 << 16 };                      /* bytes between two words to the collector */
 
@@ -30,7 +29,7 @@ void tl_setarray(lua_State *L, tl_array *u, tp_array *a) {
 }
 
 void tl_lease_drop(tl_lease *l) {
-  if (l && --l->refs == 0) free(l);
+  if (l && --l->refs == 0) tp_free(l);
 }
 
 tp_array *tl_toarray(lua_State *L, int i, const char *what) {

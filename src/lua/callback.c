@@ -1,7 +1,7 @@
 /* callback: the core calls back into Lua. Nothing may jump over the core's frames, so all of it runs protected; the error value that a callback
  * raises waits in a stack slot until the core has returned. */
 #include "lua/tl.h"
-#include <stdlib.h>
+#include <stdio.h>
 
 typedef struct { tl_run *r; const tp_call *c; tl_lease *lease; } frame_t;
 
@@ -50,6 +50,7 @@ static int refuse(lua_State *L, const tp_call *c, const char *fmt, ...) {
 static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   char got[128], want[128];
   const tp_array *from;
+  int top = lua_gettop(L);
   if (tl_typeof(L, i) == TL_ARRAY) from = tl_toarray(L, i, "result of a callback");
   else if (lua_istable(L, i)) from = tl_nested(L, i, "result of a callback", &to->dtype, to->rank, to->shape);
   else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) { tl_setelem(L, to, 0, i); return; }
@@ -63,6 +64,7 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   shape_text(want, sizeof want, to);
   if (!same) refuse(L, c, "callback: result %d has shape {%s}, its spec says {%s}", k + 1, got, want);
   memcpy(to->data, from->data, tp_array_bytes(to));
+  lua_settop(L, top);
 }
 
 static int protected_call(lua_State *L) {       /* callbacks, frame */
@@ -74,7 +76,8 @@ static int protected_call(lua_State *L) {       /* callbacks, frame */
   lua_call(L, c->nargs ? 2 : 1, LUA_MULTRET);
   int n = lua_gettop(L) - 2;
   if (c->nres && n != c->nres) refuse(L, c, "callback: the function returned %d values for %d specs", n, c->nres);
-  luaL_checkstack(L, 4, "callback");
+  luaL_checkstack(L, 8, "callback");
+  f->r->lp->S->at = c->node->pos;               /* what is wrong with a result is wrong with the line of P:call */
   for (int k = 0; k < c->nres; k++) store(L, c, k, 3 + k, c->res[k]);
   return 0;
 }
@@ -114,7 +117,7 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   jmp_buf *oom = S->oom;
   frame_t f = { r, c, tp_calloc(sizeof(tl_lease)) };
   if (!f.lease || !lua_checkstack(L, 8)) {
-    free(f.lease);
+    tp_free(f.lease);
     return tp_fail(err, TP_E_MEMORY, c->node->pos, "memory: no memory for a callback");
   }
   f.lease->refs = 1;
@@ -127,6 +130,7 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   f.lease->over = true;
   tl_lease_drop(f.lease);
   S->oom = oom;
+  S->at = (tp_pos){ 0 };
   tl_use(r->lp);
   return ok;
 }

@@ -17,6 +17,7 @@ void tl_pusherror(lua_State *L, const tp_error *e) {
   char text[4096];
   tp_error copy = *e;
   lua_Debug ar;
+  if (!copy.pos.file) copy.pos = tl_stateof(L)->at;
   if (!copy.pos.file && tl_here(L, &ar)) copy.pos = (tp_pos){ ar.short_src, ar.currentline };
   lua_pushstring(L, tp_error_text(&copy, text, sizeof text));
 }

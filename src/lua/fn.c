@@ -1,6 +1,5 @@
 /* fn: a compiled function: f(inputs, bounds, { seed = }), f:params(), f:load_params(t), f:explain(), f:memory(). */
 #include "lua/tl.h"
-#include <stdlib.h>
 
 enum { UV_PARAMS = 1 };                         /* its user value: [UV_PARAMS] parameters by name; .program */
 
@@ -20,7 +19,8 @@ static int release(lua_State *L) {              /* __gc, __close, free */
 }
 
 static int fn_free(lua_State *L) {
-  tl_check(L, 1, TL_FN, "free");
+  tl_fn *u = tl_check(L, 1, TL_FN, "free");
+  if (u->running) tl_fail(L, TP_E_OPTION, "option: free: this function is running");
   return release(L);
 }
 
@@ -84,6 +84,7 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   lua_settop(L, 4);
   tl_fn *u = self(L, "call");
   tp_error e = { 0 };
+  if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot call it again");
   const tp_sym *const *need;
   tp_graph *g = tp_fn_graph(u->f);
   tl_run *r = tl_run_new(L, u->lp, g->inputs.n);
@@ -95,7 +96,10 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   tl_array **slot = push_results(L, g);
   int outputs = lua_gettop(L) - 1, params = lua_gettop(L);
   tl_run_prepare_calls(L, r);
-  if (!tp_fn_run(u->f, &r->run, &e)) tl_run_raise(L, r, &e);
+  u->running = true;
+  bool ok = tp_fn_run(u->f, &r->run, &e);
+  u->running = false;
+  if (!ok) tl_run_raise(L, r, &e);
   keep_outputs(slot, g, &r->run);
   tp_fn_outputs_free(u->f, &r->run);
   tl_run_release(r);

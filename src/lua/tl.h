@@ -16,6 +16,7 @@ typedef enum { TL_NONE, TL_PROGRAM, TL_INDEX, TL_RANGE, TL_TENSOR, TL_LOOSE, TL_
 
 typedef struct tl_state {                       /* one per Lua state, a userdata in the registry */
   jmp_buf *oom;                                 /* of the entry that runs now */
+  tp_pos at;                                    /* where errors without a place of their own belong, if not at the running line */
   size_t charged;                               /* bytes of arrays the collector has not been told yet */
   char libdir[512];                             /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
 } tl_state;
@@ -36,7 +37,7 @@ typedef struct { tl_prog *lp; tp_val v; } tl_tensor;
 typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
 typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
 typedef struct { tp_array *a; tl_lease *lease; } tl_array;                  /* a == NULL: freed */
-typedef struct { tl_prog *lp; tp_fn *f; int nparam; tp_array **loaded; } tl_fn;     /* f == NULL: freed */
+typedef struct { tl_prog *lp; tp_fn *f; int nparam; tp_array **loaded; bool running; } tl_fn;   /* f == NULL: freed */
 
 enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE };          /* entries of a program's table */
 

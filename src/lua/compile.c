@@ -1,0 +1,120 @@
+/* compile: P:compile{ outputs =, tier =, passes =, ... } gives a function object. */
+#include "lua/tl.h"
+#include <stdlib.h>
+
+static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "tick", NULL };
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const tp_output *)a)->name, ((const tp_output *)b)->name);
+}
+
+static int count_keys(lua_State *L, int i) {
+  int n = 0;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) n++;
+  return n;
+}
+
+static tp_pos output_pos(const tl_prog *lp, tp_val v) {
+  return v.node->pos.file ? v.node->pos : lp->pos;
+}
+
+static void take_outputs(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
+  if (!tl_option(L, i, "outputs")) return;
+  int t = lua_gettop(L);
+  tp_arena *a = &lp->p->g->arena;
+  if (!lua_istable(L, t)) tl_fail(L, TP_E_OPTION, "option: outputs: expected a table by name, {h = h}; got %s", tl_describe(L, t));
+  tp_output *out = TP_NEWN(a, tp_output, count_keys(L, t) + 1);
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: outputs go by name, { h = h }; got %s as a key", tl_describe(L, -2));
+    tp_output *p = &out[o->nout++];
+    p->name = tp_strdup(a, lua_tostring(L, -2));
+    p->val = tl_lifted(L, lp, lua_gettop(L), p->name);
+    p->pos = output_pos(lp, p->val);
+  }
+  qsort(out, (size_t)o->nout, sizeof *out, by_name);
+  o->outputs = out;
+  lua_pop(L, 1);
+}
+
+static void take_tier(lua_State *L, int i, tp_copts *o) {
+  static const char *const name[] = { "auto", "reference", "interpreter", "native" };
+  if (!tl_option(L, i, "tier")) return;
+  const char *s = tl_string(L, lua_gettop(L), "tier");
+  int k = 0;
+  while (k < (int)TP_LEN(name) && strcmp(name[k], s) != 0) k++;
+  if (k == (int)TP_LEN(name)) tl_unknown(L, "tier", s, name, (int)TP_LEN(name));
+  o->tier = (tp_tier)k;
+  lua_pop(L, 1);
+}
+
+/* { evolve = false, cse = true } becomes "cse=true,evolve=false": sorted, so that a script has one text. */
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static const char *passes_text(lua_State *L, tl_prog *lp, int t) {
+  tp_arena *a = &lp->p->g->arena;
+  int n = 0;
+  const char **item = TP_NEWN(a, const char *, count_keys(L, t) + 1), *text = "";
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING || !lua_isboolean(L, -1))
+      tl_fail(L, TP_E_OPTION, "option: passes: expected \"none\" or a table like {evolve = false}");
+    item[n++] = tp_printf(a, "%s=%s", lua_tostring(L, -2), lua_toboolean(L, -1) ? "true" : "false");
+  }
+  qsort(item, (size_t)n, sizeof *item, by_text);
+  for (int k = 0; k < n; k++) text = k ? tp_printf(a, "%s,%s", text, item[k]) : item[k];
+  return text;
+}
+
+static void take_passes(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
+  if (!tl_option(L, i, "passes")) return;
+  int t = lua_gettop(L);
+  o->passes = lua_istable(L, t) ? passes_text(L, lp, t) : tp_strdup(&lp->p->g->arena, tl_string(L, t, "passes"));
+  lua_pop(L, 1);
+}
+
+static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
+  static const char *const later[] = { "memory", "tick" };
+  for (size_t k = 0; k < TP_LEN(later); k++)
+    if (tl_option(L, i, later[k])) tl_fail(L, TP_E_OPTION, "option: compile: '%s' is not available in this version", later[k]);
+  if (tl_option(L, i, "precise")) {
+    if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: precise: expected true or false, got %s", tl_describe(L, -1));
+    o->precise = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  if (tl_option(L, i, "device")) {
+    o->device = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), "device"));
+    lua_pop(L, 1);
+  }
+  if (tl_option(L, i, "threads")) {
+    int64_t n = tl_integer(L, lua_gettop(L), "threads");
+    if (n < 1 || n > 4096) tl_fail(L, TP_E_OPTION, "option: threads: expected 1 to 4096, got %lld", (long long)n);
+    o->threads = (int)n;
+    lua_pop(L, 1);
+  }
+}
+
+static void warn_all(lua_State *L, const tp_graph *g, int from) {
+  for (int k = from; k < g->warnings.n; k++) tl_warn(L, g->warnings.v[k]);
+}
+
+int tl_compile(lua_State *L) {
+  lua_settop(L, 2);
+  tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "compile");
+  tp_error e = { 0 };
+  tp_copts o = { 0 };
+  tl_options(L, 2, "compile", known);
+  tl_mark(L, lp);
+  o.pos = lp->pos;
+  take_outputs(L, lp, 2, &o);
+  take_tier(L, 2, &o);
+  take_passes(L, lp, 2, &o);
+  take_rest(L, lp, 2, &o);
+  int told = lp->p->g->warnings.n;
+  tl_fn *u = tl_pushfn(L, lp);
+  u->f = tp_compile(lp->p, &o, &e);
+  if (!u->f) tl_raise(L, &e);
+  u->nparam = tp_fn_nparam(u->f);
+  warn_all(L, tp_fn_graph(u->f), told);
+  return 1;
+}

@@ -1,0 +1,109 @@
+/* peek: x:peek{ inputs =, bounds =, at = {t = 3} }: one point on demand, without compiling. */
+#include "lua/tl.h"
+
+/* What the value's expression mentions: the inputs and bounds that must be given. */
+typedef struct { tp_graph *g; bool *node, *sym; int *stack; int n; } reach_t;
+
+static void reach_sym(reach_t *r, const tp_sym *s) {
+  r->sym[s->id] = true;
+  if (s->bound) r->sym[s->bound->id] = true;
+}
+
+static void reach_ix(reach_t *r, const tp_ix *e) {
+  const tp_sym *s[64];
+  int n = e ? tp_ix_syms(e, s, TP_LEN(s)) : 0;
+  for (int k = 0; k < TP_MIN(n, (int)TP_LEN(s)); k++) reach_sym(r, s[k]);
+}
+
+static void reach_val(reach_t *r, tp_val v) {
+  if (r->node[v.node->id]) return;
+  r->node[v.node->id] = true;
+  r->stack[r->n++] = v.node->id;
+}
+
+static void reach_node(reach_t *r, const tp_node *n) {
+  for (int k = 0; k < n->ndom; k++) reach_sym(r, n->dom[k]);
+  for (int k = 0; k < n->attr.nix; k++) reach_ix(r, n->attr.ix[k]);
+  for (int k = 0; k < n->nin; k++) {
+    reach_val(r, n->in[k].src);
+    reach_ix(r, n->in[k].cond);
+  }
+  for (int k = 0; n->attr.at && n->op == TP_OP_READ && k < n->in[0].src.node->ndom; k++) {
+    reach_ix(r, n->attr.at[k].lo);
+    reach_ix(r, n->attr.at[k].hi);
+  }
+  if (n->op == TP_OP_GRAD)                      /* of the marked losses too */
+    for (int k = 0; k < r->g->losses.n; k++) reach_val(r, r->g->losses.v[k]);
+}
+
+static void reach(lua_State *L, tp_graph *g, tp_val v, reach_t *r) {    /* pushes its memory */
+  size_t n = (size_t)g->nodes.n, nsym = (size_t)tp_nsym(g->ix);
+  size_t bytes = n * (sizeof(int) + 1) + nsym;
+  char *mem = memset(lua_newuserdata(L, bytes + 1), 0, bytes);
+  *r = (reach_t){ .g = g, .stack = (int *)mem, .node = (bool *)(mem + n * sizeof(int)), .sym = (bool *)(mem + n * (sizeof(int) + 1)) };
+  reach_val(r, v);
+  while (r->n) reach_node(r, g->nodes.v[r->stack[--r->n]]);
+}
+
+static void take_bounds(lua_State *L, tl_run *run, const reach_t *r, int i) {
+  tp_ictx *c = r->g->ix;
+  int n = 0, nsym = tp_nsym(c);
+  const tp_sym **need = lua_newuserdata(L, sizeof *need * (size_t)(nsym + 1));
+  for (int k = 0; k < nsym; k++) {
+    const tp_sym *s = tp_sym_at(c, k);
+    if (r->sym[k] && s->kind == TP_SYM_BOUND && !s->hidden) need[n++] = s;
+  }
+  tl_run_bounds(L, run, i, n, need);
+}
+
+static void take_inputs(lua_State *L, tl_run *run, const reach_t *r, int i) {
+  bool *need = lua_newuserdata(L, (size_t)r->g->inputs.n + 1);
+  for (int k = 0; k < r->g->inputs.n; k++) need[k] = r->node[r->g->inputs.v[k]->id];
+  tl_run_inputs(L, run, i, r->g, need);
+}
+
+static void take_point(lua_State *L, const tp_node *x, int i, int64_t *at) {
+  const char *known[64] = { NULL };
+  for (int k = 0; k < x->ndom && k < 63; k++) known[k] = x->dom[k]->name;
+  tl_options(L, i, "at of peek", known);
+  for (int k = 0; k < x->ndom; k++) {
+    if (!tl_option(L, i, x->dom[k]->name))
+      tl_fail(L, TP_E_OPTION, "option: peek: the point lacks dim '%s': at = {%s = 0}", x->dom[k]->name, x->dom[k]->name);
+    at[k] = tl_integer(L, lua_gettop(L), "at of peek");
+    lua_pop(L, 1);
+  }
+}
+
+static void push_option(lua_State *L, int i, const char *name) {
+  if (!tl_option(L, i, name)) lua_pushnil(L);
+}
+
+int tl_peek(lua_State *L) {
+  static const char *const known[] = { "inputs", "bounds", "at", "seed", NULL };
+  lua_settop(L, 2);
+  tl_tensor *u = tl_check(L, 1, TL_TENSOR, "peek");
+  tp_graph *g = u->lp->p->g;
+  tl_options(L, 2, "peek", known);
+  push_option(L, 2, "inputs");                  /* 3 */
+  push_option(L, 2, "bounds");                  /* 4 */
+  push_option(L, 2, "at");                      /* 5 */
+  push_option(L, 2, "seed");                    /* 6 */
+  reach_t r;
+  tp_error e = { 0 };
+  reach(L, g, u->v, &r);
+  int64_t *at = lua_newuserdata(L, sizeof *at * (size_t)(u->v.node->ndom + 1));
+  take_point(L, u->v.node, 5, at);
+  tl_run *run = tl_run_new(L, u->lp, g->inputs.n);
+  take_bounds(L, run, &r, 4);
+  take_inputs(L, run, &r, 3);
+  if (!lua_isnil(L, 6)) run->run.seed = (uint64_t)tl_integer(L, 6, "seed");
+  tl_array *out = tl_pusharray(L);
+  int result = lua_gettop(L);
+  tl_run_prepare_calls(L, run);
+  tl_mark(L, u->lp);
+  out->a = tp_program_peek(u->lp->p, u->v, &run->run, at, &e);
+  if (!out->a) tl_run_raise(L, run, &e);
+  tl_run_release(run);
+  lua_settop(L, result);
+  return 1;
+}

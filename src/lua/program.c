@@ -1,0 +1,188 @@
+/* program: P:dim, P:bound, inputs, declared tensors, parameters, constants. */
+#include "lua/tl.h"
+
+static tl_prog *self(lua_State *L, const char *what) {
+  tl_prog *lp = tl_check(L, 1, TL_PROGRAM, what);
+  tl_findprog(L, 1, lua_gettop(L));             /* no handle of another */
+  tl_mark(L, lp);
+  return lp;
+}
+
+int tl_program(lua_State *L) {
+  static const char *const known[] = { "seed", NULL };
+  uint64_t seed = 0;
+  lua_settop(L, 1);
+  tl_options(L, 1, "program", known);
+  if (tl_option(L, 1, "seed")) seed = (uint64_t)tl_integer(L, lua_gettop(L), "seed");
+  tl_program_new(L, tl_stateof(L), seed);
+  return 1;
+}
+
+static int program_gc(lua_State *L) {
+  tl_prog *lp = lua_touserdata(L, 1);
+  lp->p = tp_program_unref(lp->p);
+  return 0;
+}
+
+static int program_tostring(lua_State *L) {
+  tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "tostring");
+  const tp_graph *g = lp->p->g;
+  lua_pushfstring(L, "tempo.Program<%d nodes, %d inputs, %d parameters>", g->nodes.n, g->inputs.n, g->params.n);
+  return 1;
+}
+
+static int program_seed(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)((tl_prog *)tl_check(L, 1, TL_PROGRAM, "seed"))->p->seed);
+  return 1;
+}
+
+/* ---- symbols ---- */
+static const char *symbol_name(lua_State *L, int i, const char *what) {
+  const char *s = tl_string(L, i, what), *p = s;
+  if (*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z'))
+    while (*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9')) p++;
+  if (*p || p == s) tl_fail(L, TP_E_OPTION, "option: %s: '%s' is no name: letters, digits and _, as in Lua", what, s);
+  return s;
+}
+
+static int program_dim(lua_State *L) {
+  tp_error e = { 0 };
+  tl_prog *lp = self(L, "dim");
+  const char *name = symbol_name(L, 2, "dim"), *bound = lua_isnoneornil(L, 3) ? NULL : symbol_name(L, 3, "bound of dim");
+  tp_sym *s = tp_sym_dim(lp->p->ix, name, bound, lp->pos, &e);
+  if (!s) tl_raise(L, &e);
+  tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s));
+  tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s->bound));
+  return 2;
+}
+
+static int program_bound(lua_State *L) {
+  tp_error e = { 0 };
+  tl_prog *lp = self(L, "bound");
+  tp_sym *s = tp_sym_bound(lp->p->ix, symbol_name(L, 2, "bound"), lp->pos, &e);
+  if (!s) tl_raise(L, &e);
+  tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s));
+  return 1;
+}
+
+/* ---- what inputs, tensors and parameters have in common ---- */
+static void take_spec(lua_State *L, tl_prog *lp, int i, bool ordered, tp_attr *a) {
+  a->dtype = TP_F32;
+  if (tl_option(L, i, "dtype")) {
+    a->dtype = tl_dtype(L, lua_gettop(L), "dtype");
+    lua_pop(L, 1);
+  }
+  if (tl_option(L, i, "shape")) {
+    a->nix = tl_shape(L, lp, lua_gettop(L), "shape", false, &a->ix);
+    lua_pop(L, 1);
+  }
+  if (tl_option(L, i, "domain")) {
+    a->ndom = tl_domain(L, lp, lua_gettop(L), "domain", ordered, &a->dom);
+    lua_pop(L, 1);
+  }
+}
+
+static int push_node(lua_State *L, tl_prog *lp, tp_op op, int nin, const tp_val *in, const tp_attr *a) {
+  tp_error e = { 0 };
+  tp_node *n = tp_build(lp->p->g, op, nin, in, a, &e);
+  if (!n) tl_raise(L, &e);
+  tl_pushtensor(L, lp, tp_v(n));
+  return 1;
+}
+
+static int program_input(lua_State *L) {
+  static const char *const known[] = { "domain", "shape", "dtype", NULL };
+  lua_settop(L, 3);
+  tl_prog *lp = self(L, "input");
+  tp_attr a = { .str = tl_string(L, 2, "name of input") };
+  for (int k = 0; k < lp->p->g->inputs.n; k++)
+    if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0) tl_fail(L, TP_E_OPTION, "option: an input '%s' exists already", a.str);
+  tl_options(L, 3, "input", known);
+  take_spec(L, lp, 3, true, &a);
+  return push_node(L, lp, TP_OP_INPUT, 0, NULL, &a);
+}
+
+static int program_tensor(lua_State *L) {
+  static const char *const known[] = { "domain", "shape", "dtype", "name", NULL };
+  lua_settop(L, 2);
+  tl_prog *lp = self(L, "tensor");
+  tp_attr a = { 0 };
+  tl_options(L, 2, "tensor", known);
+  take_spec(L, lp, 2, false, &a);
+  push_node(L, lp, TP_OP_MERGE, 0, NULL, &a);
+  if (tl_option(L, 2, "name")) {
+    tl_tensor *u = lua_touserdata(L, 3);
+    u->v.node->name = tp_strdup(&lp->p->g->arena, tl_string(L, 4, "name"));
+    lua_pop(L, 1);
+  }
+  return 1;
+}
+
+/* ---- parameters ---- */
+static void take_along(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
+  if (!tl_option(L, i, "along")) return;
+  a->nalong = tl_domain(L, lp, lua_gettop(L), "along", false, &a->along);
+  for (int k = 0; k < a->nalong; k++)
+    if (tp_dom_has(a->ndom, a->dom, a->along[k]))
+      tl_fail(L, TP_E_OPTION, "option: param: '%s' is in along and in domain; along says what it evolves over, domain for what there is one each",
+              a->along[k]->name);
+  a->ndom = tp_dom_union(lp->p->g, a->ndom, a->dom, a->nalong, a->along, &a->dom);
+  lua_pop(L, 1);
+}
+
+/* Without a shape and dtype of its own it has those of an array or tensor given as init. */
+static void shape_of_init(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
+  tl_type t = tl_typeof(L, i);
+  if (t != TL_ARRAY && t != TL_TENSOR && t != TL_LOOSE) return;
+  tp_val v = tl_lifted(L, lp, i, "init");
+  if (!tl_option(L, 3, "dtype")) a->dtype = tp_dtypeof(v);
+  else lua_pop(L, 1);
+  if (tl_option(L, 3, "shape")) { lua_pop(L, 1); return; }
+  a->ix = tp_outof(v)->shape;
+  a->nix = tp_rankof(v);
+}
+
+static int program_param(lua_State *L) {
+  static const char *const known[] = { "along", "domain", "shape", "init", "dtype", NULL };
+  lua_settop(L, 3);
+  tl_prog *lp = self(L, "param");
+  tp_attr a = { .str = tl_string(L, 2, "name of param") };
+  tl_options(L, 3, "param", known);
+  take_spec(L, lp, 3, false, &a);
+  take_along(L, lp, 3, &a);
+  if (!tl_option(L, 3, "init")) tl_fail(L, TP_E_OPTION, "option: param '%s' needs a first value: init = a number, an array or an expression", a.str);
+  shape_of_init(L, lp, 4, &a);
+  tp_val init = tl_lift_as(L, lp, 4, "init", a.dtype, a.nix, a.ix);
+  return push_node(L, lp, TP_OP_PARAM, 1, &init, &a);
+}
+
+static int program_constant(lua_State *L) {
+  lua_settop(L, 2);
+  tl_prog *lp = self(L, "constant");
+  tl_type t = tl_typeof(L, 2);
+  if (t != TL_ARRAY && !lua_istable(L, 2) && lua_type(L, 2) != LUA_TNUMBER && !lua_isboolean(L, 2))
+    tl_fail(L, TP_E_OPTION, "option: constant: expected an array, a nested table or a number, got %s", tl_describe(L, 2));
+  tl_pushtensor(L, lp, lua_type(L, 2) == LUA_TNUMBER ? tl_lift_as(L, lp, 2, "constant", TP_F32, 0, NULL) : tl_lifted(L, lp, 2, "constant"));
+  return 1;
+}
+
+static int program_env_reset(lua_State *L) { return tl_record_env(L, TP_OP_ENV_RESET); }
+static int program_env_obs(lua_State *L) { return tl_record_env(L, TP_OP_ENV_OBS); }
+static int program_env_step(lua_State *L) { return tl_record_env(L, TP_OP_ENV_STEP); }
+
+static const luaL_Reg program_meta[] = { { "__tostring", program_tostring }, { NULL, NULL } };
+static const luaL_Reg program_methods[] = {
+  { "dim", program_dim }, { "bound", program_bound }, { "input", program_input }, { "tensor", program_tensor }, { "param", program_param },
+  { "constant", program_constant }, { "call", tl_record_call }, { "source", tl_record_source }, { "sink", tl_record_sink },
+  { "env_reset", program_env_reset }, { "env_obs", program_env_obs }, { "env_step", program_env_step },
+  { "compile", tl_compile }, { "seed", program_seed }, { NULL, NULL },
+};
+
+void tl_open_program(lua_State *L, tl_state *S) {
+  tl_class(L, S, TL_PROGRAM, "tempo.Program", program_meta, program_methods, NULL);
+  lua_newuserdata(L, sizeof(tl_prog));
+  tl_class_of(L, TL_PROGRAM);
+  lua_pushcfunction(L, program_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pop(L, 3);
+}
