@@ -116,7 +116,7 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
     out.name = tp_strdup(&f->closed->arena, out.name);
     TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
   }
-  if (!o->nout && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
+  if (!f->closed->outputs.n && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
   return true;
 }
 

@@ -1,0 +1,315 @@
+/* need.c: the points of every node that something needs, as sets over all bounds.
+ *
+ * One sweep from consumers to producers, component by component. In a component without cycles each edge is applied once. In a cycle the sets are a least
+ * fixpoint, looked for in the cheapest way that finds it:
+ *   up     a few rounds from what the outside needs; most recurrences are asked for at every point, which stands after one;
+ *   down   a few rounds from everything. What stands there is a fixpoint, and a program without cyclic values has only one: a point of it that is not needed
+ *          would be in it because of another such point, that one because of another, and so on for ever, in a finite domain. (h[T-1] alone.)
+ *   isl    the transitive closure of the composed cycles, where isl says it is exact (h[5] alone).
+ * Where all three fail the last set of `down` stays: a superset of what is needed. It can refuse a program that a more exact set would accept, and never
+ * lets one through.
+ *
+ * Sets that are the whole box of their domain are one shared object, and an identity edge within one domain hands its set on: so most comparisons are of
+ * pointers. A NULL set is "not needed" here and becomes an empty one at the end; that isl failed is asked of isl. */
+#include "graph/core.h"
+
+enum { ROUNDS = 3 };
+
+typedef struct { int ndom; const tp_sym *const *dom; tp_set *box; } boxed;
+
+typedef struct sweep {
+  tp_graph *g;
+  tp_set **need;                                /* by node id, owned by the result */
+  int *scc;
+  bool *cut;                                    /* in a component: starts and ends every piece of a cycle */
+  tp_set **have, **next;                        /* of the component at work */
+  tp_rel ***rel;                                /* by node id and edge, made on first use */
+  TP_VEC(boxed) boxes;
+} sweep;
+
+typedef struct { int n; tp_node **node; } comp; /* members: cut ones first, then consumers before producers */
+
+/* ---- sets ---- */
+
+static bool same_dom(int n, const tp_sym *const *a, int m, const tp_sym *const *b) {
+  if (n != m) return false;
+  for (int i = 0; i < n; i++)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+static TP_KEEP tp_set *box_of(sweep *s, const tp_node *n) {
+  for (int i = 0; i < s->boxes.n; i++)
+    if (same_dom(n->ndom, n->dom, s->boxes.v[i].ndom, s->boxes.v[i].dom)) return s->boxes.v[i].box;
+  tp_set *box = tp_set_box(s->g->ix, n->ndom, n->dom);
+  TP_PUSH(&s->g->arena, &s->boxes, (boxed){ n->ndom, n->dom, box });
+  return box;
+}
+
+/* The shared box if a is all of it. */
+static tp_set *canonical(sweep *s, const tp_node *n, TP_TAKE tp_set *a) {
+  tp_set *box = box_of(s, n);
+  if (!a || a == box || !tp_set_subset(s->g->ix, box, a)) return a;
+  tp_set_free(a);
+  return tp_set_copy(box);
+}
+
+static void replace(tp_set **at, TP_TAKE tp_set *a) {
+  tp_set_free(*at);
+  *at = a;
+}
+
+static void join(sweep *s, const tp_node *n, tp_set **at, TP_TAKE tp_set *a) {
+  if (!a) return;
+  if (!*at) *at = a;
+  else if (*at == a || *at == box_of(s, n) || tp_set_subset(s->g->ix, a, *at)) tp_set_free(a);
+  else *at = canonical(s, n, tp_set_or(*at, a));
+}
+
+/* ---- edges ---- */
+
+/* Parameters not yet closed and gradients not yet expanded are leaves: what they need is not known before. */
+static int operands(const tp_node *n) { return n->op == TP_OP_PARAM || n->op == TP_OP_GRAD ? 0 : n->nin; }
+
+static bool is_identity(const tp_node *n, int k) {
+  const tp_node *x = n->in[k].src.node;
+  return n->op != TP_OP_READ && n->op != TP_OP_MERGE && n->op != TP_OP_ACCUM && same_dom(n->ndom, n->dom, x->ndom, x->dom);
+}
+
+static TP_KEEP tp_rel *rel_of(sweep *s, const tp_node *n, int k) {
+  tp_rel ***all = &s->rel[n->id];
+  if (!*all) *all = TP_NEWN(&s->g->arena, tp_rel *, n->nin);
+  if (!(*all)[k]) (*all)[k] = tp_edge_rel(s->g, n, k);
+  return (*all)[k];
+}
+
+/* What operand k must have where n is needed at `from`; points outside its domain are reported by tp_need_check and left out here. */
+static TP_GIVE tp_set *image(sweep *s, const tp_node *n, int k, TP_KEEP tp_set *from) {
+  const tp_node *x = n->in[k].src.node;
+  if (!from || is_identity(n, k)) return tp_set_copy(from);
+  tp_set *to = tp_set_apply(tp_set_copy(from), tp_rel_copy(rel_of(s, n, k)));
+  return canonical(s, x, tp_set_and(to, tp_set_copy(box_of(s, x))));
+}
+
+/* ---- one round through a component ---- */
+
+static bool inside(const sweep *s, const tp_node *n, const tp_node *x) { return s->scc[n->id] == s->scc[x->id]; }
+
+/* From `have` of the cut members to what they need of each other, in `next`; `have` of the others is made on the way. */
+static void go_round(sweep *s, const comp *c) {
+  for (int i = 0; i < c->n; i++) {
+    int id = c->node[i]->id;
+    replace(s->cut[id] ? &s->next[id] : &s->have[id], tp_set_copy(s->need[id]));
+  }
+  for (int i = 0; i < c->n; i++) {
+    const tp_node *n = c->node[i];
+    for (int k = 0; k < operands(n); k++) {
+      const tp_node *x = n->in[k].src.node;
+      if (inside(s, n, x)) join(s, x, s->cut[x->id] ? &s->next[x->id] : &s->have[x->id], image(s, n, k, s->have[n->id]));
+    }
+  }
+}
+
+static bool equal(sweep *s, tp_set *a, tp_set *b) { return a == b || (a && b && tp_set_equal(s->g->ix, a, b)); }
+
+/* have := next; were they the same already? */
+static bool settle(sweep *s, const comp *c) {
+  bool same = true;
+  for (int i = 0; i < c->n; i++) {
+    int id = c->node[i]->id;
+    if (!s->cut[id]) continue;
+    if (!equal(s, s->have[id], s->next[id])) {
+      same = false;
+      replace(&s->have[id], tp_set_copy(s->next[id]));
+    }
+  }
+  return same;
+}
+
+static bool rounds(sweep *s, const comp *c) {
+  for (int r = 0; r < ROUNDS; r++) {
+    go_round(s, c);
+    if (settle(s, c)) return true;
+  }
+  return false;
+}
+
+/* ---- closure of the cycles ---- */
+
+typedef TP_VEC(tp_hop) hops;
+
+/* The hops from cut member i: its edges composed along every path that meets no other cut member before its end. */
+static void hops_from(sweep *s, const comp *c, int i, const int *index, hops *out) {
+  tp_arena *a = &s->g->arena;
+  tp_rel **path = TP_NEWN(a, tp_rel *, s->g->nodes.n);
+  path[c->node[i]->id] = tp_rel_id(tp_set_copy(box_of(s, c->node[i])));
+  for (int m = 0; m < c->n; m++) {
+    const tp_node *n = c->node[m];
+    if (!path[n->id]) continue;
+    for (int k = 0; k < operands(n); k++) {
+      const tp_node *x = n->in[k].src.node;
+      if (!inside(s, n, x)) continue;
+      tp_rel *r = tp_rel_into(tp_rel_compose(tp_rel_copy(path[n->id]), tp_rel_copy(rel_of(s, n, k))), tp_set_copy(box_of(s, x)));
+      if (s->cut[x->id]) TP_PUSH(a, out, (tp_hop){ i, index[x->id], r });
+      else path[x->id] = path[x->id] ? tp_rel_or(path[x->id], r) : r;
+    }
+  }
+  for (int m = 0; m < c->n; m++) tp_rel_free(path[c->node[m]->id]);
+}
+
+/* The sets of the cut members grow to all that their cycles reach. */
+static bool close_cycles(sweep *s, const comp *c, int ncut, tp_set **set) {
+  int *index = TP_NEWN(&s->g->arena, int, s->g->nodes.n);
+  hops h = {0};
+  for (int i = 0; i < ncut; i++) index[c->node[i]->id] = i;
+  for (int i = 0; i < ncut; i++) hops_from(s, c, i, index, &h);
+  bool ok = tp_set_closure(s->g->ix, ncut, set, h.n, h.v);
+  for (int k = 0; k < h.n; k++) tp_rel_free(h.v[k].rel);
+  return ok;
+}
+
+static void cyclic(sweep *s, const comp *c) {
+  tp_ictx *ix = s->g->ix;
+  int ncut = 0;
+  while (ncut < c->n && s->cut[c->node[ncut]->id]) ncut++;
+  for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], tp_set_copy(s->need[c->node[i]->id]));
+  if (rounds(s, c)) return;
+  tp_set **up = TP_NEWN(&s->g->arena, tp_set *, ncut);
+  for (int i = 0; i < ncut; i++) {
+    const tp_node *n = c->node[i];
+    up[i] = s->have[n->id] ? s->have[n->id] : tp_set_empty(ix, n->ndom, n->dom);
+    s->have[n->id] = tp_set_copy(box_of(s, n));
+  }
+  if (!rounds(s, c)) {
+    if (close_cycles(s, c, ncut, up))
+      for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], canonical(s, c->node[i], tp_set_copy(up[i])));
+    go_round(s, c);
+  }
+  for (int i = 0; i < ncut; i++) tp_set_free(up[i]);
+}
+
+/* ---- components ---- */
+
+/* Every cycle goes through something that was made before its operands; a call's set is its box from the start. */
+static bool is_cut(const tp_node *n) { return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_CALL; }
+
+/* Kahn's algorithm on the members without cut ones. Were there a cycle left, one of its nodes becomes a cut. */
+static void arrange(sweep *s, comp *c, tp_node *const *member) {
+  int *waits = TP_NEWN(&s->g->arena, int, s->g->nodes.n), n = 0, front = 0;
+  bool *placed = TP_NEWN(&s->g->arena, bool, s->g->nodes.n);
+  for (int i = 0; i < c->n; i++)
+    if ((s->cut[member[i]->id] = is_cut(member[i]))) placed[member[i]->id] = true, c->node[n++] = member[i];
+  front = n;
+  for (int i = 0; i < c->n; i++)
+    for (int k = 0; k < operands(member[i]) && !s->cut[member[i]->id]; k++) waits[member[i]->in[k].src.node->id]++;
+  for (int i = 0; n < c->n || front < n;) {
+    for (; i < c->n; i++)
+      if (!placed[member[i]->id] && !waits[member[i]->id]) placed[member[i]->id] = true, c->node[n++] = member[i];
+    for (; front < n; front++)
+      for (int k = 0; k < operands(c->node[front]); k++) {
+        tp_node *x = c->node[front]->in[k].src.node;
+        if (inside(s, c->node[front], x) && !placed[x->id] && --waits[x->id] == 0) placed[x->id] = true, c->node[n++] = x;
+      }
+    if (n < c->n && TP_NEVER(true)) return;
+  }
+}
+
+static bool has_cycle(const sweep *s, int n, tp_node *const *member) {
+  if (n > 1) return true;
+  for (int k = 0; k < operands(member[0]); k++)
+    if (inside(s, member[0], member[0]->in[k].src.node)) return true;
+  return false;
+}
+
+static void component(sweep *s, int n, tp_node *const *member) {
+  if (has_cycle(s, n, member)) {
+    comp c = { n, TP_NEWN(&s->g->arena, tp_node *, n) };
+    arrange(s, &c, member);
+    cyclic(s, &c);
+    for (int i = 0; i < n; i++) {
+      int id = member[i]->id;
+      replace(&s->need[id], s->have[id]);
+      s->have[id] = NULL;
+      replace(&s->next[id], NULL);
+    }
+  }
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < operands(member[i]); k++) {
+      const tp_node *x = member[i]->in[k].src.node;
+      if (!inside(s, member[i], x)) join(s, x, &s->need[x->id], image(s, member[i], k, s->need[member[i]->id]));
+    }
+}
+
+/* ---- the whole graph ---- */
+
+/* A callback from which anything is read is called at every point of its domain. */
+static void need_calls(sweep *s, int nroot, const tp_root *roots) {
+  tp_graph *g = s->g;
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  TP_VEC(tp_node *) work = {0};
+  for (int i = 0; i < nroot; i++) TP_PUSH(&g->arena, &work, roots[i].val.node);
+  while (work.n) {
+    tp_node *n = work.v[--work.n];
+    if (seen[n->id]) continue;
+    seen[n->id] = true;
+    if (n->op == TP_OP_CALL) replace(&s->need[n->id], tp_set_copy(box_of(s, n)));
+    for (int k = 0; k < operands(n); k++)
+      if (!seen[n->in[k].src.node->id]) TP_PUSH(&g->arena, &work, n->in[k].src.node);
+  }
+}
+
+static void run(sweep *s, int nroot, const tp_root *roots) {
+  tp_graph *g = s->g;
+  for (int i = 0; i < nroot; i++) {
+    tp_node *n = roots[i].val.node;
+    tp_set *box = tp_set_copy(box_of(s, n));
+    join(s, n, &s->need[n->id], roots[i].set ? canonical(s, n, tp_set_and(box, tp_set_copy(roots[i].set))) : box);
+  }
+  need_calls(s, nroot, roots);
+  int *order = TP_NEWN(&g->arena, int, g->nodes.n);
+  tp_node **member = TP_NEWN(&g->arena, tp_node *, g->nodes.n);
+  tp_graph_sccs(g, s->scc, order);
+  for (int i = g->nodes.n - 1, n; i >= 0; i -= n) {
+    for (n = 0; n <= i && s->scc[order[i - n]] == s->scc[order[i]]; n++) member[n] = g->nodes.v[order[i - n]];
+    component(s, n, member);
+  }
+  for (int i = 0; i < g->nodes.n; i++)
+    if (!s->need[i]) s->need[i] = tp_set_empty(g->ix, g->nodes.v[i]->ndom, g->nodes.v[i]->dom);
+}
+
+static void sweep_free(sweep *s) {
+  for (int i = 0; i < s->boxes.n; i++) tp_set_free(s->boxes.v[i].box);
+  for (int i = 0; i < s->g->nodes.n; i++)
+    for (int k = 0; s->rel[i] && k < s->g->nodes.v[i]->nin; k++) tp_rel_free(s->rel[i][k]);
+}
+
+tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err) {
+  int n = g->nodes.n;
+  tp_need *out = tp_calloc(sizeof *out);
+  if (out) *out = (tp_need){ g, n, tp_calloc(sizeof *out->set * (size_t)(n + 1)) };
+  if (!out || !out->set) {
+    tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the sets of needed points");
+    return tp_need_free(out);
+  }
+  sweep s = { .g = g, .need = out->set, .scc = TP_NEWN(&g->arena, int, n), .cut = TP_NEWN(&g->arena, bool, n), .have = TP_NEWN(&g->arena, tp_set *, n),
+              .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n) };
+  run(&s, nroot, roots);
+  sweep_free(&s);
+  return tp_isl_check(g->ix, g->pos, err) ? out : tp_need_free(out);
+}
+
+tp_need *tp_need_free(tp_need *n) {
+  if (!n) return NULL;
+  for (int i = 0; n->set && i < n->n; i++) tp_set_free(n->set[i]);
+  tp_free(n->set);
+  tp_free(n);
+  return NULL;
+}
+
+tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
+  int n = 0;
+  tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n);
+  for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
+  for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
+  return tp_need_compute(g, n, roots, err);
+}
