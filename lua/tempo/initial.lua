@@ -1,8 +1,8 @@
 --- tempo.nn.init: first values of parameters.
 --
--- An initialiser is a function (P, shape, o) that gives an expression, for `init =` of a layer or of P:param. o.name names
--- its draw, so that numbers depend on the seed and this name alone; o.domain and o.dtype are the parameter's (not its
--- `along`). Fans are PyTorch's: of a shape (out, in, ...) fan_in = in * rest, fan_out = out * rest.
+-- An initialiser is a function (P, shape, o) that gives an expression, for `init =` of a layer or of P:param. o.name
+-- names its draw, so that numbers depend on the seed and this name alone; o.domain and o.dtype are the parameter's (not
+-- its `along`). Fans are PyTorch's: of a shape (out, in, ...) fan_in = in * rest, fan_out = out * rest.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -134,10 +134,10 @@ local function orthonormalise(arrays) return orthonormal(arrays[1]:totable()) en
 function init.orthogonal(P, shape, o)
   o = o or {}
   local columns = init.fans(shape)                          -- all axes but the first
-  local dtype, domain = o.dtype or "f32", util.list(o.domain)
-  local normal = tempo.normal({ shape[1], columns }, literal(o))
+  local dtype = o.dtype or "f32"
+  local normal = tempo.normal({ shape[1], columns }, literal(o)) + P:constant(0)          -- no longer loose
   local q = P:call(orthonormalise, { normal },
-    { { shape = { shape[1], columns }, dtype = dtype, domain = #domain > 0 and domain or nil } })
+    { { shape = { shape[1], columns }, dtype = dtype, domain = normal:domain() } })
   if #shape > 2 then q = q:reshape(shape) end
   if o.gain and o.gain ~= 1 then q = q * o.gain end
   return q

@@ -40,7 +40,7 @@ function Module:create(P, o)
   }, self)
 end
 
---- Makes the parameter "<module>.<key>" and keeps it as self[key]. `o`: init (see tempo.initial), gain, along, domain, dtype.
+--- Makes the parameter "<module>.<key>" as self[key]. `o`: init (see tempo.initial), gain, along, domain, dtype.
 function Module:param(key, shape, o)
   o = o or {}
   local P, path = self.program, self.name .. "." .. key
@@ -48,7 +48,8 @@ function Module:param(key, shape, o)
   local dtype = o.dtype or self._dtype
   local p = P:param(path, {
     along = #along > 0 and along or nil, domain = #domain > 0 and domain or nil, shape = shape, dtype = dtype,
-    init = init.make(P, o.init, shape, { name = path .. ".init", domain = domain, dtype = dtype, gain = o.gain, bound = o.bound }),
+    init = init.make(P, o.init, shape,
+      { name = path .. ".init", domain = domain, dtype = dtype, gain = o.gain, bound = o.bound }),
   })
   return self:register(key, p, path)
 end
@@ -213,8 +214,10 @@ end
 
 local Activation = nn.class "Activation"
 function Activation:forward(x) return self.f(x) end
-for class, method in pairs { Tanh = "tanh", ReLU = "relu", Sigmoid = "sigmoid", GELU = "gelu", SiLU = "silu", ELU = "elu",
-                             LeakyReLU = "leaky_relu", Softplus = "softplus", Identity = "identity" } do
+for class, method in pairs {
+  Tanh = "tanh", ReLU = "relu", Sigmoid = "sigmoid", GELU = "gelu", SiLU = "silu", ELU = "elu", LeakyReLU = "leaky_relu",
+  Softplus = "softplus", Identity = "identity",
+} do
   --- nn.Tanh(P) and kin: for Sequential; "tanh" does the same.
   nn[class] = function(P)
     local self = Activation:create(P, { name = class })

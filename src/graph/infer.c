@@ -344,7 +344,26 @@ static bool extent_ok(const tp_node *n, const tp_ix *e, tp_error *err) {
   return true;
 }
 
+/* What the functions above take for granted. */
+static bool attrs_ok(const tp_node *n, tp_error *err) {
+  const tp_attr *a = &n->attr;
+  bool ok = true;
+  switch (n->op) {
+    case TP_OP_CONST: ok = a->data && a->data->rank <= TP_MAXRANK; break;
+    case TP_OP_VALUE: ok = a->nix == 1; break;
+    case TP_OP_SLICE: case TP_OP_PAD: ok = a->nix == 2; break;
+    case TP_OP_READ: ok = a->at || n->in[0].src.node->ndom == 0; break;
+    case TP_OP_ACCUM:
+      for (int k = 0; k < n->nin; k++) ok &= n->in[k].at || (n->in[k].gather ? n->in[k].src.node->ndom : a->ndom) == 0;
+      break;
+    default: break;
+  }
+  for (int i = 0; i < a->nix; i++) ok &= a->ix[i] != NULL;
+  return ok || tp_fail(err, TP_E_OPTION, n->pos, "option: '%s' lacks an attribute", tp_ops[n->op].text);
+}
+
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
+  if (!attrs_ok(n, err)) return false;
   if (!infer_dom(g, n, err) || !by_class[tp_ops[n->op].cls](g, n, err)) return false;
   for (int k = 0; k < n->nout; k++)
     for (int i = 0; i < n->out[k].rank; i++)

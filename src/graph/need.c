@@ -22,7 +22,9 @@ typedef struct sweep {
   tp_set **need;                                /* by node id, owned by the result */
   int *scc;
   bool *cut;                                    /* in a component: starts and ends every piece of a cycle */
-  tp_set **have, **next;                        /* of the component at work */
+  tp_set **have, **next;                        /* of the component at work, by node id */
+  int *count;                                   /* scratch, by node id */
+  tp_rel **path;                                /* scratch, by node id */
   tp_rel ***rel;                                /* by node id and edge, made on first use */
   TP_VEC(boxed) boxes;
 } sweep;
@@ -139,9 +141,8 @@ static bool rounds(sweep *s, const comp *c) {
 typedef TP_VEC(tp_hop) hops;
 
 /* The hops from cut member i: its edges composed along every path that meets no other cut member before its end. */
-static void hops_from(sweep *s, const comp *c, int i, const int *index, hops *out) {
-  tp_arena *a = &s->g->arena;
-  tp_rel **path = TP_NEWN(a, tp_rel *, s->g->nodes.n);
+static void hops_from(sweep *s, const comp *c, int i, hops *out) {
+  tp_rel **path = s->path;
   path[c->node[i]->id] = tp_rel_id(tp_set_copy(box_of(s, c->node[i])));
   for (int m = 0; m < c->n; m++) {
     const tp_node *n = c->node[m];
@@ -150,19 +151,18 @@ static void hops_from(sweep *s, const comp *c, int i, const int *index, hops *ou
       const tp_node *x = n->in[k].src.node;
       if (!inside(s, n, x)) continue;
       tp_rel *r = tp_rel_into(tp_rel_compose(tp_rel_copy(path[n->id]), tp_rel_copy(rel_of(s, n, k))), tp_set_copy(box_of(s, x)));
-      if (s->cut[x->id]) TP_PUSH(a, out, (tp_hop){ i, index[x->id], r });
+      if (s->cut[x->id]) TP_PUSH(&s->g->arena, out, (tp_hop){ i, s->count[x->id], r });
       else path[x->id] = path[x->id] ? tp_rel_or(path[x->id], r) : r;
     }
   }
-  for (int m = 0; m < c->n; m++) tp_rel_free(path[c->node[m]->id]);
+  for (int m = 0; m < c->n; m++) path[c->node[m]->id] = tp_rel_free(path[c->node[m]->id]);
 }
 
 /* The sets of the cut members grow to all that their cycles reach. */
 static bool close_cycles(sweep *s, const comp *c, int ncut, tp_set **set) {
-  int *index = TP_NEWN(&s->g->arena, int, s->g->nodes.n);
   hops h = {0};
-  for (int i = 0; i < ncut; i++) index[c->node[i]->id] = i;
-  for (int i = 0; i < ncut; i++) hops_from(s, c, i, index, &h);
+  for (int i = 0; i < ncut; i++) s->count[c->node[i]->id] = i;
+  for (int i = 0; i < ncut; i++) hops_from(s, c, i, &h);
   bool ok = tp_set_closure(s->g->ix, ncut, set, h.n, h.v);
   for (int k = 0; k < h.n; k++) tp_rel_free(h.v[k].rel);
   return ok;
@@ -193,25 +193,30 @@ static void cyclic(sweep *s, const comp *c) {
 /* Every cycle goes through something that was made before its operands; a call's set is its box from the start. */
 static bool is_cut(const tp_node *n) { return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_CALL; }
 
-/* Kahn's algorithm on the members without cut ones. Were there a cycle left, one of its nodes becomes a cut. */
+/* Kahn's algorithm on the members that are not cut. False: there is a cycle among them, and one of its nodes has been cut. */
+static bool arranged(sweep *s, comp *c, tp_node *const *member) {
+  int n = 0;
+  for (int i = 0; i < c->n; i++) s->count[member[i]->id] = 0;
+  for (int i = 0; i < c->n; i++)
+    if (s->cut[member[i]->id]) c->node[n++] = member[i];
+    else
+      for (int k = 0; k < operands(member[i]); k++) s->count[member[i]->in[k].src.node->id]++;
+  int front = n;
+  for (int i = 0; i < c->n; i++)
+    if (!s->cut[member[i]->id] && !s->count[member[i]->id]) c->node[n++] = member[i];
+  for (; front < n; front++)
+    for (int k = 0; k < operands(c->node[front]); k++) {
+      tp_node *x = c->node[front]->in[k].src.node;
+      if (inside(s, c->node[front], x) && !s->cut[x->id] && --s->count[x->id] == 0) c->node[n++] = x;
+    }
+  for (int i = 0; i < c->n && n < c->n; i++)
+    if (!s->cut[member[i]->id] && s->count[member[i]->id] > 0) return !(s->cut[member[i]->id] = true);
+  return true;
+}
+
 static void arrange(sweep *s, comp *c, tp_node *const *member) {
-  int *waits = TP_NEWN(&s->g->arena, int, s->g->nodes.n), n = 0, front = 0;
-  bool *placed = TP_NEWN(&s->g->arena, bool, s->g->nodes.n);
-  for (int i = 0; i < c->n; i++)
-    if ((s->cut[member[i]->id] = is_cut(member[i]))) placed[member[i]->id] = true, c->node[n++] = member[i];
-  front = n;
-  for (int i = 0; i < c->n; i++)
-    for (int k = 0; k < operands(member[i]) && !s->cut[member[i]->id]; k++) waits[member[i]->in[k].src.node->id]++;
-  for (int i = 0; n < c->n || front < n;) {
-    for (; i < c->n; i++)
-      if (!placed[member[i]->id] && !waits[member[i]->id]) placed[member[i]->id] = true, c->node[n++] = member[i];
-    for (; front < n; front++)
-      for (int k = 0; k < operands(c->node[front]); k++) {
-        tp_node *x = c->node[front]->in[k].src.node;
-        if (inside(s, c->node[front], x) && !placed[x->id] && --waits[x->id] == 0) placed[x->id] = true, c->node[n++] = x;
-      }
-    if (n < c->n && TP_NEVER(true)) return;
-  }
+  for (int i = 0; i < c->n; i++) s->cut[member[i]->id] = is_cut(member[i]);
+  while (!arranged(s, c, member)) {}
 }
 
 static bool has_cycle(const sweep *s, int n, tp_node *const *member) {
@@ -292,7 +297,8 @@ tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error 
     return tp_need_free(out);
   }
   sweep s = { .g = g, .need = out->set, .scc = TP_NEWN(&g->arena, int, n), .cut = TP_NEWN(&g->arena, bool, n), .have = TP_NEWN(&g->arena, tp_set *, n),
-              .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n) };
+              .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n), .count = TP_NEWN(&g->arena, int, n),
+              .path = TP_NEWN(&g->arena, tp_rel *, n) };
   run(&s, nroot, roots);
   sweep_free(&s);
   return tp_isl_check(g->ix, g->pos, err) ? out : tp_need_free(out);

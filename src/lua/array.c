@@ -308,11 +308,10 @@ static const luaL_Reg array_methods[] = {
 
 void tl_open_array(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_ARRAY, "tempo.Array", array_meta, array_methods, array_index);
-  tl_pusharray(L);
-  lua_getmetatable(L, -1);
+  tl_pushclass(L, TL_ARRAY);
   lua_pushcfunction(L, release);
   lua_setfield(L, -2, "__gc");
   lua_pushcfunction(L, release);
   lua_setfield(L, -2, "__close");
-  lua_pop(L, 3);
+  lua_pop(L, 2);
 }

@@ -241,11 +241,10 @@ static const luaL_Reg fn_methods[] = {
 
 void tl_open_fn(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_FN, "tempo.Function", fn_meta, fn_methods, NULL);
-  tl_new(L, TL_FN, sizeof(tl_fn));
-  lua_getmetatable(L, -1);
+  tl_pushclass(L, TL_FN);
   lua_pushcfunction(L, release);
   lua_setfield(L, -2, "__gc");
   lua_pushcfunction(L, release);
   lua_setfield(L, -2, "__close");
-  lua_pop(L, 3);
+  lua_pop(L, 2);
 }

@@ -184,10 +184,8 @@ void tl_open_loose(lua_State *L, tl_state *S) {
   static const luaL_Reg meta[] = { { "__tostring", loose_tostring }, { "__newindex", loose_newindex }, { NULL, NULL } };
   tl_class(L, S, TL_LOOSE, "tempo.Tensor", meta, loose_methods, loose_index);
   tl_push_methods(L, S, "m", false);
-  tl_new(L, TL_TENSOR, sizeof(tl_tensor));
-  tl_new(L, TL_LOOSE, sizeof(tl_loose));
-  lua_getmetatable(L, -2);
-  lua_getmetatable(L, -2);
+  tl_pushclass(L, TL_TENSOR);
+  tl_pushclass(L, TL_LOOSE);
   copy_operators(L, lua_gettop(L) - 1, lua_gettop(L));
-  lua_pop(L, 5);
+  lua_pop(L, 3);
 }

@@ -18,11 +18,11 @@ void tl_pushelem(lua_State *L, const tp_array *a, int64_t k) {
 
 void tl_setelem(lua_State *L, tp_array *a, int64_t k, int i) {
   int64_t v;
-  if (lua_isboolean(L, i)) tp_seti(a->dtype, a->data, k, lua_toboolean(L, i));
+  if (lua_isboolean(L, i)) tp_puti(a->dtype, a->data, k, lua_toboolean(L, i));
   else if (lua_type(L, i) != LUA_TNUMBER)
     tl_fail(L, TP_E_OPTION, "option: expected a number as an element, got %s", tl_describe(L, i));
-  else if (!tp_dtype_float(a->dtype) && a->dtype != TP_BOOL && tl_isint(L, i, &v)) tp_seti(a->dtype, a->data, k, v);
-  else tp_set(a->dtype, a->data, k, lua_tonumber(L, i));
+  else if (!tp_dtype_float(a->dtype) && a->dtype != TP_BOOL && tl_isint(L, i, &v)) tp_puti(a->dtype, a->data, k, v);
+  else tp_put(a->dtype, a->data, k, lua_tonumber(L, i));
 }
 
 static void push_level(lua_State *L, const tp_array *a, int level, int64_t *k) {

@@ -180,9 +180,8 @@ static const luaL_Reg program_methods[] = {
 
 void tl_open_program(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_PROGRAM, "tempo.Program", program_meta, program_methods, NULL);
-  lua_newuserdata(L, sizeof(tl_prog));
-  tl_class_of(L, TL_PROGRAM);
+  tl_pushclass(L, TL_PROGRAM);
   lua_pushcfunction(L, program_gc);
   lua_setfield(L, -2, "__gc");
-  lua_pop(L, 3);
+  lua_pop(L, 2);
 }

@@ -75,6 +75,10 @@ void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL
   tl_setfuncs(L, S, methods);
 }
 
+void tl_pushclass(lua_State *L, tl_type t) {
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &class_key[t]);
+}
+
 int tl_lookup(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING)
     tl_fail(L, TP_E_OPTION, "option: %s cannot be indexed by %s", tl_describe(L, 1), tl_describe(L, 2));
@@ -97,7 +101,7 @@ tl_type tl_typeof(lua_State *L, int i) {
 
 void *tl_new(lua_State *L, tl_type t, size_t n) {
   void *u = memset(lua_newuserdata(L, n), 0, n);
-  tl_rawgetp(L, LUA_REGISTRYINDEX, &class_key[t]);
+  tl_pushclass(L, t);
   lua_setmetatable(L, -2);
   return u;
 }

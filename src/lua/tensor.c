@@ -187,10 +187,9 @@ static const luaL_Reg tensor_methods[] = {
 void tl_open_tensor(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_TENSOR, "tempo.Tensor", tensor_meta, tensor_methods, tensor_index);
   tl_push_methods(L, S, "m", false);
-  tl_new(L, TL_TENSOR, sizeof(tl_tensor));      /* to reach its metatable */
-  lua_getmetatable(L, -1);
-  lua_pushvalue(L, -3);
-  tl_pushfunction(L, S, tensor_newindex, 1);
+  tl_pushclass(L, TL_TENSOR);
+  lua_insert(L, -2);
+  tl_pushfunction(L, S, tensor_newindex, 1);    /* with the methods, for their names */
   lua_setfield(L, -2, "__newindex");
-  lua_pop(L, 3);
+  lua_pop(L, 1);
 }

@@ -49,6 +49,7 @@ void tl_setfuncs(lua_State *L, tl_state *S, const luaL_Reg *r);             /* i
 /* A metatable: `meta`, and the table of `methods` as TL_UPVALUE of `index` (NULL: plain lookup). Leaves the table of methods on the stack. */
 void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL_Reg *meta, const luaL_Reg *methods, lua_CFunction index);
 int tl_lookup(lua_State *L);                                                /* self, name -> the method, or an error with the nearest */
+void tl_pushclass(lua_State *L, tl_type t);                                  /* its metatable */
 tl_type tl_typeof(lua_State *L, int i);
 void *tl_new(lua_State *L, tl_type t, size_t n);                            /* zeroed */
 void *tl_check(lua_State *L, int i, tl_type t, const char *what);

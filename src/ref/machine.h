@@ -59,6 +59,8 @@ tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at);               /*
 void ref_point(ref *r, const tp_node *n, const int64_t *at);                  /* dims of n := at, in env */
 bool ref_view(ref *r, tp_cell *c, int out, tp_view *v);                       /* false: a negative or overflowing extent */
 bool ref_new(ref *r, tp_cell *c, int out, tp_view *v);                        /* the view, with fresh zeroed data */
+bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);                   /* c's value is its part of an array over its domain */
+bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
 int64_t ref_bound(const ref *r, const tp_sym *dim);
 bool ref_box(ref *r, int n, const tp_sym *const *dims, int64_t *count);       /* number of points of a box; false: overflow */
 int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at);        /* place in the box, row major */

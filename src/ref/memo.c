@@ -154,6 +154,57 @@ int64_t ref_offset(const ref_walk *w, const int64_t *stride) {
   return at;
 }
 
+/* ---- arrays over a domain: one slot a point; an extent that varies over the domain has its largest value there, the rest of the slot is zero ---- */
+
+/* The slot of c's point: its view, inside the array's data. False: v does not fit into it. */
+static bool slot_of(ref *r, tp_cell *c, const tp_array *a, const tp_view *v, tp_view *slot) {
+  const tp_node *n = c->node;
+  bool fits = a->dtype == v->dtype && a->rank == n->ndom + v->rank;
+  *slot = (tp_view){ .dtype = v->dtype, .rank = v->rank, .n = 1 };
+  for (int k = 0; fits && k < v->rank; k++) {
+    slot->shape[k] = a->shape[n->ndom + k];
+    slot->n *= slot->shape[k];
+    fits = v->shape[k] <= slot->shape[k];
+  }
+  for (int k = 0; fits && k < n->ndom; k++) fits = ref_at(c)[k] < a->shape[k];
+  if (fits) slot->data = (char *)a->data + (size_t)(ref_number(r, n->ndom, n->dom, ref_at(c)) * slot->n) * (size_t)tp_dtype_size(v->dtype);
+  return fits;
+}
+
+static bool same_shape(const tp_view *a, const tp_view *b) { return !a->rank || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0; }
+
+/* Element by element over the smaller shape, `box`. */
+static void copy_box(const tp_view *box, const tp_view *to, const tp_view *from) {
+  size_t size = (size_t)tp_dtype_size(box->dtype);
+  int64_t st[TP_MAXRANK], sf[TP_MAXRANK];
+  ref_strides(to, st);
+  ref_strides(from, sf);
+  ref_walk w;
+  for (ref_walk_start(&w, box->rank, box->shape); w.ok; ref_walk_next(&w))
+    memcpy((char *)to->data + (size_t)ref_offset(&w, st) * size, (const char *)from->data + (size_t)ref_offset(&w, sf) * size, size);
+}
+
+bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
+  tp_view v, slot;
+  if (!ref_view(r, c, 0, &v)) return false;
+  if (!slot_of(r, c, a, &v, &slot)) return ref_fail(r, c, TP_E_INPUT, "the array given has another dtype or shape than declared");
+  if (same_shape(&v, &slot)) {
+    c->data[0] = slot.data;
+    return true;
+  }
+  if (!ref_new(r, c, 0, &v)) return false;
+  copy_box(&v, &v, &slot);
+  return true;
+}
+
+bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
+  tp_view v, slot;
+  if (!ref_view(r, c, out, &v)) return false;
+  if (!slot_of(r, c, a, &v, &slot)) return ref_fail(r, c, TP_E_RAGGED, "an output larger than its place");
+  copy_box(&v, &slot, &v);
+  return true;
+}
+
 /* ---- the words of errors ---- */
 
 const char *ref_label(ref *r, const tp_node *n) {

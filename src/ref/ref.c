@@ -34,16 +34,8 @@ static bool compute_accum(ref *r, tp_cell *c) {
 }
 
 static bool compute_init(ref *r, tp_cell *c) {
-  int64_t k = c->node->attr.i[0];
-  tp_array *loaded = r->run->params ? r->run->params[k] : NULL;
-  if (!loaded) return alias(r, c);
-  tp_view v;
-  if (!ref_view(r, c, 0, &v)) return false;
-  size_t at = (size_t)(ref_number(r, c->node->ndom, c->node->dom, ref_at(c)) * v.n) * (size_t)tp_dtype_size(v.dtype);
-  if (loaded->dtype != v.dtype || at + (size_t)v.n * (size_t)tp_dtype_size(v.dtype) > tp_array_bytes(loaded))
-    return ref_fail(r, c, TP_E_INPUT, "the loaded array has another dtype or shape");
-  c->data[0] = (char *)loaded->data + at;
-  return true;
+  tp_array *loaded = r->run->params ? r->run->params[c->node->attr.i[0]] : NULL;
+  return loaded ? ref_from_array(r, c, loaded) : alias(r, c);
 }
 
 static bool compute_time(ref *r, tp_cell *c) {
@@ -138,20 +130,12 @@ static bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
 }
 
 static bool fill_output(ref *r, int i) {
-  const tp_node *n = r->g->outputs.v[i].val.node;
-  int out = r->g->outputs.v[i].val.out;
-  tp_array *a = r->run->outputs[i];
+  tp_val v = r->g->outputs.v[i].val;
   int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM], at[REF_MAXDIM];
-  for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(r, n->dom[k]);
-  size_t done = 0;
-  for (bool more = ref_first(n->ndom, lo, hi, at); more; more = ref_next(n->ndom, lo, hi, at)) {
+  for (int k = 0; k < v.node->ndom; k++) hi[k] = ref_bound(r, v.node->dom[k]);
+  for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at)) {
     tp_cell *c;
-    tp_view v;
-    if (!ref_eval(r, n, at, &c) || !ref_view(r, c, out, &v)) return false;
-    size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
-    if (done + bytes > tp_array_bytes(a)) return ref_fail(r, c, TP_E_RAGGED, "an output whose shape varies");
-    if (bytes) memcpy((char *)a->data + done, v.data, bytes);
-    done += bytes;
+    if (!ref_eval(r, v.node, at, &c) || !ref_to_array(r, c, v.out, r->run->outputs[i])) return false;
   }
   return true;
 }

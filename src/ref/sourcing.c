@@ -5,15 +5,9 @@
 /* ---- given ---- */
 
 static bool input(ref *r, tp_cell *c) {
-  tp_view v;
   tp_array *a = r->run->inputs ? r->run->inputs[r->number[c->node->id]] : NULL;
   if (!a) return tp_fail(r->err, TP_E_INPUT, c->node->pos, "input '%s' is needed and was not given", c->node->attr.str);
-  if (!ref_view(r, c, 0, &v)) return false;
-  size_t size = (size_t)tp_dtype_size(v.dtype), at = (size_t)(ref_number(r, c->node->ndom, c->node->dom, ref_at(c)) * v.n) * size;
-  if (a->dtype != v.dtype || at + (size_t)v.n * size > tp_array_bytes(a))
-    return tp_fail(r->err, TP_E_INPUT, c->node->pos, "input '%s' has another dtype or shape than declared", c->node->attr.str);
-  c->data[0] = v.n ? (char *)a->data + at : a->data;
-  return true;
+  return ref_from_array(r, c, a);
 }
 
 static bool fill(ref *r, tp_cell *c) {

@@ -1,0 +1,98 @@
+--- tempo.dist: distributions, after torch.distributions. Samples are detached; a draw has exactly the domain it is
+-- given, by default that of the distribution's own tensors.
+local tempo = require "tempo"
+local util = require "tempo.util"
+
+local dist = {}
+
+local function draw_options(what, o, domain)
+  o = util.options(what, o, "name domain")
+  local d = o.domain or domain
+  return { name = o.name, domain = #d > 0 and d or nil }
+end
+
+-- ---- Categorical ---------------------------------------------------------------------------------------------------
+local categorical = {}
+-- Made when first asked for: a script that only samples records nothing else.
+local lazy = {
+  logits = function(self) return self.scores:log_softmax(-1) end,          -- normalised, as torch's
+  probs = function(self) return self.scores:softmax(-1) end,
+  mode = function(self) return self.scores:argmax(-1) end,
+}
+local Categorical = {
+  __index = function(self, key)
+    if categorical[key] then return categorical[key] end
+    local made = lazy[key] and lazy[key](self)
+    rawset(self, key, made)
+    return made
+  end,
+}
+
+--- dist.Categorical { logits = x } or { probs = p }, over the last axis. Fields: logits (normalised), probs, mode.
+function dist.Categorical(o)
+  util.options("dist.Categorical", o, "logits probs")
+  if (o.logits == nil) == (o.probs == nil) then
+    util.fail("option", "dist.Categorical: give either logits or probs")
+  end
+  local scores = o.logits
+  if o.probs ~= nil then scores = (o.probs / o.probs:sum(-1, { keepdim = true })):log() end
+  return setmetatable({ scores = scores }, Categorical)
+end
+
+--- An i64 category by the Gumbel-max trick: argmax(logits - log(-log u)). A category of logit -inf is never drawn.
+-- Options: name, domain.
+function categorical:sample(o)
+  local scores = self.scores:detach()
+  local with = draw_options("Categorical:sample", o, scores:domain())
+  local u = tempo.uniform(scores:shape(), with)
+  return (scores - (-u:log()):log()):argmax(-1)
+end
+
+function categorical:log_prob(a)
+  return self.logits:gather(-1, a:unsqueeze(-1)):squeeze(-1)
+end
+
+--- -sum p log p, in which 0 log 0 = 0.
+function categorical:entropy()
+  return -(self.probs * self.logits:maximum(-1e30)):sum(-1)
+end
+
+-- ---- Normal --------------------------------------------------------------------------------------------------------
+local normal = {}
+local Normal = { __index = normal }
+local half_log_2pi = 0.5 * math.log(2 * math.pi)
+
+--- dist.Normal(mean, std), elementwise; either may be a number.
+function dist.Normal(mean, std)
+  if type(mean) == "number" and type(std) == "number" then
+    util.fail("option", "dist.Normal: mean or std must be a tensor")
+  end
+  return setmetatable({ mean = mean, std = std }, Normal)
+end
+
+local function log_std(self)
+  return type(self.std) == "number" and math.log(self.std) or self.std:log()
+end
+
+--- mean + std z, through which gradients go.
+function normal:rsample(o)
+  local both = self.mean + self.std
+  local with = draw_options("Normal:sample", o, both:domain())
+  with.dtype = both:dtype()
+  return self.mean + self.std * tempo.normal(both:shape(), with)
+end
+
+function normal:sample(o) return self:rsample(o):detach() end
+
+function normal:log_prob(x)
+  local z = (x - self.mean) / self.std
+  return -0.5 * z * z - log_std(self) - half_log_2pi
+end
+
+function normal:entropy()
+  local e = log_std(self) + (0.5 + half_log_2pi)
+  if type(e) == "number" then return tempo.full(self.mean:shape(), e, { dtype = self.mean:dtype() }) end
+  return e
+end
+
+return dist

@@ -1,0 +1,219 @@
+--- tempo.optim: optimisers. opt:step(loss) takes the gradients of this loss alone and gives every parameter, and the
+-- optimiser's own moments, their value at the next point of `along`. Formulas are those of torch.optim.
+--
+--   local opt = tempo.optim.Adam(net:parameters(), { lr = 1e-3 })
+--   opt:step(loss)
+--
+-- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the global
+-- norm of the gradients is brought down to it), name (the path of the moments).
+-- The moments are parameters too, "<name>.m.<parameter>", with the along, domain, shape and dtype of theirs: f:params()
+-- has them, and f:load_params() goes on where they stood.
+local tempo = require "tempo"
+local util = require "tempo.util"
+
+local optim = {}
+
+-- ---- gradients -----------------------------------------------------------------------------------------------------
+
+-- The sum over the dims `over` (a set, none missing) of x's domain and over all its axes.
+local function total(x, over)
+  x = x:sum()
+  for _, d in ipairs(x:domain()) do
+    if over[d] then x = x:at { [d] = tempo.range(0, d:upper()) }:sum(0) end
+  end
+  return x
+end
+
+-- Dims of the gradients that are one model's parts (layers), not many models (seeds): those the loss does not have.
+local function parts(grads, loss)
+  local has, over = loss and util.dimset(loss), {}
+  for _, g in ipairs(grads) do
+    for _, d in ipairs(g:domain()) do
+      if has and not has[d] then over[d] = true end
+    end
+  end
+  return over
+end
+
+--- The square root of the sum of squares of all gradients. With `loss`, dims that it lacks (layers) are summed over too;
+-- without, every point has a norm of its own.
+function optim.grad_norm(grads, loss)
+  local over, sum = parts(grads, loss), nil
+  for _, g in ipairs(grads) do
+    local s = total(g:square(), over)
+    sum = sum and sum + s or s
+  end
+  return sum:sqrt()
+end
+
+--- Gradients times min(1, max / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_; and the norm before it.
+function optim.clip_grad_norm(grads, max, loss)
+  local norm = optim.grad_norm(grads, loss)
+  local scale = (max / (norm + 1e-6)):minimum(1)
+  local out = {}
+  for k, g in ipairs(grads) do out[k] = (g * scale):to(g:dtype()) end
+  return out, norm
+end
+
+-- ---- the common part -----------------------------------------------------------------------------------------------
+local Optimizer = {}
+Optimizer.__index = Optimizer
+
+local function class(name)
+  local c = setmetatable({ _type = name }, { __index = Optimizer })
+  c.__index = c
+  return c
+end
+
+local common = "lr weight_decay clip_norm name "
+
+function Optimizer:create(params, o, known)
+  o = util.options("optim." .. self._type, o, common .. known)
+  if type(params) ~= "table" or #params == 0 then
+    util.fail("option", "optim.%s: no parameters; pass a list such as net:parameters()", self._type)
+  end
+  if o.lr == nil then util.fail("option", "optim.%s: lr is missing", self._type) end
+  local P = params[1]:program()
+  local opt = setmetatable({ params = params, program = P, lr = o.lr, weight_decay = o.weight_decay or 0,
+                             clip_norm = o.clip_norm, name = o.name or util.fresh(P, self._type:lower()) }, self)
+  opt.state = {}
+  return opt
+end
+
+-- The domain of w that is not its along.
+local function beside(w)
+  local along, out = {}, {}
+  for _, d in ipairs(w:along()) do along[d] = true end
+  for _, d in ipairs(w:domain()) do
+    if not along[d] then out[#out + 1] = d end
+  end
+  return #out > 0 and out or nil
+end
+
+--- A state like parameter w, 0 at first.
+function Optimizer:moment(key, w)
+  local along = w:along()
+  if #along == 0 then
+    util.fail("option", "optim.%s: parameter '%s' evolves along nothing; make it with along = {i}", self._type, w:name())
+  end
+  return self.program:param(self.name .. "." .. key .. "." .. w:name(),
+    { along = along, domain = beside(w), shape = w:shape(), dtype = w:dtype(), init = 0 })
+end
+
+-- How many steps were taken, this one included: f64, one for all parameters of one along. A state rather than the index,
+-- so that loaded moments go on with the bias correction they had.
+function Optimizer:count(w)
+  self.counts = self.counts or {}
+  local along = w:along()
+  local key = self.name .. ".steps"
+  for _, d in ipairs(along) do key = key .. "." .. d:name() end
+  if not self.counts[key] then
+    local n = self.program:param(key, { along = along, shape = {}, dtype = "f64", init = 0 })
+    self.counts[key] = n + 1
+    n:update(self.counts[key])
+  end
+  return self.counts[key]
+end
+
+--- Records the update of all parameters. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
+function Optimizer:step(loss)
+  if self.stepped then util.fail("option", "optim.%s: step was called twice; make a second optimiser", self._type) end
+  self.stepped = true
+  local grads, norm = tempo.grad(loss, self.params), nil
+  if self.clip_norm then grads, norm = optim.clip_grad_norm(grads, self.clip_norm, loss) end
+  for k, w in ipairs(self.params) do
+    w:update(self:rule(w, grads[k]):to(w:dtype()):detach())
+  end
+  return grads, norm
+end
+
+-- L2 regularisation as torch's: part of the gradient.
+function Optimizer:decayed(w, g)
+  if self.weight_decay ~= 0 then return g + self.weight_decay * w end
+  return g
+end
+
+-- m at this step, written as its next value.
+local function keep(m, e)
+  m:update(e:to(m:dtype()):detach())
+  return e
+end
+
+-- ---- rules ---------------------------------------------------------------------------------------------------------
+local SGD = class "SGD"
+--- w - lr g; with momentum b = momentum b + g and w - lr b (nesterov: w - lr (g + momentum b)).
+function optim.SGD(params, o)
+  local self = SGD:create(params, o, "momentum nesterov")
+  self.momentum, self.nesterov = o.momentum or 0, o.nesterov or false
+  if self.nesterov and self.momentum == 0 then util.fail("option", "optim.SGD: nesterov needs a momentum") end
+  return self
+end
+function SGD:rule(w, g)
+  g = self:decayed(w, g)
+  if self.momentum ~= 0 then
+    local b = self:moment("b", w)
+    local next = keep(b, self.momentum * b + g)
+    g = self.nesterov and g + self.momentum * next or next
+  end
+  return w - self.lr * g
+end
+
+-- m / (1 - b1^n) / (sqrt(v / (1 - b2^n)) + eps); the corrections in f64: 1 - 0.999 has few digits in f32.
+local function adam_direction(self, w, g)
+  local b1, b2 = self.betas[1], self.betas[2]
+  local m, v, n = self:moment("m", w), self:moment("v", w), self:count(w)
+  local m1 = keep(m, b1 * m + (1 - b1) * g)
+  local v1 = keep(v, b2 * v + (1 - b2) * g:square())
+  local c1 = (1 - tempo.pow(b1, n)):to(w:dtype())
+  local c2 = (1 - tempo.pow(b2, n)):sqrt():to(w:dtype())
+  return m1 / c1 / (v1:sqrt() / c2 + self.eps)
+end
+
+local function adam(name, decay)
+  local c = class(name)
+  --- Kingma and Ba 2015. Options: lr (0.001), betas ({0.9, 0.999}), eps (1e-8).
+  optim[name] = function(params, o)
+    local with = { lr = 1e-3 }
+    for k, v in pairs(o or {}) do with[k] = v end
+    local self = c:create(params, with, "betas eps")
+    self.betas, self.eps = with.betas or { 0.9, 0.999 }, with.eps or 1e-8
+    self.weight_decay = with.weight_decay or decay
+    return self
+  end
+  return c
+end
+
+local Adam = adam("Adam", 0)
+function Adam:rule(w, g)
+  return w - self.lr * adam_direction(self, w, self:decayed(w, g))
+end
+
+--- Loshchilov and Hutter 2019: the decay (0.01) acts on the parameter, not through the moments.
+local AdamW = adam("AdamW", 0.01)
+function AdamW:rule(w, g)
+  local kept = self.weight_decay ~= 0 and w - self.lr * self.weight_decay * w or w
+  return kept - self.lr * adam_direction(self, w, g)
+end
+
+local RMSProp = class "RMSProp"
+--- v = alpha v + (1 - alpha) g^2;  w - lr g / (sqrt(v) + eps). Options: lr (0.01), alpha (0.99), eps (1e-8), momentum.
+function optim.RMSProp(params, o)
+  local with = { lr = 1e-2 }
+  for k, v in pairs(o or {}) do with[k] = v end
+  local self = RMSProp:create(params, with, "alpha eps momentum")
+  self.alpha, self.eps, self.momentum = with.alpha or 0.99, with.eps or 1e-8, with.momentum or 0
+  return self
+end
+function RMSProp:rule(w, g)
+  g = self:decayed(w, g)
+  local v = self:moment("v", w)
+  local v1 = keep(v, self.alpha * v + (1 - self.alpha) * g:square())
+  local direction = g / (v1:sqrt() + self.eps)
+  if self.momentum ~= 0 then
+    local b = self:moment("b", w)
+    direction = keep(b, self.momentum * b + direction)
+  end
+  return w - self.lr * direction
+end
+
+return optim

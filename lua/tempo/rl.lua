@@ -1,0 +1,195 @@
+--- tempo.rl: environments as recurrences, and returns written in the language.
+--
+-- A *trajectory* is what the functions below read: an environment that was stepped, or a table with
+--   reward       at (.., t), of the step taken at t
+--   terminated   bool: the step ended the episode for good; nothing follows, its value is 0
+--   truncated    bool: the step ended the episode by the clock; what would have followed has a value
+--   time         the dim t
+-- Environments reset themselves, so t+1 after an end is another episode: whatever looks ahead stops there. And at a
+-- truncation it must go on with the value of `next_obs`, the observation *before* the reset: taking 0, or the value of
+-- obs[t+1], which belongs to the next episode, is the field's most repeated bug (Pardo et al. 2018, "Time limits in
+-- reinforcement learning").
+local tempo = require "tempo"
+local util = require "tempo.util"
+
+local rl = {}
+
+-- ---- environments --------------------------------------------------------------------------------------------------
+
+--- What is known of environments before any is stepped (src/base/env.c has the rest).
+rl.envs = {
+  ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, max_steps = 500 },
+}
+
+local Env = {}
+Env.__index = Env
+
+--- An environment for every point of `domain` but `time`, along which it evolves:
+--   local env = rl.env(P, "CartPole-v1", { domain = {i, b, t}, time = t })
+--   env.obs                                     the observation at t, before the action
+--   env:step(action)                            defines the state at t+1; to be called once
+--   env.reward .terminated .truncated .done     of the step at t
+--   env.next_obs                                the observation after the step, before any reset
+-- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step of i-1 is continued.
+function rl.env(P, id, o)
+  o = util.options("rl.env", o, "domain time name carry")
+  local spec = rl.envs[id]
+  if not spec then
+    local near = util.nearest(tostring(id), rl.envs)
+    util.fail("option", "unknown environment '%s'%s", tostring(id), near and "; did you mean '" .. near .. "'?" or "")
+  end
+  if not o.time then util.fail("option", "rl.env: time is missing; write { domain = {b, t}, time = t }") end
+  local domain, rest, known = util.list(o.domain), {}, false
+  for _, d in ipairs(domain) do
+    if d == o.time then known = true else rest[#rest + 1] = d end
+  end
+  if not known then util.fail("domain", "rl.env: the dim '%s' of time is not in the domain", o.time:name()) end
+  local name = o.name or util.fresh(P, "env")
+  local start = P:env_reset(id, tempo.uniform({ spec.uniforms },
+    { dtype = "f64", domain = #rest > 0 and rest or nil, name = name .. ".start" }))
+  local state = P:tensor { domain = domain, shape = start:shape(), dtype = "f64" }
+  state:name(name .. ".state")
+  return setmetatable({
+    program = P, id = id, name = name, spec = spec, domain = domain, time = o.time, carry = o.carry,
+    start = start, state = state, obs = P:env_obs(id, state),
+  }, Env)
+end
+
+--- Takes the action (i64) at every point. Returns reward, terminated, truncated, next_obs.
+function Env:step(action)
+  if self.reward then util.fail("option", "rl.env: '%s' was stepped twice", self.name) end
+  local P, t, state = self.program, self.time, self.state
+  local u = tempo.uniform({ self.spec.uniforms }, { dtype = "f64", domain = self.domain, name = self.name .. ".reset" })
+  local next, next_obs, reward, terminated, truncated = P:env_step(self.id, state, action, u)
+  local i = self.carry
+  if i then
+    state[{ [t] = 0, [i] = 0 }] = self.start:at { [i] = 0 }
+    state[{ [t] = 0 }] = next:at { [i] = i - 1, [t] = t:upper() - 1 }
+  else
+    state[{ [t] = 0 }] = self.start
+  end
+  state:otherwise(next:at { [t] = t - 1 })
+  self.next_obs, self.reward, self.terminated, self.truncated = next_obs, reward, terminated, truncated
+  self.done = terminated:lor(truncated)
+  return reward, terminated, truncated, next_obs
+end
+
+-- ---- returns -------------------------------------------------------------------------------------------------------
+
+-- done, and what an episode's end is worth at t: 0 at a termination, else the value of next_obs (0 without values).
+local function ends(traj, o)
+  if not traj.reward then util.fail("option", "the environment was not stepped yet: call env:step(action) first") end
+  local terminated = traj.terminated or util.fail("option", "a trajectory has reward, terminated, truncated, time")
+  local done = traj.done or (traj.truncated and terminated:lor(traj.truncated)) or terminated
+  local after = o.next_value and tempo.where(terminated, 0, o.next_value:detach())
+  return done, after
+end
+
+local function discounted(gamma, x) return x and gamma * x or 0 end
+
+local function backward(traj, o, what, last, rest)
+  local t, r = traj.time, traj.reward
+  local g = traj.program and traj.program or r:program()
+  local x = g:tensor { domain = o.domain, shape = r:shape(), dtype = o.dtype or r:dtype() }
+  if o.name then x:name(o.name) end
+  x[{ [t] = t:upper() - 1 }] = last
+  x:otherwise(rest(x:at { [t] = t + 1 }))
+  return x
+end
+
+--- Monte Carlo returns (Sutton and Barto, section 5 and eq. 3.9), from the end backwards:
+--     G[t] = r[t] + gamma * ( 0               if terminated[t]
+--                             V(next_obs[t])  if truncated[t], or t = T-1, where the recording is cut
+--                             G[t+1]          otherwise )
+-- Options: gamma, next_value (V of next_obs; without it V = 0, which is biased wherever an episode is cut).
+function rl.monte_carlo(traj, o)
+  o = util.options("rl.monte_carlo", o, "gamma next_value name")
+  local gamma, r = o.gamma or 1, traj.reward
+  local done, after = ends(traj, o)
+  local last = after and r + gamma * after or r + 0
+  return backward(traj, { domain = last:domain(), dtype = last:dtype(), name = o.name }, "rl.monte_carlo", last,
+    function(later)
+      return (r + gamma * tempo.where(done, after or 0, later)):to(last:dtype())
+    end)
+end
+
+--- n-step returns (Sutton and Barto, eq. 7.1), from a window, so that G[t] is known at t+n-1 and learning need not wait
+-- for the end of the recording. With m = min(n, T-t) rewards in the window, c[k] = prod over j < k of (1 - done[t+j]):
+--     G[t] = sum over k < m of  gamma^k c[k] ( r[t+k] + gamma done[t+k] V[t+k] )   an end inside the window cuts the sum
+--          + gamma^m c[m] V[t+m-1]                                                 none: go on with the last value
+-- where V[u] = 0 if terminated[u], else the value of next_obs[u].
+-- Options: gamma, n (an integer or a bound, >= 1), next_value.
+function rl.n_step(traj, o)
+  o = util.options("rl.n_step", o, "gamma n next_value name")
+  local gamma, t, n = o.gamma or 1, traj.time, o.n
+  if n == nil then util.fail("option", "rl.n_step: n is missing") end
+  if type(n) == "number" and n < 1 then util.fail("option", "rl.n_step: n is %d; it must be 1 or more", n) end
+  local done, after = ends(traj, o)
+  local hi = tempo.min(t + n, t:upper())
+  local function window(x, lo, to) return x:at { [t] = tempo.range(lo, to) } end
+
+  local worth = traj.reward                                 -- a reward, and what its end is worth
+  if after then worth = worth + gamma * tempo.where(done, after, 0) end
+  local on = tempo.where(done, 0, tempo.full({}, gamma, { dtype = worth:dtype() }))      -- gamma (1 - done)
+  -- gamma^k c[k] for k = 1 .. m-1 is the running product of `on` from t
+  local g = worth + (window(on, t, hi - 1):cumprod(0) * window(worth, t + 1, hi)):sum(0)
+  if after then
+    g = g + window(on, t, hi):prod(0) * after:at { [t] = hi - 1 }
+  end
+  if o.name then g:name(o.name) end
+  return g:detach()
+end
+
+--- The target of TD(0): r + gamma V(next_obs), 0 for V after a termination. Sutton and Barto, eq. 6.2.
+function rl.td(traj, o)
+  o = util.options("rl.td", o, "gamma next_value")
+  if not o.next_value then util.fail("option", "rl.td: next_value is missing") end
+  local _, after = ends(traj, o)
+  return traj.reward + discounted(o.gamma or 1, after)
+end
+
+--- Generalised advantages (Schulman et al. 2016, eq. 16), from the end backwards:
+--     d[t] = r[t] + gamma V(next_obs[t]) - V(obs[t]),   A[t] = d[t] + gamma lambda (0 if done[t], else A[t+1])
+-- Returns A and the target A + V of the value. Options: gamma, lambda, value, next_value.
+function rl.gae(traj, o)
+  o = util.options("rl.gae", o, "gamma lambda value next_value name")
+  if not (o.value and o.next_value) then util.fail("option", "rl.gae: value and next_value are needed") end
+  local gamma, lambda, value = o.gamma or 1, o.lambda or 0.95, o.value:detach()
+  local done, after = ends(traj, o)
+  local d = traj.reward + gamma * after - value
+  local a = backward(traj, { domain = d:domain(), dtype = d:dtype(), name = o.name }, "rl.gae", d, function(later)
+    return d + gamma * lambda * tempo.where(done, 0, later)
+  end)
+  return a, a + value
+end
+
+-- ---- for logs ------------------------------------------------------------------------------------------------------
+
+--- The sum of rewards since the episode began, this step included; at a point where done holds, the episode's return.
+-- (With `carry`, an episode that began in the iteration before counts from t = 0.)
+function rl.episode_return(traj)
+  local t, r = traj.time, traj.reward
+  local done = ends(traj, {})
+  local sum = r:program():tensor { domain = r:domain(), shape = r:shape(), dtype = r:dtype() }
+  sum[{ [t] = 0 }] = r
+  sum:otherwise(r + tempo.where(done:at { [t] = t - 1 }, 0, sum:at { [t] = t - 1 }))
+  return sum
+end
+
+--- Over the dims in `over` (time among them): the sum of returns of episodes that ended, by either way, and their
+-- number; and the mean return so far at the last step, for when none did.
+--   local sum, number, running = rl.episodes(env, { b, t })       -- mean return = sum / number
+function rl.episodes(traj, over)
+  local t, score = traj.time, rl.episode_return(traj)
+  local done = ends(traj, {}):to(score:dtype())
+  local all, others = {}, {}
+  for _, d in ipairs(over) do
+    all[d] = tempo.range(0, d:upper())
+    if d ~= t then others[d] = all[d] end
+  end
+  local last = score:at { [t] = t:upper() - 1 }
+  if next(others) then last = last:at(others) end
+  return (done * score):at(all):sum(), done:at(all):sum(), last:mean()
+end
+
+return rl

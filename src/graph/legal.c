@@ -1,0 +1,275 @@
+/* legal.c: legality on needed points. Each question is a set of bad points over a node's dims, with bounds as parameters:
+ *   empty for all bounds                      legal
+ *   empty for no bounds that are all >= 2     an error now, with the smallest bad point as witness
+ *   otherwise                                 a condition on the bounds, looked at by each call (g->boundchecks) */
+#include "graph/core.h"
+
+typedef struct check {
+  tp_graph *g;
+  const tp_need *need;
+  tp_error *err;
+  int64_t *env;                                 /* a witness, by symbol id */
+} check;
+
+/* ---- the words ---- */
+
+/* 'x', or for what has no name: the add at net.lua:12 */
+static const char *called(check *c, const tp_node *n) {
+  if (n->name || n->attr.str) return tp_printf(&c->g->arena, "'%s'", tp_label(n));
+  return n->pos.file ? tp_printf(&c->g->arena, "the %s at %s:%d", tp_label(n), n->pos.file, n->pos.line) : tp_printf(&c->g->arena, "this %s", tp_label(n));
+}
+
+static const char *index_text(check *c, const tp_at *at) {
+  tp_ictx *ix = c->g->ix;
+  return at->range ? tp_printf(&c->g->arena, "%s .. %s", tp_ix_str(ix, at->lo), tp_ix_str(ix, at->hi)) : tp_ix_str(ix, at->lo);
+}
+
+/* x[t + 1]; with several dims x[{i, t + 1}] */
+static const char *read_text(check *c, const tp_node *r) {
+  const tp_node *x = r->in[0].src.node;
+  const char *name = x->name || x->attr.str ? tp_label(x) : "it", *list = "";
+  for (int k = 0; k < x->ndom; k++) list = tp_printf(&c->g->arena, "%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
+  return tp_printf(&c->g->arena, x->ndom > 1 ? "%s[{%s}]" : "%s[%s]", name, list);
+}
+
+/* "t = 2, i = 0": the dims' values in the witness. */
+static const char *point_text(check *c, const tp_node *n) {
+  const char *list = "";
+  for (int k = 0; k < n->ndom; k++)
+    list = tp_printf(&c->g->arena, "%s%s%s = %lld", list, k ? ", " : "", n->dom[k]->name, (long long)c->env[n->dom[k]->id]);
+  return list;
+}
+
+static void add_bound(check *c, const char **list, const tp_sym *s) {
+  if (!s || s->kind != TP_SYM_BOUND || s->hidden) return;
+  const char *item = tp_printf(&c->g->arena, "%s = %lld", s->name, (long long)c->env[s->id]);
+  if (!strstr(*list, item)) *list = tp_printf(&c->g->arena, "%s%s%s", *list, **list ? ", " : "", item);
+}
+
+/* "T = 3, I = 2": the bounds of n's dims, of its operand's, and those its index mentions. */
+static const char *bounds_text(check *c, const tp_node *n) {
+  const char *list = "";
+  const tp_sym *syms[64];
+  for (int k = 0; k < n->ndom; k++) add_bound(c, &list, n->dom[k]->bound);
+  if (n->op != TP_OP_READ) return list;
+  const tp_node *x = n->in[0].src.node;
+  for (int k = 0; k < x->ndom; k++) {
+    add_bound(c, &list, x->dom[k]->bound);
+    for (int e = 0; e <= n->attr.at[k].range; e++) {
+      int ns = TP_MIN(tp_ix_syms(e ? n->attr.at[k].hi : n->attr.at[k].lo, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+      for (int i = 0; i < ns; i++) add_bound(c, &list, syms[i]);
+    }
+  }
+  return list;
+}
+
+/* "e.g. at t = 2 with T = 3" */
+static const char *example(check *c, const tp_node *n) {
+  const char *point = point_text(c, n), *bounds = bounds_text(c, n);
+  return tp_printf(&c->g->arena, "e.g.%s%s%s%s", *point ? " at " : "", point, *bounds ? " with " : "", bounds);
+}
+
+/* ---- the three answers ---- */
+
+/* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False: illegal, the witness is in env. */
+static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
+  tp_ictx *ix = c->g->ix;
+  bool ok = true;
+  if (bad && !tp_set_is_empty(ix, bad)) {
+    ok = tp_set_can_be_empty(ix, bad, 2);
+    const tp_ix *cond = ok ? tp_set_nonempty_when(ix, bad) : NULL;
+    if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
+    else if (cond) {
+      cond = tp_ix_not(ix, cond);
+      const char *msg = tp_printf(&c->g->arena, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_str(ix, cond));
+      for (int i = 0; i < c->g->boundchecks.n; i++)
+        if (c->g->boundchecks.v[i].cond == cond && strcmp(c->g->boundchecks.v[i].msg, msg) == 0) cond = NULL;
+      if (cond) TP_PUSH(&c->g->arena, &c->g->boundchecks, (tp_boundcheck){ cond, pos, code, msg });
+    }
+  }
+  tp_set_free(bad);
+  return ok;
+}
+
+static tp_set *where(check *c, const tp_node *n, const tp_ix *cond) { return tp_set_cond(c->g->ix, n->ndom, n->dom, cond); }
+
+static tp_set *needed(check *c, const tp_node *n) { return tp_set_copy(c->need->set[n->id]); }
+
+static bool is_needed(check *c, const tp_node *n) { return !tp_set_is_empty(c->g->ix, c->need->set[n->id]); }
+
+/* ---- declared tensors: whatever is read at all is defined at every point ---- */
+
+static bool defined(check *c, const tp_node *m) {
+  tp_set *rest = tp_set_box(c->g->ix, m->ndom, m->dom);
+  for (int k = 0; k < m->nin; k++) {
+    if (!m->in[k].cond) {
+      tp_set_free(rest);
+      return true;
+    }
+    rest = tp_set_minus(rest, where(c, m, m->in[k].cond));
+  }
+  const char *name = called(c, m);
+  if (settled(c, m, rest, TP_E_UNDEFINED, m->pos, tp_printf(&c->g->arena, "%s has points without a branch", name))) return true;
+  const char *point = point_text(c, m), *bounds = bounds_text(c, m);
+  tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s%s%s%s%s", name, *point ? " at " : "", point, *bounds ? " (" : "", bounds, *bounds ? ")" : "");
+  tp_note(c->err, m->nin ? "it needs a branch for the rest: %s:otherwise(...)" : "nothing was ever assigned to it: %s[...] = ...", tp_label(m));
+  return false;
+}
+
+/* The first branch that takes every point of branch k by itself, else the last before it. */
+static int coverer(check *c, const tp_node *m, int k) {
+  tp_ictx *ix = c->g->ix;
+  int found = -1;
+  tp_set *points = tp_set_box(ix, m->ndom, m->dom);
+  if (m->in[k].cond) points = tp_set_and(points, where(c, m, m->in[k].cond));
+  for (int i = 0; i < k && found < 0; i++) {
+    tp_set *all = m->in[i].cond ? where(c, m, m->in[i].cond) : tp_set_box(ix, m->ndom, m->dom);
+    if (tp_set_subset(ix, points, all)) found = i;
+    tp_set_free(all);
+  }
+  bool none = tp_set_is_empty(ix, points);
+  tp_set_free(points);
+  return none ? -1 : found < 0 ? k - 1 : found;
+}
+
+static bool can_be_first(check *c, const tp_node *m, int k) {
+  tp_set *first = tp_branch_set(c->g, m, k);
+  bool never = first && tp_set_is_empty(c->g->ix, first);
+  tp_set_free(first);
+  if (!never) return true;
+  tp_pos pos = m->in[k].pos;
+  int by = coverer(c, m, k);
+  if (by < 0) return tp_fail(c->err, TP_E_UNDEFINED, pos, "undefined: this branch of %s can never be first: no point of its domain matches it", called(c, m));
+  tp_pos p = m->in[by].pos;
+  return tp_fail(c->err, TP_E_UNDEFINED, pos, "undefined: this branch of %s can never be first: the branch at %s:%d covers it", called(c, m), p.file ? p.file : "?", p.line);
+}
+
+static bool check_merge(check *c, const tp_node *m) {
+  for (int k = 0; k < m->nin; k++)
+    if (!can_be_first(c, m, k)) return false;
+  return defined(c, m);
+}
+
+/* ---- reads ---- */
+
+/* A named reader of n, or a reader's reader ...; NULL: none before an output. */
+static const tp_node *consumer(check *c, const tp_node *n) {
+  tp_graph *g = c->g;
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  seen[n->id] = true;
+  for (bool more = true; more;) {
+    more = false;
+    for (int i = 0; i < g->nodes.n; i++) {
+      const tp_node *r = g->nodes.v[i];
+      for (int k = 0; k < r->nin && !seen[i]; k++) seen[i] = seen[r->in[k].src.node->id];
+      if (!seen[i] || r == n) continue;
+      if (r->name || r->attr.str) return r;
+    }
+    for (int i = 0; i < g->nodes.n && !more; i++)
+      for (int k = 0; k < g->nodes.v[i]->nin && !more; k++) more = !seen[i] && seen[g->nodes.v[i]->in[k].src.node->id];
+  }
+  return NULL;
+}
+
+static void note_consumer(check *c, const tp_node *n) {
+  const tp_node *r = consumer(c, n);
+  if (r) tp_note(c->err, "%s needs it", called(c, r));
+  for (int i = 0; !r && i < c->g->outputs.n; i++)
+    if (c->g->outputs.v[i].val.node == n) tp_note(c->err, "output '%s' needs it", c->g->outputs.v[i].name);
+}
+
+/* What to write instead of the index of dim k. */
+static void note_advice(check *c, const tp_node *r, int k) {
+  const tp_node *x = r->in[0].src.node;
+  const tp_at *at = &r->attr.at[k];
+  const char *name = x->name || x->attr.str ? tp_label(x) : "x", *dim = x->dom[k]->name, *bound = x->dom[k]->bound->name, *text = tp_ix_str(c->g->ix, at->lo);
+  int64_t v;
+  if (tp_ix_is_const(at->lo, &v) && v < 0) tp_note(c->err, "negative indices of dims never wrap: write %s[{%s = %s%lld}]", name, dim, bound, (long long)v);
+  else if (at->range) tp_note(c->err, "clip the range with tempo.max(0, ...) and tempo.min(..., %s)", bound);
+  else if (c->env[x->dom[k]->id] < 0) tp_note(c->err, "clip it, tempo.max(%s, 0), or give the points where it leaves the domain a branch of their own", text);
+  else tp_note(c->err, "clip it, tempo.min(%s, %s - 1), or give the points where it leaves the domain a branch of their own", text, bound);
+}
+
+/* The index of dim k where it leaves the domain, put into the witness as the value of dim k. */
+static void outside_value(check *c, const tp_node *r, int k) {
+  const tp_at *at = &r->attr.at[k];
+  const tp_sym *d = r->in[0].src.node->dom[k];
+  int64_t lo = tp_ix_evalq(at->lo, c->env);
+  c->env[d->id] = at->range && lo >= 0 ? tp_ix_evalq(at->hi, c->env) - 1 : lo;
+}
+
+static bool read_fail(check *c, const tp_node *r, int k) {
+  const tp_node *x = r->in[0].src.node;
+  const tp_sym *d = x->dom[k];
+  const char *eg = example(c, r), *text = read_text(c, r);
+  outside_value(c, r, k);
+  tp_fail(c->err, TP_E_DOMAIN, r->pos, "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, %s", called(c, x), d->name, (long long)c->env[d->id], text, d->bound->name, eg);
+  note_consumer(c, r);
+  note_advice(c, r, k);
+  return false;
+}
+
+/* The condition that nothing is empty: a read with an empty range reads nothing. */
+static const tp_ix *reads_something(check *c, const tp_node *r) {
+  tp_ictx *ix = c->g->ix;
+  const tp_ix *cond = tp_ix_bool(ix, true);
+  for (int k = 0; k < r->in[0].src.node->ndom; k++)
+    if (r->attr.at[k].range) cond = tp_ix_and(ix, cond, tp_ix_cmp(ix, TP_LT, r->attr.at[k].lo, r->attr.at[k].hi));
+  return cond;
+}
+
+static bool check_index(check *c, const tp_node *r, int k, const tp_ix *something) {
+  tp_ictx *ix = c->g->ix;
+  const tp_sym *d = r->in[0].src.node->dom[k];
+  const tp_at *at = &r->attr.at[k];
+  if (!d->bound || (!at->range && tp_ix_as_sym(at->lo) == d)) return true;
+  const tp_ix *end = tp_ix_sym(ix, d->bound), *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
+  const tp_ix *out = tp_ix_or(ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
+  tp_set *bad = tp_set_and(needed(c, r), where(c, r, tp_ix_and(ix, something, out)));
+  const char *late = tp_printf(&c->g->arena, "%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name, d->name, called(c, r->in[0].src.node));
+  return settled(c, r, bad, TP_E_DOMAIN, r->pos, late) || read_fail(c, r, k);
+}
+
+static bool check_read(check *c, const tp_node *r) {
+  const tp_ix *something = reads_something(c, r);
+  for (int k = 0; k < r->in[0].src.node->ndom; k++)
+    if (!check_index(c, r, k, something)) return false;
+  return true;
+}
+
+/* ---- slices: index expressions inside a shape are judged like reads; where an extent is no affine expression, at run time ---- */
+
+static bool check_slice(check *c, const tp_node *n) {
+  tp_ictx *ix = c->g->ix;
+  const tp_attr *a = &n->attr;
+  const tp_ix *size = tp_outof(n->in[0].src)->shape[a->axis], *lo = a->ix[0], *zero = tp_ix_const(ix, 0);
+  const tp_ix *last = tp_ix_add(ix, lo, tp_ix_mulc(ix, tp_ix_addc(ix, a->ix[1], -1), a->i[0]));
+  const tp_ix *room = tp_ix_addc(ix, tp_ix_sub(ix, size, last), -1);
+  if (tp_ix_prove_ge0(ix, lo, n->ndom, n->dom) && tp_ix_prove_ge0(ix, room, n->ndom, n->dom)) return true;
+  if (!tp_affine(size) || !tp_affine(lo) || !tp_affine(a->ix[1])) return true;
+  const tp_ix *out = tp_ix_or(ix, tp_ix_cmp(ix, TP_LT, lo, zero), tp_ix_cmp(ix, TP_LT, room, zero));
+  tp_set *bad = tp_set_and(needed(c, n), where(c, n, tp_ix_and(ix, tp_ix_cmp(ix, TP_GT, a->ix[1], zero), out)));
+  const char *late = tp_printf(&c->g->arena, "elements %s .. %s of axis %d of %s (extent %s) are not all there", tp_ix_str(ix, lo),
+                               tp_ix_str(ix, tp_ix_addc(ix, last, 1)), a->axis, called(c, n->in[0].src.node), tp_ix_str(ix, size));
+  if (settled(c, n, bad, TP_E_DOMAIN, n->pos, late)) return true;
+  tp_fail(c->err, TP_E_DOMAIN, n->pos, "domain: %s, %s", late, example(c, n));
+  note_consumer(c, n);
+  return false;
+}
+
+/* ---- all ---- */
+
+static bool every(check *c, tp_op op, bool (*fn)(check *, const tp_node *)) {
+  for (int i = 0; i < c->g->nodes.n; i++) {
+    const tp_node *n = c->g->nodes.v[i];
+    if (n->op == op && is_needed(c, n) && !fn(c, n)) return false;
+  }
+  return true;
+}
+
+/* undefined comes before domain. */
+bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
+  check c = { g, need, err, TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) };
+  bool ok = every(&c, TP_OP_MERGE, check_merge) && every(&c, TP_OP_READ, check_read) && every(&c, TP_OP_SLICE, check_slice);
+  return tp_isl_check(g->ix, g->pos, err) && ok;
+}

@@ -1,0 +1,210 @@
+/* What every tier does with a tp_run before and after: shapes of arrays for given bounds, outputs, checks of bounds and arrays. */
+#include "graph/core.h"
+#include "graph/run.h"
+#include <stdio.h>
+
+/* ---- shapes ---- */
+
+typedef struct { int64_t lo, hi; } span;
+
+static span span_of(const tp_ix *e, const int64_t *env);
+
+static span span_mul(span a, span b) {
+  int64_t v[4] = { a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi };
+  span s = { v[0], v[0] };
+  for (int i = 1; i < 4; i++) s = (span){ TP_MIN(s.lo, v[i]), TP_MAX(s.hi, v[i]) };
+  return s;
+}
+
+static span span_sym(const tp_sym *s, const int64_t *env) {
+  if (s->kind != TP_SYM_DIM) return (span){ env[s->id], env[s->id] };
+  return (span){ 0, s->bound ? TP_MAX(env[s->bound->id] - 1, 0) : 0 };
+}
+
+static span span_poly(const tp_ix *e, const int64_t *env) {
+  span sum = { tp_ix_cst(e), tp_ix_cst(e) };
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    const tp_ix *const *atoms;
+    int n = tp_ix_term(e, i, &atoms);
+    span t = { tp_ix_coef(e, i), tp_ix_coef(e, i) };
+    for (int j = 0; j < n; j++) t = span_mul(t, span_of(atoms[j], env));
+    sum = (span){ sum.lo + t.lo, sum.hi + t.hi };
+  }
+  return sum;
+}
+
+static int64_t floor_div(int64_t a, int64_t k) { return a / k - (a % k < 0); }
+
+static span span_atom(const tp_ix *e, const int64_t *env) {
+  span s = span_of(tp_ix_arg(e, 0), env);
+  int64_t k = tp_ix_div(e);
+  if (tp_ix_kind(e) == TP_IX_FDIV) return (span){ floor_div(s.lo, k), floor_div(s.hi, k) };
+  if (tp_ix_kind(e) == TP_IX_MOD) return s.lo == s.hi ? (span){ s.lo - k * floor_div(s.lo, k), s.lo - k * floor_div(s.lo, k) } : (span){ 0, k - 1 };
+  for (int i = 1; i < tp_ix_narg(e); i++) {
+    span t = span_of(tp_ix_arg(e, i), env);
+    s = tp_ix_kind(e) == TP_IX_MIN ? (span){ TP_MIN(s.lo, t.lo), TP_MIN(s.hi, t.hi) } : (span){ TP_MAX(s.lo, t.lo), TP_MAX(s.hi, t.hi) };
+  }
+  return s;
+}
+
+/* The interval of e for the bounds of env, its dims anywhere in their domains: what tp_ix_upper says, in numbers. */
+static span span_of(const tp_ix *e, const int64_t *env) {
+  switch (tp_ix_kind(e)) {
+    case TP_IX_SYM: return span_sym(tp_ix_as_sym(e), env);
+    case TP_IX_POLY: return span_poly(e, env);
+    default: return span_atom(e, env);
+  }
+}
+
+/* An extent that varies over the domain takes its largest value: arrays are not ragged. */
+int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp_out *o, int64_t shape[TP_MAXRANK]) {
+  int rank = 0;
+  for (int i = 0; i < ndom && rank < TP_MAXRANK; i++) shape[rank++] = run->env[dom[i]->bound->id];
+  for (int i = 0; i < o->rank && rank < TP_MAXRANK; i++) shape[rank++] = TP_MAX(span_of(o->shape[i], run->env).hi, 0);
+  return rank;
+}
+
+/* ---- outputs ---- */
+
+static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *shape, tp_error *err) {
+  double bytes = tp_dtype_size(d);
+  for (int i = 0; i < rank; i++) bytes *= (double)shape[i];
+  return tp_fail(err, TP_E_MEMORY, o->pos, "memory: output '%s' needs %.0f bytes", o->name, bytes);
+}
+
+bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
+  run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
+  if (!run->outputs) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
+  for (int i = 0; i < g->outputs.n; i++) {
+    const tp_output *o = &g->outputs.v[i];
+    const tp_out *t = tp_outof(o->val);
+    int64_t shape[TP_MAXRANK];
+    if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
+    int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
+    run->outputs[i] = tp_array_new(t->dtype, rank, shape);
+    if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);
+  }
+  return true;
+}
+
+void tp_run_free_outputs(tp_graph *g, tp_run *run) {
+  for (int i = 0; run->outputs && i < g->outputs.n; i++) tp_array_unref(run->outputs[i]);
+  tp_free(run->outputs);
+  run->outputs = NULL;
+}
+
+/* ---- checks, in the order of errs.def ---- */
+
+static bool needed(const tp_node *n) { return n->id >= 0; }
+
+static bool inputs_there(const tp_graph *g, const tp_run *run, tp_error *err) {
+  for (int i = 0; i < g->inputs.n; i++) {
+    const tp_node *n = g->inputs.v[i];
+    if (needed(n) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, n->pos, "input: '%s' is needed and was not given", n->attr.str);
+  }
+  return true;
+}
+
+static bool bounds_ok(const tp_graph *g, const tp_run *run, tp_error *err) {
+  for (int i = 0; i < tp_nsym(g->ix); i++) {
+    const tp_sym *s = tp_sym_at(g->ix, i);
+    if (s->kind == TP_SYM_BOUND && run->env[i] < 0) return tp_fail(err, TP_E_BOUND, s->pos, "bound: '%s' is %lld, must be at least 0", s->name, (long long)run->env[i]);
+  }
+  return true;
+}
+
+static void put_shape(tp_buf *b, int rank, const int64_t *shape) {
+  tp_puts(b, "(");
+  for (int i = 0; i < rank; i++) tp_putf(b, "%s%lld", i ? ", " : "", (long long)shape[i]);
+  tp_puts(b, ")");
+}
+
+/* "(T, 3)", domain first. */
+static void put_symbols(tp_buf *b, int ndom, const tp_sym *const *dom, const tp_out *o) {
+  tp_puts(b, "(");
+  for (int i = 0; i < ndom; i++) tp_putf(b, "%s%s", i ? ", " : "", dom[i]->bound->name);
+  if (ndom && o->rank) tp_puts(b, ", ");
+  tp_extents_print(b, o->rank, o->shape);
+  tp_puts(b, ")");
+}
+
+/* An array handed in for n: its values have o's type over dom. */
+typedef struct { const char *what; const tp_node *n; int ndom; const tp_sym *const *dom; const tp_out *o; const tp_array *a; } given;
+
+static bool dtype_ok(const given *v, tp_error *err) {
+  return v->a->dtype == v->o->dtype || tp_fail(err, TP_E_DTYPE, v->n->pos, "dtype: %s '%s' is %s, declared %s", v->what, v->n->attr.str, tp_dtype_name(v->a->dtype), tp_dtype_name(v->o->dtype));
+}
+
+static bool shape_ok(const given *v, const tp_run *run, tp_error *err) {
+  int64_t want[TP_MAXRANK];
+  int rank = tp_run_shape(run, v->ndom, v->dom, v->o, want);
+  if (rank == v->a->rank && memcmp(want, v->a->shape, sizeof *want * (size_t)rank) == 0) return true;
+  tp_buf b;
+  tp_buf_init(&b);
+  put_shape(&b, v->a->rank, v->a->shape);
+  tp_puts(&b, ", needs ");
+  put_symbols(&b, v->ndom, v->dom, v->o);
+  tp_puts(&b, " = ");
+  put_shape(&b, rank, want);
+  tp_fail(err, TP_E_SHAPE, v->n->pos, "shape: %s '%s' has shape %s", v->what, v->n->attr.str, b.s);
+  tp_buf_free(&b);
+  return false;
+}
+
+/* w's domain without `along`. */
+static int init_dom(const tp_node *p, const tp_sym **dom) {
+  int n = 0;
+  for (int i = 0; i < p->ndom; i++)
+    if (!tp_dom_has(p->attr.nalong, p->attr.along, p->dom[i])) dom[n++] = p->dom[i];
+  return n;
+}
+
+/* Array i of inputs and then parameters; false: none was given or nothing needs it. */
+static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom, given *v) {
+  bool input = i < g->inputs.n;
+  const tp_node *n = input ? g->inputs.v[i] : g->params.v[i - g->inputs.n];
+  tp_array *const *from = input ? run->inputs : run->params;
+  const tp_array *a = from ? from[input ? i : i - g->inputs.n] : NULL;
+  if (!a || (input && !needed(n))) return false;
+  *v = (given){ input ? "input" : "parameter", n, n->ndom, n->dom, &n->out[0], a };
+  if (!input) {
+    v->ndom = init_dom(n, dom);
+    v->dom = dom;
+  }
+  return true;
+}
+
+static bool arrays_ok(const tp_graph *g, const tp_run *run, bool shapes, tp_error *err) {
+  for (int i = 0; i < g->inputs.n + g->params.n; i++) {
+    const tp_sym *dom[TP_MAXRANK];
+    given v;
+    if (pick(g, run, i, dom, &v) && !(shapes ? shape_ok(&v, run, err) : dtype_ok(&v, err))) return false;
+  }
+  return true;
+}
+
+static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
+  for (int i = 0; i < g->shapechecks.n; i++) {
+    const tp_shapecheck *s = &g->shapechecks.v[i];
+    int64_t a = tp_ix_evalq(s->a, run->env), b = s->b ? tp_ix_evalq(s->b, run->env) : 1;
+    if (a == b) continue;
+    if (!s->b) return tp_fail(err, TP_E_SHAPE, s->pos, "shape: sizes in '%s' are equal only if %s", s->what, tp_ix_str(g->ix, s->a));
+    return tp_fail(err, TP_E_SHAPE, s->pos, "shape: sizes in '%s' differ: %s = %lld, %s = %lld", s->what, tp_ix_str(g->ix, s->a), (long long)a, tp_ix_str(g->ix, s->b), (long long)b);
+  }
+  return true;
+}
+
+/* Of several that fail the first class of errs.def is told. */
+static bool bounds_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
+  const tp_boundcheck *first = NULL;
+  for (int i = 0; i < g->boundchecks.n; i++) {
+    const tp_boundcheck *c = &g->boundchecks.v[i];
+    if (!tp_ix_evalq(c->cond, run->env) && (!first || c->code < first->code)) first = c;
+  }
+  return !first || tp_fail(err, first->code, first->pos, "%s", first->msg);
+}
+
+bool tp_run_check(tp_graph *g, const tp_run *run, tp_error *err) {
+  return inputs_there(g, run, err) && bounds_ok(g, run, err) && arrays_ok(g, run, false, err) && arrays_ok(g, run, true, err) && shapes_hold(g, run, err) &&
+         bounds_hold(g, run, err);
+}

@@ -1,0 +1,78 @@
+/* module: luaopen_tempo. Opening prints nothing and reads nothing but where the Lua libraries are. */
+#include "lua/tl.h"
+#include <stdio.h>
+
+#define VERSION "tempo 0.1"
+
+static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger", "viz" };
+
+/* Where tempo/nn.lua is, its folder's chunks are ours: errors and nodes get the line of the script that called them. */
+static void find_libraries(lua_State *L, tl_state *S) {
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "searchpath");
+  lua_getfield(L, -2, "path");
+  if (lua_isfunction(L, -2) && lua_isstring(L, -1)) {
+    lua_pushliteral(L, "tempo.nn");
+    lua_insert(L, -2);
+    lua_call(L, 2, 1);
+    const char *path = lua_tostring(L, -1), *end = path ? strstr(path, "nn.lua") : NULL;
+    if (end && (size_t)(end - path) + 2 < sizeof S->libdir) snprintf(S->libdir, sizeof S->libdir, "@%.*s", (int)(end - path), path);
+    lua_pop(L, 2);
+  } else lua_pop(L, 3);
+}
+
+static bool is_library(const char *name) {
+  for (size_t k = 0; k < TP_LEN(libraries); k++)
+    if (strcmp(libraries[k], name) == 0) return true;
+  return false;
+}
+
+static void load_library(lua_State *L, const char *name) {      /* pushes it; tempo.name from now on */
+  tl_state *S = tl_stateof(L);
+  if (!S->libdir[0]) find_libraries(L, S);
+  lua_getglobal(L, "require");
+  lua_pushfstring(L, "tempo.%s", name);
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, 1);
+}
+
+static int module_index(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 2) != LUA_TSTRING) return lua_pushnil(L), 1;
+  const char *name = lua_tostring(L, 2), *names[512];
+  if (is_library(name)) return load_library(L, name), 1;
+  int n = 0;
+  for (lua_pushnil(L); lua_next(L, 1) && n < 500; lua_pop(L, 1))
+    if (lua_type(L, -2) == LUA_TSTRING) names[n++] = lua_tostring(L, -2);
+  for (size_t k = 0; k < TP_LEN(libraries); k++) names[n++] = libraries[k];
+  return tl_unknown(L, "tempo", name, names, n);
+}
+
+static const luaL_Reg functions[] = {
+  { "program", tl_program }, { "grad", tl_grad }, { "array", tl_array_new }, { "load", tl_array_load }, { "range", tl_index_range },
+  { "min", tl_index_min }, { "max", tl_index_max }, { "floordiv", tl_index_floordiv }, { "mod", tl_index_mod }, { NULL, NULL },
+};
+
+__attribute__((visibility("default"))) int luaopen_tempo(lua_State *L);
+int luaopen_tempo(lua_State *L) {
+  tl_state *S = tl_stateof(L);
+  tl_open_program(L, S);
+  tl_open_index(L, S);
+  tl_open_tensor(L, S);
+  tl_open_loose(L, S);
+  tl_open_array(L, S);
+  tl_open_fn(L, S);
+  find_libraries(L, S);
+  lua_newtable(L);
+  tl_push_methods(L, S, "mfc", true);
+  tl_setfuncs(L, S, functions);                 /* after the rows: floordiv and mod take index expressions too */
+  lua_pushliteral(L, VERSION);
+  lua_setfield(L, -2, "_VERSION");
+  lua_newtable(L);
+  tl_pushfunction(L, S, module_index, 0);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+  return 1;
+}

@@ -1,0 +1,159 @@
+/* record: the outside world in the graph: P:call, P:source, P:sink and environments. */
+#include "lua/tl.h"
+
+static tl_prog *self(lua_State *L, const char *what) {
+  tl_prog *lp = tl_check(L, 1, TL_PROGRAM, what);
+  tl_findprog(L, 1, lua_gettop(L));
+  tl_mark(L, lp);
+  return lp;
+}
+
+/* ---- callbacks ---- */
+typedef struct { tl_prog *lp; const char *what; int fn; int nin; tp_val *in; tp_attr a; } record_t;    /* fn: stack index of the function */
+
+static void check_function(lua_State *L, const record_t *r) {
+  if (!lua_isfunction(L, r->fn) && !luaL_getmetafield(L, r->fn, "__call"))
+    tl_fail(L, TP_E_OPTION, "option: %s: expected a function, got %s", r->what, tl_describe(L, r->fn));
+  if (!lua_isfunction(L, r->fn)) lua_pop(L, 1);
+}
+
+static void take_inputs(lua_State *L, record_t *r, int i) {
+  if (!lua_istable(L, i))
+    tl_fail(L, TP_E_OPTION, "option: %s: expected a table of tensors, {a, b}; got %s", r->what, tl_describe(L, i));
+  r->nin = (int)lua_rawlen(L, i);
+  if (r->nin == 0) tl_fail(L, TP_E_OPTION, "option: %s: the table of tensors is empty; a call without inputs is P:source(fn, spec)", r->what);
+  r->in = TP_NEWN(&r->lp->p->g->arena, tp_val, r->nin);
+  for (int k = 0; k < r->nin; k++) {
+    lua_rawgeti(L, i, k + 1);
+    r->in[k] = tl_lifted(L, r->lp, lua_gettop(L), r->what);
+    lua_pop(L, 1);
+  }
+}
+
+static void take_spec(lua_State *L, record_t *r, int i, tp_spec *s, bool first) {
+  static const char *const known[] = { "domain", "shape", "dtype", NULL };
+  const tp_sym *const *dom = NULL;
+  int n = 0;
+  tl_options(L, i, r->what, known);
+  s->dtype = TP_F32;
+  if (tl_option(L, i, "dtype")) {
+    s->dtype = tl_dtype(L, lua_gettop(L), "dtype");
+    lua_pop(L, 1);
+  }
+  if (tl_option(L, i, "shape")) {
+    s->rank = tl_shape(L, r->lp, lua_gettop(L), "shape", false, &s->shape);
+    lua_pop(L, 1);
+  }
+  if (tl_option(L, i, "domain")) {
+    n = tl_domain(L, r->lp, lua_gettop(L), "domain", true, &dom);
+    lua_pop(L, 1);
+  }
+  bool same = first || n == r->a.ndom;
+  for (int k = 0; !first && same && k < n; k++) same = dom[k] == r->a.dom[k];
+  if (!same) tl_fail(L, TP_E_DOMAIN, "domain: %s: all specs have the same domain", r->what);
+  r->a.ndom = n;
+  r->a.dom = dom;
+}
+
+static void take_specs(lua_State *L, record_t *r, int i) {
+  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: %s: expected a table of specs, {{domain = {t}, shape = {3}}}; got %s", r->what, tl_describe(L, i));
+  int n = (int)lua_rawlen(L, i);
+  if (n == 0) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence of specs, {{domain = {t}, shape = {3}}}; without results it is P:sink", r->what);
+  tp_spec *s = TP_NEWN(&r->lp->p->g->arena, tp_spec, n);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    take_spec(L, r, lua_gettop(L), &s[k], k == 0);
+    lua_pop(L, 1);
+  }
+  r->a.nspec = n;
+  r->a.spec = s;
+}
+
+static void domain_of_inputs(record_t *r) {
+  for (int k = 0; k < r->nin; k++)
+    r->a.ndom = tp_dom_union(r->lp->p->g, r->a.ndom, r->a.dom, r->in[k].node->ndom, r->in[k].node->dom, &r->a.dom);
+}
+
+static void take_over(lua_State *L, record_t *r, int i) {
+  static const char *const known[] = { "over", NULL };
+  tl_options(L, i, r->what, known);
+  if (!tl_option(L, i, "over")) return;
+  r->a.nover = tl_domain(L, r->lp, lua_gettop(L), "over", false, &r->a.over);
+  for (int k = 0; k < r->a.nover; k++)
+    if (!tp_dom_has(r->a.ndom, r->a.dom, r->a.over[k]))
+      tl_fail(L, TP_E_DOMAIN, "domain: %s: '%s' in over is no dim of the call", r->what, r->a.over[k]->name);
+  lua_pop(L, 1);
+}
+
+static tp_node *build(lua_State *L, record_t *r) {
+  tp_error e = { 0 };
+  r->a.fn = r->lp->p->ncall;
+  tp_node *n = tp_build(r->lp->p->g, TP_OP_CALL, r->nin, r->in, &r->a, &e);
+  if (!n) tl_raise(L, &e);
+  r->lp->p->ncall++;
+  tl_pushprogtable(L, r->lp);
+  lua_rawgeti(L, -1, TL_PT_CALLS);
+  lua_pushvalue(L, r->fn);
+  lua_rawseti(L, -2, r->a.fn + 1);
+  lua_pop(L, 2);
+  return n;
+}
+
+static int push_outputs(lua_State *L, tl_prog *lp, tp_node *n) {
+  luaL_checkstack(L, n->nout, "results");
+  for (int k = 0; k < n->nout; k++) tl_pushtensor(L, lp, (tp_val){ n, k });
+  return n->nout;
+}
+
+int tl_record_call(lua_State *L) {              /* P:call(fn, {a, b}, {spec, ...}[, {over =}]) */
+  lua_settop(L, 5);
+  record_t r = { .lp = self(L, "call"), .what = "call", .fn = 2 };
+  check_function(L, &r);
+  take_inputs(L, &r, 3);
+  take_specs(L, &r, 4);
+  take_over(L, &r, 5);
+  return push_outputs(L, r.lp, build(L, &r));
+}
+
+int tl_record_source(lua_State *L) {            /* P:source(fn, spec[, {over =}]); spec may be a sequence of specs */
+  lua_settop(L, 4);
+  record_t r = { .lp = self(L, "source"), .what = "source", .fn = 2 };
+  check_function(L, &r);
+  if (lua_istable(L, 3) && lua_rawlen(L, 3) == 0) {
+    lua_createtable(L, 1, 0);
+    lua_pushvalue(L, 3);
+    lua_rawseti(L, -2, 1);
+    lua_replace(L, 3);
+  }
+  take_specs(L, &r, 3);
+  take_over(L, &r, 4);
+  return push_outputs(L, r.lp, build(L, &r));
+}
+
+int tl_record_sink(lua_State *L) {              /* P:sink({a, b}, fn[, {over =}]) */
+  lua_settop(L, 4);
+  record_t r = { .lp = self(L, "sink"), .what = "sink", .fn = 3 };
+  check_function(L, &r);
+  take_inputs(L, &r, 2);
+  domain_of_inputs(&r);
+  take_over(L, &r, 4);
+  build(L, &r);
+  return 0;
+}
+
+/* ---- environments ---- */
+int tl_record_env(lua_State *L, tp_op op) {     /* P:env_...(name, operands) */
+  static const int count[] = { 1, 1, 3 };
+  const char *what = tp_ops[op].text;
+  int n = count[op - TP_OP_ENV_RESET];
+  lua_settop(L, 2 + n);
+  tl_prog *lp = self(L, what);
+  const char *name = tl_string(L, 2, what), *names[64];
+  if (!tp_env_find(name)) tl_unknown(L, what, name, names, tp_env_names(names, TP_LEN(names)));
+  tp_val in[3];
+  tp_error e = { 0 };
+  for (int k = 0; k < n; k++) in[k] = tl_lifted(L, lp, 3 + k, what);
+  tp_node *x = tp_build(lp->p->g, op, n, in, &(tp_attr){ .str = name }, &e);
+  if (!x) tl_raise(L, &e);
+  return push_outputs(L, lp, x);
+}
