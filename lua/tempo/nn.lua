@@ -215,8 +215,8 @@ end
 local Activation = nn.class "Activation"
 function Activation:forward(x) return self.f(x) end
 for class, method in pairs {
-  Tanh = "tanh", ReLU = "relu", Sigmoid = "sigmoid", GELU = "gelu", SiLU = "silu", ELU = "elu", LeakyReLU = "leaky_relu",
-  Softplus = "softplus", Identity = "identity",
+  Tanh = "tanh", ReLU = "relu", Sigmoid = "sigmoid", GELU = "gelu", SiLU = "silu", ELU = "elu",
+  LeakyReLU = "leaky_relu", Softplus = "softplus", Identity = "identity",
 } do
   --- nn.Tanh(P) and kin: for Sequential; "tanh" does the same.
   nn[class] = function(P)
@@ -243,7 +243,8 @@ function Embedding:forward(k)
 end
 
 local LayerNorm = nn.class "LayerNorm"
---- Zero mean and unit variance over the last axes, whose shape is given, then scale and shift. Options: eps, affine, bias.
+--- Zero mean and unit variance over the last axes, whose shape is given, then scale and shift. Options: eps,
+-- affine, bias.
 function nn.LayerNorm(P, shape, o)
   o = util.options("nn.LayerNorm", o, common .. "eps affine bias")
   local self = LayerNorm:create(P, o)

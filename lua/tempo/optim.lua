@@ -4,8 +4,8 @@
 --   local opt = tempo.optim.Adam(net:parameters(), { lr = 1e-3 })
 --   opt:step(loss)
 --
--- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the global
--- norm of the gradients is brought down to it), name (the path of the moments).
+-- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the
+-- global norm of the gradients is brought down to it), name (the path of the moments).
 -- The moments are parameters too, "<name>.m.<parameter>", with the along, domain, shape and dtype of theirs: f:params()
 -- has them, and f:load_params() goes on where they stood.
 local tempo = require "tempo"
@@ -35,8 +35,8 @@ local function parts(grads, loss)
   return over
 end
 
---- The square root of the sum of squares of all gradients. With `loss`, dims that it lacks (layers) are summed over too;
--- without, every point has a norm of its own.
+--- The square root of the sum of squares of all gradients. With `loss`, dims that it lacks (layers) are summed over
+-- too; without, every point has a norm of its own.
 function optim.grad_norm(grads, loss)
   local over, sum = parts(grads, loss), nil
   for _, g in ipairs(grads) do
@@ -94,14 +94,15 @@ end
 function Optimizer:moment(key, w)
   local along = w:along()
   if #along == 0 then
-    util.fail("option", "optim.%s: parameter '%s' evolves along nothing; make it with along = {i}", self._type, w:name())
+    util.fail("option", "optim.%s: parameter '%s' evolves along nothing; make it with along = {i}",
+      self._type, w:name())
   end
   return self.program:param(self.name .. "." .. key .. "." .. w:name(),
     { along = along, domain = beside(w), shape = w:shape(), dtype = w:dtype(), init = 0 })
 end
 
--- How many steps were taken, this one included: f64, one for all parameters of one along. A state rather than the index,
--- so that loaded moments go on with the bias correction they had.
+-- How many steps were taken, this one included: f64, one for all parameters of one along. A state rather than the
+-- index, so that loaded moments go on with the bias correction they had.
 function Optimizer:count(w)
   self.counts = self.counts or {}
   local along = w:along()

@@ -74,7 +74,7 @@ function Env:step(action)
   return reward, terminated, truncated, next_obs
 end
 
--- ---- returns -------------------------------------------------------------------------------------------------------
+-- ---- returns: targets, so all of them are detached -----------------------------------------------------------------
 
 -- done, and what an episode's end is worth at t: 0 at a termination, else the value of next_obs (0 without values).
 local function ends(traj, o)
@@ -85,16 +85,13 @@ local function ends(traj, o)
   return done, after
 end
 
-local function discounted(gamma, x) return x and gamma * x or 0 end
-
-local function backward(traj, o, what, last, rest)
-  local t, r = traj.time, traj.reward
-  local g = traj.program and traj.program or r:program()
-  local x = g:tensor { domain = o.domain, shape = r:shape(), dtype = o.dtype or r:dtype() }
-  if o.name then x:name(o.name) end
+-- x[T-1] = last, x[t] = rest(x[t+1]).
+local function backward(t, name, last, rest)
+  local x = last:program():tensor { domain = last:domain(), shape = last:shape(), dtype = last:dtype() }
+  if name then x:name(name) end
   x[{ [t] = t:upper() - 1 }] = last
   x:otherwise(rest(x:at { [t] = t + 1 }))
-  return x
+  return x:detach()
 end
 
 --- Monte Carlo returns (Sutton and Barto, section 5 and eq. 3.9), from the end backwards:
@@ -107,15 +104,14 @@ function rl.monte_carlo(traj, o)
   local gamma, r = o.gamma or 1, traj.reward
   local done, after = ends(traj, o)
   local last = after and r + gamma * after or r + 0
-  return backward(traj, { domain = last:domain(), dtype = last:dtype(), name = o.name }, "rl.monte_carlo", last,
-    function(later)
-      return (r + gamma * tempo.where(done, after or 0, later)):to(last:dtype())
-    end)
+  return backward(traj.time, o.name, last, function(later)
+    return r + gamma * tempo.where(done, after or 0, later)
+  end)
 end
 
 --- n-step returns (Sutton and Barto, eq. 7.1), from a window, so that G[t] is known at t+n-1 and learning need not wait
 -- for the end of the recording. With m = min(n, T-t) rewards in the window, c[k] = prod over j < k of (1 - done[t+j]):
---     G[t] = sum over k < m of  gamma^k c[k] ( r[t+k] + gamma done[t+k] V[t+k] )   an end inside the window cuts the sum
+--     G[t] = sum over k < m of  gamma^k c[k] ( r[t+k] + gamma done[t+k] V[t+k] )   an end in the window cuts the sum
 --          + gamma^m c[m] V[t+m-1]                                                 none: go on with the last value
 -- where V[u] = 0 if terminated[u], else the value of next_obs[u].
 -- Options: gamma, n (an integer or a bound, >= 1), next_value.
@@ -145,7 +141,7 @@ function rl.td(traj, o)
   o = util.options("rl.td", o, "gamma next_value")
   if not o.next_value then util.fail("option", "rl.td: next_value is missing") end
   local _, after = ends(traj, o)
-  return traj.reward + discounted(o.gamma or 1, after)
+  return traj.reward + (o.gamma or 1) * after
 end
 
 --- Generalised advantages (Schulman et al. 2016, eq. 16), from the end backwards:
@@ -157,7 +153,7 @@ function rl.gae(traj, o)
   local gamma, lambda, value = o.gamma or 1, o.lambda or 0.95, o.value:detach()
   local done, after = ends(traj, o)
   local d = traj.reward + gamma * after - value
-  local a = backward(traj, { domain = d:domain(), dtype = d:dtype(), name = o.name }, "rl.gae", d, function(later)
+  local a = backward(traj.time, o.name, d, function(later)
     return d + gamma * lambda * tempo.where(done, 0, later)
   end)
   return a, a + value

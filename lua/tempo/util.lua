@@ -47,7 +47,7 @@ function util.nearest(word, names)
 end
 
 local sets = {}
---- Checks that `o` (a table or nil) has only the keys named in `known`, a string of words. Returns `o` or an empty table.
+--- Checks that `o` (a table or nil) has only keys named in `known`, a string of words. Returns `o` or an empty table.
 function util.options(what, o, known)
   if o == nil then return {} end
   if type(o) ~= "table" then util.fail("option", "%s: expected a table of options, got a %s", what, type(o)) end
@@ -60,7 +60,8 @@ function util.options(what, o, known)
   for key in pairs(o) do
     if not set[key] then
       local near = type(key) == "string" and util.nearest(key, set)
-      util.fail("option", "unknown option '%s' of %s%s", tostring(key), what, near and "; did you mean '" .. near .. "'?" or "")
+      util.fail("option", "unknown option '%s' of %s%s", tostring(key), what,
+        near and "; did you mean '" .. near .. "'?" or "")
     end
   end
   return o

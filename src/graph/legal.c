@@ -71,6 +71,15 @@ static const char *example(check *c, const tp_node *n) {
 
 /* ---- the three answers ---- */
 
+/* Where `some`, a condition on bounds, does not hold: simpler than its negation, for bounds are not negative. */
+static const tp_ix *never(check *c, const tp_ix *some) {
+  tp_ictx *ix = c->g->ix;
+  tp_set *s = tp_set_minus(tp_set_box(ix, 0, NULL), tp_set_cond(ix, 0, NULL, some));
+  const tp_ix *cond = tp_set_to_cond(ix, 0, NULL, s, true);
+  tp_set_free(s);
+  return cond ? cond : tp_ix_not(ix, some);
+}
+
 /* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False: illegal, the witness is in env. */
 static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   tp_ictx *ix = c->g->ix;
@@ -80,7 +89,7 @@ static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code cod
     const tp_ix *cond = ok ? tp_set_nonempty_when(ix, bad) : NULL;
     if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
     else if (cond) {
-      cond = tp_ix_not(ix, cond);
+      cond = never(c, cond);
       const char *msg = tp_printf(&c->g->arena, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_str(ix, cond));
       for (int i = 0; i < c->g->boundchecks.n; i++)
         if (c->g->boundchecks.v[i].cond == cond && strcmp(c->g->boundchecks.v[i].msg, msg) == 0) cond = NULL;
@@ -96,6 +105,17 @@ static tp_set *where(check *c, const tp_node *n, const tp_ix *cond) { return tp_
 static tp_set *needed(check *c, const tp_node *n) { return tp_set_copy(c->need->set[n->id]); }
 
 static bool is_needed(check *c, const tp_node *n) { return !tp_set_is_empty(c->g->ix, c->need->set[n->id]); }
+
+/* Does anything read it, be it outside its domain? */
+static bool is_read(check *c, const tp_node *m) {
+  if (is_needed(c, m)) return true;
+  for (int i = 0; i < c->g->nodes.n; i++) {
+    const tp_node *n = c->g->nodes.v[i];
+    for (int k = 0; k < n->nin; k++)
+      if (n->in[k].src.node == m && is_needed(c, n)) return true;
+  }
+  return false;
+}
 
 /* ---- declared tensors: whatever is read at all is defined at every point ---- */
 
@@ -145,6 +165,7 @@ static bool can_be_first(check *c, const tp_node *m, int k) {
 }
 
 static bool check_merge(check *c, const tp_node *m) {
+  if (!is_read(c, m)) return true;
   for (int k = 0; k < m->nin; k++)
     if (!can_be_first(c, m, k)) return false;
   return defined(c, m);
@@ -231,6 +252,7 @@ static bool check_index(check *c, const tp_node *r, int k, const tp_ix *somethin
 }
 
 static bool check_read(check *c, const tp_node *r) {
+  if (!is_needed(c, r)) return true;
   const tp_ix *something = reads_something(c, r);
   for (int k = 0; k < r->in[0].src.node->ndom; k++)
     if (!check_index(c, r, k, something)) return false;
@@ -240,6 +262,7 @@ static bool check_read(check *c, const tp_node *r) {
 /* ---- slices: index expressions inside a shape are judged like reads; where an extent is no affine expression, at run time ---- */
 
 static bool check_slice(check *c, const tp_node *n) {
+  if (!is_needed(c, n)) return true;
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
   const tp_ix *size = tp_outof(n->in[0].src)->shape[a->axis], *lo = a->ix[0], *zero = tp_ix_const(ix, 0);
@@ -262,7 +285,7 @@ static bool check_slice(check *c, const tp_node *n) {
 static bool every(check *c, tp_op op, bool (*fn)(check *, const tp_node *)) {
   for (int i = 0; i < c->g->nodes.n; i++) {
     const tp_node *n = c->g->nodes.v[i];
-    if (n->op == op && is_needed(c, n) && !fn(c, n)) return false;
+    if (n->op == op && !fn(c, n)) return false;
   }
   return true;
 }

@@ -1,0 +1,29 @@
+--- Forward and backward recurrences in one program: the forward-backward algorithm for a hidden Markov model. The
+-- umbrella world of Russell and Norvig: it rains or not, and one sees an umbrella or not.
+local tempo = require "tempo"
+
+local P = tempo.program()
+local t, T = P:dim "t"
+local seen = P:input("seen", { domain = { t }, dtype = "i64" })         -- 1: an umbrella
+local stay = P:constant { { 0.7, 0.3 }, { 0.3, 0.7 } }                  -- from the row's weather to the column's
+local emit = P:constant { { 0.1, 0.9 }, { 0.8, 0.2 } }                  -- weather (rain, dry) by sight (none, umbrella)
+local like = emit:index_select(1, seen)                                 -- of what is seen at t, under each weather
+
+local function normalise(x) return x / x:sum() end
+
+local a = P:tensor { domain = { t }, shape = { 2 } }                    -- what the past tells
+a[0] = normalise(P:constant({ 0.5, 0.5 }):matmul(stay) * like)
+a[t] = normalise(a[t - 1]:matmul(stay) * like)
+local b = P:tensor { domain = { t }, shape = { 2 } }                    -- what the future tells
+b[T - 1] = tempo.ones { 2 }
+b[t] = normalise(stay:matmul(like[t + 1] * b[t + 1]))
+local posterior = normalise(a * b)
+
+local f = P:compile { outputs = { filtered = a, posterior = posterior } }
+local sights = { 1, 1, 0, 1, 1 }
+local out = f({ seen = sights }, { T = #sights })
+local filtered, smoothed = out.filtered:totable(), out.posterior:totable()
+print "day  umbrella  P(rain | so far)  P(rain | all days)"
+for day, s in ipairs(sights) do
+  print(string.format("%3d  %-8s  %16.4f  %18.4f", day, s == 1 and "yes" or "no", filtered[day][1], smoothed[day][1]))
+end

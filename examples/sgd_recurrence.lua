@@ -1,0 +1,25 @@
+--- Gradient descent is a recurrence: w[0] = 0, w[i+1] = w[i] - lr * gradient. Linear regression, all in the program.
+local tempo = require "tempo"
+local opt = require "tempo.cli" (arg, { seed = 0, iterations = 100, quiet = false })
+
+local P = tempo.program { seed = opt.seed }
+local i = P:dim("i", "I")
+local truth = P:constant { 2, -3, 0.5 }
+local x = tempo.normal({ 64, 3 }, { name = "x" })           -- no domain: one draw, the data
+local y = x:matmul(truth) + 0.01 * tempo.normal({ 64 }, { name = "noise" })
+
+local w = P:param("w", { along = { i }, shape = { 3 }, init = 0 })
+local loss = (x:matmul(w) - y):square():mean()
+local gradient = tempo.grad(loss, { w })[1]
+w[i + 1] = (w - 0.1 * gradient):detach()
+
+local f = P:compile { outputs = { loss = loss, w = w } }
+local out = f({}, { I = opt.iterations })
+local losses, ws = out.loss:totable(), out.w:totable()
+for k = 1, #losses do
+  if not opt.quiet and (k - 1) % 20 == 0 then
+    print(string.format("i = %3d  loss %.6f  w = %.3f %.3f %.3f", k - 1, losses[k], ws[k][1], ws[k][2], ws[k][3]))
+  end
+end
+local last = f:params().w:totable()                         -- the value after the last update
+print(string.format("w = %.3f %.3f %.3f (made with 2 -3 0.5)", last[1], last[2], last[3]))

@@ -1,0 +1,301 @@
+/* need and legal: which points are needed, what is an error at once, what becomes a check at the call. */
+#include "script.h"
+
+static tp_need *need;
+
+static bool judge(void) {
+  memset(&err, 0, sizeof err);
+  tp_need_free(need);
+  need = tp_need_outputs(g, &err);
+  return need && tp_need_check(g, need, &err);
+}
+
+static void done(void) {
+  need = tp_need_free(need);
+  program_free();
+}
+
+/* v is needed exactly where cond holds in its box. */
+static bool needs(tp_val v, const char *cond) {
+  const tp_node *n = v.node;
+  tp_set *want = tp_set_and(tp_set_box(ix, n->ndom, n->dom), tp_set_cond(ix, n->ndom, n->dom, X(cond)));
+  bool ok = need && tp_set_equal(ix, want, need->set[n->id]);
+  if (!ok && need) fprintf(stderr, "needed: %s\nwanted: %s\n", tp_set_str(ix, need->set[n->id]), tp_set_str(ix, want));
+  tp_set_free(want);
+  return ok;
+}
+
+static bool one_check(tp_code code, const char *cond) {
+  bool ok = g->boundchecks.n == 1 && g->boundchecks.v[0].code == code && g->boundchecks.v[0].cond == X(cond);
+  for (int i = 0; !ok && i < g->boundchecks.n; i++) fprintf(stderr, "check: %s\n", g->boundchecks.v[i].msg);
+  return ok;
+}
+
+/* ---- recurrences ---- */
+
+static tp_val chain(dim t, tp_val x, tp_val *step) {
+  tp_val h = declare("h", TP_F32, DOM(t));
+  *step = add(at1(h, pt(plus(t, -1))), x);
+  branch(h, "t == 0", num(0, TP_F32));
+  branch(h, NULL, *step);
+  return h;
+}
+
+static void test_recurrence(void) {
+  static const struct { const char *read, *h, *step; } row[] = {
+    { NULL, "true", "t >= 1" }, { "T - 1", "true", "t >= 1" }, { "T - 3", "t <= T - 3", "t >= 1 and t <= T - 3" }, { "0", "t == 0", "false" },
+  };
+  for (size_t i = 0; i < TP_LEN(row); i++) {
+    program_new();
+    dim t = dim_new("t");
+    tp_val x = input("x", TP_F32, DOM(t)), step, h = chain(t, x, &step);
+    output("y", row[i].read ? at1(h, pt(X(row[i].read))) : h);
+    CHECKF(judge(), "%s", err.msg);
+    CHECK(needs(h, row[i].h) && needs(step, row[i].step) && needs(x, row[i].step));
+    done();
+  }
+}
+
+/* h[5] alone needs h[0] .. h[5] where the domain has a point 5; the check of T >= 6 guards the rest. */
+static void test_constant_point(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val step, h = chain(t, input("x", TP_F32, DOM(t)), &step);
+  output("y", at1(h, pt(K(5))));
+  CHECKF(judge(), "%s", err.msg);
+  CHECK(needs(h, "t <= 5 and T >= 6") && needs(step, "t >= 1 and t <= 5 and T >= 6") && one_check(TP_E_DOMAIN, "T >= 6"));
+  done();
+}
+
+static void test_two_lags(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val f = declare("f", TP_I64, DOM(t)), step = add(at1(f, pt(plus(t, -1))), at1(f, pt(plus(t, -2))));
+  branch(f, "t <= 1", num(1, TP_I64));
+  branch(f, NULL, step);
+  output("y", at1(f, pt(K(9))));
+  CHECK(judge() && needs(f, "t <= 9 and T >= 10") && needs(step, "t >= 2 and t <= 9 and T >= 10"));
+  done();
+}
+
+/* a[t] needs b[t-1], b[t] needs a[t-1]; a[8] alone: even points of a, odd ones of b. */
+static void test_two_cut_nodes(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val a = declare("a", TP_F32, DOM(t)), b = declare("b", TP_F32, DOM(t));
+  branch(a, "t == 0", num(0, TP_F32));
+  branch(a, NULL, add(at1(b, pt(plus(t, -1))), num(1, TP_F32)));
+  branch(b, "t == 0", num(1, TP_F32));
+  branch(b, NULL, add(at1(a, pt(plus(t, -1))), num(2, TP_F32)));
+  output("y", at1(a, pt(K(8))));
+  CHECK(judge() && needs(a, "t <= 8 and t%2 == 0 and T >= 9") && needs(b, "t <= 7 and t%2 == 1 and T >= 9"));
+  done();
+}
+
+static void test_backward_and_inside(void) {
+  program_new();
+  dim i = dim_new("i"), t = dim_new("t");
+  tp_val x = input("x", TP_F32, DOM(t)), r = declare("r", TP_F32, DOM(i, t)), w = declare("w", TP_F32, DOM(i));
+  tp_val next = at2(r, pt(I(i)), pt(plus(t, 1)));
+  branch(w, "i == 0", num(1, TP_F32));
+  branch(w, NULL, at2(r, pt(plus(i, -1)), pt(K(0))));
+  branch(r, "t == T - 1", mul(w, x));
+  branch(r, NULL, add(next, mul(w, x)));
+  output("w", at1(w, pt(X("I - 1"))));
+  CHECKF(judge(), "%s", err.msg);
+  CHECK(needs(w, "T >= 1 or i == I - 1") && needs(r, "i <= I - 2") && needs(next, "i <= I - 2 and t <= T - 2"));
+  CHECK(g->boundchecks.n == 2);                         /* I >= 1 for w[I-1]; r[i-1, 0] wants T >= 1 where I >= 2 */
+  done();
+}
+
+static void test_two_dims(void) {
+  program_new();
+  dim p = dim_new("p"), q = dim_new("q");
+  tp_val d = declare("d", TP_I64, DOM(p, q));
+  tp_val up = at2(d, pt(plus(p, -1)), pt(I(q))), left = at2(d, pt(I(p)), pt(plus(q, -1)));
+  branch(d, "p == 0", val(I(q)));
+  branch(d, "q == 0", val(I(p)));
+  branch(d, NULL, tp_bin(g, TP_OP_MINIMUM, up, left, &err));
+  output("y", at2(d, pt(K(3)), pt(K(4))));
+  CHECKF(judge(), "%s", err.msg);
+  CHECK(needs(up, "p >= 1 and p <= 3 and q >= 1 and q <= 4 and P >= 4 and Q >= 5"));
+  CHECK(needs(d, "p <= 3 and q <= 4 and P >= 4 and Q >= 5 and (p >= 1 or q >= 1)"));
+  done();
+}
+
+/* ---- reads ---- */
+
+static void test_windows(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val x = input("x", TP_F32, DOM(t));
+  output("a", sum0(at1(x, rg(K(0), plus(t, 1)))));
+  output("b", sum0(at1(x, rg(X("max(0, t - 2)"), plus(t, 1)))));
+  output("c", sum0(at1(x, rg(I(t), X("min(t + 3, T)")))));
+  output("d", at1(x, pt(X("t//2"))));
+  CHECK(judge() && g->boundchecks.n == 0 && needs(x, "true"));
+  done();
+}
+
+static void reads(const char *lo, const char *hi, tp_code code, const char *text, const char *cond) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val x = input("x", TP_F32, DOM(t));
+  g->pos = (tp_pos){ "net.lua", 7 };
+  tp_val y = at1(x, hi ? rg(X(lo), X(hi)) : pt(X(lo)));
+  output("y", y);
+  bool ok = judge();
+  if (code) CHECK(!ok && failed(code, text) && err.pos.line == 7);
+  else CHECKF(ok && (cond ? one_check(TP_E_DOMAIN, cond) : g->boundchecks.n == 0), "%s", err.msg);
+  done();
+}
+
+static void test_reads(void) {
+  reads("t + 1", NULL, TP_E_DOMAIN, "domain: 'x' is read at t = 2 (x[t + 1]), outside 0 .. T-1, e.g. at t = 1 with T = 2", NULL);
+  reads("t - 1", NULL, TP_E_DOMAIN, "domain: 'x' is read at t = -1 (x[t - 1]), outside 0 .. T-1, e.g. at t = 0 with T = 2", NULL);
+  reads("-1", NULL, TP_E_DOMAIN, "'x' is read at t = -1 (x[-1])", NULL);
+  reads("T", NULL, TP_E_DOMAIN, "(x[T])", NULL);
+  reads("t", "t + 2", TP_E_DOMAIN, "'x' is read at t = 2 (x[t .. t + 2])", NULL);
+  reads("t - 1", "t", TP_E_DOMAIN, "'x' is read at t = -1", NULL);
+  reads("0", NULL, 0, NULL, "T >= 1");
+  reads("T - 1", NULL, 0, NULL, "T >= 1");
+  reads("2", "9", 0, NULL, "T >= 9");
+  reads("T - 3", "T", 0, NULL, "T >= 3");
+  reads("5", "5", 0, NULL, NULL);
+  reads("0", "T", 0, NULL, NULL);
+  reads("min(t + 10, T - 1)", NULL, 0, NULL, NULL);
+}
+
+static void test_advice(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val x = input("x", TP_F32, DOM(t));
+  output("y", named(add(at1(x, pt(K(-1))), num(1, TP_F32)), "last"));
+  CHECK(!judge() && strstr(err.notes, "write x[{t = T-1}]") && strstr(err.notes, "'last' needs it"));
+  done();
+}
+
+static void test_slice(void) {
+  program_new();
+  dim t = dim_new("t");
+  const tp_ix *five = K(5);
+  tp_val x = node(TP_OP_INPUT, 0, NULL, (tp_attr){ .str = "x", .dtype = TP_F32, .ndom = 1, .dom = &t, .nix = 1, .ix = &five });
+  output("y", tp_slice(g, x, 0, I(t), K(1), 1, &err));
+  CHECK(judge() && one_check(TP_E_DOMAIN, "T <= 5"));
+  output("z", tp_slice(g, x, 0, plus(t, 4), K(1), 1, &err));
+  CHECK(!judge() && failed(TP_E_DOMAIN, "elements t + 4 .. t + 5 of axis 0 of 'x' (extent 5) are not all there, e.g. at t = 1 with T = 2"));
+  done();
+}
+
+/* Only what is needed is judged: h[t-1] at t = 0 is not. */
+static void test_only_needed(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val x = input("x", TP_F32, DOM(t)), y = add(at1(x, pt(plus(t, 1))), num(1, TP_F32)), h = declare("h", TP_F32, DOM(t));
+  branch(h, "t == T - 1", num(0, TP_F32));
+  branch(h, NULL, y);
+  output("h", h);
+  CHECK(judge() && g->boundchecks.n == 0 && needs(y, "t <= T - 2") && needs(x, "t >= 1"));
+  done();
+}
+
+/* ---- branches ---- */
+
+static void test_undefined(void) {
+  program_new();
+  dim t = dim_new("t");
+  g->pos = (tp_pos){ "net.lua", 3 };
+  tp_val h = declare("h", TP_F32, DOM(t));
+  g->pos = (tp_pos){ "net.lua", 4 };
+  branch(h, "t == 0", num(0, TP_F32));
+  output("y", at1(h, pt(K(-1))));                       /* a domain error as well: undefined is told */
+  CHECK(!judge() && failed(TP_E_UNDEFINED, "undefined: 'h' has no branch at t = 1 (T = 2)") && err.pos.line == 3);
+  branch(h, "t == 1", num(0, TP_F32));
+  only_output(h);
+  CHECK(judge() && one_check(TP_E_UNDEFINED, "T <= 2"));
+  g->pos = (tp_pos){ "net.lua", 12 };
+  branch(h, "t >= 2", num(1, TP_F32));
+  g->pos = (tp_pos){ "net.lua", 13 };
+  branch(h, "t == 5", num(2, TP_F32));
+  CHECK(!judge() && failed(TP_E_UNDEFINED, "undefined: this branch of 'h' can never be first: the branch at net.lua:12 covers it") && err.pos.line == 13);
+  done();
+  program_new();
+  t = dim_new("t");
+  h = declare("h", TP_F32, DOM(t));
+  branch(h, "t == -1", num(0, TP_F32));
+  branch(h, NULL, num(0, TP_F32));
+  output("h", h);
+  CHECK(!judge() && failed(TP_E_UNDEFINED, "no point of its domain matches it"));
+  done();
+}
+
+static void test_unread_is_not_judged(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val h = declare("h", TP_F32, DOM(t)), x = input("x", TP_F32, DOM(t));
+  branch(h, "t == 0", at1(x, pt(K(-1))));
+  output("x", x);
+  CHECK(judge() && needs(h, "false"));
+  done();
+}
+
+/* ---- callbacks and accumulations ---- */
+
+static void test_calls(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val x = input("x", TP_F32, DOM(t));
+  tp_spec spec = { TP_F32, 0, NULL };
+  tp_val c = node(TP_OP_CALL, 1, &x, (tp_attr){ .ndom = 1, .dom = &t, .nspec = 1, .spec = &spec });
+  tp_val unread = node(TP_OP_CALL, 1, &x, (tp_attr){ .ndom = 1, .dom = &t, .nspec = 1, .spec = &spec });
+  output("y", at1(c, pt(K(3))));
+  CHECK(judge() && needs(c, "true") && needs(x, "true") && needs(unread, "false"));
+  done();
+}
+
+static void test_accum(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val x = input("x", TP_F32, DOM(t));
+  tp_val y = node(TP_OP_ACCUM, 0, NULL, (tp_attr){ .dtype = TP_F32, .ndom = 1, .dom = &t });
+  tp_at later = pt(plus(t, 2)), from = rg(I(t), X("T"));
+  CHECK(tp_accum_add(g, y.node, (tp_edge){ .src = x, .at = &later, .cond = X("t%2 == 0") }, &err));
+  output("y", at1(y, pt(K(4))));
+  CHECK(judge() && needs(x, "t == 2 and T >= 5"));
+  tp_val z = node(TP_OP_ACCUM, 0, NULL, (tp_attr){ .dtype = TP_F32, .ndom = 1, .dom = &t });
+  CHECK(tp_accum_add(g, z.node, (tp_edge){ .src = x, .at = &from, .gather = true }, &err));
+  only_output(at1(z, pt(K(4))));
+  CHECK(judge() && needs(x, "t >= 4"));
+  done();
+}
+
+static void test_roots(void) {
+  program_new();
+  dim t = dim_new("t");
+  tp_val x = input("x", TP_F32, DOM(t)), y = add(at1(x, pt(plus(t, -1))), x);
+  tp_root root = { y, tp_set_cond(ix, 1, &t, X("t == 3")) };
+  need = tp_need_compute(g, 1, &root, &err);
+  CHECK(need && needs(x, "t >= 2 and t <= 3 and T >= 4") && needs(y, "t == 3"));
+  tp_set_free(root.set);
+  done();
+}
+
+int main(void) {
+  test_recurrence();
+  test_constant_point();
+  test_two_lags();
+  test_two_cut_nodes();
+  test_backward_and_inside();
+  test_two_dims();
+  test_windows();
+  test_reads();
+  test_advice();
+  test_slice();
+  test_only_needed();
+  test_undefined();
+  test_unread_is_not_judged();
+  test_calls();
+  test_accum();
+  test_roots();
+  return check_report();
+}

@@ -1,0 +1,311 @@
+-- LANGUAGE.md, section 7: calls, bounds, inputs, callbacks.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local fails, same, fill = helper.fails, helper.same, helper.fill
+
+local function each(f)
+  for _, tier in ipairs(helper.tiers) do f(tier) end
+end
+
+describe("a call", function()
+  local P, t, T, x
+
+  before_each(function()
+    P = tempo.program()
+    t, T = P:dim "t"
+    x = P:input("x", { domain = { t }, shape = { 2 } })
+  end)
+
+  it("takes arrays, tables and numbers, for any bound", function()
+    local s = P:input "s"
+    each(function(tier)
+      local f = P:compile { outputs = { y = x * s }, tier = tier }
+      for n = 1, 3 do
+        local rows = fill({ n, 2 }, function(a, b) return a + b end)
+        local want = fill({ n, 2 }, function(a, b) return 3 * (a + b) end)
+        same(want, f({ x = tempo.array(rows), s = 3 }, { T = n }).y)
+        same(want, f({ x = rows, s = tempo.array(3) }, { T = n }).y)
+      end
+    end)
+  end)
+
+  it("gives fresh arrays and changes no input", function()
+    local a = tempo.array { { 1, 2 } }
+    each(function(tier)
+      local f = P:compile { outputs = { x = x, y = x + 1 }, tier = tier }
+      local one, two = f({ x = a }, { T = 1 }), f({ x = a }, { T = 1 })
+      one.x:set(9, 0, 0)
+      one.y:set(9, 0, 0)
+      assert.same({ { 1, 2 } }, a:totable())
+      assert.same({ { 1, 2 } }, two.x:totable())
+      assert.same({ { 2, 3 } }, two.y:totable())
+    end)
+  end)
+
+  it("has outputs that are numbers, literals and index expressions", function()
+    local out = helper.run(P, { n = 3, z = tempo.zeros { 2 }, t = t, b = true, a = tempo.array { 1 } }, {}, { T = 2 })
+    assert.same({ n = 3, z = { 0, 0 }, t = { 0, 1 }, b = true, a = { 1 } }, out)
+  end)
+
+  it("checks the inputs", function()
+    local f = P:compile { outputs = { y = x } }
+    local row = { { 1, 2 } }
+    fails(function() f({}, { T = 1 }) end, "input", "'x' is missing")
+    fails(function() f(nil, { T = 1 }) end, "input", "'x' is missing")
+    fails(function() f({ x = row, xx = row }, { T = 1 }) end, "input", "unknown input 'xx'", "'x'")
+    fails(function() f({ x = tempo.array(row, "f64") }, { T = 1 }) end, "input", "f64", "f32", "dtype")
+    fails(function() f({ x = row }, { T = 2 }) end, "2")
+    fails(function() f({ x = { { 1, 2, 3 } } }, { T = 1 }) end, "3")
+    fails(function() f({ x = "a" }, { T = 1 }) end, "input")
+    fails(function() f({ x = { { 1, "a" } } }, { T = 1 }) end, "'x'", "x")
+    fails(function() f(1, { T = 1 }) end, "input")
+    fails(function() f({ row }, { T = 1 }) end, "input", "by name")
+    assert.same(row, f({ x = row }, { T = 1 }).y:totable())
+  end)
+
+  it("ignores an input that nothing needs", function()
+    P:input("u", { shape = { 3 } })
+    local f = P:compile { outputs = { y = x } }
+    assert.same({ { 1, 2 } }, f({ x = { { 1, 2 } }, u = { 1 } }, { T = 1 }).y:totable())
+    assert.same({ { 1, 2 } }, f({ x = { { 1, 2 } } }, { T = 1 }).y:totable())
+  end)
+
+  it("checks the bounds", function()
+    local _, S = P:dim "s"
+    local f = P:compile { outputs = { y = x } }
+    local rows = { x = { { 1, 2 } } }
+    fails(function() f(rows) end, "bound", "'T' is missing")
+    fails(function() f(rows, {}) end, "bound", "'T' is missing")
+    fails(function() f(rows, { T = 1, S = 1 }) end, "bound", "'S' is not needed")
+    fails(function() f(rows, { T = 1, U = 1 }) end, "bound", "unknown bound 'U'")
+    fails(function() f(rows, { t = 1 }) end, "bound", "'T'")
+    fails(function() f(rows, { T = -1 }) end, "bound", "negative")
+    fails(function() f(rows, { T = 1.5 }) end, "bound", "1.5")
+    fails(function() f(rows, { T = "1" }) end, "bound", "string")
+    fails(function() f(rows, { T = math.huge }) end, "bound")
+    fails(function() f(rows, 1) end, "bound")
+    fails(function() f(rows, { 1 }) end, "bound", "by name")
+    assert.equal("S", tostring(S))
+    assert.same({ 4 }, P:compile({ outputs = { y = tempo.zeros { T } } })({}, { T = 4 }).y:shape())
+  end)
+
+  it("has a seed", function()
+    local u = tempo.uniform({}, { domain = { t } })
+    each(function(tier)
+      local f = P:compile { outputs = { u = u }, tier = tier }
+      local a, b = f({}, { T = 4 }).u:totable(), f({}, { T = 4 }, { seed = 7 }).u:totable()
+      assert.same(a, f({}, { T = 4 }).u:totable())
+      assert.same(b, f({}, { T = 4 }, { seed = 7 }).u:totable())
+      assert.is_false(a[1] == b[1] and a[2] == b[2])
+      fails(function() f({}, { T = 4 }, { sed = 7 }) end, "option", "seed")
+    end)
+    assert.equal(0, P:seed())
+    assert.equal(5, tempo.program({ seed = 5 }):seed())
+  end)
+
+  it("can be freed", function()
+    local f = P:compile { outputs = { y = x } }
+    assert.truthy(tostring(f):find("tempo.Function", 1, true))
+    f:free()
+    f:free()
+    fails(function() f({ x = { { 1, 2 } } }, { T = 1 }) end, "option", "freed")
+    fails(function() f:explain() end, "option", "freed")
+  end)
+
+  it("is not touched by later changes of the program", function()
+    local h = P:tensor { domain = { t } }
+    h[0] = 1
+    local f = P:compile { outputs = { y = x } }
+    h[t] = 2
+    assert.same({ { 1, 2 } }, f({ x = { { 1, 2 } } }, { T = 1 }).y:totable())
+  end)
+
+  it("explains itself", function()
+    local f = P:compile { outputs = { y = x + 1 } }
+    assert.truthy(f:explain("graph"):find "input")
+    assert.truthy(#f:explain() > 0)
+    assert.equal("string", type(f:explain "schedule"))
+    assert.equal("string", type(f:explain "storage"))
+  end)
+end)
+
+describe("a callback", function()
+  it("gets arrays and the point, in order, once", function()
+    each(function(tier)
+      local P = tempo.program()
+      local t = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 2 } })
+      local points, seen = {}, {}
+      local y, n = P:call(function(arrays, point)
+        points[#points + 1] = point.t
+        seen[#seen + 1] = arrays[1]:totable()
+        return { arrays[1][0] + arrays[1][1] }, point.t * 10
+      end, { x }, { { domain = { t }, shape = { 1 } }, { domain = { t }, dtype = "i64" } })
+      local f = P:compile { outputs = { y = y, n = n, z = y * 2 }, tier = tier }
+      local out = f({ x = { { 1, 2 }, { 3, 4 } } }, { T = 2 })
+      same({ { 3 }, { 7 } }, out.y)
+      same({ { 6 }, { 14 } }, out.z)
+      assert.same({ 0, 10 }, out.n:totable())
+      assert.same({ 0, 1 }, points)
+      assert.same({ { 1, 2 }, { 3, 4 } }, seen)
+    end)
+  end)
+
+  it("takes arrays, tables and numbers as results, and checks them", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local result
+    local line = debug.getinfo(1, "l").currentline + 1
+    local y = P:source(function() return result end, { domain = { t }, shape = { 2 } })
+    each(function(tier)
+      local f = P:compile { outputs = { y = y }, tier = tier }
+      local function wrong(r, ...)
+        result = r
+        local message = fails(function() f({}, { T = 1 }) end, "callback", ...)
+        assert.equal(line, helper.line(message))
+      end
+      result = tempo.array { 5, 6 }
+      same({ { 5, 6 }, { 5, 6 } }, f({}, { T = 2 }).y)
+      result = { 7, 8 }
+      same({ { 7, 8 } }, f({}, { T = 1 }).y)
+      wrong(3, "scalar")
+      wrong({ 1, 2, 3 }, "{3}", "{2}")
+      wrong({ 1, "a" }, "string")
+      wrong({ { 1, 2 } }, "{1, 2}")
+      wrong(tempo.array({ 1, 2 }, "f64"), "f64", "f32")
+      wrong(nil, "nothing")
+      wrong("a", "string")
+    end)
+    local a, b = P:source(function() return 1 end, { { domain = { t } }, { domain = { t } } })
+    fails(function() P:compile { outputs = { a = a, b = b } }({}, { T = 1 }) end, "callback", "1 values for 2 specs")
+  end)
+
+  it("lends its arrays", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 2, 2 } })
+    local kept, row, clone
+    P:sink({ x }, function(arrays)
+      kept, row, clone = arrays[1], arrays[1][0], arrays[1]:clone()
+      fails(function() arrays[1]:set(1, 0, 0) end, "callback", "clone")
+    end)
+    each(function(tier)
+      P:compile { tier = tier } ({ x = { { { 1, 2 }, { 3, 4 } } } }, { T = 1 })
+      fails(function() return kept[0] end, "callback", "clone")
+      fails(function() return row[0] end, "callback", "clone")
+      assert.truthy(tostring(kept))
+      assert.same({ { 1, 2 }, { 3, 4 } }, clone:totable())
+    end)
+  end)
+
+  it("passes on errors with their own value", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local what = { code = 42 }
+    local throw = true
+    local y = P:source(function(point)
+      if throw and point.t == 1 then error(what) end
+      return point.t
+    end, { domain = { t } })
+    each(function(tier)
+      local f = P:compile { outputs = { y = y }, tier = tier }
+      throw = true
+      local ok, got = pcall(f, {}, { T = 3 })
+      assert.is_false(ok)
+      assert.equal(what, got)
+      throw = false
+      same({ 0, 1, 2 }, f({}, { T = 3 }).y)         -- still usable
+    end)
+    local z = P:source(function() error "boom" end, { domain = { t } })
+    fails(function() P:compile { outputs = { z = z } }({}, { T = 1 }) end, "call_spec.lua", "boom")
+  end)
+
+  it("gets the whole of a dim in over", function()
+    each(function(tier)
+      local P = tempo.program()
+      local b = P:dim "b"
+      local t = P:dim "t"
+      local x = P:input("x", { domain = { b, t } })
+      local points = {}
+      local y = P:call(function(arrays, point)
+        points[#points + 1] = point
+        local r = {}
+        for i, v in arrays[1]:rows() do r[i + 1] = v * 2 end
+        return r
+      end, { x }, { { domain = { b, t } } }, { over = { b } })
+      local f = P:compile { outputs = { y = y }, tier = tier }
+      same({ { 2, 4 }, { 6, 8 }, { 10, 12 } }, f({ x = { { 1, 2 }, { 3, 4 }, { 5, 6 } } }, { B = 3, T = 2 }).y)
+      assert.same({ { t = 0 }, { t = 1 } }, points)
+    end)
+  end)
+
+  it("interleaves with what it feeds", function()
+    each(function(tier)
+      local P = tempo.program()
+      local t = P:dim "t"
+      local s = P:tensor { domain = { t } }
+      local log = {}
+      local x = P:source(function(point) log[#log + 1] = "source" .. point.t return 1 end, { domain = { t } })
+      s[0] = x
+      s[t] = s[t - 1] + x
+      P:sink({ s }, function(arrays, point) log[#log + 1] = "sink" .. point.t .. "=" .. arrays[1]:item() end)
+      P:compile { tier = tier } ({}, { T = 3 })
+      local at = {}
+      for k, v in ipairs(log) do at[v:gsub("%.0$", "")] = k end
+      assert.equal(6, #log)
+      assert.truthy(at["source0"] < at["sink0=1"] and at["sink0=1"] < at["sink1=2"])
+      assert.truthy(at["source1"] < at["sink1=2"] and at["sink1=2"] < at["sink2=3"])
+    end)
+  end)
+
+  it("may record, collect and run other functions, but not its own", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local f, inner
+    local y = P:source(function(point)
+      collectgarbage()
+      local Q = tempo.program()
+      local q = Q:compile { outputs = { q = tempo.ones { 2 }:sum() } } ({}, {}).q:item()
+      P:input("later" .. point.t)
+      inner = select(2, pcall(f, {}, { T = 1 }))
+      return q + point.t
+    end, { domain = { t } })
+    each(function(tier)
+      f = P:compile { outputs = { y = y }, tier = tier }
+      pcall(f, {}, { T = 1 })
+      assert.truthy(tostring(inner):find("running", 1, true))
+      P = tempo.program()
+    end)
+  end)
+
+  it("cannot yield, and says so", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local line = debug.getinfo(1, "l").currentline + 1
+    P:sink({ P:input("x", { domain = { t } }) }, function() coroutine.yield(1) end)
+    local f = P:compile {}
+    local message = fails(function()
+      local co = coroutine.create(function() f({ x = { 1 } }, { T = 1 }) end)
+      local _, why = coroutine.resume(co)
+      error(why, 0)
+    end, "callback", "yields")
+    assert.equal(line, helper.line(message))
+  end)
+
+  it("is checked when it is recorded", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local u = P:dim "u"
+    local x = P:input("x", { domain = { t } })
+    local function f() end
+    fails(function() P:call(1, { x }, { {} }) end, "option", "function")
+    fails(function() P:call(f, x, { {} }) end, "option", "{a, b}")
+    fails(function() P:call(f, {}, { {} }) end, "option", "P:source")
+    fails(function() P:call(f, { x }, {}) end, "option", "P:sink")
+    fails(function() P:call(f, { x }, { { domian = { t } } }) end, "option", "domain")
+    fails(function() P:call(f, { x }, { { domain = { t } }, {} }) end, "domain", "same domain")
+    fails(function() P:call(f, { x }, { { domain = { u } } }) end, "domain")
+    fails(function() P:call(f, { x }, { { domain = { t } } }, { over = { u } }) end, "domain", "'u'")
+    fails(function() P:sink(f, { x }) end, "option")
+  end)
+end)

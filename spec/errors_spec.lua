@@ -1,0 +1,197 @@
+-- LANGUAGE.md, section 10: every error has the script's line, its class's word, and what to write instead.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local fails = helper.fails
+
+local function here() return debug.getinfo(2, "l").currentline end
+
+describe("an error", function()
+  local P, t, T, x
+
+  before_each(function()
+    P = tempo.program()
+    t, T = P:dim "t"
+    x = P:input("x", { domain = { t }, shape = { 3 } })
+  end)
+
+  it("while recording has the line that runs", function()
+    local line
+    local message = fails(function()
+      line = here() + 1
+      return x + tempo.zeros { 4 }
+    end, "shape", "3", "4")
+    assert.equal(line, helper.line(message))
+  end)
+
+  it("while compiling has the line of the read", function()
+    local line = here() + 1
+    local y = x[t + 1]
+    local message = fails(function() P:compile { outputs = { y = y } } end, "domain", "'x'")
+    assert.equal(line, helper.line(message))
+  end)
+
+  it("while compiling has the line of the branch", function()
+    local h = P:tensor { domain = { t }, shape = { 3 } }
+    h[t] = 0
+    local line = here() + 1
+    h[0] = 1
+    local message = fails(function() P:compile { outputs = { h = h } } end, "undefined")
+    assert.equal(line, helper.line(message))
+  end)
+
+  it("at a call has the line of the read, or of the call", function()
+    local line = here() + 1
+    local f = P:compile { outputs = { y = x[2] } }
+    local message = fails(function() f({ x = { { 1, 2, 3 } } }, { T = 1 }) end, "domain", "T >= 3")
+    assert.equal(line, helper.line(message))
+    message = fails(function()
+      line = here() + 1
+      f({ x = { { 1, 2, 3 } } }, { S = 1 })
+    end, "bound", "'S'")
+    assert.equal(line, helper.line(message))
+  end)
+
+  it("names the nearest option, method and function", function()
+    fails(function() P:input("y", { shap = {} }) end, "option", "'shap'", "'shape'")
+    fails(function() P:compile { output = {} } end, "option", "'output'", "'outputs'")
+    fails(function() P:compile { outputs = { x = x }, tier = "referense" } end, "option", "'reference'")
+    fails(function() return x:summ() end, "option", "'summ'", "'sum'")
+    fails(function() return x:sum(0, { keepdims = true }) end, "option", "'keepdims'", "'keepdim'")
+    fails(function() return P:inputt "y" end, "option", "'input'")
+    fails(function() return tempo.zeroes { 3 } end, "option", "'zeroes'", "'zeros'")
+    fails(function() tempo.program { sed = 1 } end, "option", "'seed'")
+    fails(function() P:input("y", { dtype = "float32" }) end, "option", "float32", "f32")
+    fails(function() P:env_reset("CartPol-v1", x) end, "option", "CartPole-v1")
+  end)
+
+  it("counts arguments", function()
+    fails(function() return x:matmul() end, "option", "'matmul'")
+    fails(function() return x:exp(1, 2) end, "option", "'exp'")
+    fails(function() return x:sum "a" end, "option", "'sum'")
+    fails(function() return x + print end, "option", "'add'")
+    fails(function() return x + nil end, "option", "'add'")
+    fails(function() return x:sum(0, { keepdim = 1 }) end, "option", "keepdim")
+    fails(function() return x:clamp("1", 2) end, "option", "clamp")
+    fails(function() return x:reshape { 1.5 } end, "affine", "1.5")
+  end)
+
+  it("of mixed programs is an option", function()
+    local Q = tempo.program()
+    local s = Q:dim "s"
+    local y = Q:input("y", { domain = { s } })
+    fails(function() return x + y end, "option", "two programs")
+    fails(function() return x[s] end, "option", "program")
+    fails(function() return P:compile { outputs = { y = y } } end, "option", "program")
+    fails(function() return P:tensor { domain = { s } } end, "option", "program")
+    local h = P:tensor { domain = { t } }
+    fails(function() h[t] = y end, "option", "program")
+  end)
+
+  it("of a dtype says how to convert", function()
+    fails(function() return x:land(x) end, "dtype")
+    fails(function() return x:gather(0, x) end, "dtype")
+  end)
+
+  it("leaves everything usable", function()
+    pcall(function() return x + tempo.zeros { 4 } end)
+    pcall(function() return P:compile { outputs = { y = x[t + 1] } } end)
+    local y = helper.value(P, x * 2, { x = { { 1, 2, 3 } } }, { T = 1 })
+    assert.same({ { 2, 4, 6 } }, y)
+    assert.truthy(T)
+  end)
+
+  it("about what is not there yet", function()
+    fails(function() P:compile { outputs = { x = x }, memory = "1GiB" } end, "option", "memory")
+    fails(function() P:compile { outputs = { x = x }, tier = "native" } end, "device", "native")
+    fails(function() P:compile { outputs = { x = x }, device = "cuda" } end, "device", "cuda")
+    fails(function() P:compile { outputs = { x = x } }:explain "grap" end, "option", "graph")
+    fails(function() P:compile {} end, "option", "outputs")
+  end)
+end)
+
+describe("text of a tensor", function()
+  it("says dtype, domain, shape, name and line", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local line = here() + 1
+    local h = P:tensor { domain = { t }, shape = { 4, 3 }, name = "h" }
+    local text = tostring(h)
+    assert.truthy(text:find('tempo.Tensor<f32 (t:T) [4, 3]> "h" at ', 1, true), text)
+    assert.truthy(text:find("errors_spec.lua:" .. line, 1, true), text)
+    assert.equal("h", h:name())
+    assert.equal(h, h:name "g")
+    assert.equal("g", h:name())
+    assert.equal("x", P:input("x"):name())
+    assert.truthy(tostring(P:input("y")):find("tempo.Tensor<f32 () []>", 1, true))
+    assert.truthy(tostring(tempo.zeros { 2 }):find("tempo.Tensor<f32 () [2]>", 1, true))
+    assert.truthy(tostring(P):find("tempo.Program", 1, true))
+  end)
+end)
+
+describe("the module", function()
+  it("has a version and prints nothing", function()
+    assert.truthy(tempo._VERSION:match "^tempo %d")
+    assert.equal("", helper.script 'require "tempo"')
+  end)
+
+  it("adds no globals", function()
+    assert.equal("", helper.script [[
+      local before = {}
+      for k in pairs(_G) do before[k] = true end
+      require "tempo"
+      for k in pairs(_G) do if not before[k] then print(k) end end ]])
+  end)
+
+  it("warns once of a loop that unrolls", function()
+    local out = helper.script([[
+      local tempo = require "tempo"
+      local P = tempo.program()
+      local x = P:input "x"
+      local y = x
+      for _ = 1, 3 do
+        for _ = 1, 6000 do y = y + x end
+      end
+      P:compile { outputs = { x = x }, tier = "reference" } ]], jit and "" or "-W")
+    assert.truthy(out:find("did you mean a dim?", 1, true), out)
+    assert.truthy(out:find(":6:", 1, true), out)
+    local _, n = out:gsub("did you mean a dim", "")
+    assert.equal(1, n)
+  end)
+
+  it("warns once of a draw without a domain", function()
+    local out = helper.script([[
+      local tempo = require "tempo"
+      local P = tempo.program()
+      local t = P:dim "t"
+      local x = P:input("x", { domain = {t} })
+      local u = tempo.uniform {}
+      local y = x + u
+      local z = x * u
+      local _ = x + tempo.uniform({}, { domain = {t} }) ]], jit and "" or "-W")
+    assert.truthy(out:find(":5: a random", 1, true), out)
+    local _, n = out:gsub("a random", "")
+    assert.equal(1, n)
+  end)
+end)
+
+describe("states", function()
+  it("are independent, and programs are collected", function()
+    for _ = 1, 50 do
+      local P = tempo.program()
+      local t = P:dim "t"
+      local x = P:input("x", { domain = { t } })
+      assert.truthy(x[tempo.max(t - 1, 0)] + 1)
+      collectgarbage "step"
+    end
+    collectgarbage()
+    collectgarbage()
+    local kept = (function()
+      local P = tempo.program()
+      return P:dim "t"
+    end)()
+    collectgarbage()
+    collectgarbage()
+    assert.equal("t + 1", tostring(kept + 1))   -- a handle keeps its program
+    assert.truthy(tostring(kept:program()))
+  end)
+end)

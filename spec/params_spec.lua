@@ -1,0 +1,177 @@
+-- LANGUAGE.md, section 6: parameters, their values after a run, loading them.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local fails, same = helper.fails, helper.same
+
+local function each(f)
+  for _, tier in ipairs(helper.tiers) do f(tier) end
+end
+
+describe("a parameter", function()
+  local P, i
+
+  before_each(function()
+    P = tempo.program()
+    i = P:dim("i", "N")
+  end)
+
+  it("evolves along a dim", function()
+    local w = P:param("w", { along = { i }, shape = { 2 }, init = 1 })
+    w[i + 1] = w * 2
+    each(function(tier)
+      local f = P:compile { outputs = { w = w }, tier = tier }
+      same({ { 1, 1 }, { 2, 2 }, { 4, 4 } }, f({}, { N = 3 }).w)
+      same({ 8, 8 }, f:params().w)              -- needed after the last point too
+      same({ { 1, 1 } }, f({}, { N = 1 }).w)
+      same({ 2, 2 }, f:params().w)
+    end)
+  end)
+
+  it("is updated by w:update, and carried without one", function()
+    local w = P:param("w", { along = { i }, init = tempo.array(5) })
+    local c = P:param("c", { along = { i }, shape = { 1 }, init = { 7 } })
+    assert.equal(w, w:update(w - 1))
+    each(function(tier)
+      local f = P:compile { outputs = { y = w + c[0 .. 1]:sum() * 0 + c:sum() }, tier = tier }
+      same({ 12, 11, 10 }, f({}, { N = 3 }).y)
+      same(2, f:params().w)
+      same({ 7 }, f:params().c)
+    end)
+  end)
+
+  it("loads first values", function()
+    local w = P:param("w", { along = { i }, shape = { 2 }, init = 0 })
+    w[i + 1] = w + 1
+    each(function(tier)
+      local f = P:compile { outputs = { w = w }, tier = tier }
+      assert.same({}, f:params())
+      local a = tempo.array { 10, 20 }
+      assert.equal(f, f:load_params { w = a })
+      a:set(99, 0)                              -- it was copied
+      same({ 10, 20 }, f:params().w)
+      same({ { 10, 20 }, { 11, 21 } }, f({}, { N = 2 }).w)
+      same({ 12, 22 }, f:params().w)
+      f:load_params(f:params())
+      same({ { 12, 22 } }, f({}, { N = 1 }).w)
+      f:load_params { w = { 1, 2 } }
+      same({ { 1, 2 } }, f({}, { N = 1 }).w)
+    end)
+  end)
+
+  it("checks what is loaded", function()
+    local w = P:param("w", { along = { i }, shape = { 2 }, init = 0 })
+    local f = P:compile { outputs = { w = w } }
+    fails(function() f:load_params { v = { 1, 2 } } end, "option", "'v'")
+    fails(function() f:load_params { w = { 1, 2, 3 } } end, "shape", "'w'")
+    fails(function() f:load_params { w = 1 } end, "shape", "'w'")
+    fails(function() f:load_params { w = tempo.array({ 1, 2 }, "f64") } end, "dtype", "'w'")
+    fails(function() f:load_params(1) end, "option")
+    fails(function() f:load_params { { 1, 2 } } end, "option", "by name")
+    same({ { 0, 0 } }, f({}, { N = 1 }).w)
+  end)
+
+  it("is one for each point of domain", function()
+    local l = P:dim "l"
+    local w = P:param("w", { along = { i }, domain = { l }, init = l * 10 })
+    w:update(w + 1)
+    assert.equal("i", tostring(w:along()[1]))
+    assert.equal(2, #w:domain())
+    each(function(tier)
+      local f = P:compile { outputs = { w = w }, tier = tier }
+      same({ { 0, 10 }, { 1, 11 }, { 2, 12 } }, f({}, { N = 3, L = 2 }).w)
+      same({ 3, 13 }, f:params().w)
+      f:load_params { w = { 5, 6 } }
+      same({ { 5, 6 } }, f({}, { N = 1, L = 2 }).w)
+    end)
+  end)
+
+  it("without along is a constant of the run", function()
+    local w = P:param("w", { shape = { 2 }, init = { 1, 2 } })
+    local x = P:input("x", { domain = { i } })
+    each(function(tier)
+      local f = P:compile { outputs = { y = w * x }, tier = tier }
+      same({ { 2, 4 } }, f({ x = { 2 } }, { N = 1 }).y)
+      same({ 1, 2 }, f:params().w)
+    end)
+    assert.same({}, w:along())
+    fails(function() w:update(w) end, "option", "along")
+  end)
+
+  it("along two dims goes on lexicographically", function()
+    local k = P:dim "k"
+    local w = P:param("w", { along = { i, k }, init = 0 })
+    w:update(w + 1)
+    each(function(tier)
+      local f = P:compile { outputs = { w = w }, tier = tier }
+      same({ { 0, 1, 2 }, { 3, 4, 5 } }, f({}, { N = 2, K = 3 }).w)
+      same(6, f:params().w)
+    end)
+    fails(function() w[i + 1] = w end, "option", "w:update(e)")
+  end)
+
+  it("takes shape and dtype of init", function()
+    local w = P:param("w", { init = tempo.array({ 1, 2, 3 }, "f64") })
+    assert.equal("f64", w:dtype())
+    assert.same({ 3 }, w:shape())
+    assert.equal("w", w:name())
+  end)
+
+  it("is checked when it is recorded", function()
+    fails(function() P:param "w" end, "option", "init")
+    fails(function() P:param("w", { alon = { i }, init = 0 }) end, "option", "along")
+    fails(function() P:param("w", { along = { i }, domain = { i }, init = 0 }) end, "option", "'i'")
+    fails(function() P:param("w", { shape = { 2 }, init = { 1, 2, 3 } }) end, "shape")
+    fails(function() P:param("w", { along = { i }, init = i }) end, "domain")
+    local w = P:param("w", { along = { i }, init = 0 })
+    fails(function() P:param("w", { init = 0 }) end, "'w'")
+    fails(function() w[0] = 1 end, "option", "init")
+    fails(function() w[i + 2] = 1 end, "option", "update")
+    fails(function() w:update(tempo.zeros { 3 }) end, "shape")
+    w:update(w + 1)
+    fails(function() w:update(w) end, "'w'")
+    fails(function() return P:input("x"):update(1) end, "option", "P:param")
+    fails(function() w:otherwise(1) end, "option", "update")
+  end)
+end)
+
+describe("gradients", function()
+  it("of a list and of one tensor", function()
+    local P = tempo.program()
+    local x, y = P:input("x", { shape = { 2 } }), P:input("y", { shape = { 2 } })
+    local loss = (x * x * y):sum()
+    local g = tempo.grad(loss, { x, y })
+    local inputs = { x = { 1, 2 }, y = { 3, 4 } }
+    local out = helper.run(P, { gx = g[1], gy = g[2], one = tempo.grad(loss, x) }, inputs, {})
+    same({ 6, 16 }, out.gx)
+    same({ 1, 4 }, out.gy)
+    same({ 6, 16 }, out.one)
+    fails(function() return tempo.grad(loss, { P:input("n", { dtype = "i64" }) }) end, "dtype", "i64")
+    fails(function() return tempo.grad(1, 2) end, "option")
+  end)
+
+  it("by backward and grad", function()
+    local P = tempo.program()
+    local x = P:input("x", { shape = { 2 } })
+    local loss = (x * x):sum()
+    assert.equal(loss, loss:backward())
+    same({ 2, 4 }, helper.value(P, x:grad(), { x = { 1, 2 } }, {}))
+  end)
+
+  it("train along a dim", function()
+    local P = tempo.program()
+    local i = P:dim("i", "N")
+    local w = P:param("w", { along = { i }, shape = {}, init = 0 })
+    local loss = (w - 3) * (w - 3)
+    w[i + 1] = (w - 0.25 * tempo.grad(loss, w)):detach()
+    each(function(tier)
+      local f = P:compile { outputs = { loss = loss }, tier = tier }
+      local want, v = {}, 0
+      for k = 1, 5 do
+        want[k] = (v - 3) ^ 2
+        v = v - 0.25 * 2 * (v - 3)
+      end
+      same(want, f({}, { N = 5 }).loss)
+      same(v, f:params().w)
+    end)
+  end)
+end)

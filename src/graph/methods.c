@@ -1,0 +1,130 @@
+/* methods: the table, signatures, and what the bodies share. */
+#include "graph/rows.h"
+#include <math.h>
+#include <stdio.h>
+
+const tp_method tp_methods[] = {
+#define M(name, kinds, sig, fn, doc) { name, kinds, sig, fn, doc },
+#include "graph/methods.def"
+#undef M
+};
+const int tp_nmethods = TP_LEN(tp_methods);
+
+const tp_method *tp_method_find(const char *name) {
+  for (int i = 0; i < tp_nmethods; i++)
+    if (strcmp(tp_methods[i].name, name) == 0) return &tp_methods[i];
+  return NULL;
+}
+
+/* "x:T axis:A? | keepdim:B" */
+int tp_sig_parse(const char *sig, tp_sigarg out[TP_MAXARG]) {
+  int n = 0;
+  bool options = false;
+  while (*sig) {
+    while (*sig == ' ') sig++;
+    if (*sig == '|') options = true, sig++;
+    const char *colon = strchr(sig, ':');
+    while (*sig == ' ') sig++;
+    if (!*sig || !colon || TP_NEVER(n == TP_MAXARG)) break;
+    tp_sigarg *s = &out[n++];
+    *s = (tp_sigarg){ .type = colon[1], .option = options };
+    memcpy(s->name, sig, TP_MIN((size_t)(colon - sig), sizeof s->name - 1));
+    sig = colon + 2;
+    s->optional = options || *sig == '?';
+    if (*sig == '?') sig++;
+  }
+  return n;
+}
+
+/* ---- results and errors ---- */
+
+bool tp_give(tp_graph *g, int n, const tp_val *v, tp_val **out, int *nout) {
+  for (int i = 0; i < n; i++)
+    if (!v[i].node) return false;
+  *out = tp_dup(&g->arena, v, sizeof *v * (size_t)n);
+  *nout = n;
+  return true;
+}
+
+bool tp_wrong(tp_mk k, const tp_method *m, tp_code code, const char *fmt, ...) {
+  char text[512];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  return tp_fail(k.err, code, k.g->pos, "%s: '%s': %s", tp_code_word(code), m->name, text);
+}
+
+/* ---- arguments ---- */
+
+double tp_arg_f(const tp_arg *a, const tp_arg *b, double dflt) { return a->kind ? a->f : b && b->kind ? b->f : dflt; }
+
+tp_val tp_arg_t(const tp_arg *a, const tp_arg *b) { return a->kind ? a->val : b && b->kind ? b->val : tp_none; }
+
+const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a) { return a->kind == 'X' ? a->ix : mk_int(k, a->i); }
+
+bool tp_axis(tp_mk k, const tp_method *m, int rank, int64_t axis, int *out) {
+  if (axis < -rank || axis >= rank)
+    return tp_wrong(k, m, TP_E_SHAPE, "axis %lld of a tensor with %d ax%s", (long long)axis, rank, rank == 1 ? "is" : "es");
+  *out = (int)(axis < 0 ? axis + rank : axis);
+  return true;
+}
+
+int tp_axes(tp_mk k, const tp_method *m, tp_val x, const tp_arg *a, int *out) {
+  int rank = tp_rankof(x), n = 0;
+  bool all = !a->kind || a->n == 0, on[TP_MAXRANK] = { 0 };
+  for (int i = 0; !all && i < a->n; i++) {
+    int64_t v = 0;
+    int axis;
+    tp_ix_is_const(a->ixs[i], &v);
+    if (!tp_axis(k, m, rank, v, &axis)) return -1;
+    if (on[axis]) return tp_wrong(k, m, TP_E_SHAPE, "axis %lld is named twice", (long long)v), -1;
+    on[axis] = true;
+  }
+  for (int i = 0; i < rank; i++)
+    if (all || on[i]) out[n++] = i;
+  return n;
+}
+
+/* ---- dtypes ---- */
+
+/* Does the number exist among the values of d? */
+static bool representable(double v, tp_dtype d) {
+  if (tp_dtype_float(d)) return true;
+  if (v != floor(v) || isinf(v)) return false;
+  switch (d) {
+    case TP_U8: return v >= 0 && v <= 255;
+    case TP_I32: return v >= INT32_MIN && v <= INT32_MAX;
+    default: return true;
+  }
+}
+
+/* What a weak operand becomes beside one of dtype d. bool is i64 in arithmetic; a comparison with a number that d lacks is made wider, not wrapped. */
+static tp_dtype beside(const tp_arg *w, tp_dtype d, bool compares) {
+  if (w->isnum && !tp_dtype_float(d) && (w->num != floor(w->num) || isinf(w->num))) return TP_F32;
+  if (d == TP_BOOL || (compares && w->isnum && !representable(w->num, d))) return TP_I64;
+  return d;
+}
+
+static tp_val strong(tp_mk k, const tp_arg *w, tp_dtype d) { return w->isnum ? mk_num(k, w->num, d) : mk_cast(k, w->val, d); }
+
+bool tp_weak(tp_mk k, const tp_arg *a, const tp_arg *b, bool compares, tp_val *x, tp_val *y) {
+  *x = a->val;
+  *y = b->val;
+  if (a->weak && !b->weak) *x = strong(k, a, beside(a, tp_dtypeof(b->val), compares));
+  if (b->weak && !a->weak) *y = strong(k, b, beside(b, tp_dtypeof(a->val), compares));
+  return x->node && y->node;
+}
+
+tp_dtype tp_float_of(tp_val x) { return tp_dtype_float(tp_dtypeof(x)) ? tp_dtypeof(x) : TP_F32; }
+
+tp_val tp_wide(tp_mk k, tp_val x) {
+  if (!x.node) return x;
+  return mk_cast(k, x, tp_dtypeof(x) == TP_F64 ? TP_F64 : TP_F32);
+}
+
+tp_val tp_index_arg(tp_mk k, tp_val x) {
+  if (!x.node) return x;
+  tp_dtype d = tp_dtypeof(x);
+  return d == TP_I32 || d == TP_U8 ? mk_cast(k, x, TP_I64) : x;
+}

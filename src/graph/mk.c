@@ -1,0 +1,121 @@
+/* mk: what is a little more than one primitive. */
+#include "graph/mk.h"
+
+tp_val mk_flip(tp_mk k, tp_val x, int axis) { return mk_op(k, TP_OP_FLIP, 1, &x, &(tp_attr){ .axis = axis }); }
+
+static bool is_zero(const tp_ix *e) {
+  int64_t v;
+  return tp_ix_is_const(e, &v) && v == 0;
+}
+
+tp_val mk_pad(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *hi, double value) {
+  if (is_zero(lo) && is_zero(hi)) return x;
+  return mk_op(k, TP_OP_PAD, 1, &x, &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *const[]){ lo, hi }, .f = { value } });
+}
+
+tp_val mk_concat(tp_mk k, int n, const tp_val *x, int axis) { return n == 1 ? x[0] : mk_op(k, TP_OP_CONCAT, n, x, &(tp_attr){ .axis = axis }); }
+
+tp_val mk_scan(tp_mk k, tp_val x, int axis, double factor, bool backwards) {
+  return mk_op(k, TP_OP_SCAN, 1, &x, &(tp_attr){ .axis = axis, .f = { factor }, .flag = backwards });
+}
+
+tp_val mk_swap(tp_mk k, tp_val x, int a, int b) {
+  if (!x.node || a == b) return x;
+  int order[TP_MAXRANK];
+  for (int i = 0; i < tp_rankof(x); i++) order[i] = i == a ? b : i == b ? a : i;
+  return mk_permute(k, x, order);
+}
+
+/* ---- sources ---- */
+
+/* The dims that the extents mention, added to dom. */
+static int dims_of(tp_mk k, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const **dom) {
+  for (int i = 0; i < rank; i++) {
+    const tp_sym *syms[64];
+    int n = TP_MIN(tp_ix_syms(shape[i], syms, TP_LEN(syms)), (int)TP_LEN(syms)), nd = 0;
+    for (int j = 0; j < n; j++)
+      if (syms[j]->kind == TP_SYM_DIM) syms[nd++] = syms[j];
+    if (nd) ndom = tp_dom_union(k.g, ndom, *dom, nd, syms, dom);
+  }
+  return ndom;
+}
+
+static tp_val source(tp_mk k, tp_op op, tp_attr at, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
+  at.nix = rank;
+  at.ix = shape;
+  at.ndom = dims_of(k, rank, shape, ndom, &dom);
+  at.dom = dom;
+  return mk_op(k, op, 0, NULL, &at);
+}
+
+tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
+  return source(k, TP_OP_FILL, (tp_attr){ .dtype = d, .f = { v } }, rank, shape, ndom, dom);
+}
+
+tp_val mk_iota(tp_mk k, int axis, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
+  return source(k, TP_OP_IOTA, (tp_attr){ .axis = axis, .dtype = TP_I64 }, rank, shape, ndom, dom);
+}
+
+tp_val mk_zeros_like(tp_mk k, tp_val x) {
+  return x.node ? mk_fill(k, 0, tp_dtypeof(x), tp_rankof(x), tp_outof(x)->shape, 0, NULL) : x;
+}
+
+tp_val mk_indices(tp_mk k, const tp_ix *n) { return mk_iota(k, 0, 1, &n, 0, NULL); }
+
+const tp_ix *mk_numel(tp_mk k, tp_val x, int naxes, const int *axes) {
+  const tp_ix *p = mk_int(k, 1);
+  for (int i = 0; i < naxes; i++) p = tp_ix_mul(k.g->ix, p, mk_extent(x, axes ? axes[i] : i));
+  return p;
+}
+
+tp_val mk_size(tp_mk k, const tp_ix *n, tp_dtype d) {
+  int64_t v;
+  if (tp_ix_is_const(n, &v)) return mk_num(k, (double)v, d);
+  return mk_cast(k, tp_ixvalue(k.g, n, k.err), d);
+}
+
+/* ---- axes of reductions ---- */
+
+tp_val mk_spread(tp_mk k, tp_val y, tp_val x, int naxes, const int *axes, bool keepdim) {
+  if (!y.node) return y;
+  const tp_out *o = tp_outof(x);
+  const tp_ix *kept[TP_MAXRANK];
+  for (int i = 0, n = 0; i < o->rank; i++) {
+    bool gone = n < naxes && axes[n] == i;
+    n += gone;
+    kept[i] = gone ? mk_int(k, 1) : o->shape[i];
+  }
+  if (!keepdim) y = mk_reshape(k, y, o->rank, kept);
+  return mk_expand(k, y, o->rank, o->shape);
+}
+
+/* order[0 .. rank): the axes that are not in axes, then these. Gives how many come first. */
+static int others_first(int rank, int naxes, const int *axes, int *order) {
+  int n = 0, next = 0;
+  for (int i = 0; i < rank; i++) {
+    if (next < naxes && axes[next] == i) next++;
+    else order[n++] = i;
+  }
+  memcpy(order + n, axes, sizeof *axes * (size_t)naxes);
+  return n;
+}
+
+tp_val mk_gather_axes(tp_mk k, tp_val x, int naxes, const int *axes) {
+  if (!x.node) return x;
+  int order[TP_MAXRANK], n = others_first(tp_rankof(x), naxes, axes, order);
+  const tp_ix *shape[TP_MAXRANK + 1];
+  for (int i = 0; i < n; i++) shape[i] = mk_extent(x, order[i]);
+  shape[n] = mk_numel(k, x, naxes, axes);
+  return mk_reshape(k, mk_permute(k, x, order), n + 1, shape);
+}
+
+tp_val mk_scatter_axes(tp_mk k, tp_val y, tp_val x, int naxes, const int *axes) {
+  int rank = tp_rankof(x), order[TP_MAXRANK], back[TP_MAXRANK];
+  const tp_ix *shape[TP_MAXRANK];
+  others_first(rank, naxes, axes, order);
+  for (int i = 0; i < rank; i++) {
+    shape[i] = mk_extent(x, order[i]);
+    back[order[i]] = i;
+  }
+  return mk_permute(k, mk_reshape(k, y, rank, shape), back);
+}

@@ -1,0 +1,342 @@
+/* The text form of a graph; parse.c reads it. One line a node, `@ file:line` last:
+ *
+ *   dim t:T
+ *   %0 = input {str "x"} : (t) f32 [3] @ rnn.lua:3
+ *   %1 = fill : () f32 [3] @ rnn.lua:5
+ *   %2 "h" = merge %1 if t == 0 @ rnn.lua:5, %4 @ rnn.lua:6 : (t) f32 [3] @ rnn.lua:4
+ *   %3 = read %2 {at [t - 1]} : (t) f32 [3] @ rnn.lua:6
+ *   %4 = add %3, %0 : (t) f32 [3] @ rnn.lua:6
+ *   output "h" %2 @ rnn.lua:8
+ *
+ * After the colon stand the domain and the results. What the type says is not said again: domain, shape and dtype of sources and declared tensors, the
+ * target of reshape, expand and cast, the specs of a call. Attributes that are 0 are left out. Operands are %id or %id.out; one of accum is
+ * `%4 to [t, 0 .. t] if t >= 1` (scatter) or `%4 from [t - 1]` (gather). An input or parameter that a sweep dropped keeps its place in the list:
+ * `inputs 0 = input {str "y"} : (t) f32 []`, and then every entry of the list is printed. */
+#include "graph/core.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- pieces ---- */
+
+static void put_string(tp_buf *b, const char *s) {
+  tp_puts(b, "\"");
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\') tp_putf(b, "\\%c", *s);
+    else if (*s == '\n') tp_puts(b, "\\n");
+    else tp_putn(b, s, 1);
+  }
+  tp_puts(b, "\"");
+}
+
+static bool plain_file(const char *s) {
+  if (!*s) return false;
+  for (; *s; s++)
+    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=", *s)) return false;
+  return true;
+}
+
+static void put_pos(tp_buf *b, tp_pos pos, int flags) {
+  if (!pos.file || (flags & TP_TEXT_NOPOS)) return;
+  tp_puts(b, " @ ");
+  if (plain_file(pos.file)) tp_puts(b, pos.file);
+  else put_string(b, pos.file);
+  tp_putf(b, ":%d", pos.line);
+}
+
+static void put_dims(tp_buf *b, int n, const tp_sym *const *dims) {
+  tp_puts(b, "(");
+  for (int i = 0; i < n; i++) tp_putf(b, "%s%s", i ? " " : "", dims[i]->name);
+  tp_puts(b, ")");
+}
+
+static void put_extents(tp_buf *b, int n, const tp_ix *const *e) {
+  tp_puts(b, "[");
+  tp_extents_print(b, n, e);
+  tp_puts(b, "]");
+}
+
+static void put_at(tp_buf *b, int n, const tp_at *at) {
+  tp_puts(b, "[");
+  for (int i = 0; i < n; i++) {
+    if (i) tp_puts(b, ", ");
+    tp_ix_print(b, at[i].lo);
+    if (!at[i].range) continue;
+    tp_puts(b, " .. ");
+    tp_ix_print(b, at[i].hi);
+  }
+  tp_puts(b, "]");
+}
+
+static void put_val(tp_buf *b, tp_val v) {
+  tp_putf(b, "%%%d", v.node->id);
+  if (v.out) tp_putf(b, ".%d", v.out);
+}
+
+static void put_edge(tp_buf *b, const tp_node *n, const tp_edge *e, int flags) {
+  put_val(b, e->src);
+  if (n->op == TP_OP_ACCUM) {
+    tp_puts(b, e->gather ? " from " : " to ");
+    put_at(b, e->gather ? e->src.node->ndom : n->ndom, e->at);
+  }
+  if (e->cond) {
+    tp_puts(b, " if ");
+    tp_ix_print(b, e->cond);
+  }
+  bool same = !e->pos.file || (n->pos.file && strcmp(e->pos.file, n->pos.file) == 0 && e->pos.line == n->pos.line);
+  if (!same) put_pos(b, e->pos, flags);
+}
+
+/* ---- data ---- */
+
+/* The shortest digits that read back as an element of d. */
+static void put_float(tp_buf *b, tp_dtype d, double x) {
+  char s[40];
+  if (d == TP_F64 || !isfinite(x)) {
+    tp_put_double(b, x);
+    return;
+  }
+  for (int p = 1; p <= 9; p++) {
+    snprintf(s, sizeof s, "%.*g", p, x);
+    if (strtof(s, NULL) == (float)x) break;
+  }
+  tp_puts(b, s);
+}
+
+static void put_data(tp_buf *b, const tp_array *a, int flags) {
+  if (flags & TP_TEXT_HASHDATA) {
+    tp_putf(b, " #%016llx", (unsigned long long)tp_hash(a->data, tp_array_bytes(a), 0));
+    return;
+  }
+  for (int64_t i = 0; i < a->count; i++) {
+    tp_puts(b, " ");
+    if (tp_dtype_float(a->dtype)) put_float(b, a->dtype, tp_get(a->dtype, a->data, i));
+    else tp_putf(b, "%lld", (long long)tp_geti(a->dtype, a->data, i));
+  }
+}
+
+/* ---- attributes ---- */
+
+typedef struct { tp_buf *b; int n; } list;      /* of attributes, in braces if there are any */
+
+static tp_buf *item(list *l, const char *key) {
+  tp_puts(l->b, l->n++ ? ", " : " {");
+  tp_puts(l->b, key);
+  return l->b;
+}
+
+static bool zero(double x) { return x == 0 && !signbit(x); }
+
+static void put_numbers(list *l, const tp_attr *a) {
+  if (!zero(a->f[0]) || !zero(a->f[1])) {
+    tp_puts(item(l, "f"), " ");
+    tp_put_double(l->b, a->f[0]);
+    if (!zero(a->f[1])) tp_puts(l->b, " "), tp_put_double(l->b, a->f[1]);
+  }
+  if (a->i[0] || a->i[1]) tp_putf(item(l, "i"), " %lld %lld", (long long)a->i[0], (long long)a->i[1]);
+  if (a->hash) tp_putf(item(l, "hash"), " 0x%llx", (unsigned long long)a->hash);
+}
+
+static const char *const rands[] = { "uniform", "normal", "bernoulli", "randint" }, *const reds[] = { "sum", "prod", "max", "min" };
+
+static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
+  const tp_attr *a = &n->attr;
+  list l = { b, 0 };
+  if (a->str) tp_puts(item(&l, "str"), " "), put_string(b, a->str);
+  if (a->naxes) item(&l, "axes");
+  for (int i = 0; i < a->naxes; i++) tp_putf(b, " %d", a->axes[i]);
+  if (a->axis) tp_putf(item(&l, "axis"), " %d", a->axis);
+  if (a->keepdim) item(&l, "keepdim");
+  if (a->flag) item(&l, "flag");
+  put_numbers(&l, a);
+  if (n->op == TP_OP_VALUE || n->op == TP_OP_SLICE || n->op == TP_OP_PAD) tp_puts(item(&l, "ix"), " "), put_extents(b, a->nix, a->ix);
+  if (n->op == TP_OP_READ && n->nin) tp_puts(item(&l, "at"), " "), put_at(b, n->in[0].src.node->ndom, a->at);
+  if (a->nalong) tp_puts(item(&l, "along"), " "), put_dims(b, a->nalong, a->along);
+  if (a->nover) tp_puts(item(&l, "over"), " "), put_dims(b, a->nover, a->over);
+  if (a->rand) tp_putf(item(&l, "rand"), " %s", rands[a->rand]);
+  if (a->red) tp_putf(item(&l, "red"), " %s", reds[a->red]);
+  if (a->fn) tp_putf(item(&l, "fn"), " %d", a->fn);
+  if (a->data) item(&l, "data"), put_data(b, a->data, flags);
+  if (l.n) tp_puts(b, "}");
+}
+
+static void put_type(tp_buf *b, const tp_node *n) {
+  tp_puts(b, " : ");
+  put_dims(b, n->ndom, n->dom);
+  for (int k = 0; k < n->nout; k++) {
+    tp_putf(b, "%s %s ", k ? "," : "", tp_dtype_name(n->out[k].dtype));
+    put_extents(b, n->out[k].rank, n->out[k].shape);
+  }
+}
+
+/* From the operator on. */
+static void put_body(tp_buf *b, const tp_node *n, int flags) {
+  tp_puts(b, tp_ops[n->op].text);
+  for (int k = 0; k < n->nin; k++) {
+    tp_puts(b, k ? ", " : " ");
+    put_edge(b, n, &n->in[k], flags);
+  }
+  put_attrs(b, n, flags);
+  put_type(b, n);
+  put_pos(b, n->pos, flags);
+}
+
+void tp_node_print(tp_buf *b, const tp_node *n, int flags) {
+  tp_putf(b, "%%%d ", n->id);
+  if (n->name) put_string(b, n->name), tp_puts(b, " ");
+  tp_puts(b, "= ");
+  put_body(b, n, flags);
+}
+
+/* ---- symbols that the graph uses ---- */
+
+static void use(bool *used, const tp_sym *s) {
+  used[s->id] = true;
+  if (s->bound) used[s->bound->id] = true;
+}
+
+static void use_dims(bool *used, int n, const tp_sym *const *dims) {
+  for (int i = 0; i < n; i++) use(used, dims[i]);
+}
+
+static void use_ix(bool *used, const tp_ix *e) {
+  const tp_sym *syms[64];
+  int n = e ? tp_ix_syms(e, syms, TP_LEN(syms)) : 0;
+  use_dims(used, TP_MIN(n, (int)TP_LEN(syms)), syms);
+}
+
+static void use_at(bool *used, int n, const tp_at *at) {
+  for (int i = 0; at && i < n; i++) {
+    use_ix(used, at[i].lo);
+    use_ix(used, at[i].hi);
+  }
+}
+
+static void use_node(bool *used, const tp_node *n) {
+  use_dims(used, n->ndom, n->dom);
+  use_dims(used, n->attr.nalong, n->attr.along);
+  for (int i = 0; i < n->attr.nix; i++) use_ix(used, n->attr.ix[i]);
+  for (int k = 0; k < n->nout; k++)
+    for (int i = 0; i < n->out[k].rank; i++) use_ix(used, n->out[k].shape[i]);
+  for (int k = 0; k < n->nin; k++) {
+    const tp_edge *e = &n->in[k];
+    use_ix(used, e->cond);
+    use_at(used, e->gather ? e->src.node->ndom : n->ndom, e->at);
+    if (n->op == TP_OP_READ) use_at(used, e->src.node->ndom, n->attr.at);
+  }
+}
+
+/* Dims in the order of their ids; a bound of its own stands alone. A hidden bound, or one shared with another dim, is said after its dim. */
+static void put_symbols(tp_buf *b, const tp_graph *g, const bool *used) {
+  for (int i = 0; i < tp_nsym(g->ix); i++) {
+    const tp_sym *s = tp_sym_at(g->ix, i);
+    if (!used[i] || s->kind == TP_SYM_VAR) continue;
+    if (s->kind == TP_SYM_DIM) tp_putf(b, "dim %s%s%s%s\n", s->name, s->bound ? ":" : "", s->bound ? s->bound->name : "", s->hidden ? " hidden" : "");
+    else if (!s->dim) tp_putf(b, "bound %s%s\n", s->name, s->hidden ? " hidden" : "");
+  }
+}
+
+static bool *used_symbols(tp_arena *a, const tp_graph *g) {
+  bool *used = TP_NEWN(a, bool, tp_nsym(g->ix));
+  for (int i = 0; i < g->nodes.n; i++) use_node(used, g->nodes.v[i]);
+  for (int i = 0; i < g->inputs.n; i++) use_node(used, g->inputs.v[i]);
+  for (int i = 0; i < g->params.n; i++) use_node(used, g->params.v[i]);
+  for (int i = 0; i < g->shapechecks.n; i++) use_ix(used, g->shapechecks.v[i].a), use_ix(used, g->shapechecks.v[i].b);
+  for (int i = 0; i < g->boundchecks.n; i++) use_ix(used, g->boundchecks.v[i].cond);
+  return used;
+}
+
+/* ---- the whole ---- */
+
+/* Is the list what registering the nodes in order would give? */
+static bool usual(const tp_graph *g, tp_op op, int n, tp_node *const *v) {
+  int at = 0;
+  for (int i = 0; i < g->nodes.n; i++)
+    if (g->nodes.v[i]->op == op && (at >= n || v[at++] != g->nodes.v[i])) return false;
+  return at == n;
+}
+
+static void put_list(tp_buf *b, const tp_graph *g, const char *what, tp_op op, int n, tp_node *const *v, int flags) {
+  if (usual(g, op, n, v)) return;
+  for (int i = 0; i < n; i++) {
+    tp_putf(b, "%s %d = ", what, i);
+    if (v[i]->id >= 0) tp_putf(b, "%%%d", v[i]->id);
+    else put_body(b, v[i], flags);
+    tp_puts(b, "\n");
+  }
+}
+
+static void put_checks(tp_buf *b, const tp_graph *g, int flags) {
+  for (int i = 0; i < g->shapechecks.n; i++) {
+    const tp_shapecheck *s = &g->shapechecks.v[i];
+    tp_puts(b, s->b ? "equal [" : "holds [");
+    tp_ix_print(b, s->a);
+    if (s->b) tp_puts(b, ", "), tp_ix_print(b, s->b);
+    tp_puts(b, "] ");
+    put_string(b, s->what ? s->what : "");
+    put_pos(b, s->pos, flags);
+    tp_puts(b, "\n");
+  }
+  for (int i = 0; i < g->boundchecks.n; i++) {
+    const tp_boundcheck *c = &g->boundchecks.v[i];
+    tp_puts(b, "needs [");
+    tp_ix_print(b, c->cond);
+    tp_putf(b, "] %s ", tp_code_word(c->code));
+    put_string(b, c->msg);
+    put_pos(b, c->pos, flags);
+    tp_puts(b, "\n");
+  }
+}
+
+static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
+  for (int i = 0; i < g->losses.n; i++) {
+    tp_puts(b, "loss ");
+    put_val(b, g->losses.v[i]);
+    tp_puts(b, "\n");
+  }
+  for (int i = 0; i < g->outputs.n; i++) {
+    const tp_output *o = &g->outputs.v[i];
+    tp_puts(b, "output ");
+    put_string(b, o->name);
+    tp_puts(b, " ");
+    put_val(b, o->val);
+    if (o->hidden) tp_puts(b, " hidden");
+    put_pos(b, o->pos, flags);
+    tp_puts(b, "\n");
+  }
+}
+
+void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
+  tp_arena scratch;
+  tp_arena_init(&scratch);
+  if (g->seed || g->nrand) tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
+  put_symbols(b, g, used_symbols(&scratch, g));
+  for (int i = 0; i < g->nodes.n; i++) {
+    tp_node_print(b, g->nodes.v[i], flags);
+    tp_puts(b, "\n");
+  }
+  put_list(b, g, "inputs", TP_OP_INPUT, g->inputs.n, g->inputs.v, flags);
+  put_list(b, g, "params", TP_OP_PARAM, g->params.n, g->params.v, flags);
+  put_roots(b, g, flags);
+  put_checks(b, g, flags);
+  for (int i = 0; i < g->warnings.n; i++) {
+    tp_puts(b, "warning ");
+    put_string(b, g->warnings.v[i]);
+    tp_puts(b, "\n");
+  }
+  tp_arena_free(&scratch);
+}
+
+void tp_graph_print(tp_buf *b, const tp_graph *g) { tp_graph_print_as(b, g, 0); }
+
+/* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
+void tp_val_print(tp_buf *b, tp_val v) {
+  const tp_node *n = v.node;
+  tp_putf(b, "%s (", tp_dtype_name(tp_dtypeof(v)));
+  for (int i = 0; i < n->ndom; i++) tp_putf(b, "%s%s%s%s", i ? ", " : "", n->dom[i]->name, n->dom[i]->bound ? ":" : "", n->dom[i]->bound ? n->dom[i]->bound->name : "");
+  tp_puts(b, ") ");
+  put_extents(b, tp_rankof(v), tp_outof(v)->shape);
+  const char *name = n->name ? n->name : n->attr.str;
+  if (name) tp_putf(b, " \"%s\"", name);
+  if (n->pos.file) tp_putf(b, " at %s:%d", n->pos.file, n->pos.line);
+}

@@ -1,0 +1,322 @@
+/* calc: weights (numbers over bounds) and the queries that the driver asks isl. */
+#include "poly/sched.h"
+
+enum { BUDGET = 1000000, MAXPIECES = 3 };
+
+void tp_query(tp_sched *S) {
+  isl_ctx_reset_operations(S->ctx);
+  isl_ctx_set_max_operations(S->ctx, BUDGET);
+  S->p->nquery++;
+}
+
+bool tp_query_end(tp_sched *S) {
+  isl_ctx_set_max_operations(S->ctx, 0);
+  bool ok = isl_ctx_last_error(S->ctx) == isl_error_none;
+  if (!ok) isl_ctx_reset_error(S->ctx);
+  return ok;
+}
+
+/* ---- pools ---- */
+
+isl_map *tp_keep_map(tp_sched *S, isl_map *m) { if (m) TP_PUSH(S->a, &S->maps, m); return m; }
+isl_set *tp_keep_set(tp_sched *S, isl_set *s) { if (s) TP_PUSH(S->a, &S->sets, s); return s; }
+isl_pw_aff *tp_keep_aff(tp_sched *S, isl_pw_aff *p) { if (p) TP_PUSH(S->a, &S->affs, p); return p; }
+
+void tp_pools_free(tp_sched *S) {
+  for (int i = 0; i < S->maps.n; i++) isl_map_free(S->maps.v[i]);
+  for (int i = 0; i < S->sets.n; i++) isl_set_free(S->sets.v[i]);
+  for (int i = 0; i < S->affs.n; i++) isl_pw_aff_free(S->affs.v[i]);
+  S->maps.n = S->sets.n = S->affs.n = 0;
+}
+
+/* ---- weights ---- */
+
+static bool constant(isl_pw_aff *p, int64_t *c) {
+  if (isl_pw_aff_n_piece(p) != 1 || isl_pw_aff_is_cst(p) != isl_bool_true || isl_pw_aff_isa_aff(p) != isl_bool_true) return false;
+  isl_aff *a = isl_pw_aff_as_aff(isl_pw_aff_copy(p));
+  isl_val *v = isl_aff_get_constant_val(a);
+  bool ok = isl_val_is_int(v) == isl_bool_true;
+  if (ok) *c = isl_val_get_num_si(v);
+  isl_val_free(v);
+  isl_aff_free(a);
+  return ok;
+}
+
+tp_wt tp_wt_of(tp_sched *S, isl_pw_aff *p) {
+  int64_t c;
+  if (!p) return tp_wt_bad();
+  if (constant(p, &c)) { isl_pw_aff_free(p); return tp_wt_c(c); }
+  return (tp_wt){ .p = tp_keep_aff(S, p) };
+}
+
+isl_pw_aff *tp_wt_pw(tp_sched *S, tp_wt w) {
+  if (w.bad) return NULL;
+  if (w.p) return isl_pw_aff_copy(w.p);
+  return isl_pw_aff_val_on_domain(isl_set_universe(tp_isl_params(S->ix)), isl_val_int_from_si(S->ctx, w.c));
+}
+
+typedef isl_pw_aff *binary(isl_pw_aff *, isl_pw_aff *);
+
+static tp_wt combine(tp_sched *S, tp_wt a, tp_wt b, binary *op) {
+  if (a.bad || b.bad) return tp_wt_bad();
+  tp_query(S);
+  isl_pw_aff *p = isl_pw_aff_coalesce(op(tp_wt_pw(S, a), tp_wt_pw(S, b)));
+  if (!tp_query_end(S)) p = isl_pw_aff_free(p);
+  return tp_wt_of(S, p);
+}
+
+tp_wt tp_wt_add(tp_sched *S, tp_wt a, tp_wt b) {
+  if (!a.bad && !b.bad && !a.p && !b.p) return tp_wt_c(a.c + b.c);
+  if (!b.bad && !b.p && !b.c) return a;
+  if (!a.bad && !a.p && !a.c) return b;
+  return combine(S, a, b, isl_pw_aff_add);
+}
+
+tp_wt tp_wt_sub(tp_sched *S, tp_wt a, tp_wt b) {
+  if (!a.bad && !b.bad && !a.p && !b.p) return tp_wt_c(a.c - b.c);
+  if (!b.bad && !b.p && !b.c) return a;
+  return combine(S, a, b, isl_pw_aff_sub);
+}
+
+bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b) {
+  if (a.bad || b.bad) return false;
+  if (!a.p && !b.p) return a.c <= b.c;
+  if (a.p == b.p && a.p) return true;
+  tp_query(S);
+  isl_set *where = isl_pw_aff_le_set(tp_wt_pw(S, a), tp_wt_pw(S, b));
+  bool yes = isl_set_is_subset(S->context, where) == isl_bool_true;
+  isl_set_free(where);
+  return tp_query_end(S) && yes;
+}
+
+static tp_wt extremum(tp_sched *S, tp_wt a, tp_wt b, binary *op) {
+  tp_wt w = combine(S, a, b, op);
+  return w.p && isl_pw_aff_n_piece(w.p) > MAXPIECES ? tp_wt_bad() : w;
+}
+
+tp_wt tp_wt_max(tp_sched *S, tp_wt a, tp_wt b) {
+  if (tp_wt_le(S, a, b)) return b;
+  if (tp_wt_le(S, b, a)) return a;
+  return extremum(S, a, b, isl_pw_aff_max);
+}
+
+tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b) {
+  if (tp_wt_le(S, a, b)) return a;
+  if (tp_wt_le(S, b, a)) return b;
+  return extremum(S, a, b, isl_pw_aff_min);
+}
+
+typedef struct { tp_sched *S; tp_wt w, best; } above;
+
+static isl_stat try_piece(isl_set *dom, isl_aff *a, void *ud) {
+  above *x = ud;
+  isl_set_free(dom);
+  tp_wt w = tp_wt_of(x->S, isl_pw_aff_from_aff(a));
+  if (x->best.bad && tp_wt_le(x->S, x->w, w)) x->best = w;
+  return isl_stat_ok;
+}
+
+tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
+  if (w.bad || !w.p || isl_pw_aff_n_piece(w.p) < 2) return w;
+  above x = { S, w, tp_wt_bad() };
+  isl_pw_aff_foreach_piece(w.p, try_piece, &x);
+  return x.best.bad ? w : x.best;
+}
+
+/* A function that holds wherever there is something to compare: one piece everywhere; several are completed by 0. */
+static isl_pw_aff *complete(tp_sched *S, isl_pw_aff *p) {
+  if (!p) return NULL;
+  isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
+  if (isl_pw_aff_n_piece(p) <= 1) return isl_pw_aff_gist_params(isl_pw_aff_gist_params(p, dom), isl_set_copy(S->context));
+  isl_set *rest = isl_set_subtract(isl_set_copy(S->context), dom);
+  if (isl_set_is_empty(rest) == isl_bool_true) isl_set_free(rest);
+  else p = isl_pw_aff_union_add(p, isl_pw_aff_val_on_domain(rest, isl_val_zero(S->ctx)));
+  return isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_set_copy(S->context)));
+}
+
+/* Least value of dim `dim` of a set (greatest, negated: if s < 0). */
+static tp_wt least(tp_sched *S, TP_TAKE isl_set *s, int dim, int sign) {
+  tp_wt w = tp_wt_bad();
+  if (!s) return w;
+  isl_val *v = sign > 0 ? isl_set_dim_min_val(isl_set_copy(s), dim) : isl_set_dim_max_val(isl_set_copy(s), dim);
+  if (v && isl_val_is_int(v) == isl_bool_true) w = tp_wt_c(sign * isl_val_get_num_si(v));
+  else if (v) {
+    isl_pw_aff *p = sign > 0 ? isl_set_dim_min(isl_set_copy(s), dim) : isl_pw_aff_neg(isl_set_dim_max(isl_set_copy(s), dim));
+    w = tp_wt_of(S, complete(S, p));
+  }
+  isl_val_free(v);
+  isl_set_free(s);
+  return w;
+}
+
+/* ---- memo: by address, pools keep addresses unique ---- */
+
+typedef struct { const void *obj; int what, a, b, s; } key;
+typedef struct { tp_wt w; bool known; int64_t lo, hi; } answer;
+
+static answer *recall(tp_sched *S, key *k, bool *fresh) {
+  answer *x = tp_hmap_get(&S->memo, k, sizeof *k);
+  *fresh = !x;
+  if (!x) tp_hmap_set(&S->memo, k, sizeof *k, x = TP_NEW(S->a, answer));
+  return x;
+}
+
+static key make_key(const void *obj, int what, int a, int b, int s) {
+  key k;
+  memset(&k, 0, sizeof k);
+  k.obj = obj; k.what = what; k.a = a; k.b = b; k.s = s;
+  return k;
+}
+
+/* ---- statements ---- */
+
+isl_space *tp_stmt_space(tp_sched *S, int st) { return tp_isl_space(S->ix, S->p->stmts.v[st]->ndim); }
+
+tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last) {
+  tp_set *dom = S->p->stmts.v[st]->dom;
+  key k = make_key(dom, 0, dim, last, 0);
+  bool fresh;
+  answer *x = recall(S, &k, &fresh);
+  if (!fresh) return x->w;
+  tp_query(S);
+  isl_set *s = isl_set_copy(dom);
+  if (S->freectx) s = isl_set_intersect_params(s, isl_set_copy(S->freectx));
+  x->w = least(S, s, dim, last ? -1 : 1);
+  if (last && !x->w.bad) x->w = tp_wt_sub(S, tp_wt_c(0), x->w);
+  if (!tp_query_end(S)) x->w = tp_wt_bad();
+  return x->w;
+}
+
+tp_wt tp_first_row(tp_sched *S, int st, int dim, int s) {
+  tp_wt w = tp_extreme(S, st, dim, s < 0);
+  return s > 0 ? w : tp_wt_sub(S, tp_wt_c(0), w);
+}
+
+tp_wt tp_last_row(tp_sched *S, int st, int dim, int s) {
+  tp_wt w = tp_extreme(S, st, dim, s > 0);
+  return s > 0 ? w : tp_wt_sub(S, tp_wt_c(0), w);
+}
+
+typedef struct { int dim; bool found; } pin;
+
+static isl_stat pin_constraint(isl_constraint *c, void *ud) {
+  pin *x = ud;
+  int n = (int)isl_constraint_dim(c, isl_dim_set);
+  if (isl_constraint_is_equality(c) && isl_constraint_involves_dims(c, isl_dim_set, x->dim, 1) == isl_bool_true) {
+    bool others = isl_constraint_involves_dims(c, isl_dim_set, 0, x->dim) == isl_bool_true ||
+                  isl_constraint_involves_dims(c, isl_dim_set, x->dim + 1, n - x->dim - 1) == isl_bool_true ||
+                  isl_constraint_involves_dims(c, isl_dim_div, 0, isl_constraint_dim(c, isl_dim_div)) == isl_bool_true;
+    x->found |= !others;
+  }
+  isl_constraint_free(c);
+  return isl_stat_ok;
+}
+
+static isl_stat pin_set(isl_basic_set *b, void *ud) {
+  isl_basic_set_foreach_constraint(b, pin_constraint, ud);
+  isl_basic_set_free(b);
+  return isl_stat_ok;
+}
+
+bool tp_pinned(tp_sched *S, int st, int dim) {
+  tp_set *dom = S->p->stmts.v[st]->dom;
+  if (isl_set_n_basic_set(dom) != 1) return false;
+  pin x = { dim, false };
+  isl_set_foreach_basic_set(dom, pin_set, &x);
+  return x.found;
+}
+
+/* ---- distances ---- */
+
+typedef struct { int du, dv; bool here, all; int64_t c, lo, hi; int n; } apart;
+
+static int64_t coef(isl_constraint *c, enum isl_dim_type t, int i) {
+  isl_val *v = isl_constraint_get_coefficient_val(c, t, i);
+  int64_t r = v ? isl_val_get_num_si(v) : 0;
+  isl_val_free(v);
+  return r;
+}
+
+static bool only(isl_constraint *c, enum isl_dim_type t, int at) {
+  int n = (int)isl_constraint_dim(c, t);
+  if (at < 0) return isl_constraint_involves_dims(c, t, 0, n) == isl_bool_false;
+  return isl_constraint_involves_dims(c, t, 0, at) == isl_bool_false && isl_constraint_involves_dims(c, t, at + 1, n - at - 1) == isl_bool_false;
+}
+
+static isl_stat apart_constraint(isl_constraint *c, void *ud) {
+  apart *x = ud;
+  if (!x->here && isl_constraint_is_equality(c)) {
+    int64_t a = coef(c, isl_dim_in, x->du), b = coef(c, isl_dim_out, x->dv);
+    if (a && a == -b && only(c, isl_dim_in, x->du) && only(c, isl_dim_out, x->dv) && only(c, isl_dim_param, -1) && only(c, isl_dim_div, -1)) {
+      isl_val *v = isl_constraint_get_constant_val(c);
+      int64_t k = isl_val_get_num_si(v);
+      isl_val_free(v);
+      if (k % b == 0) { x->here = true; x->c = -k / b; }     /* b*y - b*x + k = 0 */
+    }
+  }
+  isl_constraint_free(c);
+  return isl_stat_ok;
+}
+
+static isl_stat apart_map(isl_basic_map *m, void *ud) {
+  apart *x = ud;
+  x->here = false;
+  isl_basic_map_foreach_constraint(m, apart_constraint, x);
+  isl_basic_map_free(m);
+  x->all &= x->here;
+  if (x->here && (!x->n || x->c < x->lo)) x->lo = x->c;
+  if (x->here && (!x->n || x->c > x->hi)) x->hi = x->c;
+  x->n++;
+  return x->all ? isl_stat_ok : isl_stat_error;
+}
+
+bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi) {
+  key k = make_key(m, 1, du, dv, 0);
+  bool fresh;
+  answer *x = recall(S, &k, &fresh);
+  if (fresh) {
+    apart d = { .du = du, .dv = dv, .all = true };
+    isl_map_foreach_basic_map(m, apart_map, &d);
+    x->known = d.all && d.n;
+    x->lo = d.lo; x->hi = d.hi;
+  }
+  *lo = x->lo; *hi = x->hi;
+  return x->known;
+}
+
+/* {y[dv] - x[du]} */
+static isl_set *differences(tp_sched *S, isl_map *m, int du, int dv) {
+  int ni = (int)isl_map_dim(m, isl_dim_in), no = (int)isl_map_dim(m, isl_dim_out);
+  m = isl_map_copy(m);
+  m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1), isl_dim_in, 0, du);
+  m = isl_map_project_out(isl_map_project_out(m, isl_dim_out, dv + 1, no - dv - 1), isl_dim_out, 0, dv);
+  return isl_set_intersect_params(isl_map_deltas(m), isl_set_copy(S->context));
+}
+
+tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s) {
+  int64_t lo, hi;
+  if (tp_const_distance(S, m, du, dv, &lo, &hi)) return tp_wt_c(s > 0 ? lo : -hi);
+  key k = make_key(m, 2, du, dv, s);
+  bool fresh;
+  answer *x = recall(S, &k, &fresh);
+  if (!fresh) return x->w;
+  tp_query(S);
+  x->w = least(S, differences(S, m, du, dv), 0, s);
+  if (!tp_query_end(S)) x->w = tp_wt_bad();
+  return x->w;
+}
+
+bool tp_map_empty(tp_sched *S, isl_map *m) {
+  if (!m) return false;
+  if (isl_map_plain_is_empty(m) == isl_bool_true) return true;
+  tp_query(S);
+  bool yes = isl_map_is_empty(m) == isl_bool_true;
+  return tp_query_end(S) && yes;
+}
+
+tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift) {
+  isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
+  isl_pw_aff *row = isl_pw_aff_from_aff(s > 0 ? x : isl_aff_neg(x));
+  if (shift.bad || shift.p || shift.c) row = isl_pw_aff_add(row, isl_pw_aff_insert_domain(tp_wt_pw(S, shift), tp_stmt_space(S, st)));
+  return (tp_mem){ st, dim, s, shift, tp_keep_aff(S, row) };
+}

@@ -1,0 +1,71 @@
+/* deps: what must run before what, from the accesses: each READ after the WRITEs and UPDATEs of its elements, each UPDATE after the WRITEs; updates
+ * commute. An effect's points run in lexicographic order. */
+#include "poly/sched.h"
+
+typedef struct { int st, acc; } place;
+typedef struct { TP_VEC(place) writes, updates, reads; } uses;
+
+static bool stored(const tp_arr *x) { return x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT; }
+
+static uses *gather(tp_sched *S) {
+  uses *u = TP_NEWN(S->a, uses, S->p->arrs.n);
+  for (int i = 0; i < S->p->stmts.n; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    for (int k = 0; k < s->nacc; k++) {
+      uses *x = &u[s->acc[k].arr];
+      if (!stored(S->p->arrs.v[s->acc[k].arr])) continue;
+      switch (s->acc[k].kind) {
+        case TP_ACC_READ: TP_PUSH(S->a, &x->reads, (place){ i, k }); break;
+        case TP_ACC_WRITE: TP_PUSH(S->a, &x->writes, (place){ i, k }); break;
+        case TP_ACC_UPDATE: TP_PUSH(S->a, &x->updates, (place){ i, k }); break;
+      }
+    }
+  }
+  return u;
+}
+
+static const tp_access *access_at(tp_sched *S, place p) { return &S->p->stmts.v[p.st]->acc[p.acc]; }
+
+/* `sure`: it has points, as from is the array's only writer. */
+static bool add_dep(tp_sched *S, place from, place to, bool sure) {
+  const tp_access *w = access_at(S, from), *r = access_at(S, to);
+  isl_map *back = isl_map_reverse(isl_map_copy(r->rel));
+  isl_map *m = isl_map_apply_range(isl_map_copy(w->rel), back);
+  if (S->freectx) m = isl_map_intersect_params(m, isl_set_copy(S->freectx));
+  if (m && isl_map_n_basic_map(m) > 1) m = isl_map_coalesce(m);
+  if (!m) return false;
+  tp_keep_map(S, m);
+  if (isl_map_plain_is_empty(m) == isl_bool_true || (!sure && tp_map_empty(S, m))) return true;
+  TP_PUSH(S->a, &S->deps, (tp_dep){ .src = from.st, .dst = to.st, .arr = r->arr, .acc = to.acc, .map = m });
+  return true;
+}
+
+static bool array_deps(tp_sched *S, const uses *u) {
+  bool sure = u->writes.n == 1;
+  for (int r = 0; r < u->reads.n; r++) {
+    for (int w = 0; w < u->writes.n; w++)
+      if (!add_dep(S, u->writes.v[w], u->reads.v[r], sure)) return false;
+    for (int w = 0; w < u->updates.n; w++)
+      if (!add_dep(S, u->updates.v[w], u->reads.v[r], false)) return false;
+  }
+  for (int t = 0; t < u->updates.n; t++)
+    for (int w = 0; w < u->writes.n; w++)
+      if (!add_dep(S, u->writes.v[w], u->updates.v[t], false)) return false;
+  return true;
+}
+
+static void effect_dep(tp_sched *S, int st) {
+  const tp_stmt *s = S->p->stmts.v[st];
+  if (!s->effect || !s->ndim) return;
+  isl_map *m = tp_keep_map(S, isl_set_lex_lt_set(isl_set_copy(s->dom), isl_set_copy(s->dom)));
+  if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = st, .arr = -1, .acc = -1, .map = m });
+}
+
+bool tp_deps(tp_sched *S) {
+  uses *u = gather(S);
+  S->deps.n = 0;
+  for (int i = 0; i < S->p->arrs.n; i++)
+    if (!array_deps(S, &u[i])) return false;
+  for (int i = 0; i < S->p->stmts.n; i++) effect_dep(S, i);
+  return true;
+}

@@ -1,0 +1,298 @@
+/* level: one depth of the driver: strongly connected components, for each the dims that may be its next loop with an offset for each member, and the
+ * votes that choose one (scheduling.md 1 a and c). */
+#include "poly/sched.h"
+#include <stdlib.h>
+
+/* ---- components ---- */
+
+typedef struct { tp_sched *S; tp_level *L; int *num, *low, *stack, *head, *next; bool *on; int n, sp; } tarjan;
+
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+static void close_component(tarjan *t, int root) {
+  tp_level *L = t->L;
+  tp_scc *c = &L->scc[L->nscc];
+  *c = (tp_scc){ .pick = -1 };
+  int from = t->sp;
+  while (t->stack[--from] != root) {}
+  c->n = t->sp - from;
+  c->st = tp_dup(t->S->a, t->stack + from, sizeof(int) * (size_t)c->n);
+  qsort(c->st, (size_t)c->n, sizeof(int), by_number);
+  for (int i = 0; i < c->n; i++) { L->of[c->st[i]] = L->nscc; t->on[c->st[i]] = false; }
+  t->sp = from;
+  L->nscc++;
+}
+
+static void visit(tarjan *t, int u) {
+  t->num[u] = t->low[u] = ++t->n;
+  t->stack[t->sp++] = u;
+  t->on[u] = true;
+  for (int e = t->head[u]; e >= 0; e = t->next[e]) {
+    int v = tp_dep_of(t->S, &t->L->arcs.v[e])->dst;
+    if (!t->num[v]) { visit(t, v); t->low[u] = TP_MIN(t->low[u], t->low[v]); }
+    else if (t->on[v]) t->low[u] = TP_MIN(t->low[u], t->num[v]);
+  }
+  if (t->low[u] == t->num[u]) close_component(t, u);
+}
+
+static int by_first(const void *a, const void *b) { return ((const tp_scc *)a)->st[0] - ((const tp_scc *)b)->st[0]; }
+
+static void find_sccs(tp_sched *S, tp_level *L) {
+  int N = S->p->stmts.n;
+  tarjan t = { S, L, TP_NEWN(S->a, int, N), TP_NEWN(S->a, int, N), TP_NEWN(S->a, int, N), TP_NEWN(S->a, int, N),
+               TP_NEWN(S->a, int, L->arcs.n), TP_NEWN(S->a, bool, N), 0, 0 };
+  for (int i = 0; i < N; i++) t.head[i] = -1;
+  for (int e = L->arcs.n - 1; e >= 0; e--) {
+    int u = tp_dep_of(S, &L->arcs.v[e])->src;
+    t.next[e] = t.head[u];
+    t.head[u] = e;
+  }
+  L->scc = TP_NEWN(S->a, tp_scc, L->nst);
+  L->of = TP_NEWN(S->a, int, N);
+  L->at = TP_NEWN(S->a, int, N);
+  for (int i = 0; i < L->nst; i++)
+    if (!t.num[L->st[i]]) visit(&t, L->st[i]);
+  qsort(L->scc, (size_t)L->nscc, sizeof *L->scc, by_first);
+  for (int c = 0; c < L->nscc; c++)
+    for (int i = 0; i < L->scc[c].n; i++) { L->of[L->scc[c].st[i]] = c; L->at[L->scc[c].st[i]] = i; }
+}
+
+tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc) {
+  tp_arcs in = { 0 };
+  for (int e = 0; e < L->arcs.n; e++) {
+    const tp_dep *d = tp_dep_of(S, &L->arcs.v[e]);
+    if (L->of[d->src] == scc && L->of[d->dst] == scc) TP_PUSH(S->a, &in, L->arcs.v[e]);
+  }
+  return in;
+}
+
+/* ---- legal dims and offsets ---- */
+
+int tp_dim_of(tp_sched *S, int st, const tp_sym *label) {
+  const tp_stmt *s = S->p->stmts.v[st];
+  for (int d = 0; d < s->ndim; d++)
+    if (s->label[d] == label && !(S->st[st].used >> d & 1)) return d;
+  return -1;
+}
+
+typedef struct { tp_sched *S; const tp_level *L; const tp_scc *c; const tp_arcs *in; const tp_sym *label; int s; tp_wt *off, *w; } fit;
+
+static const tp_dep *arc_dep(const fit *f, int e) { return tp_dep_of(f->S, &f->in->v[e]); }
+
+static bool weigh(fit *f) {
+  for (int e = 0; e < f->in->n; e++) {
+    const tp_dep *d = arc_dep(f, e);
+    f->w[e] = tp_distance(f->S, f->in->v[e].map, tp_dim_of(f->S, d->src, f->label), tp_dim_of(f->S, d->dst, f->label), f->s);
+    if (f->w[e].bad || (d->src == d->dst && !tp_wt_le(f->S, tp_wt_c(0), f->w[e]))) return false;
+  }
+  return true;
+}
+
+/* Longest paths: off[v] >= off[u] - w. Still changing after as many rounds as members: a cycle that goes back in time. */
+static bool longest_paths(fit *f) {
+  for (int round = 0; round <= f->c->n; round++) {
+    bool changed = false;
+    for (int e = 0; e < f->in->n; e++) {
+      const tp_dep *d = arc_dep(f, e);
+      if (d->src == d->dst) continue;
+      tp_wt least = tp_wt_sub(f->S, f->off[f->L->at[d->src]], f->w[e]), *v = &f->off[f->L->at[d->dst]];
+      if (tp_wt_le(f->S, least, *v)) continue;
+      *v = tp_wt_above(f->S, tp_wt_max(f->S, *v, least));
+      if (v->bad) return false;
+      changed = true;
+    }
+    if (!changed) return true;
+  }
+  return false;
+}
+
+/* How much later than it must a member runs; false: something holds it, or nothing does. */
+static bool slack(const fit *f, int i, int64_t *out) {
+  bool any = false;
+  for (int e = 0; e < f->in->n; e++) {
+    const tp_dep *d = arc_dep(f, e);
+    if (d->dst != f->c->st[i] || d->src == d->dst) continue;
+    tp_wt s = tp_wt_sub(f->S, tp_wt_add(f->S, f->off[i], f->w[e]), f->off[f->L->at[d->src]]);
+    if (s.bad || s.p || s.c <= 0) return false;
+    if (!any || s.c < *out) *out = s.c;
+    any = true;
+  }
+  return any;
+}
+
+static bool starts_late(const fit *f, int i, tp_wt off) {
+  int st = f->c->st[i];
+  tp_wt first = tp_wt_add(f->S, tp_first_row(f->S, st, tp_dim_of(f->S, st, f->label), f->s), off);
+  for (int j = 0; j < f->c->n; j++) {
+    int o = f->c->st[j];
+    if (j != i && !tp_wt_le(f->S, tp_wt_add(f->S, tp_first_row(f->S, o, tp_dim_of(f->S, o, f->label), f->s), f->off[j]), first)) return false;
+  }
+  return true;
+}
+
+/* States: what has slack everywhere and starts later than the others runs early, so that w[i + 1] is made at the end of body i. */
+static void lower_states(fit *f) {
+  for (int round = 0; round < f->c->n; round++) {
+    bool changed = false;
+    for (int i = 0; i < f->c->n; i++) {
+      int64_t by;
+      if (f->S->p->stmts.v[f->c->st[i]]->effect || !slack(f, i, &by)) continue;
+      tp_wt off = tp_wt_sub(f->S, f->off[i], tp_wt_c(by));
+      if (!starts_late(f, i, off)) continue;
+      f->off[i] = off;
+      changed = true;
+    }
+    if (!changed) return;
+  }
+}
+
+static bool fits(tp_sched *S, const tp_level *L, const tp_scc *c, const tp_arcs *in, const tp_sym *label, int s, tp_wt **off) {
+  fit f = { S, L, c, in, label, s, TP_NEWN(S->a, tp_wt, c->n), TP_NEWN(S->a, tp_wt, in->n) };
+  *off = f.off;
+  if (!in->n) return true;
+  if (!weigh(&f) || !longest_paths(&f)) return false;
+  if (c->n > 1) lower_states(&f);
+  return true;
+}
+
+static bool all_have(tp_sched *S, const tp_scc *c, const tp_sym *label) {
+  for (int i = 0; i < c->n; i++)
+    if (tp_dim_of(S, c->st[i], label) < 0) return false;
+  return true;
+}
+
+static void candidates(tp_sched *S, tp_level *L, int k) {
+  tp_scc *c = &L->scc[k];
+  const tp_stmt *s = S->p->stmts.v[c->st[0]];
+  tp_arcs in = tp_inner_arcs(S, L, k);
+  c->rec = in.n > 0;
+  c->cand = TP_NEWN(S->a, tp_cand, s->ndim);
+  for (int i = 0; i < c->n && !c->left; i++) {
+    int nd = S->p->stmts.v[c->st[i]]->ndim;
+    c->left = (S->st[c->st[i]].used & ((1u << nd) - 1)) != (1u << nd) - 1;
+  }
+  for (int d = 0; d < s->ndim; d++) {
+    if (tp_dim_of(S, c->st[0], s->label[d]) != d || !all_have(S, c, s->label[d])) continue;
+    tp_cand *x = &c->cand[c->ncand];
+    x->label = s->label[d];
+    for (int i = 0; i < 2; i++) x->ok[i] = fits(S, L, c, &in, x->label, i ? -1 : 1, &x->off[i]);
+    c->ncand += x->ok[0] || x->ok[1];
+    if (!x->ok[0] && !x->ok[1]) *x = (tp_cand){ 0 };
+  }
+}
+
+tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs) {
+  tp_level *L = TP_NEW(S->a, tp_level);
+  *L = (tp_level){ .nst = nst, .st = st, .arcs = *arcs };
+  find_sccs(S, L);
+  for (int k = 0; k < L->nscc; k++) candidates(S, L, k);
+  return L;
+}
+
+/* ---- arcs between equal rows ---- */
+
+static bool by_distance(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, bool *keep) {
+  int64_t lo, hi;
+  if (u->dim < 0 || v->dim < 0 || u->s != v->s || u->shift.bad || v->shift.bad || u->shift.p || v->shift.p) return false;
+  if (!tp_const_distance(S, e->map, u->dim, v->dim, &lo, &hi)) return false;
+  int64_t by = v->shift.c - u->shift.c;
+  lo = u->s * lo + by; hi = u->s * hi + by;
+  *keep = lo == 0;
+  return lo == hi || (lo > 0 && hi > 0);
+}
+
+bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact) {
+  *exact = false;
+  *out = *e;
+  bool keep;
+  if (by_distance(S, e, u, v, &keep)) { *exact = keep; return keep; }
+  tp_query(S);
+  isl_map *m = isl_map_intersect(isl_map_copy(e->map), isl_pw_aff_eq_map(isl_pw_aff_copy(u->row), isl_pw_aff_copy(v->row)));
+  bool empty = m && isl_map_is_empty(m) == isl_bool_true;
+  if (m && !empty) *exact = isl_map_is_subset(e->map, m) == isl_bool_true;
+  if (!tp_query_end(S) || !m) { isl_map_free(m); return true; }         /* unknown: the whole arc stays */
+  if (empty) { isl_map_free(m); return false; }
+  if (*exact) isl_map_free(m);
+  else out->map = tp_keep_map(S, m);
+  return true;
+}
+
+/* ---- votes ---- */
+
+static int find_cand(const tp_scc *c, const tp_sym *label) {
+  for (int i = 0; i < c->ncand; i++)
+    if (c->cand[i].label == label) return i;
+  return -1;
+}
+
+/* From the components chosen in this stage along arcs. */
+static void spread(tp_sched *S, tp_level *L, int nq, int *q) {
+  for (int i = 0; i < nq; i++)
+    for (int e = 0; e < L->arcs.n; e++) {
+      const tp_dep *d = tp_dep_of(S, &L->arcs.v[e]);
+      int a = L->of[d->src], b = L->of[d->dst], other = a == q[i] ? b : b == q[i] ? a : -1;
+      if (other < 0 || L->scc[other].pick >= 0) continue;
+      int k = find_cand(&L->scc[other], L->scc[q[i]].cand[L->scc[q[i]].pick].label);
+      if (k < 0) continue;
+      L->scc[other].pick = k;
+      q[nq++] = other;
+    }
+}
+
+static bool acyclic(tp_sched *S, const tp_scc *c, const tp_arcs *arcs) {
+  int left = c->n;
+  bool *gone = TP_NEWN(S->a, bool, S->p->stmts.n), *held = TP_NEWN(S->a, bool, S->p->stmts.n);
+  for (bool moved = true; moved && left;) {
+    moved = false;
+    for (int i = 0; i < c->n; i++) held[c->st[i]] = false;
+    for (int e = 0; e < arcs->n; e++)
+      if (!gone[tp_dep_of(S, &arcs->v[e])->src]) held[tp_dep_of(S, &arcs->v[e])->dst] = true;
+    for (int i = 0; i < c->n; i++)
+      if (!gone[c->st[i]] && !held[c->st[i]]) { gone[c->st[i]] = moved = true; left--; }
+  }
+  return !left;
+}
+
+/* Does a loop over this dim leave no cycle inside, so that all inner loops are parallel? */
+static bool carries_all(tp_sched *S, const tp_level *L, int k, int pick) {
+  const tp_scc *c = &L->scc[k];
+  const tp_cand *x = &c->cand[pick];
+  int s = x->ok[0] ? 0 : 1;
+  tp_mem *mem = TP_NEWN(S->a, tp_mem, c->n);
+  for (int i = 0; i < c->n; i++) mem[i] = tp_mem_make(S, c->st[i], tp_dim_of(S, c->st[i], x->label), s ? -1 : 1, x->off[s][i]);
+  tp_arcs in = tp_inner_arcs(S, L, k), rest = { 0 };
+  for (int e = 0; e < in.n; e++) {
+    tp_arc out; bool exact;
+    const tp_dep *d = tp_dep_of(S, &in.v[e]);
+    if (tp_arc_at(S, &in.v[e], &mem[L->at[d->src]], &mem[L->at[d->dst]], &out, &exact)) TP_PUSH(S->a, &rest, out);
+  }
+  return acyclic(S, c, &rest);
+}
+
+static int best_dim(tp_sched *S, const tp_level *L, int k) {
+  for (int i = 0; i < L->scc[k].ncand; i++)
+    if (carries_all(S, L, k, i)) return i;
+  return 0;
+}
+
+static void stage(tp_sched *S, tp_level *L, bool rec, bool several) {
+  int nq = 0, *q = TP_NEWN(S->a, int, L->nscc);
+  for (int k = 0; k < L->nscc; k++) {
+    tp_scc *c = &L->scc[k];
+    if (c->pick >= 0 || !c->ncand || c->rec != rec || (c->ncand > 1) != several) continue;
+    c->pick = rec && several ? best_dim(S, L, k) : 0;
+    q[nq++] = k;
+    if (several) { spread(S, L, nq, q); nq = 0; }      /* one at a time: the next may follow */
+  }
+  spread(S, L, nq, q);
+}
+
+void tp_choose_recurrences(tp_sched *S, tp_level *L) {
+  stage(S, L, true, false);
+  stage(S, L, true, true);
+}
+
+void tp_choose_rest(tp_sched *S, tp_level *L) {
+  stage(S, L, false, false);
+  stage(S, L, false, true);
+}

@@ -1,0 +1,126 @@
+/* Inside src/poly: the state of one scheduling run and what its files share. Ranks inside: calc, deps < level < split, vec < driver < proof, live, tree.
+ *
+ * Every isl object that outlives a function is handed to a pool (tp_keep_*) and freed when the run ends, so the driver may share pointers freely and
+ * memoise by address. A query runs under an operations budget; what goes over it answers "unknown" and the caller takes the conservative side. */
+#ifndef TP_POLY_SCHED_H
+#define TP_POLY_SCHED_H
+#include "poly/poly.h"
+
+/* A number over bounds: c, or the function p; bad: not known. */
+typedef struct tp_wt { bool bad; int64_t c; isl_pw_aff *p; } tp_wt;
+
+typedef struct tp_dep {                         /* dst at y must run after src at x for each (x, y) in map */
+  int src, dst;                                 /* statements */
+  int arr, acc;                                 /* the array, and dst's access that reads it; arr < 0: the order of an effect */
+  bool soft;                                    /* wanted, not needed */
+  int cross;                                    /* how many of the outermost common loops it stays inside of */
+  isl_map *map;
+} tp_dep;
+typedef struct tp_arc { int dep; isl_map *map; } tp_arc;        /* a dependence restricted to points equal in all rows so far */
+typedef TP_VEC(tp_arc) tp_arcs;
+
+/* One time row of a statement: s * x[dim] + shift, or any function of its point (dim < 0). */
+typedef struct tp_mem { int st, dim, s; tp_wt shift; isl_pw_aff *row; } tp_mem;
+typedef struct tp_item tp_item;
+typedef TP_VEC(tp_item *) tp_items;
+struct tp_item {                                /* of a sequence: a statement, or a loop around a sequence */
+  int st;                                       /* the statement; -1: a loop */
+  const tp_sym *label; int s;
+  int nmem; tp_mem *mem;
+  tp_items body;
+  bool parallel;
+};
+
+typedef struct tp_step { int seq; tp_item *loop; const tp_mem *mem; } tp_step;  /* a statement's way down the result; the last has no loop */
+typedef struct tp_sst {
+  uint32_t used;                                /* dims that have their row, or are vector dims */
+  int npath; tp_step *path;
+} tp_sst;
+
+typedef struct tp_sched {
+  tp_poly *p; tp_ictx *ix; tp_arena *a; isl_ctx *ctx; tp_error *err;
+  isl_set *context;                             /* all bounds >= 0 */
+  isl_set *freectx;                             /* >= 0 for bounds without a dim: what domains do not imply; NULL: none */
+  tp_sst *st;                                   /* by statement */
+  TP_VEC(tp_dep) deps;
+  tp_items top;
+  tp_hmap memo;
+  TP_VEC(isl_map *) maps;
+  TP_VEC(isl_set *) sets;
+  TP_VEC(isl_pw_aff *) affs;
+  int nsplit;
+  bool novec;
+} tp_sched;
+
+typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;
+
+/* ---- calc.c: weights and queries ---- */
+void tp_query(tp_sched *S);                     /* before a query: the budget starts anew */
+bool tp_query_end(tp_sched *S);                 /* after: false if it failed (the error is cleared) */
+isl_map *tp_keep_map(tp_sched *S, TP_TAKE isl_map *m);
+isl_set *tp_keep_set(tp_sched *S, TP_TAKE isl_set *s);
+isl_pw_aff *tp_keep_aff(tp_sched *S, TP_TAKE isl_pw_aff *p);
+void tp_pools_free(tp_sched *S);
+static inline tp_wt tp_wt_c(int64_t c) { return (tp_wt){ .c = c }; }
+static inline tp_wt tp_wt_bad(void) { return (tp_wt){ .bad = true }; }
+tp_wt tp_wt_of(tp_sched *S, TP_TAKE isl_pw_aff *p);
+TP_GIVE isl_pw_aff *tp_wt_pw(tp_sched *S, tp_wt w);
+tp_wt tp_wt_add(tp_sched *S, tp_wt a, tp_wt b);
+tp_wt tp_wt_sub(tp_sched *S, tp_wt a, tp_wt b);
+bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b);   /* proved for all bounds */
+tp_wt tp_wt_max(tp_sched *S, tp_wt a, tp_wt b);
+tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b);
+tp_wt tp_wt_above(tp_sched *S, tp_wt w);        /* one affine function nowhere smaller, if one of its pieces is */
+tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last);      /* least or greatest value of a dim on the statement's domain */
+tp_wt tp_first_row(tp_sched *S, int st, int dim, int s);
+tp_wt tp_last_row(tp_sched *S, int st, int dim, int s);
+bool tp_pinned(tp_sched *S, int st, int dim);   /* the domain fixes it to one value */
+/* lo <= y[dv] - x[du] <= hi read off the equalities of m, without a query. */
+bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi);
+tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s);      /* least s * (y[dv] - x[du]) */
+bool tp_map_empty(tp_sched *S, isl_map *m);     /* false if unknown */
+tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift);
+isl_space *tp_stmt_space(tp_sched *S, int st);
+
+/* ---- deps.c ---- */
+bool tp_deps(tp_sched *S);
+static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
+
+/* ---- level.c: components, legal dims, choice ---- */
+typedef struct tp_cand { const tp_sym *label; bool ok[2]; tp_wt *off[2]; } tp_cand;   /* [0]: s = 1, [1]: s = -1; off by member */
+typedef struct tp_scc {
+  int n; int *st;
+  bool rec;                                     /* has inner arcs */
+  bool left;                                    /* some member has dims left */
+  bool pinned;
+  int ncand; tp_cand *cand; int pick;           /* pick < 0: not chosen */
+  bool placed; int item; tp_wt c;               /* result: which item, shift of the component there */
+} tp_scc;
+typedef struct tp_level {
+  int nst; const int *st; tp_arcs arcs;         /* what is ordered */
+  int nscc; tp_scc *scc;                        /* in order of their first statement */
+  int *of, *at;                                 /* by statement: its component, its place in it */
+} tp_level;
+tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs);
+int tp_dim_of(tp_sched *S, int st, const tp_sym *label);        /* its first unused dim of that label, -1 */
+void tp_choose_recurrences(tp_sched *S, tp_level *L);           /* stages 1 and 2 */
+void tp_choose_rest(tp_sched *S, tp_level *L);                  /* stages 3 and 4 */
+tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc);
+/* The arc between points of equal rows; false: none. *exact: it is the whole arc. */
+bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact);
+
+/* ---- split.c: when no dim is legal ---- */
+bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);           /* one statement becomes two; everything starts anew */
+tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
+/* ---- vec.c ---- */
+tp_sres tp_vectors(tp_sched *S);
+void tp_dense_vectors(tp_sched *S);
+/* ---- driver.c ---- */
+void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
+/* ---- witness.c ---- */
+bool tp_no_order(tp_sched *S, const tp_scc *c);                 /* fills the error */
+/* ---- proof.c tree.c live.c ---- */
+bool tp_prove(tp_sched *S, const char **which);
+bool tp_make_tree(tp_sched *S);
+void tp_live(tp_sched *S);
+#endif
