@@ -280,6 +280,140 @@ static void test_roots(void) {
   done();
 }
 
+/* ---- random programs against brute force ---- */
+
+enum { MAXB = 5, MAXNODE = 64 };
+static char colour[MAXNODE][MAXB + 1][MAXB + 1];        /* 1: on the path, 2: needed */
+static bool cyclic;
+
+static void visit(const tp_node *n, const int64_t *at);
+
+static void visit_box(const tp_node *x, const tp_at *at) {
+  int64_t lo[2] = {0}, hi[2] = { 1, 1 }, p[2];
+  for (int k = 0; k < x->ndom; k++) {
+    lo[k] = tp_ix_evalq(at[k].lo, env);
+    hi[k] = at[k].range ? tp_ix_evalq(at[k].hi, env) : lo[k] + 1;
+  }
+  for (p[0] = lo[0]; p[0] < hi[0]; p[0]++)
+    for (p[1] = lo[1]; p[1] < hi[1]; p[1]++) visit(x, p);
+}
+
+static void visit_same(const tp_node *x) {
+  int64_t at[2] = {0};
+  for (int k = 0; k < x->ndom; k++) at[k] = env[x->dom[k]->id];
+  visit(x, at);
+}
+
+static void set_point(const tp_node *n, const int64_t *at) {
+  for (int k = 0; k < n->ndom; k++) env[n->dom[k]->id] = at[k];
+}
+
+static void visit(const tp_node *n, const int64_t *at) {
+  int64_t here[2] = {0};
+  for (int k = 0; k < n->ndom; k++) {
+    if (at[k] < 0 || at[k] >= env[n->dom[k]->bound->id]) return;
+    here[k] = at[k];
+  }
+  char *c = &colour[n->id][here[0]][here[1]];
+  cyclic |= *c == 1;
+  if (*c) return;
+  *c = 1;
+  bool found = false;
+  for (int k = 0; k < n->nin && !found; k++) {
+    set_point(n, here);
+    if (n->op == TP_OP_READ) visit_box(n->in[k].src.node, n->attr.at);
+    else if (n->op != TP_OP_MERGE) visit_same(n->in[k].src.node);
+    else if ((found = !n->in[k].cond || tp_ix_evalq(n->in[k].cond, env))) visit_same(n->in[k].src.node);
+  }
+  *c = 2;
+}
+
+/* The sets at these bounds: a superset of the truth, and the truth where no value needs itself. */
+static bool agrees(dim t, dim s, const tp_ix *const *member) {
+  memset(colour, 0, sizeof colour);
+  cyclic = false;
+  const tp_node *out = g->outputs.v[0].val.node;
+  for (int64_t a = 0; a < (out->ndom > 0 ? env[out->dom[0]->bound->id] : 1); a++)
+    for (int64_t b = 0; b < (out->ndom > 1 ? env[out->dom[1]->bound->id] : 1); b++) visit(out, (int64_t[]){ a, b });
+  for (int i = 0; i < g->nodes.n; i++) {
+    const tp_node *n = g->nodes.v[i];
+    for (int64_t a = 0; a < (n->ndom > 0 ? env[n->dom[0]->bound->id] : 1); a++)
+      for (int64_t b = 0; b < (n->ndom > 1 ? env[n->dom[1]->bound->id] : 1); b++) {
+        set_point(n, (int64_t[]){ a, b });
+        bool set = tp_ix_evalq(member[i], env), truth = colour[i][a][b] != 0;
+        if (truth ? !set : set && !cyclic) {
+          fprintf(stderr, "%s node %d at %lld, %lld with T = %lld, S = %lld: %s\n", truth ? "UNSOUND" : "inexact", i, (long long)a, (long long)b, (long long)env[t->bound->id], (long long)env[s->bound->id],
+                  tp_set_str(ix, need->set[i]));
+          return false;
+        }
+      }
+  }
+  return true;
+}
+
+static unsigned rnd(unsigned n) {
+  static uint64_t state = 1;
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (unsigned)(state >> 33) % n;
+}
+
+static tp_at random_index(dim d) {
+  const char *const point[] = { "%s - 1", "%s - 1", "%s - 2", "%s + 1", "%s", "%s//2", "3", "0", "max(0, %s - 3)", "2*%s", "%s%%3" };
+  const char *const range[][2] = { { "0", "%s" }, { "max(0, %s - 2)", "%s" }, { "%s + 1", "4" }, { "0", "%s//2" } };
+  if (rnd(4)) return pt(X(tp_printf(&g->arena, point[rnd(TP_LEN(point))], d->name)));
+  unsigned k = rnd(TP_LEN(range));
+  return rg(X(tp_printf(&g->arena, range[k][0], d->name)), X(tp_printf(&g->arena, range[k][1], d->name)));
+}
+
+static tp_val random_read(tp_val v) {
+  tp_at at[2];
+  for (int k = 0; k < v.node->ndom; k++) at[k] = random_index(v.node->dom[k]);
+  tp_val r = tp_read(g, v, at, &err);
+  while (r.node && tp_rankof(r)) r = sum0(r);
+  return r;
+}
+
+static void random_program(int seed, int *inexact) {
+  program_new();
+  dim t = dim_new("t"), s = dim_new("s");
+  tp_val h[3];
+  for (int k = 0; k < 3; k++) h[k] = k < 2 && rnd(2) ? declare("h", TP_F32, DOM(t)) : declare("h", TP_F32, DOM(t, s));
+  for (int k = 0; k < 3; k++) {
+    bool two = h[k].node->ndom == 2;
+    tp_val e = num(1, TP_F32);
+    for (unsigned i = 0, n = 1 + rnd(2); i < n; i++) {
+      tp_val from = h[rnd(2) ? (unsigned)k : rnd(3)];
+      e = add(e, random_read(!two && from.node->ndom == 2 ? at2(from, pt(I(t)), pt(K(rnd(2)))) : from));
+    }
+    branch(h[k], rnd(2) ? "t == 0" : "t <= 1", num(0, TP_F32));
+    if (two && rnd(2)) branch(h[k], "s == 0", at2(h[k], pt(plus(t, -1)), pt(K(1))));
+    if (rnd(3) == 0) branch(h[k], "t == 3", num(0, TP_F32));
+    branch(h[k], NULL, e);
+  }
+  output("y", rnd(2) ? h[2] : at2(h[2], pt(K(rnd(5))), pt(rnd(2) ? X("S - 1") : K(rnd(4)))));
+  need = tp_need_outputs(g, &err);
+  CHECKF(need && g->nodes.n <= MAXNODE, "program %d: %s", seed, err.msg);
+  const tp_ix **member = calloc(MAXNODE, sizeof *member);
+  for (int i = 0; i < g->nodes.n; i++) member[i] = tp_set_to_cond(ix, g->nodes.v[i]->ndom, g->nodes.v[i]->dom, need->set[i], false);
+  bool ok = true;
+  for (int T = 0; T <= MAXB && ok; T++)
+    for (int S = 0; S <= MAXB && ok; S++) {
+      set_bound(t, T);
+      set_bound(s, S);
+      ok = agrees(t, s, member);
+    }
+  *inexact += !ok;
+  if (!ok) fprintf(stderr, "program %d\n", seed);
+  free(member);
+  done();
+}
+
+static void test_random_programs(void) {
+  int inexact = 0;
+  for (int i = 0; i < 200; i++) random_program(i, &inexact);
+  CHECKF(inexact == 0, "%d programs", inexact);
+}
+
 int main(void) {
   test_recurrence();
   test_constant_point();
@@ -297,5 +431,6 @@ int main(void) {
   test_calls();
   test_accum();
   test_roots();
+  test_random_programs();
   return check_report();
 }

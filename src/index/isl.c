@@ -117,12 +117,40 @@ static isl_pw_aff *of_ix(const frame *f, const tp_ix *e) {
   }
 }
 
+/* The first term of e that is k times one min or max. */
+static const tp_ix *extremum(const tp_ix *e, int64_t *k) {
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    const tp_ix *const *atoms;
+    if (tp_ix_term(e, i, &atoms) != 1) continue;
+    tp_ixkind kind = tp_ix_kind(atoms[0]);
+    if (kind != TP_IX_MIN && kind != TP_IX_MAX) continue;
+    *k = tp_ix_coef(e, i);
+    return atoms[0];
+  }
+  return NULL;
+}
+
+/* e >= 0. Convex forms stay one basic set: min(a, b) >= 0 is a >= 0 and b >= 0. */
+static isl_set *nonneg(const frame *f, const tp_ix *e) {
+  int64_t k;
+  const tp_ix *m = extremum(e, &k);
+  if (!m) return isl_pw_aff_nonneg_set(of_ix(f, e));
+  bool all = (tp_ix_kind(m) == TP_IX_MIN) == (k > 0);
+  const tp_ix *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k));
+  isl_set *s = NULL;
+  for (int i = 0; i < tp_ix_narg(m); i++) {
+    isl_set *t = nonneg(f, tp_ix_add(f->c, rest, tp_ix_mulc(f->c, tp_ix_arg(m, i), k)));
+    s = !s ? t : all ? isl_set_intersect(s, t) : isl_set_union(s, t);
+  }
+  return s;
+}
+
 static isl_set *of_cond(const frame *f, const tp_ix *e) {
   isl_set *s;
   switch (e->kind) {
     case TP_IX_TRUE: return isl_set_universe(tp_isl_space(f->c, f->n));
     case TP_IX_FALSE: return isl_set_empty(tp_isl_space(f->c, f->n));
-    case TP_IX_GE0: return isl_pw_aff_nonneg_set(of_ix(f, e->arg[0]));
+    case TP_IX_GE0: return nonneg(f, e->arg[0]);
     case TP_IX_EQ0: return isl_pw_aff_zero_set(of_ix(f, e->arg[0]));
     case TP_IX_NOT: return isl_set_complement(of_cond(f, e->arg[0]));
     case TP_IX_AND: case TP_IX_OR: break;
@@ -289,13 +317,29 @@ tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return isl_set_apply(s, r); }
 
 /* ---- relations ---- */
 
+/* u >= e (lower) or u < e, where u is dim `at`. Convex forms stay one basic set: u >= max(a, b) is u >= a and u >= b. */
+static isl_set *beyond(const frame *f, int at, const tp_ix *e, bool lower) {
+  int64_t k;
+  const tp_ix *m = extremum(e, &k);
+  if (m) {
+    bool is_max = (tp_ix_kind(m) == TP_IX_MAX) == (k > 0), all = is_max == lower;
+    const tp_ix *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k));
+    isl_set *s = NULL;
+    for (int i = 0; i < tp_ix_narg(m); i++) {
+      isl_set *t = beyond(f, at, tp_ix_add(f->c, rest, tp_ix_mulc(f->c, tp_ix_arg(m, i), k)), lower);
+      s = !s ? t : all ? isl_set_intersect(s, t) : isl_set_union(s, t);
+    }
+    return s;
+  }
+  isl_pw_aff *u = isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(f->c, f->n)), isl_dim_set, (unsigned)at));
+  return lower ? isl_pw_aff_ge_set(u, of_ix(f, e)) : isl_pw_aff_lt_set(u, of_ix(f, e));
+}
+
 /* lo <= u < hi or u = lo, where u is dim `at` of a space whose first dims are f's: named ones, then unnamed. */
 static isl_set *within(const frame *f, int at, const tp_at *a) {
+  if (a->range) return isl_set_intersect(beyond(f, at, a->lo, true), beyond(f, at, a->hi, false));
   isl_pw_aff *u = isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(f->c, f->n)), isl_dim_set, (unsigned)at));
-  isl_pw_aff *lo = of_ix(f, a->lo);
-  if (!a->range) return isl_pw_aff_eq_set(u, lo);
-  isl_set *from = isl_pw_aff_ge_set(isl_pw_aff_copy(u), lo);
-  return isl_set_intersect(from, isl_pw_aff_lt_set(u, of_ix(f, a->hi)));
+  return isl_pw_aff_eq_set(u, of_ix(f, a->lo));
 }
 
 tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_at *at) {

@@ -94,6 +94,7 @@ typedef struct tp_opnd {
   const tp_ix **stride;                         /* per axis: elements of base's row-major spatial layout (0 for axis variables) */
   const tp_ix *off;                             /* spatial offset */
   int nvar; const tp_sym **var; const tp_ix **extent;   /* axis variables: 0 <= var < extent */
+  const tp_ix **lo, **hi;                       /* the range as written: extent = max(0, hi - lo), simplified */
   bool identity;                                /* base exactly as it is: no view on the spatial side, no axis variables */
   const tp_node *bad;                           /* not NULL: cannot be a view; this node must be stored */
 } tp_opnd;

@@ -8,7 +8,7 @@
 
 typedef struct {                                /* the walk's state: leading axis variables */
   tp_poly *p;
-  int nvar; const tp_sym *var[TP_MAXRANK]; const tp_ix *ext[TP_MAXRANK];
+  int nvar; const tp_sym *var[TP_MAXRANK]; const tp_ix *ext[TP_MAXRANK], *lo[TP_MAXRANK], *hi[TP_MAXRANK];
   const tp_node *by[TP_MAXRANK];                /* the READ that introduced it, NULL: given by the caller */
 } walk;
 
@@ -37,6 +37,8 @@ static bool base(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
   o->idx = tp_dup(a, at, sizeof *at * (size_t)v.node->ndom);
   o->var = tp_dup(a, w->var, sizeof *w->var * (size_t)w->nvar);
   o->extent = tp_dup(a, w->ext, sizeof *w->ext * (size_t)w->nvar);
+  o->lo = tp_dup(a, w->lo, sizeof *w->lo * (size_t)w->nvar);
+  o->hi = tp_dup(a, w->hi, sizeof *w->hi * (size_t)w->nvar);
   o->shape = TP_NEWN(a, const tp_ix *, o->rank);
   o->stride = TP_NEWN(a, const tp_ix *, o->rank);
   o->axisvar = TP_NEWN(a, int, o->rank);
@@ -155,6 +157,7 @@ static bool follow_read(walk *w, const tp_node *n, const tp_ix *const *at, tp_op
     if (w->nvar == TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, n->pos, "more than %d axes", TP_MAXRANK);
     const tp_sym *a = tp_sym_var(C(w), "a");
     w->var[w->nvar] = a; w->by[w->nvar] = n;
+    w->lo[w->nvar] = sat[d]; w->hi[w->nvar] = at_point(w, n, e->hi, at);
     int nr = 0;
     for (int k = 0; k < d; k++) nr += n->attr.at[k].range;
     w->ext[w->nvar++] = at_point(w, n, n->out[0].shape[nr], at);
@@ -219,7 +222,7 @@ static void judge(walk *w, tp_opnd *o) {
 
 bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err) {
   walk w = { .p = p, .nvar = nlead };
-  for (int i = 0; i < nlead; i++) { w.var[i] = leadvar[i]; w.ext[i] = leadext[i]; }
+  for (int i = 0; i < nlead; i++) { w.var[i] = leadvar[i]; w.ext[i] = w.hi[i] = leadext[i]; w.lo[i] = tp_ix_const(p->g->ix, 0); }
   if (!follow(&w, v, at, out, err)) return false;
   if (!out->bad) judge(&w, out);
   return true;

@@ -138,7 +138,7 @@ static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(o->idx[d], o->var[k])) continue;
       const tp_ix *lo = tp_ix_sub(C(b), o->idx[d], tp_ix_sym(C(b), o->var[k]));
-      at[d] = (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(C(b), lo, o->extent[k]) };
+      at[d] = (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(C(b), o->hi[k], tp_ix_sub(C(b), lo, o->lo[k])) };
       if (!window || --left > 0) x->dense |= 1u << d;      /* one axis of a copied window may lie on a ring */
     }
   }

@@ -1,0 +1,54 @@
+/* Inside src/device: the table of inner loops. One table per instruction set, all from the same text (kernel_*.h); tp_kernels_get() picks the best one
+ * this processor has (TEMPO_ISA=base|avx2|avx512 overrides, for tests).
+ *
+ * Inner loops see contiguous blocks of the *compute type* of a dtype: f16 and bf16 are computed in f32 and rounded after each operator. */
+#ifndef TP_KERNELS_H
+#define TP_KERNELS_H
+#include "graph/graph.h"
+
+enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data */
+#define TP_BLOCK 1024                                          /* elements of a block */
+
+static inline tp_dtype tp_compute(tp_dtype d) { return d == TP_F16 || d == TP_BF16 ? TP_F32 : d; }
+static inline bool tp_half(tp_dtype d) { return d == TP_F16 || d == TP_BF16; }
+static inline int tp_log2size(tp_dtype d) { int s = tp_dtype_size(d); return s == 8 ? 3 : s == 4 ? 2 : s == 2; }
+
+/* o may be a or b exactly; otherwise nothing overlaps. */
+typedef int tp_kfn(void *o, const void *a, const void *b, const void *c, int64_t n);
+/* rows x n elements: row i of the destination is dense, the source has strides. */
+typedef void tp_kload(void *o, const void *a, int64_t row, int64_t step, int64_t rows, int64_t n);
+typedef void tp_kstore(void *o, int64_t row, int64_t step, const void *a, int64_t rows, int64_t n);
+/* Reductions of rows x n values (row stride in elements). Accumulators are f64 for sums and products of floats, else the compute type. */
+typedef void tp_kfold(void *acc, const void *a, int64_t row, int64_t rows, int64_t n);
+/* C (m x n) = or += A (m x k) B (k x n), any strides. */
+typedef struct tp_mm { int64_t m, n, k, sam, sak, sbk, sbn, scm, scn; } tp_mm;
+typedef void tp_kmm(const tp_mm *s, const void *a, const void *b, void *c, bool acc);
+/* y[i] = f * y[i-1] + x[i] (prod: y[i-1] * x[i]) for `lanes` lines side by side; steps in elements. carry: lanes doubles or u64. */
+typedef void tp_kscan(void *y, int64_t ystep, const void *x, int64_t xstep, int64_t n, int64_t lanes, double f, void *carry);
+
+typedef struct tp_kernels {
+  const char *isa;
+  tp_kfn *ew[TP_NOP][TP_NDTYPE];                               /* by the operands' compute type (SELECT: of the values) */
+  tp_kfn *cast[TP_NDTYPE][TP_NDTYPE];                          /* compute type to compute type */
+  tp_kfn *round[TP_NDTYPE];                                    /* F16, BF16: f32 rounded to what they hold */
+  tp_kload *load[4], *loadhalf[TP_NDTYPE];                     /* by log2 of the size; halves become f32 */
+  tp_kstore *store[4], *storehalf[TP_NDTYPE];
+  tp_kfold *across[4][TP_NDTYPE];                              /* [red]: acc[i] takes row i */
+  tp_kfold *down[4][TP_NDTYPE];                                /* [red]: acc[j] takes column j */
+  tp_kmm *mm[TP_NDTYPE];
+  tp_kscan *sum_scan[TP_NDTYPE], *prod_scan[TP_NDTYPE];
+  void (*philox)(tp_philox_key k, uint64_t block, int64_t nblock, uint32_t *out);   /* words of nblock blocks in order */
+  void (*uniform)(float *o, const uint32_t *w, int64_t n);     /* from n words */
+  void (*normal)(double *o, const uint32_t *w, int64_t n);     /* from 2n words */
+} tp_kernels;
+
+const tp_kernels *tp_kernels_get(void);
+extern const tp_kernels tp_kernels_base;
+#if defined(__x86_64__) && defined(__GNUC__)
+#define TP_X86 1
+extern const tp_kernels tp_kernels_avx2, tp_kernels_avx512;
+#endif
+
+/* The dtype that accumulates a reduction of compute type d. */
+static inline tp_dtype tp_acctype(tp_red red, tp_dtype d) { return (red == TP_RED_SUM || red == TP_RED_PROD) && d == TP_F32 ? TP_F64 : d; }
+#endif

@@ -1,0 +1,174 @@
+/* methods: creation. Every body ends with the options dtype, domain, name. */
+#include "graph/rows.h"
+
+typedef struct making {                         /* what all of them are given */
+  int rank; const tp_ix *const *shape;
+  int ndom; const tp_sym *const *dom;
+  tp_dtype dtype;
+  const tp_arg *name;
+} making;
+
+static bool start(tp_mk k, const tp_method *m, const tp_arg *a, int options, tp_dtype dflt, making *o) {
+  const tp_arg *d = &a[options];
+  *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom, d[0].kind ? d[0].dtype : dflt, &d[2] };
+  for (int i = 0; i < o->rank; i++) {
+    int64_t v;
+    if (tp_ix_is_const(o->shape[i], &v) && v < 0) return tp_wrong(k, m, TP_E_SHAPE, "extent %lld of axis %d is negative", (long long)v, i);
+  }
+  return true;
+}
+
+static bool vector(tp_mk k, const tp_method *m, const making *o) {
+  return o->rank == 1 || tp_wrong(k, m, TP_E_SHAPE, "the shape has one axis, as in %s {n}, not %d", m->name, o->rank);
+}
+
+/* Calls a new node by its name option. Random ones have got theirs with the hash. */
+static tp_val named(tp_mk k, tp_val v, const tp_arg *name) {
+  if (v.node && name->kind) v.node->name = tp_strdup(&k.g->arena, name->s);
+  return v;
+}
+
+static tp_val filled(tp_mk k, const making *o, double v) { return named(k, mk_fill(k, v, o->dtype, o->rank, o->shape, o->ndom, o->dom), o->name); }
+
+METHOD(tp_m_zeros) {
+  making o;
+  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  GIVE(filled(MK, &o, 0));
+}
+
+METHOD(tp_m_ones) {
+  making o;
+  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  GIVE(filled(MK, &o, 1));
+}
+
+/* v at every point of the domain given. */
+static tp_val over(tp_mk k, tp_val v, const making *o) {
+  for (int i = 0; v.node && i < o->ndom; i++)
+    if (!tp_dom_has(v.node->ndom, v.node->dom, o->dom[i]))
+      return mk_select(k, mk_fill(k, 1, TP_BOOL, 0, NULL, o->ndom, o->dom), v, v);
+  return v;
+}
+
+METHOD(tp_m_full) {
+  making o;
+  if (!start(MK, m, a, 2, TP_F32, &o)) return false;
+  const tp_arg *v = &a[1];
+  if (v->isnum) GIVE(filled(MK, &o, v->num));
+  if (tp_rankof(v->val) > 0) return tp_wrong(MK, m, TP_E_SHAPE, "the value is a number or a scalar tensor, not one with %d axes", tp_rankof(v->val));
+  GIVE(named(MK, over(MK, mk_expand(MK, mk_cast(MK, v->val, o.dtype), o.rank, o.shape), &o), o.name));
+}
+
+METHOD(tp_m_eye) {
+  making o;
+  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  if (o.rank < 1 || o.rank > 2) return tp_wrong(MK, m, TP_E_SHAPE, "the shape is {n} or {n, m}");
+  const tp_ix *shape[2] = { o.shape[0], o.shape[o.rank - 1] };
+  tp_val row = mk_iota(MK, 0, 2, shape, o.ndom, o.dom), col = mk_iota(MK, 1, 2, shape, o.ndom, o.dom);
+  GIVE(named(MK, mk_cast(MK, mk_bin(MK, TP_OP_EQ, row, col), o.dtype), o.name));
+}
+
+/* first + step * i, computed in f64, or in i64 for integers. */
+static tp_val ramp(tp_mk k, const making *o, double first, tp_val step) {
+  tp_val i = mk_cast(k, mk_iota(k, 0, 1, o->shape, o->ndom, o->dom), tp_dtypeof(step));
+  return mk_cast(k, mk_addc(k, mk_mul(k, i, step), first), o->dtype);
+}
+
+METHOD(tp_m_arange) {
+  making o;
+  if (!start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
+  double first = tp_arg_f(&a[1], NULL, 0), step = tp_arg_f(&a[2], NULL, 1);
+  bool whole = first == (double)(int64_t)first && step == (double)(int64_t)step;
+  if (!whole && !tp_dtype_float(o.dtype)) return tp_wrong(MK, m, TP_E_DTYPE, "integers start and step by integers");
+  if (first == 0 && step == 1) GIVE(named(MK, mk_cast(MK, mk_iota(MK, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
+  GIVE(named(MK, ramp(MK, &o, first, mk_num(MK, step, tp_dtype_float(o.dtype) ? TP_F64 : TP_I64)), o.name));
+}
+
+METHOD(tp_m_linspace) {
+  making o;
+  if (!start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
+  const tp_ix *gaps = tp_ix_max(g->ix, tp_ix_addc(g->ix, o.shape[0], -1), mk_int(MK, 1));
+  tp_val step = mk_cbin(MK, TP_OP_DIV, a[2].f - a[1].f, mk_size(MK, gaps, TP_F64));
+  if (!step.node) return false;
+  GIVE(named(MK, ramp(MK, &o, a[1].f, step), o.name));
+}
+
+/* ---- random ---- */
+
+bool tp_random_name(tp_mk k, const tp_method *m, const tp_arg *name, tp_attr *at) {
+  if (!name->kind) {
+    uint64_t n = (uint64_t)k.g->nrand++;
+    uint8_t bytes[8];
+    for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(n >> (8 * i));     /* little endian on every machine */
+    at->hash = tp_hash(bytes, sizeof bytes, 0);
+    return true;
+  }
+  at->hash = tp_hash(name->s, strlen(name->s), 0);
+  for (int i = 0; i < k.g->nodes.n; i++) {
+    const tp_node *n = k.g->nodes.v[i];
+    if (n->op == TP_OP_RAND && n->attr.hash == at->hash)
+      return tp_wrong(k, m, TP_E_OPTION, "there is a random tensor '%s' already (%s:%d); names tell the streams of numbers apart", name->s,
+                      n->pos.file ? n->pos.file : "?", n->pos.line);
+  }
+  return true;
+}
+
+static tp_val drawn(tp_mk k, const tp_method *m, const making *o, tp_attr at) {
+  at.nix = o->rank;
+  at.ix = o->shape;
+  at.ndom = o->ndom;
+  at.dom = o->dom;
+  if (!tp_random_name(k, m, o->name, &at)) return tp_none;
+  return named(k, mk_op(k, TP_OP_RAND, 0, NULL, &at), o->name);
+}
+
+METHOD(tp_m_uniform) {
+  making o;
+  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = o.dtype }));
+}
+
+METHOD(tp_m_normal) {
+  making o;
+  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_NORMAL, .dtype = o.dtype }));
+}
+
+METHOD(tp_m_bernoulli) {
+  making o;
+  if (!start(MK, m, a, 3, TP_F32, &o)) return false;
+  const tp_arg *p = a[1].kind ? &a[1] : &a[2];
+  if (!p->kind || p->isnum) GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_BERNOULLI, .dtype = o.dtype, .f = { p->kind ? p->num : 0.5 } }));
+  tp_val u = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F32 });
+  GIVE(mk_cast(MK, mk_bin(MK, TP_OP_LT, u, mk_cast(MK, p->val, TP_F32)), o.dtype));
+}
+
+/* A limit as an i64 scalar. */
+static tp_val limit(tp_mk k, const tp_method *m, const tp_arg *x) {
+  if (x->kind != 'T') return mk_size(k, tp_arg_ix(k, x), TP_I64);
+  tp_val v = tp_index_arg(k, x->val);
+  if (tp_rankof(x->val) == 0 && v.node && tp_dtypeof(v) == TP_I64) return v;
+  tp_wrong(k, m, TP_E_DTYPE, "a limit is an integer, an index expression or an i64 scalar tensor");
+  return tp_none;
+}
+
+METHOD(tp_m_randint) {
+  making o;
+  static const tp_arg zero = { .kind = 'I' };
+  if (!start(MK, m, a, 3, TP_I64, &o)) return false;
+  const tp_arg *lo = a[2].kind ? &a[1] : &zero, *hi = a[2].kind ? &a[2] : &a[1];
+  if (lo->kind == 'I' && hi->kind == 'I') GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = o.dtype, .i = { lo->i, hi->i } }));
+  tp_val from = limit(MK, m, lo), to = limit(MK, m, hi);
+  tp_val width = mk_binc(MK, TP_OP_MAXIMUM, mk_sub(MK, to, from), 0);       /* by 0: an error at run time */
+  tp_val bits = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = TP_I64, .i = { 0, INT64_MAX } });
+  GIVE(mk_cast(MK, mk_add(MK, mk_bin(MK, TP_OP_MOD, bits, width), from), o.dtype));
+}
+
+METHOD(tp_m_randperm) {
+  making o;
+  if (!start(MK, m, a, 1, TP_I64, &o) || !vector(MK, m, &o)) return false;
+  tp_val u = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F64 });
+  tp_val order = mk_op(MK, TP_OP_SORT, 1, &u, &(tp_attr){ .axis = 0 });
+  order.out = 1;
+  GIVE(mk_cast(MK, order, o.dtype));
+}

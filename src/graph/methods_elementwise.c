@@ -1,0 +1,123 @@
+/* methods: elementwise arithmetic, comparisons, logic, activations, types. Rows whose name is a primitive's text share one body. */
+#include "graph/rows.h"
+#include <math.h>
+
+static tp_op op_of(const tp_method *m) {
+  tp_op op = TP_OP_ADD;
+  bool known = tp_op_parse(m->name, &op);
+  (void)TP_NEVER(!known);
+  return op;
+}
+
+METHOD(tp_m_un) { GIVE(mk_un(MK, op_of(m), a[0].val)); }
+
+METHOD(tp_m_bin) {
+  tp_val x, y;
+  if (!tp_weak(MK, &a[0], &a[1], false, &x, &y)) return false;
+  GIVE(mk_bin(MK, op_of(m), x, y));
+}
+
+METHOD(tp_m_cmp) {
+  tp_val x, y;
+  if (!tp_weak(MK, &a[0], &a[1], true, &x, &y)) return false;
+  GIVE(mk_bin(MK, op_of(m), x, y));
+}
+
+METHOD(tp_m_logic) { GIVE(mk_op(MK, op_of(m), tp_ops[op_of(m)].nin, (tp_val[]){ a[0].val, a[1].val }, NULL)); }
+
+/* x ^ 2 => x * x, exactly */
+METHOD(tp_m_pow) {
+  tp_val x, y;
+  if (a[1].isnum && a[1].num == 2) GIVE(mk_mul(MK, a[0].val, a[0].val));
+  if (!tp_weak(MK, &a[0], &a[1], false, &x, &y)) return false;
+  if (a[1].isnum && a[1].num < 0 && !tp_dtype_float(tp_dtypeof(x)))
+    return tp_wrong(MK, m, TP_E_DTYPE, "integers have no power %g: convert with :to(\"f32\")", a[1].num);
+  GIVE(mk_bin(MK, TP_OP_POW, x, y));
+}
+
+METHOD(tp_m_square) { GIVE(mk_mul(MK, a[0].val, a[0].val)); }
+
+METHOD(tp_m_reciprocal) { GIVE(mk_cbin(MK, TP_OP_DIV, 1, mk_cast(MK, a[0].val, tp_float_of(a[0].val)))); }
+
+/* In f64, where log(8) / log(2) is 3. */
+METHOD(tp_m_log2) {
+  tp_val y = mk_log(MK, mk_cast(MK, a[0].val, TP_F64));
+  GIVE(mk_cast(MK, mk_binc(MK, TP_OP_DIV, y, log(2)), tp_float_of(a[0].val)));
+}
+
+METHOD(tp_m_where) {
+  tp_val x, y;
+  if (!tp_weak(MK, &a[1], &a[2], false, &x, &y)) return false;
+  GIVE(mk_select(MK, a[0].val, x, y));
+}
+
+/* x beyond the limit => the limit; at it too, so that the gradient there is 0. NaN stays. */
+static bool limited(tp_mk k, tp_op beyond, tp_val *x, const tp_arg *limit) {
+  tp_arg now = { .kind = 'T', .val = *x };
+  tp_val v, c;
+  if (!limit->kind) return true;
+  if (!tp_weak(k, &now, limit, false, &v, &c)) return false;
+  *x = mk_select(k, mk_bin(k, beyond, v, c), c, v);
+  return x->node;
+}
+
+METHOD(tp_m_clamp) {
+  const tp_arg *lo = a[1].kind ? &a[1] : &a[3], *hi = a[2].kind ? &a[2] : &a[4];
+  tp_val x = a[0].val;
+  if (!lo->kind && !hi->kind) return tp_wrong(MK, m, TP_E_OPTION, "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)");
+  if (!limited(MK, TP_OP_LE, &x, lo) || !limited(MK, TP_OP_GE, &x, hi)) return false;
+  GIVE(x);
+}
+
+METHOD(tp_m_to) {
+  if (a[0].isnum) GIVE(mk_num(MK, a[0].num, a[1].dtype));
+  GIVE(mk_cast(MK, a[0].val, a[1].dtype));
+}
+
+METHOD(tp_m_detach) { GIVE(mk_detach(MK, a[0].val)); }
+
+/* ---- activations: computed in f32 at least, rounded once ---- */
+
+METHOD(tp_m_relu) {
+  tp_val x = tp_dtypeof(a[0].val) == TP_BOOL ? mk_cast(MK, a[0].val, TP_I64) : a[0].val;
+  GIVE(mk_unless(MK, mk_binc(MK, TP_OP_LE, x, 0), x));
+}
+
+METHOD(tp_m_leaky_relu) {
+  tp_val x = tp_wide(MK, a[0].val);
+  tp_val y = mk_select(MK, mk_binc(MK, TP_OP_GT, x, 0), x, mk_mulc(MK, x, tp_arg_f(&a[1], &a[2], 0.01)));
+  GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
+}
+
+/* The side not taken sees min(x, 0), so that it cannot overflow into the gradient. */
+METHOD(tp_m_elu) {
+  tp_val x = tp_wide(MK, a[0].val), low = mk_un(MK, TP_OP_EXPM1, mk_binc(MK, TP_OP_MINIMUM, x, 0));
+  tp_val y = mk_select(MK, mk_binc(MK, TP_OP_GT, x, 0), x, mk_mulc(MK, low, tp_arg_f(&a[1], &a[2], 1)));
+  GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
+}
+
+/* x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+METHOD(tp_m_gelu) {
+  tp_val x = tp_wide(MK, a[0].val), p;
+  if (!a[1].kind || strcmp(a[1].s, "none") == 0) p = mk_un(MK, TP_OP_ERF, mk_mulc(MK, x, sqrt(0.5)));
+  else if (strcmp(a[1].s, "tanh") == 0) {
+    tp_val cubic = mk_mulc(MK, mk_mul(MK, mk_mul(MK, x, x), x), 0.044715);
+    p = mk_un(MK, TP_OP_TANH, mk_mulc(MK, mk_add(MK, x, cubic), sqrt(2 / 3.14159265358979323846)));
+  } else return tp_wrong(MK, m, TP_E_OPTION, "approximate is \"none\" or \"tanh\", not \"%s\"", a[1].s);
+  GIVE(mk_cast(MK, mk_mul(MK, mk_mulc(MK, x, 0.5), mk_addc(MK, p, 1)), tp_float_of(a[0].val)));
+}
+
+METHOD(tp_m_silu) {
+  tp_val x = tp_wide(MK, a[0].val);
+  GIVE(mk_cast(MK, mk_mul(MK, x, mk_un(MK, TP_OP_SIGMOID, x)), tp_float_of(a[0].val)));
+}
+
+/* p + log1p(exp(n)) with p = x, n = -x for x >= 0, else p = 0, n = x: every derivative is right at 0 too. */
+METHOD(tp_m_softplus) {
+  double beta = tp_arg_f(&a[1], &a[3], 1), threshold = tp_arg_f(&a[2], &a[4], 20);
+  tp_val x = tp_wide(MK, a[0].val), z = beta == 1 ? x : mk_mulc(MK, x, beta), up = mk_binc(MK, TP_OP_GE, z, 0);
+  tp_val n = mk_select(MK, up, mk_neg(MK, z), z);
+  tp_val y = mk_add(MK, mk_where(MK, up, z), mk_un(MK, TP_OP_LOG1P, mk_exp(MK, n)));
+  if (beta != 1) y = mk_binc(MK, TP_OP_DIV, y, beta);
+  GIVE(mk_cast(MK, mk_select(MK, mk_binc(MK, TP_OP_GT, z, threshold), x, y), tp_float_of(a[0].val)));
+}

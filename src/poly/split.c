@@ -1,0 +1,141 @@
+/* split: what to do with a component that has no legal dim. A cycle of statements need not be one of points: PPO's rollout (i, t) reads w[i, k] at k = 0
+ * only. The statement that has a dim which its neighbour lacks is cut at the slice that their arc touches, and everything starts anew. If nothing can be
+ * cut, isl's own scheduler (it skews) orders the component. */
+#include "poly/sched.h"
+#include <isl/schedule.h>
+#include <stdlib.h>
+
+enum { MAXSPLIT = 64, MAXGUESS = 8, SCHEDULER_BUDGET = 20000000 };
+
+/* ---- cutting ---- */
+
+static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
+  tp_stmt *p = tp_dup(S->a, s, sizeof *s);
+  p->dom = dom;
+  p->acc = tp_dup(S->a, s->acc, sizeof *s->acc * (size_t)s->nacc);
+  for (int i = 0; i < s->nacc; i++) p->acc[i].rel = isl_map_intersect_domain(isl_map_copy(s->acc[i].rel), isl_set_copy(dom));
+  return p;
+}
+
+static void replace_by_two(tp_sched *S, int st, TP_TAKE tp_set *a, TP_TAKE tp_set *b) {
+  tp_stmt *old = S->p->stmts.v[st], *one = piece(S, old, a), *two = piece(S, old, b);
+  for (int i = 0; i < old->nacc; i++) old->acc[i].rel = isl_map_free(old->acc[i].rel);
+  old->dom = isl_set_free(old->dom);
+  TP_PUSH(S->a, &S->p->stmts, two);
+  for (int i = S->p->stmts.n - 1; i > st + 1; i--) S->p->stmts.v[i] = S->p->stmts.v[i - 1];
+  S->p->stmts.v[st] = one;
+  S->p->stmts.v[st + 1] = two;
+  for (int i = 0; i < S->p->stmts.n; i++) S->p->stmts.v[i]->id = i;
+}
+
+/* Cuts statement st at the values of dim d that `touched` has. */
+static bool cut(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
+  tp_stmt *s = S->p->stmts.v[st];
+  tp_query(S);
+  isl_set *slice = isl_set_eliminate(isl_set_eliminate(touched, isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
+  slice = isl_set_drop_constraints_not_involving_dims(isl_set_coalesce(slice), isl_dim_set, d, 1);
+  isl_set *in = isl_set_intersect(isl_set_copy(s->dom), isl_set_copy(slice));
+  isl_set *out = isl_set_coalesce(isl_set_subtract(isl_set_copy(s->dom), slice));
+  bool proper = in && out && isl_set_is_empty(in) == isl_bool_false && isl_set_is_empty(out) == isl_bool_false;
+  if (!tp_query_end(S) || !proper) { isl_set_free(in); isl_set_free(out); return false; }
+  replace_by_two(S, st, in, isl_set_make_disjoint(out));
+  S->nsplit++;
+  return true;
+}
+
+static bool cut_end(tp_sched *S, const tp_arc *e, bool src, bool guess) {
+  const tp_dep *dep = tp_dep_of(S, e);
+  int st = src ? dep->src : dep->dst, other = src ? dep->dst : dep->src;
+  const tp_stmt *s = S->p->stmts.v[st];
+  for (int d = 0; d < s->ndim; d++) {
+    if (tp_dim_of(S, st, s->label[d]) != d || (!guess && tp_dim_of(S, other, s->label[d]) >= 0)) continue;
+    isl_map *m = isl_map_copy(e->map);
+    if (cut(S, st, d, src ? isl_map_domain(m) : isl_map_range(m))) return true;
+  }
+  return false;
+}
+
+bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c) {
+  if (S->nsplit >= MAXSPLIT) return false;
+  tp_arcs in = tp_inner_arcs(S, L, (int)(c - L->scc));
+  for (int guess = 0; guess < 2 && (!guess || S->nsplit < MAXGUESS); guess++)
+    for (int e = 0; e < in.n; e++)
+      if (cut_end(S, &in.v[e], true, guess) || cut_end(S, &in.v[e], false, guess)) return true;
+  return false;
+}
+
+/* ---- isl's scheduler ---- */
+
+static isl_id *stmt_id(tp_sched *S, int st) {
+  char name[32];
+  snprintf(name, sizeof name, "S%d", st);
+  return isl_id_alloc(S->ctx, name, NULL);
+}
+
+static isl_schedule *compute(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
+  isl_union_set *dom = isl_union_set_empty(tp_isl_params(S->ix));
+  isl_union_map *val = isl_union_map_empty(tp_isl_params(S->ix));
+  for (int i = 0; i < c->n; i++)
+    dom = isl_union_set_add_set(dom, isl_set_set_tuple_id(isl_set_copy(S->p->stmts.v[c->st[i]]->dom), stmt_id(S, c->st[i])));
+  for (int e = 0; e < in->n; e++) {
+    const tp_dep *d = tp_dep_of(S, &in->v[e]);
+    isl_map *m = isl_map_set_tuple_id(isl_map_copy(in->v[e].map), isl_dim_in, stmt_id(S, d->src));
+    val = isl_union_map_add_map(val, isl_map_set_tuple_id(m, isl_dim_out, stmt_id(S, d->dst)));
+  }
+  isl_schedule_constraints *k = isl_schedule_constraints_on_domain(dom);
+  k = isl_schedule_constraints_set_context(k, isl_set_copy(S->context));
+  return isl_schedule_constraints_compute_schedule(isl_schedule_constraints_set_validity(k, val));
+}
+
+typedef struct { tp_sched *S; const tp_scc *c; int n; tp_item **loop; } rows;
+
+static isl_stat take_rows(isl_map *m, void *ud) {
+  rows *r = ud;
+  int st = atoi(isl_map_get_tuple_name(m, isl_dim_in) + 1), n = (int)isl_map_dim(m, isl_dim_out);
+  isl_pw_multi_aff *f = isl_pw_multi_aff_from_map(isl_map_reset_tuple_id(m, isl_dim_in));
+  if (!r->loop) {
+    r->n = n;
+    r->loop = TP_NEWN(r->S->a, tp_item *, n);
+    for (int k = 0; k < n; k++) {
+      r->loop[k] = TP_NEW(r->S->a, tp_item);
+      *r->loop[k] = (tp_item){ .st = -1, .s = 1, .mem = TP_NEWN(r->S->a, tp_mem, r->c->n) };
+    }
+  }
+  for (int k = 0; k < n && k < r->n && f; k++) {
+    tp_item *x = r->loop[k];
+    x->mem[x->nmem++] = (tp_mem){ .st = st, .dim = -1, .s = 1, .row = tp_keep_aff(r->S, isl_pw_multi_aff_get_pw_aff(f, k)) };
+    const tp_stmt *s = r->S->p->stmts.v[st];
+    for (int d = 0; d < s->ndim && !x->label; d++)
+      if (isl_pw_aff_involves_dims(x->mem[x->nmem - 1].row, isl_dim_in, d, 1) == isl_bool_true) x->label = s->label[d];
+  }
+  isl_pw_multi_aff_free(f);
+  return f ? isl_stat_ok : isl_stat_error;
+}
+
+static void nest(tp_sched *S, const tp_scc *c, rows *r, tp_items *out) {
+  for (int k = 0; k < r->n; k++) {
+    TP_PUSH(S->a, out, r->loop[k]);
+    out = &r->loop[k]->body;
+  }
+  for (int i = 0; i < c->n; i++) {
+    tp_item *leaf = TP_NEW(S->a, tp_item);
+    leaf->st = c->st[i];
+    TP_PUSH(S->a, out, leaf);
+  }
+}
+
+tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
+  const tp_scc *c = &L->scc[scc];
+  tp_arcs in = tp_inner_arcs(S, L, scc);
+  tp_query(S);
+  isl_ctx_set_max_operations(S->ctx, SCHEDULER_BUDGET);
+  isl_schedule *sch = compute(S, c, &in);
+  isl_union_map *map = isl_schedule_get_map(sch);
+  rows r = { .S = S, .c = c };
+  bool ok = map && isl_union_map_foreach_map(map, take_rows, &r) == isl_stat_ok;
+  isl_union_map_free(map);
+  isl_schedule_free(sch);
+  if (!tp_query_end(S) || !ok || !r.loop) return TP_S_FAIL;
+  nest(S, c, &r, out);
+  return TP_S_OK;
+}

@@ -1,0 +1,172 @@
+/* vec: which dims need no loop. A pre-pass collects the labels that recurrences need; any other dim over which the operator may run in one call, and
+ * in which the domain is a box, becomes a vector dim. It is left out of the rows, and the proof sees all its points at once. */
+#include "poly/sched.h"
+
+typedef TP_VEC(const tp_sym *) labels;
+
+static bool has(const labels *C, const tp_sym *l) {
+  for (int i = 0; i < C->n; i++)
+    if (C->v[i] == l) return true;
+  return false;
+}
+
+static void need(tp_sched *S, labels *C, const tp_sym *l) { if (!has(C, l)) TP_PUSH(S->a, C, l); }
+
+static void need_all(tp_sched *S, labels *C, const tp_scc *c) {
+  for (int i = 0; i < c->n; i++) {
+    const tp_stmt *s = S->p->stmts.v[c->st[i]];
+    for (int d = 0; d < s->ndim; d++)
+      if (!(S->st[c->st[i]].used >> d & 1)) need(S, C, s->label[d]);
+  }
+}
+
+static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_arcs *arcs);
+
+/* The inner arcs of a component at equal value of the dim chosen for it. */
+static tp_sres collect_inside(tp_sched *S, labels *C, const tp_level *L, int k) {
+  const tp_scc *c = &L->scc[k];
+  const tp_cand *x = &c->cand[c->pick];
+  int s = x->ok[0] ? 0 : 1;
+  tp_mem *mem = TP_NEWN(S->a, tp_mem, c->n);
+  tp_arcs in = tp_inner_arcs(S, L, k), rest = { 0 };
+  need(S, C, x->label);
+  for (int i = 0; i < c->n; i++) mem[i] = tp_mem_make(S, c->st[i], tp_dim_of(S, c->st[i], x->label), s ? -1 : 1, x->off[s][i]);
+  for (int e = 0; e < in.n; e++) {
+    const tp_dep *d = tp_dep_of(S, &in.v[e]);
+    tp_arc out; bool exact;
+    if (tp_arc_at(S, &in.v[e], &mem[L->at[d->src]], &mem[L->at[d->dst]], &out, &exact)) TP_PUSH(S->a, &rest, out);
+  }
+  for (int i = 0; i < c->n; i++) S->st[c->st[i]].used |= 1u << mem[i].dim;
+  tp_sres r = rest.n ? collect(S, C, c->n, c->st, &rest) : TP_S_OK;
+  for (int i = 0; i < c->n; i++) S->st[c->st[i]].used &= ~(1u << mem[i].dim);
+  return r;
+}
+
+static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_arcs *arcs) {
+  tp_level *L = tp_level_make(S, nst, st, arcs);
+  tp_choose_recurrences(S, L);
+  for (int k = 0; k < L->nscc; k++) {
+    const tp_scc *c = &L->scc[k];
+    if (!c->rec) continue;
+    if (c->pick < 0) {
+      if (c->left && tp_split(S, L, c)) return TP_S_RESTART;
+      need_all(S, C, c);
+      continue;
+    }
+    tp_sres r = collect_inside(S, C, L, k);
+    if (r != TP_S_OK) return r;
+  }
+  return TP_S_OK;
+}
+
+/* ---- boxes ---- */
+
+typedef struct { int dim; bool ok; } apart;
+
+static isl_stat own_constraint(isl_constraint *c, void *ud) {
+  apart *x = ud;
+  int n = (int)isl_constraint_dim(c, isl_dim_set);
+  if (isl_constraint_involves_dims(c, isl_dim_set, x->dim, 1) == isl_bool_true)
+    x->ok &= isl_constraint_involves_dims(c, isl_dim_set, 0, x->dim) == isl_bool_false &&
+             isl_constraint_involves_dims(c, isl_dim_set, x->dim + 1, n - x->dim - 1) == isl_bool_false &&
+             isl_constraint_involves_dims(c, isl_dim_div, 0, isl_constraint_dim(c, isl_dim_div)) == isl_bool_false;
+  isl_constraint_free(c);
+  return isl_stat_ok;
+}
+
+static isl_stat own_constraints(isl_basic_set *b, void *ud) {
+  isl_basic_set_foreach_constraint(b, own_constraint, ud);
+  isl_basic_set_free(b);
+  return isl_stat_ok;
+}
+
+/* dom = (dom without dim d) x an interval over bounds. One conjunction whose constraints on d mention nothing else is; several are asked. */
+static bool product(tp_sched *S, const tp_stmt *s, int d) {
+  apart x = { d, true };
+  if (isl_set_n_basic_set(s->dom) == 1) {
+    isl_set_foreach_basic_set(s->dom, own_constraints, &x);
+    return x.ok;
+  }
+  tp_query(S);
+  isl_set *rest = isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, d, 1);
+  isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
+  own = isl_set_coalesce(own);
+  x.ok = own && isl_set_n_basic_set(own) == 1;
+  if (x.ok) isl_set_foreach_basic_set(own, own_constraints, &x);
+  isl_set *both = isl_set_intersect(rest, own);
+  x.ok = x.ok && isl_set_is_equal(both, s->dom) == isl_bool_true;
+  isl_set_free(both);
+  return tp_query_end(S) && x.ok;
+}
+
+static const tp_ix *as_ix(tp_sched *S, tp_wt w) {
+  if (w.bad) return NULL;
+  if (!w.p) return tp_ix_const(S->ix, w.c);
+  isl_pw_aff *p = isl_pw_aff_insert_domain(isl_pw_aff_copy(w.p), tp_isl_space(S->ix, 0));
+  const tp_ix *e = tp_ix_of_pw_aff(S->ix, 0, NULL, p);
+  isl_pw_aff_free(p);
+  return e;
+}
+
+static void vectorise(tp_sched *S, const labels *C, int st) {
+  tp_stmt *s = S->p->stmts.v[st];
+  s->vec = 0;
+  s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
+  s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
+  for (int d = 0; d < s->ndim; d++) {
+    if (!(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || !product(S, s, d)) continue;
+    const tp_ix *lo = as_ix(S, tp_extreme(S, st, d, false)), *hi = as_ix(S, tp_extreme(S, st, d, true));
+    if (!lo || !hi) continue;
+    s->vec |= 1u << d;
+    s->vlo[d] = lo;
+    s->vhi[d] = tp_ix_addc(S->ix, hi, 1);
+  }
+  S->st[st].used = s->vec;
+}
+
+tp_sres tp_vectors(tp_sched *S) {
+  labels C = { 0 };
+  tp_arcs all = { 0 };
+  int n = S->p->stmts.n, *st = TP_NEWN(S->a, int, n);
+  bool any = false;
+  for (int i = 0; i < n; i++) { st[i] = i; any |= S->p->stmts.v[i]->mayvec != 0; }
+  for (int e = 0; e < S->deps.n; e++) TP_PUSH(S->a, &all, (tp_arc){ e, S->deps.v[e].map });
+  if (any && !S->novec) {
+    tp_sres r = collect(S, &C, n, st, &all);
+    if (r != TP_S_OK) return r;
+  }
+  for (int i = 0; i < n; i++) vectorise(S, &C, i);
+  return TP_S_OK;
+}
+
+/* ---- arrays ---- */
+
+/* Does which element is accessed in array dim k depend on the statement's dim d? */
+static bool linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
+  if (x->at) return tp_ix_mentions(x->at[k].lo, s->dim[d]) || (x->at[k].range && tp_ix_mentions(x->at[k].hi, s->dim[d]));
+  int ni = (int)isl_map_dim(x->rel, isl_dim_in), no = (int)isl_map_dim(x->rel, isl_dim_out);
+  isl_map *m = isl_map_copy(x->rel);
+  tp_query(S);
+  m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, d + 1, ni - d - 1), isl_dim_in, 0, d);
+  m = isl_map_project_out(isl_map_project_out(m, isl_dim_out, k + 1, no - k - 1), isl_dim_out, 0, k);
+  isl_map *free = isl_map_from_domain_and_range(isl_map_domain(isl_map_copy(m)), isl_map_range(isl_map_copy(m)));
+  bool same = isl_map_is_equal(m, free) == isl_bool_true;
+  isl_map_free(m);
+  isl_map_free(free);
+  return !tp_query_end(S) || !same;
+}
+
+/* What a call runs over lies dense; so does what a call writes as a range. */
+void tp_dense_vectors(tp_sched *S) {
+  for (int i = 0; i < S->p->stmts.n; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    for (int a = 0; a < s->nacc; a++) {
+      tp_arr *r = S->p->arrs.v[s->acc[a].arr];
+      for (int k = 0; k < r->ndim; k++) {
+        if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
+        for (int d = 0; d < s->ndim; d++)
+          if ((s->vec >> d & 1) && !(r->dense >> k & 1) && linked(S, s, &s->acc[a], d, k)) r->dense |= 1u << k;
+      }
+    }
+  }
+}
