@@ -105,9 +105,8 @@ describe("branches", function()
     d[{ t = 0, i = 0 }] = 1
     d[{ i = 0 }] = 1
     d[{ t = 0 }] = 1
-    d[{ i, t }] = d[{ i = i - 1 }] + d[{ t = t - 1 }]
+    d[{ t, i }] = d[{ i = i - 1 }] + d[{ t = t - 1 }]
     assert.truthy(I)
-    bounds.I = 3
     same({ { 1, 1, 1 }, { 1, 2, 3 }, { 1, 3, 6 }, { 1, 4, 10 }, { 1, 5, 15 } },
       helper.value(P, d, {}, { I = 3, T = 5 }))     -- t was made first, so it is the outer one
   end)
@@ -233,9 +232,9 @@ describe("loose literals", function()
   end)
 
   it("raise where they are wrong", function()
-    fails(function() return tempo.zeros({ 2 }, { dtpe = "f32" }) end, "option", "dtpe", "dtype")
-    fails(function() return tempo.zeros { 2 } + tempo.zeros { 3 } end, "shape")
-    fails(function() return tempo.zeros(3) end, "option", "{3, T}")
+    fails(function() return (tempo.zeros({ 2 }, { dtpe = "f32" })) end, "option", "dtpe", "dtype")
+    fails(function() return (tempo.zeros { 2 } + tempo.zeros { 3 }) end, "shape")
+    fails(function() return (tempo.zeros(3)) end, "option", "{3, T}")
   end)
 
   it("do not follow a table that changes", function()

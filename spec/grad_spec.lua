@@ -182,7 +182,7 @@ describe("the gradient of softmax(read) * weight", function()
 
   it("of a tensor that reads ranges of itself", function()
     local P = tempo.program()
-    local t, T = P:dim "t"
+    local t = P:dim "t"
     local x = P:input("x", { domain = { t }, dtype = "f64" })
     local c = P:input("c", { domain = { t }, dtype = "f64" })
     local z = P:tensor { domain = { t }, dtype = "f64" }
@@ -584,8 +584,9 @@ describe("what is differentiated", function()
     local g = tempo.grad(y * 3, { x })[1]
     local h = x:grad()
     y:otherwise(x * x)
-    (y * 5):backward();
-    (y[0] * 7):backward()
+    local a, b = y * 5, y[0] * 7
+    a:backward()
+    b:backward()
     local f = S.compile(P, { g = g, h = h })
     local out = f({ x = { 1, 2, 3 } }, { T = 3 })
     S.same(out.g:totable(), { 6, 12, 18 }, 1e-14)

@@ -1,6 +1,7 @@
 -- What specs share: every program runs in each tier, and the tiers' numbers are compared before they are given back.
 local tempo = require "tempo"
 
+local unpack = table.unpack or unpack       -- luacheck: globals unpack
 local helper = { tiers = { "reference", "interpreter" }, tolerance = 1e-5 }
 
 -- A plain number or nested table of what a function returned.
@@ -82,7 +83,7 @@ function helper.fill(shape, f)
     local at = { ... }
     for i = 0, shape[k] - 1 do
       at[n + 1] = i
-      t[i + 1] = level(k + 1, (table.unpack or unpack)(at, 1, n + 1))
+      t[i + 1] = level(k + 1, unpack(at, 1, n + 1))
     end
     return t
   end

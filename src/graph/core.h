@@ -18,6 +18,7 @@ void tp_outs(tp_graph *g, tp_node *n, int nout);
 void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_ix *const *shape);
 void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);       /* the dims that e mentions join n's domain */
 bool tp_affine(const tp_ix *e);                                 /* also inside conditions */
+bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err);
 bool tp_rank_ok(tp_node *n, int rank, tp_error *err);
 /* "bad operands of 'op': <why>: (T, 4) x (5, 3)" */
 bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) TP_PRINTF(3, 4);

@@ -375,10 +375,14 @@ bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
 
 static bool foreign(const tp_graph *g, const tp_node *x) { return x->id < 0 || x->id >= g->nodes.n || g->nodes.v[x->id] != x; }
 
+bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err) {
+  int want = tp_ops[op].nin, least = want >= 0 ? want : op == TP_OP_GRAD || op == TP_OP_CONCAT || op == TP_OP_PARAM, most = want >= 0 ? want : op == TP_OP_PARAM ? 2 : INT32_MAX;
+  if (nin >= least && nin <= most) return true;
+  return tp_fail(err, TP_E_SHAPE, pos, "shape: '%s' takes %d operand%s, not %d", tp_ops[op].text, least, least == 1 ? "" : "s", nin);
+}
+
 static bool operands_ok(tp_graph *g, tp_op op, int nin, const tp_val *in, tp_error *err) {
-  int want = tp_ops[op].nin, least = op == TP_OP_GRAD || op == TP_OP_CONCAT || op == TP_OP_PARAM;
-  if (want >= 0 ? nin != want : nin < least)
-    return tp_fail(err, TP_E_SHAPE, g->pos, "shape: '%s' takes %d operand%s, not %d", tp_ops[op].text, TP_MAX(want, least), TP_MAX(want, least) == 1 ? "" : "s", nin);
+  if (!tp_nin_ok(op, nin, g->pos, err)) return false;
   for (int k = 0; k < nin; k++) {
     if (!in[k].node) return tp_fail(err, TP_E_OPTION, g->pos, "option: operand %d of '%s' is missing", k + 1, tp_ops[op].text);
     if (foreign(g, in[k].node)) return tp_fail(err, TP_E_OPTION, g->pos, "option: operand %d of '%s' belongs to another program", k + 1, tp_ops[op].text);

@@ -1,5 +1,6 @@
 /* methods: creation. Every body ends with the options dtype, domain, name. */
 #include "graph/rows.h"
+#include <math.h>
 
 typedef struct making {                         /* what all of them are given */
   int rank; const tp_ix *const *shape;
@@ -78,7 +79,7 @@ METHOD(tp_m_arange) {
   making o;
   if (!start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
   double first = tp_arg_f(&a[1], NULL, 0), step = tp_arg_f(&a[2], NULL, 1);
-  bool whole = first == (double)(int64_t)first && step == (double)(int64_t)step;
+  bool whole = first == floor(first) && step == floor(step);
   if (!whole && !tp_dtype_float(o.dtype)) return tp_wrong(MK, m, TP_E_DTYPE, "integers start and step by integers");
   if (first == 0 && step == 1) GIVE(named(MK, mk_cast(MK, mk_iota(MK, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
   GIVE(named(MK, ramp(MK, &o, first, mk_num(MK, step, tp_dtype_float(o.dtype) ? TP_F64 : TP_I64)), o.name));

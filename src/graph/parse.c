@@ -13,7 +13,7 @@ typedef struct {
   const char *s;                /* the rest of the line */
   int line;
   tp_error *err;
-  tp_hmap nodes;                /* by number in the text */
+  tp_hmap nodes, files;         /* by number in the text, by name */
   TP_VEC(tp_node *) mentioned;
   TP_VEC(arity) arities;
   bool inputs, params, checks;  /* these lists were given */
@@ -98,17 +98,26 @@ static bool more_numbers(parser *p) {
   return *p->s && !strchr(",}:", *p->s);
 }
 
+/* Files live as long as the context, for errors outlive graphs. */
+static const char *interned(parser *p, const char *file, size_t n) {
+  const char *f = tp_hmap_get(&p->files, file, n);
+  if (f) return f;
+  char *copy = tp_new_bytes(tp_ictx_arena(p->g->ix), n + 1);
+  tp_hmap_set(&p->files, file, n, memcpy(copy, file, n));
+  return copy;
+}
+
 static bool position(parser *p, tp_pos *pos) {
   if (!accept(p, "@")) return true;
   space(p);
-  if (*p->s == '"') pos->file = string(p);
+  size_t n = strcspn(p->s, ":");
+  const char *quoted = *p->s == '"' ? string(p) : NULL;
+  if (quoted) pos->file = interned(p, quoted, strlen(quoted));
   else {
-    size_t n = strcspn(p->s, ":");
-    char *f = tp_new_bytes(&p->g->arena, n + 1);
-    pos->file = memcpy(f, p->s, n);
+    pos->file = interned(p, p->s, n);
     p->s += n;
   }
-  return pos->file && expect(p, ":") && small(p, &pos->line);
+  return expect(p, ":") && small(p, &pos->line);
 }
 
 static bool expression(parser *p, const tp_ix **e) {
@@ -401,6 +410,7 @@ static bool arity_ok(parser *p, const arity *a) {
 
 /* A type left out is inferred, if the operands have theirs. */
 static bool infer_type(parser *p, tp_node *n) {
+  if (!tp_nin_ok(n->op, n->nin, here(p), p->err)) return false;
   for (int k = 0; k < n->nin; k++)
     if (n->in[k].src.out >= n->in[k].src.node->nout) return fail(p, "this node needs its type: an operand has none yet");
   bool told = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM || n->op == TP_OP_CALL || (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_VALUE);
@@ -598,6 +608,7 @@ tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err) {
   if (!g) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for a graph"), NULL;
   parser p = { .g = g, .err = err ? err : &own };
   tp_hmap_init(&p.nodes, &g->arena);
+  tp_hmap_init(&p.files, &g->arena);
   if (!lines(&p, text) || !tp_verify(g, p.err)) return tp_graph_free(g);
   if (!p.checks) tp_recheck(g);
   return g;

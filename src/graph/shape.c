@@ -56,6 +56,17 @@ void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, 
 
 enum { NO = 0, YES = 1, OPEN = 2 };
 
+/* d != 0 whenever all its bounds are at least 2: equality for 0 and 1 alone is a mistake, not a program. d mentions no dims. */
+static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
+  const tp_sym *syms[16];
+  const tp_ix *to[16];
+  int n = tp_ix_syms(d, syms, TP_LEN(syms));
+  if (n > (int)TP_LEN(syms)) return false;
+  for (int i = 0; i < n; i++) to[i] = tp_ix_addc(g->ix, tp_ix_sym(g->ix, syms[i]), 2);
+  d = tp_ix_subst(g->ix, d, n, syms, to);
+  return tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, d, -1), 0, NULL) || tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, d), -1), 0, NULL);
+}
+
 /* What canonical forms and intervals say about a == b. */
 static int settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims) {
   if (a == b) return YES;
@@ -65,7 +76,7 @@ static int settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_s
   if (tp_ix_is_const(d, &v)) return v == 0 ? YES : NO;
   if (tp_ix_prove_ge0(c, tp_ix_addc(c, d, -1), n, dims)) return NO;
   if (tp_ix_prove_ge0(c, tp_ix_addc(c, tp_ix_neg(c, d), -1), n, dims)) return NO;
-  return OPEN;
+  return n == 0 && differs_beyond_one(g, d) ? NO : OPEN;
 }
 
 /* The points at which a and b differ; takes points. */

@@ -10,9 +10,7 @@ static bool known(const tp_graph *g, const tp_node *n) { return n && n->id >= 0 
 static bool value_ok(const tp_graph *g, tp_val v) { return known(g, v.node) && v.out >= 0 && v.out < v.node->nout; }
 
 static bool structure_ok(const tp_graph *g, const tp_node *n, tp_error *err) {
-  int want = tp_ops[n->op].nin;
-  if (want >= 0 ? n->nin != want : n->nin < (n->op == TP_OP_GRAD || n->op == TP_OP_CONCAT || n->op == TP_OP_PARAM)) return wrong(n, err, "number of operands");
-  if (n->op == TP_OP_PARAM && n->nin > 2) return wrong(n, err, "number of operands");
+  if (!tp_nin_ok(n->op, n->nin, n->pos, err)) return false;
   for (int k = 0; k < n->nin; k++)
     if (!value_ok(g, n->in[k].src)) return wrong(n, err, "an operand is not in the graph");
   for (int i = 1; i < n->ndom; i++)

@@ -2,20 +2,25 @@
 #include "lua/tl.h"
 #include <limits.h>
 
-enum { CHARGE = 1 << 16 };                      /* bytes between two words to the collector */
+enum { STEP = 1 << 16, SLACK = 32 << 20 };      /* bytes between two words to the collector; before the first full collection */
 
-/* The collector sees a pointer's worth of a userdata that may hold gigabytes: it gets the bytes as steps. */
-void tl_charge(lua_State *L, const tp_array *a) {
+/* The collector sees a few words of a userdata that may hold gigabytes. It gets the bytes as steps; and since steps of the generational mode
+ * may leave dead userdata for long, a full collection when the bytes held have doubled since the last one. */
+void tl_charge(lua_State *L, tl_array *u) {
   tl_state *S = tl_stateof(L);
-  if (a->borrowed || a->base) return;
-  S->charged += tp_array_bytes(a);
-  if (S->charged < CHARGE) return;
-  size_t kb = TP_MIN(S->charged >> 10, (size_t)INT_MAX >> 10);
-  S->charged = 0;
-#ifdef LUA_GCISRUNNING
-  if (!lua_gc(L, LUA_GCISRUNNING, 0)) return;
-#endif
-  lua_gc(L, LUA_GCSTEP, (int)kb);
+  if (u->a->borrowed || u->a->base) return;
+  u->charged = tp_array_bytes(u->a);
+  S->held += u->charged;
+  S->untold += u->charged;
+  if (S->untold < STEP || !lua_gc(L, LUA_GCISRUNNING, 0)) return;
+  size_t kb = TP_MIN(S->untold >> 10, (size_t)INT_MAX >> 10);
+  S->untold = 0;
+  if (S->held < 2 * S->kept + SLACK) {
+    lua_gc(L, LUA_GCSTEP, (int)kb);
+    return;
+  }
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  S->kept = S->held;
 }
 
 tl_array *tl_pusharray(lua_State *L) {
@@ -25,7 +30,7 @@ tl_array *tl_pusharray(lua_State *L) {
 void tl_setarray(lua_State *L, tl_array *u, tp_array *a) {
   if (!a) tl_fail(L, TP_E_MEMORY, "memory: no memory for an array");
   u->a = a;
-  tl_charge(L, a);
+  tl_charge(L, u);
 }
 
 void tl_lease_drop(tl_lease *l) {
@@ -43,6 +48,8 @@ tp_array *tl_toarray(lua_State *L, int i, const char *what) {
 static int release(lua_State *L) {                      /* __gc, __close and free: any number of times */
   tl_array *u = lua_touserdata(L, 1);
   u->a = tp_array_unref(u->a);
+  tl_stateof(L)->held -= u->charged;
+  u->charged = 0;
   tl_lease_drop(u->lease);
   u->lease = NULL;
   return 0;
@@ -232,7 +239,7 @@ int tl_array_load(lua_State *L) {
   tl_array *u = tl_pusharray(L);
   u->a = tp_npy_load(path, &e);
   if (!u->a) return io_result(L, &e);
-  tl_charge(L, u->a);
+  tl_charge(L, u);
   return 1;
 }
 
@@ -272,6 +279,12 @@ static void from_bytes(lua_State *L, tl_array *u, tp_dtype d, int rank, const in
   memcpy(u->a->data, s, n);
 }
 
+static void fill(lua_State *L, tp_array *a, int i) {
+  size_t size = (size_t)tp_dtype_size(a->dtype);
+  if (a->count) tl_setelem(L, a, 0, i);
+  for (int64_t k = 1; k < a->count; k++) memcpy((char *)a->data + (size_t)k * size, a->data, size);
+}
+
 int tl_array_new(lua_State *L) {
   lua_settop(L, 3);
   int64_t shape[TP_MAXRANK];
@@ -286,7 +299,7 @@ int tl_array_new(lua_State *L) {
   if (lua_type(L, 1) == LUA_TNUMBER || lua_isboolean(L, 1)) {
     if (lua_isboolean(L, 1) && lua_isnil(L, 2)) d = TP_BOOL;
     tl_setarray(L, u, tp_array_new(d, TP_MAX(rank, 0), shape));
-    for (int64_t k = 0; k < u->a->count; k++) tl_setelem(L, u->a, k, 1);
+    fill(L, u->a, 1);
   } else if (lua_type(L, 1) == LUA_TSTRING) {
     from_bytes(L, u, d, rank, shape);
   } else if (tl_typeof(L, 1) == TL_ARRAY) {

@@ -77,7 +77,7 @@ static void keep_outputs(tl_array **slot, const tp_graph *g, const tp_run *run) 
 
 static void charge_outputs(lua_State *L, tl_array **slot, const tp_graph *g) {
   for (int k = 0; k < g->outputs.n; k++)
-    if (slot[k]->a) tl_charge(L, slot[k]->a);
+    if (slot[k]->a) tl_charge(L, slot[k]);
 }
 
 static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */

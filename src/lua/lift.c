@@ -48,7 +48,6 @@ static void lift_loose(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
 }
 
 static int not_a_tensor(lua_State *L, int i, const char *what) {
-  if (tl_is_digits(L, i)) tl_range_trap(L, i);
   if (tl_typeof(L, i) == TL_RANGE)
     tl_fail(L, TP_E_OPTION, "option: %s: a range is no tensor; read a tensor there, as in x[0 .. t+1]", what);
   return tl_fail(L, TP_E_OPTION, "option: %s: expected a tensor, got %s", what, tl_describe(L, i));

@@ -17,7 +17,7 @@ typedef enum { TL_NONE, TL_PROGRAM, TL_INDEX, TL_RANGE, TL_TENSOR, TL_LOOSE, TL_
 typedef struct tl_state {                       /* one per Lua state, a userdata in the registry */
   jmp_buf *oom;                                 /* of the entry that runs now */
   tp_pos at;                                    /* where errors without a place of their own belong, if not at the running line */
-  size_t charged;                               /* bytes of arrays the collector has not been told yet */
+  size_t held, kept, untold;                    /* bytes of arrays: alive, alive after the last full collection, not told to the collector yet */
   char libdir[512];                             /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
 } tl_state;
 
@@ -36,7 +36,7 @@ typedef struct { tl_prog *lp; const tp_ix *lo, *hi; int64_t clo, chi; } tl_range
 typedef struct { tl_prog *lp; tp_val v; } tl_tensor;
 typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
 typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
-typedef struct { tp_array *a; tl_lease *lease; } tl_array;                  /* a == NULL: freed */
+typedef struct { tp_array *a; tl_lease *lease; size_t charged; } tl_array;  /* a == NULL: freed */
 typedef struct { tl_prog *lp; tp_fn *f; int nparam; tp_array **loaded; bool running; } tl_fn;   /* f == NULL: freed */
 
 enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE };          /* entries of a program's table */
@@ -112,7 +112,7 @@ int tl_update(lua_State *L);
 tl_array *tl_pusharray(lua_State *L);                                       /* still empty */
 void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a);           /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
-void tl_charge(lua_State *L, const tp_array *a);
+void tl_charge(lua_State *L, tl_array *u);
 void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
 void tl_setelem(lua_State *L, tp_array *a, int64_t k, int i);
 tp_array *tl_nested(lua_State *L, int i, const char *what, const tp_dtype *d /* NULL: f32, or bool if its leaves are */,

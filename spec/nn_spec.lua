@@ -1,0 +1,235 @@
+-- tempo.nn: layers against NumPy's numbers (spec/fixtures/make_nn.py), names, views, initialisers.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local nn = require "tempo.nn"
+local same = helper.same
+local fixture = dofile "spec/fixtures/nn.lua"
+
+local function paths(net)
+  local out = {}
+  for path in net:named_parameters() do out[#out + 1] = path end
+  return out
+end
+
+-- Runs `build(P, t)` -> module, output in each tier with the fixture's weights loaded.
+local function check(case, build)
+  local want = fixture[case]
+  for _, tier in ipairs(helper.tiers) do
+    local P = tempo.program()
+    local t = P:dim("t", "T")
+    local x = P:input("x", { domain = { t }, shape = { fixture.B, fixture.D } })
+    local f = P:compile { outputs = { y = build(P, t, x) }, tier = tier }
+    local params = {}
+    for key, value in pairs(want.params) do params["m." .. key] = value end
+    f:load_params(params)
+    same(want.y, f({ x = fixture.x }, { T = fixture.T }).y, 1e-5)
+  end
+end
+
+describe("a layer gives NumPy's numbers:", function()
+  local function zeros() return tempo.zeros { fixture.B, fixture.H } end
+  local function state(P, t) return P:tensor { domain = { t }, shape = { fixture.B, fixture.H } } end
+
+  for _, class in ipairs { "RNNCell", "GRUCell" } do
+    it(class, function()
+      check(class, function(P, t, x)
+        local cell = nn[class](P, fixture.D, fixture.H, { name = "m" })
+        local h = state(P, t)
+        h[0] = cell(x, zeros())
+        h[t] = cell(x, h[t - 1])
+        return h
+      end)
+    end)
+  end
+
+  it("LSTMCell", function()
+    check("LSTMCell", function(P, t, x)
+      local cell = nn.LSTMCell(P, fixture.D, fixture.H, { name = "m" })
+      local h, c = state(P, t), state(P, t)
+      h[0], c[0] = cell(x, zeros(), zeros())
+      local h1, c1 = cell(x, h[t - 1], c[t - 1])
+      h[t], c[t] = h1, c1
+      return h
+    end)
+  end)
+
+  it("MLP", function()
+    check("MLP", function(P, _, x) return nn.MLP(P, { fixture.D, 6, 2 }, { name = "m", activation = "tanh" })(x) end)
+  end)
+
+  it("LayerNorm", function()
+    check("LayerNorm", function(P, _, x) return nn.LayerNorm(P, { fixture.D }, { name = "m" })(x) end)
+  end)
+end)
+
+describe("a module", function()
+  local P, i
+
+  before_each(function()
+    P = tempo.program()
+    i = P:dim("i", "I")
+  end)
+
+  it("has named parameters in order", function()
+    local net = nn.MLP(P, { 4, 8, 2 }, { name = "policy", along = { i } })
+    assert.same({ "policy.0.weight", "policy.0.bias", "policy.1.weight", "policy.1.bias" }, paths(net))
+    local list = net:parameters()
+    assert.equal(4, #list)
+    assert.same({ 8, 4 }, list[1]:shape())
+    assert.same({ 2 }, list[4]:shape())
+    assert.equal("policy.0.weight", list[1]:name())
+    assert.same({ i }, list[1]:along())
+    assert.equal(list[3], net[1].weight)
+  end)
+
+  it("gets a fresh name of its own", function()
+    local a, b = nn.Linear(P, 2, 2), nn.Linear(P, 2, 2)
+    assert.same({ "linear.weight", "linear.bias" }, paths(a))
+    assert.same({ "linear1.weight", "linear1.bias" }, paths(b))
+    assert.same({ "linear.weight", "linear.bias" }, paths(nn.Linear(tempo.program(), 2, 2)))
+  end)
+
+  it("is read elsewhere as a whole", function()
+    local k = P:dim("k", "K")
+    local net = nn.MLP(P, { 2, 3, 1 }, { name = "net", along = { i, k }, init = "ones" })
+    for _, w in ipairs(net:parameters()) do w:update(w * 2) end
+    local x = P:constant { 1, 1 }
+    local first, here = net:at { k = 0 }, net
+    assert.same({ i }, first:parameters()[1]:domain())
+    assert.same({ i }, net:at({ [k] = 0 }):parameters()[2]:domain())
+    assert.equal(2, #here:parameters()[1]:domain())
+    assert.same(paths(net), paths(first))
+    local out = helper.run(P, { first = first[0].weight:sum(), here = here[0].weight:sum(), y = first(x) },
+      {}, { I = 2, K = 3 })
+    same({ 6, 48 }, out.first)
+    same({ { 6, 12, 24 }, { 48, 96, 192 } }, out.here)
+    helper.fails(function() return net:at { q = 0 } end, "domain", "'q'")
+  end)
+
+  it("leaves parameters without the dim as they are in a view", function()
+    local fixed = nn.Linear(P, 2, 2, { name = "fixed" })
+    local net = nn.Sequential(P, { fixed, "tanh", nn.Linear(P, 2, 1, { name = "moving", along = { i } }) })
+    local view = net:at { i = 0 }
+    assert.equal(net[0].weight, view[0].weight)
+    assert.same({}, view[2].weight:domain())
+    assert.same({ "fixed.weight", "fixed.bias", "moving.weight", "moving.bias" }, paths(net))
+  end)
+
+  it("is one for each point of domain", function()
+    local l = P:dim("l", "L")
+    local net = nn.Linear(P, 2, 2, { name = "layer", domain = { l }, bias = false })
+    local w = helper.run(P, { w = net.weight }, {}, { L = 3 }).w
+    assert.equal(3, #w)
+    assert.are_not.equal(w[1][1][1], w[2][1][1])
+  end)
+
+  it("can be a class of the script", function()
+    local Gated = nn.class "Gated"
+    local net = Gated:create(P, { name = "gated", along = { i } })
+    net:add("inner", nn.Linear(P, 2, 2, { name = "gated.inner", along = { i }, init = "ones" }))
+    net:param("gate", { 2 }, { init = 0.5 })
+    function Gated:forward(x) return self.inner(x) * self.gate end
+    assert.same({ "gated.gate", "gated.inner.weight", "gated.inner.bias" }, paths(net))
+    same({ { 1.5, 1.5 } }, helper.value(P, net(P:constant { 1, 2 }) + 0 * i:value(), {}, { I = 1 }))
+  end)
+
+  it("refuses an unknown option with the nearest and the script's line", function()
+    helper.fails(function() return nn.Linear(P, 2, 2, { gian = 2 }) end, "option", "'gian'", "'gain'")
+    helper.fails(function() return nn.MLP(P, { 2, 2 }, { activaton = "tanh" }) end, "option", "'activation'")
+    helper.fails(function() return nn.Linear(P, 2, 2, { init = "orthogonl" }) end, "option", "'orthogonal'")
+  end)
+end)
+
+describe("an embedding", function()
+  it("takes rows by index, of any shape, and has their gradient", function()
+    local P = tempo.program()
+    local e = nn.Embedding(P, 4, 2, { name = "e", init = tempo.array { { 0, 1 }, { 2, 3 }, { 4, 5 }, { 6, 7 } } })
+    local k = P:constant(tempo.array({ { 3, 0 }, { 1, 3 } }, "i64"))
+    local one, two = e(k:select(0, 0):select(0, 0)), e(k)
+    local loss = two:sum()
+    local out = helper.run(P, { one = one, row = e(k:select(0, 1)), two = two, g = tempo.grad(loss, { e.weight })[1] },
+      {}, {})
+    same({ 6, 7 }, out.one)
+    same({ { 2, 3 }, { 6, 7 } }, out.row)
+    same({ { { 6, 7 }, { 0, 1 } }, { { 2, 3 }, { 6, 7 } } }, out.two)
+    same({ { 1, 1 }, { 1, 1 }, { 0, 0 }, { 2, 2 } }, out.g)
+  end)
+end)
+
+describe("an initialiser", function()
+  local function sample(what, shape, o, seed)
+    local P = tempo.program { seed = 3 }
+    o = o or {}
+    o.name = o.name or "w"
+    local x = nn.init.make(P, what, shape, o)
+    local options = seed and { call = { seed = seed } }
+    return helper.value(P, x + P:constant(0), {}, {}, options)
+  end
+
+  local function moments(w)
+    local n, sum, squares, low, high = 0, 0, 0, math.huge, -math.huge
+    for _, row in ipairs(w) do
+      for _, v in ipairs(row) do
+        n, sum, squares = n + 1, sum + v, squares + v * v
+        low, high = math.min(low, v), math.max(high, v)
+      end
+    end
+    return sum / n, math.sqrt(squares / n - (sum / n) ^ 2), low, high
+  end
+
+  it("has the bounds and moments of its definition", function()
+    local mean, std, low, high = moments(sample("uniform", { 100, 100 }, { bound = 0.5 }))
+    assert.is_true(low >= -0.5 and high < 0.5 and math.abs(mean) < 0.01 and math.abs(std - 0.5 / math.sqrt(3)) < 0.01)
+    mean, std = moments(sample("normal", { 100, 100 }, { mean = 1, std = 2 }))
+    assert.is_true(math.abs(mean - 1) < 0.1 and math.abs(std - 2) < 0.1)
+    mean, std, low, high = moments(sample("xavier_uniform", { 60, 90 }, { gain = 2 }))
+    local bound = 2 * math.sqrt(6 / 150)
+    assert.is_true(low >= -bound and high <= bound and high > 0.95 * bound)
+    assert.is_true(math.abs(mean) < 0.02 and math.abs(std - bound / math.sqrt(3)) < 0.01)
+    mean, std = moments(sample("kaiming_normal", { 60, 90 }))
+    assert.is_true(math.abs(mean) < 0.01 and math.abs(std - math.sqrt(2 / 90)) < 0.01)
+    same({ { 1, 1 } }, sample("ones", { 1, 2 }))
+    same({ { 0, 0 } }, sample("zeros", { 1, 2 }))
+  end)
+
+  it("orthogonal has orthonormal rows or columns, times the gain", function()
+    for _, shape in ipairs { { 4, 4 }, { 3, 7 }, { 7, 3 }, { 1, 5 }, { 33, 33 } } do
+      local w = sample("orthogonal", shape, { gain = 2 })
+      assert.equal(shape[1], #w)
+      assert.equal(shape[2], #w[1])
+      local byrow = shape[1] <= shape[2]
+      local n, m = math.min(shape[1], shape[2]), math.max(shape[1], shape[2])
+      for a = 1, n do
+        for b = 1, n do
+          local dot = 0
+          for k = 1, m do dot = dot + (byrow and w[a][k] * w[b][k] or not byrow and w[k][a] * w[k][b]) end
+          assert.is_true(math.abs(dot - (a == b and 4 or 0)) < 1e-5)
+        end
+      end
+    end
+  end)
+
+  it("depends on the seed and on its name alone", function()
+    local a = sample("orthogonal", { 3, 3 }, {}, 1)
+    same(a, sample("orthogonal", { 3, 3 }, {}, 1), 0)
+    assert.are_not.same(a, sample("orthogonal", { 3, 3 }, {}, 2))
+    assert.are_not.same(a, sample("orthogonal", { 3, 3 }, { name = "v" }, 1))
+  end)
+
+  it("differs over domain", function()
+    local P = tempo.program()
+    local l = P:dim("l", "L")
+    local w = P:param("w", { domain = { l }, shape = { 2, 2 },
+      init = nn.init.orthogonal(P, { 2, 2 }, { name = "w", domain = { l } }) })
+    local out = helper.value(P, w, {}, { L = 3 })
+    assert.equal(3, #out)
+    assert.are_not.same(out[1], out[2])
+  end)
+
+  it("knows PyTorch's gains", function()
+    assert.equal(5 / 3, nn.init.gain "tanh")
+    assert.equal(math.sqrt(2), nn.init.gain "relu")
+    helper.fails(function() return nn.init.gain "swish" end, "option")
+    helper.fails(function() return nn.init.xavier_uniform(tempo.program(), { 3 }) end, "shape")
+  end)
+end)

@@ -1,0 +1,410 @@
+-- What a schedule must do, seen from outside: when things happen, what is kept, what it costs in memory.
+local tempo = require "tempo"
+local S = require "spec.support"
+
+local KiB = 1024
+
+local function interpreter(P, outputs)
+  return P:compile { outputs = outputs, tier = "interpreter" }
+end
+
+-- A policy gradient over iterations and time with a callback for the world: `returns` makes the return from the reward.
+local function reinforce(returns, log)
+  local P = tempo.program()
+  local i = P:dim "i"
+  local t, T = P:dim "t"
+  local n = P:bound "n"
+  local w = P:param("w", { along = { i }, shape = { 4 }, init = 0.1 })
+  local o = P:tensor { domain = { i, t }, shape = { 4 } }
+  local act = (o * w):sum():tanh()
+  local nxt, r = P:call(function(a, p)
+    if log then log[#log + 1] = ("step %d %d"):format(p.i, p.t) end
+    local x = a[1]:item()
+    return { x, x * 0.5, -x, 1 }, 1 - x * x
+  end, { act }, { { domain = { i, t }, shape = { 4 } }, { domain = { i, t } } })
+  o[{ t = 0 }] = tempo.ones { 4 }
+  o[{ i, t }] = nxt[{ t = t - 1 }]:name "world"
+  local ret = returns(r, t, T, n)
+  local loss = act * ret:detach()
+  local g = tempo.grad(loss, { w })[1]
+  w[i + 1] = (w + g * 0.01):clamp(-2, 2)
+  local mean = r[{ t = 0 .. T }]:mean(0)
+  P:sink({ mean, g }, function(a, p)
+    if log then log[#log + 1] = ("learned %d"):format(p.i) end
+    assert(a[1]:item() == a[1]:item())
+  end)
+  return P, { w = w, loss = loss, ret = ret, g = g, mean = mean }
+end
+
+local function monte_carlo(r, t, T) return r[{ t = t .. T }]:sum(0) end
+local function n_step(r, t, T, n) return r[{ t = t .. tempo.min(t + n, T) }]:sum(0) end
+
+describe("training", function()
+  it("needs memory that does not grow with iterations", function()
+    for _, returns in ipairs { monte_carlo, n_step } do
+      local P = reinforce(returns)
+      local f = interpreter(P)
+      local function memory(iterations, steps)
+        return f:memory { I = iterations, T = steps, n = returns == n_step and 5 or nil }
+      end
+      local two = memory(2, 50)
+      assert.is_true(two > 0)
+      assert.equal(two, memory(3, 50))
+      assert.equal(two, memory(100000, 50))
+      assert.is_true(two < 50 * 4 * 16 + 8 * KiB)
+      f({}, { I = 3, T = 50, n = returns == n_step and 5 or nil })
+      assert.is_true(f:peak() <= two)
+    end
+  end)
+
+  it("n-step returns keep a ring of n, not all of time", function()
+    local P = reinforce(n_step)
+    local f = interpreter(P)
+    local at = function(T, n) return f:memory { I = 10, T = T, n = n } end
+    assert.is_true(at(100000, 5) <= at(1000, 5) + KiB)
+    assert.is_true(at(100000, 1000) > at(100000, 5))
+  end)
+
+  it("a sink's calls come between those of the iterations", function()
+    for _, returns in ipairs { monte_carlo, n_step } do
+      local log = {}
+      local P = reinforce(returns, log)
+      local f = interpreter(P)
+      for _, b in ipairs { { 3, 4, 2 }, { 2, 1, 3 }, { 1, 5, 1 } } do
+        for k = #log, 1, -1 do log[k] = nil end
+        f({}, { I = b[1], T = b[2], n = returns == n_step and b[3] or nil })
+        local want = {}
+        for i = 0, b[1] - 1 do
+          for t = 0, b[2] - 1 do want[#want + 1] = ("step %d %d"):format(i, t) end
+          want[#want + 1] = ("learned %d"):format(i)
+        end
+        assert.same(want, log)
+      end
+    end
+  end)
+
+  it("agrees with the reference evaluator", function()
+    for _, returns in ipairs { monte_carlo, n_step } do
+      local P, outputs = reinforce(returns)
+      local f = S.compile(P, outputs)
+      for _, b in ipairs { { 1, 1, 1 }, { 3, 1, 2 }, { 3, 6, 2 }, { 2, 3, 5 }, { 0, 3, 1 }, { 2, 5, 0 } } do
+        f({}, { I = b[1], T = b[2], n = returns == n_step and b[3] or nil })
+      end
+    end
+  end)
+
+  it("starts learning inside the episode with n-step returns, after it with Monte Carlo's", function()
+    -- A call that needs a return tells when it could be computed at all.
+    for _, returns in ipairs { monte_carlo, n_step } do
+      local log = {}
+      local P, outputs = reinforce(returns, log)
+      P:sink({ outputs.ret }, function(_, p) log[#log + 1] = ("return %d %d"):format(p.i, p.t) end)
+      local f = interpreter(P)
+      f({}, { I = 1, T = 8, n = returns == n_step and 3 or nil })
+      local last_step, first_return
+      for k, line in ipairs(log) do
+        if line == "step 0 7" then last_step = k end
+        if line == "return 0 0" then first_return = k end
+      end
+      assert.equal(returns == n_step, first_return < last_step)
+      if returns == n_step then                        -- at tick t + n - 1, for n given at the call
+        local seen
+        for _, line in ipairs(log) do
+          if line:find "^step" then seen = line end
+          local t = line:match "^return 0 (%d+)"
+          if t and t + 2 < 8 then assert.equal(("step 0 %d"):format(t + 2), seen) end
+        end
+      end
+    end
+  end)
+
+  it("shows its schedule", function()
+    local P = reinforce(n_step)
+    local text = interpreter(P):explain "schedule"
+    local function body_of(loop)                       -- lines indented more than the first loop over `loop`
+      local indent, lines = nil, {}
+      for line in text:gmatch "[^\n]+" do
+        local space = #line:match "^%s*"
+        if not indent and line:find("for " .. loop .. "%f[%W]") then indent = space
+        elseif indent and space <= indent then break
+        elseif indent then lines[#lines + 1] = line end
+      end
+      return indent and table.concat(lines, "\n")
+    end
+    assert.is_truthy(body_of "i", text)
+    assert.is_truthy(body_of "t", text)
+    assert.is_truthy(body_of "i":find "for t", text)
+  end)
+end)
+
+describe("storage", function()
+  it("of a two-lag recurrence is two or three slots", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 1024 } })
+    local h = P:tensor { domain = { t }, shape = { 1024 }, name = "h" }
+    h[0] = x
+    h[1] = x
+    h[t] = h[t - 1] * 0.5 - h[t - 2] * 0.25 + x
+    local f = interpreter(P, { last = h[T - 1] })
+    assert.is_true(f:memory { T = 10000 } <= 4 * 4 * KiB + KiB)
+    local line
+    for l in f:explain "storage":gmatch "[^\n]+" do
+      if l:find "%f[%w]h%f[%W]" then line = l end
+    end
+    assert.is_truthy(line, f:explain "storage")
+    assert.is_truthy(line:find "%f[%d][23]%f[%D]", line)
+  end)
+
+  it("of backpropagation through time is a few weights, not T of them", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 256 } })
+    local w = P:param("w", { shape = { 256, 256 }, init = tempo.eye(256) * 0.5 })
+    local h = P:tensor { domain = { t }, shape = { 256 } }
+    h[0] = x
+    h[t] = (x + h[t - 1]:matmul(w)):tanh()
+    local g = tempo.grad(h[T - 1]:sum(), { w })[1]
+    local f = interpreter(P, { g = g })
+    local weight, state = 256 * 256 * 4, 256 * 4
+    local m = f:memory { T = 64 }
+    assert.is_true(m < 6 * weight + 64 * 4 * state, ("%d bytes, a weight has %d"):format(m, weight))
+    assert.is_true(f:memory { T = 128 } - m < 64 * 4 * state + KiB)
+  end)
+
+  it("of weights that learn through time is constant in T but for the states", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 256 } })
+    local w = P:param("w", { along = { i }, shape = { 256, 256 }, init = tempo.eye(256) * 0.5 })
+    local h = P:tensor { domain = { i, t }, shape = { 256 } }
+    h[{ t = 0 }] = x
+    h[{ i, t }] = (x + h[{ t = t - 1 }]:matmul(w)):tanh()
+    local loss = h[{ t = 0 .. T }]:sum(0):sum()
+    w[i + 1] = w - tempo.grad(loss, { w })[1] * 0.001
+    local f = interpreter(P, { loss = loss })
+    local weight, state = 256 * 256 * 4, 256 * 4
+    local m = f:memory { I = 10, T = 64 }
+    assert.equal(m, f:memory { I = 1000, T = 64 })
+    assert.is_true(m < 7 * weight + 64 * 4 * state, ("%d bytes, a weight has %d"):format(m, weight))
+  end)
+
+  it("of a window is a ring of its width, of a prefix all of it", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local w = P:bound "w"
+    local h = P:tensor { domain = { t }, shape = { 256 } }
+    h[0] = tempo.ones { 256 }
+    h[t] = h[t - 1]:sin() + t:value()
+    local window = interpreter(P, { y = h[tempo.max(0, t - w + 1) .. t + 1]:max(0)[T - 1] })
+    local a, b = window:memory { T = 10000, w = 10 }, window:memory { T = 20000, w = 10 }
+    assert.equal(a, b)
+    assert.is_true(a < 4 * 10 * KiB)
+  end)
+end)
+
+describe("one compilation", function()
+  it("serves many bounds, in any order", function()
+    local P = tempo.program()
+    local b, B = P:dim "b"
+    local t, T = P:dim "t"
+    local w = P:bound "w"
+    local x = P:input("x", { domain = { b, t }, dtype = "f64" })
+    local h = P:tensor { domain = { b, t }, dtype = "f64" }
+    h[{ t = 0 }] = x
+    h[{ b, t }] = h[{ t = t - 1 }] * 0.5 + x
+    local s = h[{ t = tempo.max(0, t - w + 1) .. t + 1 }]:sum(0)
+    local total = s[{ b = 0 .. B, t = 0 .. T }]:sum()
+    local f = S.compile(P, { s = s, total = total })
+    local r = S.rng(77)
+    local function check(nb, n, width)
+      local v = S.fill({ nb, n }, r)
+      local want, sum = {}, 0
+      for i = 1, nb do
+        local hs = {}
+        want[i] = {}
+        for j = 1, n do
+          hs[j] = (hs[j - 1] or 0) * 0.5 + v[i][j]
+          local c = 0
+          for k = math.max(1, j - width + 1), j do c = c + hs[k] end
+          want[i][j], sum = c, sum + c
+        end
+      end
+      local out = f({ x = S.array(v, "f64", { nb, n }) }, { B = nb, T = n, w = width })
+      S.same(out.s:totable(), want, 1e-12)
+      S.same(out.total:item(), sum, 1e-12)
+      assert.same({ nb, n }, out.s:shape())
+    end
+    for _, c in ipairs { { 3, 5, 2 }, { 1, 1, 1 }, { 0, 4, 2 }, { 4, 0, 2 }, { 2, 9, 30 }, { 7, 2, 1 }, { 3, 5, 2 }, { 1, 40, 7 }, { 2, 3, 0 } } do
+      check(c[1], c[2], c[3])
+    end
+    for _ = 1, 20 do check(r(5), r(12), r(8)) end
+  end)
+
+  it("is not touched by what is recorded later", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t }, dtype = "f64" })
+    local y = P:tensor { domain = { t }, dtype = "f64" }
+    y[0] = x
+    local function compile() return P:compile { outputs = { y = y[0] * 2 } } end
+    local f = compile()
+    y:otherwise(x * 100)
+    local z = x * 7
+    local g = P:compile { outputs = { y = y, z = z } }
+    assert.equal(6, f({ x = { 3, 4 } }, { T = 2 }).y:item())
+    S.same(g({ x = { 3, 4 } }, { T = 2 }).y:totable(), { 3, 400 })
+    assert.equal(6, f({ x = { 3, 4 } }, { T = 2 }).y:item())
+  end)
+end)
+
+describe("schedules of part 1", function()
+  local function declare(P, domain, dtype) return P:tensor { domain = domain, dtype = dtype or "f64" } end
+
+  it("a two-lag recurrence in i with a full reduction over t", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local t, T = P:dim "t"
+    local h = declare(P, { i, t })
+    h[{ i = 0 }] = t:value():to "f64"
+    h[{ i = 1 }] = (t:value() * 2):to "f64"
+    h[{ i, t }] = h[{ i = i - 2 }] * 0.5 + h[{ i = i - 1, t = 0 .. T }]:mean(0)
+    local f = S.compile(P, { h = h })
+    for _, n in ipairs { { 1, 1 }, { 2, 3 }, { 6, 1 }, { 6, 5 }, { 0, 2 } } do
+      local want = {}
+      for k = 1, n[1] do
+        want[k] = {}
+        for j = 1, n[2] do
+          local mean = 0
+          for q = 1, n[2] do mean = mean + (k > 2 and want[k - 1][q] or 0) / n[2] end
+          want[k][j] = k == 1 and j - 1 or k == 2 and 2 * (j - 1) or want[k - 2][j] * 0.5 + mean
+        end
+      end
+      S.same(f({}, { I = n[1], T = n[2] }).h:totable(), want, 1e-12)
+    end
+  end)
+
+  it("h forward, g backward, h of the next i from g at 0", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local t, T = P:dim "t"
+    local h, g = declare(P, { i, t }), declare(P, { i, t })
+    h[{ 0, 0 }] = 1
+    h[{ t = 0 }] = g[{ i = i - 1, t = 0 }] * 0.5
+    h[{ i, t }] = h[{ t = t - 1 }] + 1
+    g[{ t = T - 1 }] = h
+    g[{ i, t }] = g[{ t = t + 1 }] * 0.5 + h
+    local f = S.compile(P, { g = g })
+    for _, n in ipairs { { 1, 1 }, { 4, 1 }, { 1, 4 }, { 4, 5 } } do
+      local want, first = {}, nil
+      for k = 1, n[1] do
+        local H, G = {}, {}
+        for j = 1, n[2] do H[j] = j > 1 and H[j - 1] + 1 or k == 1 and 1 or first * 0.5 end
+        for j = n[2], 1, -1 do G[j] = j == n[2] and H[j] or G[j + 1] * 0.5 + H[j] end
+        want[k], first = G, G[1]
+      end
+      S.same(f({}, { I = n[1], T = n[2] }).g:totable(), want, 1e-12)
+    end
+  end)
+
+  it("PPO's shape: epochs k inside iterations i over a rollout made with k = 0", function()
+    local log = {}
+    local P = tempo.program()
+    local i = P:dim "i"
+    local k = P:dim "k"
+    local t, T = P:dim "t"
+    local w = P:param("w", { along = { i, k }, init = 0.5, dtype = "f64" })
+    local o = declare(P, { i, t })
+    o[{ t = 0 }] = 1
+    local rolled = (o * w[{ k = 0 }]):tanh()
+    local nxt = P:call(function(a, p)
+      log[#log + 1] = ("act %d %d"):format(p.i, p.t)
+      return a[1]:item() * 0.5 + 0.25
+    end, { rolled }, { { domain = { i, t }, dtype = "f64" } })
+    o[{ i, t }] = nxt[{ t = t - 1 }]
+    local loss = ((o * w):tanh() - rolled:detach() * 0.5 + w * 0.1):square()[{ t = 0 .. T }]:mean(0)
+    local g = tempo.grad(loss, { w })[1]
+    w:update(w - g * 0.5)
+    P:sink({ loss }, function(_, p) log[#log + 1] = ("loss %d %d"):format(p.i, p.k) end)
+    local f = S.compile(P, { w = w, loss = loss })
+    for _, n in ipairs { { 1, 1, 1 }, { 3, 2, 4 }, { 2, 3, 1 }, { 3, 1, 2 } } do
+      local I, K, N = n[1], n[2], n[3]
+      local W, want = 0.5, { w = {}, loss = {} }
+      for a = 1, I do
+        local os, roll = { 1 }, {}
+        for s = 1, N do
+          roll[s] = S.tanh(os[s] * W)
+          os[s + 1] = roll[s] * 0.5 + 0.25
+        end
+        want.w[a], want.loss[a] = {}, {}
+        for b = 1, K do
+          local l, d = 0, 0
+          for s = 1, N do
+            local y = S.tanh(os[s] * W)
+            local e = y - roll[s] * 0.5 + W * 0.1
+            l, d = l + e * e / N, d + 2 * e * ((1 - y * y) * os[s] + 0.1) / N
+          end
+          want.w[a][b], want.loss[a][b] = W, l
+          W = W - d * 0.5
+        end
+      end
+      local out = f({}, { I = I, K = K, T = N })
+      S.same(out.w:totable(), want.w, 1e-11)
+      S.same(out.loss:totable(), want.loss, 1e-11)
+    end
+    for j = #log, 1, -1 do log[j] = nil end
+    f.fn({}, { I = 2, K = 2, T = 2 })
+    local at = {}
+    for j, line in ipairs(log) do at[line] = j end
+    assert.is_true(at["act 0 1"] < at["loss 0 1"] and at["loss 0 1"] < at["act 1 0"] and at["act 1 1"] < at["loss 1 1"])
+  end)
+
+  it("updates the weights of a layered network in place", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local l, L = P:dim "l"
+    local w = P:param("w", { along = { i }, domain = { l }, shape = { 64, 64 }, init = tempo.eye(64) * 0.9 })
+    local x = P:tensor { domain = { i, l }, shape = { 64 } }
+    x[{ l = 0 }] = tempo.ones { 64 }
+    x[{ i, l }] = (x[{ l = l - 1 }]:matmul(w[{ l = l - 1 }])):tanh()
+    local loss = x[{ l = L - 1 }]:matmul(w[{ l = L - 1 }]):square():sum()
+    w:update(w - tempo.grad(loss, { w })[1] * 0.01)
+    local f = interpreter(P, { loss = loss })
+    local all = 8 * 64 * 64 * 4
+    local m = f:memory { I = 10, L = 8 }
+    assert.equal(m, f:memory { I = 1000, L = 8 })
+    assert.is_true(m < 2.75 * all, ("%d bytes, all weights have %d"):format(m, all))
+    S.compile(P, { loss = loss })({}, { I = 4, L = 3 })
+  end)
+
+  it("a target network is read ten iterations back", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local w = P:param("w", { along = { i }, init = 1, dtype = "f64" })
+    local old = w[i:floordiv(10) * 10]
+    w[i + 1] = w * 1.01 + old * 0.1
+    local f = S.compile(P, { w = w, old = old })
+    local v, seq = 1, {}
+    for k = 1, 35 do
+      seq[k] = v
+      v = v * 1.01 + seq[math.floor((k - 1) / 10) * 10 + 1] * 0.1
+    end
+    S.same(f({}, { I = 35 }).w:totable(), seq, 1e-12)
+    S.same(f.fn:params().w:item(), v, 1e-12)
+  end)
+
+  it("edit distance goes row by row: memory of a row", function()
+    local P = tempo.program()
+    local i, I = P:dim "i"
+    local j, J = P:dim "j"
+    local a = P:input("a", { domain = { i }, dtype = "i64" })
+    local b = P:input("b", { domain = { j }, dtype = "i64" })
+    local d = declare(P, { i, j }, "i64")
+    d[{ 0, j }] = j:value()
+    d[{ i, 0 }] = i:value()
+    d[{ i, j }] = tempo.minimum(tempo.minimum(d[{ i = i - 1 }] + 1, d[{ j = j - 1 }] + 1), d[{ i - 1, j - 1 }] + a:ne(b):to "i64")
+    local f = interpreter(P, { d = d[{ I - 1, J - 1 }] })
+    assert.is_true(f:memory { I = 4000, J = 4000 } < 4 * 4000 * 8)
+  end)
+end)

@@ -1,0 +1,167 @@
+/* methods: products of matrices, and einsum.
+ *
+ * einsum keeps a running product, a tensor whose axes carry letters. Each further operand is contracted with it by one matmul of [batch, m, k] x [batch, k, n]:
+ * letters of both that are needed later are batch, letters of both that are not are summed (k), the others are m and n. Letters that only one side has and
+ * nobody needs are summed before. */
+#include "graph/rows.h"
+#include <ctype.h>
+#include <stdio.h>
+
+METHOD(tp_m_matmul) { GIVE(mk_matmul(MK, a[0].val, a[1].val)); }
+
+METHOD(tp_m_dot) {
+  if (tp_rankof(a[0].val) != 1 || tp_rankof(a[1].val) != 1)
+    return tp_wrong(MK, m, TP_E_SHAPE, "takes two vectors, not tensors with %d and %d axes", tp_rankof(a[0].val), tp_rankof(a[1].val));
+  if (strcmp(m->name, "dot") == 0) GIVE(mk_matmul(MK, a[0].val, a[1].val));
+  GIVE(mk_mul(MK, mk_unsqueeze(MK, a[0].val, 1), a[1].val));
+}
+
+typedef struct lettered { tp_val v; int n; char letter[TP_MAXRANK]; } lettered;
+
+static bool has(const char *letters, int n, char c) {
+  for (int i = 0; i < n; i++)
+    if (letters[i] == c) return true;
+  return false;
+}
+
+static int place(const lettered *x, char c) {
+  for (int i = 0; i < x->n; i++)
+    if (x->letter[i] == c) return i;
+  return -1;
+}
+
+/* x without the letters that `keep` lacks. */
+static void sum_out(tp_mk k, lettered *x, const char *keep) {
+  int axes[TP_MAXRANK], n = 0, left = 0;
+  for (int i = 0; i < x->n; i++) {
+    if (!strchr(keep, x->letter[i])) axes[n++] = i;
+    else x->letter[left++] = x->letter[i];
+  }
+  x->n = left;
+  if (n) x->v = mk_reduce(k, TP_OP_SUM, x->v, n, axes, false);
+}
+
+/* x as [a.., b.., c..] made three axes. */
+static tp_val folded(tp_mk k, const lettered *x, const char *group[3]) {
+  int order[TP_MAXRANK], n = 0;
+  const tp_ix *shape[3];
+  if (!x->v.node) return x->v;
+  for (int i = 0; i < 3; i++) {
+    shape[i] = mk_int(k, 1);
+    for (const char *c = group[i]; *c; c++) {
+      order[n++] = place(x, *c);
+      shape[i] = tp_ix_mul(k.g->ix, shape[i], mk_extent(x->v, order[n - 1]));
+    }
+  }
+  return mk_reshape(k, mk_permute(k, x->v, order), 3, shape);
+}
+
+/* Letters of x that are (not) in y and (not) in keep. */
+static void letters(const lettered *x, const lettered *y, bool in_y, const char *keep, int in_keep, char *out) {
+  int n = 0;
+  for (int i = 0; i < x->n; i++) {
+    char c = x->letter[i];
+    if ((place(y, c) >= 0) == in_y && (in_keep < 0 || (strchr(keep, c) != NULL) == in_keep)) out[n++] = c;
+  }
+  out[n] = 0;
+}
+
+static bool agree(tp_mk k, const tp_method *m, const lettered *x, const lettered *y) {
+  for (int i = 0; i < x->n; i++) {
+    int j = place(y, x->letter[i]);
+    if (j >= 0 && !tp_extent_eq(k.g, mk_extent(x->v, i), mk_extent(y->v, j), m->name))
+      return tp_wrong(k, m, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i], tp_ix_str(k.g->ix, mk_extent(x->v, i)), tp_ix_str(k.g->ix, mk_extent(y->v, j)));
+  }
+  return true;
+}
+
+/* x := x * y summed over the letters of both that `keep` lacks. */
+static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, const char *keep) {
+  char batch[TP_MAXRANK + 1], inner[TP_MAXRANK + 1], rows[TP_MAXRANK + 1], cols[TP_MAXRANK + 1], needed[2 * TP_MAXRANK + 60];
+  if (!agree(k, m, x, y)) return false;
+  snprintf(needed, sizeof needed, "%s%.*s", keep, y->n, y->letter);
+  sum_out(k, x, needed);
+  snprintf(needed, sizeof needed, "%s%.*s", keep, x->n, x->letter);
+  sum_out(k, y, needed);
+  letters(x, y, true, keep, 1, batch);
+  letters(x, y, true, keep, 0, inner);
+  letters(x, y, false, keep, -1, rows);
+  letters(y, x, false, keep, -1, cols);
+  tp_val p = mk_matmul(k, folded(k, x, (const char *[]){ batch, rows, inner }), folded(k, y, (const char *[]){ batch, inner, cols }));
+  const tp_ix *shape[3 * TP_MAXRANK];
+  int n = 0;
+  lettered z = { .v = p };
+  for (const char *c = batch; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, place(x, *c));
+  for (const char *c = rows; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, place(x, *c));
+  for (const char *c = cols; *c && n < TP_MAXRANK; c++) z.letter[n] = *c, shape[n++] = mk_extent(y->v, place(y, *c));
+  z.n = n;
+  z.v = mk_reshape(k, p, n, shape);
+  *x = z;
+  return z.v.node;
+}
+
+/* One operand's letters up to ',' or '-' or the end. */
+static bool read_letters(tp_mk k, const tp_method *m, const char **s, lettered *x) {
+  for (x->n = 0; **s && **s != ',' && **s != '-'; (*s)++) {
+    if (**s == ' ') continue;
+    if (!isalpha((unsigned char)**s)) return tp_wrong(k, m, TP_E_OPTION, "'%c' in an equation of letters such as \"bij,bjk->bik\"", **s);
+    if (has(x->letter, x->n, **s)) return tp_wrong(k, m, TP_E_OPTION, "'%c' twice in one operand", **s);
+    if (x->n == TP_MAXRANK) return tp_wrong(k, m, TP_E_SHAPE, "more than %d letters", TP_MAXRANK);
+    x->letter[x->n++] = **s;
+  }
+  return true;
+}
+
+/* The letters of the result: given, or in alphabetical order those that stand once. */
+static bool read_result(tp_mk k, const tp_method *m, const char *s, int n, const lettered *op, lettered *out) {
+  if (strncmp(s, "->", 2) == 0) {
+    s += 2;
+    if (!read_letters(k, m, &s, out)) return false;
+  } else
+    for (int c = 'A'; c <= 'z'; c++) {
+      int times = 0;
+      for (int i = 0; i < n; i++) times += has(op[i].letter, op[i].n, (char)c);
+      if (times == 1 && out->n < TP_MAXRANK) out->letter[out->n++] = (char)c;
+    }
+  for (int i = 0; i < out->n; i++) {
+    bool known = false;
+    for (int j = 0; j < n; j++) known |= has(op[j].letter, op[j].n, out->letter[i]);
+    if (!known) return tp_wrong(k, m, TP_E_OPTION, "'%c' of the result is in no operand", out->letter[i]);
+  }
+  return *s == 0 || tp_wrong(k, m, TP_E_OPTION, "cannot read the equation from \"%s\"", s);
+}
+
+static bool read_equation(tp_mk k, const tp_method *m, const char *s, int n, const tp_val *v, lettered *op, lettered *out) {
+  for (int i = 0; i < n; i++) {
+    if (i && *s++ != ',') return tp_wrong(k, m, TP_E_OPTION, "%d operands for an equation with fewer", n);
+    op[i].v = v[i];
+    if (!read_letters(k, m, &s, &op[i])) return false;
+    if (op[i].n != tp_rankof(v[i])) return tp_wrong(k, m, TP_E_SHAPE, "%d letters for operand %d, which has %d axes", op[i].n, i + 1, tp_rankof(v[i]));
+  }
+  if (*s == ',') return tp_wrong(k, m, TP_E_OPTION, "%d operands for an equation with more", n);
+  return read_result(k, m, s, n, op, out);
+}
+
+METHOD(tp_m_einsum) {
+  int n = a[1].n;
+  lettered *op = TP_NEWN(&g->arena, lettered, n + 1), result = { .n = 0 };
+  if (n < 1) return tp_wrong(MK, m, TP_E_OPTION, "takes an equation and tensors");
+  if (!read_equation(MK, m, a[0].s, n, a[1].vals, op, &result)) return false;
+  for (int i = 1; i < n; i++) {
+    char keep[64];                              /* letters needed after this operand */
+    int have = 0;
+    for (int c = 'A'; c <= 'z'; c++) {
+      bool later = has(result.letter, result.n, (char)c);
+      for (int j = i + 1; j < n; j++) later |= has(op[j].letter, op[j].n, (char)c);
+      if (later) keep[have++] = (char)c;
+    }
+    keep[have] = 0;
+    if (!contract(MK, m, &op[0], &op[i], keep)) return false;
+  }
+  char keep[TP_MAXRANK + 1] = "";
+  memcpy(keep, result.letter, (size_t)result.n);
+  sum_out(MK, &op[0], keep);
+  int order[TP_MAXRANK];
+  for (int i = 0; i < result.n; i++) order[i] = place(&op[0], result.letter[i]);
+  GIVE(mk_permute(MK, op[0].v, order));
+}

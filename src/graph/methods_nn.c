@@ -1,0 +1,229 @@
+/* methods: normalisation, dropout, losses. All compute in f32 at least and round once. */
+#include "graph/rows.h"
+#include <math.h>
+
+/* ---- normalisation ---- */
+
+/* The last axes of x, whose extents are given (only the last if none are): their number, -1 after an error. */
+static int last_axes(tp_mk k, const tp_method *m, tp_val x, const tp_arg *shape, int *axes) {
+  int rank = tp_rankof(x), n = shape->kind ? shape->n : 1;
+  if (n < 1 || n > rank) return tp_wrong(k, m, TP_E_SHAPE, "over %d of %d axes", n, rank), -1;
+  for (int i = 0; i < n; i++) {
+    axes[i] = rank - n + i;
+    if (shape->kind && !tp_extent_eq(k.g, shape->ixs[i], mk_extent(x, axes[i]), m->name))
+      return tp_wrong(k, m, TP_E_SHAPE, "axis %d is %s, not %s", axes[i], tp_ix_str(k.g->ix, mk_extent(x, axes[i])), tp_ix_str(k.g->ix, shape->ixs[i])), -1;
+  }
+  return n;
+}
+
+/* x / sqrt(mean(x^2) + eps) * weight + bias */
+static tp_val scaled(tp_mk k, tp_val x, int n, const int *axes, double eps, tp_val weight, tp_val bias) {
+  tp_val power = tp_mean_of(k, mk_mul(k, x, x), n, axes, true);
+  tp_val y = mk_mul(k, x, mk_un(k, TP_OP_RSQRT, mk_addc(k, power, eps)));
+  if (weight.node) y = mk_mul(k, y, weight);
+  return bias.node ? mk_add(k, y, bias) : y;
+}
+
+METHOD(tp_m_layer_norm) {
+  tp_val x = tp_wide(MK, a[0].val);
+  int axes[TP_MAXRANK], n = x.node ? last_axes(MK, m, x, &a[1], axes) : -1;
+  if (n < 0) return false;
+  tp_val d = mk_sub(MK, x, tp_mean_of(MK, x, n, axes, true));
+  tp_val y = scaled(MK, d, n, axes, tp_arg_f(&a[6], NULL, 1e-5), tp_arg_t(&a[2], &a[4]), tp_arg_t(&a[3], &a[5]));
+  GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
+}
+
+/* eps is by default the machine epsilon of what is computed in. */
+METHOD(tp_m_rms_norm) {
+  tp_val x = tp_wide(MK, a[0].val);
+  int axes[TP_MAXRANK], n = x.node ? last_axes(MK, m, x, &a[1], axes) : -1;
+  if (n < 0) return false;
+  double eps = tp_arg_f(&a[4], NULL, tp_dtypeof(x) == TP_F64 ? 0x1p-52 : 0x1p-23);
+  GIVE(mk_cast(MK, scaled(MK, x, n, axes, eps, tp_arg_t(&a[2], &a[3]), tp_none), tp_float_of(a[0].val)));
+}
+
+METHOD(tp_m_dropout) {
+  tp_val x = a[0].val;
+  double p = tp_arg_f(&a[1], &a[3], 0.5);
+  const tp_arg *training = a[2].kind ? &a[2] : &a[4];
+  tp_dtype d = tp_float_of(x);
+  x = mk_cast(MK, x, d);
+  if (!(p >= 0 && p <= 1)) return tp_wrong(MK, m, TP_E_OPTION, "the probability is %g, not in [0, 1]", p);
+  if (!x.node || p == 0 || (training->kind && !training->b)) GIVE(x);
+  tp_attr at = { .rand = TP_RAND_BERNOULLI, .dtype = TP_BOOL, .f = { 1 - p }, .nix = tp_rankof(x), .ix = tp_outof(x)->shape, .ndom = x.node->ndom, .dom = x.node->dom };
+  if (!tp_random_name(MK, m, &a[5], &at)) return false;
+  GIVE(mk_where(MK, mk_op(MK, TP_OP_RAND, 0, NULL, &at), p < 1 ? mk_mulc(MK, x, 1 / (1 - p)) : x));
+}
+
+/* ---- losses ---- */
+
+static int all_axes(tp_val x, int *axes) {
+  for (int i = 0; i < tp_rankof(x); i++) axes[i] = i;
+  return tp_rankof(x);
+}
+
+static bool is(const tp_arg *reduction, const char *word, bool dflt) { return reduction->kind ? strcmp(reduction->s, word) == 0 : dflt; }
+
+static tp_val total(tp_mk k, tp_val x) {
+  int axes[TP_MAXRANK];
+  return x.node ? mk_reduce(k, TP_OP_SUM, x, all_axes(x, axes), axes, false) : x;
+}
+
+static tp_val reduced(tp_mk k, const tp_method *m, tp_val x, const tp_arg *how) {
+  int axes[TP_MAXRANK];
+  if (!x.node || is(how, "none", false)) return x;
+  if (is(how, "sum", false)) return total(k, x);
+  if (is(how, "mean", true)) return tp_mean_of(k, x, all_axes(x, axes), axes, false);
+  tp_wrong(k, m, TP_E_OPTION, "reduction is \"mean\", \"sum\" or \"none\", not \"%s\"", how->s);
+  return tp_none;
+}
+
+/* x and target in the dtype that is computed in, and that of the result. */
+static bool operands(tp_mk k, const tp_arg *a, tp_val *x, tp_val *t, tp_dtype *d) {
+  if (!tp_weak(k, &a[0], &a[1], false, x, t)) return false;
+  tp_dtype both = tp_dtype_promote(tp_dtypeof(*x), tp_dtypeof(*t)), wide = both == TP_F64 ? TP_F64 : TP_F32;
+  *d = tp_dtype_float(both) ? both : TP_F32;
+  *x = mk_cast(k, *x, wide);
+  *t = mk_cast(k, *t, wide);
+  return x->node && t->node;
+}
+
+METHOD(tp_m_mse_loss) {
+  tp_val x, t;
+  tp_dtype d;
+  if (!operands(MK, a, &x, &t, &d)) return false;
+  tp_val e = mk_sub(MK, x, t);
+  GIVE(mk_cast(MK, reduced(MK, m, mk_mul(MK, e, e), &a[2]), d));
+}
+
+METHOD(tp_m_smooth_l1_loss) {
+  tp_val x, t;
+  tp_dtype d;
+  double beta = tp_arg_f(&a[3], NULL, 1);
+  if (!operands(MK, a, &x, &t, &d)) return false;
+  tp_val e = mk_sub(MK, x, t), y = mk_un(MK, TP_OP_ABS, e);
+  if (beta > 0) y = mk_select(MK, mk_binc(MK, TP_OP_LT, y, beta), mk_mulc(MK, mk_mul(MK, e, e), 0.5 / beta), mk_addc(MK, y, -0.5 * beta));
+  GIVE(mk_cast(MK, reduced(MK, m, y, &a[2]), d));
+}
+
+/* log x, -100 at least; 0 and below see a constant, so that no 0 * inf arises in the gradient. */
+static tp_val safe_log(tp_mk k, tp_val x) {
+  if (!x.node) return x;
+  tp_val none = mk_binc(k, TP_OP_LE, x, 0), one = mk_num(k, 1, tp_dtypeof(x)), least = mk_num(k, -100, tp_dtypeof(x));
+  return mk_select(k, none, least, mk_binc(k, TP_OP_MAXIMUM, mk_log(k, mk_select(k, none, one, x)), -100));
+}
+
+METHOD(tp_m_bce) {
+  tp_val x, t, w = tp_arg_t(&a[2], &a[3]);
+  tp_dtype d;
+  if (!operands(MK, a, &x, &t, &d)) return false;
+  tp_val on = mk_mul(MK, t, safe_log(MK, x)), off = mk_mul(MK, mk_cbin(MK, TP_OP_SUB, 1, t), safe_log(MK, mk_cbin(MK, TP_OP_SUB, 1, x)));
+  tp_val y = mk_neg(MK, mk_add(MK, on, off));
+  if (w.node) y = mk_mul(MK, y, w);
+  GIVE(mk_cast(MK, reduced(MK, m, y, &a[4]), d));
+}
+
+/* t log t - t x, where 0 log 0 is 0 */
+METHOD(tp_m_kl_div) {
+  tp_val x, t, y;
+  tp_dtype d;
+  if (!operands(MK, a, &x, &t, &d)) return false;
+  if (a[3].kind && a[3].b) y = mk_mul(MK, mk_exp(MK, t), mk_sub(MK, t, x));
+  else {
+    tp_val zero = mk_binc(MK, TP_OP_EQ, t, 0), one = mk_num(MK, 1, tp_dtypeof(t));
+    y = mk_sub(MK, mk_mul(MK, t, mk_log(MK, mk_select(MK, zero, one, t))), mk_mul(MK, t, x));
+  }
+  if (!is(&a[2], "batchmean", false)) GIVE(mk_cast(MK, reduced(MK, m, y, &a[2]), d));
+  if (tp_rankof(x) == 0) return tp_wrong(MK, m, TP_E_SHAPE, "a scalar has no batch axis");
+  GIVE(mk_cast(MK, mk_div(MK, total(MK, y), mk_size(MK, mk_extent(x, 0), tp_dtypeof(x))), d));
+}
+
+/* ---- negative log likelihood ---- */
+
+typedef struct nll {
+  tp_mk k;
+  const tp_method *m;
+  tp_val lp, target, weight;                    /* log probabilities; class indices (or probabilities); one weight a class, in lp's shape, or {NULL} */
+  int axis;                                     /* of the classes */
+  const tp_arg *reduction, *ignore;
+  double smooth;
+} nll;
+
+static tp_val classes_sum(const nll *c, tp_val x) { return mk_reduce(c->k, TP_OP_SUM, x, 1, &c->axis, false); }
+
+/* The element of each row of x that the index names. */
+static tp_val picked(const nll *c, tp_val x, tp_val index) {
+  tp_val v = mk_op(c->k, TP_OP_GATHER, 2, (tp_val[]){ x, mk_unsqueeze(c->k, index, c->axis) }, &(tp_attr){ .axis = c->axis });
+  return mk_squeeze(c->k, v, c->axis);
+}
+
+static tp_val weighted(const nll *c, tp_val x) { return c->weight.node ? mk_mul(c->k, x, c->weight) : x; }
+
+/* The loss blurred over all classes. */
+static tp_val blur(const nll *c) {
+  return mk_div(c->k, mk_neg(c->k, classes_sum(c, weighted(c, c->lp))), mk_size(c->k, mk_extent(c->lp, c->axis), tp_dtypeof(c->lp)));
+}
+
+static tp_val by_index(const nll *c) {
+  tp_mk k = c->k;
+  bool ignores = c->ignore->kind, mean = is(c->reduction, "mean", true);
+  tp_val index = c->target, keep = tp_none;
+  if (ignores) {
+    keep = mk_binc(k, TP_OP_NE, index, (double)c->ignore->i);
+    index = mk_where(k, keep, index);
+  }
+  tp_val y = mk_neg(k, picked(c, c->lp, index)), w = c->weight.node ? picked(c, c->weight, index) : tp_none;
+  if (w.node) y = mk_mul(k, y, w);
+  if (c->smooth > 0) y = mk_add(k, mk_mulc(k, y, 1 - c->smooth), mk_mulc(k, blur(c), c->smooth));
+  if (ignores) y = mk_where(k, keep, y);
+  if (!mean || (!ignores && !c->weight.node)) return reduced(k, c->m, y, c->reduction);
+  if (!w.node) w = mk_cast(k, keep, tp_dtypeof(c->lp));
+  else if (ignores) w = mk_where(k, keep, w);
+  return mk_div(k, total(k, y), total(k, w));
+}
+
+static tp_val by_probability(const nll *c) {
+  tp_mk k = c->k;
+  tp_val t = mk_cast(k, c->target, tp_dtypeof(c->lp));
+  if (c->smooth > 0) {
+    tp_val share = mk_cbin(k, TP_OP_DIV, c->smooth, mk_size(k, mk_extent(c->lp, c->axis), tp_dtypeof(c->lp)));
+    t = mk_add(k, mk_mulc(k, t, 1 - c->smooth), share);
+  }
+  return reduced(k, c->m, mk_neg(k, classes_sum(c, weighted(c, mk_mul(k, c->lp, t)))), c->reduction);
+}
+
+/* The weight of each class, [C], in x's shape. */
+static tp_val spread_weight(tp_mk k, const tp_method *m, tp_val w, tp_val x, int axis) {
+  if (tp_rankof(w) != 1) return tp_wrong(k, m, TP_E_SHAPE, "weight has one number for each class"), tp_none;
+  for (int i = axis + 1; i < tp_rankof(x); i++) w = mk_unsqueeze(k, w, -1);
+  return mk_expand(k, mk_cast(k, w, tp_dtypeof(x)), tp_rankof(x), tp_outof(x)->shape);
+}
+
+static bool prepare(nll *c, tp_val x, tp_val target, tp_val weight) {
+  tp_mk k = c->k;
+  int rank = tp_rankof(x);
+  if (rank < 1) return tp_wrong(k, c->m, TP_E_SHAPE, "a scalar has no axis of classes");
+  c->axis = rank == 1 ? 0 : 1;
+  c->lp = tp_wide(k, x);
+  c->target = tp_dtypeof(target) == TP_BOOL ? mk_cast(k, target, TP_I64) : tp_index_arg(k, target);
+  if (!c->lp.node || !c->target.node) return false;
+  if (!tp_dtype_float(tp_dtypeof(c->target)) && tp_rankof(target) != rank - 1)
+    return tp_wrong(k, c->m, TP_E_SHAPE, "class indices have %d axes, not %d: x without its axis %d", rank - 1, tp_rankof(target), c->axis);
+  c->weight = weight.node ? spread_weight(k, c->m, weight, c->lp, c->axis) : tp_none;
+  return !weight.node || c->weight.node;
+}
+
+METHOD(tp_m_cross_entropy) {
+  nll c = { .k = MK, .m = m, .reduction = &a[4], .ignore = &a[5], .smooth = tp_arg_f(&a[6], NULL, 0) };
+  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2], &a[3]))) return false;
+  c.lp = tp_log_softmax_of(MK, c.lp, c.axis);
+  if (!c.lp.node) return false;
+  GIVE(mk_cast(MK, tp_dtype_float(tp_dtypeof(c.target)) ? by_probability(&c) : by_index(&c), tp_float_of(a[0].val)));
+}
+
+METHOD(tp_m_nll_loss) {
+  nll c = { .k = MK, .m = m, .reduction = &a[4], .ignore = &a[5] };
+  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2], &a[3]))) return false;
+  if (tp_dtypeof(c.target) != TP_I64) return tp_wrong(MK, m, TP_E_DTYPE, "the target holds class indices, i64");
+  GIVE(mk_cast(MK, by_index(&c), tp_float_of(a[0].val)));
+}

@@ -1,0 +1,69 @@
+/* methods: chosen by data or by position: gathers, sorting, triangles. */
+#include "graph/rows.h"
+
+METHOD(tp_m_gather) {
+  int axis;
+  if (!tp_axis(MK, m, tp_rankof(a[0].val), a[1].i, &axis)) return false;
+  GIVE(mk_op(MK, TP_OP_GATHER, 2, (tp_val[]){ a[0].val, tp_index_arg(MK, a[2].val) }, &(tp_attr){ .axis = axis }));
+}
+
+METHOD(tp_m_scatter_add) {
+  int axis;
+  tp_val index = tp_index_arg(MK, a[2].val), src = a[3].val;
+  if (!index.node || !tp_axis(MK, m, tp_rankof(a[0].val), a[1].i, &axis)) return false;
+  if (a[3].weak) src = mk_expand(MK, mk_cast(MK, src, tp_dtypeof(a[0].val)), tp_rankof(index), tp_outof(index)->shape);
+  GIVE(mk_op(MK, TP_OP_SCATTER_ADD, 3, (tp_val[]){ a[0].val, index, src }, &(tp_attr){ .axis = axis }));
+}
+
+METHOD(tp_m_index_select) {
+  int axis;
+  if (!tp_axis(MK, m, tp_rankof(a[0].val), a[1].i, &axis)) return false;
+  GIVE(mk_op(MK, TP_OP_INDEX_SELECT, 2, (tp_val[]){ a[0].val, tp_index_arg(MK, a[2].val) }, &(tp_attr){ .axis = axis }));
+}
+
+METHOD(tp_m_one_hot) {
+  tp_val x = tp_index_arg(MK, a[0].val);
+  if (!x.node) return false;
+  if (tp_dtypeof(x) != TP_I64 || a[1].kind == 'T') return tp_wrong(MK, m, TP_E_DTYPE, "takes integers and the number of classes");
+  tp_val hit = mk_bin(MK, TP_OP_EQ, mk_unsqueeze(MK, x, -1), mk_indices(MK, tp_arg_ix(MK, &a[1])));
+  GIVE(mk_cast(MK, hit, TP_I64));
+}
+
+/* ---- sorting ---- */
+
+/* Values and indices along an axis, the last unless given. */
+static bool sorted(tp_mk k, const tp_method *m, tp_val x, const tp_arg *axis, bool descending, tp_val v[2], int *ax) {
+  if (!tp_axis(k, m, tp_rankof(x), axis->kind ? axis->i : -1, ax)) return false;
+  v[0] = mk_op(k, TP_OP_SORT, 1, &x, &(tp_attr){ .axis = *ax, .flag = descending });
+  v[1] = (tp_val){ v[0].node, 1 };
+  return v[0].node;
+}
+
+METHOD(tp_m_sort) {
+  tp_val v[2];
+  int axis;
+  if (!sorted(MK, m, a[0].val, &a[1], a[2].kind && a[2].b, v, &axis)) return false;
+  if (strcmp(m->name, "argsort") == 0) GIVE(v[1]);
+  return tp_give(g, 2, v, out, nout);
+}
+
+METHOD(tp_m_topk) {
+  tp_val v[2];
+  int axis;
+  if (a[1].kind == 'T') return tp_wrong(MK, m, TP_E_OPTION, "k is an integer or an index expression");
+  if (!sorted(MK, m, a[0].val, &a[2], !a[3].kind || a[3].b, v, &axis)) return false;
+  for (int i = 0; i < 2; i++) v[i] = mk_slice(MK, v[i], axis, mk_int(MK, 0), tp_arg_ix(MK, &a[1]), 1);
+  return tp_give(g, 2, v, out, nout);
+}
+
+/* ---- triangles: column - row against the diagonal ---- */
+
+METHOD(tp_m_tril) {
+  tp_val x = a[0].val;
+  int rank = tp_rankof(x);
+  if (rank < 2) return tp_wrong(MK, m, TP_E_SHAPE, "a matrix has two axes, not %d", rank);
+  const tp_ix *shape[2] = { mk_extent(x, rank - 2), mk_extent(x, rank - 1) };
+  tp_val off = mk_sub(MK, mk_iota(MK, 1, 2, shape, 0, NULL), mk_iota(MK, 0, 2, shape, 0, NULL));
+  double diagonal = a[1].kind ? (double)a[1].i : a[2].kind ? (double)a[2].i : 0;
+  GIVE(mk_where(MK, mk_binc(MK, strcmp(m->name, "tril") == 0 ? TP_OP_LE : TP_OP_GE, off, diagonal), x));
+}

@@ -1,0 +1,42 @@
+/* opt: the passes in order, the verifier after each. */
+#include "opt/opt.h"
+#include <stdio.h>
+
+#define P(name, fn, dflt, doc) bool fn(tp_graph *, const tp_options *, tp_error *);
+#include "opt/passes.def"
+#undef P
+const tp_pass tp_passes[] = {
+#define P(name, fn, dflt, doc) { name, fn, dflt, false, doc },
+#include "opt/passes.def"
+#undef P
+};
+const int tp_npasses = TP_LEN(tp_passes);
+
+static bool wanted(const char *list, const char *name) {
+  size_t n = strlen(name);
+  for (const char *s = list; s && (s = strstr(s, name)); s += n)
+    if ((s == list || s[-1] == ',') && (!s[n] || s[n] == ',')) return true;
+  return false;
+}
+
+static void dump(const tp_graph *g, const char *after) {
+  if (!wanted(tp_setting("TEMPO_DUMP"), after)) return;
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_graph_print(&b, g);
+  fprintf(stderr, "> after %s\n%s", after, b.s ? b.s : "");
+  tp_buf_free(&b);
+}
+
+bool tp_opt_run(tp_graph *g, const tp_options *o, tp_error *err) {
+  dump(g, "record");
+  for (int i = 0; i < tp_npasses; i++) {
+    if (!o->on[i]) continue;
+    if (!tp_passes[i].fn(g, o, err)) return false;
+#ifndef NDEBUG
+    if (!tp_verify(g, err)) return false;
+#endif
+    dump(g, tp_passes[i].name);
+  }
+  return true;
+}

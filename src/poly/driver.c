@@ -1,0 +1,533 @@
+/* driver: from the outermost depth inwards. At each depth the components of what is left become loops and leaves: typed fusion with parametric shifts
+ * (scheduling.md 1 d), then moves towards the consumers (e), then the members of each loop with the dependences between equal rows. isl is a calculator. */
+#include "poly/sched.h"
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct group {
+  bool loop; const tp_sym *label; int s;
+  bool pinned;
+  TP_VEC(int) scc;
+  int pos;
+} group;
+
+typedef struct { TP_VEC(int) in, out; } ends;   /* arcs of a component from and to others */
+
+typedef struct fusion {
+  tp_sched *S; tp_level *L;
+  ends *end;
+  int *waiting;                                 /* by component: arcs from components not yet placed */
+  group **of;                                   /* by component */
+  TP_VEC(group *) all;                          /* in order */
+} fusion;
+
+static const tp_dep *dep(const fusion *f, int e) { return tp_dep_of(f->S, &f->L->arcs.v[e]); }
+static tp_scc *scc_of(const fusion *f, int st) { return &f->L->scc[f->L->of[st]]; }
+static group *group_of(const fusion *f, int st) { return f->of[f->L->of[st]]; }
+static int pick_sign(const tp_scc *c, int s) { return c->pick >= 0 && c->cand[c->pick].ok[s < 0]; }
+static const tp_sym *pick_label(const tp_scc *c) { return c->pick >= 0 ? c->cand[c->pick].label : NULL; }
+
+static int dim_in(const fusion *f, int st, const group *g) { return tp_dim_of(f->S, st, g->label); }
+
+/* Offset of a member in its component; with the component's shift: its row is s * dim + that. */
+static tp_wt offset(const fusion *f, int st, int s) {
+  const tp_scc *c = scc_of(f, st);
+  for (int i = 0; i < c->ncand; i++)
+    if (i == c->pick) return c->cand[i].off[s < 0][f->L->at[st]];
+  return tp_wt_c(0);
+}
+
+static tp_wt shift_of(const fusion *f, int st, int s) { return tp_wt_add(f->S, scc_of(f, st)->c, offset(f, st, s)); }
+
+static void index_arcs(fusion *f) {
+  f->end = TP_NEWN(f->S->a, ends, f->L->nscc);
+  f->waiting = TP_NEWN(f->S->a, int, f->L->nscc);
+  f->of = TP_NEWN(f->S->a, group *, f->L->nscc);
+  for (int e = 0; e < f->L->arcs.n; e++) {
+    int u = f->L->of[dep(f, e)->src], v = f->L->of[dep(f, e)->dst];
+    if (u == v) continue;
+    TP_PUSH(f->S->a, &f->end[u].out, e);
+    TP_PUSH(f->S->a, &f->end[v].in, e);
+    f->waiting[v]++;
+  }
+}
+
+static void place(fusion *f, int k, group *g, tp_wt c) {
+  f->L->scc[k].placed = true;
+  f->L->scc[k].c = c;
+  f->of[k] = g;
+  TP_PUSH(f->S->a, &g->scc, k);
+  for (int i = 0; i < f->end[k].out.n; i++) f->waiting[f->L->of[dep(f, f->end[k].out.v[i])->dst]]--;
+}
+
+static void take_back(fusion *f, group *g, int keep) {
+  while (g->scc.n > keep) {
+    int k = g->scc.v[--g->scc.n];
+    f->L->scc[k].placed = false;
+    f->of[k] = NULL;
+    for (int i = 0; i < f->end[k].out.n; i++) f->waiting[f->L->of[dep(f, f->end[k].out.v[i])->dst]]++;
+  }
+}
+
+/* ---- typed fusion ---- */
+
+/* What one arc from the loop asks of the shift of component v. False: v cannot or should not run in this loop. */
+static bool asked(const fusion *f, int e, const group *g, bool pinned, tp_wt *c) {
+  tp_sched *S = f->S;
+  int u = dep(f, e)->src, v = dep(f, e)->dst, du = dim_in(f, u, g), dv = dim_in(f, v, g);
+  tp_wt w = tp_distance(S, f->L->arcs.v[e].map, du, dv, g->s), from = shift_of(f, u, g->s);
+  tp_wt row = tp_wt_sub(S, from, w);            /* shift that v's statement needs */
+  if (row.bad) return false;
+  if (pinned || !tp_wt_le(S, tp_wt_c(0), w)) {  /* delayed past u's end for all bounds: nothing would be fused */
+    tp_wt end = tp_wt_add(S, tp_last_row(S, u, du, g->s), from), begin = tp_wt_add(S, tp_first_row(S, v, dv, g->s), row);
+    if (tp_wt_le(S, end, begin)) return false;
+  }
+  *c = tp_wt_sub(S, row, offset(f, v, g->s));
+  return !c->bad;
+}
+
+/* May component k run ahead by c < 0? Only what starts that much later, so that the loop's first iteration stays its first. */
+static bool may_run_ahead(const fusion *f, int k, const group *g, tp_wt c) {
+  const tp_scc *x = &f->L->scc[k];
+  tp_sched *S = f->S;
+  if (!tp_wt_le(S, c, tp_wt_c(0))) return false;
+  for (int i = 0; i < x->n; i++) {
+    int v = x->st[i];
+    if (S->p->stmts.v[v]->effect) return false;
+    tp_wt first = tp_wt_add(S, tp_first_row(S, v, dim_in(f, v, g), g->s), tp_wt_add(S, c, offset(f, v, g->s)));
+    for (int j = 0; j < f->end[k].in.n; j++) {
+      int u = dep(f, f->end[k].in.v[j])->src;
+      if (group_of(f, u) != g) continue;
+      if (!tp_wt_le(S, tp_wt_add(S, tp_first_row(S, u, dim_in(f, u, g), g->s), shift_of(f, u, g->s)), first)) return false;
+    }
+  }
+  return true;
+}
+
+static bool shift_in(const fusion *f, int k, const group *g, tp_wt *out) {
+  bool any = false;
+  tp_wt c = tp_wt_c(0);
+  for (int i = 0; i < f->end[k].in.n; i++) {
+    int e = f->end[k].in.v[i];
+    tp_wt x;
+    if (group_of(f, dep(f, e)->src) != g) continue;
+    if (!asked(f, e, g, f->L->scc[k].pinned, &x)) return false;
+    c = any ? tp_wt_max(f->S, c, x) : x;
+    any = true;
+  }
+  c = tp_wt_above(f->S, c);
+  if (!c.bad && !tp_wt_le(f->S, tp_wt_c(0), c) && !may_run_ahead(f, k, g, c)) c = tp_wt_above(f->S, tp_wt_max(f->S, c, tp_wt_c(0)));
+  *out = c;
+  return !c.bad;
+}
+
+static void absorb(fusion *f, group *g) {
+  for (bool more = true; more;) {
+    more = false;
+    for (int k = 0; k < f->L->nscc; k++) {
+      const tp_scc *c = &f->L->scc[k];
+      tp_wt shift;
+      if (c->placed || f->waiting[k] || pick_label(c) != g->label || !pick_sign(c, g->s) || g->pinned || !shift_in(f, k, g, &shift)) continue;
+      place(f, k, g, shift);
+      more = true;
+    }
+  }
+}
+
+static group *new_group(fusion *f, int k, bool loop, int s) {
+  group *g = TP_NEW(f->S->a, group);
+  *g = (group){ .loop = loop, .label = pick_label(&f->L->scc[k]), .s = s, .pinned = f->L->scc[k].pinned };
+  place(f, k, g, tp_wt_c(0));
+  TP_PUSH(f->S->a, &f->all, g);
+  return g;
+}
+
+/* Pinned first, then recurrences with one direction, then recurrences, then program order. */
+static int seed(const fusion *f) {
+  int best = -1, rank = 4;
+  for (int k = 0; k < f->L->nscc; k++) {
+    const tp_scc *c = &f->L->scc[k];
+    if (c->placed || f->waiting[k]) continue;
+    int r = c->pinned ? 0 : c->rec && !(pick_sign(c, 1) && pick_sign(c, -1)) ? 1 : c->rec ? 2 : 3;
+    if (r < rank) { rank = r; best = k; }
+  }
+  return best;
+}
+
+static void open_loop(fusion *f, int k) {
+  const tp_scc *c = &f->L->scc[k];
+  bool both = pick_sign(c, 1) && pick_sign(c, -1);
+  group *g = new_group(f, k, true, pick_sign(c, 1) ? 1 : -1);
+  absorb(f, g);
+  if (!both || g->pinned) return;
+  int forwards = g->scc.n;
+  take_back(f, g, 1);
+  g->s = -1;
+  absorb(f, g);
+  if (g->scc.n > forwards) return;
+  take_back(f, g, 1);
+  g->s = 1;
+  absorb(f, g);
+}
+
+static bool is_leaf(const tp_scc *c) { return !c->left && !c->rec; }
+
+static bool place_leaves(fusion *f) {
+  bool any = false;
+  for (int k = 0; k < f->L->nscc; k++)
+    if (!f->L->scc[k].placed && !f->waiting[k] && (is_leaf(&f->L->scc[k]) || f->L->scc[k].pick < 0)) {
+      new_group(f, k, false, 1);
+      any = true;
+    }
+  return any;
+}
+
+static void fuse(fusion *f) {
+  index_arcs(f);
+  for (;;) {
+    while (place_leaves(f)) {}
+    int k = seed(f);
+    if (k < 0) return;
+    open_loop(f, k);
+  }
+}
+
+/* ---- moves ---- */
+
+static void number(fusion *f) {
+  for (int i = 0; i < f->all.n; i++) f->all.v[i]->pos = i;
+}
+
+static group *first_consumer(const fusion *f, int k) {
+  group *best = NULL;
+  for (int i = 0; i < f->end[k].out.n; i++) {
+    group *g = group_of(f, dep(f, f->end[k].out.v[i])->dst);
+    if (!best || g->pos < best->pos) best = g;
+  }
+  return best;
+}
+
+/* A leaf that waits for nothing goes right before its first consumer. */
+static void move_leaf(fusion *f, int at) {
+  group *g = f->all.v[at];
+  int k = g->scc.v[0];
+  group *to = f->end[k].in.n ? NULL : first_consumer(f, k);
+  if (!to || to->pos == at + 1) return;
+  for (int i = at; i + 1 < to->pos; i++) f->all.v[i] = f->all.v[i + 1];
+  f->all.v[to->pos - 1] = g;
+  number(f);
+}
+
+/* Greatest shift with which component k can run in g before its consumers there. False: none of use. */
+static bool latest_shift(const fusion *f, int k, const group *g, tp_wt *out) {
+  bool any = false;
+  for (int i = 0; i < f->end[k].out.n; i++) {
+    int e = f->end[k].out.v[i], u = dep(f, e)->src, v = dep(f, e)->dst;
+    if (group_of(f, v) != g) continue;
+    tp_wt w = tp_distance(f->S, f->L->arcs.v[e].map, dim_in(f, u, g), dim_in(f, v, g), g->s);
+    w = tp_wt_sub(f->S, tp_wt_add(f->S, shift_of(f, v, g->s), w), offset(f, u, g->s));
+    *out = any ? tp_wt_min(f->S, *out, w) : w;
+    any = true;
+    if (out->bad) return false;
+  }
+  return any;
+}
+
+/* Is every operand that k reads from its present loop read in g as well (no earlier than there, if `when`)? */
+static bool read_there(const fusion *f, int k, const group *g, const tp_wt *when) {
+  for (int i = 0; i < f->end[k].in.n; i++) {
+    int u = dep(f, f->end[k].in.v[i])->src;
+    if (group_of(f, u) != f->of[k]) continue;
+    const ends *o = &f->end[f->L->of[u]];
+    bool found = false;
+    for (int j = 0; j < o->out.n && !found; j++) {
+      const tp_dep *d = dep(f, o->out.v[j]);
+      int x = f->L->of[d->dst];
+      found = d->src == u && x != k && f->of[x] == g && (!when || tp_wt_le(f->S, *when, f->L->scc[x].c));
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
+static void unlist(group *g, int k) {
+  int n = 0;
+  for (int i = 0; i < g->scc.n; i++)
+    if (g->scc.v[i] != k) g->scc.v[n++] = g->scc.v[i];
+  g->scc.n = n;
+}
+
+static bool has_effect(const fusion *f, int k) {
+  for (int i = 0; i < f->L->scc[k].n; i++)
+    if (f->S->p->stmts.v[f->L->scc[k].st[i]]->effect) return true;
+  return false;
+}
+
+/* To the loop of its consumers. Constants would only buy a slot and cost guards, so a constant delay is not taken. */
+static bool move_scc(fusion *f, int k) {
+  group *from = f->of[k], *to = first_consumer(f, k);
+  const tp_scc *x = &f->L->scc[k];
+  tp_wt c, old = x->c;
+  if (!to || to == from || !to->loop || to->pinned || to->label != from->label || !pick_sign(x, to->s) || !read_there(f, k, to, NULL)) return false;
+  f->L->scc[k].c = tp_wt_c(0);
+  bool ok = latest_shift(f, k, to, &c);
+  if (ok && tp_wt_le(f->S, tp_wt_c(0), c) && !c.p) c = tp_wt_c(0);
+  f->L->scc[k].c = ok ? c : old;
+  if (!ok) return false;
+  unlist(from, k);
+  f->of[k] = to;
+  TP_PUSH(f->S->a, &to->scc, k);
+  return true;
+}
+
+/* Inside its loop, towards its consumers, by a parametric amount only. */
+static void shift_scc(fusion *f, int k) {
+  group *g = f->of[k];
+  tp_scc *x = &f->L->scc[k];
+  tp_wt c;
+  if (x->rec || x->n > 1 || !latest_shift(f, k, g, &c) || !c.p || !tp_wt_le(f->S, x->c, c)) return;
+  tp_wt by = tp_wt_sub(f->S, c, x->c);
+  if (by.bad || !by.p || isl_pw_aff_n_piece(c.p) > 1 || !read_there(f, k, g, &c)) return;
+  x->c = c;
+}
+
+static void move(fusion *f) {
+  number(f);
+  for (int i = f->all.n - 1; i >= 0; i--) {
+    group *g = f->all.v[i];
+    if (!g->loop) { move_leaf(f, i); continue; }
+    for (int j = g->scc.n - 1; j >= 0 && g->scc.n; j--) {
+      int k = g->scc.v[j];
+      if (has_effect(f, k) || !f->end[k].out.n) continue;
+      if (!move_scc(f, k)) shift_scc(f, k);
+    }
+  }
+}
+
+/* ---- loops ---- */
+
+typedef struct { int arr, dim; int64_t by; } target;
+
+/* Where an update of the loop's member goes: the array dim that follows the loop, and how far behind. False: none does. */
+static bool target_of(tp_sched *S, const tp_mem *m, const tp_access *x, target *t) {
+  int64_t lo, hi;
+  if (m->dim < 0 || m->shift.bad || m->shift.p) return false;
+  for (int k = 0; k < S->p->arrs.v[x->arr]->ndim; k++)
+    if (tp_const_distance(S, x->rel, m->dim, k, &lo, &hi) && lo == hi) {
+      *t = (target){ x->arr, k, m->s * lo - m->shift.c };
+      return true;
+    }
+  return false;
+}
+
+/* Updates commute, yet two iterations must not do them at once. */
+static bool updates_apart(tp_sched *S, const tp_item *loop) {
+  TP_VEC(target) seen = { 0 };
+  for (int i = 0; i < loop->nmem; i++) {
+    const tp_stmt *s = S->p->stmts.v[loop->mem[i].st];
+    for (int a = 0; a < s->nacc; a++) {
+      target t;
+      if (s->acc[a].kind != TP_ACC_UPDATE) continue;
+      if (!target_of(S, &loop->mem[i], &s->acc[a], &t)) return false;
+      for (int j = 0; j < seen.n; j++)
+        if (seen.v[j].arr == t.arr && (seen.v[j].dim != t.dim || seen.v[j].by != t.by)) return false;
+      TP_PUSH(S->a, &seen, t);
+    }
+  }
+  return true;
+}
+
+/* The arcs inside a loop at equal rows; whether it carries any; how deep each dependence stays inside. */
+void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out) {
+  int *at = TP_NEWN(S->a, int, S->p->stmts.n);
+  for (int i = 0; i < loop->nmem; i++) at[loop->mem[i].st] = i + 1;
+  loop->parallel = updates_apart(S, loop);
+  for (int e = 0; e < in->n; e++) {
+    tp_dep *d = tp_dep_of(S, &in->v[e]);
+    if (!at[d->src] || !at[d->dst]) continue;
+    tp_arc rest; bool exact;
+    bool some = tp_arc_at(S, &in->v[e], &loop->mem[at[d->src] - 1], &loop->mem[at[d->dst] - 1], &rest, &exact);
+    if (some) TP_PUSH(S->a, out, rest);
+    if (exact && d->cross == depth) d->cross = depth + 1;
+    loop->parallel &= exact;
+  }
+  for (int i = 0; i < loop->nmem; i++)
+    if (S->p->stmts.v[loop->mem[i].st]->effect) loop->parallel = false;
+}
+
+static tp_sres schedule(tp_sched *S, int depth, int nst, const int *st, const tp_arcs *arcs, tp_items *out);
+
+static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *out) {
+  tp_sched *S = f->S;
+  tp_item *x = TP_NEW(S->a, tp_item);
+  *x = (tp_item){ .st = -1, .label = g->label, .s = g->s };
+  for (int i = 0; i < g->scc.n; i++) x->nmem += f->L->scc[g->scc.v[i]].n;
+  x->mem = TP_NEWN(S->a, tp_mem, x->nmem);
+  int n = 0, *st = TP_NEWN(S->a, int, x->nmem);
+  for (int i = 0; i < f->L->nst; i++)           /* in program order */
+    if (group_of(f, f->L->st[i]) == g) st[n++] = f->L->st[i];
+  for (int i = 0; i < n; i++) x->mem[i] = tp_mem_make(S, st[i], dim_in(f, st[i], g), g->s, shift_of(f, st[i], g->s));
+  TP_PUSH(S->a, out, x);
+  tp_arcs inner = { 0 };
+  tp_enter(S, x, depth, &f->L->arcs, &inner);
+  for (int i = 0; i < n; i++) S->st[st[i]].used |= 1u << x->mem[i].dim;
+  tp_sres r = schedule(S, depth + 1, n, st, &inner, &x->body);
+  for (int i = 0; i < n; i++) S->st[st[i]].used &= ~(1u << x->mem[i].dim);
+  return r;
+}
+
+static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
+  tp_sched *S = f->S;
+  const tp_scc *c = &f->L->scc[g->scc.v[0]];
+  if (is_leaf(c)) {
+    tp_item *x = TP_NEW(S->a, tp_item);
+    *x = (tp_item){ .st = c->st[0] };
+    TP_PUSH(S->a, out, x);
+    return TP_S_OK;
+  }
+  if (c->left && tp_split(S, f->L, c)) return TP_S_RESTART;
+  if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
+  tp_no_order(S, c);
+  return TP_S_FAIL;
+}
+
+static bool all_pinned(tp_sched *S, const tp_scc *c) {
+  for (int i = 0; i < c->n; i++) {
+    const tp_stmt *s = S->p->stmts.v[c->st[i]];
+    int d = tp_dim_of(S, c->st[i], pick_label(c));
+    if ((S->st[c->st[i]].used | 1u << d) != (1u << s->ndim) - 1 || !tp_pinned(S, c->st[i], d)) return false;
+  }
+  return true;
+}
+
+static tp_sres schedule(tp_sched *S, int depth, int nst, const int *st, const tp_arcs *arcs, tp_items *out) {
+  tp_level *L = tp_level_make(S, nst, st, arcs);
+  tp_choose_recurrences(S, L);
+  tp_choose_rest(S, L);
+  for (int k = 0; k < L->nscc; k++) L->scc[k].pinned = L->scc[k].pick >= 0 && !L->scc[k].rec && all_pinned(S, &L->scc[k]);
+  fusion f = { .S = S, .L = L };
+  fuse(&f);
+  move(&f);
+  for (int i = 0; i < f.all.n; i++) {
+    const group *g = f.all.v[i];
+    if (!g->scc.n) continue;
+    tp_sres r = g->loop ? loop_item(&f, g, depth, out) : leaf_item(&f, g, out);
+    if (r != TP_S_OK) return r;
+  }
+  return TP_S_OK;
+}
+
+/* ---- paths: each statement's way down the result ---- */
+
+static void paths(tp_sched *S, const tp_items *seq, tp_step *way, int depth) {
+  for (int i = 0; i < seq->n; i++) {
+    tp_item *x = seq->v[i];
+    way[depth] = (tp_step){ i, x->st < 0 ? x : NULL, NULL };
+    if (x->st < 0) { paths(S, &x->body, way, depth + 1); continue; }
+    tp_sst *s = &S->st[x->st];
+    s->npath = depth + 1;
+    s->path = tp_dup(S->a, way, sizeof *way * (size_t)s->npath);
+    for (int d = 0; d < depth; d++)
+      for (int m = 0; m < s->path[d].loop->nmem; m++)
+        if (s->path[d].loop->mem[m].st == x->st) s->path[d].mem = &s->path[d].loop->mem[m];
+  }
+}
+
+static int max_depth(const tp_items *seq) {
+  int n = 1;
+  for (int i = 0; i < seq->n; i++)
+    if (seq->v[i]->st < 0) n = TP_MAX(n, 1 + max_depth(&seq->v[i]->body));
+  return n;
+}
+
+/* ---- the run ---- */
+
+static void begin(tp_sched *S) {
+  tp_pools_free(S);
+  tp_hmap_init(&S->memo, S->a);
+  S->st = TP_NEWN(S->a, tp_sst, S->p->stmts.n);
+  S->deps.n = 0;
+  S->top = (tp_items){ 0 };
+  S->context = tp_keep_set(S, tp_isl_context(S->ix, 0));
+  isl_set *free_ = isl_set_universe(tp_isl_params(S->ix));
+  bool any = false;
+  for (int i = 0, at = 0; i < tp_nsym(S->ix); i++) {
+    const tp_sym *s = tp_sym_at(S->ix, i);
+    if (s->kind != TP_SYM_BOUND) continue;
+    if (!s->dim) { free_ = isl_set_lower_bound_si(free_, isl_dim_param, at, 0); any = true; }
+    at++;
+  }
+  S->freectx = any ? tp_keep_set(S, free_) : NULL;
+  if (!any) isl_set_free(free_);
+}
+
+static tp_sres attempt(tp_sched *S) {
+  begin(S);
+  if (!tp_deps(S)) { tp_isl_check(S->ix, (tp_pos){ 0 }, S->err); return TP_S_FAIL; }
+  tp_sres r = tp_vectors(S);
+  if (r != TP_S_OK) return r;
+  int n = S->p->stmts.n, *st = TP_NEWN(S->a, int, n);
+  tp_arcs all = { 0 };
+  for (int i = 0; i < n; i++) st[i] = i;
+  for (int e = 0; e < S->deps.n; e++) TP_PUSH(S->a, &all, (tp_arc){ e, S->deps.v[e].map });
+  r = schedule(S, 0, n, st, &all, &S->top);
+  if (r != TP_S_OK) return r;
+  paths(S, &S->top, TP_NEWN(S->a, tp_step, max_depth(&S->top) + 1), 0);
+  return TP_S_OK;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static bool any_vec(const tp_poly *p) {
+  for (int i = 0; i < p->stmts.n; i++)
+    if (p->stmts.v[i]->vec) return true;
+  return false;
+}
+
+/* A schedule that passes the proof; vector dims are given up if they are in the way. */
+static bool find_order(tp_sched *S, tp_error *err) {
+  for (;;) {
+    tp_error mine = { 0 };
+    S->err = &mine;
+    double t0 = now();
+    tp_sres r = attempt(S);
+    S->p->ms_schedule += now() - t0;
+    if (r == TP_S_RESTART) continue;
+    t0 = now();
+    S->p->unproved = NULL;
+    S->p->proved = r == TP_S_OK && tp_prove(S, &S->p->unproved);
+    S->p->ms_proof += now() - t0;
+    if (S->p->proved) return true;
+    if (any_vec(S->p) && !S->novec) { S->novec = true; continue; }
+    if (r == TP_S_OK) tp_fail(&mine, TP_E_CYCLE, (tp_pos){ 0 }, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");
+    if (err && err->code == TP_OK) *err = mine;
+    return false;
+  }
+}
+
+static bool fill(tp_sched *S, tp_error *err) {
+  if (!find_order(S, err)) return false;
+  S->err = err;
+  double t0 = now();
+  tp_dense_vectors(S);
+  tp_live(S);
+  S->p->ms_live += now() - t0;
+  t0 = now();
+  bool ok = tp_make_tree(S);
+  S->p->ms_tree += now() - t0;
+  return ok;
+}
+
+bool tp_schedule(tp_poly *p, tp_error *err) {
+  tp_sched *S = TP_NEW(p->a, tp_sched);
+  *S = (tp_sched){ .p = p, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
+  isl_ctx_reset_error(S->ctx);
+  bool ok = fill(S, err);
+  tp_pools_free(S);
+  isl_ctx_reset_error(S->ctx);
+  return ok;
+}
