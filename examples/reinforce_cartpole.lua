@@ -1,4 +1,4 @@
---- REINFORCE on CartPole: rollouts, returns, gradients and Adam, one program of recurrences over iteration, batch, time.
+--- REINFORCE on CartPole: rollouts, returns, gradients and Adam, one program of recurrences over iteration, batch, t.
 --
 --   lua5.4 examples/reinforce_cartpole.lua [--seed 0] [--iterations 300] [--envs 32] [--steps 500] [--nstep 0]
 --                                          [--out DIR] [--checkpoint DIR] [--quiet] [--explain schedule]

@@ -73,6 +73,9 @@ describe("index expressions", function()
       local f = load "local t = ... return t // 2"
       assert.equal(t:floordiv(2), f(t))
     end
+    assert.equal(3, tempo.floordiv(7, 2))
+    assert.equal(-4, tempo.floordiv(-7, 2))
+    assert.equal(1, tempo.mod(-7, 2))
     fails(function() return (t:floordiv(0)) end, "affine")
     fails(function() return t % -2 end, "affine")
     fails(function() return t % T end, "affine", "t:value()")

@@ -233,12 +233,11 @@ static void test_accum(void) {
   CHECK(tp_accum_add(g, y, (tp_edge){ .src = u, .at = AT(RANGE(zero, X("t + 1"))), .gather = true, .cond = X("s >= t - 2") }, &e));
   CHECK(!tp_accum_add(g, y, (tp_edge){ .src = rows, .at = AT(POINT(t)) }, &e) && failed(TP_E_SHAPE, "shape: the contribution of 'accum' has shape (t + 1, 3), declared (3)"));
   CHECK(!tp_accum_add(g, y, (tp_edge){ .src = u, .at = AT(POINT(t)) }, &e) && failed(TP_E_DOMAIN, "domain: a contribution to 'accum' mentions a dim that neither side has"));
-  static const char *const want[] = { "{ [t, p] : t <= p < T and t >= 0 }", "t + 1", "s in t - 2 .. t + 1" };
-  for (int k = 0; k < 3; k++) {                 /* at t = 2 with T = S = 5: p in {2, 3, 4}, {3}, {0, 1, 2} */
+  for (int k = 0; k < 3; k++) {                 /* at t = 2 with T = S = 5: {2, 3, 4}, {3}, {0, 1, 2} */
     tp_set *at = tp_set_cond(c, 1, y->dom, X("(t == 2 and T == 5 and S == 5)")), *p = tp_set_apply(at, tp_edge_rel(g, y, k));
     static const char *const exact[] = { "(s >= 2 and s < 5 and T == 5 and S == 5)", "(s == 3 and T == 5 and S == 5)", "(s >= 0 and s < 3 and T == 5 and S == 5)" };
     tp_set *w = tp_set_cond(c, 1, (const tp_sym *[]){ ds }, X(exact[k]));
-    CHECKF(tp_set_equal(c, p, w), "%s", want[k]);
+    CHECKF(tp_set_equal(c, p, w), "%s", tp_set_str(c, p));
     tp_set_free(p), tp_set_free(w);
   }
   end();

@@ -139,17 +139,20 @@ static void copy_all(tp_graph *c, const tp_graph *g) {
   copy_lists(c, g);
 }
 
-tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err) {
-  tp_graph *c = tp_graph_new(g->ix);
+static bool copied(tp_graph *c, const tp_graph *g) {
   jmp_buf oom;
-  if (c) c->arena.oom = &oom;
-  if (!c || setjmp(oom)) {
-    tp_fail(err, TP_E_MEMORY, g->pos, "no memory for a copy of the program");
-    return tp_graph_free(c);
-  }
+  c->arena.oom = &oom;
+  if (setjmp(oom)) return false;
   copy_all(c, g);
   c->arena.oom = NULL;
-  return c;
+  return true;
+}
+
+tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err) {
+  tp_graph *c = tp_graph_new(g->ix);
+  if (c && copied(c, g)) return c;
+  tp_fail(err, TP_E_MEMORY, g->pos, "no memory for a copy of the program");
+  return tp_graph_free(c);
 }
 
 /* ---- sweep ---- */
@@ -188,7 +191,7 @@ static void drop(tp_node *n) {
 /* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that died leave the list. */
 void tp_graph_sweep(tp_graph *g) {
   tp_arena scratch;
-  tp_arena_init(&scratch);
+  tp_scratch_init(&scratch, g);
   mark_live(g, &scratch);
   tp_arena_free(&scratch);
   int kept = 0, losses = 0, before = g->nodes.n;
@@ -293,7 +296,7 @@ static void by_component(int n, int nscc, const int *scc, int *first, int *sorte
 int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
   int n = g->nodes.n;
   tp_arena a;
-  tp_arena_init(&a);
+  tp_scratch_init(&a, g);
   tarjan t = { .g = g, .scc = scc, .low = TP_NEWN(&a, int, n), .num = TP_NEWN(&a, int, n), .stack = TP_NEWN(&a, int, n), .todo = TP_NEWN(&a, frame, n) };
   for (int i = 0; i < n; i++)
     if (!t.num[i]) walk(&t, i);

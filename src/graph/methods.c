@@ -75,7 +75,7 @@ int tp_axes(tp_mk k, const tp_method *m, tp_val x, const tp_arg *a, int *out) {
   bool all = !a->kind || a->n == 0, on[TP_MAXRANK] = { 0 };
   for (int i = 0; !all && i < a->n; i++) {
     int64_t v = 0;
-    int axis;
+    int axis = 0;
     tp_ix_is_const(a->ixs[i], &v);
     if (!tp_axis(k, m, rank, v, &axis)) return -1;
     if (on[axis]) return tp_wrong(k, m, TP_E_SHAPE, "axis %lld is named twice", (long long)v), -1;

@@ -110,10 +110,12 @@ static const char *interned(parser *p, const char *file, size_t n) {
 static bool position(parser *p, tp_pos *pos) {
   if (!accept(p, "@")) return true;
   space(p);
-  size_t n = strcspn(p->s, ":");
-  const char *quoted = *p->s == '"' ? string(p) : NULL;
-  if (quoted) pos->file = interned(p, quoted, strlen(quoted));
-  else {
+  if (*p->s == '"') {
+    const char *file = string(p);
+    if (!file) return false;
+    pos->file = interned(p, file, strlen(file));
+  } else {
+    size_t n = strcspn(p->s, ":");
     pos->file = interned(p, p->s, n);
     p->s += n;
   }
@@ -602,14 +604,24 @@ static bool lines(parser *p, const char *text) {
   return true;
 }
 
+static bool read_all(tp_graph *g, const char *text, tp_error *err) {
+  jmp_buf oom;
+  g->arena.oom = &oom;
+  if (setjmp(oom)) return tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the graph");
+  parser p = { .g = g, .err = err };
+  tp_hmap_init(&p.nodes, &g->arena);
+  tp_hmap_init(&p.files, &g->arena);
+  bool ok = lines(&p, text) && tp_verify(g, err);
+  if (ok && !p.checks) tp_recheck(g);
+  g->arena.oom = NULL;
+  return ok;
+}
+
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err) {
   tp_graph *g = tp_graph_new(ix);
   tp_error own = { 0 };
-  if (!g) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for a graph"), NULL;
-  parser p = { .g = g, .err = err ? err : &own };
-  tp_hmap_init(&p.nodes, &g->arena);
-  tp_hmap_init(&p.files, &g->arena);
-  if (!lines(&p, text) || !tp_verify(g, p.err)) return tp_graph_free(g);
-  if (!p.checks) tp_recheck(g);
-  return g;
+  if (!err) err = &own;
+  if (g && read_all(g, text, err)) return g;
+  tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for a graph");
+  return tp_graph_free(g);
 }

@@ -308,7 +308,7 @@ static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
 
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   tp_arena scratch;
-  tp_arena_init(&scratch);
+  tp_scratch_init(&scratch, g);
   if (g->seed || g->nrand) tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
   put_symbols(b, g, used_symbols(&scratch, g));
   for (int i = 0; i < g->nodes.n; i++) {

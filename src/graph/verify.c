@@ -66,7 +66,7 @@ static bool lists_ok(const tp_graph *g, tp_error *err) {
 
 bool tp_verify(const tp_graph *g, tp_error *err) {
   tp_graph scratch = { .ix = g->ix };
-  tp_arena_init(&scratch.arena);
+  tp_scratch_init(&scratch.arena, g);
   bool ok = true;
   for (int i = 0; ok && i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
@@ -80,7 +80,7 @@ bool tp_verify(const tp_graph *g, tp_error *err) {
 /* Checks of nodes that a sweep dropped must not bind a run that never sees them. */
 void tp_recheck(tp_graph *g) {
   tp_graph scratch = { .ix = g->ix };
-  tp_arena_init(&scratch.arena);
+  tp_scratch_init(&scratch.arena, g);
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node m = *g->nodes.v[i];
     tp_error ignored = { 0 };

@@ -175,8 +175,20 @@ static int extreme(lua_State *L, const char *name, const char *method, ix_binary
 int tl_index_min(lua_State *L) { return extreme(L, "min", "minimum", tp_ix_min); }
 int tl_index_max(lua_State *L) { return extreme(L, "max", "maximum", tp_ix_max); }
 
+static int numbers(lua_State *L, bool mod) {            /* plain numbers stay numbers */
+  int64_t a, b;
+  double x = lua_tonumber(L, 1), y = lua_tonumber(L, 2);
+  if (y == 0) tl_fail(L, TP_E_INPUT, "input: %s by 0", mod ? "mod" : "floordiv");
+  if (tl_isint(L, 1, &a) && tl_isint(L, 2, &b) && b != -1) {
+    int64_t q = a / b - (a % b != 0 && (a < 0) != (b < 0));
+    lua_pushinteger(L, (lua_Integer)(mod ? a - q * b : q));
+  } else lua_pushnumber(L, mod ? x - y * floor(x / y) : floor(x / y));
+  return 1;
+}
+
 static int quotient(lua_State *L, const char *method, lua_CFunction f) {
   lua_settop(L, 2);
+  if (lua_type(L, 1) == LUA_TNUMBER && lua_type(L, 2) == LUA_TNUMBER) return numbers(L, f == index_imod);
   if (tl_typeof(L, 1) != TL_INDEX && tl_typeof(L, 2) != TL_INDEX) return tl_operator(L, method);
   return f(L);
 }

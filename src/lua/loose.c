@@ -149,9 +149,9 @@ static int loose_name(lua_State *L) {
     return 1;
   }
   tl_string(L, 2, "name");
-  lua_getuservalue(L, 1);                       /* keeps the string: t.name */
+  lua_getuservalue(L, 1);                       /* keeps the string, for each of the siblings */
   lua_pushvalue(L, 2);
-  lua_setfield(L, -2, "name");
+  lua_rawseti(L, -2, -1 - u->out);
   u->name = lua_tostring(L, 2);
   lua_settop(L, 1);
   return 1;

@@ -15,8 +15,8 @@ static void find_libraries(lua_State *L, tl_state *S) {
     lua_pushliteral(L, "tempo.nn");
     lua_insert(L, -2);
     lua_call(L, 2, 1);
-    const char *path = lua_tostring(L, -1), *end = path ? strstr(path, "nn.lua") : NULL;
-    if (end && (size_t)(end - path) + 2 < sizeof S->libdir) snprintf(S->libdir, sizeof S->libdir, "@%.*s", (int)(end - path), path);
+    const char *path = lua_tostring(L, -1), *end = path ? strrchr(path, '/') : NULL;
+    if (end && (size_t)(end - path) + 3 < sizeof S->libdir) snprintf(S->libdir, sizeof S->libdir, "@%.*s/", (int)(end - path), path);
     lua_pop(L, 2);
   } else lua_pop(L, 3);
 }

@@ -18,7 +18,10 @@ static int input_named(const tp_graph *g, const char *name) {
   return -1;
 }
 
-bool tp_fn_needs_input(tp_fn *f, int i) { return input_named(f->graph, f->closed->inputs.v[i]->attr.str) >= 0; }
+bool tp_fn_needs_input(tp_fn *f, int i) {       /* a swept input stays in the list, with id -1 */
+  int k = input_named(f->graph, f->closed->inputs.v[i]->attr.str);
+  return k >= 0 && f->graph->inputs.v[k]->id >= 0;
+}
 
 /* ---- running ---- */
 

@@ -1,0 +1,142 @@
+-- Every example runs, quickly, in a process of its own, and prints what it should.
+local support = require "spec.support"
+
+local lua = jit and "luajit" or "lua5.4"
+local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
+  :format(package.path, package.path, package.cpath, package.cpath)
+
+local function run(name, args)
+  local pipe = io.popen(("%s %s examples/%s.lua %s 2>&1; echo \"status $?\""):format(paths, lua, name, args or ""))
+  local out = pipe:read "*a"
+  pipe:close()
+  if not out:find "status 0%s*$" then error(name .. ":\n" .. out, 2) end
+  return out
+end
+
+local function has(out, ...)
+  for _, text in ipairs { ... } do
+    if not out:find(text, 1, true) then error(("no %q in:\n%s"):format(text, out), 2) end
+  end
+end
+
+local function read(path)
+  local file = assert(io.open(path))
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+-- A folder of this spec's own, gone afterwards.
+local function with_folder(f)
+  local path = os.tmpname()
+  os.remove(path)
+  local ok, e = pcall(f, path)
+  os.execute("rm -rf '" .. path .. "'")
+  if not ok then error(e, 0) end
+end
+
+describe("example", function()
+  it("prefix_sums", function()
+    has(run "prefix_sums", "prefix   \t3 4 8 9 14", "forward  \t3 4 8 9 14", "suffix   \t14 11 10 6 5",
+      "backward \t14 11 10 6 5", "suffix   \t37 35 28 27 19 17 9 8")
+  end)
+
+  it("fibonacci", function()
+    has(run("fibonacci", "--steps 12"), "0 1 1 2 3 5 8 13 21 34 55 89\n", "190392490709135")
+  end)
+
+  it("edit_distance", function()
+    local out = run "edit_distance"
+    has(out, "6 6 5 4 3 3 2 3")
+    assert.equal("3", out:match "kitten%s+sitting%s+(%d+)")
+    assert.equal("3", out:match "saturday%s+sunday%s+(%d+)")
+    assert.equal("0", out:match "tempo%s+tempo%s+(%d+)")
+    assert.equal("3", out:match "abc%s+(%d+)")
+  end)
+
+  it("sliding_mean", function()
+    has(run "sliding_mean", "w =   1:\t1 2 3 4 5 6 7 8 9 10", "w =   3:\t1 1.5 2 3 4 5 6 7 8 9",
+      "w = 100:\t1 1.5 2 2.5 3 3.5 4 4.5 5 5.5")
+  end)
+
+  it("causal_attention", function() has(run "causal_attention", "equal") end)
+
+  it("forward_backward", function()         -- the numbers of Wikipedia's article on the algorithm
+    local out = run "forward_backward"
+    for day, want in ipairs { { "0.8182", "0.8673" }, { "0.8834", "0.8204" }, { "0.1907", "0.3075" },
+                              { "0.7308", "0.8204" }, { "0.8673", "0.8673" } } do
+      local filtered, smoothed = out:match(("\n%%s*%d%%s+%%a+%%s+(%%S+)%%s+(%%S+)"):format(day))
+      assert.equal(want[1], filtered)
+      assert.equal(want[2], smoothed)
+    end
+  end)
+
+  it("sgd_recurrence", function()
+    local a, b, c = run "sgd_recurrence":match "w = (%S+) (%S+) (%S+) %(made"
+    support.same({ tonumber(a), tonumber(b), tonumber(c) }, { 2, -3, 0.5 }, 0.01)
+  end)
+
+  it("rnn_bptt", function()
+    local first, last = run("rnn_bptt", "--iterations 120 --steps 10 --batch 16 --quiet")
+      :match "loss (%S+) %-> (%S+)"
+    assert.is_true(tonumber(first) > 0.2 and tonumber(last) < 0.1)
+  end)
+
+  it("bidirectional_rnn", function()
+    local one, both = run("bidirectional_rnn", "--iterations 100 --quiet"):match "forwards only (%S+), both ways (%S+)"
+    assert.is_true(tonumber(both) < 0.3 * tonumber(one))
+  end)
+
+  it("nested_training", function()
+    local a, c = run("nested_training", "--quiet"):match "a = (%S+), c = (%S+)"
+    support.same({ tonumber(a), tonumber(c) }, { 0.8, 0.5 }, 0.02)
+  end)
+
+  it("reinforce_cartpole saves what play_cartpole plays", function()
+    with_folder(function(folder)
+      local args = "--seed 1 --iterations 4 --envs 4 --steps 40 --hidden 8 --out " .. folder
+      local out = run("reinforce_cartpole", args)
+      has(out, "iteration   0  return", "iteration   3  return", "steps/s", "mean return of the last 4 of 4")
+      local rows = {}
+      for line in read(folder .. "/metrics.csv"):gmatch "[^\n]+" do rows[#rows + 1] = line end
+      assert.equal("iteration,return,steps_per_second,seconds", rows[1])
+      assert.equal(5, #rows)
+      for k = 2, 5 do
+        local i, score, speed, seconds = rows[k]:match "^(%d+),([^,]+),([^,]+),([^,]+)$"
+        assert.equal(k - 2, tonumber(i))
+        assert.is_true(tonumber(score) >= 8 and tonumber(score) <= 40)
+        assert.is_true(tonumber(speed) > 0 and tonumber(seconds) >= 0)
+      end
+      out = run("play_cartpole", "--episodes 2 --show 10 --checkpoint " .. folder .. "/checkpoint")
+      has(out, "episode 1: return", "episode 2: return", "mean return", "step   0")
+    end)
+  end)
+
+  it("reinforce_cartpole gives the same numbers twice, and others with n-step returns", function()
+    with_folder(function(folder)
+      local function returns(args)
+        run("reinforce_cartpole",
+          "--seed 2 --iterations 3 --envs 2 --steps 60 --hidden 4 --quiet --out " .. folder .. args)
+        local column = {}
+        for score in read(folder .. "/metrics.csv"):gmatch "\n%d+,([^,]+)" do column[#column + 1] = score end
+        assert.equal(3, #column)
+        return column
+      end
+      local once = returns ""
+      assert.same(once, returns "")
+      assert.equal(once[1], returns(" --nstep 5")[1])       -- the first iteration has learnt nothing yet
+      assert.are_not.same(once, returns " --seed 3")
+    end)
+  end)
+
+  it("reinforce_cartpole learns", function()
+    with_folder(function(folder)
+      run("reinforce_cartpole", "--seed 1 --iterations 14 --envs 16 --steps 200 --quiet --out " .. folder)
+      local first, last
+      for score in read(folder .. "/metrics.csv"):gmatch "\n%d+,([^,]+)" do
+        first, last = first or tonumber(score), tonumber(score)
+      end
+      assert.is_true(first < 30 and last > 60, ("%s -> %s"):format(first, last))
+    end)
+  end)
+end)

@@ -1,0 +1,23 @@
+/* Inner loops for any processor, and the choice among the tables. */
+#include "device/kernels.h"
+#include <stdlib.h>
+#define TABLE tp_kernels_base
+#define ISA "base"
+#define VBYTES 16
+#include "device/kernel_math.h"
+#include "device/kernel_elementwise.h"
+#include "device/kernel_fold.h"
+#include "device/kernel_gemm.h"
+#include "device/kernel_random.h"
+#include "device/kernel_table.h"
+
+const tp_kernels *tp_kernels_get(void) {
+#ifdef TP_X86
+  const char *isa = tp_setting("TEMPO_ISA");
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && (!isa || !strcmp(isa, "avx512"))) return &tp_kernels_avx512;
+  if (avx2 && (!isa || strcmp(isa, "base"))) return &tp_kernels_avx2;
+#endif
+  return &tp_kernels_base;
+}

@@ -1,0 +1,96 @@
+/* Reductions of blocks, and scans. */
+
+/* ---- across: acc[i] takes row i ---- a row is cut into LANES partial results that are joined at its end */
+#define LANES 32
+#define ADD(x, y) ((x) + (y))
+#define MUL(x, y) ((x) * (y))
+#define LEAST(x, y) ((y) < (x) ? (y) : (x))
+#define MOST(x, y) ((y) > (x) ? (y) : (x))
+#define FLEAST(x, y) ((x) != (x) ? (x) : (y) >= (x) ? (x) : (y))     /* a NaN stays, a new NaN gets in */
+#define FMOST(x, y) ((x) != (x) ? (x) : (y) <= (x) ? (x) : (y))
+
+/* T: elements, P: partial results, A: accumulators */
+#define ACROSS(name, T, P, A, f, unit) \
+  static void name(void *acc_, const void *a_, int64_t row, int64_t rows, int64_t n) { \
+    A *acc = acc_; \
+    for (int64_t i = 0; i < rows; i++) { \
+      const T *a = (const T *)a_ + i * row; \
+      A r = acc[i]; \
+      int64_t j = 0; \
+      if (n >= LANES) { \
+        for (int64_t end; j + LANES <= n;) { \
+          P part[LANES]; \
+          for (int k = 0; k < LANES; k++) part[k] = (P)(unit); \
+          end = n - j > TP_BLOCK ? j + TP_BLOCK : n; \
+          for (; j + LANES <= end; j += LANES) \
+            for (int k = 0; k < LANES; k++) { P x = part[k], y = (P)a[j + k]; part[k] = (P)f(x, y); } \
+          for (int k = 0; k < LANES; k++) { A y = (A)part[k]; r = (A)f(r, y); } \
+        } \
+      } \
+      for (; j < n; j++) { A y = (A)a[j]; r = (A)f(r, y); } \
+      acc[i] = r; \
+    } }
+/* ---- down: acc[j] takes column j ---- */
+#define DOWN(name, T, A, f) \
+  static void name(void *acc_, const void *a_, int64_t row, int64_t rows, int64_t n) { \
+    A *restrict acc = acc_; \
+    int64_t j = 0; \
+    for (; j + LANES <= n; j += LANES) { \
+      A r[LANES]; \
+      for (int k = 0; k < LANES; k++) r[k] = acc[j + k]; \
+      for (int64_t i = 0; i < rows; i++) \
+        for (int k = 0; k < LANES; k++) { A y = (A)((const T *)a_)[i * row + j + k]; r[k] = (A)f(r[k], y); } \
+      for (int k = 0; k < LANES; k++) acc[j + k] = r[k]; \
+    } \
+    if (j == n) return; \
+    for (int64_t i = 0; i < rows; i++) { \
+      const T *a = (const T *)a_ + i * row; \
+      for (int64_t k = j; k < n; k++) { A x = acc[k], y = (A)a[k]; acc[k] = (A)f(x, y); } \
+    } }
+#define FOLD(red, sfx, T, P, A, f, unit) ACROSS(across_##red##_##sfx, T, P, A, f, unit) DOWN(down_##red##_##sfx, T, A, f)
+FOLD(sum, f32, float, float, double, ADD, 0)
+FOLD(prod, f32, float, double, double, MUL, 1)
+FOLD(max, f32, float, float, float, FMOST, -INFINITY)
+FOLD(min, f32, float, float, float, FLEAST, INFINITY)
+FOLD(sum, f64, double, double, double, ADD, 0)
+FOLD(prod, f64, double, double, double, MUL, 1)
+FOLD(max, f64, double, double, double, FMOST, -INFINITY)
+FOLD(min, f64, double, double, double, FLEAST, INFINITY)
+/* Sums and products in the unsigned type; u8 by way of u32, so that nothing is promoted to int. */
+FOLD(sum, i32, uint32_t, uint32_t, uint32_t, ADD, 0)
+FOLD(prod, i32, uint32_t, uint32_t, uint32_t, MUL, 1)
+FOLD(max, i32, int32_t, int32_t, int32_t, MOST, INT32_MIN)
+FOLD(min, i32, int32_t, int32_t, int32_t, LEAST, INT32_MAX)
+FOLD(sum, i64, uint64_t, uint64_t, uint64_t, ADD, 0)
+FOLD(prod, i64, uint64_t, uint64_t, uint64_t, MUL, 1)
+FOLD(max, i64, int64_t, int64_t, int64_t, MOST, INT64_MIN)
+FOLD(min, i64, int64_t, int64_t, int64_t, LEAST, INT64_MAX)
+FOLD(sum, u8, uint8_t, uint8_t, uint8_t, ADD, 0)
+FOLD(prod, u8, uint8_t, uint8_t, uint8_t, MUL, 1)
+FOLD(max, u8, uint8_t, uint8_t, uint8_t, MOST, 0)
+FOLD(min, u8, uint8_t, uint8_t, uint8_t, LEAST, 255)
+#define ANY(x, y) ((x) | ((y) != 0))
+#define ALL(x, y) ((x) & ((y) != 0))
+FOLD(max, bool, uint8_t, uint8_t, uint8_t, ANY, 0)
+FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
+
+/* ---- scans: `lanes` neighbouring lines at once ---- */
+#define SCANS(sfx, T, A, FACTOR) \
+  static void sum_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, int64_t lanes, double f_, void *carry) { \
+    A *c = carry, f = FACTOR(f_); \
+    for (int64_t i = 0; i < n; i++) { \
+      const T *x = (const T *)x_ + i * xstep; T *y = (T *)y_ + i * ystep; \
+      IVDEP for (int64_t k = 0; k < lanes; k++) { c[k] = f * c[k] + (A)x[k]; y[k] = (T)c[k]; } \
+    } } \
+  static void prod_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, int64_t lanes, double f_, void *carry) { \
+    A *c = carry; (void)f_; \
+    for (int64_t i = 0; i < n; i++) { \
+      const T *x = (const T *)x_ + i * xstep; T *y = (T *)y_ + i * ystep; \
+      IVDEP for (int64_t k = 0; k < lanes; k++) { c[k] = c[k] * (A)x[k]; y[k] = (T)c[k]; } \
+    } }
+#define WHOLE(f) ((uint64_t)tp_f64_to_i64(f))
+SCANS(f32, float, double, AS_IS)
+SCANS(f64, double, double, AS_IS)
+SCANS(u8, uint8_t, uint64_t, WHOLE)
+SCANS(i32, int32_t, uint64_t, WHOLE)
+SCANS(i64, int64_t, uint64_t, WHOLE)

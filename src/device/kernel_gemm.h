@@ -1,0 +1,109 @@
+/* Matrix products of any strides, when BLAS is absent, too heavy or has no such type. B is taken in panels of NR columns (packed unless its rows are contiguous),
+ * MR rows of C are held in registers. */
+#ifndef VBYTES
+#define VBYTES 16
+#endif
+enum { MM_KC = 256, MM_MR = 6 };
+
+#define GEMM(sfx, T, S) \
+  typedef S v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(S)), may_alias)); \
+  enum { L_##sfx = VBYTES / sizeof(S), NR_##sfx = 2 * L_##sfx }; \
+  /* tile (mr x NR) = A (mr x k) * panel */ \
+  KI void tile_##sfx(int mr, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *tile) { \
+    v_##sfx r[MM_MR][2]; \
+    for (int i = 0; i < mr; i++) r[i][0] = r[i][1] = (v_##sfx){0}; \
+    for (int64_t p = 0; p < k; p++, b += ldb) { \
+      v_##sfx b0 = *(const v_##sfx *)b, b1 = *(const v_##sfx *)(b + L_##sfx); \
+      for (int i = 0; i < mr; i++) { \
+        S x = a[i * sam + p * sak]; \
+        r[i][0] += b0 * x; \
+        r[i][1] += b1 * x; \
+      } \
+    } \
+    for (int i = 0; i < mr; i++) { \
+      *(v_##sfx *)(tile + i * NR_##sfx) = r[i][0]; \
+      *(v_##sfx *)(tile + i * NR_##sfx + L_##sfx) = r[i][1]; \
+    } } \
+  static void rows_##sfx(int64_t mr, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *tile) { \
+    switch (mr) { \
+      case 1: tile_##sfx(1, k, a, sam, sak, b, ldb, tile); break; \
+      case 2: tile_##sfx(2, k, a, sam, sak, b, ldb, tile); break; \
+      case 3: tile_##sfx(3, k, a, sam, sak, b, ldb, tile); break; \
+      case 4: tile_##sfx(4, k, a, sam, sak, b, ldb, tile); break; \
+      case 5: tile_##sfx(5, k, a, sam, sak, b, ldb, tile); break; \
+      default: tile_##sfx(6, k, a, sam, sak, b, ldb, tile); break; \
+    } } \
+  static void pack_##sfx(S *o, const S *b, int64_t sbk, int64_t sbn, int64_t k, int64_t n) { \
+    if (n < NR_##sfx) memset(o, 0, sizeof(S) * (size_t)(k * NR_##sfx)); \
+    if (sbk == 1) for (int64_t j = 0; j < n; j++) for (int64_t p = 0; p < k; p++) o[p * NR_##sfx + j] = b[p + j * sbn]; \
+    else for (int64_t p = 0; p < k; p++) for (int64_t j = 0; j < n; j++) o[p * NR_##sfx + j] = b[p * sbk + j * sbn]; \
+  } \
+  static void put_##sfx(const tp_mm *s, S *c, const S *tile, int64_t m, int64_t n, bool acc) { \
+    for (int64_t i = 0; i < m; i++, c += s->scm, tile += NR_##sfx) { \
+      if (s->scn == 1 && acc) for (int64_t j = 0; j < n; j++) c[j] += tile[j]; \
+      else if (s->scn == 1) for (int64_t j = 0; j < n; j++) c[j] = tile[j]; \
+      else for (int64_t j = 0; j < n; j++) c[j * s->scn] = acc ? (S)(c[j * s->scn] + tile[j]) : tile[j]; \
+    } } \
+  /* one row: four vectors of columns at a time, k in order */ \
+  static int64_t row_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
+    int64_t j = 0; \
+    for (; j + 4 * L_##sfx <= s->n; j += 4 * L_##sfx) { \
+      v_##sfx r[4]; \
+      for (int q = 0; q < 4; q++) r[q] = acc ? *(const v_##sfx *)(c + j + q * L_##sfx) : (v_##sfx){0}; \
+      for (int64_t p = 0; p < s->k; p++) \
+        for (int q = 0; q < 4; q++) r[q] += *(const v_##sfx *)(b + p * s->sbk + j + q * L_##sfx) * a[p * s->sak]; \
+      for (int q = 0; q < 4; q++) *(v_##sfx *)(c + j + q * L_##sfx) = r[q]; \
+    } \
+    return j; } \
+  /* both operands contiguous along k: dot products */ \
+  static void dots_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
+    for (int64_t i = 0; i < s->m; i++) \
+      for (int64_t j = 0; j < s->n; j++) { \
+        const S *x = a + i * s->sam, *y = b + j * s->sbn; \
+        v_##sfx r[4] = { {0}, {0}, {0}, {0} }; \
+        int64_t p = 0; \
+        for (; p + 4 * L_##sfx <= s->k; p += 4 * L_##sfx) \
+          for (int q = 0; q < 4; q++) r[q] += *(const v_##sfx *)(x + p + q * L_##sfx) * *(const v_##sfx *)(y + p + q * L_##sfx); \
+        for (; p + L_##sfx <= s->k; p += L_##sfx) r[0] += *(const v_##sfx *)(x + p) * *(const v_##sfx *)(y + p); \
+        r[0] = (r[0] + r[1]) + (r[2] + r[3]); \
+        S sum = 0; \
+        for (int q = 0; q < L_##sfx; q++) sum = (S)(sum + r[0][q]); \
+        for (; p < s->k; p++) sum = (S)(sum + x[p] * y[p]); \
+        S *o = c + i * s->scm + j * s->scn; \
+        *o = acc ? (S)(*o + sum) : sum; \
+      } } \
+  static void panel_##sfx(const tp_mm *s, const S *a, const S *b, int64_t ldb, S *c, int64_t k, int64_t n, bool acc) { \
+    S tile[MM_MR * NR_##sfx]; \
+    for (int64_t i = 0; i < s->m; i += MM_MR) { \
+      int64_t mr = s->m - i < MM_MR ? s->m - i : MM_MR; \
+      rows_##sfx(mr, k, a + i * s->sam, s->sam, s->sak, b, ldb, tile); \
+      put_##sfx(s, c + i * s->scm, tile, mr, n, acc); \
+    } } \
+  static void mm_##sfx(const tp_mm *s, const void *a_, const void *b_, void *c_, bool acc) { \
+    const S *a = a_, *b = b_; S *c = c_; \
+    S pack[MM_KC * NR_##sfx] __attribute__((aligned(64))); \
+    if (s->m <= 2 && s->sbn == 1 && s->scn == 1 && s->n >= 4 * L_##sfx && s->k <= 4 * MM_KC) { \
+      int64_t j = 0; \
+      for (int64_t i = 0; i < s->m; i++) j = row_##sfx(s, a + i * s->sam, b, c + i * s->scm, acc); \
+      if (j == s->n) return; \
+      tp_mm rest = *s; \
+      rest.n -= j; \
+      mm_##sfx(&rest, a, b + j, c + j, acc); \
+      return; \
+    } \
+    if (s->sak == 1 && s->sbk == 1 && (s->m < 8 || s->n < 4) && s->k >= L_##sfx) { dots_##sfx(s, a, b, c, acc); return; } \
+    for (int64_t p = 0; p < s->k; p += MM_KC) { \
+      int64_t k = s->k - p < MM_KC ? s->k - p : MM_KC; \
+      for (int64_t j = 0; j < s->n; j += NR_##sfx) { \
+        int64_t n = s->n - j < NR_##sfx ? s->n - j : NR_##sfx; \
+        const S *bp = b + p * s->sbk + j * s->sbn; \
+        bool direct = n == NR_##sfx && s->sbn == 1; \
+        if (!direct) pack_##sfx(pack, bp, s->sbk, s->sbn, k, n); \
+        panel_##sfx(s, a + p * s->sak, direct ? bp : pack, direct ? s->sbk : NR_##sfx, c + j * s->scn, k, n, acc || p > 0); \
+      } \
+    } }
+GEMM(f32, float, float)
+GEMM(f64, double, double)
+GEMM(i32, int32_t, uint32_t)
+GEMM(i64, int64_t, uint64_t)
+GEMM(u8, uint8_t, uint8_t)

@@ -1,0 +1,142 @@
+/* Inside src/device: a plan made ready to run.
+ *
+ * tp_exec_new compiles each region: every expression becomes a tp_dx. When bounds change, tp_exec_run binds: expressions over bounds become numbers, those over
+ * loop variables become linear forms where they are ones, windows get extents and strides, kernels their loops. A region whose extents or strides mention loop
+ * variables (dynamic) is bound again each time it runs. What is left for each execution are the offsets. */
+#ifndef TP_DEVICE_PRIV_H
+#define TP_DEVICE_PRIV_H
+#include "device/device.h"
+#include "device/kernels.h"
+
+/* ---- expressions (expr.c) ---- value = c + sum of coef * env[sym], or tp_ix_evalq */
+typedef struct tp_dxterm { int64_t coef; int sym; } tp_dxterm;
+typedef struct tp_dx { const tp_ix *e; bool var, generic; int n; int64_t c; tp_dxterm *t; } tp_dx;
+tp_dx tp_dx_new(tp_arena *a, const tp_ix *e);                  /* NULL is 0 */
+void tp_dx_bind(tp_dx *d, const int64_t *env);
+static inline int64_t tp_dx_get(const tp_dx *d, const int64_t *env) {
+  if (d->generic) return tp_ix_evalq(d->e, env);
+  uint64_t v = (uint64_t)d->c;
+  for (int i = 0; i < d->n; i++) v += (uint64_t)d->t[i].coef * (uint64_t)env[d->t[i].sym];
+  return (int64_t)v;
+}
+
+/* ---- operands (resolve.c) ---- */
+typedef struct tp_dring { tp_dx idx, width, stride; int64_t w, s; } tp_dring;
+typedef struct tp_dnd {
+  int buf; tp_dtype dtype; int size;            /* buf < 0: nobody wants this result */
+  tp_dx off; int nring, nlive; tp_dring *ring;  /* live: of width > 1, first */
+  int rank; tp_dx *shape, *stride;              /* the region's leading axes first */
+  bool ragged;                                  /* extents or strides mention loop variables */
+  int wrap; tp_dx wlo, wmod;                    /* axis of the view that lies on a ring; -1 */
+  tp_view v;                                    /* p: found anew by each execution */
+} tp_dnd;
+
+/* ---- regions ---- */
+typedef struct tp_dreg tp_dreg;
+struct tp_dreg {
+  const tp_region *rg;
+  bool (*bind)(tp_exec *x, tp_dreg *r);         /* may be NULL */
+  bool (*run)(tp_exec *x, tp_dreg *r);
+  int nin, nout, nnd, nlead;
+  tp_dnd *in, *out;                             /* one array: inputs, then outputs */
+  bool dynamic, wrapped;
+  tp_dx *lead, *leadlo, *ix, *coord;
+  int pos;
+  void *k;                                      /* what the kernel keeps: tp_ew, tp_dcall, ... */
+};
+
+typedef struct tp_dnode tp_dnode;
+struct tp_dnode {
+  tp_pkind kind; int n; tp_dnode **kid;
+  int var, step; tp_dx lo, hi;
+  tp_dx cond; bool negated;
+  tp_dreg *rg;
+};
+
+typedef struct tp_chunkmem { struct tp_chunkmem *next; } tp_chunkmem;
+struct tp_exec {
+  const tp_plan *plan;
+  tp_arena a;
+  const tp_kernels *K;
+  int threads;
+  tp_run *run; tp_error *err;                   /* of the run in progress */
+  int nsym; int64_t *env;
+  int nbound; int *bound;                       /* ids of bounds */
+  bool bound_once;
+  int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
+  char **base; int64_t *count;                  /* every buffer: its first element, its elements */
+  tp_dnode *body;
+  int nreg; tp_dreg **reg;
+  char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
+  char *work; size_t work_cap, work_used, work_want; tp_chunkmem *spill;  /* of one region at a time */
+  bool poison; int pos;
+};
+
+bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
+/* Aligned memory until the region ends; NULL (and the error filled): none left. */
+void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
+
+/* resolve.c */
+void tp_dreg_windows(tp_exec *x, tp_dreg *r);                  /* compiles operands; sets dynamic, wrapped */
+bool tp_dreg_resolve(tp_exec *x, tp_dreg *r);                  /* extents and strides for env */
+void tp_dnd_bind(tp_dnd *d, const int64_t *env);
+static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
+  int64_t o = tp_dx_get(&d->off, x->env);
+  for (int i = 0; i < d->nlive; i++) {
+    const tp_dring *r = &d->ring[i];
+    int64_t at = tp_dx_get(&r->idx, x->env);
+    if ((uint64_t)at >= (uint64_t)r->w) at = at % r->w + (at % r->w < 0 ? r->w : 0);
+    o += at * r->s;
+  }
+  d->v.p = x->base[d->buf] + o * d->size;
+}
+
+/* ew.c: chains of elementwise operators, reductions, accumulation */
+void tp_ew_new(tp_exec *x, tp_dreg *r);
+void tp_reduce_new(tp_exec *x, tp_dreg *r);
+/* view.c: moving elements between windows */
+int64_t tp_view_count(const tp_view *v);
+bool tp_view_dense(const tp_view *v);
+void tp_view_strides(tp_view *v);                              /* row major */
+tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size);
+void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in);       /* same shapes */
+void tp_view_fill(const tp_exec *x, tp_dtype d, const tp_view *out, double value);
+void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype from, const tp_view *in);  /* f16, bf16 <-> f32 */
+void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);      /* either may lie on a ring */
+/* ops.c and friends: one function per operator */
+bool tp_op_new(tp_exec *x, tp_dreg *r);                        /* chooses bind and run */
+bool tp_run_copy(tp_exec *x, tp_dreg *r);
+bool tp_run_fill(tp_exec *x, tp_dreg *r);
+bool tp_run_pinit(tp_exec *x, tp_dreg *r);
+void tp_call_new(tp_exec *x, tp_dreg *r);
+void tp_call_free(tp_dreg *r);
+typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
+tp_oprun tp_run_pad, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
+  tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_arg, tp_run_matmul;
+
+/* ---- walking ---- an odometer over extents; offsets of up to four strided things */
+typedef struct tp_walk { int rank; const int64_t *shape; int64_t at[TP_MAXRANK]; bool ok; } tp_walk;
+static inline void tp_walk_start(tp_walk *w, int rank, const int64_t *shape) {
+  w->rank = rank; w->shape = shape; w->ok = true;
+  for (int i = 0; i < rank; i++) { w->at[i] = 0; w->ok &= shape[i] > 0; }
+}
+static inline void tp_walk_next(tp_walk *w) {
+  int i = w->rank - 1;
+  while (i >= 0 && ++w->at[i] == w->shape[i]) w->at[i--] = 0;
+  w->ok = i >= 0;
+}
+static inline int64_t tp_walk_offset(const tp_walk *w, const int64_t *stride) {
+  int64_t o = 0;
+  for (int i = 0; i < w->rank; i++) o += w->at[i] * stride[i];
+  return o;
+}
+
+/* blas.c: NULL functions where there is no library */
+typedef struct tp_blas {
+  void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+  void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
+  void (*sgemv)(int order, int ta, int m, int n, float alpha, const float *a, int lda, const float *x, int incx, float beta, float *y, int incy);
+  void (*dgemv)(int order, int ta, int m, int n, double alpha, const double *a, int lda, const double *x, int incx, double beta, double *y, int incy);
+} tp_blas;
+const tp_blas *tp_blas_get(void);
+#endif

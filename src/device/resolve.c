@@ -1,0 +1,112 @@
+/* resolve.c: operands. Compiled once, bound once per bounds, placed at each execution. */
+#include "device/priv.h"
+
+static tp_dx *dxs(tp_arena *a, int n, const tp_ix *const *e) {
+  tp_dx *d = TP_NEWN(a, tp_dx, n);
+  for (int i = 0; i < n; i++) d[i] = tp_dx_new(a, e ? e[i] : NULL);
+  return d;
+}
+
+/* The ring's index may vary; its width and stride as well, in principle. */
+static void compile_rings(tp_exec *x, tp_dnd *d, const tp_nd *nd) {
+  d->nring = nd->nring;
+  d->ring = TP_NEWN(&x->a, tp_dring, nd->nring);
+  for (int i = 0; i < nd->nring; i++) {
+    tp_dring *r = &d->ring[i];
+    *r = (tp_dring){ tp_dx_new(&x->a, nd->ring[i].idx), tp_dx_new(&x->a, nd->ring[i].width), tp_dx_new(&x->a, nd->ring[i].stride), 1, 0 };
+    d->ragged |= r->width.var || r->stride.var;
+  }
+}
+
+static tp_dnd compile_nd(tp_exec *x, const tp_dreg *r, const tp_nd *nd) {
+  tp_dnd d = { .buf = nd->buf, .wrap = -1, .rank = r->nlead + nd->rank };
+  if (nd->buf >= 0) {
+    d.dtype = x->plan->bufs.v[nd->buf]->dtype;
+    d.size = tp_dtype_size(d.dtype);
+  }
+  d.off = tp_dx_new(&x->a, nd->off);
+  compile_rings(x, &d, nd);
+  d.shape = TP_NEWN(&x->a, tp_dx, d.rank);
+  d.stride = TP_NEWN(&x->a, tp_dx, d.rank);
+  for (int i = 0; i < d.rank; i++) {
+    int k = i - r->nlead;
+    d.shape[i] = tp_dx_new(&x->a, k < 0 ? r->rg->lead[i] : nd->shape[k]);
+    d.stride[i] = tp_dx_new(&x->a, k >= 0 ? nd->stride[k] : nd->lead ? nd->lead[i] : NULL);
+    d.ragged |= d.shape[i].var || d.stride[i].var;
+  }
+  if (nd->wrap >= 0) {
+    d.wrap = r->nlead + nd->wrap;
+    d.wlo = tp_dx_new(&x->a, nd->wlo);
+    d.wmod = tp_dx_new(&x->a, nd->wmod);
+  }
+  return d;
+}
+
+void tp_dreg_windows(tp_exec *x, tp_dreg *r) {
+  const tp_region *g = r->rg;
+  r->nlead = g->nlead;
+  r->nin = g->nin;
+  r->nout = g->nout;
+  r->nnd = g->nin + g->nout;
+  r->in = TP_NEWN(&x->a, tp_dnd, r->nnd);
+  r->out = r->in + g->nin;
+  for (int i = 0; i < r->nnd; i++) {
+    r->in[i] = compile_nd(x, r, i < g->nin ? &g->in[i] : &g->out[i - g->nin]);
+    r->dynamic |= r->in[i].ragged;
+    r->wrapped |= i < g->nin && r->in[i].wrap >= 0;
+  }
+  r->lead = dxs(&x->a, g->nlead, g->lead);
+  r->leadlo = dxs(&x->a, g->nlead, g->leadlo);
+  r->ix = dxs(&x->a, g->nix, g->ix);
+  r->coord = dxs(&x->a, g->ncoord, g->coord);
+  for (int i = 0; i < g->nlead; i++) r->dynamic |= r->lead[i].var;
+}
+
+/* Rings of width 1 add nothing; the others come first. */
+static void bind_rings(tp_dnd *d, const int64_t *env) {
+  d->nlive = 0;
+  for (int i = 0; i < d->nring; i++) {
+    tp_dring *r = &d->ring[i];
+    tp_dx_bind(&r->idx, env);
+    tp_dx_bind(&r->width, env);
+    tp_dx_bind(&r->stride, env);
+    r->w = tp_dx_get(&r->width, env);
+    r->s = tp_dx_get(&r->stride, env);
+    if (r->w <= 1 || r->s == 0) continue;
+    tp_dring t = d->ring[d->nlive];
+    d->ring[d->nlive++] = *r;
+    *r = t;
+  }
+}
+
+void tp_dnd_bind(tp_dnd *d, const int64_t *env) {
+  tp_dx_bind(&d->off, env);
+  bind_rings(d, env);
+  for (int i = 0; i < d->rank; i++) {
+    tp_dx_bind(&d->shape[i], env);
+    tp_dx_bind(&d->stride[i], env);
+  }
+  tp_dx_bind(&d->wlo, env);
+  tp_dx_bind(&d->wmod, env);
+}
+
+/* Rings whose width or stride varies (none the builder makes): found again with the rest. */
+static void resolve_rings(tp_dnd *d, const int64_t *env) {
+  for (int i = 0; i < d->nring; i++)
+    if (d->ring[i].width.var || d->ring[i].stride.var) { bind_rings(d, env); return; }
+}
+
+bool tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
+  for (int k = 0; k < r->nnd; k++) {
+    tp_dnd *d = &r->in[k];
+    if (d->ragged) resolve_rings(d, x->env);
+    d->v.rank = d->rank;
+    for (int i = 0; i < d->rank; i++) {
+      int64_t n = tp_dx_get(&d->shape[i], x->env);
+      if (n < 0) return tp_rfail(x, r, TP_E_SHAPE, "an extent is negative (%lld)", (long long)n);
+      d->v.shape[i] = n;
+      d->v.stride[i] = tp_dx_get(&d->stride[i], x->env);
+    }
+  }
+  return true;
+}

@@ -1,0 +1,135 @@
+/* grad: GRAD nodes become adjoints.
+ *
+ * GRADs of the same losses share one sweep. Sweeps go in the order in which they depend on each other: a gradient inside the ancestors of a loss first.
+ * Ancestors are those that a gradient passes: what a loss has behind a parameter, a detach or an operator that stops gradients is not looked into. */
+#include "grad/rules.h"
+
+typedef struct family {                         /* GRADs of the same losses */
+  int nloss; const tp_val *loss;
+  TP_VEC(tp_node *) grads;
+  bool done;
+} family;
+typedef TP_VEC(family) families;
+
+static bool same(tp_val a, tp_val b) { return a.node == b.node && a.out == b.out; }
+
+/* The losses of a GRAD: its own, or those that backward() marked. */
+static int losses_of(tp_graph *g, const tp_node *n, const tp_val **loss) {
+  int count = n->nin > 1 ? n->nin - 1 : g->losses.n;
+  tp_val *v = TP_NEWN(&g->arena, tp_val, count);
+  for (int i = 0; i < count; i++) v[i] = n->nin > 1 ? n->in[i].src : g->losses.v[i];
+  *loss = v;
+  return count;
+}
+
+static bool same_losses(const family *f, int n, const tp_val *loss) {
+  if (f->nloss != n) return false;
+  for (int i = 0; i < n; i++)
+    if (!same(f->loss[i], loss[i])) return false;
+  return true;
+}
+
+static void collect(tp_graph *g, families *all) {
+  for (int i = 0; i < g->nodes.n; i++) {
+    tp_node *n = g->nodes.v[i];
+    const tp_val *loss;
+    if (n->op != TP_OP_GRAD) continue;
+    int nloss = losses_of(g, n, &loss), k = 0;
+    while (k < all->n && !same_losses(&all->v[k], nloss, loss)) k++;
+    if (k == all->n) TP_PUSH(&g->arena, all, (family){ .nloss = nloss, .loss = loss });
+    TP_PUSH(&g->arena, &all->v[k].grads, n);
+  }
+}
+
+/* ---- order ---- */
+
+/* Marks what a gradient from `from` passes (bit 1). True: there is a GRAD among it. */
+static bool mark_ancestors(tp_graph *g, int n, const tp_val *from) {
+  TP_VEC(tp_val) work = {0};
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n), found = false;
+  for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
+  for (int i = 0; i < n; i++) TP_PUSH(&g->arena, &work, from[i]);
+  while (work.n) {
+    tp_val v = work.v[--work.n];
+    v.node->mark = 1;
+    found |= v.node->op == TP_OP_GRAD;
+    if (v.out || seen[v.node->id]) continue;
+    seen[v.node->id] = true;
+    for (int k = 0; k < v.node->nin; k++)
+      if (tp_grad_passes(v, k)) TP_PUSH(&g->arena, &work, v.node->in[k].src);
+  }
+  return found;
+}
+
+static family *next_ready(tp_graph *g, families *all) {
+  for (int i = 0; i < all->n; i++)
+    if (!all->v[i].done && !mark_ancestors(g, all->v[i].nloss, all->v[i].loss)) return &all->v[i];
+  return NULL;
+}
+
+/* What a GRAD among its own ancestors runs through: the tensor asked about if it has a name, else a declared tensor on the way, else anything named. */
+static const char *culprit(tp_graph *g, const family *f) {
+  const tp_node *best = NULL;
+  mark_ancestors(g, f->nloss, f->loss);
+  for (int i = 0; i < f->grads.n; i++) {
+    const tp_node *x = f->grads.v[i]->in[f->grads.v[i]->nin - 1].src.node;
+    if (x->mark && x->name) return x->name;
+  }
+  for (int i = 0; i < g->nodes.n; i++) {
+    const tp_node *n = g->nodes.v[i];
+    if (n->mark && n->name && (!best || (n->op == TP_OP_MERGE && best->op != TP_OP_MERGE))) best = n;
+  }
+  return best ? best->name : "w";
+}
+
+static bool cycle(tp_graph *g, const families *all, tp_error *err) {
+  for (int i = 0; i < all->n; i++)
+    if (!all->v[i].done)
+      return tp_fail(err, TP_E_CYCLE, all->v[i].grads.v[0]->pos, "cycle: gradient runs through the update of '%s': make it a parameter or detach", culprit(g, &all->v[i]));
+  return true;
+}
+
+/* ---- replacement ---- */
+
+static void follow(tp_val *v) {
+  while (v->node->op == TP_OP_GRAD && v->node->subst) *v = tp_v(v->node->subst);
+}
+
+/* Everything that reads an expanded GRAD reads what it became. */
+static void rewire(tp_graph *g, families *all) {
+  for (int i = 0; i < g->nodes.n; i++)
+    for (int k = 0; k < g->nodes.v[i]->nin; k++) follow(&g->nodes.v[i]->in[k].src);
+  for (int i = 0; i < g->outputs.n; i++) follow(&g->outputs.v[i].val);
+  for (int i = 0; i < g->losses.n; i++) follow(&g->losses.v[i]);
+  for (int i = 0; i < all->n; i++)
+    for (int k = 0; k < all->v[i].nloss; k++) follow((tp_val *)&all->v[i].loss[k]);
+}
+
+static bool expand(tp_graph *g, family *f, tp_error *err) {
+  tp_val *wrt = TP_NEWN(&g->arena, tp_val, f->grads.n), *out = TP_NEWN(&g->arena, tp_val, f->grads.n);
+  for (int i = 0; i < f->grads.n; i++) wrt[i] = f->grads.v[i]->in[f->grads.v[i]->nin - 1].src;
+  if (!tp_grad_sweep(g, f->nloss, f->loss, f->grads.n, wrt, out, err)) return false;
+  for (int i = 0; i < f->grads.n; i++) {
+    tp_node *n = f->grads.v[i];
+    n->subst = out[i].node;
+    if (n->name && !out[i].node->name) out[i].node->name = n->name;
+  }
+  f->done = true;
+  return true;
+}
+
+bool tp_grad_expand(tp_graph *g, tp_error *err) {
+  families all = {0};
+  tp_pos pos = g->pos;
+  collect(g, &all);
+  if (!all.n) return true;
+  for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->subst = NULL;
+  for (family *f; (f = next_ready(g, &all));) {
+    if (!expand(g, f, err)) return false;
+    rewire(g, &all);
+  }
+  g->pos = pos;
+  if (!cycle(g, &all, err)) return false;
+  tp_graph_sweep(g);
+  return true;
+}

@@ -1,0 +1,216 @@
+/* rules: one small function an operator, and the table of them. In each, x, y and dy are the operand, the result and the result's adjoint. */
+#include "grad/rules.h"
+#include <math.h>
+
+#define RULE(name) static tp_val name(tp_mk mk, const tp_node *n, int k, tp_val dy)
+#define X (n->in[0].src)
+#define Y ((tp_val){ (tp_node *)n, 0 })
+#define IN(i) (n->in[i].src)
+
+/* d summed down to the shape of operand k, which may have been broadcast. */
+static tp_val down(tp_mk mk, const tp_node *n, int k, tp_val d) {
+  const tp_out *o = tp_outof(IN(k));
+  return mk_sum_to(mk, d, o->rank, o->shape);
+}
+
+/* ---- one operand ---- */
+RULE(d_neg) { return (void)n, (void)k, mk_neg(mk, dy); }
+RULE(d_abs) { return (void)k, mk_mul(mk, dy, mk_un(mk, TP_OP_SIGN, X)); }
+RULE(d_exp) { return (void)k, mk_mul(mk, dy, Y); }
+RULE(d_expm1) { return (void)k, mk_mul(mk, dy, mk_addc(mk, Y, 1)); }
+RULE(d_log) { return (void)k, mk_div(mk, dy, X); }
+RULE(d_log1p) { return (void)k, mk_div(mk, dy, mk_addc(mk, X, 1)); }
+RULE(d_sqrt) { return (void)k, mk_div(mk, mk_mulc(mk, dy, 0.5), Y); }
+RULE(d_rsqrt) { return (void)k, mk_mul(mk, mk_mulc(mk, dy, -0.5), mk_mul(mk, Y, mk_mul(mk, Y, Y))); }
+RULE(d_sin) { return (void)k, mk_mul(mk, dy, mk_un(mk, TP_OP_COS, X)); }
+RULE(d_cos) { return (void)k, mk_neg(mk, mk_mul(mk, dy, mk_un(mk, TP_OP_SIN, X))); }
+RULE(d_tan) { return (void)k, mk_mul(mk, dy, mk_addc(mk, mk_mul(mk, Y, Y), 1)); }
+RULE(d_tanh) { return (void)k, mk_mul(mk, dy, mk_cbin(mk, TP_OP_SUB, 1, mk_mul(mk, Y, Y))); }
+RULE(d_sigmoid) { return (void)k, mk_mul(mk, dy, mk_mul(mk, Y, mk_cbin(mk, TP_OP_SUB, 1, Y))); }
+RULE(d_erf) { return (void)k, mk_mul(mk, mk_mulc(mk, dy, 2 / sqrt(3.14159265358979323846)), mk_exp(mk, mk_neg(mk, mk_mul(mk, X, X)))); }
+RULE(d_cast) { return (void)k, mk_cast(mk, dy, tp_dtypeof(X)); }
+
+/* ---- two and three ---- */
+RULE(d_add) { return down(mk, n, k, dy); }
+RULE(d_sub) { return down(mk, n, k, k ? mk_neg(mk, dy) : dy); }
+RULE(d_mul) { return down(mk, n, k, mk_mul(mk, dy, IN(1 - k))); }
+
+RULE(d_div) {
+  tp_val d = mk_div(mk, dy, IN(1));
+  return down(mk, n, k, k ? mk_neg(mk, mk_mul(mk, d, Y)) : d);
+}
+
+/* a^b: b a^(b-1), which is 0 at b = 0 whatever a;  a^b log a, which is 0 at a = 0 for b >= 0. No side that is not taken may be inf or NaN. */
+RULE(d_pow) {
+  tp_val a = IN(0), b = IN(1), one = mk_num(mk, 1, tp_dtypeof(a));
+  if (k == 0) {
+    tp_val flat = mk_binc(mk, TP_OP_EQ, b, 0);
+    return down(mk, n, k, mk_mul(mk, dy, mk_mul(mk, b, mk_bin(mk, TP_OP_POW, a, mk_select(mk, flat, one, mk_addc(mk, b, -1))))));
+  }
+  tp_val flat = mk_and(mk, mk_binc(mk, TP_OP_EQ, a, 0), mk_binc(mk, TP_OP_GE, b, 0));
+  return down(mk, n, k, mk_mul(mk, dy, mk_mul(mk, Y, mk_log(mk, mk_select(mk, flat, one, a)))));
+}
+
+/* a - b floor(a/b) */
+RULE(d_mod) {
+  return down(mk, n, k, k ? mk_neg(mk, mk_mul(mk, dy, mk_bin(mk, TP_OP_FLOORDIV, IN(0), IN(1)))) : dy);
+}
+
+/* The second operand has it where it is strictly beyond the first. */
+RULE(d_extreme) {
+  tp_val second = mk_bin(mk, n->op == TP_OP_MAXIMUM ? TP_OP_GT : TP_OP_LT, IN(1), IN(0));
+  return down(mk, n, k, k ? mk_where(mk, second, dy) : mk_unless(mk, second, dy));
+}
+
+RULE(d_select) { return down(mk, n, k, k == 1 ? mk_where(mk, IN(0), dy) : mk_unless(mk, IN(0), dy)); }
+
+/* ---- reductions ---- */
+
+static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) { return mk_spread(mk, v, X, n->attr.naxes, n->attr.axes, n->attr.keepdim); }
+
+RULE(d_sum) { return (void)k, spread(mk, n, dy); }
+
+/* Elements before i along the last axis multiplied: prod x[j], j < i (flipped: j > i). */
+static tp_val product_before(tp_mk mk, tp_val x, bool flipped) {
+  if (!x.node) return x;
+  int axis = tp_rankof(x) - 1;
+  const tp_ix *zero = mk_int(mk, 0), *extent = mk_extent(x, axis);
+  if (flipped) x = mk_flip(mk, x, axis);
+  tp_val y = mk_slice(mk, mk_pad(mk, x, axis, mk_int(mk, 1), zero, 1), axis, zero, extent, 1);
+  y = mk_op(mk, TP_OP_CUMPROD, 1, &y, &(tp_attr){ .axis = axis });
+  return flipped ? mk_flip(mk, y, axis) : y;
+}
+
+/* dy times the product of all others: without division, so that zeros are no exception. */
+RULE(d_prod) {
+  (void)k;
+  tp_val x = mk_gather_axes(mk, X, n->attr.naxes, n->attr.axes);
+  tp_val others = mk_mul(mk, product_before(mk, x, false), product_before(mk, x, true));
+  return mk_mul(mk, spread(mk, n, dy), mk_scatter_axes(mk, others, X, n->attr.naxes, n->attr.axes));
+}
+
+/* All of it to the first element (row major) that equals the result. */
+RULE(d_max) {
+  (void)k;
+  const tp_attr *a = &n->attr;
+  tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y));
+  tp_val flat = mk_gather_axes(mk, mk_cast(mk, hit, TP_I64), a->naxes, a->axes);
+  if (!flat.node) return flat;
+  tp_val count = mk_scatter_axes(mk, mk_scan(mk, flat, tp_rankof(flat) - 1, 1, false), X, a->naxes, a->axes);
+  return mk_where(mk, mk_and(mk, hit, mk_binc(mk, TP_OP_EQ, count, 1)), spread(mk, n, dy));
+}
+
+/* y[i] = f y[i-1] + x[i]: the same scan from the other end. */
+RULE(d_scan) { return (void)k, mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->attr.flag); }
+
+/* x with a new axis, along which it is repeated. */
+static tp_val repeated(tp_mk mk, tp_val x, int at, const tp_ix *extent) {
+  const tp_ix *shape[TP_MAXRANK + 1];
+  tp_val y = mk_unsqueeze(mk, x, at);
+  if (!y.node) return y;
+  memcpy(shape, tp_outof(y)->shape, sizeof *shape * (size_t)tp_rankof(y));
+  shape[at] = extent;
+  return mk_expand(mk, y, tp_rankof(y), shape);
+}
+
+/* dx[k] = sum over i >= k of dy[i] prod_{j <= i, j != k} x[j]: the products as a square [k, i], so that zeros are no exception. */
+RULE(d_cumprod) {
+  (void)k;
+  int axis = n->attr.axis;
+  bool back = n->attr.flag;
+  tp_val x = back ? mk_flip(mk, X, axis) : X, d = back ? mk_flip(mk, dy, axis) : dy;
+  const tp_ix *e = mk_extent(X, axis), *square[2] = { e, e };
+  tp_val row = mk_iota(mk, 0, 2, square, 0, NULL), col = mk_iota(mk, 1, 2, square, 0, NULL);
+  tp_val self = mk_bin(mk, TP_OP_EQ, row, col), after = mk_bin(mk, TP_OP_GE, col, row);
+  for (int i = axis + 1; i < tp_rankof(X); i++) {               /* the square's axes are axis, axis + 1 */
+    self = mk_unsqueeze(mk, self, -1);
+    after = mk_unsqueeze(mk, after, -1);
+  }
+  tp_val wide = repeated(mk, x, axis, e);
+  if (!wide.node) return wide;
+  tp_val others = mk_select(mk, self, mk_num(mk, 1, tp_dtypeof(X)), wide);
+  others = mk_op(mk, TP_OP_CUMPROD, 1, &others, &(tp_attr){ .axis = axis + 1 });
+  tp_val sum = mk_where(mk, after, mk_mul(mk, others, repeated(mk, d, axis, e)));
+  sum = mk_reduce(mk, TP_OP_SUM, sum, 1, (int[]){ axis + 1 }, false);
+  return back ? mk_flip(mk, sum, axis) : sum;
+}
+
+/* ---- contraction ---- */
+
+RULE(d_matmul) {
+  int r = tp_rankof(Y);
+  tp_val other = mk_swap(mk, IN(1 - k), r - 2, r - 1);
+  return down(mk, n, k, k ? mk_matmul(mk, other, dy) : mk_matmul(mk, dy, other));
+}
+
+/* ---- movement ---- */
+
+RULE(d_reshape) { return (void)k, mk_reshape(mk, dy, tp_rankof(X), tp_outof(X)->shape); }
+RULE(d_expand) { return down(mk, n, k, dy); }
+RULE(d_flip) { return (void)k, mk_flip(mk, dy, n->attr.axis); }
+
+RULE(d_permute) {
+  (void)k;
+  int back[TP_MAXRANK];
+  for (int i = 0; i < n->attr.naxes; i++) back[n->attr.axes[i]] = i;
+  return mk_permute(mk, dy, back);
+}
+
+/* Zeros around; with a step, between as well: added at lo, lo + step, ... */
+RULE(d_slice) {
+  (void)k;
+  tp_ictx *c = mk.g->ix;
+  int axis = n->attr.axis;
+  const tp_ix *lo = n->attr.ix[0], *extent = n->attr.ix[1], *rest = tp_ix_sub(c, mk_extent(X, axis), tp_ix_add(c, lo, extent));
+  if (n->attr.i[0] == 1) return mk_pad(mk, dy, axis, lo, rest, 0);
+  tp_val at = mk_mulc(mk, mk_indices(mk, extent), (double)n->attr.i[0]);
+  at = mk_add(mk, at, tp_ixvalue(mk.g, lo, mk.err));
+  return mk_op(mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ mk_zeros_like(mk, X), at, dy }, &(tp_attr){ .axis = axis });
+}
+
+RULE(d_pad) { return (void)k, mk_slice(mk, dy, n->attr.axis, n->attr.ix[0], mk_extent(X, n->attr.axis), 1); }
+
+RULE(d_concat) {
+  const tp_ix *lo = mk_int(mk, 0);
+  for (int i = 0; i < k; i++) lo = tp_ix_add(mk.g->ix, lo, mk_extent(IN(i), n->attr.axis));
+  return mk_slice(mk, dy, n->attr.axis, lo, mk_extent(IN(k), n->attr.axis), 1);
+}
+
+/* ---- by data ---- */
+
+static tp_val with_axis(tp_mk mk, tp_op op, const tp_node *n, int nin, const tp_val *in) { return mk_op(mk, op, nin, in, &(tp_attr){ .axis = n->attr.axis }); }
+
+RULE(d_index_select) { return (void)k, with_axis(mk, TP_OP_INDEX_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy }); }
+RULE(d_index_add) { return k ? with_axis(mk, TP_OP_INDEX_SELECT, n, 2, (tp_val[]){ dy, IN(1) }) : dy; }
+RULE(d_gather) { return (void)k, with_axis(mk, TP_OP_SCATTER_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy }); }
+RULE(d_sort) { return (void)k, with_axis(mk, TP_OP_SCATTER_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), (tp_val){ (tp_node *)n, 1 }, dy }); }
+
+/* What is added may be larger than the indices: the rest has no gradient. */
+RULE(d_scatter_add) {
+  if (k == 0) return dy;
+  tp_val d = with_axis(mk, TP_OP_GATHER, n, 2, (tp_val[]){ dy, IN(1) });
+  for (int i = 0; d.node && i < tp_rankof(d); i++)
+    d = mk_pad(mk, d, i, mk_int(mk, 0), tp_ix_sub(mk.g->ix, mk_extent(IN(2), i), mk_extent(d, i)), 0);
+  return d;
+}
+
+/* ---- the table: every row of ops.def marked D ---- */
+static tp_vjp *const rules[TP_NOP] = {
+  [TP_OP_NEG] = d_neg, [TP_OP_ABS] = d_abs, [TP_OP_EXP] = d_exp, [TP_OP_EXPM1] = d_expm1, [TP_OP_LOG] = d_log, [TP_OP_LOG1P] = d_log1p,
+  [TP_OP_SQRT] = d_sqrt, [TP_OP_RSQRT] = d_rsqrt, [TP_OP_SIN] = d_sin, [TP_OP_COS] = d_cos, [TP_OP_TAN] = d_tan, [TP_OP_TANH] = d_tanh,
+  [TP_OP_SIGMOID] = d_sigmoid, [TP_OP_ERF] = d_erf, [TP_OP_CAST] = d_cast,
+  [TP_OP_ADD] = d_add, [TP_OP_SUB] = d_sub, [TP_OP_MUL] = d_mul, [TP_OP_DIV] = d_div, [TP_OP_POW] = d_pow, [TP_OP_MOD] = d_mod,
+  [TP_OP_MINIMUM] = d_extreme, [TP_OP_MAXIMUM] = d_extreme, [TP_OP_SELECT] = d_select,
+  [TP_OP_SUM] = d_sum, [TP_OP_PROD] = d_prod, [TP_OP_MAX] = d_max, [TP_OP_MIN] = d_max, [TP_OP_SCAN] = d_scan, [TP_OP_CUMPROD] = d_cumprod,
+  [TP_OP_MATMUL] = d_matmul, [TP_OP_RESHAPE] = d_reshape, [TP_OP_PERMUTE] = d_permute, [TP_OP_EXPAND] = d_expand, [TP_OP_SLICE] = d_slice,
+  [TP_OP_FLIP] = d_flip, [TP_OP_PAD] = d_pad, [TP_OP_CONCAT] = d_concat, [TP_OP_INDEX_SELECT] = d_index_select, [TP_OP_INDEX_ADD] = d_index_add,
+  [TP_OP_GATHER] = d_gather, [TP_OP_SCATTER_ADD] = d_scatter_add, [TP_OP_SORT] = d_sort,
+};
+
+tp_vjp *tp_vjp_of(tp_op op) { return rules[op]; }
+
+bool tp_grad_passes(tp_val v, int k) {
+  const tp_node *n = v.node;
+  bool time = n->op == TP_OP_READ || n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM;
+  return v.out == 0 && (time || rules[n->op]) && tp_dtype_float(tp_dtypeof(v)) && tp_dtype_float(tp_dtypeof(n->in[k].src));
+}

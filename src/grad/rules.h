@@ -1,0 +1,17 @@
+/* rules: what the files of src/grad share. */
+#ifndef TP_GRAD_RULES_H
+#define TP_GRAD_RULES_H
+#include "grad/grad.h"
+#include "graph/mk.h"
+
+/* One operator's rule: the part of the adjoint of operand k of n that comes through n, given the adjoint dy of n's (first) result: of k's shape and dtype,
+ * over n's domain. Built of differentiable operators wherever it varies with what it multiplies, so that it can be differentiated again. */
+typedef tp_val tp_vjp(tp_mk mk, const tp_node *n, int k, tp_val dy);
+tp_vjp *tp_vjp_of(tp_op op);                    /* NULL: not in the table */
+
+/* Does the gradient go from v through its operand k? (READ, MERGE and ACCUM included; parameters, gradients and rows marked N end it.) */
+bool tp_grad_passes(tp_val v, int k);
+
+/* One reverse sweep: adjoints of the sum of the losses with respect to nwrt values, as ordinary values total over their domains. */
+bool tp_grad_sweep(tp_graph *g, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, tp_error *err);
+#endif

@@ -1,0 +1,305 @@
+/* sweep: one reverse sweep through the graph.
+ *
+ * Only values on a way from a loss down to something asked about take part ("active"), and only points that the losses need through such ways: the need is
+ * computed on the graph with all other nodes cut off from their operands.
+ *
+ * The adjoint of a value is either
+ *   an ACCUM    over its domain, made before anything flows and filled as its readers come up: zero where nothing arrives. So adjoints of recurrences may be
+ *               recurrences, and every cycle passes through one, because it passes through a READ, a MERGE or an ACCUM, whose operands always get one; or
+ *   direct      the sum of what its readers pass on, where all readers are joined to it by identity edges in one domain and are needed at the same points.
+ *               It is meant at these points only (`partial`, unless they are all): whoever takes it further does so under a condition that implies them.
+ *
+ * A reader passes its part on once its own adjoint is complete as a value: at once for an ACCUM, after the last reader of its own for a direct one. */
+#include "grad/rules.h"
+
+typedef struct reader { tp_val by; int k; struct reader *next; } reader;      /* by's operand k */
+
+typedef struct slot {                           /* one value */
+  bool down, up;                                /* reached from a loss; reaches what is asked about */
+  bool accum;
+  int pending;                                  /* direct: parts still to come */
+  reader *readers;
+  tp_val adj;
+} slot;
+
+typedef struct support { bool known, full; const tp_ix *cond; } support;     /* where a node is needed, over its dims */
+
+typedef struct sweep {
+  tp_graph *g;
+  tp_mk mk;
+  int n;                                        /* nodes before the sweep */
+  slot **slot;                                  /* by node id, one a result */
+  support *support;
+  tp_need *need;
+  TP_VEC(tp_val) work;
+} sweep;
+
+static slot *slot_of(sweep *s, tp_val v) {
+  slot **at = &s->slot[v.node->id];
+  if (!*at) *at = TP_NEWN(&s->g->arena, slot, v.node->nout);
+  return &(*at)[v.out];
+}
+
+static bool is_active(sweep *s, tp_val v) { return v.node->id < s->n && slot_of(s, v)->down && slot_of(s, v)->up; }
+
+/* ---- which values take part ---- */
+
+static void reach(sweep *s, tp_val v, bool *flag) {
+  if (*flag) return;
+  *flag = true;
+  TP_PUSH(&s->g->arena, &s->work, v);
+}
+
+static void go_down(sweep *s, int n, const tp_val *from) {
+  for (int i = 0; i < n; i++) reach(s, from[i], &slot_of(s, from[i])->down);
+  while (s->work.n) {
+    tp_val v = s->work.v[--s->work.n];
+    for (int k = 0; k < v.node->nin; k++) {
+      if (!tp_grad_passes(v, k)) continue;
+      slot *x = slot_of(s, v.node->in[k].src);
+      reader *r = TP_NEW(&s->g->arena, reader);
+      *r = (reader){ v, k, x->readers };
+      x->readers = r;
+      reach(s, v.node->in[k].src, &x->down);
+    }
+  }
+}
+
+static void go_up(sweep *s, int n, const tp_val *from) {
+  for (int i = 0; i < n; i++) reach(s, from[i], &slot_of(s, from[i])->up);
+  while (s->work.n)
+    for (reader *r = slot_of(s, s->work.v[--s->work.n])->readers; r; r = r->next) reach(s, r->by, &slot_of(s, r->by)->up);
+}
+
+static bool any_active(sweep *s, const tp_node *n) {
+  for (int o = 0; o < n->nout; o++)
+    if (is_active(s, (tp_val){ (tp_node *)n, o })) return true;
+  return false;
+}
+
+/* ---- where ---- */
+
+/* Needed points through active values only: everything else loses its operands for the while. */
+static bool compute_need(sweep *s, int nloss, const tp_val *loss) {
+  tp_graph *g = s->g;
+  int *nin = TP_NEWN(&g->arena, int, s->n);
+  tp_root *root = TP_NEWN(&g->arena, tp_root, nloss);
+  for (int i = 0; i < nloss; i++) root[i].val = loss[i];
+  for (int i = 0; i < s->n; i++) {
+    tp_node *n = g->nodes.v[i];
+    nin[i] = n->nin;
+    if (!any_active(s, n)) n->nin = 0;
+  }
+  s->need = tp_need_compute(g, nloss, root, s->mk.err);
+  for (int i = 0; i < s->n; i++) g->nodes.v[i]->nin = nin[i];
+  return s->need;
+}
+
+static support *support_of(sweep *s, const tp_node *n) {
+  support *p = &s->support[n->id];
+  if (p->known) return p;
+  tp_ictx *c = s->g->ix;
+  tp_set *set = s->need->set[n->id], *box = tp_set_box(c, n->ndom, n->dom);
+  p->known = true;
+  p->full = set && tp_set_subset(c, box, set);
+  p->cond = p->full ? NULL : tp_set_to_cond(c, n->ndom, n->dom, set, true);
+  tp_set_free(box);
+  return p;
+}
+
+static bool same_points(sweep *s, const tp_node *a, const tp_node *b) {
+  tp_set *x = s->need->set[a->id], *y = s->need->set[b->id];
+  return x == y || (x && y && tp_set_equal(s->g->ix, x, y));
+}
+
+static bool same_dom(const tp_node *a, const tp_node *b) {
+  if (a->ndom != b->ndom) return false;
+  for (int i = 0; i < a->ndom; i++)
+    if (a->dom[i] != b->dom[i]) return false;
+  return true;
+}
+
+static bool timed(const tp_node *n) { return n->op == TP_OP_READ || n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM; }
+
+/* ---- the shape of the sweep: accumulations made, parts counted ---- */
+
+/* An ACCUM's adjoint is read at all points of its index maps, needed or not: it must be total. */
+static bool wants_accum(sweep *s, tp_val v) {
+  for (reader *r = slot_of(s, v)->readers; r; r = r->next) {
+    const tp_node *n = r->by.node;
+    if (is_active(s, r->by) && (timed(n) || n->nout > 1 || !same_dom(n, v.node) || !same_points(s, n, v.node))) return true;
+  }
+  return v.node->op == TP_OP_ACCUM && !support_of(s, v.node)->full;
+}
+
+static tp_val accumulation(sweep *s, tp_val v) {
+  const tp_out *o = tp_outof(v);
+  s->g->pos = v.node->pos;
+  return mk_op(s->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = v.node->ndom, .dom = v.node->dom, .red = TP_RED_SUM });
+}
+
+static bool lay_out(sweep *s, tp_val v) {
+  slot *x = slot_of(s, v);
+  x->accum = wants_accum(s, v);
+  for (reader *r = x->readers; r; r = r->next) x->pending += is_active(s, r->by);
+  if (!x->accum) return true;
+  x->adj = accumulation(s, v);
+  TP_PUSH(&s->g->arena, &s->work, v);
+  return x->adj.node;
+}
+
+/* ---- parts ---- */
+
+/* Each dim of `over`'s domain where it stands. */
+static const tp_at *in_place(sweep *s, const tp_node *over) {
+  tp_at *at = TP_NEWN(&s->g->arena, tp_at, over->ndom + 1);
+  for (int i = 0; i < over->ndom; i++) at[i].lo = tp_ix_sym(s->g->ix, over->dom[i]);
+  return at;
+}
+
+static const tp_ix *both(sweep *s, const tp_ix *a, const tp_ix *b) { return !a ? b : !b ? a : tp_ix_and(s->g->ix, a, b); }
+
+/* A part of v's ACCUM; nothing where its condition never holds. */
+static bool contribute(sweep *s, tp_val v, tp_edge e) {
+  if (!e.src.node) return false;
+  if (e.cond && tp_ix_kind(e.cond) == TP_IX_FALSE) return true;
+  if (e.cond && tp_ix_kind(e.cond) == TP_IX_TRUE) e.cond = NULL;
+  e.pos = s->g->pos;
+  return tp_accum_add(s->g, slot_of(s, v)->adj.node, e, s->mk.err);
+}
+
+/* A part d at the points of n (whose dims contain v's): summed over the dims that v lacks. */
+static bool deliver(sweep *s, tp_val v, const tp_node *n, tp_val d) {
+  slot *x = slot_of(s, v);
+  if (!d.node) return false;
+  if (x->accum) return contribute(s, v, (tp_edge){ .src = d, .at = in_place(s, v.node), .cond = support_of(s, n)->cond });
+  x->adj = x->adj.node ? mk_add(s->mk, x->adj, d) : d;
+  if (--x->pending == 0) TP_PUSH(&s->g->arena, &s->work, v);
+  return x->adj.node;
+}
+
+/* y = x[at]: dx[u] += dy[p] at every u that p read. */
+static bool through_read(sweep *s, tp_val v, const tp_node *n, tp_val dy) {
+  return contribute(s, v, (tp_edge){ .src = dy, .at = n->attr.at, .cond = support_of(s, n)->cond });
+}
+
+/* Where branch k is the first that holds. */
+static bool through_merge(sweep *s, tp_val v, const tp_node *n, int k, tp_val dy) {
+  tp_set *first = tp_branch_set(s->g, n, k);
+  const tp_ix *cond = tp_set_to_cond(s->g->ix, n->ndom, n->dom, first, true);
+  tp_set_free(first);
+  if (!cond) return tp_isl_check(s->g->ix, n->pos, s->mk.err) && tp_fail(s->mk.err, TP_E_OPTION, n->pos, "option: no condition for branch %d", k);
+  return contribute(s, v, (tp_edge){ .src = dy, .at = in_place(s, v.node), .cond = both(s, cond, support_of(s, n)->cond) });
+}
+
+/* y[u] += x[p], u in at(p): dx[p] is dy read at at(p). x may have dims that at(p) does not mention. */
+static bool through_scatter(sweep *s, tp_val v, const tp_edge *e, tp_val dy) {
+  tp_val d = tp_read(s->g, dy, e->at, s->mk.err);
+  return d.node && contribute(s, v, (tp_edge){ .src = d, .at = in_place(s, d.node), .gather = true, .cond = e->cond });
+}
+
+/* dy with the extents of the ranges of at put before it, so that a scatter can spread it. */
+static tp_val over_ranges(sweep *s, const tp_node *n, const tp_edge *e, tp_val dy) {
+  const tp_ix *shape[2 * TP_MAXRANK];
+  int rank = 0;
+  for (int i = 0; i < e->src.node->ndom && rank < TP_MAXRANK; i++)
+    if (e->at[i].range) shape[rank++] = tp_ix_extent(s->g->ix, e->at[i].lo, e->at[i].hi, n->ndom, n->dom);
+  if (!rank) return dy;
+  for (int i = 0; i < tp_rankof(dy); i++) shape[rank++] = mk_extent(dy, i);
+  return mk_expand(s->mk, dy, rank, shape);
+}
+
+/* y[u] += x[p], p in at(u): dx[p] += dy[u]. A condition on p is one on u where p is a point of u; through a range it has no form. */
+static bool through_gather(sweep *s, tp_val v, const tp_node *n, const tp_edge *e, tp_val dy) {
+  const tp_node *x = e->src.node;
+  const tp_sym *from[x->ndom + 1];
+  const tp_ix *to[x->ndom + 1], *cond = e->cond;
+  int m = 0;
+  for (int i = 0; cond && i < x->ndom; i++) {
+    if (tp_dom_has(n->ndom, n->dom, x->dom[i])) continue;       /* a dim of both is the node's */
+    if (e->at[i].range && tp_ix_mentions(cond, x->dom[i]))
+      return tp_fail(s->mk.err, TP_E_OPTION, n->pos, "option: no gradient through an accumulation with a condition on its range");
+    from[m] = x->dom[i];
+    to[m++] = e->at[i].lo;
+  }
+  if (m) cond = tp_ix_subst(s->g->ix, cond, m, from, to);
+  return contribute(s, v, (tp_edge){ .src = over_ranges(s, n, e, dy), .at = e->at, .cond = both(s, cond, support_of(s, n)->cond) });
+}
+
+static bool pass(sweep *s, tp_val y, int k) {
+  const tp_node *n = y.node;
+  const tp_edge *e = &n->in[k];
+  tp_val x = e->src, dy = slot_of(s, y)->adj;
+  switch (n->op) {
+    case TP_OP_READ: return through_read(s, x, n, dy);
+    case TP_OP_MERGE: return through_merge(s, x, n, k, dy);
+    case TP_OP_ACCUM: return e->gather ? through_gather(s, x, n, e, dy) : through_scatter(s, x, e, dy);
+    default: return deliver(s, x, n, tp_vjp_of(n->op)(s->mk, n, k, dy));
+  }
+}
+
+static bool pass_all(sweep *s, tp_val y) {
+  s->g->pos = y.node->pos;
+  for (int k = 0; k < y.node->nin; k++)
+    if (tp_grad_passes(y, k) && is_active(s, y.node->in[k].src) && !pass(s, y, k)) return false;
+  return true;
+}
+
+/* ---- the whole ---- */
+
+/* A loss is the sum over all its points and elements: its own part is 1 everywhere. */
+static bool seed(sweep *s, tp_val loss) {
+  s->g->pos = loss.node->pos;
+  const tp_out *o = tp_outof(loss);
+  return deliver(s, loss, loss.node, mk_fill(s->mk, 1, o->dtype, o->rank, o->shape, loss.node->ndom, loss.node->dom));
+}
+
+static bool flow(sweep *s, int nloss, const tp_val *loss) {
+  for (int i = 0; i < nloss; i++)
+    if (is_active(s, loss[i])) slot_of(s, loss[i])->pending++;
+  for (int i = 0; i < s->n; i++)
+    for (int o = 0; s->slot[i] && o < s->g->nodes.v[i]->nout; o++) {
+      tp_val v = { s->g->nodes.v[i], o };
+      if (is_active(s, v) && !lay_out(s, v)) return false;
+    }
+  for (int i = 0; i < nloss; i++)
+    if (is_active(s, loss[i]) && !seed(s, loss[i])) return false;
+  for (int i = 0; i < s->work.n; i++)
+    if (!pass_all(s, s->work.v[i])) return false;
+  return true;
+}
+
+/* The adjoint over the whole domain. */
+static tp_val finished(sweep *s, tp_val v) {
+  s->g->pos = v.node->pos;
+  if (!is_active(s, v)) return mk_fill(s->mk, 0, tp_dtypeof(v), tp_rankof(v), tp_outof(v)->shape, v.node->ndom, v.node->dom);
+  slot *x = slot_of(s, v);
+  const tp_ix *cond = support_of(s, v.node)->cond;
+  if (x->accum || !cond) return x->adj;
+  tp_val total = accumulation(s, v), part = x->adj;
+  if (!total.node) return total;
+  x->adj = total;
+  return contribute(s, v, (tp_edge){ .src = part, .at = in_place(s, v.node), .cond = cond }) ? total : tp_none;
+}
+
+static bool run(sweep *s, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out) {
+  go_down(s, nloss, loss);
+  go_up(s, nwrt, wrt);
+  if (!compute_need(s, nloss, loss) || !flow(s, nloss, loss)) return false;
+  for (int i = 0; i < nwrt; i++) {
+    slot *x = slot_of(s, wrt[i]);
+    tp_val before = x->adj;
+    if (!(out[i] = finished(s, wrt[i])).node) return false;
+    x->adj = before;
+  }
+  return tp_isl_check(s->g->ix, s->g->pos, s->mk.err);
+}
+
+bool tp_grad_sweep(tp_graph *g, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, tp_error *err) {
+  sweep s = { .g = g, .mk = { g, err }, .n = g->nodes.n };
+  s.slot = TP_NEWN(&g->arena, slot *, s.n);
+  s.support = TP_NEWN(&g->arena, support, s.n);
+  bool ok = run(&s, nloss, loss, nwrt, wrt, out);
+  tp_need_free(s.need);
+  return ok;
+}
