@@ -180,7 +180,8 @@ describe("returns", function()
     local traj, v, nv = trajectory(P, t)
     local advantage, target = rl.gae(traj, { gamma = gamma, lambda = lambda, value = v, next_value = nv })
     local outs = { mc = rl.monte_carlo(traj, { gamma = gamma, next_value = nv }), advantage = advantage,
-XX
+      target = target, plain = rl.monte_carlo(traj, { gamma = gamma }),
+      td = rl.td(traj, { gamma = gamma, next_value = nv }) }
     for T = 1, 12 do
       local d = data(T, T)
       local out = helper.run(P, outs, d, { T = T }, { tol = 1e-10 })

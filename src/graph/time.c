@@ -220,8 +220,13 @@ static bool param_edge(tp_graph *g, const tp_node *p, int k, tp_error *err) {
   return inside(p, what, e, pos, err);
 }
 
+static bool no_along(const tp_node *p, tp_pos pos, tp_error *err) {
+  return tp_fail(err, TP_E_OPTION, pos, "option: parameter '%s' has no 'along', so nothing can update it", tp_label(p));
+}
+
 static bool infer_param(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
+  if (n->nin > 1 && !a->nalong) return no_along(n, n->pos, err);
   for (int i = 0; i < a->nalong; i++) {
     if (!tp_dom_has(n->ndom, n->dom, a->along[i])) return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: parameter '%s' evolves along '%s', which its domain lacks", tp_label(n), a->along[i]->name);
     if (i && a->along[i]->order <= a->along[i - 1]->order) return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: 'along' of '%s' must list dims in the order in which they were made", tp_label(n));
@@ -236,7 +241,7 @@ static bool infer_param(tp_graph *g, tp_node *n, tp_error *err) {
 
 bool tp_param_update(tp_graph *g, tp_node *p, tp_val e, tp_error *err) {
   if (!operand_ok(g, e, err)) return false;
-  if (p->attr.nalong == 0) return tp_fail(err, TP_E_OPTION, g->pos, "option: parameter '%s' has no 'along', so nothing can update it", tp_label(p));
+  if (!p->attr.nalong) return no_along(p, g->pos, err);
   if (p->nin > 1) {
     tp_pos q = p->in[1].pos;
     return tp_fail(err, TP_E_UNDEFINED, g->pos, "undefined: this update of parameter '%s' can never be first: it has one at %s:%d", tp_label(p), q.file ? q.file : "?", q.line);

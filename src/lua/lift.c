@@ -11,14 +11,21 @@ tp_val tl_constant(lua_State *L, tl_prog *lp, const tp_array *a) {
   return tp_v(n);
 }
 
+/* One node for each number of a program: most methods make the number anew in the other operand's dtype and never look at this one. */
 static void lift_number(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
   int64_t k;
   tp_error e = { 0 };
-  bool integral = tl_isint(L, i, &k);
+  tp_dtype d = tl_isint(L, i, &k) ? TP_I64 : TP_F32;
+  struct { double v; int64_t dtype; } key = { lua_tonumber(L, i), d };
+  tp_node *n = tp_hmap_get(&lp->numbers, &key, sizeof key);
+  if (!n) {
+    n = tp_number(lp->p->g, key.v, d, &e).node;
+    if (!n) tl_raise(L, &e);
+    tp_hmap_set(&lp->numbers, &key, sizeof key, n);
+  }
   out->weak = out->isnum = true;
-  out->num = lua_tonumber(L, i);
-  out->val = tp_number(lp->p->g, out->num, integral ? TP_I64 : TP_F32, &e);
-  if (!out->val.node) tl_raise(L, &e);
+  out->num = key.v;
+  out->val = tp_v(n);
 }
 
 static void lift_index(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {

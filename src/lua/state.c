@@ -156,6 +156,7 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   lua_pop(L, 1);
   tl_use(lp);
   tp_hmap_init(&lp->lines, tp_ictx_arena(lp->p->ix));
+  tp_hmap_init(&lp->numbers, tp_ictx_arena(lp->p->ix));
   return lp;
 }
 

@@ -26,6 +26,7 @@ typedef struct tl_prog {
   tl_state *S;
   bool scratch;                                 /* where loose literals are tried out */
   tp_hmap lines;                                /* (file, line) -> how many nodes it recorded */
+  tp_hmap numbers;                              /* (number, dtype) -> its node */
   int *line, seen;                              /* the line that records now; nodes before it */
   tp_pos pos;
   bool warned;

@@ -1,108 +1,106 @@
 /* close: parameters become declared tensors.
  *
- *   param w (init, update), along {i, k}   =>   w at (0, 0)   is pinit(init)
- *                                               w at (i, k)   is the update at (i, k - 1)         for k >= 1
- *                                               w at (i, 0)   is the update at (i - 1, K - 1)     otherwise
+ *   w along (i)     =>  w[i] = init at i == 0, else update[i - 1]
+ *   w along (i, k)  =>  w[i, k] = init at i == 0, k == 0; update[i, k - 1] at k >= 1; update[i - 1, K - 1] otherwise   (the lexicographic predecessor)
  *
- * that is, the update at the lexicographic predecessor. The PARAM node itself turns into the MERGE, so that nothing that reads it has to be rewired. A
- * hidden output named like the parameter has its value after the last point: the update at (I - 1, K - 1) if there is a point, else pinit(init). */
+ * and each gets a hidden output, its value after the last point: the update there, or init when some bound is 0. `init` goes through PINIT, which a loaded
+ * array replaces. Runs after the gradients are built: to them a parameter is a leaf. */
 #include "opt/opt.h"
 
-typedef struct closing {
-  tp_graph *g;
-  tp_node *p;
-  tp_val update;                                /* {NULL}: carried */
-  tp_val first;                                 /* PINIT */
-  int nstill; const tp_sym **still;             /* dims it does not evolve along */
-  tp_error *err;
-} closing;
+typedef struct { tp_graph *g; tp_node *p; tp_val init, update; tp_pos updated; int nrest; const tp_sym *rest[64]; tp_error *err; } closing;
 
-static const tp_ix *zero(closing *c) { return tp_ix_const(c->g->ix, 0); }
-static const tp_ix *symbol(closing *c, const tp_sym *s) { return tp_ix_sym(c->g->ix, s); }
+static bool is_along(const tp_node *p, const tp_sym *d) { return tp_dom_has(p->attr.nalong, p->attr.along, d); }
+static const tp_ix *sym(closing *c, const tp_sym *s) { return tp_ix_sym(c->g->ix, s); }
+static const tp_ix *last(closing *c, const tp_sym *d) { return tp_ix_addc(c->g->ix, sym(c, d->bound), -1); }
 
-static bool make_first(closing *c, int number) {
-  const tp_attr *a = &c->p->attr;
-  c->still = TP_NEWN(&c->g->arena, const tp_sym *, c->p->ndom + 1);
-  for (int i = 0; i < c->p->ndom; i++)
-    if (!tp_dom_has(a->nalong, a->along, c->p->dom[i])) c->still[c->nstill++] = c->p->dom[i];
-  tp_attr at = { .i = { number }, .ndom = c->nstill, .dom = c->still };
-  c->first = tp_v(tp_build(c->g, TP_OP_PINIT, 1, &c->p->in[0].src, &at, c->err));
-  return c->first.node;
-}
-
-/* The update with its along dims at `index` (in the order of attr.along), the others in place. */
-static tp_val update_at(closing *c, const tp_ix *const *index) {
-  const tp_attr *a = &c->p->attr;
-  const tp_node *u = c->update.node;
-  tp_at at[u->ndom + 1];
-  for (int i = 0; i < u->ndom; i++) {
-    at[i] = (tp_at){ .lo = symbol(c, u->dom[i]) };
-    for (int j = 0; j < a->nalong; j++)
-      if (a->along[j] == u->dom[i]) at[i].lo = index[j];
+static tp_val read_update(closing *c, const tp_ix *const *along_at) {
+  tp_val e = c->update;
+  tp_at at[64];
+  for (int d = 0; d < e.node->ndom; d++) {
+    at[d] = (tp_at){ .lo = sym(c, e.node->dom[d]) };
+    for (int j = 0; j < c->p->attr.nalong; j++)
+      if (c->p->attr.along[j] == e.node->dom[d]) at[d].lo = along_at[j];
   }
-  return tp_read(c->g, c->update, at, c->err);
+  return tp_read(c->g, e, at, c->err);
 }
 
-/* The predecessor of points whose along dims after j are 0 and whose j-th is not. */
-static tp_val step_of(closing *c, int j) {
-  const tp_attr *a = &c->p->attr;
-  const tp_ix *index[a->nalong + 1];
-  for (int i = 0; i < a->nalong; i++) {
-    const tp_ix *end = symbol(c, a->along[i]->bound);
-    index[i] = i < j ? symbol(c, a->along[i]) : tp_ix_addc(c->g->ix, i == j ? symbol(c, a->along[i]) : end, -1);
-  }
-  return update_at(c, index);
-}
-
-static bool add(closing *c, tp_node *merge, const tp_ix *cond, tp_val e) { return e.node && tp_merge_add(c->g, merge, cond, e, c->err); }
-
-static bool close_one(closing *c) {
+/* The branch in which dim j of along steps and those inside it start anew. */
+static bool step(closing *c, tp_node *m, int j) {
   const tp_attr *a = &c->p->attr;
   tp_ictx *ix = c->g->ix;
-  const tp_ix *start = NULL;
+  const tp_ix *cond = tp_ix_cmp(ix, TP_GE, sym(c, a->along[j]), tp_ix_const(ix, 1)), *at[64];
+  for (int k = 0; k < a->nalong; k++) {
+    at[k] = k < j ? sym(c, a->along[k]) : k == j ? tp_ix_addc(ix, sym(c, a->along[k]), -1) : last(c, a->along[k]);
+    if (k > j) cond = tp_ix_and(ix, cond, tp_ix_cmp(ix, TP_EQ, sym(c, a->along[k]), tp_ix_const(ix, 0)));
+  }
+  c->g->pos = c->updated.file ? c->updated : c->p->pos;
+  tp_val e = read_update(c, at);
+  return e.node && tp_merge_add(c->g, m, cond, e, c->err);
+}
+
+/* The node itself turns from PARAM to MERGE, so its readers stay as they are; the graph's list of parameters keeps it, with attr.str, attr.along and its type. */
+static bool evolution(closing *c) {
+  const tp_attr *a = &c->p->attr;
   c->p->op = TP_OP_MERGE;
   c->p->nin = 0;
-  for (int j = 0; c->update.node && j < a->nalong; j++) {
-    const tp_ix *here = tp_ix_cmp(ix, TP_EQ, symbol(c, a->along[j]), zero(c));
-    start = start ? tp_ix_and(ix, start, here) : here;
-  }
-  if (!add(c, c->p, start, c->first)) return false;
-  for (int j = a->nalong - 1; start && j >= 0; j--)
-    if (!add(c, c->p, j ? tp_ix_cmp(ix, TP_GE, symbol(c, a->along[j]), tp_ix_const(ix, 1)) : NULL, step_of(c, j))) return false;
+  const tp_ix *first = tp_ix_bool(c->g->ix, true);
+  for (int j = 0; j < a->nalong && c->update.node; j++)
+    first = tp_ix_and(c->g->ix, first, tp_ix_cmp(c->g->ix, TP_EQ, sym(c, a->along[j]), tp_ix_const(c->g->ix, 0)));
+  if (!tp_merge_add(c->g, c->p, first, c->init, c->err)) return false;
+  for (int j = a->nalong - 1; j >= 0 && c->update.node; j--)
+    if (!step(c, c->p, j)) return false;
   return true;
 }
 
-/* The value after the last point. */
-static tp_val last(closing *c) {
+/* Without `along` it is its first value: PINIT in its own place. */
+static bool constant(closing *c, int k) {
+  c->p->op = TP_OP_PINIT;
+  c->p->attr.i[0] = k;
+  c->p->nin = 1;
+  return true;
+}
+
+static tp_val after_the_last(closing *c) {
+  if (!c->update.node) return c->init;
   const tp_attr *a = &c->p->attr;
   tp_ictx *ix = c->g->ix;
-  if (!c->update.node) return c->first;
-  const tp_ix *index[a->nalong + 1], *any = NULL;
+  tp_attr ma = { .dtype = a->dtype, .nix = a->nix, .ix = a->ix, .ndom = c->nrest, .dom = c->rest };
+  tp_node *m = tp_build(c->g, TP_OP_MERGE, 0, NULL, &ma, c->err);
+  const tp_ix *ran = tp_ix_bool(ix, true), *at[64];
   for (int j = 0; j < a->nalong; j++) {
-    const tp_ix *end = symbol(c, a->along[j]->bound), *some = tp_ix_cmp(ix, TP_GE, end, tp_ix_const(ix, 1));
-    index[j] = tp_ix_addc(ix, end, -1);
-    any = any ? tp_ix_and(ix, any, some) : some;
+    at[j] = last(c, a->along[j]);
+    ran = tp_ix_and(ix, ran, tp_ix_cmp(ix, TP_GE, sym(c, a->along[j]->bound), tp_ix_const(ix, 1)));
   }
-  const tp_out *o = &c->p->out[0];
-  tp_attr at = { .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = c->nstill, .dom = c->still };
-  tp_node *m = tp_build(c->g, TP_OP_MERGE, 0, NULL, &at, c->err);
-  if (!m || !add(c, m, any, update_at(c, index)) || !add(c, m, NULL, c->first)) return (tp_val){ 0 };
+  tp_val e = m ? read_update(c, at) : (tp_val){ 0 };
+  if (!e.node || !tp_merge_add(c->g, m, ran, e, c->err) || !tp_merge_add(c->g, m, NULL, c->init, c->err)) return (tp_val){ 0 };
+  m->name = a->str;
   return tp_v(m);
 }
 
-bool tp_close_params(tp_graph *g, tp_error *err) {
-  tp_pos pos = g->pos;
-  bool ok = true;
-  for (int i = 0; ok && i < g->params.n; i++) {
-    tp_node *p = g->params.v[i];
-    if (p->op != TP_OP_PARAM || p->id < 0) continue;
-    closing c = { .g = g, .p = p, .update = p->nin > 1 ? p->in[1].src : (tp_val){ 0 }, .err = err };
-    tp_pos at = g->pos = p->nin > 1 ? p->in[1].pos : p->pos;
-    tp_val v = { 0 };
-    if (!p->name) p->name = p->attr.str;
-    ok = make_first(&c, i) && close_one(&c) && (v = last(&c)).node;
-    if (ok) TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = p->attr.str, .val = v, .pos = at, .hidden = true });
+static bool close_one(tp_graph *g, int k, tp_error *err) {
+  closing c = { .g = g, .p = g->params.v[k], .err = err };
+  tp_node *p = c.p;
+  for (int d = 0; d < p->ndom; d++)
+    if (!is_along(p, p->dom[d])) c.rest[c.nrest++] = p->dom[d];
+  if (p->nin > 1) { c.update = p->in[1].src; c.updated = p->in[1].pos; }
+  g->pos = p->pos;
+  c.init = tp_v(p);
+  if (p->attr.nalong) {
+    tp_attr ia = { .i = { k, 0 }, .dtype = p->attr.dtype, .str = p->attr.str, .ndom = c.nrest, .dom = c.rest };
+    tp_node *init = tp_build(g, TP_OP_PINIT, 1, &p->in[0].src, &ia, err);
+    if (!init) return false;
+    c.init = tp_v(init);
   }
-  g->pos = pos;
-  return ok;
+  if (!(p->attr.nalong ? evolution(&c) : constant(&c, k))) return false;
+  tp_val end = after_the_last(&c);
+  if (!end.node) return false;
+  TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = p->attr.str, .val = end, .pos = p->pos, .hidden = true });
+  return true;
+}
+
+bool tp_close_params(tp_graph *g, tp_error *err) {
+  int n = g->params.n;
+  for (int k = 0; k < n; k++)
+    if (!close_one(g, k, err)) return false;
+  return true;
 }

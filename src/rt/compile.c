@@ -1,7 +1,7 @@
 /* compile: the pipeline, as a column of calls, and what a compiled function keeps.
  *
  * Two graphs. `closed` is the recording with gradients built and parameters closed: what the function's inputs, outputs and parameters are. `graph` is what the
- * tier executes: swept, and for the compiled tiers rewritten by the passes. Inputs are matched by name, parameters by PINIT number, outputs by position. */
+ * tier executes: swept, and for the compiled tiers rewritten by the passes. Inputs, parameters and outputs keep their places in both. */
 #include "rt/fn.h"
 
 static const char *const tier_names[] = { "auto", "reference", "interpreter", "native" };

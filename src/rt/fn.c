@@ -12,16 +12,8 @@ int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
   return f->nbound;
 }
 
-static int input_named(const tp_graph *g, const char *name) {
-  for (int i = 0; i < g->inputs.n; i++)
-    if (!strcmp(g->inputs.v[i]->attr.str, name)) return i;
-  return -1;
-}
-
-bool tp_fn_needs_input(tp_fn *f, int i) {       /* a swept input stays in the list, with id -1 */
-  int k = input_named(f->graph, f->closed->inputs.v[i]->attr.str);
-  return k >= 0 && f->graph->inputs.v[k]->id >= 0;
-}
+/* Inputs keep their places in every clone; a dropped one has id -1. */
+bool tp_fn_needs_input(tp_fn *f, int i) { return f->graph->inputs.v[i]->id >= 0; }
 
 /* ---- running ---- */
 
@@ -43,21 +35,15 @@ static bool execute(tp_fn *f, tp_run *run, tp_error *err) {
 
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback may not call it again");
-  tp_graph *g = f->graph;
-  tp_array **in = tp_calloc(sizeof *in * (size_t)(g->inputs.n + 1));
   int64_t *env = full_env(f, run);
-  if (!in || !env) {
-    tp_free(in); tp_free(env);
-    return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  }
-  for (int i = 0; i < g->inputs.n; i++) in[i] = run->inputs[input_named(f->closed, g->inputs.v[i]->attr.str)];
+  if (!env) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   tp_run inner = *run;
-  inner.inputs = in; inner.env = env;
+  inner.env = env;
   f->running = true;
   bool ok = execute(f, &inner, err);
   f->running = false;
   run->outputs = ok ? inner.outputs : NULL;
-  tp_free(in); tp_free(env);
+  tp_free(env);
   return ok;
 }
 

@@ -1,0 +1,204 @@
+-- Holds one program on all tiers to one another. A case:
+--   P         the program
+--   outputs   by name
+--   inputs    sequence of { name, bounds of its dims by name, shape, dtype }
+--   bounds    sequence of tables of bounds to run with
+--   smooth    gradients may be compared with differences: { loss = name of an output, { input, output with its gradient }, ... }
+-- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed.
+local S = require "spec.support"
+
+local check = {}
+local heard                                            -- what sinks were called with in this run
+
+-- For generated programs: a sink and a call that remember and compute.
+function check.hear(id, a, p)
+  local at = {}
+  for k, v in pairs(p) do at[#at + 1] = ("%s=%d"):format(k, v) end
+  table.sort(at)
+  heard[id] = heard[id] or {}
+  table.insert(heard[id], { table.concat(at, " "), S.plain(a[1]) })
+end
+
+function check.answer(a)
+  return S.map(S.plain(a[1]), function(x) return math.sin(x) * 0.5 end)
+end
+
+local tiers = {
+  { "reference", { tier = "reference" } }, { "interpreter", { tier = "interpreter" } },
+  { "interpreter, passes none", { tier = "interpreter", passes = "none" } },
+}
+
+local function elements(name, dtype)
+  local seed = 17
+  for k = 1, #name do seed = (seed * 31 + name:byte(k)) % 1000003 end
+  local r = S.rng(seed)
+  return function()
+    if dtype == "bool" then return r(2) == 1 end
+    if dtype == "i64" or dtype == "i32" then return r(15) - 5 end
+    return r()
+  end
+end
+
+function check.inputs(case, bounds)
+  local arrays = {}
+  for _, x in ipairs(case.inputs) do
+    local shape = {}
+    for _, b in ipairs(x[2]) do shape[#shape + 1] = bounds[b] end
+    for _, n in ipairs(x[3]) do shape[#shape + 1] = n end
+    local v = S.fill(shape, elements(x[1], x[4]))
+    arrays[x[1]] = #shape == 0 and v or S.array(v, x[4], shape)
+  end
+  return arrays
+end
+
+local words = { "callback", "input", "bound", "option", "dtype", "shape", "ragged", "affine", "cycle", "undefined", "domain", "device",
+                "file", "memory" }
+local function class(e)                                -- the word that leads the message
+  local text = tostring(e):gsub("^[^\n]-:%d+: ", "")
+  for _, w in ipairs(words) do
+    if text:sub(1, #w) == w then return w end
+  end
+  for _, w in ipairs(words) do
+    if text:find(w, 1, true) then return w end
+  end
+  return "?"
+end
+
+local function text_of(bounds)
+  local t = {}
+  for k, v in pairs(bounds) do t[#t + 1] = ("%s = %d"):format(k, v) end
+  table.sort(t)
+  return "{" .. table.concat(t, ", ") .. "}"
+end
+
+local function shape_of(a) return table.concat(a:shape(), ",") end
+
+local function compare(run, ref, name, loose)
+  for k, want in pairs(ref.out) do
+    local got = run.out[k]
+    if not got then return ("%s: no output '%s'"):format(name, k) end
+    if got:dtype() ~= want:dtype() or shape_of(got) ~= shape_of(want) then
+      return ("%s: '%s' is %s {%s}, not %s {%s}"):format(name, k, got:dtype(), shape_of(got), want:dtype(), shape_of(want))
+    end
+    local tol = ({ f64 = 1e-8, f32 = 5e-4 })[want:dtype()] or 0
+    if loose and tol > 0 then tol = 5e-3 end
+    local d = S.differ(S.plain(got), S.plain(want), tol, "'" .. k .. "'")
+    if d then return name .. ": " .. d end
+  end
+  for id, calls in pairs(ref.heard) do
+    local mine = run.heard[id] or {}
+    if #mine ~= #calls then return ("%s: sink %s was called %d times, not %d"):format(name, id, #mine, #calls) end
+    for k, c in ipairs(calls) do
+      if mine[k][1] ~= c[1] then return ("%s: call %d of sink %s is at %s, not %s"):format(name, k, id, mine[k][1], c[1]) end
+      local d = S.differ(mine[k][2], c[2], loose and 5e-3 or 5e-4, "sink " .. id .. " at " .. c[1])
+      if d then return name .. ": " .. d end
+    end
+  end
+  for id in pairs(run.heard) do
+    if not ref.heard[id] then return ("%s: sink %s was called"):format(name, id) end
+  end
+end
+
+local function once(f, case, bounds)
+  heard = {}
+  local ok, out = pcall(f, check.inputs(case, bounds), bounds)
+  local run = { ok = ok, heard = heard, out = ok and out, err = not ok and out }
+  if ok then
+    for k, a in pairs(f:params()) do out["parameter " .. k] = a end
+  end
+  return run
+end
+
+local function flatten(v, out)
+  out = out or {}
+  if type(v) ~= "table" then out[#out + 1] = v
+  else for k = 1, #v do flatten(v[k], out) end end
+  return out
+end
+
+local function sum(v)
+  local s = 0
+  for _, x in ipairs(flatten(v)) do s = s + x end
+  return s
+end
+
+-- The derivative of the loss along a random direction of one input, from both sides: at a kink they differ and nothing is said.
+local function differences(f, case, bounds, out)
+  for _, pair in ipairs(case.smooth) do
+    local base = check.inputs(case, bounds)
+    local r, dot, eps, step = S.rng(99), 0, 1e-6, {}
+    local grads = flatten(S.plain(out[pair[2]]))
+    for k = 1, #grads do
+      step[k] = r()
+      dot = dot + step[k] * grads[k]
+    end
+    local function at(scale)
+      local inputs = {}
+      for k, v in pairs(base) do inputs[k] = v end
+      local x, k = base[pair[1]], 0
+      local moved = S.map(type(x) == "number" and x or x:totable(), function(e)
+        k = k + 1
+        return e + scale * step[k]
+      end)
+      inputs[pair[1]] = type(x) == "number" and moved or S.array(moved, "f64", x:shape())
+      heard = {}
+      return sum(S.plain(f(inputs, bounds)[case.smooth.loss]))
+    end
+    if #grads > 0 then
+      local here, right, left = at(0), at(eps), at(-eps)
+      local up, down = (right - here) / eps, (here - left) / eps
+      local scale = math.max(1, math.abs(dot), math.abs(here))
+      if math.abs(up - down) < 1e-4 * scale and not (math.abs((up + down) / 2 - dot) < 1e-4 * scale) then
+        return ("gradient '%s' at %s: the loss changes by %.9g along a direction, by differences %.9g"):format(pair[2], text_of(bounds), dot,
+          (up + down) / 2)
+      end
+    end
+  end
+end
+
+function check.check(case)
+  local fns, errs, bad = {}, {}, nil
+  for k, tier in ipairs(tiers) do
+    local o = { outputs = case.outputs }
+    for n, v in pairs(tier[2]) do o[n] = v end
+    local ok, f = pcall(case.P.compile, case.P, o)
+    if ok then fns[k] = f else errs[k] = f end
+  end
+  for k, tier in ipairs(tiers) do
+    if errs[k] and not errs[1] then return "finding", ("%s does not compile it, reference does: %s"):format(tier[1], tostring(errs[k])) end
+    if errs[1] and not errs[k] then return "finding", ("reference does not compile it, %s does: %s"):format(tier[1], tostring(errs[1])) end
+    if errs[1] and class(errs[1]) ~= class(errs[k]) then
+      return "finding", ("%s: %s\nreference: %s"):format(tier[1], tostring(errs[k]), tostring(errs[1]))
+    end
+  end
+  if errs[1] then return "illegal", tostring(errs[1]) end
+  for _, bounds in ipairs(case.bounds) do
+    local ref = once(fns[1], case, bounds)
+    for k = 2, #tiers do
+      local run = once(fns[k], case, bounds)
+      if run.ok ~= ref.ok then
+        return "finding", ("at %s %s: %s, reference: %s"):format(text_of(bounds), tiers[k][1], run.ok and "runs" or tostring(run.err),
+          ref.ok and "runs" or tostring(ref.err))
+      end
+      if ref.ok then bad = bad or compare(run, ref, ("at %s %s"):format(text_of(bounds), tiers[k][1]), case.loose)
+      elseif class(run.err) ~= class(ref.err) then
+        bad = bad or ("at %s %s: %s\nreference: %s"):format(text_of(bounds), tiers[k][1], tostring(run.err), tostring(ref.err))
+      end
+    end
+    if bad then return "finding", bad end
+    if ref.ok and case.smooth then
+      bad = differences(fns[1], case, bounds, ref.out)
+      if bad then return "finding", bad end
+    end
+  end
+  return "ok"
+end
+
+-- For scripts that the fuzzer prints: prints the outcome.
+function check.report(case)
+  local status, why = check.check(case)
+  print(status .. (why and ": " .. why or ""))
+  return status
+end
+
+return check
