@@ -89,9 +89,9 @@ describe("Categorical", function()
 
   it("wants logits or probs", function()
     local x = tempo.program():constant { 1, 2 }
-    helper.fails(function() return dist.Categorical {} end, "option")
-    helper.fails(function() return dist.Categorical { logits = x, probs = x } end, "option")
-    helper.fails(function() return dist.Categorical { logit = x } end, "option", "'logits'")
+    helper.fails(function() local _ = dist.Categorical {} end, "option")
+    helper.fails(function() local _ = dist.Categorical { logits = x, probs = x } end, "option")
+    helper.fails(function() local _ = dist.Categorical { logit = x } end, "option", "'logits'")
   end)
 end)
 

@@ -47,7 +47,7 @@ local patterns = {
 -- softmax over the range (or, at a point, over the two elements) times a weight that depends on position and time.
 local function weigh(r, t)
   local n = r:shape()[1]
-  local phase = tempo.arange({ n }, f64) * 1.3 + t:value() * 0.7
+  local phase = tempo.arange({ n }, f64) * 1.3 + t:value():to "f64" * 0.7
   if #r:shape() == 1 then return (r:softmax(0) * phase:sin()):sum() end
   return (r:softmax(0) * (phase:unsqueeze(1) + tempo.array({ 0, 1 }, "f64")):sin()):sum()
 end
@@ -271,7 +271,7 @@ describe("the gradient over two dims", function()
         if rank == 0 then read = read:unsqueeze(0) else read = read:reshape { n } end
         local k = tempo.arange({ n }, f64)
         local e = (read * (k + 1):cos()):exp()
-        local weight = (k * 1.3 + t:value() * 0.7 + b:value() * 0.3):sin()
+        local weight = (k * 1.3 + t:value():to "f64" * 0.7 + b:value():to "f64" * 0.3):sin()
         local loss = (e / (e:sum() + 1) * weight):sum()
         local f = S.compile(P, { loss = loss, g = tempo.grad(loss, { x })[1] })
 

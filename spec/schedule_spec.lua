@@ -160,7 +160,7 @@ describe("storage", function()
     local P = tempo.program()
     local t, T = P:dim "t"
     local x = P:input("x", { domain = { t }, shape = { 256 } })
-    local w = P:param("w", { shape = { 256, 256 }, init = tempo.eye(256) * 0.5 })
+    local w = P:param("w", { shape = { 256, 256 }, init = tempo.eye { 256 } * 0.5 })
     local h = P:tensor { domain = { t }, shape = { 256 } }
     h[0] = x
     h[t] = (x + h[t - 1]:matmul(w)):tanh()
@@ -177,7 +177,7 @@ describe("storage", function()
     local i = P:dim "i"
     local t, T = P:dim "t"
     local x = P:input("x", { domain = { t }, shape = { 256 } })
-    local w = P:param("w", { along = { i }, shape = { 256, 256 }, init = tempo.eye(256) * 0.5 })
+    local w = P:param("w", { along = { i }, shape = { 256, 256 }, init = tempo.eye { 256 } * 0.5 })
     local h = P:tensor { domain = { i, t }, shape = { 256 } }
     h[{ t = 0 }] = x
     h[{ i, t }] = (x + h[{ t = t - 1 }]:matmul(w)):tanh()
@@ -248,14 +248,23 @@ describe("one compilation", function()
     local x = P:input("x", { domain = { t }, dtype = "f64" })
     local y = P:tensor { domain = { t }, dtype = "f64" }
     y[0] = x
-    local function compile() return P:compile { outputs = { y = y[0] * 2 } } end
-    local f = compile()
-    y:otherwise(x * 100)
+    y:otherwise(y[t - 1] + x)
+    local outputs = { y = y, g = x:grad() }
+    y:backward()
+    local f = P:compile { outputs = outputs }
     local z = x * 7
-    local g = P:compile { outputs = { y = y, z = z } }
-    assert.equal(6, f({ x = { 3, 4 } }, { T = 2 }).y:item())
-    S.same(g({ x = { 3, 4 } }, { T = 2 }).y:totable(), { 3, 400 })
-    assert.equal(6, f({ x = { 3, 4 } }, { T = 2 }).y:item())
+    z:backward()
+    outputs.z = z
+    local g = P:compile { outputs = outputs }
+    local inputs = { x = { 3, 4 } }
+    for _ = 1, 2 do
+      local a, b = f(inputs, { T = 2 }), g(inputs, { T = 2 })
+      assert.is_nil(a.z)
+      S.same(a.y:totable(), { 3, 7 })
+      S.same(a.g:totable(), { 2, 1 })
+      S.same(b.g:totable(), { 9, 8 })
+      S.same(b.z:totable(), { 21, 28 })
+    end
   end)
 end)
 
@@ -364,7 +373,7 @@ describe("schedules of part 1", function()
     local P = tempo.program()
     local i = P:dim "i"
     local l, L = P:dim "l"
-    local w = P:param("w", { along = { i }, domain = { l }, shape = { 64, 64 }, init = tempo.eye(64) * 0.9 })
+    local w = P:param("w", { along = { i }, domain = { l }, shape = { 64, 64 }, init = tempo.eye { 64 } * 0.9 })
     local x = P:tensor { domain = { i, l }, shape = { 64 } }
     x[{ l = 0 }] = tempo.ones { 64 }
     x[{ i, l }] = (x[{ l = l - 1 }]:matmul(w[{ l = l - 1 }])):tanh()

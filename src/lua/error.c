@@ -13,17 +13,13 @@ bool tl_here(lua_State *L, lua_Debug *ar) {
   return false;
 }
 
-void tl_pusherror(lua_State *L, const tp_error *e) {
+int tl_raise(lua_State *L, const tp_error *e) {
   char text[4096];
   tp_error copy = *e;
   lua_Debug ar;
   if (!copy.pos.file) copy.pos = tl_stateof(L)->at;
   if (!copy.pos.file && tl_here(L, &ar)) copy.pos = (tp_pos){ ar.short_src, ar.currentline };
   lua_pushstring(L, tp_error_text(&copy, text, sizeof text));
-}
-
-int tl_raise(lua_State *L, const tp_error *e) {
-  tl_pusherror(L, e);
   lua_error(L);
   TP_ASSERT(!"lua_error returned");
   __builtin_unreachable();

@@ -1,7 +1,7 @@
 /* lift: what is no tensor yet becomes one: numbers, booleans, index expressions, conditions, host arrays, nested tables, loose literals. */
 #include "lua/tl.h"
 
-tp_val tl_constant(lua_State *L, tl_prog *lp, const tp_array *a) {
+static tp_val constant(lua_State *L, tl_prog *lp, const tp_array *a) {
   tp_error e = { 0 };
   tp_array *copy = tp_array_cast((tp_array *)a, a->dtype);
   if (!copy) tl_fail(L, TP_E_MEMORY, "memory: no memory for a constant of %zu bytes", tp_array_bytes(a));
@@ -44,7 +44,7 @@ static void lift_boolean(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
 }
 
 static void lift_table(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
-  out->val = tl_constant(L, lp, tl_nested(L, i, what, NULL, -1, NULL));
+  out->val = constant(L, lp, tl_nested(L, i, what, NULL, -1, NULL));
   lua_pop(L, 1);
 }
 
@@ -70,7 +70,7 @@ void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
       return;
     case TL_LOOSE: lift_loose(L, lp, i, out); return;
     case TL_INDEX: lift_index(L, lp, i, what, out); return;
-    case TL_ARRAY: out->val = tl_constant(L, lp, tl_toarray(L, i, what)); return;
+    case TL_ARRAY: out->val = constant(L, lp, tl_toarray(L, i, what)); return;
     default: break;
   }
   switch (lua_type(L, i)) {
@@ -103,7 +103,7 @@ static tp_val fill(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dt
 tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, const tp_ix *const *shape) {
   tp_arg a = { 0 };
   if (lua_istable(L, i)) {
-    a.val = tl_constant(L, lp, tl_nested(L, i, what, &d, -1, NULL));
+    a.val = constant(L, lp, tl_nested(L, i, what, &d, -1, NULL));
     lua_pop(L, 1);
     return a.val;
   }

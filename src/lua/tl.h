@@ -71,7 +71,6 @@ const char *tl_intern(tl_prog *lp, const char *file);
 bool tl_here(lua_State *L, lua_Debug *ar);                                  /* the first frame of the script: not C, not our libraries */
 int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
 int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
-void tl_pusherror(lua_State *L, const tp_error *e);                         /* its text */
 void tl_warn(lua_State *L, const char *text);
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) __attribute__((noreturn));
 
@@ -90,7 +89,6 @@ void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
 tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);       /* numbers become i64 or f32 */
 /* Numbers, index expressions, arrays and tables for a place of known dtype and shape; the first two fill it. */
 tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, const tp_ix *const *shape);
-tp_val tl_constant(lua_State *L, tl_prog *lp, const tp_array *a);           /* a copy */
 
 /* ---- method.c ---- */
 int tl_callmethod(lua_State *L, const tp_method *m, int first);             /* arguments: first .. top */

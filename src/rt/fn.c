@@ -60,13 +60,25 @@ int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   return n;
 }
 
+/* Closing the graph may make symbols, so the environment is laid out anew. */
+static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
+  int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
+  if (!env) { tp_fail(err, TP_E_MEMORY, g->pos, "out of memory"); return NULL; }
+  memcpy(env, run->env, sizeof *env * (size_t)nsym);
+  tp_run inner = *run;
+  inner.env = env;
+  tp_array *a = tp_ref_peek(g, &inner, g->outputs.v[0].val, at, err);
+  tp_free(env);
+  return a;
+}
+
 tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err) {
+  int nsym = tp_nsym(p->ix);
   tp_graph *g = tp_graph_clone(p->g, err);
   if (!g) return NULL;
   v.node = g->nodes.v[v.node->id];
   TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = "peek", .val = v, .pos = v.node->pos });
-  tp_array *a = NULL;
-  if (tp_grad_expand(g, err) && tp_close_params(g, err)) a = tp_ref_peek(g, run, g->outputs.v[0].val, at, err);
+  tp_array *a = tp_grad_expand(g, err) && tp_close_params(g, err) ? peek_closed(g, run, nsym, at, err) : NULL;
   tp_graph_free(g);
   return a;
 }
