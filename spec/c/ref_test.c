@@ -408,6 +408,7 @@ static bool cancel;
 
 /* Logs "fn(t=1,b=0: arg ..)"; every result is the sum of the arguments plus one. */
 static bool on_call(void *ud, const tp_call *c, tp_error *e) {
+  (void)ud;
   double sum = 1;
   tp_putf(&log_, "%d(", c->fn);
   for (int k = 0; k < c->ndim; k++) tp_putf(&log_, "%s%s=%lld", k ? "," : "", c->dims[k]->name, (long long)c->coord[k]);

@@ -38,6 +38,13 @@ static void space_of_reduction(tp_dreg *r, tp_ew *e) {
   }
 }
 
+/* A product of leading axes summed into one place, say: no loop nest here does two different reductions. */
+static bool two_reductions(const tp_dreg *r, const tp_ew *e) {
+  bool leads = false;
+  for (int i = 0; i < r->nlead; i++) leads |= e->reduced[i];
+  return e->isop && leads && e->red != e->accred;
+}
+
 /* ---- numbers along leading variables ---- */
 
 static bool value_moves(const tp_dreg *r, const tp_ewsrc *s, int lead) { return s->value.e && tp_ix_mentions(s->value.e, r->rg->leadvar[lead]); }
@@ -133,7 +140,8 @@ static void merge(tp_ew *e) {
 /* ---- tiles ---- */
 
 static bool plain_fold(const tp_ew *e) {
-  return e->folds && e->nstep == 0 && e->nsrc == 1 && !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
+  bool blockless = e->rank == 1 || e->reduced[e->rank - 1] || e->reduced[e->rank - 2];
+  return blockless && e->folds && e->nstep == 0 && e->nsrc == 1 && !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
 }
 
 /* Folding what is contiguous in memory needs no blocks: only accumulators are limited. */
@@ -146,8 +154,8 @@ static void choose_tile(tp_ew *e) {
   e->red1 = up >= 0 && e->reduced[up];
   e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, TP_BLOCK);
   if (up < 0) e->n1 = 1;
-  else if (plain && (e->red0 || e->red1)) e->n1 = e->red1 ? e->e1 : TP_MIN(e->e1, TP_BLOCK);
-  else e->n1 = e->e0 <= TP_BLOCK / 2 ? TP_MIN(e->e1, TP_BLOCK / e->e0) : 1;
+  else if (plain) e->n1 = e->red1 ? e->e1 : TP_MIN(e->e1, TP_BLOCK);
+  else e->n1 = e->e0 <= TP_BLOCK / 2 ? TP_MIN(e->e1, TP_BLOCK / TP_MAX(e->e0, 1)) : 1;
 }
 
 static void add_loop(tp_ew *e, int axis, int64_t step) {
@@ -180,7 +188,6 @@ static void tile_sources(tp_exec *x, tp_ew *e) {
     s->fixed = !moved(e, s->stride);
     s->tmp = x->scratch + s->tmpoff;
     if (s->nd < 0 && !s->is_value) s->base = (char *)&s->cell;
-    if (!plain) s->row = e->n1 > 1 ? s->row : 0;
   }
 }
 
@@ -200,6 +207,7 @@ bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   tp_ew *e = r->k;
   if (e->isop) space_of_reduction(r, e);
   else space_of_chain(r, e);
+  if (two_reductions(r, e)) return tp_rfail(x, r, TP_E_DEVICE, "a reduction inside another kind of accumulation has no kernel on this device");
   for (int i = 0; i < e->nsrc; i++)
     if (e->src[i].is_value) { tp_dx_bind(&e->src[i].value, x->env); value_strides(r, &e->src[i], e->ext, e->rank); }
   e->nothing = e->emptyfold = false;

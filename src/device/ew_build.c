@@ -113,6 +113,8 @@ static void number_slots(builder *b) {
 
 /* ---- results ---- */
 
+static bool run_unknown(tp_exec *x, tp_dreg *r) { return tp_rfail(x, r, TP_E_DEVICE, "no kernel for the operator or dtype on this device"); }
+
 static void dest(builder *b, int i, int slot) {
   const tp_exec *x = b->x;
   tp_ew *e = b->e;
@@ -143,12 +145,12 @@ static void finish(builder *b) {
   e->p = TP_NEWN(&b->x->a, void *, e->nslot + 1);
   if (e->ndst) folding(b, e->dst[0].c);
   b->x->scratch_size = TP_MAX(b->x->scratch_size, (size_t)b->b.next);
-  b->r->bind = tp_ew_bind;
-  b->r->run = tp_ew_run;
+  bool known = !e->isop || e->across;
+  for (int i = 0; i < e->ndst && e->acc; i++) known &= e->dst[i].combine && e->across;
+  b->r->bind = known ? tp_ew_bind : NULL;
+  b->r->run = known ? tp_ew_run : run_unknown;
   b->r->k = e;
 }
-
-static bool run_unknown(tp_exec *x, tp_dreg *r) { return tp_rfail(x, r, TP_E_DEVICE, "no kernel for the operator or dtype on this device"); }
 
 static builder start(tp_exec *x, tp_dreg *r, int nmicro) {
   builder b = { .x = x, .r = r, .e = TP_NEW(&x->a, tp_ew) };
@@ -190,5 +192,4 @@ void tp_reduce_new(tp_exec *x, tp_dreg *r) {
   e->keepdim = r->rg->attr->keepdim;
   dest(&b, 0, 0);
   finish(&b);
-  if (!e->across) r->run = run_unknown;
 }

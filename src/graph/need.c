@@ -6,14 +6,14 @@
  *   down   a few rounds from everything. What stands there is a fixpoint, and a program without cyclic values has only one: a point of it that is not needed
  *          would be in it because of another such point, that one because of another, and so on for ever, in a finite domain. (h[T-1] alone.)
  *   isl    the transitive closure of the composed cycles, where isl says it is exact (h[5] alone).
- * Where all three fail the last set of `down` stays: a superset of what is needed. It can refuse a program that a more exact set would accept, and never
+ * Where all three fail, or cost too much, two rounds of `down` stand: a superset of what is needed, simple on purpose. It can refuse a program that a more exact set would accept, and never
  * lets one through.
  *
  * Sets that are the whole box of their domain are one shared object, and an identity edge within one domain hands its set on: so most comparisons are of
  * pointers. A NULL set is "not needed" here and becomes an empty one at the end; that isl failed is asked of isl. */
 #include "graph/core.h"
 
-enum { ROUNDS = 3 };
+enum { ROUNDS = 6, BUDGET = 1000000 };          /* isl operations of one way in one component: about half a second */
 
 typedef struct { int ndom; const tp_sym *const *dom; tp_set *box; } boxed;
 
@@ -168,24 +168,55 @@ static bool close_cycles(sweep *s, const comp *c, int ncut, tp_set **set) {
   return ok;
 }
 
-static void cyclic(sweep *s, const comp *c) {
-  tp_ictx *ix = s->g->ix;
-  int ncut = 0;
-  while (ncut < c->n && s->cut[c->node[ncut]->id]) ncut++;
-  for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], tp_set_copy(s->need[c->node[i]->id]));
-  if (rounds(s, c)) return;
-  tp_set **up = TP_NEWN(&s->g->arena, tp_set *, ncut);
+/* ---- the three ways ---- */
+
+/* False: the way does not lead to the end, or not within its budget. */
+static bool tried(sweep *s, const comp *c, int ncut, tp_set **set, bool (*way)(sweep *, const comp *, int, tp_set **)) {
+  unsigned long before = tp_isl_budget(s->g->ix, BUDGET);
+  bool ok = way(s, c, ncut, set);
+  return tp_isl_within(s->g->ix, before) && ok;
+}
+
+static bool by_rounds(sweep *s, const comp *c, int ncut, tp_set **set) {
+  (void)ncut, (void)set;
+  return rounds(s, c);
+}
+
+/* have := set of each cut member, or everything. */
+static void start_from(sweep *s, const comp *c, int ncut, tp_set *const *set) {
+  for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], tp_set_copy(set ? set[i] : box_of(s, c->node[i])));
+}
+
+/* What the outside needs of the cut members, directly or through others. */
+static void from_outside(sweep *s, const comp *c, int ncut, tp_set **set) {
+  for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], NULL);
+  go_round(s, c);
   for (int i = 0; i < ncut; i++) {
     const tp_node *n = c->node[i];
-    up[i] = s->have[n->id] ? s->have[n->id] : tp_set_empty(ix, n->ndom, n->dom);
-    s->have[n->id] = tp_set_copy(box_of(s, n));
+    set[i] = s->next[n->id] ? tp_set_copy(s->next[n->id]) : tp_set_empty(s->g->ix, n->ndom, n->dom);
   }
-  if (!rounds(s, c)) {
-    if (close_cycles(s, c, ncut, up))
-      for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], canonical(s, c->node[i], tp_set_copy(up[i])));
+}
+
+static void cyclic(sweep *s, const comp *c) {
+  int ncut = 0;
+  while (ncut < c->n && s->cut[c->node[ncut]->id]) ncut++;
+  tp_set **set = TP_NEWN(&s->g->arena, tp_set *, ncut);
+  from_outside(s, c, ncut, set);
+  start_from(s, c, ncut, set);
+  bool found = tried(s, c, ncut, NULL, by_rounds);
+  if (!found) {
+    start_from(s, c, ncut, NULL);
+    found = tried(s, c, ncut, NULL, by_rounds);
+  }
+  if (!found && tried(s, c, ncut, set, close_cycles)) {
+    start_from(s, c, ncut, set);
+    go_round(s, c);
+  } else if (!found) {
+    start_from(s, c, ncut, NULL);
+    for (int r = 0; r < 2; r++) go_round(s, c), settle(s, c);
     go_round(s, c);
   }
-  for (int i = 0; i < ncut; i++) tp_set_free(up[i]);
+  for (int i = 0; i < ncut; i++) tp_set_free(set[i]);
 }
 
 /* ---- components ---- */
@@ -265,6 +296,7 @@ static void need_calls(sweep *s, int nroot, const tp_root *roots) {
 
 static void run(sweep *s, int nroot, const tp_root *roots) {
   tp_graph *g = s->g;
+  for (int i = 0; i < g->nodes.n; i++) box_of(s, g->nodes.v[i]);       /* all of them now: inside a budget isl may give NULL */
   for (int i = 0; i < nroot; i++) {
     tp_node *n = roots[i].val.node;
     tp_set *box = tp_set_copy(box_of(s, n));

@@ -56,16 +56,23 @@ static bool reach(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop) 
   return ok;
 }
 
-bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop) {
-  enum { BUDGET = 2000000 };
+bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop) { return reach(c, n, set, nhop, hop); }
+
+/* ---- budgets ---- */
+
+unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations) {
   isl_ctx *ctx = tp_isl_ctx(c);
-  if (isl_ctx_last_error(ctx) != isl_error_none) return false;       /* an error of the caller's is pending: it is not ours to clear */
-  unsigned long limit = isl_ctx_get_max_operations(ctx);
+  unsigned long before = isl_ctx_get_max_operations(ctx);
   isl_ctx_reset_operations(ctx);
-  isl_ctx_set_max_operations(ctx, BUDGET);
-  bool ok = reach(c, n, set, nhop, hop);
+  isl_ctx_set_max_operations(ctx, operations);
+  return before;
+}
+
+bool tp_isl_within(tp_ictx *c, unsigned long before) {
+  isl_ctx *ctx = tp_isl_ctx(c);
+  bool within = isl_ctx_last_error(ctx) != isl_error_quota;
   isl_ctx_reset_operations(ctx);
-  isl_ctx_set_max_operations(ctx, limit);
-  isl_ctx_reset_error(ctx);
-  return ok;
+  isl_ctx_set_max_operations(ctx, before);
+  if (!within) isl_ctx_reset_error(ctx);
+  return within;
 }

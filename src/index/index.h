@@ -162,8 +162,11 @@ TP_GIVE tp_rel *tp_rel_compose(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b);         /*
 TP_GIVE tp_rel *tp_rel_or(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b);              /* coalesced */
 TP_GIVE tp_rel *tp_rel_into(TP_TAKE tp_rel *r, TP_TAKE tp_set *to);           /* intersect the range */
 typedef struct tp_hop { int from, to; tp_rel *rel; } tp_hop;                  /* from points of set[from] to points of set[to] */
-/* Each set grows to all that any sequence of hops reaches. False: isl has no exact answer within its budget, the sets are supersets of what they were
- * and possibly no more than that. */
+/* Each set grows to all that any sequence of hops reaches. False: isl has no exact answer, and some sets may have grown. */
 bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, TP_KEEP const tp_hop *hop);
+/* What lies between the two calls may cost so many of isl's operations; beyond them its functions give NULL. The first gives what the second takes;
+ * false: it was too much, and the error is forgotten. */
+unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations);
+bool tp_isl_within(tp_ictx *c, unsigned long before);
 
 #endif

@@ -1,0 +1,150 @@
+-- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--seed N] [--script FILE]
+--
+-- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
+-- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
+local generate = require "spec.fuzz.generate"
+local check = require "spec.fuzz.check"
+
+local options = { seconds = 30, from = 1 }
+do
+  local k = 1
+  while arg[k] do
+    local name = arg[k]:match "^%-%-(%w+)$"
+    if not name then error("unknown argument " .. arg[k]) end
+    options[name] = tonumber(arg[k + 1]) or arg[k + 1] or true
+    k = k + 2
+  end
+end
+
+local function run(text)
+  local case, why = generate.load(text)
+  if not case then return "illegal", why end
+  return check.check(case)
+end
+
+if options.child then                                  -- a batch: a line before and after each
+  for seed = options.from, options.from + options.count - 1 do
+    io.write(("begin %d\n"):format(seed))
+    io.flush()
+    local ok, status, why = pcall(function() return run(generate.text(generate.generate(seed))) end)
+    if not ok then status, why = "finding", "the fuzzer failed: " .. tostring(status) end
+    io.write(("end %d %s %s\n"):format(seed, status, status == "ok" and "" or tostring(why):gsub("\n", "\\n")))
+    io.flush()
+    if seed % 20 == 0 then collectgarbage() end
+  end
+  os.exit(0)
+end
+
+local lua = arg[-1] or "lua5.4"
+
+local function child(command, limit)
+  local pipe = io.popen(("timeout %d %s 2>&1; echo status $?"):format(limit, command))
+  local text = pipe:read "*a"
+  pipe:close()
+  return text, tonumber(text:match "status (%d+)%s*$")
+end
+
+-- Status and reason of a program given as text, run apart.
+local function apart(text)
+  local path = os.tmpname()
+  local f = assert(io.open(path, "w"))
+  f:write(text)
+  f:close()
+  local out, status = child(("%s %s"):format(lua, path), 30)
+  os.remove(path)
+  if status == 0 and out:find "^%l+" then
+    local word, rest = out:match "^(%l+):?%s*(.-)%s*status 0%s*$"
+    if word == "ok" or word == "illegal" or word == "finding" then return word, rest end
+    return "illegal", out
+  end
+  if status == 1 and not out:find "Assertion" then return "illegal", out end      -- an error of recording
+  return "finding", ("ended with status %d: %s"):format(status or -1, out:sub(-400))
+end
+
+-- The same kind of finding: numbers, names and points left out.
+local function kind(why)
+  return (why:gsub("%b''", ""):gsub("[%d%.%-e]+", ""):gsub("%b[]", ""):sub(1, 60))
+end
+
+local function shrink(case, why)
+  local changed, tries = true, 0
+  local want = why:find "^ended" and "^ended" or nil
+  while changed and tries < 300 do
+    changed = false
+    for _, change in ipairs(generate.shrinks(case)) do
+      local undo = change()
+      tries = tries + 1
+      local status, w = apart(generate.text(case))
+      if status == "finding" and (not want or w:find(want)) then
+        why, changed = w, true
+        break
+      end
+      undo()
+      if tries >= 300 then break end
+    end
+  end
+  return why
+end
+
+if options.script then
+  local f = assert(io.open(options.script))
+  print(run(f:read "*a"))
+  os.exit(0)
+end
+
+if options.seed then
+  local case = generate.generate(options.seed)
+  print(generate.text(case))
+  local status, why = apart(generate.text(case))
+  print("-- " .. status .. ": " .. tostring(why))
+  if status == "finding" then
+    why = shrink(case, why)
+    print("\n-- shrunk: " .. why .. "\n" .. generate.text(case))
+  end
+  os.exit(status == "finding" and 1 or 0)
+end
+
+local stop = os.time() + options.seconds
+local counts, findings = { ok = 0, illegal = 0, finding = 0 }, {}
+local seed, batch = options.from, options.batch or 20
+while os.time() < stop do
+  local text = child(("%s %s --child yes --from %d --count %d"):format(lua, arg[0], seed, batch), 120)
+  local last, done = nil, {}
+  for line in text:gmatch "[^\n]+" do
+    local b = line:match "^begin (%d+)"
+    local s, status, why = line:match "^end (%d+) (%l+) ?(.*)"
+    if b then last = tonumber(b) end
+    if s then
+      done[tonumber(s)] = true
+      counts[status] = counts[status] + 1
+      if status == "finding" then findings[#findings + 1] = { tonumber(s), (why:gsub("\\n", "\n")) } end
+    end
+  end
+  if last and not done[last] then                      -- it died there
+    counts.finding = counts.finding + 1
+    findings[#findings + 1] = { last, "ended: " .. text:sub(-300) }
+    seed = last + 1
+  elseif not last then
+    io.write("no program ran:\n", text)
+    os.exit(2)
+  else
+    seed = last + 1
+  end
+end
+
+print(("%d programs from seed %d: %d agree, %d are illegal, %d findings"):format(counts.ok + counts.illegal + counts.finding, options.from, counts.ok,
+  counts.illegal, counts.finding))
+local seen = {}
+for _, f in ipairs(findings) do
+  local k = kind(f[2])
+  seen[k] = (seen[k] or 0) + 1
+  print(("\nseed %d: %s"):format(f[1], f[2]))
+  if seen[k] <= (options.shrink or 2) then
+    local case = generate.generate(f[1])
+    local _, why = apart(generate.text(case))
+    why = shrink(case, tostring(why))
+    print("-- shrunk: " .. why)
+    print(generate.text(case))
+  end
+end
+os.exit(#findings > 0 and 1 or 0)

@@ -1,0 +1,183 @@
+/* contract.c: sums of products. Every axis has a stride in A, B and C; which of the three move along it is its role:
+ *
+ *   A, C: m      B, C: n      not C: k (summed)      A, B, C or C alone: a loop
+ *
+ * Axes of one role merge where strides allow, so that a batch over time and environments with shared weights is one GEMM. One axis of each role makes the
+ * matrix product, the rest are loops around it, the summed ones innermost. */
+#include "device/contract.h"
+#include <limits.h>
+
+enum { M, N, K, LOOP };
+typedef struct axis { int64_t n, a, b, c; } axis;
+typedef struct roles { int count[4]; axis v[4][TP_MAXRANK]; } roles;
+
+static int role_of(const axis *x) {
+  if (x->c == 0) return K;
+  if (x->a && x->b) return LOOP;
+  return x->a ? M : x->b ? N : LOOP;
+}
+
+static bool inside(const axis *o, const axis *i) { return o->a == i->a * i->n && o->b == i->b * i->n && o->c == i->c * i->n; }
+
+/* Any two axes of one role that lie one within the other become one. */
+static void merge(axis *v, int *n) {
+  for (int i = 0; i < *n; i++)
+    for (int j = 0; j < *n; j++) {
+      if (i == j || !inside(&v[i], &v[j])) continue;
+      v[j].n *= v[i].n;
+      v[i] = v[--*n];
+      i = -1;
+      break;
+    }
+}
+
+static bool unit(int role, const axis *x) { return role == M ? x->a == 1 || x->c == 1 : role == N ? x->b == 1 || x->c == 1 : x->a == 1 || x->b == 1; }
+
+/* The axis of a role that the matrix product gets: contiguous if there is one, else the longest. The rest become loops. */
+static axis choose(roles *r, int role) {
+  axis *v = r->v[role];
+  int n = r->count[role], best = 0;
+  if (n == 0) return (axis){ .n = 1 };
+  for (int i = 1; i < n; i++)
+    if (unit(role, &v[i]) != unit(role, &v[best]) ? unit(role, &v[i]) : v[i].n > v[best].n) best = i;
+  axis x = v[best];
+  v[best] = v[n - 1];
+  r->count[role]--;
+  return x;
+}
+
+static void add_loops(tp_contraction *t, const roles *r, int role) {
+  for (int i = 0; i < r->count[role]; i++) {
+    const axis *x = &r->v[role][i];
+    t->ext[t->nloop] = x->n;
+    t->la[t->nloop] = x->a;
+    t->lb[t->nloop] = x->b;
+    t->lc[t->nloop++] = x->c;
+  }
+}
+
+/* ---- BLAS ---- */
+
+/* Rows of `cols` elements with stride `row`, elements `step` apart, as BLAS wants it: transposed or not, leading dimension. */
+static bool layout(int64_t rows, int64_t cols, int64_t row, int64_t step, int *trans, int *ld) {
+  bool plain = (step == 1 || cols == 1) && (rows == 1 || row >= cols), turned = (row == 1 || rows == 1) && (cols == 1 || step >= rows);
+  int64_t lead = plain ? (rows == 1 ? cols : row) : cols == 1 ? rows : step;
+  *trans = plain ? 111 : 112;
+  *ld = (int)TP_MAX(lead, 1);
+  return (plain || turned) && lead <= INT_MAX;
+}
+
+static void turn(tp_contraction *t) {
+  tp_mm s = t->s;
+  t->s = (tp_mm){ s.n, s.m, s.k, s.sbn, s.sbk, s.sak, s.sam, s.scn, s.scm };
+  t->swapped = !t->swapped;
+}
+
+static bool fits_blas(tp_contraction *t) {
+  const tp_mm *s = &t->s;
+  int tc;
+  if (s->m > INT_MAX || s->n > INT_MAX || s->k > INT_MAX) return false;
+  return layout(s->m, s->k, s->sam, s->sak, &t->ta, &t->lda) && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) &&
+         layout(s->m, s->n, s->scm, s->scn, &tc, &t->ldc) && tc == 111;
+}
+
+/* Below these sizes a call of the library costs more than our loops. */
+enum { GEMM_LEAST = 48 * 48 * 48, GEMV_LEAST = 96 * 96 };
+
+static tp_mmkind choose_kernel(tp_contraction *t) {
+  const tp_mm *s = &t->s;
+  bool turned = s->scn != 1 && (s->scm == 1 || s->n == 1);     /* columns of C are contiguous */
+  if (turned) turn(t);
+  if (t->d != TP_F32 && t->d != TP_F64) return TP_MM_OWN;
+  double work = (double)s->m * (double)s->n * (double)s->k;
+  if (!(work >= GEMV_LEAST)) return TP_MM_OWN;
+  const tp_blas *b = tp_blas_get();
+  if (!b->sgemm || !b->dgemm || !b->sgemv || !b->dgemv) return TP_MM_OWN;
+  if (s->m > 1 && s->n > 1) return work >= GEMM_LEAST && fits_blas(t) ? TP_MM_GEMM : TP_MM_OWN;
+  if (s->m > 1) turn(t);                                       /* one row: y = B' x */
+  bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX;
+  return steps && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) ? TP_MM_GEMV : TP_MM_OWN;
+}
+
+void tp_contraction_make(tp_contraction *t, tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
+  roles r = {0};
+  *t = (tp_contraction){ .d = d, .size = tp_dtype_size(d), .kind = TP_MM_OWN };
+  bool nothing = false, zero = false;
+  for (int i = 0; i < naxes; i++) {
+    axis x = { extent[i], sa[i], sb[i], sc[i] };
+    int role = role_of(&x);
+    if (x.n == 0) *(role == K ? &zero : &nothing) = true;
+    if (x.n != 1) r.v[role][r.count[role]++] = x;
+  }
+  if (nothing) { t->kind = TP_MM_NOTHING; return; }
+  for (int k = 0; k < 4; k++) merge(r.v[k], &r.count[k]);
+  axis m = choose(&r, M), n = choose(&r, N), k = choose(&r, K);
+  t->s = (tp_mm){ m.n, n.n, k.n, m.a, k.a, k.b, n.b, m.c, n.c };
+  add_loops(t, &r, LOOP);
+  add_loops(t, &r, M);
+  add_loops(t, &r, N);
+  t->firstsum = t->nloop;
+  if (!zero) add_loops(t, &r, K);
+  t->kind = zero ? TP_MM_ZERO : choose_kernel(t);
+}
+
+/* ---- running ---- */
+
+static void zero_matrix(const tp_contraction *t, char *c) {
+  const tp_mm *s = &t->s;
+  for (int64_t i = 0; i < s->m; i++)
+    if (s->scn == 1) memset(c + i * s->scm * t->size, 0, (size_t)(s->n * t->size));
+    else
+      for (int64_t j = 0; j < s->n; j++) memset(c + (i * s->scm + j * s->scn) * t->size, 0, (size_t)t->size);
+}
+
+static void gemm(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
+  const tp_blas *f = tp_blas_get();
+  int m = (int)t->s.m, n = (int)t->s.n, k = (int)t->s.k;
+  if (t->d == TP_F32) f->sgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, (float)acc, c, t->ldc);
+  else f->dgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, acc, c, t->ldc);
+}
+
+/* y = 0 first: what BLAS makes of 0 * NaN is not agreed on. */
+static void gemv(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
+  const tp_blas *f = tp_blas_get();
+  const tp_mm *s = &t->s;
+  bool plain = t->tb == 111;                                   /* B is stored k x n; y = B' x */
+  int rows = (int)(plain ? s->k : s->n), cols = (int)(plain ? s->n : s->k), trans = plain ? 112 : 111;
+  if (!acc) zero_matrix(t, c);
+  if (t->d == TP_F32) f->sgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
+  else f->dgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
+}
+
+static void product(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc) {
+  if (t->swapped) { const char *x = a; a = b; b = x; }
+  switch (t->kind) {
+    case TP_MM_NOTHING: break;
+    case TP_MM_ZERO: if (!acc) zero_matrix(t, c); break;
+    case TP_MM_OWN: K->mm[t->d](&t->s, a, b, c, acc); break;
+    case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
+    case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
+  }
+}
+
+static bool first_sum(const tp_contraction *t, const tp_walk *w) {
+  for (int i = t->firstsum; i < t->nloop; i++)
+    if (w->at[i]) return false;
+  return true;
+}
+
+void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
+  if (t->kind == TP_MM_NOTHING) return;
+  const tp_kernels *k = tp_kernels_get();
+  if (t->nloop == 0) { product(t, k, a, b, c, acc); return; }
+  tp_walk w;
+  for (tp_walk_start(&w, t->nloop, t->ext); w.ok; tp_walk_next(&w))
+    product(t, k, (const char *)a + tp_walk_offset(&w, t->la) * t->size, (const char *)b + tp_walk_offset(&w, t->lb) * t->size,
+            (char *)c + tp_walk_offset(&w, t->lc) * t->size, acc || !first_sum(t, &w));
+}
+
+void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc, const void *a, const void *b, void *c, bool acc) {
+  tp_contraction t;
+  tp_contraction_make(&t, d, naxes, extent, sa, sb, sc);
+  tp_contraction_run(&t, a, b, c, acc);
+}

@@ -1,0 +1,17 @@
+/* Inside src/device: a contraction with its roles found (contract.c). */
+#ifndef TP_DEVICE_CONTRACT_H
+#define TP_DEVICE_CONTRACT_H
+#include "device/priv.h"
+
+typedef enum { TP_MM_NOTHING, TP_MM_ZERO, TP_MM_OWN, TP_MM_GEMM, TP_MM_GEMV } tp_mmkind;
+typedef struct tp_contraction {
+  tp_dtype d; tp_mmkind kind; int size;
+  bool swapped;                                 /* C is contiguous along m: the product is computed transposed */
+  tp_mm s;                                      /* one matrix product */
+  int ta, tb, lda, ldb, ldc;
+  int nloop, firstsum;                          /* loops around it; those from firstsum on add to the same places */
+  int64_t ext[TP_MAXRANK], la[TP_MAXRANK], lb[TP_MAXRANK], lc[TP_MAXRANK];
+} tp_contraction;
+void tp_contraction_make(tp_contraction *t, tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc);
+void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc);
+#endif

@@ -1,0 +1,159 @@
+/* view.c: elements from window to window. */
+#include "device/priv.h"
+
+int64_t tp_view_count(const tp_view *v) {
+  int64_t n = 1;
+  for (int i = 0; i < v->rank; i++) n *= v->shape[i];
+  return n;
+}
+
+bool tp_view_dense(const tp_view *v) {
+  int64_t want = 1;
+  for (int i = v->rank - 1; i >= 0; i--) {
+    if (v->shape[i] != 1 && v->stride[i] != want) return false;
+    want *= v->shape[i];
+  }
+  return true;
+}
+
+void tp_view_strides(tp_view *v) {
+  int64_t s = 1;
+  for (int i = v->rank - 1; i >= 0; i--) {
+    v->stride[i] = s;
+    s *= v->shape[i];
+  }
+}
+
+tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size) {
+  tp_view w = *v;
+  w.shape[axis] = n;
+  if (n > 0) w.p = (char *)v->p + lo * v->stride[axis] * size;
+  return w;
+}
+
+/* ---- copies ---- */
+
+/* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is last. */
+typedef struct pair { int rank; int64_t ext[TP_MAXRANK + 1], so[TP_MAXRANK + 1], si[TP_MAXRANK + 1]; bool empty; } pair;
+
+static void swap_axes(pair *p, int a, int b) {
+  int64_t e = p->ext[a], o = p->so[a], i = p->si[a];
+  p->ext[a] = p->ext[b], p->so[a] = p->so[b], p->si[a] = p->si[b];
+  p->ext[b] = e, p->so[b] = o, p->si[b] = i;
+}
+
+static pair pair_of(const tp_view *out, const tp_view *in) {
+  pair p = {0};
+  for (int i = 0; i < out->rank; i++) {
+    p.empty |= out->shape[i] == 0;
+    if (out->shape[i] == 1) continue;
+    p.ext[p.rank] = out->shape[i];
+    p.so[p.rank] = out->stride[i];
+    p.si[p.rank++] = in->stride[i];
+  }
+  int n = 0;
+  for (int i = 1; i < p.rank; i++) {
+    if (p.so[n] == p.so[i] * p.ext[i] && p.si[n] == p.si[i] * p.ext[i]) {
+      p.ext[n] *= p.ext[i];
+      p.so[n] = p.so[i];
+      p.si[n] = p.si[i];
+    } else swap_axes(&p, ++n, i);
+  }
+  p.rank = TP_MIN(p.rank, n + 1);
+  for (int i = 0; i < p.rank - 1; i++)
+    if (p.so[i] == 1 && p.so[p.rank - 1] != 1) swap_axes(&p, i, p.rank - 1);
+  if (p.rank == 0) p.rank = 1, p.ext[0] = 1, p.so[0] = p.si[0] = 1;
+  return p;
+}
+
+void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
+  pair p = pair_of(out, in);
+  if (p.empty) return;
+  int in0 = p.rank - 1, up = p.rank - 2;
+  int64_t n = p.ext[in0], rows = up >= 0 ? p.ext[up] : 1, ro = up >= 0 ? p.so[up] : 0, ri = up >= 0 ? p.si[up] : 0;
+  bool flat = p.so[in0] == 1 && p.si[in0] == 1;
+  int log = size == 8 ? 3 : size == 4 ? 2 : size == 2;
+  tp_walk w;
+  for (tp_walk_start(&w, TP_MAX(up, 0), p.ext); w.ok; tp_walk_next(&w)) {
+    char *o = (char *)out->p + tp_walk_offset(&w, p.so) * size;
+    const char *a = (const char *)in->p + tp_walk_offset(&w, p.si) * size;
+    for (int64_t i = 0; i < rows; i++, o += ro * size, a += ri * size) {
+      if (flat) memmove(o, a, (size_t)(n * size));
+      else if (p.so[in0] == 1) x->K->load[log](o, a, 0, p.si[in0], 1, n);
+      else if (p.si[in0] == 1) x->K->store[log](o, 0, p.so[in0], a, 1, n);
+      else
+        for (int64_t k = 0; k < n; k++) memcpy(o + k * p.so[in0] * size, a + k * p.si[in0] * size, (size_t)size);
+    }
+  }
+}
+
+void tp_view_fill(const tp_exec *x, tp_dtype d, const tp_view *out, double value) {
+  uint64_t cell = 0;
+  int size = tp_dtype_size(d);
+  tp_put(d, &cell, 0, value);
+  tp_view one = *out;
+  one.p = &cell;
+  memset(one.stride, 0, sizeof one.stride);
+  pair p = pair_of(out, &one);
+  if (p.empty) return;
+  if (p.rank == 1 && p.so[0] == 1 && cell == 0) memset(out->p, 0, (size_t)(p.ext[0] * size));
+  else tp_view_copy(x, size, out, &one);
+}
+
+void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype from, const tp_view *in) {
+  int so = tp_dtype_size(to), si = tp_dtype_size(from), last = out->rank - 1;
+  int64_t n = last >= 0 ? out->shape[last] : 1, ko = last >= 0 ? out->stride[last] : 0, ki = last >= 0 ? in->stride[last] : 0;
+  tp_walk w;
+  for (tp_walk_start(&w, TP_MAX(last, 0), out->shape); w.ok && n > 0; tp_walk_next(&w)) {
+    char *o = (char *)out->p + tp_walk_offset(&w, out->stride) * so;
+    const char *a = (const char *)in->p + tp_walk_offset(&w, in->stride) * si;
+    if (tp_half(from)) {
+      TP_ASSERT(n == 1 || ko == 1);
+      x->K->loadhalf[from](o, a, 0, ki, 1, n);
+    } else {
+      TP_ASSERT(n == 1 || ki == 1);
+      x->K->storehalf[to](o, 0, ko, a, 1, n);
+    }
+  }
+}
+
+/* ---- windows on rings ---- */
+
+static int64_t floormod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k : 0); }
+
+/* From index j of the axis to the seam or the end: where it starts and how many there are. */
+static int64_t run_length(const tp_exec *x, const tp_dnd *d, int64_t j, int64_t n, int64_t *start) {
+  *start = j;
+  if (d->wrap < 0) return n - j;
+  int64_t m = TP_MAX(tp_dx_get(&d->wmod, x->env), 1);
+  *start = floormod(tp_dx_get(&d->wlo, x->env) + j, m);
+  return TP_MIN(n - j, m - *start);
+}
+
+/* Runs along the axis on which d's ring lies; a is that side, b the other. `skip`: index of the window at which a and b begin. */
+typedef struct side { const tp_dnd *d; tp_view v; int64_t skip; } side;
+
+static void copy_sides(const tp_exec *x, int size, const side *out, const side *in) {
+  bool out_first = out->d->wrap >= 0 && out->skip >= 0;
+  const side *s = out_first ? out : in;
+  if (s->d->wrap < 0 || s->skip < 0) { tp_view_copy(x, size, &out->v, &in->v); return; }
+  int axis = s->d->wrap;
+  int64_t n = s->v.shape[axis], start;
+  for (int64_t j = 0, len; j < n; j += len) {
+    len = run_length(x, s->d, s->skip + j, s->skip + n, &start);
+    side o = *out, i = *in;
+    side *mine = out_first ? &o : &i, *other = out_first ? &i : &o;
+    mine->v = tp_view_part(&mine->v, axis, start, len, size);
+    mine->skip = -1;                            /* done with it */
+    if (other->d->wrap == axis && other->skip >= 0) {   /* its places are found later, from its own index */
+      other->v.shape[axis] = len;
+      other->skip = j;
+    } else other->v = tp_view_part(&other->v, axis, j, len, size);
+    copy_sides(x, size, &o, &i);
+  }
+}
+
+void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in) {
+  side o = { out, out->v, 0 }, i = { in, in->v, 0 };
+  copy_sides(x, size, &o, &i);
+}
