@@ -17,6 +17,7 @@
 #include <isl/union_set.h>
 #include <isl/union_map.h>
 #include <isl/constraint.h>
+#include <isl/ilp.h>
 #include <isl/options.h>
 
 isl_ctx *tp_isl_ctx(tp_ictx *c);

@@ -1,6 +1,7 @@
 /* module: luaopen_tempo. Opening prints nothing and reads nothing but where the Lua libraries are. */
 #include "lua/tl.h"
 #include <stdio.h>
+#include <time.h>
 
 #define VERSION "tempo 0.1"
 
@@ -50,9 +51,17 @@ static int module_index(lua_State *L) {
   return tl_unknown(L, "tempo", name, names, n);
 }
 
+/* Seconds of a clock that never goes back; for rates and durations. */
+static int module_clock(lua_State *L) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  lua_pushnumber(L, (lua_Number)t.tv_sec + 1e-9 * (lua_Number)t.tv_nsec);
+  return 1;
+}
+
 static const luaL_Reg functions[] = {
   { "program", tl_program }, { "grad", tl_grad }, { "array", tl_array_new }, { "load", tl_array_load }, { "range", tl_index_range },
-  { "min", tl_index_min }, { "max", tl_index_max }, { "floordiv", tl_index_floordiv }, { "mod", tl_index_mod }, { NULL, NULL },
+  { "min", tl_index_min }, { "max", tl_index_max }, { "floordiv", tl_index_floordiv }, { "mod", tl_index_mod }, { "clock", module_clock }, { NULL, NULL },
 };
 
 __attribute__((visibility("default"))) int luaopen_tempo(lua_State *L);
