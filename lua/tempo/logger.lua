@@ -4,18 +4,8 @@ local util = require "tempo.util"
 
 local logger = {}
 
---- Seconds, for differences: of the wall where the machine tells finer than a second, else of the processor.
-logger.clock = rawget(tempo, "clock") or os.clock
-local ok, ffi = pcall(require, "ffi")
-if logger.clock == os.clock and ok and ffi.os ~= "Windows" then
-  if pcall(ffi.cdef, "typedef struct { long s, us; } tempo_timeval; int gettimeofday(tempo_timeval *, void *);") then
-    local now = ffi.new "tempo_timeval"
-    logger.clock = function()
-      ffi.C.gettimeofday(now, nil)
-      return tonumber(now.s) + tonumber(now.us) * 1e-6
-    end
-  end
-end
+--- Seconds of a clock that never goes back.
+logger.clock = tempo.clock
 
 --- Makes a folder and those above it.
 function logger.mkdir(path)
