@@ -410,7 +410,7 @@ static void test_random_programs(void) {
   enum { PROGRAMS = 100 };
   int inexact = 0;
   for (int i = 0; i < PROGRAMS; i++) random_program(i, &inexact);
-  CHECKF(inexact * 10 <= PROGRAMS, "%d programs", inexact);
+  CHECKF(inexact * 5 <= PROGRAMS, "%d programs", inexact);
 }
 
 int main(void) {

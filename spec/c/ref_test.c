@@ -368,10 +368,9 @@ static void test_picks(void) {
 static void test_env(void) {
   program_new();
   dim t = dim_new("t");
-  tp_val u = draw(TP_RAND_UNIFORM, TP_F64, DOM(t), 4, 0, 0), s = declare("s", TP_F64, DOM(t));
-  s.node->attr.nix = 0;
+  tp_val u = draw(TP_RAND_UNIFORM, TP_F64, DOM(t), 4, 0, 0);
   const tp_ix *shape = K(5);
-  s = named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = &shape }), "s");
+  tp_val s = named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = &shape }), "s");
   tp_val step = node(TP_OP_ENV_STEP, 3, (tp_val[]){ s, num(1, TP_I64), u }, (tp_attr){ .str = "CartPole-v1" });
   branch(s, "t == 0", at1(un(TP_OP_ENV_RESET, u, (tp_attr){ .str = "CartPole-v1" }), pt(K(0))));
   branch(s, NULL, at1(step, pt(plus(t, -1))));

@@ -193,14 +193,11 @@ function G:read_text(v, ranges)
     local range = ranges > n and (self:chance(0.6) or d == dims_of(v.dom)[#dims_of(v.dom)])
     if v.open and v.open.d == d then
       local o = v.open
-      if v.derived then                                -- what was made of an open tensor goes by the same rule as it does, up to here
-        lo, hi = self:past(d, o.forward, false, 1)
-      else
-        lo, hi = self:past(d, o.forward, o.strict, o.lag)
-      end
-      if hi and ranges <= n then lo, hi = o.strict and not v.derived and (o.forward and NAMES[d] .. " - 1" or NAMES[d] .. " + 1") or nil, nil end
-      if not v.derived and o.strict and not lo then lo = o.forward and NAMES[d] .. " - 1" or NAMES[d] .. " + 1" end
-      dom[d] = true
+      if v.derived and o.strict then lo, hi = nil, nil  -- it exists where its own reads do, and there only
+      else lo, hi = self:past(d, o.forward, o.strict, o.lag) end
+      if hi and ranges <= n then lo, hi = nil, nil end
+      if not v.derived and o.strict and not lo then lo = NAMES[d] .. (o.forward and " - 1" or " + 1") end
+      if not lo or (lo .. (hi or "")):find(NAMES[d], 1, true) then dom[d] = true end
     elseif range then
       local e
       lo, hi, e = self:range(d, dom)
@@ -247,8 +244,7 @@ function G:consume(v, text, dom, n, empty)
   end
   local rough = { rough = true }
   local u = self:choose(function(x) return x.dtype == v.dtype and #x.shape == 0 and not x.open end)
-  if u and not inside(u.dom, dom) and not v.open and self:chance(0.3) then dom = union(dom, u.dom) end
-  if u and not inside(u.dom, dom) then u = nil end
+  if u and not inside(u.dom, dom) and (v.open or self:chance(0.7)) then u = nil end
   return self:weighted {
     { 8, function() return make(("(%s):sum(%s) * 0.5"):format(r, axes)) end },
     { empty and 0 or 5, function() return make(("(%s):mean(%s)"):format(r, axes)) end },
@@ -259,7 +255,10 @@ function G:consume(v, text, dom, n, empty)
     { n == 1 and 5 or 0, function() return make(("((%s):softmax(0) * (%s)):sum(0)"):format(r, r)) end },
     { n == 1 and 3 or 0, function() return make(("((%s):cumsum(0) * 0.3):sin():sum(0)"):format(r)) end },
     { n == 1 and 2 or 0, function() return make(("(((%s):flip(0) * (%s)):tanh()):sum(0)"):format(r, r)) end },
-    { u and 4 or 0, function() return make(("((%s) * %%2):tanh():sum(%s)"):format(r, axes), nil, nil, { v, u }) end },
+    { u and 4 or 0, function()
+      dom = union(dom, u.dom)
+      return make(("((%s) * %%2):tanh():sum(%s)"):format(r, axes), nil, nil, { v, u })
+    end },
     { n == 1 and #v.shape == 1 and 5 or 0, function()           -- attention: over the rows, to all rows
       return make(("(((%s):matmul(%%2)):softmax(0)):matmul(%s)"):format(r, r), nil, nil, { v, self:weight(v.shape, v.dtype) })
     end },
@@ -609,9 +608,10 @@ function G:group()
     if form == "shift" then
       local first = #list == 1 and (forward and "[0] = @" or ("[%s - 1] = @"):format(N)) or
         (forward and ("[{ %s = 0 }] = @"):format(n) or ("[{ %s = %s - 1 }] = @"):format(n, N))
-      if self:chance(0.5) then base(first, rest) end
+      local given = self:chance(0.5)
+      if given then base(first, rest) end
       self:define(z, ("[{ [%s] = %s %s 1 }] = @"):format(n, n, forward and "+" or "-"), dep, expr)
-      base(":otherwise(@)")
+      if not given then base(":otherwise(@)") end
     elseif form == "carry" then
       local o = list[1] == d and list[2] or list[1]
       local on, ON = NAMES[o], BOUNDS[o]
@@ -871,7 +871,10 @@ function M.shrinks(case)
       end
     end
   end
-  local stmts = needed(case)
+  local stmts, kept = needed(case), {}
+  for _, p in ipairs(case.smooth or {}) do
+    kept[p[2]], kept[case.smooth.loss] = true, true
+  end
   for k = #stmts, 1, -1 do
     local s = stmts[k]
     if s.sink then
@@ -879,7 +882,7 @@ function M.shrinks(case)
         s.dropped = true
         return function() s.dropped = nil end
       end
-    elseif s.dom and not s.leaf and not s.replaced then
+    elseif s.dom and not s.leaf and not s.replaced and not kept[s.name] then
       list[#list + 1] = function()
         local deps = s.deps
         s.replaced, s.deps = true, {}

@@ -13,7 +13,7 @@
  * pointers. A NULL set is "not needed" here and becomes an empty one at the end; that isl failed is asked of isl. */
 #include "graph/core.h"
 
-enum { ROUNDS = 6, BUDGET = 1000000 };          /* isl operations of one way in one component: about half a second */
+enum { ROUNDS = 6, BUDGET = 300000 };           /* of each way: rounds, and isl operations in one component */
 
 typedef struct { int ndom; const tp_sym *const *dom; tp_set *box; } boxed;
 

@@ -1,0 +1,98 @@
+/* ops.c: which function runs which operator, operands that need something done to them first, and matmul's roles. */
+#include "device/contract.h"
+
+/* ---- matmul ---- */
+
+typedef struct axes { int n; int64_t ext[TP_MAXRANK], a[TP_MAXRANK], b[TP_MAXRANK], c[TP_MAXRANK]; } axes;
+
+static void axis(axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
+  s->ext[s->n] = n;
+  s->a[s->n] = a;
+  s->b[s->n] = b;
+  s->c[s->n++] = c;
+}
+
+static int64_t along(const tp_view *v, int i, int64_t n) { return v->shape[i] == n ? v->stride[i] : 0; }   /* a 1 does not move */
+
+static bool bind_matmul(tp_exec *x, tp_dreg *r) {
+  const tp_view *a = &r->in[0].v, *b = &r->in[1].v, *c = &r->out[0].v;
+  int last = c->rank - 1;
+  axes s = {0};
+  if (c->rank + 1 > TP_MAXRANK) return tp_rfail(x, r, TP_E_DEVICE, "matmul of more than %d axes", TP_MAXRANK - 1);
+  for (int i = 0; i < last - 1; i++) axis(&s, c->shape[i], along(a, i, c->shape[i]), along(b, i, c->shape[i]), c->shape[i] == 1 ? 0 : c->stride[i]);
+  axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
+  axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
+  axis(&s, a->shape[last], a->stride[last], b->stride[last - 1], 0);
+  tp_contraction_make(r->k, r->out[0].dtype, s.n, s.ext, s.a, s.b, s.c);
+  return true;
+}
+
+bool tp_run_matmul(tp_exec *x, tp_dreg *r) {
+  tp_contraction_run(r->k, r->in[0].v.p, r->in[1].v.p, r->out[0].v.p, r->rg->acc);
+  return true;
+}
+
+/* ---- 16-bit floats: operators that are not elementwise run in f32 on copies ---- */
+
+enum { MAXND = 8 };
+
+static bool widen(tp_exec *x, tp_dreg *r, tp_dnd *d, const tp_dnd *half, bool read) {
+  d->dtype = TP_F32;
+  d->size = 4;
+  if (!(d->v.p = tp_work(x, r, tp_view_count(&d->v), 4))) return false;
+  tp_view_strides(&d->v);
+  if (read) tp_view_convert(x, TP_F32, &d->v, half->dtype, &half->v);
+  return true;
+}
+
+static bool run_in_f32(tp_exec *x, tp_dreg *r, bool (*bind)(tp_exec *, tp_dreg *), tp_oprun *run) {
+  tp_dnd kept[MAXND];
+  bool ok = true;
+  memcpy(kept, r->in, sizeof *kept * (size_t)r->nnd);
+  for (int i = 0; i < r->nnd && ok; i++)
+    if (r->in[i].buf >= 0 && tp_half(r->in[i].dtype)) ok = widen(x, r, &r->in[i], &kept[i], i < r->nin || r->rg->acc);
+  ok = ok && (!bind || bind(x, r)) && run(x, r);
+  for (int i = r->nin; i < r->nnd && ok; i++)
+    if (kept[i].buf >= 0 && tp_half(kept[i].dtype)) tp_view_convert(x, kept[i].dtype, &kept[i].v, TP_F32, &r->in[i].v);
+  memcpy(r->in, kept, sizeof *kept * (size_t)r->nnd);
+  return ok;
+}
+
+/* ---- the table ---- */
+
+typedef struct row { tp_oprun *run; bool (*bind)(tp_exec *, tp_dreg *); bool arithmetic; } row;   /* arithmetic: has no kernel for halves */
+static const row rows[TP_NOP] = {
+  [TP_OP_FILL] = { tp_run_fill, 0, 0 }, [TP_OP_IOTA] = { tp_run_iota, 0, 0 }, [TP_OP_VALUE] = { tp_run_value, 0, 0 }, [TP_OP_RAND] = { tp_run_rand, 0, 0 },
+  [TP_OP_ARGMAX] = { tp_run_arg, 0, 1 }, [TP_OP_ARGMIN] = { tp_run_arg, 0, 1 }, [TP_OP_SCAN] = { tp_run_scan, 0, 1 }, [TP_OP_CUMPROD] = { tp_run_scan, 0, 1 },
+  [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1 },
+  [TP_OP_RESHAPE] = { tp_run_reshape, 0, 0 }, [TP_OP_PAD] = { tp_run_pad, 0, 0 }, [TP_OP_CONCAT] = { tp_run_concat, 0, 0 },
+  [TP_OP_PERMUTE] = { tp_run_copy, 0, 0 }, [TP_OP_EXPAND] = { tp_run_copy, 0, 0 }, [TP_OP_SLICE] = { tp_run_copy, 0, 0 }, [TP_OP_FLIP] = { tp_run_copy, 0, 0 },
+  [TP_OP_READ] = { tp_run_copy, 0, 0 }, [TP_OP_DETACH] = { tp_run_copy, 0, 0 }, [TP_OP_CONST] = { tp_run_copy, 0, 0 }, [TP_OP_INPUT] = { tp_run_copy, 0, 0 },
+  [TP_OP_INDEX_SELECT] = { tp_run_index_select, 0, 0 }, [TP_OP_INDEX_ADD] = { tp_run_index_add, 0, 1 }, [TP_OP_GATHER] = { tp_run_gather, 0, 0 },
+  [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1 }, [TP_OP_SORT] = { tp_run_sort, 0, 0 }, [TP_OP_PINIT] = { tp_run_pinit, 0, 0 },
+  [TP_OP_ENV_RESET] = { tp_run_env, 0, 0 }, [TP_OP_ENV_OBS] = { tp_run_env, 0, 0 }, [TP_OP_ENV_STEP] = { tp_run_env, 0, 0 },
+};
+
+static bool run_widened(tp_exec *x, tp_dreg *r) { return run_in_f32(x, r, rows[r->rg->op].bind, rows[r->rg->op].run); }
+
+static bool run_missing(tp_exec *x, tp_dreg *r) { return tp_rfail(x, r, TP_E_DEVICE, "no kernel for '%s' on this device", tp_ops[r->rg->op].text); }
+
+static bool halves(const tp_dreg *r) {
+  bool any = false;
+  for (int i = 0; i < r->nnd; i++) any |= r->in[i].buf >= 0 && tp_half(r->in[i].dtype);
+  return any;
+}
+
+bool tp_op_new(tp_exec *x, tp_dreg *r) {
+  tp_op op = r->rg->op;
+  const row *t = &rows[op];
+  if (tp_ops[op].cls == TP_CLS_RED) { tp_reduce_new(x, r); return true; }
+  bool copies = t->run == tp_run_copy, sums = r->rg->acc && op != TP_OP_MATMUL;
+  r->run = !t->run || (copies && r->nin == 0) || (sums && !copies) || (r->rg->acc && r->rg->red != TP_RED_SUM && !copies) ? run_missing : t->run;
+  if (r->run == run_missing) return true;
+  if (copies && r->rg->acc) { tp_ew_new(x, r); return true; }
+  r->bind = t->bind;
+  if (op == TP_OP_MATMUL) r->k = TP_NEW(&x->a, tp_contraction);
+  if (t->arithmetic && halves(r) && r->nnd <= MAXND) { r->run = run_widened; r->bind = NULL; }
+  return true;
+}

@@ -1,0 +1,162 @@
+/* outside.c: callbacks and environments. */
+#include "device/priv.h"
+#include "base/env.h"
+
+/* ---- callbacks ---- the arrays live as long as the region and are made anew only when a shape changes or somebody kept one */
+
+typedef struct tp_dcall {
+  int ndim; const tp_sym **dims; int64_t *coord;
+  tp_array **args, **res;
+} tp_dcall;
+
+static bool array_fits(const tp_array *a, const tp_view *v) {
+  if (!a || a->refs > 1 || a->rank != v->rank) return false;
+  for (int i = 0; i < v->rank; i++)
+    if (a->shape[i] != v->shape[i]) return false;
+  return true;
+}
+
+static bool fit_array(tp_exec *x, tp_dreg *r, tp_array **a, tp_dtype d, const tp_view *v) {
+  if (array_fits(*a, v) && (*a)->dtype == d) return true;
+  tp_array_unref(*a);
+  *a = tp_array_new(d, v->rank, v->shape);
+  return *a || tp_rfail(x, r, TP_E_MEMORY, "no memory for the arrays of a callback");
+}
+
+static tp_view view_of(const tp_array *a) {
+  tp_view v = { .p = a->data, .rank = a->rank };
+  memcpy(v.shape, a->shape, sizeof v.shape);
+  tp_view_strides(&v);
+  return v;
+}
+
+static tp_dtype result_dtype(const tp_dreg *r, int i) { return r->out[i].buf >= 0 || !r->rg->node ? r->out[i].dtype : r->rg->node->out[i].dtype; }
+
+static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
+  for (int i = 0; i < r->nin; i++) {
+    if (!fit_array(x, r, &c->args[i], r->in[i].dtype, &r->in[i].v)) return false;
+    tp_view to = view_of(c->args[i]);
+    tp_view_copy(x, r->in[i].size, &to, &r->in[i].v);
+  }
+  for (int i = 0; i < r->nout; i++) {
+    if (!fit_array(x, r, &c->res[i], result_dtype(r, i), &r->out[i].v)) return false;
+    if (tp_array_bytes(c->res[i])) memset(c->res[i]->data, 0, tp_array_bytes(c->res[i]));
+  }
+  return true;
+}
+
+static bool same_array(const tp_array *a, tp_dtype d, const tp_view *v) {
+  bool same = a && a->dtype == d && a->rank == v->rank;
+  for (int i = 0; same && i < v->rank; i++) same = a->shape[i] == v->shape[i];
+  return same;
+}
+
+static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
+  for (int i = 0; i < r->nout; i++) {
+    if (r->out[i].buf < 0) continue;
+    if (!same_array(c->res[i], r->out[i].dtype, &r->out[i].v)) return tp_rfail(x, r, TP_E_CALLBACK, "result %d of the callback has another dtype or shape than its spec", i + 1);
+    tp_dnd from = { .wrap = -1, .v = view_of(c->res[i]) };
+    tp_wrapped_copy(x, r->out[i].size, &r->out[i], &from);
+  }
+  return true;
+}
+
+static bool run_call(tp_exec *x, tp_dreg *r) {
+  tp_dcall *c = r->k;
+  for (int i = 0; i < r->rg->ncoord; i++) c->coord[i] = tp_dx_get(&r->coord[i], x->env);
+  if (!gather_args(x, r, c)) return false;
+  tp_call call = { .fn = r->rg->attr->fn, .node = r->rg->node, .nargs = r->nin, .args = c->args, .nres = r->nout, .res = c->res,
+                   .ndim = r->rg->ncoord, .dims = c->dims, .coord = c->coord };
+  if (!x->run->call) return tp_rfail(x, r, TP_E_CALLBACK, "nothing runs callbacks here");
+  if (!x->run->call(x->run->ud, &call, x->err)) return tp_rfail(x, r, TP_E_CALLBACK, "the callback failed");
+  return scatter_results(x, r, c);
+}
+
+void tp_call_new(tp_exec *x, tp_dreg *r) {
+  tp_dcall *c = TP_NEW(&x->a, tp_dcall);
+  const tp_node *n = r->rg->node;
+  c->args = TP_NEWN(&x->a, tp_array *, r->nin);
+  c->res = TP_NEWN(&x->a, tp_array *, r->nout);
+  c->coord = TP_NEWN(&x->a, int64_t, r->rg->ncoord);
+  c->dims = TP_NEWN(&x->a, const tp_sym *, n ? n->ndom : 0);
+  for (int d = 0; n && d < n->ndom; d++)
+    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) c->dims[c->ndim++] = n->dom[d];
+  r->k = c;
+  r->run = run_call;
+}
+
+void tp_call_free(tp_dreg *r) {
+  tp_dcall *c = r->k;
+  for (int i = 0; c && i < r->nin; i++) c->args[i] = tp_array_unref(c->args[i]);
+  for (int i = 0; c && i < r->nout; i++) c->res[i] = tp_array_unref(c->res[i]);
+}
+
+/* ---- environments ---- the last axis of each operand (none of a scalar) belongs to one of them; all other axes number them */
+
+enum { ENV_ROOM = 64 };
+
+/* The vector of one environment, in place where it is contiguous, else in `room`. */
+typedef struct lane { tp_dnd *d; tp_view rows; int64_t n, step; } lane;
+
+static lane lane_of(tp_dnd *d, bool scalar) {
+  lane l = { d, d->v, 1, 1 };
+  if (scalar || d->v.rank == 0) return l;
+  int last = --l.rows.rank;
+  l.n = d->v.shape[last];
+  l.step = d->v.stride[last];
+  return l;
+}
+
+static char *lane_at(const lane *l, const tp_walk *w) { return l->d->buf < 0 ? NULL : (char *)l->rows.p + tp_walk_offset(w, l->rows.stride) * l->d->size; }
+
+static bool dense(const lane *l) { return l->step == 1 || l->n == 1; }
+
+static const void *read_lane(const tp_exec *x, const lane *l, const tp_walk *w, double *room) {
+  const char *p = lane_at(l, w);
+  if (dense(l)) return p;
+  x->K->load[tp_log2size(l->d->dtype)](room, p, 0, l->step, 1, l->n);
+  return room;
+}
+
+static void *write_lane(const lane *l, const tp_walk *w, double *room) { return l->d->buf >= 0 && dense(l) ? lane_at(l, w) : (void *)room; }
+
+static void store_lane(const tp_exec *x, const lane *l, const tp_walk *w, const double *room) {
+  if (l->d->buf >= 0 && !dense(l)) x->K->store[tp_log2size(l->d->dtype)](lane_at(l, w), 0, l->step, room, 1, l->n);
+}
+
+static bool step_envs(tp_exec *x, tp_dreg *r, const tp_env *e) {
+  double in_room[3][ENV_ROOM], out_room[5][ENV_ROOM];
+  lane in[3], out[5];
+  for (int i = 0; i < 3; i++) in[i] = lane_of(&r->in[i], i == 1 && e->nactions > 0);
+  for (int i = 0; i < 5; i++) out[i] = lane_of(&r->out[i], i >= 2);
+  tp_walk w;
+  for (tp_walk_start(&w, out[2].rows.rank, out[2].rows.shape); w.ok; tp_walk_next(&w)) {
+    const void *v[3];
+    void *o[5];
+    for (int i = 0; i < 3; i++) v[i] = read_lane(x, &in[i], &w, in_room[i]);
+    for (int i = 0; i < 5; i++) o[i] = write_lane(&out[i], &w, out_room[i]);
+    if (e->nactions && (*(const int64_t *)v[1] < 0 || *(const int64_t *)v[1] >= e->nactions))
+      return tp_rfail(x, r, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*(const int64_t *)v[1], e->name, e->nactions - 1);
+    e->step(v[0], v[1], v[2], o[0], o[1], o[2], o[3], o[4]);
+    for (int i = 0; i < 5; i++) store_lane(x, &out[i], &w, out_room[i]);
+  }
+  return true;
+}
+
+bool tp_run_env(tp_exec *x, tp_dreg *r) {
+  const tp_env *e = tp_env_find(r->rg->attr->str);
+  if (!e) return tp_rfail(x, r, TP_E_OPTION, "no environment '%s'", r->rg->attr->str);
+  if (TP_MAX(TP_MAX(e->nstate, e->nobs), TP_MAX(e->nu, e->nact)) > ENV_ROOM) return tp_rfail(x, r, TP_E_DEVICE, "the environment '%s' is too large for this device", e->name);
+  if (r->rg->op == TP_OP_ENV_STEP) return step_envs(x, r, e);
+  double in_room[ENV_ROOM], out_room[ENV_ROOM];
+  lane out = lane_of(&r->out[0], false), in = r->nin ? lane_of(&r->in[0], false) : out;
+  tp_walk w;
+  for (tp_walk_start(&w, out.rows.rank, out.rows.shape); w.ok; tp_walk_next(&w)) {
+    const void *v = r->nin ? read_lane(x, &in, &w, in_room) : in_room;
+    void *o = write_lane(&out, &w, out_room);
+    if (r->rg->op == TP_OP_ENV_RESET) e->reset(v, o);
+    else e->observe(v, o);
+    store_lane(x, &out, &w, out_room);
+  }
+  return true;
+}
