@@ -82,15 +82,14 @@ end
 
 -- A new value that is an operation of others. from: values; expr: text with %1, %2 for their names.
 function G:op(from, expr, shape, dtype, dom, more)
-  local deps, d, open, restricted, rough = {}, {}, nil, false, false
+  local deps, d, open, restricted = {}, {}, nil, false
   for _, v in ipairs(from) do
     deps[#deps + 1] = v.name
     d = union(d, v.dom)
     open = open or v.open
     restricted = restricted or v.restricted
-    rough = rough or v.rough
   end
-  local v = { name = self:fresh(), deps = deps, shape = shape, dtype = dtype, dom = dom or d, open = open, restricted = restricted, rough = rough }
+  local v = { name = self:fresh(), deps = deps, shape = shape, dtype = dtype, dom = dom or d, open = open, restricted = restricted }
   v.code = v.name .. " = " .. expr:gsub("%%(%d)", function(k) return from[tonumber(k)].name end)
   for k, x in pairs(more or {}) do v[k] = x end
   self:emit(v)
@@ -679,7 +678,7 @@ function G:gradients()
   if not loss then return end
   local s = self:op({ loss }, self:pick { "%1:sum()", "(%1 * %1):sum()", "(%1:sin() + %1):sum()" }, {}, loss.dtype)
   table.insert(self.case.outputs, s.name)
-  local smooth = not s.rough and self.float == "f64" and not self.has_param and { loss = s.name } or nil
+  local smooth = self.float == "f64" and not self.has_param and { loss = s.name } or nil
   for _ = 1, self.r(3) + 1 do
     local x = self:chance(0.6) and self:choose(function(v) return v.leaf and v.dtype == self.float end) or floats()
     local g = self:op({ s, x }, "tempo.grad(%1, { %2 })[1]", x.shape, x.dtype, x.dom, { rough = true })
@@ -720,6 +719,17 @@ function G:bounds()
   return list
 end
 
+local needed                                           -- below
+
+-- Differences mean nothing where the loss has jumps, kinks, or goes through what has gradient 0 by decree.
+function G:forget_rough()
+  local case = self.case
+  if not case.smooth then return end
+  for _, s in ipairs(needed { stmts = case.stmts, outputs = { case.smooth.loss }, no_sinks = true }) do
+    if s.rough then case.smooth = nil end
+  end
+end
+
 function M.generate(seed)
   local self = setmetatable({ r = S.rng(seed), n = 0, pool = {} }, G)
   for _ = 1, 5 do self.r(2) end
@@ -745,13 +755,14 @@ function M.generate(seed)
   end
   if self:chance(0.15) then self:sink() end
   self.case.bounds = self:bounds()
+  self:forget_rough()
   return self.case
 end
 
 -- ---- as text and as a program -----------------------------------------------------------------------------------------------------
 
 -- The statements that outputs and sinks need, in order.
-local function needed(case)
+function needed(case)
   local by, defs, want = {}, {}, {}
   for _, s in ipairs(case.stmts) do
     by[s.name] = s
@@ -770,7 +781,7 @@ local function needed(case)
   end
   for _, o in ipairs(case.outputs) do need(o) end
   for _, s in ipairs(case.stmts) do
-    if s.sink and not s.dropped then need(s.name) end
+    if s.sink and not s.dropped and not case.no_sinks then need(s.name) end
   end
   local list = {}
   for _, s in ipairs(case.stmts) do

@@ -1,0 +1,72 @@
+-- libtempo through LuaJIT's FFI: the generated declarations load, and a program in text form compiles and runs. Skipped where there is no FFI.
+local ok, ffi = pcall(require, "ffi")
+if not ok then return end
+
+local text = [[
+dim t:T
+%0 = input {str "x"} : (t) f32 [2]
+%1 = fill : () f32 [2]
+%2 "h" = merge %1 if t == 0, %4 : (t) f32 [2]
+%3 = read %2 {at [t - 1]} : (t) f32 [2]
+%4 = add %3, %0 : (t) f32 [2]
+output "h" %2
+]]
+
+local function slurp(path)
+  local file = assert(io.open(path))
+  local s = file:read "*a"
+  file:close()
+  return s
+end
+
+local function strings(list) return ffi.new("const char *[?]", #list, list) end
+
+describe("include/tempo.h", function()
+  local C
+  setup(function()
+    ffi.cdef(slurp "build/tempo.cdef")
+    C = ffi.load "build/libtempo.so"
+  end)
+
+  for _, tier in ipairs { "reference", "interpreter" } do
+    it("runs a program in text form on the " .. tier, function()
+      local err = ffi.new "tempo_error"
+      local p = C.tempo_program_parse(text, err)
+      assert(p ~= nil, ffi.string(err.message))
+      local f = C.tempo_compile(p, tier, err)
+      assert(f ~= nil, ffi.string(err.message))
+      C.tempo_program_free(p)
+      assert.equal(1, C.tempo_function_noutput(f))
+      assert.equal("h", ffi.string(C.tempo_function_output_name(f, 0)))
+      for T = 1, 4 do
+        local x = C.tempo_array_new("f32", 2, ffi.new("int64_t[2]", T, 2))
+        local px = ffi.cast("float *", C.tempo_array_data(x))
+        for k = 0, 2 * T - 1 do px[k] = k end
+        local out = ffi.new "tempo_array *[1]"
+        local done = C.tempo_run(f, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 1, strings { "T" },
+          ffi.new("int64_t[1]", T), 0, out, err)
+        assert.equal(1, done)
+        local h = ffi.cast("float *", C.tempo_array_data(out[0]))
+        local sum = 0
+        for t = 1, T - 1 do sum = sum + 2 * t end
+        assert.equal(sum, h[2 * (T - 1)])
+        C.tempo_array_free(x)
+        C.tempo_array_free(out[0])
+      end
+      C.tempo_function_free(f)
+    end)
+  end
+
+  it("reports what is wrong", function()
+    local err = ffi.new "tempo_error"
+    assert.is_true(C.tempo_program_parse("dim t:T\n%0 = nonsense", err) == nil)
+    assert.truthy(ffi.string(err.message):find "nonsense")
+    local p = C.tempo_program_parse(text, err)
+    local f = C.tempo_compile(p, nil, err)
+    local out = ffi.new "tempo_array *[1]"
+    assert.equal(0, C.tempo_run(f, 0, nil, nil, 0, nil, nil, 0, out, err))
+    assert.truthy(ffi.string(err.message):find "bound")
+    C.tempo_function_free(f)
+    C.tempo_program_free(p)
+  end)
+end)
