@@ -8,6 +8,7 @@
 #   make layers       fails on an #include that points up (.ci/layers.lua)
 #   make lint         luacheck
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
+#   make fuzz         random programs, every tier against the reference        (SECONDS=60 ARGS="--from 1000")
 #   make bench        every bench/*.lua
 #   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
 #   make install      the module for LUA_INCDIR into INST_LIBDIR, lua/tempo into INST_LUADIR (what LuaRocks calls)
@@ -62,7 +63,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all deps run test spec layers lint check-hard bench env rock install clean ctests
+.PHONY: all deps run test spec layers lint check-hard fuzz bench env rock install clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -146,6 +147,10 @@ check-hard: deps
 	@$(MAKE) B=$(B)/hard all ctests \
 	  CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -DTP_HARD"
 	@HARD=1 .ci/test.sh $(B)/hard lua5.4
+
+SECONDS ?= 30
+fuzz: all
+	@$(IN_TREE) lua5.4 spec/fuzz/fuzz.lua --seconds $(SECONDS) $(ARGS)
 
 bench: all
 	@set -e; for f in $(sort $(wildcard bench/*.lua)); do echo "# $$f"; $(IN_TREE) lua5.4 $$f $(ARGS); done

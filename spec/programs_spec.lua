@@ -528,10 +528,10 @@ describe("forward and backward recurrences in one program", function()
     local h = S.compile(Q, { a = a, d = d })
     for _, n in ipairs { { 0, 0 }, { 0, 3 }, { 3, 0 }, { 1, 1 }, { 3, 1 }, { 1, 4 }, { 4, 5 } } do
       local A, D = {}, {}
-      for x = 1, n[1] do
-        A[x], D[x] = {}, {}
-        for y = 1, n[2] do A[x][y] = y > 1 and A[x][y - 1] * 0.5 + 1 or x > 1 and D[x - 1][1] or 1 end
-        for y = n[2], 1, -1 do D[x][y] = y == n[2] and A[x][y] or D[x][y + 1] * 0.25 + A[x][y] end
+      for m = 1, n[1] do
+        A[m], D[m] = {}, {}
+        for y = 1, n[2] do A[m][y] = y > 1 and A[m][y - 1] * 0.5 + 1 or m > 1 and D[m - 1][1] or 1 end
+        for y = n[2], 1, -1 do D[m][y] = y == n[2] and A[m][y] or D[m][y + 1] * 0.25 + A[m][y] end
       end
       local out = h({}, { I = n[1], S = n[2] })
       S.same(out.a:totable(), A, 1e-12)

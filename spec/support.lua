@@ -75,7 +75,8 @@ local function differ(got, want, tol, where)
     return nil
   end
   if got == want or (got ~= got and want ~= want) then return nil end
-  if type(got) ~= "number" or type(want) ~= "number" or not (math.abs(got - want) <= tol) then
+  local near = type(got) == "number" and type(want) == "number" and math.abs(got - want) <= tol      -- false for NaN
+  if not near then
     local show = function(x) return type(x) == "number" and ("%.17g"):format(x) or tostring(x) end
     return ("%s: %s, not %s"):format(where, show(got), show(want))
   end

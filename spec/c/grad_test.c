@@ -472,6 +472,18 @@ static void test_losses(void) {
   program_free();
 }
 
+/* A gradient of a parameter that nothing needs is not expanded, and told once. */
+static void test_unneeded(void) {
+  begin();
+  g->inputs.n = g->nodes.n = 0;
+  tp_val one = num(1, TP_F64), w = node(TP_OP_PARAM, 1, &one, (tp_attr){ .dtype = TP_F64, .str = "w", .ndom = 1, .dom = &t, .nalong = 1, .along = &t });
+  tp_val d = grad_of(square(w), w);
+  add(d, grad_of(w, w));
+  output("y", square(w));
+  CHECK(prepare(g) && g->warnings.n == 1 && strstr(g->warnings.v[0], "gradient of parameter 'w'") && g->nodes.n < 8);
+  program_free();
+}
+
 /* Every operator marked D has a rule, and no other. */
 static void test_table(void) {
   for (int i = 0; i < TP_NOP; i++) CHECKF((tp_ops[i].diff == TP_DIFF_D) == (tp_vjp_of((tp_op)i) != NULL), "%s", tp_ops[i].text);
@@ -492,6 +504,7 @@ int main(int argc, char **argv) {
   test_cycle();
   test_descent();
   test_losses();
+  test_unneeded();
   test_table();
   return check_report();
 }

@@ -148,7 +148,8 @@ local function differences(f, case, bounds, out)
       local here, right, left = at(0), at(eps), at(-eps)
       local up, down = (right - here) / eps, (here - left) / eps
       local scale = math.max(1, math.abs(dot), math.abs(here))
-      if math.abs(up - down) < 1e-4 * scale and not (math.abs((up + down) / 2 - dot) < 1e-4 * scale) then
+      local near = math.abs((up + down) / 2 - dot) < 1e-4 * scale
+      if math.abs(up - down) < 1e-4 * scale and not near then
         return ("gradient '%s' at %s: the loss changes by %.9g along a direction, by differences %.9g"):format(pair[2], text_of(bounds), dot,
           (up + down) / 2)
       end

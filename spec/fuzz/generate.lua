@@ -5,6 +5,7 @@
 -- "open" tensors at such points only); floats are squashed. A few reads are left to chance: compile errors must be the same everywhere.
 local S = require "spec.support"
 
+-- luacheck: read_globals setfenv loadstring
 local M = {}
 
 local NAMES = { "i", "j", "k" }
@@ -616,7 +617,8 @@ function G:group()
       local on, ON = NAMES[o], BOUNDS[o]
       local start = forward and "0" or N .. " - 1"
       if self:chance(0.5) then base(("[{ %s = 0, %s = %s }] = @"):format(on, n, start)) else base(("[{ %s = 0 }] = @"):format(on)) end
-      local from = self:weighted { { 3, ("%s[{ %s = %s - 1, %s = %s - 1 }]"):format(z.name, on, on, n, N) }, { 1, ("%s[{ %s = %s - 1, %s = 0 }]"):format(z.name, on, on, n) },
+      local from = self:weighted { { 3, ("%s[{ %s = %s - 1, %s = %s - 1 }]"):format(z.name, on, on, n, N) },
+                                   { 1, ("%s[{ %s = %s - 1, %s = 0 }]"):format(z.name, on, on, n) },
                                    { z.dtype ~= "i64" and 2 or 0, ("%s[{ %s = %s - 1, %s = 0 .. %s }]:mean(0)"):format(z.name, on, on, n, N) } }
       local last = ON and { name = from, shape = z.shape, dtype = z.dtype, dom = {} }
       self:define(z, ("[{ %s = %s }] = @"):format(n, start), nil, self:coerce(last, dom, z.shape, z.dtype))
@@ -848,8 +850,8 @@ function M.load(text)
   local env = setmetatable({}, { __index = _G })
   local f
   if setfenv then
-    f = assert(loadstring(text, "=program"))           -- luacheck: ignore
-    setfenv(f, env)                                    -- luacheck: ignore
+    f = assert(loadstring(text, "=program"))
+    setfenv(f, env)
   else
     f = assert(load(text, "=program", "t", env))
   end

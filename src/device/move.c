@@ -27,6 +27,33 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
+/* The operators that are views, where somebody wants them stored. */
+bool tp_run_view(tp_exec *x, tp_dreg *r) {
+  const tp_attr *a = r->rg->attr;
+  const tp_view *o = &r->out[0].v, *in = &r->in[0].v;
+  tp_view v = *o;
+  v.p = in->p;
+  int axis = r->nlead + a->axis, size = r->out[0].size, grow = o->rank - in->rank;
+  for (int i = 0; i < v.rank; i++) {
+    int k = i < r->nlead ? i : r->rg->op == TP_OP_PERMUTE ? r->nlead + a->axes[i - r->nlead] : i - grow;
+    bool still = (i >= r->nlead && k < r->nlead) || (r->rg->op == TP_OP_EXPAND && in->shape[k] == 1);
+    v.stride[i] = still ? 0 : in->stride[k];
+  }
+  if (r->rg->op == TP_OP_SLICE) {
+    int64_t lo = tp_dx_get(&r->ix[0], x->env), n = o->shape[axis], step = a->i[0];
+    if (n > 0 && (lo < 0 || lo + (n - 1) * step >= in->shape[axis]))
+      return tp_rfail(x, r, TP_E_DOMAIN, "elements %lld .. %lld of an axis of %lld", (long long)lo, (long long)(lo + (n - 1) * step + 1), (long long)in->shape[axis]);
+    v.p = (char *)in->p + (n > 0 ? lo * in->stride[axis] * size : 0);
+    v.stride[axis] *= step;
+  }
+  if (r->rg->op == TP_OP_FLIP && in->shape[axis] > 0) {
+    v.p = (char *)in->p + (in->shape[axis] - 1) * in->stride[axis] * size;
+    v.stride[axis] = -in->stride[axis];
+  }
+  tp_view_copy(x, size, o, &v);
+  return true;
+}
+
 bool tp_run_pad(tp_exec *x, tp_dreg *r) {
   const tp_view *o = &r->out[0].v, *in = &r->in[0].v;
   int axis = r->nlead + r->rg->attr->axis, size = r->out[0].size;

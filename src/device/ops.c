@@ -66,7 +66,7 @@ static const row rows[TP_NOP] = {
   [TP_OP_ARGMAX] = { tp_run_arg, 0, 1 }, [TP_OP_ARGMIN] = { tp_run_arg, 0, 1 }, [TP_OP_SCAN] = { tp_run_scan, 0, 1 }, [TP_OP_CUMPROD] = { tp_run_scan, 0, 1 },
   [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1 },
   [TP_OP_RESHAPE] = { tp_run_reshape, 0, 0 }, [TP_OP_PAD] = { tp_run_pad, 0, 0 }, [TP_OP_CONCAT] = { tp_run_concat, 0, 0 },
-  [TP_OP_PERMUTE] = { tp_run_copy, 0, 0 }, [TP_OP_EXPAND] = { tp_run_copy, 0, 0 }, [TP_OP_SLICE] = { tp_run_copy, 0, 0 }, [TP_OP_FLIP] = { tp_run_copy, 0, 0 },
+  [TP_OP_PERMUTE] = { tp_run_view, 0, 0 }, [TP_OP_EXPAND] = { tp_run_view, 0, 0 }, [TP_OP_SLICE] = { tp_run_view, 0, 0 }, [TP_OP_FLIP] = { tp_run_view, 0, 0 },
   [TP_OP_READ] = { tp_run_copy, 0, 0 }, [TP_OP_DETACH] = { tp_run_copy, 0, 0 }, [TP_OP_CONST] = { tp_run_copy, 0, 0 }, [TP_OP_INPUT] = { tp_run_copy, 0, 0 },
   [TP_OP_INDEX_SELECT] = { tp_run_index_select, 0, 0 }, [TP_OP_INDEX_ADD] = { tp_run_index_add, 0, 1 }, [TP_OP_GATHER] = { tp_run_gather, 0, 0 },
   [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1 }, [TP_OP_SORT] = { tp_run_sort, 0, 0 }, [TP_OP_PINIT] = { tp_run_pinit, 0, 0 },

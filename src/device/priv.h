@@ -46,10 +46,11 @@ struct tp_dreg {
 };
 
 typedef struct tp_dnode tp_dnode;
+typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 struct tp_dnode {
   tp_pkind kind; int n; tp_dnode **kid;
   int var, step; tp_dx lo, hi;
-  tp_dx cond; bool negated;
+  tp_dx cond; tp_dtest test;                    /* what must hold of cond's value */
   tp_dreg *rg;
 };
 
@@ -65,6 +66,7 @@ struct tp_exec {
   bool bound_once;
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
   char **base; int64_t *count;                  /* every buffer: its first element, its elements */
+  int *written; bool cancelled;                 /* position after which nothing writes the buffer */
   tp_dnode *body;
   int nreg; tp_dreg **reg;
   char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
@@ -111,7 +113,7 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r);
 void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
-tp_oprun tp_run_pad, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
+tp_oprun tp_run_view, tp_run_pad, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_arg, tp_run_matmul;
 
 /* ---- walking ---- an odometer over extents; offsets of up to four strided things */

@@ -118,9 +118,39 @@ static bool expand(tp_graph *g, family *f, tp_error *err) {
   return true;
 }
 
+/* ---- gradients that nothing needs ---- */
+
+static tp_node *asked(const tp_node *n) { return n->in[n->nin - 1].src.node; }
+
+static void warn(tp_graph *g, const tp_node *n, const tp_node *p) {
+  const char *w = p->attr.str ? p->attr.str : "w";
+  TP_PUSH(&g->arena, &g->warnings, tp_printf(&g->arena, "%s:%d: no output, sink or update needs the gradient of parameter '%s': "
+          "'w = w - lr * g' only renames in Lua; write w:update(w - lr * g)", n->pos.file ? n->pos.file : "?", n->pos.line, w));
+}
+
+/* Only what is needed is expanded. A parameter of whose gradients none is needed was meant to be updated: told once. */
+static void sweep_unneeded(tp_graph *g) {
+  TP_VEC(tp_node *) grads = {0}, params = {0};
+  for (int i = 0; i < g->nodes.n; i++) {
+    tp_node *n = g->nodes.v[i];
+    if (n->op != TP_OP_GRAD || asked(n)->op != TP_OP_PARAM) continue;
+    TP_PUSH(&g->arena, &grads, n);
+    TP_PUSH(&g->arena, &params, asked(n));
+  }
+  tp_graph_sweep(g);
+  for (int i = 0; i < params.n; i++) params.v[i]->mark = 0;
+  for (int i = 0; i < grads.n; i++)
+    if (grads.v[i]->id >= 0) params.v[i]->mark = 1;
+  for (int i = 0; i < grads.n; i++) {
+    if (!params.v[i]->mark) warn(g, grads.v[i], params.v[i]);
+    params.v[i]->mark = 1;
+  }
+}
+
 bool tp_grad_expand(tp_graph *g, tp_error *err) {
   families all = {0};
   tp_pos pos = g->pos;
+  sweep_unneeded(g);
   collect(g, &all);
   if (!all.n) return true;
   for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->subst = NULL;

@@ -1,0 +1,396 @@
+/* exec.c: making, binding and running a plan. */
+#include "device/priv.h"
+#include <stdio.h>
+
+/* ---- errors and working memory ---- */
+
+static const char *label(const tp_dreg *r, char *buf, size_t n) {
+  const tp_node *nd = r->rg->node;
+  const char *name = nd ? (nd->name ? nd->name : nd->attr.str) : NULL;
+  if (name) snprintf(buf, n, "'%s'", name);
+  else snprintf(buf, n, "this %s", nd ? tp_ops[nd->op].text : tp_ops[r->rg->op].text);
+  return buf;
+}
+
+bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) {
+  char text[512], name[128];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  tp_pos pos = r->rg->pos.file || !r->rg->node ? r->rg->pos : r->rg->node->pos;
+  return tp_fail(x->err, code, pos, "%s: %s: %s", tp_code_word(code), label(r, name, sizeof name), text);
+}
+
+void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size) {
+  if (count < 0 || (count > 0 && size > (INT64_MAX / 2) / count)) { tp_rfail(x, r, TP_E_MEMORY, "more than 2^62 bytes"); return NULL; }
+  size_t n = ((size_t)(count * size) + 64) & ~(size_t)63;
+  x->work_want += n;
+  if (x->work_used + n <= x->work_cap) {
+    x->work_used += n;
+    return x->work + x->work_used - n;
+  }
+  tp_chunkmem *c = tp_alloc_aligned(n + 64);
+  if (!c) { tp_rfail(x, r, TP_E_MEMORY, "no memory for %lld bytes of working space", (long long)n); return NULL; }
+  c->next = x->spill;
+  x->spill = c;
+  return (char *)c + 64;
+}
+
+/* What did not fit will, next time. */
+static void work_reset(tp_exec *x) {
+  x->work_used = 0;
+  if (x->spill) {
+    for (tp_chunkmem *c = x->spill, *next; c; c = next) {
+      next = c->next;
+      tp_free_aligned(c);
+    }
+    x->spill = NULL;
+    tp_free_aligned(x->work);
+    x->work = tp_alloc_aligned(x->work_want);
+    x->work_cap = x->work ? x->work_want : 0;
+  }
+  x->work_want = 0;
+}
+
+/* ---- making ---- */
+
+static bool ranks_fit(tp_exec *x, tp_dreg *r, tp_error *err) {
+  for (int i = 0; i < r->nnd; i++)
+    if (r->in[i].rank > TP_MAXRANK) {
+      x->err = err;
+      return tp_rfail(x, r, TP_E_DEVICE, "an operand has %d axes, leading ones included; at most %d are possible", r->in[i].rank, TP_MAXRANK);
+    }
+  return true;
+}
+
+static tp_dreg *compile_region(tp_exec *x, const tp_pnode *p, tp_error *err) {
+  tp_dreg *r = TP_NEW(&x->a, tp_dreg);
+  r->rg = p->rg;
+  r->pos = p->pos;
+  tp_dreg_windows(x, r);
+  if (!ranks_fit(x, r, err)) return NULL;
+  switch (p->rg->kind) {
+    case TP_RG_EW: tp_ew_new(x, r); break;
+    case TP_RG_OP: tp_op_new(x, r); break;
+    case TP_RG_COPY: if (p->rg->acc) tp_ew_new(x, r); else r->run = tp_run_copy; break;
+    case TP_RG_FILL: r->run = tp_run_fill; break;
+    case TP_RG_CALL: tp_call_new(x, r); break;
+    case TP_RG_PINIT: r->run = tp_run_pinit; break;
+  }
+  if (r->run == tp_run_copy) r->wrapped = false;               /* it knows rings itself */
+  return x->reg[x->nreg++] = r;
+}
+
+/* A condition e >= 0 or e == 0 is its e. */
+static tp_dx compile_cond(tp_exec *x, const tp_ix *c, tp_dtest *test) {
+  tp_ixkind k = tp_ix_kind(c);
+  *test = k == TP_IX_GE0 ? TP_TEST_GE0 : k == TP_IX_EQ0 ? TP_TEST_EQ0 : TP_TEST_TRUE;
+  return tp_dx_new(&x->a, *test == TP_TEST_TRUE ? c : tp_ix_arg(c, 0));
+}
+
+/* The position at which the last write is over: of the outermost loop around it. */
+static void note_writes(tp_exec *x, const tp_pnode *p) {
+  int end = p->pos;
+  for (const tp_pnode *q = p->up; q; q = q->up)
+    if (q->kind == TP_P_FOR) end = q->lastpos;
+  for (int i = 0; i < p->rg->nout; i++)
+    if (p->rg->out[i].buf >= 0) x->written[p->rg->out[i].buf] = TP_MAX(x->written[p->rg->out[i].buf], end);
+}
+
+static tp_dnode *compile_node(tp_exec *x, const tp_pnode *p, tp_error *err) {
+  tp_dnode *d = TP_NEW(&x->a, tp_dnode);
+  d->kind = p->kind;
+  d->n = p->n;
+  d->kid = TP_NEWN(&x->a, tp_dnode *, p->n);
+  for (int i = 0; i < p->n; i++)
+    if (!(d->kid[i] = compile_node(x, p->kid[i], err))) return NULL;
+  if (p->kind == TP_P_FOR) {
+    d->var = p->var->id;
+    d->step = p->step;
+    d->lo = tp_dx_new(&x->a, p->lo);
+    d->hi = tp_dx_new(&x->a, p->hi);
+  }
+  if (p->kind == TP_P_IF) d->cond = compile_cond(x, p->cond, &d->test);
+  if (p->kind == TP_P_REGION) {
+    note_writes(x, p);
+    if (!(d->rg = compile_region(x, p, err))) return NULL;
+  }
+  return d;
+}
+
+static int count_regions(const tp_pnode *p) {
+  int n = p->kind == TP_P_REGION;
+  for (int i = 0; i < p->n; i++) n += count_regions(p->kid[i]);
+  return n;
+}
+
+static void list_bounds(tp_exec *x) {
+  const tp_ictx *c = x->plan->g->ix;
+  x->nsym = tp_nsym(c);
+  x->env = TP_NEWN(&x->a, int64_t, x->nsym);
+  x->bound = TP_NEWN(&x->a, int, x->nsym);
+  for (int i = 0; i < x->nsym; i++)
+    if (tp_sym_at(c, i)->kind == TP_SYM_BOUND) x->bound[x->nbound++] = i;
+}
+
+static bool compile(tp_exec *x, tp_error *err) {
+  int nbuf = x->plan->bufs.n;
+  list_bounds(x);
+  x->offset = TP_NEWN(&x->a, int64_t, nbuf);
+  x->base = TP_NEWN(&x->a, char *, nbuf);
+  x->count = TP_NEWN(&x->a, int64_t, nbuf);
+  x->written = TP_NEWN(&x->a, int, nbuf);
+  for (int i = 0; i < nbuf; i++) x->written[i] = -1;
+  x->reg = TP_NEWN(&x->a, tp_dreg *, count_regions(x->plan->body));
+  x->body = compile_node(x, x->plan->body, err);
+  if (!x->body) return false;
+  x->scratch = tp_alloc_aligned(x->scratch_size);
+  return x->scratch || tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "no memory for %lld bytes of working space", (long long)x->scratch_size);
+}
+
+tp_exec *tp_exec_new(const tp_plan *p, int threads, tp_error *err) {
+  tp_exec *x = tp_calloc(sizeof *x);
+  if (!x) return tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory"), NULL;
+  tp_arena_init(&x->a);
+  x->plan = p;
+  x->threads = TP_MAX(threads, 1);
+  x->K = tp_kernels_get();
+  jmp_buf oom;
+  x->a.oom = &oom;
+  if (setjmp(oom)) {
+    tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
+    return tp_exec_free(x);
+  }
+  bool ok = compile(x, err);
+  x->a.oom = NULL;
+  return ok ? x : tp_exec_free(x);
+}
+
+tp_exec *tp_exec_free(tp_exec *x) {
+  if (!x) return NULL;
+  for (int i = 0; i < x->nreg; i++)
+    if (x->reg[i]->rg->kind == TP_RG_CALL) tp_call_free(x->reg[i]);
+  work_reset(x);
+  tp_free_aligned(x->work);
+  tp_free_aligned(x->scratch);
+  tp_free_aligned(x->arena);
+  tp_arena_free(&x->a);
+  tp_free(x);
+  return NULL;
+}
+
+int64_t tp_exec_peak(const tp_exec *x) { return x->total; }
+
+/* ---- binding ---- */
+
+static bool bounds_changed(tp_exec *x, const int64_t *env) {
+  bool changed = !x->bound_once;
+  for (int i = 0; i < x->nbound; i++) {
+    changed |= x->env[x->bound[i]] != env[x->bound[i]];
+    x->env[x->bound[i]] = env[x->bound[i]];
+  }
+  return changed;
+}
+
+static void bind_dxs(tp_dx *d, int n, const int64_t *env) {
+  for (int i = 0; i < n; i++) tp_dx_bind(&d[i], env);
+}
+
+static bool bind_region(tp_exec *x, tp_dreg *r) {
+  for (int i = 0; i < r->nnd; i++) tp_dnd_bind(&r->in[i], x->env);
+  bind_dxs(r->lead, r->rg->nlead, x->env);
+  bind_dxs(r->leadlo, r->rg->nlead, x->env);
+  bind_dxs(r->ix, r->rg->nix, x->env);
+  bind_dxs(r->coord, r->rg->ncoord, x->env);
+  if (r->dynamic || r->wrapped) return true;
+  return tp_dreg_resolve(x, r) && (!r->bind || r->bind(x, r));
+}
+
+static void bind_node(tp_exec *x, tp_dnode *d) {
+  tp_dx_bind(&d->lo, x->env);
+  tp_dx_bind(&d->hi, x->env);
+  tp_dx_bind(&d->cond, x->env);
+  for (int i = 0; i < d->n; i++) bind_node(x, d->kid[i]);
+}
+
+static bool take_arena(tp_exec *x) {
+  int64_t total = tp_plan_color(x->plan, x->env, x->offset);
+  if (total < 0) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 bytes");
+  if (x->arena && total == x->total) return true;
+  tp_free_aligned(x->arena);
+  x->arena = tp_alloc_aligned((size_t)total);
+  x->total = x->arena ? total : 0;
+  return x->arena || tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "no memory for the %lld bytes that these bounds need", (long long)total);
+}
+
+static bool bind(tp_exec *x) {
+  x->bound_once = false;
+  for (int i = 0; i < x->plan->bufs.n; i++)
+    if (!tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
+  if (!take_arena(x)) return false;
+  bind_node(x, x->body);
+  for (int i = 0; i < x->nreg; i++)
+    if (!bind_region(x, x->reg[i])) return false;
+  x->bound_once = true;
+  return true;
+}
+
+/* Where each buffer lies in this run. One that nothing gives has no elements that anybody reads; it still has an address. */
+static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
+  const tp_array *a = NULL;
+  static char nowhere[64];
+  x->base[b->id] = nowhere;
+  switch (b->kind) {
+    case TP_BUF_TEMP: x->base[b->id] = x->arena + x->offset[b->id]; return true;
+    case TP_BUF_CONST: a = b->data; break;
+    case TP_BUF_INPUT: a = x->run->inputs ? x->run->inputs[b->slot] : NULL; break;
+    case TP_BUF_OUTPUT: a = x->run->outputs ? x->run->outputs[b->slot] : NULL; break;
+    case TP_BUF_PARAM:
+      a = x->run->params ? x->run->params[b->slot] : NULL;
+      if (!a) return true;
+  }
+  if (!a && x->count[b->id] > 0) return tp_fail(x->err, TP_E_INPUT, (tp_pos){0}, "input: '%s' is needed and was not given", b->name ? b->name : "?");
+  if (a && (a->dtype != b->dtype || a->count < x->count[b->id])) return tp_fail(x->err, TP_E_INPUT, (tp_pos){0}, "input: '%s' has another dtype or shape than declared", b->name ? b->name : "?");
+  if (a && a->data) x->base[b->id] = a->data;
+  return true;
+}
+
+/* ---- poison: memory that nothing has written yet, or whose value is over, is NaN (TEMPO_POISON) ---- */
+
+static void poison_range(tp_exec *x, const tp_pbuf *b) {
+  if (x->count[b->id] > 0) memset(x->base[b->id], 0xff, (size_t)(x->count[b->id] * tp_dtype_size(b->dtype)));
+}
+
+/* Going from position x->pos to pos ends the lives that held there and do not here. */
+static void poison_dead(tp_exec *x, int pos) {
+  for (int i = 0; i < x->plan->bufs.n; i++) {
+    const tp_pbuf *b = x->plan->bufs.v[i];
+    bool was = b->first <= x->pos && x->pos <= b->last, is = b->first <= pos && pos <= b->last;
+    if (b->kind == TP_BUF_TEMP && was && !is) poison_range(x, b);
+  }
+  x->pos = pos;
+}
+
+/* Does the window stay inside its buffer? Asked when poisoning: a plan that is wrong here would write anywhere. */
+static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
+  if (d->buf < 0 || tp_view_count(&d->v) == 0 || (r->rg->kind == TP_RG_PINIT && x->plan->bufs.v[d->buf]->kind == TP_BUF_PARAM)) return true;
+  int64_t lo = ((char *)d->v.p - x->base[d->buf]) / d->size, hi = lo;
+  for (int i = 0; i < d->v.rank; i++) {
+    int64_t reach = ((i == d->wrap ? TP_MIN(tp_dx_get(&d->wmod, x->env), d->v.shape[i]) : d->v.shape[i]) - 1) * d->v.stride[i];
+    if (reach < 0) lo += reach;
+    else hi += reach;
+  }
+  if (lo >= 0 && hi < x->count[d->buf]) return true;
+  const char *name = x->plan->bufs.v[d->buf]->name;
+  return tp_rfail(x, r, TP_E_DEVICE, "internal: elements %lld .. %lld of buffer %d (%s) of %lld", (long long)lo, (long long)hi, d->buf, name ? name : "", (long long)x->count[d->buf]);
+}
+
+static bool check_windows(tp_exec *x, const tp_dreg *r) {
+  for (int i = 0; i < r->nnd; i++)
+    if (!window_inside(x, r, &r->in[i])) return false;
+  return true;
+}
+
+/* ---- running ---- */
+
+/* A window on a ring becomes an ordinary one: where it is if it doesn't cross the seam, else a copy. */
+static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
+  int64_t m = TP_MAX(tp_dx_get(&d->wmod, x->env), 1), lo = tp_dx_get(&d->wlo, x->env) % m, n = d->v.shape[d->wrap];
+  if (lo < 0) lo += m;
+  if (lo + n <= m) {
+    d->v.p = (char *)d->v.p + lo * d->v.stride[d->wrap] * d->size;
+    return true;
+  }
+  tp_dnd dense = { .wrap = -1, .v = d->v };
+  if (!(dense.v.p = tp_work(x, r, tp_view_count(&d->v), d->size))) return false;
+  tp_view_strides(&dense.v);
+  tp_wrapped_copy(x, d->size, &dense, d);
+  d->v = dense.v;
+  return true;
+}
+
+/* The run ends here without an error. Complete are those outputs that nothing from this region on, or round an enclosing loop, writes. */
+static bool cancelled(tp_exec *x, const tp_dreg *r) {
+  x->cancelled = true;
+  for (int i = 0; i < x->plan->bufs.n; i++) {
+    const tp_pbuf *b = x->plan->bufs.v[i];
+    if (b->kind == TP_BUF_OUTPUT && x->written[i] >= r->pos) x->run->outputs[b->slot] = tp_array_unref(x->run->outputs[b->slot]);
+  }
+  return false;
+}
+
+static bool bind_again(tp_exec *x, tp_dreg *r) {
+  for (int i = 0; i < r->nin && r->wrapped; i++)
+    if (r->in[i].wrap >= 0 && !unwrap(x, r, &r->in[i])) return false;
+  return !r->bind || r->bind(x, r);
+}
+
+static bool run_region(tp_exec *x, tp_dreg *r) {
+  if (x->run->cancel && *x->run->cancel) return cancelled(x, r);
+  bool again = r->dynamic || r->wrapped;
+  if (x->work_want) work_reset(x);
+  if (again && !tp_dreg_resolve(x, r)) return false;
+  for (tp_dnd *d = r->in, *end = d + r->nnd; d < end; d++)
+    if (d->buf >= 0) tp_dnd_place(x, d);
+  if (x->poison) {
+    poison_dead(x, r->pos);
+    if (!check_windows(x, r)) return false;
+  }
+  if (again && !bind_again(x, r)) return false;
+  return r->run(x, r);
+}
+
+static bool run_node(tp_exec *x, const tp_dnode *d);
+
+static bool run_loop(tp_exec *x, const tp_dnode *d) {
+  int64_t lo = tp_dx_get(&d->lo, x->env), hi = tp_dx_get(&d->hi, x->env);
+  int64_t *v = &x->env[d->var];
+  if (d->step > 0) {
+    for (int64_t i = lo; i < hi; i += d->step) {
+      *v = i;
+      if (!run_node(x, d->kid[0])) return false;
+    }
+    return true;
+  }
+  for (int64_t i = hi - 1; i >= lo; i += d->step) {
+    *v = i;
+    if (!run_node(x, d->kid[0])) return false;
+  }
+  return true;
+}
+
+static bool holds(const tp_exec *x, const tp_dnode *d) {
+  int64_t v = tp_dx_get(&d->cond, x->env);
+  return d->test == TP_TEST_GE0 ? v >= 0 : d->test == TP_TEST_EQ0 ? v == 0 : v != 0;
+}
+
+static bool run_node(tp_exec *x, const tp_dnode *d) {
+  switch (d->kind) {
+    case TP_P_REGION: return run_region(x, d->rg);
+    case TP_P_FOR: return run_loop(x, d);
+    case TP_P_IF:
+      if (holds(x, d)) return run_node(x, d->kid[0]);
+      return d->n < 2 || run_node(x, d->kid[1]);
+    case TP_P_SEQ:
+      for (int i = 0; i < d->n; i++)
+        if (!run_node(x, d->kid[i])) return false;
+      return true;
+  }
+  return true;
+}
+
+bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err) {
+  x->run = run;
+  x->err = err;
+  if (bounds_changed(x, run->env) && !bind(x)) return false;
+  for (int i = 0; i < x->plan->bufs.n; i++)
+    if (!place_buffer(x, x->plan->bufs.v[i])) return false;
+  x->poison = tp_setting("TEMPO_POISON") != NULL;
+  x->pos = -1;
+  if (x->poison && x->total > 0) memset(x->arena, 0xff, (size_t)x->total);
+  x->cancelled = false;
+  bool ok = run_node(x, x->body);
+  work_reset(x);
+  return ok || x->cancelled;
+}

@@ -1,0 +1,375 @@
+/* live: how many consecutive points of an array are alive at once, per dim (scheduling.md 3).
+ *
+ * With W: element -> time of its write and R: element -> time of a read,  M = (R . lex_ge . W^-1) n (W . lex_lt . W^-1)  is {e -> e': e' is written after e
+ * and not after some read of e}: they must not share a slot. Successive modulo on D = deltas(M): the width of a dim is 1 + max |D_d|, then D_d = 0. Done
+ * from the outermost dim and from the innermost one; the smaller product at sample bounds stays. */
+#include "poly/sched.h"
+
+typedef struct { int st, acc; } place;
+typedef struct {
+  tp_sched *S; tp_arr *x;
+  TP_VEC(place) writes, reads;                  /* updates count as reads */
+  int ncol, *level; bool *isrow;                /* columns of the times that tell its accesses apart */
+  TP_VEC(isl_set *) delta;                      /* by read */
+} life;
+
+static const tp_stmt *stmt(const life *f, place p) { return f->S->p->stmts.v[p.st]; }
+static const tp_access *acc(const life *f, place p) { return &stmt(f, p)->acc[p.acc]; }
+static const tp_sst *way(const life *f, place p) { return &f->S->st[p.st]; }
+static place nth(const life *f, int i) { return i < f->writes.n ? f->writes.v[i] : f->reads.v[i - f->writes.n]; }
+static int count(const life *f) { return f->writes.n + f->reads.n; }
+
+/* ---- shared loops ---- */
+
+static int common_loops(const life *f) {
+  const tp_sst *a = way(f, nth(f, 0));
+  int k = a->npath - 1;
+  for (int i = 1; i < count(f); i++) {
+    const tp_sst *b = way(f, nth(f, i));
+    int j = 0;
+    while (j < k && j < b->npath - 1 && a->path[j].loop == b->path[j].loop) j++;
+    k = j;
+  }
+  return k;
+}
+
+/* Row of element coordinate k at level l: s * e_k + by + p. False: not of this form. */
+typedef struct { int s; int64_t by; isl_pw_aff *p; } rowform;
+
+static bool row_of(const life *f, place at, int l, int k, rowform *r) {
+  const tp_mem *m = way(f, at)->path[l].mem;
+  int64_t lo, hi;
+  if (m->dim < 0 || m->shift.bad || !tp_const_distance(f->S, acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi) return false;
+  *r = (rowform){ m->s, (m->shift.p ? 0 : m->shift.c) - m->s * lo, m->shift.p };
+  return true;
+}
+
+static bool same_row(const rowform *a, const rowform *b) {
+  if (a->s != b->s || a->by != b->by) return false;
+  return a->p == b->p || (a->p && b->p && isl_pw_aff_plain_is_equal(a->p, b->p) == isl_bool_true);
+}
+
+/* Written and read in the same iteration of a shared loop that runs over dim k. */
+static bool stays(const life *f, int k, int shared) {
+  for (int l = 0; l < shared; l++) {
+    rowform first, r;
+    bool ok = row_of(f, nth(f, 0), l, k, &first);
+    for (int i = 1; i < count(f) && ok; i++) ok = row_of(f, nth(f, i), l, k, &r) && same_row(&first, &r);
+    if (ok) return true;
+  }
+  return false;
+}
+
+static bool all_points(const life *f) {
+  int shared = common_loops(f);
+  for (int k = 0; k < f->x->ndim; k++)
+    if (!(f->x->dense >> k & 1) && !stays(f, k, shared)) return false;
+  return true;
+}
+
+/* ---- times ---- */
+
+static int seq_at(const tp_sst *s, int l) { return l < s->npath ? s->path[l].seq : 0; }
+static const tp_mem *row_at(const tp_sst *s, int l) { return l + 1 < s->npath ? s->path[l].mem : NULL; }
+
+static void columns(life *f) {
+  int deep = 0;
+  for (int i = 0; i < count(f); i++) deep = TP_MAX(deep, way(f, nth(f, i))->npath);
+  f->level = TP_NEWN(f->S->a, int, 2 * deep);
+  f->isrow = TP_NEWN(f->S->a, bool, 2 * deep);
+  for (int l = 0; l < deep; l++) {
+    bool differ = false, row = false;
+    for (int i = 0; i < count(f); i++) {
+      differ |= seq_at(way(f, nth(f, i)), l) != seq_at(way(f, nth(f, 0)), l);
+      row |= row_at(way(f, nth(f, i)), l) != NULL;
+    }
+    if (differ) f->level[f->ncol++] = l;
+    if (row) { f->isrow[f->ncol] = true; f->level[f->ncol++] = l; }
+  }
+}
+
+static isl_space *time_space(const life *f) { return tp_isl_space(f->S->ix, f->ncol); }
+
+static isl_map *time_of(const life *f, place at) {
+  isl_space *dom = tp_stmt_space(f->S, at.st);
+  isl_multi_pw_aff *t = isl_multi_pw_aff_zero(isl_space_map_from_domain_and_range(isl_space_copy(dom), time_space(f)));
+  for (int c = 0; c < f->ncol; c++) {
+    const tp_mem *m = f->isrow[c] ? row_at(way(f, at), f->level[c]) : NULL;
+    int64_t seq = f->isrow[c] ? 0 : seq_at(way(f, at), f->level[c]);
+    isl_pw_aff *v = m ? isl_pw_aff_copy(m->row)
+                      : isl_pw_aff_from_aff(isl_aff_val_on_domain(isl_local_space_from_space(isl_space_copy(dom)), isl_val_int_from_si(f->S->ctx, seq)));
+    t = isl_multi_pw_aff_set_at(t, c, v);
+  }
+  isl_space_free(dom);
+  return isl_map_from_multi_pw_aff(t);
+}
+
+/* {element -> time at which this access touches it} */
+static isl_map *touched(const life *f, place at) {
+  isl_map *back = isl_map_reverse(isl_map_copy(acc(f, at)->rel));
+  return isl_map_apply_range(back, time_of(f, at));
+}
+
+/* ---- may the kernel write over this operand? ---- */
+
+static bool moves_with(const life *f, const tp_stmt *s, const tp_access *a, int d, int *dim, int64_t *by) {
+  int64_t hi;
+  for (int k = 0; k < f->x->ndim; k++)
+    if (tp_const_distance(f->S, a->rel, d, k, by, &hi) && *by == hi) { *dim = k; return true; }
+  (void)s;
+  return false;
+}
+
+/* Over vector dims only if each call's point writes where it has read. */
+static bool in_place(const life *f, place p) {
+  const tp_stmt *s = stmt(f, p);
+  const tp_access *r = acc(f, p);
+  if (!r->alias) return false;
+  for (int w = 0; w < s->nacc; w++) {
+    if (s->acc[w].kind != TP_ACC_WRITE || s->acc[w].arr != r->arr) continue;
+    for (int d = 0; d < s->ndim; d++) {
+      int kr, kw; int64_t br, bw;
+      if (!(s->vec >> d & 1)) continue;
+      if (!moves_with(f, s, r, d, &kr, &br) || !moves_with(f, s, &s->acc[w], d, &kw, &bw) || kr != kw || br != bw) return false;
+    }
+  }
+  return true;
+}
+
+/* ---- conflicts ---- */
+
+static isl_set *own_context(const life *f) {    /* an array without points needs no slots */
+  isl_set *c = isl_set_copy(f->S->context);
+  for (int k = 0; k < f->x->ndim; k++) {
+    const tp_sym *b = f->x->dim[k]->bound;
+    for (int i = 0; b && i < (int)isl_set_dim(c, isl_dim_param); i++) {
+      isl_id *id = isl_set_get_dim_id(c, isl_dim_param, i);
+      if (isl_id_get_user(id) == b) c = isl_set_lower_bound_si(c, isl_dim_param, i, 1);
+      isl_id_free(id);
+    }
+  }
+  return c;
+}
+
+static isl_set *zero_set(const life *f) {
+  isl_set *z = isl_set_universe(tp_isl_space(f->S->ix, f->x->ndim));
+  for (int k = 0; k < f->x->ndim; k++) z = isl_set_fix_si(z, isl_dim_set, k, 0);
+  return z;
+}
+
+/* Differences of conflicting elements, both ways; dense dims equal, as those never share a slot. */
+static isl_set *differences(const life *f, isl_map *m) {
+  isl_set *d = isl_map_deltas(m);
+  for (int k = 0; k < f->x->ndim; k++)
+    if (f->x->dense >> k & 1) d = isl_set_fix_si(d, isl_dim_set, k, 0);
+  isl_set *neg = isl_set_neg(isl_set_copy(d));
+  return isl_set_intersect_params(isl_set_coalesce(isl_set_union(d, neg)), own_context(f));
+}
+
+static bool conflicts(life *f) {
+  tp_sched *S = f->S;
+  isl_map *W = isl_map_empty(isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f)));
+  for (int i = 0; i < f->writes.n; i++) W = isl_map_union(W, touched(f, f->writes.v[i]));
+  isl_map *back = isl_map_reverse(isl_map_copy(W));
+  isl_map *later = isl_map_apply_range(W, isl_map_lex_lt(time_space(f)));
+  later = isl_map_coalesce(isl_map_apply_range(later, isl_map_copy(back)));
+  bool ok = later != NULL;
+  for (int i = 0; i < f->reads.n && ok; i++) {
+    place r = f->reads.v[i];
+    isl_map *until = in_place(f, r) ? isl_map_lex_gt(time_space(f)) : isl_map_lex_ge(time_space(f));
+    isl_map *m = isl_map_apply_range(touched(f, r), until);
+    m = isl_map_apply_range(m, isl_map_copy(back));
+    isl_set *d = differences(f, isl_map_intersect(m, isl_map_copy(later)));
+    ok = d != NULL;
+    if (ok) TP_PUSH(S->a, &f->delta, tp_keep_set(S, d));
+  }
+  isl_map_free(later);
+  isl_map_free(back);
+  return ok;
+}
+
+/* ---- widths ---- */
+
+typedef struct { const life *f; isl_pw_aff *width; const tp_ix *best; bool failed; } pieces;
+
+/* A piece a bounds the width together with the most that the width has where it exceeds a. */
+static isl_stat try_piece(isl_set *dom, isl_aff *a, void *ud) {
+  pieces *p = ud;
+  tp_ictx *ix = p->f->S->ix;
+  isl_set_free(dom);
+  const tp_ix *e = tp_ix_of_aff(ix, 0, NULL, a);
+  isl_pw_aff *here = isl_pw_aff_from_aff(a);
+  isl_set *over = isl_pw_aff_gt_set(isl_pw_aff_copy(p->width), here);
+  over = isl_set_intersect(over, own_context(p->f));
+  if (isl_set_is_empty(over) == isl_bool_false) {
+    isl_val *most = isl_pw_aff_max_val(isl_pw_aff_intersect_params(isl_pw_aff_copy(p->width), isl_set_copy(over)));
+    bool fits = most && isl_val_is_int(most) == isl_bool_true;
+    e = fits && e ? tp_ix_max(ix, e, tp_ix_const(ix, isl_val_get_num_si(most))) : NULL;
+    isl_val_free(most);
+  }
+  p->failed |= over == NULL;
+  isl_set_free(over);
+  if (e) p->best = p->best ? tp_ix_min(ix, p->best, e) : e;
+  return isl_stat_ok;
+}
+
+static const tp_ix *extent(const life *f, int k) {
+  const tp_sym *b = f->x->dim[k]->bound;
+  return b ? tp_ix_sym(f->S->ix, b) : NULL;
+}
+
+/* e <= the dim's extent, for all bounds? */
+static bool within(const life *f, const tp_ix *e, const tp_ix *full) {
+  isl_pw_aff *a = tp_isl_of_ix(f->S->ix, 0, NULL, e), *b = tp_isl_of_ix(f->S->ix, 0, NULL, full);
+  isl_set *ok = isl_set_params(isl_pw_aff_le_set(a, b)), *c = own_context(f);
+  bool yes = isl_set_is_subset(c, ok) == isl_bool_true;
+  isl_set_free(ok);
+  isl_set_free(c);
+  return yes;
+}
+
+static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
+  const tp_ix *full = extent(f, k);
+  if (!full || tp_ix_is_const(e, NULL) || within(f, e, full)) return e;
+  return within(f, full, e) ? full : tp_ix_min(f->S->ix, e, full);
+}
+
+/* 1 + the greatest D_k. NULL: not known. */
+static const tp_ix *width_of(const life *f, isl_set *D, int k) {
+  tp_sched *S = f->S;
+  isl_val *v = isl_set_dim_max_val(isl_set_copy(D), k);
+  const tp_ix *w = v && isl_val_is_int(v) == isl_bool_true ? tp_ix_const(S->ix, isl_val_get_num_si(v) + 1) : NULL;
+  isl_val_free(v);
+  if (w) return w;
+  isl_pw_aff *most = isl_pw_aff_coalesce(isl_set_dim_max(isl_set_copy(D), k));
+  pieces p = { f, isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)), NULL, false };
+  if (!p.width || isl_pw_aff_foreach_piece(p.width, try_piece, &p) < 0 || p.failed) p.best = NULL;
+  isl_pw_aff_free(p.width);
+  return p.best ? capped(f, p.best, k) : NULL;
+}
+
+static const tp_ix *whole(const life *f, int k) {
+  const tp_ix *e = extent(f, k);
+  return e ? e : tp_ix_const(f->S->ix, 1);
+}
+
+static bool dense(const life *f, int k) { return f->x->dense >> k & 1; }
+
+static isl_set *all_deltas(const life *f) {
+  isl_set *D = zero_set(f);
+  for (int i = 0; i < f->delta.n; i++) D = isl_set_union(D, isl_set_copy(f->delta.v[i]));
+  return isl_set_coalesce(D);
+}
+
+static bool successive(const life *f, bool outermost_first, const tp_ix **width) {
+  int n = f->x->ndim;
+  isl_set *D = all_deltas(f);
+  for (int i = 0; i < n; i++) {
+    int k = outermost_first ? i : n - 1 - i;
+    width[k] = dense(f, k) ? whole(f, k) : width_of(f, D, k);
+    if (!width[k]) { isl_set_free(D); return false; }
+    D = isl_set_coalesce(isl_set_fix_si(D, isl_dim_set, k, 0));
+  }
+  isl_set_free(D);
+  return true;
+}
+
+static double product_at(const life *f, const tp_ix *const *width, int64_t sample) {
+  int n = tp_nsym(f->S->ix);
+  int64_t *env = TP_NEWN(f->S->a, int64_t, n);
+  double r = 1;
+  for (int i = 0; i < n; i++) env[i] = tp_sym_at(f->S->ix, i)->dim ? sample + i : 5;
+  for (int k = 0; k < f->x->ndim; k++) r *= (double)tp_ix_evalq(width[k], env);
+  return r;
+}
+
+/* ---- reasons ---- */
+
+static const char *read_text(const life *f, place p) {
+  const tp_access *a = acc(f, p);
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_putf(&b, "%s of %s", a->kind == TP_ACC_UPDATE ? "update" : "read", f->x->name ? f->x->name : "?");
+  for (int k = 0; a->at && k < f->x->ndim; k++) {
+    tp_puts(&b, k ? ", " : "[");
+    tp_ix_print(&b, a->at[k].lo);
+    if (a->at[k].range) { tp_puts(&b, " .. "); tp_ix_print(&b, a->at[k].hi); }
+  }
+  if (a->at && f->x->ndim) tp_puts(&b, "]");
+  if (a->pos.file) tp_putf(&b, " at %s:%d", a->pos.file, a->pos.line);
+  const char *s = tp_strdup(f->S->a, b.s ? b.s : "");
+  tp_buf_free(&b);
+  return s;
+}
+
+/* The first read that alone asks for the whole width of dim k. */
+static const char *reason(const life *f, int k) {
+  if (dense(f, k)) return "runs or is read as one block";
+  if (tp_ix_is_const(f->x->width[k], NULL) && tp_ix_cst(f->x->width[k]) == 1) return "";
+  int at = f->reads.n > 0 ? 0 : -1;
+  for (int i = 0; i < f->delta.n && f->delta.n > 1; i++) {
+    isl_set *D = isl_set_union(zero_set(f), isl_set_copy(f->delta.v[i]));
+    bool same = width_of(f, D, k) == f->x->width[k];
+    isl_set_free(D);
+    if (same) { at = i; break; }
+  }
+  return at < 0 ? "" : read_text(f, f->reads.v[at]);
+}
+
+/* ---- one array ---- */
+
+static void settle(life *f, const tp_ix *const *width, const char *why) {
+  for (int k = 0; k < f->x->ndim; k++) f->x->width[k] = width[k];
+  for (int k = 0; k < f->x->ndim; k++) f->x->why[k] = why ? why : reason(f, k);
+}
+
+static void kept_whole(life *f, const char *why) {
+  for (int k = 0; k < f->x->ndim; k++) { f->x->width[k] = whole(f, k); f->x->why[k] = why; }
+}
+
+static void analyse(life *f) {
+  int n = f->x->ndim;
+  tp_sched *S = f->S;
+  const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
+  if (all_points(f)) {
+    for (int k = 0; k < n; k++) a[k] = dense(f, k) ? whole(f, k) : tp_ix_const(S->ix, 1);
+    settle(f, a, NULL);
+    return;
+  }
+  columns(f);
+  tp_query(S);
+  bool ok = conflicts(f) && successive(f, true, a);
+  bool other = ok && n > 1 && successive(f, false, b);
+  if (!tp_query_end(S) || !ok) { kept_whole(f, "too hard to analyse: kept whole"); return; }
+  if (other && product_at(f, b, 50) + product_at(f, b, 9) < product_at(f, a, 50) + product_at(f, a, 9)) a = b;
+  tp_query(S);
+  settle(f, a, NULL);
+  tp_query_end(S);
+}
+
+static void crossing(life *f) {
+  int k = count(f) ? common_loops(f) : 0;
+  for (int i = 0; i < f->S->deps.n; i++)
+    if (f->S->deps.v[i].arr == f->x->id) k = TP_MIN(k, f->S->deps.v[i].cross);
+  f->x->cross = k;
+}
+
+void tp_live(tp_sched *S) {
+  life *all = TP_NEWN(S->a, life, S->p->arrs.n);
+  for (int i = 0; i < S->p->arrs.n; i++) all[i] = (life){ .S = S, .x = S->p->arrs.v[i] };
+  for (int i = 0; i < S->p->stmts.n; i++)
+    for (int a = 0; a < S->p->stmts.v[i]->nacc; a++) {
+      const tp_access *x = &S->p->stmts.v[i]->acc[a];
+      if (x->kind == TP_ACC_WRITE) TP_PUSH(S->a, &all[x->arr].writes, (place){ i, a });
+      else TP_PUSH(S->a, &all[x->arr].reads, (place){ i, a });
+    }
+  for (int i = 0; i < S->p->arrs.n; i++) {
+    life *f = &all[i];
+    f->x->width = TP_NEWN(S->a, const tp_ix *, f->x->ndim);
+    f->x->why = TP_NEWN(S->a, const char *, f->x->ndim);
+    crossing(f);
+    if (f->x->kind != TP_ARR_TEMP) kept_whole(f, f->x->kind == TP_ARR_OUTPUT ? "an output" : "given");
+    else if (!f->writes.n) kept_whole(f, "never written");
+    else analyse(f);
+  }
+}

@@ -1,0 +1,84 @@
+/* proof: every dependence goes forward in time. The times of two statements are compared lexicographically down their ways: rows of the loops they share,
+ * then their places in the sequence. A dependence that isn't wanted but needed and cannot be shown to hold makes the whole schedule unproved. */
+#include "poly/sched.h"
+
+enum { PATIENCE = 20 };                         /* a query that ran out of budget is asked once more with so many times the budget */
+
+static bool empty_patiently(tp_sched *S, isl_map *m) {
+  if (tp_map_empty(S, m)) return true;
+  unsigned long budget = 1000000ul * PATIENCE;
+  isl_ctx_reset_operations(S->ctx);
+  isl_ctx_set_max_operations(S->ctx, budget);
+  bool yes = m && isl_map_is_empty(m) == isl_bool_true;
+  return tp_query_end(S) && yes;
+}
+
+static isl_map *in_context(tp_sched *S, isl_map *m) { return isl_map_intersect_params(m, isl_set_copy(S->context)); }
+
+/* Rows of one loop: never backwards; then m becomes the pairs of equal rows. 1: all pairs are forward, 0: go on with *m, -1: not proved. */
+static int row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
+  int64_t lo, hi;
+  if (u->dim >= 0 && v->dim >= 0 && u->s == v->s && !u->shift.p && !v->shift.p && tp_const_distance(S, *m, u->dim, v->dim, &lo, &hi)) {
+    int64_t by = v->shift.c - u->shift.c, least = (u->s > 0 ? lo : -hi) + by;
+    if (least > 0) return 1;
+    if (lo == hi && least == 0) return 0;
+  }
+  isl_map *back = isl_map_intersect(isl_map_copy(*m), isl_pw_aff_gt_map(isl_pw_aff_copy(u->row), isl_pw_aff_copy(v->row)));
+  back = in_context(S, back);
+  bool ok = empty_patiently(S, back);
+  isl_map_free(back);
+  if (!ok) return -1;
+  isl_map *same = isl_map_intersect(isl_map_copy(*m), isl_pw_aff_eq_map(isl_pw_aff_copy(u->row), isl_pw_aff_copy(v->row)));
+  *m = tp_keep_map(S, in_context(S, same));
+  if (!*m) return -1;
+  return tp_map_empty(S, *m) ? 1 : 0;
+}
+
+static bool forward(tp_sched *S, const tp_dep *d) {
+  const tp_sst *u = &S->st[d->src], *v = &S->st[d->dst];
+  isl_map *m = d->map;
+  for (int l = 0; l < u->npath && l < v->npath; l++) {
+    const tp_step *a = &u->path[l], *b = &v->path[l];
+    if (a->seq < b->seq) return true;
+    if (a->seq > b->seq || !a->loop) return empty_patiently(S, m);
+    int r = row(S, &m, a->mem, b->mem);
+    if (r) return r > 0;
+  }
+  return false;
+}
+
+/* A time that is partial would drop points, and the rest would be proved vacuously. */
+static bool total(tp_sched *S, int st) {
+  const tp_set *dom = S->p->stmts.v[st]->dom;
+  uint32_t seen = S->p->stmts.v[st]->vec, all = (1u << S->p->stmts.v[st]->ndim) - 1;
+  bool ok = true, general = false;
+  for (int l = 0; l + 1 < S->st[st].npath && ok; l++) {
+    const tp_mem *m = S->st[st].path[l].mem;
+    if (!m || !m->row) return false;
+    if (m->dim >= 0) seen |= 1u << m->dim; else general = true;
+    if (isl_pw_aff_isa_aff(m->row) == isl_bool_true) continue;
+    isl_set *where = isl_set_intersect_params(isl_pw_aff_domain(isl_pw_aff_copy(m->row)), isl_set_copy(S->context));
+    isl_set *mine = isl_set_intersect_params(isl_set_copy((isl_set *)dom), isl_set_copy(S->context));
+    tp_query(S);
+    ok = isl_set_is_subset(mine, where) == isl_bool_true;
+    ok = tp_query_end(S) && ok;
+    isl_set_free(where);
+    isl_set_free(mine);
+  }
+  return ok && S->st[st].npath > 0 && (general || seen == all);
+}
+
+bool tp_prove(tp_sched *S, const char **which) {
+  for (int i = 0; i < S->p->stmts.n; i++)
+    if (!total(S, i)) {
+      *which = tp_printf(S->a, "'%s' has no time at some of its points", S->p->stmts.v[i]->name);
+      return false;
+    }
+  for (int i = 0; i < S->deps.n; i++) {
+    const tp_dep *d = &S->deps.v[i];
+    if (d->soft || forward(S, d)) continue;
+    *which = tp_printf(S->a, "edge from '%s' to '%s'", S->p->stmts.v[d->src]->name, S->p->stmts.v[d->dst]->name);
+    return false;
+  }
+  return true;
+}

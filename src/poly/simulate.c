@@ -1,0 +1,283 @@
+/* simulate: runs the loop tree at given bounds, symbolically. Each statement point must run exactly once, each read must come after the writes of what
+ * it reads, and the slot that storage gives the element must still hold it. */
+#include "poly/poly.h"
+#include <stdlib.h>
+
+enum { MAXDIM = 12 };
+
+/* Statement points and the elements they touch, as sorted rows: the first `key` numbers are the point. */
+typedef struct { int key, width, n, cap; int64_t *v; } table;
+typedef struct { int64_t slot[MAXDIM], elem[MAXDIM]; } cell;
+
+typedef struct {
+  const tp_poly *p; tp_arena a; int64_t *env; tp_error *err;
+  table *points;                                /* by statement */
+  bool **ran;
+  table **touch;                                /* by statement and access */
+  tp_hmap *held;                                /* by array: slot -> the element in it */
+  tp_hmap *made;                                /* by array: element -> how many writes are still missing */
+} sim;
+
+/* ---- tables ---- */
+
+typedef struct { sim *s; table *t; } filling;
+
+static isl_stat add_row(isl_point *p, void *ud) {
+  filling *f = ud;
+  table *t = f->t;
+  int64_t x[2 * MAXDIM + 1];
+  for (int i = 0; i < t->width; i++) {
+    isl_val *v = isl_point_get_coordinate_val(p, isl_dim_set, i);
+    x[i] = isl_val_get_num_si(v);
+    isl_val_free(v);
+  }
+  isl_point_free(p);
+  size_t size = sizeof(int64_t) * (size_t)(t->width ? t->width : 1);
+  tp_vec_grow(&f->s->a, (void **)&t->v, t->n, &t->cap, size);
+  memcpy((char *)t->v + size * (size_t)t->n, x, size);
+  t->n++;
+  return isl_stat_ok;
+}
+
+static const int64_t *row(const table *t, int i) { return t->v + (size_t)i * (size_t)(t->width ? t->width : 1); }
+
+static int sort_width;
+static int by_row(const void *a, const void *b) {
+  const int64_t *x = a, *y = b;
+  for (int i = 0; i < sort_width; i++)
+    if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+  return 0;
+}
+
+/* First row whose first `key` numbers are x or greater. */
+static int lower(const table *t, const int64_t *x) {
+  int lo = 0, hi = t->n;
+  while (lo < hi) {
+    int mid = (lo + hi) / 2;
+    sort_width = t->key;
+    if (by_row(row(t, mid), x) < 0) lo = mid + 1; else hi = mid;
+  }
+  return lo;
+}
+
+static bool starts(const table *t, int i, const int64_t *x) { return i < t->n && !memcmp(row(t, i), x, sizeof *x * (size_t)t->key); }
+
+static isl_set *at_bounds(sim *s, isl_set *x) {
+  for (int k = 0; k < (int)isl_set_dim(x, isl_dim_param); k++) {
+    isl_id *id = isl_set_get_dim_id(x, isl_dim_param, k);
+    const tp_sym *b = isl_id_get_user(id);
+    isl_id_free(id);
+    if (b) x = isl_set_fix_si(x, isl_dim_param, k, (int)s->env[b->id]);
+  }
+  return isl_set_flatten(isl_set_project_out(x, isl_dim_param, 0, isl_set_dim(x, isl_dim_param)));
+}
+
+static bool fill(sim *s, table *t, int key, int width, TP_TAKE isl_set *x) {
+  *t = (table){ .key = key, .width = width };
+  x = at_bounds(s, x);
+  filling f = { s, t };
+  bool ok = x && isl_set_foreach_point(x, add_row, &f) == isl_stat_ok;
+  isl_set_free(x);
+  sort_width = width;
+  if (t->n) qsort(t->v, (size_t)t->n, sizeof(int64_t) * (size_t)(width ? width : 1), by_row);
+  return ok;
+}
+
+/* ---- text ---- */
+
+static const char *text(sim *s, const char *name, int n, const int64_t *x) {
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_puts(&b, name ? name : "?");
+  for (int i = 0; i < n; i++) tp_putf(&b, "%s%lld", i ? ", " : "[", (long long)x[i]);
+  if (n) tp_puts(&b, "]");
+  const char *r = tp_strdup(&s->a, b.s);
+  tp_buf_free(&b);
+  return r;
+}
+
+static bool wrong(sim *s, const char *what, const char *a, const char *b) {
+  return tp_fail(s->err, TP_E_CYCLE, (tp_pos){ 0 }, "cycle: simulation: %s %s%s%s", what, a, b ? " by " : "", b ? b : "");
+}
+
+/* ---- storage ---- */
+
+static bool tracked(const tp_arr *x) { return x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT; }
+
+static bool slot_of(sim *s, const tp_arr *x, const int64_t *e, int64_t *slot) {
+  for (int d = 0; d < x->ndim; d++) {
+    int64_t w = tp_ix_evalq(x->width[d], s->env);
+    if (w < 1) return wrong(s, "no slots for", text(s, x->name, x->ndim, e), NULL);
+    slot[d] = ((e[d] % w) + w) % w;
+  }
+  return true;
+}
+
+static size_t bytes(const tp_arr *x) { return sizeof(int64_t) * (size_t)x->ndim; }
+
+static bool holds(sim *s, const tp_arr *x, const int64_t *e, const char *who) {
+  int64_t slot[MAXDIM];
+  if (!slot_of(s, x, e, slot)) return false;
+  intptr_t missing = (intptr_t)tp_hmap_get(&s->made[x->id], e, bytes(x));
+  if (missing != 1) return wrong(s, missing ? "read before it is made:" : "never made:", text(s, x->name, x->ndim, e), who);
+  const int64_t *in = tp_hmap_get(&s->held[x->id], slot, bytes(x));
+  if (!in || memcmp(in, e, bytes(x))) return wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
+  return true;
+}
+
+/* How often an element is written or updated in all, plus 1. */
+static void expect(sim *s) {
+  const tp_poly *p = s->p;
+  for (int i = 0; i < p->stmts.n; i++)
+    for (int a = 0; a < p->stmts.v[i]->nacc; a++) {
+      const tp_access *acc = &p->stmts.v[i]->acc[a];
+      const tp_arr *x = p->arrs.v[acc->arr];
+      const table *t = &s->touch[i][a];
+      if (acc->kind == TP_ACC_READ || !tracked(x)) continue;
+      for (int r = 0; r < t->n; r++) {
+        const int64_t *e = row(t, r) + t->key;
+        intptr_t n = (intptr_t)tp_hmap_get(&s->made[acc->arr], e, bytes(x));
+        tp_hmap_set(&s->made[acc->arr], e, bytes(x), (void *)((n ? n : 1) + 1));
+      }
+    }
+}
+
+static bool write_one(sim *s, const tp_access *acc, const int64_t *e, const char *who) {
+  const tp_arr *x = s->p->arrs.v[acc->arr];
+  int64_t slot[MAXDIM];
+  if (!slot_of(s, x, e, slot)) return false;
+  const int64_t *in = tp_hmap_get(&s->held[x->id], slot, bytes(x));
+  if (acc->kind == TP_ACC_UPDATE && (!in || memcmp(in, e, bytes(x)))) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
+  tp_hmap_set(&s->held[x->id], slot, bytes(x), tp_dup(&s->a, e, bytes(x) + 1));
+  intptr_t n = (intptr_t)tp_hmap_get(&s->made[x->id], e, bytes(x));
+  tp_hmap_set(&s->made[x->id], e, bytes(x), (void *)(n - 1));
+  return true;
+}
+
+/* ---- running ---- */
+
+typedef enum { OPERANDS, ALIASED, RESULTS } phase;
+
+static bool in_phase(const tp_access *a, phase f) {
+  if (a->kind != TP_ACC_READ) return f == RESULTS;
+  return a->alias ? f == ALIASED : f == OPERANDS;
+}
+
+static bool touch_all(sim *s, int st, const int64_t *x, phase f) {
+  const tp_stmt *q = s->p->stmts.v[st];
+  for (int a = 0; a < q->nacc; a++) {
+    const tp_access *acc = &q->acc[a];
+    const tp_arr *arr = s->p->arrs.v[acc->arr];
+    const table *t = &s->touch[st][a];
+    if (!tracked(arr) || !in_phase(acc, f)) continue;
+    for (int i = lower(t, x); starts(t, i, x); i++) {
+      const int64_t *e = row(t, i) + t->key;
+      const char *who = NULL;
+      if (f == RESULTS ? !write_one(s, acc, e, who) : !holds(s, arr, e, who)) return wrong(s, "in", text(s, q->name, q->ndim, x), NULL);
+    }
+  }
+  return true;
+}
+
+typedef struct { int n; int64_t *x; } calls;
+
+static void cross(sim *s, const tp_stmt *q, int64_t *x, int d, calls *c, int *cap) {
+  if (d == q->ndim) {
+    size_t size = sizeof(int64_t) * MAXDIM;
+    tp_vec_grow(&s->a, (void **)&c->x, c->n, cap, size);
+    memcpy((char *)c->x + size * (size_t)c->n++, x, size);
+    return;
+  }
+  if (!(q->vec >> d & 1)) { cross(s, q, x, d + 1, c, cap); return; }
+  for (int64_t v = tp_ix_evalq(q->vlo[d], s->env), hi = tp_ix_evalq(q->vhi[d], s->env); v < hi; v++) {
+    x[d] = v;
+    cross(s, q, x, d + 1, c, cap);
+  }
+}
+
+static bool run(sim *s, const tp_tree *t) {
+  const tp_stmt *q = s->p->stmts.v[t->stmt];
+  int64_t x[MAXDIM] = { 0 };
+  calls c = { 0 };
+  int cap = 0;
+  for (int d = 0; d < q->ndim; d++)
+    if (!(q->vec >> d & 1)) x[d] = tp_ix_evalq(t->arg[d], s->env);
+  cross(s, q, x, 0, &c, &cap);
+  const table *pts = &s->points[t->stmt];
+  for (int i = 0; i < c.n; i++) {
+    const int64_t *p = c.x + i * MAXDIM;
+    int r = lower(pts, p);
+    if (!starts(pts, r, p)) return wrong(s, "outside its domain:", text(s, q->name, q->ndim, p), NULL);
+    if (s->ran[t->stmt][r]) return wrong(s, "run twice:", text(s, q->name, q->ndim, p), NULL);
+    s->ran[t->stmt][r] = true;
+  }
+  for (int i = 0; i < c.n; i++)
+    if (!touch_all(s, t->stmt, c.x + i * MAXDIM, OPERANDS)) return false;
+  for (int i = 0; i < c.n; i++)
+    if (!touch_all(s, t->stmt, c.x + i * MAXDIM, ALIASED) || !touch_all(s, t->stmt, c.x + i * MAXDIM, RESULTS)) return false;
+  for (int i = 0; i < c.n; i++)                 /* what may not be written over is still there */
+    if (!touch_all(s, t->stmt, c.x + i * MAXDIM, OPERANDS)) return false;
+  return true;
+}
+
+static bool walk(sim *s, const tp_tree *t) {
+  switch (t->kind) {
+    case TP_T_SEQ:
+      for (int i = 0; i < t->n; i++)
+        if (!walk(s, t->kid[i])) return false;
+      return true;
+    case TP_T_IF:
+      if (tp_ix_evalq(t->cond, s->env)) return walk(s, t->kid[0]);
+      return t->n < 2 || walk(s, t->kid[1]);
+    case TP_T_RUN: return run(s, t);
+    case TP_T_FOR: break;
+  }
+  int64_t lo = tp_ix_evalq(t->lo, s->env), hi = tp_ix_evalq(t->hi, s->env);
+  for (int64_t v = t->step > 0 ? lo : hi - 1; t->step > 0 ? v < hi : v >= lo; v += t->step) {
+    s->env[t->var->id] = v;
+    if (!walk(s, t->kid[0])) return false;
+  }
+  return true;
+}
+
+static bool prepare(sim *s) {
+  const tp_poly *p = s->p;
+  s->points = TP_NEWN(&s->a, table, p->stmts.n);
+  s->ran = TP_NEWN(&s->a, bool *, p->stmts.n);
+  s->touch = TP_NEWN(&s->a, table *, p->stmts.n);
+  s->held = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
+  s->made = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
+  for (int i = 0; i < p->arrs.n; i++) { tp_hmap_init(&s->held[i], &s->a); tp_hmap_init(&s->made[i], &s->a); }
+  for (int i = 0; i < p->stmts.n; i++) {
+    const tp_stmt *q = p->stmts.v[i];
+    if (q->ndim > MAXDIM || !fill(s, &s->points[i], q->ndim, q->ndim, isl_set_copy(q->dom))) return wrong(s, "cannot enumerate", q->name, NULL);
+    s->ran[i] = TP_NEWN(&s->a, bool, s->points[i].n);
+    s->touch[i] = TP_NEWN(&s->a, table, q->nacc);
+    for (int a = 0; a < q->nacc; a++) {
+      int n = p->arrs.v[q->acc[a].arr]->ndim;
+      if (n > MAXDIM || !fill(s, &s->touch[i][a], q->ndim, q->ndim + n, isl_map_wrap(isl_map_copy(q->acc[a].rel)))) return wrong(s, "cannot enumerate", q->name, NULL);
+    }
+  }
+  expect(s);
+  return true;
+}
+
+static bool complete(sim *s) {
+  for (int i = 0; i < s->p->stmts.n; i++)
+    for (int r = 0; r < s->points[i].n; r++)
+      if (!s->ran[i][r]) return wrong(s, "never run:", text(s, s->p->stmts.v[i]->name, s->points[i].key, row(&s->points[i], r)), NULL);
+  return true;
+}
+
+bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_error *err) {
+  sim s = { .p = p, .err = err };
+  tp_arena_init(&s.a);
+  s.a.oom = p->a->oom;
+  int n = tp_nsym(p->g->ix);
+  s.env = TP_NEWN(&s.a, int64_t, n);
+  for (int i = 0; i < n; i++)
+    if (tp_sym_at(p->g->ix, i)->kind == TP_SYM_BOUND) s.env[i] = env[i];
+  bool ok = prepare(&s) && walk(&s, p->tree) && complete(&s);
+  tp_arena_free(&s.a);
+  return ok;
+}

@@ -1,0 +1,398 @@
+/* tree: the driver's result as an isl schedule tree, isl's AST of it, and that as a tp_tree. A loop with s = -1 counts its row up from -(T - 1): it is
+ * turned into one whose variable is -row and counts down. Each item of the outermost sequence gets an AST of its own. */
+#include "poly/sched.h"
+#include <isl/schedule.h>
+#include <isl/schedule_node.h>
+#include <isl/ast.h>
+#include <isl/ast_build.h>
+#include <stdlib.h>
+
+enum { MAXPIECES = 4, MAXSTMTS = 24 };          /* `separate`: loops cut in so many ranges, with so many statements inside */
+
+/* ---- schedule tree ---- */
+
+static isl_id *stmt_id(tp_sched *S, int st) {
+  char name[32];
+  snprintf(name, sizeof name, "S%d", st);
+  return isl_id_alloc(S->ctx, name, NULL);
+}
+
+/* The points that need a call of their own: the domain without vector dims. */
+static isl_set *calls(tp_sched *S, int st) {
+  const tp_stmt *s = S->p->stmts.v[st];
+  isl_set *dom = isl_set_copy(s->dom);
+  for (int d = s->ndim - 1; d >= 0; d--)
+    if (s->vec >> d & 1) dom = isl_set_project_out(dom, isl_dim_set, d, 1);
+  return isl_set_set_tuple_id(dom, stmt_id(S, st));
+}
+
+static isl_pw_aff *call_row(tp_sched *S, const tp_mem *m) {
+  const tp_stmt *s = S->p->stmts.v[m->st];
+  isl_pw_aff *row = isl_pw_aff_copy(m->row);
+  if (s->vec) {                                 /* rows do not mention vector dims: at 0 */
+    isl_map *r = isl_map_from_pw_aff(row);
+    for (int d = s->ndim - 1; d >= 0; d--)
+      if (s->vec >> d & 1) r = isl_map_project_out(isl_map_fix_si(r, isl_dim_in, d, 0), isl_dim_in, d, 1);
+    isl_pw_multi_aff *p = isl_pw_multi_aff_from_map(r);
+    row = isl_pw_multi_aff_get_pw_aff(p, 0);
+    isl_pw_multi_aff_free(p);
+  }
+  return isl_pw_aff_set_tuple_id(row, isl_dim_in, stmt_id(S, m->st));
+}
+
+/* Do the members run over different ranges of rows, few enough to give each its own loop? */
+static bool cut(tp_sched *S, const tp_item *x) {
+  isl_set *seen[MAXPIECES + 1];
+  int n = 0;
+  if (x->nmem > MAXSTMTS) return false;
+  for (int i = 0; i < x->nmem && n <= MAXPIECES; i++) {
+    isl_set *r = isl_set_apply(isl_set_copy(S->p->stmts.v[x->mem[i].st]->dom), isl_map_from_pw_aff(isl_pw_aff_copy(x->mem[i].row)));
+    bool known = false;
+    for (int j = 0; j < n && !known; j++) known = isl_set_plain_is_equal(r, seen[j]) == isl_bool_true || isl_set_is_equal(r, seen[j]) == isl_bool_true;
+    if (known) isl_set_free(r);
+    else seen[n++] = r;
+  }
+  for (int j = 0; j < n; j++) isl_set_free(seen[j]);
+  return n > 1 && n <= MAXPIECES;
+}
+
+static isl_schedule *of_seq(tp_sched *S, const tp_items *seq);
+
+static isl_schedule *of_loop(tp_sched *S, tp_item *x) {
+  isl_schedule *sch = of_seq(S, &x->body);
+  isl_union_pw_aff *rows = isl_union_pw_aff_empty(tp_isl_params(S->ix));
+  for (int i = 0; i < x->nmem; i++) rows = isl_union_pw_aff_add_pw_aff(rows, call_row(S, &x->mem[i]));
+  sch = isl_schedule_insert_partial_schedule(sch, isl_multi_union_pw_aff_from_union_pw_aff(rows));
+  isl_schedule_node *band = isl_schedule_node_child(isl_schedule_get_root(sch), 0);
+  isl_schedule_free(sch);
+  if (cut(S, x)) band = isl_schedule_node_band_set_ast_build_options(band, isl_union_set_read_from_str(S->ctx, "{ separate[x] }"));
+  band = isl_schedule_node_insert_mark(band, isl_id_alloc(S->ctx, "loop", x));
+  sch = isl_schedule_node_get_schedule(band);
+  isl_schedule_node_free(band);
+  return sch;
+}
+
+static isl_schedule *of_item(tp_sched *S, tp_item *x) {
+  return x->st < 0 ? of_loop(S, x) : isl_schedule_from_domain(isl_union_set_from_set(calls(S, x->st)));
+}
+
+static isl_schedule *of_range(tp_sched *S, const tp_items *seq, int lo, int hi) {
+  if (hi - lo == 1) return of_item(S, seq->v[lo]);
+  int mid = lo + (hi - lo) / 2;
+  isl_schedule *a = of_range(S, seq, lo, mid);
+  return isl_schedule_sequence(a, of_range(S, seq, mid, hi));
+}
+
+static isl_schedule *of_seq(tp_sched *S, const tp_items *seq) { return of_range(S, seq, 0, seq->n); }
+
+/* ---- expressions ---- */
+
+typedef struct { isl_id *id; const tp_ix *val; } binding;
+typedef struct {
+  tp_sched *S; tp_ictx *ix; bool failed;
+  const tp_item *loop; int depth;               /* of the nearest mark */
+  TP_VEC(binding) env;
+} conv;
+
+static const tp_ix *expr(conv *c, TP_TAKE isl_ast_expr *e);
+
+static const tp_ix *bad(conv *c) { c->failed = true; return tp_ix_const(c->ix, 0); }
+
+static const tp_ix *of_id(conv *c, isl_id *id) {
+  for (int i = c->env.n - 1; i >= 0; i--)
+    if (c->env.v[i].id == id) return c->env.v[i].val;
+  const tp_sym *s = isl_id_get_user(id);
+  return s ? tp_ix_sym(c->ix, s) : bad(c);
+}
+
+static int64_t const_arg(conv *c, isl_ast_expr *e, int i) {
+  int64_t k = 0;
+  const tp_ix *v = expr(c, isl_ast_expr_op_get_arg(e, i));
+  if (tp_ix_is_cond(v) || !tp_ix_is_const(v, &k) || k <= 0) { bad(c); k = 1; }
+  return k;
+}
+
+/* 1 where the condition holds, else 0. */
+static const tp_ix *indicator(conv *c, const tp_ix *e) {
+  tp_ictx *x = c->ix;
+  const tp_ix *one = tp_ix_const(x, 1), *zero = tp_ix_const(x, 0), *r = one;
+  if (!tp_ix_is_cond(e)) return e;
+  switch (tp_ix_kind(e)) {
+    case TP_IX_TRUE: return one;
+    case TP_IX_FALSE: return zero;
+    case TP_IX_GE0: return tp_ix_min(x, one, tp_ix_max(x, zero, tp_ix_addc(x, tp_ix_arg(e, 0), 1)));
+    case TP_IX_EQ0: return tp_ix_max(x, zero, tp_ix_sub(x, one, tp_ix_max(x, tp_ix_arg(e, 0), tp_ix_neg(x, tp_ix_arg(e, 0)))));
+    case TP_IX_NOT: return tp_ix_sub(x, one, indicator(c, tp_ix_arg(e, 0)));
+    case TP_IX_AND: case TP_IX_OR: break;
+    default: return bad(c);
+  }
+  bool and = tp_ix_kind(e) == TP_IX_AND;
+  for (int i = 0; i < tp_ix_narg(e); i++) {
+    const tp_ix *a = indicator(c, tp_ix_arg(e, i));
+    r = tp_ix_mul(x, r, and ? a : tp_ix_sub(x, one, a));
+  }
+  return and ? r : tp_ix_sub(x, one, r);
+}
+
+static const tp_ix *as_cond(conv *c, const tp_ix *e) { return tp_ix_is_cond(e) ? e : tp_ix_cmp(c->ix, TP_NE, e, tp_ix_const(c->ix, 0)); }
+
+static const tp_ix *fold(conv *c, isl_ast_expr *e, const tp_ix *(*op)(tp_ictx *, const tp_ix *, const tp_ix *), bool cond) {
+  const tp_ix *r = NULL;
+  for (int i = 0, n = (int)isl_ast_expr_op_get_n_arg(e); i < n; i++) {
+    const tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, i));
+    a = cond ? as_cond(c, a) : a;
+    r = r ? op(c->ix, r, a) : a;
+  }
+  return r ? r : bad(c);
+}
+
+static const tp_ix *compare(conv *c, isl_ast_expr *e, tp_cmp op) {
+  const tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 0)), *b = expr(c, isl_ast_expr_op_get_arg(e, 1));
+  if (tp_ix_is_cond(a) || tp_ix_is_cond(b)) return bad(c);
+  return tp_ix_cmp(c->ix, op, a, b);
+}
+
+static const tp_ix *choice(conv *c, isl_ast_expr *e) {
+  const tp_ix *i = as_cond(c, expr(c, isl_ast_expr_op_get_arg(e, 0)));
+  const tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 1)), *b = expr(c, isl_ast_expr_op_get_arg(e, 2));
+  if (tp_ix_is_cond(a) && tp_ix_is_cond(b)) return tp_ix_or(c->ix, tp_ix_and(c->ix, i, a), tp_ix_and(c->ix, tp_ix_not(c->ix, i), b));
+  return tp_ix_add(c->ix, b, tp_ix_mul(c->ix, tp_ix_sub(c->ix, a, b), indicator(c, i)));
+}
+
+static const tp_ix *operation(conv *c, isl_ast_expr *e) {
+  tp_ictx *x = c->ix;
+  switch (isl_ast_expr_op_get_type(e)) {
+    case isl_ast_expr_op_and: case isl_ast_expr_op_and_then: return fold(c, e, tp_ix_and, true);
+    case isl_ast_expr_op_or: case isl_ast_expr_op_or_else: return fold(c, e, tp_ix_or, true);
+    case isl_ast_expr_op_max: return fold(c, e, tp_ix_max, false);
+    case isl_ast_expr_op_min: return fold(c, e, tp_ix_min, false);
+    case isl_ast_expr_op_minus: return tp_ix_neg(x, expr(c, isl_ast_expr_op_get_arg(e, 0)));
+    case isl_ast_expr_op_add: return fold(c, e, tp_ix_add, false);
+    case isl_ast_expr_op_sub: return fold(c, e, tp_ix_sub, false);
+    case isl_ast_expr_op_mul: return fold(c, e, tp_ix_mul, false);
+    case isl_ast_expr_op_div: case isl_ast_expr_op_fdiv_q: case isl_ast_expr_op_pdiv_q:
+      return tp_ix_fdiv(x, expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
+    case isl_ast_expr_op_pdiv_r: case isl_ast_expr_op_zdiv_r:
+      return tp_ix_mod(x, expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
+    case isl_ast_expr_op_cond: case isl_ast_expr_op_select: return choice(c, e);
+    case isl_ast_expr_op_eq: return compare(c, e, TP_EQ);
+    case isl_ast_expr_op_le: return compare(c, e, TP_LE);
+    case isl_ast_expr_op_lt: return compare(c, e, TP_LT);
+    case isl_ast_expr_op_ge: return compare(c, e, TP_GE);
+    case isl_ast_expr_op_gt: return compare(c, e, TP_GT);
+    default: return bad(c);
+  }
+}
+
+static const tp_ix *expr(conv *c, isl_ast_expr *e) {
+  const tp_ix *r;
+  switch (e ? isl_ast_expr_get_type(e) : isl_ast_expr_error) {
+    case isl_ast_expr_op: r = operation(c, e); break;
+    case isl_ast_expr_id: {
+      isl_id *id = isl_ast_expr_get_id(e);
+      r = of_id(c, id);
+      isl_id_free(id);
+      break;
+    }
+    case isl_ast_expr_int: {
+      isl_val *v = isl_ast_expr_get_val(e);
+      r = tp_ix_const(c->ix, isl_val_get_num_si(v));
+      isl_val_free(v);
+      break;
+    }
+    default: r = bad(c);
+  }
+  isl_ast_expr_free(e);
+  return r;
+}
+
+/* ---- nodes ---- */
+
+static tp_tree *node(conv *c, TP_TAKE isl_ast_node *n);
+
+static tp_tree *new_tree(conv *c, tp_tkind kind, int n) {
+  tp_tree *t = TP_NEW(c->S->a, tp_tree);
+  t->kind = kind;
+  t->n = n;
+  t->kid = TP_NEWN(c->S->a, tp_tree *, n + 1);
+  return t;
+}
+
+static tp_tree *run(conv *c, isl_ast_node *n) {
+  isl_ast_expr *e = isl_ast_node_user_get_expr(n), *f = isl_ast_expr_op_get_arg(e, 0);
+  isl_id *id = isl_ast_expr_get_id(f);
+  tp_tree *t = new_tree(c, TP_T_RUN, 0);
+  t->stmt = atoi(isl_id_get_name(id) + 1);
+  const tp_stmt *s = c->S->p->stmts.v[t->stmt];
+  t->arg = TP_NEWN(c->S->a, const tp_ix *, s->ndim);
+  for (int d = 0, k = 1; d < s->ndim; d++)
+    if (!(s->vec >> d & 1)) t->arg[d] = expr(c, isl_ast_expr_op_get_arg(e, k++));
+  isl_id_free(id);
+  isl_ast_expr_free(f);
+  isl_ast_expr_free(e);
+  return t;
+}
+
+/* The end that the loop's condition gives: it < ub or it <= ub. */
+static const tp_ix *loop_end(conv *c, isl_ast_node *n) {
+  isl_ast_expr *e = isl_ast_node_for_get_cond(n);
+  enum isl_ast_expr_op_type op = isl_ast_expr_op_get_type(e);
+  const tp_ix *ub = expr(c, isl_ast_expr_op_get_arg(e, 1));
+  isl_ast_expr_free(e);
+  if (op != isl_ast_expr_op_le && op != isl_ast_expr_op_lt) return bad(c);
+  return op == isl_ast_expr_op_le ? tp_ix_addc(c->ix, ub, 1) : ub;
+}
+
+static isl_id *iterator(isl_ast_node *n) {
+  isl_ast_expr *it = isl_ast_node_for_get_iterator(n);
+  isl_id *id = isl_ast_expr_get_id(it);
+  isl_ast_expr_free(it);
+  return id;
+}
+
+static tp_tree *loop(conv *c, isl_ast_node *n) {
+  isl_id *id = iterator(n);
+  const tp_ix *init = expr(c, isl_ast_node_for_get_init(n));
+  const tp_item *item = c->loop;
+  tp_tree *t, *body;
+  if (isl_ast_node_for_is_degenerate(n) == isl_bool_true) {
+    TP_PUSH(c->S->a, &c->env, (binding){ id, init });
+    body = t = node(c, isl_ast_node_for_get_body(n));
+  } else {
+    const tp_ix *inc = expr(c, isl_ast_node_for_get_inc(n)), *end = loop_end(c, n);
+    int64_t step = 1;
+    if (!tp_ix_is_const(inc, &step) || step <= 0) bad(c);
+    bool down = item && item->s < 0;
+    tp_sym *v = tp_sym_var(c->ix, item && item->label ? item->label->name : "c");
+    t = new_tree(c, TP_T_FOR, 1);
+    t->var = v;
+    t->label = item ? item->label : NULL;
+    t->parallel = item && item->parallel;
+    t->step = (int)(down ? -step : step);
+    t->lo = down ? tp_ix_addc(c->ix, tp_ix_neg(c->ix, end), 1) : init;
+    t->hi = down ? tp_ix_addc(c->ix, tp_ix_neg(c->ix, init), 1) : end;
+    TP_PUSH(c->S->a, &c->env, (binding){ id, down ? tp_ix_neg(c->ix, tp_ix_sym(c->ix, v)) : tp_ix_sym(c->ix, v) });
+    int was = t->stmt = c->depth;               /* a FOR's stmt is its depth among the driver's loops until tp_make_tree ends */
+    body = t->kid[0] = node(c, isl_ast_node_for_get_body(n));
+    c->depth = was;
+  }
+  c->loop = item;
+  c->env.n--;
+  isl_id_free(id);
+  c->failed |= !body;
+  return t;
+}
+
+static tp_tree *block(conv *c, isl_ast_node *n) {
+  isl_ast_node_list *l = isl_ast_node_block_get_children(n);
+  int k = (int)isl_ast_node_list_n_ast_node(l);
+  tp_tree *t = new_tree(c, TP_T_SEQ, k);
+  for (int i = 0; i < k; i++) t->kid[i] = node(c, isl_ast_node_list_get_at(l, i));
+  isl_ast_node_list_free(l);
+  return t;
+}
+
+static tp_tree *branch(conv *c, isl_ast_node *n) {
+  bool other = isl_ast_node_if_has_else_node(n) == isl_bool_true;
+  tp_tree *t = new_tree(c, TP_T_IF, 1 + other);
+  t->cond = as_cond(c, expr(c, isl_ast_node_if_get_cond(n)));
+  t->kid[0] = node(c, isl_ast_node_if_get_then_node(n));
+  if (other) t->kid[1] = node(c, isl_ast_node_if_get_else_node(n));
+  return t;
+}
+
+static tp_tree *marked(conv *c, isl_ast_node *n) {
+  isl_id *id = isl_ast_node_mark_get_id(n);
+  const tp_item *was = c->loop;
+  int depth = c->depth;
+  c->loop = isl_id_get_user(id);
+  c->depth = depth + 1;
+  isl_id_free(id);
+  tp_tree *t = node(c, isl_ast_node_mark_get_node(n));
+  c->loop = was;
+  c->depth = depth;
+  return t;
+}
+
+static tp_tree *node(conv *c, isl_ast_node *n) {
+  tp_tree *t;
+  switch (n ? isl_ast_node_get_type(n) : isl_ast_node_error) {
+    case isl_ast_node_for: t = loop(c, n); break;
+    case isl_ast_node_if: t = branch(c, n); break;
+    case isl_ast_node_block: t = block(c, n); break;
+    case isl_ast_node_mark: t = marked(c, n); break;
+    case isl_ast_node_user: t = run(c, n); break;
+    default: c->failed = true; t = new_tree(c, TP_T_SEQ, 0);
+  }
+  isl_ast_node_free(n);
+  return t;
+}
+
+/* ---- crossing, in terms of the tree's own loops ---- */
+
+enum { DEPTH = 64 };
+typedef struct { int n, common; const tp_tree *path[DEPTH]; } span;
+
+static void meet(span *s, const tp_tree **path, int n) {
+  int k = 0;
+  if (!s->n++) { memcpy(s->path, path, sizeof(tp_tree *) * (size_t)n); s->common = n; return; }
+  while (k < s->common && k < n && s->path[k] == path[k]) k++;
+  s->common = k;
+}
+
+static void spans(tp_sched *S, const tp_tree *t, span *s, const tp_tree **path, int n) {
+  if (t->kind == TP_T_RUN) {
+    const tp_stmt *st = S->p->stmts.v[t->stmt];
+    for (int a = 0; a < st->nacc; a++) meet(&s[st->acc[a].arr], path, n);
+  }
+  if (t->kind == TP_T_FOR && n < DEPTH) path[n++] = t;
+  for (int i = 0; i < t->n; i++) spans(S, t->kid[i], s, path, n);
+}
+
+/* cross counted the driver's loops; isl may have peeled some. */
+static void count_crossings(tp_sched *S, const tp_tree *t) {
+  span *s = TP_NEWN(S->a, span, S->p->arrs.n);
+  const tp_tree *path[DEPTH];
+  spans(S, t, s, path, 0);
+  for (int i = 0; i < S->p->arrs.n; i++) {
+    int k = 0;
+    while (k < s[i].common && s[i].path[k]->stmt <= S->p->arrs.v[i]->cross) k++;   /* depths count from 1 */
+    S->p->arrs.v[i]->cross = k;
+  }
+}
+
+static void clear_depths(tp_tree *t) {
+  if (t->kind == TP_T_FOR) t->stmt = 0;
+  for (int i = 0; i < t->n; i++) clear_depths(t->kid[i]);
+}
+
+/* ---- the whole ---- */
+
+static void flatten(tp_sched *S, tp_tree *into, tp_tree *t, int *cap) {
+  if (t->kind == TP_T_SEQ) {
+    for (int i = 0; i < t->n; i++) flatten(S, into, t->kid[i], cap);
+    return;
+  }
+  tp_vec_grow(S->a, (void **)&into->kid, into->n, cap, sizeof *into->kid);
+  into->kid[into->n++] = t;
+}
+
+bool tp_make_tree(tp_sched *S) {
+  conv c = { .S = S, .ix = S->ix };
+  tp_tree *all = new_tree(&c, TP_T_SEQ, 0);
+  int cap = 0;
+  all->kid = NULL;
+  isl_options_set_ast_build_detect_min_max(S->ctx, 1);
+  isl_ast_build *build = isl_ast_build_from_context(isl_set_copy(S->context));
+  for (int i = 0; i < S->top.n && !c.failed; i++) {
+    isl_ast_node *ast = isl_ast_build_node_from_schedule(build, of_item(S, S->top.v[i]));
+    flatten(S, all, node(&c, ast), &cap);
+  }
+  isl_ast_build_free(build);
+  S->p->tree = all;
+  count_crossings(S, all);
+  clear_depths(all);
+  if (!c.failed) return true;
+  if (!tp_isl_check(S->ix, (tp_pos){ 0 }, S->err)) return false;
+  return tp_fail(S->err, TP_E_AFFINE, (tp_pos){ 0 }, "affine: the loops of this program cannot be written down");
+}

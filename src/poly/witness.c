@@ -1,0 +1,159 @@
+/* witness: when no order exists, a cycle of points. The dependences among the statements at fault are enumerated at small bounds, and the shortest
+ * cycle is told in the script's names:  'h' at t = 1 needs itself: h[t] <- g[t + 1] <- h[t]. */
+#include "poly/sched.h"
+#include <stdlib.h>
+
+enum { MAXBOUND = 4, MAXDIM = 8, MAXPOINTS = 20000 };
+
+typedef struct { int st; int64_t x[MAXDIM]; } point;
+typedef struct { TP_VEC(point) v; TP_VEC(int) from, to; tp_hmap at; const tp_sched *S; int src, dst; bool full; } world;
+
+static int number(world *w, int st, const int64_t *x) {
+  point p;
+  memset(&p, 0, sizeof p);
+  p.st = st;
+  for (int d = 0; d < w->S->p->stmts.v[st]->ndim; d++) p.x[d] = x[d];
+  intptr_t i = (intptr_t)tp_hmap_get(&w->at, &p, sizeof p);
+  if (i) return (int)i - 1;
+  TP_PUSH(w->S->a, &w->v, p);
+  tp_hmap_set(&w->at, &p, sizeof p, (void *)(intptr_t)w->v.n);
+  return w->v.n - 1;
+}
+
+static isl_stat add_pair(isl_point *p, void *ud) {
+  world *w = ud;
+  int64_t x[2 * MAXDIM];
+  int na = w->S->p->stmts.v[w->src]->ndim, nb = w->S->p->stmts.v[w->dst]->ndim;
+  for (int i = 0; i < na + nb; i++) {
+    isl_val *v = isl_point_get_coordinate_val(p, isl_dim_set, i);
+    x[i] = isl_val_get_num_si(v);
+    isl_val_free(v);
+  }
+  isl_point_free(p);
+  int a = number(w, w->src, x), b = number(w, w->dst, x + na);
+  TP_PUSH(w->S->a, &w->from, b);                /* b needs a */
+  TP_PUSH(w->S->a, &w->to, a);
+  w->full |= w->from.n > MAXPOINTS;
+  return w->full ? isl_stat_error : isl_stat_ok;
+}
+
+static void enumerate(tp_sched *S, world *w, const tp_scc *c, int dims, int rest) {
+  *w = (world){ .S = S };
+  tp_hmap_init(&w->at, S->a);
+  bool *in = TP_NEWN(S->a, bool, S->p->stmts.n);
+  for (int i = 0; i < c->n; i++) in[c->st[i]] = true;
+  for (int e = 0; e < S->deps.n && !w->full; e++) {
+    const tp_dep *d = &S->deps.v[e];
+    if (d->soft || !in[d->src] || !in[d->dst] || S->p->stmts.v[d->src]->ndim > MAXDIM || S->p->stmts.v[d->dst]->ndim > MAXDIM) continue;
+    isl_set *pairs = isl_map_wrap(isl_map_copy(d->map));
+    for (int k = 0; k < (int)isl_set_dim(pairs, isl_dim_param); k++) {
+      isl_id *id = isl_set_get_dim_id(pairs, isl_dim_param, k);
+      const tp_sym *b = isl_id_get_user(id);
+      isl_id_free(id);
+      pairs = isl_set_fix_si(pairs, isl_dim_param, k, b && b->dim ? dims : rest);
+    }
+    w->src = d->src; w->dst = d->dst;
+    isl_set *plain = isl_set_flatten(isl_set_project_out(pairs, isl_dim_param, 0, isl_set_dim(pairs, isl_dim_param)));
+    isl_set_foreach_point(plain, add_pair, w);
+    isl_set_free(plain);
+  }
+}
+
+/* Shortest way from point `s` back to itself; way[0] = s, ...; its length, 0: none below `limit`. */
+static int circle(const world *w, const int *head, const int *next, int s, int limit, int *way, int *back, int *queue) {
+  int n = w->v.n, at = 0, end = 0;
+  for (int i = 0; i < n; i++) back[i] = -1;
+  queue[end++] = s;
+  while (at < end) {
+    int u = queue[at++];
+    for (int e = head[u]; e >= 0; e = next[e]) {
+      int v = w->to.v[e];
+      if (v == s) {
+        int len = 1;
+        for (int q = u; q != s; q = back[q]) len++;
+        if (len >= limit) return 0;
+        for (int q = u, k = len - 1; k >= 0; q = k ? back[q] : q, k--) way[k] = q;
+        return len;
+      }
+      if (back[v] < 0 && v != s) { back[v] = u; queue[end++] = v; }
+    }
+  }
+  return 0;
+}
+
+static int shortest(const world *w, int **best) {
+  tp_arena *a = w->S->a;
+  int n = w->v.n, len = n + 1, found = 0;
+  int *head = TP_NEWN(a, int, n), *next = TP_NEWN(a, int, w->from.n), *back = TP_NEWN(a, int, n), *queue = TP_NEWN(a, int, n + 1), *way = TP_NEWN(a, int, n + 1);
+  *best = TP_NEWN(a, int, n + 1);
+  for (int i = 0; i < n; i++) head[i] = -1;
+  for (int e = 0; e < w->from.n; e++) { next[e] = head[w->from.v[e]]; head[w->from.v[e]] = e; }
+  for (int s = 0; s < n && len > 1; s++) {
+    int k = circle(w, head, next, s, len, way, back, queue);
+    if (!k) continue;
+    len = found = k;
+    memcpy(*best, way, sizeof(int) * (size_t)k);
+  }
+  return found;
+}
+
+/* ---- text ---- */
+
+static bool own(const tp_stmt *s, int d) { return s->dim[d] == s->label[d]; }
+
+static void put_point(tp_buf *b, const world *w, const point *p, const point *first) {
+  const tp_stmt *s = w->S->p->stmts.v[p->st], *f = w->S->p->stmts.v[first->st];
+  bool any = false;
+  tp_puts(b, s->name);
+  for (int d = 0; d < s->ndim; d++) {
+    if (!own(s, d)) continue;
+    tp_puts(b, any ? ", " : "[");
+    any = true;
+    int e = 0;
+    while (e < f->ndim && f->dim[e] != s->dim[d]) e++;
+    int64_t by = e < f->ndim ? p->x[d] - first->x[e] : 0;
+    if (e == f->ndim) tp_putf(b, "%lld", (long long)p->x[d]);
+    else if (!by) tp_puts(b, s->dim[d]->name);
+    else tp_putf(b, "%s %c %lld", s->dim[d]->name, by > 0 ? '+' : '-', (long long)(by > 0 ? by : -by));
+  }
+  if (any) tp_puts(b, "]");
+}
+
+static bool tell(const world *w, int n, const int *way) {
+  const point *first = &w->v.v[way[0]];
+  const tp_stmt *s = w->S->p->stmts.v[first->st];
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_putf(&b, "cycle: '%s'", s->name);
+  for (int d = 0, any = 0; d < s->ndim; d++)
+    if (own(s, d)) tp_putf(&b, "%s %s = %lld", any++ ? "," : " at", s->dim[d]->name, (long long)first->x[d]);
+  tp_puts(&b, " needs itself: ");
+  for (int i = 0; i < n && i < 12; i++) {
+    put_point(&b, w, &w->v.v[way[i]], first);
+    tp_puts(&b, " <- ");
+  }
+  if (n > 12) tp_puts(&b, "... <- ");
+  put_point(&b, w, first, first);
+  tp_fail(w->S->err, TP_E_CYCLE, s->pos, "%s", b.s);
+  for (int i = 1; i < n && i < 12; i++) {
+    const tp_stmt *o = w->S->p->stmts.v[w->v.v[way[i]].st];
+    if (o->pos.file && strcmp(o->name, s->name)) tp_note(w->S->err, "%s:%d: '%s' is made here", o->pos.file, o->pos.line, o->name);
+  }
+  tp_buf_free(&b);
+  return false;
+}
+
+bool tp_no_order(tp_sched *S, const tp_scc *c) {
+  for (int k = 1; k <= MAXBOUND; k++)
+    for (int rest = 1; rest <= k; rest++) {
+      world w;
+      int *way;
+      enumerate(S, &w, c, k, rest);
+      int n = w.v.n ? shortest(&w, &way) : 0;
+      if (n) return tell(&w, n, way);
+    }
+  const tp_stmt *s = S->p->stmts.v[c->st[0]];
+  tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which '%s'%s%s%s is made before it is read", s->name,
+          c->n > 1 ? " (with '" : "", c->n > 1 ? S->p->stmts.v[c->st[1]]->name : "", c->n > 1 ? "' and what they need)" : "");
+  return false;
+}
