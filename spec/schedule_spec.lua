@@ -125,7 +125,7 @@ describe("training", function()
       local indent, lines = nil, {}
       for line in text:gmatch "[^\n]+" do
         local space = #line:match "^%s*"
-        if not indent and line:find("for " .. loop .. "%f[%W]") then indent = space
+        if not indent and line:find("for " .. loop .. "%d*%f[%W]") then indent = space
         elseif indent and space <= indent then break
         elseif indent then lines[#lines + 1] = line end
       end

@@ -297,10 +297,12 @@ function G:input(dom, shape, dtype, weight)
 end
 
 -- Values may be used now: not restricted ones outside their group, which has gone by then.
-function G:choose(filter)
+-- `raw`: also open tensors of which only the past may be used.
+function G:choose(filter, raw)
   local list = {}
   for _, v in ipairs(self.pool) do
-    if not filter or filter(v) then list[#list + 1] = v end
+    local usable = raw or v.derived or not (v.open and v.open.strict)
+    if usable and (not filter or filter(v)) then list[#list + 1] = v end
   end
   if #list == 0 then return nil end
   local at = math.max(self.r(#list), self.r(#list))    -- late ones more often
@@ -429,7 +431,7 @@ function G:call()
 end
 
 function G:read()
-  local v = self:choose(function(x) return next(x.dom) end)
+  local v = self:choose(function(x) return next(x.dom) end, true)
   if not v then return self:index_value() end
   local ranges = self:weighted { { 4, 0 }, { 5, 1 }, { 1, 2 } }
   local text, dom, n, empty = self:read_text(v, ranges)
@@ -526,7 +528,7 @@ function G:body(n)
   while #self.pool - before < n and tries < 4 * n do
     tries = tries + 1
     if self:chance(0.5) then                           -- make sure that open tensors are read
-      local v = self:choose(function(x) return x.open and not x.derived end)
+      local v = self:choose(function(x) return x.open and not x.derived end, true)
       local text, dom, ranges, empty = self:read_text(v, self:chance(0.4) and 1 or 0)
       local k = #self.pool
       if ranges == 0 then self:op({ v }, "%1" .. text, v.shape, v.dtype, dom)
@@ -823,6 +825,8 @@ function M.text(case)
     end
     lines[#lines + 1] = s.replaced and input_code(s) or s.code
   end
+  local cycles                                         -- a gradient over iterations may run through the update
+  for _, s in ipairs(list) do cycles = cycles or not s.replaced and s.code:find ":update%(.*tempo%.grad" end
   local outputs, all = {}, { "w:value()" }
   for d = 1, case.ndim do all[#all + 1] = BOUNDS[d] .. ":value()" end
   for _, o in ipairs(case.outputs) do outputs[#outputs + 1] = ("%s = %s"):format(o, o) end
@@ -830,6 +834,7 @@ function M.text(case)
   local runs = {}
   for _, b in ipairs(case.bounds) do runs[#runs + 1] = bounds_text(b) end
   lines[#lines + 1] = ("local case = { P = P, outputs = { %s },"):format(table.concat(outputs, ", "))
+  if cycles then lines[#lines + 1] = "  cycles = true," end
   lines[#lines + 1] = ("  inputs = { %s },"):format(table.concat(inputs, ", "))
   lines[#lines + 1] = ("  bounds = { %s },"):format(table.concat(runs, ", "))
   if case.smooth and want[case.smooth.loss] then

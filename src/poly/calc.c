@@ -134,11 +134,11 @@ static isl_pw_aff *complete(tp_sched *S, isl_pw_aff *p) {
   return isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_set_copy(S->context)));
 }
 
-/* Least value of dim `dim` of a set (greatest, negated: if s < 0). */
-static tp_wt least(tp_sched *S, TP_TAKE isl_set *s, int dim, int sign) {
+/* Least value of dim `dim` of a set (greatest, negated: if sign < 0); a constant below it for all bounds will do if `rough`. */
+static tp_wt least(tp_sched *S, TP_TAKE isl_set *s, int dim, int sign, bool rough) {
   tp_wt w = tp_wt_bad();
   if (!s) return w;
-  isl_val *v = sign > 0 ? isl_set_dim_min_val(isl_set_copy(s), dim) : isl_set_dim_max_val(isl_set_copy(s), dim);
+  isl_val *v = !rough ? isl_val_nan(S->ctx) : sign > 0 ? isl_set_dim_min_val(isl_set_copy(s), dim) : isl_set_dim_max_val(isl_set_copy(s), dim);
   if (v && isl_val_is_int(v) == isl_bool_true) w = tp_wt_c(sign * isl_val_get_num_si(v));
   else if (v) {
     isl_pw_aff *p = sign > 0 ? isl_set_dim_min(isl_set_copy(s), dim) : isl_pw_aff_neg(isl_set_dim_max(isl_set_copy(s), dim));
@@ -181,7 +181,7 @@ tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last) {
   tp_query(S);
   isl_set *s = isl_set_copy(dom);
   if (S->freectx) s = isl_set_intersect_params(s, isl_set_copy(S->freectx));
-  x->w = least(S, s, dim, last ? -1 : 1);
+  x->w = least(S, s, dim, last ? -1 : 1, false);
   if (last && !x->w.bad) x->w = tp_wt_sub(S, tp_wt_c(0), x->w);
   if (!tp_query_end(S)) x->w = tp_wt_bad();
   return x->w;
@@ -301,7 +301,7 @@ tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s) {
   answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->w;
   tp_query(S);
-  x->w = least(S, differences(S, m, du, dv), 0, s);
+  x->w = least(S, differences(S, m, du, dv), 0, s, true);
   if (!tp_query_end(S)) x->w = tp_wt_bad();
   return x->w;
 }

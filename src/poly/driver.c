@@ -233,19 +233,21 @@ static bool latest_shift(const fusion *f, int k, const group *g, tp_wt *out) {
   return any;
 }
 
-/* Is every operand that k reads from its present loop read in g as well (no earlier than there, if `when`)? */
+/* Is array `arr` read in g anyway by a component other than k (no earlier than `when`)? */
+static bool array_read(const fusion *f, int arr, int k, const group *g, const tp_wt *when) {
+  for (int e = 0; e < f->L->arcs.n; e++) {
+    const tp_dep *d = dep(f, e);
+    int x = f->L->of[d->dst];
+    if (d->arr == arr && x != k && f->of[x] == g && (!when || tp_wt_le(f->S, *when, f->L->scc[x].c))) return true;
+  }
+  return false;
+}
+
+/* Is every operand that k reads from its present loop read in g as well? */
 static bool read_there(const fusion *f, int k, const group *g, const tp_wt *when) {
   for (int i = 0; i < f->end[k].in.n; i++) {
-    int u = dep(f, f->end[k].in.v[i])->src;
-    if (group_of(f, u) != f->of[k]) continue;
-    const ends *o = &f->end[f->L->of[u]];
-    bool found = false;
-    for (int j = 0; j < o->out.n && !found; j++) {
-      const tp_dep *d = dep(f, o->out.v[j]);
-      int x = f->L->of[d->dst];
-      found = d->src == u && x != k && f->of[x] == g && (!when || tp_wt_le(f->S, *when, f->L->scc[x].c));
-    }
-    if (!found) return false;
+    const tp_dep *d = dep(f, f->end[k].in.v[i]);
+    if (group_of(f, d->src) == f->of[k] && !array_read(f, d->arr, k, g, when)) return false;
   }
   return true;
 }
@@ -263,21 +265,67 @@ static bool has_effect(const fusion *f, int k) {
   return false;
 }
 
-/* To the loop of its consumers. Constants would only buy a slot and cost guards, so a constant delay is not taken. */
-static bool move_scc(fusion *f, int k) {
-  group *from = f->of[k], *to = first_consumer(f, k);
+/* May component k run in loop `to`, once those marked have moved there: nothing left behind reads it, and it takes the loop's dim and direction? */
+static bool could_move(const fusion *f, int k, const group *to, const bool *moving) {
   const tp_scc *x = &f->L->scc[k];
-  tp_wt c, old = x->c;
-  if (!to || to == from || !to->loop || to->pinned || to->label != from->label || !pick_sign(x, to->s) || !read_there(f, k, to, NULL)) return false;
+  const group *from = f->of[k];
+  if (has_effect(f, k) || !from->loop || from->pinned || !to->loop || to->pinned || to->label != from->label || !pick_sign(x, to->s)) return false;
+  for (int i = 0; i < f->end[k].out.n; i++) {
+    int v = f->L->of[dep(f, f->end[k].out.v[i])->dst];
+    if (!moving[v] && f->of[v]->pos < to->pos) return false;
+  }
+  return true;
+}
+
+/* Components that must go along with set[0]: what makes its operands, where these are not read in the other loop anyway. 0: it cannot be. */
+static int company(const fusion *f, const group *to, int *set, bool *moving) {
+  int n = 1;
+  const group *from = f->of[set[0]];
+  moving[set[0]] = true;
+  if (!could_move(f, set[0], to, moving)) return 0;
+  for (int at = 0; at < n; at++)
+    for (int i = 0; i < f->end[set[at]].in.n; i++) {
+      const tp_dep *d = dep(f, f->end[set[at]].in.v[i]);
+      int u = f->L->of[d->src];
+      if (f->of[u] != from || moving[u] || array_read(f, d->arr, set[at], to, NULL)) continue;
+      if (!could_move(f, u, to, moving)) return 0;
+      moving[u] = true;
+      set[n++] = u;
+    }
+  return n;
+}
+
+/* Constants would only buy a slot and cost guards, so a constant delay is not taken. */
+static bool arrive(fusion *f, int k, group *to) {
+  tp_wt c;
   f->L->scc[k].c = tp_wt_c(0);
-  bool ok = latest_shift(f, k, to, &c);
-  if (ok && tp_wt_le(f->S, tp_wt_c(0), c) && !c.p) c = tp_wt_c(0);
-  f->L->scc[k].c = ok ? c : old;
-  if (!ok) return false;
-  unlist(from, k);
+  if (!latest_shift(f, k, to, &c)) return false;
+  if (!c.p && c.c > 0) c = tp_wt_c(0);
+  f->L->scc[k].c = c;
+  unlist(f->of[k], k);
   f->of[k] = to;
   TP_PUSH(f->S->a, &to->scc, k);
   return true;
+}
+
+/* Component k to the loop of its consumers, with what only it needs. */
+static bool move_scc(fusion *f, int k) {
+  group *from = f->of[k], *to = first_consumer(f, k);
+  int *set = TP_NEWN(f->S->a, int, f->L->nscc);
+  tp_wt *was = TP_NEWN(f->S->a, tp_wt, f->L->nscc);
+  if (!to || to == from) return false;
+  int n = company(f, to, set, TP_NEWN(f->S->a, bool, f->L->nscc)), done = 0;
+  for (int i = 0; i < n; i++) was[i] = f->L->scc[set[i]].c;
+  while (done < n && arrive(f, set[done], to)) done++;
+  if (done == n) return n > 0;
+  for (int i = 0; i < n; i++) {                 /* take all back */
+    f->L->scc[set[i]].c = was[i];
+    if (i >= done) continue;
+    unlist(to, set[i]);
+    f->of[set[i]] = from;
+    TP_PUSH(f->S->a, &from->scc, set[i]);
+  }
+  return false;
 }
 
 /* Inside its loop, towards its consumers, by a parametric amount only. */
@@ -285,7 +333,7 @@ static void shift_scc(fusion *f, int k) {
   group *g = f->of[k];
   tp_scc *x = &f->L->scc[k];
   tp_wt c;
-  if (x->rec || x->n > 1 || !latest_shift(f, k, g, &c) || !c.p || !tp_wt_le(f->S, x->c, c)) return;
+  if (x->rec || x->n > 1 || !latest_shift(f, k, g, &c) || !c.p || (f->end[k].in.n && !tp_wt_le(f->S, x->c, c))) return;
   tp_wt by = tp_wt_sub(f->S, c, x->c);
   if (by.bad || !by.p || isl_pw_aff_n_piece(c.p) > 1 || !read_there(f, k, g, &c)) return;
   x->c = c;
@@ -296,10 +344,11 @@ static void move(fusion *f) {
   for (int i = f->all.n - 1; i >= 0; i--) {
     group *g = f->all.v[i];
     if (!g->loop) { move_leaf(f, i); continue; }
-    for (int j = g->scc.n - 1; j >= 0 && g->scc.n; j--) {
-      int k = g->scc.v[j];
+    for (int j = g->scc.n - 1; j >= 0; j--) {
+      int k = g->scc.v[j], n = g->scc.n;
       if (has_effect(f, k) || !f->end[k].out.n) continue;
       if (!move_scc(f, k)) shift_scc(f, k);
+      if (g->scc.n < n) j = g->scc.n;           /* others went along */
     }
   }
 }

@@ -109,6 +109,7 @@ static bool longest_paths(fit *f) {
 /* How much later than it must a member runs; false: something holds it, or nothing does. */
 static bool slack(const fit *f, int i, int64_t *out) {
   bool any = false;
+  *out = 0;
   for (int e = 0; e < f->in->n; e++) {
     const tp_dep *d = arc_dep(f, e);
     if (d->dst != f->c->st[i] || d->src == d->dst) continue;
@@ -269,10 +270,22 @@ static bool carries_all(tp_sched *S, const tp_level *L, int k, int pick) {
   return acyclic(S, c, &rest);
 }
 
+/* Could a member run over this dim in one call? */
+static bool could_be_vector(tp_sched *S, const tp_scc *c, const tp_sym *label) {
+  for (int i = 0; i < c->n; i++)
+    if (S->p->stmts.v[c->st[i]]->mayvec >> tp_dim_of(S, c->st[i], label) & 1) return true;
+  return false;
+}
+
 static int best_dim(tp_sched *S, const tp_level *L, int k) {
-  for (int i = 0; i < L->scc[k].ncand; i++)
-    if (carries_all(S, L, k, i)) return i;
-  return 0;
+  const tp_scc *c = &L->scc[k];
+  int best = -1;
+  for (int i = 0; i < c->ncand; i++) {
+    bool batch = could_be_vector(S, c, c->cand[i].label);
+    if ((best < 0 || !batch) && carries_all(S, L, k, i)) best = i;
+    if (best == i && !batch) return i;
+  }
+  return best < 0 ? 0 : best;
 }
 
 static void stage(tp_sched *S, tp_level *L, bool rec, bool several) {

@@ -5,6 +5,8 @@
  * from the outermost dim and from the innermost one; the smaller product at sample bounds stays. */
 #include "poly/sched.h"
 
+enum { NEARLY = 2 };                            /* slots given away to have the whole extent */
+
 typedef struct { int st, acc; } place;
 typedef struct {
   tp_sched *S; tp_arr *x;
@@ -203,6 +205,7 @@ static isl_stat try_piece(isl_set *dom, isl_aff *a, void *ud) {
   over = isl_set_intersect(over, own_context(p->f));
   if (isl_set_is_empty(over) == isl_bool_false) {
     isl_val *most = isl_pw_aff_max_val(isl_pw_aff_intersect_params(isl_pw_aff_copy(p->width), isl_set_copy(over)));
+    if (!most && isl_ctx_last_error(p->f->S->ctx) != isl_error_quota) isl_ctx_reset_error(p->f->S->ctx);      /* unbounded */
     bool fits = most && isl_val_is_int(most) == isl_bool_true;
     e = fits && e ? tp_ix_max(ix, e, tp_ix_const(ix, isl_val_get_num_si(most))) : NULL;
     isl_val_free(most);
@@ -230,8 +233,9 @@ static bool within(const life *f, const tp_ix *e, const tp_ix *full) {
 
 static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   const tp_ix *full = extent(f, k);
-  if (!full || tp_ix_is_const(e, NULL) || within(f, e, full)) return e;
-  return within(f, full, e) ? full : tp_ix_min(f->S->ix, e, full);
+  if (!full || tp_ix_is_const(e, NULL)) return e;
+  if (within(f, full, tp_ix_addc(f->S->ix, e, NEARLY))) return full;      /* then a slot is the index itself */
+  return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
 /* 1 + the greatest D_k. NULL: not known. */

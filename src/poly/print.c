@@ -23,15 +23,15 @@ static void put_run(tp_buf *b, const tp_poly *p, const tp_tree *t) {
   tp_puts(b, "\n");
 }
 
-static void put_for(tp_buf *b, const tp_tree *t) {
+static void put_for(tp_buf *b, const tp_poly *p, const tp_tree *t) {
   tp_putf(b, "for %s = ", t->var->name);
   if (t->step > 0) {
     tp_ix_print(b, t->lo);
     tp_puts(b, " .. ");
     tp_ix_print(b, t->hi);
   } else {
-    tp_ix_print(b, t->hi);
-    tp_puts(b, " - 1 down to ");
+    tp_ix_print(b, tp_ix_addc(p->g->ix, t->hi, -1));
+    tp_puts(b, " down to ");
     tp_ix_print(b, t->lo);
   }
   if (t->step > 1 || t->step < -1) tp_putf(b, " by %d", t->step);
@@ -45,7 +45,7 @@ static void put_tree(tp_buf *b, const tp_poly *p, const tp_tree *t, int depth) {
   }
   indent(b, depth);
   if (t->kind == TP_T_RUN) { put_run(b, p, t); return; }
-  if (t->kind == TP_T_FOR) put_for(b, t);
+  if (t->kind == TP_T_FOR) put_for(b, p, t);
   else {
     tp_puts(b, "if ");
     tp_ix_print(b, t->cond);

@@ -3,7 +3,7 @@
  * A value with domain (d..) read at expressions at[] over the statement's dims is followed through views to its base. Each range on the way makes an axis
  * variable a (0 <= a < extent), which stands in the base's index expressions as lo + a; views on the spatial side act on (shape, stride, offset).
  * Axis variables come first, outermost read first, because a range prepends. A view is refused (`bad`: the node that must be stored instead) when an axis
- * variable would leave the form  lo + a  in exactly one index, when it reaches a shape or an offset, or when a reshape does not regroup strides. */
+ * variable would leave the form  lo + a  in exactly one index, when it reaches a shape or an offset, or when a reshape does not regroup strides. Slicing or flipping a range's axis stores the read. */
 #include "poly/poly.h"
 
 typedef struct {                                /* the walk's state: leading axis variables */
@@ -93,7 +93,7 @@ static void slice(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o,
   int k = lead + n->attr.axis;
   const tp_ix *lo = at_point(w, n, n->attr.ix[0], at), *ext = at_point(w, n, n->attr.ix[1], at);
   int64_t v;
-  if (o->axisvar[k] >= 0 && !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.i[0] == 1 && ext == o->shape[k])) { o->bad = n; return; }
+  if (o->axisvar[k] >= 0 && !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.i[0] == 1 && ext == o->shape[k])) { o->bad = w->by[o->axisvar[k]]; return; }
   o->off = tp_ix_add(C(w), o->off, tp_ix_mul(C(w), lo, o->stride[k]));
   o->stride[k] = tp_ix_mulc(C(w), o->stride[k], n->attr.i[0]);
   o->shape[k] = ext;
@@ -101,7 +101,7 @@ static void slice(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o,
 
 static void flip(walk *w, const tp_node *n, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
-  if (o->axisvar[k] >= 0) { o->bad = n; return; }
+  if (o->axisvar[k] >= 0) { o->bad = w->by[o->axisvar[k]]; return; }
   o->off = tp_ix_add(C(w), o->off, tp_ix_mul(C(w), tp_ix_addc(C(w), o->shape[k], -1), o->stride[k]));
   o->stride[k] = tp_ix_neg(C(w), o->stride[k]);
 }

@@ -41,10 +41,9 @@ static isl_stat add_row(isl_point *p, void *ud) {
 
 static const int64_t *row(const table *t, int i) { return t->v + (size_t)i * (size_t)(t->width ? t->width : 1); }
 
-static int sort_width;
-static int by_row(const void *a, const void *b) {
+static int by_row(const void *a, const void *b, void *width) {
   const int64_t *x = a, *y = b;
-  for (int i = 0; i < sort_width; i++)
+  for (int i = 0; i < *(int *)width; i++)
     if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
   return 0;
 }
@@ -53,9 +52,8 @@ static int by_row(const void *a, const void *b) {
 static int lower(const table *t, const int64_t *x) {
   int lo = 0, hi = t->n;
   while (lo < hi) {
-    int mid = (lo + hi) / 2;
-    sort_width = t->key;
-    if (by_row(row(t, mid), x) < 0) lo = mid + 1; else hi = mid;
+    int mid = (lo + hi) / 2, key = t->key;
+    if (by_row(row(t, mid), x, &key) < 0) lo = mid + 1; else hi = mid;
   }
   return lo;
 }
@@ -78,8 +76,7 @@ static bool fill(sim *s, table *t, int key, int width, TP_TAKE isl_set *x) {
   filling f = { s, t };
   bool ok = x && isl_set_foreach_point(x, add_row, &f) == isl_stat_ok;
   isl_set_free(x);
-  sort_width = width;
-  if (t->n) qsort(t->v, (size_t)t->n, sizeof(int64_t) * (size_t)(width ? width : 1), by_row);
+  if (t->n) qsort_r(t->v, (size_t)t->n, sizeof(int64_t) * (size_t)(width ? width : 1), by_row, &width);
   return ok;
 }
 
@@ -172,8 +169,7 @@ static bool touch_all(sim *s, int st, const int64_t *x, phase f) {
     if (!tracked(arr) || !in_phase(acc, f)) continue;
     for (int i = lower(t, x); starts(t, i, x); i++) {
       const int64_t *e = row(t, i) + t->key;
-      const char *who = NULL;
-      if (f == RESULTS ? !write_one(s, acc, e, who) : !holds(s, arr, e, who)) return wrong(s, "in", text(s, q->name, q->ndim, x), NULL);
+      if (!(f == RESULTS ? write_one(s, acc, e, q->name) : holds(s, arr, e, q->name))) return false;
     }
   }
   return true;

@@ -315,6 +315,7 @@ static tp_tree *marked(conv *c, isl_ast_node *n) {
 }
 
 static tp_tree *node(conv *c, isl_ast_node *n) {
+  if (getenv("ASTDBG") && n) { isl_printer *pp = isl_printer_to_file(isl_ast_node_get_ctx(n), stderr); pp = isl_printer_set_output_format(pp, 4); pp = isl_printer_print_ast_node(pp, n); isl_printer_free(pp); }
   tp_tree *t;
   switch (n ? isl_ast_node_get_type(n) : isl_ast_node_error) {
     case isl_ast_node_for: t = loop(c, n); break;
