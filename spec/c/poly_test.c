@@ -95,8 +95,9 @@ static tp_stmt *stmt(prob *q, tp_stkind kind, const char *name, const char *d, c
   char text[1024];
   snprintf(text, sizeof text, "[%s] -> { ", q->params);
   put_dims(s, text);
-  strcat(text, " -> [] : ");
+  strcat(text, " -> [] : (");
   strcat(text, *cond ? cond : "1 = 1");
+  strcat(text, ")");
   for (int i = 0; i < n; i++) sprintf(text + strlen(text), " and 0 <= %s < %s", dim[i]->name, label[i]->bound->name);
   strcat(text, " }");
   s->dom = isl_map_domain(map_of(q, text));

@@ -22,7 +22,7 @@ static void layout(pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int r
   x->slots = TP_NEWN(b->a, const tp_ix *, ndim + rank);
   for (int i = 0; i < ndim + rank; i++) {
     x->slots[i] = i < ndim ? slots[i] : shape[i - ndim];
-    x->size = tp_ix_mul(C(b), x->size, x->slots[i]);
+    x->size = tp_ix_mul(C(b), x->size, tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), x->slots[i]), 0, NULL));   /* T - 1 slots at T = 0 are none */
   }
 }
 
@@ -409,6 +409,8 @@ static bool final_copy(pb *b) {
   if (!s->src.node || b->final >= 0) return true;
   tp_opnd o;
   if (!tp_stmt_src(b->p, s, &o, b->err)) return false;
+  int i = tp_stmt_find(s, &o);
+  if (i >= 0 && s->node[i]->op == TP_OP_FILL && s->kind != TP_ST_ACC) { fill_target(b, s->node[i]); return true; }
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
   bool acc = s->kind == TP_ST_ACC;
@@ -439,6 +441,12 @@ static double identity_of(tp_red red, tp_dtype d) {
   return max ? -9223372036854775808.0 : 9223372036854774784.0;
 }
 
+static void fill_target(pb *b, const tp_node *n) {
+  tp_region *r = region(b, TP_RG_FILL, n);
+  r->fill = n->attr.f[0];
+  put(b, &r->out, &r->nout, nd_write(b, target(b->s)));
+}
+
 static bool stmt_regions(pb *b, const tp_tree *t) {
   open_stmt(b, t);
   const tp_stmt *s = b->s;
@@ -455,11 +463,8 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
     if (is_ew(n)) { if (!group_add(b, i)) return false; continue; }
     if (n->op == TP_OP_FILL && (s->src.node || i < s->nnode - 1)) continue;   /* made where it is wanted */
     group_close(b);
-    if (n->op == TP_OP_FILL) {
-      tp_region *r = region(b, TP_RG_FILL, n);
-      r->fill = n->attr.f[0];
-      put(b, &r->out, &r->nout, nd_write(b, target(s)));
-    } else if (!op_region(b, i)) return false;
+    if (n->op == TP_OP_FILL) fill_target(b, n);
+    else if (!op_region(b, i)) return false;
   }
   group_close(b);
   return final_copy(b);

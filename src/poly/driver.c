@@ -314,6 +314,7 @@ static bool move_scc(fusion *f, int k) {
   int *set = TP_NEWN(f->S->a, int, f->L->nscc);
   tp_wt *was = TP_NEWN(f->S->a, tp_wt, f->L->nscc);
   if (!to || to == from) return false;
+  set[0] = k;
   int n = company(f, to, set, TP_NEWN(f->S->a, bool, f->L->nscc)), done = 0;
   for (int i = 0; i < n; i++) was[i] = f->L->scc[set[i]].c;
   while (done < n && arrive(f, set[done], to)) done++;

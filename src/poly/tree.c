@@ -40,11 +40,21 @@ static isl_pw_aff *call_row(tp_sched *S, const tp_mem *m) {
   return isl_pw_aff_set_tuple_id(row, isl_dim_in, stmt_id(S, m->st));
 }
 
+/* No loop inside but those that only sum up. */
+static bool innermost(tp_sched *S, const tp_item *x) {
+  for (int i = 0; i < x->body.n; i++) {
+    const tp_item *y = x->body.v[i];
+    for (int m = 0; y->st < 0 && m < y->nmem; m++)
+      if (S->p->stmts.v[y->mem[m].st]->kind == TP_ST_OP) return false;
+  }
+  return true;
+}
+
 /* Do the members run over different ranges of rows, few enough to give each its own loop? */
 static bool cut(tp_sched *S, const tp_item *x) {
   isl_set *seen[MAXPIECES + 1];
   int n = 0;
-  if (x->nmem > MAXSTMTS) return false;
+  if (x->nmem > MAXSTMTS || !innermost(S, x)) return false;
   for (int i = 0; i < x->nmem && n <= MAXPIECES; i++) {
     isl_set *r = isl_set_apply(isl_set_copy(S->p->stmts.v[x->mem[i].st]->dom), isl_map_from_pw_aff(isl_pw_aff_copy(x->mem[i].row)));
     bool known = false;

@@ -99,13 +99,15 @@ static bool product(tp_sched *S, const tp_stmt *s, int d) {
   return tp_query_end(S) && x.ok;
 }
 
-static const tp_ix *as_ix(tp_sched *S, tp_wt w) {
-  if (w.bad) return NULL;
-  if (!w.p) return tp_ix_const(S->ix, w.c);
-  isl_pw_aff *p = isl_pw_aff_insert_domain(isl_pw_aff_copy(w.p), tp_isl_space(S->ix, 0));
-  const tp_ix *e = tp_ix_of_pw_aff(S->ix, 0, NULL, p);
+/* The least or greatest value of dim d, exactly (a weight may be a bound of it). NULL: no single expression. */
+static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
+  tp_query(S);
+  isl_pw_aff *p = last ? isl_set_dim_max(isl_set_copy(s->dom), d) : isl_set_dim_min(isl_set_copy(s->dom), d);
+  p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
+  p = isl_pw_aff_insert_domain(p, tp_isl_space(S->ix, 0));
+  const tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
   isl_pw_aff_free(p);
-  return e;
+  return tp_query_end(S) ? e : NULL;
 }
 
 static void vectorise(tp_sched *S, const labels *C, int st) {
@@ -115,7 +117,7 @@ static void vectorise(tp_sched *S, const labels *C, int st) {
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
     if (!(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || !product(S, s, d)) continue;
-    const tp_ix *lo = as_ix(S, tp_extreme(S, st, d, false)), *hi = as_ix(S, tp_extreme(S, st, d, true));
+    const tp_ix *lo = end_of(S, s, d, false), *hi = end_of(S, s, d, true);
     if (!lo || !hi) continue;
     s->vec |= 1u << d;
     s->vlo[d] = lo;
