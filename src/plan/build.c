@@ -404,6 +404,12 @@ static void drop_rows(pb *b, tp_nd *n) {
   n->rank -= b->s->nrow; n->shape += b->s->nrow; n->stride += b->s->nrow;
 }
 
+static void fill_target(pb *b, const tp_node *n) {
+  tp_region *r = region(b, TP_RG_FILL, n);
+  r->fill = n->attr.f[0];
+  put(b, &r->out, &r->nout, nd_write(b, target(b->s)));
+}
+
 static bool final_copy(pb *b) {
   const tp_stmt *s = b->s;
   if (!s->src.node || b->final >= 0) return true;
@@ -439,12 +445,6 @@ static double identity_of(tp_red red, tp_dtype d) {
   if (d == TP_U8) return max ? 0 : 255;
   if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
   return max ? -9223372036854775808.0 : 9223372036854774784.0;
-}
-
-static void fill_target(pb *b, const tp_node *n) {
-  tp_region *r = region(b, TP_RG_FILL, n);
-  r->fill = n->attr.f[0];
-  put(b, &r->out, &r->nout, nd_write(b, target(b->s)));
 }
 
 static bool stmt_regions(pb *b, const tp_tree *t) {
