@@ -869,7 +869,8 @@ static void test_color(void) {
   int n = 1 + (int)below(30);
   int64_t off[64], sum = 0;
   for (int i = 0; i < n; i++) {
-    tp_pbuf *b = p.plan.bufs.v[new_buf(&p, TP_BUF_TEMP, any_dtype(), K(&p, below(300)), 0)];
+    int id = new_buf(&p, TP_BUF_TEMP, any_dtype(), K(&p, below(300)), 0);
+    tp_pbuf *b = p.plan.bufs.v[id];
     b->first = (int)below(20);
     b->last = b->first + (int)below(6);
   }

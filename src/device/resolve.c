@@ -103,9 +103,7 @@ bool tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
     d->v.rank = d->rank;
     for (int i = 0; i < d->rank; i++) {
       int64_t n = tp_dx_get(&d->shape[i], x->env);
-      if (n < 0 && i < r->nlead) n = 0;
-      if (n < 0) return tp_rfail(x, r, TP_E_SHAPE, "an extent is negative (%lld)", (long long)n);
-      d->v.shape[i] = n;
+      d->v.shape[i] = TP_MAX(n, 0);             /* T - 1 at T = 0: a region that never runs, legality was judged before */
       d->v.stride[i] = tp_dx_get(&d->stride[i], x->env);
     }
   }

@@ -65,7 +65,7 @@ static void open_stmt(pb *b, const tp_tree *t) {
     const tp_sym *v = tp_sym_var(C(b), s->label[d]->name);
     int k = b->nlead++;
     b->leadvar[k] = v; b->leadlo[k] = s->vlo[d];
-    b->lead[k] = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
+    b->lead[k] = tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])), 0, NULL);   /* 0 .. T-2 at T = 0 */
     b->arg[d] = tp_ix_sym(C(b), v);
   }
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);

@@ -123,6 +123,50 @@ tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
   return x.best.bad ? w : x.best;
 }
 
+/* Its value where every dim's bound is v and other bounds are 3; 0 where it is not defined. */
+static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v) {
+  isl_space *space = isl_pw_aff_get_domain_space(p);
+  isl_point *at = isl_point_zero(isl_space_copy(space));
+  for (int k = 0; k < (int)isl_space_dim(space, isl_dim_param); k++) {
+    isl_id *id = isl_space_get_dim_id(space, isl_dim_param, k);
+    const tp_sym *b = isl_id_get_user(id);
+    isl_id_free(id);
+    at = isl_point_set_coordinate_val(at, isl_dim_param, k, isl_val_int_from_si(S->ctx, b && b->dim ? v : 3));
+  }
+  isl_space_free(space);
+  isl_val *r = isl_pw_aff_eval(isl_pw_aff_copy(p), at);
+  int64_t x = r && isl_val_is_int(r) == isl_bool_true ? isl_val_get_num_si(r) : 0;
+  isl_val_free(r);
+  return x;
+}
+
+int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v) { return w.p ? value_at(S, w.p, v) : w.c; }
+
+typedef struct { tp_sched *S; isl_pw_aff *p; isl_set *dom; isl_pw_aff *best; } below;
+
+static isl_stat try_below(isl_set *dom, isl_aff *a, void *ud) {
+  below *x = ud;
+  isl_set_free(dom);
+  isl_pw_aff *q = isl_pw_aff_from_aff(a);
+  isl_set *where = isl_pw_aff_le_set(isl_pw_aff_copy(q), isl_pw_aff_copy(x->p));
+  bool fits = isl_set_is_subset(x->dom, where) == isl_bool_true;
+  if (fits && (!x->best || value_at(x->S, q, 100) > value_at(x->S, x->best, 100))) { isl_pw_aff_free(x->best); x->best = isl_pw_aff_copy(q); }
+  isl_pw_aff_free(q);
+  isl_set_free(where);
+  return isl_stat_ok;
+}
+
+/* One of its own affine pieces that is nowhere larger, for a lower bound that need not be exact: n - 1 for a clipped window's min(n, T) - 1. */
+static isl_pw_aff *one_piece_below(tp_sched *S, TP_TAKE isl_pw_aff *p) {
+  if (!p || isl_pw_aff_n_piece(p) < 2) return p;
+  below x = { S, p, isl_set_intersect(isl_pw_aff_domain(isl_pw_aff_copy(p)), isl_set_copy(S->context)), NULL };
+  isl_pw_aff_foreach_piece(p, try_below, &x);
+  isl_set_free(x.dom);
+  if (!x.best) return p;
+  isl_pw_aff_free(p);
+  return x.best;
+}
+
 /* A function that holds wherever there is something to compare: one piece everywhere; several are completed by 0. */
 static isl_pw_aff *complete(tp_sched *S, isl_pw_aff *p) {
   if (!p) return NULL;
@@ -142,7 +186,7 @@ static tp_wt least(tp_sched *S, TP_TAKE isl_set *s, int dim, int sign, bool roug
   if (v && isl_val_is_int(v) == isl_bool_true) w = tp_wt_c(sign * isl_val_get_num_si(v));
   else if (v) {
     isl_pw_aff *p = sign > 0 ? isl_set_dim_min(isl_set_copy(s), dim) : isl_pw_aff_neg(isl_set_dim_max(isl_set_copy(s), dim));
-    w = tp_wt_of(S, complete(S, p));
+    w = tp_wt_of(S, complete(S, rough ? one_piece_below(S, p) : p));
   }
   isl_val_free(v);
   isl_set_free(s);

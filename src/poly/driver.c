@@ -3,6 +3,7 @@
 #include "poly/sched.h"
 #include <stdlib.h>
 #include <time.h>
+#include <stdio.h>
 
 typedef struct group {
   bool loop; const tp_sym *label; int s;
@@ -78,7 +79,7 @@ static bool asked(const fusion *f, int e, const group *g, bool pinned, tp_wt *c)
   tp_wt w = tp_distance(S, f->L->arcs.v[e].map, du, dv, g->s), from = shift_of(f, u, g->s);
   tp_wt row = tp_wt_sub(S, from, w);            /* shift that v's statement needs */
   if (row.bad) return false;
-  if (pinned || !tp_wt_le(S, tp_wt_c(0), w)) {  /* delayed past u's end for all bounds: nothing would be fused */
+  if ((pinned && !scc_of(f, u)->pinned) || !tp_wt_le(S, tp_wt_c(0), w)) {      /* delayed past u's end for all bounds: nothing would be fused */
     tp_wt end = tp_wt_add(S, tp_last_row(S, u, du, g->s), from), begin = tp_wt_add(S, tp_first_row(S, v, dv, g->s), row);
     if (tp_wt_le(S, end, begin)) return false;
   }
@@ -334,6 +335,7 @@ static void shift_scc(fusion *f, int k) {
   group *g = f->of[k];
   tp_scc *x = &f->L->scc[k];
   tp_wt c;
+  fprintf(stderr, "shift %s n=%d\n", f->S->p->stmts.v[x->st[0]]->name, x->n); if (latest_shift(f,k,g,&c) && c.p) isl_pw_aff_dump(c.p); 
   if (x->rec || x->n > 1 || !latest_shift(f, k, g, &c) || !c.p || (f->end[k].in.n && !tp_wt_le(f->S, x->c, c))) return;
   tp_wt by = tp_wt_sub(f->S, c, x->c);
   if (by.bad || !by.p || isl_pw_aff_n_piece(c.p) > 1 || !read_there(f, k, g, &c)) return;

@@ -88,6 +88,22 @@ static bool weigh(fit *f) {
   return true;
 }
 
+/* The same in numbers, where all bounds are v: a way back in time there is one everywhere. */
+static bool fits_at(fit *f, int64_t v) {
+  int64_t *off = TP_NEWN(f->S->a, int64_t, f->c->n), *w = TP_NEWN(f->S->a, int64_t, f->in->n);
+  bool changed = true;
+  for (int e = 0; e < f->in->n; e++) w[e] = tp_wt_at(f->S, f->w[e], v);
+  for (int round = 0; round <= f->c->n && changed; round++) {
+    changed = false;
+    for (int e = 0; e < f->in->n; e++) {
+      const tp_dep *d = arc_dep(f, e);
+      int64_t least = off[f->L->at[d->src]] - w[e], *o = &off[f->L->at[d->dst]];
+      if (d->src != d->dst && least > *o) { *o = least; changed = true; }
+    }
+  }
+  return !changed;
+}
+
 /* Longest paths: off[v] >= off[u] - w. Still changing after as many rounds as members: a cycle that goes back in time. */
 static bool longest_paths(fit *f) {
   for (int round = 0; round <= f->c->n; round++) {
@@ -151,7 +167,7 @@ static bool fits(tp_sched *S, const tp_level *L, const tp_scc *c, const tp_arcs 
   fit f = { S, L, c, in, label, s, TP_NEWN(S->a, tp_wt, c->n), TP_NEWN(S->a, tp_wt, in->n) };
   *off = f.off;
   if (!in->n) return true;
-  if (!weigh(&f) || !longest_paths(&f)) return false;
+  if (!weigh(&f) || !fits_at(&f, 7) || !longest_paths(&f)) return false;
   if (c->n > 1) lower_states(&f);
   return true;
 }

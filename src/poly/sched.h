@@ -71,6 +71,7 @@ bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b);   /* proved for all bounds */
 tp_wt tp_wt_max(tp_sched *S, tp_wt a, tp_wt b);
 tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b);
 tp_wt tp_wt_above(tp_sched *S, tp_wt w);        /* one affine function nowhere smaller, if one of its pieces is */
+int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v);       /* where every dim's bound is v, other bounds 3 */
 tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last);      /* least or greatest value of a dim on the statement's domain */
 tp_wt tp_first_row(tp_sched *S, int st, int dim, int s);
 tp_wt tp_last_row(tp_sched *S, int st, int dim, int s);

@@ -325,7 +325,6 @@ static tp_tree *marked(conv *c, isl_ast_node *n) {
 }
 
 static tp_tree *node(conv *c, isl_ast_node *n) {
-  if (getenv("ASTDBG") && n) { isl_printer *pp = isl_printer_to_file(isl_ast_node_get_ctx(n), stderr); pp = isl_printer_set_output_format(pp, 4); pp = isl_printer_print_ast_node(pp, n); isl_printer_free(pp); }
   tp_tree *t;
   switch (n ? isl_ast_node_get_type(n) : isl_ast_node_error) {
     case isl_ast_node_for: t = loop(c, n); break;
@@ -388,18 +387,45 @@ static void flatten(tp_sched *S, tp_tree *into, tp_tree *t, int *cap) {
   into->kid[into->n++] = t;
 }
 
+static bool piecewise(const tp_item *x) {
+  for (int i = 0; i < x->nmem; i++)
+    if (x->mem[i].shift.p && isl_pw_aff_n_piece(x->mem[i].shift.p) > 1) return true;
+  for (int i = 0; i < x->body.n; i++)
+    if (piecewise(x->body.v[i])) return true;
+  return false;
+}
+
+static tp_tree *generate(conv *c, tp_item *x, TP_TAKE isl_set *context) {
+  isl_ast_build *build = isl_ast_build_from_context(context);
+  isl_ast_node *ast = isl_ast_build_node_from_schedule(build, of_item(c->S, x));
+  isl_ast_build_free(build);
+  return node(c, ast);
+}
+
+/* Rows cut by "is this window empty" would put that question into every loop: two versions of the whole item instead. */
+static tp_tree *versions(conv *c, tp_item *x) {
+  tp_sched *S = c->S;
+  const tp_ix *some = tp_ix_bool(c->ix, true);
+  for (int i = 0; i < tp_nsym(c->ix); i++) {
+    const tp_sym *b = tp_sym_at(c->ix, i);
+    if (b->kind == TP_SYM_BOUND && !b->dim) some = tp_ix_and(c->ix, some, tp_ix_cmp(c->ix, TP_GE, tp_ix_sym(c->ix, b), tp_ix_const(c->ix, 1)));
+  }
+  if (!S->freectx || !piecewise(x)) return generate(c, x, isl_set_copy(S->context));
+  tp_tree *t = new_tree(c, TP_T_IF, 2);
+  isl_set *where = isl_set_params(tp_isl_of_cond(c->ix, 0, NULL, some));
+  t->cond = some;
+  t->kid[0] = generate(c, x, isl_set_intersect(isl_set_copy(S->context), isl_set_copy(where)));
+  t->kid[1] = generate(c, x, isl_set_subtract(isl_set_copy(S->context), where));
+  return t;
+}
+
 bool tp_make_tree(tp_sched *S) {
   conv c = { .S = S, .ix = S->ix };
   tp_tree *all = new_tree(&c, TP_T_SEQ, 0);
   int cap = 0;
   all->kid = NULL;
   isl_options_set_ast_build_detect_min_max(S->ctx, 1);
-  isl_ast_build *build = isl_ast_build_from_context(isl_set_copy(S->context));
-  for (int i = 0; i < S->top.n && !c.failed; i++) {
-    isl_ast_node *ast = isl_ast_build_node_from_schedule(build, of_item(S, S->top.v[i]));
-    flatten(S, all, node(&c, ast), &cap);
-  }
-  isl_ast_build_free(build);
+  for (int i = 0; i < S->top.n && !c.failed; i++) flatten(S, all, versions(&c, S->top.v[i]), &cap);
   S->p->tree = all;
   count_crossings(S, all);
   clear_depths(all);
