@@ -620,7 +620,134 @@ static void cycle(void) {
   end(q);
 }
 
-int main(void) {
+/* ---- random programs over two dims ---- */
+
+static uint64_t seed_state;
+static unsigned pick(unsigned n) {
+  seed_state = seed_state * 6364136223846793005ull + 1442695040888963407ull;
+  return (unsigned)(seed_state >> 33) % n;
+}
+
+typedef struct { bool has[2]; int arr; } tensor;
+static const char *const names[2] = { "i", "t" }, *const ends[2] = { "I", "T" };
+
+/* One index of a read in dim d; `past`: values already there; adds its condition. */
+static void index_of(char *to, char *cond, int d, bool have, int k, int *pattern) {
+  const char *x = names[d];
+  char u[8];
+  snprintf(u, sizeof u, "u%d", d);
+  int p = have ? *pattern : 20 + (int)pick(3);
+  switch (p) {
+    case 0: sprintf(to, "%s", x); break;
+    case 1: sprintf(to, "%s - %d", x, k); break;
+    case 2: sprintf(to, "%s + %d", x, k); break;
+    case 3: sprintf(to, "%s", u); sprintf(cond, "0 <= %s <= %s", u, x); break;
+    case 4: sprintf(to, "%s", u); sprintf(cond, "%s <= %s < %s", x, u, ends[d]); break;
+    case 5: sprintf(to, "%s", u); sprintf(cond, "%s - 2 <= %s <= %s", x, u, x); break;
+    case 6: sprintf(to, "floor(%s/2)", x); break;
+    case 7: sprintf(to, "2*%s", x); break;
+    case 8: case 20: strcpy(to, "0"); break;
+    case 9: case 21: sprintf(to, "%s - 1", ends[d]); break;
+    case 10: sprintf(to, "%s", u); sprintf(cond, "0 <= %s < %s", u, x); break;
+    case 11: sprintf(to, "%s", u); sprintf(cond, "%s < %s <= %s + 2", x, u, x); break;
+    default: sprintf(to, "%s", u); sprintf(cond, "0 <= %s < %s", u, ends[d]); break;
+  }
+}
+
+/* past: a point strictly before in the order that the program keeps to. */
+static void random_read(prob *q, const tensor *reader, const tensor *from, bool past, const int *dir) {
+  static const int before[] = { 1, 10 }, after[] = { 2, 11 };
+  char to[2][64], cond[2][96] = { "", "" }, all[160] = "", c[256] = "";
+  bool strict = !past;
+  int n = 0, identity = 1;
+  for (int d = 0; d < 2; d++) {
+    if (!from->has[d]) continue;
+    int p = (int)pick(13);
+    if (past && !strict && reader->has[d]) {
+      bool last = d == 1 || !(from->has[1] && reader->has[1]);
+      if (last || pick(2)) { p = dir[d] > 0 ? before[pick(2)] : after[pick(2)]; strict = true; } else p = 0;
+    }
+    identity &= p == 0 || p == 1;
+    index_of(to[d], cond[d], d, reader->has[d], 1 + (int)pick(2), &p);
+    sprintf(all + strlen(all), "%s%s", n++ ? ", " : "", to[d]);
+    if (cond[d][0]) sprintf(c + strlen(c), "%s%s", c[0] ? " and " : "", cond[d]);
+  }
+  if (!strict) return;
+  touch(q, TP_ACC_READ, from->arr, all, c, identity && pick(2));
+}
+
+static const char *dims_of(const tensor *x) { return x->has[0] ? x->has[1] ? "i t" : "i" : x->has[1] ? "t" : ""; }
+static const char *point_of(const tensor *x) { return x->has[0] ? x->has[1] ? "i, t" : "i" : x->has[1] ? "t" : ""; }
+
+static void random_statement(prob *q, const tensor *x, int n, int k, const char *cond, const int *dir) {
+  op(q, q->p.arrs.v[x[k].arr]->name, dims_of(&x[k]), cond, x[k].arr, point_of(&x[k]));
+  for (int r = 1 + (int)pick(3); r > 0; r--) {
+    int j = (int)pick((unsigned)n);
+    random_read(q, &x[k], &x[j], j >= k && pick(20), dir);
+  }
+  if (x[k].has[0] && !pick(3)) vec(q, "i");
+  if (x[k].has[1] && !pick(3)) vec(q, "t");
+}
+
+static prob *random_program(unsigned seed) {
+  static const char *const name[] = { "a", "b", "c", "d", "e", "f" };
+  static const char *const branch[][2] = { { "t = 0", "t >= 1" }, { "t = T - 1", "t < T - 1" }, { "t <= 1", "t >= 2" }, { "i = 0", "i >= 1" } };
+  prob *q = begin();
+  tensor x[6];
+  seed_state = seed * 7919ull + 12345;
+  int n = 2 + (int)pick(5), dir[2] = { 1, pick(3) ? 1 : -1 };
+  dims(q, "i t");
+  for (int k = 0; k < n; k++) {
+    x[k].has[0] = pick(4) > 0;
+    x[k].has[1] = pick(4) > 0;
+    x[k].arr = array(q, name[k], dims_of(&x[k]));
+  }
+  for (int k = 0; k < n; k++) {
+    int b = (int)pick(8);
+    bool can = b < 4 && x[k].has[b == 3 ? 0 : 1];
+    if (!can) { random_statement(q, x, n, k, "", dir); continue; }
+    random_statement(q, x, n, k, branch[b][0], dir);
+    random_statement(q, x, n, k, branch[b][1], dir);
+  }
+  if (pick(4) == 0) {
+    int k = (int)pick((unsigned)n);
+    sink(q, "sink", dims_of(&x[k]), "");
+    touch(q, TP_ACC_READ, x[k].arr, point_of(&x[k]), "", false);
+  }
+  return q;
+}
+
+static bool run_at(prob *q, unsigned seed, int I, int T) {
+  int64_t *env = calloc((size_t)tp_nsym(q->ix), sizeof *env);
+  tp_error err = { 0 };
+  bounds(q, env, "I", I);
+  bounds(q, env, "T", T);
+  bool ok = tp_poly_simulate(&q->p, env, &err);
+  CHECKF(ok, "seed %u at I = %d, T = %d: %s", seed, I, T, err.msg);
+  free(env);
+  return ok;
+}
+
+static void fuzz(unsigned from, unsigned to) {
+  int good = 0, cycles = 0, none = 0;
+  for (unsigned s = from; s < to; s++) {
+    prob *q = random_program(s);
+    if (getenv("VERBOSE")) fprintf(stderr, "seed %u\n", s);
+    if (tp_schedule(&q->p, &q->err)) {
+      good++;
+      CHECK(q->p.proved);
+      bool ok = run_at(q, s, 1, 1) && run_at(q, s, 1, 3) && run_at(q, s, 3, 1) && run_at(q, s, 3, 4) && run_at(q, s, 4, 2);
+      if (!ok && getenv("SHOW")) plan(q, "random");
+    } else if (strstr(q->err.msg, "needs itself")) cycles++;
+    else { none++; fprintf(stderr, "seed %u: %s\n", s, q->err.msg); }
+    end(q);
+  }
+  printf("random programs: %d scheduled, %d with a cycle, %d without an order found\n", good, cycles, none);
+  CHECK(none * 50 <= (int)(to - from));
+}
+
+int main(int argc, char **argv) {
+  if (argc > 2) { fuzz((unsigned)atoi(argv[1]), (unsigned)atoi(argv[2])); return check_report(); }
   prefix();
   suffix();
   two_lag();
@@ -644,5 +771,6 @@ int main(void) {
   batch_shifted();
   effects();
   cycle();
+  fuzz(0, 200);
   return check_report();
 }

@@ -36,11 +36,20 @@ bool tp_run_matmul(tp_exec *x, tp_dreg *r) {
 
 enum { MAXND = 8 };
 
+/* Row major, but axes that do not move still don't: elements that are one stay one. */
+static int64_t dense_strides(tp_view *v) {
+  int64_t n = 1;
+  for (int i = v->rank - 1; i >= 0; i--) {
+    v->stride[i] = v->stride[i] ? n : 0;
+    if (v->stride[i]) n *= v->shape[i];
+  }
+  return n;
+}
+
 static bool widen(tp_exec *x, tp_dreg *r, tp_dnd *d, const tp_dnd *half, bool read) {
   d->dtype = TP_F32;
   d->size = 4;
-  if (!(d->v.p = tp_work(x, r, tp_view_count(&d->v), 4))) return false;
-  tp_view_strides(&d->v);
+  if (!(d->v.p = tp_work(x, r, dense_strides(&d->v), 4))) return false;
   if (read) tp_view_convert(x, TP_F32, &d->v, half->dtype, &half->v);
   return true;
 }

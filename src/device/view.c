@@ -108,11 +108,11 @@ void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype
     char *o = (char *)out->p + tp_walk_offset(&w, out->stride) * so;
     const char *a = (const char *)in->p + tp_walk_offset(&w, in->stride) * si;
     if (tp_half(from)) {
-      TP_ASSERT(n == 1 || ko == 1);
-      x->K->loadhalf[from](o, a, 0, ki, 1, n);
+      TP_ASSERT(n == 1 || ko == 1 || ki == 0);
+      x->K->loadhalf[from](o, a, 0, ki, 1, ko ? n : 1);
     } else {
-      TP_ASSERT(n == 1 || ki == 1);
-      x->K->storehalf[to](o, 0, ko, a, 1, n);
+      TP_ASSERT(n == 1 || ki == 1 || ko == 0);
+      x->K->storehalf[to](o, 0, ko, a, 1, ko ? n : 1);
     }
   }
 }

@@ -3,7 +3,6 @@
 #include "poly/sched.h"
 #include <stdlib.h>
 #include <time.h>
-#include <stdio.h>
 
 typedef struct group {
   bool loop; const tp_sym *label; int s;
@@ -335,10 +334,9 @@ static void shift_scc(fusion *f, int k) {
   group *g = f->of[k];
   tp_scc *x = &f->L->scc[k];
   tp_wt c;
-  fprintf(stderr, "shift %s n=%d\n", f->S->p->stmts.v[x->st[0]]->name, x->n); if (latest_shift(f,k,g,&c) && c.p) isl_pw_aff_dump(c.p); 
   if (x->rec || x->n > 1 || !latest_shift(f, k, g, &c) || !c.p || (f->end[k].in.n && !tp_wt_le(f->S, x->c, c))) return;
   tp_wt by = tp_wt_sub(f->S, c, x->c);
-  if (by.bad || !by.p || isl_pw_aff_n_piece(c.p) > 1 || !read_there(f, k, g, &c)) return;
+  if (by.bad || !by.p || isl_pw_aff_n_piece(c.p) > 2 || !read_there(f, k, g, &c)) return;
   x->c = c;
 }
 

@@ -145,7 +145,7 @@ static bool write_one(sim *s, const tp_access *acc, const int64_t *e, const char
   if (!slot_of(s, x, e, slot)) return false;
   const int64_t *in = tp_hmap_get(&s->held[x->id], slot, bytes(x));
   if (acc->kind == TP_ACC_UPDATE && (!in || memcmp(in, e, bytes(x)))) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
-  tp_hmap_set(&s->held[x->id], slot, bytes(x), tp_dup(&s->a, e, bytes(x) + 1));
+  tp_hmap_set(&s->held[x->id], slot, bytes(x), tp_dup(&s->a, e, bytes(x)));
   intptr_t n = (intptr_t)tp_hmap_get(&s->made[x->id], e, bytes(x));
   tp_hmap_set(&s->made[x->id], e, bytes(x), (void *)(n - 1));
   return true;

@@ -359,12 +359,13 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   tp_set *dom;
   if (e->gather) {
     for (int d = 0; d < n->ndom; d++) { s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]); s.u[d] = tp_ix_sym(c, n->dom[d]); }
-    const tp_ix *cond = tp_ix_bool(c, true);
+    const tp_ix *cond = e->cond ? e->cond : tp_ix_bool(c, true);
     for (int d = 0; d < p->ndom; d++) {
       pat[d] = e->at[d].lo;
       if (!e->at[d].range) continue;
       const tp_sym *h = tp_sym_hidden_dim(c, p->dom[d]->name);
       pat[d] = tp_ix_sym(c, h);
+      if (!tp_dom_has(n->ndom, n->dom, p->dom[d])) cond = tp_ix_subst(c, cond, 1, &p->dom[d], &pat[d]);   /* a dim that both have is the node's */
       s.n = add_dim(s.dim, s.label, s.n, h, p->dom[d]);
       cond = both(c, cond, both(c, tp_ix_cmp(c, TP_GE, pat[d], e->at[d].lo), tp_ix_cmp(c, TP_LT, pat[d], e->at[d].hi)));
     }
