@@ -683,6 +683,7 @@ static void random_statement(prob *q, const tensor *x, int n, int k, const char 
   op(q, q->p.arrs.v[x[k].arr]->name, dims_of(&x[k]), cond, x[k].arr, point_of(&x[k]));
   for (int r = 1 + (int)pick(3); r > 0; r--) {
     int j = (int)pick((unsigned)n);
+    if (j > k && pick(4)) j = (int)pick((unsigned)k + 1);
     random_read(q, &x[k], &x[j], j >= k && pick(20), dir);
   }
   if (x[k].has[0] && !pick(3)) vec(q, "i");

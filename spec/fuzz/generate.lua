@@ -198,6 +198,9 @@ function G:read_text(v, ranges)
       if hi and ranges <= n then lo, hi = nil, nil end
       if not v.derived and o.strict and not lo then lo = NAMES[d] .. (o.forward and " - 1" or " + 1") end
       if not lo or (lo .. (hi or "")):find(NAMES[d], 1, true) then dom[d] = true end
+    elseif v.open and v.open.outer == d then           -- what carries over from an outer point
+      if self:chance(0.3) then lo = ("tempo.max(%s - 1, 0)"):format(NAMES[d]) end
+      dom[d] = true
     elseif range then
       local e
       lo, hi, e = self:range(d, dom)
@@ -567,6 +570,7 @@ function G:group()
   local count = form ~= "carry" and form ~= "plain" and self:chance(0.2) and 2 or 1
   local lag = form == "branches" and self:chance(0.3) and 2 or 1
   local group = { d = d, forward = forward, strict = form ~= "shift", lag = lag }
+  if form == "carry" then group.outer = list[1] == d and list[2] or list[1] end
   local zs = {}
   for k = 1, count do
     local dtype = self:weighted { { 6, self.float }, { 2, "i64" } }
@@ -615,7 +619,7 @@ function G:group()
       self:define(z, ("[{ [%s] = %s %s 1 }] = @"):format(n, n, forward and "+" or "-"), dep, expr)
       if not given then base(":otherwise(@)") end
     elseif form == "carry" then
-      local o = list[1] == d and list[2] or list[1]
+      local o = group.outer
       local on, ON = NAMES[o], BOUNDS[o]
       local start = forward and "0" or N .. " - 1"
       if self:chance(0.5) then base(("[{ %s = 0, %s = %s }] = @"):format(on, n, start)) else base(("[{ %s = 0 }] = @"):format(on)) end

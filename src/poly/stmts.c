@@ -181,7 +181,11 @@ static bool node_allows(const sb *b, int i, const tp_sym *d) {
 }
 
 static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
-  for (int k = 0; k < b->l->p->arrs.v[x->arr]->ndim; k++) {
+  const tp_arr *r = b->l->p->arrs.v[x->arr];
+  for (int a = 0; a < r->rank; a++)             /* rows of one call have one shape */
+    for (int k = 0; k < r->ndim; k++)
+      if (tp_ix_mentions(r->shape[a], r->dim[k]) && (tp_ix_mentions(x->at[k].lo, d) || x->at[k].range)) return false;
+  for (int k = 0; k < r->ndim; k++) {
     if (!linear(b, x->at[k].lo, d)) return false;
     if (x->at[k].range && (tp_ix_mentions(x->at[k].lo, d) || tp_ix_mentions(x->at[k].hi, d))) return false;
   }

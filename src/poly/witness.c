@@ -3,7 +3,7 @@
 #include "poly/sched.h"
 #include <stdlib.h>
 
-enum { MAXBOUND = 4, MAXDIM = 8, MAXPOINTS = 20000 };
+enum { MAXBOUND = 7, MAXDIM = 8, MAXPOINTS = 20000 };
 
 typedef struct { int st; int64_t x[MAXDIM]; } point;
 typedef struct { TP_VEC(point) v; TP_VEC(int) from, to; tp_hmap at; const tp_sched *S; int src, dst; bool full; } world;
