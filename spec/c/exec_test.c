@@ -1025,7 +1025,8 @@ static void test_faults(void) {
   prog_close(&p);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) seed += strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15ull;   /* other programs than the usual ones */
   setenv("TEMPO_POISON", "1", 1);
   for (int i = 0; i < 600; i++) {
     test_chain();

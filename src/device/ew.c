@@ -214,7 +214,7 @@ bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   e->folds = e->isop;
   for (int i = 0; i < e->rank; i++) {
     e->folds |= e->reduced[i];
-    if (e->ext[i] == 0) *(e->reduced[i] ? &e->emptyfold : &e->nothing) = true;
+    if (e->ext[i] == 0) *(e->reduced[i] && i >= r->nlead ? &e->emptyfold : &e->nothing) = true;
   }
   if (e->nothing) return true;
   squeeze(e);

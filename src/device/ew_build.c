@@ -8,12 +8,14 @@ static const tp_op ops_of[] = { [TP_RED_SUM] = TP_OP_ADD, [TP_RED_PROD] = TP_OP_
 typedef struct blocks { int64_t next; int nfree; int64_t *free; } blocks;
 enum { BLOCK_BYTES = TP_BLOCK * 8 };
 
-static int64_t block_take(blocks *b) {
-  if (b->nfree) return b->free[--b->nfree];
+static int64_t block_new(blocks *b) {
   int64_t at = b->next;
   b->next += BLOCK_BYTES;
   return at;
 }
+
+/* One that a dead value leaves, if there is one. Only for values of the chain: all else lives as long as the region. */
+static int64_t block_take(blocks *b) { return b->nfree ? b->free[--b->nfree] : block_new(b); }
 
 /* ---- sources ---- */
 
@@ -124,7 +126,7 @@ static void dest(builder *b, int i, int slot) {
   t->load = tp_half(t->d) ? x->K->loadhalf[t->d] : x->K->load[tp_log2size(t->d)];
   t->store = tp_half(t->d) ? x->K->storehalf[t->d] : x->K->store[tp_log2size(t->d)];
   t->combine = e->acc ? x->K->ew[ops_of[e->accred]][t->c] : NULL;
-  t->tmpoff = block_take(&b->b);
+  t->tmpoff = block_new(&b->b);
   bool lastly = e->nstep && e->step[e->nstep - 1].o == slot;
   for (int k = 0; k < b->r->nin; k++) t->mayalias |= b->r->in[k].buf == d->buf && !lastly;
 }
@@ -135,13 +137,13 @@ static void folding(builder *b, tp_dtype c) {
   e->across = b->x->K->across[e->red][c];
   e->down = b->x->K->down[e->red][c];
   e->narrow = e->acct != c ? b->x->K->cast[e->acct][c] : NULL;
-  e->accoff = block_take(&b->b);
-  e->outoff = block_take(&b->b);
+  e->accoff = block_new(&b->b);
+  e->outoff = block_new(&b->b);
 }
 
 static void finish(builder *b) {
   tp_ew *e = b->e;
-  for (int i = 0; i < e->nsrc; i++) e->slottmp[i] = e->src[i].tmpoff = block_take(&b->b);
+  for (int i = 0; i < e->nsrc; i++) e->slottmp[i] = e->src[i].tmpoff = block_new(&b->b);
   e->p = TP_NEWN(&b->x->a, void *, e->nslot + 1);
   if (e->ndst) folding(b, e->dst[0].c);
   b->x->scratch_size = TP_MAX(b->x->scratch_size, (size_t)b->b.next);

@@ -111,7 +111,7 @@ typedef struct { tp_sched *S; tp_wt w, best; } above;
 static isl_stat try_piece(isl_set *dom, isl_aff *a, void *ud) {
   above *x = ud;
   isl_set_free(dom);
-  tp_wt w = tp_wt_of(x->S, isl_pw_aff_from_aff(a));
+  tp_wt w = tp_wt_of(x->S, isl_pw_aff_ceil(isl_pw_aff_from_aff(a)));
   if (x->best.bad && tp_wt_le(x->S, x->w, w)) x->best = w;
   return isl_stat_ok;
 }
@@ -147,7 +147,7 @@ typedef struct { tp_sched *S; isl_pw_aff *p; isl_set *dom; isl_pw_aff *best; } b
 static isl_stat try_below(isl_set *dom, isl_aff *a, void *ud) {
   below *x = ud;
   isl_set_free(dom);
-  isl_pw_aff *q = isl_pw_aff_from_aff(a);
+  isl_pw_aff *q = isl_pw_aff_floor(isl_pw_aff_from_aff(a));
   isl_set *where = isl_pw_aff_le_set(isl_pw_aff_copy(q), isl_pw_aff_copy(x->p));
   bool fits = isl_set_is_subset(x->dom, where) == isl_bool_true;
   if (fits && (!x->best || value_at(x->S, q, 100) > value_at(x->S, x->best, 100))) { isl_pw_aff_free(x->best); x->best = isl_pw_aff_copy(q); }
@@ -167,11 +167,12 @@ static isl_pw_aff *one_piece_below(tp_sched *S, TP_TAKE isl_pw_aff *p) {
   return x.best;
 }
 
-/* A function that holds wherever there is something to compare: one piece everywhere; several are completed by 0. */
+/* A function that holds wherever there is something to compare: one piece everywhere; several are completed by 0. Where a piece was integral only on
+ * its own domain ((T - 1)/2 for odd T) its floor goes on. */
 static isl_pw_aff *complete(tp_sched *S, isl_pw_aff *p) {
   if (!p) return NULL;
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
-  if (isl_pw_aff_n_piece(p) <= 1) return isl_pw_aff_gist_params(isl_pw_aff_gist_params(p, dom), isl_set_copy(S->context));
+  if (isl_pw_aff_n_piece(p) <= 1) return isl_pw_aff_floor(isl_pw_aff_gist_params(isl_pw_aff_gist_params(p, dom), isl_set_copy(S->context)));
   isl_set *rest = isl_set_subtract(isl_set_copy(S->context), dom);
   if (isl_set_is_empty(rest) == isl_bool_true) isl_set_free(rest);
   else p = isl_pw_aff_union_add(p, isl_pw_aff_val_on_domain(rest, isl_val_zero(S->ctx)));

@@ -47,25 +47,29 @@ static bool forward(tp_sched *S, const tp_dep *d) {
   return false;
 }
 
-/* A time that is partial would drop points, and the rest would be proved vacuously. */
+/* Defined, and a whole number, on all of the domain: what is partial or fractional drops points, and the rest would be proved vacuously. */
+static bool whole_on(tp_sched *S, isl_pw_aff *row, isl_set *dom) {
+  isl_set *where = isl_pw_aff_eq_set(isl_pw_aff_copy(row), isl_pw_aff_floor(isl_pw_aff_copy(row)));
+  isl_set *mine = isl_set_intersect_params(isl_set_copy(dom), isl_set_copy(S->context));
+  tp_query(S);
+  bool ok = isl_set_is_subset(mine, where) == isl_bool_true;
+  isl_set_free(where);
+  isl_set_free(mine);
+  return tp_query_end(S) && ok;
+}
+
+
 static bool total(tp_sched *S, int st) {
-  const tp_set *dom = S->p->stmts.v[st]->dom;
-  uint32_t seen = S->p->stmts.v[st]->vec, all = (1u << S->p->stmts.v[st]->ndim) - 1;
-  bool ok = true, general = false;
-  for (int l = 0; l + 1 < S->st[st].npath && ok; l++) {
+  const tp_stmt *s = S->p->stmts.v[st];
+  uint32_t seen = s->vec, all = (1u << s->ndim) - 1;
+  bool general = false;
+  for (int l = 0; l + 1 < S->st[st].npath; l++) {
     const tp_mem *m = S->st[st].path[l].mem;
     if (!m || !m->row) return false;
     if (m->dim >= 0) seen |= 1u << m->dim; else general = true;
-    if (isl_pw_aff_isa_aff(m->row) == isl_bool_true) continue;
-    isl_set *where = isl_set_intersect_params(isl_pw_aff_domain(isl_pw_aff_copy(m->row)), isl_set_copy(S->context));
-    isl_set *mine = isl_set_intersect_params(isl_set_copy((isl_set *)dom), isl_set_copy(S->context));
-    tp_query(S);
-    ok = isl_set_is_subset(mine, where) == isl_bool_true;
-    ok = tp_query_end(S) && ok;
-    isl_set_free(where);
-    isl_set_free(mine);
+    if ((m->dim < 0 || m->shift.p) && !whole_on(S, m->row, s->dom)) return false;
   }
-  return ok && S->st[st].npath > 0 && (general || seen == all);
+  return S->st[st].npath > 0 && (general || seen == all);
 }
 
 bool tp_prove(tp_sched *S, const char **which) {

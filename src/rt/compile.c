@@ -114,6 +114,7 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
     tp_output out = o->outputs[i];
     out.val.node = f->closed->nodes.v[out.val.node->id];
     out.name = tp_strdup(&f->closed->arena, out.name);
+    if (!out.val.node->name) out.val.node->name = out.name;       /* what the script calls it, for errors and explain */
     TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
   }
   if (!f->closed->outputs.n && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
