@@ -1,5 +1,5 @@
 /* deps: what must run before what, from the accesses: each READ after the WRITEs and UPDATEs of its elements, each UPDATE after the WRITEs; updates
- * commute. An effect's points run in lexicographic order. */
+ * commute. An effect's points run in lexicographic order. What is wanted and not needed is `soft`. */
 #include "poly/sched.h"
 
 typedef struct { int st, acc; } place;
@@ -61,11 +61,33 @@ static void effect_dep(tp_sched *S, int st) {
   if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = st, .arr = -1, .acc = -1, .map = m });
 }
 
+/* Soft: where a statement updates an array in place along its outermost dim (a parameter), the other readers of the old value go first, so that one copy
+ * is enough. `old`: the statement's read of it. */
+static void update_deps(tp_sched *S, place old, const uses *u) {
+  const tp_stmt *s = S->p->stmts.v[old.st];
+  const tp_access *w = NULL, *r = access_at(S, old);
+  int64_t lo, hi;
+  for (int a = 0; a < s->nacc; a++)
+    if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].arr == r->arr) w = &s->acc[a];
+  if (!w || !r->alias || !s->ndim) return;
+  isl_map *self = tp_keep_map(S, isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel))));
+  if (!self || !tp_const_distance(S, self, 0, 0, &lo, &hi) || lo != hi || lo < 1) return;
+  for (int i = 0; i < u->reads.n; i++) {
+    place q = u->reads.v[i];
+    if (q.st == old.st) continue;
+    isl_map *m = isl_map_apply_range(isl_map_copy(access_at(S, q)->rel), isl_map_reverse(isl_map_copy(r->rel)));
+    tp_keep_map(S, m);
+    if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
+  }
+}
+
 bool tp_deps(tp_sched *S) {
   uses *u = gather(S);
   S->deps.n = 0;
   for (int i = 0; i < S->p->arrs.n; i++)
     if (!array_deps(S, &u[i])) return false;
   for (int i = 0; i < S->p->stmts.n; i++) effect_dep(S, i);
+  for (int i = 0; i < S->p->arrs.n; i++)
+    for (int r = 0; r < u[i].reads.n; r++) update_deps(S, u[i].reads.v[r], &u[i]);
   return true;
 }

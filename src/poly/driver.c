@@ -247,7 +247,7 @@ static bool array_read(const fusion *f, int arr, int k, const group *g, const tp
 static bool read_there(const fusion *f, int k, const group *g, const tp_wt *when) {
   for (int i = 0; i < f->end[k].in.n; i++) {
     const tp_dep *d = dep(f, f->end[k].in.v[i]);
-    if (group_of(f, d->src) == f->of[k] && !array_read(f, d->arr, k, g, when)) return false;
+    if (d->arr >= 0 && group_of(f, d->src) == f->of[k] && !array_read(f, d->arr, k, g, when)) return false;
   }
   return true;
 }
@@ -287,7 +287,7 @@ static int company(const fusion *f, const group *to, int *set, bool *moving) {
     for (int i = 0; i < f->end[set[at]].in.n; i++) {
       const tp_dep *d = dep(f, f->end[set[at]].in.v[i]);
       int u = f->L->of[d->src];
-      if (f->of[u] != from || moving[u] || array_read(f, d->arr, set[at], to, NULL)) continue;
+      if (d->arr < 0 || f->of[u] != from || moving[u] || array_read(f, d->arr, set[at], to, NULL)) continue;
       if (!could_move(f, u, to, moving)) return 0;
       moving[u] = true;
       set[n++] = u;

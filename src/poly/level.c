@@ -198,12 +198,29 @@ static void candidates(tp_sched *S, tp_level *L, int k) {
   }
 }
 
+/* Components that have no legal dim give up what they only want. */
+static bool drop_soft(tp_sched *S, const tp_level *L, tp_arcs *arcs) {
+  int n = 0;
+  for (int e = 0; e < arcs->n; e++) {
+    const tp_dep *d = tp_dep_of(S, &arcs->v[e]);
+    const tp_scc *c = &L->scc[L->of[d->src]];
+    if (!d->soft || L->of[d->src] != L->of[d->dst] || c->ncand) arcs->v[n++] = arcs->v[e];
+  }
+  bool any = n < arcs->n;
+  arcs->n = n;
+  return any;
+}
+
 tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs) {
-  tp_level *L = TP_NEW(S->a, tp_level);
-  *L = (tp_level){ .nst = nst, .st = st, .arcs = *arcs };
-  find_sccs(S, L);
-  for (int k = 0; k < L->nscc; k++) candidates(S, L, k);
-  return L;
+  tp_arcs mine = { 0 };
+  for (int e = 0; e < arcs->n; e++) TP_PUSH(S->a, &mine, arcs->v[e]);
+  for (;;) {
+    tp_level *L = TP_NEW(S->a, tp_level);
+    *L = (tp_level){ .nst = nst, .st = st, .arcs = mine };
+    find_sccs(S, L);
+    for (int k = 0; k < L->nscc; k++) candidates(S, L, k);
+    if (!drop_soft(S, L, &mine)) return L;
+  }
 }
 
 /* ---- arcs between equal rows ---- */

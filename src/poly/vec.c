@@ -132,7 +132,8 @@ tp_sres tp_vectors(tp_sched *S) {
   int n = S->p->stmts.n, *st = TP_NEWN(S->a, int, n);
   bool any = false;
   for (int i = 0; i < n; i++) { st[i] = i; any |= S->p->stmts.v[i]->mayvec != 0; }
-  for (int e = 0; e < S->deps.n; e++) TP_PUSH(S->a, &all, (tp_arc){ e, S->deps.v[e].map });
+  for (int e = 0; e < S->deps.n; e++)
+    if (!S->deps.v[e].soft) TP_PUSH(S->a, &all, (tp_arc){ e, S->deps.v[e].map });
   if (any && !S->novec) {
     tp_sres r = collect(S, &C, n, st, &all);
     if (r != TP_S_OK) return r;
