@@ -659,8 +659,7 @@ static const char *const names[2] = { "i", "t" }, *const ends[2] = { "I", "T" };
 /* One index of a read in dim d; `past`: values already there; adds its condition. */
 static void index_of(char *to, char *cond, int d, bool have, int k, int *pattern) {
   const char *x = names[d];
-  char u[8];
-  snprintf(u, sizeof u, "u%d", d);
+  const char *u = d ? "u1" : "u0";
   int p = have ? *pattern : 20 + (int)pick(3);
   switch (p) {
     case 0: sprintf(to, "%s", x); break;
@@ -756,11 +755,13 @@ static bool run_at(prob *q, unsigned seed, int I, int T) {
 
 static void fuzz(unsigned from, unsigned to) {
   int good = 0, cycles = 0, none = 0;
+  double ms[4] = { 0 };
   for (unsigned s = from; s < to; s++) {
     prob *q = random_program(s);
     if (getenv("VERBOSE")) fprintf(stderr, "seed %u\n", s);
     if (tp_schedule(&q->p, &q->err)) {
       good++;
+      ms[0] += q->p.ms_schedule; ms[1] += q->p.ms_proof; ms[2] += q->p.ms_tree; ms[3] += q->p.ms_live;
       CHECK(q->p.proved);
       bool ok = run_at(q, s, 1, 1) && run_at(q, s, 1, 3) && run_at(q, s, 3, 1) && run_at(q, s, 3, 4) && run_at(q, s, 4, 2);
       if (!ok && getenv("SHOW")) plan(q, "random");
@@ -769,6 +770,7 @@ static void fuzz(unsigned from, unsigned to) {
     end(q);
   }
   printf("random programs: %d scheduled, %d with a cycle, %d without an order found\n", good, cycles, none);
+  if (getenv("BENCH") && good) printf("on average, ms: schedule %.1f proof %.1f tree %.1f widths %.1f\n", ms[0] / good, ms[1] / good, ms[2] / good, ms[3] / good);
   CHECK(none * 50 <= (int)(to - from));
 }
 

@@ -1,5 +1,6 @@
-/* blas.c: OpenBLAS, opened at run time. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE in the environment may force kernels of another processor; they are read when the
- * library is loaded, so they are hidden for that moment. Threads are ours to choose: one. */
+/* blas.c: OpenBLAS, opened at run time. It reads its environment while it is loaded: OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE found there may be another
+ * processor's, and without them a processor newer than the library gets kernels of 2004 (a seventh of the speed). So for that moment the core is named by the
+ * instructions there are. Threads are ours to choose: one. */
 #include "device/priv.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,11 +22,18 @@ static void restore(const char *name, char *kept) {
   free(kept);
 }
 
+/* NULL: let it decide. */
+static const char *core_name(void) {
+  const char *isa = tp_kernels_get()->isa;
+  return !strcmp(isa, "avx512") ? "SkylakeX" : !strcmp(isa, "avx2") ? "Haswell" : NULL;
+}
+
 static void *open_library(void) {
   static const char *const names[] = { "libopenblas.so.0", "libopenblas.so", "libopenblas.dylib" };
   void *lib = NULL;
   char *core = hide("OPENBLAS_CORETYPE"), *l2 = hide("OPENBLAS_L2_SIZE"), *threads = hide("OPENBLAS_NUM_THREADS");
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
+  if (core_name()) setenv("OPENBLAS_CORETYPE", core_name(), 1);
   for (size_t i = 0; i < TP_LEN(names) && !lib; i++) lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
   restore("OPENBLAS_CORETYPE", core);
   restore("OPENBLAS_L2_SIZE", l2);

@@ -51,22 +51,24 @@ static bool same_row(const rowform *a, const rowform *b) {
   return a->p == b->p || (a->p && b->p && isl_pw_aff_plain_is_equal(a->p, b->p) == isl_bool_true);
 }
 
-/* Written and read in the same iteration of a shared loop that runs over dim k. */
-static bool stays(const life *f, int k, int shared) {
-  for (int l = 0; l < shared; l++) {
-    rowform first, r;
-    bool ok = row_of(f, nth(f, 0), l, k, &first);
-    for (int i = 1; i < count(f) && ok; i++) ok = row_of(f, nth(f, i), l, k, &r) && same_row(&first, &r);
-    if (ok) return true;
-  }
-  return false;
+/* All accesses of an element are in one iteration of the shared loop at level l, because it runs over dim k of the element. */
+static bool one_iteration(const life *f, int k, int l) {
+  rowform first, r;
+  bool ok = row_of(f, nth(f, 0), l, k, &first);
+  for (int i = 1; i < count(f) && ok; i++) ok = row_of(f, nth(f, i), l, k, &r) && same_row(&first, &r);
+  return ok;
 }
 
+/* Every dim is dense or gone through by a loop that leaves an element behind for good: so must each loop around that one. */
 static bool all_points(const life *f) {
-  int shared = common_loops(f);
-  for (int k = 0; k < f->x->ndim; k++)
-    if (!(f->x->dense >> k & 1) && !stays(f, k, shared)) return false;
-  return true;
+  int shared = common_loops(f), need = ((1 << f->x->ndim) - 1) & ~f->x->dense, have = 0;
+  for (int l = 0; l < shared && need & ~have; l++) {
+    bool any = false;
+    for (int k = 0; k < f->x->ndim; k++)
+      if (one_iteration(f, k, l)) { any = true; have |= 1 << k; }
+    if (!any) return false;
+  }
+  return !(need & ~have);
 }
 
 /* ---- times ---- */

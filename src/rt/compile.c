@@ -121,8 +121,14 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
+static tp_graph *clone(tp_fn *f, const tp_graph *from, tp_error *err) {
+  tp_graph *g = tp_graph_clone(from, err);
+  if (g) g->arena.oom = f->oom;
+  return g;
+}
+
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
-  return (f->closed = tp_graph_clone(f->program->g, err)) &&
+  return (f->closed = clone(f, f->program->g, err)) &&
          record_outputs(f, o, err) &&
          tp_grad_expand(f->closed, err) &&
          tp_close_params(f->closed, err) &&
@@ -130,7 +136,7 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
 }
 
 static bool check_graph(tp_fn *f, tp_error *err) {
-  if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
+  if (!(f->graph = clone(f, f->closed, err))) return false;
   tp_graph_sweep(f->graph);
   needed_bounds(f);
   tp_need *need = tp_need_outputs(f->graph, err);
@@ -156,7 +162,7 @@ static bool plan_graph(tp_fn *f, tp_error *err) {
 
 /* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy. */
 static bool has_order(tp_fn *f, tp_error *err) {
-  tp_graph *g = tp_graph_clone(f->graph, err);
+  tp_graph *g = clone(f, f->graph, err);
   tp_poly *p = g && tp_lower_sums(g, err) ? schedule_graph(g, err) : NULL;
   bool ok = p != NULL;
   tp_poly_free(p);
@@ -170,13 +176,28 @@ static bool pipeline(tp_fn *f, const tp_copts *o, tp_error *err) {
          (f->tier == TP_TIER_REFERENCE ? has_order(f, err) : plan_graph(f, err));
 }
 
+/* An arena that finds no memory comes back here; isl objects of the moment leak, everything of ours is freed with f. */
+static bool guarded(tp_fn *f, const tp_copts *o, tp_error *err) {
+  tp_arena *shared = tp_ictx_arena(f->program->ix);
+  jmp_buf here, *was = shared->oom;
+  volatile bool ok = false;
+  f->oom = shared->oom = &here;
+  if (setjmp(here)) tp_fail(err, TP_E_MEMORY, o->pos, "out of memory");
+  else ok = pipeline(f, o, err);
+  f->oom = NULL;
+  shared->oom = was;
+  if (f->closed) f->closed->arena.oom = NULL;
+  if (f->graph) f->graph->arena.oom = NULL;
+  return ok;
+}
+
 tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   tp_fn *f = tp_calloc(sizeof *f);
   if (!f) { tp_fail(err, TP_E_MEMORY, o->pos, "out of memory"); return NULL; }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
   f->threads = o->threads;
-  if (!pipeline(f, o, err)) {
+  if (!guarded(f, o, err)) {
     if (!err->pos.file) err->pos = o->pos;
     return tp_fn_free(f);
   }

@@ -15,6 +15,7 @@ struct tp_fn {
   tp_graph *closed, *graph;
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
+  jmp_buf *oom;                                 /* while compiling: where an arena that finds no memory goes */
   bool running; int64_t peak;
 };
 void tp_dump_stage(const char *section, tp_fn *f);      /* to stderr if TEMPO_DUMP names it */
