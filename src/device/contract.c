@@ -81,22 +81,30 @@ static bool fits_blas(tp_contraction *t) {
          layout(s->m, s->n, s->scm, s->scn, &tc, &t->ldc) && tc == 111;
 }
 
-/* Below these sizes a call of the library costs more than our loops. */
-enum { GEMM_LEAST = 48 * 48 * 48, GEMV_LEAST = 96 * 96 };
+/* Measured with OpenBLAS 0.3.21 (SkylakeX): its products of small matrices beat ours from about a thousand multiplications on; ours are better for one row when
+ * rows of B are contiguous, and for a few rows with a B that no cache holds, which it packs. Dot products are its own from the start. */
+enum { BLAS_LEAST = 1024, GEMV_LEAST = 128 * 128, CACHED = 1 << 20, FEW_ROWS = 8 };
+
+static tp_mmkind choose_library(tp_contraction *t, double work) {
+  const tp_mm *s = &t->s;
+  bool dots = s->sbn != 1;
+  if (s->m == 1 && !dots) return TP_MM_OWN;
+  if (s->m == 1 && work >= GEMV_LEAST) {
+    bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX && s->k <= INT_MAX && s->n <= INT_MAX;
+    return steps && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) ? TP_MM_GEMV : TP_MM_OWN;
+  }
+  if (s->m <= FEW_ROWS && !dots && (double)s->n * (double)s->k * t->size > CACHED) return TP_MM_OWN;
+  return fits_blas(t) ? TP_MM_GEMM : TP_MM_OWN;
+}
 
 static tp_mmkind choose_kernel(tp_contraction *t) {
   const tp_mm *s = &t->s;
-  bool turned = s->scn != 1 && (s->scm == 1 || s->n == 1);     /* columns of C are contiguous */
-  if (turned) turn(t);
-  if (t->d != TP_F32 && t->d != TP_F64) return TP_MM_OWN;
+  if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn(t);      /* columns of C are contiguous */
+  if (s->n == 1 && s->m > 1) turn(t);
   double work = (double)s->m * (double)s->n * (double)s->k;
-  if (!(work >= GEMV_LEAST)) return TP_MM_OWN;
+  if ((t->d != TP_F32 && t->d != TP_F64) || work < BLAS_LEAST) return TP_MM_OWN;
   const tp_blas *b = tp_blas_get();
-  if (!b->sgemm || !b->dgemm || !b->sgemv || !b->dgemv) return TP_MM_OWN;
-  if (s->m > 1 && s->n > 1) return work >= GEMM_LEAST && fits_blas(t) ? TP_MM_GEMM : TP_MM_OWN;
-  if (s->m > 1) turn(t);                                       /* one row: y = B' x */
-  bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX;
-  return steps && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) ? TP_MM_GEMV : TP_MM_OWN;
+  return b->sgemm && b->dgemm && b->sgemv && b->dgemv ? choose_library(t, work) : TP_MM_OWN;
 }
 
 void tp_contraction_make(tp_contraction *t, tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {

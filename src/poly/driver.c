@@ -436,6 +436,7 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
     return TP_S_OK;
   }
   if (c->left && tp_split(S, f->L, c)) return TP_S_RESTART;
+  if (tp_cycle(S, c)) return TP_S_FAIL;
   if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
   tp_no_order(S, c);
   return TP_S_FAIL;

@@ -308,16 +308,30 @@ static const char *read_text(const life *f, place p) {
   return s;
 }
 
-/* The first read that alone asks for the whole width of dim k. */
+/* Greatest D_k at sample bounds. */
+static int64_t greatest_at_sample(const life *f, isl_set *D, int k) {
+  D = isl_set_copy(D);
+  for (int i = 0; i < (int)isl_set_dim(D, isl_dim_param); i++) {
+    isl_id *id = isl_set_get_dim_id(D, isl_dim_param, i);
+    const tp_sym *b = isl_id_get_user(id);
+    isl_id_free(id);
+    D = isl_set_fix_si(D, isl_dim_param, i, b && b->dim ? 50 : 5);
+  }
+  isl_val *v = isl_set_dim_max_val(D, k);
+  int64_t r = v && isl_val_is_int(v) == isl_bool_true ? isl_val_get_num_si(v) : -1;
+  isl_val_free(v);
+  return r;
+}
+
+/* The read that asks for most. */
 static const char *reason(const life *f, int k) {
   if (dense(f, k)) return "runs or is read as one block";
   if (tp_ix_is_const(f->x->width[k], NULL) && tp_ix_cst(f->x->width[k]) == 1) return "";
   int at = f->reads.n > 0 ? 0 : -1;
+  int64_t most = -1;
   for (int i = 0; i < f->delta.n && f->delta.n > 1; i++) {
-    isl_set *D = isl_set_union(zero_set(f), isl_set_copy(f->delta.v[i]));
-    bool same = width_of(f, D, k) == f->x->width[k];
-    isl_set_free(D);
-    if (same) { at = i; break; }
+    int64_t g = greatest_at_sample(f, f->delta.v[i], k);
+    if (g > most) { most = g; at = i; }
   }
   return at < 0 ? "" : read_text(f, f->reads.v[at]);
 }
@@ -345,7 +359,7 @@ static void analyse(life *f) {
   columns(f);
   tp_query(S);
   bool ok = conflicts(f) && successive(f, true, a);
-  bool other = ok && n > 1 && successive(f, false, b);
+  bool other = ok && n > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && successive(f, false, b);
   if (!tp_query_end(S) || !ok) { kept_whole(f, "too hard to analyse: kept whole"); return; }
   if (other && product_at(f, b, 50) + product_at(f, b, 9) < product_at(f, a, 50) + product_at(f, a, 9)) a = b;
   tp_query(S);

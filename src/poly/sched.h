@@ -119,7 +119,8 @@ void tp_dense_vectors(tp_sched *S);
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
 /* ---- witness.c ---- */
-bool tp_no_order(tp_sched *S, const tp_scc *c);                 /* fills the error */
+bool tp_cycle(tp_sched *S, const tp_scc *c);                    /* a cycle of points at small bounds: fills the error */
+void tp_no_order(tp_sched *S, const tp_scc *c);                 /* none found, and no order either: fills the error */
 /* ---- proof.c tree.c live.c ---- */
 bool tp_prove(tp_sched *S, const char **which);
 bool tp_make_tree(tp_sched *S);

@@ -119,7 +119,7 @@ static void put_point(tp_buf *b, const world *w, const point *p, const point *fi
   if (any) tp_puts(b, "]");
 }
 
-static bool tell(const world *w, int n, const int *way) {
+static void tell(const world *w, int n, const int *way) {
   const point *first = &w->v.v[way[0]];
   const tp_stmt *s = w->S->p->stmts.v[first->st];
   tp_buf b;
@@ -140,20 +140,22 @@ static bool tell(const world *w, int n, const int *way) {
     if (o->pos.file && strcmp(o->name, s->name)) tp_note(w->S->err, "%s:%d: '%s' is made here", o->pos.file, o->pos.line, o->name);
   }
   tp_buf_free(&b);
-  return false;
 }
 
-bool tp_no_order(tp_sched *S, const tp_scc *c) {
+bool tp_cycle(tp_sched *S, const tp_scc *c) {
   for (int k = 1; k <= MAXBOUND; k++)
-    for (int rest = 1; rest <= k; rest++) {
+    for (int rest = 1; rest <= k; rest += TP_MAX(1, k - 1)) {
       world w;
       int *way;
       enumerate(S, &w, c, k, rest);
       int n = w.v.n ? shortest(&w, &way) : 0;
-      if (n) return tell(&w, n, way);
+      if (n) { tell(&w, n, way); return true; }
     }
+  return false;
+}
+
+void tp_no_order(tp_sched *S, const tp_scc *c) {
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
   tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which '%s'%s%s%s is made before it is read", s->name,
           c->n > 1 ? " (with '" : "", c->n > 1 ? S->p->stmts.v[c->st[1]]->name : "", c->n > 1 ? "' and what they need)" : "");
-  return false;
 }
