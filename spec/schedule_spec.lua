@@ -385,7 +385,7 @@ describe("schedules of part 1", function()
     assert.equal(m, f:memory { I = 1000, L = 8 })
     -- the weights (one copy over i), their updates until the end reads the last, the first values, the gradients
     assert.truthy(f:explain "storage":find "temp w %(i: 1, l: L%)")
-    assert.is_true(m < 4.25 * all, ("%d bytes, all weights have %d"):format(m, all))
+    assert.is_true(m < 2.75 * all, ("%d bytes, all weights have %d"):format(m, all))
     S.compile(P, { loss = loss })({}, { I = 4, L = 3 })
   end)
 

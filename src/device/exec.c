@@ -73,12 +73,11 @@ static tp_dreg *compile_region(tp_exec *x, const tp_pnode *p, tp_error *err) {
   switch (p->rg->kind) {
     case TP_RG_EW: tp_ew_new(x, r); break;
     case TP_RG_OP: tp_op_new(x, r); break;
-    case TP_RG_COPY: if (p->rg->acc) tp_ew_new(x, r); else r->run = tp_run_copy; break;
-    case TP_RG_FILL: r->run = tp_run_fill; break;
+    case TP_RG_COPY: if (p->rg->acc) tp_ew_new(x, r); else tp_copy_new(x, r); break;
+    case TP_RG_FILL: tp_fill_new(x, r); break;
     case TP_RG_CALL: tp_call_new(x, r); break;
     case TP_RG_PINIT: r->run = tp_run_pinit; break;
   }
-  if (r->run == tp_run_copy) r->wrapped = false;               /* it knows rings itself */
   return x->reg[x->nreg++] = r;
 }
 

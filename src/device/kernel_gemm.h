@@ -72,6 +72,19 @@ enum { MM_KC = 256, MM_MR = 6 };
         S *o = c + i * s->scm + j * s->scn; \
         *o = acc ? (S)(*o + sum) : sum; \
       } } \
+  /* a few rows, a few columns: packing a panel would cost more than the products */ \
+  static void few_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
+    for (int64_t i = 0; i < s->m; i++) \
+      for (int64_t j = 0; j < s->n; j++) { \
+        const S *x = a + i * s->sam, *y = b + j * s->sbn; \
+        S r[4] = {0}; \
+        int64_t p = 0; \
+        for (; p + 4 <= s->k; p += 4) \
+          for (int q = 0; q < 4; q++) r[q] = (S)(r[q] + x[(p + q) * s->sak] * y[(p + q) * s->sbk]); \
+        for (; p < s->k; p++) r[0] = (S)(r[0] + x[p * s->sak] * y[p * s->sbk]); \
+        S *o = c + i * s->scm + j * s->scn, sum = (S)((S)(r[0] + r[1]) + (S)(r[2] + r[3])); \
+        *o = acc ? (S)(*o + sum) : sum; \
+      } } \
   static void panel_##sfx(const tp_mm *s, const S *a, const S *b, int64_t ldb, S *c, int64_t k, int64_t n, bool acc) { \
     S tile[MM_MR * NR_##sfx]; \
     for (int64_t i = 0; i < s->m; i += MM_MR) { \
@@ -92,6 +105,7 @@ enum { MM_KC = 256, MM_MR = 6 };
       return; \
     } \
     if (s->sak == 1 && s->sbk == 1 && (s->m < 8 || s->n < 4) && s->k >= L_##sfx) { dots_##sfx(s, a, b, c, acc); return; } \
+    if (s->m <= 3 && s->n < L_##sfx / 2 + 1) { few_##sfx(s, a, b, c, acc); return; } \
     for (int64_t p = 0; p < s->k; p += MM_KC) { \
       int64_t k = s->k - p < MM_KC ? s->k - p : MM_KC; \
       for (int64_t j = 0; j < s->n; j += NR_##sfx) { \

@@ -1,18 +1,51 @@
 /* move.c: regions and operators that put elements into other places, and sources. */
 #include "device/priv.h"
 
+typedef struct tp_dcopy { tp_pair p; uint64_t cell; } tp_dcopy;      /* cell: the element that fills */
+
 bool tp_run_copy(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
-  if (o->wrap < 0 && in->wrap < 0) tp_view_copy(x, o->size, &o->v, &in->v);
-  else tp_wrapped_copy(x, o->size, o, in);
+  tp_dcopy *c = r->k;
+  if (o->wrap >= 0 || in->wrap >= 0) tp_wrapped_copy(x, o->size, o, in);
+  else tp_pair_copy(x, o->size, &c->p, o->v.p, in->v.p);
   return true;
 }
 
-bool tp_run_fill(tp_exec *x, tp_dreg *r) {
-  double v = r->rg->fill;
-  if (r->rg->kind == TP_RG_OP && r->rg->attr) v = r->rg->attr->f[0];
-  tp_view_fill(x, r->out[0].dtype, &r->out[0].v, v);
+static bool bind_copy(tp_exec *x, tp_dreg *r) {
+  (void)x;
+  ((tp_dcopy *)r->k)->p = tp_pair_of(&r->out[0].v, &r->in[0].v);
   return true;
+}
+
+void tp_copy_new(tp_exec *x, tp_dreg *r) {
+  r->k = TP_NEW(&x->a, tp_dcopy);
+  r->bind = bind_copy;
+  r->run = tp_run_copy;
+  r->wrapped = false;                           /* it knows rings itself */
+}
+
+bool tp_run_fill(tp_exec *x, tp_dreg *r) {
+  tp_dcopy *c = r->k;
+  int64_t n = c->p.ext[0];
+  if (c->cell == 0 && c->p.rank == 1 && c->p.so[0] == 1 && !c->p.empty) memset(r->out[0].v.p, 0, (size_t)(n * r->out[0].size));
+  else tp_pair_copy(x, r->out[0].size, &c->p, r->out[0].v.p, &c->cell);
+  return true;
+}
+
+static bool bind_fill(tp_exec *x, tp_dreg *r) {
+  (void)x;
+  tp_view still = r->out[0].v;
+  memset(still.stride, 0, sizeof still.stride);
+  ((tp_dcopy *)r->k)->p = tp_pair_of(&r->out[0].v, &still);
+  return true;
+}
+
+void tp_fill_new(tp_exec *x, tp_dreg *r) {
+  tp_dcopy *c = r->k = TP_NEW(&x->a, tp_dcopy);
+  bool op = r->rg->kind == TP_RG_OP && r->rg->attr;
+  tp_put(r->out[0].dtype, &c->cell, 0, op ? r->rg->attr->f[0] : r->rg->fill);
+  r->bind = bind_fill;
+  r->run = tp_run_fill;
 }
 
 bool tp_run_pinit(tp_exec *x, tp_dreg *r) {

@@ -99,7 +99,8 @@ bool tp_op_new(tp_exec *x, tp_dreg *r) {
   bool copies = t->run == tp_run_copy, sums = r->rg->acc && op != TP_OP_MATMUL;
   r->run = !t->run || (copies && r->nin == 0) || (sums && !copies) || (r->rg->acc && r->rg->red != TP_RED_SUM && !copies) ? run_missing : t->run;
   if (r->run == run_missing) return true;
-  if (copies && r->rg->acc) { tp_ew_new(x, r); return true; }
+  if (copies) { if (r->rg->acc) tp_ew_new(x, r); else tp_copy_new(x, r); return true; }
+  if (op == TP_OP_FILL) { tp_fill_new(x, r); return true; }
   r->bind = t->bind;
   if (op == TP_OP_MATMUL) r->k = TP_NEW(&x->a, tp_contraction);
   if (t->arithmetic && halves(r) && r->nnd <= MAXND) { r->run = run_widened; r->bind = NULL; }

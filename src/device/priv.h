@@ -101,19 +101,24 @@ int64_t tp_view_count(const tp_view *v);
 bool tp_view_dense(const tp_view *v);
 void tp_view_strides(tp_view *v);                              /* row major */
 tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size);
+/* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is last. */
+typedef struct tp_pair { int rank; int64_t ext[TP_MAXRANK + 1], so[TP_MAXRANK + 1], si[TP_MAXRANK + 1]; bool empty; } tp_pair;
+tp_pair tp_pair_of(const tp_view *out, const tp_view *in);
+void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const void *in);
 void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in);       /* same shapes */
 void tp_view_fill(const tp_exec *x, tp_dtype d, const tp_view *out, double value);
 void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype from, const tp_view *in);  /* f16, bf16 <-> f32 */
 void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);      /* either may lie on a ring */
 /* ops.c and friends: one function per operator */
 bool tp_op_new(tp_exec *x, tp_dreg *r);                        /* chooses bind and run */
+void tp_copy_new(tp_exec *x, tp_dreg *r);
+void tp_fill_new(tp_exec *x, tp_dreg *r);
 bool tp_run_copy(tp_exec *x, tp_dreg *r);
-bool tp_run_fill(tp_exec *x, tp_dreg *r);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
 void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
-tp_oprun tp_run_view, tp_run_pad, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
+tp_oprun tp_run_fill, tp_run_view, tp_run_pad, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_arg, tp_run_matmul;
 
 /* ---- walking ---- an odometer over extents; offsets of up to four strided things */

@@ -33,17 +33,14 @@ tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size
 
 /* ---- copies ---- */
 
-/* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is last. */
-typedef struct pair { int rank; int64_t ext[TP_MAXRANK + 1], so[TP_MAXRANK + 1], si[TP_MAXRANK + 1]; bool empty; } pair;
-
-static void swap_axes(pair *p, int a, int b) {
+static void swap_axes(tp_pair *p, int a, int b) {
   int64_t e = p->ext[a], o = p->so[a], i = p->si[a];
   p->ext[a] = p->ext[b], p->so[a] = p->so[b], p->si[a] = p->si[b];
   p->ext[b] = e, p->so[b] = o, p->si[b] = i;
 }
 
-static pair pair_of(const tp_view *out, const tp_view *in) {
-  pair p = {0};
+tp_pair tp_pair_of(const tp_view *out, const tp_view *in) {
+  tp_pair p = { .rank = 0 };
   for (int i = 0; i < out->rank; i++) {
     p.empty |= out->shape[i] == 0;
     if (out->shape[i] == 1) continue;
@@ -66,38 +63,42 @@ static pair pair_of(const tp_view *out, const tp_view *in) {
   return p;
 }
 
-void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
-  pair p = pair_of(out, in);
-  if (p.empty) return;
-  int in0 = p.rank - 1, up = p.rank - 2;
-  int64_t n = p.ext[in0], rows = up >= 0 ? p.ext[up] : 1, ro = up >= 0 ? p.so[up] : 0, ri = up >= 0 ? p.si[up] : 0;
-  bool flat = p.so[in0] == 1 && p.si[in0] == 1;
+typedef struct rows { int64_t n, count, ro, ri, so, si; } rows;   /* count rows of n elements; strides between rows, between elements */
+
+static void copy_rows(const tp_exec *x, int size, const rows *r, char *o, const char *a) {
   int log = size == 8 ? 3 : size == 4 ? 2 : size == 2;
-  tp_walk w;
-  for (tp_walk_start(&w, TP_MAX(up, 0), p.ext); w.ok; tp_walk_next(&w)) {
-    char *o = (char *)out->p + tp_walk_offset(&w, p.so) * size;
-    const char *a = (const char *)in->p + tp_walk_offset(&w, p.si) * size;
-    for (int64_t i = 0; i < rows; i++, o += ro * size, a += ri * size) {
-      if (flat) memmove(o, a, (size_t)(n * size));
-      else if (p.so[in0] == 1) x->K->load[log](o, a, 0, p.si[in0], 1, n);
-      else if (p.si[in0] == 1) x->K->store[log](o, 0, p.so[in0], a, 1, n);
-      else
-        for (int64_t k = 0; k < n; k++) memcpy(o + k * p.so[in0] * size, a + k * p.si[in0] * size, (size_t)size);
-    }
+  for (int64_t i = 0; i < r->count; i++, o += r->ro * size, a += r->ri * size) {
+    if (r->so == 1 && r->si == 1) memmove(o, a, (size_t)(r->n * size));
+    else if (r->so == 1) x->K->load[log](o, a, 0, r->si, 1, r->n);
+    else if (r->si == 1) x->K->store[log](o, 0, r->so, a, 1, r->n);
+    else
+      for (int64_t k = 0; k < r->n; k++) memcpy(o + k * r->so * size, a + k * r->si * size, (size_t)size);
   }
+}
+
+void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const void *in) {
+  if (p->empty) return;
+  int last = p->rank - 1, up = p->rank - 2;
+  rows r = { p->ext[last], 1, 0, 0, p->so[last], p->si[last] };
+  if (up < 0) { copy_rows(x, size, &r, out, in); return; }
+  r.count = p->ext[up], r.ro = p->so[up], r.ri = p->si[up];
+  tp_walk w;
+  for (tp_walk_start(&w, up, p->ext); w.ok; tp_walk_next(&w))
+    copy_rows(x, size, &r, (char *)out + tp_walk_offset(&w, p->so) * size, (const char *)in + tp_walk_offset(&w, p->si) * size);
+}
+
+void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
+  tp_pair p = tp_pair_of(out, in);
+  tp_pair_copy(x, size, &p, out->p, in->p);
 }
 
 void tp_view_fill(const tp_exec *x, tp_dtype d, const tp_view *out, double value) {
   uint64_t cell = 0;
-  int size = tp_dtype_size(d);
   tp_put(d, &cell, 0, value);
   tp_view one = *out;
   one.p = &cell;
   memset(one.stride, 0, sizeof one.stride);
-  pair p = pair_of(out, &one);
-  if (p.empty) return;
-  if (p.rank == 1 && p.so[0] == 1 && cell == 0) memset(out->p, 0, (size_t)(p.ext[0] * size));
-  else tp_view_copy(x, size, out, &one);
+  tp_view_copy(x, tp_dtype_size(d), out, &one);
 }
 
 void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype from, const tp_view *in) {

@@ -322,6 +322,16 @@ static void exprs(pb *b, tp_region *r, int i) {
     if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) r->coord[r->ncoord++] = here(b, b->s->nodeat[i][d]);
 }
 
+/* The loaded array of a PINIT of this cluster. */
+static tp_nd nd_loaded(pb *b, const tp_node *n) {
+  for (int k = 0; k < b->s->nacc; k++) {
+    const tp_access *x = &b->s->acc[k];
+    if (x->kind == TP_ACC_READ && b->p->arrs.v[x->arr]->kind == TP_ARR_PARAM && b->p->arrs.v[x->arr]->val.node == n) return nd_write(b, x);
+  }
+  (void)TP_NEVER(true);
+  return (tp_nd){ .buf = -1, .wrap = -1 };
+}
+
 static bool op_region(pb *b, int i) {
   tp_node *n = b->s->node[i];
   tp_nd *in = NULL; int nin = 0;
@@ -330,6 +340,7 @@ static bool op_region(pb *b, int i) {
     if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
     put(b, &in, &nin, nd_operand(b, &o));
   }
+  if (n->op == TP_OP_PINIT) put(b, &in, &nin, nd_loaded(b, n));
   tp_region *r = region(b, n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
   r->in = in; r->nin = nin;
   exprs(b, r, i);
@@ -340,7 +351,6 @@ static bool op_region(pb *b, int i) {
     for (int k = 0; k < b->s->nacc; k++) {
       const tp_access *x = &b->s->acc[k];
       if (x->kind == TP_ACC_WRITE) put(b, &r->out, &r->nout, nd_write(b, x));
-      else if (b->p->arrs.v[x->arr]->kind == TP_ARR_PARAM) put(b, &r->in, &r->nin, nd_write(b, x));
     }
   } else put(b, &r->out, &r->nout, nd_scratch_out(b, i));
   return true;

@@ -102,6 +102,36 @@ static void note_reader(low *l, const tp_opnd *o, tp_node *by) {
   l->nreader[id]++;
 }
 
+static void note_branch(low *l, tp_node *m, int k, const tp_opnd *o) {
+  tp_branchuse *u = TP_NEW(l->a, tp_branchuse);
+  *u = (tp_branchuse){ l->uses[o->base.node->id], m, k, o->idx };
+  l->uses[o->base.node->id] = u;
+}
+
+/* The points of `base` that a branch reads. */
+static tp_set *image(low *l, const tp_branchuse *u, const tp_node *base) {
+  tp_at at[64];
+  for (int d = 0; d < base->ndom; d++) at[d] = (tp_at){ .lo = u->idx[d] };
+  tp_set *from = tp_set_and(tp_branch_set(l->g, u->merge, u->k), tp_set_copy(l->need->set[u->merge->id]));
+  return tp_set_apply(from, tp_rel_at(l->g->ix, u->merge->ndom, u->merge->dom, base->ndom, base->dom, at));
+}
+
+/* A state's update is read by the next point of the state and, at the last point, by the final value: each point once, so it may go into both. */
+static bool read_apart(low *l, const tp_node *n) {
+  int count = 0;
+  bool apart = true;
+  tp_set *seen = tp_set_empty(l->g->ix, n->ndom, n->dom);
+  for (const tp_branchuse *u = l->uses[n->id]; u; u = u->next, count++) {
+    if (count > 3 || !apart) continue;
+    tp_set *s = image(l, u, n), *both = tp_set_and(tp_set_copy(seen), tp_set_copy(s));
+    apart = tp_set_is_empty(l->g->ix, both);
+    tp_set_free(both);
+    seen = tp_set_or(seen, s);
+  }
+  tp_set_free(seen);
+  return apart && count > 1 && count <= 4 && count == l->nreader[n->id];
+}
+
 static bool count_readers(low *l) {
   for (int i = 0; i < l->g->nodes.n; i++) {
     tp_node *n = l->g->nodes.v[i];
@@ -115,6 +145,7 @@ static bool count_readers(low *l) {
     for (int k = 0; k < n->nin; k++) {
       if (!glance(l, n, k, &o)) return false;
       note_reader(l, &o, n);
+      if (n->op == TP_OP_MERGE && o.nvar == 0 && o.base.node->nout == 1) note_branch(l, n, k, &o);
     }
   }
   for (int i = 0; i < l->g->outputs.n; i++) {
@@ -122,6 +153,8 @@ static bool count_readers(low *l) {
     if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err)) return false;
     note_reader(l, &o, NULL); note_reader(l, &o, NULL);
   }
+  for (int i = 0; i < l->g->nodes.n; i++)
+    if (l->nreader[i] > 1 && l->uses[i]) l->apart[i] = read_apart(l, l->g->nodes.v[i]);
   return true;
 }
 
@@ -213,7 +246,7 @@ static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
   p->arrof = (tp_arr *const **)arrof;
   low *l = TP_NEW(a, low);
   *l = (low){ .p = p, .g = g, .a = a, .need = need, .err = err, .live = TP_NEWN(a, bool, n), .queued = TP_NEWN(a, bool, n), .nreader = TP_NEWN(a, int, n),
-              .reader = TP_NEWN(a, tp_node *, n) };
+              .uses = TP_NEWN(a, tp_branchuse *, n), .apart = TP_NEWN(a, bool, n), .reader = TP_NEWN(a, tp_node *, n) };
   return l;
 }
 

@@ -2,10 +2,12 @@
 #ifndef TP_POLY_LOWER_H
 #define TP_POLY_LOWER_H
 #include "poly/poly.h"
+typedef struct tp_branchuse { struct tp_branchuse *next; tp_node *merge; int k; const tp_ix **idx; } tp_branchuse;
 typedef struct {
   tp_poly *p; tp_graph *g; tp_arena *a; const tp_need *need; tp_error *err;
   bool *live, *queued;                          /* by node id */
   int *nreader; tp_node **reader;               /* distinct reading nodes, views looked through; the last one */
+  tp_branchuse **uses; bool *apart;      /* by branches of declared tensors; apart: all its readers are such and read different points */
   TP_VEC(tp_node *) queue;                      /* stored nodes whose statements are to be made */
 } low;
 bool tp_low_needed(const low *l, const tp_node *n);

@@ -86,9 +86,10 @@ static bool one_to_one(const sb *b, const tp_opnd *o) {
 static bool goes_inside(sb *b, const tp_opnd *o) {
   tp_node *u = o->base.node;
   low *l = b->l;
-  if (u->nout != 1 || l->nreader[u->id] != 1 || l->queued[u->id] || o->nvar || b->node.n >= MAXCLUSTER || b->s->ndim > 31) return false;
+  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= MAXCLUSTER || b->s->ndim > 31) return false;
   switch (tp_ops[u->op].cls) {
-    case TP_CLS_TIME: case TP_CLS_FX: case TP_CLS_ENV: case TP_CLS_SORT: return false;
+    case TP_CLS_TIME: if (u->op != TP_OP_PINIT) return false; break;
+    case TP_CLS_FX: case TP_CLS_ENV: case TP_CLS_SORT: return false;
     case TP_CLS_SRC: if (u->op == TP_OP_INPUT || u->op == TP_OP_CONST) return false; break;
     case TP_CLS_MOVE: if (u->op != TP_OP_PAD && u->op != TP_OP_CONCAT) return false; break;
     default: break;
@@ -109,6 +110,13 @@ int tp_stmt_find(const tp_stmt *s, const tp_opnd *o) {
 
 static void sync(sb *b) { b->s->nnode = b->node.n; b->s->node = b->node.v; b->s->nodeat = (const tp_ix *const **)b->at.v; }
 
+/* The loaded array that may take the place of a parameter's first value. */
+static void parameter_access(sb *b, tp_node *n, const tp_ix *const *at) {
+  tp_at *w = TP_NEWN(b->l->a, tp_at, n->ndom);
+  for (int d = 0; d < n->ndom; d++) w[d] = (tp_at){ .lo = at[d] };
+  TP_PUSH(b->l->a, &b->acc, (tp_access){ .kind = TP_ACC_READ, .arr = tp_low_array(b->l, tp_v(n), TP_ARR_PARAM, (int)n->attr.i[0])->id, .at = w, .pos = n->pos });
+}
+
 static bool emit(sb *b, tp_node *n, const tp_ix **at) {
   for (int k = 0; k < n->nin; k++) {
     tp_opnd o;
@@ -116,6 +124,7 @@ static bool emit(sb *b, tp_node *n, const tp_ix **at) {
                                   : tp_resolve(b->l->p, n->in[k].src, subset(b, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
     if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, false)) return false;
   }
+  if (n->op == TP_OP_PINIT) parameter_access(b, n, at);
   TP_PUSH(b->l->a, &b->node, n);
   TP_PUSH(b->l->a, &b->at, at);
   sync(b);
@@ -455,16 +464,10 @@ static bool view_itself(low *l, tp_node *n) {
   return true;
 }
 
-static void parameter_access(sb *b, tp_node *n) {
-  tp_arr *x = tp_low_array(b->l, tp_v(n), TP_ARR_PARAM, (int)n->attr.i[0]);
-  write_first(b, TP_ACC_READ, x, own_point(b, n->ndom, n->dom));
-}
-
 static bool operator(low *l, tp_node *n) {
   sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
   const tp_ix **at = own_point(&b, n->ndom, n->dom);
   for (int o = 0; o < n->nout; o++) write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);
-  if (n->op == TP_OP_PINIT) parameter_access(&b, n);
   if (!emit(&b, n, at)) return false;
   finish(&b, n->nout == 1 ? &n->out[0] : NULL);
   return true;
