@@ -105,7 +105,7 @@ enum { MM_KC = 256, MM_MR = 6 };
       return; \
     } \
     if (s->sak == 1 && s->sbk == 1 && (s->m < 8 || s->n < 4) && s->k >= L_##sfx) { dots_##sfx(s, a, b, c, acc); return; } \
-    if (s->m <= 3 && s->n < L_##sfx / 2 + 1) { few_##sfx(s, a, b, c, acc); return; } \
+    if (s->n < L_##sfx / 2 + 1 && (s->m <= 3 || s->m * s->n * s->k <= 256)) { few_##sfx(s, a, b, c, acc); return; } \
     for (int64_t p = 0; p < s->k; p += MM_KC) { \
       int64_t k = s->k - p < MM_KC ? s->k - p : MM_KC; \
       for (int64_t j = 0; j < s->n; j += NR_##sfx) { \

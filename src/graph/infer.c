@@ -371,6 +371,11 @@ bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
   return true;
 }
 
+/* Sizes are computed before the node that has them, and while it is inferred. */
+static bool sizes_fit(tp_graph *g, const tp_node *n, tp_error *err) {
+  return !tp_ictx_overflowed(g->ix) || tp_fail(err, TP_E_AFFINE, n->pos, "affine: a size of '%s' is beyond 64 bits", tp_label(n));
+}
+
 /* ---- tp_build ---- */
 
 static bool foreign(const tp_graph *g, const tp_node *x) { return x->id < 0 || x->id >= g->nodes.n || g->nodes.v[x->id] != x; }
@@ -408,7 +413,8 @@ tp_node *tp_build(tp_graph *g, tp_op op, int nin, const tp_val *in, const tp_att
   tp_node *n = tp_node_new(g, op);
   tp_attr_copy(g, &n->attr, attr, op == TP_OP_READ ? in[0].node->ndom : 0);
   for (int k = 0; k < nin; k++) tp_edge_push(g, n, (tp_edge){ .src = in[k], .pos = g->pos });
-  if (!tp_infer(g, n, err)) {
+  bool ok = tp_infer(g, n, err);
+  if (!sizes_fit(g, n, err) || !ok) {
     tp_array_unref(n->attr.data);
     return NULL;
   }

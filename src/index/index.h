@@ -63,7 +63,7 @@ const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 /* Exact quotient of polynomials a / b, NULL if b does not divide a. Division by a literal constant that divides all coefficients included. */
 const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-bool tp_ictx_overflowed(const tp_ictx *c);
+bool tp_ictx_overflowed(tp_ictx *c);                    /* since it was last asked: takes the mark away */
 
 /* ---- conditions ---- */
 const tp_ix *tp_ix_bool(tp_ictx *c, bool v);

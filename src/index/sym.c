@@ -24,7 +24,11 @@ tp_ictx *tp_ictx_free(tp_ictx *c) {
 }
 
 tp_arena *tp_ictx_arena(tp_ictx *c) { return &c->arena; }
-bool tp_ictx_overflowed(const tp_ictx *c) { return c->overflowed; }
+bool tp_ictx_overflowed(tp_ictx *c) {
+  bool was = c->overflowed;
+  c->overflowed = false;
+  return was;
+}
 
 int tp_nsym(const tp_ictx *c) { return c->sym.n; }
 tp_sym *tp_sym_at(const tp_ictx *c, int id) { return id >= 0 && id < c->sym.n ? c->sym.v[id] : NULL; }

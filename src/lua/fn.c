@@ -112,14 +112,19 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
 }
 
 /* ---- parameters ---- */
-static int fn_params(lua_State *L) {
+static void push_copy(lua_State *L, tp_array *from) {
+  tl_array *copy = tl_pusharray(L);
+  tl_setarray(L, copy, tp_array_cast(from, from->dtype));
+}
+
+static int fn_params(lua_State *L) {                    /* copies: the script may write into them */
   self(L, "params");
   lua_settop(L, 1);
   push_params(L);
   lua_newtable(L);
-  for (lua_pushnil(L); lua_next(L, 2);) {
-    lua_pushvalue(L, -2);
-    lua_insert(L, -2);
+  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 4)) {
+    lua_pushvalue(L, 4);
+    push_copy(L, tl_toarray(L, 5, "params"));
     lua_rawset(L, 3);
   }
   return 1;
@@ -153,16 +158,12 @@ static void check_param_shape(lua_State *L, const tp_node *w, const tp_array *a)
 static void load_param(lua_State *L, tl_fn *u, const char *name, int i) {   /* a copy, so that the script may go on with its own */
   int k = find_param(L, u, name);
   const tp_node *w = tp_fn_param(u->f, k);
-  const tp_array *from = tl_typeof(L, i) == TL_ARRAY ? tl_toarray(L, i, name) : NULL;
-  tl_array *copy;
-  if (from) {
-    copy = tl_pusharray(L);
-    tl_setarray(L, copy, tp_array_cast((tp_array *)from, from->dtype));
-  } else {
+  if (tl_typeof(L, i) == TL_ARRAY) push_copy(L, tl_toarray(L, i, name));
+  else {
     lua_pushvalue(L, i);
     tl_nested(L, lua_gettop(L), name, &w->out[0].dtype, -1, NULL);
-    copy = lua_touserdata(L, -1);
   }
+  tl_array *copy = lua_touserdata(L, -1);
   check_param_shape(L, w, copy->a);
   tp_array_unref(u->loaded[k]);
   u->loaded[k] = tp_array_ref(copy->a);

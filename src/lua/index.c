@@ -106,6 +106,8 @@ static int index_tostring(lua_State *L) {
 static int push_range(lua_State *L, tl_prog *lp) {      /* of the values at 1 and 2 */
   tl_range *r = tl_new(L, TL_RANGE, sizeof *r);
   if (!lp) {
+    check_integral(L, 1, "range");
+    check_integral(L, 2, "range");
     r->clo = tl_integer(L, 1, "range");
     r->chi = tl_integer(L, 2, "range");
     return 1;
@@ -147,7 +149,7 @@ static int range_tostring(lua_State *L) {
 }
 
 static int range_trap(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION, "option: a range takes no arithmetic: write (lo + k) .. (hi + k)");
+  return tl_fail(L, TP_E_OPTION, "option: a range takes no arithmetic, no comparison and no '#': write (lo + k) .. (hi + k)");
 }
 
 /* ---- min, max, // and % as functions ---- */
@@ -162,6 +164,7 @@ static int extreme(lua_State *L, const char *name, const char *method, ix_binary
   if (!lp) {
     int best = 1;
     for (int i = 1; i <= n; i++) {
+      check_integral(L, i, name);
       tl_integer(L, i, name);
       if (name[1] == 'i' ? lua_tonumber(L, i) < lua_tonumber(L, best) : lua_tonumber(L, i) > lua_tonumber(L, best)) best = i;
     }
@@ -280,6 +283,7 @@ static const luaL_Reg index_methods[] = {
 };
 static const luaL_Reg range_meta[] = {
   { "__add", range_trap }, { "__sub", range_trap }, { "__mul", range_trap }, { "__div", range_trap }, { "__unm", range_trap },
+  { "__idiv", range_trap }, { "__mod", range_trap }, { "__pow", range_trap }, { "__lt", range_trap }, { "__le", range_trap }, { "__len", range_trap },
   { "__concat", index_concat }, { "__tostring", range_tostring }, { NULL, NULL },
 };
 static const luaL_Reg none[] = { { NULL, NULL } };

@@ -72,7 +72,7 @@ static void fill_level(nest_t *n, int i, int level) {
   if (level == n->rank) {
     if (lua_istable(L, i)) tl_fail(L, TP_E_SHAPE, "shape: %s: the table is ragged: a table where the first rows have a number", n->what);
     if (lua_type(L, i) != LUA_TNUMBER && !lua_isboolean(L, i))
-      tl_fail(L, TP_E_OPTION, "option: '%s': expected a number as element %lld, got %s", n->what, (long long)n->k, tl_describe(L, i));
+      tl_fail(L, TP_E_OPTION, "option: %s: expected a number as element %lld, got %s", n->what, (long long)n->k, tl_describe(L, i));
     tl_setelem(L, n->a, n->k++, i);
     return;
   }

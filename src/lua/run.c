@@ -101,7 +101,8 @@ static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x)
   int64_t shape[TP_MAXRANK];
   tp_array *a;
   if (lua_istable(L, i)) {
-    a = tl_nested(L, i, name, &o->dtype, tp_run_shape(&r->run, x->ndom, x->dom, o, shape), shape);
+    const char *what = tp_printf(&r->run.arena, "input '%s'", name);
+    a = tl_nested(L, i, what, &o->dtype, tp_run_shape(&r->run, x->ndom, x->dom, o, shape), shape);
   } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) {
     tl_array *u = tl_pusharray(L);
     tl_setarray(L, u, tp_array_new(o->dtype, 0, shape));

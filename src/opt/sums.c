@@ -4,7 +4,8 @@
  *
  * "Stack, then reduce" would keep every point of the range; an accumulation keeps the sum. Fires for sum, prod, max and min when all the range's axes
  * are among the reduced ones; spatial axes reduced along with them are reduced first, at the producer's point (the four operators are associative and
- * commutative in exact arithmetic, so only the order of float sums changes). Runs on the compiled path only: the reference keeps the stack. */
+ * commutative in exact arithmetic, so only the order of float sums changes). The largest or smallest of no integers is an error, which an accumulation
+ * cannot tell from a value: there the range must be provably not empty. Runs on the compiled path only: the reference keeps the stack. */
 #include "opt/opt.h"
 
 static bool reduction(tp_op op, tp_red *red) {
@@ -32,6 +33,15 @@ static bool split_axes(const tp_node *n, int nr, int *spatial, int *nspatial) {
     else spatial[(*nspatial)++] = n->attr.axes[i] - nr;
   }
   return nr > 0 && found == nr;
+}
+
+/* Does what the accumulation starts with never remain, or is it the answer of an empty range? */
+static bool has_answer(tp_graph *g, const tp_node *n, const tp_node *read, int nr) {
+  tp_dtype d = n->out[0].dtype;
+  if (n->op == TP_OP_SUM || n->op == TP_OP_PROD || d == TP_BOOL || tp_dtype_float(d)) return true;
+  for (int a = 0; a < nr; a++)
+    if (!tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, read->out[0].shape[a], -1), read->ndom, read->dom)) return false;
+  return true;
 }
 
 static tp_val accumulate(tp_graph *g, const tp_node *n, const tp_node *read, int nr, tp_red red, tp_error *err) {
@@ -62,7 +72,7 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
     tp_node *read = n->in[0].src.node;
     if (read->op != TP_OP_READ) continue;
     int nr = range_axes(read), spatial[TP_MAXRANK], ns;
-    if (!split_axes(n, nr, spatial, &ns)) continue;
+    if (!split_axes(n, nr, spatial, &ns) || !has_answer(g, n, read, nr)) continue;
     g->pos = n->pos;
     tp_val y = accumulate(g, n, read, nr, red, err);
     if (!y.node) return false;

@@ -265,34 +265,39 @@ static bool has_effect(const fusion *f, int k) {
   return false;
 }
 
-/* May component k run in loop `to`, once those marked have moved there: nothing left behind reads it, and it takes the loop's dim and direction? */
-static bool could_move(const fusion *f, int k, const group *to, const bool *moving) {
-  const tp_scc *x = &f->L->scc[k];
+/* May component k run in loop `to` at all? */
+static bool could_move(const fusion *f, int k, const group *to) {
   const group *from = f->of[k];
-  if (has_effect(f, k) || !from->loop || from->pinned || !to->loop || to->pinned || to->label != from->label || !pick_sign(x, to->s)) return false;
-  for (int i = 0; i < f->end[k].out.n; i++) {
-    int v = f->L->of[dep(f, f->end[k].out.v[i])->dst];
-    if (!moving[v] && f->of[v]->pos < to->pos) return false;
-  }
+  return !has_effect(f, k) && from->loop && !from->pinned && to->loop && !to->pinned && to->label == from->label && pick_sign(&f->L->scc[k], to->s);
+}
+
+typedef struct { int n, *v; bool *in; } set;
+
+static bool add(const fusion *f, set *s, int k, const group *to) {
+  if (s->in[k]) return true;
+  if (!could_move(f, k, to)) return false;
+  s->in[k] = true;
+  s->v[s->n++] = k;
   return true;
 }
 
-/* Components that must go along with set[0]: what makes its operands, where these are not read in the other loop anyway. 0: it cannot be. */
-static int company(const fusion *f, const group *to, int *set, bool *moving) {
-  int n = 1;
-  const group *from = f->of[set[0]];
-  moving[set[0]] = true;
-  if (!could_move(f, set[0], to, moving)) return 0;
-  for (int at = 0; at < n; at++)
-    for (int i = 0; i < f->end[set[at]].in.n; i++) {
-      const tp_dep *d = dep(f, f->end[set[at]].in.v[i]);
+/* What must go along with s->v[0]: who makes its operands, where these are not read in the other loop anyway, and who reads its results before that
+ * loop. False: it cannot be. */
+static bool company(const fusion *f, const group *to, set *s) {
+  const group *from = f->of[s->v[0]];
+  for (int at = 0; at < s->n; at++) {
+    const ends *x = &f->end[s->v[at]];
+    for (int i = 0; i < x->in.n; i++) {
+      const tp_dep *d = dep(f, x->in.v[i]);
       int u = f->L->of[d->src];
-      if (d->arr < 0 || f->of[u] != from || moving[u] || array_read(f, d->arr, set[at], to, NULL)) continue;
-      if (!could_move(f, u, to, moving)) return 0;
-      moving[u] = true;
-      set[n++] = u;
+      if (d->arr >= 0 && f->of[u] == from && !s->in[u] && !array_read(f, d->arr, s->v[at], to, NULL) && !add(f, s, u, to)) return false;
     }
-  return n;
+    for (int i = 0; i < x->out.n; i++) {
+      int v = f->L->of[dep(f, x->out.v[i])->dst];
+      if (f->of[v]->pos < to->pos && (f->of[v] != from || !add(f, s, v, to))) return false;
+    }
+  }
+  return true;
 }
 
 /* Constants would only buy a slot and cost guards, so a constant delay is not taken. */
@@ -301,6 +306,7 @@ static bool arrive(fusion *f, int k, group *to) {
   f->L->scc[k].c = tp_wt_c(0);
   if (!latest_shift(f, k, to, &c)) return false;
   if (!c.p && c.c > 0) c = tp_wt_c(0);
+  if (c.p && !tp_wt_le(f->S, tp_wt_c(0), c)) return false;
   f->L->scc[k].c = c;
   unlist(f->of[k], k);
   f->of[k] = to;
@@ -308,25 +314,43 @@ static bool arrive(fusion *f, int k, group *to) {
   return true;
 }
 
-/* Component k to the loop of its consumers, with what only it needs. */
-static bool move_scc(fusion *f, int k) {
-  group *from = f->of[k], *to = first_consumer(f, k);
-  int *set = TP_NEWN(f->S->a, int, f->L->nscc);
+/* Moves the set, consumers first; all of it or nothing. */
+static bool arrive_all(fusion *f, const set *s, group *to) {
+  group *from = f->of[s->v[0]];
   tp_wt *was = TP_NEWN(f->S->a, tp_wt, f->L->nscc);
-  if (!to || to == from) return false;
-  set[0] = k;
-  int n = company(f, to, set, TP_NEWN(f->S->a, bool, f->L->nscc)), done = 0;
-  for (int i = 0; i < n; i++) was[i] = f->L->scc[set[i]].c;
-  while (done < n && arrive(f, set[done], to)) done++;
-  if (done == n) return n > 0;
-  for (int i = 0; i < n; i++) {                 /* take all back */
-    f->L->scc[set[i]].c = was[i];
-    if (i >= done) continue;
-    unlist(to, set[i]);
-    f->of[set[i]] = from;
-    TP_PUSH(f->S->a, &from->scc, set[i]);
+  int left = s->n;
+  for (int i = 0; i < s->n; i++) was[i] = f->L->scc[s->v[i]].c;
+  for (bool more = true; more && left;) {
+    more = false;
+    for (int i = 0; i < s->n; i++) {
+      bool ready = f->of[s->v[i]] == from;
+      const ends *x = &f->end[s->v[i]];
+      for (int e = 0; e < x->out.n && ready; e++) ready = f->of[f->L->of[dep(f, x->out.v[e])->dst]] != from;
+      if (!ready || !arrive(f, s->v[i], to)) continue;
+      more = true;
+      left--;
+    }
   }
-  return false;
+  for (int i = 0; i < s->n && left; i++) {
+    f->L->scc[s->v[i]].c = was[i];
+    if (f->of[s->v[i]] == from) continue;
+    unlist(to, s->v[i]);
+    f->of[s->v[i]] = from;
+    TP_PUSH(f->S->a, &from->scc, s->v[i]);
+  }
+  return !left;
+}
+
+/* Component k to the loop of its consumers, with its company. */
+static bool move_scc(fusion *f, int k) {
+  group *from = f->of[k], *to = NULL;
+  for (int i = 0; i < f->end[k].out.n; i++) {
+    group *g = group_of(f, dep(f, f->end[k].out.v[i])->dst);
+    if (g != from && (!to || g->pos < to->pos)) to = g;
+  }
+  if (!to) return false;
+  set s = { 0, TP_NEWN(f->S->a, int, f->L->nscc), TP_NEWN(f->S->a, bool, f->L->nscc) };
+  return add(f, &s, k, to) && company(f, to, &s) && arrive_all(f, &s, to);
 }
 
 /* Inside its loop, towards its consumers, by a parametric amount only. */
