@@ -3,7 +3,8 @@
 local ITERATIONS, PAIRS = 40, 3
 
 local function run(command)
-  local pipe = assert(io.popen("env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 " .. command))
+  local env = "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 "
+  local pipe = assert(io.popen(env .. command))
   local text = pipe:read "*a"
   pipe:close()
   return text

@@ -77,17 +77,29 @@ function util.list(x)
   return { x }
 end
 
-local counters = setmetatable({}, { __mode = "k" })
---- `stem`, then `stem1`, `stem2` ... : a name that program P has not given out before.
+--- Refuses whatever is not a program where one comes first.
+function util.program(what, P)
+  if type(P) == "userdata" and tostring(P):find "^tempo%.Program" then return P end
+  util.fail("option", "%s: expected the program first, got %s", what,
+    type(P) == "userdata" and tostring(P) or "a " .. type(P))
+end
+
+local taken = setmetatable({}, { __mode = "k" })
+--- Notes that the script has given `name` to something of P; returns it.
+function util.take(P, name)
+  taken[P] = taken[P] or {}
+  taken[P][name] = true
+  return name
+end
+
+--- `stem`, then `stem1`, `stem2` ... : the first that nothing of P has, neither from here nor from the script.
 function util.fresh(P, stem)
-  local c = counters[P]
-  if not c then
-    c = {}
-    counters[P] = c
+  local names, name, n = taken[P] or {}, stem, 0
+  while names[name] do
+    n = n + 1
+    name = stem .. n
   end
-  local n = c[stem] or 0
-  c[stem] = n + 1
-  return n == 0 and stem or stem .. n
+  return util.take(P, name)
 end
 
 --- The dims of a tensor as a set, keyed by the dim (equal index expressions are one object).

@@ -1,5 +1,6 @@
 /* Inner loops for any processor, and the choice among the tables. */
 #include "device/kernels.h"
+#include <stdatomic.h>
 #include <stdlib.h>
 #define TABLE tp_kernels_base
 #define ISA "base"
@@ -11,7 +12,7 @@
 #include "device/kernel_random.h"
 #include "device/kernel_table.h"
 
-const tp_kernels *tp_kernels_get(void) {
+static const tp_kernels *choose(void) {
 #ifdef TP_X86
   const char *isa = tp_setting("TEMPO_ISA");
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
@@ -20,4 +21,11 @@ const tp_kernels *tp_kernels_get(void) {
   if (avx2 && (!isa || strcmp(isa, "base"))) return &tp_kernels_avx2;
 #endif
   return &tp_kernels_base;
+}
+
+const tp_kernels *tp_kernels_get(void) {
+  static _Atomic(const tp_kernels *) chosen;
+  const tp_kernels *k = atomic_load_explicit(&chosen, memory_order_acquire);
+  if (!k) atomic_store_explicit(&chosen, k = choose(), memory_order_release);
+  return k;
 }

@@ -1,26 +1,42 @@
 /* Philox 4x32-10 over many counters, and the numbers made of its words (docs/random.md). */
 
+KI void philox_rounds(tp_philox_lanes *c, uint32_t *k0, uint32_t *k1) {
+  for (int round = 0; round < 10; round++)
+    for (int i = 0; i < TP_LANES; i++) {
+      uint64_t p0 = (uint64_t)0xD2511F53u * c->w[0][i], p1 = (uint64_t)0xCD9E8D57u * c->w[2][i];
+      c->w[0][i] = (uint32_t)(p1 >> 32) ^ c->w[1][i] ^ k0[i];
+      c->w[1][i] = (uint32_t)p1;
+      c->w[2][i] = (uint32_t)(p0 >> 32) ^ c->w[3][i] ^ k1[i];
+      c->w[3][i] = (uint32_t)p0;
+      k0[i] += 0x9E3779B9u;
+      k1[i] += 0xBB67AE85u;
+    }
+}
+
+/* A counter and a key in each lane. */
+static void philox_lanes(tp_philox_lanes *ctr, const uint32_t key[2][TP_LANES]) {
+  uint32_t k0[TP_LANES], k1[TP_LANES];
+  memcpy(k0, key[0], sizeof k0);
+  memcpy(k1, key[1], sizeof k1);
+  tp_philox_lanes c = *ctr;
+  philox_rounds(&c, k0, k1);
+  *ctr = c;
+}
+
+/* Neighbouring blocks of one stream. */
 static void philox(tp_philox_key key, uint64_t block, int64_t nblock, uint32_t *out) {
-  enum { W = 16 };
-  for (int64_t at = 0; at < nblock; at += W) {
-    uint32_t c0[W], c1[W], c2[W], c3[W], k0 = key.k[0], k1 = key.k[1];
-    for (int i = 0; i < W; i++) {
+  for (int64_t at = 0; at < nblock; at += TP_LANES) {
+    uint32_t k0[TP_LANES], k1[TP_LANES];
+    tp_philox_lanes c;
+    for (int i = 0; i < TP_LANES; i++) {
       uint64_t ctr = block + (uint64_t)at + (uint64_t)i;
-      c0[i] = (uint32_t)ctr, c1[i] = (uint32_t)(ctr >> 32), c2[i] = 0, c3[i] = 0;
+      c.w[0][i] = (uint32_t)ctr, c.w[1][i] = (uint32_t)(ctr >> 32), c.w[2][i] = 0, c.w[3][i] = 0;
+      k0[i] = key.k[0], k1[i] = key.k[1];
     }
-    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-      for (int i = 0; i < W; i++) {
-        uint64_t p0 = (uint64_t)0xD2511F53u * c0[i], p1 = (uint64_t)0xCD9E8D57u * c2[i];
-        c0[i] = (uint32_t)(p1 >> 32) ^ c1[i] ^ k0;
-        c1[i] = (uint32_t)p1;
-        c2[i] = (uint32_t)(p0 >> 32) ^ c3[i] ^ k1;
-        c3[i] = (uint32_t)p0;
-      }
-    int64_t n = nblock - at < W ? nblock - at : W;
-    for (int64_t i = 0; i < n; i++) {
-      uint32_t *o = out + 4 * (at + i);
-      o[0] = c0[i], o[1] = c1[i], o[2] = c2[i], o[3] = c3[i];
-    }
+    philox_rounds(&c, k0, k1);
+    int64_t n = nblock - at < TP_LANES ? nblock - at : TP_LANES;
+    for (int64_t i = 0; i < n; i++)
+      for (int q = 0; q < 4; q++) out[4 * (at + i) + q] = c.w[q][i];
   }
 }
 

@@ -26,6 +26,9 @@ typedef void tp_kmm(const tp_mm *s, const void *a, const void *b, void *c, bool 
 /* y[i] = f * y[i-1] + x[i] (prod: y[i-1] * x[i]) for `lanes` lines side by side; steps in elements. carry: lanes doubles or u64. */
 typedef void tp_kscan(void *y, int64_t ystep, const void *x, int64_t xstep, int64_t n, int64_t lanes, double f, void *carry);
 
+enum { TP_LANES = 16 };                                        /* streams drawn from side by side */
+typedef struct tp_philox_lanes { uint32_t w[4][TP_LANES]; } tp_philox_lanes;
+
 typedef struct tp_kernels {
   const char *isa;
   tp_kfn *ew[TP_NOP][TP_NDTYPE];                               /* by the operands' compute type (SELECT: of the values) */
@@ -38,6 +41,7 @@ typedef struct tp_kernels {
   tp_kmm *mm[TP_NDTYPE];
   tp_kscan *sum_scan[TP_NDTYPE], *prod_scan[TP_NDTYPE];
   void (*philox)(tp_philox_key k, uint64_t block, int64_t nblock, uint32_t *out);   /* words of nblock blocks in order */
+  void (*philox_lanes)(tp_philox_lanes *ctr, const uint32_t key[2][TP_LANES]);      /* in place: one block of each of TP_LANES streams */
   void (*uniform)(float *o, const uint32_t *w, int64_t n);     /* from n words */
   void (*normal)(double *o, const uint32_t *w, int64_t n);     /* from 2n words */
 } tp_kernels;

@@ -118,14 +118,14 @@ bool tp_run_concat(tp_exec *x, tp_dreg *r) {
 /* ---- reshape: logical order ---- */
 
 /* A window of the other's shape over dense elements. */
-static tp_view dense_as(const tp_view *like, void *p) {
+tp_view tp_view_dense_as(const tp_view *like, void *p) {
   tp_view v = *like;
   v.p = p;
   tp_view_strides(&v);
   return v;
 }
 
-static tp_view spatial(const tp_view *v, int nlead) {
+tp_view tp_view_spatial(const tp_view *v, int nlead) {
   tp_view s = { .p = v->p, .rank = v->rank - nlead };
   for (int i = 0; i < s.rank; i++) s.shape[i] = v->shape[nlead + i], s.stride[i] = v->stride[nlead + i];
   return s;
@@ -133,7 +133,7 @@ static tp_view spatial(const tp_view *v, int nlead) {
 
 bool tp_run_reshape(tp_exec *x, tp_dreg *r) {
   int size = r->out[0].size;
-  tp_view o = spatial(&r->out[0].v, r->nlead), in = spatial(&r->in[0].v, r->nlead);
+  tp_view o = tp_view_spatial(&r->out[0].v, r->nlead), in = tp_view_spatial(&r->in[0].v, r->nlead);
   int64_t n = tp_view_count(&o);
   if (n != tp_view_count(&in)) return tp_rfail(x, r, TP_E_SHAPE, "reshape: %lld elements into %lld", (long long)tp_view_count(&in), (long long)n);
   bool odense = tp_view_dense(&o), idense = tp_view_dense(&in);
@@ -145,10 +145,10 @@ bool tp_run_reshape(tp_exec *x, tp_dreg *r) {
     a.p = (char *)in.p + tp_walk_offset(&w, r->in[0].v.stride) * size;
     b.p = (char *)o.p + tp_walk_offset(&w, r->out[0].v.stride) * size;
     if (!idense) {
-      tp_view t = dense_as(&a, odense ? b.p : mid);
+      tp_view t = tp_view_dense_as(&a, odense ? b.p : mid);
       tp_view_copy(x, size, &t, &a);
-      a = dense_as(&b, mid);
-    } else a = dense_as(&b, a.p);
+      a = tp_view_dense_as(&b, mid);
+    } else a = tp_view_dense_as(&b, a.p);
     if (idense || !odense) tp_view_copy(x, size, &b, &a);
   }
   return true;
@@ -177,70 +177,6 @@ bool tp_run_value(tp_exec *x, tp_dreg *r) {
   for (tp_walk_start(&w, o->v.rank, o->v.shape); w.ok; tp_walk_next(&w)) {
     for (int k = 0; k < r->nlead; k++) x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
     tp_puti(o->dtype, o->v.p, tp_walk_offset(&w, o->v.stride), tp_dx_get(&r->ix[0], x->env));
-  }
-  return true;
-}
-
-/* ---- random numbers ---- */
-
-enum { DRAW = 512 };
-
-/* Elements from .. from + n of the stream, from a multiple of 4, n <= DRAW. */
-static void draw(const tp_exec *x, const tp_attr *a, tp_philox_key key, tp_dtype d, char *out, int64_t from, int64_t n) {
-  bool pair = a->rand == TP_RAND_NORMAL || a->rand == TP_RAND_RANDINT || (a->rand == TP_RAND_UNIFORM && d == TP_F64);
-  uint32_t w[2 * DRAW + 4];
-  float u[DRAW];
-  double g[DRAW];
-  x->K->philox(key, (uint64_t)(pair ? from / 2 : from / 4), ((pair ? 2 * n : n) + 3) / 4, w);
-  if (!pair) x->K->uniform(d == TP_F32 && a->rand == TP_RAND_UNIFORM ? (float *)(void *)out : u, w, n);
-  if (a->rand == TP_RAND_NORMAL) x->K->normal(d == TP_F64 ? (double *)(void *)out : g, w, n);
-  switch (a->rand) {
-    case TP_RAND_UNIFORM:
-      if (d == TP_F32) return;
-      for (int64_t i = 0; i < n; i++) tp_put(d, out, i, d == TP_F64 ? (double)(((uint64_t)w[2 * i + 1] << 32 | w[2 * i]) >> 11) * 0x1p-53 : u[i]);
-      return;
-    case TP_RAND_NORMAL:
-      if (d == TP_F32) for (int64_t i = 0; i < n; i++) ((float *)(void *)out)[i] = (float)g[i];
-      else if (d != TP_F64) for (int64_t i = 0; i < n; i++) tp_put(d, out, i, g[i]);
-      return;
-    case TP_RAND_BERNOULLI:
-      for (int64_t i = 0; i < n; i++) tp_puti(d, out, i, u[i] < a->f[0]);
-      return;
-    case TP_RAND_RANDINT: {
-      uint64_t width = (uint64_t)a->i[1] - (uint64_t)a->i[0];
-      for (int64_t i = 0; i < n; i++) tp_puti(d, out, i, (int64_t)((uint64_t)a->i[0] + ((uint64_t)w[2 * i + 1] << 32 | w[2 * i]) % width));
-      return;
-    }
-  }
-}
-
-static tp_philox_key key_here(const tp_exec *x, const tp_dreg *r) {
-  tp_philox_key k = tp_philox_op(x->run->seed, r->rg->attr->hash);
-  for (int i = 0; i < r->rg->ncoord; i++) k = tp_philox_coord(k, i + 1, tp_dx_get(&r->coord[i], x->env));
-  return k;
-}
-
-bool tp_run_rand(tp_exec *x, tp_dreg *r) {
-  const tp_dnd *o = &r->out[0];
-  const tp_attr *a = r->rg->attr;
-  tp_view s = spatial(&o->v, r->nlead);
-  int64_t n = tp_view_count(&s);
-  bool dense = tp_view_dense(&s);
-  if (a->rand == TP_RAND_RANDINT && a->i[0] >= a->i[1] && tp_view_count(&o->v))
-    return tp_rfail(x, r, TP_E_INPUT, "no integer in %lld .. %lld", (long long)a->i[0], (long long)a->i[1]);
-  char *mid = dense ? NULL : tp_work(x, r, n, o->size);
-  if (!dense && !mid) return false;
-  tp_walk w;
-  for (tp_walk_start(&w, r->nlead, o->v.shape); w.ok; tp_walk_next(&w)) {
-    for (int k = 0; k < r->nlead; k++) x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
-    tp_philox_key key = key_here(x, r);
-    tp_view b = s;
-    b.p = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * o->size;
-    char *to = dense ? b.p : mid;
-    for (int64_t i = 0; i < n; i += DRAW) draw(x, a, key, o->dtype, to + i * o->size, i, TP_MIN(n - i, DRAW));
-    if (dense) continue;
-    tp_view t = dense_as(&b, mid);
-    tp_view_copy(x, o->size, &b, &t);
   }
   return true;
 }

@@ -61,8 +61,16 @@ static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   return true;
 }
 
+/* A call over no rows stands for no point of its domain. */
+static bool no_rows(const tp_exec *x, const tp_node *n) {
+  for (int i = 0; n && i < n->attr.nover; i++)
+    if (x->env[n->attr.over[i]->bound->id] == 0) return true;
+  return false;
+}
+
 static bool run_call(tp_exec *x, tp_dreg *r) {
   tp_dcall *c = r->k;
+  if (no_rows(x, r->rg->node)) return true;
   for (int i = 0; i < r->rg->ncoord; i++) c->coord[i] = tp_dx_get(&r->coord[i], x->env);
   if (!gather_args(x, r, c)) return false;
   tp_call call = { .fn = r->rg->attr->fn, .node = r->rg->node, .nargs = r->nin, .args = c->args, .nres = r->nout, .res = c->res,

@@ -101,6 +101,8 @@ int64_t tp_view_count(const tp_view *v);
 bool tp_view_dense(const tp_view *v);
 void tp_view_strides(tp_view *v);                              /* row major */
 tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size);
+tp_view tp_view_spatial(const tp_view *v, int nlead);           /* without the leading axes */
+tp_view tp_view_dense_as(const tp_view *like, void *p);        /* of that shape, over dense elements */
 /* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is last. */
 typedef struct tp_pair { int rank; int64_t ext[TP_MAXRANK + 1], so[TP_MAXRANK + 1], si[TP_MAXRANK + 1]; bool empty; } tp_pair;
 tp_pair tp_pair_of(const tp_view *out, const tp_view *in);

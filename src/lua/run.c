@@ -1,5 +1,6 @@
 /* run: what one execution is given: bounds by name, inputs as arrays. Shared by calls of compiled functions and by peek. */
 #include "lua/tl.h"
+#include <stdio.h>
 
 static const char run_key;                      /* registry: metatable of tl_run */
 
@@ -101,7 +102,8 @@ static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x)
   int64_t shape[TP_MAXRANK];
   tp_array *a;
   if (lua_istable(L, i)) {
-    const char *what = tp_printf(&r->run.arena, "input '%s'", name);
+    char what[256];
+    snprintf(what, sizeof what, "input '%s'", name);
     a = tl_nested(L, i, what, &o->dtype, tp_run_shape(&r->run, x->ndom, x->dom, o, shape), shape);
   } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) {
     tl_array *u = tl_pusharray(L);

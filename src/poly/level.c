@@ -137,14 +137,15 @@ static bool slack(const fit *f, int i, int64_t *out) {
   return any;
 }
 
+/* The loop's first iteration stays its first: some other member starts no later. */
 static bool starts_late(const fit *f, int i, tp_wt off) {
   int st = f->c->st[i];
   tp_wt first = tp_wt_add(f->S, tp_first_row(f->S, st, tp_dim_of(f->S, st, f->label), f->s), off);
   for (int j = 0; j < f->c->n; j++) {
     int o = f->c->st[j];
-    if (j != i && !tp_wt_le(f->S, tp_wt_add(f->S, tp_first_row(f->S, o, tp_dim_of(f->S, o, f->label), f->s), f->off[j]), first)) return false;
+    if (j != i && tp_wt_le(f->S, tp_wt_add(f->S, tp_first_row(f->S, o, tp_dim_of(f->S, o, f->label), f->s), f->off[j]), first)) return true;
   }
-  return true;
+  return false;
 }
 
 /* States: what has slack everywhere and starts later than the others runs early, so that w[i + 1] is made at the end of body i. */

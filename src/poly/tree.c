@@ -378,13 +378,50 @@ static void clear_depths(tp_tree *t) {
 
 /* ---- the whole ---- */
 
-static void flatten(tp_sched *S, tp_tree *into, tp_tree *t, int *cap) {
-  if (t->kind == TP_T_SEQ) {
-    for (int i = 0; i < t->n; i++) flatten(S, into, t->kid[i], cap);
-    return;
+typedef TP_VEC(tp_tree *) trees;
+
+static void flatten(tp_sched *S, trees *into, tp_tree *t) {
+  if (t->kind != TP_T_SEQ) { TP_PUSH(S->a, into, t); return; }
+  for (int i = 0; i < t->n; i++) flatten(S, into, t->kid[i]);
+}
+
+static tp_tree *sequence(tp_sched *S, int n, tp_tree *const *kid) {
+  if (n == 1) return kid[0];
+  tp_tree *t = TP_NEW(S->a, tp_tree);
+  *t = (tp_tree){ .kind = TP_T_SEQ, .n = n, .kid = tp_dup(S->a, kid, sizeof *kid * (size_t)n) };
+  return t;
+}
+
+/* if c { a }; if c { b }  =>  if c { a; b }   and the same of their else branches. */
+static void merge_ifs(tp_sched *S, trees *l) {
+  int n = 0;
+  for (int i = 0; i < l->n; i++) {
+    tp_tree *t = l->v[i], *u = n ? l->v[n - 1] : NULL;
+    if (!u || t->kind != TP_T_IF || u->kind != TP_T_IF || t->cond != u->cond) { l->v[n++] = t; continue; }
+    tp_tree *m = TP_NEW(S->a, tp_tree);
+    *m = (tp_tree){ .kind = TP_T_IF, .cond = t->cond, .n = TP_MAX(t->n, u->n), .kid = TP_NEWN(S->a, tp_tree *, 2) };
+    for (int k = 0; k < m->n; k++) {
+      trees both = { 0 };
+      if (k < u->n) flatten(S, &both, u->kid[k]);
+      if (k < t->n) flatten(S, &both, t->kid[k]);
+      m->kid[k] = sequence(S, both.n, both.v);
+    }
+    l->v[n - 1] = m;
   }
-  tp_vec_grow(S->a, (void **)&into->kid, into->n, cap, sizeof *into->kid);
-  into->kid[into->n++] = t;
+  l->n = n;
+}
+
+/* No sequence in a sequence, no two guards where one will do. */
+static tp_tree *tidy(tp_sched *S, tp_tree *t) {
+  if (t->kind == TP_T_SEQ) {
+    trees l = { 0 };
+    flatten(S, &l, t);
+    merge_ifs(S, &l);
+    for (int i = 0; i < l.n; i++) l.v[i] = tidy(S, l.v[i]);
+    return sequence(S, l.n, l.v);
+  }
+  for (int i = 0; i < t->n; i++) t->kid[i] = tidy(S, t->kid[i]);
+  return t;
 }
 
 static bool piecewise(const tp_item *x) {
@@ -421,12 +458,10 @@ static tp_tree *versions(conv *c, tp_item *x) {
 
 bool tp_make_tree(tp_sched *S) {
   conv c = { .S = S, .ix = S->ix };
-  tp_tree *all = new_tree(&c, TP_T_SEQ, 0);
-  int cap = 0;
-  all->kid = NULL;
+  trees top = { 0 };
   isl_options_set_ast_build_detect_min_max(S->ctx, 1);
-  for (int i = 0; i < S->top.n && !c.failed; i++) flatten(S, all, versions(&c, S->top.v[i]), &cap);
-  S->p->tree = all;
+  for (int i = 0; i < S->top.n && !c.failed; i++) flatten(S, &top, versions(&c, S->top.v[i]));
+  tp_tree *all = S->p->tree = tidy(S, sequence(S, top.n, top.v));
   count_crossings(S, all);
   clear_depths(all);
   if (!c.failed) return true;

@@ -135,29 +135,11 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
          tp_verify(f->closed, err);
 }
 
-static bool check_graph(tp_fn *f, tp_error *err) {
-  if (!(f->graph = clone(f, f->closed, err))) return false;
-  tp_graph_sweep(f->graph);
-  needed_bounds(f);
-  tp_need *need = tp_need_outputs(f->graph, err);
-  bool ok = need && tp_need_check(f->graph, need, err);
-  tp_need_free(need);
-  return ok;
-}
-
 static tp_poly *schedule_graph(tp_graph *g, tp_error *err) {
   tp_need *need = tp_need_outputs(g, err);
   tp_poly *p = need ? tp_lower(g, need, err) : NULL;
   tp_need_free(need);
   return p && tp_schedule(p, err) ? p : tp_poly_free(p);
-}
-
-static bool plan_graph(tp_fn *f, tp_error *err) {
-  tp_graph *g = f->graph;
-  return tp_opt_run(g, &f->opt, err) && tp_lower_sums(g, err) && tp_verify(g, err) &&
-         (f->poly = schedule_graph(g, err)) &&
-         (f->plan = tp_plan_build(g, f->poly, err)) &&
-         (f->exec = tp_exec_new(f->plan, f->threads, err));
 }
 
 /* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy. */
@@ -168,6 +150,31 @@ static bool has_order(tp_fn *f, tp_error *err) {
   tp_poly_free(p);
   if (g) tp_graph_free(g);
   return ok;
+}
+
+/* Of several mistakes a cycle comes before undefined points and reads outside a domain. */
+static void prefer_cycle(tp_fn *f, tp_error *err) {
+  tp_error cycle = { 0 };
+  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !has_order(f, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
+}
+
+static bool check_graph(tp_fn *f, tp_error *err) {
+  if (!(f->graph = clone(f, f->closed, err))) return false;
+  tp_graph_sweep(f->graph);
+  needed_bounds(f);
+  tp_need *need = tp_need_outputs(f->graph, err);
+  bool ok = need && tp_need_check(f->graph, need, err);
+  tp_need_free(need);
+  if (!ok) prefer_cycle(f, err);
+  return ok;
+}
+
+static bool plan_graph(tp_fn *f, tp_error *err) {
+  tp_graph *g = f->graph;
+  return tp_opt_run(g, &f->opt, err) && tp_lower_sums(g, err) && tp_verify(g, err) &&
+         (f->poly = schedule_graph(g, err)) &&
+         (f->plan = tp_plan_build(g, f->poly, err)) &&
+         (f->exec = tp_exec_new(f->plan, f->threads, err));
 }
 
 static bool pipeline(tp_fn *f, const tp_copts *o, tp_error *err) {
@@ -186,6 +193,7 @@ static bool guarded(tp_fn *f, const tp_copts *o, tp_error *err) {
   else ok = pipeline(f, o, err);
   f->oom = NULL;
   shared->oom = was;
+  tp_ictx_overflowed(f->program->ix);           /* sizes of a plan are judged at the call */
   if (f->closed) f->closed->arena.oom = NULL;
   if (f->graph) f->graph->arena.oom = NULL;
   return ok;
