@@ -1,9 +1,10 @@
--- REINFORCE on CartPole, whole loop, against the same algorithm by hand in NumPy, each in its own process, in turn, the median of 3 pairs:
+-- REINFORCE on CartPole, whole loop, against the same by hand in NumPy: each in its own process, in turn,
+-- the median of 3 pairs.
 --   lua5.4 bench/reinforce.lua        (needs python3 with NumPy; ends non-zero if the peer can't run)
 local ITERATIONS, PAIRS = 40, 3
 
 local function run(command)
-  local env = "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 "
+  local env = "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 "
   local pipe = assert(io.popen(env .. command))
   local text = pipe:read "*a"
   pipe:close()
@@ -11,7 +12,8 @@ local function run(command)
 end
 
 local function ours()
-  local text = run(("%s examples/reinforce_cartpole.lua --iterations %d --out /tmp/tempo_bench"):format(arg[-1], ITERATIONS))
+  local text = run(("%s examples/reinforce_cartpole.lua --iterations %d --out /tmp/tempo_bench")
+    :format(arg[-1], ITERATIONS))
   local sum, n = 0, 0
   for it, speed in text:gmatch "iteration +(%d+) .- (%d+) steps/s" do
     if tonumber(it) >= 2 then sum, n = sum + 1 / tonumber(speed), n + 1 end

@@ -688,24 +688,25 @@ static void test_random(void) {
   prog p;
   prog_open(&p);
   p.seed = rnd();
-  int64_t shape[4] = { 1 + below(3), 1 + below(4), below(4) ? 1 + below(9) : 600 };
-  int nlead = (int)below(2), rank = 3;
+  int64_t shape[4] = { below(4) ? 1 + below(3) : 40, below(30) ? 1 + below(4) : 0, below(4) ? 1 + below(9) : 600 };
+  int nlead = (int)below(3), rank = 3, first = (int)below(2);
   tp_randkind kind = (tp_randkind)below(4);
   tp_dtype d = kind == TP_RAND_BERNOULLI ? any_dtype() : kind == TP_RAND_RANDINT ? all[1 + below(3)] : all[4 + below(4)];
   win out = window(&p, TP_BUF_OUTPUT, d, nlead, rank, shape, 0, below(2));
   tp_region *r = region(&p, TP_RG_OP, TP_OP_RAND, nlead, shape, 0, NULL, 1, &out);
   *attr_of(r) = (tp_attr){ .rand = kind, .f = { 0.3 }, .i = { -5, 40 }, .hash = 99, .dtype = d };
   const tp_sym *i = tp_sym_var(p.c, "i");
-  r->coord = TP_NEWN(&p.a, const tp_ix *, 2);
+  r->coord = TP_NEWN(&p.a, const tp_ix *, 3);
   r->ncoord = 1 + nlead;
-  r->coord[0] = tp_ix_addc(p.c, tp_ix_sym(p.c, i), 10);
-  if (nlead) r->coord[1] = tp_ix_sym(p.c, r->leadvar[0]);
+  for (int k = 0, lead = 0; k < r->ncoord; k++)  /* the loop's coordinate before or after those of leading axes */
+    r->coord[k] = k == first * nlead ? tp_ix_addc(p.c, tp_ix_sym(p.c, i), 10) : tp_ix_sym(p.c, r->leadvar[lead++]);
   add(&p, loop(&p, i, K(&p, 3), K(&p, 4), 1, leaf(&p, r)));
   bool ok = prog_run(&p);
   EACH_POINT(at, rank, shape) {
-    tp_philox_key k = tp_philox_coord(tp_philox_op(p.seed, 99), 1, 13);
-    if (nlead) k = tp_philox_coord(k, 2, at[0] + 2);
-    int64_t e = nlead ? at[1] * shape[2] + at[2] : (at[0] * shape[1] + at[1]) * shape[2] + at[2];
+    tp_philox_key k = tp_philox_op(p.seed, 99);
+    for (int c = 0, lead = 0; c <= nlead; c++) k = tp_philox_coord(k, c + 1, c == first * nlead ? 13 : at[lead++] + 2);
+    int64_t e = 0;
+    for (int c = nlead; c < rank; c++) e = e * shape[c] + at[c];
     double want[1] = {0};
     if (kind == TP_RAND_UNIFORM) tp_put(d, want, 0, d == TP_F64 ? tp_philox_uniform64(k, e) : tp_philox_uniform(k, e));
     if (kind == TP_RAND_NORMAL) tp_put(d, want, 0, tp_philox_normal(k, e));
@@ -714,7 +715,7 @@ static void test_random(void) {
     double g = win_get(&out, at), w = tp_get(d, want, 0);
     ok &= kind == TP_RAND_NORMAL ? near(d == TP_F64 ? TP_F32 : d, g, w) : g == w;
   }
-  CHECKF(ok, "random %d of %s", kind, tp_dtype_name(d));
+  CHECKF(ok, "random %d of %s, lead %d", kind, tp_dtype_name(d), nlead);
   prog_close(&p);
 }
 

@@ -138,7 +138,7 @@ bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   tp_walk_start(&w, r->nlead, o->v.shape);
   while (w.ok) {
     next_lanes(x, r, &w, shared, nshared, &l);
-    (small ? draw_short : draw_long)(x, o, &d, &l);
+    (small && l.n > 2 ? draw_short : draw_long)(x, o, &d, &l);
   }
   return true;
 }
