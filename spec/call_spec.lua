@@ -292,6 +292,46 @@ describe("a callback", function()
     assert.equal(line, helper.line(message))
   end)
 
+  it("over no rows is not called", function()
+    local P = tempo.program()
+    local b = P:dim "b"
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { b, t } })
+    local calls = 0
+    local function count(arrays)
+      calls = calls + 1
+      return arrays[1]
+    end
+    local y = P:call(count, { x }, { { domain = { b, t } } }, { over = { b } })
+    each(function(tier)
+      local f = P:compile { outputs = { y = y }, tier = tier }
+      calls = 0
+      assert.same({}, f({ x = {} }, { B = 0, T = 2 }).y:totable())
+      assert.same({ {}, {} }, f({ x = { {}, {} } }, { B = 2, T = 0 }).y:totable())
+      assert.equal(0, calls)
+    end)
+  end)
+
+  it("gives its arrays back at once, whatever the collector does", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    P:sink({ tempo.full({ 250000 }, t:value():to "f32") }, function() end)
+    local f = P:compile { tier = "interpreter" }
+    local function resident()
+      local file = assert(io.open "/proc/self/status")
+      local text = file:read "*a"
+      file:close()
+      return tonumber(text:match "VmRSS:%s+(%d+)")
+    end
+    f({}, { T = 2 })
+    collectgarbage "stop"
+    local before = resident()
+    f({}, { T = 200 })
+    local grown = resident() - before
+    collectgarbage "restart"
+    assert.is_true(grown < 50000, grown .. " KiB")
+  end)
+
   it("is checked when it is recorded", function()
     local P = tempo.program()
     local t = P:dim "t"

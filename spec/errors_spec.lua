@@ -30,6 +30,25 @@ describe("an error", function()
     assert.equal(line, helper.line(message))
   end)
 
+  it("is of the first class that applies", function()
+    local h = P:tensor { domain = { t }, shape = { 3 }, name = "h" }
+    h[t] = h[t] + h[t - 1] + x[t + 1]
+    for _, tier in ipairs(helper.tiers) do
+      fails(function() P:compile { outputs = { h = h }, tier = tier } end, "cycle: 'h' at t = 0 needs itself")
+    end
+    local g = P:tensor { domain = { t }, shape = { 3 }, name = "g" }
+    g[t + 1] = x[t + 2]
+    fails(function() P:compile { outputs = { g = g } } end, "undefined: 'g' has no branch at t = 0")
+    g:otherwise(0)
+    fails(function() P:compile { outputs = { g = g } } end, "domain: 'x'")
+  end)
+
+  it("calls a parameter by its own name", function()
+    local w = P:param("w", { along = { t }, init = 1 })
+    w[t + 1] = w[t + 1]
+    fails(function() P:compile { outputs = { y = w } } end, "cycle", "'w'")
+  end)
+
   it("while compiling has the line of the branch", function()
     local h = P:tensor { domain = { t }, shape = { 3 } }
     h:when(t:ge(1), 0)
@@ -63,6 +82,14 @@ describe("an error", function()
     fails(function() tempo.program { sed = 1 } end, "option", "'seed'")
     fails(function() P:input("y", { dtype = "float32" }) end, "option", "float32", "f32")
     fails(function() P:env_reset("CartPol-v1", x) end, "option", "CartPole-v1")
+  end)
+
+  it("of an assignment says that there is none", function()
+    fails(function() P.dims = 1 end, "option", "tempo.Program")
+    fails(function() t.name = 1 end, "option", "tempo.Index")
+    fails(function() (0 .. t).lo = 1 end, "option", "tempo.Range")
+    local f = P:compile { outputs = { x = x } }
+    fails(function() f.outputs = 1 end, "option", "tempo.Function")
   end)
 
   it("counts arguments", function()

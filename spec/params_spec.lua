@@ -157,6 +157,23 @@ describe("gradients", function()
     same({ 2, 4 }, helper.value(P, x:grad(), { x = { 1, 2 } }, {}))
   end)
 
+  it("come out as copies and go in as copies", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local w = P:param("w", { along = { i }, shape = { 2 }, init = { 1, 2 } })
+    w:update(w * 2)
+    each(function(tier)
+      local f = P:compile { outputs = { w = w }, tier = tier }
+      f({}, { I = 1 })
+      local p = f:params()
+      p.w:set(9, 0)
+      assert.same({ 2, 4 }, f:params().w:totable())
+      f:load_params(p)
+      p.w:set(7, 0)
+      assert.same({ { 9, 4 } }, f({}, { I = 1 }).w:totable())
+    end)
+  end)
+
   it("train along a dim", function()
     local P = tempo.program()
     local i = P:dim("i", "N")

@@ -1,6 +1,7 @@
 -- Random numbers are those of docs/random.md, whatever runs the program.
 local tempo = require "tempo"
 local S = require "spec.support"
+local helper = require "spec.helper"
 local philox = require "spec.philox"
 
 local function uniform(word, e) return math.floor(word(e) / 256) / 2 ^ 24 end
@@ -143,6 +144,20 @@ describe("random numbers", function()
         assert.equal(want, got == true or got == 1)
       end
     end
+  end)
+
+  it("of literals that meet their program as outputs go by the outputs' names, not by the order of a Lua table", function()
+    local text = [[
+      local tempo = require "tempo"
+      local o = {}
+      for k = 1, 12 do o["x" .. k] = tempo.uniform {} end
+      local out = tempo.program():compile { outputs = o } ()
+      local line = {}
+      for k = 1, 12 do line[k] = out["x" .. k]:item() end
+      print(table.concat(line, " "))]]
+    local first = helper.script(text)
+    assert.is_nil(first:find "error")
+    for _ = 1, 3 do assert.equal(first, helper.script(text)) end
   end)
 
   it("of two ops of one name are an error", function()

@@ -30,11 +30,14 @@ local Categorical = {
 
 --- dist.Categorical { logits = x } or { probs = p }, over the last axis. Fields: logits (normalised), probs, mode.
 function dist.Categorical(o)
-  util.options("dist.Categorical", o, "logits probs")
+  o = util.options("dist.Categorical", o, "logits probs")
   if (o.logits == nil) == (o.probs == nil) then
     util.fail("option", "dist.Categorical: give either logits or probs")
   end
   local scores = o.logits
+  if not util.is_tensor(scores or o.probs) then
+    util.fail("option", "dist.Categorical: logits and probs are tensors, got a %s", type(scores or o.probs))
+  end
   if o.probs ~= nil then scores = (o.probs / o.probs:sum(-1, { keepdim = true })):log() end
   return setmetatable({ scores = scores }, Categorical)
 end
@@ -64,7 +67,7 @@ local half_log_2pi = 0.5 * math.log(2 * math.pi)
 
 --- dist.Normal(mean, std), elementwise; either may be a number.
 function dist.Normal(mean, std)
-  if type(mean) == "number" and type(std) == "number" then
+  if not (util.is_tensor(mean) or util.is_tensor(std)) then
     util.fail("option", "dist.Normal: mean or std must be a tensor")
   end
   return setmetatable({ mean = mean, std = std }, Normal)

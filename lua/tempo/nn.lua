@@ -9,6 +9,7 @@
 local util = require "tempo.util"
 local init = require "tempo.initial"
 
+local unpack = table.unpack or unpack       -- luacheck: globals unpack
 local nn = { init = init }
 
 -- ---- Module --------------------------------------------------------------------------------------------------------
@@ -18,11 +19,23 @@ Module.__call = function(self, ...) return self:forward(...) end
 Module.__tostring = function(self) return string.format("nn.%s %q", self._type, self.name) end
 nn.Module = Module
 
---- A new class: `local Net = nn.class "Net"`, then `function Net:forward(x)`, and `Net.new(P, ...)` made by the script.
+local function is_module(x) return type(x) == "table" and rawget(x, "_children") ~= nil end
+local function evolves(x) return util.is_tensor(x) and #x:along() > 0 end
+
+-- What a script assigns is adopted: self.fc = nn.Linear(...) is self:add("fc", ...), and so with a parameter.
+function Module:__newindex(key, value)
+  if is_module(value) then self:add(key, value)
+  elseif evolves(value) then self:register(key, value)
+  else rawset(self, key, value) end
+end
+
+--- A new class: `local Net = nn.class "Net"`; then `function Net:forward(x)`, and a constructor of its own that
+-- starts with `local self = Net:create(P, options)` and goes on with `self.fc = nn.Linear(...)`, `self:param(...)`.
 function nn.class(name, base)
   base = base or Module
   local class = setmetatable({}, { __index = base })
   class.__index = class
+  class.__newindex = base.__newindex
   class.__call = base.__call
   class.__tostring = base.__tostring
   class._type = name
@@ -32,18 +45,35 @@ Module._type = "Module"
 
 --- A module of this class for program P. `o` gives name, along, domain and dtype; the rest is the class's own.
 function Module:create(P, o)
+  local what = "nn." .. self._type
+  util.program(what, P)
+  if o ~= nil and type(o) ~= "table" then
+    util.fail("option", "%s: expected a table of options, got a %s", what, type(o))
+  end
   o = o or {}
   return setmetatable({
-    program = P, name = o.name or util.fresh(P, self._type:lower()),
+    program = P, name = o.name and util.take(P, o.name) or util.fresh(P, self._type:lower()),
     _along = util.list(o.along), _domain = util.list(o.domain), _dtype = o.dtype or "f32",
     _params = {}, _children = {},
   }, self)
 end
 
---- Makes the parameter "<module>.<key>" as self[key]. `o`: init (see tempo.initial), gain, along, domain, dtype.
+-- A key that is free: no method, no field of the module, no other parameter or submodule.
+local function free(self, key)
+  if rawget(self, key) ~= nil or Module[key] ~= nil then
+    util.fail("option", "'%s' has a field '%s' already; call the new one something else", self.name, tostring(key))
+  end
+  return key
+end
+
+--- Makes the parameter "<module>.<key>" as self[key]. `o`: init (see tempo.initial), gain, bound, along, domain, dtype.
 function Module:param(key, shape, o)
-  o = o or {}
+  o = util.options("param '" .. tostring(key) .. "'", o, "init gain bound along domain dtype")
+  free(self, key)
   local P, path = self.program, self.name .. "." .. key
+  if select(2, util.take(P, "parameter " .. path)) then
+    util.fail("option", "there is a parameter '%s' already; give this nn.%s another name", path, self._type)
+  end
   local along, domain = util.list(o.along or self._along), util.list(o.domain or self._domain)
   local dtype = o.dtype or self._dtype
   local p = P:param(path, {
@@ -54,23 +84,32 @@ function Module:param(key, shape, o)
   return self:register(key, p, path)
 end
 
---- Adopts a parameter made elsewhere.
+--- Adopts a parameter made elsewhere as self[key].
 function Module:register(key, p, path)
-  self._params[#self._params + 1] = { key = key, path = path or self.name .. "." .. key }
-  self[key] = p
+  if not util.is_tensor(p) then util.fail("option", "'%s' of '%s' is no parameter", tostring(key), self.name) end
+  self._params[#self._params + 1] = { key = free(self, key), path = path or p:name() }
+  rawset(self, key, p)
   return p
 end
 
 --- Adopts a submodule under self[key].
 function Module:add(key, module)
-  self._children[#self._children + 1] = key
-  self[key] = module
+  if not is_module(module) then util.fail("option", "'%s' of '%s' is no module", tostring(key), self.name) end
+  self._children[#self._children + 1] = free(self, key)
+  rawset(self, key, module)
   return module
 end
 
-local function collect(self, out)
-  for _, e in ipairs(self._params) do out[#out + 1] = { e.path, self[e.key] } end
-  for _, key in ipairs(self._children) do collect(self[key], out) end
+-- { path, parameter } once for each path: a module that stands in two places counts once.
+local function collect(self, out, seen)
+  seen = seen or {}
+  for _, e in ipairs(self._params) do
+    if not seen[e.path] then
+      seen[e.path] = true
+      out[#out + 1] = { e.path, self[e.key] }
+    end
+  end
+  for _, key in ipairs(self._children) do collect(self[key], out, seen) end
   return out
 end
 
@@ -136,14 +175,29 @@ end
 -- ---- layers --------------------------------------------------------------------------------------------------------
 local common = "along domain dtype name "
 
+-- P first, then sizes that are integers above 0.
+local function check(what, P, ...)
+  util.program(what, P)
+  for k = 1, select("#", ...) do
+    local n = select(k, ...)
+    if type(n) ~= "number" or n < 1 or n ~= math.floor(n) then
+      util.fail("option", "%s: size %d is %s; it must be an integer, 1 or more", what, k, tostring(n))
+    end
+  end
+end
+
+-- PyTorch's first values, times gain.
+local function as_torch(fan_in, o) return { init = "uniform", bound = (o.gain or 1) / math.sqrt(fan_in) } end
+
 local Linear = nn.class "Linear"
 --- y = x W^T + b for x of shape (..., nin). Options: bias (true), init, gain, bias_init.
--- Without init as PyTorch: weight and bias uniform in +-1/sqrt(nin). With an init the bias starts at 0.
+-- Without init as PyTorch: weight and bias uniform in +-gain/sqrt(nin). With an init the bias starts at 0.
 function nn.Linear(P, nin, nout, o)
+  check("nn.Linear", P, nin, nout)
   o = util.options("nn.Linear", o, common .. "init gain bias bias_init")
   local self = Linear:create(P, o)
   self.nin, self.nout = nin, nout
-  local default = { init = "uniform", bound = 1 / math.sqrt(nin) }
+  local default = as_torch(nin, o)
   self:param("weight", { nout, nin }, o.init ~= nil and { init = o.init, gain = o.gain } or default)
   if o.bias ~= false then
     local b = o.bias_init
@@ -172,7 +226,10 @@ local MLP = nn.class "MLP"
 -- init, gain (of hidden layers), out_gain (of the last; the same if left out), bias.
 function nn.MLP(P, sizes, o)
   o = util.options("nn.MLP", o, common .. "activation out_activation init gain out_gain bias bias_init")
-  if #sizes < 2 then util.fail("option", "nn.MLP: sizes needs at least an input and an output") end
+  if type(sizes) ~= "table" or #sizes < 2 then
+    util.fail("option", "nn.MLP: expected the layers' sizes, such as { 4, 64, 2 }")
+  end
+  check("nn.MLP", P, unpack(sizes))
   local self = MLP:create(P, o)
   self.activation = activation(o.activation or "tanh", "nn.MLP")
   self.out_activation = activation(o.out_activation, "nn.MLP")
@@ -197,11 +254,12 @@ end
 local Sequential = nn.class "Sequential"
 --- Modules, functions and names of methods, one after the other: nn.Sequential(P, { a, "relu", b }).
 function nn.Sequential(P, list, o)
+  if type(list) ~= "table" then util.fail("option", "nn.Sequential: expected a list such as { a, \"relu\", b }") end
   o = util.options("nn.Sequential", o, "name")
   local self = Sequential:create(P, o)
   self.steps = {}
   for k, m in ipairs(list) do
-    if type(m) == "table" and m._children then self:add(k - 1, m)
+    if is_module(m) then self:add(k - 1, m)
     else self.steps[k] = activation(m, "nn.Sequential") end
   end
   self.n = #list
@@ -229,6 +287,7 @@ end
 local Embedding = nn.class "Embedding"
 --- Rows of a table by i64 index: (...) -> (..., dim). Options: init ("normal").
 function nn.Embedding(P, num, dim, o)
+  check("nn.Embedding", P, num, dim)
   o = util.options("nn.Embedding", o, common .. "init gain")
   local self = Embedding:create(P, o)
   self.num, self.dim = num, dim
@@ -268,11 +327,12 @@ end
 -- ---- recurrent cells: the equations and names of torch.nn ----------------------------------------------------------
 local function cell(class, gates)
   return function(P, nin, hidden, o)
+    check("nn." .. class._type, P, nin, hidden)
     o = util.options("nn." .. class._type, o, common .. "bias init gain activation")
     local self = class:create(P, o)
     self.nin, self.hidden = nin, hidden
     self.activation = activation(o.activation or "tanh", "nn." .. class._type)
-    local default = { init = "uniform", bound = 1 / math.sqrt(hidden) }
+    local default = as_torch(hidden, o)
     local weight = o.init ~= nil and { init = o.init, gain = o.gain } or default
     self:param("weight_ih", { gates * hidden, nin }, weight)
     self:param("weight_hh", { gates * hidden, hidden }, weight)

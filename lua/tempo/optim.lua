@@ -67,15 +67,41 @@ end
 
 local common = "lr weight_decay clip_norm name "
 
-function Optimizer:create(params, o, known)
-  o = util.options("optim." .. self._type, o, common .. known)
-  if type(params) ~= "table" or #params == 0 then
+-- Parameters, modules or a mixed list of both, as one list of parameters.
+local function flat(self, params)
+  local out, seen = {}, {}
+  local function add(p)
+    if type(p) == "table" and rawget(p, "_children") then
+      for _, w in ipairs(p:parameters()) do add(w) end
+    elseif not util.is_tensor(p) then
+      util.fail("option", "optim.%s: expected parameters, got a %s", self._type, type(p))
+    elseif #p:along() == 0 then
+      util.fail("option", "optim.%s: %s does not evolve: make it with P:param and along = {i}", self._type,
+        p:name() and "'" .. p:name() .. "'" or tostring(p))
+    elseif seen[p:name()] then
+      util.fail("option", "optim.%s: parameter '%s' is listed twice", self._type, p:name())
+    else
+      seen[p:name()], out[#out + 1] = true, p
+    end
+  end
+  if type(params) == "table" and not rawget(params, "_children") then
+    for _, p in ipairs(params) do add(p) end
+  elseif params ~= nil then
+    add(params)
+  end
+  if #out == 0 then
     util.fail("option", "optim.%s: no parameters; pass a list such as net:parameters()", self._type)
   end
+  return out
+end
+
+function Optimizer:create(params, o, known)
+  o = util.options("optim." .. self._type, o, common .. known)
+  params = flat(self, params)
   if o.lr == nil then util.fail("option", "optim.%s: lr is missing", self._type) end
   local P = params[1]:program()
   local opt = setmetatable({ params = params, program = P, lr = o.lr, weight_decay = o.weight_decay or 0,
-                             clip_norm = o.clip_norm, name = o.name or util.fresh(P, self._type:lower()) }, self)
+    clip_norm = o.clip_norm, name = o.name and util.take(P, o.name) or util.fresh(P, self._type:lower()) }, self)
   opt.state = {}
   return opt
 end
@@ -92,13 +118,8 @@ end
 
 --- A state like parameter w, 0 at first.
 function Optimizer:moment(key, w)
-  local along = w:along()
-  if #along == 0 then
-    util.fail("option", "optim.%s: parameter '%s' evolves along nothing; make it with along = {i}",
-      self._type, w:name())
-  end
   return self.program:param(self.name .. "." .. key .. "." .. w:name(),
-    { along = along, domain = beside(w), shape = w:shape(), dtype = w:dtype(), init = 0 })
+    { along = w:along(), domain = beside(w), shape = w:shape(), dtype = w:dtype(), init = 0 })
 end
 
 -- How many steps were taken, this one included: f64, one for all parameters of one along. A state rather than the
@@ -118,6 +139,9 @@ end
 
 --- Records the update of all parameters. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
 function Optimizer:step(loss)
+  if not util.is_tensor(loss) then
+    util.fail("option", "optim.%s: step takes the loss, a tensor, not a %s", self._type, type(loss))
+  end
   if self.stepped then util.fail("option", "optim.%s: step was called twice; make a second optimiser", self._type) end
   self.stepped = true
   local grads, norm = tempo.grad(loss, self.params), nil
@@ -159,6 +183,14 @@ function SGD:rule(w, g)
   return w - self.lr * g
 end
 
+-- The options, with an lr.
+local function defaults(o, lr)
+  if o ~= nil and type(o) ~= "table" then return o end
+  local with = { lr = lr }
+  for k, v in pairs(o or {}) do with[k] = v end
+  return with
+end
+
 -- m / (1 - b1^n) / (sqrt(v / (1 - b2^n)) + eps); the corrections in f64: 1 - 0.999 has few digits in f32.
 local function adam_direction(self, w, g)
   local b1, b2 = self.betas[1], self.betas[2]
@@ -174,10 +206,12 @@ local function adam(name, decay)
   local c = class(name)
   --- Kingma and Ba 2015. Options: lr (0.001), betas ({0.9, 0.999}), eps (1e-8).
   optim[name] = function(params, o)
-    local with = { lr = 1e-3 }
-    for k, v in pairs(o or {}) do with[k] = v end
+    local with = defaults(o, 1e-3)
     local self = c:create(params, with, "betas eps")
     self.betas, self.eps = with.betas or { 0.9, 0.999 }, with.eps or 1e-8
+    if type(self.betas) ~= "table" or #self.betas ~= 2 then
+      util.fail("option", "optim.%s: betas is a pair such as { 0.9, 0.999 }", name)
+    end
     self.weight_decay = with.weight_decay or decay
     return self
   end
@@ -199,8 +233,7 @@ end
 local RMSProp = class "RMSProp"
 --- v = alpha v + (1 - alpha) g^2;  w - lr g / (sqrt(v) + eps). Options: lr (0.01), alpha (0.99), eps (1e-8), momentum.
 function optim.RMSProp(params, o)
-  local with = { lr = 1e-2 }
-  for k, v in pairs(o or {}) do with[k] = v end
+  local with = defaults(o, 1e-2)
   local self = RMSProp:create(params, with, "alpha eps momentum")
   self.alpha, self.eps, self.momentum = with.alpha or 0.99, with.eps or 1e-8, with.momentum or 0
   return self

@@ -33,6 +33,7 @@ Env.__index = Env
 -- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step of i-1 is continued.
 function rl.env(P, id, o)
   o = util.options("rl.env", o, "domain time name carry")
+  util.program("rl.env", P)
   local spec = rl.envs[id]
   if not spec then
     local near = util.nearest(tostring(id), rl.envs)
@@ -44,7 +45,7 @@ function rl.env(P, id, o)
     if d == o.time then known = true else rest[#rest + 1] = d end
   end
   if not known then util.fail("domain", "rl.env: the dim '%s' of time is not in the domain", o.time:name()) end
-  local name = o.name or util.fresh(P, "env")
+  local name = o.name and util.take(P, o.name) or util.fresh(P, "env")
   local start = P:env_reset(id, tempo.uniform({ spec.uniforms },
     { dtype = "f64", domain = #rest > 0 and rest or nil, name = name .. ".start" }))
   local state = P:tensor { domain = domain, shape = start:shape(), dtype = "f64" }
@@ -119,7 +120,9 @@ function rl.n_step(traj, o)
   o = util.options("rl.n_step", o, "gamma n next_value name")
   local gamma, t, n = o.gamma or 1, traj.time, o.n
   if n == nil then util.fail("option", "rl.n_step: n is missing") end
-  if type(n) == "number" and n < 1 then util.fail("option", "rl.n_step: n is %d; it must be 1 or more", n) end
+  if type(n) == "number" and (n < 1 or n ~= math.floor(n)) then
+    util.fail("option", "rl.n_step: n is %g; it must be an integer, 1 or more", n)
+  end
   local done, after = ends(traj, o)
   local hi = tempo.min(t + n, t:upper())
   local function window(x, lo, to) return x:at { [t] = tempo.range(lo, to) } end
@@ -141,7 +144,7 @@ function rl.td(traj, o)
   o = util.options("rl.td", o, "gamma next_value")
   if not o.next_value then util.fail("option", "rl.td: next_value is missing") end
   local _, after = ends(traj, o)
-  return traj.reward + (o.gamma or 1) * after
+  return (traj.reward + (o.gamma or 1) * after):detach()
 end
 
 --- Generalised advantages (Schulman et al. 2016, eq. 16), from the end backwards:

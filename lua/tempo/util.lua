@@ -77,6 +77,8 @@ function util.list(x)
   return { x }
 end
 
+function util.is_tensor(x) return type(x) == "userdata" and tostring(x):find "^tempo%.Tensor" ~= nil end
+
 --- Refuses whatever is not a program where one comes first.
 function util.program(what, P)
   if type(P) == "userdata" and tostring(P):find "^tempo%.Program" then return P end
@@ -85,11 +87,12 @@ function util.program(what, P)
 end
 
 local taken = setmetatable({}, { __mode = "k" })
---- Notes that the script has given `name` to something of P; returns it.
+--- Notes that the script has given `name` to something of P. Returns the name, and whether it was given before.
 function util.take(P, name)
   taken[P] = taken[P] or {}
+  local before = taken[P][name]
   taken[P][name] = true
-  return name
+  return name, before
 end
 
 --- `stem`, then `stem1`, `stem2` ... : the first that nothing of P has, neither from here nor from the script.

@@ -191,7 +191,9 @@ function G:read_text(v, ranges)
   for _, d in ipairs(dims_of(v.dom)) do
     local lo, hi
     local range = ranges > n and (self:chance(0.6) or d == dims_of(v.dom)[#dims_of(v.dom)])
-    if v.open and v.open.d == d then
+    if v.open and v.open.fixed and v.open.fixed[d] then
+      dom[d] = true
+    elseif v.open and v.open.d == d then
       local o = v.open
       if v.derived and o.strict then lo, hi = nil, nil  -- it exists where its own reads do, and there only
       else lo, hi = self:past(d, o.forward, o.strict, o.lag) end
@@ -426,11 +428,17 @@ function G:random()
     shape, self.float, dom)
 end
 
+function G:over(v)                                     -- one call for some dims
+  local dom = {}
+  for d in pairs(v.dom) do dom[d] = self:chance(0.25) or nil end
+  return next(dom) and (", { over = %s }"):format(dom_text(dom)) or ""
+end
+
 function G:call()
   local v = self:choose(function(x) return is_float(x) and not x.open and not x.restricted and next(x.dom) end)
   if not v then return nil end
-  return self:op({ v }, ("P:call(function(a) return ANSWER(a) end, { %%1 }, { { domain = %s, shape = %s, dtype = \"%s\" } })")
-    :format(dom_text(v.dom), shape_text(v.shape), v.dtype), v.shape, v.dtype, v.dom, { rough = true })
+  return self:op({ v }, ("P:call(function(a) return ANSWER(a) end, { %%1 }, { { domain = %s, shape = %s, dtype = \"%s\" } }%s)")
+    :format(dom_text(v.dom), shape_text(v.shape), v.dtype, self:over(v)), v.shape, v.dtype, v.dom, { rough = true })
 end
 
 function G:read()
@@ -649,12 +657,17 @@ end
 
 function G:parameter()
   local dom = self:random_dom()
-  local d = dims_of(dom)[1]
+  local list = dims_of(dom)
+  local d = list[1]
   local shape = self:random_shape()
   local group = { d = d, forward = true, strict = false, lag = 1, param = true }
   local along = { [d] = true }
   local rest = copy(dom)
   rest[d] = nil
+  if list[2] and self:chance(0.4) then                 -- from point to point of two dims
+    along[list[2]], rest[list[2]] = true, nil
+    group.fixed, group.d = along, nil
+  end
   local init = self:outside(rest)
   local w = { name = self:fresh "w", dom = dom, shape = shape, dtype = self.float, param = true, open = group, deps = { init.name } }
   w.code = ('%s = P:param("%s", { along = %s, domain = %s, shape = %s, dtype = "%s", init = %s })'):format(w.name, w.name, dom_text(along),
@@ -708,7 +721,7 @@ function G:sink()
   if not v then return end
   local id = self:fresh "s"
   self:emit { name = id, deps = { v.name }, sink = true,
-              code = ('P:sink({ %s }, function(a, p) HEAR("%s", a, p) end)'):format(v.name, id) }
+              code = ('P:sink({ %s }, function(a, p) HEAR("%s", a, p) end%s)'):format(v.name, id, self:over(v)) }
 end
 
 function G:bounds()

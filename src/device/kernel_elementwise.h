@@ -90,16 +90,20 @@ EW_BINARY(pow_f64, double, double, pow(x, y))
 /* 0, infinities and NaN are libm's. */
 #define ODDITY(x, y) (((bits32(x) & 0x7fffffffu) - 1u >= 0x7f7fffffu) | ((bits32(y) & 0x7fffffffu) >= 0x7f800000u))
 static int pow_f32(void *o_, const void *a_, const void *b_, const void *c_, int64_t n) {
-  float *o = o_;
-  const float *a = a_, *b = b_;
-  int bad = 0;
+  enum { PART = 256 };
+  float x[PART], y[PART];                       /* the result may lie over an operand */
   (void)c_;
-  for (int64_t i = 0; i < n; i++) bad |= ODDITY(a[i], b[i]);
-  if (bad) {
-    for (int64_t i = 0; i < n; i++) o[i] = ODDITY(a[i], b[i]) ? powf(a[i], b[i]) : (float)pow_d(a[i], b[i]);
-    return TP_K_OK;
+  for (int64_t at = 0; at < n; at += PART) {
+    int64_t m = n - at < PART ? n - at : PART;
+    float *o = (float *)o_ + at;
+    int bad = 0;
+    memcpy(x, (const float *)a_ + at, sizeof(float) * (size_t)m);
+    memcpy(y, (const float *)b_ + at, sizeof(float) * (size_t)m);
+    for (int64_t i = 0; i < m; i++) bad |= ODDITY(x[i], y[i]);
+    for (int64_t i = 0; i < m; i++) o[i] = (float)pow_d(x[i], y[i]);
+    for (int64_t i = 0; i < m && bad; i++)
+      if (ODDITY(x[i], y[i])) o[i] = powf(x[i], y[i]);
   }
-  IVDEP for (int64_t i = 0; i < n; i++) { double x = a[i], y = b[i]; o[i] = (float)pow_d(x, y); }
   return TP_K_OK;
 }
 

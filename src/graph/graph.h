@@ -3,6 +3,7 @@
 #define TP_GRAPH_H
 #include "base/base.h"
 #include "base/array.h"
+#include "base/scan.h"
 #include "index/index.h"
 
 typedef enum {
@@ -143,6 +144,10 @@ enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions o
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);  /* what prints parses; CONST data inline; CALL by number */
 void tp_graph_dot(tp_buf *b, const tp_graph *g);
+/* Those attributes that are numbers, words and strings: items of a list in braces, of which *count have been written, and one item read by its key. */
+tp_buf *tp_attr_item(tp_buf *b, int *count, const char *key);  /* "{key" or ", key" */
+void tp_attr_print(tp_buf *b, const tp_attr *a, int *count);
+bool tp_attr_parse(tp_scan *in, tp_attr *a, const char *key, bool *known);
 void tp_shape_print(tp_buf *b, tp_val v);                   /* "(T, 4)" */
 void tp_val_print(tp_buf *b, tp_val v);                     /* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
 uint64_t tp_graph_hash(const tp_graph *g);                  /* of the text without positions */

@@ -13,35 +13,11 @@
  * `%4 to [t, 0 .. t] if t >= 1` (scatter) or `%4 from [t - 1]` (gather). An input or parameter that a sweep dropped keeps its place in the list:
  * `inputs 0 = input {str "y"} : (t) f32 []`, and then every entry of the list is printed. */
 #include "graph/core.h"
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* ---- pieces ---- */
 
-static void put_string(tp_buf *b, const char *s) {
-  tp_puts(b, "\"");
-  for (; *s; s++) {
-    if (*s == '"' || *s == '\\') tp_putf(b, "\\%c", *s);
-    else if (*s == '\n') tp_puts(b, "\\n");
-    else tp_putn(b, s, 1);
-  }
-  tp_puts(b, "\"");
-}
-
-static bool plain_file(const char *s) {
-  if (!*s) return false;
-  for (; *s; s++)
-    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=", *s)) return false;
-  return true;
-}
-
 static void put_pos(tp_buf *b, tp_pos pos, int flags) {
-  if (!pos.file || (flags & TP_TEXT_NOPOS)) return;
-  tp_puts(b, " @ ");
-  if (plain_file(pos.file)) tp_puts(b, pos.file);
-  else put_string(b, pos.file);
-  tp_putf(b, ":%d", pos.line);
+  if (!(flags & TP_TEXT_NOPOS)) tp_put_where(b, pos);
 }
 
 static void put_dims(tp_buf *b, int n, const tp_sym *const *dims) {
@@ -87,77 +63,23 @@ static void put_edge(tp_buf *b, const tp_node *n, const tp_edge *e, int flags) {
   if (!same) put_pos(b, e->pos, flags);
 }
 
-/* ---- data ---- */
-
-/* The shortest digits that read back as an element of d. */
-static void put_float(tp_buf *b, tp_dtype d, double x) {
-  char s[40];
-  if (d == TP_F64 || !isfinite(x)) {
-    tp_put_double(b, x);
-    return;
-  }
-  for (int p = 1; p <= 9; p++) {
-    snprintf(s, sizeof s, "%.*g", p, x);
-    if (strtof(s, NULL) == (float)x) break;
-  }
-  tp_puts(b, s);
-}
-
-static void put_data(tp_buf *b, const tp_array *a, int flags) {
-  if (flags & TP_TEXT_HASHDATA) {
-    tp_putf(b, " #%016llx", (unsigned long long)tp_hash(a->data, tp_array_bytes(a), 0));
-    return;
-  }
-  for (int64_t i = 0; i < a->count; i++) {
-    tp_puts(b, " ");
-    if (tp_dtype_float(a->dtype)) put_float(b, a->dtype, tp_get(a->dtype, a->data, i));
-    else tp_putf(b, "%lld", (long long)tp_geti(a->dtype, a->data, i));
-  }
-}
-
 /* ---- attributes ---- */
 
-typedef struct { tp_buf *b; int n; } list;      /* of attributes, in braces if there are any */
-
-static tp_buf *item(list *l, const char *key) {
-  tp_puts(l->b, l->n++ ? ", " : " {");
-  tp_puts(l->b, key);
-  return l->b;
+static void put_data(tp_buf *b, const tp_array *a, int flags) {
+  if (flags & TP_TEXT_HASHDATA) tp_putf(b, " #%016llx", (unsigned long long)tp_hash(a->data, tp_array_bytes(a), 0));
+  else tp_put_array(b, a);
 }
-
-static bool zero(double x) { return x == 0 && !signbit(x); }
-
-static void put_numbers(list *l, const tp_attr *a) {
-  if (!zero(a->f[0]) || !zero(a->f[1])) {
-    tp_puts(item(l, "f"), " ");
-    tp_put_double(l->b, a->f[0]);
-    if (!zero(a->f[1])) tp_puts(l->b, " "), tp_put_double(l->b, a->f[1]);
-  }
-  if (a->i[0] || a->i[1]) tp_putf(item(l, "i"), " %lld %lld", (long long)a->i[0], (long long)a->i[1]);
-  if (a->hash) tp_putf(item(l, "hash"), " 0x%llx", (unsigned long long)a->hash);
-}
-
-static const char *const rands[] = { "uniform", "normal", "bernoulli", "randint" }, *const reds[] = { "sum", "prod", "max", "min" };
 
 static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   const tp_attr *a = &n->attr;
-  list l = { b, 0 };
-  if (a->str) tp_puts(item(&l, "str"), " "), put_string(b, a->str);
-  if (a->naxes) item(&l, "axes");
-  for (int i = 0; i < a->naxes; i++) tp_putf(b, " %d", a->axes[i]);
-  if (a->axis) tp_putf(item(&l, "axis"), " %d", a->axis);
-  if (a->keepdim) item(&l, "keepdim");
-  if (a->flag) item(&l, "flag");
-  put_numbers(&l, a);
-  if (n->op == TP_OP_VALUE || n->op == TP_OP_SLICE || n->op == TP_OP_PAD) tp_puts(item(&l, "ix"), " "), put_extents(b, a->nix, a->ix);
-  if (n->op == TP_OP_READ && n->nin) tp_puts(item(&l, "at"), " "), put_at(b, n->in[0].src.node->ndom, a->at);
-  if (a->nalong) tp_puts(item(&l, "along"), " "), put_dims(b, a->nalong, a->along);
-  if (a->nover) tp_puts(item(&l, "over"), " "), put_dims(b, a->nover, a->over);
-  if (a->rand) tp_putf(item(&l, "rand"), " %s", rands[a->rand]);
-  if (a->red) tp_putf(item(&l, "red"), " %s", reds[a->red]);
-  if (a->fn) tp_putf(item(&l, "fn"), " %d", a->fn);
-  if (a->data) item(&l, "data"), put_data(b, a->data, flags);
-  if (l.n) tp_puts(b, "}");
+  int count = 0;
+  tp_attr_print(b, a, &count);
+  if (n->op == TP_OP_VALUE || n->op == TP_OP_SLICE || n->op == TP_OP_PAD) tp_puts(tp_attr_item(b, &count, "ix"), " "), put_extents(b, a->nix, a->ix);
+  if (n->op == TP_OP_READ && n->nin) tp_puts(tp_attr_item(b, &count, "at"), " "), put_at(b, n->in[0].src.node->ndom, a->at);
+  if (a->nalong) tp_puts(tp_attr_item(b, &count, "along"), " "), put_dims(b, a->nalong, a->along);
+  if (a->nover) tp_puts(tp_attr_item(b, &count, "over"), " "), put_dims(b, a->nover, a->over);
+  if (a->data) put_data(tp_attr_item(b, &count, "data"), a->data, flags);
+  if (count) tp_puts(b, "}");
 }
 
 static void put_type(tp_buf *b, const tp_node *n) {
@@ -183,7 +105,7 @@ static void put_body(tp_buf *b, const tp_node *n, int flags) {
 
 void tp_node_print(tp_buf *b, const tp_node *n, int flags) {
   tp_putf(b, "%%%d ", n->id);
-  if (n->name) put_string(b, n->name), tp_puts(b, " ");
+  if (n->name) tp_put_string(b, n->name), tp_puts(b, " ");
   tp_puts(b, "= ");
   put_body(b, n, flags);
 }
@@ -226,16 +148,6 @@ static void use_node(bool *used, const tp_node *n) {
   }
 }
 
-/* Dims in the order of their ids; a bound of its own stands alone. A hidden bound, or one shared with another dim, is said after its dim. */
-static void put_symbols(tp_buf *b, const tp_graph *g, const bool *used) {
-  for (int i = 0; i < tp_nsym(g->ix); i++) {
-    const tp_sym *s = tp_sym_at(g->ix, i);
-    if (!used[i] || s->kind == TP_SYM_VAR) continue;
-    if (s->kind == TP_SYM_DIM) tp_putf(b, "dim %s%s%s%s\n", s->name, s->bound ? ":" : "", s->bound ? s->bound->name : "", s->hidden ? " hidden" : "");
-    else if (!s->dim) tp_putf(b, "bound %s%s\n", s->name, s->hidden ? " hidden" : "");
-  }
-}
-
 static bool *used_symbols(tp_arena *a, const tp_graph *g) {
   bool *used = TP_NEWN(a, bool, tp_nsym(g->ix));
   for (int i = 0; i < g->nodes.n; i++) use_node(used, g->nodes.v[i]);
@@ -273,7 +185,7 @@ static void put_checks(tp_buf *b, const tp_graph *g, int flags) {
     tp_ix_print(b, s->a);
     if (s->b) tp_puts(b, ", "), tp_ix_print(b, s->b);
     tp_puts(b, "] ");
-    put_string(b, s->what ? s->what : "");
+    tp_put_string(b, s->what ? s->what : "");
     put_pos(b, s->pos, flags);
     tp_puts(b, "\n");
   }
@@ -282,7 +194,7 @@ static void put_checks(tp_buf *b, const tp_graph *g, int flags) {
     tp_puts(b, "needs [");
     tp_ix_print(b, c->cond);
     tp_putf(b, "] %s ", tp_code_word(c->code));
-    put_string(b, c->msg);
+    tp_put_string(b, c->msg);
     put_pos(b, c->pos, flags);
     tp_puts(b, "\n");
   }
@@ -297,7 +209,7 @@ static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_output *o = &g->outputs.v[i];
     tp_puts(b, "output ");
-    put_string(b, o->name);
+    tp_put_string(b, o->name);
     tp_puts(b, " ");
     put_val(b, o->val);
     if (o->hidden) tp_puts(b, " hidden");
@@ -310,7 +222,7 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   tp_arena scratch;
   tp_scratch_init(&scratch, g);
   if (g->seed || g->nrand) tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
-  put_symbols(b, g, used_symbols(&scratch, g));
+  tp_syms_print(b, g->ix, used_symbols(&scratch, g));
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node_print(b, g->nodes.v[i], flags);
     tp_puts(b, "\n");
@@ -321,7 +233,7 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   put_checks(b, g, flags);
   for (int i = 0; i < g->warnings.n; i++) {
     tp_puts(b, "warning ");
-    put_string(b, g->warnings.v[i]);
+    tp_put_string(b, g->warnings.v[i]);
     tp_puts(b, "\n");
   }
   tp_arena_free(&scratch);

@@ -10,7 +10,7 @@
  * ((4*t + 5)//4 = t + 1 + 1//4...: the part divisible by k is taken out); mod(e, k) with range known inside [0, k) only through tp_ix_simplify. */
 #ifndef TP_INDEX_H
 #define TP_INDEX_H
-#include "base/base.h"
+#include "base/scan.h"
 
 typedef enum { TP_SYM_DIM, TP_SYM_BOUND, TP_SYM_VAR } tp_symkind;   /* VAR: loop variable or other register of a plan */
 
@@ -114,6 +114,10 @@ int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);     /* unchecked, fast;
 void tp_ix_print(tp_buf *b, const tp_ix *e);
 const char *tp_ix_str(tp_ictx *c, const tp_ix *e);           /* in the context's arena */
 const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);  /* advances *s; symbols must exist; stops before .. and -> */
+
+/* Lines that name symbols, in the order of ids: "dim t:T", "bound K", "var t1", each perhaps " hidden"; a dim's line names its bound too. */
+void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used);
+bool tp_sym_line(tp_ictx *c, tp_scan *in, tp_symkind kind);  /* after its first word; a symbol that there is already is taken */
 
 /* ---- indices: how a consumer's point sends to a producer's ---- */
 typedef struct tp_at { bool range; const tp_ix *lo, *hi; } tp_at;    /* a point: lo; a range: lo .. hi, half open */

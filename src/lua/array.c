@@ -45,11 +45,15 @@ tp_array *tl_toarray(lua_State *L, int i, const char *what) {
   return u->a;
 }
 
-static int release(lua_State *L) {                      /* __gc, __close and free: any number of times */
-  tl_array *u = lua_touserdata(L, 1);
+void tl_array_empty(lua_State *L, tl_array *u) {
   u->a = tp_array_unref(u->a);
   tl_stateof(L)->held -= u->charged;
   u->charged = 0;
+}
+
+static int release(lua_State *L) {                      /* __gc, __close and free: any number of times */
+  tl_array *u = lua_touserdata(L, 1);
+  tl_array_empty(L, u);
   tl_lease_drop(u->lease);
   u->lease = NULL;
   return 0;

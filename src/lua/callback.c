@@ -13,7 +13,18 @@ static void push_arguments(lua_State *L, const frame_t *f) {
     u->lease = f->lease;
     f->lease->refs++;
     u->a = tp_array_ref(c->args[k]);
+    tl_charge(L, u);
     lua_rawseti(L, -2, k + 1);
+  }
+}
+
+/* What was lent goes back at once, so that the next call can use it again; only rows that the script took wait for the collector. */
+static void return_arguments(lua_State *L, const frame_t *f, int arrays) {
+  for (int k = 0; k < f->c->nargs; k++) {
+    lua_rawgeti(L, arrays, k + 1);
+    tl_array *u = tl_typeof(L, -1) == TL_ARRAY ? lua_touserdata(L, -1) : NULL;
+    if (u && u->lease == f->lease) tl_array_empty(L, u);
+    lua_pop(L, 1);
   }
 }
 
@@ -70,15 +81,18 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
 static int protected_call(lua_State *L) {       /* callbacks, frame */
   frame_t *f = lua_touserdata(L, 2);
   const tp_call *c = f->c;
-  lua_rawgeti(L, 1, c->fn + 1);
   if (c->nargs) push_arguments(L, f);
+  int base = lua_gettop(L);
+  lua_rawgeti(L, 1, c->fn + 1);
+  if (c->nargs) lua_pushvalue(L, base);
   push_point(L, c);
   lua_call(L, c->nargs ? 2 : 1, LUA_MULTRET);
-  int n = lua_gettop(L) - 2;
+  int n = lua_gettop(L) - base;
   if (c->nres && n != c->nres) refuse(L, c, "callback: the function returned %d values for %d specs", n, c->nres);
   luaL_checkstack(L, 8, "callback");
   f->r->lp->S->at = c->node->pos;               /* what is wrong with a result is wrong with the line of P:call */
-  for (int k = 0; k < c->nres; k++) store(L, c, k, 3 + k, c->res[k]);
+  for (int k = 0; k < c->nres; k++) store(L, c, k, base + 1 + k, c->res[k]);
+  if (c->nargs) return_arguments(L, f, base);
   return 0;
 }
 

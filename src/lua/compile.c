@@ -18,20 +18,30 @@ static tp_pos output_pos(const tl_prog *lp, tp_val v) {
   return v.node->pos.file ? v.node->pos : lp->pos;
 }
 
+/* In the order of their names: a table's own order differs from run to run, and lifting a random literal gives it its ordinal. */
+static int take_names(lua_State *L, tp_arena *a, int t, tp_output *out) {
+  int n = 0;
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: outputs go by name, { h = h }; got %s as a key", tl_describe(L, -2));
+    out[n++].name = tp_strdup(a, lua_tostring(L, -2));
+  }
+  qsort(out, (size_t)n, sizeof *out, by_name);
+  return n;
+}
+
 static void take_outputs(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   if (!tl_option(L, i, "outputs")) return;
   int t = lua_gettop(L);
   tp_arena *a = &lp->p->g->arena;
   if (!lua_istable(L, t)) tl_fail(L, TP_E_OPTION, "option: outputs: expected a table by name, {h = h}; got %s", tl_describe(L, t));
   tp_output *out = TP_NEWN(a, tp_output, count_keys(L, t) + 1);
-  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
-    if (lua_type(L, -2) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: outputs go by name, { h = h }; got %s as a key", tl_describe(L, -2));
-    tp_output *p = &out[o->nout++];
-    p->name = tp_strdup(a, lua_tostring(L, -2));
-    p->val = tl_lifted(L, lp, lua_gettop(L), p->name);
-    p->pos = output_pos(lp, p->val);
+  o->nout = take_names(L, a, t, out);
+  for (int k = 0; k < o->nout; k++) {
+    lua_getfield(L, t, out[k].name);
+    out[k].val = tl_lifted(L, lp, lua_gettop(L), out[k].name);
+    out[k].pos = output_pos(lp, out[k].val);
+    lua_pop(L, 1);
   }
-  qsort(out, (size_t)o->nout, sizeof *out, by_name);
   o->outputs = out;
   lua_pop(L, 1);
 }

@@ -267,14 +267,10 @@ static int index_program(lua_State *L) {
   return 1;
 }
 
-static int index_assign(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION, "option: nothing can be assigned to an index expression");
-}
-
 static const luaL_Reg index_meta[] = {
   { "__add", index_add }, { "__sub", index_sub }, { "__mul", index_mul }, { "__idiv", index_idiv }, { "__mod", index_imod },
   { "__unm", index_unm }, { "__div", index_div }, { "__pow", index_pow }, { "__lt", index_lt }, { "__le", index_le },
-  { "__concat", index_concat }, { "__len", index_len }, { "__tostring", index_tostring }, { "__newindex", index_assign }, { NULL, NULL },
+  { "__concat", index_concat }, { "__len", index_len }, { "__tostring", index_tostring }, { NULL, NULL },
 };
 static const luaL_Reg index_methods[] = {
   { "eq", index_m_eq }, { "ne", index_m_ne }, { "lt", index_m_lt }, { "le", index_m_le }, { "gt", index_m_gt }, { "ge", index_m_ge },

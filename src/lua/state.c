@@ -60,6 +60,10 @@ void tl_setfuncs(lua_State *L, tl_state *S, const luaL_Reg *r) {
   }
 }
 
+static int no_assignment(lua_State *L) {
+  return tl_fail(L, TP_E_OPTION, "option: nothing can be assigned to %s", tl_describe(L, 1));
+}
+
 void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL_Reg *meta, const luaL_Reg *methods, lua_CFunction index) {
   lua_newtable(L);
   lua_newtable(L);
@@ -67,6 +71,8 @@ void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL
   tl_rawsetp(L, -2, &tag_key);
   lua_pushstring(L, name);
   lua_setfield(L, -2, "__name");
+  tl_pushfunction(L, S, no_assignment, 0);
+  lua_setfield(L, -2, "__newindex");
   tl_setfuncs(L, S, meta);
   lua_pushvalue(L, -2);
   tl_pushfunction(L, S, index ? index : tl_lookup, 1);

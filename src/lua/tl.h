@@ -112,6 +112,7 @@ tl_array *tl_pusharray(lua_State *L);                                       /* s
 void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a);           /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
 void tl_charge(lua_State *L, tl_array *u);
+void tl_array_empty(lua_State *L, tl_array *u);                             /* any number of times */
 void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
 void tl_setelem(lua_State *L, tp_array *a, int64_t k, int i);
 tp_array *tl_nested(lua_State *L, int i, const char *what, const tp_dtype *d /* NULL: f32, or bool if its leaves are */,

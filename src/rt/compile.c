@@ -109,12 +109,13 @@ static void needed_bounds(tp_fn *f) {
 
 /* ---- the pipeline ---- */
 
+/* An output without a name of its own gets the script's, for errors and explain. */
 static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
   for (int i = 0; i < o->nout; i++) {
     tp_output out = o->outputs[i];
     out.val.node = f->closed->nodes.v[out.val.node->id];
     out.name = tp_strdup(&f->closed->arena, out.name);
-    if (!out.val.node->name) out.val.node->name = out.name;       /* what the script calls it, for errors and explain */
+    if (!out.val.node->name && !out.val.node->attr.str) out.val.node->name = out.name;
     TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
   }
   if (!f->closed->outputs.n && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");

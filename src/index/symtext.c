@@ -1,0 +1,54 @@
+/* The lines of a text form that name symbols. */
+#include "index/priv.h"
+
+void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
+  for (int i = 0; i < tp_nsym(c); i++) {
+    const tp_sym *s = tp_sym_at(c, i);
+    const char *hidden = s->hidden ? " hidden" : "";
+    if (!used[i]) continue;
+    if (s->kind == TP_SYM_DIM) tp_putf(b, "dim %s%s%s%s\n", s->name, s->bound ? ":" : "", s->bound ? s->bound->name : "", hidden);
+    else if (s->kind == TP_SYM_VAR) tp_putf(b, "var %s\n", s->name);
+    else if (!s->dim) tp_putf(b, "bound %s%s\n", s->name, hidden);
+  }
+}
+
+/* A hidden bound, or one shared with another dim, is said after its dim. */
+static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
+  const char *bound = NULL;
+  if (tp_accept(in, ":") && !(bound = tp_scan_word(in))) return false;
+  tp_sym *s = tp_sym_find(c, name), *b = bound ? tp_sym_find(c, bound) : NULL;
+  bool hidden = tp_accept(in, "hidden");
+  if (s) return (s->kind == TP_SYM_DIM && (bound ? s->bound && strcmp(s->bound->name, bound) == 0 : !s->bound)) || tp_scan_fail(in, "the context has this name for something else");
+  if (bound && !b) {
+    s = tp_sym_dim(c, name, bound, tp_scan_pos(in), in->err);
+    if (s) s->hidden = s->bound->hidden = hidden;
+    return s != NULL;
+  }
+  s = tp_sym_hidden_dim(c, name);
+  s->bound = b;
+  s->hidden = hidden;
+  return true;
+}
+
+static bool bound_line(tp_ictx *c, tp_scan *in, const char *name) {
+  tp_sym *s = tp_sym_find(c, name);
+  if (!s) s = tp_sym_bound(c, name, tp_scan_pos(in), in->err);
+  if (!s) return false;
+  if (s->kind != TP_SYM_BOUND) return tp_scan_fail(in, "this is no bound");
+  s->hidden |= tp_accept(in, "hidden");
+  return true;
+}
+
+static bool var_line(tp_ictx *c, tp_scan *in, const char *name) {
+  tp_sym *s = tp_sym_find(c, name);
+  if (!s && !tp_sym_name_char((unsigned char)*name, true)) return tp_scan_fail(in, "a name is wanted before this");
+  if (!s) s = tp_sym_var(c, name);
+  return s->kind == TP_SYM_VAR || tp_scan_fail(in, "the context has this name for something else");
+}
+
+bool tp_sym_line(tp_ictx *c, tp_scan *in, tp_symkind kind) {
+  const char *name = tp_scan_word(in);
+  if (!name) return false;
+  bool ok = kind == TP_SYM_DIM ? dim_line(c, in, name) : kind == TP_SYM_BOUND ? bound_line(c, in, name) : var_line(c, in, name);
+  return ok && tp_scan_end(in);
+}
