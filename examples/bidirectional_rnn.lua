@@ -1,8 +1,11 @@
 --- A bidirectional RNN: one state runs forwards, one backwards, and both are read at t. It learns the sum of both
 -- neighbours, which a forward RNN cannot know.
+--
+--   lua5.4 examples/bidirectional_rnn.lua [--seed 0] [--iterations 150] [--steps 12] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local nn, optim = tempo.nn, tempo.optim
-local opt = require "tempo.cli" (arg, { seed = 0, iterations = 150, steps = 12, batch = 16, hidden = 8, quiet = false })
+local opt = require "tempo.cli" (arg,
+  { seed = 0, iterations = 150, steps = 12, batch = 16, hidden = 8, out = "", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
 local i = P:dim("i", "I")
@@ -22,26 +25,31 @@ local function run(both)
   local h = P:tensor { domain = { i, t }, shape = { n, H } }
   h[{ t = 0 }] = cell(x, tempo.zeros { n, H })
   h:otherwise(cell(x, h[{ i, t - 1 }]))
-  local params, state = cell:parameters(), h
+  local learnt, state = { cell }, h
   if both then
     local back = nn.RNNCell(P, 1, H, { along = { i }, name = name .. ".backwards" })
     local g = P:tensor { domain = { i, t }, shape = { n, H } }
     g[{ t = T - 1 }] = back(x, tempo.zeros { n, H })
     g:otherwise(back(x, g[{ i, t + 1 }]))
     state = tempo.cat({ h, g }, 1)
-    for _, w in ipairs(back:parameters()) do params[#params + 1] = w end
+    learnt[2] = back
   end
   local head = nn.Linear(P, both and 2 * H or H, 1, { along = { i }, name = name .. ".head" })
-  for _, w in ipairs(head:parameters()) do params[#params + 1] = w end
+  learnt[#learnt + 1] = head
   local loss = (head(state) - target):square():mean()
-  optim.Adam(params, { lr = 0.02 }):step(loss / T:value())
+  optim.Adam(learnt, { lr = 0.02 }):step(loss / T:value())
   return loss[{ t = 0 .. T }]:mean()
 end
 
 local f = P:compile { outputs = { one = run(false), both = run(true) } }
 local out = f({}, { I = opt.iterations, T = opt.steps })
 local one, both = out.one:totable(), out.both:totable()
-for k = 1, #one, 25 do
-  if not opt.quiet then print(string.format("i = %3d  forwards only %.4f  both ways %.4f", k - 1, one[k], both[k])) end
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "forwards", "both" })
+for k = 1, #one do
+  log:row { k - 1, one[k], both[k] }
+  if not opt.quiet and (k - 1) % 25 == 0 then
+    print(string.format("i = %3d  forwards only %.4f  both ways %.4f", k - 1, one[k], both[k]))
+  end
 end
+log:close()
 print(string.format("last: forwards only %.4f, both ways %.4f", one[#one], both[#both]))

@@ -1,7 +1,9 @@
 --- Iteration, updates within an iteration, batch and time, nested: every iteration i draws B fresh series and makes K
 -- updates on them. The model h[t] = a h[t-1] + c x[t] finds the two numbers that made the data.
+--
+--   lua5.4 examples/nested_training.lua [--seed 0] [--iterations 20] [--updates 5] [--out DIR] [--quiet]
 local tempo = require "tempo"
-local opt = require "tempo.cli" (arg, { seed = 0, iterations = 20, updates = 5, batch = 8, steps = 16, quiet = false })
+local opt = require "tempo.cli" (arg, { seed = 0, iterations = 20, updates = 5, batch = 8, steps = 16, out = "", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
 local i = P:dim("i", "I")
@@ -26,7 +28,9 @@ local loss = (h - y):square()
 tempo.optim.SGD({ a, c }, { lr = 0.1, momentum = 0.5 }):step(loss / (B * T):value())
 
 local mean = loss[{ b = 0 .. B, t = 0 .. T }]:mean()
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "before", "after", "a", "c" })
 P:sink({ mean[{ k = 0 }], mean[{ k = K - 1 }], a[{ k = K - 1 }], c[{ k = K - 1 }] }, function(v, point)
+  log:row { point.i, v[1]:item(), v[2]:item(), v[3]:item(), v[4]:item() }
   if not opt.quiet then
     print(string.format("iteration %2d  loss before %.6f, at the last update %.6f  a = %.4f  c = %.4f",
       point.i, v[1]:item(), v[2]:item(), v[3]:item(), v[4]:item()))
@@ -35,5 +39,6 @@ end)
 
 local f = P:compile {}
 f({}, { I = opt.iterations, K = opt.updates, B = opt.batch, T = opt.steps })
+log:close()
 local w = f:params()
 print(string.format("a = %.4f, c = %.4f (made with 0.8 and 0.5)", w.a:item(), w.c:item()))

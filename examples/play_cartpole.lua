@@ -68,4 +68,4 @@ for k = 1, opt.episodes do
   total = total + sum
   print(string.format("episode %d: return %d after %d steps", k, sum, steps))
 end
-print(string.format("mean return %.1f", total / opt.episodes))
+print(string.format("mean return %.1f", total / math.max(opt.episodes, 1)))

@@ -46,9 +46,10 @@ local new = dist.Categorical { logits = policy(env.obs) }
 local ratio = (new:log_prob(action) - old_log_prob):exp()
 local gain = (ratio * advantage):minimum(ratio:clamp(1 - opt.clip, 1 + opt.clip) * advantage)
 local miss = (critic(env.obs):squeeze(-1) - target):square()
-local loss = (0.5 * miss - gain - opt.entropy * new:entropy()) / (B * T):value()
+local n = (B * T):value()
 local lr = opt.lr * (1 - i:value() / I:value())
-optim.Adam({ policy, critic }, { lr = lr, clip_norm = 0.5, eps = 1e-5 }):step(loss)
+optim.Adam(policy, { lr = lr, clip_norm = 0.5, eps = 1e-5 }):step(-(gain + opt.entropy * new:entropy()) / n)
+optim.Adam(critic, { lr = lr }):step(miss / n)              -- its own: long gradients here would shorten those above
 
 -- Progress: the mean return of the episodes that ended in the iteration. One that began before it counts from where
 -- the iteration began, so the number of its steps is added, which the environment's state knows (axis 4).
@@ -81,7 +82,7 @@ last = start
 f({}, { I = opt.iterations, K = opt.epochs, B = opt.envs, T = opt.steps })
 log:close()
 
-local tail, n = 0, math.min(20, #history)
-for j = #history - n + 1, #history do tail = tail + history[j] end
+local sum, rows = 0, math.min(20, #history)
+for j = #history - rows + 1, #history do sum = sum + history[j] end
 print(string.format("seed %d: mean return of the last %d of %d iterations %.1f, %.1f s",
-  opt.seed, n, #history, tail / math.max(n, 1), logger.clock() - start))
+  opt.seed, rows, #history, sum / math.max(rows, 1), logger.clock() - start))

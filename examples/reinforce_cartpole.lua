@@ -49,6 +49,7 @@ optim.Adam(params, { lr = lr }):step(loss)
 
 -- Progress, as it happens.
 local log = logger.csv(opt.out .. "/metrics.csv", { "iteration", "return", "steps_per_second", "seconds" })
+local folder = logger.mkdir(opt.checkpoint ~= "" and opt.checkpoint or opt.out .. "/checkpoint")
 local start, last, history = nil, nil, {}
 local sum, number, running = rl.episodes(env, { b, t })
 P:sink({ sum, number, running }, function(arrays, point)
@@ -79,8 +80,6 @@ f({}, { I = opt.iterations, B = opt.envs, T = opt.steps })
 log:close()
 
 -- The policy, for examples/play_cartpole.lua: one array a file.
-local folder = opt.checkpoint ~= "" and opt.checkpoint or opt.out .. "/checkpoint"
-logger.mkdir(folder)
 for name, array in pairs(f:params()) do
   if name:match "^policy%." then assert(array:save(folder .. "/" .. name .. ".npy")) end
 end
@@ -88,4 +87,4 @@ end
 local tail, n = 0, math.min(20, #history)
 for k = #history - n + 1, #history do tail = tail + history[k] end
 print(string.format("seed %d: mean return of the last %d of %d iterations %.1f, %.1f s; checkpoint in %s",
-  opt.seed, n, #history, tail / n, logger.clock() - start, folder))
+  opt.seed, n, #history, tail / math.max(n, 1), logger.clock() - start, folder))

@@ -1,9 +1,11 @@
 --- An RNN trained through time: it must repeat a random bit it saw `lag` steps ago. Gradients flow back through all T
 -- steps; the weights are a recurrence over i, the state one over t.
+--
+--   lua5.4 examples/rnn_bptt.lua [--seed 0] [--iterations 200] [--steps 20] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local nn, optim = tempo.nn, tempo.optim
 local opt = require "tempo.cli" (arg,
-  { seed = 0, iterations = 200, steps = 20, batch = 32, hidden = 16, quiet = false })
+  { seed = 0, iterations = 200, steps = 20, batch = 32, hidden = 16, out = "", quiet = false })
 
 local lag = 2
 local P = tempo.program { seed = opt.seed }
@@ -22,17 +24,18 @@ h[{ [t] = 0 }] = cell(x, tempo.zeros { opt.batch, opt.hidden })
 h:otherwise(cell(x, h[{ i, t - 1 }]))
 
 local loss = (head(h) - target):square():mean()
-local params = cell:parameters()
-for _, w in ipairs(head:parameters()) do params[#params + 1] = w end
-optim.Adam(params, { lr = 0.01, clip_norm = 1 }):step(loss / T:value())
+optim.Adam({ cell, head }, { lr = 0.01, clip_norm = 1 }):step(loss / T:value())
 
 local mean = loss[{ t = 0 .. T }]:mean()
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "loss" })
 P:sink({ mean }, function(arrays, point)
+  log:row { point.i, arrays[1]:item() }
   if not opt.quiet and point.i % 20 == 0 then
     print(string.format("iteration %3d  loss %.4f", point.i, arrays[1]:item()))
   end
 end)
 
 local out = P:compile { outputs = { loss = mean } }({}, { I = opt.iterations, T = opt.steps })
+log:close()
 local row = out.loss:totable()
 print(string.format("loss %.4f -> %.4f (guessing 0.5 gives 0.25)", row[1], row[#row]))

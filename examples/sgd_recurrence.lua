@@ -1,6 +1,8 @@
 --- Gradient descent is a recurrence: w[0] = 0, w[i+1] = w[i] - lr * gradient. Linear regression, all in the program.
+--
+--   lua5.4 examples/sgd_recurrence.lua [--seed 0] [--iterations 100] [--out DIR] [--quiet]
 local tempo = require "tempo"
-local opt = require "tempo.cli" (arg, { seed = 0, iterations = 100, quiet = false })
+local opt = require "tempo.cli" (arg, { seed = 0, iterations = 100, out = "", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
 local i = P:dim("i", "I")
@@ -16,10 +18,13 @@ w[i + 1] = (w - 0.1 * gradient):detach()
 local f = P:compile { outputs = { loss = loss, w = w } }
 local out = f({}, { I = opt.iterations })
 local losses, ws = out.loss:totable(), out.w:totable()
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "loss" })
 for k = 1, #losses do
+  log:row { k - 1, losses[k] }
   if not opt.quiet and (k - 1) % 20 == 0 then
     print(string.format("i = %3d  loss %.6f  w = %.3f %.3f %.3f", k - 1, losses[k], ws[k][1], ws[k][2], ws[k][3]))
   end
 end
+log:close()
 local last = f:params().w:totable()                         -- the value after the last update
 print(string.format("w = %.3f %.3f %.3f (made with 2 -3 0.5)", last[1], last[2], last[3]))

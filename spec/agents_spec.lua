@@ -36,8 +36,9 @@ end
 
 local function learner(over)
   local P = tempo.program { seed = 5 }
-  local i, b, B, t, T = P:dim("i", "I"), P:dim("b", "B"), nil, P:dim("t", "T")
-  B, T = b:upper(), t:upper()
+  local i = P:dim "i"
+  local b, B = P:dim "b"
+  local t, T = P:dim "t"
   local d, calls = { i, b, t }, { n = 0 }
   local state = P:tensor { domain = d, shape = { 2 } }
   local policy = nn.MLP(P, { 2, 8, 2 }, { along = { i }, name = "policy" })
@@ -251,11 +252,11 @@ describe("a recurrent policy", function()
       end
     end
     -- the step after an end depends on its own input alone
-    local one = f({ x = { { inputs.x[1][3] } }, done = { { o } }, a = { { 0 } } }, { B = 1, T = 1 })
-    same(one.h:totable()[1][1], out.h:totable()[1][3], 1e-12)
+    local alone = f({ x = { { inputs.x[1][3] } }, done = { { o } }, a = { { 0 } } }, { B = 1, T = 1 })
+    same(alone.h:totable()[1][1], out.h:totable()[1][3], 1e-12)
   end)
 
-  it("learns what needs a memory", function()         -- the action wanted is the bit seen two steps ago
+  it("learns what needs a memory", function()         -- the action wanted is the bit of the step before
     local P = tempo.program { seed = 1 }
     local i, b, t = P:dim("i", "I"), P:dim("b", "B"), P:dim("t", "T")
     local bit = tempo.bernoulli({ 1 }, 0.5, { domain = { i, b, t }, name = "bits" }) + P:constant(0)
@@ -265,15 +266,15 @@ describe("a recurrent policy", function()
     h[{ t = 0 }] = cell(bit, tempo.zeros { 8 })
     h:otherwise(cell(bit, h[{ i, b, t - 1 }]))
     local want = P:tensor { domain = { i, b, t } }
-    want[{ i, b, t + 2 }] = bit:squeeze(0)
+    want[{ i, b, t + 1 }] = bit:squeeze(0)
     want:otherwise(0)
     local pi = dist.Categorical { logits = head(h) }
     local a = pi:sample { name = "a" }
     local reward = a:eq(want:to "i64"):to "f32"
     optim.Adam({ cell, head }, { lr = 0.03 }):step(-pi:log_prob(a) * (reward - 0.5) / (b:upper() * t:upper()):value())
     local mean = reward[{ b = 0 .. b:upper(), t = 0 .. t:upper() }]:mean()
-    local out = P:compile { outputs = { mean = mean } }({}, { I = 150, B = 16, T = 10 }).mean:totable()
-    assert.is_true(out[1] < 0.7 and out[150] > 0.95, ("%s -> %s"):format(out[1], out[150]))
+    local out = P:compile { outputs = { mean = mean } }({}, { I = 100, B = 16, T = 10 }).mean:totable()
+    assert.is_true(out[1] < 0.7 and out[100] > 0.95, ("%s -> %s"):format(out[1], out[100]))
   end)
 end)
 
@@ -283,7 +284,7 @@ describe("a dim of seeds", function()
   it("evolves: a gradient from a population's scores", function()
     local P = tempo.program { seed = 7 }
     local s, i, p = P:dim("s", "S"), P:dim("i", "I"), P:dim("p", "N")
-    local sigma, lr = 0.1, 0.05
+    local sigma, lr = 0.1, 0.01
     local target = P:constant { 1, -1, 0.5 }
     local w = P:param("w", { along = { i }, domain = { s }, shape = { 3 },
       init = tempo.normal({ 3 }, { domain = { s }, name = "w0" }) })
@@ -312,7 +313,7 @@ describe("a dim of seeds", function()
       end
     end
     local long = P:compile { outputs = { w = w } }({}, { S = 4, I = 120, N = 24 }).w:totable()
-    for k = 1, 4 do same({ 1, -1, 0.5 }, long[k][120], 0.25) end
+    for k = 1, 4 do same({ 1, -1, 0.5 }, long[k][120], 0.1) end
   end)
 
   it("selects: the best of a population is the next parent", function()

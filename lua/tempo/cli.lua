@@ -39,6 +39,7 @@ return function(args, defaults, what)
       local near = util.nearest(name, defaults)
       fail("unknown option --%s%s", name, near and "; did you mean --" .. near .. "?" or "")
     elseif type(defaults[name]) == "boolean" then
+      if given then fail("--%s is a switch; write --%s or --no-%s", name, name, name) end
       opt[name] = true
     else
       if not given then

@@ -9,8 +9,8 @@ logger.clock = tempo.clock
 
 --- Makes a folder and those above it.
 function logger.mkdir(path)
-  if package.config:sub(1, 1) == "\\" then os.execute('mkdir "' .. path:gsub("/", "\\") .. '" 2>nul')
-  else os.execute("mkdir -p '" .. path:gsub("'", "'\\''") .. "'") end
+  local done = os.execute("mkdir -p -- '" .. path:gsub("'", "'\\''") .. "' 2>/dev/null")
+  if done ~= true and done ~= 0 then util.fail("file", "cannot make the folder '%s'", path) end
   return path
 end
 
@@ -18,13 +18,23 @@ local CSV = {}
 CSV.__index = CSV
 
 --- local log = logger.csv("out/metrics.csv", { "iteration", "return" }); log:row { 1, 0.5 }; log:close()
+-- A path that is false writes nothing.
 function logger.csv(path, columns)
+  if not path then return setmetatable({ columns = columns }, CSV) end
   local folder = path:match "^(.*)/[^/]*$"
   if folder then logger.mkdir(folder) end
   local file, message = io.open(path, "w")
   if not file then util.fail("file", "cannot write '%s': %s", path, message) end
-  file:write(table.concat(columns, ","), "\n")
-  return setmetatable({ file = file, columns = columns }, CSV)
+  local self = setmetatable({ file = file, path = path, columns = columns }, CSV)
+  self:line(columns)
+  return self
+end
+
+function CSV:line(cells)
+  if not self.file then return end
+  local ok, message = self.file:write(table.concat(cells, ","), "\n")
+  if ok then ok, message = self.file:flush() end
+  if not ok then util.fail("file", "cannot write '%s': %s", self.path, message) end
 end
 
 local function text(v)
@@ -36,10 +46,11 @@ end
 function CSV:row(values)
   local cells = {}
   for k = 1, #self.columns do cells[k] = text(values[k]) end
-  self.file:write(table.concat(cells, ","), "\n")
-  self.file:flush()
+  self:line(cells)
 end
 
-function CSV:close() self.file:close() end
+function CSV:close()
+  if self.file then self.file:close() end
+end
 
 return logger

@@ -216,4 +216,32 @@ static inline bool near(tp_dtype d, double got, double want) {
   double eps = d == TP_F64 ? 1e-12 : d == TP_F32 ? 1e-5 : d == TP_F16 ? 2e-3 : d == TP_BF16 ? 1.6e-2 : 0;
   return fabs(got - want) <= eps * (1 + fabs(want));
 }
+
+/* ---- what tests share ---- */
+
+static const tp_dtype all[TP_NDTYPE] = { TP_BOOL, TP_U8, TP_I32, TP_I64, TP_F16, TP_BF16, TP_F32, TP_F64 };
+static inline tp_dtype any_dtype(void) { return all[below(8)]; }
+
+/* Extents: mostly small, now and then one that makes more than a block, now and then none. */
+static inline void random_shape(int rank, int64_t *shape) {
+  for (int i = 0; i < rank; i++) shape[i] = below(30) == 0 ? 0 : below(25) == 0 ? 700 + below(800) : 1 + below(rank > 3 ? 4 : 9);
+  int64_t n = 1;
+  for (int i = 0; i < rank; i++)
+    if ((n *= TP_MAX(shape[i], 1)) > 60000) { n /= shape[i]; shape[i] = 2; }
+}
+
+typedef struct cell { double f; int64_t i; } cell;
+
+/* Rounded to what d holds. */
+static inline cell hold(tp_dtype d, cell c) {
+  uint64_t mem = 0;
+  if (tp_dtype_float(d)) tp_put(d, &mem, 0, c.f);
+  else tp_puti(d, &mem, 0, c.i);
+  return (cell){ tp_get(d, &mem, 0), tp_dtype_float(d) ? 0 : tp_geti(d, &mem, 0) };
+}
+
+static inline bool same_element(const win *a, const int64_t *i, const win *b, const int64_t *j) {
+  size_t size = (size_t)tp_dtype_size(a->d);
+  return memcmp((char *)a->a->data + (size_t)win_at(a, i) * size, (char *)b->a->data + (size_t)win_at(b, j) * size, size) == 0;
+}
 #endif

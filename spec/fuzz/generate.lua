@@ -430,7 +430,7 @@ end
 
 function G:over(v)                                     -- one call for some dims
   local dom = {}
-  for d in pairs(v.dom) do dom[d] = self:chance(0.25) or nil end
+  for _, d in ipairs(dims_of(v.dom)) do dom[d] = self:chance(0.25) or nil end
   return next(dom) and (", { over = %s }"):format(dom_text(dom)) or ""
 end
 
@@ -760,7 +760,7 @@ function M.generate(seed)
   self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim }
   for _ = 1, self.r(2) + 1 do self:input(self:random_dom(), self:random_shape(), self.float) end
   self:input(self:random_dom(), {}, "i64")
-  for _ = 1, self.r(4) + 2 do
+  for _ = 1, (self.r(4) + 2) * (self:chance(0.1) and 3 or 1) do
     self:weighted {
       { 6, function()
         for _ = 1, self.r(3) + 1 do self:step() end
@@ -770,7 +770,7 @@ function M.generate(seed)
     }()
   end
   if self:chance(0.55) then self:gradients() end
-  for _ = 1, self.r(3) + 1 do
+  for _ = 1, self.r(4) + 1 do
     local v = self:choose()
     table.insert(self.case.outputs, v.name)
   end

@@ -513,5 +513,8 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
   tp_plan_lifetimes(pl, b.bufof);
+#ifdef TP_HARD
+  if (!tp_plan_check(pl, err)) return NULL;
+#endif
   return pl;
 }

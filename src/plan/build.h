@@ -21,5 +21,6 @@ typedef struct pb {
   tp_group g;
   TP_VEC(tp_pnode *) leaves;
 } pb;
+void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof);
 #endif

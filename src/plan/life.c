@@ -15,6 +15,11 @@ static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
   x->lastpos = p->npos - 1;
 }
 
+void tp_plan_number(tp_plan *p) {
+  p->npos = 0;
+  number(p, p->body, NULL);
+}
+
 static int loops(const tp_pnode *x, const tp_pnode **path, int max) {
   int n = 0;
   for (const tp_pnode *q = x->up; q; q = q->up)
@@ -63,7 +68,7 @@ void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof) {
   int *cross = TP_NEWN(p->a, int, p->bufs.n);
   for (int i = 0; i < p->bufs.n; i++) cross[i] = DEPTH;
   for (int i = 0; i < p->poly->arrs.n; i++) cross[bufof[i]->id] = p->poly->arrs.v[i]->cross;
-  number(p, p->body, NULL);
+  tp_plan_number(p);
   ctx c = { p, TP_NEWN(p->a, span, p->bufs.n), cross };
   each(p->body, visit_join, &c);
   each(p->body, visit_stretch, &c);

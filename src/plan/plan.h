@@ -40,7 +40,7 @@ typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; const tp_attr *at
 typedef struct tp_region {
   tp_rgkind kind;
   tp_op op; const tp_attr *attr;                /* RG_OP; attr's axes count spatial axes only */
-  const tp_node *node;                          /* for messages, CALL, and positions; NULL in a parsed plan */
+  const tp_node *node;                          /* for messages, CALL, and positions; in a parsed plan a stand-in: operator, attributes, name, position, and the dims of coord */
   tp_pos pos;
   int nlead; const tp_ix **lead;                /* leading extents: dims that this call runs over */
   const tp_sym **leadvar; const tp_ix **leadlo; /* VAR that stands for the dim's value along each (lo + index), for VALUE, RAND, IOTA exprs */
@@ -61,12 +61,12 @@ struct tp_pnode {
   const tp_sym *label; bool parallel;
   const tp_ix *cond;
   tp_region *rg;
-  int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body */
+  int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
   int lastpos;
   tp_pnode *up;                                 /* parent */
 };
 typedef struct tp_plan {
-  tp_graph *g; tp_poly *poly;                   /* poly NULL in a parsed plan */
+  tp_graph *g; tp_poly *poly;                   /* in a parsed plan g is empty and the plan's own, poly NULL */
   tp_arena *a;
   TP_VEC(tp_pbuf *) bufs;
   tp_pnode *body; int npos;
@@ -74,6 +74,15 @@ typedef struct tp_plan {
 
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err);
 void tp_plan_print(tp_buf *b, const tp_plan *p);
+/* Reads what prints, into symbols of ix by their names (made where they are missing), and checks it: class file, "plan:line". Of a text it is known then that it is
+ * well formed, not that its windows stay inside their buffers: the run asks that where TEMPO_POISON is set. */
+tp_plan *tp_plan_parse(tp_ictx *ix, const char *text, tp_error *err);
+tp_plan *tp_plan_free(tp_plan *p);              /* a parsed plan; NULL. A built one goes with its poly */
+/* What every region has to keep: numbers of buffers, of operands and of axes, dtypes. check.c */
+bool tp_plan_check(const tp_plan *p, tp_error *err);
+bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
+/* The dim that coordinate k is of; NULL: not known. */
+const tp_sym *tp_region_dim(const tp_region *r, int k);
 /* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned), returns the arena's size; -1 on overflow. */
 int64_t tp_plan_color(const tp_plan *p, const int64_t *env, int64_t *offsets);
 #endif

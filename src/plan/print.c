@@ -1,4 +1,17 @@
-/* print: the plan's text. Buffers first, then the loops: one line a region. */
+/* print: the plan's text, which parse.c reads. Symbols, buffers, then the loops: one line a region.
+ *
+ *   dim t:T
+ *   var t1
+ *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape], elements
+ *   b1 temp f32 "h" [2][4] size 8 life 0..1
+ *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
+ *   for t1 = 0 .. T step 1 of t {
+ *     ew [mul:f32(i0,i1)] -> m0 out b1{0; ring t1 mod 2 by 4; box 4 by 1} in b0{4*t1; box 4 by 1} b1{...} "h" @ rnn.lua:3
+ *   }
+ *   op sum {axes 0} over i1 = 0 for I out b3{0; lead 1} in b0{0; lead 4; box 4 by 1} @ rnn.lua:4
+ *
+ * A micro's operands are the region's inputs (i0) and micros before it (m0). A window is its offset, rings, strides along the leading axes, shape by strides,
+ * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates. */
 #include "plan/plan.h"
 
 static void indent(tp_buf *b, int depth) { for (int i = 0; i < depth; i++) tp_puts(b, "  "); }
@@ -9,55 +22,111 @@ static void list(tp_buf *b, const char *open, int n, const tp_ix *const *v, cons
   tp_puts(b, close);
 }
 
+static void pair(tp_buf *b, const char *before, const tp_ix *e, const char *between, const tp_ix *f) {
+  tp_puts(b, before); tp_ix_print(b, e);
+  tp_puts(b, between); tp_ix_print(b, f);
+}
+
+/* ---- regions ---- */
+
 static void nd(tp_buf *b, const tp_nd *x, int nlead) {
-  tp_putf(b, " b%d{", x->buf);
+  if (x->buf < 0) tp_puts(b, " none{");
+  else tp_putf(b, " b%d{", x->buf);
   tp_ix_print(b, x->off);
   for (int i = 0; i < x->nring; i++) {
-    tp_puts(b, " + ("); tp_ix_print(b, x->ring[i].idx);
-    tp_puts(b, " mod "); tp_ix_print(b, x->ring[i].width);
-    tp_puts(b, ") * "); tp_ix_print(b, x->ring[i].stride);
+    pair(b, "; ring ", x->ring[i].idx, " mod ", x->ring[i].width);
+    tp_puts(b, " by "); tp_ix_print(b, x->ring[i].stride);
   }
-  if (nlead) list(b, "; lead ", nlead, x->lead, "");
-  if (x->rank) { list(b, "; ", x->rank, x->shape, " by "); list(b, "", x->rank, x->stride, ""); }
-  if (x->wrap >= 0) { tp_putf(b, "; wrap %d at ", x->wrap); tp_ix_print(b, x->wlo); tp_puts(b, " mod "); tp_ix_print(b, x->wmod); }
+  if (nlead && x->lead) list(b, "; lead ", nlead, x->lead, "");
+  if (x->rank) { list(b, "; box ", x->rank, x->shape, " by "); list(b, "", x->rank, x->stride, ""); }
+  if (x->wrap >= 0) { tp_putf(b, "; wrap %d", x->wrap); pair(b, " at ", x->wlo, " mod ", x->wmod); }
   tp_puts(b, "}");
 }
 
 static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
 static const char *const reds[] = { "+=", "*=", "max=", "min=" };
 
+static void micro(tp_buf *b, const tp_region *r, const tp_micro *m) {
+  tp_putf(b, "%s:%s(", tp_ops[m->op].text, tp_dtype_name(m->dtype));
+  if (m->op == TP_OP_FILL) tp_put_double(b, m->attr->f[0]);
+  if (m->op == TP_OP_VALUE) tp_ix_print(b, m->attr->ix[0]);
+  for (int j = 0; j < tp_ops[m->op].nin; j++) tp_putf(b, "%s%s%d", j ? "," : "", m->in[j] < r->nin ? "i" : "m", m->in[j] < r->nin ? m->in[j] : m->in[j] - r->nin);
+  tp_puts(b, ")");
+}
+
 static void micros(tp_buf *b, const tp_region *r) {
   tp_puts(b, " [");
   for (int k = 0; k < r->nmicro; k++) {
-    const tp_micro *m = &r->micro[k];
-    tp_putf(b, "%s%s", k ? " " : "", tp_ops[m->op].text);
-    int n = m->op == TP_OP_FILL ? 0 : tp_ops[m->op].nin;
-    if (m->op == TP_OP_FILL) { tp_puts(b, "("); tp_put_double(b, m->attr->f[0]); tp_puts(b, ")"); }
-    for (int j = 0; j < n; j++) tp_putf(b, "%s%s%d", j ? "," : "(", m->in[j] < r->nin ? "i" : "m", m->in[j] < r->nin ? m->in[j] : m->in[j] - r->nin);
-    if (n) tp_puts(b, ")");
+    if (k) tp_puts(b, " ");
+    micro(b, r, &r->micro[k]);
   }
   tp_puts(b, "] ->");
   for (int k = 0; k < r->nout; k++) tp_putf(b, " m%d", r->outmicro[k]);
 }
 
-static void region(tp_buf *b, const tp_region *r) {
+const tp_sym *tp_region_dim(const tp_region *r, int k) {
+  const tp_node *n = r->node;
+  for (int d = 0; n && d < n->ndom; d++)
+    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d]) && k-- == 0) return n->dom[d];
+  return NULL;
+}
+
+static void coords(tp_buf *b, const tp_region *r) {
+  tp_puts(b, " at(");
+  for (int k = 0; k < r->ncoord; k++) {
+    const tp_sym *d = tp_region_dim(r, k);
+    tp_putf(b, "%s%s%s", k ? ", " : "", d ? d->name : "", d ? " = " : "");
+    tp_ix_print(b, r->coord[k]);
+  }
+  tp_puts(b, ")");
+}
+
+/* What it does: operator, attributes, leading axes, micros. */
+static void head(tp_buf *b, const tp_region *r) {
+  int count = 0;
   tp_puts(b, kinds[r->kind]);
   if (r->kind == TP_RG_OP) tp_putf(b, " %s", tp_ops[r->op].text);
   if (r->kind == TP_RG_FILL) { tp_puts(b, " "); tp_put_double(b, r->fill); }
+  if (r->attr && (r->kind == TP_RG_OP || r->kind == TP_RG_CALL || r->kind == TP_RG_PINIT)) tp_attr_print(b, r->attr, &count);
+  if (count) tp_puts(b, "}");
   for (int k = 0; k < r->nlead; k++) {
-    tp_putf(b, " %s=", r->leadvar[k]->name);
-    tp_ix_print(b, r->leadlo[k]); tp_puts(b, "+:"); tp_ix_print(b, r->lead[k]);
+    tp_putf(b, "%s %s", k ? "," : " over", r->leadvar[k]->name);
+    pair(b, " = ", r->leadlo[k], " for ", r->lead[k]);
   }
-  if (r->kind == TP_RG_EW) micros(b, r);
+  if (r->nmicro) micros(b, r);
+}
+
+/* Whose line it is, as messages say it. */
+static void origin(tp_buf *b, const tp_region *r) {
+  const tp_node *n = r->node;
+  const char *name = n ? n->name : NULL;
+  if (n && !name && (n->op == TP_OP_INPUT || n->op == TP_OP_PARAM)) name = n->attr.str;
+  if (name) { tp_puts(b, " "); tp_put_string(b, name); }
+  tp_put_where(b, r->pos.file || !n ? r->pos : n->pos);
+}
+
+static void region(tp_buf *b, const tp_region *r) {
+  head(b, r);
   tp_puts(b, " out");
   for (int k = 0; k < r->nout; k++) nd(b, &r->out[k], r->nlead);
   if (r->acc) tp_putf(b, " %s", reds[r->red]);
   if (r->nin) tp_puts(b, " in");
   for (int k = 0; k < r->nin; k++) nd(b, &r->in[k], r->nlead);
   if (r->nix) list(b, " ix(", r->nix, r->ix, ")");
-  if (r->ncoord) list(b, " at(", r->ncoord, r->coord, ")");
-  if (r->node && r->node->name) tp_putf(b, " \"%s\"", r->node->name);
+  if (r->ncoord) coords(b, r);
+  origin(b, r);
   tp_puts(b, "\n");
+}
+
+/* ---- loops ---- */
+
+static void loop(tp_buf *b, const tp_pnode *x) {
+  tp_putf(b, "for %s", x->var->name);
+  pair(b, " = ", x->lo, " .. ", x->hi);
+  tp_putf(b, " step %d", x->step);
+  if (x->label) tp_putf(b, " of %s", x->label->name);
+  if (x->parallel) tp_puts(b, " parallel");
+  tp_puts(b, " {\n");
 }
 
 static void node(tp_buf *b, const tp_pnode *x, int depth) {
@@ -67,13 +136,8 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
   }
   indent(b, depth);
   if (x->kind == TP_P_REGION) { region(b, x->rg); return; }
-  if (x->kind == TP_P_FOR) {
-    tp_putf(b, "for %s = ", x->var->name);
-    tp_ix_print(b, x->lo); tp_puts(b, " .. "); tp_ix_print(b, x->hi);
-    tp_putf(b, " step %d {\n", x->step);
-  } else {
-    tp_puts(b, "if "); tp_ix_print(b, x->cond); tp_puts(b, " {\n");
-  }
+  if (x->kind == TP_P_FOR) loop(b, x);
+  else { tp_puts(b, "if "); tp_ix_print(b, x->cond); tp_puts(b, " {\n"); }
   node(b, x->kid[0], depth + 1);
   indent(b, depth);
   if (x->n > 1) {
@@ -84,15 +148,90 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
   tp_puts(b, "}\n");
 }
 
-void tp_plan_print(tp_buf *b, const tp_plan *p) {
+/* ---- buffers ---- */
+
+static void buffer(tp_buf *b, const tp_pbuf *x) {
   static const char *const bk[] = { "temp", "input", "const", "output", "param" };
-  for (int i = 0; i < p->bufs.n; i++) {
-    const tp_pbuf *x = p->bufs.v[i];
-    tp_putf(b, "b%d %s %s \"%s\"", x->id, bk[x->kind], tp_dtype_name(x->dtype), x->name ? x->name : "");
-    list(b, " [", x->ndim, x->slots, "]");
-    list(b, "[", x->rank, x->slots + x->ndim, "]");
-    if (x->kind == TP_BUF_TEMP) tp_putf(b, " life %d..%d", x->first, x->last);
-    tp_puts(b, "\n");
+  tp_putf(b, "b%d %s", x->id, bk[x->kind]);
+  if (x->kind != TP_BUF_TEMP && x->kind != TP_BUF_CONST) tp_putf(b, " %d", x->slot);
+  tp_putf(b, " %s ", tp_dtype_name(x->dtype));
+  tp_put_string(b, x->name ? x->name : "");
+  list(b, " [", x->ndim, x->slots, "]");
+  list(b, "[", x->rank, x->slots + x->ndim, "] size ");
+  tp_ix_print(b, x->size);
+  if (x->kind == TP_BUF_TEMP && x->first >= 0) tp_putf(b, " life %d..%d", x->first, x->last);
+  if (x->data) {
+    tp_puts(b, " data [");
+    for (int i = 0; i < x->data->rank; i++) tp_putf(b, "%s%lld", i ? ", " : "", (long long)x->data->shape[i]);
+    tp_puts(b, "]");
+    tp_put_array(b, x->data);
   }
+  tp_puts(b, "\n");
+}
+
+/* ---- symbols that the plan uses ---- */
+
+static void use(bool *used, const tp_sym *s) {
+  if (!s || used[s->id]) return;
+  used[s->id] = true;
+  use(used, s->bound);
+  use(used, s->dim);
+}
+
+static void use_ix(bool *used, const tp_ix *e) {
+  const tp_sym *syms[64];
+  int n = e ? tp_ix_syms(e, syms, TP_LEN(syms)) : 0;
+  for (int i = 0; i < TP_MIN(n, (int)TP_LEN(syms)); i++) use(used, syms[i]);
+}
+
+static void use_list(bool *used, int n, const tp_ix *const *v) {
+  for (int i = 0; v && i < n; i++) use_ix(used, v[i]);
+}
+
+static void use_nd(bool *used, const tp_nd *x, int nlead) {
+  use_ix(used, x->off);
+  for (int i = 0; i < x->nring; i++) use_list(used, 3, (const tp_ix *[]){ x->ring[i].idx, x->ring[i].width, x->ring[i].stride });
+  use_list(used, nlead, x->lead);
+  use_list(used, x->rank, x->shape);
+  use_list(used, x->rank, x->stride);
+  if (x->wrap >= 0) use_list(used, 2, (const tp_ix *[]){ x->wlo, x->wmod });
+}
+
+static void use_region(bool *used, const tp_region *r) {
+  for (int k = 0; k < r->nlead; k++) use(used, r->leadvar[k]);
+  use_list(used, r->nlead, r->leadlo);
+  use_list(used, r->nlead, r->lead);
+  for (int k = 0; k < r->nin; k++) use_nd(used, &r->in[k], r->nlead);
+  for (int k = 0; k < r->nout; k++) use_nd(used, &r->out[k], r->nlead);
+  for (int k = 0; k < r->nmicro; k++)
+    if (r->micro[k].op == TP_OP_VALUE) use_ix(used, r->micro[k].attr->ix[0]);
+  use_list(used, r->nix, r->ix);
+  use_list(used, r->ncoord, r->coord);
+  for (int k = 0; k < r->ncoord; k++) use(used, tp_region_dim(r, k));
+}
+
+static void use_node(bool *used, const tp_pnode *x) {
+  use(used, x->var);
+  use(used, x->label);
+  use_list(used, 3, (const tp_ix *[]){ x->lo, x->hi, x->cond });
+  if (x->kind == TP_P_REGION) use_region(used, x->rg);
+  for (int i = 0; i < x->n; i++) use_node(used, x->kid[i]);
+}
+
+/* ---- the whole ---- */
+
+void tp_plan_print(tp_buf *b, const tp_plan *p) {
+  tp_arena scratch;
+  tp_arena_init(&scratch);
+  scratch.oom = p->a->oom;
+  bool *used = TP_NEWN(&scratch, bool, tp_nsym(p->g->ix));
+  for (int i = 0; i < p->bufs.n; i++) {
+    use_list(used, p->bufs.v[i]->ndim + p->bufs.v[i]->rank, p->bufs.v[i]->slots);
+    use_ix(used, p->bufs.v[i]->size);
+  }
+  use_node(used, p->body);
+  tp_syms_print(b, p->g->ix, used);
+  for (int i = 0; i < p->bufs.n; i++) buffer(b, p->bufs.v[i]);
   node(b, p->body, 0);
+  tp_arena_free(&scratch);
 }

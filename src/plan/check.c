@@ -1,0 +1,252 @@
+/* check: what every region of a plan has to keep so that a device can make it ready without looking twice. What depends on bounds (extents, windows inside
+ * their buffers, indices by data) is the run's. */
+#include "plan/plan.h"
+#include "base/env.h"
+
+typedef struct { const tp_plan *p; const tp_region *r; tp_pos at; tp_error *err; } look;
+
+static bool bad(const look *l, const char *what) {
+  return tp_fail(l->err, TP_E_FILE, l->at, "file: %s in a region of %s", what, l->r->kind == TP_RG_OP ? tp_ops[l->r->op].text : "the plan");
+}
+
+/* ---- windows ---- */
+
+static tp_dtype dtype_of(const look *l, const tp_nd *x) { return x->buf < 0 ? TP_NDTYPE : l->p->bufs.v[x->buf]->dtype; }
+
+static bool window(const look *l, const tp_nd *x) {
+  if (x->buf >= l->p->bufs.n) return bad(l, "there is no such buffer");
+  if (x->rank < 0 || l->r->nlead + x->rank > TP_MAXRANK) return bad(l, "too many axes");
+  return x->wrap < x->rank || bad(l, "the axis that wraps is missing");
+}
+
+/* A parameter's loaded array may not be there: only PINIT knows. */
+static bool input(const look *l, int k) {
+  const tp_nd *x = &l->r->in[k];
+  if (!window(l, x)) return false;
+  if (x->buf < 0) return bad(l, "an input is missing");
+  bool loaded = l->r->kind == TP_RG_PINIT && k == 1;
+  return (l->p->bufs.v[x->buf]->kind == TP_BUF_PARAM) == loaded || bad(l, "a parameter's array is read by pinit alone");
+}
+
+static bool output(const look *l, int k) {
+  const tp_nd *x = &l->r->out[k];
+  const tp_region *r = l->r;
+  bool several = r->kind == TP_RG_CALL || (r->kind == TP_RG_OP && tp_ops[r->op].nout > 1);
+  if (!window(l, x)) return false;
+  if (x->buf < 0) return several || bad(l, "the result is missing");
+  if (x->wrap >= 0 && r->kind != TP_RG_CALL && (r->kind != TP_RG_COPY || r->acc)) return bad(l, "a result wraps");
+  tp_bufkind kind = l->p->bufs.v[x->buf]->kind;
+  return kind == TP_BUF_TEMP || kind == TP_BUF_OUTPUT || bad(l, "the result's buffer is not to be written");
+}
+
+static bool windows(const look *l) {
+  for (int k = 0; k < l->r->nin; k++)
+    if (!input(l, k)) return false;
+  for (int k = 0; k < l->r->nout; k++)
+    if (!output(l, k)) return false;
+  return true;
+}
+
+/* ---- how many ---- */
+
+static bool counts(const look *l) {
+  const tp_region *r = l->r;
+  int nin = -1, nout = 1, least = 0;
+  switch (r->kind) {
+    case TP_RG_EW: nout = -1; break;
+    case TP_RG_COPY: nin = 1; break;
+    case TP_RG_FILL: nin = 0; break;
+    case TP_RG_CALL: nout = -1; break;
+    case TP_RG_PINIT: least = 1; break;
+    case TP_RG_OP:
+      nin = tp_ops[r->op].nin;
+      nout = tp_ops[r->op].nout;
+      least = r->op == TP_OP_CONCAT;
+      break;
+  }
+  if ((nin >= 0 ? r->nin != nin : r->nin < least) || (r->kind == TP_RG_PINIT && r->nin > 2)) return bad(l, "the number of inputs is wrong");
+  if (nout >= 0 ? r->nout != nout : r->kind == TP_RG_EW && r->nout < 1) return bad(l, "the number of results is wrong");
+  return (!r->acc || r->nout == 1) || bad(l, "an accumulation has one result");
+}
+
+/* ---- elementwise ---- */
+
+static bool elementwise(tp_op op) {
+  switch (tp_ops[op].cls) {
+    case TP_CLS_UN: case TP_CLS_UNF: case TP_CLS_LOG: case TP_CLS_CAST: case TP_CLS_BIN: case TP_CLS_CMP: case TP_CLS_SEL: return true;
+    default: return op == TP_OP_FILL || op == TP_OP_VALUE;
+  }
+}
+
+static tp_dtype ref_dtype(const look *l, int in) { return in < l->r->nin ? dtype_of(l, &l->r->in[in]) : l->r->micro[in - l->r->nin].dtype; }
+
+static bool micro_types(const look *l, const tp_micro *m) {
+  tp_dtype d[3] = { TP_BOOL, TP_BOOL, TP_BOOL };
+  for (int j = 0; j < tp_ops[m->op].nin; j++) d[j] = ref_dtype(l, m->in[j]);
+  switch (tp_ops[m->op].cls) {
+    case TP_CLS_UN: case TP_CLS_UNF: return d[0] == m->dtype;
+    case TP_CLS_BIN: return d[0] == d[1] && d[0] == m->dtype;
+    case TP_CLS_CMP: return d[0] == d[1] && m->dtype == TP_BOOL;
+    case TP_CLS_LOG: return d[0] == TP_BOOL && d[1] == TP_BOOL && m->dtype == TP_BOOL;
+    case TP_CLS_SEL: return d[0] == TP_BOOL && d[1] == d[2] && d[1] == m->dtype;
+    default: return true;
+  }
+}
+
+static bool micros(const look *l) {
+  const tp_region *r = l->r;
+  for (int k = 0; k < r->nmicro; k++) {
+    const tp_micro *m = &r->micro[k];
+    if (!elementwise(m->op)) return bad(l, "an operator that is not elementwise");
+    for (int j = 0; j < tp_ops[m->op].nin; j++)
+      if (m->in[j] < 0 || m->in[j] >= r->nin + k) return bad(l, "an operand that does not come before its use");
+    if (!micro_types(l, m)) return bad(l, "operands of other dtypes");
+  }
+  for (int k = 0; k < r->nout; k++)
+    if (r->outmicro[k] < 0 || r->outmicro[k] >= r->nmicro) return bad(l, "a result that nothing makes");
+    else if (r->micro[r->outmicro[k]].dtype != dtype_of(l, &r->out[k])) return bad(l, "a result of another dtype");
+  return true;
+}
+
+static bool ew(const look *l) {
+  const tp_region *r = l->r;
+  if (r->nmicro < 1 || !micros(l)) return r->nmicro > 0 || bad(l, "no operator");
+  for (int k = 0; k < r->nout; k++)
+    if (r->out[k].rank != r->out[0].rank) return bad(l, "results of several shapes");
+  for (int k = 0; k < r->nin; k++)
+    if (r->in[k].rank > r->out[0].rank) return bad(l, "an input of more axes than the result");
+  return true;
+}
+
+/* ---- other operators: dtypes ---- */
+
+/* One letter a window, inputs before results: x a dtype of its own, s the same as all other s, i an index, b bool, f f32, d f64, any. */
+static bool types(const look *l, const char *letters) {
+  const tp_region *r = l->r;
+  tp_dtype same = TP_NDTYPE;
+  for (int k = 0; k < r->nin + r->nout; k++) {
+    tp_dtype d = dtype_of(l, k < r->nin ? &r->in[k] : &r->out[k - r->nin]);
+    char c = *letters;
+    if (letters[1]) letters++;
+    if (d == TP_NDTYPE) continue;
+    if (c == 's' && same == TP_NDTYPE) same = d;
+    bool ok = c == 's' ? d == same : c == 'i' ? d == TP_I64 : c == 'b' ? d == TP_BOOL : c == 'f' ? d == TP_F32 : c == 'd' ? d == TP_F64 : true;
+    if (!ok) return bad(l, "operands of other dtypes");
+  }
+  return true;
+}
+
+static bool env_types(const look *l) {
+  const tp_region *r = l->r;
+  if (!r->attr->str) return bad(l, "no environment");
+  if (r->op == TP_OP_ENV_RESET) return r->nin <= 1 ? types(l, "d") : bad(l, "the number of inputs is wrong");
+  if (r->op == TP_OP_ENV_OBS) return types(l, "df");
+  const tp_env *e = tp_env_find(r->attr->str);
+  return types(l, e && e->nactions ? "diddffbb" : "dfddffbb");
+}
+
+static bool op_types(const look *l) {
+  switch (tp_ops[l->r->op].cls) {
+    case TP_CLS_ARG: return types(l, "xi");
+    case TP_CLS_RED: case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_MOVE: case TP_CLS_TIME: case TP_CLS_UN: return types(l, "s");
+    case TP_CLS_GATH: return types(l, l->r->nin == 2 ? "sis" : "siss");
+    case TP_CLS_SORT: return types(l, "ssi");
+    case TP_CLS_ENV: return env_types(l);
+    default: return true;
+  }
+}
+
+/* ---- other operators: axes ---- */
+
+static bool axes_below(const tp_attr *a, int rank) {
+  for (int i = 0; i < a->naxes; i++)
+    if (a->axes[i] < 0 || a->axes[i] >= rank || (i && a->axes[i] <= a->axes[i - 1])) return false;
+  return true;
+}
+
+static bool permutes(const tp_attr *a, int rank) {
+  unsigned seen = 0;
+  for (int i = 0; i < a->naxes; i++) {
+    if (a->axes[i] < 0 || a->axes[i] >= rank) return false;
+    seen |= 1u << a->axes[i];
+  }
+  return a->naxes == rank && seen == (1u << rank) - 1;
+}
+
+/* Ranks of the operands (x, then what picks, then what is added) and the result of an operator that picks by data. */
+static bool picks(const tp_region *r) {
+  int x = r->in[0].rank, k = r->in[1].rank, o = r->out[0].rank;
+  switch (r->op) {
+    case TP_OP_INDEX_SELECT: return k <= 1 && o == x - 1 + k;
+    case TP_OP_INDEX_ADD: return k <= 1 && o == x && r->in[2].rank == x - 1 + k;
+    case TP_OP_GATHER: return k == x && o == x;
+    default: return k == x && o == x && r->in[2].rank == x;
+  }
+}
+
+static bool all_of_rank(const tp_region *r, int rank) {
+  for (int k = 0; k < r->nin; k++)
+    if (r->in[k].rank != rank) return false;
+  for (int k = 0; k < r->nout; k++)
+    if (r->out[k].rank != rank) return false;
+  return true;
+}
+
+static bool moves(const tp_region *r) {
+  const tp_attr *a = r->attr;
+  int rank = r->out[0].rank;
+  if (r->op == TP_OP_RESHAPE) return true;
+  if (r->op == TP_OP_EXPAND) return r->in[0].rank <= rank;
+  if (r->op == TP_OP_PERMUTE) return all_of_rank(r, rank) && permutes(a, rank);
+  return all_of_rank(r, rank) && a->axis >= 0 && a->axis < rank && ((r->op != TP_OP_SLICE && r->op != TP_OP_PAD) || r->nix == 2);
+}
+
+static bool op_axes(const tp_region *r) {
+  const tp_attr *a = r->attr;
+  int x = r->nin ? r->in[0].rank : 0, o = r->nout ? r->out[0].rank : 0;
+  bool axis = a->axis >= 0 && a->axis < (r->nin ? x : o);
+  switch (tp_ops[r->op].cls) {
+    case TP_CLS_RED: return axes_below(a, x) && o == (a->keepdim ? x : x - a->naxes);
+    case TP_CLS_ARG: return axis && o == (a->keepdim ? x : x - 1);
+    case TP_CLS_SCAN: case TP_CLS_SORT: return axis && all_of_rank(r, x);
+    case TP_CLS_MM: return x >= 2 && all_of_rank(r, x);
+    case TP_CLS_MOVE: return moves(r);
+    case TP_CLS_GATH: return axis && picks(r);
+    case TP_CLS_SRC: return (r->op != TP_OP_IOTA || axis) && (r->op != TP_OP_VALUE || r->nix >= 1);
+    case TP_CLS_UN: return all_of_rank(r, x);
+    case TP_CLS_TIME: return r->op != TP_OP_READ || all_of_rank(r, x);
+    default: return true;
+  }
+}
+
+/* An operator of the classes UN, BIN, ... alone is a region EW; no device has it as an OP but for DETACH. */
+static bool op(const look *l) {
+  const tp_region *r = l->r;
+  if (!r->attr) return bad(l, "no attributes");
+  return op_types(l) && (op_axes(r) || bad(l, "the axes do not fit"));
+}
+
+/* ---- the whole ---- */
+
+bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
+  look l = { p, r, at, err };
+  if (!counts(&l) || !windows(&l)) return false;
+  switch (r->kind) {
+    case TP_RG_EW: return ew(&l);
+    case TP_RG_OP: return op(&l);
+    case TP_RG_COPY: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
+    case TP_RG_PINIT: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
+    case TP_RG_CALL: return r->attr != NULL || bad(&l, "no attributes");
+    case TP_RG_FILL: return true;
+  }
+  return bad(&l, "an unknown kind");
+}
+
+static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
+  if (x->kind == TP_P_REGION) return tp_region_check(p, x->rg, x->rg->pos, err);
+  for (int i = 0; i < x->n; i++)
+    if (!check_node(p, x->kid[i], err)) return false;
+  return true;
+}
+
+bool tp_plan_check(const tp_plan *p, tp_error *err) { return check_node(p, p->body, err); }

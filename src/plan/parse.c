@@ -1,0 +1,484 @@
+/* Reads what print.c prints, line by line; empty lines and comments after -- may stand between. Each region is checked (check.c) before the next line. */
+#include "plan/build.h"
+#include <ctype.h>
+#include <stdio.h>
+
+enum { DEPTH = 64, MOST = 64 };                 /* blocks one inside another; items of a list */
+
+typedef struct {
+  tp_plan *pl;
+  tp_ictx *ix;
+  tp_scan in;
+  int depth;
+} parser;
+
+static bool fail(parser *p, const char *what) { return tp_scan_fail(&p->in, what); }
+static bool accept(parser *p, const char *text) { return tp_accept(&p->in, text); }
+static bool expect(parser *p, const char *text) { return tp_expect(&p->in, text); }
+
+/* The letter before a number: b3, i0, m1. */
+static bool letter(parser *p, char c) {
+  tp_scan_space(&p->in);
+  bool is = *p->in.s == c && isdigit((unsigned char)p->in.s[1]);
+  p->in.s += is;
+  return is;
+}
+
+/* ---- expressions ---- */
+
+/* Over bounds and variables: a number or a condition. */
+static bool any_expression(parser *p, const tp_ix **e) {
+  const tp_sym *s[MOST];
+  *e = tp_ix_parse(p->ix, &p->in.s, p->in.err);
+  if (!*e) {
+    if (p->in.err->code) p->in.err->pos = tp_scan_pos(&p->in);
+    return fail(p, "an expression is wanted");
+  }
+  int n = tp_ix_syms(*e, s, MOST);
+  for (int i = 0; i < TP_MIN(n, MOST); i++)
+    if (s[i]->kind == TP_SYM_DIM) return fail(p, "a dim has no value in a plan, before this");
+  return n <= MOST || fail(p, "too many symbols before this");
+}
+
+static bool expression(parser *p, const tp_ix **e) { return any_expression(p, e) && (!tp_ix_is_cond(*e) || fail(p, "a number is wanted before this")); }
+static bool condition(parser *p, const tp_ix **e) { return any_expression(p, e) && (tp_ix_is_cond(*e) || fail(p, "a condition is wanted before this")); }
+
+typedef struct { int n; const tp_ix *v[MOST]; } exprs;
+
+static bool comma_list(parser *p, exprs *l, bool (*one)(parser *, const tp_ix **)) {
+  l->n = 0;
+  do {
+    if (l->n == MOST) return fail(p, "too many expressions");
+    if (!one(p, &l->v[l->n++])) return false;
+  } while (accept(p, ","));
+  return true;
+}
+
+/* "[a, b]", "[]" */
+static bool bracketed(parser *p, exprs *l) {
+  l->n = 0;
+  if (!expect(p, "[")) return false;
+  return accept(p, "]") || (comma_list(p, l, expression) && expect(p, "]"));
+}
+
+static const tp_ix **keep(parser *p, const exprs *l) { return l->n ? tp_dup(p->pl->a, l->v, sizeof *l->v * (size_t)l->n) : NULL; }
+
+/* ---- symbols ---- */
+
+static bool symbol(parser *p, tp_symkind kind, const tp_sym **s) {
+  const char *name = tp_scan_word(&p->in);
+  if (!name) return false;
+  *s = tp_sym_find(p->ix, name);
+  return (*s && (*s)->kind == kind) || fail(p, kind == TP_SYM_VAR ? "a variable is wanted before this" : "a dim is wanted before this");
+}
+
+/* ---- buffers ---- */
+
+/* "[2, 3] 1 2 3 4 5 6" */
+static bool data(parser *p, tp_pbuf *b) {
+  int64_t shape[TP_MAXRANK];
+  int rank = 0;
+  if (!expect(p, "[")) return false;
+  while (!accept(p, "]")) {
+    if (rank == TP_MAXRANK) return fail(p, "too many axes");
+    if ((rank && !expect(p, ",")) || !tp_scan_int(&p->in, &shape[rank++])) return false;
+  }
+  return (b->data = tp_scan_array(&p->in, b->dtype, rank, shape)) != NULL;
+}
+
+static bool layout(parser *p, tp_pbuf *b) {
+  exprs slots, shape;
+  if (!bracketed(p, &slots) || !bracketed(p, &shape)) return false;
+  b->ndim = slots.n;
+  b->rank = shape.n;
+  b->slots = TP_NEWN(p->pl->a, const tp_ix *, slots.n + shape.n);
+  for (int i = 0; i < slots.n + shape.n; i++) b->slots[i] = i < slots.n ? slots.v[i] : shape.v[i - slots.n];
+  return expect(p, "size") && expression(p, &b->size);
+}
+
+static bool buffer_line(parser *p) {
+  static const char *const kinds[] = { "temp", "input", "const", "output", "param" };
+  tp_pbuf *b = TP_NEW(p->pl->a, tp_pbuf);
+  int kind;
+  if (!letter(p, 'b') || !tp_scan_small(&p->in, &b->id) || !tp_scan_choice(&p->in, kinds, TP_LEN(kinds), &kind)) return false;
+  if (b->id != p->pl->bufs.n) return fail(p, "buffers must stand in order");
+  b->kind = (tp_bufkind)kind;
+  b->first = b->last = -1;
+  if (b->kind != TP_BUF_TEMP && b->kind != TP_BUF_CONST && !tp_scan_small(&p->in, &b->slot)) return false;
+  if (!tp_scan_dtype(&p->in, &b->dtype) || !(b->name = tp_scan_string(&p->in)) || !layout(p, b)) return false;
+  TP_PUSH(p->pl->a, &p->pl->bufs, b);
+  if (accept(p, "life") && !(tp_scan_small(&p->in, &b->first) && expect(p, "..") && tp_scan_small(&p->in, &b->last))) return false;
+  if (b->kind == TP_BUF_CONST && !(expect(p, "data") && data(p, b))) return false;
+  return tp_scan_end(&p->in);
+}
+
+/* ---- windows ---- */
+
+static bool ring(parser *p, tp_nd *x) {
+  tp_ring r, *all = TP_NEWN(p->pl->a, tp_ring, x->nring + 1);
+  if (!expression(p, &r.idx) || !expect(p, "mod") || !expression(p, &r.width) || !expect(p, "by") || !expression(p, &r.stride)) return false;
+  if (x->nring == MOST) return fail(p, "too many rings");
+  for (int i = 0; i < x->nring; i++) all[i] = x->ring[i];
+  all[x->nring++] = r;
+  x->ring = all;
+  return true;
+}
+
+static bool box(parser *p, tp_nd *x) {
+  exprs shape, stride;
+  if (!comma_list(p, &shape, expression) || !expect(p, "by") || !comma_list(p, &stride, expression)) return false;
+  if (shape.n != stride.n) return fail(p, "as many strides as extents are wanted before this");
+  x->rank = shape.n;
+  x->shape = keep(p, &shape);
+  x->stride = keep(p, &stride);
+  return true;
+}
+
+static bool lead_strides(parser *p, tp_nd *x, int nlead) {
+  exprs l;
+  if (!comma_list(p, &l, expression)) return false;
+  x->lead = keep(p, &l);
+  return l.n == nlead || fail(p, "as many strides as leading axes are wanted before this");
+}
+
+static bool window(parser *p, tp_nd *x, int nlead) {
+  *x = (tp_nd){ .buf = -1, .wrap = -1 };
+  if (!accept(p, "none") && !(letter(p, 'b') && tp_scan_small(&p->in, &x->buf))) return false;
+  if (!expect(p, "{") || !expression(p, &x->off)) return false;
+  while (accept(p, ";")) {
+    bool ok;
+    if (accept(p, "ring")) ok = ring(p, x);
+    else if (accept(p, "lead")) ok = lead_strides(p, x, nlead);
+    else if (accept(p, "box")) ok = box(p, x);
+    else if (accept(p, "wrap")) ok = tp_scan_small(&p->in, &x->wrap) && expect(p, "at") && expression(p, &x->wlo) && expect(p, "mod") && expression(p, &x->wmod);
+    else ok = fail(p, "ring, lead, box or wrap is wanted");
+    if (!ok) return false;
+  }
+  return expect(p, "}");
+}
+
+static bool is_window(parser *p) {
+  tp_scan_space(&p->in);
+  const char *s = p->in.s;
+  return (s[0] == 'b' && isdigit((unsigned char)s[1])) || strncmp(s, "none{", 5) == 0;
+}
+
+static bool windows(parser *p, tp_nd **v, int *n, int nlead) {
+  TP_VEC(tp_nd) l = { 0 };
+  tp_nd x;
+  while (is_window(p)) {
+    if (l.n == 4 * MOST) return fail(p, "too many windows");
+    if (!window(p, &x, nlead)) return false;
+    TP_PUSH(p->pl->a, &l, x);
+  }
+  *v = l.v;
+  *n = l.n;
+  return true;
+}
+
+/* ---- micros ---- the number of inputs is known only later: references to micros are kept as -1 - k until then */
+
+typedef TP_VEC(tp_micro) microvec;
+
+static bool reference(parser *p, int *in) {
+  bool micro = letter(p, 'm');
+  if (!micro && !letter(p, 'i')) return fail(p, "i0 or m0 is wanted");
+  if (!tp_scan_small(&p->in, in)) return false;
+  if (micro) *in = -1 - *in;
+  return true;
+}
+
+static bool micro_attr(parser *p, tp_micro *m) {
+  tp_attr *a = TP_NEW(p->pl->a, tp_attr);
+  m->attr = a;
+  if (m->op == TP_OP_FILL) return tp_scan_double(&p->in, &a->f[0]);
+  if (m->op != TP_OP_VALUE) return true;
+  const tp_ix **ix = TP_NEW(p->pl->a, const tp_ix *);
+  a->nix = 1;
+  a->ix = ix;
+  return any_expression(p, ix);
+}
+
+static bool micro(parser *p, tp_micro *m) {
+  const char *name = tp_scan_word(&p->in);
+  *m = (tp_micro){ 0 };
+  if (!name || !expect(p, ":")) return false;
+  if (!tp_op_parse(name, &m->op)) return fail(p, "an unknown operator before this");
+  if (!tp_scan_dtype(&p->in, &m->dtype) || !expect(p, "(") || !micro_attr(p, m)) return false;
+  int nin = tp_ops[m->op].nin;
+  if (nin < 0 || nin > 3) return fail(p, "an operator that is not elementwise");
+  for (int j = 0; j < nin; j++)
+    if ((j && !expect(p, ",")) || !reference(p, &m->in[j])) return false;
+  return expect(p, ")");
+}
+
+static bool micros(parser *p, tp_region *r) {
+  microvec l = { 0 };
+  TP_VEC(int) outs = { 0 };
+  tp_micro m;
+  int k;
+  while (!accept(p, "]")) {
+    if (!micro(p, &m)) return false;
+    TP_PUSH(p->pl->a, &l, m);
+  }
+  if (!expect(p, "->")) return false;
+  while (!accept(p, "out")) {
+    if (!letter(p, 'm')) return fail(p, "m0 or 'out' is wanted");
+    if (!tp_scan_small(&p->in, &k)) return false;
+    TP_PUSH(p->pl->a, &outs, k);
+  }
+  r->micro = l.v;
+  r->nmicro = l.n;
+  r->outmicro = outs.v;
+  r->nout = outs.n;                             /* as many windows must follow */
+  return true;
+}
+
+static void settle_references(tp_region *r) {
+  for (int k = 0; k < r->nmicro; k++)
+    for (int j = 0; j < 3; j++) {
+      int *in = &r->micro[k].in[j];
+      if (*in < 0) *in = r->nin + (-1 - *in);
+      else if (j < tp_ops[r->micro[k].op].nin && *in >= r->nin) *in = -1;    /* i3 of two inputs */
+    }
+}
+
+/* ---- regions ---- */
+
+static bool attributes(parser *p, tp_attr *a) {
+  bool known;
+  if (!accept(p, "{")) return true;
+  do {
+    const char *key = tp_scan_word(&p->in);
+    if (!key || !tp_attr_parse(&p->in, a, key, &known)) return false;
+    if (!known) return fail(p, "an unknown attribute before this");
+  } while (accept(p, ","));
+  return expect(p, "}");
+}
+
+static bool leading(parser *p, tp_region *r) {
+  exprs lo = { 0 }, n = { 0 };
+  const tp_sym *var[TP_MAXLEAD];
+  do {
+    if (r->nlead == TP_MAXLEAD) return fail(p, "too many leading axes");
+    if (!symbol(p, TP_SYM_VAR, &var[r->nlead++]) || !expect(p, "=") || !expression(p, &lo.v[lo.n++])) return false;
+    if (!expect(p, "for") || !expression(p, &n.v[n.n++])) return false;
+  } while (accept(p, ","));
+  r->leadvar = tp_dup(p->pl->a, var, sizeof *var * (size_t)r->nlead);
+  r->leadlo = keep(p, &lo);
+  r->lead = keep(p, &n);
+  return true;
+}
+
+static bool operator(parser *p, tp_node *n) {
+  const char *name = tp_scan_word(&p->in);
+  return name && (tp_op_parse(name, &n->op) || fail(p, "an unknown operator before this"));
+}
+
+/* Until the results. */
+static bool head(parser *p, tp_region *r, tp_node *n) {
+  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
+  static const tp_op ops[] = { TP_OP_DETACH, TP_OP_DETACH, TP_OP_READ, TP_OP_FILL, TP_OP_CALL, TP_OP_PINIT };
+  int kind;
+  if (!tp_scan_choice(&p->in, kinds, TP_LEN(kinds), &kind)) return false;
+  r->kind = (tp_rgkind)kind;
+  n->op = ops[kind];
+  if (r->kind == TP_RG_OP && !operator(p, n)) return false;
+  if (r->kind == TP_RG_FILL && !tp_scan_double(&p->in, &r->fill)) return false;
+  if (!attributes(p, &n->attr) || (accept(p, "over") && !leading(p, r))) return false;
+  if (!accept(p, "[")) return expect(p, "out");
+  if (!micros(p, r)) return false;
+  if (r->nmicro) n->op = r->micro[r->nmicro - 1].op;
+  return true;
+}
+
+static bool accumulation(parser *p, tp_region *r) {
+  static const char *const reds[] = { "+=", "*=", "max=", "min=" };
+  for (int i = 0; i < (int)TP_LEN(reds); i++)
+    if (accept(p, reds[i])) {
+      r->acc = true;
+      r->red = (tp_red)i;
+    }
+  return true;
+}
+
+/* Is this "t = e" and not an expression? */
+static bool named_next(parser *p) {
+  tp_scan at = p->in;
+  tp_error err = { 0 };
+  at.err = &err;
+  return tp_scan_word(&at) && tp_accept(&at, "=") && *at.s != '=';
+}
+
+static bool coords(parser *p, tp_region *r, tp_node *n) {
+  exprs l = { 0 };
+  const tp_sym *dim[MOST];
+  do {
+    if (l.n == MOST) return fail(p, "too many coordinates");
+    if (named_next(p) && !(symbol(p, TP_SYM_DIM, &dim[n->ndom++]) && expect(p, "="))) return false;
+    if (!expression(p, &l.v[l.n++])) return false;
+  } while (accept(p, ","));
+  r->ncoord = l.n;
+  r->coord = keep(p, &l);
+  n->dom = tp_dup(p->pl->a, dim, sizeof *dim * (size_t)n->ndom);
+  return n->ndom == l.n || (n->ndom == 0 && r->kind != TP_RG_CALL) || fail(p, "a coordinate without its dim before this");
+}
+
+/* After the inputs. */
+static bool tail(parser *p, tp_region *r, tp_node *n) {
+  exprs l;
+  if (accept(p, "ix")) {
+    if (!expect(p, "(") || !comma_list(p, &l, n->op == TP_OP_VALUE ? any_expression : expression) || !expect(p, ")")) return false;
+    r->nix = l.n;
+    r->ix = keep(p, &l);
+  }
+  if (accept(p, "at") && !(expect(p, "(") && coords(p, r, n) && expect(p, ")"))) return false;
+  tp_scan_space(&p->in);
+  if (*p->in.s == '"' && !(n->name = tp_scan_string(&p->in))) return false;
+  return tp_scan_where(&p->in, &n->pos) && tp_scan_end(&p->in);
+}
+
+static tp_region *region(parser *p) {
+  tp_region *r = TP_NEW(p->pl->a, tp_region);
+  tp_node *n = TP_NEW(p->pl->a, tp_node);
+  if (!head(p, r, n)) return NULL;
+  int results = r->nout;
+  if (!windows(p, &r->out, &r->nout, r->nlead) || !accumulation(p, r)) return NULL;
+  if (r->nmicro && results != r->nout) return fail(p, "as many windows as results are wanted"), NULL;
+  if (accept(p, "in") && !windows(p, &r->in, &r->nin, r->nlead)) return NULL;
+  if (!tail(p, r, n)) return NULL;
+  settle_references(r);
+  r->node = n;
+  r->op = n->op;
+  r->attr = &n->attr;
+  r->pos = n->pos;
+  return tp_region_check(p->pl, r, tp_scan_pos(&p->in), p->in.err) ? r : NULL;
+}
+
+/* ---- blocks ---- */
+
+static tp_pnode *block(parser *p, const char **text, bool inner);
+
+static tp_pnode *pnode(parser *p, tp_pkind kind, int nkid) {
+  tp_pnode *x = TP_NEW(p->pl->a, tp_pnode);
+  x->kind = kind;
+  x->kid = TP_NEWN(p->pl->a, tp_pnode *, nkid);
+  return x;
+}
+
+static bool for_head(parser *p, tp_pnode *x) {
+  int64_t step;
+  if (!symbol(p, TP_SYM_VAR, &x->var) || !expect(p, "=") || !expression(p, &x->lo) || !expect(p, "..") || !expression(p, &x->hi)) return false;
+  if (!expect(p, "step") || !tp_scan_int(&p->in, &step)) return false;
+  x->step = (int)step;
+  if (step == 0 || step != x->step) return fail(p, "no such step before this");
+  if (accept(p, "of") && !symbol(p, TP_SYM_DIM, &x->label)) return false;
+  x->parallel = accept(p, "parallel");
+  return true;
+}
+
+static bool opened(parser *p) { return expect(p, "{") && tp_scan_end(&p->in); }
+
+static tp_pnode *loop(parser *p, const char **text) {
+  tp_pnode *x = pnode(p, TP_P_FOR, 1);
+  if (!for_head(p, x) || !opened(p) || !(x->kid[0] = block(p, text, true)) || !tp_scan_end(&p->in)) return NULL;
+  x->n = 1;
+  return x;
+}
+
+static tp_pnode *branch(parser *p, const char **text) {
+  tp_pnode *x = pnode(p, TP_P_IF, 2);
+  if (!condition(p, &x->cond) || !opened(p) || !(x->kid[0] = block(p, text, true))) return NULL;
+  x->n = 1;
+  if (accept(p, "else")) {
+    if (!opened(p) || !(x->kid[1] = block(p, text, true))) return NULL;
+    x->n = 2;
+  }
+  return tp_scan_end(&p->in) ? x : NULL;
+}
+
+static tp_pnode *statement(parser *p, const char **text) {
+  if (accept(p, "for")) return loop(p, text);
+  if (accept(p, "if")) return branch(p, text);
+  tp_pnode *x = pnode(p, TP_P_REGION, 0);
+  return (x->rg = region(p)) ? x : NULL;
+}
+
+static bool is_buffer(parser *p) { return p->depth == 1 && p->in.s[0] == 'b' && isdigit((unsigned char)p->in.s[1]); }
+
+/* A line that names something; *told: it was one. */
+static bool declaration(parser *p, bool *told) {
+  *told = true;
+  if (is_buffer(p)) return buffer_line(p);
+  if (accept(p, "dim")) return tp_sym_line(p->ix, &p->in, TP_SYM_DIM);
+  if (accept(p, "bound")) return tp_sym_line(p->ix, &p->in, TP_SYM_BOUND);
+  if (accept(p, "var")) return tp_sym_line(p->ix, &p->in, TP_SYM_VAR);
+  *told = false;
+  return true;
+}
+
+/* Lines up to the one that closes the block, whose rest is left, or to the end of the text. */
+static tp_pnode *block(parser *p, const char **text, bool inner) {
+  TP_VEC(tp_pnode *) l = { 0 };
+  bool told, closed = false;
+  if (++p->depth > DEPTH) return fail(p, "blocks are nested too deeply"), NULL;
+  while (!closed && tp_scan_line(&p->in, text)) {
+    tp_scan_space(&p->in);
+    if (!*p->in.s || strncmp(p->in.s, "--", 2) == 0) continue;
+    if (inner && (closed = accept(p, "}"))) break;
+    if (!declaration(p, &told)) return NULL;
+    tp_pnode *x = told ? NULL : statement(p, text);
+    if (!told && !x) return NULL;
+    if (x) TP_PUSH(p->pl->a, &l, x);
+  }
+  p->depth--;
+  if (closed != inner) return fail(p, "'}' is wanted"), NULL;
+  if (l.n == 1) return l.v[0];
+  tp_pnode *x = pnode(p, TP_P_SEQ, 0);
+  x->n = l.n;
+  x->kid = l.v;
+  return x;
+}
+
+/* ---- the whole ---- */
+
+/* Lives lie inside the plan. */
+static bool lives(parser *p) {
+  for (int i = 0; i < p->pl->bufs.n; i++) {
+    const tp_pbuf *b = p->pl->bufs.v[i];
+    if (b->last < b->first || b->last >= p->pl->npos) return fail(p, "a buffer's life does not lie inside the plan");
+  }
+  return true;
+}
+
+static bool read_all(tp_plan *pl, const char *text, tp_error *err) {
+  jmp_buf oom;
+  pl->a->oom = &oom;
+  if (setjmp(oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the plan");
+  parser p = { .pl = pl, .ix = pl->g->ix };
+  tp_scan_init(&p.in, "plan", pl->a, tp_ictx_arena(p.ix), err);
+  bool ok = (pl->body = block(&p, &text, false)) != NULL;
+  if (ok) tp_plan_number(pl);
+  ok = ok && lives(&p);
+  if (ok && tp_ictx_overflowed(p.ix)) ok = fail(&p, "a number that is too large");
+  pl->a->oom = NULL;
+  return ok;
+}
+
+tp_plan *tp_plan_parse(tp_ictx *ix, const char *text, tp_error *err) {
+  tp_graph *g = tp_graph_new(ix);
+  tp_error own = { 0 };
+  if (!err) err = &own;
+  if (!g) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for a plan"), NULL;
+  tp_plan *pl = TP_NEW(&g->arena, tp_plan);
+  pl->g = g;
+  pl->a = &g->arena;
+  return read_all(pl, text, err) ? pl : tp_plan_free(pl);
+}
+
+tp_plan *tp_plan_free(tp_plan *p) {
+  if (!p) return NULL;
+  for (int i = 0; i < p->bufs.n; i++) tp_array_unref(p->bufs.v[i]->data);
+  tp_graph_free(p->g);                          /* p lies in its arena */
+  return NULL;
+}
