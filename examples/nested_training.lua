@@ -3,7 +3,8 @@
 --
 --   lua5.4 examples/nested_training.lua [--seed 0] [--iterations 20] [--updates 5] [--out DIR] [--quiet]
 local tempo = require "tempo"
-local opt = require "tempo.cli" (arg, { seed = 0, iterations = 20, updates = 5, batch = 8, steps = 16, out = "", quiet = false })
+local opt = require "tempo.cli" (arg,
+  { seed = 0, iterations = 20, updates = 5, batch = 8, steps = 16, out = "", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
 local i = P:dim("i", "I")
@@ -28,7 +29,8 @@ local loss = (h - y):square()
 tempo.optim.SGD({ a, c }, { lr = 0.1, momentum = 0.5 }):step(loss / (B * T):value())
 
 local mean = loss[{ b = 0 .. B, t = 0 .. T }]:mean()
-local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "before", "after", "a", "c" })
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv",
+  { "iteration", "before", "after", "a", "c" })
 P:sink({ mean[{ k = 0 }], mean[{ k = K - 1 }], a[{ k = K - 1 }], c[{ k = K - 1 }] }, function(v, point)
   log:row { point.i, v[1]:item(), v[2]:item(), v[3]:item(), v[4]:item() }
   if not opt.quiet then

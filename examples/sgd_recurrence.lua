@@ -7,8 +7,9 @@ local opt = require "tempo.cli" (arg, { seed = 0, iterations = 100, out = "", qu
 local P = tempo.program { seed = opt.seed }
 local i = P:dim("i", "I")
 local truth = P:constant { 2, -3, 0.5 }
-local x = tempo.normal({ 64, 3 }, { name = "x" })           -- no domain: one draw, the data
-local y = x:matmul(truth) + 0.01 * tempo.normal({ 64 }, { name = "noise" })
+-- The data: drawn once, so a constant of the run (a parameter that goes along nothing).
+local x = P:param("x", { shape = { 64, 3 }, init = tempo.normal { 64, 3 } })
+local y = P:param("y", { shape = { 64 }, init = x:matmul(truth) + 0.01 * tempo.normal { 64 } })
 
 local w = P:param("w", { along = { i }, shape = { 3 }, init = 0 })
 local loss = (x:matmul(w) - y):square():mean()

@@ -92,6 +92,38 @@ describe("example", function()
     support.same({ tonumber(a), tonumber(c) }, { 0.8, 0.5 }, 0.02)
   end)
 
+  it("those that train write metrics.csv where --out says", function()
+    for name, columns in pairs { rnn_bptt = "iteration,loss", sgd_recurrence = "iteration,loss",
+        bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c",
+        ppo_cartpole = "iteration,return,steps_per_second,seconds" } do
+      with_folder(function(folder)
+        run(name, "--seed 1 --iterations 3 --quiet --out " .. folder)
+        local text, rows = read(folder .. "/metrics.csv"), 0
+        assert.equal(columns, text:match "^[^\n]*")
+        for _ in text:gmatch "\n%d[^\n]*" do rows = rows + 1 end
+        assert.equal(3, rows)
+      end)
+    end
+  end)
+
+  it("says at once when it cannot write", function()
+    for _, option in ipairs { "--out", "--checkpoint" } do
+      local ok, e = pcall(with_folder, function(folder)
+        run("reinforce_cartpole", "--iterations 1 --out " .. folder .. " " .. option .. " /proc/none")
+      end)
+      assert.is_false(ok)
+      has(e, "reinforce_cartpole.lua:", "file", "'/proc/none")
+      assert.is_nil(e:find("iteration   0", 1, true))
+    end
+  end)
+
+  it("ppo_cartpole learns", function()
+    with_folder(function(folder)
+      local out = run("ppo_cartpole", "--seed 1 --iterations 60 --quiet --out " .. folder)
+      assert.is_true(tonumber(out:match "iterations ([%d.]+),") > 60, out)
+    end)
+  end)
+
   it("reinforce_cartpole saves what play_cartpole plays", function()
     with_folder(function(folder)
       local args = "--seed 1 --iterations 4 --envs 4 --steps 40 --hidden 8 --out " .. folder

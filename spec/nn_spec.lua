@@ -133,6 +133,67 @@ describe("a module", function()
     same({ { 1.5, 1.5 } }, helper.value(P, net(P:constant { 1, 2 }) + 0 * i:value(), {}, { I = 1 }))
   end)
 
+  it("adopts what the script assigns, once", function()
+    local Net = nn.class "Net"
+    function Net:forward(x) return self.head(self.body(x):relu()) + self.shift + self.again(x):sum() end
+    local net = Net:create(P, { name = "net" })
+    local body = nn.Linear(P, 2, 3, { name = "net.body", along = { i } })
+    net.body = body
+    net.head = nn.Linear(P, 3, 1, { name = "net.head", along = { i } })
+    net.shift = P:param("net.shift", { along = { i }, shape = { 1 }, init = 0 })
+    net.again = body                            -- the same layer in a second place
+    net.note = "no parameter"
+    assert.same({ "net.shift", "net.body.weight", "net.body.bias", "net.head.weight", "net.head.bias" }, paths(net))
+    local view = net:at { i = 0 }
+    assert.equal(5, #view:parameters())
+    assert.same({}, view.head.weight:domain())
+    assert.same({}, view.again.weight:domain())
+    tempo.optim.SGD(net, { lr = 0.1 }):step(net(P:constant { 1, 2 }):sum())
+    local first, last = {}, {}
+    for _, tier in ipairs(helper.tiers) do
+      local f = P:compile { outputs = { w = body.weight }, tier = tier }
+      f({}, { I = 0 })
+      first[#first + 1] = f:params()["net.shift"]:totable()
+      f({}, { I = 1 })
+      last[#last + 1] = f:params()["net.shift"]:totable()
+    end
+    same({ { 0 }, { 0 } }, first)
+    same({ { -0.1 }, { -0.1 } }, last)
+  end)
+
+  it("gives fresh names that the script has not taken", function()
+    nn.Linear(P, 2, 2, { name = "linear" })
+    nn.Linear(P, 2, 2, { name = "linear2" })
+    assert.equal("linear1", nn.Linear(P, 2, 2).name)
+    assert.equal("linear3", nn.Linear(P, 2, 2).name)
+    helper.fails(function() nn.Linear(P, 2, 2, { name = "linear" }) end, "option", "'linear.weight' already", "nn.Linear")
+  end)
+
+  it("says what is wrong at the script's line", function()
+    local net = nn.Module:create(P, { name = "net" })
+    helper.fails(function() nn.Linear(2, 2) end, "option", "nn.Linear", "program")
+    helper.fails(function() nn.MLP(P, 3) end, "option", "sizes")
+    helper.fails(function() nn.Linear(P, 2) end, "option", "size 2")
+    helper.fails(function() nn.GRUCell(P, 2, 2.5) end, "option", "2.5")
+    helper.fails(function() net:param("name", { 2 }) end, "option", "'name'")
+    helper.fails(function() net:param("parameters", { 2 }) end, "option", "'parameters'")
+    helper.fails(function() net:param("w", { 2 }, { inti = 1 }) end, "option", "'init'")
+    helper.fails(function() net:add("x", 3) end, "option", "no module")
+    helper.fails(function() net:register("x", 3) end, "option", "no parameter")
+    net:param("w", { 2 })
+    helper.fails(function() net:param("w", { 2 }) end, "option", "'w' already")
+    assert.same({ "net.w" }, paths(net))
+  end)
+
+  it("scales PyTorch's first values by gain", function()
+    local outputs = { w = nn.Linear(P, 100, 50, { name = "l", gain = 3 }).weight }
+    local high = 0
+    for _, row in ipairs(helper.run(P, outputs, {}, {}).w) do
+      for _, v in ipairs(row) do high = math.max(high, math.abs(v)) end
+    end
+    assert.is_true(high <= 0.3 and high > 0.28)
+  end)
+
   it("refuses an unknown option with the nearest and the script's line", function()
     helper.fails(function() local _ = nn.Linear(P, 2, 2, { gian = 2 }) end, "option", "'gian'", "'gain'")
     helper.fails(function() local _ = nn.MLP(P, { 2, 2 }, { activaton = "tanh" }) end, "option", "'activation'")

@@ -97,6 +97,39 @@ describe("an optimiser", function()
     same({ 1, 0.8, 0.6 }, helper.value(P, w, {}, { I = 3 }))
   end)
 
+  it("takes modules, parameters and lists of both", function()
+    local P = tempo.program()
+    local i = P:dim("i", "I")
+    local nn = require "tempo.nn"
+    local a, b = nn.Linear(P, 2, 1, { name = "a", along = { i } }), nn.Linear(P, 1, 1, { name = "b", along = { i } })
+    local w = P:param("w", { along = { i }, init = 1 })
+    assert.equal(2, #optim.SGD(a, { lr = 1 }).params)
+    assert.equal(5, #optim.SGD({ a, w, b }, { lr = 1 }).params)
+    assert.equal(1, #optim.Adam(w).params)
+    helper.fails(function() optim.SGD({ a, a.weight }, { lr = 1 }) end, "option", "'a.weight'", "twice")
+    helper.fails(function() optim.SGD({ w * 1 }, { lr = 1 }) end, "option", "along")
+    helper.fails(function() optim.SGD({ 3 }, { lr = 1 }) end, "option", "number")
+    helper.fails(function() optim.Adam(w, 0.1) end, "option", "optim.Adam", "number")
+    helper.fails(function() optim.Adam(w, { betas = 0.9 }) end, "option", "betas")
+    helper.fails(function() optim.Adam(w):step() end, "option", "loss")
+  end)
+
+  it("works beside another in one program, each with its own loss and rate", function()
+    local P = tempo.program()
+    local i = P:dim("i", "I")
+    local a, b = P:param("a", { along = { i }, init = 1 }), P:param("b", { along = { i }, init = 2 })
+    optim.SGD(a, { lr = 0.1, momentum = 0.5 }):step(a * b)                  -- b stands still for a's step
+    optim.SGD(b, { lr = 0.01 * (i:value() + 1), momentum = 0.5 }):step(b * b)
+    local out = helper.run(P, { a = a, b = b }, {}, { I = 6 })
+    local x, y, m, n = 1, 2, 0, 0
+    for k = 1, 6 do
+      same(x, out.a[k])
+      same(y, out.b[k])
+      m, n = 0.5 * m + y, 0.5 * n + 2 * y
+      x, y = x - 0.1 * m, y - 0.01 * k * n
+    end
+  end)
+
   it("says what is missing", function()
     local P = tempo.program()
     local w = P:param("w", { init = 1 })

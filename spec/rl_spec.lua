@@ -120,6 +120,8 @@ describe("CartPole", function()
     helper.fails(function() env:step(P:constant(tempo.array(1, "i64"))) end, "option", "twice")
     helper.fails(function() local _ = rl.n_step(env, { gamma = 1 }) end, "option", "n")
     helper.fails(function() local _ = rl.n_step(env, { gamma = 1, n = 0 }) end, "option", "n is 0")
+    helper.fails(function() local _ = rl.n_step(env, { gamma = 1, n = 1.5 }) end, "option", "n is 1.5")
+    helper.fails(function() local _ = rl.env("CartPole-v1", { domain = { t }, time = t }) end, "option", "program")
   end)
 end)
 
@@ -255,10 +257,45 @@ describe("returns", function()
     local t = P:dim("t", "T")
     local traj, v, nv = trajectory(P, t)
     local w = P:param("w", { init = 1, dtype = "f64" })
+    traj.reward = traj.reward * w               -- a reward may be learnt too
     local loss = rl.monte_carlo(traj, { gamma = gamma, next_value = nv * w })
       + rl.n_step(traj, { gamma = gamma, n = 2, next_value = nv * w }) + rl.td(traj, { next_value = nv * w })
       + rl.gae(traj, { gamma = gamma, value = v * w, next_value = nv * w })
     same(0, helper.value(P, tempo.grad(loss + 0 * w, { w })[1], data(5, 1), { T = 5 }))
+  end)
+
+  it("are those of the definitions in every environment and iteration, carried on or not", function()
+    local horizon = 25
+    for _, carry in ipairs { false, true } do
+      local P = tempo.program { seed = 21 }
+      local i, b, t = P:dim("i", "I"), P:dim("b", "B"), (P:dim("t", "T"))
+      local env = rl.env(P, "CartPole-v1", { domain = { i, b, t }, time = t, carry = carry and i or nil })
+      local w = P:param("w", { along = { i }, shape = { 4 }, init = 0.1 })
+      local v = (env.obs * w):sum()
+      env:step(tempo.randint({}, 0, 2, { domain = { i, b, t }, name = "action" }))
+      local nv = (env.next_obs * w):sum()
+      local with = { gamma = gamma, lambda = lambda, value = v, next_value = nv }
+      local advantage, target = rl.gae(env, with)
+      w:update(w + 0.1 * tempo.grad((v - target):square(), { w })[1]:clamp(-1, 1))
+      local shown = { r = env.reward, te = env.terminated, tr = env.truncated, v = v, nv = nv, advantage = advantage,
+        mc = rl.monte_carlo(env, { gamma = gamma, next_value = nv }), obs = env.obs, next_obs = env.next_obs }
+      for _, n in ipairs { 1, 4, 100 } do shown["n" .. n] = rl.n_step(env, { gamma = gamma, n = n, next_value = nv }) end
+      for _, T in ipairs { 1, 2, horizon } do
+        local out = helper.run(P, shown, {}, { I = 3, B = 2, T = T })
+        for j = 1, 3 do
+          for k = 1, 2 do
+            local d = {}
+            for name, x in pairs(out) do d[name] = x[j][k] end
+            same(brute(d, T, math.huge), d.mc)
+            same(brute_gae(d, T), d.advantage)
+            for _, n in ipairs { 1, 4, 100 } do same(brute(d, T, n), d["n" .. n]) end
+            if carry and j > 1 and not (out.te[j - 1][k][T] or out.tr[j - 1][k][T]) then
+              same(out.next_obs[j - 1][k][T], d.obs[1], 0)
+            end
+          end
+        end
+      end
+    end
   end)
 
   it("sum up episodes for the log", function()

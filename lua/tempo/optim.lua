@@ -97,8 +97,8 @@ end
 
 function Optimizer:create(params, o, known)
   o = util.options("optim." .. self._type, o, common .. known)
-  params = flat(self, params)
   if o.lr == nil then util.fail("option", "optim.%s: lr is missing", self._type) end
+  params = flat(self, params)
   local P = params[1]:program()
   local opt = setmetatable({ params = params, program = P, lr = o.lr, weight_decay = o.weight_decay or 0,
     clip_norm = o.clip_norm, name = o.name and util.take(P, o.name) or util.fresh(P, self._type:lower()) }, self)

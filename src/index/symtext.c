@@ -12,15 +12,23 @@ void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
   }
 }
 
+/* A name that can be none is the text's mistake here, and not an option's. */
+static tp_sym *made(tp_scan *in, tp_sym *s, const tp_error *e) {
+  if (!s) tp_fail(in->err, TP_E_FILE, tp_scan_pos(in), "file: %s", e->msg);
+  return s;
+}
+
 /* A hidden bound, or one shared with another dim, is said after its dim. */
 static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
   const char *bound = NULL;
+  tp_error e = { 0 };
   if (tp_accept(in, ":") && !(bound = tp_scan_word(in))) return false;
   tp_sym *s = tp_sym_find(c, name), *b = bound ? tp_sym_find(c, bound) : NULL;
   bool hidden = tp_accept(in, "hidden");
   if (s) return (s->kind == TP_SYM_DIM && (bound ? s->bound && strcmp(s->bound->name, bound) == 0 : !s->bound)) || tp_scan_fail(in, "the context has this name for something else");
+  if (b && b->kind != TP_SYM_BOUND) return tp_scan_fail(in, "the dim's bound is none");
   if (bound && !b) {
-    s = tp_sym_dim(c, name, bound, tp_scan_pos(in), in->err);
+    s = made(in, tp_sym_dim(c, name, bound, tp_scan_pos(in), &e), &e);
     if (s) s->hidden = s->bound->hidden = hidden;
     return s != NULL;
   }
@@ -32,7 +40,8 @@ static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
 
 static bool bound_line(tp_ictx *c, tp_scan *in, const char *name) {
   tp_sym *s = tp_sym_find(c, name);
-  if (!s) s = tp_sym_bound(c, name, tp_scan_pos(in), in->err);
+  tp_error e = { 0 };
+  if (!s) s = made(in, tp_sym_bound(c, name, tp_scan_pos(in), &e), &e);
   if (!s) return false;
   if (s->kind != TP_SYM_BOUND) return tp_scan_fail(in, "this is no bound");
   s->hidden |= tp_accept(in, "hidden");

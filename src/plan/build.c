@@ -454,7 +454,7 @@ static double identity_of(tp_red red, tp_dtype d) {
   if (d == TP_BOOL) return max ? 0 : 1;
   if (d == TP_U8) return max ? 0 : 255;
   if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
-  return max ? -9223372036854775808.0 : 9223372036854774784.0;
+  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
 }
 
 static bool stmt_regions(pb *b, const tp_tree *t) {
