@@ -94,6 +94,8 @@ static void test_text(void) {
   tp_buf_free(&b);
   const char *names[] = { "learning_rate", "momentum", "seed", "lr" };
   CHECK(tp_nearest("momentun", names, 4) == names[1] && tp_nearest("sede", names, 4) == names[2]);
+  const char *const ties[] = { "tan", "tanh", "than" };
+  CHECK(tp_nearest("tahn", ties, 3) == ties[1] && tp_nearest("tahn", ties, 1) == ties[0]);
   CHECK(tp_nearest("zzz", names, 4) == NULL && tp_nearest("lrs", names, 4) == names[3]);
 }
 

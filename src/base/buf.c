@@ -84,6 +84,12 @@ static int distance(const char *a, const char *b) {
   return d[n][m];
 }
 
+/* At one distance the length decides, then the alphabet: never the order in which names come (a Lua table's is random). */
+static bool better(int len, const char *a, const char *b) {
+  int da = abs((int)strlen(a) - len), db = abs((int)strlen(b) - len);
+  return da != db ? da < db : strcmp(a, b) < 0;
+}
+
 const char *tp_nearest(const char *word, const char *const *names, int n) {
   const char *best = NULL;
   int least = NAME_MAX_, len = (int)TP_MIN(strlen(word), NAME_MAX_ + 1);
@@ -91,7 +97,8 @@ const char *tp_nearest(const char *word, const char *const *names, int n) {
     int other = (int)TP_MIN(strlen(names[i]), NAME_MAX_ + 1);
     if (len > NAME_MAX_ || other > NAME_MAX_) continue;
     int d = distance(word, names[i]);
-    if (d < least && 3 * d <= TP_MAX(len, other)) { least = d; best = names[i]; }
+    if (3 * d > TP_MAX(len, other)) continue;
+    if (d < least || (d == least && best && better(len, names[i], best))) { least = d; best = names[i]; }
   }
   return best;
 }
