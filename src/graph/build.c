@@ -151,7 +151,7 @@ static bool too_many(tp_graph *g, tp_val x, int rank, const char *op, tp_error *
 tp_val tp_reshape(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err) {
   const tp_ix *to[TP_MAXRANK];
   if (!x.node || too_many(g, x, rank, "reshape", err)) return nothing;
-  memcpy(to, shape, sizeof *to * (size_t)rank);
+  if (rank) memcpy(to, shape, sizeof *to * (size_t)rank);
   if (!fill_quotient(g, x, rank, to, err)) return nothing;
   if (same_extents(x, rank, to)) return x;
   return build1(g, TP_OP_RESHAPE, x, &(tp_attr){ .nix = rank, .ix = to }, err);

@@ -6,7 +6,8 @@
 typedef struct { const tp_plan *p; const tp_region *r; tp_pos at; tp_error *err; } look;
 
 static bool bad(const look *l, const char *what) {
-  return tp_fail(l->err, TP_E_FILE, l->at, "file: %s in a region of %s", what, l->r->kind == TP_RG_OP ? tp_ops[l->r->op].text : "the plan");
+  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
+  return tp_fail(l->err, TP_E_FILE, l->at, "file: %s: %s", l->r->kind == TP_RG_OP ? tp_ops[l->r->op].text : kinds[l->r->kind], what);
 }
 
 /* ---- windows ---- */
@@ -99,7 +100,7 @@ static bool micros(const look *l) {
     const tp_micro *m = &r->micro[k];
     if (!elementwise(m->op)) return bad(l, "an operator that is not elementwise");
     for (int j = 0; j < tp_ops[m->op].nin; j++)
-      if (m->in[j] < 0 || m->in[j] >= r->nin + k) return bad(l, "an operand that does not come before its use");
+      if (m->in[j] < 0 || m->in[j] >= r->nin + k) return bad(l, "an operand that comes after its use");
     if (!micro_types(l, m)) return bad(l, "operands of other dtypes");
   }
   for (int k = 0; k < r->nout; k++)
@@ -110,7 +111,8 @@ static bool micros(const look *l) {
 
 static bool ew(const look *l) {
   const tp_region *r = l->r;
-  if (r->nmicro < 1 || !micros(l)) return r->nmicro > 0 || bad(l, "no operator");
+  if (r->nmicro < 1) return bad(l, "no operator");
+  if (!micros(l)) return false;
   for (int k = 0; k < r->nout; k++)
     if (r->out[k].rank != r->out[0].rank) return bad(l, "results of several shapes");
   for (int k = 0; k < r->nin; k++)
@@ -239,7 +241,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
     case TP_RG_CALL: return r->attr != NULL || bad(&l, "no attributes");
     case TP_RG_FILL: return true;
   }
-  return bad(&l, "an unknown kind");
+  return TP_NEVER(true);
 }
 
 static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
