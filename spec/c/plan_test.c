@@ -76,7 +76,7 @@ static given give(const prog *p, int64_t n, bool loaded) {
   for (int i = 0; i < p->plan->bufs.n; i++) {
     const tp_pbuf *b = p->plan->bufs.v[i];
     int64_t count = tp_ix_evalq(b->size, v.env);
-    if (b->kind == TP_BUF_PARAM) random_elements(v.param[b->slot] = tp_array_new(b->dtype, 1, &count));
+    if (b->kind == TP_BUF_PARAM && !v.param[b->slot]) random_elements(v.param[b->slot] = tp_array_new(b->dtype, 1, &count));
   }
   return v;
 }
@@ -172,6 +172,10 @@ static bool survive(const char *text) {
   return ok;
 }
 
+#ifndef CHARACTERS
+#define CHARACTERS 800000                       /* of mutated texts, for each program */
+#endif
+
 static size_t mutate(char *s, size_t n) {
   static const char likely[] = "0123456789{}[]();:,+-*= \nbimt%/\"@";
   for (int64_t k = 1 + below(3); k > 0; k--) {
@@ -187,7 +191,7 @@ static size_t mutate(char *s, size_t n) {
 
 static void test_mutations(const char *text) {
   size_t n = strlen(text);
-  int read = 0, times = (int)(400000 / (n + 400)) + 20;
+  int read = 0, times = (int)(CHARACTERS / (n + 400)) + 20;
   char *s = malloc(n + 1);
   for (int i = 0; i < times; i++) {
     memcpy(s, text, n + 1);
