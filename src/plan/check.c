@@ -241,7 +241,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
     case TP_RG_CALL: return r->attr != NULL || bad(&l, "no attributes");
     case TP_RG_FILL: return true;
   }
-  return TP_NEVER(true);
+  return !TP_NEVER(true);
 }
 
 static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
