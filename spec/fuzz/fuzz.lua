@@ -66,21 +66,20 @@ local function kind(why)
   return (why:gsub("%b''", ""):gsub("[%d%.%-e]+", ""):gsub("%b[]", ""):sub(1, 60))
 end
 
-local function shrink(case, why)
-  local changed, tries = true, 0
+local function shrink(case, why)                       -- for a minute
+  local changed, stop = true, os.time() + 60
   local want = why:find "^ended" and "^ended" or nil
-  while changed and tries < 300 do
+  while changed and os.time() < stop do
     changed = false
     for _, change in ipairs(generate.shrinks(case)) do
       local undo = change()
-      tries = tries + 1
       local status, w = apart(generate.text(case))
       if status == "finding" and (not want or w:find(want)) then
         why, changed = w, true
         break
       end
       undo()
-      if tries >= 300 then break end
+      if os.time() >= stop then break end
     end
   end
   return why

@@ -363,7 +363,10 @@ function G:binary(a, b)
                                          "(%1 % (%2:abs() + 1))", "tempo.where(%1:lt(%2), %1, %2 + 1)" }, shape, "i64")
   end
   local dtype = (a.dtype == "f64" or b.dtype == "f64") and "f64" or "f32"
-  if a.dtype == "i64" or b.dtype == "i64" then return self:op({ a, b }, "(%1 * 0.1 + %2 * 0.1):tanh()", shape, dtype) end
+  if a.dtype ~= b.dtype and (a.dtype == "i64" or b.dtype == "i64") then      -- a number with i64 would be f32
+    if a.dtype == "i64" then a, b = b, a end
+    return self:op({ a, b }, ('(%%1 + %%2:to "%s" * 0.1):tanh()'):format(dtype), shape, dtype)
+  end
   local rough = self:chance(0.1)
   if rough then return self:op({ a, b }, self:pick { "tempo.maximum(%1, %2)", "tempo.minimum(%1, %2)" }, shape, dtype, nil, { rough = true }) end
   return self:op({ a, b }, self:pick { "(%1 + %2)", "(%1 - %2)", "(%1 * %2)", "(%1 / (%2 * %2 + 1))", "(%1 * %2 + %1)" }, shape, dtype)
