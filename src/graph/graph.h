@@ -164,4 +164,6 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
 /* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;
  * what holds for some bounds only goes to g->boundchecks. */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);
+/* A check for each call: that the bounds are not in bad, a set without dims; `late` says what is wrong there. False: isl could not say it as a condition. */
+bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late);
 #endif

@@ -80,6 +80,21 @@ static const tp_ix *never(check *c, const tp_ix *some) {
   return cond ? cond : tp_ix_not(ix, some);
 }
 
+static void add_check(check *c, const tp_ix *cond, tp_code code, tp_pos pos, const char *late) {
+  tp_arena *a = &c->g->arena;
+  const char *msg = tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_str(c->g->ix, cond));
+  for (int i = 0; i < c->g->boundchecks.n; i++)
+    if (c->g->boundchecks.v[i].cond == cond && strcmp(c->g->boundchecks.v[i].msg, msg) == 0) return;
+  TP_PUSH(a, &c->g->boundchecks, (tp_boundcheck){ cond, pos, code, msg });
+}
+
+bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late) {
+  check c = { .g = g };
+  const tp_ix *cond = tp_set_nonempty_when(g->ix, bad);
+  if (cond) add_check(&c, never(&c, cond), code, pos, late);
+  return cond != NULL;
+}
+
 /* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False: illegal, the witness is in env. */
 static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   tp_ictx *ix = c->g->ix;
@@ -88,13 +103,7 @@ static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code cod
     ok = tp_set_can_be_empty(ix, bad, 2);
     const tp_ix *cond = ok ? tp_set_nonempty_when(ix, bad) : NULL;
     if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
-    else if (cond) {
-      cond = never(c, cond);
-      const char *msg = tp_printf(&c->g->arena, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_str(ix, cond));
-      for (int i = 0; i < c->g->boundchecks.n; i++)
-        if (c->g->boundchecks.v[i].cond == cond && strcmp(c->g->boundchecks.v[i].msg, msg) == 0) cond = NULL;
-      if (cond) TP_PUSH(&c->g->arena, &c->g->boundchecks, (tp_boundcheck){ cond, pos, code, msg });
-    }
+    else if (cond) add_check(c, never(c, cond), code, pos, late);
   }
   tp_set_free(bad);
   return ok;

@@ -460,6 +460,7 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
     return TP_S_OK;
   }
   if (c->left && tp_split(S, f->L, c)) return TP_S_RESTART;
+  if (tp_assume(S, f->L, c)) return TP_S_RESTART;
   if (tp_cycle(S, c)) return TP_S_FAIL;
   if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
   tp_no_order(S, c);
@@ -532,6 +533,11 @@ static void begin(tp_sched *S) {
     if (!s->dim) { free_ = isl_set_lower_bound_si(free_, isl_dim_param, at, 0); any = true; }
     at++;
   }
+  for (int i = 0; i < S->p->late.n; i++) {
+    free_ = isl_set_subtract(free_, isl_set_copy(S->p->late.v[i].bad));
+    S->context = tp_keep_set(S, isl_set_subtract(isl_set_copy(S->context), isl_set_copy(S->p->late.v[i].bad)));
+    any = true;
+  }
   S->freectx = any ? tp_keep_set(S, free_) : NULL;
   if (!any) isl_set_free(free_);
 }
@@ -601,7 +607,7 @@ bool tp_schedule(tp_poly *p, tp_error *err) {
   tp_sched *S = TP_NEW(p->a, tp_sched);
   *S = (tp_sched){ .p = p, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
   isl_ctx_reset_error(S->ctx);
-  bool ok = fill(S, err);
+  bool ok = fill(S, err) && tp_late_checks(p, err);
   tp_pools_free(S);
   isl_ctx_reset_error(S->ctx);
   return ok;

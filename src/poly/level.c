@@ -274,7 +274,7 @@ static void spread(tp_sched *S, tp_level *L, int nq, int *q) {
     }
 }
 
-static bool acyclic(tp_sched *S, const tp_scc *c, const tp_arcs *arcs) {
+bool tp_acyclic(tp_sched *S, const tp_scc *c, const tp_arcs *arcs) {
   int left = c->n;
   bool *gone = TP_NEWN(S->a, bool, S->p->stmts.n), *held = TP_NEWN(S->a, bool, S->p->stmts.n);
   for (bool moved = true; moved && left;) {
@@ -301,7 +301,7 @@ static bool carries_all(tp_sched *S, const tp_level *L, int k, int pick) {
     const tp_dep *d = tp_dep_of(S, &in.v[e]);
     if (tp_arc_at(S, &in.v[e], &mem[L->at[d->src]], &mem[L->at[d->dst]], &out, &exact)) TP_PUSH(S->a, &rest, out);
   }
-  return acyclic(S, c, &rest);
+  return tp_acyclic(S, c, &rest);
 }
 
 /* Could a member run over this dim in one call? */

@@ -8,5 +8,6 @@ tp_poly *tp_poly_free(tp_poly *p) {
     tp_set_free(s->dom);
     for (int k = 0; k < s->nacc; k++) tp_rel_free(s->acc[k].rel);
   }
+  for (int i = 0; i < p->late.n; i++) tp_set_free(p->late.v[i].bad);
   return NULL;
 }

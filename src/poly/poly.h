@@ -73,11 +73,15 @@ struct tp_tree {
   int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL) */
 };
 
+/* Bounds for which a read closes a cycle: a call that gives them is refused. */
+typedef struct tp_late { tp_set *bad; int st, acc; } tp_late;
+
 typedef struct tp_poly {
   tp_graph *g;
   tp_arena *a;
   TP_VEC(tp_arr *) arrs;
   TP_VEC(tp_stmt *) stmts;
+  TP_VEC(tp_late) late;
   tp_tree *tree;
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ...": over budget, the conservative answer was taken */

@@ -39,8 +39,8 @@ typedef struct tp_sst {
 
 typedef struct tp_sched {
   tp_poly *p; tp_ictx *ix; tp_arena *a; isl_ctx *ctx; tp_error *err;
-  isl_set *context;                             /* all bounds >= 0 */
-  isl_set *freectx;                             /* >= 0 for bounds without a dim: what domains do not imply; NULL: none */
+  isl_set *context;                             /* all bounds >= 0, without those of p->late */
+  isl_set *freectx;                             /* >= 0 for bounds without a dim, and not of p->late: what domains do not imply; NULL: none */
   tp_sst *st;                                   /* by statement */
   TP_VEC(tp_dep) deps;
   tp_items top;
@@ -107,6 +107,7 @@ int tp_dim_of(tp_sched *S, int st, const tp_sym *label);        /* its first unu
 void tp_choose_recurrences(tp_sched *S, tp_level *L);           /* stages 1 and 2 */
 void tp_choose_rest(tp_sched *S, tp_level *L);                  /* stages 3 and 4 */
 tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc);
+bool tp_acyclic(tp_sched *S, const tp_scc *c, const tp_arcs *arcs);
 /* The arc between points of equal rows; false: none. *exact: it is the whole arc. */
 bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact);
 
@@ -118,6 +119,9 @@ tp_sres tp_vectors(tp_sched *S);
 void tp_dense_vectors(tp_sched *S);
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
+/* ---- assume.c ---- */
+bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c);          /* bounds for which it is a cycle are left to the call: everything starts anew */
+bool tp_late_checks(tp_poly *p, tp_error *err);
 /* ---- witness.c ---- */
 bool tp_cycle(tp_sched *S, const tp_scc *c);                    /* a cycle of points at small bounds: fills the error */
 void tp_no_order(tp_sched *S, const tp_scc *c);                 /* none found, and no order either: fills the error */

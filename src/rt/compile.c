@@ -143,11 +143,17 @@ static tp_poly *schedule_graph(tp_graph *g, tp_error *err) {
   return p && tp_schedule(p, err) ? p : tp_poly_free(p);
 }
 
-/* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy. */
+/* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy.
+ * What it asks of bounds is asked of f's. */
 static bool has_order(tp_fn *f, tp_error *err) {
   tp_graph *g = clone(f, f->graph, err);
   tp_poly *p = g && tp_lower_sums(g, err) ? schedule_graph(g, err) : NULL;
   bool ok = p != NULL;
+  for (int i = f->graph->boundchecks.n; ok && i < g->boundchecks.n; i++) {
+    tp_boundcheck c = g->boundchecks.v[i];
+    c.msg = tp_strdup(&f->graph->arena, c.msg);
+    TP_PUSH(&f->graph->arena, &f->graph->boundchecks, c);
+  }
   tp_poly_free(p);
   if (g) tp_graph_free(g);
   return ok;

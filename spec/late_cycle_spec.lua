@@ -1,0 +1,67 @@
+-- A recurrence whose distance is a bound closes a cycle for some bounds only: compiling is legal, and a call with these bounds is refused.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local fails = helper.fails
+
+local function each_tier(fn)
+  for _, tier in ipairs(helper.tiers) do fn(tier) end
+end
+
+describe("a cycle for some bounds only", function()
+  local P, t, T, p, h
+  before_each(function()
+    P = tempo.program()
+    t, T = P:dim "t"
+    p = P:bound "p"
+    h = P:tensor { domain = { t }, name = "h" }
+  end)
+
+  it("is refused by the call that gives them", function()
+    each_tier(function(tier)
+      P = tempo.program()
+      t, T = P:dim "t"
+      p = P:bound "p"
+      h = P:tensor { domain = { t }, name = "h" }
+      local x = P:input("x", { domain = { t } })
+      h:when(t:lt(p), x)
+      local line = debug.getinfo(1, "l").currentline + 1
+      h[t] = h[t - p] + x
+      local f = P:compile { outputs = { h = h }, tier = tier }
+      local function run(n, by) return f({ x = { 1, 2, 3, 4, 5, n > 5 and 6 or nil } }, { T = n, p = by }).h:totable() end
+      assert.same({ 1, 3, 6, 10, 15 }, run(5, 1))
+      assert.same({ 1, 2, 4, 6, 9, 12 }, run(6, 2))
+      assert.same({ 1, 2, 3, 4, 5 }, run(5, 9))
+      local message = fails(function() run(5, 0) end, "cycle", "'h'", "p >= 1")
+      assert.equal(line, helper.line(message))
+      assert.same({ 1, 3, 6, 10, 15 }, run(5, 1))
+      assert.same({}, f({ x = {} }, { T = 0, p = 0 }).h:totable())
+    end)
+  end)
+
+  it("may be told by a window's end", function()
+    h[0] = 1
+    h[t] = h[tempo.max(0, t - 3) .. t - p + 1]:sum(0) + 1
+    local f = P:compile { outputs = { h = h } }
+    assert.same({ 1, 2, 4, 8, 15 }, f({}, { T = 5, p = 1 }).h:totable())
+    assert.same({ 1, 1, 2, 3, 4 }, f({}, { T = 5, p = 2 }).h:totable())
+    fails(function() f({}, { T = 5, p = 0 }) end, "cycle", "'h'")
+  end)
+
+  it("is no cycle on either side of it", function()
+    local q = P:bound "q"
+    h:when((t - p + q):lt(0), 1)
+    h:when((t - p + q):ge(T), 2)
+    h[t] = h[t - p + q] + 1
+    each_tier(function(tier)
+      local f = P:compile { outputs = { h = h }, tier = tier }
+      assert.same({ 1, 1, 2, 2, 3 }, f({}, { T = 5, p = 2, q = 0 }).h:totable())
+      assert.same({ 6, 5, 4, 3, 2 }, f({}, { T = 5, p = 1, q = 2 }).h:totable())
+      fails(function() f({}, { T = 5, p = 1, q = 1 }) end, "cycle", "'h'")
+    end)
+  end)
+
+  it("is an error when compiling where only bounds of 0 and 1 are left", function()
+    h[t] = h[t] * 2
+    fails(function() P:compile { outputs = { h = h } } end, "cycle: 'h' at t = 0 needs itself")
+  end)
+end)

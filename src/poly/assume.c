@@ -1,0 +1,111 @@
+/* assume: a component without a legal dim may be a cycle for some bounds only (h[t] = h[t - p] at p = 0). Then the order is looked for without these bounds,
+ * and each call checks that it was not given them. */
+#include "poly/sched.h"
+
+/* The bounds for which m has points; NULL: not known. */
+static isl_set *bounds_of(tp_sched *S, isl_map *m) {
+  tp_query(S);
+  isl_set *b = isl_map_params(isl_map_intersect_params(isl_map_copy(m), isl_set_copy(S->context)));
+  b = isl_set_coalesce(isl_set_compute_divs(b));
+  return tp_query_end(S) ? b : isl_set_free(b);
+}
+
+/* Is anything left that is not a special case: some bounds that are all large? */
+static bool leaves_enough(tp_sched *S, TP_KEEP isl_set *bad) {
+  enum { LARGE = 100 };
+  isl_set *rest = isl_set_subtract(isl_set_intersect(tp_isl_context(S->ix, LARGE), isl_set_copy(S->context)), isl_set_copy(bad));
+  bool some = rest && isl_set_is_empty(rest) == isl_bool_false;
+  isl_set_free(rest);
+  return some;
+}
+
+/* The points between which s * (y[dv] - x[du]) < 0. */
+static isl_map *backwards(tp_sched *S, isl_map *m, int du, int dv, int s) {
+  isl_map *less = isl_map_universe(isl_map_get_space(m));
+  less = s > 0 ? isl_map_order_lt(isl_map_reverse(less), isl_dim_in, dv, isl_dim_out, du) : isl_map_order_gt(isl_map_reverse(less), isl_dim_in, dv, isl_dim_out, du);
+  return isl_map_intersect(isl_map_copy(m), isl_map_reverse(less));
+}
+
+/* The bounds for which a member of the component reads itself from the wrong side along a dim. */
+static isl_set *wrong_way(tp_sched *S, const tp_arcs *in, const tp_sym *label, int s, const tp_arc **why) {
+  isl_set *bad = NULL;
+  for (int e = 0; e < in->n; e++) {
+    const tp_dep *d = tp_dep_of(S, &in->v[e]);
+    int dim = tp_dim_of(S, d->src, label);
+    if (d->src != d->dst || dim < 0 || d->arr < 0) continue;
+    isl_map *m = backwards(S, in->v[e].map, dim, dim, s);
+    isl_set *b = bounds_of(S, m);
+    isl_map_free(m);
+    if (!b) return isl_set_free(bad);
+    if (isl_set_is_empty(b) == isl_bool_true) { isl_set_free(b); continue; }
+    *why = &in->v[e];
+    bad = bad ? isl_set_union(bad, b) : b;
+  }
+  return bad;
+}
+
+static bool take(tp_sched *S, TP_TAKE isl_set *bad, const tp_arc *why) {
+  bad = tp_keep_set(S, isl_set_coalesce(bad));
+  if (!bad || isl_set_is_empty(bad) != isl_bool_false || !leaves_enough(S, bad)) return false;
+  const tp_dep *d = tp_dep_of(S, why);
+  TP_PUSH(S->a, &S->p->late, (tp_late){ isl_set_copy(bad), d->dst, d->acc });
+  return true;
+}
+
+/* Some arcs hold for some bounds only: without one of them, or all, there is no cycle. */
+static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
+  isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
+  tp_arcs hard = { 0 };
+  isl_set *all = NULL;
+  const tp_arc *why = NULL;
+  for (int e = 0; e < in->n; e++) {
+    bad[e] = tp_dep_of(S, &in->v[e])->arr < 0 ? NULL : tp_keep_set(S, bounds_of(S, in->v[e].map));
+    if (!bad[e] || !leaves_enough(S, bad[e])) { TP_PUSH(S->a, &hard, in->v[e]); continue; }
+    why = &in->v[e];
+    all = all ? isl_set_union(all, isl_set_copy(bad[e])) : isl_set_copy(bad[e]);
+  }
+  for (int e = 0; e < in->n && why; e++) {
+    tp_arcs rest = { 0 };
+    for (int o = 0; o < in->n; o++)
+      if (o != e) TP_PUSH(S->a, &rest, in->v[o]);
+    if (!bad[e] || !leaves_enough(S, bad[e]) || !tp_acyclic(S, c, &rest)) continue;
+    isl_set_free(all);
+    return take(S, isl_set_copy(bad[e]), &in->v[e]);
+  }
+  if (why && tp_acyclic(S, c, &hard)) return take(S, all, why);
+  isl_set_free(all);
+  return false;
+}
+
+bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
+  tp_arcs in = tp_inner_arcs(S, L, L->of[c->st[0]]);
+  const tp_stmt *s = S->p->stmts.v[c->st[0]];
+  for (int d = 0; d < s->ndim; d++)
+    for (int sign = 1; sign >= -1; sign -= 2) {
+      const tp_arc *why = NULL;
+      if (tp_dim_of(S, c->st[0], s->label[d]) != d) continue;
+      isl_set *bad = wrong_way(S, &in, s->label[d], sign, &why);
+      if (bad && take(S, bad, why)) return true;
+    }
+  return without_arcs(S, c, &in);
+}
+
+/* ---- the checks of a call ---- */
+
+/* What the script calls it: the value read, else who reads it. */
+static const char *called(const tp_poly *p, const tp_late *l) {
+  const tp_arr *x = p->arrs.v[p->stmts.v[l->st]->acc[l->acc].arr];
+  const tp_node *n = x->val.node;
+  return n && (n->name || n->attr.str) ? x->name : p->stmts.v[l->st]->name;
+}
+
+bool tp_late_checks(tp_poly *p, tp_error *err) {
+  for (int i = 0; i < p->late.n; i++) {
+    const tp_late *l = &p->late.v[i];
+    const tp_stmt *s = p->stmts.v[l->st];
+    const tp_access *x = &s->acc[l->acc];
+    const char *what = tp_printf(p->a, "a value of '%s' needs itself", called(p, l));
+    if (!tp_check_late(p->g, l->bad, TP_E_CYCLE, s->pos.file ? s->pos : x->pos, what)) return tp_fail(err, TP_E_CYCLE, s->pos, "cycle: %s", what);
+  }
+  return true;
+}
