@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 const tp_method tp_methods[] = {
-#define M(name, kinds, sig, fn, doc) { name, kinds, sig, fn, doc },
+#define M(name, kinds, sig, fn, shape, dtype, grad, ulp, doc) { name, kinds, sig, fn, doc },
 #include "graph/methods.def"
 #undef M
 };

@@ -1,12 +1,16 @@
 /* methods: everything a script may call on tensors, primitive or composed, as one table of functions over one kind of arguments.
  * The binding, the docs and the annotations are generated from the rows of methods.def; nothing else enumerates them.
  *
- *   M(name, kinds, signature, function, "one line for the docs")
+ *   M(name, kinds, signature, function, shape, dtype, grad, ulp, "one line for the docs")
  *   kinds      m: method of tensors and function on tempo; f: function on tempo only; c: creation (on tempo, loose until it meets a program)
  *   signature  "x:T axis:A? | keepdim:B"   positional arguments, then options after |.  ? may be left out (or nil).
  *     T tensor (numbers, index expressions, conditions and host arrays are lifted)   I integer   F number   B boolean   N string
  *     X integer, index expression or i64 scalar tensor   S extents: sequence of integers and index expressions, also -1
  *     A axis or table of axes   L table of tensors   D dtype   O domain   V varargs: all remaining arguments are tensors (last)
+ *   shape, dtype   of the result, for the docs.  reduced: without the axes, 1 with keepdim   promoted: by section 4, bool as i64
+ *     float: integers become f32   sums: bool, u8 and i32 become i64
+ *   grad       D differentiable, N not differentiable
+ *   ulp        how far a number may be from the exact one, in units of its last place (of the largest term's for sums); 0: equal
  */
 #ifndef TP_METHODS_H
 #define TP_METHODS_H

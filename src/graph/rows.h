@@ -4,7 +4,7 @@
 #include "graph/mk.h"
 
 typedef bool tp_method_body(tp_graph *g, const tp_method *m, const tp_arg *a, tp_val **out, int *nout, tp_error *err);
-#define M(name, kinds, sig, fn, doc) tp_method_body fn;
+#define M(name, kinds, sig, fn, shape, dtype, grad, ulp, doc) tp_method_body fn;
 #include "graph/methods.def"
 #undef M
 
