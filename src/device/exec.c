@@ -64,30 +64,6 @@ static bool ranks_fit(tp_exec *x, tp_dreg *r, tp_error *err) {
   return true;
 }
 
-static tp_dreg *compile_region(tp_exec *x, const tp_pnode *p, tp_error *err) {
-  tp_dreg *r = TP_NEW(&x->a, tp_dreg);
-  r->rg = p->rg;
-  r->pos = p->pos;
-  tp_dreg_windows(x, r);
-  if (!ranks_fit(x, r, err)) return NULL;
-  switch (p->rg->kind) {
-    case TP_RG_EW: tp_ew_new(x, r); break;
-    case TP_RG_OP: tp_op_new(x, r); break;
-    case TP_RG_COPY: if (p->rg->acc) tp_ew_new(x, r); else tp_copy_new(x, r); break;
-    case TP_RG_FILL: tp_fill_new(x, r); break;
-    case TP_RG_CALL: tp_call_new(x, r); break;
-    case TP_RG_PINIT: r->run = tp_run_pinit; break;
-  }
-  return x->reg[x->nreg++] = r;
-}
-
-/* A condition e >= 0 or e == 0 is its e. */
-static tp_dx compile_cond(tp_exec *x, const tp_ix *c, tp_dtest *test) {
-  tp_ixkind k = tp_ix_kind(c);
-  *test = k == TP_IX_GE0 ? TP_TEST_GE0 : k == TP_IX_EQ0 ? TP_TEST_EQ0 : TP_TEST_TRUE;
-  return tp_dx_new(&x->a, *test == TP_TEST_TRUE ? c : tp_ix_arg(c, 0));
-}
-
 /* The position at which the last write is over: of the outermost loop around it. */
 static void note_writes(tp_exec *x, const tp_pnode *p) {
   int end = p->pos;
@@ -97,31 +73,22 @@ static void note_writes(tp_exec *x, const tp_pnode *p) {
     if (p->rg->out[i].buf >= 0) x->written[p->rg->out[i].buf] = TP_MAX(x->written[p->rg->out[i].buf], end);
 }
 
-static tp_dnode *compile_node(tp_exec *x, const tp_pnode *p, tp_error *err) {
-  tp_dnode *d = TP_NEW(&x->a, tp_dnode);
-  d->kind = p->kind;
-  d->n = p->n;
-  d->kid = TP_NEWN(&x->a, tp_dnode *, p->n);
-  for (int i = 0; i < p->n; i++)
-    if (!(d->kid[i] = compile_node(x, p->kid[i], err))) return NULL;
-  if (p->kind == TP_P_FOR) {
-    d->var = p->var->id;
-    d->step = p->step;
-    d->lo = tp_dx_new(&x->a, p->lo);
-    d->hi = tp_dx_new(&x->a, p->hi);
+tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
+  tp_dreg *r = TP_NEW(&x->a, tp_dreg);
+  r->rg = p->rg;
+  r->pos = p->pos;
+  tp_dreg_windows(x, r);
+  if (!ranks_fit(x, r, err)) return NULL;
+  note_writes(x, p);
+  switch (p->rg->kind) {
+    case TP_RG_EW: tp_ew_new(x, r); break;
+    case TP_RG_OP: tp_op_new(x, r); break;
+    case TP_RG_COPY: if (p->rg->acc) tp_ew_new(x, r); else tp_copy_new(x, r); break;
+    case TP_RG_FILL: tp_fill_new(x, r); break;
+    case TP_RG_CALL: tp_call_new(x, r); break;
+    case TP_RG_PINIT: r->run = tp_run_pinit; break;
   }
-  if (p->kind == TP_P_IF) d->cond = compile_cond(x, p->cond, &d->test);
-  if (p->kind == TP_P_REGION) {
-    note_writes(x, p);
-    if (!(d->rg = compile_region(x, p, err))) return NULL;
-  }
-  return d;
-}
-
-static int count_regions(const tp_pnode *p) {
-  int n = p->kind == TP_P_REGION;
-  for (int i = 0; i < p->n; i++) n += count_regions(p->kid[i]);
-  return n;
+  return x->reg[x->nreg++] = r;
 }
 
 static void list_bounds(tp_exec *x) {
@@ -141,9 +108,7 @@ static bool compile(tp_exec *x, tp_error *err) {
   x->count = TP_NEWN(&x->a, int64_t, nbuf);
   x->written = TP_NEWN(&x->a, int, nbuf);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
-  x->reg = TP_NEWN(&x->a, tp_dreg *, count_regions(x->plan->body));
-  x->body = compile_node(x, x->plan->body, err);
-  if (!x->body) return false;
+  if (!tp_flow_new(x, err)) return false;
   x->scratch = tp_alloc_aligned(x->scratch_size);
   return x->scratch || tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "no memory for %lld bytes of working space", (long long)x->scratch_size);
 }
@@ -206,13 +171,6 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
   return tp_dreg_resolve(x, r) && (!r->bind || r->bind(x, r));
 }
 
-static void bind_node(tp_exec *x, tp_dnode *d) {
-  tp_dx_bind(&d->lo, x->env);
-  tp_dx_bind(&d->hi, x->env);
-  tp_dx_bind(&d->cond, x->env);
-  for (int i = 0; i < d->n; i++) bind_node(x, d->kid[i]);
-}
-
 static bool take_arena(tp_exec *x) {
   int64_t total = tp_plan_color(x->plan, x->env, x->offset);
   if (total < 0) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 bytes");
@@ -228,7 +186,7 @@ static bool bind(tp_exec *x) {
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
   if (!take_arena(x)) return false;
-  bind_node(x, x->body);
+  tp_flow_bind(x);
   for (int i = 0; i < x->nreg; i++)
     if (!bind_region(x, x->reg[i])) return false;
   x->bound_once = true;
@@ -325,7 +283,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
   return !r->bind || r->bind(x, r);
 }
 
-static bool run_region(tp_exec *x, tp_dreg *r) {
+bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
   if (x->run->cancel && *x->run->cancel) return cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
   if (x->work_want) work_reset(x);
@@ -340,45 +298,6 @@ static bool run_region(tp_exec *x, tp_dreg *r) {
   return r->run(x, r);
 }
 
-static bool run_node(tp_exec *x, const tp_dnode *d);
-
-static bool run_loop(tp_exec *x, const tp_dnode *d) {
-  int64_t lo = tp_dx_get(&d->lo, x->env), hi = tp_dx_get(&d->hi, x->env);
-  int64_t *v = &x->env[d->var];
-  if (d->step > 0) {
-    for (int64_t i = lo; i < hi; i += d->step) {
-      *v = i;
-      if (!run_node(x, d->kid[0])) return false;
-    }
-    return true;
-  }
-  for (int64_t i = hi - 1; i >= lo; i += d->step) {
-    *v = i;
-    if (!run_node(x, d->kid[0])) return false;
-  }
-  return true;
-}
-
-static bool holds(const tp_exec *x, const tp_dnode *d) {
-  int64_t v = tp_dx_get(&d->cond, x->env);
-  return d->test == TP_TEST_GE0 ? v >= 0 : d->test == TP_TEST_EQ0 ? v == 0 : v != 0;
-}
-
-static bool run_node(tp_exec *x, const tp_dnode *d) {
-  switch (d->kind) {
-    case TP_P_REGION: return run_region(x, d->rg);
-    case TP_P_FOR: return run_loop(x, d);
-    case TP_P_IF:
-      if (holds(x, d)) return run_node(x, d->kid[0]);
-      return d->n < 2 || run_node(x, d->kid[1]);
-    case TP_P_SEQ:
-      for (int i = 0; i < d->n; i++)
-        if (!run_node(x, d->kid[i])) return false;
-      return true;
-  }
-  return true;
-}
-
 bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err) {
   x->run = run;
   x->err = err;
@@ -389,7 +308,8 @@ bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err) {
   x->pos = -1;
   if (x->poison && x->total > 0) memset(x->arena, 0xff, (size_t)x->total);
   x->cancelled = false;
-  bool ok = run_node(x, x->body);
+  x->pc = 0;
+  bool ok = tp_flow_run(x);
   work_reset(x);
   return ok || x->cancelled;
 }

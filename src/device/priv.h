@@ -45,14 +45,16 @@ struct tp_dreg {
   void *k;                                      /* what the kernel keeps: tp_ew, tp_dcall, ... */
 };
 
-typedef struct tp_dnode tp_dnode;
+/* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of the loop variables ---- */
+typedef enum { TP_I_REGION, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP } tp_dop;
 typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
-struct tp_dnode {
-  tp_pkind kind; int n; tp_dnode **kid;
-  int var, step; tp_dx lo, hi;
-  tp_dx cond; tp_dtest test;                    /* what must hold of cond's value */
+typedef struct tp_inst {
+  tp_dop op; tp_dtest test;                     /* IF: what must hold of cond's value */
+  int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP */
+  int var, step;
+  tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration */
   tp_dreg *rg;
-};
+} tp_inst;
 
 typedef struct tp_chunkmem { struct tp_chunkmem *next; } tp_chunkmem;
 struct tp_exec {
@@ -67,7 +69,7 @@ struct tp_exec {
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
   char **base; int64_t *count;                  /* every buffer: its first element, its elements */
   int *written; bool cancelled;                 /* position after which nothing writes the buffer */
-  tp_dnode *body;
+  int ninst, pc; tp_inst *inst;                 /* pc: of the run in progress */
   int nreg; tp_dreg **reg;
   char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
   char *work; size_t work_cap, work_used, work_want; tp_chunkmem *spill;  /* of one region at a time */
@@ -77,6 +79,14 @@ struct tp_exec {
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 /* Aligned memory until the region ends; NULL (and the error filled): none left. */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
+
+/* exec.c */
+tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err);
+bool tp_dreg_run(tp_exec *x, tp_dreg *r);
+/* flow.c */
+bool tp_flow_new(tp_exec *x, tp_error *err);                   /* lays the plan out */
+void tp_flow_bind(tp_exec *x);
+bool tp_flow_run(tp_exec *x);                                  /* from pc to the end */
 
 /* resolve.c */
 void tp_dreg_windows(tp_exec *x, tp_dreg *r);                  /* compiles operands; sets dynamic, wrapped */
