@@ -762,29 +762,32 @@ static bool run_at(prob *q, unsigned seed, int I, int T) {
   return ok;
 }
 
-static void fuzz(unsigned from, unsigned to) {
-  int good = 0, cycles = 0, none = 0;
+static void fuzz(unsigned from, unsigned to, int64_t block) {
+  int good = 0, cycles = 0, none = 0, cut = 0;
   double ms[4] = { 0 };
   for (unsigned s = from; s < to; s++) {
     prob *q = random_program(s);
+    q->p.block = block;
     if (getenv("VERBOSE")) fprintf(stderr, "seed %u\n", s);
     if (tp_schedule(&q->p, &q->err)) {
       good++;
       ms[0] += q->p.ms_schedule; ms[1] += q->p.ms_proof; ms[2] += q->p.ms_tree; ms[3] += q->p.ms_live;
       CHECK(q->p.proved);
+      for (int i = 0; i < q->p.stmts.n; i++) cut += q->p.stmts.v[i]->bdim >= 0;
       bool ok = run_at(q, s, 1, 1) && run_at(q, s, 1, 3) && run_at(q, s, 3, 1) && run_at(q, s, 3, 4) && run_at(q, s, 4, 2);
       if (!ok && getenv("SHOW")) plan(q, "random");
     } else if (strstr(q->err.msg, "needs itself")) cycles++;
     else { none++; fprintf(stderr, "seed %u: %s\n", s, q->err.msg); }
     end(q);
   }
-  printf("random programs: %d scheduled, %d with a cycle, %d without an order found\n", good, cycles, none);
+  printf("random programs: %d scheduled (%d statements in blocks), %d with a cycle, %d without an order found\n", good, cut, cycles, none);
+  CHECK(!block || cut * 2 > good);
   if (getenv("BENCH") && good) printf("on average, ms: schedule %.1f proof %.1f tree %.1f widths %.1f\n", ms[0] / good, ms[1] / good, ms[2] / good, ms[3] / good);
   CHECK(none * 50 <= (int)(to - from));
 }
 
 int main(int argc, char **argv) {
-  if (argc > 2) { fuzz((unsigned)atoi(argv[1]), (unsigned)atoi(argv[2])); return check_report(); }
+  if (argc > 2) { fuzz((unsigned)atoi(argv[1]), (unsigned)atoi(argv[2]), argc > 3 ? atoi(argv[3]) : 0); return check_report(); }
   prefix();
   suffix();
   two_lag();
@@ -810,6 +813,7 @@ int main(int argc, char **argv) {
   unrolled(8);
   if (getenv("BENCH")) { unrolled(20); unrolled(200); }
   cycle();
-  fuzz(0, 200);
+  fuzz(0, 200, 0);
+  fuzz(200, 350, 2);                            /* blocks of two: most programs have several, and a part of one */
   return check_report();
 }

@@ -3,12 +3,16 @@
 #include <stdio.h>
 
 #define P(name, fn, dflt, doc) bool fn(tp_graph *, const tp_options *, tp_error *);
+#define Q(name, id, doc)
 #include "opt/passes.def"
 #undef P
+#undef Q
 const tp_pass tp_passes[] = {
 #define P(name, fn, dflt, doc) { name, fn, dflt, false, doc },
+#define Q(name, id, doc) { name, NULL, true, false, doc },
 #include "opt/passes.def"
 #undef P
+#undef Q
 };
 const int tp_npasses = TP_LEN(tp_passes);
 
@@ -31,7 +35,7 @@ static void dump(const tp_graph *g, const char *after) {
 bool tp_opt_run(tp_graph *g, const tp_options *o, tp_error *err) {
   dump(g, "record");
   for (int i = 0; i < tp_npasses; i++) {
-    if (!o->on[i]) continue;
+    if (!o->on[i] || !tp_passes[i].fn) continue;
     if (!tp_passes[i].fn(g, o, err)) return false;
 #ifndef NDEBUG
     if (!tp_verify(g, err)) return false;

@@ -9,7 +9,15 @@ typedef struct tp_options {
   bool precise;
 } tp_options;
 /* passes.def: P(name, function, default, "what it does") in the order they run */
-typedef struct { const char *name; bool (*fn)(tp_graph *, const tp_options *, tp_error *); bool dflt, mandatory; const char *doc; } tp_pass;
+typedef struct { const char *name; bool (*fn)(tp_graph *, const tp_options *, tp_error *);  /* NULL: the scheduler's */
+  bool dflt, mandatory; const char *doc; } tp_pass;
+enum {                                          /* a pass's row: its place in tp_options.on */
+#define P(name, fn, dflt, doc) TP_P_##fn,
+#define Q(name, id, doc) id,
+#include "opt/passes.def"
+#undef P
+#undef Q
+};
 extern const tp_pass tp_passes[];
 extern const int tp_npasses;
 /* Not switchable: PARAM becomes MERGE of READs of its update, and one hidden output with its final value. After tp_grad_expand. */

@@ -64,8 +64,11 @@ static void open_stmt(pb *b, const tp_tree *t) {
     if (!(s->vec >> d & 1)) continue;
     const tp_sym *v = tp_sym_var(C(b), s->label[d]->name);
     int k = b->nlead++;
-    b->leadvar[k] = v; b->leadlo[k] = s->vlo[d];
-    b->lead[k] = tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])), 0, NULL);   /* 0 .. T-2 at T = 0 */
+    const tp_ix *hi;
+    b->leadvar[k] = v;
+    tp_run_range(C(b), s, t, d, &b->leadlo[k], &hi);
+    b->lead[k] = tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);   /* 0 .. T-2 at T = 0 */
+    b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), tp_ix_sub(C(b), s->vhi[d], s->vlo[d]))) : b->lead[k];
     b->arg[d] = tp_ix_sym(C(b), v);
   }
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
@@ -121,7 +124,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
     if (is_dense(b, x, r, d)) {
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), split_lead(b, e, st, n.lead), st));
     } else if (axis < 0) {
-      n.ring[n.nring++] = (tp_ring){ e, x->slots[d], st };
+      n.ring[n.nring++] = (tp_ring){ split_lead(b, e, st, n.lead), x->slots[d], st };
     } else {
       n.wrap = axis; n.wlo = e; n.wmod = x->slots[d];
     }
@@ -177,7 +180,7 @@ static tp_pbuf *scratch_of(pb *b, int i) {
   if (b->scratch[i]) return b->scratch[i];
   const tp_node *n = b->s->node[i];
   tp_pbuf *x = new_buf(b, TP_BUF_TEMP, tp_printf(b->a, "%s%d", tp_ops[n->op].text, n->id), n->out[0].dtype);
-  layout(b, x, b->nlead, b->lead, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
+  layout(b, x, b->nlead, b->leadcap, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
   return b->scratch[i] = x;
 }
 

@@ -15,7 +15,7 @@ typedef struct pb {
   tp_plan *pl; tp_poly *p; tp_arena *a; tp_error *err;
   tp_pbuf **bufof;                              /* by array */
   const tp_stmt *s; const tp_ix **arg;          /* the statement and its dims' values */
-  int nlead; const tp_sym *leadvar[TP_MAXLEAD]; const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD];
+  int nlead; const tp_sym *leadvar[TP_MAXLEAD]; const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD], *leadcap[TP_MAXLEAD];   /* leadcap: over bounds, at least lead */
   tp_pbuf **scratch; int *uses, *nuse; bool *leaks;    /* per node of the cluster: scratch, last using node, uses, used by more than a region */
   int final; tp_nd final_nd; bool final_acc; tp_red final_red;
   tp_group g;

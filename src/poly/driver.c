@@ -431,6 +431,56 @@ void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs 
 
 static tp_sres schedule(tp_sched *S, int depth, int nst, const int *st, const tp_arcs *arcs, tp_items *out);
 
+static void mark_used(tp_sched *S, const tp_mem *mem, int n, bool on) {
+  for (int i = 0; i < n; i++) {
+    uint32_t bit = 1u << mem[i].dim, *used = &S->st[mem[i].st].used;
+    *used = on ? *used | bit : *used & ~bit;
+  }
+}
+
+/* The body of a loop whose rows are mem's. */
+static tp_sres body_of(tp_sched *S, tp_item *x, int depth, const tp_arcs *arcs) {
+  int *st = TP_NEWN(S->a, int, x->nmem);
+  tp_arcs inner = { 0 };
+  for (int i = 0; i < x->nmem; i++) st[i] = x->mem[i].st;
+  tp_enter(S, x, depth, arcs, &inner);
+  mark_used(S, x->mem, x->nmem, true);
+  tp_sres r = schedule(S, depth + 1, x->nmem, st, &inner, &x->body);
+  mark_used(S, x->mem, x->nmem, false);
+  return r;
+}
+
+static tp_item *new_loop(tp_sched *S, const tp_item *like, int nmem) {
+  tp_item *x = TP_NEW(S->a, tp_item);
+  *x = (tp_item){ .st = -1, .label = like->label, .s = like->s, .mem = TP_NEWN(S->a, tp_mem, nmem) };
+  return x;
+}
+
+/* Loop x in blocks: a loop over blocks around calls over a block and loops over its rows. */
+static tp_sres blocked(tp_sched *S, const tp_item *x, const tp_blocks *b, int depth, const tp_arcs *arcs, tp_items *out) {
+  tp_item *outer = new_loop(S, x, x->nmem);
+  tp_arcs inner = { 0 };
+  tp_sres r = TP_S_OK;
+  outer->block = b->size;
+  for (; outer->nmem < x->nmem; outer->nmem++) outer->mem[outer->nmem] = tp_block_row(S, &x->mem[outer->nmem], b->size);
+  TP_PUSH(S->a, out, outer);
+  tp_enter(S, outer, depth, arcs, &inner);
+  for (int p = 0; p < b->n && r == TP_S_OK; p++) {
+    const tp_phase *ph = &b->phase[p];
+    tp_item *y = new_loop(S, x, ph->n);
+    TP_PUSH(S->a, &outer->body, y);
+    if (ph->vec) {
+      tp_block_stmt(S, x, y->st = ph->st[0], b->size);
+      continue;
+    }
+    for (int i = 0; i < x->nmem; i++)           /* in program order */
+      for (int k = 0; k < ph->n; k++)
+        if (ph->st[k] == x->mem[i].st) y->mem[y->nmem++] = x->mem[i];
+    r = body_of(S, y, depth + 1, &inner);
+  }
+  return r;
+}
+
 static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *out) {
   tp_sched *S = f->S;
   tp_item *x = TP_NEW(S->a, tp_item);
@@ -441,13 +491,10 @@ static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *o
   for (int i = 0; i < f->L->nst; i++)           /* in program order */
     if (group_of(f, f->L->st[i]) == g) st[n++] = f->L->st[i];
   for (int i = 0; i < n; i++) x->mem[i] = tp_mem_make(S, st[i], dim_in(f, st[i], g), g->s, shift_of(f, st[i], g->s));
+  tp_blocks *b = tp_blocks_of(S, f->L, x, &f->L->arcs);
+  if (b) return blocked(S, x, b, depth, &f->L->arcs, out);
   TP_PUSH(S->a, out, x);
-  tp_arcs inner = { 0 };
-  tp_enter(S, x, depth, &f->L->arcs, &inner);
-  for (int i = 0; i < n; i++) S->st[st[i]].used |= 1u << x->mem[i].dim;
-  tp_sres r = schedule(S, depth + 1, n, st, &inner, &x->body);
-  for (int i = 0; i < n; i++) S->st[st[i]].used &= ~(1u << x->mem[i].dim);
-  return r;
+  return body_of(S, x, depth, &f->L->arcs);
 }
 
 static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
@@ -605,7 +652,7 @@ static bool fill(tp_sched *S, tp_error *err) {
 
 bool tp_schedule(tp_poly *p, tp_error *err) {
   tp_sched *S = TP_NEW(p->a, tp_sched);
-  *S = (tp_sched){ .p = p, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
+  *S = (tp_sched){ .p = p, .novec = p->novec, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
   isl_ctx_reset_error(S->ctx);
   bool ok = fill(S, err) && tp_late_checks(p, err);
   tp_pools_free(S);

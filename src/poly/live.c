@@ -63,7 +63,7 @@ static bool one_iteration(const life *f, int k, int l) {
 static bool all_points(const life *f) {
   int shared = common_loops(f), need = ((1 << f->x->ndim) - 1) & ~f->x->dense, have = 0;
   for (int l = 0; l < shared && need & ~have; l++) {
-    bool any = false;
+    bool any = way(f, nth(f, 0))->path[l].loop->block > 0;      /* the loop over its rows says it */
     for (int k = 0; k < f->x->ndim; k++)
       if (one_iteration(f, k, l)) { any = true; have |= 1 << k; }
     if (!any) return false;
@@ -170,12 +170,19 @@ static isl_set *differences(const life *f, isl_map *m) {
   return isl_set_intersect_params(isl_set_coalesce(isl_set_union(d, neg)), own_context(f));
 }
 
+/* Does one call write several elements that are not dense? */
+static bool by_blocks(const life *f) {
+  for (int i = 0; i < f->writes.n; i++)
+    if (stmt(f, f->writes.v[i])->bdim >= 0) return true;
+  return false;
+}
+
 static bool conflicts(life *f) {
   tp_sched *S = f->S;
   isl_map *W = isl_map_empty(isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f)));
   for (int i = 0; i < f->writes.n; i++) W = isl_map_union(W, touched(f, f->writes.v[i]));
   isl_map *back = isl_map_reverse(isl_map_copy(W));
-  isl_map *later = isl_map_apply_range(W, isl_map_lex_lt(time_space(f)));
+  isl_map *later = isl_map_apply_range(W, by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
   later = isl_map_coalesce(isl_map_apply_range(later, isl_map_copy(back)));
   bool ok = later != NULL;
   for (int i = 0; i < f->reads.n && ok; i++) {
@@ -338,8 +345,18 @@ static const char *reason(const life *f, int k) {
 
 /* ---- one array ---- */
 
+/* In whole blocks, unless the extent is less. */
+static const tp_ix *whole_blocks(const life *f, const tp_ix *width, int k) {
+  tp_ictx *ix = f->S->ix;
+  int64_t n = f->x->align ? f->x->align[k] : 0;
+  const tp_ix *full = extent(f, k);
+  if (!n || dense(f, k) || width == full) return width;
+  width = tp_ix_mulc(ix, tp_ix_fdiv(ix, tp_ix_addc(ix, width, n - 1), n), n);
+  return full ? tp_ix_min(ix, width, full) : width;
+}
+
 static void settle(life *f, const tp_ix *const *width, const char *why) {
-  for (int k = 0; k < f->x->ndim; k++) f->x->width[k] = width[k];
+  for (int k = 0; k < f->x->ndim; k++) f->x->width[k] = whole_blocks(f, width[k], k);
   for (int k = 0; k < f->x->ndim; k++) f->x->why[k] = why ? why : reason(f, k);
 }
 

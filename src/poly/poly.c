@@ -1,6 +1,15 @@
 /* poly: what a scheduling run leaves behind. */
 #include "poly/poly.h"
 
+void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi) {
+  *lo = s->vlo[d];
+  *hi = s->vhi[d];
+  if (d != s->bdim) return;
+  const tp_ix *from = tp_ix_sub(ix, tp_ix_mulc(ix, run->arg[d], s->block), s->bshift);
+  *lo = tp_ix_max(ix, *lo, from);
+  *hi = tp_ix_min(ix, *hi, tp_ix_addc(ix, from, s->block));
+}
+
 tp_poly *tp_poly_free(tp_poly *p) {
   if (!p) return NULL;
   for (int i = 0; i < p->stmts.n; i++) {

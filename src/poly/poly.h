@@ -23,6 +23,7 @@ typedef struct tp_arr {
   uint32_t dense;                               /* dims that must be dense (bit d), set by lower; all for kinds other than TEMP */
   /* result of tp_schedule */
   const tp_ix **width;                          /* per dim: slots kept, a formula over bounds: 1 a point, the bound if dense; element x is in slot x mod width */
+  int64_t *align;                               /* per dim: calls run over blocks of so many slots, so width is a multiple; 0: any */
   const char **why;                             /* per dim: what decided it: "read of x[t - 2] at rnn.lua:7", for explain */
   int cross;                                    /* flow dependences stay within one iteration of the outermost `cross` loops around the accesses; for lifetimes */
 } tp_arr;
@@ -57,6 +58,7 @@ typedef struct tp_stmt {
   /* result */
   uint32_t vec;                                 /* dims that one call runs over */
   const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */
+  int bdim; int64_t block; const tp_ix *bshift; /* bdim >= 0: of this dim in vec a call runs over one block, the points with floor((x + bshift) / block) its number */
 } tp_stmt;
 
 typedef enum { TP_V_STORED, TP_V_VIEW, TP_V_INLINE } tp_vmode;   /* of a node: has an array (or lives in a cluster), composes into operands, made where used */
@@ -70,7 +72,7 @@ struct tp_tree {
   const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
   bool parallel;                                /* FOR: no dependence is carried */
   const tp_ix *cond;                            /* IF */
-  int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL) */
+  int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL, but bdim's is the block's number) */
 };
 
 /* Bounds for which a read closes a cycle: a call that gives them is refused. */
@@ -84,6 +86,7 @@ typedef struct tp_poly {
   TP_VEC(tp_late) late;
   tp_tree *tree;
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
+  bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ...": over budget, the conservative answer was taken */
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
@@ -108,6 +111,8 @@ tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n);
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);   /* operand k of the cluster's i-th node */
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);                      /* s->src */
+/* What the call of a RUN covers of a dim in vec. */
+void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
 
 /* need: of g's outputs and sinks. NULL: err. */

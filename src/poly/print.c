@@ -12,9 +12,11 @@ static void put_run(tp_buf *b, const tp_poly *p, const tp_tree *t) {
   for (int d = 0; d < s->ndim; d++) {
     tp_puts(b, d ? ", " : "(");
     if (s->vec >> d & 1) {
-      tp_ix_print(b, s->vlo[d]);
+      const tp_ix *lo, *hi;
+      tp_run_range(p->g->ix, s, t, d, &lo, &hi);
+      tp_ix_print(b, lo);
       tp_puts(b, " .. ");
-      tp_ix_print(b, s->vhi[d]);
+      tp_ix_print(b, hi);
     } else tp_ix_print(b, t->arg[d]);
   }
   if (s->ndim) tp_puts(b, ")");

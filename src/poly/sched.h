@@ -29,6 +29,7 @@ struct tp_item {                                /* of a sequence: a statement, o
   int nmem; tp_mem *mem;
   tp_items body;
   bool parallel;
+  int64_t block;                                /* > 0: a loop over blocks of so many rows */
 };
 
 typedef struct tp_step { int seq; tp_item *loop; const tp_mem *mem; } tp_step;  /* a statement's way down the result; the last has no loop */
@@ -116,7 +117,15 @@ bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);           /* one
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
 /* ---- vec.c ---- */
 tp_sres tp_vectors(tp_sched *S);
+/* Does dim d of the statement's domain stand apart from the others, from lo up to before hi? */
+bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
 void tp_dense_vectors(tp_sched *S);
+/* ---- block.c ---- */
+typedef struct tp_phase { bool vec; int n, *st; } tp_phase;     /* a call over the block, or a loop over its rows */
+typedef struct tp_blocks { int64_t size; int n; tp_phase *phase; } tp_blocks;
+tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *loop, const tp_arcs *arcs);     /* NULL: not worth it */
+tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size);
+void tp_block_stmt(tp_sched *S, const tp_item *loop, int st, int64_t size);
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
 /* ---- assume.c ---- */

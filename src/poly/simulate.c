@@ -177,17 +177,19 @@ static bool touch_all(sim *s, int st, const int64_t *x, phase f) {
 
 typedef struct { int n; int64_t *x; } calls;
 
-static void cross(sim *s, const tp_stmt *q, int64_t *x, int d, calls *c, int *cap) {
+static void cross(sim *s, const tp_stmt *q, const tp_tree *t, int64_t *x, int d, calls *c, int *cap) {
   if (d == q->ndim) {
     size_t size = sizeof(int64_t) * MAXDIM;
     tp_vec_grow(&s->a, (void **)&c->x, c->n, cap, size);
     memcpy((char *)c->x + size * (size_t)c->n++, x, size);
     return;
   }
-  if (!(q->vec >> d & 1)) { cross(s, q, x, d + 1, c, cap); return; }
-  for (int64_t v = tp_ix_evalq(q->vlo[d], s->env), hi = tp_ix_evalq(q->vhi[d], s->env); v < hi; v++) {
+  if (!(q->vec >> d & 1)) { cross(s, q, t, x, d + 1, c, cap); return; }
+  const tp_ix *lo, *hi;
+  tp_run_range(s->p->g->ix, q, t, d, &lo, &hi);
+  for (int64_t v = tp_ix_evalq(lo, s->env), end = tp_ix_evalq(hi, s->env); v < end; v++) {
     x[d] = v;
-    cross(s, q, x, d + 1, c, cap);
+    cross(s, q, t, x, d + 1, c, cap);
   }
 }
 
@@ -198,7 +200,7 @@ static bool run(sim *s, const tp_tree *t) {
   int cap = 0;
   for (int d = 0; d < q->ndim; d++)
     if (!(q->vec >> d & 1)) x[d] = tp_ix_evalq(t->arg[d], s->env);
-  cross(s, q, x, 0, &c, &cap);
+  cross(s, q, t, x, 0, &c, &cap);
   const table *pts = &s->points[t->stmt];
   for (int i = 0; i < c.n; i++) {
     const int64_t *p = c.x + i * MAXDIM;

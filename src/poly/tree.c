@@ -17,22 +17,52 @@ static isl_id *stmt_id(tp_sched *S, int st) {
   return isl_id_alloc(S->ctx, name, NULL);
 }
 
+/* floor((x_d + shift) / size) on the space of dom. */
+static isl_pw_aff *block_number(tp_sched *S, const tp_stmt *s, isl_space *space) {
+  isl_pw_aff *x = isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(isl_space_copy(space)), isl_dim_set, s->bdim));
+  isl_pw_aff *shift = tp_isl_of_ix(S->ix, 0, NULL, s->bshift);
+  x = isl_pw_aff_add(x, isl_pw_aff_insert_domain(isl_pw_aff_project_domain_on_params(shift), space));
+  return isl_pw_aff_floor(isl_pw_aff_scale_down_val(x, isl_val_int_from_si(S->ctx, s->block)));
+}
+
+/* The dim cut in blocks as the number of its block. */
+static isl_set *by_block(tp_sched *S, const tp_stmt *s, isl_set *dom) {
+  isl_space *space = isl_set_get_space(dom);
+  isl_multi_pw_aff *m = isl_multi_pw_aff_from_pw_multi_aff(isl_pw_multi_aff_identity(isl_space_map_from_set(isl_space_copy(space))));
+  m = isl_multi_pw_aff_set_pw_aff(m, s->bdim, block_number(S, s, space));
+  return isl_set_apply(dom, isl_map_from_multi_pw_aff(m));
+}
+
 /* The points that need a call of their own: the domain without vector dims. */
 static isl_set *calls(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
   isl_set *dom = isl_set_copy(s->dom);
+  if (s->bdim >= 0) dom = by_block(S, s, dom);
   for (int d = s->ndim - 1; d >= 0; d--)
-    if (s->vec >> d & 1) dom = isl_set_project_out(dom, isl_dim_set, d, 1);
+    if ((s->vec >> d & 1) && d != s->bdim) dom = isl_set_project_out(dom, isl_dim_set, d, 1);
   return isl_set_set_tuple_id(dom, stmt_id(S, st));
 }
 
-static isl_pw_aff *call_row(tp_sched *S, const tp_mem *m) {
+/* Row of a loop over blocks of a statement that runs over one in a call: its number. */
+static isl_pw_aff *block_row(tp_sched *S, const tp_stmt *s, int sign) {
+  int at = 0, n = s->ndim;
+  for (int d = 0; d < s->ndim; d++) {
+    bool gone = (s->vec >> d & 1) && d != s->bdim;
+    at += !gone && d < s->bdim;
+    n -= gone;
+  }
+  isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(isl_space_set_tuple_id(tp_isl_space(S->ix, n), isl_dim_set, stmt_id(S, s->id))), isl_dim_set, at);
+  return isl_pw_aff_from_aff(sign > 0 ? x : isl_aff_neg(x));
+}
+
+static isl_pw_aff *call_row(tp_sched *S, const tp_item *x, const tp_mem *m) {
   const tp_stmt *s = S->p->stmts.v[m->st];
+  if (x->block && s->bdim >= 0) return block_row(S, s, m->s);
   isl_pw_aff *row = isl_pw_aff_copy(m->row);
   if (s->vec) {                                 /* rows do not mention vector dims: at 0 */
     isl_map *r = isl_map_from_pw_aff(row);
     for (int d = s->ndim - 1; d >= 0; d--)
-      if (s->vec >> d & 1) r = isl_map_project_out(isl_map_fix_si(r, isl_dim_in, d, 0), isl_dim_in, d, 1);
+      if ((s->vec >> d & 1) && d != s->bdim) r = isl_map_project_out(isl_map_fix_si(r, isl_dim_in, d, 0), isl_dim_in, d, 1);
     isl_pw_multi_aff *p = isl_pw_multi_aff_from_map(r);
     row = isl_pw_multi_aff_get_pw_aff(p, 0);
     isl_pw_multi_aff_free(p);
@@ -71,7 +101,7 @@ static isl_schedule *of_seq(tp_sched *S, const tp_items *seq);
 static isl_schedule *of_loop(tp_sched *S, tp_item *x) {
   isl_schedule *sch = of_seq(S, &x->body);
   isl_union_pw_aff *rows = isl_union_pw_aff_empty(tp_isl_params(S->ix));
-  for (int i = 0; i < x->nmem; i++) rows = isl_union_pw_aff_add_pw_aff(rows, call_row(S, &x->mem[i]));
+  for (int i = 0; i < x->nmem; i++) rows = isl_union_pw_aff_add_pw_aff(rows, call_row(S, x, &x->mem[i]));
   sch = isl_schedule_insert_partial_schedule(sch, isl_multi_union_pw_aff_from_union_pw_aff(rows));
   isl_schedule_node *band = isl_schedule_node_child(isl_schedule_get_root(sch), 0);
   isl_schedule_free(sch);
@@ -236,7 +266,7 @@ static tp_tree *run(conv *c, isl_ast_node *n) {
   const tp_stmt *s = c->S->p->stmts.v[t->stmt];
   t->arg = TP_NEWN(c->S->a, const tp_ix *, s->ndim);
   for (int d = 0, k = 1; d < s->ndim; d++)
-    if (!(s->vec >> d & 1)) t->arg[d] = expr(c, isl_ast_expr_op_get_arg(e, k++));
+    if (!(s->vec >> d & 1) || d == s->bdim) t->arg[d] = expr(c, isl_ast_expr_op_get_arg(e, k++));
   isl_id_free(id);
   isl_ast_expr_free(f);
   isl_ast_expr_free(e);
@@ -260,6 +290,15 @@ static isl_id *iterator(isl_ast_node *n) {
   return id;
 }
 
+/* -e, with min and max the other way round. */
+static const tp_ix *negated(tp_ictx *x, const tp_ix *e) {
+  tp_ixkind k = tp_ix_kind(e);
+  if (k != TP_IX_MIN && k != TP_IX_MAX) return tp_ix_neg(x, e);
+  const tp_ix *r = negated(x, tp_ix_arg(e, 0));
+  for (int i = 1; i < tp_ix_narg(e); i++) r = k == TP_IX_MIN ? tp_ix_max(x, r, negated(x, tp_ix_arg(e, i))) : tp_ix_min(x, r, negated(x, tp_ix_arg(e, i)));
+  return r;
+}
+
 static tp_tree *loop(conv *c, isl_ast_node *n) {
   isl_id *id = iterator(n);
   const tp_ix *init = expr(c, isl_ast_node_for_get_init(n));
@@ -279,8 +318,8 @@ static tp_tree *loop(conv *c, isl_ast_node *n) {
     t->label = item ? item->label : NULL;
     t->parallel = item && item->parallel;
     t->step = (int)(down ? -step : step);
-    t->lo = down ? tp_ix_addc(c->ix, tp_ix_neg(c->ix, end), 1) : init;
-    t->hi = down ? tp_ix_addc(c->ix, tp_ix_neg(c->ix, init), 1) : end;
+    t->lo = down ? negated(c->ix, tp_ix_addc(c->ix, end, -1)) : init;
+    t->hi = down ? tp_ix_addc(c->ix, negated(c->ix, init), 1) : end;
     TP_PUSH(c->S->a, &c->env, (binding){ id, down ? tp_ix_neg(c->ix, tp_ix_sym(c->ix, v)) : tp_ix_sym(c->ix, v) });
     int was = t->stmt = c->depth;               /* a FOR's stmt is its depth among the driver's loops until tp_make_tree ends */
     body = t->kid[0] = node(c, isl_ast_node_for_get_body(n));

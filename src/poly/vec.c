@@ -110,18 +110,21 @@ static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
   return tp_query_end(S) ? e : NULL;
 }
 
+bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi) {
+  if (!product(S, s, d) || !(*lo = end_of(S, s, d, false)) || !(*hi = end_of(S, s, d, true))) return false;
+  *hi = tp_ix_addc(S->ix, *hi, 1);
+  return true;
+}
+
 static void vectorise(tp_sched *S, const labels *C, int st) {
   tp_stmt *s = S->p->stmts.v[st];
   s->vec = 0;
+  s->bdim = -1;
   s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
-    if (!(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || !product(S, s, d)) continue;
-    const tp_ix *lo = end_of(S, s, d, false), *hi = end_of(S, s, d, true);
-    if (!lo || !hi) continue;
+    if (!(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
     s->vec |= 1u << d;
-    s->vlo[d] = lo;
-    s->vhi[d] = tp_ix_addc(S->ix, hi, 1);
   }
   S->st[st].used = s->vec;
 }
@@ -159,7 +162,19 @@ static bool linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int
   return !tp_query_end(S) || !same;
 }
 
-/* What a call runs over lies dense; so does what a call writes as a range. */
+/* Blocks of dim k begin where slots do, if they are so many that no block runs over the end of the ring. */
+static bool aligned(tp_sched *S, const tp_stmt *s, const tp_access *x, int k) {
+  int64_t lo, hi, shift;
+  return tp_const_distance(S, x->rel, s->bdim, k, &lo, &hi) && lo == hi && tp_ix_is_const(s->bshift, &shift) && (lo - shift) % s->block == 0;
+}
+
+static int64_t lcm(int64_t a, int64_t b) {
+  int64_t x = a, y = b;
+  while (y) { int64_t r = x % y; x = y; y = r; }
+  return a / x * b;
+}
+
+/* What a call runs over lies dense, or in whole blocks of a ring; what a call writes as a range is dense. */
 void tp_dense_vectors(tp_sched *S) {
   for (int i = 0; i < S->p->stmts.n; i++) {
     const tp_stmt *s = S->p->stmts.v[i];
@@ -168,7 +183,12 @@ void tp_dense_vectors(tp_sched *S) {
       for (int k = 0; k < r->ndim; k++) {
         if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
         for (int d = 0; d < s->ndim; d++)
-          if ((s->vec >> d & 1) && !(r->dense >> k & 1) && linked(S, s, &s->acc[a], d, k)) r->dense |= 1u << k;
+          if ((s->vec >> d & 1) && !(r->dense >> k & 1) && linked(S, s, &s->acc[a], d, k)) {
+            if (d == s->bdim && aligned(S, s, &s->acc[a], k)) {
+              if (!r->align) r->align = TP_NEWN(S->a, int64_t, r->ndim);
+              r->align[k] = r->align[k] ? lcm(r->align[k], s->block) : s->block;
+            } else r->dense |= 1u << k;
+          }
       }
     }
   }

@@ -42,7 +42,7 @@ static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *e
 
 /* Passes of DESIGN section 5 that later issues bring: naming them is legal and changes nothing. */
 static bool known_later(const char *s, size_t n) {
-  static const char *const later[] = { "fold", "algebra", "cse", "dce", "hoist", "evolve", "incremental", "vectorize", "tile", "fuse", "layout", "dtype" };
+  static const char *const later[] = { "fold", "algebra", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
   for (int i = 0; i < (int)TP_LEN(later); i++)
     if (strlen(later[i]) == n && !memcmp(later[i], s, n)) return true;
   return false;
@@ -136,10 +136,15 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
          tp_verify(f->closed, err);
 }
 
-static tp_poly *schedule_graph(tp_graph *g, tp_error *err) {
+static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
   tp_need *need = tp_need_outputs(g, err);
   tp_poly *p = need ? tp_lower(g, need, err) : NULL;
   tp_need_free(need);
+  if (p) {
+    p->novec = !o->on[TP_Q_VECTORIZE];
+    p->noblock = !o->on[TP_Q_TILE] || o->precise;
+    p->block = tp_setting("TEMPO_BLOCK") ? atoll(tp_setting("TEMPO_BLOCK")) : 0;
+  }
   return p && tp_schedule(p, err) ? p : tp_poly_free(p);
 }
 
@@ -147,7 +152,7 @@ static tp_poly *schedule_graph(tp_graph *g, tp_error *err) {
  * What it asks of bounds is asked of f's. */
 static bool has_order(tp_fn *f, tp_error *err) {
   tp_graph *g = clone(f, f->graph, err);
-  tp_poly *p = g && tp_lower_sums(g, err) ? schedule_graph(g, err) : NULL;
+  tp_poly *p = g && tp_lower_sums(g, err) ? schedule_graph(g, &f->opt, err) : NULL;
   bool ok = p != NULL;
   for (int i = f->graph->boundchecks.n; ok && i < g->boundchecks.n; i++) {
     tp_boundcheck c = g->boundchecks.v[i];
@@ -179,7 +184,7 @@ static bool check_graph(tp_fn *f, tp_error *err) {
 static bool plan_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->graph;
   return tp_opt_run(g, &f->opt, err) && tp_lower_sums(g, err) && tp_verify(g, err) &&
-         (f->poly = schedule_graph(g, err)) &&
+         (f->poly = schedule_graph(g, &f->opt, err)) &&
          (f->plan = tp_plan_build(g, f->poly, err)) &&
          (f->exec = tp_exec_new(f->plan, f->threads, err));
 }

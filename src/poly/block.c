@@ -1,0 +1,201 @@
+/* block: an innermost loop part of which nothing carries is cut in blocks of iterations. In each block what recurs still runs point by point; what does not
+ * runs over the whole block in one call (a product of a row by a matrix becomes one of matrices), and what lies between the two is kept for a block, not
+ * for the whole dim. */
+#include "poly/sched.h"
+
+enum { MOST = 64, LEAST = 8 };                  /* iterations in a block */
+enum { ROOM = 1 << 16, UNKNOWN = 32 };          /* bytes of one result in a block; what an extent that only the call knows counts as */
+
+typedef struct {
+  tp_sched *S; const tp_level *L; const tp_item *x; const tp_arcs *arcs;
+  int ncomp; const tp_scc **comp;
+  int *of;                                      /* by statement: its component's place + 1 */
+  bool *vec;
+} cutter;
+
+static bool is_free(const cutter *c, int st) {
+  const tp_stmt *s = c->S->p->stmts.v[st];
+  uint32_t all = (1u << s->ndim) - 1, used = c->S->st[st].used | 1u << tp_dim_of(c->S, st, c->x->label);
+  return used == all;
+}
+
+/* Bytes of the largest thing that one iteration makes or reads and that may have to be kept for a block. */
+static double row_bytes(tp_sched *S, const tp_stmt *s) {
+  double most = 0;
+  for (int a = 0; a < s->nacc; a++) {
+    const tp_arr *r = S->p->arrs.v[s->acc[a].arr];
+    double n = (double)tp_dtype_size(r->dtype);
+    if (r->kind != TP_ARR_TEMP || !r->ndim) continue;
+    for (int k = 0; k < r->rank; k++) {
+      int64_t v;
+      n *= tp_ix_is_const(r->shape[k], &v) ? (double)v : UNKNOWN;
+    }
+    for (int d = 0; d < s->ndim; d++)
+      if (s->vec >> d & 1) n *= UNKNOWN;
+    most = TP_MAX(most, n);
+  }
+  return most;
+}
+
+static const tp_ix *shift_ix(tp_sched *S, const tp_mem *m) {
+  if (m->shift.bad) return NULL;
+  const tp_ix *e = m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, m->shift.c);
+  return e && m->s < 0 ? tp_ix_neg(S->ix, e) : e;
+}
+
+static const tp_mem *mem_of(const tp_item *x, int st) {
+  for (int i = 0; i < x->nmem; i++)
+    if (x->mem[i].st == st) return &x->mem[i];
+  return NULL;
+}
+
+static bool can(const cutter *c, const tp_scc *k) {
+  tp_sched *S = c->S;
+  int st = k->st[0];
+  const tp_stmt *s = S->p->stmts.v[st];
+  int d = tp_dim_of(S, st, c->x->label);
+  const tp_ix *lo, *hi;
+  return k->n == 1 && !k->rec && !s->effect && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(S, s) * LEAST <= ROOM && shift_ix(S, mem_of(c->x, st)) &&
+         tp_vector_range(S, s, d, &lo, &hi);
+}
+
+/* What an effect waits for is made at its time. */
+static void spare_effects(cutter *c) {
+  tp_sched *S = c->S;
+  bool *wanted = TP_NEWN(S->a, bool, c->ncomp + 1);
+  for (int i = 0; i < c->ncomp; i++)
+    for (int m = 0; m < c->comp[i]->n; m++) wanted[i] |= S->p->stmts.v[c->comp[i]->st[m]]->effect;
+  for (bool more = true; more;) {
+    more = false;
+    for (int e = 0; e < c->arcs->n; e++) {
+      const tp_dep *d = tp_dep_of(S, &c->arcs->v[e]);
+      int u = c->of[d->src] - 1, v = c->of[d->dst] - 1;
+      if (u < 0 || v < 0 || wanted[u] || !wanted[v]) continue;
+      wanted[u] = more = true;
+    }
+  }
+  for (int i = 0; i < c->ncomp; i++) c->vec[i] &= !wanted[i];
+}
+
+static bool multiplies(const tp_stmt *s) {
+  for (int i = 0; i < s->nnode; i++)
+    if (tp_ops[s->node[i]->op].batch == TP_BATCH_C) return true;
+  return false;
+}
+
+/* Worth it are rows that become matrices. What else can, goes along where it works on their results, or for them alone; false: nothing is. */
+static bool choose(cutter *c) {
+  tp_sched *S = c->S;
+  bool *able = c->vec, some = false, *in = TP_NEWN(S->a, bool, c->ncomp), *from = TP_NEWN(S->a, bool, c->ncomp), *to = TP_NEWN(S->a, bool, c->ncomp), *other = TP_NEWN(S->a, bool, c->ncomp);
+  for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(S->p->stmts.v[c->comp[i]->st[0]]));
+  for (bool more = some; more;) {
+    more = false;
+    memset(from, 0, sizeof(bool) * (size_t)c->ncomp);
+    memset(to, 0, sizeof(bool) * (size_t)c->ncomp);
+    memset(other, 0, sizeof(bool) * (size_t)c->ncomp);
+    for (int e = 0; e < c->arcs->n; e++) {
+      const tp_dep *d = tp_dep_of(S, &c->arcs->v[e]);
+      int u = c->of[d->src] - 1, v = c->of[d->dst] - 1;
+      if (u < 0 || v < 0) continue;
+      from[v] |= in[u];
+      to[u] |= in[v];
+      other[u] |= !in[v];
+    }
+    for (int i = 0; i < c->ncomp; i++)
+      if (able[i] && !in[i] && (from[i] || (to[i] && !other[i]))) in[i] = more = true;
+  }
+  c->vec = in;
+  return some;
+}
+
+static int64_t block_size(const cutter *c) {
+  double most = 1;
+  int64_t n = MOST;
+  for (int i = 0; i < c->ncomp; i++)
+    if (c->vec[i]) most = TP_MAX(most, row_bytes(c->S, c->S->p->stmts.v[c->comp[i]->st[0]]));
+  while (n > LEAST && (double)n * most > ROOM) n /= 2;
+  return n;
+}
+
+static tp_phase *phase_of(cutter *c, tp_blocks *b, bool vec) {
+  if (!b->n || b->phase[b->n - 1].vec != vec || vec) {          /* a call each, in order; what recurs shares a loop */
+    b->phase[b->n] = (tp_phase){ .vec = vec, .st = TP_NEWN(c->S->a, int, c->x->nmem) };
+    b->n++;
+  }
+  return &b->phase[b->n - 1];
+}
+
+/* In topological order, as much as can be of one kind before the other. */
+static void order(cutter *c, tp_blocks *b) {
+  tp_sched *S = c->S;
+  int left = c->ncomp, *waits = TP_NEWN(S->a, int, c->ncomp);
+  bool *done = TP_NEWN(S->a, bool, c->ncomp), vec = false;
+  for (int e = 0; e < c->arcs->n; e++) {
+    const tp_dep *d = tp_dep_of(S, &c->arcs->v[e]);
+    int u = c->of[d->src], v = c->of[d->dst];
+    if (u && v && u != v) waits[v - 1]++;
+  }
+  b->phase = TP_NEWN(S->a, tp_phase, c->ncomp);
+  for (; left; vec = !vec)
+    for (bool more = true; more;) {
+      more = false;
+      for (int i = 0; i < c->ncomp; i++) {
+        if (done[i] || waits[i] || c->vec[i] != vec) continue;
+        tp_phase *p = phase_of(c, b, vec);
+        for (int m = 0; m < c->comp[i]->n; m++) p->st[p->n++] = c->comp[i]->st[m];
+        done[i] = more = true;
+        left--;
+        for (int e = 0; e < c->arcs->n; e++) {
+          const tp_dep *d = tp_dep_of(S, &c->arcs->v[e]);
+          int u = c->of[d->src], v = c->of[d->dst];
+          if (u == i + 1 && v && u != v) waits[v - 1]--;
+        }
+      }
+    }
+}
+
+tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const tp_arcs *arcs) {
+  cutter c = { .S = S, .L = L, .x = x, .arcs = arcs, .of = TP_NEWN(S->a, int, S->p->stmts.n) };
+  bool any = false;
+  if (S->novec || S->p->noblock) return NULL;
+  for (int i = 0; i < x->nmem; i++)             /* inside are at most loops that sum up */
+    if (!is_free(&c, x->mem[i].st) && S->p->stmts.v[x->mem[i].st]->kind != TP_ST_ACC) return NULL;
+  c.comp = TP_NEWN(S->a, const tp_scc *, x->nmem);
+  c.vec = TP_NEWN(S->a, bool, x->nmem);
+  for (int i = 0; i < x->nmem; i++) {
+    int st = x->mem[i].st;
+    const tp_scc *k = &L->scc[L->of[st]];
+    if (k->st[0] == st) c.comp[c.ncomp++] = k;
+  }
+  for (int i = 0; i < c.ncomp; i++) {
+    for (int m = 0; m < c.comp[i]->n; m++) c.of[c.comp[i]->st[m]] = i + 1;
+    any |= c.vec[i] = can(&c, c.comp[i]);
+  }
+  if (!any) return NULL;
+  spare_effects(&c);
+  if (!choose(&c)) return NULL;
+  tp_blocks *b = TP_NEW(S->a, tp_blocks);
+  b->size = S->p->block ? S->p->block : block_size(&c);
+  order(&c, b);
+  return b;
+}
+
+/* The rows of a loop over blocks. */
+tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size) {
+  isl_pw_aff *row = isl_pw_aff_copy(m->row);
+  if (m->s < 0) row = isl_pw_aff_neg(row);
+  row = isl_pw_aff_floor(isl_pw_aff_scale_down_val(row, isl_val_int_from_si(S->ctx, size)));
+  if (m->s < 0) row = isl_pw_aff_neg(row);
+  return (tp_mem){ m->st, -1, m->s, tp_wt_c(0), tp_keep_aff(S, row) };
+}
+
+/* Statement st runs over its part of a block in one call. */
+void tp_block_stmt(tp_sched *S, const tp_item *x, int st, int64_t size) {
+  tp_stmt *s = S->p->stmts.v[st];
+  const tp_mem *m = mem_of(x, st);
+  s->bdim = m->dim;
+  s->block = size;
+  s->bshift = shift_ix(S, m);
+  s->vec |= 1u << m->dim;
+  (void)tp_vector_range(S, s, m->dim, &s->vlo[m->dim], &s->vhi[m->dim]);
+}
