@@ -1,4 +1,5 @@
--- A recurrent net per instance, forwards and backwards, with its innermost loops cut in blocks against the same program with `tile = false`.
+-- A recurrent net per instance, forwards and backwards: innermost loops cut in blocks against the same program
+-- with `tile = false`.
 --   lua5.4 bench/blocks.lua
 local tempo = require "tempo"
 
@@ -6,7 +7,8 @@ local function build(D, H)
   local P = tempo.program()
   local t, T = P:dim "t"
   local x = P:input("x", { domain = { t }, shape = { D } })
-  local w, u, v = P:input("w", { shape = { D, H } }), P:input("u", { shape = { H, H } }), P:input("v", { shape = { H, 4 } })
+  local w, u = P:input("w", { shape = { D, H } }), P:input("u", { shape = { H, H } })
+  local v = P:input("v", { shape = { H, 4 } })
   local h = P:tensor { domain = { t }, shape = { H } }
   h[0] = tempo.zeros { H }
   h[t] = (x:matmul(w) + h[t - 1]:matmul(u)):tanh()
