@@ -1,6 +1,6 @@
 /* Dtypes: names, promotion, and one element to and from a double or an i64.
  * Conversions: float to int truncates, saturates, NaN gives 0; anything but 0 is true (NaN too); i64 to a narrower int wraps; f16 and bf16 are
- * reached through f32 and rounded to nearest even. */
+ * rounded to nearest even once; an i64 comes to them by way of f32. */
 #include "base/base.h"
 #include <math.h>
 
@@ -62,6 +62,14 @@ uint16_t tp_f32_to_bf16(float f) {
   return isnan(f) ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)shift_even(u, 16);
 }
 
+/* A double as an f32 that rounds on to a 16-bit float as the double itself would: what f32 cannot hold shows as an odd last bit. */
+static float sticky(double v) {
+  float f = (float)v;
+  if (f == v || isnan(v) || isinf(f)) return f;
+  uint32_t u = bits_of(f) - (fabs((double)f) > fabs(v));
+  return of_bits(u | 1);
+}
+
 /* ---- elements ---- */
 
 int64_t tp_f64_to_i64(double v) {
@@ -100,8 +108,8 @@ void tp_put(tp_dtype d, void *p, int64_t i, double v) {
     case TP_U8: ((uint8_t *)p)[i] = (uint8_t)clamp(v, 0, UINT8_MAX); break;
     case TP_I32: ((int32_t *)p)[i] = (int32_t)clamp(v, INT32_MIN, INT32_MAX); break;
     case TP_I64: ((int64_t *)p)[i] = tp_f64_to_i64(v); break;
-    case TP_F16: ((uint16_t *)p)[i] = tp_f32_to_f16((float)v); break;
-    case TP_BF16: ((uint16_t *)p)[i] = tp_f32_to_bf16((float)v); break;
+    case TP_F16: ((uint16_t *)p)[i] = tp_f32_to_f16(sticky(v)); break;
+    case TP_BF16: ((uint16_t *)p)[i] = tp_f32_to_bf16(sticky(v)); break;
     case TP_F32: ((float *)p)[i] = (float)v; break;
     case TP_F64: ((double *)p)[i] = v; break;
     case TP_NDTYPE: TP_ASSERT(!"dtype"); break;

@@ -9,7 +9,7 @@
 
 enum { M, N, K, LOOP };
 typedef struct axis { int64_t n, a, b, c; } axis;
-typedef struct roles { int count[4]; axis v[4][TP_MAXRANK]; } roles;
+typedef struct roles { int count[4]; axis v[4][TP_MAXRANK + 1]; } roles;
 
 static int role_of(const axis *x) {
   if (x->c == 0) return K;

@@ -38,13 +38,6 @@ static void space_of_reduction(tp_dreg *r, tp_ew *e) {
   }
 }
 
-/* A product of leading axes summed into one place, say: no loop nest here does two different reductions. */
-static bool two_reductions(const tp_dreg *r, const tp_ew *e) {
-  bool leads = false;
-  for (int i = 0; i < r->nlead; i++) leads |= e->reduced[i];
-  return e->isop && leads && e->red != e->accred;
-}
-
 /* ---- numbers along leading variables ---- */
 
 static bool value_moves(const tp_dreg *r, const tp_ewsrc *s, int lead) { return s->value.e && tp_ix_mentions(s->value.e, r->rg->leadvar[lead]); }
@@ -88,12 +81,14 @@ static bool value_array(tp_exec *x, tp_dreg *r, tp_ewsrc *s) {
 static void move_axis(tp_ew *e, int to, int from) {
   e->ext[to] = e->ext[from];
   e->reduced[to] = e->reduced[from];
+  e->id[to] = e->id[from];
   for (int i = 0; i < e->nsrc; i++) e->src[i].stride[to] = e->src[i].stride[from];
   for (int i = 0; i < e->ndst; i++) e->dst[i].stride[to] = e->dst[i].stride[from];
 }
 
 static void squeeze(tp_ew *e) {
   int n = 0;
+  for (int i = 0; i < e->rank; i++) e->id[i] = i;
   for (int i = 0; i < e->rank; i++)
     if (e->ext[i] != 1) {
       if (n != i) move_axis(e, n, i);
@@ -126,15 +121,30 @@ static bool mergeable(const tp_ew *e, int a, int b) {
 }
 
 static void merge(tp_ew *e) {
-  int n = 0;                                    /* the last axis that stays */
+  int n = 0, id[TP_MAXRANK];                    /* n: the last axis that stays */
+  memcpy(id, e->id, sizeof id);
+  memcpy(e->extent, e->ext, sizeof e->ext);
+  e->end[0] = e->rank ? 0 : -1;
   for (int i = 1; i < e->rank; i++) {
     if (mergeable(e, n, i)) {
       int64_t outer = e->ext[n];
       move_axis(e, n, i);
       e->ext[n] *= outer;
     } else move_axis(e, ++n, i);
+    e->end[n] = i;
   }
+  memcpy(e->id, id, sizeof id);
   e->rank = TP_MIN(e->rank, n + 1);
+}
+
+/* Where the element at `at` (by axis, merged ones) lies along the leading axes. */
+static void lead_of(const tp_dreg *r, const tp_ew *e, const int64_t *at, int64_t *lead) {
+  memset(lead, 0, sizeof *lead * TP_MAXRANK);
+  for (int k = 0; k < e->rank; k++) {
+    int64_t v = at[k];
+    for (int i = e->end[k], first = k ? e->end[k - 1] + 1 : 0; i >= first; v /= e->extent[i--])
+      if (e->id[i] < r->nlead) lead[e->id[i]] = v % e->extent[i];
+  }
 }
 
 /* ---- tiles ---- */
@@ -207,7 +217,6 @@ bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   tp_ew *e = r->k;
   if (e->isop) space_of_reduction(r, e);
   else space_of_chain(r, e);
-  if (two_reductions(r, e)) return tp_rfail(x, r, TP_E_DEVICE, "a reduction inside another kind of accumulation has no kernel on this device");
   for (int i = 0; i < e->nsrc; i++)
     if (e->src[i].is_value) { tp_dx_bind(&e->src[i].value, x->env); value_strides(r, &e->src[i], e->ext, e->rank); }
   e->nothing = e->emptyfold = false;
@@ -254,8 +263,13 @@ static bool advance(const tp_ewloop *l, int n, int64_t *at) {
   return false;
 }
 
-static bool bad_data(tp_exec *x, tp_dreg *r, int rc) {
-  return rc == TP_K_DIVZERO ? tp_rfail(x, r, TP_E_INPUT, "integer division by zero") : tp_rfail(x, r, TP_E_INPUT, "integer power with a negative exponent");
+/* rc: of the tile of rows of n elements at `at`. */
+static bool bad_data(tp_exec *x, tp_dreg *r, const tp_ew *e, int64_t *at, int64_t n, int rc) {
+  int64_t lead[TP_MAXRANK];
+  at[e->rank - 1] += rc / 4 % n;
+  if (e->rank > 1) at[e->rank - 2] += rc / 4 / n;
+  lead_of(r, e, at, lead);
+  return tp_rfail_at(x, r, lead, TP_E_INPUT, rc % 4 == TP_K_DIVZERO ? "integer division by zero" : "integer power with a negative exponent");
 }
 
 /* The result v (dense, rows x n) goes to its place. */
@@ -291,8 +305,8 @@ static void point_fixed(tp_ew *e) {
 }
 
 static inline int chain(const tp_ew *e, int64_t n) {
-  int rc = 0;
-  for (const tp_ewstep *s = e->step, *end = s + e->nstep; s < end; s++) rc |= s->fn(e->p[s->o], e->p[s->in[0]], e->p[s->in[1]], e->p[s->in[2]], n);
+  int rc = TP_K_OK;
+  for (const tp_ewstep *s = e->step, *end = s + e->nstep; s < end && rc == TP_K_OK; s++) rc = s->fn(e->p[s->o], e->p[s->in[0]], e->p[s->in[1]], e->p[s->in[2]], n);
   return rc;
 }
 
@@ -300,7 +314,7 @@ static int map_tile(tp_ew *e, const int64_t *at, int64_t rows, int64_t n) {
   for (int i = 0; i < e->ndst; i++)
     if (e->dst[i].direct) e->p[e->dst[i].slot] = e->dst[i].base + offset(e, e->dst[i].stride, at) * tp_dtype_size(e->dst[i].d);
   int rc = chain(e, rows * n);
-  for (int i = 0; i < e->ndst; i++) {
+  for (int i = 0; i < e->ndst && rc == TP_K_OK; i++) {
     tp_ewdst *t = &e->dst[i];
     if (!t->direct) deliver(t, e->acc, t->base + offset(e, t->stride, at) * tp_dtype_size(t->d), e->p[t->slot], t->row, t->step, rows, n);
   }
@@ -309,13 +323,13 @@ static int map_tile(tp_ew *e, const int64_t *at, int64_t rows, int64_t n) {
 
 static bool run_map(tp_exec *x, tp_dreg *r, tp_ew *e) {
   int64_t at[TP_MAXRANK] = {0};
-  int rc = 0;
   do {
     int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
     point_sources(e, at, rows, n);
-    rc |= map_tile(e, at, rows, n);
+    int rc = map_tile(e, at, rows, n);
+    if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
   } while (e->nkeep && advance(e->keep, e->nkeep, at));
-  return rc == TP_K_OK || bad_data(x, r, rc);
+  return true;
 }
 
 /* ---- folding ---- */
@@ -346,17 +360,17 @@ static void fold_tile(const tp_ew *e, char *acc, const char *v, int64_t vrow, in
 }
 
 /* One block of kept elements: everything that is reduced into it. */
-static int fold_block(tp_ew *e, int64_t *at, char *acc) {
+static bool fold_block(tp_exec *x, tp_dreg *r, tp_ew *e, int64_t *at, char *acc) {
   const tp_ewdst *t = &e->dst[0];
   bool plain = plain_fold(e);
-  int rc = 0;
   do {
     int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
     point_sources(e, at, rows, n);
-    rc |= chain(e, rows * n);
+    int rc = chain(e, rows * n);
+    if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
     fold_tile(e, acc, e->p[t->slot], plain ? e->src[0].row : n, rows, n, tp_dtype_size(t->c));
   } while (e->nred && advance(e->red_loop, e->nred, at));
-  return rc;
+  return true;
 }
 
 static void fold_deliver(tp_exec *x, tp_ew *e, const int64_t *at, int64_t keep1, int64_t keep0) {
@@ -373,21 +387,20 @@ static void fold_deliver(tp_exec *x, tp_ew *e, const int64_t *at, int64_t keep1,
 static bool run_fold(tp_exec *x, tp_dreg *r, tp_ew *e) {
   int64_t at[TP_MAXRANK] = {0};
   char *acc = x->scratch + e->accoff;
-  int rc = 0;
   do {
     int64_t keep0 = e->red0 ? 1 : cut(e->n0, e->e0, at[e->rank - 1]);
     int64_t keep1 = e->red1 || e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
     set_identity(e->acct, e->red, acc, keep0 * keep1);
-    if (!e->emptyfold) rc |= fold_block(e, at, acc);
+    if (!e->emptyfold && !fold_block(x, r, e, at, acc)) return false;
     fold_deliver(x, e, at, keep1, keep0);
   } while (e->nkeep && advance(e->keep, e->nkeep, at));
-  return rc == TP_K_OK || bad_data(x, r, rc);
+  return true;
 }
 
 static bool nothing_to_fold(tp_exec *x, tp_dreg *r, const tp_ew *e) {
   tp_dtype d = e->dst[0].d;
   if (!e->isop || tp_dtype_float(d) || d == TP_BOOL || e->red == TP_RED_SUM || e->red == TP_RED_PROD) return true;
-  return tp_rfail(x, r, TP_E_INPUT, "%s of an empty range of integers", tp_ops[r->rg->op].text);
+  return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "%s of an empty range of integers", tp_ops[r->rg->op].text);
 }
 
 bool tp_ew_run(tp_exec *x, tp_dreg *r) {

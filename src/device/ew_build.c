@@ -182,13 +182,15 @@ void tp_ew_new(tp_exec *x, tp_dreg *r) {
   finish(&b);
 }
 
+tp_red tp_red_of(tp_op op) { return op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN; }
+
 void tp_reduce_new(tp_exec *x, tp_dreg *r) {
   builder b = start(x, r, 0);
   tp_ew *e = b.e;
   tp_op op = r->rg->op;
   number_slots(&b);
   e->isop = true;
-  e->red = op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN;
+  e->red = tp_red_of(op);
   e->naxes = r->rg->attr->naxes;
   e->axes = r->rg->attr->axes;
   e->keepdim = r->rg->attr->keepdim;

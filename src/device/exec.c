@@ -12,14 +12,34 @@ static const char *label(const tp_dreg *r, char *buf, size_t n) {
   return buf;
 }
 
-bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) {
-  char text[512], name[128];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
+/* " at t = 3, i = 2"; "" where the region has no coordinates. */
+static const char *where(tp_exec *x, const tp_dreg *r, const int64_t *lead, char *buf, size_t n) {
+  *buf = 0;
+  for (int i = 0; i < r->nlead; i++) x->env[r->rg->leadvar[i]->id] = tp_dx_get(&r->leadlo[i], x->env) + lead[i];
+  for (int k = 0, at = 0; k < r->rg->ncoord && at < (int)n; k++) {
+    const tp_sym *d = tp_region_dim(r->rg, k);
+    at += snprintf(buf + at, n - (size_t)at, "%s%s = %lld", k ? ", " : " at ", d ? d->name : "?", (long long)tp_dx_get(&r->coord[k], x->env));
+  }
+  return buf;
+}
+
+static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *text) {
+  char name[128], point[256] = "";
   tp_pos pos = r->rg->pos.file || !r->rg->node ? r->rg->pos : r->rg->node->pos;
-  return tp_fail(x->err, code, pos, "%s: %s: %s", tp_code_word(code), label(r, name, sizeof name), text);
+  if (x->running && (lead || r->nlead == 0)) where(x, r, lead, point, sizeof point);
+  return tp_fail(x->err, code, pos, "%s: %s%s: %s", tp_code_word(code), label(r, name, sizeof name), point, text);
+}
+
+#define TEXT(text, fmt) char text[512]; va_list ap; va_start(ap, fmt); vsnprintf(text, sizeof text, fmt, ap); va_end(ap)
+
+bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) {
+  TEXT(text, fmt);
+  return fail_at(x, r, NULL, code, text);
+}
+
+bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) {
+  TEXT(text, fmt);
+  return fail_at(x, r, lead, code, text);
 }
 
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size) {
@@ -182,7 +202,7 @@ static bool take_arena(tp_exec *x) {
 }
 
 static bool bind(tp_exec *x) {
-  x->bound_once = false;
+  x->bound_once = x->running = false;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
   if (!take_arena(x)) return false;
@@ -286,6 +306,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
 bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
   if (x->run->cancel && *x->run->cancel) return cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
+  x->running = true;
   if (x->work_want) work_reset(x);
   if (again && !tp_dreg_resolve(x, r)) return false;
   for (tp_dnd *d = r->in, *end = d + r->nnd; d < end; d++)

@@ -116,7 +116,7 @@ static int pow_f32(void *o_, const void *a_, const void *b_, const void *c_, int
     T *o = o_; const T *a = a_, *b = b_; (void)c_; \
     for (int64_t i = 0; i < n; i++) { \
       T x = a[i], y = b[i]; \
-      if (y == 0) return TP_K_DIVZERO; \
+      if (y == 0) return TP_K_DIVZERO + 4 * (int)i; \
       if (NEG(y) && y == (T)-1) { T floor = (T)(0 - (U)x), rest = 0; (void)floor; (void)rest; o[i] = expr; continue; } \
       T rest = (T)(x % y), floor = (T)(x / y); \
       if (rest != 0 && NEG(rest) != NEG(y)) { rest = (T)(rest + y); floor = (T)(floor - 1); } \
@@ -130,7 +130,7 @@ static int pow_f32(void *o_, const void *a_, const void *b_, const void *c_, int
     for (int64_t i = 0; i < n; i++) { \
       uint64_t p = 1, x = (uint64_t)a[i]; \
       T e = b[i]; \
-      if (NEG(e)) return TP_K_NEGPOW; \
+      if (NEG(e)) return TP_K_NEGPOW + 4 * (int)i; \
       for (; e; e = (T)(e >> 1), x *= x) if (e & 1) p *= x; \
       o[i] = (T)(U)p; \
     } \

@@ -6,7 +6,7 @@
 #define TP_KERNELS_H
 #include "graph/graph.h"
 
-enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data */
+enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
 #define TP_BLOCK 1024                                          /* elements of a block */
 
 static inline tp_dtype tp_compute(tp_dtype d) { return d == TP_F16 || d == TP_BF16 ? TP_F32 : d; }

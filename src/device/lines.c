@@ -83,7 +83,7 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   best_fn *best = bests[in->dtype];
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
-    if (n == 0) return tp_rfail(x, r, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
+    if (n == 0) return tp_rfail_at(x, r, w.at, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
     int64_t at = best((const char *)li.p + tp_walk_offset(&w, li.stride) * in->size, in->v.stride[axis], n, r->rg->op == TP_OP_ARGMAX);
     ((int64_t *)lo.p)[tp_walk_offset(&w, lo.stride)] = at;
   }

@@ -3,7 +3,7 @@
 
 /* ---- matmul ---- */
 
-typedef struct axes { int n; int64_t ext[TP_MAXRANK], a[TP_MAXRANK], b[TP_MAXRANK], c[TP_MAXRANK]; } axes;
+typedef struct axes { int n; int64_t ext[TP_MAXRANK + 1], a[TP_MAXRANK + 1], b[TP_MAXRANK + 1], c[TP_MAXRANK + 1]; } axes;
 
 static void axis(axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
   s->ext[s->n] = n;
@@ -18,7 +18,6 @@ static bool bind_matmul(tp_exec *x, tp_dreg *r) {
   const tp_view *a = &r->in[0].v, *b = &r->in[1].v, *c = &r->out[0].v;
   int last = c->rank - 1;
   axes s = {0};
-  if (c->rank + 1 > TP_MAXRANK) return tp_rfail(x, r, TP_E_DEVICE, "matmul of more than %d axes", TP_MAXRANK - 1);
   for (int i = 0; i < last - 1; i++) axis(&s, c->shape[i], along(a, i, c->shape[i]), along(b, i, c->shape[i]), c->shape[i] == 1 ? 0 : c->stride[i]);
   axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
@@ -84,6 +83,50 @@ static const row rows[TP_NOP] = {
 
 static bool run_widened(tp_exec *x, tp_dreg *r) { return run_in_f32(x, r, rows[r->rg->op].bind, rows[r->rg->op].run); }
 
+/* ---- accumulation of an operator that has no kernel for it: its result in working space, then (op)= ---- */
+
+typedef struct apart { tp_dreg op, into; tp_region oprg, intorg; tp_micro micro; int first; } apart;
+
+static bool bind_and_run(tp_exec *x, tp_dreg *r) { return (!r->bind || r->bind(x, r)) && r->run(x, r); }
+
+static bool run_apart(tp_exec *x, tp_dreg *r) {
+  apart *t = r->k;
+  tp_view *v = &t->op.out[0].v;
+  memcpy(t->op.in, r->in, sizeof *r->in * (size_t)r->nnd);
+  if (!(v->p = tp_work(x, r, tp_view_count(v), r->out[0].size))) return false;
+  tp_view_strides(v);
+  if (!bind_and_run(x, &t->op)) return false;
+  t->into.in[0].v = *v;
+  t->into.out[0].v = r->out[0].v;
+  return bind_and_run(x, &t->into);
+}
+
+static void apart_new(tp_exec *x, tp_dreg *r) {
+  apart *t = TP_NEW(&x->a, apart);
+  t->oprg = t->intorg = *r->rg;
+  t->oprg.acc = false;
+  t->op = t->into = *r;
+  t->op.rg = &t->oprg;
+  t->op.in = TP_NEWN(&x->a, tp_dnd, r->nnd);
+  memcpy(t->op.in, r->in, sizeof *r->in * (size_t)r->nnd);
+  t->op.out = t->op.in + r->nin;
+  tp_op_new(x, &t->op);
+  t->micro = (tp_micro){ .op = TP_OP_DETACH, .dtype = r->out[0].dtype, .attr = r->rg->attr };
+  t->intorg.micro = &t->micro;
+  t->intorg.nmicro = 1;
+  t->intorg.outmicro = &t->first;
+  t->into.rg = &t->intorg;
+  t->into.nin = 1;
+  t->into.nnd = 2;
+  t->into.in = TP_NEWN(&x->a, tp_dnd, 2);
+  t->into.out = t->into.in + 1;
+  t->into.in[0] = t->into.out[0] = r->out[0];
+  t->into.in[0].buf = -1;
+  tp_ew_new(x, &t->into);
+  r->k = t;
+  r->run = run_apart;
+}
+
 static bool run_missing(tp_exec *x, tp_dreg *r) { return tp_rfail(x, r, TP_E_DEVICE, "no kernel for '%s' on this device", tp_ops[r->rg->op].text); }
 
 static bool halves(const tp_dreg *r) {
@@ -95,10 +138,12 @@ static bool halves(const tp_dreg *r) {
 bool tp_op_new(tp_exec *x, tp_dreg *r) {
   tp_op op = r->rg->op;
   const row *t = &rows[op];
-  if (tp_ops[op].cls == TP_CLS_RED) { tp_reduce_new(x, r); return true; }
-  bool copies = t->run == tp_run_copy, sums = r->rg->acc && op != TP_OP_MATMUL;
-  r->run = !t->run || (copies && r->nin == 0) || (sums && !copies) || (r->rg->acc && r->rg->red != TP_RED_SUM && !copies) ? run_missing : t->run;
+  bool copies = t->run == tp_run_copy, reduces = tp_ops[op].cls == TP_CLS_RED;
+  r->run = (!t->run && !reduces) || (copies && r->nin == 0) ? run_missing : t->run;
   if (r->run == run_missing) return true;
+  bool itself = copies || (reduces && r->rg->red == tp_red_of(op)) || (op == TP_OP_MATMUL && r->rg->red == TP_RED_SUM);
+  if (r->rg->acc && !itself) { apart_new(x, r); return true; }
+  if (reduces) { tp_reduce_new(x, r); return true; }
   if (copies) { if (r->rg->acc) tp_ew_new(x, r); else tp_copy_new(x, r); return true; }
   if (op == TP_OP_FILL) { tp_fill_new(x, r); return true; }
   r->bind = t->bind;

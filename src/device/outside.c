@@ -144,7 +144,7 @@ static bool step_envs(tp_exec *x, tp_dreg *r, const tp_env *e) {
     for (int i = 0; i < 3; i++) v[i] = read_lane(x, &in[i], &w, in_room[i]);
     for (int i = 0; i < 5; i++) o[i] = write_lane(&out[i], &w, out_room[i]);
     if (e->nactions && (*(const int64_t *)v[1] < 0 || *(const int64_t *)v[1] >= e->nactions))
-      return tp_rfail(x, r, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*(const int64_t *)v[1], e->name, e->nactions - 1);
+      return tp_rfail_at(x, r, w.at, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*(const int64_t *)v[1], e->name, e->nactions - 1);
     e->step(v[0], v[1], v[2], o[0], o[1], o[2], o[3], o[4]);
     for (int i = 0; i < 5; i++) store_lane(x, &out[i], &w, out_room[i]);
   }

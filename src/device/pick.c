@@ -21,15 +21,15 @@ static tp_view without(const tp_view *v, int axis) {
   return s;
 }
 
-static bool bad_index(tp_exec *x, tp_dreg *r, int64_t i, int64_t n) {
-  return tp_rfail(x, r, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i, (long long)n - 1);
+static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, int64_t n) {
+  return tp_rfail_at(x, r, lead, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i, (long long)n - 1);
 }
 
 static bool check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
   tp_walk w;
   for (tp_walk_start(&w, k->rank, k->shape); w.ok; tp_walk_next(&w)) {
     int64_t i = ((const int64_t *)k->p)[tp_walk_offset(&w, k->stride)];
-    if (i < 0 || i >= n) return bad_index(x, r, i, n);
+    if (i < 0 || i >= n) return bad_index(x, r, w.at, i, n);
   }
   return true;
 }
@@ -121,7 +121,7 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   tp_walk w;
   for (tp_walk_start(&w, o->v.rank, o->v.shape); w.ok; tp_walk_next(&w)) {
     int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)];
-    if (i < 0 || i >= n) return bad_index(x, r, i, n);
+    if (i < 0 || i >= n) return bad_index(x, r, w.at, i, n);
     memcpy((char *)o->v.p + tp_walk_offset(&w, o->v.stride) * size, (const char *)in->v.p + (tp_walk_offset(&w, s) + i * in->v.stride[axis]) * size, (size_t)size);
   }
   return true;

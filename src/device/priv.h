@@ -73,10 +73,12 @@ struct tp_exec {
   int nreg; tp_dreg **reg;
   char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
   char *work; size_t work_cap, work_used, work_want; tp_chunkmem *spill;  /* of one region at a time */
-  bool poison; int pos;
+  bool poison, running; int pos;                /* running: loop variables have their values */
 };
 
+/* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them; tp_rfail knows none. */
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
+bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) TP_PRINTF(5, 6);
 /* Aligned memory until the region ends; NULL (and the error filled): none left. */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 
@@ -106,6 +108,7 @@ static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
 /* ew.c: chains of elementwise operators, reductions, accumulation */
 void tp_ew_new(tp_exec *x, tp_dreg *r);
 void tp_reduce_new(tp_exec *x, tp_dreg *r);
+tp_red tp_red_of(tp_op op);                                    /* of a reduction operator */
 /* view.c: moving elements between windows */
 int64_t tp_view_count(const tp_view *v);
 bool tp_view_dense(const tp_view *v);

@@ -126,7 +126,7 @@ bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   d.per = words_per_element(d.a, o->dtype);
   d.dense = tp_view_dense(&d.each);
   if (tp_view_count(&o->v) == 0) return true;
-  if (d.a->rand == TP_RAND_RANDINT && d.a->i[0] >= d.a->i[1]) return tp_rfail(x, r, TP_E_INPUT, "no integer in %lld .. %lld", (long long)d.a->i[0], (long long)d.a->i[1]);
+  if (d.a->rand == TP_RAND_RANDINT && d.a->i[0] >= d.a->i[1]) return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "no integer in %lld .. %lld", (long long)d.a->i[0], (long long)d.a->i[1]);
   if (r->rg->ncoord > TP_MAXRANK) return tp_rfail(x, r, TP_E_DEVICE, "random numbers over more than %d dims", TP_MAXRANK);
   bool small = d.n * d.per <= SMALL;
   d.mid = tp_work(x, r, small ? TP_LANES * d.n : d.n, o->size);

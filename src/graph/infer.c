@@ -157,7 +157,7 @@ static bool infer_src(tp_graph *g, tp_node *n, tp_error *err) {
   if (n->op == TP_OP_VALUE) return out1(g, n, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
   if (n->op == TP_OP_RAND && !rand_ok(n, err)) return false;
   if (n->op == TP_OP_IOTA && (a->axis < 0 || a->axis >= a->nix)) return tp_bad_shape(n, err, "axis %d of rank %d", a->axis, a->nix);
-  return tp_rank_ok(n, a->nix, err) && out1(g, n, n->op == TP_OP_IOTA ? TP_I64 : a->dtype, a->nix, a->ix);
+  return tp_rank_ok(n, a->nix + (n->op == TP_OP_INPUT ? n->ndom : 0), err) && out1(g, n, n->op == TP_OP_IOTA ? TP_I64 : a->dtype, a->nix, a->ix);
 }
 
 /* ---- elementwise ---- */
@@ -254,9 +254,11 @@ static bool infer_call(tp_graph *g, tp_node *n, tp_error *err) {
   for (int i = 0; i < a->nover; i++)
     if (!tp_dom_has(n->ndom, n->dom, a->over[i]))
       return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: 'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
+  for (int k = 0; k < n->nin; k++)
+    if (!tp_rank_ok(n, a->nover + tp_rankof(n->in[k].src), err)) return false;
   tp_outs(g, n, a->nspec);
   for (int k = 0; k < a->nspec; k++) {
-    if (!tp_rank_ok(n, a->spec[k].rank, err)) return false;
+    if (!tp_rank_ok(n, a->nover + a->spec[k].rank, err)) return false;
     tp_out_set(g, n, k, a->spec[k].dtype, a->spec[k].rank, a->spec[k].shape);
   }
   return true;

@@ -233,7 +233,7 @@ static bool infer_param(tp_graph *g, tp_node *n, tp_error *err) {
     for (int k = 0; k < a->nix; k++)
       if (tp_ix_mentions(a->ix[k], a->along[i])) return tp_fail(err, TP_E_SHAPE, n->pos, "shape: the shape of parameter '%s' depends on '%s', along which it evolves", tp_label(n), a->along[i]->name);
   }
-  if (!infer_declared(g, n, err)) return false;
+  if (!tp_rank_ok(n, a->nix + n->ndom - a->nalong, err) || !infer_declared(g, n, err)) return false;
   for (int k = 0; k < n->nin; k++)
     if (!param_edge(g, n, k, err)) return false;
   return true;

@@ -81,3 +81,41 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
   tp_graph_sweep(g);
   return true;
 }
+
+/* ---- accumulations in the 16-bit floats ----
+ *
+ *   accum<bf16>(+) of x  =>  bf16(accum<f32>(+) of f32(x))
+ *
+ * An accumulation is in memory between its contributions: rounded there after each, a sum of ones in bf16 would stop at 256. Largest and smallest values need
+ * no more than their own dtype. */
+
+static bool half_sum(const tp_node *n) {
+  tp_dtype d = n->out[0].dtype;
+  return n->op == TP_OP_ACCUM && (d == TP_F16 || d == TP_BF16) && (n->attr.red == TP_RED_SUM || n->attr.red == TP_RED_PROD);
+}
+
+static bool widen(tp_graph *g, tp_node *n, tp_error *err) {
+  g->pos = n->pos;
+  tp_attr at = n->attr;
+  at.dtype = TP_F32;
+  tp_node *wide = tp_build(g, TP_OP_ACCUM, 0, NULL, &at, err);
+  if (!wide) return false;
+  tp_val y = tp_cast(g, tp_v(wide), n->out[0].dtype, err);
+  if (!y.node) return false;
+  wide->name = y.node->name = n->name;
+  tp_replace(g, tp_v(n), y);
+  for (int k = 0; k < n->nin; k++) {
+    tp_edge e = n->in[k];
+    e.src = tp_cast(g, e.src, TP_F32, err);
+    if (!e.src.node || !tp_accum_add(g, wide, e, err)) return false;
+  }
+  return true;
+}
+
+bool tp_widen_sums(tp_graph *g, tp_error *err) {
+  int n0 = g->nodes.n;
+  for (int i = 0; i < n0; i++)
+    if (half_sum(g->nodes.v[i]) && !widen(g, g->nodes.v[i], err)) return false;
+  if (g->nodes.n > n0) tp_graph_sweep(g);
+  return true;
+}

@@ -233,6 +233,37 @@ static bool is_ew(const tp_node *n) {
   return tp_ops[n->op].batch == TP_BATCH_E && tp_ops[n->op].cls != TP_CLS_SRC;
 }
 
+/* ---- points of errors ---- */
+
+/* Is every element of v known and, as a divisor or an exponent, harmless? */
+static bool harmless(tp_op op, tp_val v) {
+  const tp_node *n = v.node;
+  const tp_array *a = n->op == TP_OP_CONST ? n->attr.data : NULL;
+  if (n->op != TP_OP_FILL && !a) return false;
+  for (int64_t i = 0; i < (a ? a->count : 1); i++) {
+    int64_t x = a ? tp_geti(a->dtype, a->data, i) : tp_f64_to_i64(n->attr.f[0]);
+    if (op == TP_OP_POW ? x < 0 : x == 0) return false;
+  }
+  return true;
+}
+
+/* Can data make it fail while running? Then its region knows its point. Of extents nothing is known here, nor of an environment's actions. */
+static bool may_fail(const tp_node *n) {
+  switch (tp_ops[n->op].cls) {
+    case TP_CLS_BIN: return (n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV || n->op == TP_OP_POW) && !tp_dtype_float(n->out[0].dtype) && !harmless(n->op, n->in[1].src);
+    case TP_CLS_RED: return (n->op == TP_OP_MAX || n->op == TP_OP_MIN) && !tp_dtype_float(n->out[0].dtype);
+    case TP_CLS_ARG: case TP_CLS_GATH: case TP_CLS_ENV: return true;
+    default: return n->op == TP_OP_RAND;
+  }
+}
+
+static void point(pb *b, tp_region *r, int i) {
+  const tp_node *n = b->s->node[i];
+  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
+  for (int d = 0; d < n->ndom; d++)
+    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) r->coord[r->ncoord++] = here(b, b->s->nodeat[i][d]);
+}
+
 /* ---- elementwise groups ---- */
 
 static bool same_shape(const tp_opnd *a, const tp_opnd *c) {
@@ -257,6 +288,7 @@ static void group_close(pb *b) {
   tp_region *r = region(b, TP_RG_EW, NULL);
   const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
   r->node = last; r->pos = last->pos; r->op = last->op; r->attr = &last->attr;
+  if (may_fail(last)) point(b, r, b->g.node[b->g.n - 1]);
   r->in = b->g.in; r->nin = b->g.nin;
   r->micro = tp_dup(b->a, b->g.micro, sizeof *b->g.micro * (size_t)b->g.nmicro);
   r->nmicro = b->g.nmicro;
@@ -309,6 +341,7 @@ static bool group_add(pb *b, int i) {
   b->g.micro_of[b->g.n] = b->g.nmicro;
   b->g.node[b->g.n++] = i;
   b->g.micro[b->g.nmicro++] = m;
+  if (may_fail(n)) group_close(b);              /* the region's name, line and point are those of its last operator */
   return true;
 }
 
@@ -319,10 +352,7 @@ static void exprs(pb *b, tp_region *r, int i) {
   r->nix = n->attr.nix;
   r->ix = TP_NEWN(b->a, const tp_ix *, r->nix);
   for (int k = 0; k < r->nix; k++) r->ix[k] = here(b, tp_ix_subst(C(b), n->attr.ix[k], n->ndom, n->dom, b->s->nodeat[i]));
-  if (n->op != TP_OP_RAND && n->op != TP_OP_CALL) return;
-  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
-  for (int d = 0; d < n->ndom; d++)
-    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) r->coord[r->ncoord++] = here(b, b->s->nodeat[i][d]);
+  if (n->op == TP_OP_CALL || may_fail(n)) point(b, r, i);
 }
 
 /* The loaded array of a PINIT of this cluster. */

@@ -117,6 +117,7 @@ bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);           /* one
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
 /* ---- vec.c ---- */
 tp_sres tp_vectors(tp_sched *S);
+int tp_most_axes(const tp_stmt *s);
 /* Does dim d of the statement's domain stand apart from the others, from lo up to before hi? */
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
 void tp_dense_vectors(tp_sched *S);

@@ -116,15 +116,28 @@ bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, con
   return true;
 }
 
+/* Axes of its widest operand. */
+int tp_most_axes(const tp_stmt *s) {
+  int most = s->src.node ? tp_rankof(s->src) : 0;
+  for (int i = 0; i < s->nnode; i++) {
+    const tp_node *n = s->node[i];
+    for (int k = 0; k < n->nout; k++) most = TP_MAX(most, n->out[k].rank);
+    for (int k = 0; k < n->nin; k++) most = TP_MAX(most, tp_rankof(n->in[k].src));
+  }
+  return most;
+}
+
 static void vectorise(tp_sched *S, const labels *C, int st) {
   tp_stmt *s = S->p->stmts.v[st];
+  int room = TP_MAXRANK - tp_most_axes(s);      /* a call has so many axes, leading ones included */
   s->vec = 0;
   s->bdim = -1;
   s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
-    if (!(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
+    if (room <= 0 || !(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
     s->vec |= 1u << d;
+    room--;
   }
   S->st[st].used = s->vec;
 }

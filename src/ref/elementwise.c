@@ -1,6 +1,12 @@
-/* elementwise.c: one element from one element of each operand. Floats in double, then rounded to the dtype; integers exactly in i64, then wrapped. */
+/* elementwise.c: one element from one element of each operand. Floats in double, then rounded to the dtype (f16 and bf16: to f32 first, as what is computed in
+ * f32 is); integers exactly in i64, then wrapped. */
 #include "ref/machine.h"
 #include <math.h>
+
+static void put(tp_view *out, int64_t i, double v) {
+  bool half = out->dtype == TP_F16 || out->dtype == TP_BF16;
+  tp_put(out->dtype, out->data, i, half ? (float)v : v);
+}
 
 /* ---- one operand ---- */
 
@@ -41,7 +47,7 @@ static int64_t unary_i(tp_op op, int64_t x) {
 
 static bool unary(tp_op op, tp_view *out, const tp_view *x) {
   for (int64_t i = 0; i < out->n; i++)
-    if (tp_dtype_float(x->dtype)) tp_put(out->dtype, out->data, i, unary_f(op, tp_get(x->dtype, x->data, i)));
+    if (tp_dtype_float(x->dtype)) put(out, i, unary_f(op, tp_get(x->dtype, x->data, i)));
     else tp_puti(out->dtype, out->data, i, unary_i(op, tp_geti(x->dtype, x->data, i)));
   return true;
 }
@@ -150,7 +156,7 @@ static bool binary(ref *r, tp_cell *c, tp_view *out, const tp_view *a, const tp_
     int64_t ia = ref_offset(&w, sa), ib = ref_offset(&w, sb);
     if (flt) {
       double x = tp_get(a->dtype, a->data, ia), y = tp_get(b->dtype, b->data, ib);
-      tp_put(out->dtype, out->data, i, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
+      put(out, i, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
     } else {
       int64_t x = tp_geti(a->dtype, a->data, ia), y = tp_geti(b->dtype, b->data, ib);
       if (!legal_i(r, c, op, y)) return false;

@@ -116,6 +116,9 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
     out.val.node = f->closed->nodes.v[out.val.node->id];
     out.name = tp_strdup(&f->closed->arena, out.name);
     if (!out.val.node->name && !out.val.node->attr.str) out.val.node->name = out.name;
+    if (out.val.node->ndom + tp_rankof(out.val) > TP_MAXRANK)
+      return tp_fail(err, TP_E_SHAPE, out.pos, "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d are possible", out.name,
+                     out.val.node->ndom + tp_rankof(out.val), out.val.node->ndom, tp_rankof(out.val), TP_MAXRANK);
     TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
   }
   if (!f->closed->outputs.n && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
@@ -183,7 +186,7 @@ static bool check_graph(tp_fn *f, tp_error *err) {
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->graph;
-  return tp_opt_run(g, &f->opt, err) && tp_lower_sums(g, err) && tp_verify(g, err) &&
+  return tp_opt_run(g, &f->opt, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (f->poly = schedule_graph(g, &f->opt, err)) &&
          (f->plan = tp_plan_build(g, f->poly, err)) &&
          (f->exec = tp_exec_new(f->plan, f->threads, err));
