@@ -367,6 +367,77 @@ static void test_matmul(void) {
   prog_close(&p);
 }
 
+/* ---- accumulations of whole operators ---- against the operator first and its result accumulated then */
+
+static void test_accumulate_op(void) {
+  static const tp_op ops[] = { TP_OP_MATMUL, TP_OP_SUM, TP_OP_PROD, TP_OP_MAX, TP_OP_SCAN, TP_OP_FLIP, TP_OP_CUMPROD };
+  prog p;
+  prog_open(&p);
+  int nlead = 1 + (int)below(2), rank = nlead + 2, *axis = TP_NEW(&p.a, int);
+  tp_op op = ops[below(7)];
+  tp_red red = (tp_red)below(4);
+  tp_dtype d = all[1 + below(7)];
+  bool folds = tp_ops[op].cls == TP_CLS_RED;
+  int64_t n = 2 + below(4), shape[MAXAX] = { 1 + below(4), 1 + below(4), 0 };
+  for (int i = nlead; i < rank; i++) shape[i] = n;
+  *axis = (int)below(2);
+  win in[2] = { window(&p, TP_BUF_INPUT, d, nlead, rank, shape, 0, below(2)), window(&p, TP_BUF_INPUT, d, nlead, rank, shape, 0, below(2)) };
+  int out_rank = rank - folds;
+  win made = window(&p, TP_BUF_OUTPUT, d, nlead, out_rank, shape, 0, true), sum[2];
+  unsigned still = (unsigned)below(1 << nlead);
+  for (int i = 0; i < 2; i++) sum[i] = window(&p, TP_BUF_OUTPUT, d, nlead, out_rank, shape, still, true);
+  memcpy(sum[1].a->data, sum[0].a->data, tp_array_bytes(sum[0].a));
+  tp_attr a = { .axis = *axis, .naxes = 1, .axes = axis, .f = { 1 } };
+  tp_region *apart = region(&p, TP_RG_OP, op, nlead, shape, 1 + (op == TP_OP_MATMUL), in, 1, &made);
+  tp_region *whole = region(&p, TP_RG_OP, op, nlead, shape, 1 + (op == TP_OP_MATMUL), in, 1, &sum[0]);
+  tp_region *then = region(&p, TP_RG_EW, TP_OP_DETACH, nlead, shape, 1, &made, 1, &sum[1]);
+  *attr_of(apart) = *attr_of(whole) = a;
+  then->nmicro = 1;
+  then->micro = TP_NEW(&p.a, tp_micro);
+  *then->micro = (tp_micro){ .op = TP_OP_DETACH, .dtype = d };
+  then->outmicro = TP_NEW(&p.a, int);
+  whole->acc = then->acc = true;
+  whole->red = then->red = red;
+  add(&p, leaf(&p, apart));
+  add(&p, leaf(&p, then));
+  add(&p, leaf(&p, whole));
+  bool ok = prog_run(&p);
+  for (int64_t i = 0; i < sum[0].a->count && ok; i++) ok = near(d, tp_get(d, sum[0].a->data, i), tp_get(d, sum[1].a->data, i));
+  CHECKF(ok, "%s of %s, red %d, still %u", tp_ops[op].text, tp_dtype_name(d), red, still);
+  prog_close(&p);
+}
+
+/* ---- the point of an error: the one element of a random space whose divisor is 0, whatever was squeezed, moved and merged ---- */
+
+static void test_fault_point(void) {
+  prog p;
+  prog_open(&p);
+  int nlead = 1 + (int)below(3), rank = nlead + (int)below(3);
+  int64_t shape[MAXAX], at[MAXAX];
+  for (int i = 0; i < rank; i++) shape[i] = below(6) == 0 ? 300 : 1 + below(5);
+  win in[2] = { window(&p, TP_BUF_INPUT, TP_I32, nlead, rank, shape, 0, below(2)), window(&p, TP_BUF_INPUT, TP_I32, nlead, rank, shape, 0, below(2)) };
+  win out = window(&p, TP_BUF_OUTPUT, TP_I32, nlead, rank, shape, 0, below(2));
+  for (int64_t i = 0; i < in[1].a->count; i++) ((int32_t *)in[1].a->data)[i] = 1;
+  for (int i = 0; i < rank; i++) at[i] = below(shape[i]);
+  ((int32_t *)in[1].a->data)[win_at(&in[1], at)] = 0;
+  tp_region *r = region(&p, TP_RG_EW, TP_OP_MOD, nlead, shape, 2, in, 1, &out);
+  r->nmicro = 1;
+  r->micro = TP_NEW(&p.a, tp_micro);
+  *r->micro = (tp_micro){ .op = TP_OP_MOD, .dtype = TP_I32, .in = { 0, 1 } };
+  r->outmicro = TP_NEW(&p.a, int);
+  r->ncoord = nlead;
+  r->coord = TP_NEWN(&p.a, const tp_ix *, nlead);
+  char want[256] = "";
+  for (int i = 0; i < nlead; i++) {
+    r->coord[i] = tp_ix_sym(p.c, r->leadvar[i]);
+    snprintf(want + strlen(want), sizeof want - strlen(want), "%s? = %d", i ? ", " : " at ", 2 + (int)at[i]);
+  }
+  strcat(want, ": integer division by zero");
+  add(&p, leaf(&p, r));
+  CHECKF(!prog_go(&p, 1) && p.err.code == TP_E_INPUT && strstr(p.err.msg, want), "%s, not%s", p.err.msg, want);
+  prog_close(&p);
+}
+
 /* ---- loops, rings, shapes that grow ---- */
 
 /* h[t] = h[t-1] * 2 + x[t] on a ring of 2, copied to y[t]; s[t] = sum of x[0 .. t+1]; backwards: z[t] = x[t] + z[t+1]. */
@@ -643,6 +714,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 600; i++) {
     test_chain();
     test_accumulate();
+    test_accumulate_op();
+    test_fault_point();
     test_reduce();
     test_lines();
     test_matmul();

@@ -62,6 +62,7 @@ static bool rounds(tp_op op) {
 
 static tp_kfn *kernel_of(const builder *b, const tp_micro *m, const int *in) {
   tp_dtype from = tp_compute(b->dtype[in[m->op == TP_OP_SELECT]]);
+  if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) return b->x->K->sticky;
   if (m->op == TP_OP_CAST) return b->x->K->cast[from][tp_compute(m->dtype)];
   return b->x->K->ew[m->op][from];
 }
@@ -136,7 +137,7 @@ static void folding(builder *b, tp_dtype c) {
   e->acct = tp_acctype(e->red, c);
   e->across = b->x->K->across[e->red][c];
   e->down = b->x->K->down[e->red][c];
-  e->narrow = e->acct != c ? b->x->K->cast[e->acct][c] : NULL;
+  e->narrow = e->acct == c ? NULL : tp_half(e->dst[0].d) ? b->x->K->sticky : b->x->K->cast[e->acct][c];
   e->accoff = block_new(&b->b);
   e->outoff = block_new(&b->b);
 }

@@ -191,6 +191,13 @@ KI uint16_t f32_to_bf16(float f) {
   uint32_t u = bits32(f);
   return (uint16_t)(f != f ? u >> 16 | 0x40 : shift_even(u, 16));
 }
+/* What f32 cannot hold of a double shows as an odd last bit, so that rounding on to a 16-bit float rounds once. */
+KI float sticky(double x) {
+  float f = (float)x;
+  uint32_t u = bits32(f), odd = (u - (fabs((double)f) > fabs(x))) | 1u;
+  return of32((double)f == x || x != x || (u & 0x7fffffffu) == 0x7f800000u ? u : odd);
+}
+EW_UNARY(sticky_f32, double, float, sticky(x))
 
 /* ---- rows x n elements into and out of blocks ---- */
 #define LOADS(sfx, S, T, get) \

@@ -26,6 +26,7 @@ const tp_kernels TABLE = {
   },
   .cast = { CAST_ROW(BOOL, bool), CAST_ROW(U8, u8), CAST_ROW(I32, i32), CAST_ROW(I64, i64), CAST_ROW(F32, f32), CAST_ROW(F64, f64) },
   .round = { [TP_F16] = round_f16, [TP_BF16] = round_bf16 },
+  .sticky = sticky_f32,
   .load = { load_1, load_2, load_4, load_8 },
   .loadhalf = { [TP_F16] = load_f16, [TP_BF16] = load_bf16 },
   .store = { store_1, store_2, store_4, store_8 },

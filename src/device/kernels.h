@@ -34,6 +34,7 @@ typedef struct tp_kernels {
   tp_kfn *ew[TP_NOP][TP_NDTYPE];                               /* by the operands' compute type (SELECT: of the values) */
   tp_kfn *cast[TP_NDTYPE][TP_NDTYPE];                          /* compute type to compute type */
   tp_kfn *round[TP_NDTYPE];                                    /* F16, BF16: f32 rounded to what they hold */
+  tp_kfn *sticky;                                              /* f64 to f32 on the way to a half: rounding again rounds once */
   tp_kload *load[4], *loadhalf[TP_NDTYPE];                     /* by log2 of the size; halves become f32 */
   tp_kstore *store[4], *storehalf[TP_NDTYPE];
   tp_kfold *across[4][TP_NDTYPE];                              /* [red]: acc[i] takes row i */

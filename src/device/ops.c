@@ -59,6 +59,7 @@ static bool run_in_f32(tp_exec *x, tp_dreg *r, bool (*bind)(tp_exec *, tp_dreg *
   memcpy(kept, r->in, sizeof *kept * (size_t)r->nnd);
   for (int i = 0; i < r->nnd && ok; i++)
     if (r->in[i].buf >= 0 && tp_half(r->in[i].dtype)) ok = widen(x, r, &r->in[i], &kept[i], i < r->nin || r->rg->acc);
+  r->halved = tp_half(kept[r->nin].dtype);
   ok = ok && (!bind || bind(x, r)) && run(x, r);
   for (int i = r->nin; i < r->nnd && ok; i++)
     if (kept[i].buf >= 0 && tp_half(kept[i].dtype)) tp_view_convert(x, kept[i].dtype, &kept[i].v, TP_F32, &r->in[i].v);

@@ -1,5 +1,6 @@
 /* pick.c: elements chosen by data. Indices count from 0, never wrap and are checked before anything is written. */
 #include "device/priv.h"
+#include <stdlib.h>
 
 static tp_view lead_of(const tp_view *v, int nlead) {
   tp_view l = *v;
@@ -88,19 +89,91 @@ static void copy_base(tp_exec *x, tp_dreg *r) {
   if (base->v.p != o->v.p || memcmp(base->v.stride, o->v.stride, sizeof *o->v.stride * (size_t)o->v.rank)) tp_view_copy(x, o->size, &o->v, &base->v);
 }
 
+/* ---- sums of floats: in f64, in order, rounded once ---- */
+
+enum { LINE = 256 };
+
+/* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense image of it. */
+#define EACH_LINE(v, sum) \
+  tp_walk w; \
+  int last = (v)->rank - 1; \
+  int64_t n = last < 0 ? 1 : (v)->shape[last], step = last < 0 ? 1 : (v)->stride[last]; \
+  for (tp_walk_start(&w, TP_MAX(last, 0), (v)->shape); w.ok; tp_walk_next(&w)) \
+    for (int64_t at = 0, m; m = TP_MIN(n - at, LINE), at < n; at += m, (sum) += m)
+#define PLACE(v) ((float *)(v)->p + tp_walk_offset(&w, (v)->stride) + at * step)
+
+static void sum_start(const tp_exec *x, double *sum, const tp_view *v) {
+  float line[LINE];
+  EACH_LINE(v, sum) {
+    x->K->load[2](line, PLACE(v), 0, step, 1, m);
+    x->K->cast[TP_F32][TP_F64](sum, line, line, line, m);
+  }
+}
+
+static void sum_add(const tp_exec *x, double *sum, const tp_view *v) {
+  float line[LINE];
+  double wide[LINE];
+  EACH_LINE(v, sum) {
+    x->K->load[2](line, PLACE(v), 0, step, 1, m);
+    x->K->cast[TP_F32][TP_F64](wide, line, line, line, m);
+    x->K->ew[TP_OP_ADD][TP_F64](sum, sum, wide, sum, m);
+  }
+}
+
+static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const double *sum) {
+  float line[LINE];
+  tp_kfn *narrow = r->halved ? x->K->sticky : x->K->cast[TP_F64][TP_F32];
+  EACH_LINE(v, sum) {
+    narrow(line, sum, sum, sum, m);
+    x->K->store[2](PLACE(v), 0, step, line, 1, m);
+  }
+}
+
+typedef struct hit { int64_t index, j; } hit;                  /* row `index` gets slice j */
+
+static int by_index(const void *a, const void *b) {
+  const hit *p = a, *q = b;
+  return p->index != q->index ? (p->index > q->index) - (p->index < q->index) : (p->j > q->j) - (p->j < q->j);
+}
+
+/* One point of the leading axes: the slices of each row together, so that a row hit once costs one addition and no other memory. */
+static void add_slices(const tp_exec *x, const tp_dreg *r, const tp_view *b, const tp_view *k, const tp_view *s, int axis, hit *hits, double *sum) {
+  int size = r->out[0].size;
+  int64_t n = k->rank ? k->shape[0] : 1;
+  for (int64_t j = 0; j < n; j++) hits[j] = (hit){ slice_index(k, j), j };
+  if (sum) qsort(hits, (size_t)n, sizeof *hits, by_index);
+  for (int64_t j = 0, end; j < n; j = end) {
+    for (end = j + 1; sum && end < n && hits[end].index == hits[j].index;) end++;
+    tp_view to = slice_at(b, axis, hits[j].index, size), from;
+    if (end == j + 1) {
+      from = slice_of(s, k, axis, hits[j].j, size);
+      add_into(x, r->out[0].dtype, &to, &from);
+      continue;
+    }
+    sum_start(x, sum, &to);
+    for (int64_t i = j; i < end; i++) {
+      from = slice_of(s, k, axis, hits[i].j, size);
+      sum_add(x, sum, &from);
+    }
+    sum_end(x, r, &to, sum);
+  }
+}
+
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
   int axis = r->rg->attr->axis;
   if (tp_view_count(&src->v) && !check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis])) return false;
   copy_base(x, r);
   if (tp_view_count(&src->v) == 0) return true;
+  int64_t n = kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1, row = 1;
+  for (int i = r->nlead; i < o->v.rank; i++) row *= i == r->nlead + axis ? 1 : o->v.shape[i];
+  hit *hits = tp_work(x, r, n, sizeof *hits);
+  double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, row, sizeof *sum) : NULL;
+  if (!hits || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
   tp_walk w;
   for (tp_walk_start(&w, r->nlead, o->v.shape); w.ok; tp_walk_next(&w)) {
     tp_view b = rest_at(&o->v, r->nlead, &w, o->size), k = rest_at(&kd->v, r->nlead, &w, 8), s = rest_at(&src->v, r->nlead, &w, o->size);
-    for (int64_t j = 0, n = k.rank ? k.shape[0] : 1; j < n; j++) {
-      tp_view to = slice_at(&b, axis, slice_index(&k, j), o->size), from = slice_of(&s, &k, axis, j, o->size);
-      add_into(x, o->dtype, &to, &from);
-    }
+    add_slices(x, r, &b, &k, &s, axis, hits, sum);
   }
   return true;
 }
@@ -127,19 +200,27 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
+/* f32 is summed in a dense image of the result in f64, all else in place. */
 bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
   int axis = r->nlead + r->rg->attr->axis, size = o->size;
   int64_t s[TP_MAXRANK];
+  bool wide = o->dtype == TP_F32;
   tp_kfn *add = x->K->ew[TP_OP_ADD][o->dtype];
   if (!check_indices(x, r, &k->v, o->v.shape[axis])) return false;
-  copy_base(x, r);
-  strides_but(&o->v, axis, s);
+  double *image = wide ? tp_work(x, r, tp_view_count(&o->v), sizeof *image) : NULL;
+  if (wide && !image) return false;
+  tp_view to = wide ? tp_view_dense_as(&o->v, image) : o->v;
+  if (wide) sum_start(x, image, &r->in[0].v);
+  else copy_base(x, r);
+  strides_but(&to, axis, s);
   tp_walk w;
   for (tp_walk_start(&w, k->v.rank, k->v.shape); w.ok; tp_walk_next(&w)) {
-    int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)];
-    char *q = (char *)o->v.p + (tp_walk_offset(&w, s) + i * o->v.stride[axis]) * size;
-    add(q, q, (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size, q, 1);
+    int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)], at = tp_walk_offset(&w, s) + i * to.stride[axis];
+    const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
+    if (wide) image[at] += *(const float *)from;
+    else add((char *)to.p + at * size, (char *)to.p + at * size, from, from, 1);
   }
+  if (wide) sum_end(x, r, &o->v, image);
   return true;
 }

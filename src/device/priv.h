@@ -39,7 +39,7 @@ struct tp_dreg {
   bool (*run)(tp_exec *x, tp_dreg *r);
   int nin, nout, nnd, nlead;
   tp_dnd *in, *out;                             /* one array: inputs, then outputs */
-  bool dynamic, wrapped;
+  bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
   tp_dx *lead, *leadlo, *ix, *coord;
   int pos;
   void *k;                                      /* what the kernel keeps: tp_ew, tp_dcall, ... */

@@ -141,7 +141,7 @@ static int64_t binary_i(tp_op op, int64_t a, int64_t b) {
 
 static bool legal_i(ref *r, tp_cell *c, tp_op op, int64_t b) {
   if ((op == TP_OP_MOD || op == TP_OP_FLOORDIV) && b == 0) return ref_fail(r, c, TP_E_INPUT, "integer division by zero");
-  if (op == TP_OP_POW && b < 0) return ref_fail(r, c, TP_E_INPUT, "integer power with the negative exponent %lld", (long long)b);
+  if (op == TP_OP_POW && b < 0) return ref_fail(r, c, TP_E_INPUT, "integer power with a negative exponent");
   return true;
 }
 
