@@ -36,8 +36,10 @@ describe("random numbers", function()
       local u = tempo.uniform({ 2, 3 }, { domain = { b, t }, name = "noise" })
       local d = tempo.uniform({ 3 }, { domain = { t }, dtype = "f64", name = "a name longer than eight bytes" })
       local n = tempo.normal({ 5 }, { domain = { b }, name = "n" })
+      local h = tempo.uniform({ 64 }, { dtype = "f16", name = "h" })
+      local bf = tempo.uniform({ 64 }, { dtype = "bf16", name = "bf" })
       local k = tempo.randint({ 4 }, -3, 1000, { domain = { t }, name = "eightchr" })
-      local f = S.compile(P, { u = u, d = d, n = n, k = k })
+      local f = S.compile(P, { u = u, d = d, n = n, k = k, h = h, bf = bf })
       local out = f({}, { B = 2, T = 3 })
       local want = { u = {}, d = {}, n = {}, k = {} }
       for i = 0, 1 do
@@ -60,6 +62,10 @@ describe("random numbers", function()
         want.d[j + 1], want.k[j + 1] = {}, {}
         for e = 0, 2 do want.d[j + 1][e + 1] = uniform64(wd, e) end
         for e = 0, 3 do want.k[j + 1][e + 1] = randint(wk, e, -3, 1000) end
+      end
+      for name, bits in pairs { h = 11, bf = 8 } do              -- so many leading bits of a word, so that none rounds to 1
+        local word, got = philox.stream(seed, name, {}), out[name]:totable()
+        for e = 0, 63 do assert.equal(math.floor(word(e) / 2 ^ (32 - bits)) / 2 ^ bits, got[e + 1]) end
       end
       S.same(out.u:totable(), want.u, 0, "uniform")
       S.same(out.d:totable(), want.d, 0, "uniform f64")

@@ -49,6 +49,11 @@ static uint64_t word64(tp_philox_key k, int64_t e) {
 }
 
 float tp_philox_uniform(tp_philox_key k, int64_t e) { return (float)(tp_philox_word(k, e) >> 8) * 0x1p-24f; }
+float tp_uniform_cut(tp_dtype d, float u) {
+  float steps = d == TP_F16 ? 0x1p11f : d == TP_BF16 ? 0x1p8f : 0x1p24f;
+  return (float)(int32_t)(u * steps) / steps;
+}
+
 double tp_philox_uniform64(tp_philox_key k, int64_t e) { return (double)(word64(k, e) >> 11) * 0x1p-53; }
 
 double tp_philox_normal(tp_philox_key k, int64_t e) {

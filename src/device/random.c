@@ -18,7 +18,7 @@ static void numbers(const tp_exec *x, const tp_attr *a, tp_dtype d, void *out, c
   switch (a->rand) {
     case TP_RAND_UNIFORM:
       if (d == TP_F32) return;
-      for (int64_t i = 0; i < n; i++) tp_put(d, out, i, d == TP_F64 ? (double)(pair(w, i) >> 11) * 0x1p-53 : u[i]);
+      for (int64_t i = 0; i < n; i++) tp_put(d, out, i, d == TP_F64 ? (double)(pair(w, i) >> 11) * 0x1p-53 : tp_uniform_cut(d, u[i]));
       return;
     case TP_RAND_NORMAL:
       if (d == TP_F32) for (int64_t i = 0; i < n; i++) ((float *)out)[i] = (float)g[i];

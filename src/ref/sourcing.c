@@ -50,7 +50,7 @@ static bool draw(ref *r, tp_cell *c) {
     return ref_fail(r, c, TP_E_INPUT, "no integer in %lld .. %lld", (long long)a->i[0], (long long)a->i[1]);
   for (int64_t i = 0; i < v.n; i++)
     switch (a->rand) {
-      case TP_RAND_UNIFORM: tp_put(v.dtype, v.data, i, v.dtype == TP_F64 ? tp_philox_uniform64(k, i) : tp_philox_uniform(k, i)); break;
+      case TP_RAND_UNIFORM: tp_put(v.dtype, v.data, i, v.dtype == TP_F64 ? tp_philox_uniform64(k, i) : tp_uniform_cut(v.dtype, tp_philox_uniform(k, i))); break;
       case TP_RAND_NORMAL: tp_put(v.dtype, v.data, i, tp_philox_normal(k, i)); break;
       case TP_RAND_BERNOULLI: tp_puti(v.dtype, v.data, i, tp_philox_uniform(k, i) < a->f[0]); break;
       case TP_RAND_RANDINT: tp_puti(v.dtype, v.data, i, tp_philox_randint(k, i, a->i[0], a->i[1])); break;
