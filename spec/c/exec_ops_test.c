@@ -316,7 +316,8 @@ static void test_random(void) {
     int64_t e = 0;
     for (int c = nlead; c < rank; c++) e = e * shape[c] + at[c];
     double want[1] = {0};
-    if (kind == TP_RAND_UNIFORM) tp_put(d, want, 0, d == TP_F64 ? tp_philox_uniform64(k, e) : tp_philox_uniform(k, e));
+    double u = d == TP_F64 ? tp_philox_uniform64(k, e) : tp_philox_uniform(k, e), bits = d == TP_F16 ? 2048 : d == TP_BF16 ? 256 : 0;
+    if (kind == TP_RAND_UNIFORM) tp_put(d, want, 0, bits ? floor(u * bits) / bits : u);
     if (kind == TP_RAND_NORMAL) tp_put(d, want, 0, tp_philox_normal(k, e));
     if (kind == TP_RAND_BERNOULLI) tp_puti(d, want, 0, tp_philox_uniform(k, e) < 0.3);
     if (kind == TP_RAND_RANDINT) tp_puti(d, want, 0, tp_philox_randint(k, e, -5, 40));

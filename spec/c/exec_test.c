@@ -324,6 +324,10 @@ static void test_matmul(void) {
   tp_dtype d = all[1 + below(7)];
   int64_t m = 1 + below(9), n = 1 + below(9), k = below(20) ? 1 + below(9) : 0, sa[MAXAX], sb[MAXAX], sc[MAXAX];
   if (below(12) == 0) m = 40 + below(80), n = 40 + below(80), k = 40 + below(80);
+  if ((d == TP_F16 || d == TP_BF16) && below(10) == 0) {              /* more than a block of them */
+    if (below(2)) m = 1 + below(3), n = 200 + below(200), k = 200 + below(200);
+    else m = 1000 + below(200), n = 3, k = 3;
+  }
   unsigned still_a = 0, still_b = 0, still_c = 0;
   bool acc = below(3) == 0;
   for (int i = 0; i < nlead + nb; i++) {
@@ -414,7 +418,8 @@ static void test_fault_point(void) {
   prog_open(&p);
   int nlead = 1 + (int)below(3), rank = nlead + (int)below(3);
   int64_t shape[MAXAX], at[MAXAX];
-  for (int i = 0; i < rank; i++) shape[i] = below(6) == 0 ? 300 : 1 + below(5);
+  for (int i = 0; i < rank; i++) shape[i] = 1 + below(5);
+  if (below(3) == 0) shape[below(rank)] = 1300;  /* more than a block */
   win in[2] = { window(&p, TP_BUF_INPUT, TP_I32, nlead, rank, shape, 0, below(2)), window(&p, TP_BUF_INPUT, TP_I32, nlead, rank, shape, 0, below(2)) };
   win out = window(&p, TP_BUF_OUTPUT, TP_I32, nlead, rank, shape, 0, below(2));
   for (int64_t i = 0; i < in[1].a->count; i++) ((int32_t *)in[1].a->data)[i] = 1;

@@ -106,6 +106,7 @@ static tp_mmkind choose_library(tp_contraction *t, double work) {
 
 static tp_mmkind choose_kernel(tp_contraction *t) {
   const tp_mm *s = &t->s;
+  if (t->in != t->d) return TP_MM_BLOCKS;
   if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn(t);      /* columns of C are contiguous */
   if (s->n == 1 && s->m > 1) turn(t);
   double work = (double)s->m * (double)s->n * (double)s->k;
@@ -114,9 +115,9 @@ static tp_mmkind choose_kernel(tp_contraction *t) {
   return b->sgemm && b->dgemm && b->sgemv && b->dgemv ? choose_library(t, work) : TP_MM_OWN;
 }
 
-void tp_contraction_make(tp_contraction *t, tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
+void tp_contraction_make(tp_contraction *t, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
   roles r = {0};
-  *t = (tp_contraction){ .d = d, .size = tp_dtype_size(d), .kind = TP_MM_OWN };
+  *t = (tp_contraction){ .d = d, .in = in, .size = tp_dtype_size(d), .insize = tp_dtype_size(in), .kind = TP_MM_OWN };
   bool nothing = false, zero = false;
   for (int i = 0; i < naxes; i++) {
     axis x = { extent[i], sa[i], sb[i], sc[i] };
@@ -164,7 +165,9 @@ static void gemv(const tp_contraction *t, const void *a, const void *b, void *c,
   else f->dgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
 }
 
-static void product(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc) {
+static void blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room);
+
+static void product(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room) {
   if (t->swapped) { const char *x = a; a = b; b = x; }
   switch (t->kind) {
     case TP_MM_NOTHING: break;
@@ -172,7 +175,45 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
     case TP_MM_OWN: K->mm[t->d](&t->s, a, b, c, acc); break;
     case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
     case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
+    case TP_MM_BLOCKS: blocks(t, K, a, b, c, acc, room); break;
   }
+}
+
+/* ---- 16-bit floats: blocks of A and B become f32 and are multiplied as such; C is f32 all along ---- */
+
+enum { BLOCK_M = 1024, BLOCK_N = 256, BLOCK_K = 256 };         /* a block of B stays in the cache for all the rows of A's */
+
+/* rows x cols elements, dense along whichever axis was contiguous; the strides they have then. */
+static void widen(const tp_contraction *t, const tp_kernels *K, float *o, const char *a, int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t *so_row, int64_t *so_col) {
+  bool turned = row == 1 && col != 1;
+  if (turned) K->loadhalf[t->in](o, a, col, row, cols, rows);
+  else K->loadhalf[t->in](o, a, row, col, rows, cols);
+  *so_row = turned ? 1 : cols;
+  *so_col = turned ? rows : 1;
+}
+
+static void blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room) {
+  const tp_mm *s = &t->s;
+  float *wa = room, *wb = room + TP_MIN(s->m, BLOCK_M) * TP_MIN(s->k, BLOCK_K);
+  for (int64_t p = 0; p < s->k; p += BLOCK_K)
+    for (int64_t i = 0; i < s->m; i += BLOCK_M) {
+      tp_contraction u = { .d = t->d, .in = t->d, .size = t->size, .insize = t->size };
+      u.s = (tp_mm){ .m = TP_MIN(s->m - i, BLOCK_M), .k = TP_MIN(s->k - p, BLOCK_K), .scm = s->scm, .scn = s->scn };
+      widen(t, K, wa, a + (i * s->sam + p * s->sak) * t->insize, s->sam, s->sak, u.s.m, u.s.k, &u.s.sam, &u.s.sak);
+      for (int64_t j = 0; j < s->n; j += BLOCK_N) {
+        tp_contraction v = u;
+        v.s.n = TP_MIN(s->n - j, BLOCK_N);
+        widen(t, K, wb, b + (p * s->sbk + j * s->sbn) * t->insize, s->sbk, s->sbn, v.s.k, v.s.n, &v.s.sbk, &v.s.sbn);
+        v.kind = choose_kernel(&v);
+        product(&v, K, (const char *)wa, (const char *)wb, c + (i * s->scm + j * s->scn) * t->size, acc || p > 0, NULL);
+      }
+    }
+}
+
+int64_t tp_contraction_room(const tp_contraction *t) {
+  const tp_mm *s = &t->s;
+  if (t->kind != TP_MM_BLOCKS) return 0;
+  return TP_MIN(s->k, BLOCK_K) * (TP_MIN(s->m, BLOCK_M) + TP_MIN(s->n, BLOCK_N));
 }
 
 static bool first_sum(const tp_contraction *t, const tp_walk *w) {
@@ -181,18 +222,18 @@ static bool first_sum(const tp_contraction *t, const tp_walk *w) {
   return true;
 }
 
-void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
+void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room) {
   if (t->kind == TP_MM_NOTHING) return;
   const tp_kernels *k = tp_kernels_get();
-  if (t->nloop == 0) { product(t, k, a, b, c, acc); return; }
+  if (t->nloop == 0) { product(t, k, a, b, c, acc, room); return; }
   tp_walk w;
   for (tp_walk_start(&w, t->nloop, t->ext); w.ok; tp_walk_next(&w))
-    product(t, k, (const char *)a + tp_walk_offset(&w, t->la) * t->size, (const char *)b + tp_walk_offset(&w, t->lb) * t->size,
-            (char *)c + tp_walk_offset(&w, t->lc) * t->size, acc || !first_sum(t, &w));
+    product(t, k, (const char *)a + tp_walk_offset(&w, t->la) * t->insize, (const char *)b + tp_walk_offset(&w, t->lb) * t->insize,
+            (char *)c + tp_walk_offset(&w, t->lc) * t->size, acc || !first_sum(t, &w), room);
 }
 
 void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc, const void *a, const void *b, void *c, bool acc) {
   tp_contraction t;
-  tp_contraction_make(&t, d, naxes, extent, sa, sb, sc);
-  tp_contraction_run(&t, a, b, c, acc);
+  tp_contraction_make(&t, d, d, naxes, extent, sa, sb, sc);
+  tp_contraction_run(&t, a, b, c, acc, NULL);
 }

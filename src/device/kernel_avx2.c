@@ -1,6 +1,7 @@
 /* Inner loops for processors with avx2. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #pragma GCC target("avx2,fma,bmi2,f16c")
+#include <immintrin.h>
 #include "device/kernels.h"
 #define TABLE tp_kernels_avx2
 #define ISA "avx2"

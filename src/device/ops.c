@@ -22,16 +22,19 @@ static bool bind_matmul(tp_exec *x, tp_dreg *r) {
   axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
   axis(&s, a->shape[last], a->stride[last], b->stride[last - 1], 0);
-  tp_contraction_make(r->k, r->out[0].dtype, s.n, s.ext, s.a, s.b, s.c);
+  tp_contraction_make(r->k, r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
   return true;
 }
 
 bool tp_run_matmul(tp_exec *x, tp_dreg *r) {
-  tp_contraction_run(r->k, r->in[0].v.p, r->in[1].v.p, r->out[0].v.p, r->rg->acc);
+  int64_t n = tp_contraction_room(r->k);
+  float *room = n ? tp_work(x, r, n, sizeof *room) : NULL;
+  if (n && !room) return false;
+  tp_contraction_run(r->k, r->in[0].v.p, r->in[1].v.p, r->out[0].v.p, r->rg->acc, room);
   return true;
 }
 
-/* ---- 16-bit floats: operators that are not elementwise run in f32 on copies ---- */
+/* ---- 16-bit floats: operators that are not elementwise run in f32 on copies (matmul's operands: a block at a time, contract.c) ---- */
 
 enum { MAXND = 8 };
 
@@ -58,7 +61,7 @@ static bool run_in_f32(tp_exec *x, tp_dreg *r, bool (*bind)(tp_exec *, tp_dreg *
   bool ok = true;
   memcpy(kept, r->in, sizeof *kept * (size_t)r->nnd);
   for (int i = 0; i < r->nnd && ok; i++)
-    if (r->in[i].buf >= 0 && tp_half(r->in[i].dtype)) ok = widen(x, r, &r->in[i], &kept[i], i < r->nin || r->rg->acc);
+    if ((i >= r->nin || r->rg->op != TP_OP_MATMUL) && r->in[i].buf >= 0 && tp_half(r->in[i].dtype)) ok = widen(x, r, &r->in[i], &kept[i], i < r->nin || r->rg->acc);
   r->halved = tp_half(kept[r->nin].dtype);
   ok = ok && (!bind || bind(x, r)) && run(x, r);
   for (int i = r->nin; i < r->nnd && ok; i++)
