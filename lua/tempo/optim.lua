@@ -7,11 +7,15 @@
 -- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the
 -- global norm of the gradients is brought down to it), name (the path of the moments).
 -- The moments are parameters too, "<name>.m.<parameter>", with the along, domain, shape and dtype of theirs: f:params()
--- has them, and f:load_params() goes on where they stood.
+-- has them, and f:load_params() goes on where they stood. Beside f16 and bf16 moments are f32, where 0.999 is not 1;
+-- the step is computed in f32 and rounded once.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
 local optim = {}
+
+local function half(d) return d == "f16" or d == "bf16" end
+local function wide(x) return half(x:dtype()) and x:to "f32" or x end
 
 -- ---- gradients -----------------------------------------------------------------------------------------------------
 
@@ -40,7 +44,7 @@ end
 function optim.grad_norm(grads, loss)
   local over, sum = parts(grads, loss), nil
   for _, g in ipairs(grads) do
-    local s = total(g:square(), over)
+    local s = total(wide(g):square(), over)
     sum = sum and sum + s or s
   end
   return sum:sqrt()
@@ -119,7 +123,8 @@ end
 --- A state like parameter w, 0 at first.
 function Optimizer:moment(key, w)
   return self.program:param(self.name .. "." .. key .. "." .. w:name(),
-    { along = w:along(), domain = beside(w), shape = w:shape(), dtype = w:dtype(), init = 0 })
+    { along = w:along(), domain = beside(w), shape = w:shape(), dtype = half(w:dtype()) and "f32" or w:dtype(),
+      init = 0 })
 end
 
 -- How many steps were taken, this one included: f64, one for all parameters of one along. A state rather than the
@@ -147,14 +152,14 @@ function Optimizer:step(loss)
   local grads, norm = tempo.grad(loss, self.params), nil
   if self.clip_norm then grads, norm = optim.clip_grad_norm(grads, self.clip_norm, loss) end
   for k, w in ipairs(self.params) do
-    w:update(self:rule(w, grads[k]):to(w:dtype()):detach())
+    w:update(self:rule(w, wide(grads[k])):to(w:dtype()):detach())
   end
   return grads, norm
 end
 
 -- L2 regularisation as torch's: part of the gradient.
 function Optimizer:decayed(w, g)
-  if self.weight_decay ~= 0 then return g + self.weight_decay * w end
+  if self.weight_decay ~= 0 then return g + self.weight_decay * wide(w) end
   return g
 end
 
@@ -197,8 +202,8 @@ local function adam_direction(self, w, g)
   local m, v, n = self:moment("m", w), self:moment("v", w), self:count(w)
   local m1 = keep(m, b1 * m + (1 - b1) * g)
   local v1 = keep(v, b2 * v + (1 - b2) * g:square())
-  local c1 = (1 - tempo.pow(b1, n)):to(w:dtype())
-  local c2 = (1 - tempo.pow(b2, n)):sqrt():to(w:dtype())
+  local c1 = (1 - tempo.pow(b1, n)):to(m:dtype())
+  local c2 = (1 - tempo.pow(b2, n)):sqrt():to(m:dtype())
   return m1 / c1 / (v1:sqrt() / c2 + self.eps)
 end
 
@@ -226,7 +231,7 @@ end
 --- Loshchilov and Hutter 2019: the decay (0.01) acts on the parameter, not through the moments.
 local AdamW = adam("AdamW", 0.01)
 function AdamW:rule(w, g)
-  local kept = self.weight_decay ~= 0 and w - self.lr * self.weight_decay * w or w
+  local kept = self.weight_decay ~= 0 and wide(w) - self.lr * self.weight_decay * wide(w) or w
   return kept - self.lr * adam_direction(self, w, g)
 end
 
