@@ -231,6 +231,21 @@ describe("one tensor of", function()
     end)
   end
 
+  it("u8 or i32 and a whole number it lacks wraps it in arithmetic, but not as a limit or in a comparison", function()
+    local P = tempo.program()
+    local u, i = P:input("u", { shape = { 2 }, dtype = "u8" }), P:input("i", { shape = { 2 }, dtype = "i32" })
+    local us, is = { I(5), I(250) }, { I(5), I(-2147483648) }
+    local function u8(...) return { "u8", ints { ... } } end
+    check(P, {
+      plus = u + 300, minus = u + -1, from = 3 - u, times = u * -1, where = tempo.where(u:gt(9), u, -1), div = u:floordiv(258), low = u:minimum(300),
+      clamp = u:clamp(-1, 300), lt = u:lt(300), eq = u:eq(-1), i = i + 4294967297, less = i - 1, top = i:maximum(-1e10), ge = i:ge(-1e10),
+    }, {
+      plus = u8(49, 38), minus = u8(4, 249), from = u8(254, 9), times = u8(251, 6), where = u8(255, 250), div = u8(2, 125), low = u8(5, 250),
+      clamp = u8(5, 250), lt = { "bool", { true, true } }, eq = { "bool", { false, false } }, i = { "i32", ints { 6, -2147483647 } },
+      less = { "i32", ints { 4, 2147483647 } }, top = { "i32", is }, ge = { "bool", { true, true } },
+    }, { u = array(us, "u8"), i = array(is, "i32") })
+  end)
+
   it("a range sums in more than its own dtype", function()
     local P = tempo.program()
     local t, T = P:dim "t"

@@ -11,9 +11,25 @@ static tp_op op_of(const tp_method *m) {
 
 METHOD(tp_m_un) { GIVE(mk_un(MK, op_of(m), a[0].val)); }
 
+/* A whole number beside integers that lack it wraps, as they do: u8 x + 300 is x + 44. (A limit, of minimum, maximum or clamp, saturates instead.) */
+static tp_arg wrapped(const tp_arg *w, const tp_arg *beside) {
+  tp_arg a = *w;
+  if (!w->isnum || beside->isnum || w->num != floor(w->num) || fabs(w->num) >= 0x1p63) return a;
+  tp_dtype d = tp_dtypeof(beside->val);
+  if (d == TP_U8) a.num = (double)(uint8_t)(int64_t)w->num;
+  if (d == TP_I32) a.num = (double)(int32_t)(uint32_t)(int64_t)w->num;
+  return a;
+}
+
+static bool weak_wrapped(tp_mk k, const tp_arg *a, const tp_arg *b, tp_val *x, tp_val *y) {
+  tp_arg v[2] = { wrapped(a, b), wrapped(b, a) };
+  return tp_weak(k, &v[0], &v[1], false, x, y);
+}
+
 METHOD(tp_m_bin) {
   tp_val x, y;
-  if (!tp_weak(MK, &a[0], &a[1], false, &x, &y)) return false;
+  bool limits = op_of(m) == TP_OP_MINIMUM || op_of(m) == TP_OP_MAXIMUM;
+  if (!(limits ? tp_weak(MK, &a[0], &a[1], false, &x, &y) : weak_wrapped(MK, &a[0], &a[1], &x, &y))) return false;
   GIVE(mk_bin(MK, op_of(m), x, y));
 }
 
@@ -29,7 +45,7 @@ METHOD(tp_m_logic) { GIVE(mk_op(MK, op_of(m), tp_ops[op_of(m)].nin, (tp_val[]){ 
 METHOD(tp_m_pow) {
   tp_val x, y;
   if (a[1].isnum && a[1].num == 2) GIVE(mk_mul(MK, a[0].val, a[0].val));
-  if (!tp_weak(MK, &a[0], &a[1], false, &x, &y)) return false;
+  if (!weak_wrapped(MK, &a[0], &a[1], &x, &y)) return false;
   if (a[1].isnum && a[1].num < 0 && !tp_dtype_float(tp_dtypeof(x)))
     return tp_wrong(MK, m, TP_E_DTYPE, "integers have no power %g: convert with :to(\"f32\")", a[1].num);
   GIVE(mk_bin(MK, TP_OP_POW, x, y));
@@ -47,7 +63,7 @@ METHOD(tp_m_log2) {
 
 METHOD(tp_m_where) {
   tp_val x, y;
-  if (!tp_weak(MK, &a[1], &a[2], false, &x, &y)) return false;
+  if (!weak_wrapped(MK, &a[1], &a[2], &x, &y)) return false;
   GIVE(mk_select(MK, a[0].val, x, y));
 }
 
