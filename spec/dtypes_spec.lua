@@ -246,6 +246,16 @@ describe("one tensor of", function()
     }, { u = array(us, "u8"), i = array(is, "i32") })
   end)
 
+  it("i64 and an integer that no double is", function()
+    if jit then return end                                 -- there every number is a double
+    local P = tempo.program()
+    local x = P:input("x", { shape = { 1 }, dtype = "i64" })
+    local odd = I(9007199254740992) + 1
+    check(P, { plus = x + odd, eq = x:eq(odd), full = tempo.full({ 1 }, odd, { dtype = "i64" }) + 0 * x, last = x:maximum(num.max - 1) },
+      { plus = { "i64", { odd + odd } }, eq = { "bool", { true } }, full = { "i64", { odd } }, last = { "i64", { num.max - 1 } } },
+      { x = array({ odd }, "i64") })
+  end)
+
   it("a range sums in more than its own dtype", function()
     local P = tempo.program()
     local t, T = P:dim "t"

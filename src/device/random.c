@@ -1,7 +1,7 @@
 /* random.c: RAND. Each point of the leading axes has a stream of its own; small streams are drawn TP_LANES points at a time. */
 #include "device/priv.h"
 
-enum { DRAW = 512, SMALL = 64 };                               /* elements at a time of a long stream; words of a short one */
+enum { DRAW = 512, SMALL = 64, MAXCOORD = 32 };                /* elements at a time of a long stream; words of a short one */
 
 static int words_per_element(const tp_attr *a, tp_dtype d) {
   return a->rand == TP_RAND_NORMAL || a->rand == TP_RAND_RANDINT || (a->rand == TP_RAND_UNIFORM && d == TP_F64) ? 2 : 1;
@@ -59,7 +59,7 @@ static tp_philox_key shared_key(const tp_exec *x, const tp_dreg *r, int n) {
 typedef struct lanes { int n; uint32_t key[2][TP_LANES]; int64_t at[TP_LANES]; } lanes;
 
 static void next_lanes(tp_exec *x, tp_dreg *r, tp_walk *w, tp_philox_key shared, int nshared, lanes *l) {
-  int64_t coord[TP_MAXRANK][TP_LANES] = {{0}};
+  int64_t coord[MAXCOORD][TP_LANES] = {{0}};
   int n = r->rg->ncoord;
   for (l->n = 0; l->n < TP_LANES && w->ok; l->n++, tp_walk_next(w)) {
     set_leads(x, r, w);
@@ -127,7 +127,7 @@ bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   d.dense = tp_view_dense(&d.each);
   if (tp_view_count(&o->v) == 0) return true;
   if (d.a->rand == TP_RAND_RANDINT && d.a->i[0] >= d.a->i[1]) return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "no integer in %lld .. %lld", (long long)d.a->i[0], (long long)d.a->i[1]);
-  if (r->rg->ncoord > TP_MAXRANK) return tp_rfail(x, r, TP_E_DEVICE, "random numbers over more than %d dims", TP_MAXRANK);
+  if (r->rg->ncoord > MAXCOORD) return tp_rfail(x, r, TP_E_DEVICE, "random numbers over more than %d dims", MAXCOORD);
   bool small = d.n * d.per <= SMALL;
   d.mid = tp_work(x, r, small ? TP_LANES * d.n : d.n, o->size);
   if (!d.mid) return false;

@@ -11,11 +11,21 @@ static tp_val constant(lua_State *L, tl_prog *lp, const tp_array *a) {
   return tp_v(n);
 }
 
+/* An integer that no double is: a weak constant. */
+static void lift_long(lua_State *L, tl_prog *lp, int64_t k, tp_arg *out) {
+  tp_array *a = tp_array_wrap(TP_I64, 0, NULL, &k);
+  if (!a) tl_fail(L, TP_E_MEMORY, "memory: no memory for a number");
+  out->val = constant(L, lp, a);
+  tp_array_unref(a);
+  out->weak = true;
+}
+
 /* One node for each number of a program: most methods make the number anew in the other operand's dtype and never look at this one. */
 static void lift_number(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
   int64_t k;
   tp_error e = { 0 };
   tp_dtype d = tl_isint(L, i, &k) ? TP_I64 : TP_F32;
+  if (d == TP_I64 && tp_f64_to_i64((double)k) != k) { lift_long(L, lp, k, out); return; }
   struct { double v; int64_t dtype; } key = { lua_tonumber(L, i), d };
   tp_node *n = tp_hmap_get(&lp->numbers, &key, sizeof key);
   if (!n) {

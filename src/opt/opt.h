@@ -24,7 +24,7 @@ extern const int tp_npasses;
 bool tp_close_params(tp_graph *g, tp_error *err);
 /* Compiled path only, not switchable: reductions over range axes become accumulations (sums.c). */
 bool tp_lower_sums(tp_graph *g, tp_error *err);
-/* The same: accumulations of f16 and bf16 are kept in f32 and rounded once (sums.c). */
+/* The same: accumulations of f16 and bf16 are kept in f32, single numbers summed over a range in f64, and rounded once (sums.c). */
 bool tp_widen_sums(tp_graph *g, tp_error *err);
 /* Every edge and output that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);

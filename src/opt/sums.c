@@ -82,22 +82,35 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
   return true;
 }
 
-/* ---- accumulations in the 16-bit floats ----
+/* ---- accumulations in more than their dtype ----
  *
  *   accum<bf16>(+) of x  =>  bf16(accum<f32>(+) of f32(x))
  *
- * An accumulation is in memory between its contributions: rounded there after each, a sum of ones in bf16 would stop at 256. Largest and smallest values need
- * no more than their own dtype. */
+ * An accumulation is in memory between its contributions and rounded there after each: a sum of ones in bf16 would stop at 256, and a million equal terms in f32
+ * lose 1 %. The 16-bit floats are kept in f32; one number summed over a range in f64, which costs nothing. (Larger f32 sums stay what they are: matrix products are
+ * added up in place there.) Largest and smallest values need no more than their own dtype. */
 
-static bool half_sum(const tp_node *n) {
-  tp_dtype d = n->out[0].dtype;
-  return n->op == TP_OP_ACCUM && (d == TP_F16 || d == TP_BF16) && (n->attr.red == TP_RED_SUM || n->attr.red == TP_RED_PROD);
+static bool one_number(const tp_node *n) {
+  bool range = false, one = true;
+  for (int k = 0; k < n->nin; k++) range |= n->in[k].gather;
+  for (int i = 0; i < n->out[0].rank; i++) {
+    int64_t e = 0;
+    one &= tp_ix_is_const(n->out[0].shape[i], &e) && e == 1;
+  }
+  return range && one;
 }
 
-static bool widen(tp_graph *g, tp_node *n, tp_error *err) {
+static tp_dtype kept_in(const tp_node *n) {
+  tp_dtype d = n->out[0].dtype;
+  if (!tp_dtype_float(d) || (n->attr.red != TP_RED_SUM && n->attr.red != TP_RED_PROD)) return d;
+  if (one_number(n)) return TP_F64;
+  return d == TP_F64 ? d : TP_F32;
+}
+
+static bool widen(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
   g->pos = n->pos;
   tp_attr at = n->attr;
-  at.dtype = TP_F32;
+  at.dtype = d;
   tp_node *wide = tp_build(g, TP_OP_ACCUM, 0, NULL, &at, err);
   if (!wide) return false;
   tp_val y = tp_cast(g, tp_v(wide), n->out[0].dtype, err);
@@ -106,7 +119,7 @@ static bool widen(tp_graph *g, tp_node *n, tp_error *err) {
   tp_replace(g, tp_v(n), y);
   for (int k = 0; k < n->nin; k++) {
     tp_edge e = n->in[k];
-    e.src = tp_cast(g, e.src, TP_F32, err);
+    e.src = tp_cast(g, e.src, d, err);
     if (!e.src.node || !tp_accum_add(g, wide, e, err)) return false;
   }
   return true;
@@ -114,8 +127,12 @@ static bool widen(tp_graph *g, tp_node *n, tp_error *err) {
 
 bool tp_widen_sums(tp_graph *g, tp_error *err) {
   int n0 = g->nodes.n;
-  for (int i = 0; i < n0; i++)
-    if (half_sum(g->nodes.v[i]) && !widen(g, g->nodes.v[i], err)) return false;
+  for (int i = 0; i < n0; i++) {
+    tp_node *n = g->nodes.v[i];
+    if (n->op != TP_OP_ACCUM) continue;
+    tp_dtype d = kept_in(n);
+    if (d != n->out[0].dtype && !widen(g, n, d, err)) return false;
+  }
   if (g->nodes.n > n0) tp_graph_sweep(g);
   return true;
 }
