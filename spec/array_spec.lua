@@ -150,11 +150,28 @@ describe("i64", function()
 end)
 
 describe("printing", function()
-  it("is like NumPy's", function()
-    local s = tostring(tempo.array { { 1, 2 }, { 3, 4 } })
-    assert.truthy(s:find("[[1", 1, true))
-    assert.truthy(s:find("4", 1, true))
-    assert.truthy(#tostring(tempo.array(0, "f32", { 100000 })) < 1000)
+  local function array_of(dtype, shape, data)
+    if type(data) == "string" then
+      return tempo.array(data:gsub("%x%x", function(h) return string.char(tonumber(h, 16)) end), dtype, shape)
+    end
+    local t, n = {}, 1
+    for _, e in ipairs(shape) do n = n * e end
+    for k = 1, n do t[k] = data(k - 1) end
+    return tempo.array(t, dtype, shape)
+  end
+
+  it("is NumPy's, for every shape and kind of number", function()
+    local cases = require "spec.fixtures.printing"
+    for k, case in ipairs(cases) do
+      assert.equal(case[4], tostring(array_of(case[1], case[2], case[3])), "case " .. k)
+    end
+    assert.truthy(#cases > 350)
+  end)
+
+  it("of bf16 shows the digits that bf16 has", function()
+    assert.equal("[ 1.    0.1   3.14 -2.5 ]", tostring(tempo.array({ 1, 0.1, 3.14, -2.5 }, "bf16")))
+    assert.equal("[1.e+30 1.e+00 3.e-01]", tostring(tempo.array({ 1e30, 1, 0.301 }, "bf16")))
+    assert.equal("0.3", tostring(tempo.array(0.3, "bf16")))
   end)
 end)
 
