@@ -1,8 +1,32 @@
-/* io: files. Rank 7. Written to a temporary name in the same folder and renamed. Every offset and size of what is read is checked. */
+/* io: files. Rank 7. What is written replaces a file as a whole; every offset and size of what is read is checked. */
 #ifndef TP_IO_H
 #define TP_IO_H
 #include "base/base.h"
 #include "base/array.h"
-bool tp_npy_save(const char *path, const tp_array *a, tp_error *err);        /* NumPy .npy 1.0; bf16 as a structured V2 descr is refused (dtype) */
-TP_GIVE tp_array *tp_npy_load(const char *path, tp_error *err);              /* C order and Fortran order; little endian */
+#include <stdio.h>
+
+/* ---- file.c ---- */
+typedef bool tp_writer(FILE *f, void *ud);      /* false: it failed, and errno says why */
+/* What write makes becomes the file: made under a temporary name in the same folder, brought to the disk, renamed. When anything fails, what
+ * was there before still is. Devices and pipes are written into. */
+bool tp_file_replace(const char *path, tp_writer *write, void *ud, tp_error *err);
+FILE *tp_file_open(const char *path, int64_t *size, tp_error *err);           /* a regular file, for reading */
+bool tp_file_read(FILE *f, void *p, size_t n);                                /* n bytes or false */
+bool tp_file_fail(tp_error *err, const char *path, const char *why);          /* "file: path: why"; false */
+
+/* ---- npy.c, npz.c: NumPy's files ---- */
+typedef struct { const char *name; tp_array *a; } tp_named;
+typedef struct { tp_named *v; int n; bool single; } tp_arrays;                /* single: one array without a name (.npy) */
+bool tp_npy_save(const char *path, const tp_array *a, tp_error *err);         /* dtype: NumPy has no bf16 */
+bool tp_npz_save(const char *path, int n, const tp_named *v, tp_error *err);  /* stored, as savez does */
+/* Either kind, told by its first bytes; n bytes of f. An error leaves out empty. */
+bool tp_arrays_load(const char *path, tp_arrays *out, tp_error *err);
+bool tp_arrays_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err);
+void tp_arrays_free(tp_arrays *a);
+
+/* ---- inflate.c ---- */
+bool tp_inflate(const uint8_t *in, size_t n, uint8_t *out, size_t size);      /* DEFLATE; false unless it gives exactly size bytes */
+typedef struct { uint32_t t[8][256]; } tp_crc;                                /* CRC-32 eight bytes at a time */
+void tp_crc_init(tp_crc *c);
+uint32_t tp_crc_add(const tp_crc *c, uint32_t crc, const void *p, size_t n);  /* from 0 on */
 #endif

@@ -1,11 +1,7 @@
 /* npy: NumPy's array files. A file is: "\x93NUMPY", major, minor, length of the header (2 bytes, from version 2.0 on 4), the header: a Python
  * literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, then the elements. Nothing of a file is trusted: the header is read by a
  * parser of exactly these keys, and sizes are compared with the bytes that are there before anything is allocated. */
-#include "io/io.h"
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "io/npy.h"
 
 enum { MAX_HEADER = 1 << 16 };
 
@@ -13,69 +9,48 @@ static const struct { tp_dtype dtype; const char *descr; } descrs[] = {
   { TP_BOOL, "|b1" }, { TP_U8, "|u1" }, { TP_I32, "<i4" }, { TP_I64, "<i8" }, { TP_F16, "<f2" }, { TP_F32, "<f4" }, { TP_F64, "<f8" },
 };
 
-static bool fail(tp_error *err, const char *path, const char *why) {
-  return tp_fail(err, TP_E_FILE, (tp_pos){ 0 }, "file: %s: %s", path, why);
-}
-
 /* ---- writing ---- */
-static void put_header(tp_buf *b, const char *descr, const tp_array *a) {
-  tp_buf h;
-  tp_buf_init(&h);
-  tp_putf(&h, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-  for (int k = 0; k < a->rank; k++) tp_putf(&h, k ? ", %lld" : "%lld", (long long)a->shape[k]);
-  tp_puts(&h, a->rank == 1 ? ",), }" : "), }");
-  while ((10 + h.n + 1) % 64) tp_puts(&h, " ");         /* elements start at a multiple of 64 */
-  tp_puts(&h, "\n");
-  char prefix[10] = "\x93NUMPY\x01";
-  prefix[8] = (char)(h.n & 255);
-  prefix[9] = (char)(h.n >> 8);
-  tp_putn(b, prefix, sizeof prefix);
-  tp_putn(b, h.s, h.n);
-  b->failed |= h.failed;
-  tp_buf_free(&h);
-}
-
-static bool write_file(const char *tmp, const tp_buf *head, const tp_array *a) {
-  FILE *f = fopen(tmp, "wb");
-  if (!f) return false;
-  size_t n = tp_array_bytes(a);
-  bool ok = fwrite(head->s, 1, head->n, f) == head->n && (n == 0 || fwrite(a->data, 1, n, f) == n) && fflush(f) == 0 && fsync(fileno(f)) == 0;
-  int saved = errno;
-  ok &= fclose(f) == 0;
-  if (!ok && saved) errno = saved;
-  return ok;
-}
-
-static bool write_and_rename(const char *path, const tp_buf *head, const tp_array *a, tp_error *err) {
-  tp_buf tmp;
-  tp_buf_init(&tmp);
-  tp_putf(&tmp, "%s.%ld.tmp", path, (long)getpid());
-  if (tmp.failed || head->failed) { tp_buf_free(&tmp); return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory"); }
-  errno = 0;
-  bool ok = write_file(tmp.s, head, a) && rename(tmp.s, path) == 0;
-  if (!ok) {
-    fail(err, path, errno ? strerror(errno) : "cannot be written");
-    remove(tmp.s);
-  }
-  tp_buf_free(&tmp);
-  return ok;
-}
-
-bool tp_npy_save(const char *path, const tp_array *a, tp_error *err) {
+bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err) {
   const char *descr = NULL;
   for (size_t k = 0; k < TP_LEN(descrs); k++)
     if (descrs[k].dtype == a->dtype) descr = descrs[k].descr;
-  if (!descr) return tp_fail(err, TP_E_DTYPE, (tp_pos){ 0 }, "dtype: NumPy has no %s; convert to f32 first", tp_dtype_name(a->dtype));
-  tp_buf head;
-  tp_buf_init(&head);
-  put_header(&head, descr, a);
-  bool ok = write_and_rename(path, &head, a, err);
-  tp_buf_free(&head);
+  if (!descr) {
+    const char *d = tp_dtype_name(a->dtype);
+    return tp_fail(err, TP_E_DTYPE, (tp_pos){ 0 }, "dtype: NumPy has no %s: tempo.array(a, \"f32\") converts without loss", d);
+  }
+  char prefix[10] = "\x93NUMPY\x01";
+  size_t start = b->n;
+  tp_putn(b, prefix, sizeof prefix);
+  tp_putf(b, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  for (int k = 0; k < a->rank; k++) tp_putf(b, k ? ", %lld" : "%lld", (long long)a->shape[k]);
+  tp_puts(b, a->rank == 1 ? ",), }" : "), }");
+  while (!b->failed && (b->n - start + 1) % 64) tp_puts(b, " ");        /* elements start at a multiple of 64 */
+  tp_puts(b, "\n");
+  if (b->failed) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
+  size_t n = b->n - start - sizeof prefix;
+  b->s[start + 8] = (char)(n & 255);
+  b->s[start + 9] = (char)(n >> 8);
+  return true;
+}
+
+typedef struct { tp_buf head; const tp_array *a; } npy_t;
+
+static bool write_npy(FILE *f, void *ud) {
+  const npy_t *w = ud;
+  size_t n = tp_array_bytes(w->a);
+  return fwrite(w->head.s, 1, w->head.n, f) == w->head.n && (n == 0 || fwrite(w->a->data, 1, n, f) == n);
+}
+
+bool tp_npy_save(const char *path, const tp_array *a, tp_error *err) {
+  npy_t w = { .a = a };
+  tp_buf_init(&w.head);
+  bool ok = tp_npy_header(&w.head, a, err) && tp_file_replace(path, write_npy, &w, err);
+  tp_buf_free(&w.head);
   return ok;
 }
 
 /* ---- the header ---- */
-typedef struct { tp_dtype dtype; bool fortran; int rank; int64_t shape[TP_MAXRANK], count; } header_t;
+typedef struct { tp_dtype dtype; bool fortran, swapped; int rank; int64_t shape[TP_MAXRANK], count; } header_t;
 
 static void skip_space(const char **s) {
   while (**s == ' ' || **s == '\n' || **s == '\t') (*s)++;
@@ -97,10 +72,13 @@ static bool parse_descr(const char **s, header_t *h, const char **why) {
   *s = to + 1;
   for (size_t k = 0; k < TP_LEN(descrs); k++) {
     const char *d = descrs[k].descr;
-    bool order = *from == d[0] || *from == '=' || (d[2] == '1' && (*from == '<' || *from == '>'));
-    if (order && to - from == 3 && strncmp(from + 1, d + 1, 2) == 0) { h->dtype = descrs[k].dtype; return true; }
+    bool order = *from && strchr(d[2] == '1' ? "|<>=" : "<>=", *from) != NULL;
+    if (!order || to - from != 3 || strncmp(from + 1, d + 1, 2) != 0) continue;
+    h->dtype = descrs[k].dtype;
+    h->swapped = *from == '>' && d[2] != '1';
+    return true;
   }
-  *why = *from == '>' ? "big-endian arrays are not supported" : "its dtype is none of ours (bool u8 i32 i64 f16 f32 f64)";
+  *why = "its dtype is none of ours (bool u8 i32 i64 f16 f32 f64)";
   return false;
 }
 
@@ -111,7 +89,9 @@ static bool parse_extent(const char **s, int64_t *out) {
   for (; **s >= '0' && **s <= '9'; (*s)++)
     if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, **s - '0', &v)) return false;
   *out = v;
-  return *s > from;
+  if (*s == from) return false;
+  if (**s == 'L') (*s)++;                                       /* an integer of Python 2 */
+  return true;
 }
 
 static bool parse_shape(const char **s, header_t *h, const char **why) {
@@ -156,35 +136,35 @@ static bool parse_header(const char *s, header_t *h, const char **why) {
 }
 
 /* ---- reading ---- */
-static bool read_header(FILE *f, header_t *h, const char **why) {
-  unsigned char head[12];
-  *why = "it is no NumPy file";
-  if (fread(head, 1, 10, f) != 10 || memcmp(head, "\x93NUMPY", 6) != 0) return false;
-  size_t n = head[8] | (size_t)head[9] << 8;
-  *why = "its version is not 1.0, 2.0 or 3.0";
-  if (head[6] < 1 || head[6] > 3 || head[7] != 0) return false;
-  *why = "its header is cut off";
-  if (head[6] > 1) {
-    if (fread(head + 10, 1, 2, f) != 2) return false;
-    n |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
-  }
-  if (n > MAX_HEADER) { *why = "its header is too long"; return false; }
-  char *text = tp_alloc(n + 1);
-  if (!text) { *why = "out of memory"; return false; }
-  bool ok = fread(text, 1, n, f) == n;
-  text[n] = 0;
-  if (ok && strlen(text) != n) { ok = false; *why = "its header is broken"; }
-  ok = ok && parse_header(text, h, why);
-  tp_free(text);
-  return ok;
+typedef struct { FILE *f; int64_t left; const char *why; } source;
+
+static bool take_bytes(source *s, void *p, size_t n) {
+  if ((uint64_t)s->left < n || !tp_file_read(s->f, p, n)) return false;
+  s->left -= (int64_t)n;
+  return true;
 }
 
-static bool bytes_left(FILE *f, int64_t *n) {
-  long here = ftell(f);
-  if (here < 0 || fseek(f, 0, SEEK_END) != 0) return false;
-  long end = ftell(f);
-  *n = (int64_t)end - here;
-  return end >= here && fseek(f, here, SEEK_SET) == 0;
+static bool read_header(source *s, header_t *h) {
+  unsigned char head[12];
+  s->why = "it is no NumPy file";
+  if (!take_bytes(s, head, 10) || memcmp(head, "\x93NUMPY", 6) != 0) return false;
+  size_t n = head[8] | (size_t)head[9] << 8;
+  s->why = "its version is not 1.0, 2.0 or 3.0";
+  if (head[6] < 1 || head[6] > 3 || head[7] != 0) return false;
+  s->why = "its header is cut off";
+  if (head[6] > 1) {
+    if (!take_bytes(s, head + 10, 2)) return false;
+    n |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
+  }
+  if (n > MAX_HEADER) { s->why = "its header is too long"; return false; }
+  char *text = tp_alloc(n + 1);
+  if (!text) { s->why = NULL; return false; }
+  bool ok = take_bytes(s, text, n);
+  text[n] = 0;
+  if (ok && strlen(text) != n) { ok = false; s->why = "its header is broken"; }
+  ok = ok && parse_header(text, h, &s->why);
+  tp_free(text);
+  return ok;
 }
 
 /* From Fortran's order, where the first axis runs fastest, to ours. */
@@ -207,28 +187,74 @@ static void clean_bools(tp_array *a) {                  /* a byte of a file may 
   for (int64_t k = 0; a->dtype == TP_BOOL && k < a->count; k++) p[k] = p[k] != 0;
 }
 
-static tp_array *read_elements(FILE *f, const header_t *h, const char **why) {
-  int64_t left, size;
-  *why = "its elements are cut off";
-  if (__builtin_mul_overflow(h->count, (int64_t)tp_dtype_size(h->dtype), &size) || !bytes_left(f, &left) || left < size) return NULL;
+static void swap_bytes(tp_array *a) {
+  size_t size = (size_t)tp_dtype_size(a->dtype);
+  uint8_t *p = a->data;
+  for (int64_t k = 0; k < a->count; k++, p += size)
+    for (size_t j = 0; j < size / 2; j++) {
+      uint8_t b = p[j];
+      p[j] = p[size - 1 - j];
+      p[size - 1 - j] = b;
+    }
+}
+
+static tp_array *read_elements(source *s, const header_t *h) {
+  int64_t size;
+  s->why = "its elements are cut off";
+  if (__builtin_mul_overflow(h->count, (int64_t)tp_dtype_size(h->dtype), &size) || s->left < size) return NULL;
   tp_array *a = tp_array_new(h->dtype, h->rank, h->shape);
-  *why = "out of memory";
-  if (!a) return NULL;
-  *why = "its elements are cut off";
-  if (size && fread(a->data, 1, (size_t)size, f) != (size_t)size) return tp_array_unref(a);
+  if (!a) { s->why = NULL; return NULL; }
+  if (!take_bytes(s, a->data, (size_t)size)) return tp_array_unref(a);
+  if (h->swapped) swap_bytes(a);
   clean_bools(a);
-  *why = "out of memory";
+  s->why = NULL;
   return h->fortran && h->rank > 1 ? from_fortran(a) : a;
 }
 
-tp_array *tp_npy_load(const char *path, tp_error *err) {
+tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, tp_error *err) {
+  source s = { f, n, NULL };
   header_t h = { 0 };
-  const char *why = NULL;
-  errno = 0;
-  FILE *f = fopen(path, "rb");
-  if (!f) { fail(err, path, strerror(errno)); return NULL; }
-  tp_array *a = read_header(f, &h, &why) ? read_elements(f, &h, &why) : NULL;
-  if (!a) fail(err, path, why);
-  fclose(f);
-  return a;
+  tp_array *a = read_header(&s, &h) ? read_elements(&s, &h) : NULL;
+  if (a) return a;
+  if (s.why) tp_file_fail(err, label, s.why);
+  else tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: no memory for what is in %s", label);
+  return NULL;
+}
+
+/* ---- either kind ---- */
+void tp_arrays_free(tp_arrays *a) {
+  for (int k = 0; k < a->n; k++) {
+    tp_array_unref(a->v[k].a);
+    tp_free((char *)a->v[k].name);
+  }
+  tp_free(a->v);
+  *a = (tp_arrays){ 0 };
+}
+
+static bool read_single(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err) {
+  out->single = true;
+  out->v = tp_calloc(sizeof *out->v);
+  if (!out->v) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
+  out->v[0].a = tp_npy_read(f, n, path, err);
+  out->n = 1;
+  return out->v[0].a != NULL;
+}
+
+bool tp_arrays_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err) {
+  char first[2] = { 0 };
+  *out = (tp_arrays){ 0 };
+  bool zip = n >= 2 && tp_file_read(f, first, 2) && memcmp(first, "PK", 2) == 0;
+  rewind(f);
+  bool ok = zip ? tp_npz_read(f, n, path, out, err) : read_single(f, n, path, out, err);
+  if (!ok) tp_arrays_free(out);
+  return ok;
+}
+
+bool tp_arrays_load(const char *path, tp_arrays *out, tp_error *err) {
+  int64_t n;
+  *out = (tp_arrays){ 0 };
+  FILE *f = tp_file_open(path, &n, err);
+  bool ok = f && tp_arrays_read(f, n, path, out, err);
+  if (f) fclose(f);
+  return ok;
 }

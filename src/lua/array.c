@@ -223,30 +223,6 @@ static int array_rows(lua_State *L) {
   return 3;
 }
 
-/* ---- files ---- */
-static int io_result(lua_State *L, const tp_error *e) {
-  lua_pushnil(L);
-  lua_pushstring(L, e->msg);
-  return 2;
-}
-
-static int array_save(lua_State *L) {
-  tp_error e = { 0 };
-  if (!tp_npy_save(tl_string(L, 2, "save"), tl_toarray(L, 1, "save"), &e)) return io_result(L, &e);
-  lua_pushboolean(L, true);
-  return 1;
-}
-
-int tl_array_load(lua_State *L) {
-  tp_error e = { 0 };
-  const char *path = tl_string(L, 1, "load");
-  tl_array *u = tl_pusharray(L);
-  u->a = tp_npy_load(path, &e);
-  if (!u->a) return io_result(L, &e);
-  tl_charge(L, u);
-  return 1;
-}
-
 /* ---- tempo.array(number | table | bytes | array, dtype, shape) ---- */
 static int read_shape(lua_State *L, int i, int64_t *shape) {
   if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: array: expected a shape like {3, 4}, got %s", tl_describe(L, i));
@@ -319,7 +295,7 @@ static const luaL_Reg array_meta[] = {
 };
 static const luaL_Reg array_methods[] = {
   { "shape", array_shape }, { "dtype", array_dtype }, { "totable", array_totable }, { "item", array_item }, { "clone", array_clone },
-  { "rows", array_rows }, { "get", array_get }, { "set", array_set }, { "save", array_save }, { "data", array_data },
+  { "rows", array_rows }, { "get", array_get }, { "set", array_set }, { "save", tl_array_save }, { "data", array_data },
   { "int64", array_int64 }, { "free", array_free }, { NULL, NULL },
 };
 

@@ -13,13 +13,24 @@ bool tl_here(lua_State *L, lua_Debug *ar) {
   return false;
 }
 
-int tl_raise(lua_State *L, const tp_error *e) {
+static void push_text(lua_State *L, const tp_error *e) {        /* with the line of the script, if the error has none of its own */
   char text[4096];
   tp_error copy = *e;
   lua_Debug ar;
   if (!copy.pos.file) copy.pos = tl_stateof(L)->at;
   if (!copy.pos.file && tl_here(L, &ar)) copy.pos = (tp_pos){ ar.short_src, ar.currentline };
   lua_pushstring(L, tp_error_text(&copy, text, sizeof text));
+}
+
+int tl_io_failed(lua_State *L, const tp_error *e) {
+  if (e->code != TP_E_FILE) tl_raise(L, e);
+  lua_pushnil(L);
+  push_text(L, e);
+  return 2;
+}
+
+int tl_raise(lua_State *L, const tp_error *e) {
+  push_text(L, e);
   lua_error(L);
   TP_ASSERT(!"lua_error returned");
   __builtin_unreachable();

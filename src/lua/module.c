@@ -60,7 +60,8 @@ static int module_clock(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-  { "program", tl_program }, { "grad", tl_grad }, { "array", tl_array_new }, { "load", tl_array_load }, { "range", tl_index_range },
+  { "program", tl_program }, { "grad", tl_grad }, { "array", tl_array_new }, { "load", tl_array_load },
+  { "save", tl_array_save_named }, { "range", tl_index_range },
   { "min", tl_index_min }, { "max", tl_index_max }, { "floordiv", tl_index_floordiv }, { "mod", tl_index_mod }, { "clock", module_clock }, { NULL, NULL },
 };
 

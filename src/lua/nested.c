@@ -1,5 +1,6 @@
 /* nested: arrays to and from nested Lua tables, element by element. */
 #include "lua/tl.h"
+#include <stdio.h>
 
 #define EXACT 9007199254740992LL                /* 2^53: beyond it a double skips integers */
 
@@ -16,9 +17,37 @@ void tl_pushelem(lua_State *L, const tp_array *a, int64_t k) {
 #endif
 }
 
+#if LUA_VERSION_NUM < 503
+enum { CDATA = 10 };                            /* LuaJIT's own type, beyond those of lua.h */
+
+static bool is_int64(lua_State *L, int i, int64_t *out) {       /* a cdata integer, as a:int64() gives */
+  if (lua_type(L, i) != CDATA) return false;
+  i = lua_absindex(L, i);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "ffi");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "istype");
+  lua_pushliteral(L, "int64_t");
+  lua_pushvalue(L, i);
+  lua_call(L, 2, 1);
+  bool is = lua_toboolean(L, -1);
+  if (is) memcpy(out, lua_topointer(L, i), sizeof *out);
+  lua_pop(L, 2);
+  return is;
+}
+#else
+static bool is_int64(lua_State *L, int i, int64_t *out) { return false; }
+#endif
+
+static bool is_element(lua_State *L, int i) {
+  int64_t v;
+  return lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i) || is_int64(L, i, &v);
+}
+
 void tl_setelem(lua_State *L, tp_array *a, int64_t k, int i) {
   int64_t v;
   if (lua_isboolean(L, i)) tp_puti(a->dtype, a->data, k, lua_toboolean(L, i));
+  else if (is_int64(L, i, &v)) tp_puti(a->dtype, a->data, k, v);
   else if (lua_type(L, i) != LUA_TNUMBER)
     tl_fail(L, TP_E_OPTION, "option: expected a number as an element, got %s", tl_describe(L, i));
   else if (!tp_dtype_float(a->dtype) && a->dtype != TP_BOOL && tl_isint(L, i, &v)) tp_puti(a->dtype, a->data, k, v);
@@ -42,14 +71,34 @@ void tl_pushnested(lua_State *L, const tp_array *a) {
 }
 
 /* ---- tables in ---- */
-typedef struct { lua_State *L; const char *what; tp_array *a; int rank; int64_t shape[TP_MAXRANK], k; bool boolean; } nest_t;
+typedef struct {
+  lua_State *L;
+  const char *what;
+  tp_code code;                                 /* of every error; TP_OK: each has its own */
+  tp_array *a;
+  int rank;
+  int64_t shape[TP_MAXRANK], at[TP_MAXRANK];    /* at: Lua's keys that lead to the entry looked at */
+  bool boolean;
+} nest_t;
+
+/* "what: text at [2][1]": the first n keys say where. */
+static int refuse(const nest_t *n, tp_code code, int keys, const char *fmt, ...) TP_PRINTF(4, 5);
+static int refuse(const nest_t *n, tp_code code, int keys, const char *fmt, ...) {
+  char text[512], place[TP_MAXRANK * 24] = "";
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  for (int k = 0, at = 0; k < keys; k++) at += snprintf(place + at, sizeof place - (size_t)at, "[%lld]", (long long)n->at[k]);
+  return tl_fail(n->L, n->code ? n->code : code, "%s: %s%s%s", n->what, text, keys ? " at " : "", place);
+}
 
 static void measure(nest_t *n, int i) {                 /* the first row of every level says the shape */
   lua_State *L = n->L;
   luaL_checkstack(L, 4, n->what);
   lua_pushvalue(L, i);
   while (lua_istable(L, -1)) {
-    if (n->rank == TP_MAXRANK) tl_fail(L, TP_E_SHAPE, "shape: %s: tables are nested more than %d deep", n->what, TP_MAXRANK);
+    if (n->rank == TP_MAXRANK) refuse(n, TP_E_SHAPE, 0, "tables are nested more than %d deep", TP_MAXRANK);
     int64_t len = n->shape[n->rank++] = (int64_t)lua_rawlen(L, -1);
     if (len == 0) break;
     lua_rawgeti(L, -1, 1);
@@ -59,35 +108,36 @@ static void measure(nest_t *n, int i) {                 /* the first row of ever
   lua_pop(L, 1);
 }
 
-static void check_keys(nest_t *n, int i) {              /* an empty sequence has no other keys either */
+static int refuse_key(const nest_t *n, int level, int64_t len) {        /* the key is at -2 */
   lua_State *L = n->L;
-  lua_pushnil(L);
-  if (!lua_next(L, i)) return;
-  tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence of numbers, got a table with the key %s", n->what,
-          lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : tl_describe(L, -2));
+  char key[128];
+  if (lua_type(L, -2) == LUA_TNUMBER) snprintf(key, sizeof key, "%.17g", lua_tonumber(L, -2));
+  else snprintf(key, sizeof key, "%.100s", lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : tl_describe(L, -2));
+  return refuse(n, TP_E_OPTION, level, "expected a sequence of numbers, got a table with the key %s beside its %lld entries", key, (long long)len);
 }
 
-static void fill_level(nest_t *n, int i, int level) {
+static void fill_level(nest_t *n, int i, int level, int64_t to) {       /* the entry at i goes to element `to` on */
   lua_State *L = n->L;
   if (level == n->rank) {
-    if (lua_istable(L, i)) tl_fail(L, TP_E_SHAPE, "shape: %s: the table is ragged: a table where the first rows have a number", n->what);
-    if (lua_type(L, i) != LUA_TNUMBER && !lua_isboolean(L, i))
-      tl_fail(L, TP_E_OPTION, "option: %s: expected a number as element %lld, got %s", n->what, (long long)n->k, tl_describe(L, i));
-    tl_setelem(L, n->a, n->k++, i);
+    if (lua_istable(L, i)) refuse(n, TP_E_SHAPE, level, "a ragged table has no shape: a table, where the first rows have a number,");
+    if (!is_element(L, i)) refuse(n, TP_E_OPTION, level, "expected a number as an element, got %s", tl_describe(L, i));
+    tl_setelem(L, n->a, to, i);
     return;
   }
-  if (!lua_istable(L, i)) tl_fail(L, TP_E_SHAPE, "shape: %s: the table is ragged: %s where the first rows have a table", n->what, tl_describe(L, i));
-  int64_t len = (int64_t)lua_rawlen(L, i);
+  if (!lua_istable(L, i))
+    refuse(n, TP_E_SHAPE, level, "a ragged table has no shape: %s, where the first rows have a table,", tl_describe(L, i));
+  int64_t len = (int64_t)lua_rawlen(L, i), seen = 0, stride = 1, k;
   if (len != n->shape[level])
-    tl_fail(L, TP_E_SHAPE, "shape: %s: the table is ragged: a row of %lld entries where the first has %lld", n->what, (long long)len,
-            (long long)n->shape[level]);
-  if (len == 0) check_keys(n, i);
-  luaL_checkstack(L, 4, n->what);
-  for (int64_t k = 1; k <= len; k++) {
-    lua_rawgeti(L, i, (int)k);
-    fill_level(n, lua_gettop(L), level + 1);
-    lua_pop(L, 1);
+    refuse(n, TP_E_SHAPE, level, "a ragged table has no shape: a row of %lld entries, where the first has %lld,", (long long)len,
+           (long long)n->shape[level]);
+  for (int j = level + 1; j < n->rank; j++) stride *= n->shape[j];
+  luaL_checkstack(L, 8, n->what);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), seen++) {
+    if (!tl_isint(L, -2, &k) || k < 1 || k > len) refuse_key(n, level, len);
+    n->at[level] = k;
+    fill_level(n, lua_gettop(L), level + 1, to + (k - 1) * stride);
   }
+  if (seen < len) refuse(n, TP_E_OPTION, level, "%lld of the %lld entries are nil", (long long)(len - seen), (long long)len);
 }
 
 /* {} says nothing about the axes behind the extent 0: they are those expected. */
@@ -98,9 +148,9 @@ static void complete_empty(nest_t *n, int rank, const int64_t *shape) {
   for (; n->rank < rank; n->rank++) n->shape[n->rank] = shape[n->rank];
 }
 
-tp_array *tl_nested(lua_State *L, int i, const char *what, const tp_dtype *d, int rank, const int64_t *shape) {
+tp_array *tl_nested_as(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d, int rank, const int64_t *shape) {
   i = lua_absindex(L, i);
-  nest_t n = { .L = L, .what = what };
+  nest_t n = { .L = L, .what = what, .code = code };
   measure(&n, i);
   int written = n.rank;
   complete_empty(&n, rank, shape);
@@ -108,6 +158,10 @@ tp_array *tl_nested(lua_State *L, int i, const char *what, const tp_dtype *d, in
   tl_setarray(L, u, tp_array_new(d ? *d : n.boolean ? TP_BOOL : TP_F32, n.rank, n.shape));
   n.a = u->a;
   n.rank = written;
-  fill_level(&n, i, 0);
+  fill_level(&n, i, 0, 0);
   return u->a;
+}
+
+tp_array *tl_nested(lua_State *L, int i, const char *what, const tp_dtype *d, int rank, const int64_t *shape) {
+  return tl_nested_as(L, i, what, TP_OK, d, rank, shape);
 }

@@ -71,6 +71,7 @@ const char *tl_intern(tl_prog *lp, const char *file);
 bool tl_here(lua_State *L, lua_Debug *ar);                                  /* the first frame of the script: not C, not our libraries */
 int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
 int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
+int tl_io_failed(lua_State *L, const tp_error *e);                          /* class file: nil and the message; any other is raised */
 void tl_warn(lua_State *L, const char *text);
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) __attribute__((noreturn));
 
@@ -107,7 +108,7 @@ int tl_otherwise(lua_State *L);
 int tl_when(lua_State *L);
 int tl_update(lua_State *L);
 
-/* ---- array.c, nested.c ---- */
+/* ---- array.c, array_file.c, nested.c ---- */
 tl_array *tl_pusharray(lua_State *L);                                       /* still empty */
 void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a);           /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
@@ -117,8 +118,12 @@ void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
 void tl_setelem(lua_State *L, tp_array *a, int64_t k, int i);
 tp_array *tl_nested(lua_State *L, int i, const char *what, const tp_dtype *d /* NULL: f32, or bool if its leaves are */,
                     int rank, const int64_t *shape);                        /* pushes an array; a table with an extent 0 takes `shape` (rank -1: none) */
+tp_array *tl_nested_as(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d, int rank, const int64_t *shape);
+                                                                            /* the same with errors of one class, whose word `what` contains */
 void tl_pushnested(lua_State *L, const tp_array *a);
 int tl_array_new(lua_State *L);                                             /* tempo.array */
+int tl_array_save(lua_State *L);                                            /* a:save(path) */
+int tl_array_save_named(lua_State *L);                                      /* tempo.save(path, array | { name = array }) */
 int tl_array_load(lua_State *L);                                            /* tempo.load */
 
 /* ---- loose.c ---- */

@@ -1,0 +1,80 @@
+/* array_file: arrays to and from NumPy's files. What goes wrong with a file is told by nil and a message, as Lua's own io does. */
+#include "lua/tl.h"
+#include <stdlib.h>
+
+static int done(lua_State *L, bool ok, const tp_error *e) {
+  if (!ok) return tl_io_failed(L, e);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+int tl_array_save(lua_State *L) {
+  tp_error e = { 0 };
+  const tp_array *a = tl_toarray(L, 1, "save");
+  return done(L, tp_npy_save(tl_string(L, 2, "save"), a, &e), &e);
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(((const tp_named *)a)->name, ((const tp_named *)b)->name); }
+
+/* The entries of the table at i in the order of their names, so that one table always gives one file. Pushes what holds them. */
+static tp_named *named_arrays(lua_State *L, int i, int *n) {
+  *n = 0;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) ++*n;
+  tp_named *v = lua_newuserdata(L, sizeof *v * (size_t)(*n + 1));
+  int k = 0;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    size_t len;
+    if (lua_type(L, -2) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: save: arrays go by name, { x = a }; got %s as a key", tl_describe(L, -2));
+    const char *name = lua_tolstring(L, -2, &len);
+    if (strlen(name) != len) tl_fail(L, TP_E_OPTION, "option: save: the name '%s...' contains a zero byte", name);
+    v[k++] = (tp_named){ name, tl_toarray(L, lua_gettop(L), name) };
+  }
+  qsort(v, (size_t)*n, sizeof *v, by_name);
+  return v;
+}
+
+int tl_array_save_named(lua_State *L) {
+  tp_error e = { 0 };
+  int n;
+  lua_settop(L, 2);
+  const char *path = tl_string(L, 1, "save");
+  if (tl_typeof(L, 2) == TL_ARRAY) return done(L, tp_npy_save(path, tl_toarray(L, 2, "save"), &e), &e);
+  if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: save: expected an array or a table of arrays by name, got %s", tl_describe(L, 2));
+  const tp_named *v = named_arrays(L, 2, &n);
+  return done(L, tp_npz_save(path, n, v, &e), &e);
+}
+
+static int arrays_gc(lua_State *L) {
+  tp_arrays_free(lua_touserdata(L, 1));
+  return 0;
+}
+
+static tp_arrays *new_arrays(lua_State *L) {            /* what was read belongs to Lua before anything can raise */
+  tp_arrays *a = memset(lua_newuserdata(L, sizeof *a), 0, sizeof *a);
+  lua_newtable(L);
+  lua_pushcfunction(L, arrays_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  return a;
+}
+
+static void push_loaded(lua_State *L, tp_named *from) {
+  tl_array *u = tl_pusharray(L);
+  u->a = from->a;
+  from->a = NULL;
+  tl_charge(L, u);
+}
+
+int tl_array_load(lua_State *L) {
+  tp_error e = { 0 };
+  const char *path = tl_string(L, 1, "load");
+  tp_arrays *a = new_arrays(L);
+  if (!tp_arrays_load(path, a, &e)) return tl_io_failed(L, &e);
+  if (a->single) return push_loaded(L, &a->v[0]), 1;
+  lua_createtable(L, 0, a->n);
+  for (int k = 0; k < a->n; k++) {
+    push_loaded(L, &a->v[k]);
+    lua_setfield(L, -2, a->v[k].name);
+  }
+  return 1;
+}
