@@ -90,8 +90,8 @@ function helper.fill(shape, f)
   return level(1)
 end
 
--- This interpreter running a script in a process of its own: what it printed, stderr included.
-function helper.script(text, flags)
+-- This interpreter running a script in a process of its own: what it printed, stderr included. first: shell commands that go before.
+function helper.script(text, flags, first)
   local path = os.tmpname()
   local file = assert(io.open(path, "w"))
   file:write(text)
@@ -99,7 +99,7 @@ function helper.script(text, flags)
   local lua = jit and "luajit" or "lua5.4"
   local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
     :format(package.path, package.path, package.cpath, package.cpath)
-  local pipe = io.popen(("%s %s %s %s 2>&1"):format(paths, lua, flags or "", path))
+  local pipe = io.popen(("%s%s %s %s %s 2>&1"):format(first or "", paths, lua, flags or "", path))
   local out = pipe:read "*a"
   pipe:close()
   os.remove(path)

@@ -70,6 +70,21 @@ describe("a parameter", function()
     same({ { 0, 0 } }, f({}, { N = 1 }).w)
   end)
 
+  it("loads all or nothing", function()
+    local out = {}
+    for _, name in ipairs { "a", "b", "c", "d" } do
+      out[name] = P:param(name, { along = { i }, shape = { 2 }, init = 0 })
+    end
+    local f = P:compile { outputs = out }
+    for _, wrong in ipairs { "a", "b", "c", "d" } do
+      local t = { a = { 1, 2 }, b = { 1, 2 }, c = { 1, 2 }, d = { 1, 2 } }
+      t[wrong] = { 1, 2, 3 }
+      fails(function() f:load_params(t) end, "shape", "'" .. wrong .. "'")
+      assert.same({}, f:params())
+    end
+    for _, v in pairs(f({}, { N = 1 })) do same({ { 0, 0 } }, v) end
+  end)
+
   it("is one for each point of domain", function()
     local l = P:dim "l"
     local w = P:param("w", { along = { i }, domain = { l }, init = l * 10 })

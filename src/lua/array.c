@@ -8,8 +8,8 @@ enum { STEP = 1 << 16, SLACK = 32 << 20 };      /* bytes between two words to th
  * may leave dead userdata for long, a full collection when the bytes held have doubled since the last one. */
 void tl_charge(lua_State *L, tl_array *u) {
   tl_state *S = tl_stateof(L);
-  if (u->a->borrowed || u->a->base) return;
-  u->charged = tp_array_bytes(u->a);
+  if (u->a->borrowed) return;
+  u->charged = sizeof *u->a + (u->a->base ? 0 : tp_array_bytes(u->a));
   S->held += u->charged;
   S->untold += u->charged;
   if (S->untold < STEP || !lua_gc(L, LUA_GCISRUNNING, 0)) return;

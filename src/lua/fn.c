@@ -155,20 +155,18 @@ static void check_param_shape(lua_State *L, const tp_node *w, const tp_array *a)
   }
 }
 
-static void load_param(lua_State *L, tl_fn *u, const char *name, int i) {   /* a copy, so that the script may go on with its own */
-  int k = find_param(L, u, name);
-  const tp_node *w = tp_fn_param(u->f, k);
+static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a copy, so that the script may go on with its own */
+  const tp_node *w = tp_fn_param(u->f, find_param(L, u, name));
   if (tl_typeof(L, i) == TL_ARRAY) push_copy(L, tl_toarray(L, i, name));
   else {
     lua_pushvalue(L, i);
     tl_nested(L, lua_gettop(L), name, &w->out[0].dtype, -1, NULL);
+    lua_remove(L, -2);
   }
-  tl_array *copy = lua_touserdata(L, -1);
-  check_param_shape(L, w, copy->a);
-  tp_array_unref(u->loaded[k]);
-  u->loaded[k] = tp_array_ref(copy->a);
+  check_param_shape(L, w, ((tl_array *)lua_touserdata(L, -1))->a);
 }
 
+/* All or nothing: whatever may be wrong is found before the first is replaced. */
 static int fn_load_params(lua_State *L) {
   tl_fn *u = self(L, "load_params");
   lua_settop(L, 2);
@@ -176,10 +174,17 @@ static int fn_load_params(lua_State *L) {
   if (!u->loaded) u->loaded = tp_calloc(sizeof *u->loaded * (size_t)(u->nparam + 1));
   if (!u->loaded) tl_fail(L, TP_E_MEMORY, "memory: no memory for parameters");
   push_params(L);
-  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 4)) {
-    if (lua_type(L, 4) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 4));
-    load_param(L, u, lua_tostring(L, 4), 5);
-    lua_setfield(L, 3, lua_tostring(L, 4));
+  lua_newtable(L);
+  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 5)) {
+    if (lua_type(L, 5) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 5));
+    push_loaded(L, u, lua_tostring(L, 5), 6);
+    lua_setfield(L, 4, lua_tostring(L, 5));
+  }
+  for (lua_pushnil(L); lua_next(L, 4); lua_settop(L, 5)) {
+    int k = find_param(L, u, lua_tostring(L, 5));
+    tp_array_unref(u->loaded[k]);
+    u->loaded[k] = tp_array_ref(((tl_array *)lua_touserdata(L, 6))->a);
+    lua_setfield(L, 3, lua_tostring(L, 5));
   }
   lua_settop(L, 1);
   return 1;
