@@ -12,6 +12,7 @@
 #   make bench        every bench/*.lua
 #   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
 #   make install      the module for LUA_INCDIR into INST_LIBDIR, lua/tempo into INST_LUADIR (what LuaRocks calls)
+#   make rock-test    `luarocks make` for both Luas into a scratch tree, specs and an example from there; what other Luas are told
 #   make clean
 #
 # Sources are found, not listed: src/<folder>/*.c. V=1 prints the commands.
@@ -63,7 +64,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all deps run test spec layers lint check-hard fuzz bench env rock install clean ctests
+.PHONY: all deps run test spec layers lint check-hard fuzz bench env rock rock-test install clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -155,9 +156,10 @@ fuzz: all
 bench: all
 	@set -e; for f in $(sort $(wildcard bench/*.lua)); do echo "# $$f"; $(IN_TREE) lua5.4 $$f $(ARGS); done
 
+HERE_B = $(if $(filter /%,$(B)),,$(CURDIR)/)$(B)
 env:
-	@echo 'export LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" LUA_CPATH_5_4="$(abspath $(B))/5.4/?.so;;"'
-	@echo 'export LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" LUA_CPATH="$(abspath $(B))/5.1/?.so;;"'
+	@echo 'export LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" LUA_CPATH_5_4="$(HERE_B)/5.4/?.so;;"'
+	@echo 'export LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" LUA_CPATH="$(HERE_B)/5.1/?.so;;"'
 
 # ---- LuaRocks -------------------------------------------------------------------------------------------------------
 rock:
@@ -166,13 +168,17 @@ rock:
 	  echo "For LuaJIT on Debian: luarocks --lua-version 5.1 make LUA_INCDIR=/usr/include/luajit-2.1" >&2; exit 1; }
 	@$(MAKE) $(B)/$(ROCK)/tempo.so
 
+rock-test: all
+	@.ci/rock.sh 5.4
+	@.ci/rock.sh 5.1
+	@.ci/rock.sh --refusals
+
 PREFIX      ?= /usr/local
 INST_LIBDIR ?= $(PREFIX)/lib/lua/5.4
 INST_LUADIR ?= $(PREFIX)/share/lua/5.4
 install: rock
-	install -d $(DESTDIR)$(INST_LIBDIR) $(DESTDIR)$(INST_LUADIR)
-	install -m 755 $(B)/$(ROCK)/tempo.so $(DESTDIR)$(INST_LIBDIR)/tempo.so
-	cd lua && find tempo -name '*.lua' -exec install -D -m 644 {} "$(abspath $(DESTDIR)$(INST_LUADIR))/{}" \;
+	install -D -m 755 $(B)/$(ROCK)/tempo.so "$(DESTDIR)$(INST_LIBDIR)/tempo.so"
+	for f in $$(cd lua && find tempo -name '*.lua'); do install -D -m 644 "lua/$$f" "$(DESTDIR)$(INST_LUADIR)/$$f" || exit 1; done
 
 clean:
 	rm -rf $(B)

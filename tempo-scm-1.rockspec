@@ -48,5 +48,5 @@ build = {
 }
 test = {
    type = "command",
-   command = "make test",
+   script = ".ci/rock_test.lua",   -- the rock in a scratch tree; `make test` is for the sources
 }

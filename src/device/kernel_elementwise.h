@@ -1,5 +1,9 @@
 /* Elementwise loops and casts. T: the type in memory, U: its unsigned type, X: what is computed per element. */
+#ifdef __clang__
+#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
 #define IVDEP _Pragma("GCC ivdep")
+#endif
 #define EW_UNARY(name, T, R, expr) \
   static int name(void *o_, const void *a_, const void *b_, const void *c_, int64_t n) { \
     R *o = o_; const T *a = a_; (void)b_; (void)c_; \

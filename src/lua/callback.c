@@ -63,7 +63,7 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   const tp_array *from;
   int top = lua_gettop(L);
   if (tl_typeof(L, i) == TL_ARRAY) from = tl_toarray(L, i, "result of a callback");
-  else if (lua_istable(L, i)) from = tl_nested_as(L, i, "result of a callback", TP_E_CALLBACK, &to->dtype, to->rank, to->shape);
+  else if (lua_istable(L, i)) from = tl_nested(L, i, "result of a callback", TP_E_CALLBACK, &to->dtype, to->rank, to->shape);
   else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) { tl_setelem(L, to, 0, i); return; }
   else { refuse(L, c, "callback: result %d: expected an array, a nested table or a number, got %s%s", k + 1, tl_describe(L, i),
                 lua_type(L, i) == LUA_TNUMBER ? " for a tensor that is no scalar" : ""); return; }

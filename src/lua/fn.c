@@ -160,7 +160,7 @@ static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a
   if (tl_typeof(L, i) == TL_ARRAY) push_copy(L, tl_toarray(L, i, name));
   else {
     lua_pushvalue(L, i);
-    tl_nested(L, lua_gettop(L), name, &w->out[0].dtype, -1, NULL);
+    tl_nested(L, lua_gettop(L), name, 0, &w->out[0].dtype, -1, NULL);
     lua_remove(L, -2);
   }
   check_param_shape(L, w, ((tl_array *)lua_touserdata(L, -1))->a);

@@ -54,7 +54,7 @@ static void lift_boolean(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
 }
 
 static void lift_table(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
-  out->val = constant(L, lp, tl_nested(L, i, what, NULL, -1, NULL));
+  out->val = constant(L, lp, tl_nested(L, i, what, 0, NULL, -1, NULL));
   lua_pop(L, 1);
 }
 
@@ -113,7 +113,7 @@ static tp_val fill(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dt
 tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, const tp_ix *const *shape) {
   tp_arg a = { 0 };
   if (lua_istable(L, i)) {
-    a.val = constant(L, lp, tl_nested(L, i, what, &d, -1, NULL));
+    a.val = constant(L, lp, tl_nested(L, i, what, 0, &d, -1, NULL));
     lua_pop(L, 1);
     return a.val;
   }

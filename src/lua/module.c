@@ -65,8 +65,20 @@ static const luaL_Reg functions[] = {
   { "min", tl_index_min }, { "max", tl_index_max }, { "floordiv", tl_index_floordiv }, { "mod", tl_index_mod }, { "clock", module_clock }, { NULL, NULL },
 };
 
+/* lua/tempo/init.lua refuses other Luas before this module is loaded; this is for whoever loads it by itself. The module for LuaJIT would even run
+ * under PUC-Rio's 5.1, up to the first thing that it lacks. */
+#if LUA_VERSION_NUM < 502
+extern int luaJIT_setmode(lua_State *L, int index, int mode) __attribute__((weak));
+static void check_version(lua_State *L) {
+  if (!luaJIT_setmode) luaL_error(L, "tempo runs under Lua 5.4 and LuaJIT 2.1; this is %s", LUA_VERSION);
+}
+#else
+static void check_version(lua_State *L) { luaL_checkversion(L); }
+#endif
+
 __attribute__((visibility("default"))) int luaopen_tempo(lua_State *L);
 int luaopen_tempo(lua_State *L) {
+  check_version(L);
   tl_state *S = tl_stateof(L);
   tl_open_program(L, S);
   tl_open_index(L, S);

@@ -71,26 +71,27 @@ void tl_pushnested(lua_State *L, const tp_array *a) {
 }
 
 /* ---- tables in ---- */
-typedef struct {
-  lua_State *L;
-  const char *what;
-  tp_code code;                                 /* of every error; TP_OK: each has its own */
-  tp_array *a;
-  int rank;
-  int64_t shape[TP_MAXRANK], at[TP_MAXRANK];    /* at: Lua's keys that lead to the entry looked at */
-  bool boolean;
-} nest_t;
+typedef struct { lua_State *L; const char *what; tp_code code; tp_array *a; int rank; int64_t shape[TP_MAXRANK], at[TP_MAXRANK]; bool boolean; } nest_t;
 
-/* "what: text at [2][1]": the first n keys say where. */
-static int refuse(const nest_t *n, tp_code code, int keys, const char *fmt, ...) TP_PRINTF(4, 5);
-static int refuse(const nest_t *n, tp_code code, int keys, const char *fmt, ...) {
-  char text[512], place[TP_MAXRANK * 24] = "";
+/* The place of element k as the script writes it: [2][1]. */
+static const char *place(int levels, const int64_t *at, char *out, size_t room) {
+  *out = 0;
+  for (int k = 0; k < levels; k++) {
+    size_t used = strlen(out);
+    snprintf(out + used, room - used, "[%lld]", (long long)at[k]);
+  }
+  return out;
+}
+
+/* Of the class of what the table is for, else of the fault's own. */
+static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
+static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) {
+  char text[512];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  for (int k = 0, at = 0; k < keys; k++) at += snprintf(place + at, sizeof place - (size_t)at, "[%lld]", (long long)n->at[k]);
-  return tl_fail(n->L, n->code ? n->code : code, "%s: %s%s%s", n->what, text, keys ? " at " : "", place);
+  tl_fail(n->L, n->code ? n->code : own, "%s: %s", n->what, text);
 }
 
 static void measure(nest_t *n, int i) {                 /* the first row of every level says the shape */
@@ -98,7 +99,7 @@ static void measure(nest_t *n, int i) {                 /* the first row of ever
   luaL_checkstack(L, 4, n->what);
   lua_pushvalue(L, i);
   while (lua_istable(L, -1)) {
-    if (n->rank == TP_MAXRANK) refuse(n, TP_E_SHAPE, 0, "tables are nested more than %d deep", TP_MAXRANK);
+    if (n->rank == TP_MAXRANK) refuse(n, TP_E_SHAPE, "tables are nested more than %d deep", TP_MAXRANK);
     int64_t len = n->shape[n->rank++] = (int64_t)lua_rawlen(L, -1);
     if (len == 0) break;
     lua_rawgeti(L, -1, 1);
@@ -110,34 +111,37 @@ static void measure(nest_t *n, int i) {                 /* the first row of ever
 
 static int refuse_key(const nest_t *n, int level, int64_t len) {        /* the key is at -2 */
   lua_State *L = n->L;
-  char key[128];
+  char where[128], key[128];
   if (lua_type(L, -2) == LUA_TNUMBER) snprintf(key, sizeof key, "%.17g", lua_tonumber(L, -2));
   else snprintf(key, sizeof key, "%.100s", lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : tl_describe(L, -2));
-  return refuse(n, TP_E_OPTION, level, "expected a sequence of numbers, got a table with the key %s beside its %lld entries", key, (long long)len);
+  refuse(n, TP_E_OPTION, "expected a sequence of numbers%s%s, got a table with the key %s beside its %lld entries", level ? " at " : "",
+         place(level, n->at, where, sizeof where), key, (long long)len);
 }
 
 static void fill_level(nest_t *n, int i, int level, int64_t to) {       /* the entry at i goes to element `to` on */
+  char where[128];
   lua_State *L = n->L;
   if (level == n->rank) {
-    if (lua_istable(L, i)) refuse(n, TP_E_SHAPE, level, "a ragged table has no shape: a table, where the first rows have a number,");
-    if (!is_element(L, i)) refuse(n, TP_E_OPTION, level, "expected a number as an element, got %s", tl_describe(L, i));
+    if (lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: a table at %s, where the first rows have a number", place(level, n->at, where, sizeof where));
+    if (!is_element(L, i)) refuse(n, TP_E_OPTION, "expected a number at %s, got %s", place(level, n->at, where, sizeof where), tl_describe(L, i));
     tl_setelem(L, n->a, to, i);
     return;
   }
-  if (!lua_istable(L, i))
-    refuse(n, TP_E_SHAPE, level, "a ragged table has no shape: %s, where the first rows have a table,", tl_describe(L, i));
+  if (!lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: %s at %s, where the first rows have a table", tl_describe(L, i), place(level, n->at, where, sizeof where));
   int64_t len = (int64_t)lua_rawlen(L, i), seen = 0, stride = 1, k;
   if (len != n->shape[level])
-    refuse(n, TP_E_SHAPE, level, "a ragged table has no shape: a row of %lld entries, where the first has %lld,", (long long)len,
+    refuse(n, TP_E_SHAPE, "the table is ragged: %lld entries at %s, where the first row has %lld", (long long)len, place(level, n->at, where, sizeof where),
            (long long)n->shape[level]);
   for (int j = level + 1; j < n->rank; j++) stride *= n->shape[j];
   luaL_checkstack(L, 8, n->what);
-  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), seen++) {
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), seen++) {         /* not 1 to len: no other key may be there */
     if (!tl_isint(L, -2, &k) || k < 1 || k > len) refuse_key(n, level, len);
     n->at[level] = k;
     fill_level(n, lua_gettop(L), level + 1, to + (k - 1) * stride);
   }
-  if (seen < len) refuse(n, TP_E_OPTION, level, "%lld of the %lld entries are nil", (long long)(len - seen), (long long)len);
+  if (seen < len)
+    refuse(n, TP_E_OPTION, "%lld of the %lld entries%s%s are nil", (long long)(len - seen), (long long)len, level ? " at " : "",
+           place(level, n->at, where, sizeof where));
 }
 
 /* {} says nothing about the axes behind the extent 0: they are those expected. */
@@ -148,7 +152,7 @@ static void complete_empty(nest_t *n, int rank, const int64_t *shape) {
   for (; n->rank < rank; n->rank++) n->shape[n->rank] = shape[n->rank];
 }
 
-tp_array *tl_nested_as(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d, int rank, const int64_t *shape) {
+tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d, int rank, const int64_t *shape) {
   i = lua_absindex(L, i);
   nest_t n = { .L = L, .what = what, .code = code };
   measure(&n, i);
@@ -160,8 +164,4 @@ tp_array *tl_nested_as(lua_State *L, int i, const char *what, tp_code code, cons
   n.rank = written;
   fill_level(&n, i, 0, 0);
   return u->a;
-}
-
-tp_array *tl_nested(lua_State *L, int i, const char *what, const tp_dtype *d, int rank, const int64_t *shape) {
-  return tl_nested_as(L, i, what, TP_OK, d, rank, shape);
 }

@@ -104,7 +104,7 @@ static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x)
   if (lua_istable(L, i)) {
     char what[256];
     snprintf(what, sizeof what, "input '%s'", name);
-    a = tl_nested_as(L, i, what, TP_E_INPUT, &o->dtype, tp_run_shape(&r->run, x->ndom, x->dom, o, shape), shape);
+    a = tl_nested(L, i, what, TP_E_INPUT, &o->dtype, tp_run_shape(&r->run, x->ndom, x->dom, o, shape), shape);
   } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) {
     tl_array *u = tl_pusharray(L);
     tl_setarray(L, u, tp_array_new(o->dtype, 0, shape));

@@ -116,10 +116,8 @@ void tl_charge(lua_State *L, tl_array *u);
 void tl_array_empty(lua_State *L, tl_array *u);                             /* any number of times */
 void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
 void tl_setelem(lua_State *L, tp_array *a, int64_t k, int i);
-tp_array *tl_nested(lua_State *L, int i, const char *what, const tp_dtype *d /* NULL: f32, or bool if its leaves are */,
+tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code /* of its errors; 0: each its own */, const tp_dtype *d /* NULL: f32, or bool if its leaves are */,
                     int rank, const int64_t *shape);                        /* pushes an array; a table with an extent 0 takes `shape` (rank -1: none) */
-tp_array *tl_nested_as(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d, int rank, const int64_t *shape);
-                                                                            /* the same with errors of one class, whose word `what` contains */
 void tl_pushnested(lua_State *L, const tp_array *a);
 int tl_array_new(lua_State *L);                                             /* tempo.array */
 int tl_array_save(lua_State *L);                                            /* a:save(path) */
