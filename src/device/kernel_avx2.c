@@ -10,6 +10,7 @@
 #include "device/kernel_elementwise.h"
 #include "device/kernel_fold.h"
 #include "device/kernel_gemm.h"
+#include "device/kernel_window.h"
 #include "device/kernel_random.h"
 #include "device/kernel_table.h"
 #else

@@ -40,7 +40,7 @@
 /* ---- floats ---- */
 #define FLOATS(sfx, T, FN) \
   EW_UNARY(neg_##sfx, T, T, -x) EW_UNARY(abs_##sfx, T, T, FN(fabs)(x)) \
-  EW_UNARY(sign_##sfx, T, T, x > 0 ? (T)1 : x < 0 ? (T)-1 : x) \
+  EW_UNARY(sign_##sfx, T, T, (T)((x > 0) - (x < 0))) \
   EW_UNARY(floor_##sfx, T, T, FN(floor)(x)) EW_UNARY(ceil_##sfx, T, T, FN(ceil)(x)) EW_UNARY(round_##sfx, T, T, FN(rint)(x)) \
   EW_UNARY(sqrt_##sfx, T, T, FN(sqrt)(x)) EW_UNARY(rsqrt_##sfx, T, T, 1 / FN(sqrt)(x)) \
   EW_BINARY(add_##sfx, T, T, x + y) EW_BINARY(sub_##sfx, T, T, x - y) EW_BINARY(mul_##sfx, T, T, x * y) EW_BINARY(div_##sfx, T, T, x / y) \

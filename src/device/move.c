@@ -60,9 +60,38 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
+static bool run_unfold(tp_exec *x, tp_dreg *r) {
+  const tp_view *in = &r->in[0].v;
+  tp_view v = r->out[0].v;
+  int axis = r->nlead + r->rg->attr->axis;
+  v.p = in->p;
+  for (int i = 0; i < v.rank; i++) v.stride[i] = in->stride[i <= axis ? i : i - 1];
+  v.stride[axis] *= r->rg->attr->i[0];
+  v.stride[axis + 1] *= r->rg->attr->i[1];
+  tp_view_copy(x, r->out[0].size, &r->out[0].v, &v);
+  return true;
+}
+
+/* Element j of every window, for one j after the other: these lie apart. */
+bool tp_run_fold(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *in = &r->in[0];
+  const tp_attr *a = r->rg->attr;
+  int axis = r->nlead + a->axis;
+  tp_view_fill(x, o->dtype, &o->v, 0);
+  for (int64_t j = 0; j < in->v.shape[axis + 1]; j++) {
+    tp_view from = tp_view_part(&in->v, axis + 1, j, 1, in->size), to = tp_view_part(&o->v, axis, j * a->i[1], from.shape[axis], o->size);
+    from.rank--;
+    for (int i = axis + 1; i < from.rank; i++) from.shape[i] = from.shape[i + 1], from.stride[i] = from.stride[i + 1];
+    to.stride[axis] *= a->i[0];
+    tp_view_add(x, o->dtype, &to, &from);
+  }
+  return true;
+}
+
 /* The operators that are views, where somebody wants them stored. */
 bool tp_run_view(tp_exec *x, tp_dreg *r) {
   const tp_attr *a = r->rg->attr;
+  if (r->rg->op == TP_OP_UNFOLD) return run_unfold(x, r);
   const tp_view *o = &r->out[0].v, *in = &r->in[0].v;
   tp_view v = *o;
   v.p = in->p;

@@ -77,6 +77,8 @@ static const row rows[TP_NOP] = {
   [TP_OP_FILL] = { tp_run_fill, 0, 0 }, [TP_OP_IOTA] = { tp_run_iota, 0, 0 }, [TP_OP_VALUE] = { tp_run_value, 0, 0 }, [TP_OP_RAND] = { tp_run_rand, 0, 0 },
   [TP_OP_ARGMAX] = { tp_run_arg, 0, 1 }, [TP_OP_ARGMIN] = { tp_run_arg, 0, 1 }, [TP_OP_SCAN] = { tp_run_scan, 0, 1 }, [TP_OP_CUMPROD] = { tp_run_scan, 0, 1 },
   [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1 },
+  [TP_OP_CONV] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_DATA] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_WEIGHT] = { tp_run_conv, 0, 1 },
+  [TP_OP_UNFOLD] = { tp_run_view, 0, 0 }, [TP_OP_FOLD] = { tp_run_fold, 0, 1 },
   [TP_OP_RESHAPE] = { tp_run_reshape, 0, 0 }, [TP_OP_PAD] = { tp_run_pad, 0, 0 }, [TP_OP_CONCAT] = { tp_run_concat, 0, 0 },
   [TP_OP_PERMUTE] = { tp_run_view, 0, 0 }, [TP_OP_EXPAND] = { tp_run_view, 0, 0 }, [TP_OP_SLICE] = { tp_run_view, 0, 0 }, [TP_OP_FLIP] = { tp_run_view, 0, 0 },
   [TP_OP_READ] = { tp_run_copy, 0, 0 }, [TP_OP_DETACH] = { tp_run_copy, 0, 0 }, [TP_OP_CONST] = { tp_run_copy, 0, 0 }, [TP_OP_INPUT] = { tp_run_copy, 0, 0 },
@@ -145,7 +147,7 @@ bool tp_op_new(tp_exec *x, tp_dreg *r) {
   bool copies = t->run == tp_run_copy, reduces = tp_ops[op].cls == TP_CLS_RED;
   r->run = (!t->run && !reduces) || (copies && r->nin == 0) ? run_missing : t->run;
   if (r->run == run_missing) return true;
-  bool itself = copies || (reduces && r->rg->red == tp_red_of(op)) || (op == TP_OP_MATMUL && r->rg->red == TP_RED_SUM);
+  bool itself = copies || (reduces && r->rg->red == tp_red_of(op)) || ((op == TP_OP_MATMUL || op == TP_OP_CONV_WEIGHT) && r->rg->red == TP_RED_SUM);
   if (r->rg->acc && !itself) { apart_new(x, r); return true; }
   if (reduces) { tp_reduce_new(x, r); return true; }
   if (copies) { if (r->rg->acc) tp_ew_new(x, r); else tp_copy_new(x, r); return true; }

@@ -72,18 +72,6 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* out += in over two windows of one shape. */
-static void add_into(const tp_exec *x, tp_dtype d, const tp_view *o, const tp_view *in) {
-  tp_kfn *add = x->K->ew[TP_OP_ADD][d];
-  int size = tp_dtype_size(d), last = o->rank - 1;
-  bool flat = last >= 0 && o->stride[last] == 1 && in->stride[last] == 1;
-  tp_walk w;
-  for (tp_walk_start(&w, flat ? last : o->rank, o->shape); w.ok; tp_walk_next(&w)) {
-    char *q = (char *)o->p + tp_walk_offset(&w, o->stride) * size;
-    add(q, q, (const char *)in->p + tp_walk_offset(&w, in->stride) * size, q, flat ? o->shape[last] : 1);
-  }
-}
-
 static void copy_base(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *base = &r->in[0];
   if (base->v.p != o->v.p || memcmp(base->v.stride, o->v.stride, sizeof *o->v.stride * (size_t)o->v.rank)) tp_view_copy(x, o->size, &o->v, &base->v);
@@ -147,7 +135,7 @@ static void add_slices(const tp_exec *x, const tp_dreg *r, const tp_view *b, con
     tp_view to = slice_at(b, axis, hits[j].index, size), from;
     if (end == j + 1) {
       from = slice_of(s, k, axis, hits[j].j, size);
-      add_into(x, r->out[0].dtype, &to, &from);
+      tp_view_add(x, r->out[0].dtype, &to, &from);
       continue;
     }
     sum_start(x, sum, &to);

@@ -121,6 +121,7 @@ typedef struct tp_pair { int rank; int64_t ext[TP_MAXRANK + 1], so[TP_MAXRANK + 
 tp_pair tp_pair_of(const tp_view *out, const tp_view *in);
 void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const void *in);
 void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in);       /* same shapes */
+void tp_view_add(const tp_exec *x, tp_dtype d, const tp_view *out, const tp_view *in);      /* out += in; same shapes, no halves */
 void tp_view_fill(const tp_exec *x, tp_dtype d, const tp_view *out, double value);
 void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype from, const tp_view *in);  /* f16, bf16 <-> f32 */
 void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);      /* either may lie on a ring */
@@ -133,7 +134,7 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r);
 void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
-tp_oprun tp_run_fill, tp_run_view, tp_run_pad, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
+tp_oprun tp_run_fill, tp_run_view, tp_run_pad, tp_run_fold, tp_run_conv, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_arg, tp_run_matmul;
 
 /* ---- walking ---- an odometer over extents; offsets of up to four strided things */

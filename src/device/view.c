@@ -92,6 +92,34 @@ void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view 
   tp_pair_copy(x, size, &p, out->p, in->p);
 }
 
+#define ADD_ROW(name, T) \
+  static void name(void *o_, const void *a_, int64_t so, int64_t sa, int64_t n) { \
+    T *o = o_; \
+    const T *a = a_; \
+    for (int64_t i = 0; i < n; i++) o[i * so] = (T)(o[i * so] + a[i * sa]); }
+ADD_ROW(add_f32, float)
+ADD_ROW(add_f64, double)
+ADD_ROW(add_u8, uint8_t)
+ADD_ROW(add_i32, uint32_t)
+ADD_ROW(add_i64, uint64_t)
+
+typedef void add_row(void *o, const void *a, int64_t so, int64_t sa, int64_t n);
+static add_row *const add_rows[TP_NDTYPE] = { [TP_F32] = add_f32, [TP_F64] = add_f64, [TP_U8] = add_u8, [TP_I32] = add_i32, [TP_I64] = add_i64 };
+
+void tp_view_add(const tp_exec *x, tp_dtype d, const tp_view *out, const tp_view *in) {
+  tp_pair p = tp_pair_of(out, in);
+  int last = p.rank - 1, size = tp_dtype_size(d);
+  bool flat = p.so[last] == 1 && p.si[last] == 1;
+  tp_kfn *add = x->K->ew[TP_OP_ADD][d];
+  tp_walk w;
+  for (tp_walk_start(&w, p.empty ? 0 : last, p.ext); w.ok && !p.empty; tp_walk_next(&w)) {
+    char *o = (char *)out->p + tp_walk_offset(&w, p.so) * size;
+    const char *a = (const char *)in->p + tp_walk_offset(&w, p.si) * size;
+    if (flat) add(o, o, a, o, p.ext[last]);
+    else add_rows[d](o, a, p.so[last], p.si[last], p.ext[last]);
+  }
+}
+
 void tp_view_fill(const tp_exec *x, tp_dtype d, const tp_view *out, double value) {
   uint64_t cell = 0;
   tp_put(d, &cell, 0, value);

@@ -143,6 +143,16 @@ RULE(d_matmul) {
   return down(mk, n, k, k ? mk_matmul(mk, other, dy) : mk_matmul(mk, dy, other));
 }
 
+/* One of the other two operators of the form, with another result. */
+static tp_val conv(tp_mk mk, const tp_node *n, tp_op op, tp_val a, tp_val b, tp_val like) {
+  const tp_attr *at = &n->attr;
+  return mk_op(mk, op, 2, (tp_val[]){ a, b }, &(tp_attr){ .naxes = at->naxes, .axes = at->axes, .nix = tp_rankof(like), .ix = tp_outof(like)->shape });
+}
+
+RULE(d_conv) { return k ? conv(mk, n, TP_OP_CONV_WEIGHT, IN(0), dy, IN(1)) : conv(mk, n, TP_OP_CONV_DATA, dy, IN(1), IN(0)); }
+RULE(d_conv_data) { return k ? conv(mk, n, TP_OP_CONV_WEIGHT, dy, IN(0), IN(1)) : conv(mk, n, TP_OP_CONV, dy, IN(1), IN(0)); }
+RULE(d_conv_weight) { return k ? conv(mk, n, TP_OP_CONV, IN(0), dy, IN(1)) : conv(mk, n, TP_OP_CONV_DATA, IN(1), dy, IN(0)); }
+
 /* ---- movement ---- */
 
 RULE(d_reshape) { return (void)k, mk_reshape(mk, dy, tp_rankof(X), tp_outof(X)->shape); }
@@ -169,6 +179,14 @@ RULE(d_slice) {
 }
 
 RULE(d_pad) { return (void)k, mk_slice(mk, dy, n->attr.axis, n->attr.ix[0], mk_extent(X, n->attr.axis), 1); }
+
+RULE(d_unfold) { return (void)k, mk_fold(mk, dy, n->attr.axis, mk_extent(X, n->attr.axis), n->attr.i[0], n->attr.i[1]); }
+
+RULE(d_fold) {
+  (void)k;
+  int axis = n->attr.axis;
+  return mk_unfold(mk, dy, axis, mk_extent(X, axis), mk_extent(X, axis + 1), n->attr.i[0], n->attr.i[1]);
+}
 
 RULE(d_concat) {
   const tp_ix *lo = mk_int(mk, 0);
@@ -202,8 +220,9 @@ static tp_vjp *const rules[TP_NOP] = {
   [TP_OP_ADD] = d_add, [TP_OP_SUB] = d_sub, [TP_OP_MUL] = d_mul, [TP_OP_DIV] = d_div, [TP_OP_POW] = d_pow, [TP_OP_MOD] = d_mod,
   [TP_OP_MINIMUM] = d_extreme, [TP_OP_MAXIMUM] = d_extreme, [TP_OP_SELECT] = d_select,
   [TP_OP_SUM] = d_sum, [TP_OP_PROD] = d_prod, [TP_OP_MAX] = d_max, [TP_OP_MIN] = d_max, [TP_OP_SCAN] = d_scan, [TP_OP_CUMPROD] = d_cumprod,
-  [TP_OP_MATMUL] = d_matmul, [TP_OP_RESHAPE] = d_reshape, [TP_OP_PERMUTE] = d_permute, [TP_OP_EXPAND] = d_expand, [TP_OP_SLICE] = d_slice,
-  [TP_OP_FLIP] = d_flip, [TP_OP_PAD] = d_pad, [TP_OP_CONCAT] = d_concat, [TP_OP_INDEX_SELECT] = d_index_select, [TP_OP_INDEX_ADD] = d_index_add,
+  [TP_OP_MATMUL] = d_matmul, [TP_OP_CONV] = d_conv, [TP_OP_CONV_DATA] = d_conv_data, [TP_OP_CONV_WEIGHT] = d_conv_weight,
+  [TP_OP_RESHAPE] = d_reshape, [TP_OP_PERMUTE] = d_permute, [TP_OP_EXPAND] = d_expand, [TP_OP_SLICE] = d_slice,
+  [TP_OP_FLIP] = d_flip, [TP_OP_PAD] = d_pad, [TP_OP_UNFOLD] = d_unfold, [TP_OP_FOLD] = d_fold, [TP_OP_CONCAT] = d_concat, [TP_OP_INDEX_SELECT] = d_index_select, [TP_OP_INDEX_ADD] = d_index_add,
   [TP_OP_GATHER] = d_gather, [TP_OP_SCATTER_ADD] = d_scatter_add, [TP_OP_SORT] = d_sort,
 };
 

@@ -18,7 +18,7 @@ const char *tp_label(const tp_node *n);                         /* its name as a
 /* ---- inference (infer.c, move.c, time.c): fills dom and out of n from its edges and attributes, checks everything, records shape checks ---- */
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err);
 typedef bool tp_infer_fn(tp_graph *g, tp_node *n, tp_error *err);
-tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_gather, tp_infer_sort, tp_infer_time;
+tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort, tp_infer_time;
 void tp_outs(tp_graph *g, tp_node *n, int nout);
 void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_ix *const *shape);
 void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);       /* the dims that e mentions join n's domain */
@@ -34,6 +34,8 @@ bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice);
 bool tp_is_one(const tp_ix *e);
 /* a == b at `points` (taken; NULL: everywhere on the dims a and b mention), over dims. As tp_extent_eq otherwise. */
 bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int ndims, const tp_sym *const *dims, TP_TAKE tp_set *points, const char *what);
+/* e >= least: known, or recorded as a check; false: it cannot be for all bounds of at least 2. */
+bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *what);
 bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b);   /* provably equal; records nothing */
 /* shape := shape broadcast with v's leading `n` axes (n = rank: all); false: they do not fit. rank grows. */
 bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank, const tp_ix *const *vshape);

@@ -13,7 +13,7 @@ typedef enum {
   TP_NOP
 } tp_op;
 typedef enum { TP_CLS_SRC, TP_CLS_UN, TP_CLS_UNF, TP_CLS_LOG, TP_CLS_CAST, TP_CLS_BIN, TP_CLS_CMP, TP_CLS_SEL, TP_CLS_RED, TP_CLS_ARG, TP_CLS_SCAN,
-  TP_CLS_MM, TP_CLS_MOVE, TP_CLS_GATH, TP_CLS_SORT, TP_CLS_TIME, TP_CLS_FX, TP_CLS_ENV, TP_CLS_GRAD } tp_cls;
+  TP_CLS_MM, TP_CLS_CONV, TP_CLS_MOVE, TP_CLS_GATH, TP_CLS_SORT, TP_CLS_TIME, TP_CLS_FX, TP_CLS_ENV, TP_CLS_GRAD } tp_cls;
 typedef enum { TP_BATCH_E, TP_BATCH_A, TP_BATCH_C, TP_BATCH_V, TP_BATCH_L, TP_BATCH_R, TP_BATCH_X } tp_batch;
 typedef enum { TP_DIFF_D, TP_DIFF_N, TP_DIFF_S } tp_diff;
 typedef struct { const char *text; tp_cls cls; int nin, nout; tp_batch batch; tp_diff diff; } tp_oprow;

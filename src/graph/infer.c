@@ -121,7 +121,8 @@ static bool infer_dom(tp_graph *g, tp_node *n, tp_error *err) {
       n->dom = x->dom;
       return true;
     }
-    case TP_OP_VALUE: case TP_OP_SLICE: case TP_OP_PAD: case TP_OP_RESHAPE: case TP_OP_EXPAND:   /* an index expression is an operand too */
+    case TP_OP_VALUE: case TP_OP_SLICE: case TP_OP_PAD: case TP_OP_RESHAPE: case TP_OP_EXPAND:
+    case TP_OP_UNFOLD: case TP_OP_FOLD: case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT:       /* an index expression is an operand too */
       for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
       /* fallthrough */
     default: union_operands(g, n); return check_order(n, err);
@@ -322,7 +323,7 @@ static bool infer_grad(tp_graph *g, tp_node *n, tp_error *err) {
 static tp_infer_fn *const by_class[] = {
   [TP_CLS_SRC] = infer_src, [TP_CLS_UN] = infer_un, [TP_CLS_UNF] = infer_unf, [TP_CLS_LOG] = infer_log, [TP_CLS_CAST] = infer_cast,
   [TP_CLS_BIN] = infer_bin, [TP_CLS_CMP] = infer_cmp, [TP_CLS_SEL] = infer_sel, [TP_CLS_RED] = infer_red, [TP_CLS_ARG] = infer_arg,
-  [TP_CLS_SCAN] = infer_scan, [TP_CLS_MM] = tp_infer_matmul, [TP_CLS_MOVE] = tp_infer_move, [TP_CLS_GATH] = tp_infer_gather,
+  [TP_CLS_SCAN] = infer_scan, [TP_CLS_MM] = tp_infer_matmul, [TP_CLS_CONV] = tp_infer_conv, [TP_CLS_MOVE] = tp_infer_move, [TP_CLS_GATH] = tp_infer_gather,
   [TP_CLS_SORT] = tp_infer_sort, [TP_CLS_TIME] = tp_infer_time, [TP_CLS_FX] = infer_call, [TP_CLS_ENV] = infer_env, [TP_CLS_GRAD] = infer_grad,
 };
 
@@ -353,7 +354,8 @@ static bool attrs_ok(const tp_node *n, tp_error *err) {
   switch (n->op) {
     case TP_OP_CONST: ok = a->data && a->data->rank <= TP_MAXRANK; break;
     case TP_OP_VALUE: ok = a->nix == 1; break;
-    case TP_OP_SLICE: case TP_OP_PAD: ok = a->nix == 2; break;
+    case TP_OP_SLICE: case TP_OP_PAD: case TP_OP_UNFOLD: ok = a->nix == 2; break;
+    case TP_OP_FOLD: ok = a->nix == 1; break;
     case TP_OP_READ: ok = a->at || n->in[0].src.node->ndom == 0; break;
     case TP_OP_ACCUM:
       for (int k = 0; k < n->nin; k++) ok &= n->in[k].at || (n->in[k].gather ? n->in[k].src.node->ndom : a->ndom) == 0;

@@ -57,10 +57,6 @@ bool tp_wrong(tp_mk k, const tp_method *m, tp_code code, const char *fmt, ...) {
 
 /* ---- arguments ---- */
 
-double tp_arg_f(const tp_arg *a, const tp_arg *b, double dflt) { return a->kind ? a->f : b && b->kind ? b->f : dflt; }
-
-tp_val tp_arg_t(const tp_arg *a, const tp_arg *b) { return a->kind ? a->val : b && b->kind ? b->val : tp_none; }
-
 const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a) { return a->kind == 'X' ? a->ix : mk_int(k, a->i); }
 
 bool tp_axis(tp_mk k, const tp_method *m, int rank, int64_t axis, int *out) {

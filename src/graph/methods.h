@@ -6,7 +6,8 @@
  *   signature  "x:T axis:A? | keepdim:B"   positional arguments, then options after |.  ? may be left out (or nil).
  *     T tensor (numbers, index expressions, conditions and host arrays are lifted)   I integer   F number   B boolean   N string
  *     X integer, index expression or i64 scalar tensor   S extents: sequence of integers and index expressions, also -1
- *     A axis or table of axes   L table of tensors   D dtype   O domain   V varargs: all remaining arguments are tensors (last)
+ *     A axis or table of axes   W the same, a word ("same") or any other number
+ *     E size or table of sizes, which may be negative or index expressions   L table of tensors   D dtype   O domain   V varargs: all remaining arguments are tensors (last)
  *   shape, dtype   of the result, for the docs.  reduced: without the axes, 1 with keepdim   promoted: by section 4, bool as i64
  *     float: integers become f32   sums: bool, u8 and i32 become i64
  *   grad       D differentiable, N not differentiable
@@ -17,7 +18,7 @@
 #include "graph/graph.h"
 
 typedef struct tp_arg {
-  char kind;                                    /* 0: absent; T I F B N X S A L D O as in the signature (X: 'I', 'X' or 'T') */
+  char kind;                                    /* 0: absent; T I F B N X S A L D O as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T') */
   tp_val val;                                   /* T */
   bool weak; double num;                        /* T made of a plain number or index expression: takes the other operand's dtype; num its value if a number */
   bool isnum;
@@ -29,7 +30,7 @@ typedef struct tp_arg {
   const tp_sym *const *dom;                     /* O: n of them */
 } tp_arg;
 
-#define TP_MAXARG 12
+#define TP_MAXARG 16
 typedef struct tp_method tp_method;
 /* a[i] is the i-th entry of the signature (options included). Results in out (at most 8, or *nout of an arena array for split). */
 typedef bool (*tp_method_fn)(tp_graph *g, const tp_method *m, const tp_arg *a, tp_val **out, int *nout, tp_error *err);

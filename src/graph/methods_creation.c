@@ -78,7 +78,7 @@ static tp_val ramp(tp_mk k, const making *o, double first, tp_val step) {
 METHOD(tp_m_arange) {
   making o;
   if (!start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
-  double first = tp_arg_f(&a[1], NULL, 0), step = tp_arg_f(&a[2], NULL, 1);
+  double first = tp_arg_f(&a[1], 0), step = tp_arg_f(&a[2], 1);
   bool whole = first == floor(first) && step == floor(step);
   if (!whole && !tp_dtype_float(o.dtype)) return tp_wrong(MK, m, TP_E_DTYPE, "integers start and step by integers");
   if (first == 0 && step == 1) GIVE(named(MK, mk_cast(MK, mk_iota(MK, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
@@ -137,8 +137,8 @@ METHOD(tp_m_normal) {
 
 METHOD(tp_m_bernoulli) {
   making o;
-  if (!start(MK, m, a, 3, TP_F32, &o)) return false;
-  const tp_arg *p = a[1].kind ? &a[1] : &a[2];
+  if (!start(MK, m, a, 2, TP_F32, &o)) return false;
+  const tp_arg *p = &a[1];
   if (!p->kind || p->isnum) GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_BERNOULLI, .dtype = o.dtype, .f = { p->kind ? p->num : 0.5 } }));
   tp_val u = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F32 });
   GIVE(mk_cast(MK, mk_bin(MK, TP_OP_LT, u, mk_cast(MK, p->val, TP_F32)), o.dtype));

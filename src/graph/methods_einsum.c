@@ -1,5 +1,7 @@
 /* methods: products of matrices, and einsum.
  *
+ * The axes of an ellipsis are letters too, counted from the last: codes up to ELLIPSIS, below every real letter. A literal 1 broadcasts: its letter is dropped.
+ * A letter that stands twice in an operand takes the diagonal.
  * einsum keeps a running product, a tensor whose axes carry letters. Each further operand is contracted with it by one matmul of [batch, m, k] x [batch, k, n]:
  * letters of both that are needed later are batch, letters of both that are not are summed (k), the others are m and n. Letters that only one side has and
  * nobody needs are summed before. */
@@ -15,6 +17,8 @@ METHOD(tp_m_dot) {
   if (strcmp(m->name, "dot") == 0) GIVE(mk_matmul(MK, a[0].val, a[1].val));
   GIVE(mk_mul(MK, mk_unsqueeze(MK, a[0].val, 1), a[1].val));
 }
+
+enum { ELLIPSIS = TP_MAXRANK };                 /* code of the last axis of an ellipsis */
 
 typedef struct lettered { tp_val v; int n; char letter[TP_MAXRANK]; } lettered;
 
@@ -77,7 +81,7 @@ static bool agree(tp_mk k, const tp_method *m, const lettered *x, const lettered
 
 /* x := x * y summed over the letters of both that `keep` lacks. */
 static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, const char *keep) {
-  char batch[TP_MAXRANK + 1], inner[TP_MAXRANK + 1], rows[TP_MAXRANK + 1], cols[TP_MAXRANK + 1], needed[2 * TP_MAXRANK + 60];
+  char batch[TP_MAXRANK + 1], inner[TP_MAXRANK + 1], rows[TP_MAXRANK + 1], cols[TP_MAXRANK + 1], needed[TP_MAXRANK + 100];
   if (!agree(k, m, x, y)) return false;
   snprintf(needed, sizeof needed, "%s%.*s", keep, y->n, y->letter);
   sum_out(k, x, needed);
@@ -100,46 +104,106 @@ static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, cons
   return z.v.node;
 }
 
-/* One operand's letters up to ',' or '-' or the end. */
-static bool read_letters(tp_mk k, const tp_method *m, const char **s, lettered *x) {
+/* One operand's letters up to ',' or '-' or the end; `hidden` axes are those of an ellipsis. */
+static bool read_letters(tp_mk k, const tp_method *m, const char **s, int hidden, lettered *x) {
+  bool ellipsis = false;
   for (x->n = 0; **s && **s != ',' && **s != '-'; (*s)++) {
     if (**s == ' ') continue;
-    if (!isalpha((unsigned char)**s)) return tp_wrong(k, m, TP_E_OPTION, "'%c' in an equation of letters such as \"bij,bjk->bik\"", **s);
-    if (has(x->letter, x->n, **s)) return tp_wrong(k, m, TP_E_OPTION, "'%c' twice in one operand", **s);
-    if (x->n == TP_MAXRANK) return tp_wrong(k, m, TP_E_SHAPE, "more than %d letters", TP_MAXRANK);
-    x->letter[x->n++] = **s;
+    bool dots = !ellipsis && strncmp(*s, "...", 3) == 0;
+    if (!dots && !isalpha((unsigned char)**s)) return tp_wrong(k, m, TP_E_OPTION, "'%c' in an equation of letters such as \"bij,bjk->bik\"", **s);
+    if (x->n + (dots ? hidden : 1) > TP_MAXRANK) return tp_wrong(k, m, TP_E_SHAPE, "more than %d letters", TP_MAXRANK);
+    if (dots) {
+      for (int i = 0; i < hidden; i++) x->letter[x->n++] = (char)(ELLIPSIS - hidden + 1 + i);
+      *s += 2;
+      ellipsis = true;
+    } else x->letter[x->n++] = **s;
   }
   return true;
 }
 
-/* The letters of the result: given, or in alphabetical order those that stand once. */
-static bool read_result(tp_mk k, const tp_method *m, const char *s, int n, const lettered *op, lettered *out) {
+/* How many axes of an operand of this rank its ellipsis stands for. */
+static int hidden_axes(const char *s, int rank) {
+  int n = 0;
+  bool ellipsis = false;
+  for (; *s && *s != ',' && *s != '-'; s++) {
+    n += isalpha((unsigned char)*s) != 0;
+    ellipsis |= *s == '.';
+  }
+  return ellipsis ? TP_MAX(rank - n, 0) : 0;
+}
+
+/* Axis i and a later one with its letter become their diagonal, at i. */
+static void diagonal(tp_mk k, lettered *x, int i, int j) {
+  const tp_ix *square[2] = { mk_extent(x->v, i), mk_extent(x->v, j) };
+  tp_val same = mk_bin(k, TP_OP_EQ, mk_iota(k, 0, 2, square, 0, NULL), mk_iota(k, 1, 2, square, 0, NULL));
+  for (int a = i + 1; a < j; a++) same = mk_unsqueeze(k, same, 1);
+  for (int a = j + 1; a < x->n; a++) same = mk_unsqueeze(k, same, -1);
+  x->v = mk_reduce(k, TP_OP_SUM, mk_where(k, same, x->v), 1, &j, false);
+  memmove(x->letter + j, x->letter + j + 1, (size_t)(--x->n - j));
+}
+
+static bool diagonals(tp_mk k, const tp_method *m, lettered *x) {
+  for (int i = 0; i < x->n; i++)
+    for (int j = x->n - 1; j > i && x->v.node; j--) {
+      if (x->letter[i] != x->letter[j]) continue;
+      if (!tp_extent_eq(k.g, mk_extent(x->v, i), mk_extent(x->v, j), m->name))
+        return tp_wrong(k, m, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i], tp_ix_str(k.g->ix, mk_extent(x->v, i)), tp_ix_str(k.g->ix, mk_extent(x->v, j)));
+      diagonal(k, x, i, j);
+    }
+  return x->v.node;
+}
+
+static bool is_one(const tp_ix *e) {
+  int64_t v;
+  return tp_ix_is_const(e, &v) && v == 1;
+}
+
+/* Axes of 1 whose letter is larger elsewhere are left out. */
+static void drop_ones(tp_mk k, int n, lettered *op) {
+  for (int i = 0; i < n; i++)
+    for (int a = op[i].n - 1; a >= 0; a--) {
+      bool larger = false;
+      for (int j = 0; j < n; j++) {
+        int b = place(&op[j], op[i].letter[a]);
+        larger |= b >= 0 && !is_one(mk_extent(op[j].v, b));
+      }
+      if (!larger || !is_one(mk_extent(op[i].v, a))) continue;
+      op[i].v = mk_squeeze(k, op[i].v, a);
+      memmove(op[i].letter + a, op[i].letter + a + 1, (size_t)(--op[i].n - a));
+    }
+}
+
+/* The letters of the result: given, or those of an ellipsis and, in alphabetical order, those that stand once. */
+static bool read_result(tp_mk k, const tp_method *m, const char *s, int n, const lettered *op, int hidden, const int *times, lettered *out) {
   if (strncmp(s, "->", 2) == 0) {
     s += 2;
-    if (!read_letters(k, m, &s, out)) return false;
+    if (!read_letters(k, m, &s, hidden, out)) return false;
   } else
-    for (int c = 'A'; c <= 'z'; c++) {
-      int times = 0;
-      for (int i = 0; i < n; i++) times += has(op[i].letter, op[i].n, (char)c);
-      if (times == 1 && out->n < TP_MAXRANK) out->letter[out->n++] = (char)c;
-    }
+    for (int c = 1; c <= 'z'; c++)
+      if ((c <= ELLIPSIS ? times[c] > 0 : times[c] == 1) && out->n < TP_MAXRANK) out->letter[out->n++] = (char)c;
   for (int i = 0; i < out->n; i++) {
     bool known = false;
     for (int j = 0; j < n; j++) known |= has(op[j].letter, op[j].n, out->letter[i]);
     if (!known) return tp_wrong(k, m, TP_E_OPTION, "'%c' of the result is in no operand", out->letter[i]);
+    if (has(out->letter, i, out->letter[i])) return tp_wrong(k, m, TP_E_OPTION, "'%c' twice in the result", out->letter[i]);
   }
   return *s == 0 || tp_wrong(k, m, TP_E_OPTION, "cannot read the equation from \"%s\"", s);
 }
 
 static bool read_equation(tp_mk k, const tp_method *m, const char *s, int n, const tp_val *v, lettered *op, lettered *out) {
+  int widest = 0, times['z' + 1] = { 0 };
   for (int i = 0; i < n; i++) {
     if (i && *s++ != ',') return tp_wrong(k, m, TP_E_OPTION, "%d operands for an equation with fewer", n);
     op[i].v = v[i];
-    if (!read_letters(k, m, &s, &op[i])) return false;
+    int hidden = hidden_axes(s, tp_rankof(v[i]));
+    widest = TP_MAX(widest, hidden);
+    if (!read_letters(k, m, &s, hidden, &op[i])) return false;
     if (op[i].n != tp_rankof(v[i])) return tp_wrong(k, m, TP_E_SHAPE, "%d letters for operand %d, which has %d axes", op[i].n, i + 1, tp_rankof(v[i]));
+    for (int a = 0; a < op[i].n; a++) times[(int)op[i].letter[a]]++;
+    if (!diagonals(k, m, &op[i])) return false;
   }
   if (*s == ',') return tp_wrong(k, m, TP_E_OPTION, "%d operands for an equation with more", n);
-  return read_result(k, m, s, n, op, out);
+  return read_result(k, m, s, n, op, widest, times, out);
 }
 
 METHOD(tp_m_einsum) {
@@ -147,10 +211,11 @@ METHOD(tp_m_einsum) {
   lettered *op = TP_NEWN(&g->arena, lettered, n + 1), result = { .n = 0 };
   if (n < 1) return tp_wrong(MK, m, TP_E_OPTION, "takes an equation and tensors");
   if (!read_equation(MK, m, a[0].s, n, a[1].vals, op, &result)) return false;
+  drop_ones(MK, n, op);
   for (int i = 1; i < n; i++) {
-    char keep[64];                              /* letters needed after this operand */
+    char keep[96];                              /* letters needed after this operand */
     int have = 0;
-    for (int c = 'A'; c <= 'z'; c++) {
+    for (int c = 1; c <= 'z'; c++) {
       bool later = has(result.letter, result.n, (char)c);
       for (int j = i + 1; j < n; j++) later |= has(op[j].letter, op[j].n, (char)c);
       if (later) keep[have++] = (char)c;

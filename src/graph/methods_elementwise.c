@@ -78,7 +78,7 @@ static bool limited(tp_mk k, tp_op beyond, tp_val *x, const tp_arg *limit) {
 }
 
 METHOD(tp_m_clamp) {
-  const tp_arg *lo = a[1].kind ? &a[1] : &a[3], *hi = a[2].kind ? &a[2] : &a[4];
+  const tp_arg *lo = &a[1], *hi = &a[2];
   tp_val x = a[0].val;
   if (!lo->kind && !hi->kind) return tp_wrong(MK, m, TP_E_OPTION, "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)");
   if (!limited(MK, TP_OP_LE, &x, lo) || !limited(MK, TP_OP_GE, &x, hi)) return false;
@@ -101,14 +101,14 @@ METHOD(tp_m_relu) {
 
 METHOD(tp_m_leaky_relu) {
   tp_val x = tp_wide(MK, a[0].val);
-  tp_val y = mk_select(MK, mk_binc(MK, TP_OP_GT, x, 0), x, mk_mulc(MK, x, tp_arg_f(&a[1], &a[2], 0.01)));
+  tp_val y = mk_select(MK, mk_binc(MK, TP_OP_GT, x, 0), x, mk_mulc(MK, x, tp_arg_f(&a[1], 0.01)));
   GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
 }
 
 /* The side not taken sees min(x, 0), so that it cannot overflow into the gradient. */
 METHOD(tp_m_elu) {
   tp_val x = tp_wide(MK, a[0].val), low = mk_un(MK, TP_OP_EXPM1, mk_binc(MK, TP_OP_MINIMUM, x, 0));
-  tp_val y = mk_select(MK, mk_binc(MK, TP_OP_GT, x, 0), x, mk_mulc(MK, low, tp_arg_f(&a[1], &a[2], 1)));
+  tp_val y = mk_select(MK, mk_binc(MK, TP_OP_GT, x, 0), x, mk_mulc(MK, low, tp_arg_f(&a[1], 1)));
   GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
 }
 
@@ -130,7 +130,7 @@ METHOD(tp_m_silu) {
 
 /* p + log1p(exp(n)) with p = x, n = -x for x >= 0, else p = 0, n = x: every derivative is right at 0 too. */
 METHOD(tp_m_softplus) {
-  double beta = tp_arg_f(&a[1], &a[3], 1), threshold = tp_arg_f(&a[2], &a[4], 20);
+  double beta = tp_arg_f(&a[1], 1), threshold = tp_arg_f(&a[2], 20);
   tp_val x = tp_wide(MK, a[0].val), z = beta == 1 ? x : mk_mulc(MK, x, beta), up = mk_binc(MK, TP_OP_GE, z, 0);
   tp_val n = mk_select(MK, up, mk_neg(MK, z), z);
   tp_val y = mk_add(MK, mk_where(MK, up, z), mk_un(MK, TP_OP_LOG1P, mk_exp(MK, n)));

@@ -29,7 +29,7 @@ METHOD(tp_m_layer_norm) {
   int axes[TP_MAXRANK], n = x.node ? last_axes(MK, m, x, &a[1], axes) : -1;
   if (n < 0) return false;
   tp_val d = mk_sub(MK, x, tp_mean_of(MK, x, n, axes, true));
-  tp_val y = scaled(MK, d, n, axes, tp_arg_f(&a[6], NULL, 1e-5), tp_arg_t(&a[2], &a[4]), tp_arg_t(&a[3], &a[5]));
+  tp_val y = scaled(MK, d, n, axes, tp_arg_f(&a[4], 1e-5), tp_arg_t(&a[2]), tp_arg_t(&a[3]));
   GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
 }
 
@@ -38,20 +38,48 @@ METHOD(tp_m_rms_norm) {
   tp_val x = tp_wide(MK, a[0].val);
   int axes[TP_MAXRANK], n = x.node ? last_axes(MK, m, x, &a[1], axes) : -1;
   if (n < 0) return false;
-  double eps = tp_arg_f(&a[4], NULL, tp_dtypeof(x) == TP_F64 ? 0x1p-52 : 0x1p-23);
-  GIVE(mk_cast(MK, scaled(MK, x, n, axes, eps, tp_arg_t(&a[2], &a[3]), tp_none), tp_float_of(a[0].val)));
+  double eps = tp_arg_f(&a[3], tp_dtypeof(x) == TP_F64 ? 0x1p-52 : 0x1p-23);
+  GIVE(mk_cast(MK, scaled(MK, x, n, axes, eps, tp_arg_t(&a[2]), tp_none), tp_float_of(a[0].val)));
+}
+
+/* [C] against x's axis 1. */
+static tp_val per_channel(tp_mk k, const tp_method *m, tp_val v, tp_val x, const char *what) {
+  if (!v.node) return v;
+  if (tp_rankof(v) != 1 || !tp_extent_eq(k.g, mk_extent(v, 0), mk_extent(x, 1), m->name))
+    return tp_wrong(k, m, TP_E_SHAPE, "%s must have shape (%s): one for each channel", what, tp_ix_str(k.g->ix, mk_extent(x, 1))), tp_none;
+  v = mk_cast(k, v, tp_dtypeof(x));
+  for (int i = 2; i < tp_rankof(x); i++) v = mk_unsqueeze(k, v, -1);
+  return v;
+}
+
+METHOD(tp_m_batch_norm) {
+  static const char *const what[] = { "running_mean", "running_var", "weight", "bias" };
+  tp_val x = tp_wide(MK, a[0].val), v[4];
+  int axes[TP_MAXRANK], n = 0, rank = x.node ? tp_rankof(x) : 0;
+  if (rank < 2) return x.node && tp_wrong(MK, m, TP_E_SHAPE, "x has %d axes, must have a batch and channels", rank);
+  for (int i = 0; i < 4; i++)
+    if (!(v[i] = per_channel(MK, m, tp_arg_t(&a[1 + i]), x, what[i])).node && a[1 + i].kind) return false;
+  for (int i = 0; i < rank; i++)
+    if (i != 1) axes[n++] = i;
+  bool batch = tp_arg_b(&a[5], false);
+  if (!batch && (!v[0].node || !v[1].node)) return tp_wrong(MK, m, TP_E_OPTION, "running_mean and running_var are needed; or training = true, which takes the batch's");
+  double eps = tp_arg_f(&a[7], 1e-5);
+  tp_val d = mk_sub(MK, x, batch ? tp_mean_of(MK, x, n, axes, true) : v[0]), var = batch ? tp_mean_of(MK, mk_mul(MK, d, d), n, axes, true) : v[1];
+  tp_val y = mk_mul(MK, d, mk_un(MK, TP_OP_RSQRT, mk_addc(MK, var, eps)));
+  if (v[2].node) y = mk_mul(MK, y, v[2]);
+  if (v[3].node) y = mk_add(MK, y, v[3]);
+  GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
 }
 
 METHOD(tp_m_dropout) {
   tp_val x = a[0].val;
-  double p = tp_arg_f(&a[1], &a[3], 0.5);
-  const tp_arg *training = a[2].kind ? &a[2] : &a[4];
+  double p = tp_arg_f(&a[1], 0.5);
   tp_dtype d = tp_float_of(x);
   x = mk_cast(MK, x, d);
   if (!(p >= 0 && p <= 1)) return tp_wrong(MK, m, TP_E_OPTION, "the probability is %g, not in [0, 1]", p);
-  if (!x.node || p == 0 || (training->kind && !training->b)) GIVE(x);
+  if (!x.node || p == 0 || !tp_arg_b(&a[2], true)) GIVE(x);
   tp_attr at = { .rand = TP_RAND_BERNOULLI, .dtype = TP_BOOL, .f = { 1 - p }, .nix = tp_rankof(x), .ix = tp_outof(x)->shape, .ndom = x.node->ndom, .dom = x.node->dom };
-  if (!tp_random_name(MK, m, &a[5], &at)) return false;
+  if (!tp_random_name(MK, m, &a[3], &at)) return false;
   GIVE(mk_where(MK, mk_op(MK, TP_OP_RAND, 0, NULL, &at), p < 1 ? mk_mulc(MK, x, 1 / (1 - p)) : x));
 }
 
@@ -99,7 +127,7 @@ METHOD(tp_m_mse_loss) {
 METHOD(tp_m_smooth_l1_loss) {
   tp_val x, t;
   tp_dtype d;
-  double beta = tp_arg_f(&a[3], NULL, 1);
+  double beta = tp_arg_f(&a[3], 1);
   if (!operands(MK, a, &x, &t, &d)) return false;
   tp_val e = mk_sub(MK, x, t), y = mk_un(MK, TP_OP_ABS, e);
   if (beta > 0) y = mk_select(MK, mk_binc(MK, TP_OP_LT, y, beta), mk_mulc(MK, mk_mul(MK, e, e), 0.5 / beta), mk_addc(MK, y, -0.5 * beta));
@@ -114,13 +142,13 @@ static tp_val safe_log(tp_mk k, tp_val x) {
 }
 
 METHOD(tp_m_bce) {
-  tp_val x, t, w = tp_arg_t(&a[2], &a[3]);
+  tp_val x, t, w = tp_arg_t(&a[2]);
   tp_dtype d;
   if (!operands(MK, a, &x, &t, &d)) return false;
   tp_val on = mk_mul(MK, t, safe_log(MK, x)), off = mk_mul(MK, mk_cbin(MK, TP_OP_SUB, 1, t), safe_log(MK, mk_cbin(MK, TP_OP_SUB, 1, x)));
   tp_val y = mk_neg(MK, mk_add(MK, on, off));
   if (w.node) y = mk_mul(MK, y, w);
-  GIVE(mk_cast(MK, reduced(MK, m, y, &a[4]), d));
+  GIVE(mk_cast(MK, reduced(MK, m, y, &a[3]), d));
 }
 
 /* t log t - t x, where 0 log 0 is 0 */
@@ -128,7 +156,7 @@ METHOD(tp_m_kl_div) {
   tp_val x, t, y;
   tp_dtype d;
   if (!operands(MK, a, &x, &t, &d)) return false;
-  if (a[3].kind && a[3].b) y = mk_mul(MK, mk_exp(MK, t), mk_sub(MK, t, x));
+  if (tp_arg_b(&a[3], false)) y = mk_mul(MK, mk_exp(MK, t), mk_sub(MK, t, x));
   else {
     tp_val zero = mk_binc(MK, TP_OP_EQ, t, 0), one = mk_num(MK, 1, tp_dtypeof(t));
     y = mk_sub(MK, mk_mul(MK, t, mk_log(MK, mk_select(MK, zero, one, t))), mk_mul(MK, t, x));
@@ -214,16 +242,16 @@ static bool prepare(nll *c, tp_val x, tp_val target, tp_val weight) {
 }
 
 METHOD(tp_m_cross_entropy) {
-  nll c = { .k = MK, .m = m, .reduction = &a[4], .ignore = &a[5], .smooth = tp_arg_f(&a[6], NULL, 0) };
-  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2], &a[3]))) return false;
+  nll c = { .k = MK, .m = m, .reduction = &a[3], .ignore = &a[4], .smooth = tp_arg_f(&a[5], 0) };
+  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]))) return false;
   c.lp = tp_log_softmax_of(MK, c.lp, c.axis);
   if (!c.lp.node) return false;
   GIVE(mk_cast(MK, tp_dtype_float(tp_dtypeof(c.target)) ? by_probability(&c) : by_index(&c), tp_float_of(a[0].val)));
 }
 
 METHOD(tp_m_nll_loss) {
-  nll c = { .k = MK, .m = m, .reduction = &a[4], .ignore = &a[5] };
-  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2], &a[3]))) return false;
+  nll c = { .k = MK, .m = m, .reduction = &a[3], .ignore = &a[4] };
+  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]))) return false;
   if (tp_dtypeof(c.target) != TP_I64) return tp_wrong(MK, m, TP_E_DTYPE, "the target holds class indices, i64");
   GIVE(mk_cast(MK, by_index(&c), tp_float_of(a[0].val)));
 }

@@ -42,7 +42,7 @@ static bool sorted(tp_mk k, const tp_method *m, tp_val x, const tp_arg *axis, bo
 METHOD(tp_m_sort) {
   tp_val v[2];
   int axis;
-  if (!sorted(MK, m, a[0].val, &a[1], a[2].kind && a[2].b, v, &axis)) return false;
+  if (!sorted(MK, m, a[0].val, &a[1], tp_arg_b(&a[2], false), v, &axis)) return false;
   if (strcmp(m->name, "argsort") == 0) GIVE(v[1]);
   return tp_give(g, 2, v, out, nout);
 }
@@ -51,7 +51,7 @@ METHOD(tp_m_topk) {
   tp_val v[2];
   int axis;
   if (a[1].kind == 'T') return tp_wrong(MK, m, TP_E_OPTION, "k is an integer or an index expression");
-  if (!sorted(MK, m, a[0].val, &a[2], !a[3].kind || a[3].b, v, &axis)) return false;
+  if (!sorted(MK, m, a[0].val, &a[2], tp_arg_b(&a[3], true), v, &axis)) return false;
   for (int i = 0; i < 2; i++) v[i] = mk_slice(MK, v[i], axis, mk_int(MK, 0), tp_arg_ix(MK, &a[1]), 1);
   return tp_give(g, 2, v, out, nout);
 }
@@ -64,6 +64,6 @@ METHOD(tp_m_tril) {
   if (rank < 2) return tp_wrong(MK, m, TP_E_SHAPE, "a matrix has two axes, not %d", rank);
   const tp_ix *shape[2] = { mk_extent(x, rank - 2), mk_extent(x, rank - 1) };
   tp_val off = mk_sub(MK, mk_iota(MK, 1, 2, shape, 0, NULL), mk_iota(MK, 0, 2, shape, 0, NULL));
-  double diagonal = a[1].kind ? (double)a[1].i : a[2].kind ? (double)a[2].i : 0;
+  double diagonal = a[1].kind ? (double)a[1].i : 0;
   GIVE(mk_where(MK, mk_binc(MK, strcmp(m->name, "tril") == 0 ? TP_OP_LE : TP_OP_GE, off, diagonal), x));
 }

@@ -4,7 +4,7 @@
 
 /* Axes of argument 1. */
 #define AXES(axes) int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, &a[1], axes); if (n < 0) return false
-#define KEEPDIM (a[2].kind && a[2].b)
+#define KEEPDIM tp_arg_b(&a[2], false)
 
 /* y, in which the axes are 1, without them. */
 static tp_val dropped(tp_mk k, tp_val y, int n, const int *axes) {
@@ -84,17 +84,34 @@ static tp_val rooted(tp_mk k, tp_val s, double power) {
   return mk_unless(k, zero, y);
 }
 
+/* A table of axes, or one that a tensor of this rank has. */
+static bool an_axis(const tp_arg *a, int rank) {
+  int64_t v;
+  return a->kind == 'A' && (a->n != 1 || (tp_ix_is_const(a->ixs[0], &v) && v >= -rank && v < rank));
+}
+
+static bool exponent(tp_mk k, const tp_method *m, const tp_arg *a, double *p) {
+  int64_t v;
+  if (a->kind == 'F') *p = a->f;
+  else if (a->kind == 'A' && a->n == 1 && tp_ix_is_const(a->ixs[0], &v)) *p = (double)v;
+  else if (a->kind == 'N' && strcmp(a->s, "fro") != 0) return tp_wrong(k, m, TP_E_OPTION, "p is a number, not \"%s\"", a->s);
+  else if (a->kind == 'A') return tp_wrong(k, m, TP_E_OPTION, "p is a number, not a table");
+  return true;
+}
+
 METHOD(tp_m_norm) {
-  AXES(axes);
-  double p = tp_arg_f(&a[3], NULL, 2);
+  bool lone = !a[2].kind && an_axis(&a[1], tp_rankof(a[0].val));        /* norm(axis) */
+  int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, lone ? &a[1] : &a[2], axes);
+  double p = 2;
+  if (n < 0 || (!lone && !exponent(MK, m, &a[1], &p))) return false;
   tp_val x = tp_wide(MK, a[0].val), y;
-  if (p == 2) y = rooted(MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, x, x), n, axes, KEEPDIM), 0.5);
+  if (p == 2) y = rooted(MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, x, x), n, axes, tp_arg_b(&a[3], false)), 0.5);
   else {
     tp_val d = mk_un(MK, TP_OP_ABS, x);
-    if (isinf(p)) y = mk_reduce(MK, p > 0 ? TP_OP_MAX : TP_OP_MIN, d, n, axes, KEEPDIM);
-    else if (p == 0) y = mk_reduce(MK, TP_OP_SUM, mk_cast(MK, mk_binc(MK, TP_OP_NE, x, 0), tp_dtypeof(x)), n, axes, KEEPDIM);
-    else if (p == 1) y = mk_reduce(MK, TP_OP_SUM, d, n, axes, KEEPDIM);
-    else y = rooted(MK, mk_reduce(MK, TP_OP_SUM, rooted(MK, d, p), n, axes, KEEPDIM), 1 / p);
+    if (isinf(p)) y = mk_reduce(MK, p > 0 ? TP_OP_MAX : TP_OP_MIN, d, n, axes, tp_arg_b(&a[3], false));
+    else if (p == 0) y = mk_reduce(MK, TP_OP_SUM, mk_cast(MK, mk_binc(MK, TP_OP_NE, x, 0), tp_dtypeof(x)), n, axes, tp_arg_b(&a[3], false));
+    else if (p == 1) y = mk_reduce(MK, TP_OP_SUM, d, n, axes, tp_arg_b(&a[3], false));
+    else y = rooted(MK, mk_reduce(MK, TP_OP_SUM, rooted(MK, d, p), n, axes, tp_arg_b(&a[3], false)), 1 / p);
   }
   GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
 }
@@ -119,7 +136,7 @@ static tp_val log_softmax(tp_mk k, tp_val x, int n, const int *axes) {
 tp_val tp_log_softmax_of(tp_mk k, tp_val x, int axis) { return log_softmax(k, x, 1, &axis); }
 
 METHOD(tp_m_softmax) {
-  int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, a[1].kind ? &a[1] : &a[2], axes);
+  int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, &a[1], axes);
   if (n < 0) return false;
   tp_val x = tp_wide(MK, a[0].val), y;
   if (strcmp(m->name, "log_softmax") == 0) y = log_softmax(MK, x, n, axes);

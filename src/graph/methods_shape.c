@@ -133,9 +133,9 @@ static tp_val padded(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *
 METHOD(tp_m_pad) {
   tp_val x = a[0].val;
   int rank = tp_rankof(x);
-  if (a[4].kind && strcmp(a[4].s, "constant") != 0) return tp_wrong(MK, m, TP_E_OPTION, "mode is \"constant\", not \"%s\"", a[4].s);
+  if (a[3].kind && strcmp(a[3].s, "constant") != 0) return tp_wrong(MK, m, TP_E_OPTION, "mode is \"constant\", not \"%s\"", a[3].s);
   if (a[1].n % 2 || a[1].n > 2 * rank) return tp_wrong(MK, m, TP_E_SHAPE, "%d numbers for a tensor with %d axes: two for each, the last axis first", a[1].n, rank);
-  for (int i = 0; i < a[1].n / 2; i++) x = padded(MK, x, rank - 1 - i, a[1].ixs[2 * i], a[1].ixs[2 * i + 1], tp_arg_f(&a[2], &a[3], 0));
+  for (int i = 0; i < a[1].n / 2; i++) x = padded(MK, x, rank - 1 - i, a[1].ixs[2 * i], a[1].ixs[2 * i + 1], tp_arg_f(&a[2], 0));
   GIVE(x);
 }
 
@@ -239,7 +239,7 @@ static bool same_dtypes(tp_mk k, const tp_method *m, const tp_arg *list, tp_val 
   return true;
 }
 
-static int64_t join_axis(const tp_arg *a) { return a[1].kind ? a[1].i : a[2].kind ? a[2].i : 0; }
+static int64_t join_axis(const tp_arg *a) { return a[1].kind ? a[1].i : 0; }
 
 METHOD(tp_m_cat) {
   tp_val *v = TP_NEWN(&g->arena, tp_val, a[0].n + 1);

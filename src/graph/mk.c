@@ -13,6 +13,24 @@ tp_val mk_pad(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *hi, dou
   return mk_op(k, TP_OP_PAD, 1, &x, &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *const[]){ lo, hi }, .f = { value } });
 }
 
+tp_val mk_unfold(tp_mk k, tp_val x, int axis, const tp_ix *count, const tp_ix *size, int64_t step, int64_t dilation) {
+  return mk_op(k, TP_OP_UNFOLD, 1, &x, &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *const[]){ count, size }, .i = { step, dilation } });
+}
+
+/* Windows that lie side by side need no sum: they are one axis, with what no window covers behind it. */
+tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, int64_t dilation) {
+  int64_t size;
+  if (!x.node) return x;
+  if (dilation != 1 || !tp_ix_is_const(mk_extent(x, axis + 1), &size) || size != step)
+    return mk_op(k, TP_OP_FOLD, 1, &x, &(tp_attr){ .axis = axis, .nix = 1, .ix = &extent, .i = { step, dilation } });
+  const tp_ix *shape[TP_MAXRANK];
+  memcpy(shape, tp_outof(x)->shape, sizeof *shape * (size_t)tp_rankof(x));
+  shape[axis] = tp_ix_mulc(k.g->ix, shape[axis], size);
+  memmove(shape + axis + 1, shape + axis + 2, sizeof *shape * (size_t)(tp_rankof(x) - axis - 2));
+  const tp_ix *rest = tp_ix_sub(k.g->ix, extent, shape[axis]);
+  return mk_pad(k, mk_reshape(k, x, tp_rankof(x) - 1, shape), axis, mk_int(k, 0), rest, 0);
+}
+
 tp_val mk_concat(tp_mk k, int n, const tp_val *x, int axis) { return n == 1 ? x[0] : mk_op(k, TP_OP_CONCAT, n, x, &(tp_attr){ .axis = axis }); }
 
 tp_val mk_scan(tp_mk k, tp_val x, int axis, double factor, bool backwards) {

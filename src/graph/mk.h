@@ -56,6 +56,9 @@ static inline const tp_ix *mk_int(tp_mk k, int64_t v) { return tp_ix_const(k.g->
 /* ---- mk.c ---- */
 tp_val mk_flip(tp_mk k, tp_val x, int axis);
 tp_val mk_pad(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *hi, double value);     /* x itself if both are 0 */
+/* Windows of `size` elements, `dilation` apart, at every `step`: axis becomes (count, size); and the sum of such windows in an axis of `extent`. */
+tp_val mk_unfold(tp_mk k, tp_val x, int axis, const tp_ix *count, const tp_ix *size, int64_t step, int64_t dilation);
+tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, int64_t dilation);
 tp_val mk_concat(tp_mk k, int n, const tp_val *x, int axis);
 tp_val mk_scan(tp_mk k, tp_val x, int axis, double factor, bool backwards);
 tp_val mk_swap(tp_mk k, tp_val x, int a, int b);

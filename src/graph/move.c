@@ -1,4 +1,4 @@
-/* Inference of contraction, movement, gathers and sort. */
+/* Inference of contraction, convolution, movement, gathers and sort. */
 #include "graph/core.h"
 
 static bool out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape) {
@@ -36,6 +36,39 @@ bool tp_infer_matmul(tp_graph *g, tp_node *n, tp_error *err) {
   shape[r - 2] = a->shape[r - 2];
   shape[r - 1] = b->shape[r - 1];
   return out1(g, n, a->dtype, r, shape);
+}
+
+/* ---- convolution ---- */
+
+static bool some(tp_graph *g, const tp_node *n, const tp_ix *e, int64_t least) { return tp_extent_least(g, e, least, tp_ops[n->op].text); }
+
+enum { X, W, Y };                               /* roles: which operand, or the result, is which */
+static const int roles[3][3] = { { X, W, Y }, { Y, W, X }, { X, Y, W } };
+
+static bool conv_attrs(const tp_node *n, int rank, tp_error *err) {
+  const tp_attr *a = &n->attr;
+  if (rank < 4 || tp_rankof(n->in[1].src) != rank || a->nix != rank || a->naxes != 3 * (rank - 3)) return tp_bad_shape(n, err, "needs three of one rank, at least 4");
+  for (int i = 0; i < a->naxes; i++)
+    if (a->axes[i] < (i % 3 != 2)) return tp_bad_shape(n, err, "stride and dilation are at least 1, padding at least 0");
+  return true;
+}
+
+bool tp_infer_conv(tp_graph *g, tp_node *n, tp_error *err) {
+  const int *role = roles[n->op - TP_OP_CONV];
+  const tp_out *a = tp_outof(n->in[0].src), *b = tp_outof(n->in[1].src);
+  const tp_ix *const *s[3];
+  if (!one_dtype(n, 0, 1, err)) return false;
+  if (a->dtype == TP_BOOL) return tp_bad_dtype(n, err, "convert with :to(\"f32\")");
+  if (!conv_attrs(n, a->rank, err)) return false;
+  s[role[0]] = a->shape;
+  s[role[1]] = b->shape;
+  s[role[2]] = n->attr.ix;
+  if (!eq(g, n, s[X][0], s[Y][0])) return tp_bad_shape(n, err, "batches differ");
+  if (!eq(g, n, s[X][1], s[W][0]) || !eq(g, n, s[X][1], s[Y][1])) return tp_bad_shape(n, err, "groups differ");
+  if (!eq(g, n, s[X][2], s[W][2]) || !eq(g, n, s[W][1], s[Y][2])) return tp_bad_shape(n, err, "channels differ");
+  for (int i = 3; i < a->rank; i++)
+    if (!some(g, n, n->attr.ix[i], n->op == TP_OP_CONV)) return tp_bad_shape(n, err, "a size of the result, %s, may be below %d", tp_ix_str(g->ix, n->attr.ix[i]), n->op == TP_OP_CONV);
+  return out1(g, n, a->dtype, a->rank, n->attr.ix);
 }
 
 /* ---- movement ---- */
@@ -113,6 +146,36 @@ static bool pad(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   return out1(g, n, x->dtype, x->rank, shape);
 }
 
+/* The last element that windows see, i (count - 1) + j (size - 1), lies inside; what is symbolic is the builder's to know. */
+static bool windows(const tp_node *n, const tp_ix *extent, const tp_ix *count, const tp_ix *size, tp_error *err) {
+  int64_t e, c, s;
+  if (n->attr.i[0] < 1 || n->attr.i[1] < 1) return tp_bad_shape(n, err, "step and dilation are at least 1");
+  if (!tp_ix_is_const(extent, &e) || !tp_ix_is_const(count, &c) || !tp_ix_is_const(size, &s) || c < 1 || s < 1) return true;
+  return (c - 1) * n->attr.i[0] + (s - 1) * n->attr.i[1] < e || tp_bad_shape(n, err, "%lld windows of %lld are not in %lld elements", (long long)c, (long long)s, (long long)e);
+}
+
+static bool unfold(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
+  const tp_ix *shape[TP_MAXRANK + 1];
+  int axis = n->attr.axis;
+  if (!axis_ok(n, x->rank, err) || !tp_rank_ok(n, x->rank + 1, err) || !windows(n, x->shape[axis], n->attr.ix[0], n->attr.ix[1], err)) return false;
+  if (!some(g, n, n->attr.ix[0], 1)) return tp_bad_shape(n, err, "there may be no window: %s of them", tp_ix_str(g->ix, n->attr.ix[0]));
+  shape_of(n->in[0].src, shape);
+  memmove(shape + axis + 2, shape + axis + 1, sizeof *shape * (size_t)(x->rank - axis - 1));
+  memcpy(shape + axis, n->attr.ix, 2 * sizeof *shape);
+  return out1(g, n, x->dtype, x->rank + 1, shape);
+}
+
+static bool fold(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
+  const tp_ix *shape[TP_MAXRANK];
+  int axis = n->attr.axis;
+  if (!axis_ok(n, x->rank - 1, err) || !windows(n, n->attr.ix[0], x->shape[axis], x->shape[axis + 1], err)) return false;
+  if (x->dtype == TP_BOOL) return tp_bad_dtype(n, err, "convert with :to(\"i64\")");
+  shape_of(n->in[0].src, shape);
+  memmove(shape + axis + 1, shape + axis + 2, sizeof *shape * (size_t)(x->rank - axis - 2));
+  shape[axis] = n->attr.ix[0];
+  return out1(g, n, x->dtype, x->rank - 1, shape);
+}
+
 static bool concat(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   const tp_ix *shape[TP_MAXRANK];
   int axis = n->attr.axis;
@@ -138,6 +201,8 @@ bool tp_infer_move(tp_graph *g, tp_node *n, tp_error *err) {
     case TP_OP_SLICE: return slice(g, n, x, err);
     case TP_OP_FLIP: return flip(g, n, x, err);
     case TP_OP_PAD: return pad(g, n, x, err);
+    case TP_OP_UNFOLD: return unfold(g, n, x, err);
+    case TP_OP_FOLD: return fold(g, n, x, err);
     default: return concat(g, n, x, err);
   }
 }

@@ -180,6 +180,9 @@ static bool one_result(parser *p, outvec *outs) {
   return true;
 }
 
+/* attr.ix is the shape of the result. */
+static bool shaped(tp_op op) { return op == TP_OP_RESHAPE || op == TP_OP_EXPAND || tp_ops[op].cls == TP_CLS_CONV; }
+
 /* What the printer leaves out because the type says it. */
 static void attrs_of_type(tp_graph *g, tp_node *n) {
   tp_attr *a = &n->attr;
@@ -187,7 +190,7 @@ static void attrs_of_type(tp_graph *g, tp_node *n) {
   bool source = n->op == TP_OP_INPUT || n->op == TP_OP_FILL || n->op == TP_OP_IOTA || n->op == TP_OP_RAND;
   bool declared = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM;
   if (source || declared || n->op == TP_OP_CALL || n->op == TP_OP_PINIT) a->ndom = n->ndom, a->dom = n->dom;
-  if (o && (source || declared || n->op == TP_OP_RESHAPE || n->op == TP_OP_EXPAND)) a->nix = o->rank, a->ix = o->shape;
+  if (o && (source || declared || shaped(n->op))) a->nix = o->rank, a->ix = o->shape;
   if (o && (source || declared || n->op == TP_OP_CAST)) a->dtype = o->dtype;
   if (n->op != TP_OP_CALL || !n->nout) return;
   tp_spec *spec = TP_NEWN(&g->arena, tp_spec, n->nout);
@@ -246,7 +249,7 @@ static bool infer_type(parser *p, tp_node *n) {
   for (int k = 0; k < n->nin; k++)
     if (n->in[k].src.out >= n->in[k].src.node->nout) return fail(p, "this node needs its type: an operand has none yet");
   bool told = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM || n->op == TP_OP_CALL || (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_VALUE);
-  if (told || n->op == TP_OP_RESHAPE || n->op == TP_OP_EXPAND || n->op == TP_OP_CAST) return fail(p, "this node needs its type");
+  if (told || shaped(n->op) || n->op == TP_OP_CAST) return fail(p, "this node needs its type");
   if (n->op == TP_OP_READ && p->arities.n && p->arities.v[p->arities.n - 1].n == n && !arity_ok(p, &p->arities.v[p->arities.n - 1])) return false;
   if (tp_infer(p->g, n, p->in.err)) return true;
   if (!p->in.err->pos.file) p->in.err->pos = here(p);

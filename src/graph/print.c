@@ -74,7 +74,7 @@ static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   const tp_attr *a = &n->attr;
   int count = 0;
   tp_attr_print(b, a, &count);
-  if (n->op == TP_OP_VALUE || n->op == TP_OP_SLICE || n->op == TP_OP_PAD) tp_puts(tp_attr_item(b, &count, "ix"), " "), put_extents(b, a->nix, a->ix);
+  if (n->op == TP_OP_VALUE || n->op == TP_OP_SLICE || n->op == TP_OP_PAD || n->op == TP_OP_UNFOLD || n->op == TP_OP_FOLD) tp_puts(tp_attr_item(b, &count, "ix"), " "), put_extents(b, a->nix, a->ix);
   if (n->op == TP_OP_READ && n->nin) tp_puts(tp_attr_item(b, &count, "at"), " "), put_at(b, n->in[0].src.node->ndom, a->at);
   if (a->nalong) tp_puts(tp_attr_item(b, &count, "along"), " "), put_dims(b, a->nalong, a->along);
   if (a->nover) tp_puts(tp_attr_item(b, &count, "over"), " "), put_dims(b, a->nover, a->over);

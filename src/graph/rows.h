@@ -14,9 +14,10 @@ typedef bool tp_method_body(tp_graph *g, const tp_method *m, const tp_arg *a, tp
 
 /* ---- methods.c ---- */
 bool tp_give(tp_graph *g, int n, const tp_val *v, tp_val **out, int *nout);     /* false if one is {NULL} */
-/* One argument that may stand by position or among the options: the first that is there, else the default. */
-double tp_arg_f(const tp_arg *a, const tp_arg *b, double dflt);
-tp_val tp_arg_t(const tp_arg *a, const tp_arg *b);
+/* What may be left out. */
+static inline double tp_arg_f(const tp_arg *a, double dflt) { return a->kind ? a->f : dflt; }
+static inline tp_val tp_arg_t(const tp_arg *a) { return a->kind ? a->val : tp_none; }
+static inline bool tp_arg_b(const tp_arg *a, bool dflt) { return a->kind ? a->b : dflt; }
 bool tp_wrong(tp_mk k, const tp_method *m, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);   /* "<word>: 'name': ..." */
 /* Axes of x counted from 0; negative ones from the end of `rank`. */
 bool tp_axis(tp_mk k, const tp_method *m, int rank, int64_t axis, int *out);

@@ -113,6 +113,27 @@ bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what)
   return a == b || tp_extent_eq_on(g, a, b, 0, NULL, NULL, what);
 }
 
+bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *what) {
+  const tp_sym *own[64];
+  int64_t v;
+  int n = add_dims(0, own, TP_LEN(own), e);
+  const tp_ix *room = tp_ix_addc(g->ix, e, -least);
+  if (tp_ix_is_const(e, &v)) return v >= least;
+  if (tp_ix_prove_ge0(g->ix, room, n, own)) return true;
+  if (tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, room), -1), n, own)) return false;
+  const tp_ix *holds = tp_ix_cmp(g->ix, TP_GE, room, tp_ix_const(g->ix, 0));
+  if (n == 0) {
+    tp_shapecheck_add(g, holds, NULL, g->pos, what);
+    return true;
+  }
+  if (!tp_ix_is_affine(e)) return false;
+  tp_set *bad = tp_set_and(tp_set_box(g->ix, n, own), tp_set_cond(g->ix, n, own, tp_ix_not(g->ix, holds)));
+  bool never = bad && tp_set_is_empty(g->ix, bad), open = bad && !never && tp_set_can_be_empty(g->ix, bad, 2);
+  if (open) tp_shapecheck_add(g, tp_ix_not(g->ix, tp_set_nonempty_when(g->ix, bad)), NULL, g->pos, what);
+  tp_set_free(bad);
+  return never || open;
+}
+
 bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b) {
   const tp_sym *own[64];
   if (a == b) return true;

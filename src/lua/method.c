@@ -34,6 +34,29 @@ static void to_axes(call_t *c, int i, tp_arg *a) {
   a->ixs = v;
 }
 
+static void to_word(call_t *c, int i, tp_arg *a) {              /* W */
+  int64_t k;
+  bool number = lua_type(c->L, i) == LUA_TNUMBER;
+  a->kind = lua_type(c->L, i) == LUA_TSTRING ? 'N' : number && !tl_isint(c->L, i, &k) ? 'F' : 'A';
+  if (a->kind == 'N') a->s = tp_strdup(&c->lp->p->g->arena, lua_tostring(c->L, i));
+  else if (a->kind == 'F') a->f = lua_tonumber(c->L, i);
+  else to_axes(c, i, a);
+}
+
+static void to_sizes(call_t *c, int i, tp_arg *a) {             /* E */
+  lua_State *L = c->L;
+  bool list = lua_istable(L, i);
+  a->n = list ? (int)lua_rawlen(L, i) : 1;
+  const tp_ix **v = TP_NEWN(&c->lp->p->g->arena, const tp_ix *, a->n + 1);
+  for (int k = 0; k < a->n; k++) {
+    if (list) lua_rawgeti(L, i, k + 1);
+    else lua_pushvalue(L, i);
+    v[k] = tl_toix(L, c->lp, lua_gettop(L), c->what);
+    lua_pop(L, 1);
+  }
+  a->ixs = v;
+}
+
 static tp_dtype common_dtype(int n, const tp_arg *v) {          /* what weak operands of a list become */
   tp_dtype d = TP_F32;
   bool any = false;
@@ -85,6 +108,8 @@ static void convert(call_t *c, int k, int i) {
     case 'N': a->s = tp_strdup(&c->lp->p->g->arena, tl_string(L, i, c->what)); break;
     case 'X': to_limit(c, i, a); break;
     case 'S': a->n = tl_shape(L, c->lp, i, c->what, true, &a->ixs); break;
+    case 'W': to_word(c, i, a); break;
+    case 'E': to_sizes(c, i, a); break;
     case 'A': to_axes(c, i, a); break;
     case 'L': to_table_list(c, i, a); break;
     case 'D': a->dtype = tl_dtype(L, i, c->what); break;
@@ -103,16 +128,19 @@ static bool is_options(lua_State *L, int i, bool empty_too) {
   return named;
 }
 
+/* What may stand in the table of options: also arguments that may be left out, and were. */
+static bool by_name(const call_t *c, int k) { return c->sig[k].option || (c->sig[k].optional && !c->a[k].kind); }
+
 static void take_options(call_t *c, int i) {
   lua_State *L = c->L;
   const char *known[TP_MAXARG + 1] = { 0 };
   int n = 0;
   for (int k = 0; k < c->nsig; k++)
-    if (c->sig[k].option) known[n++] = c->sig[k].name;
+    if (by_name(c, k)) known[n++] = c->sig[k].name;
   snprintf(c->what, sizeof c->what, "%s", c->m->name);
   tl_options(L, i, c->what, known);
   for (int k = 0; k < c->nsig; k++) {
-    if (!c->sig[k].option || !tl_option(L, i, c->sig[k].name)) continue;
+    if (!by_name(c, k) || !tl_option(L, i, c->sig[k].name)) continue;
     snprintf(c->what, sizeof c->what, "option '%s' of '%s'", c->sig[k].name, c->m->name);
     bool unused_name = c->lp->scratch && strcmp(c->sig[k].name, "name") == 0;       /* a literal may meet many programs */
     if (!unused_name) convert(c, k, lua_gettop(L));
@@ -124,6 +152,8 @@ static void take_arguments(call_t *c, int first) {
   lua_State *L = c->L;
   int top = lua_gettop(L), npos = 0;
   while (npos < c->nsig && !c->sig[npos].option) npos++;
+  bool options = false;
+  for (int j = 0; j < c->nsig; j++) options |= c->sig[j].optional;
   int k = 0, i = first;
   for (; k < npos; k++, i++) {
     snprintf(c->what, sizeof c->what, "bad argument #%d to '%s'", k + 1, c->m->name);
@@ -133,17 +163,17 @@ static void take_arguments(call_t *c, int first) {
       i = top + 1;
       break;
     }
-    if (i == top && npos < c->nsig && is_options(L, i, c->sig[k].optional && !strchr("ASL", c->sig[k].type))) break;
+    if (i == top && options && is_options(L, i, c->sig[k].optional && !strchr("ASLE", c->sig[k].type))) break;
     if (!lua_isnoneornil(L, i)) convert(c, k, i);
     else if (!c->sig[k].optional) tl_fail(L, TP_E_OPTION, "option: %s ('%s'): expected a value, got nothing", c->what, c->sig[k].name);
   }
   for (int j = k; j < npos; j++)
     if (!c->sig[j].optional && c->sig[j].type != 'V' && !c->a[j].kind)
       tl_fail(L, TP_E_OPTION, "option: bad argument #%d to '%s' ('%s'): expected a value, got nothing", j + 1, c->m->name, c->sig[j].name);
-  if (i <= top && npos < c->nsig && (lua_isnil(L, i) || lua_istable(L, i))) take_options(c, i++);
+  if (i <= top && options && (lua_isnil(L, i) || lua_istable(L, i))) take_options(c, i++);
   for (; i <= top; i++)
     if (!lua_isnil(L, i))
-      tl_fail(L, TP_E_OPTION, "option: '%s' takes %d arguments%s, got %s as #%d", c->m->name, npos, npos < c->nsig ? " and a table of options" : "",
+      tl_fail(L, TP_E_OPTION, "option: '%s' takes %d arguments%s, got %s as #%d", c->m->name, npos, options ? " and a table of options" : "",
               tl_describe(L, i), i - first + 1);
 }
 

@@ -398,7 +398,7 @@ static const tp_access *target(const tp_stmt *s) {
 }
 
 static bool accumulates_itself(const tp_node *n, tp_red red) {
-  return is_ew(n) || (red == TP_RED_SUM && (n->op == TP_OP_MATMUL || n->op == TP_OP_SUM));
+  return is_ew(n) || (red == TP_RED_SUM && (n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM));
 }
 
 /* Can the cluster's node write the result itself? Then b->final is it. */

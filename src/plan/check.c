@@ -150,7 +150,7 @@ static bool env_types(const look *l) {
 static bool op_types(const look *l) {
   switch (tp_ops[l->r->op].cls) {
     case TP_CLS_ARG: return types(l, "xi");
-    case TP_CLS_RED: case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_MOVE: case TP_CLS_TIME: case TP_CLS_UN: return types(l, "s");
+    case TP_CLS_RED: case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_CONV: case TP_CLS_MOVE: case TP_CLS_TIME: case TP_CLS_UN: return types(l, "s");
     case TP_CLS_GATH: return types(l, l->r->nin == 2 ? "sis" : "siss");
     case TP_CLS_SORT: return types(l, "ssi");
     case TP_CLS_ENV: return env_types(l);
@@ -200,6 +200,8 @@ static bool moves(const tp_region *r) {
   if (r->op == TP_OP_RESHAPE) return true;
   if (r->op == TP_OP_EXPAND) return r->in[0].rank <= rank;
   if (r->op == TP_OP_PERMUTE) return all_of_rank(r, rank) && permutes(a, rank);
+  if (r->op == TP_OP_UNFOLD) return r->in[0].rank == rank - 1 && a->axis >= 0 && a->axis < rank - 1 && r->nix == 2;
+  if (r->op == TP_OP_FOLD) return r->in[0].rank == rank + 1 && a->axis >= 0 && a->axis < rank;
   return all_of_rank(r, rank) && a->axis >= 0 && a->axis < rank && ((r->op != TP_OP_SLICE && r->op != TP_OP_PAD) || r->nix == 2);
 }
 
@@ -212,6 +214,7 @@ static bool op_axes(const tp_region *r) {
     case TP_CLS_ARG: return axis && o == (a->keepdim ? x : x - 1);
     case TP_CLS_SCAN: case TP_CLS_SORT: return axis && all_of_rank(r, x);
     case TP_CLS_MM: return x >= 2 && all_of_rank(r, x);
+    case TP_CLS_CONV: return x >= 4 && all_of_rank(r, x) && a->naxes == 3 * (x - 3);
     case TP_CLS_MOVE: return moves(r);
     case TP_CLS_GATH: return axis && picks(r);
     case TP_CLS_SRC: return (r->op != TP_OP_IOTA || axis) && (r->op != TP_OP_VALUE || r->nix >= 1);

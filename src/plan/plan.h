@@ -46,7 +46,7 @@ typedef struct tp_region {
   const tp_sym **leadvar; const tp_ix **leadlo; /* VAR that stands for the dim's value along each (lo + index), for VALUE, RAND, IOTA exprs */
   int nin, nout; tp_nd *in, *out;
   int nmicro; tp_micro *micro; int *outmicro;   /* EW: micro whose result out[i] is */
-  bool acc; tp_red red;                         /* out (op)= result; leading axes where out's stride is 0 are reduced. Also on RG_OP MATMUL and reductions, and EW */
+  bool acc; tp_red red;                         /* out (op)= result; leading axes where out's stride is 0 are reduced. Also on RG_OP MATMUL, CONV_WEIGHT and reductions, and EW */
   double fill;                                  /* FILL */
   int nix; const tp_ix **ix;                    /* attr.ix of the operator over VARs (VALUE's expression, slice bounds of PAD, ...) */
   int ncoord; const tp_ix **coord;              /* RAND: temporal coordinates in domain order; CALL: the point */

@@ -106,6 +106,22 @@ static void flip(walk *w, const tp_node *n, tp_opnd *o, int lead) {
   o->stride[k] = tp_ix_neg(C(w), o->stride[k]);
 }
 
+/* Axis k becomes two that overlap. */
+static void unfold(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+  int k = lead + n->attr.axis;
+  if (o->axisvar[k] >= 0) { o->bad = w->by[o->axisvar[k]]; return; }
+  int after = o->rank - k - 1;
+  set_rank(w, o, o->rank + 1);
+  memmove(o->shape + k + 2, o->shape + k + 1, sizeof *o->shape * (size_t)after);
+  memmove(o->stride + k + 2, o->stride + k + 1, sizeof *o->stride * (size_t)after);
+  memmove(o->axisvar + k + 2, o->axisvar + k + 1, sizeof *o->axisvar * (size_t)after);
+  for (int i = 1; i >= 0; i--) {
+    o->shape[k + i] = at_point(w, n, n->attr.ix[i], at);
+    o->stride[k + i] = tp_ix_mulc(C(w), o->stride[k], n->attr.i[i]);
+    o->axisvar[k + i] = -1;
+  }
+}
+
 static bool is_one(const tp_ix *e) { int64_t v; return tp_ix_is_const(e, &v) && v == 1; }
 
 /* Regroups old axes to new ones: runs of old axes that lie contiguously may split or join; axes of extent 1 come and go. */
@@ -183,6 +199,7 @@ static bool follow(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_err
     case TP_OP_EXPAND: expand(w, n, at, o, lead); break;
     case TP_OP_SLICE: slice(w, n, at, o, lead); break;
     case TP_OP_FLIP: flip(w, n, o, lead); break;
+    case TP_OP_UNFOLD: unfold(w, n, at, o, lead); break;
     case TP_OP_RESHAPE: reshape(w, n, at, o, lead); break;
     default: (void)TP_NEVER(true);
   }

@@ -91,7 +91,7 @@ static bool goes_inside(sb *b, const tp_opnd *o) {
     case TP_CLS_TIME: if (u->op != TP_OP_PINIT) return false; break;
     case TP_CLS_FX: case TP_CLS_ENV: case TP_CLS_SORT: return false;
     case TP_CLS_SRC: if (u->op == TP_OP_INPUT || u->op == TP_OP_CONST) return false; break;
-    case TP_CLS_MOVE: if (u->op != TP_OP_PAD && u->op != TP_OP_CONCAT) return false; break;
+    case TP_CLS_MOVE: if (u->op != TP_OP_PAD && u->op != TP_OP_CONCAT && u->op != TP_OP_FOLD) return false; break;
     default: break;
   }
   if (u->op == TP_OP_DETACH) return false;
@@ -482,7 +482,7 @@ bool tp_low_statements(low *l, tp_node *n) {
       return true;
     case TP_OP_ACCUM: return accum(l, n);
     case TP_OP_CALL: return call(l, n);
-    case TP_OP_READ: case TP_OP_DETACH: case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: return view_itself(l, n);
+    case TP_OP_READ: case TP_OP_DETACH: case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: case TP_OP_UNFOLD: return view_itself(l, n);
     default: return operator(l, n);
   }
 }

@@ -14,7 +14,7 @@ static double unary_f(tp_op op, double x) {
   switch (op) {
     case TP_OP_NEG: return -x;
     case TP_OP_ABS: return fabs(x);
-    case TP_OP_SIGN: return x > 0 ? 1 : x < 0 ? -1 : x;
+    case TP_OP_SIGN: return (x > 0) - (x < 0);                  /* 0 of NaN */
     case TP_OP_EXP: return exp(x);
     case TP_OP_EXPM1: return expm1(x);
     case TP_OP_LOG: return log(x);

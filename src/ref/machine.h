@@ -87,6 +87,7 @@ int64_t ref_offset(const ref_walk *w, const int64_t *stride);
 /* ---- kernels: out has fresh zeroed data ---- */
 bool ref_elementwise(ref *r, tp_cell *c, tp_view *out, const tp_view *in);    /* elementwise.c: UN UNF LOG CAST BIN CMP SEL */
 bool ref_fold(ref *r, tp_cell *c, tp_view *out, const tp_view *in);           /* folding.c: RED ARG SCAN MM */
+bool ref_conv(ref *r, tp_cell *c, tp_view *out, const tp_view *in);    /* convolving.c: CONV */
 bool ref_move(ref *r, tp_cell *c, tp_view *out, const tp_view *in);           /* moving.c: MOVE but RESHAPE */
 bool ref_pick(ref *r, tp_cell *c, tp_view *out, const tp_view *in);           /* picking.c: GATH SORT; SORT has two outs */
 bool ref_env(ref *r, tp_cell *c, tp_view *out, const tp_view *in);            /* sourcing.c: ENV */

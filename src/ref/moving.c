@@ -58,6 +58,33 @@ static bool pad(ref *r, const tp_attr *a, tp_view *out, const tp_view *x) {
   return true;
 }
 
+static bool unfold(const tp_attr *a, tp_view *out, const tp_view *x) {
+  int64_t own[TP_MAXRANK], stride[TP_MAXRANK + 1];
+  ref_strides(x, own);
+  for (int k = 0; k < out->rank; k++) stride[k] = own[k <= a->axis ? k : k - 1];
+  stride[a->axis] *= a->i[0];
+  stride[a->axis + 1] *= a->i[1];
+  return strided(out, x, 0, stride);
+}
+
+/* Each element is the sum of its copies, in the order of windows. */
+static bool fold(const tp_attr *a, tp_view *out, const tp_view *x) {
+  int64_t own[TP_MAXRANK], stride[TP_MAXRANK] = { 0 }, n = x->shape[a->axis], size = x->shape[a->axis + 1], i = 0;
+  ref_strides(x, own);
+  for (int k = 0; k < out->rank; k++) stride[k] = k < a->axis ? own[k] : k > a->axis ? own[k + 1] : 0;
+  ref_walk w;
+  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
+    ref_acc acc = ref_acc_start(TP_RED_SUM, out->dtype);
+    for (int64_t p = 0; p < n; p++) {
+      int64_t rest = w.at[a->axis] - p * a->i[0];
+      if (rest < 0 || rest % a->i[1] || rest / a->i[1] >= size) continue;
+      ref_acc_add(&acc, x->dtype, x->data, ref_offset(&w, stride) + p * own[a->axis] + rest / a->i[1] * own[a->axis + 1]);
+    }
+    ref_acc_end(&acc, out->dtype, out->data, i);
+  }
+  return true;
+}
+
 static bool concat(const tp_node *n, tp_view *out, const tp_view *in) {
   int64_t stride[TP_MAXRANK], done = 0;
   ref_strides(out, stride);
@@ -78,6 +105,8 @@ bool ref_move(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
     case TP_OP_SLICE: return slice(r, c, out, in);
     case TP_OP_FLIP: return flip(a, out, in);
     case TP_OP_PAD: return pad(r, a, out, in);
+    case TP_OP_UNFOLD: return unfold(a, out, in);
+    case TP_OP_FOLD: return fold(a, out, in);
     case TP_OP_CONCAT: return concat(c->node, out, in);
     default: return !TP_NEVER(true);
   }

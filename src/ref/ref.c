@@ -71,6 +71,7 @@ static bool compute(ref *r, tp_cell *c) {
     case TP_CLS_UN: case TP_CLS_UNF: case TP_CLS_LOG: case TP_CLS_CAST: case TP_CLS_BIN: case TP_CLS_CMP: case TP_CLS_SEL:
       return c->node->op == TP_OP_DETACH ? alias(r, c) : compute_kernel(r, c, ref_elementwise);
     case TP_CLS_RED: case TP_CLS_ARG: case TP_CLS_SCAN: case TP_CLS_MM: return compute_kernel(r, c, ref_fold);
+    case TP_CLS_CONV: return compute_kernel(r, c, ref_conv);
     case TP_CLS_MOVE: return c->node->op == TP_OP_RESHAPE ? alias(r, c) : compute_kernel(r, c, ref_move);
     case TP_CLS_GATH: case TP_CLS_SORT: return compute_kernel(r, c, ref_pick);
     case TP_CLS_ENV: return compute_kernel(r, c, ref_env);
