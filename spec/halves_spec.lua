@@ -238,6 +238,19 @@ describe("an error while running names the point, at", function()
     end, with(0), "integer division by zero")
   end)
 
+  it("a division by 0 under sums, windows, shifts and matrix products", function()
+    local text = "integer division by zero"
+    point(function(_, a, b, _, T) return a:floordiv(b)[0 .. T]:sum(0) end, with(0), text)
+    point(function(_, a, b, t) return a:floordiv(b)[tempo.max(0, t - 2) .. t + 1]:max(0) end, with(0), text)
+    point(function(_, a, b) return (a % b):matmul(tempo.ones({ 3, 2 }, { dtype = "i64" })) end, with(0), text)
+    point(function(P, a, b, t, T)
+      local h = P:tensor { domain = { t }, dtype = "i64", shape = { 3 } }
+      h[0] = a
+      h[t] = (a % b)[t - 1] + 1
+      return h[0 .. T]:sum(0)
+    end, with(0), text)
+  end)
+
   it("a negative exponent, an index outside, arg max of nothing", function()
     point(function(_, a, b) return a ^ b end, with(-1), "negative exponent")
     point(function(_, a, b) return a:index_select(0, b:select(0, 2)) end, with(3), "index 3 is outside 0 .. 2")
