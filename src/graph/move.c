@@ -235,9 +235,9 @@ static bool index_op(tp_graph *g, tp_node *n, tp_error *err) {
   return fits ? one_dtype(n, 0, 2, err) && out1(g, n, x->dtype, x->rank, x->shape) : tp_bad_shape(n, err, "what is added does not have the indexed shape");
 }
 
-/* a <= b: known, or asked for as equality. */
+/* a <= b: known, or left to the call. */
 static bool within(tp_graph *g, const tp_node *n, const tp_ix *a, const tp_ix *b) {
-  return tp_ix_prove_ge0(g->ix, tp_ix_sub(g->ix, b, a), n->ndom, n->dom) || eq(g, n, a, b);
+  return tp_ix_prove_ge0(g->ix, tp_ix_sub(g->ix, b, a), n->ndom, n->dom) || eq(g, n, tp_ix_min(g->ix, a, b), a);
 }
 
 /* torch's rule: indices may be smaller than x but along the axis, and smaller than what is added. */
