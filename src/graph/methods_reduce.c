@@ -100,10 +100,10 @@ static bool exponent(tp_mk k, const tp_method *m, const tp_arg *a, double *p) {
 }
 
 METHOD(tp_m_norm) {
-  bool lone = !a[2].kind && an_axis(&a[1], tp_rankof(a[0].val));        /* norm(axis) */
+  bool named = a[4].kind != 0, lone = !a[2].kind && (named || an_axis(&a[1], tp_rankof(a[0].val)));      /* norm(axis), norm(axis, { p = 1 }) */
   int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, lone ? &a[1] : &a[2], axes);
   double p = 2;
-  if (n < 0 || (!lone && !exponent(MK, m, &a[1], &p))) return false;
+  if (n < 0 || (named ? !exponent(MK, m, &a[4], &p) : !lone && !exponent(MK, m, &a[1], &p))) return false;
   tp_val x = tp_wide(MK, a[0].val), y;
   if (p == 2) y = rooted(MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, x, x), n, axes, tp_arg_b(&a[3], false)), 0.5);
   else {

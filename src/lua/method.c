@@ -129,7 +129,12 @@ static bool is_options(lua_State *L, int i, bool empty_too) {
 }
 
 /* What may stand in the table of options: also arguments that may be left out, and were. */
-static bool by_name(const call_t *c, int k) { return c->sig[k].option || (c->sig[k].optional && !c->a[k].kind); }
+static bool by_name(const call_t *c, int k) {
+  if (c->sig[k].option) return true;
+  for (int j = k + 1; j < c->nsig; j++)         /* an option of the same name takes it */
+    if (strcmp(c->sig[j].name, c->sig[k].name) == 0) return false;
+  return c->sig[k].optional && !c->a[k].kind;
+}
 
 static void take_options(call_t *c, int i) {
   lua_State *L = c->L;
