@@ -10,6 +10,7 @@
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
 #   make fuzz         random programs, every tier against the reference        (SECONDS=60 ARGS="--from 1000")
 #   make bench        every bench/*.lua
+#   make docs         writes docs/reference, lua/tempo/meta and the outputs shown in README.md and the tutorial (.ci/docs.lua)
 #   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
 #   make install      the module for LUA_INCDIR into INST_LIBDIR, lua/tempo into INST_LUADIR (what LuaRocks calls)
 #   make rock-test    `luarocks make` for both Luas into a scratch tree, specs and an example from there; what other Luas are told
@@ -64,7 +65,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all deps run test spec layers lint check-hard fuzz bench env rock rock-test install clean ctests
+.PHONY: all deps run test spec layers lint check-hard fuzz bench docs env rock rock-test install clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -140,7 +141,7 @@ layers:
 	@lua5.4 .ci/layers.lua
 
 lint:
-	@luacheck --quiet $(wildcard lua spec examples bench .ci)
+	@luacheck --quiet $(wildcard lua spec examples bench .ci docs/source)
 
 # UBSan aborts, so that undefined behaviour fails a spec. Leaks are checked in C unit tests only: when Lua
 # has closed the module, whatever its static data pointed to would count.
@@ -155,6 +156,9 @@ fuzz: all
 
 bench: all
 	@set -e; for f in $(sort $(wildcard bench/*.lua)); do echo "# $$f"; $(IN_TREE) lua5.4 $$f $(ARGS); done
+
+docs: all
+	@$(IN_TREE) lua5.4 .ci/docs.lua
 
 HERE_B = $(if $(filter /%,$(B)),,$(CURDIR)/)$(B)
 env:

@@ -1,7 +1,7 @@
 --- tempo.cli: options of examples and benches. Each default tells the type; false is a switch.
---
---   local opt = require "tempo.cli" (arg, { seed = 0, out = "out/x", quiet = false }, "lua5.4 examples/x.lua")
---   --seed 3, --seed=3, --quiet, --no-quiet
+---
+---   local opt = require "tempo.cli" (arg, { seed = 0, out = "out/x", quiet = false }, "lua5.4 examples/x.lua")
+---   --seed 3, --seed=3, --quiet, --no-quiet
 local util = require "tempo.util"
 
 local function usage(defaults, what)
@@ -17,6 +17,11 @@ local function usage(defaults, what)
   return table.concat(lines, "\n")
 end
 
+--- Options by name, each with its default where the command line does not give it. `--help` prints the usage and ends; what is wrong is said and ends with status 2.
+---@param args string[]? the script's `arg`
+---@param defaults table<string, string|number|boolean>
+---@param what? string the command, for the usage
+---@return table<string, any>
 return function(args, defaults, what)
   local opt = {}
   for name, d in pairs(defaults) do opt[name] = d end

@@ -1,8 +1,9 @@
 --- tempo.dist: distributions, after torch.distributions. Samples are detached; a draw has exactly the domain it is
--- given, by default that of the distribution's own tensors.
+--- given, by default that of the distribution's own tensors.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
+---@class tempo.dist
 local dist = {}
 
 local function draw_options(what, o, domain)
@@ -12,6 +13,10 @@ local function draw_options(what, o, domain)
 end
 
 -- ---- Categorical ---------------------------------------------------------------------------------------------------
+---@class tempo.dist.Categorical
+---@field logits tempo.Tensor normalised
+---@field probs tempo.Tensor
+---@field mode tempo.Tensor i64
 local categorical = {}
 -- Made when first asked for: a script that only samples records nothing else.
 local lazy = {
@@ -29,6 +34,8 @@ local Categorical = {
 }
 
 --- dist.Categorical { logits = x } or { probs = p }, over the last axis. Fields: logits (normalised), probs, mode.
+---@param o { logits?: tempo.Tensor, probs?: tempo.Tensor } one of them
+---@return tempo.dist.Categorical
 function dist.Categorical(o)
   o = util.options("dist.Categorical", o, "logits probs")
   if (o.logits == nil) == (o.probs == nil) then
@@ -43,7 +50,9 @@ function dist.Categorical(o)
 end
 
 --- An i64 category by the Gumbel-max trick: argmax(logits - log(-log u)). A category of logit -inf is never drawn.
--- Options: name, domain.
+--- Options: name, domain.
+---@param o? { name?: string, domain?: tempo.Dims }
+---@return tempo.Tensor i64
 function categorical:sample(o)
   local scores = self.scores:detach()
   local with = draw_options("Categorical:sample", o, scores:domain())
@@ -51,21 +60,29 @@ function categorical:sample(o)
   return (scores - (-u:log()):log()):argmax(-1)
 end
 
+--- The logarithm of the probability of category a.
+---@param a tempo.Tensor i64
+---@return tempo.Tensor
 function categorical:log_prob(a)
   return self.logits:gather(-1, a:unsqueeze(-1)):squeeze(-1)
 end
 
 --- -sum p log p, in which 0 log 0 = 0.
+---@return tempo.Tensor
 function categorical:entropy()
   return -(self.probs * self.logits:maximum(-1e30)):sum(-1)
 end
 
 -- ---- Normal --------------------------------------------------------------------------------------------------------
+---@class tempo.dist.Normal
 local normal = {}
 local Normal = { __index = normal }
 local half_log_2pi = 0.5 * math.log(2 * math.pi)
 
 --- dist.Normal(mean, std), elementwise; either may be a number.
+---@param mean tempo.Tensor|number
+---@param std tempo.Tensor|number
+---@return tempo.dist.Normal
 function dist.Normal(mean, std)
   if not (util.is_tensor(mean) or util.is_tensor(std)) then
     util.fail("option", "dist.Normal: mean or std must be a tensor")
@@ -78,6 +95,8 @@ local function log_std(self)
 end
 
 --- mean + std z, through which gradients go.
+---@param o? { name?: string, domain?: tempo.Dims }
+---@return tempo.Tensor
 function normal:rsample(o)
   local both = self.mean + self.std
   local with = draw_options("Normal:sample", o, both:domain())
@@ -85,13 +104,21 @@ function normal:rsample(o)
   return self.mean + self.std * tempo.normal(both:shape(), with)
 end
 
+--- rsample, detached.
+---@param o? { name?: string, domain?: tempo.Dims }
+---@return tempo.Tensor
 function normal:sample(o) return self:rsample(o):detach() end
 
+--- The logarithm of the density at x, elementwise.
+---@param x tempo.Tensor
+---@return tempo.Tensor
 function normal:log_prob(x)
   local z = (x - self.mean) / self.std
   return -0.5 * z * z - log_std(self) - half_log_2pi
 end
 
+--- log(std) + (1 + log(2 pi)) / 2, elementwise.
+---@return tempo.Tensor
 function normal:entropy()
   local e = log_std(self) + (0.5 + half_log_2pi)
   if type(e) == "number" then return tempo.full(self.mean:shape(), e, { dtype = self.mean:dtype() }) end

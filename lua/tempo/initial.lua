@@ -1,11 +1,13 @@
 --- tempo.nn.init: first values of parameters.
---
--- An initialiser is a function (P, shape, o) that gives an expression, for `init =` of a layer or of P:param. o.name
--- names its draw, so that numbers depend on the seed and this name alone; o.domain and o.dtype are the parameter's (not
--- its `along`). Fans are PyTorch's: of a shape (out, in, ...) fan_in = in * rest, fan_out = out * rest.
+---
+--- An initialiser is a function (P, shape, o) that gives an expression, for `init =` of a layer or of P:param. o.name
+--- names its draw, so that numbers depend on the seed and this name alone; o.domain and o.dtype are the parameter's (not
+--- its `along`). Fans are PyTorch's: of a shape (out, in, ...) fan_in = in * rest, fan_out = out * rest.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
+---@alias tempo.nn.Init string|tempo.Operand|fun(P: tempo.Program, shape: tempo.Extent[], o: table): tempo.Operand
+---@class tempo.nn.init
 local init = {}
 
 local function literal(o)
@@ -14,6 +16,11 @@ local function literal(o)
 end
 
 --- What `init =` may be, as an expression: a name of this table, a function (P, shape, o), or the value itself.
+---@param P tempo.Program
+---@param what tempo.nn.Init?
+---@param shape tempo.Extent[]
+---@param o table as for an initialiser
+---@return tempo.Operand
 function init.make(P, what, shape, o)
   if what == nil then what = 0 end
   if type(what) == "string" then
@@ -28,6 +35,10 @@ function init.make(P, what, shape, o)
   return what
 end
 
+--- Fan in and fan out of a shape (out, in, ...).
+---@param shape integer[]
+---@return integer fan in
+---@return integer fan out
 function init.fans(shape)
   if #shape < 2 then util.fail("shape", "fan in and fan out need a shape of two axes or more") end
   local rest = 1
@@ -37,15 +48,32 @@ end
 
 local gains = { linear = 1, identity = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu = 3 / 4 }
 --- torch.nn.init.calculate_gain; a slope for "leaky_relu".
+---@param nonlinearity string "linear", "identity", "sigmoid", "tanh", "relu", "leaky_relu" or "selu"
+---@param slope? number of leaky_relu (0.01)
+---@return number
 function init.gain(nonlinearity, slope)
   if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
   return gains[nonlinearity] or util.fail("option", "no gain known for '%s'", tostring(nonlinearity))
 end
 
+--- All 0.
+---@param P tempo.Program
+---@param shape integer[]
+---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype }
+---@return tempo.Tensor
 function init.zeros(P, shape, o) return tempo.zeros(shape, { dtype = o and o.dtype }) end
+--- All 1.
+---@param P tempo.Program
+---@param shape integer[]
+---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype }
+---@return tempo.Tensor
 function init.ones(P, shape, o) return tempo.ones(shape, { dtype = o and o.dtype }) end
 
 --- Uniform in [low, high), or in +-bound; [0, 1) without either.
+---@param P tempo.Program
+---@param shape integer[]
+---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, low?: number, high?: number, bound?: number }
+---@return tempo.Tensor
 function init.uniform(P, shape, o)
   o = o or {}
   local low, high = o.low or (o.bound and -o.bound) or 0, o.high or o.bound or 1
@@ -55,6 +83,10 @@ function init.uniform(P, shape, o)
 end
 
 --- Normal with o.mean and o.std (or o.gain).
+---@param P tempo.Program
+---@param shape integer[]
+---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, mean?: number, std?: number, gain?: number }
+---@return tempo.Tensor
 function init.normal(P, shape, o)
   o = o or {}
   local z = tempo.normal(shape, literal(o))
@@ -71,11 +103,20 @@ local function scaled(o, extra)
 end
 
 --- Glorot and Bengio 2010: variance gain^2 * 2 / (fan_in + fan_out).
+---@param P tempo.Program
+---@param shape integer[]
+---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
+---@return tempo.Tensor
 function init.xavier_uniform(P, shape, o)
   o = o or {}
   local fin, fout = init.fans(shape)
   return init.uniform(P, shape, scaled(o, { bound = (o.gain or 1) * math.sqrt(6 / (fin + fout)) }))
 end
+--- Glorot and Bengio 2010, normal. Also `xavier`, `glorot` for the uniform one, `glorot_uniform`, `glorot_normal`.
+---@param P tempo.Program
+---@param shape integer[]
+---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
+---@return tempo.Tensor
 function init.xavier_normal(P, shape, o)
   o = o or {}
   local fin, fout = init.fans(shape)
@@ -85,10 +126,19 @@ init.xavier, init.glorot = init.xavier_uniform, init.xavier_uniform
 init.glorot_uniform, init.glorot_normal = init.xavier_uniform, init.xavier_normal
 
 --- He et al. 2015: variance gain^2 / fan_in; the gain is relu's unless given.
+---@param P tempo.Program
+---@param shape integer[]
+---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
+---@return tempo.Tensor
 function init.kaiming_uniform(P, shape, o)
   o = o or {}
   return init.uniform(P, shape, scaled(o, { bound = (o.gain or math.sqrt(2)) * math.sqrt(3 / (init.fans(shape))) }))
 end
+--- He et al. 2015, normal. Also `kaiming`, `he` for the uniform one.
+---@param P tempo.Program
+---@param shape integer[]
+---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
+---@return tempo.Tensor
 function init.kaiming_normal(P, shape, o)
   o = o or {}
   return init.normal(P, shape, scaled(o, { std = (o.gain or math.sqrt(2)) / math.sqrt((init.fans(shape))) }))
@@ -129,8 +179,12 @@ end
 local function orthonormalise(arrays) return orthonormal(arrays[1]:totable()) end
 
 --- Orthonormal rows or columns, whichever are fewer, times gain; axes after the first count as one (as PyTorch's).
--- A Gaussian matrix drawn in the program, made orthonormal by a callback when the program runs: `seed` at the call
--- and `domain` are respected, and the graph grows by two nodes a layer. Costs n^2 m in Lua: 20 ms for 64 x 64.
+--- A Gaussian matrix drawn in the program, made orthonormal by a callback when the program runs: `seed` at the call
+--- and `domain` are respected, and the graph grows by two nodes a layer. Costs n^2 m in Lua: 20 ms for 64 x 64.
+---@param P tempo.Program
+---@param shape integer[]
+---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
+---@return tempo.Tensor
 function init.orthogonal(P, shape, o)
   o = o or {}
   local columns = init.fans(shape)                          -- all axes but the first

@@ -2,23 +2,30 @@
 local tempo = require "tempo"
 local util = require "tempo.util"
 
+---@class tempo.logger
 local logger = {}
 
 --- Seconds of a clock that never goes back.
 logger.clock = tempo.clock
 
 --- Makes a folder and those above it.
+---@param path string
+---@return string the path
 function logger.mkdir(path)
   local done = os.execute("mkdir -p -- '" .. path:gsub("'", "'\\''") .. "' 2>/dev/null")
   if done ~= true and done ~= 0 then util.fail("file", "cannot make the folder '%s'", path) end
   return path
 end
 
+---@class tempo.logger.CSV
 local CSV = {}
 CSV.__index = CSV
 
 --- local log = logger.csv("out/metrics.csv", { "iteration", "return" }); log:row { 1, 0.5 }; log:close()
--- A path that is false writes nothing.
+--- A path that is false writes nothing.
+---@param path string|false
+---@param columns string[]
+---@return tempo.logger.CSV
 function logger.csv(path, columns)
   if not path then return setmetatable({ columns = columns }, CSV) end
   local folder = path:match "^(.*)/[^/]*$"
@@ -30,6 +37,8 @@ function logger.csv(path, columns)
   return self
 end
 
+--- Writes cells as they are.
+---@param cells string[]
 function CSV:line(cells)
   if not self.file then return end
   local ok, message = self.file:write(table.concat(cells, ","), "\n")
@@ -43,12 +52,15 @@ local function text(v)
   return string.format("%.9g", v)
 end
 
+--- Writes numbers: integral ones as integers, others with 9 digits.
+---@param values any[] one for each column
 function CSV:row(values)
   local cells = {}
   for k = 1, #self.columns do cells[k] = text(values[k]) end
   self:line(cells)
 end
 
+--- Closes the file.
 function CSV:close()
   if self.file then self.file:close() end
 end

@@ -1,18 +1,33 @@
 --- tempo.nn: modules. A module holds named parameters and submodules; calling it records its forward pass.
---
--- Constructors take the program first and a table of options last. Common to all:
---   along   the dims along which the parameters evolve ({i}); none: constants of the run
---   domain  further dims: one such state for each of their points (layers, seeds)
---   name    path of the module; its parameters are "<name>.weight" ...; a fresh one if left out
---   dtype   "f32" unless said otherwise
--- Weights lie as in PyTorch: Linear's is (out, in).
+---
+--- Constructors take the program first and a table of options last. Common to all:
+---   along   the dims along which the parameters evolve ({i}); none: constants of the run
+---   domain  further dims: one such state for each of their points (layers, seeds)
+---   name    path of the module; its parameters are "<name>.weight" ...; a fresh one if left out
+---   dtype   "f32" unless said otherwise
+--- Weights lie as in PyTorch: Linear's is (out, in).
 local util = require "tempo.util"
 local init = require "tempo.initial"
 
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
+---@class tempo.nn
+---@field init tempo.nn.init
+---@field Tanh fun(P: tempo.Program): tempo.nn.Module The method `tanh` as a module, for Sequential.
+---@field ReLU fun(P: tempo.Program): tempo.nn.Module The method `relu` as a module.
+---@field Sigmoid fun(P: tempo.Program): tempo.nn.Module The method `sigmoid` as a module.
+---@field GELU fun(P: tempo.Program): tempo.nn.Module The method `gelu` as a module.
+---@field SiLU fun(P: tempo.Program): tempo.nn.Module The method `silu` as a module.
+---@field ELU fun(P: tempo.Program): tempo.nn.Module The method `elu` as a module.
+---@field LeakyReLU fun(P: tempo.Program): tempo.nn.Module The method `leaky_relu` as a module.
+---@field Softplus fun(P: tempo.Program): tempo.nn.Module The method `softplus` as a module.
+---@field Identity fun(P: tempo.Program): tempo.nn.Module The identity as a module.
 local nn = { init = init }
 
 -- ---- Module --------------------------------------------------------------------------------------------------------
+---@class tempo.nn.Module
+---@field name string path of the module
+---@field program tempo.Program
+---@overload fun(...: any): any
 local Module = {}
 Module.__index = Module
 Module.__call = function(self, ...) return self:forward(...) end
@@ -30,7 +45,10 @@ function Module:__newindex(key, value)
 end
 
 --- A new class: `local Net = nn.class "Net"`; then `function Net:forward(x)`, and a constructor of its own that
--- starts with `local self = Net:create(P, options)` and goes on with `self.fc = nn.Linear(...)`, `self:param(...)`.
+--- starts with `local self = Net:create(P, options)` and goes on with `self.fc = nn.Linear(...)`, `self:param(...)`.
+---@param name string
+---@param base? tempo.nn.Module the class it extends (Module)
+---@return tempo.nn.Module
 function nn.class(name, base)
   base = base or Module
   local class = setmetatable({}, { __index = base })
@@ -44,6 +62,9 @@ end
 Module._type = "Module"
 
 --- A module of this class for program P. `o` gives name, along, domain and dtype; the rest is the class's own.
+---@param P tempo.Program
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string }
+---@return tempo.nn.Module
 function Module:create(P, o)
   local what = "nn." .. self._type
   util.program(what, P)
@@ -67,6 +88,10 @@ local function free(self, key)
 end
 
 --- Makes the parameter "<module>.<key>" as self[key]. `o`: init (see tempo.initial), gain, bound, along, domain, dtype.
+---@param key string|integer
+---@param shape tempo.Extent[]
+---@param o? { init?: tempo.nn.Init, gain?: number, bound?: number, along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype }
+---@return tempo.Tensor
 function Module:param(key, shape, o)
   o = util.options("param '" .. tostring(key) .. "'", o, "init gain bound along domain dtype")
   free(self, key)
@@ -85,6 +110,10 @@ function Module:param(key, shape, o)
 end
 
 --- Adopts a parameter made elsewhere as self[key].
+---@param key string|integer
+---@param p tempo.Tensor
+---@param path? string its path, if it is not `<module>.<key>`
+---@return tempo.Tensor
 function Module:register(key, p, path)
   if not util.is_tensor(p) then util.fail("option", "'%s' of '%s' is no parameter", tostring(key), self.name) end
   self._params[#self._params + 1] = { key = free(self, key), path = path or p:name() }
@@ -93,6 +122,9 @@ function Module:register(key, p, path)
 end
 
 --- Adopts a submodule under self[key].
+---@param key string|integer
+---@param module tempo.nn.Module
+---@return tempo.nn.Module
 function Module:add(key, module)
   if not is_module(module) then util.fail("option", "'%s' of '%s' is no module", tostring(key), self.name) end
   self._children[#self._children + 1] = free(self, key)
@@ -114,13 +146,15 @@ local function collect(self, out, seen)
 end
 
 --- All parameters, its own first, then those of submodules, in the order in which they were made.
+---@return tempo.Tensor[]
 function Module:parameters()
   local out = {}
   for k, e in ipairs(collect(self, {})) do out[k] = e[2] end
   return out
 end
 
---- for path, parameter in net:named_parameters() do
+--- Iterates over path and parameter: `for path, parameter in net:named_parameters() do`.
+---@return fun(): string?, tempo.Tensor?
 function Module:named_parameters()
   local all, k = collect(self, {}), 0
   return function()
@@ -154,6 +188,8 @@ local function view(self, at)
 end
 
 --- The same module with all its parameters read at `at`: net:at{k = 0}. Parameters without these dims stay as they are.
+---@param at tempo.Key
+---@return tempo.nn.Module
 function Module:at(at)
   if type(at) ~= "table" then at = { at } end
   local has = {}
@@ -189,9 +225,17 @@ end
 -- PyTorch's first values, times gain.
 local function as_torch(fan_in, o) return { init = "uniform", bound = (o.gain or 1) / math.sqrt(fan_in) } end
 
+---@class tempo.nn.Linear: tempo.nn.Module
+---@field weight tempo.Tensor (nout, nin)
+---@field bias tempo.Tensor? (nout)
 local Linear = nn.class "Linear"
 --- y = x W^T + b for x of shape (..., nin). Options: bias (true), init, gain, bias_init.
--- Without init as PyTorch: weight and bias uniform in +-gain/sqrt(nin). With an init the bias starts at 0.
+--- Without init as PyTorch: weight and bias uniform in +-gain/sqrt(nin). With an init the bias starts at 0.
+---@param P tempo.Program
+---@param nin integer
+---@param nout integer
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, init?: tempo.nn.Init, gain?: number, bias?: boolean, bias_init?: tempo.nn.Init }
+---@return tempo.nn.Linear
 function nn.Linear(P, nin, nout, o)
   check("nn.Linear", P, nin, nout)
   o = util.options("nn.Linear", o, common .. "init gain bias bias_init")
@@ -221,9 +265,14 @@ local function activation(a, what)
   util.fail("option", "%s: activation is a method's name or a function, not a %s", what, type(a))
 end
 
+---@class tempo.nn.MLP: tempo.nn.Module
 local MLP = nn.class "MLP"
 --- Linear layers of the given sizes with an activation ("tanh") between them. Options: activation, out_activation,
--- init, gain (of hidden layers), out_gain (of the last; the same if left out), bias.
+--- init, gain (of hidden layers), out_gain (of the last; the same if left out), bias.
+---@param P tempo.Program
+---@param sizes integer[]
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, activation?: string|function, out_activation?: string|function, init?: tempo.nn.Init, gain?: number, out_gain?: number, bias?: boolean, bias_init?: tempo.nn.Init }
+---@return tempo.nn.MLP
 function nn.MLP(P, sizes, o)
   o = util.options("nn.MLP", o, common .. "activation out_activation init gain out_gain bias bias_init")
   if type(sizes) ~= "table" or #sizes < 2 then
@@ -251,8 +300,13 @@ function MLP:forward(x)
   return x
 end
 
+---@class tempo.nn.Sequential: tempo.nn.Module
 local Sequential = nn.class "Sequential"
 --- Modules, functions and names of methods, one after the other: nn.Sequential(P, { a, "relu", b }).
+---@param P tempo.Program
+---@param list (tempo.nn.Module|string|function)[]
+---@param o? { name?: string }
+---@return tempo.nn.Sequential
 function nn.Sequential(P, list, o)
   if type(list) ~= "table" then util.fail("option", "nn.Sequential: expected a list such as { a, \"relu\", b }") end
   o = util.options("nn.Sequential", o, "name")
@@ -284,8 +338,15 @@ for class, method in pairs {
   end
 end
 
+---@class tempo.nn.Embedding: tempo.nn.Module
+---@field weight tempo.Tensor (num, dim)
 local Embedding = nn.class "Embedding"
 --- Rows of a table by i64 index: (...) -> (..., dim). Options: init ("normal").
+---@param P tempo.Program
+---@param num integer
+---@param dim integer
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, init?: tempo.nn.Init, gain?: number }
+---@return tempo.nn.Embedding
 function nn.Embedding(P, num, dim, o)
   check("nn.Embedding", P, num, dim)
   o = util.options("nn.Embedding", o, common .. "init gain")
@@ -301,9 +362,16 @@ function Embedding:forward(k)
   return self.weight:index_select(0, k:reshape { -1 }):reshape(shape)
 end
 
+---@class tempo.nn.LayerNorm: tempo.nn.Module
+---@field weight tempo.Tensor?
+---@field bias tempo.Tensor?
 local LayerNorm = nn.class "LayerNorm"
 --- Zero mean and unit variance over the last axes, whose shape is given, then scale and shift. Options: eps,
--- affine, bias.
+--- affine, bias.
+---@param P tempo.Program
+---@param shape integer|integer[] the last axes
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, eps?: number, affine?: boolean, bias?: boolean }
+---@return tempo.nn.LayerNorm
 function nn.LayerNorm(P, shape, o)
   o = util.options("nn.LayerNorm", o, common .. "eps affine bias")
   local self = LayerNorm:create(P, o)
@@ -352,16 +420,36 @@ end
 
 local function gate(y, k, hidden) return y:slice(-1, k * hidden, (k + 1) * hidden) end
 
+---@class tempo.nn.RNNCell: tempo.nn.Module
+---@field weight_ih tempo.Tensor
+---@field weight_hh tempo.Tensor
+---@field bias_ih tempo.Tensor?
+---@field bias_hh tempo.Tensor?
 local RNNCell = nn.class "RNNCell"
 --- h' = tanh(W_ih x + b_ih + W_hh h + b_hh):  h[t] = cell(x[t], h[t-1])
+---@param P tempo.Program
+---@param nin integer
+---@param hidden integer
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, init?: tempo.nn.Init, gain?: number, bias?: boolean, activation?: string|function }
+---@return tempo.nn.RNNCell
 nn.RNNCell = cell(RNNCell, 1)
 function RNNCell:forward(x, h)
   return self.activation(affine(x, self.weight_ih, self.bias_ih) + affine(h, self.weight_hh, self.bias_hh))
 end
 
+---@class tempo.nn.LSTMCell: tempo.nn.Module
+---@field weight_ih tempo.Tensor
+---@field weight_hh tempo.Tensor
+---@field bias_ih tempo.Tensor?
+---@field bias_hh tempo.Tensor?
 local LSTMCell = nn.class "LSTMCell"
 --- i, f, g, o = W_ih x + b_ih + W_hh h + b_hh;  c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' = sigmoid(o) tanh(c').
--- local h1, c1 = cell(x[t], h[t-1], c[t-1])
+--- local h1, c1 = cell(x[t], h[t-1], c[t-1])
+---@param P tempo.Program
+---@param nin integer
+---@param hidden integer
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, init?: tempo.nn.Init, gain?: number, bias?: boolean, activation?: string|function }
+---@return tempo.nn.LSTMCell
 nn.LSTMCell = cell(LSTMCell, 4)
 function LSTMCell:forward(x, h, c)
   local y, n = affine(x, self.weight_ih, self.bias_ih) + affine(h, self.weight_hh, self.bias_hh), self.hidden
@@ -370,8 +458,18 @@ function LSTMCell:forward(x, h, c)
   return o:sigmoid() * self.activation(c1), c1
 end
 
+---@class tempo.nn.GRUCell: tempo.nn.Module
+---@field weight_ih tempo.Tensor
+---@field weight_hh tempo.Tensor
+---@field bias_ih tempo.Tensor?
+---@field bias_hh tempo.Tensor?
 local GRUCell = nn.class "GRUCell"
 --- r, z = sigmoid(W_i x + b_i + W_h h + b_h);  n = tanh(W_in x + b_in + r (W_hn h + b_hn));  h' = (1 - z) n + z h
+---@param P tempo.Program
+---@param nin integer
+---@param hidden integer
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, init?: tempo.nn.Init, gain?: number, bias?: boolean, activation?: string|function }
+---@return tempo.nn.GRUCell
 nn.GRUCell = cell(GRUCell, 3)
 function GRUCell:forward(x, h)
   local a, b, n = affine(x, self.weight_ih, self.bias_ih), affine(h, self.weight_hh, self.bias_hh), self.hidden

@@ -1,17 +1,20 @@
 --- tempo.optim: optimisers. opt:step(loss) takes the gradients of this loss alone and gives every parameter, and the
--- optimiser's own moments, their value at the next point of `along`. Formulas are those of torch.optim.
---
---   local opt = tempo.optim.Adam(net:parameters(), { lr = 1e-3 })
---   opt:step(loss)
---
--- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the
--- global norm of the gradients is brought down to it), name (the path of the moments).
--- The moments are parameters too, "<name>.m.<parameter>", with the along, domain, shape and dtype of theirs: f:params()
--- has them, and f:load_params() goes on where they stood. Beside f16 and bf16 moments are f32, where 0.999 is not 1;
--- the step is computed in f32 and rounded once.
+--- optimiser's own moments, their value at the next point of `along`. Formulas are those of torch.optim.
+---
+---   local opt = tempo.optim.Adam(net:parameters(), { lr = 1e-3 })
+---   opt:step(loss)
+---
+--- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the
+--- global norm of the gradients is brought down to it), name (the path of the moments).
+--- The moments are parameters too, "<name>.m.<parameter>", with the along, domain, shape and dtype of theirs: f:params()
+--- has them, and f:load_params() goes on where they stood. Beside f16 and bf16 moments are f32, where 0.999 is not 1;
+--- the step is computed in f32 and rounded once.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
+---@alias tempo.optim.Params tempo.Tensor|tempo.nn.Module|(tempo.Tensor|tempo.nn.Module)[]
+
+---@class tempo.optim
 local optim = {}
 
 local function half(d) return d == "f16" or d == "bf16" end
@@ -40,7 +43,10 @@ local function parts(grads, loss)
 end
 
 --- The square root of the sum of squares of all gradients. With `loss`, dims that it lacks (layers) are summed over
--- too; without, every point has a norm of its own.
+--- too; without, every point has a norm of its own.
+---@param grads tempo.Tensor[]
+---@param loss? tempo.Tensor
+---@return tempo.Tensor
 function optim.grad_norm(grads, loss)
   local over, sum = parts(grads, loss), nil
   for _, g in ipairs(grads) do
@@ -51,6 +57,11 @@ function optim.grad_norm(grads, loss)
 end
 
 --- Gradients times min(1, max / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_; and the norm before it.
+---@param grads tempo.Tensor[]
+---@param max number
+---@param loss? tempo.Tensor
+---@return tempo.Tensor[] clipped
+---@return tempo.Tensor the norm before
 function optim.clip_grad_norm(grads, max, loss)
   local norm = optim.grad_norm(grads, loss)
   local scale = (max / (norm + 1e-6)):minimum(1)
@@ -60,6 +71,7 @@ function optim.clip_grad_norm(grads, max, loss)
 end
 
 -- ---- the common part -----------------------------------------------------------------------------------------------
+---@class tempo.optim.Optimizer
 local Optimizer = {}
 Optimizer.__index = Optimizer
 
@@ -99,6 +111,12 @@ local function flat(self, params)
   return out
 end
 
+--- For optimisers of your own: takes the common options, checks the rest against `known`, flattens the parameters.
+---@param params tempo.optim.Params
+---@param o table
+---@param known string names of the options of its own, with spaces between
+---@return tempo.optim.Optimizer
+---@protected
 function Optimizer:create(params, o, known)
   o = util.options("optim." .. self._type, o, common .. known)
   if o.lr == nil then util.fail("option", "optim.%s: lr is missing", self._type) end
@@ -121,6 +139,10 @@ local function beside(w)
 end
 
 --- A state like parameter w, 0 at first.
+---@param key string
+---@param w tempo.Tensor a parameter
+---@return tempo.Tensor
+---@protected
 function Optimizer:moment(key, w)
   return self.program:param(self.name .. "." .. key .. "." .. w:name(),
     { along = w:along(), domain = beside(w), shape = w:shape(), dtype = half(w:dtype()) and "f32" or w:dtype(),
@@ -129,6 +151,10 @@ end
 
 -- How many steps were taken, this one included: f64, one for all parameters of one along. A state rather than the
 -- index, so that loaded moments go on with the bias correction they had.
+--- How many steps were taken, this one included: f64, one for all parameters of one along.
+---@param w tempo.Tensor a parameter
+---@return tempo.Tensor
+---@protected
 function Optimizer:count(w)
   self.counts = self.counts or {}
   local along = w:along()
@@ -143,6 +169,9 @@ function Optimizer:count(w)
 end
 
 --- Records the update of all parameters. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
+---@param loss tempo.Tensor
+---@return tempo.Tensor[] gradients
+---@return tempo.Tensor? the norm before clipping
 function Optimizer:step(loss)
   if not util.is_tensor(loss) then
     util.fail("option", "optim.%s: step takes the loss, a tensor, not a %s", self._type, type(loss))
@@ -158,6 +187,11 @@ function Optimizer:step(loss)
 end
 
 -- L2 regularisation as torch's: part of the gradient.
+--- g + weight_decay * w: L2 regularisation as torch has it.
+---@param w tempo.Tensor
+---@param g tempo.Tensor
+---@return tempo.Tensor
+---@protected
 function Optimizer:decayed(w, g)
   if self.weight_decay ~= 0 then return g + self.weight_decay * wide(w) end
   return g
@@ -172,6 +206,9 @@ end
 -- ---- rules ---------------------------------------------------------------------------------------------------------
 local SGD = class "SGD"
 --- w - lr g; with momentum b = momentum b + g and w - lr b (nesterov: w - lr (g + momentum b)).
+---@param params tempo.optim.Params
+---@param o? { lr?: number|tempo.Tensor, weight_decay?: number, clip_norm?: number, name?: string, momentum?: number, nesterov?: boolean }
+---@return tempo.optim.Optimizer
 function optim.SGD(params, o)
   local self = SGD:create(params, o, "momentum nesterov")
   self.momentum, self.nesterov = o.momentum or 0, o.nesterov or false
@@ -207,29 +244,33 @@ local function adam_direction(self, w, g)
   return m1 / c1 / (v1:sqrt() / c2 + self.eps)
 end
 
-local function adam(name, decay)
-  local c = class(name)
-  --- Kingma and Ba 2015. Options: lr (0.001), betas ({0.9, 0.999}), eps (1e-8).
-  optim[name] = function(params, o)
-    local with = defaults(o, 1e-3)
-    local self = c:create(params, with, "betas eps")
-    self.betas, self.eps = with.betas or { 0.9, 0.999 }, with.eps or 1e-8
-    if type(self.betas) ~= "table" or #self.betas ~= 2 then
-      util.fail("option", "optim.%s: betas is a pair such as { 0.9, 0.999 }", name)
-    end
-    self.weight_decay = with.weight_decay or decay
-    return self
+local function adam(self, params, o, decay)
+  local with = defaults(o, 1e-3)
+  self = self:create(params, with, "betas eps")
+  self.betas, self.eps = with.betas or { 0.9, 0.999 }, with.eps or 1e-8
+  if type(self.betas) ~= "table" or #self.betas ~= 2 then
+    util.fail("option", "optim.%s: betas is a pair such as { 0.9, 0.999 }", self._type)
   end
-  return c
+  self.weight_decay = with.weight_decay or decay
+  return self
 end
 
-local Adam = adam("Adam", 0)
+local Adam = class "Adam"
+--- Kingma and Ba 2015. Options: lr (0.001), betas ({0.9, 0.999}), eps (1e-8).
+---@param params tempo.optim.Params
+---@param o? { lr?: number|tempo.Tensor, weight_decay?: number, clip_norm?: number, name?: string, betas?: number[], eps?: number }
+---@return tempo.optim.Optimizer
+function optim.Adam(params, o) return adam(Adam, params, o, 0) end
 function Adam:rule(w, g)
   return w - self.lr * adam_direction(self, w, self:decayed(w, g))
 end
 
---- Loshchilov and Hutter 2019: the decay (0.01) acts on the parameter, not through the moments.
-local AdamW = adam("AdamW", 0.01)
+local AdamW = class "AdamW"
+--- Loshchilov and Hutter 2019: the decay (0.01) acts on the parameter, not through the moments. Options: Adam's.
+---@param params tempo.optim.Params
+---@param o? { lr?: number|tempo.Tensor, weight_decay?: number, clip_norm?: number, name?: string, betas?: number[], eps?: number }
+---@return tempo.optim.Optimizer
+function optim.AdamW(params, o) return adam(AdamW, params, o, 0.01) end
 function AdamW:rule(w, g)
   local kept = self.weight_decay ~= 0 and wide(w) - self.lr * self.weight_decay * wide(w) or w
   return kept - self.lr * adam_direction(self, w, g)
@@ -237,6 +278,9 @@ end
 
 local RMSProp = class "RMSProp"
 --- v = alpha v + (1 - alpha) g^2;  w - lr g / (sqrt(v) + eps). Options: lr (0.01), alpha (0.99), eps (1e-8), momentum.
+---@param params tempo.optim.Params
+---@param o? { lr?: number|tempo.Tensor, weight_decay?: number, clip_norm?: number, name?: string, alpha?: number, eps?: number, momentum?: number }
+---@return tempo.optim.Optimizer
 function optim.RMSProp(params, o)
   local with = defaults(o, 1e-2)
   local self = RMSProp:create(params, with, "alpha eps momentum")

@@ -1,17 +1,24 @@
 --- tempo.rl: environments as recurrences, and returns written in the language.
---
--- A *trajectory* is what the functions below read: an environment that was stepped, or a table with
---   reward       at (.., t), of the step taken at t
---   terminated   bool: the step ended the episode for good; nothing follows, its value is 0
---   truncated    bool: the step ended the episode by the clock; what would have followed has a value
---   time         the dim t
--- Environments reset themselves, so t+1 after an end is another episode: whatever looks ahead stops there. And at a
--- truncation it must go on with the value of `next_obs`, the observation *before* the reset: taking 0, or the value of
--- obs[t+1], which belongs to the next episode, is the field's most repeated bug (Pardo et al. 2018, "Time limits in
--- reinforcement learning").
+---
+--- A *trajectory* is what the functions below read: an environment that was stepped, or a table with
+---   reward       at (.., t), of the step taken at t
+---   terminated   bool: the step ended the episode for good; nothing follows, its value is 0
+---   truncated    bool: the step ended the episode by the clock; what would have followed has a value
+---   time         the dim t
+--- Environments reset themselves, so t+1 after an end is another episode: whatever looks ahead stops there. And at a
+--- truncation it must go on with the value of `next_obs`, the observation *before* the reset: taking 0, or the value of
+--- obs[t+1], which belongs to the next episode, is the field's most repeated bug (Pardo et al. 2018, "Time limits in
+--- reinforcement learning").
 local tempo = require "tempo"
 local util = require "tempo.util"
 
+---@class tempo.rl.Trajectory
+---@field reward tempo.Tensor
+---@field terminated tempo.Tensor bool
+---@field truncated tempo.Tensor? bool
+---@field time tempo.Index
+
+---@class tempo.rl
 local rl = {}
 
 -- ---- environments --------------------------------------------------------------------------------------------------
@@ -21,16 +28,25 @@ rl.envs = {
   ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, max_steps = 500 },
 }
 
+---@class tempo.rl.Env: tempo.rl.Trajectory
+---@field obs tempo.Tensor
+---@field next_obs tempo.Tensor
+---@field done tempo.Tensor bool
+---@field state tempo.Tensor
 local Env = {}
 Env.__index = Env
 
 --- An environment for every point of `domain` but `time`, along which it evolves:
---   local env = rl.env(P, "CartPole-v1", { domain = {i, b, t}, time = t })
---   env.obs                                     the observation at t, before the action
---   env:step(action)                            defines the state at t+1; to be called once
---   env.reward .terminated .truncated .done     of the step at t
---   env.next_obs                                the observation after the step, before any reset
--- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step of i-1 is continued.
+---   local env = rl.env(P, "CartPole-v1", { domain = {i, b, t}, time = t })
+---   env.obs                                     the observation at t, before the action
+---   env:step(action)                            defines the state at t+1; to be called once
+---   env.reward .terminated .truncated .done     of the step at t
+---   env.next_obs                                the observation after the step, before any reset
+--- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step of i-1 is continued.
+---@param P tempo.Program
+---@param id string "CartPole-v1"
+---@param o { domain: tempo.Dims, time: tempo.Index, name?: string, carry?: tempo.Index }
+---@return tempo.rl.Env
 function rl.env(P, id, o)
   o = util.options("rl.env", o, "domain time name carry")
   util.program("rl.env", P)
@@ -57,6 +73,11 @@ function rl.env(P, id, o)
 end
 
 --- Takes the action (i64) at every point. Returns reward, terminated, truncated, next_obs.
+---@param action tempo.Tensor i64
+---@return tempo.Tensor reward
+---@return tempo.Tensor terminated
+---@return tempo.Tensor truncated
+---@return tempo.Tensor next_obs
 function Env:step(action)
   if self.reward then util.fail("option", "rl.env: '%s' was stepped twice", self.name) end
   local P, t, state = self.program, self.time, self.state
@@ -96,10 +117,13 @@ local function backward(t, name, last, rest)
 end
 
 --- Monte Carlo returns (Sutton and Barto, section 5 and eq. 3.9), from the end backwards:
---     G[t] = r[t] + gamma * ( 0               if terminated[t]
---                             V(next_obs[t])  if truncated[t], or t = T-1, where the recording is cut
---                             G[t+1]          otherwise )
--- Options: gamma, next_value (V of next_obs; without it V = 0, which is biased wherever an episode is cut).
+---     G[t] = r[t] + gamma * ( 0               if terminated[t]
+---                             V(next_obs[t])  if truncated[t], or t = T-1, where the recording is cut
+---                             G[t+1]          otherwise )
+--- Options: gamma, next_value (V of next_obs; without it V = 0, which is biased wherever an episode is cut).
+---@param traj tempo.rl.Trajectory
+---@param o? { gamma?: number, next_value?: tempo.Tensor, name?: string }
+---@return tempo.Tensor
 function rl.monte_carlo(traj, o)
   o = util.options("rl.monte_carlo", o, "gamma next_value name")
   local gamma, r = o.gamma or 1, traj.reward
@@ -111,11 +135,14 @@ function rl.monte_carlo(traj, o)
 end
 
 --- n-step returns (Sutton and Barto, eq. 7.1), from a window, so that G[t] is known at t+n-1 and learning need not wait
--- for the end of the recording. With m = min(n, T-t) rewards in the window, c[k] = prod over j < k of (1 - done[t+j]):
---     G[t] = sum over k < m of  gamma^k c[k] ( r[t+k] + gamma done[t+k] V[t+k] )   an end in the window cuts the sum
---          + gamma^m c[m] V[t+m-1]                                                 none: go on with the last value
--- where V[u] = 0 if terminated[u], else the value of next_obs[u].
--- Options: gamma, n (an integer or a bound, >= 1), next_value.
+--- for the end of the recording. With m = min(n, T-t) rewards in the window, c[k] = prod over j < k of (1 - done[t+j]):
+---     G[t] = sum over k < m of  gamma^k c[k] ( r[t+k] + gamma done[t+k] V[t+k] )   an end in the window cuts the sum
+---          + gamma^m c[m] V[t+m-1]                                                 none: go on with the last value
+--- where V[u] = 0 if terminated[u], else the value of next_obs[u].
+--- Options: gamma, n (an integer or a bound, >= 1), next_value.
+---@param traj tempo.rl.Trajectory
+---@param o { n: tempo.Number, gamma?: number, next_value?: tempo.Tensor, name?: string }
+---@return tempo.Tensor
 function rl.n_step(traj, o)
   o = util.options("rl.n_step", o, "gamma n next_value name")
   local gamma, t, n = o.gamma or 1, traj.time, o.n
@@ -140,6 +167,9 @@ function rl.n_step(traj, o)
 end
 
 --- The target of TD(0): r + gamma V(next_obs), 0 for V after a termination. Sutton and Barto, eq. 6.2.
+---@param traj tempo.rl.Trajectory
+---@param o { next_value: tempo.Tensor, gamma?: number }
+---@return tempo.Tensor
 function rl.td(traj, o)
   o = util.options("rl.td", o, "gamma next_value")
   if not o.next_value then util.fail("option", "rl.td: next_value is missing") end
@@ -148,8 +178,12 @@ function rl.td(traj, o)
 end
 
 --- Generalised advantages (Schulman et al. 2016, eq. 16), from the end backwards:
---     d[t] = r[t] + gamma V(next_obs[t]) - V(obs[t]),   A[t] = d[t] + gamma lambda (0 if done[t], else A[t+1])
--- Returns A and the target A + V of the value. Options: gamma, lambda, value, next_value.
+---     d[t] = r[t] + gamma V(next_obs[t]) - V(obs[t]),   A[t] = d[t] + gamma lambda (0 if done[t], else A[t+1])
+--- Returns A and the target A + V of the value. Options: gamma, lambda, value, next_value.
+---@param traj tempo.rl.Trajectory
+---@param o { value: tempo.Tensor, next_value: tempo.Tensor, gamma?: number, lambda?: number, name?: string }
+---@return tempo.Tensor A
+---@return tempo.Tensor A + V
 function rl.gae(traj, o)
   o = util.options("rl.gae", o, "gamma lambda value next_value name")
   if not (o.value and o.next_value) then util.fail("option", "rl.gae: value and next_value are needed") end
@@ -165,7 +199,9 @@ end
 -- ---- for logs ------------------------------------------------------------------------------------------------------
 
 --- The sum of rewards since the episode began, this step included; at a point where done holds, the episode's return.
--- (With `carry`, an episode that began in the iteration before counts from t = 0.)
+--- (With `carry`, an episode that began in the iteration before counts from t = 0.)
+---@param traj tempo.rl.Trajectory
+---@return tempo.Tensor
 function rl.episode_return(traj)
   local t, r = traj.time, traj.reward
   local done = ends(traj, {})
@@ -176,8 +212,13 @@ function rl.episode_return(traj)
 end
 
 --- Over the dims in `over` (time among them): the sum of returns of episodes that ended, by either way, and their
--- number; and the mean return so far at the last step, for when none did.
---   local sum, number, running = rl.episodes(env, { b, t })       -- mean return = sum / number
+--- number; and the mean return so far at the last step, for when none did.
+---   local sum, number, running = rl.episodes(env, { b, t })       -- mean return = sum / number
+---@param traj tempo.rl.Trajectory
+---@param over tempo.Index[]
+---@return tempo.Tensor the sum of returns
+---@return tempo.Tensor their number
+---@return tempo.Tensor the mean return so far
 function rl.episodes(traj, over)
   local t, score = traj.time, rl.episode_return(traj)
   local done = ends(traj, {}):to(score:dtype())

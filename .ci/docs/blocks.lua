@@ -1,0 +1,147 @@
+-- Blocks of Lua in Markdown, run so that what a page shows is what the program prints.
+--
+--   <!-- run -->              the ```lua block that follows is run; the ``` block after it holds what it printed
+--   <!-- run fails -->        it ends with an error, which is shown too; anywhere else an error is one of the page
+--   <!-- run x.lua -->        the code is that of the file, taken in again each time
+--
+-- Each block is a program of its own; only blocks of the reference share a prelude.
+local blocks = {}
+
+--- A file's text.
+function blocks.read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+--- What `code` prints, its error last. `name` is what messages call the script. Returns the text and whether it failed.
+function blocks.run(code, name, prelude)
+  local out = {}
+  local function write(...)
+    for k = 1, select("#", ...) do out[#out + 1] = tostring((select(k, ...))) end
+  end
+  local env = setmetatable({
+    io = setmetatable({ write = write }, { __index = io }),
+    print = function(...)
+      for k = 1, select("#", ...) do write(k > 1 and "\t" or "", (select(k, ...))) end
+      write "\n"
+    end,
+  }, { __index = _G })
+  if prelude then
+    assert(load(prelude, "@prelude.lua", "t", env))()
+  end
+  local chunk, message = load(code, "@" .. name, "t", env)
+  if not chunk then
+    write(message, "\n")
+    return table.concat(out), true
+  end
+  local ok, e = pcall(chunk)
+  if not ok then write(e, "\n") end
+  return table.concat(out), not ok
+end
+
+--- The text of a run that must end as `fails` says.
+function blocks.output(code, name, prelude, fails)
+  local text, failed = blocks.run(code, name, prelude)
+  if failed ~= fails then
+    error(("%s %s:\n%s\n%s"):format(name, failed and "fails" or "does not fail", code, text), 0)
+  end
+  return (text:gsub("[ \t]+\n", "\n"))
+end
+
+-- The code and what it prints, as two blocks.
+local function fenced(code, out)
+  return ("```lua\n%s\n```\n\n```\n%s\n```\n"):format(code:match "^(.-)%s*$", out:match "^(.-)%s*$")
+end
+
+--- A run as Markdown; `name` is what messages call the script.
+function blocks.show(code, name, prelude, fails)
+  return fenced(code, blocks.output(code, name, prelude, fails))
+end
+
+--- The page with every block run anew.
+function blocks.refresh(text, root)
+  local out, at = {}, 1
+  while true do
+    local first, last, words = text:find("<!%-%- run ?([^\n]-) ?%-%->\n", at)
+    if not first then break end
+    local _, stop, code = text:find("^\n*```lua\n(.-)```\n", last + 1)
+    assert(stop, "no ```lua block after " .. text:sub(first, last))
+    local _, shown = text:find("^\n```\n.-```\n", stop + 1)
+    local file, fails = words:match "[^ ]+%.lua", words:find "fails" ~= nil
+    if file then code = blocks.read(root .. file) end
+    out[#out + 1] = text:sub(at, last) .. "\n"
+    out[#out + 1] = blocks.show(code, file and file:match "[^/]*$" or "script.lua", nil, fails)
+    at = (shown or stop) + 1
+  end
+  return table.concat(out) .. text:sub(at)
+end
+
+-- ---- what is the same ----------------------------------------------------------------------------------------------
+-- The last digits of a float depend on the processor's kernels, and Lua 5.4 writes 2.0 where LuaJIT writes 2.
+
+local function numbers(text)
+  local list = {}
+  local rest = text:gsub("%-?%d+%.?%d*[eE]?[-+]?%d*", function(word)
+    local v = tonumber(word)
+    if not v then return end
+    list[#list + 1] = v
+    return "#"
+  end)
+  return list, (rest:gsub("%s+", " "):gsub(" ?([%[%]]) ?", "%1"))
+end
+
+local function alike(a, b)
+  local x, left = numbers(a)
+  local y, right = numbers(b)
+  if left ~= right or #x ~= #y then return false end
+  for k = 1, #x do
+    local d = math.abs(x[k] - y[k])
+    local whole = x[k] % 1 == 0 and y[k] % 1 == 0 and math.abs(x[k]) < 1e7
+    if d > (whole and 0 or 1e-6 + 1e-5 * math.abs(x[k])) then return false end
+  end
+  return true
+end
+
+-- Text outside and inside of plain fences by turns.
+local function parts(text)
+  local list, now, fence = {}, {}, nil
+  local function turn()
+    list[#list + 1] = table.concat(now, "\n")
+    now = {}
+  end
+  for line in (text .. "\n"):gmatch "(.-)\n" do
+    local word = line:match "^```(.*)"
+    if word and not fence then
+      fence = word
+      if word == "" then turn() end
+    elseif word and fence == "" then
+      fence = nil
+      turn()
+    elseif word then
+      fence = nil
+    end
+    now[#now + 1] = line
+  end
+  turn()
+  return list
+end
+
+--- nil when two pages say the same, else the first line that differs, of both.
+function blocks.differ(old, new)
+  if old == new then return nil end
+  local a, b = parts(old), parts(new)
+  for k = 1, math.max(#a, #b) do
+    local x, y = a[k] or "", b[k] or ""
+    if x ~= y and not (k % 2 == 0 and alike(x, y)) then
+      local p, q = (x .. "\n"):gmatch "(.-)\n", (y .. "\n"):gmatch "(.-)\n"
+      while true do
+        local l, m = p(), q()
+        if l ~= m or not l then return ("is  %s\nnow %s"):format(l or "(ends)", m or "(ends)") end
+      end
+    end
+  end
+end
+
+return blocks

@@ -1,0 +1,85 @@
+-- Rows of the .def files: X-macros as data, and the signatures of methods.def in words.
+local blocks = require "docs.blocks"
+
+local rows = {}
+
+-- The arguments of a macro from `at`, just after its parenthesis: strings without their quotes, the rest as it stands.
+local function arguments(text, at)
+  local list, now, depth = {}, "", 0
+  while true do
+    local c = text:sub(at, at)
+    if c == '"' then
+      local stop = at + 1
+      while text:sub(stop, stop) ~= '"' do stop = stop + (text:sub(stop, stop) == "\\" and 2 or 1) end
+      now = now .. text:sub(at + 1, stop - 1):gsub("\\(.)", "%1")
+      at = stop
+    elseif depth == 0 and (c == "," or c == ")") then
+      list[#list + 1] = now
+      now = ""
+      if c == ")" then return list end
+    elseif not c:find "%s" then
+      if c == "(" then depth = depth + 1 elseif c == ")" then depth = depth - 1 end
+      now = now .. c
+    end
+    at = at + 1
+  end
+end
+
+--- { group =, arguments ... } for each row MACRO(...) of a file; a group is a comment /* ---- words ---- */.
+function rows.read(path, macro)
+  local text, list, group = blocks.read(path), {}, nil
+  local at = 1
+  while at <= #text do
+    local line = text:match("^[^\n]*", at)
+    group = line:match "^/%* %-%-%-%- (.-) %-%-%-%- %*/" or group
+    local head = line:match("^" .. macro .. "%(")
+    if head then
+      local row = arguments(text, at + #head)
+      row.group = group
+      list[#list + 1] = row
+    end
+    at = at + #line + 1
+  end
+  return list
+end
+
+-- ---- signatures: "x:T axis:A? | keepdim:B" -------------------------------------------------------------------------
+
+--- Letters of signatures (graph/methods.h): type for LuaCATS, words for the reference.
+rows.letters = {
+  T = { "tempo.Operand", "tensor" }, I = { "integer", "integer" }, F = { "number", "number" },
+  B = { "boolean", "boolean" }, N = { "string", "string" },
+  X = { "integer|tempo.Index|tempo.Tensor", "integer, index expression or i64 scalar tensor" },
+  S = { "tempo.Extent[]", "sequence of extents" }, A = { "integer|integer[]", "axis or table of axes" },
+  D = { "tempo.Dtype", "dtype" }, O = { "(tempo.Index|tempo.Tensor)[]", "sequence of dims or tensors" },
+  L = { "tempo.Operand[]", "sequence of tensors" }, V = { "tempo.Operand", "tensors" },
+}
+
+--- Positional arguments and options of a signature: lists of { name =, letter =, optional = }.
+function rows.signature(sig)
+  local positional, options = {}, {}
+  local now = positional
+  for word in sig:gmatch "%S+" do
+    if word == "|" then
+      now = options
+    else
+      local name, letter, mark = word:match "^([%w_]+):(%u)(%??)$"
+      assert(name and rows.letters[letter], "signature '" .. sig .. "'")
+      now[#now + 1] = { name = name, letter = letter, optional = mark == "?" or now == options }
+    end
+  end
+  return positional, options
+end
+
+--- Rows of methods.def as tables.
+function rows.methods(root)
+  local list = {}
+  for k, row in ipairs(rows.read(root .. "src/graph/methods.def", "M")) do
+    local positional, options = rows.signature(row[3])
+    list[k] = { name = row[1], kinds = row[2], doc = row[5], group = row.group,
+      positional = positional, options = options }
+  end
+  return list
+end
+
+return rows

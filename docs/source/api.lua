@@ -1,0 +1,328 @@
+-- What the reference says of everything that is no row of methods.def: the module's functions and the methods of userdata.
+-- A spec compares the names with those in the live metatables, both ways; options with the `known[]` tables of src/lua.
+--
+-- A class: title, class, receiver (what the reference writes before `:`), text, entries and operators (for the annotations).
+-- An entry: name; args and returns as { name, type, text } and { type, text }; options as { name, type, text }; text; errors; example;
+-- fails (an example of an error); form (what is written where it is no method).
+local function arg(name, kind, text) return { name = name, kind = kind, text = text } end
+local spec = "{ domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }"
+local api = {}
+
+--- Runs before every example of these classes.
+api.prelude = [[
+tempo = require "tempo"
+P = tempo.program()
+t, T = P:dim "t"
+]]
+
+api.aliases = {
+  { "tempo.Tier", '"auto"|"reference"|"interpreter"|"native"', "What executes a compiled program." },
+  { "tempo.Dims", "(tempo.Index|tempo.Tensor)[]", "A domain: dims, or tensors that stand for theirs." },
+  { "tempo.Extent", "integer|tempo.Index", "An extent: an integer, a dim, a bound or an expression of them; a product of bounds is fine." },
+  { "tempo.Number", "integer|tempo.Index", "An integer or an index expression." },
+  { "tempo.Operand", "tempo.Tensor|tempo.Index|tempo.Condition|tempo.Array|number|boolean", "What may stand where a tensor is wanted." },
+  { "tempo.Data", "tempo.Array|table|number|boolean", "Host data: an array, a nested table or a number." },
+  { "tempo.Key", "integer|tempo.Index|tempo.Range|table", "An index in time: a point, a range, or a table of them by position, name or dim." },
+}
+
+api.classes = {
+  { title = "The module", class = "tempo", receiver = "tempo", dot = true,
+    text = "`require \"tempo\"` has no side effect and prints nothing. Operators are also functions on it ([operators](operators.md)); libraries load on first use.",
+    entries = {
+      { name = "program", args = {}, options = { arg("seed", "integer", "of random numbers (0); a call may replace it") }, returns = { { "tempo.Program" } },
+        text = "A new, empty program.", example = "print(tempo.program { seed = 7 })", fails = "tempo.program { sed = 7 }" },
+      { name = "grad", args = { arg("loss", "tempo.Tensor", "a float tensor"), arg("x", "tempo.Tensor|tempo.Tensor[]", "one tensor, or a sequence of them") },
+        returns = { { "tempo.Tensor|tempo.Tensor[]", "as many, each with the domain, shape and dtype of its tensor" } },
+        text = "The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of "
+          .. "the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x.",
+        errors = "`dtype` for tensors that are no floats; `cycle` where the gradient runs through the update of a state that is no parameter.",
+        example = [[
+local x = P:input("x", { domain = { t } })
+local dx = tempo.grad(x[0 .. t + 1]:sum(0):square(), x)
+print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)]] },
+      { name = "array", args = { arg("data", "tempo.Data|string", "a number, a nested table, a string of bytes or an array"),
+          arg("dtype?", "tempo.Dtype", "f32, or bool for booleans, or the array's own"), arg("shape?", "integer[]", "for bytes, and to reshape") },
+        returns = { { "tempo.Array" } }, text = "A host array: a copy. A number with a shape fills it.",
+        errors = "`shape` for ragged tables and for bytes that do not fill the shape; `option` for an unknown dtype.",
+        example = 'print(tempo.array({ { 1, 2 }, { 3, 4 } }, "i64"))\nprint(tempo.array(0, "f32", { 3 }))', fails = "tempo.array { { 1, 2 }, { 3 } }" },
+      { name = "load", args = { arg("path", "string", "a .npy file") }, returns = { { "tempo.Array?" }, { "string?", "why not" } },
+        text = "An array from a NumPy file; nil and a message if it cannot be read.", example = 'print(select("#", tempo.load "/none.npy"), (tempo.load "/none.npy"))' },
+      { name = "range", args = { arg("lo", "tempo.Number", "the first"), arg("hi", "tempo.Number", "after the last") }, returns = { { "tempo.Range" } },
+        text = "The range lo .. hi, half open. `lo .. hi` is the same where either end is symbolic; `2 .. 5` is the string \"25\" in Lua.",
+        errors = "`affine` for an end that is a product of dims or bounds, or no integer.",
+        example = "print(tempo.range(2, 5), 0 .. t + 1)",
+        fails = 'local x = P:input("x", { domain = { t } })\nprint(x[2 .. 5])' },
+      { name = "min", args = { arg("...", "tempo.Number", "index expressions and numbers") }, returns = { { "tempo.Index" } },
+        text = "The smallest, as an index expression (a number of numbers). Of tensors: `tempo.minimum(a, b)`, `x:min(axis)`.", errors = "`option` for tensors.",
+        example = "print(tempo.min(t + 10, T - 1))" },
+      { name = "max", args = { arg("...", "tempo.Number", "index expressions and numbers") }, returns = { { "tempo.Index" } },
+        text = "The largest, as an index expression (a number of numbers). Of tensors: `tempo.maximum(a, b)`, `x:max(axis)`.", errors = "`option` for tensors.",
+        example = "print(tempo.max(0, t - 2))", fails = "tempo.max(tempo.ones { 2 }, 0)" },
+      { name = "floordiv", row = true, args = { arg("a", "tempo.Operand", ""), arg("b", "tempo.Operand", "of an index expression: a positive integer") },
+        returns = { { "any", "an index expression, a number or a tensor, as its operands" } },
+        text = "a // b, for index expressions, numbers and tensors; LuaJIT's syntax has no `//`.", errors = "`affine` for an index expression by another, or by 0.",
+        example = "print(tempo.floordiv(t, 2), tempo.floordiv(-7, 2))" },
+      { name = "mod", row = true, args = { arg("a", "tempo.Operand", ""), arg("b", "tempo.Operand", "of an index expression: a positive integer") },
+        returns = { { "any", "an index expression, a number or a tensor, as its operands" } }, text = "a % b, with the sign of b.", errors = "`affine` for an index expression by another, or by 0.",
+        example = "print(tempo.mod(t, 2), tempo.mod(-7, 2))" },
+      { name = "clock", args = {}, returns = { { "number", "seconds" } }, text = "A clock that never goes back: for rates and durations, not for the time of day.",
+        example = "local start = tempo.clock()\nprint(tempo.clock() >= start)" },
+    },
+  },
+
+  { title = "Programs", class = "tempo.Program", receiver = "P",
+    text = "A program records. Nothing is computed until a compiled function is called.",
+    entries = {
+      { name = "dim", args = { arg("name", "string", "letters, digits and _"), arg("bound?", "string", "the bound's name: `name:upper()` unless given") },
+        returns = { { "tempo.Index", "the dim's index, 0 .. bound - 1" }, { "tempo.Index", "its bound" } },
+        text = "A temporal dimension. Its bound is an integer >= 0, given by name at every call and never taken from arrays. The order of `P:dim` is the order of axes in arrays.",
+        errors = "`option` for a name that is taken.", example = 'local b, B = P:dim("b", "batch")\nprint(b, B)' },
+      { name = "bound", args = { arg("name", "string", "") }, returns = { { "tempo.Index" } },
+        text = "A bound without a dim: a window, a horizon, the length of a prompt. Given and checked at the call like a dim's.",
+        example = [[
+local w = P:bound "w"
+local x = P:input("x", { domain = { t } })
+local f = P:compile { outputs = { m = x[tempo.max(0, t - w + 1) .. t + 1]:mean(0) } }
+print(f({ x = { 1, 2, 3, 4 } }, { T = 4, w = 2 }).m)]] },
+      { name = "input", args = { arg("name", "string", "the key in the table of inputs at the call") },
+        options = { arg("domain", "tempo.Dims", "dims in the order of `P:dim` (none)"), arg("shape", "tempo.Extent[]", "the spatial shape ({})"), arg("dtype", "tempo.Dtype", "(\"f32\")") },
+        returns = { { "tempo.Tensor" } },
+        text = "A tensor whose values are given at the call: an array of shape (bounds of the domain.., shape..), a nested table, or a number for a scalar.",
+        errors = "`option` for a second input of that name or dims out of order; at the call `input` for a wrong dtype, `shape` for a wrong shape.",
+        example = 'local x = P:input("x", { domain = { t }, shape = { 2 } })\nprint(P:compile { outputs = { s = x:sum() } }({ x = { { 1, 2 }, { 3, 4 } } }, { T = 2 }).s)',
+        fails = 'local x = P:input("x", { domain = { t }, shape = { 2 } })\nP:compile { outputs = { s = x:sum() } }({ x = { { 1, 2 } } }, { T = 2 })' },
+      { name = "tensor", args = {}, options = { arg("domain", "tempo.Dims", "(none)"), arg("shape", "tempo.Extent[]", "({})"), arg("dtype", "tempo.Dtype", "(\"f32\")"), arg("name", "string", "for messages and explain") },
+        returns = { { "tempo.Tensor" } },
+        text = "A tensor that is declared first and defined by branches, so that it may refer to itself at other points: `h[0] = a`, `h[t] = f(h[t-1])`. "
+          .. "Branches are tried in the order written, the first that matches wins.",
+        errors = "`undefined` for a needed point without a branch and for a branch that can never be first; `cycle` for a value that needs itself; `dtype`, `shape` for a right side that differs "
+          .. "from the declaration (branches never convert).",
+        example = [[
+local fib = P:tensor { domain = { t }, dtype = "i64" }
+fib[0] = 0
+fib[1] = 1
+fib[t] = fib[t - 1] + fib[t - 2]
+print(P:compile { outputs = { fib = fib } }({}, { T = 10 }).fib)]],
+        fails = 'local h = P:tensor { domain = { t } }\nh[t] = h[t - 1] + 1\nP:compile { outputs = { h = h } }' },
+      { name = "param", args = { arg("name", "string", "its path, as `f:params()` gives it") },
+        options = { arg("init", "tempo.Operand|table", "its first value: a number, an array or an expression"), arg("along", "tempo.Dims", "the dims it evolves over (none: a constant of the run)"),
+          arg("domain", "tempo.Dims", "dims for each of whose points there is one such state (layers, seeds)"), arg("shape", "tempo.Extent[]", "(that of an array or tensor given as init, else {})"),
+          arg("dtype", "tempo.Dtype", "(that of an array or tensor given as init, else f32)") },
+        returns = { { "tempo.Tensor" } },
+        text = "A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave; `w:update(e)` says the next; without one it is carried. "
+          .. "A leaf of gradients at each point: its own update is never differentiated through.",
+        errors = "`option` without an init; `domain` for an init that varies over `along`.",
+        example = [[
+local w = P:param("w", { along = { t }, init = 1 })
+w:update(w * 2)
+local f = P:compile { outputs = { w = w } }
+print(f({}, { T = 4 }).w)
+print(f:params().w)]] },
+      { name = "constant", args = { arg("data", "tempo.Data", "copied") }, returns = { { "tempo.Tensor" } },
+        text = "A tensor with these values at every point. Arrays and numbers mix with tensors by themselves; this is for where none is near.",
+        example = 'print(P:constant { { 1, 2 }, { 3, 4 } })' },
+      { name = "call", args = { arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>): ...", "gets the inputs' arrays at a point, and the point"),
+          arg("inputs", "tempo.Operand[]", "tensors"), arg("specs", spec .. "[]", "one for each result, all of one domain, which contains the inputs'") },
+        options = { arg("over", "tempo.Dims", "dims that are not in the point and lead the shape of every array: one call for all of them") },
+        returns = { { "tempo.Tensor", "one for each spec" } },
+        text = "A Lua function as an operator: called exactly once at every point, in lexicographic order of the dims, if anything reads a result. It returns as many arrays, nested tables or "
+          .. "numbers as there are specs. Arrays are valid until it returns (`:clone()` keeps one) and read only. Gradient: 0.",
+        errors = "`callback` for results of another number, shape or dtype, and for a function that yields; an error raised inside ends the run and reaches the caller as it is.",
+        example = [[
+local x = P:input("x", { domain = { t } })
+local y = P:call(function(arrays, point) return arrays[1]:item() * 10 + point.t end, { x }, { { domain = { t } } })
+print(P:compile { outputs = { y = y } }({ x = { 1, 2 } }, { T = 2 }).y)]],
+        fails = [[
+local x = P:input("x", { domain = { t } })
+local y = P:call(function() return { 1, 2 } end, { x }, { { domain = { t } } })
+P:compile { outputs = { y = y } }({ x = { 1 } }, { T = 1 })]] },
+      { name = "source", args = { arg("fn", "fun(point: table<string, integer>): ...", "gives the values at a point"), arg("spec", spec .. "|" .. spec .. "[]", "of the result, or of several") },
+        options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = { { "tempo.Tensor" } }, text = "A callback without inputs.", errors = "as `P:call`.",
+        example = [[
+local x = P:source(function(point) return point.t * point.t end, { domain = { t } })
+print(P:compile { outputs = { sum = x[0 .. T]:sum(0) } }({}, { T = 4 }).sum)]] },
+      { name = "sink", args = { arg("inputs", "tempo.Operand[]", "tensors"), arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>)", "called at every point of the union of their domains") },
+        options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = {},
+        text = "A callback without results, always needed: a program with a sink needs no outputs. It runs inside the loop it belongs to, so progress shows as it happens.", errors = "as `P:call`.",
+        example = [[
+local x = P:input("x", { domain = { t } })
+P:sink({ x[0 .. t + 1]:sum(0) }, function(arrays, point) print(point.t, arrays[1]) end)
+P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
+      { name = "compile", args = {}, options = {
+          arg("outputs", "table<string, tempo.Operand>", "tensors by name; may be left out when there is a sink"),
+          arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan (\"auto\")"),
+          arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
+          arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "integer|string", "a limit in bytes"), arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
+        returns = { { "tempo.Function" } },
+        text = "Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function; a program may be compiled many times.",
+        errors = "whatever is wrong with the program: `domain`, `cycle`, `undefined`, `ragged`, `affine`, `shape` with the line of the read or branch at fault and a witness point; `option`; `device`.",
+        example = 'local x = P:input("x", { domain = { t } })\nprint(P:compile { outputs = { y = x * 2 } })',
+        fails = 'local x = P:input("x", { domain = { t } })\nP:compile { outputs = { y = x[t + 1] } }' },
+      { name = "seed", args = {}, returns = { { "integer" } }, text = "The seed given to `tempo.program`.", example = "print(tempo.program({ seed = 7 }):seed())" },
+      { name = "env_reset", args = { arg("id", "string", "an environment, \"CartPole-v1\""), arg("u", "tempo.Operand", "f64 uniforms") }, returns = { { "tempo.Tensor", "the state, f64" } },
+        text = "A native environment's first state from uniform numbers. `tempo.rl.env` is the comfortable way to all three.", errors = "`option` for an unknown environment, `shape`, `dtype`.",
+        example = 'print(P:env_reset("CartPole-v1", tempo.full({ 4 }, 0.5, { dtype = "f64" })):peek {})' },
+      { name = "env_obs", args = { arg("id", "string", ""), arg("state", "tempo.Operand", "") }, returns = { { "tempo.Tensor", "f32" } }, text = "What is observed of a state.",
+        errors = "as `P:env_reset`.",
+        example = 'local s = P:env_reset("CartPole-v1", tempo.full({ 4 }, 1, { dtype = "f64" }))\nprint(P:env_obs("CartPole-v1", s):peek {})' },
+      { name = "env_step", args = { arg("id", "string", ""), arg("state", "tempo.Operand", ""), arg("action", "tempo.Operand", "i64"), arg("u", "tempo.Operand", "f64 uniforms for a reset") },
+        returns = { { "tempo.Tensor", "the next state, reset if the episode ended" }, { "tempo.Tensor", "the observation before any reset" }, { "tempo.Tensor", "the reward" },
+          { "tempo.Tensor", "terminated, bool" }, { "tempo.Tensor", "truncated, bool" } },
+        text = "One step. Gradient: 0.", errors = "as `P:env_reset`; `input` at the run for an action that does not exist.",
+        example = [[
+local half = tempo.full({ 4 }, 0.5, { dtype = "f64" })
+local s = P:env_reset("CartPole-v1", half)
+local action = P:constant(tempo.array(1, "i64"))
+local next, obs, reward = P:env_step("CartPole-v1", s, action, half)
+print(reward:peek {}, next:select(0, 4):peek {})]] },
+    },
+  },
+
+  { title = "Dims, bounds and index expressions", class = "tempo.Index", receiver = "t",
+    text = "Built from dims, bounds and integers with `+ - *` (by an integer), `//` and `%` (by a positive integer), unary `-`, `tempo.min`, `tempo.max`. Equal expressions are the same object, so `==` "
+      .. "is identity and never a condition. A product of dims or bounds is a size: good in shapes and `:value()`, refused as an index (`affine`). Where a tensor is wanted, an index expression is "
+      .. "its value, with the weak dtype of a number. `lo .. hi` makes a range where either end is symbolic.",
+    operators = { "add(tempo.Number): tempo.Index", "sub(tempo.Number): tempo.Index", "mul(tempo.Number): tempo.Index", "idiv(integer): tempo.Index", "mod(integer): tempo.Index",
+      "unm: tempo.Index", "concat(tempo.Number): tempo.Range" },
+    entries = {
+      { name = "value", args = {}, returns = { { "tempo.Tensor", "an i64 scalar, whose domain is the expression's dims" } }, text = "The value as a tensor: for arithmetic that index expressions do not have.",
+        example = "print(P:compile { outputs = { y = t:value() / 2 } }({}, { T = 4 }).y)", fails = "print(t / 2)" },
+      { name = "upper", args = {}, returns = { { "tempo.Index" } }, text = "A dim's bound.", errors = "`option` for an expression that is no dim.", example = "print(t:upper() == T)" },
+      { name = "name", args = {}, returns = { { "string" } }, text = "Its text.", example = "print(t:name(), (t + 1):name())" },
+      { name = "program", args = {}, returns = { { "tempo.Program" } }, text = "The program it belongs to.", example = "print(t:program() == P)" },
+      { name = "eq", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } }, text = "The condition t = k. With a tensor: a bool tensor.", example = "print(t:eq(3))", fails = "print(t < T)" },
+      { name = "ne", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } }, text = "The condition t ≠ k.", example = "print(t:ne(3))" },
+      { name = "lt", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } }, text = "The condition t < k.", example = "print(t:lt(3))" },
+      { name = "le", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } }, text = "The condition t <= k.", example = "print(t:le(3))" },
+      { name = "gt", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } }, text = "The condition t > k.", example = "print(t:gt(3))" },
+      { name = "ge", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } }, text = "The condition t >= k.", example = "print(t:ge(3))" },
+      { name = "floordiv", args = { arg("k", "integer", "> 0") }, returns = { { "tempo.Index" } }, text = "t // k, where the syntax lacks it.", errors = "`affine` for anything but a positive integer.",
+        example = "print(t:floordiv(2))" },
+      { name = "mod", args = { arg("k", "integer", "> 0") }, returns = { { "tempo.Index" } }, text = "t % k.", errors = "`affine` for anything but a positive integer.", example = "print(t:mod(2))" },
+    },
+  },
+
+  { title = "Conditions", class = "tempo.Condition", receiver = "c",
+    text = "What `t:eq(k)` and its kin give: for `h:when(c, e)`; where a tensor is wanted, a bool tensor.",
+    entries = {
+      { name = "land", args = { arg("d", "tempo.Condition|boolean", "") }, returns = { { "tempo.Condition" } }, text = "Both hold.", example = "print(t:ge(2):land(t:lt(5)))" },
+      { name = "lor", args = { arg("d", "tempo.Condition|boolean", "") }, returns = { { "tempo.Condition" } }, text = "One of them holds.", example = "print(t:lt(2):lor(t:ge(5)))" },
+      { name = "lnot", args = {}, returns = { { "tempo.Condition" } }, text = "It does not hold.", example = "print(t:lt(2):lnot())" },
+      { name = "value", args = {}, returns = { { "tempo.Tensor", "a bool scalar" } }, text = "As a tensor.", example = "print(P:compile { outputs = { y = t:lt(2):value() } }({}, { T = 3 }).y)" },
+      { name = "name", args = {}, returns = { { "string" } }, text = "Its text.", example = "print(t:lt(2):name())" },
+      { name = "program", args = {}, returns = { { "tempo.Program" } }, text = "The program it belongs to.", example = "print(t:lt(2):program() == P)" },
+    },
+  },
+
+  { title = "Ranges", class = "tempo.Range", receiver = "r", text = "`lo .. hi` and `tempo.range(lo, hi)`: half open, only to index with. A range takes no arithmetic, no comparison and no `#` (`option`).", entries = {} },
+
+  { title = "Tensors", class = "tempo.Tensor", receiver = "x",
+    text = [[
+A recurrent tensor: an expression with a domain (a set of dims), a spatial shape and a dtype. [Operators](operators.md) are its methods. A key that is a string is a method's name; any other is an index in time:
+
+| read | means | spatial shape | domain |
+| --- | --- | --- | --- |
+| `x[t-1]`, `x[t//2]`, `x[tempo.min(t+10, T-1)]` | a point | same | same |
+| `x[0]`, `x[T-1]`, `x[{t = 0}]` | a constant point | same | loses t |
+| `x[0 .. t+1]`, `x[t .. T]` | a range | prepends an extent | keeps t |
+| `x[0 .. T]` | a constant range | prepends an extent | loses t |
+| `x[{b = 0 .. B, t = t-1}]`, `x[{0, i, t+1}]` | several dims, by name or by position | prepended in domain order | as above |
+
+Errors: `domain` where a needed read leaves the domain, with a witness, when compiling, or at the call where it depends on bounds; `ragged` for a range over a dim that the shape depends on; `affine`; `option` for a
+string as an index. A declared tensor is defined by assignment, `h[0] = e`, `h[t] = e`, `h[t + 1] = e`.]],
+    operators = { "add(tempo.Operand): tempo.Tensor", "sub(tempo.Operand): tempo.Tensor", "mul(tempo.Operand): tempo.Tensor", "div(tempo.Operand): tempo.Tensor",
+      "mod(tempo.Operand): tempo.Tensor", "pow(tempo.Operand): tempo.Tensor", "idiv(tempo.Operand): tempo.Tensor", "unm: tempo.Tensor" },
+    index = "tempo.Tensor",
+    entries = {
+      { name = "at", args = { arg("key", "table", "as in `x[{..}]`; a dim itself may be a key, `{[t] = 0}`") }, returns = { { "tempo.Tensor" } }, text = "`x[{..}]` as a method.", errors = "as indexing.",
+        example = [[
+local x = P:input("x", { domain = { t } })
+print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } }, { T = 3 }).last)]],
+        fails = 'local x = P:input("x", { domain = { t } })\nprint(x:at { b = 0 })' },
+      { name = "otherwise", args = { arg("e", "tempo.Operand|table", "") }, returns = {}, text = "The branch for all points that no earlier one matches: `h[t] = e` for code that gets its dims as arguments.",
+        errors = "`dtype`, `shape` where e differs from the declaration; `undefined` when compiling if it can never be first.",
+        example = 'local h = P:tensor { domain = { t } }\nh[0] = 1\nh:otherwise(h[t - 1] * 2)\nprint(P:compile { outputs = { h = h } }({}, { T = 4 }).h)' },
+      { name = "when", args = { arg("c", "tempo.Condition", "on indices; for data use `tempo.where`"), arg("e", "tempo.Operand|table", "") }, returns = {},
+        text = "The branch for the points where c holds.", errors = "`option` for a tensor as a condition; else as `otherwise`.",
+        example = 'local h = P:tensor { domain = { t } }\nh:when((t % 2):eq(0), 1)\nh:otherwise(0)\nprint(P:compile { outputs = { h = h } }({}, { T = 4 }).h)' },
+      { name = "update", args = { arg("e", "tempo.Operand", "") }, returns = {}, text = "A parameter's value at the next point of `along`, at most once. `w[i+1] = e` is the same along one dim.",
+        errors = "`option` for a second update and for tensors that are no parameters; `dtype`, `shape`.",
+        example = 'local w = P:param("w", { along = { t }, init = 0 })\nw:update(w + 3)\nlocal f = P:compile { outputs = { w = w } }\nprint(f({}, { T = 3 }).w)' },
+      { name = "backward", args = {}, returns = { { "tempo.Tensor", "itself" } }, text = "Marks a loss: `x:grad()` is the gradient of the sum of all losses so marked.", errors = "`dtype` for a tensor that is no float.",
+        example = 'local x = P:input("x", { domain = { t } })\nx:square():backward()\nprint(P:compile { outputs = { g = x:grad() } }({ x = { 1, 2 } }, { T = 2 }).g)' },
+      { name = "grad", args = {}, returns = { { "tempo.Tensor" } }, text = "The gradient by x of all losses marked with `backward`, wherever in the script: `tempo.grad` names its loss instead.",
+        errors = "`dtype` for a tensor that is no float.",
+        example = 'local x = P:input("x", { shape = { 2 } })\nlocal g = x:grad()\nlocal loss = (x * x * x):backward()\nprint(P:compile { outputs = { g = g } }({ x = { 1, 2 } }).g)' },
+      { name = "peek", args = {}, options = { arg("inputs", "table<string, tempo.Data>", ""), arg("bounds", "table<string, integer>", ""), arg("at", "table<string, integer>", "the point, by names of dims"), arg("seed", "integer", "") },
+        returns = { { "tempo.Array" } }, text = "The value at one point, on demand and without compiling: for debugging. Inputs and bounds that the value does not mention may be left out.",
+        errors = "`option` for a point that lacks a dim; `bound`, `input`; `domain` for a point outside.",
+        example = 'local x = P:input("x", { domain = { t } })\nprint((x[0 .. t + 1]:sum(0)):peek { inputs = { x = { 1, 2, 3 } }, bounds = { T = 3 }, at = { t = 1 } })' },
+      { name = "name", args = { arg("s?", "string", "") }, returns = { { "string|tempo.Tensor|nil", "its name; itself when named" } },
+        text = "Names it for messages and explain, or asks for the name.", example = 'print((P:constant(1) + t):name "shifted")' },
+      { name = "shape", args = {}, returns = { { "tempo.Extent[]" } }, text = "The spatial shape: integers and index expressions.",
+        example = 'local x = P:input("x", { domain = { t }, shape = { 3 } })\nlocal shape = x[0 .. t + 1]:shape()\nprint(shape[1], shape[2])' },
+      { name = "dtype", args = {}, returns = { { "tempo.Dtype" } }, text = "The dtype.", example = "print(t:value():dtype())" },
+      { name = "domain", args = {}, returns = { { "tempo.Index[]" } }, text = "The dims, in the order of `P:dim`: what `domain =` takes.", example = "print(t:value():domain()[1] == t)" },
+      { name = "along", args = {}, returns = { { "tempo.Index[]" } }, text = "The dims a parameter evolves over; {} for any other tensor.",
+        example = 'print(P:param("w", { along = { t }, init = 0 }):along()[1])' },
+      { name = "program", args = {}, returns = { { "tempo.Program?" } }, text = "The program; nil of a loose literal, which belongs to none until it meets one.",
+        example = "print(t:value():program() == P, tempo.zeros({ 3 }):program())" },
+    },
+  },
+
+  { title = "Compiled functions", class = "tempo.Function", receiver = "f", text = "What `P:compile` gives.",
+    call = "(inputs?: table<string, tempo.Data>, bounds?: table<string, integer>, options?: table): table<string, tempo.Array>",
+    entries = {
+      { name = "__call", form = "f(inputs, bounds[, { ... }])", args = { arg("inputs", "table<string, tempo.Data>", "arrays (borrowed for the run, not copied), nested tables or numbers, by name"),
+          arg("bounds", "table<string, integer>", "every bound that is needed, by name") },
+        options = { arg("seed", "integer", "replaces the program's") }, returns = { { "table<string, tempo.Array>", "a fresh array for each output, of shape (bounds of its domain.., shape..)" } },
+        text = "Runs the program.", errors = "`input` for a missing or unknown input; `bound` for a missing, unknown or unneeded bound; `shape`; `domain` where legality depends on the bounds; `callback`; `memory`.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nprint(f({ x = { 1, 2, 3 } }, { T = 3 }).y)\nprint(f({ x = { 1 } }, { T = 1 }).y)',
+        fails = 'local x = P:input("x", { domain = { t } })\nP:compile { outputs = { y = x * 2 } }({ x = { 1, 2 } }, {})' },
+      { name = "params", args = {}, returns = { { "table<string, tempo.Array>" } }, text = "The parameters after the last run (or as loaded), copies, by path.",
+        example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf({}, { T = 5 })\nprint(f:params().w)' },
+      { name = "load_params", args = { arg("params", "table<string, tempo.Data>", "by path, as `f:params()` gives them; any of them") }, returns = { { "tempo.Function", "itself" } },
+        text = "First values for runs to come: copies.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
+        example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
+      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"plan"|"passes"|"dot"', "a summary if left out") }, returns = { { "string" } },
+        text = "What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor and which read decided it; `plan` every region "
+          .. "and buffer; `passes`; `dot` the graph for Graphviz.", errors = "`option` for an unknown section, with the nearest.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:explain "storage")' },
+      { name = "memory", args = { arg("bounds", "table<string, integer>", "") }, returns = { { "integer?", "bytes; nil where the tier does not know" } },
+        text = "The predicted peak of the arena for these bounds, before running. Outputs and inputs are not in it.", errors = "`bound`.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nprint(f:memory { T = 1000 })' },
+      { name = "peak", args = {}, returns = { { "integer?", "bytes; nil where the tier does not know" } }, text = "The measured peak of the last run.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(f:peak())' },
+      { name = "free", args = {}, returns = {}, text = "Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.", errors = "`option` from its own callback.",
+        example = "local f = P:compile { outputs = { y = t:value() } }\nf:free()\nprint(f)" },
+    },
+  },
+
+  { title = "Arrays", class = "tempo.Array", receiver = "a",
+    text = "Host arrays: dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is an error (`input`), so `ipairs` cannot skip row 0. "
+      .. "`#a` is the first extent. Printing is NumPy's. Their bytes are charged to Lua's collector.",
+    index = "tempo.Array|number|boolean",
+    entries = {
+      { name = "shape", args = {}, returns = { { "integer[]" } }, text = "The extents.", example = "print(#tempo.array({ { 1, 2 } }):shape())" },
+      { name = "dtype", args = {}, returns = { { "tempo.Dtype" } }, text = "The dtype.", example = "print(tempo.array({ true }):dtype())" },
+      { name = "totable", args = {}, returns = { { "table|number|boolean" } }, text = "Nested tables of plain numbers or booleans, 1-based; a scalar's value.",
+        errors = "under LuaJIT `input` for an i64 beyond 2^53: see `a:int64()`.", example = "print(tempo.array({ { 1, 2 }, { 3, 4 } }):totable()[2][1] == 3)" },
+      { name = "item", args = {}, returns = { { "number|boolean" } }, text = "The one element.", errors = "`shape` for more or fewer.", example = 'print(tempo.array(5, "i64"):item())', fails = "tempo.array({ 1, 2 }):item()" },
+      { name = "clone", args = {}, returns = { { "tempo.Array" } }, text = "A copy of its own: keeps what a callback was lent.", example = "local a = tempo.array { 1, 2 }\nlocal b = a:clone():set(9, 0)\nprint(a, b)" },
+      { name = "rows", args = {}, returns = { { "fun(): integer?, tempo.Array|number|boolean" } }, text = "Iterates over index (from 0) and row.", errors = "`shape` for a scalar.",
+        example = "for i, row in tempo.array({ { 1, 2 }, { 3, 4 } }):rows() do print(i, row) end" },
+      { name = "get", args = { arg("...", "integer", "one index for each axis") }, returns = { { "number|boolean" } }, text = "An element.", errors = "`shape` for another number of indices, `input` out of range.",
+        example = 'print(tempo.array({ { 1, 2 }, { 3, 4 } }, "i64"):get(1, 0))', fails = "tempo.array({ 1, 2 }):get(2)" },
+      { name = "set", args = { arg("v", "number|boolean", ""), arg("...", "integer", "one index for each axis") }, returns = { { "tempo.Array", "itself" } }, text = "Changes an element.",
+        errors = "as `get`; `callback` for an array lent to one.", example = "print(tempo.array({ 1, 2 }):set(7, 1))" },
+      { name = "save", args = { arg("path", "string", "a .npy file") }, returns = { { "true?" }, { "string?", "why not" } }, text = "Writes a NumPy file; nil and a message if it cannot.",
+        example = 'local path = os.tmpname()\nprint(tempo.array({ 1, 2 }):save(path))\nprint(tempo.load(path))\nos.remove(path)' },
+      { name = "data", args = {}, returns = { { "lightuserdata" } }, text = "The address of the elements, for LuaJIT's `ffi.cast`; valid as long as the array.", example = "print(type(tempo.array({ 1 }):data()))" },
+      { name = "int64", args = {}, returns = { { "table|integer" } }, text = "As `totable` with exact 64-bit integers: under LuaJIT cdata.", errors = "`dtype` unless i64.",
+        example = 'print(tempo.array({ 1, 2 }, "i64"):int64()[2] == 2)' },
+      { name = "free", args = {}, returns = {}, text = "Gives its memory back now. `__gc` and `__close` do the same.", example = "local a = tempo.array { 1 }\na:free()\nprint(a)" },
+    },
+  },
+}
+
+return api

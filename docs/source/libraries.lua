@@ -1,0 +1,152 @@
+-- Examples for the entries that the comments of lua/tempo document: "<library> <entry>" -> code. `fields`: libraries that
+-- are fields of `tempo`.
+local libraries = {}
+
+--- Runs before every example of this page.
+libraries.prelude = [[
+tempo = require "tempo"
+nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
+P = tempo.program()
+t, T = P:dim "t"
+function show(x, bounds) print(P:compile { outputs = { x = x } }({}, bounds or {}).x) end
+]]
+
+libraries.fields = { nn = true, optim = true, dist = true, rl = true, logger = true }
+
+local init = {}
+for name, code in pairs {
+  make = 'show(nn.init.make(P, "ones", { 2 }, { name = "w.init" }))',
+  fans = "print(nn.init.fans { 3, 4 })",
+  gain = 'print(nn.init.gain "linear", nn.init.gain("leaky_relu", 0))',
+  zeros = "show(nn.init.zeros(P, { 2 }))",
+  ones = "show(nn.init.ones(P, { 2 }))",
+  uniform = 'show(nn.init.uniform(P, { 100 }, { bound = 0.5, name = "a" }):abs():le(0.5):all())',
+  normal = 'show(nn.init.normal(P, { 1000 }, { mean = 10, std = 0, name = "a" }):mean())',
+  xavier_uniform = 'show(nn.init.xavier_uniform(P, { 8, 4 }, { name = "a" }):abs():le(0.7072):all())      -- sqrt(6 / (4 + 8))',
+  xavier_normal = 'print(nn.init.xavier_normal(P, { 8, 4 }, { name = "a" }):shape()[1])',
+  kaiming_uniform = 'show(nn.init.kaiming_uniform(P, { 8, 6 }, { name = "a" }):abs():le(1):all())      -- sqrt(2) sqrt(3 / 6)',
+  kaiming_normal = 'print(nn.init.kaiming_normal(P, { 8, 6 }, { name = "a" }):shape()[2])',
+  orthogonal = 'local q = nn.init.orthogonal(P, { 2, 3 }, { name = "a" })\nshow(q:matmul(q:mT()):round():abs())',
+} do init["tempo.nn.init " .. name] = code end
+
+local examples = {
+  ["tempo.nn class"] = [[
+local Scale = nn.class "Scale"
+function Scale:forward(x) return self.factor * x end
+local net = Scale:create(P, { name = "scale" })
+net:param("factor", {}, { init = 3 })
+print(net)
+show(net(P:constant { 1, 2 }))]],
+  ["tempo.nn Module:create"] = 'local Net = nn.class "Net"\nprint(Net:create(P), Net:create(P), Net:create(P, { name = "critic" }))',
+  ["tempo.nn Module:param"] = 'local net = nn.class "Net":create(P)\nprint(net:param("gain", { 2 }, { init = 1 }):name())\nshow(net.gain)',
+  ["tempo.nn Module:register"] = 'local net = nn.class "Net":create(P)\nnet:register("w", P:param("shared", { along = { t }, init = 2 }))\nprint(net.w:name())',
+  ["tempo.nn Module:add"] = 'local net = nn.class "Net":create(P)\nnet:add("head", nn.Linear(P, 3, 2))     -- net.head = ... is the same\nprint(net.head)',
+  ["tempo.nn Module:parameters"] = "print(#nn.MLP(P, { 4, 8, 2 }):parameters())",
+  ["tempo.nn Module:named_parameters"] = "for path in nn.MLP(P, { 4, 8, 2 }):named_parameters() do print(path) end",
+  ["tempo.nn Module:at"] = [[
+local net = nn.Linear(P, 1, 1, { along = { t }, init = "ones", name = "net" })
+net.weight:update(net.weight + 1)
+net.bias:update(net.bias)
+local x = P:constant { 1 }
+show(net(x):squeeze(0), { T = 3 })
+show(net:at { t = 0 } (x), { T = 3 })]],
+  ["tempo.nn Linear"] = 'local net = nn.Linear(P, 2, 3, { init = "ones", bias_init = 0.5 })\nshow(net(P:constant { 1, 2 }))',
+  ["tempo.nn MLP"] = 'local net = nn.MLP(P, { 4, 8, 2 }, { activation = "relu" })\nprint(net(tempo.zeros { 5, 4 }):shape()[2])',
+  ["tempo.nn Sequential"] = 'local net = nn.Sequential(P, { nn.Linear(P, 2, 2, { init = "ones" }), "square", function(x) return x:sum() end })\nshow(net(P:constant { 1, 2 }))',
+  ["tempo.nn Embedding"] = 'local e = nn.Embedding(P, 3, 2, { init = P:constant { { 0, 1 }, { 2, 3 }, { 4, 5 } } })\nshow(e(P:constant(tempo.array({ 2, 0 }, "i64"))))',
+  ["tempo.nn LayerNorm"] = "show(nn.LayerNorm(P, 2)(P:constant { { 1, 3 }, { 0, 8 } }))",
+  ["tempo.nn RNNCell"] = [[
+local cell = nn.RNNCell(P, 1, 2, { init = "zeros", bias = false })
+local h = P:tensor { domain = { t }, shape = { 2 } }
+h[0] = 1
+h[t] = cell(tempo.zeros { 1 }, h[t - 1])
+show(h, { T = 2 })]],
+  ["tempo.nn LSTMCell"] = [[
+local cell = nn.LSTMCell(P, 1, 2, { init = "zeros", bias = false })
+local h, c = cell(tempo.zeros { 1 }, tempo.zeros { 2 }, tempo.ones { 2 })
+show(c)]],
+  ["tempo.nn GRUCell"] = 'local cell = nn.GRUCell(P, 1, 2, { init = "zeros", bias = false })\nshow(cell(tempo.zeros { 1 }, tempo.ones { 2 }))',
+
+  ["tempo.optim grad_norm"] = 'local w = P:param("w", { along = { t }, init = tempo.array { 3, 4 } })\nlocal loss = w:square():sum() / 2\nshow(optim.grad_norm(tempo.grad(loss, { w }), loss), { T = 1 })',
+  ["tempo.optim clip_grad_norm"] = [[
+local w = P:param("w", { along = { t }, init = tempo.array { 3, 4 } })
+local loss = w:square():sum() / 2
+local clipped, norm = optim.clip_grad_norm(tempo.grad(loss, { w }), 1, loss)
+show(clipped[1], { T = 1 })]],
+  ["tempo.optim Optimizer:step"] = [[
+local w = P:param("w", { along = { t }, init = 8 })
+optim.SGD({ w }, { lr = 0.25 }):step(w:square())          -- w - 0.25 * 2 w
+show(w, { T = 4 })]],
+  ["tempo.optim SGD"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.SGD({ w }, { lr = 0.5, momentum = 0.5 }):step(w)\nshow(w, { T = 4 })',
+  ["tempo.optim Adam"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.Adam({ w }, { lr = 0.125, eps = 0 }):step(w * 3)      -- the first steps are lr\nshow((w * 1000):round(), { T = 3 })',
+  ["tempo.optim AdamW"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.AdamW({ w }, { lr = 0.5, weight_decay = 0.5 }):step(w * 0)\nshow(w, { T = 3 })',
+  ["tempo.optim RMSProp"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.RMSProp({ w }, { lr = 0.5, alpha = 0.75 }):step(w:square())\nshow((w * 1000):round(), { T = 3 })',
+
+  ["tempo.dist Categorical"] = 'local d = dist.Categorical { logits = P:constant { 0, 0, 1 } }\nshow(d.probs)\nshow(d.mode)',
+  ["tempo.dist Categorical:sample"] = 'local d = dist.Categorical { logits = P:constant { 0, 0, -math.huge } }\nlocal a = d:sample { domain = { t }, name = "a" }\nshow(a:lt(2), { T = 5 })',
+  ["tempo.dist Categorical:log_prob"] = 'local d = dist.Categorical { probs = P:constant { 0.25, 0.75 } }\nshow(d:log_prob(P:constant(tempo.array(1, "i64"))):exp())',
+  ["tempo.dist Categorical:entropy"] = "show(dist.Categorical({ probs = P:constant { 0.5, 0.5 } }):entropy() / math.log(2))",
+  ["tempo.dist Normal"] = "local d = dist.Normal(P:constant { 0, 1 }, 2)\nshow(d.mean)",
+  ["tempo.dist Normal:rsample"] = 'local d = dist.Normal(P:constant { 0, 10 }, 0)\nshow(d:rsample { name = "a" })',
+  ["tempo.dist Normal:sample"] = 'local d = dist.Normal(P:constant { 0 }, 1)\nshow(d:sample({ domain = { t }, name = "a" }):abs():lt(6):all(), { T = 3 })',
+  ["tempo.dist Normal:log_prob"] = "show(dist.Normal(P:constant { 0 }, 1):log_prob(P:constant { 0 }):exp())",
+  ["tempo.dist Normal:entropy"] = "show(dist.Normal(P:constant { 0 }, 1):entropy())",
+
+  ["tempo.rl envs"] = 'for name, e in pairs(rl.envs) do print(name, e.actions, e.max_steps) end',
+  ["tempo.rl env"] = [[
+local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
+env:step(P:constant(tempo.array(1, "i64")) + t:value() * 0)          -- always to the right
+show(env.done, { T = 12 })]],
+  ["tempo.rl Env:step"] = [[
+local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
+local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
+show(reward[0 .. T]:sum(0), { T = 20 })]],
+  ["tempo.rl monte_carlo"] = [[
+local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
+show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })]],
+  ["tempo.rl n_step"] = [[
+local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
+show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })]],
+  ["tempo.rl td"] = [[
+local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
+show(rl.td(traj, { gamma = 0.5, next_value = t:value():to "f32" * 0 + 10 }), { T = 5 })]],
+  ["tempo.rl gae"] = [[
+local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
+local zero = t:value():to "f32" * 0
+local advantage, target = rl.gae(traj, { gamma = 0.5, lambda = 1, value = zero, next_value = zero })
+show(advantage, { T = 5 })]],
+  ["tempo.rl episode_return"] = [[
+local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
+show(rl.episode_return(traj), { T = 5 })]],
+  ["tempo.rl episodes"] = [[
+local traj = { time = t, reward = t:value():to "f32", terminated = (t % 2):eq(1):value() }
+local sum, number = rl.episodes(traj, { t })
+show(sum / number, { T = 4 })]],
+
+  ["tempo.logger clock"] = "print(tempo.logger.clock() > 0)",
+  ["tempo.logger mkdir"] = "local path = os.tmpname()\nos.remove(path)\nprint(tempo.logger.mkdir(path) == path)\nos.remove(path)",
+  ["tempo.logger csv"] = [[
+local path = os.tmpname()
+local log = tempo.logger.csv(path, { "iteration", "loss" })
+log:row { 0, 0.5 }
+log:close()
+for line in io.lines(path) do print(line) end
+os.remove(path)]],
+  ["tempo.cli cli"] = [[
+local opt = require "tempo.cli" ({ "--seed", "3", "--quiet" }, { seed = 0, iterations = 10, quiet = false })
+print(opt.seed, opt.iterations, opt.quiet)]],
+}
+examples["tempo.logger CSV:line"] = examples["tempo.logger csv"]:gsub("log:row { 0, 0.5 }", 'log:line { "0", "none" }')
+examples["tempo.logger CSV:row"] = examples["tempo.logger csv"]:gsub("0, 0.5", "1, 1 / 3")
+examples["tempo.logger CSV:close"] = examples["tempo.logger csv"]
+for name, code in pairs(init) do examples[name] = code end
+
+-- Activations are the methods of their names.
+for class, method in pairs { Tanh = "tanh", ReLU = "relu", Sigmoid = "sigmoid", GELU = "gelu", SiLU = "silu", ELU = "elu",
+    LeakyReLU = "leaky_relu", Softplus = "softplus" } do
+  examples["tempo.nn " .. class] = ("local x = P:constant { -1, 0, 2 }\nshow(nn.%s(P)(x):eq(x:%s()))"):format(class, method)
+end
+examples["tempo.nn Identity"] = "show(nn.Identity(P)(P:constant { -1, 0, 2 }))"
+
+libraries.examples = examples
+return libraries

@@ -1,0 +1,202 @@
+-- What the reference says of the rows of src/graph/methods.def beyond their own line: facts that a whole group shares,
+-- options, results that are not one tensor, and an example for each row. A spec refuses a row without an example and an
+-- entry without a row.
+local methods = {}
+
+--- Runs before every example of this page.
+methods.prelude = [[
+tempo = require "tempo"
+P = tempo.program()
+function show(x) print(P:compile { outputs = { x = x } }({}, {}).x) end
+]]
+
+--- By the first word of a group's heading in methods.def: a title and the facts that hold unless a row says otherwise.
+methods.groups = {
+  creation = { "Creation",
+    "Shape: the one given; extents are integers, bounds and dims, `{T, 3}`. Options of all: `dtype =` (else f32), `domain =`, a sequence of dims or of tensors that stand for theirs (else none), `name =`; of a random one the name is also its stream of numbers. Gradient: none, they have no operands. "
+    .. "Errors: `shape` for a negative extent, `option` for an unknown dtype or a name of randomness used twice. The formulas of the random ones are in [random.md](random.md)." },
+  arithmetic = { "Arithmetic",
+    "Shape: operands broadcast, aligned at the last axis; only a literal 1 or a missing axis grows. Dtype: promotion bool < u8 < i32 < i64 < f16, bf16 < f32 < f64 (f16 with bf16: f32); "
+    .. "bool counts as i64; numbers and index expressions take the other operand's dtype (a non-integral number with an integer tensor: f32). Functions of the reals (`exp` to `erf`) "
+    .. "give f32 for integers. f16 and bf16 compute in f32 and round once. Integers wrap. Errors: `shape` where extents do not broadcast. Operators `+ - * / % ^ //` and unary `-` are these methods." },
+  comparisons = { "Comparison and logic",
+    "Shape: operands broadcast. Dtype: bool; both sides are promoted first, and a number that the tensor's dtype does not have makes it wider instead of wrapping. Gradient: 0. "
+    .. "`land lor lnot` take bool only. Errors: `shape`, and `dtype` for logic on numbers. Lua's own `<`, `<=` raise, `==` is identity." },
+  reductions = { "Reductions and scans",
+    "Shape: x's without the axes, or with extent 1 there (`keepdim`). Axes count from 0, negative ones from the end; without an axis all *spatial* axes, never a temporal dim. "
+    .. "Of nothing: sum 0, prod 1, any false, all true, max -inf and min +inf of floats, logsumexp -inf, mean and var NaN. Errors: `shape` for an axis that x lacks or that is named twice; "
+    .. "`input` at the run for max, min of integers and argmax, argmin of nothing." },
+  contraction = { "Contraction",
+    "Dtype: promotion as in arithmetic; f16 and bf16 accumulate in f32. Gradient: through both operands. Errors: `shape` where inner sizes differ." },
+  movement = { "Movement",
+    "Elements keep their values and dtype. Gradient: moved back; where one element stands in several places (`expand`), summed. Most of these are views and cost nothing. "
+    .. "Errors: `shape` for axes that do not exist and sizes that do not fit; `domain` for constant indices below 0, which never wrap." },
+  by = { "By data",
+    "Indices are i64 (other integers convert) and are checked at the run: one out of range is the error `input`. Gradient: goes to the elements that were taken; 0 for indices." },
+  activations = { "Activations",
+    "Shape: x's. Dtype: x's, f32 for integers; computed in f32 at least and rounded once. Gradient: exact; 0 at the kink of `relu`." },
+  convolution = { "Convolution and pooling", "Names, shapes and defaults are PyTorch's. Dtype: promotion as in arithmetic. Errors: `shape`." },
+  normalisation = { "Normalisation and dropout", "Shape: x's. Dtype: x's, f32 for integers. Gradient: exact. Errors: `shape` where the given shape is not x's last axes." },
+  losses = { "Losses",
+    "Shape: a scalar for `reduction = \"mean\"` (the default) and `\"sum\"`, x's for `\"none\"`. They reduce *spatial* axes only: over time write `loss[0 .. T]:sum(0)`, or nothing, for a "
+    .. "gradient sums a loss over all its points anyway. Dtype: promotion as in arithmetic. Gradient: exact. Errors: `option` for an unknown reduction, `shape`." },
+  types = { "Types", "Shape: x's." },
+}
+
+--- Options, wherever they stand; a row may say it better.
+methods.options = {
+  dtype = "the dtype of the result", domain = "the dims over which it varies: a sequence of dims, or of tensors that stand for theirs",
+  name = "names it; of a random tensor also its stream of numbers, which must be its own", keepdim = "reduced axes stay, with extent 1",
+  axis = "the axis, as the argument of the same name", p = "the probability, or the norm's power", correction = "what is subtracted from the count",
+  unbiased = "`true` is correction 1, `false` 0", lo = "the lower limit", hi = "the upper limit", value = "what is put there", mode = "only `\"constant\"`",
+  diagonal = "which diagonal: above the main one where positive", descending = "largest first", stable = "sorting is always stable", largest = "`false`: the smallest",
+  sorted = "results are always sorted", negative_slope = "the factor below 0", alpha = "the factor below 0", beta = "sharpness, or where the square ends",
+  approximate = "`\"none\"` or `\"tanh\"`", threshold = "above it the identity", weight = "multiplies, one number for each element or class", bias = "is added", eps = "is added to the variance",
+  training = "`false`: the identity", reduction = "`\"mean\"`, `\"sum\"` or `\"none\"`", ignore_index = "targets of this class count nothing",
+  label_smoothing = "share of the target spread over all classes", log_target = "the target holds log probabilities",
+}
+
+--- By name: example, and where it differs from its group: returns (types for the annotations), shape, dtype, gradient, errors, fails (an example of an error).
+methods.rows = {
+  zeros = { example = "show(tempo.zeros { 2, 3 })" },
+  ones = { example = 'show(tempo.ones({ 3 }, { dtype = "i64" }))' },
+  full = { example = "show(tempo.full({ 2 }, 7))", errors = "`shape` for a value that is no scalar" },
+  eye = { example = "show(tempo.eye { 2, 3 })" },
+  arange = { example = "show(tempo.arange { 4 })\nshow(tempo.arange({ 3 }, 10, 5))", shape = "one axis" },
+  linspace = { example = "show(tempo.linspace({ 5 }, 0, 1))", shape = "one axis" },
+  uniform = { example = "local u = tempo.uniform({ 1000 })\nshow((u:mean() * 10):round())" },
+  normal = { example = "show(tempo.normal({ 1000 }):abs():lt(2):sum():gt(900))" },
+  bernoulli = { example = "show(tempo.bernoulli({ 3 }, 1))", gradient = "none" },
+  randint = { example = "show(tempo.randint({ 5 }, 7, 8))", dtype = "i64 unless said otherwise" },
+  randperm = { example = "show(tempo.randperm({ 5 }):sort())", dtype = "i64 unless said otherwise", shape = "one axis" },
+
+  add = { example = "show(P:constant({ 1, 2 }) + 10)", fails = "show(P:constant({ 1, 2 }) + P:constant({ 1, 2, 3 }))" },
+  sub = { example = "show(1 - P:constant({ 1, 2 }))" },
+  mul = { example = "show(P:constant({ { 1 }, { 2 } }) * P:constant({ 3, 4 }))" },
+  div = { example = 'show(tempo.arange({ 3 }, { dtype = "i64" }) / 2)', dtype = "f32 for integers" },
+  pow = { example = "show(P:constant({ 1, 2, 3 }) ^ 2)", errors = "`dtype` for a negative power of integers" },
+  mod = { example = "show(P:constant({ -1, 4, 7 }) % 3)", gradient = "1 for x; -(x // y) for y", errors = "`input` at the run for integers by 0" },
+  floordiv = { example = "show(P:constant({ -1, 4, 7 }):floordiv(3))", gradient = "0", errors = "`input` at the run for integers by 0" },
+  minimum = { example = "show(P:constant({ 1, 5 }):minimum(3))", gradient = "to the smaller; at ties to the first operand" },
+  maximum = { example = "show(P:constant({ 1, 5 }):maximum(3))", gradient = "to the larger; at ties to the first operand" },
+  neg = { example = "show(-P:constant({ 1, -2 }))" },
+  abs = { example = "show(P:constant({ 1, -2 }):abs())", gradient = "sign(x), 0 at 0" },
+  sign = { example = "show(P:constant({ 3, 0, -2 }):sign())", gradient = "0" },
+  exp = { example = "show(P:constant({ 0, 1 }):exp())" },
+  expm1 = { example = "show(P:constant({ 0, 1 }):expm1())" },
+  log = { example = "show(P:constant({ 1, 10 }):log())" },
+  log1p = { example = "show(P:constant({ 0, 9 }):log1p())" },
+  log2 = { example = "show(P:constant({ 1, 8 }):log2())" },
+  sqrt = { example = "show(P:constant({ 4, 9 }):sqrt())" },
+  rsqrt = { example = "show(P:constant({ 4, 16 }):rsqrt())" },
+  square = { example = "show(P:constant({ 3, -4 }):square())" },
+  reciprocal = { example = "show(P:constant({ 2, 4 }):reciprocal())" },
+  sin = { example = "show(P:constant({ 0, math.pi / 2 }):sin())" },
+  cos = { example = "show(P:constant({ 0, math.pi }):cos())" },
+  tan = { example = "show(P:constant({ 0, math.pi / 4 }):tan())" },
+  tanh = { example = "show(P:constant({ 0, 1 }):tanh())" },
+  sigmoid = { example = "show(P:constant({ 0, 1 }):sigmoid())" },
+  erf = { example = "show(P:constant({ 0, 1 }):erf())" },
+  floor = { example = "show(P:constant({ 1.5, -1.5 }):floor())", gradient = "0" },
+  ceil = { example = "show(P:constant({ 1.5, -1.5 }):ceil())", gradient = "0" },
+  round = { example = "show(P:constant({ 0.5, 1.5, 2.6 }):round())", gradient = "0" },
+  clamp = { example = "show(P:constant({ -2, 0.5, 2 }):clamp(-1, 1))", gradient = "1 strictly inside, else 0", errors = "`option` without a limit" },
+
+  eq = { example = "show(P:constant({ 1, 2, 3 }):eq(2))" },
+  ne = { example = "show(P:constant({ 1, 2, 3 }):ne(2))" },
+  lt = { example = "show(P:constant({ 1, 2, 3 }):lt(2))", fails = "show(P:constant({ 1, 2, 3 }) < P:constant({ 2, 2, 2 }))" },
+  le = { example = "show(P:constant({ 1, 2, 3 }):le(2))" },
+  gt = { example = "show(P:constant({ 1, 2, 3 }):gt(2))" },
+  ge = { example = "show(P:constant({ 1, 2, 3 }):ge(2))" },
+  land = { example = "local x = P:constant({ 1, 2, 3 })\nshow(x:gt(1):land(x:lt(3)))", fails = "show(P:constant({ 1, 0 }):land(P:constant({ 1, 1 })))" },
+  lor = { example = "local x = P:constant({ 1, 2, 3 })\nshow(x:lt(2):lor(x:gt(2)))" },
+  lnot = { example = "show(P:constant({ 1, 2, 3 }):eq(2):lnot())" },
+  where = { example = "local x = P:constant({ -1, 2 })\nshow(tempo.where(x:gt(0), x, 0))", dtype = "promotion of a and b; c is bool", gradient = "to the side that was taken" },
+
+  sum = { example = "local x = P:constant({ { 1, 2 }, { 3, 4 } })\nshow(x:sum(0))\nshow(x:sum())", dtype = "x's; i64 for bool, u8, i32",
+    fails = "show(P:constant({ 1, 2 }):sum(1))" },
+  prod = { example = "show(P:constant({ 2, 3, 4 }):prod())", dtype = "x's; i64 for bool, u8, i32", gradient = "right for zeros too" },
+  mean = { example = "show(P:constant({ { 1, 2 }, { 3, 4 } }):mean(1))", dtype = "x's; f32 for integers" },
+  max = { example = "show(P:constant({ { 1, 5 }, { 3, 4 } }):max(1))", dtype = "x's", gradient = "all of it to the first of the largest" },
+  min = { example = "show(P:constant({ { 1, 5 }, { 3, 4 } }):min(1, { keepdim = true }))", dtype = "x's", gradient = "all of it to the first of the smallest" },
+  any = { example = "show(P:constant({ { 0, 1 }, { 0, 0 } }):any(1))", dtype = "bool", gradient = "0" },
+  all = { example = "show(P:constant({ { 0, 1 }, { 1, 1 } }):all(1))", dtype = "bool", gradient = "0" },
+  argmax = { example = "show(P:constant({ { 1, 5, 5 }, { 6, 3, 4 } }):argmax(1))", dtype = "i64", gradient = "0" },
+  argmin = { example = "show(P:constant({ { 1, 5, 1 }, { 6, 3, 4 } }):argmin(1))", dtype = "i64", gradient = "0" },
+  var = { example = "show(P:constant({ 1, 2, 3, 4 }):var())\nshow(P:constant({ 1, 2, 3, 4 }):var(0, { correction = 0 }))", dtype = "x's; f32 for integers" },
+  std = { example = "show(P:constant({ 1, 3 }):std(0, { unbiased = false }))", dtype = "x's; f32 for integers" },
+  norm = { example = "show(P:constant({ 3, -4 }):norm())\nshow(P:constant({ 3, -4 }):norm(0, { p = math.huge }))", dtype = "x's; f32 for integers", gradient = "0 at 0" },
+  logsumexp = { example = "show(P:constant({ 1000, 1000 }):logsumexp(0))", dtype = "x's; f32 for integers" },
+  softmax = { example = "show(P:constant({ 1, 2, 3 }):softmax(-1))", shape = "x's", dtype = "x's; f32 for integers" },
+  log_softmax = { example = "show(P:constant({ 1, 2, 3 }):log_softmax(-1))", shape = "x's", dtype = "x's; f32 for integers" },
+  cumsum = { example = "show(P:constant({ 1, 2, 3 }):cumsum(0))", shape = "x's", dtype = "x's; i64 for bool, u8, i32" },
+  cumprod = { example = "show(P:constant({ 1, 2, 3 }):cumprod(0))", shape = "x's", dtype = "x's; i64 for bool, u8, i32" },
+  discounted_cumsum = { example = "show(P:constant({ 1, 1, 1 }):discounted_cumsum(0.5))", shape = "x's", dtype = "x's; f32 for integers" },
+
+  matmul = { example = "local a, b = P:constant({ { 1, 2 }, { 3, 4 } }), P:constant({ 5, 6 })\nshow(a:matmul(b))",
+    shape = "(.., m, k) x (.., k, n) gives (.., m, n); leading axes broadcast; a vector loses the axis it was given",
+    fails = "local a = P:constant({ { 1, 2, 3 }, { 3, 4, 5 } })\nshow(a:matmul(a))" },
+  dot = { example = "show(P:constant({ 1, 2 }):dot(P:constant({ 3, 4 })))", shape = "() of (n) and (n)" },
+  outer = { example = "show(P:constant({ 1, 2 }):outer(P:constant({ 3, 4 })))", shape = "(n, m) of (n) and (m)" },
+  einsum = { example = 'local a = P:constant({ { 1, 2 }, { 3, 4 } })\nshow(tempo.einsum("ij->ji", a))\nshow(tempo.einsum("ij,ij->", a, a))',
+    shape = "the letters after `->`", errors = "`option` for an equation that cannot be read, `shape` where one letter has two extents" },
+
+  reshape = { example = "show(tempo.arange({ 6 }):reshape { 2, -1 })", shape = "the one given", fails = "show(P:constant({ 1, 2, 3 }):reshape { 2, 2 })" },
+  flatten = { example = "show(P:constant({ { 1, 2 }, { 3, 4 } }):flatten())", shape = "the axes start .. stop become one" },
+  permute = { example = "show(P:constant({ { 1, 2, 3 } }):permute { 1, 0 })", shape = "x's, in that order" },
+  transpose = { example = "show(P:constant({ { 1, 2, 3 } }):transpose(0, 1))", shape = "x's, two exchanged" },
+  mT = { example = "show(P:constant({ { 1, 2 }, { 3, 4 } }):mT())", shape = "x's, the last two exchanged" },
+  expand = { example = "show(P:constant({ { 1 }, { 2 } }):expand { 2, 3 })", shape = "the one given" },
+  squeeze = { example = "print(P:constant({ { { 1, 2 } } }):squeeze(0):shape()[1])", shape = "x's without these axes" },
+  unsqueeze = { example = "show(P:constant({ 1, 2 }):unsqueeze(-1))", shape = "x's with an axis of 1" },
+  split = { example = "for _, part in ipairs(P:constant({ 1, 2, 3 }):split(2)) do show(part) end", returns = { "tempo.Tensor[]" }, shape = "parts of the axis (0)" },
+  chunk = { example = "for _, part in ipairs(P:constant({ 1, 2, 3, 4 }):chunk(2)) do show(part) end", returns = { "tempo.Tensor[]" }, shape = "parts of the axis (0)" },
+  pad = { example = "show(P:constant({ 1, 2 }):pad({ 1, 2 }, 9))", shape = "grown at both ends" },
+  flip = { example = "show(P:constant({ { 1, 2 }, { 3, 4 } }):flip(0))", shape = "x's" },
+  roll = { example = "show(P:constant({ 1, 2, 3 }):roll(1))", shape = "x's" },
+  slice = { example = "show(P:constant({ 1, 2, 3, 4 }):slice(0, 1, 4, 2))", shape = "the axis has ceil((hi - lo) / step) elements",
+    fails = "show(P:constant({ 1, 2, 3 }):slice(0, -1))" },
+  select = { example = "show(P:constant({ { 1, 2 }, { 3, 4 } }):select(0, 1))", shape = "x's without the axis",
+    errors = "an index expression is judged when compiling, as reads in time are (`domain`); a tensor at the run (`input`)" },
+  narrow = { example = "show(P:constant({ 1, 2, 3, 4 }):narrow(0, 1, 2))", shape = "length on the axis",
+    errors = "an index expression is judged when compiling (`domain`); a tensor at the run (`input`)" },
+  cat = { example = "show(tempo.cat({ P:constant({ 1, 2 }), P:constant({ 3 }) }, 0))", shape = "the axis is the sum of theirs" },
+  stack = { example = "show(tempo.stack({ P:constant({ 1, 2 }), P:constant({ 3, 4 }) }, 1))", shape = "a new axis, one for each" },
+  tril = { example = "show(tempo.ones({ 3, 3 }):tril())", shape = "x's" },
+  triu = { example = "show(tempo.ones({ 3, 3 }):triu(1))", shape = "x's" },
+
+  gather = { example = 'local k = P:constant(tempo.array({ { 1 }, { 0 } }, "i64"))\nshow(P:constant({ { 1, 2 }, { 3, 4 } }):gather(1, k))', shape = "the index's" },
+  scatter_add = { example = 'local k = P:constant(tempo.array({ 0, 0, 2 }, "i64"))\nshow(tempo.zeros({ 3 }):scatter_add(0, k, P:constant({ 1, 2, 3 })))', shape = "x's" },
+  index_select = { example = 'show(P:constant({ { 1, 2 }, { 3, 4 } }):index_select(0, P:constant(tempo.array({ 1, 1, 0 }, "i64"))))',
+    shape = "the axis has the index's extent", fails = 'show(P:constant({ 1, 2 }):index_select(0, P:constant(tempo.array({ 2 }, "i64"))))' },
+  one_hot = { example = 'show(P:constant(tempo.array({ 0, 2 }, "i64")):one_hot(3))', shape = "x's and (classes)", dtype = "i64", gradient = "0" },
+  sort = { example = "local v, k = P:constant({ 3, 1, 2 }):sort()\nshow(v)\nshow(k)", returns = { "tempo.Tensor", "tempo.Tensor" }, shape = "x's, twice", dtype = "x's; i64 for the indices" },
+  argsort = { example = "show(P:constant({ 3, 1, 2 }):argsort())", shape = "x's", dtype = "i64", gradient = "0" },
+  topk = { example = "local v, k = P:constant({ 3, 1, 2 }):topk(2)\nshow(v)\nshow(k)", returns = { "tempo.Tensor", "tempo.Tensor" }, shape = "k on the axis, twice",
+    dtype = "x's; i64 for the indices" },
+
+  relu = { example = "show(P:constant({ -1, 2 }):relu())" },
+  leaky_relu = { example = "show(P:constant({ -1, 2 }):leaky_relu(0.1))" },
+  elu = { example = "show(P:constant({ -1, 2 }):elu())" },
+  gelu = { example = "show(P:constant({ -1, 2 }):gelu())" },
+  silu = { example = "show(P:constant({ -1, 2 }):silu())" },
+  softplus = { example = "show(P:constant({ -1, 0, 30 }):softplus())" },
+
+  layer_norm = { example = "show(P:constant({ { 1, 2, 3 }, { 2, 4, 6 } }):layer_norm { 3 })" },
+  rms_norm = { example = "show(P:constant({ 3, 4 }):rms_norm())" },
+  dropout = { example = "show(tempo.ones({ 4 }):dropout(0.5, false))", gradient = "1 / (1 - p) where kept", errors = "`option` for a probability outside [0, 1]" },
+
+  mse_loss = { example = "show(P:constant({ 1, 2 }):mse_loss(P:constant({ 1, 4 })))", fails = 'show(P:constant({ 1 }):mse_loss(P:constant({ 1 }), { reduction = "avg" }))' },
+  smooth_l1_loss = { example = "show(P:constant({ 1, 2 }):smooth_l1_loss(P:constant({ 1.5, 5 })))" },
+  cross_entropy = { example = 'show(P:constant({ { 2, 0 }, { 0, 1 } }):cross_entropy(P:constant(tempo.array({ 0, 1 }, "i64"))))',
+    shape = "x (N, C, ...), target (N, ...): a scalar, (N, ...) for `\"none\"`", errors = "`dtype` for a target that is neither i64 nor of x's shape; `input` at the run for a class that x lacks" },
+  nll_loss = { example = 'local p = P:constant({ { 2, 0 }, { 0, 1 } }):log_softmax(1)\nshow(p:nll_loss(P:constant(tempo.array({ 0, 1 }, "i64"))))',
+    shape = "as `cross_entropy`", errors = "as `cross_entropy`" },
+  binary_cross_entropy = { example = "show(P:constant({ 0.9, 0.2 }):binary_cross_entropy(P:constant({ 1, 0 })))" },
+  kl_div = { example = 'show(P:constant({ 0.5, 0.5 }):log():kl_div(P:constant({ 0.9, 0.1 }), { reduction = "sum" }))' },
+
+  to = { example = 'show(P:constant({ 1.7, -1.7 }):to "i32")', dtype = "the one named", gradient = "converted back; 0 where either side is no float" },
+  detach = { example = "local x = P:constant({ 3 })\nshow((x * x:detach()):sum():detach())", dtype = "x's", gradient = "0" },
+}
+
+return methods

@@ -1,0 +1,90 @@
+-- The words that stand at the head of each page and section of the reference.
+return {
+  note = "<!-- Written by `make docs`; change the sources named in .ci/docs.lua instead. -->\n\n",
+
+  index = [[
+# Reference
+
+[The API](api.md) · [operators](operators.md) · [libraries](libraries.md) · [settings, errors, dtypes, C](settings.md) · [random numbers](../random.md)
+
+For editors: `lua/tempo/meta/tempo.lua` and the libraries have LuaCATS annotations. With lua-language-server put the folder `lua` (of this tree, or where LuaRocks installed
+`tempo/meta`) into `Lua.workspace.library`.
+
+]],
+
+  operators = [[
+# Operators
+
+Methods of tensors, which are also functions on `tempo` unless noted, and functions on `tempo` only. Arguments in brackets may be left out; the table of options, by name, is last.
+Arguments, results and defaults are those of PyTorch's function of the same name, with `axis` for dim. An operation's domain is the union of its operands' domains. What a group
+says holds for its rows unless a row says otherwise. An argument that is missing, unknown or of the wrong kind is the error `option`.
+]],
+
+  api = [[
+# The API
+
+Temporal indices, spatial indices and axes count from 0, ranges are half open. Arguments in brackets may be left out; tables of options are by name, and an unknown option is the
+error `option`, with the nearest name. Every error starts with the script's `file.lua:line:` and has its class's word ([classes](settings.md#errors)).
+[Operators](operators.md) and [libraries](libraries.md) have pages of their own.
+]],
+
+  libraries = [[
+# Libraries
+
+Lua modules under `lua/tempo`, each a field of `tempo` that loads on first use (`tempo.cli` by `require`). Their sources carry the annotations that editors read.
+]],
+
+  settings = [[
+# Settings, errors, dtypes, C
+
+## Environment
+
+Read when a program is compiled or run; they win over the script.
+
+| variable | |
+| --- | --- |
+]],
+
+  passes = [[
+
+## Passes
+
+In the order they run; each is a switch, `P:compile { passes = { name = false } }`.
+
+| pass | on | does |
+| --- | --- | --- |
+]],
+
+  errors = [[
+
+## Errors
+
+Every error contains its class's word; of several the first of this list is reported. After any error the process and every other object stay usable.
+
+| word | means |
+| --- | --- |
+]],
+
+  dtypes = [[
+
+## Dtypes
+
+In the order of promotion; f16 with bf16 gives f32.
+
+| dtype | bytes | C |
+| --- | --- | --- |
+]],
+
+  c = [[
+
+## The C interface
+
+%s
+
+Link with `-ltempo`. LuaJIT's `ffi.cdef` takes `build/tempo.cdef`, which the build makes from the header.
+
+```c
+%s
+```
+]],
+}

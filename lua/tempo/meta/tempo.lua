@@ -1,0 +1,1718 @@
+---@meta tempo
+-- Written by `make docs`; change methods.def, dtypes.def or docs/source.
+
+---@alias tempo.Dtype "bool"|"u8"|"i32"|"i64"|"f16"|"bf16"|"f32"|"f64"
+--- What executes a compiled program.
+---@alias tempo.Tier "auto"|"reference"|"interpreter"|"native"
+--- A domain: dims, or tensors that stand for theirs.
+---@alias tempo.Dims (tempo.Index|tempo.Tensor)[]
+--- An extent: an integer, a dim, a bound or an expression of them; a product of bounds is fine.
+---@alias tempo.Extent integer|tempo.Index
+--- An integer or an index expression.
+---@alias tempo.Number integer|tempo.Index
+--- What may stand where a tensor is wanted.
+---@alias tempo.Operand tempo.Tensor|tempo.Index|tempo.Condition|tempo.Array|number|boolean
+--- Host data: an array, a nested table or a number.
+---@alias tempo.Data tempo.Array|table|number|boolean
+--- An index in time: a point, a range, or a table of them by position, name or dim.
+---@alias tempo.Key integer|tempo.Index|tempo.Range|table
+
+--- `require "tempo"` has no side effect and prints nothing. Operators are also functions on it (operators); libraries load on first use.
+---@class tempo
+---@field nn tempo.nn
+---@field optim tempo.optim
+---@field dist tempo.dist
+---@field rl tempo.rl
+---@field logger tempo.logger
+---@field _VERSION string
+local tempo = {}
+
+--- A new, empty program.
+---@param options? { seed?: integer }
+---@return tempo.Program
+function tempo.program(options) end
+
+--- The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x.
+---@param loss tempo.Tensor a float tensor
+---@param x tempo.Tensor|tempo.Tensor[] one tensor, or a sequence of them
+---@return tempo.Tensor|tempo.Tensor[] # as many, each with the domain, shape and dtype of its tensor
+function tempo.grad(loss, x) end
+
+--- A host array: a copy. A number with a shape fills it.
+---@param data tempo.Data|string a number, a nested table, a string of bytes or an array
+---@param dtype? tempo.Dtype f32, or bool for booleans, or the array's own
+---@param shape? integer[] for bytes, and to reshape
+---@return tempo.Array
+function tempo.array(data, dtype, shape) end
+
+--- An array from a NumPy file; nil and a message if it cannot be read.
+---@param path string a .npy file
+---@return tempo.Array?
+---@return string? # why not
+function tempo.load(path) end
+
+--- The range lo .. hi, half open. `lo .. hi` is the same where either end is symbolic; `2 .. 5` is the string "25" in Lua.
+---@param lo tempo.Number the first
+---@param hi tempo.Number after the last
+---@return tempo.Range
+function tempo.range(lo, hi) end
+
+--- The smallest, as an index expression (a number of numbers). Of tensors: `tempo.minimum(a, b)`, `x:min(axis)`.
+---@param ... tempo.Number index expressions and numbers
+---@return tempo.Index
+function tempo.min(...) end
+
+--- The largest, as an index expression (a number of numbers). Of tensors: `tempo.maximum(a, b)`, `x:max(axis)`.
+---@param ... tempo.Number index expressions and numbers
+---@return tempo.Index
+function tempo.max(...) end
+
+--- a // b, for index expressions, numbers and tensors; LuaJIT's syntax has no `//`.
+---@param a tempo.Operand
+---@param b tempo.Operand of an index expression: a positive integer
+---@return any # an index expression, a number or a tensor, as its operands
+function tempo.floordiv(a, b) end
+
+--- a % b, with the sign of b.
+---@param a tempo.Operand
+---@param b tempo.Operand of an index expression: a positive integer
+---@return any # an index expression, a number or a tensor, as its operands
+function tempo.mod(a, b) end
+
+--- A clock that never goes back: for rates and durations, not for the time of day.
+---@return number # seconds
+function tempo.clock() end
+
+--- A tensor of zeros.
+---@param shape tempo.Extent[]
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.zeros(shape, options) end
+
+--- A tensor of ones.
+---@param shape tempo.Extent[]
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.ones(shape, options) end
+
+--- A tensor filled with a number or a scalar tensor.
+---@param shape tempo.Extent[]
+---@param value tempo.Operand
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.full(shape, value, options) end
+
+--- Ones on the diagonal: eye {n} or eye {n, m}.
+---@param shape tempo.Extent[]
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.eye(shape, options) end
+
+--- start, start + step, ...: n values for arange {n}; from 0 by 1.
+---@param shape tempo.Extent[]
+---@param start? number
+---@param step? number
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.arange(shape, start, step, options) end
+
+--- n values from start to stop, both included, for linspace({n}, start, stop).
+---@param shape tempo.Extent[]
+---@param start number
+---@param stop number
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.linspace(shape, start, stop, options) end
+
+--- Random numbers, uniform in [0, 1).
+---@param shape tempo.Extent[]
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.uniform(shape, options) end
+
+--- Random numbers of the standard normal distribution.
+---@param shape tempo.Extent[]
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.normal(shape, options) end
+
+--- 1 with probability p (0.5), else 0; p is a number or a tensor.
+---@param shape tempo.Extent[]
+---@param p? tempo.Operand
+---@param options? { p?: tempo.Operand, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.bernoulli(shape, p, options) end
+
+--- Random integers in [lo, hi), or in [0, lo) without hi; i64. Limits may be i64 scalar tensors.
+---@param shape tempo.Extent[]
+---@param lo integer|tempo.Index|tempo.Tensor
+---@param hi? integer|tempo.Index|tempo.Tensor
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.randint(shape, lo, hi, options) end
+
+--- A random permutation of 0 .. n-1 for randperm {n}; i64.
+---@param shape tempo.Extent[]
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@return tempo.Tensor
+function tempo.randperm(shape, options) end
+
+--- x + y.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.add(x, y) end
+
+--- x - y.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.sub(x, y) end
+
+--- x * y.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.mul(x, y) end
+
+--- x / y; integers give f32.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.div(x, y) end
+
+--- x ^ y; integers want an exponent >= 0.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.pow(x, y) end
+
+--- The smaller of x and y, element by element; NaN wins.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.minimum(x, y) end
+
+--- The larger of x and y, element by element; NaN wins.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.maximum(x, y) end
+
+--- -x.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.neg(x) end
+
+--- The absolute value.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.abs(x) end
+
+--- -1, 0 or 1.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.sign(x) end
+
+--- e to the x.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.exp(x) end
+
+--- exp(x) - 1, exact for small x.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.expm1(x) end
+
+--- The natural logarithm.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.log(x) end
+
+--- log(1 + x), exact for small x.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.log1p(x) end
+
+--- The logarithm to base 2.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.log2(x) end
+
+--- The square root.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.sqrt(x) end
+
+--- 1 / sqrt(x).
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.rsqrt(x) end
+
+--- x * x.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.square(x) end
+
+--- 1 / x.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.reciprocal(x) end
+
+--- The sine.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.sin(x) end
+
+--- The cosine.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.cos(x) end
+
+--- The tangent.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.tan(x) end
+
+--- The hyperbolic tangent.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.tanh(x) end
+
+--- 1 / (1 + exp(-x)).
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.sigmoid(x) end
+
+--- The error function.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.erf(x) end
+
+--- Rounds down.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.floor(x) end
+
+--- Rounds up.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.ceil(x) end
+
+--- Rounds to the nearest integer, half to even.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.round(x) end
+
+--- x limited to lo .. hi; either may be left out. Gradient 0 at the limits.
+---@param x tempo.Operand
+---@param lo? tempo.Operand
+---@param hi? tempo.Operand
+---@param options? { lo?: tempo.Operand, hi?: tempo.Operand }
+---@return tempo.Tensor
+function tempo.clamp(x, lo, hi, options) end
+
+--- x == y.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.eq(x, y) end
+
+--- x ~= y; true for NaN.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.ne(x, y) end
+
+--- x < y.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.lt(x, y) end
+
+--- x <= y.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.le(x, y) end
+
+--- x > y.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.gt(x, y) end
+
+--- x >= y.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.ge(x, y) end
+
+--- Both are true.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.land(x, y) end
+
+--- One of them is true.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.lor(x, y) end
+
+--- It is false.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.lnot(x) end
+
+--- a where c holds, else b; both sides are needed everywhere.
+---@param c tempo.Operand
+---@param a tempo.Operand
+---@param b tempo.Operand
+---@return tempo.Tensor
+function tempo.where(c, a, b) end
+
+--- The sum; of bool, u8 and i32 in i64.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function tempo.sum(x, axis, options) end
+
+--- The product; of bool, u8 and i32 in i64.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function tempo.prod(x, axis, options) end
+
+--- The mean; of integers in f32; NaN of nothing.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function tempo.mean(x, axis, options) end
+
+--- Is one of them true (or not 0)?
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function tempo.any(x, axis, options) end
+
+--- Are all of them true (or not 0)?
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function tempo.all(x, axis, options) end
+
+--- The index of the largest, i64, the first at ties. Over several axes: row major.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function tempo.argmax(x, axis, options) end
+
+--- The index of the smallest, i64, the first at ties. Over several axes: row major.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function tempo.argmin(x, axis, options) end
+
+--- The variance, divided by n - correction (1).
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean, correction?: integer, unbiased?: boolean }
+---@return tempo.Tensor
+function tempo.var(x, axis, options) end
+
+--- The standard deviation, of n - correction (1).
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean, correction?: integer, unbiased?: boolean }
+---@return tempo.Tensor
+function tempo.std(x, axis, options) end
+
+--- The p-norm (2); p may be math.huge. Gradient 0 at 0.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean, p?: number }
+---@return tempo.Tensor
+function tempo.norm(x, axis, options) end
+
+--- log(sum(exp(x))), stable; -inf of nothing.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function tempo.logsumexp(x, axis, options) end
+
+--- exp(x) / sum(exp(x)) along an axis (the last).
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { axis?: integer|integer[] }
+---@return tempo.Tensor
+function tempo.softmax(x, axis, options) end
+
+--- The logarithm of softmax, stable.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { axis?: integer|integer[] }
+---@return tempo.Tensor
+function tempo.log_softmax(x, axis, options) end
+
+--- Running sums along an axis.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function tempo.cumsum(x, axis) end
+
+--- Running products along an axis.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function tempo.cumprod(x, axis) end
+
+--- Discounted returns: y[i] = x[i] + gamma * y[i+1] along an axis (0), the last first.
+---@param x tempo.Operand
+---@param gamma number
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function tempo.discounted_cumsum(x, gamma, axis) end
+
+--- The matrix product; leading axes broadcast, vectors are rows on the left and columns on the right.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.matmul(x, y) end
+
+--- The inner product of two vectors.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.dot(x, y) end
+
+--- The outer product of two vectors.
+---@param x tempo.Operand
+---@param y tempo.Operand
+---@return tempo.Tensor
+function tempo.outer(x, y) end
+
+--- Sums of products by letters: einsum("bij,bjk->bik", x, y).
+---@param equation string
+---@param ... tempo.Operand
+---@return tempo.Tensor
+function tempo.einsum(equation, ...) end
+
+--- The same elements in another shape; one -1 is the exact quotient.
+---@param x tempo.Operand
+---@param shape tempo.Extent[]
+---@return tempo.Tensor
+function tempo.reshape(x, shape) end
+
+--- Axes start .. stop (both included; all of them) made one.
+---@param x tempo.Operand
+---@param start? integer
+---@param stop? integer
+---@return tempo.Tensor
+function tempo.flatten(x, start, stop) end
+
+--- Axes in another order: axis i of the result is axes[i].
+---@param x tempo.Operand
+---@param axes integer|integer[]
+---@return tempo.Tensor
+function tempo.permute(x, axes) end
+
+--- Axes a and b exchanged.
+---@param x tempo.Operand
+---@param a integer
+---@param b integer
+---@return tempo.Tensor
+function tempo.transpose(x, a, b) end
+
+--- The last two axes exchanged.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.mT(x) end
+
+--- Axes of 1 and missing ones repeated; -1 keeps an extent.
+---@param x tempo.Operand
+---@param shape tempo.Extent[]
+---@return tempo.Tensor
+function tempo.expand(x, shape) end
+
+--- Without the axes of extent 1 (of those named).
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function tempo.squeeze(x, axis) end
+
+--- With a new axis of extent 1.
+---@param x tempo.Operand
+---@param axis integer
+---@return tempo.Tensor
+function tempo.unsqueeze(x, axis) end
+
+--- A sequence of parts of this size (the last may be smaller), or of these sizes.
+---@param x tempo.Operand
+---@param size integer|integer[]
+---@param axis? integer
+---@return tempo.Tensor[]
+function tempo.split(x, size, axis) end
+
+--- A sequence of at most so many parts of equal size (the last may be smaller).
+---@param x tempo.Operand
+---@param chunks integer
+---@param axis? integer
+---@return tempo.Tensor[]
+function tempo.chunk(x, chunks, axis) end
+
+--- Before and after the last axis, then before and after the one before it, ...: pad {1, 1}.
+---@param x tempo.Operand
+---@param pad tempo.Extent[]
+---@param value? number
+---@param options? { value?: number, mode?: string }
+---@return tempo.Tensor
+function tempo.pad(x, pad, value, options) end
+
+--- Axes reversed.
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function tempo.flip(x, axis) end
+
+--- Elements moved along axes, those that fall off come in again; without axis over all of them flat.
+---@param x tempo.Operand
+---@param shift integer|integer[]
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function tempo.roll(x, shift, axis) end
+
+--- Elements lo .. hi of an axis, by step.
+---@param x tempo.Operand
+---@param axis integer
+---@param lo? integer|tempo.Index|tempo.Tensor
+---@param hi? integer|tempo.Index|tempo.Tensor
+---@param step? integer
+---@return tempo.Tensor
+function tempo.slice(x, axis, lo, hi, step) end
+
+--- Element index of an axis, which goes.
+---@param x tempo.Operand
+---@param axis integer
+---@param index integer|tempo.Index|tempo.Tensor
+---@return tempo.Tensor
+function tempo.select(x, axis, index) end
+
+--- length elements of an axis from start, which may be an i64 scalar tensor.
+---@param x tempo.Operand
+---@param axis integer
+---@param start integer|tempo.Index|tempo.Tensor
+---@param length integer|tempo.Index|tempo.Tensor
+---@return tempo.Tensor
+function tempo.narrow(x, axis, start, length) end
+
+--- Tensors one after the other along an axis (0).
+---@param tensors tempo.Operand[]
+---@param axis? integer
+---@param options? { axis?: integer }
+---@return tempo.Tensor
+function tempo.cat(tensors, axis, options) end
+
+--- Tensors of one shape along a new axis (0).
+---@param tensors tempo.Operand[]
+---@param axis? integer
+---@param options? { axis?: integer }
+---@return tempo.Tensor
+function tempo.stack(tensors, axis, options) end
+
+--- The last two axes with 0 above a diagonal (the main one).
+---@param x tempo.Operand
+---@param diagonal? integer
+---@param options? { diagonal?: integer }
+---@return tempo.Tensor
+function tempo.tril(x, diagonal, options) end
+
+--- The last two axes with 0 below a diagonal (the main one).
+---@param x tempo.Operand
+---@param diagonal? integer
+---@param options? { diagonal?: integer }
+---@return tempo.Tensor
+function tempo.triu(x, diagonal, options) end
+
+--- y[i][j] = x[index[i][j]][j] for axis 0, and so on.
+---@param x tempo.Operand
+---@param axis integer
+---@param index tempo.Operand
+---@return tempo.Tensor
+function tempo.gather(x, axis, index) end
+
+--- x with src[i][j] added at [index[i][j]][j] for axis 0, and so on.
+---@param x tempo.Operand
+---@param axis integer
+---@param index tempo.Operand
+---@param src tempo.Operand
+---@return tempo.Tensor
+function tempo.scatter_add(x, axis, index, src) end
+
+--- The elements of an axis with these indices; a scalar index drops the axis.
+---@param x tempo.Operand
+---@param axis integer
+---@param index tempo.Operand
+---@return tempo.Tensor
+function tempo.index_select(x, axis, index) end
+
+--- A last axis of this extent with 1 at x, else 0; i64.
+---@param x tempo.Operand
+---@param classes integer|tempo.Index|tempo.Tensor
+---@return tempo.Tensor
+function tempo.one_hot(x, classes) end
+
+--- Sorted values along an axis (the last) and their indices; stable, NaN last.
+---@param x tempo.Operand
+---@param axis? integer
+---@param options? { descending?: boolean, stable?: boolean }
+---@return tempo.Tensor
+---@return tempo.Tensor
+function tempo.sort(x, axis, options) end
+
+--- The indices that sort x along an axis (the last).
+---@param x tempo.Operand
+---@param axis? integer
+---@param options? { descending?: boolean, stable?: boolean }
+---@return tempo.Tensor
+function tempo.argsort(x, axis, options) end
+
+--- The k largest values along an axis (the last) and their indices, largest first.
+---@param x tempo.Operand
+---@param k integer|tempo.Index|tempo.Tensor
+---@param axis? integer
+---@param options? { largest?: boolean, sorted?: boolean }
+---@return tempo.Tensor
+---@return tempo.Tensor
+function tempo.topk(x, k, axis, options) end
+
+--- max(x, 0).
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.relu(x) end
+
+--- x where it is positive, else negative_slope (0.01) * x.
+---@param x tempo.Operand
+---@param negative_slope? number
+---@param options? { negative_slope?: number }
+---@return tempo.Tensor
+function tempo.leaky_relu(x, negative_slope, options) end
+
+--- x where it is positive, else alpha (1) * (exp(x) - 1).
+---@param x tempo.Operand
+---@param alpha? number
+---@param options? { alpha?: number }
+---@return tempo.Tensor
+function tempo.elu(x, alpha, options) end
+
+--- x * P(N(0, 1) <= x); approximate = "tanh" for the formula with tanh.
+---@param x tempo.Operand
+---@param options? { approximate?: string }
+---@return tempo.Tensor
+function tempo.gelu(x, options) end
+
+--- x * sigmoid(x).
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.silu(x) end
+
+--- log(1 + exp(beta * x)) / beta, stable; x where beta * x exceeds threshold (20).
+---@param x tempo.Operand
+---@param beta? number
+---@param threshold? number
+---@param options? { beta?: number, threshold?: number }
+---@return tempo.Tensor
+function tempo.softplus(x, beta, threshold, options) end
+
+--- Zero mean and unit variance over the last axes, whose shape is given (the last one), then scale and shift.
+---@param x tempo.Operand
+---@param shape? tempo.Extent[]
+---@param weight? tempo.Operand
+---@param bias? tempo.Operand
+---@param options? { weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }
+---@return tempo.Tensor
+function tempo.layer_norm(x, shape, weight, bias, options) end
+
+--- x / sqrt(mean(x * x) + eps) over the last axes, then scale.
+---@param x tempo.Operand
+---@param shape? tempo.Extent[]
+---@param weight? tempo.Operand
+---@param options? { weight?: tempo.Operand, eps?: number }
+---@return tempo.Tensor
+function tempo.rms_norm(x, shape, weight, options) end
+
+--- Zero with probability p (0.5), else x / (1 - p); drawn at every point of x.
+---@param x tempo.Operand
+---@param p? number
+---@param training? boolean
+---@param options? { p?: number, training?: boolean, name?: string }
+---@return tempo.Tensor
+function tempo.dropout(x, p, training, options) end
+
+--- The mean of (x - target)^2.
+---@param x tempo.Operand
+---@param target tempo.Operand
+---@param options? { reduction?: string }
+---@return tempo.Tensor
+function tempo.mse_loss(x, target, options) end
+
+--- The mean of d^2 / (2 beta) where |d| < beta (1), else |d| - beta / 2, d = x - target.
+---@param x tempo.Operand
+---@param target tempo.Operand
+---@param options? { reduction?: string, beta?: number }
+---@return tempo.Tensor
+function tempo.smooth_l1_loss(x, target, options) end
+
+--- Negative log likelihood of softmax(x): classes along axis 1 (0 of a vector); target holds class indices, or probabilities in x's shape.
+---@param x tempo.Operand
+---@param target tempo.Operand
+---@param weight? tempo.Operand
+---@param options? { weight?: tempo.Operand, reduction?: string, ignore_index?: integer, label_smoothing?: number }
+---@return tempo.Tensor
+function tempo.cross_entropy(x, target, weight, options) end
+
+--- Negative log likelihood of log probabilities x; target holds class indices.
+---@param x tempo.Operand
+---@param target tempo.Operand
+---@param weight? tempo.Operand
+---@param options? { weight?: tempo.Operand, reduction?: string, ignore_index?: integer }
+---@return tempo.Tensor
+function tempo.nll_loss(x, target, weight, options) end
+
+--- -(target log x + (1 - target) log(1 - x)), logarithms not below -100.
+---@param x tempo.Operand
+---@param target tempo.Operand
+---@param weight? tempo.Operand
+---@param options? { weight?: tempo.Operand, reduction?: string }
+---@return tempo.Tensor
+function tempo.binary_cross_entropy(x, target, weight, options) end
+
+--- target (log target - x) for log probabilities x; reduction may also be "batchmean".
+---@param x tempo.Operand
+---@param target tempo.Operand
+---@param options? { reduction?: string, log_target?: boolean }
+---@return tempo.Tensor
+function tempo.kl_div(x, target, options) end
+
+--- Converted to a dtype: floats to integers truncate and saturate, NaN gives 0.
+---@param x tempo.Operand
+---@param dtype tempo.Dtype
+---@return tempo.Tensor
+function tempo.to(x, dtype) end
+
+--- The same value, through which no gradient goes.
+---@param x tempo.Operand
+---@return tempo.Tensor
+function tempo.detach(x) end
+
+--- A program records. Nothing is computed until a compiled function is called.
+---@class tempo.Program
+local Program = {}
+
+--- A temporal dimension. Its bound is an integer >= 0, given by name at every call and never taken from arrays. The order of `P:dim` is the order of axes in arrays.
+---@param name string letters, digits and _
+---@param bound? string the bound's name: `name:upper()` unless given
+---@return tempo.Index # the dim's index, 0 .. bound - 1
+---@return tempo.Index # its bound
+function Program:dim(name, bound) end
+
+--- A bound without a dim: a window, a horizon, the length of a prompt. Given and checked at the call like a dim's.
+---@param name string
+---@return tempo.Index
+function Program:bound(name) end
+
+--- A tensor whose values are given at the call: an array of shape (bounds of the domain.., shape..), a nested table, or a number for a scalar.
+---@param name string the key in the table of inputs at the call
+---@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
+---@return tempo.Tensor
+function Program:input(name, options) end
+
+--- A tensor that is declared first and defined by branches, so that it may refer to itself at other points: `h[0] = a`, `h[t] = f(h[t-1])`. Branches are tried in the order written, the first that matches wins.
+---@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype, name?: string }
+---@return tempo.Tensor
+function Program:tensor(options) end
+
+--- A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave; `w:update(e)` says the next; without one it is carried. A leaf of gradients at each point: its own update is never differentiated through.
+---@param name string its path, as `f:params()` gives it
+---@param options? { init?: tempo.Operand|table, along?: tempo.Dims, domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
+---@return tempo.Tensor
+function Program:param(name, options) end
+
+--- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves; this is for where none is near.
+---@param data tempo.Data copied
+---@return tempo.Tensor
+function Program:constant(data) end
+
+--- A Lua function as an operator: called exactly once at every point, in lexicographic order of the dims, if anything reads a result. It returns as many arrays, nested tables or numbers as there are specs. Arrays are valid until it returns (`:clone()` keeps one) and read only. Gradient: 0.
+---@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ... gets the inputs' arrays at a point, and the point
+---@param inputs tempo.Operand[] tensors
+---@param specs { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] one for each result, all of one domain, which contains the inputs'
+---@param options? { over?: tempo.Dims }
+---@return tempo.Tensor # one for each spec
+function Program:call(fn, inputs, specs, options) end
+
+--- A callback without inputs.
+---@param fn fun(point: table<string, integer>): ... gives the values at a point
+---@param spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }|{ domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] of the result, or of several
+---@param options? { over?: tempo.Dims }
+---@return tempo.Tensor
+function Program:source(fn, spec, options) end
+
+--- A callback without results, always needed: a program with a sink needs no outputs. It runs inside the loop it belongs to, so progress shows as it happens.
+---@param inputs tempo.Operand[] tensors
+---@param fn fun(arrays: tempo.Array[], point: table<string, integer>) called at every point of the union of their domains
+---@param options? { over?: tempo.Dims }
+function Program:sink(inputs, fn, options) end
+
+--- Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function; a program may be compiled many times.
+---@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, device?: string, threads?: integer, memory?: integer|string, tick?: tempo.Index|tempo.Index[] }
+---@return tempo.Function
+function Program:compile(options) end
+
+--- The seed given to `tempo.program`.
+---@return integer
+function Program:seed() end
+
+--- A native environment's first state from uniform numbers. `tempo.rl.env` is the comfortable way to all three.
+---@param id string an environment, "CartPole-v1"
+---@param u tempo.Operand f64 uniforms
+---@return tempo.Tensor # the state, f64
+function Program:env_reset(id, u) end
+
+--- What is observed of a state.
+---@param id string
+---@param state tempo.Operand
+---@return tempo.Tensor # f32
+function Program:env_obs(id, state) end
+
+--- One step. Gradient: 0.
+---@param id string
+---@param state tempo.Operand
+---@param action tempo.Operand i64
+---@param u tempo.Operand f64 uniforms for a reset
+---@return tempo.Tensor # the next state, reset if the episode ended
+---@return tempo.Tensor # the observation before any reset
+---@return tempo.Tensor # the reward
+---@return tempo.Tensor # terminated, bool
+---@return tempo.Tensor # truncated, bool
+function Program:env_step(id, state, action, u) end
+
+--- Built from dims, bounds and integers with `+ - *` (by an integer), `//` and `%` (by a positive integer), unary `-`, `tempo.min`, `tempo.max`. Equal expressions are the same object, so `==` is identity and never a condition. A product of dims or bounds is a size: good in shapes and `:value()`, refused as an index (`affine`). Where a tensor is wanted, an index expression is its value, with the weak dtype of a number. `lo .. hi` makes a range where either end is symbolic.
+---@class tempo.Index
+---@operator add(tempo.Number): tempo.Index
+---@operator sub(tempo.Number): tempo.Index
+---@operator mul(tempo.Number): tempo.Index
+---@operator idiv(integer): tempo.Index
+---@operator mod(integer): tempo.Index
+---@operator unm: tempo.Index
+---@operator concat(tempo.Number): tempo.Range
+local Index = {}
+
+--- The value as a tensor: for arithmetic that index expressions do not have.
+---@return tempo.Tensor # an i64 scalar, whose domain is the expression's dims
+function Index:value() end
+
+--- A dim's bound.
+---@return tempo.Index
+function Index:upper() end
+
+--- Its text.
+---@return string
+function Index:name() end
+
+--- The program it belongs to.
+---@return tempo.Program
+function Index:program() end
+
+--- The condition t = k. With a tensor: a bool tensor.
+---@param k tempo.Number
+---@return tempo.Condition
+function Index:eq(k) end
+
+--- The condition t ≠ k.
+---@param k tempo.Number
+---@return tempo.Condition
+function Index:ne(k) end
+
+--- The condition t < k.
+---@param k tempo.Number
+---@return tempo.Condition
+function Index:lt(k) end
+
+--- The condition t <= k.
+---@param k tempo.Number
+---@return tempo.Condition
+function Index:le(k) end
+
+--- The condition t > k.
+---@param k tempo.Number
+---@return tempo.Condition
+function Index:gt(k) end
+
+--- The condition t >= k.
+---@param k tempo.Number
+---@return tempo.Condition
+function Index:ge(k) end
+
+--- t // k, where the syntax lacks it.
+---@param k integer > 0
+---@return tempo.Index
+function Index:floordiv(k) end
+
+--- t % k.
+---@param k integer > 0
+---@return tempo.Index
+function Index:mod(k) end
+
+--- What `t:eq(k)` and its kin give: for `h:when(c, e)`; where a tensor is wanted, a bool tensor.
+---@class tempo.Condition
+local Condition = {}
+
+--- Both hold.
+---@param d tempo.Condition|boolean
+---@return tempo.Condition
+function Condition:land(d) end
+
+--- One of them holds.
+---@param d tempo.Condition|boolean
+---@return tempo.Condition
+function Condition:lor(d) end
+
+--- It does not hold.
+---@return tempo.Condition
+function Condition:lnot() end
+
+--- As a tensor.
+---@return tempo.Tensor # a bool scalar
+function Condition:value() end
+
+--- Its text.
+---@return string
+function Condition:name() end
+
+--- The program it belongs to.
+---@return tempo.Program
+function Condition:program() end
+
+--- `lo .. hi` and `tempo.range(lo, hi)`: half open, only to index with. A range takes no arithmetic, no comparison and no `#` (`option`).
+---@class tempo.Range
+local Range = {}
+
+--- A recurrent tensor: an expression with a domain (a set of dims), a spatial shape and a dtype. Operators are its methods. A key that is a string is a method's name; any other is an index in time:
+---@class tempo.Tensor
+---@operator add(tempo.Operand): tempo.Tensor
+---@operator sub(tempo.Operand): tempo.Tensor
+---@operator mul(tempo.Operand): tempo.Tensor
+---@operator div(tempo.Operand): tempo.Tensor
+---@operator mod(tempo.Operand): tempo.Tensor
+---@operator pow(tempo.Operand): tempo.Tensor
+---@operator idiv(tempo.Operand): tempo.Tensor
+---@operator unm: tempo.Tensor
+---@field [tempo.Key] tempo.Tensor
+local Tensor = {}
+
+--- `x[{..}]` as a method.
+---@param key table as in `x[{..}]`; a dim itself may be a key, `{[t] = 0}`
+---@return tempo.Tensor
+function Tensor:at(key) end
+
+--- The branch for all points that no earlier one matches: `h[t] = e` for code that gets its dims as arguments.
+---@param e tempo.Operand|table
+function Tensor:otherwise(e) end
+
+--- The branch for the points where c holds.
+---@param c tempo.Condition on indices; for data use `tempo.where`
+---@param e tempo.Operand|table
+function Tensor:when(c, e) end
+
+--- A parameter's value at the next point of `along`, at most once. `w[i+1] = e` is the same along one dim.
+---@param e tempo.Operand
+function Tensor:update(e) end
+
+--- Marks a loss: `x:grad()` is the gradient of the sum of all losses so marked.
+---@return tempo.Tensor # itself
+function Tensor:backward() end
+
+--- The gradient by x of all losses marked with `backward`, wherever in the script: `tempo.grad` names its loss instead.
+---@return tempo.Tensor
+function Tensor:grad() end
+
+--- The value at one point, on demand and without compiling: for debugging. Inputs and bounds that the value does not mention may be left out.
+---@param options? { inputs?: table<string, tempo.Data>, bounds?: table<string, integer>, at?: table<string, integer>, seed?: integer }
+---@return tempo.Array
+function Tensor:peek(options) end
+
+--- Names it for messages and explain, or asks for the name.
+---@param s? string
+---@return string|tempo.Tensor|nil # its name; itself when named
+function Tensor:name(s) end
+
+--- The spatial shape: integers and index expressions.
+---@return tempo.Extent[]
+function Tensor:shape() end
+
+--- The dtype.
+---@return tempo.Dtype
+function Tensor:dtype() end
+
+--- The dims, in the order of `P:dim`: what `domain =` takes.
+---@return tempo.Index[]
+function Tensor:domain() end
+
+--- The dims a parameter evolves over; {} for any other tensor.
+---@return tempo.Index[]
+function Tensor:along() end
+
+--- The program; nil of a loose literal, which belongs to none until it meets one.
+---@return tempo.Program?
+function Tensor:program() end
+
+--- x + y.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:add(y) end
+
+--- x - y.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:sub(y) end
+
+--- x * y.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:mul(y) end
+
+--- x / y; integers give f32.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:div(y) end
+
+--- x ^ y; integers want an exponent >= 0.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:pow(y) end
+
+--- x % y, with the sign of y.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:mod(y) end
+
+--- x // y, rounded down.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:floordiv(y) end
+
+--- The smaller of x and y, element by element; NaN wins.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:minimum(y) end
+
+--- The larger of x and y, element by element; NaN wins.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:maximum(y) end
+
+--- -x.
+---@return tempo.Tensor
+function Tensor:neg() end
+
+--- The absolute value.
+---@return tempo.Tensor
+function Tensor:abs() end
+
+--- -1, 0 or 1.
+---@return tempo.Tensor
+function Tensor:sign() end
+
+--- e to the x.
+---@return tempo.Tensor
+function Tensor:exp() end
+
+--- exp(x) - 1, exact for small x.
+---@return tempo.Tensor
+function Tensor:expm1() end
+
+--- The natural logarithm.
+---@return tempo.Tensor
+function Tensor:log() end
+
+--- log(1 + x), exact for small x.
+---@return tempo.Tensor
+function Tensor:log1p() end
+
+--- The logarithm to base 2.
+---@return tempo.Tensor
+function Tensor:log2() end
+
+--- The square root.
+---@return tempo.Tensor
+function Tensor:sqrt() end
+
+--- 1 / sqrt(x).
+---@return tempo.Tensor
+function Tensor:rsqrt() end
+
+--- x * x.
+---@return tempo.Tensor
+function Tensor:square() end
+
+--- 1 / x.
+---@return tempo.Tensor
+function Tensor:reciprocal() end
+
+--- The sine.
+---@return tempo.Tensor
+function Tensor:sin() end
+
+--- The cosine.
+---@return tempo.Tensor
+function Tensor:cos() end
+
+--- The tangent.
+---@return tempo.Tensor
+function Tensor:tan() end
+
+--- The hyperbolic tangent.
+---@return tempo.Tensor
+function Tensor:tanh() end
+
+--- 1 / (1 + exp(-x)).
+---@return tempo.Tensor
+function Tensor:sigmoid() end
+
+--- The error function.
+---@return tempo.Tensor
+function Tensor:erf() end
+
+--- Rounds down.
+---@return tempo.Tensor
+function Tensor:floor() end
+
+--- Rounds up.
+---@return tempo.Tensor
+function Tensor:ceil() end
+
+--- Rounds to the nearest integer, half to even.
+---@return tempo.Tensor
+function Tensor:round() end
+
+--- x limited to lo .. hi; either may be left out. Gradient 0 at the limits.
+---@param lo? tempo.Operand
+---@param hi? tempo.Operand
+---@param options? { lo?: tempo.Operand, hi?: tempo.Operand }
+---@return tempo.Tensor
+function Tensor:clamp(lo, hi, options) end
+
+--- x == y.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:eq(y) end
+
+--- x ~= y; true for NaN.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:ne(y) end
+
+--- x < y.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:lt(y) end
+
+--- x <= y.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:le(y) end
+
+--- x > y.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:gt(y) end
+
+--- x >= y.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:ge(y) end
+
+--- Both are true.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:land(y) end
+
+--- One of them is true.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:lor(y) end
+
+--- It is false.
+---@return tempo.Tensor
+function Tensor:lnot() end
+
+--- The sum; of bool, u8 and i32 in i64.
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:sum(axis, options) end
+
+--- The product; of bool, u8 and i32 in i64.
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:prod(axis, options) end
+
+--- The mean; of integers in f32; NaN of nothing.
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:mean(axis, options) end
+
+--- The largest value (the value only). Ties: the first gets the gradient.
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:max(axis, options) end
+
+--- The smallest value (the value only). Ties: the first gets the gradient.
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:min(axis, options) end
+
+--- Is one of them true (or not 0)?
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:any(axis, options) end
+
+--- Are all of them true (or not 0)?
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:all(axis, options) end
+
+--- The index of the largest, i64, the first at ties. Over several axes: row major.
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:argmax(axis, options) end
+
+--- The index of the smallest, i64, the first at ties. Over several axes: row major.
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:argmin(axis, options) end
+
+--- The variance, divided by n - correction (1).
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean, correction?: integer, unbiased?: boolean }
+---@return tempo.Tensor
+function Tensor:var(axis, options) end
+
+--- The standard deviation, of n - correction (1).
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean, correction?: integer, unbiased?: boolean }
+---@return tempo.Tensor
+function Tensor:std(axis, options) end
+
+--- The p-norm (2); p may be math.huge. Gradient 0 at 0.
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean, p?: number }
+---@return tempo.Tensor
+function Tensor:norm(axis, options) end
+
+--- log(sum(exp(x))), stable; -inf of nothing.
+---@param axis? integer|integer[]
+---@param options? { keepdim?: boolean }
+---@return tempo.Tensor
+function Tensor:logsumexp(axis, options) end
+
+--- exp(x) / sum(exp(x)) along an axis (the last).
+---@param axis? integer|integer[]
+---@param options? { axis?: integer|integer[] }
+---@return tempo.Tensor
+function Tensor:softmax(axis, options) end
+
+--- The logarithm of softmax, stable.
+---@param axis? integer|integer[]
+---@param options? { axis?: integer|integer[] }
+---@return tempo.Tensor
+function Tensor:log_softmax(axis, options) end
+
+--- Running sums along an axis.
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function Tensor:cumsum(axis) end
+
+--- Running products along an axis.
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function Tensor:cumprod(axis) end
+
+--- Discounted returns: y[i] = x[i] + gamma * y[i+1] along an axis (0), the last first.
+---@param gamma number
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function Tensor:discounted_cumsum(gamma, axis) end
+
+--- The matrix product; leading axes broadcast, vectors are rows on the left and columns on the right.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:matmul(y) end
+
+--- The inner product of two vectors.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:dot(y) end
+
+--- The outer product of two vectors.
+---@param y tempo.Operand
+---@return tempo.Tensor
+function Tensor:outer(y) end
+
+--- The same elements in another shape; one -1 is the exact quotient.
+---@param shape tempo.Extent[]
+---@return tempo.Tensor
+function Tensor:reshape(shape) end
+
+--- Axes start .. stop (both included; all of them) made one.
+---@param start? integer
+---@param stop? integer
+---@return tempo.Tensor
+function Tensor:flatten(start, stop) end
+
+--- Axes in another order: axis i of the result is axes[i].
+---@param axes integer|integer[]
+---@return tempo.Tensor
+function Tensor:permute(axes) end
+
+--- Axes a and b exchanged.
+---@param a integer
+---@param b integer
+---@return tempo.Tensor
+function Tensor:transpose(a, b) end
+
+--- The last two axes exchanged.
+---@return tempo.Tensor
+function Tensor:mT() end
+
+--- Axes of 1 and missing ones repeated; -1 keeps an extent.
+---@param shape tempo.Extent[]
+---@return tempo.Tensor
+function Tensor:expand(shape) end
+
+--- Without the axes of extent 1 (of those named).
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function Tensor:squeeze(axis) end
+
+--- With a new axis of extent 1.
+---@param axis integer
+---@return tempo.Tensor
+function Tensor:unsqueeze(axis) end
+
+--- A sequence of parts of this size (the last may be smaller), or of these sizes.
+---@param size integer|integer[]
+---@param axis? integer
+---@return tempo.Tensor[]
+function Tensor:split(size, axis) end
+
+--- A sequence of at most so many parts of equal size (the last may be smaller).
+---@param chunks integer
+---@param axis? integer
+---@return tempo.Tensor[]
+function Tensor:chunk(chunks, axis) end
+
+--- Before and after the last axis, then before and after the one before it, ...: pad {1, 1}.
+---@param pad tempo.Extent[]
+---@param value? number
+---@param options? { value?: number, mode?: string }
+---@return tempo.Tensor
+function Tensor:pad(pad, value, options) end
+
+--- Axes reversed.
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function Tensor:flip(axis) end
+
+--- Elements moved along axes, those that fall off come in again; without axis over all of them flat.
+---@param shift integer|integer[]
+---@param axis? integer|integer[]
+---@return tempo.Tensor
+function Tensor:roll(shift, axis) end
+
+--- Elements lo .. hi of an axis, by step.
+---@param axis integer
+---@param lo? integer|tempo.Index|tempo.Tensor
+---@param hi? integer|tempo.Index|tempo.Tensor
+---@param step? integer
+---@return tempo.Tensor
+function Tensor:slice(axis, lo, hi, step) end
+
+--- Element index of an axis, which goes.
+---@param axis integer
+---@param index integer|tempo.Index|tempo.Tensor
+---@return tempo.Tensor
+function Tensor:select(axis, index) end
+
+--- length elements of an axis from start, which may be an i64 scalar tensor.
+---@param axis integer
+---@param start integer|tempo.Index|tempo.Tensor
+---@param length integer|tempo.Index|tempo.Tensor
+---@return tempo.Tensor
+function Tensor:narrow(axis, start, length) end
+
+--- The last two axes with 0 above a diagonal (the main one).
+---@param diagonal? integer
+---@param options? { diagonal?: integer }
+---@return tempo.Tensor
+function Tensor:tril(diagonal, options) end
+
+--- The last two axes with 0 below a diagonal (the main one).
+---@param diagonal? integer
+---@param options? { diagonal?: integer }
+---@return tempo.Tensor
+function Tensor:triu(diagonal, options) end
+
+--- y[i][j] = x[index[i][j]][j] for axis 0, and so on.
+---@param axis integer
+---@param index tempo.Operand
+---@return tempo.Tensor
+function Tensor:gather(axis, index) end
+
+--- x with src[i][j] added at [index[i][j]][j] for axis 0, and so on.
+---@param axis integer
+---@param index tempo.Operand
+---@param src tempo.Operand
+---@return tempo.Tensor
+function Tensor:scatter_add(axis, index, src) end
+
+--- The elements of an axis with these indices; a scalar index drops the axis.
+---@param axis integer
+---@param index tempo.Operand
+---@return tempo.Tensor
+function Tensor:index_select(axis, index) end
+
+--- A last axis of this extent with 1 at x, else 0; i64.
+---@param classes integer|tempo.Index|tempo.Tensor
+---@return tempo.Tensor
+function Tensor:one_hot(classes) end
+
+--- Sorted values along an axis (the last) and their indices; stable, NaN last.
+---@param axis? integer
+---@param options? { descending?: boolean, stable?: boolean }
+---@return tempo.Tensor
+---@return tempo.Tensor
+function Tensor:sort(axis, options) end
+
+--- The indices that sort x along an axis (the last).
+---@param axis? integer
+---@param options? { descending?: boolean, stable?: boolean }
+---@return tempo.Tensor
+function Tensor:argsort(axis, options) end
+
+--- The k largest values along an axis (the last) and their indices, largest first.
+---@param k integer|tempo.Index|tempo.Tensor
+---@param axis? integer
+---@param options? { largest?: boolean, sorted?: boolean }
+---@return tempo.Tensor
+---@return tempo.Tensor
+function Tensor:topk(k, axis, options) end
+
+--- max(x, 0).
+---@return tempo.Tensor
+function Tensor:relu() end
+
+--- x where it is positive, else negative_slope (0.01) * x.
+---@param negative_slope? number
+---@param options? { negative_slope?: number }
+---@return tempo.Tensor
+function Tensor:leaky_relu(negative_slope, options) end
+
+--- x where it is positive, else alpha (1) * (exp(x) - 1).
+---@param alpha? number
+---@param options? { alpha?: number }
+---@return tempo.Tensor
+function Tensor:elu(alpha, options) end
+
+--- x * P(N(0, 1) <= x); approximate = "tanh" for the formula with tanh.
+---@param options? { approximate?: string }
+---@return tempo.Tensor
+function Tensor:gelu(options) end
+
+--- x * sigmoid(x).
+---@return tempo.Tensor
+function Tensor:silu() end
+
+--- log(1 + exp(beta * x)) / beta, stable; x where beta * x exceeds threshold (20).
+---@param beta? number
+---@param threshold? number
+---@param options? { beta?: number, threshold?: number }
+---@return tempo.Tensor
+function Tensor:softplus(beta, threshold, options) end
+
+--- Zero mean and unit variance over the last axes, whose shape is given (the last one), then scale and shift.
+---@param shape? tempo.Extent[]
+---@param weight? tempo.Operand
+---@param bias? tempo.Operand
+---@param options? { weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }
+---@return tempo.Tensor
+function Tensor:layer_norm(shape, weight, bias, options) end
+
+--- x / sqrt(mean(x * x) + eps) over the last axes, then scale.
+---@param shape? tempo.Extent[]
+---@param weight? tempo.Operand
+---@param options? { weight?: tempo.Operand, eps?: number }
+---@return tempo.Tensor
+function Tensor:rms_norm(shape, weight, options) end
+
+--- Zero with probability p (0.5), else x / (1 - p); drawn at every point of x.
+---@param p? number
+---@param training? boolean
+---@param options? { p?: number, training?: boolean, name?: string }
+---@return tempo.Tensor
+function Tensor:dropout(p, training, options) end
+
+--- The mean of (x - target)^2.
+---@param target tempo.Operand
+---@param options? { reduction?: string }
+---@return tempo.Tensor
+function Tensor:mse_loss(target, options) end
+
+--- The mean of d^2 / (2 beta) where |d| < beta (1), else |d| - beta / 2, d = x - target.
+---@param target tempo.Operand
+---@param options? { reduction?: string, beta?: number }
+---@return tempo.Tensor
+function Tensor:smooth_l1_loss(target, options) end
+
+--- Negative log likelihood of softmax(x): classes along axis 1 (0 of a vector); target holds class indices, or probabilities in x's shape.
+---@param target tempo.Operand
+---@param weight? tempo.Operand
+---@param options? { weight?: tempo.Operand, reduction?: string, ignore_index?: integer, label_smoothing?: number }
+---@return tempo.Tensor
+function Tensor:cross_entropy(target, weight, options) end
+
+--- Negative log likelihood of log probabilities x; target holds class indices.
+---@param target tempo.Operand
+---@param weight? tempo.Operand
+---@param options? { weight?: tempo.Operand, reduction?: string, ignore_index?: integer }
+---@return tempo.Tensor
+function Tensor:nll_loss(target, weight, options) end
+
+--- -(target log x + (1 - target) log(1 - x)), logarithms not below -100.
+---@param target tempo.Operand
+---@param weight? tempo.Operand
+---@param options? { weight?: tempo.Operand, reduction?: string }
+---@return tempo.Tensor
+function Tensor:binary_cross_entropy(target, weight, options) end
+
+--- target (log target - x) for log probabilities x; reduction may also be "batchmean".
+---@param target tempo.Operand
+---@param options? { reduction?: string, log_target?: boolean }
+---@return tempo.Tensor
+function Tensor:kl_div(target, options) end
+
+--- Converted to a dtype: floats to integers truncate and saturate, NaN gives 0.
+---@param dtype tempo.Dtype
+---@return tempo.Tensor
+function Tensor:to(dtype) end
+
+--- The same value, through which no gradient goes.
+---@return tempo.Tensor
+function Tensor:detach() end
+
+--- What `P:compile` gives.
+---@class tempo.Function
+---@overload fun(inputs?: table<string, tempo.Data>, bounds?: table<string, integer>, options?: table): table<string, tempo.Array>
+local Function = {}
+
+--- The parameters after the last run (or as loaded), copies, by path.
+---@return table<string, tempo.Array>
+function Function:params() end
+
+--- First values for runs to come: copies.
+---@param params table<string, tempo.Data> by path, as `f:params()` gives them; any of them
+---@return tempo.Function # itself
+function Function:load_params(params) end
+
+--- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor and which read decided it; `plan` every region and buffer; `passes`; `dot` the graph for Graphviz.
+---@param section? "graph"|"schedule"|"storage"|"plan"|"passes"|"dot" a summary if left out
+---@return string
+function Function:explain(section) end
+
+--- The predicted peak of the arena for these bounds, before running. Outputs and inputs are not in it.
+---@param bounds table<string, integer>
+---@return integer? # bytes; nil where the tier does not know
+function Function:memory(bounds) end
+
+--- The measured peak of the last run.
+---@return integer? # bytes; nil where the tier does not know
+function Function:peak() end
+
+--- Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.
+function Function:free() end
+
+--- Host arrays: dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is an error (`input`), so `ipairs` cannot skip row 0. `#a` is the first extent. Printing is NumPy's. Their bytes are charged to Lua's collector.
+---@class tempo.Array
+---@field [tempo.Key] tempo.Array|number|boolean
+local Array = {}
+
+--- The extents.
+---@return integer[]
+function Array:shape() end
+
+--- The dtype.
+---@return tempo.Dtype
+function Array:dtype() end
+
+--- Nested tables of plain numbers or booleans, 1-based; a scalar's value.
+---@return table|number|boolean
+function Array:totable() end
+
+--- The one element.
+---@return number|boolean
+function Array:item() end
+
+--- A copy of its own: keeps what a callback was lent.
+---@return tempo.Array
+function Array:clone() end
+
+--- Iterates over index (from 0) and row.
+---@return fun(): integer?, tempo.Array|number|boolean
+function Array:rows() end
+
+--- An element.
+---@param ... integer one index for each axis
+---@return number|boolean
+function Array:get(...) end
+
+--- Changes an element.
+---@param v number|boolean
+---@param ... integer one index for each axis
+---@return tempo.Array # itself
+function Array:set(v, ...) end
+
+--- Writes a NumPy file; nil and a message if it cannot.
+---@param path string a .npy file
+---@return true?
+---@return string? # why not
+function Array:save(path) end
+
+--- The address of the elements, for LuaJIT's `ffi.cast`; valid as long as the array.
+---@return lightuserdata
+function Array:data() end
+
+--- As `totable` with exact 64-bit integers: under LuaJIT cdata.
+---@return table|integer
+function Array:int64() end
+
+--- Gives its memory back now. `__gc` and `__close` do the same.
+function Array:free() end
+
+return tempo
