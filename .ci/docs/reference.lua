@@ -54,10 +54,6 @@ local function parameters(positional, options)
   return ("%s[%s{ %s }]"):format(text, text ~= "" and ", " or "", names)
 end
 
-local function sentence(s)
-  return (s:gsub("^%l", string.upper):gsub("([^.:])$", "%1."))
-end
-
 -- `integer | string`, text
 local function typed(kind, text)
   return "`" .. kind:gsub("|", " | ") .. "`" .. (text and text ~= "" and ", " .. text or "")
@@ -97,12 +93,21 @@ local function operands(out, source, m)
   end
 end
 
+local function facts(out, m, entry)
+  local list = { "shape *" .. m.shape .. "*", "dtype *" .. m.dtype .. "*" }
+  if m.kinds ~= "c" then list[3] = m.differentiable and "gradient *yes*" or "gradient *0*" end
+  if m.ulp > 0 then list[#list + 1] = ("tolerance %d ulp"):format(m.ulp) end
+  out:add("- %s\n", table.concat(list, ", "))
+  out:bullet("gradient", entry.gradient)
+  out:bullet("errors", entry.errors)
+end
+
 local function operator(out, source, m)
   local entry = source.methods.rows[m.name]
   if not entry then error("docs/source/methods.lua has no row '" .. m.name .. "'", 0) end
-  out:add("### %s\n\n%s\n\n%s\n\n", m.name, forms(m), sentence(m.doc))
+  out:add("### %s\n\n%s\n\n%s\n\n", m.name, forms(m), m.doc)
   operands(out, source, m)
-  for _, fact in ipairs { "shape", "dtype", "gradient", "errors" } do out:bullet(fact, entry[fact]) end
+  facts(out, m, entry)
   out:examples(m.name, source.methods.prelude, entry)
 end
 
@@ -129,7 +134,7 @@ local function api_form(class, e)
 end
 
 local function api_entry(out, source, class, e)
-  out:add("### `%s`\n\n%s\n\n", api_form(class, e), sentence(e.text))
+  out:add("### `%s`\n\n%s\n\n", api_form(class, e), e.text)
   for _, a in ipairs(e.args or {}) do out:bullet("`" .. plain(a.name) .. "`", typed(a.kind, a.text)) end
   for _, o in ipairs(e.options or {}) do out:bullet("`" .. o.name .. " =`", typed(o.kind, o.text)) end
   if #e.returns > 0 then

@@ -18,6 +18,15 @@ For editors: `lua/tempo/meta/tempo.lua` and the libraries have LuaCATS annotatio
 Methods of tensors, which are also functions on `tempo` unless noted, and functions on `tempo` only. Arguments in brackets may be left out; the table of options, by name, is last.
 Arguments, results and defaults are those of PyTorch's function of the same name, with `axis` for dim. An operation's domain is the union of its operands' domains. What a group
 says holds for its rows unless a row says otherwise. An argument that is missing, unknown or of the wrong kind is the error `option`.
+
+Of each result:
+
+- **shape.** *as x*: x's. *as given*: the one in the call. *broadcast*: operands align at the last axis; only a literal 1 or a missing axis grows, other extents must be equal. *reduced*: without the
+  axes, or with extent 1 there (`keepdim`).
+- **dtype.** *as x*: x's. *promoted*: bool < u8 < i32 < i64 < f16, bf16 < f32 < f64 (f16 with bf16: f32), arithmetic treating bool as i64; numbers and index expressions take the other operand's dtype (a
+  non-integral number with an integer tensor: f32). *float*: as x or promoted, f32 for integers. *sums*: as x, i64 for bool, u8 and i32. f16 and bf16 compute in f32 and round to nearest even, once per operator.
+- **gradient.** *yes*: differentiable, any number of times, with what is special about it. *0*: no gradient goes through it.
+- **tolerance.** How far a float may be from the exact value, in units in the last place (of the largest term, for sums). Integers are exact.
 ]],
 
   api = [[
