@@ -80,6 +80,11 @@ local function variable(class)
 end
 
 local function open(out, class)
+  if class.derived then
+    doc(out, class.derived[2])
+    out[#out + 1] = ("---@class %s: %s\n"):format(class.derived[1], class.class)
+    out[#out + 1] = ("---@field [tempo.Key] %s\n\n"):format(class.derived[3])
+  end
   local title = class.text:gsub("\n.*", "")
   doc(out, (title:gsub("%[([^]]*)%]%b()", "%1")))
   out[#out + 1] = "---@class " .. class.class .. "\n"

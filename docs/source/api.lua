@@ -1,7 +1,8 @@
 -- What the reference says of everything that is no row of methods.def: the module's functions and the methods of userdata.
 -- A spec compares the names with those in the live metatables, both ways; options with the `known[]` tables of src/lua.
 --
--- A class: title, class, receiver (what the reference writes before `:`), text, entries and operators (for the annotations).
+-- A class: title, class, receiver (what the reference writes before `:`), text, entries; and for the annotations its operators, `call`,
+-- `index` (the type of x[i]) and `derived`, a class of its own for editors: name, words, type of x[i] (any: assignments take more than reads give).
 -- An entry: name; args and returns as { name, type, text } and { type, text }; options as { name, type, text }; text; errors; example;
 -- fails (an example of an error); form (what is written where it is no method).
 local function arg(name, kind, text) return { name = name, kind = kind, text = text } end
@@ -92,7 +93,7 @@ print(f({ x = { 1, 2, 3, 4 } }, { T = 4, w = 2 }).m)]] },
         example = 'local x = P:input("x", { domain = { t }, shape = { 2 } })\nprint(P:compile { outputs = { s = x:sum() } }({ x = { { 1, 2 }, { 3, 4 } } }, { T = 2 }).s)',
         fails = 'local x = P:input("x", { domain = { t }, shape = { 2 } })\nP:compile { outputs = { s = x:sum() } }({ x = { { 1, 2 } } }, { T = 2 })' },
       { name = "tensor", args = {}, options = { arg("domain", "tempo.Dims", "(none)"), arg("shape", "tempo.Extent[]", "({})"), arg("dtype", "tempo.Dtype", "(\"f32\")"), arg("name", "string", "for messages and explain") },
-        returns = { { "tempo.Tensor" } },
+        returns = { { "tempo.Declared", "a tensor that may be assigned to" } },
         text = "A tensor that is declared first and defined by branches, so that it may refer to itself at other points: `h[0] = a`, `h[t] = f(h[t-1])`. "
           .. "Branches are tried in the order written, the first that matches wins.",
         errors = "`undefined` for a needed point without a branch and for a branch that can never be first; `cycle` for a value that needs itself; `dtype`, `shape` for a right side that differs "
@@ -108,7 +109,7 @@ print(P:compile { outputs = { fib = fib } }({}, { T = 10 }).fib)]],
         options = { arg("init", "tempo.Operand|table", "its first value: a number, an array or an expression"), arg("along", "tempo.Dims", "the dims it evolves over (none: a constant of the run)"),
           arg("domain", "tempo.Dims", "dims for each of whose points there is one such state (layers, seeds)"), arg("shape", "tempo.Extent[]", "(that of an array or tensor given as init, else {})"),
           arg("dtype", "tempo.Dtype", "(that of an array or tensor given as init, else f32)") },
-        returns = { { "tempo.Tensor" } },
+        returns = { { "tempo.Declared", "a tensor that may be assigned to" } },
         text = "A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave; `w:update(e)` says the next; without one it is carried. "
           .. "A leaf of gradients at each point: its own update is never differentiated through.",
         errors = "`option` without an init; `domain` for an init that varies over `along`.",
@@ -233,6 +234,7 @@ string as an index. A declared tensor is defined by assignment, `h[0] = e`, `h[t
     operators = { "add(tempo.Operand): tempo.Tensor", "sub(tempo.Operand): tempo.Tensor", "mul(tempo.Operand): tempo.Tensor", "div(tempo.Operand): tempo.Tensor",
       "mod(tempo.Operand): tempo.Tensor", "pow(tempo.Operand): tempo.Tensor", "idiv(tempo.Operand): tempo.Tensor", "unm: tempo.Tensor" },
     index = "tempo.Tensor",
+    derived = { "tempo.Declared", "A tensor that may be assigned to at its points: what `P:tensor` and `P:param` give.", "any" },
     entries = {
       { name = "at", args = { arg("key", "table", "as in `x[{..}]`; a dim itself may be a key, `{[t] = 0}`") }, returns = { { "tempo.Tensor" } }, text = "`x[{..}]` as a method.", errors = "as indexing.",
         example = [[
@@ -305,7 +307,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
     entries = {
       { name = "shape", args = {}, returns = { { "integer[]" } }, text = "The extents.", example = "print(#tempo.array({ { 1, 2 } }):shape())" },
       { name = "dtype", args = {}, returns = { { "tempo.Dtype" } }, text = "The dtype.", example = "print(tempo.array({ true }):dtype())" },
-      { name = "totable", args = {}, returns = { { "table|number|boolean" } }, text = "Nested tables of plain numbers or booleans, 1-based; a scalar's value.",
+      { name = "totable", args = {}, returns = { { "any", "a table, a number or a boolean" } }, text = "Nested tables of plain numbers or booleans, 1-based; a scalar's value.",
         errors = "under LuaJIT `input` for an i64 beyond 2^53: see `a:int64()`.", example = "print(tempo.array({ { 1, 2 }, { 3, 4 } }):totable()[2][1] == 3)" },
       { name = "item", args = {}, returns = { { "number|boolean" } }, text = "The one element.", errors = "`shape` for more or fewer.", example = 'print(tempo.array(5, "i64"):item())', fails = "tempo.array({ 1, 2 }):item()" },
       { name = "clone", args = {}, returns = { { "tempo.Array" } }, text = "A copy of its own: keeps what a callback was lent.", example = "local a = tempo.array { 1, 2 }\nlocal b = a:clone():set(9, 0)\nprint(a, b)" },

@@ -837,13 +837,13 @@ function Program:input(name, options) end
 
 --- A tensor that is declared first and defined by branches, so that it may refer to itself at other points: `h[0] = a`, `h[t] = f(h[t-1])`. Branches are tried in the order written, the first that matches wins.
 ---@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype, name?: string }
----@return tempo.Tensor
+---@return tempo.Declared # a tensor that may be assigned to
 function Program:tensor(options) end
 
 --- A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave; `w:update(e)` says the next; without one it is carried. A leaf of gradients at each point: its own update is never differentiated through.
 ---@param name string its path, as `f:params()` gives it
 ---@param options? { init?: tempo.Operand|table, along?: tempo.Dims, domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
----@return tempo.Tensor
+---@return tempo.Declared # a tensor that may be assigned to
 function Program:param(name, options) end
 
 --- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves; this is for where none is near.
@@ -1005,6 +1005,10 @@ function Condition:program() end
 --- `lo .. hi` and `tempo.range(lo, hi)`: half open, only to index with. A range takes no arithmetic, no comparison and no `#` (`option`).
 ---@class tempo.Range
 local Range = {}
+
+--- A tensor that may be assigned to at its points: what `P:tensor` and `P:param` give.
+---@class tempo.Declared: tempo.Tensor
+---@field [tempo.Key] any
 
 --- A recurrent tensor: an expression with a domain (a set of dims), a spatial shape and a dtype. Operators are its methods. A key that is a string is a method's name; any other is an index in time:
 ---@class tempo.Tensor
@@ -1672,7 +1676,7 @@ function Array:shape() end
 function Array:dtype() end
 
 --- Nested tables of plain numbers or booleans, 1-based; a scalar's value.
----@return table|number|boolean
+---@return any # a table, a number or a boolean
 function Array:totable() end
 
 --- The one element.
