@@ -58,11 +58,11 @@ function helper.value(P, x, inputs, bounds, opts)
   return helper.run(P, { x = x }, inputs, bounds, opts).x
 end
 
--- The error of f(...): a string that begins with the place in a spec and contains every text.
+-- The text of f's error, which begins with the place in a spec and contains every one of the texts.
 function helper.fails(f, ...)
-  local ok, message = pcall(f)
+  local ok, e = pcall(f)
   if ok then error("expected an error", 2) end
-  if type(message) ~= "string" then error("the error is no string but " .. tostring(message), 2) end
+  local message = tostring(e)
   if not message:find "^[^\n]*_spec%.lua:%d+: " then error("no place in: " .. message, 2) end
   for _, text in ipairs { ... } do
     if not message:find(text, 1, true) then error(("no %q in: %s"):format(text, message), 2) end

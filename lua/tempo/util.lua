@@ -1,21 +1,12 @@
 --- What the libraries share: errors that blame the script's line, tables of options, names.
+local tempo = require "tempo"
+
 local util = {}
 
-local here = debug.getinfo(1, "S").source:match "^(.*)util%.lua$" or "@lua/tempo/"
-
---- Raises `word: text` with the position of the first frame that is no library of ours.
+local raise = getmetatable(tempo).fail
+--- Raises an error of class `word` with the position of the first frame that is no library of ours.
 function util.fail(word, fmt, ...)
-  local text = word .. ": " .. string.format(fmt, ...)
-  local level = 2
-  while true do
-    local info = debug.getinfo(level, "Sl")
-    if not info then break end
-    if info.what ~= "C" and info.source:sub(1, #here) ~= here then
-      error(string.format("%s:%d: %s", info.short_src, info.currentline, text), 0)
-    end
-    level = level + 1
-  end
-  error(text, 0)
+  raise(word, string.format(fmt, ...))
 end
 
 -- Edits between two words; two letters exchanged count as one.

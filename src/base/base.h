@@ -98,7 +98,7 @@ void tp_puts(tp_buf *b, const char *s);
 void tp_putn(tp_buf *b, const char *s, size_t n);
 void tp_putf(tp_buf *b, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_put_double(tp_buf *b, double x);        /* shortest that reads back: 0.1, 1e+30, nan, inf, -inf */
-const char *tp_nearest(const char *word, const char *const *names, int n);  /* edit distance <= 1/3 of the length, else NULL */
+const char *tp_nearest(const char *word, const char *const *names, int n);  /* edit distance <= 1/3 of the length (1 between short ones), else NULL */
 
 /* ---- dtypes (dtype.c) ---- */
 typedef enum {

@@ -1,5 +1,6 @@
 /* Text buffers, shortest doubles, nearest names. A buffer that fails to grow remembers it and drops what follows; what it holds stays 0-terminated. */
 #include "base/base.h"
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ void tp_put_double(tp_buf *b, double x) {
   put_number(b, s);
 }
 
-/* Edit distance where a swap of neighbours counts as one; names longer than the table are far from everything. */
+/* Edit distance where a swap of neighbours counts as one and capitals do not count; names longer than the table are far from everything. */
 enum { NAME_MAX_ = 63 };
 static int distance(const char *a, const char *b) {
   int d[NAME_MAX_ + 1][NAME_MAX_ + 1], n = (int)strlen(a), m = (int)strlen(b);
@@ -76,7 +77,7 @@ static int distance(const char *a, const char *b) {
   for (int j = 0; j <= m; j++) d[0][j] = j;
   for (int i = 1; i <= n; i++)
     for (int j = 1; j <= m; j++) {
-      int v = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      int v = d[i - 1][j - 1] + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
       v = TP_MIN(v, TP_MIN(d[i - 1][j], d[i][j - 1]) + 1);
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) v = TP_MIN(v, d[i - 2][j - 2] + 1);
       d[i][j] = v;
@@ -97,7 +98,7 @@ const char *tp_nearest(const char *word, const char *const *names, int n) {
     int other = (int)TP_MIN(strlen(names[i]), NAME_MAX_ + 1);
     if (len > NAME_MAX_ || other > NAME_MAX_) continue;
     int d = distance(word, names[i]);
-    if (3 * d > TP_MAX(len, other)) continue;
+    if (3 * d > TP_MAX(len, other) && (d > 1 || TP_MIN(len, other) < 2)) continue;
     if (d < least || (d == least && best && better(len, names[i], best))) { least = d; best = names[i]; }
   }
   return best;

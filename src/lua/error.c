@@ -1,6 +1,12 @@
-/* error: tp_error becomes a Lua error, at the line where the script wrote what is wrong. */
+/* error: tp_error becomes a Lua error object at the script's line.
+ *
+ * The object is a table { code, message, where = { file, line }, notes = { ... }, text } that stands for its text wherever Lua asks: tostring, print,
+ * .., the standalone interpreters, and every method of strings (e:find "cycle"). A function that insists on a string is given tostring(e). */
 #include "lua/tl.h"
 #include <stdio.h>
+#include <stdlib.h>
+
+static const char error_key;                    /* registry: the metatable of error objects and of their places */
 
 static bool is_library(const tl_state *S, const char *source) {
   return S->libdir[0] && strncmp(source, S->libdir, strlen(S->libdir)) == 0;
@@ -13,24 +19,135 @@ bool tl_here(lua_State *L, lua_Debug *ar) {
   return false;
 }
 
-static void push_text(lua_State *L, const tp_error *e) {        /* with the line of the script, if the error has none of its own */
+/* ---- the object as text ---- */
+static bool is_error(lua_State *L, int i) {
+  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return false;
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &error_key);
+  bool same = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
+static void push_text(lua_State *L, int i) {    /* of an error; anything else as it is */
+  lua_pushvalue(L, i);
+  if (!is_error(L, i)) return;
+  lua_pushliteral(L, "text");
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
+}
+
+static int error_tostring(lua_State *L) {
+  push_text(L, 1);
+  return 1;
+}
+
+static int error_concat(lua_State *L) {
+  lua_settop(L, 2);
+  for (int i = 1; i <= 2; i++) push_text(L, i);
+  lua_concat(L, 2);
+  return 1;
+}
+
+static int error_len(lua_State *L) {
+  push_text(L, 1);
+  lua_pushinteger(L, (lua_Integer)lua_rawlen(L, -1));
+  return 1;
+}
+
+static int string_method(lua_State *L) {        /* upvalue: the function of strings */
+  push_text(L, 1);
+  lua_replace(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+static int error_index(lua_State *L) {
+  lua_settop(L, 2);
+  lua_pushliteral(L, "");
+  if (!luaL_getmetafield(L, 3, "__index") || !lua_istable(L, -1)) return 0;
+  lua_pushvalue(L, 2);
+  lua_rawget(L, -2);
+  if (!lua_isfunction(L, -1)) return 0;
+  lua_pushcclosure(L, string_method, 1);
+  return 1;
+}
+
+static void push_class(lua_State *L) {
+  static const luaL_Reg meta[] = { { "__tostring", error_tostring }, { "__concat", error_concat }, { "__len", error_len }, { "__index", error_index } };
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &error_key);
+  if (!lua_isnil(L, -1)) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  for (size_t k = 0; k < TP_LEN(meta); k++) {
+    lua_pushcfunction(L, meta[k].func);
+    lua_setfield(L, -2, meta[k].name);
+  }
+  lua_pushliteral(L, "tempo.Error");
+  lua_setfield(L, -2, "__name");
+  lua_pushvalue(L, -1);
+  tl_rawsetp(L, LUA_REGISTRYINDEX, &error_key);
+}
+
+static void set_text(lua_State *L, const char *key, const char *s) {
+  lua_pushstring(L, s);
+  lua_setfield(L, -2, key);
+}
+
+static void push_where(lua_State *L, tp_pos pos) {
+  lua_createtable(L, 0, 3);
+  set_text(L, "file", pos.file);
+  lua_pushinteger(L, pos.line);
+  lua_setfield(L, -2, "line");
+  lua_pushfstring(L, "%s:%d", pos.file, pos.line);
+  lua_setfield(L, -2, "text");
+  push_class(L);
+  lua_setmetatable(L, -2);
+}
+
+static void push_notes(lua_State *L, const char *s) {
+  lua_newtable(L);
+  for (int n = 1; *s; n++) {
+    size_t len = strcspn(s, "\n");
+    lua_pushlstring(L, s, len);
+    lua_rawseti(L, -2, n);
+    s += len + (s[len] != 0);
+  }
+}
+
+/* ---- raising ---- */
+
+static void push_error(lua_State *L, const tp_error *e) {        /* with the line of the script, if the error has none of its own */
   char text[4096];
   tp_error copy = *e;
   lua_Debug ar;
   if (!copy.pos.file) copy.pos = tl_stateof(L)->at;
   if (!copy.pos.file && tl_here(L, &ar)) copy.pos = (tp_pos){ ar.short_src, ar.currentline };
-  lua_pushstring(L, tp_error_text(&copy, text, sizeof text));
+  luaL_checkstack(L, 8, "error");
+  lua_createtable(L, 0, 5);
+  set_text(L, "code", tp_code_word(copy.code));
+  set_text(L, "message", copy.msg);
+  set_text(L, "text", tp_error_text(&copy, text, sizeof text));
+  if (copy.pos.file) {
+    push_where(L, copy.pos);
+    lua_setfield(L, -2, "where");
+  }
+  push_notes(L, copy.notes);
+  lua_setfield(L, -2, "notes");
+  push_class(L);
+  lua_setmetatable(L, -2);
 }
 
 int tl_io_failed(lua_State *L, const tp_error *e) {
   if (e->code != TP_E_FILE) tl_raise(L, e);
   lua_pushnil(L);
-  push_text(L, e);
+  push_error(L, e);
   return 2;
 }
 
 int tl_raise(lua_State *L, const tp_error *e) {
-  push_text(L, e);
+  push_error(L, e);
   lua_error(L);
   TP_ASSERT(!"lua_error returned");
   __builtin_unreachable();
@@ -47,28 +164,56 @@ int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) {
   tl_raise(L, &e);
 }
 
-int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) {
-  const char *near = tp_nearest(name, names, n);
-  if (near) tl_fail(L, TP_E_OPTION, "option: %s has no '%s'; did you mean '%s'?", what, name, near);
-  tl_fail(L, TP_E_OPTION, "option: %s has no '%s'", what, name);
+/* ", which has a, b and c": where nothing is near and the list is short. */
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-#if LUA_VERSION_NUM >= 504
-void tl_warn(lua_State *L, const char *text) {
-  lua_warning(L, text, 0);
-}
-#else
-void tl_warn(lua_State *L, const char *text) {        /* io.stderr:write("Lua warning: " .. text .. "\n"), whatever io is now */
-  lua_getglobal(L, "io");
-  if (lua_istable(L, -1)) {
-    lua_getfield(L, -1, "stderr");
-    if (lua_isuserdata(L, -1)) {
-      lua_getfield(L, -1, "write");
-      lua_insert(L, -2);
-      lua_pushfstring(L, "Lua warning: %s\n", text);
-      lua_call(L, 2, 0);
-    } else lua_pop(L, 1);
+static void list_names(char *out, size_t room, const char *const *names, int n) {
+  enum { SHOWN = 12 };
+  const char *sorted[SHOWN];
+  *out = 0;
+  if (n < 1 || n > SHOWN) return;
+  memcpy(sorted, names, sizeof *names * (size_t)n);
+  qsort(sorted, (size_t)n, sizeof *sorted, by_name);
+  for (int k = 0; k < n; k++) {
+    size_t used = strlen(out);
+    snprintf(out + used, room - used, "%s'%s'", k == 0 ? "; there is " : k + 1 == n ? " and " : ", ", sorted[k]);
   }
-  lua_pop(L, 1);
 }
-#endif
+
+int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) {
+  char list[512];
+  const char *near = tp_nearest(name, names, n);
+  if (near) tl_fail(L, TP_E_OPTION, "option: %s has no '%s'; did you mean '%s'?", what, name, near);
+  list_names(list, sizeof list, names, n);
+  tl_fail(L, TP_E_OPTION, "option: %s has no '%s'%s", what, name, list);
+}
+
+int tl_error(lua_State *L) {                    /* word, text: how the libraries in Lua raise */
+  const char *word = luaL_checkstring(L, 1), *text = luaL_checkstring(L, 2);
+  int code = TP_NERR - 1;
+  while (code > TP_OK + 1 && strcmp(tp_code_word((tp_code)code), word) != 0) code--;
+  return tl_fail(L, (tp_code)code, "%s: %s", word, text);
+}
+
+/* ---- warnings: tempo.warn(text), which a script may replace, set to error or silence with false ---- */
+int tl_default_warn(lua_State *L) {
+  fprintf(stderr, "tempo: warning: %s\n", luaL_checkstring(L, 1));
+  return 0;
+}
+
+void tl_warn(lua_State *L, tl_prog *lp, const char *text) {
+  tl_state *S = lp->S;
+  jmp_buf *oom = S->oom;
+  tl_pushmodule(L);
+  lua_pushliteral(L, "warn");
+  lua_rawget(L, -2);
+  if (lua_toboolean(L, -1)) {
+    lua_pushstring(L, text);
+    lua_call(L, 1, 0);
+  } else lua_pop(L, 1);
+  lua_pop(L, 1);
+  S->oom = oom;                                 /* the handler may have gone through entries of ours */
+  tl_use(lp);
+}

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
+static const char module_key;                   /* registry: the module */
+
 #define VERSION "tempo 0.1"
 
 static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger", "viz" };
@@ -59,10 +61,15 @@ static int module_clock(lua_State *L) {
   return 1;
 }
 
+void tl_pushmodule(lua_State *L) {
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &module_key);
+}
+
 static const luaL_Reg functions[] = {
   { "program", tl_program }, { "grad", tl_grad }, { "array", tl_array_new }, { "load", tl_array_load },
   { "save", tl_array_save_named }, { "range", tl_index_range },
-  { "min", tl_index_min }, { "max", tl_index_max }, { "floordiv", tl_index_floordiv }, { "mod", tl_index_mod }, { "clock", module_clock }, { NULL, NULL },
+  { "min", tl_index_min }, { "max", tl_index_max }, { "floordiv", tl_index_floordiv }, { "mod", tl_index_mod }, { "clock", module_clock },
+  { "warn", tl_default_warn }, { NULL, NULL },
 };
 
 /* lua/tempo/init.lua refuses other Luas before this module is loaded; this is for whoever loads it by itself. The module for LuaJIT would even run
@@ -95,6 +102,10 @@ int luaopen_tempo(lua_State *L) {
   lua_newtable(L);
   tl_pushfunction(L, S, module_index, 0);
   lua_setfield(L, -2, "__index");
+  tl_pushfunction(L, S, tl_error, 0);           /* for tempo.util */
+  lua_setfield(L, -2, "fail");
   lua_setmetatable(L, -2);
+  lua_pushvalue(L, -1);
+  tl_rawsetp(L, LUA_REGISTRYINDEX, &module_key);
   return 1;
 }

@@ -265,7 +265,7 @@ static void warn_unrolled(lua_State *L, tl_prog *lp) {
   lp->warned = true;
   lua_pushfstring(L, "%s:%d: more than 10000 nodes were recorded from this line: a Lua loop unrolls; did you mean a dim?",
                   lp->pos.file ? lp->pos.file : "?", lp->pos.line);
-  tl_warn(L, lua_tostring(L, -1));
+  tl_warn(L, lp, lua_tostring(L, -1));
   lua_pop(L, 1);
 }
 
