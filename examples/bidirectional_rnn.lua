@@ -52,4 +52,4 @@ for k = 1, #one do
   end
 end
 log:close()
-print(string.format("last: forwards only %.4f, both ways %.4f", one[#one], both[#both]))
+if #one > 0 then print(string.format("last: forwards only %.4f, both ways %.4f", one[#one], both[#both])) end

@@ -38,4 +38,4 @@ end)
 local out = P:compile { outputs = { loss = mean } }({}, { I = opt.iterations, T = opt.steps })
 log:close()
 local row = out.loss:totable()
-print(string.format("loss %.4f -> %.4f (guessing 0.5 gives 0.25)", row[1], row[#row]))
+if #row > 0 then print(string.format("loss %.4f -> %.4f (guessing 0.5 gives 0.25)", row[1], row[#row])) end

@@ -178,7 +178,7 @@ describe("a callback", function()
       wrong("a", "string")
     end)
     local a, b = P:source(function() return 1 end, { { domain = { t } }, { domain = { t } } })
-    fails(function() P:compile { outputs = { a = a, b = b } }({}, { T = 1 }) end, "callback", "1 values for 2 specs")
+    fails(function() P:compile { outputs = { a = a, b = b } }({}, { T = 1 }) end, "callback", "1 value for 2 specs")
   end)
 
   it("lends its arrays", function()

@@ -82,6 +82,19 @@ describe("an error", function()
     fails(function() tempo.program { sed = 1 } end, "option", "'seed'")
     fails(function() P:input("y", { dtype = "float32" }) end, "option", "float32", "f32")
     fails(function() P:env_reset("CartPol-v1", x) end, "option", "CartPole-v1")
+    fails(function() P:input("y", { axes = {} }) end, "option: input has no 'axes'; there is 'domain', 'dtype' and 'shape'")
+    fails(function() tempo.program { SEED = 1 } end, "'seed'")
+    local f = P:compile { outputs = { x = x } }
+    fails(function() f({ x = {} }, { B = 0 }) end, "bound: unknown bound 'B'; there is 'T'")
+    fails(function() f({ obs = {} }, { T = 0 }) end, "input: unknown input 'obs'; there is 'x'")
+    fails(function() f({ x = {} }, { T = 0 }, { sed = 0 }) end, "'seed'")
+    fails(function() f:explain "plam" end, "'plan'")
+    fails(function() tempo.optim.SGD({}, { r = 1 }) end, "'lr'")
+    fails(function() return tempo.optim.sgd end, "'SGD'")
+    fails(function() return tempo.nn.linear end, "'Linear'")
+    fails(function() return tempo.dist.Categorial end, "'Categorical'")
+    fails(function() return tempo.rl.gea end, "'gae'")
+    fails(function() return tempo.optm end, "'optim'")
   end)
 
   it("of an assignment says that there is none", function()
@@ -137,6 +150,102 @@ describe("an error", function()
   end)
 end)
 
+describe("an error object", function()
+  local P = tempo.program()
+  local t = P:dim "t"
+  local x = P:input("x", { domain = { t } })
+  local line = here() + 1
+  local y = x[t + 1]
+  local _, e = pcall(P.compile, P, { outputs = { y = y } })
+  local text = tostring(e)
+
+  it("has a code, a place, a message and notes", function()
+    assert.equal("domain", e.code)
+    assert.equal(line, e.where.line)
+    assert.truthy(e.where.file:find "errors_spec%.lua$")
+    assert.equal(e.where.file .. ":" .. line, tostring(e.where))
+    assert.equal(1, e.message:find "domain: 'x' is read")
+    assert.equal(2, #e.notes)
+    assert.truthy(e.notes[2]:find("tempo.min(t + 1, T - 1)", 1, true))
+    assert.equal(("%s:%d: %s\n%s\n%s"):format(e.where.file, line, e.message, e.notes[1], e.notes[2]), text)
+  end)
+
+  it("stands for its text", function()
+    assert.equal(text, e.text)
+    assert.equal("so: " .. text, "so: " .. e)
+    assert.equal(text .. "!", e .. "!")
+    assert.equal(text:find "read", (e:find "read"))
+    assert.equal("domain", e:match "%d: (%l+)")
+    assert.equal(text:upper(), e:upper())
+    assert.equal(text, ("%s"):format(tostring(e)))
+    if not jit then assert.equal(#text, #e) end
+    assert.is_nil(e.nothing)
+    assert.matches("domain", e)
+    assert.error_matches(function() P:compile { outputs = { y = y } } end, "domain: 'x'")
+  end)
+
+  it("is raised on as it is", function()
+    local again = select(2, pcall(error, e, 0))
+    assert.equal(e, again)
+    local f = P:compile { outputs = { z = P:call(function() error(e) end, { x }, { { domain = { t } } }) } }
+    assert.equal(e, select(2, pcall(f, { x = { 1 } }, { T = 1 })))
+  end)
+
+  it("comes from the libraries too", function()
+    local at = here() + 1
+    local _, mistake = pcall(function() return tempo.nn.Linear(P, 2, 1, { bia = true }) end)
+    assert.equal("option", mistake.code)
+    assert.equal(at, mistake.where.line)
+    assert.truthy(mistake:find("did you mean 'bias'", 1, true))
+  end)
+
+  it("is what the standalone interpreter prints", function()
+    local out = helper.script 'local P = require "tempo".program()\nP:compile { output = {} }'
+    assert.truthy(out:find(":2: option: compile has no 'output'; did you mean 'outputs'?", 1, true), out)
+  end)
+end)
+
+describe("tempo.warn", function()
+  local function draw(seen)
+    local was = tempo.warn
+    tempo.warn = seen
+    local ok, e = pcall(function()
+      local P = tempo.program()
+      local t = P:dim "t"
+      return P:input("x", { domain = { t } }) + tempo.uniform {}
+    end)
+    tempo.warn = was
+    return ok, e
+  end
+
+  it("gets every warning with its line", function()
+    local got = {}
+    assert.truthy(draw(function(text) got[#got + 1] = text end))
+    assert.equal(1, #got)
+    assert.truthy(got[1]:find "errors_spec%.lua:%d+: a random tensor")
+  end)
+
+  it("may be silent, or an error", function()
+    assert.truthy(draw(false))
+    local ok, e = draw(error)
+    assert.falsy(ok)
+    assert.truthy(tostring(e):find("a random tensor", 1, true))
+  end)
+
+  it("tells of a gradient that nothing needs, on stderr", function()
+    local out = helper.script [[
+      local tempo = require "tempo"
+      local P = tempo.program()
+      local i = P:dim "i"
+      local w = P:param("w", { along = { i }, init = 1 })
+      local g = tempo.grad(w * w, { w })[1]
+      P:compile { outputs = { w = w } }
+      assert(g) ]]
+    assert.truthy(out:find "^tempo: warning: [^\n]*:5: ", out)
+    assert.truthy(out:find("'w'", 1, true))
+  end)
+end)
+
 describe("text of a tensor", function()
   it("says dtype, domain, shape, name and line", function()
     local P = tempo.program()
@@ -179,7 +288,7 @@ describe("the module", function()
       for _ = 1, 3 do
         for _ = 1, 6000 do y = y + x end
       end
-      P:compile { outputs = { x = x }, tier = "reference" } ]], jit and "" or "-W")
+      P:compile { outputs = { x = x }, tier = "reference" } ]])
     assert.truthy(out:find("did you mean a dim?", 1, true), out)
     assert.truthy(out:find(":6:", 1, true), out)
     local _, n = out:gsub("did you mean a dim", "")
@@ -195,7 +304,7 @@ describe("the module", function()
       local u = tempo.uniform {}
       local y = x + u
       local z = x * u
-      local _ = x + tempo.uniform({}, { domain = {t} }) ]], jit and "" or "-W")
+      local _ = x + tempo.uniform({}, { domain = {t} }) ]])
     assert.truthy(out:find(":5: a random", 1, true), out)
     local _, n = out:gsub("a random", "")
     assert.equal(1, n)

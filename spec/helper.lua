@@ -90,18 +90,23 @@ function helper.fill(shape, f)
   return level(1)
 end
 
--- This interpreter running a script in a process of its own: what it printed, stderr included. first: shell commands that go before.
+-- This interpreter in a process of its own: what it printed, stderr included. first: shell commands that go before.
+function helper.lua(arguments, environment, first)
+  local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
+    :format(package.path, package.path, package.cpath, package.cpath)
+  local pipe = io.popen(("%s%s %s %s %s 2>&1"):format(first or "", paths, environment or "", jit and "luajit" or "lua5.4", arguments))
+  local out = pipe:read "*a"
+  pipe:close()
+  return out
+end
+
+-- The same running a script.
 function helper.script(text, flags, first)
   local path = os.tmpname()
   local file = assert(io.open(path, "w"))
   file:write(text)
   file:close()
-  local lua = jit and "luajit" or "lua5.4"
-  local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
-    :format(package.path, package.path, package.cpath, package.cpath)
-  local pipe = io.popen(("%s%s %s %s %s 2>&1"):format(first or "", paths, lua, flags or "", path))
-  local out = pipe:read "*a"
-  pipe:close()
+  local out = helper.lua((flags or "") .. " " .. path, nil, first)
   os.remove(path)
   return out
 end

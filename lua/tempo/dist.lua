@@ -125,4 +125,4 @@ function normal:entropy()
   return e
 end
 
-return dist
+return util.library("dist", dist)

@@ -24,7 +24,7 @@ end
 function init.make(P, what, shape, o)
   if what == nil then what = 0 end
   if type(what) == "string" then
-    local f = what ~= "make" and what ~= "gain" and what ~= "fans" and init[what]
+    local f = what ~= "make" and what ~= "gain" and what ~= "fans" and rawget(init, what)
     if not f then
       local near = util.nearest(what, init)
       util.fail("option", "unknown init '%s'%s", what, near and "; did you mean '" .. near .. "'?" or "")
@@ -197,4 +197,4 @@ function init.orthogonal(P, shape, o)
   return q
 end
 
-return init
+return util.library("nn.init", init)

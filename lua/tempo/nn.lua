@@ -6,6 +6,7 @@
 ---   name    path of the module; its parameters are "<name>.weight" ...; a fresh one if left out
 ---   dtype   "f32" unless said otherwise
 --- Weights lie as in PyTorch: Linear's is (out, in).
+local tempo = require "tempo"
 local util = require "tempo.util"
 local init = require "tempo.initial"
 
@@ -256,10 +257,18 @@ function Linear:forward(x)
   return y
 end
 
+local activations = { identity = true }
+for name in ("tanh relu sigmoid gelu silu elu leaky_relu softplus"):gmatch "%S+" do activations[name] = true end
+
+-- A name is that of a method of tensors, or "identity".
 local function activation(a, what)
   if a == nil or a == false or a == "identity" then return function(x) return x end end
   if type(a) == "string" then
-    return function(x) return x[a](x) end                  -- a method of tensors: an unknown one is its error
+    if not rawget(tempo, a) then
+      local near = util.nearest(a, activations)
+      util.fail("option", "%s: unknown activation '%s'%s", what, a, near and "; did you mean '" .. near .. "'?" or "")
+    end
+    return function(x) return x[a](x) end
   end
   if type(a) == "function" or type(a) == "table" then return a end
   util.fail("option", "%s: activation is a method's name or a function, not a %s", what, type(a))
@@ -479,4 +488,4 @@ function GRUCell:forward(x, h)
   return (1 - z) * new + z * h
 end
 
-return nn
+return util.library("nn", nn)

@@ -299,4 +299,4 @@ function RMSProp:rule(w, g)
   return w - self.lr * direction
 end
 
-return optim
+return util.library("optim", optim)

@@ -232,4 +232,4 @@ function rl.episodes(traj, over)
   return (done * score):at(all):sum(), done:at(all):sum(), last:mean()
 end
 
-return rl
+return util.library("rl", rl)

@@ -9,8 +9,9 @@ function util.fail(word, fmt, ...)
   raise(word, string.format(fmt, ...))
 end
 
--- Edits between two words; two letters exchanged count as one.
+-- Edits between two words; two letters exchanged count as one, capitals do not count.
 local function distance(a, b)
+  a, b = a:lower(), b:lower()
   local before, row = {}, {}
   for j = 0, #b do row[j] = j end
   for i = 1, #a do
@@ -55,10 +56,19 @@ function util.options(what, o, known)
     if not set[key] then
       local near = type(key) == "string" and util.nearest(key, set)
       util.fail("option", "unknown option '%s' of %s%s", tostring(key), what,
-        near and "; did you mean '" .. near .. "'?" or "")
+        near and "; did you mean '" .. near .. "'?" or "; it takes " .. known:gsub("%s+", " "):match "^(.-) ?$")
     end
   end
   return o
+end
+
+--- The library as scripts get it: a name it lacks is an error with the nearest.
+function util.library(name, lib)
+  return setmetatable(lib, { __index = function(_, key)
+    if type(key) ~= "string" then return nil end
+    local near = util.nearest(key, lib)
+    util.fail("option", "tempo.%s has no '%s'%s", name, key, near and "; did you mean '" .. near .. "'?" or "")
+  end })
 end
 
 --- A dim, a list or nil becomes a list.

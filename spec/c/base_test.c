@@ -17,7 +17,7 @@ static void test_errors(void) {
   CHECK(strcmp(tp_error_text(&e, buf, sizeof buf), "net.lua:12: shape: inner sizes 4 and 5 differ\nsee here\nand there") == 0);
   CHECK(strcmp(tp_error_text(&e, tiny, sizeof tiny), "net.lua") == 0);
   tp_fail(&f, TP_E_BOUND, (tp_pos){0}, "no bound 'T'");
-  CHECK(strcmp(tp_error_text(&f, buf, sizeof buf), "no bound 'T'") == 0);
+  CHECK(strcmp(tp_error_text(&f, buf, sizeof buf), "bound: no bound 'T'") == 0);
   memset(&f, 0, sizeof f);
   memset(buf, 'x', sizeof buf - 1), buf[sizeof buf - 1] = 0;
   tp_fail(&f, TP_E_FILE, pos, "%s", buf);

@@ -209,7 +209,7 @@ static void test_undefined(void) {
   g->pos = (tp_pos){ "net.lua", 4 };
   branch(h, "t == 0", num(0, TP_F32));
   output("y", at1(h, pt(K(-1))));                       /* a domain error as well: undefined is told */
-  CHECK(!judge() && failed(TP_E_UNDEFINED, "undefined: 'h' has no branch at t = 1 (T = 2)") && err.pos.line == 3);
+  CHECK(!judge() && failed(TP_E_UNDEFINED, "undefined: 'h' has no branch at t = 1 with T = 2") && err.pos.line == 3);
   branch(h, "t == 1", num(0, TP_F32));
   only_output(h);
   CHECK(judge() && one_check(TP_E_UNDEFINED, "T <= 2"));

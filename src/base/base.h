@@ -49,11 +49,11 @@ typedef struct { const char *file; int line; } tp_pos;   /* file interned or sta
 typedef struct tp_error {
   tp_code code;
   tp_pos pos;                                   /* where the script wrote it */
-  char msg[1024];                               /* contains the class's word; no file:line prefix */
+  char msg[1024];                               /* begins with the class's word; no file:line prefix */
   char notes[1024];                             /* further lines, "" if none */
 } tp_error;
 /* Fills e (unless it already holds an error: the first stays) and returns false. The message gets "word: " in front
- * unless it already contains the class's word. */
+ * unless it already begins with the class's word. */
 bool tp_fail(tp_error *e, tp_code code, tp_pos pos, const char *fmt, ...) TP_PRINTF(4, 5);
 void tp_note(tp_error *e, const char *fmt, ...) TP_PRINTF(2, 3);
 /* "file.lua:12: message\nnotes"; into buf, returns buf. */

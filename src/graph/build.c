@@ -219,11 +219,28 @@ static tp_val lead_to(tp_graph *g, tp_val x, int rank, tp_error *err) {
   return x;
 }
 
+/* Told of the shapes that the script gave, before vectors become matrices. */
+static bool inner_fits(tp_graph *g, tp_val a, tp_val b, tp_error *err) {
+  int ra = tp_rankof(a), rb = tp_rankof(b);
+  const tp_ix *k = tp_outof(a)->shape[ra - 1], *n = tp_outof(b)->shape[TP_MAX(rb - 2, 0)];
+  int64_t vk, vn;
+  if (k == n || !tp_ix_is_const(k, &vk) || !tp_ix_is_const(n, &vn)) return true;
+  tp_buf t;
+  tp_buf_init(&t);
+  tp_shape_print(&t, a);
+  tp_puts(&t, " x ");
+  tp_shape_print(&t, b);
+  tp_fail(err, TP_E_SHAPE, g->pos, "shape: bad operands of 'matmul': inner sizes %lld and %lld differ: %s", (long long)vk, (long long)vn, t.s);
+  tp_buf_free(&t);
+  return false;
+}
+
 /* torch.matmul: a vector is a row on the left and a column on the right, and its axis leaves the result. */
 tp_val tp_matmul(tp_graph *g, tp_val a, tp_val b, tp_error *err) {
   if (!a.node || !b.node) return nothing;
   int ra = tp_rankof(a), rb = tp_rankof(b);
   if (ra == 0 || rb == 0) return bad(g, ra ? b : a, err, "matmul", "a scalar: use *");
+  if (!inner_fits(g, a, b, err)) return nothing;
   tp_dtype d = common(TP_OP_MUL, tp_dtypeof(a), tp_dtypeof(b));
   a = tp_cast(g, a, d, err);
   b = tp_cast(g, b, d, err);

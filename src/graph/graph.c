@@ -63,8 +63,25 @@ void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from, int nat) {
   to->data = from->data ? tp_array_ref(from->data) : NULL;
 }
 
-const char *tp_label(const tp_node *n) {
-  return n->name ? n->name : n->attr.str ? n->attr.str : tp_ops[n->op].text;
+/* Operators that scripts call otherwise. */
+const char *tp_op_said(tp_op op) {
+  switch (op) {
+    case TP_OP_SELECT: return "where";
+    case TP_OP_CONCAT: return "cat";
+    case TP_OP_CAST: return "to";
+    case TP_OP_SCAN: return "cumsum";
+    case TP_OP_ACCUM: return "sum";
+    case TP_OP_MERGE: return "tensor";
+    case TP_OP_FILL: case TP_OP_CONST: return "constant";
+    default: return tp_ops[op].text;
+  }
+}
+
+const char *tp_label(const tp_node *n) { return n->name ? n->name : n->attr.str ? n->attr.str : tp_op_said(n->op); }
+
+const char *tp_called(tp_graph *g, const tp_node *n) {
+  if (n->name || n->attr.str) return tp_printf(&g->arena, "'%s'", tp_label(n));
+  return n->pos.file ? tp_printf(&g->arena, "the %s of %s:%d", tp_label(n), n->pos.file, n->pos.line) : tp_printf(&g->arena, "this %s", tp_label(n));
 }
 
 /* ---- clone ---- */

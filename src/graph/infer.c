@@ -23,7 +23,7 @@ bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) {
   tp_buf b;
   tp_buf_init(&b);
   shapes_text(&b, n);
-  tp_fail(err, TP_E_SHAPE, n->pos, "shape: bad operand%s of '%s': %s%s%s", n->nin == 1 ? "" : "s", tp_ops[n->op].text, text, b.n ? ": " : "", b.n ? b.s : "");
+  tp_fail(err, TP_E_SHAPE, n->pos, "shape: bad operand%s of '%s': %s%s%s", n->nin == 1 ? "" : "s", tp_op_said(n->op), text, b.n ? ": " : "", b.n ? b.s : "");
   tp_buf_free(&b);
   return false;
 }
@@ -34,7 +34,7 @@ bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice) {
     strcat(list, k == 0 ? "" : k + 1 == n->nin ? " and " : ", ");
     strcat(list, tp_dtype_name(tp_dtypeof(n->in[k].src)));
   }
-  return tp_fail(err, TP_E_DTYPE, n->pos, "dtype: bad operand%s of '%s': %s: %s", n->nin == 1 ? "" : "s", tp_ops[n->op].text, list, advice);
+  return tp_fail(err, TP_E_DTYPE, n->pos, "dtype: bad operand%s of '%s': %s: %s", n->nin == 1 ? "" : "s", tp_op_said(n->op), list, advice);
 }
 
 bool tp_rank_ok(tp_node *n, int rank, tp_error *err) {
@@ -174,7 +174,7 @@ static bool broadcast_all(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
   int rank = 0;
   for (int k = 0; k < n->nin; k++) {
     const tp_out *x = tp_outof(n->in[k].src);
-    if (!tp_broadcast(g, n, &rank, shape, x->rank, x->shape)) return tp_bad_shape(n, err, "shapes do not broadcast (only a literal 1 does)");
+    if (!tp_broadcast(g, n, &rank, shape, x->rank, x->shape)) return tp_bad_shape(n, err, "shapes do not broadcast (they align at the last axis, and only a literal 1 stretches)");
   }
   return out1(g, n, d, rank, shape);
 }

@@ -13,11 +13,7 @@ typedef struct check {
 
 /* ---- the words ---- */
 
-/* 'x', or for what has no name: the add at net.lua:12 */
-static const char *called(check *c, const tp_node *n) {
-  if (n->name || n->attr.str) return tp_printf(&c->g->arena, "'%s'", tp_label(n));
-  return n->pos.file ? tp_printf(&c->g->arena, "the %s at %s:%d", tp_label(n), n->pos.file, n->pos.line) : tp_printf(&c->g->arena, "this %s", tp_label(n));
-}
+static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n); }
 
 static const char *index_text(check *c, const tp_at *at) {
   tp_ictx *ix = c->g->ix;
@@ -128,6 +124,20 @@ static bool is_read(check *c, const tp_node *m) {
 
 /* ---- declared tensors: whatever is read at all is defined at every point ---- */
 
+/* The branch to write: for the first point of a dim if the witness lies there, else for the rest. */
+static void note_branch(check *c, const tp_node *m) {
+  const char *name = m->name ? m->name : "h";
+  if (!m->nin) { tp_note(c->err, "nothing was ever assigned to it: %s[%s] = ...", name, m->ndom == 1 ? m->dom[0]->name : "..."); return; }
+  for (int k = 0; k < m->ndom; k++) {
+    const tp_sym *d = m->dom[k];
+    if (c->env[d->id] != 0) continue;
+    const char *where = m->ndom > 1 ? tp_printf(&c->g->arena, "{%s = 0}", d->name) : "0";
+    tp_note(c->err, "write %s[%s] = ... for these points, or %s:otherwise(...) for all that the branches leave", name, where, name);
+    return;
+  }
+  tp_note(c->err, "write %s:otherwise(...) for all that the branches leave", name);
+}
+
 static bool defined(check *c, const tp_node *m) {
   tp_set *rest = tp_set_box(c->g->ix, m->ndom, m->dom);
   for (int k = 0; k < m->nin; k++) {
@@ -138,10 +148,10 @@ static bool defined(check *c, const tp_node *m) {
     rest = tp_set_minus(rest, where(c, m, m->in[k].cond));
   }
   const char *name = called(c, m);
-  if (settled(c, m, rest, TP_E_UNDEFINED, m->pos, tp_printf(&c->g->arena, "%s has points without a branch", name))) return true;
+  if (settled(c, m, rest, TP_E_UNDEFINED, m->pos, tp_printf(&c->g->arena, "%s has points without a branch (%s:otherwise(...) takes the rest)", name, m->name ? m->name : "h"))) return true;
   const char *point = point_text(c, m), *bounds = bounds_text(c, m);
-  tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s%s%s%s%s", name, *point ? " at " : "", point, *bounds ? " (" : "", bounds, *bounds ? ")" : "");
-  tp_note(c->err, m->nin ? "it needs a branch for the rest: %s:otherwise(...)" : "nothing was ever assigned to it: %s[...] = ...", tp_label(m));
+  tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s%s%s%s", name, *point ? " at " : "", point, *bounds ? " with " : "", bounds);
+  note_branch(c, m);
   return false;
 }
 
@@ -168,7 +178,8 @@ static bool can_be_first(check *c, const tp_node *m, int k) {
   if (!never) return true;
   tp_pos pos = m->in[k].pos;
   int by = coverer(c, m, k);
-  if (by < 0) return tp_fail(c->err, TP_E_UNDEFINED, pos, "undefined: this branch of %s can never be first: no point of its domain matches it", called(c, m));
+  if (by < 0)
+    return tp_fail(c->err, TP_E_UNDEFINED, pos, "undefined: this branch of %s can never be first: no point of its domain matches it (negative indices never wrap)", called(c, m));
   tp_pos p = m->in[by].pos;
   return tp_fail(c->err, TP_E_UNDEFINED, pos, "undefined: this branch of %s can never be first: the branch at %s:%d covers it", called(c, m), p.file ? p.file : "?", p.line);
 }
@@ -208,14 +219,31 @@ static void note_consumer(check *c, const tp_node *n) {
     if (c->g->outputs.v[i].val.node == n) tp_note(c->err, "output '%s' needs it", c->g->outputs.v[i].name);
 }
 
+/* Is it a side of a tempo.where, as it is or behind one operator? */
+static bool chosen(check *c, const tp_node *r) {
+  for (int i = 0; i < c->g->nodes.n; i++) {
+    const tp_node *n = c->g->nodes.v[i];
+    for (int k = 1; n->op == TP_OP_SELECT && k < n->nin; k++) {
+      const tp_node *side = n->in[k].src.node;
+      if (side == r) return true;
+      for (int j = 0; j < side->nin; j++)
+        if (side->op != TP_OP_READ && side->in[j].src.node == r) return true;
+    }
+  }
+  return false;
+}
+
 /* What to write instead of the index of dim k. */
 static void note_advice(check *c, const tp_node *r, int k) {
   const tp_node *x = r->in[0].src.node;
   const tp_at *at = &r->attr.at[k];
   const char *name = x->name || x->attr.str ? tp_label(x) : "x", *dim = x->dom[k]->name, *bound = x->dom[k]->bound->name, *text = tp_ix_str(c->g->ix, at->lo);
-  int64_t v;
+  const tp_ix *rest;
+  int64_t v, coef;
   if (tp_ix_is_const(at->lo, &v) && v < 0) tp_note(c->err, "negative indices of dims never wrap: write %s[{%s = %s%lld}]", name, dim, bound, (long long)v);
   else if (at->range) tp_note(c->err, "clip the range with tempo.max(0, ...) and tempo.min(..., %s)", bound);
+  else if (tp_ix_linear_in(c->g->ix, at->lo, x->dom[k]->bound, &coef, &rest) && coef == 1 && tp_ix_is_const(rest, &v) && v >= 0)
+    tp_note(c->err, "indices count from 0, so the last one is %s - 1: write %s[%s - 1]", bound, name, bound);
   else if (c->env[x->dom[k]->id] < 0) tp_note(c->err, "clip it, tempo.max(%s, 0), or give the points where it leaves the domain a branch of their own", text);
   else tp_note(c->err, "clip it, tempo.min(%s, %s - 1), or give the points where it leaves the domain a branch of their own", text, bound);
 }
@@ -235,7 +263,8 @@ static bool read_fail(check *c, const tp_node *r, int k) {
   outside_value(c, r, k);
   tp_fail(c->err, TP_E_DOMAIN, r->pos, "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, %s", called(c, x), d->name, (long long)c->env[d->id], text, d->bound->name, eg);
   note_consumer(c, r);
-  note_advice(c, r, k);
+  if (chosen(c, r)) tp_note(c->err, "tempo.where reads both sides everywhere: give each side a branch of its own, in a tensor made by P:tensor");
+  else note_advice(c, r, k);
   return false;
 }
 

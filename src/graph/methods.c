@@ -61,7 +61,9 @@ const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a) { return a->kind == 'X' ? a->ix
 
 bool tp_axis(tp_mk k, const tp_method *m, int rank, int64_t axis, int *out) {
   if (axis < -rank || axis >= rank)
-    return tp_wrong(k, m, TP_E_SHAPE, "axis %lld of a tensor with %d ax%s", (long long)axis, rank, rank == 1 ? "is" : "es");
+    return rank ? tp_wrong(k, m, TP_E_SHAPE, "axis %lld of a tensor with %d ax%s: axes go from 0 to %d, or from -%d to -1", (long long)axis, rank,
+                           rank == 1 ? "is" : "es", rank - 1, rank)
+                : tp_wrong(k, m, TP_E_SHAPE, "axis %lld of a scalar, which has none (dims are no axes: a range reads them, x[0 .. t+1])", (long long)axis);
   *out = (int)(axis < 0 ? axis + rank : axis);
   return true;
 }

@@ -126,7 +126,9 @@ static bool slice(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   if (a->i[0] < 1) return tp_fail(err, TP_E_OPTION, n->pos, "option: the step of a slice is %lld, must be at least 1", (long long)a->i[0]);
   bool clo = tp_ix_is_const(a->ix[0], &lo), cext = tp_ix_is_const(a->ix[1], &extent), csize = tp_ix_is_const(x->shape[a->axis], &size);
   if ((clo && lo < 0) || (clo && cext && csize && extent > 0 && (lo >= size || extent - 1 > (size - 1 - lo) / a->i[0])))
-    return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: slice of axis %d from %lld reaches outside its extent%s", a->axis, (long long)lo, lo < 0 ? " (indices do not wrap)" : "");
+    return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: elements %lld .. %lld of axis %d of %s are outside 0 .. %s%s", (long long)lo,
+                   (long long)(cext ? lo + (extent - 1) * a->i[0] + 1 : lo + 1), a->axis, tp_called(g, n->in[0].src.node), csize ? tp_ix_str(g->ix, x->shape[a->axis]) : "its extent",
+                   lo < 0 ? " (indices do not wrap)" : "");
   shape_of(n->in[0].src, shape);
   shape[a->axis] = a->ix[1];
   return out1(g, n, x->dtype, x->rank, shape);

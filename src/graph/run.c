@@ -67,9 +67,18 @@ int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp
 /* ---- outputs ---- */
 
 static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *shape, tp_error *err) {
-  double bytes = tp_dtype_size(d);
-  for (int i = 0; i < rank; i++) bytes *= (double)shape[i];
-  return tp_fail(err, TP_E_MEMORY, o->pos, "memory: output '%s' needs %.0f bytes", o->name, bytes);
+  static const char *const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+  char list[256] = "";
+  double size = tp_dtype_size(d);
+  int u = 0;
+  for (int i = 0; i < rank; i++) {
+    size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, i ? ", %lld" : "%lld", (long long)shape[i]);
+    size *= (double)shape[i];
+  }
+  for (; size >= 1024 && u + 1 < (int)TP_LEN(unit); u++) size /= 1024;
+  return tp_fail(err, TP_E_MEMORY, o->pos, "memory: no memory for %s '%s' of shape (%s), %.4g %s: reduce it over a dim first, or give smaller bounds",
+                 o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
 }
 
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
@@ -100,7 +109,7 @@ static bool needed(const tp_node *n) { return n->id >= 0; }
 static bool inputs_there(const tp_graph *g, const tp_run *run, tp_error *err) {
   for (int i = 0; i < g->inputs.n; i++) {
     const tp_node *n = g->inputs.v[i];
-    if (needed(n) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, n->pos, "input: '%s' is needed and was not given", n->attr.str);
+    if (needed(n) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, (tp_pos){0}, "input '%s' is missing", n->attr.str);
   }
   return true;
 }
@@ -129,10 +138,14 @@ static void put_symbols(tp_buf *b, int ndom, const tp_sym *const *dom, const tp_
 }
 
 /* An array handed in for n: its values have o's type over dom. */
-typedef struct { const char *what; const tp_node *n; int ndom; const tp_sym *const *dom; const tp_out *o; const tp_array *a; } given;
+typedef struct { bool input; const tp_node *n; int ndom; const tp_sym *const *dom; const tp_out *o; const tp_array *a; } given;
 
 static bool dtype_ok(const given *v, tp_error *err) {
-  return v->a->dtype == v->o->dtype || tp_fail(err, TP_E_DTYPE, v->n->pos, "dtype: %s '%s' is %s, declared %s", v->what, v->n->attr.str, tp_dtype_name(v->a->dtype), tp_dtype_name(v->o->dtype));
+  if (v->a->dtype == v->o->dtype) return true;
+  const char *want = tp_dtype_name(v->o->dtype);
+  tp_fail(err, v->input ? TP_E_INPUT : TP_E_DTYPE, (tp_pos){0}, "%s '%s' has dtype %s, declared %s: tempo.array(a, \"%s\") converts", v->input ? "input" : "parameter",
+          v->n->attr.str, tp_dtype_name(v->a->dtype), want, want);
+  return false;
 }
 
 static bool shape_ok(const given *v, const tp_run *run, tp_error *err) {
@@ -146,7 +159,8 @@ static bool shape_ok(const given *v, const tp_run *run, tp_error *err) {
   put_symbols(&b, v->ndom, v->dom, v->o);
   tp_puts(&b, " = ");
   put_shape(&b, rank, want);
-  tp_fail(err, TP_E_SHAPE, v->n->pos, "shape: %s '%s' has shape %s", v->what, v->n->attr.str, b.s);
+  tp_fail(err, v->input ? TP_E_INPUT : TP_E_SHAPE, (tp_pos){0}, "%s '%s' has shape %s", v->input ? "input" : "parameter", v->n->attr.str, b.s);
+  if (v->n->pos.file) tp_note(err, "'%s' is declared at %s:%d", v->n->attr.str, v->n->pos.file, v->n->pos.line);
   tp_buf_free(&b);
   return false;
 }
@@ -166,7 +180,7 @@ static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom
   tp_array *const *from = input ? run->inputs : run->params;
   const tp_array *a = from ? from[input ? i : i - g->inputs.n] : NULL;
   if (!a || (input && !needed(n))) return false;
-  *v = (given){ input ? "input" : "parameter", n, n->ndom, n->dom, &n->out[0], a };
+  *v = (given){ input, n, n->ndom, n->dom, &n->out[0], a };
   if (!input) {
     v->ndom = init_dom(n, dom);
     v->dom = dom;

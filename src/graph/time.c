@@ -12,7 +12,7 @@ static bool not_affine(const tp_ix *e, const char *use, const char *of, tp_pos p
   tp_buf b;
   tp_buf_init(&b);
   tp_ix_print(&b, e);
-  tp_fail(err, TP_E_AFFINE, pos, "affine: %s %s of '%s' is not affine (a product of dims or bounds is a size, not an index)", use, b.s, of);
+  tp_fail(err, TP_E_AFFINE, pos, "affine: %s %s of %s is not affine (a product of dims or bounds is a size, not an index)", use, b.s, of);
   tp_buf_free(&b);
   return false;
 }
@@ -37,9 +37,9 @@ static const char *shape_text(tp_graph *g, int rank, const tp_ix *const *shape) 
 /* One entry a dim of `dom`, expressions over `over`. */
 static bool at_ok(int n, const tp_sym *const *dom, const tp_at *at, const char *of, tp_pos pos, tp_error *err) {
   for (int i = 0; i < n; i++) {
-    if (!at[i].lo || (at[i].range && !at[i].hi)) return tp_fail(err, TP_E_DOMAIN, pos, "domain: '%s' is read without an index for dim '%s'", of, dom[i]->name);
+    if (!at[i].lo || (at[i].range && !at[i].hi)) return tp_fail(err, TP_E_DOMAIN, pos, "domain: %s is read without an index for dim '%s'", of, dom[i]->name);
     if (tp_ix_is_cond(at[i].lo) || (at[i].range && tp_ix_is_cond(at[i].hi)))
-      return tp_fail(err, TP_E_AFFINE, pos, "affine: dim '%s' of '%s' is indexed by a condition", dom[i]->name, of);
+      return tp_fail(err, TP_E_AFFINE, pos, "affine: dim '%s' of %s is indexed by a condition", dom[i]->name, of);
     if (!tp_affine(at[i].lo)) return not_affine(at[i].lo, "index", of, pos, err);
     if (at[i].range && !tp_affine(at[i].hi)) return not_affine(at[i].hi, "end", of, pos, err);
   }
@@ -58,7 +58,7 @@ static const tp_ix *through(tp_graph *g, const tp_ix *e, int n, const tp_sym *co
       to[m++] = at[i].lo;
     } else if (tp_ix_mentions(e, dom[i])) {
       const char *s = shape_text(g, 1, &e);
-      tp_fail(err, TP_E_RAGGED, pos, "ragged: a range over '%s' of '%s', whose shape depends on it (extent %s): reduce or pad first", dom[i]->name, of, s);
+      tp_fail(err, TP_E_RAGGED, pos, "ragged: a range over '%s' of %s, whose shape depends on it (extent %s): reduce or pad first", dom[i]->name, of, s);
       return NULL;
     }
   }
@@ -71,13 +71,13 @@ static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_at *at = n->attr.at;
   const tp_ix *shape[TP_MAXRANK];
   int rank = 0, ranges = 0;
-  if (!at_ok(x->ndom, x->dom, at, tp_label(x), n->pos, err)) return false;
+  if (!at_ok(x->ndom, x->dom, at, tp_called(g, x), n->pos, err)) return false;
   for (int i = 0; i < x->ndom; i++) ranges += at[i].range;
   if (!tp_rank_ok(n, ranges + o->rank, err)) return false;
   for (int i = 0; i < x->ndom; i++)
     if (at[i].range) shape[rank++] = tp_ix_extent(g->ix, at[i].lo, at[i].hi, n->ndom, n->dom);
   for (int i = 0; i < o->rank; i++) {
-    shape[rank] = through(g, o->shape[i], x->ndom, x->dom, at, n->ndom, n->dom, tp_label(x), n->pos, err);
+    shape[rank] = through(g, o->shape[i], x->ndom, x->dom, at, n->ndom, n->dom, tp_called(g, x), n->pos, err);
     if (!shape[rank++]) return false;
   }
   return out1(g, n, o->dtype, rank, shape);
@@ -94,22 +94,25 @@ static bool shapes_equal(tp_graph *g, int rank, const tp_ix *const *a, const tp_
   return true;
 }
 
-static bool same_dtype(const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
+static bool same_dtype(tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
   tp_dtype want = n->attr.dtype, have = tp_dtypeof(e);
-  return want == have || tp_fail(err, TP_E_DTYPE, pos, "dtype: the %s of '%s' is %s, declared %s: convert with :to(\"%s\")", what, tp_label(n),
+  return want == have || tp_fail(err, TP_E_DTYPE, pos, "dtype: the %s of %s is %s, declared %s: convert with :to(\"%s\")", what, tp_called(g, n),
                                  tp_dtype_name(have), tp_dtype_name(want), tp_dtype_name(want));
 }
 
 static bool shape_differs(tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
   const tp_out *o = tp_outof(e);
-  return tp_fail(err, TP_E_SHAPE, pos, "shape: the %s of '%s' has shape %s, declared %s", what, tp_label(n), shape_text(g, o->rank, o->shape), shape_text(g, n->attr.nix, n->attr.ix));
+  return tp_fail(err, TP_E_SHAPE, pos, "shape: the %s of %s has shape %s, declared %s", what, tp_called(g, n), shape_text(g, o->rank, o->shape), shape_text(g, n->attr.nix, n->attr.ix));
 }
 
-static bool inside(const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
-  for (int i = 0; i < e.node->ndom; i++)
-    if (!tp_dom_has(n->ndom, n->dom, e.node->dom[i]))
-      return tp_fail(err, TP_E_DOMAIN, pos, "domain: the %s of '%s' depends on dim '%s', which '%s' lacks: read it at one point or reduce a range of it", what,
-                     tp_label(n), e.node->dom[i]->name, tp_label(n));
+static bool inside(tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
+  for (int i = 0; i < e.node->ndom; i++) {
+    const tp_sym *d = e.node->dom[i];
+    if (tp_dom_has(n->ndom, n->dom, d)) continue;
+    const char *it = tp_called(g, n), *end = d->bound ? d->bound->name : "...";
+    return tp_fail(err, TP_E_DOMAIN, pos, "domain: the %s of %s depends on dim '%s', which %s lacks: read it at one point, x[{%s = 0}], or reduce a range of it, "
+                   "x[{%s = 0 .. %s}]:sum(0)", what, it, d->name, it, d->name, d->name, end);
+  }
   return true;
 }
 
@@ -156,21 +159,21 @@ static bool branch_shape(tp_graph *g, const tp_node *m, int k) {
   return ok;
 }
 
-static bool cond_ok(const tp_node *m, const tp_ix *cond, tp_pos pos, tp_error *err) {
+static bool cond_ok(tp_graph *g, const tp_node *m, const tp_ix *cond, tp_pos pos, tp_error *err) {
   const tp_sym *syms[64];
   int ns = TP_MIN(tp_ix_syms(cond, syms, TP_LEN(syms)), (int)TP_LEN(syms));
   for (int i = 0; i < ns; i++)
     if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(m->ndom, m->dom, syms[i]))
-      return tp_fail(err, TP_E_DOMAIN, pos, "domain: a branch of '%s' has a condition on '%s', which is not in its domain", tp_label(m), syms[i]->name);
-  return tp_affine(cond) || not_affine(cond, "condition", tp_label(m), pos, err);
+      return tp_fail(err, TP_E_DOMAIN, pos, "domain: a branch of %s has a condition on '%s', which is not in its domain", tp_called(g, m), syms[i]->name);
+  return tp_affine(cond) || not_affine(cond, "condition", tp_called(g, m), pos, err);
 }
 
 static bool branch_ok(tp_graph *g, const tp_node *m, int k, tp_error *err) {
   tp_val e = m->in[k].src;
   tp_pos pos = m->in[k].pos;
-  if (m->in[k].cond && !cond_ok(m, m->in[k].cond, pos, err)) return false;
-  if (!same_dtype(m, "branch", e, pos, err)) return false;
-  return branch_shape(g, m, k) ? inside(m, "branch", e, pos, err) : shape_differs(g, m, "branch", e, pos, err);
+  if (m->in[k].cond && !cond_ok(g, m, m->in[k].cond, pos, err)) return false;
+  if (!same_dtype(g, m, "branch", e, pos, err)) return false;
+  return branch_shape(g, m, k) ? inside(g, m, "branch", e, pos, err) : shape_differs(g, m, "branch", e, pos, err);
 }
 
 static bool infer_declared(tp_graph *g, tp_node *n, tp_error *err) {
@@ -194,7 +197,7 @@ bool tp_merge_add(tp_graph *g, tp_node *m, const tp_ix *cond, tp_val e, tp_error
   if (!operand_ok(g, e, err)) return false;
   if (m->done) {
     tp_pos p = m->in[m->nin - 1].pos;
-    return tp_fail(err, TP_E_UNDEFINED, g->pos, "undefined: this branch of '%s' can never be first: the one at %s:%d takes every point", tp_label(m), p.file ? p.file : "?", p.line);
+    return tp_fail(err, TP_E_UNDEFINED, g->pos, "undefined: this branch of %s can never be first: the one at %s:%d takes every point; write it before that one", tp_called(g, m), p.file ? p.file : "?", p.line);
   }
   tp_edge_push(g, m, (tp_edge){ .src = e, .cond = cond, .pos = g->pos });
   if (!branch_ok(g, m, m->nin - 1, err)) {
@@ -212,12 +215,12 @@ static bool param_edge(tp_graph *g, const tp_node *p, int k, tp_error *err) {
   tp_val e = p->in[k].src;
   tp_pos pos = p->in[k].pos;
   const tp_out *o = tp_outof(e);
-  if (!same_dtype(p, what, e, pos, err)) return false;
+  if (!same_dtype(g, p, what, e, pos, err)) return false;
   if (o->rank != p->attr.nix || !shapes_equal(g, o->rank, o->shape, p->attr.ix, 0, NULL, NULL, tp_label(p))) return shape_differs(g, p, what, e, pos, err);
   for (int i = 0; k == 0 && i < p->attr.nalong; i++)
     if (tp_dom_has(e.node->ndom, e.node->dom, p->attr.along[i]))
       return tp_fail(err, TP_E_DOMAIN, pos, "domain: the first value of parameter '%s' depends on dim '%s', along which it evolves", tp_label(p), p->attr.along[i]->name);
-  return inside(p, what, e, pos, err);
+  return inside(g, p, what, e, pos, err);
 }
 
 static bool no_along(const tp_node *p, tp_pos pos, tp_error *err) {
@@ -244,7 +247,7 @@ bool tp_param_update(tp_graph *g, tp_node *p, tp_val e, tp_error *err) {
   if (!p->attr.nalong) return no_along(p, g->pos, err);
   if (p->nin > 1) {
     tp_pos q = p->in[1].pos;
-    return tp_fail(err, TP_E_UNDEFINED, g->pos, "undefined: this update of parameter '%s' can never be first: it has one at %s:%d", tp_label(p), q.file ? q.file : "?", q.line);
+    return tp_fail(err, TP_E_UNDEFINED, g->pos, "undefined: this update of parameter '%s' can never be first: %s:%d updates it already, and a parameter has one update", tp_label(p), q.file ? q.file : "?", q.line);
   }
   tp_edge_push(g, p, (tp_edge){ .src = e, .pos = g->pos });
   if (param_edge(g, p, 1, err)) return true;
@@ -268,7 +271,7 @@ static bool scatter_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_er
   for (int i = 0; i < n->ndom && rank < TP_MAXRANK; i++)
     if (e->at[i].range) want[rank++] = tp_ix_extent(g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
   for (int i = 0; i < n->attr.nix; i++) {
-    want[rank] = through(g, n->attr.ix[i], n->ndom, n->dom, e->at, x->ndom, x->dom, tp_label(n), e->pos, err);
+    want[rank] = through(g, n->attr.ix[i], n->ndom, n->dom, e->at, x->ndom, x->dom, tp_called(g, n), e->pos, err);
     if (!want[rank++]) return false;
   }
   return (o->rank == rank && shapes_equal(g, rank, o->shape, want, 0, NULL, NULL, tp_label(n))) || shape_differs(g, n, "contribution", e->src, e->pos, err);
@@ -281,7 +284,7 @@ static bool gather_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_err
   const tp_ix *have[TP_MAXRANK];
   if (o->rank != n->attr.nix) return shape_differs(g, n, "contribution", e->src, e->pos, err);
   for (int i = 0; i < o->rank; i++)
-    if (!(have[i] = through(g, o->shape[i], x->ndom, x->dom, e->at, n->ndom, n->dom, tp_label(x), e->pos, err))) return false;
+    if (!(have[i] = through(g, o->shape[i], x->ndom, x->dom, e->at, n->ndom, n->dom, tp_called(g, x), e->pos, err))) return false;
   return shapes_equal(g, o->rank, have, n->attr.ix, 0, NULL, NULL, tp_label(n)) || shape_differs(g, n, "contribution", e->src, e->pos, err);
 }
 
@@ -296,11 +299,11 @@ static bool over_dims(const tp_ix *e, const tp_node *a, const tp_node *b) {
 
 static bool contribution_ok(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
   const tp_node *x = e->src.node, *to = e->gather ? x : n, *over = e->gather ? n : x;
-  if (!at_ok(to->ndom, to->dom, e->at, tp_label(to), e->pos, err) || !same_dtype(n, "contribution", e->src, e->pos, err)) return false;
+  if (!at_ok(to->ndom, to->dom, e->at, tp_called(g, to), e->pos, err) || !same_dtype(g, n, "contribution", e->src, e->pos, err)) return false;
   bool inside = !e->cond || over_dims(e->cond, over, e->gather ? x : NULL);
   for (int i = 0; i < to->ndom; i++) inside = inside && over_dims(e->at[i].lo, over, NULL) && (!e->at[i].range || over_dims(e->at[i].hi, over, NULL));
   if (!inside) return tp_fail(err, TP_E_DOMAIN, e->pos, "domain: a contribution to '%s' mentions a dim that neither side has", tp_label(n));
-  if (e->cond && !tp_affine(e->cond)) return not_affine(e->cond, "condition", tp_label(n), e->pos, err);
+  if (e->cond && !tp_affine(e->cond)) return not_affine(e->cond, "condition", tp_called(g, n), e->pos, err);
   return e->gather ? gather_shape(g, n, e, err) : scatter_shape(g, n, e, err);
 }
 

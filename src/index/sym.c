@@ -48,8 +48,11 @@ static bool name_ok(const char *s) {
 
 static bool name_free(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
   if (!name_ok(name)) return tp_fail(err, TP_E_OPTION, pos, "option: '%s' is not a name (letters, digits and _)", name);
-  if (tp_sym_find(c, name)) return tp_fail(err, TP_E_OPTION, pos, "option: the name '%s' is taken", name);
-  return true;
+  const tp_sym *s = tp_sym_find(c, name);
+  if (!s) return true;
+  const char *what = s->kind == TP_SYM_DIM ? "dim" : s->kind == TP_SYM_BOUND ? "bound" : "symbol";
+  return s->pos.file ? tp_fail(err, TP_E_OPTION, pos, "option: there is a %s '%s' already, made at %s:%d", what, name, s->pos.file, s->pos.line)
+                     : tp_fail(err, TP_E_OPTION, pos, "option: there is a %s '%s' already", what, name);
 }
 
 static tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos) {

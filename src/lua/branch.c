@@ -148,8 +148,8 @@ int tl_assign(lua_State *L) {
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "assignment");
   if (lua_type(L, 2) == LUA_TSTRING && tl_is_digits(L, 2)) tl_range_trap(L, 2);
   if (u->v.node->op != TP_OP_MERGE && u->v.node->op != TP_OP_PARAM)
-    tl_fail(L, TP_E_OPTION, "option: x[...] = e defines tensors made by P:tensor and updates parameters; this one is %s and is a value already",
-            tp_ops[u->v.node->op].text);
+    tl_fail(L, TP_E_OPTION, "option: x[...] = e defines a tensor made by P:tensor or updates a parameter; this one (%s) is a value already",
+            tp_called(u->lp->p->g, u->v.node));
   tl_mark(L, u->lp);
   const tp_at *at = tl_at(L, u->lp, u->v, 2);
   if (u->v.node->op == TP_OP_MERGE) return branch(L, u, at);

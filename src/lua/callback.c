@@ -54,7 +54,11 @@ static int refuse(lua_State *L, const tp_call *c, const char *fmt, ...) {
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   tp_error e = { 0 };
-  tp_fail(&e, TP_E_CALLBACK, c->node->pos, "%s", text);
+  tp_buf at;
+  tp_buf_init(&at);
+  for (int k = 0; k < c->ndim; k++) tp_putf(&at, "%s%s = %lld", k ? ", " : " at ", c->dims[k]->name, (long long)c->coord[k]);
+  tp_fail(&e, TP_E_CALLBACK, c->node->pos, "callback%s: %s", at.s ? at.s : "", text);
+  tp_buf_free(&at);
   return tl_raise(L, &e);
 }
 
@@ -65,15 +69,16 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   if (tl_typeof(L, i) == TL_ARRAY) from = tl_toarray(L, i, "result of a callback");
   else if (lua_istable(L, i)) from = tl_nested(L, i, "result of a callback", TP_E_CALLBACK, &to->dtype, to->rank, to->shape);
   else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) { tl_setelem(L, to, 0, i); return; }
-  else { refuse(L, c, "callback: result %d: expected an array, a nested table or a number, got %s%s", k + 1, tl_describe(L, i),
-                lua_type(L, i) == LUA_TNUMBER ? " for a tensor that is no scalar" : ""); return; }
+  else { refuse(L, c, lua_type(L, i) == LUA_TNUMBER ? "result %d is %s, and its spec is no scalar: return an array or a nested table"
+                                                     : "result %d: expected an array, a nested table or a number, got %s", k + 1, tl_describe(L, i)); return; }
   if (from->dtype != to->dtype)
-    refuse(L, c, "callback: result %d has dtype %s, its spec says %s", k + 1, tp_dtype_name(from->dtype), tp_dtype_name(to->dtype));
+    refuse(L, c, "result %d has dtype %s, its spec says %s: tempo.array(a, \"%s\") converts", k + 1, tp_dtype_name(from->dtype),
+           tp_dtype_name(to->dtype), tp_dtype_name(to->dtype));
   bool same = from->rank == to->rank;
   for (int j = 0; same && j < to->rank; j++) same = from->shape[j] == to->shape[j];
   shape_text(got, sizeof got, from);
   shape_text(want, sizeof want, to);
-  if (!same) refuse(L, c, "callback: result %d has shape {%s}, its spec says {%s}", k + 1, got, want);
+  if (!same) refuse(L, c, "result %d has shape {%s}, its spec says {%s}", k + 1, got, want);
   memcpy(to->data, from->data, tp_array_bytes(to));
   lua_settop(L, top);
 }
@@ -88,7 +93,7 @@ static int protected_call(lua_State *L) {       /* callbacks, frame */
   push_point(L, c);
   lua_call(L, c->nargs ? 2 : 1, LUA_MULTRET);
   int n = lua_gettop(L) - base;
-  if (c->nres && n != c->nres) refuse(L, c, "callback: the function returned %d values for %d specs", n, c->nres);
+  if (c->nres && n != c->nres) refuse(L, c, "the function returned %d value%s for %d spec%s", n, n == 1 ? "" : "s", c->nres, c->nres == 1 ? "" : "s");
   luaL_checkstack(L, 8, "callback");
   f->r->lp->S->at = c->node->pos;               /* what is wrong with a result is wrong with the line of P:call */
   for (int k = 0; k < c->nres; k++) store(L, c, k, base + 1 + k, c->res[k]);
@@ -117,8 +122,8 @@ static bool fail(tl_run *r, const tp_call *c, tp_error *err) {
   lua_State *L = r->L;
   const char *text;
   if (is_yield(L, &text))
-    return tp_fail(err, TP_E_CALLBACK, c->node->pos, "callback: the function called here yields, and a run cannot be left and entered again "
-                   "(%s): resume coroutines outside of it", text);
+    return tp_fail(err, TP_E_CALLBACK, c->node->pos, "callback: the function called here yields, and a run cannot be left and entered again: "
+                   "resume coroutines outside of it");
   lua_replace(L, r->failed);
   r->raised = true;
   return tp_fail(err, TP_E_CALLBACK, c->node->pos, "callback: the function raised an error");

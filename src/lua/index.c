@@ -1,5 +1,6 @@
 /* index: dims, bounds, index expressions, conditions and ranges. What Lua cannot say here is answered by what to write instead. */
 #include "lua/tl.h"
+#include <stdio.h>
 
 static bool is_tensor(lua_State *L, int i) {            /* with these, an index expression is its value */
   tl_type t = tl_typeof(L, i);
@@ -24,7 +25,7 @@ static int push_checked(lua_State *L, tl_prog *lp, const tp_ix *e) {
 static void check_integral(lua_State *L, int i, const char *op) {
   int64_t k;
   if (lua_type(L, i) == LUA_TNUMBER && !tl_isint(L, i, &k))
-    tl_fail(L, TP_E_AFFINE, "affine: '%s' with %g: index expressions are integers; for arithmetic on values write t:value()", op,
+    tl_fail(L, TP_E_AFFINE, "affine: '%s' with %g: index expressions are made of integers; for arithmetic on values write t:value()", op,
             lua_tonumber(L, i));
 }
 
@@ -71,14 +72,21 @@ static int index_unm(lua_State *L) {
   return push_checked(L, lp, tp_ix_neg(lp->p->ix, tl_toix(L, lp, 1, "-")));
 }
 
-static int not_an_index(lua_State *L, const char *op, const char *method) {
-  if (is_tensor(L, 1) || is_tensor(L, 2)) return tl_operator(L, method);
-  int i = tl_typeof(L, 1) == TL_INDEX ? 1 : 2;
-  return tl_fail(L, TP_E_AFFINE, "affine: '%s' gives no index expression: for arithmetic on values write t:value(), here (%s):value() %s ...; "
-                 "for an integer quotient tempo.floordiv(t, k)", op, index_text(L, i), op);
+/* t:value(), (t + 1):value(), 2 */
+static const char *value_text(lua_State *L, int i, char *out, size_t n) {
+  bool index = tl_typeof(L, i) == TL_INDEX, plain = index && tp_ix_as_sym(((tl_index *)lua_touserdata(L, i))->e);
+  snprintf(out, n, plain ? "%s:value()" : index ? "(%s):value()" : "%s", index_text(L, i));
+  return out;
 }
-static int index_div(lua_State *L) { return not_an_index(L, "/", "div"); }
-static int index_pow(lua_State *L) { return not_an_index(L, "^", "pow"); }
+
+static int not_an_index(lua_State *L, const char *op, const char *method, const char *also) {
+  char a[128], b[128];
+  if (is_tensor(L, 1) || is_tensor(L, 2)) return tl_operator(L, method);
+  return tl_fail(L, TP_E_AFFINE, "affine: '%s' gives no index expression: for arithmetic on values write %s %s %s%s", op, value_text(L, 1, a, sizeof a), op,
+                 value_text(L, 2, b, sizeof b), also);
+}
+static int index_div(lua_State *L) { return not_an_index(L, "/", "div", "; the integer quotient is tempo.floordiv(t, k)"); }
+static int index_pow(lua_State *L) { return not_an_index(L, "^", "pow", ""); }
 
 /* Lua turns a > b into b < a. */
 static int trap_compare(lua_State *L, bool strict) {
@@ -86,8 +94,10 @@ static int trap_compare(lua_State *L, bool strict) {
   bool left = tl_typeof(L, 1) == TL_INDEX;
   const char *op = left ? strict ? "<" : "<=" : strict ? ">" : ">=";
   const char *method = left ? strict ? "lt" : "le" : strict ? "gt" : "ge";
-  return tl_fail(L, TP_E_OPTION, "option: '%s' gives a Lua boolean at once and no condition: write %s:%s(%s)", op, index_text(L, left ? 1 : 2),
-                 method, index_text(L, left ? 2 : 1));
+  const char *a = index_text(L, left ? 1 : 2), *b = index_text(L, left ? 2 : 1);
+  bool plain = tp_ix_as_sym(((tl_index *)lua_touserdata(L, left ? 1 : 2))->e);
+  return tl_fail(L, TP_E_OPTION, plain ? "option: '%s %s %s' gives a Lua boolean at once and no condition: write %s:%s(%s)"
+                                       : "option: '%s %s %s' gives a Lua boolean at once and no condition: write (%s):%s(%s)", a, op, b, a, method, b);
 }
 static int index_lt(lua_State *L) { return trap_compare(L, true); }
 static int index_le(lua_State *L) { return trap_compare(L, false); }
@@ -115,7 +125,7 @@ static int push_range(lua_State *L, tl_prog *lp) {      /* of the values at 1 an
   r->lo = tl_toix(L, lp, 1, "range");
   r->hi = tl_toix(L, lp, 2, "range");
   if (!tp_ix_is_affine(r->lo) || !tp_ix_is_affine(r->hi))
-    tl_fail(L, TP_E_AFFINE, "affine: the range %s .. %s is not affine: a product of dims or bounds is a size, not an index", index_text(L, 1),
+    tl_fail(L, TP_E_AFFINE, "affine: the range %s .. %s is not affine: a product of dims or bounds is a size (for shapes and :value()), not an index", index_text(L, 1),
             index_text(L, 2));
   tl_pushprogtable(L, lp);
   lua_setuservalue(L, -2);

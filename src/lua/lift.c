@@ -103,7 +103,7 @@ static tp_val fill(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dt
   tp_graph *g = lp->p->g;
   tp_val v = { 0 };
   if (a->isnum && !tp_dtype_float(d) && a->num != floor(a->num))
-    tl_fail(L, TP_E_DTYPE, "dtype: %s is %s, and %g is no integer", what, tp_dtype_name(d), a->num);
+    tl_fail(L, TP_E_DTYPE, "dtype: the %s is %s, and %g is no integer: declare dtype = \"f32\"", what, tp_dtype_name(d), a->num);
   if (a->isnum) v = tp_full(g, a->num, d, rank, shape, &e);
   else if ((v = tp_cast(g, a->val, d, &e)).node) v = tp_expand(g, v, rank, shape, &e);
   if (!v.node) tl_raise(L, &e);

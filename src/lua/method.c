@@ -170,7 +170,8 @@ static void take_arguments(call_t *c, int first) {
     }
     if (i == top && options && is_options(L, i, c->sig[k].optional && !strchr("ASLE", c->sig[k].type))) break;
     if (!lua_isnoneornil(L, i)) convert(c, k, i);
-    else if (!c->sig[k].optional) tl_fail(L, TP_E_OPTION, "option: %s ('%s'): expected a value, got nothing", c->what, c->sig[k].name);
+    else if (!c->sig[k].optional) tl_fail(L, TP_E_OPTION, "option: %s ('%s'): expected a value, got %s", c->what, c->sig[k].name,
+                                          lua_isnil(L, i) ? "nil (is a variable's name misspelled?)" : "nothing");
   }
   for (int j = k; j < npos; j++)
     if (!c->sig[j].optional && c->sig[j].type != 'V' && !c->a[j].kind)

@@ -80,7 +80,7 @@ int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, con
     lua_rawgeti(L, i, k + 1);
     v[k] = tl_toix(L, lp, lua_gettop(L), what);
     if (tp_ix_is_const(v[k], &c) && c < (minus ? -1 : 0))
-      tl_fail(L, TP_E_SHAPE, "shape: %s: extent %lld of axis %d is negative", what, (long long)c, k);
+      tl_fail(L, TP_E_SHAPE, "%s: extent %lld of axis %d is negative", what, (long long)c, k);
     lua_pop(L, 1);
   }
   *out = v;
@@ -99,6 +99,8 @@ static const tp_sym *to_dim(lua_State *L, tl_prog *lp, int i, const char *what) 
 }
 
 static void check_order(lua_State *L, const char *what, int n, const tp_sym *const *dims) {
+  for (int k = 1; k < n; k++)
+    if (dims[k - 1] == dims[k]) tl_fail(L, TP_E_OPTION, "option: %s: dim '%s' is listed twice; a domain is a set", what, dims[k]->name);
   for (int k = 1; k < n; k++)
     if (dims[k - 1]->order >= dims[k]->order)
       tl_fail(L, TP_E_OPTION, "option: %s: list the dims in the order of P:dim, '%s' before '%s', which is that of its arrays", what,

@@ -96,7 +96,9 @@ static int program_input(lua_State *L) {
   tl_prog *lp = self(L, "input");
   tp_attr a = { .str = tl_string(L, 2, "name of input") };
   for (int k = 0; k < lp->p->g->inputs.n; k++)
-    if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0) tl_fail(L, TP_E_OPTION, "option: an input '%s' exists already", a.str);
+    if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0) tl_fail(L, TP_E_OPTION, "option: there is an input '%s' already, made at %s:%d", a.str,
+                                                                              lp->p->g->inputs.v[k]->pos.file ? lp->p->g->inputs.v[k]->pos.file : "?",
+                                                                              lp->p->g->inputs.v[k]->pos.line);
   tl_options(L, 3, "input", known);
   take_spec(L, lp, 3, true, &a);
   return push_node(L, lp, TP_OP_INPUT, 0, NULL, &a);

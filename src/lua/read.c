@@ -66,13 +66,14 @@ static bool occurs(const tp_at *at, const tp_sym *dim) {
 
 static int only_dim(lua_State *L, tl_prog *lp, const tp_node *x, const tp_at *at) {
   if (x->ndom == 1) return 0;
-  if (x->ndom == 0) tl_fail(L, TP_E_DOMAIN, "domain: the tensor has no dims to index; axes of its shape are read by x:select(axis, i), x:slice(axis, lo, hi)");
+  if (x->ndom == 0) tl_fail(L, TP_E_DOMAIN, "domain: %s has no dims to index; axes of its shape are read by x:select(axis, i), x:slice(axis, lo, hi)",
+                            tp_called(lp->p->g, x));
   int found = -1, n = 0;
   for (int k = 0; k < x->ndom; k++)
     if (occurs(at, x->dom[k])) found = k, n++;
   if (n == 1) return found;
-  return tl_fail(L, TP_E_DOMAIN, "domain: the single index belongs to %s dim of the tensor, whose dims are (%s): name it, as in x[{%s = ...}]",
-                 n ? "more than one" : "no", dims_text(lp, x), x->dom[0]->name);
+  return tl_fail(L, TP_E_DOMAIN, "domain: the single index belongs to %s dim of %s, whose dims are (%s): name it, as in x[{%s = ...}]",
+                 n ? "more than one" : "no", tp_called(lp->p->g, x), dims_text(lp, x), x->dom[0]->name);
 }
 
 /* ---- tables ---- */
@@ -87,8 +88,9 @@ static int named_dim(lua_State *L, tl_prog *lp, const tp_node *x, const char *na
   if (s && s->kind == TP_SYM_BOUND && s->dim)
     tl_fail(L, TP_E_OPTION, "option: '%s' is a bound; an index names dims, here '%s'", name, s->dim->name);
   const char *near = tp_nearest(name, names, n);
-  if (near) tl_fail(L, TP_E_DOMAIN, "domain: the tensor has no dim '%s'; did you mean '%s'? Its dims are (%s)", name, near, dims_text(lp, x));
-  return tl_fail(L, TP_E_DOMAIN, "domain: the tensor has no dim '%s'; its dims are (%s)", name, dims_text(lp, x));
+  const char *it = tp_called(lp->p->g, x);
+  if (near) tl_fail(L, TP_E_DOMAIN, "domain: %s has no dim '%s'; did you mean '%s'? Its dims are (%s)", it, name, near, dims_text(lp, x));
+  return tl_fail(L, TP_E_DOMAIN, "domain: %s has no dim '%s'; its dims are (%s)", it, name, dims_text(lp, x));
 }
 
 static int key_dim(lua_State *L, tl_prog *lp, const tp_node *x, int i) {
@@ -117,8 +119,8 @@ static void named(lua_State *L, tl_prog *lp, const tp_node *x, int i, tp_at *at)
 
 static void positional(lua_State *L, tl_prog *lp, const tp_node *x, int i, int n, tp_at *at) {
   if (n != x->ndom)
-    tl_fail(L, TP_E_DOMAIN, "domain: %d positional ind%s for %d dims (%s): give all in this order, or name some, as in x[{t = ...}]", n,
-            n == 1 ? "ex" : "ices", x->ndom, dims_text(lp, x));
+    tl_fail(L, TP_E_DOMAIN, "domain: %d positional ind%s for the %d dims (%s) of %s: give all in this order, or name some, as in x[{t = ...}]", n,
+            n == 1 ? "ex" : "ices", x->ndom, dims_text(lp, x), tp_called(lp->p->g, x));
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
     at[k] = entry(L, lp, lua_gettop(L));

@@ -50,7 +50,8 @@ static int64_t bound_value(lua_State *L, int i, const char *name) {
   if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %s", name, tl_describe(L, i));
   double d = lua_tonumber(L, i);
   if (d == HUGE_VAL) tl_fail(L, TP_E_BOUND, "bound: '%s' = math.huge needs a tick dim, which this version does not have", name);
-  if (!tl_isint(L, i, &k)) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %g", name, d);
+  if (isnan(d)) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got nan", name);
+  if (!tl_isint(L, i, &k)) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %.17g", name, d);
   if (k < 0) tl_fail(L, TP_E_BOUND, "bound: '%s' must not be negative, got %lld", name, (long long)k);
   return k;
 }
@@ -63,12 +64,14 @@ static const tp_sym *find_bound(lua_State *L, tl_run *r, const char *name, int n
     if (m < (int)TP_LEN(names)) names[m++] = need[k]->name;
   }
   const tp_sym *s = tp_sym_find(r->lp->p->ix, name);
-  if (s && s->kind == TP_SYM_BOUND && !s->hidden) tl_fail(L, TP_E_BOUND, "bound: '%s' is not needed: nothing that is computed mentions it", name);
+  if (s && s->kind == TP_SYM_BOUND && !s->hidden) tl_fail(L, TP_E_BOUND, "bound: '%s' is not needed: nothing that is computed mentions it; leave it out", name);
   if (s && s->kind == TP_SYM_DIM && s->bound)
     tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s': it is a dim, whose bound is '%s'", name, s->bound->name);
-  const char *near = tp_nearest(name, names, m);
-  if (near) tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'; did you mean '%s'?", name, near);
-  return tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'", name), NULL;
+  for (int k = 0; k < r->lp->p->g->inputs.n; k++)
+    if (strcmp(r->lp->p->g->inputs.v[k]->attr.str, name) == 0)
+      tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s': it is an input, and inputs come first: f(inputs, bounds)", name);
+  char hint[TL_HINT];
+  return tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'%s", name, tl_hint(hint, name, names, m)), NULL;
 }
 
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need) {
@@ -131,9 +134,8 @@ static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
         if (n < (int)TP_LEN(names)) names[n++] = s;
       }
     if (known) continue;
-    const char *near = tp_nearest(name, names, n);
-    if (near) tl_fail(L, TP_E_INPUT, "input: unknown input '%s'; did you mean '%s'?", name, near);
-    tl_fail(L, TP_E_INPUT, "input: unknown input '%s'", name);
+    char hint[TL_HINT];
+    tl_fail(L, TP_E_INPUT, "input: unknown input '%s'%s", name, tl_hint(hint, name, names, n));
   }
 }
 
@@ -144,7 +146,7 @@ void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need
   for (int k = 0; k < g->inputs.n; k++) {
     if (!need[k]) continue;
     const tp_node *x = g->inputs.v[k];
-    if (!tl_option(L, i, x->attr.str)) tl_fail(L, TP_E_INPUT, "input: '%s' is missing", x->attr.str);
+    if (!tl_option(L, i, x->attr.str)) tl_fail(L, TP_E_INPUT, "input '%s' is missing: give it by name, f({ %s = ... })", x->attr.str, x->attr.str);
     r->inputs[k] = convert_input(L, r, lua_gettop(L), x);
     lua_pop(L, 1);
   }

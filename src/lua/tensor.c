@@ -66,7 +66,7 @@ static int tensor_backward(lua_State *L) {
   tl_tensor *u = self(L, "backward");
   tp_graph *g = u->lp->p->g;
   if (!tp_dtype_float(tp_dtypeof(u->v)))
-    tl_fail(L, TP_E_DTYPE, "dtype: backward: a loss is a float tensor, this one is %s", tp_dtype_name(tp_dtypeof(u->v)));
+    tl_fail(L, TP_E_DTYPE, "dtype: backward: a loss is a float tensor, this one is %s: convert with :to(\"f32\")", tp_dtype_name(tp_dtypeof(u->v)));
   TP_PUSH(&g->arena, &g->losses, u->v);
   lua_settop(L, 1);
   return 1;
@@ -75,7 +75,7 @@ static int tensor_backward(lua_State *L) {
 static tp_val gradient(lua_State *L, tl_prog *lp, int n, const tp_val *in) {
   tp_error e = { 0 };
   if (!tp_dtype_float(tp_dtypeof(in[n - 1])))
-    tl_fail(L, TP_E_DTYPE, "dtype: a gradient exists for float tensors, this one is %s", tp_dtype_name(tp_dtypeof(in[n - 1])));
+    tl_fail(L, TP_E_DTYPE, "dtype: a gradient exists for float tensors, this one is %s: differentiate by a float tensor that it is made from", tp_dtype_name(tp_dtypeof(in[n - 1])));
   tp_node *g = tp_build(lp->p->g, TP_OP_GRAD, n, in, &(tp_attr){ 0 }, &e);
   if (!g) tl_raise(L, &e);
   return tp_v(g);
@@ -96,7 +96,7 @@ int tl_grad(lua_State *L) {
   tl_mark(L, lp);
   tp_val in[2] = { tl_lifted(L, lp, 1, "loss of grad") };
   if (!tp_dtype_float(tp_dtypeof(in[0])))
-    tl_fail(L, TP_E_DTYPE, "dtype: grad: a loss is a float tensor, this one is %s", tp_dtype_name(tp_dtypeof(in[0])));
+    tl_fail(L, TP_E_DTYPE, "dtype: grad: a loss is a float tensor, this one is %s: convert with :to(\"f32\")", tp_dtype_name(tp_dtypeof(in[0])));
   if (!lua_istable(L, 2)) {
     in[1] = ((tl_tensor *)tl_check(L, 2, TL_TENSOR, "grad"))->v;
     tl_pushtensor(L, lp, gradient(L, lp, 2, in));
@@ -155,11 +155,16 @@ static int tensor_concat(lua_State *L) {
                  "x[lo .. hi]:index_select(0, k); to join write tempo.cat({a, b}, 0)");
 }
 
-static int compare_trap(lua_State *L, const char *op, const char *method) {
-  return tl_fail(L, TP_E_OPTION, "option: '%s' gives a Lua boolean at once and no tensor: write a:%s(b)", op, method);
+/* Lua turns a > b into b < a; which of them was written is known where one is no tensor. */
+static int compare_trap(lua_State *L, bool strict) {
+  bool left = tl_typeof(L, 1) == TL_TENSOR || tl_typeof(L, 1) == TL_LOOSE;
+  const char *op = left ? strict ? "<" : "<=" : strict ? ">" : ">=", *method = left ? strict ? "lt" : "le" : strict ? "gt" : "ge";
+  int other = left ? 2 : 1;
+  const char *b = lua_type(L, other) == LUA_TNUMBER ? lua_tostring(L, other) : "b";
+  return tl_fail(L, TP_E_OPTION, "option: 'a %s %s' gives a Lua boolean at once and no tensor: write a:%s(%s)", op, b, method, b);
 }
-static int tensor_lt(lua_State *L) { return compare_trap(L, "<", "lt"); }
-static int tensor_le(lua_State *L) { return compare_trap(L, "<=", "le"); }
+static int tensor_lt(lua_State *L) { return compare_trap(L, true); }
+static int tensor_le(lua_State *L) { return compare_trap(L, false); }
 
 static int tensor_add(lua_State *L) { return tl_operator(L, "add"); }
 static int tensor_sub(lua_State *L) { return tl_operator(L, "sub"); }

@@ -29,7 +29,7 @@ static int add_dim(const tp_sym **dim, const tp_sym **label, int n, const tp_sym
 static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const tp_sym *const *label, tp_set *dom, tp_node *node) {
   tp_stmt *s = TP_NEW(l->a, tp_stmt);
   *s = (tp_stmt){ .id = l->p->stmts.n, .kind = kind, .k = -1, .ndim = n, .dim = tp_dup(l->a, dim, sizeof *dim * (size_t)n),
-                  .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .dom = dom, .pos = node->pos };
+                  .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .dom = dom, .pos = node->pos, .of = node };
   s->name = node->name ? node->name : node->attr.str ? node->attr.str : tp_printf(l->a, "%s%d", tp_ops[node->op].text, node->id);
   return (sb){ .l = l, .s = s };
 }

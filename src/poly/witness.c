@@ -101,9 +101,24 @@ static int shortest(const world *w, int **best) {
 
 static bool own(const tp_stmt *s, int d) { return s->dim[d] == s->label[d]; }
 
+static const tp_stmt *stmt_at(const world *w, int point) { return w->S->p->stmts.v[w->v.v[point].st]; }
+
+static bool named(const tp_stmt *s) { return s->of->name || s->of->attr.str; }
+
+/* Statements without a name of the script's stand for a place of it: one for all in a row, none where the error is. */
+static bool told(const world *w, const int *way, int i) {
+  const tp_stmt *s = stmt_at(w, way[i]), *before = i ? stmt_at(w, way[i - 1]) : NULL;
+  if (!i || named(s)) return true;
+  return s->pos.file && (s->pos.line != stmt_at(w, way[0])->pos.line) && (named(before) || before->pos.line != s->pos.line);
+}
+
 static void put_point(tp_buf *b, const world *w, const point *p, const point *first) {
   const tp_stmt *s = w->S->p->stmts.v[p->st], *f = w->S->p->stmts.v[first->st];
   bool any = false;
+  if (!named(s)) {
+    tp_putf(b, p == first ? "it" : "(%s:%d)", s->pos.file, s->pos.line);
+    return;
+  }
   tp_puts(b, s->name);
   for (int d = 0; d < s->ndim; d++) {
     if (!own(s, d)) continue;
@@ -119,16 +134,40 @@ static void put_point(tp_buf *b, const world *w, const point *p, const point *fi
   if (any) tp_puts(b, "]");
 }
 
-static void tell(const world *w, int n, const int *way) {
+/* The circle begins where the script gave a name, if it did. */
+static void turn(const world *w, int n, int *way) {
+  int k = 0;
+  while (k < n && !named(stmt_at(w, way[k]))) k++;
+  for (; k > 0 && k < n; k--) {
+    int first = way[0];
+    memmove(way, way + 1, sizeof *way * (size_t)(n - 1));
+    way[n - 1] = first;
+  }
+}
+
+static void note_cure(tp_error *err, const tp_stmt *s) {
+  const char *name = named(s) ? s->name : "x";
+  for (int d = 0; d < s->ndim; d++)
+    if (own(s, d)) {
+      tp_note(err, s->of->ndom > 1 ? "a point is made from points before it: read an earlier one, as in %s[{%s = %s - 1}], or end the range before it"
+                                   : "a point is made from points before it: read an earlier one, as in %s[%.0s%s - 1], or end the range before it",
+              name, s->dim[d]->name, s->dim[d]->name);
+      return;
+    }
+}
+
+static void tell(const world *w, int n, int *way) {
+  turn(w, n, way);
   const point *first = &w->v.v[way[0]];
   const tp_stmt *s = w->S->p->stmts.v[first->st];
   tp_buf b;
   tp_buf_init(&b);
-  tp_putf(&b, "cycle: '%s'", s->name);
+  tp_putf(&b, "cycle: %s", tp_called(w->S->p->g, s->of));
   for (int d = 0, any = 0; d < s->ndim; d++)
     if (own(s, d)) tp_putf(&b, "%s %s = %lld", any++ ? "," : " at", s->dim[d]->name, (long long)first->x[d]);
   tp_puts(&b, " needs itself: ");
   for (int i = 0; i < n && i < 12; i++) {
+    if (!told(w, way, i)) continue;
     put_point(&b, w, &w->v.v[way[i]], first);
     tp_puts(&b, " <- ");
   }
@@ -136,9 +175,10 @@ static void tell(const world *w, int n, const int *way) {
   put_point(&b, w, first, first);
   tp_fail(w->S->err, TP_E_CYCLE, s->pos, "%s", b.s);
   for (int i = 1; i < n && i < 12; i++) {
-    const tp_stmt *o = w->S->p->stmts.v[w->v.v[way[i]].st];
-    if (o->pos.file && strcmp(o->name, s->name)) tp_note(w->S->err, "%s:%d: '%s' is made here", o->pos.file, o->pos.line, o->name);
+    const tp_stmt *o = stmt_at(w, way[i]);
+    if (o->pos.file && named(o) && strcmp(o->name, s->name)) tp_note(w->S->err, "'%s' is made at %s:%d", o->name, o->pos.file, o->pos.line);
   }
+  note_cure(w->S->err, s);
   tp_buf_free(&b);
 }
 
@@ -156,6 +196,6 @@ bool tp_cycle(tp_sched *S, const tp_scc *c) {
 
 void tp_no_order(tp_sched *S, const tp_scc *c) {
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
-  tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which '%s'%s%s%s is made before it is read", s->name,
-          c->n > 1 ? " (with '" : "", c->n > 1 ? S->p->stmts.v[c->st[1]]->name : "", c->n > 1 ? "' and what they need)" : "");
+  tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which %s%s%s%s is made before it is read", tp_called(S->p->g, s->of),
+          c->n > 1 ? " (with " : "", c->n > 1 ? tp_called(S->p->g, S->p->stmts.v[c->st[1]]->of) : "", c->n > 1 ? " and what they need)" : "");
 }

@@ -15,10 +15,16 @@ bool tp_tier_parse(const char *s, tp_tier *t) {
 static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
   f->tier = o->tier;
   const char *env = tp_setting("TEMPO_TIER");
-  if (env && !tp_tier_parse(env, &f->tier)) return tp_fail(err, TP_E_OPTION, o->pos, "TEMPO_TIER is '%s': auto, reference, interpreter or native", env);
-  if (f->tier == TP_TIER_NATIVE) return tp_fail(err, TP_E_DEVICE, o->pos, "tier 'native' is not in this build: use 'interpreter'");
+  if (env && !tp_tier_parse(env, &f->tier)) return tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
+  if (f->tier == TP_TIER_NATIVE) return tp_fail(err, TP_E_DEVICE, o->pos, "device: tier 'native' is not in this build: use 'interpreter'");
   if (f->tier == TP_TIER_AUTO) f->tier = TP_TIER_INTERPRETER;
-  if (o->device && strcmp(o->device, "cpu")) return tp_fail(err, TP_E_DEVICE, o->pos, "device '%s' is not in this build: use 'cpu'", o->device);
+  static const char *const known[] = { "cpu", "cuda" };
+  if (o->device && strcmp(o->device, "cpu")) {
+    bool there = !strcmp(o->device, "cuda");
+    const char *near = there ? NULL : tp_nearest(o->device, known, TP_LEN(known));
+    if (near) return tp_fail(err, TP_E_DEVICE, o->pos, "device '%s' is unknown; did you mean '%s'?", o->device, near);
+    return tp_fail(err, TP_E_DEVICE, o->pos, there ? "device '%s' is not in this build: use 'cpu'" : "device '%s' is unknown: use 'cpu'", o->device);
+  }
   return true;
 }
 
@@ -30,19 +36,22 @@ static int pass_named(const char *s, size_t n) {
   return -1;
 }
 
+/* Passes of DESIGN section 5 that later issues bring: naming them is legal and changes nothing. */
+static const char *const later[] = { "fold", "algebra", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
+
 static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
   char word[64];
-  const char *names[32];
-  for (int i = 0; i < tp_npasses; i++) names[i] = tp_passes[i].name;
+  const char *names[64];
+  int have = 0;
+  for (int i = 0; i < tp_npasses; i++) names[have++] = tp_passes[i].name;
+  for (int i = 0; i < (int)TP_LEN(later); i++) names[have++] = later[i];
   memcpy(word, s, TP_MIN(n, sizeof word - 1));
   word[TP_MIN(n, sizeof word - 1)] = 0;
-  const char *near = tp_nearest(word, names, tp_npasses);
-  return tp_fail(err, TP_E_OPTION, o->pos, "unknown pass '%s'%s%s%s", word, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+  const char *near = tp_nearest(word, names, have);
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: unknown pass '%s'%s%s%s", word, near ? "; did you mean '" : "; f:explain \"passes\" lists them", near ? near : "", near ? "'?" : "");
 }
 
-/* Passes of DESIGN section 5 that later issues bring: naming them is legal and changes nothing. */
 static bool known_later(const char *s, size_t n) {
-  static const char *const later[] = { "fold", "algebra", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
   for (int i = 0; i < (int)TP_LEN(later); i++)
     if (strlen(later[i]) == n && !memcmp(later[i], s, n)) return true;
   return false;

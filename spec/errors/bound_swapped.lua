@@ -1,0 +1,7 @@
+-- Bounds where the inputs stand.
+local tempo = require "tempo"
+local P = tempo.program()
+local t = P:dim "t"
+local x = P:input("x", { domain = { t } })
+local f = P:compile { outputs = { y = x * 2 } }
+f({ T = 2 }, { x = { 1, 2 } }) -- here

@@ -1,0 +1,3 @@
+-- Elements that no dtype has.
+local tempo = require "tempo"
+assert(tempo.load "spec/errors/complex.npy") -- here

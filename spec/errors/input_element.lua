@@ -1,0 +1,8 @@
+-- A string among the numbers.
+local tempo = require "tempo"
+local P = tempo.program()
+local t = P:dim "t"
+local x = P:input("x", { domain = { t } })
+
+local f = P:compile { outputs = { y = x * 2 } }
+f({ x = { 1, "two" } }, { T = 2 }) -- here

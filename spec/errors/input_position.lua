@@ -1,0 +1,8 @@
+-- Inputs without names.
+local tempo = require "tempo"
+local P = tempo.program()
+local t = P:dim "t"
+local x = P:input("x", { domain = { t } })
+
+local f = P:compile { outputs = { y = x * 2 } }
+f({ { 1, 2 } }, { T = 2 }) -- here

@@ -1,0 +1,8 @@
+-- Rows of another width.
+local tempo = require "tempo"
+local P = tempo.program()
+local t = P:dim "t"
+local x = P:input("x", { domain = { t }, shape = { 3 } })
+
+local f = P:compile { outputs = { y = x * 2 } }
+f({ x = { { 1, 2 }, { 3, 4 } } }, { T = 2 }) -- here

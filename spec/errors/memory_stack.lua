@@ -1,0 +1,7 @@
+-- All points at once, too many of them.
+local tempo = require "tempo"
+local P = tempo.program()
+local t, T = P:dim "t"
+local x = tempo.ones({ 2 ^ 20 }, { domain = { t } }) * t
+local y = x[0 .. T] -- here
+P:compile { outputs = { y = y } }({}, { T = 2 ^ 25 })

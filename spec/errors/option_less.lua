@@ -1,0 +1,7 @@
+-- A Lua comparison is no condition. 5.4 only: LuaJIT refuses by itself.
+local tempo = require "tempo"
+local P = tempo.program()
+local t = P:dim "t"
+local x = P:input("x", { domain = { t } })
+local y = tempo.where(t < 3, x, 0) -- here
+print(y)

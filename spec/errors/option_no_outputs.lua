@@ -1,0 +1,5 @@
+-- Nothing to compute.
+local tempo = require "tempo"
+local P = tempo.program()
+P:dim "t"
+P:compile {} -- here

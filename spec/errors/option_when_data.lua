@@ -1,0 +1,7 @@
+-- A condition on data.
+local tempo = require "tempo"
+local P = tempo.program()
+local t = P:dim "t"
+local x = P:input("x", { domain = { t } })
+local h = P:tensor { domain = { t } }
+h:when(x:gt(0), 1) -- here
