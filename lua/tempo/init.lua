@@ -1,11 +1,12 @@
--- What `require "tempo"` finds first: it says so when this is no Lua that tempo is built for, where the C module would only miss symbols, and
--- otherwise gives the C module, tempo.so on package.cpath.
+-- What `require "tempo"` finds first: it says so when this is no Lua that tempo is built for, where the C module would
+-- only miss symbols, and otherwise gives the C module, tempo.so on package.cpath.
 if _VERSION ~= "Lua 5.4" and not jit then
   error("tempo runs under Lua 5.4 and LuaJIT 2.1; this is " .. _VERSION, 3)
 end
 local path, tried = package.searchpath("tempo", package.cpath)
 if not path then
-  error("module 'tempo' is here in part: its C part, tempo.so, is nowhere on package.cpath:\n\t" .. tried:gsub("^%s+", ""), 3)
+  tried = tried:gsub("^%s+", "")
+  error("module 'tempo' is here in part: its C part, tempo.so, is nowhere on package.cpath:\n\t" .. tried, 3)
 end
 local open, why = package.loadlib(path, "luaopen_tempo")
 if not open then

@@ -85,5 +85,6 @@ bool tp_file_replace(const char *path, tp_writer *write, void *ud, tp_error *err
     free(real);
     errno = saved;
   }
+  if (!ok && errno == ENOMEM) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: no memory to write %s", path);
   return ok || tp_file_fail(err, path, errno ? strerror(errno) : "cannot be written");
 }

@@ -153,19 +153,18 @@ static bool coded(stream *s, const table *lit, const table *dist) {
 
 bool tp_inflate(const uint8_t *in, size_t n, uint8_t *out, size_t size) {
   stream s = { .in = in, .end = in + n, .out = out, .size = size };
-  table *code = tp_alloc(2 * sizeof *code);
-  bool ok = code != NULL, last = false;
+  table lit, dist;
+  bool ok = true, last = false;
   while (ok && !last) {
     last = take(&s, 1);
     switch (take(&s, 2)) {
       case 0: ok = stored(&s); break;
-      case 1: ok = fixed_codes(&code[0], &code[1]) && coded(&s, &code[0], &code[1]); break;
-      case 2: ok = dynamic_codes(&s, &code[0], &code[1]) && coded(&s, &code[0], &code[1]); break;
+      case 1: ok = fixed_codes(&lit, &dist) && coded(&s, &lit, &dist); break;
+      case 2: ok = dynamic_codes(&s, &lit, &dist) && coded(&s, &lit, &dist); break;
       default: ok = false;
     }
     ok &= !s.bad;
   }
-  tp_free(code);
   return ok && s.at == size;
 }
 

@@ -2,6 +2,7 @@
  * are believed only as far as they stay inside the file, do not overlap, and could come out of a DEFLATE stream (which gives at most 1032 bytes for
  * one); what a member holds must have the CRC that the directory says. */
 #include "io/npy.h"
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -302,6 +303,7 @@ static bool write_npz(FILE *f, void *ud) {
   for (int k = 0; ok && k < w->n; k++) put_entry(&b, &w->r[k], w->v[k].name);
   put_end(&b, (uint64_t)w->n, at);
   ok = ok && !b.failed && write_all(f, b.s, b.n);
+  if (b.failed) errno = ENOMEM;
   tp_buf_free(&b);
   return ok;
 }
