@@ -69,6 +69,11 @@ tp_array *tp_array_unref(tp_array *a) {
 
 size_t tp_array_bytes(const tp_array *a) { return (size_t)a->count * (size_t)tp_dtype_size(a->dtype); }
 
+void tp_array_tidy(tp_array *a) {
+  uint8_t *p = a->data;
+  for (int64_t k = 0; a->dtype == TP_BOOL && k < a->count; k++) p[k] = p[k] != 0;
+}
+
 tp_array *tp_array_cast(tp_array *a, tp_dtype d) {
   tp_array *b = tp_array_new(d, a->rank, a->shape);
   if (!b) return NULL;

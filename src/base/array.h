@@ -20,6 +20,7 @@ TP_GIVE tp_array *tp_array_view(TP_KEEP tp_array *a, int64_t row);            /*
 TP_KEEP tp_array *tp_array_ref(tp_array *a);
 tp_array *tp_array_unref(tp_array *a);                                        /* NULL-safe, gives NULL */
 size_t tp_array_bytes(const tp_array *a);
+void tp_array_tidy(tp_array *a);                                              /* after bytes from outside: a bool is 0 or 1 */
 TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d);             /* a copy */
 void tp_array_print(tp_buf *b, const tp_array *a);                            /* like NumPy's, abbreviated beyond 1,000 elements */
 #endif

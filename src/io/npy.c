@@ -182,11 +182,6 @@ static tp_array *from_fortran(TP_TAKE tp_array *a) {
   return c;
 }
 
-static void clean_bools(tp_array *a) {                  /* a byte of a file may be anything; a bool is 0 or 1 */
-  uint8_t *p = a->data;
-  for (int64_t k = 0; a->dtype == TP_BOOL && k < a->count; k++) p[k] = p[k] != 0;
-}
-
 static void swap_bytes(tp_array *a) {
   size_t size = (size_t)tp_dtype_size(a->dtype);
   uint8_t *p = a->data;
@@ -206,7 +201,7 @@ static tp_array *read_elements(source *s, const header_t *h) {
   if (!a) { s->why = NULL; return NULL; }
   if (!take_bytes(s, a->data, (size_t)size)) return tp_array_unref(a);
   if (h->swapped) swap_bytes(a);
-  clean_bools(a);
+  tp_array_tidy(a);
   s->why = NULL;
   return h->fortran && h->rank > 1 ? from_fortran(a) : a;
 }

@@ -257,6 +257,7 @@ static void from_bytes(lua_State *L, tl_array *u, tp_dtype d, int rank, const in
     tl_fail(L, TP_E_SHAPE, "shape: array: %zu bytes for a %s array of %lld elements, which takes %zu", n, tp_dtype_name(d), (long long)u->a->count,
             tp_array_bytes(u->a));
   memcpy(u->a->data, s, n);
+  tp_array_tidy(u->a);
 }
 
 static void fill(lua_State *L, tp_array *a, int i) {
