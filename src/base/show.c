@@ -78,7 +78,9 @@ typedef struct {
 
 static int columns(const style *f) { return f->left + 1 + f->right + (f->exponent ? f->power + 2 : 0); }
 
-static void put_cell(tp_buf *b, int pad_left, const char *s, int pad_right) { tp_putf(b, "%*s%s%*s", TP_MAX(pad_left, 0), "", s, TP_MAX(pad_right, 0), ""); }
+static void put_cell(tp_buf *b, int pad_left, const char *s, int pad_right) {
+  tp_putf(b, "%*s%s%*s", TP_MAX(pad_left, 0), "", s, TP_MAX(pad_right, 0), "");
+}
 
 static const char *special(double x) { return isnan(x) ? "nan" : x < 0 ? "-inf" : "inf"; }
 

@@ -37,7 +37,8 @@ static bool read_at(zip *z, uint64_t at, void *p, size_t n) { return fseeko(z->f
 
 static bool find_end64(zip *z, int64_t end, uint64_t *entries, uint64_t *size, uint64_t *start) {
   uint8_t p[END64_SIZE];
-  if (end < LOCATOR_SIZE || !read_at(z, (uint64_t)(end - LOCATOR_SIZE), p, LOCATOR_SIZE) || get(p, 4) != LOCATOR) return false;
+  if (end < LOCATOR_SIZE || !read_at(z, (uint64_t)(end - LOCATOR_SIZE), p, LOCATOR_SIZE)) return false;
+  if (get(p, 4) != LOCATOR) return false;
   uint64_t at = get(p + 8, 8);
   if (at > (uint64_t)end || (uint64_t)end - at < END64_SIZE || !read_at(z, at, p, END64_SIZE) || get(p, 4) != END64) return false;
   *entries = get(p + 32, 8);
