@@ -78,18 +78,24 @@ local function forms(m)
   return method .. " · " .. text
 end
 
+-- What may be left out has words in docs/source/methods.lua; the rest its kind says.
+local function words_of(source, a)
+  return source.methods.words[a.name] or error("docs/source/methods.lua has no words for '" .. a.name .. "'", 0)
+end
+
 local function operands(out, source, m)
   local seen = {}
   for _, a in ipairs(m.positional) do
-    if a.letter ~= "T" then
-      out:bullet("`" .. a.name .. "`", rows.letters[a.letter][2] .. (a.optional and ", may be left out" or ""))
+    local kind = rows.letters[a.letter][2]
+    if a.optional then
+      out:bullet("`" .. a.name .. "`", kind .. ": " .. words_of(source, a))
+    elseif a.letter ~= "T" then
+      out:bullet("`" .. a.name .. "`", kind)
     end
     seen[a.name] = true
   end
   for _, o in ipairs(m.kinds == "c" and {} or m.options) do            -- those of creation are their group's
-    local words = source.methods.options[o.name]
-    if not words then error("docs/source/methods.lua has no words for the option '" .. o.name .. "'", 0) end
-    out:bullet(("`%s =`"):format(o.name), words .. (seen[o.name] and " (also by position)" or ""))
+    if not seen[o.name] then out:bullet(("`%s =`"):format(o.name), words_of(source, o)) end
   end
 end
 

@@ -52,6 +52,8 @@ rows.letters = {
   X = { "integer|tempo.Index|tempo.Tensor", "integer, index expression or i64 scalar tensor" },
   S = { "tempo.Extent[]", "sequence of extents" }, A = { "integer|integer[]", "axis or table of axes" },
   D = { "tempo.Dtype", "dtype" }, O = { "(tempo.Index|tempo.Tensor)[]", "sequence of dims or tensors" },
+  W = { "number|number[]|string", "number, table of numbers or a word" },
+  E = { "tempo.Number|tempo.Number[]", "size or table of sizes" },
   L = { "tempo.Operand[]", "sequence of tensors" }, V = { "tempo.Operand", "tensors" },
 }
 

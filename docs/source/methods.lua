@@ -38,17 +38,18 @@ methods.groups = {
   types = { "Types", "" },
 }
 
---- Options, wherever they stand; a row may say it better.
-methods.options = {
+--- What arguments that may be left out mean, and their defaults, wherever they stand.
+methods.words = {
   dtype = "the dtype of the result", domain = "the dims over which it varies: a sequence of dims, or of tensors that stand for theirs",
   name = "names it; of a random tensor also its stream of numbers, which must be its own", keepdim = "reduced axes stay, with extent 1",
-  axis = "the axis, as the argument of the same name", p = "the probability, or the norm's power", correction = "what is subtracted from the count",
-  unbiased = "`true` is correction 1, `false` 0", lo = "the lower limit", hi = "the upper limit", value = "what is put there", mode = "only `\"constant\"`",
-  diagonal = "which diagonal: above the main one where positive", descending = "largest first", stable = "sorting is always stable", largest = "`false`: the smallest",
-  sorted = "results are always sorted", negative_slope = "the factor below 0", alpha = "the factor below 0", beta = "sharpness, or where the square ends",
-  approximate = "`\"none\"` or `\"tanh\"`", threshold = "above it the identity", weight = "multiplies, one number for each element or class", bias = "is added", eps = "is added to the variance",
-  training = "`false`: the identity", reduction = "`\"mean\"`, `\"sum\"` or `\"none\"`", ignore_index = "targets of this class count nothing",
-  label_smoothing = "share of the target spread over all classes", log_target = "the target holds log probabilities",
+  axis = "one axis or, where the operation takes them, a table", p = "the probability (0.5), or the norm's power (2)", correction = "what is subtracted from the count (1)",
+  unbiased = "`true` is correction 1, `false` 0", lo = "the lower limit, or the first element (0)", hi = "the upper limit, or after the last element (the extent)", value = "what is put there (0)",
+  mode = "only `\"constant\"`", diagonal = "which diagonal (0): above the main one where positive", descending = "largest first", stable = "sorting is always stable", largest = "`false`: the smallest",
+  sorted = "results are always sorted", negative_slope = "the factor below 0 (0.01)", alpha = "the factor below 0 (1)", beta = "sharpness, or where the square ends (1)",
+  approximate = "`\"none\"` or `\"tanh\"`", threshold = "above it the identity (20)", weight = "multiplies: one number for each element, channel or class (1)", bias = "is added (0)",
+  eps = "is added to the variance (1e-5; of `rms_norm` the dtype's epsilon)", training = "`false`: what holds after training", reduction = "`\"mean\"`, `\"sum\"` or `\"none\"`", ignore_index = "targets of this class count nothing (-100)",
+  label_smoothing = "share of the target spread over all classes (0)", log_target = "the target holds log probabilities", start = "the first (0)", stop = "the last (-1)",
+  step = "the distance (1)", shape = "the last axes (the last one)",
 }
 
 --- By name: example; fails, an example of an error; returns, types for the annotations; gradient and errors, what is special about them.
