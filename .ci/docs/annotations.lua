@@ -20,10 +20,11 @@ local function literal(options)
   return "{ " .. table.concat(list, ", ") .. " }"
 end
 
--- A function under `head`; args are { name = "x?", kind =, text = }.
-local function declare(out, head, text, args, options, returns)
+-- A function under `head`; args are { name = "x?", kind =, text = }; overload is a line of its own.
+local function declare(out, head, text, args, options, returns, overload)
   local names = {}
   doc(out, text)
+  out[#out + 1] = overload
   for _, a in ipairs(args) do
     out[#out + 1] = ("---@param %s %s%s\n"):format(a.name, a.kind, words(a.text))
     names[#names + 1] = a.name:gsub("%?$", "")
@@ -48,9 +49,15 @@ local function row_args(m, first)
   return list
 end
 
-local function row_options(m)
-  local list = {}
-  for k, o in ipairs(m.options) do list[k] = { name = o.name, kind = rows.letters[o.letter][1] } end
+-- Options by name; with `all`, arguments that may be left out too.
+local function row_options(m, all)
+  local list, seen = {}, {}
+  for _, group in ipairs { all and m.positional or {}, m.options } do
+    for _, o in ipairs(group) do
+      if o.optional and not seen[o.name] then list[#list + 1] = { name = o.name, kind = rows.letters[o.letter][1] } end
+      seen[o.name] = true
+    end
+  end
   return list
 end
 
@@ -60,14 +67,31 @@ local function row_returns(entry)
   return list
 end
 
+-- With a table of names in the place of the first argument that may be left out.
+local function row_overload(m, first, self, returns)
+  local args = { self }
+  for k = first, #m.positional do
+    local a = m.positional[k]
+    if a.letter == "V" then return nil end
+    if not a.optional then args[#args + 1] = a.name .. ": " .. rows.letters[a.letter][1] end
+  end
+  local all = row_options(m, true)
+  if #all == 0 then return nil end
+  local given = {}
+  for k, r in ipairs(returns) do given[k] = r[1] end
+  args[#args + 1] = "options: " .. literal(all)
+  return ("---@overload fun(%s): %s\n"):format(table.concat(args, ", "), table.concat(given, ", "))
+end
+
 local function operators(out, root, source, where)
   for _, m in ipairs(rows.methods(root)) do
-    local entry = source.methods.rows[m.name]
+    local returns = row_returns(source.methods.rows[m.name] or error("no row '" .. m.name .. "'", 0))
     local index_only = m.name == "min" or m.name == "max"
     if where == "tempo.Tensor" and m.kinds:find "m" then
-      declare(out, "Tensor:" .. m.name, m.doc, row_args(m, 2), row_options(m), row_returns(entry))
+      local overload = row_overload(m, 2, "self: tempo.Tensor", returns)
+      declare(out, "Tensor:" .. m.name, m.doc, row_args(m, 2), row_options(m), returns, overload)
     elseif where == "tempo" and not index_only and not source.overridden[m.name] then
-      declare(out, "tempo." .. m.name, m.doc, row_args(m, 1), row_options(m), row_returns(entry))
+      declare(out, "tempo." .. m.name, m.doc, row_args(m, 1), row_options(m), returns, row_overload(m, 1, nil, returns))
     end
   end
 end

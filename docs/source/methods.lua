@@ -49,6 +49,10 @@ methods.words = {
   approximate = "`\"none\"` or `\"tanh\"`", threshold = "above it the identity (20)", weight = "multiplies: one number for each element, channel or class (1)", bias = "is added (0)",
   eps = "is added to the variance (1e-5; of `rms_norm` the dtype's epsilon)", training = "`false`: what holds after training", reduction = "`\"mean\"`, `\"sum\"` or `\"none\"`", ignore_index = "targets of this class count nothing (-100)",
   label_smoothing = "share of the target spread over all classes (0)", log_target = "the target holds log probabilities", start = "the first (0)", stop = "the last (-1)",
+  stride = "the distance between windows (1; of pools the kernel's size)", padding = "elements added at both ends of each spatial axis (0)", dilation = "the distance between the elements of a window (1)",
+  groups = "channels are cut into so many groups (1), each with weights of its own", output_padding = "elements added at the far end of the result (0)", ceil_mode = "`true`: windows that reach over the end count",
+  count_include_pad = "`false`: padding does not count", divisor_override = "divides instead of the number of elements", momentum = "the share of the new in running statistics (0.1)",
+  running_mean = "what is subtracted, one number for each channel", running_var = "what it is divided by, squared",
   step = "the distance (1)", shape = "the last axes (the last one)",
 }
 
@@ -121,7 +125,7 @@ methods.rows = {
   argmin = { example = "show(P:constant({ { 1, 5, 1 }, { 6, 3, 4 } }):argmin(1))" },
   var = { example = "show(P:constant({ 1, 2, 3, 4 }):var())\nshow(P:constant({ 1, 2, 3, 4 }):var(0, { correction = 0 }))" },
   std = { example = "show(P:constant({ 1, 3 }):std(0, { unbiased = false }))" },
-  norm = { example = "show(P:constant({ 3, -4 }):norm())\nshow(P:constant({ 3, -4 }):norm(0, { p = math.huge }))", gradient = "0 at 0" },
+  norm = { example = "show(P:constant({ 3, -4 }):norm())\nshow(P:constant({ 3, -4 }):norm(math.huge))", gradient = "0 at 0" },
   logsumexp = { example = "show(P:constant({ 1000, 1000 }):logsumexp(0))" },
   softmax = { example = "show(P:constant({ 1, 2, 3 }):softmax(-1))" },
   log_softmax = { example = "show(P:constant({ 1, 2, 3 }):log_softmax(-1))" },
@@ -174,6 +178,16 @@ methods.rows = {
   silu = { example = "show(P:constant({ -1, 2 }):silu())" },
   softplus = { example = "show(P:constant({ -1, 0, 30 }):softplus())" },
 
+  conv1d = { example = "local x = P:constant { { { 1, 2, 3, 4 } } }                          -- (1, 1, 4)\nshow(x:conv1d(P:constant { { { 1, 1 } } }))\nshow(x:conv1d(P:constant { { { 1, 0, -1 } } }, { padding = \"same\" }))" },
+  conv2d = { example = "local x = P:constant { { { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } } } }\nshow(x:conv2d(P:constant { { { { 1, 0 }, { 0, 1 } } } }))",
+    fails = "local x = P:constant { { { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } } } }\nshow(x:conv2d(P:constant { { { 1 } } }))" },
+  conv_transpose2d = { example = "show(P:constant({ { { { 1, 2 } } } }):conv_transpose2d(P:constant { { { { 1, 10 } } } }, { stride = 2 }))" },
+  max_pool2d = { example = "local x = P:constant { { { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } } } }\nshow(x:max_pool2d(2, 1))",
+    fails = "local x = P:constant { { { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } } } }\nshow(x:max_pool2d(4))" },
+  avg_pool2d = { example = "local x = P:constant { { { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } } } }\nshow(x:avg_pool2d(3))" },
+
+  batch_norm = { example = "show(P:constant({ { 1, 3 }, { 3, 5 } }):batch_norm(P:constant { 2, 4 }, P:constant { 1, 1 }))\nshow((P:constant({ { 1, 3 }, { 3, 5 } }):batch_norm { training = true }):round())",
+    fails = "show(P:constant({ { 1, 3 }, { 3, 5 } }):batch_norm())" },
   layer_norm = { example = "show(P:constant({ { 1, 2, 3 }, { 2, 4, 6 } }):layer_norm { 3 })" },
   rms_norm = { example = "show(P:constant({ 3, 4 }):rms_norm())" },
   dropout = { example = "show(tempo.ones({ 4 }):dropout(0.5, false))", gradient = "1 / (1 - p) where kept", errors = "`option` for a probability outside [0, 1]" },

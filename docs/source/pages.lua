@@ -15,8 +15,8 @@ For editors: `lua/tempo/meta/tempo.lua` and the libraries have LuaCATS annotatio
   operators = [[
 # Operators
 
-Methods of tensors, which are also functions on `tempo` unless noted, and functions on `tempo` only. Arguments in brackets may be left out; the table of options, by name, is last.
-Arguments, results and defaults are those of PyTorch's function of the same name, with `axis` for dim. An operation's domain is the union of its operands' domains. What a group
+Methods of tensors, which are also functions on `tempo` unless noted, and functions on `tempo` only. Arguments in brackets may be left out, or given by
+name in a table that stands last, where options are too: `x:sum(0, { keepdim = true })`, `x:sum { axis = 0 }`. Arguments, results and defaults are those of PyTorch's function of the same name, with `axis` for dim. An operation's domain is the union of its operands' domains. What a group
 says holds for its rows unless a row says otherwise. An argument that is missing, unknown or of the wrong kind is the error `option`.
 
 Of each result:

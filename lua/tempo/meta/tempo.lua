@@ -45,9 +45,16 @@ function tempo.grad(loss, x) end
 ---@return tempo.Array
 function tempo.array(data, dtype, shape) end
 
---- An array from a NumPy file; nil and a message if it cannot be read.
----@param path string a .npy file
----@return tempo.Array?
+--- Writes a NumPy file; nil and a message if it cannot.
+---@param path string of the file, which is replaced as a whole
+---@param arrays tempo.Array|table<string, tempo.Array> an array: .npy; arrays by name: .npz
+---@return true?
+---@return string? # why not
+function tempo.save(path, arrays) end
+
+--- An array, or arrays by name, from a NumPy file; nil and a message if it cannot be read.
+---@param path string a .npy or .npz file
+---@return any # the array, or a table of arrays by name; nil if it cannot be read
 ---@return string? # why not
 function tempo.load(path) end
 
@@ -84,18 +91,21 @@ function tempo.mod(a, b) end
 function tempo.clock() end
 
 --- A tensor of zeros.
+---@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.zeros(shape, options) end
 
 --- A tensor of ones.
+---@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.ones(shape, options) end
 
 --- A tensor filled with a number or a scalar tensor.
+---@overload fun(shape: tempo.Extent[], value: tempo.Operand, options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param value tempo.Operand
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
@@ -103,12 +113,14 @@ function tempo.ones(shape, options) end
 function tempo.full(shape, value, options) end
 
 --- Ones on the diagonal: eye {n} or eye {n, m}.
+---@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.eye(shape, options) end
 
 --- start, start + step, ...: n values for arange {n}; from 0 by 1.
+---@overload fun(shape: tempo.Extent[], options: { start?: number, step?: number, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param start? number
 ---@param step? number
@@ -117,6 +129,7 @@ function tempo.eye(shape, options) end
 function tempo.arange(shape, start, step, options) end
 
 --- n values from start to stop, both included, for linspace({n}, start, stop).
+---@overload fun(shape: tempo.Extent[], start: number, stop: number, options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param start number
 ---@param stop number
@@ -125,25 +138,29 @@ function tempo.arange(shape, start, step, options) end
 function tempo.linspace(shape, start, stop, options) end
 
 --- Random numbers, uniform in [0, 1).
+---@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.uniform(shape, options) end
 
 --- Random numbers of the standard normal distribution.
+---@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.normal(shape, options) end
 
 --- 1 with probability p (0.5), else 0; p is a number or a tensor.
+---@overload fun(shape: tempo.Extent[], options: { p?: tempo.Operand, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param p? tempo.Operand
----@param options? { p?: tempo.Operand, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.bernoulli(shape, p, options) end
 
 --- Random integers in [lo, hi), or in [0, lo) without hi; i64. Limits may be i64 scalar tensors.
+---@overload fun(shape: tempo.Extent[], lo: integer|tempo.Index|tempo.Tensor, options: { hi?: integer|tempo.Index|tempo.Tensor, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param lo integer|tempo.Index|tempo.Tensor
 ---@param hi? integer|tempo.Index|tempo.Tensor
@@ -152,6 +169,7 @@ function tempo.bernoulli(shape, p, options) end
 function tempo.randint(shape, lo, hi, options) end
 
 --- A random permutation of 0 .. n-1 for randperm {n}; i64.
+---@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
@@ -305,12 +323,12 @@ function tempo.ceil(x) end
 function tempo.round(x) end
 
 --- x limited to lo .. hi; either may be left out. Gradient 0 at the limits.
+---@overload fun(x: tempo.Operand, options: { lo?: tempo.Operand, hi?: tempo.Operand }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param lo? tempo.Operand
 ---@param hi? tempo.Operand
----@param options? { lo?: tempo.Operand, hi?: tempo.Operand }
 ---@return tempo.Tensor
-function tempo.clamp(x, lo, hi, options) end
+function tempo.clamp(x, lo, hi) end
 
 --- x == y.
 ---@param x tempo.Operand
@@ -373,6 +391,7 @@ function tempo.lnot(x) end
 function tempo.where(c, a, b) end
 
 --- The sum; of bool, u8 and i32 in i64.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
@@ -380,6 +399,7 @@ function tempo.where(c, a, b) end
 function tempo.sum(x, axis, options) end
 
 --- The product; of bool, u8 and i32 in i64.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
@@ -387,6 +407,7 @@ function tempo.sum(x, axis, options) end
 function tempo.prod(x, axis, options) end
 
 --- The mean; of integers in f32; NaN of nothing.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
@@ -394,6 +415,7 @@ function tempo.prod(x, axis, options) end
 function tempo.mean(x, axis, options) end
 
 --- Is one of them true (or not 0)?
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
@@ -401,6 +423,7 @@ function tempo.mean(x, axis, options) end
 function tempo.any(x, axis, options) end
 
 --- Are all of them true (or not 0)?
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
@@ -408,6 +431,7 @@ function tempo.any(x, axis, options) end
 function tempo.all(x, axis, options) end
 
 --- The index of the largest, i64, the first at ties. Over several axes: row major.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
@@ -415,6 +439,7 @@ function tempo.all(x, axis, options) end
 function tempo.argmax(x, axis, options) end
 
 --- The index of the smallest, i64, the first at ties. Over several axes: row major.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
@@ -422,6 +447,7 @@ function tempo.argmax(x, axis, options) end
 function tempo.argmin(x, axis, options) end
 
 --- The variance, divided by n - correction (1).
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean, correction?: integer, unbiased?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean, correction?: integer, unbiased?: boolean }
@@ -429,20 +455,24 @@ function tempo.argmin(x, axis, options) end
 function tempo.var(x, axis, options) end
 
 --- The standard deviation, of n - correction (1).
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean, correction?: integer, unbiased?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean, correction?: integer, unbiased?: boolean }
 ---@return tempo.Tensor
 function tempo.std(x, axis, options) end
 
---- The p-norm (2); p may be math.huge. Gradient 0 at 0.
+--- The p-norm (2; p may be math.huge): norm(p, axis), or norm(axis) if x has that axis. Gradient 0 at 0.
+---@overload fun(x: tempo.Operand, options: { p?: number|number[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
+---@param p? number|number[]|string
 ---@param axis? integer|integer[]
----@param options? { keepdim?: boolean, p?: number }
+---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
-function tempo.norm(x, axis, options) end
+function tempo.norm(x, p, axis, options) end
 
 --- log(sum(exp(x))), stable; -inf of nothing.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
@@ -450,13 +480,14 @@ function tempo.norm(x, axis, options) end
 function tempo.logsumexp(x, axis, options) end
 
 --- exp(x) / sum(exp(x)) along an axis (the last).
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
----@param options? { axis?: integer|integer[] }
 ---@return tempo.Tensor
-function tempo.softmax(x, axis, options) end
+function tempo.softmax(x, axis) end
 
 --- The logarithm of softmax, stable.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@param options? { axis?: integer|integer[] }
@@ -464,18 +495,21 @@ function tempo.softmax(x, axis, options) end
 function tempo.log_softmax(x, axis, options) end
 
 --- Running sums along an axis.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
 function tempo.cumsum(x, axis) end
 
 --- Running products along an axis.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
 function tempo.cumprod(x, axis) end
 
 --- Discounted returns: y[i] = x[i] + gamma * y[i+1] along an axis (0), the last first.
+---@overload fun(x: tempo.Operand, gamma: number, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param gamma number
 ---@param axis? integer|integer[]
@@ -500,7 +534,7 @@ function tempo.dot(x, y) end
 ---@return tempo.Tensor
 function tempo.outer(x, y) end
 
---- Sums of products by letters: einsum("bij,bjk->bik", x, y).
+--- Sums of products by letters: einsum("bij,bjk->bik", x, y); with ... for further axes; a letter twice is the diagonal.
 ---@param equation string
 ---@param ... tempo.Operand
 ---@return tempo.Tensor
@@ -513,6 +547,7 @@ function tempo.einsum(equation, ...) end
 function tempo.reshape(x, shape) end
 
 --- Axes start .. stop (both included; all of them) made one.
+---@overload fun(x: tempo.Operand, options: { start?: integer, stop?: integer }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param start? integer
 ---@param stop? integer
@@ -544,6 +579,7 @@ function tempo.mT(x) end
 function tempo.expand(x, shape) end
 
 --- Without the axes of extent 1 (of those named).
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
@@ -556,13 +592,15 @@ function tempo.squeeze(x, axis) end
 function tempo.unsqueeze(x, axis) end
 
 --- A sequence of parts of this size (the last may be smaller), or of these sizes.
+---@overload fun(x: tempo.Operand, size: tempo.Number|tempo.Number[], options: { axis?: integer }): tempo.Tensor[]
 ---@param x tempo.Operand
----@param size integer|integer[]
+---@param size tempo.Number|tempo.Number[]
 ---@param axis? integer
 ---@return tempo.Tensor[]
 function tempo.split(x, size, axis) end
 
 --- A sequence of at most so many parts of equal size (the last may be smaller).
+---@overload fun(x: tempo.Operand, chunks: integer, options: { axis?: integer }): tempo.Tensor[]
 ---@param x tempo.Operand
 ---@param chunks integer
 ---@param axis? integer
@@ -570,20 +608,23 @@ function tempo.split(x, size, axis) end
 function tempo.chunk(x, chunks, axis) end
 
 --- Before and after the last axis, then before and after the one before it, ...: pad {1, 1}.
+---@overload fun(x: tempo.Operand, pad: tempo.Number|tempo.Number[], options: { value?: number, mode?: string }): tempo.Tensor
 ---@param x tempo.Operand
----@param pad tempo.Extent[]
+---@param pad tempo.Number|tempo.Number[]
 ---@param value? number
----@param options? { value?: number, mode?: string }
+---@param options? { mode?: string }
 ---@return tempo.Tensor
 function tempo.pad(x, pad, value, options) end
 
 --- Axes reversed.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
 function tempo.flip(x, axis) end
 
 --- Elements moved along axes, those that fall off come in again; without axis over all of them flat.
+---@overload fun(x: tempo.Operand, shift: integer|integer[], options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param shift integer|integer[]
 ---@param axis? integer|integer[]
@@ -591,6 +632,7 @@ function tempo.flip(x, axis) end
 function tempo.roll(x, shift, axis) end
 
 --- Elements lo .. hi of an axis, by step.
+---@overload fun(x: tempo.Operand, axis: integer, options: { lo?: integer|tempo.Index|tempo.Tensor, hi?: integer|tempo.Index|tempo.Tensor, step?: integer }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis integer
 ---@param lo? integer|tempo.Index|tempo.Tensor
@@ -615,32 +657,32 @@ function tempo.select(x, axis, index) end
 function tempo.narrow(x, axis, start, length) end
 
 --- Tensors one after the other along an axis (0).
+---@overload fun(tensors: tempo.Operand[], options: { axis?: integer }): tempo.Tensor
 ---@param tensors tempo.Operand[]
 ---@param axis? integer
----@param options? { axis?: integer }
 ---@return tempo.Tensor
-function tempo.cat(tensors, axis, options) end
+function tempo.cat(tensors, axis) end
 
 --- Tensors of one shape along a new axis (0).
+---@overload fun(tensors: tempo.Operand[], options: { axis?: integer }): tempo.Tensor
 ---@param tensors tempo.Operand[]
 ---@param axis? integer
----@param options? { axis?: integer }
 ---@return tempo.Tensor
-function tempo.stack(tensors, axis, options) end
+function tempo.stack(tensors, axis) end
 
 --- The last two axes with 0 above a diagonal (the main one).
+---@overload fun(x: tempo.Operand, options: { diagonal?: integer }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param diagonal? integer
----@param options? { diagonal?: integer }
 ---@return tempo.Tensor
-function tempo.tril(x, diagonal, options) end
+function tempo.tril(x, diagonal) end
 
 --- The last two axes with 0 below a diagonal (the main one).
+---@overload fun(x: tempo.Operand, options: { diagonal?: integer }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param diagonal? integer
----@param options? { diagonal?: integer }
 ---@return tempo.Tensor
-function tempo.triu(x, diagonal, options) end
+function tempo.triu(x, diagonal) end
 
 --- y[i][j] = x[index[i][j]][j] for axis 0, and so on.
 ---@param x tempo.Operand
@@ -671,28 +713,34 @@ function tempo.index_select(x, axis, index) end
 function tempo.one_hot(x, classes) end
 
 --- Sorted values along an axis (the last) and their indices; stable, NaN last.
+---@overload fun(x: tempo.Operand, options: { axis?: integer, descending?: boolean, stable?: boolean }): tempo.Tensor, tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer
----@param options? { descending?: boolean, stable?: boolean }
+---@param descending? boolean
+---@param stable? boolean
 ---@return tempo.Tensor
 ---@return tempo.Tensor
-function tempo.sort(x, axis, options) end
+function tempo.sort(x, axis, descending, stable) end
 
 --- The indices that sort x along an axis (the last).
+---@overload fun(x: tempo.Operand, options: { axis?: integer, descending?: boolean, stable?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer
----@param options? { descending?: boolean, stable?: boolean }
+---@param descending? boolean
+---@param stable? boolean
 ---@return tempo.Tensor
-function tempo.argsort(x, axis, options) end
+function tempo.argsort(x, axis, descending, stable) end
 
 --- The k largest values along an axis (the last) and their indices, largest first.
+---@overload fun(x: tempo.Operand, k: integer|tempo.Index|tempo.Tensor, options: { axis?: integer, largest?: boolean, sorted?: boolean }): tempo.Tensor, tempo.Tensor
 ---@param x tempo.Operand
 ---@param k integer|tempo.Index|tempo.Tensor
 ---@param axis? integer
----@param options? { largest?: boolean, sorted?: boolean }
+---@param largest? boolean
+---@param sorted? boolean
 ---@return tempo.Tensor
 ---@return tempo.Tensor
-function tempo.topk(x, k, axis, options) end
+function tempo.topk(x, k, axis, largest, sorted) end
 
 --- max(x, 0).
 ---@param x tempo.Operand
@@ -700,20 +748,21 @@ function tempo.topk(x, k, axis, options) end
 function tempo.relu(x) end
 
 --- x where it is positive, else negative_slope (0.01) * x.
+---@overload fun(x: tempo.Operand, options: { negative_slope?: number }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param negative_slope? number
----@param options? { negative_slope?: number }
 ---@return tempo.Tensor
-function tempo.leaky_relu(x, negative_slope, options) end
+function tempo.leaky_relu(x, negative_slope) end
 
 --- x where it is positive, else alpha (1) * (exp(x) - 1).
+---@overload fun(x: tempo.Operand, options: { alpha?: number }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param alpha? number
----@param options? { alpha?: number }
 ---@return tempo.Tensor
-function tempo.elu(x, alpha, options) end
+function tempo.elu(x, alpha) end
 
 --- x * P(N(0, 1) <= x); approximate = "tanh" for the formula with tanh.
+---@overload fun(x: tempo.Operand, options: { approximate?: string }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param options? { approximate?: string }
 ---@return tempo.Tensor
@@ -725,39 +774,116 @@ function tempo.gelu(x, options) end
 function tempo.silu(x) end
 
 --- log(1 + exp(beta * x)) / beta, stable; x where beta * x exceeds threshold (20).
+---@overload fun(x: tempo.Operand, options: { beta?: number, threshold?: number }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param beta? number
 ---@param threshold? number
----@param options? { beta?: number, threshold?: number }
 ---@return tempo.Tensor
-function tempo.softplus(x, beta, threshold, options) end
+function tempo.softplus(x, beta, threshold) end
+
+--- Sums of windows of x (N, C, L) times weight (O, C / groups, k); padding is a number, "same" or "valid".
+---@overload fun(x: tempo.Operand, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, groups?: integer }): tempo.Tensor
+---@param x tempo.Operand
+---@param weight tempo.Operand
+---@param bias? tempo.Operand
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param dilation? number|number[]|string
+---@param groups? integer
+---@return tempo.Tensor
+function tempo.conv1d(x, weight, bias, stride, padding, dilation, groups) end
+
+--- Sums of windows of x (N, C, H, W) times weight (O, C / groups, h, w); padding is a number, one for each axis, "same" or "valid".
+---@overload fun(x: tempo.Operand, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, groups?: integer }): tempo.Tensor
+---@param x tempo.Operand
+---@param weight tempo.Operand
+---@param bias? tempo.Operand
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param dilation? number|number[]|string
+---@param groups? integer
+---@return tempo.Tensor
+function tempo.conv2d(x, weight, bias, stride, padding, dilation, groups) end
+
+--- The gradient of conv2d as an operation: x (N, C, H, W) spread by weight (C, O / groups, h, w).
+---@overload fun(x: tempo.Operand, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, output_padding?: number|number[]|string, groups?: integer, dilation?: number|number[]|string }): tempo.Tensor
+---@param x tempo.Operand
+---@param weight tempo.Operand
+---@param bias? tempo.Operand
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param output_padding? number|number[]|string
+---@param groups? integer
+---@param dilation? number|number[]|string
+---@return tempo.Tensor
+function tempo.conv_transpose2d(x, weight, bias, stride, padding, output_padding, groups, dilation) end
+
+--- The largest of each window of kernel_size, stride (kernel_size) apart; padding is -inf. Ties: the first gets the gradient.
+---@overload fun(x: tempo.Operand, kernel_size: number|number[]|string, options: { stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, ceil_mode?: boolean }): tempo.Tensor
+---@param x tempo.Operand
+---@param kernel_size number|number[]|string
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param dilation? number|number[]|string
+---@param ceil_mode? boolean
+---@return tempo.Tensor
+function tempo.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode) end
+
+--- The mean of each window of kernel_size, stride (kernel_size) apart; zeros of the padding count unless count_include_pad = false.
+---@overload fun(x: tempo.Operand, kernel_size: number|number[]|string, options: { stride?: number|number[]|string, padding?: number|number[]|string, ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }): tempo.Tensor
+---@param x tempo.Operand
+---@param kernel_size number|number[]|string
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param ceil_mode? boolean
+---@param count_include_pad? boolean
+---@param divisor_override? integer
+---@return tempo.Tensor
+function tempo.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) end
 
 --- Zero mean and unit variance over the last axes, whose shape is given (the last one), then scale and shift.
+---@overload fun(x: tempo.Operand, options: { shape?: tempo.Extent[], weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param shape? tempo.Extent[]
 ---@param weight? tempo.Operand
 ---@param bias? tempo.Operand
----@param options? { weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }
+---@param eps? number
 ---@return tempo.Tensor
-function tempo.layer_norm(x, shape, weight, bias, options) end
+function tempo.layer_norm(x, shape, weight, bias, eps) end
 
 --- x / sqrt(mean(x * x) + eps) over the last axes, then scale.
+---@overload fun(x: tempo.Operand, options: { shape?: tempo.Extent[], weight?: tempo.Operand, eps?: number }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param shape? tempo.Extent[]
 ---@param weight? tempo.Operand
----@param options? { weight?: tempo.Operand, eps?: number }
+---@param eps? number
 ---@return tempo.Tensor
-function tempo.rms_norm(x, shape, weight, options) end
+function tempo.rms_norm(x, shape, weight, eps) end
+
+--- Each channel (axis 1) of zero mean and unit variance: by the running statistics, or with training by the batch's; these are nn.BatchNorm's to keep, with momentum.
+---@overload fun(x: tempo.Operand, options: { running_mean?: tempo.Operand, running_var?: tempo.Operand, weight?: tempo.Operand, bias?: tempo.Operand, training?: boolean, momentum?: number, eps?: number }): tempo.Tensor
+---@param x tempo.Operand
+---@param running_mean? tempo.Operand
+---@param running_var? tempo.Operand
+---@param weight? tempo.Operand
+---@param bias? tempo.Operand
+---@param training? boolean
+---@param momentum? number
+---@param eps? number
+---@return tempo.Tensor
+function tempo.batch_norm(x, running_mean, running_var, weight, bias, training, momentum, eps) end
 
 --- Zero with probability p (0.5), else x / (1 - p); drawn at every point of x.
+---@overload fun(x: tempo.Operand, options: { p?: number, training?: boolean, name?: string }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param p? number
 ---@param training? boolean
----@param options? { p?: number, training?: boolean, name?: string }
+---@param options? { name?: string }
 ---@return tempo.Tensor
 function tempo.dropout(x, p, training, options) end
 
 --- The mean of (x - target)^2.
+---@overload fun(x: tempo.Operand, target: tempo.Operand, options: { reduction?: string }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param target tempo.Operand
 ---@param options? { reduction?: string }
@@ -765,6 +891,7 @@ function tempo.dropout(x, p, training, options) end
 function tempo.mse_loss(x, target, options) end
 
 --- The mean of d^2 / (2 beta) where |d| < beta (1), else |d| - beta / 2, d = x - target.
+---@overload fun(x: tempo.Operand, target: tempo.Operand, options: { reduction?: string, beta?: number }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param target tempo.Operand
 ---@param options? { reduction?: string, beta?: number }
@@ -772,30 +899,34 @@ function tempo.mse_loss(x, target, options) end
 function tempo.smooth_l1_loss(x, target, options) end
 
 --- Negative log likelihood of softmax(x): classes along axis 1 (0 of a vector); target holds class indices, or probabilities in x's shape.
+---@overload fun(x: tempo.Operand, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string, ignore_index?: integer, label_smoothing?: number }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param target tempo.Operand
 ---@param weight? tempo.Operand
----@param options? { weight?: tempo.Operand, reduction?: string, ignore_index?: integer, label_smoothing?: number }
+---@param options? { reduction?: string, ignore_index?: integer, label_smoothing?: number }
 ---@return tempo.Tensor
 function tempo.cross_entropy(x, target, weight, options) end
 
 --- Negative log likelihood of log probabilities x; target holds class indices.
+---@overload fun(x: tempo.Operand, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string, ignore_index?: integer }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param target tempo.Operand
 ---@param weight? tempo.Operand
----@param options? { weight?: tempo.Operand, reduction?: string, ignore_index?: integer }
+---@param options? { reduction?: string, ignore_index?: integer }
 ---@return tempo.Tensor
 function tempo.nll_loss(x, target, weight, options) end
 
 --- -(target log x + (1 - target) log(1 - x)), logarithms not below -100.
+---@overload fun(x: tempo.Operand, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param target tempo.Operand
 ---@param weight? tempo.Operand
----@param options? { weight?: tempo.Operand, reduction?: string }
+---@param options? { reduction?: string }
 ---@return tempo.Tensor
 function tempo.binary_cross_entropy(x, target, weight, options) end
 
 --- target (log target - x) for log probabilities x; reduction may also be "batchmean".
+---@overload fun(x: tempo.Operand, target: tempo.Operand, options: { reduction?: string, log_target?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param target tempo.Operand
 ---@param options? { reduction?: string, log_target?: boolean }
@@ -1209,11 +1340,11 @@ function Tensor:ceil() end
 function Tensor:round() end
 
 --- x limited to lo .. hi; either may be left out. Gradient 0 at the limits.
+---@overload fun(self: tempo.Tensor, options: { lo?: tempo.Operand, hi?: tempo.Operand }): tempo.Tensor
 ---@param lo? tempo.Operand
 ---@param hi? tempo.Operand
----@param options? { lo?: tempo.Operand, hi?: tempo.Operand }
 ---@return tempo.Tensor
-function Tensor:clamp(lo, hi, options) end
+function Tensor:clamp(lo, hi) end
 
 --- x == y.
 ---@param y tempo.Operand
@@ -1260,106 +1391,124 @@ function Tensor:lor(y) end
 function Tensor:lnot() end
 
 --- The sum; of bool, u8 and i32 in i64.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:sum(axis, options) end
 
 --- The product; of bool, u8 and i32 in i64.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:prod(axis, options) end
 
 --- The mean; of integers in f32; NaN of nothing.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:mean(axis, options) end
 
 --- The largest value (the value only). Ties: the first gets the gradient.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:max(axis, options) end
 
 --- The smallest value (the value only). Ties: the first gets the gradient.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:min(axis, options) end
 
 --- Is one of them true (or not 0)?
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:any(axis, options) end
 
 --- Are all of them true (or not 0)?
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:all(axis, options) end
 
 --- The index of the largest, i64, the first at ties. Over several axes: row major.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:argmax(axis, options) end
 
 --- The index of the smallest, i64, the first at ties. Over several axes: row major.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:argmin(axis, options) end
 
 --- The variance, divided by n - correction (1).
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean, correction?: integer, unbiased?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean, correction?: integer, unbiased?: boolean }
 ---@return tempo.Tensor
 function Tensor:var(axis, options) end
 
 --- The standard deviation, of n - correction (1).
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean, correction?: integer, unbiased?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean, correction?: integer, unbiased?: boolean }
 ---@return tempo.Tensor
 function Tensor:std(axis, options) end
 
---- The p-norm (2); p may be math.huge. Gradient 0 at 0.
+--- The p-norm (2; p may be math.huge): norm(p, axis), or norm(axis) if x has that axis. Gradient 0 at 0.
+---@overload fun(self: tempo.Tensor, options: { p?: number|number[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
+---@param p? number|number[]|string
 ---@param axis? integer|integer[]
----@param options? { keepdim?: boolean, p?: number }
+---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
-function Tensor:norm(axis, options) end
+function Tensor:norm(p, axis, options) end
 
 --- log(sum(exp(x))), stable; -inf of nothing.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean }
 ---@return tempo.Tensor
 function Tensor:logsumexp(axis, options) end
 
 --- exp(x) / sum(exp(x)) along an axis (the last).
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param axis? integer|integer[]
----@param options? { axis?: integer|integer[] }
 ---@return tempo.Tensor
-function Tensor:softmax(axis, options) end
+function Tensor:softmax(axis) end
 
 --- The logarithm of softmax, stable.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { axis?: integer|integer[] }
 ---@return tempo.Tensor
 function Tensor:log_softmax(axis, options) end
 
 --- Running sums along an axis.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
 function Tensor:cumsum(axis) end
 
 --- Running products along an axis.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
 function Tensor:cumprod(axis) end
 
 --- Discounted returns: y[i] = x[i] + gamma * y[i+1] along an axis (0), the last first.
+---@overload fun(self: tempo.Tensor, gamma: number, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param gamma number
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
@@ -1386,6 +1535,7 @@ function Tensor:outer(y) end
 function Tensor:reshape(shape) end
 
 --- Axes start .. stop (both included; all of them) made one.
+---@overload fun(self: tempo.Tensor, options: { start?: integer, stop?: integer }): tempo.Tensor
 ---@param start? integer
 ---@param stop? integer
 ---@return tempo.Tensor
@@ -1412,6 +1562,7 @@ function Tensor:mT() end
 function Tensor:expand(shape) end
 
 --- Without the axes of extent 1 (of those named).
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
 function Tensor:squeeze(axis) end
@@ -1422,36 +1573,42 @@ function Tensor:squeeze(axis) end
 function Tensor:unsqueeze(axis) end
 
 --- A sequence of parts of this size (the last may be smaller), or of these sizes.
----@param size integer|integer[]
+---@overload fun(self: tempo.Tensor, size: tempo.Number|tempo.Number[], options: { axis?: integer }): tempo.Tensor[]
+---@param size tempo.Number|tempo.Number[]
 ---@param axis? integer
 ---@return tempo.Tensor[]
 function Tensor:split(size, axis) end
 
 --- A sequence of at most so many parts of equal size (the last may be smaller).
+---@overload fun(self: tempo.Tensor, chunks: integer, options: { axis?: integer }): tempo.Tensor[]
 ---@param chunks integer
 ---@param axis? integer
 ---@return tempo.Tensor[]
 function Tensor:chunk(chunks, axis) end
 
 --- Before and after the last axis, then before and after the one before it, ...: pad {1, 1}.
----@param pad tempo.Extent[]
+---@overload fun(self: tempo.Tensor, pad: tempo.Number|tempo.Number[], options: { value?: number, mode?: string }): tempo.Tensor
+---@param pad tempo.Number|tempo.Number[]
 ---@param value? number
----@param options? { value?: number, mode?: string }
+---@param options? { mode?: string }
 ---@return tempo.Tensor
 function Tensor:pad(pad, value, options) end
 
 --- Axes reversed.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
 function Tensor:flip(axis) end
 
 --- Elements moved along axes, those that fall off come in again; without axis over all of them flat.
+---@overload fun(self: tempo.Tensor, shift: integer|integer[], options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param shift integer|integer[]
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
 function Tensor:roll(shift, axis) end
 
 --- Elements lo .. hi of an axis, by step.
+---@overload fun(self: tempo.Tensor, axis: integer, options: { lo?: integer|tempo.Index|tempo.Tensor, hi?: integer|tempo.Index|tempo.Tensor, step?: integer }): tempo.Tensor
 ---@param axis integer
 ---@param lo? integer|tempo.Index|tempo.Tensor
 ---@param hi? integer|tempo.Index|tempo.Tensor
@@ -1473,16 +1630,16 @@ function Tensor:select(axis, index) end
 function Tensor:narrow(axis, start, length) end
 
 --- The last two axes with 0 above a diagonal (the main one).
+---@overload fun(self: tempo.Tensor, options: { diagonal?: integer }): tempo.Tensor
 ---@param diagonal? integer
----@param options? { diagonal?: integer }
 ---@return tempo.Tensor
-function Tensor:tril(diagonal, options) end
+function Tensor:tril(diagonal) end
 
 --- The last two axes with 0 below a diagonal (the main one).
+---@overload fun(self: tempo.Tensor, options: { diagonal?: integer }): tempo.Tensor
 ---@param diagonal? integer
----@param options? { diagonal?: integer }
 ---@return tempo.Tensor
-function Tensor:triu(diagonal, options) end
+function Tensor:triu(diagonal) end
 
 --- y[i][j] = x[index[i][j]][j] for axis 0, and so on.
 ---@param axis integer
@@ -1509,43 +1666,50 @@ function Tensor:index_select(axis, index) end
 function Tensor:one_hot(classes) end
 
 --- Sorted values along an axis (the last) and their indices; stable, NaN last.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer, descending?: boolean, stable?: boolean }): tempo.Tensor, tempo.Tensor
 ---@param axis? integer
----@param options? { descending?: boolean, stable?: boolean }
+---@param descending? boolean
+---@param stable? boolean
 ---@return tempo.Tensor
 ---@return tempo.Tensor
-function Tensor:sort(axis, options) end
+function Tensor:sort(axis, descending, stable) end
 
 --- The indices that sort x along an axis (the last).
+---@overload fun(self: tempo.Tensor, options: { axis?: integer, descending?: boolean, stable?: boolean }): tempo.Tensor
 ---@param axis? integer
----@param options? { descending?: boolean, stable?: boolean }
+---@param descending? boolean
+---@param stable? boolean
 ---@return tempo.Tensor
-function Tensor:argsort(axis, options) end
+function Tensor:argsort(axis, descending, stable) end
 
 --- The k largest values along an axis (the last) and their indices, largest first.
+---@overload fun(self: tempo.Tensor, k: integer|tempo.Index|tempo.Tensor, options: { axis?: integer, largest?: boolean, sorted?: boolean }): tempo.Tensor, tempo.Tensor
 ---@param k integer|tempo.Index|tempo.Tensor
 ---@param axis? integer
----@param options? { largest?: boolean, sorted?: boolean }
+---@param largest? boolean
+---@param sorted? boolean
 ---@return tempo.Tensor
 ---@return tempo.Tensor
-function Tensor:topk(k, axis, options) end
+function Tensor:topk(k, axis, largest, sorted) end
 
 --- max(x, 0).
 ---@return tempo.Tensor
 function Tensor:relu() end
 
 --- x where it is positive, else negative_slope (0.01) * x.
+---@overload fun(self: tempo.Tensor, options: { negative_slope?: number }): tempo.Tensor
 ---@param negative_slope? number
----@param options? { negative_slope?: number }
 ---@return tempo.Tensor
-function Tensor:leaky_relu(negative_slope, options) end
+function Tensor:leaky_relu(negative_slope) end
 
 --- x where it is positive, else alpha (1) * (exp(x) - 1).
+---@overload fun(self: tempo.Tensor, options: { alpha?: number }): tempo.Tensor
 ---@param alpha? number
----@param options? { alpha?: number }
 ---@return tempo.Tensor
-function Tensor:elu(alpha, options) end
+function Tensor:elu(alpha) end
 
 --- x * P(N(0, 1) <= x); approximate = "tanh" for the formula with tanh.
+---@overload fun(self: tempo.Tensor, options: { approximate?: string }): tempo.Tensor
 ---@param options? { approximate?: string }
 ---@return tempo.Tensor
 function Tensor:gelu(options) end
@@ -1555,68 +1719,144 @@ function Tensor:gelu(options) end
 function Tensor:silu() end
 
 --- log(1 + exp(beta * x)) / beta, stable; x where beta * x exceeds threshold (20).
+---@overload fun(self: tempo.Tensor, options: { beta?: number, threshold?: number }): tempo.Tensor
 ---@param beta? number
 ---@param threshold? number
----@param options? { beta?: number, threshold?: number }
 ---@return tempo.Tensor
-function Tensor:softplus(beta, threshold, options) end
+function Tensor:softplus(beta, threshold) end
+
+--- Sums of windows of x (N, C, L) times weight (O, C / groups, k); padding is a number, "same" or "valid".
+---@overload fun(self: tempo.Tensor, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, groups?: integer }): tempo.Tensor
+---@param weight tempo.Operand
+---@param bias? tempo.Operand
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param dilation? number|number[]|string
+---@param groups? integer
+---@return tempo.Tensor
+function Tensor:conv1d(weight, bias, stride, padding, dilation, groups) end
+
+--- Sums of windows of x (N, C, H, W) times weight (O, C / groups, h, w); padding is a number, one for each axis, "same" or "valid".
+---@overload fun(self: tempo.Tensor, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, groups?: integer }): tempo.Tensor
+---@param weight tempo.Operand
+---@param bias? tempo.Operand
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param dilation? number|number[]|string
+---@param groups? integer
+---@return tempo.Tensor
+function Tensor:conv2d(weight, bias, stride, padding, dilation, groups) end
+
+--- The gradient of conv2d as an operation: x (N, C, H, W) spread by weight (C, O / groups, h, w).
+---@overload fun(self: tempo.Tensor, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, output_padding?: number|number[]|string, groups?: integer, dilation?: number|number[]|string }): tempo.Tensor
+---@param weight tempo.Operand
+---@param bias? tempo.Operand
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param output_padding? number|number[]|string
+---@param groups? integer
+---@param dilation? number|number[]|string
+---@return tempo.Tensor
+function Tensor:conv_transpose2d(weight, bias, stride, padding, output_padding, groups, dilation) end
+
+--- The largest of each window of kernel_size, stride (kernel_size) apart; padding is -inf. Ties: the first gets the gradient.
+---@overload fun(self: tempo.Tensor, kernel_size: number|number[]|string, options: { stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, ceil_mode?: boolean }): tempo.Tensor
+---@param kernel_size number|number[]|string
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param dilation? number|number[]|string
+---@param ceil_mode? boolean
+---@return tempo.Tensor
+function Tensor:max_pool2d(kernel_size, stride, padding, dilation, ceil_mode) end
+
+--- The mean of each window of kernel_size, stride (kernel_size) apart; zeros of the padding count unless count_include_pad = false.
+---@overload fun(self: tempo.Tensor, kernel_size: number|number[]|string, options: { stride?: number|number[]|string, padding?: number|number[]|string, ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }): tempo.Tensor
+---@param kernel_size number|number[]|string
+---@param stride? number|number[]|string
+---@param padding? number|number[]|string
+---@param ceil_mode? boolean
+---@param count_include_pad? boolean
+---@param divisor_override? integer
+---@return tempo.Tensor
+function Tensor:avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) end
 
 --- Zero mean and unit variance over the last axes, whose shape is given (the last one), then scale and shift.
+---@overload fun(self: tempo.Tensor, options: { shape?: tempo.Extent[], weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }): tempo.Tensor
 ---@param shape? tempo.Extent[]
 ---@param weight? tempo.Operand
 ---@param bias? tempo.Operand
----@param options? { weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }
+---@param eps? number
 ---@return tempo.Tensor
-function Tensor:layer_norm(shape, weight, bias, options) end
+function Tensor:layer_norm(shape, weight, bias, eps) end
 
 --- x / sqrt(mean(x * x) + eps) over the last axes, then scale.
+---@overload fun(self: tempo.Tensor, options: { shape?: tempo.Extent[], weight?: tempo.Operand, eps?: number }): tempo.Tensor
 ---@param shape? tempo.Extent[]
 ---@param weight? tempo.Operand
----@param options? { weight?: tempo.Operand, eps?: number }
+---@param eps? number
 ---@return tempo.Tensor
-function Tensor:rms_norm(shape, weight, options) end
+function Tensor:rms_norm(shape, weight, eps) end
+
+--- Each channel (axis 1) of zero mean and unit variance: by the running statistics, or with training by the batch's; these are nn.BatchNorm's to keep, with momentum.
+---@overload fun(self: tempo.Tensor, options: { running_mean?: tempo.Operand, running_var?: tempo.Operand, weight?: tempo.Operand, bias?: tempo.Operand, training?: boolean, momentum?: number, eps?: number }): tempo.Tensor
+---@param running_mean? tempo.Operand
+---@param running_var? tempo.Operand
+---@param weight? tempo.Operand
+---@param bias? tempo.Operand
+---@param training? boolean
+---@param momentum? number
+---@param eps? number
+---@return tempo.Tensor
+function Tensor:batch_norm(running_mean, running_var, weight, bias, training, momentum, eps) end
 
 --- Zero with probability p (0.5), else x / (1 - p); drawn at every point of x.
+---@overload fun(self: tempo.Tensor, options: { p?: number, training?: boolean, name?: string }): tempo.Tensor
 ---@param p? number
 ---@param training? boolean
----@param options? { p?: number, training?: boolean, name?: string }
+---@param options? { name?: string }
 ---@return tempo.Tensor
 function Tensor:dropout(p, training, options) end
 
 --- The mean of (x - target)^2.
+---@overload fun(self: tempo.Tensor, target: tempo.Operand, options: { reduction?: string }): tempo.Tensor
 ---@param target tempo.Operand
 ---@param options? { reduction?: string }
 ---@return tempo.Tensor
 function Tensor:mse_loss(target, options) end
 
 --- The mean of d^2 / (2 beta) where |d| < beta (1), else |d| - beta / 2, d = x - target.
+---@overload fun(self: tempo.Tensor, target: tempo.Operand, options: { reduction?: string, beta?: number }): tempo.Tensor
 ---@param target tempo.Operand
 ---@param options? { reduction?: string, beta?: number }
 ---@return tempo.Tensor
 function Tensor:smooth_l1_loss(target, options) end
 
 --- Negative log likelihood of softmax(x): classes along axis 1 (0 of a vector); target holds class indices, or probabilities in x's shape.
+---@overload fun(self: tempo.Tensor, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string, ignore_index?: integer, label_smoothing?: number }): tempo.Tensor
 ---@param target tempo.Operand
 ---@param weight? tempo.Operand
----@param options? { weight?: tempo.Operand, reduction?: string, ignore_index?: integer, label_smoothing?: number }
+---@param options? { reduction?: string, ignore_index?: integer, label_smoothing?: number }
 ---@return tempo.Tensor
 function Tensor:cross_entropy(target, weight, options) end
 
 --- Negative log likelihood of log probabilities x; target holds class indices.
+---@overload fun(self: tempo.Tensor, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string, ignore_index?: integer }): tempo.Tensor
 ---@param target tempo.Operand
 ---@param weight? tempo.Operand
----@param options? { weight?: tempo.Operand, reduction?: string, ignore_index?: integer }
+---@param options? { reduction?: string, ignore_index?: integer }
 ---@return tempo.Tensor
 function Tensor:nll_loss(target, weight, options) end
 
 --- -(target log x + (1 - target) log(1 - x)), logarithms not below -100.
+---@overload fun(self: tempo.Tensor, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string }): tempo.Tensor
 ---@param target tempo.Operand
 ---@param weight? tempo.Operand
----@param options? { weight?: tempo.Operand, reduction?: string }
+---@param options? { reduction?: string }
 ---@return tempo.Tensor
 function Tensor:binary_cross_entropy(target, weight, options) end
 
 --- target (log target - x) for log probabilities x; reduction may also be "batchmean".
+---@overload fun(self: tempo.Tensor, target: tempo.Operand, options: { reduction?: string, log_target?: boolean }): tempo.Tensor
 ---@param target tempo.Operand
 ---@param options? { reduction?: string, log_target?: boolean }
 ---@return tempo.Tensor
