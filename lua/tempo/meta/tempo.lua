@@ -479,7 +479,7 @@ function tempo.norm(x, p, axis, options) end
 ---@return tempo.Tensor
 function tempo.logsumexp(x, axis, options) end
 
---- exp(x) / sum(exp(x)) along an axis (the last).
+--- exp(x) / sum(exp(x)) over an axis or several (all of them).
 ---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
@@ -1482,7 +1482,7 @@ function Tensor:norm(p, axis, options) end
 ---@return tempo.Tensor
 function Tensor:logsumexp(axis, options) end
 
---- exp(x) / sum(exp(x)) along an axis (the last).
+--- exp(x) / sum(exp(x)) over an axis or several (all of them).
 ---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@return tempo.Tensor
