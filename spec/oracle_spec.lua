@@ -79,7 +79,7 @@ local function differ(case, out, want, got, at)
     local w, g = want[i], got[at + i]
     if g ~= w and not (g ~= g and w ~= w) then
       local tolerance = unit and ulp * math.max(unit * math.max(math.abs(w), case.scale), least[out.dtype]) or 0
-      if not (math.abs(g - w) <= tolerance) or math.abs(w) == math.huge then
+      if not (math.abs(g - w) <= tolerance) or math.abs(w) == math.huge then          -- luacheck: ignore 581 (NaN)
         return ("element %d is %.9g, not %.9g (%.3g ulp)"):format(i - 1, g, w,
           unit and math.abs(g - w) / math.max(unit * math.max(math.abs(w), case.scale), least[out.dtype]) or 0)
       end

@@ -462,12 +462,12 @@ function tempo.var(x, axis, options) end
 ---@return tempo.Tensor
 function tempo.std(x, axis, options) end
 
---- The p-norm (2; p may be math.huge): norm(p, axis), or norm(axis) if x has that axis. Gradient 0 at 0.
+--- The p-norm (2; p may be math.huge): norm(p, axis), norm(axis, { p = }), or norm(axis) if x has that axis. Gradient 0 at 0.
 ---@overload fun(x: tempo.Operand, options: { p?: number|number[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param p? number|number[]|string
 ---@param axis? integer|integer[]
----@param options? { keepdim?: boolean }
+---@param options? { keepdim?: boolean, p?: number|number[]|string }
 ---@return tempo.Tensor
 function tempo.norm(x, p, axis, options) end
 
@@ -1467,11 +1467,11 @@ function Tensor:var(axis, options) end
 ---@return tempo.Tensor
 function Tensor:std(axis, options) end
 
---- The p-norm (2; p may be math.huge): norm(p, axis), or norm(axis) if x has that axis. Gradient 0 at 0.
+--- The p-norm (2; p may be math.huge): norm(p, axis), norm(axis, { p = }), or norm(axis) if x has that axis. Gradient 0 at 0.
 ---@overload fun(self: tempo.Tensor, options: { p?: number|number[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param p? number|number[]|string
 ---@param axis? integer|integer[]
----@param options? { keepdim?: boolean }
+---@param options? { keepdim?: boolean, p?: number|number[]|string }
 ---@return tempo.Tensor
 function Tensor:norm(p, axis, options) end
 
