@@ -490,9 +490,8 @@ function tempo.softmax(x, axis) end
 ---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
----@param options? { axis?: integer|integer[] }
 ---@return tempo.Tensor
-function tempo.log_softmax(x, axis, options) end
+function tempo.log_softmax(x, axis) end
 
 --- Running sums along an axis.
 ---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[] }): tempo.Tensor
@@ -1491,9 +1490,8 @@ function Tensor:softmax(axis) end
 --- The logarithm of softmax, stable.
 ---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[] }): tempo.Tensor
 ---@param axis? integer|integer[]
----@param options? { axis?: integer|integer[] }
 ---@return tempo.Tensor
-function Tensor:log_softmax(axis, options) end
+function Tensor:log_softmax(axis) end
 
 --- Running sums along an axis.
 ---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[] }): tempo.Tensor
