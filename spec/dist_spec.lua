@@ -87,6 +87,16 @@ describe("Categorical", function()
     same(out.s[1], out.s[2])
   end)
 
+  it("has finite gradients where a probability is 0", function()
+    local P = tempo.program()
+    local p = P:input("p", { shape = { 3 } })
+    local d = tempo.dist.Categorical { probs = p }
+    local g = tempo.grad(d:log_prob(P:constant(tempo.array(1, "i64"))) + d:entropy(), { p })
+    local out = helper.run(P, { g = g[1], draw = d:sample { name = "d" } }, { p = { 0, 0.25, 0.75 } })
+    for k = 1, 3 do assert.is_true(math.abs(out.g[k]) < 20) end
+    assert.is_true(out.draw > 0)
+  end)
+
   it("wants logits or probs", function()
     local x = tempo.program():constant { 1, 2 }
     helper.fails(function() local _ = dist.Categorical {} end, "option")

@@ -294,3 +294,76 @@ describe("an initialiser", function()
     helper.fails(function() local _ = nn.init.xavier_uniform(tempo.program(), { 3 }) end, "shape")
   end)
 end)
+
+describe("layers over space", function()
+  local function wave(shape, k)
+    local n = 0
+    return helper.fill(shape, function() n = n + 1; return math.sin(n * k) end)
+  end
+
+  it("are the methods with their parameters", function()
+    local P = tempo.program()
+    local x, s = P:input("x", { shape = { 2, 4, 6, 6 } }), P:input("s", { shape = { 2, 4, 9 } })
+    local c1 = nn.Conv1d(P, 4, 6, 3, { groups = 2, padding = "same" })
+    local c2 = nn.Conv2d(P, 4, 8, { 3, 2 }, { stride = 2, padding = 1 })
+    local up = nn.ConvTranspose2d(P, 4, 6, 2, { stride = 2, groups = 2, bias = false })
+    assert.same({ 6, 2, 3 }, c1.weight:shape())
+    assert.same({ 8, 4, 3, 2 }, c2.weight:shape())
+    assert.same({ 4, 3, 2, 2 }, up.weight:shape())
+    assert.equal(1, #up:parameters())
+    local net = nn.Sequential(P, { c2, "relu", nn.MaxPool2d(P, 2, { stride = 1 }), nn.AvgPool2d(P, { 2, 1 }), nn.Flatten(P) })
+    local out = helper.run(P, {
+      a = c1(s), a1 = s:conv1d(c1.weight, c1.bias, { groups = 2, padding = "same" }),
+      b = net(x), b1 = x:conv2d(c2.weight, c2.bias, { stride = 2, padding = 1 }):relu():max_pool2d(2, 1):avg_pool2d({ 2, 1 }):flatten(1),
+      c = up(x), c1 = x:conv_transpose2d(up.weight, { stride = 2, groups = 2 }), w = c2.weight:abs():max(),
+    }, { x = wave({ 2, 4, 6, 6 }, 1), s = wave({ 2, 4, 9 }, 2) })
+    same(out.a1, out.a)
+    same(out.b1, out.b)
+    same(out.c1, out.c)
+    assert.is_true(out.w < 1 / math.sqrt(24) and out.w > 0.15)
+    helper.fails(function() nn.Conv2d(P, 3, 4, 3, { groups = 2 }) end, "option", "groups")
+    helper.fails(function() nn.Conv2d(P, 3, 4, { 3 }) end, "option", "a table of 2")
+  end)
+
+  it("RMSNorm and Dropout", function()
+    local P = tempo.program()
+    local x = P:input("x", { shape = { 2, 4 } })
+    local norm, drop = nn.RMSNorm(P, 4), nn.Dropout(P, 0.25)
+    local out = helper.run(P, { y = norm(x), d = drop(x), e = drop:eval()(x) }, { x = wave({ 2, 4 }, 1) })
+    for r = 1, 2 do
+      local v, power = wave({ 2, 4 }, 1)[r], 0
+      for k = 1, 4 do power = power + v[k] * v[k] / 4 end
+      for k = 1, 4 do
+        same(v[k] / math.sqrt(power), out.y[r][k], 1e-4)
+        assert.is_true(out.d[r][k] == 0 or math.abs(out.d[r][k] - v[k] / 0.75) < 1e-5)
+        same(v[k], out.e[r][k])
+      end
+    end
+  end)
+
+  it("BatchNorm has the batch's statistics while training, then the running ones", function()
+    local P = tempo.program()
+    local i, I = P:dim("i", "I")
+    local x = P:input("x", { domain = { i }, shape = { 4, 2, 3 } })
+    local bn = nn.BatchNorm(P, 2, { along = { i }, momentum = 0.25, name = "bn" })
+    assert.equal(2, #bn:parameters())
+    local test = bn:eval():at { i = I - 1 }
+    local y, late = bn(x), test(x[I - 1])
+    local f = P:compile { outputs = { y = y, late = late, mean = bn.running_mean, var = bn.running_var } }
+    local xs = wave({ 3, 4, 2, 3 }, 1)
+    local out = f({ x = xs }, { I = 3 })
+    local mean, var = 0, 1
+    for k = 1, 3 do
+      same(mean, out.mean:totable()[k][2])
+      same(var, out.var:totable()[k][2])
+      local m, v = 0, 0
+      for n = 1, 4 do for c = 1, 3 do m = m + xs[k][n][2][c] / 12 end end
+      for n = 1, 4 do for c = 1, 3 do v = v + (xs[k][n][2][c] - m) ^ 2 end end
+      same((xs[k][3][2][1] - m) / math.sqrt(v / 12 + 1e-5), out.y:totable()[k][3][2][1])
+      if k == 3 then same((xs[k][3][2][1] - mean) / math.sqrt(var + 1e-5), out.late:totable()[3][2][1]) end
+      mean, var = 0.75 * mean + 0.25 * m, 0.75 * var + 0.25 * v / 11
+    end
+    same(mean, f:params()["bn.running_mean"]:totable()[2])
+    same(var, f:params()["bn.running_var"]:totable()[2])
+  end)
+end)

@@ -22,6 +22,7 @@ local categorical = {}
 local lazy = {
   logits = function(self) return self.scores:log_softmax(-1) end,          -- normalised, as torch's
   probs = function(self) return self.scores:softmax(-1) end,
+  scores = function(self) return self.probs:log() end,                   -- for draws: 0 is never drawn
   mode = function(self) return self.scores:argmax(-1) end,
 }
 local Categorical = {
@@ -32,6 +33,9 @@ local Categorical = {
     return made
   end,
 }
+
+-- As torch clamps probabilities before it takes logarithms: those of 0 stay finite and have the gradient 0.
+local epsilon = { f16 = 2 ^ -10, bf16 = 2 ^ -7, f32 = 2 ^ -23, f64 = 2 ^ -52 }
 
 --- dist.Categorical { logits = x } or { probs = p }, over the last axis. Fields: logits (normalised), probs, mode.
 ---@param o { logits?: tempo.Tensor, probs?: tempo.Tensor } one of them
@@ -45,8 +49,10 @@ function dist.Categorical(o)
   if not util.is_tensor(scores or o.probs) then
     util.fail("option", "dist.Categorical: logits and probs are tensors, got a %s", type(scores or o.probs))
   end
-  if o.probs ~= nil then scores = (o.probs / o.probs:sum(-1, { keepdim = true })):log() end
-  return setmetatable({ scores = scores }, Categorical)
+  if scores then return setmetatable({ scores = scores }, Categorical) end
+  local p = o.probs / o.probs:sum(-1, { keepdim = true })
+  local eps = epsilon[p:dtype()]
+  return setmetatable({ probs = p, logits = p:clamp(eps, 1 - eps):log() }, Categorical)
 end
 
 --- An i64 category by the Gumbel-max trick: argmax(logits - log(-log u)). A category of logit -inf is never drawn.

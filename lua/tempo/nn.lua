@@ -76,7 +76,7 @@ function Module:create(P, o)
   return setmetatable({
     program = P, name = o.name and util.take(P, o.name) or util.fresh(P, self._type:lower()),
     _along = util.list(o.along), _domain = util.list(o.domain), _dtype = o.dtype or "f32",
-    _params = {}, _children = {},
+    _params = {}, _states = {}, _children = {}, training = true,
   }, self)
 end
 
@@ -88,13 +88,7 @@ local function free(self, key)
   return key
 end
 
---- Makes the parameter "<module>.<key>" as self[key]. `o`: init (see tempo.initial), gain, bound, along, domain, dtype.
----@param key string|integer
----@param shape tempo.Extent[]
----@param o? { init?: tempo.nn.Init, gain?: number, bound?: number, along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype }
----@return tempo.Tensor
-function Module:param(key, shape, o)
-  o = util.options("param '" .. tostring(key) .. "'", o, "init gain bound along domain dtype")
+local function new_param(self, key, shape, o)
   free(self, key)
   local P, path = self.program, self.name .. "." .. key
   if select(2, util.take(P, "parameter " .. path)) then
@@ -102,12 +96,30 @@ function Module:param(key, shape, o)
   end
   local along, domain = util.list(o.along or self._along), util.list(o.domain or self._domain)
   local dtype = o.dtype or self._dtype
-  local p = P:param(path, {
+  return P:param(path, {
     along = #along > 0 and along or nil, domain = #domain > 0 and domain or nil, shape = shape, dtype = dtype,
     init = init.make(P, o.init, shape,
       { name = path .. ".init", domain = domain, dtype = dtype, gain = o.gain, bound = o.bound }),
-  })
-  return self:register(key, p, path)
+  }), path
+end
+
+--- Makes the parameter "<module>.<key>" as self[key]. `o`: init (see tempo.initial), gain, bound, along, domain, dtype.
+---@param key string|integer
+---@param shape tempo.Extent[]
+---@param o? { init?: tempo.nn.Init, gain?: number, bound?: number, along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype }
+---@return tempo.Tensor
+function Module:param(key, shape, o)
+  o = util.options("param '" .. tostring(key) .. "'", o, "init gain bound along domain dtype")
+  return self:register(key, new_param(self, key, shape, o))
+end
+
+--- The same, but the module's own affair: saved with the parameters, not among net:parameters(), so no optimiser's.
+function Module:buffer(key, shape, o)
+  o = util.options("buffer '" .. tostring(key) .. "'", o, "init along domain dtype")
+  local p = new_param(self, key, shape, o)
+  self._states[#self._states + 1] = key
+  rawset(self, key, p)
+  return p
 end
 
 --- Adopts a parameter made elsewhere as self[key].
@@ -176,16 +188,30 @@ local function index_of(p, at)
   return any and part or nil
 end
 
-local function view(self, at)
+-- A copy in which `change(copy)` may change fields; so for its submodules.
+local function copied(self, change)
   local v = {}
   for key, value in pairs(self) do v[key] = value end
   setmetatable(v, getmetatable(self))
-  for _, e in ipairs(self._params) do
-    local part = index_of(self[e.key], at)
-    if part then v[e.key] = self[e.key]:at(part) end
-  end
-  for _, key in ipairs(self._children) do v[key] = view(self[key], at) end
+  change(v)
+  for _, key in ipairs(self._children) do rawset(v, key, copied(self[key], change)) end
   return v
+end
+
+local function view(self, at)
+  return copied(self, function(v)
+    local function read(key)
+      local part = index_of(v[key], at)
+      if part then rawset(v, key, v[key]:at(part)) end
+    end
+    for _, e in ipairs(v._params) do read(e.key) end
+    for _, key in ipairs(v._states) do read(key) end
+  end)
+end
+
+--- The same module, its parameters included, that does not train: no dropout, running statistics. net:eval()(x)
+function Module:eval()
+  return copied(self, function(v) rawset(v, "training", false) end)
 end
 
 --- The same module with all its parameters read at `at`: net:at{k = 0}. Parameters without these dims stay as they are.
@@ -385,8 +411,7 @@ function nn.LayerNorm(P, shape, o)
   o = util.options("nn.LayerNorm", o, common .. "eps affine bias")
   local self = LayerNorm:create(P, o)
   shape = util.list(shape)
-  self.eps, self.axes = o.eps or 1e-5, {}
-  for k = 1, #shape do self.axes[k] = k - 1 - #shape end
+  self.eps, self.shape = o.eps or 1e-5, shape
   if o.affine ~= false then
     self:param("weight", shape, { init = 1 })
     if o.bias ~= false then self:param("bias", shape, { init = 0 }) end
@@ -394,12 +419,143 @@ function nn.LayerNorm(P, shape, o)
   return self
 end
 function LayerNorm:forward(x)
-  local centred = x - x:mean(self.axes, { keepdim = true })
-  local y = centred * (centred:square():mean(self.axes, { keepdim = true }) + self.eps):rsqrt()
-  if self.weight then y = y * self.weight end
-  if self.bias then y = y + self.bias end
-  return y
+  return x:layer_norm(self.shape, { weight = self.weight, bias = self.bias, eps = self.eps })
 end
+
+local RMSNorm = nn.class "RMSNorm"
+--- x / sqrt(mean(x * x) + eps) over the last axes, whose shape is given, then scale. Options: eps, affine.
+function nn.RMSNorm(P, shape, o)
+  o = util.options("nn.RMSNorm", o, common .. "eps affine")
+  local self = RMSNorm:create(P, o)
+  self.eps, self.shape = o.eps, util.list(shape)
+  if o.affine ~= false then self:param("weight", self.shape, { init = 1 }) end
+  return self
+end
+function RMSNorm:forward(x) return x:rms_norm(self.shape, { weight = self.weight, eps = self.eps }) end
+
+local BatchNorm = nn.class "BatchNorm"
+--- Each channel (axis 1) by the statistics of the batch; running ones, which `net:eval()` uses, are states along the
+-- parameters' dims. Options: eps, momentum (0.1), affine. The first call while training moves the running statistics,
+-- by the mean over all points of x that they do not have.
+function nn.BatchNorm(P, features, o)
+  check("nn.BatchNorm", P, features)
+  o = util.options("nn.BatchNorm", o, common .. "eps momentum affine")
+  local self = BatchNorm:create(P, o)
+  self.features, self.eps, self.momentum = features, o.eps or 1e-5, o.momentum or 0.1
+  if o.affine ~= false then
+    self:param("weight", { features }, { init = 1 })
+    self:param("bias", { features }, { init = 0 })
+  end
+  self._moved = { mean = self:buffer("running_mean", { features }, { init = 0 }),
+    var = self:buffer("running_var", { features }, { init = 1 }), done = #self._along == 0 }
+  return self
+end
+nn.BatchNorm1d, nn.BatchNorm2d = nn.BatchNorm, nn.BatchNorm
+
+-- state := (1 - momentum) state + momentum v, v averaged over the dims that the state lacks.
+local function follow(self, state, v)
+  local has = util.dimset(state)
+  for _, d in ipairs(v:domain()) do
+    if not has[d] then v = v[{ [d] = tempo.range(0, d:upper()) }]:mean(0) end
+  end
+  state:update((state * (1 - self.momentum) + v * self.momentum):detach())
+end
+
+function BatchNorm:forward(x)
+  local affine = { weight = self.weight, bias = self.bias, training = self.training, eps = self.eps }
+  if not self.training then return x:batch_norm(self.running_mean, self.running_var, affine) end
+  local moved = self._moved                                 -- the states themselves, whatever view self is
+  if not moved.done then
+    moved.done = true
+    local axes = { 0 }
+    for k = 2, #x:shape() - 1 do axes[k] = k end
+    follow(self, moved.mean, x:mean(axes))
+    follow(self, moved.var, x:var(axes))
+  end
+  return x:batch_norm(affine)
+end
+
+local Dropout = nn.class "Dropout"
+--- Zero with probability p (0.5) while training, else x / (1 - p).
+function nn.Dropout(P, p, o)
+  o = util.options("nn.Dropout", o, "name")
+  local self = Dropout:create(P, o)
+  self.p = p or 0.5
+  return self
+end
+function Dropout:forward(x) return x:dropout(self.p, self.training) end
+
+-- ---- convolution and pooling: sizes, strides and paddings are numbers or one for each spatial axis ------------------
+local function each(what, v, d)
+  if type(v) == "number" then
+    local t = {}
+    for k = 1, d do t[k] = v end
+    return t
+  end
+  if type(v) ~= "table" or #v ~= d then
+    util.fail("option", "%s: the kernel's size is a number or a table of %d", what, d)
+  end
+  return v
+end
+
+-- Windows of weight (a, b, ...), first values as PyTorch's: by b times the size of a window.
+local function convolution(class, method, d, transposed)
+  nn[class._type] = function(P, nin, nout, size, o)
+    local what = "nn." .. class._type
+    check(what, P, nin, nout)
+    o = util.options(what, o, common .. "stride padding output_padding dilation groups bias init gain bias_init")
+    size = each(what, size, d)
+    local self, groups = class:create(P, o), o.groups or 1
+    local a, b = transposed and nin or nout, transposed and nout or nin
+    if nin % groups ~= 0 or nout % groups ~= 0 then
+      util.fail("option", "%s: %d and %d channels are not in %d equal groups", what, nin, nout, groups)
+    end
+    self.nin, self.nout = nin, nout
+    self.options = { stride = o.stride, padding = o.padding, dilation = o.dilation, groups = o.groups,
+      output_padding = o.output_padding }
+    local shape, fan_in = { a, math.floor(b / groups) }, math.floor(b / groups)
+    for k = 1, d do
+      shape[k + 2] = size[k]
+      fan_in = fan_in * size[k]
+    end
+    local default = as_torch(fan_in, o)
+    self:param("weight", shape, o.init ~= nil and { init = o.init, gain = o.gain } or default)
+    if o.bias ~= false then
+      local b = o.bias_init
+      if b == nil and o.init ~= nil then b = 0 end
+      self:param("bias", { nout }, b ~= nil and { init = b } or default)
+    end
+    return self
+  end
+  function class:forward(x) return x[method](x, self.weight, self.bias, self.options) end
+end
+
+--- nn.Conv1d(P, nin, nout, size, o), nn.Conv2d, nn.ConvTranspose2d: weights (nout, nin / groups, size), transposed
+-- (nin, nout / groups, size). Options: stride, padding, dilation, groups, output_padding (transposed), bias, init,
+-- gain, bias_init.
+convolution(nn.class "Conv1d", "conv1d", 1)
+convolution(nn.class "Conv2d", "conv2d", 2)
+convolution(nn.class "ConvTranspose2d", "conv_transpose2d", 2, true)
+
+for class, method in pairs { MaxPool2d = "max_pool2d", AvgPool2d = "avg_pool2d" } do
+  local Pool = nn.class(class)
+  --- nn.MaxPool2d(P, size, o), nn.AvgPool2d: the options of the method.
+  nn[class] = function(P, size, o)
+    local self = Pool:create(P, { name = class })
+    self.size, self.options = size, o
+    return self
+  end
+  function Pool:forward(x) return x[method](x, self.size, self.options) end
+end
+
+local Flatten = nn.class "Flatten"
+--- Axes first (1) .. last made one.
+function nn.Flatten(P, first, last)
+  local self = Flatten:create(P, { name = "Flatten" })
+  self.first, self.last = first or 1, last
+  return self
+end
+function Flatten:forward(x) return x:flatten(self.first, self.last) end
 
 -- ---- recurrent cells: the equations and names of torch.nn ----------------------------------------------------------
 local function cell(class, gates)

@@ -88,6 +88,20 @@ FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
       const T *x = (const T *)x_ + i * xstep; T *y = (T *)y_ + i * ystep; \
       IVDEP for (int64_t k = 0; k < lanes; k++) { c[k] = c[k] * (A)x[k]; y[k] = (T)c[k]; } \
     } }
+#define RECUR(sfx, T, A) \
+  static void recur_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, const void *c_, int64_t cstep, int64_t n, int64_t lanes, void *carry) { \
+    A *r = carry; \
+    for (int64_t i = 0; i < n; i++) { \
+      const T *x = (const T *)x_ + i * xstep, *c = (const T *)c_ + i * cstep; T *y = (T *)y_ + i * ystep; \
+      if (i == 0) for (int64_t k = 0; k < lanes; k++) r[k] = (A)x[k]; \
+      else IVDEP for (int64_t k = 0; k < lanes; k++) r[k] = (A)c[k] * r[k] + (A)x[k]; \
+      for (int64_t k = 0; k < lanes; k++) y[k] = (T)r[k]; \
+    } }
+RECUR(f32, float, double)
+RECUR(f64, double, double)
+RECUR(u8, uint8_t, uint64_t)
+RECUR(i32, int32_t, uint64_t)
+RECUR(i64, int64_t, uint64_t)
 #define WHOLE(f) ((uint64_t)tp_f64_to_i64(f))
 SCANS(f32, float, double, AS_IS)
 SCANS(f64, double, double, AS_IS)

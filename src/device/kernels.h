@@ -29,6 +29,8 @@ typedef void tp_kscan(void *y, int64_t ystep, const void *x, int64_t xstep, int6
 /* Columns of a convolution (kernel_window.h); row strides in elements. `to` of unwindow is x, `to` of window the columns. */
 typedef struct tp_window { int64_t lo, hi, n, step; } tp_window;
 typedef void tp_kwindow(void *to, int64_t torow, const void *from, int64_t fromrow, int64_t rows, const tp_window *w);
+/* y[i] = c[i] * y[i-1] + x[i], y[0] = x[0]; carry as above, its contents do not matter. */
+typedef void tp_krecur(void *y, int64_t ystep, const void *x, int64_t xstep, const void *c, int64_t cstep, int64_t n, int64_t lanes, void *carry);
 
 enum { TP_LANES = 16 };                                        /* streams drawn from side by side */
 typedef struct tp_philox_lanes { uint32_t w[4][TP_LANES]; } tp_philox_lanes;
@@ -46,6 +48,7 @@ typedef struct tp_kernels {
   tp_kmm *mm[TP_NDTYPE];
   tp_kwindow *window[4], *unwindow[TP_NDTYPE];                 /* by log2 of the size; by dtype */
   tp_kscan *sum_scan[TP_NDTYPE], *prod_scan[TP_NDTYPE];
+  tp_krecur *recur[TP_NDTYPE];
   void (*philox)(tp_philox_key k, uint64_t block, int64_t nblock, uint32_t *out);   /* words of nblock blocks in order */
   void (*philox_lanes)(tp_philox_lanes *ctr, const uint32_t key[2][TP_LANES]);      /* in place: one block of each of TP_LANES streams */
   void (*uniform)(float *o, const uint32_t *w, int64_t n);     /* from n words */

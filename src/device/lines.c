@@ -48,6 +48,27 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
+bool tp_run_recur(tp_exec *x, tp_dreg *r) {
+  const tp_attr *a = r->rg->attr;
+  const tp_view *o = &r->out[0].v, *in = &r->in[0].v, *c = &r->in[1].v;
+  int axis = r->nlead + a->axis, size = r->out[0].size;
+  int64_t n = o->shape[axis], first = a->flag ? n - 1 : 0, dir = a->flag ? -1 : 1;
+  tp_krecur *recur = x->K->recur[r->out[0].dtype];
+  tp_view lo = across(o, axis), li = across(in, axis), lc = across(c, axis);
+  int lane = n ? lanes_of(&lo, &li) : -1;
+  if (lane >= 0 && lc.stride[lane] != 1) lane = -1;
+  int64_t total = lane >= 0 ? lo.shape[lane] : 1;
+  if (lane >= 0) lo = across(&lo, lane), li = across(&li, lane), lc = across(&lc, lane);
+  double carry[TP_BLOCK];
+  tp_walk w;
+  for (tp_walk_start(&w, lo.rank, lo.shape); w.ok && n > 0; tp_walk_next(&w))
+    for (int64_t at = 0; at < total; at += TP_BLOCK)
+      recur((char *)lo.p + (tp_walk_offset(&w, lo.stride) + at + first * o->stride[axis]) * size, dir * o->stride[axis],
+            (const char *)li.p + (tp_walk_offset(&w, li.stride) + at + first * in->stride[axis]) * size, dir * in->stride[axis],
+            (const char *)lc.p + (tp_walk_offset(&w, lc.stride) + at + first * c->stride[axis]) * size, dir * c->stride[axis], n, TP_MIN(total - at, TP_BLOCK), carry);
+  return true;
+}
+
 /* ---- arg max, arg min: the first at ties, the first NaN wins ---- */
 
 #define BEST(sfx, T) \

@@ -76,6 +76,7 @@ typedef struct row { tp_oprun *run; bool (*bind)(tp_exec *, tp_dreg *); bool ari
 static const row rows[TP_NOP] = {
   [TP_OP_FILL] = { tp_run_fill, 0, 0 }, [TP_OP_IOTA] = { tp_run_iota, 0, 0 }, [TP_OP_VALUE] = { tp_run_value, 0, 0 }, [TP_OP_RAND] = { tp_run_rand, 0, 0 },
   [TP_OP_ARGMAX] = { tp_run_arg, 0, 1 }, [TP_OP_ARGMIN] = { tp_run_arg, 0, 1 }, [TP_OP_SCAN] = { tp_run_scan, 0, 1 }, [TP_OP_CUMPROD] = { tp_run_scan, 0, 1 },
+  [TP_OP_RECUR] = { tp_run_recur, 0, 1 },
   [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1 },
   [TP_OP_CONV] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_DATA] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_WEIGHT] = { tp_run_conv, 0, 1 },
   [TP_OP_UNFOLD] = { tp_run_view, 0, 0 }, [TP_OP_FOLD] = { tp_run_fold, 0, 1 },

@@ -70,22 +70,26 @@ static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) { return mk_spread(mk
 
 RULE(d_sum) { return (void)k, spread(mk, n, dy); }
 
-/* Elements before i along the last axis multiplied: prod x[j], j < i (flipped: j > i). */
-static tp_val product_before(tp_mk mk, tp_val x, bool flipped) {
+/* x moved by one along the axis: element i is that before it (ahead: after it), the one that falls in is `value`. */
+static tp_val moved(tp_mk mk, tp_val x, int axis, bool ahead, double value) {
+  if (!x.node) return x;
+  const tp_ix *zero = mk_int(mk, 0), *one = mk_int(mk, 1), *extent = mk_extent(x, axis);
+  return mk_slice(mk, mk_pad(mk, x, axis, ahead ? zero : one, ahead ? one : zero, value), axis, ahead ? one : zero, extent, 1);
+}
+
+/* Elements before i along the last axis multiplied: prod x[j], j < i (behind: j > i). */
+static tp_val product_of_others(tp_mk mk, tp_val x, bool behind) {
   if (!x.node) return x;
   int axis = tp_rankof(x) - 1;
-  const tp_ix *zero = mk_int(mk, 0), *extent = mk_extent(x, axis);
-  if (flipped) x = mk_flip(mk, x, axis);
-  tp_val y = mk_slice(mk, mk_pad(mk, x, axis, mk_int(mk, 1), zero, 1), axis, zero, extent, 1);
-  y = mk_op(mk, TP_OP_CUMPROD, 1, &y, &(tp_attr){ .axis = axis });
-  return flipped ? mk_flip(mk, y, axis) : y;
+  tp_val y = moved(mk, x, axis, behind, 1);
+  return mk_op(mk, TP_OP_CUMPROD, 1, &y, &(tp_attr){ .axis = axis, .flag = behind });
 }
 
 /* dy times the product of all others: without division, so that zeros are no exception. */
 RULE(d_prod) {
   (void)k;
   tp_val x = mk_gather_axes(mk, X, n->attr.naxes, n->attr.axes);
-  tp_val others = mk_mul(mk, product_before(mk, x, false), product_before(mk, x, true));
+  tp_val others = mk_mul(mk, product_of_others(mk, x, false), product_of_others(mk, x, true));
   return mk_mul(mk, spread(mk, n, dy), mk_scatter_axes(mk, others, X, n->attr.naxes, n->attr.axes));
 }
 
@@ -103,37 +107,18 @@ RULE(d_max) {
 /* y[i] = f y[i-1] + x[i]: the same scan from the other end. */
 RULE(d_scan) { return (void)k, mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->attr.flag); }
 
-/* x with a new axis, along which it is repeated. */
-static tp_val repeated(tp_mk mk, tp_val x, int at, const tp_ix *extent) {
-  const tp_ix *shape[TP_MAXRANK + 1];
-  tp_val y = mk_unsqueeze(mk, x, at);
-  if (!y.node) return y;
-  memcpy(shape, tp_outof(y)->shape, sizeof *shape * (size_t)tp_rankof(y));
-  shape[at] = extent;
-  return mk_expand(mk, y, tp_rankof(y), shape);
+/* The adjoint of y in y[i] = c[i] y[i-1] + ..:  a[i] = dy[i] + c[i+1] a[i+1], from the other end. */
+static tp_val recurred(tp_mk mk, const tp_node *n, tp_val dy, tp_val c) {
+  return mk_op(mk, TP_OP_RECUR, 2, (tp_val[]){ dy, moved(mk, c, n->attr.axis, !n->attr.flag, 0) }, &(tp_attr){ .axis = n->attr.axis, .flag = !n->attr.flag });
 }
 
-/* dx[k] = sum over i >= k of dy[i] prod_{j <= i, j != k} x[j]: the products as a square [k, i], so that zeros are no exception. */
-RULE(d_cumprod) {
-  (void)k;
-  int axis = n->attr.axis;
-  bool back = n->attr.flag;
-  tp_val x = back ? mk_flip(mk, X, axis) : X, d = back ? mk_flip(mk, dy, axis) : dy;
-  const tp_ix *e = mk_extent(X, axis), *square[2] = { e, e };
-  tp_val row = mk_iota(mk, 0, 2, square, 0, NULL), col = mk_iota(mk, 1, 2, square, 0, NULL);
-  tp_val self = mk_bin(mk, TP_OP_EQ, row, col), after = mk_bin(mk, TP_OP_GE, col, row);
-  for (int i = axis + 1; i < tp_rankof(X); i++) {               /* the square's axes are axis, axis + 1 */
-    self = mk_unsqueeze(mk, self, -1);
-    after = mk_unsqueeze(mk, after, -1);
-  }
-  tp_val wide = repeated(mk, x, axis, e);
-  if (!wide.node) return wide;
-  tp_val others = mk_select(mk, self, mk_num(mk, 1, tp_dtypeof(X)), wide);
-  others = mk_op(mk, TP_OP_CUMPROD, 1, &others, &(tp_attr){ .axis = axis + 1 });
-  tp_val sum = mk_where(mk, after, mk_mul(mk, others, repeated(mk, d, axis, e)));
-  sum = mk_reduce(mk, TP_OP_SUM, sum, 1, (int[]){ axis + 1 }, false);
-  return back ? mk_flip(mk, sum, axis) : sum;
+RULE(d_recur) {
+  tp_val a = recurred(mk, n, dy, IN(1));
+  return k ? mk_mul(mk, a, moved(mk, Y, n->attr.axis, n->attr.flag, 0)) : a;
 }
+
+/* y[i] = x[i] y[i-1], y[-1] = 1: without division, so that zeros are no exception. */
+RULE(d_cumprod) { return (void)k, mk_mul(mk, recurred(mk, n, dy, X), moved(mk, Y, n->attr.axis, n->attr.flag, 1)); }
 
 /* ---- contraction ---- */
 
@@ -219,7 +204,7 @@ static tp_vjp *const rules[TP_NOP] = {
   [TP_OP_SIGMOID] = d_sigmoid, [TP_OP_ERF] = d_erf, [TP_OP_CAST] = d_cast,
   [TP_OP_ADD] = d_add, [TP_OP_SUB] = d_sub, [TP_OP_MUL] = d_mul, [TP_OP_DIV] = d_div, [TP_OP_POW] = d_pow, [TP_OP_MOD] = d_mod,
   [TP_OP_MINIMUM] = d_extreme, [TP_OP_MAXIMUM] = d_extreme, [TP_OP_SELECT] = d_select,
-  [TP_OP_SUM] = d_sum, [TP_OP_PROD] = d_prod, [TP_OP_MAX] = d_max, [TP_OP_MIN] = d_max, [TP_OP_SCAN] = d_scan, [TP_OP_CUMPROD] = d_cumprod,
+  [TP_OP_SUM] = d_sum, [TP_OP_PROD] = d_prod, [TP_OP_MAX] = d_max, [TP_OP_MIN] = d_max, [TP_OP_SCAN] = d_scan, [TP_OP_CUMPROD] = d_cumprod, [TP_OP_RECUR] = d_recur,
   [TP_OP_MATMUL] = d_matmul, [TP_OP_CONV] = d_conv, [TP_OP_CONV_DATA] = d_conv_data, [TP_OP_CONV_WEIGHT] = d_conv_weight,
   [TP_OP_RESHAPE] = d_reshape, [TP_OP_PERMUTE] = d_permute, [TP_OP_EXPAND] = d_expand, [TP_OP_SLICE] = d_slice,
   [TP_OP_FLIP] = d_flip, [TP_OP_PAD] = d_pad, [TP_OP_UNFOLD] = d_unfold, [TP_OP_FOLD] = d_fold, [TP_OP_CONCAT] = d_concat, [TP_OP_INDEX_SELECT] = d_index_select, [TP_OP_INDEX_ADD] = d_index_add,

@@ -245,6 +245,13 @@ static bool infer_scan(tp_graph *g, tp_node *n, tp_error *err) {
   tp_dtype d = tp_dtypeof(n->in[0].src);
   if (d == TP_BOOL) return tp_bad_dtype(n, err, "convert with :to(\"i64\")");
   int rank = tp_rankof(n->in[0].src), axis = n->attr.axis;
+  if (n->nin == 2) {
+    const tp_out *x = tp_outof(n->in[0].src), *c = tp_outof(n->in[1].src);
+    bool fits = x->rank == c->rank;
+    if (x->dtype != c->dtype) return tp_bad_dtype(n, err, "convert one with :to");
+    for (int i = 0; fits && i < rank; i++) fits = tp_extent_eq(g, x->shape[i], c->shape[i], tp_ops[n->op].text);
+    if (!fits) return tp_bad_shape(n, err, "shapes differ");
+  }
   return axis < 0 || axis >= rank ? tp_bad_shape(n, err, "axis %d of rank %d", axis, rank) : same_shape(g, n, d);
 }
 

@@ -147,7 +147,7 @@ static int index_concat(lua_State *L) {
 }
 
 int tl_index_range(lua_State *L) {
-  lua_settop(L, 2);
+  if (lua_gettop(L) != 2) tl_fail(L, TP_E_OPTION, "option: tempo.range(lo, hi) takes the two ends, got %d argument%s; a range has no step", lua_gettop(L), lua_gettop(L) == 1 ? "" : "s");
   return push_range(L, tl_findprog(L, 1, 2));
 }
 

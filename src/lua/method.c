@@ -57,6 +57,18 @@ static void to_sizes(call_t *c, int i, tp_arg *a) {             /* E */
   a->ixs = v;
 }
 
+static void to_shape(call_t *c, int i, tp_arg *a) {             /* S: {n, m}, or n alone */
+  lua_State *L = c->L;
+  bool alone = lua_type(L, i) == LUA_TNUMBER || tl_typeof(L, i) == TL_INDEX;
+  if (alone) {
+    lua_createtable(L, 1, 0);
+    lua_pushvalue(L, i);
+    lua_rawseti(L, -2, 1);
+  } else lua_pushvalue(L, i);
+  a->n = tl_shape(L, c->lp, lua_gettop(L), c->what, true, &a->ixs);
+  lua_pop(L, 1);
+}
+
 static tp_dtype common_dtype(int n, const tp_arg *v) {          /* what weak operands of a list become */
   tp_dtype d = TP_F32;
   bool any = false;
@@ -107,7 +119,7 @@ static void convert(call_t *c, int k, int i) {
       break;
     case 'N': a->s = tp_strdup(&c->lp->p->g->arena, tl_string(L, i, c->what)); break;
     case 'X': to_limit(c, i, a); break;
-    case 'S': a->n = tl_shape(L, c->lp, i, c->what, true, &a->ixs); break;
+    case 'S': to_shape(c, i, a); break;
     case 'W': to_word(c, i, a); break;
     case 'E': to_sizes(c, i, a); break;
     case 'A': to_axes(c, i, a); break;
@@ -177,8 +189,11 @@ static void take_arguments(call_t *c, int first) {
     if (!c->sig[j].optional && c->sig[j].type != 'V' && !c->a[j].kind)
       tl_fail(L, TP_E_OPTION, "option: bad argument #%d to '%s' ('%s'): expected a value, got nothing", j + 1, c->m->name, c->sig[j].name);
   if (i <= top && options && (lua_isnil(L, i) || lua_istable(L, i))) take_options(c, i++);
+  bool spread = c->m->kinds[0] == 'c' && lua_type(L, first) == LUA_TNUMBER;      /* zeros(2, 3) */
   for (; i <= top; i++)
-    if (!lua_isnil(L, i))
+    if (!lua_isnil(L, i) && spread)
+      tl_fail(L, TP_E_OPTION, "option: '%s' takes the whole shape as its first argument: write %s { n, m }", c->m->name, c->m->name);
+    else if (!lua_isnil(L, i))
       tl_fail(L, TP_E_OPTION, "option: '%s' takes %d arguments%s, got %s as #%d", c->m->name, npos, options ? " and a table of options" : "",
               tl_describe(L, i), i - first + 1);
 }

@@ -122,6 +122,15 @@ static void scan_line(tp_view *out, const tp_view *x, int64_t base, int64_t stri
     }
 }
 
+/* y[i] = c[i] y[i-1] + x[i] */
+static void recur_line(tp_view *out, const tp_view *x, const tp_view *c, int64_t base, int64_t stride, int64_t n) {
+  double f = 0;
+  uint64_t u = 0;
+  for (int64_t i = 0, at = base; i < n; i++, at += stride)
+    if (tp_dtype_float(x->dtype)) tp_put(out->dtype, out->data, at, f = (i ? tp_get(c->dtype, c->data, at) * f : 0) + tp_get(x->dtype, x->data, at));
+    else tp_puti(out->dtype, out->data, at, (int64_t)(u = (uint64_t)tp_geti(c->dtype, c->data, at) * u + (uint64_t)tp_geti(x->dtype, x->data, at)));
+}
+
 static bool scan(tp_cell *c, tp_view *out, const tp_view *x) {
   const tp_attr *a = &c->node->attr;
   split s = split_axes(x, 1, &a->axis, true);
@@ -131,7 +140,8 @@ static bool scan(tp_cell *c, tp_view *out, const tp_view *x) {
   ref_walk w;
   for (ref_walk_start(&w, x->rank, lines); w.ok; ref_walk_next(&w)) {
     int64_t base = ref_offset(&w, s.kept);
-    scan_line(out, x, a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n, c->node->op == TP_OP_CUMPROD, a->f[0]);
+    if (c->node->op == TP_OP_RECUR) recur_line(out, &x[0], &x[1], a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n);
+    else scan_line(out, x, a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n, c->node->op == TP_OP_CUMPROD, a->f[0]);
   }
   return true;
 }
