@@ -54,7 +54,7 @@ static bool pointwise(const conv *c) {
   return spatial_dense(&c->v[X]);
 }
 
-static int64_t product(int n, const int64_t *ext) {
+static int64_t count(int n, const int64_t *ext) {
   int64_t p = 1;
   for (int i = 0; i < n; i++) p *= ext[i];
   return p;
@@ -72,10 +72,10 @@ static void measure(conv *c, const tp_view *full[3]) {
   along(&c->outer, x->shape[1], x->stride[1], w->stride[0], y->stride[1]);
   c->C = x->shape[2];
   c->O = y->shape[2];
-  c->K = product(c->d, w->shape + 3);
-  c->P = product(c->d, y->shape + 3);
+  c->K = count(c->d, w->shape + 3);
+  c->P = count(c->d, y->shape + 3);
   c->CK = c->C * c->K;
-  c->columns = product(c->image.n, c->image.ext) * c->P;
+  c->columns = count(c->image.n, c->image.ext) * c->P;
   c->pointwise = pointwise(c);
   c->ydense = spatial_dense(y);
   c->apart = c->P >= FEWEST;
@@ -201,21 +201,18 @@ static void move_y(const conv *c, block b, bool out) {
 
 /* ---- products ---- */
 
-static void multiply(const conv *c, block w, block cols, block y, int64_t n, bool acc) {
+static void product_of(const conv *c, const int64_t *ext, const int64_t *sa, const int64_t *sb, const int64_t *sc, char *a, char *b, char *to, bool acc) {
   tp_contraction t;
+  tp_contraction_make(&t, c->dtype, c->dtype, 3, ext, sa, sb, sc);
+  tp_contraction_run(&t, a, b, to, acc, NULL);
+}
+
+static void multiply(const conv *c, block w, block cols, block y, int64_t n, bool acc) {
   int64_t ext[3] = { c->O, c->CK, n }, sw[3] = { w.row, 1, 0 }, sc[3] = { 0, cols.row, 1 }, sy[3] = { y.row, 0, 1 };
   switch (c->op) {
-    case TP_OP_CONV:
-      tp_contraction_make(&t, c->dtype, c->dtype, 3, ext, sw, sc, sy);
-      tp_contraction_run(&t, w.p, cols.p, y.p, false, NULL);
-      break;
-    case TP_OP_CONV_DATA:
-      tp_contraction_make(&t, c->dtype, c->dtype, 3, ext, sw, sy, sc);
-      tp_contraction_run(&t, w.p, y.p, cols.p, false, NULL);
-      break;
-    default:
-      tp_contraction_make(&t, c->dtype, c->dtype, 3, ext, sy, sc, sw);
-      tp_contraction_run(&t, y.p, cols.p, w.p, acc, NULL);
+    case TP_OP_CONV: product_of(c, ext, sw, sc, sy, w.p, cols.p, y.p, false); break;
+    case TP_OP_CONV_DATA: product_of(c, ext, sw, sy, sc, w.p, y.p, cols.p, false); break;
+    default: product_of(c, ext, sy, sc, sw, y.p, cols.p, w.p, acc);
   }
 }
 
