@@ -36,6 +36,12 @@ local function with_folder(f)
 end
 
 describe("example", function()
+  it("conv_shapes learns", function()
+    local out = run("conv_shapes", "--quiet --iterations 120 --batch 48")
+    local accuracy = tonumber(out:match "iterations (%d%.%d+)")
+    assert.is_true(accuracy > 0.8, out)
+  end)
+
   it("prefix_sums", function()
     has(run "prefix_sums", "prefix   \t3 4 8 9 14", "forward  \t3 4 8 9 14", "suffix   \t14 11 10 6 5",
       "backward \t14 11 10 6 5", "suffix   \t37 35 28 27 19 17 9 8")

@@ -521,9 +521,9 @@ local function convolution(class, method, d, transposed)
     local default = as_torch(fan_in, o)
     self:param("weight", shape, o.init ~= nil and { init = o.init, gain = o.gain } or default)
     if o.bias ~= false then
-      local b = o.bias_init
-      if b == nil and o.init ~= nil then b = 0 end
-      self:param("bias", { nout }, b ~= nil and { init = b } or default)
+      local first = o.bias_init
+      if first == nil and o.init ~= nil then first = 0 end
+      self:param("bias", { nout }, first ~= nil and { init = first } or default)
     end
     return self
   end
