@@ -55,6 +55,17 @@ show(net:at { t = 0 } (x), { T = 3 })]],
   ["tempo.nn Sequential"] = 'local net = nn.Sequential(P, { nn.Linear(P, 2, 2, { init = "ones" }), "square", function(x) return x:sum() end })\nshow(net(P:constant { 1, 2 }))',
   ["tempo.nn Embedding"] = 'local e = nn.Embedding(P, 3, 2, { init = P:constant { { 0, 1 }, { 2, 3 }, { 4, 5 } } })\nshow(e(P:constant(tempo.array({ 2, 0 }, "i64"))))',
   ["tempo.nn LayerNorm"] = "show(nn.LayerNorm(P, 2)(P:constant { { 1, 3 }, { 0, 8 } }))",
+  ["tempo.nn Module:buffer"] = 'local m = nn.class "Counter":create(P, { along = { t } })\nlocal n = m:buffer("n", {}, { init = 0 })\nn:update(n + 1)\nshow(n, { T = 3 })\nprint(#m:parameters())',
+  ["tempo.nn Module:eval"] = "show(nn.Dropout(P, 0.5):eval()(tempo.ones { 3 }))",
+  ["tempo.nn RMSNorm"] = "show(nn.RMSNorm(P, 2)(P:constant { 3, 3 }))",
+  ["tempo.nn BatchNorm"] = "show(nn.BatchNorm(P, 2)(P:constant { { 1, 2 }, { 3, 6 } }))",
+  ["tempo.nn Dropout"] = "show(nn.Dropout(P, 0)(tempo.ones { 3 }))",
+  ["tempo.nn Conv1d"] = 'show(nn.Conv1d(P, 1, 1, 3, { padding = "same", init = "ones" })(P:constant { { 1, 2, 3, 4 } }))',
+  ["tempo.nn Conv2d"] = 'show(nn.Conv2d(P, 1, 1, 2, { stride = 2, init = "ones" })(tempo.ones { 1, 4, 4 }))',
+  ["tempo.nn ConvTranspose2d"] = 'show(nn.ConvTranspose2d(P, 1, 1, 2, { init = "ones" })(tempo.ones { 1, 2, 2 }))',
+  ["tempo.nn MaxPool2d"] = "show(nn.MaxPool2d(P, 2)(tempo.arange(16):reshape { 1, 4, 4 }))",
+  ["tempo.nn AvgPool2d"] = "show(nn.AvgPool2d(P, 2)(tempo.arange(16):reshape { 1, 4, 4 }))",
+  ["tempo.nn Flatten"] = "print(#nn.Flatten(P)(tempo.ones { 2, 3, 4 }):shape())",
   ["tempo.nn RNNCell"] = [[
 local cell = nn.RNNCell(P, 1, 2, { init = "zeros", bias = false })
 local h = P:tensor { domain = { t }, shape = { 2 } }

@@ -114,6 +114,10 @@ function Module:param(key, shape, o)
 end
 
 --- The same, but the module's own affair: saved with the parameters, not among net:parameters(), so no optimiser's.
+---@param key string
+---@param shape tempo.Extent[]
+---@param o? { init?: tempo.nn.Init, along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype }
+---@return tempo.Tensor
 function Module:buffer(key, shape, o)
   o = util.options("buffer '" .. tostring(key) .. "'", o, "init along domain dtype")
   local p = new_param(self, key, shape, o)
@@ -210,6 +214,7 @@ local function view(self, at)
 end
 
 --- The same module, its parameters included, that does not train: no dropout, running statistics. net:eval()(x)
+---@return tempo.nn.Module
 function Module:eval()
   return copied(self, function(v) rawset(v, "training", false) end)
 end
@@ -424,6 +429,10 @@ end
 
 local RMSNorm = nn.class "RMSNorm"
 --- x / sqrt(mean(x * x) + eps) over the last axes, whose shape is given, then scale. Options: eps, affine.
+---@param P tempo.Program
+---@param shape integer|integer[] the last axes
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, eps?: number, affine?: boolean }
+---@return tempo.nn.Module
 function nn.RMSNorm(P, shape, o)
   o = util.options("nn.RMSNorm", o, common .. "eps affine")
   local self = RMSNorm:create(P, o)
@@ -435,8 +444,12 @@ function RMSNorm:forward(x) return x:rms_norm(self.shape, { weight = self.weight
 
 local BatchNorm = nn.class "BatchNorm"
 --- Each channel (axis 1) by the statistics of the batch; running ones, which `net:eval()` uses, are states along the
--- parameters' dims. Options: eps, momentum (0.1), affine. The first call while training moves the running statistics,
--- by the mean over all points of x that they do not have.
+--- parameters' dims. Options: eps, momentum (0.1), affine. The first call while training moves the running statistics,
+--- by the mean over all points of x that they do not have.
+---@param P tempo.Program
+---@param features integer
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, eps?: number, momentum?: number, affine?: boolean }
+---@return tempo.nn.Module
 function nn.BatchNorm(P, features, o)
   check("nn.BatchNorm", P, features)
   o = util.options("nn.BatchNorm", o, common .. "eps momentum affine")
@@ -477,6 +490,10 @@ end
 
 local Dropout = nn.class "Dropout"
 --- Zero with probability p (0.5) while training, else x / (1 - p).
+---@param P tempo.Program
+---@param p? number
+---@param o? { name?: string }
+---@return tempo.nn.Module
 function nn.Dropout(P, p, o)
   o = util.options("nn.Dropout", o, "name")
   local self = Dropout:create(P, o)
@@ -500,7 +517,8 @@ end
 
 -- Windows of weight (a, b, ...), first values as PyTorch's: by b times the size of a window.
 local function convolution(class, method, d, transposed)
-  nn[class._type] = function(P, nin, nout, size, o)
+  function class:forward(x) return x[method](x, self.weight, self.bias, self.options) end
+  return function(P, nin, nout, size, o)
     local what = "nn." .. class._type
     check(what, P, nin, nout)
     o = util.options(what, o, common .. "stride padding output_padding dilation groups bias init gain bias_init")
@@ -527,29 +545,70 @@ local function convolution(class, method, d, transposed)
     end
     return self
   end
-  function class:forward(x) return x[method](x, self.weight, self.bias, self.options) end
 end
 
---- nn.Conv1d(P, nin, nout, size, o), nn.Conv2d, nn.ConvTranspose2d: weights (nout, nin / groups, size), transposed
--- (nin, nout / groups, size). Options: stride, padding, dilation, groups, output_padding (transposed), bias, init,
--- gain, bias_init.
-convolution(nn.class "Conv1d", "conv1d", 1)
-convolution(nn.class "Conv2d", "conv2d", 2)
-convolution(nn.class "ConvTranspose2d", "conv_transpose2d", 2, true)
+local Conv1d = nn.class "Conv1d"
+--- conv1d with a weight (nout, nin / groups, size). Options: stride, padding, dilation, groups, bias, init, gain,
+--- bias_init.
+---@param P tempo.Program
+---@param nin integer
+---@param nout integer
+---@param size integer|integer[]
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, stride?: integer|integer[], padding?: integer|integer[]|string, dilation?: integer|integer[], groups?: integer, bias?: boolean, init?: tempo.nn.Init, gain?: number, bias_init?: tempo.nn.Init }
+---@return tempo.nn.Module
+nn.Conv1d = convolution(Conv1d, "conv1d", 1)
 
-for class, method in pairs { MaxPool2d = "max_pool2d", AvgPool2d = "avg_pool2d" } do
-  local Pool = nn.class(class)
-  --- nn.MaxPool2d(P, size, o), nn.AvgPool2d: the options of the method.
-  nn[class] = function(P, size, o)
-    local self = Pool:create(P, { name = class })
+local Conv2d = nn.class "Conv2d"
+--- conv2d with a weight (nout, nin / groups, h, w); size is one number or { h, w }. Options as Conv1d's.
+---@param P tempo.Program
+---@param nin integer
+---@param nout integer
+---@param size integer|integer[]
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, stride?: integer|integer[], padding?: integer|integer[]|string, dilation?: integer|integer[], groups?: integer, bias?: boolean, init?: tempo.nn.Init, gain?: number, bias_init?: tempo.nn.Init }
+---@return tempo.nn.Module
+nn.Conv2d = convolution(Conv2d, "conv2d", 2)
+
+local ConvTranspose2d = nn.class "ConvTranspose2d"
+--- conv_transpose2d with a weight (nin, nout / groups, h, w). Options as Conv1d's, and output_padding.
+---@param P tempo.Program
+---@param nin integer
+---@param nout integer
+---@param size integer|integer[]
+---@param o? { output_padding?: integer|integer[], along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, stride?: integer|integer[], padding?: integer|integer[]|string, dilation?: integer|integer[], groups?: integer, bias?: boolean, init?: tempo.nn.Init, gain?: number, bias_init?: tempo.nn.Init }
+---@return tempo.nn.Module
+nn.ConvTranspose2d = convolution(ConvTranspose2d, "conv_transpose2d", 2, true)
+
+local function pool(class, method)
+  function class:forward(x) return x[method](x, self.size, self.options) end
+  return function(P, size, o)
+    local self = class:create(P, { name = class._type })
     self.size, self.options = size, o
     return self
   end
-  function Pool:forward(x) return x[method](x, self.size, self.options) end
 end
+
+local MaxPool2d = nn.class "MaxPool2d"
+--- max_pool2d and its options.
+---@param P tempo.Program
+---@param size integer|integer[]
+---@param o? { stride?: integer|integer[], padding?: integer|integer[], dilation?: integer|integer[], ceil_mode?: boolean }
+---@return tempo.nn.Module
+nn.MaxPool2d = pool(MaxPool2d, "max_pool2d")
+
+local AvgPool2d = nn.class "AvgPool2d"
+--- avg_pool2d and its options.
+---@param P tempo.Program
+---@param size integer|integer[]
+---@param o? { stride?: integer|integer[], padding?: integer|integer[], ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }
+---@return tempo.nn.Module
+nn.AvgPool2d = pool(AvgPool2d, "avg_pool2d")
 
 local Flatten = nn.class "Flatten"
 --- Axes first (1) .. last made one.
+---@param P tempo.Program
+---@param first? integer
+---@param last? integer
+---@return tempo.nn.Module
 function nn.Flatten(P, first, last)
   local self = Flatten:create(P, { name = "Flatten" })
   self.first, self.last = first or 1, last

@@ -91,37 +91,37 @@ function tempo.mod(a, b) end
 function tempo.clock() end
 
 --- A tensor of zeros.
----@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.zeros(shape, options) end
 
 --- A tensor of ones.
----@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.ones(shape, options) end
 
 --- A tensor filled with a number or a scalar tensor.
----@overload fun(shape: tempo.Extent[], value: tempo.Operand, options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], value: tempo.Operand, options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param value tempo.Operand
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.full(shape, value, options) end
 
 --- Ones on the diagonal: eye {n} or eye {n, m}.
----@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.eye(shape, options) end
 
 --- start, start + step, ...: n values for arange {n}; from 0 by 1.
----@overload fun(shape: tempo.Extent[], options: { start?: number, step?: number, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { start?: number, step?: number, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param start? number
 ---@param step? number
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
@@ -129,8 +129,8 @@ function tempo.eye(shape, options) end
 function tempo.arange(shape, start, step, options) end
 
 --- n values from start to stop, both included, for linspace({n}, start, stop).
----@overload fun(shape: tempo.Extent[], start: number, stop: number, options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], start: number, stop: number, options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param start number
 ---@param stop number
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
@@ -138,30 +138,30 @@ function tempo.arange(shape, start, step, options) end
 function tempo.linspace(shape, start, stop, options) end
 
 --- Random numbers, uniform in [0, 1).
----@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.uniform(shape, options) end
 
 --- Random numbers of the standard normal distribution.
----@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.normal(shape, options) end
 
 --- 1 with probability p (0.5), else 0; p is a number or a tensor.
----@overload fun(shape: tempo.Extent[], options: { p?: tempo.Operand, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { p?: tempo.Operand, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param p? tempo.Operand
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.bernoulli(shape, p, options) end
 
 --- Random integers in [lo, hi), or in [0, lo) without hi; i64. Limits may be i64 scalar tensors.
----@overload fun(shape: tempo.Extent[], lo: integer|tempo.Index|tempo.Tensor, options: { hi?: integer|tempo.Index|tempo.Tensor, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], lo: integer|tempo.Index|tempo.Tensor, options: { hi?: integer|tempo.Index|tempo.Tensor, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param lo integer|tempo.Index|tempo.Tensor
 ---@param hi? integer|tempo.Index|tempo.Tensor
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
@@ -169,8 +169,8 @@ function tempo.bernoulli(shape, p, options) end
 function tempo.randint(shape, lo, hi, options) end
 
 --- A random permutation of 0 .. n-1 for randperm {n}; i64.
----@overload fun(shape: tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
----@param shape tempo.Extent[]
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@param shape tempo.Extent|tempo.Extent[]
 ---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
 ---@return tempo.Tensor
 function tempo.randperm(shape, options) end
@@ -541,7 +541,7 @@ function tempo.einsum(equation, ...) end
 
 --- The same elements in another shape; one -1 is the exact quotient.
 ---@param x tempo.Operand
----@param shape tempo.Extent[]
+---@param shape tempo.Extent|tempo.Extent[]
 ---@return tempo.Tensor
 function tempo.reshape(x, shape) end
 
@@ -573,7 +573,7 @@ function tempo.mT(x) end
 
 --- Axes of 1 and missing ones repeated; -1 keeps an extent.
 ---@param x tempo.Operand
----@param shape tempo.Extent[]
+---@param shape tempo.Extent|tempo.Extent[]
 ---@return tempo.Tensor
 function tempo.expand(x, shape) end
 
@@ -841,9 +841,9 @@ function tempo.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode) 
 function tempo.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) end
 
 --- Zero mean and unit variance over the last axes, whose shape is given (the last one), then scale and shift.
----@overload fun(x: tempo.Operand, options: { shape?: tempo.Extent[], weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }): tempo.Tensor
+---@overload fun(x: tempo.Operand, options: { shape?: tempo.Extent|tempo.Extent[], weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }): tempo.Tensor
 ---@param x tempo.Operand
----@param shape? tempo.Extent[]
+---@param shape? tempo.Extent|tempo.Extent[]
 ---@param weight? tempo.Operand
 ---@param bias? tempo.Operand
 ---@param eps? number
@@ -851,9 +851,9 @@ function tempo.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, count_incl
 function tempo.layer_norm(x, shape, weight, bias, eps) end
 
 --- x / sqrt(mean(x * x) + eps) over the last axes, then scale.
----@overload fun(x: tempo.Operand, options: { shape?: tempo.Extent[], weight?: tempo.Operand, eps?: number }): tempo.Tensor
+---@overload fun(x: tempo.Operand, options: { shape?: tempo.Extent|tempo.Extent[], weight?: tempo.Operand, eps?: number }): tempo.Tensor
 ---@param x tempo.Operand
----@param shape? tempo.Extent[]
+---@param shape? tempo.Extent|tempo.Extent[]
 ---@param weight? tempo.Operand
 ---@param eps? number
 ---@return tempo.Tensor
@@ -1528,7 +1528,7 @@ function Tensor:dot(y) end
 function Tensor:outer(y) end
 
 --- The same elements in another shape; one -1 is the exact quotient.
----@param shape tempo.Extent[]
+---@param shape tempo.Extent|tempo.Extent[]
 ---@return tempo.Tensor
 function Tensor:reshape(shape) end
 
@@ -1555,7 +1555,7 @@ function Tensor:transpose(a, b) end
 function Tensor:mT() end
 
 --- Axes of 1 and missing ones repeated; -1 keeps an extent.
----@param shape tempo.Extent[]
+---@param shape tempo.Extent|tempo.Extent[]
 ---@return tempo.Tensor
 function Tensor:expand(shape) end
 
@@ -1779,8 +1779,8 @@ function Tensor:max_pool2d(kernel_size, stride, padding, dilation, ceil_mode) en
 function Tensor:avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) end
 
 --- Zero mean and unit variance over the last axes, whose shape is given (the last one), then scale and shift.
----@overload fun(self: tempo.Tensor, options: { shape?: tempo.Extent[], weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }): tempo.Tensor
----@param shape? tempo.Extent[]
+---@overload fun(self: tempo.Tensor, options: { shape?: tempo.Extent|tempo.Extent[], weight?: tempo.Operand, bias?: tempo.Operand, eps?: number }): tempo.Tensor
+---@param shape? tempo.Extent|tempo.Extent[]
 ---@param weight? tempo.Operand
 ---@param bias? tempo.Operand
 ---@param eps? number
@@ -1788,8 +1788,8 @@ function Tensor:avg_pool2d(kernel_size, stride, padding, ceil_mode, count_includ
 function Tensor:layer_norm(shape, weight, bias, eps) end
 
 --- x / sqrt(mean(x * x) + eps) over the last axes, then scale.
----@overload fun(self: tempo.Tensor, options: { shape?: tempo.Extent[], weight?: tempo.Operand, eps?: number }): tempo.Tensor
----@param shape? tempo.Extent[]
+---@overload fun(self: tempo.Tensor, options: { shape?: tempo.Extent|tempo.Extent[], weight?: tempo.Operand, eps?: number }): tempo.Tensor
+---@param shape? tempo.Extent|tempo.Extent[]
 ---@param weight? tempo.Operand
 ---@param eps? number
 ---@return tempo.Tensor
