@@ -234,7 +234,7 @@ describe("loose literals", function()
   it("raise where they are wrong", function()
     fails(function() return (tempo.zeros({ 2 }, { dtpe = "f32" })) end, "option", "dtpe", "dtype")
     fails(function() return (tempo.zeros { 2 } + tempo.zeros { 3 }) end, "shape")
-    fails(function() return (tempo.zeros(3)) end, "option", "{3, T}")
+    fails(function() return (tempo.zeros "3") end, "option", "{3, T}")
   end)
 
   it("do not follow a table that changes", function()

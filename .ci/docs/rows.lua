@@ -52,11 +52,9 @@ rows.letters = {
   X = { "integer|tempo.Index|tempo.Tensor", "integer, index expression or i64 scalar tensor" },
   S = { "tempo.Extent|tempo.Extent[]", "extent or sequence of extents" },
   A = { "integer|integer[]", "axis or table of axes" },
+  D = { "tempo.Dtype", "dtype" }, O = { "(tempo.Index|tempo.Tensor)[]", "sequence of dims or tensors" },
   W = { "number|integer[]|string", "number, table of integers or a word" },
   E = { "tempo.Extent|tempo.Extent[]", "size or sequence of sizes" },
-  D = { "tempo.Dtype", "dtype" }, O = { "(tempo.Index|tempo.Tensor)[]", "sequence of dims or tensors" },
-  W = { "number|number[]|string", "number, table of numbers or a word" },
-  E = { "tempo.Number|tempo.Number[]", "size or table of sizes" },
   L = { "tempo.Operand[]", "sequence of tensors" }, V = { "tempo.Operand", "tensors" },
 }
 

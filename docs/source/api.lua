@@ -69,7 +69,7 @@ print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)]] 
       { name = "mod", row = true, args = { arg("a", "tempo.Operand", ""), arg("b", "tempo.Operand", "of an index expression: a positive integer") },
         returns = { { "any", "an index expression, a number or a tensor, as its operands" } }, text = "a % b, with the sign of b.", errors = "`affine` for an index expression by another, or by 0.",
         example = "print(tempo.mod(t, 2), tempo.mod(-7, 2))" },
-      { name = "warn", args = { arg("text", "string", "the warning, with the script's place") },
+      { name = "warn", args = { arg("text", "string", "the warning, with the script's place") }, returns = {},
         text = "What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence.",
         example = "local was = tempo.warn\ntempo.warn = function(text) print(\"heard: \" .. text) end\ntempo.warn \"script.lua:1: look\"\ntempo.warn = was" },
       { name = "clock", args = {}, returns = { { "number", "seconds" } }, text = "A clock that never goes back: for rates and durations, not for the time of day.",

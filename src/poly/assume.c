@@ -44,10 +44,17 @@ static isl_set *wrong_way(tp_sched *S, const tp_arcs *in, const tp_sym *label, i
   return bad;
 }
 
-static bool take(tp_sched *S, TP_TAKE isl_set *bad, const tp_arc *why) {
+static bool has_name(const tp_node *n) { return n && (n->name || n->attr.str); }
+
+/* why: the arc that goes; the one that is told is one at a value which the script names, if there is one. */
+static bool take(tp_sched *S, TP_TAKE isl_set *bad, const tp_arc *why, const tp_arcs *in) {
   bad = tp_keep_set(S, isl_set_coalesce(bad));
   if (!bad || isl_set_is_empty(bad) != isl_bool_false || !leaves_enough(S, bad)) return false;
   const tp_dep *d = tp_dep_of(S, why);
+  for (int e = 0; e < in->n && !has_name(S->p->arrs.v[d->arr]->val.node); e++) {
+    const tp_dep *o = tp_dep_of(S, &in->v[e]);
+    if (o->arr >= 0 && has_name(S->p->arrs.v[o->arr]->val.node)) d = o;
+  }
   TP_PUSH(S->a, &S->p->late, (tp_late){ isl_set_copy(bad), d->dst, d->acc });
   return true;
 }
@@ -64,15 +71,19 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
     why = &in->v[e];
     all = all ? isl_set_union(all, isl_set_copy(bad[e])) : isl_set_copy(bad[e]);
   }
+  int best = -1;                                /* the one that asks least */
   for (int e = 0; e < in->n && why; e++) {
     tp_arcs rest = { 0 };
     for (int o = 0; o < in->n; o++)
       if (o != e) TP_PUSH(S->a, &rest, in->v[o]);
     if (!bad[e] || !leaves_enough(S, bad[e]) || !tp_acyclic(S, c, &rest)) continue;
-    isl_set_free(all);
-    return take(S, isl_set_copy(bad[e]), &in->v[e]);
+    if (best < 0 || isl_set_is_strict_subset(bad[e], bad[best]) == isl_bool_true) best = e;
   }
-  if (why && tp_acyclic(S, c, &hard)) return take(S, all, why);
+  if (best >= 0) {
+    isl_set_free(all);
+    return take(S, isl_set_copy(bad[best]), &in->v[best], in);
+  }
+  if (why && tp_acyclic(S, c, &hard)) return take(S, all, why, in);
   isl_set_free(all);
   return false;
 }
@@ -85,7 +96,7 @@ bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
       const tp_arc *why = NULL;
       if (tp_dim_of(S, c->st[0], s->label[d]) != d) continue;
       isl_set *bad = wrong_way(S, &in, s->label[d], sign, &why);
-      if (bad && take(S, bad, why)) return true;
+      if (bad && take(S, bad, why, &in)) return true;
     }
   return without_arcs(S, c, &in);
 }
@@ -95,8 +106,7 @@ bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
 /* What the script calls it: the value read, else who reads it. */
 static const char *called(const tp_poly *p, const tp_late *l) {
   const tp_arr *x = p->arrs.v[p->stmts.v[l->st]->acc[l->acc].arr];
-  const tp_node *n = x->val.node;
-  return n && (n->name || n->attr.str) ? x->name : p->stmts.v[l->st]->name;
+  return has_name(x->val.node) ? x->name : p->stmts.v[l->st]->name;
 }
 
 bool tp_late_checks(tp_poly *p, tp_error *err) {

@@ -103,7 +103,7 @@ static bool own(const tp_stmt *s, int d) { return s->dim[d] == s->label[d]; }
 
 static const tp_stmt *stmt_at(const world *w, int point) { return w->S->p->stmts.v[w->v.v[point].st]; }
 
-static bool named(const tp_stmt *s) { return s->of->name || s->of->attr.str; }
+static bool named(const tp_stmt *s) { return !s->of || s->of->name || s->of->attr.str; }       /* of is NULL in tests of this folder alone */
 
 /* Statements without a name of the script's stand for a place of it: one for all in a row, none where the error is. */
 static bool told(const world *w, const int *way, int i) {
@@ -149,7 +149,7 @@ static void note_cure(tp_error *err, const tp_stmt *s) {
   const char *name = named(s) ? s->name : "x";
   for (int d = 0; d < s->ndim; d++)
     if (own(s, d)) {
-      tp_note(err, s->of->ndom > 1 ? "a point is made from points before it: read an earlier one, as in %s[{%s = %s - 1}], or end the range before it"
+      tp_note(err, s->of && s->of->ndom > 1 ? "a point is made from points before it: read an earlier one, as in %s[{%s = %s - 1}], or end the range before it"
                                    : "a point is made from points before it: read an earlier one, as in %s[%.0s%s - 1], or end the range before it",
               name, s->dim[d]->name, s->dim[d]->name);
       return;
@@ -162,7 +162,7 @@ static void tell(const world *w, int n, int *way) {
   const tp_stmt *s = w->S->p->stmts.v[first->st];
   tp_buf b;
   tp_buf_init(&b);
-  tp_putf(&b, "cycle: %s", tp_called(w->S->p->g, s->of));
+  tp_putf(&b, "cycle: %s", s->of ? tp_called(w->S->p->g, s->of) : tp_printf(w->S->a, "'%s'", s->name));
   for (int d = 0, any = 0; d < s->ndim; d++)
     if (own(s, d)) tp_putf(&b, "%s %s = %lld", any++ ? "," : " at", s->dim[d]->name, (long long)first->x[d]);
   tp_puts(&b, " needs itself: ");

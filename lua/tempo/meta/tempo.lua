@@ -86,6 +86,10 @@ function tempo.floordiv(a, b) end
 ---@return any # an index expression, a number or a tensor, as its operands
 function tempo.mod(a, b) end
 
+--- What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence.
+---@param text string the warning, with the script's place
+function tempo.warn(text) end
+
 --- A clock that never goes back: for rates and durations, not for the time of day.
 ---@return number # seconds
 function tempo.clock() end
@@ -463,11 +467,11 @@ function tempo.var(x, axis, options) end
 function tempo.std(x, axis, options) end
 
 --- The p-norm (2; p may be math.huge): norm(p, axis), norm(axis, { p = }), or norm(axis) if x has that axis. Gradient 0 at 0.
----@overload fun(x: tempo.Operand, options: { p?: number|number[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
+---@overload fun(x: tempo.Operand, options: { p?: number|integer[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
----@param p? number|number[]|string
+---@param p? number|integer[]|string
 ---@param axis? integer|integer[]
----@param options? { keepdim?: boolean, p?: number|number[]|string }
+---@param options? { keepdim?: boolean, p?: number|integer[]|string }
 ---@return tempo.Tensor
 function tempo.norm(x, p, axis, options) end
 
@@ -591,9 +595,9 @@ function tempo.squeeze(x, axis) end
 function tempo.unsqueeze(x, axis) end
 
 --- A sequence of parts of this size (the last may be smaller), or of these sizes.
----@overload fun(x: tempo.Operand, size: tempo.Number|tempo.Number[], options: { axis?: integer }): tempo.Tensor[]
+---@overload fun(x: tempo.Operand, size: tempo.Extent|tempo.Extent[], options: { axis?: integer }): tempo.Tensor[]
 ---@param x tempo.Operand
----@param size tempo.Number|tempo.Number[]
+---@param size tempo.Extent|tempo.Extent[]
 ---@param axis? integer
 ---@return tempo.Tensor[]
 function tempo.split(x, size, axis) end
@@ -607,9 +611,9 @@ function tempo.split(x, size, axis) end
 function tempo.chunk(x, chunks, axis) end
 
 --- Before and after the last axis, then before and after the one before it, ...: pad {1, 1}.
----@overload fun(x: tempo.Operand, pad: tempo.Number|tempo.Number[], options: { value?: number, mode?: string }): tempo.Tensor
+---@overload fun(x: tempo.Operand, pad: tempo.Extent|tempo.Extent[], options: { value?: number, mode?: string }): tempo.Tensor
 ---@param x tempo.Operand
----@param pad tempo.Number|tempo.Number[]
+---@param pad tempo.Extent|tempo.Extent[]
 ---@param value? number
 ---@param options? { mode?: string }
 ---@return tempo.Tensor
@@ -781,59 +785,59 @@ function tempo.silu(x) end
 function tempo.softplus(x, beta, threshold) end
 
 --- Sums of windows of x (N, C, L) times weight (O, C / groups, k); padding is a number, "same" or "valid".
----@overload fun(x: tempo.Operand, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, groups?: integer }): tempo.Tensor
+---@overload fun(x: tempo.Operand, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|integer[]|string, padding?: number|integer[]|string, dilation?: number|integer[]|string, groups?: integer }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param weight tempo.Operand
 ---@param bias? tempo.Operand
----@param stride? number|number[]|string
----@param padding? number|number[]|string
----@param dilation? number|number[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
+---@param dilation? number|integer[]|string
 ---@param groups? integer
 ---@return tempo.Tensor
 function tempo.conv1d(x, weight, bias, stride, padding, dilation, groups) end
 
 --- Sums of windows of x (N, C, H, W) times weight (O, C / groups, h, w); padding is a number, one for each axis, "same" or "valid".
----@overload fun(x: tempo.Operand, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, groups?: integer }): tempo.Tensor
+---@overload fun(x: tempo.Operand, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|integer[]|string, padding?: number|integer[]|string, dilation?: number|integer[]|string, groups?: integer }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param weight tempo.Operand
 ---@param bias? tempo.Operand
----@param stride? number|number[]|string
----@param padding? number|number[]|string
----@param dilation? number|number[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
+---@param dilation? number|integer[]|string
 ---@param groups? integer
 ---@return tempo.Tensor
 function tempo.conv2d(x, weight, bias, stride, padding, dilation, groups) end
 
 --- The gradient of conv2d as an operation: x (N, C, H, W) spread by weight (C, O / groups, h, w).
----@overload fun(x: tempo.Operand, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, output_padding?: number|number[]|string, groups?: integer, dilation?: number|number[]|string }): tempo.Tensor
+---@overload fun(x: tempo.Operand, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|integer[]|string, padding?: number|integer[]|string, output_padding?: number|integer[]|string, groups?: integer, dilation?: number|integer[]|string }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param weight tempo.Operand
 ---@param bias? tempo.Operand
----@param stride? number|number[]|string
----@param padding? number|number[]|string
----@param output_padding? number|number[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
+---@param output_padding? number|integer[]|string
 ---@param groups? integer
----@param dilation? number|number[]|string
+---@param dilation? number|integer[]|string
 ---@return tempo.Tensor
 function tempo.conv_transpose2d(x, weight, bias, stride, padding, output_padding, groups, dilation) end
 
 --- The largest of each window of kernel_size, stride (kernel_size) apart; padding is -inf. Ties: the first gets the gradient.
----@overload fun(x: tempo.Operand, kernel_size: number|number[]|string, options: { stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, ceil_mode?: boolean }): tempo.Tensor
+---@overload fun(x: tempo.Operand, kernel_size: number|integer[]|string, options: { stride?: number|integer[]|string, padding?: number|integer[]|string, dilation?: number|integer[]|string, ceil_mode?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
----@param kernel_size number|number[]|string
----@param stride? number|number[]|string
----@param padding? number|number[]|string
----@param dilation? number|number[]|string
+---@param kernel_size number|integer[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
+---@param dilation? number|integer[]|string
 ---@param ceil_mode? boolean
 ---@return tempo.Tensor
 function tempo.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode) end
 
 --- The mean of each window of kernel_size, stride (kernel_size) apart; zeros of the padding count unless count_include_pad = false.
----@overload fun(x: tempo.Operand, kernel_size: number|number[]|string, options: { stride?: number|number[]|string, padding?: number|number[]|string, ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }): tempo.Tensor
+---@overload fun(x: tempo.Operand, kernel_size: number|integer[]|string, options: { stride?: number|integer[]|string, padding?: number|integer[]|string, ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }): tempo.Tensor
 ---@param x tempo.Operand
----@param kernel_size number|number[]|string
----@param stride? number|number[]|string
----@param padding? number|number[]|string
+---@param kernel_size number|integer[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
 ---@param ceil_mode? boolean
 ---@param count_include_pad? boolean
 ---@param divisor_override? integer
@@ -1467,10 +1471,10 @@ function Tensor:var(axis, options) end
 function Tensor:std(axis, options) end
 
 --- The p-norm (2; p may be math.huge): norm(p, axis), norm(axis, { p = }), or norm(axis) if x has that axis. Gradient 0 at 0.
----@overload fun(self: tempo.Tensor, options: { p?: number|number[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
----@param p? number|number[]|string
+---@overload fun(self: tempo.Tensor, options: { p?: number|integer[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
+---@param p? number|integer[]|string
 ---@param axis? integer|integer[]
----@param options? { keepdim?: boolean, p?: number|number[]|string }
+---@param options? { keepdim?: boolean, p?: number|integer[]|string }
 ---@return tempo.Tensor
 function Tensor:norm(p, axis, options) end
 
@@ -1571,8 +1575,8 @@ function Tensor:squeeze(axis) end
 function Tensor:unsqueeze(axis) end
 
 --- A sequence of parts of this size (the last may be smaller), or of these sizes.
----@overload fun(self: tempo.Tensor, size: tempo.Number|tempo.Number[], options: { axis?: integer }): tempo.Tensor[]
----@param size tempo.Number|tempo.Number[]
+---@overload fun(self: tempo.Tensor, size: tempo.Extent|tempo.Extent[], options: { axis?: integer }): tempo.Tensor[]
+---@param size tempo.Extent|tempo.Extent[]
 ---@param axis? integer
 ---@return tempo.Tensor[]
 function Tensor:split(size, axis) end
@@ -1585,8 +1589,8 @@ function Tensor:split(size, axis) end
 function Tensor:chunk(chunks, axis) end
 
 --- Before and after the last axis, then before and after the one before it, ...: pad {1, 1}.
----@overload fun(self: tempo.Tensor, pad: tempo.Number|tempo.Number[], options: { value?: number, mode?: string }): tempo.Tensor
----@param pad tempo.Number|tempo.Number[]
+---@overload fun(self: tempo.Tensor, pad: tempo.Extent|tempo.Extent[], options: { value?: number, mode?: string }): tempo.Tensor
+---@param pad tempo.Extent|tempo.Extent[]
 ---@param value? number
 ---@param options? { mode?: string }
 ---@return tempo.Tensor
@@ -1724,54 +1728,54 @@ function Tensor:silu() end
 function Tensor:softplus(beta, threshold) end
 
 --- Sums of windows of x (N, C, L) times weight (O, C / groups, k); padding is a number, "same" or "valid".
----@overload fun(self: tempo.Tensor, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, groups?: integer }): tempo.Tensor
+---@overload fun(self: tempo.Tensor, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|integer[]|string, padding?: number|integer[]|string, dilation?: number|integer[]|string, groups?: integer }): tempo.Tensor
 ---@param weight tempo.Operand
 ---@param bias? tempo.Operand
----@param stride? number|number[]|string
----@param padding? number|number[]|string
----@param dilation? number|number[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
+---@param dilation? number|integer[]|string
 ---@param groups? integer
 ---@return tempo.Tensor
 function Tensor:conv1d(weight, bias, stride, padding, dilation, groups) end
 
 --- Sums of windows of x (N, C, H, W) times weight (O, C / groups, h, w); padding is a number, one for each axis, "same" or "valid".
----@overload fun(self: tempo.Tensor, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, groups?: integer }): tempo.Tensor
+---@overload fun(self: tempo.Tensor, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|integer[]|string, padding?: number|integer[]|string, dilation?: number|integer[]|string, groups?: integer }): tempo.Tensor
 ---@param weight tempo.Operand
 ---@param bias? tempo.Operand
----@param stride? number|number[]|string
----@param padding? number|number[]|string
----@param dilation? number|number[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
+---@param dilation? number|integer[]|string
 ---@param groups? integer
 ---@return tempo.Tensor
 function Tensor:conv2d(weight, bias, stride, padding, dilation, groups) end
 
 --- The gradient of conv2d as an operation: x (N, C, H, W) spread by weight (C, O / groups, h, w).
----@overload fun(self: tempo.Tensor, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|number[]|string, padding?: number|number[]|string, output_padding?: number|number[]|string, groups?: integer, dilation?: number|number[]|string }): tempo.Tensor
+---@overload fun(self: tempo.Tensor, weight: tempo.Operand, options: { bias?: tempo.Operand, stride?: number|integer[]|string, padding?: number|integer[]|string, output_padding?: number|integer[]|string, groups?: integer, dilation?: number|integer[]|string }): tempo.Tensor
 ---@param weight tempo.Operand
 ---@param bias? tempo.Operand
----@param stride? number|number[]|string
----@param padding? number|number[]|string
----@param output_padding? number|number[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
+---@param output_padding? number|integer[]|string
 ---@param groups? integer
----@param dilation? number|number[]|string
+---@param dilation? number|integer[]|string
 ---@return tempo.Tensor
 function Tensor:conv_transpose2d(weight, bias, stride, padding, output_padding, groups, dilation) end
 
 --- The largest of each window of kernel_size, stride (kernel_size) apart; padding is -inf. Ties: the first gets the gradient.
----@overload fun(self: tempo.Tensor, kernel_size: number|number[]|string, options: { stride?: number|number[]|string, padding?: number|number[]|string, dilation?: number|number[]|string, ceil_mode?: boolean }): tempo.Tensor
----@param kernel_size number|number[]|string
----@param stride? number|number[]|string
----@param padding? number|number[]|string
----@param dilation? number|number[]|string
+---@overload fun(self: tempo.Tensor, kernel_size: number|integer[]|string, options: { stride?: number|integer[]|string, padding?: number|integer[]|string, dilation?: number|integer[]|string, ceil_mode?: boolean }): tempo.Tensor
+---@param kernel_size number|integer[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
+---@param dilation? number|integer[]|string
 ---@param ceil_mode? boolean
 ---@return tempo.Tensor
 function Tensor:max_pool2d(kernel_size, stride, padding, dilation, ceil_mode) end
 
 --- The mean of each window of kernel_size, stride (kernel_size) apart; zeros of the padding count unless count_include_pad = false.
----@overload fun(self: tempo.Tensor, kernel_size: number|number[]|string, options: { stride?: number|number[]|string, padding?: number|number[]|string, ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }): tempo.Tensor
----@param kernel_size number|number[]|string
----@param stride? number|number[]|string
----@param padding? number|number[]|string
+---@overload fun(self: tempo.Tensor, kernel_size: number|integer[]|string, options: { stride?: number|integer[]|string, padding?: number|integer[]|string, ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }): tempo.Tensor
+---@param kernel_size number|integer[]|string
+---@param stride? number|integer[]|string
+---@param padding? number|integer[]|string
 ---@param ceil_mode? boolean
 ---@param count_include_pad? boolean
 ---@param divisor_override? integer
