@@ -105,6 +105,8 @@ static const tp_stmt *stmt_at(const world *w, int point) { return w->S->p->stmts
 
 static bool named(const tp_stmt *s) { return !s->of || s->of->name || s->of->attr.str; }       /* of is NULL in tests of this folder alone */
 
+static const char *called(tp_sched *S, const tp_stmt *s) { return s->of ? tp_called(S->p->g, s->of) : tp_printf(S->a, "'%s'", s->name); }
+
 /* Statements without a name of the script's stand for a place of it: one for all in a row, none where the error is. */
 static bool told(const world *w, const int *way, int i) {
   const tp_stmt *s = stmt_at(w, way[i]), *before = i ? stmt_at(w, way[i - 1]) : NULL;
@@ -162,7 +164,7 @@ static void tell(const world *w, int n, int *way) {
   const tp_stmt *s = w->S->p->stmts.v[first->st];
   tp_buf b;
   tp_buf_init(&b);
-  tp_putf(&b, "cycle: %s", s->of ? tp_called(w->S->p->g, s->of) : tp_printf(w->S->a, "'%s'", s->name));
+  tp_putf(&b, "cycle: %s", called((tp_sched *)w->S, s));
   for (int d = 0, any = 0; d < s->ndim; d++)
     if (own(s, d)) tp_putf(&b, "%s %s = %lld", any++ ? "," : " at", s->dim[d]->name, (long long)first->x[d]);
   tp_puts(&b, " needs itself: ");
@@ -196,6 +198,6 @@ bool tp_cycle(tp_sched *S, const tp_scc *c) {
 
 void tp_no_order(tp_sched *S, const tp_scc *c) {
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
-  tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which %s%s%s%s is made before it is read", tp_called(S->p->g, s->of),
-          c->n > 1 ? " (with " : "", c->n > 1 ? tp_called(S->p->g, S->p->stmts.v[c->st[1]]->of) : "", c->n > 1 ? " and what they need)" : "");
+  tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which %s%s%s%s is made before it is read", called(S, s),
+          c->n > 1 ? " (with " : "", c->n > 1 ? called(S, S->p->stmts.v[c->st[1]]) : "", c->n > 1 ? " and what they need)" : "");
 }
