@@ -4,7 +4,7 @@
 
 tp_rel *tp_rel_id(tp_set *s) { return isl_set_identity(s); }
 tp_rel *tp_rel_compose(tp_rel *a, tp_rel *b) { return isl_map_apply_range(a, b); }
-tp_rel *tp_rel_or(tp_rel *a, tp_rel *b) { return isl_map_coalesce(isl_map_union(a, b)); }
+tp_rel *tp_rel_or(tp_rel *a, tp_rel *b) { return tp_isl_coalesce_map(isl_map_union(a, b)); }
 tp_rel *tp_rel_into(tp_rel *r, tp_set *to) { return isl_map_intersect_range(r, to); }
 
 /* ---- closure: the sets are told apart by tuple ids, so that all hops are one relation ---- */
@@ -37,7 +37,7 @@ static tp_set *untagged(tp_ictx *c, isl_union_set *all, tp_set *like, int i) {
   isl_set *s = tagged(c, like, i);
   isl_set *part = isl_union_set_extract_set(all, isl_set_get_space(s));
   isl_set_free(s);
-  return isl_set_coalesce(isl_set_reset_tuple_id(part));
+  return tp_isl_coalesce(isl_set_reset_tuple_id(part));
 }
 
 static bool reach(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop) {

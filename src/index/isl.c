@@ -161,7 +161,7 @@ static isl_set *of_cond(const frame *f, const tp_ix *e) {
     isl_set *t = of_cond(f, e->arg[i]);
     s = e->kind == TP_IX_AND ? isl_set_intersect(s, t) : isl_set_union(s, t);
   }
-  return isl_set_coalesce(s);
+  return tp_isl_coalesce(s);
 }
 
 isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e) { return e ? of_ix(&(frame){ c, n, dims }, e) : NULL; }
@@ -283,10 +283,37 @@ static isl_stat add_basic_set(isl_basic_set *b, void *ud) {
   return failed ? isl_stat_error : isl_stat_ok;
 }
 
+static isl_stat has_divs(TP_TAKE isl_basic_set *b, void *any) {
+  *(bool *)any |= isl_basic_set_dim(b, isl_dim_div) > 0;
+  isl_basic_set_free(b);
+  return isl_stat_ok;
+}
+
+bool tp_isl_divided(isl_set *s) {
+  bool any = false;
+  if (s && isl_set_n_basic_set(s) > 1) isl_set_foreach_basic_set(s, has_divs, &any);
+  return any;
+}
+
+isl_set *tp_isl_coalesce(isl_set *s) {
+  isl_set *r = isl_set_coalesce(isl_set_copy(s));
+  if (tp_isl_divided(s) && r && isl_set_n_basic_set(r) < isl_set_n_basic_set(s) && isl_set_is_subset(r, s) != isl_bool_true) {
+    isl_set_free(r);
+    return s;
+  }
+  isl_set_free(s);
+  return r;
+}
+
+isl_map *tp_isl_coalesce_map(isl_map *m) {
+  if (!m || isl_map_n_basic_map(m) < 2) return m;
+  return isl_set_unwrap(tp_isl_coalesce(isl_map_wrap(m)));
+}
+
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_set *s) {
   frame f = { c, n, dims };
   gathered g = { &f, tp_ix_bool(c, false) };
-  s = isl_set_coalesce(isl_set_compute_divs(isl_set_copy(s)));
+  s = tp_isl_coalesce(isl_set_compute_divs(isl_set_copy(s)));
   if (!s || isl_set_foreach_basic_set(s, add_basic_set, &g) < 0) g.cond = NULL;
   isl_set_free(s);
   return g.cond;
@@ -310,9 +337,9 @@ tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *c
 tp_set *tp_set_copy(tp_set *s) { return isl_set_copy(s); }
 tp_set *tp_set_free(tp_set *s) { return isl_set_free(s); }
 tp_set *tp_set_and(tp_set *a, tp_set *b) { return isl_set_intersect(a, b); }
-tp_set *tp_set_or(tp_set *a, tp_set *b) { return isl_set_coalesce(isl_set_union(a, b)); }
+tp_set *tp_set_or(tp_set *a, tp_set *b) { return tp_isl_coalesce(isl_set_union(a, b)); }
 tp_set *tp_set_minus(tp_set *a, tp_set *b) { return isl_set_subtract(a, b); }
-tp_set *tp_set_coalesce(tp_set *a) { return isl_set_coalesce(a); }
+tp_set *tp_set_coalesce(tp_set *a) { return tp_isl_coalesce(a); }
 tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return isl_set_apply(s, r); }
 
 /* ---- relations ---- */
@@ -389,7 +416,7 @@ bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a,
 static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
 
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {
-  isl_set *p = isl_set_coalesce(isl_set_gist_params(isl_set_intersect_params(params_of(s), tp_isl_context(c, 0)), tp_isl_context(c, 0)));
+  isl_set *p = tp_isl_coalesce(isl_set_gist_params(isl_set_intersect_params(params_of(s), tp_isl_context(c, 0)), tp_isl_context(c, 0)));
   const tp_ix *cond = tp_cond_of_set(c, 0, NULL, p);
   isl_set_free(p);
   return tp_ix_simplify(c, cond, 0, NULL);

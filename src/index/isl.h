@@ -34,5 +34,9 @@ TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, co
 const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_aff *a);
 /* One piece: its aff. Several: as a min or max of the pieces when it is one on its domain, else NULL. */
 const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_pw_aff *p);
+/* isl's coalescing may add points to a union with divisions (0.25 does); where it did, these keep the union as it is. */
+bool tp_isl_divided(TP_KEEP isl_set *s);                         /* a union with divisions */
+TP_GIVE isl_set *tp_isl_coalesce(TP_TAKE isl_set *s);
+TP_GIVE isl_map *tp_isl_coalesce_map(TP_TAKE isl_map *m);
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_set *s);
 #endif

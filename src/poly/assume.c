@@ -6,7 +6,7 @@
 static isl_set *bounds_of(tp_sched *S, isl_map *m) {
   tp_query(S);
   isl_set *b = isl_map_params(isl_map_intersect_params(isl_map_copy(m), isl_set_copy(S->context)));
-  b = isl_set_coalesce(isl_set_compute_divs(b));
+  b = tp_isl_coalesce(isl_set_compute_divs(b));
   return tp_query_end(S) ? b : isl_set_free(b);
 }
 
@@ -48,7 +48,7 @@ static bool has_name(const tp_node *n) { return n && (n->name || n->attr.str); }
 
 /* why: the arc that goes; the one that is told is one at a value which the script names, if there is one. */
 static bool take(tp_sched *S, TP_TAKE isl_set *bad, const tp_arc *why, const tp_arcs *in) {
-  bad = tp_keep_set(S, isl_set_coalesce(bad));
+  bad = tp_keep_set(S, tp_isl_coalesce(bad));
   if (!bad || isl_set_is_empty(bad) != isl_bool_false || !leaves_enough(S, bad)) return false;
   const tp_dep *d = tp_dep_of(S, why);
   for (int e = 0; e < in->n && !has_name(S->p->arrs.v[d->arr]->val.node); e++) {

@@ -32,7 +32,7 @@ static bool add_dep(tp_sched *S, place from, place to, bool sure) {
   isl_map *back = isl_map_reverse(isl_map_copy(r->rel));
   isl_map *m = isl_map_apply_range(isl_map_copy(w->rel), back);
   if (S->freectx) m = isl_map_intersect_params(m, isl_set_copy(S->freectx));
-  if (m && isl_map_n_basic_map(m) > 1) m = isl_map_coalesce(m);
+  m = tp_isl_coalesce_map(m);
   if (!m) return false;
   tp_keep_map(S, m);
   if (isl_map_plain_is_empty(m) == isl_bool_true || (!sure && tp_map_empty(S, m))) return true;

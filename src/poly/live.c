@@ -167,7 +167,7 @@ static isl_set *differences(const life *f, isl_map *m) {
   for (int k = 0; k < f->x->ndim; k++)
     if (f->x->dense >> k & 1) d = isl_set_fix_si(d, isl_dim_set, k, 0);
   isl_set *neg = isl_set_neg(isl_set_copy(d));
-  return isl_set_intersect_params(isl_set_coalesce(isl_set_union(d, neg)), own_context(f));
+  return isl_set_intersect_params(tp_isl_coalesce(isl_set_union(d, neg)), own_context(f));
 }
 
 /* Does one call write several elements that are not dense? */
@@ -183,7 +183,7 @@ static bool conflicts(life *f) {
   for (int i = 0; i < f->writes.n; i++) W = isl_map_union(W, touched(f, f->writes.v[i]));
   isl_map *back = isl_map_reverse(isl_map_copy(W));
   isl_map *later = isl_map_apply_range(W, by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
-  later = isl_map_coalesce(isl_map_apply_range(later, isl_map_copy(back)));
+  later = tp_isl_coalesce_map(isl_map_apply_range(later, isl_map_copy(back)));
   bool ok = later != NULL;
   for (int i = 0; i < f->reads.n && ok; i++) {
     place r = f->reads.v[i];
@@ -271,7 +271,7 @@ static bool dense(const life *f, int k) { return f->x->dense >> k & 1; }
 static isl_set *all_deltas(const life *f) {
   isl_set *D = zero_set(f);
   for (int i = 0; i < f->delta.n; i++) D = isl_set_union(D, isl_set_copy(f->delta.v[i]));
-  return isl_set_coalesce(D);
+  return tp_isl_coalesce(D);
 }
 
 static bool successive(const life *f, bool outermost_first, const tp_ix **width) {
@@ -281,7 +281,7 @@ static bool successive(const life *f, bool outermost_first, const tp_ix **width)
     int k = outermost_first ? i : n - 1 - i;
     width[k] = dense(f, k) ? whole(f, k) : width_of(f, D, k);
     if (!width[k]) { isl_set_free(D); return false; }
-    D = isl_set_coalesce(isl_set_fix_si(D, isl_dim_set, k, 0));
+    D = tp_isl_coalesce(isl_set_fix_si(D, isl_dim_set, k, 0));
   }
   isl_set_free(D);
   return true;

@@ -33,9 +33,9 @@ static bool cut(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   tp_stmt *s = S->p->stmts.v[st];
   tp_query(S);
   isl_set *slice = isl_set_eliminate(isl_set_eliminate(touched, isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
-  slice = isl_set_drop_constraints_not_involving_dims(isl_set_coalesce(slice), isl_dim_set, d, 1);
+  slice = isl_set_drop_constraints_not_involving_dims(tp_isl_coalesce(slice), isl_dim_set, d, 1);
   isl_set *in = isl_set_intersect(isl_set_copy(s->dom), isl_set_copy(slice));
-  isl_set *out = isl_set_coalesce(isl_set_subtract(isl_set_copy(s->dom), slice));
+  isl_set *out = tp_isl_coalesce(isl_set_subtract(isl_set_copy(s->dom), slice));
   bool proper = in && out && isl_set_is_empty(in) == isl_bool_false && isl_set_is_empty(out) == isl_bool_false;
   if (!tp_query_end(S) || !proper) { isl_set_free(in); isl_set_free(out); return false; }
   replace_by_two(S, st, in, isl_set_make_disjoint(out));

@@ -11,9 +11,9 @@ enum { MAXPIECES = 4, MAXSTMTS = 24 };          /* `separate`: loops cut in so m
 
 /* ---- schedule tree ---- */
 
-static isl_id *stmt_id(tp_sched *S, int st) {
+static isl_id *stmt_id(tp_sched *S, int st, int piece) {
   char name[32];
-  snprintf(name, sizeof name, "S%d", st);
+  snprintf(name, sizeof name, "S%d.%d", st, piece);
   return isl_id_alloc(S->ctx, name, NULL);
 }
 
@@ -40,7 +40,7 @@ static isl_set *calls(tp_sched *S, int st) {
   if (s->bdim >= 0) dom = by_block(S, s, dom);
   for (int d = s->ndim - 1; d >= 0; d--)
     if ((s->vec >> d & 1) && d != s->bdim) dom = isl_set_project_out(dom, isl_dim_set, d, 1);
-  return isl_set_set_tuple_id(dom, stmt_id(S, st));
+  return dom;
 }
 
 /* Row of a loop over blocks of a statement that runs over one in a call: its number. */
@@ -51,7 +51,7 @@ static isl_pw_aff *block_row(tp_sched *S, const tp_stmt *s, int sign) {
     at += !gone && d < s->bdim;
     n -= gone;
   }
-  isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(isl_space_set_tuple_id(tp_isl_space(S->ix, n), isl_dim_set, stmt_id(S, s->id))), isl_dim_set, at);
+  isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(S->ix, n)), isl_dim_set, at);
   return isl_pw_aff_from_aff(sign > 0 ? x : isl_aff_neg(x));
 }
 
@@ -67,7 +67,64 @@ static isl_pw_aff *call_row(tp_sched *S, const tp_item *x, const tp_mem *m) {
     row = isl_pw_multi_aff_get_pw_aff(p, 0);
     isl_pw_multi_aff_free(p);
   }
-  return isl_pw_aff_set_tuple_id(row, isl_dim_in, stmt_id(S, m->st));
+  return row;
+}
+
+/* isl coalesces what it makes loops of: does that go wrong at some depth (tp_isl_coalesce)? */
+static bool misread(tp_sched *S, int st, TP_KEEP isl_set *dom) {
+  const tp_sst *s = &S->st[st];
+  isl_map *rows = NULL;
+  bool wrong = false;
+  for (int i = 0; i < s->npath && s->path[i].loop && !wrong; i++) {
+    isl_map *row = isl_map_from_pw_aff(call_row(S, s->path[i].loop, s->path[i].mem));
+    rows = rows ? isl_map_flat_range_product(rows, row) : row;
+    isl_set *at = isl_set_apply(isl_set_copy(dom), isl_map_copy(rows)), *seen = isl_set_coalesce(isl_set_copy(at));
+    wrong = isl_set_is_subset(seen, at) == isl_bool_false;
+    isl_set_free(at);
+    isl_set_free(seen);
+  }
+  isl_map_free(rows);
+  return wrong;
+}
+
+typedef struct { tp_sched *S; int st, n; isl_union_set *all; } pieces;
+
+static isl_stat add_piece(TP_TAKE isl_basic_set *b, void *user) {
+  pieces *p = user;
+  isl_set *s = isl_set_intersect_params(isl_set_from_basic_set(b), isl_set_copy(p->S->context));
+  if (isl_set_is_empty(s) == isl_bool_true) isl_set_free(s);
+  else p->all = isl_union_set_union(p->all, isl_union_set_from_set(isl_set_set_tuple_id(s, stmt_id(p->S, p->st, p->n++))));
+  return isl_stat_ok;
+}
+
+/* The points as a statement of isl's, or as one for each part where isl would take more for them. */
+static isl_union_set *domain_of(tp_sched *S, int st) {
+  isl_set *dom = calls(S, st);
+  if (!tp_isl_divided(dom) || !misread(S, st, dom)) return isl_union_set_from_set(isl_set_set_tuple_id(dom, stmt_id(S, st, 0)));
+  dom = isl_set_make_disjoint(dom);
+  pieces p = { .S = S, .st = st, .all = isl_union_set_empty(isl_set_get_space(dom)) };
+  isl_set_foreach_basic_set(dom, add_piece, &p);
+  isl_set_free(dom);
+  return p.all;
+}
+
+typedef struct { isl_pw_aff *row; isl_union_pw_aff *rows; } labelled;
+
+static isl_stat add_row(TP_TAKE isl_set *piece, void *user) {
+  labelled *l = user;
+  isl_pw_aff *row = isl_pw_aff_set_tuple_id(isl_pw_aff_copy(l->row), isl_dim_in, isl_set_get_tuple_id(piece));
+  l->rows = isl_union_pw_aff_add_pw_aff(l->rows, row);
+  isl_set_free(piece);
+  return isl_stat_ok;
+}
+
+static isl_union_pw_aff *add_rows(tp_sched *S, TP_TAKE isl_union_pw_aff *rows, const tp_item *x, const tp_mem *m) {
+  labelled l = { call_row(S, x, m), rows };
+  isl_union_set *all = domain_of(S, m->st);
+  isl_union_set_foreach_set(all, add_row, &l);
+  isl_union_set_free(all);
+  isl_pw_aff_free(l.row);
+  return l.rows;
 }
 
 /* No loop inside but those that only sum up. */
@@ -101,7 +158,7 @@ static isl_schedule *of_seq(tp_sched *S, const tp_items *seq);
 static isl_schedule *of_loop(tp_sched *S, tp_item *x) {
   isl_schedule *sch = of_seq(S, &x->body);
   isl_union_pw_aff *rows = isl_union_pw_aff_empty(tp_isl_params(S->ix));
-  for (int i = 0; i < x->nmem; i++) rows = isl_union_pw_aff_add_pw_aff(rows, call_row(S, x, &x->mem[i]));
+  for (int i = 0; i < x->nmem; i++) rows = add_rows(S, rows, x, &x->mem[i]);
   sch = isl_schedule_insert_partial_schedule(sch, isl_multi_union_pw_aff_from_union_pw_aff(rows));
   isl_schedule_node *band = isl_schedule_node_child(isl_schedule_get_root(sch), 0);
   isl_schedule_free(sch);
@@ -113,7 +170,7 @@ static isl_schedule *of_loop(tp_sched *S, tp_item *x) {
 }
 
 static isl_schedule *of_item(tp_sched *S, tp_item *x) {
-  return x->st < 0 ? of_loop(S, x) : isl_schedule_from_domain(isl_union_set_from_set(calls(S, x->st)));
+  return x->st < 0 ? of_loop(S, x) : isl_schedule_from_domain(domain_of(S, x->st));
 }
 
 static isl_schedule *of_range(tp_sched *S, const tp_items *seq, int lo, int hi) {

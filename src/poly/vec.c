@@ -90,7 +90,7 @@ static bool product(tp_sched *S, const tp_stmt *s, int d) {
   tp_query(S);
   isl_set *rest = isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, d, 1);
   isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
-  own = isl_set_coalesce(own);
+  own = tp_isl_coalesce(own);
   x.ok = own && isl_set_n_basic_set(own) == 1;
   if (x.ok) isl_set_foreach_basic_set(own, own_constraints, &x);
   isl_set *both = isl_set_intersect(rest, own);
