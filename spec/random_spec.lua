@@ -152,6 +152,20 @@ describe("random numbers", function()
     end
   end)
 
+  it("of randperm are the order of uniform numbers", function()
+    local P = tempo.program { seed = 7 }
+    local t = P:dim "t"
+    local x = tempo.randperm({ 9 }, { domain = { t }, name = "p" })
+    assert.equal("i64", x:dtype())
+    local out = S.run(P, { x = x }, {}, { T = 5 }).x
+    for j = 0, 4 do
+      local word, want = philox.stream(7, "p", { j }), {}
+      for e = 0, 8 do want[e + 1] = e end
+      table.sort(want, function(a, b) return uniform64(word, a) < uniform64(word, b) end)
+      assert.same(want, out[j + 1])
+    end
+  end)
+
   it("of literals that meet their program as outputs go by the outputs' names, not by the order of a Lua table", function()
     local text = [[
       local tempo = require "tempo"
