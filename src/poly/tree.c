@@ -13,7 +13,7 @@ enum { MAXPIECES = 4, MAXSTMTS = 24 };          /* `separate`: loops cut in so m
 
 static isl_id *stmt_id(tp_sched *S, int st, int piece) {
   char name[32];
-  snprintf(name, sizeof name, "S%d.%d", st, piece);
+  snprintf(name, sizeof name, piece ? "S%d.%d" : "S%d", st, piece);
   return isl_id_alloc(S->ctx, name, NULL);
 }
 
