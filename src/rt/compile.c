@@ -104,7 +104,7 @@ static void needed_bounds(tp_fn *f) {
   for (int i = 0; i < f->graph->nodes.n; i++) mark_node(&m, f->graph->nodes.v[i]);
   f->bounds = TP_NEWN(&f->graph->arena, const tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
-    if (m.seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND) f->bounds[f->nbound++] = tp_sym_at(c, i);
+    if (m.seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden) f->bounds[f->nbound++] = tp_sym_at(c, i);
 }
 
 /* ---- the pipeline ---- */
@@ -131,11 +131,30 @@ static tp_graph *clone(tp_fn *f, const tp_graph *from, tp_error *err) {
   return g;
 }
 
+/* What was reached of a dim that ends by data is an output of the bound's name. */
+static bool record_ends(tp_fn *f, tp_error *err) {
+  tp_graph *g = f->closed;
+  if (g->stops.n) tp_graph_sweep(g);
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    const char *name = s->dim->bound->name;
+    g->pos = s->pos;
+    for (int k = 0; k < g->outputs.n; k++)
+      if (!g->outputs.v[k].hidden && strcmp(g->outputs.v[k].name, name) == 0)
+        return tp_fail(err, TP_E_OPTION, g->outputs.v[k].pos, "option: output '%s' has the name of a bound that ends by data, under which its lengths are given back", name);
+    tp_val v = tp_ixvalue(g, tp_ix_sym(g->ix, s->dim->bound), err);
+    if (!v.node) return false;
+    TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = name, .val = v, .pos = s->pos });
+  }
+  return true;
+}
+
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
   return (f->closed = clone(f, f->program->g, err)) &&
          record_outputs(f, o, err) &&
          tp_grad_expand(f->closed, err) &&
          tp_close_params(f->closed, err) &&
+         record_ends(f, err) &&
          tp_verify(f->closed, err);
 }
 
