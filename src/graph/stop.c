@@ -64,8 +64,6 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s) {
 static const tp_ix *bound(tp_graph *g, const tp_sym *s) { return tp_ix_sym(g->ix, s); }
 static const tp_ix *at_least(tp_graph *g, const tp_sym *s, int64_t k) { return tp_ix_cmp(g->ix, TP_GE, bound(g, s), tp_ix_const(g->ix, k)); }
 
-tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) { return tp_set_some(g->ix, a, s->dim->bound, at_least(g, s->dim->bound, 1)); }
-
 /* 1 <= end <= given, or both 0. */
 static const tp_ix *reachable(tp_graph *g, const tp_sym *end, const tp_sym *given) {
   tp_ictx *c = g->ix;
@@ -73,6 +71,8 @@ static const tp_ix *reachable(tp_graph *g, const tp_sym *end, const tp_sym *give
   const tp_ix *none = tp_ix_and(c, tp_ix_cmp(c, TP_EQ, bound(g, end), tp_ix_const(c, 0)), tp_ix_cmp(c, TP_EQ, bound(g, given), tp_ix_const(c, 0)));
   return tp_ix_or(c, some, none);
 }
+
+tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) { return tp_set_some(g->ix, a, s->dim->bound, reachable(g, s->dim->bound, s->given)); }
 
 tp_set *tp_set_given(tp_graph *g, tp_set *a) {
   for (int i = 0; i < g->stops.n; i++) {

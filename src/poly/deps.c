@@ -26,11 +26,24 @@ static uses *gather(tp_sched *S) {
 
 static const tp_access *access_at(tp_sched *S, place p) { return &S->p->stmts.v[p.st]->acc[p.acc]; }
 
+/* Of the pairs of a stop's update and a read of its array, those of which the update is for a t < upto. */
+static isl_map *those_before(tp_sched *S, TP_TAKE isl_map *m, int src, int dst, const tp_access *r) {
+  const tp_stmt *u = S->p->stmts.v[src], *v = S->p->stmts.v[dst];
+  const tp_sym *t = tp_stop_sym(S->p, r->arr);
+  for (int d = 0; d < u->ndim; d++)
+    if (u->label[d] == t && !tp_dom_has(S->p->arrs.v[r->arr]->ndim, S->p->arrs.v[r->arr]->dim, u->dim[d])) {
+      const tp_ix *before = tp_ix_cmp(S->ix, TP_LT, tp_ix_sym(S->ix, u->dim[d]), r->upto);
+      return isl_map_reverse(tp_rel_where(S->ix, isl_map_reverse(m), v->ndim, v->dim, u->ndim, u->dim, before));
+    }
+  return m;
+}
+
 /* `sure`: it has points, as from is the array's only writer. */
 static bool add_dep(tp_sched *S, place from, place to, bool sure) {
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
   isl_map *back = isl_map_reverse(isl_map_copy(r->rel));
   isl_map *m = isl_map_apply_range(isl_map_copy(w->rel), back);
+  if (r->upto && w->kind == TP_ACC_UPDATE) m = those_before(S, m, from.st, to.st, r);
   if (S->freectx) m = isl_map_intersect_params(m, isl_set_copy(S->freectx));
   if (m && isl_map_n_basic_map(m) > 1) m = isl_map_coalesce(m);
   if (!m) return false;

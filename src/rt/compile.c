@@ -158,10 +158,8 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
          tp_verify(f->closed, err);
 }
 
-static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
-  tp_need *need = tp_need_outputs(g, err);
-  tp_poly *p = need ? tp_lower(g, need, err) : NULL;
-  tp_need_free(need);
+static tp_poly *ordered(tp_graph *g, const tp_need *need, bool loose, const tp_options *o, tp_error *err) {
+  tp_poly *p = tp_lower(g, need, loose, err);
   if (p) {
     p->novec = !o->on[TP_Q_VECTORIZE];
     p->noblock = !o->on[TP_Q_TILE] || o->precise;
@@ -170,11 +168,23 @@ static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) 
   return p && tp_schedule(p, err) ? p : tp_poly_free(p);
 }
 
+/* What lacks dims of an end's domain would wait for the greatest end. Where that leaves no order, what does no harm goes on to the bound given. */
+static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
+  tp_need *need = tp_need_outputs(g, err);
+  bool dims = false;
+  tp_error first = { 0 };
+  for (int i = 0; i < g->stops.n; i++) dims |= g->stops.v[i].ndom > 0;
+  tp_poly *p = need ? ordered(g, need, false, o, dims ? &first : err) : NULL;
+  if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(g, need, true, o, err) : (*err = first, NULL);
+  tp_need_free(need);
+  return p;
+}
+
 /* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy.
  * What it asks of bounds is asked of f's. */
 static bool has_order(tp_fn *f, tp_error *err) {
   tp_graph *g = clone(f, f->graph, err);
-  tp_poly *p = g && tp_lower_sums(g, err) ? schedule_graph(g, &f->opt, err) : NULL;
+  tp_poly *p = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(g, &f->opt, err) : NULL;
   bool ok = p != NULL;
   for (int i = f->graph->boundchecks.n; ok && i < g->boundchecks.n; i++) {
     tp_boundcheck c = g->boundchecks.v[i];
@@ -205,7 +215,7 @@ static bool check_graph(tp_fn *f, tp_error *err) {
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->graph;
-  return tp_opt_run(g, &f->opt, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
+  return tp_opt_run(g, &f->opt, err) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (f->poly = schedule_graph(g, &f->opt, err)) &&
          (f->plan = tp_plan_build(g, f->poly, err)) &&
          (f->exec = tp_exec_new(f->plan, f->threads, err));
