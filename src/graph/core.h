@@ -30,7 +30,7 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
 /* No dim of s->dom is moved by at (of x's dims). */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
 tp_set *tp_set_unended(tp_graph *g, TP_TAKE tp_set *a, const tp_stop *s);   /* without a say on the reached end; it keeps one on the number given */
-tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a);           /* reached ends become any that the bounds given allow */
+tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a);           /* reached ends become any that there may be */
 bool tp_affine(const tp_ix *e);                                 /* also inside conditions */
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err);
 bool tp_rank_ok(tp_node *n, int rank, tp_error *err);

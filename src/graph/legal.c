@@ -96,7 +96,7 @@ bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, c
 }
 
 /* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False: illegal, the witness is in env.
- * An end by data is any that the call's bound allows: bad for one of them is bad. */
+ * An end by data is any number from 1 on: bad for one of them is bad. */
 static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   tp_ictx *ix = c->g->ix;
   bool ok = true;
@@ -231,6 +231,27 @@ static void outside_value(check *c, const tp_node *r, int k) {
   c->env[d->id] = at->range && lo >= 0 ? tp_ix_evalq(at->hi, c->env) - 1 : lo;
 }
 
+/* The bound of dim d where r reads it. An end by data at another point of its domain is any number >= 1; where only r has dims of the domain, it is no
+ * smaller than r's. */
+static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
+  const tp_node *x = r->in[0].src.node;
+  const tp_stop *s = tp_stop_of(c->g, d);
+  bool here = !s || tp_at_stays(x, r->attr.at, s);
+  for (int i = 0; s && i < s->ndom; i++) here &= tp_dom_has(r->ndom, r->dom, s->dom[i]) || !tp_dom_has(x->ndom, x->dom, s->dom[i]);
+  return here ? d->bound : s->other;
+}
+
+/* What may be reached is not known here. True: no clipping helps, because it is about another point of the end's domain. */
+static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
+  const tp_stop *s = tp_stop_of(c->g, d);
+  if (!s) return false;
+  const char *file = s->pos.file ? s->pos.file : "?", *end = d->bound->name;
+  bool other = end_there(c, r, d) != d->bound;
+  if (other) tp_note(c->err, "'%s' ends by data (%s:%d), and %s at another point is a number of its own: read x[%s-1] at its own point first, or reduce over '%s'", d->name, file, s->pos.line, end, end, d->name);
+  else tp_note(c->err, "'%s' ends by data (%s:%d): %s may be any number from 1 on", d->name, file, s->pos.line, end);
+  return other;
+}
+
 static bool read_fail(check *c, const tp_node *r, int k) {
   const tp_node *x = r->in[0].src.node;
   const tp_sym *d = x->dom[k];
@@ -238,7 +259,7 @@ static bool read_fail(check *c, const tp_node *r, int k) {
   outside_value(c, r, k);
   tp_fail(c->err, TP_E_DOMAIN, r->pos, "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, %s", called(c, x), d->name, (long long)c->env[d->id], text, d->bound->name, eg);
   note_consumer(c, r);
-  note_advice(c, r, k);
+  if (!note_end(c, r, d)) note_advice(c, r, k);
   return false;
 }
 
@@ -249,16 +270,6 @@ static const tp_ix *reads_something(check *c, const tp_node *r) {
   for (int k = 0; k < r->in[0].src.node->ndom; k++)
     if (r->attr.at[k].range) cond = tp_ix_and(ix, cond, tp_ix_cmp(ix, TP_LT, r->attr.at[k].lo, r->attr.at[k].hi));
   return cond;
-}
-
-/* The bound of dim d where r reads it. An end by data at another point of its domain is any number >= 1; where only r has dims of the domain, it is no
- * smaller than r's. */
-static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
-  const tp_node *x = r->in[0].src.node;
-  const tp_stop *s = tp_stop_of(c->g, d);
-  bool here = !s || tp_at_stays(x, r->attr.at, s);
-  for (int i = 0; s && i < s->ndom; i++) here &= tp_dom_has(r->ndom, r->dom, s->dom[i]) || !tp_dom_has(x->ndom, x->dom, s->dom[i]);
-  return here ? d->bound : s->other;
 }
 
 static bool check_index(check *c, const tp_node *r, int k, const tp_ix *something) {

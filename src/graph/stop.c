@@ -64,10 +64,10 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s) {
 static const tp_ix *bound(tp_graph *g, const tp_sym *s) { return tp_ix_sym(g->ix, s); }
 static const tp_ix *at_least(tp_graph *g, const tp_sym *s, int64_t k) { return tp_ix_cmp(g->ix, TP_GE, bound(g, s), tp_ix_const(g->ix, k)); }
 
-/* 1 <= end <= given, or both 0. */
+/* Any number from 1 on if anything was given, else 0: what was given promises no more. */
 static const tp_ix *reachable(tp_graph *g, const tp_sym *end, const tp_sym *given) {
   tp_ictx *c = g->ix;
-  const tp_ix *some = tp_ix_and(c, at_least(g, end, 1), tp_ix_cmp(c, TP_LE, bound(g, end), bound(g, given)));
+  const tp_ix *some = tp_ix_and(c, at_least(g, end, 1), at_least(g, given, 1));
   const tp_ix *none = tp_ix_and(c, tp_ix_cmp(c, TP_EQ, bound(g, end), tp_ix_const(c, 0)), tp_ix_cmp(c, TP_EQ, bound(g, given), tp_ix_const(c, 0)));
   return tp_ix_or(c, some, none);
 }

@@ -184,6 +184,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   tp_opnd o; int nv = 0;
   for (int d = 0; d < r->ndim; d++) { idx[d] = w->at[d].lo; nv += w->at[d].range; }
   o = whole(b, r->val, r->ndim, r->dim, idx);
+  for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = buf_stride(b, b->bufof[r->id], r->ndim + i);
   if (!nv) return nd_array(b, r, &o);
   tp_opnd q = o;                                /* CALL: dims in `over` lead */
   q.rank = nv + o.rank; q.nvar = nv; nv = 0;

@@ -193,15 +193,16 @@ tp_set *tp_guard_of(tp_poly *p, tp_set *all, int n, const tp_sym *const *dims, c
   bool any = false;
   for (int i = 0; all && i < p->ends.n; i++) any |= has_param(all, p->ends.v[i].sym);
   if (!any) return all;
-  tp_set *free_ = isl_set_copy(all), *some = isl_set_copy(all);
+  tp_set *free_ = isl_set_copy(all), *some = isl_set_copy(all), *context = tp_isl_context(C(p), 0);
   for (int i = 0; i < p->ends.n; i++) {
     const tp_sym *end = p->ends.v[i].sym, *given = p->g->stops.v[p->ends.v[i].stop].dim->bound;
     const tp_ix *within = tp_ix_and(C(p), tp_ix_cmp(C(p), TP_GE, bound(p, end), tp_ix_const(C(p), 0)), tp_ix_cmp(C(p), TP_LE, bound(p, end), bound(p, given)));
     if (!has_param(all, end)) continue;
+    context = isl_set_intersect(context, isl_set_params(tp_isl_of_cond(C(p), 0, NULL, within)));
     free_ = tp_set_some(C(p), free_, end, tp_ix_bool(C(p), true));
     some = tp_set_some(C(p), some, end, within);
   }
-  all = isl_set_gist(isl_set_coalesce(all), isl_set_intersect_params(free_, tp_isl_context(C(p), 0)));
+  all = isl_set_coalesce(isl_set_gist(isl_set_coalesce(all), isl_set_intersect_params(free_, context)));
   *guard = beyond_first(p, tp_cond_of_set(C(p), n, dims, all));
   isl_set_free(all);
   return some;

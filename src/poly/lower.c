@@ -230,7 +230,8 @@ static bool output(low *l, int k) {
   const tp_ix **at = identity(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
-  bool apart = l->p->loose && lacks(l, b);      /* what is computed too far must not lie in the output */
+  bool apart = l->p->loose && lacks(l, b);      /* what is computed too far must not lie in the output; nor what lies there as far apart as the bounds given say */
+  for (int a = 0; a < tp_outof(o->val)->rank; a++) apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
   bool same = !apart && r.identity && b->ndom == o->val.node->ndom && l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
   for (int d = 0; d < b->ndom && same; d++) same = r.idx[d] == at[d];
   if (same && !l->p->arrof[b->id][r.base.out]) {

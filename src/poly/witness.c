@@ -119,6 +119,14 @@ static void put_point(tp_buf *b, const world *w, const point *p, const point *fi
   if (any) tp_puts(b, "]");
 }
 
+/* s finds an end out. */
+static void note_end(const world *w, const tp_stmt *s) {
+  const tp_graph *g = w->S->p->g;
+  for (int i = 0; i < g->stops.n; i++)
+    if (s->kind == TP_ST_ACC && g->stops.v[i].end == s->into)
+      tp_note(w->S->err, "'%s' ends by data: what decides that cannot read %s, or what waits for it, at its own point", g->stops.v[i].dim->name, g->stops.v[i].dim->bound->name);
+}
+
 static void tell(const world *w, int n, const int *way) {
   const point *first = &w->v.v[way[0]];
   const tp_stmt *s = w->S->p->stmts.v[first->st];
@@ -139,6 +147,7 @@ static void tell(const world *w, int n, const int *way) {
     const tp_stmt *o = w->S->p->stmts.v[w->v.v[way[i]].st];
     if (o->pos.file && strcmp(o->name, s->name)) tp_note(w->S->err, "%s:%d: '%s' is made here", o->pos.file, o->pos.line, o->name);
   }
+  for (int i = 0; i < n; i++) note_end(w, w->S->p->stmts.v[w->v.v[way[i]].st]);
   tp_buf_free(&b);
 }
 
