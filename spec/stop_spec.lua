@@ -412,3 +412,254 @@ describe("an end for each row of a batch", function()
     assert.equal(27, out.all)
   end)
 end)
+
+describe("gradients through ends", function()
+  -- build(P, inputs) gives the loss (f64) and the tensors asked about, by the names of the inputs; differences in every element on the interpreter.
+  local function check(build, values, bounds)
+    local P = tempo.program()
+    local loss, asked, others = build(P)
+    local names, wrt = {}, {}
+    for k, x in pairs(asked) do names[#names + 1], wrt[#wrt + 1] = k, x end
+    local outputs = { loss = loss }
+    for i, g in ipairs(tempo.grad(loss, wrt)) do outputs["d" .. names[i]] = g end
+    for k, v in pairs(others or {}) do outputs[k] = v end
+    local f = S.compile(P, outputs, 1e-9)
+    local out = f(values, bounds)
+    local plain = P:compile { outputs = { loss = loss } }
+    for _, k in ipairs(names) do
+      local given = values[k]
+      local cell = type(given) == "table" and given or { given }
+      local want = S.differences(function()
+        if cell ~= given then values[k] = cell[1] end
+        return plain(values, bounds).loss:item()
+      end, cell, 1e-6)
+      local got, reached = out["d" .. k]:totable(), out.T
+      if type(got) ~= "table" then got = { got } end
+      -- what lies beyond the end has no part in anything
+      local function cut(g, w)
+        if type(w) ~= "table" then return end
+        for j = #g + 1, #w do
+          local function zero(v) if type(v) == "table" then for _, e in ipairs(v) do zero(e) end else assert.is_true(math.abs(v) < 1e-8) end end
+          zero(w[j])
+          w[j] = nil
+        end
+        for j = 1, #g do cut(g[j], w[j]) end
+      end
+      cut(got, want)
+      S.same(got, want, 2e-5, k)
+      assert.is_truthy(reached)
+    end
+    return out
+  end
+
+  local function near(x, v) return (x - v):abs():lt(1e-3) end
+
+  it("are those of the program as it went: a sum, a last value, windows", function()
+    local out = check(function(P)
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, dtype = "f64" })
+      local w = P:input("w", { dtype = "f64" })
+      local h = P:tensor { domain = { t }, dtype = "f64" }
+      h[0] = x
+      h[t] = (h[t - 1] * w + x):tanh()
+      P:stop(t, t:ge(4):value():land(h:lt(10)))
+      local last, all = h[T - 1], (h * h)[0 .. T]:sum(0)
+      local windows = ((h[tempo.max(0, t - 2) .. t + 1]:softmax(0)) * 2):max(0)
+      return last * last + all + windows[0 .. T]:sum(0) + (x[t .. T]:logsumexp(0) * h)[0 .. T]:sum(0), { x = x, w = w }
+    end, { x = { .3, -.7, .9, .2, -.4, 5, 6, 7 }, w = .8 }, { T = 8 })
+    assert.equal(5, out.T:item())
+    assert.same({ 5 }, out.dx:shape())
+  end)
+
+  it("go backwards from the end that was reached", function()
+    check(function(P)
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, dtype = "f64" })
+      local back = P:tensor { domain = { t }, dtype = "f64" }
+      back[T - 1] = x * x
+      back[t] = x * .9 + back[t + 1]:sin()
+      P:stop(t, near(x, 7))
+      return (back * x)[0 .. T]:sum(0) + back[0], { x = x }
+    end, { x = { .3, -.7, .9, 7, -.4, 5 } }, { T = 6 })
+  end)
+
+  it("are each row's own in a batch, and summed in what rows share", function()
+    local out = check(function(P)
+      local b, B = P:dim "b"
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { b, t }, shape = { 2 }, dtype = "f64" })
+      local W = P:input("W", { shape = { 2, 2 }, dtype = "f64" })
+      local lim = P:input("lim", { domain = { b }, dtype = "f64" })
+      local h = P:tensor { domain = { b, t }, shape = { 2 }, dtype = "f64" }
+      h[{ t = 0 }] = x:matmul(W)
+      h:otherwise((h[t - 1] + x):matmul(W):tanh())
+      P:stop(t, t:value():to "f64":ge(lim))
+      local row = (h * h):sum()[0 .. T]:sum(0) + h[T - 1]:prod()
+      local adv = (x:sum())[t .. T]:sum(0) * (h:sum())
+      return (row + adv[0 .. T]:sum(0))[0 .. B]:sum(0), { x = x, W = W }, { h = h }
+    end, { x = S.fill({ 3, 5, 2 }, S.rng(4)), W = { { .4, -.3 }, { .2, .6 } }, lim = { 1, 0, 3 } }, { B = 3, T = 5 })
+    assert.same({ 2, 1, 4 }, out.T:totable())
+    assert.same({ 3, 4, 2 }, out.dx:shape())
+  end)
+
+  it("are taken twice", function()
+    check(function(P)
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, dtype = "f64" })
+      local w = P:input("w", { dtype = "f64" })
+      local h = P:tensor { domain = { t }, dtype = "f64" }
+      h[0] = x * w
+      h[t] = h[t - 1] * w + x:sin()
+      P:stop(t, near(x, 7))
+      local g = tempo.grad((h * h)[0 .. T]:sum(0), { w })[1]
+      return g * g, { w = w, x = x }
+    end, { x = { .3, -.7, 7, .1 }, w = .8 }, { T = 4 })
+  end)
+
+  it("reach a shared tensor over time from every row that goes on", function()
+    local out = check(function(P)
+      local b, B = P:dim "b"
+      local t, T = P:dim "t"
+      local u = P:input("u", { domain = { t }, dtype = "f64" })
+      local lim = P:input("lim", { domain = { b }, dtype = "f64" })
+      local h = P:tensor { domain = { b, t }, dtype = "f64" }
+      h[{ t = 0 }] = u * lim
+      h:otherwise(h[t - 1] * u + lim)
+      P:stop(t, t:value():to "f64":ge(lim))
+      return h[0 .. T]:sum(0)[0 .. B]:sum(0), { u = u }
+    end, { u = { .3, .5, .7, .9 }, lim = { 1, 0, 2 } }, { B = 3, T = 4 })
+    assert.same({ 3 }, out.du:shape())
+  end)
+
+  it("train a parameter over episodes of their own lengths, as a plain loop does", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local t, T = P:dim "t"
+    local w = P:param("w", { along = { i }, init = .5, dtype = "f64" })
+    local x = P:tensor { domain = { i, t }, dtype = "f64" }
+    x[{ t = 0 }] = 1
+    x:otherwise(x[t - 1] * w + 1)
+    P:stop(t, x:ge(2.5))
+    local err = x - 4
+    local loss = (err * err)[0 .. T]:sum(0)
+    w:update((w - .01 * tempo.grad(loss, { w })[1]):detach())
+    local f = S.compile(P, { loss = loss, w = w }, 1e-9)
+    local out = f({}, { I = 8, T = 30 })
+    local v, ws, losses, lens = .5, {}, {}, {}
+    for k = 1, 8 do
+      local s, ds, total, grad, n = 1, 0, 0, 0, 0
+      for step = 1, 30 do
+        if step > 1 then s, ds = s * v + 1, ds * v + s end
+        total, grad, n = total + (s - 4) ^ 2, grad + 2 * (s - 4) * ds, step
+        if s >= 2.5 then break end
+      end
+      ws[k], losses[k], lens[k] = v, total, n
+      v = v - .01 * grad
+    end
+    S.same(out.w:totable(), ws, 1e-9)
+    S.same(out.loss:totable(), losses, 1e-9)
+    assert.same(lens, out.T:totable())
+    assert.is_true(lens[1] > lens[8])
+    S.same(f.fn:params().w:item(), v, 1e-9)
+  end)
+end)
+
+describe("mistakes with ends", function()
+  local P, b, B, t, T, x
+  before_each(function()
+    P = tempo.program()
+    b, B = P:dim "b"
+    t, T = P:dim "t"
+    x = P:tensor { domain = { b, t }, name = "x" }
+    x[{ t = 0 }] = 1
+    x:otherwise(x[t - 1] + 1)
+  end)
+
+  local function stop() P:stop(t, x:ge(3)) end
+  local function refused(y, ...)
+    for _, tier in ipairs(helper.tiers) do fails(function() P:compile { outputs = { y = y }, tier = tier } end, ...) end
+  end
+
+  it("are told where they are made", function()
+    local n = P:bound "n"
+    fails(function() P:stop(t, x) end, "dtype", "bool")
+    fails(function() P:stop(t, (x + tempo.zeros { 3 }):ge(2)) end, "shape", "scalar")
+    fails(function() P:stop(t, b:ge(2)) end, "domain", "'t'")
+    fails(function() P:stop(T, x:ge(2)) end, "option", "P:stop(t, done)")
+    fails(function() P:stop(n, x:ge(2)) end, "option")
+    stop()
+    local line = debug.getinfo(1, "l").currentline + 1
+    assert.equal(line, helper.line(fails(function() P:stop(t, x:ge(4)) end, "option", "already")))
+    fails(function() P:input("q", { shape = { T } }) end, "shape", "known only while running")
+    fails(function() P:sink({ x }, function() end, { over = { t } }) end, "option", "over")
+    fails(function() return x[{ b = 0 .. B }] end, "ragged", "reduce over 't' first")
+    fails(function() return x[{ b = 0 .. B, t = 0 .. T }] end, "ragged")
+    fails(function() return x[0 .. T][0 .. B] end, "ragged")
+    fails(function() return x[0 .. T][tempo.max(b - 1, 0)] end, "ragged")
+    fails(function() return x[0 .. T] + tempo.ones { 5 } end, "shape")
+    local h = P:tensor { domain = { t }, name = "h" }
+    fails(function() h[T - 1] = 1 end, "domain", "'h'", "'T'")
+    refused(x[t + 1], "domain", "T = 2", "ends by data")
+    refused(x[{ t = tempo.range(0, 5) }], "domain", "any number from 1 on")
+    refused(x[{ t = 5 }], "domain", "t = 5")
+    refused(x[{ b = tempo.max(b - 1, 0) }], "domain", "a number of its own")
+    refused(x[{ b = 0 }], "domain", "a number of its own")
+    assert.equal(3, S.compile(P, { y = x[{ b = 0, t = 0 }] + 2 })({}, { B = 1, T = 4 }).y:item())
+  end)
+
+  it("are told by P:stop where something before it does not allow it", function()
+    local y = x[0 .. T]
+    local _ = x[{ b = 0 .. B }]
+    fails(stop, "ragged")
+    -- nothing is left of it
+    assert.same({ { 1, 2 } }, S.run(P, { x = x }, {}, { B = 1, T = 2 }).x)
+    assert.same({ 1, 2 }, S.compile(P, { y = y })({}, { B = 1, T = 2 }).y:totable()[1])
+  end)
+
+  it("are told of a domain that grows", function()
+    local v = T:value()
+    assert.equal(0, #v:domain())
+    stop()
+    assert.equal(1, #v:domain())
+    assert.same({ 3, 3 }, S.run(P, { v = v }, {}, { B = 2, T = 9 }).v)
+  end)
+
+  it("are cycles where what ends it needs the end", function()
+    P:stop(t, x[0 .. T]:sum(0):ge(4):land(x:ge(2)))
+    refused(x, "cycle", "ends by data")
+  end)
+
+  it("are cycles where it reads its own value", function()
+    P:stop(t, x:ge(T:value():to "f32"))
+    refused(x, "cycle", "'T'")
+  end)
+
+  it("may read the end of an earlier point", function()
+    local Q = tempo.program()
+    local i = Q:dim "i"
+    local s, N = Q:dim("s", "N")
+    local before = Q:tensor { domain = { i }, dtype = "i64" }
+    Q:stop(s, (s + 1):value():ge(before))
+    before[0] = 1
+    before[i] = N:value()[i - 1] + 2                        -- N has domain (i) now
+    assert.same({ 1, 3, 5, 7 }, S.run(Q, { n = before * 1 }, {}, { I = 4, N = 50 }).n)
+    assert.same({ 1, 3, 4, 4 }, S.run(Q, { n = before * 1, v = s:value() + 0 * before }, {}, { I = 4, N = 4 }).N)
+  end)
+
+  it("give a window's end to the call", function()
+    stop()
+    local p = P:bound "p"
+    local f = S.compile(P, { y = x[tempo.min(p, T) - 1] })
+    assert.same({ 2 }, f({}, { B = 1, T = 9, p = 2 }).y:totable())
+    assert.same({ 3 }, f({}, { B = 1, T = 9, p = 20 }).y:totable())
+    fails(function() f({}, { B = 1, T = 9, p = 0 }) end, "domain", "p >= 1")
+  end)
+
+  it("keep names apart", function()
+    stop()
+    for _, tier in ipairs(helper.tiers) do fails(function() P:compile { outputs = { T = x }, tier = tier } end, "option", "'T'") end
+    local w = P:param("w", { along = { t }, init = 0 })
+    w:update(w + 1)
+    refused(w, "domain", "'w'", "domain = {b}")
+  end)
+end)
