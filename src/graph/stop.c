@@ -106,6 +106,19 @@ static bool over_ok(const tp_graph *g, const tp_sym *dim, tp_error *err) {
   return true;
 }
 
+/* A read has an index for each dim of its operand: those that the operand has now and had not are read where they are. */
+static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
+  const tp_node *x = n->in[0].src.node;
+  if (n->op != TP_OP_READ || was->ndom == x->ndom) return;
+  tp_at *at = TP_NEWN(&g->arena, tp_at, x->ndom);
+  for (int d = 0, k = 0; d < x->ndom; d++) {
+    bool old = k < was->ndom && was->dom[k] == x->dom[d];
+    at[d] = old ? n->attr.at[k] : (tp_at){ .lo = tp_ix_sym(g->ix, x->dom[d]) };
+    k += old;
+  }
+  n->attr.at = at;
+}
+
 /* Domains grow where an end is mentioned. Operands come before their readers, but for branches and updates, whose targets have declared domains.
  * After an error everything is as it was. */
 static bool infer_again(tp_graph *g, tp_error *err) {
@@ -117,6 +130,7 @@ static bool infer_again(tp_graph *g, tp_error *err) {
     tp_node *x = g->nodes.v[n];
     was[n] = *x;
     g->pos = x->pos;
+    if (x->op == TP_OP_READ && x->in[0].src.node->id < n) index_new_dims(g, x, &was[x->in[0].src.node->id]);
     ok = tp_infer(g, x, err);
     x->ndom = tp_dom_union(g, x->ndom, x->dom, was[n].ndom, was[n].dom, &x->dom);    /* of a text a domain may be larger than it has to be */
   }

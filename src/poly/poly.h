@@ -52,6 +52,8 @@ typedef struct tp_stmt {
   int ndim; const tp_sym *const *dim;           /* distinct symbols; hidden dims for the second of two of one label */
   const tp_sym *const *label;                   /* the temporal dim that each stands for: loops fuse by label */
   tp_set *dom;                                  /* within the box of the bounds given */
+  tp_set *all;                                  /* before that: what ends ask is in it, with ends as parameters; NULL: dom */
+  bool asks;                                    /* it asks more of ends than t < T_end: its dependences are worked out with ends (deps.c) */
   const tp_ix *guard;                           /* holds where the statement runs, of the points of dom: over its dims and ends (ends.c); NULL: at all */
   int nacc; tp_access *acc;
   bool effect;                                  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */

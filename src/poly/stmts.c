@@ -31,6 +31,7 @@ static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const t
   tp_stmt *s = TP_NEW(l->a, tp_stmt);
   *s = (tp_stmt){ .id = l->p->stmts.n, .kind = kind, .k = -1, .ndim = n, .dim = tp_dup(l->a, dim, sizeof *dim * (size_t)n),
                   .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .pos = node->pos };
+  s->all = l->g->stops.n ? tp_set_copy(dom) : NULL;
   s->dom = tp_guard_of(l->p, dom, n, dim, &s->guard);
   s->name = node->name ? node->name : node->attr.str ? node->attr.str : tp_printf(l->a, "%s%d", tp_ops[node->op].text, node->id);
   return (sb){ .l = l, .s = s };
@@ -342,10 +343,18 @@ static bool wait_for_ends(sb *b) {
   for (int i = 0; i < b->acc.n; i++)
     for (int d = 0; d < p->arrs.v[b->acc.v[i].arr]->ndim; d++) note(b, &v, b->acc.v[i].at[d].lo), note(b, &v, b->acc.v[i].at[d].range ? b->acc.v[i].at[d].hi : NULL);
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
-  if (p->loose && harmless(b) && tp_lacks(p, b->s->guard)) b->s->guard = NULL;
+  b->s->asks = v.n > 0;
+  if (p->loose && harmless(b) && tp_lacks(p, b->s->guard)) {
+    b->s->guard = NULL;
+    b->s->all = tp_set_free(b->s->all);
+  }
   for (int k = 0; tp_guard_part(p, b->s->guard, k, &end, &least); k++)
     for (int i = 0; end && i < p->ends.n; i++)
-      if (p->ends.v[i].sym == end) end_access(b, i, known_before(b, i, least));
+      if (p->ends.v[i].sym == end) {
+        const tp_ix *upto = known_before(b, i, least);
+        b->s->asks |= !upto || b->s->kind == TP_ST_ACC;
+        end_access(b, i, upto);
+      }
   return true;
 }
 
