@@ -177,35 +177,53 @@ static bool has_param(tp_set *a, const tp_sym *s) {
   return at >= 0 && isl_set_involves_dims(a, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
 }
 
-/* Something was reached if anything was given, so nothing has to be asked about the first point. */
-static const tp_ix *beyond_first(const tp_poly *p, const tp_ix *guard) {
-  const tp_ix *all = tp_ix_bool(C(p), true), *least;
-  const tp_sym *end;
-  int64_t v;
-  for (int k = 0; tp_guard_part(p, guard, k, &end, &least); k++)
-    if (!end || !least || !tp_ix_is_const(least, &v) || v > 1) all = tp_ix_and(C(p), all, part(guard, k));
-  return tp_ix_kind(all) == TP_IX_TRUE ? NULL : all;
+static isl_set *params_of(const tp_poly *p, const tp_ix *cond) { return isl_set_params(tp_isl_of_cond(C(p), 0, NULL, cond)); }
+
+/* The condition on ends under which the points of a, all of which are in `points`, are there; context: what is known of ends. NULL: none. */
+static const tp_ix *asked(const tp_poly *p, TP_KEEP tp_set *a, TP_KEEP tp_set *points, TP_KEEP isl_set *context, int n, const tp_sym *const *dims) {
+  tp_set *known = isl_set_intersect_params(isl_set_copy(points), isl_set_intersect(isl_set_copy(context), tp_isl_context(C(p), 0)));
+  tp_set *rest = isl_set_coalesce(isl_set_gist(isl_set_coalesce(isl_set_copy(a)), known));
+  const tp_ix *cond = tp_cond_of_set(C(p), n, dims, rest);
+  isl_set_free(rest);
+  return cond && tp_ix_kind(cond) == TP_IX_TRUE ? NULL : cond;
 }
 
-/* Takes all, with ends as parameters: gives the points that some ends allow, and in *guard what the ends have to be (NULL: anything). */
+/* Takes all, with ends as parameters: gives the points that some ends allow, and in *guard what the ends have to be (NULL: anything). Something was reached if
+ * anything was given; where nothing was, the domain says what is left. */
 tp_set *tp_guard_of(tp_poly *p, tp_set *all, int n, const tp_sym *const *dims, const tp_ix **guard) {
+  tp_ictx *c = C(p);
+  const tp_ix *some = tp_ix_bool(c, true), *any = some;
   *guard = NULL;
-  bool any = false;
-  for (int i = 0; all && i < p->ends.n; i++) any |= has_param(all, p->ends.v[i].sym);
-  if (!any) return all;
-  tp_set *free_ = isl_set_copy(all), *some = isl_set_copy(all), *context = tp_isl_context(C(p), 0);
-  for (int i = 0; i < p->ends.n; i++) {
-    const tp_sym *end = p->ends.v[i].sym, *given = p->g->stops.v[p->ends.v[i].stop].dim->bound;
-    const tp_ix *within = tp_ix_and(C(p), tp_ix_cmp(C(p), TP_GE, bound(p, end), tp_ix_const(C(p), 0)), tp_ix_cmp(C(p), TP_LE, bound(p, end), bound(p, given)));
-    if (!has_param(all, end)) continue;
-    context = isl_set_intersect(context, isl_set_params(tp_isl_of_cond(C(p), 0, NULL, within)));
-    free_ = tp_set_some(C(p), free_, end, tp_ix_bool(C(p), true));
-    some = tp_set_some(C(p), some, end, within);
+  TP_VEC(int) v = { 0 };
+  for (int i = 0; all && i < p->ends.n; i++)
+    if (has_param(all, p->ends.v[i].sym)) TP_PUSH(p->a, &v, i);
+  if (!v.n) return all;
+  tp_set *points = isl_set_copy(all);
+  for (int k = 0; k < v.n; k++) {
+    const tp_ix *end = bound(p, p->ends.v[v.v[k]].sym), *given = bound(p, p->g->stops.v[p->ends.v[v.v[k]].stop].dim->bound), *one = tp_ix_const(c, 1), *zero = tp_ix_const(c, 0);
+    const tp_ix *reached = tp_ix_and(c, tp_ix_cmp(c, TP_GE, end, one), tp_ix_cmp(c, TP_LE, end, given));
+    points = tp_set_some(c, points, p->ends.v[v.v[k]].sym, tp_ix_bool(c, true));
+    some = tp_ix_and(c, some, reached);
+    any = tp_ix_and(c, any, tp_ix_or(c, reached, tp_ix_and(c, tp_ix_cmp(c, TP_EQ, end, zero), tp_ix_cmp(c, TP_EQ, given, zero))));
   }
-  all = isl_set_coalesce(isl_set_gist(isl_set_coalesce(all), isl_set_intersect_params(free_, context)));
-  *guard = beyond_first(p, tp_cond_of_set(C(p), n, dims, all));
-  isl_set_free(all);
-  return some;
+  isl_set *reached = params_of(p, some), *all_reached = params_of(p, any);
+  all = isl_set_coalesce(isl_set_intersect_params(all, isl_set_copy(all_reached)));
+  tp_set *with = isl_set_intersect_params(isl_set_copy(all), isl_set_copy(reached)), *without = isl_set_subtract(isl_set_copy(all), isl_set_copy(with));
+  *guard = isl_set_is_empty(with) == isl_bool_true ? tp_ix_bool(c, false) : asked(p, with, points, reached, n, dims);
+  for (int k = 0; k < v.n; k++) {
+    all = tp_set_some(c, all, p->ends.v[v.v[k]].sym, tp_ix_bool(c, true));
+    without = tp_set_some(c, without, p->ends.v[v.v[k]].sym, tp_ix_bool(c, true));
+  }
+  if (*guard && isl_set_is_empty(without) != isl_bool_true) {
+    const tp_ix *rest = asked(p, without, points, all_reached, n, dims);
+    *guard = rest ? tp_ix_or(c, *guard, rest) : NULL;
+  }
+  isl_set_free(reached);
+  isl_set_free(all_reached);
+  isl_set_free(points);
+  isl_set_free(with);
+  isl_set_free(without);
+  return all;
 }
 
 tp_rel *tp_elements(const tp_poly *p, tp_rel *r, const tp_arr *x) {
