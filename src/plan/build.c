@@ -28,7 +28,7 @@ static void layout(pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int r
 
 static const tp_ix **upper_shape(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
   const tp_ix **up = TP_NEWN(b->a, const tp_ix *, rank);
-  for (int i = 0; i < rank; i++) up[i] = tp_ix_upper(C(b), shape[i], nd, dims);
+  for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->pl->g, shape[i], nd, dims);
   return up;
 }
 
@@ -53,7 +53,30 @@ static const tp_ix *buf_stride(pb *b, const tp_pbuf *x, int i) {
 
 /* ---- the statement at hand ---- */
 
-static const tp_ix *here(pb *b, const tp_ix *e) { return tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg); }
+/* e with ends as variables, which the node at work wants loaded. */
+static const tp_ix *ends_loaded(pb *b, const tp_ix *e) {
+  const tp_sym *from[TP_GROUP];
+  const tp_ix *to[TP_GROUP];
+  int n = 0;
+  for (int i = tp_next_end(b->p, e, 0); i >= 0 && n < TP_GROUP; i = tp_next_end(b->p, e, i + 1)) {
+    if (i >= b->nendvar) {                      /* the table has grown */
+      int cap = 2 * b->p->ends.n;
+      const tp_sym **v = TP_NEWN(b->a, const tp_sym *, cap);
+      bool *w = TP_NEWN(b->a, bool, cap);
+      for (int k = 0; k < b->nendvar; k++) v[k] = b->endvar[k], w[k] = b->wanted[k];
+      b->endvar = v, b->wanted = w, b->nendvar = cap;
+    }
+    if (!b->endvar[i]) b->endvar[i] = tp_sym_var(C(b), b->p->g->stops.v[b->p->ends.v[i].stop].dim->bound->name);
+    b->wanted[i] = true;
+    from[n] = b->p->ends.v[i].sym;
+    to[n++] = tp_ix_sym(C(b), b->endvar[i]);
+  }
+  return tp_ix_subst(C(b), e, n, from, to);
+}
+
+static const tp_ix *here(pb *b, const tp_ix *e) {
+  return b->p->ends.n ? ends_loaded(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0)) : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
+}
 
 static void open_stmt(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s = b->p->stmts.v[t->stmt];
@@ -148,7 +171,7 @@ static tp_opnd whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const
   o.axisvar = TP_NEWN(b->a, int, t->rank);
   const tp_ix *s = K(b, 1);
   for (int i = t->rank - 1; i >= 0; i--) {
-    o.shape[i] = tp_ix_subst(C(b), t->shape[i], ndim, dims, idx);
+    o.shape[i] = tp_at_dims(b->p, t->shape[i], ndim, dims, idx);
     o.stride[i] = s; o.axisvar[i] = -1;
     s = tp_ix_mul(C(b), s, o.shape[i]);
   }
@@ -161,6 +184,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   tp_opnd o; int nv = 0;
   for (int d = 0; d < r->ndim; d++) { idx[d] = w->at[d].lo; nv += w->at[d].range; }
   o = whole(b, r->val, r->ndim, r->dim, idx);
+  for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = buf_stride(b, b->bufof[r->id], r->ndim + i);
   if (!nv) return nd_array(b, r, &o);
   tp_opnd q = o;                                /* CALL: dims in `over` lead */
   q.rank = nv + o.rank; q.nvar = nv; nv = 0;
@@ -345,13 +369,15 @@ static bool group_add(pb *b, int i) {
   return true;
 }
 
+static void put_rows(pb *b, tp_region *r);
+
 /* ---- other operators ---- */
 
 static void exprs(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
   r->nix = n->attr.nix;
   r->ix = TP_NEWN(b->a, const tp_ix *, r->nix);
-  for (int k = 0; k < r->nix; k++) r->ix[k] = here(b, tp_ix_subst(C(b), n->attr.ix[k], n->ndom, n->dom, b->s->nodeat[i]));
+  for (int k = 0; k < r->nix; k++) r->ix[k] = here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
   if (n->op == TP_OP_CALL || may_fail(n)) point(b, r, i);
 }
 
@@ -377,6 +403,7 @@ static bool op_region(pb *b, int i) {
   tp_region *r = region(b, n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
   r->in = in; r->nin = nin;
   exprs(b, r, i);
+  if (n->op == TP_OP_CALL && n->attr.nover && b->p->g->stops.n) put_rows(b, r);
   if (i == b->final) {
     put(b, &r->out, &r->nout, b->final_nd);
     r->acc = b->final_acc; r->red = b->final_red;
@@ -513,6 +540,71 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
   return final_copy(b);
 }
 
+/* ---- ends by data ---- */
+
+/* The numbers of an end as a window, one axis for each dim over which it is the greatest; exprs are over variables and bounds. */
+static tp_nd nd_end(pb *b, const tp_end *e) {
+  const tp_stop *s = &b->p->g->stops.v[e->stop];
+  static const tp_stmt nothing;
+  const tp_stmt *was = b->s;
+  int nlead = b->nlead;
+  tp_at *at = TP_NEWN(b->a, tp_at, s->ndom);
+  for (int d = 0; d < s->ndom; d++) at[d] = e->at[d] ? (tp_at){ .lo = e->at[d] } : (tp_at){ true, K(b, 0), tp_ix_sym(C(b), s->dom[d]->bound) };
+  b->s = &nothing;
+  b->nlead = 0;
+  tp_nd n = nd_write(b, &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = at });
+  b->s = was;
+  b->nlead = nlead;
+  return n;
+}
+
+/* Loads of what was wanted, in front of what wants it. */
+static int put_loads(pb *b, tp_pnode **to) {
+  int n = 0;
+  for (int i = 0; i < b->nendvar; i++) {
+    if (!b->wanted[i]) continue;
+    b->wanted[i] = false;
+    tp_pnode *x = to[n++] = TP_NEW(b->a, tp_pnode);
+    const tp_end *e = &b->p->ends.v[i];
+    *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e->stop].dim->bound), .nd = TP_NEW(b->a, tp_nd) };
+    *x->nd = nd_end(b, e);
+  }
+  return n;
+}
+
+/* Rows of a callback that have ended: by the ends of the dims that it goes along, where these are functions of dims in `over`. */
+static void put_rows(pb *b, tp_region *r) {
+  const tp_node *n = r->node;
+  r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
+  for (int i = 0; i < b->p->g->stops.n; i++) {
+    const tp_stop *s = &b->p->g->stops.v[i];
+    const tp_ix *at[s->ndom + 1], *t = NULL;
+    bool over = false;
+    for (int d = 0; d < n->ndom; d++)
+      if (n->dom[d] == s->dim) t = here(b, b->s->nodeat[b->s->nnode - 1][d]);
+    for (int d = 0; d < s->ndom; d++) {
+      at[d] = NULL;
+      for (int k = 0; k < n->ndom; k++)
+        if (n->dom[k] == s->dom[d] && !tp_dom_has(n->attr.nover, n->attr.over, n->dom[k])) at[d] = here(b, b->s->nodeat[b->s->nnode - 1][k]);
+      over |= tp_dom_has(n->attr.nover, n->attr.over, s->dom[d]);
+    }
+    if (!t || !over) continue;
+    tp_rows *x = &r->rows[r->nrows++];
+    *x = (tp_rows){ t, tp_ix_sym(C(b), s->dim->bound), nd_end(b, &(tp_end){ i, NULL, at }) };
+    tp_nd w = x->nd;                            /* an axis for each dim of over, 0 by 0 for those that the end does not know */
+    x->nd.rank = n->attr.nover;
+    x->nd.shape = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
+    x->nd.stride = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
+    for (int d = 0, o = 0, e = 0; d < n->ndom; d++) {
+      if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) continue;
+      bool has = tp_dom_has(s->ndom, s->dom, n->dom[d]);
+      x->nd.shape[o] = tp_ix_sym(C(b), n->dom[d]->bound);
+      x->nd.stride[o++] = has ? w.stride[e] : K(b, 0);
+      e += has;
+    }
+  }
+}
+
 /* ---- the tree ---- */
 
 static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
@@ -522,11 +614,28 @@ static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
   return x;
 }
 
+static tp_pnode *after_loads(pb *b, tp_pnode *x) {
+  tp_pnode **v = TP_NEWN(b->a, tp_pnode *, b->nendvar + 1);
+  int n = put_loads(b, v);
+  v[n++] = x;
+  return seq(b, n, v);
+}
+
+/* A loop's end is looked at after each iteration, and may have come nearer by then. What is wanted stays so. */
+static tp_pnode *before_loads(pb *b, tp_pnode *x) {
+  bool *wanted = tp_dup(b->a, b->wanted, sizeof *wanted * (size_t)b->nendvar);
+  tp_pnode **v = TP_NEWN(b->a, tp_pnode *, b->nendvar + 1);
+  v[0] = x;
+  int n = 1 + put_loads(b, v + 1);
+  memcpy(b->wanted, wanted, sizeof *wanted * (size_t)b->nendvar);
+  return seq(b, n, v);
+}
+
 static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_RUN) {
     b->leaves.v = NULL; b->leaves.n = b->leaves.cap = 0;
     if (!stmt_regions(b, t)) return NULL;
-    return seq(b, b->leaves.n, b->leaves.v);
+    return after_loads(b, seq(b, b->leaves.n, b->leaves.v));
   }
   tp_pnode **kid = TP_NEWN(b->a, tp_pnode *, t->n);
   for (int i = 0; i < t->n; i++)
@@ -535,7 +644,10 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
   *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = t->n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
                    .label = t->label, .parallel = t->parallel, .cond = t->cond };
-  return x;
+  if (!b->p->ends.n) return x;
+  x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
+  if (t->kind == TP_T_FOR && t->step > 0) kid[0] = before_loads(b, kid[0]);
+  return after_loads(b, x);
 }
 
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {

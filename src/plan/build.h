@@ -20,6 +20,8 @@ typedef struct pb {
   int final; tp_nd final_nd; bool final_acc; tp_red final_red;
   tp_group g;
   TP_VEC(tp_pnode *) leaves;
+  const tp_sym **endvar; int nendvar;           /* by poly's ends: the VAR that a LOAD sets */
+  bool *wanted;                                 /* ends that the node at work mentions, by the same numbers */
 } pb;
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof);

@@ -55,7 +55,7 @@ static bool can(const cutter *c, const tp_scc *k) {
   const tp_stmt *s = S->p->stmts.v[st];
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
-  return k->n == 1 && !k->rec && !s->effect && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(S, s) * LEAST <= ROOM && shift_ix(S, mem_of(c->x, st)) &&
+  return k->n == 1 && !k->rec && !s->effect && !s->guard && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(S, s) * LEAST <= ROOM && shift_ix(S, mem_of(c->x, st)) &&
          tp_vector_range(S, s, d, &lo, &hi);
 }
 
@@ -158,6 +158,8 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
   cutter c = { .S = S, .L = L, .x = x, .arcs = arcs, .of = TP_NEWN(S->a, int, S->p->stmts.n) };
   bool any = false;
   if (S->novec || S->p->noblock) return NULL;
+  for (int i = 0; i < S->p->g->stops.n; i++)    /* it is not known how many points a block has */
+    if (S->p->g->stops.v[i].dim == x->label) return NULL;
   for (int i = 0; i < x->nmem; i++)             /* inside are at most loops that sum up */
     if (!is_free(&c, x->mem[i].st) && S->p->stmts.v[x->mem[i].st]->kind != TP_ST_ACC) return NULL;
   c.comp = TP_NEWN(S->a, const tp_scc *, x->nmem);

@@ -158,6 +158,14 @@ static void note_cure(tp_error *err, const tp_stmt *s) {
     }
 }
 
+/* s finds an end out. */
+static void note_end(const world *w, const tp_stmt *s) {
+  const tp_graph *g = w->S->p->g;
+  for (int i = 0; i < g->stops.n; i++)
+    if (s->kind == TP_ST_ACC && g->stops.v[i].end == s->into)
+      tp_note(w->S->err, "'%s' ends by data: what decides that cannot read %s, or what waits for it, at its own point", g->stops.v[i].dim->name, g->stops.v[i].dim->bound->name);
+}
+
 static void tell(const world *w, int n, int *way) {
   turn(w, n, way);
   const point *first = &w->v.v[way[0]];
@@ -181,6 +189,7 @@ static void tell(const world *w, int n, int *way) {
     if (o->pos.file && named(o) && strcmp(o->name, s->name)) tp_note(w->S->err, "'%s' is made at %s:%d", o->name, o->pos.file, o->pos.line);
   }
   note_cure(w->S->err, s);
+  for (int i = 0; i < n; i++) note_end(w, w->S->p->stmts.v[w->v.v[way[i]].st]);
   tp_buf_free(&b);
 }
 
