@@ -171,7 +171,7 @@ local function differ(got, l, tolerance)
 end
 
 -- Each term's gradient is the quotient, on both tiers. order 2: that of a weighed gradient.
-local function check(name, terms, order, over_two, shape, bounds)
+local function compare(wrong, terms, order, over_two, v, bounds)
   local exact, moved = record(over_two), record(over_two, true)
   local outputs, losses = {}, {}
   for i, term in ipairs(terms) do
@@ -179,7 +179,6 @@ local function check(name, terms, order, over_two, shape, bounds)
     outputs["x" .. i], outputs["y" .. i] = g[1], g[2]
     losses["l" .. i] = total(moved, slope(moved, term.f, order))
   end
-  local v, wrong = numbers(shape, #name + order), {}
   local l = moved.P:compile { outputs = losses }({ x = v.px, y = v.py, k = k }, with(bounds, terms, v.count))
   for _, tier in ipairs { "reference", "interpreter" } do
     local out = exact.P:compile { outputs = outputs, tier = tier }({ x = v.x, y = v.y, k = k }, with(bounds, terms))
@@ -188,6 +187,15 @@ local function check(name, terms, order, over_two, shape, bounds)
       local why = differ(got, l["l" .. i]:totable(), order == 1 and 1e-6 or 1e-5)
       if why then wrong[#wrong + 1] = ("%s, %s: %s"):format(term.name, tier, why) end
     end
+  end
+end
+
+local together = 12                                -- terms in one program
+
+local function check(name, terms, order, over_two, shape, bounds)
+  local v, wrong = numbers(shape, #name + order), {}
+  for from = 1, #terms, together do
+    compare(wrong, { unpack(terms, from, math.min(from + together - 1, #terms)) }, order, over_two, v, bounds)
   end
   if #wrong > 0 then error(("%d wrong\n%s"):format(#wrong, table.concat(wrong, "\n", 1, math.min(#wrong, 20))), 0) end
 end
@@ -218,7 +226,7 @@ local two = {
   { "x[t//2]", function(x, t) return x[t:floordiv(2)] end },
 }
 
-local every = os.getenv "GRAD_ROWS" == "all"       -- each row with each pattern, not with some in turn
+local every = os.getenv "GRAD_ROWS" == "all"       -- each row with each pattern, not with some in turn: a quarter of an hour
 
 local function some(list, n, turn)
   if every then return list end

@@ -65,6 +65,14 @@ METHOD(tp_m_mean) {
 }
 
 /* sum((x - mean)^2) / max(0, n - correction): NaN where that is 0 / 0 */
+/* f(s) with the gradient 0 where s is 0. */
+static tp_val rooted(tp_mk k, tp_val s, double power) {
+  tp_val zero = mk_binc(k, TP_OP_EQ, s, 0);
+  tp_val safe = s.node ? mk_select(k, zero, mk_num(k, 1, tp_dtypeof(s)), s) : s;
+  tp_val y = power == 0.5 ? mk_un(k, TP_OP_SQRT, safe) : mk_binc(k, TP_OP_POW, safe, power);
+  return mk_unless(k, zero, y);
+}
+
 METHOD(tp_m_var) {
   AXES(axes);
   int64_t correction = a[4].kind ? a[4].b : a[3].kind ? a[3].i : 1;
@@ -72,16 +80,8 @@ METHOD(tp_m_var) {
   if (!d.node) return false;
   const tp_ix *count = tp_ix_max(g->ix, mk_int(MK, 0), tp_ix_addc(g->ix, mk_numel(MK, x, n, axes), -correction));
   tp_val y = mk_div(MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, d, d), n, axes, KEEPDIM), mk_size(MK, count, tp_dtypeof(x)));
-  if (strcmp(m->name, "std") == 0) y = mk_un(MK, TP_OP_SQRT, y);
+  if (strcmp(m->name, "std") == 0) y = rooted(MK, y, 0.5);
   GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
-}
-
-/* f(s) with the gradient 0 where s is 0. */
-static tp_val rooted(tp_mk k, tp_val s, double power) {
-  tp_val zero = mk_binc(k, TP_OP_EQ, s, 0);
-  tp_val safe = s.node ? mk_select(k, zero, mk_num(k, 1, tp_dtypeof(s)), s) : s;
-  tp_val y = power == 0.5 ? mk_un(k, TP_OP_SQRT, safe) : mk_binc(k, TP_OP_POW, safe, power);
-  return mk_unless(k, zero, y);
 }
 
 /* A table of axes, or one that a tensor of this rank has. */
