@@ -458,7 +458,7 @@ function tempo.argmin(x, axis, options) end
 ---@return tempo.Tensor
 function tempo.var(x, axis, options) end
 
---- The standard deviation, of n - correction (1).
+--- The standard deviation, of n - correction (1). Gradient 0 at 0.
 ---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], keepdim?: boolean, correction?: integer, unbiased?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param axis? integer|integer[]
@@ -1463,7 +1463,7 @@ function Tensor:argmin(axis, options) end
 ---@return tempo.Tensor
 function Tensor:var(axis, options) end
 
---- The standard deviation, of n - correction (1).
+--- The standard deviation, of n - correction (1). Gradient 0 at 0.
 ---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], keepdim?: boolean, correction?: integer, unbiased?: boolean }): tempo.Tensor
 ---@param axis? integer|integer[]
 ---@param options? { keepdim?: boolean, correction?: integer, unbiased?: boolean }
