@@ -433,7 +433,7 @@ end
 
 function G:over(v)                                     -- one call for some dims
   local dom = {}
-  for _, d in ipairs(dims_of(v.dom)) do dom[d] = self:chance(0.25) or nil end
+  for _, d in ipairs(dims_of(v.dom)) do dom[d] = d ~= self.ends and self:chance(0.25) or nil end
   return next(dom) and (", { over = %s }"):format(dom_text(dom)) or ""
 end
 
@@ -727,6 +727,17 @@ function G:sink()
               code = ('P:sink({ %s }, function(a, p) HEAR("%s", a, p) end%s)'):format(v.name, id, self:over(v)) }
 end
 
+-- A dim ends by data: at a value's sign, at a number of points, or never. Differences of losses that jump with the end mean nothing.
+function G:stop()
+  local d = self.ends
+  local v = self:choose(function(x) return x.dom[d] and not x.open and is_float(x) end)
+  local on_index = not v or self:chance(0.25)
+  local done = on_index and self:pick { ("%s:ge(w)"):format(NAMES[d]), ("%s:eq(1)"):format(NAMES[d]) } or
+    (#v.shape > 0 and "%s:sum()" or "%s"):format(v.name) .. self:pick { ":gt(0.2)", ":lt(-0.3)", ":gt(1)", ":lt(0)" }
+  self:emit { name = self:fresh "stop", deps = { not on_index and v.name or nil }, sink = true, stop = NAMES[d], code = ("P:stop(%s, %s)"):format(NAMES[d], done) }
+  self.stopped = true
+end
+
 function G:bounds()
   local list = {}
   local function add(f)
@@ -761,6 +772,7 @@ function M.generate(seed)
   self.float = self:chance(0.75) and "f64" or "f32"
   self.wild = self:chance(0.15)
   self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim }
+  self.ends = seed % 4 == 0 and self.r(self.ndim) + 1 or nil
   for _ = 1, self.r(2) + 1 do self:input(self:random_dom(), self:random_shape(), self.float) end
   self:input(self:random_dom(), {}, "i64")
   for _ = 1, (self.r(4) + 2) * (self:chance(0.1) and 3 or 1) do
@@ -772,6 +784,7 @@ function M.generate(seed)
       { 1, function() if not self.has_param then self:parameter() end end },
     }()
   end
+  if self.ends then self:stop() end
   if self:chance(0.55) then self:gradients() end
   for _ = 1, self.r(4) + 1 do
     local v = self:choose()
@@ -780,6 +793,7 @@ function M.generate(seed)
   if self:chance(0.15) then self:sink() end
   self.case.bounds = self:bounds()
   self:forget_rough()
+  if self.stopped then self.case.smooth = nil end
   return self.case
 end
 
@@ -845,8 +859,8 @@ function M.text(case)
     end
     lines[#lines + 1] = s.replaced and input_code(s) or s.code
   end
-  local cycles                                         -- a gradient over iterations may run through the update
-  for _, s in ipairs(list) do cycles = cycles or not s.replaced and s.code:find ":update%(.*tempo%.grad" end
+  local cycles                                         -- a gradient over iterations may run through the update; what ends a dim may need the end
+  for _, s in ipairs(list) do cycles = cycles or not s.replaced and (s.stop or s.code:find ":update%(.*tempo%.grad") end
   local outputs, all = {}, { "w:value()" }
   for d = 1, case.ndim do all[#all + 1] = BOUNDS[d] .. ":value()" end
   for _, o in ipairs(case.outputs) do outputs[#outputs + 1] = ("%s = %s"):format(o, o) end

@@ -187,6 +187,7 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
   bind_dxs(r->leadlo, r->rg->nlead, x->env);
   bind_dxs(r->ix, r->rg->nix, x->env);
   bind_dxs(r->coord, r->rg->ncoord, x->env);
+  if (r->rg->kind == TP_RG_CALL) tp_call_bind(x, r);
   if (r->dynamic || r->wrapped) return true;
   return tp_dreg_resolve(x, r) && (!r->bind || r->bind(x, r));
 }

@@ -5,7 +5,7 @@
 
 static void count(const tp_pnode *p, int *ninst, int *nreg) {
   *nreg += p->kind == TP_P_REGION;
-  *ninst += p->kind == TP_P_REGION ? 1 : p->kind == TP_P_SEQ ? 0 : 2;
+  *ninst += p->kind == TP_P_REGION || p->kind == TP_P_LOAD ? 1 : p->kind == TP_P_SEQ ? 0 : 2;
   for (int i = 0; i < p->n; i++) count(p->kid[i], ninst, nreg);
 }
 
@@ -55,6 +55,9 @@ static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
       if (r) put(x, (tp_inst){ .op = TP_I_REGION, .rg = r });
       return r != NULL;
     }
+    case TP_P_LOAD:
+      put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, p->nd) });
+      return true;
     case TP_P_FOR: return lay_loop(x, p, err);
     case TP_P_IF: return lay_if(x, p, err);
     case TP_P_SEQ:
@@ -78,6 +81,7 @@ void tp_flow_bind(tp_exec *x) {
     tp_dx_bind(&i->lo, x->env);
     tp_dx_bind(&i->hi, x->env);
     tp_dx_bind(&i->cond, x->env);
+    if (i->end) tp_dnd_bind(i->end, x->env);
   }
 }
 
@@ -112,6 +116,7 @@ bool tp_flow_run(tp_exec *x) {
     case TP_I_NEXT: i = next_iteration(x, i); break;
     case TP_I_IF: i = holds(x, i) ? i + 1 : x->inst + i->to; break;
     case TP_I_JUMP: i = x->inst + i->to; break;
+    case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); i++; break;
   }
   x->pc = (int)(i - x->inst);
   return ok;

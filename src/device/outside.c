@@ -4,7 +4,9 @@
 
 /* ---- callbacks ---- the arrays live as long as the region and are made anew only when a shape changes or somebody kept one */
 
+typedef struct tp_drows { tp_dx at, given; tp_dnd *end; } tp_drows;      /* see tp_rows */
 typedef struct tp_dcall {
+  tp_drows *rows;
   int ndim; const tp_sym **dims; int64_t *coord;
   tp_array **args, **res;
 } tp_dcall;
@@ -45,6 +47,21 @@ static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   return true;
 }
 
+/* Rows that have ended are zero in the callback's arrays. */
+static void clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
+  tp_dend_place(x, rows->end);
+  const tp_view *v = &rows->end->v;
+  int64_t at = tp_dx_get(&rows->at, x->env), given = tp_dx_get(&rows->given, x->env), count = tp_view_count(v), row = 0;
+  tp_walk w;
+  for (tp_walk_start(&w, v->rank, v->shape); w.ok; tp_walk_next(&w), row++) {
+    if (at < TP_MIN(given, ((const int64_t *)v->p)[tp_walk_offset(&w, v->stride)])) continue;
+    for (int i = 0; i < r->nin; i++) {
+      size_t bytes = tp_array_bytes(c->args[i]) / (size_t)count;
+      if (bytes) memset((char *)c->args[i]->data + (size_t)row * bytes, 0, bytes);
+    }
+  }
+}
+
 static bool same_array(const tp_array *a, tp_dtype d, const tp_view *v) {
   bool same = a && a->dtype == d && a->rank == v->rank;
   for (int i = 0; same && i < v->rank; i++) same = a->shape[i] == v->shape[i];
@@ -73,6 +90,7 @@ static bool run_call(tp_exec *x, tp_dreg *r) {
   if (no_rows(x, r->rg->node)) return true;
   for (int i = 0; i < r->rg->ncoord; i++) c->coord[i] = tp_dx_get(&r->coord[i], x->env);
   if (!gather_args(x, r, c)) return false;
+  for (int i = 0; i < r->rg->nrows; i++) clear_rows(x, r, c, &c->rows[i]);
   tp_call call = { .fn = r->rg->attr->fn, .node = r->rg->node, .nargs = r->nin, .args = c->args, .nres = r->nout, .res = c->res,
                    .ndim = r->rg->ncoord, .dims = c->dims, .coord = c->coord };
   if (!x->run->call) return tp_rfail(x, r, TP_E_CALLBACK, "nothing runs callbacks here");
@@ -86,11 +104,25 @@ void tp_call_new(tp_exec *x, tp_dreg *r) {
   c->args = TP_NEWN(&x->a, tp_array *, r->nin);
   c->res = TP_NEWN(&x->a, tp_array *, r->nout);
   c->coord = TP_NEWN(&x->a, int64_t, r->rg->ncoord);
+  c->rows = TP_NEWN(&x->a, tp_drows, r->rg->nrows);
+  for (int i = 0; i < r->rg->nrows; i++) {
+    const tp_rows *from = &r->rg->rows[i];
+    c->rows[i] = (tp_drows){ tp_dx_new(&x->a, from->at), tp_dx_new(&x->a, from->given), tp_dend_new(x, &from->nd) };
+  }
   c->dims = TP_NEWN(&x->a, const tp_sym *, n ? n->ndom : 0);
   for (int d = 0; n && d < n->ndom; d++)
     if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) c->dims[c->ndim++] = n->dom[d];
   r->k = c;
   r->run = run_call;
+}
+
+void tp_call_bind(tp_exec *x, tp_dreg *r) {
+  tp_dcall *c = r->k;
+  for (int i = 0; i < r->rg->nrows; i++) {
+    tp_dx_bind(&c->rows[i].at, x->env);
+    tp_dx_bind(&c->rows[i].given, x->env);
+    tp_dnd_bind(c->rows[i].end, x->env);
+  }
 }
 
 void tp_call_free(tp_dreg *r) {

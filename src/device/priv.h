@@ -46,14 +46,15 @@ struct tp_dreg {
 };
 
 /* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of the loop variables ---- */
-typedef enum { TP_I_REGION, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP } tp_dop;
+typedef enum { TP_I_REGION, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD } tp_dop;
 typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 typedef struct tp_inst {
   tp_dop op; tp_dtest test;                     /* IF: what must hold of cond's value */
   int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP */
   int var, step;
-  tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration */
+  tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given */
   tp_dreg *rg;
+  tp_dnd *end;                                  /* LOAD */
 } tp_inst;
 
 typedef struct tp_chunkmem { struct tp_chunkmem *next; } tp_chunkmem;
@@ -92,6 +93,9 @@ bool tp_flow_run(tp_exec *x);                                  /* from pc to the
 
 /* resolve.c */
 void tp_dreg_windows(tp_exec *x, tp_dreg *r);                  /* compiles operands; sets dynamic, wrapped */
+tp_dnd *tp_dend_new(tp_exec *x, const tp_nd *nd);              /* a window of ends by data */
+void tp_dend_place(const tp_exec *x, tp_dnd *d);
+int64_t tp_dend_most(const tp_exec *x, tp_dnd *d, int64_t given);              /* the greatest of it, at most what was given */
 bool tp_dreg_resolve(tp_exec *x, tp_dreg *r);                  /* extents and strides for env */
 void tp_dnd_bind(tp_dnd *d, const int64_t *env);
 static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
@@ -132,6 +136,7 @@ void tp_fill_new(tp_exec *x, tp_dreg *r);
 bool tp_run_copy(tp_exec *x, tp_dreg *r);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
 void tp_call_new(tp_exec *x, tp_dreg *r);
+void tp_call_bind(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
 tp_oprun tp_run_fill, tp_run_view, tp_run_pad, tp_run_fold, tp_run_conv, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,

@@ -109,3 +109,31 @@ bool tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
   }
   return true;
 }
+
+/* ---- ends by data ---- */
+
+tp_dnd *tp_dend_new(tp_exec *x, const tp_nd *nd) {
+  tp_dreg alone = { .nlead = 0 };
+  tp_dnd d = compile_nd(x, &alone, nd);
+  return tp_dup(&x->a, &d, sizeof d);
+}
+
+/* Extents and strides mention bounds only. */
+void tp_dend_place(const tp_exec *x, tp_dnd *d) {
+  d->v.rank = d->rank;
+  for (int i = 0; i < d->rank; i++) {
+    d->v.shape[i] = tp_dx_get(&d->shape[i], x->env);
+    d->v.stride[i] = tp_dx_get(&d->stride[i], x->env);
+  }
+  tp_dnd_place(x, d);
+}
+
+int64_t tp_dend_most(const tp_exec *x, tp_dnd *d, int64_t given) {
+  tp_walk w;
+  int64_t most = 0;
+  tp_dend_place(x, d);
+  const int64_t *p = d->v.p;
+  if (!d->rank) return TP_MIN(*p, given);
+  for (tp_walk_start(&w, d->rank, d->v.shape); w.ok; tp_walk_next(&w)) most = TP_MAX(most, p[tp_walk_offset(&w, d->v.stride)]);
+  return TP_MIN(most, given);
+}

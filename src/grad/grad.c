@@ -101,6 +101,7 @@ static void rewire(tp_graph *g, families *all) {
     for (int k = 0; k < g->nodes.v[i]->nin; k++) follow(&g->nodes.v[i]->in[k].src);
   for (int i = 0; i < g->outputs.n; i++) follow(&g->outputs.v[i].val);
   for (int i = 0; i < g->losses.n; i++) follow(&g->losses.v[i]);
+  for (int i = 0; i < g->stops.n; i++) follow(&g->stops.v[i].done);
   for (int i = 0; i < all->n; i++)
     for (int k = 0; k < all->v[i].nloss; k++) follow((tp_val *)&all->v[i].loss[k]);
 }

@@ -135,6 +135,13 @@ static void copy_lists(tp_graph *c, const tp_graph *g) {
   for (int i = 0; i < g->params.n; i++) TP_PUSH(a, &c->params, listed(c, g->params.v[i]));
   for (int i = 0; i < g->sinks.n; i++) TP_PUSH(a, &c->sinks, listed(c, g->sinks.v[i]));
   for (int i = 0; i < g->losses.n; i++) TP_PUSH(a, &c->losses, moved(c, g->losses.v[i]));
+  for (int i = 0; i < g->stops.n; i++) {
+    tp_stop s = g->stops.v[i];
+    s.done = moved(c, s.done);
+    s.dom = tp_dup(a, s.dom, sizeof *s.dom * (size_t)s.ndom);
+    s.end = s.end ? c->nodes.v[s.end->id] : NULL;
+    TP_PUSH(a, &c->stops, s);
+  }
   for (int i = 0; i < g->shapechecks.n; i++) {
     tp_shapecheck s = g->shapechecks.v[i];
     tp_shapecheck_add(c, s.a, s.b, s.pos, s.what);
@@ -182,16 +189,29 @@ static void visit(tp_arena *a, nodevec *work, tp_node *n) {
   TP_PUSH(a, work, n);
 }
 
+/* What ends a dim of n, or one whose end n mentions. */
+static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *n) {
+  for (int i = 0; i < g->stops.n; i++) {
+    tp_stop *s = &g->stops.v[i];
+    if (s->live || !(tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->dim->bound) || tp_node_mentions(n, s->given))) continue;
+    s->live = true;
+    visit(a, work, s->done.node);
+    visit(a, work, s->end);
+  }
+}
+
 /* A GRAD without losses of its own stands for the gradient of the graph's losses: while there is one, they live. */
 static void mark_live(tp_graph *g, tp_arena *a) {
   nodevec work = {0};
   for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
+  for (int i = 0; i < g->stops.n; i++) g->stops.v[i].live = false;
   for (int i = 0; i < g->outputs.n; i++) visit(a, &work, g->outputs.v[i].val.node);
   for (int i = 0; i < g->sinks.n; i++) visit(a, &work, g->sinks.v[i]);
   for (int i = 0; i < g->params.n; i++)
     if (g->params.v[i]->id >= 0 && g->params.v[i]->op == TP_OP_PARAM) visit(a, &work, g->params.v[i]);
   while (work.n) {
     tp_node *n = work.v[--work.n];
+    visit_stops(g, a, &work, n);
     for (int k = 0; k < n->nin; k++) visit(a, &work, n->in[k].src.node);
     if (n->op == TP_OP_GRAD && n->nin == 1)
       for (int i = 0; i < g->losses.n; i++) visit(a, &work, g->losses.v[i].node);
@@ -205,7 +225,7 @@ static void drop(tp_node *n) {
   n->attr.data = tp_array_unref(n->attr.data);
 }
 
-/* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that died leave the list. */
+/* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that died and ends of dims that nothing has leave their lists. */
 void tp_graph_sweep(tp_graph *g) {
   tp_arena scratch;
   tp_scratch_init(&scratch, g);
@@ -224,6 +244,10 @@ void tp_graph_sweep(tp_graph *g) {
   for (int i = 0; i < g->losses.n; i++)
     if (g->losses.v[i].node->id >= 0) g->losses.v[losses++] = g->losses.v[i];
   g->losses.n = losses;
+  int stops = 0;
+  for (int i = 0; i < g->stops.n; i++)
+    if (g->stops.v[i].live) g->stops.v[stops++] = g->stops.v[i];
+  g->stops.n = stops;
   if (kept < before && g->shapechecks.n) tp_recheck(g);
 }
 

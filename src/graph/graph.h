@@ -83,6 +83,17 @@ typedef struct { const tp_ix *a, *b; tp_pos pos; const char *what; } tp_shapeche
 typedef struct { const tp_ix *cond; tp_pos pos; tp_code code; const char *msg; } tp_boundcheck;
 typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden; } tp_output;      /* hidden: a parameter's final value, named like it */
 
+/* A dim that ends by data. Its bound then is the *reached* end: one number for each point of dom, the other dims of done; known once the first done holds, at most
+ * what the call gave. A node that lacks dims of dom goes on to the greatest end over these. */
+typedef struct tp_stop {
+  const tp_sym *dim; tp_val done; tp_pos pos;
+  int ndom; const tp_sym *const *dom;
+  const tp_sym *given;                          /* hidden bound: the number that the call gave */
+  const tp_sym *other;                          /* hidden bound: the end at some other point of dom, for judgements */
+  bool live;                                    /* scratch of the sweep */
+  tp_node *end;                                 /* compiled path: the ACCUM over dom that holds t + 1 of the first done (tp_lower_stops) */
+} tp_stop;
+
 struct tp_graph {
   tp_ictx *ix;                                  /* shared with the program; not owned */
   tp_arena arena;
@@ -92,6 +103,7 @@ struct tp_graph {
   TP_VEC(tp_node *) params;                     /* PARAM nodes in order */
   TP_VEC(tp_node *) sinks;                      /* CALL nodes without results: always needed */
   TP_VEC(tp_val) losses;                        /* marked by backward() */
+  TP_VEC(tp_stop) stops;                        /* dims that end by data */
   TP_VEC(tp_shapecheck) shapechecks;
   TP_VEC(tp_boundcheck) boundchecks;            /* filled by tp_need_check */
   TP_VEC(const char *) warnings;                /* full texts, for the binding to print once */
@@ -122,6 +134,12 @@ bool tp_merge_add(tp_graph *g, tp_node *merge, const tp_ix *cond, tp_val e, tp_e
 bool tp_param_update(tp_graph *g, tp_node *param, tp_val e, tp_error *err);
 /* ACCUM: one contribution. */
 bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge contribution, tp_error *err);
+
+/* dim ends where done first holds. Nodes made before are inferred again, for their domains may grow. */
+bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
+const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);  /* of a dim or of its bound; NULL: none */
+bool tp_mentions_end(const tp_graph *g, const tp_ix *e);        /* e mentions a reached end */
+bool tp_node_mentions(const tp_node *n, const tp_sym *s);       /* in an index, an extent, a condition or a value */
 
 /* v read at `at` (one entry per dim of v's domain; identity dims: {false, dim}). Gives v itself for the identity; composes READ of READ when both are points. */
 tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
@@ -160,7 +178,7 @@ typedef struct { tp_val val; tp_set *set; } tp_root;
 typedef struct tp_need { tp_graph *g; int n; tp_set **set; } tp_need;
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err);
 tp_need *tp_need_free(tp_need *n);
-/* Roots of a graph: all outputs and sinks. */
+/* Roots of a graph: all outputs and sinks, and what ends dims. */
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
 /* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;
  * what holds for some bounds only goes to g->boundchecks. */

@@ -121,6 +121,9 @@ static bool infer_dom(tp_graph *g, tp_node *n, tp_error *err) {
       n->dom = x->dom;
       return true;
     }
+    case TP_OP_FILL: case TP_OP_IOTA:
+      for (int i = 0; i < at->nix; i++) tp_ends_add(g, n, at->ix[i]);
+      return true;
     case TP_OP_VALUE: case TP_OP_SLICE: case TP_OP_PAD: case TP_OP_RESHAPE: case TP_OP_EXPAND:
     case TP_OP_UNFOLD: case TP_OP_FOLD: case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT:       /* an index expression is an operand too */
       for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
@@ -152,8 +155,17 @@ static bool infer_const(tp_graph *g, tp_node *n) {
   return out1(g, n, a->dtype, a->rank, shape);
 }
 
+static bool ends_ok(tp_graph *g, const tp_node *n, const char *what, tp_error *err) {
+  for (int i = 0; i < n->attr.nix; i++)
+    if (tp_mentions_end(g, n->attr.ix[i]))
+      return tp_fail(err, TP_E_SHAPE, n->pos, "shape: the shape of %s '%s' mentions %s, which is known only while running: give it a bound of its own, P:bound(...)", what, tp_label(n),
+                     tp_ix_str(g->ix, n->attr.ix[i]));
+  return true;
+}
+
 static bool infer_src(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
+  if (n->op == TP_OP_INPUT && !ends_ok(g, n, "input", err)) return false;
   if (n->op == TP_OP_CONST) return infer_const(g, n);
   if (n->op == TP_OP_VALUE) return out1(g, n, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
   if (n->op == TP_OP_RAND && !rand_ok(n, err)) return false;
@@ -259,9 +271,11 @@ static bool infer_scan(tp_graph *g, tp_node *n, tp_error *err) {
 
 static bool infer_call(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
-  for (int i = 0; i < a->nover; i++)
+  for (int i = 0; i < a->nover; i++) {
+    if (tp_stop_of(g, a->over[i])) return tp_fail(err, TP_E_OPTION, n->pos, "option: 'over' names dim '%s', which ends by data", a->over[i]->name);
     if (!tp_dom_has(n->ndom, n->dom, a->over[i]))
       return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: 'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
+  }
   for (int k = 0; k < n->nin; k++)
     if (!tp_rank_ok(n, a->nover + tp_rankof(n->in[k].src), err)) return false;
   tp_outs(g, n, a->nspec);
@@ -343,14 +357,16 @@ static bool bad_extent(const tp_node *n, const tp_ix *e, const char *why, const 
   return false;
 }
 
-static bool extent_ok(const tp_node *n, const tp_ix *e, tp_error *err) {
+static bool extent_ok(const tp_graph *g, const tp_node *n, const tp_ix *e, tp_error *err) {
   const tp_sym *syms[64];
   int64_t v;
   if (tp_ix_is_cond(e)) return bad_extent(n, e, "is a condition", "", err);
   if (tp_ix_is_const(e, &v)) return v >= 0 || bad_extent(n, e, "is negative", "", err);
   int ns = TP_MIN(tp_ix_syms(e, syms, TP_LEN(syms)), (int)TP_LEN(syms));
-  for (int i = 0; i < ns; i++)
+  for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(n->ndom, n->dom, syms[i])) return bad_extent(n, e, "mentions what is not in its domain: ", syms[i]->name, err);
+    if (!tp_end_known(g, syms[i], n->ndom, n->dom)) return bad_extent(n, e, "mentions an end that depends on data, at each point of dims that its domain lacks: ", syms[i]->name, err);
+  }
   return true;
 }
 
@@ -378,7 +394,7 @@ bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
   if (!infer_dom(g, n, err) || !by_class[tp_ops[n->op].cls](g, n, err)) return false;
   for (int k = 0; k < n->nout; k++)
     for (int i = 0; i < n->out[k].rank; i++)
-      if (!extent_ok(n, n->out[k].shape[i], err)) return false;
+      if (!extent_ok(g, n, n->out[k].shape[i], err)) return false;
   return true;
 }
 

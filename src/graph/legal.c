@@ -91,16 +91,19 @@ bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, c
   return cond != NULL;
 }
 
-/* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False: illegal, the witness is in env. */
+/* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False: illegal, the witness is in env.
+ * An end by data is any number from 1 on: bad for one of them is bad. */
 static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   tp_ictx *ix = c->g->ix;
   bool ok = true;
-  if (bad && !tp_set_is_empty(ix, bad)) {
-    ok = tp_set_can_be_empty(ix, bad, 2);
-    const tp_ix *cond = ok ? tp_set_nonempty_when(ix, bad) : NULL;
+  tp_set *given = tp_set_given(c->g, tp_set_copy(bad));
+  if (given && !tp_set_is_empty(ix, given)) {
+    ok = tp_set_can_be_empty(ix, given, 2);
+    const tp_ix *cond = ok ? tp_set_nonempty_when(ix, given) : NULL;
     if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
     else if (cond) add_check(c, never(c, cond), code, pos, late);
   }
+  tp_set_free(given);
   tp_set_free(bad);
   return ok;
 }
@@ -256,6 +259,27 @@ static void outside_value(check *c, const tp_node *r, int k) {
   c->env[d->id] = at->range && lo >= 0 ? tp_ix_evalq(at->hi, c->env) - 1 : lo;
 }
 
+/* The bound of dim d where r reads it. An end by data at another point of its domain is any number >= 1; where only r has dims of the domain, it is no
+ * smaller than r's. */
+static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
+  const tp_node *x = r->in[0].src.node;
+  const tp_stop *s = tp_stop_of(c->g, d);
+  bool here = !s || tp_at_stays(x, r->attr.at, s);
+  for (int i = 0; s && i < s->ndom; i++) here &= tp_dom_has(r->ndom, r->dom, s->dom[i]) || !tp_dom_has(x->ndom, x->dom, s->dom[i]);
+  return here ? d->bound : s->other;
+}
+
+/* What may be reached is not known here. True: no clipping helps, because it is about another point of the end's domain. */
+static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
+  const tp_stop *s = tp_stop_of(c->g, d);
+  if (!s) return false;
+  const char *file = s->pos.file ? s->pos.file : "?", *end = d->bound->name;
+  bool other = end_there(c, r, d) != d->bound;
+  if (other) tp_note(c->err, "'%s' ends by data (%s:%d), and %s at another point is a number of its own: read x[%s-1] at its own point first, or reduce over '%s'", d->name, file, s->pos.line, end, end, d->name);
+  else tp_note(c->err, "'%s' ends by data (%s:%d): %s may be any number from 1 on", d->name, file, s->pos.line, end);
+  return other;
+}
+
 static bool read_fail(check *c, const tp_node *r, int k) {
   const tp_node *x = r->in[0].src.node;
   const tp_sym *d = x->dom[k];
@@ -263,8 +287,9 @@ static bool read_fail(check *c, const tp_node *r, int k) {
   outside_value(c, r, k);
   tp_fail(c->err, TP_E_DOMAIN, r->pos, "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, %s", called(c, x), d->name, (long long)c->env[d->id], text, d->bound->name, eg);
   note_consumer(c, r);
+  bool other = note_end(c, r, d);
   if (chosen(c, r)) tp_note(c->err, "tempo.where reads both sides everywhere: give each side a branch of its own, in a tensor made by P:tensor");
-  else note_advice(c, r, k);
+  else if (!other) note_advice(c, r, k);
   return false;
 }
 
@@ -281,8 +306,8 @@ static bool check_index(check *c, const tp_node *r, int k, const tp_ix *somethin
   tp_ictx *ix = c->g->ix;
   const tp_sym *d = r->in[0].src.node->dom[k];
   const tp_at *at = &r->attr.at[k];
-  if (!d->bound || (!at->range && tp_ix_as_sym(at->lo) == d)) return true;
-  const tp_ix *end = tp_ix_sym(ix, d->bound), *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
+  if (!d->bound || (!at->range && tp_ix_as_sym(at->lo) == d && end_there(c, r, d) == d->bound)) return true;
+  const tp_ix *end = tp_ix_sym(ix, end_there(c, r, d)), *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
   const tp_ix *out = tp_ix_or(ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
   tp_set *bad = tp_set_and(needed(c, r), where(c, r, tp_ix_and(ix, something, out)));
   const char *late = tp_printf(&c->g->arena, "%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name, d->name, called(c, r->in[0].src.node));
@@ -328,9 +353,23 @@ static bool every(check *c, tp_op op, bool (*fn)(check *, const tp_node *)) {
   return true;
 }
 
+/* The greatest end over a dim that ends by data itself would wait for both. */
+static bool check_greatest(check *c) {
+  for (int i = 0; i < c->g->nodes.n; i++)
+    for (int k = 0; k < c->g->stops.n; k++) {
+      const tp_node *n = c->g->nodes.v[i];
+      const tp_stop *s = &c->g->stops.v[k];
+      for (int d = 0; d < s->ndom && tp_dom_has(n->ndom, n->dom, s->dim); d++)
+        if (tp_stop_of(c->g, s->dom[d]) && !tp_dom_has(n->ndom, n->dom, s->dom[d]))
+          return tp_fail(c->err, TP_E_DOMAIN, n->pos, "domain: %s has dim '%s', which ends by data at each point of '%s', and lacks '%s', which ends by data too: give it both", called(c, n),
+                         s->dim->name, s->dom[d]->name, s->dom[d]->name);
+    }
+  return true;
+}
+
 /* undefined comes before domain. */
 bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
   check c = { g, need, err, TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) };
-  bool ok = every(&c, TP_OP_MERGE, check_merge) && every(&c, TP_OP_READ, check_read) && every(&c, TP_OP_SLICE, check_slice);
+  bool ok = check_greatest(&c) && every(&c, TP_OP_MERGE, check_merge) && every(&c, TP_OP_READ, check_read) && every(&c, TP_OP_SLICE, check_slice);
   return tp_isl_check(g->ix, g->pos, err) && ok;
 }

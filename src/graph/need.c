@@ -90,6 +90,8 @@ static TP_GIVE tp_set *image(sweep *s, const tp_node *n, int k, TP_KEEP tp_set *
   const tp_node *x = n->in[k].src.node;
   if (!from || is_identity(n, k)) return tp_set_copy(from);
   tp_set *to = tp_set_apply(tp_set_copy(from), tp_rel_copy(rel_of(s, n, k)));
+  for (int i = 0; i < s->g->stops.n; i++)
+    if (tp_edge_crosses(n, k, &s->g->stops.v[i])) to = tp_set_unended(s->g, to, &s->g->stops.v[i]);
   return canonical(s, x, tp_set_and(to, tp_set_copy(box_of(s, x))));
 }
 
@@ -158,9 +160,19 @@ static void hops_from(sweep *s, const comp *c, int i, hops *out) {
   for (int m = 0; m < c->n; m++) path[c->node[m]->id] = tp_rel_free(path[c->node[m]->id]);
 }
 
+/* Is there a cycle through other points of an end's domain? Composed relations would mix these points' ends. */
+static bool mixes_ends(const sweep *s, const comp *c) {
+  for (int i = 0; i < c->n; i++)
+    for (int k = 0; k < operands(c->node[i]); k++)
+      for (int j = 0; j < s->g->stops.n; j++)
+        if (inside(s, c->node[i], c->node[i]->in[k].src.node) && tp_edge_crosses(c->node[i], k, &s->g->stops.v[j])) return true;
+  return false;
+}
+
 /* The sets of the cut members grow to all that their cycles reach. */
 static bool close_cycles(sweep *s, const comp *c, int ncut, tp_set **set) {
   hops h = {0};
+  if (mixes_ends(s, c)) return false;
   for (int i = 0; i < ncut; i++) s->count[c->node[i]->id] = i;
   for (int i = 0; i < ncut; i++) hops_from(s, c, i, &h);
   bool ok = tp_set_closure(s->g->ix, ncut, set, h.n, h.v);
@@ -346,8 +358,11 @@ tp_need *tp_need_free(tp_need *n) {
 
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   int n = 0;
-  tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n);
+  tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + g->stops.n);
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
+  for (int i = 0; i < g->stops.n; i++) roots[n++] = (tp_root){ g->stops.v[i].done, NULL };
+  for (int i = 0; i < g->stops.n; i++)
+    if (g->stops.v[i].end) roots[n++] = (tp_root){ tp_v(g->stops.v[i].end), NULL };
   return tp_need_compute(g, n, roots, err);
 }

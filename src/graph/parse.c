@@ -11,6 +11,7 @@ typedef struct {
   tp_hmap nodes;                /* by number in the text */
   TP_VEC(tp_node *) mentioned;
   TP_VEC(arity) arities;
+  TP_VEC(tp_stop) stops;
   bool inputs, params, checks;  /* these lists were given */
 } parser;
 
@@ -329,6 +330,17 @@ static bool loss_line(parser *p) {
   return tp_scan_end(&p->in);
 }
 
+/* Only noted: its node may come later, and everything is inferred with it. */
+static bool stop_line(parser *p) {
+  tp_stop s = { 0 };
+  const char *name = tp_scan_word(&p->in);
+  s.dim = name ? tp_sym_find(p->g->ix, name) : NULL;
+  if (!name || !value(p, &s.done) || !tp_scan_where(&p->in, &s.pos)) return false;
+  if (!s.dim || s.dim->kind != TP_SYM_DIM) return fail(p, "no dim of this name");
+  TP_PUSH(&p->g->arena, &p->stops, s);
+  return tp_scan_end(&p->in);
+}
+
 static bool shapecheck_line(parser *p, int operands) {
   ixlist e;
   tp_pos pos = { 0 };
@@ -370,6 +382,7 @@ static bool line(parser *p) {
   if (tp_accept(&p->in, "params")) return list_line(p, false);
   if (tp_accept(&p->in, "output")) return output_line(p);
   if (tp_accept(&p->in, "loss")) return loss_line(p);
+  if (tp_accept(&p->in, "stop")) return stop_line(p);
   if (tp_accept(&p->in, "equal")) return shapecheck_line(p, 2);
   if (tp_accept(&p->in, "holds")) return shapecheck_line(p, 1);
   if (tp_accept(&p->in, "needs")) return boundcheck_line(p);
@@ -386,6 +399,12 @@ static bool lines(parser *p, const char *text) {
     if (p->mentioned.v[i]->id < 0) return tp_fail(p->in.err, TP_E_FILE, here(p), "file: there is no node %%%d", p->mentioned.v[i]->mark);
   for (int i = 0; i < p->arities.n; i++)
     if (!arity_ok(p, &p->arities.v[i])) return false;
+  for (int i = 0; i < p->stops.n; i++) {
+    const tp_stop *s = &p->stops.v[i];
+    if (s->done.out >= s->done.node->nout) return tp_fail(p->in.err, TP_E_FILE, s->pos, "file: what ends '%s' has no such result", s->dim->name);
+    p->g->pos = s->pos;
+    if (!tp_stop_add(p->g, s->dim, s->done, p->in.err)) return false;
+  }
   return true;
 }
 

@@ -6,6 +6,7 @@
  *   %2 "h" = merge %1 if t == 0 @ rnn.lua:5, %4 @ rnn.lua:6 : (t) f32 [3] @ rnn.lua:4
  *   %3 = read %2 {at [t - 1]} : (t) f32 [3] @ rnn.lua:6
  *   %4 = add %3, %0 : (t) f32 [3] @ rnn.lua:6
+ *   stop t %5 @ rnn.lua:7
  *   output "h" %2 @ rnn.lua:8
  *
  * After the colon stand the domain and the results. What the type says is not said again: domain, shape and dtype of sources and declared tensors, the
@@ -204,6 +205,12 @@ static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
   for (int i = 0; i < g->losses.n; i++) {
     tp_puts(b, "loss ");
     put_val(b, g->losses.v[i]);
+    tp_puts(b, "\n");
+  }
+  for (int i = 0; i < g->stops.n; i++) {
+    tp_putf(b, "stop %s ", g->stops.v[i].dim->name);
+    put_val(b, g->stops.v[i].done);
+    put_pos(b, g->stops.v[i].pos, flags);
     tp_puts(b, "\n");
   }
   for (int i = 0; i < g->outputs.n; i++) {

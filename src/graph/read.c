@@ -84,12 +84,19 @@ static bool at_affine(int n, const tp_at *at) {
   return true;
 }
 
+/* An end that v's index mentions is the one at v's point, which `at` must not leave. */
+static bool ends_stay(tp_graph *g, const tp_node *v, const tp_at *at) {
+  for (int i = 0; i < g->stops.n; i++)
+    if (tp_node_mentions(v, g->stops.v[i].dim->bound) && !tp_at_stays(v, at, &g->stops.v[i])) return false;
+  return true;
+}
+
 /* r: the read just made of v, itself a read. The same value read from v's operand at `out`, if that is as legal. */
 static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
   const tp_node *x = v->in[0].src.node;
   const tp_sym *const *dims = NULL;
   tp_node probe = { 0 };
-  if (!at_affine(v->ndom, at) || !composed(g, v, at, out)) return false;
+  if (!at_affine(v->ndom, at) || !ends_stay(g, v, at) || !composed(g, v, at, out)) return false;
   for (int i = 0; i < v->ndom; i++) {
     tp_dom_add(g, &probe, at[i].lo);
     if (at[i].range) tp_dom_add(g, &probe, at[i].hi);

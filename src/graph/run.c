@@ -64,6 +64,10 @@ int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp
   return rank;
 }
 
+void tp_run_given(const tp_graph *g, int64_t *env) {
+  for (int i = 0; i < g->stops.n; i++) env[g->stops.v[i].given->id] = env[g->stops.v[i].dim->bound->id];
+}
+
 /* ---- outputs ---- */
 
 static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *shape, tp_error *err) {
@@ -100,6 +104,109 @@ void tp_run_free_outputs(tp_graph *g, tp_run *run) {
   for (int i = 0; run->outputs && i < g->outputs.n; i++) tp_array_unref(run->outputs[i]);
   tp_free(run->outputs);
   run->outputs = NULL;
+}
+
+/* ---- lengths that were reached ---- */
+
+/* The ends of a stop, an array over its domain; NULL: the run was cancelled before. */
+static const tp_array *ends_of(const tp_graph *g, const tp_run *run, const tp_stop *s) {
+  for (int i = 0; i < g->outputs.n; i++)
+    if (!g->outputs.v[i].hidden && strcmp(g->outputs.v[i].name, s->dim->bound->name) == 0) return run->outputs[i];
+  return NULL;
+}
+
+typedef struct { int rank; int64_t shape[TP_MAXRANK], at[TP_MAXRANK]; } counter;
+
+static bool next(counter *c) {
+  for (int k = c->rank - 1; k >= 0; k--) {
+    if (++c->at[k] < c->shape[k]) return true;
+    c->at[k] = 0;
+  }
+  return false;
+}
+
+static int dim_at(const tp_node *n, const tp_sym *d) {
+  for (int k = 0; k < n->ndom; k++)
+    if (n->dom[k] == d) return k;
+  return -1;
+}
+
+/* Zeros where a row of n's array has ended. Nothing to do where n lacks dims of the end's domain. */
+static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends, tp_array *a) {
+  int t = dim_at(n, s->dim), at[TP_MAXRANK];
+  counter c = { .rank = n->ndom };
+  for (int i = 0; i < s->ndom; i++)
+    if ((at[i] = dim_at(n, s->dom[i])) < 0) return;
+  if (t < 0 || a->count == 0) return;
+  memcpy(c.shape, a->shape, sizeof c.shape);
+  size_t bytes = tp_array_bytes(a);
+  for (int k = 0; k < n->ndom; k++) bytes /= (size_t)a->shape[k];
+  char *p = a->data;
+  do {
+    int64_t row = 0;
+    for (int i = 0; i < s->ndom; i++) row = row * ends->shape[i] + c.at[at[i]];
+    if (c.at[t] >= tp_geti(TP_I64, ends->data, row)) memset(p, 0, bytes);
+    p += bytes;
+  } while (next(&c));
+}
+
+/* The first elements of each axis. */
+static tp_array *corner(const tp_array *a, const int64_t *shape) {
+  tp_array *b = tp_array_new(a->dtype, a->rank, shape);
+  size_t size = (size_t)tp_dtype_size(a->dtype);
+  if (!b || b->count == 0) return b;
+  int last = a->rank - 1;
+  counter c = { .rank = last };
+  memcpy(c.shape, shape, sizeof *shape * (size_t)a->rank);
+  char *to = b->data;
+  do {
+    int64_t from = 0;
+    for (int k = 0; k < last; k++) from = from * a->shape[k] + c.at[k];
+    memcpy(to, (const char *)a->data + (size_t)(from * a->shape[last]) * size, (size_t)shape[last] * size);
+    to += (size_t)shape[last] * size;
+  } while (next(&c));
+  return b;
+}
+
+static bool trim(tp_graph *g, const tp_run *run, const tp_run *reached, int i, tp_error *err) {
+  const tp_output *o = &g->outputs.v[i];
+  tp_array *a = run->outputs[i];
+  int64_t shape[TP_MAXRANK];
+  int rank = tp_run_shape(reached, o->val.node->ndom, o->val.node->dom, tp_outof(o->val), shape);
+  if (rank == 0 || memcmp(shape, a->shape, sizeof *shape * (size_t)rank) == 0) return true;
+  tp_array *b = corner(a, shape);
+  if (!b) return no_memory(o, a->dtype, rank, shape, err);
+  tp_array_unref(a);
+  run->outputs[i] = b;
+  return true;
+}
+
+static bool trim_all(tp_graph *g, tp_run *run, int64_t *env, tp_error *err) {
+  tp_run reached = *run;
+  reached.env = env;
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    const tp_array *ends = ends_of(g, run, s);
+    int64_t most = 0;
+    for (int64_t k = 0; ends && k < ends->count; k++) most = TP_MAX(most, tp_geti(TP_I64, ends->data, k));
+    if (ends) env[s->dim->bound->id] = most;
+    for (int k = 0; ends && k < g->outputs.n; k++)
+      if (run->outputs[k]) clear_rows(g->outputs.v[k].val.node, s, ends, run->outputs[k]);
+  }
+  for (int i = 0; i < g->outputs.n; i++)
+    if (run->outputs[i] && !trim(g, run, &reached, i, err)) return false;
+  return true;
+}
+
+bool tp_run_trim(tp_graph *g, tp_run *run, tp_error *err) {
+  if (!g->stops.n) return true;
+  size_t bytes = sizeof *run->env * (size_t)tp_nsym(g->ix);
+  int64_t *env = tp_alloc(bytes);
+  if (!env) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for the bounds of a run");
+  memcpy(env, run->env, bytes);
+  bool ok = trim_all(g, run, env, err);
+  tp_free(env);
+  return ok;
 }
 
 /* ---- checks, in the order of errs.def ---- */

@@ -33,10 +33,18 @@ static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
   return n;
 }
 
+void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e) {
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    if (s->ndom && tp_ix_mentions(e, s->dim->bound)) n->ndom = tp_dom_union(g, n->ndom, n->dom, s->ndom, s->dom, &n->dom);
+  }
+}
+
 void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e) {
   const tp_sym *dims[64];
   int nd = add_dims(0, dims, TP_LEN(dims), e);
   if (nd) n->ndom = tp_dom_union(g, n->ndom, n->dom, nd, dims, &n->dom);
+  tp_ends_add(g, n, e);
 }
 
 bool tp_is_one(const tp_ix *e) {
@@ -91,7 +99,7 @@ static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, con
     tp_set_free(points);
     return false;
   }
-  tp_set *bad = differ(g, a, b, n, dims, points);
+  tp_set *bad = tp_set_given(g, differ(g, a, b, n, dims, points));
   bool equal = bad && tp_set_is_empty(g->ix, bad), open = bad && !equal && tp_set_can_be_empty(g->ix, bad, 2);
   if (open) tp_shapecheck_add(g, tp_ix_not(g->ix, tp_set_nonempty_when(g->ix, bad)), NULL, g->pos, what);
   tp_set_free(bad);
@@ -102,7 +110,7 @@ bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const t
   const tp_sym *own[64];
   int nown = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
   int s = settle(g, a, b, nown, own);
-  if (s == OPEN && nown) return eq_over_dims(g, a, b, points ? n : nown, points ? dims : own, points, what);
+  if (s == OPEN && (nown || tp_mentions_end(g, a) || tp_mentions_end(g, b))) return eq_over_dims(g, a, b, points ? n : nown, points ? dims : own, points, what);
   if (s == OPEN) tp_shapecheck_add(g, a, b, g->pos, what);
   bool empty = s == NO && points && tp_set_is_empty(g->ix, points);
   tp_set_free(points);

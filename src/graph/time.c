@@ -46,6 +46,37 @@ static bool at_ok(int n, const tp_sym *const *dom, const tp_at *at, const char *
   return true;
 }
 
+/* An extent may mention an end only where it is the end at this very point. */
+static bool ends_stay(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dom, const tp_at *at, const char *of, tp_pos pos, tp_error *err) {
+  const tp_node x = { .ndom = n, .dom = dom };
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    if (tp_ix_mentions(e, s->dim->bound) && !tp_at_stays(&x, at, s))
+      return tp_fail(err, TP_E_RAGGED, pos, "ragged: the extent %s of %s is another at each point of the dims of which '%s' is a function: reduce or pad first",
+                     tp_ix_str(g->ix, e), of, s->dim->bound->name);
+  }
+  return true;
+}
+
+/* A range over a dim of an end's domain, of what still has the dim that ends: rows of unequal lengths side by side. */
+static bool rows_even(tp_graph *g, const tp_node *n, tp_error *err) {
+  const tp_node *x = n->in[0].src.node;
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    const tp_sym *along = NULL;
+    bool has = false;
+    for (int d = 0; d < x->ndom; d++) {
+      const tp_at *at = &n->attr.at[d];
+      if (at->range && tp_dom_has(s->ndom, s->dom, x->dom[d])) along = x->dom[d];
+      if (x->dom[d] == s->dim) has = at->range || tp_ix_mentions(at->lo, s->dim) || tp_ix_mentions(at->lo, s->dim->bound);
+    }
+    if (along && has)
+      return tp_fail(err, TP_E_RAGGED, n->pos, "ragged: a range over '%s' of %s, which has dim '%s', and that ends by data at each point of '%s': reduce over '%s' first, "
+                     "as in x[0 .. %s]:sum(0)[0 .. %s]:sum(0)", along->name, tp_called(g, x), s->dim->name, along->name, s->dim->name, s->dim->bound->name, along->bound->name);
+  }
+  return true;
+}
+
 /* e with the dims of dom replaced by the points of at, canonical on the new dims. A dim that is a range cannot be replaced: ragged. */
 static const tp_ix *through(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dom, const tp_at *at, int nnew, const tp_sym *const *newdom,
                             const char *of, tp_pos pos, tp_error *err) {
@@ -62,6 +93,7 @@ static const tp_ix *through(tp_graph *g, const tp_ix *e, int n, const tp_sym *co
       return NULL;
     }
   }
+  if (!ends_stay(g, e, n, dom, at, of, pos, err)) return NULL;
   return tp_ix_simplify(g->ix, tp_ix_subst(g->ix, e, m, from, to), nnew, newdom);
 }
 
@@ -71,7 +103,7 @@ static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_at *at = n->attr.at;
   const tp_ix *shape[TP_MAXRANK];
   int rank = 0, ranges = 0;
-  if (!at_ok(x->ndom, x->dom, at, tp_called(g, x), n->pos, err)) return false;
+  if (!at_ok(x->ndom, x->dom, at, tp_called(g, x), n->pos, err) || !rows_even(g, n, err)) return false;
   for (int i = 0; i < x->ndom; i++) ranges += at[i].range;
   if (!tp_rank_ok(n, ranges + o->rank, err)) return false;
   for (int i = 0; i < x->ndom; i++)
@@ -162,9 +194,12 @@ static bool branch_shape(tp_graph *g, const tp_node *m, int k) {
 static bool cond_ok(tp_graph *g, const tp_node *m, const tp_ix *cond, tp_pos pos, tp_error *err) {
   const tp_sym *syms[64];
   int ns = TP_MIN(tp_ix_syms(cond, syms, TP_LEN(syms)), (int)TP_LEN(syms));
-  for (int i = 0; i < ns; i++)
+  for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(m->ndom, m->dom, syms[i]))
       return tp_fail(err, TP_E_DOMAIN, pos, "domain: a branch of %s has a condition on '%s', which is not in its domain", tp_called(g, m), syms[i]->name);
+    if (!tp_end_known(g, syms[i], m->ndom, m->dom))
+      return tp_fail(err, TP_E_DOMAIN, pos, "domain: a branch of %s has a condition on '%s', which is another at each point of dims that %s lacks", tp_called(g, m), syms[i]->name, tp_called(g, m));
+  }
   return tp_affine(cond) || not_affine(cond, "condition", tp_called(g, m), pos, err);
 }
 
@@ -230,6 +265,9 @@ static bool no_along(const tp_node *p, tp_pos pos, tp_error *err) {
 static bool infer_param(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   if (n->nin > 1 && !a->nalong) return no_along(n, n->pos, err);
+  for (int k = 0; k < a->nix; k++)
+    if (tp_mentions_end(g, a->ix[k]))
+      return tp_fail(err, TP_E_SHAPE, n->pos, "shape: the shape of parameter '%s' mentions %s, which is known only while running", tp_label(n), tp_ix_str(g->ix, a->ix[k]));
   for (int i = 0; i < a->nalong; i++) {
     if (!tp_dom_has(n->ndom, n->dom, a->along[i])) return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: parameter '%s' evolves along '%s', which its domain lacks", tp_label(n), a->along[i]->name);
     if (i && a->along[i]->order <= a->along[i - 1]->order) return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: 'along' of '%s' must list dims in the order in which they were made", tp_label(n));
@@ -288,20 +326,22 @@ static bool gather_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_err
   return shapes_equal(g, o->rank, have, n->attr.ix, 0, NULL, NULL, tp_label(n)) || shape_differs(g, n, "contribution", e->src, e->pos, err);
 }
 
-/* Every dim that e mentions is among a or b. */
-static bool over_dims(const tp_ix *e, const tp_node *a, const tp_node *b) {
+/* Every dim that e mentions is among a or b, and every end that it mentions is one of a's points. */
+static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const tp_node *b) {
   const tp_sym *syms[64];
   int ns = TP_MIN(tp_ix_syms(e, syms, TP_LEN(syms)), (int)TP_LEN(syms));
-  for (int i = 0; i < ns; i++)
+  for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(a->ndom, a->dom, syms[i]) && !(b && tp_dom_has(b->ndom, b->dom, syms[i]))) return false;
+    if (!tp_end_known(g, syms[i], a->ndom, a->dom)) return false;
+  }
   return true;
 }
 
 static bool contribution_ok(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
   const tp_node *x = e->src.node, *to = e->gather ? x : n, *over = e->gather ? n : x;
   if (!at_ok(to->ndom, to->dom, e->at, tp_called(g, to), e->pos, err) || !same_dtype(g, n, "contribution", e->src, e->pos, err)) return false;
-  bool inside = !e->cond || over_dims(e->cond, over, e->gather ? x : NULL);
-  for (int i = 0; i < to->ndom; i++) inside = inside && over_dims(e->at[i].lo, over, NULL) && (!e->at[i].range || over_dims(e->at[i].hi, over, NULL));
+  bool inside = !e->cond || over_dims(g, e->cond, over, e->gather ? x : NULL);
+  for (int i = 0; i < to->ndom; i++) inside = inside && over_dims(g, e->at[i].lo, over, NULL) && (!e->at[i].range || over_dims(g, e->at[i].hi, over, NULL));
   if (!inside) return tp_fail(err, TP_E_DOMAIN, e->pos, "domain: a contribution to '%s' mentions a dim that neither side has", tp_label(n));
   if (e->cond && !tp_affine(e->cond)) return not_affine(e->cond, "condition", tp_called(g, n), e->pos, err);
   return e->gather ? gather_shape(g, n, e, err) : scatter_shape(g, n, e, err);

@@ -59,13 +59,19 @@ static bool lists_ok(const tp_graph *g, tp_error *err) {
     if (!known(g, g->sinks.v[i])) return tp_fail(err, TP_E_OPTION, g->pos, "option: bad graph: sink %d is not in the graph", i);
   for (int i = 0; i < g->outputs.n; i++)
     if (!value_ok(g, g->outputs.v[i].val)) return tp_fail(err, TP_E_OPTION, g->outputs.v[i].pos, "option: bad graph: output '%s' is not in the graph", g->outputs.v[i].name);
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    const char *t = s->dim->name;
+    if (!value_ok(g, s->done) || (s->end && !known(g, s->end))) return tp_fail(err, TP_E_OPTION, s->pos, "option: bad graph: what ends '%s' is not in the graph", t);
+    if (tp_dtypeof(s->done) != TP_BOOL || tp_rankof(s->done) || s->done.node->ndom != s->ndom + 1) return tp_fail(err, TP_E_OPTION, s->pos, "option: bad graph: what ends '%s' is no bool over its domain", t);
+  }
   for (int i = 0; i < g->losses.n; i++)
     if (!value_ok(g, g->losses.v[i])) return tp_fail(err, TP_E_OPTION, g->pos, "option: bad graph: loss %d is not in the graph", i);
   return true;
 }
 
 bool tp_verify(const tp_graph *g, tp_error *err) {
-  tp_graph scratch = { .ix = g->ix };
+  tp_graph scratch = { .ix = g->ix, .stops = { g->stops.v, g->stops.n, g->stops.n } };
   tp_scratch_init(&scratch.arena, g);
   bool ok = true;
   for (int i = 0; ok && i < g->nodes.n; i++) {
@@ -79,7 +85,7 @@ bool tp_verify(const tp_graph *g, tp_error *err) {
 
 /* Checks of nodes that a sweep dropped must not bind a run that never sees them. */
 void tp_recheck(tp_graph *g) {
-  tp_graph scratch = { .ix = g->ix };
+  tp_graph scratch = { .ix = g->ix, .stops = { g->stops.v, g->stops.n, g->stops.n } };
   tp_scratch_init(&scratch.arena, g);
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node m = *g->nodes.v[i];

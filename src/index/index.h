@@ -44,6 +44,7 @@ tp_sym *tp_sym_dim(tp_ictx *c, const char *name, const char *bound_name /* NULL:
 tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err);
 tp_sym *tp_sym_var(tp_ictx *c, const char *hint);       /* fresh VAR: hint, hint1, hint2, ... never clashes */
 tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint);/* fresh dim without a bound */
+tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);   /* the hidden bound of that name; made, by a name that is free, if there is none */
 tp_sym *tp_sym_find(tp_ictx *c, const char *name);      /* dim or bound or var, NULL */
 int tp_nsym(const tp_ictx *c);
 tp_sym *tp_sym_at(const tp_ictx *c, int id);
@@ -137,6 +138,8 @@ TP_GIVE tp_set *tp_set_and(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 TP_GIVE tp_set *tp_set_or(TP_TAKE tp_set *a, TP_TAKE tp_set *b);              /* coalesced */
 TP_GIVE tp_set *tp_set_minus(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 TP_GIVE tp_set *tp_set_coalesce(TP_TAKE tp_set *a);
+/* The points that a has for some value of the bound s with cond, a condition on bounds: s is no parameter of the result. */
+TP_GIVE tp_set *tp_set_some(tp_ictx *c, TP_TAKE tp_set *a, const tp_sym *s, const tp_ix *cond);
 /* {(from dims) -> (to dims)}: each to-dim is at[i] over the from dims and bounds: a point or every u with lo <= u < hi. */
 TP_GIVE tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_at *at);
 /* The pairs of r for which cond holds; a symbol of both lists is the from-dim. */

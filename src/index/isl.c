@@ -340,6 +340,15 @@ tp_set *tp_set_and(tp_set *a, tp_set *b) { return isl_set_intersect(a, b); }
 tp_set *tp_set_or(tp_set *a, tp_set *b) { return tp_isl_coalesce(isl_set_union(a, b)); }
 tp_set *tp_set_minus(tp_set *a, tp_set *b) { return isl_set_subtract(a, b); }
 tp_set *tp_set_coalesce(tp_set *a) { return tp_isl_coalesce(a); }
+
+tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
+  isl_id *id = isl_id_alloc(tp_isl_ctx(c), s->name, (void *)s);
+  a = isl_set_intersect_params(a, isl_set_params(tp_isl_of_cond(c, 0, NULL, cond)));
+  int at = a ? isl_set_find_dim_by_id(a, isl_dim_param, id) : -1;
+  isl_id_free(id);
+  return at < 0 ? a : tp_isl_coalesce(isl_set_project_out(a, isl_dim_param, (unsigned)at, 1));
+}
+
 tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return isl_set_apply(s, r); }
 
 /* ---- relations ---- */

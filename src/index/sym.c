@@ -99,6 +99,14 @@ static const char *fresh_name(tp_ictx *c, const char *hint) {
 
 tp_sym *tp_sym_var(tp_ictx *c, const char *hint) { return sym_new(c, TP_SYM_VAR, fresh_name(c, hint), (tp_pos){0}); }
 
+tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name) {
+  tp_sym *s = tp_sym_find(c, name);
+  if (s && s->kind == TP_SYM_BOUND && s->hidden) return s;
+  s = sym_new(c, TP_SYM_BOUND, fresh_name(c, name), (tp_pos){0});
+  s->hidden = true;
+  return s;
+}
+
 tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint) {
   tp_sym *s = sym_new(c, TP_SYM_DIM, fresh_name(c, hint), (tp_pos){0});
   s->hidden = true;

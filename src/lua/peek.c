@@ -4,9 +4,14 @@
 /* What the value's expression mentions: the inputs and bounds that must be given. */
 typedef struct { tp_graph *g; bool *node, *sym; int *stack; int n; } reach_t;
 
+static void reach_val(reach_t *r, tp_val v);
+
+/* What ends a dim by data belongs to whatever has the dim or mentions its bound. */
 static void reach_sym(reach_t *r, const tp_sym *s) {
+  const tp_stop *stop = tp_stop_of(r->g, s);
   r->sym[s->id] = true;
   if (s->bound) r->sym[s->bound->id] = true;
+  if (stop) reach_val(r, stop->done);
 }
 
 static void reach_ix(reach_t *r, const tp_ix *e) {

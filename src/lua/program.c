@@ -65,6 +65,18 @@ static int program_bound(lua_State *L) {
   return 1;
 }
 
+static int program_stop(lua_State *L) {
+  tp_error e = { 0 };
+  lua_settop(L, 3);
+  tl_prog *lp = self(L, "stop");
+  const tp_ix *dim = tl_typeof(L, 2) == TL_INDEX ? tl_toix(L, lp, 2, "stop") : NULL;
+  const tp_sym *s = dim ? tp_ix_as_sym(dim) : NULL;
+  if (!s || s->kind != TP_SYM_DIM) tl_fail(L, TP_E_OPTION, "option: stop: the dim that ends comes first, P:stop(t, done); got %s", tl_describe(L, 2));
+  tp_val done = tl_lifted(L, lp, 3, "stop");
+  if (!tp_stop_add(lp->p->g, s, done, &e)) tl_raise(L, &e);
+  return 0;
+}
+
 /* ---- what inputs, tensors and parameters have in common ---- */
 static void take_spec(lua_State *L, tl_prog *lp, int i, bool ordered, tp_attr *a) {
   a->dtype = TP_F32;
@@ -174,7 +186,7 @@ static int program_env_step(lua_State *L) { return tl_record_env(L, TP_OP_ENV_ST
 
 static const luaL_Reg program_meta[] = { { "__tostring", program_tostring }, { NULL, NULL } };
 static const luaL_Reg program_methods[] = {
-  { "dim", program_dim }, { "bound", program_bound }, { "input", program_input }, { "tensor", program_tensor }, { "param", program_param },
+  { "dim", program_dim }, { "bound", program_bound }, { "stop", program_stop }, { "input", program_input }, { "tensor", program_tensor }, { "param", program_param },
   { "constant", program_constant }, { "call", tl_record_call }, { "source", tl_record_source }, { "sink", tl_record_sink },
   { "env_reset", program_env_reset }, { "env_obs", program_env_obs }, { "env_step", program_env_step },
   { "compile", tl_compile }, { "seed", program_seed }, { NULL, NULL },

@@ -13,15 +13,24 @@ static bool is_along(const tp_node *p, const tp_sym *d) { return tp_dom_has(p->a
 static const tp_ix *sym(closing *c, const tp_sym *s) { return tp_ix_sym(c->g->ix, s); }
 static const tp_ix *last(closing *c, const tp_sym *d) { return tp_ix_addc(c->g->ix, sym(c, d->bound), -1); }
 
-static tp_val read_update(closing *c, const tp_ix *const *along_at) {
-  tp_val e = c->update;
+/* e with dims lo .. hi-1 of along at the indices given. */
+static tp_val read_at(closing *c, tp_val e, int lo, int hi, const tp_ix *const *along_at) {
   tp_at at[64];
+  if (!e.node) return e;
   for (int d = 0; d < e.node->ndom; d++) {
     at[d] = (tp_at){ .lo = sym(c, e.node->dom[d]) };
-    for (int j = 0; j < c->p->attr.nalong; j++)
+    for (int j = lo; j < hi; j++)
       if (c->p->attr.along[j] == e.node->dom[d]) at[d].lo = along_at[j];
   }
   return tp_read(c->g, e, at, c->err);
+}
+
+/* An end by data is that at the point where the read stands: the last of an inner dim is taken before an outer one moves. */
+static tp_val read_update(closing *c, const tp_ix *const *along_at) {
+  tp_val e = c->update;
+  if (!c->g->stops.n) return read_at(c, e, 0, c->p->attr.nalong, along_at);
+  for (int j = c->p->attr.nalong - 1; j >= 0; j--) e = read_at(c, e, j, j + 1, along_at);
+  return e;
 }
 
 /* The branch in which dim j of along steps and those inside it start anew. */
@@ -69,7 +78,8 @@ static tp_val after_the_last(closing *c) {
   const tp_ix *ran = tp_ix_bool(ix, true), *at[64];
   for (int j = 0; j < a->nalong; j++) {
     at[j] = last(c, a->along[j]);
-    ran = tp_ix_and(ix, ran, tp_ix_cmp(ix, TP_GE, sym(c, a->along[j]->bound), tp_ix_const(ix, 1)));
+    const tp_stop *s = tp_stop_of(c->g, a->along[j]);          /* something was reached if anything was given */
+    ran = tp_ix_and(ix, ran, tp_ix_cmp(ix, TP_GE, sym(c, s ? s->given : a->along[j]->bound), tp_ix_const(ix, 1)));
   }
   tp_val e = m ? read_update(c, at) : (tp_val){ 0 };
   if (!e.node || !tp_merge_add(c->g, m, ran, e, c->err) || !tp_merge_add(c->g, m, NULL, c->init, c->err)) return (tp_val){ 0 };
@@ -77,9 +87,26 @@ static tp_val after_the_last(closing *c) {
   return tp_v(m);
 }
 
+/* The last point along a dim that ends by data is the one of its own point of the end's domain. */
+static bool ends_known(tp_graph *g, const tp_node *p, tp_error *err) {
+  for (int j = 0; j < p->attr.nalong; j++) {
+    const tp_stop *s = tp_stop_of(g, p->attr.along[j]);
+    for (int i = 0; s && i < s->ndom; i++) {
+      if (!tp_dom_has(p->ndom, p->dom, s->dom[i]))
+        return tp_fail(err, TP_E_DOMAIN, p->pos, "domain: parameter '%s' evolves along '%s', which ends by data at each point of '%s': give it one state for each, domain = {%s}",
+                       p->attr.str, s->dim->name, s->dom[i]->name, s->dom[i]->name);
+      if (is_along(p, s->dom[i]) && s->dom[i]->order > s->dim->order)
+        return tp_fail(err, TP_E_DOMAIN, p->pos, "domain: parameter '%s' evolves along '%s' inside '%s', which ends by data at each point of '%s': make '%s' after it", p->attr.str,
+                       s->dom[i]->name, s->dim->name, s->dom[i]->name, s->dim->name);
+    }
+  }
+  return true;
+}
+
 static bool close_one(tp_graph *g, int k, tp_error *err) {
   closing c = { .g = g, .p = g->params.v[k], .err = err };
   tp_node *p = c.p;
+  if (!ends_known(g, p, err)) return false;
   for (int d = 0; d < p->ndom; d++)
     if (!is_along(p, p->dom[d])) c.rest[c.nrest++] = p->dom[d];
   if (p->nin > 1) { c.update = p->in[1].src; c.updated = p->in[1].pos; }

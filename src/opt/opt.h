@@ -26,6 +26,8 @@ bool tp_close_params(tp_graph *g, tp_error *err);
 bool tp_lower_sums(tp_graph *g, tp_error *err);
 /* The same: accumulations of f16 and bf16 are kept in f32, single numbers summed over a range in f64, and rounded once (sums.c). */
 bool tp_widen_sums(tp_graph *g, tp_error *err);
+/* Compiled path only: each stop gets the accumulation that finds its end out (stops.c). */
+bool tp_lower_stops(tp_graph *g, tp_error *err);
 /* Every edge and output that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);
 bool tp_opt_run(tp_graph *g, const tp_options *o, tp_error *err);   /* all passes that are on, verifier between them, TEMPO_DUMP */

@@ -12,6 +12,8 @@ void tp_replace(tp_graph *g, tp_val old, tp_val now) {
   }
   for (int i = 0; i < g->outputs.n; i++)
     if (same(g->outputs.v[i].val, old)) g->outputs.v[i].val = now;
+  for (int i = 0; i < g->stops.n; i++)
+    if (same(g->stops.v[i].done, old)) g->stops.v[i].done = now;
   for (int i = 0; i < g->losses.n; i++)
     if (same(g->losses.v[i], old)) g->losses.v[i] = now;
 }

@@ -80,6 +80,8 @@ bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
   for (int i = 0; i < n; i++) rewire(g->nodes.v[i]);
   for (int i = 0; i < g->outputs.n; i++)
     if (g->outputs.v[i].val.node->subst) g->outputs.v[i].val.node = g->outputs.v[i].val.node->subst;
+  for (int i = 0; i < g->stops.n; i++)
+    if (g->stops.v[i].done.node->subst) g->stops.v[i].done.node = g->stops.v[i].done.node->subst;
   for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
   tp_graph_sweep(g);
   return ok;

@@ -28,7 +28,7 @@ static void layout(pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int r
 
 static const tp_ix **upper_shape(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
   const tp_ix **up = TP_NEWN(b->a, const tp_ix *, rank);
-  for (int i = 0; i < rank; i++) up[i] = tp_ix_upper(C(b), shape[i], nd, dims);
+  for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->pl->g, shape[i], nd, dims);
   return up;
 }
 
@@ -53,7 +53,30 @@ static const tp_ix *buf_stride(pb *b, const tp_pbuf *x, int i) {
 
 /* ---- the statement at hand ---- */
 
-static const tp_ix *here(pb *b, const tp_ix *e) { return tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg); }
+/* e with ends as variables, which the node at work wants loaded. */
+static const tp_ix *ends_loaded(pb *b, const tp_ix *e) {
+  const tp_sym *from[TP_GROUP];
+  const tp_ix *to[TP_GROUP];
+  int n = 0;
+  for (int i = tp_next_end(b->p, e, 0); i >= 0 && n < TP_GROUP; i = tp_next_end(b->p, e, i + 1)) {
+    if (i >= b->nendvar) {                      /* the table has grown */
+      int cap = 2 * b->p->ends.n;
+      const tp_sym **v = TP_NEWN(b->a, const tp_sym *, cap);
+      bool *w = TP_NEWN(b->a, bool, cap);
+      for (int k = 0; k < b->nendvar; k++) v[k] = b->endvar[k], w[k] = b->wanted[k];
+      b->endvar = v, b->wanted = w, b->nendvar = cap;
+    }
+    if (!b->endvar[i]) b->endvar[i] = tp_sym_var(C(b), b->p->g->stops.v[b->p->ends.v[i].stop].dim->bound->name);
+    b->wanted[i] = true;
+    from[n] = b->p->ends.v[i].sym;
+    to[n++] = tp_ix_sym(C(b), b->endvar[i]);
+  }
+  return tp_ix_subst(C(b), e, n, from, to);
+}
+
+static const tp_ix *here(pb *b, const tp_ix *e) {
+  return b->p->ends.n ? ends_loaded(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0)) : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
+}
 
 static void open_stmt(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s = b->p->stmts.v[t->stmt];
@@ -67,10 +90,13 @@ static void open_stmt(pb *b, const tp_tree *t) {
     const tp_ix *hi;
     b->leadvar[k] = v;
     tp_run_range(C(b), s, t, d, &b->leadlo[k], &hi);
+    hi = ends_loaded(b, hi);
     b->lead[k] = tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);   /* 0 .. T-2 at T = 0 */
-    b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), tp_ix_sub(C(b), s->vhi[d], s->vlo[d]))) : b->lead[k];
+    b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])))
+                                : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])), 0, NULL);
     b->arg[d] = tp_ix_sym(C(b), v);
   }
+  b->mask = NULL;
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
   b->uses = TP_NEWN(b->a, int, s->nnode);
 }
@@ -148,7 +174,7 @@ static tp_opnd whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const
   o.axisvar = TP_NEWN(b->a, int, t->rank);
   const tp_ix *s = K(b, 1);
   for (int i = t->rank - 1; i >= 0; i--) {
-    o.shape[i] = tp_ix_subst(C(b), t->shape[i], ndim, dims, idx);
+    o.shape[i] = tp_at_dims(b->p, t->shape[i], ndim, dims, idx);
     o.stride[i] = s; o.axisvar[i] = -1;
     s = tp_ix_mul(C(b), s, o.shape[i]);
   }
@@ -161,6 +187,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   tp_opnd o; int nv = 0;
   for (int d = 0; d < r->ndim; d++) { idx[d] = w->at[d].lo; nv += w->at[d].range; }
   o = whole(b, r->val, r->ndim, r->dim, idx);
+  for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = buf_stride(b, b->bufof[r->id], r->ndim + i);
   if (!nv) return nd_array(b, r, &o);
   tp_opnd q = o;                                /* CALL: dims in `over` lead */
   q.rank = nv + o.rank; q.nvar = nv; nv = 0;
@@ -281,10 +308,145 @@ static void group_open(pb *b, int i) {
   b->g.nin = 0; b->g.in = NULL;
 }
 
+static int group_find(const pb *b, int i) {
+  for (int k = 0; k < b->g.n; k++)
+    if (b->g.node[k] == i) return k;
+  return -1;
+}
+
+static double identity_of(tp_red red, tp_dtype d) {
+  switch (red) {
+    case TP_RED_SUM: return 0;
+    case TP_RED_PROD: return 1;
+    default: break;
+  }
+  bool max = red == TP_RED_MAX;
+  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
+  if (d == TP_BOOL) return max ? 0 : 1;
+  if (d == TP_U8) return max ? 0 : 255;
+  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
+  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
+}
+
+/* ---- rows that an accumulation leaves out ---- */
+
+static bool masked(const pb *b) {
+  for (int k = 0; k < 64; k++)
+    if (tp_guard_masks(b->p, b->s, k)) return true;
+  return false;
+}
+
+static tp_nd nd_rows(pb *b, const tp_pbuf *x) {
+  tp_opnd o = { .off = K(b, 0) };
+  return nd_scratch(b, x, &o);
+}
+
+static tp_pbuf *new_rows(pb *b, const char *name, tp_dtype d) {
+  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, name, d);
+  layout(b, x, b->nlead, b->leadcap, 0, NULL);
+  return x;
+}
+
+static void push_micro(pb *b, tp_micro **v, int *n, tp_op op, tp_dtype d, int x, int y, int z) {
+  tp_micro *w = TP_NEWN(b->a, tp_micro, *n + 1);
+  if (*n) memcpy(w, *v, sizeof *w * (size_t)*n);
+  w[*n] = (tp_micro){ .op = op, .dtype = d, .in = { x, y, z }, .attr = TP_NEW(b->a, tp_attr) };
+  *v = w; (*n)++;
+}
+
+static tp_region *ew_region(pb *b, int nin, const tp_nd *in) {
+  tp_region *r = region(b, TP_RG_EW, NULL);
+  r->node = b->s->into;
+  r->op = TP_OP_SELECT;
+  for (int k = 0; k < nin; k++) put(b, &r->in, &r->nin, in[k]);
+  return r;
+}
+
+static void ew_result(pb *b, tp_region *r, int micro, tp_nd out) {
+  put(b, &r->out, &r->nout, out);
+  r->outmicro = TP_NEW(b->a, int);
+  *r->outmicro = micro;
+}
+
+/* The least that an end has to be, for each row. */
+static tp_pbuf *least_rows(pb *b, const tp_ix *least) {
+  tp_pbuf *x = new_rows(b, "least", TP_I64);
+  tp_node *n = TP_NEW(b->a, tp_node);
+  *n = (tp_node){ .op = TP_OP_VALUE, .id = -1, .nout = 1, .pos = b->s->pos };
+  tp_region *r = region(b, TP_RG_OP, n);
+  r->nix = 1;
+  r->ix = TP_NEW(b->a, const tp_ix *);
+  r->ix[0] = here(b, least);
+  put(b, &r->out, &r->nout, nd_rows(b, x));
+  return x;
+}
+
+/* What was reached, for each row: not more than given where that is asked about. */
+static tp_nd nd_reached(pb *b, const tp_sym *end) {
+  int i = 0;
+  while (b->p->ends.v[i].sym != end) i++;
+  tp_val v = tp_v(b->p->g->stops.v[b->p->ends.v[i].stop].end);
+  tp_opnd o = { .base = v, .idx = b->p->ends.v[i].at, .off = K(b, 0) };
+  return nd_array(b, tp_array_of(b->p, v), &o);
+}
+
+/* Made by the first that wants it. */
+static const tp_pbuf *mask_of(pb *b) {
+  const tp_sym *end;
+  const tp_ix *least;
+  if (b->mask) return b->mask;
+  b->mask = new_rows(b, "goes on", TP_BOOL);
+  tp_nd in[2 * TP_GROUP];
+  int n = 0;
+  for (int k = 0; n < TP_GROUP && tp_guard_part(b->p, b->s->guard, k, &end, &least); k++) {
+    if (!tp_guard_masks(b->p, b->s, k)) continue;
+    in[2 * n] = nd_reached(b, end);
+    in[2 * n++ + 1] = nd_rows(b, least_rows(b, least));
+  }
+  tp_region *r = ew_region(b, 2 * n, in);
+  for (int k = 0; k < n; k++) {
+    push_micro(b, &r->micro, &r->nmicro, TP_OP_GE, TP_BOOL, 2 * k, 2 * k + 1, 0);
+    if (k) push_micro(b, &r->micro, &r->nmicro, TP_OP_LAND, TP_BOOL, r->nin + r->nmicro - 1, r->nin + r->nmicro - 2, 0);
+  }
+  ew_result(b, r, r->nmicro - 1, nd_rows(b, b->mask));
+  return b->mask;
+}
+
+/* Micros that give `value` where the mask (input m) holds, else what adds nothing; references as the region has them. */
+static void mask_micros(pb *b, tp_micro **v, int *n, int nin, int m, int value, tp_red red, tp_dtype d) {
+  push_micro(b, v, n, TP_OP_FILL, d, 0, 0, 0);
+  ((tp_attr *)(*v)[*n - 1].attr)->f[0] = identity_of(red, d);
+  push_micro(b, v, n, TP_OP_SELECT, d, m, value, nin + *n - 1);
+}
+
+/* An operand of what multiplies or sums by itself: copied, 0 in the rows left out. One that is the same for all rows stays. */
+static tp_nd masked_operand(pb *b, tp_nd x, const tp_opnd *o, tp_dtype d) {
+  bool same = true;
+  for (int k = 0; k < b->nlead; k++) same &= x.lead[k] == K(b, 0);
+  for (int k = 0; k < x.nring; k++) same = false;
+  if (same) return x;
+  const tp_pbuf *mask = mask_of(b);
+  tp_pbuf *to = new_buf(b, TP_BUF_TEMP, "rows", d);
+  tp_opnd dense = { .rank = o->rank, .off = K(b, 0), .shape = o->shape };
+  dense.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
+  layout(b, to, b->nlead, b->leadcap, o->rank, upper_shape(b, o->rank, o->shape, b->s->ndim, b->s->dim));
+  for (int i = 0; i < o->rank; i++) dense.stride[i] = buf_stride(b, to, b->nlead + i);
+  tp_nd out = nd_scratch(b, to, &dense);
+  tp_region *r = ew_region(b, 2, (tp_nd[]){ x, nd_rows(b, mask) });
+  mask_micros(b, &r->micro, &r->nmicro, 2, 1, 0, TP_RED_SUM, d);
+  ew_result(b, r, 1, out);
+  return out;
+}
+
 /* Results that something outside the group wants go out; then the region is made. Inputs that mention scratch come first (fill). */
 static void group_close(pb *b) {
   if (!b->g.open) return;
   b->g.open = false;
+  int mask = -1;
+  if (b->final_acc && group_find(b, b->final) >= 0 && masked(b)) {
+    put(b, &b->g.in, &b->g.nin, nd_rows(b, mask_of(b)));
+    mask = b->g.nin - 1;
+  }
   tp_region *r = region(b, TP_RG_EW, NULL);
   const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
   r->node = last; r->pos = last->pos; r->op = last->op; r->attr = &last->attr;
@@ -304,13 +466,11 @@ static void group_close(pb *b) {
     put(b, &r->out, &r->nout, final ? b->final_nd : nd_scratch_out(b, i));
     outs[r->nout - 1] = b->g.micro_of[k];
   }
+  if (mask >= 0) {                              /* the final is the only result */
+    mask_micros(b, &r->micro, &r->nmicro, r->nin, mask, r->nin + outs[0], r->red, r->micro[outs[0]].dtype);
+    outs[0] = r->nmicro - 1;
+  }
   r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
-}
-
-static int group_find(const pb *b, int i) {
-  for (int k = 0; k < b->g.n; k++)
-    if (b->g.node[k] == i) return k;
-  return -1;
 }
 
 static bool group_add(pb *b, int i) {
@@ -345,13 +505,15 @@ static bool group_add(pb *b, int i) {
   return true;
 }
 
+static void put_rows(pb *b, tp_region *r);
+
 /* ---- other operators ---- */
 
 static void exprs(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
   r->nix = n->attr.nix;
   r->ix = TP_NEWN(b->a, const tp_ix *, r->nix);
-  for (int k = 0; k < r->nix; k++) r->ix[k] = here(b, tp_ix_subst(C(b), n->attr.ix[k], n->ndom, n->dom, b->s->nodeat[i]));
+  for (int k = 0; k < r->nix; k++) r->ix[k] = here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
   if (n->op == TP_OP_CALL || may_fail(n)) point(b, r, i);
 }
 
@@ -371,12 +533,15 @@ static bool op_region(pb *b, int i) {
   for (int k = 0; k < n->nin; k++) {
     tp_opnd o;
     if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
-    put(b, &in, &nin, nd_operand(b, &o));
+    tp_nd x = nd_operand(b, &o);
+    if (i == b->final && b->final_acc && masked(b)) x = masked_operand(b, x, &o, tp_dtypeof(n->in[k].src));
+    put(b, &in, &nin, x);
   }
   if (n->op == TP_OP_PINIT) put(b, &in, &nin, nd_loaded(b, n));
   tp_region *r = region(b, n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
   r->in = in; r->nin = nin;
   exprs(b, r, i);
+  if (n->op == TP_OP_CALL && n->attr.nover && b->p->g->stops.n) put_rows(b, r);
   if (i == b->final) {
     put(b, &r->out, &r->nout, b->final_nd);
     r->acc = b->final_acc; r->red = b->final_red;
@@ -460,9 +625,11 @@ static bool final_copy(pb *b) {
   if (!tp_stmt_src(b->p, s, &o, b->err)) return false;
   int i = tp_stmt_find(s, &o);
   if (i >= 0 && s->node[i]->op == TP_OP_FILL && s->kind != TP_ST_ACC) { fill_target(b, s->node[i]); return true; }
+  for (int k = 0; k < s->nrow; k++) o.shape[k] = K(b, 1);        /* of these axes one row is taken */
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
   bool acc = s->kind == TP_ST_ACC;
+  const tp_pbuf *mask = acc && masked(b) ? mask_of(b) : NULL;
   tp_region *r = region(b, acc ? TP_RG_EW : TP_RG_COPY, NULL);
   r->node = s->src.node;
   put(b, &r->in, &r->nin, in);
@@ -473,21 +640,12 @@ static bool final_copy(pb *b) {
   r->micro = TP_NEW(b->a, tp_micro);
   *r->micro = (tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src), .attr = &s->src.node->attr };
   r->nmicro = 1; r->outmicro = TP_NEW(b->a, int);
+  if (!mask) return true;
+  put(b, &r->in, &r->nin, nd_rows(b, mask));
+  r->nmicro = 0;
+  mask_micros(b, &r->micro, &r->nmicro, r->nin, 1, 0, r->red, tp_dtypeof(s->src));
+  *r->outmicro = 1;
   return true;
-}
-
-static double identity_of(tp_red red, tp_dtype d) {
-  switch (red) {
-    case TP_RED_SUM: return 0;
-    case TP_RED_PROD: return 1;
-    default: break;
-  }
-  bool max = red == TP_RED_MAX;
-  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
-  if (d == TP_BOOL) return max ? 0 : 1;
-  if (d == TP_U8) return max ? 0 : 255;
-  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
-  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
 }
 
 static bool stmt_regions(pb *b, const tp_tree *t) {
@@ -513,6 +671,71 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
   return final_copy(b);
 }
 
+/* ---- ends by data ---- */
+
+/* The numbers of an end as a window, one axis for each dim over which it is the greatest; exprs are over variables and bounds. */
+static tp_nd nd_end(pb *b, const tp_end *e) {
+  const tp_stop *s = &b->p->g->stops.v[e->stop];
+  static const tp_stmt nothing;
+  const tp_stmt *was = b->s;
+  int nlead = b->nlead;
+  tp_at *at = TP_NEWN(b->a, tp_at, s->ndom);
+  for (int d = 0; d < s->ndom; d++) at[d] = e->at[d] ? (tp_at){ .lo = e->at[d] } : (tp_at){ true, K(b, 0), tp_ix_sym(C(b), s->dom[d]->bound) };
+  b->s = &nothing;
+  b->nlead = 0;
+  tp_nd n = nd_write(b, &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = at });
+  b->s = was;
+  b->nlead = nlead;
+  return n;
+}
+
+/* Loads of what was wanted, in front of what wants it. */
+static int put_loads(pb *b, tp_pnode **to) {
+  int n = 0;
+  for (int i = 0; i < b->nendvar; i++) {
+    if (!b->wanted[i]) continue;
+    b->wanted[i] = false;
+    tp_pnode *x = to[n++] = TP_NEW(b->a, tp_pnode);
+    const tp_end *e = &b->p->ends.v[i];
+    *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e->stop].dim->bound), .nd = TP_NEW(b->a, tp_nd) };
+    *x->nd = nd_end(b, e);
+  }
+  return n;
+}
+
+/* Rows of a callback that have ended: by the ends of the dims that it goes along, where these are functions of dims in `over`. */
+static void put_rows(pb *b, tp_region *r) {
+  const tp_node *n = r->node;
+  r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
+  for (int i = 0; i < b->p->g->stops.n; i++) {
+    const tp_stop *s = &b->p->g->stops.v[i];
+    const tp_ix *at[s->ndom + 1], *t = NULL;
+    bool over = false;
+    for (int d = 0; d < n->ndom; d++)
+      if (n->dom[d] == s->dim) t = here(b, b->s->nodeat[b->s->nnode - 1][d]);
+    for (int d = 0; d < s->ndom; d++) {
+      at[d] = NULL;
+      for (int k = 0; k < n->ndom; k++)
+        if (n->dom[k] == s->dom[d] && !tp_dom_has(n->attr.nover, n->attr.over, n->dom[k])) at[d] = here(b, b->s->nodeat[b->s->nnode - 1][k]);
+      over |= tp_dom_has(n->attr.nover, n->attr.over, s->dom[d]);
+    }
+    if (!t || !over) continue;
+    tp_rows *x = &r->rows[r->nrows++];
+    *x = (tp_rows){ t, tp_ix_sym(C(b), s->dim->bound), nd_end(b, &(tp_end){ i, NULL, at }) };
+    tp_nd w = x->nd;                            /* an axis for each dim of over, 0 by 0 for those that the end does not know */
+    x->nd.rank = n->attr.nover;
+    x->nd.shape = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
+    x->nd.stride = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
+    for (int d = 0, o = 0, e = 0; d < n->ndom; d++) {
+      if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) continue;
+      bool has = tp_dom_has(s->ndom, s->dom, n->dom[d]);
+      x->nd.shape[o] = tp_ix_sym(C(b), n->dom[d]->bound);
+      x->nd.stride[o++] = has ? w.stride[e] : K(b, 0);
+      e += has;
+    }
+  }
+}
+
 /* ---- the tree ---- */
 
 static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
@@ -522,11 +745,28 @@ static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
   return x;
 }
 
+static tp_pnode *after_loads(pb *b, tp_pnode *x) {
+  tp_pnode **v = TP_NEWN(b->a, tp_pnode *, b->nendvar + 1);
+  int n = put_loads(b, v);
+  v[n++] = x;
+  return seq(b, n, v);
+}
+
+/* A loop's end is looked at after each iteration, and may have come nearer by then. What is wanted stays so. */
+static tp_pnode *before_loads(pb *b, tp_pnode *x) {
+  bool *wanted = tp_dup(b->a, b->wanted, sizeof *wanted * (size_t)b->nendvar);
+  tp_pnode **v = TP_NEWN(b->a, tp_pnode *, b->nendvar + 1);
+  v[0] = x;
+  int n = 1 + put_loads(b, v + 1);
+  memcpy(b->wanted, wanted, sizeof *wanted * (size_t)b->nendvar);
+  return seq(b, n, v);
+}
+
 static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_RUN) {
     b->leaves.v = NULL; b->leaves.n = b->leaves.cap = 0;
     if (!stmt_regions(b, t)) return NULL;
-    return seq(b, b->leaves.n, b->leaves.v);
+    return after_loads(b, seq(b, b->leaves.n, b->leaves.v));
   }
   tp_pnode **kid = TP_NEWN(b->a, tp_pnode *, t->n);
   for (int i = 0; i < t->n; i++)
@@ -534,8 +774,11 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_SEQ) return seq(b, t->n, kid);
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
   *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = t->n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
-                   .label = t->label, .parallel = t->parallel, .cond = t->cond };
-  return x;
+                   .label = t->label, .parallel = t->parallel, .cond = t->kind == TP_T_IF ? t->cond : NULL };
+  if (!b->p->ends.n) return x;
+  x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
+  if (t->kind == TP_T_FOR && t->step > 0) kid[0] = before_loads(b, kid[0]);
+  return after_loads(b, x);
 }
 
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {

@@ -233,9 +233,25 @@ static bool op(const look *l) {
 
 /* ---- the whole ---- */
 
+bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err) {
+  bool ok = x->buf >= 0 && x->buf < p->bufs.n && x->rank >= 0 && x->rank <= TP_MAXRANK && x->wrap < 0 && p->bufs.v[x->buf]->kind == TP_BUF_TEMP && p->bufs.v[x->buf]->dtype == TP_I64;
+  return ok || tp_fail(err, TP_E_FILE, at, "file: an end is read from a temp of i64");
+}
+
+static bool ended_rows(const look *l) {
+  const tp_region *r = l->r;
+  for (int k = 0; k < r->nrows; k++) {
+    if (r->kind != TP_RG_CALL) return bad(l, "only a call has rows that end");
+    if (!tp_end_check(l->p, &r->rows[k].nd, l->at, l->err)) return false;
+    for (int i = 0; i < r->nin; i++)
+      if (r->in[i].rank < r->rows[k].nd.rank) return bad(l, "an operand without its rows");
+  }
+  return true;
+}
+
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
   look l = { p, r, at, err };
-  if (!counts(&l) || !windows(&l)) return false;
+  if (!counts(&l) || !windows(&l) || !ended_rows(&l)) return false;
   switch (r->kind) {
     case TP_RG_EW: return ew(&l);
     case TP_RG_OP: return op(&l);
@@ -249,6 +265,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
 
 static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
   if (x->kind == TP_P_REGION) return tp_region_check(p, x->rg, x->rg->pos, err);
+  if (x->kind == TP_P_LOAD) return tp_end_check(p, x->nd, (tp_pos){ 0 }, err);
   for (int i = 0; i < x->n; i++)
     if (!check_node(p, x->kid[i], err)) return false;
   return true;

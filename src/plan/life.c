@@ -10,7 +10,7 @@ typedef struct { tp_plan *p; int n; tp_pnode **leaf; } leaves;
 static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
   x->up = up;
   x->pos = p->npos;
-  if (x->kind == TP_P_REGION) p->npos++;
+  if (x->kind == TP_P_REGION || x->kind == TP_P_LOAD) p->npos++;
   for (int i = 0; i < x->n; i++) number(p, x->kid[i], x);
   x->lastpos = p->npos - 1;
 }
@@ -53,7 +53,9 @@ static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), voi
   if (x->kind == TP_P_REGION) {
     for (int i = 0; i < x->rg->nin; i++) fn(ud, x, &x->rg->in[i]);
     for (int i = 0; i < x->rg->nout; i++) fn(ud, x, &x->rg->out[i]);
+    for (int i = 0; i < x->rg->nrows; i++) fn(ud, x, &x->rg->rows[i].nd);
   }
+  if (x->kind == TP_P_LOAD) fn(ud, x, x->nd);
   for (int i = 0; i < x->n; i++) each(x->kid[i], fn, ud);
 }
 

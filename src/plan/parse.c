@@ -324,6 +324,16 @@ static bool coords(parser *p, tp_region *r, tp_node *n) {
   return n->ndom == l.n || (n->ndom == 0 && r->kind != TP_RG_CALL) || fail(p, "a coordinate without its dim before this");
 }
 
+static bool rows(parser *p, tp_region *r) {
+  tp_rows x, *all = TP_NEWN(p->pl->a, tp_rows, r->nrows + 1);
+  if (!expression(p, &x.at) || !expect(p, "of") || !expression(p, &x.given) || !window(p, &x.nd, 0)) return false;
+  if (r->nrows == MOST) return fail(p, "too many rows");
+  for (int i = 0; i < r->nrows; i++) all[i] = r->rows[i];
+  all[r->nrows++] = x;
+  r->rows = all;
+  return true;
+}
+
 /* After the inputs. */
 static bool tail(parser *p, tp_region *r, tp_node *n) {
   exprs l;
@@ -333,6 +343,8 @@ static bool tail(parser *p, tp_region *r, tp_node *n) {
     r->ix = keep(p, &l);
   }
   if (accept(p, "at") && !(expect(p, "(") && coords(p, r, n) && expect(p, ")"))) return false;
+  while (accept(p, "rows"))
+    if (!rows(p, r)) return false;
   tp_scan_space(&p->in);
   if (*p->in.s == '"' && !(n->name = tp_scan_string(&p->in))) return false;
   return tp_scan_where(&p->in, &n->pos) && tp_scan_end(&p->in);
@@ -397,7 +409,15 @@ static tp_pnode *branch(parser *p, const char **text) {
   return tp_scan_end(&p->in) ? x : NULL;
 }
 
+static tp_pnode *load(parser *p) {
+  tp_pnode *x = pnode(p, TP_P_LOAD, 0);
+  x->nd = TP_NEW(p->pl->a, tp_nd);
+  if (!symbol(p, TP_SYM_VAR, &x->var) || !expect(p, "of") || !expression(p, &x->given) || !window(p, x->nd, 0) || !tp_scan_end(&p->in)) return NULL;
+  return tp_end_check(p->pl, x->nd, tp_scan_pos(&p->in), p->in.err) ? x : NULL;
+}
+
 static tp_pnode *statement(parser *p, const char **text) {
+  if (accept(p, "load")) return load(p);
   if (accept(p, "for")) return loop(p, text);
   if (accept(p, "if")) return branch(p, text);
   tp_pnode *x = pnode(p, TP_P_REGION, 0);

@@ -37,6 +37,8 @@ typedef enum {
   TP_RG_PINIT      /* out = the loaded array if one was given (in[1], kind PARAM), else in[0] */
 } tp_rgkind;
 typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; const tp_attr *attr; } tp_micro;   /* in < nin: region input; else micro in - nin. dtype of its result */
+/* CALL over rows that may have ended: row r goes on while at < min(given, the number in nd at r); nd has an axis for each dim of `over`. */
+typedef struct tp_rows { const tp_ix *at, *given; tp_nd nd; } tp_rows;
 typedef struct tp_region {
   tp_rgkind kind;
   tp_op op; const tp_attr *attr;                /* RG_OP; attr's axes count spatial axes only */
@@ -50,9 +52,10 @@ typedef struct tp_region {
   double fill;                                  /* FILL */
   int nix; const tp_ix **ix;                    /* attr.ix of the operator over VARs (VALUE's expression, slice bounds of PAD, ...) */
   int ncoord; const tp_ix **coord;              /* RAND: temporal coordinates in domain order; CALL: the point */
+  int nrows; tp_rows *rows;                     /* CALL */
 } tp_region;
 
-typedef enum { TP_P_SEQ, TP_P_FOR, TP_P_IF, TP_P_REGION } tp_pkind;
+typedef enum { TP_P_SEQ, TP_P_FOR, TP_P_IF, TP_P_REGION, TP_P_LOAD } tp_pkind;
 typedef struct tp_pnode tp_pnode;
 struct tp_pnode {
   tp_pkind kind;
@@ -61,6 +64,7 @@ struct tp_pnode {
   const tp_sym *label; bool parallel;
   const tp_ix *cond;
   tp_region *rg;
+  const tp_ix *given; tp_nd *nd;                /* LOAD var = min(given, the greatest of the i64 in nd): an end by data, read again wherever it is used */
   int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
   int lastpos;
   tp_pnode *up;                                 /* parent */
@@ -80,6 +84,7 @@ tp_plan *tp_plan_parse(tp_ictx *ix, const char *text, tp_error *err);
 tp_plan *tp_plan_free(tp_plan *p);              /* a parsed plan; NULL. A built one goes with its poly */
 /* What every region has to keep: numbers of buffers, of operands and of axes, dtypes. check.c */
 bool tp_plan_check(const tp_plan *p, tp_error *err);
+bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err);   /* a window of ends */
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
 /* The dim that coordinate k is of; NULL: not known. */
 const tp_sym *tp_region_dim(const tp_region *r, int k);

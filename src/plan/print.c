@@ -11,7 +11,8 @@
  *   op sum {axes 0} over i1 = 0 for I out b3{0; lead 1} in b0{0; lead 4; box 4 by 1} @ rnn.lua:4
  *
  * A micro's operands are the region's inputs (i0) and micros before it (m0). A window is its offset, rings, strides along the leading axes, shape by strides,
- * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates. */
+ * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
+ * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1. */
 #include "plan/plan.h"
 
 static void indent(tp_buf *b, int depth) { for (int i = 0; i < depth; i++) tp_puts(b, "  "); }
@@ -114,6 +115,10 @@ static void region(tp_buf *b, const tp_region *r) {
   for (int k = 0; k < r->nin; k++) nd(b, &r->in[k], r->nlead);
   if (r->nix) list(b, " ix(", r->nix, r->ix, ")");
   if (r->ncoord) coords(b, r);
+  for (int k = 0; k < r->nrows; k++) {
+    pair(b, " rows ", r->rows[k].at, " of ", r->rows[k].given);
+    nd(b, &r->rows[k].nd, 0);
+  }
   origin(b, r);
   tp_puts(b, "\n");
 }
@@ -136,6 +141,13 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
   }
   indent(b, depth);
   if (x->kind == TP_P_REGION) { region(b, x->rg); return; }
+  if (x->kind == TP_P_LOAD) {
+    tp_putf(b, "load %s of ", x->var->name);
+    tp_ix_print(b, x->given);
+    nd(b, x->nd, 0);
+    tp_puts(b, "\n");
+    return;
+  }
   if (x->kind == TP_P_FOR) loop(b, x);
   else { tp_puts(b, "if "); tp_ix_print(b, x->cond); tp_puts(b, " {\n"); }
   node(b, x->kid[0], depth + 1);
@@ -207,6 +219,10 @@ static void use_region(bool *used, const tp_region *r) {
     if (r->micro[k].op == TP_OP_VALUE) use_ix(used, r->micro[k].attr->ix[0]);
   use_list(used, r->nix, r->ix);
   use_list(used, r->ncoord, r->coord);
+  for (int k = 0; k < r->nrows; k++) {
+    use_list(used, 2, (const tp_ix *[]){ r->rows[k].at, r->rows[k].given });
+    use_nd(used, &r->rows[k].nd, 0);
+  }
   for (int k = 0; k < r->ncoord; k++) use(used, tp_region_dim(r, k));
 }
 
@@ -215,6 +231,7 @@ static void use_node(bool *used, const tp_pnode *x) {
   use(used, x->label);
   use_list(used, 3, (const tp_ix *[]){ x->lo, x->hi, x->cond });
   if (x->kind == TP_P_REGION) use_region(used, x->rg);
+  if (x->kind == TP_P_LOAD) { use_ix(used, x->given); use_nd(used, x->nd, 0); }
   for (int i = 0; i < x->n; i++) use_node(used, x->kid[i]);
 }
 

@@ -577,7 +577,7 @@ static void begin(tp_sched *S) {
   for (int i = 0, at = 0; i < tp_nsym(S->ix); i++) {
     const tp_sym *s = tp_sym_at(S->ix, i);
     if (s->kind != TP_SYM_BOUND) continue;
-    if (!s->dim) { free_ = isl_set_lower_bound_si(free_, isl_dim_param, at, 0); any = true; }
+    if (!s->dim && !s->hidden) { free_ = isl_set_lower_bound_si(free_, isl_dim_param, at, 0); any = true; }
     at++;
   }
   for (int i = 0; i < S->p->late.n; i++) {
@@ -654,6 +654,7 @@ bool tp_schedule(tp_poly *p, tp_error *err) {
   tp_sched *S = TP_NEW(p->a, tp_sched);
   *S = (tp_sched){ .p = p, .novec = p->novec, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
   isl_ctx_reset_error(S->ctx);
+  p->scheduled = true;
   bool ok = fill(S, err) && tp_late_checks(p, err);
   tp_pools_free(S);
   isl_ctx_reset_error(S->ctx);

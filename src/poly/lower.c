@@ -213,6 +213,16 @@ static bool ragged(low *l, const tp_output *o) {
   return false;
 }
 
+/* Has n a dim that ends by data, and not all dims of the end's domain? */
+static bool lacks(const low *l, const tp_node *n) {
+  for (int i = 0; i < l->g->stops.n; i++) {
+    const tp_stop *s = &l->g->stops.v[i];
+    for (int d = 0; d < s->ndom && tp_dom_has(n->ndom, n->dom, s->dim); d++)
+      if (!tp_dom_has(n->ndom, n->dom, s->dom[d])) return true;
+  }
+  return false;
+}
+
 static bool output(low *l, int k) {
   tp_output *o = &l->g->outputs.v[k];
   if (ragged(l, o)) return false;
@@ -220,7 +230,9 @@ static bool output(low *l, int k) {
   const tp_ix **at = identity(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
-  bool same = r.identity && b->ndom == o->val.node->ndom && l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
+  bool apart = l->p->loose && lacks(l, b);      /* what is computed too far must not lie in the output; nor what lies there as far apart as the bounds given say */
+  for (int a = 0; a < tp_outof(o->val)->rank; a++) apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
+  bool same = !apart && r.identity && b->ndom == o->val.node->ndom && l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
   for (int d = 0; d < b->ndom && same; d++) same = r.idx[d] == at[d];
   if (same && !l->p->arrof[b->id][r.base.out]) {
     ((tp_arr **)l->p->arrof[b->id])[r.base.out] = tp_low_array(l, r.base, TP_ARR_OUTPUT, k);
@@ -232,11 +244,11 @@ static bool output(low *l, int k) {
 
 /* ---- the whole ---- */
 
-static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
+static low *low_new(tp_graph *g, const tp_need *need, bool loose, tp_error *err) {
   tp_arena *a = &g->arena;
   int n = g->nodes.n;
   tp_poly *p = TP_NEW(a, tp_poly);
-  p->g = g; p->a = a;
+  p->g = g; p->a = a; p->loose = loose;
   p->mode = TP_NEWN(a, tp_vmode, n);
   tp_arr ***arrof = TP_NEWN(a, tp_arr **, n);
   for (int i = 0; i < n; i++) {
@@ -250,10 +262,11 @@ static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
   return l;
 }
 
-tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
-  low *l = low_new(g, need, err);
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool loose, tp_error *err) {
+  low *l = low_new(g, need, loose, err);
   for (int i = 0; i < g->outputs.n; i++) mark_live(l, g->outputs.v[i].val.node);
   for (int i = 0; i < g->sinks.n; i++) mark_live(l, g->sinks.v[i]);
+  for (int i = 0; i < g->stops.n; i++) mark_live(l, g->stops.v[i].end);
   if (!settle_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
   for (int i = 0; i < g->outputs.n; i++)
     if (!output(l, i)) return tp_poly_free(l->p);

@@ -17,4 +17,11 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos);
 bool tp_low_statements(low *l, tp_node *n);
 /* Operand k of CALL n at its dims' values: dims in `over` lead as axes. */
 bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err);
+/* ---- ends.c ---- */
+tp_set *tp_points_at(tp_poly *p, TP_TAKE tp_set *a, int n, const tp_sym *const *dims, const tp_ix *const *at);
+tp_set *tp_points_of(tp_poly *p, TP_TAKE tp_set *a, int n, const tp_sym *const *dims);
+tp_rel *tp_elements(const tp_poly *p, TP_TAKE tp_rel *r, const tp_arr *x);   /* elements of x, whatever the ends that r mentions */
+bool tp_ends_at(const tp_poly *p, const tp_node *n);            /* n is the ACCUM of a stop */
+bool tp_lacks(const tp_poly *p, const tp_ix *guard);            /* it asks about a greatest end */
+tp_set *tp_guard_of(tp_poly *p, TP_TAKE tp_set *all, int n, const tp_sym *const *dims, const tp_ix **guard);
 #endif

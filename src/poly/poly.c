@@ -4,10 +4,12 @@
 void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi) {
   *lo = s->vlo[d];
   *hi = s->vhi[d];
-  if (d != s->bdim) return;
-  const tp_ix *from = tp_ix_sub(ix, tp_ix_mulc(ix, run->arg[d], s->block), s->bshift);
-  *lo = tp_ix_max(ix, *lo, from);
-  *hi = tp_ix_min(ix, *hi, tp_ix_addc(ix, from, s->block));
+  if (d == s->bdim) {
+    const tp_ix *from = tp_ix_sub(ix, tp_ix_mulc(ix, run->arg[d], s->block), s->bshift);
+    *lo = tp_ix_max(ix, *lo, from);
+    *hi = tp_ix_min(ix, *hi, tp_ix_addc(ix, from, s->block));
+  }
+  if (run->top && run->top[d]) *hi = tp_ix_min(ix, *hi, run->top[d]);
 }
 
 tp_poly *tp_poly_free(tp_poly *p) {
@@ -15,6 +17,7 @@ tp_poly *tp_poly_free(tp_poly *p) {
   for (int i = 0; i < p->stmts.n; i++) {
     tp_stmt *s = p->stmts.v[i];
     tp_set_free(s->dom);
+    tp_set_free(s->all);
     for (int k = 0; k < s->nacc; k++) tp_rel_free(s->acc[k].rel);
   }
   for (int i = 0; i < p->late.n; i++) tp_set_free(p->late.v[i].bad);

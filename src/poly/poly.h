@@ -33,6 +33,7 @@ typedef struct tp_access {
   tp_acckind kind; int arr;
   const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, and on a CALL's writes over its `over` dims */
   tp_rel *rel;                                  /* {statement point -> elements}, restricted to the statement's domain */
+  const tp_ix *upto;                            /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims. NULL: all */
   bool alias;                                   /* READ: the kernel may write its result over this operand (elementwise, same shape) */
   tp_pos pos;
 } tp_access;
@@ -50,7 +51,10 @@ typedef struct tp_stmt {
   int nrow; const tp_ix *const *row;            /* ACC by scatter of ranges: indices that select the leading axes of src */
   int ndim; const tp_sym *const *dim;           /* distinct symbols; hidden dims for the second of two of one label */
   const tp_sym *const *label;                   /* the temporal dim that each stands for: loops fuse by label */
-  tp_set *dom;                                  /* within the box */
+  tp_set *dom;                                  /* within the box of the bounds given */
+  tp_set *all;                                  /* before that: what ends ask is in it, with ends as parameters; NULL: dom */
+  bool asks;                                    /* it asks more of ends than t < T_end: its dependences are worked out with ends (deps.c) */
+  const tp_ix *guard;                           /* holds where the statement runs, of the points of dom: over its dims and ends (ends.c); NULL: at all */
   int nacc; tp_access *acc;
   bool effect;                                  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
   uint32_t mayvec;                              /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */
@@ -72,9 +76,13 @@ struct tp_tree {
   const tp_sym *var; const tp_ix *lo, *hi; int step;   /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
   const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
   bool parallel;                                /* FOR: no dependence is carried */
-  const tp_ix *cond;                            /* IF */
+  const tp_ix *cond;                            /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
+  const tp_ix **top;                            /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */
   int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL, but bdim's is the block's number) */
 };
+
+/* What a dim that ends by data has reached at one point of the stop's domain, as written: a symbol, see ends.c. */
+typedef struct tp_end { int stop; const tp_sym *sym; const tp_ix **at; } tp_end;   /* at[d] NULL: the greatest over this dim */
 
 /* Bounds for which a read closes a cycle: a call that gives them is refused. */
 typedef struct tp_late { tp_set *bad; int st, acc; } tp_late;
@@ -85,6 +93,9 @@ typedef struct tp_poly {
   TP_VEC(tp_arr *) arrs;
   TP_VEC(tp_stmt *) stmts;
   TP_VEC(tp_late) late;
+  TP_VEC(tp_end) ends;
+  bool scheduled;                               /* domains are made: an end that is written in a new way is no parameter any more */
+  bool loose;                                   /* what lacks dims of an end's domain and does no harm runs as far as the bound given */
   tp_tree *tree;
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
@@ -116,8 +127,26 @@ bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);    
 void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
 
-/* need: of g's outputs and sinks. NULL: err. */
-tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);
+/* ---- ends by data (ends.c) ---- */
+const tp_sym *tp_end_of(tp_poly *p, int stop, const tp_ix *const *at);
+int tp_next_end(const tp_poly *p, const tp_ix *e, int from);
+bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s);    /* e mentions s, or an end at a point that does */
+/* An expression of the graph over these dims, at their values: bounds that are reached become ends there. */
+const tp_ix *tp_at_dims(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *at);
+const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_ix *const *at);
+/* An expression of a statement at other values of its dims; an end that depends on a dim of `gone` becomes the greatest over it. */
+const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *to, uint32_t gone);
+const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dims);
+/* Part k of a guard, a conjunction: *end is the one it asks about (NULL: none), *least what it has to be at least (NULL: it asks something else). False: no such part. */
+bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, const tp_sym **end, const tp_ix **least);
+const tp_sym *tp_stop_sym(const tp_poly *p, int arr);                  /* of a stop's array: the dim that ends */
+/* A call over dims in vec runs where the guard holds for any of its points; what depends on one dim cuts its range (run->top). NULL: always. */
+const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
+bool tp_guard_masks(const tp_poly *p, const tp_stmt *s, int k);        /* part k holds for some points of a call, and the accumulation must leave out the others */
+bool tp_guard_grows(const tp_poly *p, const tp_ix *guard);             /* holds for greater ends if for one */
+
+/* need: of g's outputs and sinks. loose: see tp_poly. NULL: err. */
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool loose, tp_error *err);
 /* Fills results. error cycle with a witness (found by enumerating small bounds) when no order exists. */
 bool tp_schedule(tp_poly *p, tp_error *err);
 tp_poly *tp_poly_free(tp_poly *p);              /* isl objects; the arena is the graph's */

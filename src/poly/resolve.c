@@ -14,9 +14,7 @@ typedef struct {                                /* the walk's state: leading axi
 
 static tp_ictx *C(const walk *w) { return w->p->g->ix; }
 
-static const tp_ix *at_point(const walk *w, const tp_node *n, const tp_ix *e, const tp_ix *const *at) {
-  return tp_ix_subst(C(w), e, n->ndom, n->dom, at);
-}
+static const tp_ix *at_point(const walk *w, const tp_node *n, const tp_ix *e, const tp_ix *const *at) { return tp_at_point(w->p, n, e, at); }
 
 /* A node's at restricted to an operand whose dims are a subset. */
 static const tp_ix **at_operand(const walk *w, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
@@ -208,7 +206,7 @@ static bool follow(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_err
 
 static int mentions_var(const walk *w, const tp_ix *e) {
   for (int k = 0; k < w->nvar; k++)
-    if (tp_ix_mentions(e, w->var[k])) return k;
+    if (tp_depends(w->p, e, w->var[k])) return k;
   return -1;
 }
 

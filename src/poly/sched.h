@@ -138,5 +138,6 @@ void tp_no_order(tp_sched *S, const tp_scc *c);                 /* none found, a
 /* ---- proof.c tree.c live.c ---- */
 bool tp_prove(tp_sched *S, const char **which);
 bool tp_make_tree(tp_sched *S);
+tp_tree *tp_stop_loops(tp_poly *p, tp_tree *t);                 /* narrow.c */
 void tp_live(tp_sched *S);
 #endif

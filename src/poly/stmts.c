@@ -26,10 +26,13 @@ static int add_dim(const tp_sym **dim, const tp_sym **label, int n, const tp_sym
   return n + 1;
 }
 
+/* dom: with what the ends at its point ask (tp_points_of). */
 static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const tp_sym *const *label, tp_set *dom, tp_node *node) {
   tp_stmt *s = TP_NEW(l->a, tp_stmt);
   *s = (tp_stmt){ .id = l->p->stmts.n, .kind = kind, .k = -1, .ndim = n, .dim = tp_dup(l->a, dim, sizeof *dim * (size_t)n),
-                  .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .dom = dom, .pos = node->pos, .of = node };
+                  .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .pos = node->pos, .of = node };
+  s->all = l->g->stops.n ? tp_set_copy(dom) : NULL;
+  s->dom = tp_guard_of(l->p, dom, n, dim, &s->guard);
   s->name = node->name ? node->name : node->attr.str ? node->attr.str : tp_printf(l->a, "%s%d", tp_ops[node->op].text, node->id);
   return (sb){ .l = l, .s = s };
 }
@@ -169,9 +172,11 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window) {
 
 /* ---- which dims one call may run over ---- */
 
+static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) { return tp_depends(b->l->p, e, d); }
+
 static bool linear(const sb *b, const tp_ix *e, const tp_sym *d) {
   int64_t c; const tp_ix *rest;
-  return !tp_ix_mentions(e, d) || tp_ix_linear_in(C(b), e, d, &c, &rest);
+  return !depends(b, e, d) || (tp_ix_linear_in(C(b), e, d, &c, &rest) && !depends(b, rest, d));
 }
 
 static bool node_allows(const sb *b, int i, const tp_sym *d) {
@@ -182,10 +187,10 @@ static bool node_allows(const sb *b, int i, const tp_sym *d) {
     if (!linear(b, at[k], d)) return false;
   for (int o = 0; o < n->nout; o++)
     for (int a = 0; a < n->out[o].rank; a++)
-      if (tp_ix_mentions(tp_ix_subst(C(b), n->out[o].shape[a], n->ndom, n->dom, at), d)) return false;
-  if (n->op == TP_OP_VALUE) return true;
+      if (depends(b, tp_at_point(b->l->p, n, n->out[o].shape[a], at), d)) return false;
+  if (n->op == TP_OP_VALUE) return linear(b, tp_at_point(b->l->p, n, n->attr.ix[0], at), d) || !tp_mentions_end(b->l->g, n->attr.ix[0]);
   for (int k = 0; k < n->attr.nix; k++)
-    if (tp_ix_mentions(tp_ix_subst(C(b), n->attr.ix[k], n->ndom, n->dom, at), d)) return false;
+    if (depends(b, tp_at_point(b->l->p, n, n->attr.ix[k], at), d)) return false;
   return true;
 }
 
@@ -193,17 +198,18 @@ static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
   for (int a = 0; a < r->rank; a++)             /* rows of one call have one shape */
     for (int k = 0; k < r->ndim; k++)
-      if (tp_ix_mentions(r->shape[a], r->dim[k]) && (tp_ix_mentions(x->at[k].lo, d) || x->at[k].range)) return false;
+      if (tp_ix_mentions(r->shape[a], r->dim[k]) && (depends(b, x->at[k].lo, d) || x->at[k].range)) return false;
   for (int k = 0; k < r->ndim; k++) {
     if (!linear(b, x->at[k].lo, d)) return false;
-    if (x->at[k].range && (tp_ix_mentions(x->at[k].lo, d) || tp_ix_mentions(x->at[k].hi, d))) return false;
+    if (x->at[k].range && (depends(b, x->at[k].lo, d) || depends(b, x->at[k].hi, d))) return false;
   }
   return true;
 }
 
-static bool view_allows(const sb *b, const tp_opnd *o, const tp_sym *d) {
-  bool ok = !tp_ix_mentions(o->off, d);
-  for (int a = 0; a < o->rank; a++) ok = ok && !tp_ix_mentions(o->shape[a], d) && !tp_ix_mentions(o->stride[a], d);
+/* Of the first `rows` axes one row is taken, however many there are. */
+static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d) {
+  bool ok = !depends(b, o->off, d);
+  for (int a = 0; a < o->rank; a++) ok = ok && (a < rows || !depends(b, o->shape[a], d)) && !depends(b, o->stride[a], d);
   return ok;
 }
 
@@ -211,10 +217,52 @@ static bool operands_allow(sb *b, const tp_sym *d) {
   tp_opnd o;
   for (int i = 0; i < b->s->nnode; i++)
     for (int k = 0; k < b->s->node[i]->nin; k++)
-      if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !view_allows(b, &o, d)) return false;
+      if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !view_allows(b, &o, 0, d)) return false;
   for (int r = 0; r < b->s->nrow; r++)
     if (!linear(b, b->s->row[r], d)) return false;
-  return !b->s->src.node || (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, d));
+  return !b->s->src.node || (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, b->s->nrow, d));
+}
+
+static bool can_fail(const tp_node *n) {
+  bool integer = n->nout && !tp_dtype_float(n->out[0].dtype);
+  return tp_ops[n->op].cls == TP_CLS_GATH || tp_ops[n->op].cls == TP_CLS_FX || n->op == TP_OP_ENV_STEP ||
+         ((n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV || n->op == TP_OP_POW) && integer);
+}
+
+/* Does nobody see it if the statement also runs where a row has ended? It writes elements that no row that goes on reads, and outputs are cleared there. What a
+ * stop's own ACCUM takes from such a row is greater than what it holds. */
+static bool harmless(const sb *b) {
+  const tp_stmt *s = b->s;
+  bool ok = !s->effect && (s->kind != TP_ST_ACC || tp_ends_at(b->l->p, s->into)) && tp_guard_grows(b->l->p, s->guard);
+  for (int i = 0; i < s->nnode && ok; i++) ok = !can_fail(s->node[i]);
+  return ok;
+}
+
+/* Can the points that a guard leaves out be left out of a sum over several at once? What is added there is then nothing (plan/mask.c). */
+static bool maskable(const sb *b) {
+  const tp_stmt *s = b->s;
+  const tp_poly *p = b->l->p;
+  bool ok = s->kind == TP_ST_ACC && tp_guard_grows(p, s->guard) && !tp_lacks(p, s->guard);
+  for (int i = 0; i < s->nnode && ok; i++) {
+    ok = !can_fail(s->node[i]);
+    for (int a = 0; a < s->node[i]->out[0].rank; a++) ok = ok && !tp_mentions_end(b->l->g, s->node[i]->out[0].shape[a]);
+  }
+  return ok;
+}
+
+/* A guard that asks about dim d asks end >= d + something, or about ends that are others along d. */
+static bool guard_allows(const sb *b, const tp_sym *d) {
+  const tp_poly *p = b->l->p;
+  const tp_sym *end;
+  const tp_ix *least, *rest, *guard = b->s->guard;
+  int64_t coef;
+  if (!guard || !depends(b, guard, d)) return true;
+  if (!harmless(b) && !maskable(b)) return false;
+  for (int k = 0; tp_guard_part(p, guard, k, &end, &least); k++) {
+    if (!end && tp_ix_mentions(guard, d)) return false;
+    if (end && (!least || (tp_ix_mentions(least, d) && (!tp_ix_linear_in(C(b), least, d, &coef, &rest) || coef != 1)))) return false;
+  }
+  return true;
 }
 
 static uint32_t may_vectorise(sb *b) {
@@ -222,7 +270,7 @@ static uint32_t may_vectorise(sb *b) {
   if (b->s->effect) return 0;
   for (int d = 0; d < b->s->ndim; d++) {
     const tp_sym *s = b->s->dim[d];
-    bool ok = true;
+    bool ok = guard_allows(b, s);
     for (int i = 0; i < b->s->nnode && ok; i++) ok = node_allows(b, i, s);
     for (int i = 0; i < b->acc.n && ok; i++) ok = access_allows(b, &b->acc.v[i], s);
     if (ok && operands_allow(b, s)) may |= 1u << d;
@@ -244,21 +292,117 @@ static bool elementwise(const sb *b, const tp_out *res) {
   return true;
 }
 
-static void finish(sb *b, const tp_out *res) {
+/* ---- what ends it waits for ---- */
+
+typedef TP_VEC(int) ends;
+
+static void note(sb *b, ends *v, const tp_ix *e) {
+  for (int i = tp_next_end(b->l->p, e, 0); i >= 0; i = tp_next_end(b->l->p, e, i + 1)) {
+    bool known = false;
+    for (int k = 0; k < v->n; k++) known |= v->v[k] == i;
+    if (!known) TP_PUSH(b->l->a, v, i);
+  }
+}
+
+static void note_operand(sb *b, ends *v, const tp_opnd *o, int rows) {
+  note(b, v, o->off);
+  for (int d = 0; d < o->base.node->ndom; d++) note(b, v, o->idx[d]);
+  for (int a = 0; a < o->rank; a++) note(b, v, a < rows ? NULL : o->shape[a]), note(b, v, o->stride[a]);
+}
+
+static bool note_node(sb *b, ends *v, int i) {
+  const tp_node *n = b->s->node[i];
+  const tp_ix *const *at = b->s->nodeat[i];
+  tp_opnd o;
+  for (int k = 0; k < n->nout; k++)
+    for (int a = 0; a < n->out[k].rank; a++) note(b, v, tp_at_point(b->l->p, n, n->out[k].shape[a], at));
+  for (int k = 0; k < n->attr.nix; k++) note(b, v, tp_at_point(b->l->p, n, n->attr.ix[k], at));
+  for (int k = 0; k < n->nin; k++) {
+    if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err)) return false;
+    note_operand(b, v, &o, 0);
+  }
+  return true;
+}
+
+static void end_access(sb *b, int end, const tp_ix *upto) {
+  low *l = b->l;
+  const tp_end *e = &l->p->ends.v[end];
+  const tp_stop *s = &l->g->stops.v[e->stop];
+  tp_arr *x = tp_low_stored(l, tp_v(s->end));
+  tp_at *at = TP_NEWN(l->a, tp_at, s->ndom);
+  for (int d = 0; d < s->ndom; d++) {
+    at[d] = (tp_at){ .lo = e->at[d] };
+    if (e->at[d]) continue;
+    at[d] = (tp_at){ true, tp_ix_const(C(b), 0), tp_ix_sym(C(b), s->dom[d]->bound) };
+    x->dense |= 1u << d;
+  }
+  TP_PUSH(l->a, &b->acc, (tp_access){ .kind = TP_ACC_READ, .arr = x->id, .at = at, .upto = upto, .pos = b->s->pos });
+}
+
+/* end >= least is known once done is for all t < least - 1. What a statement asks of its own t, or of one before, is known before t's own done is; so is what an
+ * accumulation asks of the points that it adds up. Everything else waits for the end. */
+static const tp_ix *known_before(const sb *b, int end, const tp_ix *least) {
+  const tp_ix *t = least ? tp_ix_addc(C(b), least, -1) : NULL;
+  const tp_stmt *s = b->s;
+  if (!t || s->kind == TP_ST_ACC) return t;
+  for (int d = 0; d < s->ndim; d++) {
+    if (s->label[d] != b->l->g->stops.v[b->l->p->ends.v[end].stop].dim) continue;
+    tp_set *later = tp_set_and(tp_set_copy(s->dom), tp_set_cond(C(b), s->ndim, s->dim, tp_ix_cmp(C(b), TP_GT, t, tp_ix_sym(C(b), s->dim[d]))));
+    bool own = tp_set_is_empty(C(b), later);
+    tp_set_free(later);
+    if (own) return t;
+  }
+  return NULL;
+}
+
+static bool wait_for_ends(sb *b) {
+  low *l = b->l;
+  tp_poly *p = l->p;
+  ends v = { 0 };
+  tp_opnd o;
+  const tp_sym *end;
+  const tp_ix *least;
+  if (!l->g->stops.n) return true;
+  for (int i = 0; i < b->s->nnode; i++)
+    if (!note_node(b, &v, i)) return false;
+  if (b->s->src.node && !tp_stmt_src(p, b->s, &o, l->err)) return false;
+  if (b->s->src.node) note_operand(b, &v, &o, b->s->nrow);
+  for (int r = 0; r < b->s->nrow; r++) note(b, &v, b->s->row[r]);
+  for (int i = 0; i < b->acc.n; i++)
+    for (int d = 0; d < p->arrs.v[b->acc.v[i].arr]->ndim; d++) note(b, &v, b->acc.v[i].at[d].lo), note(b, &v, b->acc.v[i].at[d].range ? b->acc.v[i].at[d].hi : NULL);
+  for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
+  b->s->asks = v.n > 0;
+  if (p->loose && harmless(b) && tp_lacks(p, b->s->guard)) {
+    b->s->guard = NULL;
+    b->s->all = tp_set_free(b->s->all);
+  }
+  for (int k = 0; tp_guard_part(p, b->s->guard, k, &end, &least); k++)
+    for (int i = 0; end && i < p->ends.n; i++)
+      if (p->ends.v[i].sym == end) {
+        const tp_ix *upto = known_before(b, i, least);
+        b->s->asks |= !upto || b->s->kind == TP_ST_ACC;
+        end_access(b, i, upto);
+      }
+  return true;
+}
+
+static bool finish(sb *b, const tp_out *res) {
   low *l = b->l;
   tp_stmt *s = b->s;
   sync(b);
+  if (!wait_for_ends(b)) return false;
   bool ew = res && elementwise(b, res);
   for (int i = 0; i < b->acc.n; i++) {
     tp_access *x = &b->acc.v[i];
     tp_arr *r = l->p->arrs.v[x->arr];
-    x->rel = tp_rel_restrict(tp_rel_at(C(b), s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
+    x->rel = tp_rel_restrict(tp_elements(l->p, tp_rel_at(C(b), s->ndim, s->dim, r->ndim, r->dim, x->at), r), tp_set_copy(s->dom));
     x->alias = x->alias && ew && r->rank == res->rank && r->dtype == res->dtype;
     for (int a = 0; a < r->rank && x->alias; a++) x->alias = r->shape[a] == res->shape[a];
   }
   s->acc = b->acc.v; s->nacc = b->acc.n;
   s->mayvec = may_vectorise(b);
   TP_PUSH(l->a, &l->p->stmts, s);
+  return true;
 }
 
 static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *at) {
@@ -271,14 +415,13 @@ static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *a
 
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   const tp_node *n = v.node;
-  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_box(l->g->ix, n->ndom, n->dom), v.node);
+  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_box(l->g->ix, n->ndom, n->dom), n->ndom, n->dom), v.node);
   if (pos.file) b.s->pos = pos;
   b.s->src = v; b.s->srcat = own_point(&b, n->ndom, n->dom);
   write_first(&b, TP_ACC_WRITE, to, b.s->srcat);
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
-  finish(&b, NULL);
-  return true;
+  return finish(&b, NULL);
 }
 
 /* Dims that a branch's condition sets equal to something without dims. */
@@ -300,7 +443,7 @@ static bool branch(low *l, tp_node *m, int k) {
   tp_ictx *c = l->g->ix;
   tp_set *dom = tp_set_and(tp_branch_set(l->g, m, k), tp_set_copy(l->need->set[m->id]));
   if (tp_set_is_empty(c, dom)) { tp_set_free(dom); return true; }
-  sb b = start(l, TP_ST_OP, m->ndom, m->dom, m->dom, dom, m);
+  sb b = start(l, TP_ST_OP, m->ndom, m->dom, m->dom, tp_points_of(l->p, dom, m->ndom, m->dom), m);
   b.s->into = m; b.s->k = k;
   if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
   b.pinned = pins(m, m->in[k].cond);
@@ -311,16 +454,20 @@ static bool branch(low *l, tp_node *m, int k) {
   write_first(&b, TP_ACC_WRITE, x, at);
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
-  finish(&b, &m->out[0]);
-  return true;
+  return finish(&b, &m->out[0]);
 }
 
 static bool init(low *l, tp_node *n, tp_arr *x) {
-  sb b = start(l, TP_ST_INIT, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
+  sb b = start(l, TP_ST_INIT, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom), n);
   b.s->into = n;
   write_first(&b, TP_ACC_WRITE, x, own_point(&b, n->ndom, n->dom));
-  finish(&b, NULL);
-  return true;
+  return finish(&b, NULL);
+}
+
+static const tp_ix *const *identity_of(low *l, const tp_node *n) {
+  const tp_ix **at = TP_NEWN(l->a, const tp_ix *, n->ndom);
+  for (int d = 0; d < n->ndom; d++) at[d] = tp_ix_sym(l->g->ix, n->dom[d]);
+  return at;
 }
 
 /* The target's point of a scatter: its own hidden dims where the contribution sends a range. */
@@ -342,15 +489,17 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
 
 static const tp_ix *both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_and(c, a, b); }
 
-static const tp_ix *in_box(tp_ictx *c, const tp_ix *x, const tp_sym *d) {
-  return both(c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, tp_ix_sym(c, d->bound)));
+static const tp_ix *in_box(low *l, const tp_node *p, const tp_sym *d) {
+  tp_ictx *c = l->g->ix;
+  const tp_ix *x = tp_ix_sym(c, d), *end = tp_at_point(l->p, p, tp_ix_sym(c, d->bound), identity_of(l, p));
+  return both(c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, end));
 }
 
 static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space *s) {
   tp_ictx *c = l->g->ix;
   const tp_node *p = e->src.node;
   const tp_ix *cond = e->cond ? e->cond : tp_ix_bool(c, true);
-  for (int d = 0; d < p->ndom; d++) cond = both(c, cond, in_box(c, tp_ix_sym(c, p->dom[d]), p->dom[d]));
+  for (int d = 0; d < p->ndom; d++) cond = both(c, cond, in_box(l, p, p->dom[d]));
   tp_at at[32];
   for (int d = 0; d < n->ndom; d++) {
     at[d] = (tp_at){ .lo = s->u[d] };
@@ -360,12 +509,26 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   }
   tp_set *here = tp_set_cond(c, s->n, s->dim, cond);
   tp_rel *to = tp_rel_at(c, s->n, s->dim, n->ndom, n->dom, at);
-  return tp_set_and(here, tp_set_apply(tp_set_copy(l->need->set[n->id]), tp_rel_reverse(to)));
+  tp_set *need = tp_points_at(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom, s->u);
+  return tp_set_and(here, tp_set_apply(need, tp_rel_reverse(to)));
+}
+
+/* The contribution with the ends that it mentions: of the node's point if it gathers, else of the operand's. */
+static tp_edge at_its_ends(low *l, const tp_node *n, const tp_edge *from) {
+  tp_edge e = *from;
+  const tp_node *over = e.gather ? n : e.src.node;
+  const tp_ix *const *here = identity_of(l, over);
+  int nat = e.gather ? e.src.node->ndom : n->ndom;
+  tp_at *at = TP_NEWN(l->a, tp_at, nat);
+  if (e.cond) e.cond = tp_at_point(l->p, over, e.cond, here);
+  for (int d = 0; d < nat; d++) at[d] = (tp_at){ from->at[d].range, tp_at_point(l->p, over, from->at[d].lo, here), from->at[d].range ? tp_at_point(l->p, over, from->at[d].hi, here) : NULL };
+  e.at = at;
+  return e;
 }
 
 static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   tp_ictx *c = l->g->ix;
-  const tp_edge *e = &n->in[k];
+  tp_edge with = at_its_ends(l, n, &n->in[k]), *e = &with;
   const tp_node *p = e->src.node;
   space s = { 0 };
   const tp_ix *pat[32];
@@ -385,7 +548,8 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
     tp_at at[32];
     for (int d = 0; d < n->ndom; d++) at[d] = (tp_at){ .lo = s.u[d] };
     tp_rel *to = tp_rel_at(c, s.n, s.dim, n->ndom, n->dom, at);
-    dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), tp_set_apply(tp_set_copy(l->need->set[n->id]), tp_rel_reverse(to)));
+    tp_set *need = tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom);
+    dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), tp_set_apply(need, tp_rel_reverse(to)));
   } else {
     s = scatter_space(l, n, e);
     for (int d = 0; d < p->ndom; d++) pat[d] = tp_ix_sym(c, p->dom[d]);
@@ -401,8 +565,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   write_first(&b, TP_ACC_UPDATE, x, s.u);
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
-  finish(&b, NULL);
-  return true;
+  return finish(&b, NULL);
 }
 
 static bool accum(low *l, tp_node *n) {
@@ -436,7 +599,7 @@ static bool call(low *l, tp_node *n) {
   int nd = 0;
   for (int d = 0; d < n->ndom; d++)
     if (!is_over(n, n->dom[d])) dims[nd++] = n->dom[d];
-  sb b = start(l, TP_ST_OP, nd, dims, dims, tp_set_box(l->g->ix, nd, dims), n);
+  sb b = start(l, TP_ST_OP, nd, dims, dims, tp_points_of(l->p, tp_set_box(l->g->ix, nd, dims), nd, dims), n);
   b.s->effect = true;
   for (int o = 0; o < n->nout; o++) {
     tp_arr *x = tp_low_stored(l, (tp_val){ n, o });
@@ -449,28 +612,25 @@ static bool call(low *l, tp_node *n) {
     add_access(&b, TP_ACC_WRITE, x, w, n->pos);
   }
   if (!emit(&b, n, own_point(&b, n->ndom, n->dom))) return false;
-  finish(&b, NULL);
-  return true;
+  return finish(&b, NULL);
 }
 
 static bool view_itself(low *l, tp_node *n) {
-  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
+  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom), n);
   b.s->src = tp_v(n); b.s->srcat = own_point(&b, n->ndom, n->dom);
   b.s->through = true;
   write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, n->pos, n->op == TP_OP_READ)) return false;
-  finish(&b, NULL);
-  return true;
+  return finish(&b, NULL);
 }
 
 static bool operator(low *l, tp_node *n) {
-  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
+  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom), n);
   const tp_ix **at = own_point(&b, n->ndom, n->dom);
   for (int o = 0; o < n->nout; o++) write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);
   if (!emit(&b, n, at)) return false;
-  finish(&b, n->nout == 1 ? &n->out[0] : NULL);
-  return true;
+  return finish(&b, n->nout == 1 ? &n->out[0] : NULL);
 }
 
 bool tp_low_statements(low *l, tp_node *n) {

@@ -327,7 +327,12 @@ static tp_tree *run(conv *c, isl_ast_node *n) {
   isl_id_free(id);
   isl_ast_expr_free(f);
   isl_ast_expr_free(e);
-  return t;
+  const tp_ix *cond = s->guard ? tp_guard_run(c->S->p, s, t) : NULL;
+  if (!cond) return t;
+  tp_tree *guarded = new_tree(c, TP_T_IF, 1);
+  guarded->cond = cond;
+  guarded->kid[0] = t;
+  return guarded;
 }
 
 /* The end that the loop's condition gives: it < ub or it <= ub. */
@@ -541,7 +546,7 @@ static tp_tree *versions(conv *c, tp_item *x) {
   const tp_ix *some = tp_ix_bool(c->ix, true);
   for (int i = 0; i < tp_nsym(c->ix); i++) {
     const tp_sym *b = tp_sym_at(c->ix, i);
-    if (b->kind == TP_SYM_BOUND && !b->dim) some = tp_ix_and(c->ix, some, tp_ix_cmp(c->ix, TP_GE, tp_ix_sym(c->ix, b), tp_ix_const(c->ix, 1)));
+    if (b->kind == TP_SYM_BOUND && !b->dim && !b->hidden) some = tp_ix_and(c->ix, some, tp_ix_cmp(c->ix, TP_GE, tp_ix_sym(c->ix, b), tp_ix_const(c->ix, 1)));
   }
   if (!S->freectx || !piecewise(x)) return generate(c, x, isl_set_copy(S->context));
   tp_tree *t = new_tree(c, TP_T_IF, 2);
@@ -557,7 +562,7 @@ bool tp_make_tree(tp_sched *S) {
   trees top = { 0 };
   isl_options_set_ast_build_detect_min_max(S->ctx, 1);
   for (int i = 0; i < S->top.n && !c.failed; i++) flatten(S, &top, versions(&c, S->top.v[i]));
-  tp_tree *all = S->p->tree = tidy(S, sequence(S, top.n, top.v));
+  tp_tree *all = S->p->tree = tp_stop_loops(S->p, tidy(S, sequence(S, top.n, top.v)));
   count_crossings(S, all);
   clear_depths(all);
   if (!c.failed) return true;

@@ -41,7 +41,7 @@ static void set_dims(ref *r, int n, const tp_sym *const *dims, const int64_t *at
   for (int k = 0; k < n; k++) r->env[dims[k]->id] = at[k];
 }
 
-/* For each operand, for each point over `over`: its cell, in r->ops. */
+/* For each operand, for each point over `over`: its cell, in r->ops; none where a row has ended. */
 static bool demand_call(ref *r, tp_cell *c, const ref_calls *q) {
   const tp_node *n = c->node;
   const tp_sym *dims[REF_MAXDIM];
@@ -52,6 +52,11 @@ static bool demand_call(ref *r, tp_cell *c, const ref_calls *q) {
     for (bool more = ref_first(nover, lo, hi, o); more; more = ref_next(nover, lo, hi, o)) {
       set_dims(r, q->ndim, q->dims, q->at);
       set_dims(r, nover, dims, o);
+      for (int d = 0; d < n->ndom; d++) at[d] = r->env[n->dom[d]->id];
+      ref_answer x = ref_alive(r, c, n->ndom, n->dom, at, NULL);
+      if (x == REF_FAILED) return false;
+      if (x == REF_NO) TP_PUSH(&r->arena, &r->ops, (ref_op){ 0 });
+      if (x != REF_YES) continue;
       for (int d = 0; d < v.node->ndom; d++) at[d] = r->env[v.node->dom[d]->id];
       if (!ref_demand(r, c, v, at, 0)) return false;
     }
@@ -73,12 +78,14 @@ static tp_array *new_array(ref *r, tp_cell *c, int nover, const int64_t *hi, tp_
 
 /* Operand k stacked over `over`: r->ops holds `points` cells of it. */
 static tp_array *stack_operand(ref *r, tp_cell *c, int k, int nover, const int64_t *hi, int64_t points) {
-  const ref_op *op = r->ops.v + k * points;
+  const ref_op *op = r->ops.v + k * points, *some = op;
   tp_view v;
-  if (!ref_view(r, op->cell, op->out, &v)) return NULL;
+  while (!some->cell) some++;
+  if (!ref_view(r, some->cell, some->out, &v)) return NULL;
   tp_array *a = new_array(r, c, nover, hi, v.dtype, v.rank, v.shape);
   size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
-  for (int64_t i = 0; a && bytes && i < points; i++) memcpy((char *)a->data + (size_t)i * bytes, op[i].cell->data[op[i].out], bytes);
+  for (int64_t i = 0; a && bytes && i < points; i++)
+    if (op[i].cell) memcpy((char *)a->data + (size_t)i * bytes, op[i].cell->data[op[i].out], bytes);
   return a;
 }
 
@@ -160,8 +167,19 @@ static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
   return ok;
 }
 
+/* The next call is at a point that is alive. */
+static ref_answer seek_call(ref *r, tp_cell *by, ref_calls *q) {
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
+  ref_answer x = q->ended ? REF_NO : ref_seek(r, by, q->ndim, q->dims, lo, hi, q->at);
+  q->ended |= x == REF_NO;
+  return x;
+}
+
 bool ref_call_step(ref *r, tp_cell *c) {
   ref_calls *q = calls_of(r, c->node);
+  ref_answer x = seek_call(r, c, q);
+  if (x != REF_YES) return x == REF_WAIT;
   if (!demand_call(r, c, q)) return false;
   if (r->waiting) return true;
   if (!call_once(r, c, q)) return false;
@@ -186,6 +204,7 @@ static void mark_reached(tp_graph *g, bool *reached, const tp_node **stack) {
   int n = 0;
   for (int i = 0; i < g->outputs.n; i++) stack[n++] = g->outputs.v[i].val.node;
   for (int i = 0; i < g->sinks.n; i++) stack[n++] = g->sinks.v[i];
+  for (int i = 0; i < g->stops.n; i++) stack[n++] = g->stops.v[i].done.node;
   for (int i = 0; i < n; i++) reached[stack[i]->id] = true;
   for (int i = 0; i < n; i++)
     for (int k = 0; k < stack[i]->nin; k++) {
@@ -198,7 +217,8 @@ static const tp_node *first_call(ref *r, const bool *reached) {
   const tp_node *best = NULL;
   for (int i = 0; i < r->g->nodes.n; i++) {
     const tp_node *n = r->g->nodes.v[i];
-    if (n->op != TP_OP_CALL || !reached[i] || calls_of(r, n)->ended) continue;
+    if (n->op != TP_OP_CALL || !reached[i] || seek_call(r, NULL, calls_of(r, n)) == REF_NO) continue;
+    if (r->err->code || r->cancelled) return NULL;
     if (!best || earlier(calls_of(r, n), calls_of(r, best))) best = n;
   }
   return best;
@@ -206,13 +226,14 @@ static const tp_node *first_call(ref *r, const bool *reached) {
 
 bool ref_call_all(ref *r) {
   bool *reached = TP_NEWN(&r->arena, bool, r->g->nodes.n);
-  mark_reached(r->g, reached, TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n + r->g->outputs.n + r->g->sinks.n));
+  mark_reached(r->g, reached, TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n + r->g->outputs.n + r->g->sinks.n + r->g->stops.n));
   for (const tp_node *n; (n = first_call(r, reached));) {
-    const ref_calls *q = calls_of(r, n);
+    ref_calls *q = calls_of(r, n);
     int64_t at[REF_MAXDIM];
     tp_cell *c;
+    if (seek_call(r, NULL, q) == REF_NO) continue;      /* looking for the first may have made calls */
     for (int d = 0, k = 0; d < n->ndom; d++) at[d] = is_over(n, n->dom[d]) ? 0 : q->at[k++];
     if (!ref_eval(r, n, at, &c)) return false;
   }
-  return true;
+  return !r->err->code && !r->cancelled;
 }

@@ -17,17 +17,29 @@ static bool outside(ref *r, tp_cell *by, const tp_node *n, int k, int64_t at) {
                  ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
 }
 
-bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
-  const tp_node *n = v.node;
-  for (int k = 0; k < n->ndom; k++)
-    if (at[k] < 0 || at[k] >= ref_bound(r, n->dom[k])) return outside(r, by, n, k, at[k]);
-  tp_cell *c = ref_cell(r, n, at);
-  TP_PUSH(&r->arena, &r->ops, (ref_op){ c, v.out, row });
+bool ref_want(ref *r, tp_cell *c) {
   if (c->state == CELL_DONE) return true;
   if (c->state == CELL_WORK) return cycle(r, c);
   TP_PUSH(&r->arena, &r->stack, c);
-  r->waiting = true;
-  return true;
+  return r->waiting = true;
+}
+
+static bool ended(ref *r, tp_cell *by, const tp_node *n, int which, const int64_t *at) {
+  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos, "domain: %s is read%s, where '%s' has ended, by %s%s", ref_label(r, n), ref_where(r, n, at),
+                 r->ending[which].stop->dim->name, ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
+}
+
+bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
+  const tp_node *n = v.node;
+  int which = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (at[k] < 0 || at[k] >= ref_bound(r, n->dom[k])) return outside(r, by, n, k, at[k]);
+  ref_answer alive = ref_alive(r, by, n->ndom, n->dom, at, &which);
+  if (alive == REF_NO) return ended(r, by, n, which, at);
+  if (alive != REF_YES) return alive == REF_WAIT;
+  tp_cell *c = ref_cell(r, n, at);
+  TP_PUSH(&r->arena, &r->ops, (ref_op){ c, v.out, row });
+  return ref_want(r, c);
 }
 
 /* v where its dims have their values in env. */
@@ -148,9 +160,68 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   return true;
 }
 
+/* Where ends depend on data, no list of pairs can be made beforehand: the operand's points are gone through, those that a dim of both sides fixes excepted. */
+typedef struct { int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM]; } points;
+
+static bool points_of(ref *r, tp_cell *c, const tp_edge *e, points *p) {
+  const tp_node *m = e->src.node, *n = c->node;
+  for (int d = 0; d < m->ndom; d++) {
+    p->lo[d] = 0, p->hi[d] = ref_bound(r, m->dom[d]);
+    for (int j = 0; j < n->ndom; j++)
+      if (n->dom[j] == m->dom[d] && !e->at[j].range && tp_ix_as_sym(e->at[j].lo) == n->dom[j]) p->lo[d] = ref_at(c)[j], p->hi[d] = ref_at(c)[j] + 1;
+  }
+  return ref_first(m->ndom, p->lo, p->hi, p->at);
+}
+
+/* Does the contribution, or the operand's shape, mention this end? */
+static bool contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
+  tp_node probe = { .op = TP_OP_ACCUM, .ndom = n->ndom, .nin = 1, .in = (tp_edge *)e, .nout = e->src.node->nout, .out = e->src.node->out };
+  return tp_node_mentions(&probe, end);
+}
+
+/* At env's point, a point of the operand: does its image hold c's? */
+static bool reaches(ref *r, tp_cell *c, const tp_edge *e) {
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM];
+  if (e->cond && !tp_ix_evalq(e->cond, r->env)) return false;
+  box_of(r, c->node->ndom, e->at, lo, hi);
+  for (int k = 0; k < c->node->ndom; k++)
+    if (ref_at(c)[k] < lo[k] || ref_at(c)[k] >= hi[k]) return false;
+  return true;
+}
+
+/* Only of points that may count is it asked whether they are alive; where the map mentions ends that has to come first. */
+static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at, bool asks) {
+  const tp_node *m = e->src.node;
+  int64_t row;
+  ref_point(r, m, at);
+  if (!asks && !reaches(r, c, e)) return true;
+  ref_answer x = ref_alive(r, c, m->ndom, m->dom, at, NULL);
+  if (x != REF_YES) return x != REF_FAILED;
+  ref_point(r, m, at);
+  for (int i = 0; asks && i < r->g->stops.n; i++)
+    if (contribution_asks(c->node, e, r->ending[i].stop->dim->bound) && !ref_want_end(r, &r->ending[i])) return false;
+  if (asks && r->waiting) return true;
+  ref_point(r, m, at);
+  return !reaches(r, c, e) || (scatter_row(r, c, e, &row) && ref_demand(r, c, e->src, at, row));
+}
+
+static bool demand_searched(ref *r, tp_cell *c, int k) {
+  const tp_edge *e = &c->node->in[k];
+  const tp_node *m = e->src.node;
+  bool asks = false;
+  points p;
+  for (int i = 0; i < r->g->stops.n; i++) asks |= contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
+  for (bool more = points_of(r, c, e, &p); more; more = ref_next(m->ndom, p.lo, p.hi, p.at)) {
+    if (!demand_from(r, c, e, p.at, asks)) return false;
+    if (asks && r->waiting) return true;
+  }
+  return true;
+}
+
 static bool demand_scatter(ref *r, tp_cell *c, int k) {
   const tp_edge *e = &c->node->in[k];
   const tp_node *m = e->src.node;
+  if (r->g->stops.n) return demand_searched(r, c, k);
   ref_scatter *s = scatter_of(r, c->node, k);
   if (!s) return false;
   int64_t u = ref_number(r, c->node->ndom, c->node->dom, ref_at(c)), at[REF_MAXDIM], row;
@@ -170,6 +241,8 @@ static bool demand_gather(ref *r, tp_cell *c, int k) {
   box_of(r, m->ndom, e->at, lo, hi);
   clip(r, m, lo, hi);
   for (bool more = ref_first(m->ndom, lo, hi, at); more; more = ref_next(m->ndom, lo, hi, at)) {
+    ref_answer x = ref_seek(r, c, m->ndom, m->dom, lo, hi, at);
+    if (x != REF_YES) return x != REF_FAILED;
     ref_point(r, m, at);
     ref_point(r, c->node, ref_at(c));           /* a dim of both is the node's in cond */
     if ((!e->cond || tp_ix_evalq(e->cond, r->env)) && !ref_demand(r, c, e->src, at, 0)) return false;
@@ -192,6 +265,9 @@ static bool demand_init(ref *r, tp_cell *c) {
 }
 
 bool ref_demand_operands(ref *r, tp_cell *c) {
+  ref_point(r, c->node, ref_at(c));
+  if (!ref_demand_ends(r, c->node)) return false;
+  if (r->waiting) return true;
   ref_point(r, c->node, ref_at(c));
   switch (c->node->op) {
     case TP_OP_READ: return demand_read(r, c);

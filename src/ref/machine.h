@@ -5,7 +5,7 @@
  * operands, which either are all done (then it computes) or are pushed (then it is stepped again later). Everything above a cell in CELL_WORK on the stack is
  * there because that cell needs it; so a demand for a cell in CELL_WORK is a cycle.
  *
- * r->env holds the bounds always and the dims of the point last set by ref_point. */
+ * r->env holds the bounds always and the dims of the point last set by ref_point; of a bound that is reached by data, the end at that point if it is known. */
 #ifndef TP_REF_MACHINE_H
 #define TP_REF_MACHINE_H
 #include "ref/ref.h"
@@ -29,6 +29,10 @@ typedef struct ref_op { tp_cell *cell; int out; int64_t row; } ref_op;
 /* One contribution of a scatter: for the target with number u (in the node's box) the sources p[start[u]] .. p[start[u + 1] - 1], numbers in the operand's box. */
 typedef struct ref_scatter { int64_t *start, *p; } ref_scatter;
 
+/* A dim that ends by data: nodes made for its cells, and by node id whether the node mentions the end at its own point. See ending.c. */
+typedef struct ref_ending { const tp_stop *stop; tp_node *alive, *end; bool *own; } ref_ending;
+typedef enum { REF_NO, REF_YES, REF_WAIT, REF_FAILED } ref_answer;
+
 /* How far a callback is: the next point (domain without `over`) to call it at. */
 typedef struct ref_calls { bool begun, ended; int ndim; const tp_sym *dims[REF_MAXDIM]; int64_t at[REF_MAXDIM]; } ref_calls;
 
@@ -49,6 +53,7 @@ typedef struct ref {
   int *number;                                  /* by node id: INPUT, its place in g->inputs */
   ref_scatter **scatter;                        /* by node id: one for each contribution, made on first demand */
   ref_calls **calls;                            /* by node id */
+  ref_ending *ending;                           /* by g->stops */
 } ref;
 
 /* ---- ref.c ---- */
@@ -61,7 +66,7 @@ bool ref_view(ref *r, tp_cell *c, int out, tp_view *v);                       /*
 bool ref_new(ref *r, tp_cell *c, int out, tp_view *v);                        /* the view, with fresh zeroed data */
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);                   /* c's value is its part of an array over its domain */
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
-int64_t ref_bound(const ref *r, const tp_sym *dim);
+int64_t ref_bound(const ref *r, const tp_sym *dim);                          /* as given by the call */
 bool ref_box(ref *r, int n, const tp_sym *const *dims, int64_t *count);       /* number of points of a box; false: overflow */
 int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at);        /* place in the box, row major */
 void ref_unnumber(const ref *r, int n, const tp_sym *const *dims, int64_t number, int64_t *at);
@@ -71,7 +76,20 @@ const char *ref_label(ref *r, const tp_node *n);                              /*
 const char *ref_where(ref *r, const tp_node *n, const int64_t *at);           /* " at t = 3, i = 2"; "" without dims */
 bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);  /* "'h' at t = 3: " and the text */
 
+/* ---- ending.c ---- */
+void ref_stops_open(ref *r);
+bool ref_mentions(const tp_node *n, const tp_sym *s);
+bool ref_stop_step(ref *r, tp_cell *c);
+/* Is this point alive? NO: *which stop has ended it. by NULL: asked from outside any step. */
+ref_answer ref_alive(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which);
+/* at moves on, in lexicographic order, to the first point that is alive, if it isn't one itself; NO: there is none. */
+ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
+bool ref_demand_ends(ref *r, const tp_node *n);
+bool ref_want_end(ref *r, const ref_ending *e);                               /* at env's point */
+void ref_set_ends(ref *r, const tp_node *n);
+
 /* ---- demand.c ---- */
+bool ref_want(ref *r, tp_cell *c);                                            /* done, or r->waiting for it */
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row);
 bool ref_demand_operands(ref *r, tp_cell *c);                                 /* all but CALL */
 int ref_branch(ref *r, tp_cell *c);                                           /* MERGE: the first that holds at env's point, -1: none */

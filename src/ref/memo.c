@@ -39,9 +39,10 @@ tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at) {
 
 void ref_point(ref *r, const tp_node *n, const int64_t *at) {
   for (int k = 0; k < n->ndom; k++) r->env[n->dom[k]->id] = at[k];
+  if (r->g->stops.n) ref_set_ends(r, n);
 }
 
-int64_t ref_bound(const ref *r, const tp_sym *dim) { return r->env[dim->bound->id]; }
+int64_t ref_bound(const ref *r, const tp_sym *dim) { return r->run->env[dim->bound->id]; }
 
 bool ref_box(ref *r, int n, const tp_sym *const *dims, int64_t *count) {
   bool ok = true;

@@ -87,6 +87,7 @@ static bool step(ref *r, tp_cell *c) {
   r->ops.n = 0;
   r->waiting = false;
   c->state = CELL_WORK;
+  if (c->node->id >= r->g->nodes.n) return ref_stop_step(r, c);
   if (c->node->op == TP_OP_CALL) return ref_call_step(r, c);
   if (!ref_demand_operands(r, c)) return false;
   if (r->waiting) return true;
@@ -120,6 +121,7 @@ static bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
   r->env = TP_NEWN(&r->arena, int64_t, nsym);
   for (int i = 0; i < nsym; i++)
     if (tp_sym_at(g->ix, i)->kind == TP_SYM_BOUND) r->env[i] = run->env[i];
+  ref_stops_open(r);
   r->number = TP_NEWN(&r->arena, int, g->nodes.n);
   r->scatter = TP_NEWN(&r->arena, ref_scatter *, g->nodes.n);
   r->calls = TP_NEWN(&r->arena, ref_calls *, g->nodes.n);
@@ -136,6 +138,8 @@ static bool fill_output(ref *r, int i) {
   for (int k = 0; k < v.node->ndom; k++) hi[k] = ref_bound(r, v.node->dom[k]);
   for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at)) {
     tp_cell *c;
+    ref_answer x = ref_seek(r, NULL, v.node->ndom, v.node->dom, lo, hi, at);
+    if (x != REF_YES) return x == REF_NO;
     if (!ref_eval(r, v.node, at, &c) || !ref_to_array(r, c, v.out, r->run->outputs[i])) return false;
   }
   return true;
@@ -191,6 +195,10 @@ static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
     }
   tp_cell *c;
   tp_view x;
+  int which = 0;
+  ref_answer alive = ref_alive(r, NULL, n->ndom, n->dom, at, &which);
+  if (alive == REF_NO) tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point%s: '%s' has ended there", ref_label(r, n), ref_where(r, n, at), r->ending[which].stop->dim->name);
+  if (alive != REF_YES) return NULL;
   if (!ref_eval(r, n, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
   tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
   if (!a) tp_arena_oom(&r->arena);

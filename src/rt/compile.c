@@ -113,7 +113,7 @@ static void needed_bounds(tp_fn *f) {
   for (int i = 0; i < f->graph->nodes.n; i++) mark_node(&m, f->graph->nodes.v[i]);
   f->bounds = TP_NEWN(&f->graph->arena, const tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
-    if (m.seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND) f->bounds[f->nbound++] = tp_sym_at(c, i);
+    if (m.seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden) f->bounds[f->nbound++] = tp_sym_at(c, i);
 }
 
 /* ---- the pipeline ---- */
@@ -140,18 +140,35 @@ static tp_graph *clone(tp_fn *f, const tp_graph *from, tp_error *err) {
   return g;
 }
 
+/* What was reached of a dim that ends by data is an output of the bound's name. */
+static bool record_ends(tp_fn *f, tp_error *err) {
+  tp_graph *g = f->closed;
+  if (g->stops.n) tp_graph_sweep(g);
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    const char *name = s->dim->bound->name;
+    g->pos = s->pos;
+    for (int k = 0; k < g->outputs.n; k++)
+      if (!g->outputs.v[k].hidden && strcmp(g->outputs.v[k].name, name) == 0)
+        return tp_fail(err, TP_E_OPTION, g->outputs.v[k].pos, "option: output '%s' has the name of a bound that ends by data, under which its lengths are given back", name);
+    tp_val v = tp_ixvalue(g, tp_ix_sym(g->ix, s->dim->bound), err);
+    if (!v.node) return false;
+    TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = name, .val = v, .pos = s->pos });
+  }
+  return true;
+}
+
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
   return (f->closed = clone(f, f->program->g, err)) &&
          record_outputs(f, o, err) &&
          tp_grad_expand(f->closed, err) &&
          tp_close_params(f->closed, err) &&
+         record_ends(f, err) &&
          tp_verify(f->closed, err);
 }
 
-static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
-  tp_need *need = tp_need_outputs(g, err);
-  tp_poly *p = need ? tp_lower(g, need, err) : NULL;
-  tp_need_free(need);
+static tp_poly *ordered(tp_graph *g, const tp_need *need, bool loose, const tp_options *o, tp_error *err) {
+  tp_poly *p = tp_lower(g, need, loose, err);
   if (p) {
     p->novec = !o->on[TP_Q_VECTORIZE];
     p->noblock = !o->on[TP_Q_TILE] || o->precise;
@@ -160,11 +177,23 @@ static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) 
   return p && tp_schedule(p, err) ? p : tp_poly_free(p);
 }
 
+/* What lacks dims of an end's domain would wait for the greatest end. Where that leaves no order, what does no harm goes on to the bound given. */
+static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
+  tp_need *need = tp_need_outputs(g, err);
+  bool dims = false;
+  tp_error first = { 0 };
+  for (int i = 0; i < g->stops.n; i++) dims |= g->stops.v[i].ndom > 0;
+  tp_poly *p = need ? ordered(g, need, false, o, dims ? &first : err) : NULL;
+  if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(g, need, true, o, err) : (*err = first, NULL);
+  tp_need_free(need);
+  return p;
+}
+
 /* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy.
  * What it asks of bounds is asked of f's. */
 static bool has_order(tp_fn *f, tp_error *err) {
   tp_graph *g = clone(f, f->graph, err);
-  tp_poly *p = g && tp_lower_sums(g, err) ? schedule_graph(g, &f->opt, err) : NULL;
+  tp_poly *p = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(g, &f->opt, err) : NULL;
   bool ok = p != NULL;
   for (int i = f->graph->boundchecks.n; ok && i < g->boundchecks.n; i++) {
     tp_boundcheck c = g->boundchecks.v[i];
@@ -195,7 +224,7 @@ static bool check_graph(tp_fn *f, tp_error *err) {
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->graph;
-  return tp_opt_run(g, &f->opt, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
+  return tp_opt_run(g, &f->opt, err) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (f->poly = schedule_graph(g, &f->opt, err)) &&
          (f->plan = tp_plan_build(g, f->poly, err)) &&
          (f->exec = tp_exec_new(f->plan, f->threads, err));

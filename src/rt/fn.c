@@ -22,6 +22,7 @@ static int64_t *full_env(tp_fn *f, const tp_run *run) {
   int n = tp_nsym(f->graph->ix);
   int64_t *env = tp_calloc(sizeof *env * (size_t)TP_MAX(n, 1));
   for (int i = 0; env && i < f->nbound; i++) env[f->bounds[i]->id] = run->env[f->bounds[i]->id];
+  if (env) tp_run_given(f->graph, env);
   return env;
 }
 
@@ -29,6 +30,7 @@ static bool execute(tp_fn *f, tp_run *run, tp_error *err) {
   if (!tp_run_check(f->graph, run, err) || !tp_run_alloc(f->graph, run, err)) return false;
   bool ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : tp_exec_run(f->exec, run, err);
   f->peak = f->exec ? tp_exec_peak(f->exec) : 0;
+  ok = ok && tp_run_trim(f->closed, run, err);
   if (!ok) tp_run_free_outputs(f->graph, run);
   return ok;
 }
@@ -65,6 +67,7 @@ static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
   if (!env) { tp_fail(err, TP_E_MEMORY, g->pos, "out of memory"); return NULL; }
   memcpy(env, run->env, sizeof *env * (size_t)nsym);
+  tp_run_given(g, env);
   tp_run inner = *run;
   inner.env = env;
   tp_array *a = tp_ref_peek(g, &inner, g->outputs.v[0].val, at, err);

@@ -1,0 +1,158 @@
+/* Ends by data: P:stop, and what every judgement has to know about a bound that is reached while running.
+ *
+ * In the graph the bound of such a dim is the reached end. In a set of points of a node it means the end at that very point (a node that lacks dims of the stop's
+ * domain: the greatest over these). So an edge that goes to other points of these dims must not hand on what a set says about the end: see tp_edge_crosses. */
+#include "graph/core.h"
+
+const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s) {
+  for (int i = 0; i < g->stops.n; i++)
+    if (g->stops.v[i].dim == s || g->stops.v[i].dim->bound == s) return &g->stops.v[i];
+  return NULL;
+}
+
+bool tp_mentions_end(const tp_graph *g, const tp_ix *e) {
+  for (int i = 0; e && i < g->stops.n; i++)
+    if (tp_ix_mentions(e, g->stops.v[i].dim->bound)) return true;
+  return false;
+}
+
+static bool at_mentions(int n, const tp_at *at, const tp_sym *s) {
+  for (int i = 0; at && i < n; i++)
+    if (tp_ix_mentions(at[i].lo, s) || (at[i].range && tp_ix_mentions(at[i].hi, s))) return true;
+  return false;
+}
+
+bool tp_node_mentions(const tp_node *n, const tp_sym *s) {
+  for (int i = 0; i < n->attr.nix; i++)
+    if (tp_ix_mentions(n->attr.ix[i], s)) return true;
+  for (int o = 0; o < n->nout; o++)
+    for (int i = 0; i < n->out[o].rank; i++)
+      if (tp_ix_mentions(n->out[o].shape[i], s)) return true;
+  for (int k = 0; k < n->nin; k++) {
+    const tp_edge *e = &n->in[k];
+    if ((e->cond && tp_ix_mentions(e->cond, s)) || at_mentions(e->gather ? e->src.node->ndom : n->ndom, e->at, s)) return true;
+  }
+  return n->op == TP_OP_READ && at_mentions(n->in[0].src.node->ndom, n->attr.at, s);
+}
+
+/* ---- points ---- */
+
+bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom) {
+  const tp_stop *p = s->kind == TP_SYM_BOUND ? tp_stop_of(g, s) : NULL;
+  for (int i = 0; p && i < p->ndom; i++)
+    if (!tp_dom_has(ndom, dom, p->dom[i])) return false;
+  return true;
+}
+
+bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s) {
+  for (int i = 0; i < x->ndom; i++)
+    if (tp_dom_has(s->ndom, s->dom, x->dom[i]) && (at[i].range || tp_ix_as_sym(at[i].lo) != x->dom[i])) return false;
+  return true;
+}
+
+bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s) {
+  const tp_node *x = n->in[k].src.node;
+  for (int i = 0; i < s->ndom; i++)
+    if (tp_dom_has(n->ndom, n->dom, s->dom[i]) != tp_dom_has(x->ndom, x->dom, s->dom[i])) return true;
+  if (n->op == TP_OP_READ) return !tp_at_stays(x, n->attr.at, s);
+  if (n->op == TP_OP_ACCUM) return !tp_at_stays(n->in[k].gather ? x : n, n->in[k].at, s);
+  return n->op == TP_OP_PARAM && k == 1 && s->ndom;
+}
+
+/* ---- sets ---- */
+
+static const tp_ix *bound(tp_graph *g, const tp_sym *s) { return tp_ix_sym(g->ix, s); }
+static const tp_ix *at_least(tp_graph *g, const tp_sym *s, int64_t k) { return tp_ix_cmp(g->ix, TP_GE, bound(g, s), tp_ix_const(g->ix, k)); }
+
+/* Any number from 1 on if anything was given, else 0: what was given promises no more. */
+static const tp_ix *reachable(tp_graph *g, const tp_sym *end, const tp_sym *given) {
+  tp_ictx *c = g->ix;
+  const tp_ix *some = tp_ix_and(c, at_least(g, end, 1), at_least(g, given, 1));
+  const tp_ix *none = tp_ix_and(c, tp_ix_cmp(c, TP_EQ, bound(g, end), tp_ix_const(c, 0)), tp_ix_cmp(c, TP_EQ, bound(g, given), tp_ix_const(c, 0)));
+  return tp_ix_or(c, some, none);
+}
+
+tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) { return tp_set_some(g->ix, a, s->dim->bound, reachable(g, s->dim->bound, s->given)); }
+
+tp_set *tp_set_given(tp_graph *g, tp_set *a) {
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    const tp_sym *end = s->dim->bound;
+    a = tp_set_some(g->ix, a, s->other, reachable(g, s->other, s->given));
+    a = tp_set_some(g->ix, a, end, reachable(g, end, s->given));
+    a = tp_set_some(g->ix, a, s->given, tp_ix_cmp(g->ix, TP_EQ, bound(g, s->given), bound(g, end)));
+  }
+  return a;
+}
+
+/* ---- recording ---- */
+
+static const char *text_of(tp_graph *g, const tp_sym *dim, const char *suffix) { return tp_printf(&g->arena, "%s_%s", dim->bound->name, suffix); }
+
+static bool done_ok(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
+  const char *t = dim->name;
+  if (tp_dtypeof(done) != TP_BOOL) return tp_fail(err, TP_E_DTYPE, g->pos, "dtype: stop: what ends '%s' must be bool, not %s: compare first, as in done:ne(0)", t, tp_dtype_name(tp_dtypeof(done)));
+  if (tp_rankof(done)) return tp_fail(err, TP_E_SHAPE, g->pos, "shape: stop: what ends '%s' must be a scalar at each point, not of rank %d: reduce it with any or all", t, tp_rankof(done));
+  if (!tp_dom_has(done.node->ndom, done.node->dom, dim)) return tp_fail(err, TP_E_DOMAIN, g->pos, "domain: stop: what ends '%s' does not depend on '%s'", t, t);
+  return true;
+}
+
+static bool over_ok(const tp_graph *g, const tp_sym *dim, tp_error *err) {
+  for (int i = 0; i < g->nodes.n; i++) {
+    const tp_node *n = g->nodes.v[i];
+    if (n->op == TP_OP_CALL && tp_dom_has(n->attr.nover, n->attr.over, dim))
+      return tp_fail(err, TP_E_OPTION, n->pos, "option: 'over' names dim '%s', which ends by data", dim->name);
+  }
+  return true;
+}
+
+/* A read has an index for each dim of its operand: those that the operand has now and had not are read where they are. */
+static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
+  const tp_node *x = n->in[0].src.node;
+  if (n->op != TP_OP_READ || was->ndom == x->ndom) return;
+  tp_at *at = TP_NEWN(&g->arena, tp_at, x->ndom);
+  for (int d = 0, k = 0; d < x->ndom; d++) {
+    bool old = k < was->ndom && was->dom[k] == x->dom[d];
+    at[d] = old ? n->attr.at[k] : (tp_at){ .lo = tp_ix_sym(g->ix, x->dom[d]) };
+    k += old;
+  }
+  n->attr.at = at;
+}
+
+/* Domains grow where an end is mentioned. Operands come before their readers, but for branches and updates, whose targets have declared domains.
+ * After an error everything is as it was. */
+static bool infer_again(tp_graph *g, tp_error *err) {
+  tp_pos pos = g->pos;
+  int n = 0;
+  tp_node *was = TP_NEWN(&g->arena, tp_node, g->nodes.n);
+  bool ok = true;
+  for (; ok && n < g->nodes.n; n++) {
+    tp_node *x = g->nodes.v[n];
+    was[n] = *x;
+    g->pos = x->pos;
+    if (x->op == TP_OP_READ && x->in[0].src.node->id < n) index_new_dims(g, x, &was[x->in[0].src.node->id]);
+    ok = tp_infer(g, x, err);
+    x->ndom = tp_dom_union(g, x->ndom, x->dom, was[n].ndom, was[n].dom, &x->dom);    /* of a text a domain may be larger than it has to be */
+  }
+  while (!ok && n-- > 0) *g->nodes.v[n] = was[n];
+  g->pos = pos;
+  return ok;
+}
+
+bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
+  const tp_stop *old = tp_stop_of(g, dim);
+  if (dim->kind != TP_SYM_DIM || !dim->bound) return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' is no dim", dim->name);
+  if (old) return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' ends by data already (%s:%d)", dim->name, old->pos.file ? old->pos.file : "?", old->pos.line);
+  if (!done_ok(g, dim, done, err) || !over_ok(g, dim, err)) return false;
+  tp_stop s = { .dim = dim, .done = done, .pos = g->pos };
+  const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, done.node->ndom);
+  for (int i = 0; i < done.node->ndom; i++)
+    if (done.node->dom[i] != dim) dom[s.ndom++] = done.node->dom[i];
+  s.dom = dom;
+  s.given = tp_sym_hidden_bound(g->ix, text_of(g, dim, "given"));
+  s.other = tp_sym_hidden_bound(g->ix, text_of(g, dim, "other"));
+  TP_PUSH(&g->arena, &g->stops, s);
+  if (infer_again(g, err)) return true;
+  g->stops.n--;
+  return false;
+}

@@ -1,0 +1,181 @@
+/* ending.c: ends by data. Two kinds of cells that belong to no node of the graph, made from the stops:
+ *   alive  over dom + t: does t run to this point?   alive[0] = given > 0, alive[t] = alive[t - 1] and not done[t - 1]
+ *   end    over dom: the number of points that are alive
+ * A demand for a point of a dim that ends asks alive first; a node that mentions an end asks for it before anything else. A node that lacks dims of dom is
+ * alive where it is for one of their points. */
+#include "ref/machine.h"
+
+static const char yes[1];                       /* data[0] of an alive cell that holds */
+
+static tp_node *pseudo(ref *r, int id, int ndom, const tp_sym *const *dom, const tp_stop *s) {
+  tp_node *n = TP_NEW(&r->arena, tp_node);
+  *n = (tp_node){ .id = id, .op = TP_OP_VALUE, .nout = 1, .ndom = ndom, .dom = dom, .pos = s->pos };
+  return n;
+}
+
+void ref_stops_open(ref *r) {
+  tp_graph *g = r->g;
+  r->ending = TP_NEWN(&r->arena, ref_ending, g->stops.n);
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    const tp_node *done = s->done.node;
+    r->ending[i] = (ref_ending){ s, pseudo(r, g->nodes.n + 2 * i, done->ndom, done->dom, s), pseudo(r, g->nodes.n + 2 * i + 1, s->ndom, s->dom, s), NULL };
+    r->ending[i].end->name = s->dim->bound->name;
+    r->ending[i].own = TP_NEWN(&r->arena, bool, g->nodes.n);
+    for (int n = 0; n < g->nodes.n; n++) r->ending[i].own[n] = ref_mentions(g->nodes.v[n], s->dim->bound);
+  }
+}
+
+/* Does the node mention s at its own point? What a scatter's map mentions is at the operand's. */
+bool ref_mentions(const tp_node *n, const tp_sym *s) {
+  if (n->op != TP_OP_ACCUM) return tp_node_mentions(n, s);
+  tp_node own = *n;
+  tp_edge in[n->nin + 1];
+  own.in = in;
+  own.nin = 0;
+  for (int k = 0; k < n->nin; k++)
+    if (n->in[k].gather) in[own.nin++] = n->in[k];
+  return tp_node_mentions(&own, s);
+}
+
+/* ---- cells ---- */
+
+/* What env's dims say of dom. */
+static tp_cell *cell_here(ref *r, const tp_node *n) {
+  int64_t at[REF_MAXDIM];
+  for (int k = 0; k < n->ndom; k++) at[k] = r->env[n->dom[k]->id];
+  return ref_cell(r, n, at);
+}
+
+static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
+  const tp_stop *s = e->stop;
+  int64_t at[REF_MAXDIM], *t = NULL;
+  for (int k = 0; k < c->node->ndom; k++) {
+    at[k] = ref_at(c)[k];
+    if (c->node->dom[k] == s->dim) t = &at[k];
+  }
+  bool alive = *t < ref_bound(r, s->dim);
+  if (alive && (*t)-- > 0) {
+    tp_cell *before = ref_cell(r, c->node, at);
+    if (!ref_want(r, before)) return false;
+    if (r->waiting) return true;
+    alive = before->data[0] != NULL;
+    if (alive && !ref_demand(r, c, s->done, at, 0)) return false;
+    if (r->waiting) return true;
+    if (alive) alive = !*(const uint8_t *)r->ops.v[0].cell->data[s->done.out];
+  }
+  c->data[0] = alive ? (void *)yes : NULL;
+  c->state = CELL_DONE;
+  return true;
+}
+
+static bool end_step(ref *r, tp_cell *c, const ref_ending *e) {
+  if (!c->data[0]) c->data[0] = TP_NEW(&r->arena, int64_t);
+  int64_t *t = c->data[0], given = ref_bound(r, e->stop->dim);
+  for (; *t < given; ++*t) {
+    ref_point(r, c->node, ref_at(c));
+    r->env[e->stop->dim->id] = *t;
+    tp_cell *a = cell_here(r, e->alive);
+    if (!ref_want(r, a)) return false;
+    if (r->waiting) return true;
+    if (!a->data[0]) break;
+  }
+  c->state = CELL_DONE;
+  return true;
+}
+
+bool ref_stop_step(ref *r, tp_cell *c) {
+  int k = c->node->id - r->g->nodes.n;
+  const ref_ending *e = &r->ending[k / 2];
+  return k % 2 ? end_step(r, c, e) : alive_step(r, c, e);
+}
+
+/* ---- questions ---- the one at work is a cell's step (by), which then waits; without one the machine runs until the answer is there */
+
+static ref_answer ask(ref *r, tp_cell *by, tp_cell *a) {
+  if (a->state != CELL_DONE && by) {
+    if (!ref_want(r, a)) return REF_FAILED;
+    return REF_WAIT;
+  }
+  if (a->state != CELL_DONE && !ref_eval(r, a->node, ref_at(a), &a)) return REF_FAILED;
+  return a->data[0] ? REF_YES : REF_NO;
+}
+
+/* Is the point alive for one of the points of the dims that it lacks? */
+static ref_answer alive_for(ref *r, tp_cell *by, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
+  const tp_node *a = e->alive;
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], p[REF_MAXDIM];
+  for (int k = 0; k < a->ndom; k++) {
+    lo[k] = 0, hi[k] = ref_bound(r, a->dom[k]);
+    for (int d = 0; d < n; d++)
+      if (dims[d] == a->dom[k]) lo[k] = at[d], hi[k] = at[d] + 1;
+  }
+  for (bool more = ref_first(a->ndom, lo, hi, p); more; more = ref_next(a->ndom, lo, hi, p)) {
+    ref_answer x = ask(r, by, ref_cell(r, a, p));
+    if (x != REF_NO) return x;
+  }
+  return REF_NO;
+}
+
+static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
+  for (int k = 0; k < n; k++)
+    if (dims[k] == s) return k;
+  return -1;
+}
+
+ref_answer ref_alive(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
+  for (int i = 0; i < r->g->stops.n; i++) {
+    if (position(n, dims, r->ending[i].stop->dim) < 0) continue;
+    ref_answer x = alive_for(r, by, &r->ending[i], n, dims, at);
+    if (x == REF_NO && which) *which = i;
+    if (x != REF_YES) return x;
+  }
+  return REF_YES;
+}
+
+/* Nothing from dim p of the point on is alive: the row has ended. */
+static ref_answer row_ended(ref *r, tp_cell *by, const ref_ending *e, int p, const tp_sym *const *dims, const int64_t *at) {
+  ref_answer x = alive_for(r, by, e, p + 1, dims, at);
+  return x == REF_YES ? REF_NO : x == REF_NO ? REF_YES : x;
+}
+
+/* Answers may run callbacks, which move `at` when it is a callback's own: then everything is asked again. */
+ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
+  int64_t was[REF_MAXDIM];
+  for (;;) {
+    int which = 0;
+    memcpy(was, at, sizeof *at * (size_t)n);
+    ref_answer x = ref_alive(r, by, n, dims, was, &which);
+    bool moved = memcmp(was, at, sizeof *at * (size_t)n) != 0;
+    if (!moved && x != REF_NO) return x;
+    if (moved) continue;
+    const ref_ending *e = &r->ending[which];
+    int p = position(n, dims, e->stop->dim);
+    x = row_ended(r, by, e, p, dims, was);
+    if (memcmp(was, at, sizeof *at * (size_t)n)) continue;
+    if (x == REF_WAIT || x == REF_FAILED) return x;
+    for (int k = p; x == REF_YES && k < n; k++) at[k] = hi[k] - 1;
+    if (!ref_next(n, lo, hi, at)) return REF_NO;
+  }
+}
+
+bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, cell_here(r, e->end)); }
+
+/* The ends that the node mentions at its point, which is in env. */
+bool ref_demand_ends(ref *r, const tp_node *n) {
+  for (int i = 0; i < r->g->stops.n; i++)
+    if (r->ending[i].own[n->id] && !ref_want_end(r, &r->ending[i])) return false;
+  return true;
+}
+
+/* Ends that are known at env's point, for a node that has their dims. */
+void ref_set_ends(ref *r, const tp_node *n) {
+  for (int i = 0; i < r->g->stops.n; i++) {
+    const ref_ending *e = &r->ending[i];
+    bool has = true;
+    for (int k = 0; k < e->end->ndom; k++) has &= tp_dom_has(n->ndom, n->dom, e->end->dom[k]);
+    if (!has) continue;
+    tp_cell *c = cell_here(r, e->end);
+    r->env[e->stop->dim->bound->id] = c->state == CELL_DONE ? *(int64_t *)c->data[0] : -1;
+  }
+}
