@@ -161,7 +161,7 @@ describe("an end by data", function()
     assert.same({ 3, 1, 4, 0 }, out.x:totable())
     assert.same({ 3, 4, 5, 4 }, out.w:totable())
     assert.equal(8, out.sum:item())
-    fails(function() f({ x = { 3, 1, 4, 0 } }, { T = 6 }) end, "shape")
+    S.fails(function() f({ x = { 3, 1, 4, 0 } }, { T = 6 }) end, "shape")
   end)
 
   it("is looked for by peek", function()
