@@ -1,21 +1,23 @@
---- Episodes that end when they end: REINFORCE on a walk whose rules are written in Lua. Every walker has its own last step; the next iteration begins
---- when the last of them has stopped.
+--- Episodes that end when they end: REINFORCE on a walk whose rules are written in Lua. Every walker has its own last
+--- step; the next iteration begins when the last of them has stopped.
 --
 --   lua5.4 examples/episodes.lua [--seed 0] [--iterations 60] [--walkers 32] [--steps 100] [--out DIR] [--quiet]
 --
--- A walker starts at 0. At 5 it is home (+1), at -5 it has fallen (-1), each step costs 0.02; one step in eight goes the other way.
+-- A walker starts at 0. At 5 it is home (+1), at -5 it has fallen (-1), each step costs 0.02; one step in eight goes
+-- the other way.
 local tempo = require "tempo"
 local nn, optim, dist = tempo.nn, tempo.optim, tempo.dist
 local logger = require "tempo.logger"
 
 local opt = require "tempo.cli" (arg, {
-  seed = 0, iterations = 60, walkers = 32, steps = 100, lr = 0.02, gamma = 0.98, out = "out/episodes", quiet = false, tier = "auto",
+  seed = 0, iterations = 60, walkers = 32, steps = 100, lr = 0.02, gamma = 0.98, out = "out/episodes", quiet = false,
+  tier = "auto",
 })
 
 local P = tempo.program { seed = opt.seed }
-local i, I = P:dim "i"                                      -- iteration
+local i = P:dim "i"                                         -- iteration
 local b, B = P:dim "b"                                      -- walker
-local t, T = P:dim "t"                                      -- step; T is given as the most there may be, and reached by each walker
+local t, T = P:dim "t"                                      -- step; T is given as the most there may be
 
 -- Acting. Rows of walkers that have stopped are zero, and what is answered for them is nobody's.
 local function walk(arrays)
@@ -36,7 +38,8 @@ local pi = dist.Categorical { logits = policy((place * 0.2):unsqueeze(-1)) }
 local action = pi:sample { name = "action", domain = { i, b, t } }
 local slip = tempo.uniform({}, { domain = { i, b, t }, name = "slip" })
 local like = { domain = { i, b, t } }
-local after, reward, done = P:call(walk, { place, action, slip }, { like, like, { domain = { i, b, t }, dtype = "bool" } }, { over = { b } })
+local ends = { domain = { i, b, t }, dtype = "bool" }
+local after, reward, done = P:call(walk, { place, action, slip }, { like, like, ends }, { over = { b } })
 place[{ t = 0 }] = 0
 place:otherwise(after[t - 1])
 P:stop(t, done)
@@ -56,7 +59,8 @@ local log = logger.csv(opt.out .. "/metrics.csv", { "iteration", "score", "home"
 P:sink({ score, home, length }, function(arrays, point)
   local row = { point.i, arrays[1]:item(), arrays[2]:item(), arrays[3]:item() }
   log:row(row)
-  if not opt.quiet then print(("iteration %3d  score %6.3f  home %3.0f %%  steps %5.1f"):format(row[1], row[2], 100 * row[3], row[4])) end
+  if opt.quiet then return end
+  print(("iteration %3d  score %6.3f  home %3.0f %%  steps %5.1f"):format(row[1], row[2], 100 * row[3], row[4]))
 end)
 
 local f = P:compile { outputs = { home = home, length = length }, tier = opt.tier }
@@ -64,4 +68,5 @@ local out = f({}, { I = opt.iterations, B = opt.walkers, T = opt.steps })
 log:close()
 local last = out.T:shape()[1] - 1
 print(("steps of the first walkers in the last iteration: %s"):format(tostring(out.T[last])))
-print(("home: %.0f %% at first, %.0f %% at last; %.1f and %.1f steps"):format(100 * out.home[0], 100 * out.home[last], out.length[0], out.length[last]))
+print(("home: %.0f %% at first, %.0f %% at last; %.1f and %.1f steps"):format(
+  100 * out.home[0], 100 * out.home[last], out.length[0], out.length[last]))

@@ -69,7 +69,7 @@ static isl_map *pairs_by_ends(tp_sched *S, place from, place to) {
   for (int i = 0; w && r && i < S->p->ends.n; i++)
     if (S->p->ends.v[i].sym->kind == TP_SYM_BOUND && involves(w, S->p->ends.v[i].sym) && involves(r, S->p->ends.v[i].sym)) same = same_end(S, from.st, to.st, &S->p->ends.v[i], same);
   isl_map *here = isl_map_intersect(isl_map_apply_range(w, isl_map_reverse(r)), isl_map_copy(same));
-  return isl_map_coalesce(isl_map_union(without_ends(S, here), isl_map_subtract(any, same)));
+  return tp_isl_coalesce_map(isl_map_union(without_ends(S, here), isl_map_subtract(any, same)));
 }
 
 /* Of the pairs of a stop's update and a read of its array, those of which the update is for a t < upto. */

@@ -182,7 +182,7 @@ static isl_set *params_of(const tp_poly *p, const tp_ix *cond) { return isl_set_
 /* The condition on ends under which the points of a, all of which are in `points`, are there; context: what is known of ends. NULL: none. */
 static const tp_ix *asked(const tp_poly *p, TP_KEEP tp_set *a, TP_KEEP tp_set *points, TP_KEEP isl_set *context, int n, const tp_sym *const *dims) {
   tp_set *known = isl_set_intersect_params(isl_set_copy(points), isl_set_intersect(isl_set_copy(context), tp_isl_context(C(p), 0)));
-  tp_set *rest = isl_set_coalesce(isl_set_gist(isl_set_coalesce(isl_set_copy(a)), known));
+  tp_set *rest = tp_isl_coalesce(isl_set_gist(tp_isl_coalesce(isl_set_copy(a)), known));
   const tp_ix *cond = tp_cond_of_set(C(p), n, dims, rest);
   isl_set_free(rest);
   return cond && tp_ix_kind(cond) == TP_IX_TRUE ? NULL : cond;
@@ -207,7 +207,7 @@ tp_set *tp_guard_of(tp_poly *p, tp_set *all, int n, const tp_sym *const *dims, c
     any = tp_ix_and(c, any, tp_ix_or(c, reached, tp_ix_and(c, tp_ix_cmp(c, TP_EQ, end, zero), tp_ix_cmp(c, TP_EQ, given, zero))));
   }
   isl_set *reached = params_of(p, some), *all_reached = params_of(p, any);
-  all = isl_set_coalesce(isl_set_intersect_params(all, isl_set_copy(all_reached)));
+  all = tp_isl_coalesce(isl_set_intersect_params(all, isl_set_copy(all_reached)));
   tp_set *with = isl_set_intersect_params(isl_set_copy(all), isl_set_copy(reached)), *without = isl_set_subtract(isl_set_copy(all), isl_set_copy(with));
   *guard = isl_set_is_empty(with) == isl_bool_true ? tp_ix_bool(c, false) : asked(p, with, points, reached, n, dims);
   for (int k = 0; k < v.n; k++) {

@@ -238,7 +238,7 @@ static bool harmless(const sb *b) {
   return ok;
 }
 
-/* Can the points that a guard leaves out be left out of a sum over several at once? What is added there is then nothing (plan/mask.c). */
+/* Can the points that a guard leaves out be left out of a sum over several at once? What is added there is then nothing (plan/build.c). */
 static bool maskable(const sb *b) {
   const tp_stmt *s = b->s;
   const tp_poly *p = b->l->p;
