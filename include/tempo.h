@@ -2,7 +2,8 @@
  *
  * A program is given in the text form of its symbolic dependence graph (what `f:explain("graph")` prints), compiled once, and run for any bounds.
  * Handles are opaque; functions that can fail take a tempo_error last and return NULL or 0 after filling it. Arrays are dense and row major, the extents of
- * the domain first. Nothing here is thread-safe per handle; separate programs may live in separate threads. */
+ * the domain first. A line `stop t %5` ends dim t by data: outputs over t then have the length that was reached, and a further output, named as the bound of t, holds
+ * the lengths. Nothing here is thread-safe per handle; separate programs may live in separate threads. */
 #ifndef TEMPO_H
 #define TEMPO_H
 #ifndef TEMPO_CDEF

@@ -12,6 +12,19 @@ dim t:T
 output "h" %2
 ]]
 
+-- x doubles until it is 20.
+local ends = [[
+dim t:T
+%0 "x" = merge %1 if t == 0, %3 : (t) f32 []
+%1 = fill {f 1} : () f32 []
+%2 = read %0 {at [t - 1]} : (t) f32 []
+%3 = add %2, %2 : (t) f32 []
+%4 = fill {f 20} : () f32 []
+%5 = ge %0, %4 : (t) bool []
+stop t %5
+output "x" %0
+]]
+
 local function slurp(path)
   local file = assert(io.open(path))
   local s = file:read "*a"
@@ -54,6 +67,37 @@ describe("include/tempo.h", function()
         C.tempo_array_free(out[0])
       end
       C.tempo_function_free(f)
+    end)
+  end
+
+  for _, tier in ipairs { "reference", "interpreter" } do
+    it("ends a dim by data on the " .. tier .. ", and again from the text it explains", function()
+      local err = ffi.new "tempo_error"
+      local source = ends
+      for _ = 1, 2 do
+        local p = C.tempo_program_parse(source, err)
+        assert(p ~= nil, ffi.string(err.message))
+        local f = C.tempo_compile(p, tier, err)
+        assert(f ~= nil, ffi.string(err.message))
+        C.tempo_program_free(p)
+        assert.equal(2, C.tempo_function_noutput(f))
+        assert.equal("T", ffi.string(C.tempo_function_output_name(f, 1)))
+        for T, reached in pairs { [0] = 0, [3] = 3, [100] = 6 } do
+          local out = ffi.new "tempo_array *[2]"
+          assert.equal(1, C.tempo_run(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", T), 0, out, err))
+          assert.equal(reached, tonumber(C.tempo_array_extent(out[0], 0)))
+          assert.equal(0, C.tempo_array_rank(out[1]))
+          assert.equal(reached, tonumber(ffi.cast("int64_t *", C.tempo_array_data(out[1]))[0]))
+          local x = ffi.cast("float *", C.tempo_array_data(out[0]))
+          for k = 0, reached - 1 do assert.equal(2 ^ k, x[k]) end
+          C.tempo_array_free(out[0])
+          C.tempo_array_free(out[1])
+        end
+        local explained = C.tempo_explain(f, "graph", err)
+        source = ffi.string(explained)
+        C.tempo_text_free(explained)
+        C.tempo_function_free(f)
+      end
     end)
   end
 

@@ -98,10 +98,18 @@ describe("example", function()
     support.same({ tonumber(a), tonumber(c) }, { 0.8, 0.5 }, 0.02)
   end)
 
+  it("episodes", function()
+    with_folder(function(folder)
+      local first, last, long, short = run("episodes", "--quiet --out " .. folder):match "home: (%d+) %% at first, (%d+) %% at last; (%S+) and (%S+) steps"
+      assert.is_true(tonumber(first) < 40 and tonumber(last) > 90)
+      assert.is_true(tonumber(short) < 0.5 * tonumber(long))
+    end)
+  end)
+
   it("those that train write metrics.csv where --out says", function()
     for name, columns in pairs { rnn_bptt = "iteration,loss", sgd_recurrence = "iteration,loss",
         bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c",
-        ppo_cartpole = "iteration,return,steps_per_second,seconds" } do
+        episodes = "iteration,score,home,length", ppo_cartpole = "iteration,return,steps_per_second,seconds" } do
       with_folder(function(folder)
         run(name, "--seed 1 --iterations 3 --quiet --out " .. folder)
         local text, rows = read(folder .. "/metrics.csv"), 0

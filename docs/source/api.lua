@@ -91,6 +91,20 @@ local w = P:bound "w"
 local x = P:input("x", { domain = { t } })
 local f = P:compile { outputs = { m = x[tempo.max(0, t - w + 1) .. t + 1]:mean(0) } }
 print(f({ x = { 1, 2, 3, 4 } }, { T = 4, w = 2 }).m)]] },
+      { name = "stop", args = { arg("dim", "tempo.Index", "the dim that ends"), arg("done", "tempo.Operand", "bool, at each point of that dim and of any others") }, returns = {},
+        text = "The dim ends by data: at each point of the other dims of `done` it runs to the first point at which `done` holds, that one included, or to the bound given at the call. "
+          .. "The bound then is what was reached, known while running; what mentions it has the other dims of `done` in its domain and waits for the end. Outputs over the dim have the greatest length "
+          .. "reached, zeros beyond a row's own end, and the output of the bound's name holds the lengths: an array over the other dims, a number if there are none.",
+        errors = "`option` for a second stop of a dim, or one that a callback's `over` names; `dtype`, `shape`, `domain` for a `done` that is no bool scalar over the dim; `cycle` where it needs the end itself; "
+          .. "`domain` for a read that an end may leave (any number from 1 on, whatever was given); `ragged` for rows of unequal ends side by side.",
+        example = [[
+local x = P:tensor { domain = { t } }
+x[0] = 1
+x[t] = x[t-1] * 2
+P:stop(t, x:ge(20))
+local out = P:compile { outputs = { x = x, sum = x[0 .. T]:sum(0) } }({}, { T = 100 })
+print(out.x, out.sum, out.T)]],
+        fails = 'local x = P:input("x", { domain = { t } })\nP:stop(t, x:gt(1))\nP:compile { outputs = { y = x[t + 1] } }' },
       { name = "input", args = { arg("name", "string", "the key in the table of inputs at the call") },
         options = { arg("domain", "tempo.Dims", "dims in the order of `P:dim` (none)"), arg("shape", "tempo.Extent[]", "the spatial shape ({})"), arg("dtype", "tempo.Dtype", "(\"f32\")") },
         returns = { { "tempo.Tensor" } },

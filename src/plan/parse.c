@@ -324,9 +324,14 @@ static bool coords(parser *p, tp_region *r, tp_node *n) {
   return n->ndom == l.n || (n->ndom == 0 && r->kind != TP_RG_CALL) || fail(p, "a coordinate without its dim before this");
 }
 
+/* "T b3{0; box B by 1}": the bound given and what was reached. */
+static bool ends(parser *p, const tp_ix **given, tp_nd *x) {
+  return expect(p, "of") && expression(p, given) && (is_window(p) || fail(p, "a window is wanted")) && window(p, x, 0);
+}
+
 static bool rows(parser *p, tp_region *r) {
   tp_rows x, *all = TP_NEWN(p->pl->a, tp_rows, r->nrows + 1);
-  if (!expression(p, &x.at) || !expect(p, "of") || !expression(p, &x.given) || !window(p, &x.nd, 0)) return false;
+  if (!expression(p, &x.at) || !ends(p, &x.given, &x.nd)) return false;
   if (r->nrows == MOST) return fail(p, "too many rows");
   for (int i = 0; i < r->nrows; i++) all[i] = r->rows[i];
   all[r->nrows++] = x;
@@ -412,7 +417,7 @@ static tp_pnode *branch(parser *p, const char **text) {
 static tp_pnode *load(parser *p) {
   tp_pnode *x = pnode(p, TP_P_LOAD, 0);
   x->nd = TP_NEW(p->pl->a, tp_nd);
-  if (!symbol(p, TP_SYM_VAR, &x->var) || !expect(p, "of") || !expression(p, &x->given) || !window(p, x->nd, 0) || !tp_scan_end(&p->in)) return NULL;
+  if (!symbol(p, TP_SYM_VAR, &x->var) || !ends(p, &x->given, x->nd) || !tp_scan_end(&p->in)) return NULL;
   return tp_end_check(p->pl, x->nd, tp_scan_pos(&p->in), p->in.err) ? x : NULL;
 }
 

@@ -76,7 +76,8 @@ struct tp_tree {
   const tp_sym *var; const tp_ix *lo, *hi; int step;   /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
   const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
   bool parallel;                                /* FOR: no dependence is carried */
-  const tp_ix *cond;                            /* IF */
+  const tp_ix *cond;                            /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
+  const tp_ix **top;                            /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */
   int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL, but bdim's is the block's number) */
 };
 
@@ -139,6 +140,9 @@ const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *c
 /* Part k of a guard, a conjunction: *end is the one it asks about (NULL: none), *least what it has to be at least (NULL: it asks something else). False: no such part. */
 bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, const tp_sym **end, const tp_ix **least);
 const tp_sym *tp_stop_sym(const tp_poly *p, int arr);                  /* of a stop's array: the dim that ends */
+/* A call over dims in vec runs where the guard holds for any of its points; what depends on one dim cuts its range (run->top). NULL: always. */
+const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
+bool tp_guard_masks(const tp_poly *p, const tp_stmt *s, int k);        /* part k holds for some points of a call, and the accumulation must leave out the others */
 bool tp_guard_grows(const tp_poly *p, const tp_ix *guard);             /* holds for greater ends if for one */
 
 /* need: of g's outputs and sinks. loose: see tp_poly. NULL: err. */

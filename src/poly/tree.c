@@ -327,9 +327,10 @@ static tp_tree *run(conv *c, isl_ast_node *n) {
   isl_id_free(id);
   isl_ast_expr_free(f);
   isl_ast_expr_free(e);
-  if (!s->guard) return t;
+  const tp_ix *cond = s->guard ? tp_guard_run(c->S->p, s, t) : NULL;
+  if (!cond) return t;
   tp_tree *guarded = new_tree(c, TP_T_IF, 1);
-  guarded->cond = tp_move_ends(c->S->p, s->guard, s->ndim, s->dim, t->arg, s->vec);
+  guarded->cond = cond;
   guarded->kid[0] = t;
   return guarded;
 }

@@ -159,15 +159,11 @@ static bool run_all(ref *r) {
 }
 
 /* The machine lives on the heap: what setjmp comes back to must not be in registers. */
-static ref *ref_open(tp_error *err) {
-  ref *r = tp_calloc(sizeof *r);
-  if (!r) {
-    tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-    return NULL;
-  }
+static bool ref_open(ref *r, tp_error *err) {
+  if (!r) return tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   tp_arena_init(&r->arena);
   r->arena.oom = &r->oom;
-  return r;
+  return true;
 }
 
 static void ref_close(ref *r) {
@@ -176,8 +172,8 @@ static void ref_close(ref *r) {
 }
 
 bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
-  ref *const r = ref_open(err);
-  if (!r) return false;
+  ref *const r = tp_calloc(sizeof *r);
+  if (!ref_open(r, err)) return false;
   volatile bool ok = false;
   if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   else ok = ref_init(r, g, run, err) && run_all(r);
@@ -185,21 +181,23 @@ bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
   return ok;
 }
 
-static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
-  const tp_node *n = v.node;
+static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
   for (int k = 0; k < n->ndom; k++)
     if (at[k] < 0 || at[k] >= ref_bound(r, n->dom[k])) {
       tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point %s = %lld (%s = %lld)", ref_label(r, n), n->dom[k]->name, (long long)at[k],
               n->dom[k]->bound->name, (long long)ref_bound(r, n->dom[k]));
-      return NULL;
+      return false;
     }
-  tp_cell *c;
-  tp_view x;
   int which = 0;
   ref_answer alive = ref_alive(r, NULL, n->ndom, n->dom, at, &which);
   if (alive == REF_NO) tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point%s: '%s' has ended there", ref_label(r, n), ref_where(r, n, at), r->ending[which].stop->dim->name);
-  if (alive != REF_YES) return NULL;
-  if (!ref_eval(r, n, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
+  return alive == REF_YES;
+}
+
+static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
+  tp_cell *c;
+  tp_view x;
+  if (!is_there(r, v.node, at) || !ref_eval(r, v.node, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
   tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
   if (!a) tp_arena_oom(&r->arena);
   if (x.n) memcpy(a->data, x.data, tp_array_bytes(a));
@@ -207,8 +205,8 @@ static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
 }
 
 tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_error *err) {
-  ref *const r = ref_open(err);
-  if (!r) return NULL;
+  ref *const r = tp_calloc(sizeof *r);
+  if (!ref_open(r, err)) return NULL;
   tp_array *volatile a = NULL;
   if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   else if (ref_init(r, g, run, err)) a = peek(r, v, at);

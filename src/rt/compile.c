@@ -140,21 +140,27 @@ static tp_graph *clone(tp_fn *f, const tp_graph *from, tp_error *err) {
   return g;
 }
 
-/* What was reached of a dim that ends by data is an output of the bound's name. */
+/* What was reached is an output of the bound's name; the text of a closed graph has it already. */
+static bool record_end(tp_graph *g, const tp_stop *s, tp_error *err) {
+  const char *name = s->dim->bound->name;
+  const tp_ix *end = tp_ix_sym(g->ix, s->dim->bound);
+  g->pos = s->pos;
+  for (int k = 0; k < g->outputs.n; k++) {
+    const tp_output *o = &g->outputs.v[k];
+    if (o->hidden || strcmp(o->name, name) != 0) continue;
+    if (o->val.node->op == TP_OP_VALUE && o->val.node->attr.ix[0] == end) return true;
+    return tp_fail(err, TP_E_OPTION, o->pos, "option: output '%s' has the name of a bound that ends by data, under which its lengths are given back", name);
+  }
+  tp_val v = tp_ixvalue(g, end, err);
+  if (v.node) TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = name, .val = v, .pos = s->pos });
+  return v.node != NULL;
+}
+
 static bool record_ends(tp_fn *f, tp_error *err) {
   tp_graph *g = f->closed;
   if (g->stops.n) tp_graph_sweep(g);
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
-    const char *name = s->dim->bound->name;
-    g->pos = s->pos;
-    for (int k = 0; k < g->outputs.n; k++)
-      if (!g->outputs.v[k].hidden && strcmp(g->outputs.v[k].name, name) == 0)
-        return tp_fail(err, TP_E_OPTION, g->outputs.v[k].pos, "option: output '%s' has the name of a bound that ends by data, under which its lengths are given back", name);
-    tp_val v = tp_ixvalue(g, tp_ix_sym(g->ix, s->dim->bound), err);
-    if (!v.node) return false;
-    TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = name, .val = v, .pos = s->pos });
-  }
+  for (int i = 0; i < g->stops.n; i++)
+    if (!record_end(g, &g->stops.v[i], err)) return false;
   return true;
 }
 

@@ -963,6 +963,11 @@ function Program:dim(name, bound) end
 ---@return tempo.Index
 function Program:bound(name) end
 
+--- The dim ends by data: at each point of the other dims of `done` it runs to the first point at which `done` holds, that one included, or to the bound given at the call. The bound then is what was reached, known while running; what mentions it has the other dims of `done` in its domain and waits for the end. Outputs over the dim have the greatest length reached, zeros beyond a row's own end, and the output of the bound's name holds the lengths: an array over the other dims, a number if there are none.
+---@param dim tempo.Index the dim that ends
+---@param done tempo.Operand bool, at each point of that dim and of any others
+function Program:stop(dim, done) end
+
 --- A tensor whose values are given at the call: an array of shape (bounds of the domain.., shape..), a nested table, or a number for a scalar.
 ---@param name string the key in the table of inputs at the call
 ---@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
