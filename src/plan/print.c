@@ -11,7 +11,8 @@
  *   op sum {axes 0} over i1 = 0 for I out b3{0; lead 1} in b0{0; lead 4; box 4 by 1} @ rnn.lua:4
  *
  * A micro's operands are the region's inputs (i0) and micros before it (m0). A window is its offset, rings, strides along the leading axes, shape by strides,
- * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates. */
+ * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
+ * With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
 #include "plan/plan.h"
 
 static void indent(tp_buf *b, int depth) { for (int i = 0; i < depth; i++) tp_puts(b, "  "); }
@@ -114,6 +115,8 @@ static void region(tp_buf *b, const tp_region *r) {
   for (int k = 0; k < r->nin; k++) nd(b, &r->in[k], r->nlead);
   if (r->nix) list(b, " ix(", r->nix, r->ix, ")");
   if (r->ncoord) coords(b, r);
+  if (r->row) { tp_puts(b, " row "); tp_ix_print(b, r->row); }
+  if (r->far) tp_puts(b, " far");
   origin(b, r);
   tp_puts(b, "\n");
 }
@@ -159,7 +162,7 @@ static void buffer(tp_buf *b, const tp_pbuf *x) {
   list(b, " [", x->ndim, x->slots, "]");
   list(b, "[", x->rank, x->slots + x->ndim, "] size ");
   tp_ix_print(b, x->size);
-  if (x->kind == TP_BUF_TEMP && x->first >= 0) tp_putf(b, " life %d..%d", x->first, x->last);
+  if (x->kind == TP_BUF_TEMP && x->first >= 0) tp_putf(b, " life %d..%d%s", x->first, x->last, x->far ? " far" : "");
   if (x->data) {
     tp_puts(b, " data [");
     for (int i = 0; i < x->data->rank; i++) tp_putf(b, "%s%lld", i ? ", " : "", (long long)x->data->shape[i]);
@@ -207,6 +210,7 @@ static void use_region(bool *used, const tp_region *r) {
     if (r->micro[k].op == TP_OP_VALUE) use_ix(used, r->micro[k].attr->ix[0]);
   use_list(used, r->nix, r->ix);
   use_list(used, r->ncoord, r->coord);
+  use_ix(used, r->row);
   for (int k = 0; k < r->ncoord; k++) use(used, tp_region_dim(r, k));
 }
 
@@ -231,6 +235,7 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   }
   use_node(used, p->body);
   tp_syms_print(b, p->g->ix, used);
+  if (p->lag) tp_putf(b, "lag %d\n", p->lag);
   for (int i = 0; i < p->bufs.n; i++) buffer(b, p->bufs.v[i]);
   node(b, p->body, 0);
   tp_arena_free(&scratch);
