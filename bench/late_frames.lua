@@ -1,5 +1,6 @@
--- Frames that come late, of a game at 60 frames a second with 50 characters that learn: each step has 12 of the 16 ms, so learning runs
--- behind the actor; without a budget it runs when its data is there. 4 epochs over a window of 32 frames, nets of 128 x 128.
+-- Frames that come late, of a game at 60 frames a second with 50 characters that learn: each step has 12 of 16 ms, so
+-- learning runs behind the actor; without a budget it runs when its data is there. 4 epochs over a window of 32 frames,
+-- nets of 128 x 128.
 --   lua5.4 bench/late_frames.lua [windows]
 local tempo = require "tempo"
 local nn, optim, dist = tempo.nn, tempo.optim, tempo.dist
@@ -13,7 +14,8 @@ local b, B = P:dim "b"
 local obs = P:input("obs", { domain = { i, t, b }, shape = { 16 } })
 local reward = P:input("reward", { domain = { i, t, b } })
 local function net(name, nout)
-  return nn.MLP(P, { 16, 128, 128, nout }, { name = name, activation = "tanh", along = { i, k }, init = "orthogonal" })
+  return nn.MLP(P, { 16, 128, 128, nout },
+    { name = name, activation = "tanh", along = { i, k }, init = "orthogonal" })
 end
 local policy, critic = net("policy", 8), net("critic", 1)
 local actor = policy:at { [i] = tempo.max(i - 1, 0), [k] = 0 }
@@ -22,7 +24,8 @@ local G = P:tensor { domain = { i, t, b } }
 G[{ t = T - 1 }] = 0
 G:otherwise(reward[t + 1] + 0.95 * G[t + 1])
 local value = critic(obs):squeeze(-1)
-local loss = 0.5 * (G - value):square() - dist.Categorical { logits = policy(obs) }:log_prob(action) * (G - value):detach()
+local loss = 0.5 * (G - value):square()
+  - dist.Categorical { logits = policy(obs) }:log_prob(action) * (G - value):detach()
 local params = policy:parameters()
 for _, w in ipairs(critic:parameters()) do params[#params + 1] = w end
 optim.Adam(params, { lr = 1e-3 }):step(loss * (1 / (B * T):value():to "f32"))
@@ -48,7 +51,7 @@ local function play(budget)
   f:start({}, { I = math.huge, K = 4, T = frames, B = characters })
   local late, most = 0, 0
   for n = 1, windows * frames do
-    local t0 = os.clock()                                   -- processor time: what other processes take is no frame of ours
+    local t0 = os.clock()                                   -- processor time: others' is no frame of ours
     f:step(values, budget)
     local took = (os.clock() - t0) * 1e3
     if n > 3 * frames then                                  -- warm
