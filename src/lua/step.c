@@ -29,9 +29,9 @@ int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
 static void take_values(lua_State *L, tl_fn *u, tl_run *r, int i) {
   tp_graph *g = tp_fn_graph(u->f);
   bool *fed = lua_newuserdata(L, (size_t)g->inputs.n + 1);
-  for (int k = 0; k < g->inputs.n; k++) fed[k] = tp_fn_fed(u->f, k);
+  for (int k = 0; k < g->inputs.n; k++) fed[k] = tp_fn_wants(u->f, k);
   for (int k = 0; k < g->inputs.n; k++)
-    if (!fed[k] && tp_fn_needs_input(u->f, k) && tl_option(L, i, g->inputs.v[k]->attr.str))
+    if (!tp_fn_fed(u->f, k) && tp_fn_needs_input(u->f, k) && tl_option(L, i, g->inputs.v[k]->attr.str))
       tl_fail(L, TP_E_INPUT, "input: '%s' does not have the tick dims: f:start takes it", g->inputs.v[k]->attr.str);
   const tp_sym *const *need;
   int n = tp_fn_bounds(u->f, &need);

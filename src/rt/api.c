@@ -117,7 +117,9 @@ static bool bind_bounds(tp_fn *f, int n, const char *const *names, const int64_t
 
 typedef enum { ALL, STARTING, STEPPING } moment;
 
-static bool wanted(tp_fn *f, int i, moment when) { return tp_fn_needs_input(f, i) && (when == ALL || tp_fn_fed(f, i) == (when == STEPPING)); }
+static bool wanted(tp_fn *f, int i, moment when) {
+  return tp_fn_needs_input(f, i) && (when == ALL || (when == STARTING ? !tp_fn_fed(f, i) : tp_fn_stepping(f) && tp_fn_wants(f, i)));
+}
 
 static bool bind_inputs(tp_fn *f, moment when, int n, const char *const *names, tempo_array *const *v, tp_array **in, tp_error *e) {
   for (int i = 0; i < f->closed->inputs.n; i++) {

@@ -60,6 +60,7 @@ bool tp_fn_stepped(const tp_fn *f);             /* the same, after a first tick 
 tp_array *tp_fn_newest(tp_fn *f, int k);        /* between ticks: parameter k's newest value, borrowed; NULL: none yet */
 bool tp_fn_ticks(tp_fn *f, tp_error *err);      /* makes it ready to step; error option: no tick dims */
 bool tp_fn_fed(const tp_fn *f, int i);          /* input i comes with the steps; after tp_fn_ticks */
+bool tp_fn_wants(const tp_fn *f, int i);        /* input i in the next step of the run that is going on */
 const tp_sym *tp_fn_endless(const tp_fn *f);    /* the bound that may be endless; NULL: none */
 /* ---- states (state.c) ---- bytes that hold all of a session between ticks; only the same program goes on from them */
 bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err);

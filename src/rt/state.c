@@ -33,6 +33,7 @@ static void put_session(tp_fn *f, const tp_session *s, tp_buf *b) {
   for (int k = 0; k < f->ntick; k++) tp_put_i64(b, s->at[k]);
   put_list(b, s->inputs, f->closed->inputs.n);
   put_list(b, s->params, f->closed->params.n);
+  put_list(b, s->values, f->closed->inputs.n);
   put_list(b, s->run.outputs, f->closed->outputs.n);
   if (s->over) return;
   if (s->exec) tp_exec_put(s->exec, b);
@@ -58,13 +59,14 @@ bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err) {
 
 /* ---- reading ---- */
 
-typedef struct { int64_t *env; tp_array **inputs, **params, **outputs; int64_t seed, at[TP_MAXTICK]; bool over, begun; } saved;
+typedef struct { int64_t *env; tp_array **inputs, **params, **values, **outputs; int64_t seed, at[TP_MAXTICK]; bool over, begun; } saved;
 
 static void saved_free(tp_fn *f, saved *v) {
   for (int i = 0; v->inputs && i < f->closed->inputs.n; i++) tp_array_unref(v->inputs[i]);
+  for (int i = 0; v->values && i < f->closed->inputs.n; i++) tp_array_unref(v->values[i]);
   for (int i = 0; v->params && i < f->closed->params.n; i++) tp_array_unref(v->params[i]);
   for (int i = 0; v->outputs && i < f->closed->outputs.n; i++) tp_array_unref(v->outputs[i]);
-  tp_free(v->env); tp_free(v->inputs); tp_free(v->params); tp_free(v->outputs);
+  tp_free(v->env); tp_free(v->inputs); tp_free(v->params); tp_free(v->values); tp_free(v->outputs);
 }
 
 static bool broken(tp_fn *f, tp_error *err) { return tp_fail(err, TP_E_FILE, f->pos, "this is no whole state: it was cut, changed or not written by f:state() or f:save(path)"); }
@@ -96,6 +98,7 @@ static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
   for (int k = 0; k < f->ntick; k++) v->at[k] = tp_take_in(r, 0, INT64_MAX);
   v->inputs = take_list(r, f->closed->inputs.n);
   v->params = take_list(r, f->closed->params.n);
+  v->values = take_list(r, f->closed->inputs.n);
   v->outputs = take_list(r, f->closed->outputs.n);
   return !r->bad || broken(f, err);
 }
@@ -176,12 +179,24 @@ static bool copy_output(const tp_array *from, tp_array *to) {
   return true;
 }
 
+/* A run that has begun holds a value, of the shape of one tick. */
+static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a) {
+  int64_t shape[TP_MAXRANK];
+  int rank = tp_fn_fed_shape(f, i, &s->run, shape);
+  if (!a) return !s->begun || s->over || s->ref;
+  if (a->dtype != f->closed->inputs.v[i]->out[0].dtype || a->rank != rank || (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) return false;
+  s->values[i] = tp_array_ref(a);
+  return true;
+}
+
 static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool same, tp_error *err) {
   memcpy(s->at, v->at, sizeof s->at);
   s->over = v->over;
   s->begun = v->begun;
   for (int k = 0; k < f->ntick; k++)
     if (s->at[k] >= TP_MAX(s->env[f->tick[k]->bound->id], 1)) return broken(f, err);
+  for (int i = 0; i < f->closed->inputs.n; i++)
+    if (f->fed[i] && !restore_value(f, s, i, v->values[i])) return broken(f, err);
   for (int i = 0; i < f->closed->outputs.n; i++) {
     tp_array *to = s->run.outputs[i];
     if (v->outputs[i] && to && !copy_output(v->outputs[i], to)) return broken(f, err);

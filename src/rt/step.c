@@ -33,14 +33,14 @@ static void move_part(const tp_fn *f, const tp_node *n, const int64_t *point, co
 
 /* ---- the door ---- */
 
-typedef struct { tp_fn *f; const tp_run *run; tp_step *step; bool (*call)(void *, const tp_call *, tp_error *); void *ud; } door;
+typedef struct { tp_fn *f; const tp_run *run; tp_step *step; tp_array *const *values; bool (*call)(void *, const tp_call *, tp_error *); void *ud; } door;
 
 static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
   door *d = ud;
   int i = (int)c->node->attr.i[0];
   if (c->fn == TP_FN_TICK) return true;
-  if (c->fn == TP_FN_FEED && d->step) {
-    memcpy(c->res[0]->data, d->step->values[i]->data, tp_array_bytes(c->res[0]));
+  if (c->fn == TP_FN_FEED && d->values) {
+    memcpy(c->res[0]->data, d->values[i]->data, tp_array_bytes(c->res[0]));
     return true;
   }
   if (c->fn == TP_FN_FEED) {
@@ -49,7 +49,9 @@ static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
   }
   if (c->fn == TP_FN_SHOW) {
     if (d->run->outputs[i]) move_part(d->f, c->node, c->coord, d->run->outputs[i], c->args[0], false);
-    if (d->step) d->step->out[i] = tp_array_ref(c->args[0]);
+    if (!d->step) return true;
+    tp_array_unref(d->step->out[i]);            /* of a broken state may come twice */
+    d->step->out[i] = tp_array_ref(c->args[0]);
     return true;
   }
   return d->call ? d->call(d->ud, c, err) : tp_fail(err, TP_E_CALLBACK, c->node->pos, "nothing runs callbacks here");
@@ -62,7 +64,7 @@ static void drop_shown(tp_fn *f, tp_run *run) {
 }
 
 bool tp_fn_door(tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err) {
-  door d = { f, run, NULL, run->call, run->ud };
+  door d = { f, run, NULL, NULL, run->call, run->ud };
   run->call = pass_door;
   run->ud = &d;
   bool ok = execute(f, run, err);
@@ -81,7 +83,8 @@ tp_session *tp_session_free(tp_fn *f, tp_session *s) {
   tp_run_free_outputs(f->graph, &s->run);
   for (int i = 0; s->inputs && i < f->closed->inputs.n; i++) tp_array_unref(s->inputs[i]);
   for (int i = 0; s->params && i < f->closed->params.n; i++) tp_array_unref(s->params[i]);
-  tp_free(s->inputs); tp_free(s->params); tp_free(s->env); tp_free(s);
+  for (int i = 0; s->values && i < f->closed->inputs.n; i++) tp_array_unref(s->values[i]);
+  tp_free(s->inputs); tp_free(s->values); tp_free(s->params); tp_free(s->env); tp_free(s);
   return NULL;
 }
 
@@ -131,7 +134,8 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   s->env = tp_full_env(f, run->env);
   s->inputs = keep_all(run->inputs, f->closed->inputs.n, whole ? NULL : f->fed);
   s->params = keep_all(run->params, f->closed->params.n, NULL);
-  if (!s->env || !s->inputs || !s->params) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  s->values = keep_all(NULL, f->closed->inputs.n, NULL);
+  if (!s->env || !s->inputs || !s->params || !s->values) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = f->shown };
   for (int i = 0; i < g->outputs.n; i++) s->nshow += f->shown[i];
   if (endless(f, s->env) && !may_be_endless(f, err)) return false;
@@ -182,11 +186,19 @@ int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
 
 /* ---- a step ---- */
 
+static bool no_ticks(const tp_fn *f, const tp_session *s) {
+  for (int k = 0; k < f->ntick; k++)
+    if (s->env[f->tick[k]->bound->id] == 0) return true;
+  return false;
+}
+
+bool tp_fn_wants(const tp_fn *f, int i) { return f->fed[i] && !no_ticks(f, f->session); }
+
 static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
   for (int i = 0; i < f->closed->inputs.n; i++) {
     const tp_node *n = f->closed->inputs.v[i];
     int64_t shape[TP_MAXRANK];
-    if (!f->fed[i]) continue;
+    if (!tp_fn_wants(f, i)) continue;
     const tp_array *a = s->values ? s->values[i] : NULL;
     if (!a) return tp_fail(err, TP_E_INPUT, n->pos, "'%s' is needed at each tick and was not given", n->attr.str);
     int rank = tp_fn_fed_shape(f, i, &f->session->run, shape);
@@ -224,11 +236,19 @@ static tp_stand within_budget(tp_session *q, const tp_step *s, double began, tp_
 
 static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   double until = s->budget < 0 ? 0 : tp_now() + s->budget;
-  bool none = false, last = last_tick(f, q);
-  for (int k = 0; k < f->ntick; k++) none |= q->env[f->tick[k]->bound->id] == 0;
+  bool none = no_ticks(f, q), last = none || last_tick(f, q);
   if (!none && !tp_ref_show(q->ref, q->at, s->values, s->out, err)) return TP_AT_ERROR;
   if (!tp_ref_rest(q->ref, last, last ? 0 : until, err)) return TP_AT_ERROR;
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
+}
+
+/* Until the next tick, as what takes them may be done by the next step. */
+static void hold_values(tp_fn *f, tp_session *q, const tp_step *s) {
+  for (int i = 0; i < f->closed->inputs.n; i++) {
+    if (!f->fed[i]) continue;
+    tp_array_unref(q->values[i]);
+    q->values[i] = tp_array_ref(s->values[i]);
+  }
 }
 
 static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
@@ -237,6 +257,7 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   tp_stand at = tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err);
   if (at != TP_AT_TICK) return at;
   bool last = last_tick(f, q);
+  hold_values(f, q, s);
   tp_exec_pass(q->exec);
   if (s->budget >= 0 && !last) return within_budget(q, s, began, err);
   return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = !last }, err) : TP_AT_ERROR;
@@ -248,7 +269,7 @@ static void hand_out(tp_fn *f, const tp_session *q, tp_step *s) {
 }
 
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
-  door d = { f, &q->run, s, s->call, s->ud };
+  door d = { f, &q->run, s, q->values, s->call, s->ud };
   q->run.call = pass_door;
   q->run.ud = &d;
   q->run.cancel = s->cancel;
@@ -313,7 +334,7 @@ bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
     ok = finish_ref(f, q, run, err);
     cancelled = tp_ref_cancelled(q->ref);
   } else if (!q->over) {
-    door d = { f, &q->run, NULL, run->call, run->ud };
+    door d = { f, &q->run, NULL, NULL, run->call, run->ud };
     q->run.call = pass_door;
     q->run.ud = &d;
     q->run.cancel = run->cancel;
