@@ -99,6 +99,49 @@ describe("include/tempo.h", function()
         C.tempo_function_free(f)
       end
     end)
+
+    it("steps, and goes on from a state, on the " .. tier, function()
+      local err = ffi.new "tempo_error"
+      local p = C.tempo_program_parse(text, err)
+      local f = C.tempo_compile_ticks(p, tier, 1, strings { "t" }, err)
+      assert(f ~= nil, ffi.string(err.message))
+      assert.is_true(C.tempo_compile_ticks(p, tier, 1, strings { "k" }, err) == nil)
+      assert.truthy(ffi.string(err.message):find "option.*'k'")
+      C.tempo_program_free(p)
+      local x = C.tempo_array_new("f32", 1, ffi.new("int64_t[1]", 2))
+      local px = ffi.cast("float *", C.tempo_array_data(x))
+      local out, done, late = ffi.new "tempo_array *[1]", ffi.new "int[1]", ffi.new "double[1]"
+      local function step(v)
+        px[0], px[1] = v, 2 * v
+        if C.tempo_step(f, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 1000, done, late, out, err) == 0 then
+          return nil, ffi.string(err.message)
+        end
+        local h = ffi.cast("float *", C.tempo_array_data(out[0]))
+        local a, b = h[0], h[1]
+        C.tempo_array_free(out[0])
+        return a, b, done[0]
+      end
+      assert.is_nil((step(1)))
+      assert.equal(1, C.tempo_start(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", 4), 0, err))
+      assert.same({ 0, 0, 0 }, { step(9) })
+      assert.same({ 1, 2, 0 }, { step(1) })
+      local size = ffi.new "size_t[1]"
+      local state = C.tempo_state(f, size, err)
+      assert.is_true(state ~= nil)
+      for _ = 1, 2 do
+        assert.same({ 3, 6, 0 }, { step(2) })
+        assert.same({ 6, 12, 1 }, { step(3) })
+        assert.is_nil((step(4)))
+        assert.equal(0, C.tempo_load_state(f, state, size[0] - 1, err))
+        assert.truthy(ffi.string(err.message):find "file: ")
+        assert.equal(1, C.tempo_load_state(f, state, size[0], err))
+      end
+      C.tempo_bytes_free(state)
+      assert.equal(1, C.tempo_start(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", 0x7fffffffffffffffLL), 0, err))
+      for k = 0, 9 do assert.same({ k, 2 * k, 0 }, { step(k > 0 and 1 or 0) }) end
+      C.tempo_array_free(x)
+      C.tempo_function_free(f)
+    end)
   end
 
   it("reports what is wrong", function()

@@ -42,6 +42,17 @@ describe("example", function()
     assert.is_true(accuracy > 0.8, out)
   end)
 
+  it("game_loop learns behind its actor", function()
+    with_folder(function(path)
+      local out = run("game_loop", "--quiet --iterations 60 --budget 0 --out " .. path)
+      local first, last = out:match "light (%d%.%d+), after 60 windows (%d%.%d+)"
+      assert.is_true(tonumber(last) < tonumber(first) / 2, out)
+      local metrics = read(path .. "/metrics.csv")
+      assert.truthy(metrics:find("iteration,distance,late_frames,behind\n0,", 1, true))
+      assert.equal("2", metrics:match "\n40,[^,]*,%d+,(%d+)\n")       -- always as far behind as the actor allows
+    end)
+  end)
+
   it("prefix_sums", function()
     has(run "prefix_sums", "prefix   \t3 4 8 9 14", "forward  \t3 4 8 9 14", "suffix   \t14 11 10 6 5",
       "backward \t14 11 10 6 5", "suffix   \t37 35 28 27 19 17 9 8")

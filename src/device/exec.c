@@ -97,6 +97,9 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
   tp_dreg *r = TP_NEW(&x->a, tp_dreg);
   r->rg = p->rg;
   r->pos = p->pos;
+  r->far = p->rg->far;
+  r->inrow = p->rg->row != NULL;
+  r->row = tp_dx_new(&x->a, p->rg->row);
   tp_dreg_windows(x, r);
   if (!ranks_fit(x, r, err)) return NULL;
   note_writes(x, p);
@@ -114,7 +117,8 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
 static void list_bounds(tp_exec *x) {
   const tp_ictx *c = x->plan->g->ix;
   x->nsym = tp_nsym(c);
-  x->env = TP_NEWN(&x->a, int64_t, x->nsym);
+  x->env = x->front.env = TP_NEWN(&x->a, int64_t, x->nsym);
+  x->back.env = TP_NEWN(&x->a, int64_t, x->nsym);
   x->bound = TP_NEWN(&x->a, int, x->nsym);
   for (int i = 0; i < x->nsym; i++)
     if (tp_sym_at(c, i)->kind == TP_SYM_BOUND) x->bound[x->nbound++] = i;
@@ -188,6 +192,7 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
   bind_dxs(r->ix, r->rg->nix, x->env);
   bind_dxs(r->coord, r->rg->ncoord, x->env);
   if (r->rg->kind == TP_RG_CALL) tp_call_bind(x, r);
+  tp_dx_bind(&r->row, x->env);
   if (r->dynamic || r->wrapped) return true;
   return tp_dreg_resolve(x, r) && (!r->bind || r->bind(x, r));
 }
@@ -240,14 +245,15 @@ static void poison_range(tp_exec *x, const tp_pbuf *b) {
   if (x->count[b->id] > 0) memset(x->base[b->id], 0xff, (size_t)(x->count[b->id] * tp_dtype_size(b->dtype)));
 }
 
-/* Going from position x->pos to pos ends the lives that held there and do not here. */
+/* Going from the last position to pos ends the lives that held there and do not here. */
 static void poison_dead(tp_exec *x, int pos) {
+  tp_cursor *c = x->inback ? &x->back : &x->front;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    bool was = b->first <= x->pos && x->pos <= b->last, is = b->first <= pos && pos <= b->last;
-    if (b->kind == TP_BUF_TEMP && was && !is) poison_range(x, b);
+    bool was = b->first <= c->pos && c->pos <= b->last, is = b->first <= pos && pos <= b->last;
+    if (b->kind == TP_BUF_TEMP && was && !is && (!x->split || b->far == x->inback)) poison_range(x, b);
   }
-  x->pos = pos;
+  c->pos = pos;
 }
 
 /* Does the window stay inside its buffer? Asked when poisoning: a plan that is wrong here would write anywhere. */
@@ -320,18 +326,64 @@ bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
   return r->run(x, r);
 }
 
-bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err) {
+bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   x->run = run;
   x->err = err;
+  x->env = x->front.env;
   if (bounds_changed(x, run->env) && !bind(x)) return false;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!place_buffer(x, x->plan->bufs.v[i])) return false;
   x->poison = tp_setting("TEMPO_POISON") != NULL;
-  x->pos = -1;
   if (x->poison && x->total > 0) memset(x->arena, 0xff, (size_t)x->total);
   x->cancelled = false;
-  x->pc = 0;
-  bool ok = tp_flow_run(x);
+  tp_flow_begin(x);
+  return true;
+}
+
+tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
+  x->err = err;
+  tp_stand s = tp_flow_run(x, g);
+  work_reset(x);
+  return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
+}
+
+void tp_exec_pass(tp_exec *x) {
+  x->front.pc++;
+  x->front.count++;
+  x->nshown = 0;
+}
+
+bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
+  x->err = err;
+  bool ok = tp_flow_catch_up(x, until);
   work_reset(x);
   return ok || x->cancelled;
+}
+
+bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
+  if (split == x->split || !x->plan->lag) return true;
+  if (!split && !tp_exec_rest(x, 0, err)) return false;
+  x->split = split;
+  int64_t *env = x->back.env;
+  memcpy(env, x->front.env, sizeof *env * (size_t)x->nsym);
+  x->back = x->front;
+  x->back.env = env;
+  x->backrow = INT64_MIN;
+  return true;
+}
+
+bool tp_exec_cancelled(const tp_exec *x) { return x->cancelled; }
+
+static bool is_behind(const tp_exec *x, const tp_cursor *c, int written) { return c->pc < x->ninst && written >= x->inst[c->pc].pos; }
+
+bool tp_exec_complete(const tp_exec *x, int output) {
+  for (int i = 0; i < x->plan->bufs.n; i++) {
+    const tp_pbuf *b = x->plan->bufs.v[i];
+    if (b->kind == TP_BUF_OUTPUT && b->slot == output && (is_behind(x, &x->front, x->written[i]) || (x->split && is_behind(x, &x->back, x->written[i])))) return false;
+  }
+  return true;
+}
+
+bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err) {
+  return tp_exec_begin(x, run, err) && tp_exec_go(x, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR;
 }

@@ -40,22 +40,26 @@ struct tp_dreg {
   int nin, nout, nnd, nlead;
   tp_dnd *in, *out;                             /* one array: inputs, then outputs */
   bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
-  tp_dx *lead, *leadlo, *ix, *coord;
+  tp_dx *lead, *leadlo, *ix, *coord, row;
+  bool far, inrow;                              /* inrow: in the loop of the first tick dim */
   int pos;
   void *k;                                      /* what the kernel keeps: tp_ew, tp_dcall, ... */
 };
 
 /* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of the loop variables ---- */
-typedef enum { TP_I_REGION, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD } tp_dop;
+typedef enum { TP_I_REGION, TP_I_SHOW, TP_I_TICK, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD } tp_dop;   /* SHOW: a region that gives a point of an output away */
 typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 typedef struct tp_inst {
   tp_dop op; tp_dtest test;                     /* IF: what must hold of cond's value */
   int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP */
   int var, step;
   tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given */
+  int pos;                                      /* of the next region from here on, in the plan's positions */
   tp_dreg *rg;
   tp_dnd *end;                                  /* LOAD */
 } tp_inst;
+/* Somebody who goes through the instructions. Two of them meet the same regions and ticks in the same order; count: how many so far. pos: of the last one run. */
+typedef struct tp_cursor { int pc, pos; int64_t count, *env; } tp_cursor;
 
 typedef struct tp_chunkmem { struct tp_chunkmem *next; } tp_chunkmem;
 struct tp_exec {
@@ -70,11 +74,14 @@ struct tp_exec {
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
   char **base; int64_t *count;                  /* every buffer: its first element, its elements */
   int *written; bool cancelled;                 /* position after which nothing writes the buffer */
-  int ninst, pc; tp_inst *inst;                 /* pc: of the run in progress */
+  int ninst; tp_inst *inst;
+  tp_cursor front, back;                        /* split: front leaves the regions that can wait (tp_region.far) to back, which follows behind it */
+  bool split, inback; int64_t backrow;          /* all far regions of rows below that are done */
+  int nshown;                                   /* since the last tick */
   int nreg; tp_dreg **reg;
   char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
   char *work; size_t work_cap, work_used, work_want; tp_chunkmem *spill;  /* of one region at a time */
-  bool poison, running; int pos;                /* running: loop variables have their values */
+  bool poison, running;                         /* running: loop variables have their values */
 };
 
 /* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them; tp_rfail knows none. */
@@ -89,7 +96,14 @@ bool tp_dreg_run(tp_exec *x, tp_dreg *r);
 /* flow.c */
 bool tp_flow_new(tp_exec *x, tp_error *err);                   /* lays the plan out */
 void tp_flow_bind(tp_exec *x);
-bool tp_flow_run(tp_exec *x);                                  /* from pc to the end */
+tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
+bool tp_flow_catch_up(tp_exec *x, double until);               /* back, to where front is or until that time */
+void tp_flow_begin(tp_exec *x);
+void tp_flow_settle(tp_exec *x, tp_cursor *c);                 /* to the next region or tick */
+/* Is the cursor at a place where its loop variables may have their values? */
+bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
+/* Goes from the start to where so many regions and ticks are behind it, running none. False: there is no such place. */
+bool tp_flow_seek(tp_exec *x, tp_cursor *c, int64_t count);
 
 /* resolve.c */
 void tp_dreg_windows(tp_exec *x, tp_dreg *r);                  /* compiles operands; sets dynamic, wrapped */

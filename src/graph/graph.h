@@ -81,7 +81,10 @@ struct tp_node {
 typedef struct { const tp_ix *a, *b; tp_pos pos; const char *what; } tp_shapecheck;
 /* Legality that holds for some bounds only: cond over bounds must hold at the call. */
 typedef struct { const tp_ix *cond; tp_pos pos; tp_code code; const char *msg; } tp_boundcheck;
-typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden; } tp_output;      /* hidden: a parameter's final value, named like it */
+/* hidden: a parameter's final value, named like it. shown: its points leave one by one, through a CALL of TP_FN_SHOW. */
+typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden, shown; } tp_output;
+/* attr.fn of the CALLs that ticking puts in (tp_insert_ticks): where a step begins; a point of input attr.i[0]; a point of output attr.i[0] */
+enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3 };
 
 /* A dim that ends by data. Its bound then is the *reached* end: one number for each point of dom, the other dims of done; known once the first done holds, at most
  * what the call gave. A node that lacks dims of dom goes on to the greatest end over these. */

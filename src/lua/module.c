@@ -93,6 +93,7 @@ int luaopen_tempo(lua_State *L) {
   tl_open_loose(L, S);
   tl_open_array(L, S);
   tl_open_fn(L, S);
+  tl_open_saved(L, S);
   find_libraries(L, S);
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", true);

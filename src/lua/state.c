@@ -5,7 +5,7 @@
 static const char state_key, tag_key, programs_key;     /* addresses: keys of the registry and of metatables */
 static const char class_key[TL_NTYPE];
 static const char *const class_name[TL_NTYPE] = {
-  "?", "tempo.Program", "tempo.Index", "tempo.Range", "tempo.Tensor", "tempo.Tensor", "tempo.Array", "tempo.Function",
+  "?", "tempo.Program", "tempo.Index", "tempo.Range", "tempo.Tensor", "tempo.Tensor", "tempo.Array", "tempo.Function", "tempo.State",
 };
 
 static void new_weak_table(lua_State *L, const char *mode) {

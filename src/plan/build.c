@@ -222,6 +222,8 @@ static tp_nd nd_scratch_out(pb *b, int i) {
 static tp_region *region(pb *b, tp_rgkind kind, const tp_node *n) {
   tp_region *r = TP_NEW(b->a, tp_region);
   *r = (tp_region){ .kind = kind, .node = n, .pos = n ? n->pos : b->s->pos, .nlead = b->nlead };
+  r->far = b->s->far;
+  r->row = b->s->tickrow ? here(b, b->s->tickrow) : NULL;
   r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
   r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
   r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
@@ -648,6 +650,33 @@ static bool final_copy(pb *b) {
   return true;
 }
 
+/* ---- parameters between ticks: each new value goes to the place of the last one too, where whoever asks finds the newest ---- */
+
+static const tp_arr *final_array(const pb *b, const tp_node *param) {
+  for (int i = 0, k = 0; i < b->pl->g->outputs.n; i++) {
+    if (!b->pl->g->outputs.v[i].hidden || b->pl->g->params.v[k++] != param) continue;
+    for (int a = 0; a < b->p->arrs.n; a++)
+      if (b->p->arrs.v[a]->kind == TP_ARR_OUTPUT && b->p->arrs.v[a]->slot == i) return b->p->arrs.v[a];
+  }
+  return NULL;
+}
+
+static void copy_newest(pb *b) {
+  const tp_stmt *s = b->s;
+  const tp_arr *to = b->p->ticks && s->into && s->kind == TP_ST_OP ? final_array(b, s->into) : NULL;
+  const tp_access *w = target(s);
+  if (!to || to->id == w->arr) return;
+  const tp_arr *from = b->p->arrs.v[w->arr];
+  const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, to->ndim);
+  for (int d = 0; d < to->ndim; d++)
+    for (int e = 0; e < from->ndim; e++)
+      if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;
+  tp_opnd o = whole(b, to->val, to->ndim, to->dim, idx);
+  tp_region *r = region(b, TP_RG_COPY, s->into);
+  put(b, &r->in, &r->nin, nd_write(b, w));
+  put(b, &r->out, &r->nout, nd_array(b, to, &o));
+}
+
 static bool stmt_regions(pb *b, const tp_tree *t) {
   open_stmt(b, t);
   const tp_stmt *s = b->s;
@@ -668,7 +697,9 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
     else if (!op_region(b, i)) return false;
   }
   group_close(b);
-  return final_copy(b);
+  if (!final_copy(b)) return false;
+  copy_newest(b);
+  return true;
 }
 
 /* ---- ends by data ---- */
@@ -784,6 +815,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {
   tp_plan *pl = TP_NEW(p->a, tp_plan);
   pl->g = g; pl->poly = p; pl->a = p->a;
+  pl->lag = p->lag;
   pb b = { .pl = pl, .p = p, .a = p->a, .err = err };
   array_bufs(&b);
   pl->body = build(&b, p->tree);

@@ -108,6 +108,7 @@ static bool buffer_line(parser *p) {
   if (!tp_scan_dtype(&p->in, &b->dtype) || !(b->name = tp_scan_string(&p->in)) || !layout(p, b)) return false;
   TP_PUSH(p->pl->a, &p->pl->bufs, b);
   if (accept(p, "life") && !(tp_scan_small(&p->in, &b->first) && expect(p, "..") && tp_scan_small(&p->in, &b->last))) return false;
+  b->far = accept(p, "far");
   if (b->kind == TP_BUF_CONST && !(expect(p, "data") && data(p, b))) return false;
   return tp_scan_end(&p->in);
 }
@@ -350,6 +351,9 @@ static bool tail(parser *p, tp_region *r, tp_node *n) {
   if (accept(p, "at") && !(expect(p, "(") && coords(p, r, n) && expect(p, ")"))) return false;
   while (accept(p, "rows"))
     if (!rows(p, r)) return false;
+  if (accept(p, "row") && !expression(p, &r->row)) return false;
+  r->far = accept(p, "far");
+  if (r->far && !r->row) return fail(p, "a far region without its row before this");
   tp_scan_space(&p->in);
   if (*p->in.s == '"' && !(n->name = tp_scan_string(&p->in))) return false;
   return tp_scan_where(&p->in, &n->pos) && tp_scan_end(&p->in);
@@ -438,6 +442,7 @@ static bool declaration(parser *p, bool *told) {
   if (accept(p, "dim")) return tp_sym_line(p->ix, &p->in, TP_SYM_DIM);
   if (accept(p, "bound")) return tp_sym_line(p->ix, &p->in, TP_SYM_BOUND);
   if (accept(p, "var")) return tp_sym_line(p->ix, &p->in, TP_SYM_VAR);
+  if (accept(p, "lag")) return tp_scan_small(&p->in, &p->pl->lag) && (p->pl->lag > 0 || fail(p, "no such lag before this")) && tp_scan_end(&p->in);
   *told = false;
   return true;
 }

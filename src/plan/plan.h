@@ -12,6 +12,7 @@ typedef struct tp_pbuf {
   tp_dtype dtype;
   const tp_ix *size;                            /* elements, over bounds */
   int first, last;                              /* TEMP: lifetime in positions of the plan (see tp_pnode.pos), inclusive */
+  bool far;                                     /* TEMP: only far regions touch it */
   tp_array *data;                               /* CONST */
   int ndim, rank; const tp_ix **slots;          /* layout, for explain: slots of each dim, then the shape (upper bounds) */
 } tp_pbuf;
@@ -51,6 +52,7 @@ typedef struct tp_region {
   bool acc; tp_red red;                         /* out (op)= result; leading axes where out's stride is 0 are reduced. Also on RG_OP MATMUL, CONV_WEIGHT and reductions, and EW */
   double fill;                                  /* FILL */
   int nix; const tp_ix **ix;                    /* attr.ix of the operator over VARs (VALUE's expression, slice bounds of PAD, ...) */
+  bool far; const tp_ix *row;                   /* in a plan with ticks: can wait; the row of its call in the loop of the first tick dim, NULL outside */
   int ncoord; const tp_ix **coord;              /* RAND: temporal coordinates in domain order; CALL: the point */
   int nrows; tp_rows *rows;                     /* CALL */
 } tp_region;
@@ -74,6 +76,7 @@ typedef struct tp_plan {
   tp_arena *a;
   TP_VEC(tp_pbuf *) bufs;
   tp_pnode *body; int npos;
+  int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err);

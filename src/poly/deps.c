@@ -121,6 +121,15 @@ static void effect_dep(tp_sched *S, int st) {
   if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = st, .arr = -1, .acc = -1, .map = m });
 }
 
+/* With ticks: a reader that is as far along as the update, so reads an older value. It is not to hold the update up, which may come much later (behind.c). */
+static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m) {
+  int64_t lo, hi;
+  const tp_stmt *r = S->p->stmts.v[reader];
+  for (int d = 0; d < r->ndim && S->p->ticks; d++)
+    if (r->label[d] == s->label[0]) return tp_const_distance(S, m, d, 0, &lo, &hi) && hi <= 0;
+  return false;
+}
+
 /* Soft: where a statement updates an array in place along its outermost dim (a parameter), the other readers of the old value go first, so that one copy
  * is enough. `old`: the statement's read of it. */
 static void update_deps(tp_sched *S, place old, const uses *u) {
@@ -137,8 +146,51 @@ static void update_deps(tp_sched *S, place old, const uses *u) {
     if (q.st == old.st) continue;
     isl_map *m = isl_map_apply_range(isl_map_copy(access_at(S, q)->rel), isl_map_reverse(isl_map_copy(r->rel)));
     tp_keep_map(S, m);
-    if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
+    if (m && !tp_map_empty(S, m) && !lags(S, q.st, s, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
   }
+}
+
+/* ---- ticks ---- */
+
+int tp_call_fn(const tp_stmt *s) { return s->effect && s->nnode ? s->node[s->nnode - 1]->attr.fn : 0; }
+
+static const tp_stmt *tick_stmt(tp_sched *S) {
+  for (int i = 0; i < S->p->stmts.n; i++)
+    if (tp_call_fn(S->p->stmts.v[i]) == TP_FN_TICK) return S->p->stmts.v[i];
+  return NULL;
+}
+
+/* {s's point -> the tick it belongs to}; NULL: it lacks a tick dim. */
+static isl_map *own_tick(tp_sched *S, const tp_stmt *s, const tp_stmt *tick) {
+  tp_at at[64];
+  for (int k = 0; k < tick->ndim; k++) {
+    if (!tp_dom_has(s->ndim, s->dim, tick->dim[k])) return NULL;
+    at[k] = (tp_at){ .lo = tp_ix_sym(S->ix, tick->dim[k]) };
+  }
+  return tp_rel_restrict(tp_rel_at(S->ix, s->ndim, s->dim, tick->ndim, tick->dim, at), tp_set_copy(s->dom));
+}
+
+static bool pace(tp_sched *S, int src, int dst, TP_TAKE isl_map *m) {
+  if (!tp_keep_map(S, m)) return false;
+  TP_PUSH(S->a, &S->deps, (tp_dep){ .src = src, .dst = dst, .arr = -1, .acc = -1, .map = m, .pace = true });
+  return true;
+}
+
+/* A call runs not before its tick; one that is paced before any later tick. */
+static bool pace_deps(tp_sched *S) {
+  const tp_stmt *tick = tick_stmt(S);
+  S->p->ticks = tick != NULL;
+  for (int i = 0; tick && i < S->p->stmts.n; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    if (s == tick || !s->effect) continue;
+    isl_map *own = own_tick(S, s, tick);
+    if (!own) continue;
+    if (!pace(S, tick->id, i, isl_map_reverse(isl_map_copy(own)))) { isl_map_free(own); return false; }
+    if (!s->node[s->nnode - 1]->attr.flag) { isl_map_free(own); continue; }
+    isl_map *later = isl_set_lex_lt_set(isl_set_copy(tick->dom), isl_set_copy(tick->dom));
+    if (!pace(S, i, tick->id, isl_map_apply_range(own, later))) return false;
+  }
+  return true;
 }
 
 bool tp_deps(tp_sched *S) {
@@ -147,6 +199,7 @@ bool tp_deps(tp_sched *S) {
   for (int i = 0; i < S->p->arrs.n; i++)
     if (!array_deps(S, &u[i])) return false;
   for (int i = 0; i < S->p->stmts.n; i++) effect_dep(S, i);
+  if (!pace_deps(S)) return false;
   for (int i = 0; i < S->p->arrs.n; i++)
     for (int r = 0; r < u[i].reads.n; r++) update_deps(S, u[i].reads.v[r], &u[i]);
   return true;

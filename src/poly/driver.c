@@ -642,6 +642,7 @@ static bool fill(tp_sched *S, tp_error *err) {
   S->err = err;
   double t0 = now();
   tp_dense_vectors(S);
+  tp_behind(S);
   tp_live(S);
   S->p->ms_live += now() - t0;
   t0 = now();

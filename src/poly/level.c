@@ -148,13 +148,27 @@ static bool starts_late(const fit *f, int i, tp_wt off) {
   return false;
 }
 
+/* Members that only copy states: all they wait for has slack as well. With ticks they stay, as what is made early would wait too soon for old values that are
+ * still being made (behind.c). */
+static bool *copies_of_states(const fit *f) {
+  bool *copy = TP_NEWN(f->S->a, bool, f->c->n), *slacks = TP_NEWN(f->S->a, bool, f->c->n);
+  int64_t by;
+  for (int i = 0; i < f->c->n; i++) copy[i] = f->S->p->ticks && (slacks[i] = slack(f, i, &by));
+  for (int e = 0; e < f->in->n; e++) {
+    const tp_dep *d = arc_dep(f, e);
+    if (d->src != d->dst && !slacks[f->L->at[d->src]]) copy[f->L->at[d->dst]] = false;
+  }
+  return copy;
+}
+
 /* States: what has slack everywhere and starts later than the others runs early, so that w[i + 1] is made at the end of body i. */
 static void lower_states(fit *f) {
+  const bool *copy = copies_of_states(f);
   for (int round = 0; round < f->c->n; round++) {
     bool changed = false;
     for (int i = 0; i < f->c->n; i++) {
       int64_t by;
-      if (f->S->p->stmts.v[f->c->st[i]]->effect || !slack(f, i, &by)) continue;
+      if (f->S->p->stmts.v[f->c->st[i]]->effect || copy[i] || !slack(f, i, &by)) continue;
       tp_wt off = tp_wt_sub(f->S, f->off[i], tp_wt_c(by));
       if (!starts_late(f, i, off)) continue;
       f->off[i] = off;

@@ -13,6 +13,7 @@ typedef struct {
   TP_VEC(place) writes, reads;                  /* updates count as reads */
   int ncol, *level; bool *isrow;                /* columns of the times that tell its accesses apart */
   TP_VEC(isl_set *) delta;                      /* by read */
+  isl_set *late;                                /* more of it, where far statements run as late as they may; NULL: none */
 } life;
 
 static const tp_stmt *stmt(const life *f, place p) { return f->S->p->stmts.v[p.st]; }
@@ -199,6 +200,55 @@ static bool conflicts(life *f) {
   return ok;
 }
 
+/* ---- far statements, which may run up to `lag` rows later (behind.c) ---- */
+
+/* Do both kinds of statements touch it? */
+static bool both_kinds(const life *f) {
+  bool far = false, near = false;
+  for (int i = 0; i < count(f); i++) {
+    far |= stmt(f, nth(f, i))->far;
+    near |= !stmt(f, nth(f, i))->far;
+  }
+  return far && near;
+}
+
+/* {time -> times before everything of the row that is `lag` rows later} */
+static isl_map *before_the_limit(const life *f) {
+  int c = f->isrow[0] ? 0 : 1;                  /* the column of the rows: first, or behind the places in the outermost sequence */
+  isl_map *m = isl_map_universe(isl_space_map_from_set(time_space(f)));
+  isl_local_space *ls = isl_local_space_from_space(isl_map_get_space(m));
+  isl_constraint *k = isl_constraint_alloc_inequality(ls);
+  k = isl_constraint_set_coefficient_si(k, isl_dim_in, c, 1);
+  k = isl_constraint_set_coefficient_si(k, isl_dim_out, c, -1);
+  m = isl_map_add_constraint(m, isl_constraint_set_constant_si(k, f->S->p->lag - 1));
+  if (c == 0) return m;
+  isl_map *outside = isl_map_order_gt(isl_map_universe(isl_map_get_space(m)), isl_dim_in, 0, isl_dim_out, 0);
+  return isl_map_union(outside, isl_map_equate(m, isl_dim_in, 0, isl_dim_out, 0));
+}
+
+/* What the others write in place of an element that a far statement still has to touch. */
+static bool late_conflicts(life *f) {
+  tp_sched *S = f->S;
+  isl_map *all = isl_map_empty(isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f))), *near = isl_map_copy(all);
+  for (int i = 0; i < f->writes.n; i++) {
+    isl_map *w = touched(f, f->writes.v[i]);
+    if (!stmt(f, f->writes.v[i])->far) near = isl_map_union(near, isl_map_copy(w));
+    all = isl_map_union(all, w);
+  }
+  near = isl_map_reverse(near);
+  isl_map *later = isl_map_apply_range(isl_map_apply_range(all, isl_map_lex_lt(time_space(f))), isl_map_copy(near));
+  f->late = zero_set(f);
+  for (int i = 0; i < count(f) && f->late; i++) {
+    if (!stmt(f, nth(f, i))->far) continue;
+    isl_map *m = isl_map_apply_range(isl_map_apply_range(touched(f, nth(f, i)), before_the_limit(f)), isl_map_copy(near));
+    f->late = isl_set_union(f->late, differences(f, isl_map_intersect(m, isl_map_copy(later))));
+  }
+  isl_map_free(later);
+  isl_map_free(near);
+  tp_keep_set(S, f->late);
+  return f->late != NULL;
+}
+
 /* ---- widths ---- */
 
 typedef struct { const life *f; isl_pw_aff *width; const tp_ix *best; bool failed; } pieces;
@@ -271,6 +321,7 @@ static bool dense(const life *f, int k) { return f->x->dense >> k & 1; }
 static isl_set *all_deltas(const life *f) {
   isl_set *D = zero_set(f);
   for (int i = 0; i < f->delta.n; i++) D = isl_set_union(D, isl_set_copy(f->delta.v[i]));
+  if (f->late) D = isl_set_union(D, isl_set_copy(f->late));
   return tp_isl_coalesce(D);
 }
 
@@ -368,14 +419,15 @@ static void analyse(life *f) {
   int n = f->x->ndim;
   tp_sched *S = f->S;
   const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
-  if (all_points(f)) {
+  bool late = both_kinds(f);
+  if (!late && all_points(f)) {
     for (int k = 0; k < n; k++) a[k] = dense(f, k) ? whole(f, k) : tp_ix_const(S->ix, 1);
     settle(f, a, NULL);
     return;
   }
   columns(f);
   tp_query(S);
-  bool ok = conflicts(f) && successive(f, true, a);
+  bool ok = conflicts(f) && (!late || late_conflicts(f)) && successive(f, true, a);
   bool other = ok && n > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && successive(f, false, b);
   if (!tp_query_end(S) || !ok) { kept_whole(f, "too hard to analyse: kept whole"); return; }
   if (other && product_at(f, b, 50) + product_at(f, b, 9) < product_at(f, a, 50) + product_at(f, a, 9)) a = b;

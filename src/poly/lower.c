@@ -87,6 +87,7 @@ static bool settle_modes(low *l) {
     }
     for (int i = 0; i < l->g->outputs.n; i++) {
       tp_opnd o; tp_val v = l->g->outputs.v[i].val;
+      if (l->g->outputs.v[i].shown) continue;
       if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err) || !demote(l, &o, &changed)) return false;
     }
   }
@@ -150,6 +151,7 @@ static bool count_readers(low *l) {
   }
   for (int i = 0; i < l->g->outputs.n; i++) {
     tp_opnd o; tp_val v = l->g->outputs.v[i].val;
+    if (l->g->outputs.v[i].shown) continue;
     if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err)) return false;
     note_reader(l, &o, NULL); note_reader(l, &o, NULL);
   }
@@ -269,7 +271,7 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool loose, tp_error *err) {
   for (int i = 0; i < g->stops.n; i++) mark_live(l, g->stops.v[i].end);
   if (!settle_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
   for (int i = 0; i < g->outputs.n; i++)
-    if (!output(l, i)) return tp_poly_free(l->p);
+    if (!g->outputs.v[i].shown && !output(l, i)) return tp_poly_free(l->p);
   for (int i = 0; i < g->nodes.n; i++) {        /* callbacks in the order written */
     tp_node *n = g->nodes.v[i];
     if (n->op == TP_OP_CALL && l->live[i] && !l->queued[i]) { l->queued[i] = true; TP_PUSH(l->a, &l->queue, n); }

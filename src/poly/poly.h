@@ -62,6 +62,7 @@ typedef struct tp_stmt {
   const tp_node *of;                            /* whose value it makes: what errors call it */
   /* result */
   uint32_t vec;                                 /* dims that one call runs over */
+  bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the first tick dim, over its dims; NULL: outside */
   const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */
   int bdim; int64_t block; const tp_ix *bshift; /* bdim >= 0: of this dim in vec a call runs over one block, the points with floor((x + bshift) / block) its number */
 } tp_stmt;
@@ -99,6 +100,8 @@ typedef struct tp_poly {
   tp_tree *tree;
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
+  bool ticks;                                   /* tp_insert_ticks was there */
+  int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ...": over budget, the conservative answer was taken */
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;

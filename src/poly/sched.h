@@ -13,6 +13,7 @@ typedef struct tp_dep {                         /* dst at y must run after src a
   int src, dst;                                 /* statements */
   int arr, acc;                                 /* the array, and dst's access that reads it; arr < 0: the order of an effect */
   bool soft;                                    /* wanted, not needed */
+  bool pace;                                    /* between a tick and a callback */
   int cross;                                    /* how many of the outermost common loops it stays inside of */
   isl_map *map;
 } tp_dep;
@@ -86,6 +87,7 @@ isl_space *tp_stmt_space(tp_sched *S, int st);
 
 /* ---- deps.c ---- */
 bool tp_deps(tp_sched *S);
+int tp_call_fn(const tp_stmt *s);               /* attr.fn of a callback's statement, else 0 */
 static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
 
 /* ---- level.c: components, legal dims, choice ---- */
@@ -135,6 +137,8 @@ bool tp_late_checks(tp_poly *p, tp_error *err);
 /* ---- witness.c ---- */
 bool tp_cycle(tp_sched *S, const tp_scc *c);                    /* a cycle of points at small bounds: fills the error */
 void tp_no_order(tp_sched *S, const tp_scc *c);                 /* none found, and no order either: fills the error */
+/* ---- behind.c ---- */
+void tp_behind(tp_sched *S);
 /* ---- proof.c tree.c live.c ---- */
 bool tp_prove(tp_sched *S, const char **which);
 bool tp_make_tree(tp_sched *S);

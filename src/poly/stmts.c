@@ -578,6 +578,19 @@ static bool accum(low *l, tp_node *n) {
 
 static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
 
+/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it must be stored. */
+static void plain_axes(tp_ictx *c, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
+  int64_t by;
+  const tp_ix *rest;
+  for (int k = 0; k < nl && !o->bad; k++)
+    for (int d = 0, seen = 0; d < o->base.node->ndom; d++) {
+      if (!tp_ix_mentions(o->idx[d], var[k])) continue;
+      bool plain = tp_ix_linear_in(c, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
+      for (int j = 0; j < nl && plain; j++) plain = !tp_ix_mentions(rest, var[j]);
+      if (!plain && o->base.node != v.node) o->bad = v.node;
+    }
+}
+
 bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
   tp_ictx *c = p->g->ix;
   const tp_sym *var[32]; const tp_ix *ext[32], *vat[32];
@@ -591,7 +604,9 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
       if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(c, var[q]) : at[e];
       q += over;
     }
-  return tp_resolve(p, v, vat, nl, var, ext, o, err);
+  if (!tp_resolve(p, v, vat, nl, var, ext, o, err)) return false;
+  plain_axes(c, v, nl, var, o);
+  return true;
 }
 
 static bool call(low *l, tp_node *n) {

@@ -82,12 +82,30 @@ static bool compute(ref *r, tp_cell *c) {
 
 /* ---- the stack ---- */
 
+/* A call for a later point makes all earlier ones first, so the point of the next one decides. */
+bool ref_early(ref *r, tp_cell *c) {
+  const tp_node *n = c->node;
+  int64_t at[REF_MAXDIM];
+  if (n->op != TP_OP_INPUT && n->op != TP_OP_CALL) return false;
+  if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
+  else memcpy(at, ref_at(c), sizeof *at * (size_t)n->ndom);
+  for (int k = 0; k < r->ticks->n; k++)
+    if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) || tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k])) return false;
+  ref_point(r, n, at);
+  for (int k = 0; k < r->ticks->n; k++) {
+    int64_t x = r->env[r->ticks->dim[k]->id];
+    if (x != r->now[k]) return x > r->now[k];
+  }
+  return n->op == TP_OP_INPUT;
+}
+
 /* Done, or r->waiting for what was pushed. */
 static bool step(ref *r, tp_cell *c) {
   r->ops.n = 0;
   r->waiting = false;
   c->state = CELL_WORK;
   if (c->node->id >= r->g->nodes.n) return ref_stop_step(r, c);
+  if (r->now && ref_early(r, c)) return !(r->early = true);
   if (c->node->op == TP_OP_CALL) return ref_call_step(r, c);
   if (!ref_demand_operands(r, c)) return false;
   if (r->waiting) return true;
@@ -113,7 +131,7 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
 
 /* ---- a run ---- */
 
-static bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
+bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
   r->g = g;
   r->run = run;
   r->err = err;
@@ -159,21 +177,25 @@ static bool run_all(ref *r) {
 }
 
 /* The machine lives on the heap: what setjmp comes back to must not be in registers. */
-static bool ref_open(ref *r, tp_error *err) {
-  if (!r) return tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+ref *ref_open(tp_error *err) {
+  ref *r = tp_calloc(sizeof *r);
+  if (!r) {
+    tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+    return NULL;
+  }
   tp_arena_init(&r->arena);
   r->arena.oom = &r->oom;
-  return true;
+  return r;
 }
 
-static void ref_close(ref *r) {
+void ref_close(ref *r) {
   tp_arena_free(&r->arena);
   tp_free(r);
 }
 
 bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
-  ref *const r = tp_calloc(sizeof *r);
-  if (!ref_open(r, err)) return false;
+  ref *volatile r = ref_open(err);
+  if (!r) return false;
   volatile bool ok = false;
   if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   else ok = ref_init(r, g, run, err) && run_all(r);
@@ -205,8 +227,8 @@ static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
 }
 
 tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_error *err) {
-  ref *const r = tp_calloc(sizeof *r);
-  if (!ref_open(r, err)) return NULL;
+  ref *volatile r = ref_open(err);
+  if (!r) return NULL;
   tp_array *volatile a = NULL;
   if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   else if (ref_init(r, g, run, err)) a = peek(r, v, at);

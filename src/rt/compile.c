@@ -111,7 +111,7 @@ static void needed_bounds(tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   marks m = { &f->graph->arena, TP_NEWN(&f->graph->arena, bool, tp_nsym(c)) };
   for (int i = 0; i < f->graph->nodes.n; i++) mark_node(&m, f->graph->nodes.v[i]);
-  f->bounds = TP_NEWN(&f->graph->arena, const tp_sym *, tp_nsym(c));
+  f->bounds = TP_NEWN(&f->closed->arena, const tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
     if (m.seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden) f->bounds[f->nbound++] = tp_sym_at(c, i);
 }
@@ -217,44 +217,81 @@ static void prefer_cycle(tp_fn *f, tp_error *err) {
   if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !has_order(f, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
 }
 
+static bool judge(tp_graph *g, tp_error *err) {
+  tp_need *need = tp_need_outputs(g, err);
+  bool ok = need && tp_need_check(g, need, err);
+  tp_need_free(need);
+  return ok;
+}
+
 static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = clone(f, f->closed, err))) return false;
   tp_graph_sweep(f->graph);
   needed_bounds(f);
-  tp_need *need = tp_need_outputs(f->graph, err);
-  bool ok = need && tp_need_check(f->graph, need, err);
-  tp_need_free(need);
+  bool ok = judge(f->graph, err);
   if (!ok) prefer_cycle(f, err);
   return ok;
 }
 
-static bool plan_graph(tp_fn *f, tp_error *err) {
-  tp_graph *g = f->graph;
-  return tp_opt_run(g, &f->opt, err) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
-         (f->poly = schedule_graph(g, &f->opt, err)) &&
-         (f->plan = tp_plan_build(g, f->poly, err)) &&
-         (f->exec = tp_exec_new(f->plan, f->threads, err));
+tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
+  tp_graph *g = clone(f, f->closed, err);
+  if (!g) return NULL;
+  tp_graph_sweep(g);
+  return judge(g, err) ? g : tp_graph_free(g);
 }
 
-static bool pipeline(tp_fn *f, const tp_copts *o, tp_error *err) {
+bool tp_make_code(tp_fn *f, tp_made *c, const tp_ticks *t, tp_error *err) {
+  tp_graph *g = c->graph;
+  return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
+         (c->poly = schedule_graph(g, &f->opt, err)) &&
+         (c->plan = tp_plan_build(g, c->poly, err));
+}
+
+static bool plan_graph(tp_fn *f, tp_error *err) {
+  tp_made c = { f->graph, NULL, NULL };
+  bool ok = tp_opt_run(f->graph, &f->opt, err) && tp_make_code(f, &c, NULL, err);
+  f->poly = c.poly;
+  f->plan = c.plan;
+  return ok;
+}
+
+/* With ticks given, what runs at once is what steps run. */
+static bool ticking_plan(tp_fn *f, tp_error *err) {
+  if (!tp_make_ticks(f, err)) return false;
+  f->poly = f->steps.poly;
+  f->plan = f->steps.plan;
+  return true;
+}
+
+static bool interpreter(tp_fn *f, tp_error *err) {
+  return (f->ticking ? ticking_plan(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
+}
+
+static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f->ticking || tp_make_ticks(f, err)); }
+
+static bool pipeline(tp_fn *f, const void *opts, tp_error *err) {
+  const tp_copts *o = opts;
   return choose_tier(f, o, err) && choose_passes(f, o, err) &&
-         close_graph(f, o, err) && check_graph(f, err) &&
-         (f->tier == TP_TIER_REFERENCE ? has_order(f, err) : plan_graph(f, err));
+         close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
+         (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err));
 }
 
 /* An arena that finds no memory comes back here; isl objects of the moment leak, everything of ours is freed with f. */
-static bool guarded(tp_fn *f, const tp_copts *o, tp_error *err) {
+bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, const void *, tp_error *), const void *arg, tp_error *err) {
   tp_arena *shared = tp_ictx_arena(f->program->ix);
   jmp_buf here, *was = shared->oom;
   volatile bool ok = false;
   f->oom = shared->oom = &here;
-  if (setjmp(here)) tp_fail(err, TP_E_MEMORY, o->pos, "out of memory");
-  else ok = pipeline(f, o, err);
+  if (f->closed) f->closed->arena.oom = &here;
+  if (f->graph) f->graph->arena.oom = &here;
+  if (setjmp(here)) tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  else ok = fn(f, arg, err);
   f->oom = NULL;
   shared->oom = was;
   tp_ictx_overflowed(f->program->ix);           /* sizes of a plan are judged at the call */
   if (f->closed) f->closed->arena.oom = NULL;
   if (f->graph) f->graph->arena.oom = NULL;
+  if (f->steps.graph) f->steps.graph->arena.oom = NULL;
   return ok;
 }
 
@@ -264,7 +301,7 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   f->program = tp_program_ref(p);
   f->pos = o->pos;
   f->threads = o->threads;
-  if (!guarded(f, o, err)) {
+  if (!tp_guarded(f, pipeline, o, err)) {
     if (!err->pos.file) err->pos = o->pos;
     return tp_fn_free(f);
   }
@@ -276,9 +313,13 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
 
 tp_fn *tp_fn_free(tp_fn *f) {
   if (!f) return NULL;
+  f->session = tp_session_free(f, f->session);
   tp_exec_free(f->exec);
-  tp_poly_free(f->poly);
+  if (!f->ticking) tp_poly_free(f->poly);       /* else it is that of the steps */
+  tp_poly_free(f->steps.poly);
+  if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
+  tp_free(f->fed); tp_free(f->shown);
   if (f->closed) tp_graph_free(f->closed);
   tp_program_unref(f->program);
   tp_free(f);

@@ -18,17 +18,20 @@ bool tp_fn_needs_input(tp_fn *f, int i) { return f->graph->inputs.v[i]->id >= 0;
 /* ---- running ---- */
 
 /* The environment has a place for every symbol, loop variables included; the caller's has the bounds. */
-static int64_t *full_env(tp_fn *f, const tp_run *run) {
+int64_t *tp_full_env(tp_fn *f, const int64_t *given) {
   int n = tp_nsym(f->graph->ix);
   int64_t *env = tp_calloc(sizeof *env * (size_t)TP_MAX(n, 1));
-  for (int i = 0; env && i < f->nbound; i++) env[f->bounds[i]->id] = run->env[f->bounds[i]->id];
+  for (int i = 0; env && i < f->nbound; i++) env[f->bounds[i]->id] = given[f->bounds[i]->id];
   if (env) tp_run_given(f->graph, env);
   return env;
 }
 
+static bool interpret(tp_fn *f, tp_run *run, tp_error *err) { return tp_exec_run(f->exec, run, err); }
+
 static bool execute(tp_fn *f, tp_run *run, tp_error *err) {
+  if (tp_fn_is_endless(f, run->env)) return tp_fn_run_endless(f, run, err);
   if (!tp_run_check(f->graph, run, err) || !tp_run_alloc(f->graph, run, err)) return false;
-  bool ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : tp_exec_run(f->exec, run, err);
+  bool ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : f->ticking ? tp_fn_door(f, run, interpret, err) : interpret(f, run, err);
   f->peak = f->exec ? tp_exec_peak(f->exec) : 0;
   ok = ok && tp_run_trim(f->closed, run, err);
   if (!ok) tp_run_free_outputs(f->graph, run);
@@ -37,7 +40,7 @@ static bool execute(tp_fn *f, tp_run *run, tp_error *err) {
 
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback may not call it again");
-  int64_t *env = full_env(f, run);
+  int64_t *env = tp_full_env(f, run->env);
   if (!env) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   tp_run inner = *run;
   inner.env = env;
@@ -54,8 +57,7 @@ void tp_fn_outputs_free(tp_fn *f, tp_run *run) { tp_run_free_outputs(f->graph, r
 int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   if (!f->plan) return -1;
   int64_t *offsets = tp_calloc(sizeof *offsets * (size_t)(f->plan->bufs.n + 1));
-  tp_run run = { .env = env };
-  int64_t *all = full_env(f, &run);
+  int64_t *all = tp_full_env(f, env);
   int64_t n = offsets && all ? tp_plan_color(f->plan, all, offsets) : -1;
   if (n < 0) tp_fail(err, TP_E_MEMORY, f->pos, "sizes overflow for these bounds");
   tp_free(offsets); tp_free(all);
@@ -106,8 +108,9 @@ static void summary(tp_buf *b, tp_fn *f) {
 }
 
 static void section_text(tp_fn *f, const char *s, tp_buf *b) {
-  if (!strcmp(s, "graph")) tp_graph_print(b, f->graph);
-  else if (!strcmp(s, "dot")) tp_graph_dot(b, f->graph);
+  tp_graph *g = f->ticking ? f->steps.graph : f->graph;
+  if (!strcmp(s, "graph")) tp_graph_print(b, g);
+  else if (!strcmp(s, "dot")) tp_graph_dot(b, g);
   else if (!strcmp(s, "passes")) passes(b, f);
   else if (!f->poly) tp_putf(b, "the reference evaluator has no %s\n", s);
   else if (!strcmp(s, "schedule")) tp_poly_print_schedule(b, f->poly);

@@ -1883,7 +1883,45 @@ function Tensor:detach() end
 ---@overload fun(inputs?: table<string, tempo.Data>, bounds?: table<string, integer>, options?: table): table<string, tempo.Array>
 local Function = {}
 
---- The parameters after the last run (or as loaded), copies, by path.
+--- Begins a run that `f:step` goes through, tick by tick. In a program with one dim `tick` may be left out of `P:compile`. A run equals start and steps. Calls of f in between do not disturb it.
+---@param inputs table<string, tempo.Data> those without the tick dims; kept while the run lasts
+---@param bounds table<string, integer> the bound of the first tick dim may be `math.huge`
+---@param options? { seed?: integer }
+---@return tempo.Function # itself
+function Function:start(inputs, bounds, options) end
+
+--- Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of the first tick dim (learning whose parameters an actor reads one iteration old) runs behind; no number changes.
+---@param values? table<string, tempo.Data> the inputs with the tick dims, at this tick: without these dims
+---@param options? { budget_ms?: number }
+---@return boolean # was it the last tick
+---@return table # for each output with the tick dims its value here, if complete; for any other its array once complete; what is complete later than its tick comes whole at the end; with a budget `late_ms`, by how much it was overrun; `cancelled`
+function Function:step(values, options) end
+
+--- Between ticks: position, bounds, inputs without the tick dims, live buffers, outputs and parameters, in memory.
+---@return tempo.State
+function Function:state() end
+
+--- Goes on from a state. In a call, `state =` does, and may give a larger bound where no read mentions it.
+---@param s tempo.State of this program: recording and compiling the same gives the same
+---@return tempo.Function # itself
+function Function:load_state(s) end
+
+--- Writes the state to a file, which is replaced as a whole or not at all; nil and a message if it cannot.
+---@param path string
+---@return true?
+---@return string? # why not
+function Function:save(path) end
+
+--- Goes on from a state in a file; nil and a message for one that is broken, and nothing is lost.
+---@param path string
+---@return tempo.Function? # itself
+---@return string? # why not
+function Function:load(path) end
+
+--- From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.
+function Function:cancel() end
+
+--- The parameters after the last run (or as loaded), copies, by path; between ticks the newest.
 ---@return table<string, tempo.Array>
 function Function:params() end
 
@@ -1908,6 +1946,10 @@ function Function:peak() end
 
 --- Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.
 function Function:free() end
+
+--- What `f:state()` gives: a run between two ticks. It has no methods.
+---@class tempo.State
+local State = {}
 
 --- Host arrays: dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is an error (`input`), so `ipairs` cannot skip row 0. `#a` is the first extent. Printing is NumPy's. Their bytes are charged to Lua's collector.
 ---@class tempo.Array

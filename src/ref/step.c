@@ -1,0 +1,331 @@
+/* step.c: a run tick by tick. What a step gives is put into the memo; whatever demands an input or a callback of a later tick gives up and is tried again with
+ * the next step. */
+#include "ref/machine.h"
+#include <time.h>
+
+struct tp_refsteps {
+  ref *r;
+  int64_t *now;
+  bool *complete;                               /* by output */
+  int64_t **at;                                 /* by output, then by parameter: the first point that is not made yet */
+  bool *updated;                                /* by parameter: all its points are made */
+  int ncall; const tp_node **call;
+};
+
+/* ---- giving up ---- */
+
+static bool attempt(ref *r, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready) {
+  r->early = false;
+  *ready = ref_eval(r, n, at, c);
+  if (*ready || !r->early) return *ready;
+  for (int i = 0; i < r->stack.n; i++)
+    if (r->stack.v[i]->state == CELL_WORK) r->stack.v[i]->state = CELL_NEW;
+  r->stack.n = 0;
+  return true;
+}
+
+/* ---- opening and closing ---- */
+
+static int count_all(const tp_graph *g) { return g->outputs.n + g->params.n; }
+
+static bool prepare(tp_refsteps *s, tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err) {
+  ref *r = s->r;
+  if (!ref_init(r, g, run, err)) return false;
+  r->ticks = t;
+  r->now = s->now = TP_NEWN(&r->arena, int64_t, t->n + 1);
+  s->complete = TP_NEWN(&r->arena, bool, g->outputs.n);
+  s->updated = TP_NEWN(&r->arena, bool, g->params.n);
+  s->at = TP_NEWN(&r->arena, int64_t *, count_all(g));
+  for (int i = 0; i < count_all(g); i++) s->at[i] = TP_NEWN(&r->arena, int64_t, REF_MAXDIM);
+  s->call = ref_calls_reached(r, &s->ncall);
+  return true;
+}
+
+tp_refsteps *tp_ref_begin(tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err) {
+  tp_refsteps *volatile s = tp_calloc(sizeof *s);
+  if (!s || !(s->r = ref_open(err))) {
+    tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+    return tp_ref_end(s);
+  }
+  volatile bool ok = false;
+  if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  else ok = prepare(s, g, run, t, err);
+  return ok ? s : tp_ref_end(s);
+}
+
+tp_refsteps *tp_ref_end(tp_refsteps *s) {
+  if (s && s->r) ref_close(s->r);
+  tp_free(s);
+  return NULL;
+}
+
+bool tp_ref_complete(const tp_refsteps *s, int output) { return s->complete[output]; }
+bool tp_ref_cancelled(const tp_refsteps *s) { return s->r->cancelled; }
+
+/* ---- points of one tick ---- */
+
+/* The box of n's points at this tick, in domain order. */
+static void tick_box(tp_refsteps *s, const tp_node *n, int64_t *lo, int64_t *hi) {
+  for (int k = 0; k < n->ndom; k++) {
+    lo[k] = 0;
+    hi[k] = ref_bound(s->r, n->dom[k]);
+    for (int j = 0; j < s->r->ticks->n; j++)
+      if (s->r->ticks->dim[j] == n->dom[k]) { lo[k] = s->now[j]; hi[k] = lo[k] + 1; }
+  }
+}
+
+static void put_value(tp_refsteps *s, const tp_node *n, const tp_array *a) {
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], points = 1;
+  tick_box(s, n, lo, hi);
+  for (int k = 0; k < n->ndom; k++) points *= hi[k] - lo[k];
+  char *data = tp_dup(&s->r->arena, a->data, tp_array_bytes(a));
+  size_t part = points ? tp_array_bytes(a) / (size_t)points : 0;
+  for (bool more = ref_first(n->ndom, lo, hi, at); more; more = ref_next(n->ndom, lo, hi, at), data += part) {
+    tp_cell *c = ref_cell(s->r, n, at);
+    c->data[0] = data;
+    c->state = CELL_DONE;
+  }
+}
+
+static tp_array *new_part(tp_refsteps *s, const tp_node *n, const tp_out *o) {
+  const tp_sym *dom[REF_MAXDIM];
+  int64_t shape[TP_MAXRANK];
+  int nd = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (!tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) dom[nd++] = n->dom[k];
+  int rank = tp_run_shape(s->r->run, nd, dom, o, shape);
+  return tp_array_new(o->dtype, rank, shape);
+}
+
+/* Where a point's value goes in the array of a tick: at the place of its dims that do not tick. */
+static void put_part(tp_refsteps *s, tp_cell *c, int out, tp_array *a, int64_t number, int64_t points) {
+  tp_view v;
+  size_t part = points ? tp_array_bytes(a) / (size_t)points : 0;
+  if (ref_view(s->r, c, out, &v) && part) memcpy((char *)a->data + (size_t)number * part, v.data, part);
+}
+
+static bool show(tp_refsteps *s, int i, tp_array **to) {
+  ref *r = s->r;
+  tp_val v = r->g->outputs.v[i].val;
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], points = 1, number = 0;
+  tick_box(s, v.node, lo, hi);
+  for (int k = 0; k < v.node->ndom; k++) points *= hi[k] - lo[k];
+  if (!(*to = new_part(s, v.node, tp_outof(v)))) tp_arena_oom(&r->arena);
+  for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at), number++) {
+    tp_cell *c;
+    bool ready;
+    if (!attempt(r, v.node, at, &c, &ready)) return false;
+    if (!ready) return tp_fail(r->err, TP_E_OPTION, r->g->outputs.v[i].pos, "output '%s' needs later ticks", r->g->outputs.v[i].name);
+    put_part(s, c, v.out, *to, number, points);
+    if (r->run->outputs[i] && !ref_to_array(r, c, v.out, r->run->outputs[i])) return false;
+  }
+  return true;
+}
+
+static bool show_all(tp_refsteps *s, tp_array *const *values, tp_array **out) {
+  ref *r = s->r;
+  for (int i = 0; i < r->g->inputs.n; i++)
+    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], values[i]);
+  for (int i = 0; i < r->g->outputs.n; i++)
+    if (r->ticks->shown[i] && !show(s, i, &out[i])) return false;
+  return true;
+}
+
+bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, tp_error *err) {
+  volatile bool ok = false;
+  s->r->err = err;
+  memcpy(s->now, at, sizeof *at * (size_t)s->r->ticks->n);
+  if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  else ok = show_all(s, values, out);
+  return ok || s->r->cancelled;
+}
+
+/* ---- the rest ---- */
+
+static double now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool over(double until) { return until > 0 && now_s() >= until; }
+
+/* Each callback as far as it can be called now. */
+static bool call_some(tp_refsteps *s, double until) {
+  for (bool any = true; any;) {
+    any = false;
+    for (int i = 0; i < s->ncall && !over(until); i++) {
+      int64_t at[REF_MAXDIM];
+      tp_cell *c;
+      bool ready;
+      if (!ref_call_next(s->r, s->call[i], at)) continue;
+      if (!attempt(s->r, s->call[i], at, &c, &ready)) return false;
+      any |= ready;
+    }
+  }
+  return true;
+}
+
+/* The points of v from *at on, as far as they can be made, each into its place. True in *done: all of them. */
+static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp_array *to, bool *done, double until) {
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  bool more = true, ready = true;
+  for (int k = 0; k < n->ndom; k++) {
+    hi[k] = ref_bound(s->r, n->dom[k]);
+    more &= hi[k] > 0;
+  }
+  while (more && ready && !over(until)) {
+    tp_cell *c;
+    if (!attempt(s->r, n, at, &c, &ready)) return false;
+    if (!ready) return true;
+    if (!ref_to_array(s->r, c, out, to)) return false;
+    more = ref_next(n->ndom, lo, hi, at);
+  }
+  *done = !more;
+  return true;
+}
+
+static bool fill_outputs(tp_refsteps *s, double until) {
+  ref *r = s->r;
+  for (int i = 0; i < r->g->outputs.n; i++) {
+    tp_val v = r->g->outputs.v[i].val;
+    if (s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
+    if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i], until)) return false;
+  }
+  return true;
+}
+
+/* ---- parameters: the newest value stands where the last one will ---- */
+
+static bool is_along(const tp_node *w, const tp_sym *d) { return tp_dom_has(w->attr.nalong, w->attr.along, d); }
+
+/* All rows of w at one point of the dims along which it evolves. */
+static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, tp_array *to, bool *ready) {
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], number = 0, points = 1;
+  for (int k = 0; k < w->ndom; k++) {
+    lo[k] = is_along(w, w->dom[k]) ? along[k] : 0;
+    hi[k] = is_along(w, w->dom[k]) ? along[k] + 1 : ref_bound(s->r, w->dom[k]);
+    points *= hi[k] - lo[k];
+  }
+  for (int pass = 0; pass < 2; pass++)          /* first see whether all of them are there */
+    for (bool more = (number = 0, ref_first(w->ndom, lo, hi, at)); more; more = ref_next(w->ndom, lo, hi, at), number++) {
+      tp_cell *c;
+      if (!attempt(s->r, w, at, &c, ready)) return false;
+      if (!*ready) return true;
+      if (pass) put_part(s, c, 0, to, number, points);
+    }
+  return true;
+}
+
+static bool next_state(tp_refsteps *s, const tp_node *w, int64_t *at) {
+  for (int k = w->ndom - 1; k >= 0; k--) {
+    if (!is_along(w, w->dom[k])) continue;
+    if (++at[k] < ref_bound(s->r, w->dom[k])) return true;
+    at[k] = 0;
+  }
+  return false;
+}
+
+static bool newest_params(tp_refsteps *s, double until) {
+  ref *r = s->r;
+  for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
+    if (!r->g->outputs.v[i].hidden) continue;
+    const tp_node *w = r->g->params.v[k];
+    int64_t *at = s->at[r->g->outputs.n + k];
+    bool ready = w->id >= 0 && w->op == TP_OP_MERGE && w->attr.nalong > 0;
+    for (int d = 0; d < w->ndom && ready; d++) ready = ref_bound(r, w->dom[d]) > 0;
+    while (ready && !s->updated[k] && !s->complete[i] && !over(until)) {
+      if (!copy_state(s, w, at, r->run->outputs[i], &ready)) return false;
+      if (ready) s->updated[k] = !next_state(s, w, at);
+    }
+    k++;
+  }
+  return true;
+}
+
+/* ---- states: the memo, and how far the callbacks are ---- */
+
+static bool is_done(const tp_cell *c) { return c->state == CELL_DONE; }
+
+static void put_cell(tp_refsteps *s, tp_cell *c, tp_buf *b) {
+  tp_put_i64(b, c->node->id);
+  for (int k = 0; k < c->node->ndom; k++) tp_put_i64(b, ref_at(c)[k]);
+  for (int o = 0; o < c->node->nout; o++) {
+    tp_view v;
+    bool any = ref_view(s->r, c, o, &v) && v.data;
+    tp_put_i64(b, any);
+    if (any) tp_put_bytes(b, v.data, (size_t)v.n * (size_t)tp_dtype_size(v.dtype));
+  }
+}
+
+void tp_ref_put(tp_refsteps *s, tp_buf *b) {
+  for (int i = 0; i < s->ncall; i++) {
+    int64_t at[REF_MAXDIM];
+    tp_put_i64(b, ref_call_next(s->r, s->call[i], at));
+    for (int k = 0; k < s->call[i]->ndom; k++) tp_put_i64(b, at[k]);
+  }
+  for (int64_t h = 0; h < s->r->nslot; h++)
+    for (tp_cell *c = s->r->slot[h]; c; c = c->next)
+      if (is_done(c)) put_cell(s, c, b);
+  tp_put_i64(b, -1);
+}
+
+static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
+  int64_t at[REF_MAXDIM];
+  for (int k = 0; k < n->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, n->dom[k]), 1));
+  if (r->bad) return false;
+  tp_cell *c = ref_cell(s->r, n, at);
+  for (int o = 0; o < n->nout; o++) {
+    tp_view v;
+    if (!tp_take_in(r, 1, 2) || !ref_view(s->r, c, o, &v) || (uint64_t)v.n * (uint64_t)tp_dtype_size(v.dtype) > r->left) return !(r->bad = true);
+    size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
+    c->data[o] = tp_new_bytes(&s->r->arena, bytes);
+    tp_take_bytes(r, c->data[o], bytes);
+  }
+  c->state = CELL_DONE;
+  return true;
+}
+
+static bool get(tp_refsteps *s, tp_reader *r) {
+  for (int i = 0; i < s->ncall; i++) {
+    int64_t at[REF_MAXDIM];
+    bool more = tp_take_in(r, 0, 2);
+    for (int k = 0; k < s->call[i]->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, s->call[i]->dom[k]), 1));
+    ref_call_at(s->r, s->call[i], at, !more);
+  }
+  for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;)
+    if (!take_cell(s, s->r->g->nodes.v[id], r)) return false;
+  return !r->bad && r->left == 0;
+}
+
+bool tp_ref_get(tp_refsteps *s, tp_reader *r, tp_error *err) {
+  volatile bool ok = false;
+  s->r->err = err;
+  if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  else ok = get(s, r);
+  return ok;
+}
+
+/* ---- after a cancel ---- */
+
+static void drop_outputs(tp_refsteps *s) {
+  ref *r = s->r;
+  for (int i = 0; i < r->g->outputs.n; i++)
+    if (!s->complete[i]) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
+}
+
+static bool rest(tp_refsteps *s, bool last, double until) {
+  if (last) s->r->now = NULL;
+  return (last ? ref_call_all(s->r) : call_some(s, until)) && newest_params(s, until) && fill_outputs(s, until);
+}
+
+bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err) {
+  volatile bool ok = s->r->cancelled;
+  s->r->err = err;
+  if (!ok) {
+    if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+    else ok = rest(s, last, until);
+  }
+  if (s->r->cancelled) drop_outputs(s);
+  return ok || s->r->cancelled;
+}
