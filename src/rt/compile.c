@@ -217,6 +217,7 @@ static bool guarded(tp_fn *f, const tp_copts *o, tp_error *err) {
   else ok = pipeline(f, o, err);
   f->oom = NULL;
   shared->oom = was;
+  tp_isl_forget(f->program->ix);
   tp_ictx_overflowed(f->program->ix);           /* sizes of a plan are judged at the call */
   if (f->closed) f->closed->arena.oom = NULL;
   if (f->graph) f->graph->arena.oom = NULL;
