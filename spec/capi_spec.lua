@@ -99,7 +99,9 @@ describe("include/tempo.h", function()
         C.tempo_function_free(f)
       end
     end)
+  end
 
+  for _, tier in ipairs { "reference", "interpreter" } do
     it("steps, and goes on from a state, on the " .. tier, function()
       local err = ffi.new "tempo_error"
       local p = C.tempo_program_parse(text, err)

@@ -229,6 +229,71 @@ describe("steps", function()
     end)
   end)
 
+  it("stop where a dim ends by data", function()
+    each(function(tier)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t } })
+      local s = P:tensor { domain = { t } }
+      s[0] = x
+      s[t] = s[t-1] + x
+      P:stop(t, s:gt(10))
+      local seen = 0
+      P:sink({ s }, function() seen = seen + 1 end)
+      local f = P:compile { outputs = { s = s, total = s[0 .. T]:sum(0), n = T:value() }, tick = t, tier = tier }
+      local xs = { 1, 2, 3, 5, 7, 9, 11, 13 }
+      local want = f({ x = xs }, { T = 8 })
+      assert.same({ 1, 3, 6, 11 }, want.s:totable())
+      for n = 0, 3 do
+        seen = 0
+        f:start({}, { T = 8 })
+        local all, state = {}, nil
+        repeat
+          if #all == n then f:load_state(f:state()) end
+          if #all == 2 then state = f:state() end
+          local done, out = f:step({ x = xs[#all+1] }, { budget_ms = 0 })
+          all[#all+1] = out.s:item()
+          if done then
+            assert.equal(21, out.total:item())
+            assert.equal(4, out.n:item())
+            assert.equal(4, out.T:item())
+          end
+        until done
+        assert.same({ 1, 3, 6, 11 }, all)
+        assert.equal(4, seen)
+        assert.same(want.s:totable(), f({ x = xs }, { T = 8 }, { state = state }).s:totable())
+      end
+    end)
+  end)
+
+  it("go through rows that end, inside another dim", function()
+    each(function(tier)
+      local P = tempo.program()
+      local i = P:dim "i"
+      local t = P:dim "t"
+      local b = P:dim "b"
+      local x = P:input("x", { domain = { i, t, b } })
+      local s = P:tensor { domain = { i, t, b } }
+      s[{ t = 0 }] = x
+      s:otherwise(s[t-1] + x)
+      P:stop(t, s:ge(3))
+      local f = P:compile { outputs = { s = s }, tick = { i, t }, tier = tier }
+      local X = {
+        { { 1, 2 }, { 1, 2 }, { 1, 2 }, { 1, 1 }, { 1, 1 } },             -- rows of 3 and 2 points
+        { { 3, 4 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },             -- 1 and 1
+        { { 0, 0 }, { 0, 3 }, { 0, 3 }, { 0, 1 }, { 0, 1 } },             -- 5 and 2
+      }
+      local want = f({ x = X }, { I = 3, T = 5, B = 2 }).s:totable()
+      f:start({}, { I = 3, T = 5, B = 2 })
+      local ticks = { { 1, 1 }, { 1, 2 }, { 1, 3 }, { 2, 1 }, { 3, 1 }, { 3, 2 }, { 3, 3 }, { 3, 4 }, { 3, 5 } }
+      for k, at in ipairs(ticks) do
+        local done, out = f:step { x = X[at[1]][at[2]] }
+        assert.same(want[at[1]][at[2]], out.s:totable())
+        assert.equal(k == #ticks, done)
+      end
+    end)
+  end)
+
   it("leave plain calls alone, and start anew", function()
     each(function(tier)
       local P, t, _, _, h = accumulator()

@@ -27,7 +27,7 @@ static void put_cursor(const tp_exec *x, const tp_cursor *c, tp_buf *b) {
   tp_put_i64(b, c->pos);
   tp_put_i64(b, c->count);
   for (int i = 0; i < x->ninst; i++)
-    if (x->inst[i].op == TP_I_FOR) tp_put_i64(b, c->env[x->inst[i].var]);
+    if (x->inst[i].op == TP_I_FOR || x->inst[i].op == TP_I_LOAD) tp_put_i64(b, c->env[x->inst[i].var]);
 }
 
 void tp_exec_put(tp_exec *x, tp_buf *b) {
@@ -55,9 +55,18 @@ static void take_cursor(const tp_exec *x, tp_cursor *c, tp_reader *r) {
   c->count = tp_take_in(r, 0, INT64_MAX);
   for (int i = 0; i < x->ninst; i++)
     if (x->inst[i].op == TP_I_FOR) c->env[x->inst[i].var] = tp_take_i64(r);
+    else if (x->inst[i].op == TP_I_LOAD) c->env[x->inst[i].var] = tp_take_in(r, 0, tp_dx_get(&x->inst[i].hi, x->env) + 1);
+}
+
+/* Where dims end by data, what was run cannot be found again without it. */
+static bool has_loads(const tp_exec *x) {
+  for (int i = 0; i < x->ninst; i++)
+    if (x->inst[i].op == TP_I_LOAD) return true;
+  return false;
 }
 
 static bool settle(tp_exec *x, bool same_bounds) {
+  if (!same_bounds && has_loads(x)) return false;
   if (!same_bounds && !(tp_flow_seek(x, &x->front, x->front.count) && (!x->split || tp_flow_seek(x, &x->back, x->back.count)))) return false;
   return tp_flow_possible(x, &x->front) && tp_flow_possible(x, &x->back) && x->back.count <= x->front.count;
 }

@@ -15,10 +15,16 @@ static const tp_mem *row_in(const behind *b, int st) {
   return s->npath > 1 && s->path[0].loop == b->loop ? s->path[0].mem : NULL;
 }
 
+/* The one loop that all ticks are in. */
 static const tp_item *tick_loop(tp_sched *S) {
-  for (int i = 0; i < S->p->stmts.n; i++)
-    if (tp_call_fn(S->p->stmts.v[i]) == TP_FN_TICK) return S->st[i].npath > 1 ? S->st[i].path[0].loop : NULL;
-  return NULL;
+  const tp_item *loop = NULL;
+  for (int i = 0; i < S->p->stmts.n; i++) {
+    if (!tp_is_tick(S->p->stmts.v[i])) continue;
+    const tp_item *mine = S->st[i].npath > 1 ? S->st[i].path[0].loop : NULL;
+    if (!mine || (loop && loop != mine)) return NULL;
+    loop = mine;
+  }
+  return loop;
 }
 
 static const tp_ix *row_of(tp_sched *S, const tp_mem *m) {
@@ -98,7 +104,7 @@ static int least_lag(const behind *b) {
 void tp_behind(tp_sched *S) {
   tp_poly *p = S->p;
   behind b = { S, tick_loop(S), TP_NEWN(S->a, bool, p->stmts.n) };
-  if (!b.loop || !note_rows(&b)) return;
+  if (!b.loop || p->g->stops.n || !note_rows(&b)) return;                 /* how far a row goes is read off by what runs it */
   for (int i = 0; i < p->stmts.n; i++) b.near[i] = tp_call_fn(p->stmts.v[i]) < 0;
   spread(&b);
   bool any = false;

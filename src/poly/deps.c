@@ -114,11 +114,15 @@ static bool array_deps(tp_sched *S, const uses *u) {
   return true;
 }
 
-static void effect_dep(tp_sched *S, int st) {
+/* One callback's points in lexicographic order, also those of two pieces of it (split.c). */
+static void effect_deps(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
-  if (!s->effect || !s->ndim) return;
-  isl_map *m = tp_keep_map(S, isl_set_lex_lt_set(isl_set_copy(s->dom), isl_set_copy(s->dom)));
-  if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = st, .arr = -1, .acc = -1, .map = m });
+  for (int i = 0; s->effect && s->ndim && i < S->p->stmts.n; i++) {
+    const tp_stmt *r = S->p->stmts.v[i];
+    if (r != s && (!r->effect || !s->nnode || !r->nnode || r->node[r->nnode - 1] != s->node[s->nnode - 1])) continue;
+    isl_map *m = tp_keep_map(S, isl_set_lex_lt_set(isl_set_copy(s->dom), isl_set_copy(r->dom)));
+    if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = i, .arr = -1, .acc = -1, .map = m });
+  }
 }
 
 /* With ticks: a reader that is as far along as the update, so reads an older value. It is not to hold the update up, which may come much later (behind.c). */
@@ -154,11 +158,7 @@ static void update_deps(tp_sched *S, place old, const uses *u) {
 
 int tp_call_fn(const tp_stmt *s) { return s->effect && s->nnode ? s->node[s->nnode - 1]->attr.fn : 0; }
 
-static const tp_stmt *tick_stmt(tp_sched *S) {
-  for (int i = 0; i < S->p->stmts.n; i++)
-    if (tp_call_fn(S->p->stmts.v[i]) == TP_FN_TICK) return S->p->stmts.v[i];
-  return NULL;
-}
+bool tp_is_tick(const tp_stmt *s) { return tp_call_fn(s) == TP_FN_TICK; }
 
 /* {s's point -> the tick it belongs to}; NULL: it lacks a tick dim. */
 static isl_map *own_tick(tp_sched *S, const tp_stmt *s, const tp_stmt *tick) {
@@ -172,23 +172,31 @@ static isl_map *own_tick(tp_sched *S, const tp_stmt *s, const tp_stmt *tick) {
 
 static bool pace(tp_sched *S, int src, int dst, TP_TAKE isl_map *m) {
   if (!tp_keep_map(S, m)) return false;
-  TP_PUSH(S->a, &S->deps, (tp_dep){ .src = src, .dst = dst, .arr = -1, .acc = -1, .map = m, .pace = true });
+  if (isl_map_plain_is_empty(m) != isl_bool_true) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = src, .dst = dst, .arr = -1, .acc = -1, .map = m, .pace = true });
   return true;
 }
 
 /* A call runs not before its tick; one that is paced before any later tick. */
+static bool pace_call(tp_sched *S, int call, int tick) {
+  const tp_stmt *s = S->p->stmts.v[call], *t = S->p->stmts.v[tick];
+  isl_map *own = own_tick(S, s, t);
+  if (!own) return true;
+  isl_map *after = isl_map_lex_lt(isl_set_get_space(t->dom));
+  after = isl_map_intersect_range(isl_map_apply_range(isl_map_copy(own), after), isl_set_copy(t->dom));
+  own = isl_map_intersect_range(own, isl_set_copy(t->dom));
+  if (s->node[s->nnode - 1]->attr.flag) return pace(S, tick, call, isl_map_reverse(own)) & pace(S, call, tick, after);
+  isl_map_free(after);
+  return pace(S, tick, call, isl_map_reverse(own));
+}
+
 static bool pace_deps(tp_sched *S) {
-  const tp_stmt *tick = tick_stmt(S);
-  S->p->ticks = tick != NULL;
-  for (int i = 0; tick && i < S->p->stmts.n; i++) {
-    const tp_stmt *s = S->p->stmts.v[i];
-    if (s == tick || !s->effect) continue;
-    isl_map *own = own_tick(S, s, tick);
-    if (!own) continue;
-    if (!pace(S, tick->id, i, isl_map_reverse(isl_map_copy(own)))) { isl_map_free(own); return false; }
-    if (!s->node[s->nnode - 1]->attr.flag) { isl_map_free(own); continue; }
-    isl_map *later = isl_set_lex_lt_set(isl_set_copy(tick->dom), isl_set_copy(tick->dom));
-    if (!pace(S, i, tick->id, isl_map_apply_range(own, later))) return false;
+  tp_poly *p = S->p;
+  p->ticks = false;
+  for (int t = 0; t < p->stmts.n; t++) {
+    if (!tp_is_tick(p->stmts.v[t])) continue;
+    p->ticks = true;
+    for (int i = 0; i < p->stmts.n; i++)
+      if (p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) return false;
   }
   return true;
 }
@@ -198,7 +206,7 @@ bool tp_deps(tp_sched *S) {
   S->deps.n = 0;
   for (int i = 0; i < S->p->arrs.n; i++)
     if (!array_deps(S, &u[i])) return false;
-  for (int i = 0; i < S->p->stmts.n; i++) effect_dep(S, i);
+  for (int i = 0; i < S->p->stmts.n; i++) effect_deps(S, i);
   if (!pace_deps(S)) return false;
   for (int i = 0; i < S->p->arrs.n; i++)
     for (int r = 0; r < u[i].reads.n; r++) update_deps(S, u[i].reads.v[r], &u[i]);

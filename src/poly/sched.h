@@ -89,6 +89,7 @@ isl_space *tp_stmt_space(tp_sched *S, int st);
 /* ---- deps.c ---- */
 bool tp_deps(tp_sched *S);
 int tp_call_fn(const tp_stmt *s);               /* attr.fn of a callback's statement, else 0 */
+bool tp_is_tick(const tp_stmt *s);              /* several are pieces of one */
 static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
 
 /* ---- level.c: components, legal dims, choice ---- */

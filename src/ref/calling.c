@@ -240,6 +240,8 @@ const tp_node **ref_calls_reached(ref *r, int *count) {
   return call;
 }
 
+ref_answer ref_call_seek(ref *r, const tp_node *n) { return seek_call(r, NULL, calls_of(r, n)); }
+
 bool ref_call_next(ref *r, const tp_node *n, int64_t *at) {
   const ref_calls *q = calls_of(r, n);
   for (int d = 0, k = 0; d < n->ndom; d++) at[d] = is_over(n, n->dom[d]) ? 0 : q->at[k++];
@@ -256,10 +258,9 @@ void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended) {
 static const tp_node *first_call(ref *r, int count, const tp_node **call) {
   const tp_node *best = NULL;
   for (int i = 0; i < count; i++) {
-    const tp_node *n = call[i];
-    if (seek_call(r, NULL, calls_of(r, n)) == REF_NO) continue;
+    if (seek_call(r, NULL, calls_of(r, call[i])) == REF_NO) continue;
     if (r->err->code || r->cancelled) return NULL;
-    if (!best || earlier(calls_of(r, n), calls_of(r, best))) best = n;
+    if (!best || earlier(calls_of(r, call[i]), calls_of(r, best))) best = call[i];
   }
   return best;
 }

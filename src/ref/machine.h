@@ -60,7 +60,7 @@ typedef struct ref {
 } ref;
 
 /* ---- ref.c ---- */
-ref *ref_open(tp_error *err);
+bool ref_open(ref *r, tp_error *err);           /* r: zeroed; NULL: error memory */
 void ref_close(ref *r);
 bool ref_early(ref *r, tp_cell *c);             /* is it an input or a callback of a later tick? */
 bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err);
@@ -129,6 +129,7 @@ bool ref_call_step(ref *r, tp_cell *c);         /* makes the calls up to c's; r-
 bool ref_call_demand(ref *r, tp_cell *c);       /* what one call at c's point takes */
 int ref_call_dims(const tp_node *n, const tp_sym **dims);                     /* those that are not in `over` */
 const tp_node **ref_calls_reached(ref *r, int *n);
+ref_answer ref_call_seek(ref *r, const tp_node *n);                           /* on to a point that is alive; NO: it has been called everywhere */
 /* The next point of a callback, all dims; false: it has been called everywhere. */
 bool ref_call_next(ref *r, const tp_node *n, int64_t *at);
 void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended);   /* that point is the next */

@@ -118,12 +118,14 @@ static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, 
   *counts = true;
   for (int i = 0; i < g->boundchecks.n && *counts; i++) *counts = tp_ix_evalq(g->boundchecks.v[i].cond, env);
   if (!*counts) return true;
-  ref *volatile r = ref_open(err);
-  if (!r) return false;
+  ref *const r = tp_calloc(sizeof *r);
+  if (!ref_open(r, err)) return false;
   volatile bool ok = true;
+  tp_graph endless = *g;                        /* no dim ends before its bound */
+  endless.stops.n = 0;
   reach q = { r, n, dims };
   if (setjmp(r->oom)) ok = tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
-  else *counts = ref_init(r, g, &run, &mine) && judge_all(&q, shown, paced);
+  else *counts = ref_init(r, &endless, &run, &mine) && judge_all(&q, shown, paced);
   ref_close(r);
   return ok;
 }

@@ -177,15 +177,11 @@ static bool run_all(ref *r) {
 }
 
 /* The machine lives on the heap: what setjmp comes back to must not be in registers. */
-ref *ref_open(tp_error *err) {
-  ref *r = tp_calloc(sizeof *r);
-  if (!r) {
-    tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-    return NULL;
-  }
+bool ref_open(ref *r, tp_error *err) {
+  if (!r) return tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   tp_arena_init(&r->arena);
   r->arena.oom = &r->oom;
-  return r;
+  return true;
 }
 
 void ref_close(ref *r) {
@@ -194,8 +190,8 @@ void ref_close(ref *r) {
 }
 
 bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
-  ref *volatile r = ref_open(err);
-  if (!r) return false;
+  ref *const r = tp_calloc(sizeof *r);
+  if (!ref_open(r, err)) return false;
   volatile bool ok = false;
   if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   else ok = ref_init(r, g, run, err) && run_all(r);
@@ -227,8 +223,8 @@ static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
 }
 
 tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_error *err) {
-  ref *volatile r = ref_open(err);
-  if (!r) return NULL;
+  ref *const r = tp_calloc(sizeof *r);
+  if (!ref_open(r, err)) return NULL;
   tp_array *volatile a = NULL;
   if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   else if (ref_init(r, g, run, err)) a = peek(r, v, at);

@@ -18,6 +18,7 @@ typedef struct tp_refsteps tp_refsteps;
 tp_refsteps *tp_ref_begin(tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err);
 tp_refsteps *tp_ref_end(tp_refsteps *s);        /* NULL */
 bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, tp_error *err);
+bool tp_ref_more(tp_refsteps *s, int64_t *at, bool *more, tp_error *err);     /* the point of the next tick, if there is one */
 bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err);
 /* Everything made so far. get: right after begin; false: it does not fit (r->bad) or no memory. */
 void tp_ref_put(tp_refsteps *s, tp_buf *b);

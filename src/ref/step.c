@@ -14,14 +14,27 @@ struct tp_refsteps {
 
 /* ---- giving up ---- */
 
+static void give_up(ref *r) {
+  for (int i = 0; i < r->stack.n; i++)
+    if (r->stack.v[i]->state == CELL_WORK) r->stack.v[i]->state = CELL_NEW;
+  r->stack.n = 0;
+}
+
 static bool attempt(ref *r, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready) {
   r->early = false;
   *ready = ref_eval(r, n, at, c);
   if (*ready || !r->early) return *ready;
-  for (int i = 0; i < r->stack.n; i++)
-    if (r->stack.v[i]->state == CELL_WORK) r->stack.v[i]->state = CELL_NEW;
-  r->stack.n = 0;
+  give_up(r);
   return true;
+}
+
+/* The first point that is alive from at on. NO: none. WAIT: that needs later ticks. */
+static ref_answer seek(ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
+  r->early = false;
+  ref_answer x = ref_seek(r, NULL, n, dims, lo, hi, at);
+  if (x != REF_FAILED || !r->early) return x;
+  give_up(r);
+  return REF_WAIT;
 }
 
 /* ---- opening and closing ---- */
@@ -43,7 +56,7 @@ static bool prepare(tp_refsteps *s, tp_graph *g, tp_run *run, const tp_ticks *t,
 
 tp_refsteps *tp_ref_begin(tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err) {
   tp_refsteps *volatile s = tp_calloc(sizeof *s);
-  if (!s || !(s->r = ref_open(err))) {
+  if (!s || !ref_open(s->r = tp_calloc(sizeof *s->r), err)) {
     tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
     return tp_ref_end(s);
   }
@@ -114,6 +127,9 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
   for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at), number++) {
     tp_cell *c;
     bool ready;
+    ref_answer alive = ref_alive(r, NULL, v.node->ndom, v.node->dom, at, NULL);
+    if (alive == REF_FAILED) return false;
+    if (alive == REF_NO) continue;              /* a row that has ended: zeros */
     if (!attempt(r, v.node, at, &c, &ready)) return false;
     if (!ready) return tp_fail(r->err, TP_E_OPTION, r->g->outputs.v[i].pos, "output '%s' needs later ticks", r->g->outputs.v[i].name);
     put_part(s, c, v.out, *to, number, points);
@@ -158,7 +174,11 @@ static bool call_some(tp_refsteps *s, double until) {
       int64_t at[REF_MAXDIM];
       tp_cell *c;
       bool ready;
-      if (!ref_call_next(s->r, s->call[i], at)) continue;
+      s->r->early = false;
+      ref_answer alive = ref_call_seek(s->r, s->call[i]);
+      if (alive == REF_FAILED && !s->r->early) return false;
+      if (alive == REF_FAILED) give_up(s->r);
+      if (alive != REF_YES || !ref_call_next(s->r, s->call[i], at)) continue;
       if (!attempt(s->r, s->call[i], at, &c, &ready)) return false;
       any |= ready;
     }
@@ -176,6 +196,8 @@ static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp
   }
   while (more && ready && !over(until)) {
     tp_cell *c;
+    ref_answer alive = seek(s->r, n->ndom, n->dom, lo, hi, at);
+    if (alive != REF_YES) return (*done = alive == REF_NO) || alive == REF_WAIT;
     if (!attempt(s->r, n, at, &c, &ready)) return false;
     if (!ready) return true;
     if (!ref_to_array(s->r, c, out, to)) return false;
@@ -245,7 +267,33 @@ static bool newest_params(tp_refsteps *s, double until) {
 
 /* ---- states: the memo, and how far the callbacks are ---- */
 
-static bool is_done(const tp_cell *c) { return c->state == CELL_DONE; }
+static bool is_own(tp_refsteps *s, const tp_cell *c) { return c->state == CELL_DONE && c->node->id < s->r->g->nodes.n; }
+
+/* How far dims that end by data are known, which shapes may need. */
+static void put_ends(tp_refsteps *s, tp_buf *b) {
+  for (int64_t h = 0; h < s->r->nslot; h++)
+    for (tp_cell *c = s->r->slot[h]; c; c = c->next) {
+      int k = c->node->id - s->r->g->nodes.n;
+      if (c->state != CELL_DONE || k < 0 || k % 2 == 0) continue;
+      tp_put_i64(b, k / 2);
+      for (int d = 0; d < c->node->ndom; d++) tp_put_i64(b, ref_at(c)[d]);
+      tp_put_i64(b, *(int64_t *)c->data[0]);
+    }
+  tp_put_i64(b, -1);
+}
+
+static void take_ends(tp_refsteps *s, tp_reader *r) {
+  ref *x = s->r;
+  for (int64_t k; !r->bad && (k = tp_take_in(r, -1, x->g->stops.n)) >= 0;) {
+    const ref_ending *e = &x->ending[k];
+    int64_t at[REF_MAXDIM], *end = TP_NEW(&x->arena, int64_t);
+    for (int d = 0; d < e->end->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, e->end->dom[d]), 1));
+    *end = tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1);
+    tp_cell *c = ref_cell(x, e->end, at);
+    c->data[0] = end;
+    c->state = CELL_DONE;
+  }
+}
 
 static void put_cell(tp_refsteps *s, tp_cell *c, tp_buf *b) {
   tp_put_i64(b, c->node->id);
@@ -264,9 +312,10 @@ void tp_ref_put(tp_refsteps *s, tp_buf *b) {
     tp_put_i64(b, ref_call_next(s->r, s->call[i], at));
     for (int k = 0; k < s->call[i]->ndom; k++) tp_put_i64(b, at[k]);
   }
+  put_ends(s, b);
   for (int64_t h = 0; h < s->r->nslot; h++)
     for (tp_cell *c = s->r->slot[h]; c; c = c->next)
-      if (is_done(c)) put_cell(s, c, b);
+      if (is_own(s, c)) put_cell(s, c, b);
   tp_put_i64(b, -1);
 }
 
@@ -293,6 +342,7 @@ static bool get(tp_refsteps *s, tp_reader *r) {
     for (int k = 0; k < s->call[i]->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, s->call[i]->dom[k]), 1));
     ref_call_at(s->r, s->call[i], at, !more);
   }
+  take_ends(s, r);
   for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;)
     if (!take_cell(s, s->r->g->nodes.v[id], r)) return false;
   return !r->bad && r->left == 0;
@@ -312,6 +362,28 @@ static void drop_outputs(tp_refsteps *s) {
   ref *r = s->r;
   for (int i = 0; i < r->g->outputs.n; i++)
     if (!s->complete[i]) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
+}
+
+/* Is any tick after this one? They may end by data. */
+static ref_answer more_ticks(tp_refsteps *s, int64_t *at) {
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  const tp_ticks *t = s->r->ticks;
+  for (int k = 0; k < t->n; k++) {
+    at[k] = s->now[k];
+    hi[k] = ref_bound(s->r, t->dim[k]);
+  }
+  if (!ref_next(t->n, lo, hi, at)) return REF_NO;
+  return seek(s->r, t->n, t->dim, lo, hi, at);
+}
+
+bool tp_ref_more(tp_refsteps *s, int64_t *at, bool *more, tp_error *err) {
+  volatile ref_answer x = REF_FAILED;
+  s->r->err = err;
+  if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  else x = more_ticks(s, at);
+  *more = x == REF_YES;
+  if (x == REF_WAIT) return tp_fail(err, TP_E_OPTION, (tp_pos){0}, "whether another tick comes is known only after it");
+  return x != REF_FAILED;
 }
 
 static bool rest(tp_refsteps *s, bool last, double until) {

@@ -15,7 +15,7 @@ enum { TP_MAXTICK = 64 };
 typedef struct tp_session {
   tp_exec *exec; tp_refsteps *ref; tp_ticks ticks;      /* one of the two */
   tp_run run; int64_t *env; tp_array **inputs, **params, **values;     /* values: of the tick that is at work */
-  int64_t at[TP_MAXTICK];                       /* of the next step */
+  int64_t at[TP_MAXTICK], next[TP_MAXTICK];     /* at: of the next step */
   bool begun, over; int nshow;                  /* begun: some tick is done */
 } tp_session;
 struct tp_fn {

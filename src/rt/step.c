@@ -40,6 +40,7 @@ static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
   int i = (int)c->node->attr.i[0];
   if (c->fn == TP_FN_TICK) return true;
   if (c->fn == TP_FN_FEED && d->values) {
+    if (!d->values[i]) return tp_fail(err, TP_E_FILE, c->node->pos, "'%s' is taken before any tick: the run goes on from a broken state", c->node->name);
     memcpy(c->res[0]->data, d->values[i]->data, tp_array_bytes(c->res[0]));
     return true;
   }
@@ -236,8 +237,9 @@ static tp_stand within_budget(tp_session *q, const tp_step *s, double began, tp_
 
 static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   double until = s->budget < 0 ? 0 : tp_now() + s->budget;
-  bool none = no_ticks(f, q), last = none || last_tick(f, q);
-  if (!none && !tp_ref_show(q->ref, q->at, s->values, s->out, err)) return TP_AT_ERROR;
+  bool none = no_ticks(f, q), more = false;
+  if (!none && (!tp_ref_show(q->ref, q->at, s->values, s->out, err) || (!tp_ref_cancelled(q->ref) && !tp_ref_more(q->ref, q->next, &more, err)))) return TP_AT_ERROR;
+  bool last = !more;
   if (!tp_ref_rest(q->ref, last, last ? 0 : until, err)) return TP_AT_ERROR;
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
 }
@@ -256,11 +258,12 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   if (q->ref) return refer(f, q, s, err);
   tp_stand at = tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err);
   if (at != TP_AT_TICK) return at;
+  tp_exec_tick(q->exec, q->at);
   bool last = last_tick(f, q);
   hold_values(f, q, s);
   tp_exec_pass(q->exec);
-  if (s->budget >= 0 && !last) return within_budget(q, s, began, err);
-  return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = !last }, err) : TP_AT_ERROR;
+  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, began, err);
+  return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
 }
 
 static void hand_out(tp_fn *f, const tp_session *q, tp_step *s) {
@@ -283,7 +286,9 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   f->peak = q->exec ? tp_exec_peak(q->exec) : 0;
   if (at == TP_AT_ERROR) return false;
   q->begun = true;
-  next_point(f, q);
+  if (q->ref) memcpy(q->at, q->next, sizeof q->at);
+  else if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->at)) next_point(f, q);
+  if (s->done && !tp_run_trim(f->closed, &q->run, err)) return false;
   hand_out(f, q, s);
   return true;
 }
@@ -340,6 +345,7 @@ bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
     q->run.cancel = run->cancel;
     ok = tp_exec_split(q->exec, false, err) && tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR;
     cancelled = tp_exec_cancelled(q->exec);
+    ok = ok && tp_run_trim(f->closed, &q->run, err);
   }
   if (ok && cancelled) drop_shown(f, &q->run);
   run->outputs = q->run.outputs;
