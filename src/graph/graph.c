@@ -226,13 +226,13 @@ static void drop(tp_node *n) {
 }
 
 /* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that died and ends of dims that nothing has leave their lists. */
-void tp_graph_sweep(tp_graph *g) {
+void tp_graph_prune(tp_graph *g) {
   tp_arena scratch;
   tp_scratch_init(&scratch, g);
   mark_live(g, &scratch);
   tp_arena_free(&scratch);
-  int kept = 0, losses = 0, before = g->nodes.n;
-  for (int i = 0; i < before; i++) {
+  int kept = 0, losses = 0;
+  for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
     if (!n->mark) drop(n);
     else {
@@ -248,7 +248,12 @@ void tp_graph_sweep(tp_graph *g) {
   for (int i = 0; i < g->stops.n; i++)
     if (g->stops.v[i].live) g->stops.v[stops++] = g->stops.v[i];
   g->stops.n = stops;
-  if (kept < before && g->shapechecks.n) tp_recheck(g);
+}
+
+void tp_graph_sweep(tp_graph *g) {
+  int before = g->nodes.n;
+  tp_graph_prune(g);
+  if (g->nodes.n < before && g->shapechecks.n) tp_recheck(g);
 }
 
 /* ---- order ---- */

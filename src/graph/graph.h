@@ -121,6 +121,8 @@ tp_graph *tp_graph_free(tp_graph *g);
 tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err);
 /* Drops nodes not reachable from outputs and sinks, renumbers; inputs and params lists keep dropped ones as NULL-free compacted lists. */
 void tp_graph_sweep(tp_graph *g);
+/* The same for passes: a node that they made superfluous goes, what the script's sizes have to keep stays. */
+void tp_graph_prune(tp_graph *g);
 /* Node ids in a topological order of the edges that are not time-carried back edges: SCCs in reverse post order; scc[id] numbers them, sources first. */
 int tp_graph_sccs(const tp_graph *g, int *scc /* nodes.n */, int *order /* nodes.n, may be NULL */);
 

@@ -107,6 +107,7 @@ static void convert(call_t *c, int k, int i) {
   tp_arg *a = &c->a[k];
   a->kind = c->sig[k].type;
   switch (c->sig[k].type) {
+    case 'C': tl_not_boolean(L, i, c->what); tl_lift(L, c->lp, i, c->what, a); break;
     case 'T': tl_lift(L, c->lp, i, c->what, a); break;
     case 'I': a->i = tl_integer(L, i, c->what); a->f = (double)a->i; break;
     case 'F':
@@ -203,7 +204,7 @@ static void warn_random(call_t *c) {
   bool larger = false;
   const tp_node *draw = NULL;
   for (int k = 0; k < c->nsig; k++) {
-    if (c->sig[k].type != 'T' || !c->a[k].val.node) continue;
+    if (!strchr("CT", c->sig[k].type) || !c->a[k].val.node) continue;
     if (c->a[k].val.node->ndom > 0) larger = true;
     else if (c->a[k].val.node->op == TP_OP_RAND) draw = c->a[k].val.node;
   }

@@ -102,6 +102,15 @@ static int push_node(lua_State *L, tl_prog *lp, tp_op op, int nin, const tp_val 
   return 1;
 }
 
+/* An input is one array for all points: rows of one length. */
+static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
+  for (int i = 0; i < a->nix; i++)
+    for (int d = 0; d < a->ndom; d++)
+      if (tp_ix_mentions(a->ix[i], a->dom[d]))
+        tl_fail(L, TP_E_RAGGED, "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read x:slice(%d, 0, %s)", a->str,
+                tp_ix_str(lp->p->ix, a->ix[i]), a->dom[d]->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
+}
+
 static int program_input(lua_State *L) {
   static const char *const known[] = { "domain", "shape", "dtype", NULL };
   lua_settop(L, 3);
@@ -113,6 +122,7 @@ static int program_input(lua_State *L) {
                                                                               lp->p->g->inputs.v[k]->pos.line);
   tl_options(L, 3, "input", known);
   take_spec(L, lp, 3, true, &a);
+  equal_rows(L, lp, &a);
   return push_node(L, lp, TP_OP_INPUT, 0, NULL, &a);
 }
 

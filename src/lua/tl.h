@@ -93,6 +93,7 @@ const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);   /* a
 
 /* ---- lift.c: Lua values as operands ---- */
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
+void tl_not_boolean(lua_State *L, int i, const char *what);                 /* where a condition is wanted: t == 3 is a boolean at once */
 tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);       /* numbers become i64 or f32 */
 /* Numbers, index expressions, arrays and tables for a place of known dtype and shape; the first two fill it. */
 tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, const tp_ix *const *shape);

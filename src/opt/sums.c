@@ -78,7 +78,7 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
     if (!y.node) return false;
     tp_replace(g, (tp_val){ n, 0 }, y);
   }
-  tp_graph_sweep(g);
+  tp_graph_prune(g);
   return true;
 }
 
@@ -133,6 +133,6 @@ bool tp_widen_sums(tp_graph *g, tp_error *err) {
     tp_dtype d = kept_in(n);
     if (d != n->out[0].dtype && !widen(g, n, d, err)) return false;
   }
-  if (g->nodes.n > n0) tp_graph_sweep(g);
+  if (g->nodes.n > n0) tp_graph_prune(g);
   return true;
 }
