@@ -3,6 +3,7 @@
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same = helper.fails, helper.same
+local unpack = table.unpack or unpack       -- luacheck: globals unpack
 
 local function holds(P, outputs, inputs, bounds, want, tol)
   for _, passes in ipairs { "all", "none" } do
@@ -413,6 +414,17 @@ describe("running (section 7)", function()
     assert.equal(R, r:upper())
   end)
 
+  it("lets the environment win over the script", function()
+    local script = [[-e 'local tempo = require "tempo" local P = tempo.program()
+      local f = P:compile { outputs = { y = P:constant(2) }, tier = "interpreter", threads = 1 } print(f:explain(), f:profile())']]
+    assert.is_truthy(helper.lua(script, "TEMPO_TIER=reference"):find("tier reference", 1, true))
+    assert.is_truthy(helper.lua(script, "TEMPO_TIER=refrence"):find("option: TEMPO_TIER is 'refrence'", 1, true))
+    assert.is_truthy(helper.lua(script, "TEMPO_THREADS=2"):find("tier interpreter", 1, true))
+    for _, n in ipairs { "x", "0", "2x", "99999999999999999999" } do
+      assert.is_truthy(helper.lua(script, "TEMPO_THREADS=" .. n):find("option: TEMPO_THREADS is '" .. n .. "'", 1, true))
+    end
+  end)
+
   it("takes a loose literal into every program that it meets, as one tensor there", function()
     local one, u = tempo.full({ 2 }, 3), tempo.uniform { 2 }
     for _ = 1, 2 do
@@ -547,6 +559,62 @@ describe("names (section 9)", function()
     local y = P:input("y", { shape = { 2, 2 } })
     local g = tempo.grad(y:cross_entropy(target), { y })[1]
     holds(P, { g = g }, { y = { { 0, 0 }, { 3, 5 } } }, nil, { g = { { -0.5, 0.5 }, { 0, 0 } } })
+  end)
+end)
+
+describe("indices of space (section 9)", function()
+  local P, t, T, x, k, X
+
+  before_each(function()
+    P = tempo.program()
+    t, T = P:dim "t"
+    x, k = P:input("x", { domain = { t }, shape = { 5 } }), P:input("k", { domain = { t }, dtype = "i64" })
+    X = helper.fill({ 4, 5 }, function(a, b) return a * 10 + b end)
+  end)
+
+  local function each_fails(y, inputs, bounds, ...)
+    local words = { ... }
+    for _, tier in ipairs(helper.tiers) do
+      fails(function() P:compile { outputs = { y = y }, tier = tier }(inputs, bounds) end, unpack(words))
+    end
+  end
+
+  it("that are index expressions are judged like reads in time", function()
+    holds(P, { select = x:select(0, t), narrow = x:narrow(0, t, 2), slice = x:slice(0, 0, t + 1):sum(0) }, { x = X }, { T = 4 },
+      { select = { 0, 11, 22, 33 }, narrow = { { 0, 1 }, { 11, 12 }, { 22, 23 }, { 33, 34 } }, slice = { 0, 21, 63, 126 } })
+    local more = helper.fill({ 6, 5 }, function() return 0 end)
+    each_fails(x:select(0, t), { x = more }, { T = 6 }, "domain")
+    each_fails(x:narrow(0, t, 2), { x = { more[1], more[2], more[3], more[4], more[5] } }, { T = 5 }, "domain")
+    each_fails(x:slice(0, t - 1, t), { x = X }, { T = 4 }, "domain")
+    fails(function() x:select(0, -1) end, "domain", "do not wrap")
+  end)
+
+  it("that are data are checked at the run, with the point", function()
+    holds(P, { select = x:select(0, k), narrow = x:narrow(0, k, 2) }, { x = X, k = { 3, 0, 1, 2 } }, { T = 4 },
+      { select = { 3, 10, 21, 32 }, narrow = { { 3, 4 }, { 10, 11 }, { 21, 22 }, { 32, 33 } } })
+    each_fails(x:select(0, k), { x = X, k = { 4, 0, 5, 2 } }, { T = 4 }, "input", "t = 2")
+    each_fails(x:select(0, k), { x = X, k = { 4, 0, -1, 2 } }, { T = 4 }, "input", "t = 2")
+    each_fails(x:narrow(0, k, 2), { x = X, k = { 4, 0, 1, 2 } }, { T = 4 }, "input", "t = 0")
+    each_fails(tempo.randint({ 2 }, k, k, { domain = { t } }), { k = { 0 } }, { T = 1 }, "input")
+    each_fails(k:floordiv(k * 0), { k = { 1 } }, { T = 1 }, "input", "t = 0")
+  end)
+
+  it("of dynamic extents go through every kind of operator", function()
+    local r = x[0 .. t + 1]
+    holds(P, { cat = tempo.cat({ r:sum(-1), x:sum():unsqueeze(0) }, 0):sum(0), einsum = tempo.einsum("ij,j->i", r, x):sum(0),
+        flat = r:reshape { -1 }:sum(0), topk = (r:flatten():topk(2)) }, { x = { X[1], X[2] } }, { T = 2 },
+      { cat = { 20, 130 }, einsum = { 30, 860 }, flat = { 10, 70 }, topk = { { 4, 3 }, { 14, 13 } } })
+    local none = x[0 .. t]
+    holds(P, { max = none:sum(-1):max(0), mean = none:mean(), lse = none:sum(-1):logsumexp(0), soft = none:softmax(0):sum(), any = none:gt(0):any(),
+        all = none:gt(0):all(), prod = none:prod(), norm = none:norm(2):sum(), cumsum = none:cumsum(0):sum(), sort = (none:sort(0)):sum(),
+        mse = none:mse_loss(none), product = none:mT():matmul(none):sum(), cat = tempo.cat({ none, x:unsqueeze(0) }, 0):sum(), var = none:var() },
+      { x = { X[1] } }, { T = 1 }, { max = { -math.huge }, mean = { 0 / 0 }, lse = { -math.huge }, soft = { 0 }, any = { false }, all = { true },
+        prod = { 1 }, norm = { 0 }, cumsum = { 0 }, sort = { 0 }, mse = { 0 / 0 }, product = { 0 }, cat = { 10 }, var = { 0 / 0 } })
+  end)
+
+  it("may be dims beside numbers and tensors", function()
+    holds(P, { where = tempo.where(t:lt(2), x:sum(), -1), less = x:select(0, 0):gt(t), sum = t + x:select(0, 0), size = (T * T):value() },
+      { x = X }, { T = 4 }, { where = { 10, 60, -1, -1 }, less = { false, true, true, true }, sum = { 0, 11, 22, 33 }, size = 16 })
   end)
 end)
 
