@@ -30,28 +30,18 @@ static bool is_library(const char *name) {
   return false;
 }
 
-static bool is_there(lua_State *L, const char *name) {          /* tempo/name.lua, or somebody's own */
-  lua_getglobal(L, "package");
-  lua_getfield(L, -1, "preload");
-  lua_getfield(L, -1, name);
-  lua_getfield(L, -3, "searchpath");
-  lua_pushstring(L, name);
-  lua_getfield(L, -5, "path");
-  lua_call(L, 2, 1);
-  bool there = !lua_isnil(L, -1) || !lua_isnil(L, -2);
-  lua_pop(L, 4);
-  return there;
-}
-
 static void load_library(lua_State *L, const char *name) {      /* pushes it; tempo.name from now on */
   tl_state *S = tl_stateof(L);
   if (!S->libdir[0]) find_libraries(L, S);
-  lua_pushfstring(L, "tempo.%s", name);
-  if (!is_there(L, lua_tostring(L, -1))) tl_fail(L, TP_E_OPTION, "option: the library tempo.%s is not in this version", name);
-  lua_pop(L, 1);
   lua_getglobal(L, "require");
   lua_pushfstring(L, "tempo.%s", name);
-  lua_call(L, 1, 1);
+  if (lua_pcall(L, 1, 1, 0) != 0) {
+    lua_pushfstring(L, "module 'tempo.%s' not found", name);
+    const char *why = lua_tostring(L, -2), *none = lua_tostring(L, -1);
+    if (why && strncmp(why, none, strlen(none)) == 0) tl_fail(L, TP_E_OPTION, "option: the library tempo.%s is not in this version", name);
+    lua_pop(L, 1);
+    lua_error(L);
+  }
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);
   lua_rawset(L, 1);
