@@ -453,6 +453,10 @@ describe("running (section 7)", function()
     local all, regions = f:profile():match "in (%d+) calls of (%d+) regions\n$"
     assert.is_true(tonumber(all) >= 6000 and tonumber(regions) >= 2)
     assert.is_truthy(text:find(("of %d more\n"):format(regions - 1), 1, true))
+    f:start({}, { T = 2 })
+    f:step { x = 1 }
+    f:step { x = 1 }
+    assert.is_truthy(f:profile():find("%d+ calls of %d+ regions") and not f:profile():find(" " .. calls .. " "))
     assert.is_truthy(P:compile { outputs = { h = h }, tier = "reference" }:profile():find "no profile")
     fails(function() f:profile(-1) end, "option", "profile")
     fails(function() f:export "out" end, "device", "export")

@@ -345,7 +345,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "peak", args = {}, returns = { { "integer?", "bytes; nil where the tier does not know" } }, text = "The measured peak of the last run.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(f:peak())' },
       { name = "profile", args = { arg("rows?", "integer", "how many regions to name (20)") }, returns = { { "string" } },
-        text = "Where the time of all runs so far went: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, "
+        text = "Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, "
           .. "the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.",
         errors = "`option` for a negative number of rows.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(#f:profile(5) > 0)' },

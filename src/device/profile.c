@@ -2,23 +2,16 @@
  * then about one in 64, at irregular distances (a loop whose last iteration is the dear one shall not hide), and these stand for the others. */
 #include "device/priv.h"
 #include <stdlib.h>
-#include <time.h>
 
 enum { FIRST = 16 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static bool run_timed(tp_exec *x, tp_dreg *r) {
   tp_clock *c = &r->clock;
   bool first = c->calls <= FIRST;
   c->next += first ? 1 : 33 + (int64_t)((uint32_t)c->calls * 2654435761u >> 26);
-  double from = now();
+  double from = tp_now();
   bool ok = tp_dreg_execute(x, r);
-  double took = now() - from;
+  double took = tp_now() - from;
   if (first) c->first += took;
   else c->later += took, c->nlater++;
   return ok;

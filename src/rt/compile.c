@@ -249,7 +249,6 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
   return judge(g, err) ? g : tp_graph_free(g);
 }
 
-<<<<<<< HEAD
 bool tp_make_code(tp_fn *f, tp_made *c, const tp_ticks *t, tp_error *err) {
   tp_graph *g = c->graph;
   return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
@@ -281,15 +280,9 @@ static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f
 
 static bool pipeline(tp_fn *f, const void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return choose_tier(f, o, err) && choose_passes(f, o, err) &&
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
          (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err));
-=======
-static bool pipeline(tp_fn *f, const tp_copts *o, tp_error *err) {
-  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_passes(f, o, err) &&
-         close_graph(f, o, err) && check_graph(f, err) &&
-         (f->tier == TP_TIER_REFERENCE ? has_order(f, err) : plan_graph(f, err));
->>>>>>> 3f490d8 (Ask TEMPO_THREADS; hold indices of space and the environment to the language)
 }
 
 /* An arena that finds no memory comes back here; isl objects of the moment leak, everything of ours is freed with f. */
@@ -317,12 +310,7 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   if (!f) { tp_fail(err, TP_E_MEMORY, o->pos, "out of memory"); return NULL; }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
-<<<<<<< HEAD
-  f->threads = o->threads;
   if (!tp_guarded(f, pipeline, o, err)) {
-=======
-  if (!guarded(f, o, err)) {
->>>>>>> 3f490d8 (Ask TEMPO_THREADS; hold indices of space and the environment to the language)
     if (!err->pos.file) err->pos = o->pos;
     return tp_fn_free(f);
   }

@@ -128,8 +128,9 @@ bool tp_fn_explain(tp_fn *f, const char *section, tp_buf *out, tp_error *err) {
 }
 
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) {
-  if (!f->exec) { tp_puts(out, "the reference evaluator has no profile\n"); return true; }
-  return tp_exec_profile(f->exec, rows, out) || tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  const tp_exec *x = f->session && f->session->exec ? f->session->exec : f->exec;
+  if (!x) { tp_puts(out, "the reference evaluator has no profile\n"); return true; }
+  return tp_exec_profile(x, rows, out) || tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
 }
 
 void tp_dump_stage(const char *section, tp_fn *f) {

@@ -1946,7 +1946,7 @@ function Function:memory(bounds) end
 ---@return integer? # bytes; nil where the tier does not know
 function Function:peak() end
 
---- Where the time of all runs so far went: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.
+--- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.
 ---@param rows? integer how many regions to name (20)
 ---@return string
 function Function:profile(rows) end
