@@ -31,6 +31,7 @@ bool tp_exec_complete(const tp_exec *x, int output);           /* nothing writes
 bool tp_exec_cancelled(const tp_exec *x);
 double tp_now(void);                            /* seconds */
 int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run */
+bool tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);  /* where the time of all runs so far went, dearest region first; false: no memory */
 
 /* ---- kernels over resolved operands (kernel_*.c), also for tests and emitted code's tables ---- */
 typedef struct tp_view { void *p; int rank; int64_t shape[TP_MAXRANK], stride[TP_MAXRANK]; } tp_view;  /* p at element 0 of the window; strides in elements; leading axes first */
