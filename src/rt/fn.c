@@ -56,11 +56,10 @@ void tp_fn_outputs_free(tp_fn *f, tp_run *run) { tp_run_free_outputs(f->graph, r
 
 int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   if (!f->plan) return -1;
-  int64_t *offsets = tp_calloc(sizeof *offsets * (size_t)(f->plan->bufs.n + 1));
   int64_t *all = tp_full_env(f, env);
-  int64_t n = offsets && all ? tp_plan_color(f->plan, all, offsets) : -1;
+  int64_t n = all ? tp_exec_memory(f->exec, all) : -1;
   if (n < 0) tp_fail(err, TP_E_MEMORY, f->pos, "sizes overflow for these bounds");
-  tp_free(offsets); tp_free(all);
+  tp_free(all);
   return n;
 }
 
