@@ -1935,12 +1935,12 @@ function Function:load_params(params) end
 ---@return string
 function Function:explain(section) end
 
---- The predicted peak of the arena for these bounds, before running. Outputs and inputs are not in it.
+--- Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in.
 ---@param bounds table<string, integer>
 ---@return integer? # bytes; nil where the tier does not know
 function Function:memory(bounds) end
 
---- The measured peak of the last run.
+--- Bytes that the last run took: what `f:memory` had said. Memory that it did not write to costs no pages.
 ---@return integer? # bytes; nil where the tier does not know
 function Function:peak() end
 
