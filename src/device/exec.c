@@ -153,7 +153,7 @@ int64_t tp_exec_peak(const tp_exec *x) { return x->poison ? x->top : x->total; }
 
 int64_t tp_exec_memory(const tp_exec *x, const int64_t *env) {
   int64_t *v = tp_calloc(sizeof *v * (size_t)(x->plan->bufs.n + 2 * x->plan->npos + 1)), *room = v + x->plan->bufs.n;
-  int64_t total = v && tp_rooms(x, env, room) ? tp_plan_color(x->plan, env, room, v, room + x->plan->npos) : -1;
+  int64_t total = v && tp_exec_rooms(x, env, room) ? tp_plan_color(x->plan, env, room, v, room + x->plan->npos) : -1;
   tp_free(v);
   return total;
 }
@@ -186,7 +186,7 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
 }
 
 static bool take_arena(tp_exec *x) {
-  if (!tp_rooms(x, x->env, x->room)) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
+  if (!tp_exec_rooms(x, x->env, x->room)) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
   int64_t total = tp_plan_color(x->plan, x->env, x->room, x->offset, x->roomat);
   if (total < 0) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 bytes");
   if (x->arena && total == x->total) return true;

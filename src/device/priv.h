@@ -96,8 +96,6 @@ bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code
 /* Aligned memory until the region ends, out of what its room said; NULL (and the error filled): none left. */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 int64_t tp_room(int64_t count, int64_t size);   /* what tp_work takes for it; saturates */
-/* room.c: by position for these bounds; false: out of memory */
-bool tp_rooms(const tp_exec *x, const int64_t *env, int64_t *room);
 int64_t tp_room_count(const tp_view *v);        /* elements; saturates */
 
 /* exec.c */

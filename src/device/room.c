@@ -60,7 +60,7 @@ static void at_region(void *ud, const tp_pnode *p, const int64_t *lo, const int6
   if (r->room || r->wrapped) g->room[p->pos] = room_of(g, r);
 }
 
-bool tp_rooms(const tp_exec *x, const int64_t *env, int64_t *room) {
+bool tp_exec_rooms(const tp_exec *x, const int64_t *env, int64_t *room) {
   ranges g = { x, NULL, NULL, room };
   memset(room, 0, sizeof *room * (size_t)x->plan->npos);
   return tp_plan_reach(x->plan, env, at_region, &g);

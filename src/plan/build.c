@@ -10,9 +10,9 @@ static const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
 
 /* ---- buffers ---- */
 
-static tp_pbuf *new_buf(pb *b, tp_bufkind kind, const char *name, tp_dtype d) {
+static tp_pbuf *new_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d) {
   tp_pbuf *x = TP_NEW(b->a, tp_pbuf);
-  *x = (tp_pbuf){ .id = b->pl->bufs.n, .kind = kind, .name = name, .dtype = d, .size = K(b, 1), .first = -1, .last = -1 };
+  *x = (tp_pbuf){ .id = b->pl->bufs.n, .kind = kind, .name = name, .pos = pos, .dtype = d, .size = K(b, 1), .first = -1, .last = -1 };
   TP_PUSH(b->a, &b->pl->bufs, x);
   return x;
 }
@@ -37,7 +37,7 @@ static void array_bufs(pb *b) {
   b->bufof = TP_NEWN(b->a, tp_pbuf *, b->p->arrs.n);
   for (int i = 0; i < b->p->arrs.n; i++) {
     tp_arr *r = b->p->arrs.v[i];
-    tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->dtype);
+    tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->val.node->pos, r->dtype);
     x->slot = r->slot;
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
     layout(b, x, r->ndim, r->width, r->rank, upper_shape(b, r->rank, r->shape, r->ndim, r->dim));
@@ -206,7 +206,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
 static tp_pbuf *scratch_of(pb *b, int i) {
   if (b->scratch[i]) return b->scratch[i];
   const tp_node *n = b->s->node[i];
-  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, tp_printf(b->a, "%s%d", tp_ops[n->op].text, n->id), n->out[0].dtype);
+  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
   layout(b, x, b->nlead, b->leadcap, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
   return b->scratch[i] = x;
 }

@@ -8,7 +8,7 @@
 typedef enum { TP_BUF_TEMP, TP_BUF_INPUT, TP_BUF_CONST, TP_BUF_OUTPUT, TP_BUF_PARAM } tp_bufkind;   /* TEMP: in the arena */
 typedef struct tp_pbuf {
   int id; tp_bufkind kind; int slot;            /* INPUT, OUTPUT, PARAM: its number in tp_run */
-  const char *name;
+  const char *name; tp_pos pos;                 /* of what it holds */
   tp_dtype dtype;
   const tp_ix *size;                            /* elements, over bounds */
   int first, last;                              /* TEMP: lifetime in positions of the plan (see tp_pnode.pos), inclusive */

@@ -1930,10 +1930,11 @@ function Function:params() end
 ---@return tempo.Function # itself
 function Function:load_params(params) end
 
---- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor and which read decided it; `plan` every region and buffer; `passes`; `dot` the graph for Graphviz.
----@param section? "graph"|"schedule"|"storage"|"plan"|"passes"|"dot" a summary if left out
+--- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer; `passes`; `dot` the graph for Graphviz.
+---@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"passes"|"dot" a summary if left out
+---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
-function Function:explain(section) end
+function Function:explain(section, bounds) end
 
 --- Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in.
 ---@param bounds table<string, integer>
