@@ -33,7 +33,7 @@ describe("explain", function()
     assert.truthy(text:find "temp [^\n]- %(t: 3%); f64, 24 bytes; t: ring, read of [^\n]- at [^\n]-explain_spec.lua:14", text)
     assert.truthy(text:find "temp grad of h %(t: 1%); f32%[4%], 16 bytes; t: point\n")
     assert.truthy(text:find "input x %(t: T%); f32%[4%], 16%*T bytes = 160\n")
-    assert.truthy(text:find "fused [^\n]+ into ")
+    assert.truthy(text:find "\nfused matmul@explain_spec.lua:12\n")
     assert.falsy(f:explain "storage":find "=")
   end)
 

@@ -84,6 +84,7 @@ struct tp_exec {
   tp_cursor front, back;                        /* split: front leaves the regions that can wait (tp_region.far) to back, which follows behind it */
   bool split, inback; int64_t backrow;          /* all far regions of rows below that are done */
   int nshown;                                   /* since the last tick */
+  int npos;                                     /* while laying out: the plan's next position */
   int nreg; tp_dreg **reg, **regat;             /* in order; by position */
   char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
   int64_t work_at, work_end;                    /* what is left of the region's room */

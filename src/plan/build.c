@@ -344,7 +344,7 @@ static tp_nd nd_rows(pb *b, const tp_pbuf *x) {
 }
 
 static tp_pbuf *new_rows(pb *b, const char *name, tp_dtype d) {
-  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, name, d);
+  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, name, b->s->pos, d);
   layout(b, x, b->nlead, b->leadcap, 0, NULL);
   return x;
 }
@@ -428,7 +428,7 @@ static tp_nd masked_operand(pb *b, tp_nd x, const tp_opnd *o, tp_dtype d) {
   for (int k = 0; k < x.nring; k++) same = false;
   if (same) return x;
   const tp_pbuf *mask = mask_of(b);
-  tp_pbuf *to = new_buf(b, TP_BUF_TEMP, "rows", d);
+  tp_pbuf *to = new_buf(b, TP_BUF_TEMP, "rows", b->s->pos, d);
   tp_opnd dense = { .rank = o->rank, .off = K(b, 0), .shape = o->shape };
   dense.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
   layout(b, to, b->nlead, b->leadcap, o->rank, upper_shape(b, o->rank, o->shape, b->s->ndim, b->s->dim));

@@ -121,7 +121,7 @@ static void put_fused(tp_buf *b, const tp_poly *p, const tp_stmt *s, bool *said)
     const tp_node *n = s->node[i];
     if (n == s->of || said[n->id] || p->mode[n->id] != TP_V_STORED || n->op == TP_OP_PINIT || tp_array_of(p, tp_v((tp_node *)n))) continue;
     said[n->id] = true;
-    tp_putf(b, "fused %s into %s\n", p->title[n->id], s->name);
+    tp_putf(b, "fused %s\n", p->title[n->id]);
   }
 }
 
