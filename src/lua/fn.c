@@ -251,12 +251,21 @@ static int push_text(lua_State *L, tp_buf *b, bool ok, tp_error *e) {   /* takes
 }
 
 static int fn_explain(lua_State *L) {
+  lua_settop(L, 3);
   tl_fn *u = tl_fn_self(L, "explain");
   tp_error e = { 0 };
   tp_buf b;
-  const char *section = lua_isnoneornil(L, 2) ? NULL : tl_string(L, 2, "explain");
+  const char *section = lua_isnil(L, 2) ? NULL : tl_string(L, 2, "explain");
+  tl_run *r = NULL;
+  if (!lua_isnil(L, 3)) {
+    const tp_sym *const *need;
+    int n = tp_fn_bounds(u->f, &need);
+    r = tl_run_new(L, u->lp, 0);
+    tl_run_bounds(L, r, 3, n, need);
+  }
   tp_buf_init(&b);
-  bool ok = tp_fn_explain(u->f, section, &b, &e);
+  bool ok = tp_fn_explain(u->f, section, r ? r->env : NULL, &b, &e);
+  if (r) tl_run_release(r);
   return push_text(L, &b, ok, &e);
 }
 
