@@ -161,6 +161,7 @@ bool tp_set_can_have_point(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, bool simplify);
 /* A smallest point of s with bounds as small as possible but >= least where it can be: env[sym->id] filled for dims and every bound. False: empty. */
 bool tp_set_witness(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, int64_t least, int64_t *env);
+void tp_isl_forget(tp_ictx *c);                                               /* frees what is kept of earlier answers */
 char *tp_set_str(tp_ictx *c, TP_KEEP tp_set *s);                              /* isl's text, in the context's arena; for dumps */
 
 /* ---- composition and closure (closure.c) ---- */

@@ -288,6 +288,7 @@ bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, const void *, tp_error *), const v
   else ok = fn(f, arg, err);
   f->oom = NULL;
   shared->oom = was;
+  tp_isl_forget(f->program->ix);
   tp_ictx_overflowed(f->program->ix);           /* sizes of a plan are judged at the call */
   if (f->closed) f->closed->arena.oom = NULL;
   if (f->graph) f->graph->arena.oom = NULL;
