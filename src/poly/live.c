@@ -525,11 +525,13 @@ static void analyse(life *f) {
   tp_query_end(S);
 }
 
-static void crossing(life *f) {
-  int k = count(f) ? common_loops(f) : 0;
-  for (int i = 0; i < f->S->deps.n; i++)
-    if (f->S->deps.v[i].arr == f->x->id) k = TP_MIN(k, f->S->deps.v[i].cross);
-  f->x->cross = k;
+static void crossings(tp_sched *S, life *all) {
+  for (int i = 0; i < S->p->arrs.n; i++) all[i].x->cross = count(&all[i]) ? common_loops(&all[i]) : 0;
+  for (int i = 0; i < S->deps.n; i++)
+    if (S->deps.v[i].arr >= 0) {
+      tp_arr *x = S->p->arrs.v[S->deps.v[i].arr];
+      x->cross = TP_MIN(x->cross, S->deps.v[i].cross);
+    }
 }
 
 void tp_live(tp_sched *S) {
@@ -543,11 +545,11 @@ void tp_live(tp_sched *S) {
       if (x->kind == TP_ACC_WRITE) TP_PUSH(S->a, &all[x->arr].writes, (place){ i, a });
       else TP_PUSH(S->a, &all[x->arr].reads, (place){ i, a });
     }
+  crossings(S, all);
   for (int i = 0; i < S->p->arrs.n; i++) {
     life *f = &all[i];
     f->x->width = TP_NEWN(S->a, const tp_ix *, f->x->ndim);
     f->x->why = TP_NEWN(S->a, const char *, f->x->ndim);
-    crossing(f);
     if (f->x->kind != TP_ARR_TEMP) kept_whole(f, f->x->kind == TP_ARR_OUTPUT ? "an output" : "given");
     else if (!f->writes.n) kept_whole(f, "never written");
     else analyse(f);
