@@ -97,18 +97,37 @@ static bool weigh(fit *f) {
   return true;
 }
 
-/* The same in numbers, where all bounds are v: a way back in time there is one everywhere. */
+/* Is there a cycle among who raised whom? Then it goes on for ever. */
+static bool circular(const int *by, int *mark, int n) {
+  memset(mark, 0, sizeof *mark * (size_t)n);
+  for (int i = 0; i < n; i++)
+    for (int k = i; k >= 0; k = by[k]) {
+      if (mark[k] == i + 1) return true;
+      if (mark[k]) break;
+      mark[k] = i + 1;
+    }
+  return false;
+}
+
+/* The same in numbers, where all bounds are v: a way back in time there is one everywhere. Arcs to and fro, as either may be their topological order. */
 static bool fits_at(fit *f, int64_t v) {
-  int64_t *off = TP_NEWN(f->S->a, int64_t, f->c->n), *w = TP_NEWN(f->S->a, int64_t, f->in->n);
+  int n = f->in->n, *by = TP_NEWN(f->S->a, int, f->c->n), *mark = TP_NEWN(f->S->a, int, f->c->n);
+  int64_t *off = TP_NEWN(f->S->a, int64_t, f->c->n), *w = TP_NEWN(f->S->a, int64_t, n);
   bool changed = true;
-  for (int e = 0; e < f->in->n; e++) w[e] = tp_wt_at(f->S, f->w[e], v);
+  for (int e = 0; e < n; e++) w[e] = tp_wt_at(f->S, f->w[e], v);
+  for (int i = 0; i < f->c->n; i++) by[i] = -1;
   for (int round = 0; round <= f->c->n && changed; round++) {
     changed = false;
-    for (int e = 0; e < f->in->n; e++) {
+    for (int k = 0; k < n; k++) {
+      int e = round & 1 ? n - 1 - k : k;
       const tp_dep *d = arc_dep(f, e);
-      int64_t least = off[f->L->at[d->src]] - w[e], *o = &off[f->L->at[d->dst]];
-      if (d->src != d->dst && least > *o) { *o = least; changed = true; }
+      int from = f->L->at[d->src], to = f->L->at[d->dst];
+      if (d->src == d->dst || off[from] - w[e] <= off[to]) continue;
+      off[to] = off[from] - w[e];
+      by[to] = from;
+      changed = true;
     }
+    if (changed && circular(by, mark, f->c->n)) return false;
   }
   return !changed;
 }
