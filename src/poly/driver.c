@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { MAXPARTS = 8 };                          /* starts anew for parts */
+
 typedef struct group {
   bool loop; const tp_sym *label; int s;
   bool pinned;
@@ -249,20 +251,31 @@ static void number(fusion *f) {
   for (int i = 0; i < f->all.n; i++) f->all.v[i]->pos = i;
 }
 
-static group *first_consumer(const fusion *f, int k) {
+static bool has_effect(const fusion *f, int k) {
+  for (int i = 0; i < f->L->scc[k].n; i++)
+    if (f->S->p->stmts.v[f->L->scc[k].st[i]]->effect) return true;
+  return false;
+}
+
+/* The first consumer of what waits for nothing outside; NULL: it does wait. */
+static group *first_consumer(const fusion *f, const group *g) {
   group *best = NULL;
-  for (int i = 0; i < f->end[k].out.n; i++) {
-    group *g = group_of(f, dep(f, f->end[k].out.v[i])->dst);
-    if (!best || g->pos < best->pos) best = g;
+  for (int j = 0; j < g->scc.n; j++) {
+    const ends *x = &f->end[g->scc.v[j]];
+    if (has_effect(f, g->scc.v[j])) return NULL;
+    for (int i = 0; i < x->in.n; i++)
+      if (group_of(f, dep(f, x->in.v[i])->src) != g) return NULL;
+    for (int i = 0; i < x->out.n; i++) {
+      group *to = group_of(f, dep(f, x->out.v[i])->dst);
+      if (to != g && (!best || to->pos < best->pos)) best = to;
+    }
   }
   return best;
 }
 
-/* A leaf that waits for nothing goes right before its first consumer. */
-static void move_leaf(fusion *f, int at) {
-  group *g = f->all.v[at];
-  int k = g->scc.v[0];
-  group *to = f->end[k].in.n ? NULL : first_consumer(f, k);
+/* A leaf or a whole loop that waits for nothing goes right before its first consumer. */
+static void move_group(fusion *f, int at) {
+  group *g = f->all.v[at], *to = first_consumer(f, g);
   if (!to || to->pos == at + 1) return;
   for (int i = at; i + 1 < to->pos; i++) f->all.v[i] = f->all.v[i + 1];
   f->all.v[to->pos - 1] = g;
@@ -307,12 +320,6 @@ static void unlist(group *g, int k) {
   for (int i = 0; i < g->scc.n; i++)
     if (g->scc.v[i] != k) g->scc.v[n++] = g->scc.v[i];
   g->scc.n = n;
-}
-
-static bool has_effect(const fusion *f, int k) {
-  for (int i = 0; i < f->L->scc[k].n; i++)
-    if (f->S->p->stmts.v[f->L->scc[k].st[i]]->effect) return true;
-  return false;
 }
 
 /* May component k run in loop `to` at all? */
@@ -418,14 +425,46 @@ static void move(fusion *f) {
   number(f);
   for (int i = f->all.n - 1; i >= 0; i--) {
     group *g = f->all.v[i];
-    if (!g->loop) { move_leaf(f, i); continue; }
-    for (int j = g->scc.n - 1; j >= 0; j--) {
+    for (int j = g->scc.n - 1; j >= 0 && g->loop; j--) {
       int k = g->scc.v[j], n = g->scc.n;
       if (has_effect(f, k) || !f->end[k].out.n) continue;
       if (!move_scc(f, k)) shift_scc(f, k);
       if (g->scc.n < n) j = g->scc.n;           /* others went along */
     }
+    move_group(f, i);
   }
+}
+
+/* ---- parts: what waits for nothing may have consumers before the loop in which it belongs, each of which wants one slice of it: the zeros of a gradient over
+ * layers, at the last layer. These slices become statements of their own, and everything starts anew. ---- */
+
+static bool part_scc(fusion *f, int k) {
+  const tp_scc *c = &f->L->scc[k];
+  const group *from = f->of[k], *to = NULL;
+  if (c->n > 1 || c->rec || f->end[k].in.n || !from->loop) return false;
+  for (int i = 0; i < f->end[k].out.n; i++) {
+    const group *g = group_of(f, dep(f, f->end[k].out.v[i])->dst);
+    if (g == from) return false;
+    if (could_move(f, k, g) && (!to || g->pos < to->pos)) to = g;
+  }
+  int st = c->st[0], n = f->S->p->stmts.n, d = dim_in(f, st, from);
+  for (int i = 0; to && i < f->end[k].out.n; i++) {
+    int e = f->end[k].out.v[i];
+    if (group_of(f, dep(f, e)->dst)->pos >= to->pos) continue;
+    isl_set *slice = isl_map_domain(isl_map_copy(f->L->arcs.v[e].map));
+    if (!tp_pins(slice, d)) isl_set_free(slice);
+    else if (tp_cut(f->S, st, d, slice)) st++;
+  }
+  return f->S->p->stmts.n > n;
+}
+
+/* From the last statement on, as numbers of those behind a cut change. */
+static bool part(fusion *f) {
+  bool any = false;
+  if (f->S->nparts >= MAXPARTS) return false;
+  for (int k = f->L->nscc - 1; k >= 0; k--) any |= part_scc(f, k);
+  f->S->nparts += any;
+  return any;
 }
 
 /* ---- loops ---- */
@@ -581,6 +620,7 @@ static tp_sres schedule(tp_sched *S, int depth, int nst, const int *st, const tp
   fusion f = { .S = S, .L = L };
   fuse(&f);
   move(&f);
+  if (part(&f)) return TP_S_RESTART;
   for (int i = 0; i < f.all.n; i++) {
     const group *g = f.all.v[i];
     if (!g->scc.n) continue;
