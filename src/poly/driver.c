@@ -273,12 +273,14 @@ static group *first_consumer(const fusion *f, const group *g) {
   return best;
 }
 
-/* A leaf or a whole loop that waits for nothing goes right before its first consumer. */
+/* A leaf or a whole loop that waits for nothing goes right before its first consumer; loops (the first points of a recurrence) stay in order there. */
 static void move_group(fusion *f, int at) {
   group *g = f->all.v[at], *to = first_consumer(f, g);
-  if (!to || to->pos == at + 1) return;
-  for (int i = at; i + 1 < to->pos; i++) f->all.v[i] = f->all.v[i + 1];
-  f->all.v[to->pos - 1] = g;
+  int end = to ? to->pos : 0;
+  while (g->loop && end - 1 > at && f->all.v[end - 1]->loop && first_consumer(f, f->all.v[end - 1]) == to) end--;
+  if (end <= at + 1) return;
+  for (int i = at; i + 1 < end; i++) f->all.v[i] = f->all.v[i + 1];
+  f->all.v[end - 1] = g;
   number(f);
 }
 

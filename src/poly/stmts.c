@@ -442,10 +442,11 @@ static uint32_t pins(const tp_node *m, const tp_ix *cond) {
 /* What a branch defines: the points of m, with hidden dims for those of its value that the branch reads at one point only. */
 typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } defined;
 
-/* The last value of a state is the update of its last point: made there, in the loop of the updates, it finds everything that they read still in place. */
+/* The last value of a state is the update of its last point. One that has further dims (layers) is made there, in the loop of the updates, as each layer's
+ * gradient may be gone before the next one's is made. */
 static bool at_the_last(low *l, const tp_node *m, const tp_opnd *o, defined *x) {
   const tp_node *u = o->base.node;
-  if (!l->apart[u->id] || !o->identity || l->g->stops.n) return false;
+  if (!m->ndom || !l->apart[u->id] || !o->identity || l->g->stops.n) return false;
   const tp_ix *is = tp_ix_bool(l->g->ix, true), **at = tp_dup(l->a, o->idx, sizeof *o->idx * (size_t)u->ndom);
   int n = x->n;
   for (int d = 0; d < u->ndom; d++) {
