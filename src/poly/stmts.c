@@ -411,14 +411,54 @@ static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *a
   add_access(b, kind, x, w, b->s->pos);
 }
 
+/* ---- what outputs take ---- */
+
+/* What an output takes from one point of a loop, as of a state from its last one. If it has further dims (layers), it is taken there, inside that loop, by hidden
+ * dims: what it is made from (each layer's gradient) may be gone before the next one's is made. */
+typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken;
+
+static void take_there(low *l, int n, const tp_sym *const *dims, taken *x) {
+  tp_ictx *c = l->g->ix;
+  tp_opnd o;
+  tp_at to[32];
+  if (!n || l->g->stops.n || !tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
+  const tp_node *u = o.base.node;
+  const tp_ix *is = tp_ix_bool(c, true), **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
+  if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT || u->op == TP_OP_CONST || x->n + u->ndom > 31) return;
+  for (int d = 0; d < u->ndom; d++) {
+    bool moves = tp_dom_has(n, dims, u->dom[d]);
+    for (int e = 0; e < n; e++) moves |= tp_ix_mentions(at[d], dims[e]);
+    if (moves) continue;
+    const tp_sym *h = tp_sym_hidden_dim(c, u->dom[d]->name);
+    x->n = add_dim(x->dim, x->label, x->n, h, u->dom[d]);
+    is = tp_ix_and(c, is, tp_ix_cmp(c, TP_EQ, tp_ix_sym(c, h), at[d]));
+    at[d] = tp_ix_sym(c, h);
+  }
+  if (x->n == n) return;
+  for (int d = 0; d < n; d++) to[d] = (tp_at){ .lo = tp_ix_sym(c, dims[d]) };
+  x->dom = tp_set_and(tp_set_cond(c, x->n, x->dim, is), tp_set_apply(x->dom, tp_rel_reverse(tp_rel_at(c, x->n, x->dim, n, dims, to))));
+  x->src = o.base;
+  x->srcat = at;
+}
+
+static taken as_written(low *l, int n, const tp_sym *const *dims, tp_val src, TP_TAKE tp_set *dom) {
+  taken x = { .src = src, .dom = dom };
+  for (int d = 0; d < n; d++) x.n = add_dim(x.dim, x.label, x.n, dims[d], dims[d]);
+  x.srcat = TP_NEWN(l->a, const tp_ix *, src.node->ndom);
+  for (int d = 0; d < src.node->ndom; d++) x.srcat[d] = tp_ix_sym(l->g->ix, src.node->dom[d]);
+  return x;
+}
+
 /* ---- kinds of statements ---- */
 
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   const tp_node *n = v.node;
-  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_box(l->g->ix, n->ndom, n->dom), n->ndom, n->dom), v.node);
+  taken x = as_written(l, n->ndom, n->dom, v, tp_set_box(l->g->ix, n->ndom, n->dom));
+  take_there(l, n->ndom, n->dom, &x);
+  sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), v.node);
   if (pos.file) b.s->pos = pos;
-  b.s->src = v; b.s->srcat = own_point(l, n->ndom, n->dom);
-  write_first(&b, TP_ACC_WRITE, to, b.s->srcat);
+  b.s->src = x.src; b.s->srcat = x.srcat;
+  write_first(&b, TP_ACC_WRITE, to, own_point(l, n->ndom, n->dom));
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
   return finish(&b, NULL);
@@ -439,36 +479,8 @@ static uint32_t pins(const tp_node *m, const tp_ix *cond) {
   return n == 1 ? 1u << found : 0;
 }
 
-/* What a branch defines: the points of m, with hidden dims for those of its value that the branch reads at one point only. */
-typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } defined;
-
-/* The last value of a state is the update of its last point. One that has further dims (layers) is made there, in the loop of the updates, as each layer's
- * gradient may be gone before the next one's is made. */
-static bool at_the_last(low *l, const tp_node *m, const tp_opnd *o, defined *x) {
-  const tp_node *u = o->base.node;
-  if (!m->ndom || !l->apart[u->id] || !o->identity || l->g->stops.n) return false;
-  const tp_ix *is = tp_ix_bool(l->g->ix, true), **at = tp_dup(l->a, o->idx, sizeof *o->idx * (size_t)u->ndom);
-  int n = x->n;
-  for (int d = 0; d < u->ndom; d++) {
-    bool moves = tp_dom_has(m->ndom, m->dom, u->dom[d]);
-    for (int e = 0; e < m->ndom; e++) moves |= tp_ix_mentions(at[d], m->dom[e]);
-    if (moves || x->n == 31) continue;
-    const tp_sym *h = tp_sym_hidden_dim(l->g->ix, u->dom[d]->name);
-    x->n = add_dim(x->dim, x->label, x->n, h, u->dom[d]);
-    is = tp_ix_and(l->g->ix, is, tp_ix_cmp(l->g->ix, TP_EQ, tp_ix_sym(l->g->ix, h), at[d]));
-    at[d] = tp_ix_sym(l->g->ix, h);
-  }
-  if (x->n == n) return false;
-  tp_at to[32];
-  for (int d = 0; d < m->ndom; d++) to[d] = (tp_at){ .lo = tp_ix_sym(l->g->ix, m->dom[d]) };
-  x->dom = tp_set_and(tp_set_cond(l->g->ix, x->n, x->dim, is), tp_set_apply(x->dom, tp_rel_reverse(tp_rel_at(l->g->ix, x->n, x->dim, m->ndom, m->dom, to))));
-  x->src = o->base;
-  x->srcat = at;
-  return true;
-}
-
 /* Bits of m's dims as the statement has them. */
-static uint32_t renumbered(const tp_node *m, const defined *x, uint32_t dims) {
+static uint32_t renumbered(const tp_node *m, const taken *x, uint32_t dims) {
   uint32_t r = 0;
   for (int d = 0; d < m->ndom; d++)
     for (int e = 0; e < x->n; e++)
@@ -477,21 +489,19 @@ static uint32_t renumbered(const tp_node *m, const defined *x, uint32_t dims) {
 }
 
 static bool branch(low *l, tp_node *m, int k) {
-  tp_ictx *c = l->g->ix;
-  defined x = { .src = m->in[k].src, .dom = tp_set_and(tp_branch_set(l->g, m, k), tp_set_copy(l->need->set[m->id])) };
-  if (tp_set_is_empty(c, x.dom)) { tp_set_free(x.dom); return true; }
-  for (int d = 0; d < m->ndom; d++) x.n = add_dim(x.dim, x.label, x.n, m->dom[d], m->dom[d]);
-  tp_opnd o;
-  const tp_ix **at = own_point(l, m->ndom, m->dom);
-  if (!tp_resolve(l->p, x.src, subset(l, m, at, x.src.node), 0, NULL, NULL, &o, l->err)) { tp_set_free(x.dom); return false; }
-  bool last = at_the_last(l, m, &o, &x);
+  tp_set *dom = tp_set_and(tp_branch_set(l->g, m, k), tp_set_copy(l->need->set[m->id]));
+  if (tp_set_is_empty(l->g->ix, dom)) { tp_set_free(dom); return true; }
+  taken x = as_written(l, m->ndom, m->dom, m->in[k].src, dom);
+  tp_arr *to = tp_low_stored(l, tp_v(m));
+  if (to->kind == TP_ARR_OUTPUT) take_there(l, m->ndom, m->dom, &x);
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), m);
   b.s->into = m; b.s->k = k;
   if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
   b.pinned = renumbered(m, &x, pins(m, m->in[k].cond));
   b.s->src = x.src;
-  b.s->srcat = last ? x.srcat : subset(l, m, at, x.src.node);
-  write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(m)), at);
+  b.s->srcat = x.srcat;
+  write_first(&b, TP_ACC_WRITE, to, own_point(l, m->ndom, m->dom));
+  tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
   return finish(&b, &m->out[0]);
 }
