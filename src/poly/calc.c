@@ -263,13 +263,13 @@ static isl_stat pin_set(isl_basic_set *b, void *ud) {
   return isl_stat_ok;
 }
 
-bool tp_pins(TP_KEEP isl_set *dom, int dim) {
+bool tp_pinned(tp_sched *S, int st, int dim) {
+  tp_set *dom = S->p->stmts.v[st]->dom;
+  if (isl_set_n_basic_set(dom) != 1) return false;
   pin x = { dim, false };
-  if (dom && isl_set_n_basic_set(dom) == 1) isl_set_foreach_basic_set(dom, pin_set, &x);
+  isl_set_foreach_basic_set(dom, pin_set, &x);
   return x.found;
 }
-
-bool tp_pinned(tp_sched *S, int st, int dim) { return tp_pins(S->p->stmts.v[st]->dom, dim); }
 
 /* ---- distances ---- */
 

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { MAXPARTS = 8 };                          /* starts anew for parts */
-
 typedef struct group {
   bool loop; const tp_sym *label; int s;
   bool pinned;
@@ -437,38 +435,6 @@ static void move(fusion *f) {
   }
 }
 
-/* ---- parts: what waits for nothing may have consumers before the loop in which it belongs, each of which wants one slice of it: the zeros of a gradient over
- * layers, at the last layer. These slices become statements of their own, and everything starts anew. ---- */
-
-static bool part_scc(fusion *f, int k) {
-  const tp_scc *c = &f->L->scc[k];
-  const group *from = f->of[k], *to = NULL;
-  if (c->n > 1 || c->rec || f->end[k].in.n || !from->loop) return false;
-  for (int i = 0; i < f->end[k].out.n; i++) {
-    const group *g = group_of(f, dep(f, f->end[k].out.v[i])->dst);
-    if (g == from) return false;
-    if (could_move(f, k, g) && (!to || g->pos < to->pos)) to = g;
-  }
-  int st = c->st[0], n = f->S->p->stmts.n, d = dim_in(f, st, from);
-  for (int i = 0; to && i < f->end[k].out.n; i++) {
-    int e = f->end[k].out.v[i];
-    if (group_of(f, dep(f, e)->dst)->pos >= to->pos) continue;
-    isl_set *slice = isl_map_domain(isl_map_copy(f->L->arcs.v[e].map));
-    if (!tp_pins(slice, d)) isl_set_free(slice);
-    else if (tp_cut(f->S, st, d, slice)) st++;
-  }
-  return f->S->p->stmts.n > n;
-}
-
-/* From the last statement on, as numbers of those behind a cut change. */
-static bool part(fusion *f) {
-  bool any = false;
-  if (f->S->nparts >= MAXPARTS) return false;
-  for (int k = f->L->nscc - 1; k >= 0; k--) any |= part_scc(f, k);
-  f->S->nparts += any;
-  return any;
-}
-
 /* ---- loops ---- */
 
 typedef struct { int arr, dim; int64_t by; } target;
@@ -605,11 +571,12 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
   return TP_S_FAIL;
 }
 
+/* An update of one point belongs to the loop of the others. */
 static bool all_pinned(tp_sched *S, const tp_scc *c) {
   for (int i = 0; i < c->n; i++) {
     const tp_stmt *s = S->p->stmts.v[c->st[i]];
     int d = tp_dim_of(S, c->st[i], pick_label(c));
-    if ((S->st[c->st[i]].used | 1u << d) != (1u << s->ndim) - 1 || !tp_pinned(S, c->st[i], d)) return false;
+    if (s->kind == TP_ST_ACC || (S->st[c->st[i]].used | 1u << d) != (1u << s->ndim) - 1 || !tp_pinned(S, c->st[i], d)) return false;
   }
   return true;
 }
@@ -622,7 +589,6 @@ static tp_sres schedule(tp_sched *S, int depth, int nst, const int *st, const tp
   fusion f = { .S = S, .L = L };
   fuse(&f);
   move(&f);
-  if (part(&f)) return TP_S_RESTART;
   for (int i = 0; i < f.all.n; i++) {
     const group *g = f.all.v[i];
     if (!g->scc.n) continue;

@@ -52,7 +52,7 @@ typedef struct tp_sched {
   TP_VEC(isl_map *) maps;
   TP_VEC(isl_set *) sets;
   TP_VEC(isl_pw_aff *) affs;
-  int nsplit, nparts;
+  int nsplit;
   bool novec;
 } tp_sched;
 
@@ -79,8 +79,7 @@ int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v);       /* where every dim's bo
 tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last);      /* least or greatest value of a dim on the statement's domain */
 tp_wt tp_first_row(tp_sched *S, int st, int dim, int s);
 tp_wt tp_last_row(tp_sched *S, int st, int dim, int s);
-bool tp_pins(TP_KEEP isl_set *dom, int dim);     /* fixes it to one value */
-bool tp_pinned(tp_sched *S, int st, int dim);   /* the statement's domain does */
+bool tp_pinned(tp_sched *S, int st, int dim);   /* the domain fixes it to one value */
 /* lo <= y[dv] - x[du] <= hi read off the equalities of m, without a query. */
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi);
 tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s);      /* least s * (y[dv] - x[du]) */
@@ -120,7 +119,6 @@ bool tp_acyclic(tp_sched *S, const tp_scc *c, const tp_arcs *arcs);
 bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact);
 
 /* ---- split.c: when no dim is legal ---- */
-bool tp_cut(tp_sched *S, int st, int d, TP_TAKE isl_set *touched);        /* st becomes two, st + 1 without the values of dim d that `touched` has */
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);           /* one statement becomes two; everything starts anew */
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
 /* ---- vec.c ---- */

@@ -30,7 +30,8 @@ static void replace_by_two(tp_sched *S, int st, TP_TAKE tp_set *a, TP_TAKE tp_se
   for (int i = 0; i < S->p->stmts.n; i++) S->p->stmts.v[i]->id = i;
 }
 
-bool tp_cut(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
+/* Cuts statement st at the values of dim d that `touched` has. */
+static bool cut(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   tp_stmt *s = S->p->stmts.v[st];
   tp_query(S);
   isl_set *slice = isl_set_eliminate(isl_set_eliminate(touched, isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
@@ -40,6 +41,7 @@ bool tp_cut(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   bool proper = in && out && isl_set_is_empty(in) == isl_bool_false && isl_set_is_empty(out) == isl_bool_false;
   if (!tp_query_end(S) || !proper) { isl_set_free(in); isl_set_free(out); return false; }
   replace_by_two(S, st, in, isl_set_make_disjoint(out));
+  S->nsplit++;
   return true;
 }
 
@@ -50,9 +52,7 @@ static bool cut_end(tp_sched *S, const tp_arc *e, bool src, bool guess) {
   for (int d = 0; d < s->ndim; d++) {
     if (tp_dim_of(S, st, s->label[d]) != d || (!guess && tp_dim_of(S, other, s->label[d]) >= 0)) continue;
     isl_map *m = isl_map_copy(e->map);
-    if (!tp_cut(S, st, d, src ? isl_map_domain(m) : isl_map_range(m))) continue;
-    S->nsplit++;
-    return true;
+    if (cut(S, st, d, src ? isl_map_domain(m) : isl_map_range(m))) return true;
   }
   return false;
 }

@@ -513,18 +513,26 @@ static bool init(low *l, tp_node *n, tp_arr *x) {
   return finish(&b, NULL);
 }
 
-/* The target's point of a scatter: its own hidden dims where the contribution sends a range. */
+/* The target's point of a scatter: hidden dims where the contribution sends a range, and where all of it goes to one point. So this runs in the target's loop, at
+ * that point, and not before all of it (the loss at the last step, in front of the loop back through time). */
 typedef struct { int n; const tp_sym *dim[32], *label[32]; const tp_ix *u[32]; const tp_ix *row[32]; int nrow; } space;
+
+static bool moves(const tp_node *p, const tp_ix *e) {
+  bool any = false;
+  for (int d = 0; d < p->ndom; d++) any |= tp_ix_mentions(e, p->dom[d]);
+  return any;
+}
 
 static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   space s = { 0 };
   const tp_node *p = e->src.node;
   for (int d = 0; d < n->ndom; d++) {
-    if (!e->at[d].range) { s.u[d] = e->at[d].lo; continue; }
+    s.u[d] = e->at[d].lo;
+    if (!e->at[d].range && (moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]) || tp_mentions_end(l->g, e->at[d].lo))) continue;
     const tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
     s.n = add_dim(s.dim, s.label, s.n, h, n->dom[d]);
     s.u[d] = tp_ix_sym(l->g->ix, h);
-    s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d], e->at[d].lo);
+    if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d], e->at[d].lo);
   }
   for (int d = 0; d < p->ndom; d++) s.n = add_dim(s.dim, s.label, s.n, p->dom[d], p->dom[d]);
   return s;
@@ -546,9 +554,8 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   tp_at at[32];
   for (int d = 0; d < n->ndom; d++) {
     at[d] = (tp_at){ .lo = s->u[d] };
-    if (!e->at[d].range) continue;
-    cond = both(c, cond, tp_ix_cmp(c, TP_GE, s->u[d], e->at[d].lo));
-    cond = both(c, cond, tp_ix_cmp(c, TP_LT, s->u[d], e->at[d].hi));
+    if (e->at[d].range) cond = both(c, cond, both(c, tp_ix_cmp(c, TP_GE, s->u[d], e->at[d].lo), tp_ix_cmp(c, TP_LT, s->u[d], e->at[d].hi)));
+    else if (s->u[d] != e->at[d].lo) cond = both(c, cond, tp_ix_cmp(c, TP_EQ, s->u[d], e->at[d].lo));
   }
   tp_set *here = tp_set_cond(c, s->n, s->dim, cond);
   tp_rel *to = tp_rel_at(c, s->n, s->dim, n->ndom, n->dom, at);
