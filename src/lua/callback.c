@@ -98,6 +98,7 @@ static int protected_call(lua_State *L) {       /* callbacks, frame */
   f->r->lp->S->at = c->node->pos;               /* what is wrong with a result is wrong with the line of P:call */
   for (int k = 0; k < c->nres; k++) store(L, c, k, base + 1 + k, c->res[k]);
   if (c->nargs) return_arguments(L, f, base);
+  tl_stress(L);
   return 0;
 }
 
@@ -133,7 +134,7 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   tl_run *r = ud;
   lua_State *L = r->L;
   tl_state *S = r->lp->S;
-  jmp_buf *oom = S->oom;
+  tp_guard *ours = tp_guard_now();
   frame_t f = { r, c, tp_calloc(sizeof(tl_lease)) };
   if (!f.lease || !lua_checkstack(L, 8)) {
     tp_free(f.lease);
@@ -148,8 +149,7 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   lua_settop(L, top);
   f.lease->over = true;
   tl_lease_drop(f.lease);
-  S->oom = oom;
+  tp_guard_back(ours);
   S->at = (tp_pos){ 0 };
-  tl_use(r->lp);
   return ok;
 }

@@ -17,7 +17,7 @@ static void find_libraries(lua_State *L, tl_state *S) {
   if (lua_isfunction(L, -2) && lua_isstring(L, -1)) {
     lua_pushliteral(L, "tempo.nn");
     lua_insert(L, -2);
-    lua_call(L, 2, 1);
+    tl_call(L, 2, 1);
     const char *path = lua_tostring(L, -1), *end = path ? strrchr(path, '/') : NULL;
     if (end && (size_t)(end - path) + 3 < sizeof S->libdir) snprintf(S->libdir, sizeof S->libdir, "@%.*s/", (int)(end - path), path);
     lua_pop(L, 2);
@@ -35,7 +35,7 @@ static void load_library(lua_State *L, const char *name) {      /* pushes it; te
   if (!S->libdir[0]) find_libraries(L, S);
   lua_getglobal(L, "require");
   lua_pushfstring(L, "tempo.%s", name);
-  lua_call(L, 1, 1);
+  tl_call(L, 1, 1);
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);
   lua_rawset(L, 1);

@@ -59,7 +59,7 @@ typedef struct tp_stmt {
   bool effect;                                  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
   uint32_t mayvec;                              /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */
   const char *name; tp_pos pos;
-  const tp_node *of;                            /* whose value it makes: what errors call it */
+  const tp_node *of;                            /* whose value it makes, for errors; NULL: not known */
   /* result */
   uint32_t vec;                                 /* dims that one call runs over */
   const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */

@@ -158,7 +158,7 @@ static bool run_all(ref *r) {
   return ok || r->cancelled;
 }
 
-/* The machine lives on the heap: what setjmp comes back to must not be in registers. */
+/* The machine lives on the heap, away from what setjmp may put back. */
 static ref *ref_open(tp_error *err) {
   ref *r = tp_calloc(sizeof *r);
   if (!r) {
@@ -166,7 +166,6 @@ static ref *ref_open(tp_error *err) {
     return NULL;
   }
   tp_arena_init(&r->arena);
-  r->arena.oom = &r->oom;
   return r;
 }
 
@@ -179,8 +178,11 @@ bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
   ref *const r = ref_open(err);
   if (!r) return false;
   volatile bool ok = false;
-  if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else ok = ref_init(r, g, run, err) && run_all(r);
+  tp_guard oom;
+  if (TP_GUARDED(&oom)) {
+    ok = ref_init(r, g, run, err) && run_all(r);
+    tp_unguard(&oom);
+  } else tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   ref_close(r);
   return ok;
 }
@@ -201,7 +203,7 @@ static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
   if (alive != REF_YES) return NULL;
   if (!ref_eval(r, n, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
   tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
-  if (!a) tp_arena_oom(&r->arena);
+  if (!a) tp_oom();
   if (x.n) memcpy(a->data, x.data, tp_array_bytes(a));
   return a;
 }
@@ -210,8 +212,11 @@ tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_
   ref *const r = ref_open(err);
   if (!r) return NULL;
   tp_array *volatile a = NULL;
-  if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else if (ref_init(r, g, run, err)) a = peek(r, v, at);
+  tp_guard oom;
+  if (TP_GUARDED(&oom)) {
+    if (ref_init(r, g, run, err)) a = peek(r, v, at);
+    tp_unguard(&oom);
+  } else tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   ref_close(r);
   return a;
 }

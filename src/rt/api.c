@@ -35,20 +35,29 @@ int64_t tempo_array_extent(const tempo_array *a, int axis) {
 
 /* ---- programs ---- */
 
-tempo_program *tempo_program_parse(const char *text, tempo_error *err) {
-  tp_error e = { 0 };
-  tp_program *p = tp_program_new(0);
-  if (!p) { tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory"); report(err, &e); return NULL; }
-  tp_graph *g = tp_graph_parse(p->ix, text, &e);
-  if (!g || !tp_verify(g, &e)) {
-    report(err, &e);
-    if (g) tp_graph_free(g);
-    tp_program_unref(p);
-    return NULL;
-  }
+static bool out_of_memory(tp_error *e) { return tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory"); }
+
+static bool parse(tp_program *p, const char *text, tp_error *e) {
+  tp_graph *g = tp_graph_parse(p->ix, text, e);
+  if (!g) return false;
   tp_graph_free(p->g);
   p->g = g;
-  return (tempo_program *)p;
+  return tp_verify(g, e);
+}
+
+tempo_program *tempo_program_parse(const char *text, tempo_error *err) {
+  tp_error e = { 0 };
+  tp_guard oom;
+  tp_program *volatile p = NULL;
+  volatile bool ok = false;
+  if (TP_GUARDED(&oom)) {
+    p = tp_program_new(0);
+    ok = p ? parse(p, text, &e) : out_of_memory(&e);
+    tp_unguard(&oom);
+  } else out_of_memory(&e);
+  if (ok) return (tempo_program *)p;
+  report(err, &e);
+  return (tempo_program *)tp_program_unref(p);
 }
 
 void tempo_program_free(tempo_program *p) { tp_program_unref((tp_program *)p); }
@@ -118,16 +127,26 @@ static void hand_out(tp_fn *f, tp_run *run, tempo_array **outputs) {
   tp_fn_outputs_free(f, run);
 }
 
+static bool run(tp_fn *f, tp_run *run, int ninput, const char *const *input_name, tempo_array *const *input, int nbound, const char *const *bound_name,
+                const int64_t *bound, tp_error *e) {
+  return bind_bounds(f, nbound, bound_name, bound, (int64_t *)run->env, e) && bind_inputs(f, ninput, input_name, input, (tp_array **)run->inputs, e) &&
+         tp_fn_run(f, run, e);
+}
+
 int tempo_run(tempo_function *fn, int ninput, const char *const *input_name, tempo_array *const *input, int nbound, const char *const *bound_name,
               const int64_t *bound, uint64_t seed, tempo_array **outputs, tempo_error *err) {
   tp_fn *f = (tp_fn *)fn;
   tp_error e = { 0 };
+  tp_guard oom;
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(f->closed->ix) + 1));
   tp_array **in = tp_calloc(sizeof *in * (size_t)(f->closed->inputs.n + 1));
-  tp_run run = { .env = env, .inputs = in, .seed = seed };
-  bool ok = env && in ? bind_bounds(f, nbound, bound_name, bound, env, &e) && bind_inputs(f, ninput, input_name, input, in, &e) && tp_fn_run(f, &run, &e)
-                      : tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
-  if (ok) hand_out(f, &run, outputs);
+  tp_run r = { .env = env, .inputs = in, .seed = seed };
+  volatile bool ok = false;
+  if (env && in && TP_GUARDED(&oom)) {
+    ok = run(f, &r, ninput, input_name, input, nbound, bound_name, bound, &e);
+    tp_unguard(&oom);
+  } else out_of_memory(&e);
+  if (ok) hand_out(f, &r, outputs);
   else report(err, &e);
   tp_free(env); tp_free(in);
   return ok;
@@ -135,9 +154,15 @@ int tempo_run(tempo_function *fn, int ninput, const char *const *input_name, tem
 
 char *tempo_explain(tempo_function *f, const char *section, tempo_error *err) {
   tp_error e = { 0 };
+  tp_guard oom;
   tp_buf b;
+  volatile bool ok = false;
   tp_buf_init(&b);
-  if (tp_fn_explain((tp_fn *)f, section, &b, &e)) return b.s;
+  if (TP_GUARDED(&oom)) {
+    ok = tp_fn_explain((tp_fn *)f, section, &b, &e) && (!b.failed || out_of_memory(&e));
+    tp_unguard(&oom);
+  } else out_of_memory(&e);
+  if (ok) return b.s;
   tp_buf_free(&b);
   report(err, &e);
   return NULL;

@@ -134,12 +134,6 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
-static tp_graph *clone(tp_fn *f, const tp_graph *from, tp_error *err) {
-  tp_graph *g = tp_graph_clone(from, err);
-  if (g) g->arena.oom = f->oom;
-  return g;
-}
-
 /* What was reached of a dim that ends by data is an output of the bound's name. */
 static bool record_ends(tp_fn *f, tp_error *err) {
   tp_graph *g = f->closed;
@@ -159,7 +153,7 @@ static bool record_ends(tp_fn *f, tp_error *err) {
 }
 
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
-  return (f->closed = clone(f, f->program->g, err)) &&
+  return (f->closed = tp_graph_clone(f->program->g, err)) &&
          record_outputs(f, o, err) &&
          tp_grad_expand(f->closed, err) &&
          tp_close_params(f->closed, err) &&
@@ -167,41 +161,47 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
          tp_verify(f->closed, err);
 }
 
-static tp_poly *ordered(tp_graph *g, const tp_need *need, bool loose, const tp_options *o, tp_error *err) {
-  tp_poly *p = tp_lower(g, need, loose, err);
+static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
+  tp_poly *p = f->order = tp_lower(g, f->need, loose, err);
   if (p) {
-    p->novec = !o->on[TP_Q_VECTORIZE];
-    p->noblock = !o->on[TP_Q_TILE] || o->precise;
+    p->novec = !f->opt.on[TP_Q_VECTORIZE];
+    p->noblock = !f->opt.on[TP_Q_TILE] || f->opt.precise;
     p->block = tp_setting("TEMPO_BLOCK") ? atoll(tp_setting("TEMPO_BLOCK")) : 0;
   }
-  return p && tp_schedule(p, err) ? p : tp_poly_free(p);
+  bool ok = p && tp_schedule(p, err);
+  f->order = NULL;
+  return ok ? p : tp_poly_free(p);
+}
+
+static void copy_checks(tp_graph *to, const tp_graph *from) {
+  for (int i = to->boundchecks.n; i < from->boundchecks.n; i++) {
+    tp_boundcheck c = from->boundchecks.v[i];
+    c.msg = tp_strdup(&to->arena, c.msg);
+    TP_PUSH(&to->arena, &to->boundchecks, c);
+  }
 }
 
 /* What lacks dims of an end's domain would wait for the greatest end. Where that leaves no order, what does no harm goes on to the bound given. */
-static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
-  tp_need *need = tp_need_outputs(g, err);
+static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   bool dims = false;
   tp_error first = { 0 };
   for (int i = 0; i < g->stops.n; i++) dims |= g->stops.v[i].ndom > 0;
-  tp_poly *p = need ? ordered(g, need, false, o, dims ? &first : err) : NULL;
-  if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(g, need, true, o, err) : (*err = first, NULL);
-  tp_need_free(need);
+  f->need = tp_need_outputs(g, err);
+  tp_poly *p = f->need ? ordered(f, g, false, dims ? &first : err) : NULL;
+  if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(f, g, true, err) : (*err = first, NULL);
+  f->need = tp_need_free(f->need);
   return p;
 }
 
 /* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy.
  * What it asks of bounds is asked of f's. */
 static bool has_order(tp_fn *f, tp_error *err) {
-  tp_graph *g = clone(f, f->graph, err);
-  tp_poly *p = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(g, &f->opt, err) : NULL;
-  bool ok = p != NULL;
-  for (int i = f->graph->boundchecks.n; ok && i < g->boundchecks.n; i++) {
-    tp_boundcheck c = g->boundchecks.v[i];
-    c.msg = tp_strdup(&f->graph->arena, c.msg);
-    TP_PUSH(&f->graph->arena, &f->graph->boundchecks, c);
-  }
-  tp_poly_free(p);
-  if (g) tp_graph_free(g);
+  tp_graph *g = f->trial = tp_graph_clone(f->graph, err);
+  f->order = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(f, g, err) : NULL;
+  bool ok = f->order != NULL;
+  if (ok) copy_checks(f->graph, g);
+  f->order = tp_poly_free(f->order);
+  f->trial = g ? tp_graph_free(g) : NULL;
   return ok;
 }
 
@@ -212,12 +212,12 @@ static void prefer_cycle(tp_fn *f, tp_error *err) {
 }
 
 static bool check_graph(tp_fn *f, tp_error *err) {
-  if (!(f->graph = clone(f, f->closed, err))) return false;
+  if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
   tp_graph_sweep(f->graph);
   needed_bounds(f);
-  tp_need *need = tp_need_outputs(f->graph, err);
-  bool ok = need && tp_need_check(f->graph, need, err);
-  tp_need_free(need);
+  f->need = tp_need_outputs(f->graph, err);
+  bool ok = f->need && tp_need_check(f->graph, f->need, err);
+  f->need = tp_need_free(f->need);
   if (!ok) prefer_cycle(f, err);
   return ok;
 }
@@ -225,7 +225,7 @@ static bool check_graph(tp_fn *f, tp_error *err) {
 static bool plan_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->graph;
   return tp_opt_run(g, &f->opt, err) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
-         (f->poly = schedule_graph(g, &f->opt, err)) &&
+         (f->poly = schedule_graph(f, g, err)) &&
          (f->plan = tp_plan_build(g, f->poly, err)) &&
          (f->exec = tp_exec_new(f->plan, f->threads, err));
 }
@@ -238,17 +238,13 @@ static bool pipeline(tp_fn *f, const tp_copts *o, tp_error *err) {
 
 /* An arena that finds no memory comes back here; isl objects of the moment leak, everything of ours is freed with f. */
 static bool guarded(tp_fn *f, const tp_copts *o, tp_error *err) {
-  tp_arena *shared = tp_ictx_arena(f->program->ix);
-  jmp_buf here, *was = shared->oom;
+  tp_guard oom;
   volatile bool ok = false;
-  f->oom = shared->oom = &here;
-  if (setjmp(here)) tp_fail(err, TP_E_MEMORY, o->pos, "out of memory");
-  else ok = pipeline(f, o, err);
-  f->oom = NULL;
-  shared->oom = was;
+  if (TP_GUARDED(&oom)) {
+    ok = pipeline(f, o, err);
+    tp_unguard(&oom);
+  } else tp_fail(err, TP_E_MEMORY, o->pos, "out of memory");
   tp_ictx_overflowed(f->program->ix);           /* sizes of a plan are judged at the call */
-  if (f->closed) f->closed->arena.oom = NULL;
-  if (f->graph) f->graph->arena.oom = NULL;
   return ok;
 }
 
@@ -272,6 +268,9 @@ tp_fn *tp_fn_free(tp_fn *f) {
   if (!f) return NULL;
   tp_exec_free(f->exec);
   tp_poly_free(f->poly);
+  tp_poly_free(f->order);
+  tp_need_free(f->need);
+  if (f->trial) tp_graph_free(f->trial);
   if (f->graph) tp_graph_free(f->graph);
   if (f->closed) tp_graph_free(f->closed);
   tp_program_unref(f->program);

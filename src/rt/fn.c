@@ -27,11 +27,26 @@ static int64_t *full_env(tp_fn *f, const tp_run *run) {
 }
 
 static bool execute(tp_fn *f, tp_run *run, tp_error *err) {
-  if (!tp_run_check(f->graph, run, err) || !tp_run_alloc(f->graph, run, err)) return false;
-  bool ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : tp_exec_run(f->exec, run, err);
+  if (!tp_run_check(f->graph, run, err)) return false;
+  bool ok = tp_run_alloc(f->graph, run, err);
+  if (ok) ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : tp_exec_run(f->exec, run, err);
   f->peak = f->exec ? tp_exec_peak(f->exec) : 0;
   ok = ok && tp_run_trim(f->closed, run, err);
   if (!ok) tp_run_free_outputs(f->graph, run);
+  return ok;
+}
+
+/* Words of errors are in arenas too. */
+static bool guarded(tp_fn *f, tp_run *run, tp_error *err) {
+  tp_guard oom;
+  volatile bool ok = false;
+  if (TP_GUARDED(&oom)) {
+    ok = execute(f, run, err);
+    tp_unguard(&oom);
+  } else {
+    tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+    tp_run_free_outputs(f->graph, run);
+  }
   return ok;
 }
 
@@ -42,7 +57,7 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   tp_run inner = *run;
   inner.env = env;
   f->running = true;
-  bool ok = execute(f, &inner, err);
+  bool ok = guarded(f, &inner, err);
   f->running = false;
   run->outputs = ok ? inner.outputs : NULL;
   tp_free(env);

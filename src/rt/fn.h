@@ -15,8 +15,8 @@ struct tp_fn {
   tp_graph *closed, *graph;
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
-  jmp_buf *oom;                                 /* while compiling: where an arena that finds no memory goes */
   bool running; int64_t peak;
+  tp_need *need; tp_graph *trial; tp_poly *order;       /* of the step of compiling under way: what a failed allocation leaves is freed with f */
 };
 void tp_dump_stage(const char *section, tp_fn *f);      /* to stderr if TEMPO_DUMP names it */
 bool tp_tier_parse(const char *s, tp_tier *t);
