@@ -8,6 +8,7 @@ command -v valgrind >/dev/null || { echo "valgrind is not installed (apt-get ins
 export LUA_PATH="$PWD/lua/?.lua;$PWD/lua/?/init.lua;;" LUA_CPATH="$PWD/$build/5.4/?.so;;" OPENBLAS_NUM_THREADS=1
 failed=0
 for example in examples/*.lua; do
+  [ "$example" = examples/play_cartpole.lua ] && continue        # plays what another has learnt
   args=()
   grep -q 'iterations *=' "$example" && args+=(--iterations 2)
   grep -q 'quiet *=' "$example" && args+=(--quiet)
