@@ -2,7 +2,8 @@
  *
  * A program is given in the text form of its symbolic dependence graph (what `f:explain("graph")` prints), compiled once, and run for any bounds.
  * Handles are opaque; functions that can fail take a tempo_error last and return NULL or 0 after filling it. Arrays are dense and row major, the extents of
- * the domain first. Nothing here is thread-safe per handle; separate programs may live in separate threads. */
+ * the domain first. A line `stop t %5` ends dim t by data: outputs over t then have the length that was reached, and a further output, named as the bound of t, holds
+ * the lengths. Nothing here is thread-safe per handle; separate programs may live in separate threads. */
 #ifndef TEMPO_H
 #define TEMPO_H
 #ifndef TEMPO_CDEF
@@ -48,6 +49,23 @@ TP_API int tempo_run(tempo_function *f, int ninput, const char *const *input_nam
                      int nbound, const char *const *bound_name, const int64_t *bound, uint64_t seed, tempo_array **outputs, tempo_error *err);
 TP_API int tempo_function_noutput(const tempo_function *f);
 TP_API const char *tempo_function_output_name(const tempo_function *f, int i);
+/* ---- steps ---- a run that is entered again at each point of some dims, given by name ---- */
+TP_API tempo_function *tempo_compile_ticks(tempo_program *p, const char *tier, int ntick, const char *const *tick, tempo_error *err);
+#ifndef TEMPO_CDEF
+#define TEMPO_ENDLESS INT64_MAX                 /* as the bound of the first tick dim: until someone stops */
+#endif
+/* Begins a run; inputs without the tick dims are kept until it is over. */
+TP_API int tempo_start(tempo_function *f, int ninput, const char *const *input_name, tempo_array *const *input,
+                       int nbound, const char *const *bound_name, const int64_t *bound, uint64_t seed, tempo_error *err);
+/* One tick. value: the inputs that have the tick dims, without these. budget_ms < 0: none. *done: that was the last. *late_ms: over the budget (may be NULL).
+ * outputs: as tempo_run; the value at this tick, or the whole of an output that is complete, or NULL. An error that is not one of the values ends the run. */
+TP_API int tempo_step(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value, double budget_ms,
+                      int *done, double *late_ms, tempo_array **outputs, tempo_error *err);
+/* Between ticks: all of the run in *size bytes, the caller's (tempo_bytes_free), and going on from them, with the same program. */
+TP_API void *tempo_state(tempo_function *f, size_t *size, tempo_error *err);
+TP_API int tempo_load_state(tempo_function *f, const void *state, size_t size, tempo_error *err);
+TP_API void tempo_bytes_free(void *bytes);
+
 /* section: NULL, "graph", "schedule", "storage", "plan", "passes", "dot". The text is the caller's: tempo_text_free. */
 TP_API char *tempo_explain(tempo_function *f, const char *section, tempo_error *err);
 TP_API void tempo_text_free(char *text);

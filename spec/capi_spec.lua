@@ -12,6 +12,19 @@ dim t:T
 output "h" %2
 ]]
 
+-- x doubles until it is 20.
+local ends = [[
+dim t:T
+%0 "x" = merge %1 if t == 0, %3 : (t) f32 []
+%1 = fill {f 1} : () f32 []
+%2 = read %0 {at [t - 1]} : (t) f32 []
+%3 = add %2, %2 : (t) f32 []
+%4 = fill {f 20} : () f32 []
+%5 = ge %0, %4 : (t) bool []
+stop t %5
+output "x" %0
+]]
+
 local function slurp(path)
   local file = assert(io.open(path))
   local s = file:read "*a"
@@ -53,6 +66,83 @@ describe("include/tempo.h", function()
         C.tempo_array_free(x)
         C.tempo_array_free(out[0])
       end
+      C.tempo_function_free(f)
+    end)
+  end
+
+  for _, tier in ipairs { "reference", "interpreter" } do
+    it("ends a dim by data on the " .. tier .. ", and again from the text it explains", function()
+      local err = ffi.new "tempo_error"
+      local source = ends
+      for _ = 1, 2 do
+        local p = C.tempo_program_parse(source, err)
+        assert(p ~= nil, ffi.string(err.message))
+        local f = C.tempo_compile(p, tier, err)
+        assert(f ~= nil, ffi.string(err.message))
+        C.tempo_program_free(p)
+        assert.equal(2, C.tempo_function_noutput(f))
+        assert.equal("T", ffi.string(C.tempo_function_output_name(f, 1)))
+        for T, reached in pairs { [0] = 0, [3] = 3, [100] = 6 } do
+          local out = ffi.new "tempo_array *[2]"
+          assert.equal(1, C.tempo_run(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", T), 0, out, err))
+          assert.equal(reached, tonumber(C.tempo_array_extent(out[0], 0)))
+          assert.equal(0, C.tempo_array_rank(out[1]))
+          assert.equal(reached, tonumber(ffi.cast("int64_t *", C.tempo_array_data(out[1]))[0]))
+          local x = ffi.cast("float *", C.tempo_array_data(out[0]))
+          for k = 0, reached - 1 do assert.equal(2 ^ k, x[k]) end
+          C.tempo_array_free(out[0])
+          C.tempo_array_free(out[1])
+        end
+        local explained = C.tempo_explain(f, "graph", err)
+        source = ffi.string(explained)
+        C.tempo_text_free(explained)
+        C.tempo_function_free(f)
+      end
+    end)
+  end
+
+  for _, tier in ipairs { "reference", "interpreter" } do
+    it("steps, and goes on from a state, on the " .. tier, function()
+      local err = ffi.new "tempo_error"
+      local p = C.tempo_program_parse(text, err)
+      local f = C.tempo_compile_ticks(p, tier, 1, strings { "t" }, err)
+      assert(f ~= nil, ffi.string(err.message))
+      assert.is_true(C.tempo_compile_ticks(p, tier, 1, strings { "k" }, err) == nil)
+      assert.truthy(ffi.string(err.message):find "option.*'k'")
+      C.tempo_program_free(p)
+      local x = C.tempo_array_new("f32", 1, ffi.new("int64_t[1]", 2))
+      local px = ffi.cast("float *", C.tempo_array_data(x))
+      local out, done, late = ffi.new "tempo_array *[1]", ffi.new "int[1]", ffi.new "double[1]"
+      local function step(v)
+        px[0], px[1] = v, 2 * v
+        if C.tempo_step(f, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 1000, done, late, out, err) == 0 then
+          return nil, ffi.string(err.message)
+        end
+        local h = ffi.cast("float *", C.tempo_array_data(out[0]))
+        local a, b = h[0], h[1]
+        C.tempo_array_free(out[0])
+        return a, b, done[0]
+      end
+      assert.is_nil((step(1)))
+      assert.equal(1, C.tempo_start(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", 4), 0, err))
+      assert.same({ 0, 0, 0 }, { step(9) })
+      assert.same({ 1, 2, 0 }, { step(1) })
+      local size = ffi.new "size_t[1]"
+      local state = C.tempo_state(f, size, err)
+      assert.is_true(state ~= nil)
+      for _ = 1, 2 do
+        assert.same({ 3, 6, 0 }, { step(2) })
+        assert.same({ 6, 12, 1 }, { step(3) })
+        assert.is_nil((step(4)))
+        assert.equal(0, C.tempo_load_state(f, state, size[0] - 1, err))
+        assert.truthy(ffi.string(err.message):find "file: ")
+        assert.equal(1, C.tempo_load_state(f, state, size[0], err))
+      end
+      C.tempo_bytes_free(state)
+      local most = ffi.new("int64_t[1]", loadstring "return 0x7fffffffffffffffLL" ()) -- luacheck: globals loadstring
+      assert.equal(1, C.tempo_start(f, 0, nil, nil, 1, strings { "T" }, most, 0, err))
+      for k = 0, 9 do assert.same({ k, 2 * k, 0 }, { step(k > 0 and 1 or 0) }) end
+      C.tempo_array_free(x)
       C.tempo_function_free(f)
     end)
   end

@@ -101,9 +101,9 @@ describe("an error", function()
     local text = [[
       local P = require "tempo".program()
       P:compile { outputs = { x = P:input "x" } } ]]
-    local out = helper.script(text, nil, "TEMPO_TIER=fast")
+    local out = helper.script(text, nil, "export TEMPO_TIER=fast; ")
     assert.truthy(out:find(":2: option: TEMPO_TIER is 'fast'; it may be auto, reference, interpreter or native", 1, true), out)
-    out = helper.script(text, nil, "TEMPO_PASSES=csee=false")
+    out = helper.script(text, nil, "export TEMPO_PASSES=csee=false; ")
     assert.truthy(out:find(":2: option: unknown pass 'csee'; did you mean 'cse'?", 1, true), out)
   end)
 

@@ -42,6 +42,17 @@ describe("example", function()
     assert.is_true(accuracy > 0.8, out)
   end)
 
+  it("game_loop learns behind its actor", function()
+    with_folder(function(path)
+      local out = run("game_loop", "--quiet --iterations 60 --budget 0 --out " .. path)
+      local first, last = out:match "light (%d%.%d+), after 60 windows (%d%.%d+)"
+      assert.is_true(tonumber(last) < tonumber(first) / 2, out)
+      local metrics = read(path .. "/metrics.csv")
+      assert.truthy(metrics:find("iteration,distance,late_frames,behind\n0,", 1, true))
+      assert.equal("2", metrics:match "\n40,[^,]*,%d+,(%d+)\n")       -- always as far behind as the actor allows
+    end)
+  end)
+
   it("prefix_sums", function()
     has(run "prefix_sums", "prefix   \t3 4 8 9 14", "forward  \t3 4 8 9 14", "suffix   \t14 11 10 6 5",
       "backward \t14 11 10 6 5", "suffix   \t37 35 28 27 19 17 9 8")
@@ -98,10 +109,18 @@ describe("example", function()
     support.same({ tonumber(a), tonumber(c) }, { 0.8, 0.5 }, 0.02)
   end)
 
+  it("episodes", function()
+    with_folder(function(folder)
+      local first, last, long, short = run("episodes", "--quiet --out " .. folder):match "home: (%d+) %% at first, (%d+) %% at last; (%S+) and (%S+) steps"
+      assert.is_true(tonumber(first) < 40 and tonumber(last) > 90)
+      assert.is_true(tonumber(short) < 0.5 * tonumber(long))
+    end)
+  end)
+
   it("those that train write metrics.csv where --out says", function()
     for name, columns in pairs { rnn_bptt = "iteration,loss", sgd_recurrence = "iteration,loss",
         bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c",
-        ppo_cartpole = "iteration,return,steps_per_second,seconds" } do
+        episodes = "iteration,score,home,length", ppo_cartpole = "iteration,return,steps_per_second,seconds" } do
       with_folder(function(folder)
         run(name, "--seed 1 --iterations 3 --quiet --out " .. folder)
         local text, rows = read(folder .. "/metrics.csv"), 0

@@ -1,5 +1,5 @@
--- Ends by data: P:stop. The reference evaluator asks done point by point; every program here also runs on the interpreter, with and without passes, and both are held to
--- plain loops, to closed forms, or to the same program without a stop, run for as long as was reached.
+-- Ends by data: P:stop. The reference evaluator asks done point by point; every program here also runs on the interpreter, with and without passes,
+-- and both are held to plain loops, to closed forms, or to the same program without a stop, run for as long as was reached.
 local tempo = require "tempo"
 local S = require "spec.support"
 local helper = require "spec.helper"
@@ -48,7 +48,7 @@ describe("an end by data", function()
     local out = S.run(P, {
       z = x * 3, v = (x + before) / 2, before = before, back = back,
       ahead = x[tempo.min(t + 3, T - 1)], last = x[T - 1], sum = x[0 .. T]:sum(0), suffix = x[t .. T]:sum(0), prefix = x[0 .. t + 1]:sum(0),
-      top = x[0 .. T]:max(0), mean = x[0 .. T]:mean(0), all = x[0 .. T], half = x[t // 2], mid = x[T // 2], square = (T * T):value(),
+      top = x[0 .. T]:max(0), mean = x[0 .. T]:mean(0), all = x[0 .. T], half = x[t:floordiv(2)], mid = x[T:floordiv(2)], square = (T * T):value(),
     }, {}, { T = 100 })
     S.same(out.z, { 3, 6, 12, 24, 48, 96 })
     S.same(out.before, { -1, 1, 2, 4, 8, 16 })
@@ -66,7 +66,8 @@ describe("an end by data", function()
     local P, t, T, x = doubling(20)
     local out = S.run(P, {
       ones = tempo.ones { T, 2 }, flip = x[0 .. T]:flip(0), left = (T - t):value(), second = t:lt(T - 2):value(), soft = (x[0 .. T] / 8):softmax(0):sum(),
-      outer = x[0 .. T]:outer(x[0 .. T]), attend = (x[t .. T] * x):sum(), rank = x[0 .. T]:argmax(0), padded = tempo.cat({ x[0 .. T], tempo.zeros({ 2 }, { dtype = "f64" }) }, 0),
+      outer = x[0 .. T]:outer(x[0 .. T]), attend = (x[t .. T] * x):sum(), rank = x[0 .. T]:argmax(0),
+      padded = tempo.cat({ x[0 .. T], tempo.zeros({ 2 }, { dtype = "f64" }) }, 0),
       cut = x[0 .. T]:slice(0, 1, T - 1),
     }, {}, { T = 9 })
     assert.same({ { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } }, out.ones)
@@ -161,7 +162,7 @@ describe("an end by data", function()
     assert.same({ 3, 1, 4, 0 }, out.x:totable())
     assert.same({ 3, 4, 5, 4 }, out.w:totable())
     assert.equal(8, out.sum:item())
-    fails(function() f.fn({ x = { 3, 1, 4, 0 } }, { T = 6 }) end, "shape")
+    S.fails(function() f({ x = { 3, 1, 4, 0 } }, { T = 6 }) end, "shape")
   end)
 
   it("is looked for by peek", function()
@@ -393,7 +394,7 @@ describe("an end for each row of a batch", function()
     local b, _, t, T, x = batch(P)
     local left = P:input("left", { domain = { b, t }, dtype = "i64" })
     local table_ = P:constant(tempo.array { 10, 20, 30 })
-    local out = S.run(P, { q = tempo.full({}, 12, { dtype = "i64" }) // left, g = table_:index_select(0, left), n = (x[0 .. T]:sum(0)) },
+    local out = S.run(P, { q = tempo.full({}, 12, { dtype = "i64" }):floordiv(left), g = table_:index_select(0, left), n = (x[0 .. T]:sum(0)) },
       { lim = { 2, 1 }, left = { { 1, 2, 0 }, { 2, 0, 99 } } }, { B = 2, T = 3 })
     assert.same({ { 12, 6 }, { 6, 0 } }, out.q)
     assert.same({ { 20, 30 }, { 30, 0 } }, out.g)
@@ -405,7 +406,8 @@ describe("an end for each row of a batch", function()
     local _, B, _, T, x = batch(P)
     local y = x * (s:value() + 1)
     local sum = y[0 .. T]:sum(0)
-    local out = S.run(P, { y = y, sum = sum, each = sum[{ b = 0 .. B }]:sum(0), all = sum[{ s = 0 .. N, b = 0 .. B }]:sum() }, { lim = { 2, 3 } }, { N = 2, B = 2, T = 9 })
+    local outputs = { y = y, sum = sum, each = sum[{ b = 0 .. B }]:sum(0), all = sum[{ s = 0 .. N, b = 0 .. B }]:sum() }
+    local out = S.run(P, outputs, { lim = { 2, 3 } }, { N = 2, B = 2, T = 9 })
     assert.same({ { { 1, 2, 0 }, { 1, 2, 3 } }, { { 2, 4, 0 }, { 2, 4, 6 } } }, out.y)
     assert.same({ { 3, 6 }, { 6, 12 } }, out.sum)
     assert.same({ 9, 18 }, out.each)

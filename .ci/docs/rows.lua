@@ -47,7 +47,9 @@ end
 
 --- Letters of signatures (graph/methods.h): type for LuaCATS, words for the reference.
 rows.letters = {
-  T = { "tempo.Operand", "tensor" }, I = { "integer", "integer" }, F = { "number", "number" },
+  T = { "tempo.Operand", "tensor" }, C = { "tempo.Operand", "condition or bool tensor" },
+  J = { "tempo.Operand", "tensor or table of indices" },
+  I = { "integer", "integer" }, F = { "number", "number" },
   B = { "boolean", "boolean" }, N = { "string", "string" },
   X = { "integer|tempo.Index|tempo.Tensor", "integer, index expression or i64 scalar tensor" },
   S = { "tempo.Extent|tempo.Extent[]", "extent or sequence of extents" },

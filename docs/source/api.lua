@@ -28,7 +28,7 @@ api.aliases = {
 
 api.classes = {
   { title = "The module", class = "tempo", receiver = "tempo", dot = true,
-    text = "`require \"tempo\"` has no side effect and prints nothing. Operators are also functions on it ([operators](operators.md)); libraries load on first use.",
+    text = "`require \"tempo\"` has no side effect and prints nothing. Operators are also functions on it ([operators](operators.md)), and so are the methods `shape dtype domain name at backward peek` of tensors; libraries load on first use.",
     entries = {
       { name = "program", args = {}, options = { arg("seed", "integer", "of random numbers (0); a call may replace it") }, returns = { { "tempo.Program" } },
         text = "A new, empty program.", example = "print(tempo.program { seed = 7 })", fails = "tempo.program { sed = 7 }" },
@@ -91,6 +91,20 @@ local w = P:bound "w"
 local x = P:input("x", { domain = { t } })
 local f = P:compile { outputs = { m = x[tempo.max(0, t - w + 1) .. t + 1]:mean(0) } }
 print(f({ x = { 1, 2, 3, 4 } }, { T = 4, w = 2 }).m)]] },
+      { name = "stop", args = { arg("dim", "tempo.Index", "the dim that ends"), arg("done", "tempo.Operand", "bool, at each point of that dim and of any others") }, returns = {},
+        text = "The dim ends by data: at each point of the other dims of `done` it runs to the first point at which `done` holds, that one included, or to the bound given at the call. "
+          .. "The bound then is what was reached, known while running; what mentions it has the other dims of `done` in its domain and waits for the end. Outputs over the dim have the greatest length "
+          .. "reached, zeros beyond a row's own end, and the output of the bound's name holds the lengths: an array over the other dims, a number if there are none.",
+        errors = "`option` for a second stop of a dim, or one that a callback's `over` names; `dtype`, `shape`, `domain` for a `done` that is no bool scalar over the dim; `cycle` where it needs the end itself; "
+          .. "`domain` for a read that an end may leave (any number from 1 on, whatever was given); `ragged` for rows of unequal ends side by side.",
+        example = [[
+local x = P:tensor { domain = { t } }
+x[0] = 1
+x[t] = x[t-1] * 2
+P:stop(t, x:ge(20))
+local out = P:compile { outputs = { x = x, sum = x[0 .. T]:sum(0) } }({}, { T = 100 })
+print(out.x, out.sum, out.T)]],
+        fails = 'local x = P:input("x", { domain = { t } })\nP:stop(t, x:gt(1))\nP:compile { outputs = { y = x[t + 1] } }' },
       { name = "input", args = { arg("name", "string", "the key in the table of inputs at the call") },
         options = { arg("domain", "tempo.Dims", "dims in the order of `P:dim` (none)"), arg("shape", "tempo.Extent[]", "the spatial shape ({})"), arg("dtype", "tempo.Dtype", "(\"f32\")") },
         returns = { { "tempo.Tensor" } },
@@ -283,28 +297,68 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
     entries = {
       { name = "__call", form = "f(inputs, bounds[, { ... }])", args = { arg("inputs", "table<string, tempo.Data>", "arrays (borrowed for the run, not copied), nested tables or numbers, by name"),
           arg("bounds", "table<string, integer>", "every bound that is needed, by name") },
-        options = { arg("seed", "integer", "replaces the program's") }, returns = { { "table<string, tempo.Array>", "a fresh array for each output, of shape (bounds of its domain.., shape..)" } },
+        options = { arg("seed", "integer", "replaces the program's"), arg("state", "tempo.State", "goes on from there: only the ticks that are left are run") },
+        returns = { { "table<string, tempo.Array>", "a fresh array for each output, of shape (bounds of its domain.., shape..); after `f:cancel()` only those that were complete, and `cancelled = true`" } },
         text = "Runs the program.", errors = "`input` for a missing or unknown input; `bound` for a missing, unknown or unneeded bound; `shape`; `domain` where legality depends on the bounds; `callback`; `memory`.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nprint(f({ x = { 1, 2, 3 } }, { T = 3 }).y)\nprint(f({ x = { 1 } }, { T = 1 }).y)',
         fails = 'local x = P:input("x", { domain = { t } })\nP:compile { outputs = { y = x * 2 } }({ x = { 1, 2 } }, {})' },
-      { name = "params", args = {}, returns = { { "table<string, tempo.Array>" } }, text = "The parameters after the last run (or as loaded), copies, by path.",
+      { name = "start", args = { arg("inputs", "table<string, tempo.Data>", "those without the tick dims; kept while the run lasts"), arg("bounds", "table<string, integer>", "the bound of the first tick dim may be `math.huge`") },
+        options = { arg("seed", "integer", "replaces the program's") }, returns = { { "tempo.Function", "itself" } },
+        text = "Begins a run that `f:step` goes through, tick by tick. In a program with one dim `tick` may be left out of `P:compile`. A run equals start and steps. Calls of f in between do not disturb it.",
+        errors = "as a call; `option` without tick dims; `bound` for `math.huge` where something is kept over the whole of it.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 }, tick = t }\nf:start({}, { T = 2 })\nprint(select(2, f:step { x = 3 }).y)' },
+      { name = "step", args = { arg("values?", "table<string, tempo.Data>", "the inputs with the tick dims, at this tick: without these dims") },
+        options = { arg("budget_ms", "number", "this tick's outputs are computed whatever it takes; then what later ticks need, oldest first, while time is left") },
+        returns = { { "boolean", "was it the last tick" }, { "table", "for each output with the tick dims its value here, if complete; for any other its array once complete; what is complete later than its tick comes whole "
+          .. "at the end; with a budget `late_ms`, by how much it was overrun; `cancelled`" } },
+        text = "Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of the first tick dim (learning whose parameters an actor reads one iteration old) runs behind; no number changes.",
+        errors = "`option` where no run is going on; `input`, `shape`, `dtype` for the values, which cost no tick; any other error ends the run.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal s = P:tensor { domain = { t } }\ns[0] = x\ns[t] = s[t-1] + x\nlocal f = P:compile { outputs = { s = s }, tick = t }\nf:start({}, { T = math.huge })\n'
+          .. 'for k = 1, 3 do\n  local done, out = f:step({ x = k }, { budget_ms = 1 })\n  print(done, out.s)\nend' },
+      { name = "state", args = {}, returns = { { "tempo.State" } }, text = "Between ticks: position, bounds, inputs without the tick dims, live buffers, outputs and parameters, in memory.",
+        errors = "`option` where nothing was started, and from a callback.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal s = P:tensor { domain = { t } }\ns[0] = x\ns[t] = s[t-1] + x\nlocal f = P:compile { outputs = { s = s }, tick = t }\nf:start({}, { T = 3 })\nf:step { x = 1 }\n'
+          .. 'local here = f:state()\nf:step { x = 2 }\nf:load_state(here)\nprint(select(2, f:step { x = 5 }).s)\nprint(f({ x = { 1, 2, 3 } }, { T = 3 }, { state = here }).s)' },
+      { name = "load_state", args = { arg("s", "tempo.State", "of this program: recording and compiling the same gives the same") }, returns = { { "tempo.Function", "itself" } },
+        text = "Goes on from a state. In a call, `state =` does, and may give a larger bound where no read mentions it.", errors = "`option` for a state of another program.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x + 1 }, tick = t }\nf:start({}, { T = 2 })\nf:step { x = 1 }\nlocal g = P:compile { outputs = { y = x + 1 }, tick = t }\ng:load_state(f:state())\nprint(select(2, g:step { x = 7 }).y)' },
+      { name = "save", args = { arg("path", "string", "") }, returns = { { "true?" }, { "string?", "why not" } }, text = "Writes the state to a file, which is replaced as a whole or not at all; nil and a message if it cannot.",
+        errors = "as `state`.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x + 1 }, tick = t }\nlocal path = os.tmpname()\nf:start({}, { T = 2 })\nf:step { x = 1 }\nprint(f:save(path))\nf:load(path)\nprint(select(2, f:step { x = 7 }).y)\nos.remove(path)' },
+      { name = "load", args = { arg("path", "string", "") }, returns = { { "tempo.Function?", "itself" }, { "string?", "why not" } }, text = "Goes on from a state in a file; nil and a message for one that is broken, and nothing is lost.",
+        errors = "`option` for a state of another program.",
+        example = 'local f = P:compile { outputs = { y = t:value() }, tick = t }\nprint(f:load "no such file")' },
+      { name = "cancel", args = {}, returns = {}, text = "From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.", errors = "`option` where nothing runs.",
+        example = 'local f\nP:sink({ t:value() }, function(a) if a[1]:item() == 2 then f:cancel() end end)\nf = P:compile {}\nprint(f({}, { T = math.huge }).cancelled)' },
+      { name = "params", args = {}, returns = { { "table<string, tempo.Array>" } }, text = "The parameters after the last run (or as loaded), copies, by path; between ticks the newest.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf({}, { T = 5 })\nprint(f:params().w)' },
       { name = "load_params", args = { arg("params", "table<string, tempo.Data>", "by path, as `f:params()` gives them; any of them") }, returns = { { "tempo.Function", "itself" } },
         text = "First values for runs to come: copies.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
-      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"plan"|"passes"|"dot"', "a summary if left out") }, returns = { { "string" } },
-        text = "What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor and which read decided it; `plan` every region "
-          .. "and buffer; `passes`; `dot` the graph for Graphviz.", errors = "`option` for an unknown section, with the nearest.",
-        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:explain "storage")' },
+      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
+          arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },
+        text = "What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, dense or fused) and which read decided it; "
+          .. "`memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes`; `dot` the graph for Graphviz.", errors = "`option` for an unknown section, with the nearest.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:explain "storage")\nprint(f:explain("memory", { T = 100 }))' },
       { name = "memory", args = { arg("bounds", "table<string, integer>", "") }, returns = { { "integer?", "bytes; nil where the tier does not know" } },
-        text = "The predicted peak of the arena for these bounds, before running. Outputs and inputs are not in it.", errors = "`bound`.",
+        text = "Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are "
+          .. "given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in.", errors = "`bound`.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nprint(f:memory { T = 1000 })' },
-      { name = "peak", args = {}, returns = { { "integer?", "bytes; nil where the tier does not know" } }, text = "The measured peak of the last run.",
+      { name = "peak", args = {}, returns = { { "integer?", "bytes; nil where the tier does not know" } }, text = "Bytes that the last run took: what `f:memory` had said. Memory that it did not write to costs no pages.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(f:peak())' },
+      { name = "profile", args = { arg("rows?", "integer", "how many regions to name (20)") }, returns = { { "string" } },
+        text = "Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, "
+          .. "the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.",
+        errors = "`option` for a negative number of rows.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(#f:profile(5) > 0)' },
+      { name = "export", args = { arg("dir", "string", "a folder") }, returns = {}, text = "Will write native code that needs no tempo; this build has none.", errors = "`device`, always.",
+        example = 'local f = P:compile { outputs = { y = t:value() } }\nprint(pcall(f.export, f, "out"))' },
       { name = "free", args = {}, returns = {}, text = "Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.", errors = "`option` from its own callback.",
         example = "local f = P:compile { outputs = { y = t:value() } }\nf:free()\nprint(f)" },
     },
   },
+
+  { title = "States", class = "tempo.State", receiver = "s", text = "What `f:state()` gives: a run between two ticks. It has no methods.", entries = {} },
 
   { title = "Arrays", class = "tempo.Array", receiver = "a",
     text = "Host arrays: dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is an error (`input`), so `ipairs` cannot skip row 0. "

@@ -734,7 +734,8 @@ function G:stop()
   local on_index = not v or self:chance(0.25)
   local done = on_index and self:pick { ("%s:ge(w)"):format(NAMES[d]), ("%s:eq(1)"):format(NAMES[d]) } or
     (#v.shape > 0 and "%s:sum()" or "%s"):format(v.name) .. self:pick { ":gt(0.2)", ":lt(-0.3)", ":gt(1)", ":lt(0)" }
-  self:emit { name = self:fresh "stop", deps = { not on_index and v.name or nil }, sink = true, stop = NAMES[d], code = ("P:stop(%s, %s)"):format(NAMES[d], done) }
+  local code = ("P:stop(%s, %s)"):format(NAMES[d], done)
+  self:emit { name = self:fresh "stop", deps = { not on_index and v.name or nil }, sink = true, stop = NAMES[d], code = code }
   self.stopped = true
 end
 

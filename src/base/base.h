@@ -66,6 +66,9 @@ void *tp_realloc(void *p, size_t n);
 void *tp_alloc_aligned(size_t n);               /* 64-byte aligned, freed by tp_free_aligned */
 void tp_free(void *p);
 void tp_free_aligned(void *p);
+/* Memory for an arena, 64-byte aligned; large ones are pages that cost nothing before something is written there. */
+void *tp_pages(size_t n);
+void tp_pages_free(void *p, size_t n);          /* n: as asked for */
 
 bool tp_fail_alloc(long n);                     /* the n-th request from now on fails (0: none); was the last such fault met? */
 

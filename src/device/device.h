@@ -4,13 +4,38 @@
 #define TP_DEVICE_H
 #include "plan/plan.h"
 #include "graph/run.h"
+#include "base/bytes.h"
 
 typedef struct tp_exec tp_exec;
 tp_exec *tp_exec_new(const tp_plan *p, int threads, tp_error *err);
 tp_exec *tp_exec_free(tp_exec *x);              /* NULL */
 /* Colours the arena for run->env (kept while the bounds stay the same), binds inputs and outputs, runs. run->outputs exist. */
 bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err);
-int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run */
+/* The same in parts. begin: everything up to the first region. go: on to what the goal says, whatever comes first; `run` may have got other callbacks in
+ * between, but no other arrays. pass: over the tick that it stands at. */
+typedef enum { TP_AT_ERROR, TP_AT_END, TP_AT_TICK, TP_AT_SHOWN, TP_AT_TIME } tp_stand;
+typedef struct tp_goal { bool tick; int shown; double until; } tp_goal;      /* the next tick; so many SHOWs since the last; tp_now(), 0: no limit */
+bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err);
+tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err);
+void tp_exec_pass(tp_exec *x);
+/* Whether regions that can wait are left for later; leaving none first does what was left. */
+bool tp_exec_split(tp_exec *x, bool split, tp_error *err);
+bool tp_exec_rest(tp_exec *x, double until, tp_error *err);    /* what was left, oldest first; until 0: all of it */
+/* Where it stands and the buffers that are alive there. get: after a begin with the same bounds, or with greater ones that change nothing before that place;
+ * false: what is there does not fit this plan (r->bad), or an error. */
+void tp_exec_put(tp_exec *x, tp_buf *b);
+bool tp_exec_get(tp_exec *x, tp_reader *r, bool same_bounds);
+/* The point of the tick that it stands at; false: it stands at none. */
+bool tp_exec_tick(const tp_exec *x, int64_t *at);
+bool tp_exec_complete(const tp_exec *x, int output);           /* nothing writes it any more */
+bool tp_exec_cancelled(const tp_exec *x);
+double tp_now(void);                            /* seconds */
+int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the highest */
+void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);  /* where the time of all runs so far went, dearest region first */
+/* Working memory of regions for env, by position of the plan; false: out of memory. */
+bool tp_exec_rooms(const tp_exec *x, const int64_t *env, int64_t *room);
+/* Bytes of arena that a run for env takes: buffers and working memory of regions; -1: too many. Changes nothing. */
+int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);
 
 /* ---- kernels over resolved operands (kernel_*.c), also for tests and emitted code's tables ---- */
 typedef struct tp_view { void *p; int rank; int64_t shape[TP_MAXRANK], stride[TP_MAXRANK]; } tp_view;  /* p at element 0 of the window; strides in elements; leading axes first */

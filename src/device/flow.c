@@ -1,5 +1,6 @@
 /* flow.c: the plan's tree as a row of instructions, and running it. A run can stop between any two of them and go on later. */
 #include "device/priv.h"
+#include <time.h>
 
 /* ---- laying out ---- */
 
@@ -17,6 +18,7 @@ static tp_dx condition(tp_exec *x, const tp_ix *c, tp_dtest *test) {
 }
 
 static int put(tp_exec *x, tp_inst i) {
+  i.pos = x->npos;
   x->inst[x->ninst] = i;
   return x->ninst++;
 }
@@ -48,15 +50,21 @@ static bool lay_if(tp_exec *x, const tp_pnode *p, tp_error *err) {
   return true;
 }
 
+static tp_dop op_of(const tp_region *r) {
+  int fn = r->kind == TP_RG_CALL ? r->attr->fn : 0;
+  return fn == TP_FN_TICK ? TP_I_TICK : fn == TP_FN_SHOW ? TP_I_SHOW : TP_I_REGION;
+}
+
 static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
   switch (p->kind) {
     case TP_P_REGION: {
-      tp_dreg *r = tp_dreg_new(x, p, err);
-      if (r) put(x, (tp_inst){ .op = TP_I_REGION, .rg = r });
-      return r != NULL;
+      tp_inst i = { .op = op_of(p->rg), .pos = x->npos++, .rg = tp_dreg_new(x, p, err) };
+      x->inst[x->ninst++] = i;
+      return i.rg != NULL;
     }
     case TP_P_LOAD:
       put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, p->nd) });
+      x->npos++;
       return true;
     case TP_P_FOR: return lay_loop(x, p, err);
     case TP_P_IF: return lay_if(x, p, err);
@@ -107,17 +115,153 @@ static const tp_inst *next_iteration(tp_exec *x, const tp_inst *i) {
   return inside(x, i) ? x->inst + i->to : i + 1;
 }
 
-bool tp_flow_run(tp_exec *x) {
-  const tp_inst *i = x->inst + x->pc, *end = x->inst + x->ninst;
-  bool ok = true;
-  while (ok && i < end) switch (i->op) {
-    case TP_I_REGION: ok = tp_dreg_run(x, i->rg); i++; break;
-    case TP_I_FOR: i = begin_loop(x, i); break;
-    case TP_I_NEXT: i = next_iteration(x, i); break;
-    case TP_I_IF: i = holds(x, i) ? i + 1 : x->inst + i->to; break;
-    case TP_I_JUMP: i = x->inst + i->to; break;
-    case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); i++; break;
+/* An instruction that is no region. */
+static const tp_inst *turn(tp_exec *x, const tp_inst *i) {
+  switch (i->op) {
+    case TP_I_FOR: return begin_loop(x, i);
+    case TP_I_NEXT: return next_iteration(x, i);
+    case TP_I_IF: return holds(x, i) ? i + 1 : x->inst + i->to;
+    case TP_I_JUMP: return x->inst + i->to;
+    case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); return i + 1;
+    default: return i + 1;
   }
-  x->pc = (int)(i - x->inst);
+}
+
+/* ---- finding a place again ---- */
+
+/* Where the part for "if not" begins; `to` where there is none. */
+static int else_of(const tp_exec *x, const tp_inst *i) {
+  const tp_inst *last = x->inst + i->to - 1;
+  return last->op == TP_I_JUMP && last->to > i->to ? last->to : i->to;
+}
+
+static bool passes(tp_exec *x, const tp_inst *i, int pc) {
+  int here = (int)(i - x->inst);
+  if (i->op == TP_I_FOR && pc > here && pc < i->to) {
+    int64_t lo = tp_dx_get(&i->lo, x->env), hi = tp_dx_get(&i->hi, x->env), v = x->env[i->var];
+    return v >= lo && v < hi && (i->step > 0 ? v - lo : hi - 1 - v) % i->step == 0;
+  }
+  if (i->op != TP_I_IF || pc <= here || pc >= else_of(x, i)) return true;
+  return holds(x, i) == (pc < i->to);
+}
+
+static bool is_stop(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK; }
+
+void tp_flow_settle(tp_exec *x, tp_cursor *c) {
+  const tp_inst *i = x->inst + c->pc, *end = x->inst + x->ninst;
+  int64_t *was = x->env;
+  x->env = c->env;
+  while (i < end && !is_stop(i)) i = turn(x, i);
+  x->env = was;
+  c->pc = (int)(i - x->inst);
+}
+
+bool tp_flow_possible(const tp_exec *cx, const tp_cursor *c) {
+  tp_exec *x = (tp_exec *)cx;
+  int64_t *was = x->env;
+  bool ok = c->pc >= 0 && c->pc <= x->ninst;
+  x->env = c->env;
+  for (int i = 0; ok && i < c->pc; i++) ok = passes(x, &x->inst[i], c->pc);
+  x->env = was;
   return ok;
+}
+
+bool tp_flow_seek(tp_exec *x, tp_cursor *c, int64_t count) {
+  const tp_inst *i = x->inst, *end = i + x->ninst;
+  int64_t *was = x->env;
+  x->env = c->env;
+  for (c->count = 0; i < end && c->count < count;) {
+    bool stop = is_stop(i);
+    c->count += stop;
+    if (stop) c->pos = i->pos;
+    i = stop ? i + 1 : turn(x, i);
+  }
+  x->env = was;
+  c->pc = (int)(i - x->inst);
+  tp_flow_settle(x, c);
+  return c->count == count;
+}
+
+/* ---- back ---- */
+
+static void enter_back(tp_exec *x, bool in) {
+  x->inback = in;
+  x->env = in ? x->back.env : x->front.env;
+}
+
+/* Runs what front has left, up to rows beyond `row`, a point in time, or front. */
+static bool follow(tp_exec *x, int64_t row, double until) {
+  const tp_inst *i = x->inst + x->back.pc;
+  bool ok = true;
+  enter_back(x, true);
+  for (bool more = true; ok && more && x->back.count < x->front.count;) {
+    if (!is_stop(i)) { i = turn(x, i); continue; }
+    if (i->rg->far) {
+      x->backrow = tp_dx_get(&i->rg->row, x->env);
+      if (x->backrow > row) break;
+      ok = tp_dreg_run(x, i->rg);
+      more = !until || tp_now() < until;
+    }
+    x->back.count++;
+    i++;
+  }
+  x->back.pc = (int)(i - x->inst);
+  enter_back(x, false);
+  return ok;
+}
+
+bool tp_flow_catch_up(tp_exec *x, double until) { return !x->split || follow(x, INT64_MAX, until); }
+
+/* What is left must not lag so far that this region would meet it. */
+static bool wait_for_back(tp_exec *x, const tp_dreg *r) {
+  if (x->back.count >= x->front.count) return true;
+  int64_t row = r->inrow ? tp_dx_get(&r->row, x->env) - x->plan->lag : INT64_MAX;
+  return row < x->backrow || follow(x, row, 0);
+}
+
+/* ---- front ---- */
+
+double tp_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+void tp_flow_begin(tp_exec *x) {
+  x->front.pc = 0;
+  x->front.pos = -1;
+  x->front.count = 0;
+  x->split = x->inback = false;
+  x->nshown = 0;
+}
+
+static bool front_region(tp_exec *x, const tp_inst *i) {
+  bool ok = true;
+  if (!x->split) ok = tp_dreg_run(x, i->rg);
+  else if (!i->rg->far) ok = wait_for_back(x, i->rg) && tp_dreg_run(x, i->rg);
+  x->front.count++;
+  x->nshown += i->op == TP_I_SHOW;
+  return ok;
+}
+
+tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
+  const tp_inst *i = x->inst + x->front.pc, *end = x->inst + x->ninst;
+  tp_stand s = TP_AT_END;
+  while (i < end) {
+    if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
+      if (!front_region(x, i)) { s = TP_AT_ERROR; break; }
+      i++;
+      if (g->shown && x->nshown == g->shown) { s = TP_AT_SHOWN; break; }
+      if (g->until && tp_now() >= g->until) { s = TP_AT_TIME; break; }
+    } else if (i->op == TP_I_TICK && g->tick) {
+      s = TP_AT_TICK;
+      break;
+    } else {
+      x->front.count += i->op == TP_I_TICK;
+      i = turn(x, i);
+    }
+  }
+  x->front.pc = (int)(i - x->inst);
+  if (s == TP_AT_END && !tp_flow_catch_up(x, 0)) s = TP_AT_ERROR;
+  return s;
 }

@@ -85,6 +85,20 @@ const char *tp_called(tp_graph *g, const tp_node *n) {
   return n->pos.file ? tp_printf(&g->arena, "the %s of %s:%d", tp_label(n), n->pos.file, n->pos.line) : tp_printf(&g->arena, "this %s", tp_label(n));
 }
 
+/* Without folders, which the position beside it has. */
+static const char *base_name(const char *file) {
+  const char *s = strrchr(file, '/');
+  return s ? s + 1 : file;
+}
+
+const char *tp_title(tp_arena *a, const tp_node *n) {
+  static const char *const reds[] = { [TP_RED_SUM] = "sum", [TP_RED_PROD] = "prod", [TP_RED_MAX] = "max", [TP_RED_MIN] = "min" };
+  if (n->name || n->attr.str) return tp_label(n);
+  if (n->what) return n->what;
+  const char *op = n->op == TP_OP_ACCUM ? reds[n->attr.red] : tp_op_said(n->op);
+  return n->pos.file ? tp_printf(a, "%s@%s:%d", op, base_name(n->pos.file), n->pos.line) : tp_printf(a, "%s%d", op, n->id);
+}
+
 /* ---- clone ---- */
 
 static tp_val moved(tp_graph *g, tp_val v) { return v.node ? (tp_val){ g->nodes.v[v.node->id], v.out } : v; }
@@ -100,6 +114,7 @@ static tp_node *copy_node(tp_graph *g, const tp_node *n) {
   for (int k = 0; k < n->nout; k++) c->out[k].shape = tp_dup(a, n->out[k].shape, sizeof *n->out[k].shape * (size_t)n->out[k].rank);
   c->dom = tp_dup(a, n->dom, sizeof *n->dom * (size_t)n->ndom);
   c->name = n->name ? tp_strdup(a, n->name) : NULL;
+  c->what = n->what ? tp_strdup(a, n->what) : NULL;
   c->subst = NULL;
   return c;
 }
@@ -226,13 +241,13 @@ static void drop(tp_node *n) {
 }
 
 /* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that died and ends of dims that nothing has leave their lists. */
-void tp_graph_sweep(tp_graph *g) {
+void tp_graph_prune(tp_graph *g) {
   tp_arena scratch;
   tp_scratch_init(&scratch);
   mark_live(g, &scratch);
   tp_arena_free(&scratch);
-  int kept = 0, losses = 0, before = g->nodes.n;
-  for (int i = 0; i < before; i++) {
+  int kept = 0, losses = 0;
+  for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
     if (!n->mark) drop(n);
     else {
@@ -248,7 +263,12 @@ void tp_graph_sweep(tp_graph *g) {
   for (int i = 0; i < g->stops.n; i++)
     if (g->stops.v[i].live) g->stops.v[stops++] = g->stops.v[i];
   g->stops.n = stops;
-  if (kept < before && g->shapechecks.n) tp_recheck(g);
+}
+
+void tp_graph_sweep(tp_graph *g) {
+  int before = g->nodes.n;
+  tp_graph_prune(g);
+  if (g->nodes.n < before && g->shapechecks.n) tp_recheck(g);
 }
 
 /* ---- order ---- */

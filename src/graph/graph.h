@@ -72,6 +72,7 @@ struct tp_node {
   int ndom; const tp_sym *const *dom;           /* in the order of P:dim */
   tp_pos pos;
   const char *name;                             /* NULL unless named */
+  const char *what;                             /* what explain calls it without a name: "grad of h"; NULL: by its operator and line */
   bool done;                                    /* MERGE: an `otherwise` came */
   tp_node *subst;                               /* scratch of passes */
   int mark;                                     /* scratch */
@@ -81,7 +82,10 @@ struct tp_node {
 typedef struct { const tp_ix *a, *b; tp_pos pos; const char *what; } tp_shapecheck;
 /* Legality that holds for some bounds only: cond over bounds must hold at the call. */
 typedef struct { const tp_ix *cond; tp_pos pos; tp_code code; const char *msg; } tp_boundcheck;
-typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden; } tp_output;      /* hidden: a parameter's final value, named like it */
+/* hidden: a parameter's final value, named like it. shown: its points leave one by one, through a CALL of TP_FN_SHOW. */
+typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden, shown; } tp_output;
+/* attr.fn of the CALLs that ticking puts in (tp_insert_ticks): where a step begins; a point of input attr.i[0]; a point of output attr.i[0] */
+enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3 };
 
 /* A dim that ends by data. Its bound then is the *reached* end: one number for each point of dom, the other dims of done; known once the first done holds, at most
  * what the call gave. A node that lacks dims of dom goes on to the greatest end over these. */
@@ -118,6 +122,8 @@ tp_graph *tp_graph_free(tp_graph *g);
 tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err);
 /* Drops nodes not reachable from outputs and sinks, renumbers; inputs and params lists keep dropped ones as NULL-free compacted lists. */
 void tp_graph_sweep(tp_graph *g);
+/* The same for passes: a node that they made superfluous goes, what the script's sizes have to keep stays. */
+void tp_graph_prune(tp_graph *g);
 /* Node ids in a topological order of the edges that are not time-carried back edges: SCCs in reverse post order; scc[id] numbers them, sources first. */
 int tp_graph_sccs(const tp_graph *g, int *scc /* nodes.n */, int *order /* nodes.n, may be NULL */);
 
@@ -159,6 +165,8 @@ TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 const char *tp_own_name(const tp_node *n);                  /* the name the script gave it, as tensor, input or parameter; NULL: none */
 const char *tp_called(tp_graph *g, const tp_node *n);       /* for messages: 'x', or the add of net.lua:12 */
 bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run between passes in debug builds */
+/* What explain calls a node: its name, "grad of h", or operator and line. */
+const char *tp_title(tp_arena *a, const tp_node *n);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
 enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions out; hashes instead of CONST data (does not parse) */
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);

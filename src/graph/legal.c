@@ -288,8 +288,9 @@ static bool read_fail(check *c, const tp_node *r, int k) {
   outside_value(c, r, k);
   tp_fail(c->err, TP_E_DOMAIN, r->pos, "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, %s", called(c, x), d->name, (long long)c->env[d->id], text, d->bound->name, eg);
   note_consumer(c, r);
+  bool other = note_end(c, r, d);
   if (chosen(c, r)) tp_note(c->err, "tempo.where reads both sides everywhere: give each side a branch of its own, in a tensor made by P:tensor");
-  else if (!note_end(c, r, d)) note_advice(c, r, k);
+  else if (!other) note_advice(c, r, k);
   return false;
 }
 

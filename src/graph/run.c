@@ -85,6 +85,13 @@ static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *s
                  o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
 }
 
+/* Points that have been given away are also kept, for whoever goes on from a state; not where they would fill the memory. */
+static bool kept(tp_dtype d, int rank, const int64_t *shape) {
+  double bytes = tp_dtype_size(d);
+  for (int i = 0; i < rank; i++) bytes *= (double)shape[i];
+  return bytes <= 0x1p28;
+}
+
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
   run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
   if (!run->outputs) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
@@ -94,6 +101,8 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     int64_t shape[TP_MAXRANK];
     if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
     int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
+    bool shown = run->shown && run->shown[i];
+    if (shown && !kept(t->dtype, rank, shape)) continue;
     run->outputs[i] = tp_array_new(t->dtype, rank, shape);
     if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);
   }
@@ -216,7 +225,7 @@ static bool needed(const tp_node *n) { return n->id >= 0; }
 static bool inputs_there(const tp_graph *g, const tp_run *run, tp_error *err) {
   for (int i = 0; i < g->inputs.n; i++) {
     const tp_node *n = g->inputs.v[i];
-    if (needed(n) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, (tp_pos){0}, "input '%s' is missing", n->attr.str);
+    if (needed(n) && !(run->fed && run->fed[i]) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, (tp_pos){0}, "input '%s' is missing", n->attr.str);
   }
   return true;
 }

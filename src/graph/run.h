@@ -15,11 +15,15 @@ typedef struct tp_run {
   tp_array *const *inputs;                      /* by g->inputs; NULL where nothing needs it */
   tp_array *const *params;                      /* loaded first values by PINIT number, NULL entries: computed; NULL: none */
   tp_array **outputs;                           /* by g->outputs; made by tp_run_alloc */
+  const bool *fed, *shown;                      /* in steps, by inputs and outputs: come point by point, go point by point (the whole of it is there if it fits); NULL: none */
   uint64_t seed;
   bool (*call)(void *ud, const tp_call *c, tp_error *err);   /* false: the run ends with err */
   void *ud;
   bool *cancel;                                 /* looked at between statements; may be NULL */
 } tp_run;
+/* The dims that steps go through, outermost first. fed (by inputs) and shown (by outputs): which come and go point by point; paced (by node id): callbacks that
+ * are done by their tick. */
+typedef struct tp_ticks { int n; const tp_sym *const *dim; const bool *fed, *shown, *paced; } tp_ticks;
 /* Allocates outputs for the bounds in env; memory error names the bytes. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
 void tp_run_free_outputs(tp_graph *g, tp_run *run);

@@ -52,7 +52,7 @@ static bool ends_stay(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *d
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
     if (tp_ix_mentions(e, s->dim->bound) && !tp_at_stays(&x, at, s))
-      return tp_fail(err, TP_E_RAGGED, pos, "ragged: the extent %s of '%s' is another at each point of the dims of which '%s' is a function: reduce or pad first",
+      return tp_fail(err, TP_E_RAGGED, pos, "ragged: the extent %s of %s is another at each point of the dims of which '%s' is a function: reduce or pad first",
                      tp_ix_str(g->ix, e), of, s->dim->bound->name);
   }
   return true;
@@ -71,8 +71,8 @@ static bool rows_even(tp_graph *g, const tp_node *n, tp_error *err) {
       if (x->dom[d] == s->dim) has = at->range || tp_ix_mentions(at->lo, s->dim) || tp_ix_mentions(at->lo, s->dim->bound);
     }
     if (along && has)
-      return tp_fail(err, TP_E_RAGGED, n->pos, "ragged: a range over '%s' of '%s', which has dim '%s', and that ends by data at each point of '%s': reduce over '%s' first, "
-                     "as in x[0 .. %s]:sum(0)[0 .. %s]:sum(0)", along->name, tp_label(x), s->dim->name, along->name, s->dim->name, s->dim->bound->name, along->bound->name);
+      return tp_fail(err, TP_E_RAGGED, n->pos, "ragged: a range over '%s' of %s, which has dim '%s', and that ends by data at each point of '%s': reduce over '%s' first, "
+                     "as in x[0 .. %s]:sum(0)[0 .. %s]:sum(0)", along->name, tp_called(g, x), s->dim->name, along->name, s->dim->name, s->dim->bound->name, along->bound->name);
   }
   return true;
 }

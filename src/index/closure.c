@@ -1,11 +1,11 @@
 /* closure.c: relations composed, and the points that hops reach. */
-#include "index/isl.h"
+#include "index/memo.h"
 #include <stdio.h>
 
 tp_rel *tp_rel_id(tp_set *s) { return isl_set_identity(s); }
-tp_rel *tp_rel_compose(tp_rel *a, tp_rel *b) { return isl_map_apply_range(a, b); }
-tp_rel *tp_rel_or(tp_rel *a, tp_rel *b) { return tp_isl_coalesce_map(isl_map_union(a, b)); }
-tp_rel *tp_rel_into(tp_rel *r, tp_set *to) { return isl_map_intersect_range(r, to); }
+tp_rel *tp_rel_compose(tp_rel *a, tp_rel *b) { return tp_memo_op(TP_ASK_COMPOSE, a, b); }
+tp_rel *tp_rel_or(tp_rel *a, tp_rel *b) { return tp_memo_op(TP_ASK_JOIN, a, b); }
+tp_rel *tp_rel_into(tp_rel *r, tp_set *to) { return tp_memo_op(TP_ASK_INTO, r, to); }
 
 /* ---- closure: the sets are told apart by tuple ids, so that all hops are one relation ---- */
 

@@ -108,6 +108,8 @@ const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *co
 
 /* ---- evaluation ---- env[sym->id]; false on overflow of i64 (value then saturated) */
 bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out);
+/* Bounds of e's values where each symbol lies in lo .. hi (both inclusive, by id); exact for one symbol used once. Saturates. Not for conditions. */
+void tp_ix_range(const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most);
 int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);     /* unchecked, fast; conditions give 0 or 1 */
 
 /* ---- text ---- prints what it parses: "2*t + T*B - 1", "min(t + 10, T - 1)", "t//2", "t%3", "max(0, t - w + 1)",
@@ -161,6 +163,7 @@ bool tp_set_can_have_point(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, bool simplify);
 /* A smallest point of s with bounds as small as possible but >= least where it can be: env[sym->id] filled for dims and every bound. False: empty. */
 bool tp_set_witness(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, int64_t least, int64_t *env);
+void tp_isl_forget(tp_ictx *c);                                               /* frees what is kept of earlier answers */
 char *tp_set_str(tp_ictx *c, TP_KEEP tp_set *s);                              /* isl's text, in the context's arena; for dumps */
 
 /* ---- composition and closure (closure.c) ---- */

@@ -2,13 +2,12 @@
  *
  * Bounds may be made at any time, so sets made earlier have fewer parameters; isl aligns parameters by their ids in binary operations, and what we
  * compare with is made fresh. isl never aborts or prints here: an error leaves NULL behind, and tp_isl_check() reports the last one. */
-#include "index/isl.h"
-#include "index/priv.h"
+#include "index/memo.h"
 #include <stdlib.h>
 
 isl_ctx *tp_isl_ctx(tp_ictx *c) {
   if (!c->isl) {
-    c->isl = isl_ctx_alloc();
+    c->isl = tp_memo_ctx(c);
     if (!c->isl) tp_oom();
     isl_options_set_on_error(c->isl, ISL_ON_ERROR_CONTINUE);
   }
@@ -16,6 +15,7 @@ isl_ctx *tp_isl_ctx(tp_ictx *c) {
 }
 
 void tp_isl_close(tp_ictx *c) {
+  tp_memo_close(c);
   if (c->isl) isl_ctx_free(c->isl);
   c->isl = NULL;
 }
@@ -321,7 +321,7 @@ const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_se
 
 /* ---- sets ---- */
 
-tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims) {
+static tp_set *box(tp_ictx *c, int n, const tp_sym *const *dims) {
   frame f = { c, n, dims };
   isl_set *s = isl_set_universe(tp_isl_space(c, n));
   for (int i = 0; i < n; i++)
@@ -332,13 +332,29 @@ tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims) {
   return s;
 }
 
+tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims) {
+  int64_t key[n + 2];
+  key[0] = TP_ASK_BOX; key[1] = n;
+  for (int i = 0; i < n; i++) key[2 + i] = dims[i]->bound ? dims[i]->bound->id : -1;
+  tp_set *s = tp_memo_made(c, true, key, sizeof key);
+  return s ? s : tp_memo_make(c, true, key, sizeof key, box(c, n, dims));
+}
+
 tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims) { (void)dims; return isl_set_empty(tp_isl_space(c, n)); }
-tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) { return tp_isl_of_cond(c, n, dims, cond); }
+tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
+  int64_t key[n + 3];
+  if (!cond) return NULL;
+  key[0] = TP_ASK_COND; key[1] = n; key[2] = cond->id;
+  for (int i = 0; i < n; i++) key[3 + i] = dims[i]->id;
+  tp_set *s = tp_memo_made(c, true, key, sizeof key);
+  return s ? s : tp_memo_make(c, true, key, sizeof key, tp_isl_of_cond(c, n, dims, cond));
+}
+
 tp_set *tp_set_copy(tp_set *s) { return isl_set_copy(s); }
 tp_set *tp_set_free(tp_set *s) { return isl_set_free(s); }
-tp_set *tp_set_and(tp_set *a, tp_set *b) { return isl_set_intersect(a, b); }
-tp_set *tp_set_or(tp_set *a, tp_set *b) { return tp_isl_coalesce(isl_set_union(a, b)); }
-tp_set *tp_set_minus(tp_set *a, tp_set *b) { return isl_set_subtract(a, b); }
+tp_set *tp_set_and(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_AND, a, b); }
+tp_set *tp_set_or(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_OR, a, b); }
+tp_set *tp_set_minus(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_MINUS, a, b); }
 tp_set *tp_set_coalesce(tp_set *a) { return tp_isl_coalesce(a); }
 
 tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
@@ -349,7 +365,7 @@ tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
   return at < 0 ? a : tp_isl_coalesce(isl_set_project_out(a, isl_dim_param, (unsigned)at, 1));
 }
 
-tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return isl_set_apply(s, r); }
+tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return tp_memo_op(TP_ASK_APPLY, s, r); }
 
 /* ---- relations ---- */
 
@@ -378,14 +394,26 @@ static isl_set *within(const frame *f, int at, const tp_at *a) {
   return isl_pw_aff_eq_set(u, of_ix(f, a->lo));
 }
 
-tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_at *at) {
-  (void)to;
+static tp_rel *rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_at *at) {
   const tp_sym *dims[nfrom + nto + 1];
   for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : NULL;
   frame f = { c, nfrom + nto, dims };
   isl_set *s = isl_set_universe(tp_isl_space(c, f.n));
   for (int i = 0; i < nto; i++) s = isl_set_intersect(s, within(&f, nfrom + i, &at[i]));
   return isl_map_move_dims(isl_map_from_domain(s), isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto);
+}
+
+tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_at *at) {
+  int64_t key[nfrom + 2 * nto + 3];
+  (void)to;
+  key[0] = TP_ASK_REL; key[1] = nfrom; key[2] = nto;
+  for (int i = 0; i < nfrom; i++) key[3 + i] = from[i]->id;
+  for (int i = 0; i < nto; i++) {
+    key[3 + nfrom + 2 * i] = at[i].lo ? at[i].lo->id : -1;
+    key[4 + nfrom + 2 * i] = at[i].range ? at[i].hi->id : -1;
+  }
+  tp_rel *r = tp_memo_made(c, false, key, sizeof key);
+  return r ? r : tp_memo_make(c, false, key, sizeof key, rel_at(c, nfrom, from, nto, at));
 }
 
 tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_ix *cond) {
@@ -398,7 +426,7 @@ tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from
 tp_rel *tp_rel_copy(tp_rel *r) { return isl_map_copy(r); }
 tp_rel *tp_rel_free(tp_rel *r) { return isl_map_free(r); }
 tp_rel *tp_rel_reverse(tp_rel *r) { return isl_map_reverse(r); }
-tp_rel *tp_rel_restrict(tp_rel *r, tp_set *from) { return isl_map_intersect_domain(r, from); }
+tp_rel *tp_rel_restrict(tp_rel *r, tp_set *from) { return tp_memo_op(TP_ASK_RESTRICT, r, from); }
 
 /* ---- questions ---- */
 
@@ -411,14 +439,23 @@ static bool take_is_empty(isl_set *s) {
 /* s where all bounds are >= least. */
 static isl_set *with_bounds(tp_ictx *c, isl_set *s, int64_t least) { return isl_set_intersect_params(isl_set_copy(s), tp_isl_context(c, least)); }
 
-bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && take_is_empty(with_bounds(c, s, 0)); }
+static isl_bool empty(tp_ictx *c, isl_set *s, isl_set *b) {
+  (void)b;
+  s = with_bounds(c, s, 0);
+  isl_bool yes = isl_set_is_empty(s);
+  isl_set_free(s);
+  return yes;
+}
 
-bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) {
+static isl_bool subset(tp_ictx *c, isl_set *a, isl_set *b) {
   isl_set *in = with_bounds(c, a, 0);
-  bool yes = isl_set_is_subset(in, b) == isl_bool_true;
+  isl_bool yes = isl_set_is_subset(in, b);
   isl_set_free(in);
   return yes;
 }
+
+bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && tp_memo_ask(c, TP_ASK_EMPTY, s, NULL, empty); }
+bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) { return a == b || (a && b && tp_memo_ask(c, TP_ASK_SUBSET, a, b, subset)); }
 
 bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a, b) && tp_set_subset(c, b, a); }
 

@@ -35,6 +35,7 @@ struct tp_ictx {
   bool overflowed;
   tp_buf text;
   struct isl_ctx *isl;
+  struct tp_memo *asked;        /* memo.c */
 };
 
 static inline int64_t tp_floordiv(int64_t a, int64_t k) { return a / k - (a % k < 0); }   /* k > 0 */

@@ -5,23 +5,23 @@
 
 enum { MAX_HEADER = 1 << 16 };
 
+/* NumPy has no bf16 of its own: V2, two bytes of whatever, is what ml_dtypes writes for it. */
 static const struct { tp_dtype dtype; const char *descr; } descrs[] = {
-  { TP_BOOL, "|b1" }, { TP_U8, "|u1" }, { TP_I32, "<i4" }, { TP_I64, "<i8" }, { TP_F16, "<f2" }, { TP_F32, "<f4" }, { TP_F64, "<f8" },
+  { TP_BOOL, "|b1" }, { TP_U8, "|u1" }, { TP_I32, "<i4" }, { TP_I64, "<i8" }, { TP_F16, "<f2" }, { TP_BF16, "<V2" }, { TP_F32, "<f4" }, { TP_F64, "<f8" },
 };
+
+static const char *descr_of(tp_dtype d) {
+  size_t k = 0;
+  while (descrs[k].dtype != d) k++;
+  return descrs[k].descr;
+}
 
 /* ---- writing ---- */
 bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err) {
-  const char *descr = NULL;
-  for (size_t k = 0; k < TP_LEN(descrs); k++)
-    if (descrs[k].dtype == a->dtype) descr = descrs[k].descr;
-  if (!descr) {
-    const char *d = tp_dtype_name(a->dtype);
-    return tp_fail(err, TP_E_DTYPE, (tp_pos){ 0 }, "dtype: NumPy has no %s: tempo.array(a, \"f32\") converts without loss", d);
-  }
   char prefix[10] = "\x93NUMPY\x01";
   size_t start = b->n;
   tp_putn(b, prefix, sizeof prefix);
-  tp_putf(b, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  tp_putf(b, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr_of(a->dtype));
   for (int k = 0; k < a->rank; k++) tp_putf(b, k ? ", %lld" : "%lld", (long long)a->shape[k]);
   tp_puts(b, a->rank == 1 ? ",), }" : "), }");
   while (!b->failed && (b->n - start + 1) % 64) tp_puts(b, " ");        /* elements start at a multiple of 64 */
@@ -72,13 +72,13 @@ static bool parse_descr(const char **s, header_t *h, const char **why) {
   *s = to + 1;
   for (size_t k = 0; k < TP_LEN(descrs); k++) {
     const char *d = descrs[k].descr;
-    bool order = *from && strchr(d[2] == '1' ? "|<>=" : "<>=", *from) != NULL;
+    bool order = *from && strchr(d[2] == '1' || d[1] == 'V' ? "|<>=" : "<>=", *from) != NULL;
     if (!order || to - from != 3 || strncmp(from + 1, d + 1, 2) != 0) continue;
     h->dtype = descrs[k].dtype;
     h->swapped = *from == '>' && d[2] != '1';
     return true;
   }
-  *why = "its dtype is none of ours (bool u8 i32 i64 f16 f32 f64)";
+  *why = "its dtype is none of ours (bool u8 i32 i64 f16 bf16 f32 f64)";
   return false;
 }
 

@@ -86,7 +86,7 @@ int tl_otherwise(lua_State *L) {
 }
 
 static const tp_ix *condition(lua_State *L, tl_prog *lp, int i) {
-  if (lua_isboolean(L, i)) return tp_ix_bool(lp->p->ix, lua_toboolean(L, i));
+  tl_not_boolean(L, i, "when");
   if (tl_typeof(L, i) == TL_TENSOR || tl_typeof(L, i) == TL_LOOSE)
     tl_fail(L, TP_E_OPTION, "option: when: the condition is a tensor; for data write tempo.where(c, a, b)");
   tl_sameprog(L, lp, i, "when");

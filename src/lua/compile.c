@@ -84,7 +84,7 @@ static void take_passes(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
 }
 
 static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
-  static const char *const later[] = { "memory", "tick" };
+  static const char *const later[] = { "memory" };
   for (size_t k = 0; k < TP_LEN(later); k++)
     if (tl_option(L, i, later[k])) tl_fail(L, TP_E_OPTION, "option: compile: '%s' is not available in this version", later[k]);
   if (tl_option(L, i, "precise")) {
@@ -104,6 +104,18 @@ static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   }
 }
 
+static void take_tick(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
+  if (!tl_option(L, i, "tick")) return;
+  if (!lua_istable(L, -1)) {                    /* one dim */
+    lua_createtable(L, 1, 0);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, 1);
+  }
+  o->ntick = tl_domain(L, lp, lua_gettop(L), "tick", false, &o->tick);
+  if (!o->ntick) tl_fail(L, TP_E_OPTION, "option: tick: expected a dim or a sequence of dims, got an empty table");
+  lua_pop(L, 1);
+}
+
 static void warn_all(lua_State *L, const tp_graph *g, int from) {
   for (int k = from; k < g->warnings.n; k++) tl_warn(L, g->warnings.v[k]);
 }
@@ -120,6 +132,7 @@ int tl_compile(lua_State *L) {
   take_tier(L, 2, &o);
   take_passes(L, lp, 2, &o);
   take_rest(L, lp, 2, &o);
+  take_tick(L, lp, 2, &o);
   int told = lp->p->g->warnings.n;
   tl_fn *u = tl_pushfn(L, lp);
   u->f = tp_compile(lp->p, &o, &e);

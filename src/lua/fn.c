@@ -3,7 +3,7 @@
 
 enum { UV_PARAMS = 1 };                         /* its user value: [UV_PARAMS] parameters by name; .program */
 
-static tl_fn *self(lua_State *L, const char *what) {
+tl_fn *tl_fn_self(lua_State *L, const char *what) {
   tl_fn *u = tl_check(L, 1, TL_FN, what);
   if (!u->f) tl_fail(L, TP_E_OPTION, "option: %s: this function has been freed", what);
   return u;
@@ -42,20 +42,33 @@ static void push_params(lua_State *L) {         /* the table of parameters by na
   lua_remove(L, -2);
 }
 
+void tl_fn_set_params(lua_State *L) {
+  lua_getuservalue(L, 1);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, UV_PARAMS);
+  lua_pop(L, 1);
+}
+
 /* ---- calling ---- */
-static void take_call_options(lua_State *L, tl_run *r, int i) {
-  static const char *const known[] = { "seed", NULL };
-  tl_options(L, i, "a call", known);
+void tl_fn_seed(lua_State *L, tl_run *r, int i) {
   if (!tl_option(L, i, "seed")) return;
   r->run.seed = (uint64_t)tl_integer(L, lua_gettop(L), "seed");
   lua_pop(L, 1);
 }
 
-static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i) {
+/* Going on from a state, which has the inputs that do not tick. */
+static bool in_state(lua_State *L, tl_fn *u, int i, int k) {
+  if (tp_fn_fed(u->f, k)) return false;
+  bool given = lua_istable(L, i) && tl_option(L, i, tp_fn_graph(u->f)->inputs.v[k]->attr.str);
+  if (given) lua_pop(L, 1);
+  return !given;
+}
+
+static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) {
   tp_graph *g = tp_fn_graph(u->f);
   bool *need = lua_newuserdata(L, (size_t)g->inputs.n + 1);
-  for (int k = 0; k < g->inputs.n; k++) need[k] = tp_fn_needs_input(u->f, k);
-  tl_run_inputs(L, r, i, g, need);
+  for (int k = 0; k < g->inputs.n; k++) need[k] = tp_fn_needs_input(u->f, k) && !(resumes && in_state(L, u, i, k));
+  tl_run_inputs(L, r, i, g, need, NULL);
   lua_pop(L, 1);
 }
 
@@ -72,7 +85,8 @@ static tl_array **push_results(lua_State *L, const tp_graph *g) {
 }
 
 static void keep_outputs(tl_array **slot, const tp_graph *g, const tp_run *run) {
-  for (int k = 0; k < g->outputs.n; k++) slot[k]->a = tp_array_ref(run->outputs[k]);
+  for (int k = 0; k < g->outputs.n; k++)
+    if (run->outputs[k]) slot[k]->a = tp_array_ref(run->outputs[k]);
 }
 
 static void charge_outputs(lua_State *L, tl_array **slot, const tp_graph *g) {
@@ -80,34 +94,59 @@ static void charge_outputs(lua_State *L, tl_array **slot, const tp_graph *g) {
     if (slot[k]->a) tl_charge(L, slot[k]);
 }
 
+/* A run that was cancelled has no arrays for what is not complete. */
+static void drop_missing(lua_State *L, int outputs, tl_array **slot, const tp_graph *g) {
+  for (int k = 0; k < g->outputs.n; k++) {
+    if (slot[k]->a) continue;
+    lua_pushnil(L);
+    if (!g->outputs.v[k].hidden) { lua_setfield(L, outputs, g->outputs.v[k].name); continue; }
+    lua_getuservalue(L, 1);
+    lua_rawgeti(L, -1, UV_PARAMS);
+    lua_pushnil(L);
+    lua_setfield(L, -2, g->outputs.v[k].name);
+    lua_pop(L, 3);
+  }
+}
+
 static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
+  static const char *const known[] = { "seed", "state", NULL };
   lua_settop(L, 4);
-  tl_fn *u = self(L, "call");
+  tl_fn *u = tl_fn_self(L, "call");
   tp_error e = { 0 };
   if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot call it again");
   const tp_sym *const *need;
   tp_graph *g = tp_fn_graph(u->f);
   tl_run *r = tl_run_new(L, u->lp, g->inputs.n);
   int n = tp_fn_bounds(u->f, &need);
+  r->endless = tp_fn_endless(u->f);
   tl_run_bounds(L, r, 3, n, need);
-  give_inputs(L, r, u, 2);
-  take_call_options(L, r, 4);
+  if (!tp_fn_call_may_end(u->f, r->env, &e)) tl_raise(L, &e);
+  tl_options(L, 4, "a call", known);
+  tl_fn_seed(L, r, 4);
+  const tl_saved *from = tl_option(L, 4, "state") ? tl_tosaved(L, lua_gettop(L), "state") : NULL;    /* stays on the stack */
+  if (from && !tp_fn_ticks(u->f, &e)) tl_raise(L, &e);
+  give_inputs(L, r, u, 2, from != NULL);
   r->run.params = (tp_array *const *)u->loaded;
   tl_array **slot = push_results(L, g);
   int outputs = lua_gettop(L) - 1, params = lua_gettop(L);
   tl_run_prepare_calls(L, r);
+  r->run.cancel = &u->cancel;
+  u->cancel = false;
   u->running = true;
-  bool ok = tp_fn_run(u->f, &r->run, &e);
+  bool ok = from ? tp_fn_resume(u->f, &r->run, from->bytes, from->n, &e) : tp_fn_run(u->f, &r->run, &e);
   u->running = false;
   if (!ok) tl_run_raise(L, r, &e);
   keep_outputs(slot, g, &r->run);
   tp_fn_outputs_free(u->f, &r->run);
   tl_run_release(r);
-  lua_getuservalue(L, 1);
   lua_pushvalue(L, params);
-  lua_rawseti(L, -2, UV_PARAMS);
+  tl_fn_set_params(L);
   charge_outputs(L, slot, g);
+  drop_missing(L, outputs, slot, g);
   lua_pushvalue(L, outputs);
+  if (!u->cancel) return 1;
+  lua_pushboolean(L, 1);
+  lua_setfield(L, -2, "cancelled");
   return 1;
 }
 
@@ -117,9 +156,21 @@ static void push_copy(lua_State *L, tp_array *from) {
   tl_setarray(L, copy, tp_array_cast(from, from->dtype));
 }
 
+static int newest_params(lua_State *L, tl_fn *u) {
+  lua_newtable(L);
+  for (int k = 0; k < u->nparam; k++) {
+    tp_array *a = tp_fn_newest(u->f, k);
+    if (!a) continue;
+    push_copy(L, a);
+    lua_setfield(L, -2, tp_fn_param(u->f, k)->attr.str);
+  }
+  return 1;
+}
+
 static int fn_params(lua_State *L) {                    /* copies: the script may write into them */
-  self(L, "params");
+  tl_fn *u = tl_fn_self(L, "params");
   lua_settop(L, 1);
+  if (tp_fn_stepped(u->f)) return newest_params(L, u);
   push_params(L);
   lua_newtable(L);
   for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 4)) {
@@ -168,7 +219,7 @@ static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a
 
 /* All or nothing: whatever may be wrong is found before the first is replaced. */
 static int fn_load_params(lua_State *L) {
-  tl_fn *u = self(L, "load_params");
+  tl_fn *u = tl_fn_self(L, "load_params");
   lua_settop(L, 2);
   if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: load_params takes a table by name, as f:params() gives; got %s", tl_describe(L, 2));
   if (!u->loaded) u->loaded = tp_calloc(sizeof *u->loaded * (size_t)(u->nparam + 1));
@@ -191,18 +242,48 @@ static int fn_load_params(lua_State *L) {
 }
 
 /* ---- questions ---- */
+static int push_text(lua_State *L, tp_buf *b, bool ok, tp_error *e) {   /* takes b */
+  if (ok && b->failed) ok = tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
+  if (!ok) { tp_buf_free(b); tl_raise(L, e); }
+  lua_pushlstring(L, b->s ? b->s : "", b->n);
+  tp_buf_free(b);
+  return 1;
+}
+
 static int fn_explain(lua_State *L) {
-  tl_fn *u = self(L, "explain");
+  lua_settop(L, 3);
+  tl_fn *u = tl_fn_self(L, "explain");
   tp_error e = { 0 };
   tp_buf b;
-  const char *section = lua_isnoneornil(L, 2) ? NULL : tl_string(L, 2, "explain");
+  const char *section = lua_isnil(L, 2) ? NULL : tl_string(L, 2, "explain");
+  tl_run *r = NULL;
+  if (!lua_isnil(L, 3)) {
+    const tp_sym *const *need;
+    int n = tp_fn_bounds(u->f, &need);
+    r = tl_run_new(L, u->lp, 0);
+    tl_run_bounds(L, r, 3, n, need);
+  }
   tp_buf_init(&b);
-  bool ok = tp_fn_explain(u->f, section, &b, &e);
-  if (ok && b.failed) ok = tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
-  if (!ok) { tp_buf_free(&b); tl_raise(L, &e); }
-  lua_pushlstring(L, b.s ? b.s : "", b.n);
-  tp_buf_free(&b);
-  return 1;
+  bool ok = tp_fn_explain(u->f, section, r ? r->env : NULL, &b, &e);
+  if (r) tl_run_release(r);
+  return push_text(L, &b, ok, &e);
+}
+
+static int fn_profile(lua_State *L) {
+  tl_fn *u = tl_fn_self(L, "profile");
+  tp_error e = { 0 };
+  tp_buf b;
+  int64_t rows = lua_isnoneornil(L, 2) ? 20 : tl_integer(L, 2, "profile");
+  if (rows < 0) tl_fail(L, TP_E_OPTION, "option: profile: the number of rows must not be negative, got %lld", (long long)rows);
+  tp_buf_init(&b);
+  bool ok = tp_fn_profile(u->f, (int)TP_MIN(rows, INT32_MAX), &b, &e);
+  return push_text(L, &b, ok, &e);
+}
+
+static int fn_export(lua_State *L) {
+  tl_fn_self(L, "export");
+  tl_string(L, 2, "export");
+  return tl_fail(L, TP_E_DEVICE, "device: export writes native code, which is not in this build");
 }
 
 static int push_bytes(lua_State *L, int64_t n) {        /* nil: not known */
@@ -213,7 +294,7 @@ static int push_bytes(lua_State *L, int64_t n) {        /* nil: not known */
 
 static int fn_memory(lua_State *L) {
   lua_settop(L, 2);
-  tl_fn *u = self(L, "memory");
+  tl_fn *u = tl_fn_self(L, "memory");
   tp_error e = { 0 };
   const tp_sym *const *need;
   int n = tp_fn_bounds(u->f, &need);
@@ -226,7 +307,7 @@ static int fn_memory(lua_State *L) {
 }
 
 static int fn_peak(lua_State *L) {
-  return push_bytes(L, tp_fn_peak(self(L, "peak")->f));
+  return push_bytes(L, tp_fn_peak(tl_fn_self(L, "peak")->f));
 }
 
 static int fn_tostring(lua_State *L) {
@@ -242,7 +323,8 @@ static int fn_tostring(lua_State *L) {
 static const luaL_Reg fn_meta[] = { { "__call", fn_call }, { "__tostring", fn_tostring }, { NULL, NULL } };
 static const luaL_Reg fn_methods[] = {
   { "params", fn_params }, { "load_params", fn_load_params }, { "explain", fn_explain }, { "memory", fn_memory }, { "peak", fn_peak },
-  { "free", fn_free }, { NULL, NULL },
+  { "start", tl_fn_start }, { "step", tl_fn_step }, { "cancel", tl_fn_cancel }, { "state", tl_fn_state }, { "load_state", tl_fn_load_state },
+  { "save", tl_fn_save }, { "load", tl_fn_load }, { "profile", fn_profile }, { "export", fn_export }, { "free", fn_free }, { NULL, NULL },
 };
 
 void tl_open_fn(lua_State *L, tl_state *S) {

@@ -168,8 +168,8 @@ static int extreme(lua_State *L, const char *name, const char *method, ix_binary
   if (n == 0) tl_fail(L, TP_E_OPTION, "option: tempo.%s takes index expressions and numbers", name);
   for (int i = 1; i <= n; i++)
     if (is_tensor(L, i))
-      tl_fail(L, TP_E_OPTION, "option: tempo.%s takes index expressions and numbers; of two tensors write tempo.%s(a, b), along an axis x:%s()",
-              name, method, name);
+      tl_fail(L, TP_E_OPTION, "option: tempo.%s takes index expressions and numbers; of two tensors write tempo.%s(a, b), along an axis x:max() or x:min()",
+              name, method);
   tl_prog *lp = tl_findprog(L, 1, n);
   if (!lp) {
     int best = 1;
@@ -224,7 +224,7 @@ static int index_m_gt(lua_State *L) { return compare(L, TP_GT, "gt"); }
 static int index_m_ge(lua_State *L) { return compare(L, TP_GE, "ge"); }
 
 static const tp_ix *to_cond(lua_State *L, tl_prog *lp, int i, const char *what) {
-  if (lua_isboolean(L, i)) return tp_ix_bool(lp->p->ix, lua_toboolean(L, i));
+  tl_not_boolean(L, i, what);
   const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
   if (!tp_ix_is_cond(e))
     tl_fail(L, TP_E_OPTION, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what, tp_ix_str(lp->p->ix, e));

@@ -70,6 +70,11 @@ static int not_a_tensor(lua_State *L, int i, const char *what) {
   return tl_fail(L, TP_E_OPTION, "option: %s: expected a tensor, got %s", what, tl_describe(L, i));
 }
 
+void tl_not_boolean(lua_State *L, int i, const char *what) {
+  if (lua_isboolean(L, i))
+    tl_fail(L, TP_E_OPTION, "option: %s: a Lua boolean is no condition ('==' asks whether two objects are one): write t:eq(k), x:eq(y), or x:ne(0)", what);
+}
+
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
   i = lua_absindex(L, i);
   out->kind = 'T';

@@ -64,7 +64,7 @@ static void take_bounds(lua_State *L, tl_run *run, const reach_t *r, int i) {
 static void take_inputs(lua_State *L, tl_run *run, const reach_t *r, int i) {
   bool *need = lua_newuserdata(L, (size_t)r->g->inputs.n + 1);
   for (int k = 0; k < r->g->inputs.n; k++) need[k] = r->node[r->g->inputs.v[k]->id];
-  tl_run_inputs(L, run, i, r->g, need);
+  tl_run_inputs(L, run, i, r->g, need, NULL);
 }
 
 static void take_point(lua_State *L, const tp_node *x, int i, int64_t *at) {

@@ -102,6 +102,15 @@ static int push_node(lua_State *L, tl_prog *lp, tp_op op, int nin, const tp_val 
   return 1;
 }
 
+/* An input is one array for all points: rows of one length. */
+static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
+  for (int i = 0; i < a->nix; i++)
+    for (int d = 0; d < a->ndom; d++)
+      if (tp_ix_mentions(a->ix[i], a->dom[d]))
+        tl_fail(L, TP_E_RAGGED, "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read x:slice(%d, 0, %s)", a->str,
+                tp_ix_str(lp->p->ix, a->ix[i]), a->dom[d]->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
+}
+
 static int program_input(lua_State *L) {
   static const char *const known[] = { "domain", "shape", "dtype", NULL };
   lua_settop(L, 3);
@@ -113,6 +122,7 @@ static int program_input(lua_State *L) {
                                                                               lp->p->g->inputs.v[k]->pos.line);
   tl_options(L, 3, "input", known);
   take_spec(L, lp, 3, true, &a);
+  equal_rows(L, lp, &a);
   return push_node(L, lp, TP_OP_INPUT, 0, NULL, &a);
 }
 
@@ -144,14 +154,24 @@ static void take_along(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
   lua_pop(L, 1);
 }
 
-/* Without a shape and dtype of its own it has those of an array or tensor given as init. */
+static bool given(lua_State *L, int i, const char *name) {
+  if (!tl_option(L, i, name)) return false;
+  lua_pop(L, 1);
+  return true;
+}
+
+/* Without a shape of its own it has that of a nested table, array or tensor given as init; without a dtype, that of the latter two. */
 static void shape_of_init(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
+  bool shaped = given(L, 3, "shape");
+  if (lua_istable(L, i) && !shaped) {
+    tl_nested(L, i, "init", 0, &a->dtype, -1, NULL);
+    lua_replace(L, i);
+  }
   tl_type t = tl_typeof(L, i);
   if (t != TL_ARRAY && t != TL_TENSOR && t != TL_LOOSE) return;
   tp_val v = tl_lifted(L, lp, i, "init");
-  if (!tl_option(L, 3, "dtype")) a->dtype = tp_dtypeof(v);
-  else lua_pop(L, 1);
-  if (tl_option(L, 3, "shape")) { lua_pop(L, 1); return; }
+  if (!given(L, 3, "dtype")) a->dtype = tp_dtypeof(v);
+  if (shaped) return;
   a->ix = tp_outof(v)->shape;
   a->nix = tp_rankof(v);
 }

@@ -45,11 +45,13 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput) {
 }
 
 /* ---- bounds ---- */
-static int64_t bound_value(lua_State *L, int i, const char *name) {
+static int64_t bound_value(lua_State *L, tl_run *r, int i, const tp_sym *s) {
   int64_t k;
+  const char *name = s->name;
   if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %s", name, tl_describe(L, i));
   double d = lua_tonumber(L, i);
-  if (d == HUGE_VAL) tl_fail(L, TP_E_BOUND, "bound: '%s' = math.huge needs a tick dim, which this version does not have", name);
+  if (d == HUGE_VAL && s == r->endless) return TP_ENDLESS;
+  if (d == HUGE_VAL) tl_fail(L, TP_E_BOUND, "bound: '%s' cannot be math.huge: only the bound of the first tick dim can, compile{ tick = ... }", name);
   if (isnan(d)) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got nan", name);
   if (!tl_isint(L, i, &k)) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %.17g", name, d);
   if (k < 0) tl_fail(L, TP_E_BOUND, "bound: '%s' must not be negative, got %lld", name, (long long)k);
@@ -82,7 +84,7 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
       if (lua_type(L, -2) != LUA_TSTRING) tl_fail(L, TP_E_BOUND, "bound: bounds are given by name, {T = 100}; got %s as a key", tl_describe(L, -2));
       const char *name = lua_tostring(L, -2);
       const tp_sym *s = find_bound(L, r, name, n, need);
-      r->env[s->id] = bound_value(L, lua_gettop(L), name);
+      r->env[s->id] = bound_value(L, r, lua_gettop(L), s);
       r->given[s->id] = true;
     }
   }
@@ -92,7 +94,7 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
 }
 
 /* ---- inputs ---- */
-static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x) {
+static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x, int rank, const int64_t *shape) {
   const tp_out *o = &x->out[0];
   const char *name = x->attr.str;
   if (tl_typeof(L, i) == TL_ARRAY) {
@@ -102,12 +104,11 @@ static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x)
               tp_dtype_name(o->dtype), tp_dtype_name(a->dtype), tp_dtype_name(o->dtype));
     return tp_array_ref(a);
   }
-  int64_t shape[TP_MAXRANK];
   tp_array *a;
   if (lua_istable(L, i)) {
     char what[256];
     snprintf(what, sizeof what, "input '%s'", name);
-    a = tl_nested(L, i, what, TP_E_INPUT, &o->dtype, tp_run_shape(&r->run, x->ndom, x->dom, o, shape), shape);
+    a = tl_nested(L, i, what, TP_E_INPUT, &o->dtype, rank, shape);
   } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) {
     tl_array *u = tl_pusharray(L);
     tl_setarray(L, u, tp_array_new(o->dtype, 0, shape));
@@ -139,15 +140,17 @@ static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
   }
 }
 
-void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need) {
+void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step) {
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
     tl_fail(L, TP_E_INPUT, "input: inputs are a table by name, {x = array}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) check_input_names(L, r, i, g);
   for (int k = 0; k < g->inputs.n; k++) {
     if (!need[k]) continue;
     const tp_node *x = g->inputs.v[k];
-    if (!tl_option(L, i, x->attr.str)) tl_fail(L, TP_E_INPUT, "input '%s' is missing: give it by name, f({ %s = ... })", x->attr.str, x->attr.str);
-    r->inputs[k] = convert_input(L, r, lua_gettop(L), x);
+    int64_t shape[TP_MAXRANK];
+    if (!tl_option(L, i, x->attr.str)) tl_fail(L, TP_E_INPUT, "input '%s' is missing: give it by name, %s({ %s = ... })", x->attr.str, step ? "f:step" : "f", x->attr.str);
+    int rank = step ? tp_fn_fed_shape(step, k, &r->run, shape) : tp_run_shape(&r->run, x->ndom, x->dom, &x->out[0], shape);
+    r->inputs[k] = convert_input(L, r, lua_gettop(L), x, rank, shape);
     lua_pop(L, 1);
   }
 }

@@ -5,7 +5,7 @@
 static const char state_key, tag_key, programs_key;     /* addresses: keys of the registry and of metatables */
 static const char class_key[TL_NTYPE];
 static const char *const class_name[TL_NTYPE] = {
-  "?", "tempo.Program", "tempo.Index", "tempo.Range", "tempo.Tensor", "tempo.Tensor", "tempo.Array", "tempo.Function",
+  "?", "tempo.Program", "tempo.Index", "tempo.Range", "tempo.Tensor", "tempo.Tensor", "tempo.Array", "tempo.Function", "tempo.State",
 };
 
 static void new_weak_table(lua_State *L, const char *mode) {
@@ -146,6 +146,13 @@ void *tl_check(lua_State *L, int i, tl_type t, const char *what) {
 }
 
 /* Entries inside that a Lua error left have not taken their guards away. */
+int tl_pcall(lua_State *L, int nargs, int nresults) {
+  tp_guard *ours = tp_guard_now();
+  int status = lua_pcall(L, nargs, nresults, 0);
+  tp_guard_back(ours);
+  return status;
+}
+
 void tl_call(lua_State *L, int nargs, int nresults) {
   tp_guard *ours = tp_guard_now();
   lua_call(L, nargs, nresults);

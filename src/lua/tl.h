@@ -11,7 +11,7 @@
 #include "io/io.h"
 #include "rt/rt.h"
 
-typedef enum { TL_NONE, TL_PROGRAM, TL_INDEX, TL_RANGE, TL_TENSOR, TL_LOOSE, TL_ARRAY, TL_FN, TL_NTYPE } tl_type;
+typedef enum { TL_NONE, TL_PROGRAM, TL_INDEX, TL_RANGE, TL_TENSOR, TL_LOOSE, TL_ARRAY, TL_FN, TL_STATE, TL_NTYPE } tl_type;
 
 typedef struct tl_state {                       /* one per Lua state, a userdata in the registry */
   tp_pos at;                                    /* where errors without a place of their own belong, if not at the running line */
@@ -36,7 +36,7 @@ typedef struct { tl_prog *lp; tp_val v; } tl_tensor;
 typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
 typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
 typedef struct { tp_array *a; tl_lease *lease; size_t charged; } tl_array;  /* a == NULL: freed */
-typedef struct { tl_prog *lp; tp_fn *f; int nparam; tp_array **loaded; bool running; } tl_fn;   /* f == NULL: freed */
+typedef struct { tl_prog *lp; tp_fn *f; int nparam; tp_array **loaded; bool running, cancel; } tl_fn;   /* f == NULL: freed */
 
 enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE };          /* entries of a program's table */
 
@@ -55,6 +55,7 @@ void *tl_check(lua_State *L, int i, tl_type t, const char *what);
 const char *tl_describe(lua_State *L, int i);                               /* "a number", "a tempo.Tensor" */
 void tl_stress(lua_State *L);                                               /* nothing but in hostile builds */
 void tl_call(lua_State *L, int nargs, int nresults);                        /* lua_call of what may be the script's */
+int tl_pcall(lua_State *L, int nargs, int nresults);
 void tl_pushprogtable(lua_State *L, tl_prog *lp);
 tl_prog *tl_progof(lua_State *L, int i);                                    /* of a handle, NULL: none */
 tl_prog *tl_findprog(lua_State *L, int first, int last);                    /* the one program of these values, tables included; NULL: none */
@@ -92,6 +93,7 @@ const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);   /* a
 
 /* ---- lift.c: Lua values as operands ---- */
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
+void tl_not_boolean(lua_State *L, int i, const char *what);                 /* where a condition is wanted: t == 3 is a boolean at once */
 tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);       /* numbers become i64 or f32 */
 /* Numbers, index expressions, arrays and tables for a place of known dtype and shape; the first two fill it. */
 tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, const tp_ix *const *shape);
@@ -143,25 +145,39 @@ int tl_record_env(lua_State *L, tp_op op);
 int tl_compile(lua_State *L);
 int tl_grad(lua_State *L);                                                  /* tempo.grad */
 
-/* ---- run.c, callback.c, fn.c, peek.c ---- */
+/* ---- run.c, callback.c, fn.c, step.c, checkpoint.c, peek.c ---- */
 typedef struct tl_run {                         /* one execution: everything it holds, freed by __gc or tl_run_release */
   lua_State *L;
   tl_prog *lp;
   tp_run run;
   int64_t *env; bool *given;                    /* by symbol */
   tp_array **inputs; int ninput;
+  const tp_sym *endless;                        /* the bound that may be math.huge; NULL: none */
   int calls, thunk, failed;                     /* stack slots: table of callbacks, protected function, error value */
   bool raised;                                  /* the slot holds a callback's error value */
 } tl_run;
 tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput);
 void tl_run_release(tl_run *r);
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
-void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need);
+void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);   /* step: their values at a tick; NULL: whole arrays */
 void tl_run_prepare_calls(lua_State *L, tl_run *r);                         /* pushes the three slots */
 int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));    /* releases first; a callback's own value if there is one */
 bool tl_callback(void *ud, const tp_call *c, tp_error *err);
 void tl_lease_drop(tl_lease *l);
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
+tl_fn *tl_fn_self(lua_State *L, const char *what);                          /* value 1 */
+void tl_fn_seed(lua_State *L, tl_run *r, int i);                            /* seed of a table of options */
+int tl_fn_start(lua_State *L);
+int tl_fn_step(lua_State *L);
+int tl_fn_cancel(lua_State *L);
+/* checkpoint.c */
+typedef struct { size_t n; char bytes[]; } tl_saved;
+tl_saved *tl_tosaved(lua_State *L, int i, const char *what);
+int tl_fn_state(lua_State *L);
+int tl_fn_load_state(lua_State *L);
+int tl_fn_save(lua_State *L);
+int tl_fn_load(lua_State *L);
+void tl_fn_set_params(lua_State *L);                                        /* pops the table: what params gives; the function is value 1 */
 int tl_peek(lua_State *L);
 
 /* ---- one opener a class ---- */
@@ -171,6 +187,7 @@ void tl_open_tensor(lua_State *L, tl_state *S);
 void tl_open_loose(lua_State *L, tl_state *S);
 void tl_open_array(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
+void tl_open_saved(lua_State *L, tl_state *S);
 int tl_index_min(lua_State *L);
 int tl_index_max(lua_State *L);
 int tl_index_range(lua_State *L);

@@ -3,6 +3,7 @@
 #define TP_OPT_H
 #include "graph/graph.h"
 #include "graph/methods.h"
+#include "graph/run.h"
 
 typedef struct tp_options {
   bool on[32];                                  /* by row of passes.def */
@@ -28,6 +29,8 @@ bool tp_lower_sums(tp_graph *g, tp_error *err);
 bool tp_widen_sums(tp_graph *g, tp_error *err);
 /* Compiled path only: each stop gets the accumulation that finds its end out (stops.c). */
 bool tp_lower_stops(tp_graph *g, tp_error *err);
+/* Compiled path only: what comes and goes at each tick becomes callbacks (tick.c). */
+bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
 /* Every edge and output that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);
 bool tp_opt_run(tp_graph *g, const tp_options *o, tp_error *err);   /* all passes that are on, verifier between them, TEMPO_DUMP */

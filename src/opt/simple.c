@@ -3,7 +3,7 @@
 
 /* dce: drops what no output or sink reaches. Right because nothing else is needed; callbacks without readers are not needed either (LANGUAGE section 7). */
 bool tp_pass_dce(tp_graph *g, const tp_options *o, tp_error *err) {
-  tp_graph_sweep(g);
+  tp_graph_prune(g);
   return true;
 }
 
@@ -87,7 +87,7 @@ bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
   for (int i = 0; i < g->stops.n; i++)
     if (g->stops.v[i].done.node->subst) g->stops.v[i].done.node = g->stops.v[i].done.node->subst;
   for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
-  tp_graph_sweep(g);
+  tp_graph_prune(g);
   return true;
 }
 

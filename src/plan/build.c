@@ -10,9 +10,9 @@ static const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
 
 /* ---- buffers ---- */
 
-static tp_pbuf *new_buf(pb *b, tp_bufkind kind, const char *name, tp_dtype d) {
+static tp_pbuf *new_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d) {
   tp_pbuf *x = TP_NEW(b->a, tp_pbuf);
-  *x = (tp_pbuf){ .id = b->pl->bufs.n, .kind = kind, .name = name, .dtype = d, .size = K(b, 1), .first = -1, .last = -1 };
+  *x = (tp_pbuf){ .id = b->pl->bufs.n, .kind = kind, .name = name, .pos = pos, .dtype = d, .size = K(b, 1), .first = -1, .last = -1 };
   TP_PUSH(b->a, &b->pl->bufs, x);
   return x;
 }
@@ -37,7 +37,7 @@ static void array_bufs(pb *b) {
   b->bufof = TP_NEWN(b->a, tp_pbuf *, b->p->arrs.n);
   for (int i = 0; i < b->p->arrs.n; i++) {
     tp_arr *r = b->p->arrs.v[i];
-    tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->dtype);
+    tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->val.node->pos, r->dtype);
     x->slot = r->slot;
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
     layout(b, x, r->ndim, r->width, r->rank, upper_shape(b, r->rank, r->shape, r->ndim, r->dim));
@@ -90,10 +90,13 @@ static void open_stmt(pb *b, const tp_tree *t) {
     const tp_ix *hi;
     b->leadvar[k] = v;
     tp_run_range(C(b), s, t, d, &b->leadlo[k], &hi);
+    hi = ends_loaded(b, hi);
     b->lead[k] = tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);   /* 0 .. T-2 at T = 0 */
-    b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), tp_ix_sub(C(b), s->vhi[d], s->vlo[d]))) : b->lead[k];
+    b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])))
+                                : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])), 0, NULL);
     b->arg[d] = tp_ix_sym(C(b), v);
   }
+  b->mask = NULL;
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
   b->uses = TP_NEWN(b->a, int, s->nnode);
 }
@@ -203,7 +206,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
 static tp_pbuf *scratch_of(pb *b, int i) {
   if (b->scratch[i]) return b->scratch[i];
   const tp_node *n = b->s->node[i];
-  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, tp_printf(b->a, "%s%d", tp_ops[n->op].text, n->id), n->out[0].dtype);
+  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
   layout(b, x, b->nlead, b->leadcap, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
   return b->scratch[i] = x;
 }
@@ -219,6 +222,8 @@ static tp_nd nd_scratch_out(pb *b, int i) {
 static tp_region *region(pb *b, tp_rgkind kind, const tp_node *n) {
   tp_region *r = TP_NEW(b->a, tp_region);
   *r = (tp_region){ .kind = kind, .node = n, .pos = n ? n->pos : b->s->pos, .nlead = b->nlead };
+  r->far = b->s->far;
+  r->row = b->s->tickrow ? here(b, b->s->tickrow) : NULL;
   r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
   r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
   r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
@@ -305,10 +310,145 @@ static void group_open(pb *b, int i) {
   b->g.nin = 0; b->g.in = NULL;
 }
 
+static int group_find(const pb *b, int i) {
+  for (int k = 0; k < b->g.n; k++)
+    if (b->g.node[k] == i) return k;
+  return -1;
+}
+
+static double identity_of(tp_red red, tp_dtype d) {
+  switch (red) {
+    case TP_RED_SUM: return 0;
+    case TP_RED_PROD: return 1;
+    default: break;
+  }
+  bool max = red == TP_RED_MAX;
+  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
+  if (d == TP_BOOL) return max ? 0 : 1;
+  if (d == TP_U8) return max ? 0 : 255;
+  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
+  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
+}
+
+/* ---- rows that an accumulation leaves out ---- */
+
+static bool masked(const pb *b) {
+  for (int k = 0; k < 64; k++)
+    if (tp_guard_masks(b->p, b->s, k)) return true;
+  return false;
+}
+
+static tp_nd nd_rows(pb *b, const tp_pbuf *x) {
+  tp_opnd o = { .off = K(b, 0) };
+  return nd_scratch(b, x, &o);
+}
+
+static tp_pbuf *new_rows(pb *b, const char *name, tp_dtype d) {
+  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, name, b->s->pos, d);
+  layout(b, x, b->nlead, b->leadcap, 0, NULL);
+  return x;
+}
+
+static void push_micro(pb *b, tp_micro **v, int *n, tp_op op, tp_dtype d, int x, int y, int z) {
+  tp_micro *w = TP_NEWN(b->a, tp_micro, *n + 1);
+  if (*n) memcpy(w, *v, sizeof *w * (size_t)*n);
+  w[*n] = (tp_micro){ .op = op, .dtype = d, .in = { x, y, z }, .attr = TP_NEW(b->a, tp_attr) };
+  *v = w; (*n)++;
+}
+
+static tp_region *ew_region(pb *b, int nin, const tp_nd *in) {
+  tp_region *r = region(b, TP_RG_EW, NULL);
+  r->node = b->s->into;
+  r->op = TP_OP_SELECT;
+  for (int k = 0; k < nin; k++) put(b, &r->in, &r->nin, in[k]);
+  return r;
+}
+
+static void ew_result(pb *b, tp_region *r, int micro, tp_nd out) {
+  put(b, &r->out, &r->nout, out);
+  r->outmicro = TP_NEW(b->a, int);
+  *r->outmicro = micro;
+}
+
+/* The least that an end has to be, for each row. */
+static tp_pbuf *least_rows(pb *b, const tp_ix *least) {
+  tp_pbuf *x = new_rows(b, "least", TP_I64);
+  tp_node *n = TP_NEW(b->a, tp_node);
+  *n = (tp_node){ .op = TP_OP_VALUE, .id = -1, .nout = 1, .pos = b->s->pos };
+  tp_region *r = region(b, TP_RG_OP, n);
+  r->nix = 1;
+  r->ix = TP_NEW(b->a, const tp_ix *);
+  r->ix[0] = here(b, least);
+  put(b, &r->out, &r->nout, nd_rows(b, x));
+  return x;
+}
+
+/* What was reached, for each row: not more than given where that is asked about. */
+static tp_nd nd_reached(pb *b, const tp_sym *end) {
+  int i = 0;
+  while (b->p->ends.v[i].sym != end) i++;
+  tp_val v = tp_v(b->p->g->stops.v[b->p->ends.v[i].stop].end);
+  tp_opnd o = { .base = v, .idx = b->p->ends.v[i].at, .off = K(b, 0) };
+  return nd_array(b, tp_array_of(b->p, v), &o);
+}
+
+/* Made by the first that wants it. */
+static const tp_pbuf *mask_of(pb *b) {
+  const tp_sym *end;
+  const tp_ix *least;
+  if (b->mask) return b->mask;
+  b->mask = new_rows(b, "goes on", TP_BOOL);
+  tp_nd in[2 * TP_GROUP];
+  int n = 0;
+  for (int k = 0; n < TP_GROUP && tp_guard_part(b->p, b->s->guard, k, &end, &least); k++) {
+    if (!tp_guard_masks(b->p, b->s, k)) continue;
+    in[2 * n] = nd_reached(b, end);
+    in[2 * n++ + 1] = nd_rows(b, least_rows(b, least));
+  }
+  tp_region *r = ew_region(b, 2 * n, in);
+  for (int k = 0; k < n; k++) {
+    push_micro(b, &r->micro, &r->nmicro, TP_OP_GE, TP_BOOL, 2 * k, 2 * k + 1, 0);
+    if (k) push_micro(b, &r->micro, &r->nmicro, TP_OP_LAND, TP_BOOL, r->nin + r->nmicro - 1, r->nin + r->nmicro - 2, 0);
+  }
+  ew_result(b, r, r->nmicro - 1, nd_rows(b, b->mask));
+  return b->mask;
+}
+
+/* Micros that give `value` where the mask (input m) holds, else what adds nothing; references as the region has them. */
+static void mask_micros(pb *b, tp_micro **v, int *n, int nin, int m, int value, tp_red red, tp_dtype d) {
+  push_micro(b, v, n, TP_OP_FILL, d, 0, 0, 0);
+  ((tp_attr *)(*v)[*n - 1].attr)->f[0] = identity_of(red, d);
+  push_micro(b, v, n, TP_OP_SELECT, d, m, value, nin + *n - 1);
+}
+
+/* An operand of what multiplies or sums by itself: copied, 0 in the rows left out. One that is the same for all rows stays. */
+static tp_nd masked_operand(pb *b, tp_nd x, const tp_opnd *o, tp_dtype d) {
+  bool same = true;
+  for (int k = 0; k < b->nlead; k++) same &= x.lead[k] == K(b, 0);
+  for (int k = 0; k < x.nring; k++) same = false;
+  if (same) return x;
+  const tp_pbuf *mask = mask_of(b);
+  tp_pbuf *to = new_buf(b, TP_BUF_TEMP, "rows", b->s->pos, d);
+  tp_opnd dense = { .rank = o->rank, .off = K(b, 0), .shape = o->shape };
+  dense.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
+  layout(b, to, b->nlead, b->leadcap, o->rank, upper_shape(b, o->rank, o->shape, b->s->ndim, b->s->dim));
+  for (int i = 0; i < o->rank; i++) dense.stride[i] = buf_stride(b, to, b->nlead + i);
+  tp_nd out = nd_scratch(b, to, &dense);
+  tp_region *r = ew_region(b, 2, (tp_nd[]){ x, nd_rows(b, mask) });
+  mask_micros(b, &r->micro, &r->nmicro, 2, 1, 0, TP_RED_SUM, d);
+  ew_result(b, r, 1, out);
+  return out;
+}
+
 /* Results that something outside the group wants go out; then the region is made. Inputs that mention scratch come first (fill). */
 static void group_close(pb *b) {
   if (!b->g.open) return;
   b->g.open = false;
+  int mask = -1;
+  if (b->final_acc && group_find(b, b->final) >= 0 && masked(b)) {
+    put(b, &b->g.in, &b->g.nin, nd_rows(b, mask_of(b)));
+    mask = b->g.nin - 1;
+  }
   tp_region *r = region(b, TP_RG_EW, NULL);
   const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
   r->node = last; r->pos = last->pos; r->op = last->op; r->attr = &last->attr;
@@ -328,13 +468,11 @@ static void group_close(pb *b) {
     put(b, &r->out, &r->nout, final ? b->final_nd : nd_scratch_out(b, i));
     outs[r->nout - 1] = b->g.micro_of[k];
   }
+  if (mask >= 0) {                              /* the final is the only result */
+    mask_micros(b, &r->micro, &r->nmicro, r->nin, mask, r->nin + outs[0], r->red, r->micro[outs[0]].dtype);
+    outs[0] = r->nmicro - 1;
+  }
   r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
-}
-
-static int group_find(const pb *b, int i) {
-  for (int k = 0; k < b->g.n; k++)
-    if (b->g.node[k] == i) return k;
-  return -1;
 }
 
 static bool group_add(pb *b, int i) {
@@ -397,7 +535,9 @@ static bool op_region(pb *b, int i) {
   for (int k = 0; k < n->nin; k++) {
     tp_opnd o;
     if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
-    put(b, &in, &nin, nd_operand(b, &o));
+    tp_nd x = nd_operand(b, &o);
+    if (i == b->final && b->final_acc && masked(b)) x = masked_operand(b, x, &o, tp_dtypeof(n->in[k].src));
+    put(b, &in, &nin, x);
   }
   if (n->op == TP_OP_PINIT) put(b, &in, &nin, nd_loaded(b, n));
   tp_region *r = region(b, n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
@@ -487,9 +627,11 @@ static bool final_copy(pb *b) {
   if (!tp_stmt_src(b->p, s, &o, b->err)) return false;
   int i = tp_stmt_find(s, &o);
   if (i >= 0 && s->node[i]->op == TP_OP_FILL && s->kind != TP_ST_ACC) { fill_target(b, s->node[i]); return true; }
+  for (int k = 0; k < s->nrow; k++) o.shape[k] = K(b, 1);        /* of these axes one row is taken */
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
   bool acc = s->kind == TP_ST_ACC;
+  const tp_pbuf *mask = acc && masked(b) ? mask_of(b) : NULL;
   tp_region *r = region(b, acc ? TP_RG_EW : TP_RG_COPY, NULL);
   r->node = s->src.node;
   put(b, &r->in, &r->nin, in);
@@ -500,21 +642,39 @@ static bool final_copy(pb *b) {
   r->micro = TP_NEW(b->a, tp_micro);
   *r->micro = (tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src), .attr = &s->src.node->attr };
   r->nmicro = 1; r->outmicro = TP_NEW(b->a, int);
+  if (!mask) return true;
+  put(b, &r->in, &r->nin, nd_rows(b, mask));
+  r->nmicro = 0;
+  mask_micros(b, &r->micro, &r->nmicro, r->nin, 1, 0, r->red, tp_dtypeof(s->src));
+  *r->outmicro = 1;
   return true;
 }
 
-static double identity_of(tp_red red, tp_dtype d) {
-  switch (red) {
-    case TP_RED_SUM: return 0;
-    case TP_RED_PROD: return 1;
-    default: break;
+/* ---- parameters between ticks: each new value goes to the place of the last one too, where whoever asks finds the newest ---- */
+
+static const tp_arr *final_array(const pb *b, const tp_node *param) {
+  for (int i = 0, k = 0; i < b->pl->g->outputs.n; i++) {
+    if (!b->pl->g->outputs.v[i].hidden || b->pl->g->params.v[k++] != param) continue;
+    for (int a = 0; a < b->p->arrs.n; a++)
+      if (b->p->arrs.v[a]->kind == TP_ARR_OUTPUT && b->p->arrs.v[a]->slot == i) return b->p->arrs.v[a];
   }
-  bool max = red == TP_RED_MAX;
-  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
-  if (d == TP_BOOL) return max ? 0 : 1;
-  if (d == TP_U8) return max ? 0 : 255;
-  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
-  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
+  return NULL;
+}
+
+static void copy_newest(pb *b) {
+  const tp_stmt *s = b->s;
+  const tp_arr *to = b->p->ticks && s->into && s->kind == TP_ST_OP ? final_array(b, s->into) : NULL;
+  const tp_access *w = target(s);
+  if (!to || to->id == w->arr) return;
+  const tp_arr *from = b->p->arrs.v[w->arr];
+  const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, to->ndim);
+  for (int d = 0; d < to->ndim; d++)
+    for (int e = 0; e < from->ndim; e++)
+      if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;
+  tp_opnd o = whole(b, to->val, to->ndim, to->dim, idx);
+  tp_region *r = region(b, TP_RG_COPY, s->into);
+  put(b, &r->in, &r->nin, nd_write(b, w));
+  put(b, &r->out, &r->nout, nd_array(b, to, &o));
 }
 
 static bool stmt_regions(pb *b, const tp_tree *t) {
@@ -537,7 +697,9 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
     else if (!op_region(b, i)) return false;
   }
   group_close(b);
-  return final_copy(b);
+  if (!final_copy(b)) return false;
+  copy_newest(b);
+  return true;
 }
 
 /* ---- ends by data ---- */
@@ -623,6 +785,7 @@ static tp_pnode *after_loads(pb *b, tp_pnode *x) {
 
 /* A loop's end is looked at after each iteration, and may have come nearer by then. What is wanted stays so. */
 static tp_pnode *before_loads(pb *b, tp_pnode *x) {
+  if (!b->nendvar) return x;
   bool *wanted = tp_dup(b->a, b->wanted, sizeof *wanted * (size_t)b->nendvar);
   tp_pnode **v = TP_NEWN(b->a, tp_pnode *, b->nendvar + 1);
   v[0] = x;
@@ -643,7 +806,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_SEQ) return seq(b, t->n, kid);
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
   *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = t->n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
-                   .label = t->label, .parallel = t->parallel, .cond = t->cond };
+                   .label = t->label, .parallel = t->parallel, .cond = t->kind == TP_T_IF ? t->cond : NULL };
   if (!b->p->ends.n) return x;
   x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
   if (t->kind == TP_T_FOR && t->step > 0) kid[0] = before_loads(b, kid[0]);
@@ -653,6 +816,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {
   tp_plan *pl = TP_NEW(p->a, tp_plan);
   pl->g = g; pl->poly = p; pl->a = p->a;
+  pl->lag = p->lag;
   pb b = { .pl = pl, .p = p, .a = p->a, .err = err };
   array_bufs(&b);
   pl->body = build(&b, p->tree);

@@ -18,6 +18,7 @@ typedef struct pb {
   int nlead; const tp_sym *leadvar[TP_MAXLEAD]; const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD], *leadcap[TP_MAXLEAD];   /* leadcap: over bounds, at least lead */
   tp_pbuf **scratch; int *uses, *nuse; bool *leaks;    /* per node of the cluster: scratch, last using node, uses, used by more than a region */
   int final; tp_nd final_nd; bool final_acc; tp_red final_red;
+  tp_pbuf *mask;                                /* bool: which rows of the call an accumulation takes */
   tp_group g;
   TP_VEC(tp_pnode *) leaves;
   const tp_sym **endvar; int nendvar;           /* by poly's ends: the VAR that a LOAD sets */

@@ -66,6 +66,38 @@ static void visit_stretch(void *ud, tp_pnode *leaf, const tp_nd *n) {
   stretch(c->p->bufs.v[n->buf], leaf, TP_MIN(c->cross[n->buf], c->s[n->buf].common));
 }
 
+/* ---- what runs behind (poly/behind.c) ---- */
+
+typedef struct { tp_plan *p; bool *far, *near; int first, last; } sides;
+
+static void visit_side(void *ud, tp_pnode *leaf, const tp_nd *n) {
+  sides *s = ud;
+  *(leaf->rg->far ? &s->far[n->buf] : &s->near[n->buf]) = true;
+}
+
+static void loop_of_ticks(const tp_pnode *x, sides *s) {
+  if (x->kind == TP_P_REGION && x->rg->row) {
+    s->first = s->first < 0 ? x->pos : s->first;
+    s->last = x->pos;
+  }
+  for (int i = 0; i < x->n; i++) loop_of_ticks(x->kid[i], s);
+}
+
+/* Far regions and the others go through the loop of ticks at different times: what both touch lives all through it, what only far ones touch has places of
+ * its own (color.c). */
+static void keep_apart(tp_plan *p) {
+  sides s = { p, TP_NEWN(p->a, bool, p->bufs.n), TP_NEWN(p->a, bool, p->bufs.n), -1, -1 };
+  each(p->body, visit_side, &s);
+  loop_of_ticks(p->body, &s);
+  for (int i = 0; i < p->bufs.n; i++) {
+    tp_pbuf *x = p->bufs.v[i];
+    x->far = s.far[i] && !s.near[i];
+    if (!s.far[i] || !s.near[i]) continue;
+    x->first = TP_MIN(x->first, s.first);
+    x->last = TP_MAX(x->last, s.last);
+  }
+}
+
 void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof) {
   int *cross = TP_NEWN(p->a, int, p->bufs.n);
   for (int i = 0; i < p->bufs.n; i++) cross[i] = DEPTH;
@@ -74,4 +106,5 @@ void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof) {
   ctx c = { p, TP_NEWN(p->a, span, p->bufs.n), cross };
   each(p->body, visit_join, &c);
   each(p->body, visit_stretch, &c);
+  if (p->lag) keep_apart(p);
 }

@@ -108,6 +108,7 @@ static bool buffer_line(parser *p) {
   if (!tp_scan_dtype(&p->in, &b->dtype) || !(b->name = tp_scan_string(&p->in)) || !layout(p, b)) return false;
   TP_PUSH(p->pl->a, &p->pl->bufs, b);
   if (accept(p, "life") && !(tp_scan_small(&p->in, &b->first) && expect(p, "..") && tp_scan_small(&p->in, &b->last))) return false;
+  b->far = accept(p, "far");
   if (b->kind == TP_BUF_CONST && !(expect(p, "data") && data(p, b))) return false;
   return tp_scan_end(&p->in);
 }
@@ -324,9 +325,14 @@ static bool coords(parser *p, tp_region *r, tp_node *n) {
   return n->ndom == l.n || (n->ndom == 0 && r->kind != TP_RG_CALL) || fail(p, "a coordinate without its dim before this");
 }
 
+/* "T b3{0; box B by 1}": the bound given and what was reached. */
+static bool ends(parser *p, const tp_ix **given, tp_nd *x) {
+  return expect(p, "of") && expression(p, given) && (is_window(p) || fail(p, "a window is wanted")) && window(p, x, 0);
+}
+
 static bool rows(parser *p, tp_region *r) {
   tp_rows x, *all = TP_NEWN(p->pl->a, tp_rows, r->nrows + 1);
-  if (!expression(p, &x.at) || !expect(p, "of") || !expression(p, &x.given) || !window(p, &x.nd, 0)) return false;
+  if (!expression(p, &x.at) || !ends(p, &x.given, &x.nd)) return false;
   if (r->nrows == MOST) return fail(p, "too many rows");
   for (int i = 0; i < r->nrows; i++) all[i] = r->rows[i];
   all[r->nrows++] = x;
@@ -345,6 +351,9 @@ static bool tail(parser *p, tp_region *r, tp_node *n) {
   if (accept(p, "at") && !(expect(p, "(") && coords(p, r, n) && expect(p, ")"))) return false;
   while (accept(p, "rows"))
     if (!rows(p, r)) return false;
+  if (accept(p, "row") && !expression(p, &r->row)) return false;
+  r->far = accept(p, "far");
+  if (r->far && !r->row) return fail(p, "a far region without its row before this");
   tp_scan_space(&p->in);
   if (*p->in.s == '"' && !(n->name = tp_scan_string(&p->in))) return false;
   return tp_scan_where(&p->in, &n->pos) && tp_scan_end(&p->in);
@@ -412,7 +421,7 @@ static tp_pnode *branch(parser *p, const char **text) {
 static tp_pnode *load(parser *p) {
   tp_pnode *x = pnode(p, TP_P_LOAD, 0);
   x->nd = TP_NEW(p->pl->a, tp_nd);
-  if (!symbol(p, TP_SYM_VAR, &x->var) || !expect(p, "of") || !expression(p, &x->given) || !window(p, x->nd, 0) || !tp_scan_end(&p->in)) return NULL;
+  if (!symbol(p, TP_SYM_VAR, &x->var) || !ends(p, &x->given, x->nd) || !tp_scan_end(&p->in)) return NULL;
   return tp_end_check(p->pl, x->nd, tp_scan_pos(&p->in), p->in.err) ? x : NULL;
 }
 
@@ -433,6 +442,7 @@ static bool declaration(parser *p, bool *told) {
   if (accept(p, "dim")) return tp_sym_line(p->ix, &p->in, TP_SYM_DIM);
   if (accept(p, "bound")) return tp_sym_line(p->ix, &p->in, TP_SYM_BOUND);
   if (accept(p, "var")) return tp_sym_line(p->ix, &p->in, TP_SYM_VAR);
+  if (accept(p, "lag")) return tp_scan_small(&p->in, &p->pl->lag) && (p->pl->lag > 0 || fail(p, "no such lag before this")) && tp_scan_end(&p->in);
   *told = false;
   return true;
 }

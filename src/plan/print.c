@@ -12,7 +12,8 @@
  *
  * A micro's operands are the region's inputs (i0) and micros before it (m0). A window is its offset, rings, strides along the leading axes, shape by strides,
  * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
- * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1. */
+ * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1.
+ * With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
 #include "plan/plan.h"
 
 static void indent(tp_buf *b, int depth) { for (int i = 0; i < depth; i++) tp_puts(b, "  "); }
@@ -119,6 +120,8 @@ static void region(tp_buf *b, const tp_region *r) {
     pair(b, " rows ", r->rows[k].at, " of ", r->rows[k].given);
     nd(b, &r->rows[k].nd, 0);
   }
+  if (r->row) { tp_puts(b, " row "); tp_ix_print(b, r->row); }
+  if (r->far) tp_puts(b, " far");
   origin(b, r);
   tp_puts(b, "\n");
 }
@@ -171,7 +174,7 @@ static void buffer(tp_buf *b, const tp_pbuf *x) {
   list(b, " [", x->ndim, x->slots, "]");
   list(b, "[", x->rank, x->slots + x->ndim, "] size ");
   tp_ix_print(b, x->size);
-  if (x->kind == TP_BUF_TEMP && x->first >= 0) tp_putf(b, " life %d..%d", x->first, x->last);
+  if (x->kind == TP_BUF_TEMP && x->first >= 0) tp_putf(b, " life %d..%d%s", x->first, x->last, x->far ? " far" : "");
   if (x->data) {
     tp_puts(b, " data [");
     for (int i = 0; i < x->data->rank; i++) tp_putf(b, "%s%lld", i ? ", " : "", (long long)x->data->shape[i]);
@@ -223,6 +226,7 @@ static void use_region(bool *used, const tp_region *r) {
     use_list(used, 2, (const tp_ix *[]){ r->rows[k].at, r->rows[k].given });
     use_nd(used, &r->rows[k].nd, 0);
   }
+  use_ix(used, r->row);
   for (int k = 0; k < r->ncoord; k++) use(used, tp_region_dim(r, k));
 }
 
@@ -247,6 +251,7 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   }
   use_node(used, p->body);
   tp_syms_print(b, p->g->ix, used);
+  if (p->lag) tp_putf(b, "lag %d\n", p->lag);
   for (int i = 0; i < p->bufs.n; i++) buffer(b, p->bufs.v[i]);
   node(b, p->body, 0);
   tp_arena_free(&scratch);

@@ -84,16 +84,35 @@ static isl_map *those_before(tp_sched *S, TP_TAKE isl_map *m, int src, int dst, 
   return m;
 }
 
+static isl_map *in_bounds(tp_sched *S, TP_TAKE isl_map *m) {
+  if (S->freectx) m = isl_map_intersect_params(m, isl_set_copy(S->freectx));
+  return tp_keep_map(S, tp_isl_coalesce_map(m));
+}
+
+/* {writing point -> reading point}; the same objects give the same one. NULL: isl failed. */
+static isl_map *through(tp_sched *S, const tp_access *w, const tp_access *r) {
+  struct { const void *w, *r; char what[8]; } key = { w->rel, r->rel, "through" };
+  isl_map *m = tp_hmap_get(&S->memo, &key, sizeof key);
+  if (m) return m;
+  m = in_bounds(S, isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel))));
+  if (m) tp_hmap_set(&S->memo, &key, sizeof key, m);
+  return m;
+}
+
+/* Those of an access that looks at ends. */
+static isl_map *through_ends(tp_sched *S, place from, place to, bool asks) {
+  const tp_access *w = access_at(S, from), *r = access_at(S, to);
+  isl_map *m = asks ? pairs_by_ends(S, from, to) : isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel)));
+  if (r->upto && w->kind == TP_ACC_UPDATE) m = those_before(S, m, from.st, to.st, r);
+  return in_bounds(S, m);
+}
+
 /* `sure`: it has points, as from is the array's only writer. */
 static bool add_dep(tp_sched *S, place from, place to, bool sure) {
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
   bool asks = S->p->ends.n && (S->p->stmts.v[from.st]->asks || S->p->stmts.v[to.st]->asks);
-  isl_map *m = asks ? pairs_by_ends(S, from, to) : isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel)));
-  if (r->upto && w->kind == TP_ACC_UPDATE) m = those_before(S, m, from.st, to.st, r);
-  if (S->freectx) m = isl_map_intersect_params(m, isl_set_copy(S->freectx));
-  m = tp_isl_coalesce_map(m);
+  isl_map *m = asks || r->upto ? through_ends(S, from, to, asks) : through(S, w, r);
   if (!m) return false;
-  tp_keep_map(S, m);
   sure &= !asks;
   if (isl_map_plain_is_empty(m) == isl_bool_true || (!sure && tp_map_empty(S, m))) return true;
   TP_PUSH(S->a, &S->deps, (tp_dep){ .src = from.st, .dst = to.st, .arr = r->arr, .acc = to.acc, .map = m });
@@ -114,11 +133,24 @@ static bool array_deps(tp_sched *S, const uses *u) {
   return true;
 }
 
-static void effect_dep(tp_sched *S, int st) {
+/* One callback's points in lexicographic order, also those of two pieces of it (split.c). */
+static void effect_deps(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
-  if (!s->effect || !s->ndim) return;
-  isl_map *m = tp_keep_map(S, isl_set_lex_lt_set(isl_set_copy(s->dom), isl_set_copy(s->dom)));
-  if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = st, .arr = -1, .acc = -1, .map = m });
+  for (int i = 0; s->effect && s->ndim && i < S->p->stmts.n; i++) {
+    const tp_stmt *r = S->p->stmts.v[i];
+    if (r != s && (!r->effect || !s->nnode || !r->nnode || r->node[r->nnode - 1] != s->node[s->nnode - 1])) continue;
+    isl_map *m = tp_keep_map(S, isl_set_lex_lt_set(isl_set_copy(s->dom), isl_set_copy(r->dom)));
+    if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = i, .arr = -1, .acc = -1, .map = m });
+  }
+}
+
+/* With ticks: a reader that is as far along as the update, so reads an older value. It is not to hold the update up, which may come much later (behind.c). */
+static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m) {
+  int64_t lo, hi;
+  const tp_stmt *r = S->p->stmts.v[reader];
+  for (int d = 0; d < r->ndim && S->p->ticks; d++)
+    if (r->label[d] == s->label[0]) return tp_const_distance(S, m, d, 0, &lo, &hi) && hi <= 0;
+  return false;
 }
 
 /* Soft: where a statement updates an array in place along its outermost dim (a parameter), the other readers of the old value go first, so that one copy
@@ -137,8 +169,55 @@ static void update_deps(tp_sched *S, place old, const uses *u) {
     if (q.st == old.st) continue;
     isl_map *m = isl_map_apply_range(isl_map_copy(access_at(S, q)->rel), isl_map_reverse(isl_map_copy(r->rel)));
     tp_keep_map(S, m);
-    if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
+    if (m && !tp_map_empty(S, m) && !lags(S, q.st, s, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
   }
+}
+
+/* ---- ticks ---- */
+
+int tp_call_fn(const tp_stmt *s) { return s->effect && s->nnode ? s->node[s->nnode - 1]->attr.fn : 0; }
+
+bool tp_is_tick(const tp_stmt *s) { return tp_call_fn(s) == TP_FN_TICK; }
+
+/* {s's point -> the tick it belongs to}; NULL: it lacks a tick dim. */
+static isl_map *own_tick(tp_sched *S, const tp_stmt *s, const tp_stmt *tick) {
+  tp_at at[64];
+  for (int k = 0; k < tick->ndim; k++) {
+    if (!tp_dom_has(s->ndim, s->dim, tick->dim[k])) return NULL;
+    at[k] = (tp_at){ .lo = tp_ix_sym(S->ix, tick->dim[k]) };
+  }
+  return tp_rel_restrict(tp_rel_at(S->ix, s->ndim, s->dim, tick->ndim, tick->dim, at), tp_set_copy(s->dom));
+}
+
+static bool pace(tp_sched *S, int src, int dst, TP_TAKE isl_map *m) {
+  if (!tp_keep_map(S, m)) return false;
+  if (isl_map_plain_is_empty(m) != isl_bool_true) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = src, .dst = dst, .arr = -1, .acc = -1, .map = m, .pace = true });
+  return true;
+}
+
+/* A call runs not before its tick; one that is paced before any later tick. */
+static bool pace_call(tp_sched *S, int call, int tick) {
+  const tp_stmt *s = S->p->stmts.v[call], *t = S->p->stmts.v[tick];
+  isl_map *own = own_tick(S, s, t);
+  if (!own) return true;
+  isl_map *after = isl_map_lex_lt(isl_set_get_space(t->dom));
+  after = isl_map_intersect_range(isl_map_apply_range(isl_map_copy(own), after), isl_set_copy(t->dom));
+  own = isl_map_intersect_range(own, isl_set_copy(t->dom));
+  if (s->node[s->nnode - 1]->attr.flag) return pace(S, tick, call, isl_map_reverse(own)) & pace(S, call, tick, after);
+  isl_map_free(after);
+  return pace(S, tick, call, isl_map_reverse(own));
+}
+
+static bool pace_deps(tp_sched *S) {
+  tp_poly *p = S->p;
+  p->ticks = false;
+  for (int t = 0; t < p->stmts.n; t++) {
+    if (!tp_is_tick(p->stmts.v[t])) continue;
+    p->ticks = true;
+    for (int i = 0; i < p->stmts.n; i++)
+      if (p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) return false;
+  }
+  return true;
 }
 
 bool tp_deps(tp_sched *S) {
@@ -146,7 +225,8 @@ bool tp_deps(tp_sched *S) {
   S->deps.n = 0;
   for (int i = 0; i < S->p->arrs.n; i++)
     if (!array_deps(S, &u[i])) return false;
-  for (int i = 0; i < S->p->stmts.n; i++) effect_dep(S, i);
+  for (int i = 0; i < S->p->stmts.n; i++) effect_deps(S, i);
+  if (!pace_deps(S)) return false;
   for (int i = 0; i < S->p->arrs.n; i++)
     for (int r = 0; r < u[i].reads.n; r++) update_deps(S, u[i].reads.v[r], &u[i]);
   return true;

@@ -260,6 +260,58 @@ bool tp_lacks(const tp_poly *p, const tp_ix *guard) {
   return false;
 }
 
+/* The dims in vec that e mentions: how many, and one. */
+static int calls_over(const tp_stmt *s, const tp_ix *e, int *d) {
+  int n = 0;
+  for (int k = 0; k < s->ndim; k++)
+    if ((s->vec >> k & 1) && tp_ix_mentions(e, s->dim[k])) *d = k, n++;
+  return n;
+}
+
+static bool varies(const tp_poly *p, const tp_stmt *s, const tp_sym *end) {
+  for (int k = 0; k < s->ndim; k++)
+    if ((s->vec >> k & 1) && tp_depends(p, tp_ix_sym(C(p), end), s->dim[k])) return true;
+  return false;
+}
+
+bool tp_guard_masks(const tp_poly *p, const tp_stmt *s, int k) {
+  const tp_sym *end;
+  const tp_ix *least;
+  int d;
+  if (s->kind != TP_ST_ACC || tp_ends_at(p, s->into) || !tp_guard_part(p, s->guard, k, &end, &least)) return false;
+  return end && least && (varies(p, s, end) || calls_over(s, least, &d) > 1);
+}
+
+/* Where the call's range of dim d begins, or before. */
+static const tp_ix *range_begin(const tp_poly *p, const tp_stmt *s, const tp_tree *run, int d) {
+  return d == s->bdim ? tp_ix_sub(C(p), tp_ix_mulc(C(p), run->arg[d], s->block), s->bshift) : s->vlo[d];
+}
+
+/* One part: end >= least. */
+static const tp_ix *part_run(tp_poly *p, const tp_stmt *s, tp_tree *run, const tp_sym *end, const tp_ix *least) {
+  tp_ictx *c = C(p);
+  const tp_ix *e = tp_move_ends(p, tp_ix_sym(c, end), s->ndim, s->dim, run->arg, s->vec), *rest;
+  int64_t coef;
+  int d, n = calls_over(s, least, &d);
+  least = tp_move_ends(p, least, s->ndim, s->dim, run->arg, s->vec);
+  if (n == 0) return tp_ix_cmp(c, TP_GE, e, least);
+  if (n > 1 || !tp_ix_linear_in(c, least, s->dim[d], &coef, &rest) || coef != 1) return NULL;
+  if (!run->top) run->top = TP_NEWN(p->a, const tp_ix *, s->ndim);
+  const tp_ix *top = tp_ix_addc(c, tp_ix_sub(c, e, rest), 1);
+  run->top[d] = run->top[d] ? tp_ix_min(c, run->top[d], top) : top;
+  return tp_ix_cmp(c, TP_GE, e, tp_ix_add(c, range_begin(p, s, run, d), rest));
+}
+
+const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run) {
+  const tp_ix *all = NULL, *least;
+  const tp_sym *end;
+  for (int k = 0; tp_guard_part(p, s->guard, k, &end, &least); k++) {
+    const tp_ix *x = end && least ? part_run(p, s, run, end, least) : tp_move_ends(p, part(s->guard, k), s->ndim, s->dim, run->arg, s->vec);
+    if (x) all = all ? tp_ix_and(C(p), all, x) : x;
+  }
+  return all;
+}
+
 bool tp_guard_grows(const tp_poly *p, const tp_ix *guard) {
   const tp_sym *end;
   const tp_ix *least;

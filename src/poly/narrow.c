@@ -17,55 +17,94 @@ static bool add(tops *t, const tp_ix *e) {
   return true;
 }
 
-static bool mentions_any(const tp_ix *e, int n, const tp_sym *const *v) {
-  for (int i = 0; i < n; i++)
-    if (tp_ix_mentions(e, v[i])) return true;
-  return false;
+/* Loops between the one at work and what is looked at. */
+typedef struct { int n; const tp_tree *v[32]; } nest;
+
+/* At the first value of each loop inside: what has to hold there at the least. */
+static const tp_ix *at_begin(tp_poly *p, const tp_ix *e, const nest *in) {
+  for (int i = in->n - 1; i >= 0; i--) {
+    int64_t coef;
+    const tp_ix *rest;
+    if (!tp_ix_mentions(e, in->v[i]->var)) continue;
+    if (!tp_ix_linear_in(p->g->ix, e, in->v[i]->var, &coef, &rest) || coef < 0) return NULL;
+    e = tp_ix_subst(p->g->ix, e, 1, &in->v[i]->var, &in->v[i]->lo);
+  }
+  return e;
 }
 
-/* The exclusive end of `var` that part k of the guard asks for; what depends on loops inside is the greatest. NULL: it asks none. False: no such part. */
-static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, int nin, const tp_sym *const *inside, const tp_ix **top) {
+/* e where loops inside, or dim `also`, make it different: the greatest. */
+static const tp_ix *over_loops(tp_poly *p, const tp_ix *e, const nest *in, const tp_sym *also) {
+  for (int i = 0; i < in->n; i++) e = tp_move_ends(p, e, 1, &in->v[i]->var, NULL, ~0u);
+  return tp_depends(p, e, also) ? tp_move_ends(p, e, 1, &also, NULL, ~0u) : e;
+}
+
+static const tp_ix *that_mentions(const tp_ix *e, const tp_sym *var) {
+  for (int i = 0; i < tp_ix_narg(e); i++)
+    if (tp_ix_mentions(tp_ix_arg(e, i), var)) return tp_ix_arg(e, i);
+  return NULL;
+}
+
+/* Less than e, without a max around var: one of its operands instead. */
+static const tp_ix *below(tp_ictx *c, const tp_ix *e, const tp_sym *var) {
+  const tp_ix *r = e;
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    const tp_ix *const *atom;
+    int64_t k = tp_ix_coef(e, i);
+    if (tp_ix_term(e, i, &atom) != 1 || tp_ix_kind(atom[0]) != TP_IX_MAX || k < 0 || !tp_ix_mentions(atom[0], var)) continue;
+    r = tp_ix_add(c, tp_ix_sub(c, r, tp_ix_mulc(c, atom[0], k)), tp_ix_mulc(c, that_mentions(atom[0], var), k));
+  }
+  return r;
+}
+
+/* The exclusive end of `var` that part k of the guard asks for, exactly or with other things. NULL: it asks none. False: no such part. */
+static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, const nest *in, const tp_ix **top, bool *exact) {
   tp_ictx *c = p->g->ix;
   const tp_sym *end;
-  const tp_ix *least, *rest;
+  const tp_ix *least, *rest, *asked;
   int64_t coef;
   *top = NULL;
-  if (!tp_guard_part(p, cond, k, &end, &least)) return false;
-  if (!end || !least || !tp_ix_linear_in(c, least, var, &coef, &rest) || coef != 1 || mentions_any(rest, nin, inside)) return true;
-  const tp_ix *e = tp_move_ends(p, tp_ix_sym(c, end), nin, inside, NULL, ~0u);
-  if (tp_depends(p, e, var)) e = tp_move_ends(p, e, 1, &var, NULL, ~0u);
-  *top = tp_ix_addc(c, tp_ix_sub(c, e, rest), 1);               /* end >= var + rest  <=>  var < end - rest + 1 */
+  if (!tp_guard_part(p, cond, k, &end, &asked)) return false;
+  least = end && asked ? at_begin(p, asked, in) : NULL;
+  if (least) least = below(c, least, var);
+  *exact = least == asked;
+  if (!least || !tp_ix_linear_in(c, least, var, &coef, &rest) || coef < 1 || tp_ix_mentions(rest, var)) return true;
+  const tp_ix *e = over_loops(p, tp_ix_sym(c, end), in, var);
+  *exact &= tp_ix_as_sym(e) == end;
+  *top = tp_ix_addc(c, tp_ix_fdiv(c, tp_ix_sub(c, e, rest), coef), 1);      /* end >= coef*var + rest  <=>  var < floor((end - rest) / coef) + 1 */
   return true;
 }
 
 /* All that runs inside t asks for an end of var: they are put into `all`. */
-static bool gather(tp_poly *p, const tp_tree *t, const tp_sym *var, int nin, const tp_sym **inside, tops *all) {
+static bool gather(tp_poly *p, const tp_tree *t, const tp_sym *var, nest in, tops *all) {
   const tp_ix *top;
-  if (t->kind == TP_T_RUN) return false;
-  if (t->kind == TP_T_FOR) inside[nin++] = t->var;
-  if (t->kind == TP_T_IF && t->n == 1)
-    for (int k = 0; top_of(p, t->cond, k, var, nin, inside, &top); k++)
+  bool exact;
+  if (t->kind == TP_T_RUN || in.n == (int)TP_LEN(in.v)) return false;
+  if ((t->kind == TP_T_IF && t->n == 1) || (t->kind == TP_T_FOR && t->cond))
+    for (int k = 0; top_of(p, t->cond, k, var, &in, &top, &exact); k++)
       if (top) return add(all, top);
+  if (t->kind == TP_T_FOR) in.v[in.n++] = t;
   for (int i = 0; i < t->n; i++)
-    if (!gather(p, t->kid[i], var, nin, inside, all)) return false;
-  return nin < 30;
+    if (!gather(p, t->kid[i], var, in, all)) return false;
+  return true;
 }
 
 /* Without those guards that are just var < top. */
 static tp_tree *without(tp_poly *p, tp_tree *t, const tp_sym *var, const tp_ix *top) {
   const tp_ix *x;
-  if (t->kind == TP_T_IF && t->n == 1 && top_of(p, t->cond, 0, var, 0, NULL, &x) && x == top && tp_ix_kind(t->cond) != TP_IX_AND) return without(p, t->kid[0], var, top);
+  const nest none = { 0 };
+  bool exact;
+  if (t->kind == TP_T_IF && t->n == 1 && top_of(p, t->cond, 0, var, &none, &x, &exact) && exact && x == top && tp_ix_kind(t->cond) != TP_IX_AND) return without(p, t->kid[0], var, top);
   for (int i = 0; i < t->n; i++) t->kid[i] = without(p, t->kid[i], var, top);
   return t;
 }
 
 static void narrow(tp_poly *p, tp_tree *t) {
-  const tp_sym *inside[32];
   tops all = { 0 };
-  if (!gather(p, t->kid[0], t->var, 0, inside, &all) || !all.n) return;
+  if (!gather(p, t->kid[0], t->var, (nest){ 0 }, &all) || !all.n) return;
   const tp_ix *top = all.v[0];
   for (int i = 1; i < all.n; i++) top = tp_ix_max(p->g->ix, top, all.v[i]);
   t->hi = tp_ix_min(p->g->ix, t->hi, top);
+  t->cond = tp_ix_cmp(p->g->ix, TP_GT, top, t->lo);
   t->kid[0] = without(p, t->kid[0], t->var, top);
 }
 

@@ -4,10 +4,12 @@
 void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi) {
   *lo = s->vlo[d];
   *hi = s->vhi[d];
-  if (d != s->bdim) return;
-  const tp_ix *from = tp_ix_sub(ix, tp_ix_mulc(ix, run->arg[d], s->block), s->bshift);
-  *lo = tp_ix_max(ix, *lo, from);
-  *hi = tp_ix_min(ix, *hi, tp_ix_addc(ix, from, s->block));
+  if (d == s->bdim) {
+    const tp_ix *from = tp_ix_sub(ix, tp_ix_mulc(ix, run->arg[d], s->block), s->bshift);
+    *lo = tp_ix_max(ix, *lo, from);
+    *hi = tp_ix_min(ix, *hi, tp_ix_addc(ix, from, s->block));
+  }
+  if (run->top && run->top[d]) *hi = tp_ix_min(ix, *hi, run->top[d]);
 }
 
 tp_poly *tp_poly_free(tp_poly *p) {

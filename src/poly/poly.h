@@ -62,6 +62,7 @@ typedef struct tp_stmt {
   const tp_node *of;                            /* whose value it makes, for errors; NULL: not known */
   /* result */
   uint32_t vec;                                 /* dims that one call runs over */
+  bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the first tick dim, over its dims; NULL: outside */
   const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */
   int bdim; int64_t block; const tp_ix *bshift; /* bdim >= 0: of this dim in vec a call runs over one block, the points with floor((x + bshift) / block) its number */
 } tp_stmt;
@@ -76,7 +77,8 @@ struct tp_tree {
   const tp_sym *var; const tp_ix *lo, *hi; int step;   /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
   const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
   bool parallel;                                /* FOR: no dependence is carried */
-  const tp_ix *cond;                            /* IF */
+  const tp_ix *cond;                            /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
+  const tp_ix **top;                            /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */
   int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL, but bdim's is the block's number) */
 };
 
@@ -97,7 +99,10 @@ typedef struct tp_poly {
   bool loose;                                   /* what lacks dims of an end's domain and does no harm runs as far as the bound given */
   tp_tree *tree;
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
+  const char **title;                           /* by node id: what explain calls it, no two unnamed ones alike */
   bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
+  bool ticks;                                   /* tp_insert_ticks was there */
+  int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ...": over budget, the conservative answer was taken */
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
@@ -139,6 +144,9 @@ const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *c
 /* Part k of a guard, a conjunction: *end is the one it asks about (NULL: none), *least what it has to be at least (NULL: it asks something else). False: no such part. */
 bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, const tp_sym **end, const tp_ix **least);
 const tp_sym *tp_stop_sym(const tp_poly *p, int arr);                  /* of a stop's array: the dim that ends */
+/* A call over dims in vec runs where the guard holds for any of its points; what depends on one dim cuts its range (run->top). NULL: always. */
+const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
+bool tp_guard_masks(const tp_poly *p, const tp_stmt *s, int k);        /* part k holds for some points of a call, and the accumulation must leave out the others */
 bool tp_guard_grows(const tp_poly *p, const tp_ix *guard);             /* holds for greater ends if for one */
 
 /* need: of g's outputs and sinks. loose: see tp_poly. NULL: err. */
@@ -148,7 +156,8 @@ bool tp_schedule(tp_poly *p, tp_error *err);
 tp_poly *tp_poly_free(tp_poly *p);              /* isl objects; the arena is the graph's */
 /* For explain and specs: "for i < I { ... }" with the script's names and lines; and every array's dim, width, reason. */
 void tp_poly_print_schedule(tp_buf *b, const tp_poly *p);
-void tp_poly_print_storage(tp_buf *b, const tp_poly *p);
+/* env: bounds, for bytes; may be NULL */
+void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env);
 /* The test of part 3: runs the loop tree at the given bounds symbolically and checks order (each read after its writes), completeness (each statement
  * point exactly once) and storage (slot holds the element read), for every statement point. */
 bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_error *err);

@@ -13,11 +13,13 @@ typedef struct tp_dep {                         /* dst at y must run after src a
   int src, dst;                                 /* statements */
   int arr, acc;                                 /* the array, and dst's access that reads it; arr < 0: the order of an effect */
   bool soft;                                    /* wanted, not needed */
+  bool pace;                                    /* between a tick and a callback */
   int cross;                                    /* how many of the outermost common loops it stays inside of */
   isl_map *map;
 } tp_dep;
 typedef struct tp_arc { int dep; isl_map *map; } tp_arc;        /* a dependence restricted to points equal in all rows so far */
 typedef TP_VEC(tp_arc) tp_arcs;
+typedef TP_VEC(int) tp_ints;
 
 /* One time row of a statement: s * x[dim] + shift, or any function of its point (dim < 0). */
 typedef struct tp_mem { int st, dim, s; tp_wt shift; isl_pw_aff *row; } tp_mem;
@@ -36,6 +38,7 @@ typedef struct tp_step { int seq; tp_item *loop; const tp_mem *mem; } tp_step;  
 typedef struct tp_sst {
   uint32_t used;                                /* dims that have their row, or are vector dims */
   int npath; tp_step *path;
+  int then; bool follows;                       /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
 } tp_sst;
 
 typedef struct tp_sched {
@@ -86,6 +89,8 @@ isl_space *tp_stmt_space(tp_sched *S, int st);
 
 /* ---- deps.c ---- */
 bool tp_deps(tp_sched *S);
+int tp_call_fn(const tp_stmt *s);               /* attr.fn of a callback's statement, else 0 */
+bool tp_is_tick(const tp_stmt *s);              /* several are pieces of one */
 static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
 
 /* ---- level.c: components, legal dims, choice ---- */
@@ -102,6 +107,7 @@ typedef struct tp_level {
   int nst; const int *st; tp_arcs arcs;         /* what is ordered */
   int nscc; tp_scc *scc;                        /* in order of their first statement */
   int *of, *at;                                 /* by statement: its component, its place in it */
+  tp_arcs *inner; tp_ints *outer;               /* by component: arcs inside it; places in arcs of those from or to others */
 } tp_level;
 tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs);
 int tp_dim_of(tp_sched *S, int st, const tp_sym *label);        /* its first unused dim of that label, -1 */
@@ -135,6 +141,8 @@ bool tp_late_checks(tp_poly *p, tp_error *err);
 /* ---- witness.c ---- */
 bool tp_cycle(tp_sched *S, const tp_scc *c);                    /* a cycle of points at small bounds: fills the error */
 void tp_no_order(tp_sched *S, const tp_scc *c);                 /* none found, and no order either: fills the error */
+/* ---- behind.c ---- */
+void tp_behind(tp_sched *S);
 /* ---- proof.c tree.c live.c ---- */
 bool tp_prove(tp_sched *S, const char **which);
 bool tp_make_tree(tp_sched *S);

@@ -33,7 +33,7 @@ static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const t
                   .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .pos = node->pos, .of = node };
   s->all = l->g->stops.n ? tp_set_copy(dom) : NULL;
   s->dom = tp_guard_of(l->p, dom, n, dim, &s->guard);
-  s->name = node->name ? node->name : node->attr.str ? node->attr.str : tp_printf(l->a, "%s%d", tp_ops[node->op].text, node->id);
+  s->name = l->p->title[node->id];
   return (sb){ .l = l, .s = s };
 }
 
@@ -206,9 +206,10 @@ static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
   return true;
 }
 
-static bool view_allows(const sb *b, const tp_opnd *o, const tp_sym *d) {
+/* Of the first `rows` axes one row is taken, however many there are. */
+static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d) {
   bool ok = !depends(b, o->off, d);
-  for (int a = 0; a < o->rank; a++) ok = ok && !depends(b, o->shape[a], d) && !depends(b, o->stride[a], d);
+  for (int a = 0; a < o->rank; a++) ok = ok && (a < rows || !depends(b, o->shape[a], d)) && !depends(b, o->stride[a], d);
   return ok;
 }
 
@@ -216,10 +217,10 @@ static bool operands_allow(sb *b, const tp_sym *d) {
   tp_opnd o;
   for (int i = 0; i < b->s->nnode; i++)
     for (int k = 0; k < b->s->node[i]->nin; k++)
-      if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !view_allows(b, &o, d)) return false;
+      if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !view_allows(b, &o, 0, d)) return false;
   for (int r = 0; r < b->s->nrow; r++)
     if (!linear(b, b->s->row[r], d)) return false;
-  return !b->s->src.node || (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, d));
+  return !b->s->src.node || (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, b->s->nrow, d));
 }
 
 static bool can_fail(const tp_node *n) {
@@ -237,12 +238,39 @@ static bool harmless(const sb *b) {
   return ok;
 }
 
+/* Can the points that a guard leaves out be left out of a sum over several at once? What is added there is then nothing (plan/build.c). */
+static bool maskable(const sb *b) {
+  const tp_stmt *s = b->s;
+  const tp_poly *p = b->l->p;
+  bool ok = s->kind == TP_ST_ACC && tp_guard_grows(p, s->guard) && !tp_lacks(p, s->guard);
+  for (int i = 0; i < s->nnode && ok; i++) {
+    ok = !can_fail(s->node[i]);
+    for (int a = 0; a < s->node[i]->out[0].rank; a++) ok = ok && !tp_mentions_end(b->l->g, s->node[i]->out[0].shape[a]);
+  }
+  return ok;
+}
+
+/* A guard that asks about dim d asks end >= d + something, or about ends that are others along d. */
+static bool guard_allows(const sb *b, const tp_sym *d) {
+  const tp_poly *p = b->l->p;
+  const tp_sym *end;
+  const tp_ix *least, *rest, *guard = b->s->guard;
+  int64_t coef;
+  if (!guard || !depends(b, guard, d)) return true;
+  if (!harmless(b) && !maskable(b)) return false;
+  for (int k = 0; tp_guard_part(p, guard, k, &end, &least); k++) {
+    if (!end && tp_ix_mentions(guard, d)) return false;
+    if (end && (!least || (tp_ix_mentions(least, d) && (!tp_ix_linear_in(C(b), least, d, &coef, &rest) || coef != 1)))) return false;
+  }
+  return true;
+}
+
 static uint32_t may_vectorise(sb *b) {
   uint32_t may = 0;
   if (b->s->effect) return 0;
   for (int d = 0; d < b->s->ndim; d++) {
     const tp_sym *s = b->s->dim[d];
-    bool ok = !b->s->guard || !depends(b, b->s->guard, s) || (harmless(b) && !tp_ix_mentions(b->s->guard, s));
+    bool ok = guard_allows(b, s);
     for (int i = 0; i < b->s->nnode && ok; i++) ok = node_allows(b, i, s);
     for (int i = 0; i < b->acc.n && ok; i++) ok = access_allows(b, &b->acc.v[i], s);
     if (ok && operands_allow(b, s)) may |= 1u << d;
@@ -276,10 +304,10 @@ static void note(sb *b, ends *v, const tp_ix *e) {
   }
 }
 
-static void note_operand(sb *b, ends *v, const tp_opnd *o) {
+static void note_operand(sb *b, ends *v, const tp_opnd *o, int rows) {
   note(b, v, o->off);
   for (int d = 0; d < o->base.node->ndom; d++) note(b, v, o->idx[d]);
-  for (int a = 0; a < o->rank; a++) note(b, v, o->shape[a]), note(b, v, o->stride[a]);
+  for (int a = 0; a < o->rank; a++) note(b, v, a < rows ? NULL : o->shape[a]), note(b, v, o->stride[a]);
 }
 
 static bool note_node(sb *b, ends *v, int i) {
@@ -291,7 +319,7 @@ static bool note_node(sb *b, ends *v, int i) {
   for (int k = 0; k < n->attr.nix; k++) note(b, v, tp_at_point(b->l->p, n, n->attr.ix[k], at));
   for (int k = 0; k < n->nin; k++) {
     if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err)) return false;
-    note_operand(b, v, &o);
+    note_operand(b, v, &o, 0);
   }
   return true;
 }
@@ -338,7 +366,7 @@ static bool wait_for_ends(sb *b) {
   for (int i = 0; i < b->s->nnode; i++)
     if (!note_node(b, &v, i)) return false;
   if (b->s->src.node && !tp_stmt_src(p, b->s, &o, l->err)) return false;
-  if (b->s->src.node) note_operand(b, &v, &o);
+  if (b->s->src.node) note_operand(b, &v, &o, b->s->nrow);
   for (int r = 0; r < b->s->nrow; r++) note(b, &v, b->s->row[r]);
   for (int i = 0; i < b->acc.n; i++)
     for (int d = 0; d < p->arrs.v[b->acc.v[i].arr]->ndim; d++) note(b, &v, b->acc.v[i].at[d].lo), note(b, &v, b->acc.v[i].at[d].range ? b->acc.v[i].at[d].hi : NULL);
@@ -550,6 +578,19 @@ static bool accum(low *l, tp_node *n) {
 
 static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
 
+/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it must be stored. */
+static void plain_axes(tp_ictx *c, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
+  int64_t by;
+  const tp_ix *rest;
+  for (int k = 0; k < nl && !o->bad; k++)
+    for (int d = 0, seen = 0; d < o->base.node->ndom; d++) {
+      if (!tp_ix_mentions(o->idx[d], var[k])) continue;
+      bool plain = tp_ix_linear_in(c, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
+      for (int j = 0; j < nl && plain; j++) plain = !tp_ix_mentions(rest, var[j]);
+      if (!plain && o->base.node != v.node) o->bad = v.node;
+    }
+}
+
 bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
   tp_ictx *c = p->g->ix;
   const tp_sym *var[32]; const tp_ix *ext[32], *vat[32];
@@ -563,7 +604,9 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
       if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(c, var[q]) : at[e];
       q += over;
     }
-  return tp_resolve(p, v, vat, nl, var, ext, o, err);
+  if (!tp_resolve(p, v, vat, nl, var, ext, o, err)) return false;
+  plain_axes(c, v, nl, var, o);
+  return true;
 }
 
 static bool call(low *l, tp_node *n) {

@@ -33,24 +33,29 @@ static isl_set *by_block(tp_sched *S, const tp_stmt *s, isl_set *dom) {
   return isl_set_apply(dom, isl_map_from_multi_pw_aff(m));
 }
 
+/* Is the dim one of the calls' points? */
+static bool called(const tp_stmt *s, int d) { return !(s->vec >> d & 1) || d == s->bdim; }
+
+/* The dim as calls() has it. */
+static int call_dim(const tp_stmt *s, int dim) {
+  int at = 0;
+  for (int d = 0; d < dim; d++) at += called(s, d);
+  return at;
+}
+
 /* The points that need a call of their own: the domain without vector dims. */
 static isl_set *calls(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
   isl_set *dom = isl_set_copy(s->dom);
   if (s->bdim >= 0) dom = by_block(S, s, dom);
   for (int d = s->ndim - 1; d >= 0; d--)
-    if ((s->vec >> d & 1) && d != s->bdim) dom = isl_set_project_out(dom, isl_dim_set, d, 1);
+    if (!called(s, d)) dom = isl_set_project_out(dom, isl_dim_set, d, 1);
   return dom;
 }
 
 /* Row of a loop over blocks of a statement that runs over one in a call: its number. */
 static isl_pw_aff *block_row(tp_sched *S, const tp_stmt *s, int sign) {
-  int at = 0, n = s->ndim;
-  for (int d = 0; d < s->ndim; d++) {
-    bool gone = (s->vec >> d & 1) && d != s->bdim;
-    at += !gone && d < s->bdim;
-    n -= gone;
-  }
+  int at = call_dim(s, s->bdim), n = call_dim(s, s->ndim);
   isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(S->ix, n)), isl_dim_set, at);
   return isl_pw_aff_from_aff(sign > 0 ? x : isl_aff_neg(x));
 }
@@ -62,7 +67,7 @@ static isl_pw_aff *call_row(tp_sched *S, const tp_item *x, const tp_mem *m) {
   if (s->vec) {                                 /* rows do not mention vector dims: at 0 */
     isl_map *r = isl_map_from_pw_aff(row);
     for (int d = s->ndim - 1; d >= 0; d--)
-      if ((s->vec >> d & 1) && d != s->bdim) r = isl_map_project_out(isl_map_fix_si(r, isl_dim_in, d, 0), isl_dim_in, d, 1);
+      if (!called(s, d)) r = isl_map_project_out(isl_map_fix_si(r, isl_dim_in, d, 0), isl_dim_in, d, 1);
     isl_pw_multi_aff *p = isl_pw_multi_aff_from_map(r);
     row = isl_pw_multi_aff_get_pw_aff(p, 0);
     isl_pw_multi_aff_free(p);
@@ -153,12 +158,60 @@ static bool cut(tp_sched *S, const tp_item *x) {
   return n > 1 && n <= MAXPIECES;
 }
 
+/* ---- statements that run at the same times, one right after the other, are one statement to isl ---- */
+
+static bool same_shift(const tp_wt *a, const tp_wt *b) {
+  if (a->bad || b->bad || !a->p != !b->p) return false;
+  return a->p ? a->p == b->p || isl_pw_aff_plain_is_equal(a->p, b->p) == isl_bool_true : a->c == b->c;
+}
+
+static bool same_rows(tp_sched *S, int u, int v) {
+  const tp_sst *a = &S->st[u], *b = &S->st[v];
+  if (a->npath != b->npath) return false;
+  for (int l = 0; l + 1 < a->npath; l++) {
+    const tp_mem *x = a->path[l].mem, *y = b->path[l].mem;
+    if (!x || !y || (x->dim < 0) != (y->dim < 0) || x->s != y->s) return false;
+    if (x->dim < 0 ? isl_pw_aff_plain_is_equal(x->row, y->row) != isl_bool_true
+                   : call_dim(S->p->stmts.v[u], x->dim) != call_dim(S->p->stmts.v[v], y->dim) || !same_shift(&x->shift, &y->shift)) return false;
+  }
+  return true;
+}
+
+static bool same_calls(tp_sched *S, int u, int v) {
+  const tp_stmt *a = S->p->stmts.v[u], *b = S->p->stmts.v[v];
+  bool blocks = a->bdim >= 0 || b->bdim >= 0;
+  if (blocks && (a->bdim != b->bdim || a->block != b->block || a->bshift != b->bshift || a->vec != b->vec)) return false;
+  if (a->dom == b->dom && a->vec == b->vec) return true;
+  isl_set *x = calls(S, u), *y = calls(S, v);
+  bool same = isl_set_plain_is_equal(x, y) == isl_bool_true;
+  isl_set_free(x);
+  isl_set_free(y);
+  return same;
+}
+
+/* The items of a sequence without the statements that the one before stands for. */
+static tp_item **leaders(tp_sched *S, const tp_items *seq, int *n) {
+  tp_item **v = TP_NEWN(S->a, tp_item *, seq->n);
+  *n = 0;
+  for (int i = 0, last = -1; i < seq->n; i++) {
+    int st = seq->v[i]->st;
+    if (st >= 0) S->st[st].then = -1;
+    if (st >= 0 && last >= 0 && same_rows(S, last, st) && same_calls(S, last, st)) {
+      S->st[last].then = st;
+      S->st[st].follows = true;
+    } else v[(*n)++] = seq->v[i];
+    last = st;
+  }
+  return v;
+}
+
 static isl_schedule *of_seq(tp_sched *S, const tp_items *seq);
 
 static isl_schedule *of_loop(tp_sched *S, tp_item *x) {
   isl_schedule *sch = of_seq(S, &x->body);
   isl_union_pw_aff *rows = isl_union_pw_aff_empty(tp_isl_params(S->ix));
-  for (int i = 0; i < x->nmem; i++) rows = add_rows(S, rows, x, &x->mem[i]);
+  for (int i = 0; i < x->nmem; i++)
+    if (!S->st[x->mem[i].st].follows) rows = add_rows(S, rows, x, &x->mem[i]);
   sch = isl_schedule_insert_partial_schedule(sch, isl_multi_union_pw_aff_from_union_pw_aff(rows));
   isl_schedule_node *band = isl_schedule_node_child(isl_schedule_get_root(sch), 0);
   isl_schedule_free(sch);
@@ -173,14 +226,17 @@ static isl_schedule *of_item(tp_sched *S, tp_item *x) {
   return x->st < 0 ? of_loop(S, x) : isl_schedule_from_domain(domain_of(S, x->st));
 }
 
-static isl_schedule *of_range(tp_sched *S, const tp_items *seq, int lo, int hi) {
-  if (hi - lo == 1) return of_item(S, seq->v[lo]);
-  int mid = lo + (hi - lo) / 2;
-  isl_schedule *a = of_range(S, seq, lo, mid);
-  return isl_schedule_sequence(a, of_range(S, seq, mid, hi));
+static isl_schedule *of_range(tp_sched *S, tp_item *const *v, int n) {
+  if (n == 1) return of_item(S, v[0]);
+  isl_schedule *a = of_range(S, v, n / 2);
+  return isl_schedule_sequence(a, of_range(S, v + n / 2, n - n / 2));
 }
 
-static isl_schedule *of_seq(tp_sched *S, const tp_items *seq) { return of_range(S, seq, 0, seq->n); }
+static isl_schedule *of_seq(tp_sched *S, const tp_items *seq) {
+  int n;
+  tp_item **v = leaders(S, seq, &n);
+  return of_range(S, v, n);
+}
 
 /* ---- expressions ---- */
 
@@ -315,23 +371,35 @@ static tp_tree *new_tree(conv *c, tp_tkind kind, int n) {
   return t;
 }
 
+static tp_tree *run_of(conv *c, int st, const tp_ix *const *arg) {
+  tp_tree *t = new_tree(c, TP_T_RUN, 0);
+  const tp_stmt *s = c->S->p->stmts.v[t->stmt = st];
+  t->arg = TP_NEWN(c->S->a, const tp_ix *, s->ndim);
+  for (int d = 0; d < s->ndim; d++)
+    if (called(s, d)) t->arg[d] = *arg++;
+  const tp_ix *cond = s->guard ? tp_guard_run(c->S->p, s, t) : NULL;
+  if (!cond) return t;
+  tp_tree *guarded = new_tree(c, TP_T_IF, 1);
+  guarded->cond = cond;
+  guarded->kid[0] = t;
+  return guarded;
+}
+
+/* The statement that isl calls, and those that it stands for. */
 static tp_tree *run(conv *c, isl_ast_node *n) {
   isl_ast_expr *e = isl_ast_node_user_get_expr(n), *f = isl_ast_expr_op_get_arg(e, 0);
   isl_id *id = isl_ast_expr_get_id(f);
-  tp_tree *t = new_tree(c, TP_T_RUN, 0);
-  t->stmt = atoi(isl_id_get_name(id) + 1);
-  const tp_stmt *s = c->S->p->stmts.v[t->stmt];
-  t->arg = TP_NEWN(c->S->a, const tp_ix *, s->ndim);
-  for (int d = 0, k = 1; d < s->ndim; d++)
-    if (!(s->vec >> d & 1) || d == s->bdim) t->arg[d] = expr(c, isl_ast_expr_op_get_arg(e, k++));
+  int first = atoi(isl_id_get_name(id) + 1), narg = (int)isl_ast_expr_op_get_n_arg(e) - 1, many = 0;
+  const tp_ix **arg = TP_NEWN(c->S->a, const tp_ix *, narg);
+  for (int k = 0; k < narg; k++) arg[k] = expr(c, isl_ast_expr_op_get_arg(e, k + 1));
   isl_id_free(id);
   isl_ast_expr_free(f);
   isl_ast_expr_free(e);
-  if (!s->guard) return t;
-  tp_tree *guarded = new_tree(c, TP_T_IF, 1);
-  guarded->cond = tp_move_ends(c->S->p, s->guard, s->ndim, s->dim, t->arg, s->vec);
-  guarded->kid[0] = t;
-  return guarded;
+  for (int st = first; st >= 0; st = c->S->st[st].then) many++;
+  if (many == 1) return run_of(c, first, arg);
+  tp_tree *t = new_tree(c, TP_T_SEQ, many);
+  for (int st = first, k = 0; st >= 0; st = c->S->st[st].then) t->kid[k++] = run_of(c, st, arg);
+  return t;
 }
 
 /* The end that the loop's condition gives: it < ub or it <= ub. */
@@ -560,7 +628,9 @@ bool tp_make_tree(tp_sched *S) {
   conv c = { .S = S, .ix = S->ix };
   trees top = { 0 };
   isl_options_set_ast_build_detect_min_max(S->ctx, 1);
-  for (int i = 0; i < S->top.n && !c.failed; i++) flatten(S, &top, versions(&c, S->top.v[i]));
+  int n;
+  tp_item **v = leaders(S, &S->top, &n);
+  for (int i = 0; i < n && !c.failed; i++) flatten(S, &top, versions(&c, v[i]));
   tp_tree *all = S->p->tree = tp_stop_loops(S->p, tidy(S, sequence(S, top.n, top.v)));
   count_crossings(S, all);
   clear_depths(all);

@@ -159,11 +159,15 @@ static void note_cure(tp_error *err, const tp_stmt *s) {
 }
 
 /* s finds an end out. */
-static void note_end(const world *w, const tp_stmt *s) {
+static bool note_end(const world *w, const tp_stmt *s) {
   const tp_graph *g = w->S->p->g;
+  bool any = false;
   for (int i = 0; i < g->stops.n; i++)
-    if (s->kind == TP_ST_ACC && g->stops.v[i].end == s->into)
+    if (s->kind == TP_ST_ACC && g->stops.v[i].end == s->into) {
+      any = true;
       tp_note(w->S->err, "'%s' ends by data: what decides that cannot read %s, or what waits for it, at its own point", g->stops.v[i].dim->name, g->stops.v[i].dim->bound->name);
+    }
+  return any;
 }
 
 static void tell(const world *w, int n, int *way) {
@@ -188,8 +192,9 @@ static void tell(const world *w, int n, int *way) {
     const tp_stmt *o = stmt_at(w, way[i]);
     if (o->pos.file && named(o) && strcmp(o->name, s->name)) tp_note(w->S->err, "'%s' is made at %s:%d", o->name, o->pos.file, o->pos.line);
   }
-  note_cure(w->S->err, s);
-  for (int i = 0; i < n; i++) note_end(w, w->S->p->stmts.v[w->v.v[way[i]].st]);
+  bool ends = false;
+  for (int i = 0; i < n; i++) ends |= note_end(w, w->S->p->stmts.v[w->v.v[way[i]].st]);
+  if (!ends) note_cure(w->S->err, s);
   tp_buf_free(&b);
 }
 

@@ -64,6 +64,23 @@ static bool demand_call(ref *r, tp_cell *c, const ref_calls *q) {
   return true;
 }
 
+int ref_call_dims(const tp_node *n, const tp_sym **dims) {
+  int count = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (!is_over(n, n->dom[k])) dims[count++] = n->dom[k];
+  return count;
+}
+
+bool ref_call_demand(ref *r, tp_cell *c) {
+  ref_calls q = { .ndim = 0 };
+  for (int k = 0; k < c->node->ndom; k++)
+    if (!is_over(c->node, c->node->dom[k])) {
+      q.dims[q.ndim] = c->node->dom[k];
+      q.at[q.ndim++] = ref_at(c)[k];
+    }
+  return demand_call(r, c, &q);
+}
+
 /* ---- arrays ---- */
 
 static tp_array *new_array(ref *r, tp_cell *c, int nover, const int64_t *hi, tp_dtype d, int rank, const int64_t *shape) {
@@ -213,26 +230,49 @@ static void mark_reached(tp_graph *g, bool *reached, const tp_node **stack) {
     }
 }
 
-static const tp_node *first_call(ref *r, const bool *reached) {
+const tp_node **ref_calls_reached(ref *r, int *count) {
+  bool *reached = TP_NEWN(&r->arena, bool, r->g->nodes.n);
+  mark_reached(r->g, reached, TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n + r->g->outputs.n + r->g->sinks.n + r->g->stops.n));
+  const tp_node **call = TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n);
+  *count = 0;
+  for (int i = 0; i < r->g->nodes.n; i++)
+    if (r->g->nodes.v[i]->op == TP_OP_CALL && reached[i]) call[(*count)++] = r->g->nodes.v[i];
+  return call;
+}
+
+ref_answer ref_call_seek(ref *r, const tp_node *n) { return seek_call(r, NULL, calls_of(r, n)); }
+
+bool ref_call_next(ref *r, const tp_node *n, int64_t *at) {
+  const ref_calls *q = calls_of(r, n);
+  for (int d = 0, k = 0; d < n->ndom; d++) at[d] = is_over(n, n->dom[d]) ? 0 : q->at[k++];
+  return !q->ended;
+}
+
+void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended) {
+  ref_calls *q = calls_of(r, n);
+  for (int d = 0, k = 0; d < n->ndom; d++)
+    if (!is_over(n, n->dom[d])) q->at[k++] = at[d];
+  q->ended |= ended;
+}
+
+static const tp_node *first_call(ref *r, int count, const tp_node **call) {
   const tp_node *best = NULL;
-  for (int i = 0; i < r->g->nodes.n; i++) {
-    const tp_node *n = r->g->nodes.v[i];
-    if (n->op != TP_OP_CALL || !reached[i] || seek_call(r, NULL, calls_of(r, n)) == REF_NO) continue;
+  for (int i = 0; i < count; i++) {
+    if (seek_call(r, NULL, calls_of(r, call[i])) == REF_NO) continue;
     if (r->err->code || r->cancelled) return NULL;
-    if (!best || earlier(calls_of(r, n), calls_of(r, best))) best = n;
+    if (!best || earlier(calls_of(r, call[i]), calls_of(r, best))) best = call[i];
   }
   return best;
 }
 
 bool ref_call_all(ref *r) {
-  bool *reached = TP_NEWN(&r->arena, bool, r->g->nodes.n);
-  mark_reached(r->g, reached, TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n + r->g->outputs.n + r->g->sinks.n + r->g->stops.n));
-  for (const tp_node *n; (n = first_call(r, reached));) {
-    ref_calls *q = calls_of(r, n);
+  int count;
+  const tp_node **call = ref_calls_reached(r, &count);
+  for (const tp_node *n; (n = first_call(r, count, call));) {
     int64_t at[REF_MAXDIM];
     tp_cell *c;
-    if (seek_call(r, NULL, q) == REF_NO) continue;      /* looking for the first may have made calls */
-    for (int d = 0, k = 0; d < n->ndom; d++) at[d] = is_over(n, n->dom[d]) ? 0 : q->at[k++];
+    if (seek_call(r, NULL, calls_of(r, n)) == REF_NO) continue;         /* looking for the first may have made calls */
+    ref_call_next(r, n, at);
     if (!ref_eval(r, n, at, &c)) return false;
   }
   return !r->err->code && !r->cancelled;

@@ -173,14 +173,13 @@ static bool points_of(ref *r, tp_cell *c, const tp_edge *e, points *p) {
   return ref_first(m->ndom, p->lo, p->hi, p->at);
 }
 
-/* The ends that the contribution mentions at env's point, a point of the operand. */
-static bool contribution_ends(ref *r, const tp_edge *e, const tp_node *n) {
+/* Does the contribution, or the operand's shape, mention this end? */
+static bool contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
   tp_node probe = { .op = TP_OP_ACCUM, .ndom = n->ndom, .nin = 1, .in = (tp_edge *)e, .nout = e->src.node->nout, .out = e->src.node->out };
-  for (int i = 0; i < r->g->stops.n; i++)
-    if (tp_node_mentions(&probe, r->ending[i].stop->dim->bound) && !ref_want_end(r, &r->ending[i])) return false;
-  return true;
+  return tp_node_mentions(&probe, end);
 }
 
+/* At env's point, a point of the operand: does its image hold c's? */
 static bool reaches(ref *r, tp_cell *c, const tp_edge *e) {
   int64_t lo[REF_MAXDIM], hi[REF_MAXDIM];
   if (e->cond && !tp_ix_evalq(e->cond, r->env)) return false;
@@ -190,22 +189,31 @@ static bool reaches(ref *r, tp_cell *c, const tp_edge *e) {
   return true;
 }
 
+/* Only of points that may count is it asked whether they are alive; where the map mentions ends that has to come first. */
+static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at, bool asks) {
+  const tp_node *m = e->src.node;
+  int64_t row;
+  ref_point(r, m, at);
+  if (!asks && !reaches(r, c, e)) return true;
+  ref_answer x = ref_alive(r, c, m->ndom, m->dom, at, NULL);
+  if (x != REF_YES) return x != REF_FAILED;
+  ref_point(r, m, at);
+  for (int i = 0; asks && i < r->g->stops.n; i++)
+    if (contribution_asks(c->node, e, r->ending[i].stop->dim->bound) && !ref_want_end(r, &r->ending[i])) return false;
+  if (asks && r->waiting) return true;
+  ref_point(r, m, at);
+  return !reaches(r, c, e) || (scatter_row(r, c, e, &row) && ref_demand(r, c, e->src, at, row));
+}
+
 static bool demand_searched(ref *r, tp_cell *c, int k) {
   const tp_edge *e = &c->node->in[k];
   const tp_node *m = e->src.node;
+  bool asks = false;
   points p;
-  bool more = points_of(r, c, e, &p);
-  for (int64_t row; more; more = ref_next(m->ndom, p.lo, p.hi, p.at)) {
-    ref_answer x = ref_seek(r, c, m->ndom, m->dom, p.lo, p.hi, p.at);
-    if (x != REF_YES) return x != REF_FAILED;
-    ref_point(r, m, p.at);
-    bool was = r->waiting;
-    r->waiting = false;
-    if (!contribution_ends(r, e, c->node)) return false;
-    if (r->waiting) return true;
-    r->waiting = was;
-    ref_point(r, m, p.at);
-    if (reaches(r, c, e) && (!scatter_row(r, c, e, &row) || !ref_demand(r, c, e->src, p.at, row))) return false;
+  for (int i = 0; i < r->g->stops.n; i++) asks |= contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
+  for (bool more = points_of(r, c, e, &p); more; more = ref_next(m->ndom, p.lo, p.hi, p.at)) {
+    if (!demand_from(r, c, e, p.at, asks)) return false;
+    if (asks && r->waiting) return true;
   }
   return true;
 }

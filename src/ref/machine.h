@@ -16,6 +16,7 @@ typedef struct tp_cell {
   struct tp_cell *next;                         /* of the same hash slot */
   const tp_node *node;
   ref_state state;
+  int64_t late;                                 /* reach.c: the number of the latest tick that it needs, -1: none */
   void *data[];                                 /* one for each output, then the coordinates: see ref_at */
 } tp_cell;
 static inline int64_t *ref_at(tp_cell *c) { return (int64_t *)(c->data + c->node->nout); }
@@ -49,6 +50,8 @@ typedef struct ref {
   TP_VEC(tp_view) in;                           /* their views, for kernels */
   bool waiting;                                 /* an operand demanded by this step is not done */
   bool cancelled;
+  const tp_ticks *ticks; int64_t *now;          /* in steps: what belongs to a tick after this point is not there yet; NULL: all is */
+  bool early;                                   /* a demand met such a thing */
   int *number;                                  /* by node id: INPUT, its place in g->inputs */
   ref_scatter **scatter;                        /* by node id: one for each contribution, made on first demand */
   ref_calls **calls;                            /* by node id */
@@ -56,6 +59,10 @@ typedef struct ref {
 } ref;
 
 /* ---- ref.c ---- */
+bool ref_open(ref *r, tp_error *err);           /* r: zeroed; NULL: error memory */
+void ref_close(ref *r);
+bool ref_early(ref *r, tp_cell *c);             /* is it an input or a callback of a later tick? */
+bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err);
 bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);    /* runs the stack until the cell is done */
 
 /* ---- memo.c ---- */
@@ -118,5 +125,12 @@ bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i);           /*
 
 /* ---- calling.c ---- */
 bool ref_call_step(ref *r, tp_cell *c);         /* makes the calls up to c's; r->waiting: stopped at operands */
+bool ref_call_demand(ref *r, tp_cell *c);       /* what one call at c's point takes */
+int ref_call_dims(const tp_node *n, const tp_sym **dims);                     /* those that are not in `over` */
+const tp_node **ref_calls_reached(ref *r, int *n);
+ref_answer ref_call_seek(ref *r, const tp_node *n);                           /* on to a point that is alive; NO: it has been called everywhere */
+/* The next point of a callback, all dims; false: it has been called everywhere. */
+bool ref_call_next(ref *r, const tp_node *n, int64_t *at);
+void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended);   /* that point is the next */
 bool ref_call_all(ref *r);                      /* every callback of the graph at every point, merged in lexicographic order */
 #endif

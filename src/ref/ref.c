@@ -82,12 +82,30 @@ static bool compute(ref *r, tp_cell *c) {
 
 /* ---- the stack ---- */
 
+/* A call for a later point makes all earlier ones first, so the point of the next one decides. */
+bool ref_early(ref *r, tp_cell *c) {
+  const tp_node *n = c->node;
+  int64_t at[REF_MAXDIM];
+  if (n->op != TP_OP_INPUT && n->op != TP_OP_CALL) return false;
+  if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
+  else memcpy(at, ref_at(c), sizeof *at * (size_t)n->ndom);
+  for (int k = 0; k < r->ticks->n; k++)
+    if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) || tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k])) return false;
+  ref_point(r, n, at);
+  for (int k = 0; k < r->ticks->n; k++) {
+    int64_t x = r->env[r->ticks->dim[k]->id];
+    if (x != r->now[k]) return x > r->now[k];
+  }
+  return n->op == TP_OP_INPUT;
+}
+
 /* Done, or r->waiting for what was pushed. */
 static bool step(ref *r, tp_cell *c) {
   r->ops.n = 0;
   r->waiting = false;
   c->state = CELL_WORK;
   if (c->node->id >= r->g->nodes.n) return ref_stop_step(r, c);
+  if (r->now && ref_early(r, c)) return !(r->early = true);
   if (c->node->op == TP_OP_CALL) return ref_call_step(r, c);
   if (!ref_demand_operands(r, c)) return false;
   if (r->waiting) return true;
@@ -113,7 +131,7 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
 
 /* ---- a run ---- */
 
-static bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
+bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
   r->g = g;
   r->run = run;
   r->err = err;
@@ -159,24 +177,20 @@ static bool run_all(ref *r) {
 }
 
 /* The machine lives on the heap, away from what setjmp may put back. */
-static ref *ref_open(tp_error *err) {
-  ref *r = tp_calloc(sizeof *r);
-  if (!r) {
-    tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-    return NULL;
-  }
+bool ref_open(ref *r, tp_error *err) {
+  if (!r) return tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   tp_arena_init(&r->arena);
-  return r;
+  return true;
 }
 
-static void ref_close(ref *r) {
+void ref_close(ref *r) {
   tp_arena_free(&r->arena);
   tp_free(r);
 }
 
 bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
-  ref *const r = ref_open(err);
-  if (!r) return false;
+  ref *const r = tp_calloc(sizeof *r);
+  if (!ref_open(r, err)) return false;
   volatile bool ok = false;
   tp_guard oom;
   if (TP_GUARDED(&oom)) {
@@ -187,21 +201,23 @@ bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
   return ok;
 }
 
-static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
-  const tp_node *n = v.node;
+static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
   for (int k = 0; k < n->ndom; k++)
     if (at[k] < 0 || at[k] >= ref_bound(r, n->dom[k])) {
       tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point %s = %lld (%s = %lld)", ref_label(r, n), n->dom[k]->name, (long long)at[k],
               n->dom[k]->bound->name, (long long)ref_bound(r, n->dom[k]));
-      return NULL;
+      return false;
     }
-  tp_cell *c;
-  tp_view x;
   int which = 0;
   ref_answer alive = ref_alive(r, NULL, n->ndom, n->dom, at, &which);
   if (alive == REF_NO) tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point%s: '%s' has ended there", ref_label(r, n), ref_where(r, n, at), r->ending[which].stop->dim->name);
-  if (alive != REF_YES) return NULL;
-  if (!ref_eval(r, n, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
+  return alive == REF_YES;
+}
+
+static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
+  tp_cell *c;
+  tp_view x;
+  if (!is_there(r, v.node, at) || !ref_eval(r, v.node, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
   tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
   if (!a) tp_oom();
   if (x.n) memcpy(a->data, x.data, tp_array_bytes(a));
@@ -209,8 +225,8 @@ static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
 }
 
 tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_error *err) {
-  ref *const r = ref_open(err);
-  if (!r) return NULL;
+  ref *const r = tp_calloc(sizeof *r);
+  if (!ref_open(r, err)) return NULL;
   tp_array *volatile a = NULL;
   tp_guard oom;
   if (TP_GUARDED(&oom)) {

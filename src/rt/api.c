@@ -62,16 +62,28 @@ tempo_program *tempo_program_parse(const char *text, tempo_error *err) {
 
 void tempo_program_free(tempo_program *p) { tp_program_unref((tp_program *)p); }
 
+static bool tick_dims(tp_program *p, int n, const char *const *names, const tp_sym **dims, tp_error *e) {
+  for (int i = 0; i < n; i++) {
+    dims[i] = tp_sym_find(p->ix, names[i]);
+    if (!dims[i] || dims[i]->kind != TP_SYM_DIM) return tp_fail(e, TP_E_OPTION, (tp_pos){ 0 }, "tick: the program has no dim '%s'", names[i]);
+  }
+  return true;
+}
+
 /* Outputs stand in the text itself, so none are given to tp_compile. */
-tempo_function *tempo_compile(tempo_program *p, const char *tier, tempo_error *err) {
+tempo_function *tempo_compile_ticks(tempo_program *p, const char *tier, int ntick, const char *const *tick, tempo_error *err) {
   tp_error e = { 0 };
-  tp_copts o = { .tier = TP_TIER_AUTO };
+  const tp_sym *dims[TP_MAXTICK];
+  tp_copts o = { .tier = TP_TIER_AUTO, .ntick = ntick, .tick = dims };
   tp_fn *f = NULL;
   if (tier && !tp_tier_parse(tier, &o.tier)) tp_fail(&e, TP_E_OPTION, o.pos, "unknown tier '%s': auto, reference, interpreter or native", tier);
-  else f = tp_compile((tp_program *)p, &o, &e);
+  else if (ntick < 0 || ntick > TP_MAXTICK) tp_fail(&e, TP_E_OPTION, o.pos, "tick: %d dims", ntick);
+  else if (tick_dims((tp_program *)p, ntick, tick, dims, &e)) f = tp_compile((tp_program *)p, &o, &e);
   if (!f) report(err, &e);
   return (tempo_function *)f;
 }
+
+tempo_function *tempo_compile(tempo_program *p, const char *tier, tempo_error *err) { return tempo_compile_ticks(p, tier, 0, NULL, err); }
 
 void tempo_function_free(tempo_function *f) { tp_fn_free((tp_fn *)f); }
 
@@ -107,16 +119,22 @@ static bool bind_bounds(tp_fn *f, int n, const char *const *names, const int64_t
     int k = named(n, names, need[i]->name);
     if (k < 0) return tp_fail(e, TP_E_BOUND, (tp_pos){ 0 }, "bound '%s' is missing", need[i]->name);
     if (v[k] < 0) return tp_fail(e, TP_E_BOUND, (tp_pos){ 0 }, "bound '%s' is negative", need[i]->name);
-    env[need[i]->id] = v[k];
+    env[need[i]->id] = v[k] == INT64_MAX && need[i] == tp_fn_endless(f) ? TP_ENDLESS : v[k];
   }
   return true;
 }
 
-static bool bind_inputs(tp_fn *f, int n, const char *const *names, tempo_array *const *v, tp_array **in, tp_error *e) {
+typedef enum { ALL, STARTING, STEPPING } moment;
+
+static bool wanted(tp_fn *f, int i, moment when) {
+  return tp_fn_needs_input(f, i) && (when == ALL || (when == STARTING ? !tp_fn_fed(f, i) : tp_fn_stepping(f) && tp_fn_wants(f, i)));
+}
+
+static bool bind_inputs(tp_fn *f, moment when, int n, const char *const *names, tempo_array *const *v, tp_array **in, tp_error *e) {
   for (int i = 0; i < f->closed->inputs.n; i++) {
     const char *want = f->closed->inputs.v[i]->attr.str;
     int k = named(n, names, want);
-    if (k < 0 && tp_fn_needs_input(f, i)) return tp_fail(e, TP_E_INPUT, (tp_pos){ 0 }, "input '%s' is missing", want);
+    if (k < 0 && wanted(f, i, when)) return tp_fail(e, TP_E_INPUT, (tp_pos){ 0 }, "input '%s' is missing", want);
     in[i] = k < 0 ? NULL : (tp_array *)v[k];
   }
   return true;
@@ -127,42 +145,79 @@ static void hand_out(tp_fn *f, tp_run *run, tempo_array **outputs) {
   tp_fn_outputs_free(f, run);
 }
 
-static bool run(tp_fn *f, tp_run *run, int ninput, const char *const *input_name, tempo_array *const *input, int nbound, const char *const *bound_name,
-                const int64_t *bound, tp_error *e) {
-  return bind_bounds(f, nbound, bound_name, bound, (int64_t *)run->env, e) && bind_inputs(f, ninput, input_name, input, (tp_array **)run->inputs, e) &&
-         tp_fn_run(f, run, e);
-}
-
 int tempo_run(tempo_function *fn, int ninput, const char *const *input_name, tempo_array *const *input, int nbound, const char *const *bound_name,
               const int64_t *bound, uint64_t seed, tempo_array **outputs, tempo_error *err) {
   tp_fn *f = (tp_fn *)fn;
   tp_error e = { 0 };
-  tp_guard oom;
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(f->closed->ix) + 1));
   tp_array **in = tp_calloc(sizeof *in * (size_t)(f->closed->inputs.n + 1));
-  tp_run r = { .env = env, .inputs = in, .seed = seed };
-  volatile bool ok = false;
-  if (env && in && TP_GUARDED(&oom)) {
-    ok = run(f, &r, ninput, input_name, input, nbound, bound_name, bound, &e);
-    tp_unguard(&oom);
-  } else out_of_memory(&e);
-  if (ok) hand_out(f, &r, outputs);
+  tp_run run = { .env = env, .inputs = in, .seed = seed };
+  bool ok = env && in ? bind_bounds(f, nbound, bound_name, bound, env, &e) && bind_inputs(f, ALL, ninput, input_name, input, in, &e) && tp_fn_run(f, &run, &e)
+                      : tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  if (ok) hand_out(f, &run, outputs);
   else report(err, &e);
   tp_free(env); tp_free(in);
   return ok;
 }
 
+/* ---- steps ---- */
+
+int tempo_start(tempo_function *fn, int ninput, const char *const *input_name, tempo_array *const *input, int nbound, const char *const *bound_name,
+                const int64_t *bound, uint64_t seed, tempo_error *err) {
+  tp_fn *f = (tp_fn *)fn;
+  tp_error e = { 0 };
+  int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(f->closed->ix) + 1));
+  tp_array **in = tp_calloc(sizeof *in * (size_t)(f->closed->inputs.n + 1));
+  tp_run run = { .env = env, .inputs = in, .seed = seed };
+  bool ok = env && in ? tp_fn_ticks(f, &e) && bind_bounds(f, nbound, bound_name, bound, env, &e) &&
+                        bind_inputs(f, STARTING, ninput, input_name, input, in, &e) && tp_fn_start(f, &run, &e)
+                      : tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  if (!ok) report(err, &e);
+  tp_free(env); tp_free(in);
+  return ok;
+}
+
+int tempo_step(tempo_function *fn, int nvalue, const char *const *value_name, tempo_array *const *value, double budget_ms, int *done, double *late_ms,
+               tempo_array **outputs, tempo_error *err) {
+  tp_fn *f = (tp_fn *)fn;
+  tp_error e = { 0 };
+  tp_array **in = tp_calloc(sizeof *in * (size_t)(f->closed->inputs.n + 1));
+  tp_step s = { .values = in, .budget = budget_ms < 0 ? -1 : budget_ms / 1e3 };
+  bool ok = in ? bind_inputs(f, STEPPING, nvalue, value_name, value, in, &e) && tp_fn_step(f, &s, &e) : tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  if (ok) {
+    for (int i = 0, k; (k = visible(f->closed, i)) >= 0; i++) outputs[i] = (tempo_array *)(s.out[k] ? tp_array_ref(s.out[k]) : NULL);
+    *done = s.done;
+    if (late_ms) *late_ms = s.late * 1e3;
+    tp_step_free(f, &s);
+  } else report(err, &e);
+  tp_free(in);
+  return ok;
+}
+
+void *tempo_state(tempo_function *f, size_t *size, tempo_error *err) {
+  tp_error e = { 0 };
+  tp_buf b;
+  tp_buf_init(&b);
+  if (tp_fn_state((tp_fn *)f, &b, &e)) { *size = b.n; return b.s; }
+  tp_buf_free(&b);
+  report(err, &e);
+  return NULL;
+}
+
+int tempo_load_state(tempo_function *f, const void *state, size_t size, tempo_error *err) {
+  tp_error e = { 0 };
+  bool ok = tp_fn_load_state((tp_fn *)f, state, size, &e);
+  if (!ok) report(err, &e);
+  return ok;
+}
+
+void tempo_bytes_free(void *bytes) { tp_free(bytes); }
+
 char *tempo_explain(tempo_function *f, const char *section, tempo_error *err) {
   tp_error e = { 0 };
-  tp_guard oom;
   tp_buf b;
-  volatile bool ok = false;
   tp_buf_init(&b);
-  if (TP_GUARDED(&oom)) {
-    ok = tp_fn_explain((tp_fn *)f, section, &b, &e) && (!b.failed || out_of_memory(&e));
-    tp_unguard(&oom);
-  } else out_of_memory(&e);
-  if (ok) return b.s;
+  if (tp_fn_explain((tp_fn *)f, section, NULL, &b, &e)) return b.s;
   tp_buf_free(&b);
   report(err, &e);
   return NULL;

@@ -28,6 +28,15 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
+static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *env = tp_setting("TEMPO_THREADS");
+  char *end = NULL;
+  long n = env ? strtol(env, &end, 10) : o->threads;
+  if (env && (*end || n < 1 || n > 4096)) return tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_THREADS is '%s'; it may be 1 to 4096", env);
+  f->threads = (int)n;
+  return true;
+}
+
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
 
 static int pass_named(const char *s, size_t n) {
@@ -111,7 +120,7 @@ static void needed_bounds(tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   marks m = { &f->graph->arena, TP_NEWN(&f->graph->arena, bool, tp_nsym(c)) };
   for (int i = 0; i < f->graph->nodes.n; i++) mark_node(&m, f->graph->nodes.v[i]);
-  f->bounds = TP_NEWN(&f->graph->arena, const tp_sym *, tp_nsym(c));
+  f->bounds = TP_NEWN(&f->closed->arena, const tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
     if (m.seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden) f->bounds[f->nbound++] = tp_sym_at(c, i);
 }
@@ -134,21 +143,27 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
-/* What was reached of a dim that ends by data is an output of the bound's name. */
+/* What was reached is an output of the bound's name; the text of a closed graph has it already. */
+static bool record_end(tp_graph *g, const tp_stop *s, tp_error *err) {
+  const char *name = s->dim->bound->name;
+  const tp_ix *end = tp_ix_sym(g->ix, s->dim->bound);
+  g->pos = s->pos;
+  for (int k = 0; k < g->outputs.n; k++) {
+    const tp_output *o = &g->outputs.v[k];
+    if (o->hidden || strcmp(o->name, name) != 0) continue;
+    if (o->val.node->op == TP_OP_VALUE && o->val.node->attr.ix[0] == end) return true;
+    return tp_fail(err, TP_E_OPTION, o->pos, "option: output '%s' has the name of a bound that ends by data, under which its lengths are given back", name);
+  }
+  tp_val v = tp_ixvalue(g, end, err);
+  if (v.node) TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = name, .val = v, .pos = s->pos });
+  return v.node != NULL;
+}
+
 static bool record_ends(tp_fn *f, tp_error *err) {
   tp_graph *g = f->closed;
   if (g->stops.n) tp_graph_sweep(g);
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
-    const char *name = s->dim->bound->name;
-    g->pos = s->pos;
-    for (int k = 0; k < g->outputs.n; k++)
-      if (!g->outputs.v[k].hidden && strcmp(g->outputs.v[k].name, name) == 0)
-        return tp_fail(err, TP_E_OPTION, g->outputs.v[k].pos, "option: output '%s' has the name of a bound that ends by data, under which its lengths are given back", name);
-    tp_val v = tp_ixvalue(g, tp_ix_sym(g->ix, s->dim->bound), err);
-    if (!v.node) return false;
-    TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = name, .val = v, .pos = s->pos });
-  }
+  for (int i = 0; i < g->stops.n; i++)
+    if (!record_end(g, &g->stops.v[i], err)) return false;
   return true;
 }
 
@@ -211,39 +226,79 @@ static void prefer_cycle(tp_fn *f, tp_error *err) {
   if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !has_order(f, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
 }
 
+static bool judge(tp_fn *f, tp_graph *g, tp_error *err) {
+  f->need = tp_need_outputs(g, err);
+  bool ok = f->need && tp_need_check(g, f->need, err);
+  f->need = tp_need_free(f->need);
+  return ok;
+}
+
 static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
   tp_graph_sweep(f->graph);
   needed_bounds(f);
-  f->need = tp_need_outputs(f->graph, err);
-  bool ok = f->need && tp_need_check(f->graph, f->need, err);
-  f->need = tp_need_free(f->need);
+  bool ok = judge(f, f->graph, err);
   if (!ok) prefer_cycle(f, err);
   return ok;
 }
 
+tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
+  tp_graph *g = f->trial = tp_graph_clone(f->closed, err);
+  if (!g) return NULL;
+  tp_graph_sweep(g);
+  bool ok = judge(f, g, err);
+  f->trial = NULL;
+  return ok ? g : tp_graph_free(g);
+}
+
+bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
+  return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
+         (*poly = schedule_graph(f, g, err)) &&
+         (*plan = tp_plan_build(g, *poly, err));
+}
+
 static bool plan_graph(tp_fn *f, tp_error *err) {
-  tp_graph *g = f->graph;
-  return tp_opt_run(g, &f->opt, err) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
-         (f->poly = schedule_graph(f, g, err)) &&
-         (f->plan = tp_plan_build(g, f->poly, err)) &&
-         (f->exec = tp_exec_new(f->plan, f->threads, err));
+  return tp_opt_run(f->graph, &f->opt, err) && tp_make_code(f, f->graph, NULL, &f->poly, &f->plan, err);
 }
 
-static bool pipeline(tp_fn *f, const tp_copts *o, tp_error *err) {
-  return choose_tier(f, o, err) && choose_passes(f, o, err) &&
-         close_graph(f, o, err) && check_graph(f, err) &&
-         (f->tier == TP_TIER_REFERENCE ? has_order(f, err) : plan_graph(f, err));
+/* With ticks given, what runs at once is what steps run. */
+static bool ticking_plan(tp_fn *f, tp_error *err) {
+  if (!tp_make_ticks(f, err)) return false;
+  f->poly = f->steps.poly;
+  f->plan = f->steps.plan;
+  return true;
 }
 
-/* An arena that finds no memory comes back here; isl objects of the moment leak, everything of ours is freed with f. */
-static bool guarded(tp_fn *f, const tp_copts *o, tp_error *err) {
-  tp_guard oom;
-  volatile bool ok = false;
-  if (TP_GUARDED(&oom)) {
-    ok = pipeline(f, o, err);
-    tp_unguard(&oom);
-  } else tp_fail(err, TP_E_MEMORY, o->pos, "out of memory");
+static bool interpreter(tp_fn *f, tp_error *err) {
+  return (f->ticking ? ticking_plan(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
+}
+
+static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f->ticking || tp_make_ticks(f, err)); }
+
+static bool dumped(tp_fn *f) {
+  static const char *const stages[] = { "schedule", "storage", "plan" };
+  for (size_t i = 0; i < TP_LEN(stages); i++) tp_dump_stage(stages[i], f);
+  return true;
+}
+
+static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
+  const tp_copts *o = opts;
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_passes(f, o, err) &&
+         close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
+         (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err)) && dumped(f);
+}
+
+/* isl objects of the moment leak, everything of ours is freed with f. */
+static void drop_attempt(tp_fn *f) {
+  f->order = tp_poly_free(f->order);
+  f->need = tp_need_free(f->need);
+  f->trial = f->trial ? tp_graph_free(f->trial) : NULL;
+}
+
+bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {
+  bool ok = tp_guarded(f, fn, arg, err);
+  if (!ok) drop_attempt(f);
+  tp_isl_forget(f->program->ix);
   tp_ictx_overflowed(f->program->ix);           /* sizes of a plan are judged at the call */
   return ok;
 }
@@ -253,25 +308,22 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   if (!f) { tp_fail(err, TP_E_MEMORY, o->pos, "out of memory"); return NULL; }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
-  f->threads = o->threads;
-  if (!guarded(f, o, err)) {
+  if (!tp_making(f, pipeline, (void *)o, err)) {
     if (!err->pos.file) err->pos = o->pos;
     return tp_fn_free(f);
   }
-  tp_dump_stage("schedule", f);
-  tp_dump_stage("storage", f);
-  tp_dump_stage("plan", f);
   return f;
 }
 
 tp_fn *tp_fn_free(tp_fn *f) {
   if (!f) return NULL;
+  f->session = tp_session_free(f, f->session);
   tp_exec_free(f->exec);
-  tp_poly_free(f->poly);
-  tp_poly_free(f->order);
-  tp_need_free(f->need);
-  if (f->trial) tp_graph_free(f->trial);
+  if (!f->ticking) tp_poly_free(f->poly);       /* else it is that of the steps */
+  tp_poly_free(f->steps.poly);
+  if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
+  tp_free(f->fed); tp_free(f->shown);
   if (f->closed) tp_graph_free(f->closed);
   tp_program_unref(f->program);
   tp_free(f);

@@ -8,16 +8,47 @@
 #include "poly/poly.h"
 #include "plan/plan.h"
 #include "device/device.h"
+/* What one way of running executes. */
+typedef struct tp_made { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_made;
+enum { TP_MAXTICK = 64 };
+/* A run in steps (step.c). */
+typedef struct tp_session {
+  tp_exec *exec; tp_refsteps *ref; tp_ticks ticks;      /* one of the two */
+  tp_run run; int64_t *env; tp_array **inputs, **params, **values;     /* values: of the tick that is at work */
+  int64_t at[TP_MAXTICK], next[TP_MAXTICK];     /* at: of the next step */
+  bool begun, over; int nshow;                  /* begun: some tick is done */
+} tp_session;
 struct tp_fn {
   tp_program *program;
   tp_pos pos;
   tp_tier tier; tp_options opt; int threads;
-  tp_graph *closed, *graph;
+  tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
   bool running; int64_t peak;
-  tp_need *need; tp_graph *trial; tp_poly *order;       /* of the step of compiling under way: what a failed allocation leaves is freed with f */
+  bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
+  int ntick; const tp_sym **tick;               /* 0: the program has several dims, or none */
+  bool *fed, *shown;                            /* by inputs, outputs; NULL: not ready to step */
+  tp_made steps;                                /* of steps; when ticking it is that of plain runs */
+  tp_session *session;
+  tp_need *need; tp_graph *trial; tp_poly *order;       /* what compiling works with at the moment: a failed allocation leaves it here */
 };
+tp_graph *tp_checked_graph(tp_fn *f, tp_error *err);    /* a fresh one, swept and judged */
+bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);     /* schedule and plan of g */
+/* fn(f, arg, err), where an arena that finds no memory comes back as an error. What is not in arenas stands in f or arg: the caller frees it. */
+bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
+bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);    /* the same for a part of compiling */
+int64_t *tp_full_env(tp_fn *f, const int64_t *env);
+/* tick.c */
+bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);
+bool tp_make_ticks(tp_fn *f, tp_error *err);
+/* step.c: callbacks of a plan with ticks in a plain run: what comes and goes are parts of the run's arrays */
+bool tp_fn_door(tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err);
+bool tp_fn_is_endless(const tp_fn *f, const int64_t *env);
+bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err);
+bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err);    /* whole: inputs with the tick dims are there too */
+bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);  /* runs what is left; the outputs go to run */
+tp_session *tp_session_free(tp_fn *f, tp_session *s);
 void tp_dump_stage(const char *section, tp_fn *f);      /* to stderr if TEMPO_DUMP names it */
 bool tp_tier_parse(const char *s, tp_tier *t);
 #endif

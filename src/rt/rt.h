@@ -25,6 +25,7 @@ typedef struct tp_copts {
   bool precise;
   const char *device;                           /* NULL, "cpu"; others: error device */
   int threads;                                  /* 0: default */
+  int ntick; const tp_sym *const *tick;         /* dims that steps go through; 0: the program's only one, if it is ever stepped */
   tp_pos pos;                                   /* line of P:compile */
 } tp_copts;
 
@@ -41,9 +42,42 @@ int tp_fn_nparam(tp_fn *f);
 const tp_node *tp_fn_param(tp_fn *f, int k);    /* the PARAM node as recorded: attr.str, attr.dom, attr.along, out[0] */
 /* Runs: checks bounds and arrays, allocates run->outputs, executes. Not reentrant for one f (error option: already running). After an error f is usable. */
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err);
+/* ---- steps (tick.c, step.c) ---- */
+/* Begins a run that tp_fn_step goes on with; what was begun before is forgotten. run: bounds, inputs without the tick dims, loaded parameters, seed; all kept. */
+bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err);
+typedef struct tp_step {
+  tp_array *const *values;                      /* by input: those with the tick dims, at this tick */
+  double budget;                                /* seconds; < 0: none */
+  bool (*call)(void *ud, const tp_call *c, tp_error *err); void *ud; bool *cancel;
+  bool done, cancelled; double late;            /* results; late: seconds over the budget */
+  tp_array **out;                               /* by output, references: the value at this tick, or the whole of an output that is complete; NULL: not yet. tp_step_free */
+} tp_step;
+bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err);  /* an error ends the run, unless it is one of the values given */
+void tp_step_free(tp_fn *f, tp_step *s);
+const int64_t *tp_fn_started(const tp_fn *f);   /* the bounds it was started with, by symbol */
+bool tp_fn_stepping(const tp_fn *f);            /* between start and the last tick */
+bool tp_fn_stepped(const tp_fn *f);             /* the same, after a first tick */
+tp_array *tp_fn_newest(tp_fn *f, int k);        /* between ticks: parameter k's newest value, borrowed; NULL: none yet */
+bool tp_fn_ticks(tp_fn *f, tp_error *err);      /* makes it ready to step; error option: no tick dims */
+bool tp_fn_fed(const tp_fn *f, int i);          /* input i comes with the steps; after tp_fn_ticks */
+bool tp_fn_wants(const tp_fn *f, int i);        /* input i in the next step of the run that is going on */
+const tp_sym *tp_fn_endless(const tp_fn *f);    /* the bound that may be endless; NULL: none */
+/* ---- states (state.c) ---- bytes that hold all of a session between ticks; only the same program goes on from them */
+bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err);
+/* Error file: not a state, or not whole; option: of another program. Nothing is lost then. */
+bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err);
+/* What is left of the run in one call: run has bounds, inputs with the tick dims, and may have the others, as tp_fn_run. */
+bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err);
+bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err);        /* error bound: not as a call */
+#define TP_ENDLESS (((int64_t)1 << 60) + 1)     /* not what anybody writes as a bound */
+/* Its shape for a step: the domain without the tick dims, then the shape. */
+int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape);
 void tp_fn_outputs_free(tp_fn *f, tp_run *run);
-/* section: "graph", "schedule", "storage", "passes", "dot", "plan", NULL = a summary of all. False: error option with the nearest section. */
-bool tp_fn_explain(tp_fn *f, const char *section, tp_buf *out, tp_error *err);
+/* section: "graph", "schedule", "storage", "memory", "passes", "dot", "plan", "code" (what executes: the plan), NULL = a summary of all. env: bounds, for sizes in bytes; may be NULL.
+ * False: error option with the nearest section. */
+bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
+/* Where the time of all runs so far went, or of the steps since the last start: a line a region, the dearest first. */
+bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err);
 /* Predicted peak bytes of buffers of ours for these bounds; -1: the tier plans no memory. */
 int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err);
 /* Peak bytes that the last run really had allocated. */

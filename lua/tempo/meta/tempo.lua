@@ -963,6 +963,11 @@ function Program:dim(name, bound) end
 ---@return tempo.Index
 function Program:bound(name) end
 
+--- The dim ends by data: at each point of the other dims of `done` it runs to the first point at which `done` holds, that one included, or to the bound given at the call. The bound then is what was reached, known while running; what mentions it has the other dims of `done` in its domain and waits for the end. Outputs over the dim have the greatest length reached, zeros beyond a row's own end, and the output of the bound's name holds the lengths: an array over the other dims, a number if there are none.
+---@param dim tempo.Index the dim that ends
+---@param done tempo.Operand bool, at each point of that dim and of any others
+function Program:stop(dim, done) end
+
 --- A tensor whose values are given at the call: an array of shape (bounds of the domain.., shape..), a nested table, or a number for a scalar.
 ---@param name string the key in the table of inputs at the call
 ---@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
@@ -1878,7 +1883,45 @@ function Tensor:detach() end
 ---@overload fun(inputs?: table<string, tempo.Data>, bounds?: table<string, integer>, options?: table): table<string, tempo.Array>
 local Function = {}
 
---- The parameters after the last run (or as loaded), copies, by path.
+--- Begins a run that `f:step` goes through, tick by tick. In a program with one dim `tick` may be left out of `P:compile`. A run equals start and steps. Calls of f in between do not disturb it.
+---@param inputs table<string, tempo.Data> those without the tick dims; kept while the run lasts
+---@param bounds table<string, integer> the bound of the first tick dim may be `math.huge`
+---@param options? { seed?: integer }
+---@return tempo.Function # itself
+function Function:start(inputs, bounds, options) end
+
+--- Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of the first tick dim (learning whose parameters an actor reads one iteration old) runs behind; no number changes.
+---@param values? table<string, tempo.Data> the inputs with the tick dims, at this tick: without these dims
+---@param options? { budget_ms?: number }
+---@return boolean # was it the last tick
+---@return table # for each output with the tick dims its value here, if complete; for any other its array once complete; what is complete later than its tick comes whole at the end; with a budget `late_ms`, by how much it was overrun; `cancelled`
+function Function:step(values, options) end
+
+--- Between ticks: position, bounds, inputs without the tick dims, live buffers, outputs and parameters, in memory.
+---@return tempo.State
+function Function:state() end
+
+--- Goes on from a state. In a call, `state =` does, and may give a larger bound where no read mentions it.
+---@param s tempo.State of this program: recording and compiling the same gives the same
+---@return tempo.Function # itself
+function Function:load_state(s) end
+
+--- Writes the state to a file, which is replaced as a whole or not at all; nil and a message if it cannot.
+---@param path string
+---@return true?
+---@return string? # why not
+function Function:save(path) end
+
+--- Goes on from a state in a file; nil and a message for one that is broken, and nothing is lost.
+---@param path string
+---@return tempo.Function? # itself
+---@return string? # why not
+function Function:load(path) end
+
+--- From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.
+function Function:cancel() end
+
+--- The parameters after the last run (or as loaded), copies, by path; between ticks the newest.
 ---@return table<string, tempo.Array>
 function Function:params() end
 
@@ -1887,22 +1930,27 @@ function Function:params() end
 ---@return tempo.Function # itself
 function Function:load_params(params) end
 
---- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor and which read decided it; `plan` every region and buffer; `passes`; `dot` the graph for Graphviz.
----@param section? "graph"|"schedule"|"storage"|"plan"|"passes"|"dot" a summary if left out
+--- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer; `passes`; `dot` the graph for Graphviz.
+---@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"passes"|"dot" a summary if left out
+---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
-function Function:explain(section) end
+function Function:explain(section, bounds) end
 
---- The predicted peak of the arena for these bounds, before running. Outputs and inputs are not in it.
+--- Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in.
 ---@param bounds table<string, integer>
 ---@return integer? # bytes; nil where the tier does not know
 function Function:memory(bounds) end
 
---- The measured peak of the last run.
+--- Bytes that the last run took: what `f:memory` had said. Memory that it did not write to costs no pages.
 ---@return integer? # bytes; nil where the tier does not know
 function Function:peak() end
 
 --- Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.
 function Function:free() end
+
+--- What `f:state()` gives: a run between two ticks. It has no methods.
+---@class tempo.State
+local State = {}
 
 --- Host arrays: dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is an error (`input`), so `ipairs` cannot skip row 0. `#a` is the first extent. Printing is NumPy's. Their bytes are charged to Lua's collector.
 ---@class tempo.Array

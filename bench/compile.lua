@@ -1,0 +1,109 @@
+-- From a script to a runnable plan: layers as a dim, graphs of growing size, REINFORCE, layers unrolled.
+--   lua5.4 bench/compile.lua
+-- Times are the processor's, of recording and P:compile; the best of several, in turn.
+local tempo = require "tempo"
+
+local function best(n, programs)                       -- seconds of each, interleaved
+  local t = {}
+  for _ = 1, n do
+    for k, p in ipairs(programs) do
+      collectgarbage()
+      local t0 = os.clock()
+      p()
+      t[k] = math.min(t[k] or math.huge, os.clock() - t0)
+    end
+  end
+  return t
+end
+
+local function ratio(name, r, ours, peer, unit)
+  print(("RATIO %s %.2f (%.4g vs %.4g %s)"):format(name, r, ours, peer, unit))
+end
+
+-- Residual layers over a dim: weights, gradients and Adam over (i, l).
+local function by_dim()
+  local P = tempo.program()
+  local i, _, l, L = P:dim "i", nil, P:dim "l"
+  local x = P:input("x", { domain = { i }, shape = { 8, 16 } })
+  local y = P:input("y", { domain = { i }, shape = { 8, 16 } })
+  local init = tempo.normal({ 16, 16 }, { name = "n", domain = { l } }) * 0.2
+  local w = P:param("w", { along = { i }, domain = { l }, shape = { 16, 16 }, init = init })
+  local h = P:tensor { domain = { i, l }, shape = { 8, 16 } }
+  h[{ l = 0 }] = x
+  h[l + 1] = h:matmul(w):tanh() + h
+  local loss = (h[{ l = L - 1 }] - y):square():mean()
+  tempo.optim.Adam({ w }, { lr = 0.1 }):step(loss)
+  return P:compile { outputs = { loss = loss } }
+end
+
+-- The same unrolled in Lua: a node for each layer, so this one grows.
+local function unrolled(layers)
+  local P = tempo.program()
+  local i = P:dim "i"
+  local x = P:input("x", { domain = { i }, shape = { 8, 16 } })
+  local y = P:input("y", { domain = { i }, shape = { 8, 16 } })
+  local w, h = {}, x
+  for k = 1, layers do
+    local init = tempo.normal({ 16, 16 }, { name = "n" .. k }) * 0.2
+    w[k] = P:param("w" .. k, { along = { i }, shape = { 16, 16 }, init = init })
+    h = h:matmul(w[k]):tanh() + h
+  end
+  local loss = (h - y):square():mean()
+  tempo.optim.Adam(w, { lr = 0.1 }):step(loss)
+  return P:compile { outputs = { loss = loss } }
+end
+
+-- A recurrence with a body of about n nodes.
+local function chain(n)
+  local P = tempo.program()
+  local t = P:dim "t"
+  local x = P:input("x", { domain = { t }, shape = { 16 } })
+  local w = P:input("w", { shape = { 16, 16 } })
+  local h = P:tensor { domain = { t }, shape = { 16 } }
+  local v = h[t - 1] + x
+  for _ = 1, math.floor(n / 6) - 1 do v = v:matmul(w):tanh() * 0.5 + v:sigmoid() * x end
+  h[0] = tempo.zeros { 16 }
+  h[t] = v
+  return P:compile { outputs = { h = h } }
+end
+
+-- One compilation serves any number of layers, so what depth may cost is the compilation before each.
+local function depth()
+  local layers, inputs = { 4, 64 }, {}
+  local data = tempo.array(("\0\0\0\60"):rep(8 * 16), "f32", { 1, 8, 16 })
+  inputs.x, inputs.y = data, data
+  local t = best(7, { by_dim, by_dim })
+  local f = by_dim()
+  for _, L in ipairs(layers) do assert(f(inputs, { I = 1, L = L }).loss:shape()[1] == 1) end
+  ratio("compile-depth", t[1] / t[2], t[1] * 1e3, t[2] * 1e3, "ms, 4 and 64 layers as a dim")
+  t = best(3, { function() unrolled(4) end, function() unrolled(64) end })
+  print(("unrolled in Lua: %.0f ms for 4 layers, %.0f ms for 64 (%.1f and %.1f a layer)")
+    :format(t[1] * 1e3, t[2] * 1e3, t[1] * 250, t[2] * 1e3 / 64))
+end
+
+local function linear()
+  local sizes, made = { 100, 1000, 10000 }, {}
+  for k, n in ipairs(sizes) do made[k] = function() chain(n) end end
+  local t = best(5, made)
+  for k, n in ipairs(sizes) do print(("%6d nodes: %8.2f ms, %.1f us a node"):format(n, t[k] * 1e3, t[k] * 1e6 / n)) end
+  local few, many = t[1] * 1e6 / sizes[1], t[3] * 1e6 / sizes[3]
+  ratio("compile-linear", few / many, few, many, "us a node, 100 and 10000 nodes")
+  ratio("compile-10000", 5 / t[3], t[3], 5, "s")
+end
+
+-- The example up to where it would print that it has compiled: what a user waits for.
+local function reinforce()
+  local function script()
+    local env = { print = function() end, arg = { "--explain", "passes", "--quiet", "--out", os.tmpname() .. ".d" } }
+    env.os = setmetatable({ exit = function() error("compiled", 0) end }, { __index = os })
+    local chunk = assert(loadfile("examples/reinforce_cartpole.lua", "t", setmetatable(env, { __index = _G })))
+    local _, why = pcall(chunk)
+    assert(why == "compiled", why)
+  end
+  local t = best(5, { script })[1]
+  ratio("reinforce-compile", 1 / t, t, 1, "s")
+end
+
+depth()
+linear()
+reinforce()

@@ -1,0 +1,69 @@
+-- Frames that come late, of a game at 60 frames a second with 50 characters that learn: each step has 12 of 16 ms, so
+-- learning runs behind the actor; without a budget it runs when its data is there. 4 epochs over a window of 32 frames,
+-- nets of 128 x 128.
+--   lua5.4 bench/late_frames.lua [windows]
+local tempo = require "tempo"
+local nn, optim, dist = tempo.nn, tempo.optim, tempo.dist
+local windows, frames, characters, ms = tonumber(arg[1]) or 12, 32, 50, 12
+
+local P = tempo.program { seed = 1 }
+local i = P:dim "i"
+local k = P:dim "k"                                         -- epochs inside an iteration
+local t, T = P:dim "t"
+local b, B = P:dim "b"
+local obs = P:input("obs", { domain = { i, t, b }, shape = { 16 } })
+local reward = P:input("reward", { domain = { i, t, b } })
+local function net(name, nout)
+  return nn.MLP(P, { 16, 128, 128, nout },
+    { name = name, activation = "tanh", along = { i, k }, init = "orthogonal" })
+end
+local policy, critic = net("policy", 8), net("critic", 1)
+local actor = policy:at { [i] = tempo.max(i - 1, 0), [k] = 0 }
+local action = dist.Categorical { logits = actor(obs) }:sample { name = "action", domain = { i, t, b } }
+local G = P:tensor { domain = { i, t, b } }
+G[{ t = T - 1 }] = 0
+G:otherwise(reward[t + 1] + 0.95 * G[t + 1])
+local value = critic(obs):squeeze(-1)
+local loss = 0.5 * (G - value):square()
+  - dist.Categorical { logits = policy(obs) }:log_prob(action) * (G - value):detach()
+local params = policy:parameters()
+for _, w in ipairs(critic:parameters()) do params[#params + 1] = w end
+optim.Adam(params, { lr = 1e-3 }):step(loss * (1 / (B * T):value():to "f32"))
+local f = P:compile { outputs = { action = action }, tick = { i, t } }
+
+local function random(...)
+  local x = 1
+  local function fill(n, ...)
+    if not n then
+      x = x * 16807 % 2147483647
+      return x / 2147483647 - 0.5
+    end
+    local r = {}
+    for q = 1, n do r[q] = fill(...) end
+    return r
+  end
+  return tempo.array(fill(...))
+end
+local values = { obs = random(characters, 16), reward = random(characters) }
+
+-- Late frames, all frames, and the longest one, in ms.
+local function play(budget)
+  f:start({}, { I = math.huge, K = 4, T = frames, B = characters })
+  local late, most = 0, 0
+  for n = 1, windows * frames do
+    local t0 = os.clock()                                   -- processor time: others' is no frame of ours
+    f:step(values, budget)
+    local took = (os.clock() - t0) * 1e3
+    if n > 3 * frames then                                  -- warm
+      late = late + (took > 1000 / 60 and 1 or 0)
+      most = math.max(most, took)
+    end
+  end
+  return late, most
+end
+
+local n = (windows - 3) * frames
+local ours, ours_most = play { budget_ms = ms }
+local peer, peer_most = play()
+print(("longest frame %.1f ms with the budget, %.1f ms without; %d frames"):format(ours_most, peer_most, n))
+print(("RATIO late_frames %.2f (%d vs %d late frames of %d)"):format((peer + 1) / (ours + 1), ours, peer, n))

@@ -1,0 +1,878 @@
+-- LANGUAGE.md, section 7: start and step, budgets, states, checkpoints, cancel.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local fails, same = helper.fails, helper.same
+
+local function each(f)
+  for _, tier in ipairs(helper.tiers) do f(tier) end
+end
+
+local function plain(x) return type(x) == "userdata" and x:totable() or x end
+
+-- Steps through: values(k) gives those of the k-th step. All results, as plain tables.
+local function steps(f, values, opts)
+  local all, k = {}, 0
+  repeat
+    local done, out = f:step(values and values(k), opts)
+    k = k + 1
+    all[k] = {}
+    for name, a in pairs(out) do all[k][name] = plain(a) end
+  until done
+  return all
+end
+
+local function accumulator()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local x = P:input("x", { domain = { t }, shape = { 3 } })
+  local h = P:tensor { domain = { t }, shape = { 3 } }
+  h[0] = tempo.zeros { 3 }
+  h[t] = (h[t-1] * 0.9 + x[t]):tanh()
+  return P, t, T, x, h
+end
+
+local rows = {}
+for k = 1, 6 do rows[k] = { k, k / 2, -1 } end
+
+describe("steps", function()
+  it("give a run's numbers, tick by tick, with the tick left out or given", function()
+    each(function(tier)
+      for _, given in ipairs { true, false } do
+        local P, t, _, _, h = accumulator()
+        local f = P:compile { outputs = { h = h, twice = h * 2 }, tier = tier, tick = given and t or nil }
+        local want = f({ x = rows }, { T = 6 })
+        f:start({}, { T = 6 })
+        local got = steps(f, function(k) return { x = rows[k+1] } end)
+        assert.equal(6, #got)
+        for k = 0, 5 do
+          assert.same(want.h[k]:totable(), got[k+1].h)
+          assert.same(want.twice[k]:totable(), got[k+1].twice)
+        end
+      end
+    end)
+  end)
+
+  it("give an output that looks at the future whole at the end, others once complete", function()
+    each(function(tier)
+      local P, t, T, x, h = accumulator()
+      local w = P:input("w", { shape = { 2 } })
+      local outputs = { h = h, ret = x:sum()[t .. T]:sum(0), next = x[tempo.min(t + 1, T - 1)], w2 = w * 2, total = x[0 .. T]:sum(0) }
+      local f = P:compile { outputs = outputs, tick = t, tier = tier }
+      local want = f({ x = rows, w = { 1, 2 } }, { T = 6 })
+      f:start({ w = { 1, 2 } }, { T = 6 })
+      for k = 0, 5 do
+        local done, out = f:step { x = rows[k+1] }
+        assert.equal(k == 5, done)
+        assert.same(want.h[k]:totable(), out.h:totable())
+        assert.same({ 2, 4 }, out.w2:totable())
+        for _, name in ipairs { "ret", "next", "total" } do
+          if done then assert.same(want[name]:totable(), out[name]:totable()) else assert.is_nil(out[name]) end
+        end
+      end
+    end)
+  end)
+
+  it("go through several dims in the order of P:dim, a training loop inside", function()
+    each(function(tier)
+      local P = tempo.program()
+      local i = P:dim "i"
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { i, t } })
+      local w = P:param("w", { along = { i }, init = 0.5 })
+      local y = w * x
+      local loss = ((y - 1) ^ 2)[{ t = 0 .. T }]:sum(0)
+      local seen = {}
+      P:sink({ loss }, function(a, p) seen[#seen+1] = { p.i, a[1]:item() } end)
+      tempo.optim.SGD({ w }, { lr = 0.01 }):step(loss)
+      local f = P:compile { outputs = { y = y, loss = loss }, tick = { t, i }, tier = tier }
+      local X = { { 1, 2, 3 }, { 4, 5, 6 }, { 1, 1, 1 } }
+      local want = f({ x = X }, { I = 3, T = 3 })
+      local last, all, params = f:params().w:item(), seen, {}
+      seen = {}
+      f:start(nil, { I = 3, T = 3 })
+      for a = 0, 2 do
+        for b = 0, 2 do
+          assert.equal(a, #seen)                -- the sink runs with the last tick of its iteration
+          local done, out = f:step { x = X[a+1][b+1] }
+          assert.equal(want.y:get(a, b), out.y:item())
+          assert.equal(a == 2 and b == 2, done)
+          params[#params+1] = f:params().w:item()
+          if done then assert.same(want.loss:totable(), out.loss:totable()) else assert.is_nil(out.loss) end
+        end
+      end
+      assert.same(all, seen)
+      assert.equal(0.5, params[1])
+      assert.equal(0.5, params[2])
+      assert.is_true(params[3] ~= 0.5 and params[3] == params[4] and params[5] == params[3] and params[6] ~= params[5])
+      assert.equal(last, params[9])
+    end)
+  end)
+
+  it("run other dims inside a tick, wherever they stand", function()
+    each(function(tier)
+      local P = tempo.program()
+      local b = P:dim "b"
+      local t = P:dim "t"
+      local k, K = P:dim "k"
+      local x = P:input("x", { domain = { b, t }, shape = { 2 } })
+      local s = P:tensor { domain = { b, t }, shape = { 2 } }
+      s[{ t = 0 }] = x
+      s:otherwise(s[t-1] + x)
+      local z = P:tensor { domain = { b, t, k } }                 -- a recurrence inside each tick
+      z[{ k = 0 }] = s:sum()
+      z:otherwise(z[k-1] * 0.5 + 1)
+      local f = P:compile { outputs = { s = s, z = z, last = z[{ k = K - 1 }] }, tick = t, tier = tier }
+      local X = {}
+      for bb = 1, 3 do
+        X[bb] = {}
+        for tt = 1, 4 do X[bb][tt] = { bb, tt } end
+      end
+      local want = f({ x = X }, { B = 3, T = 4, K = 3 })
+      f:start({}, { B = 3, T = 4, K = 3 })
+      local got = steps(f, function(n) return { x = { X[1][n+1], X[2][n+1], X[3][n+1] } } end)
+      for n = 0, 3 do
+        for bb = 0, 2 do
+          assert.same(want.s[bb][n]:totable(), got[n+1].s[bb+1])
+          assert.same(want.z[bb][n]:totable(), got[n+1].z[bb+1])
+          assert.equal(want.last:get(bb, n), got[n+1].last[bb+1])
+        end
+      end
+    end)
+  end)
+
+  it("keep callbacks in their tick: sources, calls with over, sinks", function()
+    each(function(tier)
+      local P = tempo.program()
+      local t = P:dim "t"
+      local b = P:dim "b"
+      local log = {}
+      local u = P:source(function(p) log[#log+1] = "source " .. p.t; return p.t + 1 end, { domain = { t } })
+      local x = P:input("x", { domain = { t, b } })
+      local y = P:call(function(a, p)
+        log[#log+1] = "call " .. p.t
+        local out = {}
+        for n = 0, #a[1] - 1 do out[n+1] = a[1][n] * 10 end
+        return out
+      end, { x + u }, { { domain = { t, b } } }, { over = { b } })
+      P:sink({ y[{ b = 0 }] }, function(_, p) log[#log+1] = "sink " .. p.t end)
+      local f = P:compile { outputs = { y = y }, tick = t, tier = tier }
+      f:start({}, { T = 3, B = 2 })
+      for n = 0, 2 do
+        local _, out = f:step { x = { 1, 2 } }
+        assert.same({ 10 * (n + 2), 10 * (n + 3) }, out.y:totable())
+        assert.same({ "source " .. n, "call " .. n, "sink " .. n }, log)
+        log = {}
+      end
+    end)
+  end)
+
+  it("go on without end", function()
+    each(function(tier)
+      local P, _, _, _, h = accumulator()
+      local f = P:compile { outputs = { h = h }, tier = tier }
+      local want = f({ x = rows }, { T = 6 })
+      f:start({}, { T = math.huge })
+      for k = 0, 5 do
+        local done, out = f:step { x = rows[k+1] }
+        assert.is_false(done)
+        assert.same(want.h[k]:totable(), out.h:totable())
+      end
+    end)
+    each(function(tier)
+      local f
+      local P = tempo.program()
+      local t = P:dim "t"
+      local s = P:tensor { domain = { t } }
+      local seen
+      s[0] = 1
+      s[t] = s[t-1] + 1
+      P:sink({ s }, function(a, p)
+        seen = a[1]:item()
+        if p.t == 6 then f:cancel() end
+      end)
+      f = P:compile { tier = tier }
+      assert.is_true(f({}, { T = math.huge }).cancelled)
+      assert.equal(7, seen)
+    end)
+    local P, t, T, x = accumulator()
+    local f = P:compile { outputs = { ret = x:sum()[t .. T]:sum(0) }, tick = t }
+    fails(function() f:start({}, { T = math.huge }) end, "bound", "math.huge")
+  end)
+
+  it("learn without end: the memory stays", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local w = P:param("w", { along = { t }, init = 1 })
+    tempo.optim.SGD({ w }, { lr = 0.1 }):step((w * x - 1) ^ 2)
+    each(function(tier)
+      local f = P:compile { outputs = { y = w * x }, tick = t, tier = tier }
+      f:start({}, { T = math.huge })
+      local v = 1
+      for _ = 1, 20 do
+        local _, out = f:step { x = 1 }
+        same(v, out.y:item())
+        v = v - 0.2 * (v - 1)
+        same(v, f:params().w:item())
+      end
+    end)
+  end)
+
+  it("of no ticks are one that is done", function()
+    each(function(tier)
+      local P, t, T, x, h = accumulator()
+      local f = P:compile { outputs = { h = h, s = x[0 .. T]:sum(0) }, tick = t, tier = tier }
+      f:start({}, { T = 0 })
+      local done, out = f:step { x = rows[1] }
+      assert.is_true(done)
+      assert.same({ 0, 0, 0 }, out.s:totable())
+    end)
+  end)
+
+  it("stop where a dim ends by data", function()
+    each(function(tier)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t } })
+      local s = P:tensor { domain = { t } }
+      s[0] = x
+      s[t] = s[t-1] + x
+      P:stop(t, s:gt(10))
+      local seen = 0
+      P:sink({ s }, function() seen = seen + 1 end)
+      local f = P:compile { outputs = { s = s, total = s[0 .. T]:sum(0), n = T:value() }, tick = t, tier = tier }
+      local xs = { 1, 2, 3, 5, 7, 9, 11, 13 }
+      local want = f({ x = xs }, { T = 8 })
+      assert.same({ 1, 3, 6, 11 }, want.s:totable())
+      for n = 0, 3 do
+        seen = 0
+        f:start({}, { T = 8 })
+        local all, state = {}, nil
+        repeat
+          if #all == n then f:load_state(f:state()) end
+          if #all == 2 then state = f:state() end
+          local done, out = f:step({ x = xs[#all+1] }, { budget_ms = 0 })
+          all[#all+1] = out.s:item()
+          if done then
+            assert.equal(21, out.total:item())
+            assert.equal(4, out.n:item())
+            assert.equal(4, out.T:item())
+          end
+        until done
+        assert.same({ 1, 3, 6, 11 }, all)
+        assert.equal(4, seen)
+        assert.same(want.s:totable(), f({ x = xs }, { T = 8 }, { state = state }).s:totable())
+      end
+    end)
+  end)
+
+  it("go through rows that end, inside another dim", function()
+    each(function(tier)
+      local P = tempo.program()
+      local i = P:dim "i"
+      local t = P:dim "t"
+      local b = P:dim "b"
+      local x = P:input("x", { domain = { i, t, b } })
+      local s = P:tensor { domain = { i, t, b } }
+      s[{ t = 0 }] = x
+      s:otherwise(s[t-1] + x)
+      P:stop(t, s:ge(3))
+      local f = P:compile { outputs = { s = s }, tick = { i, t }, tier = tier }
+      local X = {
+        { { 1, 2 }, { 1, 2 }, { 1, 2 }, { 1, 1 }, { 1, 1 } },             -- rows of 3 and 2 points
+        { { 3, 4 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },             -- 1 and 1
+        { { 0, 0 }, { 0, 3 }, { 0, 3 }, { 0, 1 }, { 0, 1 } },             -- 5 and 2
+      }
+      local want = f({ x = X }, { I = 3, T = 5, B = 2 }).s:totable()
+      f:start({}, { I = 3, T = 5, B = 2 })
+      local ticks = { { 1, 1 }, { 1, 2 }, { 1, 3 }, { 2, 1 }, { 3, 1 }, { 3, 2 }, { 3, 3 }, { 3, 4 }, { 3, 5 } }
+      for k, at in ipairs(ticks) do
+        local done, out = f:step { x = X[at[1]][at[2]] }
+        assert.same(want[at[1]][at[2]], out.s:totable())
+        assert.equal(k == #ticks, done)
+      end
+    end)
+  end)
+
+  it("leave plain calls alone, and start anew", function()
+    each(function(tier)
+      local P, t, _, _, h = accumulator()
+      local f = P:compile { outputs = { h = h }, tick = t, tier = tier }
+      local want = f({ x = rows }, { T = 6 })
+      f:start({}, { T = 6 })
+      f:step { x = rows[1] }
+      assert.same(want.h:totable(), f({ x = rows }, { T = 6 }).h:totable())
+      local _, out = f:step { x = rows[2] }
+      assert.same(want.h[1]:totable(), out.h:totable())
+      f:start({}, { T = 6 })
+      _, out = f:step { x = rows[1] }
+      assert.same(want.h[0]:totable(), out.h:totable())
+    end)
+  end)
+
+  it("refuse a tick that dependences forbid and say what to add", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { i, t } })
+    local w = P:param("w", { along = { i }, init = 0.5 })
+    local y = w * x
+    tempo.optim.SGD({ w }, { lr = 0.01 }):step((y ^ 2)[{ t = 0 .. T }]:sum(0))
+    each(function(tier)
+      fails(function() P:compile { outputs = { y = y }, tick = t, tier = tier } end, "option", "tick = {t}", "'i'", "tick = {i, t}")
+    end)
+  end)
+
+  it("say what is wrong with them", function()
+    each(function(tier)
+      local P, t, _, _, h = accumulator()
+      local w = P:input("w", { shape = { 3 } })
+      local f = P:compile { outputs = { h = h * w }, tick = t, tier = tier }
+      fails(function() f:step { x = rows[1] } end, "option", "start")
+      fails(function() f:start({}, { T = 2 }) end, "input", "'w'")
+      fails(function() f:start({ w = { 1, 1, 1 } }, {}) end, "bound", "'T'")
+      f:start({ w = { 1, 1, 1 } }, { T = 2 })
+      fails(function() f:step {} end, "input", "'x'")
+      fails(function() f:step { x = rows[1], y = 1 } end, "input", "'y'")
+      fails(function() f:step { x = rows[1], w = 1 } end, "input", "'w'")
+      fails(function() f:step { x = { 1, 2 } } end, "shape")
+      fails(function() f:step({ x = rows[1] }, { budget_ms = "x" }) end, "option", "budget_ms")
+      fails(function() f:step({ x = rows[1] }, { budget = 1 }) end, "option", "budget_ms")
+      assert.is_false((f:step { x = rows[1] }))                   -- none of these cost a tick
+      assert.is_true((f:step { x = rows[2] }))
+      fails(function() f:step { x = rows[1] } end, "option", "start")
+    end)
+    local P = tempo.program()
+    local i, t = P:dim "i", P:dim "t"
+    local x = P:input("x", { domain = { i, t } })
+    fails(function() P:compile({ outputs = { x = x } }):start({}, { I = 1, T = 1 }) end, "option", "tick")
+    fails(function() P:compile { outputs = { x = x }, tick = {} } end, "option", "tick")
+    fails(function() P:compile { outputs = { x = x }, tick = P:dim "k" } end, "option", "'k'")
+    fails(function() P:compile({ outputs = { x = x }, tick = { i, t } })({ x = { { 1 } } }, { I = 1, T = math.huge }) end, "bound", "math.huge")
+  end)
+end)
+
+-- An actor whose parameters lag by `lag` iterations, and a learner with a recurrence, a loss over time and Adam. log gets what runs.
+local function agent(lag, log)
+  local P = tempo.program { seed = 3 }
+  local i = P:dim "i"
+  local t, T = P:dim "t"
+  local x = P:input("x", { domain = { i, t }, shape = { 4 } })
+  local w1 = P:param("w1", { along = { i }, init = tempo.normal({ 4, 8 }, { name = "a" }), shape = { 4, 8 } })
+  local w2 = P:param("w2", { along = { i }, init = tempo.normal({ 8 }, { name = "b" }), shape = { 8 } })
+  local function delayed(w, shape)
+    local old = P:tensor { domain = { i }, shape = shape }
+    for q = 0, lag - 1 do old[q] = w[0] end
+    old[i] = w[i-lag]
+    return old
+  end
+  local function net(a, b)
+    local h = P:tensor { domain = { i, t }, shape = { 8 } }
+    h[{ t = 0 }] = tempo.zeros { 8 }
+    h:otherwise((x:matmul(a) + h[t-1] * 0.5):tanh())
+    return (h * b):sum()
+  end
+  local y = net(delayed(w1, { 4, 8 }), delayed(w2, { 8 })) + tempo.normal({}, { domain = { i, t }, name = "n" })
+  local ret = P:tensor { domain = { i, t } }
+  ret[{ t = T - 1 }] = y
+  ret:otherwise(y + 0.9 * ret[t+1])
+  local loss = ((net(w1, w2) - ret:detach()) ^ 2)[{ t = 0 .. T }]:mean(0)
+  P:sink({ y }, function(_, p) log[#log+1] = ("act %d %d"):format(p.i, p.t) end)
+  P:sink({ loss }, function(a, p) log[#log+1] = ("learn %d %s"):format(p.i, a[1]:item()) end)
+  tempo.optim.Adam({ w1, w2 }, { lr = 0.01 }):step(loss)
+  return P, { y = y, loss = loss }, { i, t }
+end
+
+local function count(log, word)
+  local n = 0
+  for _, s in ipairs(log) do n = n + (s:find("^" .. word) and 1 or 0) end
+  return n
+end
+
+describe("budgets", function()
+  local I, T = 6, 5
+  local X = helper.fill({ I, T, 4 }, function(a, b, c) return math.sin(a * 7 + b * 3 + c) end)
+
+  local function through(f, log, budget)
+    local lag = 0
+    f:start({}, { I = I, T = T })
+    local all = { y = {}, params = {} }
+    for a = 1, I do
+      for b = 1, T do
+        local done, out = f:step({ x = X[a][b] }, budget and { budget_ms = budget(a, b) } or nil)
+        all.y[#all.y+1] = out.y:item()
+        assert.equal(budget ~= nil and budget(a, b) ~= nil, type(out.late_ms) == "number" and out.late_ms >= 0)
+        assert.equal(a == I and b == T, done)
+        all.loss = out.loss and out.loss:totable()
+        if b == T and not done then lag = math.max(lag, a - count(log, "learn")) end
+      end
+    end
+    for name, w in pairs(f:params()) do all.params[name] = w:totable() end
+    return all, lag
+  end
+
+  it("never change a number, and let learning fall behind as far as the actor allows", function()
+    each(function(tier)
+      for lag = 1, 3 do
+        local log = {}
+        local P, outputs, tick = agent(lag, log)
+        local f = P:compile { outputs = outputs, tick = tick, tier = tier }
+        local run = f({ x = X }, { I = I, T = T })
+        local learned = {}
+        for _, s in ipairs(log) do if s:find "^learn" then learned[#learned+1] = s end end
+        local function check(budget)
+          for k = #log, 1, -1 do log[k] = nil end
+          local all, behind = through(f, log, budget)
+          for k, y in ipairs(all.y) do assert.equal(run.y:get(math.floor((k - 1) / T), (k - 1) % T), y) end
+          assert.same(run.loss:totable(), all.loss)
+          local n = 0
+          for _, s in ipairs(log) do
+            if s:find "^learn" then
+              n = n + 1
+              assert.equal(learned[n], s)
+            end
+          end
+          assert.equal(I, n)
+          assert.equal(I * T, count(log, "act"))
+          return all.params, behind
+        end
+        local params, behind = check(nil)
+        assert.equal(0, behind)
+        local again
+        again, behind = check(function() return 0 end)
+        assert.same(params, again)
+        -- so many iterations had acted and not learned; the reference leaves what no output asks for until the end
+        assert.equal(tier == "reference" and I - 1 or lag + 1, behind)
+        again, behind = check(function() return 1e6 end)
+        assert.same(params, again)
+        assert.equal(0, behind)
+        for seed = 1, 8 do
+          again = check(function(a, b)
+            local r = (a * 131 + b * 71 + seed * 37) % 10
+            return r > 6 and 0 or r > 1 and r / 100 or nil
+          end)
+          assert.same(params, again)
+        end
+      end
+    end)
+  end)
+
+  it("act first, then do what was left, oldest first", function()
+    local log = {}
+    local P, outputs, tick = agent(1, log)
+    local f = P:compile { outputs = outputs, tick = tick }
+    f:start({}, { I = I, T = T })
+    for b = 1, T do f:step({ x = X[1][b] }, { budget_ms = 0 }) end
+    assert.equal(0, count(log, "learn"))
+    f:step({ x = X[2][1] }, { budget_ms = 0 })      -- nothing of the first iteration is needed yet
+    assert.equal(0, count(log, "learn"))
+    f:step({ x = X[2][2] }, { budget_ms = 1e6 })
+    assert.equal(1, count(log, "learn"))
+    assert.equal("act 1 1", log[#log])              -- after what was older
+    for b = 3, T do f:step({ x = X[2][b] }, { budget_ms = 0 }) end
+    f:step({ x = X[3][1] }, { budget_ms = 0 })
+    assert.equal(1, count(log, "learn"))
+    f:step { x = X[3][2] }                          -- no budget: all of it
+    assert.equal(2, count(log, "learn"))
+  end)
+
+  it("work in a program of one dim, and without end", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 2 } })
+    local w = P:param("w", { along = { t }, init = tempo.ones { 2 }, shape = { 2 } })
+    local actor = P:param("actor", { along = { t }, init = tempo.ones { 2 }, shape = { 2 } })
+    actor:update(w)
+    local loss = ((w * x):sum() - 1) ^ 2
+    local seen = {}
+    P:sink({ loss }, function(_, p) seen[#seen+1] = p.t end)
+    tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss)
+    local f = P:compile { outputs = { y = (actor * x):sum() }, tick = t }
+    local want = {}
+    f:start({}, { T = math.huge })
+    for k = 1, 12 do
+      local _, out = f:step { x = { k / 10, 1 } }
+      want[k] = out.y:item()
+      assert.equal(k, #seen)
+    end
+    seen = {}
+    f:start({}, { T = math.huge })
+    for k = 1, 12 do
+      local _, out = f:step({ x = { k / 10, 1 } }, { budget_ms = 0 })
+      assert.equal(want[k], out.y:item())
+      assert.equal(math.max(0, k - 2), #seen)
+    end
+  end)
+end)
+
+describe("states", function()
+  local I, T = 4, 3
+  local X = helper.fill({ I, T, 4 }, function(a, b, c) return math.sin(a * 7 + b * 3 + c) end)
+
+  local function compiled(tier, log)
+    local P, outputs, tick = agent(1, log or {})
+    return P:compile { outputs = outputs, tick = tick, tier = tier }
+  end
+
+  -- From step `from` (0-based) on: everything a step gives.
+  local function rest(f, from)
+    local all = {}
+    for n = from, I * T - 1 do
+      local done, out = f:step { x = X[math.floor(n / T) + 1][n % T + 1] }
+      all[#all+1] = { out.y:item(), done, plain(out.loss) or false }
+    end
+    for name, w in pairs(f:params()) do all[name] = w:totable() end
+    return all
+  end
+
+  local function begin(f, n, budget)
+    f:start({}, { I = I, T = T })
+    for k = 0, n - 1 do f:step({ x = X[math.floor(k / T) + 1][k % T + 1] }, budget and { budget_ms = budget } or nil) end
+  end
+
+  it("go on to the same numbers, in another recording, with work left behind", function()
+    each(function(tier)
+      local f, g = compiled(tier), compiled(tier)
+      for n = 0, I * T - 1 do
+        for _, budget in ipairs { false, 0 } do
+          begin(f, n, budget)
+          local s = f:state()
+          assert.truthy(tostring(s):find "^tempo.State<%d+ bytes>$")
+          local want = rest(f, n)
+          begin(g, 1)
+          assert.equal(g, g:load_state(s))
+          assert.same(want, rest(g, n))
+          assert.equal(g, g:load_state(s))                        -- a state is not used up
+          assert.same(want, rest(g, n))
+          assert.same(want, rest(f:load_state(s), n))
+        end
+      end
+    end)
+  end)
+
+  it("go on in a call, with whole arrays", function()
+    each(function(tier)
+      local log = {}
+      local f = compiled(tier, log)
+      local want = f({ x = X }, { I = I, T = T })
+      local params, all = f:params(), #log
+      local g = compiled(tier)
+      for _, n in ipairs { 0, 2, 3, 7, 11 } do
+        begin(f, n, n == 7 and 0 or nil)
+        local s, before = f:state(), #log
+        local out = f({ x = X }, { I = I, T = T }, { state = s })
+        assert.same(want.y:totable(), out.y:totable())            -- what was given out before is in the state
+        assert.same(want.loss:totable(), out.loss:totable())
+        if n == 0 then assert.equal(before + all, #log) end
+        g({ x = X }, { I = I, T = T }, { state = s })
+        for name, w in pairs(params) do assert.same(w:totable(), g:params()[name]:totable()) end
+      end
+    end)
+  end)
+
+  it("of a run that is over hold its results", function()
+    each(function(tier)
+      local f, g = compiled(tier), compiled(tier)
+      local want = f({ x = X }, { I = I, T = T })
+      begin(f, I * T)
+      g:load_state(f:state())
+      fails(function() g:step { x = X[1][1] } end, "option", "start")
+      assert.same(f:params().w1:totable(), g:params().w1:totable())
+      assert.same(want.loss:totable(), g({ x = X }, { I = I, T = T }, { state = f:state() }).loss:totable())
+    end)
+  end)
+
+  it("take inputs that do not tick along", function()
+    each(function(tier)
+      local P, t, _, x, h = accumulator()
+      local w = P:input("w", { shape = { 3 } })
+      local f = P:compile { outputs = { h = h * w + x }, tick = t, tier = tier }
+      local want = f({ x = rows, w = { 1, 2, 3 } }, { T = 6 })
+      f:start({ w = tempo.array { 1, 2, 3 } }, { T = 6 })
+      f:step { x = rows[1] }
+      local s = f:state()
+      assert.same(want.h:totable(), f({ x = rows }, { T = 6 }, { state = s }).h:totable())
+      f:load_state(s)
+      local _, out = f:step { x = rows[2] }
+      assert.same(want.h[1]:totable(), out.h:totable())
+    end)
+  end)
+
+  it("go on for longer where no read mentions the bound", function()
+    each(function(tier)
+      local function training()
+        local P = tempo.program()
+        local i = P:dim "i"
+        local t, T_ = P:dim "t"
+        local x = P:input("x", { domain = { i, t } })
+        local w = P:param("w", { along = { i }, init = 0.5 })
+        local loss = ((w * x - 1) ^ 2)[{ t = 0 .. T_ }]:sum(0)
+        tempo.optim.SGD({ w }, { lr = 0.01, momentum = 0.9 }):step(loss)
+        return P:compile { outputs = { y = w * x, loss = loss }, tick = { i, t }, tier = tier }
+      end
+      local long = { { 1, 2, 3 }, { 4, 5, 6 }, { 1, 1, 1 }, { 2, 0, 2 }, { 3, 3, 1 } }
+      local f, g, h = training(), training(), training()
+      local want = f({ x = long }, { I = 5, T = 3 })
+      local w = f:params().w:item()
+      for n = 0, 8 do
+        g:start({}, { I = 3, T = 3 })
+        for k = 0, n - 1 do g:step { x = long[math.floor(k / 3) + 1][k % 3 + 1] } end
+        local s = g:state()
+        local out = f({ x = long }, { I = 5, T = 3 }, { state = s })
+        assert.same(want.y:totable(), out.y:totable())
+        assert.same(want.loss:totable(), out.loss:totable())
+        h({ x = long }, { I = 5, T = 3 }, { state = s })
+        assert.equal(w, h:params().w:item())
+        fails(function() h({ x = { { 1, 2, 3 } } }, { I = 1, T = 3 }, { state = s }) end, "bound", "'I'")
+        fails(function() h({ x = helper.fill({ 3, 4 }, function() return 1 end) }, { I = 3, T = 4 }, { state = s }) end, "bound", "'T'")
+      end
+    end)
+  end)
+
+  it("belong to one program", function()
+    each(function(tier)
+      local f = compiled(tier)
+      begin(f, 2)
+      local s = f:state()
+      local log = {}
+      local P, outputs, tick = agent(2, log)
+      local g = P:compile { outputs = outputs, tick = tick, tier = tier }
+      fails(function() g:load_state(s) end, "option", "another program")
+      fails(function() g({ x = X }, { I = I, T = T }, { state = s }) end, "option", "another program")
+      fails(function() compiled(tier == "reference" and "interpreter" or "reference"):load_state(s) end, "option", "another program")
+      fails(function() f:load_state(3) end, "option", "tempo.State")
+      fails(function() compiled(tier):state() end, "option", "start")
+    end)
+  end)
+
+  it("are taken between ticks", function()
+    each(function(tier)
+      local f, how
+      local P = tempo.program()
+      local t = P:dim "t"
+      local u = P:source(function() how() return 1 end, { domain = { t } })
+      f = P:compile { outputs = { u = u }, tick = t, tier = tier }
+      how = function() f:state() end
+      f:start({}, { T = 2 })
+      fails(function() f:step() end, "option", "between ticks")
+      how = function() f:save("/dev/null") end
+      f:start({}, { T = 2 })
+      fails(function() f:step() end, "option", "between ticks")
+    end)
+  end)
+end)
+
+describe("checkpoints", function()
+  local path = os.tmpname()
+  local lua = rawget(_G, "jit") and "luajit" or "lua5.4"
+  after_each(function() os.remove(path) end)
+
+  local function bytes()
+    local f = assert(io.open(path, "rb"))
+    local s = f:read "*a"
+    f:close()
+    return s
+  end
+
+  local function write(s)
+    local f = assert(io.open(path, "wb"))
+    f:write(s)
+    f:close()
+  end
+
+  it("keep a state in a file; a broken one is an error and nothing is lost", function()
+    each(function(tier)
+      local P, t, _, _, h = accumulator()
+      local f = P:compile { outputs = { h = h }, tick = t, tier = tier }
+      local want = f({ x = rows }, { T = 6 })
+      f:start({}, { T = 6 })
+      f:step { x = rows[1] }
+      assert.is_true(f:save(path))
+      local whole = bytes()
+      f:step { x = rows[2] }
+      local function refused(s)
+        write(s)
+        local ok, message = f:load(path)
+        assert.is_nil(ok)
+        assert.truthy(message:find("file: ", 1, true) and message:find "_spec%.lua:%d+: ")
+      end
+      for n = 0, #whole - 1 do refused(whole:sub(1, n)) end
+      for n = 1, #whole do
+        local flipped = whole:sub(1, n - 1) .. string.char((whole:byte(n) + 1) % 256) .. whole:sub(n + 1)
+        if n > 16 and n <= 24 then                                 -- the program's hash
+          write(flipped)
+          fails(function() f:load(path) end, "option", "another program")
+        else
+          refused(flipped)
+        end
+      end
+      refused(whole .. "x")
+      os.remove(path)
+      local ok, message = f:load(path)
+      assert.is_nil(ok)
+      assert.truthy(message:find("file: ", 1, true))
+      local _, out = f:step { x = rows[3] }
+      assert.same(want.h[2]:totable(), out.h:totable())
+      write(whole)
+      assert.equal(f, f:load(path))
+      _, out = f:step { x = rows[2] }
+      assert.same(want.h[1]:totable(), out.h:totable())
+    end)
+  end)
+
+  local child = [[
+    local tempo = require "tempo"
+    local path, mode = ...
+    local P = tempo.program { seed = 7 }
+    local i = P:dim "i"
+    local t, T = P:dim "t"
+    local w = P:param("w", { along = { i }, init = tempo.normal({ 16, 16 }, { name = "w" }), shape = { 16, 16 } })
+    local x = tempo.normal({ 16 }, { domain = { i, t }, name = "x" })
+    local h = P:tensor { domain = { i, t }, shape = { 16 } }
+    h[{ t = 0 }] = x
+    h:otherwise((h[t-1]:matmul(w) + x):tanh())
+    local loss = (h:sum() ^ 2)[{ t = 0 .. T }]:mean(0)
+    tempo.optim.Adam({ w }, { lr = 0.01 }):step(loss)
+    local f = P:compile { outputs = { y = h:sum(), loss = loss }, tick = { i, t } }
+    local bounds = { I = 300, T = 8 }
+    if mode == "whole" then
+      local out = f({}, bounds)
+      io.write(tostring(out.loss), tostring(f:params().w), "\n")
+      return
+    end
+    if not (mode == "again" and f:load(path)) then f:start({}, bounds) end
+    local n, done, out = 0
+    repeat
+      done, out = f:step(nil, n % 3 == 0 and { budget_ms = 0 } or nil)
+      n = n + 1
+      if not done and n % 5 == 0 then assert(f:save(path)) end
+    until done
+    io.write(tostring(out.loss), tostring(f:params().w), "\n")
+  ]]
+
+  local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'"):format(package.path, package.path, package.cpath, package.cpath)
+
+  -- The child in a process of its own: what it printed. before: shell commands; how: what runs it.
+  local function run(mode, how, before)
+    local name = os.tmpname()
+    local f = assert(io.open(name, "w"))
+    f:write(child)
+    f:close()
+    local p = assert(io.popen(("%s export %s; %s %s %s %s %s 2>/dev/null"):format(before or "", paths, how or "", lua, name, path, mode)))
+    local s = p:read "*a"
+    p:close()
+    os.remove(name)
+    return s
+  end
+
+  it("survive kill -9 at any moment", function()
+    local want = run "whole"
+    assert.is_true(#want > 100)
+    for k = 1, 2 do
+      os.remove(path)
+      for round = 1, 3 do                                          -- killed again and again, at another moment each time
+        run(round == 1 and "new" or "again", ("timeout -s KILL 0.%d"):format(35 + (k * 37 + round * 23) % 60))
+      end
+      assert.equal(want, run "again")
+    end
+    os.execute("rm -f " .. path .. ".*.tmp")                        -- what was being written
+  end)
+
+  it("leave the old file where the new one does not fit", function()
+    local P, t, _, _, h = accumulator()
+    local big = tempo.ones { 4096 }
+    local f = P:compile { outputs = { h = h, big = (big * h:sum()) }, tick = t }
+    f:start({}, { T = 6 })
+    f:step { x = rows[1] }
+    local ok, message = f:save("/dev/full")
+    assert.is_nil(ok)
+    assert.truthy(message:find("file: /dev/full: ", 1, true))
+    write "old"
+    run("new", nil, "trap '' XFSZ; ulimit -f 1;")
+    assert.equal("old", bytes())
+    local p = io.popen("ls " .. path .. ".*.tmp 2>/dev/null")
+    assert.equal("", p:read "*a")
+    p:close()
+  end)
+end)
+
+describe("callbacks", function()
+  local function program(fn)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local u = P:source(fn, { domain = { t } })
+    local s = P:tensor { domain = { t } }
+    s[0] = u
+    s[t] = s[t-1] + u
+    return P, t, T, s, u
+  end
+
+  it("that raise end the run and leave f usable", function()
+    each(function(tier)
+      local bad = { code = 7 }
+      local limit = 2
+      local P, t, _, s = program(function(p) if p.t == limit then error(bad) end; return p.t end)
+      local f = P:compile { outputs = { s = s }, tick = t, tier = tier }
+      local ok, e = pcall(f, {}, { T = 5 })
+      assert.is_false(ok)
+      assert.equal(bad, e)
+      f:start({}, { T = 5 })
+      f:step()
+      f:step()
+      ok, e = pcall(f.step, f)
+      assert.is_false(ok)
+      assert.equal(bad, e)
+      fails(function() f:step() end, "option", "start")
+      limit = 100
+      assert.same({ 0, 1, 3, 6, 10 }, f({}, { T = 5 }).s:totable())
+      f:start({}, { T = 5 })
+      assert.equal(10, steps(f)[5].s)
+    end)
+  end)
+
+  it("that call f again are told so", function()
+    each(function(tier)
+      local f, how
+      local P, t, _, s = program(function() how() return 1 end)
+      f = P:compile { outputs = { s = s }, tick = t, tier = tier }
+      for _, fn in ipairs {
+        function() f({}, { T = 1 }) end, function() f:start({}, { T = 1 }) end, function() f:step() end,
+      } do
+        how = fn
+        fails(function() f({}, { T = 2 }) end, "already running")
+        f:start({}, { T = 2 })
+        fails(function() f:step() end, "already running")
+      end
+      how = function() end
+      assert.same({ 1, 2 }, f({}, { T = 2 }).s:totable())
+    end)
+  end)
+
+  it("may cancel: complete outputs and a mark", function()
+    each(function(tier)
+      local f
+      local stop = 3
+      local P, t, T, s, u = program(function(p) if p.t == stop then f:cancel() end return p.t end)
+      local before = P:input("a", { shape = { 2 } }) * 2
+      f = P:compile { outputs = { s = s, total = u[0 .. T]:sum(0), before = before }, tick = t, tier = tier }
+      local out = f({ a = { 1, 2 } }, { T = 6 })
+      assert.is_true(out.cancelled)
+      assert.is_nil(out.s)
+      assert.is_nil(out.total)
+      f:start({ a = { 1, 2 } }, { T = 6 })
+      local got = steps(f)
+      assert.equal(4, #got)
+      assert.equal(3, got[3].s)
+      assert.is_nil(got[3].cancelled)
+      assert.is_true(got[4].cancelled)
+      assert.is_nil(got[4].total)
+      fails(function() f:step() end, "option", "start")
+      stop = 100
+      out = f({ a = { 1, 2 } }, { T = 6 })
+      assert.is_nil(out.cancelled)
+      assert.equal(15, out.total:item())
+    end)
+    local P, t, _, s = program(function() return 1 end)
+    fails(function() P:compile({ outputs = { s = s }, tick = t }):cancel() end, "option", "cancel")
+  end)
+end)

@@ -1,0 +1,93 @@
+/* place.c: where a run stands, written down and found again. What is read is not trusted: cursors must be at places that the loops can reach, and a buffer has the
+ * bytes that these bounds give it. */
+#include "device/priv.h"
+
+static bool alive_at(const tp_exec *x, const tp_pbuf *b, const tp_cursor *c) {
+  return c->pc < x->ninst && b->first <= x->inst[c->pc].pos && x->inst[c->pc].pos <= b->last;
+}
+
+static bool alive(const tp_exec *x, const tp_pbuf *b) {
+  if (b->kind != TP_BUF_TEMP || b->first < 0 || x->offset[b->id] < 0) return false;
+  return alive_at(x, b, &x->front) || (x->split && alive_at(x, b, &x->back));
+}
+
+static size_t bytes(const tp_exec *x, const tp_pbuf *b) { return x->count[b->id] > 0 ? (size_t)x->count[b->id] * (size_t)tp_dtype_size(b->dtype) : 0; }
+
+bool tp_exec_tick(const tp_exec *x, int64_t *at) {
+  const tp_inst *i = x->inst + x->front.pc;
+  if (x->front.pc >= x->ninst || i->op != TP_I_TICK) return false;
+  for (int k = 0; k < i->rg->rg->ncoord; k++) at[k] = tp_dx_get(&i->rg->coord[k], x->front.env);
+  return true;
+}
+
+/* ---- writing ---- */
+
+static void put_cursor(const tp_exec *x, const tp_cursor *c, tp_buf *b) {
+  tp_put_i64(b, c->pc);
+  tp_put_i64(b, c->pos);
+  tp_put_i64(b, c->count);
+  for (int i = 0; i < x->ninst; i++)
+    if (x->inst[i].op == TP_I_FOR || x->inst[i].op == TP_I_LOAD) tp_put_i64(b, c->env[x->inst[i].var]);
+}
+
+void tp_exec_put(tp_exec *x, tp_buf *b) {
+  tp_flow_settle(x, &x->front);
+  if (x->split) tp_flow_settle(x, &x->back);
+  tp_put_i64(b, x->split);
+  tp_put_i64(b, x->nshown);
+  put_cursor(x, &x->front, b);
+  put_cursor(x, x->split ? &x->back : &x->front, b);
+  for (int i = 0; i < x->plan->bufs.n; i++) {
+    const tp_pbuf *p = x->plan->bufs.v[i];
+    if (!alive(x, p)) continue;
+    tp_put_i64(b, i);
+    tp_put_i64(b, (int64_t)bytes(x, p));
+    tp_put_bytes(b, x->base[i], bytes(x, p));
+  }
+  tp_put_i64(b, -1);
+}
+
+/* ---- reading ---- */
+
+static void take_cursor(const tp_exec *x, tp_cursor *c, tp_reader *r) {
+  c->pc = (int)tp_take_in(r, 0, (int64_t)x->ninst + 1);
+  c->pos = (int)tp_take_in(r, -1, INT32_MAX);
+  c->count = tp_take_in(r, 0, INT64_MAX);
+  for (int i = 0; i < x->ninst; i++)
+    if (x->inst[i].op == TP_I_FOR) c->env[x->inst[i].var] = tp_take_i64(r);
+    else if (x->inst[i].op == TP_I_LOAD) c->env[x->inst[i].var] = tp_take_in(r, 0, tp_dx_get(&x->inst[i].hi, x->env) + 1);
+}
+
+/* Where dims end by data, what was run cannot be found again without it. */
+static bool has_loads(const tp_exec *x) {
+  for (int i = 0; i < x->ninst; i++)
+    if (x->inst[i].op == TP_I_LOAD) return true;
+  return false;
+}
+
+static bool settle(tp_exec *x, bool same_bounds) {
+  if (!same_bounds && has_loads(x)) return false;
+  if (!same_bounds && !(tp_flow_seek(x, &x->front, x->front.count) && (!x->split || tp_flow_seek(x, &x->back, x->back.count)))) return false;
+  return tp_flow_possible(x, &x->front) && tp_flow_possible(x, &x->back) && x->back.count <= x->front.count;
+}
+
+static void take_buffers(tp_exec *x, tp_reader *r) {
+  for (int64_t i; !r->bad && (i = tp_take_in(r, -1, x->plan->bufs.n)) >= 0;) {
+    const tp_pbuf *p = x->plan->bufs.v[i];
+    size_t n = (size_t)tp_take_i64(r);
+    if (!alive(x, p) || n != bytes(x, p)) r->bad = true;
+    else tp_take_bytes(r, x->base[i], n);
+  }
+}
+
+bool tp_exec_get(tp_exec *x, tp_reader *r, bool same_bounds) {
+  memcpy(x->back.env, x->front.env, sizeof *x->env * (size_t)x->nsym);
+  x->split = tp_take_in(r, 0, x->plan->lag ? 2 : 1);
+  x->nshown = (int)tp_take_in(r, 0, INT32_MAX);
+  take_cursor(x, &x->front, r);
+  take_cursor(x, &x->back, r);
+  x->backrow = INT64_MIN;
+  if (r->bad || !settle(x, same_bounds)) { r->bad = true; return false; }
+  take_buffers(x, r);
+  return !r->bad;
+}

@@ -1,0 +1,177 @@
+/* memo: what isl has answered. Sets and relations are shared objects and most questions about them come again (layers are alike, and every graph is asked
+ * about more than once), so an answer is kept under the addresses of its operands, which are held with it. What is equal to the eye is one object. */
+#include "index/memo.h"
+
+enum { MOST = 1 << 16 };                        /* objects held; then everything is forgotten */
+
+typedef struct { bool set; void *p; } held;
+struct tp_memo {
+  tp_ictx *c;
+  tp_arena arena;
+  tp_hmap answers, objects;
+  TP_VEC(held) held;
+  int nbound;                                   /* answers are for these bounds */
+};
+
+/* isl's context knows its memo: operations have no other argument that leads there. */
+struct options { struct isl_options *isl; tp_memo *memo; };
+ISL_ARGS_START(struct options, options_args)
+ISL_ARG_CHILD(struct options, isl, NULL, &isl_options_args, NULL)
+ISL_ARGS_END
+ISL_ARG_DEF(options, struct options, options_args)
+
+static void *hold(tp_memo *m, bool set, TP_TAKE void *p) {
+  TP_PUSH(&m->arena, &m->held, (held){ set, p });
+  return p;
+}
+
+static void empty(tp_memo *m) {
+  for (int i = 0; i < m->held.n; i++) {
+    if (m->held.v[i].set) isl_set_free(m->held.v[i].p);
+    else isl_map_free(m->held.v[i].p);
+  }
+  m->held.v = NULL;
+  m->held.n = m->held.cap = 0;
+  tp_arena_free(&m->arena);
+  tp_arena_init(&m->arena);
+  tp_hmap_init(&m->answers, &m->arena);
+  tp_hmap_init(&m->objects, &m->arena);
+}
+
+isl_ctx *tp_memo_ctx(tp_ictx *c) {
+  struct options *o = options_new_with_defaults();
+  isl_ctx *ctx = o ? isl_ctx_alloc_with_options(&options_args, o) : NULL;
+  tp_memo *m = ctx ? tp_calloc(sizeof *m) : NULL;
+  if (!m) {
+    isl_ctx_free(ctx);
+    return NULL;
+  }
+  m->c = c;
+  o->memo = c->asked = m;
+  empty(m);
+  return ctx;
+}
+
+void tp_isl_forget(tp_ictx *c) {
+  if (c->asked) empty(c->asked);
+}
+
+void tp_memo_close(tp_ictx *c) {
+  if (!c->asked) return;
+  empty(c->asked);
+  tp_free(c->asked);
+  c->asked = NULL;
+}
+
+/* Ready to take an answer. */
+static tp_memo *ready(tp_memo *m) {
+  int n = 0;
+  for (int i = 0; i < m->c->sym.n; i++) n += m->c->sym.v[i]->kind == TP_SYM_BOUND;
+  if (m->held.n > MOST || n != m->nbound) empty(m);
+  m->nbound = n;
+  return m;
+}
+
+static tp_memo *memo_of(isl_ctx *ctx) { return ready(((struct options *)isl_ctx_peek_options(ctx, &options_args))->memo); }
+
+/* ---- equal objects ---- */
+
+static bool same(bool set, void *a, void *b) {
+  return (set ? isl_set_plain_is_equal(a, b) : isl_map_plain_is_equal(a, b)) == isl_bool_true;
+}
+
+/* The object that is r, held. */
+static void *unique(tp_memo *m, bool set, TP_TAKE void *r) {
+  uint32_t key[2] = { set, set ? isl_set_get_hash(r) : isl_map_get_hash(r) };
+  void *was = tp_hmap_get(&m->objects, key, sizeof key);
+  if (was && same(set, was, r)) {
+    if (set) isl_set_free(r);
+    else isl_map_free(r);
+    return was;
+  }
+  if (!was) tp_hmap_set(&m->objects, key, sizeof key, r);
+  return hold(m, set, r);
+}
+
+/* ---- operations ---- */
+
+typedef struct { int what; const void *a, *b; } question;
+
+static question ask(tp_ask what, const void *a, const void *b) {
+  question q;
+  memset(&q, 0, sizeof q);
+  q.what = what; q.a = a; q.b = b;
+  return q;
+}
+
+static const struct { bool a, b, r; } is_set[] = {      /* operands and result; else a relation */
+  [TP_ASK_AND] = { 1, 1, 1 }, [TP_ASK_OR] = { 1, 1, 1 }, [TP_ASK_MINUS] = { 1, 1, 1 }, [TP_ASK_APPLY] = { 1, 0, 1 }, [TP_ASK_RESTRICT] = { 0, 1, 0 },
+  [TP_ASK_INTO] = { 0, 1, 0 }, [TP_ASK_COMPOSE] = { 0, 0, 0 }, [TP_ASK_JOIN] = { 0, 0, 0 },
+};
+
+static void *operate(tp_ask what, TP_TAKE void *a, TP_TAKE void *b) {
+  switch (what) {
+    case TP_ASK_AND: return isl_set_intersect(a, b);
+    case TP_ASK_OR: return tp_isl_coalesce(isl_set_union(a, b));
+    case TP_ASK_MINUS: return isl_set_subtract(a, b);
+    case TP_ASK_APPLY: return isl_set_apply(a, b);
+    case TP_ASK_RESTRICT: return isl_map_intersect_domain(a, b);
+    case TP_ASK_INTO: return isl_map_intersect_range(a, b);
+    case TP_ASK_COMPOSE: return isl_map_apply_range(a, b);
+    case TP_ASK_JOIN: return tp_isl_coalesce_map(isl_map_union(a, b));
+    default: return NULL;
+  }
+}
+
+static void *copy(bool set, void *p) { return set ? (void *)isl_set_copy(p) : (void *)isl_map_copy(p); }
+static void drop(bool set, void *p) { (void)(set ? (void *)isl_set_free(p) : (void *)isl_map_free(p)); }
+
+void *tp_memo_op(tp_ask what, void *a, void *b) {
+  if (!a || !b) return operate(what, a, b);
+  tp_memo *m = memo_of(is_set[what].a ? isl_set_get_ctx(a) : isl_map_get_ctx(a));
+  question q = ask(what, a, b);
+  void *r = tp_hmap_get(&m->answers, &q, sizeof q);
+  if (r) {
+    drop(is_set[what].a, a);
+    drop(is_set[what].b, b);
+    return copy(is_set[what].r, r);
+  }
+  r = operate(what, copy(is_set[what].a, a), copy(is_set[what].b, b));
+  hold(m, is_set[what].a, a);
+  hold(m, is_set[what].b, b);
+  if (!r) return NULL;
+  r = unique(m, is_set[what].r, r);
+  tp_hmap_set(&m->answers, &q, sizeof q, r);
+  return copy(is_set[what].r, r);
+}
+
+/* ---- questions ---- */
+
+bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b, isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *)) {
+  static const char yes, no;
+  tp_memo *m = memo_of(tp_isl_ctx(c));
+  question q = ask(what, a, b);
+  const char *was = tp_hmap_get(&m->answers, &q, sizeof q);
+  if (was) return was == &yes;
+  isl_bool r = answer(c, a, b);
+  if (r == isl_bool_error) return false;
+  hold(m, true, isl_set_copy(a));
+  if (b) hold(m, true, isl_set_copy(b));
+  tp_hmap_set(&m->answers, &q, sizeof q, (void *)(r ? &yes : &no));
+  return r;
+}
+
+/* ---- what is made of expressions ---- */
+
+void *tp_memo_made(tp_ictx *c, bool set, const void *key, size_t n) {
+  void *r = tp_hmap_get(&memo_of(tp_isl_ctx(c))->answers, key, n);
+  return r ? copy(set, r) : NULL;
+}
+
+void *tp_memo_make(tp_ictx *c, bool set, const void *key, size_t n, void *made) {
+  tp_memo *m = memo_of(tp_isl_ctx(c));
+  if (!made) return NULL;
+  made = unique(m, set, made);
+  tp_hmap_set(&m->answers, key, n, made);
+  return copy(set, made);
+}

@@ -1,0 +1,113 @@
+/* behind: what a step can leave for later ones. In the loop of the first tick dim a statement is *far* if whatever a tick gives out needs its results two rows
+ * later at the earliest (learning whose parameters are read one iteration old), or never (what is printed). Far statements may run behind the others, in
+ * their own order, as long as those of row r are over before anything of row r + lag: then every value is there when it is read. Storage is such that nothing is
+ * overwritten before they have read it (live.c).
+ *
+ * All that write one accumulated array are far together, so that sums add up in one order. */
+#include "poly/sched.h"
+
+enum { LEAST = 2, MOST = 64 };
+
+typedef struct { tp_sched *S; const tp_item *loop; bool *near; } behind;
+
+static const tp_mem *row_in(const behind *b, int st) {
+  const tp_sst *s = &b->S->st[st];
+  return s->npath > 1 && s->path[0].loop == b->loop ? s->path[0].mem : NULL;
+}
+
+/* The one loop that all ticks are in. */
+static const tp_item *tick_loop(tp_sched *S) {
+  const tp_item *loop = NULL;
+  for (int i = 0; i < S->p->stmts.n; i++) {
+    if (!tp_is_tick(S->p->stmts.v[i])) continue;
+    const tp_item *mine = S->st[i].npath > 1 ? S->st[i].path[0].loop : NULL;
+    if (!mine || (loop && loop != mine)) return NULL;
+    loop = mine;
+  }
+  return loop;
+}
+
+static const tp_ix *row_of(tp_sched *S, const tp_mem *m) {
+  const tp_ix *shift = m->dim < 0 || m->shift.bad ? NULL : m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, m->shift.c);
+  return shift ? tp_ix_add(S->ix, tp_ix_mulc(S->ix, tp_ix_sym(S->ix, S->p->stmts.v[m->st]->dim[m->dim]), m->s), shift) : NULL;
+}
+
+static bool note_rows(const behind *b) {
+  for (int i = 0; i < b->S->p->stmts.n; i++) {
+    const tp_mem *m = row_in(b, i);
+    if (m && !(b->S->p->stmts.v[i]->tickrow = row_of(b->S, m))) return false;
+  }
+  return true;
+}
+
+/* By how many rows the dependence looks back, at least; LEAST - 1: too few, or not known. */
+static int rows_back(const behind *b, const tp_dep *d) {
+  tp_sched *S = b->S;
+  const tp_mem *u = row_in(b, d->src), *v = row_in(b, d->dst);
+  if (u->s != v->s) return LEAST - 1;
+  tp_wt w = tp_wt_add(S, tp_distance(S, d->map, u->dim, v->dim, u->s), tp_wt_sub(S, v->shift, u->shift));
+  if (w.bad || !tp_wt_le(S, tp_wt_c(LEAST), w)) return LEAST - 1;
+  return w.p ? LEAST : (int)TP_MIN(w.c, MOST);
+}
+
+/* A dependence from inside the loop to something that must not wait. */
+static bool binds(const behind *b, const tp_dep *d) {
+  return !d->soft && !d->pace && d->src != d->dst && row_in(b, d->src) && row_in(b, d->dst) && b->near[d->dst];
+}
+
+static bool mark(const behind *b, int st) {
+  if (b->near[st] || !row_in(b, st)) return false;
+  return b->near[st] = true;
+}
+
+static bool writes(const tp_stmt *s, int arr) {
+  for (int a = 0; a < s->nacc; a++)
+    if (s->acc[a].arr == arr && s->acc[a].kind != TP_ACC_READ) return true;
+  return false;
+}
+
+static bool mark_sums(const behind *b) {
+  bool any = false;
+  tp_poly *p = b->S->p;
+  for (int i = 0; i < p->stmts.n; i++)
+    for (int a = 0; a < p->stmts.v[i]->nacc && p->stmts.v[i]->kind == TP_ST_ACC; a++) {
+      const tp_access *x = &p->stmts.v[i]->acc[a];
+      bool near = false;
+      for (int j = 0; j < p->stmts.n && x->kind == TP_ACC_UPDATE; j++) near |= b->near[j] && writes(p->stmts.v[j], x->arr);
+      for (int j = 0; j < p->stmts.n && near; j++)
+        if (writes(p->stmts.v[j], x->arr)) any |= mark(b, j);
+    }
+  return any;
+}
+
+static void spread(const behind *b) {
+  for (bool any = true; any;) {
+    any = mark_sums(b);
+    for (int i = 0; i < b->S->deps.n; i++) {
+      const tp_dep *d = &b->S->deps.v[i];
+      if (binds(b, d) && !b->near[d->src] && rows_back(b, d) < LEAST) any |= mark(b, d->src);
+    }
+  }
+}
+
+static int least_lag(const behind *b) {
+  int lag = 0;
+  for (int i = 0; i < b->S->deps.n; i++) {
+    const tp_dep *d = &b->S->deps.v[i];
+    if (!binds(b, d) || b->near[d->src]) continue;
+    int back = rows_back(b, d);
+    lag = lag ? TP_MIN(lag, back) : back;
+  }
+  return lag ? lag : LEAST;
+}
+
+void tp_behind(tp_sched *S) {
+  tp_poly *p = S->p;
+  behind b = { S, tick_loop(S), TP_NEWN(S->a, bool, p->stmts.n) };
+  if (!b.loop || p->g->stops.n || !note_rows(&b)) return;                 /* how far a row goes is read off by what runs it */
+  for (int i = 0; i < p->stmts.n; i++) b.near[i] = tp_call_fn(p->stmts.v[i]) < 0;
+  spread(&b);
+  bool any = false;
+  for (int i = 0; i < p->stmts.n; i++) any |= p->stmts.v[i]->far = row_in(&b, i) && !b.near[i];
+  p->lag = any ? least_lag(&b) : 0;
+}

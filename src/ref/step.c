@@ -1,0 +1,412 @@
+/* step.c: a run tick by tick. What a step gives is put into the memo; whatever demands an input or a callback of a later tick gives up and is tried again with
+ * the next step. */
+#include "ref/machine.h"
+#include <time.h>
+
+struct tp_refsteps {
+  ref *r;
+  int64_t *now;
+  bool *complete;                               /* by output */
+  int64_t **at;                                 /* by output, then by parameter: the first point that is not made yet */
+  bool *updated;                                /* by parameter: all its points are made */
+  int ncall; const tp_node **call;
+};
+
+/* ---- giving up ---- */
+
+static void give_up(ref *r) {
+  for (int i = 0; i < r->stack.n; i++)
+    if (r->stack.v[i]->state == CELL_WORK) r->stack.v[i]->state = CELL_NEW;
+  r->stack.n = 0;
+}
+
+static bool attempt(ref *r, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready) {
+  r->early = false;
+  *ready = ref_eval(r, n, at, c);
+  if (*ready || !r->early) return *ready;
+  give_up(r);
+  return true;
+}
+
+/* The first point that is alive from at on. NO: none. WAIT: that needs later ticks. */
+static ref_answer seek(ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
+  r->early = false;
+  ref_answer x = ref_seek(r, NULL, n, dims, lo, hi, at);
+  if (x != REF_FAILED || !r->early) return x;
+  give_up(r);
+  return REF_WAIT;
+}
+
+/* fn(s, arg) under a guard. */
+static bool guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg, tp_error *err) {
+  tp_guard oom;
+  volatile bool ok = false;
+  s->r->err = err;
+  if (TP_GUARDED(&oom)) {
+    ok = fn(s, arg);
+    tp_unguard(&oom);
+  } else tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  return ok;
+}
+
+/* ---- opening and closing ---- */
+
+static int count_all(const tp_graph *g) { return g->outputs.n + g->params.n; }
+
+typedef struct { tp_graph *g; tp_run *run; const tp_ticks *ticks; } opening;
+
+static bool prepare(tp_refsteps *s, void *arg) {
+  const opening *o = arg;
+  const tp_ticks *t = o->ticks;
+  const tp_graph *g = o->g;
+  ref *r = s->r;
+  if (!ref_init(r, o->g, o->run, r->err)) return false;
+  r->ticks = t;
+  r->now = s->now = TP_NEWN(&r->arena, int64_t, t->n + 1);
+  s->complete = TP_NEWN(&r->arena, bool, g->outputs.n);
+  s->updated = TP_NEWN(&r->arena, bool, g->params.n);
+  s->at = TP_NEWN(&r->arena, int64_t *, count_all(g));
+  for (int i = 0; i < count_all(g); i++) s->at[i] = TP_NEWN(&r->arena, int64_t, REF_MAXDIM);
+  s->call = ref_calls_reached(r, &s->ncall);
+  return true;
+}
+
+tp_refsteps *tp_ref_begin(tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err) {
+  tp_refsteps *s = tp_calloc(sizeof *s);
+  if (!s || !ref_open(s->r = tp_calloc(sizeof *s->r), err)) {
+    tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+    return tp_ref_end(s);
+  }
+  return guarded(s, prepare, &(opening){ g, run, t }, err) ? s : tp_ref_end(s);
+}
+
+tp_refsteps *tp_ref_end(tp_refsteps *s) {
+  if (s && s->r) ref_close(s->r);
+  tp_free(s);
+  return NULL;
+}
+
+bool tp_ref_complete(const tp_refsteps *s, int output) { return s->complete[output]; }
+bool tp_ref_cancelled(const tp_refsteps *s) { return s->r->cancelled; }
+
+/* ---- points of one tick ---- */
+
+/* The box of n's points at this tick, in domain order. */
+static void tick_box(tp_refsteps *s, const tp_node *n, int64_t *lo, int64_t *hi) {
+  for (int k = 0; k < n->ndom; k++) {
+    lo[k] = 0;
+    hi[k] = ref_bound(s->r, n->dom[k]);
+    for (int j = 0; j < s->r->ticks->n; j++)
+      if (s->r->ticks->dim[j] == n->dom[k]) { lo[k] = s->now[j]; hi[k] = lo[k] + 1; }
+  }
+}
+
+static void put_value(tp_refsteps *s, const tp_node *n, const tp_array *a) {
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], points = 1;
+  tick_box(s, n, lo, hi);
+  for (int k = 0; k < n->ndom; k++) points *= hi[k] - lo[k];
+  char *data = tp_dup(&s->r->arena, a->data, tp_array_bytes(a));
+  size_t part = points ? tp_array_bytes(a) / (size_t)points : 0;
+  for (bool more = ref_first(n->ndom, lo, hi, at); more; more = ref_next(n->ndom, lo, hi, at), data += part) {
+    tp_cell *c = ref_cell(s->r, n, at);
+    c->data[0] = data;
+    c->state = CELL_DONE;
+  }
+}
+
+static tp_array *new_part(tp_refsteps *s, const tp_node *n, const tp_out *o) {
+  const tp_sym *dom[REF_MAXDIM];
+  int64_t shape[TP_MAXRANK];
+  int nd = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (!tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) dom[nd++] = n->dom[k];
+  int rank = tp_run_shape(s->r->run, nd, dom, o, shape);
+  return tp_array_new(o->dtype, rank, shape);
+}
+
+/* Where a point's value goes in the array of a tick: at the place of its dims that do not tick. */
+static void put_part(tp_refsteps *s, tp_cell *c, int out, tp_array *a, int64_t number, int64_t points) {
+  tp_view v;
+  size_t part = points ? tp_array_bytes(a) / (size_t)points : 0;
+  if (ref_view(s->r, c, out, &v) && part) memcpy((char *)a->data + (size_t)number * part, v.data, part);
+}
+
+static bool show(tp_refsteps *s, int i, tp_array **to) {
+  ref *r = s->r;
+  tp_val v = r->g->outputs.v[i].val;
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], points = 1, number = 0;
+  tick_box(s, v.node, lo, hi);
+  for (int k = 0; k < v.node->ndom; k++) points *= hi[k] - lo[k];
+  if (!(*to = new_part(s, v.node, tp_outof(v)))) tp_oom();
+  for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at), number++) {
+    tp_cell *c;
+    bool ready;
+    ref_answer alive = ref_alive(r, NULL, v.node->ndom, v.node->dom, at, NULL);
+    if (alive == REF_FAILED) return false;
+    if (alive == REF_NO) continue;              /* a row that has ended: zeros */
+    if (!attempt(r, v.node, at, &c, &ready)) return false;
+    if (!ready) return tp_fail(r->err, TP_E_OPTION, r->g->outputs.v[i].pos, "output '%s' needs later ticks", r->g->outputs.v[i].name);
+    put_part(s, c, v.out, *to, number, points);
+    if (r->run->outputs[i] && !ref_to_array(r, c, v.out, r->run->outputs[i])) return false;
+  }
+  return true;
+}
+
+typedef struct { tp_array *const *values; tp_array **out; } shown;
+
+static bool show_all(tp_refsteps *s, void *arg) {
+  const shown *x = arg;
+  ref *r = s->r;
+  for (int i = 0; i < r->g->inputs.n; i++)
+    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], x->values[i]);
+  for (int i = 0; i < r->g->outputs.n; i++)
+    if (r->ticks->shown[i] && !show(s, i, &x->out[i])) return false;
+  return true;
+}
+
+bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, tp_error *err) {
+  memcpy(s->now, at, sizeof *at * (size_t)s->r->ticks->n);
+  return guarded(s, show_all, &(shown){ values, out }, err) || s->r->cancelled;
+}
+
+/* ---- the rest ---- */
+
+static double now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool over(double until) { return until > 0 && now_s() >= until; }
+
+/* Each callback as far as it can be called now. */
+static bool call_some(tp_refsteps *s, double until) {
+  for (bool any = true; any;) {
+    any = false;
+    for (int i = 0; i < s->ncall && !over(until); i++) {
+      int64_t at[REF_MAXDIM];
+      tp_cell *c;
+      bool ready;
+      s->r->early = false;
+      ref_answer alive = ref_call_seek(s->r, s->call[i]);
+      if (alive == REF_FAILED && !s->r->early) return false;
+      if (alive == REF_FAILED) give_up(s->r);
+      if (alive != REF_YES || !ref_call_next(s->r, s->call[i], at)) continue;
+      if (!attempt(s->r, s->call[i], at, &c, &ready)) return false;
+      any |= ready;
+    }
+  }
+  return true;
+}
+
+/* The points of v from *at on, as far as they can be made, each into its place. True in *done: all of them. */
+static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp_array *to, bool *done, double until) {
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  bool more = true, ready = true;
+  for (int k = 0; k < n->ndom; k++) {
+    hi[k] = ref_bound(s->r, n->dom[k]);
+    more &= hi[k] > 0;
+  }
+  while (more && ready && !over(until)) {
+    tp_cell *c;
+    ref_answer alive = seek(s->r, n->ndom, n->dom, lo, hi, at);
+    if (alive != REF_YES) return (*done = alive == REF_NO) || alive == REF_WAIT;
+    if (!attempt(s->r, n, at, &c, &ready)) return false;
+    if (!ready) return true;
+    if (!ref_to_array(s->r, c, out, to)) return false;
+    more = ref_next(n->ndom, lo, hi, at);
+  }
+  *done = !more;
+  return true;
+}
+
+static bool fill_outputs(tp_refsteps *s, double until) {
+  ref *r = s->r;
+  for (int i = 0; i < r->g->outputs.n; i++) {
+    tp_val v = r->g->outputs.v[i].val;
+    if (s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
+    if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i], until)) return false;
+  }
+  return true;
+}
+
+/* ---- parameters: the newest value stands where the last one will ---- */
+
+static bool is_along(const tp_node *w, const tp_sym *d) { return tp_dom_has(w->attr.nalong, w->attr.along, d); }
+
+/* All rows of w at one point of the dims along which it evolves. */
+static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, tp_array *to, bool *ready) {
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], number = 0, points = 1;
+  for (int k = 0; k < w->ndom; k++) {
+    lo[k] = is_along(w, w->dom[k]) ? along[k] : 0;
+    hi[k] = is_along(w, w->dom[k]) ? along[k] + 1 : ref_bound(s->r, w->dom[k]);
+    points *= hi[k] - lo[k];
+  }
+  for (int pass = 0; pass < 2; pass++)          /* first see whether all of them are there */
+    for (bool more = (number = 0, ref_first(w->ndom, lo, hi, at)); more; more = ref_next(w->ndom, lo, hi, at), number++) {
+      tp_cell *c;
+      if (!attempt(s->r, w, at, &c, ready)) return false;
+      if (!*ready) return true;
+      if (pass) put_part(s, c, 0, to, number, points);
+    }
+  return true;
+}
+
+static bool next_state(tp_refsteps *s, const tp_node *w, int64_t *at) {
+  for (int k = w->ndom - 1; k >= 0; k--) {
+    if (!is_along(w, w->dom[k])) continue;
+    if (++at[k] < ref_bound(s->r, w->dom[k])) return true;
+    at[k] = 0;
+  }
+  return false;
+}
+
+static bool newest_params(tp_refsteps *s, double until) {
+  ref *r = s->r;
+  for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
+    if (!r->g->outputs.v[i].hidden) continue;
+    const tp_node *w = r->g->params.v[k];
+    int64_t *at = s->at[r->g->outputs.n + k];
+    bool ready = w->id >= 0 && w->op == TP_OP_MERGE && w->attr.nalong > 0;
+    for (int d = 0; d < w->ndom && ready; d++) ready = ref_bound(r, w->dom[d]) > 0;
+    while (ready && !s->updated[k] && !s->complete[i] && !over(until)) {
+      if (!copy_state(s, w, at, r->run->outputs[i], &ready)) return false;
+      if (ready) s->updated[k] = !next_state(s, w, at);
+    }
+    k++;
+  }
+  return true;
+}
+
+/* ---- states: the memo, and how far the callbacks are ---- */
+
+static bool is_own(tp_refsteps *s, const tp_cell *c) { return c->state == CELL_DONE && c->node->id < s->r->g->nodes.n; }
+
+/* How far dims that end by data are known, which shapes may need. */
+static void put_ends(tp_refsteps *s, tp_buf *b) {
+  for (int64_t h = 0; h < s->r->nslot; h++)
+    for (tp_cell *c = s->r->slot[h]; c; c = c->next) {
+      int k = c->node->id - s->r->g->nodes.n;
+      if (c->state != CELL_DONE || k < 0 || k % 2 == 0) continue;
+      tp_put_i64(b, k / 2);
+      for (int d = 0; d < c->node->ndom; d++) tp_put_i64(b, ref_at(c)[d]);
+      tp_put_i64(b, *(int64_t *)c->data[0]);
+    }
+  tp_put_i64(b, -1);
+}
+
+static void take_ends(tp_refsteps *s, tp_reader *r) {
+  ref *x = s->r;
+  for (int64_t k; !r->bad && (k = tp_take_in(r, -1, x->g->stops.n)) >= 0;) {
+    const ref_ending *e = &x->ending[k];
+    int64_t at[REF_MAXDIM], *end = TP_NEW(&x->arena, int64_t);
+    for (int d = 0; d < e->end->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, e->end->dom[d]), 1));
+    *end = tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1);
+    tp_cell *c = ref_cell(x, e->end, at);
+    c->data[0] = end;
+    c->state = CELL_DONE;
+  }
+}
+
+static void put_cell(tp_refsteps *s, tp_cell *c, tp_buf *b) {
+  tp_put_i64(b, c->node->id);
+  for (int k = 0; k < c->node->ndom; k++) tp_put_i64(b, ref_at(c)[k]);
+  for (int o = 0; o < c->node->nout; o++) {
+    tp_view v;
+    bool any = ref_view(s->r, c, o, &v) && v.data;
+    tp_put_i64(b, any);
+    if (any) tp_put_bytes(b, v.data, (size_t)v.n * (size_t)tp_dtype_size(v.dtype));
+  }
+}
+
+void tp_ref_put(tp_refsteps *s, tp_buf *b) {
+  for (int i = 0; i < s->ncall; i++) {
+    int64_t at[REF_MAXDIM];
+    tp_put_i64(b, ref_call_next(s->r, s->call[i], at));
+    for (int k = 0; k < s->call[i]->ndom; k++) tp_put_i64(b, at[k]);
+  }
+  put_ends(s, b);
+  for (int64_t h = 0; h < s->r->nslot; h++)
+    for (tp_cell *c = s->r->slot[h]; c; c = c->next)
+      if (is_own(s, c)) put_cell(s, c, b);
+  tp_put_i64(b, -1);
+}
+
+static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
+  int64_t at[REF_MAXDIM];
+  for (int k = 0; k < n->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, n->dom[k]), 1));
+  if (r->bad) return false;
+  tp_cell *c = ref_cell(s->r, n, at);
+  for (int o = 0; o < n->nout; o++) {
+    tp_view v;
+    if (!tp_take_in(r, 1, 2) || !ref_view(s->r, c, o, &v) || (uint64_t)v.n * (uint64_t)tp_dtype_size(v.dtype) > r->left) return !(r->bad = true);
+    size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
+    c->data[o] = tp_new_bytes(&s->r->arena, bytes);
+    tp_take_bytes(r, c->data[o], bytes);
+  }
+  c->state = CELL_DONE;
+  return true;
+}
+
+static bool get(tp_refsteps *s, void *arg) {
+  tp_reader *r = arg;
+  for (int i = 0; i < s->ncall; i++) {
+    int64_t at[REF_MAXDIM];
+    bool more = tp_take_in(r, 0, 2);
+    for (int k = 0; k < s->call[i]->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, s->call[i]->dom[k]), 1));
+    ref_call_at(s->r, s->call[i], at, !more);
+  }
+  take_ends(s, r);
+  for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;)
+    if (!take_cell(s, s->r->g->nodes.v[id], r)) return false;
+  return !r->bad && r->left == 0;
+}
+
+bool tp_ref_get(tp_refsteps *s, tp_reader *r, tp_error *err) { return guarded(s, get, r, err); }
+
+/* ---- after a cancel ---- */
+
+static void drop_outputs(tp_refsteps *s) {
+  ref *r = s->r;
+  for (int i = 0; i < r->g->outputs.n; i++)
+    if (!s->complete[i]) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
+}
+
+/* Is any tick after this one? They may end by data. */
+typedef struct { int64_t *at; bool more; } following;
+
+static bool more_ticks(tp_refsteps *s, void *arg) {
+  following *x = arg;
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  const tp_ticks *t = s->r->ticks;
+  for (int k = 0; k < t->n; k++) {
+    x->at[k] = s->now[k];
+    hi[k] = ref_bound(s->r, t->dim[k]);
+  }
+  ref_answer found = ref_next(t->n, lo, hi, x->at) ? seek(s->r, t->n, t->dim, lo, hi, x->at) : REF_NO;
+  x->more = found == REF_YES;
+  if (found == REF_WAIT) return tp_fail(s->r->err, TP_E_OPTION, (tp_pos){0}, "whether another tick comes is known only after it");
+  return found != REF_FAILED;
+}
+
+bool tp_ref_more(tp_refsteps *s, int64_t *at, bool *more, tp_error *err) {
+  following x = { at, false };
+  bool ok = guarded(s, more_ticks, &x, err);
+  *more = x.more;
+  return ok;
+}
+
+typedef struct { bool last; double until; } resting;
+
+static bool rest(tp_refsteps *s, void *arg) {
+  bool last = ((resting *)arg)->last;
+  double until = ((resting *)arg)->until;
+  if (last) s->r->now = NULL;
+  return (last ? ref_call_all(s->r) : call_some(s, until)) && newest_params(s, until) && fill_outputs(s, until);
+}
+
+bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err) {
+  bool ok = s->r->cancelled || guarded(s, rest, &(resting){ last, until }, err);
+  if (s->r->cancelled) drop_outputs(s);
+  return ok || s->r->cancelled;
+}

@@ -1,0 +1,271 @@
+/* state: a session as bytes, and back.
+ *
+ *   "tempo\0st", version, hash of the program, hash of what follows
+ *   bounds by place, seed, how far it is, the next point; inputs without the tick dims, loaded parameters, outputs; then what the executor keeps
+ *
+ * Nothing read is trusted beyond the hashes: every number is checked against what f makes of the bounds. */
+#include "rt/fn.h"
+
+enum { VERSION = 1, HEAD = 32 };
+static const char magic[8] = "tempo\0st";
+
+/* Of everything that decides where a state's bytes belong. */
+static uint64_t program_hash(tp_fn *f) {
+  uint64_t h = tp_graph_hash(f->closed);
+  int ninst = f->steps.plan ? f->steps.plan->npos : 0, nbuf = f->steps.plan ? f->steps.plan->bufs.n : 0;
+  int64_t shape[4] = { f->tier, f->opt.precise, ninst, nbuf };
+  h = tp_hash(f->opt.on, sizeof f->opt.on, h);
+  for (int k = 0; k < f->ntick; k++) h = tp_hash(f->tick[k]->name, strlen(f->tick[k]->name), h);
+  return tp_hash(shape, sizeof shape, h);
+}
+
+/* ---- writing ---- */
+
+static void put_list(tp_buf *b, tp_array *const *v, int n) {
+  for (int i = 0; i < n; i++) tp_put_array_bytes(b, v ? v[i] : NULL);
+}
+
+static void put_session(tp_fn *f, const tp_session *s, tp_buf *b) {
+  for (int i = 0; i < f->nbound; i++) tp_put_i64(b, s->env[f->bounds[i]->id]);
+  tp_put_i64(b, (int64_t)s->run.seed);
+  tp_put_i64(b, s->over);
+  tp_put_i64(b, s->begun);
+  for (int k = 0; k < f->ntick; k++) tp_put_i64(b, s->at[k]);
+  put_list(b, s->inputs, f->closed->inputs.n);
+  put_list(b, s->params, f->closed->params.n);
+  put_list(b, s->values, f->closed->inputs.n);
+  put_list(b, s->run.outputs, f->closed->outputs.n);
+  if (s->over) return;
+  if (s->exec) tp_exec_put(s->exec, b);
+  else tp_ref_put(s->ref, b);
+}
+
+static void put_head(tp_fn *f, tp_buf *b) {
+  uint64_t head[3] = { VERSION, program_hash(f), tp_hash(b->s + HEAD, b->n - HEAD, VERSION) };
+  memcpy(b->s, magic, sizeof magic);
+  memcpy(b->s + sizeof magic, head, sizeof head);
+}
+
+static bool put_all(tp_fn *f, void *arg, tp_error *err) {
+  static const char room[HEAD];
+  tp_buf *out = arg;
+  (void)err;
+  tp_put_bytes(out, room, sizeof room);
+  put_session(f, f->session, out);
+  put_head(f, out);
+  return true;
+}
+
+bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err) {
+  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "a state is taken between ticks, not by a callback");
+  if (!f->session) return tp_fail(err, TP_E_OPTION, f->pos, "there is no state: f:start(inputs, bounds) begins a run");
+  return tp_guarded(f, put_all, out, err);
+}
+
+/* ---- reading ---- */
+
+typedef struct { int64_t *env; tp_array **inputs, **params, **values, **outputs; int64_t seed, at[TP_MAXTICK]; bool over, begun; } saved;
+
+static void saved_free(tp_fn *f, saved *v) {
+  for (int i = 0; v->inputs && i < f->closed->inputs.n; i++) tp_array_unref(v->inputs[i]);
+  for (int i = 0; v->values && i < f->closed->inputs.n; i++) tp_array_unref(v->values[i]);
+  for (int i = 0; v->params && i < f->closed->params.n; i++) tp_array_unref(v->params[i]);
+  for (int i = 0; v->outputs && i < f->closed->outputs.n; i++) tp_array_unref(v->outputs[i]);
+  tp_free(v->env); tp_free(v->inputs); tp_free(v->params); tp_free(v->values); tp_free(v->outputs);
+}
+
+static bool broken(tp_fn *f, tp_error *err) { return tp_fail(err, TP_E_FILE, f->pos, "this is no whole state: it was cut, changed or not written by f:state() or f:save(path)"); }
+
+static bool check_head(tp_fn *f, tp_reader *r, tp_error *err) {
+  const char *word = tp_take(r, sizeof magic);
+  if (!word || memcmp(word, magic, sizeof magic)) return broken(f, err);
+  int64_t version = tp_take_i64(r);
+  uint64_t hash = (uint64_t)tp_take_i64(r), sum = (uint64_t)tp_take_i64(r);
+  if (!r->bad && version != VERSION) return tp_fail(err, TP_E_FILE, f->pos, "a state of version %lld: this tempo reads version %d", (long long)version, VERSION);
+  if (r->bad || sum != tp_hash(r->p, r->left, VERSION)) return broken(f, err);
+  return hash == program_hash(f) || tp_fail(err, TP_E_OPTION, f->pos, "the state belongs to another program, or to one compiled otherwise");
+}
+
+static tp_array **take_list(tp_reader *r, int n) {
+  tp_array **v = tp_calloc(sizeof *v * (size_t)(n + 1));
+  for (int i = 0; v && i < n; i++) v[i] = tp_take_array(r);
+  if (!v) r->bad = true;
+  return v;
+}
+
+static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
+  v->env = tp_calloc(sizeof *v->env * (size_t)(tp_nsym(f->closed->ix) + 1));
+  if (!v->env) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  for (int i = 0; i < f->nbound; i++) v->env[f->bounds[i]->id] = tp_take_in(r, 0, TP_ENDLESS + 1);
+  v->seed = tp_take_i64(r);
+  v->over = tp_take_in(r, 0, 2);
+  v->begun = tp_take_in(r, 0, 2);
+  for (int k = 0; k < f->ntick; k++) v->at[k] = tp_take_in(r, 0, INT64_MAX);
+  v->inputs = take_list(r, f->closed->inputs.n);
+  v->params = take_list(r, f->closed->params.n);
+  v->values = take_list(r, f->closed->inputs.n);
+  v->outputs = take_list(r, f->closed->outputs.n);
+  return !r->bad || broken(f, err);
+}
+
+/* ---- larger bounds ---- */
+
+static bool at_mentions(const tp_at *at, int n, const tp_sym *b) {
+  for (int i = 0; at && i < n; i++)
+    if (tp_ix_mentions(at[i].lo, b) || (at[i].range && tp_ix_mentions(at[i].hi, b))) return true;
+  return false;
+}
+
+static bool mentions(const tp_node *n, const tp_sym *b) {
+  bool any = n->op == TP_OP_READ && at_mentions(n->attr.at, n->in[0].src.node->ndom, b);
+  for (int i = 0; i < n->attr.nix; i++) any |= tp_ix_mentions(n->attr.ix[i], b);
+  for (int o = 0; o < n->nout; o++)
+    for (int a = 0; a < n->out[o].rank; a++) any |= tp_ix_mentions(n->out[o].shape[a], b);
+  for (int k = 0; k < n->nin; k++)
+    any |= (n->in[k].cond && tp_ix_mentions(n->in[k].cond, b)) || at_mentions(n->in[k].at, n->in[k].gather ? n->in[k].src.node->ndom : n->ndom, b);
+  return any;
+}
+
+/* A node that is computed for more than parameters' last values, which alone may know the end. */
+static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
+  tp_graph *g = f->closed;
+  bool *seen = tp_calloc((size_t)g->nodes.n + 1);
+  const tp_node **stack = tp_calloc(sizeof *stack * (size_t)(g->nodes.n + 1)), *found = seen && stack ? NULL : g->nodes.v[0];
+  int n = 0;
+#define PUSH(node) do { if (!seen[(node)->id]) { seen[(node)->id] = true; stack[n++] = (node); } } while (0)
+  for (int i = 0; !found && i < g->outputs.n; i++)
+    if (!g->outputs.v[i].hidden) PUSH(g->outputs.v[i].val.node);
+  for (int i = 0; !found && i < g->sinks.n; i++) PUSH(g->sinks.v[i]);
+  while (n && !found) {
+    const tp_node *x = stack[--n];
+    if (mentions(x, b)) found = x;
+    for (int k = 0; k < x->nin; k++) PUSH(x->in[k].src.node);
+  }
+#undef PUSH
+  tp_free(seen);
+  tp_free(stack);
+  return found;
+}
+
+static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, tp_error *err) {
+  *same = true;
+  for (int i = 0; i < f->nbound; i++) {
+    const tp_sym *b = f->bounds[i];
+    int64_t was = v->env[b->id], now = env[b->id];
+    if (was == now) continue;
+    *same = false;
+    if (now < was) return tp_fail(err, TP_E_BOUND, f->pos, "'%s' was %lld in the state and cannot become %lld", b->name, (long long)was, (long long)now);
+    const tp_node *x = reader_of(f, b);
+    if (x) return tp_fail(err, TP_E_BOUND, x->pos, "'%s' was %lld in the state and cannot become %lld: what is computed here mentions it", b->name, (long long)was, (long long)now);
+  }
+  if (*same || !v->over) return true;
+  return tp_fail(err, TP_E_BOUND, f->pos, "the state is of a run that has ended: a longer one goes on from a state before its last tick");
+}
+
+/* ---- going on ---- */
+
+/* Outputs as they were; along a bound that has grown they begin the same. */
+static bool copy_output(const tp_array *from, tp_array *to) {
+  if (from->dtype != to->dtype || from->rank != to->rank) return false;
+  int64_t at[TP_MAXRANK] = { 0 }, row = tp_dtype_size(from->dtype);
+  int outer = from->rank;
+  for (; outer > 0 && from->shape[outer - 1] == to->shape[outer - 1]; outer--) row *= from->shape[outer - 1];
+  for (int k = 0; k < outer; k++)
+    if (from->shape[k] > to->shape[k]) return false;
+  const char *p = from->data;
+  for (bool more = from->count > 0; more; p += row) {
+    int64_t place = 0;
+    for (int k = 0; k < outer; k++) place = place * to->shape[k] + at[k];
+    memcpy((char *)to->data + place * row, p, (size_t)row);
+    int k = outer - 1;
+    while (k >= 0 && ++at[k] == from->shape[k]) at[k--] = 0;
+    more = k >= 0;
+  }
+  return true;
+}
+
+/* A run that has begun holds a value, of the shape of one tick. */
+static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a) {
+  int64_t shape[TP_MAXRANK];
+  int rank = tp_fn_fed_shape(f, i, &s->run, shape);
+  if (!a) return !s->begun || s->over || s->ref;
+  if (a->dtype != f->closed->inputs.v[i]->out[0].dtype || a->rank != rank || (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) return false;
+  s->values[i] = tp_array_ref(a);
+  return true;
+}
+
+static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool same, tp_error *err) {
+  memcpy(s->at, v->at, sizeof s->at);
+  s->over = v->over;
+  s->begun = v->begun;
+  for (int k = 0; k < f->ntick; k++)
+    if (s->at[k] >= TP_MAX(s->env[f->tick[k]->bound->id], 1)) return broken(f, err);
+  for (int i = 0; i < f->closed->inputs.n; i++)
+    if (f->fed[i] && !restore_value(f, s, i, v->values[i])) return broken(f, err);
+  for (int i = 0; i < f->closed->outputs.n; i++) {
+    tp_array *to = s->run.outputs[i];
+    if (v->outputs[i] && to && !copy_output(v->outputs[i], to)) return broken(f, err);
+  }
+  if (s->over) return r->left == 0 || broken(f, err);
+  if (s->ref) return tp_ref_get(s->ref, r, err) || broken(f, err);
+  int64_t at[TP_MAXTICK];
+  if (!tp_exec_get(s->exec, r, same) || r->left) {
+    if (same) return broken(f, err);
+    return tp_fail(err, TP_E_BOUND, f->pos, "a larger bound than the state's is possible only where nothing that is kept is as large, and all work of the tick is done");
+  }
+  if (tp_exec_tick(s->exec, at) && memcmp(at, s->at, sizeof *at * (size_t)f->ntick)) return broken(f, err);
+  return true;
+}
+
+/* Inputs given now come before those of the state. */
+static void prefer(tp_fn *f, saved *v, const tp_run *with) {
+  for (int i = 0; with->inputs && i < f->closed->inputs.n; i++) {
+    if (!with->inputs[i]) continue;
+    tp_array_unref(v->inputs[i]);
+    v->inputs[i] = tp_array_ref(with->inputs[i]);
+  }
+}
+
+static bool go_on(tp_fn *f, tp_session *s, saved *v, tp_reader *r, const tp_run *with, tp_error *err) {
+  bool same = true;
+  if (with && !may_grow(f, v, with->env, &same, err)) return false;
+  if (with) prefer(f, v, with);
+  tp_run run = { .env = with ? with->env : v->env, .inputs = v->inputs, .params = v->params, .seed = (uint64_t)v->seed };
+  return tp_session_open(f, s, &run, with != NULL, err) && restore(f, s, v, r, same, err);
+}
+
+typedef struct { const void *p; size_t n; const tp_run *with; tp_session *s; saved v; } loading;
+
+static bool load_it(tp_fn *f, void *arg, tp_error *err) {
+  loading *x = arg;
+  tp_reader r = { x->p, x->n, false };
+  return check_head(f, &r, err) && take_saved(f, &r, &x->v, err) && go_on(f, x->s, &x->v, &r, x->with, err);
+}
+
+static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, tp_error *err) {
+  if (!tp_fn_ticks(f, err)) return NULL;
+  loading x = { .p = p, .n = n, .with = with, .s = tp_calloc(sizeof *x.s) };
+  bool ok = x.s ? tp_guarded(f, load_it, &x, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  saved_free(f, &x.v);
+  return ok ? x.s : tp_session_free(f, x.s);
+}
+
+bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err) {
+  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "a state is loaded between ticks, not by a callback");
+  tp_session *s = load(f, p, n, NULL, err);
+  if (!s) return false;
+  tp_session_free(f, f->session);
+  f->session = s;
+  return true;
+}
+
+bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err) {
+  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback may not call it again");
+  tp_session *s = load(f, p, n, run, err);
+  if (!s) return false;
+  f->running = true;
+  bool ok = tp_session_finish(f, s, run, err);
+  f->running = false;
+  tp_session_free(f, s);
+  return ok;
+}

@@ -1,0 +1,417 @@
+/* step: a run in steps. A session keeps what the run was given and an executor of its own, so that f can be called in between.
+ *
+ * The plan's callbacks TP_FN_FEED and TP_FN_SHOW (opt/tick.c) come through the door here: in a step they take the values given and hand out what is made, in a
+ * plain run both are parts of the run's arrays. */
+#include "rt/fn.h"
+
+/* ---- a point of an array over a domain ---- */
+
+/* Between the whole of an array over n's domain and the part of it at a point of the tick dims, which is dense. */
+static void move_part(const tp_fn *f, const tp_node *n, const int64_t *point, const tp_array *whole, const tp_array *part, bool out) {
+  int64_t at[TP_MAXRANK] = { 0 }, inner = tp_dtype_size(whole->dtype);
+  bool fixed[TP_MAXRANK];
+  for (int k = n->ndom; k < whole->rank; k++) inner *= whole->shape[k];
+  for (int k = 0; k < n->ndom; k++) {
+    fixed[k] = false;
+    for (int j = 0; j < f->ntick; j++)
+      if (f->tick[j] == n->dom[k]) { fixed[k] = true; at[k] = point[j]; }
+  }
+  char *p = part->data;
+  for (bool more = part->count > 0; more; p += inner) {
+    int64_t place = 0;
+    for (int k = 0; k < n->ndom; k++) place = place * whole->shape[k] + at[k];
+    char *w = (char *)whole->data + place * inner;
+    memcpy(out ? p : w, out ? w : p, (size_t)inner);
+    int k = n->ndom - 1;
+    while (k >= 0 && (fixed[k] || ++at[k] == whole->shape[k])) {
+      if (!fixed[k]) at[k] = 0;
+      k--;
+    }
+    more = k >= 0;
+  }
+}
+
+/* ---- the door ---- */
+
+typedef struct { tp_fn *f; const tp_run *run; tp_step *step; tp_array *const *values; bool (*call)(void *, const tp_call *, tp_error *); void *ud; } door;
+
+static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
+  door *d = ud;
+  int i = (int)c->node->attr.i[0];
+  if (c->fn == TP_FN_TICK) return true;
+  if (c->fn == TP_FN_FEED && d->values) {
+    if (!d->values[i]) return tp_fail(err, TP_E_FILE, c->node->pos, "'%s' is taken before any tick: the run goes on from a broken state", c->node->name);
+    memcpy(c->res[0]->data, d->values[i]->data, tp_array_bytes(c->res[0]));
+    return true;
+  }
+  if (c->fn == TP_FN_FEED) {
+    move_part(d->f, c->node, c->coord, d->run->inputs[i], c->res[0], true);
+    return true;
+  }
+  if (c->fn == TP_FN_SHOW) {
+    if (d->run->outputs[i]) move_part(d->f, c->node, c->coord, d->run->outputs[i], c->args[0], false);
+    if (!d->step) return true;
+    tp_array_unref(d->step->out[i]);            /* of a broken state may come twice */
+    d->step->out[i] = tp_array_ref(c->args[0]);
+    return true;
+  }
+  return d->call ? d->call(d->ud, c, err) : tp_fail(err, TP_E_CALLBACK, c->node->pos, "nothing runs callbacks here");
+}
+
+/* What left point by point is whole only when all of it has. */
+static void drop_shown(tp_fn *f, tp_run *run) {
+  for (int i = 0; i < f->graph->outputs.n; i++)
+    if (f->shown[i]) run->outputs[i] = tp_array_unref(run->outputs[i]);
+}
+
+bool tp_fn_door(tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err) {
+  door d = { f, run, NULL, NULL, run->call, run->ud };
+  run->call = pass_door;
+  run->ud = &d;
+  bool ok = execute(f, run, err);
+  run->call = d.call;
+  run->ud = d.ud;
+  if (ok && tp_exec_cancelled(f->exec)) drop_shown(f, run);
+  return ok;
+}
+
+/* ---- sessions ---- */
+
+tp_session *tp_session_free(tp_fn *f, tp_session *s) {
+  if (!s) return NULL;
+  tp_exec_free(s->exec);
+  tp_ref_end(s->ref);
+  tp_run_free_outputs(f->graph, &s->run);
+  for (int i = 0; s->inputs && i < f->closed->inputs.n; i++) tp_array_unref(s->inputs[i]);
+  for (int i = 0; s->params && i < f->closed->params.n; i++) tp_array_unref(s->params[i]);
+  for (int i = 0; s->values && i < f->closed->inputs.n; i++) tp_array_unref(s->values[i]);
+  tp_free(s->inputs); tp_free(s->values); tp_free(s->params); tp_free(s->env); tp_free(s);
+  return NULL;
+}
+
+static tp_array **keep_all(tp_array *const *from, int n, const bool *but) {
+  tp_array **to = tp_calloc(sizeof *to * (size_t)(n + 1));
+  for (int i = 0; to && from && i < n; i++)
+    if (from[i] && !(but && but[i])) to[i] = tp_array_ref(from[i]);
+  return to;
+}
+
+static bool endless(const tp_fn *f, const int64_t *env) { return env[f->tick[0]->bound->id] == TP_ENDLESS; }
+
+/* Nothing that has to be kept may mention the bound, and no whole output may wait for the end. */
+static bool may_be_endless(tp_fn *f, tp_error *err) {
+  const tp_sym *b = f->tick[0]->bound;
+  for (int i = 0; i < f->graph->outputs.n; i++) {
+    const tp_output *o = &f->graph->outputs.v[i];
+    if (!o->hidden && !f->shown[i] && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
+      return tp_fail(err, TP_E_BOUND, o->pos, "'%s' cannot be math.huge: output '%s' is whole only at the end", b->name, o->name);
+  }
+  for (int i = 0; f->steps.plan && i < f->steps.plan->bufs.n; i++) {
+    const tp_pbuf *x = f->steps.plan->bufs.v[i];
+    if (tp_ix_mentions(x->size, b))
+      return tp_fail(err, TP_E_BOUND, f->pos, "'%s' cannot be math.huge: '%s' is kept over all of '%s'", b->name, x->name ? x->name : "?", f->tick[0]->name);
+  }
+  return true;
+}
+
+/* In a call, arrays over the tick dims would have no end. */
+static bool may_be_called_endless(tp_fn *f, tp_error *err) {
+  const char *b = f->tick[0]->bound->name, *advice = "f:start and f:step go through it tick by tick";
+  for (int i = 0; i < f->closed->inputs.n; i++) {
+    const tp_node *n = f->closed->inputs.v[i];
+    if (tp_fn_needs_input(f, i) && tp_dom_has(n->ndom, n->dom, f->tick[0]))
+      return tp_fail(err, TP_E_BOUND, n->pos, "'%s' cannot be math.huge in a call: input '%s' is over '%s'; %s", b, n->attr.str, f->tick[0]->name, advice);
+  }
+  for (int i = 0; i < f->graph->outputs.n; i++) {
+    const tp_output *o = &f->graph->outputs.v[i];
+    if (!o->hidden && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
+      return tp_fail(err, TP_E_BOUND, o->pos, "'%s' cannot be math.huge in a call: output '%s' is over '%s'; %s", b, o->name, f->tick[0]->name, advice);
+  }
+  return true;
+}
+
+bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err) {
+  tp_graph *g = f->graph;
+  s->env = tp_full_env(f, run->env);
+  s->inputs = keep_all(run->inputs, f->closed->inputs.n, whole ? NULL : f->fed);
+  s->params = keep_all(run->params, f->closed->params.n, NULL);
+  s->values = keep_all(NULL, f->closed->inputs.n, NULL);
+  if (!s->env || !s->inputs || !s->params || !s->values) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = f->shown };
+  for (int i = 0; i < g->outputs.n; i++) s->nshow += f->shown[i];
+  if (endless(f, s->env) && !may_be_endless(f, err)) return false;
+  if (!tp_run_check(g, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
+  s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, f->shown, NULL };
+  if (f->tier == TP_TIER_REFERENCE) return (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL;
+  return (s->exec = tp_exec_new(f->steps.plan, f->threads, err)) && tp_exec_begin(s->exec, &s->run, err);
+}
+
+bool tp_fn_is_endless(const tp_fn *f, const int64_t *env) { return f->ntick && endless(f, env); }
+
+typedef struct { tp_session *s; const tp_run *run; } opening;
+
+static bool open_it(tp_fn *f, void *arg, tp_error *err) {
+  opening *o = arg;
+  return tp_session_open(f, o->s, o->run, false, err);
+}
+
+bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
+  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot start it again");
+  if (!tp_fn_ticks(f, err)) return false;
+  tp_session *s = tp_calloc(sizeof *s);
+  if (!s) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (!tp_guarded(f, open_it, &(opening){ s, run }, err)) { tp_session_free(f, s); return false; }
+  tp_session_free(f, f->session);
+  f->session = s;
+  return true;
+}
+
+bool tp_fn_stepping(const tp_fn *f) { return f->session && !f->session->over; }
+bool tp_fn_stepped(const tp_fn *f) { return tp_fn_stepping(f) && f->session->begun; }
+
+const int64_t *tp_fn_started(const tp_fn *f) { return f->session->env; }
+
+/* The hidden output of parameter k: each new value is copied there. */
+static int final_of(const tp_fn *f, int k) {
+  for (int i = 0, n = 0; i < f->closed->outputs.n; i++)
+    if (f->closed->outputs.v[i].hidden && n++ == k) return i;
+  return -1;
+}
+
+tp_array *tp_fn_newest(tp_fn *f, int k) {
+  int i = final_of(f, k);
+  return f->session && f->session->begun && i >= 0 ? f->session->run.outputs[i] : NULL;
+}
+
+int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
+  const tp_node *n = f->closed->inputs.v[i];
+  const tp_sym *dom[TP_MAXRANK];
+  int nd = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (!tp_dom_has(f->ntick, f->tick, n->dom[k])) dom[nd++] = n->dom[k];
+  return tp_run_shape(run, nd, dom, &n->out[0], shape);
+}
+
+/* ---- a step ---- */
+
+static bool no_ticks(const tp_fn *f, const tp_session *s) {
+  for (int k = 0; k < f->ntick; k++)
+    if (s->env[f->tick[k]->bound->id] == 0) return true;
+  return false;
+}
+
+bool tp_fn_wants(const tp_fn *f, int i) { return f->fed[i] && !no_ticks(f, f->session); }
+
+static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
+  for (int i = 0; i < f->closed->inputs.n; i++) {
+    const tp_node *n = f->closed->inputs.v[i];
+    int64_t shape[TP_MAXRANK];
+    if (!tp_fn_wants(f, i)) continue;
+    const tp_array *a = s->values ? s->values[i] : NULL;
+    if (!a) return tp_fail(err, TP_E_INPUT, n->pos, "'%s' is needed at each tick and was not given", n->attr.str);
+    int rank = tp_fn_fed_shape(f, i, &f->session->run, shape);
+    if (a->dtype != n->out[0].dtype) return tp_fail(err, TP_E_DTYPE, n->pos, "value '%s' is %s, declared %s", n->attr.str, tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
+    if (a->rank != rank || (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank)))
+      return tp_fail(err, TP_E_SHAPE, n->pos, "value '%s' does not have the shape of one tick: its domain without the tick dims, then its shape", n->attr.str);
+  }
+  return true;
+}
+
+static bool last_tick(const tp_fn *f, const tp_session *s) {
+  for (int k = 0; k < f->ntick; k++)
+    if (s->at[k] + 1 < s->env[f->tick[k]->bound->id]) return false;
+  return true;
+}
+
+static void next_point(const tp_fn *f, tp_session *s) {
+  for (int k = f->ntick - 1; k >= 0; k--) {
+    if (++s->at[k] < s->env[f->tick[k]->bound->id]) return;
+    s->at[k] = 0;
+  }
+}
+
+/* This tick's outputs first, then what others will need: oldest first, as long as there is time. */
+static tp_stand within_budget(tp_session *q, const tp_step *s, double began, tp_error *err) {
+  double until = began + s->budget;
+  tp_stand at = TP_AT_SHOWN;
+  if (!tp_exec_split(q->exec, true, err)) return TP_AT_ERROR;
+  if (q->nshow) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = q->nshow }, err);
+  if (at == TP_AT_ERROR || at == TP_AT_END || tp_now() >= until) return at;
+  if (!tp_exec_rest(q->exec, until, err)) return TP_AT_ERROR;
+  if (at != TP_AT_TICK && tp_now() < until) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
+  return at != TP_AT_TICK || tp_now() >= until || tp_exec_rest(q->exec, until, err) ? at : TP_AT_ERROR;
+}
+
+static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
+  double until = s->budget < 0 ? 0 : tp_now() + s->budget;
+  bool none = no_ticks(f, q), more = false;
+  if (!none && (!tp_ref_show(q->ref, q->at, s->values, s->out, err) || (!tp_ref_cancelled(q->ref) && !tp_ref_more(q->ref, q->next, &more, err)))) return TP_AT_ERROR;
+  bool last = !more;
+  if (!tp_ref_rest(q->ref, last, last ? 0 : until, err)) return TP_AT_ERROR;
+  return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
+}
+
+/* Until the next tick, as what takes them may be done by the next step. */
+static void hold_values(tp_fn *f, tp_session *q, const tp_step *s) {
+  for (int i = 0; i < f->closed->inputs.n; i++) {
+    if (!f->fed[i]) continue;
+    tp_array_unref(q->values[i]);
+    q->values[i] = tp_array_ref(s->values[i]);
+  }
+}
+
+static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
+  double began = tp_now();
+  if (q->ref) return refer(f, q, s, err);
+  tp_stand at = tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err);
+  if (at != TP_AT_TICK) return at;
+  tp_exec_tick(q->exec, q->at);
+  bool last = last_tick(f, q);
+  hold_values(f, q, s);
+  tp_exec_pass(q->exec);
+  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, began, err);
+  return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
+}
+
+static void hand_out(tp_fn *f, const tp_session *q, tp_step *s) {
+  for (int i = 0; i < f->graph->outputs.n; i++)
+    if (!s->out[i] && !f->shown[i] && q->run.outputs[i] && (s->done || (q->ref ? tp_ref_complete(q->ref, i) : tp_exec_complete(q->exec, i)))) s->out[i] = tp_array_ref(q->run.outputs[i]);
+}
+
+static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
+  door d = { f, &q->run, s, q->values, s->call, s->ud };
+  q->run.call = pass_door;
+  q->run.ud = &d;
+  q->run.cancel = s->cancel;
+  double began = tp_now();
+  tp_stand at = one_tick(f, q, s, err);
+  q->run.call = NULL;
+  q->run.cancel = NULL;
+  s->cancelled = q->ref ? tp_ref_cancelled(q->ref) : tp_exec_cancelled(q->exec);
+  s->done = q->over = at == TP_AT_END;
+  s->late = s->budget < 0 ? 0 : TP_MAX(tp_now() - began - s->budget, 0);
+  f->peak = q->exec ? tp_exec_peak(q->exec) : 0;
+  if (at == TP_AT_ERROR) return false;
+  q->begun = true;
+  if (q->ref) memcpy(q->at, q->next, sizeof q->at);
+  else if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->at)) next_point(f, q);
+  if (s->done && !tp_run_trim(f->closed, &q->run, err)) return false;
+  hand_out(f, q, s);
+  return true;
+}
+
+/* A session run to its end in one call. */
+typedef struct { tp_session *q; tp_run *run; tp_step s; tp_array **values; } finish;
+
+static bool finish_open(tp_fn *f, finish *x, tp_error *err) {
+  x->s = (tp_step){ .values = x->values, .budget = -1, .call = x->run->call, .ud = x->run->ud, .cancel = x->run->cancel };
+  x->s.out = tp_calloc(sizeof *x->s.out * (size_t)(f->closed->outputs.n + 1));
+  return x->s.out || tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+}
+
+static void finish_free(tp_fn *f, finish *x) {
+  for (int i = 0; x->values && i < f->closed->inputs.n; i++) tp_array_unref(x->values[i]);
+  tp_free(x->values);
+  tp_step_free(f, &x->s);
+}
+
+static bool next_step(tp_fn *f, finish *x, tp_error *err) {
+  for (int i = 0; i < f->closed->outputs.n; i++) x->s.out[i] = tp_array_unref(x->s.out[i]);
+  return run_step(f, x->q, &x->s, err);
+}
+
+static void take_outputs(finish *x) {
+  x->run->outputs = x->q->run.outputs;
+  x->q->run.outputs = NULL;
+}
+
+/* This tick's values out of whole arrays. */
+static bool cut_values(tp_fn *f, finish *x, tp_error *err) {
+  for (int i = 0; i < f->closed->inputs.n; i++) {
+    int64_t shape[TP_MAXRANK];
+    if (!f->fed[i]) continue;
+    tp_array_unref(x->values[i]);
+    x->values[i] = tp_array_new(f->closed->inputs.v[i]->out[0].dtype, tp_fn_fed_shape(f, i, &x->q->run, shape), shape);
+    if (!x->values[i]) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+    move_part(f, f->closed->inputs.v[i], x->q->at, x->q->inputs[i], x->values[i], true);
+  }
+  return true;
+}
+
+static bool finish_ref(tp_fn *f, finish *x, tp_error *err) {
+  x->values = tp_calloc(sizeof *x->values * (size_t)(f->closed->inputs.n + 1));
+  if (!x->values) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  bool ok = finish_open(f, x, err);
+  while (ok && !x->q->over) ok = cut_values(f, x, err) && next_step(f, x, err);
+  if (ok && tp_ref_cancelled(x->q->ref)) drop_shown(f, &x->q->run);
+  return ok;
+}
+
+static bool finish_exec(tp_fn *f, finish *x, tp_error *err) {
+  tp_session *q = x->q;
+  door d = { f, &q->run, NULL, NULL, x->run->call, x->run->ud };
+  q->run.call = pass_door;
+  q->run.ud = &d;
+  q->run.cancel = x->run->cancel;
+  bool ok = tp_exec_split(q->exec, false, err) && tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR && tp_run_trim(f->closed, &q->run, err);
+  if (ok && tp_exec_cancelled(q->exec)) drop_shown(f, &q->run);
+  return ok;
+}
+
+static bool finish_it(tp_fn *f, void *arg, tp_error *err) {
+  finish *x = arg;
+  bool ok = x->q->over || (x->q->ref ? finish_ref(f, x, err) : finish_exec(f, x, err));
+  if (ok) take_outputs(x);
+  return ok;
+}
+
+bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
+  finish x = { .q = q, .run = run };
+  bool ok = tp_guarded(f, finish_it, &x, err);
+  finish_free(f, &x);
+  return ok;
+}
+
+bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err) { return !tp_fn_is_endless(f, env) || may_be_called_endless(f, err); }
+
+/* Until a callback cancels it, or fails. */
+static bool run_on(tp_fn *f, void *arg, tp_error *err) {
+  finish *x = arg;
+  bool ok = tp_session_open(f, x->q, x->run, false, err) && finish_open(f, x, err);
+  while (ok && !x->q->over) ok = next_step(f, x, err);
+  if (ok) take_outputs(x);
+  return ok;
+}
+
+bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
+  if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
+  finish x = { .q = tp_calloc(sizeof *x.q), .run = run };
+  bool ok = x.q ? tp_guarded(f, run_on, &x, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  finish_free(f, &x);
+  tp_session_free(f, x.q);
+  return ok;
+}
+
+void tp_step_free(tp_fn *f, tp_step *s) {
+  for (int i = 0; s->out && i < f->closed->outputs.n; i++) tp_array_unref(s->out[i]);
+  tp_free(s->out);
+  s->out = NULL;
+}
+
+static bool step_it(tp_fn *f, void *s, tp_error *err) { return run_step(f, f->session, s, err); }
+
+bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
+  tp_session *q = f->session;
+  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot step it");
+  if (!q) return tp_fail(err, TP_E_OPTION, f->pos, "nothing to step: f:start(inputs, bounds) comes first");
+  if (q->over) return tp_fail(err, TP_E_OPTION, f->pos, "the run is over: f:start(inputs, bounds) begins another");
+  if (!values_ok(f, s, err)) return false;
+  if (!(s->out = tp_calloc(sizeof *s->out * (size_t)(f->closed->outputs.n + 1)))) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  f->running = true;
+  bool ok = tp_guarded(f, step_it, s, err);
+  f->running = false;
+  if (ok) return true;
+  tp_step_free(f, s);
+  f->session = tp_session_free(f, q);
+  return false;
+}

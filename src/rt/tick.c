@@ -1,0 +1,174 @@
+/* tick: which dims steps go through, what is whole at a tick, and the code for it. */
+#include "rt/fn.h"
+
+/* ---- the dims ---- */
+
+static bool is_used(const tp_graph *g, const tp_sym *d) {
+  for (int i = 0; i < g->nodes.n; i++)
+    if (tp_dom_has(g->nodes.v[i]->ndom, g->nodes.v[i]->dom, d)) return true;
+  return false;
+}
+
+static bool take_dim(tp_fn *f, const tp_sym *d, const tp_copts *o, tp_error *err) {
+  if (!is_used(f->graph, d)) return tp_fail(err, TP_E_OPTION, o->pos, "tick: nothing that is computed has dim '%s'", d->name);
+  int i = f->ntick++;
+  for (; i > 0 && f->tick[i - 1]->order > d->order; i--) f->tick[i] = f->tick[i - 1];
+  f->tick[i] = d;
+  return i == 0 || f->tick[i - 1] != d || tp_fail(err, TP_E_OPTION, o->pos, "tick: '%s' is listed twice", d->name);
+}
+
+static int used_dims(const tp_fn *f, const tp_sym **last) {
+  const tp_ictx *c = f->graph->ix;
+  int n = 0;
+  for (int i = 0; i < tp_nsym(c); i++) {
+    const tp_sym *s = tp_sym_at(c, i);
+    if (s->kind == TP_SYM_DIM && s->bound && is_used(f->graph, s)) { n++; *last = s; }
+  }
+  return n;
+}
+
+bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const tp_sym *only = NULL;
+  f->ticking = o->ntick > 0;
+  f->tick = TP_NEWN(&f->closed->arena, const tp_sym *, o->ntick + 1);
+  for (int i = 0; i < o->ntick; i++)
+    if (!take_dim(f, o->tick[i], o, err)) return false;
+  return f->ticking || used_dims(f, &only) != 1 || take_dim(f, only, o, err);
+}
+
+/* ---- what is whole when ---- */
+
+typedef struct { tp_graph *g; int n; const tp_sym *dim[64]; bool *shown, *paced; } when;
+
+static bool judge(when *w, tp_error *err) {
+  w->shown = TP_NEWN(&w->g->arena, bool, w->g->outputs.n);
+  w->paced = TP_NEWN(&w->g->arena, bool, w->g->nodes.n);
+  return tp_ref_ticks(w->g, w->n, w->dim, w->shown, w->paced, err);
+}
+
+static bool has_ticks(const when *w, const tp_node *n) {
+  for (int k = 0; k < w->n; k++)
+    if (!tp_dom_has(n->ndom, n->dom, w->dim[k]) || tp_dom_has(n->attr.nover, n->attr.over, w->dim[k])) return false;
+  return true;
+}
+
+static void add_dim(when *w, const tp_sym *d) {
+  int i = w->n++;
+  for (; i > 0 && w->dim[i - 1]->order > d->order; i--) w->dim[i] = w->dim[i - 1];
+  w->dim[i] = d;
+}
+
+static bool in_time(const when *w, const tp_node *n, int output) { return output >= 0 ? w->shown[output] : w->paced[n->id]; }
+
+static void list_dims(tp_buf *b, int n, const tp_sym *const *dim) {
+  for (int i = 0; i < n; i++) tp_putf(b, "%s%s", i ? ", " : "{", dim[i]->name);
+  tp_puts(b, "}");
+}
+
+static bool forbidden(const when *w, const when *more, const tp_node *n, const char *name, tp_pos pos, const tp_sym *added, tp_error *err) {
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_putf(&b, "tick = ");
+  list_dims(&b, w->n, w->dim);
+  tp_putf(&b, " is forbidden by a cycle: '%s' at a tick needs later ones, because '%s' goes outside: add it, tick = ", name, added ? added->name : "another dim");
+  list_dims(&b, more->n, more->dim);
+  tp_fail(err, TP_E_OPTION, pos.file ? pos : n->pos, "%s", b.s ? b.s : "");
+  tp_buf_free(&b);
+  return false;
+}
+
+/* Late here and in time when further dims of its domain tick as well: these dims go outside, so the tick is no order of the program. */
+static bool allowed(const when *w, const tp_node *n, int output, const char *name, tp_pos pos, tp_error *err) {
+  if (!has_ticks(w, n) || in_time(w, n, output)) return true;
+  when all = *w;
+  for (int k = 0; k < n->ndom; k++) {
+    if (tp_dom_has(w->n, w->dim, n->dom[k]) || tp_dom_has(n->attr.nover, n->attr.over, n->dom[k])) continue;
+    when one = *w;
+    add_dim(&one, n->dom[k]);
+    add_dim(&all, n->dom[k]);
+    if (!judge(&one, err)) return false;
+    if (in_time(&one, n, output)) return forbidden(w, &one, n, name, pos, n->dom[k], err);
+  }
+  if (all.n < w->n + 2 || !judge(&all, err)) return all.n < w->n + 2;
+  return !in_time(&all, n, output) || forbidden(w, &all, n, name, pos, NULL, err);
+}
+
+static const char *label(const tp_node *n) { return n->name ? n->name : "a callback"; }
+
+static bool all_allowed(const when *w, tp_error *err) {
+  for (int i = 0; i < w->g->outputs.n; i++) {
+    const tp_output *o = &w->g->outputs.v[i];
+    if (!o->hidden && !allowed(w, o->val.node, i, o->name, o->pos, err)) return false;
+  }
+  for (int i = 0; i < w->g->nodes.n; i++)
+    if (w->g->nodes.v[i]->op == TP_OP_CALL && !allowed(w, w->g->nodes.v[i], -1, label(w->g->nodes.v[i]), w->g->nodes.v[i]->pos, err)) return false;
+  return true;
+}
+
+/* ---- the code ---- */
+
+static bool note_flags(tp_fn *f, const when *w, tp_error *err) {
+  tp_free(f->fed); tp_free(f->shown);
+  f->fed = tp_calloc((size_t)w->g->inputs.n + 1);
+  f->shown = tp_calloc((size_t)w->g->outputs.n + 1);
+  if (!f->fed || !f->shown) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  for (int i = 0; i < w->g->inputs.n; i++) f->fed[i] = w->g->inputs.v[i]->id >= 0 && has_ticks(w, w->g->inputs.v[i]);
+  memcpy(f->shown, w->shown, (size_t)w->g->outputs.n);
+  return true;
+}
+
+static bool prepare(tp_fn *f, when *w, tp_error *err) {
+  *w = (when){ .g = tp_checked_graph(f, err), .n = f->ntick };
+  memcpy(w->dim, f->tick, sizeof *f->tick * (size_t)f->ntick);
+  f->steps.graph = w->g;
+  return w->g && (f->tier == TP_TIER_REFERENCE || tp_opt_run(w->g, &f->opt, err)) && judge(w, err);
+}
+
+/* Small bounds do not show everything: where no order is found with what they promise, nothing is promised. */
+static bool make_with(tp_fn *f, bool promise, tp_error *err) {
+  when w;
+  if (!prepare(f, &w, err) || !all_allowed(&w, err)) return false;
+  if (!promise) {
+    memset(w.shown, 0, (size_t)w.g->outputs.n);
+    memset(w.paced, 0, (size_t)w.g->nodes.n);
+  }
+  if (!note_flags(f, &w, err)) return false;
+  tp_ticks t = { w.n, w.dim, f->fed, w.shown, w.paced };
+  return f->tier == TP_TIER_REFERENCE || tp_make_code(f, f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
+}
+
+static void drop_code(tp_fn *f) {
+  tp_poly_free(f->steps.poly);
+  if (f->steps.graph) tp_graph_free(f->steps.graph);
+  f->steps = (tp_made){ 0 };
+}
+
+bool tp_make_ticks(tp_fn *f, tp_error *err) {
+  tp_error mine = { 0 };
+  bool ok = make_with(f, true, &mine);
+  if (!ok) drop_code(f);
+  if (!ok && mine.code == TP_E_CYCLE) {
+    mine = (tp_error){ 0 };
+    if (!(ok = make_with(f, false, &mine))) drop_code(f);
+  }
+  if (!ok && err && err->code == TP_OK) *err = mine;
+  return ok;
+}
+
+static bool make_later(tp_fn *f, void *arg, tp_error *err) {
+  (void)arg;
+  return tp_make_ticks(f, err);
+}
+
+bool tp_fn_ticks(tp_fn *f, tp_error *err) {
+  if (f->fed) return true;
+  if (!f->ntick) return tp_fail(err, TP_E_OPTION, f->pos, "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
+  if (tp_making(f, make_later, NULL, err)) return true;
+  drop_code(f);
+  tp_free(f->fed); tp_free(f->shown);
+  f->fed = f->shown = NULL;
+  return false;
+}
+
+bool tp_fn_fed(const tp_fn *f, int i) { return f->fed && f->fed[i]; }
+const tp_sym *tp_fn_endless(const tp_fn *f) { return f->ntick ? f->tick[0]->bound : NULL; }
