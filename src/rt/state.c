@@ -86,11 +86,10 @@ static bool check_head(tp_fn *f, tp_reader *r, tp_error *err) {
   return hash == program_hash(f) || tp_fail(err, TP_E_OPTION, f->pos, "the state belongs to another program, or to one compiled otherwise");
 }
 
-static tp_array **take_list(tp_reader *r, int n) {
-  tp_array **v = tp_calloc(sizeof *v * (size_t)(n + 1));
-  for (int i = 0; v && i < n; i++) v[i] = tp_take_array(r);
-  if (!v) r->bad = true;
-  return v;
+static void take_list(tp_reader *r, int n, tp_array ***to) {
+  *to = tp_calloc(sizeof **to * (size_t)(n + 1));
+  if (!*to) tp_oom();
+  for (int i = 0; i < n; i++) (*to)[i] = tp_take_array(r);
 }
 
 static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
@@ -101,10 +100,10 @@ static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
   v->over = tp_take_in(r, 0, 2);
   v->begun = tp_take_in(r, 0, 2);
   for (int k = 0; k < f->ntick; k++) v->at[k] = tp_take_in(r, 0, INT64_MAX);
-  v->inputs = take_list(r, f->closed->inputs.n);
-  v->params = take_list(r, f->closed->params.n);
-  v->values = take_list(r, f->closed->inputs.n);
-  v->outputs = take_list(r, f->closed->outputs.n);
+  take_list(r, f->closed->inputs.n, &v->inputs);
+  take_list(r, f->closed->params.n, &v->params);
+  take_list(r, f->closed->inputs.n, &v->values);
+  take_list(r, f->closed->outputs.n, &v->outputs);
   return !r->bad || broken(f, err);
 }
 
