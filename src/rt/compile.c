@@ -46,7 +46,7 @@ static int pass_named(const char *s, size_t n) {
 }
 
 /* Passes of DESIGN section 5 that later issues bring: naming them is legal and changes nothing. */
-static const char *const later[] = { "fold", "algebra", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
+static const char *const later[] = { "fold", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
 
 static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
   char word[64];
@@ -196,13 +196,26 @@ static void copy_checks(tp_graph *to, const tp_graph *from) {
   }
 }
 
+/* The needed points into f->need, and what can be said more simply on these alone. */
+static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
+  bool changed = false;
+  if (!(f->need = tp_need_outputs(g, err))) return false;
+  if (!f->opt.on[TP_Q_ALGEBRA]) return true;
+  if (!tp_direct_sums(g, f->need, &changed, err)) return false;
+  if (changed) {
+    f->need = tp_need_free(f->need);
+    tp_graph_prune(g);
+    if (!(f->need = tp_need_outputs(g, err))) return false;
+  }
+  return tp_share_branches(g, f->need, err) && tp_verify(g, err);
+}
+
 /* What lacks dims of an end's domain would wait for the greatest end. Where that leaves no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   bool dims = false;
   tp_error first = { 0 };
   for (int i = 0; i < g->stops.n; i++) dims |= g->stops.v[i].ndom > 0;
-  f->need = tp_need_outputs(g, err);
-  tp_poly *p = f->need ? ordered(f, g, false, dims ? &first : err) : NULL;
+  tp_poly *p = find_needed(f, g, err) ? ordered(f, g, false, dims ? &first : err) : NULL;
   if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(f, g, true, err) : (*err = first, NULL);
   f->need = tp_need_free(f->need);
   return p;

@@ -35,6 +35,16 @@ int64_t *tp_full_env(tp_fn *f, const int64_t *given) {
   return env;
 }
 
+/* In an environment of its own: symbols that callbacks have made since the run began have no place in the run's. */
+bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err) {
+  tp_run inner = *run;
+  int64_t *env = tp_full_env(f, run->env);
+  inner.env = env;
+  bool ok = env ? tp_run_trim(f->closed, &inner, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  tp_free(env);
+  return ok;
+}
+
 static bool interpret(tp_fn *f, tp_run *run, tp_error *err) { return tp_exec_run(f->exec, run, err); }
 
 static bool execute(tp_fn *f, void *given, tp_error *err) {
@@ -44,7 +54,7 @@ static bool execute(tp_fn *f, void *given, tp_error *err) {
   bool ok = tp_run_alloc(f->graph, run, err);
   if (ok) ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : f->ticking ? tp_fn_door(f, run, interpret, err) : interpret(f, run, err);
   f->peak = f->exec ? tp_exec_peak(f->exec) : 0;
-  return ok && tp_run_trim(f->closed, run, err);
+  return ok && tp_fn_trim(f, run, err);
 }
 
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {

@@ -39,6 +39,7 @@ bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_p
 bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);    /* the same for a part of compiling */
 int64_t *tp_full_env(tp_fn *f, const int64_t *env);
+bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err);  /* outputs to the ends reached */
 /* tick.c */
 bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);

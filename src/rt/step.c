@@ -295,7 +295,7 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   q->begun = true;
   if (q->ref) memcpy(q->at, q->next, sizeof q->at);
   else if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->at)) next_point(f, q);
-  if (s->done && !tp_run_trim(f->closed, &q->run, err)) return false;
+  if (s->done && !tp_fn_trim(f, &q->run, err)) return false;
   hand_out(f, q, s);
   return true;
 }
@@ -353,7 +353,7 @@ static bool finish_exec(tp_fn *f, finish *x, tp_error *err) {
   q->run.call = pass_door;
   q->run.ud = &d;
   q->run.cancel = x->run->cancel;
-  bool ok = tp_exec_split(q->exec, false, err) && tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR && tp_run_trim(f->closed, &q->run, err);
+  bool ok = tp_exec_split(q->exec, false, err) && tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR && tp_fn_trim(f, &q->run, err);
   if (ok && tp_exec_cancelled(q->exec)) drop_shown(f, &q->run);
   return ok;
 }
