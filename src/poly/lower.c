@@ -94,56 +94,6 @@ static bool settle_modes(low *l) {
   return true;
 }
 
-/* ---- the value of a branch and the element that it defines are one ---- */
-
-static int *count_uses(low *l) {
-  int *uses = TP_NEWN(l->a, int, l->g->nodes.n);
-  for (int i = 0; i < l->g->nodes.n; i++)
-    for (int k = 0; l->live[i] && k < l->g->nodes.v[i]->nin; k++) uses[l->g->nodes.v[i]->in[k].src.node->id]++;
-  for (int i = 0; i < l->g->outputs.n; i++) uses[l->g->outputs.v[i].val.node->id]++;
-  return uses;
-}
-
-/* Can whoever reads the value of branch k read the tensor? Then the value is needed only where the branch defines an element. */
-static bool stands_in(low *l, tp_node *m, int k) {
-  const tp_node *u = m->in[k].src.node;
-  const tp_out *a = &u->out[0], *b = &m->out[0];
-  bool same = l->p->mode[u->id] == TP_V_STORED && tp_ops[u->op].cls != TP_CLS_TIME && tp_ops[u->op].cls != TP_CLS_FX && u->op != TP_OP_INPUT && u->op != TP_OP_CONST &&
-              u->nout == 1 && u->ndom == m->ndom && a->rank == b->rank && a->dtype == b->dtype;
-  for (int i = 0; i < a->rank && same; i++) same = a->shape[i] == b->shape[i];
-  for (int d = 0; d < m->ndom && same; d++) same = u->dom[d] == m->dom[d];
-  if (!same) return false;
-  tp_set *made = tp_set_and(tp_branch_set(l->g, m, k), tp_set_copy(l->need->set[m->id]));
-  bool all = tp_set_subset(l->g->ix, l->need->set[u->id], made);
-  tp_set_free(made);
-  return all;
-}
-
-/* h[t] = tanh(..): the gradient, which reads the result of tanh, reads h, and there is one array and no copy. */
-static void join_branches(low *l) {
-  int n = l->g->nodes.n, *uses = count_uses(l);
-  tp_node **now = TP_NEWN(l->a, tp_node *, n);
-  bool any = false;
-  for (int i = 0; i < n; i++) {
-    tp_node *m = l->g->nodes.v[i];
-    for (int k = 0; m->op == TP_OP_MERGE && tp_low_needed(l, m) && k < m->nin; k++) {
-      int u = m->in[k].src.node->id;
-      if (uses[u] < 2 || now[u] || !tp_low_needed(l, m->in[k].src.node) || !stands_in(l, m, k)) continue;
-      now[u] = m;
-      any = true;
-    }
-  }
-  for (int i = 0; i < n && any; i++) {
-    tp_node *r = l->g->nodes.v[i];
-    for (int k = 0; k < r->nin; k++)
-      if (now[r->in[k].src.node->id] && now[r->in[k].src.node->id] != r) r->in[k].src = tp_v(now[r->in[k].src.node->id]);
-  }
-  for (int i = 0; i < l->g->outputs.n && any; i++) {
-    tp_output *o = &l->g->outputs.v[i];
-    if (now[o->val.node->id]) o->val = tp_v(now[o->val.node->id]);
-  }
-}
-
 /* ---- readers ---- */
 
 static void note_reader(low *l, const tp_opnd *o, tp_node *by) {
@@ -335,7 +285,6 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool loose, tp_error *err) {
   for (int i = 0; i < g->outputs.n; i++) mark_live(l, g->outputs.v[i].val.node);
   for (int i = 0; i < g->sinks.n; i++) mark_live(l, g->sinks.v[i]);
   for (int i = 0; i < g->stops.n; i++) mark_live(l, g->stops.v[i].end);
-  if (!g->stops.n) join_branches(l);
   if (!settle_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
   for (int i = 0; i < g->outputs.n; i++)
     if (!g->outputs.v[i].shown && !output(l, i)) return tp_poly_free(l->p);
