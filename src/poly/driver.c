@@ -255,13 +255,19 @@ static bool has_effect(const fusion *f, int k) {
   return false;
 }
 
-/* The first consumer of what waits for nothing outside; NULL: it does wait. */
+/* A copy of a window: what it copies stays for other windows, so that later is better. */
+static bool copies_window(const fusion *f, const group *g) {
+  const tp_stmt *s = f->S->p->stmts.v[f->L->scc[g->scc.v[0]].st[0]];
+  return !g->loop && s->through && s->src.node->op == TP_OP_READ;
+}
+
+/* The first consumer of what waits for nothing outside, or may wait; NULL: it stays where it is. */
 static group *first_consumer(const fusion *f, const group *g) {
   group *best = NULL;
   for (int j = 0; j < g->scc.n; j++) {
     const ends *x = &f->end[g->scc.v[j]];
     if (has_effect(f, g->scc.v[j])) return NULL;
-    for (int i = 0; i < x->in.n; i++)
+    for (int i = 0; i < x->in.n && !copies_window(f, g); i++)
       if (group_of(f, dep(f, x->in.v[i])->src) != g) return NULL;
     for (int i = 0; i < x->out.n; i++) {
       group *to = group_of(f, dep(f, x->out.v[i])->dst);
@@ -271,7 +277,7 @@ static group *first_consumer(const fusion *f, const group *g) {
   return best;
 }
 
-/* A leaf or a whole loop that waits for nothing goes right before its first consumer; loops (the first points of a recurrence) stay in order there. */
+/* A leaf or a whole loop that waits for nothing, and a window, goes right before its first consumer; loops (the first points of a recurrence) stay in order there. */
 static void move_group(fusion *f, int at) {
   group *g = f->all.v[at], *to = first_consumer(f, g);
   int end = to ? to->pos : 0;
