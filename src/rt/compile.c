@@ -46,7 +46,7 @@ static int pass_named(const char *s, size_t n) {
 }
 
 /* Passes of DESIGN section 5 that later issues bring: naming them is legal and changes nothing. */
-static const char *const later[] = { "fold", "algebra", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
+static const char *const later[] = { "fold", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
 
 static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
   char word[64];
@@ -192,9 +192,23 @@ static tp_poly *ordered(tp_graph *g, const tp_need *need, bool loose, const tp_o
   return p && tp_schedule(p, err) ? p : tp_poly_free(p);
 }
 
+/* The needed points, and what can be said more simply on these alone. */
+static tp_need *needed(tp_graph *g, const tp_options *o, tp_error *err) {
+  tp_need *need = tp_need_outputs(g, err);
+  bool changed = false, ok = need != NULL;
+  if (!ok || !o->on[TP_Q_ALGEBRA]) return need;
+  ok = tp_direct_sums(g, need, &changed, err);
+  if (ok && changed) {
+    tp_need_free(need);
+    tp_graph_prune(g);
+    ok = (need = tp_need_outputs(g, err)) != NULL;
+  }
+  return ok && tp_share_branches(g, need, err) && tp_verify(g, err) ? need : tp_need_free(need);
+}
+
 /* What lacks dims of an end's domain would wait for the greatest end. Where that leaves no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
-  tp_need *need = tp_need_outputs(g, err);
+  tp_need *need = needed(g, o, err);
   bool dims = false;
   tp_error first = { 0 };
   for (int i = 0; i < g->stops.n; i++) dims |= g->stops.v[i].ndom > 0;
