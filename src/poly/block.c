@@ -3,8 +3,9 @@
  * for the whole dim. */
 #include "poly/sched.h"
 
-enum { MOST = 64, LEAST = 8 };                  /* iterations in a block */
-enum { ROOM = 1 << 16, UNKNOWN = 32 };          /* bytes of one result in a block; what an extent that only the call knows counts as */
+enum { MOST = 64, LEAST = 8, MOST_CUT = 4096 }; /* iterations in a block; in one of a loop that is there to be cut */
+enum { ROOM = 1 << 16, ROOM_CUT = 1 << 18, ROOM_LEAST = 1 << 22 };     /* bytes of one result in a block; in a loop that is there to be cut; and of up to MOST there */
+enum { UNKNOWN = 32 };                          /* what an extent that only the call knows counts as */
 
 typedef struct {
   tp_sched *S; const tp_level *L; const tp_item *x; const tp_arcs *arcs;
@@ -19,13 +20,19 @@ static bool is_free(const cutter *c, int st) {
   return used == all;
 }
 
-/* Bytes of the largest thing that one iteration makes or reads and that may have to be kept for a block. */
-static double row_bytes(tp_sched *S, const tp_stmt *s) {
+static bool moves(tp_sched *S, const tp_stmt *s, const tp_access *x, int d) {
+  for (int k = 0; k < S->p->arrs.v[x->arr]->ndim; k++)
+    if (tp_linked(S, s, x, d, k)) return true;
+  return false;
+}
+
+/* Bytes of the largest thing that one iteration over dim d makes or reads and that may have to be kept for a block. */
+static double row_bytes(tp_sched *S, const tp_stmt *s, int d0) {
   double most = 0;
   for (int a = 0; a < s->nacc; a++) {
     const tp_arr *r = S->p->arrs.v[s->acc[a].arr];
     double n = (double)tp_dtype_size(r->dtype);
-    if (r->kind != TP_ARR_TEMP || !r->ndim) continue;
+    if (r->kind != TP_ARR_TEMP || !moves(S, s, &s->acc[a], d0)) continue;
     for (int k = 0; k < r->rank; k++) {
       int64_t v;
       n *= tp_ix_is_const(r->shape[k], &v) ? (double)v : UNKNOWN;
@@ -58,8 +65,8 @@ static bool can(const cutter *c, const tp_scc *k) {
   const tp_stmt *s = S->p->stmts.v[st];
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
-  return k->n == 1 && !k->rec && !s->effect && !s->guard && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(S, s) * LEAST <= ROOM && shift_ix(S, mem_of(c->x, st)) &&
-         tp_vector_range(S, s, d, &lo, &hi);
+  return k->n == 1 && !k->rec && !s->effect && !s->guard && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(S, s, d) * LEAST <= (tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM) && shift_ix(S, mem_of(c->x, st)) &&
+         tp_vector_range(S, s, d, &lo, &hi) && !tp_is_point(S, lo, hi);
 }
 
 /* What an effect waits for is made at its time. */
@@ -90,6 +97,7 @@ static bool multiplies(const tp_stmt *s) {
 static bool choose(cutter *c) {
   tp_sched *S = c->S;
   bool *able = c->vec, some = false, *in = TP_NEWN(S->a, bool, c->ncomp), *from = TP_NEWN(S->a, bool, c->ncomp), *to = TP_NEWN(S->a, bool, c->ncomp), *other = TP_NEWN(S->a, bool, c->ncomp);
+  if (tp_is_cut(S, c->x->label)) return true;
   for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(S->p->stmts.v[c->comp[i]->st[0]]));
   for (bool more = some; more;) {
     more = false;
@@ -115,8 +123,10 @@ static int64_t block_size(const cutter *c) {
   double most = 1;
   int64_t n = MOST;
   for (int i = 0; i < c->ncomp; i++)
-    if (c->vec[i]) most = TP_MAX(most, row_bytes(c->S, c->S->p->stmts.v[c->comp[i]->st[0]]));
-  while (n > LEAST && (double)n * most > ROOM) n /= 2;
+    if (c->vec[i]) most = TP_MAX(most, row_bytes(c->S, c->S->p->stmts.v[c->comp[i]->st[0]], tp_dim_of(c->S, c->comp[i]->st[0], c->x->label)));
+  bool cut = tp_is_cut(c->S, c->x->label);
+  if (cut) n = MOST_CUT;
+  while (n > LEAST && (double)n * most > (!cut ? ROOM : n > MOST ? ROOM_CUT : ROOM_LEAST)) n /= 2;
   return n;
 }
 
