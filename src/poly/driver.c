@@ -604,12 +604,19 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
   return TP_S_FAIL;
 }
 
-/* An update of one point belongs to the loop of the others. */
+/* An update of one point belongs to the loop of the others; so does what only takes something from that point. */
+static bool belongs(const tp_sched *S, const tp_stmt *s, int d) {
+  for (int a = 0; a < s->nacc; a++)
+    for (int k = 0; s->acc[a].kind == TP_ACC_WRITE && k < S->p->arrs.v[s->acc[a].arr]->ndim; k++)
+      if (!s->acc[a].at || tp_ix_mentions(s->acc[a].at[k].lo, s->dim[d])) return false;
+  return !s->effect;
+}
+
 static bool all_pinned(tp_sched *S, const tp_scc *c) {
   for (int i = 0; i < c->n; i++) {
     const tp_stmt *s = S->p->stmts.v[c->st[i]];
     int d = tp_dim_of(S, c->st[i], pick_label(c));
-    if (s->kind == TP_ST_ACC || (S->st[c->st[i]].used | 1u << d) != (1u << s->ndim) - 1 || !tp_pinned(S, c->st[i], d)) return false;
+    if (belongs(S, s, d) || (S->st[c->st[i]].used | 1u << d) != (1u << s->ndim) - 1 || !tp_pinned(S, c->st[i], d)) return false;
   }
   return true;
 }

@@ -413,15 +413,15 @@ static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *a
 
 /* ---- what outputs take ---- */
 
-/* What an output takes from one point of a loop, as of a state from its last one. If it has further dims (layers), it is taken there, inside that loop, by hidden
- * dims: what it is made from (each layer's gradient) may be gone before the next one's is made. */
+/* What an output takes from one point of a loop, as of a state from its last one, is taken there, inside that loop, by hidden dims: what it is made from (a
+ * layer's gradient, the new moments of an optimiser) may be gone before the next one's is made. */
 typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken;
 
 static void take_there(low *l, int n, const tp_sym *const *dims, taken *x) {
   tp_ictx *c = l->g->ix;
   tp_opnd o;
   tp_at to[32];
-  if (!n || l->g->stops.n || !tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
+  if (l->g->stops.n || !tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
   const tp_node *u = o.base.node;
   const tp_ix *is = tp_ix_bool(c, true), **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
   if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT || u->op == TP_OP_CONST || x->n + u->ndom > 31) return;
@@ -454,7 +454,7 @@ static taken as_written(low *l, int n, const tp_sym *const *dims, tp_val src, TP
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   const tp_node *n = v.node;
   taken x = as_written(l, n->ndom, n->dom, v, tp_set_box(l->g->ix, n->ndom, n->dom));
-  take_there(l, n->ndom, n->dom, &x);
+  if (n->ndom) take_there(l, n->ndom, n->dom, &x);
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), v.node);
   if (pos.file) b.s->pos = pos;
   b.s->src = x.src; b.s->srcat = x.srcat;
