@@ -14,7 +14,8 @@ typedef struct tp_pbuf {
   int first, last;                              /* TEMP: lifetime in positions of the plan (see tp_pnode.pos), inclusive */
   bool far;                                     /* TEMP: only far regions touch it */
   tp_array *data;                               /* CONST */
-  int ndim, rank; const tp_ix **slots;          /* layout, for explain: slots of each dim, then the shape (upper bounds) */
+  int ndim, rank; const tp_ix **slots;          /* layout: slots of each dim, then the shape (upper bounds) */
+  const int *order;                             /* dims from the outermost to the innermost; NULL: as they are */
 } tp_pbuf;
 
 /* One operand: a strided window on a buffer. Strides count elements and may be 0 (broadcast) or negative (flip).
