@@ -61,6 +61,8 @@ int tl_fn_load_state(lua_State *L) {
 
 /* ---- files ---- */
 
+static void drop(void *b) { tp_buf_free(b); }
+
 static bool write_all(FILE *f, void *ud) {
   const tp_buf *b = ud;
   return fwrite(b->s, 1, b->n, f) == b->n;
@@ -72,7 +74,10 @@ int tl_fn_save(lua_State *L) {
   tp_error e = { 0 };
   tp_buf b;
   make(L, u, &b);
+  tp_hold mine;
+  tp_hold_set(&mine, drop, &b);
   bool ok = tp_file_replace(path, write_all, &b, &e);
+  tp_hold_end(&mine);
   tp_buf_free(&b);
   if (!ok) return tl_raise(L, &e);
   lua_pushboolean(L, true);
