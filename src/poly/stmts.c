@@ -310,6 +310,15 @@ static void note_operand(sb *b, ends *v, const tp_opnd *o, int rows) {
   for (int a = 0; a < o->rank; a++) note(b, v, a < rows ? NULL : o->shape[a]), note(b, v, o->stride[a]);
 }
 
+/* What leaves in one call along a dim to its end is cleared beyond (plan: rows). */
+static void note_over(sb *b, ends *v, const tp_node *n) {
+  const tp_stmt *s = b->s;
+  const tp_ix *at[s->ndim + 1];
+  for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(C(b), s->dim[d]);
+  for (int k = 0; n->nin && k < n->attr.nover; k++)
+    if (tp_stop_of(b->l->g, n->attr.over[k])) note(b, v, tp_at_dims(b->l->p, tp_ix_sym(C(b), n->attr.over[k]->bound), s->ndim, s->label, at));
+}
+
 static bool note_node(sb *b, ends *v, int i) {
   const tp_node *n = b->s->node[i];
   const tp_ix *const *at = b->s->nodeat[i];
@@ -317,6 +326,7 @@ static bool note_node(sb *b, ends *v, int i) {
   for (int k = 0; k < n->nout; k++)
     for (int a = 0; a < n->out[k].rank; a++) note(b, v, tp_at_point(b->l->p, n, n->out[k].shape[a], at));
   for (int k = 0; k < n->attr.nix; k++) note(b, v, tp_at_point(b->l->p, n, n->attr.ix[k], at));
+  if (n->op == TP_OP_CALL) note_over(b, v, n);
   for (int k = 0; k < n->nin; k++) {
     if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err)) return false;
     note_operand(b, v, &o, 0);
