@@ -139,7 +139,8 @@ describe("include/tempo.h", function()
         assert.equal(1, C.tempo_load_state(f, state, size[0], err))
       end
       C.tempo_bytes_free(state)
-      assert.equal(1, C.tempo_start(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", 0x7fffffffffffffffLL), 0, err))
+      local most = ffi.new("int64_t[1]", loadstring "return 0x7fffffffffffffffLL" ()) -- luacheck: globals loadstring
+      assert.equal(1, C.tempo_start(f, 0, nil, nil, 1, strings { "T" }, most, 0, err))
       for k = 0, 9 do assert.same({ k, 2 * k, 0 }, { step(k > 0 and 1 or 0) }) end
       C.tempo_array_free(x)
       C.tempo_function_free(f)

@@ -557,30 +557,38 @@ static void test_bounds(void) {
   prog_close(&p);
 }
 
+typedef struct { int64_t at, bytes; int first, last; } lying;
+
+/* Buffers and the working memory of regions; nothing that is alive at one time overlaps. */
 static void test_color(void) {
   prog p;
   prog_open(&p);
-  int n = 1 + (int)below(30);
-  int64_t off[64], sum = 0;
+  int n = 1 + (int)below(30), npos = 26;
+  int64_t off[64], room[26], roomat[26], sum = 0;
+  lying v[64];
   for (int i = 0; i < n; i++) {
-    int id = new_buf(&p, TP_BUF_TEMP, any_dtype(), K(&p, below(300)), 0);
-    tp_pbuf *b = p.plan.bufs.v[id];
+    win w = { .nlead = 0, .rank = 0, .d = any_dtype() };
+    w.buf = new_buf(&p, TP_BUF_TEMP, w.d, K(&p, below(300)), 0);
+    tp_pbuf *b = p.plan.bufs.v[w.buf];
     b->first = (int)below(20);
     b->last = b->first + (int)below(6);
+    if (below(9)) add(&p, leaf(&p, region(&p, TP_RG_FILL, TP_OP_FILL, 0, NULL, 0, NULL, 1, &w)));
+    else b->size = K(&p, 0);                    /* nothing runs that uses it, so it has no place */
+    v[i] = (lying){ 0, (tp_ix_evalq(b->size, p.env) * tp_dtype_size(b->dtype) + 63) / 64 * 64, b->first, b->last };
   }
-  int64_t total = tp_plan_color(&p.plan, p.env, off);
+  for (int i = 0; i < npos; i++) room[i] = below(3) ? 0 : 64 * below(9);
+  p.plan.body = seq(&p, p.list.n, p.list.v);
+  p.plan.npos = npos;
+  int64_t total = tp_plan_color(&p.plan, p.env, room, off, roomat);
   bool ok = total >= 0;
-  for (int i = 0; i < n; i++) {
-    tp_pbuf *a = p.plan.bufs.v[i];
-    int64_t na = tp_ix_evalq(a->size, p.env) * tp_dtype_size(a->dtype);
-    sum += (na + 63) / 64 * 64;
-    ok &= off[i] % 64 == 0 && off[i] + na <= total;
-    for (int k = 0; k < i; k++) {
-      tp_pbuf *b = p.plan.bufs.v[k];
-      int64_t nb = tp_ix_evalq(b->size, p.env) * tp_dtype_size(b->dtype);
-      bool together = a->first <= b->last && b->first <= a->last;
-      ok &= !together || !na || !nb || off[i] >= off[k] + nb || off[k] >= off[i] + na;
-    }
+  for (int i = 0; i < n; i++) v[i].at = off[i];
+  for (int i = 0; i < npos; i++) v[n + i] = (lying){ roomat[i], room[i], i, i };
+  for (int i = 0; i < n + npos; i++) {
+    if (!v[i].bytes) continue;
+    sum += v[i].bytes;
+    ok &= v[i].at % 64 == 0 && v[i].at + v[i].bytes <= total;
+    for (int k = 0; k < i; k++)
+      ok &= !v[k].bytes || v[i].first > v[k].last || v[k].first > v[i].last || v[i].at >= v[k].at + v[k].bytes || v[k].at >= v[i].at + v[i].bytes;
   }
   CHECK(ok && total <= sum);
   prog_close(&p);

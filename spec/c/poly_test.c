@@ -145,7 +145,7 @@ static bool plan(prob *q, const char *name) {
     tp_buf b;
     tp_buf_init(&b);
     tp_poly_print_schedule(&b, &q->p);
-    tp_poly_print_storage(&b, &q->p);
+    tp_poly_print_storage(&b, &q->p, NULL);
     printf("-- %s: %d statements; ms: schedule %.1f proof %.1f tree %.1f widths %.1f; %d queries\n%s%s\n", name, q->p.stmts.n, q->p.ms_schedule, q->p.ms_proof,
            q->p.ms_tree, q->p.ms_live, q->p.nquery, b.s ? b.s : "", q->err.msg);
     tp_buf_free(&b);

@@ -75,6 +75,7 @@ end
 local function shape_of(a) return table.concat(a:shape(), ",") end
 
 local function compare(run, ref, name, loose)
+  if run.peak and run.peak > run.predicted then return ("%s: used %d bytes of memory, %d were predicted"):format(name, run.peak, run.predicted) end
   for k, want in pairs(ref.out) do
     local got = run.out[k]
     if not got then return ("%s: no output '%s'"):format(name, k) end
@@ -105,6 +106,7 @@ local function once(f, case, bounds)
   local ok, out = pcall(f, check.inputs(case, bounds), bounds)
   local run = { ok = ok, heard = heard, out = ok and out, err = not ok and out }
   if ok then
+    run.peak, run.predicted = f:peak(), f:memory(bounds)
     for k, a in pairs(f:params()) do out["parameter " .. k] = a end
   end
   return run

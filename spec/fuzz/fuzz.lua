@@ -38,7 +38,7 @@ end
 local lua = arg[-1] or "lua5.4"
 
 local function child(command, limit)
-  local pipe = io.popen(("timeout %d %s 2>&1; echo status $?"):format(limit, command))
+  local pipe = io.popen(("TEMPO_POISON=1 timeout %d %s 2>&1; echo status $?"):format(limit, command))
   local text = pipe:read "*a"
   pipe:close()
   return text, tonumber(text:match "status (%d+)%s*$")

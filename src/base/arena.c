@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CHUNK_EXACT 1
@@ -36,6 +37,19 @@ void *tp_alloc_aligned(size_t n) {
   return aligned_alloc(64, n ? (n + 63) & ~(size_t)63 : 64);
 }
 void tp_free_aligned(void *p) { free(p); }
+
+enum { PAGES_FROM = 1 << 20 };
+
+void *tp_pages(size_t n) {
+  if (n < PAGES_FROM) return tp_alloc_aligned(n);
+  void *p = refused() ? MAP_FAILED : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+void tp_pages_free(void *p, size_t n) {
+  if (n < PAGES_FROM) tp_free_aligned(p);
+  else if (p) munmap(p, n);
+}
 
 /* ---- arenas ---- */
 

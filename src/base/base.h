@@ -66,6 +66,9 @@ void *tp_realloc(void *p, size_t n);
 void *tp_alloc_aligned(size_t n);               /* 64-byte aligned, freed by tp_free_aligned */
 void tp_free(void *p);
 void tp_free_aligned(void *p);
+/* Memory for an arena, 64-byte aligned; large ones are pages that cost nothing before something is written there. */
+void *tp_pages(size_t n);
+void tp_pages_free(void *p, size_t n);          /* n: as asked for */
 
 typedef struct tp_arena { struct tp_chunk *top; size_t used, total; jmp_buf *oom; } tp_arena;
 void tp_arena_init(tp_arena *a);

@@ -216,6 +216,8 @@ int64_t tp_contraction_room(const tp_contraction *t) {
   return TP_MIN(s->k, BLOCK_K) * (TP_MIN(s->m, BLOCK_M) + TP_MIN(s->n, BLOCK_N));
 }
 
+int64_t tp_contraction_most(int64_t depth, int64_t n) { return TP_MIN(depth, BLOCK_K) * (TP_MIN(n, BLOCK_M) + TP_MIN(n, BLOCK_N)); }
+
 static bool first_sum(const tp_contraction *t, const tp_walk *w) {
   for (int i = t->firstsum; i < t->nloop; i++)
     if (w->at[i]) return false;

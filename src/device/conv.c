@@ -94,15 +94,25 @@ static int64_t chunk_size(const conv *c) {
   return TP_MIN(((c->P + parts - 1) / parts + 15) & ~(int64_t)15, c->P);
 }
 
-/* Working memory for a chunk, as far as it is needed. */
+/* Working memory for a chunk, as far as it is needed: counts and sizes of pieces, columns, their results, and the weights. */
+typedef struct { int64_t n[4], size[4]; } needs;
+static needs needs_of(const conv *c) {
+  bool direct = c->pointwise && c->apart, ydirect = c->ydense && c->apart;
+  int64_t lines = c->chunk / TP_MAX(c->v[Y].shape[c->d + 2], 1) + 2;
+  return (needs){ { lines, direct ? 0 : c->CK * c->chunk, ydirect ? 0 : c->O * c->chunk, weight_dense(c) ? 0 : c->O * c->CK }, { sizeof(piece), c->size, c->size, c->size } };
+}
+
 static bool prepare(conv *c) {
   c->chunk = chunk_size(c);
-  bool direct = c->pointwise && c->apart, ydirect = c->ydense && c->apart;
-  c->piece = tp_work(c->x, c->r, c->chunk / TP_MAX(c->v[Y].shape[c->d + 2], 1) + 2, sizeof(piece));
-  if (!direct) c->cols = tp_work(c->x, c->r, c->CK * c->chunk, c->size);
-  if (!ydirect) c->ycols = tp_work(c->x, c->r, c->O * c->chunk, c->size);
-  if (!weight_dense(c)) c->weight = tp_work(c->x, c->r, c->O * c->CK, c->size);
-  return c->piece && (direct || c->cols) && (ydirect || c->ycols) && (c->weight || weight_dense(c));
+  needs s = needs_of(c);
+  void *p[4] = { NULL };
+  for (int i = 0; i < 4; i++)
+    if (s.n[i] && !(p[i] = tp_work(c->x, c->r, s.n[i], s.size[i]))) return false;
+  c->piece = p[0];
+  c->cols = p[1];
+  c->ycols = p[2];
+  c->weight = p[3];
+  return true;
 }
 
 /* ---- columns ---- */
@@ -241,8 +251,30 @@ static void images(conv *c) {
   if (c->weight && makes && c->columns) tp_view_copy(c->x, c->size, &w, &dense);
 }
 
+static const int roles[3][3] = { { X, W, Y }, { Y, W, X }, { X, Y, W } };       /* inputs, result */
+
+/* A chunk of fewer columns takes no more, but for its lines: one a column at most. */
+int64_t tp_room_conv(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
+  (void)x;
+  const int *role = roles[r->rg->op - TP_OP_CONV];
+  tp_dreg like = *r;
+  tp_dnd out = r->out[0];
+  conv c = { .r = &like, .op = r->rg->op, .size = out.size, .attr = r->rg->attr->axes };
+  const tp_view *full[3];
+  for (int i = 0; i < 3; i++) full[role[i]] = &v[i];
+  out.v = v[2];
+  like.out = &out;
+  measure(&c, full);
+  if (r->dynamic) c.apart = false;              /* of fewer positions anything may hold */
+  c.chunk = chunk_size(&c) + (r->dynamic ? 15 : 0);
+  needs s = needs_of(&c);
+  if (r->dynamic) s.n[0] = c.chunk + 2;
+  int64_t n = 0;
+  for (int i = 0; i < 4; i++) n += s.n[i] ? tp_room(s.n[i], s.size[i]) : 0;
+  return n;
+}
+
 bool tp_run_conv(tp_exec *x, tp_dreg *r) {
-  static const int roles[3][3] = { { X, W, Y }, { Y, W, X }, { X, Y, W } };
   const int *role = roles[r->rg->op - TP_OP_CONV];
   conv c = { .x = x, .r = r, .op = r->rg->op, .dtype = r->out[0].dtype, .size = r->out[0].size, .attr = r->rg->attr->axes };
   const tp_view *full[3];

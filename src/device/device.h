@@ -30,7 +30,12 @@ bool tp_exec_tick(const tp_exec *x, int64_t *at);
 bool tp_exec_complete(const tp_exec *x, int output);           /* nothing writes it any more */
 bool tp_exec_cancelled(const tp_exec *x);
 double tp_now(void);                            /* seconds */
-int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run */
+int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the highest */
+bool tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);  /* where the time of all runs so far went, dearest region first; false: no memory */
+/* Working memory of regions for env, by position of the plan; false: out of memory. */
+bool tp_exec_rooms(const tp_exec *x, const int64_t *env, int64_t *room);
+/* Bytes of arena that a run for env takes: buffers and working memory of regions; -1: too many. Changes nothing. */
+int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);
 
 /* ---- kernels over resolved operands (kernel_*.c), also for tests and emitted code's tables ---- */
 typedef struct tp_view { void *p; int rank; int64_t shape[TP_MAXRANK], stride[TP_MAXRANK]; } tp_view;  /* p at element 0 of the window; strides in elements; leading axes first */

@@ -152,6 +152,8 @@ static void finish(builder *b) {
   for (int i = 0; i < e->ndst && e->acc; i++) known &= e->dst[i].combine && e->across;
   b->r->bind = known ? tp_ew_bind : NULL;
   b->r->run = known ? tp_ew_run : run_unknown;
+  for (int i = 0; i < e->nsrc; i++)
+    if (e->src[i].is_value) b->r->room = tp_ew_room;
   b->r->k = e;
 }
 

@@ -43,34 +43,14 @@ bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code
 }
 
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size) {
-  if (count < 0 || (count > 0 && size > (INT64_MAX / 2) / count)) { tp_rfail(x, r, TP_E_MEMORY, "more than 2^62 bytes"); return NULL; }
-  size_t n = ((size_t)(count * size) + 64) & ~(size_t)63;
-  x->work_want += n;
-  if (x->work_used + n <= x->work_cap) {
-    x->work_used += n;
-    return x->work + x->work_used - n;
+  int64_t n = tp_room(count, size), at = x->work_at;
+  if (n > x->work_end - at) {
+    tp_rfail(x, r, TP_E_MEMORY, "internal: %lld bytes of working memory, %lld are left", (long long)n, (long long)(x->work_end - at));
+    return NULL;
   }
-  tp_chunkmem *c = tp_alloc_aligned(n + 64);
-  if (!c) { tp_rfail(x, r, TP_E_MEMORY, "no memory for %lld bytes of working space", (long long)n); return NULL; }
-  c->next = x->spill;
-  x->spill = c;
-  return (char *)c + 64;
-}
-
-/* What did not fit will, next time. */
-static void work_reset(tp_exec *x) {
-  x->work_used = 0;
-  if (x->spill) {
-    for (tp_chunkmem *c = x->spill, *next; c; c = next) {
-      next = c->next;
-      tp_free_aligned(c);
-    }
-    x->spill = NULL;
-    tp_free_aligned(x->work);
-    x->work = tp_alloc_aligned(x->work_want);
-    x->work_cap = x->work ? x->work_want : 0;
-  }
-  x->work_want = 0;
+  x->work_at += n;
+  if (x->poison) x->top = TP_MAX(x->top, x->work_at);
+  return x->arena + at;
 }
 
 /* ---- making ---- */
@@ -111,7 +91,7 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
     case TP_RG_CALL: tp_call_new(x, r); break;
     case TP_RG_PINIT: r->run = tp_run_pinit; break;
   }
-  return x->reg[x->nreg++] = r;
+  return x->regat[p->pos] = x->reg[x->nreg++] = r;
 }
 
 static void list_bounds(tp_exec *x) {
@@ -131,6 +111,9 @@ static bool compile(tp_exec *x, tp_error *err) {
   x->base = TP_NEWN(&x->a, char *, nbuf);
   x->count = TP_NEWN(&x->a, int64_t, nbuf);
   x->written = TP_NEWN(&x->a, int, nbuf);
+  x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
+  x->room = TP_NEWN(&x->a, int64_t, x->plan->npos);
+  x->roomat = TP_NEWN(&x->a, int64_t, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
   if (!tp_flow_new(x, err)) return false;
   x->scratch = tp_alloc_aligned(x->scratch_size);
@@ -159,16 +142,21 @@ tp_exec *tp_exec_free(tp_exec *x) {
   if (!x) return NULL;
   for (int i = 0; i < x->nreg; i++)
     if (x->reg[i]->rg->kind == TP_RG_CALL) tp_call_free(x->reg[i]);
-  work_reset(x);
-  tp_free_aligned(x->work);
   tp_free_aligned(x->scratch);
-  tp_free_aligned(x->arena);
+  tp_pages_free(x->arena, (size_t)x->total);
   tp_arena_free(&x->a);
   tp_free(x);
   return NULL;
 }
 
-int64_t tp_exec_peak(const tp_exec *x) { return x->total; }
+int64_t tp_exec_peak(const tp_exec *x) { return x->poison ? x->top : x->total; }
+
+int64_t tp_exec_memory(const tp_exec *x, const int64_t *env) {
+  int64_t *v = tp_calloc(sizeof *v * (size_t)(x->plan->bufs.n + 2 * x->plan->npos + 1)), *room = v + x->plan->bufs.n;
+  int64_t total = v && tp_exec_rooms(x, env, room) ? tp_plan_color(x->plan, env, room, v, room + x->plan->npos) : -1;
+  tp_free(v);
+  return total;
+}
 
 /* ---- binding ---- */
 
@@ -198,11 +186,12 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
 }
 
 static bool take_arena(tp_exec *x) {
-  int64_t total = tp_plan_color(x->plan, x->env, x->offset);
+  if (!tp_exec_rooms(x, x->env, x->room)) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
+  int64_t total = tp_plan_color(x->plan, x->env, x->room, x->offset, x->roomat);
   if (total < 0) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 bytes");
   if (x->arena && total == x->total) return true;
-  tp_free_aligned(x->arena);
-  x->arena = tp_alloc_aligned((size_t)total);
+  tp_pages_free(x->arena, (size_t)x->total);
+  x->arena = tp_pages((size_t)total);
   x->total = x->arena ? total : 0;
   return x->arena || tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "no memory for the %lld bytes that these bounds need", (long long)total);
 }
@@ -225,7 +214,9 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
   static char nowhere[64];
   x->base[b->id] = nowhere;
   switch (b->kind) {
-    case TP_BUF_TEMP: x->base[b->id] = x->arena + x->offset[b->id]; return true;
+    case TP_BUF_TEMP:
+      if (x->offset[b->id] >= 0) x->base[b->id] = x->arena + x->offset[b->id];
+      return true;
     case TP_BUF_CONST: a = b->data; break;
     case TP_BUF_INPUT: a = x->run->inputs ? x->run->inputs[b->slot] : NULL; break;
     case TP_BUF_OUTPUT: a = x->run->outputs ? x->run->outputs[b->slot] : NULL; break;
@@ -251,7 +242,7 @@ static void poison_dead(tp_exec *x, int pos) {
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     bool was = b->first <= c->pos && c->pos <= b->last, is = b->first <= pos && pos <= b->last;
-    if (b->kind == TP_BUF_TEMP && was && !is && (!x->split || b->far == x->inback)) poison_range(x, b);
+    if (b->kind == TP_BUF_TEMP && x->offset[i] >= 0 && was && !is && (!x->split || b->far == x->inback)) poison_range(x, b);
   }
   c->pos = pos;
 }
@@ -265,8 +256,10 @@ static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
     if (reach < 0) lo += reach;
     else hi += reach;
   }
+  const tp_pbuf *b = x->plan->bufs.v[d->buf];
+  if (b->kind == TP_BUF_TEMP) x->top = TP_MAX(x->top, (x->offset[d->buf] + (hi + 1) * d->size + 63) / 64 * 64);
   if (lo >= 0 && hi < x->count[d->buf]) return true;
-  const char *name = x->plan->bufs.v[d->buf]->name;
+  const char *name = b->name;
   return tp_rfail(x, r, TP_E_DEVICE, "internal: elements %lld .. %lld of buffer %d (%s) of %lld", (long long)lo, (long long)hi, d->buf, name ? name : "", (long long)x->count[d->buf]);
 }
 
@@ -310,11 +303,12 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
   return !r->bind || r->bind(x, r);
 }
 
-bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
+bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
   if (x->run->cancel && *x->run->cancel) return cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
   x->running = true;
-  if (x->work_want) work_reset(x);
+  x->work_at = x->roomat[r->pos];
+  x->work_end = x->work_at + x->room[r->pos];
   if (again && !tp_dreg_resolve(x, r)) return false;
   for (tp_dnd *d = r->in, *end = d + r->nnd; d < end; d++)
     if (d->buf >= 0) tp_dnd_place(x, d);
@@ -334,6 +328,7 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!place_buffer(x, x->plan->bufs.v[i])) return false;
   x->poison = tp_setting("TEMPO_POISON") != NULL;
+  x->top = 0;
   if (x->poison && x->total > 0) memset(x->arena, 0xff, (size_t)x->total);
   x->cancelled = false;
   tp_flow_begin(x);
@@ -343,7 +338,6 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
   tp_stand s = tp_flow_run(x, g);
-  work_reset(x);
   return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
 }
 
@@ -356,7 +350,6 @@ void tp_exec_pass(tp_exec *x) {
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
   x->err = err;
   bool ok = tp_flow_catch_up(x, until);
-  work_reset(x);
   return ok || x->cancelled;
 }
 

@@ -18,7 +18,7 @@ static tp_dx condition(tp_exec *x, const tp_ix *c, tp_dtest *test) {
 }
 
 static int put(tp_exec *x, tp_inst i) {
-  i.pos = x->nreg;
+  i.pos = x->npos;
   x->inst[x->ninst] = i;
   return x->ninst++;
 }
@@ -58,12 +58,13 @@ static tp_dop op_of(const tp_region *r) {
 static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
   switch (p->kind) {
     case TP_P_REGION: {
-      tp_inst i = { .op = op_of(p->rg), .pos = x->nreg, .rg = tp_dreg_new(x, p, err) };
+      tp_inst i = { .op = op_of(p->rg), .pos = x->npos++, .rg = tp_dreg_new(x, p, err) };
       x->inst[x->ninst++] = i;
       return i.rg != NULL;
     }
     case TP_P_LOAD:
       put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, p->nd) });
+      x->npos++;
       return true;
     case TP_P_FOR: return lay_loop(x, p, err);
     case TP_P_IF: return lay_if(x, p, err);

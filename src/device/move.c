@@ -160,6 +160,12 @@ tp_view tp_view_spatial(const tp_view *v, int nlead) {
   return s;
 }
 
+int64_t tp_room_reshape(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
+  (void)x;
+  tp_view in = tp_view_spatial(&v[0], r->nlead), o = tp_view_spatial(&v[r->nin], r->nlead);
+  return tp_view_dense(&in) || tp_view_dense(&o) ? 0 : tp_room(tp_room_count(&o), r->out[0].size);
+}
+
 bool tp_run_reshape(tp_exec *x, tp_dreg *r) {
   int size = r->out[0].size;
   tp_view o = tp_view_spatial(&r->out[0].v, r->nlead), in = tp_view_spatial(&r->in[0].v, r->nlead);
@@ -184,6 +190,11 @@ bool tp_run_reshape(tp_exec *x, tp_dreg *r) {
 }
 
 /* ---- sources ---- */
+
+int64_t tp_room_iota(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
+  (void)x;
+  return tp_room(v[r->nin].shape[r->nlead + r->rg->attr->axis], r->out[0].size);
+}
 
 bool tp_run_iota(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0];

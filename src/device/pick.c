@@ -147,6 +147,14 @@ static void add_slices(const tp_exec *x, const tp_dreg *r, const tp_view *b, con
   }
 }
 
+int64_t tp_room_index_add(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
+  (void)x;
+  const tp_view *k = &v[1];
+  tp_view row = tp_view_spatial(&v[r->nin], r->nlead);
+  row.shape[r->rg->attr->axis] = 1;
+  return tp_room(k->rank > r->nlead ? k->shape[r->nlead] : 1, sizeof(hit)) + (r->out[0].dtype == TP_F32 ? tp_room(tp_room_count(&row), sizeof(double)) : 0);
+}
+
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
   int axis = r->rg->attr->axis;
@@ -186,6 +194,11 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
     memcpy((char *)o->v.p + tp_walk_offset(&w, o->v.stride) * size, (const char *)in->v.p + (tp_walk_offset(&w, s) + i * in->v.stride[axis]) * size, (size_t)size);
   }
   return true;
+}
+
+int64_t tp_room_scatter_add(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
+  (void)x;
+  return r->out[0].dtype == TP_F32 ? tp_room(tp_room_count(&v[r->nin]), sizeof(double)) : 0;
 }
 
 /* f32 is summed in a dense image of the result in f64, all else in place. */

@@ -32,17 +32,25 @@ typedef struct tp_dnd {
 } tp_dnd;
 
 /* ---- regions ---- */
+/* next: the execution that is timed next. first, later: seconds of the first executions and of the nlater timed ones after them. */
+typedef struct tp_clock { int64_t calls, next, nlater; double first, later; } tp_clock;
 typedef struct tp_dreg tp_dreg;
+/* Bytes of working memory that a run takes at most, where the windows have at most the extents of v (inputs, results); in units of tp_room. A stride that is not
+ * known is TP_ANYSTRIDE. */
+typedef int64_t tp_droom(const tp_exec *x, const tp_dreg *r, const tp_view *v);
+#define TP_ANYSTRIDE ((int64_t)1 << 40)
 struct tp_dreg {
   const tp_region *rg;
   bool (*bind)(tp_exec *x, tp_dreg *r);         /* may be NULL */
   bool (*run)(tp_exec *x, tp_dreg *r);
+  tp_droom *room;                               /* NULL: works in place */
   int nin, nout, nnd, nlead;
   tp_dnd *in, *out;                             /* one array: inputs, then outputs */
   bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
   tp_dx *lead, *leadlo, *ix, *coord, row;
   bool far, inrow;                              /* inrow: in the loop of the first tick dim */
   int pos;
+  tp_clock clock;
   void *k;                                      /* what the kernel keeps: tp_ew, tp_dcall, ... */
 };
 
@@ -61,7 +69,6 @@ typedef struct tp_inst {
 /* Somebody who goes through the instructions. Two of them meet the same regions and ticks in the same order; count: how many so far. pos: of the last one run. */
 typedef struct tp_cursor { int pc, pos; int64_t count, *env; } tp_cursor;
 
-typedef struct tp_chunkmem { struct tp_chunkmem *next; } tp_chunkmem;
 struct tp_exec {
   const tp_plan *plan;
   tp_arena a;
@@ -72,27 +79,33 @@ struct tp_exec {
   int nbound; int *bound;                       /* ids of bounds */
   bool bound_once;
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
+  int64_t *room, *roomat;                       /* by position: working memory there, its place in the arena */
+  int64_t top;                                  /* where poisoned: the end of what was used */
   char **base; int64_t *count;                  /* every buffer: its first element, its elements */
   int *written; bool cancelled;                 /* position after which nothing writes the buffer */
   int ninst; tp_inst *inst;
   tp_cursor front, back;                        /* split: front leaves the regions that can wait (tp_region.far) to back, which follows behind it */
   bool split, inback; int64_t backrow;          /* all far regions of rows below that are done */
   int nshown;                                   /* since the last tick */
-  int nreg; tp_dreg **reg;
+  int npos;                                     /* while laying out: the plan's next position */
+  int nreg; tp_dreg **reg, **regat;             /* in order; by position */
   char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
-  char *work; size_t work_cap, work_used, work_want; tp_chunkmem *spill;  /* of one region at a time */
+  int64_t work_at, work_end;                    /* what is left of the region's room */
   bool poison, running;                         /* running: loop variables have their values */
 };
 
 /* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them; tp_rfail knows none. */
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) TP_PRINTF(5, 6);
-/* Aligned memory until the region ends; NULL (and the error filled): none left. */
+/* Aligned memory until the region ends, out of what its room said; NULL (and the error filled): none left. */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
+int64_t tp_room(int64_t count, int64_t size);   /* what tp_work takes for it; saturates */
+int64_t tp_room_count(const tp_view *v);        /* elements; saturates */
 
 /* exec.c */
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err);
-bool tp_dreg_run(tp_exec *x, tp_dreg *r);
+bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
+bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */
 /* flow.c */
 bool tp_flow_new(tp_exec *x, tp_error *err);                   /* lays the plan out */
 void tp_flow_bind(tp_exec *x);
@@ -155,6 +168,8 @@ void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
 tp_oprun tp_run_fill, tp_run_view, tp_run_pad, tp_run_fold, tp_run_conv, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_recur, tp_run_arg, tp_run_matmul;
+
+tp_droom tp_room_iota, tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv;
 
 /* ---- walking ---- an odometer over extents; offsets of up to four strided things */
 typedef struct tp_walk { int rank; const int64_t *shape; int64_t at[TP_MAXRANK]; bool ok; } tp_walk;

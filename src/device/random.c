@@ -119,6 +119,14 @@ static void draw_long(const tp_exec *x, const tp_dnd *o, const draw *d, const la
   }
 }
 
+/* Short streams may take more than longer ones. */
+int64_t tp_room_rand(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
+  (void)x;
+  tp_view each = tp_view_spatial(&v[r->nin], r->nlead);
+  int64_t n = tp_room_count(&each), per = words_per_element(r->rg->attr, r->out[0].dtype);
+  return tp_room(TP_MAX(n, TP_LANES * TP_MIN(n, SMALL / per)), r->out[0].size);
+}
+
 bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0];
   draw d = { .a = r->rg->attr, .each = tp_view_spatial(&o->v, r->nlead) };

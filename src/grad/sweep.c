@@ -132,10 +132,14 @@ static bool wants_accum(sweep *s, tp_val v) {
   return v.node->op == TP_OP_ACCUM && !support_of(s, v.node)->full;
 }
 
+static const char *grad_of(sweep *s, const tp_node *n) { return tp_printf(&s->g->arena, "grad of %s", tp_title(&s->g->arena, n)); }
+
 static tp_val accumulation(sweep *s, tp_val v) {
   const tp_out *o = tp_outof(v);
   s->g->pos = v.node->pos;
-  return mk_op(s->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = v.node->ndom, .dom = v.node->dom, .red = TP_RED_SUM });
+  tp_val y = mk_op(s->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = v.node->ndom, .dom = v.node->dom, .red = TP_RED_SUM });
+  if (y.node) y.node->what = grad_of(s, v.node);
+  return y;
 }
 
 static bool lay_out(sweep *s, tp_val v) {
@@ -290,7 +294,12 @@ static bool run(sweep *s, int nloss, const tp_val *loss, int nwrt, const tp_val 
     slot *x = slot_of(s, wrt[i]);
     tp_val before = x->adj;
     if (!(out[i] = finished(s, wrt[i])).node) return false;
+    if (!out[i].node->what) out[i].node->what = grad_of(s, wrt[i].node);
     x->adj = before;
+  }
+  for (int i = s->n; i < s->g->nodes.n; i++) {
+    tp_node *n = s->g->nodes.v[i];
+    if (!n->what) n->what = tp_printf(&s->g->arena, "grad %s", tp_title(&s->g->arena, n));
   }
   return tp_isl_check(s->g->ix, s->g->pos, s->mk.err);
 }

@@ -84,6 +84,20 @@ const char *tp_called(tp_graph *g, const tp_node *n) {
   return n->pos.file ? tp_printf(&g->arena, "the %s of %s:%d", tp_label(n), n->pos.file, n->pos.line) : tp_printf(&g->arena, "this %s", tp_label(n));
 }
 
+/* Without folders, which the position beside it has. */
+static const char *base_name(const char *file) {
+  const char *s = strrchr(file, '/');
+  return s ? s + 1 : file;
+}
+
+const char *tp_title(tp_arena *a, const tp_node *n) {
+  static const char *const reds[] = { [TP_RED_SUM] = "sum", [TP_RED_PROD] = "prod", [TP_RED_MAX] = "max", [TP_RED_MIN] = "min" };
+  if (n->name || n->attr.str) return tp_label(n);
+  if (n->what) return n->what;
+  const char *op = n->op == TP_OP_ACCUM ? reds[n->attr.red] : tp_op_said(n->op);
+  return n->pos.file ? tp_printf(a, "%s@%s:%d", op, base_name(n->pos.file), n->pos.line) : tp_printf(a, "%s%d", op, n->id);
+}
+
 /* ---- clone ---- */
 
 static tp_val moved(tp_graph *g, tp_val v) { return v.node ? (tp_val){ g->nodes.v[v.node->id], v.out } : v; }
@@ -99,6 +113,7 @@ static tp_node *copy_node(tp_graph *g, const tp_node *n) {
   for (int k = 0; k < n->nout; k++) c->out[k].shape = tp_dup(a, n->out[k].shape, sizeof *n->out[k].shape * (size_t)n->out[k].rank);
   c->dom = tp_dup(a, n->dom, sizeof *n->dom * (size_t)n->ndom);
   c->name = n->name ? tp_strdup(a, n->name) : NULL;
+  c->what = n->what ? tp_strdup(a, n->what) : NULL;
   c->subst = NULL;
   return c;
 }

@@ -72,6 +72,7 @@ struct tp_node {
   int ndom; const tp_sym *const *dom;           /* in the order of P:dim */
   tp_pos pos;
   const char *name;                             /* NULL unless named */
+  const char *what;                             /* what explain calls it without a name: "grad of h"; NULL: by its operator and line */
   bool done;                                    /* MERGE: an `otherwise` came */
   tp_node *subst;                               /* scratch of passes */
   int mark;                                     /* scratch */
@@ -163,6 +164,8 @@ TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 /* ---- checks and text ---- */
 const char *tp_called(tp_graph *g, const tp_node *n);       /* for messages: 'x', or the add of net.lua:12 */
 bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run between passes in debug builds */
+/* What explain calls a node: its name, "grad of h", or operator and line. */
+const char *tp_title(tp_arena *a, const tp_node *n);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
 enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions out; hashes instead of CONST data (does not parse) */
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);

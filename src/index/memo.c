@@ -1,7 +1,6 @@
 /* memo: what isl has answered. Sets and relations are shared objects and most questions about them come again (layers are alike, and every graph is asked
  * about more than once), so an answer is kept under the addresses of its operands, which are held with it. What is equal to the eye is one object. */
 #include "index/memo.h"
-#include <isl/arg.h>
 
 enum { MOST = 1 << 16 };                        /* objects held; then everything is forgotten */
 

@@ -60,6 +60,7 @@ static tp_val accumulate(tp_graph *g, const tp_node *n, const tp_node *read, int
   tp_node *acc = tp_build(g, TP_OP_ACCUM, 0, NULL, &at, err);
   if (!acc || !tp_accum_add(g, acc, (tp_edge){ .src = x, .at = read->attr.at, .gather = true, .pos = n->pos }, err)) return (tp_val){ 0 };
   acc->name = n->name;
+  acc->what = n->what;
   return tp_reshape(g, tp_v(acc), n->out[0].rank, n->out[0].shape, err);
 }
 
@@ -116,6 +117,7 @@ static bool widen(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
   tp_val y = tp_cast(g, tp_v(wide), n->out[0].dtype, err);
   if (!y.node) return false;
   wide->name = y.node->name = n->name;
+  wide->what = y.node->what = n->what;
   tp_replace(g, tp_v(n), y);
   for (int k = 0; k < n->nin; k++) {
     tp_edge e = n->in[k];

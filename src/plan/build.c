@@ -10,9 +10,9 @@ static const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
 
 /* ---- buffers ---- */
 
-static tp_pbuf *new_buf(pb *b, tp_bufkind kind, const char *name, tp_dtype d) {
+static tp_pbuf *new_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d) {
   tp_pbuf *x = TP_NEW(b->a, tp_pbuf);
-  *x = (tp_pbuf){ .id = b->pl->bufs.n, .kind = kind, .name = name, .dtype = d, .size = K(b, 1), .first = -1, .last = -1 };
+  *x = (tp_pbuf){ .id = b->pl->bufs.n, .kind = kind, .name = name, .pos = pos, .dtype = d, .size = K(b, 1), .first = -1, .last = -1 };
   TP_PUSH(b->a, &b->pl->bufs, x);
   return x;
 }
@@ -37,7 +37,7 @@ static void array_bufs(pb *b) {
   b->bufof = TP_NEWN(b->a, tp_pbuf *, b->p->arrs.n);
   for (int i = 0; i < b->p->arrs.n; i++) {
     tp_arr *r = b->p->arrs.v[i];
-    tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->dtype);
+    tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->val.node->pos, r->dtype);
     x->slot = r->slot;
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
     layout(b, x, r->ndim, r->width, r->rank, upper_shape(b, r->rank, r->shape, r->ndim, r->dim));
@@ -206,7 +206,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
 static tp_pbuf *scratch_of(pb *b, int i) {
   if (b->scratch[i]) return b->scratch[i];
   const tp_node *n = b->s->node[i];
-  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, tp_printf(b->a, "%s%d", tp_ops[n->op].text, n->id), n->out[0].dtype);
+  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
   layout(b, x, b->nlead, b->leadcap, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
   return b->scratch[i] = x;
 }
@@ -344,7 +344,7 @@ static tp_nd nd_rows(pb *b, const tp_pbuf *x) {
 }
 
 static tp_pbuf *new_rows(pb *b, const char *name, tp_dtype d) {
-  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, name, d);
+  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, name, b->s->pos, d);
   layout(b, x, b->nlead, b->leadcap, 0, NULL);
   return x;
 }
@@ -428,7 +428,7 @@ static tp_nd masked_operand(pb *b, tp_nd x, const tp_opnd *o, tp_dtype d) {
   for (int k = 0; k < x.nring; k++) same = false;
   if (same) return x;
   const tp_pbuf *mask = mask_of(b);
-  tp_pbuf *to = new_buf(b, TP_BUF_TEMP, "rows", d);
+  tp_pbuf *to = new_buf(b, TP_BUF_TEMP, "rows", b->s->pos, d);
   tp_opnd dense = { .rank = o->rank, .off = K(b, 0), .shape = o->shape };
   dense.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
   layout(b, to, b->nlead, b->leadcap, o->rank, upper_shape(b, o->rank, o->shape, b->s->ndim, b->s->dim));

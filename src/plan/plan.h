@@ -8,7 +8,7 @@
 typedef enum { TP_BUF_TEMP, TP_BUF_INPUT, TP_BUF_CONST, TP_BUF_OUTPUT, TP_BUF_PARAM } tp_bufkind;   /* TEMP: in the arena */
 typedef struct tp_pbuf {
   int id; tp_bufkind kind; int slot;            /* INPUT, OUTPUT, PARAM: its number in tp_run */
-  const char *name;
+  const char *name; tp_pos pos;                 /* of what it holds */
   tp_dtype dtype;
   const tp_ix *size;                            /* elements, over bounds */
   int first, last;                              /* TEMP: lifetime in positions of the plan (see tp_pnode.pos), inclusive */
@@ -92,6 +92,10 @@ bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err);  
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
 /* The dim that coordinate k is of; NULL: not known. */
 const tp_sym *tp_region_dim(const tp_region *r, int k);
-/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned), returns the arena's size; -1 on overflow. */
-int64_t tp_plan_color(const tp_plan *p, const int64_t *env, int64_t *offsets);
+/* Calls fn at each region and LOAD that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
+typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
+bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
+/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow.
+ * room[pos]: bytes that the region at a position needs while it works, placed at roomat[pos]; NULL: none. */
+int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const int64_t *room, int64_t *offsets, int64_t *roomat);
 #endif

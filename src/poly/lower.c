@@ -178,9 +178,8 @@ static void mark_live(low *l, tp_node *n0) {
 tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot) {
   const tp_out *t = tp_outof(v);
   tp_arr *x = TP_NEW(l->a, tp_arr);
-  *x = (tp_arr){ .id = l->p->arrs.n, .kind = kind, .slot = slot, .val = v, .name = v.node->name, .dtype = t->dtype, .ndim = v.node->ndom, .dim = v.node->dom,
+  *x = (tp_arr){ .id = l->p->arrs.n, .kind = kind, .slot = slot, .val = v, .name = l->p->title[v.node->id], .dtype = t->dtype, .ndim = v.node->ndom, .dim = v.node->dom,
                  .rank = t->rank, .shape = t->shape };
-  if (!x->name) x->name = v.node->attr.str ? v.node->attr.str : tp_printf(l->a, "%s%d", tp_ops[v.node->op].text, v.node->id);
   if (kind != TP_ARR_TEMP) x->dense = ~0u;
   TP_PUSH(l->a, &l->p->arrs, x);
   return x;
@@ -244,6 +243,22 @@ static bool output(low *l, int k) {
   return tp_low_copy(l, o->val, tp_low_array(l, o->val, TP_ARR_OUTPUT, k), o->pos);
 }
 
+/* ---- names ---- */
+
+/* The second of one title is "mul@net.lua:7#2". */
+static void give_titles(tp_poly *p) {
+  tp_hmap seen;
+  tp_hmap_init(&seen, p->a);
+  p->title = TP_NEWN(p->a, const char *, p->g->nodes.n);
+  for (int i = 0; i < p->g->nodes.n; i++) {
+    const tp_node *n = p->g->nodes.v[i];
+    const char *t = p->title[i] = tp_title(p->a, n);
+    int *count = tp_hmap_get(&seen, t, strlen(t));
+    if (!count) tp_hmap_set(&seen, t, strlen(t), count = TP_NEW(p->a, int));
+    if (++*count > 1 && !n->name && !n->attr.str) p->title[i] = tp_printf(p->a, "%s#%d", t, *count);
+  }
+}
+
 /* ---- the whole ---- */
 
 static low *low_new(tp_graph *g, const tp_need *need, bool loose, tp_error *err) {
@@ -251,6 +266,7 @@ static low *low_new(tp_graph *g, const tp_need *need, bool loose, tp_error *err)
   int n = g->nodes.n;
   tp_poly *p = TP_NEW(a, tp_poly);
   p->g = g; p->a = a; p->loose = loose;
+  give_titles(p);
   p->mode = TP_NEWN(a, tp_vmode, n);
   tp_arr ***arrof = TP_NEWN(a, tp_arr **, n);
   for (int i = 0; i < n; i++) {

@@ -99,6 +99,7 @@ typedef struct tp_poly {
   bool loose;                                   /* what lacks dims of an end's domain and does no harm runs as far as the bound given */
   tp_tree *tree;
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
+  const char **title;                           /* by node id: what explain calls it, no two unnamed ones alike */
   bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
   bool ticks;                                   /* tp_insert_ticks was there */
   int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
@@ -155,7 +156,8 @@ bool tp_schedule(tp_poly *p, tp_error *err);
 tp_poly *tp_poly_free(tp_poly *p);              /* isl objects; the arena is the graph's */
 /* For explain and specs: "for i < I { ... }" with the script's names and lines; and every array's dim, width, reason. */
 void tp_poly_print_schedule(tp_buf *b, const tp_poly *p);
-void tp_poly_print_storage(tp_buf *b, const tp_poly *p);
+/* env: bounds, for bytes; may be NULL */
+void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env);
 /* The test of part 3: runs the loop tree at the given bounds symbolically and checks order (each read after its writes), completeness (each statement
  * point exactly once) and storage (slot holds the element read), for every statement point. */
 bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_error *err);

@@ -67,18 +67,67 @@ void tp_poly_print_schedule(tp_buf *b, const tp_poly *p) {
   if (p->tree) put_tree(b, p, p->tree, 0);
 }
 
-void tp_poly_print_storage(tp_buf *b, const tp_poly *p) {
-  static const char *const kind[] = { "temp", "input", "const", "output", "param" };
-  for (int i = 0; i < p->arrs.n; i++) {
-    const tp_arr *x = p->arrs.v[i];
-    tp_putf(b, "%s %s", kind[x->kind], x->name ? x->name : "?");
-    for (int d = 0; d < x->ndim; d++) {
-      tp_putf(b, "%s%s: ", d ? ", " : " (", x->dim[d]->name);
-      tp_ix_print(b, x->width[d]);
-    }
-    if (x->ndim) tp_puts(b, ")");
-    for (int d = 0; d < x->ndim; d++)
-      if (x->kind == TP_ARR_TEMP && x->why[d][0]) tp_putf(b, "; %s: %s", x->dim[d]->name, x->why[d]);
-    tp_puts(b, "\n");
+/* ---- storage ---- */
+
+static const tp_ix *bytes_of(const tp_poly *p, const tp_arr *x) {
+  tp_ictx *ix = p->g->ix;
+  const tp_ix *n = tp_ix_const(ix, tp_dtype_size(x->dtype));
+  for (int d = 0; d < x->ndim; d++) n = tp_ix_mul(ix, n, x->width[d]);
+  for (int i = 0; i < x->rank; i++) n = tp_ix_mul(ix, n, tp_ix_upper(ix, x->shape[i], x->ndim, x->dim));
+  return n;
+}
+
+static void put_shape(tp_buf *b, const tp_poly *p, const tp_arr *x) {
+  tp_putf(b, "; %s", tp_dtype_name(x->dtype));
+  for (int i = 0; i < x->rank; i++) {
+    tp_puts(b, i ? ", " : "[");
+    tp_ix_print(b, tp_ix_upper(p->g->ix, x->shape[i], x->ndim, x->dim));
   }
+  if (x->rank) tp_puts(b, "]");
+}
+
+static void put_bytes(tp_buf *b, const tp_ix *n, const int64_t *env) {
+  int64_t v;
+  tp_puts(b, ", ");
+  tp_ix_print(b, n);
+  tp_puts(b, " bytes");
+  if (env && !tp_ix_is_const(n, NULL) && tp_ix_eval(n, env, &v)) tp_putf(b, " = %lld", (long long)v);
+}
+
+static const char *kind_of(const tp_poly *p, const tp_arr *x, int d) {
+  int64_t n;
+  if (tp_ix_is_const(x->width[d], &n) && n == 1) return "point";
+  return x->width[d] == tp_ix_sym(p->g->ix, x->dim[d]->bound) ? "dense" : "ring";
+}
+
+static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_t *env) {
+  static const char *const kind[] = { "temp", "input", "const", "output", "param" };
+  tp_putf(b, "%s %s", kind[x->kind], x->name ? x->name : "?");
+  for (int d = 0; d < x->ndim; d++) {
+    tp_putf(b, "%s%s: ", d ? ", " : " (", x->dim[d]->name);
+    tp_ix_print(b, x->width[d]);
+  }
+  if (x->ndim) tp_puts(b, ")");
+  put_shape(b, p, x);
+  put_bytes(b, bytes_of(p, x), env);
+  for (int d = 0; d < x->ndim && x->kind == TP_ARR_TEMP; d++)
+    tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, kind_of(p, x, d), x->why[d][0] ? ", " : "", x->why[d]);
+  tp_puts(b, "\n");
+}
+
+/* Operators that have no array: their values live inside the statement that uses them. */
+static void put_fused(tp_buf *b, const tp_poly *p, const tp_stmt *s, bool *said) {
+  for (int i = 0; i < s->nnode; i++) {
+    const tp_node *n = s->node[i];
+    if (n == s->of || said[n->id] || p->mode[n->id] != TP_V_STORED || n->op == TP_OP_PINIT || tp_array_of(p, tp_v((tp_node *)n))) continue;
+    said[n->id] = true;
+    tp_putf(b, "fused %s\n", p->title[n->id]);
+  }
+}
+
+void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env) {
+  for (int i = 0; i < p->arrs.n; i++) put_array(b, p, p->arrs.v[i], env);
+  bool *said = tp_calloc((size_t)TP_MAX(p->g->nodes.n, 1));
+  for (int i = 0; i < p->stmts.n && said; i++) put_fused(b, p, p->stmts.v[i], said);
+  tp_free(said);
 }

@@ -33,7 +33,7 @@ static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const t
                   .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .pos = node->pos, .of = node };
   s->all = l->g->stops.n ? tp_set_copy(dom) : NULL;
   s->dom = tp_guard_of(l->p, dom, n, dim, &s->guard);
-  s->name = node->name ? node->name : node->attr.str ? node->attr.str : tp_printf(l->a, "%s%d", tp_ops[node->op].text, node->id);
+  s->name = l->p->title[node->id];
   return (sb){ .l = l, .s = s };
 }
 

@@ -208,7 +208,7 @@ char *tempo_explain(tempo_function *f, const char *section, tempo_error *err) {
   tp_error e = { 0 };
   tp_buf b;
   tp_buf_init(&b);
-  if (tp_fn_explain((tp_fn *)f, section, &b, &e)) return b.s;
+  if (tp_fn_explain((tp_fn *)f, section, NULL, &b, &e)) return b.s;
   tp_buf_free(&b);
   report(err, &e);
   return NULL;

@@ -1,6 +1,5 @@
 /* fn: running a compiled function and looking at it. */
 #include "rt/fn.h"
-#include <stdio.h>
 
 tp_graph *tp_fn_graph(tp_fn *f) { return f->closed; }
 int tp_fn_nparam(tp_fn *f) { return f->closed->params.n; }
@@ -56,11 +55,10 @@ void tp_fn_outputs_free(tp_fn *f, tp_run *run) { tp_run_free_outputs(f->graph, r
 
 int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   if (!f->plan) return -1;
-  int64_t *offsets = tp_calloc(sizeof *offsets * (size_t)(f->plan->bufs.n + 1));
   int64_t *all = tp_full_env(f, env);
-  int64_t n = offsets && all ? tp_plan_color(f->plan, all, offsets) : -1;
+  int64_t n = all ? tp_exec_memory(f->exec, all) : -1;
   if (n < 0) tp_fail(err, TP_E_MEMORY, f->pos, "sizes overflow for these bounds");
-  tp_free(offsets); tp_free(all);
+  tp_free(all);
   return n;
 }
 
@@ -86,53 +84,4 @@ tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *a
   tp_array *a = tp_grad_expand(g, err) && tp_close_params(g, err) ? peek_closed(g, run, nsym, at, err) : NULL;
   tp_graph_free(g);
   return a;
-}
-
-/* ---- explain ---- */
-
-static const char *const sections[] = { "graph", "schedule", "storage", "plan", "passes", "dot" };
-
-static void passes(tp_buf *b, tp_fn *f) {
-  for (int i = 0; i < tp_npasses; i++) tp_putf(b, "%-12s %-3s %s\n", tp_passes[i].name, f->opt.on[i] ? "on" : "off", tp_passes[i].doc);
-}
-
-static void summary(tp_buf *b, tp_fn *f) {
-  static const char *const tiers[] = { "auto", "reference", "interpreter", "native" };
-  tp_putf(b, "tier %s, %d nodes", tiers[f->tier], f->graph->nodes.n);
-  if (f->poly) {
-    tp_putf(b, ", %d statements, %d arrays, %d isl queries, schedule %s\n", f->poly->stmts.n, f->poly->arrs.n, f->poly->nquery,
-            f->poly->proved ? "proved" : "not fully proved");
-    if (f->poly->unproved) tp_putf(b, "not proved: %s\n", f->poly->unproved);
-    tp_putf(b, "ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", f->poly->ms_schedule, f->poly->ms_proof, f->poly->ms_tree, f->poly->ms_live);
-  } else tp_puts(b, "\n");
-}
-
-static void section_text(tp_fn *f, const char *s, tp_buf *b) {
-  tp_graph *g = f->ticking ? f->steps.graph : f->graph;
-  if (!strcmp(s, "graph")) tp_graph_print(b, g);
-  else if (!strcmp(s, "dot")) tp_graph_dot(b, g);
-  else if (!strcmp(s, "passes")) passes(b, f);
-  else if (!f->poly) tp_putf(b, "the reference evaluator has no %s\n", s);
-  else if (!strcmp(s, "schedule")) tp_poly_print_schedule(b, f->poly);
-  else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly);
-  else tp_plan_print(b, f->plan);
-}
-
-bool tp_fn_explain(tp_fn *f, const char *section, tp_buf *out, tp_error *err) {
-  if (!section) { summary(out, f); return true; }
-  for (int i = 0; i < (int)TP_LEN(sections); i++)
-    if (!strcmp(section, sections[i])) { section_text(f, section, out); return true; }
-  const char *near = tp_nearest(section, sections, TP_LEN(sections));
-  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, plan, passes or dot",
-                 near ? near : "", near ? "'?" : "");
-}
-
-void tp_dump_stage(const char *section, tp_fn *f) {
-  const char *want = tp_setting("TEMPO_DUMP");
-  if (!want || !strstr(want, section) || !f->poly) return;
-  tp_buf b;
-  tp_buf_init(&b);
-  section_text(f, section, &b);
-  fprintf(stderr, "> %s\n%s", section, b.s ? b.s : "");
-  tp_buf_free(&b);
 }
