@@ -588,15 +588,15 @@ static bool accum(low *l, tp_node *n) {
 
 static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
 
-/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it must be stored. */
-static void plain_axes(tp_ictx *c, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
+/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it (the end of each row) must be stored. */
+static void plain_axes(tp_poly *p, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
   int64_t by;
   const tp_ix *rest;
   for (int k = 0; k < nl && !o->bad; k++)
     for (int d = 0, seen = 0; d < o->base.node->ndom; d++) {
-      if (!tp_ix_mentions(o->idx[d], var[k])) continue;
-      bool plain = tp_ix_linear_in(c, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
-      for (int j = 0; j < nl && plain; j++) plain = !tp_ix_mentions(rest, var[j]);
+      if (!tp_depends(p, o->idx[d], var[k])) continue;
+      bool plain = tp_ix_linear_in(p->g->ix, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
+      for (int j = 0; j < nl && plain; j++) plain = !tp_depends(p, rest, var[j]);
       if (!plain && o->base.node != v.node) o->bad = v.node;
     }
 }
@@ -615,7 +615,7 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
       q += over;
     }
   if (!tp_resolve(p, v, vat, nl, var, ext, o, err)) return false;
-  plain_axes(c, v, nl, var, o);
+  plain_axes(p, v, nl, var, o);
   return true;
 }
 
