@@ -126,6 +126,7 @@ tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);
 /* Does dim d of the statement's domain stand apart from the others, from lo up to before hi? */
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
+bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);   /* does which element is accessed in array dim k depend on the statement's dim d? */
 void tp_dense_vectors(tp_sched *S);
 /* ---- block.c ---- */
 typedef struct tp_phase { bool vec; int n, *st; } tp_phase;     /* a call over the block, or a loop over its rows */
