@@ -739,36 +739,55 @@ static int put_loads(pb *b, tp_pnode **to) {
   return n;
 }
 
-/* Rows of a callback that have ended: by the ends of the dims that it goes along, where these are functions of dims in `over`. */
+/* ---- rows of a callback that have ended ---- */
+
+static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
+
+/* The ends of stop i with an axis for each dim of over, 0 by 0 for those that the end does not know, and after these one for each dim that the call lacks. */
+static tp_nd nd_ends(pb *b, const tp_node *n, int i) {
+  const tp_stop *s = &b->p->g->stops.v[i];
+  const tp_ix *at[s->ndom + 1];
+  for (int d = 0; d < s->ndom; d++) {
+    at[d] = NULL;
+    for (int k = 0; k < n->ndom; k++)
+      if (n->dom[k] == s->dom[d] && !is_over(n, n->dom[k])) at[d] = here(b, b->s->nodeat[b->s->nnode - 1][k]);
+  }
+  tp_nd all = nd_end(b, &(tp_end){ i, NULL, at }), x = all;
+  x.rank = 0;
+  x.shape = TP_NEWN(b->a, const tp_ix *, n->attr.nover + all.rank);
+  x.stride = TP_NEWN(b->a, const tp_ix *, n->attr.nover + all.rank);
+  for (int k = 0; k < n->ndom; k++) {
+    if (!is_over(n, n->dom[k])) continue;
+    x.shape[x.rank] = tp_ix_sym(C(b), n->dom[k]->bound);
+    x.stride[x.rank] = K(b, 0);
+    for (int d = 0, e = 0; d < s->ndom; e += !at[d++])
+      if (s->dom[d] == n->dom[k]) x.stride[x.rank] = all.stride[e];
+    x.rank++;
+  }
+  for (int d = 0, e = 0; d < s->ndom; e += !at[d++]) {
+    if (at[d] || tp_dom_has(n->ndom, n->dom, s->dom[d])) continue;
+    x.shape[x.rank] = all.shape[e];
+    x.stride[x.rank++] = all.stride[e];
+  }
+  return x;
+}
+
+/* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of those in `over`. */
 static void put_rows(pb *b, tp_region *r) {
   const tp_node *n = r->node;
   r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
-  for (int i = 0; i < b->p->g->stops.n; i++) {
+  for (int i = 0; n->nin && i < b->p->g->stops.n; i++) {
     const tp_stop *s = &b->p->g->stops.v[i];
-    const tp_ix *at[s->ndom + 1], *t = NULL;
-    bool over = false;
-    for (int d = 0; d < n->ndom; d++)
-      if (n->dom[d] == s->dim) t = here(b, b->s->nodeat[b->s->nnode - 1][d]);
-    for (int d = 0; d < s->ndom; d++) {
-      at[d] = NULL;
-      for (int k = 0; k < n->ndom; k++)
-        if (n->dom[k] == s->dom[d] && !tp_dom_has(n->attr.nover, n->attr.over, n->dom[k])) at[d] = here(b, b->s->nodeat[b->s->nnode - 1][k]);
-      over |= tp_dom_has(n->attr.nover, n->attr.over, s->dom[d]);
+    tp_rows x = { .at = K(b, 0), .given = tp_ix_sym(C(b), s->dim->bound), .along = -1 };
+    bool differ = is_over(n, s->dim);
+    for (int k = 0, o = 0; k < n->ndom; o += is_over(n, n->dom[k++])) {
+      if (n->dom[k] == s->dim && differ) x.along = o;
+      else if (n->dom[k] == s->dim) x.at = here(b, b->s->nodeat[b->s->nnode - 1][k]);
     }
-    if (!t || !over) continue;
-    tp_rows *x = &r->rows[r->nrows++];
-    *x = (tp_rows){ t, tp_ix_sym(C(b), s->dim->bound), nd_end(b, &(tp_end){ i, NULL, at }) };
-    tp_nd w = x->nd;                            /* an axis for each dim of over, 0 by 0 for those that the end does not know */
-    x->nd.rank = n->attr.nover;
-    x->nd.shape = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
-    x->nd.stride = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
-    for (int d = 0, o = 0, e = 0; d < n->ndom; d++) {
-      if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) continue;
-      bool has = tp_dom_has(s->ndom, s->dom, n->dom[d]);
-      x->nd.shape[o] = tp_ix_sym(C(b), n->dom[d]->bound);
-      x->nd.stride[o++] = has ? w.stride[e] : K(b, 0);
-      e += has;
-    }
+    for (int d = 0; d < s->ndom; d++) differ |= is_over(n, s->dom[d]);
+    if (!differ || !tp_dom_has(n->ndom, n->dom, s->dim)) continue;
+    x.nd = nd_ends(b, n, i);
+    r->rows[r->nrows++] = x;
   }
 }
 
