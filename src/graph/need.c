@@ -332,6 +332,8 @@ static void sweep_free(sweep *s) {
     for (int k = 0; s->rel[i] && k < s->g->nodes.v[i]->nin; k++) tp_rel_free(s->rel[i][k]);
 }
 
+static void drop(void *need) { tp_need_free(need); }
+
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err) {
   int n = g->nodes.n;
   tp_need *out = tp_calloc(sizeof *out);
@@ -340,11 +342,14 @@ tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error 
     tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the sets of needed points");
     return tp_need_free(out);
   }
+  tp_hold mine;
+  tp_hold_set(&mine, drop, out);
   sweep s = { .g = g, .need = out->set, .scc = TP_NEWN(&g->arena, int, n), .cut = TP_NEWN(&g->arena, bool, n), .have = TP_NEWN(&g->arena, tp_set *, n),
               .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n), .count = TP_NEWN(&g->arena, int, n),
               .path = TP_NEWN(&g->arena, tp_rel *, n) };
   run(&s, nroot, roots);
   sweep_free(&s);
+  tp_hold_end(&mine);
   return tp_isl_check(g->ix, g->pos, err) ? out : tp_need_free(out);
 }
 

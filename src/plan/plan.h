@@ -76,7 +76,7 @@ typedef struct tp_plan {
   tp_graph *g; tp_poly *poly;                   /* in a parsed plan g is empty and the plan's own, poly NULL */
   tp_arena *a;
   TP_VEC(tp_pbuf *) bufs;
-  tp_pnode *body; int npos;
+  tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
   int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 

@@ -245,8 +245,7 @@ static void use_node(bool *used, const tp_pnode *x) {
 
 void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_arena scratch;
-  tp_arena_init(&scratch);
-  scratch.oom = p->a->oom;
+  tp_scratch_init(&scratch);
   bool *used = TP_NEWN(&scratch, bool, tp_nsym(p->g->ix));
   for (int i = 0; i < p->bufs.n; i++) {
     use_list(used, p->bufs.v[i]->ndim + p->bufs.v[i]->rank, p->bufs.v[i]->slots);

@@ -66,7 +66,7 @@ static bool can(const cutter *c, const tp_scc *k) {
   const tp_stmt *s = S->p->stmts.v[st];
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
-  return k->n == 1 && !k->rec && !s->effect && !s->guard && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= ROOM && shift_ix(S, mem_of(c->x, st)) &&
+  return k->n == 1 && !k->rec && !s->effect && !s->guard && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= ROOM && shift_ix(S, mem_of(c->x, st)) &&
          tp_vector_range(S, s, d, &lo, &hi);
 }
 
@@ -88,9 +88,28 @@ static void spare_effects(cutter *c) {
   for (int i = 0; i < c->ncomp; i++) c->vec[i] &= !wanted[i];
 }
 
-static bool multiplies(const tp_stmt *s) {
-  for (int i = 0; i < s->nnode; i++)
-    if (tp_ops[s->node[i]->op].batch == TP_BATCH_C) return true;
+static bool follows(const tp_stmt *s, const tp_ix *const *at, int n, int d) {
+  bool any = false;
+  for (int k = 0; k < n; k++) any |= at[k] && tp_ix_mentions(at[k], s->dim[d]);
+  return any;
+}
+
+/* Does it multiply all rows of a block by one matrix, or sum their products up? Else a block is only as many products. */
+static bool multiplies(const cutter *c, int st) {
+  tp_poly *p = c->S->p;
+  const tp_stmt *s = p->stmts.v[st];
+  int d = tp_dim_of(c->S, st, c->x->label);
+  bool sums = s->kind == TP_ST_ACC;
+  for (int a = 0; a < s->nacc; a++)
+    for (int k = 0; s->acc[a].kind == TP_ACC_UPDATE && k < p->arrs.v[s->acc[a].arr]->ndim; k++) sums &= !tp_ix_mentions(s->acc[a].at[k].lo, s->dim[d]);
+  for (int i = 0; i < s->nnode; i++) {
+    bool shares = sums;
+    tp_opnd o;
+    if (tp_ops[s->node[i]->op].batch != TP_BATCH_C) continue;
+    for (int k = 0; k < s->node[i]->nin && !shares; k++)
+      shares = tp_stmt_operand(p, s, i, k, &o, c->S->err) && !follows(s, o.idx, o.base.node->ndom, d);
+    if (shares) return true;
+  }
   return false;
 }
 
@@ -98,7 +117,7 @@ static bool multiplies(const tp_stmt *s) {
 static bool choose(cutter *c) {
   tp_sched *S = c->S;
   bool *able = c->vec, some = false, *in = TP_NEWN(S->a, bool, c->ncomp), *from = TP_NEWN(S->a, bool, c->ncomp), *to = TP_NEWN(S->a, bool, c->ncomp), *other = TP_NEWN(S->a, bool, c->ncomp);
-  for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(S->p->stmts.v[c->comp[i]->st[0]]));
+  for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(c, c->comp[i]->st[0]));
   for (bool more = some; more;) {
     more = false;
     memset(from, 0, sizeof(bool) * (size_t)c->ncomp);

@@ -60,7 +60,7 @@ typedef struct tp_stmt {
   bool effect;                                  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
   uint32_t mayvec;                              /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */
   const char *name; tp_pos pos;
-  const tp_node *of;                            /* whose value it makes: what errors call it */
+  const tp_node *of;                            /* whose value it makes, for errors; NULL: not known */
   /* result */
   uint32_t vec;                                 /* dims that one call runs over */
   bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the first tick dim, over its dims; NULL: outside */

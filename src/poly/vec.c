@@ -141,7 +141,7 @@ static void vectorise(tp_sched *S, const labels *C, int st) {
   s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
-    if (room <= 0 || !(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
+    if (room <= 0 || !(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || tp_pinned(S, st, d) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
     s->vec |= 1u << d;
     room--;
   }
