@@ -83,6 +83,18 @@ static const tp_ix *here(pb *b, const tp_ix *e) {
   return b->p->ends.n ? ends_loaded(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0)) : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
 }
 
+/* Scratch lies as arrays do: a block's rows outermost. */
+static void order_leads(pb *b) {
+  int n = 0, *order = TP_NEWN(b->a, int, b->nlead);
+  for (int first = 1; first >= 0; first--)
+    for (int d = 0, k = 0; d < b->s->ndim; d++) {
+      if (!(b->s->vec >> d & 1)) continue;
+      if ((d == b->s->bdim) == first) order[n++] = k;
+      k++;
+    }
+  b->leadorder = order;
+}
+
 static void open_stmt(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s = b->p->stmts.v[t->stmt];
   b->nlead = 0;
@@ -101,6 +113,7 @@ static void open_stmt(pb *b, const tp_tree *t) {
                                 : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])), 0, NULL);
     b->arg[d] = tp_ix_sym(C(b), v);
   }
+  order_leads(b);
   b->mask = NULL;
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
   b->uses = TP_NEWN(b->a, int, s->nnode);
@@ -208,11 +221,16 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   return nd_array(b, r, &q);
 }
 
+static void layout_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape) {
+  layout(b, x, b->nlead, b->leadcap, rank, shape);
+  x->order = b->leadorder;
+}
+
 static tp_pbuf *scratch_of(pb *b, int i) {
   if (b->scratch[i]) return b->scratch[i];
   const tp_node *n = b->s->node[i];
   tp_pbuf *x = new_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
-  layout(b, x, b->nlead, b->leadcap, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
+  layout_rows(b, x, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
   return b->scratch[i] = x;
 }
 
@@ -350,7 +368,7 @@ static tp_nd nd_rows(pb *b, const tp_pbuf *x) {
 
 static tp_pbuf *new_rows(pb *b, const char *name, tp_dtype d) {
   tp_pbuf *x = new_buf(b, TP_BUF_TEMP, name, b->s->pos, d);
-  layout(b, x, b->nlead, b->leadcap, 0, NULL);
+  layout_rows(b, x, 0, NULL);
   return x;
 }
 
@@ -436,7 +454,7 @@ static tp_nd masked_operand(pb *b, tp_nd x, const tp_opnd *o, tp_dtype d) {
   tp_pbuf *to = new_buf(b, TP_BUF_TEMP, "rows", b->s->pos, d);
   tp_opnd dense = { .rank = o->rank, .off = K(b, 0), .shape = o->shape };
   dense.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
-  layout(b, to, b->nlead, b->leadcap, o->rank, upper_shape(b, o->rank, o->shape, b->s->ndim, b->s->dim));
+  layout_rows(b, to, o->rank, upper_shape(b, o->rank, o->shape, b->s->ndim, b->s->dim));
   for (int i = 0; i < o->rank; i++) dense.stride[i] = buf_stride(b, to, b->nlead + i);
   tp_nd out = nd_scratch(b, to, &dense);
   tp_region *r = ew_region(b, 2, (tp_nd[]){ x, nd_rows(b, mask) });
