@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum { NEARLY = 2 };                            /* slots given away to have the whole extent */
+enum { HARD = 30000 };                          /* isl's operations in which a greatest distance is found exactly, or not */
 
 typedef struct { int st, acc; } place;
 typedef struct {                                /* what arrays have in common that are accessed alike */
@@ -305,6 +306,17 @@ static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
+/* The greatest D_k. Where that is hard (blocks of thousands of rows read at t // 2), of more than D: without what asks for whole multiples. */
+static isl_pw_aff *greatest(tp_sched *S, TP_KEEP isl_set *D, int k) {
+  isl_ctx_reset_operations(S->ctx);
+  isl_ctx_set_max_operations(S->ctx, HARD);
+  isl_pw_aff *most = isl_set_dim_max(isl_set_copy(D), k);
+  bool hard = !most && isl_ctx_last_error(S->ctx) == isl_error_quota;
+  if (hard) isl_ctx_reset_error(S->ctx);
+  tp_query(S);
+  return hard ? isl_set_dim_max(isl_set_remove_divs(isl_set_copy(D)), k) : most;
+}
+
 /* 1 + the greatest D_k. NULL: not known. */
 static const tp_ix *width_of(const life *f, isl_set *D, int k) {
   tp_sched *S = f->S;
@@ -312,7 +324,7 @@ static const tp_ix *width_of(const life *f, isl_set *D, int k) {
   const tp_ix *w = v && isl_val_is_int(v) == isl_bool_true ? tp_ix_const(S->ix, isl_val_get_num_si(v) + 1) : NULL;
   isl_val_free(v);
   if (w) return w;
-  isl_pw_aff *most = isl_pw_aff_coalesce(isl_set_dim_max(isl_set_copy(D), k));
+  isl_pw_aff *most = isl_pw_aff_coalesce(greatest(S, D, k));
   pieces p = { f, isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)), NULL, false };
   if (!p.width || isl_pw_aff_foreach_piece(p.width, try_piece, &p) < 0 || p.failed) p.best = NULL;
   isl_pw_aff_free(p.width);
