@@ -498,6 +498,7 @@ static void find_widths(life *f) {
   const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
   f->a->asks = TP_NEWN(S->a, int, n);
   for (int k = 0; k < n; k++) f->a->asks[k] = UNASKED;
+  tp_ask(S, "how much of '%s' is kept", f->x->name, NULL);
   tp_query(S);
   bool ok = conflicts(f) && (!both_kinds(f) || late_conflicts(f)) && successive(f, true, a);
   bool other = ok && n > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && successive(f, false, b);

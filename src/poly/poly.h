@@ -103,7 +103,8 @@ typedef struct tp_poly {
   bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
   bool ticks;                                   /* tp_insert_ticks was there */
   int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
-  int nquery; bool proved; const char *unproved;   /* "edge from ... to ...": over budget, the conservative answer was taken */
+  int nquery; bool proved; const char *unproved;   /* "edge from ... to ..." */
+  int64_t budget; int nover; TP_VEC(const char *) unknown;      /* isl operations a query may take; queries that took more, where the worse answer stands; the first few of what they asked */
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
 
