@@ -77,6 +77,7 @@ struct tp_tree {
   const tp_sym *var; const tp_ix *lo, *hi; int step;   /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
   const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
   bool parallel;                                /* FOR: no dependence is carried */
+  int64_t block;                                /* FOR: > 0: over blocks of so many points */
   const tp_ix *cond;                            /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
   const tp_ix **top;                            /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */
   int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL, but bdim's is the block's number) */
@@ -159,6 +160,9 @@ tp_poly *tp_poly_free(tp_poly *p);              /* isl objects; the arena is the
 void tp_poly_print_schedule(tp_buf *b, const tp_poly *p);
 /* env: bounds, for bytes; may be NULL */
 void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env);
+void tp_poly_print_unknown(tp_buf *b, const tp_poly *p);        /* queries over budget */
+const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x);   /* what it keeps */
+double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);     /* at these bounds, or some: to compare */
 /* The test of part 3: runs the loop tree at the given bounds symbolically and checks order (each read after its writes), completeness (each statement
  * point exactly once) and storage (slot holds the element read), for every statement point. */
 bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_error *err);

@@ -447,6 +447,7 @@ static tp_tree *loop(conv *c, isl_ast_node *n) {
     t->var = v;
     t->label = item ? item->label : NULL;
     t->parallel = item && item->parallel;
+    t->block = item ? item->block : 0;
     t->step = (int)(down ? -step : step);
     t->lo = down ? negated(c->ix, tp_ix_addc(c->ix, end, -1)) : init;
     t->hi = down ? tp_ix_addc(c->ix, negated(c->ix, init), 1) : end;
