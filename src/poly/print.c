@@ -61,9 +61,16 @@ static void put_vector(const pr *x, tp_buf *b, const call *c, int d) {
 }
 
 static void put_index(const pr *x, tp_buf *b, const call *c, const tp_ix *e) {
-  for (int d = 0; d < c->s->ndim; d++)
-    if ((c->s->vec >> d & 1) && e == tp_ix_sym(x->p->g->ix, c->s->dim[d])) { put_vector(x, b, c, d); return; }
-  put_ix(x, b, tp_ix_subst(x->p->g->ix, e, c->n, c->dim, c->val));
+  tp_ictx *ix = x->p->g->ix;
+  e = tp_ix_subst(ix, e, c->n, c->dim, c->val);
+  for (int d = 0; d < c->s->ndim; d++) {        /* d + rest, for all d of the call */
+    int64_t by; const tp_ix *rest, *lo, *hi;
+    if (!(c->s->vec >> d & 1) || !tp_ix_mentions(e, c->s->dim[d]) || !tp_ix_linear_in(ix, e, c->s->dim[d], &by, &rest) || by != 1) continue;
+    tp_run_range(ix, c->s, c->t, d, &lo, &hi);
+    put_range(x, b, tp_ix_add(ix, lo, rest), tp_ix_add(ix, hi, rest));
+    return;
+  }
+  put_ix(x, b, e);
 }
 
 static void put_element(const pr *x, tp_buf *b, const call *c, const tp_access *a) {
@@ -102,13 +109,18 @@ static const char *sign_of(const tp_stmt *s) {
 }
 
 static const char *start_of(const tp_stmt *s) {
-  static const char *const red[] = { [TP_RED_SUM] = "0", [TP_RED_PROD] = "1", [TP_RED_MAX] = "least", [TP_RED_MIN] = "most" };
+  static const char *const red[] = { [TP_RED_SUM] = "0", [TP_RED_PROD] = "1", [TP_RED_MAX] = "-inf", [TP_RED_MIN] = "inf" };
   return s->into ? red[s->into->attr.red] : "0";
 }
 
 static void put_operators(tp_buf *b, const tp_stmt *s) {
-  for (int i = 0; i < s->nnode; i++)
-    tp_putf(b, "%s%s", i ? " " : "", s->node[i]->op == TP_OP_PINIT ? "init" : tp_op_said(s->node[i]->op));
+  bool any = false;
+  for (int i = 0; i < s->nnode; i++) {
+    const tp_node *n = s->node[i];
+    bool plain = (n->op == TP_OP_FILL || n->op == TP_OP_VALUE) && s->nnode > 1;
+    if (!plain) tp_putf(b, "%s%s", any ? " " : "", n->op == TP_OP_PINIT ? "init" : tp_op_said(n->op));
+    any |= !plain;
+  }
 }
 
 static bool same_read(const tp_poly *p, const tp_access *a, const tp_access *b) {
@@ -156,13 +168,6 @@ static void put_over(const pr *x, tp_buf *b, const call *c, const tp_access *to)
   }
 }
 
-static bool says_where(const tp_stmt *s) {      /* "add@net.lua:7" */
-  const char *at = s->pos.file ? strrchr(s->name, '@') : NULL, *base = at ? strrchr(s->pos.file, '/') : NULL;
-  char where[256];
-  snprintf(where, sizeof where, "%s:%d", base ? base + 1 : s->pos.file, s->pos.line);
-  return at && !strncmp(at + 1, where, strlen(where));
-}
-
 static void put_run(pr *x, const tp_tree *t) {
   const call c = call_of(x, t);
   const tp_stmt *s = c.s;
@@ -178,7 +183,7 @@ static void put_run(pr *x, const tp_tree *t) {
     if (to && s->kind == TP_ST_ACC) put_over(x, &line, &c, to);
   }
   tp_putf(x->b, "%*s%s", 2 * x->depth, "", line.s ? line.s : "");
-  if (s->pos.file && !says_where(s)) tp_putf(x->b, "%*s  -- %s:%d", TP_MAX(0, COLUMN - 2 * x->depth - (int)line.n), "", s->pos.file, s->pos.line);
+  if (s->pos.file) tp_putf(x->b, "%*s  -- %s:%d", TP_MAX(0, COLUMN - 2 * x->depth - (int)line.n), "", s->pos.file, s->pos.line);
   tp_puts(x->b, "\n");
   tp_buf_free(&line);
 }
@@ -283,7 +288,7 @@ static void put_bytes(tp_buf *b, const tp_ix *n, const int64_t *env) {
   if (env && !tp_ix_is_const(n, NULL) && tp_ix_eval(n, env, &v)) tp_putf(b, " = %lld", (long long)v);
 }
 
-static const char *kind_of(const tp_poly *p, const tp_arr *x, int d) {
+const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d) {
   int64_t n;
   if (tp_ix_is_const(x->width[d], &n) && n == 1) return "point";
   if (x->width[d] == tp_ix_sym(p->g->ix, x->dim[d]->bound)) return "dense";
@@ -301,7 +306,7 @@ static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_
   put_shape(b, p, x);
   put_bytes(b, tp_arr_bytes(p, x), env);
   for (int d = 0; d < x->ndim && x->kind == TP_ARR_TEMP; d++)
-    tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, kind_of(p, x, d), x->why[d][0] ? ", " : "", x->why[d]);
+    tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(p, x, d), x->why[d][0] ? ", " : "", x->why[d]);
   tp_puts(b, "\n");
 }
 

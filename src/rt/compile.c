@@ -72,6 +72,7 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
   bool none = s && !strcmp(s, "none");
   for (int i = 0; i < tp_npasses; i++) f->opt.on[i] = none ? tp_passes[i].mandatory : tp_passes[i].dflt || tp_passes[i].mandatory;
   f->opt.precise = o->precise;
+  f->opt.did = f->did;
   if (!s || none || !strcmp(s, "all")) return true;
   while (*s) {
     size_t n = strcspn(s, "=,"), v = 0;
@@ -208,8 +209,10 @@ static tp_need *needed(tp_graph *g, const tp_options *o, tp_error *err) {
 
 /* What lacks dims of an end's domain would wait for the greatest end. Where that leaves no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
+  int before = g->nodes.n;
   tp_need *need = needed(g, o, err);
   bool dims = false;
+  if (o->did && o->on[TP_Q_ALGEBRA]) { o->did[TP_Q_ALGEBRA][0] = before; o->did[TP_Q_ALGEBRA][1] = g->nodes.n; }
   tp_error first = { 0 };
   for (int i = 0; i < g->stops.n; i++) dims |= g->stops.v[i].ndom > 0;
   tp_poly *p = need ? ordered(g, need, false, o, dims ? &first : err) : NULL;
