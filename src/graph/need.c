@@ -361,6 +361,8 @@ static void sweep_free(sweep *s) {
     for (int k = 0; s->rel[i] && k < s->g->nodes.v[i]->nin; k++) tp_rel_free(s->rel[i][k]);
 }
 
+static void drop(void *need) { tp_need_free(need); }
+
 static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen, bool *rough, tp_error *err) {
   int n = g->nodes.n;
   tp_need *out = tp_calloc(sizeof *out);
@@ -369,11 +371,14 @@ static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen
     tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the sets of needed points");
     return tp_need_free(out);
   }
+  tp_hold mine;
+  tp_hold_set(&mine, drop, out);
   sweep s = { .g = g, .need = out->set, .scc = TP_NEWN(&g->arena, int, n), .cut = TP_NEWN(&g->arena, bool, n), .have = TP_NEWN(&g->arena, tp_set *, n),
               .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n), .count = TP_NEWN(&g->arena, int, n),
               .path = TP_NEWN(&g->arena, tp_rel *, n), .widen = widen };
   run(&s, nroot, roots);
   sweep_free(&s);
+  tp_hold_end(&mine);
   *rough = s.rough;
   return tp_isl_check(g->ix, g->pos, err) ? out : tp_need_free(out);
 }

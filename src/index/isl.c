@@ -8,7 +8,7 @@
 isl_ctx *tp_isl_ctx(tp_ictx *c) {
   if (!c->isl) {
     c->isl = tp_memo_ctx(c);
-    if (!c->isl) tp_arena_oom(&c->arena);
+    if (!c->isl) tp_oom();
     isl_options_set_on_error(c->isl, ISL_ON_ERROR_CONTINUE);
   }
   return c->isl;

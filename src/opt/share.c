@@ -74,6 +74,8 @@ static bool has_others(const stored *s) {
   for (int i = 0; i < s->g->nodes.n; i++)
     for (int k = 0; k < s->g->nodes.v[i]->nin; k++)
       if (is_other(s, s->g->nodes.v[i], k, s->v) || (s->q && is_other(s, s->g->nodes.v[i], k, tp_v(s->q)))) return true;
+  for (int i = 0; i < s->g->outputs.n; i++)
+    if (s->g->outputs.v[i].val.node == s->v.node) return true;
   return false;
 }
 
@@ -111,6 +113,8 @@ static bool redirect(stored *s, tp_error *err) {
       u->in[k].src = here;
     }
   }
+  for (int i = 0; i < g->outputs.n; i++)        /* whole, so the branch is all of m */
+    if (g->outputs.v[i].val.node == s->v.node && g->outputs.v[i].val.out == s->v.out) g->outputs.v[i].val = tp_v(s->m);
   return extend(s->need, g, s->v.node, err);
 }
 

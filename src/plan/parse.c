@@ -482,16 +482,15 @@ static bool lives(parser *p) {
 }
 
 static bool read_all(tp_plan *pl, const char *text, tp_error *err) {
-  jmp_buf oom;
-  pl->a->oom = &oom;
-  if (setjmp(oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the plan");
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the plan");
   parser p = { .pl = pl, .ix = pl->g->ix };
   tp_scan_init(&p.in, "plan", pl->a, tp_ictx_arena(p.ix), err);
   bool ok = (pl->body = block(&p, &text, false)) != NULL;
   if (ok) tp_plan_number(pl);
   ok = ok && lives(&p);
   if (ok && tp_ictx_overflowed(p.ix)) ok = fail(&p, "a number that is too large");
-  pl->a->oom = NULL;
+  tp_unguard(&oom);
   return ok;
 }
 

@@ -14,7 +14,8 @@ typedef struct tp_pbuf {
   int first, last;                              /* TEMP: lifetime in positions of the plan (see tp_pnode.pos), inclusive */
   bool far;                                     /* TEMP: only far regions touch it */
   tp_array *data;                               /* CONST */
-  int ndim, rank; const tp_ix **slots;          /* layout, for explain: slots of each dim, then the shape (upper bounds) */
+  int ndim, rank; const tp_ix **slots;          /* layout: slots of each dim, then the shape (upper bounds) */
+  const int *order;                             /* dims from the outermost to the innermost; NULL: as they are */
 } tp_pbuf;
 
 /* One operand: a strided window on a buffer. Strides count elements and may be 0 (broadcast) or negative (flip).
@@ -75,7 +76,7 @@ typedef struct tp_plan {
   tp_graph *g; tp_poly *poly;                   /* in a parsed plan g is empty and the plan's own, poly NULL */
   tp_arena *a;
   TP_VEC(tp_pbuf *) bufs;
-  tp_pnode *body; int npos;
+  tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
   int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 

@@ -9,7 +9,7 @@
 enum { COLUMN = 72, READS = 6 };                /* where comments start; reads said of one statement */
 
 typedef struct named { const tp_sym *var; const char *name; const struct named *up; } named;    /* the loops around */
-typedef struct { tp_buf *b; const tp_poly *p; const named *in; int depth, lines; } pr;
+typedef struct { tp_buf *b; const tp_poly *p; tp_arena *a; const named *in; int depth; } pr;
 
 /* ---- expressions, with loop variables by their names ---- */
 
@@ -199,8 +199,8 @@ static bool taken(const pr *x, const char *name) {
 /* The dim's name; of loops in loops over one dim t, t2 ...; of a loop over blocks, tb. */
 static const char *name_of(const pr *x, const tp_tree *t) {
   const char *dim = t->label ? t->label->name : t->var->name;
-  const char *name = t->block ? tp_printf(x->p->a, "%sb", dim) : dim;
-  for (int k = 2; taken(x, name); k++) name = tp_printf(x->p->a, "%s%d", dim, k);
+  const char *name = t->block ? tp_printf(x->a, "%sb", dim) : dim;
+  for (int k = 2; taken(x, name); k++) name = tp_printf(x->a, "%s%d", dim, k);
   return name;
 }
 
@@ -251,8 +251,11 @@ static void put_tree(pr *x, const tp_tree *t) {
 }
 
 void tp_poly_print_schedule(tp_buf *b, const tp_poly *p) {
-  pr x = { .b = b, .p = p };
+  tp_arena a;
+  tp_scratch_init(&a);
+  pr x = { .b = b, .p = p, .a = &a };
   if (p->tree) put_tree(&x, p->tree);
+  tp_arena_free(&a);
   tp_poly_print_unknown(b, p);
 }
 
@@ -323,11 +326,13 @@ static int by_size(const void *pa, const void *pb) {
 double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env) {
   int64_t v;
   if (env) return tp_ix_eval(tp_arr_bytes(p, x), env, &v) ? (double)v : 0;
+  tp_arena a;
+  tp_scratch_init(&a);
   int n = tp_nsym(p->g->ix);
-  int64_t *some = tp_alloc(sizeof *some * (size_t)n);
-  for (int i = 0; some && i < n; i++) some[i] = tp_sym_at(p->g->ix, i)->dim ? 1000 : 10;
-  double r = some && tp_ix_eval(tp_arr_bytes(p, x), some, &v) ? (double)v : 0;
-  tp_free(some);
+  int64_t *some = TP_NEWN(&a, int64_t, n);
+  for (int i = 0; i < n; i++) some[i] = tp_sym_at(p->g->ix, i)->dim ? 1000 : 10;
+  double r = tp_ix_eval(tp_arr_bytes(p, x), some, &v) ? (double)v : 0;
+  tp_arena_free(&a);
   return r;
 }
 
@@ -342,12 +347,13 @@ static void put_fused(tp_buf *b, const tp_poly *p, const tp_stmt *s, bool *said)
 }
 
 void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env) {
-  sized *v = tp_alloc(sizeof *v * (size_t)TP_MAX(p->arrs.n, 1));
-  bool *said = tp_calloc((size_t)TP_MAX(p->g->nodes.n, 1));
-  for (int i = 0; v && i < p->arrs.n; i++) v[i] = (sized){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
-  if (v) qsort(v, (size_t)p->arrs.n, sizeof *v, by_size);
-  for (int i = 0; v && i < p->arrs.n; i++) put_array(b, p, v[i].x, env);
-  for (int i = 0; i < p->stmts.n && said; i++) put_fused(b, p, p->stmts.v[i], said);
-  tp_free(said);
-  tp_free(v);
+  tp_arena a;
+  tp_scratch_init(&a);
+  sized *v = TP_NEWN(&a, sized, p->arrs.n);
+  bool *said = TP_NEWN(&a, bool, p->g->nodes.n);
+  for (int i = 0; i < p->arrs.n; i++) v[i] = (sized){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
+  qsort(v, (size_t)p->arrs.n, sizeof *v, by_size);
+  for (int i = 0; i < p->arrs.n; i++) put_array(b, p, v[i].x, env);
+  for (int i = 0; i < p->stmts.n; i++) put_fused(b, p, p->stmts.v[i], said);
+  tp_arena_free(&a);
 }

@@ -48,8 +48,7 @@ static void visit(tour *x, const tp_tree *t, const char *loops) {
 
 static void put_nests(tp_buf *b, const tp_poly *p, bool far) {
   tour x = { .p = p, .far = far };
-  tp_arena_init(&x.a);
-  x.a.oom = p->a->oom;
+  tp_scratch_init(&x.a);
   x.seen = TP_NEWN(&x.a, bool, p->stmts.n);
   tp_hmap_init(&x.said, &x.a);
   if (p->tree) visit(&x, p->tree, "");
@@ -79,19 +78,17 @@ static bool is_point(const tp_arr *x) {
   return true;
 }
 
-static sized *temporaries(const tp_poly *p, const int64_t *env, int *n) {
-  sized *v = tp_alloc(sizeof *v * (size_t)TP_MAX(p->arrs.n, 1));
+static sized *temporaries(tp_arena *a, const tp_poly *p, const int64_t *env, int *n) {
+  sized *v = TP_NEWN(a, sized, p->arrs.n);
   *n = 0;
-  for (int i = 0; v && i < p->arrs.n; i++)
+  for (int i = 0; i < p->arrs.n; i++)
     if (p->arrs.v[i]->kind == TP_ARR_TEMP) v[(*n)++] = (sized){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
-  if (v) qsort(v, (size_t)*n, sizeof *v, by_bytes);
+  qsort(v, (size_t)*n, sizeof *v, by_bytes);
   return v;
 }
 
-static void put_kept(tp_buf *b, const tp_poly *p, const int64_t *env) {
-  int n, said = 0;
-  sized *v = temporaries(p, env, &n);
-  for (int i = 0; v && i < n && said < KEPT; i++) {
+static void put_kept(tp_buf *b, const tp_poly *p, const sized *v, int n, const int64_t *env) {
+  for (int i = 0, said = 0; i < n && said < KEPT; i++) {
     const tp_arr *x = v[i].x;
     if (!said++) tp_puts(b, "keeps most of\n");
     const char *name = x->name ? x->name : "?";
@@ -107,16 +104,15 @@ static void put_kept(tp_buf *b, const tp_poly *p, const int64_t *env) {
     }
     tp_puts(b, "\n");
   }
-  tp_free(v);
 }
 
 /* ---- what was not fused ---- */
 
 typedef struct { const tp_stmt *writer, *reader[3]; int nwriter, nreader; bool ranged; } uses;
 
-static uses *count_uses(const tp_poly *p) {
-  uses *u = tp_calloc(sizeof *u * (size_t)TP_MAX(p->arrs.n, 1));
-  for (int i = 0; u && i < p->stmts.n; i++)
+static uses *count_uses(tp_arena *arena, const tp_poly *p) {
+  uses *u = TP_NEWN(arena, uses, p->arrs.n);
+  for (int i = 0; i < p->stmts.n; i++)
     for (int a = 0; a < p->stmts.v[i]->nacc; a++) {
       const tp_stmt *s = p->stmts.v[i];
       uses *x = &u[s->acc[a].arr];
@@ -148,11 +144,8 @@ static void put_reason(tp_buf *b, const tp_arr *x, const uses *u) {
 }
 
 /* Temporaries that one operator makes, what they cost most first. */
-static void put_unfused(tp_buf *b, const tp_poly *p, const int64_t *env) {
-  int n, said = 0;
-  sized *v = temporaries(p, env, &n);
-  uses *u = count_uses(p);
-  for (int i = 0; v && u && i < n && said < UNFUSED; i++) {
+static void put_unfused(tp_buf *b, const sized *v, int n, const uses *u) {
+  for (int i = 0, said = 0; i < n && said < UNFUSED; i++) {
     const tp_arr *x = v[i].x;
     const uses *q = &u[x->id];
     if (q->nwriter != 1 || q->writer->kind != TP_ST_OP || !q->writer->nnode || !q->nreader) continue;
@@ -161,8 +154,6 @@ static void put_unfused(tp_buf *b, const tp_poly *p, const int64_t *env) {
     put_reason(b, x, q);
     tp_puts(b, "\n");
   }
-  tp_free(u);
-  tp_free(v);
 }
 
 void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env) {
@@ -174,6 +165,11 @@ void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env) {
     tp_puts(b, "and, in a step with a budget, may leave for later steps\n");
     put_nests(b, p, true);
   }
-  put_kept(b, p, env);
-  put_unfused(b, p, env);
+  int n;
+  tp_arena a;
+  tp_scratch_init(&a);
+  const sized *v = temporaries(&a, p, env, &n);
+  put_kept(b, p, v, n, env);
+  put_unfused(b, v, n, count_uses(&a, p));
+  tp_arena_free(&a);
 }
