@@ -33,7 +33,7 @@ double tp_now(void);                            /* seconds */
 int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the highest */
 /* Working memory of regions for env, by position of the plan; false: out of memory. */
 bool tp_exec_rooms(const tp_exec *x, const int64_t *env, int64_t *room);
-/* Bytes of arena that a run for env takes: buffers and working memory of regions; -1: too many. Changes nothing. */
+/* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped of buffers in a file; -1: too many. Changes nothing. */
 int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);
 
 /* ---- kernels over resolved operands (kernel_*.c), also for tests and emitted code's tables ---- */

@@ -90,6 +90,8 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
     case TP_RG_FILL: tp_fill_new(x, r); break;
     case TP_RG_CALL: tp_call_new(x, r); break;
     case TP_RG_PINIT: r->run = tp_run_pinit; break;
+    case TP_RG_SPILL: r->run = tp_run_spill; break;
+    case TP_RG_FETCH: r->run = tp_run_fetch; break;
   }
   return x->regat[p->pos] = x->reg[x->nreg++] = r;
 }
@@ -111,6 +113,7 @@ static bool compile(tp_exec *x, tp_error *err) {
   x->base = TP_NEWN(&x->a, char *, nbuf);
   x->count = TP_NEWN(&x->a, int64_t, nbuf);
   x->written = TP_NEWN(&x->a, int, nbuf);
+  x->spilled = TP_NEWN(&x->a, tp_spilled, nbuf);
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   x->room = TP_NEWN(&x->a, int64_t, x->plan->npos);
   x->roomat = TP_NEWN(&x->a, int64_t, x->plan->npos);
@@ -144,19 +147,13 @@ tp_exec *tp_exec_free(tp_exec *x) {
     if (x->reg[i]->rg->kind == TP_RG_CALL) tp_call_free(x->reg[i]);
   tp_free_aligned(x->scratch);
   tp_pages_free(x->arena, (size_t)x->total);
+  tp_spill_close(x);
   tp_arena_free(&x->a);
   tp_free(x);
   return NULL;
 }
 
-int64_t tp_exec_peak(const tp_exec *x) { return x->poison ? x->top : x->total; }
-
-int64_t tp_exec_memory(const tp_exec *x, const int64_t *env) {
-  int64_t *v = tp_calloc(sizeof *v * (size_t)(x->plan->bufs.n + 2 * x->plan->npos + 1)), *room = v + x->plan->bufs.n;
-  int64_t total = v && tp_exec_rooms(x, env, room) ? tp_plan_color(x->plan, env, room, v, room + x->plan->npos) : -1;
-  tp_free(v);
-  return total;
-}
+int64_t tp_exec_peak(const tp_exec *x) { return (x->poison ? x->top : x->total) + x->beside; }
 
 /* ---- binding ---- */
 
@@ -185,22 +182,11 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
   return tp_dreg_resolve(x, r) && (!r->bind || r->bind(x, r));
 }
 
-static bool take_arena(tp_exec *x) {
-  if (!tp_exec_rooms(x, x->env, x->room)) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
-  int64_t total = tp_plan_color(x->plan, x->env, x->room, x->offset, x->roomat);
-  if (total < 0) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 bytes");
-  if (x->arena && total == x->total) return true;
-  tp_pages_free(x->arena, (size_t)x->total);
-  x->arena = tp_pages((size_t)total);
-  x->total = x->arena ? total : 0;
-  return x->arena || tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "no memory for the %lld bytes that these bounds need", (long long)total);
-}
-
 static bool bind(tp_exec *x) {
   x->bound_once = x->running = false;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
-  if (!take_arena(x)) return false;
+  if (!tp_take_memory(x)) return false;
   tp_flow_bind(x);
   for (int i = 0; i < x->nreg; i++)
     if (!bind_region(x, x->reg[i])) return false;
@@ -215,7 +201,8 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
   x->base[b->id] = nowhere;
   switch (b->kind) {
     case TP_BUF_TEMP:
-      if (x->offset[b->id] >= 0) x->base[b->id] = x->arena + x->offset[b->id];
+      if (x->spilled[b->id].chunk) x->base[b->id] = x->map + x->spilled[b->id].at;
+      else if (x->offset[b->id] >= 0) x->base[b->id] = x->arena + x->offset[b->id];
       return true;
     case TP_BUF_CONST: a = b->data; break;
     case TP_BUF_INPUT: a = x->run->inputs ? x->run->inputs[b->slot] : NULL; break;
@@ -257,7 +244,7 @@ static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
     else hi += reach;
   }
   const tp_pbuf *b = x->plan->bufs.v[d->buf];
-  if (b->kind == TP_BUF_TEMP) x->top = TP_MAX(x->top, (x->offset[d->buf] + (hi + 1) * d->size + 63) / 64 * 64);
+  if (b->kind == TP_BUF_TEMP && x->offset[d->buf] >= 0) x->top = TP_MAX(x->top, (x->offset[d->buf] + (hi + 1) * d->size + 63) / 64 * 64);
   if (lo >= 0 && hi < x->count[d->buf]) return true;
   const char *name = b->name;
   return tp_rfail(x, r, TP_E_DEVICE, "internal: elements %lld .. %lld of buffer %d (%s) of %lld", (long long)lo, (long long)hi, d->buf, name ? name : "", (long long)x->count[d->buf]);

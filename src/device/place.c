@@ -7,7 +7,7 @@ static bool alive_at(const tp_exec *x, const tp_pbuf *b, const tp_cursor *c) {
 }
 
 static bool alive(const tp_exec *x, const tp_pbuf *b) {
-  if (b->kind != TP_BUF_TEMP || b->first < 0 || x->offset[b->id] < 0) return false;
+  if (b->kind != TP_BUF_TEMP || b->first < 0 || (x->offset[b->id] < 0 && !x->spilled[b->id].chunk)) return false;
   return alive_at(x, b, &x->front) || (x->split && alive_at(x, b, &x->back));
 }
 

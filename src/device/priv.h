@@ -66,6 +66,9 @@ typedef struct tp_inst {
 /* Somebody who goes through the instructions. Two of them meet the same regions and ticks in the same order; count: how many so far. pos: of the last one run. */
 typedef struct tp_cursor { int pc, pos; int64_t count, *env; } tp_cursor;
 
+/* A buffer that lies in the file: `outer` parts of `count` rows of `row` bytes each, from place `at`. Rows lo .. hi - 1 are mapped, `chunk` of them leave together;
+ * asked: the row from which the last fetch looked ahead. chunk 0: it is in the arena. */
+typedef struct tp_spilled { int dim; int64_t at, bytes, outer, count, row, chunk, lo, hi, asked; } tp_spilled;
 struct tp_exec {
   const tp_plan *plan;
   tp_arena a;
@@ -77,6 +80,8 @@ struct tp_exec {
   bool bound_once;
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
   int64_t *room, *roomat;                       /* by position: working memory there, its place in the arena */
+  tp_spilled *spilled; int fd; char *map; int64_t mapsize;      /* by buffer; the file, mapped */
+  int64_t beside, refused;                      /* mapped of it at most; what a refused run would have needed */
   int64_t top;                                  /* where poisoned: the end of what was used */
   char **base; int64_t *count;                  /* every buffer: its first element, its elements */
   int *written; bool cancelled;                 /* position after which nothing writes the buffer */
@@ -158,6 +163,11 @@ void tp_copy_new(tp_exec *x, tp_dreg *r);
 void tp_fill_new(tp_exec *x, tp_dreg *r);
 bool tp_run_copy(tp_exec *x, tp_dreg *r);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
+/* spill.c */
+bool tp_take_memory(tp_exec *x);                                /* for x->env: the arena, and the file where the limit wants one */
+void tp_spill_close(tp_exec *x);
+bool tp_run_spill(tp_exec *x, tp_dreg *r);
+bool tp_run_fetch(tp_exec *x, tp_dreg *r);
 void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_bind(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);

@@ -488,3 +488,29 @@ const tp_ix *tp_ix_subst(tp_ictx *c, const tp_ix *e, int n, const tp_sym *const 
   subst s = { n, from, to };
   return e ? subst_any(c, e, &s) : NULL;
 }
+
+/* ---- linear bounds ---- */
+
+static const tp_ix *edge_poly(tp_ictx *c, const tp_ix *e, const tp_sym *s, bool above) {
+  const tp_ix *sum = tp_ix_const(c, e->cst);
+  for (int i = 0; i < e->nterm; i++) {
+    const tp_mono *m = e->term[i].m;
+    const tp_ix *v = m->atom[0];
+    for (int k = 1; k < m->n; k++) v = tp_ix_mul(c, v, m->atom[k]);
+    if (tp_ix_mentions(v, s)) v = m->n == 1 ? tp_ix_edge(c, v, s, above == (e->term[i].coef > 0)) : NULL;
+    if (!v) return NULL;
+    sum = tp_ix_add(c, sum, tp_ix_mulc(c, v, e->term[i].coef));
+  }
+  return sum;
+}
+
+const tp_ix *tp_ix_edge(tp_ictx *c, const tp_ix *e, const tp_sym *s, bool above) {
+  if (!tp_ix_mentions(e, s) || e->kind == TP_IX_SYM) return e;
+  if (e->kind == TP_IX_POLY) return edge_poly(c, e, s, above);
+  if (e->kind != (above ? TP_IX_MIN : TP_IX_MAX)) return NULL;
+  for (int i = 0; i < e->narg; i++) {
+    const tp_ix *v = tp_ix_mentions(e->arg[i], s) ? tp_ix_edge(c, e->arg[i], s, above) : NULL;
+    if (v) return v;
+  }
+  return NULL;
+}

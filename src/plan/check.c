@@ -6,7 +6,7 @@
 typedef struct { const tp_plan *p; const tp_region *r; tp_pos at; tp_error *err; } look;
 
 static bool bad(const look *l, const char *what) {
-  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
+  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit", "spill", "fetch" };
   return tp_fail(l->err, TP_E_FILE, l->at, "file: %s: %s", l->r->kind == TP_RG_OP ? tp_ops[l->r->op].text : kinds[l->r->kind], what);
 }
 
@@ -59,6 +59,7 @@ static bool counts(const look *l) {
     case TP_RG_FILL: nin = 0; break;
     case TP_RG_CALL: nout = -1; break;
     case TP_RG_PINIT: least = 1; break;
+    case TP_RG_SPILL: case TP_RG_FETCH: nin = 1, nout = 0; break;
     case TP_RG_OP:
       nin = tp_ops[r->op].nin;
       nout = tp_ops[r->op].nout;
@@ -249,6 +250,14 @@ static bool ended_rows(const look *l) {
   return true;
 }
 
+static bool kept_rows(const look *l) {
+  const tp_region *r = l->r;
+  const tp_pbuf *b = r->in[0].buf >= 0 ? l->p->bufs.v[r->in[0].buf] : NULL;
+  int64_t dim, way;
+  if (!b || b->kind != TP_BUF_TEMP || r->nix != 4 || !tp_ix_is_const(r->ix[2], &dim) || !tp_ix_is_const(r->ix[3], &way)) return bad(l, "rows of a temp are wanted");
+  return (dim >= 0 && dim < b->ndim && way >= -1 && way <= 1) || bad(l, "no such dim or direction");
+}
+
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
   look l = { p, r, at, err };
   if (!counts(&l) || !windows(&l) || !ended_rows(&l)) return false;
@@ -259,6 +268,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
     case TP_RG_PINIT: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
     case TP_RG_CALL: return r->attr != NULL || bad(&l, "no attributes");
     case TP_RG_FILL: return true;
+    case TP_RG_SPILL: case TP_RG_FETCH: return kept_rows(&l);
   }
   return !TP_NEVER(true);
 }

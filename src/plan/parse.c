@@ -278,8 +278,8 @@ static bool operator(parser *p, tp_node *n) {
 
 /* Until the results. */
 static bool head(parser *p, tp_region *r, tp_node *n) {
-  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
-  static const tp_op ops[] = { TP_OP_DETACH, TP_OP_DETACH, TP_OP_READ, TP_OP_FILL, TP_OP_CALL, TP_OP_PINIT };
+  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit", "spill", "fetch" };
+  static const tp_op ops[] = { TP_OP_DETACH, TP_OP_DETACH, TP_OP_READ, TP_OP_FILL, TP_OP_CALL, TP_OP_PINIT, TP_OP_READ, TP_OP_READ };
   int kind;
   if (!tp_scan_choice(&p->in, kinds, TP_LEN(kinds), &kind)) return false;
   r->kind = (tp_rgkind)kind;

@@ -26,6 +26,7 @@ typedef struct tp_nd {
   int nring; tp_ring *ring;
   int rank; const tp_ix **shape, **stride;
   const tp_ix **lead;                           /* nlead strides along the region's leading axes; 0: the same for all */
+  const tp_ix **span;                           /* while a plan is built: least and greatest index in each dim of the buffer, two a dim; NULL: not an array's */
   int wrap; const tp_ix *wlo, *wmod;            /* wrap >= 0: index j of that axis lies at ((wlo + j) mod wmod) * stride (a window on a ring); COPY only. else -1 */
 } tp_nd;
 
@@ -35,7 +36,10 @@ typedef enum {
   TP_RG_COPY,      /* out = in[0], same shapes (in may be strided, expanded, wrapped) */
   TP_RG_FILL,      /* out = f (init of an accumulation, FILL) */
   TP_RG_CALL,      /* callback */
-  TP_RG_PINIT      /* out = the loaded array if one was given (in[1], kind PARAM), else in[0] */
+  TP_RG_PINIT,     /* out = the loaded array if one was given (in[1], kind PARAM), else in[0] */
+  TP_RG_SPILL,     /* buffer in[0] has been used in rows ix[0] .. ix[0] + ix[1] - 1 of its dim ix[2]: where the run keeps it in a file, what lies behind these (in the
+                    * direction ix[3], 1 or -1; 0: everywhere) leaves memory */
+  TP_RG_FETCH      /* the same rows are about to be used, the next ones after them */
 } tp_rgkind;
 typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; const tp_attr *attr; } tp_micro;   /* in < nin: region input; else micro in - nin. dtype of its result */
 /* CALL over rows that may have ended: row r goes on while at < min(given, the number in nd at r); nd has an axis for each dim of `over`. */
@@ -75,11 +79,14 @@ typedef struct tp_plan {
   tp_graph *g; tp_poly *poly;                   /* in a parsed plan g is empty and the plan's own, poly NULL */
   tp_arena *a;
   TP_VEC(tp_pbuf *) bufs;
+  int64_t limit;                                /* of memory, in bytes; 0: none */
   tp_pnode *body; int npos;
   int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err);
+/* Gives a built plan a limit, and the statements by which a run keeps to it where it has to: they do nothing to buffers that stay in memory. */
+void tp_plan_limit(tp_plan *p, int64_t bytes);
 void tp_plan_print(tp_buf *b, const tp_plan *p);
 /* Reads what prints, into symbols of ix by their names (made where they are missing), and checks it: class file, "plan:line". Of a text it is known then that it is
  * well formed, not that its windows stay inside their buffers: the run asks that where TEMPO_POISON is set. */
@@ -94,7 +101,7 @@ const tp_sym *tp_region_dim(const tp_region *r, int k);
 /* Calls fn at each region and LOAD that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
-/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow.
+/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow. Without those that `out` says are elsewhere, by buffer; NULL: none.
  * room[pos]: bytes that the region at a position needs while it works, placed at roomat[pos]; NULL: none. */
-int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const int64_t *room, int64_t *offsets, int64_t *roomat);
+int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, int64_t *offsets, int64_t *roomat);
 #endif

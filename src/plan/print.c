@@ -45,7 +45,7 @@ static void nd(tp_buf *b, const tp_nd *x, int nlead) {
   tp_puts(b, "}");
 }
 
-static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
+static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit", "spill", "fetch" };
 static const char *const reds[] = { "+=", "*=", "max=", "min=" };
 
 static void micro(tp_buf *b, const tp_region *r, const tp_micro *m) {

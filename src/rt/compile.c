@@ -244,7 +244,7 @@ bool tp_make_code(tp_fn *f, tp_made *c, const tp_ticks *t, tp_error *err) {
   tp_graph *g = c->graph;
   return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (c->poly = schedule_graph(g, &f->opt, err)) &&
-         (c->plan = tp_plan_build(g, c->poly, err));
+         (c->plan = tp_plan_build(g, c->poly, err)) && (tp_plan_limit(c->plan, f->limit), true);
 }
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
@@ -302,6 +302,7 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   f->program = tp_program_ref(p);
   f->pos = o->pos;
   f->threads = o->threads;
+  f->limit = o->memory;
   if (!tp_guarded(f, pipeline, o, err)) {
     if (!err->pos.file) err->pos = o->pos;
     return tp_fn_free(f);

@@ -41,7 +41,7 @@ static int64_t bytes_of(const tp_pbuf *b, const int64_t *env) { return (tp_ix_ev
 
 static bool fill_chart(chart *c, const tp_exec *x, const int64_t *env) {
   const tp_plan *p = c->plan;
-  if (!tp_exec_rooms(x, env, c->room) || tp_plan_color(p, env, NULL, c->at, NULL) < 0 || !tp_plan_reach(p, env, note_region, c)) return false;
+  if (!tp_exec_rooms(x, env, c->room) || tp_plan_color(p, env, NULL, NULL, c->at, NULL) < 0 || !tp_plan_reach(p, env, note_region, c)) return false;
   for (int i = 0; i < p->npos; i++) c->live[i] = c->room[i];
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
