@@ -9,7 +9,7 @@
 #   make lint         luacheck
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
 #   make fuzz         random programs, every tier against the reference        (SECONDS=60 ARGS="--from 1000")
-#   make bench        every bench/*.lua
+#   make bench        every bench/*.lua; make bench-compile, bench-memory, ...: one of them
 #   make docs         writes docs/reference, lua/tempo/meta and the outputs shown in README.md and the tutorial (.ci/docs.lua)
 #   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
 #   make install      the module for LUA_INCDIR into INST_LIBDIR, lua/tempo into INST_LUADIR (what LuaRocks calls)
@@ -154,8 +154,15 @@ SECONDS ?= 30
 fuzz: all
 	@$(IN_TREE) lua5.4 spec/fuzz/fuzz.lua --seconds $(SECONDS) $(ARGS)
 
+# OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE choose slow kernels where a machine exports them: unset for all sides.
+BENCH_ENV = env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(IN_TREE)
 bench: all
-	@set -e; for f in $(sort $(wildcard bench/*.lua)); do echo "# $$f"; $(IN_TREE) lua5.4 $$f $(ARGS); done
+	@echo "# OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are unset for all sides"
+	@set -e; for f in $(sort $(wildcard bench/*.lua)); do echo "# $$f"; $(BENCH_ENV) lua5.4 $$f $(ARGS); done
+
+bench-%: all
+	@echo "# OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are unset for all sides"
+	@$(BENCH_ENV) lua5.4 bench/$*.lua $(ARGS)
 
 docs: all
 	@$(IN_TREE) lua5.4 .ci/docs.lua

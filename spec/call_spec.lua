@@ -340,7 +340,6 @@ describe("a callback", function()
     local function f() end
     fails(function() P:call(1, { x }, { {} }) end, "option", "function")
     fails(function() P:call(f, x, { {} }) end, "option", "{a, b}")
-    fails(function() P:call(f, {}, { {} }) end, "option", "P:source")
     fails(function() P:call(f, { x }, {}) end, "option", "P:sink")
     fails(function() P:call(f, { x }, { { domian = { t } } }) end, "option", "domain")
     fails(function() P:call(f, { x }, { { domain = { t } }, {} }) end, "domain", "same domain")

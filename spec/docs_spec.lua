@@ -100,6 +100,7 @@ describe("the API", function()
     for name, m in pairs(rowed) do
       if name ~= "min" and name ~= "max" then documented[name] = m end
     end
+    for name in ("shape dtype domain name at backward peek"):gmatch "%a+" do documented[name] = true end
     for name, value in pairs(tempo) do
       if type(value) == "function" then live[name] = true end
     end
@@ -287,7 +288,7 @@ describe("annotations", function()
 
   local function files()
     local list = { "lua/tempo/meta/tempo.lua" }
-    for name in ("nn initial optim dist rl logger cli"):gmatch "%S+" do list[#list + 1] = "lua/tempo/" .. name .. ".lua" end
+    for name in ("nn initial optim dist rl logger data viz cli"):gmatch "%S+" do list[#list + 1] = "lua/tempo/" .. name .. ".lua" end
     return list
   end
 

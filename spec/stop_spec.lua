@@ -48,7 +48,7 @@ describe("an end by data", function()
     local out = S.run(P, {
       z = x * 3, v = (x + before) / 2, before = before, back = back,
       ahead = x[tempo.min(t + 3, T - 1)], last = x[T - 1], sum = x[0 .. T]:sum(0), suffix = x[t .. T]:sum(0), prefix = x[0 .. t + 1]:sum(0),
-      top = x[0 .. T]:max(0), mean = x[0 .. T]:mean(0), all = x[0 .. T], half = x[t // 2], mid = x[T // 2], square = (T * T):value(),
+      top = x[0 .. T]:max(0), mean = x[0 .. T]:mean(0), all = x[0 .. T], half = x[t:floordiv(2)], mid = x[T:floordiv(2)], square = (T * T):value(),
     }, {}, { T = 100 })
     S.same(out.z, { 3, 6, 12, 24, 48, 96 })
     S.same(out.before, { -1, 1, 2, 4, 8, 16 })
@@ -394,7 +394,7 @@ describe("an end for each row of a batch", function()
     local b, _, t, T, x = batch(P)
     local left = P:input("left", { domain = { b, t }, dtype = "i64" })
     local table_ = P:constant(tempo.array { 10, 20, 30 })
-    local out = S.run(P, { q = tempo.full({}, 12, { dtype = "i64" }) // left, g = table_:index_select(0, left), n = (x[0 .. T]:sum(0)) },
+    local out = S.run(P, { q = tempo.full({}, 12, { dtype = "i64" }):floordiv(left), g = table_:index_select(0, left), n = (x[0 .. T]:sum(0)) },
       { lim = { 2, 1 }, left = { { 1, 2, 0 }, { 2, 0, 99 } } }, { B = 2, T = 3 })
     assert.same({ { 12, 6 }, { 6, 0 } }, out.q)
     assert.same({ { 20, 30 }, { 30, 0 } }, out.g)

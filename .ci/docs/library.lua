@@ -16,6 +16,7 @@ local library = {}
 local files = {
   { "nn", "tempo.nn", "nn" }, { "initial", "tempo.nn.init", "init" }, { "optim", "tempo.optim", "optim" },
   { "dist", "tempo.dist", "dist" }, { "rl", "tempo.rl", "rl" }, { "logger", "tempo.logger", "logger" },
+  { "data", "tempo.data", "data" }, { "viz", "tempo.viz", "viz" },
   { "cli", "tempo.cli", "cli" },
 }
 local own = { forward = true, rule = true, __index = true }

@@ -48,6 +48,7 @@ end
 --- Letters of signatures (graph/methods.h): type for LuaCATS, words for the reference.
 rows.letters = {
   T = { "tempo.Operand", "tensor" }, C = { "tempo.Operand", "condition or bool tensor" },
+  J = { "tempo.Operand", "tensor or table of indices" },
   I = { "integer", "integer" }, F = { "number", "number" },
   B = { "boolean", "boolean" }, N = { "string", "string" },
   X = { "integer|tempo.Index|tempo.Tensor", "integer, index expression or i64 scalar tensor" },

@@ -28,7 +28,7 @@ api.aliases = {
 
 api.classes = {
   { title = "The module", class = "tempo", receiver = "tempo", dot = true,
-    text = "`require \"tempo\"` has no side effect and prints nothing. Operators are also functions on it ([operators](operators.md)); libraries load on first use.",
+    text = "`require \"tempo\"` has no side effect and prints nothing. Operators are also functions on it ([operators](operators.md)), and so are the methods `shape dtype domain name at backward peek` of tensors; libraries load on first use.",
     entries = {
       { name = "program", args = {}, options = { arg("seed", "integer", "of random numbers (0); a call may replace it") }, returns = { { "tempo.Program" } },
         text = "A new, empty program.", example = "print(tempo.program { seed = 7 })", fails = "tempo.program { sed = 7 }" },
@@ -335,10 +335,10 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "load_params", args = { arg("params", "table<string, tempo.Data>", "by path, as `f:params()` gives them; any of them") }, returns = { { "tempo.Function", "itself" } },
         text = "First values for runs to come: copies.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
-      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"plan"|"passes"|"dot"', "a summary if left out"),
+      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
           arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },
         text = "What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, dense or fused) and which read decided it; "
-          .. "`memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer; `passes`; `dot` the graph for Graphviz.", errors = "`option` for an unknown section, with the nearest.",
+          .. "`memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes`; `dot` the graph for Graphviz.", errors = "`option` for an unknown section, with the nearest.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:explain "storage")\nprint(f:explain("memory", { T = 100 }))' },
       { name = "memory", args = { arg("bounds", "table<string, integer>", "") }, returns = { { "integer?", "bytes; nil where the tier does not know" } },
         text = "Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are "
@@ -346,6 +346,13 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nprint(f:memory { T = 1000 })' },
       { name = "peak", args = {}, returns = { { "integer?", "bytes; nil where the tier does not know" } }, text = "Bytes that the last run took: what `f:memory` had said. Memory that it did not write to costs no pages.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(f:peak())' },
+      { name = "profile", args = { arg("rows?", "integer", "how many regions to name (20)") }, returns = { { "string" } },
+        text = "Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, "
+          .. "the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.",
+        errors = "`option` for a negative number of rows.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(#f:profile(5) > 0)' },
+      { name = "export", args = { arg("dir", "string", "a folder") }, returns = {}, text = "Will write native code that needs no tempo; this build has none.", errors = "`device`, always.",
+        example = 'local f = P:compile { outputs = { y = t:value() } }\nprint(pcall(f.export, f, "out"))' },
       { name = "free", args = {}, returns = {}, text = "Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.", errors = "`option` from its own callback.",
         example = "local f = P:compile { outputs = { y = t:value() } }\nf:free()\nprint(f)" },
     },

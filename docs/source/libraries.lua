@@ -11,7 +11,7 @@ t, T = P:dim "t"
 function show(x, bounds) print(P:compile { outputs = { x = x } }({}, bounds or {}).x) end
 ]]
 
-libraries.fields = { nn = true, optim = true, dist = true, rl = true, logger = true }
+libraries.fields = { nn = true, optim = true, dist = true, rl = true, logger = true, data = true, viz = true }
 
 local init = {}
 for name, code in pairs {
@@ -142,6 +142,30 @@ local log = tempo.logger.csv(path, { "iteration", "loss" })
 log:row { 0, 0.5 }
 log:close()
 for line in io.lines(path) do print(line) end
+os.remove(path)]],
+  ["tempo.data batches"] = [[
+local step = P:dim("step", "steps")
+local set = { x = tempo.array { { 0, 0 }, { 1, 10 }, { 2, 20 }, { 3, 30 } }, y = tempo.array({ 0, 1, 2, 3 }, "i64") }
+local batch = tempo.data.batches(P, set, { step = step, size = 2, shuffle = false })
+local out = P:compile { outputs = batch }({}, { steps = 2 })
+print(out.x)
+print(out.y)]],
+  ["tempo.data csv"] = [[
+local path = os.tmpname()
+local file = io.open(path, "w")
+file:write("iteration,loss\n0,0.5\n1,none\n")
+file:close()
+local columns, names = tempo.data.csv(path)
+print(names[2], columns.loss)
+os.remove(path)]],
+  ["tempo.viz spark"] = 'print(tempo.viz.spark { 1, 4, 9, 16, 25, 16, 9, 4, 1 })',
+  ["tempo.viz plot"] = 'local y = {}\nfor k = 1, 100 do y[k] = math.sin(k / 16) end\nprint(tempo.viz.plot(y, { width = 40, height = 5, title = "sin" }))',
+  ["tempo.viz csv"] = [[
+local path = os.tmpname()
+local log = tempo.logger.csv(path, { "iteration", "loss" })
+for k = 1, 20 do log:row { k, 1 / k } end
+log:close()
+print(tempo.viz.csv(path))
 os.remove(path)]],
   ["tempo.cli cli"] = [[
 local opt = require "tempo.cli" ({ "--seed", "3", "--quiet" }, { seed = 0, iterations = 10, quiet = false })

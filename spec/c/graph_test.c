@@ -272,7 +272,7 @@ static void test_sweep(void) {
   tp_attr k = { .data = a };
   tp_node *held = tp_build(g, TP_OP_CONST, 0, NULL, &k, &e);
   CHECK(a->refs == 2 && g->shapechecks.n == 1);
-  TP_PUSH(&g->arena, &g->outputs, (tp_output){ "z", z, { "a.lua", 9 }, false });
+  TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = "z", .val = z, .pos = { "a.lua", 9 } });
   tp_graph *copy = tp_graph_clone(g, &e);
   CHECK(copy && a->refs == 3 && tp_verify(copy, &e) && tp_graph_hash(copy) == tp_graph_hash(g) && copy->nodes.v[z.node->id] != z.node);
   tp_graph_sweep(copy);
@@ -326,7 +326,7 @@ static void test_ops(void) {
 static void test_run(void) {
   begin();
   tp_val x = f32("x", DOM(dt), SHAPE(N(3))), y = tp_read(g, x, AT(RANGE(zero, X("t + 1"))), &e);
-  TP_PUSH(&g->arena, &g->outputs, (tp_output){ "y", y, { 0 }, false });
+  TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = "y", .val = y });
   TP_PUSH(&g->arena, &g->boundchecks, (tp_boundcheck){ X("T >= 2"), { "a.lua", 3 }, TP_E_DOMAIN, "domain: needs T >= 2" });
   int64_t env[8] = { 0 }, shape[2] = { 4, 3 };
   env[dt->bound->id] = 4;

@@ -259,7 +259,7 @@ static void test_table(void) {
     const tp_method *m = &tp_methods[i];
     int n = tp_sig_parse(m->sig, sig);
     CHECKF(n > 0 && tp_method_find(m->name) == m && m->doc[0] && strlen(m->kinds) == 1, "%s", m->name);
-    for (int k = 0; k < n; k++) CHECKF(sig[k].name[0] && strchr("TCIFBNXSAWELDOV", sig[k].type) && sig[k].optional >= sig[k].option, "%s: %s", m->name, sig[k].name);
+    for (int k = 0; k < n; k++) CHECKF(sig[k].name[0] && strchr("TCJIFBNXSAWELDOV", sig[k].type) && sig[k].optional >= sig[k].option, "%s: %s", m->name, sig[k].name);
   }
   tp_sigarg sig[TP_MAXARG];
   CHECK(tp_sig_parse("x:T axis:A? | keepdim:B", sig) == 3 && sig[1].optional && !sig[1].option && sig[2].option && strcmp(sig[2].name, "keepdim") == 0);

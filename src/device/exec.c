@@ -290,7 +290,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
   return !r->bind || r->bind(x, r);
 }
 
-bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
+bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
   if (x->run->cancel && *x->run->cancel) return cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
   x->running = true;

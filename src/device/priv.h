@@ -32,6 +32,8 @@ typedef struct tp_dnd {
 } tp_dnd;
 
 /* ---- regions ---- */
+/* next: the execution that is timed next. first, later: seconds of the first executions and of the nlater timed ones after them. */
+typedef struct tp_clock { int64_t calls, next, nlater; double first, later; } tp_clock;
 typedef struct tp_dreg tp_dreg;
 /* Bytes of working memory that a run takes at most, where the windows have at most the extents of v (inputs, results); in units of tp_room. A stride that is not
  * known is TP_ANYSTRIDE. */
@@ -48,6 +50,7 @@ struct tp_dreg {
   tp_dx *lead, *leadlo, *ix, *coord, row;
   bool far, inrow;                              /* inrow: in the loop of the first tick dim */
   int pos;
+  tp_clock clock;
   void *k;                                      /* what the kernel keeps: tp_ew, tp_dcall, ... */
 };
 
@@ -106,7 +109,8 @@ int64_t tp_room_count(const tp_view *v);        /* elements; saturates */
 
 /* exec.c */
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err);
-bool tp_dreg_run(tp_exec *x, tp_dreg *r);
+bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
+bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */
 /* flow.c */
 bool tp_flow_new(tp_exec *x, tp_error *err);                   /* lays the plan out */
 void tp_flow_bind(tp_exec *x);

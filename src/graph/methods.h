@@ -4,7 +4,8 @@
  *   M(name, kinds, signature, function, shape, dtype, grad, ulp, "one line for the docs")
  *   kinds      m: method of tensors and function on tempo; f: function on tempo only; c: creation (on tempo, loose until it meets a program)
  *   signature  "x:T axis:A? | keepdim:B"   positional arguments, then options after |.  ? may be left out (or nil).
- *     T tensor (numbers, index expressions, conditions and host arrays are lifted)   C the same, but no Lua boolean   I integer   F number   B boolean   N string
+ *     T tensor (numbers, index expressions, conditions and host arrays are lifted)   C the same, but no Lua boolean   J the same as T, of indices: a table of integers
+ *     is i64   I integer   F number   B boolean   N string
  *     X integer, index expression or i64 scalar tensor   S extents: one or a sequence of integers and index expressions, also -1
  *     A axis or table of axes   W the same, a word ("same") or any other number
  *     E size or table of sizes, which may be negative or index expressions   L table of tensors   D dtype   O domain   V varargs: all remaining arguments are tensors (last)

@@ -173,7 +173,8 @@ typedef struct nll {
   const tp_method *m;
   tp_val lp, target, weight;                    /* log probabilities; class indices (or probabilities); one weight a class, in lp's shape, or {NULL} */
   int axis;                                     /* of the classes */
-  const tp_arg *reduction, *ignore;
+  const tp_arg *reduction;
+  int64_t ignore;                               /* the index that counts for nothing */
   double smooth;
 } nll;
 
@@ -194,19 +195,13 @@ static tp_val blur(const nll *c) {
 
 static tp_val by_index(const nll *c) {
   tp_mk k = c->k;
-  bool ignores = c->ignore->kind, mean = is(c->reduction, "mean", true);
-  tp_val index = c->target, keep = tp_none;
-  if (ignores) {
-    keep = mk_binc(k, TP_OP_NE, index, (double)c->ignore->i);
-    index = mk_where(k, keep, index);
-  }
+  tp_val keep = mk_binc(k, TP_OP_NE, c->target, (double)c->ignore), index = mk_where(k, keep, c->target);
   tp_val y = mk_neg(k, picked(c, c->lp, index)), w = c->weight.node ? picked(c, c->weight, index) : tp_none;
   if (w.node) y = mk_mul(k, y, w);
   if (c->smooth > 0) y = mk_add(k, mk_mulc(k, y, 1 - c->smooth), mk_mulc(k, blur(c), c->smooth));
-  if (ignores) y = mk_where(k, keep, y);
-  if (!mean || (!ignores && !c->weight.node)) return reduced(k, c->m, y, c->reduction);
-  if (!w.node) w = mk_cast(k, keep, tp_dtypeof(c->lp));
-  else if (ignores) w = mk_where(k, keep, w);
+  y = mk_where(k, keep, y);
+  if (!is(c->reduction, "mean", true)) return reduced(k, c->m, y, c->reduction);
+  w = w.node ? mk_where(k, keep, w) : mk_cast(k, keep, tp_dtypeof(c->lp));
   return mk_div(k, total(k, y), total(k, w));
 }
 
@@ -241,16 +236,21 @@ static bool prepare(nll *c, tp_val x, tp_val target, tp_val weight) {
   return !weight.node || c->weight.node;
 }
 
+static int64_t ignored(const tp_arg *a) { return a->kind ? a->i : -100; }
+
 METHOD(tp_m_cross_entropy) {
-  nll c = { .k = MK, .m = m, .reduction = &a[3], .ignore = &a[4], .smooth = tp_arg_f(&a[5], 0) };
+  nll c = { .k = MK, .m = m, .reduction = &a[3], .ignore = ignored(&a[4]), .smooth = tp_arg_f(&a[5], 0) };
   if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]))) return false;
+  if (tp_dtype_float(tp_dtypeof(c.target)) && tp_rankof(c.target) != tp_rankof(c.lp))
+    return tp_wrong(MK, m, TP_E_SHAPE, "the target is %s of %d axes: it holds class indices, i64, or probabilities in x's shape",
+                    tp_dtype_name(tp_dtypeof(c.target)), tp_rankof(c.target));
   c.lp = tp_log_softmax_of(MK, c.lp, c.axis);
   if (!c.lp.node) return false;
   GIVE(mk_cast(MK, tp_dtype_float(tp_dtypeof(c.target)) ? by_probability(&c) : by_index(&c), tp_float_of(a[0].val)));
 }
 
 METHOD(tp_m_nll_loss) {
-  nll c = { .k = MK, .m = m, .reduction = &a[3], .ignore = &a[4] };
+  nll c = { .k = MK, .m = m, .reduction = &a[3], .ignore = ignored(&a[4]) };
   if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]))) return false;
   if (tp_dtypeof(c.target) != TP_I64) return tp_wrong(MK, m, TP_E_DTYPE, "the target holds class indices, i64");
   GIVE(mk_cast(MK, by_index(&c), tp_float_of(a[0].val)));

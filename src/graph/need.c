@@ -358,7 +358,7 @@ tp_need *tp_need_free(tp_need *n) {
 
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   int n = 0;
-  tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + g->stops.n);
+  tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + 2 * g->stops.n);
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
   for (int i = 0; i < g->stops.n; i++) roots[n++] = (tp_root){ g->stops.v[i].done, NULL };

@@ -242,6 +242,14 @@ static int fn_load_params(lua_State *L) {
 }
 
 /* ---- questions ---- */
+static int push_text(lua_State *L, tp_buf *b, bool ok, tp_error *e) {   /* takes b */
+  if (ok && b->failed) ok = tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
+  if (!ok) { tp_buf_free(b); tl_raise(L, e); }
+  lua_pushlstring(L, b->s ? b->s : "", b->n);
+  tp_buf_free(b);
+  return 1;
+}
+
 static int fn_explain(lua_State *L) {
   lua_settop(L, 3);
   tl_fn *u = tl_fn_self(L, "explain");
@@ -257,12 +265,25 @@ static int fn_explain(lua_State *L) {
   }
   tp_buf_init(&b);
   bool ok = tp_fn_explain(u->f, section, r ? r->env : NULL, &b, &e);
-  if (ok && b.failed) ok = tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
   if (r) tl_run_release(r);
-  if (!ok) { tp_buf_free(&b); tl_raise(L, &e); }
-  lua_pushlstring(L, b.s ? b.s : "", b.n);
-  tp_buf_free(&b);
-  return 1;
+  return push_text(L, &b, ok, &e);
+}
+
+static int fn_profile(lua_State *L) {
+  tl_fn *u = tl_fn_self(L, "profile");
+  tp_error e = { 0 };
+  tp_buf b;
+  int64_t rows = lua_isnoneornil(L, 2) ? 20 : tl_integer(L, 2, "profile");
+  if (rows < 0) tl_fail(L, TP_E_OPTION, "option: profile: the number of rows must not be negative, got %lld", (long long)rows);
+  tp_buf_init(&b);
+  bool ok = tp_fn_profile(u->f, (int)TP_MIN(rows, INT32_MAX), &b, &e);
+  return push_text(L, &b, ok, &e);
+}
+
+static int fn_export(lua_State *L) {
+  tl_fn_self(L, "export");
+  tl_string(L, 2, "export");
+  return tl_fail(L, TP_E_DEVICE, "device: export writes native code, which is not in this build");
 }
 
 static int push_bytes(lua_State *L, int64_t n) {        /* nil: not known */
@@ -303,7 +324,7 @@ static const luaL_Reg fn_meta[] = { { "__call", fn_call }, { "__tostring", fn_to
 static const luaL_Reg fn_methods[] = {
   { "params", fn_params }, { "load_params", fn_load_params }, { "explain", fn_explain }, { "memory", fn_memory }, { "peak", fn_peak },
   { "start", tl_fn_start }, { "step", tl_fn_step }, { "cancel", tl_fn_cancel }, { "state", tl_fn_state }, { "load_state", tl_fn_load_state },
-  { "save", tl_fn_save }, { "load", tl_fn_load }, { "free", fn_free }, { NULL, NULL },
+  { "save", tl_fn_save }, { "load", tl_fn_load }, { "profile", fn_profile }, { "export", fn_export }, { "free", fn_free }, { NULL, NULL },
 };
 
 void tl_open_fn(lua_State *L, tl_state *S) {

@@ -69,6 +69,19 @@ static void to_shape(call_t *c, int i, tp_arg *a) {             /* S: {n, m}, or
   lua_pop(L, 1);
 }
 
+/* J: a nested table of integers holds indices, where a tensor's default is f32. */
+static void to_indices(call_t *c, int i, tp_arg *a) {
+  lua_State *L = c->L;
+  if (!lua_istable(L, i)) { tl_lift(L, c->lp, i, c->what, a); return; }
+  tp_array *t = tl_nested(L, i, c->what, 0, &(tp_dtype){ TP_F64 }, -1, NULL);
+  bool whole = true;
+  for (int64_t k = 0; whole && k < t->count; k++) whole = (double)tp_f64_to_i64(((double *)t->data)[k]) == ((double *)t->data)[k];
+  tl_array *u = tl_pusharray(L);
+  tl_setarray(L, u, tp_array_cast(t, whole ? TP_I64 : TP_F32));
+  tl_lift(L, c->lp, lua_gettop(L), c->what, a);
+  lua_pop(L, 2);
+}
+
 static tp_dtype common_dtype(int n, const tp_arg *v) {          /* what weak operands of a list become */
   tp_dtype d = TP_F32;
   bool any = false;
@@ -109,6 +122,7 @@ static void convert(call_t *c, int k, int i) {
   switch (c->sig[k].type) {
     case 'C': tl_not_boolean(L, i, c->what); tl_lift(L, c->lp, i, c->what, a); break;
     case 'T': tl_lift(L, c->lp, i, c->what, a); break;
+    case 'J': to_indices(c, i, a); break;
     case 'I': a->i = tl_integer(L, i, c->what); a->f = (double)a->i; break;
     case 'F':
       if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_OPTION, "option: %s: expected a number, got %s", c->what, tl_describe(L, i));
@@ -166,6 +180,23 @@ static void take_options(call_t *c, int i) {
   }
 }
 
+/* A list that has to be given and comes last may also be spread over the arguments, reshape(2, 3), as PyTorch has it. What is spread is put into a
+ * table; gives the index behind it. */
+static int gather_spread(call_t *c, int k, int npos, int i) {
+  lua_State *L = c->L;
+  int end = i;
+  if (k + 1 < npos || c->sig[k].optional || !strchr("AS", c->sig[k].type) || c->m->kinds[0] == 'c') return i;
+  while (end <= lua_gettop(L) && (lua_type(L, end) == LUA_TNUMBER || tl_typeof(L, end) == TL_INDEX)) end++;
+  if (end - i < 2) return i;
+  lua_createtable(L, end - i, 0);
+  for (int j = i; j < end; j++) {
+    lua_pushvalue(L, j);
+    lua_rawseti(L, -2, j - i + 1);
+  }
+  lua_replace(L, i);
+  return end;
+}
+
 static void take_arguments(call_t *c, int first) {
   lua_State *L = c->L;
   int top = lua_gettop(L), npos = 0;
@@ -182,9 +213,11 @@ static void take_arguments(call_t *c, int first) {
       break;
     }
     if (i == top && options && is_options(L, i, c->sig[k].optional && !strchr("ASLE", c->sig[k].type))) break;
+    int end = gather_spread(c, k, npos, i);
     if (!lua_isnoneornil(L, i)) convert(c, k, i);
     else if (!c->sig[k].optional) tl_fail(L, TP_E_OPTION, "option: %s ('%s'): expected a value, got %s", c->what, c->sig[k].name,
                                           lua_isnil(L, i) ? "nil (is a variable's name misspelled?)" : "nothing");
+    i = TP_MAX(i, end - 1);
   }
   for (int j = k; j < npos; j++)
     if (!c->sig[j].optional && c->sig[j].type != 'V' && !c->a[j].kind)

@@ -35,7 +35,13 @@ static void load_library(lua_State *L, const char *name) {      /* pushes it; te
   if (!S->libdir[0]) find_libraries(L, S);
   lua_getglobal(L, "require");
   lua_pushfstring(L, "tempo.%s", name);
-  lua_call(L, 1, 1);
+  if (lua_pcall(L, 1, 1, 0) != 0) {
+    lua_pushfstring(L, "module 'tempo.%s' not found", name);
+    const char *why = lua_tostring(L, -2), *none = lua_tostring(L, -1);
+    if (why && strncmp(why, none, strlen(none)) == 0) tl_fail(L, TP_E_OPTION, "option: the library tempo.%s is not in this version", name);
+    lua_pop(L, 1);
+    lua_error(L);
+  }
   lua_pushvalue(L, 2);
   lua_pushvalue(L, -2);
   lua_rawset(L, 1);
@@ -51,6 +57,28 @@ static int module_index(lua_State *L) {
     if (lua_type(L, -2) == LUA_TSTRING) names[n++] = lua_tostring(L, -2);
   for (size_t k = 0; k < TP_LEN(libraries); k++) names[n++] = libraries[k];
   return tl_unknown(L, "tempo", name, names, n);
+}
+
+/* tempo.shape(x) is x:shape(): for what only handles have, by the name of the function. */
+static int module_method(lua_State *L) {
+  const char *name = lua_tostring(L, TL_UPVALUE);
+  tl_type t = tl_typeof(L, 1);
+  if (t != TL_TENSOR && t != TL_LOOSE && !(t == TL_ARRAY && (strcmp(name, "shape") == 0 || strcmp(name, "dtype") == 0)))
+    tl_fail(L, TP_E_OPTION, "option: bad argument #1 to '%s': expected a tensor, got %s", name, tl_describe(L, 1));
+  int n = lua_gettop(L);
+  lua_getfield(L, 1, name);
+  lua_insert(L, 1);
+  lua_call(L, n, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+static void push_handle_methods(lua_State *L, tl_state *S) {    /* into the table on top; grad and program are other things there */
+  static const char *const names[] = { "shape", "dtype", "domain", "name", "at", "backward", "peek" };
+  for (size_t k = 0; k < TP_LEN(names); k++) {
+    lua_pushstring(L, names[k]);
+    tl_pushfunction(L, S, module_method, 1);
+    lua_setfield(L, -2, names[k]);
+  }
 }
 
 /* Seconds of a clock that never goes back; for rates and durations. */
@@ -97,6 +125,7 @@ int luaopen_tempo(lua_State *L) {
   find_libraries(L, S);
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", true);
+  push_handle_methods(L, S);
   tl_setfuncs(L, S, functions);                 /* after the rows: floordiv and mod take index expressions too */
   lua_pushliteral(L, VERSION);
   lua_setfield(L, -2, "_VERSION");

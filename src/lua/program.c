@@ -154,14 +154,24 @@ static void take_along(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
   lua_pop(L, 1);
 }
 
-/* Without a shape and dtype of its own it has those of an array or tensor given as init. */
+static bool given(lua_State *L, int i, const char *name) {
+  if (!tl_option(L, i, name)) return false;
+  lua_pop(L, 1);
+  return true;
+}
+
+/* Without a shape of its own it has that of a nested table, array or tensor given as init; without a dtype, that of the latter two. */
 static void shape_of_init(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
+  bool shaped = given(L, 3, "shape");
+  if (lua_istable(L, i) && !shaped) {
+    tl_nested(L, i, "init", 0, &a->dtype, -1, NULL);
+    lua_replace(L, i);
+  }
   tl_type t = tl_typeof(L, i);
   if (t != TL_ARRAY && t != TL_TENSOR && t != TL_LOOSE) return;
   tp_val v = tl_lifted(L, lp, i, "init");
-  if (!tl_option(L, 3, "dtype")) a->dtype = tp_dtypeof(v);
-  else lua_pop(L, 1);
-  if (tl_option(L, 3, "shape")) { lua_pop(L, 1); return; }
+  if (!given(L, 3, "dtype")) a->dtype = tp_dtypeof(v);
+  if (shaped) return;
   a->ix = tp_outof(v)->shape;
   a->nix = tp_rankof(v);
 }

@@ -21,7 +21,6 @@ static void take_inputs(lua_State *L, record_t *r, int i) {
   if (!lua_istable(L, i))
     tl_fail(L, TP_E_OPTION, "option: %s: expected a table of tensors, {a, b}; got %s", r->what, tl_describe(L, i));
   r->nin = (int)lua_rawlen(L, i);
-  if (r->nin == 0) tl_fail(L, TP_E_OPTION, "option: %s: the table of tensors is empty; a call without inputs is P:source(fn, spec)", r->what);
   r->in = TP_NEWN(&r->lp->p->g->arena, tp_val, r->nin);
   for (int k = 0; k < r->nin; k++) {
     lua_rawgeti(L, i, k + 1);
@@ -135,6 +134,7 @@ int tl_record_sink(lua_State *L) {              /* P:sink({a, b}, fn[, {over =}]
   record_t r = { .lp = self(L, "sink"), .what = "sink", .fn = 3 };
   check_function(L, &r);
   take_inputs(L, &r, 2);
+  if (r.nin == 0) tl_fail(L, TP_E_OPTION, "option: sink: the table of tensors is empty: {a, b} are what fn is given");
   domain_of_inputs(&r);
   take_over(L, &r, 4);
   build(L, &r);

@@ -801,6 +801,7 @@ static tp_pnode *after_loads(pb *b, tp_pnode *x) {
 
 /* A loop's end is looked at after each iteration, and may have come nearer by then. What is wanted stays so. */
 static tp_pnode *before_loads(pb *b, tp_pnode *x) {
+  if (!b->nendvar) return x;
   bool *wanted = tp_dup(b->a, b->wanted, sizeof *wanted * (size_t)b->nendvar);
   tp_pnode **v = TP_NEWN(b->a, tp_pnode *, b->nendvar + 1);
   v[0] = x;

@@ -44,9 +44,12 @@ static const tp_ix *shift_ix(tp_sched *S, const tp_mem *m) {
 }
 
 static const tp_mem *mem_of(const tp_item *x, int st) {
-  for (int i = 0; i < x->nmem; i++)
-    if (x->mem[i].st == st) return &x->mem[i];
-  return NULL;
+  int lo = 0;                                   /* members are in program order */
+  for (int hi = x->nmem - 1; lo < hi;) {
+    int mid = (lo + hi) / 2;
+    if (x->mem[mid].st < st) lo = mid + 1; else hi = mid;
+  }
+  return &x->mem[lo];
 }
 
 static bool can(const cutter *c, const tp_scc *k) {
@@ -129,11 +132,14 @@ static tp_phase *phase_of(cutter *c, tp_blocks *b, bool vec) {
 static void order(cutter *c, tp_blocks *b) {
   tp_sched *S = c->S;
   int left = c->ncomp, *waits = TP_NEWN(S->a, int, c->ncomp);
+  tp_ints *out = TP_NEWN(S->a, tp_ints, c->ncomp);
   bool *done = TP_NEWN(S->a, bool, c->ncomp), vec = false;
   for (int e = 0; e < c->arcs->n; e++) {
     const tp_dep *d = tp_dep_of(S, &c->arcs->v[e]);
     int u = c->of[d->src], v = c->of[d->dst];
-    if (u && v && u != v) waits[v - 1]++;
+    if (!u || !v || u == v) continue;
+    TP_PUSH(S->a, &out[u - 1], v - 1);
+    waits[v - 1]++;
   }
   b->phase = TP_NEWN(S->a, tp_phase, c->ncomp);
   for (; left; vec = !vec)
@@ -145,11 +151,7 @@ static void order(cutter *c, tp_blocks *b) {
         for (int m = 0; m < c->comp[i]->n; m++) p->st[p->n++] = c->comp[i]->st[m];
         done[i] = more = true;
         left--;
-        for (int e = 0; e < c->arcs->n; e++) {
-          const tp_dep *d = tp_dep_of(S, &c->arcs->v[e]);
-          int u = c->of[d->src], v = c->of[d->dst];
-          if (u == i + 1 && v && u != v) waits[v - 1]--;
-        }
+        for (int k = 0; k < out[i].n; k++) waits[out[i].v[k]]--;
       }
     }
 }

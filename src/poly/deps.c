@@ -84,16 +84,35 @@ static isl_map *those_before(tp_sched *S, TP_TAKE isl_map *m, int src, int dst, 
   return m;
 }
 
+static isl_map *in_bounds(tp_sched *S, TP_TAKE isl_map *m) {
+  if (S->freectx) m = isl_map_intersect_params(m, isl_set_copy(S->freectx));
+  return tp_keep_map(S, tp_isl_coalesce_map(m));
+}
+
+/* {writing point -> reading point}; the same objects give the same one. NULL: isl failed. */
+static isl_map *through(tp_sched *S, const tp_access *w, const tp_access *r) {
+  struct { const void *w, *r; char what[8]; } key = { w->rel, r->rel, "through" };
+  isl_map *m = tp_hmap_get(&S->memo, &key, sizeof key);
+  if (m) return m;
+  m = in_bounds(S, isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel))));
+  if (m) tp_hmap_set(&S->memo, &key, sizeof key, m);
+  return m;
+}
+
+/* Those of an access that looks at ends. */
+static isl_map *through_ends(tp_sched *S, place from, place to, bool asks) {
+  const tp_access *w = access_at(S, from), *r = access_at(S, to);
+  isl_map *m = asks ? pairs_by_ends(S, from, to) : isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel)));
+  if (r->upto && w->kind == TP_ACC_UPDATE) m = those_before(S, m, from.st, to.st, r);
+  return in_bounds(S, m);
+}
+
 /* `sure`: it has points, as from is the array's only writer. */
 static bool add_dep(tp_sched *S, place from, place to, bool sure) {
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
   bool asks = S->p->ends.n && (S->p->stmts.v[from.st]->asks || S->p->stmts.v[to.st]->asks);
-  isl_map *m = asks ? pairs_by_ends(S, from, to) : isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel)));
-  if (r->upto && w->kind == TP_ACC_UPDATE) m = those_before(S, m, from.st, to.st, r);
-  if (S->freectx) m = isl_map_intersect_params(m, isl_set_copy(S->freectx));
-  m = tp_isl_coalesce_map(m);
+  isl_map *m = asks || r->upto ? through_ends(S, from, to, asks) : through(S, w, r);
   if (!m) return false;
-  tp_keep_map(S, m);
   sure &= !asks;
   if (isl_map_plain_is_empty(m) == isl_bool_true || (!sure && tp_map_empty(S, m))) return true;
   TP_PUSH(S->a, &S->deps, (tp_dep){ .src = from.st, .dst = to.st, .arr = r->arr, .acc = to.acc, .map = m });

@@ -19,6 +19,8 @@ typedef struct fusion {
   int *waiting;                                 /* by component: arcs from components not yet placed */
   group **of;                                   /* by component */
   TP_VEC(group *) all;                          /* in order */
+  tp_ints *readers;                             /* by array: arcs of its reads */
+  int *list, nlist; bool *in;                   /* scratch, by component: a set */
 } fusion;
 
 static const tp_dep *dep(const fusion *f, int e) { return tp_dep_of(f->S, &f->L->arcs.v[e]); }
@@ -43,8 +45,12 @@ static void index_arcs(fusion *f) {
   f->end = TP_NEWN(f->S->a, ends, f->L->nscc);
   f->waiting = TP_NEWN(f->S->a, int, f->L->nscc);
   f->of = TP_NEWN(f->S->a, group *, f->L->nscc);
+  f->list = TP_NEWN(f->S->a, int, f->L->nscc);
+  f->in = TP_NEWN(f->S->a, bool, f->L->nscc);
+  f->readers = TP_NEWN(f->S->a, tp_ints, f->S->p->arrs.n);
   for (int e = 0; e < f->L->arcs.n; e++) {
     int u = f->L->of[dep(f, e)->src], v = f->L->of[dep(f, e)->dst];
+    if (dep(f, e)->arr >= 0) TP_PUSH(f->S->a, &f->readers[dep(f, e)->arr], e);
     if (u == v) continue;
     TP_PUSH(f->S->a, &f->end[u].out, e);
     TP_PUSH(f->S->a, &f->end[v].in, e);
@@ -67,6 +73,57 @@ static void take_back(fusion *f, group *g, int keep) {
     f->of[k] = NULL;
     for (int i = 0; i < f->end[k].out.n; i++) f->waiting[f->L->of[dep(f, f->end[k].out.v[i])->dst]]++;
   }
+}
+
+/* ---- in sweeps: components whose operands are placed, in program order, again and again until nothing more can be placed. A component is tried once in a
+ * sequence of sweeps, as nothing that is placed meanwhile changes the answer; those that wait become ready for this sweep or for the next. ---- */
+
+typedef struct { int sweep, k; } turn;
+typedef TP_VEC(turn) turns;                     /* a heap */
+
+static bool sooner(turn a, turn b) { return a.sweep != b.sweep ? a.sweep < b.sweep : a.k < b.k; }
+
+static void push_turn(const fusion *f, turns *h, turn t) {
+  TP_PUSH(f->S->a, h, t);
+  for (int i = h->n - 1; i > 0 && sooner(h->v[i], h->v[(i - 1) / 2]); i = (i - 1) / 2) {
+    turn up = h->v[(i - 1) / 2];
+    h->v[(i - 1) / 2] = h->v[i];
+    h->v[i] = up;
+  }
+}
+
+static turn pop_turn(turns *h) {
+  turn first = h->v[0];
+  h->v[0] = h->v[--h->n];
+  for (int i = 0, c = 1; c < h->n; i = c, c = 2 * i + 1) {
+    c += c + 1 < h->n && sooner(h->v[c + 1], h->v[c]);
+    if (!sooner(h->v[c], h->v[i])) break;
+    turn down = h->v[c];
+    h->v[c] = h->v[i];
+    h->v[i] = down;
+  }
+  return first;
+}
+
+typedef bool placer(fusion *f, int k, group *g);
+
+static bool sweeps(fusion *f, placer *take, group *g) {
+  turns h = { 0 };
+  bool any = false;
+  for (int k = 0; k < f->L->nscc; k++)
+    if (!f->L->scc[k].placed && !f->waiting[k]) TP_PUSH(f->S->a, &h, ((turn){ 0, k }));
+  while (h.n) {
+    turn t = pop_turn(&h);
+    if (!take(f, t.k, g)) continue;
+    any = true;
+    for (int i = 0, was = -1; i < f->end[t.k].out.n; i++) {
+      int v = f->L->of[dep(f, f->end[t.k].out.v[i])->dst];
+      if (!f->waiting[v] && v != was && !f->in[v]) { f->in[v] = true; f->list[f->nlist++] = v; push_turn(f, &h, (turn){ t.sweep + (v < t.k), v }); }
+      was = v;
+    }
+    while (f->nlist) f->in[f->list[--f->nlist]] = false;
+  }
+  return any;
 }
 
 /* ---- typed fusion ---- */
@@ -121,18 +178,15 @@ static bool shift_in(const fusion *f, int k, const group *g, tp_wt *out) {
   return !c.bad;
 }
 
-static void absorb(fusion *f, group *g) {
-  for (bool more = true; more;) {
-    more = false;
-    for (int k = 0; k < f->L->nscc; k++) {
-      const tp_scc *c = &f->L->scc[k];
-      tp_wt shift;
-      if (c->placed || f->waiting[k] || pick_label(c) != g->label || !pick_sign(c, g->s) || g->pinned || !shift_in(f, k, g, &shift)) continue;
-      place(f, k, g, shift);
-      more = true;
-    }
-  }
+static bool take_in(fusion *f, int k, group *g) {
+  const tp_scc *c = &f->L->scc[k];
+  tp_wt shift;
+  if (pick_label(c) != g->label || !pick_sign(c, g->s) || g->pinned || !shift_in(f, k, g, &shift)) return false;
+  place(f, k, g, shift);
+  return true;
 }
+
+static void absorb(fusion *f, group *g) { (void)sweeps(f, take_in, g); }
 
 static group *new_group(fusion *f, int k, bool loop, int s) {
   group *g = TP_NEW(f->S->a, group);
@@ -172,20 +226,17 @@ static void open_loop(fusion *f, int k) {
 
 static bool is_leaf(const tp_scc *c) { return !c->left && !c->rec; }
 
-static bool place_leaves(fusion *f) {
-  bool any = false;
-  for (int k = 0; k < f->L->nscc; k++)
-    if (!f->L->scc[k].placed && !f->waiting[k] && (is_leaf(&f->L->scc[k]) || f->L->scc[k].pick < 0)) {
-      new_group(f, k, false, 1);
-      any = true;
-    }
-  return any;
+static bool take_leaf(fusion *f, int k, group *g) {
+  (void)g;
+  if (!is_leaf(&f->L->scc[k]) && f->L->scc[k].pick >= 0) return false;
+  new_group(f, k, false, 1);
+  return true;
 }
 
 static void fuse(fusion *f) {
   index_arcs(f);
   for (;;) {
-    while (place_leaves(f)) {}
+    (void)sweeps(f, take_leaf, NULL);
     int k = seed(f);
     if (k < 0) return;
     open_loop(f, k);
@@ -235,10 +286,9 @@ static bool latest_shift(const fusion *f, int k, const group *g, tp_wt *out) {
 
 /* Is array `arr` read in g anyway by a component other than k (no earlier than `when`)? */
 static bool array_read(const fusion *f, int arr, int k, const group *g, const tp_wt *when) {
-  for (int e = 0; e < f->L->arcs.n; e++) {
-    const tp_dep *d = dep(f, e);
-    int x = f->L->of[d->dst];
-    if (d->arr == arr && x != k && f->of[x] == g && (!when || tp_wt_le(f->S, *when, f->L->scc[x].c))) return true;
+  for (int i = 0; i < f->readers[arr].n; i++) {
+    int x = f->L->of[dep(f, f->readers[arr].v[i])->dst];
+    if (x != k && f->of[x] == g && (!when || tp_wt_le(f->S, *when, f->L->scc[x].c))) return true;
   }
   return false;
 }
@@ -271,30 +321,28 @@ static bool could_move(const fusion *f, int k, const group *to) {
   return !has_effect(f, k) && from->loop && !from->pinned && to->loop && !to->pinned && to->label == from->label && pick_sign(&f->L->scc[k], to->s);
 }
 
-typedef struct { int n, *v; bool *in; } set;
-
-static bool add(const fusion *f, set *s, int k, const group *to) {
-  if (s->in[k]) return true;
+static bool add(fusion *f, int k, const group *to) {
+  if (f->in[k]) return true;
   if (!could_move(f, k, to)) return false;
-  s->in[k] = true;
-  s->v[s->n++] = k;
+  f->in[k] = true;
+  f->list[f->nlist++] = k;
   return true;
 }
 
-/* What must go along with s->v[0]: who makes its operands, where these are not read in the other loop anyway, and who reads its results before that
+/* What must go along with the first of the set: who makes its operands, where these are not read in the other loop anyway, and who reads its results before that
  * loop. False: it cannot be. */
-static bool company(const fusion *f, const group *to, set *s) {
-  const group *from = f->of[s->v[0]];
-  for (int at = 0; at < s->n; at++) {
-    const ends *x = &f->end[s->v[at]];
+static bool company(fusion *f, const group *to) {
+  const group *from = f->of[f->list[0]];
+  for (int at = 0; at < f->nlist; at++) {
+    const ends *x = &f->end[f->list[at]];
     for (int i = 0; i < x->in.n; i++) {
       const tp_dep *d = dep(f, x->in.v[i]);
       int u = f->L->of[d->src];
-      if (d->arr >= 0 && f->of[u] == from && !s->in[u] && !array_read(f, d->arr, s->v[at], to, NULL) && !add(f, s, u, to)) return false;
+      if (d->arr >= 0 && f->of[u] == from && !f->in[u] && !array_read(f, d->arr, f->list[at], to, NULL) && !add(f, u, to)) return false;
     }
     for (int i = 0; i < x->out.n; i++) {
       int v = f->L->of[dep(f, x->out.v[i])->dst];
-      if (f->of[v]->pos < to->pos && (f->of[v] != from || !add(f, s, v, to))) return false;
+      if (f->of[v]->pos < to->pos && (f->of[v] != from || !add(f, v, to))) return false;
     }
   }
   return true;
@@ -315,28 +363,29 @@ static bool arrive(fusion *f, int k, group *to) {
 }
 
 /* Moves the set, consumers first; all of it or nothing. */
-static bool arrive_all(fusion *f, const set *s, group *to) {
-  group *from = f->of[s->v[0]];
-  tp_wt *was = TP_NEWN(f->S->a, tp_wt, f->L->nscc);
-  int left = s->n;
-  for (int i = 0; i < s->n; i++) was[i] = f->L->scc[s->v[i]].c;
+static bool arrive_all(fusion *f, group *to) {
+  int n = f->nlist, left = n;
+  const int *v = f->list;
+  group *from = f->of[v[0]];
+  tp_wt *was = TP_NEWN(f->S->a, tp_wt, n);
+  for (int i = 0; i < n; i++) was[i] = f->L->scc[v[i]].c;
   for (bool more = true; more && left;) {
     more = false;
-    for (int i = 0; i < s->n; i++) {
-      bool ready = f->of[s->v[i]] == from;
-      const ends *x = &f->end[s->v[i]];
+    for (int i = 0; i < n; i++) {
+      bool ready = f->of[v[i]] == from;
+      const ends *x = &f->end[v[i]];
       for (int e = 0; e < x->out.n && ready; e++) ready = f->of[f->L->of[dep(f, x->out.v[e])->dst]] != from;
-      if (!ready || !arrive(f, s->v[i], to)) continue;
+      if (!ready || !arrive(f, v[i], to)) continue;
       more = true;
       left--;
     }
   }
-  for (int i = 0; i < s->n && left; i++) {
-    f->L->scc[s->v[i]].c = was[i];
-    if (f->of[s->v[i]] == from) continue;
-    unlist(to, s->v[i]);
-    f->of[s->v[i]] = from;
-    TP_PUSH(f->S->a, &from->scc, s->v[i]);
+  for (int i = 0; i < n && left; i++) {
+    f->L->scc[v[i]].c = was[i];
+    if (f->of[v[i]] == from) continue;
+    unlist(to, v[i]);
+    f->of[v[i]] = from;
+    TP_PUSH(f->S->a, &from->scc, v[i]);
   }
   return !left;
 }
@@ -349,8 +398,9 @@ static bool move_scc(fusion *f, int k) {
     if (g != from && (!to || g->pos < to->pos)) to = g;
   }
   if (!to) return false;
-  set s = { 0, TP_NEWN(f->S->a, int, f->L->nscc), TP_NEWN(f->S->a, bool, f->L->nscc) };
-  return add(f, &s, k, to) && company(f, to, &s) && arrive_all(f, &s, to);
+  bool moved = add(f, k, to) && company(f, to) && arrive_all(f, to);
+  while (f->nlist) f->in[f->list[--f->nlist]] = false;
+  return moved;
 }
 
 /* Inside its loop, towards its consumers, by a parametric amount only. */
@@ -546,13 +596,14 @@ static void paths(tp_sched *S, const tp_items *seq, tp_step *way, int depth) {
   for (int i = 0; i < seq->n; i++) {
     tp_item *x = seq->v[i];
     way[depth] = (tp_step){ i, x->st < 0 ? x : NULL, NULL };
-    if (x->st < 0) { paths(S, &x->body, way, depth + 1); continue; }
+    if (x->st < 0) {
+      paths(S, &x->body, way, depth + 1);
+      for (int m = 0; m < x->nmem; m++) S->st[x->mem[m].st].path[depth].mem = &x->mem[m];
+      continue;
+    }
     tp_sst *s = &S->st[x->st];
     s->npath = depth + 1;
     s->path = tp_dup(S->a, way, sizeof *way * (size_t)s->npath);
-    for (int d = 0; d < depth; d++)
-      for (int m = 0; m < s->path[d].loop->nmem; m++)
-        if (s->path[d].loop->mem[m].st == x->st) s->path[d].mem = &s->path[d].loop->mem[m];
   }
 }
 

@@ -57,13 +57,22 @@ static void find_sccs(tp_sched *S, tp_level *L) {
     for (int i = 0; i < L->scc[c].n; i++) { L->of[L->scc[c].st[i]] = c; L->at[L->scc[c].st[i]] = i; }
 }
 
-tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc) {
-  tp_arcs in = { 0 };
+/* The arcs of each component, inner ones and others, in one pass. */
+static void sort_arcs(tp_sched *S, tp_level *L) {
+  L->inner = TP_NEWN(S->a, tp_arcs, L->nscc);
+  L->outer = TP_NEWN(S->a, tp_ints, L->nscc);
   for (int e = 0; e < L->arcs.n; e++) {
     const tp_dep *d = tp_dep_of(S, &L->arcs.v[e]);
-    if (L->of[d->src] == scc && L->of[d->dst] == scc) TP_PUSH(S->a, &in, L->arcs.v[e]);
+    int u = L->of[d->src], v = L->of[d->dst];
+    if (u == v) { TP_PUSH(S->a, &L->inner[u], L->arcs.v[e]); continue; }
+    TP_PUSH(S->a, &L->outer[u], e);
+    TP_PUSH(S->a, &L->outer[v], e);
   }
-  return in;
+}
+
+tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc) {
+  (void)S;
+  return L->inner[scc];
 }
 
 /* ---- legal dims and offsets ---- */
@@ -75,7 +84,7 @@ int tp_dim_of(tp_sched *S, int st, const tp_sym *label) {
   return -1;
 }
 
-typedef struct { tp_sched *S; const tp_level *L; const tp_scc *c; const tp_arcs *in; const tp_sym *label; int s; tp_wt *off, *w; } fit;
+typedef struct { tp_sched *S; const tp_level *L; const tp_scc *c; const tp_arcs *in; const tp_sym *label; int s; tp_wt *off, *w; tp_ints *into; } fit;
 
 static const tp_dep *arc_dep(const fit *f, int e) { return tp_dep_of(f->S, &f->in->v[e]); }
 
@@ -88,18 +97,37 @@ static bool weigh(fit *f) {
   return true;
 }
 
-/* The same in numbers, where all bounds are v: a way back in time there is one everywhere. */
+/* Is there a cycle among who raised whom? Then it goes on for ever. */
+static bool circular(const int *by, int *mark, int n) {
+  memset(mark, 0, sizeof *mark * (size_t)n);
+  for (int i = 0; i < n; i++)
+    for (int k = i; k >= 0; k = by[k]) {
+      if (mark[k] == i + 1) return true;
+      if (mark[k]) break;
+      mark[k] = i + 1;
+    }
+  return false;
+}
+
+/* The same in numbers, where all bounds are v: a way back in time there is one everywhere. Arcs to and fro, as either may be their topological order. */
 static bool fits_at(fit *f, int64_t v) {
-  int64_t *off = TP_NEWN(f->S->a, int64_t, f->c->n), *w = TP_NEWN(f->S->a, int64_t, f->in->n);
+  int n = f->in->n, *by = TP_NEWN(f->S->a, int, f->c->n), *mark = TP_NEWN(f->S->a, int, f->c->n);
+  int64_t *off = TP_NEWN(f->S->a, int64_t, f->c->n), *w = TP_NEWN(f->S->a, int64_t, n);
   bool changed = true;
-  for (int e = 0; e < f->in->n; e++) w[e] = tp_wt_at(f->S, f->w[e], v);
+  for (int e = 0; e < n; e++) w[e] = tp_wt_at(f->S, f->w[e], v);
+  for (int i = 0; i < f->c->n; i++) by[i] = -1;
   for (int round = 0; round <= f->c->n && changed; round++) {
     changed = false;
-    for (int e = 0; e < f->in->n; e++) {
+    for (int k = 0; k < n; k++) {
+      int e = round & 1 ? n - 1 - k : k;
       const tp_dep *d = arc_dep(f, e);
-      int64_t least = off[f->L->at[d->src]] - w[e], *o = &off[f->L->at[d->dst]];
-      if (d->src != d->dst && least > *o) { *o = least; changed = true; }
+      int from = f->L->at[d->src], to = f->L->at[d->dst];
+      if (d->src == d->dst || off[from] - w[e] <= off[to]) continue;
+      off[to] = off[from] - w[e];
+      by[to] = from;
+      changed = true;
     }
+    if (changed && circular(by, mark, f->c->n)) return false;
   }
   return !changed;
 }
@@ -126,9 +154,9 @@ static bool longest_paths(fit *f) {
 static bool slack(const fit *f, int i, int64_t *out) {
   bool any = false;
   *out = 0;
-  for (int e = 0; e < f->in->n; e++) {
+  for (int k = 0; k < f->into[i].n; k++) {
+    int e = f->into[i].v[k];
     const tp_dep *d = arc_dep(f, e);
-    if (d->dst != f->c->st[i] || d->src == d->dst) continue;
     tp_wt s = tp_wt_sub(f->S, tp_wt_add(f->S, f->off[i], f->w[e]), f->off[f->L->at[d->src]]);
     if (s.bad || s.p || s.c <= 0) return false;
     if (!any || s.c < *out) *out = s.c;
@@ -163,6 +191,9 @@ static bool *copies_of_states(const fit *f) {
 
 /* States: what has slack everywhere and starts later than the others runs early, so that w[i + 1] is made at the end of body i. */
 static void lower_states(fit *f) {
+  f->into = TP_NEWN(f->S->a, tp_ints, f->c->n);
+  for (int e = 0; e < f->in->n; e++)
+    if (arc_dep(f, e)->src != arc_dep(f, e)->dst) TP_PUSH(f->S->a, &f->into[f->L->at[arc_dep(f, e)->dst]], e);
   const bool *copy = copies_of_states(f);
   for (int round = 0; round < f->c->n; round++) {
     bool changed = false;
@@ -179,7 +210,7 @@ static void lower_states(fit *f) {
 }
 
 static bool fits(tp_sched *S, const tp_level *L, const tp_scc *c, const tp_arcs *in, const tp_sym *label, int s, tp_wt **off) {
-  fit f = { S, L, c, in, label, s, TP_NEWN(S->a, tp_wt, c->n), TP_NEWN(S->a, tp_wt, in->n) };
+  fit f = { S, L, c, in, label, s, TP_NEWN(S->a, tp_wt, c->n), TP_NEWN(S->a, tp_wt, in->n), NULL };
   *off = f.off;
   if (!in->n) return true;
   if (!weigh(&f) || !fits_at(&f, 7) || !longest_paths(&f)) return false;
@@ -233,6 +264,7 @@ tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs
     tp_level *L = TP_NEW(S->a, tp_level);
     *L = (tp_level){ .nst = nst, .st = st, .arcs = mine };
     find_sccs(S, L);
+    sort_arcs(S, L);
     for (int k = 0; k < L->nscc; k++) candidates(S, L, k);
     if (!drop_soft(S, L, &mine)) return L;
   }
@@ -277,10 +309,10 @@ static int find_cand(const tp_scc *c, const tp_sym *label) {
 /* From the components chosen in this stage along arcs. */
 static void spread(tp_sched *S, tp_level *L, int nq, int *q) {
   for (int i = 0; i < nq; i++)
-    for (int e = 0; e < L->arcs.n; e++) {
-      const tp_dep *d = tp_dep_of(S, &L->arcs.v[e]);
-      int a = L->of[d->src], b = L->of[d->dst], other = a == q[i] ? b : b == q[i] ? a : -1;
-      if (other < 0 || L->scc[other].pick >= 0) continue;
+    for (int j = 0; j < L->outer[q[i]].n; j++) {
+      const tp_dep *d = tp_dep_of(S, &L->arcs.v[L->outer[q[i]].v[j]]);
+      int a = L->of[d->src], other = a == q[i] ? L->of[d->dst] : a;
+      if (L->scc[other].pick >= 0) continue;
       int k = find_cand(&L->scc[other], L->scc[q[i]].cand[L->scc[q[i]].pick].label);
       if (k < 0) continue;
       L->scc[other].pick = k;

@@ -4,17 +4,25 @@
  * and not after some read of e}: they must not share a slot. Successive modulo on D = deltas(M): the width of a dim is 1 + max |D_d|, then D_d = 0. Done
  * from the outermost dim and from the innermost one; the smaller product at sample bounds stays. */
 #include "poly/sched.h"
+#include <stdlib.h>
 
 enum { NEARLY = 2 };                            /* slots given away to have the whole extent */
 
 typedef struct { int st, acc; } place;
+typedef struct {                                /* what arrays have in common that are accessed alike */
+  bool ok; const tp_ix **width;
+  TP_VEC(isl_set *) delta;                      /* by read */
+  int *asks;                                    /* per dim: the read that asks for most, -1: none, UNASKED */
+} answer;
 typedef struct {
   tp_sched *S; tp_arr *x;
+  tp_hmap *known;                               /* answers */
   TP_VEC(place) writes, reads;                  /* updates count as reads */
   int ncol, *level; bool *isrow;                /* columns of the times that tell its accesses apart */
-  TP_VEC(isl_set *) delta;                      /* by read */
   isl_set *late;                                /* more of it, where far statements run as late as they may; NULL: none */
+  answer *a;
 } life;
+enum { UNASKED = -2 };
 
 static const tp_stmt *stmt(const life *f, place p) { return f->S->p->stmts.v[p.st]; }
 static const tp_access *acc(const life *f, place p) { return &stmt(f, p)->acc[p.acc]; }
@@ -193,7 +201,7 @@ static bool conflicts(life *f) {
     m = isl_map_apply_range(m, isl_map_copy(back));
     isl_set *d = differences(f, isl_map_intersect(m, isl_map_copy(later)));
     ok = d != NULL;
-    if (ok) TP_PUSH(S->a, &f->delta, tp_keep_set(S, d));
+    if (ok) TP_PUSH(S->a, &f->a->delta, tp_keep_set(S, d));
   }
   isl_map_free(later);
   isl_map_free(back);
@@ -320,7 +328,7 @@ static bool dense(const life *f, int k) { return f->x->dense >> k & 1; }
 
 static isl_set *all_deltas(const life *f) {
   isl_set *D = zero_set(f);
-  for (int i = 0; i < f->delta.n; i++) D = isl_set_union(D, isl_set_copy(f->delta.v[i]));
+  for (int i = 0; i < f->a->delta.n; i++) D = isl_set_union(D, isl_set_copy(f->a->delta.v[i]));
   if (f->late) D = isl_set_union(D, isl_set_copy(f->late));
   return tp_isl_coalesce(D);
 }
@@ -381,17 +389,85 @@ static int64_t greatest_at_sample(const life *f, isl_set *D, int k) {
   return r;
 }
 
-/* The read that asks for most. */
+/* The read that asks for most; -1: none. */
+static int most_asking(const life *f, int k) {
+  const answer *a = f->a;
+  int at = f->reads.n > 0 ? 0 : -1;
+  if (!a) return at;
+  if (a->asks[k] != UNASKED) return a->asks[k];
+  int64_t most = -1;
+  for (int i = 0; i < a->delta.n && a->delta.n > 1; i++) {
+    int64_t g = greatest_at_sample(f, a->delta.v[i], k);
+    if (g > most) { most = g; at = i; }
+  }
+  return a->asks[k] = at;
+}
+
 static const char *reason(const life *f, int k) {
   if (dense(f, k)) return "runs or is read as one block";
   if (tp_ix_is_const(f->x->width[k], NULL) && tp_ix_cst(f->x->width[k]) == 1) return "";
-  int at = f->reads.n > 0 ? 0 : -1;
-  int64_t most = -1;
-  for (int i = 0; i < f->delta.n && f->delta.n > 1; i++) {
-    int64_t g = greatest_at_sample(f, f->delta.v[i], k);
-    if (g > most) { most = g; at = i; }
-  }
+  int at = most_asking(f, k);
   return at < 0 ? "" : read_text(f, f->reads.v[at]);
+}
+
+/* ---- arrays that are accessed alike ---- */
+
+typedef TP_VEC(int64_t) words;
+
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* Places in a sequence count by their order only. */
+static void put_places(const life *f, words *w, int level) {
+  int n = count(f), kinds = 0, *seq = TP_NEWN(f->S->a, int, n);
+  for (int i = 0; i < n; i++) seq[i] = seq_at(way(f, nth(f, i)), level);
+  qsort(seq, (size_t)n, sizeof *seq, by_number);
+  for (int i = 0; i < n; i++)
+    if (!kinds || seq[kinds - 1] != seq[i]) seq[kinds++] = seq[i];
+  for (int i = 0; i < n; i++) {
+    int mine = seq_at(way(f, nth(f, i)), level), lo = 0;
+    for (int hi = kinds; lo < hi;) {
+      int mid = (lo + hi) / 2;
+      if (seq[mid] < mine) lo = mid + 1; else hi = mid;
+    }
+    TP_PUSH(f->S->a, w, lo);
+  }
+}
+
+static void put_rows(const life *f, words *w, int level) {
+  for (int i = 0; i < count(f); i++) {
+    const tp_mem *m = row_at(way(f, nth(f, i)), level);
+    bool plain = m && m->dim >= 0 && !m->shift.bad;
+    TP_PUSH(f->S->a, w, !m ? 0 : plain ? m->s * (m->dim + 1) : INT64_MAX);
+    TP_PUSH(f->S->a, w, !m ? 0 : !plain ? (int64_t)(intptr_t)m->row : m->shift.p ? (int64_t)(intptr_t)m->shift.p : m->shift.c);
+    TP_PUSH(f->S->a, w, plain && m->shift.p);
+  }
+}
+
+/* All that conflicts() and the widths look at. */
+static answer *answer_of(const life *f, bool *fresh) {
+  tp_arena *a = f->S->a;
+  words w = { 0 };
+  TP_PUSH(a, &w, f->x->ndim);
+  TP_PUSH(a, &w, f->x->dense & ((1u << f->x->ndim) - 1));
+  for (int k = 0; k < f->x->ndim; k++) TP_PUSH(a, &w, (int64_t)(intptr_t)f->x->dim[k]->bound);
+  TP_PUSH(a, &w, f->writes.n);
+  TP_PUSH(a, &w, f->reads.n);
+  TP_PUSH(a, &w, by_blocks(f));
+  for (int i = 0; i < count(f); i++) {
+    TP_PUSH(a, &w, (int64_t)(intptr_t)acc(f, nth(f, i))->rel);
+    TP_PUSH(a, &w, i >= f->writes.n && in_place(f, nth(f, i)));
+    TP_PUSH(a, &w, stmt(f, nth(f, i))->far);
+  }
+  for (int c = 0; c < f->ncol; c++) {
+    TP_PUSH(a, &w, f->isrow[c]);
+    if (f->isrow[c]) put_rows(f, &w, f->level[c]);
+    else put_places(f, &w, f->level[c]);
+  }
+  size_t n = sizeof *w.v * (size_t)w.n;
+  answer *x = tp_hmap_get(f->known, w.v, n);
+  *fresh = !x;
+  if (*fresh) tp_hmap_set(f->known, w.v, n, x = TP_NEW(a, answer));
+  return x;
 }
 
 /* ---- one array ---- */
@@ -415,48 +491,65 @@ static void kept_whole(life *f, const char *why) {
   for (int k = 0; k < f->x->ndim; k++) { f->x->width[k] = whole(f, k); f->x->why[k] = why; }
 }
 
-static void analyse(life *f) {
+/* Widths for f->a, from the outermost dim and from the innermost one. */
+static void find_widths(life *f) {
   int n = f->x->ndim;
   tp_sched *S = f->S;
   const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
-  bool late = both_kinds(f);
-  if (!late && all_points(f)) {
-    for (int k = 0; k < n; k++) a[k] = dense(f, k) ? whole(f, k) : tp_ix_const(S->ix, 1);
-    settle(f, a, NULL);
+  f->a->asks = TP_NEWN(S->a, int, n);
+  for (int k = 0; k < n; k++) f->a->asks[k] = UNASKED;
+  tp_query(S);
+  bool ok = conflicts(f) && (!both_kinds(f) || late_conflicts(f)) && successive(f, true, a);
+  bool other = ok && n > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && successive(f, false, b);
+  f->a->ok = tp_query_end(S) && ok;
+  if (f->a->ok && other && product_at(f, b, 50) + product_at(f, b, 9) < product_at(f, a, 50) + product_at(f, a, 9)) a = b;
+  f->a->width = a;
+}
+
+static void analyse(life *f) {
+  int n = f->x->ndim;
+  tp_sched *S = f->S;
+  bool fresh;
+  if (!both_kinds(f) && all_points(f)) {
+    const tp_ix **w = TP_NEWN(S->a, const tp_ix *, n);
+    for (int k = 0; k < n; k++) w[k] = dense(f, k) ? whole(f, k) : tp_ix_const(S->ix, 1);
+    settle(f, w, NULL);
     return;
   }
   columns(f);
+  f->a = answer_of(f, &fresh);
+  if (fresh) find_widths(f);
+  if (!f->a->ok) { kept_whole(f, "too hard to analyse: kept whole"); return; }
   tp_query(S);
-  bool ok = conflicts(f) && (!late || late_conflicts(f)) && successive(f, true, a);
-  bool other = ok && n > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && successive(f, false, b);
-  if (!tp_query_end(S) || !ok) { kept_whole(f, "too hard to analyse: kept whole"); return; }
-  if (other && product_at(f, b, 50) + product_at(f, b, 9) < product_at(f, a, 50) + product_at(f, a, 9)) a = b;
-  tp_query(S);
-  settle(f, a, NULL);
+  settle(f, f->a->width, NULL);
   tp_query_end(S);
 }
 
-static void crossing(life *f) {
-  int k = count(f) ? common_loops(f) : 0;
-  for (int i = 0; i < f->S->deps.n; i++)
-    if (f->S->deps.v[i].arr == f->x->id) k = TP_MIN(k, f->S->deps.v[i].cross);
-  f->x->cross = k;
+static void crossings(tp_sched *S, life *all) {
+  for (int i = 0; i < S->p->arrs.n; i++) all[i].x->cross = count(&all[i]) ? common_loops(&all[i]) : 0;
+  for (int i = 0; i < S->deps.n; i++)
+    if (S->deps.v[i].arr >= 0) {
+      tp_arr *x = S->p->arrs.v[S->deps.v[i].arr];
+      x->cross = TP_MIN(x->cross, S->deps.v[i].cross);
+    }
 }
 
 void tp_live(tp_sched *S) {
   life *all = TP_NEWN(S->a, life, S->p->arrs.n);
-  for (int i = 0; i < S->p->arrs.n; i++) all[i] = (life){ .S = S, .x = S->p->arrs.v[i] };
+  tp_hmap known;
+  tp_hmap_init(&known, S->a);
+  for (int i = 0; i < S->p->arrs.n; i++) all[i] = (life){ .S = S, .x = S->p->arrs.v[i], .known = &known };
   for (int i = 0; i < S->p->stmts.n; i++)
     for (int a = 0; a < S->p->stmts.v[i]->nacc; a++) {
       const tp_access *x = &S->p->stmts.v[i]->acc[a];
       if (x->kind == TP_ACC_WRITE) TP_PUSH(S->a, &all[x->arr].writes, (place){ i, a });
       else TP_PUSH(S->a, &all[x->arr].reads, (place){ i, a });
     }
+  crossings(S, all);
   for (int i = 0; i < S->p->arrs.n; i++) {
     life *f = &all[i];
     f->x->width = TP_NEWN(S->a, const tp_ix *, f->x->ndim);
     f->x->why = TP_NEWN(S->a, const char *, f->x->ndim);
-    crossing(f);
     if (f->x->kind != TP_ARR_TEMP) kept_whole(f, f->x->kind == TP_ARR_OUTPUT ? "an output" : "given");
     else if (!f->writes.n) kept_whole(f, "never written");
     else analyse(f);

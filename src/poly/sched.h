@@ -19,6 +19,7 @@ typedef struct tp_dep {                         /* dst at y must run after src a
 } tp_dep;
 typedef struct tp_arc { int dep; isl_map *map; } tp_arc;        /* a dependence restricted to points equal in all rows so far */
 typedef TP_VEC(tp_arc) tp_arcs;
+typedef TP_VEC(int) tp_ints;
 
 /* One time row of a statement: s * x[dim] + shift, or any function of its point (dim < 0). */
 typedef struct tp_mem { int st, dim, s; tp_wt shift; isl_pw_aff *row; } tp_mem;
@@ -106,6 +107,7 @@ typedef struct tp_level {
   int nst; const int *st; tp_arcs arcs;         /* what is ordered */
   int nscc; tp_scc *scc;                        /* in order of their first statement */
   int *of, *at;                                 /* by statement: its component, its place in it */
+  tp_arcs *inner; tp_ints *outer;               /* by component: arcs inside it; places in arcs of those from or to others */
 } tp_level;
 tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs);
 int tp_dim_of(tp_sched *S, int st, const tp_sym *label);        /* its first unused dim of that label, -1 */

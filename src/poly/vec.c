@@ -111,9 +111,15 @@ static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
 }
 
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi) {
-  if (!product(S, s, d) || !(*lo = end_of(S, s, d, false)) || !(*hi = end_of(S, s, d, true))) return false;
-  *hi = tp_ix_addc(S->ix, *hi, 1);
-  return true;
+  struct { const void *dom; int64_t d; char what[8]; } key = { s->dom, d, "range" };
+  const tp_ix **e = tp_hmap_get(&S->memo, &key, sizeof key);
+  if (!e) {
+    tp_hmap_set(&S->memo, &key, sizeof key, e = TP_NEWN(S->a, const tp_ix *, 2));
+    if (product(S, s, d) && (e[0] = end_of(S, s, d, false)) && (e[1] = end_of(S, s, d, true))) e[1] = tp_ix_addc(S->ix, e[1], 1);
+  }
+  if (e[0]) *lo = e[0];
+  if (e[1]) *hi = e[1];
+  return e[0] && e[1];
 }
 
 /* Axes of its widest operand. */

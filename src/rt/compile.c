@@ -28,6 +28,15 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
+static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *env = tp_setting("TEMPO_THREADS");
+  char *end = NULL;
+  long n = env ? strtol(env, &end, 10) : o->threads;
+  if (env && (*end || n < 1 || n > 4096)) return tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_THREADS is '%s'; it may be 1 to 4096", env);
+  f->threads = (int)n;
+  return true;
+}
+
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
 
 static int pass_named(const char *s, size_t n) {
@@ -271,7 +280,7 @@ static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f
 
 static bool pipeline(tp_fn *f, const void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return choose_tier(f, o, err) && choose_passes(f, o, err) &&
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
          (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err));
 }
@@ -301,7 +310,6 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   if (!f) { tp_fail(err, TP_E_MEMORY, o->pos, "out of memory"); return NULL; }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
-  f->threads = o->threads;
   f->limit = o->memory;
   if (!tp_guarded(f, pipeline, o, err)) {
     if (!err->pos.file) err->pos = o->pos;

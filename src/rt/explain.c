@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const sections[] = { "graph", "schedule", "storage", "memory", "plan", "passes", "dot" };
+static const char *const sections[] = { "graph", "schedule", "storage", "memory", "plan", "code", "passes", "dot" };
 
 static void passes(tp_buf *b, tp_fn *f) {
   for (int i = 0; i < tp_npasses; i++) tp_putf(b, "%-12s %-3s %s\n", tp_passes[i].name, f->opt.on[i] ? "on" : "off", tp_passes[i].doc);
@@ -193,8 +193,14 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
   const char *near = tp_nearest(section, sections, TP_LEN(sections));
-  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, plan, passes or dot",
+  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, plan, code, passes or dot",
                  near ? near : "", near ? "'?" : "");
+}
+
+bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) {
+  const tp_exec *x = f->session && f->session->exec ? f->session->exec : f->exec;
+  if (!x) { tp_puts(out, "the reference evaluator has no profile\n"); return true; }
+  return tp_exec_profile(x, rows, out) || tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
 }
 
 void tp_dump_stage(const char *section, tp_fn *f) {

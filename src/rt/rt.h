@@ -70,13 +70,15 @@ bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err);
 /* What is left of the run in one call: run has bounds, inputs with the tick dims, and may have the others, as tp_fn_run. */
 bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err);
 bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err);        /* error bound: not as a call */
-#define TP_ENDLESS ((int64_t)1 << 60)
+#define TP_ENDLESS (((int64_t)1 << 60) + 1)     /* not what anybody writes as a bound */
 /* Its shape for a step: the domain without the tick dims, then the shape. */
 int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape);
 void tp_fn_outputs_free(tp_fn *f, tp_run *run);
-/* section: "graph", "schedule", "storage", "memory", "passes", "dot", "plan", NULL = a summary of all. env: bounds, for sizes in bytes; may be NULL.
+/* section: "graph", "schedule", "storage", "memory", "passes", "dot", "plan", "code" (what executes: the plan), NULL = a summary of all. env: bounds, for sizes in bytes; may be NULL.
  * False: error option with the nearest section. */
 bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
+/* Where the time of all runs so far went, or of the steps since the last start: a line a region, the dearest first. */
+bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err);
 /* Predicted peak bytes of buffers of ours for these bounds; -1: the tier plans no memory. */
 int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err);
 /* Peak bytes that the last run really had allocated. */

@@ -96,7 +96,7 @@ static tp_array **keep_all(tp_array *const *from, int n, const bool *but) {
   return to;
 }
 
-static bool endless(const tp_fn *f, const int64_t *env) { return env[f->tick[0]->bound->id] >= TP_ENDLESS; }
+static bool endless(const tp_fn *f, const int64_t *env) { return env[f->tick[0]->bound->id] == TP_ENDLESS; }
 
 /* Nothing that has to be kept may mention the bound, and no whole output may wait for the end. */
 static bool may_be_endless(tp_fn *f, tp_error *err) {
