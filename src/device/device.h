@@ -36,6 +36,14 @@ bool tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);  /* where the tim
 bool tp_exec_rooms(const tp_exec *x, const int64_t *env, int64_t *room);
 /* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped of buffers in a file; -1: too many. Changes nothing. */
 int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);
+/* A buffer that lies in the file: `outer` parts of `count` rows of `row` bytes each, from place `at`; rows of a ring go round. Rows lo .. hi - 1 are mapped, `chunk` of them
+ * leave together; asked: how far the last fetch looked. chunk 0: it is in the arena. */
+typedef struct tp_spilled { int dim; bool ring; int64_t at, bytes, outer, count, row, chunk, lo, hi, asked; } tp_spilled;
+/* Where everything would lie: by buffer, whether it is in the file, its place in the arena (-1: none), and how it lies in the file; by position, working memory, its place,
+ * and what is mapped of the file. total: arena and the most that is mapped. */
+typedef struct tp_places { bool *out; int64_t *at; tp_spilled *as; int64_t *room, *roomat, *load, arena, total; } tp_places;
+typedef void tp_atplaces(void *ud, const tp_places *p);
+bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void *ud);  /* calls fn once; false: out of memory, or too many bytes */
 
 /* ---- kernels over resolved operands (kernel_*.c), also for tests and emitted code's tables ---- */
 typedef struct tp_view { void *p; int rank; int64_t shape[TP_MAXRANK], stride[TP_MAXRANK]; } tp_view;  /* p at element 0 of the window; strides in elements; leading axes first */

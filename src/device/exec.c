@@ -90,8 +90,6 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
     case TP_RG_FILL: tp_fill_new(x, r); break;
     case TP_RG_CALL: tp_call_new(x, r); break;
     case TP_RG_PINIT: r->run = tp_run_pinit; break;
-    case TP_RG_SPILL: r->run = tp_run_spill; break;
-    case TP_RG_FETCH: r->run = tp_run_fetch; break;
   }
   return x->regat[p->pos] = x->reg[x->nreg++] = r;
 }
@@ -153,7 +151,7 @@ tp_exec *tp_exec_free(tp_exec *x) {
   return NULL;
 }
 
-int64_t tp_exec_peak(const tp_exec *x) { return (x->poison ? x->top : x->total) + x->beside; }
+int64_t tp_exec_peak(const tp_exec *x) { return (x->poison ? x->top : x->total) + tp_spill_most(x); }
 
 /* ---- binding ---- */
 
@@ -245,7 +243,7 @@ static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
   }
   const tp_pbuf *b = x->plan->bufs.v[d->buf];
   if (b->kind == TP_BUF_TEMP && x->offset[d->buf] >= 0) x->top = TP_MAX(x->top, (x->offset[d->buf] + (hi + 1) * d->size + 63) / 64 * 64);
-  if (lo >= 0 && hi < x->count[d->buf]) return true;
+  if (lo >= 0 && hi < x->count[d->buf]) return tp_spill_touch(x, r, d);
   const char *name = b->name;
   return tp_rfail(x, r, TP_E_DEVICE, "internal: elements %lld .. %lld of buffer %d (%s) of %lld", (long long)lo, (long long)hi, d->buf, name ? name : "", (long long)x->count[d->buf]);
 }
@@ -317,6 +315,8 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   x->poison = tp_setting("TEMPO_POISON") != NULL;
   x->top = 0;
   if (x->poison && x->total > 0) memset(x->arena, 0xff, (size_t)x->total);
+  tp_spill_rest(x);
+  if (x->poison && !tp_spill_poison(x)) return false;
   x->cancelled = false;
   tp_flow_begin(x);
   return true;
@@ -325,6 +325,7 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
   tp_stand s = tp_flow_run(x, g);
+  if (s == TP_AT_ERROR) tp_spill_rest(x);
   return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
 }
 
@@ -341,7 +342,7 @@ bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
 }
 
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
-  if (split == x->split || !x->plan->lag) return true;
+  if (split == x->split || !x->plan->lag || x->map) return true;        /* two cursors would use rows that one has let go */
   if (!split && !tp_exec_rest(x, 0, err)) return false;
   x->split = split;
   int64_t *env = x->back.env;

@@ -1,211 +1,437 @@
 /* spill.c: buffers in a file, so that a run keeps to its limit of memory.
  *
- * Which: as few as it takes, each time the one that saves most of what is alive at the peak. They are parts of one unlinked temporary file that is mapped, so operators use
- * them like any memory; the plan's SPILL and FETCH statements say what will not be used for long and what soon. All space is taken before the first region
- * runs: a full disk is an error there and nowhere else. What counts as memory is what is mapped: rows in use, and those that wait to leave together. */
+ * They are parts of one unlinked temporary file that is mapped, so operators use them like any memory; the plan's SPILL and FETCH say what will not be used for long and
+ * what soon. All space of the file is taken before the first region runs: a full disk is an error there and nowhere else. What counts as memory is the arena and, at each
+ * moment, the pages of the file in which there are rows in use or rows that wait to leave together (a chunk).
+ *
+ * Which buffers: where most is alive, the one that saves most, until the limit is kept; then those go back that were not needed after all. */
 #include "device/priv.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum { LEAST_BYTES = 1 << 16, MOST_CHUNK = 1 << 20 };
+enum { LEAST_BYTES = 1 << 16, MOST_CHUNK = 1 << 20, AHEAD = 128 << 10, TRIES = 64 };
 
 /* ---- sizes ---- */
 
-static int64_t page(void) {
-  static int64_t n;
-  if (!n) n = TP_MAX(sysconf(_SC_PAGESIZE), 4096);
-  return n;
+/* A fault that reads maps what is cached of the aligned 64 KiB around it, so memory is counted, and let go of, in these. Where TEMPO_SPILL is set, in pages: all edges are met. */
+static int64_t grain(const tp_exec *x) {
+  int64_t page = sysconf(_SC_PAGESIZE);
+  return x->plan->limit == TP_SPILL_ALL ? page : TP_MAX(page, 1 << 16);
 }
 
-static int64_t pages_up(int64_t n) { return (n + page() - 1) / page() * page(); }
+static int64_t grains(const tp_exec *x, int64_t bytes) { return (bytes + grain(x) - 1) / grain(x) * grain(x); }
 
-static tp_spilled shape_of(const tp_pbuf *b, int dim, const int64_t *env) {
-  tp_spilled s = { .dim = dim, .outer = 1, .row = tp_dtype_size(b->dtype) };
-  for (int i = 0; i < dim; i++) s.outer *= TP_MAX(tp_ix_evalq(b->slots[i], env), 0);
-  s.count = TP_MAX(tp_ix_evalq(b->slots[dim], env), 0);
-  for (int i = dim + 1; i < b->ndim + b->rank; i++) s.row *= TP_MAX(tp_ix_evalq(b->slots[i], env), 0);
+/* As it would lie in the file; dim -1: one row. */
+static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int dim, const int64_t *env) {
+  tp_spilled s = { .dim = dim, .outer = 1, .count = 1, .row = tp_dtype_size(b->dtype) };
+  for (int i = 0; i < b->ndim + b->rank; i++) {
+    int64_t n = TP_MAX(tp_ix_evalq(b->slots[i], env), 0);
+    *(i < dim ? &s.outer : i == dim ? &s.count : &s.row) *= n;
+  }
   s.bytes = s.outer * s.count * s.row;
-  int64_t want = TP_MIN(TP_MAX(s.bytes / 64, page()), MOST_CHUNK);
-  s.chunk = TP_MAX(want / TP_MAX(s.row * s.outer, 1), 1);
+  s.ring = dim >= 0 && tp_ix_kind(b->slots[dim]) != TP_IX_SYM;
+  s.chunk = TP_MAX(TP_MIN(TP_MAX(s.bytes / 64, grain(x)), MOST_CHUNK) / TP_MAX(s.row * s.outer, 1), 1);
   return s;
 }
 
-/* Mapped at most, where n rows are used at a time. */
-static int64_t mapped(const tp_spilled *s, int64_t n, bool moves) {
-  int64_t rows = TP_MIN(n + (moves ? s->chunk : 0), s->count);
-  return TP_MIN(s->outer * (pages_up(rows * s->row) + 2 * page()), pages_up(s->bytes) + page());
+/* Mapped at most while n rows are used at a time. Each part may begin and end inside a grain. */
+static int64_t mapped(const tp_exec *x, const tp_spilled *s, int64_t n, bool slides) {
+  int64_t rows = TP_MIN(n + (slides ? s->chunk : 0), s->count);
+  return n > 0 ? TP_MIN(s->outer * (grains(x, rows * s->row) + grain(x)), grains(x, s->bytes)) : 0;
 }
 
 /* ---- what a run would take ---- */
 
-typedef struct unit { int buf, first, last, dim; int64_t rows; bool moves; } unit;     /* a loop or a region that uses rows of a buffer */
-typedef TP_VEC(unit) units;
+typedef struct unit { int buf, dim, first, last; int64_t most; } unit;  /* positions at which so much of a buffer is mapped */
 typedef struct choice {
   const tp_exec *x; const int64_t *env;
-  tp_arena a; units u;
-  int *dim; bool *out;                          /* by buffer: dim < 0: it has no statements; out: in the file */
-  int64_t *room, *offset, *roomat, *load;       /* load: mapped, by position */
+  tp_arena a;
+  TP_VEC(unit) units;
+  int *from, *next;                             /* units of a buffer: the first by buffer, the next by unit, each -1 behind the last */
+  tp_spilled *as;                               /* by buffer: how it would lie; chunk 0: it cannot */
+  const tp_pnode ***since;                      /* by buffer and dim + 1: the first that uses it after the last SPILL */
+  int64_t *bytes, *live, *load, maxload;        /* by buffer; by position: alive in the arena, mapped */
+  tp_places p;
 } choice;
 
-static void note_unit(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
-  choice *c = ud;
-  if (x->kind != TP_P_REGION || x->rg->kind != TP_RG_SPILL) return;
-  int64_t none, n, way = tp_ix_cst(x->rg->ix[3]);
-  tp_ix_range(x->rg->ix[1], lo, hi, &none, &n);
-  int buf = x->rg->in[0].buf, first = x->pos - 1, last = x->pos;
-  const tp_pnode *q = x->up;
-  while (way && q->kind != TP_P_FOR) q = q->up;
-  if (way) { first = q->pos; last = q->lastpos; }
-  c->dim[buf] = (int)tp_ix_cst(x->rg->ix[2]);
-  if (n > 0) TP_PUSH(&c->a, &c->u, ((unit){ buf, first, last, c->dim[buf], n, way != 0 }));
+static void touch(choice *c, const tp_nd *nd, const tp_pnode *x) {
+  for (int d = 0; nd->buf >= 0 && d <= c->x->plan->bufs.v[nd->buf]->ndim; d++)
+    if (!c->since[nd->buf][d]) c->since[nd->buf][d] = x;
 }
 
-static bool choice_open(choice *c, const tp_exec *x, const int64_t *env) {
+/* The part beside `x`, or beside what x lies in, that holds `leaf`. */
+static const tp_pnode *part_of(const tp_pnode *leaf, const tp_pnode *x) {
+  for (const tp_pnode *q = leaf; q->up; q = q->up)
+    for (const tp_pnode *up = x->up; up; up = up->up)
+      if (up == q->up) return q;
+  return leaf;
+}
+
+static void note_spill(choice *c, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
+  const tp_pbuf *b = c->x->plan->bufs.v[x->buf];
+  const tp_pnode **since = &c->since[x->buf][x->dim + 1], *loop = x->up;
+  unit u = { x->buf, x->dim, *since ? part_of(*since, x)->pos : x->pos, x->pos - 1, 0 };
+  int64_t none, rows;
+  tp_ix_range(x->hi, lo, hi, &none, &rows);
+  while (x->step && loop->kind != TP_P_FOR) loop = loop->up;
+  if (x->step) { u.first = loop->pos; u.last = loop->lastpos; }
+  else *since = NULL;
+  tp_spilled s = laid_out(c->x, b, x->dim, c->env);
+  u.most = mapped(c->x, &s, rows, x->step != 0);
+  if (rows > 0) TP_PUSH(&c->a, &c->units, u);
+}
+
+static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
+  choice *c = ud;
+  if (x->kind == TP_P_LOAD) touch(c, x->nd, x);
+  if (x->kind == TP_P_SPILL) note_spill(c, x, lo, hi);
+  if (x->kind != TP_P_REGION) return;
+  for (int i = 0; i < x->rg->nin; i++) touch(c, &x->rg->in[i], x);
+  for (int i = 0; i < x->rg->nout; i++) touch(c, &x->rg->out[i], x);
+  for (int i = 0; i < x->rg->nrows; i++) touch(c, &x->rg->rows[i].nd, x);
+}
+
+/* Of each buffer the dim by which least is mapped at a time. */
+static void choose_dim(choice *c, int b) {
+  const tp_pbuf *x = c->x->plan->bufs.v[b];
+  int64_t *most = TP_NEWN(&c->a, int64_t, x->ndim + 1);
+  int best = -2;
+  for (int i = c->from[b]; i >= 0; i = c->next[i]) most[c->units.v[i].dim + 1] = TP_MAX(most[c->units.v[i].dim + 1], c->units.v[i].most);
+  for (int d = -1; d < x->ndim; d++)
+    if (most[d + 1] && (best < -1 || most[d + 1] < most[best + 1])) best = d;
+  if (best >= -1) c->as[b] = laid_out(c->x, x, best, c->env);
+}
+
+static bool count_bytes(choice *c) {
+  for (int b = 0; b < c->x->plan->bufs.n; b++) {
+    const tp_pbuf *x = c->x->plan->bufs.v[b];
+    int64_t n;
+    if (!tp_ix_eval(x->size, c->env, &n) || n < 0 || n > (INT64_MAX >> 8) / tp_dtype_size(x->dtype)) return false;
+    c->bytes[b] = (n * tp_dtype_size(x->dtype) + 63) / 64 * 64;
+  }
+  return true;
+}
+
+static int64_t color(choice *c) {
+  c->p.arena = tp_plan_color(c->x->plan, c->env, c->p.out, c->p.room, c->p.at, c->p.roomat);
+  return c->p.arena < 0 ? -1 : c->p.arena + c->maxload;
+}
+
+/* Everything in the arena. -1: too many bytes to count. */
+static int64_t begin(choice *c, const tp_exec *x, const int64_t *env) {
   int nbuf = x->plan->bufs.n, npos = x->plan->npos;
   c->x = x;
   c->env = env;
-  c->dim = TP_NEWN(&c->a, int, nbuf);
-  c->out = TP_NEWN(&c->a, bool, nbuf);
-  c->offset = TP_NEWN(&c->a, int64_t, nbuf);
-  c->room = TP_NEWN(&c->a, int64_t, npos);
-  c->roomat = TP_NEWN(&c->a, int64_t, npos);
-  c->load = TP_NEWN(&c->a, int64_t, npos + 1);
-  for (int i = 0; i < nbuf; i++) c->dim[i] = -1;
-  return tp_exec_rooms(x, env, c->room) && tp_plan_reach(x->plan, env, note_unit, c);
+  c->p.out = TP_NEWN(&c->a, bool, nbuf);
+  c->p.at = TP_NEWN(&c->a, int64_t, nbuf);
+  c->p.room = TP_NEWN(&c->a, int64_t, npos);
+  c->p.roomat = TP_NEWN(&c->a, int64_t, npos);
+  c->p.load = c->load = TP_NEWN(&c->a, int64_t, npos);
+  c->p.as = c->as = TP_NEWN(&c->a, tp_spilled, nbuf);
+  return tp_exec_rooms(x, env, c->p.room) ? color(c) : -1;
 }
 
-/* The most that buffer b maps at a time. */
-static int64_t most_mapped(const choice *c, int b) {
-  tp_spilled s = shape_of(c->x->plan->bufs.v[b], c->dim[b], c->env);
+/* What the statements of the plan offer. */
+static bool look(choice *c) {
+  const tp_plan *p = c->x->plan;
+  c->bytes = TP_NEWN(&c->a, int64_t, p->bufs.n);
+  c->live = TP_NEWN(&c->a, int64_t, p->npos);
+  c->since = TP_NEWN(&c->a, const tp_pnode **, p->bufs.n);
+  c->from = TP_NEWN(&c->a, int, p->bufs.n);
+  for (int b = 0; b < p->bufs.n; b++) c->since[b] = TP_NEWN(&c->a, const tp_pnode *, p->bufs.v[b]->ndim + 1);
+  if (!count_bytes(c) || !tp_plan_reach(p, c->env, note, c)) return false;
+  c->next = TP_NEWN(&c->a, int, c->units.n);
+  for (int b = 0; b < p->bufs.n; b++) c->from[b] = -1;
+  for (int i = c->units.n - 1; i >= 0; i--) {
+    c->next[i] = c->from[c->units.v[i].buf];
+    c->from[c->units.v[i].buf] = i;
+  }
+  memcpy(c->live, c->p.room, sizeof *c->live * (size_t)p->npos);
+  for (int b = 0; b < p->bufs.n; b++) {
+    choose_dim(c, b);
+    for (int k = p->bufs.v[b]->first; c->p.at[b] >= 0 && k <= p->bufs.v[b]->last; k++) c->live[k] += c->bytes[b];
+  }
+  return true;
+}
+
+static int64_t greatest(const int64_t *v, int n) {
   int64_t most = 0;
-  for (int i = 0; i < c->u.n; i++)
-    if (c->u.v[i].buf == b) most = TP_MAX(most, mapped(&s, c->u.v[i].rows, c->u.v[i].moves));
+  for (int i = 0; i < n; i++) most = TP_MAX(most, v[i]);
   return most;
 }
 
-/* Arena and what is mapped beside it. */
-static int64_t take(choice *c, int64_t *arena) {
-  int64_t most = 0;
-  *arena = tp_plan_color(c->x->plan, c->env, c->out, c->room, c->offset, c->roomat);
-  memset(c->load, 0, sizeof *c->load * (size_t)(c->x->plan->npos + 1));
-  for (int b = 0; b < c->x->plan->bufs.n; b++) {
-    if (!c->out[b]) continue;
-    tp_spilled s = shape_of(c->x->plan->bufs.v[b], c->dim[b], c->env);
-    for (int i = 0; i < c->u.n; i++) {
-      const unit *u = &c->u.v[i];
-      for (int p = u->first; u->buf == b && p <= u->last; p++) c->load[p] += mapped(&s, u->rows, u->moves);
-    }
+/* The greatest load if b were in the file as well. */
+static int64_t load_with(const choice *c, int b) {
+  int64_t most = c->maxload;
+  for (int i = c->from[b]; i >= 0; i = c->next[i]) {
+    const unit *u = &c->units.v[i];
+    for (int k = u->first; u->dim == c->as[b].dim && k <= u->last; k++) most = TP_MAX(most, c->load[k] + u->most);
   }
-  for (int p = 0; p < c->x->plan->npos; p++) most = TP_MAX(most, c->load[p]);
-  return *arena < 0 ? -1 : *arena + most;
+  return most;
 }
 
-/* The buffer in the arena that saves most where most is alive; -1: none saves anything. */
+static void move(choice *c, int b, bool out) {
+  const tp_pbuf *x = c->x->plan->bufs.v[b];
+  int64_t sign = out ? 1 : -1;
+  c->p.out[b] = out;
+  for (int k = x->first; k <= x->last; k++) c->live[k] -= sign * c->bytes[b];
+  for (int i = c->from[b]; i >= 0; i = c->next[i]) {
+    const unit *u = &c->units.v[i];
+    for (int k = u->first; u->dim == c->as[b].dim && k <= u->last; k++) c->load[k] += sign * u->most;
+  }
+  c->maxload = greatest(c->load, c->x->plan->npos);
+}
+
+static bool may_go(const choice *c, int b) {
+  return !c->p.out[b] && c->as[b].chunk && c->p.at[b] >= 0 && c->bytes[b] >= (c->x->plan->limit == TP_SPILL_ALL ? 1 : LEAST_BYTES);
+}
+
+/* The buffer that saves most where most is alive; -1: none. Several that are used one after the other save nothing until there are two of them. */
 static int best(const choice *c) {
   const tp_plan *p = c->x->plan;
-  int64_t *live = (int64_t *)c->load, most = 0;
+  int64_t most = -1;
   int peak = 0, found = -1;
-  memcpy(live, c->room, sizeof *live * (size_t)p->npos);
-  for (int b = 0; b < p->bufs.n; b++)
-    for (int k = p->bufs.v[b]->first; c->offset[b] >= 0 && k <= p->bufs.v[b]->last; k++) live[k] += tp_ix_evalq(p->bufs.v[b]->size, c->env) * tp_dtype_size(p->bufs.v[b]->dtype);
   for (int k = 0; k < p->npos; k++)
-    if (live[k] > live[peak]) peak = k;
+    if (c->live[k] > c->live[peak]) peak = k;
   for (int b = 0; b < p->bufs.n; b++) {
-    const tp_pbuf *x = p->bufs.v[b];
-    if (c->offset[b] < 0 || c->dim[b] < 0 || x->first > peak || x->last < peak) continue;
-    int64_t bytes = tp_ix_evalq(x->size, c->env) * tp_dtype_size(x->dtype), saved = bytes - most_mapped(c, b);
-    if (bytes >= LEAST_BYTES && saved > most) { most = saved; found = b; }
+    if (!may_go(c, b) || p->bufs.v[b]->first > peak || p->bufs.v[b]->last < peak) continue;
+    int64_t saved = c->bytes[b] - (load_with(c, b) - c->maxload);
+    if (saved > most || (saved == most && c->bytes[b] > c->bytes[found])) { most = saved; found = b; }
   }
   return found;
 }
 
-/* Puts buffers into the file until the limit is kept or nothing helps; bytes that it takes then, -1: too many to count. */
-static int64_t choose(choice *c, int64_t *arena) {
-  int64_t total = take(c, arena), limit = c->x->plan->limit;
-  for (int b; limit && total > limit && (b = best(c)) >= 0;) {
-    c->out[b] = true;
-    int64_t with = take(c, arena);
-    total = with;
+/* Out of the file what fits into the arena after all. */
+static void take_back(choice *c) {
+  int tries = 0;
+  for (int b = c->x->plan->bufs.n - 1; b >= 0 && tries < TRIES; b--) {
+    if (!c->p.out[b]) continue;
+    move(c, b, false);
+    int64_t total = greatest(c->live, c->x->plan->npos) + c->maxload > c->x->plan->limit ? INT64_MAX : (tries++, color(c));
+    if (total < 0 || total > c->x->plan->limit) move(c, b, true);
   }
+}
+
+/* Those in the file with which the limit is kept; where it cannot be, with which least is taken. */
+static int64_t go_out(choice *c, int64_t total) {
+  const tp_plan *p = c->x->plan;
+  bool *kept = TP_NEWN(&c->a, bool, p->bufs.n);
+  int64_t least = total;
+  for (int b; total > p->limit && (b = best(c)) >= 0;) {
+    move(c, b, true);
+    if (greatest(c->live, p->npos) + c->maxload >= least) continue;
+    total = color(c);
+    if (total < 0 || total >= least) continue;
+    least = total;
+    memcpy(kept, c->p.out, sizeof *kept * (size_t)p->bufs.n);
+  }
+  for (int b = 0; b < p->bufs.n; b++)
+    if (c->p.out[b] && !kept[b]) move(c, b, false);
+  if (least <= p->limit) take_back(c);
+  return color(c);
+}
+
+static int64_t all_out(choice *c) {
+  for (int b = 0; b < c->x->plan->bufs.n; b++)
+    if (may_go(c, b)) move(c, b, true);
+  return color(c);
+}
+
+static int64_t choose(choice *c, const tp_exec *x, const int64_t *env) {
+  int64_t total = begin(c, x, env), limit = x->plan->limit;
+  if (total >= 0 && limit && (limit == TP_SPILL_ALL || total > limit)) total = look(c) ? limit == TP_SPILL_ALL ? all_out(c) : go_out(c, total) : -1;
+  c->p.total = total;
   return total;
 }
 
-int64_t tp_exec_memory(const tp_exec *x, const int64_t *env) {
+/* With memory of the moment. False: out of memory, or fn says so. */
+static bool with_choice(const tp_exec *x, const int64_t *env, bool (*fn)(void *ud, choice *c), void *ud) {
   choice c = { 0 };
-  int64_t arena, total = -1;
   jmp_buf oom;
+  volatile bool ok = false;
   tp_arena_init(&c.a);
   c.a.oom = &oom;
-  if (!setjmp(oom) && choice_open(&c, x, env)) total = choose(&c, &arena);
+  if (!setjmp(oom)) {
+    choose(&c, x, env);
+    ok = fn(ud, &c);
+  }
   tp_arena_free(&c.a);
+  return ok;
+}
+
+static bool take_total(void *ud, choice *c) {
+  *(int64_t *)ud = c->p.total;
+  return true;
+}
+
+int64_t tp_exec_memory(const tp_exec *x, const int64_t *env) {
+  int64_t total = -1;
+  with_choice(x, env, take_total, &total);
   return total;
 }
+
+typedef struct { tp_atplaces *fn; void *ud; } shown;
+
+static bool show(void *ud, choice *c) {
+  if (c->p.total >= 0) ((shown *)ud)->fn(((shown *)ud)->ud, &c->p);
+  return c->p.total >= 0;
+}
+
+bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void *ud) { return with_choice(x, env, show, &(shown){ fn, ud }); }
 
 /* ---- the file ---- */
 
 void tp_spill_close(tp_exec *x) {
-  if (x->map) munmap(x->map, (size_t)x->mapsize);
-  x->map = NULL;
-  if (x->fd > 0) close(x->fd);
-  x->fd = 0;
+  if (x->mapping) munmap(x->mapping, (size_t)(x->mapsize + grain(x)));
+  tp_free(x->touched);
+  x->mapping = x->map = NULL;
+  x->touched = NULL;
   x->mapsize = 0;
 }
 
-static bool no_file(tp_exec *x, const char *path, int64_t bytes, int why) {
-  tp_spill_close(x);
-  return tp_fail(x->err, TP_E_FILE, (tp_pos){ 0 }, "file: %lld bytes of memory over the limit have no place in %s: %s (TMPDIR says where)", (long long)bytes, path, strerror(why));
+static bool no_file(tp_exec *x, const char *dir, int64_t bytes, int why) {
+  tp_fail(x->err, TP_E_FILE, (tp_pos){ 0 }, "file: no place in %s for the %lld bytes that the limit of memory leaves to a file: %s", dir, (long long)bytes, strerror(why));
+  tp_note(x->err, "the environment variable TMPDIR names the directory; it should be on a disk");
+  return false;
+}
+
+static int make_file(const char *dir) {
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s/tempo-XXXXXX", dir) >= (int)sizeof path) { errno = ENAMETOOLONG; return -1; }
+  int fd = mkostemp(path, O_CLOEXEC);
+  if (fd >= 0) unlink(path);
+  return fd;
+}
+
+/* A file beyond what the process may write would end it by a signal. */
+static int reserve(int fd, int64_t bytes) {
+  struct rlimit most;
+  if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY && (uint64_t)bytes > most.rlim_cur) return EFBIG;
+  return posix_fallocate(fd, 0, (off_t)bytes);
+}
+
+static bool map_file(tp_exec *x, int fd, int64_t bytes) {
+  void *room = mmap(NULL, (size_t)(bytes + grain(x)), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return false;
+  x->mapping = room;
+  x->mapsize = bytes;
+  x->map = x->mapping + (grain(x) - (intptr_t)x->mapping % grain(x)) % grain(x);
+  return mmap(x->map, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
 }
 
 static bool open_file(tp_exec *x, int64_t bytes) {
   const char *dir = getenv("TMPDIR");
-  char path[4096];
-  snprintf(path, sizeof path, "%s/tempo-XXXXXX", dir && *dir ? dir : "/tmp");
-  int fd = mkstemp(path);
-  if (fd < 0) return no_file(x, dir && *dir ? dir : "/tmp", bytes, errno);
-  unlink(path);
-  x->fd = fd;
-  int full = posix_fallocate(fd, 0, (off_t)bytes);
-  if (full) return no_file(x, path, bytes, full);
-  void *p = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (p == MAP_FAILED) return no_file(x, path, bytes, errno);
-  x->map = p;
-  x->mapsize = bytes;
-  return true;
+  if (!dir || !*dir) dir = access("/var/tmp", W_OK | X_OK) ? "/tmp" : "/var/tmp";
+  int fd = make_file(dir), why = fd < 0 ? errno : reserve(fd, bytes);
+  if (!why && !map_file(x, fd, bytes)) why = errno;
+  if (fd >= 0) close(fd);                       /* the map keeps it */
+  if (!why) return true;
+  tp_spill_close(x);
+  return no_file(x, dir, bytes, why);
 }
 
-/* Places in the file, one buffer after the other. */
+/* Places in the file, one buffer after the other, each from a grain's begin on. */
 static bool place_out(tp_exec *x, const choice *c) {
   int64_t bytes = 0;
   for (int b = 0; b < x->plan->bufs.n; b++) {
     x->spilled[b] = (tp_spilled){ 0 };
-    if (!c->out[b]) continue;
-    x->spilled[b] = shape_of(x->plan->bufs.v[b], c->dim[b], c->env);
+    if (!c->p.out[b]) continue;
+    x->spilled[b] = c->as[b];
     x->spilled[b].at = bytes;
-    x->spilled[b].lo = 0;
-    x->spilled[b].hi = 0;
-    bytes += pages_up(x->spilled[b].bytes);
+    bytes += grains(x, c->as[b].bytes);
   }
   if (bytes == x->mapsize) return true;
   tp_spill_close(x);
   return !bytes || open_file(x, bytes);
 }
 
-static bool settle(tp_exec *x, choice *c) {
-  int64_t arena, total = choose(c, &arena);
-  if (total < 0) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "these bounds need more than 2^63 bytes");
-  if (x->plan->limit && total > x->plan->limit) {
-    x->refused = total;
-    return tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "these bounds need %lld bytes, the limit is %lld", (long long)total, (long long)x->plan->limit);
+/* ---- a limit that cannot be kept ---- */
+
+typedef struct piece { const char *name; tp_pos pos; int64_t bytes; } piece;
+
+static int largest_first(const void *a, const void *b) {
+  int64_t p = ((const piece *)a)->bytes, q = ((const piece *)b)->bytes;
+  return (p < q) - (p > q);
+}
+
+/* What is alive or mapped where that is most. */
+static int pieces(const choice *c, piece *v) {
+  const tp_plan *p = c->x->plan;
+  int n = 0, peak = 0;
+  for (int k = 0; k < p->npos; k++)
+    if (c->live[k] + c->load[k] > c->live[peak] + c->load[peak]) peak = k;
+  for (int b = 0; b < p->bufs.n; b++) {
+    const tp_pbuf *x = p->bufs.v[b];
+    piece q = { x->name, x->pos, 0 };
+    if (c->p.at[b] >= 0 && x->first <= peak && peak <= x->last) q.bytes = c->bytes[b];
+    for (int i = c->from[b]; i >= 0 && c->p.out[b]; i = c->next[i])
+      if (c->units.v[i].dim == c->as[b].dim && c->units.v[i].first <= peak && peak <= c->units.v[i].last) q.bytes += c->units.v[i].most;
+    if (q.bytes) v[n++] = q;
   }
-  memcpy(x->offset, c->offset, sizeof *x->offset * (size_t)x->plan->bufs.n);
-  memcpy(x->room, c->room, sizeof *x->room * (size_t)x->plan->npos);
-  memcpy(x->roomat, c->roomat, sizeof *x->roomat * (size_t)x->plan->npos);
+  if (c->p.room[peak]) v[n++] = (piece){ NULL, { 0 }, c->p.room[peak] };
+  qsort(v, (size_t)n, sizeof *v, largest_first);
+  return n;
+}
+
+static void tell_pieces(tp_exec *x, choice *c) {
+  enum { TOLD = 4 };
+  piece *v = TP_NEWN(&c->a, piece, x->plan->bufs.n + 1);
+  int n = TP_MIN(pieces(c, v), TOLD);
+  for (int i = 0; i < n; i++) {
+    char where[512] = "";
+    if (v[i].pos.file) snprintf(where, sizeof where, " at %s:%d", v[i].pos.file, v[i].pos.line);
+    if (v[i].name) tp_note(x->err, "  %lld of them for '%s'%s", (long long)v[i].bytes, v[i].name, where);
+    else tp_note(x->err, "  %lld of them for the working memory of an operator", (long long)v[i].bytes);
+  }
+}
+
+/* The greatest value of one bound with which the limit is kept; -1: none. */
+static int64_t fitting(const tp_exec *x, int64_t *env, int bound) {
+  int64_t was = env[bound], lo = 0, hi = was;   /* lo: fits, or is not known to */
+  while (hi - lo > TP_MAX(was / 64, 1)) {
+    env[bound] = lo + (hi - lo) / 2;
+    int64_t n = tp_exec_memory(x, env);
+    *(n >= 0 && n <= x->plan->limit ? &lo : &hi) = env[bound];
+  }
+  env[bound] = was;
+  return lo > 0 ? lo : -1;
+}
+
+static void tell_cures(tp_exec *x, choice *c) {
+  int64_t *env = tp_dup(&c->a, c->env, sizeof *env * (size_t)x->nsym);
+  double from = tp_now();
+  for (int i = 0; i < x->nbound && tp_now() - from < 0.5; i++) {
+    const tp_sym *s = tp_sym_at(x->plan->g->ix, x->bound[i]);
+    int64_t n = s->hidden || env[s->id] < 2 ? -1 : fitting(x, env, s->id);
+    if (n > 0) tp_note(x->err, "%s = %lld would do in place of %lld", s->name, (long long)n, (long long)env[s->id]);
+  }
+}
+
+static bool refuse(tp_exec *x, choice *c) {
+  tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: this call needs %lld bytes%s, its limit is memory = %lld", (long long)c->p.total, c->p.total > c->p.arena ? ", with a file" : "",
+          (long long)x->plan->limit);
+  tell_pieces(x, c);
+  tell_cures(x, c);
+  return false;
+}
+
+/* ---- taking it all ---- */
+
+static bool settle(void *ud, choice *c) {
+  tp_exec *x = ud;
+  int64_t arena = c->p.arena;
+  if (c->p.total < 0) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "these bounds need more than 2^63 bytes");
+  if (x->plan->limit && c->p.total > x->plan->limit) return refuse(x, c);
+  memcpy(x->offset, c->p.at, sizeof *x->offset * (size_t)x->plan->bufs.n);
+  memcpy(x->room, c->p.room, sizeof *x->room * (size_t)x->plan->npos);
+  memcpy(x->roomat, c->p.roomat, sizeof *x->roomat * (size_t)x->plan->npos);
   if (!place_out(x, c)) return false;
-  x->beside = total - arena;
+  x->beside = c->maxload;
   if (x->arena && arena == x->total) return true;
   tp_pages_free(x->arena, (size_t)x->total);
   x->arena = tp_pages((size_t)arena);
@@ -213,67 +439,131 @@ static bool settle(tp_exec *x, choice *c) {
   return x->arena || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the %lld bytes that these bounds need", (long long)arena);
 }
 
-bool tp_take_memory(tp_exec *x) {
-  choice c = { 0 };
-  bool ok = false;
-  jmp_buf oom;
-  tp_arena_init(&c.a);
-  c.a.oom = &oom;
-  if (setjmp(oom)) tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
-  else ok = choice_open(&c, x, x->env) ? settle(x, &c) : tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
-  tp_arena_free(&c.a);
-  return ok;
-}
+bool tp_take_memory(tp_exec *x) { return with_choice(x, x->env, settle, x) || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory"); }
 
 /* ---- statements ---- */
 
-/* Rows [lo, hi) leave memory: whole pages of each part that they lie in. */
-static void leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi) {
-  for (int64_t o = 0; o < s->outer && hi > lo; o++) {
-    int64_t from = pages_up(s->at + (o * s->count + lo) * s->row), to = s->at + (o * s->count + hi) * s->row;
-    to = hi == s->count && o == s->outer - 1 ? pages_up(to) : to / page() * page();
-    if (from >= to) continue;
-#ifdef SYNC_FILE_RANGE_WRITE
-    sync_file_range(x->fd, from, to - from, SYNC_FILE_RANGE_WRITE);
-#else
-    msync(x->map + from, (size_t)(to - from), MS_ASYNC);
-#endif
-    madvise(x->map + from, (size_t)(to - from), MADV_DONTNEED);
+/* The bytes [from, to) are not mapped any more. */
+static void unmap(tp_exec *x, int64_t from, int64_t to) {
+  if (from >= to) return;
+  madvise(x->map + from, (size_t)(to - from), MADV_DONTNEED);
+  for (int64_t g = from / grain(x); x->touched && g < (to + grain(x) - 1) / grain(x); g++) {
+    x->ntouched -= x->touched[g];
+    x->touched[g] = 0;
   }
 }
 
-bool tp_run_spill(tp_exec *x, tp_dreg *r) {
-  tp_spilled *s = &x->spilled[r->rg->in[0].buf];
-  if (!s->chunk) return true;
-  int64_t lo = tp_dx_get(&r->ix[0], x->env), hi = lo + tp_dx_get(&r->ix[1], x->env), way = tp_dx_get(&r->ix[3], x->env);
-  if (way == 0) {
-    leave(x, s, 0, s->count);
-    s->lo = s->hi = 0;
-    return true;
+static void leave_all(tp_exec *x, tp_spilled *s) {
+  unmap(x, s->at, s->at + grains(x, s->bytes));
+  s->lo = s->hi = 0;
+}
+
+/* Rows [lo, hi) leave, in whole grains: those on the side where nothing is in use, as far as no row beyond the other side is in them. */
+static void leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool up) {
+  int64_t g = grain(x), end = s->at + s->bytes;
+  for (int64_t o = 0; o < s->outer; o++) {
+    int64_t from = s->at + (o * s->count + lo) * s->row, to = s->at + (o * s->count + hi) * s->row;
+    if (up) from = from / g * g, to = to / g * g;
+    else from = (from + g - 1) / g * g, to = TP_MIN((to + g - 1) / g * g, (end + g - 1) / g * g);
+    unmap(x, from, to);
   }
-  lo = TP_MAX(lo, 0);
-  hi = TP_MIN(hi, s->count);
-  if (s->lo == s->hi) { s->lo = lo; s->hi = hi; }
+}
+
+/* Asks for rows [lo, hi), as much at a time as a system reads ahead. */
+static void ask(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi) {
+  int64_t page = sysconf(_SC_PAGESIZE);
+  for (int64_t o = 0; o < s->outer; o++) {
+    int64_t from = (s->at + (o * s->count + lo) * s->row) / page * page, to = s->at + (o * s->count + hi) * s->row;
+    for (; from < to; from += AHEAD) madvise(x->map + from, (size_t)TP_MIN(to - from, AHEAD), MADV_WILLNEED);
+  }
+}
+
+/* Rows of a ring go round. */
+static void each_run(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool asks, bool up) {
+  hi = TP_MIN(hi, lo + s->count);
+  while (lo < hi) {
+    int64_t at = (lo % s->count + s->count) % s->count, n = TP_MIN(hi - lo, s->count - at);
+    if (asks) ask(x, s, at, at + n);
+    else leave(x, s, at, at + n, up);
+    lo += n;
+  }
+}
+
+static bool rows(const tp_exec *x, const tp_inst *i, const tp_spilled *s, int64_t *lo, int64_t *hi) {
+  *lo = tp_dx_get(&i->lo, x->env);
+  *hi = *lo + tp_dx_get(&i->hi, x->env);
+  if (!s->ring) { *lo = TP_MAX(*lo, 0); *hi = TP_MIN(*hi, s->count); }
+  return *lo < *hi;
+}
+
+void tp_run_spill(tp_exec *x, const tp_inst *i) {
+  tp_spilled *s = &x->spilled[i->var];
+  int64_t lo, hi;
+  if (!i->step) leave_all(x, s);
+  if (!i->step || !rows(x, i, s, &lo, &hi)) return;
+  if (s->lo == s->hi) {
+    leave_all(x, s);
+    s->lo = lo; s->hi = hi;
+    s->asked = i->step > 0 ? lo : hi;
+  }
   s->lo = TP_MIN(s->lo, lo);
   s->hi = TP_MAX(s->hi, hi);
-  if (way > 0 && lo - s->lo >= s->chunk) { leave(x, s, s->lo, lo); s->lo = lo; }
-  if (way < 0 && s->hi - hi >= s->chunk) { leave(x, s, hi, s->hi); s->hi = hi; }
-  return true;
+  if (i->step > 0 && lo - s->lo >= s->chunk) { each_run(x, s, s->lo, lo, false, true); s->lo = lo; }
+  if (i->step < 0 && s->hi - hi >= s->chunk) { each_run(x, s, hi, s->hi, false, false); s->hi = hi; }
 }
 
-/* Two chunks ahead, asked for once a chunk. */
-bool tp_run_fetch(tp_exec *x, tp_dreg *r) {
-  tp_spilled *s = &x->spilled[r->rg->in[0].buf];
-  if (!s->chunk) return true;
-  int64_t lo = tp_dx_get(&r->ix[0], x->env), hi = lo + tp_dx_get(&r->ix[1], x->env), way = tp_dx_get(&r->ix[3], x->env);
-  int64_t edge = way > 0 ? hi : lo, from = way > 0 ? edge : edge - 2 * s->chunk, to = from + 2 * s->chunk;
-  if (s->lo != s->hi && edge / s->chunk == s->asked / s->chunk) return true;
-  s->asked = edge;
-  from = TP_MAX(from, 0);
-  to = TP_MIN(to, s->count);
-  for (int64_t o = 0; o < s->outer && from < to; o++) {
-    int64_t a = (s->at + (o * s->count + from) * s->row) / page() * page(), b = pages_up(s->at + (o * s->count + to) * s->row);
-    madvise(x->map + a, (size_t)(b - a), MADV_WILLNEED);
+/* Up to two chunks ahead, a chunk or more at a time. */
+void tp_run_fetch(tp_exec *x, const tp_inst *i) {
+  tp_spilled *s = &x->spilled[i->var];
+  int64_t lo, hi, ahead = 2 * s->chunk;
+  if (!rows(x, i, s, &lo, &hi)) return;
+  if (!i->step) { each_run(x, s, lo, hi, true, true); return; }
+  int64_t to = i->step > 0 ? hi + ahead : lo - ahead;
+  if (!s->ring) to = TP_MIN(TP_MAX(to, 0), s->count);
+  if (i->step > 0 ? s->asked < hi + s->chunk && s->asked < to : s->asked > lo - s->chunk && s->asked > to) {
+    each_run(x, s, TP_MIN(s->asked, to), TP_MAX(s->asked, to), true, true);
+    s->asked = to;
   }
-  return true;
+}
+
+void tp_spill_rest(tp_exec *x) {
+  for (int b = 0; b < x->plan->bufs.n && x->map; b++)
+    if (x->spilled[b].chunk) leave_all(x, &x->spilled[b]);
+}
+
+/* ---- poison: what is really touched is counted ---- */
+
+bool tp_spill_poison(tp_exec *x) {
+  x->ntouched = x->mosttouched = 0;
+  if (!x->map) return true;
+  tp_free(x->touched);
+  x->touched = tp_calloc((size_t)(x->mapsize / grain(x) + 1));
+  memset(x->map, 0xff, (size_t)x->mapsize);
+  tp_spill_rest(x);
+  return x->touched || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+}
+
+int64_t tp_spill_most(const tp_exec *x) { return x->poison ? x->mosttouched * grain(x) : x->beside; }
+
+/* A window on a buffer in the file, v without axis `axis` and those before. */
+static void touch_window(tp_exec *x, const tp_view *v, int axis, const char *p, int size) {
+  int64_t lo = 0, hi = 0, g = grain(x);
+  for (int i = axis; i < v->rank; i++) *(v->stride[i] < 0 ? &lo : &hi) += (v->shape[i] - 1) * v->stride[i];
+  if ((hi - lo + 1) * size > g && axis < v->rank) {
+    for (int64_t k = 0; k < v->shape[axis]; k++) touch_window(x, v, axis + 1, p + k * v->stride[axis] * size, size);
+    return;
+  }
+  int64_t from = p + lo * size - x->map, to = p + (hi + 1) * size - x->map;
+  for (int64_t k = from / g; k <= (to - 1) / g; k++) {
+    x->ntouched += !x->touched[k];
+    x->touched[k] = 1;
+  }
+  x->mosttouched = TP_MAX(x->mosttouched, x->ntouched);
+}
+
+bool tp_spill_touch(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
+  if (!x->touched || !x->spilled[d->buf].chunk) return true;
+  touch_window(x, &d->v, 0, d->v.p, d->size);
+  const char *name = x->plan->bufs.v[d->buf]->name;
+  return tp_spill_most(x) <= x->beside || tp_rfail(x, r, TP_E_DEVICE, "internal: %lld bytes of the file are mapped with buffer %d (%s), %lld were said", (long long)tp_spill_most(x), d->buf, name ? name : "", (long long)x->beside);
 }

@@ -6,7 +6,7 @@
 typedef struct { const tp_plan *p; const tp_region *r; tp_pos at; tp_error *err; } look;
 
 static bool bad(const look *l, const char *what) {
-  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit", "spill", "fetch" };
+  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
   return tp_fail(l->err, TP_E_FILE, l->at, "file: %s: %s", l->r->kind == TP_RG_OP ? tp_ops[l->r->op].text : kinds[l->r->kind], what);
 }
 
@@ -59,7 +59,6 @@ static bool counts(const look *l) {
     case TP_RG_FILL: nin = 0; break;
     case TP_RG_CALL: nout = -1; break;
     case TP_RG_PINIT: least = 1; break;
-    case TP_RG_SPILL: case TP_RG_FETCH: nin = 1, nout = 0; break;
     case TP_RG_OP:
       nin = tp_ops[r->op].nin;
       nout = tp_ops[r->op].nout;
@@ -239,6 +238,11 @@ bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err) {
   return ok || tp_fail(err, TP_E_FILE, at, "file: an end is read from a temp of i64");
 }
 
+bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
+  bool ok = x->buf >= 0 && x->buf < p->bufs.n && p->bufs.v[x->buf]->kind == TP_BUF_TEMP && x->dim >= -1 && x->dim < p->bufs.v[x->buf]->ndim;
+  return ok || tp_fail(err, TP_E_FILE, at, "file: %s: rows of a temp are wanted", x->kind == TP_P_SPILL ? "spill" : "fetch");
+}
+
 static bool ended_rows(const look *l) {
   const tp_region *r = l->r;
   for (int k = 0; k < r->nrows; k++) {
@@ -248,14 +252,6 @@ static bool ended_rows(const look *l) {
       if (r->in[i].rank < r->rows[k].nd.rank) return bad(l, "an operand without its rows");
   }
   return true;
-}
-
-static bool kept_rows(const look *l) {
-  const tp_region *r = l->r;
-  const tp_pbuf *b = r->in[0].buf >= 0 ? l->p->bufs.v[r->in[0].buf] : NULL;
-  int64_t dim, way;
-  if (!b || b->kind != TP_BUF_TEMP || r->nix != 4 || !tp_ix_is_const(r->ix[2], &dim) || !tp_ix_is_const(r->ix[3], &way)) return bad(l, "rows of a temp are wanted");
-  return (dim >= 0 && dim < b->ndim && way >= -1 && way <= 1) || bad(l, "no such dim or direction");
 }
 
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
@@ -268,7 +264,6 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
     case TP_RG_PINIT: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
     case TP_RG_CALL: return r->attr != NULL || bad(&l, "no attributes");
     case TP_RG_FILL: return true;
-    case TP_RG_SPILL: case TP_RG_FETCH: return kept_rows(&l);
   }
   return !TP_NEVER(true);
 }
@@ -276,6 +271,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
 static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
   if (x->kind == TP_P_REGION) return tp_region_check(p, x->rg, x->rg->pos, err);
   if (x->kind == TP_P_LOAD) return tp_end_check(p, x->nd, (tp_pos){ 0 }, err);
+  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) return tp_kept_check(p, x, (tp_pos){ 0 }, err);
   for (int i = 0; i < x->n; i++)
     if (!check_node(p, x->kid[i], err)) return false;
   return true;

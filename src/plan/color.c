@@ -36,8 +36,8 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
   running *r = ud;
   const tp_region *g = x->rg;
   (void)lo; (void)hi;
-  if (x->kind == TP_P_LOAD) { use(r->used, x->nd); return; }
-  if (g->kind == TP_RG_SPILL || g->kind == TP_RG_FETCH) return;
+  if (x->kind == TP_P_LOAD) use(r->used, x->nd);
+  if (x->kind != TP_P_REGION) return;
   for (int i = 0; i < g->nin; i++) use(r->used, &g->in[i]);
   for (int i = 0; i < g->nout; i++) use(r->used, &g->out[i]);
   for (int i = 0; i < g->nrows; i++) use(r->used, &g->rows[i].nd);

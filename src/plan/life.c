@@ -50,7 +50,7 @@ static void stretch(tp_pbuf *x, const tp_pnode *leaf, int m) {
 }
 
 static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), void *ud) {
-  if (x->kind == TP_P_REGION && x->rg->kind != TP_RG_SPILL && x->rg->kind != TP_RG_FETCH) {
+  if (x->kind == TP_P_REGION) {
     for (int i = 0; i < x->rg->nin; i++) fn(ud, x, &x->rg->in[i]);
     for (int i = 0; i < x->rg->nout; i++) fn(ud, x, &x->rg->out[i]);
     for (int i = 0; i < x->rg->nrows; i++) fn(ud, x, &x->rg->rows[i].nd);

@@ -1,145 +1,266 @@
-/* spill: statements that let a run keep to a limit of memory.
+/* spill: statements by which a run keeps to a limit of memory.
  *
- * A buffer with a dim that is whole may be kept in a file: at any moment only the rows in use have to be in memory. Let a loop go through its rows: each iteration uses
- * the rows lo .. hi, linear in the loop's variable with one coefficient, once the loops inside have been gone through. Then what lies behind lo (or hi, downwards)
- * leaves memory as the loop goes on, and what comes after hi is fetched ahead where the loop reads what was made before it:
+ * A buffer may lie in a file that is mapped: then only what is in use for now has to be in memory. Let a loop go through the rows of one of its dims: once the loops inside
+ * have been gone through, each iteration uses the rows k * v + lo .. k * v + hi of the loop's variable v, for one k other than 0. Then what lies behind them is let go as the
+ * loop goes on, and what comes after them is asked for ahead. A part of the plan that has no such loop uses its rows all the time:
  *
- *   for t { fetch x lo..hi; body; spill x lo..hi }  spill x
+ *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;      fetch x rows ..; part; spill x rows ..
  *
- * A region outside of such a loop uses its own rows, and is followed by a spill of everything. Which buffers go to a file is decided for given bounds (device/spill.c);
- * for the others these statements do nothing. */
+ * Every dim with such loops is offered, and all of the buffer where none has them. Which buffers go to a file, and by which dim, is chosen for given bounds
+ * (device/spill.c); for the others these statements do nothing. None of them takes a position or decides what a region reads: they only say what will be used. */
 #include "plan/build.h"
 
-typedef struct rows { const tp_ix *lo, *hi; bool made; } rows; /* made: written, not added to */
-typedef TP_VEC(rows) rowlist;
-typedef struct spiller { tp_plan *p; tp_ictx *ix; const tp_pbuf *buf; int dim, whole; bool known; } spiller;   /* whole: regions that use all rows; known: all rows are */
+enum { SMALL = 1 << 16, FEW = 64 };             /* bytes, slots: what is known to be less is never worth a file */
 
-/* ---- rows that a part of the plan uses ---- */
+typedef struct use { tp_pnode *leaf; const tp_nd *nd; bool made; } use;        /* made: written and not added to */
+typedef TP_VEC(use) uselist;
+typedef TP_VEC(tp_pnode *) nodelist;
+typedef struct spot { nodelist before, inside, after; } spot;  /* statements around a part; inside: where a loop's body begins */
+typedef struct range { const tp_ix *lo, *n; int64_t k; } range;        /* rows lo .. lo + n - 1, where the loop's variable has factor k */
+typedef struct spiller {
+  tp_plan *p; tp_ictx *ix;
+  tp_hmap spots;                                /* of parts */
+  nodelist loads;
+  const tp_pbuf *buf; const uselist *uses; int dim;
+} spiller;
 
-static void note(spiller *s, rowlist *l, const tp_nd *x, bool made) {
-  if (x->buf != s->buf->id) return;
-  const tp_ix *lo = x->span ? x->span[2 * s->dim] : NULL, *hi = x->span ? x->span[2 * s->dim + 1] : NULL;
-  s->known &= lo && hi;
-  TP_PUSH(s->p->a, l, ((rows){ lo, hi, made }));
+/* ---- uses ---- */
+
+static void note(spiller *s, uselist *l, tp_pnode *leaf, const tp_nd *x, bool made) {
+  if (x->buf >= 0) TP_PUSH(s->p->a, &l[x->buf], ((use){ leaf, x, made }));
 }
 
-/* The least (greatest) value of e while the loop's variable goes through its range. */
-static const tp_ix *over_loop(spiller *s, const tp_ix *e, const tp_pnode *loop, bool above) {
+static void collect(spiller *s, tp_pnode *x, uselist *l) {
+  if (x->kind == TP_P_LOAD) {
+    note(s, l, x, x->nd, false);
+    TP_PUSH(s->p->a, &s->loads, x);
+  }
+  if (x->kind == TP_P_REGION) {
+    const tp_region *r = x->rg;
+    for (int i = 0; i < r->nin; i++) note(s, l, x, &r->in[i], false);
+    for (int i = 0; i < r->nout; i++) note(s, l, x, &r->out[i], !r->acc);
+    for (int i = 0; i < r->nrows; i++) note(s, l, x, &r->rows[i].nd, false);
+  }
+  for (int i = 0; i < x->n; i++) collect(s, x->kid[i], l);
+}
+
+/* Those inside x are uses [*from, *to). */
+static bool within(const spiller *s, const tp_pnode *x, int *from, int *to) {
+  int i = 0;
+  while (i < s->uses->n && s->uses->v[i].leaf->pos < x->pos) i++;
+  *from = i;
+  while (i < s->uses->n && s->uses->v[i].leaf->pos <= x->lastpos) i++;
+  *to = i;
+  return *from < *to;
+}
+
+/* ---- rows ---- */
+
+/* The greatest (least) value of e while v goes through lo .. last; NULL: not known. */
+static const tp_ix *extreme(spiller *s, const tp_ix *e, const tp_sym *v, const tp_ix *lo, const tp_ix *last, bool above) {
   int64_t c; const tp_ix *rest;
-  if (!e || !tp_ix_mentions(e, loop->var)) return e;
-  e = tp_ix_edge(s->ix, e, loop->var, above);
-  if (!e || !tp_ix_linear_in(s->ix, e, loop->var, &c, &rest)) return NULL;
-  const tp_ix *at = above == (c > 0) ? tp_ix_addc(s->ix, loop->hi, -1) : loop->lo;
-  return tp_ix_subst(s->ix, e, 1, &loop->var, &at);
+  if (!e || !tp_ix_mentions(e, v)) return e;
+  e = tp_ix_edge(s->ix, e, v, above);
+  if (!e || !tp_ix_linear_in(s->ix, e, v, &c, &rest)) return NULL;
+  return tp_ix_subst(s->ix, e, 1, &v, above == (c > 0) ? &last : &lo);
 }
 
-static void gather(spiller *s, const tp_pnode *x, rowlist *l) {
-  int from = l->n;
-  if (x->kind == TP_P_LOAD) note(s, l, x->nd, false);
-  if (x->kind == TP_P_REGION && x->rg->kind != TP_RG_SPILL && x->rg->kind != TP_RG_FETCH) {
-    for (int i = 0; i < x->rg->nin; i++) note(s, l, &x->rg->in[i], false);
-    for (int i = 0; i < x->rg->nout; i++) note(s, l, &x->rg->out[i], !x->rg->acc);
-    for (int i = 0; i < x->rg->nrows; i++) note(s, l, &x->rg->rows[i].nd, false);
-  }
-  for (int i = 0; i < x->n; i++) gather(s, x->kid[i], l);
-  for (int i = from; i < l->n && x->kind == TP_P_FOR; i++) {
-    l->v[i].lo = over_loop(s, l->v[i].lo, x, false);
-    l->v[i].hi = over_loop(s, l->v[i].hi, x, true);
-    s->known &= l->v[i].lo && l->v[i].hi;
-  }
+/* The same over all loops between a leaf and the part `top`, and over all that an end by data may be. */
+static const tp_ix *beyond(spiller *s, const tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
+  for (const tp_pnode *q = leaf; q != top; q = q->up)
+    if (q->up->kind == TP_P_FOR && q->up != top) e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(s->ix, q->up->hi, -1), above);
+  for (int i = 0; e && i < s->loads.n; i++) e = extreme(s, e, s->loads.v[i]->var, tp_ix_const(s->ix, 0), s->loads.v[i]->given, above);
+  return e;
 }
 
-/* The hull of all of them as the loop's variable has it: k * var + lo .. k * var + hi. */
-static bool local(spiller *s, const tp_pnode *loop, const rowlist *l, int64_t *k, const tp_ix **lo, const tp_ix **hi) {
-  *k = 0;
-  for (int i = 0; i < l->n; i++) {
-    const tp_ix *a = tp_ix_edge(s->ix, l->v[i].lo, loop->var, false), *b = tp_ix_edge(s->ix, l->v[i].hi, loop->var, true);
-    int64_t ka, kb;
-    if (!a || !b || !tp_ix_linear_in(s->ix, a, loop->var, &ka, &a) || !tp_ix_linear_in(s->ix, b, loop->var, &kb, &b)) return false;
-    if (ka == 0 || ka != kb || (i && ka != *k)) return false;
-    *k = ka;
-    *lo = i ? tp_ix_min(s->ix, *lo, a) : a;
-    *hi = i ? tp_ix_max(s->ix, *hi, b) : b;
+/* What one use takes of the dim, as it is in the body of `top`. */
+static bool rows_of(spiller *s, const use *u, const tp_pnode *top, const tp_ix **lo, const tp_ix **hi) {
+  *lo = *hi = NULL;
+  if (!u->nd->span || s->dim < 0) return false;
+  *lo = beyond(s, u->nd->span[2 * s->dim], u->leaf, top, false);
+  *hi = beyond(s, u->nd->span[2 * s->dim + 1], u->leaf, top, true);
+  return *lo && *hi;
+}
+
+/* Does the loop go through the rows? */
+static bool slides(spiller *s, const tp_pnode *loop, range *r) {
+  int from, to;
+  const tp_ix *least = NULL, *most = NULL;
+  if (loop->kind != TP_P_FOR || !within(s, loop, &from, &to)) return false;
+  for (int i = from; i < to; i++) {
+    const tp_ix *lo, *hi;
+    int64_t k, kh;
+    if (!rows_of(s, &s->uses->v[i], loop, &lo, &hi)) return false;
+    lo = tp_ix_edge(s->ix, lo, loop->var, false);
+    hi = tp_ix_edge(s->ix, hi, loop->var, true);
+    if (!lo || !hi || !tp_ix_linear_in(s->ix, lo, loop->var, &k, &lo) || !tp_ix_linear_in(s->ix, hi, loop->var, &kh, &hi)) return false;
+    if (k == 0 || k != kh || (i > from && k != r->k)) return false;
+    r->k = k;
+    least = least ? tp_ix_min(s->ix, least, lo) : lo;
+    most = most ? tp_ix_max(s->ix, most, hi) : hi;
   }
-  return l->n > 0;
+  r->lo = tp_ix_add(s->ix, tp_ix_mulc(s->ix, tp_ix_sym(s->ix, loop->var), r->k), least);
+  r->n = tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1);
+  return true;
+}
+
+/* All of a dim where nothing better is known. */
+static range hull(spiller *s, const tp_pnode *const *part, int n) {
+  range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim], 0 };
+  const tp_ix *least = NULL, *most = NULL;
+  for (int k = 0; k < n; k++) {
+    int from, to;
+    within(s, part[k], &from, &to);
+    for (int i = from; i < to; i++) {
+      const tp_ix *lo, *hi;
+      if (!rows_of(s, &s->uses->v[i], part[k]->up, &lo, &hi)) return all;
+      least = least ? tp_ix_min(s->ix, least, lo) : lo;
+      most = most ? tp_ix_max(s->ix, most, hi) : hi;
+    }
+  }
+  return least ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0 } : all;
 }
 
 /* ---- statements ---- */
 
-static tp_pnode *statement(spiller *s, tp_rgkind kind, const tp_ix *lo, const tp_ix *count, int way) {
-  tp_region *r = TP_NEW(s->p->a, tp_region);
-  *r = (tp_region){ .kind = kind, .pos = s->buf->pos, .nin = 1, .nix = 4 };
-  r->in = TP_NEW(s->p->a, tp_nd);
-  *r->in = (tp_nd){ .buf = s->buf->id, .off = tp_ix_const(s->ix, 0), .wrap = -1 };
-  r->ix = TP_NEWN(s->p->a, const tp_ix *, 4);
-  r->ix[0] = lo; r->ix[1] = count; r->ix[2] = tp_ix_const(s->ix, s->dim); r->ix[3] = tp_ix_const(s->ix, way);
+static tp_pnode *statement(spiller *s, tp_pkind kind, const range *r, int step) {
   tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = r };
+  *x = (tp_pnode){ .kind = kind, .buf = s->buf->id, .dim = s->dim, .lo = r->lo, .hi = r->n, .step = step };
   return x;
 }
 
-static tp_pnode *row_of(spiller *s, int n, tp_pnode **kid) {
+static spot *spot_of(spiller *s, const tp_pnode *x) {
+  spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
+  if (at) return at;
+  at = TP_NEW(s->p->a, spot);
+  tp_hmap_set(&s->spots, &x, sizeof x, at);
+  return at;
+}
+
+static void around_loop(spiller *s, const tp_pnode *x, const range *r) {
+  spot *at = spot_of(s, x);
+  int step = (r->k > 0) == (x->step > 0) ? 1 : -1;
+  range none = { tp_ix_const(s->ix, 0), tp_ix_const(s->ix, 0), 0 };
+  TP_PUSH(s->p->a, &at->inside, statement(s, TP_P_SPILL, r, step));
+  TP_PUSH(s->p->a, &at->inside, statement(s, TP_P_FETCH, r, step));
+  TP_PUSH(s->p->a, &at->after, statement(s, TP_P_SPILL, &none, 0));
+}
+
+/* Around parts that follow each other. `ahead`: the part before them, or the first of them. */
+static void around_parts(spiller *s, const tp_pnode *const *part, int n, const tp_pnode *ahead) {
+  range r = hull(s, part, n);
+  TP_PUSH(s->p->a, &spot_of(s, ahead)->before, statement(s, TP_P_FETCH, &r, 0));
+  TP_PUSH(s->p->a, &spot_of(s, part[n - 1])->after, statement(s, TP_P_SPILL, &r, 0));
+}
+
+/* ---- which parts ---- */
+
+static bool has_sliding(spiller *s, const tp_pnode *x) {
+  int from, to;
+  range r;
+  if (!within(s, x, &from, &to)) return false;
+  if (slides(s, x, &r)) return true;
+  for (int i = 0; i < x->n; i++)
+    if (has_sliding(s, x->kid[i])) return true;
+  return false;
+}
+
+static void visit(spiller *s, const tp_pnode *x);
+
+static void visit_kids(spiller *s, const tp_pnode *x) {
+  int from, to, first = -1;
+  for (int i = 0; i <= x->n; i++) {
+    bool used = i < x->n && within(s, x->kid[i], &from, &to), inner = used && (s->dim < 0 ? x->kid[i]->n > 0 : has_sliding(s, x->kid[i]));
+    if (first >= 0 && (!used || inner || x->kind != TP_P_SEQ)) {       /* of an IF, each kid is on its own */
+      around_parts(s, (const tp_pnode *const *)x->kid + first, i - first, x->kid[TP_MAX(first - (x->kind == TP_P_SEQ), 0)]);
+      first = -1;
+    }
+    if (used && !inner && first < 0) first = i;
+    if (inner) visit(s, x->kid[i]);
+  }
+}
+
+/* A part with something inside that slides, or into which a buffer without such loops is looked for. */
+static void visit(spiller *s, const tp_pnode *x) {
+  range r;
+  if (slides(s, x, &r)) around_loop(s, x, &r);
+  else visit_kids(s, x);
+}
+
+static bool is_few(const tp_ix *e) {
+  int64_t v;
+  if (tp_ix_is_const(e, &v)) return v <= FEW;
+  for (int i = 0; tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
+    if (is_few(tp_ix_arg(e, i))) return true;
+  return false;
+}
+
+static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
+  int64_t v;
+  bool any = false;
+  if (b->kind != TP_BUF_TEMP || !uses->n || (tp_ix_is_const(b->size, &v) && v * tp_dtype_size(b->dtype) < SMALL)) return;
+  s->buf = b;
+  s->uses = uses;
+  for (s->dim = 0; s->dim < b->ndim; s->dim++) {
+    if (is_few(b->slots[s->dim]) || !has_sliding(s, s->p->body)) continue;
+    any = true;
+    visit(s, s->p->body);
+  }
+  s->dim = -1;
+  if (!any && s->p->body->n) visit(s, s->p->body);
+}
+
+/* ---- the new tree ---- */
+
+static void append(spiller *s, nodelist *l, const nodelist *more) {
+  for (int i = 0; i < more->n; i++) TP_PUSH(s->p->a, l, more->v[i]);
+}
+
+static tp_pnode *sequence(spiller *s, const nodelist *l) {
+  if (l->n == 1) return l->v[0];
   tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(s->p->a, kid, sizeof *kid * (size_t)n) };
+  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = l->n, .kid = l->v };
   return x;
 }
 
-static tp_pnode *everything(spiller *s) { return statement(s, TP_RG_SPILL, tp_ix_const(s->ix, 0), tp_ix_const(s->ix, 0), 0); }
+static void rebuild(spiller *s, tp_pnode *x);
 
-static tp_pnode *around_loop(spiller *s, tp_pnode *x, const rowlist *l, int64_t k, const tp_ix *lo, const tp_ix *hi) {
-  const tp_ix *at = tp_ix_add(s->ix, tp_ix_mulc(s->ix, tp_ix_sym(s->ix, x->var), k), lo), *count = tp_ix_addc(s->ix, tp_ix_sub(s->ix, hi, lo), 1);
-  int way = (k > 0) == (x->step > 0) ? 1 : -1;
-  bool made = false;
-  for (int i = 0; i < l->n; i++) made |= l->v[i].made;
-  tp_pnode *body[3] = { statement(s, TP_RG_FETCH, at, count, way), x->kid[0], statement(s, TP_RG_SPILL, at, count, way) };
-  x->kid[0] = row_of(s, 3 - made, body + made);
-  return row_of(s, 2, (tp_pnode *[]){ x, everything(s) });
+static void put_around(spiller *s, tp_pnode *x, nodelist *l) {
+  const spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
+  rebuild(s, x);
+  if (at) append(s, l, &at->before);
+  TP_PUSH(s->p->a, l, x);
+  if (at) append(s, l, &at->after);
 }
 
-/* A part that uses the buffer, with its statements; only looked at where `write` is false. */
-static tp_pnode *visit(spiller *s, tp_pnode *x, bool write) {
-  rowlist l = { 0 };
-  int64_t k;
-  const tp_ix *lo, *hi;
-  gather(s, x, &l);
-  if (!l.n) return x;
-  if (x->kind == TP_P_REGION || x->kind == TP_P_LOAD) {
-    lo = l.v[0].lo; hi = l.v[0].hi;
-    for (int i = 1; i < l.n && s->known; i++) { lo = tp_ix_min(s->ix, lo, l.v[i].lo); hi = tp_ix_max(s->ix, hi, l.v[i].hi); }
-    s->whole++;
-    return write ? row_of(s, 2, (tp_pnode *[]){ x, statement(s, TP_RG_SPILL, lo, tp_ix_addc(s->ix, tp_ix_sub(s->ix, hi, lo), 1), 0) }) : x;
+static void rebuild(spiller *s, tp_pnode *x) {
+  const spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
+  nodelist l = { 0 };
+  if (at) append(s, &l, &at->inside);
+  for (int i = 0; i < x->n; i++) {
+    put_around(s, x->kid[i], &l);
+    if (x->kind == TP_P_SEQ) continue;
+    x->kid[i] = sequence(s, &l);
+    l = (nodelist){ 0 };
   }
-  if (x->kind == TP_P_FOR) {
-    rowlist in = { 0 };
-    gather(s, x->kid[0], &in);
-    if (local(s, x, &in, &k, &lo, &hi)) return write ? around_loop(s, x, &in, k, lo, hi) : x;
-  }
-  for (int i = 0; i < x->n; i++) x->kid[i] = visit(s, x->kid[i], write);
-  return x;
+  if (x->kind == TP_P_SEQ) { x->n = l.n; x->kid = l.v; }
 }
 
-/* ---- which ---- */
-
-static bool is_whole(const tp_plan *p, const tp_pbuf *b, int d) { return b->slots[d] == tp_ix_sym(p->g->ix, p->poly->arrs.v[b->id]->dim[d]->bound); }
-
-/* The dim whose loops leave the fewest regions outside; rows have to be known for all that uses the buffer. */
-static void add_statements(tp_plan *p, const tp_pbuf *b) {
-  int best = -1, least = 0;
-  for (int d = 0; d < b->ndim; d++) {
-    spiller s = { .p = p, .ix = p->g->ix, .buf = b, .dim = d, .known = true };
-    if (!is_whole(p, b, d)) continue;
-    visit(&s, p->body, false);
-    if (s.known && (best < 0 || s.whole < least)) { best = d; least = s.whole; }
-  }
-  spiller s = { .p = p, .ix = p->g->ix, .buf = b, .dim = best, .known = true };
-  if (best >= 0) p->body = visit(&s, p->body, true);
-}
-
-void tp_plan_limit(tp_plan *p, int64_t bytes) {
+bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err) {
+  spiller s = { .p = p, .ix = p->g->ix };
+  nodelist l = { 0 };
   p->limit = bytes;
-  if (!bytes) return;
-  for (int i = 0; i < p->poly->arrs.n; i++)
-    if (p->bufs.v[i]->kind == TP_BUF_TEMP && p->bufs.v[i]->first >= 0) add_statements(p, p->bufs.v[i]);
-  for (int i = 0; i < p->bufs.n; i++) p->bufs.v[i]->first = p->bufs.v[i]->last = -1;
-  tp_plan_lifetimes(p, p->bufs.v);              /* arrays have the first buffers */
+  if (!bytes) return true;
+  uselist *uses = TP_NEWN(p->a, uselist, p->bufs.n);
+  tp_hmap_init(&s.spots, p->a);
+  collect(&s, p->body, uses);
+  for (int i = 0; i < p->bufs.n; i++) offer(&s, p->bufs.v[i], &uses[i]);
+  put_around(&s, p->body, &l);
+  p->body = sequence(&s, &l);
+  tp_plan_number(p);
+#ifdef TP_HARD
+  return tp_plan_check(p, err);
+#endif
+  (void)err;
+  return true;
 }

@@ -37,6 +37,11 @@ static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
+static bool choose_limit(tp_fn *f, const tp_copts *o) {
+  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : o->memory;
+  return true;
+}
+
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
 
 static int pass_named(const char *s, size_t n) {
@@ -253,7 +258,7 @@ bool tp_make_code(tp_fn *f, tp_made *c, const tp_ticks *t, tp_error *err) {
   tp_graph *g = c->graph;
   return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (c->poly = schedule_graph(g, &f->opt, err)) &&
-         (c->plan = tp_plan_build(g, c->poly, err)) && (tp_plan_limit(c->plan, f->limit), true);
+         (c->plan = tp_plan_build(g, c->poly, err)) && tp_plan_limit(c->plan, f->limit, err);
 }
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
@@ -280,7 +285,7 @@ static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f
 
 static bool pipeline(tp_fn *f, const void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_passes(f, o, err) &&
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
          (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err));
 }
@@ -310,7 +315,6 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   if (!f) { tp_fail(err, TP_E_MEMORY, o->pos, "out of memory"); return NULL; }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
-  f->limit = o->memory;
   if (!tp_guarded(f, pipeline, o, err)) {
     if (!err->pos.file) err->pos = o->pos;
     return tp_fn_free(f);

@@ -26,8 +26,9 @@ enum { LINES = 40, WIDTH = 40, TOP = 8 };
 
 typedef struct piece { const tp_pbuf *buf; int pos; int64_t bytes; } piece;     /* buf NULL: working memory of the region at pos */
 typedef struct chart {
-  const tp_plan *plan;
-  int64_t *live, *room, *at;                    /* by position; at: by buffer */
+  const tp_plan *plan; const tp_poly *poly;
+  const tp_places *places;
+  int64_t *live;                                /* by position */
   const tp_pnode **region;                      /* by position; NULL: does not run for these bounds */
   int peak;
 } chart;
@@ -39,13 +40,13 @@ static void note_region(void *ud, const tp_pnode *x, const int64_t *lo, const in
 
 static int64_t bytes_of(const tp_pbuf *b, const int64_t *env) { return (tp_ix_evalq(b->size, env) * tp_dtype_size(b->dtype) + 63) / 64 * 64; }
 
-static bool fill_chart(chart *c, const tp_exec *x, const int64_t *env) {
+static bool fill_chart(chart *c, const int64_t *env) {
   const tp_plan *p = c->plan;
-  if (!tp_exec_rooms(x, env, c->room) || tp_plan_color(p, env, NULL, NULL, c->at, NULL) < 0 || !tp_plan_reach(p, env, note_region, c)) return false;
-  for (int i = 0; i < p->npos; i++) c->live[i] = c->room[i];
+  if (!tp_plan_reach(p, env, note_region, c)) return false;
+  for (int i = 0; i < p->npos; i++) c->live[i] = c->places->room[i] + c->places->load[i];
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
-    for (int k = b->first; b->kind == TP_BUF_TEMP && c->at[i] >= 0 && k <= b->last; k++) c->live[k] += bytes_of(b, env);
+    for (int k = b->first; b->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && k <= b->last; k++) c->live[k] += bytes_of(b, env);
   }
   for (int i = 0; i < p->npos; i++)
     if (c->region[i] && (!c->region[c->peak] || c->live[i] > c->live[c->peak])) c->peak = i;
@@ -117,9 +118,9 @@ static bool put_top(tp_buf *b, const chart *c, const int64_t *env) {
   if (!v) return false;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
-    if (x->kind == TP_BUF_TEMP && c->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, bytes_of(x, env) };
+    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, bytes_of(x, env) };
   }
-  if (c->room[c->peak]) v[n++] = (piece){ NULL, n, c->room[c->peak] };
+  if (c->places->room[c->peak]) v[n++] = (piece){ NULL, n, c->places->room[c->peak] };
   qsort(v, (size_t)n, sizeof *v, by_bytes);
   int64_t rest = 0;
   for (int i = 0; i < n; i++)
@@ -146,23 +147,61 @@ static void formulas(tp_buf *b, const tp_plan *p) {
   tp_puts(b, "with bounds, f:explain(\"memory\", { T = 100 }), this is over time\n");
 }
 
-static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
-  const tp_plan *p = f->plan;
-  int64_t total = tp_exec_memory(f->exec, env), *v = tp_calloc(sizeof *v * (size_t)(2 * p->npos + p->bufs.n + 1));
-  chart c = { .plan = p, .live = v, .room = v + p->npos, .at = v + 2 * p->npos, .region = tp_calloc(sizeof *c.region * (size_t)(p->npos + 1)) };
-  bool ok = total >= 0 && v && c.region && fill_chart(&c, f->exec, env);
-  if (ok && c.region[c.peak]) {
-    put_number(b, total, 0);
-    tp_puts(b, " bytes of arena; at most ");
-    put_number(b, c.live[c.peak], 0);
-    tp_puts(b, " are in use at once\n");
-    put_plot(b, &c, f->poly);
-    tp_puts(b, "at the peak:\n");
-    ok = put_top(b, &c, env);
+/* What lies in the file. */
+static void put_spilled(tp_buf *b, const chart *c) {
+  const tp_places *p = c->places;
+  if (p->total > p->arena) tp_puts(b, "in a file, of which only rows in use are in memory:\n");
+  for (int i = 0; i < c->plan->bufs.n; i++) {
+    const tp_pbuf *x = c->plan->bufs.v[i];
+    if (!p->out[i]) continue;
+    put_number(b, p->as[i].bytes, 14);
+    tp_putf(b, "  %s", x->name ? x->name : "?");
+    if (p->as[i].dim >= 0 && i < c->poly->arrs.n) tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[p->as[i].dim]->name);
+    if (x->pos.file) tp_putf(b, "  -- %s:%d", x->pos.file, x->pos.line);
+    tp_puts(b, "\n");
   }
-  tp_free(v);
+}
+
+static void put_total(tp_buf *b, const chart *c) {
+  const tp_places *p = c->places;
+  put_number(b, p->arena, 0);
+  tp_puts(b, " bytes of arena");
+  if (p->total > p->arena) {
+    tp_puts(b, " and at most ");
+    put_number(b, p->total - p->arena, 0);
+    tp_puts(b, " of a file mapped");
+  }
+  tp_puts(b, "; at most ");
+  put_number(b, c->live[c->peak], 0);
+  tp_puts(b, " are in use at once\n");
+  if (!c->plan->limit || c->plan->limit == TP_SPILL_ALL) return;
+  tp_puts(b, "the limit is ");
+  put_number(b, c->plan->limit, 0);
+  tp_puts(b, p->total <= c->plan->limit ? "\n" : ": a call with these bounds is refused\n");
+}
+
+typedef struct { tp_buf *b; tp_fn *f; const int64_t *env; bool ok; } page;
+
+static void put_memory(void *ud, const tp_places *places) {
+  page *g = ud;
+  const tp_plan *p = g->f->plan;
+  int64_t *live = tp_calloc(sizeof *live * (size_t)(p->npos + 1));
+  chart c = { .plan = p, .poly = g->f->poly, .places = places, .live = live, .region = tp_calloc(sizeof *c.region * (size_t)(p->npos + 1)) };
+  g->ok = live && c.region && fill_chart(&c, g->env);
+  if (g->ok && c.region[c.peak]) {
+    put_total(g->b, &c);
+    put_plot(g->b, &c, c.poly);
+    tp_puts(g->b, "at the peak:\n");
+    g->ok = put_top(g->b, &c, g->env);
+    put_spilled(g->b, &c);
+  }
+  tp_free(live);
   tp_free(c.region);
-  return ok;
+}
+
+static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
+  page g = { b, f, env, false };
+  return tp_exec_places(f->exec, env, put_memory, &g) && g.ok;
 }
 
 /* ---- sections ---- */
