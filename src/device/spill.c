@@ -18,11 +18,11 @@ enum { LEAST_BYTES = 1 << 16, MOST_CHUNK = 1 << 20, AHEAD = 128 << 10, TRIES = 6
 
 /* ---- sizes ---- */
 
-/* A fault that reads maps what is cached of the aligned 64 KiB around it, so memory is counted, and let go of, in these. Where TEMPO_SPILL is set, in pages: all edges are met. */
-static int64_t grain(const tp_exec *x) {
-  int64_t page = sysconf(_SC_PAGESIZE);
-  return x->plan->limit == TP_SPILL_ALL ? page : TP_MAX(page, 1 << 16);
-}
+static int64_t page(void) { return sysconf(_SC_PAGESIZE); }
+
+/* A fault that reads maps what is cached of the aligned 64 KiB around it, so memory is counted, and let go of, in these. Where TEMPO_SPILL is set the counting is finer, so that
+ * the smallest programs meet every edge. */
+static int64_t grain(const tp_exec *x) { return x->plan->limit == TP_SPILL_ALL ? 64 : TP_MAX(page(), 1 << 16); }
 
 static int64_t grains(const tp_exec *x, int64_t bytes) { return (bytes + grain(x) - 1) / grain(x) * grain(x); }
 
@@ -287,7 +287,7 @@ bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void 
 /* ---- the file ---- */
 
 void tp_spill_close(tp_exec *x) {
-  if (x->mapping) munmap(x->mapping, (size_t)(x->mapsize + grain(x)));
+  if (x->mapping) munmap(x->mapping, (size_t)(x->mapsize + TP_MAX(grain(x), page())));
   tp_free(x->touched);
   x->mapping = x->map = NULL;
   x->touched = NULL;
@@ -316,11 +316,11 @@ static int reserve(int fd, int64_t bytes) {
 }
 
 static bool map_file(tp_exec *x, int fd, int64_t bytes) {
-  void *room = mmap(NULL, (size_t)(bytes + grain(x)), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *room = mmap(NULL, (size_t)(bytes + TP_MAX(grain(x), page())), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return false;
   x->mapping = room;
   x->mapsize = bytes;
-  x->map = x->mapping + (grain(x) - (intptr_t)x->mapping % grain(x)) % grain(x);
+  x->map = x->mapping + (grain(x) - (intptr_t)x->mapping % grain(x)) % grain(x);      /* from the begin of a grain on */
   return mmap(x->map, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
 }
 
@@ -393,7 +393,7 @@ static void tell_pieces(tp_exec *x, choice *c) {
 /* The greatest value of one bound with which the limit is kept; -1: none. */
 static int64_t fitting(const tp_exec *x, int64_t *env, int bound) {
   int64_t was = env[bound], lo = 0, hi = was;   /* lo: fits, or is not known to */
-  while (hi - lo > TP_MAX(was / 64, 1)) {
+  while (hi - lo > TP_MAX(lo / 64, 1)) {
     env[bound] = lo + (hi - lo) / 2;
     int64_t n = tp_exec_memory(x, env);
     *(n >= 0 && n <= x->plan->limit ? &lo : &hi) = env[bound];
@@ -445,8 +445,8 @@ bool tp_take_memory(tp_exec *x) { return with_choice(x, x->env, settle, x) || tp
 
 /* The bytes [from, to) are not mapped any more. */
 static void unmap(tp_exec *x, int64_t from, int64_t to) {
-  if (from >= to) return;
-  madvise(x->map + from, (size_t)(to - from), MADV_DONTNEED);
+  int64_t first = (from + page() - 1) / page() * page(), last = to == x->mapsize ? to : to / page() * page();
+  if (first < last) madvise(x->map + first, (size_t)(last - first), MADV_DONTNEED);
   for (int64_t g = from / grain(x); x->touched && g < (to + grain(x) - 1) / grain(x); g++) {
     x->ntouched -= x->touched[g];
     x->touched[g] = 0;
@@ -471,9 +471,8 @@ static void leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool 
 
 /* Asks for rows [lo, hi), as much at a time as a system reads ahead. */
 static void ask(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi) {
-  int64_t page = sysconf(_SC_PAGESIZE);
   for (int64_t o = 0; o < s->outer; o++) {
-    int64_t from = (s->at + (o * s->count + lo) * s->row) / page * page, to = s->at + (o * s->count + hi) * s->row;
+    int64_t from = (s->at + (o * s->count + lo) * s->row) / page() * page(), to = s->at + (o * s->count + hi) * s->row;
     for (; from < to; from += AHEAD) madvise(x->map + from, (size_t)TP_MIN(to - from, AHEAD), MADV_WILLNEED);
   }
 }
