@@ -116,6 +116,7 @@ static bool compile(tp_exec *x, tp_error *err) {
   x->room = TP_NEWN(&x->a, int64_t, x->plan->npos);
   x->roomat = TP_NEWN(&x->a, int64_t, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
+  tp_spill_new(x);
   if (!tp_flow_new(x, err)) return false;
   x->scratch = tp_alloc_aligned(x->scratch_size);
   return x->scratch || tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "no memory for %lld bytes of working space", (long long)x->scratch_size);

@@ -67,7 +67,7 @@ static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
       x->npos++;
       return true;
     case TP_P_SPILL: case TP_P_FETCH:
-      put(x, (tp_inst){ .op = p->kind == TP_P_SPILL ? TP_I_SPILL : TP_I_FETCH, .var = p->buf, .dim = p->dim, .step = p->step, .lo = tp_dx_new(&x->a, p->lo), .hi = tp_dx_new(&x->a, p->hi) });
+      put(x, (tp_inst){ .op = p->kind == TP_P_SPILL ? TP_I_SPILL : TP_I_FETCH, .var = p->buf, .dim = p->dim, .made = p->made, .step = p->step, .lo = tp_dx_new(&x->a, p->lo), .hi = tp_dx_new(&x->a, p->hi) });
       return true;
     case TP_P_FOR: return lay_loop(x, p, err);
     case TP_P_IF: return lay_if(x, p, err);

@@ -18,13 +18,30 @@ enum { LEAST_BYTES = 1 << 16, MOST_CHUNK = 1 << 20, AHEAD = 128 << 10, TRIES = 6
 
 /* ---- sizes ---- */
 
-static int64_t page(void) { return sysconf(_SC_PAGESIZE); }
+#ifndef MADV_POPULATE_READ
+enum { MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23 };
+#endif
 
-/* A fault that reads maps what is cached of the aligned 64 KiB around it, so memory is counted, and let go of, in these. Where TEMPO_SPILL is set the counting is finer, so that
- * the smallest programs meet every edge. */
-static int64_t grain(const tp_exec *x) { return x->plan->limit == TP_SPILL_ALL ? 64 : TP_MAX(page(), 1 << 16); }
+/* Can pages be mapped before they are touched (Linux 5.14)? It is cheaper by far than a fault each. */
+static bool populates(int64_t page) {
+  static char here[1];
+  return !madvise((void *)((intptr_t)here / page * page), 0, MADV_POPULATE_READ);
+}
 
-static int64_t grains(const tp_exec *x, int64_t bytes) { return (bytes + grain(x) - 1) / grain(x) * grain(x); }
+/* Where TEMPO_SPILL is set, counting is finer than pages, so that the smallest programs meet every edge. A fault that reads maps what is cached of the aligned 64 KiB around it:
+ * a buffer begins at such a place, and where faults do the work memory is counted, and let go of, in these. */
+enum { FINE = 64, AROUND = 1 << 16 };
+static bool fine(const tp_exec *x) { return x->plan->limit == TP_SPILL_ALL; }
+
+void tp_spill_new(tp_exec *x) {
+  x->page = sysconf(_SC_PAGESIZE);
+  x->populates = !fine(x) && populates(x->page);
+  x->grain = fine(x) ? FINE : x->populates ? x->page : TP_MAX(x->page, AROUND);
+}
+
+static int64_t up_to(int64_t bytes, int64_t g) { return (bytes + g - 1) / g * g; }
+static int64_t grains(const tp_exec *x, int64_t bytes) { return up_to(bytes, x->grain); }
+static int64_t space(const tp_exec *x, int64_t bytes) { return up_to(bytes, fine(x) ? FINE : TP_MAX(x->page, AROUND)); }
 
 /* As it would lie in the file; dim -1: one row. */
 static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int dim, const int64_t *env) {
@@ -35,14 +52,14 @@ static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int dim, const in
   }
   s.bytes = s.outer * s.count * s.row;
   s.ring = dim >= 0 && tp_ix_kind(b->slots[dim]) != TP_IX_SYM;
-  s.chunk = TP_MAX(TP_MIN(TP_MAX(s.bytes / 64, grain(x)), MOST_CHUNK) / TP_MAX(s.row * s.outer, 1), 1);
+  s.chunk = TP_MAX(TP_MIN(TP_MAX(s.bytes / 64, x->grain), MOST_CHUNK) / TP_MAX(s.row * s.outer, 1), 1);
   return s;
 }
 
-/* Mapped at most while n rows are used at a time. Each part may begin and end inside a grain. */
+/* Mapped at most while n rows are used at a time: what slides has a chunk that waits to leave, and one that is ahead. Each part may begin and end inside a grain. */
 static int64_t mapped(const tp_exec *x, const tp_spilled *s, int64_t n, bool slides) {
-  int64_t rows = TP_MIN(n + (slides ? s->chunk : 0), s->count);
-  return n > 0 ? TP_MIN(s->outer * (grains(x, rows * s->row) + grain(x)), grains(x, s->bytes)) : 0;
+  int64_t rows = TP_MIN(n + (slides ? 2 * s->chunk : 0), s->count);
+  return n > 0 ? TP_MIN(s->outer * (grains(x, rows * s->row) + x->grain), grains(x, s->bytes)) : 0;
 }
 
 /* ---- what a run would take ---- */
@@ -104,7 +121,9 @@ static void choose_dim(choice *c, int b) {
   for (int i = c->from[b]; i >= 0; i = c->next[i]) most[c->units.v[i].dim + 1] = TP_MAX(most[c->units.v[i].dim + 1], c->units.v[i].most);
   for (int d = -1; d < x->ndim; d++)
     if (most[d + 1] && (best < -1 || most[d + 1] < most[best + 1])) best = d;
-  if (best >= -1) c->as[b] = laid_out(c->x, x, best, c->env);
+  if (best < -1) return;
+  c->as[b] = laid_out(c->x, x, best, c->env);
+  c->as[b].most = most[best + 1];
 }
 
 static bool count_bytes(choice *c) {
@@ -287,7 +306,7 @@ bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void 
 /* ---- the file ---- */
 
 void tp_spill_close(tp_exec *x) {
-  if (x->mapping) munmap(x->mapping, (size_t)(x->mapsize + TP_MAX(grain(x), page())));
+  if (x->mapping) munmap(x->mapping, (size_t)(x->mapsize + AROUND));
   tp_free(x->touched);
   x->mapping = x->map = NULL;
   x->touched = NULL;
@@ -316,12 +335,14 @@ static int reserve(int fd, int64_t bytes) {
 }
 
 static bool map_file(tp_exec *x, int fd, int64_t bytes) {
-  void *room = mmap(NULL, (size_t)(bytes + TP_MAX(grain(x), page())), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *room = mmap(NULL, (size_t)(bytes + AROUND), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return false;
   x->mapping = room;
   x->mapsize = bytes;
-  x->map = x->mapping + (grain(x) - (intptr_t)x->mapping % grain(x)) % grain(x);      /* from the begin of a grain on */
-  return mmap(x->map, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
+  x->map = (char *)up_to((intptr_t)x->mapping, AROUND);
+  if (mmap(x->map, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) return false;
+  madvise(x->map, (size_t)bytes, MADV_RANDOM);  /* nothing is read that was not asked for */
+  return true;
 }
 
 static bool open_file(tp_exec *x, int64_t bytes) {
@@ -335,7 +356,7 @@ static bool open_file(tp_exec *x, int64_t bytes) {
   return no_file(x, dir, bytes, why);
 }
 
-/* Places in the file, one buffer after the other, each from a grain's begin on. */
+/* Places in the file, one buffer after the other, each where faults around its begin find nothing else. */
 static bool place_out(tp_exec *x, const choice *c) {
   int64_t bytes = 0;
   for (int b = 0; b < x->plan->bufs.n; b++) {
@@ -343,7 +364,7 @@ static bool place_out(tp_exec *x, const choice *c) {
     if (!c->p.out[b]) continue;
     x->spilled[b] = c->as[b];
     x->spilled[b].at = bytes;
-    bytes += grains(x, c->as[b].bytes);
+    bytes += space(x, c->as[b].bytes);
   }
   if (bytes == x->mapsize) return true;
   tp_spill_close(x);
@@ -445,22 +466,22 @@ bool tp_take_memory(tp_exec *x) { return with_choice(x, x->env, settle, x) || tp
 
 /* The bytes [from, to) are not mapped any more. */
 static void unmap(tp_exec *x, int64_t from, int64_t to) {
-  int64_t first = (from + page() - 1) / page() * page(), last = to == x->mapsize ? to : to / page() * page();
+  int64_t first = (from + x->page - 1) / x->page * x->page, last = to == x->mapsize ? to : to / x->page * x->page;
   if (first < last) madvise(x->map + first, (size_t)(last - first), MADV_DONTNEED);
-  for (int64_t g = from / grain(x); x->touched && g < (to + grain(x) - 1) / grain(x); g++) {
+  for (int64_t g = from / x->grain; x->touched && g < (to + x->grain - 1) / x->grain; g++) {
     x->ntouched -= x->touched[g];
     x->touched[g] = 0;
   }
 }
 
 static void leave_all(tp_exec *x, tp_spilled *s) {
-  unmap(x, s->at, s->at + grains(x, s->bytes));
+  unmap(x, s->at, s->at + space(x, s->bytes));
   s->lo = s->hi = 0;
 }
 
 /* Rows [lo, hi) leave, in whole grains: those on the side where nothing is in use, as far as no row beyond the other side is in them. */
 static void leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool up) {
-  int64_t g = grain(x), end = s->at + s->bytes;
+  int64_t g = x->grain, end = s->at + s->bytes;
   for (int64_t o = 0; o < s->outer; o++) {
     int64_t from = s->at + (o * s->count + lo) * s->row, to = s->at + (o * s->count + hi) * s->row;
     if (up) from = from / g * g, to = to / g * g;
@@ -469,29 +490,35 @@ static void leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool 
   }
 }
 
-/* Asks for rows [lo, hi), as much at a time as a system reads ahead. */
-static void ask(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi) {
+/* What is done to rows: they leave, are asked for (as much at a time as a system reads ahead), or are mapped for reading or writing. */
+typedef enum { LEAVE_UP, LEAVE_DOWN, ASK, MAP, MAKE } deed;
+
+static void advise(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed what) {
+  static const int advice[] = { [ASK] = MADV_WILLNEED, [MAP] = MADV_POPULATE_READ, [MAKE] = MADV_POPULATE_WRITE };
+  if (what != ASK && !x->populates) return;
   for (int64_t o = 0; o < s->outer; o++) {
-    int64_t from = (s->at + (o * s->count + lo) * s->row) / page() * page(), to = s->at + (o * s->count + hi) * s->row;
-    for (; from < to; from += AHEAD) madvise(x->map + from, (size_t)TP_MIN(to - from, AHEAD), MADV_WILLNEED);
+    int64_t from = (s->at + (o * s->count + lo) * s->row) / x->page * x->page, to = s->at + (o * s->count + hi) * s->row, most = what == ASK ? AHEAD : to - from;
+    for (; from < to; from += most) madvise(x->map + from, (size_t)TP_MIN(to - from, most), advice[what]);
   }
 }
 
 /* Rows of a ring go round. */
-static void each_run(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool asks, bool up) {
+static void each_run(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed what) {
   hi = TP_MIN(hi, lo + s->count);
   while (lo < hi) {
     int64_t at = (lo % s->count + s->count) % s->count, n = TP_MIN(hi - lo, s->count - at);
-    if (asks) ask(x, s, at, at + n);
-    else leave(x, s, at, at + n, up);
+    if (what <= LEAVE_DOWN) leave(x, s, at, at + n, what == LEAVE_UP);
+    else advise(x, s, at, at + n, what);
     lo += n;
   }
 }
 
+static int64_t inside(const tp_spilled *s, int64_t row) { return s->ring ? row : TP_MIN(TP_MAX(row, 0), s->count); }
+
 static bool rows(const tp_exec *x, const tp_inst *i, const tp_spilled *s, int64_t *lo, int64_t *hi) {
-  *lo = tp_dx_get(&i->lo, x->env);
-  *hi = *lo + tp_dx_get(&i->hi, x->env);
-  if (!s->ring) { *lo = TP_MAX(*lo, 0); *hi = TP_MIN(*hi, s->count); }
+  int64_t from = tp_dx_get(&i->lo, x->env);
+  *lo = inside(s, from);
+  *hi = inside(s, from + tp_dx_get(&i->hi, x->env));
   return *lo < *hi;
 }
 
@@ -503,25 +530,46 @@ void tp_run_spill(tp_exec *x, const tp_inst *i) {
   if (s->lo == s->hi) {
     leave_all(x, s);
     s->lo = lo; s->hi = hi;
-    s->asked = i->step > 0 ? lo : hi;
+    s->ready = s->asked = i->step > 0 ? lo : hi;
   }
   s->lo = TP_MIN(s->lo, lo);
   s->hi = TP_MAX(s->hi, hi);
-  if (i->step > 0 && lo - s->lo >= s->chunk) { each_run(x, s, s->lo, lo, false, true); s->lo = lo; }
-  if (i->step < 0 && s->hi - hi >= s->chunk) { each_run(x, s, hi, s->hi, false, false); s->hi = hi; }
+  if (i->step > 0 && lo - s->lo >= s->chunk) { each_run(x, s, s->lo, lo, LEAVE_UP); s->lo = lo; }
+  if (i->step < 0 && s->hi - hi >= s->chunk) { each_run(x, s, hi, s->hi, LEAVE_DOWN); s->hi = hi; }
 }
 
-/* Up to two chunks ahead, a chunk or more at a time. */
+/* From the edge `*from` on to `to`. */
+static void reach(tp_exec *x, const tp_spilled *s, int64_t *from, int64_t to, int step, deed what) {
+  if (step > 0 ? to <= *from : to >= *from) return;
+  each_run(x, s, TP_MIN(*from, to), TP_MAX(*from, to), what);
+  *from = to;
+}
+
+/* The next that is fetched as a whole is asked for while this one is worked on. */
+static void ask_next(tp_exec *x, const tp_inst *i) {
+  int64_t lo, hi;
+  while (++i < x->inst + x->ninst) {
+    const tp_spilled *s = &x->spilled[i->var];
+    if (i->op != TP_I_FETCH || i->step || !s->chunk || s->dim != i->dim) continue;
+    if (rows(x, i, s, &lo, &hi)) each_run(x, s, lo, hi, ASK);
+    return;
+  }
+}
+
+/* Mapped is what is used and up to a chunk more, asked for two chunks beyond that. */
 void tp_run_fetch(tp_exec *x, const tp_inst *i) {
   tp_spilled *s = &x->spilled[i->var];
-  int64_t lo, hi, ahead = 2 * s->chunk;
+  deed map = i->made ? MAKE : MAP;
+  int64_t lo, hi;
   if (!rows(x, i, s, &lo, &hi)) return;
-  if (!i->step) { each_run(x, s, lo, hi, true, true); return; }
-  int64_t to = i->step > 0 ? hi + ahead : lo - ahead;
-  if (!s->ring) to = TP_MIN(TP_MAX(to, 0), s->count);
-  if (i->step > 0 ? s->asked < hi + s->chunk && s->asked < to : s->asked > lo - s->chunk && s->asked > to) {
-    each_run(x, s, TP_MIN(s->asked, to), TP_MAX(s->asked, to), true, true);
-    s->asked = to;
+  if (!i->step) {
+    each_run(x, s, lo, hi, ASK);
+    each_run(x, s, lo, hi, map);
+    ask_next(x, i);
+  } else if (i->step > 0 ? s->ready < hi : s->ready > lo) {
+    int64_t edge = i->step > 0 ? hi + s->chunk : lo - s->chunk;
+    reach(x, s, &s->asked, inside(s, edge + 2 * s->chunk * i->step), i->step, ASK);
+    reach(x, s, &s->ready, inside(s, edge), i->step, map);
   }
 }
 
@@ -536,17 +584,17 @@ bool tp_spill_poison(tp_exec *x) {
   x->ntouched = x->mosttouched = 0;
   if (!x->map) return true;
   tp_free(x->touched);
-  x->touched = tp_calloc((size_t)(x->mapsize / grain(x) + 1));
+  x->touched = tp_calloc((size_t)(x->mapsize / x->grain + 1));
   memset(x->map, 0xff, (size_t)x->mapsize);
   tp_spill_rest(x);
   return x->touched || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
 }
 
-int64_t tp_spill_most(const tp_exec *x) { return x->poison ? x->mosttouched * grain(x) : x->beside; }
+int64_t tp_spill_most(const tp_exec *x) { return x->poison ? x->mosttouched * x->grain : x->beside; }
 
 /* A window on a buffer in the file, v without axis `axis` and those before. */
 static void touch_window(tp_exec *x, const tp_view *v, int axis, const char *p, int size) {
-  int64_t lo = 0, hi = 0, g = grain(x);
+  int64_t lo = 0, hi = 0, g = x->grain;
   for (int i = axis; i < v->rank; i++) *(v->stride[i] < 0 ? &lo : &hi) += (v->shape[i] - 1) * v->stride[i];
   if ((hi - lo + 1) * size > g && axis < v->rank) {
     for (int64_t k = 0; k < v->shape[axis]; k++) touch_window(x, v, axis + 1, p + k * v->stride[axis] * size, size);

@@ -433,6 +433,7 @@ static tp_pnode *kept_rows(parser *p, tp_pkind kind) {
   if (!tp_scan_small(&p->in, &x->buf) || (accept(p, "by") && !tp_scan_small(&p->in, &x->dim))) return NULL;
   if (!expect(p, "rows") || !expression(p, &x->lo) || !expect(p, "for") || !expression(p, &x->hi)) return NULL;
   x->step = accept(p, "up") ? 1 : accept(p, "down") ? -1 : 0;
+  x->made = accept(p, "made");
   return tp_scan_end(&p->in) && tp_kept_check(p->pl, x, tp_scan_pos(&p->in), p->in.err) ? x : NULL;
 }
 

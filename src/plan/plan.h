@@ -70,7 +70,7 @@ struct tp_pnode {
   const tp_sym *label; bool parallel;
   const tp_ix *cond;
   tp_region *rg;
-  int buf, dim;                                 /* SPILL, FETCH; with lo, hi, step */
+  int buf, dim; bool made;                      /* SPILL, FETCH; with lo, hi, step. made: FETCH of rows that will be written */
   const tp_ix *given; tp_nd *nd;                /* LOAD var = min(given, the greatest of the i64 in nd): an end by data, read again wherever it is used */
   int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
   int lastpos;

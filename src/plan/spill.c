@@ -10,13 +10,13 @@
  * (device/spill.c); for the others these statements do nothing. None of them takes a position or decides what a region reads: they only say what will be used. */
 #include "plan/build.h"
 
-enum { SMALL = 1 << 16, FEW = 64 };             /* bytes, slots: what is known to be less is never worth a file */
+enum { SMALL = 1 << 16, FEW = 64, SOON = 3 };   /* bytes, slots: what is known to be less is never worth a file; regions: what is used again so soon stays */
 
-typedef struct use { tp_pnode *leaf; const tp_nd *nd; bool made; } use;        /* made: written and not added to */
+typedef struct use { tp_pnode *leaf; const tp_nd *nd; bool made; } use;        /* made: written */
 typedef TP_VEC(use) uselist;
 typedef TP_VEC(tp_pnode *) nodelist;
 typedef struct spot { nodelist before, inside, after; } spot;  /* statements around a part; inside: where a loop's body begins */
-typedef struct range { const tp_ix *lo, *n; int64_t k; } range;        /* rows lo .. lo + n - 1, where the loop's variable has factor k */
+typedef struct range { const tp_ix *lo, *n; int64_t k; bool made; } range;     /* rows lo .. lo + n - 1, where the loop's variable has factor k; made: some are written */
 typedef struct spiller {
   tp_plan *p; tp_ictx *ix;
   tp_hmap spots;                                /* of parts */
@@ -38,7 +38,7 @@ static void collect(spiller *s, tp_pnode *x, uselist *l) {
   if (x->kind == TP_P_REGION) {
     const tp_region *r = x->rg;
     for (int i = 0; i < r->nin; i++) note(s, l, x, &r->in[i], false);
-    for (int i = 0; i < r->nout; i++) note(s, l, x, &r->out[i], !r->acc);
+    for (int i = 0; i < r->nout; i++) note(s, l, x, &r->out[i], true);
     for (int i = 0; i < r->nrows; i++) note(s, l, x, &r->rows[i].nd, false);
   }
   for (int i = 0; i < x->n; i++) collect(s, x->kid[i], l);
@@ -60,7 +60,7 @@ static bool within(const spiller *s, const tp_pnode *x, int *from, int *to) {
 static const tp_ix *extreme(spiller *s, const tp_ix *e, const tp_sym *v, const tp_ix *lo, const tp_ix *last, bool above) {
   int64_t c; const tp_ix *rest;
   if (!e || !tp_ix_mentions(e, v)) return e;
-  e = tp_ix_edge(s->ix, e, v, above);
+  e = tp_ix_edge(s->ix, e, v, lo, last, above);
   if (!e || !tp_ix_linear_in(s->ix, e, v, &c, &rest)) return NULL;
   return tp_ix_subst(s->ix, e, 1, &v, above == (c > 0) ? &last : &lo);
 }
@@ -82,20 +82,43 @@ static bool rows_of(spiller *s, const use *u, const tp_pnode *top, const tp_ix *
   return *lo && *hi;
 }
 
+/* Is the loop's variable a constant where the condition holds? */
+static const tp_ix *fixed(spiller *s, const tp_ix *cond, const tp_sym *v) {
+  int64_t k; const tp_ix *rest, *found = NULL;
+  if (tp_ix_kind(cond) == TP_IX_EQ0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &k, &rest) && (k == 1 || k == -1)) return tp_ix_mulc(s->ix, rest, -k);
+  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++) found = fixed(s, tp_ix_arg(cond, i), v);
+  return found;
+}
+
+/* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v is c, has any k: these are k * v + rows - k * c there. */
+static bool linear_rows(spiller *s, const use *u, const tp_pnode *loop, int64_t *k, const tp_ix **lo, const tp_ix **hi) {
+  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1), *at = NULL;
+  int64_t kl, kh;
+  if (!rows_of(s, u, loop, lo, hi)) return false;
+  *lo = tp_ix_edge(s->ix, *lo, loop->var, loop->lo, last, false);
+  *hi = tp_ix_edge(s->ix, *hi, loop->var, loop->lo, last, true);
+  if (!*lo || !*hi || !tp_ix_linear_in(s->ix, *lo, loop->var, &kl, lo) || !tp_ix_linear_in(s->ix, *hi, loop->var, &kh, hi) || kl != kh) return false;
+  if (*k == 0 || kl == *k) *k = kl;
+  if (kl == *k) return true;
+  for (const tp_pnode *q = u->leaf; q != loop && !at; q = q->up)
+    if (q->up->kind == TP_P_IF && q->up->kid[0] == q) at = fixed(s, q->up->cond, loop->var);
+  if (kl || !at || tp_ix_mentions(at, loop->var)) return false;
+  *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, at, *k));
+  *hi = tp_ix_sub(s->ix, *hi, tp_ix_mulc(s->ix, at, *k));
+  return true;
+}
+
 /* Does the loop go through the rows? */
 static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   int from, to;
-  const tp_ix *least = NULL, *most = NULL;
+  const tp_ix *least = NULL, *most = NULL, *lo, *hi;
+  *r = (range){ 0 };
   if (loop->kind != TP_P_FOR || !within(s, loop, &from, &to)) return false;
+  for (int i = from; i < to && !r->k; i++)
+    if (!linear_rows(s, &s->uses->v[i], loop, &r->k, &lo, &hi)) return false;
   for (int i = from; i < to; i++) {
-    const tp_ix *lo, *hi;
-    int64_t k, kh;
-    if (!rows_of(s, &s->uses->v[i], loop, &lo, &hi)) return false;
-    lo = tp_ix_edge(s->ix, lo, loop->var, false);
-    hi = tp_ix_edge(s->ix, hi, loop->var, true);
-    if (!lo || !hi || !tp_ix_linear_in(s->ix, lo, loop->var, &k, &lo) || !tp_ix_linear_in(s->ix, hi, loop->var, &kh, &hi)) return false;
-    if (k == 0 || k != kh || (i > from && k != r->k)) return false;
-    r->k = k;
+    if (!r->k || !linear_rows(s, &s->uses->v[i], loop, &r->k, &lo, &hi)) return false;
+    r->made |= s->uses->v[i].made;
     least = least ? tp_ix_min(s->ix, least, lo) : lo;
     most = most ? tp_ix_max(s->ix, most, hi) : hi;
   }
@@ -106,26 +129,29 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
 
 /* All of a dim where nothing better is known. */
 static range hull(spiller *s, const tp_pnode *const *part, int n) {
-  range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim], 0 };
+  range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim], 0, false };
   const tp_ix *least = NULL, *most = NULL;
+  bool known = true;
   for (int k = 0; k < n; k++) {
     int from, to;
-    within(s, part[k], &from, &to);
+    if (!within(s, part[k], &from, &to)) continue;
     for (int i = from; i < to; i++) {
       const tp_ix *lo, *hi;
-      if (!rows_of(s, &s->uses->v[i], part[k]->up, &lo, &hi)) return all;
+      all.made |= s->uses->v[i].made;
+      known = known && rows_of(s, &s->uses->v[i], part[k]->up, &lo, &hi);
+      if (!known) continue;
       least = least ? tp_ix_min(s->ix, least, lo) : lo;
       most = most ? tp_ix_max(s->ix, most, hi) : hi;
     }
   }
-  return least ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0 } : all;
+  return known && least ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0, all.made } : all;
 }
 
 /* ---- statements ---- */
 
 static tp_pnode *statement(spiller *s, tp_pkind kind, const range *r, int step) {
   tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = kind, .buf = s->buf->id, .dim = s->dim, .lo = r->lo, .hi = r->n, .step = step };
+  *x = (tp_pnode){ .kind = kind, .buf = s->buf->id, .dim = s->dim, .lo = r->lo, .hi = r->n, .step = step, .made = kind == TP_P_FETCH && r->made };
   return x;
 }
 
@@ -140,16 +166,16 @@ static spot *spot_of(spiller *s, const tp_pnode *x) {
 static void around_loop(spiller *s, const tp_pnode *x, const range *r) {
   spot *at = spot_of(s, x);
   int step = (r->k > 0) == (x->step > 0) ? 1 : -1;
-  range none = { tp_ix_const(s->ix, 0), tp_ix_const(s->ix, 0), 0 };
+  range none = { tp_ix_const(s->ix, 0), tp_ix_const(s->ix, 0), 0, false };
   TP_PUSH(s->p->a, &at->inside, statement(s, TP_P_SPILL, r, step));
   TP_PUSH(s->p->a, &at->inside, statement(s, TP_P_FETCH, r, step));
   TP_PUSH(s->p->a, &at->after, statement(s, TP_P_SPILL, &none, 0));
 }
 
-/* Around parts that follow each other. `ahead`: the part before them, or the first of them. */
-static void around_parts(spiller *s, const tp_pnode *const *part, int n, const tp_pnode *ahead) {
+/* Around parts that follow each other. */
+static void around_parts(spiller *s, const tp_pnode *const *part, int n) {
   range r = hull(s, part, n);
-  TP_PUSH(s->p->a, &spot_of(s, ahead)->before, statement(s, TP_P_FETCH, &r, 0));
+  TP_PUSH(s->p->a, &spot_of(s, part[0])->before, statement(s, TP_P_FETCH, &r, 0));
   TP_PUSH(s->p->a, &spot_of(s, part[n - 1])->after, statement(s, TP_P_SPILL, &r, 0));
 }
 
@@ -167,17 +193,30 @@ static bool has_sliding(spiller *s, const tp_pnode *x) {
 
 static void visit(spiller *s, const tp_pnode *x);
 
+/* Is there more of the same use soon? Of a whole buffer, near enough; of rows, of the same ones at once. */
+static bool goes_on(spiller *s, const tp_pnode *x, int first, int last, int next) {
+  const tp_pnode *const *kid = (const tp_pnode *const *)x->kid;
+  if (x->kind != TP_P_SEQ) return false;
+  if (s->dim < 0) return kid[next]->pos - kid[last]->lastpos <= SOON;
+  if (next != last + 1) return false;
+  range a = hull(s, kid + first, next - first), b = hull(s, kid + next, 1);
+  return a.lo == b.lo && a.n == b.n;
+}
+
 static void visit_kids(spiller *s, const tp_pnode *x) {
-  int from, to, first = -1;
-  for (int i = 0; i <= x->n; i++) {
-    bool used = i < x->n && within(s, x->kid[i], &from, &to), inner = used && (s->dim < 0 ? x->kid[i]->n > 0 : has_sliding(s, x->kid[i]));
-    if (first >= 0 && (!used || inner || x->kind != TP_P_SEQ)) {       /* of an IF, each kid is on its own */
-      around_parts(s, (const tp_pnode *const *)x->kid + first, i - first, x->kid[TP_MAX(first - (x->kind == TP_P_SEQ), 0)]);
+  int from, to, first = -1, last = -1;
+  for (int i = 0; i < x->n; i++) {
+    if (!within(s, x->kid[i], &from, &to)) continue;
+    bool inner = s->dim < 0 ? x->kid[i]->n > 0 : has_sliding(s, x->kid[i]);
+    if (first >= 0 && (inner || !goes_on(s, x, first, last, i))) {
+      around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
       first = -1;
     }
-    if (used && !inner && first < 0) first = i;
     if (inner) visit(s, x->kid[i]);
+    else if (first < 0) first = i;
+    last = i;
   }
+  if (first >= 0) around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
 }
 
 /* A part with something inside that slides, or into which a buffer without such loops is looked for. */
@@ -195,6 +234,13 @@ static bool is_few(const tp_ix *e) {
   return false;
 }
 
+/* Is it not used for long? */
+static bool has_gap(const uselist *l) {
+  for (int i = 1; i < l->n; i++)
+    if (l->v[i].leaf->pos - l->v[i - 1].leaf->pos > SOON) return true;
+  return false;
+}
+
 static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
   int64_t v;
   bool any = false;
@@ -207,7 +253,7 @@ static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
     visit(s, s->p->body);
   }
   s->dim = -1;
-  if (!any && s->p->body->n) visit(s, s->p->body);
+  if (!any && has_gap(uses) && s->p->body->n) visit(s, s->p->body);
 }
 
 /* ---- the new tree ---- */

@@ -157,6 +157,9 @@ static void put_spilled(tp_buf *b, const chart *c) {
     put_number(b, p->as[i].bytes, 14);
     tp_putf(b, "  %s", x->name ? x->name : "?");
     if (p->as[i].dim >= 0 && i < c->poly->arrs.n) tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[p->as[i].dim]->name);
+    tp_puts(b, ", at most ");
+    put_number(b, p->as[i].most, 0);
+    tp_puts(b, " in memory");
     if (x->pos.file) tp_putf(b, "  -- %s:%d", x->pos.file, x->pos.line);
     tp_puts(b, "\n");
   }
