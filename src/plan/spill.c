@@ -10,7 +10,7 @@
  * (device/spill.c); for the others these statements do nothing. None of them takes a position or decides what a region reads: they only say what will be used. */
 #include "plan/build.h"
 
-enum { SMALL = 1 << 16, FEW = 64, SOON = 3 };   /* bytes, slots: what is known to be less is never worth a file; regions: what is used again so soon stays */
+enum { SMALL = 1 << 16, FEW = 64, LONG = 2 };   /* bytes, slots: what is known to be less is never worth a file; regions between two uses */
 
 typedef struct use { tp_pnode *leaf; const tp_nd *nd; bool made; } use;        /* made: written */
 typedef TP_VEC(use) uselist;
@@ -193,14 +193,11 @@ static bool has_sliding(spiller *s, const tp_pnode *x) {
 
 static void visit(spiller *s, const tp_pnode *x);
 
-/* Is there more of the same use soon? Of a whole buffer, near enough; of rows, of the same ones at once. */
-static bool goes_on(spiller *s, const tp_pnode *x, int first, int last, int next) {
+/* Is the next part of a row one of the same use? */
+static bool goes_on(spiller *s, const tp_pnode *x, int first, int next) {
   const tp_pnode *const *kid = (const tp_pnode *const *)x->kid;
-  if (x->kind != TP_P_SEQ) return false;
-  if (s->dim < 0) return kid[next]->pos - kid[last]->lastpos <= SOON;
-  if (next != last + 1) return false;
   range a = hull(s, kid + first, next - first), b = hull(s, kid + next, 1);
-  return a.lo == b.lo && a.n == b.n;
+  return x->kind == TP_P_SEQ && a.lo == b.lo && a.n == b.n;
 }
 
 static void visit_kids(spiller *s, const tp_pnode *x) {
@@ -208,7 +205,7 @@ static void visit_kids(spiller *s, const tp_pnode *x) {
   for (int i = 0; i < x->n; i++) {
     if (!within(s, x->kid[i], &from, &to)) continue;
     bool inner = s->dim < 0 ? x->kid[i]->n > 0 : has_sliding(s, x->kid[i]);
-    if (first >= 0 && (inner || !goes_on(s, x, first, last, i))) {
+    if (first >= 0 && (inner || i > last + 1 || !goes_on(s, x, first, i))) {
       around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
       first = -1;
     }
@@ -237,7 +234,7 @@ static bool is_few(const tp_ix *e) {
 /* Is it not used for long? */
 static bool has_gap(const uselist *l) {
   for (int i = 1; i < l->n; i++)
-    if (l->v[i].leaf->pos - l->v[i - 1].leaf->pos > SOON) return true;
+    if (l->v[i].leaf->pos - l->v[i - 1].leaf->pos > LONG) return true;
   return false;
 }
 
