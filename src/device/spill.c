@@ -314,8 +314,8 @@ void tp_spill_close(tp_exec *x) {
 }
 
 static bool no_file(tp_exec *x, const char *dir, int64_t bytes, int why) {
-  tp_fail(x->err, TP_E_FILE, (tp_pos){ 0 }, "file: no place in %s for the %lld bytes that the limit of memory leaves to a file: %s", dir, (long long)bytes, strerror(why));
-  tp_note(x->err, "the environment variable TMPDIR names the directory; it should be on a disk");
+  tp_fail(x->err, TP_E_FILE, (tp_pos){ 0 }, "file: the limit of memory leaves %lld bytes to a file, for which there is no place in '%s': %s", (long long)bytes, dir, strerror(why));
+  tp_note(x->err, "TMPDIR in the environment names another directory; it should be on a disk");
   return false;
 }
 
@@ -434,7 +434,7 @@ static void tell_cures(tp_exec *x, choice *c) {
 }
 
 static bool refuse(tp_exec *x, choice *c) {
-  tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: this call needs %lld bytes%s, its limit is memory = %lld", (long long)c->p.total, c->p.total > c->p.arena ? ", with a file" : "",
+  tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: these bounds need %lld bytes%s, more than memory = %lld", (long long)c->p.total, c->p.total > c->p.arena ? ", whatever a file can hold left out" : "",
           (long long)x->plan->limit);
   tell_pieces(x, c);
   tell_cures(x, c);

@@ -99,13 +99,17 @@ static int64_t bytes_of(const char *s) {
 
 static void take_memory(lua_State *L, int i, tp_copts *o) {
   if (!tl_option(L, i, "memory")) return;
-  bool text = lua_type(L, -1) == LUA_TSTRING;
-  if (!text && lua_type(L, -1) != LUA_TNUMBER) tl_fail(L, TP_E_OPTION, "option: memory: expected a number of bytes or a text like \"2GiB\", got %s", tl_describe(L, -1));
-  if (!text) {
-    o->memory = tl_integer(L, lua_gettop(L), "memory");
-    if (o->memory < 1) tl_fail(L, TP_E_OPTION, "option: memory: expected 1 byte or more, got %lld", (long long)o->memory);
-  } else if ((o->memory = bytes_of(lua_tostring(L, -1))) < 0) {
-    tl_fail(L, TP_E_OPTION, "option: memory: '%s' is no number of bytes: write \"2GiB\", \"512MiB\", \"1.5GB\" (KB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024) or an integer", lua_tostring(L, -1));
+  int at = lua_gettop(L), type = lua_type(L, at);
+  double n = lua_tonumber(L, at);
+  if (type == LUA_TSTRING) {
+    const char *s = lua_tostring(L, at);
+    o->memory = bytes_of(s);
+    if (o->memory < 0)
+      tl_fail(L, TP_E_OPTION, "option: memory: '%s' is no number of bytes; write \"2GiB\", \"512MiB\", \"1.5GB\" (KiB, MiB, GiB, TiB are powers of 1024, KB, MB, GB, TB of 1000) or a number", s);
+  } else if (type == LUA_TNUMBER && n >= 1 && n < 0x1p62) {
+    o->memory = (int64_t)n;
+  } else {
+    tl_fail(L, TP_E_OPTION, "option: memory: expected a number of bytes, or a text like \"2GiB\"; got %s", type == LUA_TNUMBER ? lua_tostring(L, at) : tl_describe(L, at));
   }
   lua_pop(L, 1);
 }

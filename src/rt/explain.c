@@ -17,7 +17,7 @@ static void summary(tp_buf *b, tp_fn *f) {
             f->poly->proved ? "proved" : "not fully proved");
     if (f->poly->unproved) tp_putf(b, "not proved: %s\n", f->poly->unproved);
     tp_putf(b, "ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", f->poly->ms_schedule, f->poly->ms_proof, f->poly->ms_tree, f->poly->ms_live);
-  } else tp_puts(b, "\n");
+  } else tp_puts(b, f->limit ? "; it keeps every value, whatever memory = says\n" : "\n");
 }
 
 /* ---- memory ---- */
@@ -72,7 +72,7 @@ static void put_place(tp_buf *b, const tp_poly *p, const tp_pnode *x) {
     if (q->kind == TP_P_FOR) loop[n++] = q;
   for (int i = n - 1; i >= 0; i--) tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ", (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
   const tp_node *of = x->rg->node;
-  tp_puts(b, of ? p->title[of->id] : tp_ops[x->rg->op].text);
+  tp_puts(b, of && of->id >= 0 ? p->title[of->id] : tp_ops[x->rg->op].text);      /* of an end: not in the graph */
 }
 
 /* One line for as many regions as it takes to have no more than LINES; each shows the most among its own. */
