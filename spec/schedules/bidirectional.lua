@@ -1,4 +1,5 @@
 local tempo = require "tempo"
+local S = require "spec.support"
 
 local P = tempo.program()
 local t, T = P:dim "t"
@@ -12,4 +13,6 @@ local b = P:tensor { domain = { t }, shape = { 8 }, name = "b" }
 b[T - 1] = x
 b[t] = (x + b[t + 1]:matmul(v)):tanh()
 local y = tempo.cat({ f, b }, 0):name "y"
-return P, { y = y }
+
+local function inputs(b) return { x = S.random(S.rng(1), { b.T, 8 }, "f32") } end
+return P, { y = y }, inputs

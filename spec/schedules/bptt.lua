@@ -1,4 +1,5 @@
 local tempo = require "tempo"
+local S = require "spec.support"
 
 local P = tempo.program()
 local i = P:dim "i"
@@ -11,4 +12,9 @@ h[{ t = 0 }] = x
 h[{ i, t }] = (x + h[{ t = t - 1 }]:matmul(w)):tanh()
 local loss = (h - y):square():sum()[{ t = 0 .. T }]:sum(0):name "loss"
 w[i + 1] = w - tempo.grad(loss, { w })[1] * 0.01
-return P, { loss = loss }
+
+local function inputs(b)
+  local r = S.rng(2)
+  return { x = S.random(r, { b.T, 8 }, "f32"), y = S.random(r, { b.T, 8 }, "f32") }
+end
+return P, { loss = loss }, inputs

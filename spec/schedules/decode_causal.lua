@@ -1,4 +1,5 @@
 local tempo = require "tempo"
+local S = require "spec.support"
 
 local D = 8
 local P = tempo.program()
@@ -23,4 +24,9 @@ x[{ t, l }] = y[{ l = l - 1 }]
 local logits = y[{ l = L - 1 }]:matmul(emb:mT()):name "logits"
 tok:when(t:lt(p), prompt)
 tok:otherwise(logits:argmax(0)[t - 1])
-return P, { tok = tok }
+
+local function inputs(b)
+  local r = S.rng(3)
+  return { prompt = S.array(S.fill({ b.T }, function() return r(32) end), "i64", { b.T }) }
+end
+return P, { tok = tok }, inputs
