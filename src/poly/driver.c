@@ -682,6 +682,7 @@ static bool find_order(tp_sched *S, tp_error *err) {
     S->p->proved = r == TP_S_OK && tp_prove(S, &S->p->unproved);
     S->p->ms_proof += now() - t0;
     if (S->p->proved) return true;
+    if (S->hulled && !S->exact) { S->exact = true; continue; }
     if (any_vec(S->p) && !S->novec) { S->novec = true; continue; }
     if (r == TP_S_OK) tp_fail(&mine, TP_E_CYCLE, (tp_pos){ 0 }, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");
     if (err && err->code == TP_OK) *err = mine;
