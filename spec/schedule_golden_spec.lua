@@ -1,7 +1,7 @@
 -- Schedules and storage of programs that one knows how to write by hand: each program of spec/schedules says what that is, its .want is what comes out.
 -- `UPDATE=1 make spec SPEC=spec/schedule_golden_spec.lua` writes the .want files anew; then they are to be read.
-local tempo = require "tempo"
 local S = require "spec.support"
+local helper = require "spec.helper"
 
 local folder = "spec/schedules/"
 
@@ -74,28 +74,25 @@ describe("a budget of isl operations", function()
     local ok, f = pcall(S.compile, P, outputs)
     if ok then
       f(inputs and inputs(bounds) or {}, bounds)
-      print("agrees", (f.fn:explain():match "(%d+) questions to isl took more than" or "0"))
+      print("agrees", (f.fn:explain():match "(%d+) of %d+ questions" or "0"))
     else print(tostring(f)) end]]
 
   local function try(name, budget)
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))
-    file:write((_VERSION == "Lua 5.1" and "local load = loadstring\n" or "") .. script)
+    file:write((jit and "local load = loadstring\n" or "") .. script)
     file:close()
     local b = {}
     for k, v in pairs(bounds[name][#bounds[name]]) do b[#b + 1] = k .. "=" .. v end
-    local lua = arg and arg[-1] or "lua5.4"
-    local run = assert(io.popen(("TEMPO_ISL_BUDGET=%d %s %s %s '{%s}' 2>&1"):format(budget, jit and "luajit" or "lua5.4", path, name, table.concat(b, ","))))
-    local text = run:read "*a"
-    run:close()
+    local text = helper.lua(("%s %s '{%s}'"):format(path, name, table.concat(b, ",")), "TEMPO_ISL_BUDGET=" .. budget)
     os.remove(path)
-    return text, lua
+    return text
   end
 
   it("that is tiny gives clear errors, one that is small the same numbers", function()
     local agreed, refused, over = 0, 0, 0
     for _, name in ipairs(programs()) do
-      for _, budget in ipairs { 1, 40, 100, 300, 1000, 3000 } do
+      for _, budget in ipairs { 1, 100, 300, 1000 } do
         local text = try(name, budget)
         local questions = tonumber(text:match "^agrees%s+(%d+)")
         if questions then
@@ -109,6 +106,6 @@ describe("a budget of isl operations", function()
         assert.truthy(questions or budget < 1000, text)
       end
     end
-    assert.is_true(agreed > refused and refused > 5 and over > 3, ("%d agreed, %d of them over budget, %d refused"):format(agreed, over, refused))
+    assert.is_true(agreed >= 10 and refused >= 7 and over >= 7, ("%d agreed, %d of them over budget, %d refused"):format(agreed, over, refused))
   end)
 end)
