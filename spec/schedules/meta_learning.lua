@@ -1,3 +1,5 @@
+-- By hand: iterations outermost, in each the inner loop forwards, the outer loss, the inner loop backwards, the update; all seeds in each operation, as nothing
+-- connects them but the mean at the end. The inner loop is linear in u, so its way back needs no u: both u and its adjoint are two points, whatever K is.
 local tempo = require "tempo"
 local support = require "spec.support"
 
