@@ -132,14 +132,15 @@ static void put_number(tp_buf *b, int64_t v, int width) {
 }
 
 /* "for i, t: matmul@net.lua:7" */
-static void put_place(tp_buf *b, const tp_poly *p, const tp_pnode *x) {
+static void put_place(tp_buf *b, const tp_plan *plan, const tp_poly *p, const tp_pnode *x) {
   const tp_pnode *loop[64];
   int n = 0;
   for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
     if (q->kind == TP_P_FOR) loop[n++] = q;
   for (int i = n - 1; i >= 0; i--) tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ", (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
   const tp_node *of = x->rg->node;
-  tp_puts(b, of ? p->title[of->id] : tp_ops[x->rg->op].text);
+  const char *to = x->rg->nout ? plan->bufs.v[x->rg->out[0].buf]->name : NULL;
+  tp_puts(b, of && of->id >= 0 ? p->title[of->id] : to ? to : "?");      /* the plan has operators of its own */
 }
 
 /* One line for as many regions as it takes to have no more than LINES; each shows the most among its own. */
@@ -154,7 +155,7 @@ static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
     int bar = c->live[c->peak] ? (int)((c->live[best] * WIDTH + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
     put_number(b, c->live[best], 14);
     tp_putf(b, " |%.*s%*s| ", bar, "########################################", WIDTH - bar, "");
-    put_place(b, poly, c->region[best]);
+    put_place(b, c->plan, poly, c->region[best]);
     tp_puts(b, best == c->peak ? "  <- peak\n" : "\n");
     best = -1;
   }
@@ -219,7 +220,8 @@ static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
   chart c = { .plan = p, .live = TP_NEWN(&a, int64_t, p->npos), .room = TP_NEWN(&a, int64_t, p->npos), .at = TP_NEWN(&a, int64_t, p->bufs.n),
               .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
   bool ok = total >= 0 && fill_chart(&c, f->exec, env);
-  if (ok && c.region[c.peak]) {
+  if (ok && !c.region[c.peak]) tp_puts(b, "nothing runs with these bounds\n");
+  else if (ok) {
     put_number(b, total, 0);
     tp_puts(b, " bytes of arena; at most ");
     put_number(b, c.live[c.peak], 0);
