@@ -78,7 +78,8 @@ static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
     return true;
   }
   tp_putf(b, ", %d statements, %d fused into them, %d arrays\n", p->stmts.n, fused(p), p->arrs.n);
-  tp_putf(b, "order of loops proved with %d isl queries; ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", p->nquery, p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
+  tp_putf(b, "order of loops proved with %d isl queries (%ld spaces); ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", p->nquery,
+          tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
   tp_poly_print_unknown(b, p);
   put_ticks(b, f);
   put_checks(b, f);
