@@ -294,6 +294,41 @@ describe("steps", function()
     end)
   end)
 
+  it("go through iterations whose rows end inside, in arrays as long as was given", function()
+    each(function(tier)
+      local P = tempo.program()
+      local i = P:dim "i"
+      local b, B = P:dim "b"
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { i, b, t }, dtype = "f64" })
+      local w = P:param("w", { along = { i }, shape = {}, dtype = "f64", init = 0 })
+      local s = P:tensor { domain = { i, b, t }, dtype = "f64" }
+      s[{ t = 0 }] = x + w
+      s:otherwise(s[t-1] + x)
+      P:stop(t, s:ge(3))
+      local last = s[T-1]
+      w:update(w + last[{ b = 0 .. B }]:max(0) / 8)
+      local f = P:compile { outputs = { s = s, last = last, w = w }, tick = i, tier = tier }
+      local X = {
+        { { 1, 1, 1, 1 }, { 2, 2, 2, 2 } },               -- rows of 3 and 2 points: w is 1/2 after it
+        { { 0, 1, 1, 1 }, { 3, 1, 1, 1 } },               -- 4 and 1
+        { { 0, 0, 0, 0 }, { 5, 1, 1, 1 } },               -- never and 1
+      }
+      local bounds = { I = 3, B = 2, T = 4 }
+      local want = f({ x = X }, bounds)
+      assert.same({ { 3, 2 }, { 4, 1 }, { 4, 1 } }, want.T:totable())
+      for pause = 0, 2 do
+        f:start({}, bounds)
+        for k = 1, 3 do
+          if k - 1 == pause then f:load_state(f:state()) end
+          local done, out = f:step { x = X[k] }
+          assert.equal(k == 3, done)
+          for _, name in ipairs { "s", "last", "w", "T" } do assert.same(plain(want[name][k - 1]), plain(out[name]), tier .. " " .. name) end
+        end
+      end
+    end)
+  end)
+
   it("leave plain calls alone, and start anew", function()
     each(function(tier)
       local P, t, _, _, h = accumulator()

@@ -3,8 +3,9 @@
  * for the whole dim. */
 #include "poly/sched.h"
 
-enum { MOST = 64, LEAST = 8 };                  /* iterations in a block */
-enum { ROOM = 1 << 16, UNKNOWN = 32 };          /* bytes of one result in a block; what an extent that only the call knows counts as */
+enum { MOST = 64, LEAST = 8, MOST_CUT = 4096 }; /* iterations in a block; in one of a loop that is there to be cut */
+enum { ROOM = 1 << 16, ROOM_CUT = 1 << 18, ROOM_LEAST = 1 << 22 };     /* bytes of one result in a block; in a loop that is there to be cut; and of up to MOST there */
+enum { UNKNOWN = 32 };                          /* what an extent that only the call knows counts as */
 
 typedef struct {
   tp_sched *S; const tp_level *L; const tp_item *x; const tp_arcs *arcs;
@@ -66,7 +67,7 @@ static bool can(const cutter *c, const tp_scc *k) {
   const tp_stmt *s = S->p->stmts.v[st];
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
-  return k->n == 1 && !k->rec && !s->effect && !s->guard && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= ROOM && shift_ix(S, mem_of(c->x, st)) &&
+  return k->n == 1 && !k->rec && !s->effect && !s->guard && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= (tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM) && shift_ix(S, mem_of(c->x, st)) &&
          tp_vector_range(S, s, d, &lo, &hi);
 }
 
@@ -101,7 +102,7 @@ static bool multiplies(const cutter *c, int st) {
   int d = tp_dim_of(c->S, st, c->x->label);
   bool sums = s->kind == TP_ST_ACC;
   for (int a = 0; a < s->nacc; a++)
-    for (int k = 0; s->acc[a].kind == TP_ACC_UPDATE && k < p->arrs.v[s->acc[a].arr]->ndim; k++) sums &= !tp_ix_mentions(s->acc[a].at[k].lo, s->dim[d]);
+    for (int k = 0; s->acc[a].kind == TP_ACC_UPDATE && k < p->arrs.v[s->acc[a].arr]->ndim; k++) sums &= !tp_linked(c->S, s, &s->acc[a], d, k);
   for (int i = 0; i < s->nnode; i++) {
     bool shares = sums;
     tp_opnd o;
@@ -117,6 +118,7 @@ static bool multiplies(const cutter *c, int st) {
 static bool choose(cutter *c) {
   tp_sched *S = c->S;
   bool *able = c->vec, some = false, *in = TP_NEWN(S->a, bool, c->ncomp), *from = TP_NEWN(S->a, bool, c->ncomp), *to = TP_NEWN(S->a, bool, c->ncomp), *other = TP_NEWN(S->a, bool, c->ncomp);
+  if (tp_is_cut(S, c->x->label)) return true;
   for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(c, c->comp[i]->st[0]));
   for (bool more = some; more;) {
     more = false;
@@ -143,7 +145,9 @@ static int64_t block_size(const cutter *c) {
   int64_t n = MOST;
   for (int i = 0; i < c->ncomp; i++)
     if (c->vec[i]) most = TP_MAX(most, row_bytes(c, c->comp[i]->st[0]));
-  while (n > LEAST && (double)n * most > ROOM) n /= 2;
+  bool cut = tp_is_cut(c->S, c->x->label);
+  if (cut) n = MOST_CUT;
+  while (n > LEAST && (double)n * most > (!cut ? ROOM : n > MOST ? ROOM_CUT : ROOM_LEAST)) n /= 2;
   return n;
 }
 

@@ -148,6 +148,60 @@ static void vectorise(tp_sched *S, const labels *C, int st) {
   S->st[st].used = s->vec;
 }
 
+/* ---- loops that are there to be cut ---- */
+
+bool tp_is_cut(const tp_sched *S, const tp_sym *label) {
+  for (int i = 0; i < S->cut.n; i++)
+    if (S->cut.v[i] == label) return true;
+  return false;
+}
+
+static bool has_label(const tp_stmt *s, const tp_sym *l) {
+  for (int d = 0; d < s->ndim; d++)
+    if (s->label[d] == l) return true;
+  return false;
+}
+
+/* Nothing recurs among the statements with l, none is an effect, no other cut is among them, and one of them hands something on to another. */
+static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
+  int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
+  bool hands_on = false;
+  tp_arcs arcs = { 0 };
+  for (int i = 0; i < S->p->stmts.n; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    if (!has_label(s, l)) continue;
+    if (s->effect) return false;
+    for (int k = 0; k < s->ndim; k++)
+      if (tp_is_cut(S, s->label[k])) return false;
+    st[n++] = i;
+  }
+  for (int e = 0; e < all->n; e++) {
+    const tp_dep *d = tp_dep_of(S, &all->v[e]);
+    if (!has_label(S->p->stmts.v[d->src], l) || !has_label(S->p->stmts.v[d->dst], l)) continue;
+    TP_PUSH(S->a, &arcs, all->v[e]);
+    hands_on |= d->src != d->dst && d->arr >= 0 && S->p->arrs.v[d->arr]->kind == TP_ARR_TEMP;
+  }
+  if (!hands_on) return false;
+  tp_level *L = tp_level_make(S, n, st, &arcs);
+  for (int k = 0; k < L->nscc; k++)
+    if (L->scc[k].rec) return false;
+  return true;
+}
+
+/* A dim that nothing carries, as rows of a data set or time in a filter, would be one call over all of it, and all that is handed from call to call as long. */
+static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
+  S->cut.n = 0;
+  for (int i = 0; i < S->p->stmts.n && !S->novec && !S->nocut && !S->p->noblock; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    for (int d = 0; d < s->ndim; d++) {
+      const tp_sym *l = s->label[d];
+      if (has(C, l) || tp_is_cut(S, l) || !l->bound || tp_stop_of(S->p->g, l) || !(s->mayvec >> d & 1) || !worth_cutting(S, l, all)) continue;
+      TP_PUSH(S->a, &S->cut, l);
+    }
+  }
+  for (int i = 0; i < S->cut.n; i++) need(S, C, S->cut.v[i]);
+}
+
 tp_sres tp_vectors(tp_sched *S) {
   labels C = { 0 };
   tp_arcs all = { 0 };
@@ -159,6 +213,7 @@ tp_sres tp_vectors(tp_sched *S) {
   if (any && !S->novec) {
     tp_sres r = collect(S, &C, n, st, &all);
     if (r != TP_S_OK) return r;
+    cut_some(S, &C, &all);
   }
   for (int i = 0; i < n; i++) vectorise(S, &C, i);
   return TP_S_OK;

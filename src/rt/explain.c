@@ -13,8 +13,8 @@ static void summary(tp_buf *b, tp_fn *f) {
   static const char *const tiers[] = { "auto", "reference", "interpreter", "native" };
   tp_putf(b, "tier %s, %d nodes", tiers[f->tier], f->graph->nodes.n);
   if (f->poly) {
-    tp_putf(b, ", %d statements, %d arrays, %d isl queries, schedule %s\n", f->poly->stmts.n, f->poly->arrs.n, f->poly->nquery,
-            f->poly->proved ? "proved" : "not fully proved");
+    tp_putf(b, ", %d statements, %d arrays, %d isl queries (%ld spaces), schedule %s\n", f->poly->stmts.n, f->poly->arrs.n, f->poly->nquery,
+            tp_isl_spaces(f->program->ix), f->poly->proved ? "proved" : "not fully proved");
     if (f->poly->unproved) tp_putf(b, "not proved: %s\n", f->poly->unproved);
     tp_putf(b, "ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", f->poly->ms_schedule, f->poly->ms_proof, f->poly->ms_tree, f->poly->ms_live);
   } else tp_puts(b, "\n");
