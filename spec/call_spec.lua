@@ -121,6 +121,40 @@ describe("a call", function()
     assert.same({ { 1, 2 } }, f({ x = { { 1, 2 } } }, { T = 1 }).y:totable())
   end)
 
+  -- (the sanitizers' build looks at what lies behind the bounds that it knew)
+  it("goes on while dims are made between its calls and by its callbacks", function()
+    each(function(tier)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local more = 0
+      local function grow()
+        for _ = 1, 40 do more = more + 1 P:dim("d" .. more) end
+      end
+      local u = P:source(function(p) grow() return p.t end, { domain = { t }, shape = {} })
+      local s = P:tensor { domain = { t } }
+      s[0] = u
+      s[t] = s[t-1] + u
+      P:stop(t, s:ge(5))
+      local f = P:compile { outputs = { s = s, n = u[0 .. T]:sum(0) }, tier = tier }
+      grow()
+      for _ = 1, 2 do
+        local out = f({}, { T = 10 })
+        assert.same({ { 0, 1, 3, 6 }, 6 }, { out.s:totable(), out.n:item() })
+        grow()
+        f:start({}, { T = 10 })
+        grow()
+        local done, o, state
+        repeat
+          done, o = f:step()
+          state = state or f:state()
+        until done
+        assert.same({ 6, 4 }, { o.n:item(), o.T:item() })
+        grow()
+        assert.equal(6, f({}, { T = 10 }, { state = state }).n:item())
+      end
+    end)
+  end)
+
   it("explains itself", function()
     local f = P:compile { outputs = { y = x + 1 } }
     assert.truthy(f:explain("graph"):find "input")

@@ -44,12 +44,19 @@ static void test_arena(void) {
   bool ok = v.n == 1000;
   for (int i = 0; i < 1000; i++) ok &= v.v[i] == i * i;
   CHECK(ok);
-  jmp_buf oom;
-  volatile bool landed = false;
-  a.oom = &oom;
-  if (setjmp(oom)) landed = true;
-  else tp_new_bytes(&a, SIZE_MAX - 100);
-  CHECK(landed);
+  tp_guard oom, inner;
+  volatile int landed = 0;
+  if (TP_GUARDED(&oom)) {
+    if (TP_GUARDED(&inner)) {
+      tp_arena scratch;
+      tp_scratch_init(&scratch);                    /* freed on the way: the leak checker looks */
+      tp_new_bytes(&scratch, 100);
+      tp_new_bytes(&a, SIZE_MAX - 100);
+    } else landed++;
+    tp_fail_alloc(1);
+    tp_new_bytes(&a, 1 << 20);
+  } else landed++;
+  CHECK(landed == 2 && tp_fail_alloc(0) && !tp_guard_now());
   tp_arena_free(&a);
   void *p = tp_alloc_aligned(100);
   CHECK(p && (uintptr_t)p % 64 == 0);

@@ -1,4 +1,5 @@
-/* Text buffers, shortest doubles, nearest names. A buffer that fails to grow remembers it and drops what follows; what it holds stays 0-terminated. */
+/* Text buffers, shortest doubles, nearest names. A buffer that fails to grow gives back what it has and goes to the thread's guard, for half a key or half
+ * a message is worse than none; without a guard it remembers, and drops what follows. */
 #include "base/base.h"
 #include <ctype.h>
 #include <math.h>
@@ -18,6 +19,10 @@ static bool reserve(tp_buf *b, size_t n) {
   if (b->cap - b->n > n) return true;
   size_t cap = TP_MAX(b->cap * 2, TP_MAX(b->n + n + 1, 64));
   char *s = n < SIZE_MAX / 4 ? tp_realloc(b->s, cap) : NULL;
+  if (!s && tp_guard_now()) {
+    tp_buf_free(b);
+    tp_oom();
+  }
   b->failed = !s;
   if (!s) return false;
   b->s = s;
@@ -30,6 +35,17 @@ void tp_putn(tp_buf *b, const char *s, size_t n) {
   if (n) memcpy(b->s + b->n, s, n);
   b->n += n;
   b->s[b->n] = 0;
+}
+
+static void drop(void *b) { tp_buf_free(b); }
+
+char *tp_buf_give(tp_arena *a, tp_buf *b) {
+  tp_hold mine;
+  tp_hold_set(&mine, drop, b);
+  char *s = tp_strdup(a, b->s ? b->s : "");
+  tp_hold_end(&mine);
+  tp_buf_free(b);
+  return s;
 }
 
 void tp_puts(tp_buf *b, const char *s) { tp_putn(b, s, strlen(s)); }

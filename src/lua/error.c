@@ -202,17 +202,13 @@ int tl_default_warn(lua_State *L) {
   return 0;
 }
 
-void tl_warn(lua_State *L, tl_prog *lp, const char *text) {
-  tl_state *S = lp->S;
-  jmp_buf *oom = S->oom;
+void tl_warn(lua_State *L, const char *text) {
   tl_pushmodule(L);
   lua_pushliteral(L, "warn");
   lua_rawget(L, -2);
   if (lua_toboolean(L, -1)) {
     lua_pushstring(L, text);
-    lua_call(L, 1, 0);
+    tl_call(L, 1, 0);
   } else lua_pop(L, 1);
   lua_pop(L, 1);
-  S->oom = oom;                                 /* the handler may have gone through entries of ours */
-  tl_use(lp);
 }

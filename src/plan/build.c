@@ -1,6 +1,6 @@
 /* build: the loop tree becomes a plan: each statement's cluster a row of regions on buffers.
  *
- * Layout of an array: [slots of each dim in domain order][spatial shape]. A dim with one slot adds nothing to an address, a dense dim index * stride, a ring
+ * Layout of an array: [slots of each dim, in the order that poly found][spatial shape]. A dim with one slot adds nothing to an address, a dense dim index * stride, a ring
  * (index mod width) * stride. Dims that a call runs over become leading axes with the index's coefficient as stride. Values inside a cluster live in
  * scratch: [leading extents][shape]. Elementwise operators of one shape that follow each other become one EW region. */
 #include "plan/build.h"
@@ -39,6 +39,7 @@ static void array_bufs(pb *b) {
     tp_arr *r = b->p->arrs.v[i];
     tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->val.node->pos, r->dtype);
     x->slot = r->slot;
+    x->order = r->order;
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
     layout(b, x, r->ndim, r->width, r->rank, upper_shape(b, r->rank, r->shape, r->ndim, r->dim));
   }
@@ -47,7 +48,11 @@ static void array_bufs(pb *b) {
 /* Stride of axis i of a buffer's layout. */
 static const tp_ix *buf_stride(pb *b, const tp_pbuf *x, int i) {
   const tp_ix *s = K(b, 1);
-  for (int k = i + 1; k < x->ndim + x->rank; k++) s = tp_ix_mul(C(b), s, x->slots[k]);
+  for (int k = x->ndim + x->rank - 1; k >= 0; k--) {
+    int axis = k < x->ndim && x->order ? x->order[k] : k;
+    if (axis == i) break;
+    s = tp_ix_mul(C(b), s, x->slots[axis]);
+  }
   return s;
 }
 

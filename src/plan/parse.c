@@ -431,6 +431,7 @@ static tp_pnode *kept_rows(parser *p, tp_pkind kind) {
   tp_scan_space(&p->in);
   if (*p->in.s++ != 'b') return fail(p, "a buffer is wanted before this"), NULL;
   if (!tp_scan_small(&p->in, &x->buf) || (accept(p, "by") && !tp_scan_small(&p->in, &x->dim))) return NULL;
+  x->inner = accept(p, "inner");
   if (!expect(p, "rows") || !expression(p, &x->lo) || !expect(p, "for") || !expression(p, &x->hi)) return NULL;
   x->step = accept(p, "up") ? 1 : accept(p, "down") ? -1 : 0;
   x->made = accept(p, "made");
@@ -497,16 +498,15 @@ static bool lives(parser *p) {
 }
 
 static bool read_all(tp_plan *pl, const char *text, tp_error *err) {
-  jmp_buf oom;
-  pl->a->oom = &oom;
-  if (setjmp(oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the plan");
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the plan");
   parser p = { .pl = pl, .ix = pl->g->ix };
   tp_scan_init(&p.in, "plan", pl->a, tp_ictx_arena(p.ix), err);
   bool ok = (pl->body = block(&p, &text, false)) != NULL;
   if (ok) tp_plan_number(pl);
   ok = ok && lives(&p);
   if (ok && tp_ictx_overflowed(p.ix)) ok = fail(&p, "a number that is too large");
-  pl->a->oom = NULL;
+  tp_unguard(&oom);
   return ok;
 }
 

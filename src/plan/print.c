@@ -2,7 +2,7 @@
  *
  *   dim t:T
  *   var t1
- *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape], elements
+ *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape] as they lie in memory, elements
  *   b1 temp f32 "h" [2][4] size 8 life 0..1
  *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
  *   for t1 = 0 .. T step 1 of t {
@@ -13,7 +13,7 @@
  * A micro's operands are the region's inputs (i0) and micros before it (m0). A window is its offset, rings, strides along the leading axes, shape by strides,
  * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
  * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1.
- * `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim, `up`, `down` or neither, `made` where they will be written, and of a whole buffer without `by` (plan.h); a plan that has them has a `limit` in bytes.
+ * `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim (`inner`: another way), `up`, `down` or neither, `made` where they will be written, and of a whole buffer without `by` (plan.h); a plan that has them has a `limit` in bytes.
  * With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
 #include "plan/plan.h"
 
@@ -140,7 +140,7 @@ static void loop(tp_buf *b, const tp_pnode *x) {
 
 static void kept_rows(tp_buf *b, const tp_pnode *x) {
   tp_putf(b, "%s b%d", x->kind == TP_P_SPILL ? "spill" : "fetch", x->buf);
-  if (x->dim >= 0) tp_putf(b, " by %d", x->dim);
+  if (x->dim >= 0) tp_putf(b, " by %d%s", x->dim, x->inner ? " inner" : "");
   pair(b, " rows ", x->lo, " for ", x->hi);
   tp_puts(b, x->step > 0 ? " up" : x->step < 0 ? " down" : "");
   tp_puts(b, x->made ? " made\n" : "\n");
@@ -181,7 +181,9 @@ static void buffer(tp_buf *b, const tp_pbuf *x) {
   if (x->kind != TP_BUF_TEMP && x->kind != TP_BUF_CONST) tp_putf(b, " %d", x->slot);
   tp_putf(b, " %s ", tp_dtype_name(x->dtype));
   tp_put_string(b, x->name ? x->name : "");
-  list(b, " [", x->ndim, x->slots, "]");
+  const tp_ix *inner[x->ndim + 1];
+  for (int k = 0; k < x->ndim; k++) inner[k] = x->slots[x->order ? x->order[k] : k];
+  list(b, " [", x->ndim, inner, "]");
   list(b, "[", x->rank, x->slots + x->ndim, "] size ");
   tp_ix_print(b, x->size);
   if (x->kind == TP_BUF_TEMP && x->first >= 0) tp_putf(b, " life %d..%d%s", x->first, x->last, x->far ? " far" : "");
@@ -253,8 +255,7 @@ static void use_node(bool *used, const tp_pnode *x) {
 
 void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_arena scratch;
-  tp_arena_init(&scratch);
-  scratch.oom = p->a->oom;
+  tp_scratch_init(&scratch);
   bool *used = TP_NEWN(&scratch, bool, tp_nsym(p->g->ix));
   for (int i = 0; i < p->bufs.n; i++) {
     use_list(used, p->bufs.v[i]->ndim + p->bufs.v[i]->rank, p->bufs.v[i]->slots);

@@ -112,10 +112,9 @@ static void put_piece(tp_buf *b, const piece *x, const chart *c) {
 }
 
 /* What is alive at the peak, the largest first. */
-static bool put_top(tp_buf *b, const chart *c, const int64_t *env) {
-  piece *v = tp_alloc(sizeof *v * (size_t)(c->plan->bufs.n + 1));
+static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) {
+  piece *v = TP_NEWN(a, piece, c->plan->bufs.n + 1);
   int n = 0;
-  if (!v) return false;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
     if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, bytes_of(x, env) };
@@ -130,8 +129,6 @@ static bool put_top(tp_buf *b, const chart *c, const int64_t *env) {
     put_number(b, rest, 14);
     tp_putf(b, "  %d others\n", n - TOP);
   }
-  tp_free(v);
-  return true;
 }
 
 static void formulas(tp_buf *b, const tp_plan *p) {
@@ -156,7 +153,8 @@ static void put_spilled(tp_buf *b, const chart *c) {
     if (!p->out[i]) continue;
     put_number(b, p->as[i].bytes, 14);
     tp_putf(b, "  %s", x->name ? x->name : "?");
-    if (p->as[i].dim >= 0 && i < c->poly->arrs.n) tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[p->as[i].dim]->name);
+    int d = p->as[i].dim;
+    if (d >= 0 && i < c->poly->arrs.n) tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[x->order ? x->order[d] : d]->name);
     tp_puts(b, ", at most ");
     put_number(b, p->as[i].most, 0);
     tp_puts(b, " in memory");
@@ -188,18 +186,18 @@ typedef struct { tp_buf *b; tp_fn *f; const int64_t *env; bool ok; } page;
 static void put_memory(void *ud, const tp_places *places) {
   page *g = ud;
   const tp_plan *p = g->f->plan;
-  int64_t *live = tp_calloc(sizeof *live * (size_t)(p->npos + 1));
-  chart c = { .plan = p, .poly = g->f->poly, .places = places, .live = live, .region = tp_calloc(sizeof *c.region * (size_t)(p->npos + 1)) };
-  g->ok = live && c.region && fill_chart(&c, g->env);
+  tp_arena a;
+  tp_scratch_init(&a);
+  chart c = { .plan = p, .poly = g->f->poly, .places = places, .live = TP_NEWN(&a, int64_t, p->npos), .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
+  g->ok = fill_chart(&c, g->env);
   if (g->ok && c.region[c.peak]) {
     put_total(g->b, &c);
     put_plot(g->b, &c, c.poly);
     tp_puts(g->b, "at the peak:\n");
-    g->ok = put_top(g->b, &c, g->env);
+    put_top(g->b, &a, &c, g->env);
     put_spilled(g->b, &c);
   }
-  tp_free(live);
-  tp_free(c.region);
+  tp_arena_free(&a);
 }
 
 static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
@@ -223,15 +221,23 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   return true;
 }
 
-static bool with_bounds(tp_fn *f, const char *s, const int64_t *env, tp_buf *out, tp_error *err) {
-  int64_t *all = env ? tp_full_env(f, env) : NULL;
-  bool ok = (!env || all) && section_text(f, s, all, out);
-  tp_free(all);
-  return ok || tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
+typedef struct { const char *section; int64_t *env; tp_buf *out; } telling;
+
+static bool tell(tp_fn *f, void *arg, tp_error *err) {
+  telling *t = arg;
+  if (!t->section) summary(t->out, f);
+  return !t->section || section_text(f, t->section, t->env, t->out) || tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
+}
+
+static bool with_bounds(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+  telling t = { section, env ? tp_full_env(f, env) : NULL, out };
+  bool ok = env && !t.env ? tp_fail(err, TP_E_MEMORY, f->pos, "out of memory") : tp_guarded(f, tell, &t, err);
+  tp_free(t.env);
+  return ok;
 }
 
 bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  if (!section) { summary(out, f); return true; }
+  if (!section) return with_bounds(f, NULL, NULL, out, err);
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
   const char *near = tp_nearest(section, sections, TP_LEN(sections));
@@ -239,11 +245,18 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
                  near ? near : "", near ? "'?" : "");
 }
 
-bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) {
+typedef struct { int rows; tp_buf *out; } profiling;
+
+static bool profile(tp_fn *f, void *arg, tp_error *err) {
+  profiling *p = arg;
   const tp_exec *x = f->session && f->session->exec ? f->session->exec : f->exec;
-  if (!x) { tp_puts(out, "the reference evaluator has no profile\n"); return true; }
-  return tp_exec_profile(x, rows, out) || tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  (void)err;
+  if (x) tp_exec_profile(x, p->rows, p->out);
+  else tp_puts(p->out, "the reference evaluator has no profile\n");
+  return true;
 }
+
+bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) { return tp_guarded(f, profile, &(profiling){ rows, out }, err); }
 
 void tp_dump_stage(const char *section, tp_fn *f) {
   const char *want = tp_setting("TEMPO_DUMP");
