@@ -39,6 +39,13 @@ static void swap_axes(tp_pair *p, int a, int b) {
   p->ext[b] = e, p->so[b] = o, p->si[b] = i;
 }
 
+static bool smaller_steps(const tp_pair *p, int a, int b) {
+  int64_t x = p->so[a] < 0 ? -p->so[a] : p->so[a], y = p->so[b] < 0 ? -p->so[b] : p->so[b];
+  if (x != y) return x < y;
+  x = p->si[a] < 0 ? -p->si[a] : p->si[a], y = p->si[b] < 0 ? -p->si[b] : p->si[b];
+  return x < y;
+}
+
 void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
   p->rank = 0;
   p->empty = false;
@@ -49,6 +56,8 @@ void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
     p->so[p->rank] = out->stride[i];
     p->si[p->rank++] = in->stride[i];
   }
+  for (int i = 1; i < p->rank; i++)             /* from large steps to small ones */
+    for (int k = i; k > 0 && smaller_steps(p, k - 1, k); k--) swap_axes(p, k, k - 1);
   int n = 0;
   for (int i = 1; i < p->rank; i++) {
     if (p->so[n] == p->so[i] * p->ext[i] && p->si[n] == p->si[i] * p->ext[i]) {

@@ -181,5 +181,6 @@ bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, TP_KEEP const tp_
  * false: it was too much, and the error is forgotten. */
 unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations);
 bool tp_isl_within(tp_ictx *c, unsigned long before);
+long tp_isl_spaces(const tp_ictx *c);           /* made so far: nothing is asked of isl without one */
 
 #endif

@@ -37,7 +37,10 @@ static void *refuse(tp_ictx *c, const char *why) {
 
 /* ---- spaces ---- */
 
+long tp_isl_spaces(const tp_ictx *c) { return c->nspace; }
+
 isl_space *tp_isl_params(tp_ictx *c) {
+  c->nspace++;
   unsigned n = 0, at = 0;
   for (int i = 0; i < c->sym.n; i++) n += c->sym.v[i]->kind == TP_SYM_BOUND;
   isl_space *s = isl_space_params_alloc(tp_isl_ctx(c), n);

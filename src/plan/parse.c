@@ -332,7 +332,8 @@ static bool ends(parser *p, const tp_ix **given, tp_nd *x) {
 
 static bool rows(parser *p, tp_region *r) {
   tp_rows x, *all = TP_NEWN(p->pl->a, tp_rows, r->nrows + 1);
-  if (!expression(p, &x.at) || !ends(p, &x.given, &x.nd)) return false;
+  x.along = -1;
+  if (!expression(p, &x.at) || (accept(p, "along") && !tp_scan_small(&p->in, &x.along)) || !ends(p, &x.given, &x.nd)) return false;
   if (r->nrows == MOST) return fail(p, "too many rows");
   for (int i = 0; i < r->nrows; i++) all[i] = r->rows[i];
   all[r->nrows++] = x;

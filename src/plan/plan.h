@@ -40,8 +40,9 @@ typedef enum {
   TP_RG_PINIT      /* out = the loaded array if one was given (in[1], kind PARAM), else in[0] */
 } tp_rgkind;
 typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; const tp_attr *attr; } tp_micro;   /* in < nin: region input; else micro in - nin. dtype of its result */
-/* CALL over rows that may have ended: row r goes on while at < min(given, the number in nd at r); nd has an axis for each dim of `over`. */
-typedef struct tp_rows { const tp_ix *at, *given; tp_nd nd; } tp_rows;
+/* CALL over rows that may have ended: row r goes on while at < min(given, the number in nd at r), the greatest of these where nd has further axes; nd has an axis for
+ * each dim of `over` first. along: the axis of the dim that ends, whose index is added to at; -1: none. */
+typedef struct tp_rows { const tp_ix *at, *given; int along; tp_nd nd; } tp_rows;
 typedef struct tp_region {
   tp_rgkind kind;
   tp_op op; const tp_attr *attr;                /* RG_OP; attr's axes count spatial axes only */

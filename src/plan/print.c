@@ -118,7 +118,11 @@ static void region(tp_buf *b, const tp_region *r) {
   if (r->nix) list(b, " ix(", r->nix, r->ix, ")");
   if (r->ncoord) coords(b, r);
   for (int k = 0; k < r->nrows; k++) {
-    pair(b, " rows ", r->rows[k].at, " of ", r->rows[k].given);
+    tp_puts(b, " rows ");
+    tp_ix_print(b, r->rows[k].at);
+    if (r->rows[k].along >= 0) tp_putf(b, " along %d", r->rows[k].along);
+    tp_puts(b, " of ");
+    tp_ix_print(b, r->rows[k].given);
     nd(b, &r->rows[k].nd, 0);
   }
   if (r->row) { tp_puts(b, " row "); tp_ix_print(b, r->row); }

@@ -102,7 +102,7 @@ static bool multiplies(const cutter *c, int st) {
   int d = tp_dim_of(c->S, st, c->x->label);
   bool sums = s->kind == TP_ST_ACC;
   for (int a = 0; a < s->nacc; a++)
-    for (int k = 0; s->acc[a].kind == TP_ACC_UPDATE && k < p->arrs.v[s->acc[a].arr]->ndim; k++) sums &= !tp_ix_mentions(s->acc[a].at[k].lo, s->dim[d]);
+    for (int k = 0; s->acc[a].kind == TP_ACC_UPDATE && k < p->arrs.v[s->acc[a].arr]->ndim; k++) sums &= !tp_linked(c->S, s, &s->acc[a], d, k);
   for (int i = 0; i < s->nnode; i++) {
     bool shares = sums;
     tp_opnd o;

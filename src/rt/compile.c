@@ -77,6 +77,7 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
   bool none = s && !strcmp(s, "none");
   for (int i = 0; i < tp_npasses; i++) f->opt.on[i] = none ? tp_passes[i].mandatory : tp_passes[i].dflt || tp_passes[i].mandatory;
   f->opt.precise = o->precise;
+  f->opt.did = f->did;
   if (!s || none || !strcmp(s, "all")) return true;
   while (*s) {
     size_t n = strcspn(s, "=,"), v = 0;
@@ -217,10 +218,14 @@ static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
 
 /* What lacks dims of an end's domain would wait for the greatest end. Where that leaves no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
+  int before = g->nodes.n;
   bool dims = false;
   tp_error first = { 0 };
   for (int i = 0; i < g->stops.n; i++) dims |= g->stops.v[i].ndom > 0;
-  tp_poly *p = find_needed(f, g, err) ? ordered(f, g, false, dims ? &first : err) : NULL;
+  bool found = find_needed(f, g, err);
+  f->did[TP_Q_ALGEBRA][0] = before;
+  f->did[TP_Q_ALGEBRA][1] = g->nodes.n;
+  tp_poly *p = found ? ordered(f, g, false, dims ? &first : err) : NULL;
   if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(f, g, true, err) : (*err = first, NULL);
   f->need = tp_need_free(f->need);
   return p;
