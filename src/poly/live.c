@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 enum { NEARLY = 2 };                            /* slots given away to have the whole extent */
-enum { HARD = 30000 };                          /* isl's operations in which a greatest distance is found exactly, or not */
 
 typedef struct { int st, acc; } place;
 typedef struct {                                /* what arrays have in common that are accessed alike */
@@ -306,15 +305,16 @@ static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
-/* The greatest D_k. Where that is hard (blocks of thousands of rows read at t // 2), of more than D: without what asks for whole multiples. */
-static isl_pw_aff *greatest(tp_sched *S, TP_KEEP isl_set *D, int k) {
+/* By cases of divisions there may be very many: then of a set without these, which holds D. */
+static isl_pw_aff *greatest(tp_sched *S, isl_set *D, int k) {
   isl_ctx_reset_operations(S->ctx);
-  isl_ctx_set_max_operations(S->ctx, HARD);
-  isl_pw_aff *most = isl_set_dim_max(isl_set_copy(D), k);
-  bool hard = !most && isl_ctx_last_error(S->ctx) == isl_error_quota;
-  if (hard) isl_ctx_reset_error(S->ctx);
-  tp_query(S);
-  return hard ? isl_set_dim_max(isl_set_remove_divs(isl_set_copy(D)), k) : most;
+  isl_ctx_set_max_operations(S->ctx, (unsigned long)(S->p->budget / 20 + 1));
+  isl_pw_aff *p = isl_set_dim_max(isl_set_copy(D), k);
+  bool over = !p && isl_ctx_last_error(S->ctx) == isl_error_quota;
+  if (over) isl_ctx_reset_error(S->ctx);
+  isl_ctx_reset_operations(S->ctx);
+  isl_ctx_set_max_operations(S->ctx, (unsigned long)S->p->budget);
+  return over ? isl_set_dim_max(isl_set_remove_divs(isl_set_copy(D)), k) : p;
 }
 
 /* 1 + the greatest D_k. NULL: not known. */
