@@ -117,9 +117,9 @@ static isl_map *time_of(const life *f, place at) {
   return isl_map_from_multi_pw_aff(t);
 }
 
-/* {element -> time at which this access touches it} */
+/* {element -> time at which this access touches it, at least} */
 static isl_map *touched(const life *f, place at) {
-  isl_map *back = isl_map_reverse(isl_map_copy(acc(f, at)->rel));
+  isl_map *back = isl_map_reverse(tp_isl_few(isl_map_copy(acc(f, at)->rel)));
   return isl_map_apply_range(back, time_of(f, at));
 }
 

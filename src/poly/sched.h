@@ -39,6 +39,7 @@ typedef struct tp_sst {
   uint32_t used;                                /* dims that have their row, or are vector dims */
   int npath; tp_step *path;
   int then; bool follows;                       /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
+  bool asked; const tp_ix *asks;                /* tree.c: what each call asks of its point */
 } tp_sst;
 
 typedef struct tp_sched {

@@ -192,13 +192,12 @@ static tp_poly *ordered(tp_graph *g, const tp_need *need, bool loose, const tp_o
   return p && tp_schedule(p, err) ? p : tp_poly_free(p);
 }
 
-/* What lacks dims of an end's domain would wait for the greatest end. Where that leaves no order, what does no harm goes on to the bound given. */
+/* What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
+ * no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
   tp_need *need = tp_need_outputs(g, err);
-  bool dims = false;
   tp_error first = { 0 };
-  for (int i = 0; i < g->stops.n; i++) dims |= g->stops.v[i].ndom > 0;
-  tp_poly *p = need ? ordered(g, need, false, o, dims ? &first : err) : NULL;
+  tp_poly *p = need ? ordered(g, need, false, o, g->stops.n ? &first : err) : NULL;
   if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(g, need, true, o, err) : (*err = first, NULL);
   tp_need_free(need);
   return p;
