@@ -8,6 +8,7 @@
 #   make layers       fails on an #include that points up (.ci/layers.lua)
 #   make lint         luacheck
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
+#   make valgrind     short runs of the examples under valgrind
 #   make fuzz         random programs, every tier against the reference        (SECONDS=60 ARGS="--from 1000")
 #   make bench        every bench/*.lua; make bench-compile, bench-memory, ...: one of them
 #   make docs         writes docs/reference, lua/tempo/meta and the outputs shown in README.md and the tutorial (.ci/docs.lua)
@@ -65,7 +66,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all deps run test spec layers lint check-hard fuzz bench docs env rock rock-test install clean ctests
+.PHONY: all deps run test spec layers lint check-hard valgrind fuzz bench docs env rock rock-test install clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -145,10 +146,14 @@ lint:
 
 # UBSan aborts, so that undefined behaviour fails a spec. Leaks are checked in C unit tests only: when Lua
 # has closed the module, whatever its static data pointed to would count.
+# HARD also runs the wrong programs and short examples with a full collection at every step into or out of the binding (TEMPO_GC).
 check-hard: deps
 	@$(MAKE) B=$(B)/hard all ctests \
 	  CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -DTP_HARD"
 	@HARD=1 .ci/test.sh $(B)/hard lua5.4
+
+valgrind: all
+	@.ci/valgrind.sh $(B)
 
 SECONDS ?= 30
 fuzz: all

@@ -14,7 +14,7 @@ export LUA_PATH="$PWD/lua/?.lua;$PWD/lua/?/init.lua;;"
 seconds=${TEST_SECONDS:-1800}                     # a run that takes longer hangs
 if [ -n "${HARD:-}" ]; then
   # Only the C programs look for leaks: when Lua has closed the module, what its static data held would count.
-  export UBSAN_OPTIONS=print_stacktrace=1
+  export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1  # a size beyond memory is an error of ours
   preload=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libubsan.so)
 fi
 
@@ -44,8 +44,16 @@ done
 for lua in "$@"; do
   version=$("$lua" -e 'io.write(_VERSION:match "[%d.]+")')
   run=(env "LUA_CPATH=$PWD/$build/$version/?.so;;" "TEMPO_TEST_COUNT=$out/$lua")
-  [ -n "${HARD:-}" ] && run+=("LD_PRELOAD=$preload" ASAN_OPTIONS=detect_leaks=0)
+  [ -n "${HARD:-}" ] && run+=("LD_PRELOAD=$preload" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1)
   echo "== specs under $lua"
+  if [ -n "${HARD:-}" ]; then
+    stressed=("spec/errors/run.lua spec/errors/*_*.lua" examples/fibonacci.lua "examples/nested_training.lua --iterations 2" "examples/reinforce_cartpole.lua --iterations 2")
+    for script in "${stressed[@]}"; do
+      # shellcheck disable=SC2086
+      if "${run[@]}" TEMPO_GC=1 "$lua" $script >"$out/stressed" 2>&1; then count "$lua $script under TEMPO_GC=1" 1 0
+      else tail -n 20 "$out/stressed"; count "$lua $script under TEMPO_GC=1" 0 1; fi
+    done
+  fi
   timeout --foreground "$seconds" "${run[@]}" "$lua" .ci/busted.lua --cpath="$build/$version/?.so"
   count_file "specs under $lua" $? "$out/$lua"
 done

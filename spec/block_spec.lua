@@ -70,4 +70,48 @@ describe("a loop in blocks", function()
     f({ x = helper.fill({ 3, 8, 3 }, function(a, b, c) return a + b * c end) }, { I = 3 })
     assert.same({ 0, 1, 2 }, seen)
   end)
+
+  local function full_batch(passes, tier)               -- gradient descent over all rows of a data set
+    local P = tempo.program()
+    local i = P:dim "i"
+    local n, N = P:dim "n"
+    local x, y = P:input("x", { domain = { n }, shape = { 3 } }), P:input("y", { domain = { n }, shape = { 1 } })
+    local net = tempo.nn.MLP(P, { 3, 64, 64, 1 }, { along = { i }, activation = "tanh", name = "net" })
+    local loss = ((net(x) - y):square():sum() / N)[{ n = 0 .. N }]:sum()
+    tempo.optim.SGD(net:parameters(), { lr = 0.1 }):step(loss)
+    return P:compile { outputs = { loss = loss }, passes = passes, tier = tier }
+  end
+
+  it("is made of a dim that nothing carries, for what would be kept for all of it", function()
+    local cut, whole, reference = full_batch(), full_batch { tile = false }, full_batch(nil, "reference")
+    assert.equal(cut:memory { I = 3, N = 1e4 }, cut:memory { I = 3, N = 1e7 })
+    assert.truthy(whole:memory { I = 3, N = 1e4 } > 4 * cut:memory { I = 3, N = 1e4 })
+    for _, N in ipairs { 1, 2, 255, 256, 257, 700 } do
+      local data = { x = tempo.array(helper.fill({ N, 3 }, function(a, b) return math.sin(a * 5 + b) end), "f32"),
+                     y = tempo.array(helper.fill({ N, 1 }, function(a) return math.cos(a) end), "f32") }
+      local want = reference(data, { I = 3, N = N }).loss
+      helper.same(want:totable(), cut(data, { I = 3, N = N }).loss, 1e-5)
+      helper.same(want:totable(), whole(data, { I = 3, N = N }).loss, 1e-5)
+    end
+    assert.equal(0, cut({ x = tempo.array({}, "f32", { 0, 3 }), y = tempo.array({}, "f32", { 0, 1 }) }, { I = 3, N = 0 }).loss[2])
+  end)
+
+  it("holds windows over blocks in rings", function()
+    local function filter(passes, tier)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 5 } })
+      local y = (x:tanh() + 1):exp()
+      local z = y[tempo.max(t - 7, 0) .. t + 1]:mean(0):square() + y
+      return P:compile { outputs = { m = z[{ t = 0 .. T }]:mean(0), last = z[{ t = T - 1 }] }, passes = passes, tier = tier }
+    end
+    local cut, reference = filter(), filter(nil, "reference")
+    assert.equal(cut:memory { T = 1e5 }, cut:memory { T = 1e6 })
+    for _, T in ipairs { 1, 2, 7, 8, 9, 1000, 5000 } do
+      local x = tempo.array(helper.fill({ T, 5 }, function(a, b) return math.sin(a * 5 + b) end), "f32")
+      local want, got = reference({ x = x }, { T = T }), cut({ x = x }, { T = T })
+      helper.same(want.m:totable(), got.m, 1e-5)
+      helper.same(want.last:totable(), got.last, 1e-5)
+    end
+  end)
 end)

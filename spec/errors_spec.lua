@@ -97,6 +97,16 @@ describe("an error", function()
     fails(function() return tempo.optm end, "'optim'")
   end)
 
+  it("of the environment names the setting or the value", function()
+    local text = [[
+      local P = require "tempo".program()
+      P:compile { outputs = { x = P:input "x" } } ]]
+    local out = helper.script(text, nil, "export TEMPO_TIER=fast; ")
+    assert.truthy(out:find(":2: option: TEMPO_TIER is 'fast'; it may be auto, reference, interpreter or native", 1, true), out)
+    out = helper.script(text, nil, "export TEMPO_PASSES=csee=false; ")
+    assert.truthy(out:find(":2: option: unknown pass 'csee'; did you mean 'cse'?", 1, true), out)
+  end)
+
   it("of an assignment says that there is none", function()
     fails(function() P.dims = 1 end, "option", "tempo.Program")
     fails(function() t.name = 1 end, "option", "tempo.Index")

@@ -535,7 +535,7 @@ static void test_bounds(void) {
   a->out[0].off = b->in[0].off = a->in[0].off = b->out[0].off = K(&p, 0);
   p.plan.bufs.v[mid]->first = 0, p.plan.bufs.v[mid]->last = 1;
   p.plan.body = seq(&p, 2, (tp_pnode *[]){ leaf(&p, a), leaf(&p, b) });
-  number_nodes(&p, p.plan.body, NULL);
+  tp_plan_number(&p.plan);
   tp_exec *e = tp_exec_new(&p.plan, 1, &p.err);
   p.run = (tp_run){ .env = p.env, .inputs = p.in, .outputs = p.out };
   for (int k = 0; k < 6; k++) {

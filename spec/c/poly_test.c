@@ -33,7 +33,9 @@ static void end(prob *q) {
     isl_set_free(s->dom);
     for (int k = 0; k < s->nacc; k++) isl_map_free(s->acc[k].rel);
   }
+  for (int i = 0; i < q->p.late.n; i++) tp_set_free(q->p.late.v[i].bad);
   tp_arena_free(&q->a);
+  tp_arena_free(&q->g.arena);
   tp_ictx_free(q->ix);
   free(q);
 }

@@ -12,18 +12,23 @@
 #define CHUNK_EXACT 0
 #endif
 
-/* ---- the heap, with fault injection: TEMPO_FAIL_ALLOC=n fails the n-th request of the process ---- */
+/* ---- the heap, with fault injection: TEMPO_FAIL_ALLOC=n or tp_fail_alloc(n) fails the n-th request of the process ---- */
+
+static atomic_long left = -2;                    /* -2: environment not read; -1: the fault was met; 0: none is due */
+
+bool tp_fail_alloc(long n) { return atomic_exchange(&left, n) == -1; }
 
 #ifdef NDEBUG
 static bool refused(void) { return false; }
 #else
 static bool refused(void) {
-  static atomic_long left = -2;                  /* -2: environment not read; <= 0: no more faults */
   if (atomic_load(&left) == -2) {
     const char *s = tp_setting("TEMPO_FAIL_ALLOC");
     atomic_store(&left, s ? atol(s) : 0);
   }
-  return atomic_load(&left) > 0 && atomic_fetch_sub(&left, 1) == 1;
+  if (atomic_load(&left) <= 0 || atomic_fetch_sub(&left, 1) != 1) return false;
+  atomic_store(&left, -1);
+  return true;
 }
 #endif
 
@@ -56,20 +61,60 @@ void tp_pages_free(void *p, size_t n) {
 typedef struct tp_chunk { struct tp_chunk *next; size_t cap, used; _Alignas(16) unsigned char data[]; } tp_chunk;
 enum { CHUNK_MIN = 8 << 10, CHUNK_MAX = 256 << 10 };
 
+static _Thread_local tp_guard *guard;           /* the latest */
+static _Thread_local tp_arena *scratch;         /* scratch arenas that live, the latest first */
+static _Thread_local tp_hold *hold;             /* what is held, the latest first */
+
 void tp_arena_init(tp_arena *a) { *a = (tp_arena){0}; }
 
-void tp_arena_free(tp_arena *a) {
-  for (tp_chunk *k = a->top, *next; k; k = next) {
-    next = k->next;
-    tp_free(k);
-  }
-  a->top = NULL;
-  a->used = a->total = 0;
+void tp_scratch_init(tp_arena *a) {
+  *a = (tp_arena){ .scratch = true, .below = scratch };
+  scratch = a;
 }
 
-_Noreturn void tp_arena_oom(tp_arena *a) {
-  if (a->oom) longjmp(*a->oom, 1);
-  abort();
+static void forget(tp_arena *a) {
+  tp_arena **at = &scratch;
+  while (*at && *at != a) at = &(*at)->below;
+  if (*at) *at = a->below;
+}
+
+void tp_arena_free(tp_arena *a) {
+  if (a->scratch) forget(a);
+  for (tp_chunk *k = a->top, *next; k; k = next) {
+    next = k->next;
+#ifdef TP_HARD
+    memset(k->data, 0xA5, k->cap);              /* what still points here reads rubbish */
+#endif
+    tp_free(k);
+  }
+  tp_arena_init(a);
+}
+
+void tp_guard_set(tp_guard *g) {
+  g->outer = guard;
+  g->scratch = scratch;
+  g->hold = hold;
+  guard = g;
+}
+
+void tp_hold_set(tp_hold *h, void (*drop)(void *), void *what) {
+  *h = (tp_hold){ drop, what, hold };
+  hold = h;
+}
+
+void tp_hold_end(tp_hold *h) { hold = h->below; }
+
+void tp_unguard(tp_guard *g) { guard = g->outer; }
+tp_guard *tp_guard_now(void) { return guard; }
+void tp_guard_back(tp_guard *g) { guard = g; }
+
+_Noreturn void tp_oom(void) {
+  tp_guard *g = guard;
+  if (!g) abort();
+  for (; hold && hold != g->hold; hold = hold->below) hold->drop(hold->what);
+  while (scratch && scratch != g->scratch) tp_arena_free(scratch);
+  guard = g->outer;
+  longjmp(g->at, 1);
 }
 
 /* A chunk with room for n bytes. A request of its own goes below the top, whose room stays in use. */
@@ -78,7 +123,7 @@ static tp_chunk *chunk_new(tp_arena *a, size_t n) {
   bool own = CHUNK_EXACT || n > usual / 2;
   size_t cap = own ? n : usual;
   tp_chunk *k = n < SIZE_MAX / 2 ? tp_calloc(sizeof *k + cap) : NULL;
-  if (!k) tp_arena_oom(a);
+  if (!k) tp_oom();
   k->cap = cap;
   a->total += cap;
   tp_chunk **at = own && a->top ? &a->top->next : &a->top;
@@ -119,7 +164,7 @@ char *tp_printf(tp_arena *a, const char *fmt, ...) {
 
 void tp_vec_grow(tp_arena *a, void **v, int n, int *cap, size_t size) {
   if (n < *cap) return;
-  if (*cap > INT32_MAX / 2) tp_arena_oom(a);
+  if (*cap > INT32_MAX / 2) tp_oom();
   int newcap = *cap ? *cap * 2 : 8;
   void *w = tp_new_bytes(a, (size_t)newcap * size);
   if (n) memcpy(w, *v, (size_t)n * size);

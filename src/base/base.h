@@ -1,7 +1,7 @@
 /* base: what everything else stands on. Rank 0.
  *
  * Memory. One tp_arena per program (recording) and one per compilation; nothing taken from an arena is freed by itself.
- * When malloc fails inside an arena, control goes to arena->oom (a jmp_buf set by the API's entry points); without one the
+ * When malloc fails inside an arena, control goes to the thread's latest guard (every entry point of the API sets one); without one the
  * process aborts. Objects with a life of their own (arrays, compiled functions) use tp_alloc, which returns NULL.
  *
  * Errors. A function that can fail takes a tp_error * last and returns false or NULL after filling it with tp_fail().
@@ -60,7 +60,7 @@ void tp_note(tp_error *e, const char *fmt, ...) TP_PRINTF(2, 3);
 const char *tp_error_text(const tp_error *e, char *buf, size_t n);
 
 /* ---- memory (arena.c) ---- */
-void *tp_alloc(size_t n);                       /* malloc, calloc, realloc, free with fault injection: TEMPO_FAIL_ALLOC=n in debug builds */
+void *tp_alloc(size_t n);                       /* malloc, calloc, realloc, free with fault injection in debug builds: TEMPO_FAIL_ALLOC=n, tp_fail_alloc */
 void *tp_calloc(size_t n);
 void *tp_realloc(void *p, size_t n);
 void *tp_alloc_aligned(size_t n);               /* 64-byte aligned, freed by tp_free_aligned */
@@ -70,10 +70,26 @@ void tp_free_aligned(void *p);
 void *tp_pages(size_t n);
 void tp_pages_free(void *p, size_t n);          /* n: as asked for */
 
-typedef struct tp_arena { struct tp_chunk *top; size_t used, total; jmp_buf *oom; } tp_arena;
+bool tp_fail_alloc(long n);                     /* the n-th request from now on fails (0: none); was the last such fault met? */
+
+typedef struct tp_arena { struct tp_chunk *top; size_t used, total; bool scratch; struct tp_arena *below; } tp_arena;
 void tp_arena_init(tp_arena *a);
+void tp_scratch_init(tp_arena *a);              /* for the time of a call: freed by tp_arena_free, or on the way to a guard */
 void tp_arena_free(tp_arena *a);
-_Noreturn void tp_arena_oom(tp_arena *a);       /* to a->oom, or abort */
+
+/* tp_guard g;  if (TP_GUARDED(&g)) { ...; tp_unguard(&g); } else no memory, the guard is gone.
+ * What changes inside and is looked at after a failure is volatile. Frames between are left as by longjmp: what they hold is in arenas. */
+typedef struct tp_guard { jmp_buf at; struct tp_guard *outer; tp_arena *scratch; struct tp_hold *hold; } tp_guard;
+#define TP_GUARDED(g) (tp_guard_set(g), setjmp((g)->at) == 0)
+void tp_guard_set(tp_guard *g);
+void tp_unguard(tp_guard *g);
+tp_guard *tp_guard_now(void);
+void tp_guard_back(tp_guard *g);                /* to what tp_guard_now said, after frames were left by another longjmp (Lua's) */
+_Noreturn void tp_oom(void);                    /* to the latest guard, or abort */
+/* What must not be lost on the way to a guard: drop(what) is called then. Ends before it is freed otherwise, the latest first. */
+typedef struct tp_hold { void (*drop)(void *what); void *what; struct tp_hold *below; } tp_hold;
+void tp_hold_set(tp_hold *h, void (*drop)(void *), void *what);
+void tp_hold_end(tp_hold *h);
 void *tp_new_bytes(tp_arena *a, size_t n);      /* zeroed, 16-byte aligned; n = 0 is legal */
 #define TP_NEW(a, T) ((T *)tp_new_bytes((a), sizeof(T)))
 #define TP_NEWN(a, T, n) ((T *)tp_new_bytes((a), sizeof(T) * (size_t)(n)))
@@ -83,7 +99,8 @@ void *tp_dup(tp_arena *a, const void *p, size_t n);
 
 /* Growing vectors inside an arena: struct { T *v; int n, cap; }.  TP_PUSH(a, &vec, value) */
 #define TP_VEC(T) struct { T *v; int n, cap; }
-#define TP_PUSH(a, vec, ...) (tp_vec_grow((a), (void **)&(vec)->v, (vec)->n, &(vec)->cap, sizeof *(vec)->v), (vec)->v[(vec)->n++] = (__VA_ARGS__))
+/* The value is made before it counts: making it may end at a guard. */
+#define TP_PUSH(a, vec, ...) (tp_vec_grow((a), (void **)&(vec)->v, (vec)->n, &(vec)->cap, sizeof *(vec)->v), (vec)->v[(vec)->n] = (__VA_ARGS__), (void)(vec)->n++)
 void tp_vec_grow(tp_arena *a, void **v, int n, int *cap, size_t size);
 
 /* ---- hash map: byte-string key -> pointer (map.c), inside an arena ---- */
@@ -97,10 +114,13 @@ uint64_t tp_hash(const void *p, size_t n, uint64_t seed);                /* stab
 typedef struct tp_buf { char *s; size_t n, cap; bool failed; } tp_buf;   /* malloc'ed; always 0-terminated once written */
 void tp_buf_init(tp_buf *b);
 void tp_buf_free(tp_buf *b);
+char *tp_buf_give(tp_arena *a, TP_TAKE tp_buf *b);                       /* its text, in an arena */
 void tp_puts(tp_buf *b, const char *s);
 void tp_putn(tp_buf *b, const char *s, size_t n);
 void tp_putf(tp_buf *b, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_put_double(tp_buf *b, double x);        /* shortest that reads back: 0.1, 1e+30, nan, inf, -inf */
+void tp_put_float(tp_buf *b, float x);          /* the same among floats */
+double tp_read_double(const char *s, const char **end);         /* strtod with a point, whatever the locale's is; end = s: no number */
 const char *tp_nearest(const char *word, const char *const *names, int n);  /* edit distance <= 1/3 of the length (1 between short ones), else NULL */
 
 /* ---- dtypes (dtype.c) ---- */

@@ -1,6 +1,8 @@
-/* Text buffers, shortest doubles, nearest names. A buffer that fails to grow remembers it and drops what follows; what it holds stays 0-terminated. */
+/* Text buffers, shortest doubles, nearest names. A buffer that fails to grow gives back what it has and goes to the thread's guard, for half a key or half
+ * a message is worse than none; without a guard it remembers, and drops what follows. */
 #include "base/base.h"
 #include <ctype.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,10 @@ static bool reserve(tp_buf *b, size_t n) {
   if (b->cap - b->n > n) return true;
   size_t cap = TP_MAX(b->cap * 2, TP_MAX(b->n + n + 1, 64));
   char *s = n < SIZE_MAX / 4 ? tp_realloc(b->s, cap) : NULL;
+  if (!s && tp_guard_now()) {
+    tp_buf_free(b);
+    tp_oom();
+  }
   b->failed = !s;
   if (!s) return false;
   b->s = s;
@@ -30,6 +36,17 @@ void tp_putn(tp_buf *b, const char *s, size_t n) {
   if (n) memcpy(b->s + b->n, s, n);
   b->n += n;
   b->s[b->n] = 0;
+}
+
+static void drop(void *b) { tp_buf_free(b); }
+
+char *tp_buf_give(tp_arena *a, tp_buf *b) {
+  tp_hold mine;
+  tp_hold_set(&mine, drop, b);
+  char *s = tp_strdup(a, b->s ? b->s : "");
+  tp_hold_end(&mine);
+  tp_buf_free(b);
+  return s;
 }
 
 void tp_puts(tp_buf *b, const char *s) { tp_putn(b, s, strlen(s)); }
@@ -56,17 +73,36 @@ static void put_number(tp_buf *b, const char *s) {
   }
 }
 
-void tp_put_double(tp_buf *b, double x) {
+static void put_shortest(tp_buf *b, double x, bool single) {
   char s[64];
   if (isnan(x)) { tp_puts(b, "nan"); return; }
   if (isinf(x)) { tp_puts(b, x < 0 ? "-inf" : "inf"); return; }
-  if (x == floor(x) && fabs(x) < 1e15) snprintf(s, sizeof s, "%.0f", x);
+  if (x == floor(x) && fabs(x) < 1e15 && !single) snprintf(s, sizeof s, "%.0f", x);
   else
     for (int digits = 1; digits <= 17; digits++) {
       snprintf(s, sizeof s, "%.*g", digits, x);
-      if (strtod(s, NULL) == x) break;
+      if (single ? strtof(s, NULL) == (float)x : strtod(s, NULL) == x) break;
     }
   put_number(b, s);
+}
+
+void tp_put_double(tp_buf *b, double x) { put_shortest(b, x, false); }
+void tp_put_float(tp_buf *b, float x) { put_shortest(b, x, true); }
+
+double tp_read_double(const char *s, const char **end) {
+  char t[160], *stop;
+  const char *point = localeconv()->decimal_point, *dot;
+  size_t n = TP_MIN(strspn(s, "0123456789+-.abcdefinptxyABCDEFINPTXY"), sizeof t - 32), size = TP_MIN(strlen(point), 16), before;
+  dot = memchr(s, '.', n);
+  before = dot ? (size_t)(dot - s) : n;
+  memcpy(t, s, before);
+  memcpy(t + before, point, dot ? size : 0);
+  if (dot) memcpy(t + before + size, dot + 1, n - before - 1);
+  t[dot ? n - 1 + size : n] = 0;
+  double v = strtod(t, &stop);
+  size_t used = (size_t)(stop - t);
+  *end = s + (dot && used > before ? used - size + 1 : used);
+  return v;
 }
 
 /* Edit distance where a swap of neighbours counts as one and capitals do not count; names longer than the table are far from everything. */

@@ -20,7 +20,7 @@ tp_array *tp_take_array(tp_reader *r) {
   }
   if (r->bad || (uint64_t)bytes > r->left) { r->bad = true; return NULL; }
   tp_array *a = tp_array_new(d, rank, shape);
-  if (!a) { r->bad = true; return NULL; }
+  if (!a) tp_oom();
   tp_take_bytes(r, a->data, tp_array_bytes(a));
   return a;
 }

@@ -31,7 +31,7 @@ bool tp_exec_complete(const tp_exec *x, int output);           /* nothing writes
 bool tp_exec_cancelled(const tp_exec *x);
 double tp_now(void);                            /* seconds */
 int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the highest */
-bool tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);  /* where the time of all runs so far went, dearest region first; false: no memory */
+void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);  /* where the time of all runs so far went, dearest region first */
 /* Working memory of regions for env, by position of the plan; false: out of memory. */
 bool tp_exec_rooms(const tp_exec *x, const int64_t *env, int64_t *room);
 /* Bytes of arena that a run for env takes: buffers and working memory of regions; -1: too many. Changes nothing. */

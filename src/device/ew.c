@@ -110,6 +110,27 @@ static void squeeze(tp_ew *e) {
   e->rank = n;
 }
 
+/* Does axis a take smaller steps than b, in the results or else in what is read? */
+static bool smaller_steps(const tp_ew *e, int a, int b) {
+  for (int i = 0; i < e->ndst + e->nsrc; i++) {
+    const int64_t *s = i < e->ndst ? e->dst[i].stride : e->src[i - e->ndst].stride;
+    int64_t x = s[a] < 0 ? -s[a] : s[a], y = s[b] < 0 ? -s[b] : s[b];
+    if (x != y) return x < y;
+  }
+  return false;
+}
+
+/* Axes go from large steps to small ones, whatever order they were given in, so that those which lie one within the other merge. */
+static void sort_axes(tp_ew *e) {
+  if (e->rank >= TP_MAXRANK) return;
+  for (int i = 1; i < e->rank; i++)
+    for (int k = i; k > 0 && e->reduced[k] == e->reduced[k - 1] && smaller_steps(e, k - 1, k); k--) {
+      move_axis(e, e->rank, k);
+      move_axis(e, k, k - 1);
+      move_axis(e, k - 1, e->rank);
+    }
+}
+
 /* The axis along which most operands are contiguous goes last. */
 static void choose_inner(tp_ew *e) {
   int best = e->rank - 1, most = -1;
@@ -240,7 +261,7 @@ bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   }
   if (e->nothing) return true;
   squeeze(e);
-  if (e->rank > 1) choose_inner(e);
+  if (e->rank > 1) { sort_axes(e); choose_inner(e); }
   merge(e);
   if (e->rank == 0) {
     e->ext[0] = 1;

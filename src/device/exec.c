@@ -6,7 +6,7 @@
 
 static const char *label(const tp_dreg *r, char *buf, size_t n) {
   const tp_node *nd = r->rg->node;
-  const char *name = nd ? (nd->name ? nd->name : nd->attr.str) : NULL;
+  const char *name = nd ? tp_own_name(nd) : NULL;
   if (name) snprintf(buf, n, "'%s'", name);
   else snprintf(buf, n, "this %s", nd ? tp_ops[nd->op].text : tp_ops[r->rg->op].text);
   return buf;
@@ -127,14 +127,13 @@ tp_exec *tp_exec_new(const tp_plan *p, int threads, tp_error *err) {
   x->plan = p;
   x->threads = TP_MAX(threads, 1);
   x->K = tp_kernels_get();
-  jmp_buf oom;
-  x->a.oom = &oom;
-  if (setjmp(oom)) {
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) {
     tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
     return tp_exec_free(x);
   }
   bool ok = compile(x, err);
-  x->a.oom = NULL;
+  tp_unguard(&oom);
   return ok ? x : tp_exec_free(x);
 }
 

@@ -13,7 +13,7 @@ bool tp_run_copy(tp_exec *x, tp_dreg *r) {
 
 static bool bind_copy(tp_exec *x, tp_dreg *r) {
   (void)x;
-  ((tp_dcopy *)r->k)->p = tp_pair_of(&r->out[0].v, &r->in[0].v);
+  tp_pair_make(&((tp_dcopy *)r->k)->p, &r->out[0].v, &r->in[0].v);
   return true;
 }
 
@@ -36,7 +36,7 @@ static bool bind_fill(tp_exec *x, tp_dreg *r) {
   (void)x;
   tp_view still = r->out[0].v;
   memset(still.stride, 0, sizeof still.stride);
-  ((tp_dcopy *)r->k)->p = tp_pair_of(&r->out[0].v, &still);
+  tp_pair_make(&((tp_dcopy *)r->k)->p, &r->out[0].v, &still);
   return true;
 }
 
@@ -60,18 +60,6 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-static bool run_unfold(tp_exec *x, tp_dreg *r) {
-  const tp_view *in = &r->in[0].v;
-  tp_view v = r->out[0].v;
-  int axis = r->nlead + r->rg->attr->axis;
-  v.p = in->p;
-  for (int i = 0; i < v.rank; i++) v.stride[i] = in->stride[i <= axis ? i : i - 1];
-  v.stride[axis] *= r->rg->attr->i[0];
-  v.stride[axis + 1] *= r->rg->attr->i[1];
-  tp_view_copy(x, r->out[0].size, &r->out[0].v, &v);
-  return true;
-}
-
 /* Element j of every window, for one j after the other: these lie apart. */
 bool tp_run_fold(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
@@ -88,63 +76,83 @@ bool tp_run_fold(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* The operators that are views, where somebody wants them stored. */
-bool tp_run_view(tp_exec *x, tp_dreg *r) {
+/* ---- operators that move whole windows: which ones to where is known once their extents are ---- */
+
+typedef struct move { tp_pair p; int from; int64_t out, in; } move;             /* from: an operand, -1 the cell; elements from where the windows begin */
+typedef struct moves { int n; move *m; uint64_t cell; bool apart; } moves;      /* n < 0: extents do not fit; apart: reshape by way of dense elements */
+
+static void add_move(moves *s, const tp_view *o, int64_t out, int from, const tp_view *in, int64_t at) {
+  move *m = &s->m[s->n];
+  tp_pair_make(&m->p, o, in);
+  if (m->p.empty) return;
+  m->from = from, m->out = out, m->in = at;
+  s->n++;
+}
+
+/* Strides of the operand along the axes of the result; where the first element lies. False: outside. */
+static bool seen_through(tp_exec *x, const tp_dreg *r, tp_view *v, int64_t *at) {
   const tp_attr *a = r->rg->attr;
-  if (r->rg->op == TP_OP_UNFOLD) return run_unfold(x, r);
   const tp_view *o = &r->out[0].v, *in = &r->in[0].v;
-  tp_view v = *o;
-  v.p = in->p;
-  int axis = r->nlead + a->axis, size = r->out[0].size, grow = o->rank - in->rank;
-  for (int i = 0; i < v.rank; i++) {
+  int axis = r->nlead + a->axis, grow = o->rank - in->rank;
+  *v = *o;
+  *at = 0;
+  if (r->rg->op == TP_OP_UNFOLD) {
+    for (int i = 0; i < v->rank; i++) v->stride[i] = in->stride[i <= axis ? i : i - 1];
+    v->stride[axis] *= a->i[0];
+    v->stride[axis + 1] *= a->i[1];
+    return true;
+  }
+  for (int i = 0; i < v->rank; i++) {
     int k = i < r->nlead ? i : r->rg->op == TP_OP_PERMUTE ? r->nlead + a->axes[i - r->nlead] : i - grow;
     bool still = (i >= r->nlead && k < r->nlead) || (r->rg->op == TP_OP_EXPAND && in->shape[k] == 1);
-    v.stride[i] = still ? 0 : in->stride[k];
+    v->stride[i] = still ? 0 : in->stride[k];
   }
   if (r->rg->op == TP_OP_SLICE) {
     int64_t lo = tp_dx_get(&r->ix[0], x->env), n = o->shape[axis], step = a->i[0];
-    if (n > 0 && (lo < 0 || lo + (n - 1) * step >= in->shape[axis]))
-      return tp_rfail(x, r, TP_E_DOMAIN, "elements %lld .. %lld of an axis of %lld", (long long)lo, (long long)(lo + (n - 1) * step + 1), (long long)in->shape[axis]);
-    v.p = (char *)in->p + (n > 0 ? lo * in->stride[axis] * size : 0);
-    v.stride[axis] *= step;
+    if (n > 0 && (lo < 0 || lo + (n - 1) * step >= in->shape[axis])) return false;
+    *at = n > 0 ? lo * in->stride[axis] : 0;
+    v->stride[axis] *= step;
   }
-  if (r->rg->op == TP_OP_FLIP && in->shape[axis] > 0) {
-    v.p = (char *)in->p + (in->shape[axis] - 1) * in->stride[axis] * size;
-    v.stride[axis] = -in->stride[axis];
+  if (r->rg->op == TP_OP_FLIP) {
+    *at = TP_MAX(in->shape[axis] - 1, 0) * in->stride[axis];
+    v->stride[axis] = -in->stride[axis];
   }
-  tp_view_copy(x, size, o, &v);
   return true;
 }
 
-bool tp_run_pad(tp_exec *x, tp_dreg *r) {
-  const tp_view *o = &r->out[0].v, *in = &r->in[0].v;
-  int axis = r->nlead + r->rg->attr->axis, size = r->out[0].size;
-  tp_dtype d = r->out[0].dtype;
-  double v = r->rg->attr->f[0];
-  int64_t lo = tp_dx_get(&r->ix[0], x->env), n = o->shape[axis], a = TP_MIN(TP_MAX(lo, 0), n), b = TP_MIN(TP_MAX(lo + in->shape[axis], a), n);
-  tp_view before = tp_view_part(o, axis, 0, a, size), after = tp_view_part(o, axis, b, n - b, size);
-  tp_view mid = tp_view_part(o, axis, a, b - a, size), src = tp_view_part(in, axis, a - lo, b - a, size);
-  tp_view_fill(x, d, &before, v);
-  tp_view_fill(x, d, &after, v);
-  tp_view_copy(x, size, &mid, &src);
-  return true;
+/* The operators that are views, where somebody wants them stored. */
+static void see(tp_exec *x, tp_dreg *r, moves *s) {
+  tp_view v;
+  int64_t at;
+  if (seen_through(x, r, &v, &at)) add_move(s, &r->out[0].v, 0, 0, &v, at);
+  else s->n = -1;
 }
 
-bool tp_run_concat(tp_exec *x, tp_dreg *r) {
-  int axis = r->nlead + r->rg->attr->axis, size = r->out[0].size;
-  int64_t at = 0;
+static void pad(tp_exec *x, tp_dreg *r, moves *s) {
+  tp_view o = r->out[0].v, in = r->in[0].v, still = o;
+  int axis = r->nlead + r->rg->attr->axis;
+  int64_t lo = tp_dx_get(&r->ix[0], x->env), n = o.shape[axis], a = TP_MIN(TP_MAX(lo, 0), n), b = TP_MIN(TP_MAX(lo + in.shape[axis], a), n);
+  memset(still.stride, 0, sizeof still.stride);
+  o.shape[axis] = a;
+  add_move(s, &o, 0, -1, &still, 0);
+  o.shape[axis] = n - b;
+  add_move(s, &o, b * o.stride[axis], -1, &still, 0);
+  o.shape[axis] = b - a;
+  add_move(s, &o, a * o.stride[axis], 0, &in, (a - lo) * in.stride[axis]);
+}
+
+static void concat(tp_exec *x, tp_dreg *r, moves *s) {
+  (void)x;
+  tp_view o = r->out[0].v;
+  int axis = r->nlead + r->rg->attr->axis;
+  int64_t at = 0, room = o.shape[axis];
   for (int k = 0; k < r->nin; k++) {
-    const tp_view *in = &r->in[k].v;
-    int64_t n = in->shape[axis];
-    if (at + n > r->out[0].v.shape[axis]) return tp_rfail(x, r, TP_E_SHAPE, "concat: operands are longer than the result");
-    tp_view o = tp_view_part(&r->out[0].v, axis, at, n, size);
-    tp_view_copy(x, size, &o, in);
-    at += n;
+    o.shape[axis] = r->in[k].v.shape[axis];
+    if (at + o.shape[axis] > room) { s->n = -1; return; }
+    add_move(s, &o, at * o.stride[axis], k, &r->in[k].v, 0);
+    at += o.shape[axis];
   }
-  return true;
 }
-
-/* ---- reshape: logical order ---- */
 
 /* A window of the other's shape over dense elements. */
 tp_view tp_view_dense_as(const tp_view *like, void *p) {
@@ -160,33 +168,86 @@ tp_view tp_view_spatial(const tp_view *v, int nlead) {
   return s;
 }
 
+/* One of them is dense at each point of the leading axes: it is seen as the other's shape. */
+static void reshape(tp_exec *x, tp_dreg *r, moves *s) {
+  (void)x;
+  tp_view v[2] = { r->in[0].v, r->out[0].v }, rest[2];
+  for (int i = 0; i < 2; i++) rest[i] = tp_view_spatial(&v[i], r->nlead);
+  if (tp_view_count(&rest[0]) != tp_view_count(&rest[1])) { s->n = -1; return; }
+  int dense = tp_view_dense(&rest[0]) ? 0 : 1;
+  s->apart = !tp_view_dense(&rest[dense]);
+  if (s->apart) return;
+  tp_view as = v[1 - dense];
+  int64_t n = 1;
+  for (int i = as.rank - 1; i >= r->nlead; i--) as.stride[i] = n, n *= as.shape[i];
+  for (int i = 0; i < r->nlead; i++) as.stride[i] = v[dense].stride[i];
+  add_move(s, dense ? &as : &v[1], 0, 0, dense ? &v[0] : &as, 0);
+}
+
 int64_t tp_room_reshape(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
   (void)x;
   tp_view in = tp_view_spatial(&v[0], r->nlead), o = tp_view_spatial(&v[r->nin], r->nlead);
   return tp_view_dense(&in) || tp_view_dense(&o) ? 0 : tp_room(tp_room_count(&o), r->out[0].size);
 }
 
-bool tp_run_reshape(tp_exec *x, tp_dreg *r) {
+static bool reshape_apart(tp_exec *x, tp_dreg *r) {
   int size = r->out[0].size;
   tp_view o = tp_view_spatial(&r->out[0].v, r->nlead), in = tp_view_spatial(&r->in[0].v, r->nlead);
-  int64_t n = tp_view_count(&o);
-  if (n != tp_view_count(&in)) return tp_rfail(x, r, TP_E_SHAPE, "reshape: %lld elements into %lld", (long long)tp_view_count(&in), (long long)n);
-  bool odense = tp_view_dense(&o), idense = tp_view_dense(&in);
-  void *mid = odense || idense ? NULL : tp_work(x, r, n, size);
-  if (!odense && !idense && !mid) return false;
+  void *mid = tp_work(x, r, tp_view_count(&o), size);
+  if (!mid) return false;
+  tp_view there = tp_view_dense_as(&in, mid), here = tp_view_dense_as(&o, mid);
   tp_walk w;
   for (tp_walk_start(&w, r->nlead, r->out[0].v.shape); w.ok; tp_walk_next(&w)) {
     tp_view a = in, b = o;
     a.p = (char *)in.p + tp_walk_offset(&w, r->in[0].v.stride) * size;
     b.p = (char *)o.p + tp_walk_offset(&w, r->out[0].v.stride) * size;
-    if (!idense) {
-      tp_view t = tp_view_dense_as(&a, odense ? b.p : mid);
-      tp_view_copy(x, size, &t, &a);
-      a = tp_view_dense_as(&b, mid);
-    } else a = tp_view_dense_as(&b, a.p);
-    if (idense || !odense) tp_view_copy(x, size, &b, &a);
+    tp_view_copy(x, size, &there, &a);
+    tp_view_copy(x, size, &b, &here);
   }
   return true;
+}
+
+static bool does_not_fit(tp_exec *x, tp_dreg *r) {
+  const tp_view *o = &r->out[0].v, *in = &r->in[0].v;
+  int axis = r->nlead + r->rg->attr->axis;
+  if (r->rg->op == TP_OP_CONCAT) return tp_rfail(x, r, TP_E_SHAPE, "concat: operands are longer than the result");
+  if (r->rg->op == TP_OP_SLICE) {
+    int64_t lo = tp_dx_get(&r->ix[0], x->env);
+    return tp_rfail(x, r, TP_E_DOMAIN, "elements %lld .. %lld of an axis of %lld", (long long)lo, (long long)(lo + (o->shape[axis] - 1) * r->rg->attr->i[0] + 1), (long long)in->shape[axis]);
+  }
+  tp_view to = tp_view_spatial(o, r->nlead), from = tp_view_spatial(in, r->nlead);
+  return tp_rfail(x, r, TP_E_SHAPE, "reshape: %lld elements into %lld", (long long)tp_view_count(&from), (long long)tp_view_count(&to));
+}
+
+bool tp_run_moves(tp_exec *x, tp_dreg *r) {
+  const moves *s = r->k;
+  int size = r->out[0].size;
+  if (s->n < 0) return does_not_fit(x, r);
+  if (s->apart) return reshape_apart(x, r);
+  for (const move *m = s->m, *end = m + s->n; m < end; m++)
+    tp_pair_copy(x, size, &m->p, (char *)r->out[0].v.p + m->out * size, m->from < 0 ? (const char *)&s->cell : (const char *)r->in[m->from].v.p + m->in * size);
+  return true;
+}
+
+static bool bind_moves(tp_exec *x, tp_dreg *r) {
+  moves *s = r->k;
+  s->n = 0;
+  s->apart = false;
+  switch (r->rg->op) {
+    case TP_OP_PAD: pad(x, r, s); break;
+    case TP_OP_CONCAT: concat(x, r, s); break;
+    case TP_OP_RESHAPE: reshape(x, r, s); break;
+    default: see(x, r, s); break;
+  }
+  return true;
+}
+
+void tp_moves_new(tp_exec *x, tp_dreg *r) {
+  moves *s = r->k = TP_NEW(&x->a, moves);
+  s->m = TP_NEWN(&x->a, move, TP_MAX(r->nin, 3));
+  tp_put(r->out[0].dtype, &s->cell, 0, r->rg->op == TP_OP_PAD ? r->rg->attr->f[0] : 0);
+  for (int i = 0; i < r->rg->nix; i++) r->dynamic |= r->ix[i].var && r->rg->op != TP_OP_RESHAPE && r->rg->op != TP_OP_EXPAND;
+  r->bind = bind_moves;
 }
 
 /* ---- sources ---- */

@@ -2,12 +2,6 @@
 #include "device/priv.h"
 #include <stdlib.h>
 
-static tp_view lead_of(const tp_view *v, int nlead) {
-  tp_view l = *v;
-  l.rank = nlead;
-  return l;
-}
-
 /* v at one point of the leading axes. */
 static tp_view rest_at(const tp_view *v, int nlead, const tp_walk *w, int size) {
   tp_view s = { .p = (char *)v->p + tp_walk_offset(w, v->stride) * size, .rank = v->rank - nlead };
@@ -51,23 +45,41 @@ static tp_view slice_at(const tp_view *v, int axis, int64_t i, int size) {
   return without(&s, axis);
 }
 
+/* How one slice is copied, and what numbers them. With one row of indices for all leading points these are axes of the slices. */
+typedef struct chosen { tp_pair p; int walked; int64_t so, si; } chosen;
+
+void *tp_index_select_new(tp_exec *x) { return TP_NEW(&x->a, chosen); }
+
+bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
+  (void)x;
+  const tp_view *o = &r->out[0].v, *in = &r->in[0].v, *k = &r->in[1].v;
+  chosen *c = r->k;
+  int axis = r->nlead + r->rg->attr->axis;
+  c->walked = 0;
+  for (int i = 0; i < r->nlead; i++)
+    if (k->stride[i] != 0 && k->shape[i] != 1) c->walked = r->nlead;
+  tp_view from = without(in, axis), to = k->rank > r->nlead ? without(o, axis) : *o;
+  c->so = k->rank > r->nlead ? o->stride[axis] : 0;
+  c->si = in->stride[axis];
+  from = tp_view_spatial(&from, c->walked);
+  to = tp_view_spatial(&to, c->walked);
+  tp_pair_make(&c->p, &to, &from);
+  return true;
+}
+
 bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
-  const tp_dnd *o = &r->out[0], *in = &r->in[0], *kd = &r->in[1];
-  int axis = r->rg->attr->axis;
-  if (tp_view_count(&o->v) == 0) return true;
-  if (!check_indices(x, r, &kd->v, in->v.shape[r->nlead + axis])) return false;
-  tp_view lead = lead_of(&o->v, r->nlead);
-  bool shared = true;                           /* one row of indices for all leading points: they are axes of the slices */
-  for (int i = 0; i < r->nlead; i++) shared &= kd->v.stride[i] == 0 || kd->v.shape[i] == 1;
-  int walked = shared ? 0 : r->nlead, at = axis + r->nlead - walked;
+  const tp_dnd *o = &r->out[0], *in = &r->in[0], *k = &r->in[1];
+  const chosen *c = r->k;
+  bool many = k->v.rank > r->nlead;
+  int64_t n = many ? k->v.shape[r->nlead] : 1, step = many ? k->v.stride[r->nlead] : 0;
+  if (c->p.empty || n == 0) return true;
+  if (!check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->attr->axis])) return false;
   tp_walk w;
-  for (tp_walk_start(&w, walked, lead.shape); w.ok; tp_walk_next(&w)) {
-    tp_view a = rest_at(&in->v, walked, &w, o->size), b = rest_at(&o->v, walked, &w, o->size), k = rest_at(&kd->v, walked, &w, 8);
-    if (shared) k = rest_at(&kd->v, r->nlead, &(tp_walk){ .rank = 0 }, 8);
-    for (int64_t j = 0, n = k.rank ? k.shape[0] : 1; j < n; j++) {
-      tp_view from = slice_at(&a, at, slice_index(&k, j), o->size), to = slice_of(&b, &k, at, j, o->size);
-      tp_view_copy(x, o->size, &to, &from);
-    }
+  for (tp_walk_start(&w, c->walked, o->v.shape); w.ok; tp_walk_next(&w)) {
+    const char *from = (const char *)in->v.p + tp_walk_offset(&w, in->v.stride) * o->size;
+    char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * o->size;
+    const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
+    for (int64_t j = 0; j < n; j++) tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size, from + index[j * step] * c->si * o->size);
   }
   return true;
 }

@@ -149,7 +149,7 @@ tp_view tp_view_spatial(const tp_view *v, int nlead);           /* without the l
 tp_view tp_view_dense_as(const tp_view *like, void *p);        /* of that shape, over dense elements */
 /* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is last. */
 typedef struct tp_pair { int rank; int64_t ext[TP_MAXRANK + 1], so[TP_MAXRANK + 1], si[TP_MAXRANK + 1]; bool empty; } tp_pair;
-tp_pair tp_pair_of(const tp_view *out, const tp_view *in);
+void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in);
 void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const void *in);
 void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in);       /* same shapes */
 void tp_view_add(const tp_exec *x, tp_dtype d, const tp_view *out, const tp_view *in);      /* out += in; same shapes, no halves */
@@ -159,6 +159,9 @@ void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd
 /* ops.c and friends: one function per operator */
 bool tp_op_new(tp_exec *x, tp_dreg *r);                        /* chooses bind and run */
 void tp_copy_new(tp_exec *x, tp_dreg *r);
+void tp_moves_new(tp_exec *x, tp_dreg *r);
+void *tp_index_select_new(tp_exec *x);
+bool tp_bind_index_select(tp_exec *x, tp_dreg *r);
 void tp_fill_new(tp_exec *x, tp_dreg *r);
 bool tp_run_copy(tp_exec *x, tp_dreg *r);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
@@ -166,7 +169,7 @@ void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_bind(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
-tp_oprun tp_run_fill, tp_run_view, tp_run_pad, tp_run_fold, tp_run_conv, tp_run_concat, tp_run_reshape, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
+tp_oprun tp_run_fill, tp_run_moves, tp_run_fold, tp_run_conv, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_recur, tp_run_arg, tp_run_matmul;
 
 tp_droom tp_room_iota, tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv;

@@ -58,9 +58,10 @@ static void put_row(tp_buf *b, const tp_exec *x, const tp_dreg *r, double total)
   tp_puts(b, "\n");
 }
 
-bool tp_exec_profile(const tp_exec *x, int rows, tp_buf *b) {
-  tp_dreg **order = tp_calloc(sizeof *order * (size_t)TP_MAX(x->nreg, 1));
-  if (!order) return false;
+void tp_exec_profile(const tp_exec *x, int rows, tp_buf *b) {
+  tp_arena a;
+  tp_scratch_init(&a);
+  tp_dreg **order = TP_NEWN(&a, tp_dreg *, x->nreg);
   int n = 0;
   long long calls = 0;
   double total = 0, rest = 0;
@@ -77,6 +78,5 @@ bool tp_exec_profile(const tp_exec *x, int rows, tp_buf *b) {
     else rest += seconds(order[i]);
   if (n > rows) tp_putf(b, "%10.3f %6.1f%%  of %d more\n", rest * 1e3, total > 0 ? 100 * rest / total : 0, n - rows);
   tp_putf(b, "%10.3f in %lld calls of %d regions\n", total * 1e3, calls, n);
-  tp_free(order);
-  return true;
+  tp_arena_free(&a);
 }

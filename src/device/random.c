@@ -37,10 +37,6 @@ static void numbers(const tp_exec *x, const tp_attr *a, tp_dtype d, void *out, c
 
 /* ---- points ---- */
 
-static void set_leads(tp_exec *x, const tp_dreg *r, const tp_walk *w) {
-  for (int k = 0; k < r->nlead; k++) x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w->at[k];
-}
-
 /* A coordinate that no leading variable moves is the same for all points; so are those before it. */
 static int shared_coords(const tp_dreg *r) {
   for (int i = 0; i < r->rg->ncoord; i++)
@@ -55,22 +51,40 @@ static tp_philox_key shared_key(const tp_exec *x, const tp_dreg *r, int n) {
   return k;
 }
 
+/* What the points of one run have in common: the key after the coordinates that they share, the first point, and for each further coordinate the leading
+ * variable that it is; -1: something else, worked out at each point. */
+typedef struct points { tp_philox_key key; int nshared; int64_t lo[TP_MAXRANK]; int is[MAXCOORD]; bool other; } points;
+
+static void see_points(tp_exec *x, tp_dreg *r, points *p) {
+  p->nshared = shared_coords(r);
+  p->key = shared_key(x, r, p->nshared);
+  p->other = false;
+  for (int k = 0; k < r->nlead; k++) p->lo[k] = tp_dx_get(&r->leadlo[k], x->env);
+  for (int i = p->nshared; i < r->rg->ncoord; i++) {
+    p->is[i] = -1;
+    for (int k = 0; k < r->nlead; k++)
+      if (tp_ix_as_sym(r->rg->coord[i]) == r->rg->leadvar[k]) p->is[i] = k;
+    p->other |= p->is[i] < 0 && r->coord[i].var;
+  }
+}
+
 /* Keys of up to TP_LANES points from the walk on, and where their elements go. */
 typedef struct lanes { int n; uint32_t key[2][TP_LANES]; int64_t at[TP_LANES]; } lanes;
 
-static void next_lanes(tp_exec *x, tp_dreg *r, tp_walk *w, tp_philox_key shared, int nshared, lanes *l) {
-  int64_t coord[MAXCOORD][TP_LANES] = {{0}};
+static void next_lanes(tp_exec *x, tp_dreg *r, tp_walk *w, const points *p, lanes *l) {
+  int64_t coord[MAXCOORD][TP_LANES];
   int n = r->rg->ncoord;
   for (l->n = 0; l->n < TP_LANES && w->ok; l->n++, tp_walk_next(w)) {
-    set_leads(x, r, w);
+    for (int k = 0; k < r->nlead && p->other; k++) x->env[r->rg->leadvar[k]->id] = p->lo[k] + w->at[k];
     l->at[l->n] = tp_walk_offset(w, r->out[0].v.stride);
-    for (int i = nshared; i < n; i++) coord[i][l->n] = tp_dx_get(&r->coord[i], x->env);
+    for (int i = p->nshared; i < n; i++) coord[i][l->n] = p->is[i] >= 0 ? p->lo[p->is[i]] + w->at[p->is[i]] : tp_dx_get(&r->coord[i], x->env);
   }
-  for (int j = 0; j < TP_LANES; j++) l->key[0][j] = shared.k[0], l->key[1][j] = shared.k[1];
-  for (int i = nshared; i < n; i++) {
+  for (int j = 0; j < TP_LANES; j++) l->key[0][j] = p->key.k[0], l->key[1][j] = p->key.k[1];
+  for (int i = p->nshared; i < n; i++) {
     tp_philox_lanes c;
     for (int j = 0; j < TP_LANES; j++) {
-      c.w[0][j] = (uint32_t)coord[i][j], c.w[1][j] = (uint32_t)((uint64_t)coord[i][j] >> 32);
+      int64_t v = j < l->n ? coord[i][j] : 0;
+      c.w[0][j] = (uint32_t)v, c.w[1][j] = (uint32_t)((uint64_t)v >> 32);
       c.w[2][j] = (uint32_t)i + 1, c.w[3][j] = 0x74656d70;
     }
     x->K->philox_lanes(&c, (const uint32_t (*)[TP_LANES])l->key);
@@ -139,13 +153,13 @@ bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   bool small = d.n * d.per <= SMALL;
   d.mid = tp_work(x, r, small ? TP_LANES * d.n : d.n, o->size);
   if (!d.mid) return false;
-  int nshared = shared_coords(r);
-  tp_philox_key shared = shared_key(x, r, nshared);
+  points p;
+  see_points(x, r, &p);
   tp_walk w;
   lanes l;
   tp_walk_start(&w, r->nlead, o->v.shape);
   while (w.ok) {
-    next_lanes(x, r, &w, shared, nshared, &l);
+    next_lanes(x, r, &w, &p, &l);
     (small && l.n > 2 ? draw_short : draw_long)(x, o, &d, &l);
   }
   return true;

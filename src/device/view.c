@@ -39,28 +39,37 @@ static void swap_axes(tp_pair *p, int a, int b) {
   p->ext[b] = e, p->so[b] = o, p->si[b] = i;
 }
 
-tp_pair tp_pair_of(const tp_view *out, const tp_view *in) {
-  tp_pair p = { .rank = 0 };
+static bool smaller_steps(const tp_pair *p, int a, int b) {
+  int64_t x = p->so[a] < 0 ? -p->so[a] : p->so[a], y = p->so[b] < 0 ? -p->so[b] : p->so[b];
+  if (x != y) return x < y;
+  x = p->si[a] < 0 ? -p->si[a] : p->si[a], y = p->si[b] < 0 ? -p->si[b] : p->si[b];
+  return x < y;
+}
+
+void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
+  p->rank = 0;
+  p->empty = false;
   for (int i = 0; i < out->rank; i++) {
-    p.empty |= out->shape[i] == 0;
+    p->empty |= out->shape[i] == 0;
     if (out->shape[i] == 1) continue;
-    p.ext[p.rank] = out->shape[i];
-    p.so[p.rank] = out->stride[i];
-    p.si[p.rank++] = in->stride[i];
+    p->ext[p->rank] = out->shape[i];
+    p->so[p->rank] = out->stride[i];
+    p->si[p->rank++] = in->stride[i];
   }
+  for (int i = 1; i < p->rank; i++)             /* from large steps to small ones */
+    for (int k = i; k > 0 && smaller_steps(p, k - 1, k); k--) swap_axes(p, k, k - 1);
   int n = 0;
-  for (int i = 1; i < p.rank; i++) {
-    if (p.so[n] == p.so[i] * p.ext[i] && p.si[n] == p.si[i] * p.ext[i]) {
-      p.ext[n] *= p.ext[i];
-      p.so[n] = p.so[i];
-      p.si[n] = p.si[i];
-    } else swap_axes(&p, ++n, i);
+  for (int i = 1; i < p->rank; i++) {
+    if (p->so[n] == p->so[i] * p->ext[i] && p->si[n] == p->si[i] * p->ext[i]) {
+      p->ext[n] *= p->ext[i];
+      p->so[n] = p->so[i];
+      p->si[n] = p->si[i];
+    } else swap_axes(p, ++n, i);
   }
-  p.rank = TP_MIN(p.rank, n + 1);
-  for (int i = 0; i < p.rank - 1; i++)
-    if (p.so[i] == 1 && p.so[p.rank - 1] != 1) swap_axes(&p, i, p.rank - 1);
-  if (p.rank == 0) p.rank = 1, p.ext[0] = 1, p.so[0] = p.si[0] = 1;
-  return p;
+  p->rank = TP_MIN(p->rank, n + 1);
+  for (int i = 0; i < p->rank - 1; i++)
+    if (p->so[i] == 1 && p->so[p->rank - 1] != 1) swap_axes(p, i, p->rank - 1);
+  if (p->rank == 0) p->rank = 1, p->ext[0] = 1, p->so[0] = p->si[0] = 1;
 }
 
 typedef struct rows { int64_t n, count, ro, ri, so, si; } rows;   /* count rows of n elements; strides between rows, between elements */
@@ -88,7 +97,8 @@ void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const
 }
 
 void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
-  tp_pair p = tp_pair_of(out, in);
+  tp_pair p;
+  tp_pair_make(&p, out, in);
   tp_pair_copy(x, size, &p, out->p, in->p);
 }
 
@@ -107,7 +117,8 @@ typedef void add_row(void *o, const void *a, int64_t so, int64_t sa, int64_t n);
 static add_row *const add_rows[TP_NDTYPE] = { [TP_F32] = add_f32, [TP_F64] = add_f64, [TP_U8] = add_u8, [TP_I32] = add_i32, [TP_I64] = add_i64 };
 
 void tp_view_add(const tp_exec *x, tp_dtype d, const tp_view *out, const tp_view *in) {
-  tp_pair p = tp_pair_of(out, in);
+  tp_pair p;
+  tp_pair_make(&p, out, in);
   int last = p.rank - 1, size = tp_dtype_size(d);
   bool flat = p.so[last] == 1 && p.si[last] == 1;
   tp_kfn *add = x->K->ew[TP_OP_ADD][d];

@@ -304,11 +304,16 @@ static bool run(sweep *s, int nloss, const tp_val *loss, int nwrt, const tp_val 
   return tp_isl_check(s->g->ix, s->g->pos, s->mk.err);
 }
 
+static void drop(void *s) { tp_need_free(((sweep *)s)->need); }
+
 bool tp_grad_sweep(tp_graph *g, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, tp_error *err) {
   sweep s = { .g = g, .mk = { g, err }, .n = g->nodes.n };
   s.slot = TP_NEWN(&g->arena, slot *, s.n);
   s.support = TP_NEWN(&g->arena, support, s.n);
+  tp_hold mine;
+  tp_hold_set(&mine, drop, &s);
   bool ok = run(&s, nloss, loss, nwrt, wrt, out);
-  tp_need_free(s.need);
+  tp_hold_end(&mine);
+  drop(&s);
   return ok;
 }

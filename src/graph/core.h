@@ -10,11 +10,6 @@ void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e);
 void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from, int nat);  /* deep; nat entries of `at`; refs data */
 const char *tp_label(const tp_node *n);                         /* given name, input's name or tp_op_said */
 const char *tp_op_said(tp_op op);                               /* the operator as scripts call it: "where", "cat" */
-/* An arena for the time of a call. Out of memory it goes where g's would; what it held is lost then. */
-static inline void tp_scratch_init(tp_arena *a, const tp_graph *g) {
-  tp_arena_init(a);
-  a->oom = g->arena.oom;
-}
 
 /* ---- inference (infer.c, move.c, time.c): fills dom and out of n from its edges and attributes, checks everything, records shape checks ---- */
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err);

@@ -77,10 +77,11 @@ const char *tp_op_said(tp_op op) {
   }
 }
 
-const char *tp_label(const tp_node *n) { return n->name ? n->name : n->attr.str ? n->attr.str : tp_op_said(n->op); }
+const char *tp_own_name(const tp_node *n) { return n->name ? n->name : tp_ops[n->op].cls == TP_CLS_ENV ? NULL : n->attr.str; }
+const char *tp_label(const tp_node *n) { return tp_own_name(n) ? tp_own_name(n) : tp_op_said(n->op); }
 
 const char *tp_called(tp_graph *g, const tp_node *n) {
-  if (n->name || n->attr.str) return tp_printf(&g->arena, "'%s'", tp_label(n));
+  if (tp_own_name(n)) return tp_printf(&g->arena, "'%s'", tp_own_name(n));
   return n->pos.file ? tp_printf(&g->arena, "the %s of %s:%d", tp_label(n), n->pos.file, n->pos.line) : tp_printf(&g->arena, "this %s", tp_label(n));
 }
 
@@ -179,11 +180,10 @@ static void copy_all(tp_graph *c, const tp_graph *g) {
 }
 
 static bool copied(tp_graph *c, const tp_graph *g) {
-  jmp_buf oom;
-  c->arena.oom = &oom;
-  if (setjmp(oom)) return false;
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return false;
   copy_all(c, g);
-  c->arena.oom = NULL;
+  tp_unguard(&oom);
   return true;
 }
 
@@ -243,7 +243,7 @@ static void drop(tp_node *n) {
 /* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that died and ends of dims that nothing has leave their lists. */
 void tp_graph_prune(tp_graph *g) {
   tp_arena scratch;
-  tp_scratch_init(&scratch, g);
+  tp_scratch_init(&scratch);
   mark_live(g, &scratch);
   tp_arena_free(&scratch);
   int kept = 0, losses = 0;
@@ -357,7 +357,7 @@ static void by_component(int n, int nscc, const int *scc, int *first, int *sorte
 int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
   int n = g->nodes.n;
   tp_arena a;
-  tp_scratch_init(&a, g);
+  tp_scratch_init(&a);
   tarjan t = { .g = g, .scc = scc, .low = TP_NEWN(&a, int, n), .num = TP_NEWN(&a, int, n), .stack = TP_NEWN(&a, int, n), .todo = TP_NEWN(&a, frame, n) };
   for (int i = 0; i < n; i++)
     if (!t.num[i]) walk(&t, i);

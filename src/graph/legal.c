@@ -23,7 +23,7 @@ static const char *index_text(check *c, const tp_at *at) {
 /* x[t + 1]; with several dims x[{i, t + 1}] */
 static const char *read_text(check *c, const tp_node *r) {
   const tp_node *x = r->in[0].src.node;
-  const char *name = x->name || x->attr.str ? tp_label(x) : "it", *list = "";
+  const char *name = tp_own_name(x) ? tp_label(x) : "it", *list = "";
   for (int k = 0; k < x->ndom; k++) list = tp_printf(&c->g->arena, "%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
   return tp_printf(&c->g->arena, x->ndom > 1 ? "%s[{%s}]" : "%s[%s]", name, list);
 }
@@ -100,6 +100,7 @@ static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code cod
   if (given && !tp_set_is_empty(ix, given)) {
     ok = tp_set_can_be_empty(ix, given, 2);
     const tp_ix *cond = ok ? tp_set_nonempty_when(ix, given) : NULL;
+    if (!ok) tp_isl_check(ix, pos, c->err);      /* what isl could not decide is no mistake of the script's */
     if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
     else if (cond) add_check(c, never(c, cond), code, pos, late);
   }
@@ -207,7 +208,7 @@ static const tp_node *consumer(check *c, const tp_node *n) {
       const tp_node *r = g->nodes.v[i];
       for (int k = 0; k < r->nin && !seen[i]; k++) seen[i] = seen[r->in[k].src.node->id];
       if (!seen[i] || r == n) continue;
-      if (r->name || r->attr.str) return r;
+      if (tp_own_name(r)) return r;
     }
     for (int i = 0; i < g->nodes.n && !more; i++)
       for (int k = 0; k < g->nodes.v[i]->nin && !more; k++) more = !seen[i] && seen[g->nodes.v[i]->in[k].src.node->id];
@@ -240,7 +241,7 @@ static bool chosen(check *c, const tp_node *r) {
 static void note_advice(check *c, const tp_node *r, int k) {
   const tp_node *x = r->in[0].src.node;
   const tp_at *at = &r->attr.at[k];
-  const char *name = x->name || x->attr.str ? tp_label(x) : "x", *dim = x->dom[k]->name, *bound = x->dom[k]->bound->name, *text = tp_ix_str(c->g->ix, at->lo);
+  const char *name = tp_own_name(x) ? tp_label(x) : "x", *dim = x->dom[k]->name, *bound = x->dom[k]->bound->name, *text = tp_ix_str(c->g->ix, at->lo);
   const tp_ix *rest;
   int64_t v, coef;
   if (tp_ix_is_const(at->lo, &v) && v < 0) tp_note(c->err, "negative indices of dims never wrap: write %s[{%s = %s%lld}]", name, dim, bound, (long long)v);

@@ -83,9 +83,7 @@ static const char *target_text(tp_graph *g, const tp_node *n) {
   tp_buf b;
   tp_buf_init(&b);
   tp_extents_print(&b, n->attr.nix, n->attr.ix);
-  const char *s = tp_strdup(&g->arena, b.s ? b.s : "");
-  tp_buf_free(&b);
-  return s;
+  return tp_buf_give(&g->arena, &b);
 }
 
 static bool reshape(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {

@@ -6,8 +6,9 @@
  *   down   a few rounds from everything. What stands there is a fixpoint, and a program without cyclic values has only one: a point of it that is not needed
  *          would be in it because of another such point, that one because of another, and so on for ever, in a finite domain. (h[T-1] alone.)
  *   isl    the transitive closure of the composed cycles, where isl says it is exact (h[5] alone).
- * Where all three fail, or cost too much, two rounds of `down` stand: a superset of what is needed, simple on purpose. It can refuse a program that a more exact set would accept, and never
- * lets one through.
+ * Where all three fail, or cost too much, a superset stands that can refuse a program which a more exact set would accept, and never lets one through: two rounds of
+ * `down`, or, if that asks nothing more of bounds, what no round makes larger when all that bounds it and does not stand is dropped. That is one piece a node,
+ * so the loops over it are what one would write: decoding with a window else had pieces for each of the last layers.
  *
  * Sets that are the whole box of their domain are one shared object, and an identity edge within one domain hands its set on: so most comparisons are of
  * pointers. A NULL set is "not needed" here and becomes an empty one at the end; that isl failed is asked of isl. */
@@ -27,6 +28,7 @@ typedef struct sweep {
   tp_rel **path;                                /* scratch, by node id */
   tp_rel ***rel;                                /* by node id and edge, made on first use */
   TP_VEC(boxed) boxes;
+  bool widen, rough;                            /* is a superset to be in one piece? was one taken? */
 } sweep;
 
 typedef struct { int n; tp_node **node; } comp; /* members: cut ones first, then consumers before producers */
@@ -199,6 +201,26 @@ static void start_from(sweep *s, const comp *c, int ncut, tp_set *const *set) {
   for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], tp_set_copy(set ? set[i] : box_of(s, c->node[i])));
 }
 
+/* Up, each set within those of its constraints that what is added keeps as well. */
+static bool by_hulls(sweep *s, const comp *c, int ncut, tp_set **set) {
+  for (int i = 0; i < ncut; i++) replace(&set[i], tp_set_widen(tp_set_copy(set[i]), set[i]));
+  start_from(s, c, ncut, set);
+  for (int r = 0; r < ROUNDS; r++) {
+    bool same = true;
+    go_round(s, c);
+    for (int i = 0; i < ncut; i++) {
+      const tp_node *n = c->node[i];
+      if (!s->next[n->id] || tp_set_subset(s->g->ix, s->next[n->id], s->have[n->id])) continue;
+      same = false;
+      bool first = tp_set_is_empty(s->g->ix, s->have[n->id]);
+      tp_set *both = tp_set_widen(tp_set_copy(first ? s->next[n->id] : s->have[n->id]), s->next[n->id]);
+      replace(&s->have[n->id], canonical(s, n, tp_set_and(both, tp_set_copy(box_of(s, n)))));
+    }
+    if (same) return true;
+  }
+  return false;
+}
+
 /* What the outside needs of the cut members, directly or through others. */
 static void from_outside(sweep *s, const comp *c, int ncut, tp_set **set) {
   for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], NULL);
@@ -207,6 +229,12 @@ static void from_outside(sweep *s, const comp *c, int ncut, tp_set **set) {
     const tp_node *n = c->node[i];
     set[i] = s->next[n->id] ? tp_set_copy(s->next[n->id]) : tp_set_empty(s->g->ix, n->ndom, n->dom);
   }
+}
+
+static void two_rounds_down(sweep *s, const comp *c, int ncut) {
+  start_from(s, c, ncut, NULL);
+  for (int r = 0; r < 2; r++) go_round(s, c), settle(s, c);
+  go_round(s, c);
 }
 
 static void cyclic(sweep *s, const comp *c) {
@@ -224,9 +252,10 @@ static void cyclic(sweep *s, const comp *c) {
     start_from(s, c, ncut, set);
     go_round(s, c);
   } else if (!found) {
-    start_from(s, c, ncut, NULL);
-    for (int r = 0; r < 2; r++) go_round(s, c), settle(s, c);
-    go_round(s, c);
+    s->rough = true;
+    for (int i = 0; i < ncut; i++) tp_set_free(set[i]);
+    from_outside(s, c, ncut, set);
+    if (!s->widen || !tried(s, c, ncut, set, by_hulls)) two_rounds_down(s, c, ncut);
   }
   for (int i = 0; i < ncut; i++) tp_set_free(set[i]);
 }
@@ -332,7 +361,9 @@ static void sweep_free(sweep *s) {
     for (int k = 0; s->rel[i] && k < s->g->nodes.v[i]->nin; k++) tp_rel_free(s->rel[i][k]);
 }
 
-tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err) {
+static void drop(void *need) { tp_need_free(need); }
+
+static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen, bool *rough, tp_error *err) {
   int n = g->nodes.n;
   tp_need *out = tp_calloc(sizeof *out);
   if (out) *out = (tp_need){ g, n, tp_calloc(sizeof *out->set * (size_t)(n + 1)) };
@@ -340,12 +371,21 @@ tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error 
     tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the sets of needed points");
     return tp_need_free(out);
   }
+  tp_hold mine;
+  tp_hold_set(&mine, drop, out);
   sweep s = { .g = g, .need = out->set, .scc = TP_NEWN(&g->arena, int, n), .cut = TP_NEWN(&g->arena, bool, n), .have = TP_NEWN(&g->arena, tp_set *, n),
               .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n), .count = TP_NEWN(&g->arena, int, n),
-              .path = TP_NEWN(&g->arena, tp_rel *, n) };
+              .path = TP_NEWN(&g->arena, tp_rel *, n), .widen = widen };
   run(&s, nroot, roots);
   sweep_free(&s);
+  tp_hold_end(&mine);
+  *rough = s.rough;
   return tp_isl_check(g->ix, g->pos, err) ? out : tp_need_free(out);
+}
+
+tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err) {
+  bool rough;
+  return compute(g, nroot, roots, false, &rough, err);
 }
 
 tp_need *tp_need_free(tp_need *n) {
@@ -356,13 +396,30 @@ tp_need *tp_need_free(tp_need *n) {
   return NULL;
 }
 
+/* Is what `wide` reads and defines legal for all bounds for which it is with `need`? */
+static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) {
+  tp_error e = { 0 };
+  int had = g->boundchecks.n, mine;
+  bool ok = tp_need_check(g, need, &e);
+  mine = g->boundchecks.n;
+  ok = ok && tp_need_check(g, wide, &e) && g->boundchecks.n == mine;
+  g->boundchecks.n = had;
+  return ok;
+}
+
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   int n = 0;
+  bool rough;
   tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + 2 * g->stops.n);
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
   for (int i = 0; i < g->stops.n; i++) roots[n++] = (tp_root){ g->stops.v[i].done, NULL };
   for (int i = 0; i < g->stops.n; i++)
     if (g->stops.v[i].end) roots[n++] = (tp_root){ tp_v(g->stops.v[i].end), NULL };
-  return tp_need_compute(g, n, roots, err);
+  tp_need *need = compute(g, n, roots, false, &rough, err);
+  if (!need || !rough || g->stops.n) return need;
+  tp_error e = { 0 };
+  tp_need *wide = compute(g, n, roots, true, &rough, &e), *better = wide && asks_no_more(g, need, wide) ? wide : need;
+  tp_need_free(better == need ? wide : need);
+  return better;
 }

@@ -409,15 +409,14 @@ static bool lines(parser *p, const char *text) {
 }
 
 static bool read_all(tp_graph *g, const char *text, tp_error *err) {
-  jmp_buf oom;
-  g->arena.oom = &oom;
-  if (setjmp(oom)) return tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the graph");
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the graph");
   parser p = { .g = g };
   tp_scan_init(&p.in, "sdg", &g->arena, tp_ictx_arena(g->ix), err);
   tp_hmap_init(&p.nodes, &g->arena);
   bool ok = lines(&p, text) && tp_verify(g, err);
   if (ok && !p.checks) tp_recheck(g);
-  g->arena.oom = NULL;
+  tp_unguard(&oom);
   return ok;
 }
 

@@ -227,7 +227,7 @@ static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
 
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   tp_arena scratch;
-  tp_scratch_init(&scratch, g);
+  tp_scratch_init(&scratch);
   if (g->seed || g->nrand) tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
   tp_syms_print(b, g->ix, used_symbols(&scratch, g));
   for (int i = 0; i < g->nodes.n; i++) {

@@ -26,10 +26,10 @@ static bool out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *con
 static const char *shape_text(tp_graph *g, int rank, const tp_ix *const *shape) {
   tp_buf b;
   tp_buf_init(&b);
+  tp_puts(&b, "(");
   tp_extents_print(&b, rank, shape);
-  const char *s = tp_printf(&g->arena, "(%s)", b.s ? b.s : "");
-  tp_buf_free(&b);
-  return s;
+  tp_puts(&b, ")");
+  return tp_buf_give(&g->arena, &b);
 }
 
 /* ---- index maps ---- */

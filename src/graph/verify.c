@@ -72,7 +72,7 @@ static bool lists_ok(const tp_graph *g, tp_error *err) {
 
 bool tp_verify(const tp_graph *g, tp_error *err) {
   tp_graph scratch = { .ix = g->ix, .stops = { g->stops.v, g->stops.n, g->stops.n } };
-  tp_scratch_init(&scratch.arena, g);
+  tp_scratch_init(&scratch.arena);
   bool ok = true;
   for (int i = 0; ok && i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
@@ -86,7 +86,7 @@ bool tp_verify(const tp_graph *g, tp_error *err) {
 /* Checks of nodes that a sweep dropped must not bind a run that never sees them. */
 void tp_recheck(tp_graph *g) {
   tp_graph scratch = { .ix = g->ix, .stops = { g->stops.v, g->stops.n, g->stops.n } };
-  tp_scratch_init(&scratch.arena, g);
+  tp_scratch_init(&scratch.arena);
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node m = *g->nodes.v[i];
     tp_error ignored = { 0 };

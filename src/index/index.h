@@ -140,6 +140,7 @@ TP_GIVE tp_set *tp_set_and(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 TP_GIVE tp_set *tp_set_or(TP_TAKE tp_set *a, TP_TAKE tp_set *b);              /* coalesced */
 TP_GIVE tp_set *tp_set_minus(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 TP_GIVE tp_set *tp_set_coalesce(TP_TAKE tp_set *a);
+TP_GIVE tp_set *tp_set_widen(TP_TAKE tp_set *a, TP_KEEP tp_set *by);           /* one piece around both: what all of a keeps, but for what `by` doesn't */
 /* The points that a has for some value of the bound s with cond, a condition on bounds: s is no parameter of the result. */
 TP_GIVE tp_set *tp_set_some(tp_ictx *c, TP_TAKE tp_set *a, const tp_sym *s, const tp_ix *cond);
 /* {(from dims) -> (to dims)}: each to-dim is at[i] over the from dims and bounds: a point or every u with lo <= u < hi. */
@@ -178,5 +179,6 @@ bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, TP_KEEP const tp_
  * false: it was too much, and the error is forgotten. */
 unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations);
 bool tp_isl_within(tp_ictx *c, unsigned long before);
+long tp_isl_spaces(const tp_ictx *c);           /* made so far: nothing is asked of isl without one */
 
 #endif

@@ -8,7 +8,7 @@
 isl_ctx *tp_isl_ctx(tp_ictx *c) {
   if (!c->isl) {
     c->isl = tp_memo_ctx(c);
-    if (!c->isl) tp_arena_oom(&c->arena);
+    if (!c->isl) tp_oom();
     isl_options_set_on_error(c->isl, ISL_ON_ERROR_CONTINUE);
   }
   return c->isl;
@@ -37,7 +37,10 @@ static void *refuse(tp_ictx *c, const char *why) {
 
 /* ---- spaces ---- */
 
+long tp_isl_spaces(const tp_ictx *c) { return c->nspace; }
+
 isl_space *tp_isl_params(tp_ictx *c) {
+  c->nspace++;
   unsigned n = 0, at = 0;
   for (int i = 0; i < c->sym.n; i++) n += c->sym.v[i]->kind == TP_SYM_BOUND;
   isl_space *s = isl_space_params_alloc(tp_isl_ctx(c), n);
@@ -363,6 +366,29 @@ tp_set *tp_set_and(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_AND, a, b); 
 tp_set *tp_set_or(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_OR, a, b); }
 tp_set *tp_set_minus(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_MINUS, a, b); }
 tp_set *tp_set_coalesce(tp_set *a) { return tp_isl_coalesce(a); }
+
+typedef struct { isl_set *by, *kept; } widening;
+
+static void keep_side(widening *w, TP_TAKE isl_aff *a) {
+  isl_set *side = isl_pw_aff_nonneg_set(isl_pw_aff_from_aff(a));
+  if (isl_set_is_subset(w->by, side) == isl_bool_true) w->kept = isl_set_intersect(w->kept, isl_set_copy(side));
+  isl_set_free(side);
+}
+
+static isl_stat keep_constraint(isl_constraint *c, void *ud) {
+  keep_side(ud, isl_constraint_get_aff(c));
+  if (isl_constraint_is_equality(c)) keep_side(ud, isl_aff_neg(isl_constraint_get_aff(c)));
+  isl_constraint_free(c);
+  return isl_stat_ok;
+}
+
+tp_set *tp_set_widen(tp_set *a, tp_set *by) {
+  widening w = { by, isl_set_universe(isl_set_get_space(a)) };
+  isl_basic_set *hull = isl_set_unshifted_simple_hull(a);
+  if (!hull || isl_basic_set_foreach_constraint(hull, keep_constraint, &w) < 0) w.kept = isl_set_free(w.kept);
+  isl_basic_set_free(hull);
+  return w.kept;
+}
 
 tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
   isl_id *id = isl_id_alloc(tp_isl_ctx(c), s->name, (void *)s);

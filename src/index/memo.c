@@ -69,7 +69,6 @@ static tp_memo *ready(tp_memo *m) {
   for (int i = 0; i < m->c->sym.n; i++) n += m->c->sym.v[i]->kind == TP_SYM_BOUND;
   if (m->held.n > MOST || n != m->nbound) empty(m);
   m->nbound = n;
-  m->arena.oom = m->c->arena.oom;
   return m;
 }
 

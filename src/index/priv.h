@@ -35,6 +35,7 @@ struct tp_ictx {
   bool overflowed;
   tp_buf text;
   struct isl_ctx *isl;
+  long nspace;
   struct tp_memo *asked;        /* memo.c */
 };
 

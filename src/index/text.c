@@ -116,7 +116,7 @@ void tp_ix_print(tp_buf *b, const tp_ix *e) {
 const char *tp_ix_str(tp_ictx *c, const tp_ix *e) {
   c->text.n = 0;
   tp_ix_print(&c->text, e);
-  if (c->text.failed) tp_arena_oom(&c->arena);
+  if (c->text.failed) tp_oom();
   return tp_dup(&c->arena, c->text.s, c->text.n + 1);
 }
 

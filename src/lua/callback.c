@@ -83,7 +83,7 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   lua_settop(L, top);
 }
 
-static int protected_call(lua_State *L) {       /* callbacks, frame */
+static int call_it(lua_State *L) {              /* callbacks, frame */
   frame_t *f = lua_touserdata(L, 2);
   const tp_call *c = f->c;
   if (c->nargs) push_arguments(L, f);
@@ -91,14 +91,24 @@ static int protected_call(lua_State *L) {       /* callbacks, frame */
   lua_rawgeti(L, 1, c->fn + 1);
   if (c->nargs) lua_pushvalue(L, base);
   push_point(L, c);
-  lua_call(L, c->nargs ? 2 : 1, LUA_MULTRET);
+  tl_call(L, c->nargs ? 2 : 1, LUA_MULTRET);
   int n = lua_gettop(L) - base;
   if (c->nres && n != c->nres) refuse(L, c, "the function returned %d value%s for %d spec%s", n, n == 1 ? "" : "s", c->nres, c->nres == 1 ? "" : "s");
   luaL_checkstack(L, 8, "callback");
   f->r->lp->S->at = c->node->pos;               /* what is wrong with a result is wrong with the line of P:call */
   for (int k = 0; k < c->nres; k++) store(L, c, k, base + 1 + k, c->res[k]);
   if (c->nargs) return_arguments(L, f, base);
+  tl_stress(L);
   return 0;
+}
+
+/* The run's guard is on the other side of a protected call of Lua's, which must be left by an error. */
+static int protected_call(lua_State *L) {
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
+  int n = call_it(L);
+  tp_unguard(&oom);
+  return n;
 }
 
 void tl_run_prepare_calls(lua_State *L, tl_run *r) {
@@ -133,7 +143,6 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   tl_run *r = ud;
   lua_State *L = r->L;
   tl_state *S = r->lp->S;
-  jmp_buf *oom = S->oom;
   frame_t f = { r, c, tp_calloc(sizeof(tl_lease)) };
   if (!f.lease || !lua_checkstack(L, 8)) {
     tp_free(f.lease);
@@ -144,12 +153,10 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   lua_pushvalue(L, r->thunk);
   lua_pushvalue(L, r->calls);
   lua_pushlightuserdata(L, &f);
-  bool ok = lua_pcall(L, 2, 0, 0) == LUA_OK || fail(r, c, err);
+  bool ok = tl_pcall(L, 2, 0) == LUA_OK || fail(r, c, err);
   lua_settop(L, top);
   f.lease->over = true;
   tl_lease_drop(f.lease);
-  S->oom = oom;
   S->at = (tp_pos){ 0 };
-  tl_use(r->lp);
   return ok;
 }

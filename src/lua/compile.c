@@ -116,8 +116,8 @@ static void take_tick(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   lua_pop(L, 1);
 }
 
-static void warn_all(lua_State *L, tl_prog *lp, const tp_graph *g, int from) {
-  for (int k = from; k < g->warnings.n; k++) tl_warn(L, lp, g->warnings.v[k]);
+static void warn_all(lua_State *L, const tp_graph *g, int from) {
+  for (int k = from; k < g->warnings.n; k++) tl_warn(L, g->warnings.v[k]);
 }
 
 int tl_compile(lua_State *L) {
@@ -138,6 +138,6 @@ int tl_compile(lua_State *L) {
   u->f = tp_compile(lp->p, &o, &e);
   if (!u->f) tl_raise(L, &e);
   u->nparam = tp_fn_nparam(u->f);
-  warn_all(L, lp, tp_fn_graph(u->f), told);
+  warn_all(L, tp_fn_graph(u->f), told);
   return 1;
 }

@@ -139,13 +139,6 @@ static void push_error(lua_State *L, const tp_error *e) {        /* with the lin
   lua_setmetatable(L, -2);
 }
 
-int tl_io_failed(lua_State *L, const tp_error *e) {
-  if (e->code != TP_E_FILE) tl_raise(L, e);
-  lua_pushnil(L);
-  push_error(L, e);
-  return 2;
-}
-
 int tl_raise(lua_State *L, const tp_error *e) {
   push_error(L, e);
   lua_error(L);
@@ -202,17 +195,13 @@ int tl_default_warn(lua_State *L) {
   return 0;
 }
 
-void tl_warn(lua_State *L, tl_prog *lp, const char *text) {
-  tl_state *S = lp->S;
-  jmp_buf *oom = S->oom;
+void tl_warn(lua_State *L, const char *text) {
   tl_pushmodule(L);
   lua_pushliteral(L, "warn");
   lua_rawget(L, -2);
   if (lua_toboolean(L, -1)) {
     lua_pushstring(L, text);
-    lua_call(L, 1, 0);
+    tl_call(L, 1, 0);
   } else lua_pop(L, 1);
   lua_pop(L, 1);
-  S->oom = oom;                                 /* the handler may have gone through entries of ours */
-  tl_use(lp);
 }

@@ -25,7 +25,7 @@ static tl_prog *scratch(lua_State *L) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &scratch_key);
   tl_prog *lp = lua_touserdata(L, -1);
   lua_pop(L, 1);
-  if (lp && lp->p->g->nodes.n < SCRATCH_NODES) return tl_use(lp), lp;
+  if (lp && lp->p->g->nodes.n < SCRATCH_NODES) return lp;
   lp = tl_program_new(L, tl_stateof(L), 0);
   lp->scratch = true;
   tl_rawsetp(L, LUA_REGISTRYINDEX, &scratch_key);
@@ -124,7 +124,7 @@ static int forward(lua_State *L, const char *method) {
   tl_materialise(L, scratch(L), 1);
   lua_getfield(L, -1, method);
   lua_insert(L, -2);
-  lua_call(L, 1, 1);
+  tl_call(L, 1, 1);
   return 1;
 }
 static int loose_shape(lua_State *L) { return forward(L, "shape"); }

@@ -245,7 +245,7 @@ static void warn_random(call_t *c) {
   ((tp_node *)draw)->mark = -1;                 /* once */
   lua_pushfstring(c->L, "%s:%d: a random tensor without a domain is one draw for all points; give it { domain = {...} } for one a point",
                   draw->pos.file ? draw->pos.file : "?", draw->pos.line);
-  tl_warn(c->L, c->lp, lua_tostring(c->L, -1));
+  tl_warn(c->L, lua_tostring(c->L, -1));
   lua_pop(c->L, 1);
 }
 

@@ -17,7 +17,7 @@ static void find_libraries(lua_State *L, tl_state *S) {
   if (lua_isfunction(L, -2) && lua_isstring(L, -1)) {
     lua_pushliteral(L, "tempo.nn");
     lua_insert(L, -2);
-    lua_call(L, 2, 1);
+    tl_call(L, 2, 1);
     const char *path = lua_tostring(L, -1), *end = path ? strrchr(path, '/') : NULL;
     if (end && (size_t)(end - path) + 3 < sizeof S->libdir) snprintf(S->libdir, sizeof S->libdir, "@%.*s/", (int)(end - path), path);
     lua_pop(L, 2);
@@ -35,7 +35,7 @@ static void load_library(lua_State *L, const char *name) {      /* pushes it; te
   if (!S->libdir[0]) find_libraries(L, S);
   lua_getglobal(L, "require");
   lua_pushfstring(L, "tempo.%s", name);
-  if (lua_pcall(L, 1, 1, 0) != 0) {
+  if (tl_pcall(L, 1, 1) != 0) {
     lua_pushfstring(L, "module 'tempo.%s' not found", name);
     const char *why = lua_tostring(L, -2), *none = lua_tostring(L, -1);
     if (why && strncmp(why, none, strlen(none)) == 0) tl_fail(L, TP_E_OPTION, "option: the library tempo.%s is not in this version", name);

@@ -28,18 +28,29 @@ tl_state *tl_stateof(lua_State *L) {
   return S;
 }
 
+/* Hostile builds: TEMPO_GC=n collects everything at each n-th way into or out of an entry, and after each callback, so that what nothing holds is gone. */
+void tl_stress(lua_State *L) {
+#ifdef TP_HARD
+  static long every = -1, left;
+  if (every < 0) {
+    const char *s = tp_setting("TEMPO_GC");
+    every = left = s ? atol(s) : 0;
+  }
+  if (every == 0 || --left > 0) return;
+  left = every;
+  lua_gc(L, LUA_GCCOLLECT, 0);
+#endif
+}
+
 /* Upvalues: state, function, and one of the function's own. */
 static int entry(lua_State *L) {
-  tl_state *S = lua_touserdata(L, lua_upvalueindex(1));
   lua_CFunction f = (lua_CFunction)lua_touserdata(L, lua_upvalueindex(2));
-  jmp_buf here, *outer = S->oom;
-  S->oom = &here;
-  if (setjmp(here) != 0) {
-    S->oom = outer;
-    return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
-  }
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
+  tl_stress(L);
   int n = f(L);
-  S->oom = outer;
+  tl_stress(L);
+  tp_unguard(&oom);
   return n;
 }
 
@@ -129,15 +140,23 @@ const char *tl_describe(lua_State *L, int i) {
 void *tl_check(lua_State *L, int i, tl_type t, const char *what) {
   if (tl_typeof(L, i) != t) tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s", what, class_name[t], tl_describe(L, i));
   void *u = lua_touserdata(L, i);
-  tl_prog *lp = tl_progof(L, i);
+  const tl_prog *lp = tl_progof(L, i);
   if (lp && !lp->p) tl_fail(L, TP_E_OPTION, "option: %s: its program is gone", what);
-  if (lp) tl_use(lp);
   return u;
 }
 
-void tl_use(tl_prog *lp) {
-  tp_ictx_arena(lp->p->ix)->oom = lp->S->oom;
-  lp->p->g->arena.oom = lp->S->oom;
+/* Entries inside that a Lua error left have not taken their guards away. */
+int tl_pcall(lua_State *L, int nargs, int nresults) {
+  tp_guard *ours = tp_guard_now();
+  int status = lua_pcall(L, nargs, nresults, 0);
+  tp_guard_back(ours);
+  return status;
+}
+
+void tl_call(lua_State *L, int nargs, int nresults) {
+  tp_guard *ours = tp_guard_now();
+  lua_call(L, nargs, nresults);
+  tp_guard_back(ours);
 }
 
 /* ---- programs and their handles ---- */
@@ -160,7 +179,6 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   lua_pushvalue(L, -2);
   tl_rawsetp(L, -2, lp);
   lua_pop(L, 1);
-  tl_use(lp);
   tp_hmap_init(&lp->lines, tp_ictx_arena(lp->p->ix));
   tp_hmap_init(&lp->numbers, tp_ictx_arena(lp->p->ix));
   return lp;
@@ -199,7 +217,6 @@ static void find(lua_State *L, int i, int depth, tl_prog **lp) {
 tl_prog *tl_findprog(lua_State *L, int first, int last) {
   tl_prog *lp = NULL;
   for (int i = first; i <= last; i++) find(L, i, 0, &lp);
-  if (lp) tl_use(lp);
   return lp;
 }
 
@@ -265,7 +282,7 @@ static void warn_unrolled(lua_State *L, tl_prog *lp) {
   lp->warned = true;
   lua_pushfstring(L, "%s:%d: more than 10000 nodes were recorded from this line: a Lua loop unrolls; did you mean a dim?",
                   lp->pos.file ? lp->pos.file : "?", lp->pos.line);
-  tl_warn(L, lp, lua_tostring(L, -1));
+  tl_warn(L, lua_tostring(L, -1));
   lua_pop(L, 1);
 }
 
@@ -280,7 +297,6 @@ static int *line_counter(tl_prog *lp, tp_pos pos) {
 
 void tl_mark(lua_State *L, tl_prog *lp) {
   lua_Debug ar;
-  tl_use(lp);
   tp_graph *g = lp->p->g;
   if (lp->line) *lp->line += g->nodes.n - lp->seen;
   if (lp->line && *lp->line > 10000 && !lp->warned && !lp->scratch) warn_unrolled(L, lp);

@@ -1,8 +1,7 @@
 /* lua: the binding. The only place that knows Lua, and the only one that raises. Rank 8.
  *
  * Userdata first, resource second: whatever may raise runs when what it would leak already belongs to a userdata.
- * Every function that Lua can call goes through one entry (state.c), which turns a failed allocation of the core into a Lua error;
- * looking at a handle (tl_use) points its program's arenas there.
+ * Every function that Lua can call goes through one entry (state.c), whose guard turns a failed allocation of the core into a Lua error.
  * Handles of one program share its table (tl_pushprogtable), which keeps the program alive: index expressions are interned in it, so that
  * equal expressions are the same Lua object. */
 #ifndef TL_H
@@ -15,7 +14,6 @@
 typedef enum { TL_NONE, TL_PROGRAM, TL_INDEX, TL_RANGE, TL_TENSOR, TL_LOOSE, TL_ARRAY, TL_FN, TL_STATE, TL_NTYPE } tl_type;
 
 typedef struct tl_state {                       /* one per Lua state, a userdata in the registry */
-  jmp_buf *oom;                                 /* of the entry that runs now */
   tp_pos at;                                    /* where errors without a place of their own belong, if not at the running line */
   size_t held, kept, untold;                    /* bytes of arrays: alive, alive after the last full collection, not told to the collector yet */
   char libdir[512];                             /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
@@ -55,7 +53,9 @@ tl_type tl_typeof(lua_State *L, int i);
 void *tl_new(lua_State *L, tl_type t, size_t n);                            /* zeroed */
 void *tl_check(lua_State *L, int i, tl_type t, const char *what);
 const char *tl_describe(lua_State *L, int i);                               /* "a number", "a tempo.Tensor" */
-void tl_use(tl_prog *lp);                                                   /* arms the arenas */
+void tl_stress(lua_State *L);                                               /* nothing but in hostile builds */
+void tl_call(lua_State *L, int nargs, int nresults);                        /* lua_call of what may be the script's */
+int tl_pcall(lua_State *L, int nargs, int nresults);
 void tl_pushprogtable(lua_State *L, tl_prog *lp);
 tl_prog *tl_progof(lua_State *L, int i);                                    /* of a handle, NULL: none */
 tl_prog *tl_findprog(lua_State *L, int first, int last);                    /* the one program of these values, tables included; NULL: none */
@@ -64,7 +64,7 @@ void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e);
 void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e);              /* a plain integer if it is one */
 void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v);
 void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims);
-void tl_mark(lua_State *L, tl_prog *lp);                                    /* arms, and gives the script's line to nodes made now */
+void tl_mark(lua_State *L, tl_prog *lp);                                    /* gives the script's line to nodes made now */
 const char *tl_intern(tl_prog *lp, const char *file);
 
 /* ---- error.c ---- */
@@ -72,8 +72,7 @@ bool tl_here(lua_State *L, lua_Debug *ar);                                  /* t
 void tl_pushmodule(lua_State *L);                                           /* what require "tempo" gives */
 int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
 int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
-int tl_io_failed(lua_State *L, const tp_error *e);                          /* class file: nil and the message; any other is raised */
-void tl_warn(lua_State *L, tl_prog *lp, const char *text);                   /* tempo.warn, whatever the script made of it */
+void tl_warn(lua_State *L, const char *text);                               /* tempo.warn, whatever the script made of it */
 int tl_default_warn(lua_State *L);
 int tl_error(lua_State *L);
 enum { TL_HINT = 512 };

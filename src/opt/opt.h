@@ -27,6 +27,10 @@ bool tp_close_params(tp_graph *g, tp_error *err);
 bool tp_lower_sums(tp_graph *g, tp_error *err);
 /* The same: accumulations of f16 and bf16 are kept in f32, single numbers summed over a range in f64, and rounded once (sums.c). */
 bool tp_widen_sums(tp_graph *g, tp_error *err);
+/* Compiled path only, pass `algebra`: accumulations that add at most one thing at a point become values (direct.c); graph and need are to be made anew if it
+ * changed anything. Then values that a branch stores are read where they are stored (share.c); need stays right. */
+bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
+bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err);
 /* Compiled path only: each stop gets the accumulation that finds its end out (stops.c). */
 bool tp_lower_stops(tp_graph *g, tp_error *err);
 /* Compiled path only: what comes and goes at each tick becomes callbacks (tick.c). */

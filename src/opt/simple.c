@@ -58,13 +58,17 @@ static void rewire(tp_node *n) {
     if (n->in[k].src.node->subst) n->in[k].src.node = n->in[k].src.node->subst;
 }
 
+static void drop(void *b) { tp_buf_free(b); }
+
 bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
   tp_graph_sccs(g, scc, order);
   tp_hmap seen;
   tp_hmap_init(&seen, &g->arena);
   tp_buf b;
+  tp_hold mine;
   tp_buf_init(&b);
+  tp_hold_set(&mine, drop, &b);
   for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
   for (int i = 0; i < n; i++) {
     tp_node *x = g->nodes.v[order[i]];
@@ -75,7 +79,7 @@ bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
     if (twin) x->subst = twin;
     else tp_hmap_set(&seen, b.s, b.n, x);
   }
-  bool ok = !b.failed || tp_fail(err, TP_E_MEMORY, g->pos, "out of memory");
+  tp_hold_end(&mine);
   tp_buf_free(&b);
   for (int i = 0; i < n; i++) rewire(g->nodes.v[i]);
   for (int i = 0; i < g->outputs.n; i++)
@@ -84,7 +88,7 @@ bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
     if (g->stops.v[i].done.node->subst) g->stops.v[i].done.node = g->stops.v[i].done.node->subst;
   for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
   tp_graph_prune(g);
-  return ok;
+  return true;
 }
 
 /* fold: identities that hold for every value, NaN and infinities included:

@@ -1,6 +1,6 @@
 /* build: the loop tree becomes a plan: each statement's cluster a row of regions on buffers.
  *
- * Layout of an array: [slots of each dim in domain order][spatial shape]. A dim with one slot adds nothing to an address, a dense dim index * stride, a ring
+ * Layout of an array: [slots of each dim, in the order that poly found][spatial shape]. A dim with one slot adds nothing to an address, a dense dim index * stride, a ring
  * (index mod width) * stride. Dims that a call runs over become leading axes with the index's coefficient as stride. Values inside a cluster live in
  * scratch: [leading extents][shape]. Elementwise operators of one shape that follow each other become one EW region. */
 #include "plan/build.h"
@@ -39,6 +39,7 @@ static void array_bufs(pb *b) {
     tp_arr *r = b->p->arrs.v[i];
     tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->val.node->pos, r->dtype);
     x->slot = r->slot;
+    x->order = r->order;
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
     layout(b, x, r->ndim, r->width, r->rank, upper_shape(b, r->rank, r->shape, r->ndim, r->dim));
   }
@@ -47,7 +48,11 @@ static void array_bufs(pb *b) {
 /* Stride of axis i of a buffer's layout. */
 static const tp_ix *buf_stride(pb *b, const tp_pbuf *x, int i) {
   const tp_ix *s = K(b, 1);
-  for (int k = i + 1; k < x->ndim + x->rank; k++) s = tp_ix_mul(C(b), s, x->slots[k]);
+  for (int k = x->ndim + x->rank - 1; k >= 0; k--) {
+    int axis = k < x->ndim && x->order ? x->order[k] : k;
+    if (axis == i) break;
+    s = tp_ix_mul(C(b), s, x->slots[axis]);
+  }
   return s;
 }
 
@@ -78,6 +83,18 @@ static const tp_ix *here(pb *b, const tp_ix *e) {
   return b->p->ends.n ? ends_loaded(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0)) : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
 }
 
+/* Scratch lies as arrays do: a block's rows outermost. */
+static void order_leads(pb *b) {
+  int n = 0, *order = TP_NEWN(b->a, int, b->nlead);
+  for (int first = 1; first >= 0; first--)
+    for (int d = 0, k = 0; d < b->s->ndim; d++) {
+      if (!(b->s->vec >> d & 1)) continue;
+      if ((d == b->s->bdim) == first) order[n++] = k;
+      k++;
+    }
+  b->leadorder = order;
+}
+
 static void open_stmt(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s = b->p->stmts.v[t->stmt];
   b->nlead = 0;
@@ -96,6 +113,7 @@ static void open_stmt(pb *b, const tp_tree *t) {
                                 : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])), 0, NULL);
     b->arg[d] = tp_ix_sym(C(b), v);
   }
+  order_leads(b);
   b->mask = NULL;
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
   b->uses = TP_NEWN(b->a, int, s->nnode);
@@ -203,11 +221,16 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   return nd_array(b, r, &q);
 }
 
+static void layout_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape) {
+  layout(b, x, b->nlead, b->leadcap, rank, shape);
+  x->order = b->leadorder;
+}
+
 static tp_pbuf *scratch_of(pb *b, int i) {
   if (b->scratch[i]) return b->scratch[i];
   const tp_node *n = b->s->node[i];
   tp_pbuf *x = new_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
-  layout(b, x, b->nlead, b->leadcap, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
+  layout_rows(b, x, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
   return b->scratch[i] = x;
 }
 
@@ -345,7 +368,7 @@ static tp_nd nd_rows(pb *b, const tp_pbuf *x) {
 
 static tp_pbuf *new_rows(pb *b, const char *name, tp_dtype d) {
   tp_pbuf *x = new_buf(b, TP_BUF_TEMP, name, b->s->pos, d);
-  layout(b, x, b->nlead, b->leadcap, 0, NULL);
+  layout_rows(b, x, 0, NULL);
   return x;
 }
 
@@ -431,7 +454,7 @@ static tp_nd masked_operand(pb *b, tp_nd x, const tp_opnd *o, tp_dtype d) {
   tp_pbuf *to = new_buf(b, TP_BUF_TEMP, "rows", b->s->pos, d);
   tp_opnd dense = { .rank = o->rank, .off = K(b, 0), .shape = o->shape };
   dense.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
-  layout(b, to, b->nlead, b->leadcap, o->rank, upper_shape(b, o->rank, o->shape, b->s->ndim, b->s->dim));
+  layout_rows(b, to, o->rank, upper_shape(b, o->rank, o->shape, b->s->ndim, b->s->dim));
   for (int i = 0; i < o->rank; i++) dense.stride[i] = buf_stride(b, to, b->nlead + i);
   tp_nd out = nd_scratch(b, to, &dense);
   tp_region *r = ew_region(b, 2, (tp_nd[]){ x, nd_rows(b, mask) });
@@ -734,36 +757,55 @@ static int put_loads(pb *b, tp_pnode **to) {
   return n;
 }
 
-/* Rows of a callback that have ended: by the ends of the dims that it goes along, where these are functions of dims in `over`. */
+/* ---- rows of a callback that have ended ---- */
+
+static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
+
+/* The ends of stop i with an axis for each dim of over, 0 by 0 for those that the end does not know, and after these one for each dim that the call lacks. */
+static tp_nd nd_ends(pb *b, const tp_node *n, int i) {
+  const tp_stop *s = &b->p->g->stops.v[i];
+  const tp_ix *at[s->ndom + 1];
+  for (int d = 0; d < s->ndom; d++) {
+    at[d] = NULL;
+    for (int k = 0; k < n->ndom; k++)
+      if (n->dom[k] == s->dom[d] && !is_over(n, n->dom[k])) at[d] = here(b, b->s->nodeat[b->s->nnode - 1][k]);
+  }
+  tp_nd all = nd_end(b, &(tp_end){ i, NULL, at }), x = all;
+  x.rank = 0;
+  x.shape = TP_NEWN(b->a, const tp_ix *, n->attr.nover + all.rank);
+  x.stride = TP_NEWN(b->a, const tp_ix *, n->attr.nover + all.rank);
+  for (int k = 0; k < n->ndom; k++) {
+    if (!is_over(n, n->dom[k])) continue;
+    x.shape[x.rank] = tp_ix_sym(C(b), n->dom[k]->bound);
+    x.stride[x.rank] = K(b, 0);
+    for (int d = 0, e = 0; d < s->ndom; e += !at[d++])
+      if (s->dom[d] == n->dom[k]) x.stride[x.rank] = all.stride[e];
+    x.rank++;
+  }
+  for (int d = 0, e = 0; d < s->ndom; e += !at[d++]) {
+    if (at[d] || tp_dom_has(n->ndom, n->dom, s->dom[d])) continue;
+    x.shape[x.rank] = all.shape[e];
+    x.stride[x.rank++] = all.stride[e];
+  }
+  return x;
+}
+
+/* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of those in `over`. */
 static void put_rows(pb *b, tp_region *r) {
   const tp_node *n = r->node;
   r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
-  for (int i = 0; i < b->p->g->stops.n; i++) {
+  for (int i = 0; n->nin && i < b->p->g->stops.n; i++) {
     const tp_stop *s = &b->p->g->stops.v[i];
-    const tp_ix *at[s->ndom + 1], *t = NULL;
-    bool over = false;
-    for (int d = 0; d < n->ndom; d++)
-      if (n->dom[d] == s->dim) t = here(b, b->s->nodeat[b->s->nnode - 1][d]);
-    for (int d = 0; d < s->ndom; d++) {
-      at[d] = NULL;
-      for (int k = 0; k < n->ndom; k++)
-        if (n->dom[k] == s->dom[d] && !tp_dom_has(n->attr.nover, n->attr.over, n->dom[k])) at[d] = here(b, b->s->nodeat[b->s->nnode - 1][k]);
-      over |= tp_dom_has(n->attr.nover, n->attr.over, s->dom[d]);
+    tp_rows x = { .at = K(b, 0), .given = tp_ix_sym(C(b), s->dim->bound), .along = -1 };
+    bool differ = is_over(n, s->dim);
+    for (int k = 0, o = 0; k < n->ndom; o += is_over(n, n->dom[k++])) {
+      if (n->dom[k] == s->dim && differ) x.along = o;
+      else if (n->dom[k] == s->dim) x.at = here(b, b->s->nodeat[b->s->nnode - 1][k]);
     }
-    if (!t || !over) continue;
-    tp_rows *x = &r->rows[r->nrows++];
-    *x = (tp_rows){ t, tp_ix_sym(C(b), s->dim->bound), nd_end(b, &(tp_end){ i, NULL, at }) };
-    tp_nd w = x->nd;                            /* an axis for each dim of over, 0 by 0 for those that the end does not know */
-    x->nd.rank = n->attr.nover;
-    x->nd.shape = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
-    x->nd.stride = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
-    for (int d = 0, o = 0, e = 0; d < n->ndom; d++) {
-      if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) continue;
-      bool has = tp_dom_has(s->ndom, s->dom, n->dom[d]);
-      x->nd.shape[o] = tp_ix_sym(C(b), n->dom[d]->bound);
-      x->nd.stride[o++] = has ? w.stride[e] : K(b, 0);
-      e += has;
-    }
+    for (int d = 0; d < s->ndom; d++) differ |= is_over(n, s->dom[d]);
+    if (!differ || !tp_dom_has(n->ndom, n->dom, s->dim)) continue;
+    x.nd = nd_ends(b, n, i);
+    r->rows[r->nrows++] = x;
   }
 }
 

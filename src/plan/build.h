@@ -16,6 +16,7 @@ typedef struct pb {
   tp_pbuf **bufof;                              /* by array */
   const tp_stmt *s; const tp_ix **arg;          /* the statement and its dims' values */
   int nlead; const tp_sym *leadvar[TP_MAXLEAD]; const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD], *leadcap[TP_MAXLEAD];   /* leadcap: over bounds, at least lead */
+  const int *leadorder;                          /* from the outermost to the innermost in scratch */
   tp_pbuf **scratch; int *uses, *nuse; bool *leaks;    /* per node of the cluster: scratch, last using node, uses, used by more than a region */
   int final; tp_nd final_nd; bool final_acc; tp_red final_red;
   tp_pbuf *mask;                                /* bool: which rows of the call an accumulation takes */

@@ -241,10 +241,11 @@ bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err) {
 static bool ended_rows(const look *l) {
   const tp_region *r = l->r;
   for (int k = 0; k < r->nrows; k++) {
-    if (r->kind != TP_RG_CALL) return bad(l, "only a call has rows that end");
+    if (r->kind != TP_RG_CALL || !r->attr) return bad(l, "only a call has rows that end");
     if (!tp_end_check(l->p, &r->rows[k].nd, l->at, l->err)) return false;
+    if (r->rows[k].nd.rank < r->attr->nover || r->rows[k].along < -1 || r->rows[k].along >= r->attr->nover) return bad(l, "rows that end need an axis for each dim of over");
     for (int i = 0; i < r->nin; i++)
-      if (r->in[i].rank < r->rows[k].nd.rank) return bad(l, "an operand without its rows");
+      if (r->in[i].rank < r->attr->nover) return bad(l, "an operand without its rows");
   }
   return true;
 }

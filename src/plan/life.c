@@ -17,6 +17,7 @@ static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
 
 void tp_plan_number(tp_plan *p) {
   p->npos = 0;
+  p->nsym = tp_nsym(p->g->ix);
   number(p, p->body, NULL);
 }
 

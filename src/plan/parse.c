@@ -332,7 +332,8 @@ static bool ends(parser *p, const tp_ix **given, tp_nd *x) {
 
 static bool rows(parser *p, tp_region *r) {
   tp_rows x, *all = TP_NEWN(p->pl->a, tp_rows, r->nrows + 1);
-  if (!expression(p, &x.at) || !ends(p, &x.given, &x.nd)) return false;
+  x.along = -1;
+  if (!expression(p, &x.at) || (accept(p, "along") && !tp_scan_small(&p->in, &x.along)) || !ends(p, &x.given, &x.nd)) return false;
   if (r->nrows == MOST) return fail(p, "too many rows");
   for (int i = 0; i < r->nrows; i++) all[i] = r->rows[i];
   all[r->nrows++] = x;
@@ -482,16 +483,15 @@ static bool lives(parser *p) {
 }
 
 static bool read_all(tp_plan *pl, const char *text, tp_error *err) {
-  jmp_buf oom;
-  pl->a->oom = &oom;
-  if (setjmp(oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the plan");
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the plan");
   parser p = { .pl = pl, .ix = pl->g->ix };
   tp_scan_init(&p.in, "plan", pl->a, tp_ictx_arena(p.ix), err);
   bool ok = (pl->body = block(&p, &text, false)) != NULL;
   if (ok) tp_plan_number(pl);
   ok = ok && lives(&p);
   if (ok && tp_ictx_overflowed(p.ix)) ok = fail(&p, "a number that is too large");
-  pl->a->oom = NULL;
+  tp_unguard(&oom);
   return ok;
 }
 

@@ -14,7 +14,8 @@ typedef struct tp_pbuf {
   int first, last;                              /* TEMP: lifetime in positions of the plan (see tp_pnode.pos), inclusive */
   bool far;                                     /* TEMP: only far regions touch it */
   tp_array *data;                               /* CONST */
-  int ndim, rank; const tp_ix **slots;          /* layout, for explain: slots of each dim, then the shape (upper bounds) */
+  int ndim, rank; const tp_ix **slots;          /* layout: slots of each dim, then the shape (upper bounds) */
+  const int *order;                             /* dims from the outermost to the innermost; NULL: as they are */
 } tp_pbuf;
 
 /* One operand: a strided window on a buffer. Strides count elements and may be 0 (broadcast) or negative (flip).
@@ -38,8 +39,9 @@ typedef enum {
   TP_RG_PINIT      /* out = the loaded array if one was given (in[1], kind PARAM), else in[0] */
 } tp_rgkind;
 typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; const tp_attr *attr; } tp_micro;   /* in < nin: region input; else micro in - nin. dtype of its result */
-/* CALL over rows that may have ended: row r goes on while at < min(given, the number in nd at r); nd has an axis for each dim of `over`. */
-typedef struct tp_rows { const tp_ix *at, *given; tp_nd nd; } tp_rows;
+/* CALL over rows that may have ended: row r goes on while at < min(given, the number in nd at r), the greatest of these where nd has further axes; nd has an axis for
+ * each dim of `over` first. along: the axis of the dim that ends, whose index is added to at; -1: none. */
+typedef struct tp_rows { const tp_ix *at, *given; int along; tp_nd nd; } tp_rows;
 typedef struct tp_region {
   tp_rgkind kind;
   tp_op op; const tp_attr *attr;                /* RG_OP; attr's axes count spatial axes only */
@@ -75,7 +77,7 @@ typedef struct tp_plan {
   tp_graph *g; tp_poly *poly;                   /* in a parsed plan g is empty and the plan's own, poly NULL */
   tp_arena *a;
   TP_VEC(tp_pbuf *) bufs;
-  tp_pnode *body; int npos;
+  tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
   int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 

@@ -2,7 +2,7 @@
  *
  *   dim t:T
  *   var t1
- *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape], elements
+ *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape] as they lie in memory, elements
  *   b1 temp f32 "h" [2][4] size 8 life 0..1
  *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
  *   for t1 = 0 .. T step 1 of t {
@@ -117,7 +117,11 @@ static void region(tp_buf *b, const tp_region *r) {
   if (r->nix) list(b, " ix(", r->nix, r->ix, ")");
   if (r->ncoord) coords(b, r);
   for (int k = 0; k < r->nrows; k++) {
-    pair(b, " rows ", r->rows[k].at, " of ", r->rows[k].given);
+    tp_puts(b, " rows ");
+    tp_ix_print(b, r->rows[k].at);
+    if (r->rows[k].along >= 0) tp_putf(b, " along %d", r->rows[k].along);
+    tp_puts(b, " of ");
+    tp_ix_print(b, r->rows[k].given);
     nd(b, &r->rows[k].nd, 0);
   }
   if (r->row) { tp_puts(b, " row "); tp_ix_print(b, r->row); }
@@ -171,7 +175,9 @@ static void buffer(tp_buf *b, const tp_pbuf *x) {
   if (x->kind != TP_BUF_TEMP && x->kind != TP_BUF_CONST) tp_putf(b, " %d", x->slot);
   tp_putf(b, " %s ", tp_dtype_name(x->dtype));
   tp_put_string(b, x->name ? x->name : "");
-  list(b, " [", x->ndim, x->slots, "]");
+  const tp_ix *inner[x->ndim + 1];
+  for (int k = 0; k < x->ndim; k++) inner[k] = x->slots[x->order ? x->order[k] : k];
+  list(b, " [", x->ndim, inner, "]");
   list(b, "[", x->rank, x->slots + x->ndim, "] size ");
   tp_ix_print(b, x->size);
   if (x->kind == TP_BUF_TEMP && x->first >= 0) tp_putf(b, " life %d..%d%s", x->first, x->last, x->far ? " far" : "");
@@ -243,8 +249,7 @@ static void use_node(bool *used, const tp_pnode *x) {
 
 void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_arena scratch;
-  tp_arena_init(&scratch);
-  scratch.oom = p->a->oom;
+  tp_scratch_init(&scratch);
   bool *used = TP_NEWN(&scratch, bool, tp_nsym(p->g->ix));
   for (int i = 0; i < p->bufs.n; i++) {
     use_list(used, p->bufs.v[i]->ndim + p->bufs.v[i]->rank, p->bufs.v[i]->slots);

@@ -55,7 +55,7 @@ static void visit(walk *w, const tp_pnode *x) {
 }
 
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud) {
-  size_t n = sizeof *env * (size_t)tp_nsym(p->g->ix);
+  size_t n = sizeof *env * (size_t)p->nsym;
   walk w = { p, tp_alloc(n), tp_alloc(n), fn, ud };
   bool ok = w.lo && w.hi;
   if (ok) {

@@ -3,8 +3,9 @@
  * for the whole dim. */
 #include "poly/sched.h"
 
-enum { MOST = 64, LEAST = 8 };                  /* iterations in a block */
-enum { ROOM = 1 << 16, UNKNOWN = 32 };          /* bytes of one result in a block; what an extent that only the call knows counts as */
+enum { MOST = 64, LEAST = 8, MOST_CUT = 4096 }; /* iterations in a block; in one of a loop that is there to be cut */
+enum { ROOM = 1 << 16, ROOM_CUT = 1 << 18, ROOM_LEAST = 1 << 22 };     /* bytes of one result in a block; in a loop that is there to be cut; and of up to MOST there */
+enum { UNKNOWN = 32 };                          /* what an extent that only the call knows counts as */
 
 typedef struct {
   tp_sched *S; const tp_level *L; const tp_item *x; const tp_arcs *arcs;
@@ -19,20 +20,28 @@ static bool is_free(const cutter *c, int st) {
   return used == all;
 }
 
-/* Bytes of the largest thing that one iteration makes or reads and that may have to be kept for a block. */
-static double row_bytes(tp_sched *S, const tp_stmt *s) {
+/* Bytes of the largest thing that has a value for each iteration, made or read, and so may have to be kept for a block. */
+static double row_bytes(const cutter *c, int st) {
+  tp_sched *S = c->S;
+  const tp_stmt *s = S->p->stmts.v[st];
+  int along = tp_dim_of(S, st, c->x->label);
   double most = 0;
   for (int a = 0; a < s->nacc; a++) {
     const tp_arr *r = S->p->arrs.v[s->acc[a].arr];
     double n = (double)tp_dtype_size(r->dtype);
-    if (r->kind != TP_ARR_TEMP || !r->ndim) continue;
+    bool each = false;
+    if (r->kind != TP_ARR_TEMP) continue;
+    for (int k = 0; k < r->ndim; k++)
+      for (int d = 0; d < s->ndim; d++) {
+        if ((d != along && !(s->vec >> d & 1)) || !tp_linked(S, s, &s->acc[a], d, k)) continue;
+        each |= d == along;
+        n *= d == along ? 1 : UNKNOWN;
+      }
     for (int k = 0; k < r->rank; k++) {
       int64_t v;
       n *= tp_ix_is_const(r->shape[k], &v) ? (double)v : UNKNOWN;
     }
-    for (int d = 0; d < s->ndim; d++)
-      if (s->vec >> d & 1) n *= UNKNOWN;
-    most = TP_MAX(most, n);
+    if (each) most = TP_MAX(most, n);
   }
   return most;
 }
@@ -58,7 +67,7 @@ static bool can(const cutter *c, const tp_scc *k) {
   const tp_stmt *s = S->p->stmts.v[st];
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
-  return k->n == 1 && !k->rec && !s->effect && !s->guard && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(S, s) * LEAST <= ROOM && shift_ix(S, mem_of(c->x, st)) &&
+  return k->n == 1 && !k->rec && !s->effect && !s->guard && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= (tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM) && shift_ix(S, mem_of(c->x, st)) &&
          tp_vector_range(S, s, d, &lo, &hi);
 }
 
@@ -80,9 +89,28 @@ static void spare_effects(cutter *c) {
   for (int i = 0; i < c->ncomp; i++) c->vec[i] &= !wanted[i];
 }
 
-static bool multiplies(const tp_stmt *s) {
-  for (int i = 0; i < s->nnode; i++)
-    if (tp_ops[s->node[i]->op].batch == TP_BATCH_C) return true;
+static bool follows(const tp_stmt *s, const tp_ix *const *at, int n, int d) {
+  bool any = false;
+  for (int k = 0; k < n; k++) any |= at[k] && tp_ix_mentions(at[k], s->dim[d]);
+  return any;
+}
+
+/* Does it multiply all rows of a block by one matrix, or sum their products up? Else a block is only as many products. */
+static bool multiplies(const cutter *c, int st) {
+  tp_poly *p = c->S->p;
+  const tp_stmt *s = p->stmts.v[st];
+  int d = tp_dim_of(c->S, st, c->x->label);
+  bool sums = s->kind == TP_ST_ACC;
+  for (int a = 0; a < s->nacc; a++)
+    for (int k = 0; s->acc[a].kind == TP_ACC_UPDATE && k < p->arrs.v[s->acc[a].arr]->ndim; k++) sums &= !tp_linked(c->S, s, &s->acc[a], d, k);
+  for (int i = 0; i < s->nnode; i++) {
+    bool shares = sums;
+    tp_opnd o;
+    if (tp_ops[s->node[i]->op].batch != TP_BATCH_C) continue;
+    for (int k = 0; k < s->node[i]->nin && !shares; k++)
+      shares = tp_stmt_operand(p, s, i, k, &o, c->S->err) && !follows(s, o.idx, o.base.node->ndom, d);
+    if (shares) return true;
+  }
   return false;
 }
 
@@ -90,7 +118,8 @@ static bool multiplies(const tp_stmt *s) {
 static bool choose(cutter *c) {
   tp_sched *S = c->S;
   bool *able = c->vec, some = false, *in = TP_NEWN(S->a, bool, c->ncomp), *from = TP_NEWN(S->a, bool, c->ncomp), *to = TP_NEWN(S->a, bool, c->ncomp), *other = TP_NEWN(S->a, bool, c->ncomp);
-  for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(S->p->stmts.v[c->comp[i]->st[0]]));
+  if (tp_is_cut(S, c->x->label)) return true;
+  for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(c, c->comp[i]->st[0]));
   for (bool more = some; more;) {
     more = false;
     memset(from, 0, sizeof(bool) * (size_t)c->ncomp);
@@ -115,8 +144,10 @@ static int64_t block_size(const cutter *c) {
   double most = 1;
   int64_t n = MOST;
   for (int i = 0; i < c->ncomp; i++)
-    if (c->vec[i]) most = TP_MAX(most, row_bytes(c->S, c->S->p->stmts.v[c->comp[i]->st[0]]));
-  while (n > LEAST && (double)n * most > ROOM) n /= 2;
+    if (c->vec[i]) most = TP_MAX(most, row_bytes(c, c->comp[i]->st[0]));
+  bool cut = tp_is_cut(c->S, c->x->label);
+  if (cut) n = MOST_CUT;
+  while (n > LEAST && (double)n * most > (!cut ? ROOM : n > MOST ? ROOM_CUT : ROOM_LEAST)) n /= 2;
   return n;
 }
 

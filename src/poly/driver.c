@@ -249,23 +249,36 @@ static void number(fusion *f) {
   for (int i = 0; i < f->all.n; i++) f->all.v[i]->pos = i;
 }
 
-static group *first_consumer(const fusion *f, int k) {
+static bool has_effect(const fusion *f, int k) {
+  for (int i = 0; i < f->L->scc[k].n; i++)
+    if (f->S->p->stmts.v[f->L->scc[k].st[i]]->effect) return true;
+  return false;
+}
+
+/* The first consumer of what waits for nothing outside; NULL: it does wait. */
+static group *first_consumer(const fusion *f, const group *g) {
   group *best = NULL;
-  for (int i = 0; i < f->end[k].out.n; i++) {
-    group *g = group_of(f, dep(f, f->end[k].out.v[i])->dst);
-    if (!best || g->pos < best->pos) best = g;
+  for (int j = 0; j < g->scc.n; j++) {
+    const ends *x = &f->end[g->scc.v[j]];
+    if (has_effect(f, g->scc.v[j])) return NULL;
+    for (int i = 0; i < x->in.n; i++)
+      if (group_of(f, dep(f, x->in.v[i])->src) != g) return NULL;
+    for (int i = 0; i < x->out.n; i++) {
+      group *to = group_of(f, dep(f, x->out.v[i])->dst);
+      if (to != g && (!best || to->pos < best->pos)) best = to;
+    }
   }
   return best;
 }
 
-/* A leaf that waits for nothing goes right before its first consumer. */
-static void move_leaf(fusion *f, int at) {
-  group *g = f->all.v[at];
-  int k = g->scc.v[0];
-  group *to = f->end[k].in.n ? NULL : first_consumer(f, k);
-  if (!to || to->pos == at + 1) return;
-  for (int i = at; i + 1 < to->pos; i++) f->all.v[i] = f->all.v[i + 1];
-  f->all.v[to->pos - 1] = g;
+/* A leaf or a whole loop that waits for nothing goes right before its first consumer; loops (the first points of a recurrence) stay in order there. */
+static void move_group(fusion *f, int at) {
+  group *g = f->all.v[at], *to = first_consumer(f, g);
+  int end = to ? to->pos : 0;
+  while (g->loop && end - 1 > at && f->all.v[end - 1]->loop && first_consumer(f, f->all.v[end - 1]) == to) end--;
+  if (end <= at + 1) return;
+  for (int i = at; i + 1 < end; i++) f->all.v[i] = f->all.v[i + 1];
+  f->all.v[end - 1] = g;
   number(f);
 }
 
@@ -307,12 +320,6 @@ static void unlist(group *g, int k) {
   for (int i = 0; i < g->scc.n; i++)
     if (g->scc.v[i] != k) g->scc.v[n++] = g->scc.v[i];
   g->scc.n = n;
-}
-
-static bool has_effect(const fusion *f, int k) {
-  for (int i = 0; i < f->L->scc[k].n; i++)
-    if (f->S->p->stmts.v[f->L->scc[k].st[i]]->effect) return true;
-  return false;
 }
 
 /* May component k run in loop `to` at all? */
@@ -418,13 +425,13 @@ static void move(fusion *f) {
   number(f);
   for (int i = f->all.n - 1; i >= 0; i--) {
     group *g = f->all.v[i];
-    if (!g->loop) { move_leaf(f, i); continue; }
-    for (int j = g->scc.n - 1; j >= 0; j--) {
+    for (int j = g->scc.n - 1; j >= 0 && g->loop; j--) {
       int k = g->scc.v[j], n = g->scc.n;
       if (has_effect(f, k) || !f->end[k].out.n) continue;
       if (!move_scc(f, k)) shift_scc(f, k);
       if (g->scc.n < n) j = g->scc.n;           /* others went along */
     }
+    move_group(f, i);
   }
 }
 
@@ -531,6 +538,20 @@ static tp_sres blocked(tp_sched *S, const tp_item *x, const tp_blocks *b, int de
   return r;
 }
 
+/* Does a statement run point by point that could run over all of the loop in one call, had it not been left to blocks? */
+static bool lost_call(tp_sched *S, const tp_item *x) {
+  if (!tp_is_cut(S, x->label)) return false;
+  for (int i = 0; i < x->nmem; i++) {
+    const tp_mem *m = &x->mem[i];
+    const tp_stmt *s = S->p->stmts.v[m->st];
+    const tp_ix *lo, *hi;
+    bool inner = false;                         /* its calls are over another dim of that label */
+    for (int d = 0; d < s->ndim; d++) inner |= s->label[d] == x->label && d != m->dim && (S->st[m->st].used >> d & 1);
+    if (!inner && (s->mayvec >> m->dim & 1) && !tp_pinned(S, m->st, m->dim) && tp_vector_range(S, s, m->dim, &lo, &hi)) return true;
+  }
+  return false;
+}
+
 static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *out) {
   tp_sched *S = f->S;
   tp_item *x = TP_NEW(S->a, tp_item);
@@ -543,6 +564,10 @@ static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *o
   for (int i = 0; i < n; i++) x->mem[i] = tp_mem_make(S, st[i], dim_in(f, st[i], g), g->s, shift_of(f, st[i], g->s));
   tp_blocks *b = tp_blocks_of(S, f->L, x, &f->L->arcs);
   if (b) return blocked(S, x, b, depth, &f->L->arcs, out);
+  if (lost_call(S, x)) {
+    S->nocut = true;
+    return TP_S_RESTART;
+  }
   TP_PUSH(S->a, out, x);
   return body_of(S, x, depth, &f->L->arcs);
 }
@@ -564,11 +589,12 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
   return TP_S_FAIL;
 }
 
+/* An update of one point belongs to the loop of the others. */
 static bool all_pinned(tp_sched *S, const tp_scc *c) {
   for (int i = 0; i < c->n; i++) {
     const tp_stmt *s = S->p->stmts.v[c->st[i]];
     int d = tp_dim_of(S, c->st[i], pick_label(c));
-    if ((S->st[c->st[i]].used | 1u << d) != (1u << s->ndim) - 1 || !tp_pinned(S, c->st[i], d)) return false;
+    if (s->kind == TP_ST_ACC || (S->st[c->st[i]].used | 1u << d) != (1u << s->ndim) - 1 || !tp_pinned(S, c->st[i], d)) return false;
   }
   return true;
 }

@@ -357,15 +357,69 @@ static bool could_be_vector(tp_sched *S, const tp_scc *c, const tp_sym *label) {
   return false;
 }
 
+/* Is every arc inside between points that are equal in this dim? A loop over it orders nothing. */
+static bool carries_none(tp_sched *S, const tp_level *L, int k, const tp_sym *label) {
+  int64_t lo, hi;
+  for (int e = 0; e < L->inner[k].n; e++) {
+    const tp_dep *d = tp_dep_of(S, &L->inner[k].v[e]);
+    if (!tp_const_distance(S, L->inner[k].v[e].map, tp_dim_of(S, d->src, label), tp_dim_of(S, d->dst, label), &lo, &hi) || lo || hi) return false;
+  }
+  return true;
+}
+
+enum { SAMPLE = 64 };                           /* what bounds of dims count as */
+
+/* Bytes that an arc keeps alive from row to row of a loop over this dim: whole rows, as many as the reader lies behind; all if it isn't in the loop. */
+static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) {
+  const tp_dep *d = tp_dep_of(S, e);
+  if (d->arr < 0) return 0;
+  const tp_arr *x = S->p->arrs.v[d->arr];
+  double row = (double)tp_dtype_size(x->dtype), rows = SAMPLE;
+  int u = tp_dim_of(S, d->src, label), v = tp_dim_of(S, d->dst, label);
+  if (!tp_dom_has(x->ndim, x->dim, label)) return 0;
+  for (int k = 0; k < x->ndim; k++) row *= x->dim[k] == label ? 1 : SAMPLE;
+  for (int k = 0; k < x->rank; k++) {
+    int64_t n;
+    row *= tp_ix_is_const(x->shape[k], &n) ? (double)n : SAMPLE;
+  }
+  if (u >= 0 && v >= 0) {
+    tp_wt w = tp_distance(S, e->map, u, v, -s);
+    if (!w.bad) rows = (double)-tp_wt_at(S, w, SAMPLE);
+  }
+  return row * TP_MIN(TP_MAX(rows, 0), SAMPLE);
+}
+
+/* What a loop over a candidate keeps alive; of each array what its last reader asks for. */
+static double kept(tp_sched *S, const tp_level *L, int k, const tp_cand *x) {
+  int n = L->inner[k].n + L->outer[k].n, s = x->ok[0] ? 1 : -1;
+  struct { int arr; double most; } *by = TP_NEWN(S->a, __typeof__(*by), n);
+  double sum = 0;
+  for (int i = 0, m = 0; i < n; i++) {
+    const tp_arc *e = i < L->inner[k].n ? &L->inner[k].v[i] : &L->arcs.v[L->outer[k].v[i - L->inner[k].n]];
+    double b = kept_by(S, e, x->label, s);
+    int j = 0;
+    while (j < m && by[j].arr != tp_dep_of(S, e)->arr) j++;
+    if (j == m) { by[m].arr = tp_dep_of(S, e)->arr; by[m++].most = 0; }
+    sum += TP_MAX(b - by[j].most, 0);
+    by[j].most = TP_MAX(by[j].most, b);
+  }
+  return sum;
+}
+
+/* A dim that leaves no cycle, better one that no call could run over; else one that orders something. Of equals the one that keeps less, then program order. */
 static int best_dim(tp_sched *S, const tp_level *L, int k) {
   const tp_scc *c = &L->scc[k];
-  int best = -1;
+  int best = 0, rank = 4;
+  double bytes = 0;
   for (int i = 0; i < c->ncand; i++) {
-    bool batch = could_be_vector(S, c, c->cand[i].label);
-    if ((best < 0 || !batch) && carries_all(S, L, k, i)) best = i;
-    if (best == i && !batch) return i;
+    const tp_sym *l = c->cand[i].label;
+    int r = !c->rec ? 0 : carries_all(S, L, k, i) ? could_be_vector(S, c, l) : carries_none(S, L, k, l) ? 3 : 2;
+    if (r > rank) continue;
+    double b = kept(S, L, k, &c->cand[i]);
+    if (r == rank && b >= bytes) continue;
+    best = i; rank = r; bytes = b;
   }
-  return best < 0 ? 0 : best;
+  return best;
 }
 
 static void stage(tp_sched *S, tp_level *L, bool rec, bool several) {
@@ -373,7 +427,7 @@ static void stage(tp_sched *S, tp_level *L, bool rec, bool several) {
   for (int k = 0; k < L->nscc; k++) {
     tp_scc *c = &L->scc[k];
     if (c->pick >= 0 || !c->ncand || c->rec != rec || (c->ncand > 1) != several) continue;
-    c->pick = rec && several ? best_dim(S, L, k) : 0;
+    c->pick = several ? best_dim(S, L, k) : 0;
     q[nq++] = k;
     if (several) { spread(S, L, nq, q); nq = 0; }      /* one at a time: the next may follow */
   }

@@ -369,9 +369,7 @@ static const char *read_text(const life *f, place p) {
   }
   if (a->at && f->x->ndim) tp_puts(&b, "]");
   if (a->pos.file) tp_putf(&b, " at %s:%d", a->pos.file, a->pos.line);
-  const char *s = tp_strdup(f->S->a, b.s ? b.s : "");
-  tp_buf_free(&b);
-  return s;
+  return tp_buf_give(f->S->a, &b);
 }
 
 /* Greatest D_k at sample bounds. */

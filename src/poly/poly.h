@@ -24,6 +24,7 @@ typedef struct tp_arr {
   /* result of tp_schedule */
   const tp_ix **width;                          /* per dim: slots kept, a formula over bounds: 1 a point, the bound if dense; element x is in slot x mod width */
   int64_t *align;                               /* per dim: calls run over blocks of so many slots, so width is a multiple; 0: any */
+  const int *order;                             /* dims from the outermost to the innermost as they lie in memory; NULL: as they are */
   const char **why;                             /* per dim: what decided it: "read of x[t - 2] at rnn.lua:7", for explain */
   int cross;                                    /* flow dependences stay within one iteration of the outermost `cross` loops around the accesses; for lifetimes */
 } tp_arr;
@@ -59,7 +60,7 @@ typedef struct tp_stmt {
   bool effect;                                  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
   uint32_t mayvec;                              /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */
   const char *name; tp_pos pos;
-  const tp_node *of;                            /* whose value it makes: what errors call it */
+  const tp_node *of;                            /* whose value it makes, for errors; NULL: not known */
   /* result */
   uint32_t vec;                                 /* dims that one call runs over */
   bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the first tick dim, over its dims; NULL: outside */

@@ -127,7 +127,9 @@ static void put_fused(tp_buf *b, const tp_poly *p, const tp_stmt *s, bool *said)
 
 void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env) {
   for (int i = 0; i < p->arrs.n; i++) put_array(b, p, p->arrs.v[i], env);
-  bool *said = tp_calloc((size_t)TP_MAX(p->g->nodes.n, 1));
-  for (int i = 0; i < p->stmts.n && said; i++) put_fused(b, p, p->stmts.v[i], said);
-  tp_free(said);
+  tp_arena a;
+  tp_scratch_init(&a);
+  bool *said = TP_NEWN(&a, bool, p->g->nodes.n);
+  for (int i = 0; i < p->stmts.n; i++) put_fused(b, p, p->stmts.v[i], said);
+  tp_arena_free(&a);
 }

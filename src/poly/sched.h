@@ -56,6 +56,7 @@ typedef struct tp_sched {
   int nsplit;
   bool novec;
   bool exact, hulled;                           /* no dependence may be larger than it is; some are (deps.c) */
+  bool nocut; TP_VEC(const tp_sym *) cut;       /* labels that get a loop only to be cut in blocks (vec.c); nocut: this did not work out */
 } tp_sched;
 
 typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;
@@ -126,6 +127,9 @@ tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
 /* ---- vec.c ---- */
 tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);
+bool tp_is_cut(const tp_sched *S, const tp_sym *label);
+/* Does which element is accessed in array dim k depend on the statement's dim d? */
+bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 /* Does dim d of the statement's domain stand apart from the others, from lo up to before hi? */
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
 void tp_dense_vectors(tp_sched *S);

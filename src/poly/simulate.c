@@ -358,8 +358,7 @@ static bool measure(sim *s, tp_slots *slots) {
 
 bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_error *err) {
   sim s = { .p = p, .err = err };
-  tp_arena_init(&s.a);
-  s.a.oom = p->a->oom;
+  tp_scratch_init(&s.a);
   int n = tp_nsym(p->g->ix);
   s.env = TP_NEWN(&s.a, int64_t, n);
   for (int i = 0; i < n; i++)

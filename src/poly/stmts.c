@@ -37,14 +37,14 @@ static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const t
   return (sb){ .l = l, .s = s };
 }
 
-static const tp_ix **own_point(sb *b, int n, const tp_sym *const *dims) {
-  const tp_ix **at = TP_NEWN(b->l->a, const tp_ix *, n);
-  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(C(b), dims[d]);
+static const tp_ix **own_point(low *l, int n, const tp_sym *const *dims) {
+  const tp_ix **at = TP_NEWN(l->a, const tp_ix *, n);
+  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(l->g->ix, dims[d]);
   return at;
 }
 
-static const tp_ix **subset(sb *b, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
-  const tp_ix **out = TP_NEWN(b->l->a, const tp_ix *, src->ndom);
+static const tp_ix **subset(low *l, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
+  const tp_ix **out = TP_NEWN(l->a, const tp_ix *, src->ndom);
   for (int d = 0; d < src->ndom; d++)
     for (int e = 0; e < n->ndom; e++)
       if (n->dom[e] == src->dom[d]) out[d] = at[e];
@@ -124,7 +124,7 @@ static bool emit(sb *b, tp_node *n, const tp_ix **at) {
   for (int k = 0; k < n->nin; k++) {
     tp_opnd o;
     bool ok = n->op == TP_OP_CALL ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
-                                  : tp_resolve(b->l->p, n->in[k].src, subset(b, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
+                                  : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
     if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, false)) return false;
   }
   if (n->op == TP_OP_PINIT) parameter_access(b, n, at);
@@ -310,6 +310,15 @@ static void note_operand(sb *b, ends *v, const tp_opnd *o, int rows) {
   for (int a = 0; a < o->rank; a++) note(b, v, a < rows ? NULL : o->shape[a]), note(b, v, o->stride[a]);
 }
 
+/* What leaves in one call along a dim to its end is cleared beyond (plan: rows). */
+static void note_over(sb *b, ends *v, const tp_node *n) {
+  const tp_stmt *s = b->s;
+  const tp_ix *at[s->ndim + 1];
+  for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(C(b), s->dim[d]);
+  for (int k = 0; n->nin && k < n->attr.nover; k++)
+    if (tp_stop_of(b->l->g, n->attr.over[k])) note(b, v, tp_at_dims(b->l->p, tp_ix_sym(C(b), n->attr.over[k]->bound), s->ndim, s->label, at));
+}
+
 static bool note_node(sb *b, ends *v, int i) {
   const tp_node *n = b->s->node[i];
   const tp_ix *const *at = b->s->nodeat[i];
@@ -317,6 +326,7 @@ static bool note_node(sb *b, ends *v, int i) {
   for (int k = 0; k < n->nout; k++)
     for (int a = 0; a < n->out[k].rank; a++) note(b, v, tp_at_point(b->l->p, n, n->out[k].shape[a], at));
   for (int k = 0; k < n->attr.nix; k++) note(b, v, tp_at_point(b->l->p, n, n->attr.ix[k], at));
+  if (n->op == TP_OP_CALL) note_over(b, v, n);
   for (int k = 0; k < n->nin; k++) {
     if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err)) return false;
     note_operand(b, v, &o, 0);
@@ -421,14 +431,54 @@ static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *a
   add_access(b, kind, x, w, b->s->pos);
 }
 
+/* ---- what outputs take ---- */
+
+/* What an output takes from one point of a loop, as of a state from its last one. If it has further dims (layers), it is taken there, inside that loop, by hidden
+ * dims: what it is made from (each layer's gradient) may be gone before the next one's is made. */
+typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken;
+
+static void take_there(low *l, int n, const tp_sym *const *dims, taken *x) {
+  tp_ictx *c = l->g->ix;
+  tp_opnd o;
+  tp_at to[32];
+  if (!n || l->g->stops.n || !tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
+  const tp_node *u = o.base.node;
+  const tp_ix *is = tp_ix_bool(c, true), **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
+  if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT || u->op == TP_OP_CONST || x->n + u->ndom > 31) return;
+  for (int d = 0; d < u->ndom; d++) {
+    bool moves = tp_dom_has(n, dims, u->dom[d]);
+    for (int e = 0; e < n; e++) moves |= tp_ix_mentions(at[d], dims[e]);
+    if (moves) continue;
+    const tp_sym *h = tp_sym_hidden_dim(c, u->dom[d]->name);
+    x->n = add_dim(x->dim, x->label, x->n, h, u->dom[d]);
+    is = tp_ix_and(c, is, tp_ix_cmp(c, TP_EQ, tp_ix_sym(c, h), at[d]));
+    at[d] = tp_ix_sym(c, h);
+  }
+  if (x->n == n) return;
+  for (int d = 0; d < n; d++) to[d] = (tp_at){ .lo = tp_ix_sym(c, dims[d]) };
+  x->dom = tp_set_and(tp_set_cond(c, x->n, x->dim, is), tp_set_apply(x->dom, tp_rel_reverse(tp_rel_at(c, x->n, x->dim, n, dims, to))));
+  x->src = o.base;
+  x->srcat = at;
+}
+
+static taken as_written(low *l, int n, const tp_sym *const *dims, tp_val src, TP_TAKE tp_set *dom) {
+  taken x = { .src = src, .dom = dom };
+  for (int d = 0; d < n; d++) x.n = add_dim(x.dim, x.label, x.n, dims[d], dims[d]);
+  x.srcat = TP_NEWN(l->a, const tp_ix *, src.node->ndom);
+  for (int d = 0; d < src.node->ndom; d++) x.srcat[d] = tp_ix_sym(l->g->ix, src.node->dom[d]);
+  return x;
+}
+
 /* ---- kinds of statements ---- */
 
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   const tp_node *n = v.node;
-  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_box(l->g->ix, n->ndom, n->dom), n->ndom, n->dom), v.node);
+  taken x = as_written(l, n->ndom, n->dom, v, tp_set_box(l->g->ix, n->ndom, n->dom));
+  take_there(l, n->ndom, n->dom, &x);
+  sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), v.node);
   if (pos.file) b.s->pos = pos;
-  b.s->src = v; b.s->srcat = own_point(&b, n->ndom, n->dom);
-  write_first(&b, TP_ACC_WRITE, to, b.s->srcat);
+  b.s->src = x.src; b.s->srcat = x.srcat;
+  write_first(&b, TP_ACC_WRITE, to, own_point(l, n->ndom, n->dom));
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
   return finish(&b, NULL);
@@ -449,19 +499,28 @@ static uint32_t pins(const tp_node *m, const tp_ix *cond) {
   return n == 1 ? 1u << found : 0;
 }
 
+/* Bits of m's dims as the statement has them. */
+static uint32_t renumbered(const tp_node *m, const taken *x, uint32_t dims) {
+  uint32_t r = 0;
+  for (int d = 0; d < m->ndom; d++)
+    for (int e = 0; e < x->n; e++)
+      if ((dims >> d & 1) && x->dim[e] == m->dom[d]) r |= 1u << e;
+  return r;
+}
+
 static bool branch(low *l, tp_node *m, int k) {
-  tp_ictx *c = l->g->ix;
   tp_set *dom = tp_set_and(tp_branch_set(l->g, m, k), tp_set_copy(l->need->set[m->id]));
-  if (tp_set_is_empty(c, dom)) { tp_set_free(dom); return true; }
-  sb b = start(l, TP_ST_OP, m->ndom, m->dom, m->dom, tp_points_of(l->p, dom, m->ndom, m->dom), m);
+  if (tp_set_is_empty(l->g->ix, dom)) { tp_set_free(dom); return true; }
+  taken x = as_written(l, m->ndom, m->dom, m->in[k].src, dom);
+  tp_arr *to = tp_low_stored(l, tp_v(m));
+  if (to->kind == TP_ARR_OUTPUT) take_there(l, m->ndom, m->dom, &x);
+  sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), m);
   b.s->into = m; b.s->k = k;
   if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
-  b.pinned = pins(m, m->in[k].cond);
-  const tp_ix **at = own_point(&b, m->ndom, m->dom);
-  b.s->src = m->in[k].src;
-  b.s->srcat = subset(&b, m, at, b.s->src.node);
-  tp_arr *x = tp_low_stored(l, tp_v(m));
-  write_first(&b, TP_ACC_WRITE, x, at);
+  b.pinned = renumbered(m, &x, pins(m, m->in[k].cond));
+  b.s->src = x.src;
+  b.s->srcat = x.srcat;
+  write_first(&b, TP_ACC_WRITE, to, own_point(l, m->ndom, m->dom));
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
   return finish(&b, &m->out[0]);
@@ -470,28 +529,30 @@ static bool branch(low *l, tp_node *m, int k) {
 static bool init(low *l, tp_node *n, tp_arr *x) {
   sb b = start(l, TP_ST_INIT, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom), n);
   b.s->into = n;
-  write_first(&b, TP_ACC_WRITE, x, own_point(&b, n->ndom, n->dom));
+  write_first(&b, TP_ACC_WRITE, x, own_point(l, n->ndom, n->dom));
   return finish(&b, NULL);
 }
 
-static const tp_ix *const *identity_of(low *l, const tp_node *n) {
-  const tp_ix **at = TP_NEWN(l->a, const tp_ix *, n->ndom);
-  for (int d = 0; d < n->ndom; d++) at[d] = tp_ix_sym(l->g->ix, n->dom[d]);
-  return at;
-}
-
-/* The target's point of a scatter: its own hidden dims where the contribution sends a range. */
+/* The target's point of a scatter: hidden dims where the contribution sends a range, and where all of it goes to one point. So this runs in the target's loop, at
+ * that point, and not before all of it (the loss at the last step, in front of the loop back through time). */
 typedef struct { int n; const tp_sym *dim[32], *label[32]; const tp_ix *u[32]; const tp_ix *row[32]; int nrow; } space;
+
+static bool moves(const tp_node *p, const tp_ix *e) {
+  bool any = false;
+  for (int d = 0; d < p->ndom; d++) any |= tp_ix_mentions(e, p->dom[d]);
+  return any;
+}
 
 static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   space s = { 0 };
   const tp_node *p = e->src.node;
   for (int d = 0; d < n->ndom; d++) {
-    if (!e->at[d].range) { s.u[d] = e->at[d].lo; continue; }
+    s.u[d] = e->at[d].lo;
+    if (!e->at[d].range && (moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]) || tp_mentions_end(l->g, e->at[d].lo))) continue;
     const tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
     s.n = add_dim(s.dim, s.label, s.n, h, n->dom[d]);
     s.u[d] = tp_ix_sym(l->g->ix, h);
-    s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d], e->at[d].lo);
+    if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d], e->at[d].lo);
   }
   for (int d = 0; d < p->ndom; d++) s.n = add_dim(s.dim, s.label, s.n, p->dom[d], p->dom[d]);
   return s;
@@ -501,7 +562,7 @@ static const tp_ix *both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp
 
 static const tp_ix *in_box(low *l, const tp_node *p, const tp_sym *d) {
   tp_ictx *c = l->g->ix;
-  const tp_ix *x = tp_ix_sym(c, d), *end = tp_at_point(l->p, p, tp_ix_sym(c, d->bound), identity_of(l, p));
+  const tp_ix *x = tp_ix_sym(c, d), *end = tp_at_point(l->p, p, tp_ix_sym(c, d->bound), own_point(l, p->ndom, p->dom));
   return both(c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, end));
 }
 
@@ -513,9 +574,8 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   tp_at at[32];
   for (int d = 0; d < n->ndom; d++) {
     at[d] = (tp_at){ .lo = s->u[d] };
-    if (!e->at[d].range) continue;
-    cond = both(c, cond, tp_ix_cmp(c, TP_GE, s->u[d], e->at[d].lo));
-    cond = both(c, cond, tp_ix_cmp(c, TP_LT, s->u[d], e->at[d].hi));
+    if (e->at[d].range) cond = both(c, cond, both(c, tp_ix_cmp(c, TP_GE, s->u[d], e->at[d].lo), tp_ix_cmp(c, TP_LT, s->u[d], e->at[d].hi)));
+    else if (s->u[d] != e->at[d].lo) cond = both(c, cond, tp_ix_cmp(c, TP_EQ, s->u[d], e->at[d].lo));
   }
   tp_set *here = tp_set_cond(c, s->n, s->dim, cond);
   tp_rel *to = tp_rel_at(c, s->n, s->dim, n->ndom, n->dom, at);
@@ -527,7 +587,7 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
 static tp_edge at_its_ends(low *l, const tp_node *n, const tp_edge *from) {
   tp_edge e = *from;
   const tp_node *over = e.gather ? n : e.src.node;
-  const tp_ix *const *here = identity_of(l, over);
+  const tp_ix *const *here = own_point(l, over->ndom, over->dom);
   int nat = e.gather ? e.src.node->ndom : n->ndom;
   tp_at *at = TP_NEWN(l->a, tp_at, nat);
   if (e.cond) e.cond = tp_at_point(l->p, over, e.cond, here);
@@ -588,15 +648,15 @@ static bool accum(low *l, tp_node *n) {
 
 static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
 
-/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it must be stored. */
-static void plain_axes(tp_ictx *c, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
+/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it (the end of each row) must be stored. */
+static void plain_axes(tp_poly *p, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
   int64_t by;
   const tp_ix *rest;
   for (int k = 0; k < nl && !o->bad; k++)
     for (int d = 0, seen = 0; d < o->base.node->ndom; d++) {
-      if (!tp_ix_mentions(o->idx[d], var[k])) continue;
-      bool plain = tp_ix_linear_in(c, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
-      for (int j = 0; j < nl && plain; j++) plain = !tp_ix_mentions(rest, var[j]);
+      if (!tp_depends(p, o->idx[d], var[k])) continue;
+      bool plain = tp_ix_linear_in(p->g->ix, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
+      for (int j = 0; j < nl && plain; j++) plain = !tp_depends(p, rest, var[j]);
       if (!plain && o->base.node != v.node) o->bad = v.node;
     }
 }
@@ -615,7 +675,7 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
       q += over;
     }
   if (!tp_resolve(p, v, vat, nl, var, ext, o, err)) return false;
-  plain_axes(c, v, nl, var, o);
+  plain_axes(p, v, nl, var, o);
   return true;
 }
 
@@ -636,13 +696,13 @@ static bool call(low *l, tp_node *n) {
     }
     add_access(&b, TP_ACC_WRITE, x, w, n->pos);
   }
-  if (!emit(&b, n, own_point(&b, n->ndom, n->dom))) return false;
+  if (!emit(&b, n, own_point(l, n->ndom, n->dom))) return false;
   return finish(&b, NULL);
 }
 
 static bool view_itself(low *l, tp_node *n) {
   sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom), n);
-  b.s->src = tp_v(n); b.s->srcat = own_point(&b, n->ndom, n->dom);
+  b.s->src = tp_v(n); b.s->srcat = own_point(l, n->ndom, n->dom);
   b.s->through = true;
   write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
   tp_opnd o;
@@ -652,7 +712,7 @@ static bool view_itself(low *l, tp_node *n) {
 
 static bool operator(low *l, tp_node *n) {
   sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom), n);
-  const tp_ix **at = own_point(&b, n->ndom, n->dom);
+  const tp_ix **at = own_point(l, n->ndom, n->dom);
   for (int o = 0; o < n->nout; o++) write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);
   if (!emit(&b, n, at)) return false;
   return finish(&b, n->nout == 1 ? &n->out[0] : NULL);

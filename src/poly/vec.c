@@ -141,11 +141,65 @@ static void vectorise(tp_sched *S, const labels *C, int st) {
   s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
-    if (room <= 0 || !(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
+    if (room <= 0 || !(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || tp_pinned(S, st, d) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
     s->vec |= 1u << d;
     room--;
   }
   S->st[st].used = s->vec;
+}
+
+/* ---- loops that are there to be cut ---- */
+
+bool tp_is_cut(const tp_sched *S, const tp_sym *label) {
+  for (int i = 0; i < S->cut.n; i++)
+    if (S->cut.v[i] == label) return true;
+  return false;
+}
+
+static bool has_label(const tp_stmt *s, const tp_sym *l) {
+  for (int d = 0; d < s->ndim; d++)
+    if (s->label[d] == l) return true;
+  return false;
+}
+
+/* Nothing recurs among the statements with l, none is an effect, no other cut is among them, and one of them hands something on to another. */
+static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
+  int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
+  bool hands_on = false;
+  tp_arcs arcs = { 0 };
+  for (int i = 0; i < S->p->stmts.n; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    if (!has_label(s, l)) continue;
+    if (s->effect) return false;
+    for (int k = 0; k < s->ndim; k++)
+      if (tp_is_cut(S, s->label[k])) return false;
+    st[n++] = i;
+  }
+  for (int e = 0; e < all->n; e++) {
+    const tp_dep *d = tp_dep_of(S, &all->v[e]);
+    if (!has_label(S->p->stmts.v[d->src], l) || !has_label(S->p->stmts.v[d->dst], l)) continue;
+    TP_PUSH(S->a, &arcs, all->v[e]);
+    hands_on |= d->src != d->dst && d->arr >= 0 && S->p->arrs.v[d->arr]->kind == TP_ARR_TEMP;
+  }
+  if (!hands_on) return false;
+  tp_level *L = tp_level_make(S, n, st, &arcs);
+  for (int k = 0; k < L->nscc; k++)
+    if (L->scc[k].rec) return false;
+  return true;
+}
+
+/* A dim that nothing carries, as rows of a data set or time in a filter, would be one call over all of it, and all that is handed from call to call as long. */
+static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
+  S->cut.n = 0;
+  for (int i = 0; i < S->p->stmts.n && !S->novec && !S->nocut && !S->p->noblock; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    for (int d = 0; d < s->ndim; d++) {
+      const tp_sym *l = s->label[d];
+      if (has(C, l) || tp_is_cut(S, l) || !l->bound || tp_stop_of(S->p->g, l) || !(s->mayvec >> d & 1) || !worth_cutting(S, l, all)) continue;
+      TP_PUSH(S->a, &S->cut, l);
+    }
+  }
+  for (int i = 0; i < S->cut.n; i++) need(S, C, S->cut.v[i]);
 }
 
 tp_sres tp_vectors(tp_sched *S) {
@@ -159,6 +213,7 @@ tp_sres tp_vectors(tp_sched *S) {
   if (any && !S->novec) {
     tp_sres r = collect(S, &C, n, st, &all);
     if (r != TP_S_OK) return r;
+    cut_some(S, &C, &all);
   }
   for (int i = 0; i < n; i++) vectorise(S, &C, i);
   return TP_S_OK;
@@ -166,8 +221,7 @@ tp_sres tp_vectors(tp_sched *S) {
 
 /* ---- arrays ---- */
 
-/* Does which element is accessed in array dim k depend on the statement's dim d? */
-static bool linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
+bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
   if (x->at) return tp_ix_mentions(x->at[k].lo, s->dim[d]) || (x->at[k].range && tp_ix_mentions(x->at[k].hi, s->dim[d]));
   int ni = (int)isl_map_dim(x->rel, isl_dim_in), no = (int)isl_map_dim(x->rel, isl_dim_out);
   isl_map *m = isl_map_copy(x->rel);
@@ -193,6 +247,43 @@ static int64_t lcm(int64_t a, int64_t b) {
   return a / x * b;
 }
 
+/* 0: a loop goes along dim k, 1: blocks do, 2: calls run over all of it. */
+static int inwards(tp_sched *S, const tp_stmt *s, const tp_access *x, int k, int most) {
+  for (int d = 0; d < s->ndim && most; d++)
+    if (tp_linked(S, s, x, d, k)) most = TP_MIN(most, !(s->vec >> d & 1) ? 0 : d == s->bdim ? 1 : 2);
+  return most;
+}
+
+/* What calls run over lies innermost, so that a row of a loop is one piece, as it would be with a batch for an axis. Where a range is read rows of the range are. */
+static void order_dims(tp_sched *S) {
+  int n = S->p->arrs.n;
+  int **in = TP_NEWN(S->a, int *, n);
+  for (int i = 0; i < n; i++) {
+    const tp_arr *r = S->p->arrs.v[i];
+    if (r->kind != TP_ARR_TEMP || r->ndim < 2) continue;
+    in[i] = TP_NEWN(S->a, int, r->ndim);
+    for (int k = 0; k < r->ndim; k++) in[i][k] = 2;
+  }
+  for (int i = 0; i < S->p->stmts.n; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    for (int a = 0; a < s->nacc; a++) {
+      const tp_access *x = &s->acc[a];
+      for (int k = 0; in[x->arr] && k < S->p->arrs.v[x->arr]->ndim; k++)
+        if (x->at && x->at[k].range) in[x->arr] = NULL;
+        else in[x->arr][k] = inwards(S, s, x, k, in[x->arr][k]);
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    tp_arr *r = S->p->arrs.v[i];
+    if (!in[i]) continue;
+    int *order = TP_NEWN(S->a, int, r->ndim), at = 0;
+    for (int rank = 0; rank <= 2; rank++)
+      for (int k = 0; k < r->ndim; k++)
+        if (in[i][k] == rank) order[at++] = k;
+    r->order = order;
+  }
+}
+
 /* What a call runs over lies dense, or in whole blocks of a ring; what a call writes as a range is dense. */
 void tp_dense_vectors(tp_sched *S) {
   for (int i = 0; i < S->p->stmts.n; i++) {
@@ -202,7 +293,7 @@ void tp_dense_vectors(tp_sched *S) {
       for (int k = 0; k < r->ndim; k++) {
         if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
         for (int d = 0; d < s->ndim; d++)
-          if ((s->vec >> d & 1) && !(r->dense >> k & 1) && linked(S, s, &s->acc[a], d, k)) {
+          if ((s->vec >> d & 1) && !(r->dense >> k & 1) && tp_linked(S, s, &s->acc[a], d, k)) {
             if (d == s->bdim && aligned(S, s, &s->acc[a], k)) {
               if (!r->align) r->align = TP_NEWN(S->a, int64_t, r->ndim);
               r->align[k] = r->align[k] ? lcm(r->align[k], s->block) : s->block;
@@ -211,4 +302,5 @@ void tp_dense_vectors(tp_sched *S) {
       }
     }
   }
+  order_dims(S);
 }

@@ -103,7 +103,7 @@ static bool own(const tp_stmt *s, int d) { return s->dim[d] == s->label[d]; }
 
 static const tp_stmt *stmt_at(const world *w, int point) { return w->S->p->stmts.v[w->v.v[point].st]; }
 
-static bool named(const tp_stmt *s) { return !s->of || s->of->name || s->of->attr.str; }       /* of is NULL in tests of this folder alone */
+static bool named(const tp_stmt *s) { return !s->of || tp_own_name(s->of); }       /* of is NULL in tests of this folder alone */
 
 static const char *called(tp_sched *S, const tp_stmt *s) { return s->of ? tp_called(S->p->g, s->of) : tp_printf(S->a, "'%s'", s->name); }
 

@@ -173,14 +173,14 @@ static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_arra
 static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
   const tp_node *n = c->node;
   tp_array **volatile args = TP_NEWN(&r->arena, tp_array *, n->nin + n->nout);
-  jmp_buf oom, *outer = r->arena.oom;
+  tp_guard oom;
   volatile bool ok = false, failed = false;
-  r->arena.oom = &oom;
-  if (setjmp(oom)) failed = true;
-  else ok = make_call(r, c, q, args, args + n->nin);
-  r->arena.oom = outer;
+  if (TP_GUARDED(&oom)) {
+    ok = make_call(r, c, q, args, args + n->nin);
+    tp_unguard(&oom);
+  } else failed = true;
   for (int k = 0; k < n->nin + n->nout; k++) tp_array_unref(args[k]);
-  if (failed) tp_arena_oom(&r->arena);
+  if (failed) tp_oom();
   return ok;
 }
 

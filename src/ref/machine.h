@@ -42,7 +42,6 @@ typedef struct ref {
   tp_run *run;
   tp_error *err;
   tp_arena arena;
-  jmp_buf oom;
   int64_t *env;                                 /* by symbol id */
   tp_cell **slot;                               /* the memo */
   int64_t nslot, ncell;

@@ -209,7 +209,7 @@ bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
 /* ---- the words of errors ---- */
 
 const char *ref_label(ref *r, const tp_node *n) {
-  const char *name = n->name ? n->name : n->attr.str;
+  const char *name = tp_own_name(n);
   return name ? tp_printf(&r->arena, "'%s'", name) : tp_printf(&r->arena, "this %s", tp_ops[n->op].text);
 }
 

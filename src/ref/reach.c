@@ -124,8 +124,11 @@ static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, 
   tp_graph endless = *g;                        /* no dim ends before its bound */
   endless.stops.n = 0;
   reach q = { r, n, dims };
-  if (setjmp(r->oom)) ok = tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
-  else *counts = ref_init(r, &endless, &run, &mine) && judge_all(&q, shown, paced);
+  tp_guard oom;
+  if (TP_GUARDED(&oom)) {
+    *counts = ref_init(r, &endless, &run, &mine) && judge_all(&q, shown, paced);
+    tp_unguard(&oom);
+  } else ok = tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
   ref_close(r);
   return ok;
 }

@@ -176,11 +176,10 @@ static bool run_all(ref *r) {
   return ok || r->cancelled;
 }
 
-/* The machine lives on the heap: what setjmp comes back to must not be in registers. */
+/* The machine lives on the heap, away from what setjmp may put back. */
 bool ref_open(ref *r, tp_error *err) {
   if (!r) return tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   tp_arena_init(&r->arena);
-  r->arena.oom = &r->oom;
   return true;
 }
 
@@ -193,8 +192,11 @@ bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
   ref *const r = tp_calloc(sizeof *r);
   if (!ref_open(r, err)) return false;
   volatile bool ok = false;
-  if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else ok = ref_init(r, g, run, err) && run_all(r);
+  tp_guard oom;
+  if (TP_GUARDED(&oom)) {
+    ok = ref_init(r, g, run, err) && run_all(r);
+    tp_unguard(&oom);
+  } else tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   ref_close(r);
   return ok;
 }
@@ -217,7 +219,7 @@ static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
   tp_view x;
   if (!is_there(r, v.node, at) || !ref_eval(r, v.node, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
   tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
-  if (!a) tp_arena_oom(&r->arena);
+  if (!a) tp_oom();
   if (x.n) memcpy(a->data, x.data, tp_array_bytes(a));
   return a;
 }
@@ -226,8 +228,11 @@ tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_
   ref *const r = tp_calloc(sizeof *r);
   if (!ref_open(r, err)) return NULL;
   tp_array *volatile a = NULL;
-  if (setjmp(r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else if (ref_init(r, g, run, err)) a = peek(r, v, at);
+  tp_guard oom;
+  if (TP_GUARDED(&oom)) {
+    if (ref_init(r, g, run, err)) a = peek(r, v, at);
+    tp_unguard(&oom);
+  } else tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
   ref_close(r);
   return a;
 }

@@ -37,13 +37,30 @@ static ref_answer seek(ref *r, int n, const tp_sym *const *dims, const int64_t *
   return REF_WAIT;
 }
 
+/* fn(s, arg) under a guard. */
+static bool guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg, tp_error *err) {
+  tp_guard oom;
+  volatile bool ok = false;
+  s->r->err = err;
+  if (TP_GUARDED(&oom)) {
+    ok = fn(s, arg);
+    tp_unguard(&oom);
+  } else tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  return ok;
+}
+
 /* ---- opening and closing ---- */
 
 static int count_all(const tp_graph *g) { return g->outputs.n + g->params.n; }
 
-static bool prepare(tp_refsteps *s, tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err) {
+typedef struct { tp_graph *g; tp_run *run; const tp_ticks *ticks; } opening;
+
+static bool prepare(tp_refsteps *s, void *arg) {
+  const opening *o = arg;
+  const tp_ticks *t = o->ticks;
+  const tp_graph *g = o->g;
   ref *r = s->r;
-  if (!ref_init(r, g, run, err)) return false;
+  if (!ref_init(r, o->g, o->run, r->err)) return false;
   r->ticks = t;
   r->now = s->now = TP_NEWN(&r->arena, int64_t, t->n + 1);
   s->complete = TP_NEWN(&r->arena, bool, g->outputs.n);
@@ -55,15 +72,12 @@ static bool prepare(tp_refsteps *s, tp_graph *g, tp_run *run, const tp_ticks *t,
 }
 
 tp_refsteps *tp_ref_begin(tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err) {
-  tp_refsteps *volatile s = tp_calloc(sizeof *s);
+  tp_refsteps *s = tp_calloc(sizeof *s);
   if (!s || !ref_open(s->r = tp_calloc(sizeof *s->r), err)) {
     tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
     return tp_ref_end(s);
   }
-  volatile bool ok = false;
-  if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else ok = prepare(s, g, run, t, err);
-  return ok ? s : tp_ref_end(s);
+  return guarded(s, prepare, &(opening){ g, run, t }, err) ? s : tp_ref_end(s);
 }
 
 tp_refsteps *tp_ref_end(tp_refsteps *s) {
@@ -123,7 +137,7 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
   int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], points = 1, number = 0;
   tick_box(s, v.node, lo, hi);
   for (int k = 0; k < v.node->ndom; k++) points *= hi[k] - lo[k];
-  if (!(*to = new_part(s, v.node, tp_outof(v)))) tp_arena_oom(&r->arena);
+  if (!(*to = new_part(s, v.node, tp_outof(v)))) tp_oom();
   for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at), number++) {
     tp_cell *c;
     bool ready;
@@ -138,22 +152,21 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
   return true;
 }
 
-static bool show_all(tp_refsteps *s, tp_array *const *values, tp_array **out) {
+typedef struct { tp_array *const *values; tp_array **out; } shown;
+
+static bool show_all(tp_refsteps *s, void *arg) {
+  const shown *x = arg;
   ref *r = s->r;
   for (int i = 0; i < r->g->inputs.n; i++)
-    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], values[i]);
+    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], x->values[i]);
   for (int i = 0; i < r->g->outputs.n; i++)
-    if (r->ticks->shown[i] && !show(s, i, &out[i])) return false;
+    if (r->ticks->shown[i] && !show(s, i, &x->out[i])) return false;
   return true;
 }
 
 bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, tp_error *err) {
-  volatile bool ok = false;
-  s->r->err = err;
   memcpy(s->now, at, sizeof *at * (size_t)s->r->ticks->n);
-  if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else ok = show_all(s, values, out);
-  return ok || s->r->cancelled;
+  return guarded(s, show_all, &(shown){ values, out }, err) || s->r->cancelled;
 }
 
 /* ---- the rest ---- */
@@ -335,7 +348,8 @@ static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
   return true;
 }
 
-static bool get(tp_refsteps *s, tp_reader *r) {
+static bool get(tp_refsteps *s, void *arg) {
+  tp_reader *r = arg;
   for (int i = 0; i < s->ncall; i++) {
     int64_t at[REF_MAXDIM];
     bool more = tp_take_in(r, 0, 2);
@@ -348,13 +362,7 @@ static bool get(tp_refsteps *s, tp_reader *r) {
   return !r->bad && r->left == 0;
 }
 
-bool tp_ref_get(tp_refsteps *s, tp_reader *r, tp_error *err) {
-  volatile bool ok = false;
-  s->r->err = err;
-  if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else ok = get(s, r);
-  return ok;
-}
+bool tp_ref_get(tp_refsteps *s, tp_reader *r, tp_error *err) { return guarded(s, get, r, err); }
 
 /* ---- after a cancel ---- */
 
@@ -365,39 +373,40 @@ static void drop_outputs(tp_refsteps *s) {
 }
 
 /* Is any tick after this one? They may end by data. */
-static ref_answer more_ticks(tp_refsteps *s, int64_t *at) {
+typedef struct { int64_t *at; bool more; } following;
+
+static bool more_ticks(tp_refsteps *s, void *arg) {
+  following *x = arg;
   int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
   const tp_ticks *t = s->r->ticks;
   for (int k = 0; k < t->n; k++) {
-    at[k] = s->now[k];
+    x->at[k] = s->now[k];
     hi[k] = ref_bound(s->r, t->dim[k]);
   }
-  if (!ref_next(t->n, lo, hi, at)) return REF_NO;
-  return seek(s->r, t->n, t->dim, lo, hi, at);
+  ref_answer found = ref_next(t->n, lo, hi, x->at) ? seek(s->r, t->n, t->dim, lo, hi, x->at) : REF_NO;
+  x->more = found == REF_YES;
+  if (found == REF_WAIT) return tp_fail(s->r->err, TP_E_OPTION, (tp_pos){0}, "whether another tick comes is known only after it");
+  return found != REF_FAILED;
 }
 
 bool tp_ref_more(tp_refsteps *s, int64_t *at, bool *more, tp_error *err) {
-  volatile ref_answer x = REF_FAILED;
-  s->r->err = err;
-  if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-  else x = more_ticks(s, at);
-  *more = x == REF_YES;
-  if (x == REF_WAIT) return tp_fail(err, TP_E_OPTION, (tp_pos){0}, "whether another tick comes is known only after it");
-  return x != REF_FAILED;
+  following x = { at, false };
+  bool ok = guarded(s, more_ticks, &x, err);
+  *more = x.more;
+  return ok;
 }
 
-static bool rest(tp_refsteps *s, bool last, double until) {
+typedef struct { bool last; double until; } resting;
+
+static bool rest(tp_refsteps *s, void *arg) {
+  bool last = ((resting *)arg)->last;
+  double until = ((resting *)arg)->until;
   if (last) s->r->now = NULL;
   return (last ? ref_call_all(s->r) : call_some(s, until)) && newest_params(s, until) && fill_outputs(s, until);
 }
 
 bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err) {
-  volatile bool ok = s->r->cancelled;
-  s->r->err = err;
-  if (!ok) {
-    if (setjmp(s->r->oom)) tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
-    else ok = rest(s, last, until);
-  }
+  bool ok = s->r->cancelled || guarded(s, rest, &(resting){ last, until }, err);
   if (s->r->cancelled) drop_outputs(s);
   return ok || s->r->cancelled;
 }

@@ -35,20 +35,29 @@ int64_t tempo_array_extent(const tempo_array *a, int axis) {
 
 /* ---- programs ---- */
 
-tempo_program *tempo_program_parse(const char *text, tempo_error *err) {
-  tp_error e = { 0 };
-  tp_program *p = tp_program_new(0);
-  if (!p) { tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory"); report(err, &e); return NULL; }
-  tp_graph *g = tp_graph_parse(p->ix, text, &e);
-  if (!g || !tp_verify(g, &e)) {
-    report(err, &e);
-    if (g) tp_graph_free(g);
-    tp_program_unref(p);
-    return NULL;
-  }
+static bool out_of_memory(tp_error *e) { return tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory"); }
+
+static bool parse(tp_program *p, const char *text, tp_error *e) {
+  tp_graph *g = tp_graph_parse(p->ix, text, e);
+  if (!g) return false;
   tp_graph_free(p->g);
   p->g = g;
-  return (tempo_program *)p;
+  return tp_verify(g, e);
+}
+
+tempo_program *tempo_program_parse(const char *text, tempo_error *err) {
+  tp_error e = { 0 };
+  tp_guard oom;
+  tp_program *volatile p = NULL;
+  volatile bool ok = false;
+  if (TP_GUARDED(&oom)) {
+    p = tp_program_new(0);
+    ok = p ? parse(p, text, &e) : out_of_memory(&e);
+    tp_unguard(&oom);
+  } else out_of_memory(&e);
+  if (ok) return (tempo_program *)p;
+  report(err, &e);
+  return (tempo_program *)tp_program_unref(p);
 }
 
 void tempo_program_free(tempo_program *p) { tp_program_unref((tp_program *)p); }

@@ -46,7 +46,7 @@ static int pass_named(const char *s, size_t n) {
 }
 
 /* Passes of DESIGN section 5 that later issues bring: naming them is legal and changes nothing. */
-static const char *const later[] = { "fold", "algebra", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
+static const char *const later[] = { "fold", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
 
 static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
   char word[64];
@@ -143,12 +143,6 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
-static tp_graph *clone(tp_fn *f, const tp_graph *from, tp_error *err) {
-  tp_graph *g = tp_graph_clone(from, err);
-  if (g) g->arena.oom = f->oom;
-  return g;
-}
-
 /* What was reached is an output of the bound's name; the text of a closed graph has it already. */
 static bool record_end(tp_graph *g, const tp_stop *s, tp_error *err) {
   const char *name = s->dim->bound->name;
@@ -174,7 +168,7 @@ static bool record_ends(tp_fn *f, tp_error *err) {
 }
 
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
-  return (f->closed = clone(f, f->program->g, err)) &&
+  return (f->closed = tp_graph_clone(f->program->g, err)) &&
          record_outputs(f, o, err) &&
          tp_grad_expand(f->closed, err) &&
          tp_close_params(f->closed, err) &&
@@ -182,40 +176,59 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
          tp_verify(f->closed, err);
 }
 
-static tp_poly *ordered(tp_graph *g, const tp_need *need, bool loose, const tp_options *o, tp_error *err) {
-  tp_poly *p = tp_lower(g, need, loose, err);
+static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
+  tp_poly *p = f->order = tp_lower(g, f->need, loose, err);
   if (p) {
-    p->novec = !o->on[TP_Q_VECTORIZE];
-    p->noblock = !o->on[TP_Q_TILE] || o->precise;
+    p->novec = !f->opt.on[TP_Q_VECTORIZE];
+    p->noblock = !f->opt.on[TP_Q_TILE] || f->opt.precise;
     p->block = tp_setting("TEMPO_BLOCK") ? atoll(tp_setting("TEMPO_BLOCK")) : 0;
   }
-  return p && tp_schedule(p, err) ? p : tp_poly_free(p);
+  bool ok = p && tp_schedule(p, err);
+  f->order = NULL;
+  return ok ? p : tp_poly_free(p);
+}
+
+static void copy_checks(tp_graph *to, const tp_graph *from) {
+  for (int i = to->boundchecks.n; i < from->boundchecks.n; i++) {
+    tp_boundcheck c = from->boundchecks.v[i];
+    c.msg = tp_strdup(&to->arena, c.msg);
+    TP_PUSH(&to->arena, &to->boundchecks, c);
+  }
+}
+
+/* The needed points into f->need, and what can be said more simply on these alone. */
+static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
+  bool changed = false;
+  if (!(f->need = tp_need_outputs(g, err))) return false;
+  if (!f->opt.on[TP_Q_ALGEBRA]) return true;
+  if (!tp_direct_sums(g, f->need, &changed, err)) return false;
+  if (changed) {
+    f->need = tp_need_free(f->need);
+    tp_graph_prune(g);
+    if (!(f->need = tp_need_outputs(g, err))) return false;
+  }
+  return tp_share_branches(g, f->need, err) && tp_verify(g, err);
 }
 
 /* What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
  * no order, what does no harm goes on to the bound given. */
-static tp_poly *schedule_graph(tp_graph *g, const tp_options *o, tp_error *err) {
-  tp_need *need = tp_need_outputs(g, err);
+static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   tp_error first = { 0 };
-  tp_poly *p = need ? ordered(g, need, false, o, g->stops.n ? &first : err) : NULL;
-  if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(g, need, true, o, err) : (*err = first, NULL);
-  tp_need_free(need);
+  tp_poly *p = find_needed(f, g, err) ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
+  if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(f, g, true, err) : (*err = first, NULL);
+  f->need = tp_need_free(f->need);
   return p;
 }
 
 /* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy.
  * What it asks of bounds is asked of f's. */
 static bool has_order(tp_fn *f, tp_error *err) {
-  tp_graph *g = clone(f, f->graph, err);
-  tp_poly *p = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(g, &f->opt, err) : NULL;
-  bool ok = p != NULL;
-  for (int i = f->graph->boundchecks.n; ok && i < g->boundchecks.n; i++) {
-    tp_boundcheck c = g->boundchecks.v[i];
-    c.msg = tp_strdup(&f->graph->arena, c.msg);
-    TP_PUSH(&f->graph->arena, &f->graph->boundchecks, c);
-  }
-  tp_poly_free(p);
-  if (g) tp_graph_free(g);
+  tp_graph *g = f->trial = tp_graph_clone(f->graph, err);
+  f->order = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(f, g, err) : NULL;
+  bool ok = f->order != NULL;
+  if (ok) copy_checks(f->graph, g);
+  f->order = tp_poly_free(f->order);
+  f->trial = g ? tp_graph_free(g) : NULL;
   return ok;
 }
 
@@ -225,42 +238,39 @@ static void prefer_cycle(tp_fn *f, tp_error *err) {
   if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !has_order(f, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
 }
 
-static bool judge(tp_graph *g, tp_error *err) {
-  tp_need *need = tp_need_outputs(g, err);
-  bool ok = need && tp_need_check(g, need, err);
-  tp_need_free(need);
+static bool judge(tp_fn *f, tp_graph *g, tp_error *err) {
+  f->need = tp_need_outputs(g, err);
+  bool ok = f->need && tp_need_check(g, f->need, err);
+  f->need = tp_need_free(f->need);
   return ok;
 }
 
 static bool check_graph(tp_fn *f, tp_error *err) {
-  if (!(f->graph = clone(f, f->closed, err))) return false;
+  if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
   tp_graph_sweep(f->graph);
   needed_bounds(f);
-  bool ok = judge(f->graph, err);
+  bool ok = judge(f, f->graph, err);
   if (!ok) prefer_cycle(f, err);
   return ok;
 }
 
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
-  tp_graph *g = clone(f, f->closed, err);
+  tp_graph *g = f->trial = tp_graph_clone(f->closed, err);
   if (!g) return NULL;
   tp_graph_sweep(g);
-  return judge(g, err) ? g : tp_graph_free(g);
+  bool ok = judge(f, g, err);
+  f->trial = NULL;
+  return ok ? g : tp_graph_free(g);
 }
 
-bool tp_make_code(tp_fn *f, tp_made *c, const tp_ticks *t, tp_error *err) {
-  tp_graph *g = c->graph;
+bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
   return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
-         (c->poly = schedule_graph(g, &f->opt, err)) &&
-         (c->plan = tp_plan_build(g, c->poly, err));
+         (*poly = schedule_graph(f, g, err)) &&
+         (*plan = tp_plan_build(g, *poly, err));
 }
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
-  tp_made c = { f->graph, NULL, NULL };
-  bool ok = tp_opt_run(f->graph, &f->opt, err) && tp_make_code(f, &c, NULL, err);
-  f->poly = c.poly;
-  f->plan = c.plan;
-  return ok;
+  return tp_opt_run(f->graph, &f->opt, err) && tp_make_code(f, f->graph, NULL, &f->poly, &f->plan, err);
 }
 
 /* With ticks given, what runs at once is what steps run. */
@@ -277,30 +287,31 @@ static bool interpreter(tp_fn *f, tp_error *err) {
 
 static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f->ticking || tp_make_ticks(f, err)); }
 
-static bool pipeline(tp_fn *f, const void *opts, tp_error *err) {
+static bool dumped(tp_fn *f) {
+  static const char *const stages[] = { "schedule", "storage", "plan" };
+  for (size_t i = 0; i < TP_LEN(stages); i++) tp_dump_stage(stages[i], f);
+  return true;
+}
+
+static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
   const tp_copts *o = opts;
   return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
-         (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err));
+         (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err)) && dumped(f);
 }
 
-/* An arena that finds no memory comes back here; isl objects of the moment leak, everything of ours is freed with f. */
-bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, const void *, tp_error *), const void *arg, tp_error *err) {
-  tp_arena *shared = tp_ictx_arena(f->program->ix);
-  jmp_buf here, *was = shared->oom;
-  volatile bool ok = false;
-  f->oom = shared->oom = &here;
-  if (f->closed) f->closed->arena.oom = &here;
-  if (f->graph) f->graph->arena.oom = &here;
-  if (setjmp(here)) tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  else ok = fn(f, arg, err);
-  f->oom = NULL;
-  shared->oom = was;
+/* isl objects of the moment leak, everything of ours is freed with f. */
+static void drop_attempt(tp_fn *f) {
+  f->order = tp_poly_free(f->order);
+  f->need = tp_need_free(f->need);
+  f->trial = f->trial ? tp_graph_free(f->trial) : NULL;
+}
+
+bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {
+  bool ok = tp_guarded(f, fn, arg, err);
+  if (!ok) drop_attempt(f);
   tp_isl_forget(f->program->ix);
   tp_ictx_overflowed(f->program->ix);           /* sizes of a plan are judged at the call */
-  if (f->closed) f->closed->arena.oom = NULL;
-  if (f->graph) f->graph->arena.oom = NULL;
-  if (f->steps.graph) f->steps.graph->arena.oom = NULL;
   return ok;
 }
 
@@ -309,13 +320,10 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   if (!f) { tp_fail(err, TP_E_MEMORY, o->pos, "out of memory"); return NULL; }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
-  if (!tp_guarded(f, pipeline, o, err)) {
+  if (!tp_making(f, pipeline, (void *)o, err)) {
     if (!err->pos.file) err->pos = o->pos;
     return tp_fn_free(f);
   }
-  tp_dump_stage("schedule", f);
-  tp_dump_stage("storage", f);
-  tp_dump_stage("plan", f);
   return f;
 }
 

@@ -13,8 +13,8 @@ static void summary(tp_buf *b, tp_fn *f) {
   static const char *const tiers[] = { "auto", "reference", "interpreter", "native" };
   tp_putf(b, "tier %s, %d nodes", tiers[f->tier], f->graph->nodes.n);
   if (f->poly) {
-    tp_putf(b, ", %d statements, %d arrays, %d isl queries, schedule %s\n", f->poly->stmts.n, f->poly->arrs.n, f->poly->nquery,
-            f->poly->proved ? "proved" : "not fully proved");
+    tp_putf(b, ", %d statements, %d arrays, %d isl queries (%ld spaces), schedule %s\n", f->poly->stmts.n, f->poly->arrs.n, f->poly->nquery,
+            tp_isl_spaces(f->program->ix), f->poly->proved ? "proved" : "not fully proved");
     if (f->poly->unproved) tp_putf(b, "not proved: %s\n", f->poly->unproved);
     tp_putf(b, "ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", f->poly->ms_schedule, f->poly->ms_proof, f->poly->ms_tree, f->poly->ms_live);
   } else tp_puts(b, "\n");
@@ -111,10 +111,9 @@ static void put_piece(tp_buf *b, const piece *x, const chart *c) {
 }
 
 /* What is alive at the peak, the largest first. */
-static bool put_top(tp_buf *b, const chart *c, const int64_t *env) {
-  piece *v = tp_alloc(sizeof *v * (size_t)(c->plan->bufs.n + 1));
+static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) {
+  piece *v = TP_NEWN(a, piece, c->plan->bufs.n + 1);
   int n = 0;
-  if (!v) return false;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
     if (x->kind == TP_BUF_TEMP && c->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, bytes_of(x, env) };
@@ -129,8 +128,6 @@ static bool put_top(tp_buf *b, const chart *c, const int64_t *env) {
     put_number(b, rest, 14);
     tp_putf(b, "  %d others\n", n - TOP);
   }
-  tp_free(v);
-  return true;
 }
 
 static void formulas(tp_buf *b, const tp_plan *p) {
@@ -148,9 +145,12 @@ static void formulas(tp_buf *b, const tp_plan *p) {
 
 static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
   const tp_plan *p = f->plan;
-  int64_t total = tp_exec_memory(f->exec, env), *v = tp_calloc(sizeof *v * (size_t)(2 * p->npos + p->bufs.n + 1));
-  chart c = { .plan = p, .live = v, .room = v + p->npos, .at = v + 2 * p->npos, .region = tp_calloc(sizeof *c.region * (size_t)(p->npos + 1)) };
-  bool ok = total >= 0 && v && c.region && fill_chart(&c, f->exec, env);
+  tp_arena a;
+  tp_scratch_init(&a);
+  int64_t total = tp_exec_memory(f->exec, env);
+  chart c = { .plan = p, .live = TP_NEWN(&a, int64_t, p->npos), .room = TP_NEWN(&a, int64_t, p->npos), .at = TP_NEWN(&a, int64_t, p->bufs.n),
+              .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
+  bool ok = total >= 0 && fill_chart(&c, f->exec, env);
   if (ok && c.region[c.peak]) {
     put_number(b, total, 0);
     tp_puts(b, " bytes of arena; at most ");
@@ -158,10 +158,9 @@ static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
     tp_puts(b, " are in use at once\n");
     put_plot(b, &c, f->poly);
     tp_puts(b, "at the peak:\n");
-    ok = put_top(b, &c, env);
+    put_top(b, &a, &c, env);
   }
-  tp_free(v);
-  tp_free(c.region);
+  tp_arena_free(&a);
   return ok;
 }
 
@@ -181,15 +180,23 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   return true;
 }
 
-static bool with_bounds(tp_fn *f, const char *s, const int64_t *env, tp_buf *out, tp_error *err) {
-  int64_t *all = env ? tp_full_env(f, env) : NULL;
-  bool ok = (!env || all) && section_text(f, s, all, out);
-  tp_free(all);
-  return ok || tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
+typedef struct { const char *section; int64_t *env; tp_buf *out; } telling;
+
+static bool tell(tp_fn *f, void *arg, tp_error *err) {
+  telling *t = arg;
+  if (!t->section) summary(t->out, f);
+  return !t->section || section_text(f, t->section, t->env, t->out) || tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
+}
+
+static bool with_bounds(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+  telling t = { section, env ? tp_full_env(f, env) : NULL, out };
+  bool ok = env && !t.env ? tp_fail(err, TP_E_MEMORY, f->pos, "out of memory") : tp_guarded(f, tell, &t, err);
+  tp_free(t.env);
+  return ok;
 }
 
 bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  if (!section) { summary(out, f); return true; }
+  if (!section) return with_bounds(f, NULL, NULL, out, err);
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
   const char *near = tp_nearest(section, sections, TP_LEN(sections));
@@ -197,11 +204,18 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
                  near ? near : "", near ? "'?" : "");
 }
 
-bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) {
+typedef struct { int rows; tp_buf *out; } profiling;
+
+static bool profile(tp_fn *f, void *arg, tp_error *err) {
+  profiling *p = arg;
   const tp_exec *x = f->session && f->session->exec ? f->session->exec : f->exec;
-  if (!x) { tp_puts(out, "the reference evaluator has no profile\n"); return true; }
-  return tp_exec_profile(x, rows, out) || tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  (void)err;
+  if (x) tp_exec_profile(x, p->rows, p->out);
+  else tp_puts(p->out, "the reference evaluator has no profile\n");
+  return true;
 }
+
+bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) { return tp_guarded(f, profile, &(profiling){ rows, out }, err); }
 
 void tp_dump_stage(const char *section, tp_fn *f) {
   const char *want = tp_setting("TEMPO_DUMP");

@@ -14,6 +14,16 @@ int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
 /* Inputs keep their places in every clone; a dropped one has id -1. */
 bool tp_fn_needs_input(tp_fn *f, int i) { return f->graph->inputs.v[i]->id >= 0; }
 
+bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {
+  tp_guard oom;
+  volatile bool ok = false;
+  if (TP_GUARDED(&oom)) {
+    ok = fn(f, arg, err);
+    tp_unguard(&oom);
+  } else tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  return ok;
+}
+
 /* ---- running ---- */
 
 /* The environment has a place for every symbol, loop variables included; the caller's has the bounds. */
@@ -25,16 +35,26 @@ int64_t *tp_full_env(tp_fn *f, const int64_t *given) {
   return env;
 }
 
+/* In an environment of its own: symbols that callbacks have made since the run began have no place in the run's. */
+bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err) {
+  tp_run inner = *run;
+  int64_t *env = tp_full_env(f, run->env);
+  inner.env = env;
+  bool ok = env ? tp_run_trim(f->closed, &inner, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  tp_free(env);
+  return ok;
+}
+
 static bool interpret(tp_fn *f, tp_run *run, tp_error *err) { return tp_exec_run(f->exec, run, err); }
 
-static bool execute(tp_fn *f, tp_run *run, tp_error *err) {
+static bool execute(tp_fn *f, void *given, tp_error *err) {
+  tp_run *run = given;
   if (tp_fn_is_endless(f, run->env)) return tp_fn_run_endless(f, run, err);
-  if (!tp_run_check(f->graph, run, err) || !tp_run_alloc(f->graph, run, err)) return false;
-  bool ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : f->ticking ? tp_fn_door(f, run, interpret, err) : interpret(f, run, err);
+  if (!tp_run_check(f->graph, run, err)) return false;
+  bool ok = tp_run_alloc(f->graph, run, err);
+  if (ok) ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : f->ticking ? tp_fn_door(f, run, interpret, err) : interpret(f, run, err);
   f->peak = f->exec ? tp_exec_peak(f->exec) : 0;
-  ok = ok && tp_run_trim(f->closed, run, err);
-  if (!ok) tp_run_free_outputs(f->graph, run);
-  return ok;
+  return ok && tp_fn_trim(f, run, err);
 }
 
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
@@ -44,8 +64,9 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   tp_run inner = *run;
   inner.env = env;
   f->running = true;
-  bool ok = execute(f, &inner, err);
+  bool ok = tp_guarded(f, execute, &inner, err);
   f->running = false;
+  if (!ok) tp_run_free_outputs(f->graph, &inner);
   run->outputs = ok ? inner.outputs : NULL;
   tp_free(env);
   return ok;

@@ -9,7 +9,7 @@
 #include "plan/plan.h"
 #include "device/device.h"
 /* What one way of running executes. */
-typedef struct tp_code { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_made;
+typedef struct tp_made { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_made;
 enum { TP_MAXTICK = 64 };
 /* A run in steps (step.c). */
 typedef struct tp_session {
@@ -25,18 +25,21 @@ struct tp_fn {
   tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
-  jmp_buf *oom;                                 /* while compiling: where an arena that finds no memory goes */
   bool running; int64_t peak;
   bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
   int ntick; const tp_sym **tick;               /* 0: the program has several dims, or none */
   bool *fed, *shown;                            /* by inputs, outputs; NULL: not ready to step */
   tp_made steps;                                /* of steps; when ticking it is that of plain runs */
   tp_session *session;
+  tp_need *need; tp_graph *trial; tp_poly *order;       /* what compiling works with at the moment: a failed allocation leaves it here */
 };
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err);    /* a fresh one, swept and judged */
-bool tp_make_code(tp_fn *f, tp_made *c, const tp_ticks *t, tp_error *err);      /* passes, schedule and plan of c->graph */
-bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, const void *, tp_error *), const void *arg, tp_error *err);
+bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);     /* schedule and plan of g */
+/* fn(f, arg, err), where an arena that finds no memory comes back as an error. What is not in arenas stands in f or arg: the caller frees it. */
+bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
+bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);    /* the same for a part of compiling */
 int64_t *tp_full_env(tp_fn *f, const int64_t *env);
+bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err);  /* outputs to the ends reached */
 /* tick.c */
 bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);

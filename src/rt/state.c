@@ -46,15 +46,20 @@ static void put_head(tp_fn *f, tp_buf *b) {
   memcpy(b->s + sizeof magic, head, sizeof head);
 }
 
-bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err) {
+static bool put_all(tp_fn *f, void *arg, tp_error *err) {
   static const char room[HEAD];
-  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "a state is taken between ticks, not by a callback");
-  if (!f->session) return tp_fail(err, TP_E_OPTION, f->pos, "there is no state: f:start(inputs, bounds) begins a run");
+  tp_buf *out = arg;
+  (void)err;
   tp_put_bytes(out, room, sizeof room);
   put_session(f, f->session, out);
-  if (out->failed) return tp_fail(err, TP_E_MEMORY, f->pos, "no memory for a state");
   put_head(f, out);
   return true;
+}
+
+bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err) {
+  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "a state is taken between ticks, not by a callback");
+  if (!f->session) return tp_fail(err, TP_E_OPTION, f->pos, "there is no state: f:start(inputs, bounds) begins a run");
+  return tp_guarded(f, put_all, out, err);
 }
 
 /* ---- reading ---- */
@@ -81,11 +86,10 @@ static bool check_head(tp_fn *f, tp_reader *r, tp_error *err) {
   return hash == program_hash(f) || tp_fail(err, TP_E_OPTION, f->pos, "the state belongs to another program, or to one compiled otherwise");
 }
 
-static tp_array **take_list(tp_reader *r, int n) {
-  tp_array **v = tp_calloc(sizeof *v * (size_t)(n + 1));
-  for (int i = 0; v && i < n; i++) v[i] = tp_take_array(r);
-  if (!v) r->bad = true;
-  return v;
+static void take_list(tp_reader *r, int n, tp_array ***to) {
+  *to = tp_calloc(sizeof **to * (size_t)(n + 1));
+  if (!*to) tp_oom();
+  for (int i = 0; i < n; i++) (*to)[i] = tp_take_array(r);
 }
 
 static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
@@ -96,10 +100,10 @@ static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
   v->over = tp_take_in(r, 0, 2);
   v->begun = tp_take_in(r, 0, 2);
   for (int k = 0; k < f->ntick; k++) v->at[k] = tp_take_in(r, 0, INT64_MAX);
-  v->inputs = take_list(r, f->closed->inputs.n);
-  v->params = take_list(r, f->closed->params.n);
-  v->values = take_list(r, f->closed->inputs.n);
-  v->outputs = take_list(r, f->closed->outputs.n);
+  take_list(r, f->closed->inputs.n, &v->inputs);
+  take_list(r, f->closed->params.n, &v->params);
+  take_list(r, f->closed->inputs.n, &v->values);
+  take_list(r, f->closed->outputs.n, &v->outputs);
   return !r->bad || broken(f, err);
 }
 
@@ -229,14 +233,20 @@ static bool go_on(tp_fn *f, tp_session *s, saved *v, tp_reader *r, const tp_run 
   return tp_session_open(f, s, &run, with != NULL, err) && restore(f, s, v, r, same, err);
 }
 
+typedef struct { const void *p; size_t n; const tp_run *with; tp_session *s; saved v; } loading;
+
+static bool load_it(tp_fn *f, void *arg, tp_error *err) {
+  loading *x = arg;
+  tp_reader r = { x->p, x->n, false };
+  return check_head(f, &r, err) && take_saved(f, &r, &x->v, err) && go_on(f, x->s, &x->v, &r, x->with, err);
+}
+
 static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, tp_error *err) {
-  tp_reader r = { p, n, false };
-  saved v = { 0 };
-  if (!tp_fn_ticks(f, err) || !check_head(f, &r, err)) return NULL;
-  tp_session *s = tp_calloc(sizeof *s);
-  bool ok = s ? take_saved(f, &r, &v, err) && go_on(f, s, &v, &r, with, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  saved_free(f, &v);
-  return ok ? s : tp_session_free(f, s);
+  if (!tp_fn_ticks(f, err)) return NULL;
+  loading x = { .p = p, .n = n, .with = with, .s = tp_calloc(sizeof *x.s) };
+  bool ok = x.s ? tp_guarded(f, load_it, &x, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  saved_free(f, &x.v);
+  return ok ? x.s : tp_session_free(f, x.s);
 }
 
 bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err) {

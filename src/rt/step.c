@@ -148,12 +148,19 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
 
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env) { return f->ntick && endless(f, env); }
 
+typedef struct { tp_session *s; const tp_run *run; } opening;
+
+static bool open_it(tp_fn *f, void *arg, tp_error *err) {
+  opening *o = arg;
+  return tp_session_open(f, o->s, o->run, false, err);
+}
+
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
   if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot start it again");
   if (!tp_fn_ticks(f, err)) return false;
   tp_session *s = tp_calloc(sizeof *s);
   if (!s) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  if (!tp_session_open(f, s, run, false, err)) { tp_session_free(f, s); return false; }
+  if (!tp_guarded(f, open_it, &(opening){ s, run }, err)) { tp_session_free(f, s); return false; }
   tp_session_free(f, f->session);
   f->session = s;
   return true;
@@ -288,78 +295,100 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   q->begun = true;
   if (q->ref) memcpy(q->at, q->next, sizeof q->at);
   else if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->at)) next_point(f, q);
-  if (s->done && !tp_run_trim(f->closed, &q->run, err)) return false;
+  if (s->done && !tp_fn_trim(f, &q->run, err)) return false;
   hand_out(f, q, s);
   return true;
 }
 
-/* Until a callback cancels it, or fails. */
-static bool step_on(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
-  tp_step s = { .budget = -1, .call = run->call, .ud = run->ud, .cancel = run->cancel };
-  if (!(s.out = tp_calloc(sizeof *s.out * (size_t)(f->closed->outputs.n + 1)))) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  bool ok = true;
-  while (ok && !q->over) {
-    for (int i = 0; i < f->closed->outputs.n; i++) s.out[i] = tp_array_unref(s.out[i]);
-    ok = run_step(f, q, &s, err);
+/* A session run to its end in one call. */
+typedef struct { tp_session *q; tp_run *run; tp_step s; tp_array **values; } finish;
+
+static bool finish_open(tp_fn *f, finish *x, tp_error *err) {
+  x->s = (tp_step){ .values = x->values, .budget = -1, .call = x->run->call, .ud = x->run->ud, .cancel = x->run->cancel };
+  x->s.out = tp_calloc(sizeof *x->s.out * (size_t)(f->closed->outputs.n + 1));
+  return x->s.out || tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+}
+
+static void finish_free(tp_fn *f, finish *x) {
+  for (int i = 0; x->values && i < f->closed->inputs.n; i++) tp_array_unref(x->values[i]);
+  tp_free(x->values);
+  tp_step_free(f, &x->s);
+}
+
+static bool next_step(tp_fn *f, finish *x, tp_error *err) {
+  for (int i = 0; i < f->closed->outputs.n; i++) x->s.out[i] = tp_array_unref(x->s.out[i]);
+  return run_step(f, x->q, &x->s, err);
+}
+
+static void take_outputs(finish *x) {
+  x->run->outputs = x->q->run.outputs;
+  x->q->run.outputs = NULL;
+}
+
+/* This tick's values out of whole arrays. */
+static bool cut_values(tp_fn *f, finish *x, tp_error *err) {
+  for (int i = 0; i < f->closed->inputs.n; i++) {
+    int64_t shape[TP_MAXRANK];
+    if (!f->fed[i]) continue;
+    tp_array_unref(x->values[i]);
+    x->values[i] = tp_array_new(f->closed->inputs.v[i]->out[0].dtype, tp_fn_fed_shape(f, i, &x->q->run, shape), shape);
+    if (!x->values[i]) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+    move_part(f, f->closed->inputs.v[i], x->q->at, x->q->inputs[i], x->values[i], true);
   }
-  run->outputs = q->run.outputs;
-  q->run.outputs = NULL;
-  tp_step_free(f, &s);
+  return true;
+}
+
+static bool finish_ref(tp_fn *f, finish *x, tp_error *err) {
+  x->values = tp_calloc(sizeof *x->values * (size_t)(f->closed->inputs.n + 1));
+  if (!x->values) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  bool ok = finish_open(f, x, err);
+  while (ok && !x->q->over) ok = cut_values(f, x, err) && next_step(f, x, err);
+  if (ok && tp_ref_cancelled(x->q->ref)) drop_shown(f, &x->q->run);
   return ok;
 }
 
-/* The ticks that are left, with values out of whole arrays. */
-static bool finish_ref(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
-  int n = f->closed->inputs.n;
-  tp_array **values = tp_calloc(sizeof *values * (size_t)(n + 1));
-  tp_step s = { .values = values, .budget = -1, .call = run->call, .ud = run->ud, .cancel = run->cancel };
-  bool ok = values && (s.out = tp_calloc(sizeof *s.out * (size_t)(f->closed->outputs.n + 1)));
-  if (!ok) tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  while (ok && !q->over) {
-    for (int i = 0; ok && i < n; i++) {
-      int64_t shape[TP_MAXRANK];
-      if (!f->fed[i]) continue;
-      tp_array_unref(values[i]);
-      values[i] = tp_array_new(f->closed->inputs.v[i]->out[0].dtype, tp_fn_fed_shape(f, i, &q->run, shape), shape);
-      ok = values[i] || tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-      if (ok) move_part(f, f->closed->inputs.v[i], q->at, q->inputs[i], values[i], true);
-    }
-    for (int i = 0; i < f->closed->outputs.n; i++) s.out[i] = tp_array_unref(s.out[i]);
-    ok = ok && run_step(f, q, &s, err);
-  }
-  for (int i = 0; values && i < n; i++) tp_array_unref(values[i]);
-  tp_free(values);
-  tp_step_free(f, &s);
+static bool finish_exec(tp_fn *f, finish *x, tp_error *err) {
+  tp_session *q = x->q;
+  door d = { f, &q->run, NULL, NULL, x->run->call, x->run->ud };
+  q->run.call = pass_door;
+  q->run.ud = &d;
+  q->run.cancel = x->run->cancel;
+  bool ok = tp_exec_split(q->exec, false, err) && tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR && tp_fn_trim(f, &q->run, err);
+  if (ok && tp_exec_cancelled(q->exec)) drop_shown(f, &q->run);
+  return ok;
+}
+
+static bool finish_it(tp_fn *f, void *arg, tp_error *err) {
+  finish *x = arg;
+  bool ok = x->q->over || (x->q->ref ? finish_ref(f, x, err) : finish_exec(f, x, err));
+  if (ok) take_outputs(x);
   return ok;
 }
 
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
-  bool ok = true, cancelled = false;
-  if (!q->over && q->ref) {
-    ok = finish_ref(f, q, run, err);
-    cancelled = tp_ref_cancelled(q->ref);
-  } else if (!q->over) {
-    door d = { f, &q->run, NULL, NULL, run->call, run->ud };
-    q->run.call = pass_door;
-    q->run.ud = &d;
-    q->run.cancel = run->cancel;
-    ok = tp_exec_split(q->exec, false, err) && tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR;
-    cancelled = tp_exec_cancelled(q->exec);
-    ok = ok && tp_run_trim(f->closed, &q->run, err);
-  }
-  if (ok && cancelled) drop_shown(f, &q->run);
-  run->outputs = q->run.outputs;
-  q->run.outputs = NULL;
+  finish x = { .q = q, .run = run };
+  bool ok = tp_guarded(f, finish_it, &x, err);
+  finish_free(f, &x);
   return ok;
 }
 
 bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err) { return !tp_fn_is_endless(f, env) || may_be_called_endless(f, err); }
 
+/* Until a callback cancels it, or fails. */
+static bool run_on(tp_fn *f, void *arg, tp_error *err) {
+  finish *x = arg;
+  bool ok = tp_session_open(f, x->q, x->run, false, err) && finish_open(f, x, err);
+  while (ok && !x->q->over) ok = next_step(f, x, err);
+  if (ok) take_outputs(x);
+  return ok;
+}
+
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
   if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
-  tp_session *q = tp_calloc(sizeof *q);
-  bool ok = q ? tp_session_open(f, q, run, false, err) && step_on(f, q, run, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  tp_session_free(f, q);
+  finish x = { .q = tp_calloc(sizeof *x.q), .run = run };
+  bool ok = x.q ? tp_guarded(f, run_on, &x, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  finish_free(f, &x);
+  tp_session_free(f, x.q);
   return ok;
 }
 
@@ -369,6 +398,8 @@ void tp_step_free(tp_fn *f, tp_step *s) {
   s->out = NULL;
 }
 
+static bool step_it(tp_fn *f, void *s, tp_error *err) { return run_step(f, f->session, s, err); }
+
 bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   tp_session *q = f->session;
   if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot step it");
@@ -377,7 +408,7 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   if (!values_ok(f, s, err)) return false;
   if (!(s->out = tp_calloc(sizeof *s->out * (size_t)(f->closed->outputs.n + 1)))) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   f->running = true;
-  bool ok = run_step(f, q, s, err);
+  bool ok = tp_guarded(f, step_it, s, err);
   f->running = false;
   if (ok) return true;
   tp_step_free(f, s);

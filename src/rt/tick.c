@@ -134,7 +134,7 @@ static bool make_with(tp_fn *f, bool promise, tp_error *err) {
   }
   if (!note_flags(f, &w, err)) return false;
   tp_ticks t = { w.n, w.dim, f->fed, w.shown, w.paced };
-  return f->tier == TP_TIER_REFERENCE || tp_make_code(f, &f->steps, &t, err);
+  return f->tier == TP_TIER_REFERENCE || tp_make_code(f, f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
 }
 
 static void drop_code(tp_fn *f) {
@@ -151,15 +151,11 @@ bool tp_make_ticks(tp_fn *f, tp_error *err) {
     mine = (tp_error){ 0 };
     if (!(ok = make_with(f, false, &mine))) drop_code(f);
   }
-  if (!ok) {
-    tp_free(f->fed); tp_free(f->shown);
-    f->fed = f->shown = NULL;
-    if (err && err->code == TP_OK) *err = mine;
-  }
+  if (!ok && err && err->code == TP_OK) *err = mine;
   return ok;
 }
 
-static bool make_later(tp_fn *f, const void *arg, tp_error *err) {
+static bool make_later(tp_fn *f, void *arg, tp_error *err) {
   (void)arg;
   return tp_make_ticks(f, err);
 }
@@ -167,7 +163,11 @@ static bool make_later(tp_fn *f, const void *arg, tp_error *err) {
 bool tp_fn_ticks(tp_fn *f, tp_error *err) {
   if (f->fed) return true;
   if (!f->ntick) return tp_fail(err, TP_E_OPTION, f->pos, "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
-  return tp_guarded(f, make_later, NULL, err);
+  if (tp_making(f, make_later, NULL, err)) return true;
+  drop_code(f);
+  tp_free(f->fed); tp_free(f->shown);
+  f->fed = f->shown = NULL;
+  return false;
 }
 
 bool tp_fn_fed(const tp_fn *f, int i) { return f->fed && f->fed[i]; }

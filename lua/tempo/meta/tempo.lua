@@ -17,13 +17,15 @@
 --- An index in time: a point, a range, or a table of them by position, name or dim.
 ---@alias tempo.Key integer|tempo.Index|tempo.Range|table
 
---- `require "tempo"` has no side effect and prints nothing. Operators are also functions on it (operators); libraries load on first use.
+--- `require "tempo"` has no side effect and prints nothing. Operators are also functions on it (operators), and so are the methods `shape dtype domain name at backward peek` of tensors; libraries load on first use.
 ---@class tempo
 ---@field nn tempo.nn
 ---@field optim tempo.optim
 ---@field dist tempo.dist
 ---@field rl tempo.rl
 ---@field logger tempo.logger
+---@field data tempo.data
+---@field viz tempo.viz
 ---@field _VERSION string
 local tempo = {}
 
@@ -45,17 +47,15 @@ function tempo.grad(loss, x) end
 ---@return tempo.Array
 function tempo.array(data, dtype, shape) end
 
---- Writes a NumPy file; nil and a message if it cannot.
+--- Writes a NumPy file, as a whole or not at all.
 ---@param path string of the file, which is replaced as a whole
 ---@param arrays tempo.Array|table<string, tempo.Array> an array: .npy; arrays by name: .npz
----@return true?
----@return string? # why not
+---@return true
 function tempo.save(path, arrays) end
 
---- An array, or arrays by name, from a NumPy file; nil and a message if it cannot be read.
+--- An array, or arrays by name, from a NumPy file.
 ---@param path string a .npy or .npz file
----@return any # the array, or a table of arrays by name; nil if it cannot be read
----@return string? # why not
+---@return any # the array, or a table of arrays by name
 function tempo.load(path) end
 
 --- The range lo .. hi, half open. `lo .. hi` is the same where either end is symbolic; `2 .. 5` is the string "25" in Lua.
@@ -901,7 +901,7 @@ function tempo.mse_loss(x, target, options) end
 ---@return tempo.Tensor
 function tempo.smooth_l1_loss(x, target, options) end
 
---- Negative log likelihood of softmax(x): classes along axis 1 (0 of a vector); target holds class indices, or probabilities in x's shape.
+--- Negative log likelihood of softmax(x): classes along axis 1 (0 of a vector); target holds class indices, where ignore_index (-100) counts for nothing, or probabilities in x's shape.
 ---@overload fun(x: tempo.Operand, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string, ignore_index?: integer, label_smoothing?: number }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param target tempo.Operand
@@ -910,7 +910,7 @@ function tempo.smooth_l1_loss(x, target, options) end
 ---@return tempo.Tensor
 function tempo.cross_entropy(x, target, weight, options) end
 
---- Negative log likelihood of log probabilities x; target holds class indices.
+--- Negative log likelihood of log probabilities x; target holds class indices, where ignore_index (-100) counts for nothing.
 ---@overload fun(x: tempo.Operand, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string, ignore_index?: integer }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param target tempo.Operand
@@ -1838,7 +1838,7 @@ function Tensor:mse_loss(target, options) end
 ---@return tempo.Tensor
 function Tensor:smooth_l1_loss(target, options) end
 
---- Negative log likelihood of softmax(x): classes along axis 1 (0 of a vector); target holds class indices, or probabilities in x's shape.
+--- Negative log likelihood of softmax(x): classes along axis 1 (0 of a vector); target holds class indices, where ignore_index (-100) counts for nothing, or probabilities in x's shape.
 ---@overload fun(self: tempo.Tensor, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string, ignore_index?: integer, label_smoothing?: number }): tempo.Tensor
 ---@param target tempo.Operand
 ---@param weight? tempo.Operand
@@ -1846,7 +1846,7 @@ function Tensor:smooth_l1_loss(target, options) end
 ---@return tempo.Tensor
 function Tensor:cross_entropy(target, weight, options) end
 
---- Negative log likelihood of log probabilities x; target holds class indices.
+--- Negative log likelihood of log probabilities x; target holds class indices, where ignore_index (-100) counts for nothing.
 ---@overload fun(self: tempo.Tensor, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string, ignore_index?: integer }): tempo.Tensor
 ---@param target tempo.Operand
 ---@param weight? tempo.Operand
@@ -1906,16 +1906,14 @@ function Function:state() end
 ---@return tempo.Function # itself
 function Function:load_state(s) end
 
---- Writes the state to a file, which is replaced as a whole or not at all; nil and a message if it cannot.
+--- Writes the state to a file, which is replaced as a whole or not at all.
 ---@param path string
----@return true?
----@return string? # why not
+---@return true
 function Function:save(path) end
 
---- Goes on from a state in a file; nil and a message for one that is broken, and nothing is lost.
+--- Goes on from a state in a file. After an error the function is as it was.
 ---@param path string
----@return tempo.Function? # itself
----@return string? # why not
+---@return tempo.Function # itself
 function Function:load(path) end
 
 --- From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.
@@ -1930,8 +1928,8 @@ function Function:params() end
 ---@return tempo.Function # itself
 function Function:load_params(params) end
 
---- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer; `passes`; `dot` the graph for Graphviz.
----@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"passes"|"dot" a summary if left out
+--- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes`; `dot` the graph for Graphviz.
+---@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot" a summary if left out
 ---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
 function Function:explain(section, bounds) end
@@ -1944,6 +1942,15 @@ function Function:memory(bounds) end
 --- Bytes that the last run took: what `f:memory` had said. Memory that it did not write to costs no pages.
 ---@return integer? # bytes; nil where the tier does not know
 function Function:peak() end
+
+--- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.
+---@param rows? integer how many regions to name (20)
+---@return string
+function Function:profile(rows) end
+
+--- Will write native code that needs no tempo; this build has none.
+---@param dir string a folder
+function Function:export(dir) end
 
 --- Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.
 function Function:free() end
@@ -1992,10 +1999,9 @@ function Array:get(...) end
 ---@return tempo.Array # itself
 function Array:set(v, ...) end
 
---- Writes a NumPy file; nil and a message if it cannot.
+--- Writes a NumPy file, as a whole or not at all.
 ---@param path string a .npy file
----@return true?
----@return string? # why not
+---@return true
 function Array:save(path) end
 
 --- The address of the elements, for LuaJIT's `ffi.cast`; valid as long as the array.

@@ -1,0 +1,15 @@
+local tempo = require "tempo"
+
+local P = tempo.program()
+local t, T = P:dim "t"
+local x = P:input("x", { domain = { t }, shape = { 8 } })
+local u = P:param("u", { shape = { 8, 8 }, init = tempo.eye { 8 } * 0.5 })
+local v = P:param("v", { shape = { 8, 8 }, init = tempo.eye { 8 } * 0.25 })
+local f = P:tensor { domain = { t }, shape = { 8 }, name = "f" }
+f[0] = x
+f[t] = (x + f[t - 1]:matmul(u)):tanh()
+local b = P:tensor { domain = { t }, shape = { 8 }, name = "b" }
+b[T - 1] = x
+b[t] = (x + b[t + 1]:matmul(v)):tanh()
+local y = tempo.cat({ f, b }, 0):name "y"
+return P:compile { outputs = { y = y } }

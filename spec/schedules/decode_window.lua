@@ -1,0 +1,27 @@
+local tempo = require "tempo"
+
+local D = 8
+local P = tempo.program()
+local t, T = P:dim "t"
+local l, L = P:dim "l"
+local p = P:bound "p"
+local w = P:bound "w"
+local prompt = P:input("prompt", { domain = { t }, dtype = "i64" })
+local emb = P:param("emb", { shape = { 32, D }, init = tempo.uniform({ 32, D }, { name = "emb" }) })
+local function weight(name) return P:param(name, { domain = { l }, shape = { D, D }, init = tempo.uniform({ D, D }, { domain = { l }, name = name }) }) end
+local wq, wk, wv = weight "wq", weight "wk", weight "wv"
+
+local tok = P:tensor { domain = { t }, dtype = "i64", name = "tok" }
+local x = P:tensor { domain = { t, l }, shape = { D }, name = "x" }
+x[{ l = 0 }] = emb:index_select(0, tok:unsqueeze(0)):squeeze(0)
+local q = x:matmul(wq):name "q"
+local k = x:matmul(wk):name "k"
+local v = x:matmul(wv):name "v"
+local ks, vs = k[{ t = tempo.max(0, t - w + 1) .. t + 1 }], v[{ t = tempo.max(0, t - w + 1) .. t + 1 }]
+local att = (ks:matmul(q) * D ^ -0.5):softmax(0):matmul(vs):name "att"
+local y = (x + att):tanh():name "y"
+x[{ t, l }] = y[{ l = l - 1 }]
+local logits = y[{ l = L - 1 }]:matmul(emb:mT()):name "logits"
+tok:when(t:lt(p), prompt)
+tok:otherwise(logits:argmax(0)[t - 1])
+return P:compile { outputs = { tok = tok } }

@@ -1,0 +1,203 @@
+/* direct: an accumulation to which each contribution adds at most one thing at a point, and at most one of those that leave points out, is no accumulation.
+ *
+ *   y = accum  a[p] to [p]  and  b[p] to [p - 1] if p >= 1   =>   y[t] = a[t] + b[t+1] if t+1 < T, else a[t]
+ *
+ * Derivatives of reads come as accumulations; most are such. As values they are stored where they are used, or not at all, and not next to the statement that
+ * clears them. Right on the points that something needs: `need` judges which contributions reach all of those. Sums over rows that end by data stay. */
+#include "opt/opt.h"
+
+typedef struct term { tp_val value; const tp_ix *cond; tp_set *at; bool all, none; } term;      /* at: the needed points that it reaches */
+typedef struct turn { tp_graph *g; const tp_need *need; tp_node *n; int nterm; term *term; tp_error *err; } turn;
+
+/* ---- one contribution at the point where it arrives ---- */
+
+static const tp_ix *sym(tp_graph *g, const tp_sym *s) { return tp_ix_sym(g->ix, s); }
+
+static bool mentions_any(const tp_ix *e, int n, const tp_sym *const *dims) {
+  for (int i = 0; i < n; i++)
+    if (e && tp_ix_mentions(e, dims[i])) return true;
+  return false;
+}
+
+static const tp_ix *and_ge0(tp_graph *g, const tp_node *n, const tp_ix *all, const tp_ix *e) {
+  return tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom) ? all : tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, tp_ix_const(g->ix, 0)));
+}
+
+/* That x has the point, as a condition at n's. */
+static const tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, const tp_ix *const *at) {
+  const tp_ix *all = tp_ix_bool(g->ix, true);
+  for (int j = 0; j < x->ndom; j++) {
+    all = and_ge0(g, n, all, at[j]);
+    all = and_ge0(g, n, all, tp_ix_addc(g->ix, tp_ix_sub(g->ix, sym(g, x->dom[j]->bound), at[j]), -1));
+  }
+  return all;
+}
+
+/* The operand's index j that dim d of the node tells: u = p_j + rest or u = rest - p_j. */
+static int told_by(tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
+  for (int j = 0; j < x->ndom; j++) {
+    int64_t k;
+    const tp_ix *rest;
+    if (to[j] || !tp_ix_linear_in(g->ix, e, x->dom[j], &k, &rest) || (k != 1 && k != -1) || mentions_any(rest, x->ndom, x->dom)) continue;
+    to[j] = k > 0 ? tp_ix_sub(g->ix, u, rest) : tp_ix_sub(g->ix, rest, u);
+    return j;
+  }
+  return -1;
+}
+
+/* The operand's point as a function of the node's, and where there is one; false: there may be several. */
+static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
+  const tp_node *x = e->src.node;
+  bool told[n->ndom + 1];
+  for (int j = 0; j < x->ndom; j++) to[j] = NULL;
+  for (int d = 0; d < n->ndom; d++) {
+    if (e->at[d].range) return false;
+    told[d] = told_by(g, x, e->at[d].lo, sym(g, n->dom[d]), to) >= 0;
+  }
+  for (int j = 0; j < x->ndom; j++)
+    if (!to[j]) return false;
+  *cond = inside(g, n, x, to);
+  if (e->cond) *cond = tp_ix_and(g->ix, *cond, tp_ix_subst(g->ix, e->cond, x->ndom, x->dom, to));
+  for (int d = 0; d < n->ndom; d++)
+    if (!told[d]) *cond = tp_ix_and(g->ix, *cond, tp_ix_cmp(g->ix, TP_EQ, sym(g, n->dom[d]), tp_ix_subst(g->ix, e->at[d].lo, x->ndom, x->dom, to)));
+  return true;
+}
+
+static bool gathered(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
+  const tp_node *x = e->src.node;
+  for (int j = 0; j < x->ndom; j++) {
+    if (e->at[j].range || (e->cond && !tp_dom_has(n->ndom, n->dom, x->dom[j]) && tp_ix_mentions(e->cond, x->dom[j]))) return false;
+    to[j] = e->at[j].lo;
+  }
+  *cond = inside(g, n, x, to);
+  if (e->cond) *cond = tp_ix_and(g->ix, *cond, e->cond);
+  return true;
+}
+
+static bool ends(const tp_graph *g, int n, const tp_sym *const *dims) {
+  for (int i = 0; i < n; i++)
+    if (!dims[i]->bound || tp_stop_of(g, dims[i])) return true;
+  return false;
+}
+
+static bool same_type(const tp_out *a, const tp_out *b) {
+  if (a->dtype != b->dtype || a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (a->shape[i] != b->shape[i]) return false;
+  return true;
+}
+
+static bool term_of(turn *w, const tp_edge *e, term *out) {
+  tp_graph *g = w->g;
+  const tp_node *x = e->src.node;
+  const tp_ix *to[x->ndom + 1];
+  tp_at at[x->ndom + 1];
+  if (ends(g, x->ndom, x->dom) || !(e->gather ? gathered : invert)(g, w->n, e, to, &out->cond) || tp_mentions_end(g, out->cond)) return false;
+  for (int j = 0; j < x->ndom; j++) {
+    if (!tp_ix_is_affine(to[j])) return false;
+    at[j] = (tp_at){ .lo = to[j] };
+  }
+  out->value = tp_read(g, e->src, at, w->err);
+  if (!out->value.node || !same_type(tp_outof(out->value), &w->n->out[0])) return false;
+  tp_set *need = w->need->set[w->n->id];
+  tp_set *reach = tp_set_and(tp_set_box(g->ix, w->n->ndom, w->n->dom), tp_set_cond(g->ix, w->n->ndom, w->n->dom, out->cond));
+  out->at = tp_set_and(reach, tp_set_copy(need));
+  out->none = tp_set_is_empty(g->ix, out->at);
+  out->all = tp_set_subset(g->ix, need, out->at);
+  return true;
+}
+
+/* ---- the sum ---- */
+
+/* Those of two terms that leave points out must not meet. */
+static bool apart(turn *w) {
+  for (int i = 0; i < w->nterm; i++)
+    for (int j = 0; j < i; j++) {
+      const term *a = &w->term[i], *b = &w->term[j];
+      if (a->all || b->all || a->none || b->none) continue;
+      tp_set *both = tp_set_and(tp_set_copy(a->at), tp_set_copy(b->at));
+      bool empty = both && tp_set_is_empty(w->g->ix, both);
+      tp_set_free(both);
+      if (!empty) return false;
+    }
+  return true;
+}
+
+/* What arrives everywhere, and of the others term k (-1: none), in the order of contributions; {NULL} where there is nothing. */
+static tp_val sum(turn *w, int k) {
+  tp_val y = { 0 };
+  for (int i = 0; i < w->nterm; i++) {
+    const term *t = &w->term[i];
+    if (t->none || (!t->all && i != k)) continue;
+    y = y.node ? tp_bin(w->g, TP_OP_ADD, y, t->value, w->err) : t->value;
+    if (!y.node) break;
+  }
+  return y;
+}
+
+static bool covered(turn *w) {
+  tp_set *left = tp_set_copy(w->need->set[w->n->id]);
+  for (int i = 0; i < w->nterm; i++) left = tp_set_minus(left, tp_set_copy(w->term[i].at));
+  bool yes = left && tp_set_is_empty(w->g->ix, left);
+  tp_set_free(left);
+  return yes;
+}
+
+static tp_val zeros(turn *w) {
+  const tp_out *o = &w->n->out[0];
+  tp_attr at = { .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = w->n->ndom, .dom = w->n->dom };
+  tp_node *z = tp_build(w->g, TP_OP_FILL, 0, NULL, &at, w->err);
+  return (tp_val){ z, 0 };
+}
+
+static tp_val by_branches(turn *w) {
+  const tp_out *o = &w->n->out[0];
+  tp_attr at = { .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = w->n->ndom, .dom = w->n->dom };
+  tp_node *m = tp_build(w->g, TP_OP_MERGE, 0, NULL, &at, w->err);
+  for (int i = 0; m && i < w->nterm; i++) {
+    if (w->term[i].all || w->term[i].none) continue;
+    tp_val v = sum(w, i);
+    if (!v.node || !tp_merge_add(w->g, m, w->term[i].cond, v, w->err)) return (tp_val){ 0 };
+  }
+  tp_val rest = m ? sum(w, -1) : (tp_val){ 0 };
+  if (!m || (!rest.node && (w->err->code || covered(w)))) return (tp_val){ w->err->code ? NULL : m, 0 };
+  if (!rest.node) rest = zeros(w);
+  return rest.node && tp_merge_add(w->g, m, NULL, rest, w->err) ? tp_v(m) : (tp_val){ 0 };
+}
+
+static tp_val value_of(turn *w) {
+  bool all = true;
+  for (int i = 0; i < w->nterm; i++) all &= w->term[i].all;
+  tp_val y = all ? sum(w, -1) : (tp_val){ 0 };
+  return all && y.node && y.node->ndom == w->n->ndom ? y : w->err->code ? (tp_val){ 0 } : by_branches(w);
+}
+
+/* False: an error. */
+static bool take(turn *w, bool *changed) {
+  tp_graph *g = w->g;
+  tp_node *n = w->n;
+  bool ok = n->nin > 0 && !ends(g, n->ndom, n->dom);
+  g->pos = n->pos;
+  w->term = TP_NEWN(&g->arena, term, n->nin);
+  for (w->nterm = 0; ok && w->nterm < n->nin; w->nterm++) ok = term_of(w, &n->in[w->nterm], &w->term[w->nterm]);
+  if (ok && apart(w)) {
+    int made = g->nodes.n;
+    tp_val y = value_of(w);
+    if (y.node) {
+      if (y.node->id >= made && y.node->op != TP_OP_READ) { y.node->name = n->name; y.node->what = n->what; }
+      tp_replace(g, tp_v(n), y);
+      *changed = true;
+    }
+  }
+  for (int i = 0; i < w->nterm; i++) tp_set_free(w->term[i].at);
+  return !w->err->code;
+}
+
+bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err) {
+  int n0 = g->nodes.n;
+  for (int i = 0; i < n0; i++) {
+    turn w = { g, need, g->nodes.v[i], 0, NULL, err };
+    if (w.n->op == TP_OP_ACCUM && w.n->attr.red == TP_RED_SUM && !take(&w, changed)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,131 @@
+/* share: what a branch stores is read where it is stored.
+ *
+ *   h[t+1] = v[t], and others read v[t]   =>   they read h[t+1]
+ *
+ * so that v is no array beside h: of a recurrent layer whose values are kept for its gradient, one is kept and not two. Right where every needed point of v
+ * is a needed point of that branch, one for one; `need` stays what it was. */
+#include "opt/opt.h"
+
+/* m at a point is v (by way of the read q, or q NULL) shift[j] further along each dim. */
+typedef struct stored { tp_graph *g; tp_need *need; tp_node *m; int branch; tp_node *q; tp_val v; const tp_ix *shift[TP_MAXRANK]; } stored;
+
+static bool same_dims(const tp_node *a, const tp_node *b) {
+  return a->ndom == b->ndom && (!a->ndom || !memcmp(a->dom, b->dom, sizeof *a->dom * (size_t)a->ndom));
+}
+
+static bool same_type(tp_val a, tp_val b) {
+  const tp_out *x = tp_outof(a), *y = tp_outof(b);
+  return x->dtype == y->dtype && x->rank == y->rank && (!x->rank || !memcmp(x->shape, y->shape, sizeof *x->shape * (size_t)x->rank));
+}
+
+/* Views would keep what they show beside the branch, sources are read where they are. */
+static bool is_computed(const tp_node *n) {
+  const tp_oprow *o = &tp_ops[n->op];
+  return o->batch != TP_BATCH_V && o->cls != TP_CLS_SRC && o->cls != TP_CLS_TIME && o->cls != TP_CLS_FX;
+}
+
+static bool find_value(stored *s) {
+  tp_val e = s->m->in[s->branch].src;
+  s->q = e.node->op == TP_OP_READ ? e.node : NULL;
+  s->v = s->q ? s->q->in[0].src : e;
+  const tp_node *v = s->v.node;
+  if (!is_computed(v) || !same_dims(v, s->m) || (s->q && !same_dims(s->q, s->m)) || v->ndom > TP_MAXRANK || v->id >= s->need->n || !same_type(s->v, tp_v(s->m))) return false;
+  for (int j = 0; j < v->ndom; j++) {
+    const tp_at *at = s->q ? &s->q->attr.at[j] : NULL;
+    s->shift[j] = at ? at->range ? NULL : tp_ix_sub(s->g->ix, at->lo, tp_ix_sym(s->g->ix, v->dom[j])) : tp_ix_const(s->g->ix, 0);
+    if (!s->shift[j] || !tp_ix_is_const(s->shift[j], NULL) || !v->dom[j]->bound) return false;
+    bool still = s->shift[j] == tp_ix_const(s->g->ix, 0);
+    if (!still && tp_stop_of(s->g, v->dom[j])) return false;
+    for (int a = 0; !still && a < tp_rankof(s->v); a++)
+      if (tp_ix_mentions(tp_outof(s->v)->shape[a], v->dom[j])) return false;
+  }
+  for (int k = 0; k < s->m->nin; k++)
+    if (k != s->branch && s->m->in[k].src.node == v) return false;
+  return true;
+}
+
+static tp_at *back(const stored *s) {
+  const tp_node *v = s->v.node;
+  tp_at *at = TP_NEWN(&s->g->arena, tp_at, v->ndom);
+  for (int j = 0; j < v->ndom; j++) at[j] = (tp_at){ .lo = tp_ix_sub(s->g->ix, tp_ix_sym(s->g->ix, v->dom[j]), s->shift[j]) };
+  return at;
+}
+
+static bool is_kept(const stored *s) {
+  tp_ictx *c = s->g->ix;
+  const tp_node *v = s->v.node, *m = s->m;
+  tp_set *to = tp_set_and(tp_branch_set(s->g, m, s->branch), tp_set_copy(s->need->set[m->id]));
+  tp_set *from = tp_set_apply(tp_set_copy(s->need->set[v->id]), tp_rel_at(c, v->ndom, v->dom, m->ndom, m->dom, back(s)));
+  bool yes = to && from && tp_set_subset(c, from, to);
+  tp_set_free(to);
+  tp_set_free(from);
+  return yes;
+}
+
+/* Uses of v besides the branch itself. */
+static bool is_other(const stored *s, const tp_node *u, int k, tp_val of) {
+  tp_val x = u->in[k].src;
+  if (x.node != of.node || x.out != of.out) return false;
+  if (u == s->m && k == s->branch) return false;
+  return u != s->q || s->q == of.node;
+}
+
+static bool has_others(const stored *s) {
+  for (int i = 0; i < s->g->nodes.n; i++)
+    for (int k = 0; k < s->g->nodes.v[i]->nin; k++)
+      if (is_other(s, s->g->nodes.v[i], k, s->v) || (s->q && is_other(s, s->g->nodes.v[i], k, tp_v(s->q)))) return true;
+  for (int i = 0; i < s->g->outputs.n; i++)
+    if (s->g->outputs.v[i].val.node == s->v.node) return true;
+  return false;
+}
+
+static bool extend(tp_need *need, tp_graph *g, const tp_node *like, tp_error *err) {
+  tp_set **more = tp_realloc(need->set, sizeof *more * (size_t)(g->nodes.n + 1));
+  if (!more) return tp_fail(err, TP_E_MEMORY, g->pos, "out of memory");
+  need->set = more;
+  while (need->n < g->nodes.n) need->set[need->n++] = tp_set_copy(need->set[like->id]);
+  return true;
+}
+
+static void move_read(const stored *s, tp_node *u) {
+  tp_at *at = TP_NEWN(&s->g->arena, tp_at, u->in[0].src.node->ndom);
+  for (int j = 0; j < s->v.node->ndom; j++) {
+    at[j] = u->attr.at[j];
+    at[j].lo = tp_ix_sub(s->g->ix, at[j].lo, s->shift[j]);
+    if (at[j].range) at[j].hi = tp_ix_sub(s->g->ix, at[j].hi, s->shift[j]);
+  }
+  u->attr.at = at;
+  u->in[0].src = tp_v(s->m);
+}
+
+static bool redirect(stored *s, tp_error *err) {
+  tp_graph *g = s->g;
+  int n0 = g->nodes.n;
+  tp_val here = { 0 };
+  for (int i = 0; i < n0; i++) {
+    tp_node *u = g->nodes.v[i];
+    for (int k = 0; k < u->nin; k++) {
+      if (s->q && is_other(s, u, k, tp_v(s->q))) u->in[k].src = tp_v(s->m);
+      if (!is_other(s, u, k, s->v)) continue;
+      if (u->op == TP_OP_READ) { move_read(s, u); continue; }
+      g->pos = s->v.node->pos;
+      if (!here.node && !(here = tp_read(g, tp_v(s->m), back(s), err)).node) return false;
+      u->in[k].src = here;
+    }
+  }
+  for (int i = 0; i < g->outputs.n; i++)        /* whole, so the branch is all of m */
+    if (g->outputs.v[i].val.node == s->v.node && g->outputs.v[i].val.out == s->v.out) g->outputs.v[i].val = tp_v(s->m);
+  return extend(s->need, g, s->v.node, err);
+}
+
+bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err) {
+  int n0 = g->nodes.n;
+  for (int i = 0; i < n0; i++) {
+    tp_node *m = g->nodes.v[i];
+    for (int k = 0; m->op == TP_OP_MERGE && k < m->nin; k++) {
+      stored s = { .g = g, .need = need, .m = m, .branch = k };
+      if (find_value(&s) && has_others(&s) && is_kept(&s) && !redirect(&s, err)) return false;
+    }
+  }
+  return true;
+}
