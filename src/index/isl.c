@@ -241,10 +241,12 @@ static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
   return isl_stat_ok;
 }
 
-/* Is p the function e wherever p is defined? */
+/* Is p the function e wherever p is defined? A p over bounds alone may live on parameters or on a space without dims. */
 static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
-  isl_set *same = isl_pw_aff_eq_set(isl_pw_aff_copy(p), of_ix(f, e));
+  isl_pw_aff *q = of_ix(f, e);
+  if (isl_set_is_params(dom) == isl_bool_true) q = isl_pw_aff_project_domain_on_params(q);
+  isl_set *same = isl_pw_aff_eq_set(isl_pw_aff_copy(p), q);
   bool yes = isl_set_is_subset(dom, same) == isl_bool_true;
   isl_set_free(dom);
   isl_set_free(same);

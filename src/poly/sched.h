@@ -145,6 +145,7 @@ void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs 
 bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c);          /* bounds for which it is a cycle are left to the call: everything starts anew */
 bool tp_late_checks(tp_poly *p, tp_error *err);
 /* ---- witness.c ---- */
+bool tp_cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env, bool say);     /* is there one at these bounds? */
 bool tp_cycle(tp_sched *S, const tp_scc *c);                    /* a cycle of points at small bounds: fills the error */
 void tp_no_order(tp_sched *S, const tp_scc *c);                 /* none found, and no order either: fills the error */
 /* ---- behind.c ---- */
