@@ -1,5 +1,5 @@
--- What a limit of memory costs: backpropagation through time with all activations in memory, and with a quarter of that,
--- where they go to a file and come back (the same numbers, bit for bit; spec/memory_spec.lua).
+-- What a limit of memory costs: backpropagation through time with all activations in memory, and with a quarter of
+-- that, where they go to a file and come back (the same numbers, bit for bit; spec/memory_spec.lua).
 --   make bench-spill
 local tempo = require "tempo"
 
@@ -34,7 +34,8 @@ for _, size in ipairs { { 64, 16384 }, { 256, 4096 } } do
   local free = build(H)
   local full = free:memory { T = T }
   local limited = build(H, full // 4)
-  print(("# %.0f MiB without a limit, %.1f with a quarter of that as one"):format(full / 2 ^ 20, limited:memory { T = T } / 2 ^ 20))
+  local taken = limited:memory { T = T }
+  print(("# %.0f MiB without a limit, %.1f with a quarter of that as one"):format(full / 2 ^ 20, taken / 2 ^ 20))
   local best, peer = math.huge, math.huge
   for _ = 1, 5 do                                      -- in turn: the machine is as busy for one as for the other
     best = math.min(best, seconds(limited, x, T))

@@ -1,7 +1,7 @@
--- An RNN trained through one long sequence under a limit of memory in which its activations have no place: they go to a
--- file as the loop forward leaves them, and come back ahead of the loop backward. The net follows a slow average of noise.
+-- An RNN trained through one long sequence under a limit of memory in which its activations have no place: they go
+-- to a file as the loop forward leaves them, and come back ahead of the loop backward. The net follows an average.
 --
---   lua5.4 examples/long_sequence.lua [--seed 0] [--iterations 12] [--steps 20000] [--memory 16MiB] [--out DIR] [--quiet]
+--   lua5.4 examples/long_sequence.lua [--seed 0] [--iterations 12] [--steps 20000] [--memory 16MiB] [--quiet]
 local tempo = require "tempo"
 local nn, optim = tempo.nn, tempo.optim
 local opt = require "tempo.cli" (arg,
@@ -43,7 +43,8 @@ end
 local bounds = { I = opt.iterations, T = opt.steps }
 local free = P:compile { outputs = { loss = loss } }
 local f = P:compile { outputs = { loss = loss }, memory = opt.memory }
-print(("%d steps: %s without a limit, %s of %s with it"):format(opt.steps, mib(free:memory(bounds)), mib(f:memory(bounds)), opt.memory))
+print(("%d steps: %s without a limit, %s of %s with it")
+  :format(opt.steps, mib(free:memory(bounds)), mib(f:memory(bounds)), opt.memory))
 if not opt.quiet then print(f:explain("memory", bounds):match "in a file.*") end
 
 local row = f({}, bounds).loss:totable()
