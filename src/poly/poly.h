@@ -32,7 +32,7 @@ typedef struct tp_arr {
 typedef enum { TP_ACC_READ, TP_ACC_WRITE, TP_ACC_UPDATE } tp_acckind;   /* UPDATE: y += ..., commutes with other updates */
 typedef struct tp_access {
   tp_acckind kind; int arr;
-  const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, and on a CALL's writes over its `over` dims */
+  const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, on a CALL's writes over its `over` dims, on updates that stretch */
   tp_rel *rel;                                  /* {statement point -> elements}, restricted to the statement's domain */
   const tp_ix *upto;                            /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims. NULL: all */
   bool alias;                                   /* READ: the kernel may write its result over this operand (elementwise, same shape) */
@@ -103,6 +103,7 @@ typedef struct tp_poly {
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   const char **title;                           /* by node id: what explain calls it, no two unnamed ones alike */
   bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
+  bool judge;                                   /* set before tp_schedule: whether there is an order is all that is asked */
   bool ticks;                                   /* tp_insert_ticks was there */
   int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ..." */
@@ -167,6 +168,7 @@ const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);      /* "poin
 const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x);   /* what it keeps */
 double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);     /* at these bounds, or some: to compare */
 /* The test of part 3: runs the loop tree at the given bounds symbolically and checks order (each read after its writes), completeness (each statement
- * point exactly once) and storage (slot holds the element read), for every statement point. */
-bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_error *err);
+ * point exactly once) and storage (slot holds the element read), for every statement point. slots: by array, of temporaries; NULL: not asked. */
+typedef struct tp_slots { int64_t kept, needed; bool near; } tp_slots;  /* needed: by brute force; near: no dim is wider than that by more than what live.c gives away */
+bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_error *err);
 #endif
