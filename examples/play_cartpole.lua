@@ -19,9 +19,9 @@ for k = 0, 99 do
   local exists = io.open(path .. ".weight.npy", "rb")
   if not exists then break end
   exists:close()
-  local weight = assert(tempo.load(path .. ".weight.npy"))
+  local weight = tempo.load(path .. ".weight.npy")
   saved["policy." .. k .. ".weight"] = weight
-  saved["policy." .. k .. ".bias"] = assert(tempo.load(path .. ".bias.npy"))
+  saved["policy." .. k .. ".bias"] = tempo.load(path .. ".bias.npy")
   sizes[k + 1], sizes[k + 2] = weight:shape()[2], weight:shape()[1]
 end
 if #sizes == 0 then

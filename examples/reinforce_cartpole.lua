@@ -81,7 +81,7 @@ log:close()
 
 -- The policy, for examples/play_cartpole.lua: one array a file.
 for name, array in pairs(f:params()) do
-  if name:match "^policy%." then assert(array:save(folder .. "/" .. name .. ".npy")) end
+  if name:match "^policy%." then array:save(folder .. "/" .. name .. ".npy") end
 end
 
 local tail, n = 0, math.min(20, #history)

@@ -124,33 +124,33 @@ describe("a call", function()
   -- (the sanitizers' build looks at what lies behind the bounds that it knew)
   it("goes on while dims are made between its calls and by its callbacks", function()
     each(function(tier)
-      local P = tempo.program()
-      local t, T = P:dim "t"
+      local Q = tempo.program()
+      local s, S = Q:dim "s"
       local more = 0
       local function grow()
-        for _ = 1, 40 do more = more + 1 P:dim("d" .. more) end
+        for _ = 1, 40 do more = more + 1 Q:dim("d" .. more) end
       end
-      local u = P:source(function(p) grow() return p.t end, { domain = { t }, shape = {} })
-      local s = P:tensor { domain = { t } }
-      s[0] = u
-      s[t] = s[t-1] + u
-      P:stop(t, s:ge(5))
-      local f = P:compile { outputs = { s = s, n = u[0 .. T]:sum(0) }, tier = tier }
+      local u = Q:source(function(p) grow() return p.s end, { domain = { s }, shape = {} })
+      local sum = Q:tensor { domain = { s } }
+      sum[0] = u
+      sum[s] = sum[s-1] + u
+      Q:stop(s, sum:ge(5))
+      local f = Q:compile { outputs = { sum = sum, n = u[0 .. S]:sum(0) }, tier = tier }
       grow()
       for _ = 1, 2 do
-        local out = f({}, { T = 10 })
-        assert.same({ { 0, 1, 3, 6 }, 6 }, { out.s:totable(), out.n:item() })
+        local out = f({}, { S = 10 })
+        assert.same({ { 0, 1, 3, 6 }, 6 }, { out.sum:totable(), out.n:item() })
         grow()
-        f:start({}, { T = 10 })
+        f:start({}, { S = 10 })
         grow()
         local done, o, state
         repeat
           done, o = f:step()
           state = state or f:state()
         until done
-        assert.same({ 6, 4 }, { o.n:item(), o.T:item() })
+        assert.same({ 6, 4 }, { o.n:item(), o.S:item() })
         grow()
-        assert.equal(6, f({}, { T = 10 }, { state = state }).n:item())
+        assert.equal(6, f({}, { S = 10 }, { state = state }).n:item())
       end
     end)
   end)

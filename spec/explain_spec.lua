@@ -20,22 +20,41 @@ describe("explain", function()
 
   it("names things as the script does, else by operator and line", function()
     local text = f:explain "schedule"
-    assert.truthy(text:find("h(0)", 1, true), text)
-    assert.truthy(text:find "grad of h%(.-%) ")
-    assert.truthy(text:find "g = 0")
-    assert.truthy(text:find "g%(.-%) %+=")
-    for name in text:gmatch "\n%s*(%a+%d+)%(" do error("a name of our own: " .. name) end
+    assert.truthy(text:find("h[0] = x[0]", 1, true), text)
+    assert.truthy(text:find("h[t] = matmul add tanh(h[t - 1], w, x[t])", 1, true), text)
+    assert.truthy(text:find("-- spec/explain_spec.lua:12\n", 1, true), text)
+    assert.truthy(text:find("grad of h[t - 1] = ", 1, true), text)
+    for name in text:gmatch "\n%s*(%a+%d+)%[" do error("a name of our own: " .. name) end
     for _, section in ipairs { "storage", "memory" } do assert.falsy(f:explain(section):find "accum%d") end
+  end)
+
+  it("tells loops: where they go, blocks, sums over windows", function()
+    local text = f:explain "schedule"
+    assert.truthy(text:find "\n  for t = 1 %.%. T {\n", text)
+    assert.truthy(text:find "\nfor tb = %(T %+ 63%)//64 %- 1 down to 0 in blocks of 64 {\n  for t = [^\n]- down to [^\n]- {\n", text)
+    assert.truthy(text:find "\n    for t2 = max%(0, t %- 2%) %.%. t %+ 1 {\n      sum@14#2%[t%] %+= to@14#2%[t2%]")
+    assert.truthy(text:find "\n%s+g %+= matmul%(h%[[^\n]-%], [^\n]-%) over t = ", text)
   end)
 
   it("tells kind, formula and bytes of what is kept, and which read decided", function()
     local text = f:explain("storage", { T = 10 })
-    assert.truthy(text:find "temp h %(t: T%); f32%[4%], 16%*T bytes = 160; t: dense, ", text)
-    assert.truthy(text:find "temp [^\n]- %(t: 3%); f64, 24 bytes; t: ring, read of [^\n]- at [^\n]-explain_spec.lua:14", text)
+    assert.truthy(text:find "temp h %(t: T%); f32%[4%], 16%*T bytes = 160; t: dense, g runs over all of it at spec/explain_spec.lua:12\n")
+    assert.truthy(text:find "temp to@[^\n]- %(t: 3%); f64, 24 bytes; t: ring, read of [^\n]-%[t1%] at [^\n]-explain_spec.lua:14", text)
     assert.truthy(text:find "temp grad of h %(t: 1%); f32%[4%], 16 bytes; t: point\n")
+    assert.truthy(text:find "temp grad mul@12[^\n]-; t: block, read of ")
     assert.truthy(text:find "input x %(t: T%); f32%[4%], 16%*T bytes = 160\n")
-    assert.truthy(text:find "\nfused matmul@explain_spec.lua:12\n")
+    assert.truthy(text:find "\nfused matmul@12 into h\n")
     assert.falsy(f:explain "storage":find "=")
+  end)
+
+  it("begins with what takes most", function()
+    local last = math.huge
+    for line in f:explain("storage", { T = 1000 }):gmatch "temp [^\n]+" do
+      local bytes = tonumber(line:match " bytes = (%d+)" or line:match " (%d+) bytes")
+      assert.is_true(bytes <= last, line)
+      last = bytes
+    end
+    assert.is_true(last < 100)
   end)
 
   it("draws memory over time, with what is largest at the peak", function()

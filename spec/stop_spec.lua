@@ -389,6 +389,38 @@ describe("an end for each row of a batch", function()
     end)
   end)
 
+  it("calls over what lacks a dim of the end while one of its rows goes on", function()
+    each_tier(function(tier)
+      local P = tempo.program()
+      local b, _ = P:dim "b"
+      local c, _ = P:dim "c"
+      local t, T = P:dim "t"
+      local lim = P:input("lim", { domain = { b, c }, dtype = "i64" })
+      local x = P:tensor { domain = { b, c, t }, dtype = "i64" }
+      x[{ t = 0 }] = 1
+      x:otherwise(x[t - 1] + 1)
+      P:stop(t, x:ge(lim))
+      local v = P:tensor { domain = { b, t }, dtype = "i64" }
+      v[{ t = 0 }] = b:value()
+      v:otherwise(v[t - 1] + 10)
+      local rows, points, last = {}, {}, {}
+      local y = P:call(function(a, p)
+        rows[#rows + 1] = p.t .. ":" .. table.concat(a[1]:totable(), " ")
+        local r = a[1]:totable()
+        for k = 1, #r do r[k] = r[k] == 0 and 7 or r[k] end
+        return r
+      end, { v }, { { domain = { b, t }, dtype = "i64" } }, { over = { b } })
+      P:sink({ v }, function(_, p) points[#points + 1] = p.b .. "," .. p.t end)
+      P:sink({ x[T - 1], T:value() }, function(a) last[#last + 1] = { a[1]:totable(), a[2]:totable() } end, { over = { b, c } })
+      local out = compile(P, tier, { y = y, s = y[0 .. T]:sum(0) })({ lim = { { 1, 3 }, { 2, 2 }, { 1, 1 } } }, { B = 3, C = 2, T = 9 })
+      assert.same({ "0:0 1 2", "1:10 11 0", "2:20 0 0" }, rows)
+      assert.same({ "0,0", "0,1", "0,2", "1,0", "1,1", "2,0" }, points)
+      assert.same({ { { { 1, 3 }, { 2, 2 }, { 1, 1 } }, { { 1, 3 }, { 2, 2 }, { 1, 1 } } } }, last)
+      assert.same({ { 7, 10, 20 }, { 1, 11, 0 }, { 2, 0, 0 } }, out.y:totable())
+      assert.same({ { 7, 37 }, { 12, 12 }, { 2, 2 } }, out.s:totable())
+    end)
+  end)
+
   it("raises nothing for what is not there", function()
     local P = tempo.program()
     local b, _, t, T, x = batch(P)

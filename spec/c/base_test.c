@@ -1,6 +1,7 @@
 /* base: errors, arenas under allocation failure, maps, text, every f16 and bf16, conversions, Philox against Random123's known answers. */
 #include "base/base.h"
 #include "check.h"
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -106,6 +107,29 @@ static void test_text(void) {
   CHECK(tp_nearest("zzz", names, 4) == NULL && tp_nearest("lrs", names, 4) == names[3]);
 }
 
+static bool reads_as(const char *s, double want, size_t used) {
+  const char *end;
+  double x = tp_read_double(s, &end);
+  return (x == want || (isnan(x) && isnan(want))) && (size_t)(end - s) == used;
+}
+
+/* In every locale the same; where none with a comma is installed, only C's. */
+static void test_numbers(void) {
+  static const char *const commas[] = { "C", "de_DE.UTF-8", "fr_FR.UTF-8", "tr_TR.UTF-8", "ps_AF.UTF-8" };
+  for (size_t i = 0; i < TP_LEN(commas); i++) {
+    if (!setlocale(LC_NUMERIC, commas[i])) continue;
+    CHECK(reads_as("1.5,2", 1.5, 3) && reads_as("-2.25e-3 x", -2.25e-3, 8) && reads_as("7,5", 7, 1) && reads_as("12", 12, 2) && reads_as(".5}", .5, 2));
+    CHECK(reads_as("inf", INFINITY, 3) && reads_as("-nan)", NAN, 4) && reads_as("1.5.2", 1.5, 3) && reads_as("3.", 3, 2) && reads_as("x", 0, 0) && reads_as("", 0, 0));
+    CHECK(doubles_as(0.1, "0.1") && doubles_as(-1.5e-30, "-1.5e-30"));
+    tp_buf b;
+    tp_buf_init(&b);
+    tp_put_float(&b, 0.1f);
+    CHECK(strcmp(b.s, "0.1") == 0);
+    tp_buf_free(&b);
+  }
+  setlocale(LC_NUMERIC, "C");
+}
+
 static float nearest_even_f16(float x) {            /* by search over all finite values */
   float best = 0, gap = INFINITY;
   for (uint32_t h = 0; h < 0x7c00; h++) {
@@ -193,6 +217,7 @@ int main(void) {
   test_arena();
   test_map();
   test_text();
+  test_numbers();
   test_halves();
   test_dtypes();
   test_philox();

@@ -535,7 +535,7 @@ static void test_bounds(void) {
   a->out[0].off = b->in[0].off = a->in[0].off = b->out[0].off = K(&p, 0);
   p.plan.bufs.v[mid]->first = 0, p.plan.bufs.v[mid]->last = 1;
   p.plan.body = seq(&p, 2, (tp_pnode *[]){ leaf(&p, a), leaf(&p, b) });
-  number_nodes(&p, p.plan.body, NULL);
+  tp_plan_number(&p.plan);
   tp_exec *e = tp_exec_new(&p.plan, 1, &p.err);
   p.run = (tp_run){ .env = p.env, .inputs = p.in, .outputs = p.out };
   for (int k = 0; k < 6; k++) {
@@ -579,7 +579,7 @@ static void test_color(void) {
   for (int i = 0; i < npos; i++) room[i] = below(3) ? 0 : 64 * below(9);
   p.plan.body = seq(&p, p.list.n, p.list.v);
   p.plan.npos = npos;
-  int64_t total = tp_plan_color(&p.plan, p.env, room, off, roomat);
+  int64_t total = tp_plan_color(&p.plan, p.env, NULL, room, off, roomat);
   bool ok = total >= 0;
   for (int i = 0; i < n; i++) v[i].at = off[i];
   for (int i = 0; i < npos; i++) v[n + i] = (lying){ roomat[i], room[i], i, i };

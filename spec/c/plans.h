@@ -2,6 +2,7 @@
 #ifndef TP_PLANS_H
 #define TP_PLANS_H
 #include "device/device.h"
+#include "plan/build.h"
 #include "check.h"
 #include <math.h>
 #include <stdlib.h>
@@ -178,19 +179,10 @@ static inline tp_pnode *loop(prog *p, const tp_sym *v, const tp_ix *lo, const tp
 }
 static inline void add(prog *p, tp_pnode *x) { TP_PUSH(&p->a, &p->list, x); }
 
-static inline void number_nodes(prog *p, tp_pnode *x, tp_pnode *up) {
-  x->up = up;
-  x->pos = p->plan.npos;
-  if (x->kind == TP_P_REGION) p->plan.npos++;
-  for (int i = 0; i < x->n; i++) number_nodes(p, x->kid[i], x);
-  x->lastpos = p->plan.npos - 1;
-}
-
 /* Compiles and runs what was added, `times` times. */
 static inline bool prog_go(prog *p, int times) {
   p->plan.body = seq(p, p->list.n, p->list.v);
-  p->plan.npos = 0;
-  number_nodes(p, p->plan.body, NULL);
+  tp_plan_number(&p->plan);
   for (int i = 0; i < p->plan.bufs.n; i++)
     if (p->plan.bufs.v[i]->kind == TP_BUF_TEMP) p->plan.bufs.v[i]->first = 0, p->plan.bufs.v[i]->last = p->plan.npos - 1;
   tp_exec *x = tp_exec_new(&p->plan, 1, &p->err);

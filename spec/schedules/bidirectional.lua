@@ -12,4 +12,4 @@ local b = P:tensor { domain = { t }, shape = { 8 }, name = "b" }
 b[T - 1] = x
 b[t] = (x + b[t + 1]:matmul(v)):tanh()
 local y = tempo.cat({ f, b }, 0):name "y"
-return P:compile { outputs = { y = y } }
+return P, { y = y }

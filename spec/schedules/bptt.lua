@@ -11,4 +11,4 @@ h[{ t = 0 }] = x
 h[{ i, t }] = (x + h[{ t = t - 1 }]:matmul(w)):tanh()
 local loss = (h - y):square():sum()[{ t = 0 .. T }]:sum(0):name "loss"
 w[i + 1] = w - tempo.grad(loss, { w })[1] * 0.01
-return P:compile { outputs = { loss = loss } }
+return P, { loss = loss }

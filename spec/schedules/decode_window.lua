@@ -24,4 +24,4 @@ x[{ t, l }] = y[{ l = l - 1 }]
 local logits = y[{ l = L - 1 }]:matmul(emb:mT()):name "logits"
 tok:when(t:lt(p), prompt)
 tok:otherwise(logits:argmax(0)[t - 1])
-return P:compile { outputs = { tok = tok } }
+return P, { tok = tok }

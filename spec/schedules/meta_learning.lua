@@ -17,4 +17,4 @@ u[{ s, i, k }] = (u - step)[{ k = k - 1 }]
 local outer = miss(1, u[{ k = K - 1 }]):square():mean(0):name "outer"
 w:update(w - tempo.grad(outer, { w })[1] * 0.01)
 local mean = outer[{ s = 0 .. S }]:mean(0):name "mean"
-return P:compile { outputs = { mean = mean } }
+return P, { mean = mean }

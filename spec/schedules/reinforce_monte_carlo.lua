@@ -17,4 +17,4 @@ local loss = act * ret:detach()
 local g = tempo.grad(loss, { w })[1]
 w[i + 1] = (w + g * 0.01):clamp(-2, 2)
 P:sink({ r[{ t = 0 .. T }]:mean(0) }, function() end)
-return P:compile {}
+return P, {}

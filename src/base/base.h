@@ -119,6 +119,8 @@ void tp_puts(tp_buf *b, const char *s);
 void tp_putn(tp_buf *b, const char *s, size_t n);
 void tp_putf(tp_buf *b, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_put_double(tp_buf *b, double x);        /* shortest that reads back: 0.1, 1e+30, nan, inf, -inf */
+void tp_put_float(tp_buf *b, float x);          /* the same among floats */
+double tp_read_double(const char *s, const char **end);         /* strtod with a point, whatever the locale's is; end = s: no number */
 const char *tp_nearest(const char *word, const char *const *names, int n);  /* edit distance <= 1/3 of the length (1 between short ones), else NULL */
 
 /* ---- dtypes (dtype.c) ---- */

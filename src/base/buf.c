@@ -2,6 +2,7 @@
  * a message is worse than none; without a guard it remembers, and drops what follows. */
 #include "base/base.h"
 #include <ctype.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,17 +73,36 @@ static void put_number(tp_buf *b, const char *s) {
   }
 }
 
-void tp_put_double(tp_buf *b, double x) {
+static void put_shortest(tp_buf *b, double x, bool single) {
   char s[64];
   if (isnan(x)) { tp_puts(b, "nan"); return; }
   if (isinf(x)) { tp_puts(b, x < 0 ? "-inf" : "inf"); return; }
-  if (x == floor(x) && fabs(x) < 1e15) snprintf(s, sizeof s, "%.0f", x);
+  if (x == floor(x) && fabs(x) < 1e15 && !single) snprintf(s, sizeof s, "%.0f", x);
   else
     for (int digits = 1; digits <= 17; digits++) {
       snprintf(s, sizeof s, "%.*g", digits, x);
-      if (strtod(s, NULL) == x) break;
+      if (single ? strtof(s, NULL) == (float)x : strtod(s, NULL) == x) break;
     }
   put_number(b, s);
+}
+
+void tp_put_double(tp_buf *b, double x) { put_shortest(b, x, false); }
+void tp_put_float(tp_buf *b, float x) { put_shortest(b, x, true); }
+
+double tp_read_double(const char *s, const char **end) {
+  char t[160], *stop;
+  const char *point = localeconv()->decimal_point, *dot;
+  size_t n = TP_MIN(strspn(s, "0123456789+-.abcdefinptxyABCDEFINPTXY"), sizeof t - 32), size = TP_MIN(strlen(point), 16), before;
+  dot = memchr(s, '.', n);
+  before = dot ? (size_t)(dot - s) : n;
+  memcpy(t, s, before);
+  memcpy(t + before, point, dot ? size : 0);
+  if (dot) memcpy(t + before + size, dot + 1, n - before - 1);
+  t[dot ? n - 1 + size : n] = 0;
+  double v = strtod(t, &stop);
+  size_t used = (size_t)(stop - t);
+  *end = s + (dot && used > before ? used - size + 1 : used);
+  return v;
 }
 
 /* Edit distance where a swap of neighbours counts as one and capitals do not count; names longer than the table are far from everything. */

@@ -1,7 +1,6 @@
 /* scan: see scan.h. */
 #include "base/scan.h"
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -94,9 +93,9 @@ bool tp_scan_small(tp_scan *in, int *v) {
 }
 
 bool tp_scan_double(tp_scan *in, double *v) {
-  char *end;
+  const char *end;
   tp_scan_space(in);
-  *v = strtod(in->s, &end);
+  *v = tp_read_double(in->s, &end);
   return went(in, end, "a number is wanted");
 }
 
@@ -217,16 +216,8 @@ void tp_put_where(tp_buf *b, tp_pos pos) {
 }
 
 static void put_float(tp_buf *b, tp_dtype d, double x) {
-  char s[40];
-  if (d == TP_F64 || !isfinite(x)) {
-    tp_put_double(b, x);
-    return;
-  }
-  for (int p = 1; p <= 9; p++) {
-    snprintf(s, sizeof s, "%.*g", p, x);
-    if (strtof(s, NULL) == (float)x) break;
-  }
-  tp_puts(b, s);
+  if (d == TP_F64) tp_put_double(b, x);
+  else tp_put_float(b, (float)x);
 }
 
 void tp_put_array(tp_buf *b, const tp_array *a) {

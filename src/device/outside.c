@@ -4,7 +4,7 @@
 
 /* ---- callbacks ---- the arrays live as long as the region and are made anew only when a shape changes or somebody kept one */
 
-typedef struct tp_drows { tp_dx at, given; tp_dnd *end; } tp_drows;      /* see tp_rows */
+typedef struct tp_drows { tp_dx at, given; int along; tp_dnd *end; } tp_drows;       /* see tp_rows */
 typedef struct tp_dcall {
   tp_drows *rows;
   int ndim; const tp_sym **dims; int64_t *coord;
@@ -47,14 +47,26 @@ static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   return true;
 }
 
+/* At a row: the axes after those of rows are those of which the greatest counts. */
+static int64_t end_of(const tp_dnd *d, int64_t first, int nrow) {
+  const tp_view *v = &d->v;
+  int64_t most = 0;
+  tp_walk w;
+  for (tp_walk_start(&w, v->rank - nrow, v->shape + nrow); w.ok; tp_walk_next(&w)) most = TP_MAX(most, ((const int64_t *)v->p)[first + tp_walk_offset(&w, v->stride + nrow)]);
+  return most;
+}
+
 /* Rows that have ended are zero in the callback's arrays. */
 static void clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
   tp_dend_place(x, rows->end);
   const tp_view *v = &rows->end->v;
-  int64_t at = tp_dx_get(&rows->at, x->env), given = tp_dx_get(&rows->given, x->env), count = tp_view_count(v), row = 0;
+  int nrow = r->rg->attr->nover;
+  int64_t at = tp_dx_get(&rows->at, x->env), given = tp_dx_get(&rows->given, x->env), count = 1, row = 0;
+  for (int i = 0; i < nrow; i++) count *= v->shape[i];
   tp_walk w;
-  for (tp_walk_start(&w, v->rank, v->shape); w.ok; tp_walk_next(&w), row++) {
-    if (at < TP_MIN(given, ((const int64_t *)v->p)[tp_walk_offset(&w, v->stride)])) continue;
+  for (tp_walk_start(&w, nrow, v->shape); w.ok; tp_walk_next(&w), row++) {
+    int64_t t = at + (rows->along < 0 ? 0 : w.at[rows->along]);
+    if (t < TP_MIN(given, end_of(rows->end, tp_walk_offset(&w, v->stride), nrow))) continue;
     for (int i = 0; i < r->nin; i++) {
       size_t bytes = tp_array_bytes(c->args[i]) / (size_t)count;
       if (bytes) memset((char *)c->args[i]->data + (size_t)row * bytes, 0, bytes);
@@ -107,7 +119,7 @@ void tp_call_new(tp_exec *x, tp_dreg *r) {
   c->rows = TP_NEWN(&x->a, tp_drows, r->rg->nrows);
   for (int i = 0; i < r->rg->nrows; i++) {
     const tp_rows *from = &r->rg->rows[i];
-    c->rows[i] = (tp_drows){ tp_dx_new(&x->a, from->at), tp_dx_new(&x->a, from->given), tp_dend_new(x, &from->nd) };
+    c->rows[i] = (tp_drows){ tp_dx_new(&x->a, from->at), tp_dx_new(&x->a, from->given), from->along, tp_dend_new(x, &from->nd) };
   }
   c->dims = TP_NEWN(&x->a, const tp_sym *, n ? n->ndom : 0);
   for (int d = 0; n && d < n->ndom; d++)

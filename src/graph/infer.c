@@ -272,7 +272,7 @@ static bool infer_scan(tp_graph *g, tp_node *n, tp_error *err) {
 static bool infer_call(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   for (int i = 0; i < a->nover; i++) {
-    if (tp_stop_of(g, a->over[i])) return tp_fail(err, TP_E_OPTION, n->pos, "option: 'over' names dim '%s', which ends by data", a->over[i]->name);
+    if (a->fn >= 0 && tp_stop_of(g, a->over[i])) return tp_fail(err, TP_E_OPTION, n->pos, "option: 'over' names dim '%s', which ends by data", a->over[i]->name);
     if (!tp_dom_has(n->ndom, n->dom, a->over[i]))
       return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: 'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
   }

@@ -140,21 +140,35 @@ static int dim_at(const tp_node *n, const tp_sym *d) {
   return -1;
 }
 
-/* Zeros where a row of n's array has ended. Nothing to do where n lacks dims of the end's domain. */
+/* Of the row of n's array at this point: the greatest over the dims that n lacks. */
+static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, const int64_t *point) {
+  counter c = { .rank = ends->rank };
+  int64_t most = 0, base = 0, size = 1, step[TP_MAXRANK];
+  for (int i = ends->rank - 1; i >= 0; size *= ends->shape[i--]) {
+    int k = dim_at(n, s->dom[i]);
+    step[i] = size;
+    c.shape[i] = k < 0 ? ends->shape[i] : 1;
+    base += k < 0 ? 0 : point[k] * size;
+  }
+  do {
+    int64_t row = base;
+    for (int i = 0; i < c.rank; i++) row += c.at[i] * step[i];
+    most = TP_MAX(most, tp_geti(TP_I64, ends->data, row));
+  } while (next(&c));
+  return most;
+}
+
+/* Zeros where a row of n's array has ended. */
 static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends, tp_array *a) {
-  int t = dim_at(n, s->dim), at[TP_MAXRANK];
+  int t = dim_at(n, s->dim);
   counter c = { .rank = n->ndom };
-  for (int i = 0; i < s->ndom; i++)
-    if ((at[i] = dim_at(n, s->dom[i])) < 0) return;
-  if (t < 0 || a->count == 0) return;
+  if (t < 0 || a->count == 0 || ends->count == 0) return;
   memcpy(c.shape, a->shape, sizeof c.shape);
   size_t bytes = tp_array_bytes(a);
   for (int k = 0; k < n->ndom; k++) bytes /= (size_t)a->shape[k];
   char *p = a->data;
   do {
-    int64_t row = 0;
-    for (int i = 0; i < s->ndom; i++) row = row * ends->shape[i] + c.at[at[i]];
-    if (c.at[t] >= tp_geti(TP_I64, ends->data, row)) memset(p, 0, bytes);
+    if (c.at[t] >= end_at(n, s, ends, c.at)) memset(p, 0, bytes);
     p += bytes;
   } while (next(&c));
 }

@@ -28,26 +28,62 @@ FILE *tp_file_open(const char *path, int64_t *size, tp_error *err) {
 
 bool tp_file_read(FILE *f, void *p, size_t n) { return n == 0 || fread(p, 1, n, f) == n; }
 
-/* A new file beside path: its name goes into tmp. Others (threads, processes) may be writing the same path. */
-static FILE *open_beside(const char *path, mode_t mode, tp_buf *tmp) {
-  for (int k = 0; k < TRIES; k++) {
-    tp_buf_free(tmp);
-    tp_putf(tmp, "%s.%ld.%d.tmp", path, (long)getpid(), k);
-    if (tmp->failed) { errno = ENOMEM; return NULL; }
-    int fd = open(tmp->s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    if (f || (fd < 0 && errno != EEXIST)) return f;
-    if (fd >= 0) close(fd), remove(tmp->s);
-  }
-  return NULL;
+static void name_beside(const char *path, int k, tp_buf *tmp) {
+  tp_buf_free(tmp);
+  tp_putf(tmp, "%s.%ld.%d.tmp", path, (long)getpid(), k);
 }
 
-static bool write_and_close(FILE *f, bool sync, tp_writer *write, void *ud) {
-  bool ok = write(f, ud) && fflush(f) == 0 && (!sync || fsync(fileno(f)) == 0);
+/* A new file beside path: its name goes into tmp. Others (threads, processes) may be writing the same path. */
+static int open_beside(const char *path, mode_t mode, tp_buf *tmp) {
+  int fd = -1;
+  for (int k = 0; k < TRIES && fd < 0; k++) {
+    name_beside(path, k, tmp);
+    if (tmp->failed) { errno = ENOMEM; return -1; }
+    fd = open(tmp->s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0 && errno != EEXIST) return -1;
+  }
+  return fd;
+}
+
+#ifdef O_TMPFILE
+static void door_to(int fd, char *link, size_t n) { snprintf(link, n, "/proc/self/fd/%d", fd); }
+
+/* A file without a name in path's folder, which goes with the process that dies while it writes; -1: the file system has none, or there is no way to name it. */
+static int open_unnamed(const char *path, mode_t mode) {
+  char *copy = strdup(path), link[64];
+  int fd = copy ? open(dirname(copy), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode) : -1;
+  free(copy);
+  door_to(fd, link, sizeof link);
+  if (fd < 0 || access(link, F_OK) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+static bool give_name(int fd, const char *path, tp_buf *tmp) {
+  char link[64];
+  door_to(fd, link, sizeof link);
+  for (int k = 0; k < TRIES; k++) {
+    name_beside(path, k, tmp);
+    if (tmp->failed) { errno = ENOMEM; return false; }
+    if (linkat(AT_FDCWD, link, AT_FDCWD, tmp->s, AT_SYMLINK_FOLLOW) == 0) return true;
+    if (errno != EEXIST) break;
+  }
+  tp_buf_free(tmp);
+  return false;
+}
+#else
+static int open_unnamed(const char *path, mode_t mode) { return -1; }
+static bool give_name(int fd, const char *path, tp_buf *tmp) { return false; }
+#endif
+
+static bool write_out(FILE *f, bool sync, tp_writer *write, void *ud) { return write(f, ud) && fflush(f) == 0 && (!sync || fsync(fileno(f)) == 0); }
+
+/* The first thing that went wrong is what errno says. */
+static bool close_file(FILE *f, bool ok) {
   int saved = errno;
-  ok &= fclose(f) == 0;
+  bool closed = fclose(f) == 0;
   if (!ok && saved) errno = saved;
-  return ok;
+  return ok && closed;
 }
 
 static void sync_folder(char *path) {           /* so that the rename lasts; where that cannot be asked, it has happened all the same */
@@ -60,12 +96,17 @@ static void sync_folder(char *path) {           /* so that the rename lasts; whe
 static bool replace(const char *path, mode_t mode, bool keep_mode, tp_writer *write, void *ud) {
   tp_buf tmp;
   tp_buf_init(&tmp);
-  FILE *f = open_beside(path, mode, &tmp);
-  bool ok = f && (!keep_mode || fchmod(fileno(f), mode) == 0 || errno == EPERM);
-  ok = f && write_and_close(f, true, write, ud) && ok && rename(tmp.s, path) == 0;
+  int fd = open_unnamed(path, mode);
+  bool unnamed = fd >= 0;
+  if (!unnamed) fd = open_beside(path, mode, &tmp);
+  FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
+  if (!f && fd >= 0) close(fd);
+  bool ok = f && (!keep_mode || fchmod(fd, mode) == 0 || errno == EPERM) && write_out(f, true, write, ud) && (!unnamed || give_name(fd, path, &tmp));
+  if (f) ok = close_file(f, ok);
+  ok = ok && rename(tmp.s, path) == 0;
   int saved = errno;
   if (ok) sync_folder(tmp.s);
-  else if (f) remove(tmp.s);
+  else if (fd >= 0 && tmp.s) remove(tmp.s);
   tp_buf_free(&tmp);
   errno = saved;
   return ok;
@@ -77,7 +118,7 @@ bool tp_file_replace(const char *path, tp_writer *write, void *ud, tp_error *err
   errno = 0;
   if (there && !S_ISREG(st.st_mode)) {
     FILE *f = fopen(path, "wb");
-    ok = f && write_and_close(f, false, write, ud);
+    ok = f && close_file(f, write_out(f, false, write, ud));
   } else {
     char *real = there ? realpath(path, NULL) : NULL;           /* where a symbolic link points */
     ok = replace(real ? real : path, there ? st.st_mode & 07777 : 0666, there, write, ud);

@@ -1,9 +1,9 @@
-/* array_file: arrays to and from NumPy's files. What goes wrong with a file is told by nil and a message, as Lua's own io does. */
+/* array_file: arrays to and from NumPy's files. */
 #include "lua/tl.h"
 #include <stdlib.h>
 
 static int done(lua_State *L, bool ok, const tp_error *e) {
-  if (!ok) return tl_io_failed(L, e);
+  if (!ok) return tl_raise(L, e);
   lua_pushboolean(L, true);
   return 1;
 }
@@ -69,7 +69,7 @@ int tl_array_load(lua_State *L) {
   tp_error e = { 0 };
   const char *path = tl_string(L, 1, "load");
   tp_arrays *a = new_arrays(L);
-  if (!tp_arrays_load(path, a, &e)) return tl_io_failed(L, &e);
+  if (!tp_arrays_load(path, a, &e)) return tl_raise(L, &e);
   if (a->single) return push_loaded(L, &a->v[0]), 1;
   lua_createtable(L, 0, a->n);
   for (int k = 0; k < a->n; k++) {

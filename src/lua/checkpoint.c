@@ -61,6 +61,8 @@ int tl_fn_load_state(lua_State *L) {
 
 /* ---- files ---- */
 
+static void drop(void *b) { tp_buf_free(b); }
+
 static bool write_all(FILE *f, void *ud) {
   const tp_buf *b = ud;
   return fwrite(b->s, 1, b->n, f) == b->n;
@@ -72,26 +74,29 @@ int tl_fn_save(lua_State *L) {
   tp_error e = { 0 };
   tp_buf b;
   make(L, u, &b);
+  tp_hold mine;
+  tp_hold_set(&mine, drop, &b);
   bool ok = tp_file_replace(path, write_all, &b, &e);
+  tp_hold_end(&mine);
   tp_buf_free(&b);
-  if (!ok) return tl_io_failed(L, &e);
+  if (!ok) return tl_raise(L, &e);
   lua_pushboolean(L, true);
   return 1;
 }
 
-/* The whole file, malloc'ed; NULL: error. */
+/* The whole file, for tp_free; NULL: error. */
 static char *read_all(const char *path, size_t *n, tp_error *err) {
   int64_t size = 0;
   FILE *f = tp_file_open(path, &size, err);
   if (!f) return NULL;
-  char *p = malloc((size_t)size + 1);
+  char *p = tp_alloc((size_t)size + 1);
   bool ok = p && tp_file_read(f, p, (size_t)size);
   fclose(f);
   *n = (size_t)size;
   if (ok) return p;
   if (p) tp_file_fail(err, path, "cannot be read");
   else tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: no memory for %lld bytes of %s", (long long)size, path);
-  free(p);
+  tp_free(p);
   return NULL;
 }
 
@@ -101,10 +106,10 @@ int tl_fn_load(lua_State *L) {
   tp_error e = { 0 };
   size_t n = 0;
   char *p = read_all(path, &n, &e);
-  if (!p) return tl_io_failed(L, &e);
+  if (!p) return tl_raise(L, &e);
   bool ok = tp_fn_load_state(u->f, p, n, &e);
-  free(p);
-  if (!ok) return tl_io_failed(L, &e);
+  tp_free(p);
+  if (!ok) return tl_raise(L, &e);
   keep_params(L, u);
   lua_settop(L, 1);
   return 1;

@@ -139,13 +139,6 @@ static void push_error(lua_State *L, const tp_error *e) {        /* with the lin
   lua_setmetatable(L, -2);
 }
 
-int tl_io_failed(lua_State *L, const tp_error *e) {
-  if (e->code != TP_E_FILE) tl_raise(L, e);
-  lua_pushnil(L);
-  push_error(L, e);
-  return 2;
-}
-
 int tl_raise(lua_State *L, const tp_error *e) {
   push_error(L, e);
   lua_error(L);

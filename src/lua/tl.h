@@ -72,7 +72,6 @@ bool tl_here(lua_State *L, lua_Debug *ar);                                  /* t
 void tl_pushmodule(lua_State *L);                                           /* what require "tempo" gives */
 int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
 int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
-int tl_io_failed(lua_State *L, const tp_error *e);                          /* class file: nil and the message; any other is raised */
 void tl_warn(lua_State *L, const char *text);                               /* tempo.warn, whatever the script made of it */
 int tl_default_warn(lua_State *L);
 int tl_error(lua_State *L);

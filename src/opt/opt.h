@@ -8,6 +8,7 @@
 typedef struct tp_options {
   bool on[32];                                  /* by row of passes.def */
   bool precise;
+  int (*did)[2];                                /* by row: operators before and after; NULL: not asked */
 } tp_options;
 /* passes.def: P(name, function, default, "what it does") in the order they run */
 typedef struct { const char *name; bool (*fn)(tp_graph *, const tp_options *, tp_error *);  /* NULL: the scheduler's */

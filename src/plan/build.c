@@ -152,9 +152,32 @@ static int axis_of(const tp_opnd *o, int var) {
 static bool is_dense(pb *b, const tp_pbuf *x, const tp_arr *r, int d) { return x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound); }
 static bool is_point(const tp_pbuf *x, int d) { int64_t v; return tp_ix_is_const(x->slots[d], &v) && v == 1; }
 
+/* e without a max(0, e) around it: rows of what is empty are none either way. */
+static const tp_ix *unclipped(const tp_ix *e) {
+  int64_t v;
+  for (int i = 0; tp_ix_kind(e) == TP_IX_MAX && tp_ix_narg(e) == 2 && i < 2; i++)
+    if (tp_ix_is_const(tp_ix_arg(e, i), &v) && v == 0) return tp_ix_arg(e, 1 - i);
+  return e;
+}
+
+/* Least and greatest value of e over what the call runs over, where its last term moves over `extent` more; NULL: not known. */
+static void span(pb *b, const tp_ix *e, const tp_ix *extent, const tp_ix **lo, const tp_ix **hi) {
+  *lo = *hi = e;
+  for (int k = 0; k < b->nlead; k++) {
+    int64_t c; const tp_ix *rest;
+    if (!tp_ix_mentions(e, b->leadvar[k])) continue;
+    if (!tp_ix_linear_in(C(b), e, b->leadvar[k], &c, &rest)) { *lo = *hi = NULL; return; }
+    const tp_ix *first = b->leadlo[k], *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
+    *lo = tp_ix_subst(C(b), *lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
+    *hi = tp_ix_subst(C(b), *hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
+  }
+  if (extent) *hi = tp_ix_addc(C(b), tp_ix_add(C(b), *hi, unclipped(extent)), -1);
+}
+
 static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
   const tp_pbuf *x = b->bufof[r->id];
   tp_nd n = nd_new(b, x, o);
+  n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
   n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
   for (int d = 0; d < r->ndim; d++) {
     const tp_ix *e = here(b, o->idx[d]), *st = buf_stride(b, x, d);
@@ -164,6 +187,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
       axis = axis_of(o, k);
       e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
     }
+    span(b, e, axis < 0 ? NULL : n.shape[axis], &n.span[2 * d], &n.span[2 * d + 1]);
     if (is_point(x, d)) continue;
     if (is_dense(b, x, r, d)) {
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), split_lead(b, e, st, n.lead), st));
@@ -757,36 +781,55 @@ static int put_loads(pb *b, tp_pnode **to) {
   return n;
 }
 
-/* Rows of a callback that have ended: by the ends of the dims that it goes along, where these are functions of dims in `over`. */
+/* ---- rows of a callback that have ended ---- */
+
+static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
+
+/* The ends of stop i with an axis for each dim of over, 0 by 0 for those that the end does not know, and after these one for each dim that the call lacks. */
+static tp_nd nd_ends(pb *b, const tp_node *n, int i) {
+  const tp_stop *s = &b->p->g->stops.v[i];
+  const tp_ix *at[s->ndom + 1];
+  for (int d = 0; d < s->ndom; d++) {
+    at[d] = NULL;
+    for (int k = 0; k < n->ndom; k++)
+      if (n->dom[k] == s->dom[d] && !is_over(n, n->dom[k])) at[d] = here(b, b->s->nodeat[b->s->nnode - 1][k]);
+  }
+  tp_nd all = nd_end(b, &(tp_end){ i, NULL, at }), x = all;
+  x.rank = 0;
+  x.shape = TP_NEWN(b->a, const tp_ix *, n->attr.nover + all.rank);
+  x.stride = TP_NEWN(b->a, const tp_ix *, n->attr.nover + all.rank);
+  for (int k = 0; k < n->ndom; k++) {
+    if (!is_over(n, n->dom[k])) continue;
+    x.shape[x.rank] = tp_ix_sym(C(b), n->dom[k]->bound);
+    x.stride[x.rank] = K(b, 0);
+    for (int d = 0, e = 0; d < s->ndom; e += !at[d++])
+      if (s->dom[d] == n->dom[k]) x.stride[x.rank] = all.stride[e];
+    x.rank++;
+  }
+  for (int d = 0, e = 0; d < s->ndom; e += !at[d++]) {
+    if (at[d] || tp_dom_has(n->ndom, n->dom, s->dom[d])) continue;
+    x.shape[x.rank] = all.shape[e];
+    x.stride[x.rank++] = all.stride[e];
+  }
+  return x;
+}
+
+/* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of those in `over`. */
 static void put_rows(pb *b, tp_region *r) {
   const tp_node *n = r->node;
   r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
-  for (int i = 0; i < b->p->g->stops.n; i++) {
+  for (int i = 0; n->nin && i < b->p->g->stops.n; i++) {
     const tp_stop *s = &b->p->g->stops.v[i];
-    const tp_ix *at[s->ndom + 1], *t = NULL;
-    bool over = false;
-    for (int d = 0; d < n->ndom; d++)
-      if (n->dom[d] == s->dim) t = here(b, b->s->nodeat[b->s->nnode - 1][d]);
-    for (int d = 0; d < s->ndom; d++) {
-      at[d] = NULL;
-      for (int k = 0; k < n->ndom; k++)
-        if (n->dom[k] == s->dom[d] && !tp_dom_has(n->attr.nover, n->attr.over, n->dom[k])) at[d] = here(b, b->s->nodeat[b->s->nnode - 1][k]);
-      over |= tp_dom_has(n->attr.nover, n->attr.over, s->dom[d]);
+    tp_rows x = { .at = K(b, 0), .given = tp_ix_sym(C(b), s->dim->bound), .along = -1 };
+    bool differ = is_over(n, s->dim);
+    for (int k = 0, o = 0; k < n->ndom; o += is_over(n, n->dom[k++])) {
+      if (n->dom[k] == s->dim && differ) x.along = o;
+      else if (n->dom[k] == s->dim) x.at = here(b, b->s->nodeat[b->s->nnode - 1][k]);
     }
-    if (!t || !over) continue;
-    tp_rows *x = &r->rows[r->nrows++];
-    *x = (tp_rows){ t, tp_ix_sym(C(b), s->dim->bound), nd_end(b, &(tp_end){ i, NULL, at }) };
-    tp_nd w = x->nd;                            /* an axis for each dim of over, 0 by 0 for those that the end does not know */
-    x->nd.rank = n->attr.nover;
-    x->nd.shape = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
-    x->nd.stride = TP_NEWN(b->a, const tp_ix *, n->attr.nover);
-    for (int d = 0, o = 0, e = 0; d < n->ndom; d++) {
-      if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) continue;
-      bool has = tp_dom_has(s->ndom, s->dom, n->dom[d]);
-      x->nd.shape[o] = tp_ix_sym(C(b), n->dom[d]->bound);
-      x->nd.stride[o++] = has ? w.stride[e] : K(b, 0);
-      e += has;
-    }
+    for (int d = 0; d < s->ndom; d++) differ |= is_over(n, s->dom[d]);
+    if (!differ || !tp_dom_has(n->ndom, n->dom, s->dim)) continue;
+    x.nd = nd_ends(b, n, i);
+    r->rows[r->nrows++] = x;
   }
 }
 

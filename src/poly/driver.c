@@ -132,6 +132,7 @@ static bool sweeps(fusion *f, placer *take, group *g) {
 static bool asked(const fusion *f, int e, const group *g, bool pinned, tp_wt *c) {
   tp_sched *S = f->S;
   int u = dep(f, e)->src, v = dep(f, e)->dst, du = dim_in(f, u, g), dv = dim_in(f, v, g);
+  tp_ask_dep(S, "how far '%s' runs behind '%s'", dep(f, e));
   tp_wt w = tp_distance(S, f->L->arcs.v[e].map, du, dv, g->s), from = shift_of(f, u, g->s);
   tp_wt row = tp_wt_sub(S, from, w);            /* shift that v's statement needs */
   if (row.bad) return false;
@@ -288,6 +289,7 @@ static bool latest_shift(const fusion *f, int k, const group *g, tp_wt *out) {
   for (int i = 0; i < f->end[k].out.n; i++) {
     int e = f->end[k].out.v[i], u = dep(f, e)->src, v = dep(f, e)->dst;
     if (group_of(f, v) != g) continue;
+    tp_ask_dep(f->S, "how far '%s' runs behind '%s'", dep(f, e));
     tp_wt w = tp_distance(f->S, f->L->arcs.v[e].map, dim_in(f, u, g), dim_in(f, v, g), g->s);
     w = tp_wt_sub(f->S, tp_wt_add(f->S, shift_of(f, v, g->s), w), offset(f, u, g->s));
     *out = any ? tp_wt_min(f->S, *out, w) : w;
@@ -669,7 +671,11 @@ static void begin(tp_sched *S) {
 
 static tp_sres attempt(tp_sched *S) {
   begin(S);
-  if (!tp_deps(S)) { tp_isl_check(S->ix, (tp_pos){ 0 }, S->err); return TP_S_FAIL; }
+  if (!tp_deps(S)) {
+    if (tp_isl_check(S->ix, (tp_pos){ 0 }, S->err)) tp_fail(S->err, TP_E_AFFINE, (tp_pos){ 0 }, "affine: what must run before what could not be worked out");
+    tp_tell_unknown(S->p, S->err);
+    return TP_S_FAIL;
+  }
   tp_sres r = tp_vectors(S);
   if (r != TP_S_OK) return r;
   int n = S->p->stmts.n, *st = TP_NEWN(S->a, int, n);
@@ -709,7 +715,10 @@ static bool find_order(tp_sched *S, tp_error *err) {
     S->p->ms_proof += now() - t0;
     if (S->p->proved) return true;
     if (any_vec(S->p) && !S->novec) { S->novec = true; continue; }
-    if (r == TP_S_OK) tp_fail(&mine, TP_E_CYCLE, (tp_pos){ 0 }, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");
+    if (r == TP_S_OK) {
+      tp_fail(&mine, TP_E_CYCLE, (tp_pos){ 0 }, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");
+      tp_tell_unknown(S->p, &mine);
+    }
     if (err && err->code == TP_OK) *err = mine;
     return false;
   }
@@ -733,7 +742,9 @@ bool tp_schedule(tp_poly *p, tp_error *err) {
   tp_sched *S = TP_NEW(p->a, tp_sched);
   *S = (tp_sched){ .p = p, .novec = p->novec, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
   isl_ctx_reset_error(S->ctx);
+  const char *budget = tp_setting("TEMPO_ISL_BUDGET");
   p->scheduled = true;
+  p->budget = budget && atoll(budget) > 0 ? atoll(budget) : 1000000;
   bool ok = fill(S, err) && tp_late_checks(p, err);
   tp_pools_free(S);
   isl_ctx_reset_error(S->ctx);

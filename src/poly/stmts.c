@@ -310,6 +310,15 @@ static void note_operand(sb *b, ends *v, const tp_opnd *o, int rows) {
   for (int a = 0; a < o->rank; a++) note(b, v, a < rows ? NULL : o->shape[a]), note(b, v, o->stride[a]);
 }
 
+/* What leaves in one call along a dim to its end is cleared beyond (plan: rows). */
+static void note_over(sb *b, ends *v, const tp_node *n) {
+  const tp_stmt *s = b->s;
+  const tp_ix *at[s->ndim + 1];
+  for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(C(b), s->dim[d]);
+  for (int k = 0; n->nin && k < n->attr.nover; k++)
+    if (tp_stop_of(b->l->g, n->attr.over[k])) note(b, v, tp_at_dims(b->l->p, tp_ix_sym(C(b), n->attr.over[k]->bound), s->ndim, s->label, at));
+}
+
 static bool note_node(sb *b, ends *v, int i) {
   const tp_node *n = b->s->node[i];
   const tp_ix *const *at = b->s->nodeat[i];
@@ -317,6 +326,7 @@ static bool note_node(sb *b, ends *v, int i) {
   for (int k = 0; k < n->nout; k++)
     for (int a = 0; a < n->out[k].rank; a++) note(b, v, tp_at_point(b->l->p, n, n->out[k].shape[a], at));
   for (int k = 0; k < n->attr.nix; k++) note(b, v, tp_at_point(b->l->p, n, n->attr.ix[k], at));
+  if (n->op == TP_OP_CALL) note_over(b, v, n);
   for (int k = 0; k < n->nin; k++) {
     if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err)) return false;
     note_operand(b, v, &o, 0);
@@ -628,15 +638,15 @@ static bool accum(low *l, tp_node *n) {
 
 static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
 
-/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it must be stored. */
-static void plain_axes(tp_ictx *c, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
+/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it (the end of each row) must be stored. */
+static void plain_axes(tp_poly *p, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
   int64_t by;
   const tp_ix *rest;
   for (int k = 0; k < nl && !o->bad; k++)
     for (int d = 0, seen = 0; d < o->base.node->ndom; d++) {
-      if (!tp_ix_mentions(o->idx[d], var[k])) continue;
-      bool plain = tp_ix_linear_in(c, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
-      for (int j = 0; j < nl && plain; j++) plain = !tp_ix_mentions(rest, var[j]);
+      if (!tp_depends(p, o->idx[d], var[k])) continue;
+      bool plain = tp_ix_linear_in(p->g->ix, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
+      for (int j = 0; j < nl && plain; j++) plain = !tp_depends(p, rest, var[j]);
       if (!plain && o->base.node != v.node) o->bad = v.node;
     }
 }
@@ -655,7 +665,7 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
       q += over;
     }
   if (!tp_resolve(p, v, vat, nl, var, ext, o, err)) return false;
-  plain_axes(c, v, nl, var, o);
+  plain_axes(p, v, nl, var, o);
   return true;
 }
 

@@ -87,6 +87,7 @@ static bool product(tp_sched *S, const tp_stmt *s, int d) {
     isl_set_foreach_basic_set(s->dom, own_constraints, &x);
     return x.ok;
   }
+  tp_ask(S, "whether '%s' runs over a dim in one call", s->name, NULL);
   tp_query(S);
   isl_set *rest = isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, d, 1);
   isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
@@ -101,6 +102,7 @@ static bool product(tp_sched *S, const tp_stmt *s, int d) {
 
 /* The least or greatest value of dim d, exactly (a weight may be a bound of it). NULL: no single expression. */
 static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
+  tp_ask(S, "over which range of a dim '%s' runs", s->name, NULL);
   tp_query(S);
   isl_pw_aff *p = last ? isl_set_dim_max(isl_set_copy(s->dom), d) : isl_set_dim_min(isl_set_copy(s->dom), d);
   p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
@@ -225,6 +227,7 @@ bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) 
   if (x->at) return tp_ix_mentions(x->at[k].lo, s->dim[d]) || (x->at[k].range && tp_ix_mentions(x->at[k].hi, s->dim[d]));
   int ni = (int)isl_map_dim(x->rel, isl_dim_in), no = (int)isl_map_dim(x->rel, isl_dim_out);
   isl_map *m = isl_map_copy(x->rel);
+  tp_ask(S, "whether '%s' walks along a dim of '%s'", s->name, S->p->arrs.v[x->arr]->name);
   tp_query(S);
   m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, d + 1, ni - d - 1), isl_dim_in, 0, d);
   m = isl_map_project_out(isl_map_project_out(m, isl_dim_out, k + 1, no - k - 1), isl_dim_out, 0, k);

@@ -47,17 +47,15 @@ function tempo.grad(loss, x) end
 ---@return tempo.Array
 function tempo.array(data, dtype, shape) end
 
---- Writes a NumPy file; nil and a message if it cannot.
+--- Writes a NumPy file, as a whole or not at all.
 ---@param path string of the file, which is replaced as a whole
 ---@param arrays tempo.Array|table<string, tempo.Array> an array: .npy; arrays by name: .npz
----@return true?
----@return string? # why not
+---@return true
 function tempo.save(path, arrays) end
 
---- An array, or arrays by name, from a NumPy file; nil and a message if it cannot be read.
+--- An array, or arrays by name, from a NumPy file.
 ---@param path string a .npy or .npz file
----@return any # the array, or a table of arrays by name; nil if it cannot be read
----@return string? # why not
+---@return any # the array, or a table of arrays by name
 function tempo.load(path) end
 
 --- The range lo .. hi, half open. `lo .. hi` is the same where either end is symbolic; `2 .. 5` is the string "25" in Lua.
@@ -1908,16 +1906,14 @@ function Function:state() end
 ---@return tempo.Function # itself
 function Function:load_state(s) end
 
---- Writes the state to a file, which is replaced as a whole or not at all; nil and a message if it cannot.
+--- Writes the state to a file, which is replaced as a whole or not at all.
 ---@param path string
----@return true?
----@return string? # why not
+---@return true
 function Function:save(path) end
 
---- Goes on from a state in a file; nil and a message for one that is broken, and nothing is lost.
+--- Goes on from a state in a file. After an error the function is as it was.
 ---@param path string
----@return tempo.Function? # itself
----@return string? # why not
+---@return tempo.Function # itself
 function Function:load(path) end
 
 --- From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.
@@ -2003,10 +1999,9 @@ function Array:get(...) end
 ---@return tempo.Array # itself
 function Array:set(v, ...) end
 
---- Writes a NumPy file; nil and a message if it cannot.
+--- Writes a NumPy file, as a whole or not at all.
 ---@param path string a .npy file
----@return true?
----@return string? # why not
+---@return true
 function Array:save(path) end
 
 --- The address of the elements, for LuaJIT's `ffi.cast`; valid as long as the array.
