@@ -46,9 +46,11 @@ static int64_t space(const tp_exec *x, int64_t bytes) { return up_to(bytes, fine
 /* As it would lie in the file; dim -1: one row. */
 static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int dim, const int64_t *env) {
   tp_spilled s = { .dim = dim, .outer = 1, .count = 1, .row = tp_dtype_size(b->dtype) };
-  for (int i = 0; i < b->ndim + b->rank; i++) {
-    int64_t n = TP_MAX(tp_ix_evalq(b->slots[i], env), 0);
-    *(i < dim ? &s.outer : i == dim ? &s.count : &s.row) *= n;
+  bool outside = dim >= 0;
+  for (int k = 0; k < b->ndim + b->rank; k++) {
+    int i = k < b->ndim && b->order ? b->order[k] : k;
+    outside &= i != dim;
+    *(i == dim ? &s.count : outside ? &s.outer : &s.row) *= TP_MAX(tp_ix_evalq(b->slots[i], env), 0);
   }
   s.bytes = s.outer * s.count * s.row;
   s.ring = dim >= 0 && tp_ix_kind(b->slots[dim]) != TP_IX_SYM;
