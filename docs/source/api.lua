@@ -346,6 +346,11 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nprint(f:memory { T = 1000 })' },
       { name = "peak", args = {}, returns = { { "integer?", "bytes; nil where the tier does not know" } }, text = "Bytes that the last run took: what `f:memory` had said. Memory that it did not write to costs no pages.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(f:peak())' },
+      { name = "simulate", args = { arg("bounds", "table<string, integer>", "") },
+        returns = { { "table<string, integer>?", "`kept` slots of all `arrays`, slots `needed` by brute force, and how many arrays are `loose`, more than two slots of a dim wider; nil where the tier has no schedule or a dim ends by data" } },
+        text = "Goes through the schedule point by point without data, and fails unless every statement runs once at each of its points, everything is made before it is read, and no slot is given away while what it holds is "
+          .. "still to be read. To find bugs of ours; it takes a while where bounds are not small.", errors = "`bound`, what a call with these bounds is told, and `cycle` for what is wrong.",
+        example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:simulate({ T = 5 }).loose)' },
       { name = "profile", args = { arg("rows?", "integer", "how many regions to name (20)") }, returns = { { "string" } },
         text = "Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, "
           .. "the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.",

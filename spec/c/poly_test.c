@@ -168,7 +168,7 @@ static void simulate(prob *q, const char *name, int lo, int hi) {
   for (bool more = true, good = true; more && good;) {
     for (int i = 0; i < n; i++) env[b[i]->id] = v[i];
     tp_error err = { 0 };
-    good = tp_poly_simulate(&q->p, env, &err);
+    good = tp_poly_simulate(&q->p, env, NULL, &err);
     CHECKF(good, "%s at %s = %d: %s", name, n ? b[0]->name : "", n ? (int)v[0] : 0, err.msg);
     int k = 0;
     while (k < n && ++v[k] > hi) v[k++] = lo;
@@ -594,6 +594,25 @@ static void batch_shifted(void) {               /* in place is not in place when
   end(q);
 }
 
+static void nested_blocks(void) {               /* j in blocks around i in blocks: each call knows which of the two numbers is its own */
+  prob *q = begin();
+  dims(q, "i j");
+  int h = array(q, "h", "j"), y = array(q, "y", "j"), s = array(q, "s", "j"), x = array(q, "x", "j"), g = array(q, "g", "i");
+  q->p.block = 2;
+  op(q, "h0", "j", "j = 0", h, "j");
+  op(q, "h", "j", "j >= 1", h, "j"); over(q, h, "j - 1"); rd(q, x, "j", "");
+  op(q, "x", "j", "", x, "j"); vec(q, "j");
+  init(q, "j", s, "j"); vec(q, "j");
+  acc(q, "s+", "j u:i", "", s, "j"); rd(q, x, "j", ""); vec(q, "u");
+  op(q, "y", "j", "", y, "j"); rd(q, s, "j", ""); rd(q, h, "j", ""); vec(q, "j");
+  op(q, "g0", "i", "i = 0", g, "i");
+  op(q, "g", "i", "i >= 1", g, "i"); over(q, g, "i - 1");
+  plan(q, "nested blocks");
+  simulate(q, "nested blocks", 1, 6);
+  shows(q, "nested blocks", "2*i");
+  end(q);
+}
+
 static void effects(void) {                     /* sinks interleave with training and stay in order */
   prob *q = begin();
   dims(q, "i t");
@@ -758,7 +777,7 @@ static bool run_at(prob *q, unsigned seed, int I, int T) {
   tp_error err = { 0 };
   bounds(q, env, "I", I);
   bounds(q, env, "T", T);
-  bool ok = refused(q, env) || tp_poly_simulate(&q->p, env, &err);
+  bool ok = refused(q, env) || tp_poly_simulate(&q->p, env, NULL, &err);
   CHECKF(ok, "seed %u at I = %d, T = %d: %s", seed, I, T, err.msg);
   free(env);
   return ok;
@@ -811,6 +830,7 @@ int main(int argc, char **argv) {
   replay();
   batch();
   batch_shifted();
+  nested_blocks();
   effects();
   unrolled(8);
   if (getenv("BENCH")) { unrolled(20); unrolled(200); }

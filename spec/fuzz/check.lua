@@ -5,7 +5,9 @@
 --   bounds    sequence of tables of bounds to run with
 --   cycles    true: a cycle would be no surprise; else that error is a finding
 --   smooth    gradients may be compared with differences: { loss = name of an output, { input, output with its gradient }, ... }
--- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed.
+--   options   of the third tier, which is the interpreter again
+-- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed. Schedules are gone through point by point too:
+-- order, and that no slot is given away too early. check.counts adds up what was seen besides.
 local S = require "spec.support"
 
 local check = {}
@@ -24,10 +26,24 @@ function check.answer(a)
   return S.map(S.plain(a[1]), function(x) return math.sin(x) * 0.5 end)
 end
 
-local all_tiers = {
-  { "reference", { tier = "reference" } }, { "interpreter", { tier = "interpreter" } },
-  { "interpreter, passes none", { tier = "interpreter", passes = "none" } },
-}
+check.counts = {}
+function check.count(what, n) check.counts[what] = (check.counts[what] or 0) + (n or 1) end
+local count = check.count
+
+local function options_text(o)
+  local t = {}
+  for k, v in pairs(o) do t[#t + 1] = ("%s = %s"):format(k, type(v) == "table" and "{ " .. options_text(v) .. " }" or tostring(v)) end
+  table.sort(t)
+  return table.concat(t, ", ")
+end
+
+local function tiers_of(case, quick)
+  local list = { { "reference", { tier = "reference" } }, { "interpreter", { tier = "interpreter" } } }
+  local third = case.options or { passes = "none" }
+  if not quick then list[3] = { "interpreter, " .. options_text(third), { tier = "interpreter" } } end
+  for k, v in pairs(list[3] and third or {}) do list[3][2][k] = v end
+  return list
+end
 
 local function elements(name, dtype)
   local seed = 17
@@ -75,6 +91,7 @@ end
 local function shape_of(a) return table.concat(a:shape(), ",") end
 
 local function compare(run, ref, name, loose)
+  if run.peak then count(run.peak == run.predicted and "memory as predicted" or "memory not all used") end
   if run.peak and run.peak > run.predicted then return ("%s: used %d bytes of memory, %d were predicted"):format(name, run.peak, run.predicted) end
   for k, want in pairs(ref.out) do
     local got = run.out[k]
@@ -125,6 +142,27 @@ local function sum(v)
   return s
 end
 
+-- Bounds at which schedules are gone through: of one dim 1 to 12, of several a few, long and short ones.
+local walks = { { 1, 1, 1 }, { 4, 3, 2 }, { 2, 3, 5 }, { 12, 2, 1 }, { 1, 12, 2 }, { 3, 1, 6 }, { 7, 5, 1 } }
+
+local function walk(f, case, name, quick)
+  local dims = {}
+  for k in pairs(case.bounds[1]) do
+    if k ~= "w" then dims[#dims + 1] = k end
+  end
+  table.sort(dims)
+  for n = 1, quick and 3 or #dims == 1 and 12 or #walks do
+    local bounds = { w = n % 4 }
+    for k, d in ipairs(dims) do bounds[d] = #dims == 1 and n or walks[n][k] end
+    local ok, r = pcall(f.simulate, f, bounds)
+    if not ok and tostring(r):find("simulation", 1, true) then return ("%s at %s: %s"):format(name, text_of(bounds), tostring(r)) end
+    if ok and r then
+      count("schedules walked through")
+      for k, v in pairs(r) do count((quick and "slots, third tier: " or "slots: ") .. k, v) end
+    end
+  end
+end
+
 -- The derivative of the loss along a random direction of one input, from both sides: at a kink they differ and nothing is said.
 local function differences(f, case, bounds, out)
   for _, pair in ipairs(case.smooth) do
@@ -163,11 +201,15 @@ end
 -- quick: without the third tier.
 function check.check(case, quick)
   local fns, errs, bad = {}, {}, nil
-  local tiers = quick and { all_tiers[1], all_tiers[2] } or all_tiers
+  local tiers = tiers_of(case, quick)
   for k, tier in ipairs(tiers) do
     local o = { outputs = case.outputs }
     for n, v in pairs(tier[2]) do o[n] = v end
+    local began = os.clock()
     local ok, f = pcall(case.P.compile, case.P, o)
+    local took = os.clock() - began
+    if took > 1 then count("compilations above a second") end
+    if took > 10 then bad = ("%s: compiling took %.0f s"):format(tier[1], took) end
     if ok then fns[k] = f else errs[k] = f end
   end
   for k, tier in ipairs(tiers) do
@@ -178,7 +220,12 @@ function check.check(case, quick)
     end
   end
   if errs[1] and class(errs[1]) == "cycle" and not case.cycles then return "finding", tostring(errs[1]) end
+  if bad then return "finding", bad end
   if errs[1] then return "illegal", tostring(errs[1]) end
+  for k = 2, #tiers do
+    bad = bad or walk(fns[k], case, tiers[k][1], k > 2 or quick)
+  end
+  if bad then return "finding", bad end
   for _, bounds in ipairs(case.bounds) do
     local ref = once(fns[1], case, bounds)
     for k = 2, #tiers do
@@ -193,7 +240,7 @@ function check.check(case, quick)
       end
     end
     if bad then return "finding", bad end
-    if ref.ok and case.smooth then
+    if ref.ok and case.smooth and case.outputs[case.smooth.loss] then
       bad = differences(fns[1], case, bounds, ref.out)
       if bad then return "finding", bad end
     end
@@ -205,6 +252,9 @@ end
 function check.report(case)
   local status, why = check.check(case)
   print(status .. (why and ": " .. why or ""))
+  if os.getenv "COUNTS" then
+    for k, v in pairs(check.counts) do print(k, v) end
+  end
   return status
 end
 

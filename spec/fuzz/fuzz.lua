@@ -1,10 +1,11 @@
--- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--seed N] [--script FILE]
+-- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
 -- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
 
+-- TEMPO_BLOCK goes by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any. Memory is poisoned in four of five.
 local options = { seconds = 30, from = 1 }
 do
   local k = 1
@@ -32,25 +33,31 @@ if options.child then                                  -- a batch: a line before
     io.flush()
     if seed % 20 == 0 then collectgarbage() end
   end
+  for k, v in pairs(check.counts) do io.write(("count %d %s\n"):format(v, k)) end
   os.exit(0)
 end
 
 local lua = arg[-1] or "lua5.4"
 
-local function child(command, limit)
-  local pipe = io.popen(("TEMPO_POISON=1 timeout %d %s 2>&1; echo status $?"):format(limit, command))
+local function settings(seed)
+  local n = math.floor(seed / 20)
+  return (n % 5 > 0 and "TEMPO_POISON=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
+end
+
+local function child(seed, command, limit)              -- limit: seconds of processor time
+  local pipe = io.popen(("(ulimit -t %d; %s %s) 2>&1; echo status $?"):format(limit, settings(seed), command))
   local text = pipe:read "*a"
   pipe:close()
   return text, tonumber(text:match "status (%d+)%s*$")
 end
 
 -- Status and reason of a program given as text, run apart.
-local function apart(text)
+local function apart(seed, text)
   local path = os.tmpname()
   local f = assert(io.open(path, "w"))
   f:write(text)
   f:close()
-  local out, status = child(("%s %s"):format(lua, path), 30)
+  local out, status = child(seed, ("%s %s"):format(lua, path), 30)
   os.remove(path)
   if status == 0 and out:find "^%l+" then
     local word, rest = out:match "^(%l+):?%s*(.-)%s*status 0%s*$"
@@ -73,7 +80,7 @@ local function shrink(case, why)                       -- for a minute
     changed = false
     for _, change in ipairs(generate.shrinks(case)) do
       local undo = change()
-      local status, w = apart(generate.text(case))
+      local status, w = apart(case.seed, generate.text(case))
       if status == "finding" and (not want or w:find(want)) then
         why, changed = w, true
         break
@@ -94,7 +101,7 @@ end
 if options.seed then
   local case = generate.generate(options.seed)
   print(generate.text(case))
-  local status, why = apart(generate.text(case))
+  local status, why = apart(case.seed, generate.text(case))
   print("-- " .. status .. ": " .. tostring(why))
   if status == "finding" then
     why = shrink(case, why)
@@ -104,24 +111,30 @@ if options.seed then
 end
 
 local stop = os.time() + options.seconds
-local counts, findings = { ok = 0, illegal = 0, finding = 0 }, {}
+local counts, findings, seen_besides = { ok = 0, illegal = 0, finding = 0 }, {}, {}
 local seed, batch = options.from, options.batch or 20
-while os.time() < stop do
-  local text = child(("%s %s --child yes --from %d --count %d"):format(lua, arg[0], seed, batch), 120)
+local function found(at, why)
+  findings[#findings + 1] = { at, why }
+  io.stderr:write(("seed %d: %s\n"):format(at, why:match "[^\n]*"))
+end
+while os.time() < stop and seed < (options.to or math.huge) do
+  local text = child(seed, ("%s %s --child yes --from %d --count %d"):format(lua, arg[0], seed, math.min(batch, 20 - seed % 20)), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do
     local b = line:match "^begin (%d+)"
     local s, status, why = line:match "^end (%d+) (%l+) ?(.*)"
+    local n, what = line:match "^count (%d+) (.*)"
     if b then last = tonumber(b) end
+    if n then seen_besides[what] = (seen_besides[what] or 0) + tonumber(n) end
     if s then
       done[tonumber(s)] = true
       counts[status] = counts[status] + 1
-      if status == "finding" then findings[#findings + 1] = { tonumber(s), (why:gsub("\\n", "\n")) } end
+      if status == "finding" then found(tonumber(s), (why:gsub("\\n", "\n"))) end
     end
   end
   if last and not done[last] then                      -- it died there
     counts.finding = counts.finding + 1
-    findings[#findings + 1] = { last, "ended: " .. text:sub(-300) }
+    found(last, "ended: " .. text:sub(-300))
     seed = last + 1
   elseif not last then
     io.write("no program ran:\n", text)
@@ -133,6 +146,12 @@ end
 
 print(("%d programs from seed %d: %d agree, %d are illegal, %d findings"):format(counts.ok + counts.illegal + counts.finding, options.from, counts.ok,
   counts.illegal, counts.finding))
+do
+  local names = {}
+  for k in pairs(seen_besides) do names[#names + 1] = k end
+  table.sort(names)
+  for _, k in ipairs(names) do print(("%12d %s"):format(seen_besides[k], k)) end
+end
 local seen = {}
 for _, f in ipairs(findings) do
   local k = kind(f[2])
@@ -140,7 +159,7 @@ for _, f in ipairs(findings) do
   print(("\nseed %d: %s"):format(f[1], f[2]))
   if seen[k] <= (options.shrink or 2) then
     local case = generate.generate(f[1])
-    local _, why = apart(generate.text(case))
+    local _, why = apart(case.seed, generate.text(case))
     why = shrink(case, tostring(why))
     print("-- shrunk: " .. why)
     print(generate.text(case))

@@ -11,6 +11,10 @@ local M = {}
 local NAMES = { "i", "j", "k" }
 local BOUNDS = { "I", "J", "K" }
 
+-- Of the third tier, by seed.
+local OPTIONS = { "passes = 'none'", "precise = true", "passes = { vectorize = false }", "passes = { tile = false }", "passes = { cse = false }",
+                  "passes = { fold = false, dce = false }" }
+
 local G = {}                                           -- a generator: r, case, pool of values
 G.__index = G
 
@@ -772,7 +776,7 @@ function M.generate(seed)
   self.ndim = self:weighted { { 3, 1 }, { 5, 2 }, { 2, 3 } }
   self.float = self:chance(0.75) and "f64" or "f32"
   self.wild = self:chance(0.15)
-  self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim }
+  self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = OPTIONS[seed % #OPTIONS + 1] }
   self.ends = seed % 4 == 0 and self.r(self.ndim) + 1 or nil
   for _ = 1, self.r(2) + 1 do self:input(self:random_dom(), self:random_shape(), self.float) end
   self:input(self:random_dom(), {}, "i64")
@@ -870,6 +874,7 @@ function M.text(case)
   for _, b in ipairs(case.bounds) do runs[#runs + 1] = bounds_text(b) end
   lines[#lines + 1] = ("local case = { P = P, outputs = { %s },"):format(table.concat(outputs, ", "))
   if cycles then lines[#lines + 1] = "  cycles = true," end
+  if case.options then lines[#lines + 1] = ("  options = { %s },"):format(case.options) end
   lines[#lines + 1] = ("  inputs = { %s },"):format(table.concat(inputs, ", "))
   lines[#lines + 1] = ("  bounds = { %s },"):format(table.concat(runs, ", "))
   if case.smooth and want[case.smooth.loss] then

@@ -348,6 +348,10 @@ static bool bounds_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
   return !first || tp_fail(err, first->code, first->pos, "%s", first->msg);
 }
 
+bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err) {
+  return bounds_ok(g, run, err) && shapes_hold(g, run, err) && bounds_hold(g, run, err);
+}
+
 bool tp_run_check(tp_graph *g, const tp_run *run, tp_error *err) {
   return inputs_there(g, run, err) && bounds_ok(g, run, err) && arrays_ok(g, run, false, err) && arrays_ok(g, run, true, err) && shapes_hold(g, run, err) &&
          bounds_hold(g, run, err);

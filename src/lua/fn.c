@@ -292,18 +292,45 @@ static int push_bytes(lua_State *L, int64_t n) {        /* nil: not known */
   return 1;
 }
 
-static int fn_memory(lua_State *L) {
-  lua_settop(L, 2);
-  tl_fn *u = tl_fn_self(L, "memory");
-  tp_error e = { 0 };
+static tl_run *run_of_bounds(lua_State *L, tl_fn *u) {  /* given as argument 2 */
   const tp_sym *const *need;
   int n = tp_fn_bounds(u->f, &need);
   tl_run *r = tl_run_new(L, u->lp, 0);
   tl_run_bounds(L, r, 2, n, need);
+  return r;
+}
+
+static int fn_memory(lua_State *L) {
+  lua_settop(L, 2);
+  tl_fn *u = tl_fn_self(L, "memory");
+  tp_error e = { 0 };
+  tl_run *r = run_of_bounds(L, u);
   int64_t bytes = tp_fn_memory(u->f, r->env, &e);
   tl_run_release(r);
   if (e.code) tl_raise(L, &e);
   return push_bytes(L, bytes);
+}
+
+static int fn_simulate(lua_State *L) {
+  lua_settop(L, 2);
+  tl_fn *u = tl_fn_self(L, "simulate");
+  tp_error e = { 0 };
+  tp_kept k;
+  tl_run *r = run_of_bounds(L, u);
+  bool ok = tp_fn_simulate(u->f, r->env, &k, &e);
+  tl_run_release(r);
+  if (!ok) tl_raise(L, &e);
+  if (k.kept < 0) return lua_pushnil(L), 1;
+  lua_createtable(L, 0, 4);
+  lua_pushinteger(L, (lua_Integer)k.kept);
+  lua_setfield(L, -2, "kept");
+  lua_pushinteger(L, (lua_Integer)k.needed);
+  lua_setfield(L, -2, "needed");
+  lua_pushinteger(L, k.narray);
+  lua_setfield(L, -2, "arrays");
+  lua_pushinteger(L, k.nloose);
+  lua_setfield(L, -2, "loose");
+  return 1;
 }
 
 static int fn_peak(lua_State *L) {
@@ -322,7 +349,7 @@ static int fn_tostring(lua_State *L) {
 
 static const luaL_Reg fn_meta[] = { { "__call", fn_call }, { "__tostring", fn_tostring }, { NULL, NULL } };
 static const luaL_Reg fn_methods[] = {
-  { "params", fn_params }, { "load_params", fn_load_params }, { "explain", fn_explain }, { "memory", fn_memory }, { "peak", fn_peak },
+  { "params", fn_params }, { "load_params", fn_load_params }, { "explain", fn_explain }, { "memory", fn_memory }, { "peak", fn_peak }, { "simulate", fn_simulate },
   { "start", tl_fn_start }, { "step", tl_fn_step }, { "cancel", tl_fn_cancel }, { "state", tl_fn_state }, { "load_state", tl_fn_load_state },
   { "save", tl_fn_save }, { "load", tl_fn_load }, { "profile", fn_profile }, { "export", fn_export }, { "free", fn_free }, { NULL, NULL },
 };

@@ -223,7 +223,7 @@ tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size) {
   if (m->s < 0) row = isl_pw_aff_neg(row);
   row = isl_pw_aff_floor(isl_pw_aff_scale_down_val(row, isl_val_int_from_si(S->ctx, size)));
   if (m->s < 0) row = isl_pw_aff_neg(row);
-  return (tp_mem){ m->st, -1, m->s, tp_wt_c(0), tp_keep_aff(S, row) };
+  return (tp_mem){ m->st, -1, m->s, tp_wt_c(0), tp_keep_aff(S, row), m->dim + 1 };
 }
 
 /* Statement st runs over its part of a block in one call. */

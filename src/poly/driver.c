@@ -584,7 +584,7 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
     return TP_S_OK;
   }
   if (c->left && tp_split(S, f->L, c)) return TP_S_RESTART;
-  if (tp_assume(S, f->L, c)) return TP_S_RESTART;
+  if (!S->p->nover && tp_assume(S, f->L, c)) return TP_S_RESTART;     /* what was not known may be no cycle */
   if (tp_cycle(S, c)) return TP_S_FAIL;
   if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
   tp_no_order(S, c);
@@ -714,6 +714,7 @@ static bool find_order(tp_sched *S, tp_error *err) {
     S->p->proved = r == TP_S_OK && tp_prove(S, &S->p->unproved);
     S->p->ms_proof += now() - t0;
     if (S->p->proved) return true;
+    if (S->hulled && !S->exact) { S->exact = true; continue; }
     if (any_vec(S->p) && !S->novec) { S->novec = true; continue; }
     if (r == TP_S_OK) {
       tp_fail(&mine, TP_E_CYCLE, (tp_pos){ 0 }, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");

@@ -260,7 +260,7 @@ void tp_poly_print_schedule(tp_buf *b, const tp_poly *p) {
 }
 
 void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
-  if (p->nover) tp_putf(b, "-- %d questions to isl took more than %lld operations (TEMPO_ISL_BUDGET); the worse answer was taken:\n", p->nover, (long long)p->budget);
+  if (p->nover) tp_putf(b, "-- isl had no answer within %lld operations (TEMPO_ISL_BUDGET) to %d of %d questions; the worse one was taken:\n", (long long)p->budget, p->nover, p->nquery);
   for (int i = 0; i < p->unknown.n; i++) tp_putf(b, "--   %s\n", p->unknown.v[i]);
 }
 

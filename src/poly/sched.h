@@ -22,7 +22,7 @@ typedef TP_VEC(tp_arc) tp_arcs;
 typedef TP_VEC(int) tp_ints;
 
 /* One time row of a statement: s * x[dim] + shift, or any function of its point (dim < 0). */
-typedef struct tp_mem { int st, dim, s; tp_wt shift; isl_pw_aff *row; } tp_mem;
+typedef struct tp_mem { int st, dim, s; tp_wt shift; isl_pw_aff *row; int blocks; } tp_mem;      /* blocks: 1 + the dim of whose blocks these are rows */
 typedef struct tp_item tp_item;
 typedef TP_VEC(tp_item *) tp_items;
 struct tp_item {                                /* of a sequence: a statement, or a loop around a sequence */
@@ -56,6 +56,7 @@ typedef struct tp_sched {
   const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */
   bool novec;
   bool nocut; TP_VEC(const tp_sym *) cut;       /* labels that get a loop only to be cut in blocks (vec.c); nocut: this did not work out */
+  bool exact, hulled;                           /* no dependence may be larger than it is; some are (deps.c) */
 } tp_sched;
 
 typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;

@@ -1,5 +1,5 @@
 /* summary: what a program came to, in a few lines: what runs in which loops, what is kept and why, what was not fused and why. */
-#include "poly/poly.h"
+#include "poly/sched.h"
 #include <stdlib.h>
 
 enum { NAMES = 10, KEPT = 5, UNFUSED = 5, WIDE = 18 };
@@ -7,7 +7,7 @@ enum { NAMES = 10, KEPT = 5, UNFUSED = 5, WIDE = 18 };
 /* ---- what runs where ---- */
 
 typedef struct { const char *loops; int n; TP_VEC(const char *) name; } nest;   /* n: distinct names */
-typedef struct { const tp_poly *p; tp_arena a; TP_VEC(nest) nests; bool *seen; tp_hmap said; bool far; } tour;
+typedef struct { const tp_poly *p; tp_arena a; TP_VEC(nest) nests; int *depth; bool *seen; tp_hmap said; bool far; } tour;
 
 static nest *nest_of(tour *x, const char *loops) {
   for (int i = 0; i < x->nests.n; i++)
@@ -21,13 +21,20 @@ static const char *said_of(tour *x, const tp_stmt *s) {
   const tp_arr *r = NULL;
   for (int a = 0; a < s->nacc && !r; a++)
     if (s->acc[a].kind != TP_ACC_READ) r = x->p->arrs.v[s->acc[a].arr];
-  if (s->effect) return tp_printf(&x->a, "%s (callback)", s->name);
+  int fn = tp_call_fn(s);
+  if (s->effect) return tp_printf(&x->a, fn == TP_FN_FEED ? "%s (given)" : fn == TP_FN_SHOW ? "%s (shown)" : "%s (callback)", s->name);
   return r && r->name ? r->name : s->name;
 }
 
-static void visit_run(tour *x, const tp_tree *t, const char *loops) {
+/* How many loops are around each statement, where they are most: first and last points may lie before and after. */
+static void measure(tour *x, const tp_tree *t, int depth) {
+  if (t->kind == TP_T_RUN) x->depth[t->stmt] = TP_MAX(x->depth[t->stmt], depth);
+  for (int i = 0; i < t->n; i++) measure(x, t->kid[i], depth + (t->kind == TP_T_FOR));
+}
+
+static void visit_run(tour *x, const tp_tree *t, const char *loops, int depth) {
   const tp_stmt *s = x->p->stmts.v[t->stmt];
-  if (x->seen[t->stmt] || s->far != x->far) return;
+  if (x->seen[t->stmt] || x->depth[t->stmt] != depth || s->far != x->far || tp_is_tick(s)) return;
   x->seen[t->stmt] = true;
   nest *n = nest_of(x, loops);
   const char *name = said_of(x, s), *key = tp_printf(&x->a, "%s\n%s", loops, name);
@@ -37,13 +44,13 @@ static void visit_run(tour *x, const tp_tree *t, const char *loops) {
 }
 
 /* "i, t": a dim again is one that is summed over. */
-static void visit(tour *x, const tp_tree *t, const char *loops) {
-  if (t->kind == TP_T_RUN) { visit_run(x, t, loops); return; }
+static void visit(tour *x, const tp_tree *t, const char *loops, int depth) {
+  if (t->kind == TP_T_RUN) { visit_run(x, t, loops, depth); return; }
   if (t->kind == TP_T_FOR) {
     const char *name = (t->label ? t->label : t->var)->name;
     loops = tp_printf(&x->a, "%s%s%s%s", loops, *loops ? ", " : "", t->block ? "block of " : "", name);
   }
-  for (int i = 0; i < t->n; i++) visit(x, t->kid[i], loops);
+  for (int i = 0; i < t->n; i++) visit(x, t->kid[i], loops, depth + (t->kind == TP_T_FOR));
 }
 
 static void put_nests(tp_buf *b, const tp_poly *p, bool far) {
@@ -51,7 +58,9 @@ static void put_nests(tp_buf *b, const tp_poly *p, bool far) {
   tp_scratch_init(&x.a);
   x.seen = TP_NEWN(&x.a, bool, p->stmts.n);
   tp_hmap_init(&x.said, &x.a);
-  if (p->tree) visit(&x, p->tree, "");
+  x.depth = TP_NEWN(&x.a, int, p->stmts.n);
+  if (p->tree) measure(&x, p->tree, 0);
+  if (p->tree) visit(&x, p->tree, "", 0);
   for (int i = 0; i < x.nests.n; i++) {
     const nest *n = &x.nests.v[i];
     tp_putf(b, "  %-*s ", WIDE, *n->loops ? tp_printf(&x.a, "for %s", n->loops) : "once");
@@ -95,7 +104,7 @@ static void put_kept(tp_buf *b, const tp_poly *p, const sized *v, int n, const i
     tp_putf(b, "  %-*s ", WIDE, name);
     tp_ix_print(b, tp_arr_bytes(p, x));
     tp_puts(b, " bytes");
-    if (env) tp_putf(b, " = %.0f", v[i].bytes);
+    if (env && !tp_ix_is_const(tp_arr_bytes(p, x), NULL)) tp_putf(b, " = %.0f", v[i].bytes);
     for (int d = 0; d < x->ndim; d++) {
       int64_t w;
       if (tp_ix_is_const(x->width[d], &w) && w == 1) continue;
@@ -132,14 +141,14 @@ static uses *count_uses(tp_arena *arena, const tp_poly *p) {
 }
 
 static void put_reason(tp_buf *b, const tp_arr *x, const uses *u) {
-  if (u->writer->effect) { tp_puts(b, "made by a callback"); return; }
+  if (u->writer->effect) { tp_puts(b, "made by a callback, or given"); return; }
   if (u->nreader > 1) {
     for (int k = 0; k < u->nreader && k < (int)TP_LEN(u->reader); k++) tp_putf(b, "%s%s", k ? ", " : "read by ", u->reader[k]->name);
     if (u->nreader > (int)TP_LEN(u->reader)) tp_putf(b, " and %d more", u->nreader - (int)TP_LEN(u->reader));
     return;
   }
   const char *why = u->reader[0]->effect ? "handed to" : u->ranged || !is_point(x) ? "read at other points by"
-                  : "an operator with a kernel of its own, or one whose operands would have to wait, read by";
+                  : "with a kernel of its own, or operands that would have to wait, read by";
   tp_putf(b, "%s %s", why, u->reader[0]->name);
 }
 

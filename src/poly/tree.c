@@ -61,9 +61,9 @@ static isl_pw_aff *block_row(tp_sched *S, const tp_stmt *s, int sign) {
   return isl_pw_aff_from_aff(sign > 0 ? x : isl_aff_neg(x));
 }
 
-static isl_pw_aff *call_row(tp_sched *S, const tp_item *x, const tp_mem *m) {
+static isl_pw_aff *call_row(tp_sched *S, const tp_mem *m) {
   const tp_stmt *s = S->p->stmts.v[m->st];
-  if (x->block && s->bdim >= 0) return block_row(S, s, m->s);
+  if (s->bdim >= 0 && m->blocks == s->bdim + 1) return block_row(S, s, m->s);
   isl_pw_aff *row = isl_pw_aff_copy(m->row);
   if (s->vec) {                                 /* rows do not mention vector dims: at 0 */
     isl_map *r = isl_map_from_pw_aff(row);
@@ -82,7 +82,7 @@ static bool misread(tp_sched *S, int st, TP_KEEP isl_set *dom) {
   isl_map *rows = NULL;
   bool wrong = false;
   for (int i = 0; i < s->npath && s->path[i].loop && !wrong; i++) {
-    isl_map *row = isl_map_from_pw_aff(call_row(S, s->path[i].loop, s->path[i].mem));
+    isl_map *row = isl_map_from_pw_aff(call_row(S, s->path[i].mem));
     rows = rows ? isl_map_flat_range_product(rows, row) : row;
     isl_set *at = isl_set_apply(isl_set_copy(dom), isl_map_copy(rows)), *seen = isl_set_coalesce(isl_set_copy(at));
     wrong = isl_set_is_subset(seen, at) == isl_bool_false;
@@ -124,8 +124,8 @@ static isl_stat add_row(TP_TAKE isl_set *piece, void *user) {
   return isl_stat_ok;
 }
 
-static isl_union_pw_aff *add_rows(tp_sched *S, TP_TAKE isl_union_pw_aff *rows, const tp_item *x, const tp_mem *m) {
-  labelled l = { call_row(S, x, m), rows };
+static isl_union_pw_aff *add_rows(tp_sched *S, TP_TAKE isl_union_pw_aff *rows, const tp_mem *m) {
+  labelled l = { call_row(S, m), rows };
   isl_union_set *all = domain_of(S, m->st);
   isl_union_set_foreach_set(all, add_row, &l);
   isl_union_set_free(all);
@@ -212,7 +212,7 @@ static isl_schedule *of_loop(tp_sched *S, tp_item *x) {
   isl_schedule *sch = of_seq(S, &x->body);
   isl_union_pw_aff *rows = isl_union_pw_aff_empty(tp_isl_params(S->ix));
   for (int i = 0; i < x->nmem; i++)
-    if (!S->st[x->mem[i].st].follows) rows = add_rows(S, rows, x, &x->mem[i]);
+    if (!S->st[x->mem[i].st].follows) rows = add_rows(S, rows, &x->mem[i]);
   sch = isl_schedule_insert_partial_schedule(sch, isl_multi_union_pw_aff_from_union_pw_aff(rows));
   isl_schedule_node *band = isl_schedule_node_child(isl_schedule_get_root(sch), 0);
   isl_schedule_free(sch);

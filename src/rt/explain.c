@@ -80,7 +80,7 @@ static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   }
   tp_putf(b, ", %d statements, %d fused into them, %d arrays\n", p->stmts.n, fused(p), p->arrs.n);
   tp_putf(b, "order of loops proved with %d isl queries (%ld spaces); ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", p->nquery,
-           tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
+          tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
   tp_poly_print_unknown(b, p);
   put_ticks(b, f);
   put_checks(b, f);
@@ -135,14 +135,15 @@ static void put_number(tp_buf *b, int64_t v, int width) {
 }
 
 /* "for i, t: matmul@net.lua:7" */
-static void put_place(tp_buf *b, const tp_poly *p, const tp_pnode *x) {
+static void put_place(tp_buf *b, const tp_plan *plan, const tp_poly *p, const tp_pnode *x) {
   const tp_pnode *loop[64];
   int n = 0;
   for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
     if (q->kind == TP_P_FOR) loop[n++] = q;
   for (int i = n - 1; i >= 0; i--) tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ", (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
   const tp_node *of = x->rg->node;
-  tp_puts(b, of && of->id >= 0 ? p->title[of->id] : tp_ops[x->rg->op].text);      /* of an end: not in the graph */
+  const char *to = x->rg->nout ? plan->bufs.v[x->rg->out[0].buf]->name : NULL;
+  tp_puts(b, of && of->id >= 0 ? p->title[of->id] : to ? to : "?");      /* the plan has operators of its own */
 }
 
 /* One line for as many regions as it takes to have no more than LINES; each shows the most among its own. */
@@ -157,7 +158,7 @@ static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
     int bar = c->live[c->peak] ? (int)((c->live[best] * WIDTH + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
     put_number(b, c->live[best], 14);
     tp_putf(b, " |%.*s%*s| ", bar, "########################################", WIDTH - bar, "");
-    put_place(b, poly, c->region[best]);
+    put_place(b, c->plan, poly, c->region[best]);
     tp_puts(b, best == c->peak ? "  <- peak\n" : "\n");
     best = -1;
   }
@@ -259,7 +260,8 @@ static void put_memory(void *ud, const tp_places *places) {
   tp_scratch_init(&a);
   chart c = { .plan = p, .poly = g->f->poly, .places = places, .live = TP_NEWN(&a, int64_t, p->npos + 1), .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
   g->ok = fill_chart(&c, g->env);
-  if (g->ok && c.region[c.peak]) {
+  if (g->ok && !c.region[c.peak]) tp_puts(g->b, "nothing runs with these bounds\n");
+  else if (g->ok) {
     put_total(g->b, &c);
     put_plot(g->b, &c, c.poly);
     tp_puts(g->b, "at the peak:\n");

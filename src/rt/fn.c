@@ -83,6 +83,32 @@ int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   return n;
 }
 
+static void count_slots(const tp_poly *p, const tp_slots *slots, tp_kept *out) {
+  for (int i = 0; i < p->arrs.n; i++) {
+    if (p->arrs.v[i]->kind != TP_ARR_TEMP) continue;
+    out->narray++;
+    out->kept += slots[i].kept;
+    out->needed += slots[i].needed;
+    out->nloose += !slots[i].near;
+  }
+}
+
+bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err) {
+  *out = (tp_kept){ .kept = -1 };
+  if (!f->poly || f->poly->ends.n) return true;
+  tp_slots *slots = tp_calloc(sizeof *slots * (size_t)TP_MAX(f->poly->arrs.n, 1));
+  int64_t *env = slots ? tp_full_env(f, given) : NULL;
+  const tp_run run = { .env = env };
+  bool ok = env ? tp_run_check_bounds(f->graph, &run, err) && tp_poly_simulate(f->poly, env, slots, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (ok) {
+    out->kept = 0;
+    count_slots(f->poly, slots, out);
+  }
+  tp_free(env);
+  tp_free(slots);
+  return ok;
+}
+
 /* Closing the graph may make symbols, so the environment is laid out anew. */
 static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
