@@ -185,7 +185,8 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
 static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
   tp_poly *p = f->order = tp_lower(g, f->need, loose, err);
   if (p) {
-    p->novec = !f->opt.on[TP_Q_VECTORIZE];
+    p->judge = g == f->trial;
+    p->novec = p->judge || !f->opt.on[TP_Q_VECTORIZE];
     p->noblock = !f->opt.on[TP_Q_TILE] || f->opt.precise;
     p->block = tp_setting("TEMPO_BLOCK") ? atoll(tp_setting("TEMPO_BLOCK")) : 0;
   }
