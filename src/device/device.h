@@ -39,7 +39,7 @@ int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);
 /* A buffer that lies in the file: `outer` parts of `count` rows of `row` bytes each, from place `at`; rows of a ring go round. Rows from lo to hi are in use or
  * wait to leave, `chunk` of them together; those from there to `ready` are mapped, those to `asked` asked for. most: bytes mapped at a time.
  * chunk 0: it is in the arena. */
-typedef struct tp_spilled { int dim; bool ring; int64_t at, bytes, outer, count, row, chunk, most, lo, hi, ready, asked; } tp_spilled;
+typedef struct tp_spilled { int dim, way; bool ring; int64_t at, bytes, outer, count, row, chunk, most, lo, hi, ready, asked; } tp_spilled;
 /* Where everything would lie: by buffer, whether it is in the file, its place in the arena (-1: none), and how it lies in the file; by position, working memory, its place,
  * and what is mapped of the file. total: arena and the most that is mapped. */
 typedef struct tp_places { bool *out; int64_t *at; tp_spilled *as; int64_t *room, *roomat, *load, arena, total; } tp_places;

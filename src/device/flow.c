@@ -67,7 +67,7 @@ static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
       x->npos++;
       return true;
     case TP_P_SPILL: case TP_P_FETCH:
-      put(x, (tp_inst){ .op = p->kind == TP_P_SPILL ? TP_I_SPILL : TP_I_FETCH, .var = p->buf, .dim = p->dim, .made = p->made, .step = p->step, .lo = tp_dx_new(&x->a, p->lo), .hi = tp_dx_new(&x->a, p->hi) });
+      put(x, (tp_inst){ .op = p->kind == TP_P_SPILL ? TP_I_SPILL : TP_I_FETCH, .var = p->buf, .way = TP_WAY(p->dim, p->inner), .made = p->made, .step = p->step, .lo = tp_dx_new(&x->a, p->lo), .hi = tp_dx_new(&x->a, p->hi) });
       return true;
     case TP_P_FOR: return lay_loop(x, p, err);
     case TP_P_IF: return lay_if(x, p, err);
@@ -118,10 +118,10 @@ static const tp_inst *next_iteration(tp_exec *x, const tp_inst *i) {
   return inside(x, i) ? x->inst + i->to : i + 1;
 }
 
-/* Of a buffer that lies in the file, by the dim by which it does. */
+/* Of a buffer that lies in the file, the way that it does. */
 static void keep_rows(tp_exec *x, const tp_inst *i) {
   const tp_spilled *s = &x->spilled[i->var];
-  if (!s->chunk || s->dim != i->dim) return;
+  if (!s->chunk || s->way != i->way) return;
   if (i->op == TP_I_SPILL) tp_run_spill(x, i);
   else tp_run_fetch(x, i);
 }

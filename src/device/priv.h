@@ -60,12 +60,13 @@ typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 typedef struct tp_inst {
   tp_dop op; tp_dtest test;                     /* IF: what must hold of cond's value */
   int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP */
-  int var, step, dim; bool made;                /* SPILL, FETCH: var is the buffer */
+  int var, step, way; bool made;                /* SPILL, FETCH: var is the buffer */
   tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on */
   int pos;                                      /* of the next region from here on, in the plan's positions */
   tp_dreg *rg;
   tp_dnd *end;                                  /* LOAD */
 } tp_inst;
+#define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner))   /* in which a buffer may lie in the file */
 /* Somebody who goes through the instructions. Two of them meet the same regions and ticks in the same order; count: how many so far. pos: of the last one run. */
 typedef struct tp_cursor { int pc, pos; int64_t count, *env; } tp_cursor;
 

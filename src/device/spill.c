@@ -44,16 +44,17 @@ static int64_t grains(const tp_exec *x, int64_t bytes) { return up_to(bytes, x->
 static int64_t space(const tp_exec *x, int64_t bytes) { return up_to(bytes, fine(x) ? FINE : TP_MAX(x->page, AROUND)); }
 
 /* As it would lie in the file; dim -1: one row. */
-static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int dim, const int64_t *env) {
-  tp_spilled s = { .dim = dim, .outer = 1, .count = 1, .row = tp_dtype_size(b->dtype) };
-  bool outside = dim >= 0;
+static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int way, const int64_t *env) {
+  int dim = way / 2 - 1;
+  tp_spilled s = { .dim = dim, .way = way, .outer = 1, .count = 1, .row = tp_dtype_size(b->dtype) };
+  bool inside = dim < 0;
   for (int k = 0; k < b->ndim + b->rank; k++) {
     int i = k < b->ndim && b->order ? b->order[k] : k;
-    outside &= i != dim;
-    *(i == dim ? &s.count : outside ? &s.outer : &s.row) *= TP_MAX(tp_ix_evalq(b->slots[i], env), 0);
+    *(k == dim ? &s.count : inside ? &s.row : &s.outer) *= TP_MAX(tp_ix_evalq(b->slots[i], env), 0);
+    inside |= k == dim;
   }
   s.bytes = s.outer * s.count * s.row;
-  s.ring = dim >= 0 && tp_ix_kind(b->slots[dim]) != TP_IX_SYM;
+  s.ring = dim >= 0 && tp_ix_kind(b->slots[b->order ? b->order[dim] : dim]) != TP_IX_SYM;
   s.chunk = TP_MAX(TP_MIN(TP_MAX(s.bytes / 64, x->grain), MOST_CHUNK) / TP_MAX(s.row * s.outer, 1), 1);
   return s;
 }
@@ -66,20 +67,22 @@ static int64_t mapped(const tp_exec *x, const tp_spilled *s, int64_t n, bool sli
 
 /* ---- what a run would take ---- */
 
-typedef struct unit { int buf, dim, first, last; int64_t most; } unit;  /* positions at which so much of a buffer is mapped */
+typedef struct unit { int buf, way, first, last; int64_t most; } unit;  /* positions at which so much of a buffer is mapped */
 typedef struct choice {
   const tp_exec *x; const int64_t *env;
   tp_arena a;
   TP_VEC(unit) units;
   int *from, *next;                             /* units of a buffer: the first by buffer, the next by unit, each -1 behind the last */
   tp_spilled *as;                               /* by buffer: how it would lie; chunk 0: it cannot */
-  const tp_pnode ***since;                      /* by buffer and dim + 1: the first that uses it after the last SPILL */
+  const tp_pnode ***since;                      /* by buffer and way: the first that uses it after the last SPILL */
   int64_t *bytes, *live, *load, maxload;        /* by buffer; by position: alive in the arena, mapped */
   tp_places p;
 } choice;
 
+static int ways(const choice *c, int buf) { return TP_WAY(c->x->plan->bufs.v[buf]->ndim, 0); }
+
 static void touch(choice *c, const tp_nd *nd, const tp_pnode *x) {
-  for (int d = 0; nd->buf >= 0 && d <= c->x->plan->bufs.v[nd->buf]->ndim; d++)
+  for (int d = 0; nd->buf >= 0 && d < ways(c, nd->buf); d++)
     if (!c->since[nd->buf][d]) c->since[nd->buf][d] = x;
 }
 
@@ -93,14 +96,14 @@ static const tp_pnode *part_of(const tp_pnode *leaf, const tp_pnode *x) {
 
 static void note_spill(choice *c, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   const tp_pbuf *b = c->x->plan->bufs.v[x->buf];
-  const tp_pnode **since = &c->since[x->buf][x->dim + 1], *loop = x->up;
-  unit u = { x->buf, x->dim, *since ? part_of(*since, x)->pos : x->pos, x->pos - 1, 0 };
+  const tp_pnode **since = &c->since[x->buf][TP_WAY(x->dim, x->inner)], *loop = x->up;
+  unit u = { x->buf, TP_WAY(x->dim, x->inner), *since ? part_of(*since, x)->pos : x->pos, x->pos - 1, 0 };
   int64_t none, rows;
   tp_ix_range(x->hi, lo, hi, &none, &rows);
   while (x->step && loop->kind != TP_P_FOR) loop = loop->up;
   if (x->step) { u.first = loop->pos; u.last = loop->lastpos; }
   else *since = NULL;
-  tp_spilled s = laid_out(c->x, b, x->dim, c->env);
+  tp_spilled s = laid_out(c->x, b, u.way, c->env);
   u.most = mapped(c->x, &s, rows, x->step != 0);
   if (rows > 0) TP_PUSH(&c->a, &c->units, u);
 }
@@ -115,17 +118,16 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
   for (int i = 0; i < x->rg->nrows; i++) touch(c, &x->rg->rows[i].nd, x);
 }
 
-/* Of each buffer the dim by which least is mapped at a time. */
-static void choose_dim(choice *c, int b) {
-  const tp_pbuf *x = c->x->plan->bufs.v[b];
-  int64_t *most = TP_NEWN(&c->a, int64_t, x->ndim + 1);
-  int best = -2;
-  for (int i = c->from[b]; i >= 0; i = c->next[i]) most[c->units.v[i].dim + 1] = TP_MAX(most[c->units.v[i].dim + 1], c->units.v[i].most);
-  for (int d = -1; d < x->ndim; d++)
-    if (most[d + 1] && (best < -1 || most[d + 1] < most[best + 1])) best = d;
-  if (best < -1) return;
-  c->as[b] = laid_out(c->x, x, best, c->env);
-  c->as[b].most = most[best + 1];
+/* Of each buffer the way in which least is mapped at a time. */
+static void choose_way(choice *c, int b) {
+  int64_t *most = TP_NEWN(&c->a, int64_t, ways(c, b));
+  int best = -1;
+  for (int i = c->from[b]; i >= 0; i = c->next[i]) most[c->units.v[i].way] = TP_MAX(most[c->units.v[i].way], c->units.v[i].most);
+  for (int w = 0; w < ways(c, b); w++)
+    if (most[w] && (best < 0 || most[w] < most[best])) best = w;
+  if (best < 0) return;
+  c->as[b] = laid_out(c->x, c->x->plan->bufs.v[b], best, c->env);
+  c->as[b].most = most[best];
 }
 
 static bool count_bytes(choice *c) {
@@ -164,7 +166,7 @@ static bool look(choice *c) {
   c->live = TP_NEWN(&c->a, int64_t, p->npos);
   c->since = TP_NEWN(&c->a, const tp_pnode **, p->bufs.n);
   c->from = TP_NEWN(&c->a, int, p->bufs.n);
-  for (int b = 0; b < p->bufs.n; b++) c->since[b] = TP_NEWN(&c->a, const tp_pnode *, p->bufs.v[b]->ndim + 1);
+  for (int b = 0; b < p->bufs.n; b++) c->since[b] = TP_NEWN(&c->a, const tp_pnode *, ways(c, b));
   if (!count_bytes(c) || !tp_plan_reach(p, c->env, note, c)) return false;
   c->next = TP_NEWN(&c->a, int, c->units.n);
   for (int b = 0; b < p->bufs.n; b++) c->from[b] = -1;
@@ -174,7 +176,7 @@ static bool look(choice *c) {
   }
   memcpy(c->live, c->p.room, sizeof *c->live * (size_t)p->npos);
   for (int b = 0; b < p->bufs.n; b++) {
-    choose_dim(c, b);
+    choose_way(c, b);
     for (int k = p->bufs.v[b]->first; c->p.at[b] >= 0 && k <= p->bufs.v[b]->last; k++) c->live[k] += c->bytes[b];
   }
   return true;
@@ -191,7 +193,7 @@ static int64_t load_with(const choice *c, int b) {
   int64_t most = c->maxload;
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
     const unit *u = &c->units.v[i];
-    for (int k = u->first; u->dim == c->as[b].dim && k <= u->last; k++) most = TP_MAX(most, c->load[k] + u->most);
+    for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++) most = TP_MAX(most, c->load[k] + u->most);
   }
   return most;
 }
@@ -203,7 +205,7 @@ static void move(choice *c, int b, bool out) {
   for (int k = x->first; k <= x->last; k++) c->live[k] -= sign * c->bytes[b];
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
     const unit *u = &c->units.v[i];
-    for (int k = u->first; u->dim == c->as[b].dim && k <= u->last; k++) c->load[k] += sign * u->most;
+    for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++) c->load[k] += sign * u->most;
   }
   c->maxload = greatest(c->load, c->x->plan->npos);
 }
@@ -273,15 +275,13 @@ static int64_t choose(choice *c, const tp_exec *x, const int64_t *env) {
 /* With memory of the moment. False: out of memory, or fn says so. */
 static bool with_choice(const tp_exec *x, const int64_t *env, bool (*fn)(void *ud, choice *c), void *ud) {
   choice c = { 0 };
-  tp_guard here;
-  volatile bool ok = false;
-  tp_arena_init(&c.a);
-  if (TP_GUARDED(&here)) {
-    choose(&c, x, env);
-    ok = fn(ud, &c);
-    tp_unguard(&here);
-  }
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return false;
+  tp_scratch_init(&c.a);
+  choose(&c, x, env);
+  bool ok = fn(ud, &c);
   tp_arena_free(&c.a);
+  tp_unguard(&oom);
   return ok;
 }
 
@@ -393,7 +393,7 @@ static int pieces(const choice *c, piece *v) {
     piece q = { x->name, x->pos, 0 };
     if (c->p.at[b] >= 0 && x->first <= peak && peak <= x->last) q.bytes = c->bytes[b];
     for (int i = c->from[b]; i >= 0 && c->p.out[b]; i = c->next[i])
-      if (c->units.v[i].dim == c->as[b].dim && c->units.v[i].first <= peak && peak <= c->units.v[i].last) q.bytes += c->units.v[i].most;
+      if (c->units.v[i].way == c->as[b].way && c->units.v[i].first <= peak && peak <= c->units.v[i].last) q.bytes += c->units.v[i].most;
     if (q.bytes) v[n++] = q;
   }
   if (c->p.room[peak]) v[n++] = (piece){ NULL, { 0 }, c->p.room[peak] };
@@ -552,7 +552,7 @@ static void ask_next(tp_exec *x, const tp_inst *i) {
   int64_t lo, hi;
   while (++i < x->inst + x->ninst) {
     const tp_spilled *s = &x->spilled[i->var];
-    if (i->op != TP_I_FETCH || i->step || !s->chunk || s->dim != i->dim) continue;
+    if (i->op != TP_I_FETCH || i->step || !s->chunk || s->way != i->way) continue;
     if (rows(x, i, s, &lo, &hi)) each_run(x, s, lo, hi, ASK);
     return;
   }

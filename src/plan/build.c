@@ -231,14 +231,14 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   o = whole(b, r->val, r->ndim, r->dim, idx);
   for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = buf_stride(b, b->bufof[r->id], r->ndim + i);
   if (!nv) return nd_array(b, r, &o);
-  tp_opnd q = o;                                /* CALL: dims in `over` lead */
+  tp_opnd q = o;                                /* ranges (dims in a CALL's `over`, what an update stretches over) lead */
   q.rank = nv + o.rank; q.nvar = nv; nv = 0;
   q.shape = TP_NEWN(b->a, const tp_ix *, q.rank); q.stride = TP_NEWN(b->a, const tp_ix *, q.rank); q.axisvar = TP_NEWN(b->a, int, q.rank);
   q.var = TP_NEWN(b->a, const tp_sym *, q.nvar);
   for (int d = 0; d < r->ndim; d++) {
     if (!w->at[d].range) continue;
     q.var[nv] = tp_sym_var(C(b), "a");
-    q.shape[nv] = tp_ix_sub(C(b), w->at[d].hi, w->at[d].lo); q.stride[nv] = K(b, 0); q.axisvar[nv] = nv;
+    q.shape[nv] = tp_ix_extent(C(b), w->at[d].lo, w->at[d].hi, b->s->ndim, b->s->dim); q.stride[nv] = K(b, 0); q.axisvar[nv] = nv;
     idx[d] = tp_ix_add(C(b), idx[d], tp_ix_sym(C(b), q.var[nv++]));
   }
   for (int i = 0; i < o.rank; i++) { q.shape[nv + i] = o.shape[i]; q.stride[nv + i] = o.stride[i]; q.axisvar[nv + i] = -1; }

@@ -445,6 +445,7 @@ static tp_pnode *kept_rows(parser *p, tp_pkind kind) {
   tp_scan_space(&p->in);
   if (*p->in.s++ != 'b') return fail(p, "a buffer is wanted before this"), NULL;
   if (!tp_scan_small(&p->in, &x->buf) || (accept(p, "by") && !tp_scan_small(&p->in, &x->dim))) return NULL;
+  x->inner = accept(p, "inner");
   if (!expect(p, "rows") || !expression(p, &x->lo) || !expect(p, "for") || !expression(p, &x->hi)) return NULL;
   x->step = accept(p, "up") ? 1 : accept(p, "down") ? -1 : 0;
   x->made = accept(p, "made");

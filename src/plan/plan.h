@@ -60,9 +60,9 @@ typedef struct tp_region {
   int nrows; tp_rows *rows;                     /* CALL */
 } tp_region;
 
-/* SPILL and FETCH: of buffer `buf` the `hi` rows from `lo` on of its dim `dim` are used at a time (dim -1: all of it is one row). Where a run keeps the buffer in a file by
- * that dim, a SPILL lets go of memory: with a step, at the begin of a loop's body that goes through the rows that way, of what lies behind them; with step 0, after the last
- * use for now, of everything. A FETCH asks for the rows that come next, or, with step 0, for these. For other buffers, and by another dim, both do nothing. */
+/* SPILL and FETCH: of buffer `buf` the `hi` rows from `lo` on of its dim `dim` (as they lie in memory) are used at a time (-1: all of it is one row). Where a run keeps the buffer in a file
+ * that way, a SPILL lets go of memory: with a step, at the begin of a loop's body that goes through the rows that way, of what lies behind them; with step 0, after the last
+ * use for now, of everything. A FETCH asks for the rows that come next, or, with step 0, for these. For other buffers, and other ways, both do nothing. */
 typedef enum { TP_P_SEQ, TP_P_FOR, TP_P_IF, TP_P_REGION, TP_P_LOAD, TP_P_SPILL, TP_P_FETCH } tp_pkind;
 typedef struct tp_pnode tp_pnode;
 struct tp_pnode {
@@ -72,7 +72,7 @@ struct tp_pnode {
   const tp_sym *label; bool parallel;
   const tp_ix *cond;
   tp_region *rg;
-  int buf, dim; bool made;                      /* SPILL, FETCH; with lo, hi, step. made: FETCH of rows that will be written */
+  int buf, dim; bool inner, made;               /* SPILL, FETCH; with lo, hi, step. inner: another way to go by the same dim; made: FETCH of rows that will be written */
   const tp_ix *given; tp_nd *nd;                /* LOAD var = min(given, the greatest of the i64 in nd): an end by data, read again wherever it is used */
   int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
   int lastpos;

@@ -6,7 +6,8 @@
  *
  *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;      fetch x rows ..; part; spill x rows ..
  *
- * Every dim with such loops is offered, and all of the buffer where none has them. Which buffers go to a file, and by which dim, is chosen for given bounds
+ * Every dim with such loops is offered, where they are nested the outermost and the innermost of them, and all of the buffer where no dim has them. Which buffers go to a file,
+ * and by which of these, is chosen for given bounds
  * (device/spill.c); for the others these statements do nothing. None of them takes a position or decides what a region reads: they only say what will be used. */
 #include "plan/build.h"
 
@@ -22,6 +23,7 @@ typedef struct spiller {
   tp_hmap spots;                                /* of parts */
   nodelist loads;
   const tp_pbuf *buf; const uselist *uses; int dim;
+  bool inner;                                   /* of loops that slide one inside the other the innermost are meant, else the outermost */
 } spiller;
 
 /* ---- uses ---- */
@@ -151,7 +153,10 @@ static range hull(spiller *s, const tp_pnode *const *part, int n) {
 
 static tp_pnode *statement(spiller *s, tp_pkind kind, const range *r, int step) {
   tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = kind, .buf = s->buf->id, .dim = s->dim, .lo = r->lo, .hi = r->n, .step = step, .made = kind == TP_P_FETCH && r->made };
+  int dim = s->dim;
+  for (int k = 0; dim >= 0 && s->buf->order && k < s->buf->ndim; k++)
+    if (s->buf->order[k] == s->dim) dim = k;
+  *x = (tp_pnode){ .kind = kind, .buf = s->buf->id, .dim = dim, .inner = s->inner, .lo = r->lo, .hi = r->n, .step = step, .made = kind == TP_P_FETCH && r->made };
   return x;
 }
 
@@ -216,11 +221,28 @@ static void visit_kids(spiller *s, const tp_pnode *x) {
   if (first >= 0) around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
 }
 
+static bool slides_inside(spiller *s, const tp_pnode *x) {
+  for (int i = 0; i < x->n; i++)
+    if (has_sliding(s, x->kid[i])) return true;
+  return false;
+}
+
 /* A part with something inside that slides, or into which a buffer without such loops is looked for. */
 static void visit(spiller *s, const tp_pnode *x) {
   range r;
-  if (slides(s, x, &r)) around_loop(s, x, &r);
+  if (slides(s, x, &r) && !(s->inner && slides_inside(s, x))) around_loop(s, x, &r);
   else visit_kids(s, x);
+}
+
+/* Is there a loop that slides in another that does? */
+static bool nested(spiller *s, const tp_pnode *x) {
+  int from, to;
+  range r;
+  if (!within(s, x, &from, &to)) return false;
+  if (slides(s, x, &r)) return slides_inside(s, x);
+  for (int i = 0; i < x->n; i++)
+    if (nested(s, x->kid[i])) return true;
+  return false;
 }
 
 static bool is_few(const tp_ix *e) {
@@ -248,6 +270,9 @@ static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
     if (is_few(b->slots[s->dim]) || !has_sliding(s, s->p->body)) continue;
     any = true;
     visit(s, s->p->body);
+    s->inner = nested(s, s->p->body);
+    if (s->inner) visit(s, s->p->body);
+    s->inner = false;
   }
   s->dim = -1;
   if (!any && has_gap(uses) && s->p->body->n) visit(s, s->p->body);

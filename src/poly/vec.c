@@ -305,7 +305,7 @@ void tp_dense_vectors(tp_sched *S) {
     for (int a = 0; a < s->nacc; a++) {
       tp_arr *r = S->p->arrs.v[s->acc[a].arr];
       for (int k = 0; k < r->ndim; k++) {
-        if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
+        if (s->acc[a].kind != TP_ACC_READ && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
         for (int d = 0; d < s->ndim; d++)
           if ((s->vec >> d & 1) && !(r->dense >> k & 1) && tp_linked(S, s, &s->acc[a], d, k)) {
             if (d == s->bdim && aligned(S, s, &s->acc[a], k)) {

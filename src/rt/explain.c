@@ -224,7 +224,8 @@ static void put_spilled(tp_buf *b, const chart *c) {
     if (!p->out[i]) continue;
     put_number(b, p->as[i].bytes, 14);
     tp_putf(b, "  %s", x->name ? x->name : "?");
-    if (p->as[i].dim >= 0 && i < c->poly->arrs.n) tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[p->as[i].dim]->name);
+    int d = p->as[i].dim;
+    if (d >= 0 && i < c->poly->arrs.n) tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[x->order ? x->order[d] : d]->name);
     tp_puts(b, ", at most ");
     put_number(b, p->as[i].most, 0);
     tp_puts(b, " in memory");
