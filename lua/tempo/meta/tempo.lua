@@ -1943,6 +1943,11 @@ function Function:memory(bounds) end
 ---@return integer? # bytes; nil where the tier does not know
 function Function:peak() end
 
+--- Goes through the schedule point by point without data, and fails unless every statement runs once at each of its points, everything is made before it is read, and no slot is given away while what it holds is still to be read. To find bugs of ours; it takes a while where bounds are not small.
+---@param bounds table<string, integer>
+---@return table<string, integer>? # `kept` slots of all `arrays`, slots `needed` by brute force, and how many arrays are `loose`, more than two slots of a dim wider; nil where the tier has no schedule or a dim ends by data
+function Function:simulate(bounds) end
+
 --- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.
 ---@param rows? integer how many regions to name (20)
 ---@return string
