@@ -5,7 +5,7 @@ local S = require "spec.support"
 
 local D = 8
 local P = tempo.program()
-local t, T = P:dim "t"
+local t = P:dim "t"
 local l, L = P:dim "l"
 local p = P:bound "p"
 local w = P:bound "w"

@@ -1928,7 +1928,7 @@ function Function:params() end
 ---@return tempo.Function # itself
 function Function:load_params(params) end
 
---- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes`; `dot` the graph for Graphviz.
+--- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
 ---@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot" a summary if left out
 ---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
@@ -1942,6 +1942,11 @@ function Function:memory(bounds) end
 --- Bytes that the last run took: what `f:memory` had said. Memory that it did not write to costs no pages.
 ---@return integer? # bytes; nil where the tier does not know
 function Function:peak() end
+
+--- Goes through the schedule point by point without data, and fails unless every statement runs once at each of its points, everything is made before it is read, and no slot is given away while what it holds is still to be read. To find bugs of ours; it takes a while where bounds are not small.
+---@param bounds table<string, integer>
+---@return table<string, integer>? # `kept` slots of all `arrays`, slots `needed` by brute force, and how many arrays are `loose`, more than two slots of a dim wider; nil where the tier has no schedule or a dim ends by data
+function Function:simulate(bounds) end
 
 --- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.
 ---@param rows? integer how many regions to name (20)
