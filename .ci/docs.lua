@@ -7,7 +7,8 @@
 --                                                       docs/reference/libraries.md
 --   src/base/{settings,errs,dtypes}.def, src/opt/passes.def, include/tempo.h,
 --   docs/source/errors.lua                              docs/reference/settings.md
---   blocks after <!-- run -->, examples/tutorial        what they print, in README.md, docs/tutorial.md and docs/reading-explain.md
+--   blocks after <!-- run -->, examples/tutorial        what they print, in README.md, docs/tutorial.md and
+--                                                       docs/reading-explain.md
 --   docs/source/pages.lua                               what stands at the head of each page
 --
 -- It runs the examples, so it needs the module (`make docs` builds it).

@@ -1,6 +1,6 @@
 -- By hand: tokens one after the other, of each all layers; keys and values of all tokens are kept (the cache), of everything else one token and one layer.
--- Prompt and generated tokens are two loops, as only the second reads what was generated before. For the prompt's tokens but the last, the last layer makes only
--- its keys and values, and nothing at all runs after the last token: fewer operations than most would write.
+-- Prompt and generated tokens are two loops, as only the second reads what was generated before. For the prompt's tokens but the last, the last layer makes
+-- just its keys and values, and nothing at all runs after the last token: fewer operations than most would write.
 local tempo = require "tempo"
 local S = require "spec.support"
 

@@ -386,5 +386,5 @@ tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift) {
   isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
   isl_pw_aff *row = isl_pw_aff_from_aff(s > 0 ? x : isl_aff_neg(x));
   if (shift.bad || shift.p || shift.c) row = isl_pw_aff_add(row, isl_pw_aff_insert_domain(tp_wt_pw(S, shift), tp_stmt_space(S, st)));
-  return (tp_mem){ st, dim, s, shift, tp_keep_aff(S, row) };
+  return (tp_mem){ .st = st, .dim = dim, .s = s, .shift = shift, .row = tp_keep_aff(S, row) };
 }

@@ -305,6 +305,18 @@ static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
+/* By cases of divisions there may be very many: then of a set without these, which holds D. */
+static isl_pw_aff *greatest(tp_sched *S, isl_set *D, int k) {
+  isl_ctx_reset_operations(S->ctx);
+  isl_ctx_set_max_operations(S->ctx, (unsigned long)(S->p->budget / 20 + 1));
+  isl_pw_aff *p = isl_set_dim_max(isl_set_copy(D), k);
+  bool over = !p && isl_ctx_last_error(S->ctx) == isl_error_quota;
+  if (over) isl_ctx_reset_error(S->ctx);
+  isl_ctx_reset_operations(S->ctx);
+  isl_ctx_set_max_operations(S->ctx, (unsigned long)S->p->budget);
+  return over ? isl_set_dim_max(isl_set_remove_divs(isl_set_copy(D)), k) : p;
+}
+
 /* 1 + the greatest D_k. NULL: not known. */
 static const tp_ix *width_of(const life *f, isl_set *D, int k) {
   tp_sched *S = f->S;
@@ -312,7 +324,7 @@ static const tp_ix *width_of(const life *f, isl_set *D, int k) {
   const tp_ix *w = v && isl_val_is_int(v) == isl_bool_true ? tp_ix_const(S->ix, isl_val_get_num_si(v) + 1) : NULL;
   isl_val_free(v);
   if (w) return w;
-  isl_pw_aff *most = isl_pw_aff_coalesce(isl_set_dim_max(isl_set_copy(D), k));
+  isl_pw_aff *most = isl_pw_aff_coalesce(greatest(S, D, k));
   pieces p = { f, isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)), NULL, false };
   if (!p.width || isl_pw_aff_foreach_piece(p.width, try_piece, &p) < 0 || p.failed) p.best = NULL;
   isl_pw_aff_free(p.width);

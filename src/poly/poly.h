@@ -32,7 +32,7 @@ typedef struct tp_arr {
 typedef enum { TP_ACC_READ, TP_ACC_WRITE, TP_ACC_UPDATE } tp_acckind;   /* UPDATE: y += ..., commutes with other updates */
 typedef struct tp_access {
   tp_acckind kind; int arr;
-  const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, and on a CALL's writes over its `over` dims */
+  const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, on a CALL's writes over its `over` dims, on updates that stretch */
   tp_rel *rel;                                  /* {statement point -> elements}, restricted to the statement's domain */
   const tp_ix *upto;                            /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims. NULL: all */
   bool alias;                                   /* READ: the kernel may write its result over this operand (elementwise, same shape) */
@@ -103,6 +103,7 @@ typedef struct tp_poly {
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   const char **title;                           /* by node id: what explain calls it, no two unnamed ones alike */
   bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
+  bool judge;                                   /* set before tp_schedule: whether there is an order is all that is asked */
   bool ticks;                                   /* tp_insert_ticks was there */
   int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ..." */

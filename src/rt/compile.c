@@ -37,6 +37,11 @@ static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
+static bool choose_limit(tp_fn *f, const tp_copts *o) {
+  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : o->memory;
+  return true;
+}
+
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
 
 static int pass_named(const char *s, size_t n) {
@@ -180,7 +185,8 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
 static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
   tp_poly *p = f->order = tp_lower(g, f->need, loose, err);
   if (p) {
-    p->novec = !f->opt.on[TP_Q_VECTORIZE];
+    p->judge = g == f->trial;
+    p->novec = p->judge || !f->opt.on[TP_Q_VECTORIZE];
     p->noblock = !f->opt.on[TP_Q_TILE] || f->opt.precise;
     p->block = tp_setting("TEMPO_BLOCK") ? atoll(tp_setting("TEMPO_BLOCK")) : 0;
   }
@@ -272,7 +278,7 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
 bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
   return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (*poly = schedule_graph(f, g, err)) &&
-         (*plan = tp_plan_build(g, *poly, err));
+         (*plan = tp_plan_build(g, *poly, err)) && tp_plan_limit(*plan, f->limit, err);
 }
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
@@ -301,7 +307,7 @@ static bool dumped(tp_fn *f) {
 
 static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_passes(f, o, err) &&
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
          (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err)) && dumped(f);
 }

@@ -73,6 +73,7 @@ static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   tp_putf(b, "tier %s, %d operators", tiers[f->tier], g->nodes.n);
   if (!p) {
     tp_puts(b, ", evaluated point by point as they are asked for\n");
+    if (f->limit) tp_puts(b, "it keeps every value, whatever memory = says\n");
     put_ticks(b, f);
     put_checks(b, f);
     return true;
@@ -95,8 +96,9 @@ enum { LINES = 40, WIDTH = 40, TOP = 8 };
 
 typedef struct piece { const tp_pbuf *buf; int pos; int64_t bytes; } piece;     /* buf NULL: working memory of the region at pos */
 typedef struct chart {
-  const tp_plan *plan;
-  int64_t *live, *room, *at;                    /* by position; at: by buffer */
+  const tp_plan *plan; const tp_poly *poly;
+  const tp_places *places;
+  int64_t *live;                                /* by position */
   const tp_pnode **region;                      /* by position; NULL: does not run for these bounds */
   int peak;
 } chart;
@@ -108,13 +110,13 @@ static void note_region(void *ud, const tp_pnode *x, const int64_t *lo, const in
 
 static int64_t bytes_of(const tp_pbuf *b, const int64_t *env) { return (tp_ix_evalq(b->size, env) * tp_dtype_size(b->dtype) + 63) / 64 * 64; }
 
-static bool fill_chart(chart *c, const tp_exec *x, const int64_t *env) {
+static bool fill_chart(chart *c, const int64_t *env) {
   const tp_plan *p = c->plan;
-  if (!tp_exec_rooms(x, env, c->room) || tp_plan_color(p, env, NULL, c->at, NULL) < 0 || !tp_plan_reach(p, env, note_region, c)) return false;
-  for (int i = 0; i < p->npos; i++) c->live[i] = c->room[i];
+  if (!tp_plan_reach(p, env, note_region, c)) return false;
+  for (int i = 0; i < p->npos; i++) c->live[i] = c->places->room[i] + c->places->load[i];
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
-    for (int k = b->first; b->kind == TP_BUF_TEMP && c->at[i] >= 0 && k <= b->last; k++) c->live[k] += bytes_of(b, env);
+    for (int k = b->first; b->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && k <= b->last; k++) c->live[k] += bytes_of(b, env);
   }
   for (int i = 0; i < p->npos; i++)
     if (c->region[i] && (!c->region[c->peak] || c->live[i] > c->live[c->peak])) c->peak = i;
@@ -186,9 +188,9 @@ static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) 
   int n = 0;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
-    if (x->kind == TP_BUF_TEMP && c->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, bytes_of(x, env) };
+    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, bytes_of(x, env) };
   }
-  if (c->room[c->peak]) v[n++] = (piece){ NULL, n, c->room[c->peak] };
+  if (c->places->room[c->peak]) v[n++] = (piece){ NULL, n, c->places->room[c->peak] };
   qsort(v, (size_t)n, sizeof *v, by_bytes);
   int64_t rest = 0;
   for (int i = 0; i < n; i++)
@@ -213,26 +215,66 @@ static void formulas(tp_buf *b, const tp_plan *p) {
   tp_puts(b, "with bounds, f:explain(\"memory\", { T = 100 }), this is over time\n");
 }
 
-static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
-  const tp_plan *p = f->plan;
+/* What lies in the file. */
+static void put_spilled(tp_buf *b, const chart *c) {
+  const tp_places *p = c->places;
+  if (p->total > p->arena) tp_puts(b, "in a file, of which only rows in use are in memory:\n");
+  for (int i = 0; i < c->plan->bufs.n; i++) {
+    const tp_pbuf *x = c->plan->bufs.v[i];
+    if (!p->out[i]) continue;
+    put_number(b, p->as[i].bytes, 14);
+    tp_putf(b, "  %s", x->name ? x->name : "?");
+    int d = p->as[i].dim;
+    if (d >= 0 && i < c->poly->arrs.n) tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[x->order ? x->order[d] : d]->name);
+    tp_puts(b, ", at most ");
+    put_number(b, p->as[i].most, 0);
+    tp_puts(b, " in memory");
+    if (x->pos.file) tp_putf(b, "  -- %s:%d", x->pos.file, x->pos.line);
+    tp_puts(b, "\n");
+  }
+}
+
+static void put_total(tp_buf *b, const chart *c) {
+  const tp_places *p = c->places;
+  put_number(b, p->arena, 0);
+  tp_puts(b, " bytes of arena");
+  if (p->total > p->arena) {
+    tp_puts(b, " and at most ");
+    put_number(b, p->total - p->arena, 0);
+    tp_puts(b, " of a file mapped");
+  }
+  tp_puts(b, "; at most ");
+  put_number(b, c->live[c->peak], 0);
+  tp_puts(b, " are in use at once\n");
+  if (!c->plan->limit || c->plan->limit == TP_SPILL_ALL) return;
+  tp_puts(b, "the limit is ");
+  put_number(b, c->plan->limit, 0);
+  tp_puts(b, p->total <= c->plan->limit ? "\n" : ": a call with these bounds is refused\n");
+}
+
+typedef struct { tp_buf *b; tp_fn *f; const int64_t *env; bool ok; } page;
+
+static void put_memory(void *ud, const tp_places *places) {
+  page *g = ud;
+  const tp_plan *p = g->f->plan;
   tp_arena a;
   tp_scratch_init(&a);
-  int64_t total = tp_exec_memory(f->exec, env);
-  chart c = { .plan = p, .live = TP_NEWN(&a, int64_t, p->npos), .room = TP_NEWN(&a, int64_t, p->npos), .at = TP_NEWN(&a, int64_t, p->bufs.n),
-              .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
-  bool ok = total >= 0 && fill_chart(&c, f->exec, env);
-  if (ok && !c.region[c.peak]) tp_puts(b, "nothing runs with these bounds\n");
-  else if (ok) {
-    put_number(b, total, 0);
-    tp_puts(b, " bytes of arena; at most ");
-    put_number(b, c.live[c.peak], 0);
-    tp_puts(b, " are in use at once\n");
-    put_plot(b, &c, f->poly);
-    tp_puts(b, "at the peak:\n");
-    put_top(b, &a, &c, env);
+  chart c = { .plan = p, .poly = g->f->poly, .places = places, .live = TP_NEWN(&a, int64_t, p->npos + 1), .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
+  g->ok = fill_chart(&c, g->env);
+  if (g->ok && !c.region[c.peak]) tp_puts(g->b, "nothing runs with these bounds\n");
+  else if (g->ok) {
+    put_total(g->b, &c);
+    put_plot(g->b, &c, c.poly);
+    tp_puts(g->b, "at the peak:\n");
+    put_top(g->b, &a, &c, g->env);
+    put_spilled(g->b, &c);
   }
   tp_arena_free(&a);
-  return ok;
+}
+
+static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
+  page g = { b, f, env, false };
+  return tp_exec_places(f->exec, env, put_memory, &g) && g.ok;
 }
 
 /* ---- sections ---- */
