@@ -38,6 +38,23 @@ describe("a cycle for some bounds only", function()
     end)
   end)
 
+  it("may be one where a bound has one value, beside recurrences that are none", function()
+    local i, I = P:dim "i"
+    local a, b = P:tensor { domain = { t }, name = "a" }, P:tensor { domain = { t, i }, name = "b" }
+    a[T - 1] = 1
+    a:otherwise(b[{ i = I - 1, t = t + 1 }] + a[t + 1])
+    b[{ i = 0 }] = a[0 .. t + 1]:sum(0)
+    b:otherwise(a[T - 1] * i:value())
+    each_tier(function(tier)
+      local f = P:compile { outputs = { a = a, b = b }, tier = tier }
+      local out = f({}, { T = 4, I = 3 })
+      assert.same({ 7, 5, 3, 1 }, out.a:totable())
+      assert.same({ { 7, 1, 2 }, { 12, 1, 2 }, { 15, 1, 2 }, { 16, 1, 2 } }, out.b:totable())
+      assert.same({ { 1 } }, f({}, { T = 1, I = 1 }).b:totable())
+      fails(function() f({}, { T = 2, I = 1 }) end, "cycle", "I")
+    end)
+  end)
+
   it("may be told by a window's end", function()
     h[0] = 1
     h[t] = h[tempo.max(0, t - 3) .. t - p + 1]:sum(0) + 1

@@ -13,7 +13,7 @@ local BOUNDS = { "I", "J", "K" }
 
 -- Of the third tier, by seed.
 local OPTIONS = { "passes = 'none'", "precise = true", "passes = { vectorize = false }", "passes = { tile = false }", "passes = { cse = false }",
-                  "passes = { fold = false, dce = false }" }
+                  "passes = { fold = false, dce = false }", "passes = { algebra = false }" }
 
 local G = {}                                           -- a generator: r, case, pool of values
 G.__index = G

@@ -241,10 +241,12 @@ static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
   return isl_stat_ok;
 }
 
-/* Is p the function e wherever p is defined? */
+/* Is p the function e wherever p is defined? A p over bounds alone may live on parameters or on a space without dims. */
 static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
-  isl_set *same = isl_pw_aff_eq_set(isl_pw_aff_copy(p), of_ix(f, e));
+  isl_pw_aff *q = of_ix(f, e);
+  if (isl_set_is_params(dom) == isl_bool_true) q = isl_pw_aff_project_domain_on_params(q);
+  isl_set *same = isl_pw_aff_eq_set(isl_pw_aff_copy(p), q);
   bool yes = isl_set_is_subset(dom, same) == isl_bool_true;
   isl_set_free(dom);
   isl_set_free(same);
@@ -312,6 +314,13 @@ isl_map *tp_isl_coalesce_map(isl_map *m) {
   if (!m || isl_map_n_basic_map(m) < 2) return m;
   return isl_set_unwrap(tp_isl_coalesce(isl_map_wrap(m)));
 }
+
+isl_map *tp_isl_few(isl_map *m) {
+  if (!m || isl_map_n_basic_map(m) <= TP_MANY) return m;
+  return isl_map_from_basic_map(isl_map_simple_hull(isl_map_compute_divs(m)));
+}
+
+isl_set *tp_isl_gist(isl_set *s, isl_set *context) { return isl_set_gist(isl_set_compute_divs(s), context); }
 
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_set *s) {
   frame f = { c, n, dims };
@@ -488,7 +497,7 @@ bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a,
 static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
 
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {
-  isl_set *p = tp_isl_coalesce(isl_set_gist_params(isl_set_intersect_params(params_of(s), tp_isl_context(c, 0)), tp_isl_context(c, 0)));
+  isl_set *p = tp_isl_coalesce(isl_set_gist_params(isl_set_compute_divs(isl_set_intersect_params(params_of(s), tp_isl_context(c, 0))), tp_isl_context(c, 0)));
   const tp_ix *cond = tp_cond_of_set(c, 0, NULL, p);
   isl_set_free(p);
   return tp_ix_simplify(c, cond, 0, NULL);
@@ -506,7 +515,7 @@ bool tp_set_can_have_point(tp_ictx *c, tp_set *s, int64_t least) {
 
 const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, bool simplify) {
   isl_set *t = isl_set_copy(s);
-  if (simplify) t = isl_set_gist(t, isl_set_intersect_params(tp_set_box(c, n, dims), tp_isl_context(c, 0)));
+  if (simplify) t = tp_isl_gist(t, isl_set_intersect_params(tp_set_box(c, n, dims), tp_isl_context(c, 0)));
   const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
   isl_set_free(t);
   return cond && simplify ? tp_ix_simplify(c, cond, n, dims) : cond;

@@ -88,6 +88,73 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   return false;
 }
 
+/* ---- bounds at which there is a cycle of points, tried one by one ---- */
+
+enum { GRID = 4, MAXTRIED = 300 };
+typedef struct { int n; const tp_sym **bound; int64_t *env; } grid;     /* bounds that matter, each from 1 to GRID */
+
+static grid grid_of(tp_sched *S, const tp_arcs *in) {
+  grid g = { 0, TP_NEWN(S->a, const tp_sym *, tp_nsym(S->ix)), TP_NEWN(S->a, int64_t, tp_nsym(S->ix)) };
+  for (int i = 0; i < tp_nsym(S->ix); i++) {
+    const tp_sym *b = tp_sym_at(S->ix, i);
+    bool used = false;
+    for (int e = 0; e < in->n && b->kind == TP_SYM_BOUND && !used; e++) {
+      isl_id *id = isl_id_alloc(S->ctx, b->name, (void *)b);
+      int at = isl_map_find_dim_by_id(in->v[e].map, isl_dim_param, id);
+      isl_id_free(id);
+      used = at >= 0 && isl_map_involves_dims(in->v[e].map, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
+    }
+    g.env[i] = 1;
+    if (used) g.bound[g.n++] = b;
+  }
+  return g;
+}
+
+static bool advance(grid *g) {
+  for (int i = 0; i < g->n; i++) {
+    if (++g->env[g->bound[i]->id] <= GRID) return true;
+    g->env[g->bound[i]->id] = 1;
+  }
+  return false;
+}
+
+static bool is_in(TP_KEEP isl_set *s, const int64_t *env) {
+  s = isl_set_copy(s);
+  for (int k = 0; k < (int)isl_set_dim(s, isl_dim_param); k++) {
+    isl_id *id = isl_set_get_dim_id(s, isl_dim_param, k);
+    const tp_sym *b = isl_id_get_user(id);
+    isl_id_free(id);
+    if (b) s = isl_set_fix_si(s, isl_dim_param, k, (int)env[b->id]);
+  }
+  bool yes = isl_set_is_empty(s) == isl_bool_false;
+  isl_set_free(s);
+  return yes;
+}
+
+/* The bounds at which an arc has points, for the arc whose bounds are just those at which there is a cycle, as far as it was tried. */
+static bool as_tried(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
+  isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
+  grid g = grid_of(S, in);
+  int left = 0, tries = 1;
+  bool any = false;
+  for (int i = 0; i < g.n && tries <= MAXTRIED; i++) tries *= GRID;
+  for (int e = 0; e < in->n && tries <= MAXTRIED; e++) {
+    bad[e] = tp_dep_of(S, &in->v[e])->arr < 0 ? NULL : tp_keep_set(S, bounds_of(S, in->v[e].map));
+    if (bad[e] && !leaves_enough(S, bad[e])) bad[e] = NULL;
+    left += bad[e] != NULL;
+  }
+  for (bool more = left > 0; more && left; more = advance(&g)) {
+    if (!is_in(S->context, g.env)) continue;
+    bool cyclic = tp_cycle_at(S, c, g.env, false);
+    any |= cyclic;
+    for (int e = 0; e < in->n; e++)
+      if (bad[e] && is_in(bad[e], g.env) != cyclic) { bad[e] = NULL; left--; }
+  }
+  for (int e = 0; e < in->n && any; e++)
+    if (bad[e]) return take(S, isl_set_copy(bad[e]), &in->v[e], in);
+  return false;
+}
+
 bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
   tp_arcs in = tp_inner_arcs(S, L, L->of[c->st[0]]);
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
@@ -98,7 +165,7 @@ bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
       isl_set *bad = wrong_way(S, &in, s->label[d], sign, &why);
       if (bad && take(S, bad, why, &in)) return true;
     }
-  return without_arcs(S, c, &in);
+  return without_arcs(S, c, &in) || as_tried(S, c, &in);
 }
 
 /* ---- the checks of a call ---- */

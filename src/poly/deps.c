@@ -2,8 +2,6 @@
  * commute. An effect's points run in lexicographic order. What is wanted and not needed is `soft`. */
 #include "poly/sched.h"
 
-enum { MANY = 100 };
-
 typedef struct { int st, acc; } place;
 typedef struct { TP_VEC(place) writes, updates, reads; } uses;
 
@@ -91,16 +89,12 @@ static isl_map *in_bounds(tp_sched *S, TP_TAKE isl_map *m) {
   return tp_keep_map(S, tp_isl_coalesce_map(m));
 }
 
-/* Many pieces on both sides make very many pairs: then those of the hull of each, a superset. An order that keeps to it keeps to the relation. */
-static isl_map *hulled(TP_KEEP isl_map *m, bool yes) {
-  return yes ? isl_map_from_basic_map(isl_map_simple_hull(isl_map_copy(m))) : isl_map_copy(m);
-}
-
-static isl_map *pairs(tp_sched *S, isl_map *w, isl_map *r) {
-  int n = isl_map_n_basic_map(w), m = isl_map_n_basic_map(r);
-  bool many = !S->exact && n * m > MANY;
+/* An order that keeps to a larger relation keeps to this one. */
+static isl_map *few(tp_sched *S, TP_KEEP isl_map *m) {
+  bool many = !S->exact && isl_map_n_basic_map(m) > TP_MANY;
   S->hulled |= many;
-  return isl_map_apply_range(hulled(w, many && n > 1), isl_map_reverse(hulled(r, many && m > 1)));
+  m = isl_map_copy(m);
+  return many ? tp_isl_few(m) : m;
 }
 
 /* {writing point -> reading point}; the same objects give the same one. NULL: isl failed. */
@@ -108,7 +102,7 @@ static isl_map *through(tp_sched *S, const tp_access *w, const tp_access *r) {
   struct { const void *w, *r; char what[8]; } key = { w->rel, r->rel, "through" };
   isl_map *m = tp_hmap_get(&S->memo, &key, sizeof key);
   if (m) return m;
-  m = in_bounds(S, pairs(S, w->rel, r->rel));
+  m = in_bounds(S, isl_map_apply_range(few(S, w->rel), isl_map_reverse(few(S, r->rel))));
   if (m) tp_hmap_set(&S->memo, &key, sizeof key, m);
   return m;
 }

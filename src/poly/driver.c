@@ -682,7 +682,7 @@ static void begin(tp_sched *S) {
     at++;
   }
   for (int i = 0; i < S->p->late.n; i++) {
-    isl_set *bad = isl_set_gist(isl_set_copy(S->p->late.v[i].bad), tp_isl_context(S->ix, 0));    /* says nothing of bounds that do not matter */
+    isl_set *bad = tp_isl_gist(isl_set_copy(S->p->late.v[i].bad), tp_isl_context(S->ix, 0));    /* says nothing of bounds that do not matter */
     free_ = isl_set_subtract(free_, bad);
     S->context = tp_keep_set(S, isl_set_subtract(isl_set_copy(S->context), isl_set_copy(S->p->late.v[i].bad)));
     any = true;

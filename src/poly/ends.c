@@ -182,7 +182,7 @@ static isl_set *params_of(const tp_poly *p, const tp_ix *cond) { return isl_set_
 /* The condition on ends under which the points of a, all of which are in `points`, are there; context: what is known of ends. NULL: none. */
 static const tp_ix *asked(const tp_poly *p, TP_KEEP tp_set *a, TP_KEEP tp_set *points, TP_KEEP isl_set *context, int n, const tp_sym *const *dims) {
   tp_set *known = isl_set_intersect_params(isl_set_copy(points), isl_set_intersect(isl_set_copy(context), tp_isl_context(C(p), 0)));
-  tp_set *rest = tp_isl_coalesce(isl_set_gist(tp_isl_coalesce(isl_set_copy(a)), known));
+  tp_set *rest = tp_isl_coalesce(tp_isl_gist(tp_isl_coalesce(isl_set_copy(a)), known));
   const tp_ix *cond = tp_cond_of_set(C(p), n, dims, rest);
   isl_set_free(rest);
   return cond && tp_ix_kind(cond) == TP_IX_TRUE ? NULL : cond;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum { NEARLY = 2 };                            /* slots given away to have the whole extent */
+enum { EXACTLY = 30000 };                       /* isl operations for a greatest distance; more, and it is estimated */
 
 typedef struct { int st, acc; } place;
 typedef struct {                                /* what arrays have in common that are accessed alike */
@@ -117,9 +118,9 @@ static isl_map *time_of(const life *f, place at) {
   return isl_map_from_multi_pw_aff(t);
 }
 
-/* {element -> time at which this access touches it} */
+/* {element -> time at which this access touches it, at least} */
 static isl_map *touched(const life *f, place at) {
-  isl_map *back = isl_map_reverse(isl_map_copy(acc(f, at)->rel));
+  isl_map *back = isl_map_reverse(tp_isl_few(isl_map_copy(acc(f, at)->rel)));
   return isl_map_apply_range(back, time_of(f, at));
 }
 
@@ -305,16 +306,16 @@ static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
-/* By cases of divisions there may be very many: then of a set without these, which holds D. */
-static isl_pw_aff *greatest(tp_sched *S, isl_set *D, int k) {
-  isl_ctx_reset_operations(S->ctx);
-  isl_ctx_set_max_operations(S->ctx, (unsigned long)(S->p->budget / 20 + 1));
-  isl_pw_aff *p = isl_set_dim_max(isl_set_copy(D), k);
-  bool over = !p && isl_ctx_last_error(S->ctx) == isl_error_quota;
-  if (over) isl_ctx_reset_error(S->ctx);
-  isl_ctx_reset_operations(S->ctx);
-  isl_ctx_set_max_operations(S->ctx, (unsigned long)S->p->budget);
-  return over ? isl_set_dim_max(isl_set_remove_divs(isl_set_copy(D)), k) : p;
+/* The greatest D_k, or more: where divisions (blocks of a shifted dim) make it too hard, that of the polyhedron around it. */
+static isl_pw_aff *greatest(const life *f, isl_set *D, int k) {
+  tp_query(f->S);
+  isl_ctx_set_max_operations(f->S->ctx, EXACTLY);
+  isl_pw_aff *most = isl_set_dim_max(isl_set_copy(D), k);
+  bool known = tp_query_end(f->S) && most;
+  tp_query(f->S);
+  if (known) return most;
+  isl_pw_aff_free(most);
+  return isl_set_dim_max(isl_set_from_basic_set(isl_set_simple_hull(isl_set_remove_divs(isl_set_copy(D)))), k);
 }
 
 /* 1 + the greatest D_k. NULL: not known. */
@@ -324,7 +325,7 @@ static const tp_ix *width_of(const life *f, isl_set *D, int k) {
   const tp_ix *w = v && isl_val_is_int(v) == isl_bool_true ? tp_ix_const(S->ix, isl_val_get_num_si(v) + 1) : NULL;
   isl_val_free(v);
   if (w) return w;
-  isl_pw_aff *most = isl_pw_aff_coalesce(greatest(S, D, k));
+  isl_pw_aff *most = isl_pw_aff_coalesce(greatest(f, D, k));
   pieces p = { f, isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)), NULL, false };
   if (!p.width || isl_pw_aff_foreach_piece(p.width, try_piece, &p) < 0 || p.failed) p.best = NULL;
   isl_pw_aff_free(p.width);

@@ -39,6 +39,7 @@ typedef struct tp_sst {
   uint32_t used;                                /* dims that have their row, or are vector dims */
   int npath; tp_step *path;
   int then; bool follows;                       /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
+  bool asked; const tp_ix *asks;                /* tree.c: what each call asks of its point */
 } tp_sst;
 
 typedef struct tp_sched {
@@ -150,6 +151,7 @@ void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs 
 bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c);          /* bounds for which it is a cycle are left to the call: everything starts anew */
 bool tp_late_checks(tp_poly *p, tp_error *err);
 /* ---- witness.c ---- */
+bool tp_cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env, bool say);     /* is there one at these bounds? */
 bool tp_cycle(tp_sched *S, const tp_scc *c);                    /* a cycle of points at small bounds: fills the error */
 void tp_no_order(tp_sched *S, const tp_scc *c);                 /* none found, and no order either: fills the error */
 /* ---- behind.c ---- */

@@ -365,6 +365,16 @@ static const tp_ix *known_before(const sb *b, int end, const tp_ix *least) {
   return NULL;
 }
 
+/* Does the guard ask for what is known after its own t only? */
+static bool known_late(const sb *b) {
+  const tp_sym *end;
+  const tp_ix *least;
+  for (int k = 0; tp_guard_part(b->l->p, b->s->guard, k, &end, &least); k++)
+    for (int i = 0; end && i < b->l->p->ends.n; i++)
+      if (b->l->p->ends.v[i].sym == end && !known_before(b, i, least)) return true;
+  return false;
+}
+
 static bool wait_for_ends(sb *b) {
   low *l = b->l;
   tp_poly *p = l->p;
@@ -382,7 +392,7 @@ static bool wait_for_ends(sb *b) {
     for (int d = 0; d < p->arrs.v[b->acc.v[i].arr]->ndim; d++) note(b, &v, b->acc.v[i].at[d].lo), note(b, &v, b->acc.v[i].at[d].range ? b->acc.v[i].at[d].hi : NULL);
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
   b->s->asks = v.n > 0;
-  if (p->loose && harmless(b) && tp_lacks(p, b->s->guard)) {
+  if (p->loose && harmless(b) && (tp_lacks(p, b->s->guard) || known_late(b))) {
     b->s->guard = NULL;
     b->s->all = tp_set_free(b->s->all);
   }

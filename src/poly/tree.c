@@ -45,13 +45,34 @@ static int call_dim(const tp_stmt *s, int dim) {
 }
 
 /* The points that need a call of their own: the domain without vector dims. */
-static isl_set *calls(tp_sched *S, int st) {
+static isl_set *exact_calls(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
   isl_set *dom = isl_set_copy(s->dom);
   if (s->bdim >= 0) dom = by_block(S, s, dom);
   for (int d = s->ndim - 1; d >= 0; d--)
     if (!called(s, d)) dom = isl_set_project_out(dom, isl_dim_set, d, 1);
   return dom;
+}
+
+/* isl makes loops around the hull of many pieces, and the call asks whether its point is one of them. NULL: all are. */
+static const tp_ix *asks(tp_sched *S, int st) {
+  const tp_stmt *s = S->p->stmts.v[st];
+  const tp_sym *dims[s->ndim + 1];
+  int n = 0;
+  if (S->st[st].asked || isl_set_n_basic_set(s->dom) <= TP_MANY) return S->st[st].asks;
+  isl_set *dom = exact_calls(S, st);
+  for (int d = 0; d < s->ndim; d++)
+    if (called(s, d)) dims[n++] = s->dim[d];
+  if (isl_set_n_basic_set(dom) > TP_MANY) S->st[st].asks = tp_cond_of_set(S->ix, n, dims, dom);
+  S->st[st].asked = true;
+  isl_set_free(dom);
+  return S->st[st].asks;
+}
+
+static isl_set *calls(tp_sched *S, int st) {
+  isl_set *dom = exact_calls(S, st);
+  if (!asks(S, st)) return dom;
+  return isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
 }
 
 /* Row of a loop over blocks of a statement that runs over one in a call: its number. */
@@ -143,13 +164,18 @@ static bool innermost(tp_sched *S, const tp_item *x) {
   return true;
 }
 
+static isl_set *few(tp_sched *S, int st) {
+  isl_set *dom = isl_set_copy(S->p->stmts.v[st]->dom);
+  return isl_set_n_basic_set(dom) <= TP_MANY ? dom : isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
+}
+
 /* Do the members run over different ranges of rows, few enough to give each its own loop? */
 static bool cut(tp_sched *S, const tp_item *x) {
   isl_set *seen[MAXPIECES + 1];
   int n = 0;
   if (x->nmem > MAXSTMTS || !innermost(S, x)) return false;
   for (int i = 0; i < x->nmem && n <= MAXPIECES; i++) {
-    isl_set *r = isl_set_apply(isl_set_copy(S->p->stmts.v[x->mem[i].st]->dom), isl_map_from_pw_aff(isl_pw_aff_copy(x->mem[i].row)));
+    isl_set *r = isl_set_apply(few(S, x->mem[i].st), isl_map_from_pw_aff(isl_pw_aff_copy(x->mem[i].row)));
     bool known = false;
     for (int j = 0; j < n && !known; j++) known = isl_set_plain_is_equal(r, seen[j]) == isl_bool_true || isl_set_is_equal(r, seen[j]) == isl_bool_true;
     if (known) isl_set_free(r);
@@ -378,7 +404,11 @@ static tp_tree *run_of(conv *c, int st, const tp_ix *const *arg) {
   t->arg = TP_NEWN(c->S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++)
     if (called(s, d)) t->arg[d] = *arg++;
-  const tp_ix *cond = s->guard ? tp_guard_run(c->S->p, s, t) : NULL;
+  const tp_ix *cond = s->guard ? tp_guard_run(c->S->p, s, t) : NULL, *own = asks(c->S, st);
+  if (own) {
+    own = tp_move_ends(c->S->p, own, s->ndim, s->dim, t->arg, s->bdim < 0 ? s->vec : s->vec & ~(1u << s->bdim));
+    cond = cond ? tp_ix_and(c->ix, cond, own) : own;
+  }
   if (!cond) return t;
   tp_tree *guarded = new_tree(c, TP_T_IF, 1);
   guarded->cond = cond;

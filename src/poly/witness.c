@@ -37,7 +37,7 @@ static isl_stat add_pair(isl_point *p, void *ud) {
   return w->full ? isl_stat_error : isl_stat_ok;
 }
 
-static void enumerate(tp_sched *S, world *w, const tp_scc *c, int dims, int rest) {
+static void enumerate(tp_sched *S, world *w, const tp_scc *c, const int64_t *env) {
   *w = (world){ .S = S };
   tp_hmap_init(&w->at, S->a);
   bool *in = TP_NEWN(S->a, bool, S->p->stmts.n);
@@ -50,7 +50,7 @@ static void enumerate(tp_sched *S, world *w, const tp_scc *c, int dims, int rest
       isl_id *id = isl_set_get_dim_id(pairs, isl_dim_param, k);
       const tp_sym *b = isl_id_get_user(id);
       isl_id_free(id);
-      pairs = isl_set_fix_si(pairs, isl_dim_param, k, b && b->dim ? dims : rest);
+      pairs = isl_set_fix_si(pairs, isl_dim_param, k, b ? (int)env[b->id] : 0);
     }
     w->src = d->src; w->dst = d->dst;
     isl_set *plain = isl_set_flatten(isl_set_project_out(pairs, isl_dim_param, 0, isl_set_dim(pairs, isl_dim_param)));
@@ -198,15 +198,34 @@ static void tell(const world *w, int n, int *way) {
   tp_buf_free(&b);
 }
 
+bool tp_cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env, bool say) {
+  world w;
+  int *way;
+  enumerate(S, &w, c, env);
+  int n = w.v.n ? shortest(&w, &way) : 0;
+  if (n && say) tell(&w, n, way);
+  return n > 0;
+}
+
+static void set_bounds(tp_sched *S, int64_t *env, int dims, int rest) {
+  for (int i = 0; i < tp_nsym(S->ix); i++) env[i] = tp_sym_at(S->ix, i)->dim ? dims : rest;
+}
+
 bool tp_cycle(tp_sched *S, const tp_scc *c) {
+  int n = tp_nsym(S->ix);
+  int64_t *env = TP_NEWN(S->a, int64_t, n);
   for (int k = 1; k <= MAXBOUND; k++)
     for (int rest = 1; rest <= k; rest += TP_MAX(1, k - 1)) {
-      world w;
-      int *way;
-      enumerate(S, &w, c, k, rest);
-      int n = w.v.n ? shortest(&w, &way) : 0;
-      if (n) { tell(&w, n, way); return true; }
+      set_bounds(S, env, k, rest);
+      if (tp_cycle_at(S, c, env, true)) return true;
     }
+  for (int i = 0; i < n; i++)                   /* one of the bounds unlike the others */
+    for (int k = 1; k <= MAXBOUND && tp_sym_at(S->ix, i)->kind == TP_SYM_BOUND; k += 2)
+      for (int v = 0; v <= MAXBOUND; v++) {
+        set_bounds(S, env, k, k);
+        env[i] = v;
+        if (v != k && tp_cycle_at(S, c, env, true)) return true;
+      }
   return false;
 }
 

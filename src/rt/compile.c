@@ -217,16 +217,15 @@ static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
   return tp_share_branches(g, f->need, err) && tp_verify(g, err);
 }
 
-/* What lacks dims of an end's domain would wait for the greatest end. Where that leaves no order, what does no harm goes on to the bound given. */
+/* What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
+ * no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   int before = g->nodes.n;
-  bool dims = false;
   tp_error first = { 0 };
-  for (int i = 0; i < g->stops.n; i++) dims |= g->stops.v[i].ndom > 0;
   bool found = find_needed(f, g, err);
   f->did[TP_Q_ALGEBRA][0] = before;
   f->did[TP_Q_ALGEBRA][1] = g->nodes.n;
-  tp_poly *p = found ? ordered(f, g, false, dims ? &first : err) : NULL;
+  tp_poly *p = found ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
   if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(f, g, true, err) : (*err = first, NULL);
   f->need = tp_need_free(f->need);
   return p;
