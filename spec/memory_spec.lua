@@ -210,7 +210,7 @@ describe("a limit of memory", function()
     it("is kept with the same numbers, bit for bit: " .. name, function()
       local f, bounds, inputs = make {}
       local want, plain = outcome(f, inputs, bounds), f:memory(bounds)
-      for _, part in ipairs { 2, 3 } do
+      for _, part in ipairs { 2, 2.7 } do
         local limit = math.floor(plain / part)
         local g = make { memory = limit }
         local said = g:memory(bounds)
