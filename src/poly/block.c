@@ -12,6 +12,7 @@ typedef struct {
   int ncomp; const tp_scc **comp;
   int *of;                                      /* by statement: its component's place + 1 */
   bool *vec;
+  bool *away;                                   /* by array: something outside of the loop accesses it */
 } cutter;
 
 static bool is_free(const cutter *c, int st) {
@@ -61,6 +62,22 @@ static const tp_mem *mem_of(const tp_item *x, int st) {
   return &x->mem[lo];
 }
 
+/* A ring serves calls over blocks only where these begin with its own; what only this loop knows would have to be kept whole otherwise. */
+static bool keeps_rings(const cutter *c, int st, int d) {
+  tp_sched *S = c->S;
+  const tp_stmt *s = S->p->stmts.v[st];
+  int64_t lo, hi, shift;
+  const tp_ix *by = shift_ix(S, mem_of(c->x, st));
+  bool fixed = by && tp_ix_is_const(by, &shift);
+  for (int a = 0; a < s->nacc; a++) {
+    const tp_access *x = &s->acc[a];
+    if (S->p->arrs.v[x->arr]->kind != TP_ARR_TEMP || c->away[x->arr]) continue;
+    for (int k = 0; k < S->p->arrs.v[x->arr]->ndim; k++)
+      if (tp_linked(S, s, x, d, k) && !(fixed && tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi && lo == shift)) return false;
+  }
+  return true;
+}
+
 static bool can(const cutter *c, const tp_scc *k) {
   tp_sched *S = c->S;
   int st = k->st[0];
@@ -68,7 +85,7 @@ static bool can(const cutter *c, const tp_scc *k) {
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
   return k->n == 1 && !k->rec && !s->effect && !s->guard && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= (tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM) && shift_ix(S, mem_of(c->x, st)) &&
-         tp_vector_range(S, s, d, &lo, &hi);
+         tp_vector_range(S, s, d, &lo, &hi) && keeps_rings(c, st, d);
 }
 
 /* What an effect waits for is made at its time. */
@@ -204,10 +221,12 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
     const tp_scc *k = &L->scc[L->of[st]];
     if (k->st[0] == st) c.comp[c.ncomp++] = k;
   }
-  for (int i = 0; i < c.ncomp; i++) {
+  for (int i = 0; i < c.ncomp; i++)
     for (int m = 0; m < c.comp[i]->n; m++) c.of[c.comp[i]->st[m]] = i + 1;
-    any |= c.vec[i] = can(&c, c.comp[i]);
-  }
+  c.away = TP_NEWN(S->a, bool, S->p->arrs.n);
+  for (int i = 0; i < S->p->stmts.n; i++)
+    for (int a = 0; !c.of[i] && a < S->p->stmts.v[i]->nacc; a++) c.away[S->p->stmts.v[i]->acc[a].arr] = true;
+  for (int i = 0; i < c.ncomp; i++) any |= c.vec[i] = can(&c, c.comp[i]);
   if (!any) return NULL;
   spare_effects(&c);
   if (!choose(&c)) return NULL;
