@@ -92,7 +92,16 @@ static const tp_ix *fixed(spiller *s, const tp_ix *cond, const tp_sym *v) {
   return found;
 }
 
-/* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v is c, has any k: these are k * v + rows - k * c there. */
+/* At most e, which lacks v, less k * v where the condition holds: it says k * v + rest >= 0. NULL: it does not. */
+static const tp_ix *ahead(spiller *s, const tp_ix *cond, const tp_sym *v, int64_t k, const tp_ix *e) {
+  int64_t c; const tp_ix *rest, *found = NULL;
+  if (tp_ix_kind(cond) == TP_IX_GE0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &c, &rest) && c == k && !tp_ix_mentions(rest, v)) return tp_ix_add(s->ix, e, rest);
+  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++) found = ahead(s, tp_ix_arg(cond, i), v, k, e);
+  return found;
+}
+
+/* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v is c, has any k: these are k * v + rows - k * c there; and one
+ * that takes them only from some v on (in the last block) is at most so far ahead, and behind as in the loop's last iteration. */
 static bool linear_rows(spiller *s, const use *u, const tp_pnode *loop, int64_t *k, const tp_ix **lo, const tp_ix **hi) {
   const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1), *at = NULL;
   int64_t kl, kh;
@@ -104,7 +113,16 @@ static bool linear_rows(spiller *s, const use *u, const tp_pnode *loop, int64_t 
   if (kl == *k) return true;
   for (const tp_pnode *q = u->leaf; q != loop && !at; q = q->up)
     if (q->up->kind == TP_P_IF && q->up->kid[0] == q) at = fixed(s, q->up->cond, loop->var);
-  if (kl || !at || tp_ix_mentions(at, loop->var)) return false;
+  if (kl) return false;
+  if (!at) {
+    const tp_ix *most = NULL;
+    for (const tp_pnode *q = u->leaf; q != loop && !most && *k > 0; q = q->up)
+      if (q->up->kind == TP_P_IF && q->up->kid[0] == q) most = ahead(s, q->up->cond, loop->var, *k, *hi);
+    *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, last, *k));
+    *hi = most;
+    return most && !tp_ix_mentions(*lo, loop->var) && !tp_ix_mentions(*hi, loop->var);
+  }
+  if (tp_ix_mentions(at, loop->var)) return false;
   *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, at, *k));
   *hi = tp_ix_sub(s->ix, *hi, tp_ix_mulc(s->ix, at, *k));
   return true;
@@ -129,6 +147,16 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   return true;
 }
 
+/* A little more than lo .. hi, whose number does not depend on the loops around `x` where they only move it: clipped blocks are not. */
+static void unclip(spiller *s, const tp_pnode *x, const tp_ix **lo, const tp_ix **hi) {
+  for (const tp_pnode *q = x->up; q; q = q->up) {
+    if (q->kind != TP_P_FOR) continue;
+    const tp_ix *last = tp_ix_addc(s->ix, q->hi, -1);
+    const tp_ix *a = tp_ix_edge(s->ix, *lo, q->var, q->lo, last, false), *b = tp_ix_edge(s->ix, *hi, q->var, q->lo, last, true);
+    if (a && b && !tp_ix_mentions(tp_ix_sub(s->ix, b, a), q->var)) *lo = a, *hi = b;
+  }
+}
+
 /* All of a dim where nothing better is known. */
 static range hull(spiller *s, const tp_pnode *const *part, int n) {
   range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim], 0, false };
@@ -146,6 +174,7 @@ static range hull(spiller *s, const tp_pnode *const *part, int n) {
       most = most ? tp_ix_max(s->ix, most, hi) : hi;
     }
   }
+  if (known && least) unclip(s, part[0], &least, &most);
   return known && least ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0, all.made } : all;
 }
 
@@ -209,7 +238,7 @@ static void visit_kids(spiller *s, const tp_pnode *x) {
   int from, to, first = -1, last = -1;
   for (int i = 0; i < x->n; i++) {
     if (!within(s, x->kid[i], &from, &to)) continue;
-    bool inner = s->dim < 0 ? x->kid[i]->n > 0 : has_sliding(s, x->kid[i]);
+    bool inner = x->kid[i]->n > 0 && (s->dim < 0 || x->kid[i]->kind != TP_P_FOR || has_sliding(s, x->kid[i]));
     if (first >= 0 && (inner || i > last + 1 || !goes_on(s, x, first, i))) {
       around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
       first = -1;

@@ -2,6 +2,7 @@
 #include "poly/lower.h"
 
 #define MAXCLUSTER 48
+enum { FEW = 48 };                              /* states whose last values are taken in the loop of the updates */
 
 typedef struct {                                /* a statement being made */
   low *l; tp_stmt *s;
@@ -434,8 +435,15 @@ static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *a
 /* ---- what outputs take ---- */
 
 /* What an output takes from one point of a loop, as of a state from its last one, is taken there, inside that loop, by hidden dims: what it is made from (a
- * layer's gradient, the new moments of an optimiser) may be gone before the next one's is made. */
+ * layer's gradient, the new moments of an optimiser) may be gone before the next one's is made. Each such statement has a guard of its own in the loop, which
+ * costs isl more than linear time: where there are many without further dims, they stay behind the loop. */
 typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken;
+
+static bool many_states(const low *l) {
+  int states = 0;
+  for (int i = 0; i < l->g->outputs.n; i++) states += l->g->outputs.v[i].hidden;
+  return states > FEW;
+}
 
 static void take_there(low *l, int n, const tp_sym *const *dims, taken *x) {
   tp_ictx *c = l->g->ix;
@@ -513,7 +521,7 @@ static bool branch(low *l, tp_node *m, int k) {
   if (tp_set_is_empty(l->g->ix, dom)) { tp_set_free(dom); return true; }
   taken x = as_written(l, m->ndom, m->dom, m->in[k].src, dom);
   tp_arr *to = tp_low_stored(l, tp_v(m));
-  if (to->kind == TP_ARR_OUTPUT) take_there(l, m->ndom, m->dom, &x);
+  if (to->kind == TP_ARR_OUTPUT && (m->ndom || !many_states(l))) take_there(l, m->ndom, m->dom, &x);
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), m);
   b.s->into = m; b.s->k = k;
   if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
