@@ -11,7 +11,7 @@ rm -rf "$out"; mkdir -p "$out"
 # Nothing a user has in the environment decides a test.
 for v in $(compgen -v | grep -E '^(TEMPO_|LUA_|OPENBLAS_|OMP_)'); do unset "$v"; done
 export LUA_PATH="$PWD/lua/?.lua;$PWD/lua/?/init.lua;;"
-seconds=${TEST_SECONDS:-1800}                     # a run that takes longer hangs
+seconds=${TEST_SECONDS:-${HARD:+5400}}; seconds=${seconds:-1800}       # a run that takes longer hangs
 if [ -n "${HARD:-}" ]; then
   # Only the C programs look for leaks: when Lua has closed the module, what its static data held would count.
   export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1  # a size beyond memory is an error of ours

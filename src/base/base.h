@@ -114,6 +114,8 @@ uint64_t tp_hash(const void *p, size_t n, uint64_t seed);                /* stab
 typedef struct tp_buf { char *s; size_t n, cap; bool failed; } tp_buf;   /* malloc'ed; always 0-terminated once written */
 void tp_buf_init(tp_buf *b);
 void tp_buf_free(tp_buf *b);
+void tp_buf_hold(tp_buf *b, tp_hold *h);                                 /* empty, and not lost on the way to a guard, until */
+void tp_buf_drop(tp_buf *b, tp_hold *h);
 char *tp_buf_give(tp_arena *a, TP_TAKE tp_buf *b);                       /* its text, in an arena */
 void tp_puts(tp_buf *b, const char *s);
 void tp_putn(tp_buf *b, const char *s, size_t n);

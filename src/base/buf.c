@@ -40,6 +40,16 @@ void tp_putn(tp_buf *b, const char *s, size_t n) {
 
 static void drop(void *b) { tp_buf_free(b); }
 
+void tp_buf_hold(tp_buf *b, tp_hold *h) {
+  tp_buf_init(b);
+  tp_hold_set(h, drop, b);
+}
+
+void tp_buf_drop(tp_buf *b, tp_hold *h) {
+  tp_hold_end(h);
+  tp_buf_free(b);
+}
+
 char *tp_buf_give(tp_arena *a, tp_buf *b) {
   tp_hold mine;
   tp_hold_set(&mine, drop, b);

@@ -16,7 +16,8 @@ static void node(tp_buf *b, const tp_node *n) {
   if (name) tp_puts(b, " "), escape(b, name);
   for (int k = 0; k < n->nout; k++) {
     tp_buf text;
-    tp_buf_init(&text);
+    tp_hold mine;
+    tp_buf_hold(&text, &mine);
     tp_puts(&text, tp_dtype_name(n->out[k].dtype));
     for (int i = 0; i < n->ndom; i++) tp_putf(&text, "%s%s%s", i ? " " : " (", n->dom[i]->name, i + 1 == n->ndom ? ")" : "");
     tp_puts(&text, " [");
@@ -24,7 +25,7 @@ static void node(tp_buf *b, const tp_node *n) {
     tp_puts(b, "\\n");
     escape(b, text.s ? text.s : "");
     tp_puts(b, "]");
-    tp_buf_free(&text);
+    tp_buf_drop(&text, &mine);
   }
   tp_puts(b, "\"];\n");
 }

@@ -21,7 +21,8 @@ static const char *called(const pr *x, const char *id, size_t n) {
 
 static void put_ix(const pr *x, tp_buf *b, const tp_ix *e) {
   tp_buf raw;
-  tp_buf_init(&raw);
+  tp_hold mine;
+  tp_buf_hold(&raw, &mine);
   tp_ix_print(&raw, e);
   for (const char *s = raw.s ? raw.s : ""; *s;) {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
@@ -30,7 +31,7 @@ static void put_ix(const pr *x, tp_buf *b, const tp_ix *e) {
     else tp_putn(b, s, n ? n : 1);
     s += n ? n : 1;
   }
-  tp_buf_free(&raw);
+  tp_buf_drop(&raw, &mine);
 }
 
 static void put_range(const pr *x, tp_buf *b, const tp_ix *lo, const tp_ix *hi) {
@@ -146,13 +147,14 @@ static void put_reads(const pr *x, tp_buf *b, const call *c) {
 static void put_value(const pr *x, tp_buf *b, const call *c) {
   const tp_stmt *s = c->s;
   tp_buf reads;
-  tp_buf_init(&reads);
+  tp_hold mine;
+  tp_buf_hold(&reads, &mine);
   put_reads(x, &reads, c);
   put_operators(b, s);
   if (s->nnode && reads.s && *reads.s) tp_putf(b, "(%s)", reads.s);
   else if (reads.s) tp_puts(b, reads.s);
   if (!s->nnode && !(reads.s && *reads.s) && s->src.node) tp_puts(b, tp_op_said(s->src.node->op));
-  tp_buf_free(&reads);
+  tp_buf_drop(&reads, &mine);
 }
 
 /* Dims that a call runs over and that are none of its result's: it adds up over them. */
@@ -173,7 +175,8 @@ static void put_run(pr *x, const tp_tree *t) {
   const tp_stmt *s = c.s;
   const tp_access *to = result(s);
   tp_buf line;
-  tp_buf_init(&line);
+  tp_hold mine;
+  tp_buf_hold(&line, &mine);
   if (to && !s->effect) put_element(x, &line, &c, to);
   else put_point(x, &line, &c);
   if (s->kind == TP_ST_INIT) tp_putf(&line, " = %s", start_of(s));
@@ -185,7 +188,7 @@ static void put_run(pr *x, const tp_tree *t) {
   tp_putf(x->b, "%*s%s", 2 * x->depth, "", line.s ? line.s : "");
   if (s->pos.file) tp_putf(x->b, "%*s  -- %s:%d", TP_MAX(0, COLUMN - 2 * x->depth - (int)line.n), "", s->pos.file, s->pos.line);
   tp_puts(x->b, "\n");
-  tp_buf_free(&line);
+  tp_buf_drop(&line, &mine);
 }
 
 /* ---- loops ---- */
