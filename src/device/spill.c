@@ -61,7 +61,7 @@ static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int way, const in
 
 /* Mapped at most while n rows are used at a time: what slides has a chunk that waits to leave, and one that is ahead. Each part may begin and end inside a grain. */
 static int64_t mapped(const tp_exec *x, const tp_spilled *s, int64_t n, bool slides) {
-  int64_t rows = TP_MIN(n + (slides ? 2 * s->chunk : 0), s->count);
+  int64_t rows = TP_MIN(TP_MIN(n, s->count) + (slides ? 2 * s->chunk : 0), s->count);
   return n > 0 ? TP_MIN(s->outer * (grains(x, rows * s->row) + x->grain), grains(x, s->bytes)) : 0;
 }
 
@@ -100,9 +100,9 @@ static void note_spill(choice *c, const tp_pnode *x, const int64_t *lo, const in
   unit u = { x->buf, TP_WAY(x->dim, x->inner), *since ? part_of(*since, x)->pos : x->pos, x->pos - 1, 0 };
   int64_t none, rows;
   tp_ix_range(x->hi, lo, hi, &none, &rows);
-  while (x->step && loop->kind != TP_P_FOR) loop = loop->up;
-  if (x->step) { u.first = loop->pos; u.last = loop->lastpos; }
-  else *since = NULL;
+  while (x->step && loop && loop->kind != TP_P_FOR) loop = loop->up;
+  if (x->step && loop) { u.first = loop->pos; u.last = loop->lastpos; }
+  if (!x->step) *since = NULL;
   tp_spilled s = laid_out(c->x, b, u.way, c->env);
   u.most = mapped(c->x, &s, rows, x->step != 0);
   if (rows > 0) TP_PUSH(&c->a, &c->units, u);
