@@ -89,7 +89,7 @@ describe("backpropagation through time", function()
     ["of the last state"] = function(h, _, T) return h[{ t = T - 1 }]:square():sum() end,
     ["of every state"] = function(h, _, T) return h:square():sum()[{ t = 0 .. T }]:sum(0) end,
     ["of several points and a mean"] = function(h, _, T)
-      return h[{ t = T - 1 }]:square():mean() + h[{ t = 0 }]:sum() + h[{ t = T // 2 }]:sum() + h[{ t = 0 .. T }]:mean(0):sum()
+      return h[{ t = T - 1 }]:square():mean() + h[{ t = 0 }]:sum() + h[{ t = T:floordiv(2) }]:sum() + h[{ t = 0 .. T }]:mean(0):sum()
     end,
   }
   for name, read in pairs(losses) do
@@ -114,7 +114,7 @@ describe("gradients of ranges", function()
   local reads = {
     prefix = function(k, q, t) return k[0 .. t + 1]:matmul(q):softmax(0):matmul(k[0 .. t + 1]) end,
     suffix = function(k, q, t, T) return k[t .. T]:matmul(q):softmax(0):matmul(k[t .. T]) end,
-    half = function(k, q, t) return k[t // 2 .. t + 1]:matmul(q):softmax(0):matmul(k[t // 2 .. t + 1]) end,
+    half = function(k, q, t) return k[t:floordiv(2) .. t + 1]:matmul(q):softmax(0):matmul(k[t:floordiv(2) .. t + 1]) end,
     window = function(k, q, t)
       local past = tempo.range(tempo.max(0, t - 2), t + 1)
       return k[past]:matmul(q):softmax(0):matmul(k[past])

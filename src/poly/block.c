@@ -212,6 +212,8 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
     if (S->p->g->stops.v[i].dim == x->label) return NULL;
   for (int i = 0; i < x->nmem; i++)
     if (tp_is_tick(S->p->stmts.v[x->mem[i].st])) return NULL;      /* a step is one iteration */
+  for (int i = 0; i < x->nmem; i++)             /* blocks that are a parameter apart: isl would not find what they keep */
+    if (x->mem[i].shift.bad || x->mem[i].shift.p) return NULL;
   for (int i = 0; i < x->nmem; i++)             /* inside are at most loops that sum up */
     if (!is_free(&c, x->mem[i].st) && S->p->stmts.v[x->mem[i].st]->kind != TP_ST_ACC) return NULL;
   c.comp = TP_NEWN(S->a, const tp_scc *, x->nmem);

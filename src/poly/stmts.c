@@ -434,16 +434,16 @@ static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *a
 
 /* ---- what outputs take ---- */
 
-/* What an output takes from one point of a loop, as of a state from its last one, is taken there, inside that loop, by hidden dims: what it is made from (a
- * layer's gradient, the new moments of an optimiser) may be gone before the next one's is made. Each such statement has a guard of its own in the loop, which
- * costs isl more than linear time: where there are many without further dims, they stay behind the loop. */
-typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken;
-
 static bool many_states(const low *l) {
   int states = 0;
   for (int i = 0; i < l->g->outputs.n; i++) states += l->g->outputs.v[i].hidden;
   return states > FEW;
 }
+
+/* What an output takes from one point of a loop, as of a state from its last one, is taken there, inside that loop, by hidden dims: what it is made from (a
+ * layer's gradient, the new moments of an optimiser) may be gone before the next one's is made. Each such statement has a guard of its own in the loop, which
+ * costs isl more than linear time: where there are many without further dims, they stay behind the loop. */
+typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken;
 
 static void take_there(low *l, int n, const tp_sym *const *dims, taken *x) {
   tp_ictx *c = l->g->ix;
