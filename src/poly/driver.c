@@ -747,16 +747,39 @@ static bool find_order(tp_sched *S, tp_error *err) {
   }
 }
 
+static bool any_blocks(const tp_poly *p) {
+  for (int i = 0; i < p->stmts.n; i++)
+    if (p->stmts.v[i]->bdim >= 0) return true;
+  return false;
+}
+
+/* An order and what it keeps. Blocks for which that is too hard to say are given up: they would keep everything. */
+static bool find_storage(tp_sched *S, tp_error *err) {
+  tp_poly *p = S->p;
+  uint32_t *dense = TP_NEWN(S->a, uint32_t, p->arrs.n);
+  int nover = p->nover, nunknown = p->unknown.n;
+  for (int i = 0; i < p->arrs.n; i++) dense[i] = p->arrs.v[i]->dense;
+  for (;;) {
+    if (!find_order(S, err)) return false;
+    if (p->judge) return true;
+    S->err = err;
+    double t0 = now();
+    tp_dense_vectors(S);
+    tp_behind(S);
+    bool known = tp_live(S);
+    p->ms_live += now() - t0;
+    if (known || p->noblock || p->block || p->ticks || !any_blocks(p)) return true;
+    p->noblock = true;
+    p->nover = nover;
+    p->unknown.n = nunknown;
+    for (int i = 0; i < p->arrs.n; i++) p->arrs.v[i]->dense = dense[i], p->arrs.v[i]->align = NULL;
+  }
+}
+
 static bool fill(tp_sched *S, tp_error *err) {
-  if (!find_order(S, err)) return false;
+  if (!find_storage(S, err)) return false;
   if (S->p->judge) return true;
-  S->err = err;
   double t0 = now();
-  tp_dense_vectors(S);
-  tp_behind(S);
-  tp_live(S);
-  S->p->ms_live += now() - t0;
-  t0 = now();
   bool ok = tp_make_tree(S);
   S->p->ms_tree += now() - t0;
   return ok;

@@ -531,7 +531,8 @@ static void find_widths(life *f) {
   f->a->width = a;
 }
 
-static void analyse(life *f) {
+/* False: too hard. */
+static bool analyse(life *f) {
   int n = f->x->ndim;
   tp_sched *S = f->S;
   bool fresh;
@@ -539,15 +540,16 @@ static void analyse(life *f) {
     const tp_ix **w = TP_NEWN(S->a, const tp_ix *, n);
     for (int k = 0; k < n; k++) w[k] = dense(f, k) ? whole(f, k) : tp_ix_const(S->ix, 1);
     settle(f, w, NULL);
-    return;
+    return true;
   }
   columns(f);
   f->a = answer_of(f, &fresh);
   if (fresh) find_widths(f);
-  if (!f->a->ok) { kept_whole(f, "too hard to analyse: kept whole"); return; }
+  if (!f->a->ok) { kept_whole(f, "too hard to analyse: kept whole"); return false; }
   tp_query(S);
   settle(f, f->a->width, NULL);
   tp_query_end(S);
+  return true;
 }
 
 static void crossings(tp_sched *S, life *all) {
@@ -559,7 +561,8 @@ static void crossings(tp_sched *S, life *all) {
     }
 }
 
-void tp_live(tp_sched *S) {
+bool tp_live(tp_sched *S) {
+  bool all_known = true;
   life *all = TP_NEWN(S->a, life, S->p->arrs.n);
   tp_hmap known;
   tp_hmap_init(&known, S->a);
@@ -577,6 +580,7 @@ void tp_live(tp_sched *S) {
     f->x->why = TP_NEWN(S->a, const char *, f->x->ndim);
     if (f->x->kind != TP_ARR_TEMP) kept_whole(f, f->x->kind == TP_ARR_OUTPUT ? "an output" : "given");
     else if (!f->writes.n) kept_whole(f, "never written");
-    else analyse(f);
+    else all_known &= analyse(f);
   }
+  return all_known;
 }

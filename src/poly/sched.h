@@ -160,5 +160,5 @@ void tp_behind(tp_sched *S);
 bool tp_prove(tp_sched *S, const char **which);
 bool tp_make_tree(tp_sched *S);
 tp_tree *tp_stop_loops(tp_poly *p, tp_tree *t);                 /* narrow.c */
-void tp_live(tp_sched *S);
+bool tp_live(tp_sched *S);                     /* false: of some array it was too hard to say, so it is kept whole */
 #endif
