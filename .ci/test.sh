@@ -44,7 +44,7 @@ done
 for lua in "$@"; do
   version=$("$lua" -e 'io.write(_VERSION:match "[%d.]+")')
   run=(env "LUA_CPATH=$PWD/$build/$version/?.so;;" "TEMPO_TEST_COUNT=$out/$lua")
-  [ -n "${HARD:-}" ] && run+=("LD_PRELOAD=$preload" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1)
+  [ -n "${HARD:-}" ] && run+=("LD_PRELOAD=$preload" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4)        # what is freed must not look like growth
   echo "== specs under $lua"
   if [ -n "${HARD:-}" ]; then
     stressed=("spec/errors/run.lua spec/errors/*_*.lua" examples/fibonacci.lua "examples/nested_training.lua --iterations 2" "examples/reinforce_cartpole.lua --iterations 2")

@@ -83,3 +83,319 @@ describe("memory that is predicted", function()
     assert.is_true(math.abs(grown - predicted) <= predicted / 20 + 2 * MiB, ("grew by %d of %d"):format(grown, predicted))
   end)
 end)
+
+-- Programs that keep much for long; with bounds and inputs to run them with.
+local function sines(n)
+  local d = {}
+  for k = 1, n do d[k] = math.sin(k) end
+  return d
+end
+
+local function normal(shape, name, domain) return tempo.normal(shape, { domain = domain, name = name }) end
+
+local big = {}
+
+big["backpropagation through time, three iterations"] = function(options)
+  local P = tempo.program { seed = 1 }
+  local i, I = P:dim "i"
+  local t, T = P:dim "t"
+  local x = P:input("x", { domain = { t }, shape = { 4, 64 } })
+  local w = P:param("w", { along = { i }, shape = { 64, 64 }, init = normal({ 64, 64 }, "w") * 0.1 })
+  local h = P:tensor { domain = { i, t }, shape = { 4, 64 } }
+  h:name "state"
+  h[{ t = 0 }] = x
+  h:otherwise((h[{ i, t - 1 }]:matmul(w) + x):tanh())
+  local loss = h:square():mean()[{ t = 0 .. T }]:sum(0)
+  tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss)
+  options.outputs = { loss = loss }
+  return P:compile(options), { I = 3, T = 400 }, { x = tempo.array(sines(400 * 256), "f32", { 400, 4, 64 }) }, I
+end
+
+big["attention over a prefix, and its gradients"] = function(options)
+  local P = tempo.program { seed = 1 }
+  local t, T = P:dim "t"
+  local e, w = normal({ 16 }, "e", { t }) + P:constant(0), {}
+  for _, n in ipairs { "q", "k", "v", "o" } do w[#w + 1] = P:param(n, { shape = { 16, 16 }, init = normal({ 16, 16 }, n) * 0.3 }) end
+  local q, k, v = e:matmul(w[1]), e:matmul(w[2]), e:matmul(w[3])
+  local a = (k[0 .. t + 1]:matmul(q) / 4):softmax(0)
+  local y = a:unsqueeze(0):matmul(v[0 .. t + 1]):squeeze(0):matmul(w[4]):tanh()
+  local g = tempo.grad((y - e):square():mean(), w)
+  options.outputs = { y = y, q = g[1], k = g[2], v = g[3], o = g[4] }
+  return P:compile(options), { T = 200 }, {}, T
+end
+
+big["REINFORCE over whole episodes of large observations"] = function(options)
+  local P = tempo.program { seed = 3 }
+  local i, I = P:dim "i"
+  local t, T = P:dim "t"
+  local d = sines(1024)
+  local seen = P:source(function(p)
+    d[1], d[2] = p.t / 100, p.i
+    return d
+  end, { domain = { i, t }, shape = { 1024 } })
+  local w = P:param("w", { along = { i }, shape = { 1024, 4 }, init = normal({ 1024, 4 }, "w") * 0.01 })
+  local logp = seen:matmul(w):log_softmax(0)
+  local act = logp:exp():cumsum(0):lt(tempo.uniform({}, { domain = { i, t }, name = "act" })):sum(0):clamp(0, 3)
+  local returns = (act:eq(2):to "f32" + seen:mean())[{ i, t .. T }]:discounted_cumsum(0.9):select(0, 0)
+  local loss = (-logp:gather(0, act:unsqueeze(0)):squeeze(0) * returns:detach())[{ t = 0 .. T }]:mean(0)
+  tempo.optim.Adam({ w }, { lr = 0.01 }):step(loss)
+  options.outputs = { loss = loss, act = act }
+  return P:compile(options), { I = 3, T = 300 }, {}, I
+end
+
+big["two dims, rows of which end by data"] = function(options)
+  local P = tempo.program { seed = 1 }
+  local b, B = P:dim "b"
+  local t, T = P:dim "t"
+  local w = P:param("w", { shape = { 32, 32 }, init = normal({ 32, 32 }, "w") * 0.2 })
+  local h = P:tensor { domain = { b, t }, shape = { 32 } }
+  h[{ t = 0 }] = normal({ 32 }, "x", { b, t })
+  h:otherwise((h[{ b, t - 1 }]:matmul(w) + normal({ 32 }, "y", { b, t })):tanh())
+  P:stop(t, t:value():eq(700 + 90 * b:value()))
+  local loss = h:square():sum()[{ t = 0 .. T }]:sum(0)
+  options.outputs = { loss = loss, g = tempo.grad(loss, { w })[1] }
+  return P:compile(options), { B = 3, T = 1500 }, {}, B
+end
+
+big["layers as a dim"] = function(options)
+  local P = tempo.program { seed = 1 }
+  local i, I = P:dim "i"
+  local l, L = P:dim "l"
+  local w = P:param("w", { domain = { l }, along = { i }, shape = { 32, 32 }, init = normal({ 32, 32 }, "w", { l }) * 0.2 })
+  local h = P:tensor { domain = { i, l }, shape = { 128, 32 } }
+  h[{ l = 0 }] = normal({ 128, 32 }, "x", { i })
+  h:otherwise(h[{ i, l - 1 }]:matmul(w):tanh() + h[{ i, l - 1 }])
+  local loss = h[{ l = L - 1 }]:square():mean()
+  tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss)
+  options.outputs = { loss = loss }
+  return P:compile(options), { I = 3, L = 40 }, {}, I
+end
+
+big["layers written one by one"] = function(options)
+  local P = tempo.program { seed = 1 }
+  local i, I = P:dim "i"
+  local h, all = normal({ 512, 32 }, "x", { i }) + P:constant(0), {}
+  for k = 1, 10 do
+    all[k] = P:param("w" .. k, { along = { i }, shape = { 32, 32 }, init = normal({ 32, 32 }, "w" .. k) * 0.2 })
+    h = h:matmul(all[k]):tanh() + h
+  end
+  local loss = h:square():mean()
+  tempo.optim.SGD(all, { lr = 0.1 }):step(loss)
+  options.outputs = { loss = loss }
+  return P:compile(options), { I = 3 }, {}, I
+end
+
+local function outcome(f, inputs, bounds)
+  local all = {}
+  for k, a in pairs(f(inputs, bounds)) do all[k] = a:totable() end
+  for k, a in pairs(f:params()) do all["parameter " .. k] = a:totable() end
+  return all
+end
+
+local function same(want, got)
+  for k, v in pairs(want) do
+    local why = support.differ(got[k], v, 0, k)
+    if why then error(why, 2) end
+  end
+end
+
+local function refusal(fn, ...)
+  local ok, e = pcall(fn, ...)
+  assert.is_false(ok)
+  return e
+end
+
+describe("a limit of memory", function()
+  for name, make in pairs(big) do
+    it("is kept with the same numbers, bit for bit: " .. name, function()
+      local f, bounds, inputs = make {}
+      local want, plain = outcome(f, inputs, bounds), f:memory(bounds)
+      for _, part in ipairs { 2, 2.7 } do
+        local limit = math.floor(plain / part)
+        local g = make { memory = limit }
+        local said = g:memory(bounds)
+        assert.is_true(said <= limit, ("%d bytes of %d"):format(said, limit))
+        same(want, outcome(g, inputs, bounds))
+        assert.equal(said, g:peak())
+        same(want, outcome(g, inputs, bounds))                 -- the file is used again
+      end
+    end)
+
+    it("that is not needed changes nothing: " .. name, function()
+      local f, bounds = make {}
+      local g = make { memory = f:memory(bounds) }
+      assert.equal(f:memory(bounds), g:memory(bounds))
+      assert.is_nil(g:explain("memory", bounds):find "in a file")
+    end)
+
+    it("that cannot be kept is refused before the first step: " .. name, function()
+      local f, bounds, inputs, some = make { memory = 5000 }
+      local e = refusal(f, inputs, bounds)
+      assert.equal("memory", e.code)
+      local need = tonumber(e.message:match "need (%d+) bytes")
+      assert.equal(f:memory(bounds), need)
+      assert.truthy(tostring(e):find "memory_spec.lua:%d+: memory: ")
+      assert.truthy(tostring(e):find "%d+ of them for '[^']+' at [^\n]*memory_spec.lua:%d+")
+      local exact = make { memory = need }
+      exact(inputs, bounds)
+      assert.equal(need, exact:peak())
+      assert.truthy(some)
+    end)
+  end
+
+  it("names bounds that would do", function()
+    local f, bounds, inputs = big["backpropagation through time, three iterations"] { memory = 75000 }
+    local e = refusal(f, inputs, bounds)
+    local T = tonumber(tostring(e):match "T = (%d+) would do in place of 400")
+    bounds.T = T
+    assert.is_true(f:memory(bounds) <= 75000)
+    bounds.T = T + math.ceil(T / 16)
+    assert.is_true(f:memory(bounds) > 75000)
+  end)
+
+  it("is what the process keeps to, file and all", function()
+    local out = helper.script([[
+      local tempo = require "tempo"
+      local function kib(word)
+        for line in io.lines "/proc/self/status" do
+          local n = line:match("^" .. word .. ":%s*(%d+)")
+          if n then return tonumber(n) end
+        end
+      end
+      if not io.open "/proc/self/status" then print "nothing to measure" return end
+      local P = tempo.program { seed = 1 }
+      local t, T = P:dim "t"
+      local w = P:param("w", { shape = { 64, 64 }, init = tempo.normal({ 64, 64 }, { name = "w" }) * 0.1 })
+      local h = P:tensor { domain = { t }, shape = { 64, 64 } }
+      h[0] = tempo.ones { 64, 64 }
+      h[t] = (h[t-1]:matmul(w) + t:value():sin()):tanh()
+      local g = tempo.grad(h:square():mean(), { w })[1]
+      local f = P:compile { outputs = { g = g }, memory = "16MiB" }
+      local plain = P:compile { outputs = { g = g } }:memory { T = 4000 }
+      f({}, { T = 2 })
+      local before = kib "VmRSS"
+      f({}, { T = 4000 })
+      local grown, said = kib "VmHWM" - before, f:memory { T = 4000 } / 1024
+      print(plain > 60 * 2^20 and said < 16 * 1024 and grown < said + 4096 and "kept" or ("grew by %.0f KiB, %.0f were said, %.0f without"):format(grown, said, plain / 1024))
+    ]])
+    assert.truthy(out == "kept\n" or out == "nothing to measure\n", out)
+  end)
+
+  it("maps no more than is said, asked at each window", function()
+    for _, spill in ipairs { "", "export TEMPO_SPILL=1; " } do
+      local out = helper.script(header:gsub("outputs = outputs", "outputs = outputs, memory = 1e9") .. programs[6][2], nil, "export TEMPO_POISON=1; " .. spill)
+      if spill == "" then assert.equal("same\nsame\nsame\nsame\n", out)
+      else assert.is_nil(out:find "internal", out) end
+    end
+  end)
+
+  it("leaves states as they are, which go on with and without one", function()
+    local function make(memory)
+      local P = tempo.program { seed = 1 }
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 2, 64 } })
+      local w = P:param("w", { shape = { 64, 64 }, init = normal({ 64, 64 }, "w") * 0.1 })
+      local h = P:tensor { domain = { t }, shape = { 2, 64 } }
+      h[0] = x
+      h[t] = (h[t - 1]:matmul(w) + x):tanh()
+      return P:compile { outputs = { y = h:sum(), g = tempo.grad(h:square():mean(), { w })[1] }, tick = t, memory = memory }
+    end
+    local row = function(n) return { x = tempo.array(sines(128 + n), "f32", { 128 + n }):totable() } end
+    local function value(n)
+      local d = row(n).x
+      local a, b = {}, {}
+      for k = 1, 64 do a[k], b[k] = d[k + n], d[64 + k] end
+      return { x = { a, b } }
+    end
+    local N = 400
+    local function steps(f, from, to, seen)
+      local done, out
+      for n = from, to do
+        done, out = f:step(value(n))
+        seen[#seen + 1] = out.y:item()
+      end
+      if done then seen[#seen + 1] = out.g:totable() end
+      return seen
+    end
+    local free, limited = make(), nil
+    local limit = math.floor(free:memory { T = N } / 2)
+    limited = make(limit)
+    assert.is_true(limited:memory { T = N } <= limit)
+    free:start({}, { T = N })
+    local want = steps(free, 0, N - 1, {})
+    limited:start({}, { T = N })
+    assert.same(want, steps(limited, 0, N - 1, {}))
+    for _, pair in ipairs { { limited, free }, { free, limited }, { limited, make(limit) } } do
+      pair[1]:start({}, { T = N })
+      local seen = steps(pair[1], 0, 250, {})
+      pair[2]:load_state(pair[1]:state())
+      assert.same(want, steps(pair[2], 251, N - 1, seen))
+    end
+    assert.equal("memory", refusal(make(1000).start, make(1000), {}, { T = N }).code)
+  end)
+
+  it("is given as a number or a text of bytes", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local y = (t:value() * tempo.ones({ 256 }, { domain = { t } }))[T - 1 - t]
+    for text, bytes in pairs { ["4KiB"] = 4096, ["4 KB"] = 4000, ["0.5MiB"] = 524288, ["2048"] = 2048, ["2048B"] = 2048, ["1.5KiB"] = 1536 } do
+      local f = P:compile { outputs = { y = y }, memory = text }
+      assert.truthy(f:explain "plan":find("limit " .. bytes .. "\n", 1, true))
+    end
+    assert.truthy(P:compile { outputs = { y = y }, memory = 4096.5 }:explain "plan":find "limit 4096\n")
+    for _, bad in ipairs { "", "GiB", "2 gigabytes", "-1", "1e9", "0", "2GB ", "0x10", 0, -5, math.huge, 0 / 0, true, {} } do
+      local e = refusal(P.compile, P, { outputs = { y = y }, memory = bad })
+      assert.equal("option", e.code)
+      assert.truthy(e.message:find("memory", 1, true))
+      assert.truthy(e.message:find "2GiB")
+    end
+  end)
+
+  it("finds no place for its file: an error before the first step, and nothing is lost", function()
+    local text = [[
+      local tempo = require "tempo"
+      local P = tempo.program { seed = 1 }
+      local t, T = P:dim "t"
+      local calls = 0
+      local x = P:source(function() calls = calls + 1 return 1 end, { domain = { t } })
+      local h = P:tensor { domain = { t }, shape = { 1024 } }
+      h[0] = tempo.ones { 1024 }
+      h[t] = h[t-1] * 0.5 + x
+      local g = P:tensor { domain = { t }, shape = { 1024 } }
+      g[T-1] = h
+      g[t] = g[t+1] * 0.5 + h
+      local f = P:compile { outputs = { y = g:sum() }, memory = "200KiB" }
+      local ok, e = pcall(f, {}, { T = 1000 })
+      print(ok, e.code, calls, e.message)
+      print(#f({}, { T = 20 }).y, calls)
+    ]]
+    local function try(first, reason)
+      local out = helper.script(text, nil, first)
+      assert.truthy(out:find("^false\tfile\t0\tfile: the limit of memory leaves %d+ bytes to a file, for which there is no place in '[^']+': " .. reason), out)
+      assert.truthy(out:find "\n20\t20\n$", out)
+    end
+    try("export TMPDIR=/nonexistent; ", "No such file or directory")
+    try("export TMPDIR=/dev/null; ", "Not a directory")
+    try("ulimit -f 100; ", "File too large")
+  end)
+
+  it("is shown: statements of the plan, and what lies in the file", function()
+    local make = big["backpropagation through time, three iterations"]
+    local f, bounds = make { memory = 300000 }
+    local plan = f:explain "plan"
+    assert.truthy(plan:find "\n +spill b%d+ by 1 rows t%d+ %- 1 for 2 up\n +fetch b%d+ by 1 rows t%d+ %- 1 for 2 up made\n")
+    assert.truthy(plan:find "\n +fetch b%d+ by 1 rows [^\n]+ down\n")
+    assert.is_nil(make {}:explain "plan":find "spill")
+    local memory = f:explain("memory", bounds)
+    assert.truthy(memory:find "bytes of arena and at most [%d,]+ of a file mapped")
+    assert.truthy(memory:find "the limit is 300,000\n")
+    assert.truthy(memory:find "409,600  state, row by row of t, at most [%d,]+ in memory")
+    assert.truthy(make { memory = 1000 }:explain("memory", bounds):find "a call with these bounds is refused")
+  end)
+
+  it("is not kept by the reference tier, which plans nothing", function()
+    local f, bounds, inputs = big["layers as a dim"] { memory = 1000, tier = "reference" }
+    assert.equal(3, #f(inputs, bounds).loss)
+    assert.truthy(f:explain():find "memory")
+  end)
+end)

@@ -150,7 +150,7 @@ describe("storage", function()
     assert.is_true(f:memory { T = 10000 } <= 4 * 4 * KiB + KiB)
     local line
     for l in f:explain "storage":gmatch "[^\n]+" do
-      if l:find "%f[%w]h%f[%W]" then line = l end
+      if l:find "^temp h " then line = l end
     end
     assert.is_truthy(line, f:explain "storage")
     assert.is_truthy(line:find "%f[%d][23]%f[%D]", line)

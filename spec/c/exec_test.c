@@ -579,7 +579,7 @@ static void test_color(void) {
   for (int i = 0; i < npos; i++) room[i] = below(3) ? 0 : 64 * below(9);
   p.plan.body = seq(&p, p.list.n, p.list.v);
   p.plan.npos = npos;
-  int64_t total = tp_plan_color(&p.plan, p.env, room, off, roomat);
+  int64_t total = tp_plan_color(&p.plan, p.env, NULL, room, off, roomat);
   bool ok = total >= 0;
   for (int i = 0; i < n; i++) v[i].at = off[i];
   for (int i = 0; i < npos; i++) v[n + i] = (lying){ roomat[i], room[i], i, i };

@@ -271,6 +271,24 @@ static void test_ranges(void) {
     }
 }
 
+/* y[u] takes of a range of t what a condition on both picks; bounds of T and U are equal. */
+static void test_picked(void) {
+  static const char *const conds[] = { "(t + u)%2 == 0", "t >= 1", "t >= 1 and t + u <= 5", "u >= 2" };
+  for (size_t i = 0; i < TP_LEN(conds); i++)
+    for (int second = 0; second < 2; second++) {
+      begin();
+      tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &u, .nix = 1, .ix = (const tp_ix *[]){ K(3) }, .red = TP_RED_SUM };
+      tp_val s = node(TP_OP_ACCUM, 0, NULL, a);
+      tp_at from = rg(X("max(0, u - 2)"), X("min(u + 2, T)"));
+      tp_edge e = { .src = square(mul(x, y)), .at = &from, .cond = X(conds[i]), .gather = true };
+      CHECKF(s.node && tp_accum_add(g, s.node, e, &err), "%s: %s", conds[i], err.msg);
+      tp_val loss = weighted(square(s));
+      if (second) loss = add(weighted(grad_of(loss, x)), weighted(grad_of(loss, y)));
+      check_loss(conds[i], loss, 3, sizes, -1, 1);
+      program_free();
+    }
+}
+
 /* x[t - 1] where a branch needs it at t >= 1 only: the gradient must not look at t = 0. */
 static void test_branches(void) {
   for (int second = 0; second < 2; second++) {
@@ -495,6 +513,7 @@ int main(int argc, char **argv) {
   if (argc > 1) return check_report();
   test_points();
   test_ranges();
+  test_picked();
   test_branches();
   test_recurrences();
   test_two_recurrences();

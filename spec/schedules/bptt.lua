@@ -1,4 +1,8 @@
+-- By hand: forwards with h kept for all T, then backwards with the adjoint of h at one point, in blocks of rows so that the gradient of w is a product of
+-- matrices, then w in place; no T copies of a weight, nothing that grows with the iterations. What one would do better: the loss's derivative (grad add) is made
+-- forwards and kept for T as well; h - y could be made once more on the way back.
 local tempo = require "tempo"
+local S = require "spec.support"
 
 local P = tempo.program()
 local i = P:dim "i"
@@ -11,4 +15,9 @@ h[{ t = 0 }] = x
 h[{ i, t }] = (x + h[{ t = t - 1 }]:matmul(w)):tanh()
 local loss = (h - y):square():sum()[{ t = 0 .. T }]:sum(0):name "loss"
 w[i + 1] = w - tempo.grad(loss, { w })[1] * 0.01
-return P:compile { outputs = { loss = loss } }
+
+local function inputs(b)
+  local r = S.rng(2)
+  return { x = S.random(r, { b.T, 8 }, "f32"), y = S.random(r, { b.T, 8 }, "f32") }
+end
+return P, { loss = loss }, inputs

@@ -1,4 +1,8 @@
+-- By hand: tokens one after the other, of each all layers; keys and values of all tokens are kept (the cache), of everything else one token and one layer.
+-- Prompt and generated tokens are two loops, as only the second reads what was generated before. For tokens of the prompt but the last, the last layer makes only
+-- its keys and values, and nothing at all runs after the last token: fewer operations than most would write.
 local tempo = require "tempo"
+local S = require "spec.support"
 
 local D = 8
 local P = tempo.program()
@@ -23,4 +27,9 @@ x[{ t, l }] = y[{ l = l - 1 }]
 local logits = y[{ l = L - 1 }]:matmul(emb:mT()):name "logits"
 tok:when(t:lt(p), prompt)
 tok:otherwise(logits:argmax(0)[t - 1])
-return P:compile { outputs = { tok = tok } }
+
+local function inputs(b)
+  local r = S.rng(3)
+  return { prompt = S.array(S.fill({ b.T }, function() return r(32) end), "i64", { b.T }) }
+end
+return P, { tok = tok }, inputs

@@ -111,10 +111,12 @@ static bool compile(tp_exec *x, tp_error *err) {
   x->base = TP_NEWN(&x->a, char *, nbuf);
   x->count = TP_NEWN(&x->a, int64_t, nbuf);
   x->written = TP_NEWN(&x->a, int, nbuf);
+  x->spilled = TP_NEWN(&x->a, tp_spilled, nbuf);
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   x->room = TP_NEWN(&x->a, int64_t, x->plan->npos);
   x->roomat = TP_NEWN(&x->a, int64_t, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
+  tp_spill_new(x);
   if (!tp_flow_new(x, err)) return false;
   x->scratch = tp_alloc_aligned(x->scratch_size);
   return x->scratch || tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "no memory for %lld bytes of working space", (long long)x->scratch_size);
@@ -143,19 +145,13 @@ tp_exec *tp_exec_free(tp_exec *x) {
     if (x->reg[i]->rg->kind == TP_RG_CALL) tp_call_free(x->reg[i]);
   tp_free_aligned(x->scratch);
   tp_pages_free(x->arena, (size_t)x->total);
+  tp_spill_close(x);
   tp_arena_free(&x->a);
   tp_free(x);
   return NULL;
 }
 
-int64_t tp_exec_peak(const tp_exec *x) { return x->poison ? x->top : x->total; }
-
-int64_t tp_exec_memory(const tp_exec *x, const int64_t *env) {
-  int64_t *v = tp_calloc(sizeof *v * (size_t)(x->plan->bufs.n + 2 * x->plan->npos + 1)), *room = v + x->plan->bufs.n;
-  int64_t total = v && tp_exec_rooms(x, env, room) ? tp_plan_color(x->plan, env, room, v, room + x->plan->npos) : -1;
-  tp_free(v);
-  return total;
-}
+int64_t tp_exec_peak(const tp_exec *x) { return (x->poison ? x->top : x->total) + tp_spill_most(x); }
 
 /* ---- binding ---- */
 
@@ -184,22 +180,11 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
   return tp_dreg_resolve(x, r) && (!r->bind || r->bind(x, r));
 }
 
-static bool take_arena(tp_exec *x) {
-  if (!tp_exec_rooms(x, x->env, x->room)) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
-  int64_t total = tp_plan_color(x->plan, x->env, x->room, x->offset, x->roomat);
-  if (total < 0) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 bytes");
-  if (x->arena && total == x->total) return true;
-  tp_pages_free(x->arena, (size_t)x->total);
-  x->arena = tp_pages((size_t)total);
-  x->total = x->arena ? total : 0;
-  return x->arena || tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "no memory for the %lld bytes that these bounds need", (long long)total);
-}
-
 static bool bind(tp_exec *x) {
   x->bound_once = x->running = false;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
-  if (!take_arena(x)) return false;
+  if (!tp_take_memory(x)) return false;
   tp_flow_bind(x);
   for (int i = 0; i < x->nreg; i++)
     if (!bind_region(x, x->reg[i])) return false;
@@ -214,7 +199,8 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
   x->base[b->id] = nowhere;
   switch (b->kind) {
     case TP_BUF_TEMP:
-      if (x->offset[b->id] >= 0) x->base[b->id] = x->arena + x->offset[b->id];
+      if (x->spilled[b->id].chunk) x->base[b->id] = x->map + x->spilled[b->id].at;
+      else if (x->offset[b->id] >= 0) x->base[b->id] = x->arena + x->offset[b->id];
       return true;
     case TP_BUF_CONST: a = b->data; break;
     case TP_BUF_INPUT: a = x->run->inputs ? x->run->inputs[b->slot] : NULL; break;
@@ -256,8 +242,8 @@ static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
     else hi += reach;
   }
   const tp_pbuf *b = x->plan->bufs.v[d->buf];
-  if (b->kind == TP_BUF_TEMP) x->top = TP_MAX(x->top, (x->offset[d->buf] + (hi + 1) * d->size + 63) / 64 * 64);
-  if (lo >= 0 && hi < x->count[d->buf]) return true;
+  if (b->kind == TP_BUF_TEMP && x->offset[d->buf] >= 0) x->top = TP_MAX(x->top, (x->offset[d->buf] + (hi + 1) * d->size + 63) / 64 * 64);
+  if (lo >= 0 && hi < x->count[d->buf]) return tp_spill_touch(x, r, d);
   const char *name = b->name;
   return tp_rfail(x, r, TP_E_DEVICE, "internal: elements %lld .. %lld of buffer %d (%s) of %lld", (long long)lo, (long long)hi, d->buf, name ? name : "", (long long)x->count[d->buf]);
 }
@@ -329,6 +315,8 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   x->poison = tp_setting("TEMPO_POISON") != NULL;
   x->top = 0;
   if (x->poison && x->total > 0) memset(x->arena, 0xff, (size_t)x->total);
+  tp_spill_rest(x);
+  if (x->poison && !tp_spill_poison(x)) return false;
   x->cancelled = false;
   tp_flow_begin(x);
   return true;
@@ -337,6 +325,7 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
   tp_stand s = tp_flow_run(x, g);
+  if (s == TP_AT_ERROR) tp_spill_rest(x);
   return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
 }
 
@@ -353,7 +342,7 @@ bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
 }
 
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
-  if (split == x->split || !x->plan->lag) return true;
+  if (split == x->split || !x->plan->lag || x->map) return true;        /* two cursors would use rows that one has let go */
   if (!split && !tp_exec_rest(x, 0, err)) return false;
   x->split = split;
   int64_t *env = x->back.env;

@@ -6,7 +6,7 @@
 
 static void count(const tp_pnode *p, int *ninst, int *nreg) {
   *nreg += p->kind == TP_P_REGION;
-  *ninst += p->kind == TP_P_REGION || p->kind == TP_P_LOAD ? 1 : p->kind == TP_P_SEQ ? 0 : 2;
+  *ninst += p->kind == TP_P_REGION || p->kind == TP_P_LOAD || p->kind == TP_P_SPILL || p->kind == TP_P_FETCH ? 1 : p->kind == TP_P_SEQ ? 0 : 2;
   for (int i = 0; i < p->n; i++) count(p->kid[i], ninst, nreg);
 }
 
@@ -66,6 +66,9 @@ static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
       put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, p->nd) });
       x->npos++;
       return true;
+    case TP_P_SPILL: case TP_P_FETCH:
+      put(x, (tp_inst){ .op = p->kind == TP_P_SPILL ? TP_I_SPILL : TP_I_FETCH, .var = p->buf, .way = TP_WAY(p->dim, p->inner), .made = p->made, .step = p->step, .lo = tp_dx_new(&x->a, p->lo), .hi = tp_dx_new(&x->a, p->hi) });
+      return true;
     case TP_P_FOR: return lay_loop(x, p, err);
     case TP_P_IF: return lay_if(x, p, err);
     case TP_P_SEQ:
@@ -115,6 +118,14 @@ static const tp_inst *next_iteration(tp_exec *x, const tp_inst *i) {
   return inside(x, i) ? x->inst + i->to : i + 1;
 }
 
+/* Of a buffer that lies in the file, the way that it does. */
+static void keep_rows(tp_exec *x, const tp_inst *i) {
+  const tp_spilled *s = &x->spilled[i->var];
+  if (!s->chunk || s->way != i->way) return;
+  if (i->op == TP_I_SPILL) tp_run_spill(x, i);
+  else tp_run_fetch(x, i);
+}
+
 /* An instruction that is no region. */
 static const tp_inst *turn(tp_exec *x, const tp_inst *i) {
   switch (i->op) {
@@ -123,6 +134,7 @@ static const tp_inst *turn(tp_exec *x, const tp_inst *i) {
     case TP_I_IF: return holds(x, i) ? i + 1 : x->inst + i->to;
     case TP_I_JUMP: return x->inst + i->to;
     case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); return i + 1;
+    case TP_I_SPILL: case TP_I_FETCH: keep_rows(x, i); return i + 1;
     default: return i + 1;
   }
 }

@@ -7,7 +7,7 @@ static bool alive_at(const tp_exec *x, const tp_pbuf *b, const tp_cursor *c) {
 }
 
 static bool alive(const tp_exec *x, const tp_pbuf *b) {
-  if (b->kind != TP_BUF_TEMP || b->first < 0 || x->offset[b->id] < 0) return false;
+  if (b->kind != TP_BUF_TEMP || b->first < 0 || (x->offset[b->id] < 0 && !x->spilled[b->id].chunk)) return false;
   return alive_at(x, b, &x->front) || (x->split && alive_at(x, b, &x->back));
 }
 
@@ -22,8 +22,17 @@ bool tp_exec_tick(const tp_exec *x, int64_t *at) {
 
 /* ---- writing ---- */
 
+static bool keeps(const tp_inst *i) { return i->op == TP_I_SPILL || i->op == TP_I_FETCH; }
+
+/* Instructions before it, without those that a limit of memory brings: a state does not depend on it. */
+static int64_t place_of(const tp_exec *x, int pc) {
+  int64_t n = 0;
+  for (int i = 0; i < pc; i++) n += !keeps(&x->inst[i]);
+  return n;
+}
+
 static void put_cursor(const tp_exec *x, const tp_cursor *c, tp_buf *b) {
-  tp_put_i64(b, c->pc);
+  tp_put_i64(b, place_of(x, c->pc));
   tp_put_i64(b, c->pos);
   tp_put_i64(b, c->count);
   for (int i = 0; i < x->ninst; i++)
@@ -45,12 +54,15 @@ void tp_exec_put(tp_exec *x, tp_buf *b) {
     tp_put_bytes(b, x->base[i], bytes(x, p));
   }
   tp_put_i64(b, -1);
+  tp_spill_rest(x);
 }
 
 /* ---- reading ---- */
 
 static void take_cursor(const tp_exec *x, tp_cursor *c, tp_reader *r) {
-  c->pc = (int)tp_take_in(r, 0, (int64_t)x->ninst + 1);
+  int64_t place = tp_take_in(r, 0, (int64_t)x->ninst + 1);
+  for (c->pc = 0; c->pc < x->ninst && (place > 0 || keeps(&x->inst[c->pc])); c->pc++) place -= !keeps(&x->inst[c->pc]);
+  if (place > 0) r->bad = true;
   c->pos = (int)tp_take_in(r, -1, INT32_MAX);
   c->count = tp_take_in(r, 0, INT64_MAX);
   for (int i = 0; i < x->ninst; i++)
@@ -89,5 +101,6 @@ bool tp_exec_get(tp_exec *x, tp_reader *r, bool same_bounds) {
   x->backrow = INT64_MIN;
   if (r->bad || !settle(x, same_bounds)) { r->bad = true; return false; }
   take_buffers(x, r);
+  tp_spill_rest(x);
   return !r->bad;
 }

@@ -55,17 +55,18 @@ struct tp_dreg {
 };
 
 /* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of the loop variables ---- */
-typedef enum { TP_I_REGION, TP_I_SHOW, TP_I_TICK, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD } tp_dop;   /* SHOW: a region that gives a point of an output away */
+typedef enum { TP_I_REGION, TP_I_SHOW, TP_I_TICK, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD, TP_I_SPILL, TP_I_FETCH } tp_dop;   /* SHOW: a region that gives a point of an output away */
 typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 typedef struct tp_inst {
   tp_dop op; tp_dtest test;                     /* IF: what must hold of cond's value */
   int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP */
-  int var, step;
-  tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given */
+  int var, step, way; bool made;                /* SPILL, FETCH: var is the buffer */
+  tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on */
   int pos;                                      /* of the next region from here on, in the plan's positions */
   tp_dreg *rg;
   tp_dnd *end;                                  /* LOAD */
 } tp_inst;
+#define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner))   /* in which a buffer may lie in the file */
 /* Somebody who goes through the instructions. Two of them meet the same regions and ticks in the same order; count: how many so far. pos: of the last one run. */
 typedef struct tp_cursor { int pc, pos; int64_t count, *env; } tp_cursor;
 
@@ -80,6 +81,10 @@ struct tp_exec {
   bool bound_once;
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
   int64_t *room, *roomat;                       /* by position: working memory there, its place in the arena */
+  tp_spilled *spilled; char *mapping, *map; int64_t mapsize;     /* by buffer; the file, mapped: all that was reserved, its begin */
+  int64_t page, grain; bool populates;          /* bytes that are mapped and counted together; pages can be mapped ahead */
+  int64_t beside;                               /* bytes of it that are mapped at a time, at most */
+  unsigned char *touched; int64_t ntouched, mosttouched;        /* where poisoned: its grains, and how many of them, are mapped */
   int64_t top;                                  /* where poisoned: the end of what was used */
   char **base; int64_t *count;                  /* every buffer: its first element, its elements */
   int *written; bool cancelled;                 /* position after which nothing writes the buffer */
@@ -165,6 +170,16 @@ bool tp_bind_index_select(tp_exec *x, tp_dreg *r);
 void tp_fill_new(tp_exec *x, tp_dreg *r);
 bool tp_run_copy(tp_exec *x, tp_dreg *r);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
+/* spill.c */
+void tp_spill_new(tp_exec *x);
+bool tp_take_memory(tp_exec *x);                                /* for x->env: the arena, and the file where the limit wants one */
+void tp_spill_close(tp_exec *x);
+void tp_run_spill(tp_exec *x, const tp_inst *i);                /* of buffers in the file */
+void tp_run_fetch(tp_exec *x, const tp_inst *i);
+void tp_spill_rest(tp_exec *x);                                 /* nothing of the file stays mapped */
+bool tp_spill_poison(tp_exec *x);
+bool tp_spill_touch(tp_exec *x, const tp_dreg *r, const tp_dnd *d);     /* where poisoned: is no more mapped than was said? */
+int64_t tp_spill_most(const tp_exec *x);
 void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_bind(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);

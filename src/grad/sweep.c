@@ -213,21 +213,47 @@ static tp_val over_ranges(sweep *s, const tp_node *n, const tp_edge *e, tp_val d
   return mk_expand(s->mk, dy, rank, shape);
 }
 
-/* y[u] += x[p], p in at(u): dx[p] += dy[u]. A condition on p is one on u where p is a point of u; through a range it has no form. */
-static bool through_gather(sweep *s, tp_val v, const tp_node *n, const tp_edge *e, tp_val dy) {
+/* Is dim i of x, over which e ranges, one that the condition picks points of? A dim of both is the node's. */
+static bool picked(const tp_node *n, const tp_edge *e, int i) {
+  const tp_sym *d = e->src.node->dom[i];
+  return e->at[i].range && e->cond && tp_ix_mentions(e->cond, d) && !tp_dom_has(n->ndom, n->dom, d);
+}
+
+/* e from points (u, p) instead of u, for the dims of p that its condition picks: these run, and the ends of their ranges are further conditions. */
+static tp_val run_picked(sweep *s, const tp_node *n, tp_edge *e, tp_val dy) {
   const tp_node *x = e->src.node;
-  const tp_sym *from[x->ndom + 1];
-  const tp_ix *to[x->ndom + 1], *cond = e->cond;
+  tp_ictx *c = s->g->ix;
+  const tp_sym *run[x->ndom + 1];
+  tp_at *at = tp_dup(&s->g->arena, e->at, sizeof *at * (size_t)x->ndom);
+  const tp_ix *cond = e->cond;
   int m = 0;
-  for (int i = 0; cond && i < x->ndom; i++) {
-    if (tp_dom_has(n->ndom, n->dom, x->dom[i])) continue;       /* a dim of both is the node's */
-    if (e->at[i].range && tp_ix_mentions(cond, x->dom[i]))
-      return tp_fail(s->mk.err, TP_E_OPTION, n->pos, "option: no gradient through an accumulation with a condition on its range");
-    from[m] = x->dom[i];
-    to[m++] = e->at[i].lo;
+  for (int i = 0; i < x->ndom; i++) {
+    if (!picked(n, e, i)) continue;
+    const tp_ix *p = tp_ix_sym(c, x->dom[i]);
+    cond = tp_ix_and(c, cond, tp_ix_and(c, tp_ix_cmp(c, TP_GE, p, at[i].lo), tp_ix_cmp(c, TP_LT, p, at[i].hi)));
+    at[i] = (tp_at){ .lo = p };
+    run[m++] = x->dom[i];
   }
-  if (m) cond = tp_ix_subst(s->g->ix, cond, m, from, to);
-  return contribute(s, v, (tp_edge){ .src = over_ranges(s, n, e, dy), .at = e->at, .cond = both(s, cond, support_of(s, n)->cond) });
+  e->at = at;
+  e->cond = cond;
+  return m ? mk_add(s->mk, dy, mk_fill(s->mk, 0, tp_dtypeof(dy), 0, NULL, m, run)) : dy;
+}
+
+/* y[u] += x[p], p in at(u): dx[p] += dy[u]. A condition on p is one on u where p is a point of u. */
+static bool through_gather(sweep *s, tp_val v, const tp_node *n, const tp_edge *edge, tp_val dy) {
+  tp_edge e = *edge;
+  const tp_node *x = e.src.node;
+  const tp_sym *from[x->ndom + 1];
+  const tp_ix *to[x->ndom + 1];
+  int m = 0;
+  for (int i = 0; e.cond && i < x->ndom; i++) {
+    if (e.at[i].range || tp_dom_has(n->ndom, n->dom, x->dom[i])) continue;
+    from[m] = x->dom[i];
+    to[m++] = e.at[i].lo;
+  }
+  if (m) e.cond = tp_ix_subst(s->g->ix, e.cond, m, from, to);
+  tp_val d = run_picked(s, n, &e, dy);
+  return d.node && contribute(s, v, (tp_edge){ .src = over_ranges(s, d.node, &e, d), .at = e.at, .cond = both(s, e.cond, support_of(s, n)->cond) });
 }
 
 static bool pass(sweep *s, tp_val y, int k) {

@@ -9,7 +9,6 @@ void tp_node_register(tp_graph *g, tp_node *n);                 /* gives the id;
 void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e);
 void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from, int nat);  /* deep; nat entries of `at`; refs data */
 const char *tp_label(const tp_node *n);                         /* given name, input's name or tp_op_said */
-const char *tp_op_said(tp_op op);                               /* the operator as scripts call it: "where", "cat" */
 
 /* ---- inference (infer.c, move.c, time.c): fills dom and out of n from its edges and attributes, checks everything, records shape checks ---- */
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err);

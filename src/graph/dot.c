@@ -1,10 +1,12 @@
 /* Graphviz: solid edges are identities, dashed ones go through time and say how. */
 #include "graph/core.h"
 
+/* In a label: quotes and backslashes are themselves, other control characters a space. */
 static void escape(tp_buf *b, const char *s) {
   for (; *s; s++) {
     if (*s == '"' || *s == '\\') tp_puts(b, "\\");
-    tp_putn(b, s, 1);
+    if (*s == '\n') tp_puts(b, "\\n");
+    else tp_putn(b, (unsigned char)*s < ' ' ? " " : s, 1);
   }
 }
 

@@ -176,6 +176,7 @@ void tp_graph_dot(tp_buf *b, const tp_graph *g);
 tp_buf *tp_attr_item(tp_buf *b, int *count, const char *key);  /* "{key" or ", key" */
 void tp_attr_print(tp_buf *b, const tp_attr *a, int *count);
 bool tp_attr_parse(tp_scan *in, tp_attr *a, const char *key, bool *known);
+const char *tp_op_said(tp_op op);                           /* the operator as scripts call it: "where", "cat" */
 void tp_shape_print(tp_buf *b, tp_val v);                   /* "(T, 4)" */
 void tp_val_print(tp_buf *b, tp_val v);                     /* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
 uint64_t tp_graph_hash(const tp_graph *g);                  /* of the text without positions */

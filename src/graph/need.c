@@ -14,7 +14,8 @@
  * pointers. A NULL set is "not needed" here and becomes an empty one at the end; that isl failed is asked of isl. */
 #include "graph/core.h"
 
-enum { ROUNDS = 6, BUDGET = 300000 };           /* of each way: rounds, and isl operations in one component */
+enum { ROUNDS = 6 };
+enum { BUDGET = 30000, BUDGET_NODE = 100, BUDGET_HULLS = 300000 };   /* isl operations of each way, and for each member; exact sets are found with less or not at all */
 
 typedef struct { int ndom; const tp_sym *const *dom; tp_set *box; } boxed;
 
@@ -28,7 +29,7 @@ typedef struct sweep {
   tp_rel **path;                                /* scratch, by node id */
   tp_rel ***rel;                                /* by node id and edge, made on first use */
   TP_VEC(boxed) boxes;
-  bool widen, rough;                            /* is a superset to be in one piece? was one taken? */
+  bool widen, *lost;                            /* is a superset to be in one piece? by a component's first member: was one taken, here or in the sweep before? */
 } sweep;
 
 typedef struct { int n; tp_node **node; } comp; /* members: cut ones first, then consumers before producers */
@@ -185,8 +186,8 @@ static bool close_cycles(sweep *s, const comp *c, int ncut, tp_set **set) {
 /* ---- the three ways ---- */
 
 /* False: the way does not lead to the end, or not within its budget. */
-static bool tried(sweep *s, const comp *c, int ncut, tp_set **set, bool (*way)(sweep *, const comp *, int, tp_set **)) {
-  unsigned long before = tp_isl_budget(s->g->ix, BUDGET);
+static bool tried(sweep *s, const comp *c, int ncut, tp_set **set, bool (*way)(sweep *, const comp *, int, tp_set **), unsigned long budget) {
+  unsigned long before = tp_isl_budget(s->g->ix, budget);
   bool ok = way(s, c, ncut, set);
   return tp_isl_within(s->g->ix, before) && ok;
 }
@@ -238,24 +239,24 @@ static void two_rounds_down(sweep *s, const comp *c, int ncut) {
 }
 
 static void cyclic(sweep *s, const comp *c) {
-  int ncut = 0;
+  int ncut = 0, id = c->node[0]->id;
+  bool known = s->widen && s->lost[id], found = false;          /* what led nowhere before does so again */
+  unsigned long budget = BUDGET + BUDGET_NODE * (unsigned long)c->n;
   while (ncut < c->n && s->cut[c->node[ncut]->id]) ncut++;
   tp_set **set = TP_NEWN(&s->g->arena, tp_set *, ncut);
   from_outside(s, c, ncut, set);
-  start_from(s, c, ncut, set);
-  bool found = tried(s, c, ncut, NULL, by_rounds);
-  if (!found) {
-    start_from(s, c, ncut, NULL);
-    found = tried(s, c, ncut, NULL, by_rounds);
+  for (int from = 0; from < 2 && !known && !found; from++) {
+    start_from(s, c, ncut, from ? NULL : set);
+    found = tried(s, c, ncut, NULL, by_rounds, budget);
   }
-  if (!found && tried(s, c, ncut, set, close_cycles)) {
+  if (!found && !known && tried(s, c, ncut, set, close_cycles, BUDGET)) {
     start_from(s, c, ncut, set);
     go_round(s, c);
   } else if (!found) {
-    s->rough = true;
+    s->lost[id] = true;
     for (int i = 0; i < ncut; i++) tp_set_free(set[i]);
     from_outside(s, c, ncut, set);
-    if (!s->widen || !tried(s, c, ncut, set, by_hulls)) two_rounds_down(s, c, ncut);
+    if (!s->widen || !tried(s, c, ncut, set, by_hulls, BUDGET_HULLS)) two_rounds_down(s, c, ncut);
   }
   for (int i = 0; i < ncut; i++) tp_set_free(set[i]);
 }
@@ -363,7 +364,7 @@ static void sweep_free(sweep *s) {
 
 static void drop(void *need) { tp_need_free(need); }
 
-static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen, bool *rough, tp_error *err) {
+static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen, bool *lost, tp_error *err) {
   int n = g->nodes.n;
   tp_need *out = tp_calloc(sizeof *out);
   if (out) *out = (tp_need){ g, n, tp_calloc(sizeof *out->set * (size_t)(n + 1)) };
@@ -375,17 +376,15 @@ static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen
   tp_hold_set(&mine, drop, out);
   sweep s = { .g = g, .need = out->set, .scc = TP_NEWN(&g->arena, int, n), .cut = TP_NEWN(&g->arena, bool, n), .have = TP_NEWN(&g->arena, tp_set *, n),
               .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n), .count = TP_NEWN(&g->arena, int, n),
-              .path = TP_NEWN(&g->arena, tp_rel *, n), .widen = widen };
+              .path = TP_NEWN(&g->arena, tp_rel *, n), .widen = widen, .lost = lost };
   run(&s, nroot, roots);
   sweep_free(&s);
   tp_hold_end(&mine);
-  *rough = s.rough;
   return tp_isl_check(g->ix, g->pos, err) ? out : tp_need_free(out);
 }
 
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err) {
-  bool rough;
-  return compute(g, nroot, roots, false, &rough, err);
+  return compute(g, nroot, roots, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
 }
 
 tp_need *tp_need_free(tp_need *n) {
@@ -409,17 +408,18 @@ static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) 
 
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   int n = 0;
-  bool rough;
+  bool *lost = TP_NEWN(&g->arena, bool, g->nodes.n), rough = false;
   tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + 2 * g->stops.n);
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
   for (int i = 0; i < g->stops.n; i++) roots[n++] = (tp_root){ g->stops.v[i].done, NULL };
   for (int i = 0; i < g->stops.n; i++)
     if (g->stops.v[i].end) roots[n++] = (tp_root){ tp_v(g->stops.v[i].end), NULL };
-  tp_need *need = compute(g, n, roots, false, &rough, err);
+  tp_need *need = compute(g, n, roots, false, lost, err);
+  for (int i = 0; i < g->nodes.n; i++) rough |= lost[i];
   if (!need || !rough || g->stops.n) return need;
   tp_error e = { 0 };
-  tp_need *wide = compute(g, n, roots, true, &rough, &e), *better = wide && asks_no_more(g, need, wide) ? wide : need;
+  tp_need *wide = compute(g, n, roots, true, lost, &e), *better = wide && asks_no_more(g, need, wide) ? wide : need;
   tp_need_free(better == need ? wide : need);
   return better;
 }

@@ -91,6 +91,8 @@ const tp_ix *tp_ix_arg(const tp_ix *e, int i);
 int64_t tp_ix_div(const tp_ix *e);                    /* k of FDIV, MOD */
 /* If e = s*k + rest with rest not mentioning s: gives k and rest, else false. */
 bool tp_ix_linear_in(tp_ictx *c, const tp_ix *e, const tp_sym *s, int64_t *k, const tp_ix **rest);
+/* A function that is linear in s and, for s from lo to last, nowhere below e (above), or nowhere above it. NULL: none was found. */
+const tp_ix *tp_ix_edge(tp_ictx *c, const tp_ix *e, const tp_sym *s, const tp_ix *lo, const tp_ix *last, bool above);
 
 /* ---- transformation ---- */
 /* Simultaneous substitution from[i] := to[i], in expressions and conditions. */

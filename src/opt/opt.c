@@ -36,7 +36,9 @@ bool tp_opt_run(tp_graph *g, const tp_options *o, tp_error *err) {
   dump(g, "record");
   for (int i = 0; i < tp_npasses; i++) {
     if (!o->on[i] || !tp_passes[i].fn) continue;
+    int before = g->nodes.n;
     if (!tp_passes[i].fn(g, o, err)) return false;
+    if (o->did) { o->did[i][0] = before; o->did[i][1] = g->nodes.n; }
 #ifndef NDEBUG
     if (!tp_verify(g, err)) return false;
 #endif

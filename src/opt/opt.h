@@ -8,6 +8,7 @@
 typedef struct tp_options {
   bool on[32];                                  /* by row of passes.def */
   bool precise;
+  int (*did)[2];                                /* by row: operators before and after; NULL: not asked */
 } tp_options;
 /* passes.def: P(name, function, default, "what it does") in the order they run */
 typedef struct { const char *name; bool (*fn)(tp_graph *, const tp_options *, tp_error *);  /* NULL: the scheduler's */
@@ -25,7 +26,7 @@ extern const int tp_npasses;
 bool tp_close_params(tp_graph *g, tp_error *err);
 /* Compiled path only, not switchable: reductions over range axes become accumulations (sums.c). */
 bool tp_lower_sums(tp_graph *g, tp_error *err);
-/* The same: accumulations of f16 and bf16 are kept in f32, single numbers summed over a range in f64, and rounded once (sums.c). */
+/* The same: accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded once (sums.c). */
 bool tp_widen_sums(tp_graph *g, tp_error *err);
 /* Compiled path only, pass `algebra`: accumulations that add at most one thing at a point become values (direct.c); graph and need are to be made anew if it
  * changed anything. Then values that a branch stores are read where they are stored (share.c); need stays right. */

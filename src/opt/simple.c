@@ -130,5 +130,6 @@ bool tp_pass_fold(tp_graph *g, const tp_options *o, tp_error *err) {
     tp_val r = folded(n, o);
     if (r.node && r.node != n) tp_replace(g, tp_v(n), r);
   }
+  tp_graph_prune(g);
   return true;
 }

@@ -88,23 +88,60 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
  *   accum<bf16>(+) of x  =>  bf16(accum<f32>(+) of f32(x))
  *
  * An accumulation is in memory between its contributions and rounded there after each: a sum of ones in bf16 would stop at 256, and a million equal terms in f32
- * lose 1 %. The 16-bit floats are kept in f32; one number summed over a range in f64, which costs nothing. (Larger f32 sums stay what they are: matrix products are
- * added up in place there.) Largest and smallest values need no more than their own dtype. */
+ * lose 1 %. The 16-bit floats are kept in f32. Sums in f32 are kept in f64 where that is as good as free: a conversion on the way is part of an elementwise pass,
+ * and what is small stays so. Matrix products and scatters are added up in place, and over blocks of points at a time: these stay what they are, and so do sums
+ * over prefixes, which are as many as there are points. Largest and smallest values need no more than their own dtype. */
 
-static bool one_number(const tp_node *n) {
-  bool range = false, one = true;
-  for (int k = 0; k < n->nin; k++) range |= n->in[k].gather;
-  for (int i = 0; i < n->out[0].rank; i++) {
-    int64_t e = 0;
-    one &= tp_ix_is_const(n->out[0].shape[i], &e) && e == 1;
+enum { SMALL = 4096 };                          /* elements at a point */
+
+static int64_t elements(const tp_node *n) {     /* SMALL + 1: more, or not known */
+  int64_t all = 1, e;
+  for (int i = 0; i < n->out[0].rank && all <= SMALL; i++)
+    all = tp_ix_is_const(n->out[0].shape[i], &e) && e <= SMALL ? all * e : SMALL + 1;
+  return TP_MIN(all, SMALL + 1);
+}
+
+static bool in_place(const tp_node *x, bool gather) {
+  switch (x->op) {
+    case TP_OP_MATMUL: case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT: return true;
+    case TP_OP_SUM: return !gather;
+    default: return false;
   }
-  return range && one;
+}
+
+static bool mentions(const tp_node *n, const tp_at *at) {
+  for (int d = 0; d < n->ndom; d++)
+    if (tp_ix_mentions(at->lo, n->dom[d]) || tp_ix_mentions(at->hi, n->dom[d])) return true;
+  return false;
+}
+
+/* Does each point take a whole range of e's points? */
+static bool takes_many(const tp_node *n, const tp_edge *e, bool one) {
+  const tp_node *x = e->src.node;
+  bool many = !e->gather && x->ndom > n->ndom;
+  for (int d = 0; e->gather && d < x->ndom; d++) {
+    if (!e->at[d].range) continue;
+    if (!one && mentions(n, &e->at[d])) return false;
+    many = true;
+  }
+  for (int d = 0; !e->gather && d < n->ndom; d++) many &= !e->at[d].range;
+  return many;
+}
+
+static bool in_double(const tp_node *n) {
+  int64_t size = elements(n);
+  bool many = false;
+  for (int k = 0; k < n->nin; k++) {
+    if (size > 1 && in_place(n->in[k].src.node, n->in[k].gather)) return false;
+    many |= takes_many(n, &n->in[k], size == 1);
+  }
+  return many && size <= SMALL;
 }
 
 static tp_dtype kept_in(const tp_node *n) {
   tp_dtype d = n->out[0].dtype;
   if (!tp_dtype_float(d) || (n->attr.red != TP_RED_SUM && n->attr.red != TP_RED_PROD)) return d;
-  if (one_number(n)) return TP_F64;
+  if (in_double(n)) return TP_F64;
   return d == TP_F64 ? d : TP_F32;
 }
 

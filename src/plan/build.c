@@ -152,9 +152,32 @@ static int axis_of(const tp_opnd *o, int var) {
 static bool is_dense(pb *b, const tp_pbuf *x, const tp_arr *r, int d) { return x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound); }
 static bool is_point(const tp_pbuf *x, int d) { int64_t v; return tp_ix_is_const(x->slots[d], &v) && v == 1; }
 
+/* e without a max(0, e) around it: rows of what is empty are none either way. */
+static const tp_ix *unclipped(const tp_ix *e) {
+  int64_t v;
+  for (int i = 0; tp_ix_kind(e) == TP_IX_MAX && tp_ix_narg(e) == 2 && i < 2; i++)
+    if (tp_ix_is_const(tp_ix_arg(e, i), &v) && v == 0) return tp_ix_arg(e, 1 - i);
+  return e;
+}
+
+/* Least and greatest value of e over what the call runs over, where its last term moves over `extent` more; NULL: not known. */
+static void span(pb *b, const tp_ix *e, const tp_ix *extent, const tp_ix **lo, const tp_ix **hi) {
+  *lo = *hi = e;
+  for (int k = 0; k < b->nlead; k++) {
+    int64_t c; const tp_ix *rest;
+    if (!tp_ix_mentions(e, b->leadvar[k])) continue;
+    if (!tp_ix_linear_in(C(b), e, b->leadvar[k], &c, &rest)) { *lo = *hi = NULL; return; }
+    const tp_ix *first = b->leadlo[k], *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
+    *lo = tp_ix_subst(C(b), *lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
+    *hi = tp_ix_subst(C(b), *hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
+  }
+  if (extent) *hi = tp_ix_addc(C(b), tp_ix_add(C(b), *hi, unclipped(extent)), -1);
+}
+
 static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
   const tp_pbuf *x = b->bufof[r->id];
   tp_nd n = nd_new(b, x, o);
+  n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
   n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
   for (int d = 0; d < r->ndim; d++) {
     const tp_ix *e = here(b, o->idx[d]), *st = buf_stride(b, x, d);
@@ -164,6 +187,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
       axis = axis_of(o, k);
       e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
     }
+    span(b, e, axis < 0 ? NULL : n.shape[axis], &n.span[2 * d], &n.span[2 * d + 1]);
     if (is_point(x, d)) continue;
     if (is_dense(b, x, r, d)) {
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), split_lead(b, e, st, n.lead), st));
@@ -207,14 +231,14 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   o = whole(b, r->val, r->ndim, r->dim, idx);
   for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = buf_stride(b, b->bufof[r->id], r->ndim + i);
   if (!nv) return nd_array(b, r, &o);
-  tp_opnd q = o;                                /* CALL: dims in `over` lead */
+  tp_opnd q = o;                                /* ranges (dims in a CALL's `over`, what an update stretches over) lead */
   q.rank = nv + o.rank; q.nvar = nv; nv = 0;
   q.shape = TP_NEWN(b->a, const tp_ix *, q.rank); q.stride = TP_NEWN(b->a, const tp_ix *, q.rank); q.axisvar = TP_NEWN(b->a, int, q.rank);
   q.var = TP_NEWN(b->a, const tp_sym *, q.nvar);
   for (int d = 0; d < r->ndim; d++) {
     if (!w->at[d].range) continue;
     q.var[nv] = tp_sym_var(C(b), "a");
-    q.shape[nv] = tp_ix_sub(C(b), w->at[d].hi, w->at[d].lo); q.stride[nv] = K(b, 0); q.axisvar[nv] = nv;
+    q.shape[nv] = tp_ix_extent(C(b), w->at[d].lo, w->at[d].hi, b->s->ndim, b->s->dim); q.stride[nv] = K(b, 0); q.axisvar[nv] = nv;
     idx[d] = tp_ix_add(C(b), idx[d], tp_ix_sym(C(b), q.var[nv++]));
   }
   for (int i = 0; i < o.rank; i++) { q.shape[nv + i] = o.shape[i]; q.stride[nv + i] = o.stride[i]; q.axisvar[nv + i] = -1; }

@@ -36,7 +36,8 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
   running *r = ud;
   const tp_region *g = x->rg;
   (void)lo; (void)hi;
-  if (x->kind == TP_P_LOAD) { use(r->used, x->nd); return; }
+  if (x->kind == TP_P_LOAD) use(r->used, x->nd);
+  if (x->kind != TP_P_REGION) return;
   for (int i = 0; i < g->nin; i++) use(r->used, &g->in[i]);
   for (int i = 0; i < g->nout; i++) use(r->used, &g->out[i]);
   for (int i = 0; i < g->nrows; i++) use(r->used, &g->rows[i].nd);
@@ -44,11 +45,11 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
 }
 
 /* Of one side. -1: a size overflows. */
-static int collect(const tp_plan *p, const int64_t *env, const int64_t *room, bool far, const running *r, item *v) {
+static int collect(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, bool far, const running *r, item *v) {
   int n = 0;
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
-    if (b->kind != TP_BUF_TEMP || !r->used[i] || b->far != far) continue;
+    if (b->kind != TP_BUF_TEMP || !r->used[i] || b->far != far || (out && out[i])) continue;
     int64_t bytes = bytes_of(b, env);
     if (bytes < 0) return -1;
     if (bytes > 0) v[n++] = (item){ i, b->first, b->last, bytes, 0 };
@@ -87,25 +88,25 @@ static int64_t color(item *v, int n, item **alive, int64_t base) {
   return total;
 }
 
-static int64_t color_sides(const tp_plan *p, const int64_t *env, const int64_t *room, const running *r, item *v, item **alive, int64_t *offsets, int64_t *roomat) {
+static int64_t color_sides(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, const running *r, item *v, item **alive, int64_t *offsets, int64_t *roomat) {
   int64_t total = 0;
   for (int side = 0; side < (p->lag ? 2 : 1) && total >= 0; side++) {
     int64_t base = total;
-    int n = collect(p, env, room, side, r, v);
+    int n = collect(p, env, out, room, side, r, v);
     total = color(v, n, alive, base);
     for (int i = 0; i < n; i++) *(v[i].id < p->bufs.n ? &offsets[v[i].id] : &roomat[v[i].id - p->bufs.n]) = base + v[i].at;
   }
   return total;
 }
 
-int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const int64_t *room, int64_t *offsets, int64_t *roomat) {
+int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, int64_t *offsets, int64_t *roomat) {
   size_t most = (size_t)(p->bufs.n + p->npos + 1);
   item *v = tp_alloc(sizeof *v * most);
   item **alive = tp_alloc(sizeof *alive * most);
   running r = { tp_calloc(most), tp_calloc(most) };
   for (int i = 0; i < p->bufs.n; i++) offsets[i] = -1;
   bool ok = v && alive && r.used && r.far && tp_plan_reach(p, env, note, &r);
-  int64_t total = ok ? color_sides(p, env, room, &r, v, alive, offsets, roomat) : -1;
+  int64_t total = ok ? color_sides(p, env, out, room, &r, v, alive, offsets, roomat) : -1;
   tp_free(v);
   tp_free(alive);
   tp_free(r.used);

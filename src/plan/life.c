@@ -73,7 +73,7 @@ typedef struct { tp_plan *p; bool *far, *near; int first, last; } sides;
 
 static void visit_side(void *ud, tp_pnode *leaf, const tp_nd *n) {
   sides *s = ud;
-  *(leaf->rg->far ? &s->far[n->buf] : &s->near[n->buf]) = true;
+  *(leaf->rg && leaf->rg->far ? &s->far[n->buf] : &s->near[n->buf]) = true;
 }
 
 static void loop_of_ticks(const tp_pnode *x, sides *s) {

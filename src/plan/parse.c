@@ -426,7 +426,22 @@ static tp_pnode *load(parser *p) {
   return tp_end_check(p->pl, x->nd, tp_scan_pos(&p->in), p->in.err) ? x : NULL;
 }
 
+static tp_pnode *kept_rows(parser *p, tp_pkind kind) {
+  tp_pnode *x = pnode(p, kind, 0);
+  x->dim = -1;
+  tp_scan_space(&p->in);
+  if (*p->in.s++ != 'b') return fail(p, "a buffer is wanted before this"), NULL;
+  if (!tp_scan_small(&p->in, &x->buf) || (accept(p, "by") && !tp_scan_small(&p->in, &x->dim))) return NULL;
+  x->inner = accept(p, "inner");
+  if (!expect(p, "rows") || !expression(p, &x->lo) || !expect(p, "for") || !expression(p, &x->hi)) return NULL;
+  x->step = accept(p, "up") ? 1 : accept(p, "down") ? -1 : 0;
+  x->made = accept(p, "made");
+  return tp_scan_end(&p->in) && tp_kept_check(p->pl, x, tp_scan_pos(&p->in), p->in.err) ? x : NULL;
+}
+
 static tp_pnode *statement(parser *p, const char **text) {
+  if (accept(p, "spill")) return kept_rows(p, TP_P_SPILL);
+  if (accept(p, "fetch")) return kept_rows(p, TP_P_FETCH);
   if (accept(p, "load")) return load(p);
   if (accept(p, "for")) return loop(p, text);
   if (accept(p, "if")) return branch(p, text);
@@ -444,6 +459,7 @@ static bool declaration(parser *p, bool *told) {
   if (accept(p, "bound")) return tp_sym_line(p->ix, &p->in, TP_SYM_BOUND);
   if (accept(p, "var")) return tp_sym_line(p->ix, &p->in, TP_SYM_VAR);
   if (accept(p, "lag")) return tp_scan_small(&p->in, &p->pl->lag) && (p->pl->lag > 0 || fail(p, "no such lag before this")) && tp_scan_end(&p->in);
+  if (accept(p, "limit")) return tp_scan_int(&p->in, &p->pl->limit) && (p->pl->limit > 0 || fail(p, "no such limit before this")) && tp_scan_end(&p->in);
   *told = false;
   return true;
 }

@@ -27,6 +27,7 @@ typedef struct tp_nd {
   int nring; tp_ring *ring;
   int rank; const tp_ix **shape, **stride;
   const tp_ix **lead;                           /* nlead strides along the region's leading axes; 0: the same for all */
+  const tp_ix **span;                           /* while a plan is built: least and greatest index in each dim of the buffer, two a dim, NULL where not known; NULL: no array's */
   int wrap; const tp_ix *wlo, *wmod;            /* wrap >= 0: index j of that axis lies at ((wlo + j) mod wmod) * stride (a window on a ring); COPY only. else -1 */
 } tp_nd;
 
@@ -59,7 +60,10 @@ typedef struct tp_region {
   int nrows; tp_rows *rows;                     /* CALL */
 } tp_region;
 
-typedef enum { TP_P_SEQ, TP_P_FOR, TP_P_IF, TP_P_REGION, TP_P_LOAD } tp_pkind;
+/* SPILL and FETCH: of buffer `buf` the `hi` rows from `lo` on of its dim `dim` (as they lie in memory) are used at a time (-1: all of it is one row). Where a run keeps the buffer in a file
+ * that way, a SPILL lets go of memory: with a step, at the begin of a loop's body that goes through the rows that way, of what lies behind them; with step 0, after the last
+ * use for now, of everything. A FETCH asks for the rows that come next, or, with step 0, for these. For other buffers, and other ways, both do nothing. */
+typedef enum { TP_P_SEQ, TP_P_FOR, TP_P_IF, TP_P_REGION, TP_P_LOAD, TP_P_SPILL, TP_P_FETCH } tp_pkind;
 typedef struct tp_pnode tp_pnode;
 struct tp_pnode {
   tp_pkind kind;
@@ -68,6 +72,7 @@ struct tp_pnode {
   const tp_sym *label; bool parallel;
   const tp_ix *cond;
   tp_region *rg;
+  int buf, dim; bool inner, made;               /* SPILL, FETCH; with lo, hi, step. inner: another way to go by the same dim; made: FETCH of rows that will be written */
   const tp_ix *given; tp_nd *nd;                /* LOAD var = min(given, the greatest of the i64 in nd): an end by data, read again wherever it is used */
   int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
   int lastpos;
@@ -78,10 +83,14 @@ typedef struct tp_plan {
   tp_arena *a;
   TP_VEC(tp_pbuf *) bufs;
   tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
+  int64_t limit;                                /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
+#define TP_SPILL_ALL INT64_MAX
   int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err);
+/* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c */
+bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err);   /* true */
 void tp_plan_print(tp_buf *b, const tp_plan *p);
 /* Reads what prints, into symbols of ix by their names (made where they are missing), and checks it: class file, "plan:line". Of a text it is known then that it is
  * well formed, not that its windows stay inside their buffers: the run asks that where TEMPO_POISON is set. */
@@ -90,13 +99,14 @@ tp_plan *tp_plan_free(tp_plan *p);              /* a parsed plan; NULL. A built 
 /* What every region has to keep: numbers of buffers, of operands and of axes, dtypes. check.c */
 bool tp_plan_check(const tp_plan *p, tp_error *err);
 bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err);   /* a window of ends */
+bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);      /* SPILL, FETCH */
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
 /* The dim that coordinate k is of; NULL: not known. */
 const tp_sym *tp_region_dim(const tp_region *r, int k);
-/* Calls fn at each region and LOAD that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
+/* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
 /* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow.
- * room[pos]: bytes that the region at a position needs while it works, placed at roomat[pos]; NULL: none. */
-int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const int64_t *room, int64_t *offsets, int64_t *roomat);
+ * out[buf]: it lies elsewhere; NULL: none does. room[pos]: bytes that the region at a position needs while it works, placed at roomat[pos]; NULL: none. */
+int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, int64_t *offsets, int64_t *roomat);
 #endif

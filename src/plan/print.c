@@ -13,6 +13,7 @@
  * A micro's operands are the region's inputs (i0) and micros before it (m0). A window is its offset, rings, strides along the leading axes, shape by strides,
  * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
  * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1.
+ * `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim (`inner`: another way), `up`, `down` or neither, `made` where they will be written, and of a whole buffer without `by` (plan.h); a plan that has them has a `limit` in bytes.
  * With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
 #include "plan/plan.h"
 
@@ -141,6 +142,14 @@ static void loop(tp_buf *b, const tp_pnode *x) {
   tp_puts(b, " {\n");
 }
 
+static void kept_rows(tp_buf *b, const tp_pnode *x) {
+  tp_putf(b, "%s b%d", x->kind == TP_P_SPILL ? "spill" : "fetch", x->buf);
+  if (x->dim >= 0) tp_putf(b, " by %d%s", x->dim, x->inner ? " inner" : "");
+  pair(b, " rows ", x->lo, " for ", x->hi);
+  tp_puts(b, x->step > 0 ? " up" : x->step < 0 ? " down" : "");
+  tp_puts(b, x->made ? " made\n" : "\n");
+}
+
 static void node(tp_buf *b, const tp_pnode *x, int depth) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) node(b, x->kid[i], depth);
@@ -148,6 +157,7 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
   }
   indent(b, depth);
   if (x->kind == TP_P_REGION) { region(b, x->rg); return; }
+  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) { kept_rows(b, x); return; }
   if (x->kind == TP_P_LOAD) {
     tp_putf(b, "load %s of ", x->var->name);
     tp_ix_print(b, x->given);
@@ -258,6 +268,7 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   use_node(used, p->body);
   tp_syms_print(b, p->g->ix, used);
   if (p->lag) tp_putf(b, "lag %d\n", p->lag);
+  if (p->limit) tp_putf(b, "limit %lld\n", (long long)p->limit);
   for (int i = 0; i < p->bufs.n; i++) buffer(b, p->bufs.v[i]);
   node(b, p->body, 0);
   tp_arena_free(&scratch);

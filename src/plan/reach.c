@@ -46,7 +46,7 @@ static void visit_loop(walk *w, const tp_pnode *x) {
 }
 
 static void visit(walk *w, const tp_pnode *x) {
-  if (x->kind == TP_P_REGION || x->kind == TP_P_LOAD) w->fn(w->ud, x, w->lo, w->hi);
+  if (x->kind == TP_P_REGION || x->kind == TP_P_LOAD || x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) w->fn(w->ud, x, w->lo, w->hi);
   if (x->kind == TP_P_LOAD) visit_load(w, x);
   if (x->kind == TP_P_FOR) { visit_loop(w, x); return; }
   may m = x->kind == TP_P_IF ? judge(w, x->cond) : (may){ true, true };

@@ -1,19 +1,41 @@
 /* calc: weights (numbers over bounds) and the queries that the driver asks isl. */
 #include "poly/sched.h"
 
-enum { BUDGET = 1000000, MAXPIECES = 3 };
+enum { MAXPIECES = 3, TOLD = 8 };
 
-void tp_query(tp_sched *S) {
+void tp_query_long(tp_sched *S, int64_t times) {
   isl_ctx_reset_operations(S->ctx);
-  isl_ctx_set_max_operations(S->ctx, BUDGET);
+  isl_ctx_set_max_operations(S->ctx, (unsigned long)(S->p->budget * times));
   S->p->nquery++;
+}
+
+void tp_query(tp_sched *S) { tp_query_long(S, 1); }
+
+void tp_ask(tp_sched *S, const char *what, const char *who, const char *whom) { S->ask = what; S->who = who; S->whom = whom; }
+
+void tp_ask_dep(tp_sched *S, const char *what, const tp_dep *d) { tp_ask(S, what, S->p->stmts.v[d->dst]->name, S->p->stmts.v[d->src]->name); }
+
+/* Once each, the first few. */
+static void note_unknown(tp_sched *S) {
+  tp_poly *p = S->p;
+  p->nover++;
+  if (!S->ask || p->unknown.n >= TOLD) return;
+  const char *text = tp_printf(S->a, S->ask, S->who ? S->who : "?", S->whom ? S->whom : "?");
+  for (int i = 0; i < p->unknown.n; i++)
+    if (!strcmp(p->unknown.v[i], text)) return;
+  TP_PUSH(S->a, &p->unknown, text);
 }
 
 bool tp_query_end(tp_sched *S) {
   isl_ctx_set_max_operations(S->ctx, 0);
-  bool ok = isl_ctx_last_error(S->ctx) == isl_error_none;
-  if (!ok) isl_ctx_reset_error(S->ctx);
-  return ok;
+  enum isl_error e = isl_ctx_last_error(S->ctx);
+  if (e == isl_error_quota) note_unknown(S);
+  if (e != isl_error_none) isl_ctx_reset_error(S->ctx);
+  return e == isl_error_none;
+}
+
+void tp_tell_unknown(const tp_poly *p, tp_error *err) {
+  for (int i = 0; i < p->unknown.n && i < 3; i++) tp_note(err, "not known within %lld operations of isl: %s", (long long)p->budget, p->unknown.v[i]);
 }
 
 /* ---- pools ---- */
@@ -223,6 +245,7 @@ tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last) {
   bool fresh;
   answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->w;
+  tp_ask(S, "where '%s' starts and ends", S->p->stmts.v[st]->name, NULL);
   tp_query(S);
   isl_set *s = isl_set_copy(dom);
   if (S->freectx) s = isl_set_intersect_params(s, isl_set_copy(S->freectx));
@@ -363,5 +386,5 @@ tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift) {
   isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
   isl_pw_aff *row = isl_pw_aff_from_aff(s > 0 ? x : isl_aff_neg(x));
   if (shift.bad || shift.p || shift.c) row = isl_pw_aff_add(row, isl_pw_aff_insert_domain(tp_wt_pw(S, shift), tp_stmt_space(S, st)));
-  return (tp_mem){ st, dim, s, shift, tp_keep_aff(S, row), 0 };
+  return (tp_mem){ .st = st, .dim = dim, .s = s, .shift = shift, .row = tp_keep_aff(S, row) };
 }

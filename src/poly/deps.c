@@ -117,10 +117,13 @@ static isl_map *through_ends(tp_sched *S, place from, place to, bool asks) {
 
 /* `sure`: it has points, as from is the array's only writer. */
 static bool add_dep(tp_sched *S, place from, place to, bool sure) {
+  enum { PATIENCE = 20 };                       /* budgets: without it there is no order */
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
   bool asks = S->p->ends.n && (S->p->stmts.v[from.st]->asks || S->p->stmts.v[to.st]->asks);
+  tp_ask(S, "which points of '%s' need which of '%s'", S->p->stmts.v[to.st]->name, S->p->stmts.v[from.st]->name);
+  tp_query_long(S, PATIENCE);
   isl_map *m = asks || r->upto ? through_ends(S, from, to, asks) : through(S, w, r);
-  if (!m) return false;
+  if (!tp_query_end(S) || !m) return false;
   sure &= !asks;
   if (isl_map_plain_is_empty(m) == isl_bool_true || (!sure && tp_map_empty(S, m))) return true;
   TP_PUSH(S->a, &S->deps, (tp_dep){ .src = from.st, .dst = to.st, .arr = r->arr, .acc = to.acc, .map = m });

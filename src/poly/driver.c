@@ -132,6 +132,7 @@ static bool sweeps(fusion *f, placer *take, group *g) {
 static bool asked(const fusion *f, int e, const group *g, bool pinned, tp_wt *c) {
   tp_sched *S = f->S;
   int u = dep(f, e)->src, v = dep(f, e)->dst, du = dim_in(f, u, g), dv = dim_in(f, v, g);
+  tp_ask_dep(S, "how far '%s' runs behind '%s'", dep(f, e));
   tp_wt w = tp_distance(S, f->L->arcs.v[e].map, du, dv, g->s), from = shift_of(f, u, g->s);
   tp_wt row = tp_wt_sub(S, from, w);            /* shift that v's statement needs */
   if (row.bad) return false;
@@ -255,13 +256,19 @@ static bool has_effect(const fusion *f, int k) {
   return false;
 }
 
-/* The first consumer of what waits for nothing outside; NULL: it does wait. */
+/* A copy of a window: what it copies stays for other windows, so that later is better. */
+static bool copies_window(const fusion *f, const group *g) {
+  const tp_stmt *s = f->S->p->stmts.v[f->L->scc[g->scc.v[0]].st[0]];
+  return !g->loop && s->through && s->src.node->op == TP_OP_READ;
+}
+
+/* The first consumer of what waits for nothing outside, or may wait; NULL: it stays where it is. */
 static group *first_consumer(const fusion *f, const group *g) {
   group *best = NULL;
   for (int j = 0; j < g->scc.n; j++) {
     const ends *x = &f->end[g->scc.v[j]];
     if (has_effect(f, g->scc.v[j])) return NULL;
-    for (int i = 0; i < x->in.n; i++)
+    for (int i = 0; i < x->in.n && !copies_window(f, g); i++)
       if (group_of(f, dep(f, x->in.v[i])->src) != g) return NULL;
     for (int i = 0; i < x->out.n; i++) {
       group *to = group_of(f, dep(f, x->out.v[i])->dst);
@@ -271,7 +278,7 @@ static group *first_consumer(const fusion *f, const group *g) {
   return best;
 }
 
-/* A leaf or a whole loop that waits for nothing goes right before its first consumer; loops (the first points of a recurrence) stay in order there. */
+/* A leaf or a whole loop that waits for nothing, and a window, goes right before its first consumer; loops (the first points of a recurrence) stay in order there. */
 static void move_group(fusion *f, int at) {
   group *g = f->all.v[at], *to = first_consumer(f, g);
   int end = to ? to->pos : 0;
@@ -288,6 +295,7 @@ static bool latest_shift(const fusion *f, int k, const group *g, tp_wt *out) {
   for (int i = 0; i < f->end[k].out.n; i++) {
     int e = f->end[k].out.v[i], u = dep(f, e)->src, v = dep(f, e)->dst;
     if (group_of(f, v) != g) continue;
+    tp_ask_dep(f->S, "how far '%s' runs behind '%s'", dep(f, e));
     tp_wt w = tp_distance(f->S, f->L->arcs.v[e].map, dim_in(f, u, g), dim_in(f, v, g), g->s);
     w = tp_wt_sub(f->S, tp_wt_add(f->S, shift_of(f, v, g->s), w), offset(f, u, g->s));
     *out = any ? tp_wt_min(f->S, *out, w) : w;
@@ -325,7 +333,7 @@ static void unlist(group *g, int k) {
 /* May component k run in loop `to` at all? */
 static bool could_move(const fusion *f, int k, const group *to) {
   const group *from = f->of[k];
-  return !has_effect(f, k) && from->loop && !from->pinned && to->loop && !to->pinned && to->label == from->label && pick_sign(&f->L->scc[k], to->s);
+  return !has_effect(f, k) && from->loop && to->loop && !to->pinned && to->label == from->label && pick_sign(&f->L->scc[k], to->s);
 }
 
 static bool add(fusion *f, int k, const group *to) {
@@ -337,19 +345,19 @@ static bool add(fusion *f, int k, const group *to) {
 }
 
 /* What must go along with the first of the set: who makes its operands, where these are not read in the other loop anyway, and who reads its results before that
- * loop. False: it cannot be. */
+ * loop; there may be the loop's first point by itself, which then becomes part of it. False: it cannot be. */
 static bool company(fusion *f, const group *to) {
   const group *from = f->of[f->list[0]];
   for (int at = 0; at < f->nlist; at++) {
     const ends *x = &f->end[f->list[at]];
-    for (int i = 0; i < x->in.n; i++) {
+    for (int i = 0; i < x->in.n && !f->of[f->list[at]]->pinned; i++) {
       const tp_dep *d = dep(f, x->in.v[i]);
       int u = f->L->of[d->src];
       if (d->arr >= 0 && f->of[u] == from && !f->in[u] && !array_read(f, d->arr, f->list[at], to, NULL) && !add(f, u, to)) return false;
     }
     for (int i = 0; i < x->out.n; i++) {
       int v = f->L->of[dep(f, x->out.v[i])->dst];
-      if (f->of[v]->pos < to->pos && (f->of[v] != from || !add(f, v, to))) return false;
+      if (f->of[v]->pos < to->pos && ((f->of[v] != from && !f->of[v]->pinned) || !add(f, v, to))) return false;
     }
   }
   return true;
@@ -369,30 +377,39 @@ static bool arrive(fusion *f, int k, group *to) {
   return true;
 }
 
+static bool consumers_there(const fusion *f, int k, const group *to) {
+  const ends *x = &f->end[k];
+  for (int i = 0; i < x->out.n; i++) {
+    int v = f->L->of[dep(f, x->out.v[i])->dst];
+    if (f->in[v] && f->of[v] != to) return false;
+  }
+  return true;
+}
+
 /* Moves the set, consumers first; all of it or nothing. */
 static bool arrive_all(fusion *f, group *to) {
   int n = f->nlist, left = n;
   const int *v = f->list;
-  group *from = f->of[v[0]];
+  group **from = TP_NEWN(f->S->a, group *, n);
   tp_wt *was = TP_NEWN(f->S->a, tp_wt, n);
-  for (int i = 0; i < n; i++) was[i] = f->L->scc[v[i]].c;
+  for (int i = 0; i < n; i++) {
+    from[i] = f->of[v[i]];
+    was[i] = f->L->scc[v[i]].c;
+  }
   for (bool more = true; more && left;) {
     more = false;
     for (int i = 0; i < n; i++) {
-      bool ready = f->of[v[i]] == from;
-      const ends *x = &f->end[v[i]];
-      for (int e = 0; e < x->out.n && ready; e++) ready = f->of[f->L->of[dep(f, x->out.v[e])->dst]] != from;
-      if (!ready || !arrive(f, v[i], to)) continue;
+      if (f->of[v[i]] == to || !consumers_there(f, v[i], to) || !arrive(f, v[i], to)) continue;
       more = true;
       left--;
     }
   }
   for (int i = 0; i < n && left; i++) {
     f->L->scc[v[i]].c = was[i];
-    if (f->of[v[i]] == from) continue;
+    if (f->of[v[i]] != to) continue;
     unlist(to, v[i]);
-    f->of[v[i]] = from;
-    TP_PUSH(f->S->a, &from->scc, v[i]);
+    f->of[v[i]] = from[i];
+    TP_PUSH(f->S->a, &from[i]->scc, v[i]);
   }
   return !left;
 }
@@ -402,9 +419,9 @@ static bool move_scc(fusion *f, int k) {
   group *from = f->of[k], *to = NULL;
   for (int i = 0; i < f->end[k].out.n; i++) {
     group *g = group_of(f, dep(f, f->end[k].out.v[i])->dst);
-    if (g != from && (!to || g->pos < to->pos)) to = g;
+    if (g != from && !g->pinned && (!to || g->pos < to->pos)) to = g;
   }
-  if (!to) return false;
+  if (!to || from->pinned) return false;
   bool moved = add(f, k, to) && company(f, to) && arrive_all(f, to);
   while (f->nlist) f->in[f->list[--f->nlist]] = false;
   return moved;
@@ -582,19 +599,26 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
     return TP_S_OK;
   }
   if (c->left && tp_split(S, f->L, c)) return TP_S_RESTART;
-  if (tp_assume(S, f->L, c)) return TP_S_RESTART;
+  if (!S->p->nover && tp_assume(S, f->L, c)) return TP_S_RESTART;     /* what was not known may be no cycle */
   if (tp_cycle(S, c)) return TP_S_FAIL;
   if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
   tp_no_order(S, c);
   return TP_S_FAIL;
 }
 
-/* An update of one point belongs to the loop of the others. */
+/* An update of one point belongs to the loop of the others; so does what only takes something from that point. */
+static bool belongs(const tp_sched *S, const tp_stmt *s, int d) {
+  for (int a = 0; a < s->nacc; a++)
+    for (int k = 0; s->acc[a].kind == TP_ACC_WRITE && k < S->p->arrs.v[s->acc[a].arr]->ndim; k++)
+      if (!s->acc[a].at || tp_ix_mentions(s->acc[a].at[k].lo, s->dim[d])) return false;
+  return !s->effect;
+}
+
 static bool all_pinned(tp_sched *S, const tp_scc *c) {
   for (int i = 0; i < c->n; i++) {
     const tp_stmt *s = S->p->stmts.v[c->st[i]];
     int d = tp_dim_of(S, c->st[i], pick_label(c));
-    if (s->kind == TP_ST_ACC || (S->st[c->st[i]].used | 1u << d) != (1u << s->ndim) - 1 || !tp_pinned(S, c->st[i], d)) return false;
+    if (belongs(S, s, d) || (S->st[c->st[i]].used | 1u << d) != (1u << s->ndim) - 1 || !tp_pinned(S, c->st[i], d)) return false;
   }
   return true;
 }
@@ -669,7 +693,11 @@ static void begin(tp_sched *S) {
 
 static tp_sres attempt(tp_sched *S) {
   begin(S);
-  if (!tp_deps(S)) { tp_isl_check(S->ix, (tp_pos){ 0 }, S->err); return TP_S_FAIL; }
+  if (!tp_deps(S)) {
+    if (tp_isl_check(S->ix, (tp_pos){ 0 }, S->err)) tp_fail(S->err, TP_E_AFFINE, (tp_pos){ 0 }, "affine: what must run before what could not be worked out");
+    tp_tell_unknown(S->p, S->err);
+    return TP_S_FAIL;
+  }
   tp_sres r = tp_vectors(S);
   if (r != TP_S_OK) return r;
   int n = S->p->stmts.n, *st = TP_NEWN(S->a, int, n);
@@ -710,7 +738,10 @@ static bool find_order(tp_sched *S, tp_error *err) {
     if (S->p->proved) return true;
     if (S->hulled && !S->exact) { S->exact = true; continue; }
     if (any_vec(S->p) && !S->novec) { S->novec = true; continue; }
-    if (r == TP_S_OK) tp_fail(&mine, TP_E_CYCLE, (tp_pos){ 0 }, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");
+    if (r == TP_S_OK) {
+      tp_fail(&mine, TP_E_CYCLE, (tp_pos){ 0 }, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");
+      tp_tell_unknown(S->p, &mine);
+    }
     if (err && err->code == TP_OK) *err = mine;
     return false;
   }
@@ -718,6 +749,7 @@ static bool find_order(tp_sched *S, tp_error *err) {
 
 static bool fill(tp_sched *S, tp_error *err) {
   if (!find_order(S, err)) return false;
+  if (S->p->judge) return true;
   S->err = err;
   double t0 = now();
   tp_dense_vectors(S);
@@ -734,7 +766,9 @@ bool tp_schedule(tp_poly *p, tp_error *err) {
   tp_sched *S = TP_NEW(p->a, tp_sched);
   *S = (tp_sched){ .p = p, .novec = p->novec, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
   isl_ctx_reset_error(S->ctx);
+  const char *budget = tp_setting("TEMPO_ISL_BUDGET");
   p->scheduled = true;
+  p->budget = budget && atoll(budget) > 0 ? atoll(budget) : 1000000;
   bool ok = fill(S, err) && tp_late_checks(p, err);
   tp_pools_free(S);
   isl_ctx_reset_error(S->ctx);

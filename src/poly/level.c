@@ -91,6 +91,7 @@ static const tp_dep *arc_dep(const fit *f, int e) { return tp_dep_of(f->S, &f->i
 static bool weigh(fit *f) {
   for (int e = 0; e < f->in->n; e++) {
     const tp_dep *d = arc_dep(f, e);
+    tp_ask_dep(f->S, "how far '%s' runs behind '%s'", d);
     f->w[e] = tp_distance(f->S, f->in->v[e].map, tp_dim_of(f->S, d->src, f->label), tp_dim_of(f->S, d->dst, f->label), f->s);
     if (f->w[e].bad || (d->src == d->dst && !tp_wt_le(f->S, tp_wt_c(0), f->w[e]))) return false;
   }
@@ -287,6 +288,7 @@ bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, t
   *out = *e;
   bool keep;
   if (by_distance(S, e, u, v, &keep)) { *exact = keep; return keep; }
+  tp_ask_dep(S, "in which iterations '%s' needs '%s'", tp_dep_of(S, e));
   tp_query(S);
   isl_map *m = isl_map_intersect(isl_map_copy(e->map), isl_pw_aff_eq_map(isl_pw_aff_copy(u->row), isl_pw_aff_copy(v->row)));
   bool empty = m && isl_map_is_empty(m) == isl_bool_true;
@@ -383,6 +385,7 @@ static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) 
     row *= tp_ix_is_const(x->shape[k], &n) ? (double)n : SAMPLE;
   }
   if (u >= 0 && v >= 0) {
+    tp_ask_dep(S, "how far '%s' runs behind '%s'", d);
     tp_wt w = tp_distance(S, e->map, u, v, -s);
     if (!w.bad) rows = (double)-tp_wt_at(S, w, SAMPLE);
   }

@@ -414,8 +414,21 @@ static int most_asking(const life *f, int k) {
   return a->asks[k] = at;
 }
 
+static const char *dense_reason(const life *f, int k) {
+  for (int i = f->writes.n; i < count(f); i++)
+    if (acc(f, nth(f, i))->at && acc(f, nth(f, i))->at[k].range) return read_text(f, nth(f, i));
+  for (int i = 0; i < count(f); i++) {
+    const tp_stmt *s = stmt(f, nth(f, i));
+    const tp_access *a = acc(f, nth(f, i));
+    for (int d = 0; d < s->ndim && a->at; d++)
+      if ((s->vec >> d & 1) && tp_ix_mentions(a->at[k].lo, s->dim[d]))
+        return s->pos.file ? tp_printf(f->S->a, "%s runs over all of it at %s:%d", s->name, s->pos.file, s->pos.line) : tp_printf(f->S->a, "%s runs over all of it", s->name);
+  }
+  return "made as one block";
+}
+
 static const char *reason(const life *f, int k) {
-  if (dense(f, k)) return "runs or is read as one block";
+  if (dense(f, k)) return dense_reason(f, k);
   if (tp_ix_is_const(f->x->width[k], NULL) && tp_ix_cst(f->x->width[k]) == 1) return "";
   int at = most_asking(f, k);
   return at < 0 ? "" : read_text(f, f->reads.v[at]);
@@ -509,6 +522,7 @@ static void find_widths(life *f) {
   const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
   f->a->asks = TP_NEWN(S->a, int, n);
   for (int k = 0; k < n; k++) f->a->asks[k] = UNASKED;
+  tp_ask(S, "how much of '%s' is kept", f->x->name, NULL);
   tp_query(S);
   bool ok = conflicts(f) && (!both_kinds(f) || late_conflicts(f)) && successive(f, true, a);
   bool other = ok && n > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && successive(f, false, b);

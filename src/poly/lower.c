@@ -7,6 +7,7 @@
  * the operands then have to wait for the reader.
  * A statement's dims are in the order of P:dim by label; the second dim of a label is a hidden symbol. */
 #include "poly/lower.h"
+#include <stdio.h>
 
 /* ---- modes ---- */
 
@@ -245,17 +246,56 @@ static bool output(low *l, int k) {
 
 /* ---- names ---- */
 
+/* The one file that all lines are of, without folders; NULL: there are several, or none. */
+static const char *only_file(const tp_graph *g) {
+  const char *only = NULL;
+  for (int i = 0; i < g->nodes.n; i++) {
+    const char *f = g->nodes.v[i]->pos.file;
+    if (only && f && f != only && strcmp(f, only)) return NULL;
+    only = f ? f : only;
+  }
+  const char *base = only ? strrchr(only, '/') : NULL;
+  return base ? base + 1 : only;
+}
+
+/* "mul@net.lua:7" in a program of one file is "mul@7". */
+static const char *without_file(tp_arena *a, const char *title, const char *file) {
+  const char *at = file ? strrchr(title, '@') : NULL;
+  size_t n = file ? strlen(file) : 0;
+  return at && !strncmp(at + 1, file, n) && at[1 + n] == ':' ? tp_printf(a, "%.*s%s", (int)(at + 1 - title), title, at + 2 + n) : title;
+}
+
+/* What a script named may be a view of what stores it: k = x:matmul(w):name "k" reshapes a product. */
+/* On one line, as every title is. */
+static const char *printable(tp_arena *a, const char *s) {
+  bool plain = true;
+  for (const char *c = s; *c; c++) plain &= (unsigned char)*c >= ' ';
+  if (plain) return s;
+  char *out = TP_NEWN(a, char, 4 * strlen(s) + 1);
+  for (char *o = out; *s; s++) o += sprintf(o, *s == '\n' ? "\\n" : (unsigned char)*s < ' ' ? "\\%d" : "%c", *s);
+  return out;
+}
+
+static void name_of_view(const tp_node *n, const char **name) {
+  bool view = n->op == TP_OP_RESHAPE || n->op == TP_OP_DETACH || n->op == TP_OP_PERMUTE;
+  const tp_node *x = view ? n->in[0].src.node : NULL;
+  if (x && !x->name && !x->attr.str && !x->what) name[x->id] = n->name ? n->name : name[n->id];
+}
+
 /* The second of one title is "mul@net.lua:7#2". */
 static void give_titles(tp_poly *p) {
+  const char *file = only_file(p->g);
+  const char **view = TP_NEWN(p->a, const char *, p->g->nodes.n);
+  for (int i = p->g->nodes.n - 1; i >= 0; i--) name_of_view(p->g->nodes.v[i], view);
   tp_hmap seen;
   tp_hmap_init(&seen, p->a);
   p->title = TP_NEWN(p->a, const char *, p->g->nodes.n);
   for (int i = 0; i < p->g->nodes.n; i++) {
     const tp_node *n = p->g->nodes.v[i];
-    const char *t = p->title[i] = tp_title(p->a, n);
+    const char *t = p->title[i] = printable(p->a, view[i] ? view[i] : without_file(p->a, tp_title(p->a, n), file));
     int *count = tp_hmap_get(&seen, t, strlen(t));
     if (!count) tp_hmap_set(&seen, t, strlen(t), count = TP_NEW(p->a, int));
-    if (++*count > 1 && !n->name && !n->attr.str) p->title[i] = tp_printf(p->a, "%s#%d", t, *count);
+    if (++*count > 1 && !view[i] && !n->name && !n->attr.str) p->title[i] = tp_printf(p->a, "%s#%d", t, *count);
   }
 }
 

@@ -32,7 +32,7 @@ typedef struct tp_arr {
 typedef enum { TP_ACC_READ, TP_ACC_WRITE, TP_ACC_UPDATE } tp_acckind;   /* UPDATE: y += ..., commutes with other updates */
 typedef struct tp_access {
   tp_acckind kind; int arr;
-  const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, and on a CALL's writes over its `over` dims */
+  const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, on a CALL's writes over its `over` dims, on updates that stretch */
   tp_rel *rel;                                  /* {statement point -> elements}, restricted to the statement's domain */
   const tp_ix *upto;                            /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims. NULL: all */
   bool alias;                                   /* READ: the kernel may write its result over this operand (elementwise, same shape) */
@@ -78,6 +78,7 @@ struct tp_tree {
   const tp_sym *var; const tp_ix *lo, *hi; int step;   /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
   const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
   bool parallel;                                /* FOR: no dependence is carried */
+  int64_t block;                                /* FOR: > 0: over blocks of so many points */
   const tp_ix *cond;                            /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
   const tp_ix **top;                            /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */
   int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL, but bdim's is the block's number) */
@@ -102,9 +103,11 @@ typedef struct tp_poly {
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   const char **title;                           /* by node id: what explain calls it, no two unnamed ones alike */
   bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
+  bool judge;                                   /* set before tp_schedule: whether there is an order is all that is asked */
   bool ticks;                                   /* tp_insert_ticks was there */
   int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
-  int nquery; bool proved; const char *unproved;   /* "edge from ... to ...": over budget, the conservative answer was taken */
+  int nquery; bool proved; const char *unproved;   /* "edge from ... to ..." */
+  int64_t budget; int nover; TP_VEC(const char *) unknown;      /* isl operations a query may take; queries that took more, where the worse answer stands; the first few of what they asked */
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
 
@@ -159,6 +162,11 @@ tp_poly *tp_poly_free(tp_poly *p);              /* isl objects; the arena is the
 void tp_poly_print_schedule(tp_buf *b, const tp_poly *p);
 /* env: bounds, for bytes; may be NULL */
 void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env);
+void tp_poly_print_unknown(tp_buf *b, const tp_poly *p);        /* queries over budget */
+void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env);
+const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);      /* "point", "ring", "block", "dense" */
+const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x);   /* what it keeps */
+double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);     /* at these bounds, or some: to compare */
 /* The test of part 3: runs the loop tree at the given bounds symbolically and checks order (each read after its writes), completeness (each statement
  * point exactly once) and storage (slot holds the element read), for every statement point. slots: by array, of temporaries; NULL: not asked. */
 typedef struct tp_slots { int64_t kept, needed; bool near; } tp_slots;  /* needed: by brute force; near: no dim is wider than that by more than what live.c gives away */

@@ -1,75 +1,272 @@
-/* print: the schedule and the storage, in the script's names, for explain and for specs. */
+/* print: the schedule and the storage, in the script's names, for explain and for specs.
+ *
+ * A line of the schedule is "h[t] = matmul add tanh(h[t - 1], u, x[t])  -- net.lua:10": the elements that a call writes, the operators in it, what it reads
+ * from storage, the line that asked for it. Loop variables carry the dims' names; the plan's own are told apart by numbers. */
 #include "poly/poly.h"
+#include <ctype.h>
+#include <stdlib.h>
 
-static void indent(tp_buf *b, int n) {
-  for (int i = 0; i < n; i++) tp_puts(b, "  ");
+enum { COLUMN = 72, READS = 6 };                /* where comments start; reads said of one statement */
+
+typedef struct named { const tp_sym *var; const char *name; const struct named *up; } named;    /* the loops around */
+typedef struct { tp_buf *b; const tp_poly *p; tp_arena *a; const named *in; int depth; } pr;
+
+/* ---- expressions, with loop variables by their names ---- */
+
+static const char *called(const pr *x, const char *id, size_t n) {
+  for (const named *l = x->in; l; l = l->up)
+    if (strlen(l->var->name) == n && !memcmp(l->var->name, id, n)) return l->name;
+  return NULL;
 }
 
-static void put_run(tp_buf *b, const tp_poly *p, const tp_tree *t) {
-  const tp_stmt *s = p->stmts.v[t->stmt];
-  static const char *const mark[] = { [TP_ST_OP] = "", [TP_ST_INIT] = " = 0", [TP_ST_ACC] = " +=" };
-  tp_puts(b, s->name);
-  for (int d = 0; d < s->ndim; d++) {
-    tp_puts(b, d ? ", " : "(");
-    if (s->vec >> d & 1) {
-      const tp_ix *lo, *hi;
-      tp_run_range(p->g->ix, s, t, d, &lo, &hi);
-      tp_ix_print(b, lo);
-      tp_puts(b, " .. ");
-      tp_ix_print(b, hi);
-    } else tp_ix_print(b, t->arg[d]);
+static void put_ix(const pr *x, tp_buf *b, const tp_ix *e) {
+  tp_buf raw;
+  tp_buf_init(&raw);
+  tp_ix_print(&raw, e);
+  for (const char *s = raw.s ? raw.s : ""; *s;) {
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    const char *as = n && !isdigit((unsigned char)*s) ? called(x, s, n) : NULL;
+    if (as) tp_puts(b, as);
+    else tp_putn(b, s, n ? n : 1);
+    s += n ? n : 1;
   }
-  if (s->ndim) tp_puts(b, ")");
-  tp_puts(b, mark[s->kind]);
-  if (s->pos.file) tp_putf(b, "  -- %s:%d", s->pos.file, s->pos.line);
-  tp_puts(b, "\n");
+  tp_buf_free(&raw);
 }
 
-static void put_for(tp_buf *b, const tp_poly *p, const tp_tree *t) {
-  tp_putf(b, "for %s = ", t->var->name);
-  if (t->step > 0) {
-    tp_ix_print(b, t->lo);
-    tp_puts(b, " .. ");
-    tp_ix_print(b, t->hi);
-  } else {
-    tp_ix_print(b, tp_ix_addc(p->g->ix, t->hi, -1));
-    tp_puts(b, " down to ");
-    tp_ix_print(b, t->lo);
+static void put_range(const pr *x, tp_buf *b, const tp_ix *lo, const tp_ix *hi) {
+  put_ix(x, b, lo);
+  tp_puts(b, " .. ");
+  put_ix(x, b, hi);
+}
+
+/* ---- one call ---- */
+
+typedef struct { const tp_stmt *s; const tp_tree *t; int n; const tp_sym *dim[TP_MAXRANK * 4]; const tp_ix *val[TP_MAXRANK * 4]; } call;
+
+/* The statement's dims at this place in the tree; those that a call runs over stay what they are. */
+static call call_of(const pr *x, const tp_tree *t) {
+  call c = { .s = x->p->stmts.v[t->stmt], .t = t };
+  for (int d = 0; d < c.s->ndim && c.n < (int)TP_LEN(c.dim); d++) {
+    if (c.s->vec >> d & 1) continue;
+    c.dim[c.n] = c.s->dim[d];
+    c.val[c.n++] = t->arg[d];
   }
-  if (t->step > 1 || t->step < -1) tp_putf(b, " by %d", t->step);
-  tp_puts(b, t->parallel ? " parallel {\n" : " {\n");
+  return c;
 }
 
-static void put_tree(tp_buf *b, const tp_poly *p, const tp_tree *t, int depth) {
-  if (t->kind == TP_T_SEQ) {
-    for (int i = 0; i < t->n; i++) put_tree(b, p, t->kid[i], depth);
+static void put_vector(const pr *x, tp_buf *b, const call *c, int d) {
+  const tp_ix *lo, *hi;
+  tp_run_range(x->p->g->ix, c->s, c->t, d, &lo, &hi);
+  put_range(x, b, lo, hi);
+}
+
+static void put_index(const pr *x, tp_buf *b, const call *c, const tp_ix *e) {
+  tp_ictx *ix = x->p->g->ix;
+  e = tp_ix_subst(ix, e, c->n, c->dim, c->val);
+  for (int d = 0; d < c->s->ndim; d++) {        /* d + rest, for all d of the call */
+    int64_t by; const tp_ix *rest, *lo, *hi;
+    if (!(c->s->vec >> d & 1) || !tp_ix_mentions(e, c->s->dim[d]) || !tp_ix_linear_in(ix, e, c->s->dim[d], &by, &rest) || by != 1) continue;
+    tp_run_range(ix, c->s, c->t, d, &lo, &hi);
+    put_range(x, b, tp_ix_add(ix, lo, rest), tp_ix_add(ix, hi, rest));
     return;
   }
-  indent(b, depth);
-  if (t->kind == TP_T_RUN) { put_run(b, p, t); return; }
-  if (t->kind == TP_T_FOR) put_for(b, p, t);
+  put_ix(x, b, e);
+}
+
+static void put_element(const pr *x, tp_buf *b, const call *c, const tp_access *a) {
+  const tp_arr *r = x->p->arrs.v[a->arr];
+  tp_puts(b, r->name ? r->name : "?");
+  for (int k = 0; k < r->ndim && a->at; k++) {
+    tp_puts(b, k ? ", " : "[");
+    put_index(x, b, c, a->at[k].lo);
+    if (a->at[k].range) {
+      tp_puts(b, " .. ");
+      put_index(x, b, c, a->at[k].hi);
+    }
+  }
+  if (r->ndim && a->at) tp_puts(b, "]");
+}
+
+static void put_point(const pr *x, tp_buf *b, const call *c) {
+  tp_puts(b, c->s->name);
+  for (int d = 0; d < c->s->ndim; d++) {
+    tp_puts(b, d ? ", " : "[");
+    if (c->s->vec >> d & 1) put_vector(x, b, c, d);
+    else put_ix(x, b, c->t->arg[d]);
+  }
+  if (c->s->ndim) tp_puts(b, "]");
+}
+
+static const tp_access *result(const tp_stmt *s) {
+  for (int a = 0; a < s->nacc; a++)
+    if (s->acc[a].kind != TP_ACC_READ && s->acc[a].at) return &s->acc[a];
+  return NULL;
+}
+
+static const char *sign_of(const tp_stmt *s) {
+  static const char *const red[] = { [TP_RED_SUM] = "+=", [TP_RED_PROD] = "*=", [TP_RED_MAX] = "max=", [TP_RED_MIN] = "min=" };
+  return s->kind != TP_ST_ACC ? "=" : s->into ? red[s->into->attr.red] : "+=";
+}
+
+static const char *start_of(const tp_stmt *s) {
+  static const char *const red[] = { [TP_RED_SUM] = "0", [TP_RED_PROD] = "1", [TP_RED_MAX] = "-inf", [TP_RED_MIN] = "inf" };
+  return s->into ? red[s->into->attr.red] : "0";
+}
+
+static void put_operators(tp_buf *b, const tp_stmt *s) {
+  bool any = false;
+  for (int i = 0; i < s->nnode; i++) {
+    const tp_node *n = s->node[i];
+    bool plain = (n->op == TP_OP_FILL || n->op == TP_OP_VALUE) && s->nnode > 1;
+    if (!plain) tp_putf(b, "%s%s", any ? " " : "", n->op == TP_OP_PINIT ? "init" : tp_op_said(n->op));
+    any |= !plain;
+  }
+}
+
+static bool same_read(const tp_poly *p, const tp_access *a, const tp_access *b) {
+  if (a->arr != b->arr || a->kind != b->kind) return false;
+  for (int k = 0; k < p->arrs.v[a->arr]->ndim && a->at && b->at; k++)
+    if (a->at[k].lo != b->at[k].lo || a->at[k].hi != b->at[k].hi) return false;
+  return true;
+}
+
+static void put_reads(const pr *x, tp_buf *b, const call *c) {
+  int said = 0;
+  for (int i = 0; i < c->s->nacc; i++) {
+    bool again = c->s->acc[i].kind != TP_ACC_READ;
+    for (int k = 0; k < i && !again; k++) again = same_read(x->p, &c->s->acc[k], &c->s->acc[i]);
+    if (again) continue;
+    if (said++ == READS) { tp_puts(b, ", ..."); return; }
+    if (said > 1) tp_puts(b, ", ");
+    put_element(x, b, c, &c->s->acc[i]);
+  }
+}
+
+/* What is written: the operators of the cluster, and in parentheses what they read. */
+static void put_value(const pr *x, tp_buf *b, const call *c) {
+  const tp_stmt *s = c->s;
+  tp_buf reads;
+  tp_buf_init(&reads);
+  put_reads(x, &reads, c);
+  put_operators(b, s);
+  if (s->nnode && reads.s && *reads.s) tp_putf(b, "(%s)", reads.s);
+  else if (reads.s) tp_puts(b, reads.s);
+  if (!s->nnode && !(reads.s && *reads.s) && s->src.node) tp_puts(b, tp_op_said(s->src.node->op));
+  tp_buf_free(&reads);
+}
+
+/* Dims that a call runs over and that are none of its result's: it adds up over them. */
+static void put_over(const pr *x, tp_buf *b, const call *c, const tp_access *to) {
+  bool any = false;
+  for (int d = 0; d < c->s->ndim; d++) {
+    bool kept = !(c->s->vec >> d & 1);
+    for (int k = 0; k < x->p->arrs.v[to->arr]->ndim && !kept; k++) kept = tp_ix_mentions(to->at[k].lo, c->s->dim[d]);
+    if (kept) continue;
+    tp_putf(b, "%s %s = ", any ? "," : " over", c->s->label[d]->name);
+    put_vector(x, b, c, d);
+    any = true;
+  }
+}
+
+static void put_run(pr *x, const tp_tree *t) {
+  const call c = call_of(x, t);
+  const tp_stmt *s = c.s;
+  const tp_access *to = result(s);
+  tp_buf line;
+  tp_buf_init(&line);
+  if (to && !s->effect) put_element(x, &line, &c, to);
+  else put_point(x, &line, &c);
+  if (s->kind == TP_ST_INIT) tp_putf(&line, " = %s", start_of(s));
+  else if (s->nacc || s->nnode) {
+    tp_putf(&line, " %s ", sign_of(s));
+    put_value(x, &line, &c);
+    if (to && s->kind == TP_ST_ACC) put_over(x, &line, &c, to);
+  }
+  tp_putf(x->b, "%*s%s", 2 * x->depth, "", line.s ? line.s : "");
+  if (s->pos.file) tp_putf(x->b, "%*s  -- %s:%d", TP_MAX(0, COLUMN - 2 * x->depth - (int)line.n), "", s->pos.file, s->pos.line);
+  tp_puts(x->b, "\n");
+  tp_buf_free(&line);
+}
+
+/* ---- loops ---- */
+
+static bool taken(const pr *x, const char *name) {
+  for (const named *l = x->in; l; l = l->up)
+    if (!strcmp(l->name, name)) return true;
+  return false;
+}
+
+/* The dim's name; of loops in loops over one dim t, t2 ...; of a loop over blocks, tb. */
+static const char *name_of(const pr *x, const tp_tree *t) {
+  const char *dim = t->label ? t->label->name : t->var->name;
+  const char *name = t->block ? tp_printf(x->a, "%sb", dim) : dim;
+  for (int k = 2; taken(x, name); k++) name = tp_printf(x->a, "%s%d", dim, k);
+  return name;
+}
+
+static void put_tree(pr *x, const tp_tree *t);
+
+static void put_body(pr *x, const tp_tree *t) {
+  x->depth++;
+  put_tree(x, t);
+  x->depth--;
+}
+
+static void put_for(pr *x, const tp_tree *t) {
+  named here = { t->var, name_of(x, t), x->in };
+  tp_putf(x->b, "for %s = ", here.name);
+  if (t->step > 0) put_range(x, x->b, t->lo, t->hi);
   else {
-    tp_puts(b, "if ");
-    tp_ix_print(b, t->cond);
-    tp_puts(b, " {\n");
+    put_ix(x, x->b, tp_ix_addc(x->p->g->ix, t->hi, -1));
+    tp_puts(x->b, " down to ");
+    put_ix(x, x->b, t->lo);
   }
-  put_tree(b, p, t->kid[0], depth + 1);
-  indent(b, depth);
-  if (t->kind == TP_T_IF && t->n > 1) {
-    tp_puts(b, "} else {\n");
-    put_tree(b, p, t->kid[1], depth + 1);
-    indent(b, depth);
+  if (t->step > 1 || t->step < -1) tp_putf(x->b, " by %d", t->step);
+  if (t->block) tp_putf(x->b, " in blocks of %lld", (long long)t->block);
+  tp_puts(x->b, t->parallel ? " parallel {\n" : " {\n");
+  x->in = &here;
+  put_body(x, t->kid[0]);
+  x->in = here.up;
+}
+
+static void put_tree(pr *x, const tp_tree *t) {
+  if (t->kind == TP_T_SEQ) {
+    for (int i = 0; i < t->n; i++) put_tree(x, t->kid[i]);
+    return;
   }
-  tp_puts(b, "}\n");
+  if (t->kind == TP_T_RUN) { put_run(x, t); return; }
+  tp_putf(x->b, "%*s", 2 * x->depth, "");
+  if (t->kind == TP_T_FOR) put_for(x, t);
+  else {
+    tp_puts(x->b, "if ");
+    put_ix(x, x->b, t->cond);
+    tp_puts(x->b, " {\n");
+    put_body(x, t->kid[0]);
+    if (t->n > 1) {
+      tp_putf(x->b, "%*s} else {\n", 2 * x->depth, "");
+      put_body(x, t->kid[1]);
+    }
+  }
+  tp_putf(x->b, "%*s}\n", 2 * x->depth, "");
 }
 
 void tp_poly_print_schedule(tp_buf *b, const tp_poly *p) {
-  if (p->tree) put_tree(b, p, p->tree, 0);
+  tp_arena a;
+  tp_scratch_init(&a);
+  pr x = { .b = b, .p = p, .a = &a };
+  if (p->tree) put_tree(&x, p->tree);
+  tp_arena_free(&a);
+  tp_poly_print_unknown(b, p);
+}
+
+void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
+  if (p->nover) tp_putf(b, "-- isl had no answer within %lld operations (TEMPO_ISL_BUDGET) to %d of %d questions; the worse one was taken:\n", (long long)p->budget, p->nover, p->nquery);
+  for (int i = 0; i < p->unknown.n; i++) tp_putf(b, "--   %s\n", p->unknown.v[i]);
 }
 
 /* ---- storage ---- */
 
-static const tp_ix *bytes_of(const tp_poly *p, const tp_arr *x) {
+const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x) {
   tp_ictx *ix = p->g->ix;
   const tp_ix *n = tp_ix_const(ix, tp_dtype_size(x->dtype));
   for (int d = 0; d < x->ndim; d++) n = tp_ix_mul(ix, n, x->width[d]);
@@ -94,10 +291,11 @@ static void put_bytes(tp_buf *b, const tp_ix *n, const int64_t *env) {
   if (env && !tp_ix_is_const(n, NULL) && tp_ix_eval(n, env, &v)) tp_putf(b, " = %lld", (long long)v);
 }
 
-static const char *kind_of(const tp_poly *p, const tp_arr *x, int d) {
+const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d) {
   int64_t n;
   if (tp_ix_is_const(x->width[d], &n) && n == 1) return "point";
-  return x->width[d] == tp_ix_sym(p->g->ix, x->dim[d]->bound) ? "dense" : "ring";
+  if (x->width[d] == tp_ix_sym(p->g->ix, x->dim[d]->bound)) return "dense";
+  return x->align && x->align[d] ? "block" : "ring";
 }
 
 static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_t *env) {
@@ -109,10 +307,33 @@ static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_
   }
   if (x->ndim) tp_puts(b, ")");
   put_shape(b, p, x);
-  put_bytes(b, bytes_of(p, x), env);
+  put_bytes(b, tp_arr_bytes(p, x), env);
   for (int d = 0; d < x->ndim && x->kind == TP_ARR_TEMP; d++)
-    tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, kind_of(p, x, d), x->why[d][0] ? ", " : "", x->why[d]);
+    tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(p, x, d), x->why[d][0] ? ", " : "", x->why[d]);
   tp_puts(b, "\n");
+}
+
+typedef struct { const tp_arr *x; double bytes; } sized;
+
+static int by_size(const void *pa, const void *pb) {
+  const sized *a = pa, *b = pb;
+  bool ta = a->x->kind == TP_ARR_TEMP, tb = b->x->kind == TP_ARR_TEMP;
+  if (ta != tb) return tb - ta;
+  if (!ta && a->x->kind != b->x->kind) return (int)a->x->kind - (int)b->x->kind;
+  return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->x->id - b->x->id;
+}
+
+double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env) {
+  int64_t v;
+  if (env) return tp_ix_eval(tp_arr_bytes(p, x), env, &v) ? (double)v : 0;
+  tp_arena a;
+  tp_scratch_init(&a);
+  int n = tp_nsym(p->g->ix);
+  int64_t *some = TP_NEWN(&a, int64_t, n);
+  for (int i = 0; i < n; i++) some[i] = tp_sym_at(p->g->ix, i)->dim ? 1000 : 10;
+  double r = tp_ix_eval(tp_arr_bytes(p, x), some, &v) ? (double)v : 0;
+  tp_arena_free(&a);
+  return r;
 }
 
 /* Operators that have no array: their values live inside the statement that uses them. */
@@ -121,15 +342,18 @@ static void put_fused(tp_buf *b, const tp_poly *p, const tp_stmt *s, bool *said)
     const tp_node *n = s->node[i];
     if (n == s->of || said[n->id] || p->mode[n->id] != TP_V_STORED || n->op == TP_OP_PINIT || tp_array_of(p, tp_v((tp_node *)n))) continue;
     said[n->id] = true;
-    tp_putf(b, "fused %s\n", p->title[n->id]);
+    tp_putf(b, "fused %s into %s\n", p->title[n->id], s->name);
   }
 }
 
 void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env) {
-  for (int i = 0; i < p->arrs.n; i++) put_array(b, p, p->arrs.v[i], env);
   tp_arena a;
   tp_scratch_init(&a);
+  sized *v = TP_NEWN(&a, sized, p->arrs.n);
   bool *said = TP_NEWN(&a, bool, p->g->nodes.n);
+  for (int i = 0; i < p->arrs.n; i++) v[i] = (sized){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
+  qsort(v, (size_t)p->arrs.n, sizeof *v, by_size);
+  for (int i = 0; i < p->arrs.n; i++) put_array(b, p, v[i].x, env);
   for (int i = 0; i < p->stmts.n; i++) put_fused(b, p, p->stmts.v[i], said);
   tp_arena_free(&a);
 }

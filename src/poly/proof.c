@@ -5,12 +5,15 @@
 enum { PATIENCE = 20 };                         /* a query that ran out of budget is asked once more with so many times the budget */
 
 static bool empty_patiently(tp_sched *S, isl_map *m) {
+  int over = S->p->nover, told = S->p->unknown.n;
   if (tp_map_empty(S, m)) return true;
-  unsigned long budget = 1000000ul * PATIENCE;
-  isl_ctx_reset_operations(S->ctx);
-  isl_ctx_set_max_operations(S->ctx, budget);
+  if (S->p->nover == over) return false;
+  tp_query_long(S, PATIENCE);
   bool yes = m && isl_map_is_empty(m) == isl_bool_true;
-  return tp_query_end(S) && yes;
+  if (!tp_query_end(S)) return false;
+  S->p->nover = over;
+  S->p->unknown.n = told;
+  return yes;
 }
 
 static isl_map *in_context(tp_sched *S, isl_map *m) { return isl_map_intersect_params(m, isl_set_copy(S->context)); }
@@ -37,6 +40,7 @@ static int row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
 static bool forward(tp_sched *S, const tp_dep *d) {
   const tp_sst *u = &S->st[d->src], *v = &S->st[d->dst];
   isl_map *m = d->map;
+  tp_ask_dep(S, "whether '%s' always runs after '%s'", d);
   for (int l = 0; l < u->npath && l < v->npath; l++) {
     const tp_step *a = &u->path[l], *b = &v->path[l];
     if (a->seq < b->seq) return true;

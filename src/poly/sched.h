@@ -54,16 +54,22 @@ typedef struct tp_sched {
   TP_VEC(isl_set *) sets;
   TP_VEC(isl_pw_aff *) affs;
   int nsplit;
+  const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */
   bool novec;
-  bool exact, hulled;                           /* no dependence may be larger than it is; some are (deps.c) */
   bool nocut; TP_VEC(const tp_sym *) cut;       /* labels that get a loop only to be cut in blocks (vec.c); nocut: this did not work out */
+  bool exact, hulled;                           /* no dependence may be larger than it is; some are (deps.c) */
 } tp_sched;
 
 typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;
 
 /* ---- calc.c: weights and queries ---- */
 void tp_query(tp_sched *S);                     /* before a query: the budget starts anew */
+void tp_query_long(tp_sched *S, int64_t times); /* before one that may take so many times the budget */
 bool tp_query_end(tp_sched *S);                 /* after: false if it failed (the error is cleared) */
+/* What the queries that follow are about: "how far '%s' runs behind '%s'". */
+void tp_ask(tp_sched *S, const char *what, const char *who, const char *whom);
+void tp_ask_dep(tp_sched *S, const char *what, const tp_dep *d);     /* who: the later statement */
+void tp_tell_unknown(const tp_poly *p, tp_error *err);  /* as notes */
 isl_map *tp_keep_map(tp_sched *S, TP_TAKE isl_map *m);
 isl_set *tp_keep_set(tp_sched *S, TP_TAKE isl_set *s);
 isl_pw_aff *tp_keep_aff(tp_sched *S, TP_TAKE isl_pw_aff *p);

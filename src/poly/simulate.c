@@ -1,5 +1,5 @@
 /* simulate: runs the loop tree at given bounds, symbolically. Each statement point must run exactly once, each read must come after the writes of what
- * it reads, and the slot that storage gives the element must still hold it. */
+ * it reads, and the slot that storage gives the element must still hold it. Iterations of a loop marked parallel make no element for one another, and none together. */
 #include "poly/poly.h"
 #include <stdlib.h>
 
@@ -10,11 +10,18 @@ typedef struct { int key, width, n, cap; int64_t *v; } table;
 typedef struct { int64_t elem[MAXDIM], made, used; } span;      /* when it is made, and last used */
 typedef TP_VEC(span *) spans;
 
+typedef struct together {                       /* a loop marked parallel that is being run */
+  int64_t at;                                   /* its iteration */
+  tp_hmap by;                                   /* (array, element) -> the iteration that made it */
+  struct together *up;
+} together;
+
 typedef struct {
   const tp_poly *p; tp_arena a; int64_t *env; tp_error *err;
   table *points;                                /* by statement */
   bool **ran;
   table **touch;                                /* by statement and access */
+  together *loops;
   tp_hmap *held;                                /* by array: slot -> the element in it */
   tp_hmap *made;                                /* by array: element -> how many writes are still missing */
   int64_t now;                                  /* calls so far, twice: what a kernel may write over is read before a call, all else during it */
@@ -115,6 +122,18 @@ static bool slot_of(sim *s, const tp_arr *x, const int64_t *e, int64_t *slot) {
 
 static size_t bytes(const tp_arr *x) { return sizeof(int64_t) * (size_t)x->ndim; }
 
+/* Is the element of no other iteration of the parallel loops around? Then it is of this one, if it is made here. */
+static bool apart(sim *s, const tp_arr *x, const int64_t *e, bool made, const char *who) {
+  int64_t key[MAXDIM + 1] = { x->id };
+  memcpy(key + 1, e, bytes(x));
+  for (together *l = s->loops; l; l = l->up) {
+    const int64_t *by = tp_hmap_get(&l->by, key, bytes(x) + sizeof *key);
+    if (by && *by != l->at) return wrong(s, "iterations of a parallel loop meet in", text(s, x->name, x->ndim, e), who);
+    if (made && !by) tp_hmap_set(&l->by, key, bytes(x) + sizeof *key, tp_dup(&s->a, &l->at, sizeof l->at));
+  }
+  return true;
+}
+
 static void used(sim *s, const tp_arr *x, const int64_t *e, int64_t when) {
   span *q = tp_hmap_get(&s->life[x->id], e, bytes(x));
   if (q) q->used = TP_MAX(q->used, when);
@@ -122,7 +141,7 @@ static void used(sim *s, const tp_arr *x, const int64_t *e, int64_t when) {
 
 static bool holds(sim *s, const tp_arr *x, const int64_t *e, const char *who) {
   int64_t slot[MAXDIM];
-  if (!slot_of(s, x, e, slot)) return false;
+  if (!slot_of(s, x, e, slot) || !apart(s, x, e, false, who)) return false;
   intptr_t missing = (intptr_t)tp_hmap_get(&s->made[x->id], e, bytes(x));
   if (missing != 1) return wrong(s, missing ? "read before it is made:" : "never made:", text(s, x->name, x->ndim, e), who);
   const int64_t *in = tp_hmap_get(&s->held[x->id], slot, bytes(x));
@@ -150,7 +169,7 @@ static void expect(sim *s) {
 static bool write_one(sim *s, const tp_access *acc, const int64_t *e, const char *who) {
   const tp_arr *x = s->p->arrs.v[acc->arr];
   int64_t slot[MAXDIM];
-  if (!slot_of(s, x, e, slot)) return false;
+  if (!slot_of(s, x, e, slot) || !apart(s, x, e, true, who)) return false;
   const int64_t *in = tp_hmap_get(&s->held[x->id], slot, bytes(x));
   if (acc->kind == TP_ACC_UPDATE && (!in || memcmp(in, e, bytes(x)))) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
   tp_hmap_set(&s->held[x->id], slot, bytes(x), tp_dup(&s->a, e, bytes(x)));
@@ -249,11 +268,18 @@ static bool walk(sim *s, const tp_tree *t) {
     case TP_T_FOR: break;
   }
   int64_t lo = tp_ix_evalq(t->lo, s->env), hi = tp_ix_evalq(t->hi, s->env);
-  for (int64_t v = t->step > 0 ? lo : hi - 1; t->step > 0 ? v < hi : v >= lo; v += t->step) {
-    s->env[t->var->id] = v;
-    if (!walk(s, t->kid[0])) return false;
+  together here = { .up = s->loops };
+  if (t->parallel) {
+    tp_hmap_init(&here.by, &s->a);
+    s->loops = &here;
   }
-  return true;
+  bool ok = true;
+  for (int64_t v = t->step > 0 ? lo : hi - 1; ok && (t->step > 0 ? v < hi : v >= lo); v += t->step) {
+    s->env[t->var->id] = here.at = v;
+    ok = walk(s, t->kid[0]);
+  }
+  s->loops = here.up;
+  return ok;
 }
 
 static bool prepare(sim *s) {

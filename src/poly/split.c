@@ -5,7 +5,7 @@
 #include <isl/schedule.h>
 #include <stdlib.h>
 
-enum { MAXSPLIT = 64, MAXGUESS = 8, SCHEDULER_BUDGET = 20000000 };
+enum { MAXSPLIT = 64, MAXGUESS = 8, SCHEDULER = 20 };    /* SCHEDULER: budgets */
 
 /* ---- cutting ---- */
 
@@ -129,8 +129,8 @@ static void nest(tp_sched *S, const tp_scc *c, rows *r, tp_items *out) {
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
   const tp_scc *c = &L->scc[scc];
   tp_arcs in = tp_inner_arcs(S, L, scc);
-  tp_query(S);
-  isl_ctx_set_max_operations(S->ctx, SCHEDULER_BUDGET);
+  tp_ask(S, "in which order '%s' and what it needs run", S->p->stmts.v[c->st[0]]->name, NULL);
+  tp_query_long(S, SCHEDULER);
   isl_schedule *sch = compute(S, c, &in);
   isl_union_map *map = isl_schedule_get_map(sch);
   rows r = { .S = S, .c = c };

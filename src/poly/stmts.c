@@ -2,6 +2,7 @@
 #include "poly/lower.h"
 
 #define MAXCLUSTER 48
+enum { FEW = 48 };                              /* states whose last values are taken in the loop of the updates */
 
 typedef struct {                                /* a statement being made */
   low *l; tp_stmt *s;
@@ -433,15 +434,22 @@ static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *a
 
 /* ---- what outputs take ---- */
 
-/* What an output takes from one point of a loop, as of a state from its last one. If it has further dims (layers), it is taken there, inside that loop, by hidden
- * dims: what it is made from (each layer's gradient) may be gone before the next one's is made. */
+/* What an output takes from one point of a loop, as of a state from its last one, is taken there, inside that loop, by hidden dims: what it is made from (a
+ * layer's gradient, the new moments of an optimiser) may be gone before the next one's is made. Each such statement has a guard of its own in the loop, which
+ * costs isl more than linear time: where there are many without further dims, they stay behind the loop. */
 typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken;
+
+static bool many_states(const low *l) {
+  int states = 0;
+  for (int i = 0; i < l->g->outputs.n; i++) states += l->g->outputs.v[i].hidden;
+  return states > FEW;
+}
 
 static void take_there(low *l, int n, const tp_sym *const *dims, taken *x) {
   tp_ictx *c = l->g->ix;
   tp_opnd o;
   tp_at to[32];
-  if (!n || l->g->stops.n || !tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
+  if (l->g->stops.n || !tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
   const tp_node *u = o.base.node;
   const tp_ix *is = tp_ix_bool(c, true), **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
   if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT || u->op == TP_OP_CONST || x->n + u->ndom > 31) return;
@@ -474,7 +482,7 @@ static taken as_written(low *l, int n, const tp_sym *const *dims, tp_val src, TP
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   const tp_node *n = v.node;
   taken x = as_written(l, n->ndom, n->dom, v, tp_set_box(l->g->ix, n->ndom, n->dom));
-  take_there(l, n->ndom, n->dom, &x);
+  if (n->ndom) take_there(l, n->ndom, n->dom, &x);
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), v.node);
   if (pos.file) b.s->pos = pos;
   b.s->src = x.src; b.s->srcat = x.srcat;
@@ -513,7 +521,7 @@ static bool branch(low *l, tp_node *m, int k) {
   if (tp_set_is_empty(l->g->ix, dom)) { tp_set_free(dom); return true; }
   taken x = as_written(l, m->ndom, m->dom, m->in[k].src, dom);
   tp_arr *to = tp_low_stored(l, tp_v(m));
-  if (to->kind == TP_ARR_OUTPUT) take_there(l, m->ndom, m->dom, &x);
+  if (to->kind == TP_ARR_OUTPUT && (m->ndom || !many_states(l))) take_there(l, m->ndom, m->dom, &x);
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), m);
   b.s->into = m; b.s->k = k;
   if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
@@ -533,9 +541,8 @@ static bool init(low *l, tp_node *n, tp_arr *x) {
   return finish(&b, NULL);
 }
 
-/* The target's point of a scatter: hidden dims where the contribution sends a range, and where all of it goes to one point. So this runs in the target's loop, at
- * that point, and not before all of it (the loss at the last step, in front of the loop back through time). */
-typedef struct { int n; const tp_sym *dim[32], *label[32]; const tp_ix *u[32]; const tp_ix *row[32]; int nrow; } space;
+/* Where a contribution goes, over the statement's dims. */
+typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_at u[32]; const tp_ix *row[32]; int nrow; } space;
 
 static bool moves(const tp_node *p, const tp_ix *e) {
   bool any = false;
@@ -543,16 +550,36 @@ static bool moves(const tp_node *p, const tp_ix *e) {
   return any;
 }
 
+/* Do its ranges grow or shrink from point to point (prefixes, suffixes), over elements all of which are wanted? Then each point adds to the whole range in one
+ * call. In the target's order instead, each point's contribution, which is as long as the range, would wait for its last element. */
+static bool stretches(low *l, const tp_node *n, const tp_edge *e) {
+  const tp_node *p = e->src.node;
+  bool any = false;
+  for (int d = 0; d < n->ndom; d++) {
+    if (!e->at[d].range) continue;
+    if (moves(p, e->at[d].lo) == moves(p, e->at[d].hi)) return false;
+    any = true;
+  }
+  if (!any || l->g->stops.n) return false;
+  tp_set *to = tp_set_apply(tp_set_copy(l->need->set[p->id]), tp_rel_at(l->g->ix, p->ndom, p->dom, n->ndom, n->dom, e->at));
+  bool all = tp_set_subset(l->g->ix, to, l->need->set[n->id]);
+  tp_set_free(to);
+  return all;
+}
+
+/* Otherwise hidden dims of the target: where the contribution sends a range, and where all of it goes to one point. So this runs in the target's loop, at that
+ * point, and not before all of it (the loss at the last step, in front of the loop back through time). */
 static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   space s = { 0 };
   const tp_node *p = e->src.node;
+  bool ranges = stretches(l, n, e);
   for (int d = 0; d < n->ndom; d++) {
-    s.u[d] = e->at[d].lo;
-    if (!e->at[d].range && (moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]) || tp_mentions_end(l->g, e->at[d].lo))) continue;
+    s.u[d] = e->at[d];
+    if (e->at[d].range ? ranges : moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]) || tp_mentions_end(l->g, e->at[d].lo)) continue;
     const tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
     s.n = add_dim(s.dim, s.label, s.n, h, n->dom[d]);
-    s.u[d] = tp_ix_sym(l->g->ix, h);
-    if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d], e->at[d].lo);
+    s.u[d] = (tp_at){ .lo = tp_ix_sym(l->g->ix, h) };
+    if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d].lo, e->at[d].lo);
   }
   for (int d = 0; d < p->ndom; d++) s.n = add_dim(s.dim, s.label, s.n, p->dom[d], p->dom[d]);
   return s;
@@ -566,21 +593,26 @@ static const tp_ix *in_box(low *l, const tp_node *p, const tp_sym *d) {
   return both(c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, end));
 }
 
+/* {statement point -> elements} that are needed, back to the points. */
+static tp_set *where_needed(low *l, const tp_node *n, const space *s) {
+  const tp_ix *at[32];
+  for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].lo;
+  tp_set *need = tp_points_at(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom, at);
+  return tp_set_apply(need, tp_rel_reverse(tp_rel_at(l->g->ix, s->n, s->dim, n->ndom, n->dom, s->u)));
+}
+
 static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space *s) {
   tp_ictx *c = l->g->ix;
   const tp_node *p = e->src.node;
   const tp_ix *cond = e->cond ? e->cond : tp_ix_bool(c, true);
   for (int d = 0; d < p->ndom; d++) cond = both(c, cond, in_box(l, p, p->dom[d]));
-  tp_at at[32];
   for (int d = 0; d < n->ndom; d++) {
-    at[d] = (tp_at){ .lo = s->u[d] };
-    if (e->at[d].range) cond = both(c, cond, both(c, tp_ix_cmp(c, TP_GE, s->u[d], e->at[d].lo), tp_ix_cmp(c, TP_LT, s->u[d], e->at[d].hi)));
-    else if (s->u[d] != e->at[d].lo) cond = both(c, cond, tp_ix_cmp(c, TP_EQ, s->u[d], e->at[d].lo));
+    const tp_ix *u = s->u[d].lo;
+    if (s->u[d].range || u == e->at[d].lo) continue;
+    if (!e->at[d].range) cond = both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
+    else cond = both(c, cond, both(c, tp_ix_cmp(c, TP_GE, u, e->at[d].lo), tp_ix_cmp(c, TP_LT, u, e->at[d].hi)));
   }
-  tp_set *here = tp_set_cond(c, s->n, s->dim, cond);
-  tp_rel *to = tp_rel_at(c, s->n, s->dim, n->ndom, n->dom, at);
-  tp_set *need = tp_points_at(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom, s->u);
-  return tp_set_and(here, tp_set_apply(need, tp_rel_reverse(to)));
+  return tp_set_and(tp_set_cond(c, s->n, s->dim, cond), where_needed(l, n, s));
 }
 
 /* The contribution with the ends that it mentions: of the node's point if it gathers, else of the operand's. */
@@ -604,7 +636,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   const tp_ix *pat[32];
   tp_set *dom;
   if (e->gather) {
-    for (int d = 0; d < n->ndom; d++) { s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]); s.u[d] = tp_ix_sym(c, n->dom[d]); }
+    for (int d = 0; d < n->ndom; d++) { s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]); s.u[d] = (tp_at){ .lo = tp_ix_sym(c, n->dom[d]) }; }
     const tp_ix *cond = e->cond ? e->cond : tp_ix_bool(c, true);
     for (int d = 0; d < p->ndom; d++) {
       pat[d] = e->at[d].lo;
@@ -615,11 +647,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
       s.n = add_dim(s.dim, s.label, s.n, h, p->dom[d]);
       cond = both(c, cond, both(c, tp_ix_cmp(c, TP_GE, pat[d], e->at[d].lo), tp_ix_cmp(c, TP_LT, pat[d], e->at[d].hi)));
     }
-    tp_at at[32];
-    for (int d = 0; d < n->ndom; d++) at[d] = (tp_at){ .lo = s.u[d] };
-    tp_rel *to = tp_rel_at(c, s.n, s.dim, n->ndom, n->dom, at);
-    tp_set *need = tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom);
-    dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), tp_set_apply(need, tp_rel_reverse(to)));
+    dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), where_needed(l, n, &s));
   } else {
     s = scatter_space(l, n, e);
     for (int d = 0; d < p->ndom; d++) pat[d] = tp_ix_sym(c, p->dom[d]);
@@ -632,7 +660,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   b.s->src = e->src;
   b.s->srcat = tp_dup(l->a, pat, sizeof *pat * (size_t)p->ndom);
   b.s->nrow = s.nrow; b.s->row = tp_dup(l->a, s.row, sizeof *s.row * (size_t)s.nrow);
-  write_first(&b, TP_ACC_UPDATE, x, s.u);
+  add_access(&b, TP_ACC_UPDATE, x, tp_dup(l->a, s.u, sizeof *s.u * (size_t)n->ndom), b.s->pos);
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
   return finish(&b, NULL);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 enum { MAXPIECES = 4, MAXSTMTS = 24 };          /* `separate`: loops cut in so many ranges, with so many statements inside */
+enum { PATIENCE = 1000 };                       /* budgets for the loops of one item: without them there is nothing to run */
 
 /* ---- schedule tree ---- */
 
@@ -476,6 +477,7 @@ static tp_tree *loop(conv *c, isl_ast_node *n) {
     t->var = v;
     t->label = item ? item->label : NULL;
     t->parallel = item && item->parallel;
+    t->block = item ? item->block : 0;
     t->step = (int)(down ? -step : step);
     t->lo = down ? negated(c->ix, tp_ix_addc(c->ix, end, -1)) : init;
     t->hi = down ? tp_ix_addc(c->ix, negated(c->ix, init), 1) : end;
@@ -631,10 +633,14 @@ static bool piecewise(const tp_item *x) {
 }
 
 static tp_tree *generate(conv *c, tp_item *x, TP_TAKE isl_set *context) {
+  tp_ask(c->S, "the loops around '%s'", c->S->p->stmts.v[x->st < 0 ? x->mem[0].st : x->st]->name, NULL);
+  tp_query_long(c->S, PATIENCE);
   isl_ast_build *build = isl_ast_build_from_context(context);
   isl_ast_node *ast = isl_ast_build_node_from_schedule(build, of_item(c->S, x));
   isl_ast_build_free(build);
-  return node(c, ast);
+  tp_tree *t = node(c, ast);
+  c->failed |= !tp_query_end(c->S);
+  return t;
 }
 
 /* Rows cut by "is this window empty" would put that question into every loop: two versions of the whole item instead. */
@@ -666,5 +672,7 @@ bool tp_make_tree(tp_sched *S) {
   clear_depths(all);
   if (!c.failed) return true;
   if (!tp_isl_check(S->ix, (tp_pos){ 0 }, S->err)) return false;
-  return tp_fail(S->err, TP_E_AFFINE, (tp_pos){ 0 }, "affine: the loops of this program cannot be written down");
+  tp_fail(S->err, TP_E_AFFINE, (tp_pos){ 0 }, "affine: the loops of this program cannot be written down");
+  tp_tell_unknown(S->p, S->err);
+  return false;
 }

@@ -87,6 +87,7 @@ static bool product(tp_sched *S, const tp_stmt *s, int d) {
     isl_set_foreach_basic_set(s->dom, own_constraints, &x);
     return x.ok;
   }
+  tp_ask(S, "whether '%s' runs over a dim in one call", s->name, NULL);
   tp_query(S);
   isl_set *rest = isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, d, 1);
   isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
@@ -101,6 +102,7 @@ static bool product(tp_sched *S, const tp_stmt *s, int d) {
 
 /* The least or greatest value of dim d, exactly (a weight may be a bound of it). NULL: no single expression. */
 static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
+  tp_ask(S, "over which range of a dim '%s' runs", s->name, NULL);
   tp_query(S);
   isl_pw_aff *p = last ? isl_set_dim_max(isl_set_copy(s->dom), d) : isl_set_dim_min(isl_set_copy(s->dom), d);
   p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
@@ -162,7 +164,17 @@ static bool has_label(const tp_stmt *s, const tp_sym *l) {
   return false;
 }
 
-/* Nothing recurs among the statements with l, none is an effect, no other cut is among them, and one of them hands something on to another. */
+/* Is the second statement's point a fixed number of steps of l from the first's? */
+static bool in_step(tp_sched *S, const tp_dep *d, const tp_sym *l) {
+  const tp_stmt *a = S->p->stmts.v[d->src], *b = S->p->stmts.v[d->dst];
+  int64_t lo, hi;
+  for (int i = 0; i < a->ndim; i++)
+    for (int k = 0; k < b->ndim; k++)
+      if (a->label[i] == l && b->label[k] == l && tp_const_distance(S, d->map, i, k, &lo, &hi) && lo == hi) return true;
+  return false;
+}
+
+/* Nothing recurs among the statements with l, which go along it in step; none is an effect, no other cut is among them, and one of them hands something on to another. */
 static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
   bool hands_on = false;
@@ -178,6 +190,7 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   for (int e = 0; e < all->n; e++) {
     const tp_dep *d = tp_dep_of(S, &all->v[e]);
     if (!has_label(S->p->stmts.v[d->src], l) || !has_label(S->p->stmts.v[d->dst], l)) continue;
+    if (!in_step(S, d, l)) return false;
     TP_PUSH(S->a, &arcs, all->v[e]);
     hands_on |= d->src != d->dst && d->arr >= 0 && S->p->arrs.v[d->arr]->kind == TP_ARR_TEMP;
   }
@@ -225,6 +238,7 @@ bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) 
   if (x->at) return tp_ix_mentions(x->at[k].lo, s->dim[d]) || (x->at[k].range && tp_ix_mentions(x->at[k].hi, s->dim[d]));
   int ni = (int)isl_map_dim(x->rel, isl_dim_in), no = (int)isl_map_dim(x->rel, isl_dim_out);
   isl_map *m = isl_map_copy(x->rel);
+  tp_ask(S, "whether '%s' walks along a dim of '%s'", s->name, S->p->arrs.v[x->arr]->name);
   tp_query(S);
   m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, d + 1, ni - d - 1), isl_dim_in, 0, d);
   m = isl_map_project_out(isl_map_project_out(m, isl_dim_out, k + 1, no - k - 1), isl_dim_out, 0, k);
@@ -291,7 +305,7 @@ void tp_dense_vectors(tp_sched *S) {
     for (int a = 0; a < s->nacc; a++) {
       tp_arr *r = S->p->arrs.v[s->acc[a].arr];
       for (int k = 0; k < r->ndim; k++) {
-        if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
+        if (s->acc[a].kind != TP_ACC_READ && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
         for (int d = 0; d < s->ndim; d++)
           if ((s->vec >> d & 1) && !(r->dense >> k & 1) && tp_linked(S, s, &s->acc[a], d, k)) {
             if (d == s->bdim && aligned(S, s, &s->acc[a], k)) {

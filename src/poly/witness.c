@@ -233,4 +233,5 @@ void tp_no_order(tp_sched *S, const tp_scc *c) {
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
   tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which %s%s%s%s is made before it is read", called(S, s),
           c->n > 1 ? " (with " : "", c->n > 1 ? called(S, S->p->stmts.v[c->st[1]]) : "", c->n > 1 ? " and what they need)" : "");
+  tp_tell_unknown(S->p, S->err);
 }

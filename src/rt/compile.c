@@ -37,6 +37,11 @@ static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
+static bool choose_limit(tp_fn *f, const tp_copts *o) {
+  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : o->memory;
+  return true;
+}
+
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
 
 static int pass_named(const char *s, size_t n) {
@@ -72,6 +77,7 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
   bool none = s && !strcmp(s, "none");
   for (int i = 0; i < tp_npasses; i++) f->opt.on[i] = none ? tp_passes[i].mandatory : tp_passes[i].dflt || tp_passes[i].mandatory;
   f->opt.precise = o->precise;
+  f->opt.did = f->did;
   if (!s || none || !strcmp(s, "all")) return true;
   while (*s) {
     size_t n = strcspn(s, "=,"), v = 0;
@@ -179,7 +185,8 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
 static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
   tp_poly *p = f->order = tp_lower(g, f->need, loose, err);
   if (p) {
-    p->novec = !f->opt.on[TP_Q_VECTORIZE];
+    p->judge = g == f->trial;
+    p->novec = p->judge || !f->opt.on[TP_Q_VECTORIZE];
     p->noblock = !f->opt.on[TP_Q_TILE] || f->opt.precise;
     p->block = tp_setting("TEMPO_BLOCK") ? atoll(tp_setting("TEMPO_BLOCK")) : 0;
   }
@@ -213,8 +220,12 @@ static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
 /* What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
  * no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
+  int before = g->nodes.n;
   tp_error first = { 0 };
-  tp_poly *p = find_needed(f, g, err) ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
+  bool found = find_needed(f, g, err);
+  f->did[TP_Q_ALGEBRA][0] = before;
+  f->did[TP_Q_ALGEBRA][1] = g->nodes.n;
+  tp_poly *p = found ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
   if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(f, g, true, err) : (*err = first, NULL);
   f->need = tp_need_free(f->need);
   return p;
@@ -266,7 +277,7 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
 bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
   return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (*poly = schedule_graph(f, g, err)) &&
-         (*plan = tp_plan_build(g, *poly, err));
+         (*plan = tp_plan_build(g, *poly, err)) && tp_plan_limit(*plan, f->limit, err);
 }
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
@@ -295,7 +306,7 @@ static bool dumped(tp_fn *f) {
 
 static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_passes(f, o, err) &&
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
          (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err)) && dumped(f);
 }

@@ -5,19 +5,89 @@
 
 static const char *const sections[] = { "graph", "schedule", "storage", "memory", "plan", "code", "passes", "dot" };
 
-static void passes(tp_buf *b, tp_fn *f) {
-  for (int i = 0; i < tp_npasses; i++) tp_putf(b, "%-12s %-3s %s\n", tp_passes[i].name, f->opt.on[i] ? "on" : "off", tp_passes[i].doc);
+/* ---- passes ---- */
+
+static int count_loops(const tp_tree *t, bool (*is)(const tp_tree *)) {
+  int n = t ? is(t) : 0;
+  for (int i = 0; t && i < t->n; i++) n += count_loops(t->kid[i], is);
+  return n;
 }
 
-static void summary(tp_buf *b, tp_fn *f) {
-  static const char *const tiers[] = { "auto", "reference", "interpreter", "native" };
-  tp_putf(b, "tier %s, %d nodes", tiers[f->tier], f->graph->nodes.n);
-  if (f->poly) {
-    tp_putf(b, ", %d statements, %d arrays, %d isl queries (%ld spaces), schedule %s\n", f->poly->stmts.n, f->poly->arrs.n, f->poly->nquery,
-            tp_isl_spaces(f->program->ix), f->poly->proved ? "proved" : "not fully proved");
-    if (f->poly->unproved) tp_putf(b, "not proved: %s\n", f->poly->unproved);
-    tp_putf(b, "ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", f->poly->ms_schedule, f->poly->ms_proof, f->poly->ms_tree, f->poly->ms_live);
-  } else tp_puts(b, "\n");
+static bool in_blocks(const tp_tree *t) { return t->kind == TP_T_FOR && t->block > 0; }
+
+static int run_over_dims(const tp_poly *p) {
+  int n = 0;
+  for (int i = 0; i < p->stmts.n; i++) n += p->stmts.v[i]->vec != 0;
+  return n;
+}
+
+static void passes(tp_buf *b, tp_fn *f) {
+  if (f->tier == TP_TIER_REFERENCE) tp_puts(b, "the reference evaluator executes the program as recorded: no pass changes it\n");
+  for (int i = 0; i < tp_npasses; i++) {
+    const int *did = f->did[i];
+    tp_putf(b, "%-12s %-3s %s", tp_passes[i].name, f->opt.on[i] ? "on" : "off", tp_passes[i].doc);
+    if (f->poly && f->opt.on[i]) {
+      if (i == TP_Q_VECTORIZE) tp_putf(b, ": %d of %d statements", run_over_dims(f->poly), f->poly->stmts.n);
+      else if (i == TP_Q_TILE) tp_putf(b, ": %d loops", count_loops(f->poly->tree, in_blocks));
+      else if (did[0] == did[1]) tp_putf(b, ": %d operators stay", did[0]);
+      else tp_putf(b, ": %d operators become %d", did[0], did[1]);
+    }
+    tp_puts(b, "\n");
+  }
+}
+
+/* ---- summary ---- */
+
+static const char *const tiers[] = { "auto", "reference", "interpreter", "native" };
+
+static void put_ticks(tp_buf *b, const tp_fn *f) {
+  if (!f->ntick) return;
+  tp_puts(b, "steps go through ");
+  for (int k = 0; k < f->ntick; k++) tp_putf(b, "%s%s", k ? ", " : "", f->tick[k]->name);
+  int n = 0;
+  for (int i = 0; f->shown && i < f->graph->outputs.n; i++) {
+    const tp_output *o = &f->graph->outputs.v[i];
+    if (f->shown[i] && !o->hidden) tp_putf(b, "%s%s", n++ ? ", " : "; at each tick: ", o->name);
+  }
+  tp_puts(b, "\n");
+}
+
+/* What bounds have to keep to, besides being there. */
+static void put_checks(tp_buf *b, const tp_fn *f) {
+  for (int i = 0; i < f->graph->boundchecks.n; i++) {
+    tp_puts(b, i ? "      and " : "needs ");
+    tp_ix_print(b, f->graph->boundchecks.v[i].cond);
+    tp_puts(b, "\n");
+  }
+}
+
+static int fused(const tp_poly *p) {
+  int n = 0;
+  for (int i = 0; i < p->stmts.n; i++) n += TP_MAX(p->stmts.v[i]->nnode - 1, 0);
+  return n;
+}
+
+static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
+  const tp_poly *p = f->poly;
+  const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
+  tp_putf(b, "tier %s, %d operators", tiers[f->tier], g->nodes.n);
+  if (!p) {
+    tp_puts(b, ", evaluated point by point as they are asked for\n");
+    if (f->limit) tp_puts(b, "it keeps every value, whatever memory = says\n");
+    put_ticks(b, f);
+    put_checks(b, f);
+    return true;
+  }
+  tp_putf(b, ", %d statements, %d fused into them, %d arrays\n", p->stmts.n, fused(p), p->arrs.n);
+  tp_putf(b, "order of loops proved with %d isl queries (%ld spaces); ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", p->nquery,
+          tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
+  tp_poly_print_unknown(b, p);
+  put_ticks(b, f);
+  put_checks(b, f);
+  int64_t bytes = env ? tp_exec_memory(f->exec, env) : 0;
+  if (env && bytes >= 0) tp_putf(b, "needs %lld bytes besides inputs and outputs\n", (long long)bytes);
+  tp_poly_print_summary(b, p, env);
+  return bytes >= 0;
 }
 
 /* ---- memory ---- */
@@ -26,8 +96,9 @@ enum { LINES = 40, WIDTH = 40, TOP = 8 };
 
 typedef struct piece { const tp_pbuf *buf; int pos; int64_t bytes; } piece;     /* buf NULL: working memory of the region at pos */
 typedef struct chart {
-  const tp_plan *plan;
-  int64_t *live, *room, *at;                    /* by position; at: by buffer */
+  const tp_plan *plan; const tp_poly *poly;
+  const tp_places *places;
+  int64_t *live;                                /* by position */
   const tp_pnode **region;                      /* by position; NULL: does not run for these bounds */
   int peak;
 } chart;
@@ -39,13 +110,13 @@ static void note_region(void *ud, const tp_pnode *x, const int64_t *lo, const in
 
 static int64_t bytes_of(const tp_pbuf *b, const int64_t *env) { return (tp_ix_evalq(b->size, env) * tp_dtype_size(b->dtype) + 63) / 64 * 64; }
 
-static bool fill_chart(chart *c, const tp_exec *x, const int64_t *env) {
+static bool fill_chart(chart *c, const int64_t *env) {
   const tp_plan *p = c->plan;
-  if (!tp_exec_rooms(x, env, c->room) || tp_plan_color(p, env, NULL, c->at, NULL) < 0 || !tp_plan_reach(p, env, note_region, c)) return false;
-  for (int i = 0; i < p->npos; i++) c->live[i] = c->room[i];
+  if (!tp_plan_reach(p, env, note_region, c)) return false;
+  for (int i = 0; i < p->npos; i++) c->live[i] = c->places->room[i] + c->places->load[i];
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
-    for (int k = b->first; b->kind == TP_BUF_TEMP && c->at[i] >= 0 && k <= b->last; k++) c->live[k] += bytes_of(b, env);
+    for (int k = b->first; b->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && k <= b->last; k++) c->live[k] += bytes_of(b, env);
   }
   for (int i = 0; i < p->npos; i++)
     if (c->region[i] && (!c->region[c->peak] || c->live[i] > c->live[c->peak])) c->peak = i;
@@ -64,14 +135,15 @@ static void put_number(tp_buf *b, int64_t v, int width) {
 }
 
 /* "for i, t: matmul@net.lua:7" */
-static void put_place(tp_buf *b, const tp_poly *p, const tp_pnode *x) {
+static void put_place(tp_buf *b, const tp_plan *plan, const tp_poly *p, const tp_pnode *x) {
   const tp_pnode *loop[64];
   int n = 0;
   for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
     if (q->kind == TP_P_FOR) loop[n++] = q;
   for (int i = n - 1; i >= 0; i--) tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ", (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
   const tp_node *of = x->rg->node;
-  tp_puts(b, of ? p->title[of->id] : tp_ops[x->rg->op].text);
+  const char *to = x->rg->nout ? plan->bufs.v[x->rg->out[0].buf]->name : NULL;
+  tp_puts(b, of && of->id >= 0 ? p->title[of->id] : to ? to : "?");      /* the plan has operators of its own */
 }
 
 /* One line for as many regions as it takes to have no more than LINES; each shows the most among its own. */
@@ -86,7 +158,7 @@ static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
     int bar = c->live[c->peak] ? (int)((c->live[best] * WIDTH + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
     put_number(b, c->live[best], 14);
     tp_putf(b, " |%.*s%*s| ", bar, "########################################", WIDTH - bar, "");
-    put_place(b, poly, c->region[best]);
+    put_place(b, c->plan, poly, c->region[best]);
     tp_puts(b, best == c->peak ? "  <- peak\n" : "\n");
     best = -1;
   }
@@ -116,9 +188,9 @@ static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) 
   int n = 0;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
-    if (x->kind == TP_BUF_TEMP && c->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, bytes_of(x, env) };
+    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, bytes_of(x, env) };
   }
-  if (c->room[c->peak]) v[n++] = (piece){ NULL, n, c->room[c->peak] };
+  if (c->places->room[c->peak]) v[n++] = (piece){ NULL, n, c->places->room[c->peak] };
   qsort(v, (size_t)n, sizeof *v, by_bytes);
   int64_t rest = 0;
   for (int i = 0; i < n; i++)
@@ -143,35 +215,77 @@ static void formulas(tp_buf *b, const tp_plan *p) {
   tp_puts(b, "with bounds, f:explain(\"memory\", { T = 100 }), this is over time\n");
 }
 
-static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
-  const tp_plan *p = f->plan;
+/* What lies in the file. */
+static void put_spilled(tp_buf *b, const chart *c) {
+  const tp_places *p = c->places;
+  if (p->total > p->arena) tp_puts(b, "in a file, of which only rows in use are in memory:\n");
+  for (int i = 0; i < c->plan->bufs.n; i++) {
+    const tp_pbuf *x = c->plan->bufs.v[i];
+    if (!p->out[i]) continue;
+    put_number(b, p->as[i].bytes, 14);
+    tp_putf(b, "  %s", x->name ? x->name : "?");
+    int d = p->as[i].dim;
+    if (d >= 0 && i < c->poly->arrs.n) tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[x->order ? x->order[d] : d]->name);
+    tp_puts(b, ", at most ");
+    put_number(b, p->as[i].most, 0);
+    tp_puts(b, " in memory");
+    if (x->pos.file) tp_putf(b, "  -- %s:%d", x->pos.file, x->pos.line);
+    tp_puts(b, "\n");
+  }
+}
+
+static void put_total(tp_buf *b, const chart *c) {
+  const tp_places *p = c->places;
+  put_number(b, p->arena, 0);
+  tp_puts(b, " bytes of arena");
+  if (p->total > p->arena) {
+    tp_puts(b, " and at most ");
+    put_number(b, p->total - p->arena, 0);
+    tp_puts(b, " of a file mapped");
+  }
+  tp_puts(b, "; at most ");
+  put_number(b, c->live[c->peak], 0);
+  tp_puts(b, " are in use at once\n");
+  if (!c->plan->limit || c->plan->limit == TP_SPILL_ALL) return;
+  tp_puts(b, "the limit is ");
+  put_number(b, c->plan->limit, 0);
+  tp_puts(b, p->total <= c->plan->limit ? "\n" : ": a call with these bounds is refused\n");
+}
+
+typedef struct { tp_buf *b; tp_fn *f; const int64_t *env; bool ok; } page;
+
+static void put_memory(void *ud, const tp_places *places) {
+  page *g = ud;
+  const tp_plan *p = g->f->plan;
   tp_arena a;
   tp_scratch_init(&a);
-  int64_t total = tp_exec_memory(f->exec, env);
-  chart c = { .plan = p, .live = TP_NEWN(&a, int64_t, p->npos), .room = TP_NEWN(&a, int64_t, p->npos), .at = TP_NEWN(&a, int64_t, p->bufs.n),
-              .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
-  bool ok = total >= 0 && fill_chart(&c, f->exec, env);
-  if (ok && c.region[c.peak]) {
-    put_number(b, total, 0);
-    tp_puts(b, " bytes of arena; at most ");
-    put_number(b, c.live[c.peak], 0);
-    tp_puts(b, " are in use at once\n");
-    put_plot(b, &c, f->poly);
-    tp_puts(b, "at the peak:\n");
-    put_top(b, &a, &c, env);
+  chart c = { .plan = p, .poly = g->f->poly, .places = places, .live = TP_NEWN(&a, int64_t, p->npos + 1), .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
+  g->ok = fill_chart(&c, g->env);
+  if (g->ok && !c.region[c.peak]) tp_puts(g->b, "nothing runs with these bounds\n");
+  else if (g->ok) {
+    put_total(g->b, &c);
+    put_plot(g->b, &c, c.poly);
+    tp_puts(g->b, "at the peak:\n");
+    put_top(g->b, &a, &c, g->env);
+    put_spilled(g->b, &c);
   }
   tp_arena_free(&a);
-  return ok;
+}
+
+static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
+  page g = { b, f, env, false };
+  return tp_exec_places(f->exec, env, put_memory, &g) && g.ok;
 }
 
 /* ---- sections ---- */
 
 static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b) {
   tp_graph *g = f->ticking ? f->steps.graph : f->graph;
+  if (!s) return summary(f, env, b);
   if (!strcmp(s, "graph")) tp_graph_print(b, g);
   else if (!strcmp(s, "dot")) tp_graph_dot(b, g);
   else if (!strcmp(s, "passes")) passes(b, f);
-  else if (!f->poly) tp_putf(b, "the reference evaluator has no %s\n", s);
+  else if (!f->poly) tp_putf(b, "the reference evaluator has no %s: it computes points as they are asked for; with tier = \"interpreter\" there is one\n", s);
   else if (!strcmp(s, "schedule")) tp_poly_print_schedule(b, f->poly);
   else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env);
   else if (!strcmp(s, "memory") && env) return memory(f, env, b);
@@ -184,8 +298,7 @@ typedef struct { const char *section; int64_t *env; tp_buf *out; } telling;
 
 static bool tell(tp_fn *f, void *arg, tp_error *err) {
   telling *t = arg;
-  if (!t->section) summary(t->out, f);
-  return !t->section || section_text(f, t->section, t->env, t->out) || tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
+  return section_text(f, t->section, t->env, t->out) || tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
 }
 
 static bool with_bounds(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
@@ -196,7 +309,7 @@ static bool with_bounds(tp_fn *f, const char *section, const int64_t *env, tp_bu
 }
 
 bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  if (!section) return with_bounds(f, NULL, NULL, out, err);
+  if (!section) return with_bounds(f, NULL, env, out, err);
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
   const char *near = tp_nearest(section, sections, TP_LEN(sections));

@@ -93,19 +93,25 @@ static void count_slots(const tp_poly *p, const tp_slots *slots, tp_kept *out) {
   }
 }
 
+typedef struct { tp_slots *slots; int64_t *env; } simulating;
+
+static bool simulate(tp_fn *f, void *arg, tp_error *err) {
+  simulating *x = arg;
+  const tp_run run = { .env = x->env };
+  return tp_run_check_bounds(f->graph, &run, err) && tp_poly_simulate(f->poly, x->env, x->slots, err);
+}
+
 bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err) {
   *out = (tp_kept){ .kept = -1 };
   if (!f->poly || f->poly->ends.n) return true;
-  tp_slots *slots = tp_calloc(sizeof *slots * (size_t)TP_MAX(f->poly->arrs.n, 1));
-  int64_t *env = slots ? tp_full_env(f, given) : NULL;
-  const tp_run run = { .env = env };
-  bool ok = env ? tp_run_check_bounds(f->graph, &run, err) && tp_poly_simulate(f->poly, env, slots, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  simulating x = { tp_calloc(sizeof *x.slots * (size_t)TP_MAX(f->poly->arrs.n, 1)), tp_full_env(f, given) };
+  bool ok = x.slots && x.env ? tp_guarded(f, simulate, &x, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   if (ok) {
     out->kept = 0;
-    count_slots(f->poly, slots, out);
+    count_slots(f->poly, x.slots, out);
   }
-  tp_free(env);
-  tp_free(slots);
+  tp_free(x.env);
+  tp_free(x.slots);
   return ok;
 }
 
@@ -122,13 +128,21 @@ static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *
   return a;
 }
 
+static tp_array *peek_at(tp_graph *g, tp_node *x, int out, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
+  TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = "peek", .val = { x, out }, .pos = x->pos });
+  return tp_grad_expand(g, err) && tp_close_params(g, err) ? peek_closed(g, run, nsym, at, err) : NULL;
+}
+
 tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err) {
   int nsym = tp_nsym(p->ix);
-  tp_graph *g = tp_graph_clone(p->g, err);
+  tp_graph *const g = tp_graph_clone(p->g, err);
+  tp_array *volatile a = NULL;
+  tp_guard oom;
   if (!g) return NULL;
-  v.node = g->nodes.v[v.node->id];
-  TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = "peek", .val = v, .pos = v.node->pos });
-  tp_array *a = tp_grad_expand(g, err) && tp_close_params(g, err) ? peek_closed(g, run, nsym, at, err) : NULL;
+  if (TP_GUARDED(&oom)) {
+    a = peek_at(g, g->nodes.v[v.node->id], v.out, run, nsym, at, err);
+    tp_unguard(&oom);
+  } else tp_fail(err, TP_E_MEMORY, g->pos, "out of memory");
   tp_graph_free(g);
   return a;
 }

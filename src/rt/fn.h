@@ -21,7 +21,7 @@ typedef struct tp_session {
 struct tp_fn {
   tp_program *program;
   tp_pos pos;
-  tp_tier tier; tp_options opt; int threads;
+  tp_tier tier; tp_options opt; int did[32][2]; int threads; int64_t limit;   /* did: by pass, operators before and after */
   tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;

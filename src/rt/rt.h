@@ -25,6 +25,7 @@ typedef struct tp_copts {
   bool precise;
   const char *device;                           /* NULL, "cpu"; others: error device */
   int threads;                                  /* 0: default */
+  int64_t memory;                               /* the limit in bytes; 0: none */
   int ntick; const tp_sym *const *tick;         /* dims that steps go through; 0: the program's only one, if it is ever stepped */
   tp_pos pos;                                   /* line of P:compile */
 } tp_copts;

@@ -1,0 +1,207 @@
+-- Storage: what is kept is what one would keep by hand, at several bounds, and numbers are the reference's.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local support = require "spec.support"
+
+local F32 = 4
+
+-- The slots of every stored tensor's dims as explain has them: { ["grad of w"] = "i: 1, l: 1" }.
+local function slots(f)
+  local t = {}
+  for name, dims in f:explain "storage":gmatch "temp ([^\n]-) %(([^\n]-)%);" do t[name] = dims end
+  return t
+end
+
+-- A matrix a layer, residual; the optimiser's states are dims (i, l) too.
+local function layers(optimiser)
+  local P = tempo.program { seed = 3 }
+  local i = P:dim "i"
+  local l, L = P:dim "l"
+  local x = P:input("x", { domain = { i }, shape = { 8, 16 } })
+  local y = P:input("y", { domain = { i }, shape = { 8, 16 } })
+  local init = tempo.normal({ 16, 16 }, { name = "n", domain = { l } }) * 0.2
+  local w = P:param("w", { along = { i }, domain = { l }, shape = { 16, 16 }, init = init })
+  local h = P:tensor { domain = { i, l }, shape = { 8, 16 } }
+  h[{ l = 0 }] = x
+  h[l + 1] = h:matmul(w):tanh() + h
+  local loss = (h[{ l = L - 1 }] - y):square():mean()
+  tempo.optim[optimiser]({ w }, { lr = 0.1 }):step(loss)
+  return P, { loss = loss }
+end
+
+-- h[t] of 16 numbers; what of h the loss reads.
+local function through_time(read)
+  local P = tempo.program { seed = 4 }
+  local i = P:dim "i"
+  local t, T = P:dim "t"
+  local x = P:input("x", { domain = { t }, shape = { 16 } })
+  local w = P:param("w", { along = { i }, shape = { 16, 16 }, init = tempo.normal({ 16, 16 }, { name = "w" }) * 0.1 })
+  local h = P:tensor { domain = { i, t }, shape = { 16 } }
+  h[{ t = 0 }] = x:matmul(w):tanh()
+  h:otherwise((h[{ t = t - 1 }]:matmul(w) + x):tanh())
+  local loss = read(h, t, T)
+  tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss)
+  return P, { loss = loss }
+end
+
+local function same_as_reference(P, outputs, inputs, bounds)
+  helper.run(P, outputs, inputs, bounds, { tol = 1e-4 })
+end
+
+describe("layers as a dim", function()
+  local r = support.rng(1)
+  for optimiser, states in pairs { SGD = 1, Adam = 3 } do
+    it("keep weights, states and activations once, with " .. optimiser, function()
+      local P, outputs = layers(optimiser)
+      local f = P:compile { outputs = outputs }
+      local layer = F32 * (states * 16 * 16 + 2 * 8 * 16)
+      assert.equal(layer * 60, f:memory { I = 50, L = 64 } - f:memory { I = 50, L = 4 })
+      assert.is_true(f:memory { I = 50, L = 64 } < 64 * layer + 8 * 1024)
+      assert.equal(f:memory { I = 50, L = 64 }, f:memory { I = 5000, L = 64 })
+    end)
+
+    it("compute what the reference does, with " .. optimiser, function()
+      local P, outputs = layers(optimiser)
+      local inputs = { x = support.random(r, { 3, 8, 16 }, "f32"), y = support.random(r, { 3, 8, 16 }, "f32") }
+      for L = 1, 4 do same_as_reference(P, outputs, inputs, { I = 3, L = L }) end
+    end)
+  end
+
+  it("have a gradient of one layer at a time, zeroed in the backward loop", function()
+    local P, outputs = layers "SGD"
+    local s = slots(P:compile { outputs = outputs })
+    assert.equal("i: 1, l: 1", s["grad of w"])
+    assert.equal("i: 1, l: L", s.w)
+    for name, dims in pairs(s) do
+      if name:find "^grad" then assert.falsy(dims:find "L", name .. " has " .. dims) end
+    end
+  end)
+
+  it("take no loop in blocks where each layer has its own matrix", function()
+    local P, outputs = layers "SGD"
+    assert.is_nil(P:compile { outputs = outputs }:explain "schedule":find("//", 1, true))
+  end)
+end)
+
+describe("backpropagation through time", function()
+  local r = support.rng(2)
+  local losses = {
+    ["of the last state"] = function(h, _, T) return h[{ t = T - 1 }]:square():sum() end,
+    ["of every state"] = function(h, _, T) return h:square():sum()[{ t = 0 .. T }]:sum(0) end,
+    ["of several points and a mean"] = function(h, _, T)
+      return h[{ t = T - 1 }]:square():mean() + h[{ t = 0 }]:sum() + h[{ t = T // 2 }]:sum() + h[{ t = 0 .. T }]:mean(0):sum()
+    end,
+  }
+  for name, read in pairs(losses) do
+    it("keeps each state once and no gradient, of a loss " .. name, function()
+      local P, outputs = through_time(read)
+      local f = P:compile { outputs = outputs }
+      assert.equal(F32 * 16 * 3000, f:memory { I = 2, T = 4000 } - f:memory { I = 2, T = 1000 })
+      assert.equal(f:memory { I = 2, T = 1000 }, f:memory { I = 200, T = 1000 })
+    end)
+
+    it("computes what the reference does, of a loss " .. name, function()
+      local P, outputs = through_time(read)
+      for _, T in ipairs { 1, 2, 3, 9 } do
+        same_as_reference(P, outputs, { x = support.random(r, { T, 16 }, "f32") }, { I = 3, T = T })
+      end
+    end)
+  end
+end)
+
+describe("gradients of ranges", function()
+  local D = 4
+  local reads = {
+    prefix = function(k, q, t) return k[0 .. t + 1]:matmul(q):softmax(0):matmul(k[0 .. t + 1]) end,
+    suffix = function(k, q, t, T) return k[t .. T]:matmul(q):softmax(0):matmul(k[t .. T]) end,
+    half = function(k, q, t) return k[t // 2 .. t + 1]:matmul(q):softmax(0):matmul(k[t // 2 .. t + 1]) end,
+    window = function(k, q, t)
+      local past = tempo.range(tempo.max(0, t - 2), t + 1)
+      return k[past]:matmul(q):softmax(0):matmul(k[past])
+    end,
+  }
+  local function make(read)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { D } })
+    local w = P:input("w", { shape = { D, D } })
+    local k = x:matmul(w)
+    local g = tempo.grad(read(k, (x * 2):sin(), t, T):square():sum(), { x, w })
+    return P, { x = g[1], w = g[2] }
+  end
+
+  for name, read in pairs(reads) do
+    it("are the reference's: " .. name, function()
+      local r = support.rng(5)
+      local P, outputs = make(read)
+      for _, n in ipairs { 1, 2, 7 } do
+        local inputs = { x = support.random(r, { n, D }, "f32"), w = support.random(r, { D, D }, "f32") }
+        same_as_reference(P, outputs, inputs, { T = n })
+      end
+    end)
+  end
+
+  it("of attention are added up where they are made: no point keeps a row for each other point", function()
+    for _, name in ipairs { "prefix", "suffix" } do
+      local P, outputs = make(reads[name])
+      local text = P:compile { outputs = outputs }:explain "storage"
+      assert.is_nil(text:find("f32[T, 4]", 1, true), text)
+    end
+  end)
+end)
+
+describe("windows", function()
+  local function decoder(window)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local n = P:bound "n"
+    local x = P:tensor { domain = { t }, shape = { 16 } }
+    local h = x
+    for layer = 1, 3 do
+      local w = P:input("w" .. layer, { shape = { 16, 16 } })
+      local k, past = h:matmul(w), window and tempo.range(tempo.max(0, t - n + 1), t + 1) or tempo.range(0, t + 1)
+      h = (k[past]:matmul(h):softmax(0):matmul(k[past]) + h):tanh()
+    end
+    x[0] = tempo.ones { 16 }
+    x[t + 1] = h
+    return P:compile { outputs = { y = h[T - 1] } }
+  end
+
+  it("keep a ring for each tensor, and one window at a time for all", function()
+    local f = decoder(true)
+    local function at(n) return f:memory { T = 10000, n = n } end
+    local row = F32 * 16
+    assert.equal(at(64), f:memory { T = 100, n = 64 })
+    assert.is_true(at(1024) - at(64) <= 960 * (4 * row + 4 * F32))
+  end)
+end)
+
+describe("an output from one point of a loop", function()
+  it("keeps nothing of the others", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local l = P:dim "l"
+    local c = P:tensor { domain = { t, l }, shape = { 8 } }
+    c[{ t = 0 }] = tempo.ones { 8 }
+    c[t + 1] = (c * 0.5 + l:value()):sin()
+    local last = (c * 3):exp()[{ t = T - 1 }]
+    local f = P:compile { outputs = { y = last } }
+    assert.equal(f:memory { T = 10, L = 100 }, f:memory { T = 1000, L = 100 })
+    for n = 1, 3 do helper.run(P, { y = last }, {}, { T = n, L = 3 }) end
+  end)
+
+  it("is a state's new value: unrolled parameters keep no second copy of Adam's moments", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local x = P:input("x", { domain = { i }, shape = { 32 } })
+    local h, w = x, {}
+    for k = 1, 10 do
+      w[k] = P:param("w" .. k, { along = { i }, shape = { 32, 32 }, init = tempo.normal({ 32, 32 }, { name = "n" .. k }) })
+      h = h:matmul(w[k]):tanh()
+    end
+    tempo.optim.Adam(w, { lr = 0.01 }):step(h:square():sum())
+    local f = P:compile { outputs = { y = h:sum() } }
+    assert.is_true(f:memory { I = 9 } < F32 * 32 * 32 * (3 * 10 + 9))
+    helper.run(P, { y = h:sum() }, { x = support.random(support.rng(3), { 4, 32 }, "f32") }, { I = 4 }, { tol = 1e-3 })
+  end)
+end)

@@ -1,0 +1,352 @@
+/* spill: statements by which a run keeps to a limit of memory.
+ *
+ * A buffer may lie in a file that is mapped: then only what is in use for now has to be in memory. Let a loop go through the rows of one of its dims: once the loops inside
+ * have been gone through, each iteration uses the rows k * v + lo .. k * v + hi of the loop's variable v, for one k other than 0. Then what lies behind them is let go as the
+ * loop goes on, and what comes after them is asked for ahead. A part of the plan that has no such loop uses its rows all the time:
+ *
+ *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;      fetch x rows ..; part; spill x rows ..
+ *
+ * Every dim with such loops is offered, where they are nested the outermost and the innermost of them, and all of the buffer where no dim has them. Which buffers go to a file,
+ * and by which of these, is chosen for given bounds
+ * (device/spill.c); for the others these statements do nothing. None of them takes a position or decides what a region reads: they only say what will be used. */
+#include "plan/build.h"
+
+enum { SMALL = 1 << 16, FEW = 64, LONG = 2 };   /* bytes, slots: what is known to be less is never worth a file; regions between two uses */
+
+typedef struct use { tp_pnode *leaf; const tp_nd *nd; bool made; } use;        /* made: written */
+typedef TP_VEC(use) uselist;
+typedef TP_VEC(tp_pnode *) nodelist;
+typedef struct spot { nodelist before, inside, after; } spot;  /* statements around a part; inside: where a loop's body begins */
+typedef struct range { const tp_ix *lo, *n; int64_t k; bool made; } range;     /* rows lo .. lo + n - 1, where the loop's variable has factor k; made: some are written */
+typedef struct spiller {
+  tp_plan *p; tp_ictx *ix;
+  tp_hmap spots;                                /* of parts */
+  nodelist loads;
+  const tp_pbuf *buf; const uselist *uses; int dim;
+  bool inner;                                   /* of loops that slide one inside the other the innermost are meant, else the outermost */
+} spiller;
+
+/* ---- uses ---- */
+
+static void note(spiller *s, uselist *l, tp_pnode *leaf, const tp_nd *x, bool made) {
+  if (x->buf >= 0) TP_PUSH(s->p->a, &l[x->buf], ((use){ leaf, x, made }));
+}
+
+static void collect(spiller *s, tp_pnode *x, uselist *l) {
+  if (x->kind == TP_P_LOAD) {
+    note(s, l, x, x->nd, false);
+    TP_PUSH(s->p->a, &s->loads, x);
+  }
+  if (x->kind == TP_P_REGION) {
+    const tp_region *r = x->rg;
+    for (int i = 0; i < r->nin; i++) note(s, l, x, &r->in[i], false);
+    for (int i = 0; i < r->nout; i++) note(s, l, x, &r->out[i], true);
+    for (int i = 0; i < r->nrows; i++) note(s, l, x, &r->rows[i].nd, false);
+  }
+  for (int i = 0; i < x->n; i++) collect(s, x->kid[i], l);
+}
+
+/* Those inside x are uses [*from, *to). */
+static bool within(const spiller *s, const tp_pnode *x, int *from, int *to) {
+  int i = 0;
+  while (i < s->uses->n && s->uses->v[i].leaf->pos < x->pos) i++;
+  *from = i;
+  while (i < s->uses->n && s->uses->v[i].leaf->pos <= x->lastpos) i++;
+  *to = i;
+  return *from < *to;
+}
+
+/* ---- rows ---- */
+
+/* The greatest (least) value of e while v goes through lo .. last; NULL: not known. */
+static const tp_ix *extreme(spiller *s, const tp_ix *e, const tp_sym *v, const tp_ix *lo, const tp_ix *last, bool above) {
+  int64_t c; const tp_ix *rest;
+  if (!e || !tp_ix_mentions(e, v)) return e;
+  e = tp_ix_edge(s->ix, e, v, lo, last, above);
+  if (!e || !tp_ix_linear_in(s->ix, e, v, &c, &rest)) return NULL;
+  return tp_ix_subst(s->ix, e, 1, &v, above == (c > 0) ? &last : &lo);
+}
+
+/* The same over all loops between a leaf and the part `top`, and over all that an end by data may be. */
+static const tp_ix *beyond(spiller *s, const tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
+  for (const tp_pnode *q = leaf; q != top; q = q->up)
+    if (q->up->kind == TP_P_FOR && q->up != top) e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(s->ix, q->up->hi, -1), above);
+  for (int i = 0; e && i < s->loads.n; i++) e = extreme(s, e, s->loads.v[i]->var, tp_ix_const(s->ix, 0), s->loads.v[i]->given, above);
+  return e;
+}
+
+/* What one use takes of the dim, as it is in the body of `top`. */
+static bool rows_of(spiller *s, const use *u, const tp_pnode *top, const tp_ix **lo, const tp_ix **hi) {
+  *lo = *hi = NULL;
+  if (!u->nd->span || s->dim < 0) return false;
+  *lo = beyond(s, u->nd->span[2 * s->dim], u->leaf, top, false);
+  *hi = beyond(s, u->nd->span[2 * s->dim + 1], u->leaf, top, true);
+  return *lo && *hi;
+}
+
+/* Is the loop's variable a constant where the condition holds? */
+static const tp_ix *fixed(spiller *s, const tp_ix *cond, const tp_sym *v) {
+  int64_t k; const tp_ix *rest, *found = NULL;
+  if (tp_ix_kind(cond) == TP_IX_EQ0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &k, &rest) && (k == 1 || k == -1)) return tp_ix_mulc(s->ix, rest, -k);
+  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++) found = fixed(s, tp_ix_arg(cond, i), v);
+  return found;
+}
+
+/* At most e, which lacks v, less k * v where the condition holds: it says k * v + rest >= 0. NULL: it does not. */
+static const tp_ix *ahead(spiller *s, const tp_ix *cond, const tp_sym *v, int64_t k, const tp_ix *e) {
+  int64_t c; const tp_ix *rest, *found = NULL;
+  if (tp_ix_kind(cond) == TP_IX_GE0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &c, &rest) && c == k && !tp_ix_mentions(rest, v)) return tp_ix_add(s->ix, e, rest);
+  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++) found = ahead(s, tp_ix_arg(cond, i), v, k, e);
+  return found;
+}
+
+/* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v is c, has any k: these are k * v + rows - k * c there; and one
+ * that takes them only from some v on (in the last block) is at most so far ahead, and behind as in the loop's last iteration. */
+static bool linear_rows(spiller *s, const use *u, const tp_pnode *loop, int64_t *k, const tp_ix **lo, const tp_ix **hi) {
+  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1), *at = NULL;
+  int64_t kl, kh;
+  if (!rows_of(s, u, loop, lo, hi)) return false;
+  *lo = tp_ix_edge(s->ix, *lo, loop->var, loop->lo, last, false);
+  *hi = tp_ix_edge(s->ix, *hi, loop->var, loop->lo, last, true);
+  if (!*lo || !*hi || !tp_ix_linear_in(s->ix, *lo, loop->var, &kl, lo) || !tp_ix_linear_in(s->ix, *hi, loop->var, &kh, hi) || kl != kh) return false;
+  if (*k == 0 || kl == *k) *k = kl;
+  if (kl == *k) return true;
+  for (const tp_pnode *q = u->leaf; q != loop && !at; q = q->up)
+    if (q->up->kind == TP_P_IF && q->up->kid[0] == q) at = fixed(s, q->up->cond, loop->var);
+  if (kl) return false;
+  if (!at) {
+    const tp_ix *most = NULL;
+    for (const tp_pnode *q = u->leaf; q != loop && !most && *k > 0; q = q->up)
+      if (q->up->kind == TP_P_IF && q->up->kid[0] == q) most = ahead(s, q->up->cond, loop->var, *k, *hi);
+    *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, last, *k));
+    *hi = most;
+    return most && !tp_ix_mentions(*lo, loop->var) && !tp_ix_mentions(*hi, loop->var);
+  }
+  if (tp_ix_mentions(at, loop->var)) return false;
+  *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, at, *k));
+  *hi = tp_ix_sub(s->ix, *hi, tp_ix_mulc(s->ix, at, *k));
+  return true;
+}
+
+/* Does the loop go through the rows? */
+static bool slides(spiller *s, const tp_pnode *loop, range *r) {
+  int from, to;
+  const tp_ix *least = NULL, *most = NULL, *lo, *hi;
+  *r = (range){ 0 };
+  if (loop->kind != TP_P_FOR || !within(s, loop, &from, &to)) return false;
+  for (int i = from; i < to && !r->k; i++)
+    if (!linear_rows(s, &s->uses->v[i], loop, &r->k, &lo, &hi)) return false;
+  for (int i = from; i < to; i++) {
+    if (!r->k || !linear_rows(s, &s->uses->v[i], loop, &r->k, &lo, &hi)) return false;
+    r->made |= s->uses->v[i].made;
+    least = least ? tp_ix_min(s->ix, least, lo) : lo;
+    most = most ? tp_ix_max(s->ix, most, hi) : hi;
+  }
+  r->lo = tp_ix_add(s->ix, tp_ix_mulc(s->ix, tp_ix_sym(s->ix, loop->var), r->k), least);
+  r->n = tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1);
+  return true;
+}
+
+/* All of a dim where nothing better is known. */
+static range hull(spiller *s, const tp_pnode *const *part, int n) {
+  range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim], 0, false };
+  const tp_ix *least = NULL, *most = NULL;
+  bool known = true;
+  for (int k = 0; k < n; k++) {
+    int from, to;
+    if (!within(s, part[k], &from, &to)) continue;
+    for (int i = from; i < to; i++) {
+      const tp_ix *lo, *hi;
+      all.made |= s->uses->v[i].made;
+      known = known && rows_of(s, &s->uses->v[i], part[k]->up, &lo, &hi);
+      if (!known) continue;
+      least = least ? tp_ix_min(s->ix, least, lo) : lo;
+      most = most ? tp_ix_max(s->ix, most, hi) : hi;
+    }
+  }
+  return known && least ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0, all.made } : all;
+}
+
+/* ---- statements ---- */
+
+static tp_pnode *statement(spiller *s, tp_pkind kind, const range *r, int step) {
+  tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
+  int dim = s->dim;
+  for (int k = 0; dim >= 0 && s->buf->order && k < s->buf->ndim; k++)
+    if (s->buf->order[k] == s->dim) dim = k;
+  *x = (tp_pnode){ .kind = kind, .buf = s->buf->id, .dim = dim, .inner = s->inner, .lo = r->lo, .hi = r->n, .step = step, .made = kind == TP_P_FETCH && r->made };
+  return x;
+}
+
+static spot *spot_of(spiller *s, const tp_pnode *x) {
+  spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
+  if (at) return at;
+  at = TP_NEW(s->p->a, spot);
+  tp_hmap_set(&s->spots, &x, sizeof x, at);
+  return at;
+}
+
+static void around_loop(spiller *s, const tp_pnode *x, const range *r) {
+  spot *at = spot_of(s, x);
+  int step = (r->k > 0) == (x->step > 0) ? 1 : -1;
+  range none = { tp_ix_const(s->ix, 0), tp_ix_const(s->ix, 0), 0, false };
+  TP_PUSH(s->p->a, &at->inside, statement(s, TP_P_SPILL, r, step));
+  TP_PUSH(s->p->a, &at->inside, statement(s, TP_P_FETCH, r, step));
+  TP_PUSH(s->p->a, &at->after, statement(s, TP_P_SPILL, &none, 0));
+}
+
+/* Around parts that follow each other. */
+static void around_parts(spiller *s, const tp_pnode *const *part, int n) {
+  range r = hull(s, part, n);
+  TP_PUSH(s->p->a, &spot_of(s, part[0])->before, statement(s, TP_P_FETCH, &r, 0));
+  TP_PUSH(s->p->a, &spot_of(s, part[n - 1])->after, statement(s, TP_P_SPILL, &r, 0));
+}
+
+/* ---- which parts ---- */
+
+static bool has_sliding(spiller *s, const tp_pnode *x) {
+  int from, to;
+  range r;
+  if (!within(s, x, &from, &to)) return false;
+  if (slides(s, x, &r)) return true;
+  for (int i = 0; i < x->n; i++)
+    if (has_sliding(s, x->kid[i])) return true;
+  return false;
+}
+
+static void visit(spiller *s, const tp_pnode *x);
+
+/* Is the next part of a row one of the same use? */
+static bool goes_on(spiller *s, const tp_pnode *x, int first, int next) {
+  const tp_pnode *const *kid = (const tp_pnode *const *)x->kid;
+  range a = hull(s, kid + first, next - first), b = hull(s, kid + next, 1);
+  return x->kind == TP_P_SEQ && a.lo == b.lo && a.n == b.n;
+}
+
+static void visit_kids(spiller *s, const tp_pnode *x) {
+  int from, to, first = -1, last = -1;
+  for (int i = 0; i < x->n; i++) {
+    if (!within(s, x->kid[i], &from, &to)) continue;
+    bool inner = s->dim < 0 ? x->kid[i]->n > 0 : has_sliding(s, x->kid[i]);
+    if (first >= 0 && (inner || i > last + 1 || !goes_on(s, x, first, i))) {
+      around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
+      first = -1;
+    }
+    if (inner) visit(s, x->kid[i]);
+    else if (first < 0) first = i;
+    last = i;
+  }
+  if (first >= 0) around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
+}
+
+static bool slides_inside(spiller *s, const tp_pnode *x) {
+  for (int i = 0; i < x->n; i++)
+    if (has_sliding(s, x->kid[i])) return true;
+  return false;
+}
+
+/* A part with something inside that slides, or into which a buffer without such loops is looked for. */
+static void visit(spiller *s, const tp_pnode *x) {
+  range r;
+  if (slides(s, x, &r) && !(s->inner && slides_inside(s, x))) around_loop(s, x, &r);
+  else visit_kids(s, x);
+}
+
+/* Is there a loop that slides in another that does? */
+static bool nested(spiller *s, const tp_pnode *x) {
+  int from, to;
+  range r;
+  if (!within(s, x, &from, &to)) return false;
+  if (slides(s, x, &r)) return slides_inside(s, x);
+  for (int i = 0; i < x->n; i++)
+    if (nested(s, x->kid[i])) return true;
+  return false;
+}
+
+static bool is_few(const tp_ix *e) {
+  int64_t v;
+  if (tp_ix_is_const(e, &v)) return v <= FEW;
+  for (int i = 0; tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
+    if (is_few(tp_ix_arg(e, i))) return true;
+  return false;
+}
+
+/* Is it not used for long? */
+static bool has_gap(const uselist *l) {
+  for (int i = 1; i < l->n; i++)
+    if (l->v[i].leaf->pos - l->v[i - 1].leaf->pos > LONG) return true;
+  return false;
+}
+
+static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
+  int64_t v;
+  bool any = false;
+  if (b->kind != TP_BUF_TEMP || !uses->n || (tp_ix_is_const(b->size, &v) && v * tp_dtype_size(b->dtype) < SMALL)) return;
+  s->buf = b;
+  s->uses = uses;
+  for (s->dim = 0; s->dim < b->ndim; s->dim++) {
+    if (is_few(b->slots[s->dim]) || !has_sliding(s, s->p->body)) continue;
+    any = true;
+    visit(s, s->p->body);
+    s->inner = nested(s, s->p->body);
+    if (s->inner) visit(s, s->p->body);
+    s->inner = false;
+  }
+  s->dim = -1;
+  if (!any && has_gap(uses) && s->p->body->n) visit(s, s->p->body);
+}
+
+/* ---- the new tree ---- */
+
+static void append(spiller *s, nodelist *l, const nodelist *more) {
+  for (int i = 0; i < more->n; i++) TP_PUSH(s->p->a, l, more->v[i]);
+}
+
+static tp_pnode *sequence(spiller *s, const nodelist *l) {
+  if (l->n == 1) return l->v[0];
+  tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = l->n, .kid = l->v };
+  return x;
+}
+
+static void rebuild(spiller *s, tp_pnode *x);
+
+static void put_around(spiller *s, tp_pnode *x, nodelist *l) {
+  const spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
+  rebuild(s, x);
+  if (at) append(s, l, &at->before);
+  TP_PUSH(s->p->a, l, x);
+  if (at) append(s, l, &at->after);
+}
+
+static void rebuild(spiller *s, tp_pnode *x) {
+  const spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
+  nodelist l = { 0 };
+  if (at) append(s, &l, &at->inside);
+  for (int i = 0; i < x->n; i++) {
+    put_around(s, x->kid[i], &l);
+    if (x->kind == TP_P_SEQ) continue;
+    x->kid[i] = sequence(s, &l);
+    l = (nodelist){ 0 };
+  }
+  if (x->kind == TP_P_SEQ) { x->n = l.n; x->kid = l.v; }
+}
+
+bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err) {
+  spiller s = { .p = p, .ix = p->g->ix };
+  nodelist l = { 0 };
+  p->limit = bytes;
+  if (!bytes) return true;
+  uselist *uses = TP_NEWN(p->a, uselist, p->bufs.n);
+  tp_hmap_init(&s.spots, p->a);
+  collect(&s, p->body, uses);
+  for (int i = 0; i < p->bufs.n; i++) offer(&s, p->bufs.v[i], &uses[i]);
+  put_around(&s, p->body, &l);
+  p->body = sequence(&s, &l);
+  tp_plan_number(p);
+#ifdef TP_HARD
+  return tp_plan_check(p, err);
+#endif
+  (void)err;
+  return true;
+}
