@@ -47,7 +47,7 @@ local function tick_sets(case)
       local key = table.concat(names, ",")
       if not seen[key] then
         seen[key] = true
-        sets[#sets + 1] = { dims = { table.unpack(set) }, names = { table.unpack(names) }, text = key }
+        sets[#sets + 1] = { dims = S.map(set, function(x) return x end), names = S.map(names, function(x) return x end), text = key }
       end
     end
   end
