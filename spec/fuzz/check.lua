@@ -22,6 +22,8 @@ function check.hear(id, a, p)
   table.insert(heard[id], { table.concat(at, " "), S.plain(a[1]) })
 end
 
+function check.hear_anew() heard = {} end
+
 function check.answer(a)
   return S.map(S.plain(a[1]), function(x) return math.sin(x) * 0.5 end)
 end
@@ -251,6 +253,7 @@ end
 -- For scripts that the fuzzer prints: prints the outcome.
 function check.report(case)
   local status, why = check.check(case)
+  if status == "ok" and os.getenv "TICKS" then status, why = require "spec.fuzz.ticks".check(case) end
   print(status .. (why and ": " .. why or ""))
   if os.getenv "COUNTS" then
     for k, v in pairs(check.counts) do print(k, v) end

@@ -1,9 +1,10 @@
--- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--seed N] [--script FILE]
+-- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
 -- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
+local ticks = require "spec.fuzz.ticks"
 
 -- TEMPO_BLOCK goes by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any. Memory is poisoned in four of five.
 local options = { seconds = 30, from = 1 }
@@ -17,17 +18,23 @@ do
   end
 end
 
-local function run(text)
+-- With --ticks N in steps, and not otherwise, every program; without, every tenth twenty of programs also.
+local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
+
+local function run(text, seed)
   local case, why = generate.load(text)
   if not case then return "illegal", why end
-  return check.check(case)
+  local status = "ok"
+  if not options.ticks then status, why = check.check(case) end
+  if status == "ok" and (options.ticks or seed and in_steps(seed)) then return ticks.check(case) end
+  return status, why
 end
 
 if options.child then                                  -- a batch: a line before and after each
   for seed = options.from, options.from + options.count - 1 do
     io.write(("begin %d\n"):format(seed))
     io.flush()
-    local ok, status, why = pcall(function() return run(generate.text(generate.generate(seed))) end)
+    local ok, status, why = pcall(function() return run(generate.text(generate.generate(seed)), seed) end)
     if not ok then status, why = "finding", "the fuzzer failed: " .. tostring(status) end
     io.write(("end %d %s %s\n"):format(seed, status, status == "ok" and "" or tostring(why):gsub("\n", "\\n")))
     io.flush()
@@ -41,7 +48,8 @@ local lua = arg[-1] or "lua5.4"
 
 local function settings(seed)
   local n = math.floor(seed / 20)
-  return (n % 5 > 0 and "TEMPO_POISON=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
+  return (n % 5 > 0 and "TEMPO_POISON=1 " or "") ..
+    ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
 end
 
 local function child(seed, command, limit)              -- limit: seconds of processor time
@@ -118,7 +126,8 @@ local function found(at, why)
   io.stderr:write(("seed %d: %s\n"):format(at, why:match "[^\n]*"))
 end
 while os.time() < stop and seed < (options.to or math.huge) do
-  local text = child(seed, ("%s %s --child yes --from %d --count %d"):format(lua, arg[0], seed, math.min(batch, 20 - seed % 20)), 600)
+  local count = math.min(batch, 20 - seed % 20)
+  local text = child(seed, ("%s %s --child yes%s --from %d --count %d"):format(lua, arg[0], options.ticks and " --ticks yes" or "", seed, count), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do
     local b = line:match "^begin (%d+)"
