@@ -165,9 +165,11 @@ bench: all
 	@echo "# OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are unset for all sides"
 	@set -e; for f in $(sort $(wildcard bench/*.lua)); do echo "# $$f"; $(BENCH_ENV) lua5.4 $$f $(ARGS); done
 
+# What one compilation costs and what its plan costs to run belong together.
+BENCH_compile = compile interpreter
 bench-%: all
 	@echo "# OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are unset for all sides"
-	@$(BENCH_ENV) lua5.4 bench/$*.lua $(ARGS)
+	@set -e; for f in $(or $(BENCH_$*),$*); do echo "# bench/$$f.lua"; $(BENCH_ENV) lua5.4 bench/$$f.lua $(ARGS); done
 
 docs: all
 	@$(IN_TREE) lua5.4 .ci/docs.lua

@@ -2,6 +2,7 @@
 --   lua5.4 bench/compile.lua
 -- Times are the processor's, of recording and P:compile; the best of several, in turn.
 local tempo = require "tempo"
+tempo.warn = false                                     -- ten thousand nodes of one line are meant
 
 local function best(n, programs)                       -- seconds of each, interleaved
   local t = {}

@@ -108,7 +108,7 @@ local function decode(load, batch, steps, layers, width, window)
 end
 ours.causal, ours.windowed = decode, decode
 
--- ---- one run ---------------------------------------------------------------------------------------------------------
+-- ---- one run --------------------------------------------------------------------------------------------------------
 local function status(key)
   for line in io.lines "/proc/self/status" do
     local kb = line:match("^" .. key .. ":%s*(%d+)")

@@ -99,6 +99,16 @@ describe("example", function()
     assert.is_true(tonumber(first) > 0.2 and tonumber(last) < 0.1)
   end)
 
+  it("long_sequence keeps to its limit, with the numbers of a run without one", function()
+    local out = run("long_sequence", "--steps 3000 --memory 2MiB --iterations 3")
+    local plain, taken = out:match "3000 steps: (%S+) MiB without a limit, (%S+) MiB of 2MiB"
+    assert.is_true(tonumber(plain) > 4 and tonumber(taken) <= 2, out)
+    has(out, "state, row by row of t, at most")
+    local free = run("long_sequence", "--steps 3000 --memory 1GiB --iterations 3")
+    assert.is_nil(free:find "in a file")
+    assert.equal(free:match "iteration  2  loss (%S+)", out:match "iteration  2  loss (%S+)")
+  end)
+
   it("bidirectional_rnn", function()
     local one, both = run("bidirectional_rnn", "--iterations 100 --quiet"):match "forwards only (%S+), both ways (%S+)"
     assert.is_true(tonumber(both) < 0.3 * tonumber(one))
@@ -118,7 +128,7 @@ describe("example", function()
   end)
 
   it("those that train write metrics.csv where --out says", function()
-    for name, columns in pairs { rnn_bptt = "iteration,loss", sgd_recurrence = "iteration,loss",
+    for name, columns in pairs { rnn_bptt = "iteration,loss", long_sequence = "iteration,loss", sgd_recurrence = "iteration,loss",
         bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c",
         episodes = "iteration,score,home,length", ppo_cartpole = "iteration,return,steps_per_second,seconds" } do
       with_folder(function(folder)

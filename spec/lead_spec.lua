@@ -103,6 +103,6 @@ describe("a batch as a dim lies in memory as it would as an axis", function()
     g[{ t = T - 1 }] = h
     g:otherwise(g[{ t = t + 1 }] * h)
     local f = P:compile { outputs = { g = g[{ t = 0 }] } }
-    assert.truthy(f:explain("plan"):find('"tensor@[^\n]* %[T, B%]%[3%]'))
+    assert.truthy(f:explain("plan"):find('"tensor@[^\n]* %[B, T%]%[3%] order 1 0 '))
   end)
 end)

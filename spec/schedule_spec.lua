@@ -405,6 +405,40 @@ describe("schedules of part 1", function()
     S.same(f.fn:params().w:item(), v, 1e-12)
   end)
 
+  it("of two dims that are as good the loop goes over the one that keeps less", function()
+    for _, turned in ipairs { false, true } do
+      local P = tempo.program()
+      local i, I = P:dim "i"
+      local t, T = P:dim "t"
+      local h = P:tensor { domain = { i, t }, shape = { 64 } }
+      local far, near = turned and t or i, turned and i or t       -- five rows back along one, one back along the other
+      h:when(far:lt(5):lor(near:eq(0)), tempo.ones { 64 })
+      h:otherwise((h[{ [far] = far - 5 }] * 0.5 + h[{ [near] = near - 1 }] * 0.25):tanh())
+      local outputs = { y = h[{ I - 1, T - 1 }] }
+      local f = interpreter(P, outputs)
+      local bytes = f:memory { I = 200, T = 200 }
+      assert.is_true(bytes < 2.5 * 200 * 64 * 4, ("%d bytes, a row has %d"):format(bytes, 200 * 64 * 4))
+      S.compile(P, outputs)({}, { I = 7, T = 9 })
+    end
+  end)
+
+  it("a dim that orders nothing is no outermost loop: seeds go along in each call, memory stays constant in iterations", function()
+    local P = tempo.program()
+    local s, N = P:dim "s"
+    local i = P:dim "i"
+    local k, K = P:dim "k"
+    local w = P:param("w", { along = { i }, domain = { s }, shape = { 4 }, init = 0.5 })
+    local u = P:tensor { domain = { s, i, k }, shape = { 4 } }
+    u[{ k = 0 }] = w
+    u[{ s, i, k }] = u[{ k = k - 1 }] * 0.9 + 0.01
+    w:update(u[{ k = K - 1 }])
+    local mean = w:sum()[{ s = 0 .. N }]:mean(0)
+    local f = interpreter(P, { mean = mean })
+    assert.equal(f:memory { S = 8, I = 10, K = 3 }, f:memory { S = 8, I = 1000, K = 3 })
+    assert.falsy(f:explain "schedule":find "for s ")
+    S.compile(P, { mean = mean })({}, { S = 3, I = 4, K = 3 })
+  end)
+
   it("edit distance goes row by row: memory of a row", function()
     local P = tempo.program()
     local i, I = P:dim "i"

@@ -173,11 +173,16 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           arg("outputs", "table<string, tempo.Operand>", "tensors by name; may be left out when there is a sink"),
           arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan (\"auto\")"),
           arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
-          arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "integer|string", "a limit in bytes"), arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
+          arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`"), arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
         returns = { { "tempo.Function" } },
-        text = "Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function; a program may be compiled many times.",
+        text = "Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function; a program may be compiled many times.\n\n"
+          .. "Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. What is not used for "
+          .. "long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; no number changes. The space of the file is taken first, "
+          .. "so a full disk is the error `file` before the first step. `TMPDIR` should be on a disk: a tmpfs is memory. Inputs and outputs are not counted, a state and `f:state()` neither; with a budget "
+          .. "a step under a limit that needs the file leaves no work behind. The reference tier plans nothing and keeps to no limit.",
         errors = "whatever is wrong with the program: `domain`, `cycle`, `undefined`, `ragged`, `affine`, `shape` with the line of the read or branch at fault and a witness point; `option`; `device`.",
-        example = 'local x = P:input("x", { domain = { t } })\nprint(P:compile { outputs = { y = x * 2 } })',
+        example = 'local x = P:input("x", { domain = { t }, shape = { 1024 } })\nlocal h = P:tensor { domain = { t }, shape = { 1024 } }\nh[0] = x\nh[t] = (h[t-1] + x):tanh()\n'
+          .. 'local g = tempo.grad(h:sum(), { x })[1]\nlocal f = P:compile { outputs = { g = g:sum() }, memory = "1MiB" }\nprint(f, f:memory { T = 1000 } < 2^20)',
         fails = 'local x = P:input("x", { domain = { t } })\nP:compile { outputs = { y = x[t + 1] } }' },
       { name = "seed", args = {}, returns = { { "integer" } }, text = "The seed given to `tempo.program`.", example = "print(tempo.program({ seed = 7 }):seed())" },
       { name = "env_reset", args = { arg("id", "string", "an environment, \"CartPole-v1\""), arg("u", "tempo.Operand", "f64 uniforms") }, returns = { { "tempo.Tensor", "the state, f64" } },
@@ -299,7 +304,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
           arg("bounds", "table<string, integer>", "every bound that is needed, by name") },
         options = { arg("seed", "integer", "replaces the program's"), arg("state", "tempo.State", "goes on from there: only the ticks that are left are run") },
         returns = { { "table<string, tempo.Array>", "a fresh array for each output, of shape (bounds of its domain.., shape..); after `f:cancel()` only those that were complete, and `cancelled = true`" } },
-        text = "Runs the program.", errors = "`input` for a missing or unknown input; `bound` for a missing, unknown or unneeded bound; `shape`; `domain` where legality depends on the bounds; `callback`; `memory`.",
+        text = "Runs the program.", errors = "`input` for a missing or unknown input; `bound` for a missing, unknown or unneeded bound; `shape`; `domain` where legality depends on the bounds; `callback`; `memory`, and `file` under a limit.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nprint(f({ x = { 1, 2, 3 } }, { T = 3 }).y)\nprint(f({ x = { 1 } }, { T = 1 }).y)',
         fails = 'local x = P:input("x", { domain = { t } })\nP:compile { outputs = { y = x * 2 } }({ x = { 1, 2 } }, {})' },
       { name = "start", args = { arg("inputs", "table<string, tempo.Data>", "those without the tick dims; kept while the run lasts"), arg("bounds", "table<string, integer>", "the bound of the first tick dim may be `math.huge`") },
@@ -337,12 +342,13 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
       { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
           arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },
-        text = "What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, dense or fused) and which read decided it; "
-          .. "`memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes`; `dot` the graph for Graphviz.", errors = "`option` for an unknown section, with the nearest.",
+        text = "What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; "
+          .. "`memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.", errors = "`option` for an unknown section, with the nearest.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:explain "storage")\nprint(f:explain("memory", { T = 100 }))' },
       { name = "memory", args = { arg("bounds", "table<string, integer>", "") }, returns = { { "integer?", "bytes; nil where the tier does not know" } },
         text = "Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are "
-          .. "given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in.", errors = "`bound`.",
+          .. "given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in. Under a limit, with what is mapped of a file at a time; "
+          .. "more than the limit where a call would be refused.", errors = "`bound`.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nprint(f:memory { T = 1000 })' },
       { name = "peak", args = {}, returns = { { "integer?", "bytes; nil where the tier does not know" } }, text = "Bytes that the last run took: what `f:memory` had said. Memory that it did not write to costs no pages.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal y = x * 2\nlocal f = P:compile { outputs = { y = y[T - 1 - t] } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(f:peak())' },

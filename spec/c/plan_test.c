@@ -154,6 +154,19 @@ static void here_and_back(const char *name, const prog *p, const char *text) {
   tp_plan_free(q);
 }
 
+/* With everything that may be in a file: the same results as the plan of that text, and a text that reads back. */
+static void in_a_file(const char *name, prog *p, const char *text) {
+  tp_error err = { 0 };
+  tp_plan *q = tp_plan_parse(p->ix, text, &err);
+  if (!CHECKF(q && tp_plan_limit(p->plan, TP_SPILL_ALL, &err) && tp_plan_check(p->plan, &err), "%s:%d %s", name, err.pos.line, err.msg)) return;
+  for (int i = 0; i < 3; i++) compare_runs(name, p, q, (int64_t[]){ 5, 1, 8 }[i], i == 2);
+  char *limited = text_of(p->plan);
+  here_and_back(name, p, limited);
+  round_trip(name, limited);
+  free(limited);
+  tp_plan_free(q);
+}
+
 /* ---- wrong texts ---- */
 
 /* Reads a text that may be anything; what reads is printed and made ready to run. True: it was read. */
@@ -222,12 +235,14 @@ static char *replaced(const char *text, const char *from, const char *to) {
 static const char base[] =
   "dim t:T\n"
   "var t1\n"
+  "limit 4096\n"
   "b0 input 0 f32 \"x\" [T][3] size 3*T\n"
   "b1 output 0 f32 \"y\" [T][3] size 3*T\n"
   "b2 temp f32 \"s\" [][] size 1 life 0..2\n"
   "b3 const i64 \"k\" [][2] size 2 data [2] 2 -1\n"
   "b4 param 0 f32 \"w\" [][] size 1\n"
   "for t1 = 0 .. T step 1 of t {\n"
+  "  spill b2 rows 0 for 1\n"
   "  op sum {axes 0} out b2{0} in b0{3*t1; box 3 by 1} @ a.lua:1\n"
   "  if t1 >= 1 {\n"
   "    ew [mul:f32(i0,i1) add:f32(m0,i0)] -> m1 out b1{3*t1; box 3 by 1} in b0{3*t1; box 3 by 1} b2{0} \"y\" @ a.lua:2\n"
@@ -238,6 +253,12 @@ static const char base[] =
 
 static const struct { const char *from, *to, *why; } wrong[] = {
   { "out b2{", "out b7{", "no such buffer" },
+  { "limit 4096", "limit 0", "no such limit" },
+  { "spill b2", "spill b0", "rows of a temp" },
+  { "spill b2", "spill b7", "rows of a temp" },
+  { "spill b2", "spill b2 by 0", "rows of a temp" },
+  { "spill b2", "fetch 2", "a buffer is wanted" },
+  { "rows 0 for 1", "rows q for 1", "unknown symbol" },
   { "out b2{", "out b0{", "not to be written" },
   { "out b2{", "out none{", "result is missing" },
   { "in b0{3*t1; box 3 by 1} @", "in b4{0; box 3 by 1} @", "by pinit alone" },
@@ -337,6 +358,7 @@ static void test_program(const char *dir, const char *name, const char *into) {
     round_trip(name, text);
     test_mutations(text);
     if (into) write_text(into, name, n, text);
+    in_a_file(name, &p, text);
     free(text);
   }
   prog_close(&p);

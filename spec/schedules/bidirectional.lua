@@ -16,5 +16,5 @@ b[T - 1] = x
 b[t] = (x + b[t + 1]:matmul(v)):tanh()
 local y = tempo.cat({ f, b }, 0):name "y"
 
-local function inputs(b) return { x = S.random(S.rng(1), { b.T, 8 }, "f32") } end
+local function inputs(at) return { x = S.random(S.rng(1), { at.T, 8 }, "f32") } end
 return P, { y = y }, inputs

@@ -1,17 +1,20 @@
 -- By hand: tokens one after the other, of each all layers; keys and values of all tokens are kept (the cache), of everything else one token and one layer.
--- Prompt and generated tokens are two loops, as only the second reads what was generated before. For tokens of the prompt but the last, the last layer makes only
--- its keys and values, and nothing at all runs after the last token: fewer operations than most would write.
+-- Prompt and generated tokens are two loops, as only the second reads what was generated before. For the prompt's tokens but the last, the last layer makes
+-- just its keys and values, and nothing at all runs after the last token: fewer operations than most would write.
 local tempo = require "tempo"
 local S = require "spec.support"
 
 local D = 8
 local P = tempo.program()
-local t, T = P:dim "t"
+local t = P:dim "t"
 local l, L = P:dim "l"
 local p = P:bound "p"
 local prompt = P:input("prompt", { domain = { t }, dtype = "i64" })
 local emb = P:param("emb", { shape = { 32, D }, init = tempo.uniform({ 32, D }, { name = "emb" }) })
-local function weight(name) return P:param(name, { domain = { l }, shape = { D, D }, init = tempo.uniform({ D, D }, { domain = { l }, name = name }) }) end
+local function weight(name)
+  local made = P:param(name, { domain = { l }, shape = { D, D }, init = tempo.uniform({ D, D }, { domain = { l }, name = name }) })
+  return made                                                     -- a tail call has no line in LuaJIT
+end
 local wq, wk, wv = weight "wq", weight "wk", weight "wv"
 
 local tok = P:tensor { domain = { t }, dtype = "i64", name = "tok" }

@@ -5,13 +5,16 @@ local S = require "spec.support"
 
 local D = 8
 local P = tempo.program()
-local t, T = P:dim "t"
+local t = P:dim "t"
 local l, L = P:dim "l"
 local p = P:bound "p"
 local w = P:bound "w"
 local prompt = P:input("prompt", { domain = { t }, dtype = "i64" })
 local emb = P:param("emb", { shape = { 32, D }, init = tempo.uniform({ 32, D }, { name = "emb" }) })
-local function weight(name) return P:param(name, { domain = { l }, shape = { D, D }, init = tempo.uniform({ D, D }, { domain = { l }, name = name }) }) end
+local function weight(name)
+  local made = P:param(name, { domain = { l }, shape = { D, D }, init = tempo.uniform({ D, D }, { domain = { l }, name = name }) })
+  return made                                                     -- a tail call has no line in LuaJIT
+end
 local wq, wk, wv = weight "wq", weight "wk", weight "wv"
 
 local tok = P:tensor { domain = { t }, dtype = "i64", name = "tok" }

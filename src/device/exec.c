@@ -342,7 +342,7 @@ bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
 }
 
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
-  if (split == x->split || !x->plan->lag || x->map) return true;        /* two cursors would use rows that one has let go */
+  if (split == x->split || !x->plan->lag || (split && x->map)) return true;     /* two cursors would use rows that one has let go */
   if (!split && !tp_exec_rest(x, 0, err)) return false;
   x->split = split;
   int64_t *env = x->back.env;

@@ -87,12 +87,20 @@ bool tp_flow_new(tp_exec *x, tp_error *err) {
   return lay(x, x->plan->body, err);
 }
 
+/* Where a loop goes on: behind the statements of its body's begin that have nothing to do, as long as no buffer is in a file. */
+static void enter_body(tp_exec *x, tp_inst *loop) {
+  int *to = &x->inst[loop->to - 1].to;
+  *to = (int)(loop - x->inst) + 1;
+  while (!x->map && (x->inst[*to].op == TP_I_SPILL || x->inst[*to].op == TP_I_FETCH)) ++*to;
+}
+
 void tp_flow_bind(tp_exec *x) {
   for (tp_inst *i = x->inst, *end = i + x->ninst; i < end; i++) {
     tp_dx_bind(&i->lo, x->env);
     tp_dx_bind(&i->hi, x->env);
     tp_dx_bind(&i->cond, x->env);
     if (i->end) tp_dnd_bind(i->end, x->env);
+    if (i->op == TP_I_FOR) enter_body(x, i);
   }
 }
 

@@ -413,10 +413,10 @@ static void tell_pieces(tp_exec *x, choice *c) {
   }
 }
 
-/* The greatest value of one bound with which the limit is kept; -1: none. */
-static int64_t fitting(const tp_exec *x, int64_t *env, int bound) {
+/* The greatest value of one bound with which the limit is kept; -1: none was found in time. */
+static int64_t fitting(const tp_exec *x, int64_t *env, int bound, double until) {
   int64_t was = env[bound], lo = 0, hi = was;   /* lo: fits, or is not known to */
-  while (hi - lo > TP_MAX(lo / 64, 1)) {
+  while (hi - lo > TP_MAX(lo / 64, 1) && tp_now() < until) {
     env[bound] = lo + (hi - lo) / 2;
     int64_t n = tp_exec_memory(x, env);
     *(n >= 0 && n <= x->plan->limit ? &lo : &hi) = env[bound];
@@ -427,10 +427,10 @@ static int64_t fitting(const tp_exec *x, int64_t *env, int bound) {
 
 static void tell_cures(tp_exec *x, choice *c) {
   int64_t *env = tp_dup(&c->a, c->env, sizeof *env * (size_t)x->nsym);
-  double from = tp_now();
-  for (int i = 0; i < x->nbound && tp_now() - from < 0.5; i++) {
+  double until = tp_now() + 0.5;
+  for (int i = 0; i < x->nbound && tp_now() < until; i++) {
     const tp_sym *s = tp_sym_at(x->plan->g->ix, x->bound[i]);
-    int64_t n = s->hidden || env[s->id] < 2 ? -1 : fitting(x, env, s->id);
+    int64_t n = s->hidden || env[s->id] < 2 ? -1 : fitting(x, env, s->id, until);
     if (n > 0) tp_note(x->err, "%s = %lld would do in place of %lld", s->name, (long long)n, (long long)env[s->id]);
   }
 }

@@ -115,16 +115,34 @@ static bool mentions(const tp_node *n, const tp_at *at) {
   return false;
 }
 
-/* Does each point take a whole range of e's points? */
-static bool takes_many(const tp_node *n, const tp_edge *e, bool one) {
+static bool pins(const tp_ix *cond, const tp_sym *d) {
+  if (!cond || !tp_ix_mentions(cond, d)) return false;
+  if (tp_ix_kind(cond) == TP_IX_EQ0) return true;
+  bool any = false;
+  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && i < tp_ix_narg(cond); i++) any |= pins(tp_ix_arg(cond, i), d);
+  return any;
+}
+
+/* Does a point of n take all points of a dim of x, which goes to points? */
+static bool scatters_many(const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
-  bool many = !e->gather && x->ndom > n->ndom;
-  for (int d = 0; e->gather && d < x->ndom; d++) {
+  bool many = false;
+  for (int k = 0; k < x->ndom; k++) {
+    bool told = pins(e->cond, x->dom[k]);
+    for (int d = 0; d < n->ndom; d++) told |= tp_ix_mentions(e->at[d].lo, x->dom[k]);
+    many |= !told;
+  }
+  for (int d = 0; d < n->ndom; d++) many &= !e->at[d].range;
+  return many;
+}
+
+static bool gathers_many(const tp_node *n, const tp_edge *e, bool one) {
+  bool many = false;
+  for (int d = 0; d < e->src.node->ndom; d++) {
     if (!e->at[d].range) continue;
     if (!one && mentions(n, &e->at[d])) return false;
     many = true;
   }
-  for (int d = 0; !e->gather && d < n->ndom; d++) many &= !e->at[d].range;
   return many;
 }
 
@@ -133,7 +151,7 @@ static bool in_double(const tp_node *n) {
   bool many = false;
   for (int k = 0; k < n->nin; k++) {
     if (size > 1 && in_place(n->in[k].src.node, n->in[k].gather)) return false;
-    many |= takes_many(n, &n->in[k], size == 1);
+    many |= n->in[k].gather ? gathers_many(n, &n->in[k], size == 1) : scatters_many(n, &n->in[k]);
   }
   return many && size <= SMALL;
 }

@@ -86,6 +86,19 @@ static bool data(parser *p, tp_pbuf *b) {
   return (b->data = tp_scan_array(&p->in, b->dtype, rank, shape)) != NULL;
 }
 
+/* Each dim once. */
+static bool order(parser *p, tp_pbuf *b) {
+  int *v = TP_NEWN(p->pl->a, int, b->ndim);
+  bool *seen = TP_NEWN(p->pl->a, bool, b->ndim);
+  for (int k = 0; k < b->ndim; k++) {
+    if (!tp_scan_small(&p->in, &v[k])) return false;
+    if (v[k] < 0 || v[k] >= b->ndim || seen[v[k]]) return fail(p, "an order names every dim once");
+    seen[v[k]] = true;
+  }
+  b->order = v;
+  return true;
+}
+
 static bool layout(parser *p, tp_pbuf *b) {
   exprs slots, shape;
   if (!bracketed(p, &slots) || !bracketed(p, &shape)) return false;
@@ -93,7 +106,7 @@ static bool layout(parser *p, tp_pbuf *b) {
   b->rank = shape.n;
   b->slots = TP_NEWN(p->pl->a, const tp_ix *, slots.n + shape.n);
   for (int i = 0; i < slots.n + shape.n; i++) b->slots[i] = i < slots.n ? slots.v[i] : shape.v[i - slots.n];
-  return expect(p, "size") && expression(p, &b->size);
+  return (!accept(p, "order") || order(p, b)) && expect(p, "size") && expression(p, &b->size);
 }
 
 static bool buffer_line(parser *p) {

@@ -2,7 +2,7 @@
  *
  *   dim t:T
  *   var t1
- *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape] as they lie in memory, elements
+ *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape], the order of dims in memory if it is another, elements
  *   b1 temp f32 "h" [2][4] size 8 life 0..1
  *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
  *   for t1 = 0 .. T step 1 of t {
@@ -185,10 +185,12 @@ static void buffer(tp_buf *b, const tp_pbuf *x) {
   if (x->kind != TP_BUF_TEMP && x->kind != TP_BUF_CONST) tp_putf(b, " %d", x->slot);
   tp_putf(b, " %s ", tp_dtype_name(x->dtype));
   tp_put_string(b, x->name ? x->name : "");
-  const tp_ix *inner[x->ndim + 1];
-  for (int k = 0; k < x->ndim; k++) inner[k] = x->slots[x->order ? x->order[k] : k];
-  list(b, " [", x->ndim, inner, "]");
-  list(b, "[", x->rank, x->slots + x->ndim, "] size ");
+  list(b, " [", x->ndim, x->slots, "]");
+  list(b, "[", x->rank, x->slots + x->ndim, "]");
+  bool moved = false;
+  for (int k = 0; x->order && k < x->ndim; k++) moved |= x->order[k] != k;
+  for (int k = 0; moved && k < x->ndim; k++) tp_putf(b, "%s%d", k ? " " : " order ", x->order[k]);
+  tp_puts(b, " size ");
   tp_ix_print(b, x->size);
   if (x->kind == TP_BUF_TEMP && x->first >= 0) tp_putf(b, " life %d..%d%s", x->first, x->last, x->far ? " far" : "");
   if (x->data) {

@@ -147,6 +147,16 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   return true;
 }
 
+/* A little more than lo .. hi, whose number does not depend on the loops around `x` where they only move it: clipped blocks are not. */
+static void unclip(spiller *s, const tp_pnode *x, const tp_ix **lo, const tp_ix **hi) {
+  for (const tp_pnode *q = x->up; q; q = q->up) {
+    if (q->kind != TP_P_FOR) continue;
+    const tp_ix *last = tp_ix_addc(s->ix, q->hi, -1);
+    const tp_ix *a = tp_ix_edge(s->ix, *lo, q->var, q->lo, last, false), *b = tp_ix_edge(s->ix, *hi, q->var, q->lo, last, true);
+    if (a && b && !tp_ix_mentions(tp_ix_sub(s->ix, b, a), q->var)) *lo = a, *hi = b;
+  }
+}
+
 /* All of a dim where nothing better is known. */
 static range hull(spiller *s, const tp_pnode *const *part, int n) {
   range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim], 0, false };
@@ -164,6 +174,7 @@ static range hull(spiller *s, const tp_pnode *const *part, int n) {
       most = most ? tp_ix_max(s->ix, most, hi) : hi;
     }
   }
+  if (known && least) unclip(s, part[0], &least, &most);
   return known && least ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0, all.made } : all;
 }
 
@@ -227,7 +238,7 @@ static void visit_kids(spiller *s, const tp_pnode *x) {
   int from, to, first = -1, last = -1;
   for (int i = 0; i < x->n; i++) {
     if (!within(s, x->kid[i], &from, &to)) continue;
-    bool inner = s->dim < 0 ? x->kid[i]->n > 0 : has_sliding(s, x->kid[i]);
+    bool inner = x->kid[i]->n > 0 && (s->dim < 0 || x->kid[i]->kind != TP_P_FOR || has_sliding(s, x->kid[i]));
     if (first >= 0 && (inner || i > last + 1 || !goes_on(s, x, first, i))) {
       around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
       first = -1;

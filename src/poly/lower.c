@@ -178,8 +178,10 @@ static void mark_live(low *l, tp_node *n0) {
 
 tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot) {
   const tp_out *t = tp_outof(v);
+  const char *title = l->p->title[v.node->id];
+  if (v.node->nout > 1) title = tp_printf(l->a, "%s.%d", title, v.out);
   tp_arr *x = TP_NEW(l->a, tp_arr);
-  *x = (tp_arr){ .id = l->p->arrs.n, .kind = kind, .slot = slot, .val = v, .name = l->p->title[v.node->id], .dtype = t->dtype, .ndim = v.node->ndom, .dim = v.node->dom,
+  *x = (tp_arr){ .id = l->p->arrs.n, .kind = kind, .slot = slot, .val = v, .name = title, .dtype = t->dtype, .ndim = v.node->ndom, .dim = v.node->dom,
                  .rank = t->rank, .shape = t->shape };
   if (kind != TP_ARR_TEMP) x->dense = ~0u;
   TP_PUSH(l->a, &l->p->arrs, x);

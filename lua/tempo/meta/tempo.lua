@@ -1012,7 +1012,9 @@ function Program:source(fn, spec, options) end
 function Program:sink(inputs, fn, options) end
 
 --- Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function; a program may be compiled many times.
----@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, device?: string, threads?: integer, memory?: integer|string, tick?: tempo.Index|tempo.Index[] }
+---
+--- Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. What is not used for long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; no number changes. The space of the file is taken first, so a full disk is the error `file` before the first step. `TMPDIR` should be on a disk: a tmpfs is memory. Inputs and outputs are not counted, a state and `f:state()` neither; with a budget a step under a limit that needs the file leaves no work behind. The reference tier plans nothing and keeps to no limit.
+---@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, device?: string, threads?: integer, memory?: number|string, tick?: tempo.Index|tempo.Index[] }
 ---@return tempo.Function
 function Program:compile(options) end
 
@@ -1928,13 +1930,13 @@ function Function:params() end
 ---@return tempo.Function # itself
 function Function:load_params(params) end
 
---- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes`; `dot` the graph for Graphviz.
+--- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
 ---@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot" a summary if left out
 ---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
 function Function:explain(section, bounds) end
 
---- Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in.
+--- Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in. Under a limit, with what is mapped of a file at a time; more than the limit where a call would be refused.
 ---@param bounds table<string, integer>
 ---@return integer? # bytes; nil where the tier does not know
 function Function:memory(bounds) end

@@ -1,0 +1,52 @@
+-- An RNN trained through one long sequence under a limit of memory in which its activations have no place: they go
+-- to a file as the loop forward leaves them, and come back ahead of the loop backward. The net follows an average.
+--
+--   lua5.4 examples/long_sequence.lua [--seed 0] [--iterations 12] [--steps 20000] [--memory 16MiB] [--quiet]
+local tempo = require "tempo"
+local nn, optim = tempo.nn, tempo.optim
+local opt = require "tempo.cli" (arg,
+  { seed = 0, iterations = 12, steps = 20000, batch = 16, hidden = 32, memory = "16MiB", out = "", quiet = false })
+
+local P = tempo.program { seed = opt.seed }
+local i = P:dim("i", "I")
+local t, T = P:dim "t"
+
+local x = tempo.normal({ opt.batch, 1 }, { domain = { i, t }, name = "noise" })
+local target = P:tensor { domain = { i, t }, shape = { opt.batch, 1 } }
+target[{ [t] = 0 }] = x * 0.3
+target:otherwise(target[{ i, t - 1 }] * 0.9 + x * 0.3)
+
+local cell = nn.RNNCell(P, 1, opt.hidden, { along = { i }, name = "rnn" })
+local head = nn.Linear(P, opt.hidden, 1, { along = { i }, name = "head" })
+local h = P:tensor { domain = { i, t }, shape = { opt.batch, opt.hidden } }
+h:name "state"
+h[{ [t] = 0 }] = cell(x, tempo.zeros { opt.batch, opt.hidden })
+h:otherwise(cell(x, h[{ i, t - 1 }]))
+
+local loss = (head(h) - target):square():mean()[{ t = 0 .. T }]:mean()
+optim.Adam({ cell, head }, { lr = 0.02, clip_norm = 1 }):step(loss)
+
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "loss" })
+P:sink({ loss }, function(arrays, point)
+  log:row { point.i, arrays[1]:item() }
+  if not opt.quiet then print(("iteration %2d  loss %.4f"):format(point.i, arrays[1]:item())) end
+end)
+
+local function mib(bytes) return ("%.1f MiB"):format(bytes / 2 ^ 20) end
+
+local function resident()                                  -- the most that this process has had in memory, on Linux
+  local file = io.open "/proc/self/status"
+  local kib = file and tonumber(file:read "*a":match "VmHWM:%s*(%d+)")
+  return kib and mib(kib * 1024) or "what is not known here"
+end
+
+local bounds = { I = opt.iterations, T = opt.steps }
+local free = P:compile { outputs = { loss = loss } }
+local f = P:compile { outputs = { loss = loss }, memory = opt.memory }
+print(("%d steps: %s without a limit, %s of %s with it")
+  :format(opt.steps, mib(free:memory(bounds)), mib(f:memory(bounds)), opt.memory))
+if not opt.quiet then print(f:explain("memory", bounds):match "in a file.*") end
+
+local row = f({}, bounds).loss:totable()
+log:close()
+if #row > 0 then print(("loss %.4f -> %.4f; the process had %s in memory"):format(row[1], row[#row], resident())) end
