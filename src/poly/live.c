@@ -309,7 +309,7 @@ static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
 /* The greatest D_k, or more: where divisions (blocks of a shifted dim) make it too hard, that of the polyhedron around it. */
 static isl_pw_aff *greatest(const life *f, isl_set *D, int k) {
   tp_query(f->S);
-  isl_ctx_set_max_operations(f->S->ctx, EXACTLY);
+  isl_ctx_set_max_operations(f->S->ctx, (unsigned long)TP_MIN(f->S->p->budget, EXACTLY));
   isl_pw_aff *most = isl_set_dim_max(isl_set_copy(D), k);
   bool known = tp_query_end(f->S) && most;
   tp_query(f->S);

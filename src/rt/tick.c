@@ -124,16 +124,6 @@ static bool prepare(tp_fn *f, when *w, tp_error *err) {
   return w->g && (f->tier == TP_TIER_REFERENCE || tp_opt_run(w->g, &f->opt, err)) && judge(w, err);
 }
 
-/* The reference evaluator promises what the compiled path does: what an order is found for, on a copy. */
-static bool reference_order(tp_fn *f, const tp_ticks *t, tp_error *err) {
-  tp_graph *g = f->trial = tp_graph_clone(f->steps.graph, err);
-  tp_plan *plan = NULL;
-  bool ok = g && tp_make_code(f, g, t, &f->order, &plan, err);
-  f->order = tp_poly_free(f->order);
-  f->trial = g ? tp_graph_free(g) : NULL;
-  return ok;
-}
-
 /* Small bounds do not show everything: where no order is found with what they promise, nothing is promised. */
 static bool make_with(tp_fn *f, bool promise, tp_error *err) {
   when w;
@@ -144,7 +134,7 @@ static bool make_with(tp_fn *f, bool promise, tp_error *err) {
   }
   if (!note_flags(f, &w, err)) return false;
   tp_ticks t = { w.n, w.dim, f->fed, w.shown, w.paced };
-  return f->tier == TP_TIER_REFERENCE ? reference_order(f, &t, err) : tp_make_code(f, f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
+  return f->tier == TP_TIER_REFERENCE || tp_make_code(f, f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
 }
 
 static void drop_code(tp_fn *f) {
