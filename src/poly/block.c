@@ -85,7 +85,7 @@ static bool can(const cutter *c, const tp_scc *k) {
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
   return k->n == 1 && !k->rec && !s->effect && !s->guard && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= (tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM) && shift_ix(S, mem_of(c->x, st)) &&
-         tp_vector_range(S, s, d, &lo, &hi) && keeps_rings(c, st, d);
+         tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
 }
 
 /* What an effect waits for is made at its time. */
