@@ -820,7 +820,7 @@ static void fuzz(unsigned from, unsigned to, int64_t block) {
     end(q);
   }
   printf("random programs: %d scheduled (%d statements in blocks), %d with a cycle, %d without an order found\n", good, cut, cycles, none);
-  CHECK(!block || cut * 2 > good);
+  CHECK(!block || cut * 3 > good);            /* loops whose parts are a parameter apart stay whole */
   if (getenv("BENCH") && good) printf("on average, ms: schedule %.1f proof %.1f tree %.1f widths %.1f\n", ms[0] / good, ms[1] / good, ms[2] / good, ms[3] / good);
   CHECK(none == 0);
 }
