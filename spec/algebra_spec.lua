@@ -24,7 +24,7 @@ local patterns = {
   ["a point before"] = function(h, t) return (h[tempo.max(t - 1, 0)] * h):sum() end,
   ["from the end"] = function(h, t, T) return (h[T - 1 - t] * h * (t + 1):value():to "f64"):sum() end,
   ["two points"] = function(h, _, T) return (h[{ t = 0 }] * h[{ t = T - 1 }]):sum() end,
-  ["every other"] = function(h, t) return (h[t // 2] * h):sum() end,
+  ["every other"] = function(h, t) return (h[t:floordiv(2)] * h):sum() end,
   ["a prefix"] = function(h, t) return (h[0 .. t + 1]:sum(0) * h):sum() end,
   ["a window"] = function(h, t, T) return h[t .. tempo.min(t + 3, T)]:prod(0):sum() end,
 }

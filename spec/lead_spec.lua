@@ -11,7 +11,7 @@ local others = {
   compare = { "a:eq(b)", "a:lt(b):land(a:gt(0)):lor(b:ne(1)):lnot()" }, sign = { "a:sign()" },
   floor = { "a:floor() + a:ceil() + a:round()" },
   argmax = { "a:argmax(1)", "a:argmin(0)", "a:argmax()" }, any = { "a:gt(0):any(1)", "a:gt(b):all()" },
-  one_hot = { "k:one_hot(4)" }, argsort = { "a:argsort(1)", "k:sort(1)" }, integers = { "(a * 4):to 'i64' // 2", "k % 2 + k * 3" },
+  one_hot = { "k:one_hot(4)" }, argsort = { "a:argsort(1)", "k:sort(1)" }, integers = { "(a * 4):to 'i64':floordiv(2)", "k % 2 + k * 3" },
   uniform = { "tempo.uniform({ 2, 3 }, { domain = a:domain(), name = 'u' })" },
   normal = { "tempo.normal({ 2 }, { domain = a:domain(), name = 'n' })" },
   randint = { "tempo.randint({ 2 }, 0, 5, { domain = a:domain(), name = 'r' })" },

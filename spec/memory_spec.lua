@@ -32,12 +32,14 @@ local programs = {
   { "sort over a growing range", "show({ y = x[0 .. t+1]:sort(0):sum(0) }, {})" },
   { "scatters, gathers, reshapes of what is not dense, numbers of dims",
     "local k = (x[{ t = T-1-t }]:abs() * 2):floor():to 'i64':clamp(0, 4)\nlocal s = tempo.zeros({5}, { domain = {t} }):scatter_add(0, k, x)\n" ..
-    "local m = tempo.outer(s, x[T-1-t]):mT():reshape({25})\nshow({ m = m + t:value(), v = tempo.uniform({7}, { domain = {t, b}, name = 'u' }) * b:value() }, { B = 3 })" },
+    "local m = tempo.outer(s, x[T-1-t]):mT():reshape({25})\n" ..
+    "show({ m = m + t:value(), v = tempo.uniform({7}, { domain = {t, b}, name = 'u' }) * b:value() }, { B = 3 })" },
   { "halves", "local h = x:to 'f16'\nlocal w = tempo.ones({5, 5}, { dtype = 'f16' })\nlocal g = P:tensor { domain = {t}, shape = {5}, dtype = 'f16' }\n" ..
     "g[0] = h\ng[t] = (g[t-1]:matmul(w) * 0.1 + h):cumsum(0)\nshow({ g = g[T-1-t] }, {})" },
   { "convolution", "local w = tempo.ones({2, 1, 3})\nlocal y = x:reshape({1, 1, 5}):conv1d(w)\nlocal z = y[T-1-t]:tanh()\n" ..
     "show({ g = tempo.grad((z * z):sum(), { x })[1] }, {})" },
-  { "backpropagation through time", "local w = P:param('w', { shape = {5, 5}, init = tempo.ones({5, 5}) })\nlocal h = P:tensor { domain = {t}, shape = {5} }\n" ..
+  { "backpropagation through time", "local w = P:param('w', { shape = {5, 5}, init = tempo.ones({5, 5}) })\n" ..
+    "local h = P:tensor { domain = {t}, shape = {5} }\n" ..
     "h[0] = x\nh[t] = (h[t-1]:matmul(w) * 0.1 + x):tanh()\nshow({ g = tempo.grad(h:square():sum(), { w })[1] }, {})" },
 }
 
