@@ -670,7 +670,7 @@ static void begin(tp_sched *S) {
   tp_pools_free(S);
   tp_hmap_init(&S->memo, S->a);
   S->st = TP_NEWN(S->a, tp_sst, S->p->stmts.n);
-  S->deps.n = 0;
+  S->deps.n = S->cut.n = 0;
   S->top = (tp_items){ 0 };
   S->context = tp_keep_set(S, tp_isl_context(S->ix, 0));
   isl_set *free_ = isl_set_universe(tp_isl_params(S->ix));

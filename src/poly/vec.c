@@ -203,7 +203,6 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
 
 /* A dim that nothing carries, as rows of a data set or time in a filter, would be one call over all of it, and all that is handed from call to call as long. */
 static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
-  S->cut.n = 0;
   for (int i = 0; i < S->p->stmts.n && !S->novec && !S->nocut && !S->p->noblock; i++) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int d = 0; d < s->ndim; d++) {
