@@ -3,9 +3,7 @@ local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same, fill = helper.fails, helper.same, helper.fill
 
-local function each(f)
-  for _, tier in ipairs(helper.tiers) do f(tier) end
-end
+local each = helper.each
 
 describe("a call", function()
   local P, t, T, x

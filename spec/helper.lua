@@ -27,6 +27,11 @@ local function compare(got, want, tol, path)
   for i, v in ipairs(want) do compare(got[i], v, tol, path .. "[" .. i .. "]") end
 end
 
+-- f(tier) for each.
+function helper.each(f)
+  for _, tier in ipairs(helper.tiers) do f(tier) end
+end
+
 -- Numbers within a tolerance; tables entry by entry.
 function helper.same(want, got, tol)
   local ok, why = pcall(compare, helper.plain(got), want, tol or helper.tolerance, "value")

@@ -1,11 +1,7 @@
 -- A recurrence whose distance is a bound closes a cycle for some bounds only: compiling is legal, and a call with these bounds is refused.
 local tempo = require "tempo"
 local helper = require "spec.helper"
-local fails = helper.fails
-
-local function each_tier(fn)
-  for _, tier in ipairs(helper.tiers) do fn(tier) end
-end
+local fails, each_tier = helper.fails, helper.each
 
 describe("a cycle for some bounds only", function()
   local P, t, T, p, h

@@ -3,11 +3,7 @@ local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same = helper.fails, helper.same
 
-local function each(f)
-  for _, tier in ipairs(helper.tiers) do f(tier) end
-end
-
-local function plain(x) return type(x) == "userdata" and x:totable() or x end
+local each, plain = helper.each, helper.plain
 
 -- Steps through: values(k) gives those of the k-th step. All results, as plain tables.
 local function steps(f, values, opts)

@@ -132,10 +132,8 @@ static void choose_way(choice *c, int b) {
 
 static bool count_bytes(choice *c) {
   for (int b = 0; b < c->x->plan->bufs.n; b++) {
-    const tp_pbuf *x = c->x->plan->bufs.v[b];
-    int64_t n;
-    if (!tp_ix_eval(x->size, c->env, &n) || n < 0 || n > (INT64_MAX >> 8) / tp_dtype_size(x->dtype)) return false;
-    c->bytes[b] = (n * tp_dtype_size(x->dtype) + 63) / 64 * 64;
+    c->bytes[b] = tp_pbuf_bytes(c->x->plan->bufs.v[b], c->env);
+    if (c->bytes[b] < 0) return false;
   }
   return true;
 }

@@ -112,13 +112,6 @@ static bool same_points(sweep *s, const tp_node *a, const tp_node *b) {
   return x == y || (x && y && tp_set_equal(s->g->ix, x, y));
 }
 
-static bool same_dom(const tp_node *a, const tp_node *b) {
-  if (a->ndom != b->ndom) return false;
-  for (int i = 0; i < a->ndom; i++)
-    if (a->dom[i] != b->dom[i]) return false;
-  return true;
-}
-
 static bool timed(const tp_node *n) { return n->op == TP_OP_READ || n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM; }
 
 /* ---- the shape of the sweep: accumulations made, parts counted ---- */
@@ -127,7 +120,7 @@ static bool timed(const tp_node *n) { return n->op == TP_OP_READ || n->op == TP_
 static bool wants_accum(sweep *s, tp_val v) {
   for (reader *r = slot_of(s, v)->readers; r; r = r->next) {
     const tp_node *n = r->by.node;
-    if (is_active(s, r->by) && (timed(n) || n->nout > 1 || !same_dom(n, v.node) || !same_points(s, n, v.node))) return true;
+    if (is_active(s, r->by) && (timed(n) || n->nout > 1 || !tp_dom_same(n->ndom, n->dom, v.node->ndom, v.node->dom) || !same_points(s, n, v.node))) return true;
   }
   return v.node->op == TP_OP_ACCUM && !support_of(s, v.node)->full;
 }

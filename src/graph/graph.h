@@ -153,6 +153,9 @@ tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
 /* Sums of domains, in order: dims of a and b. Result in g's arena. */
 int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b, const tp_sym *const **out);
 bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
+bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
+bool tp_same_type(const tp_out *a, const tp_out *b);           /* dtype and shape, as canonical forms tell */
+bool tp_moves(const tp_node *n, const tp_ix *e);               /* e mentions a dim of n's */
 /* Extents equal canonically; or records a shapecheck and says true; false: constants that differ. */
 bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what);
 

@@ -36,16 +36,9 @@ typedef struct { int n; tp_node **node; } comp; /* members: cut ones first, then
 
 /* ---- sets ---- */
 
-static bool same_dom(int n, const tp_sym *const *a, int m, const tp_sym *const *b) {
-  if (n != m) return false;
-  for (int i = 0; i < n; i++)
-    if (a[i] != b[i]) return false;
-  return true;
-}
-
 static TP_KEEP tp_set *box_of(sweep *s, const tp_node *n) {
   for (int i = 0; i < s->boxes.n; i++)
-    if (same_dom(n->ndom, n->dom, s->boxes.v[i].ndom, s->boxes.v[i].dom)) return s->boxes.v[i].box;
+    if (tp_dom_same(n->ndom, n->dom, s->boxes.v[i].ndom, s->boxes.v[i].dom)) return s->boxes.v[i].box;
   tp_set *box = tp_set_box(s->g->ix, n->ndom, n->dom);
   TP_PUSH(&s->g->arena, &s->boxes, (boxed){ n->ndom, n->dom, box });
   return box;
@@ -78,7 +71,7 @@ static int operands(const tp_node *n) { return n->op == TP_OP_PARAM || n->op == 
 
 static bool is_identity(const tp_node *n, int k) {
   const tp_node *x = n->in[k].src.node;
-  return n->op != TP_OP_READ && n->op != TP_OP_MERGE && n->op != TP_OP_ACCUM && same_dom(n->ndom, n->dom, x->ndom, x->dom);
+  return n->op != TP_OP_READ && n->op != TP_OP_MERGE && n->op != TP_OP_ACCUM && tp_dom_same(n->ndom, n->dom, x->ndom, x->dom);
 }
 
 static TP_KEEP tp_rel *rel_of(sweep *s, const tp_node *n, int k) {

@@ -7,6 +7,26 @@ bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s) {
   return false;
 }
 
+bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b) {
+  if (n != m) return false;
+  for (int i = 0; i < n; i++)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+bool tp_same_type(const tp_out *a, const tp_out *b) {
+  if (a->dtype != b->dtype || a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (a->shape[i] != b->shape[i]) return false;
+  return true;
+}
+
+bool tp_moves(const tp_node *n, const tp_ix *e) {
+  for (int d = 0; d < n->ndom; d++)
+    if (tp_ix_mentions(e, n->dom[d])) return true;
+  return false;
+}
+
 static int insert_dim(int n, const tp_sym **dom, const tp_sym *s) {
   if (tp_dom_has(n, dom, s)) return n;
   int i = n;

@@ -13,12 +13,6 @@ typedef struct turn { tp_graph *g; const tp_need *need; tp_node *n; int nterm; t
 
 static const tp_ix *sym(tp_graph *g, const tp_sym *s) { return tp_ix_sym(g->ix, s); }
 
-static bool mentions_any(const tp_ix *e, int n, const tp_sym *const *dims) {
-  for (int i = 0; i < n; i++)
-    if (e && tp_ix_mentions(e, dims[i])) return true;
-  return false;
-}
-
 static const tp_ix *and_ge0(tp_graph *g, const tp_node *n, const tp_ix *all, const tp_ix *e) {
   return tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom) ? all : tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, tp_ix_const(g->ix, 0)));
 }
@@ -33,16 +27,16 @@ static const tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, cons
   return all;
 }
 
-/* The operand's index j that dim d of the node tells: u = p_j + rest or u = rest - p_j. */
-static int told_by(tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
+/* A dim of the node's may tell an index of the operand's: u = p_j + rest or u = rest - p_j. */
+static bool tells(tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
   for (int j = 0; j < x->ndom; j++) {
     int64_t k;
     const tp_ix *rest;
-    if (to[j] || !tp_ix_linear_in(g->ix, e, x->dom[j], &k, &rest) || (k != 1 && k != -1) || mentions_any(rest, x->ndom, x->dom)) continue;
+    if (to[j] || !tp_ix_linear_in(g->ix, e, x->dom[j], &k, &rest) || (k != 1 && k != -1) || tp_moves(x, rest)) continue;
     to[j] = k > 0 ? tp_ix_sub(g->ix, u, rest) : tp_ix_sub(g->ix, rest, u);
-    return j;
+    return true;
   }
-  return -1;
+  return false;
 }
 
 /* The operand's point as a function of the node's, and where there is one; false: there may be several. */
@@ -52,7 +46,7 @@ static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix 
   for (int j = 0; j < x->ndom; j++) to[j] = NULL;
   for (int d = 0; d < n->ndom; d++) {
     if (e->at[d].range) return false;
-    told[d] = told_by(g, x, e->at[d].lo, sym(g, n->dom[d]), to) >= 0;
+    told[d] = tells(g, x, e->at[d].lo, sym(g, n->dom[d]), to);
   }
   for (int j = 0; j < x->ndom; j++)
     if (!to[j]) return false;
@@ -80,13 +74,6 @@ static bool ends(const tp_graph *g, int n, const tp_sym *const *dims) {
   return false;
 }
 
-static bool same_type(const tp_out *a, const tp_out *b) {
-  if (a->dtype != b->dtype || a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->shape[i] != b->shape[i]) return false;
-  return true;
-}
-
 static bool term_of(turn *w, const tp_edge *e, term *out) {
   tp_graph *g = w->g;
   const tp_node *x = e->src.node;
@@ -98,7 +85,7 @@ static bool term_of(turn *w, const tp_edge *e, term *out) {
     at[j] = (tp_at){ .lo = to[j] };
   }
   out->value = tp_read(g, e->src, at, w->err);
-  if (!out->value.node || !same_type(tp_outof(out->value), &w->n->out[0])) return false;
+  if (!out->value.node || !tp_same_type(tp_outof(out->value), &w->n->out[0])) return false;
   tp_set *need = w->need->set[w->n->id];
   tp_set *reach = tp_set_and(tp_set_box(g->ix, w->n->ndom, w->n->dom), tp_set_cond(g->ix, w->n->ndom, w->n->dom, out->cond));
   out->at = tp_set_and(reach, tp_set_copy(need));
@@ -143,17 +130,15 @@ static bool covered(turn *w) {
   return yes;
 }
 
-static tp_val zeros(turn *w) {
+/* Of the type and domain of the accumulation. */
+static tp_node *like(turn *w, tp_op op) {
   const tp_out *o = &w->n->out[0];
   tp_attr at = { .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = w->n->ndom, .dom = w->n->dom };
-  tp_node *z = tp_build(w->g, TP_OP_FILL, 0, NULL, &at, w->err);
-  return (tp_val){ z, 0 };
+  return tp_build(w->g, op, 0, NULL, &at, w->err);
 }
 
 static tp_val by_branches(turn *w) {
-  const tp_out *o = &w->n->out[0];
-  tp_attr at = { .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = w->n->ndom, .dom = w->n->dom };
-  tp_node *m = tp_build(w->g, TP_OP_MERGE, 0, NULL, &at, w->err);
+  tp_node *m = like(w, TP_OP_MERGE);
   for (int i = 0; m && i < w->nterm; i++) {
     if (w->term[i].all || w->term[i].none) continue;
     tp_val v = sum(w, i);
@@ -161,7 +146,7 @@ static tp_val by_branches(turn *w) {
   }
   tp_val rest = m ? sum(w, -1) : (tp_val){ 0 };
   if (!m || (!rest.node && (w->err->code || covered(w)))) return (tp_val){ w->err->code ? NULL : m, 0 };
-  if (!rest.node) rest = zeros(w);
+  if (!rest.node) rest = (tp_val){ like(w, TP_OP_FILL), 0 };
   return rest.node && tp_merge_add(w->g, m, NULL, rest, w->err) ? tp_v(m) : (tp_val){ 0 };
 }
 

@@ -9,14 +9,7 @@
 /* m at a point is v (by way of the read q, or q NULL) shift[j] further along each dim. */
 typedef struct stored { tp_graph *g; tp_need *need; tp_node *m; int branch; tp_node *q; tp_val v; const tp_ix *shift[TP_MAXRANK]; } stored;
 
-static bool same_dims(const tp_node *a, const tp_node *b) {
-  return a->ndom == b->ndom && (!a->ndom || !memcmp(a->dom, b->dom, sizeof *a->dom * (size_t)a->ndom));
-}
-
-static bool same_type(tp_val a, tp_val b) {
-  const tp_out *x = tp_outof(a), *y = tp_outof(b);
-  return x->dtype == y->dtype && x->rank == y->rank && (!x->rank || !memcmp(x->shape, y->shape, sizeof *x->shape * (size_t)x->rank));
-}
+static bool same_dims(const tp_node *a, const tp_node *b) { return tp_dom_same(a->ndom, a->dom, b->ndom, b->dom); }
 
 /* Views would keep what they show beside the branch, sources are read where they are. */
 static bool is_computed(const tp_node *n) {
@@ -29,7 +22,7 @@ static bool find_value(stored *s) {
   s->q = e.node->op == TP_OP_READ ? e.node : NULL;
   s->v = s->q ? s->q->in[0].src : e;
   const tp_node *v = s->v.node;
-  if (!is_computed(v) || !same_dims(v, s->m) || (s->q && !same_dims(s->q, s->m)) || v->ndom > TP_MAXRANK || v->id >= s->need->n || !same_type(s->v, tp_v(s->m))) return false;
+  if (!is_computed(v) || !same_dims(v, s->m) || (s->q && !same_dims(s->q, s->m)) || v->ndom > TP_MAXRANK || v->id >= s->need->n || !tp_same_type(tp_outof(s->v), &s->m->out[0])) return false;
   for (int j = 0; j < v->ndom; j++) {
     const tp_at *at = s->q ? &s->q->attr.at[j] : NULL;
     s->shift[j] = at ? at->range ? NULL : tp_ix_sub(s->g->ix, at->lo, tp_ix_sym(s->g->ix, v->dom[j])) : tp_ix_const(s->g->ix, 0);

@@ -97,14 +97,6 @@ bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
  * The reader's points are x's points, so what is needed of x does not grow. */
 static bool filled_with(tp_val v, double c) { return v.node->op == TP_OP_FILL && v.node->attr.f[0] == c; }
 
-static bool same_type(const tp_node *n, tp_val x) {
-  const tp_out *a = &n->out[0], *b = tp_outof(x);
-  if (a->dtype != b->dtype || a->rank != b->rank || n->ndom != x.node->ndom) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->shape[i] != b->shape[i]) return false;
-  return true;
-}
-
 static tp_val folded(const tp_node *n, const tp_options *o) {
   tp_val none = { 0 }, a = n->nin > 0 ? n->in[0].src : none, b = n->nin > 1 ? n->in[1].src : none, r = none;
   switch (n->op) {
@@ -120,7 +112,7 @@ static tp_val folded(const tp_node *n, const tp_options *o) {
       break;
     default: break;
   }
-  return r.node && same_type(n, r) ? r : none;
+  return r.node && n->ndom == r.node->ndom && tp_same_type(&n->out[0], tp_outof(r)) ? r : none;
 }
 
 bool tp_pass_fold(tp_graph *g, const tp_options *o, tp_error *err) {

@@ -109,12 +109,6 @@ static bool in_place(const tp_node *x, bool gather) {
   }
 }
 
-static bool mentions(const tp_node *n, const tp_at *at) {
-  for (int d = 0; d < n->ndom; d++)
-    if (tp_ix_mentions(at->lo, n->dom[d]) || tp_ix_mentions(at->hi, n->dom[d])) return true;
-  return false;
-}
-
 static bool pins(const tp_ix *cond, const tp_sym *d) {
   if (!cond || !tp_ix_mentions(cond, d)) return false;
   if (tp_ix_kind(cond) == TP_IX_EQ0) return true;
@@ -140,7 +134,7 @@ static bool gathers_many(const tp_node *n, const tp_edge *e, bool one) {
   bool many = false;
   for (int d = 0; d < e->src.node->ndom; d++) {
     if (!e->at[d].range) continue;
-    if (!one && mentions(n, &e->at[d])) return false;
+    if (!one && (tp_moves(n, e->at[d].lo) || tp_moves(n, e->at[d].hi))) return false;
     many = true;
   }
   return many;

@@ -17,8 +17,7 @@ static int by_place(const void *pa, const void *pb) {
   return a->at != b->at ? (a->at < b->at ? -1 : 1) : a->id < b->id ? -1 : 1;
 }
 
-/* Bytes of a buffer, a multiple of 64; -1: too many. */
-static int64_t bytes_of(const tp_pbuf *b, const int64_t *env) {
+int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env) {
   int64_t n;
   if (!tp_ix_eval(b->size, env, &n) || n < 0) return -1;
   int64_t size = tp_dtype_size(b->dtype);
@@ -50,7 +49,7 @@ static int collect(const tp_plan *p, const int64_t *env, const bool *out, const 
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
     if (b->kind != TP_BUF_TEMP || !r->used[i] || b->far != far || (out && out[i])) continue;
-    int64_t bytes = bytes_of(b, env);
+    int64_t bytes = tp_pbuf_bytes(b, env);
     if (bytes < 0) return -1;
     if (bytes > 0) v[n++] = (item){ i, b->first, b->last, bytes, 0 };
   }

@@ -47,11 +47,8 @@ static double row_bytes(const cutter *c, int st) {
   return most;
 }
 
-static const tp_ix *shift_ix(tp_sched *S, const tp_mem *m) {
-  if (m->shift.bad) return NULL;
-  const tp_ix *e = m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, m->shift.c);
-  return e && m->s < 0 ? tp_ix_neg(S->ix, e) : e;
-}
+/* A constant: tp_blocks_of takes no other loops. */
+static int64_t shift_of(const tp_mem *m) { return m->s < 0 ? -m->shift.c : m->shift.c; }
 
 static const tp_mem *mem_of(const tp_item *x, int st) {
   int lo = 0;                                   /* members are in program order */
@@ -66,14 +63,12 @@ static const tp_mem *mem_of(const tp_item *x, int st) {
 static bool keeps_rings(const cutter *c, int st, int d) {
   tp_sched *S = c->S;
   const tp_stmt *s = S->p->stmts.v[st];
-  int64_t lo, hi, shift;
-  const tp_ix *by = shift_ix(S, mem_of(c->x, st));
-  bool fixed = by && tp_ix_is_const(by, &shift);
+  int64_t lo, hi, shift = shift_of(mem_of(c->x, st));
   for (int a = 0; a < s->nacc; a++) {
     const tp_access *x = &s->acc[a];
     if (S->p->arrs.v[x->arr]->kind != TP_ARR_TEMP || c->away[x->arr]) continue;
     for (int k = 0; k < S->p->arrs.v[x->arr]->ndim; k++)
-      if (tp_linked(S, s, x, d, k) && !(fixed && tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi && lo == shift)) return false;
+      if (tp_linked(S, s, x, d, k) && !(tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == shift && hi == shift)) return false;
   }
   return true;
 }
@@ -84,8 +79,9 @@ static bool can(const cutter *c, const tp_scc *k) {
   const tp_stmt *s = S->p->stmts.v[st];
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
-  return k->n == 1 && !k->rec && !s->effect && !s->guard && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) && (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= (tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM) && shift_ix(S, mem_of(c->x, st)) &&
-         tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
+  int room = tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM;
+  return k->n == 1 && !k->rec && !s->effect && !s->guard && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) &&
+         (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= room && tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
 }
 
 /* What an effect waits for is made at its time. */
@@ -253,7 +249,7 @@ void tp_block_stmt(tp_sched *S, const tp_item *x, int st, int64_t size) {
   const tp_mem *m = mem_of(x, st);
   s->bdim = m->dim;
   s->block = size;
-  s->bshift = shift_ix(S, m);
+  s->bshift = tp_ix_const(S->ix, shift_of(m));
   s->vec |= 1u << m->dim;
   (void)tp_vector_range(S, s, m->dim, &s->vlo[m->dim], &s->vhi[m->dim]);
 }

@@ -267,7 +267,6 @@ static const char *without_file(tp_arena *a, const char *title, const char *file
   return at && !strncmp(at + 1, file, n) && at[1 + n] == ':' ? tp_printf(a, "%.*s%s", (int)(at + 1 - title), title, at + 2 + n) : title;
 }
 
-/* What a script named may be a view of what stores it: k = x:matmul(w):name "k" reshapes a product. */
 /* On one line, as every title is. */
 static const char *printable(tp_arena *a, const char *s) {
   bool plain = true;
@@ -278,6 +277,7 @@ static const char *printable(tp_arena *a, const char *s) {
   return out;
 }
 
+/* What a script named may be a view of what stores it: k = x:matmul(w):name "k" reshapes a product. */
 static void name_of_view(const tp_node *n, const char **name) {
   bool view = n->op == TP_OP_RESHAPE || n->op == TP_OP_DETACH || n->op == TP_OP_PERMUTE;
   const tp_node *x = view ? n->in[0].src.node : NULL;

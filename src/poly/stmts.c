@@ -544,12 +544,6 @@ static bool init(low *l, tp_node *n, tp_arr *x) {
 /* Where a contribution goes, over the statement's dims. */
 typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_at u[32]; const tp_ix *row[32]; int nrow; } space;
 
-static bool moves(const tp_node *p, const tp_ix *e) {
-  bool any = false;
-  for (int d = 0; d < p->ndom; d++) any |= tp_ix_mentions(e, p->dom[d]);
-  return any;
-}
-
 /* Do its ranges grow or shrink from point to point (prefixes, suffixes), over elements all of which are wanted? Then each point adds to the whole range in one
  * call. In the target's order instead, each point's contribution, which is as long as the range, would wait for its last element. */
 static bool stretches(low *l, const tp_node *n, const tp_edge *e) {
@@ -557,7 +551,7 @@ static bool stretches(low *l, const tp_node *n, const tp_edge *e) {
   bool any = false;
   for (int d = 0; d < n->ndom; d++) {
     if (!e->at[d].range) continue;
-    if (moves(p, e->at[d].lo) == moves(p, e->at[d].hi)) return false;
+    if (tp_moves(p, e->at[d].lo) == tp_moves(p, e->at[d].hi)) return false;
     any = true;
   }
   if (!any || l->g->stops.n) return false;
@@ -575,7 +569,7 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   bool ranges = stretches(l, n, e);
   for (int d = 0; d < n->ndom; d++) {
     s.u[d] = e->at[d];
-    if (e->at[d].range ? ranges : moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]) || tp_mentions_end(l->g, e->at[d].lo)) continue;
+    if (e->at[d].range ? ranges : tp_moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]) || tp_mentions_end(l->g, e->at[d].lo)) continue;
     const tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
     s.n = add_dim(s.dim, s.label, s.n, h, n->dom[d]);
     s.u[d] = (tp_at){ .lo = tp_ix_sym(l->g->ix, h) };

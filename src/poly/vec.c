@@ -203,12 +203,14 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
 
 /* A dim that nothing carries, as rows of a data set or time in a filter, would be one call over all of it, and all that is handed from call to call as long. */
 static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
+  labels asked = { 0 };                         /* once each: what is cut already can only stand in the way of more */
   for (int i = 0; i < S->p->stmts.n && !S->novec && !S->nocut && !S->p->noblock; i++) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int d = 0; d < s->ndim; d++) {
       const tp_sym *l = s->label[d];
-      if (has(C, l) || tp_is_cut(S, l) || !l->bound || tp_stop_of(S->p->g, l) || !(s->mayvec >> d & 1) || !worth_cutting(S, l, all)) continue;
-      TP_PUSH(S->a, &S->cut, l);
+      if (has(C, l) || has(&asked, l) || !l->bound || tp_stop_of(S->p->g, l) || !(s->mayvec >> d & 1)) continue;
+      need(S, &asked, l);
+      if (worth_cutting(S, l, all)) TP_PUSH(S->a, &S->cut, l);
     }
   }
   for (int i = 0; i < S->cut.n; i++) need(S, C, S->cut.v[i]);
@@ -233,8 +235,7 @@ tp_sres tp_vectors(tp_sched *S) {
 
 /* ---- arrays ---- */
 
-bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
-  if (x->at) return tp_ix_mentions(x->at[k].lo, s->dim[d]) || (x->at[k].range && tp_ix_mentions(x->at[k].hi, s->dim[d]));
+static bool ask_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
   int ni = (int)isl_map_dim(x->rel, isl_dim_in), no = (int)isl_map_dim(x->rel, isl_dim_out);
   isl_map *m = isl_map_copy(x->rel);
   tp_ask(S, "whether '%s' walks along a dim of '%s'", s->name, S->p->arrs.v[x->arr]->name);
@@ -246,6 +247,15 @@ bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) 
   isl_map_free(m);
   isl_map_free(free);
   return !tp_query_end(S) || !same;
+}
+
+bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
+  static bool answers[] = { false, true };
+  if (x->at) return tp_ix_mentions(x->at[k].lo, s->dim[d]) || (x->at[k].range && tp_ix_mentions(x->at[k].hi, s->dim[d]));
+  struct { const void *rel; int64_t d, k; char what[8]; } key = { x->rel, d, k, "linked" };
+  bool *known = tp_hmap_get(&S->memo, &key, sizeof key);
+  if (!known) tp_hmap_set(&S->memo, &key, sizeof key, known = &answers[ask_linked(S, s, x, d, k)]);
+  return *known;
 }
 
 /* Blocks of dim k begin where slots do, if they are so many that no block runs over the end of the ring. */

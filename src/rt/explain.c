@@ -108,15 +108,13 @@ static void note_region(void *ud, const tp_pnode *x, const int64_t *lo, const in
   if (x->kind == TP_P_REGION) ((chart *)ud)->region[x->pos] = x;
 }
 
-static int64_t bytes_of(const tp_pbuf *b, const int64_t *env) { return (tp_ix_evalq(b->size, env) * tp_dtype_size(b->dtype) + 63) / 64 * 64; }
-
 static bool fill_chart(chart *c, const int64_t *env) {
   const tp_plan *p = c->plan;
   if (!tp_plan_reach(p, env, note_region, c)) return false;
   for (int i = 0; i < p->npos; i++) c->live[i] = c->places->room[i] + c->places->load[i];
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
-    for (int k = b->first; b->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && k <= b->last; k++) c->live[k] += bytes_of(b, env);
+    for (int k = b->first; b->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && k <= b->last; k++) c->live[k] += tp_pbuf_bytes(b, env);
   }
   for (int i = 0; i < p->npos; i++)
     if (c->region[i] && (!c->region[c->peak] || c->live[i] > c->live[c->peak])) c->peak = i;
@@ -188,7 +186,7 @@ static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) 
   int n = 0;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
-    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, bytes_of(x, env) };
+    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, tp_pbuf_bytes(x, env) };
   }
   if (c->places->room[c->peak]) v[n++] = (piece){ NULL, n, c->places->room[c->peak] };
   qsort(v, (size_t)n, sizeof *v, by_bytes);
