@@ -20,10 +20,6 @@ void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);       /* the dims that
 void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);      /* the latter only */
 /* ---- ends by data (stop.c) ---- */
 bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom);   /* s is no reached end, or dom has the dims of which it is a function */
-/* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of these dims? */
-bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
-/* No dim of s->dom is moved by at (of x's dims). */
-bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
 tp_set *tp_set_unended(tp_graph *g, TP_TAKE tp_set *a, const tp_stop *s);   /* without a say on the reached end; it keeps one on the number given */
 tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a);           /* reached ends become any that there may be */
 bool tp_affine(const tp_ix *e);                                 /* also inside conditions */

@@ -56,7 +56,7 @@ static tp_rel *gather_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
   return e->cond ? tp_rel_where(g->ix, r, n->ndom, n->dom, x->ndom, x->dom, e->cond) : r;
 }
 
-tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k) {
+static tp_rel *edge_rel(tp_graph *g, const tp_node *n, int k) {
   const tp_edge *e = &n->in[k];
   const tp_node *x = e->src.node;
   switch (n->op) {
@@ -66,4 +66,12 @@ tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k) {
     case TP_OP_ACCUM: return e->gather ? gather_rel(g, n, e) : scatter_rel(g, n, e);
     default: return identity_rel(g, n, x);
   }
+}
+
+/* Where ends are lowered, ranges may still mention one: as long as the call allows. */
+tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k) {
+  tp_rel *r = edge_rel(g, n, k);
+  for (int i = 0; i < g->stops.n; i++)
+    if (g->stops.v[i].end && tp_node_mentions(n, g->stops.v[i].sym)) r = tp_rel_some(g->ix, r, g->stops.v[i].sym, tp_end_within(g, &g->stops.v[i], 0));
+  return r;
 }

@@ -208,7 +208,7 @@ static void visit(tp_arena *a, nodevec *work, tp_node *n) {
 static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *n) {
   for (int i = 0; i < g->stops.n; i++) {
     tp_stop *s = &g->stops.v[i];
-    if (s->live || !(tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->dim->bound) || tp_node_mentions(n, s->given))) continue;
+    if (s->live || !(tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym) || tp_node_mentions(n, s->given))) continue;
     s->live = true;
     visit(a, work, s->done.node);
     visit(a, work, s->end);

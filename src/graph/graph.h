@@ -88,14 +88,15 @@ typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden, shown; }
 enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3 };
 
 /* A dim that ends by data. Its bound then is the *reached* end: one number for each point of dom, the other dims of done; known once the first done holds, at most
- * what the call gave. A node that lacks dims of dom goes on to the greatest end over these. */
+ * what the call gave. A node that lacks dims of dom goes on to the greatest end over these.
+ * On the compiled path ends are *lowered* (opt/ends.c): a dim's bound is the number that the call gave again, and only extents may still mention what was reached. */
 typedef struct tp_stop {
   const tp_sym *dim; tp_val done; tp_pos pos;
   int ndom; const tp_sym *const *dom;
-  const tp_sym *given;                          /* hidden bound: the number that the call gave */
+  const tp_sym *sym, *given;                    /* what was reached, what the call gave: the dim's bound and a hidden one; lowered, the other way round */
   const tp_sym *other;                          /* hidden bound: the end at some other point of dom, for judgements */
   bool live;                                    /* scratch of the sweep */
-  tp_node *end;                                 /* compiled path: the ACCUM over dom that holds t + 1 of the first done (tp_lower_stops) */
+  tp_node *end;                                 /* lowered: the ACCUM over dom that holds t + 1 of the first done; else NULL */
 } tp_stop;
 
 struct tp_graph {
@@ -145,6 +146,11 @@ bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge contribution, tp_error *err
 bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);  /* of a dim or of its bound; NULL: none */
 bool tp_mentions_end(const tp_graph *g, const tp_ix *e);        /* e mentions a reached end */
+const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);       /* it is at least that, and at most what was given */
+/* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of these dims? */
+bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
+/* No dim of s->dom is moved by at (of x's dims). */
+bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
 bool tp_node_mentions(const tp_node *n, const tp_sym *s);       /* in an index, an extent, a condition or a value */
 
 /* v read at `at` (one entry per dim of v's domain; identity dims: {false, dim}). Gives v itself for the identity; composes READ of READ when both are points. */

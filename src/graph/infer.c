@@ -114,6 +114,7 @@ static bool infer_dom(tp_graph *g, tp_node *n, tp_error *err) {
         tp_dom_add(g, n, at->at[i].lo);
         if (at->at[i].range) tp_dom_add(g, n, at->at[i].hi);
       }
+      for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
       return true;
     case TP_OP_GRAD: {
       const tp_node *x = n->in[n->nin - 1].src.node;

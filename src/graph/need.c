@@ -87,7 +87,7 @@ static TP_GIVE tp_set *image(sweep *s, const tp_node *n, int k, TP_KEEP tp_set *
   if (!from || is_identity(n, k)) return tp_set_copy(from);
   tp_set *to = tp_set_apply(tp_set_copy(from), tp_rel_copy(rel_of(s, n, k)));
   for (int i = 0; i < s->g->stops.n; i++)
-    if (tp_edge_crosses(n, k, &s->g->stops.v[i])) to = tp_set_unended(s->g, to, &s->g->stops.v[i]);
+    if (!s->g->stops.v[i].end && tp_edge_crosses(n, k, &s->g->stops.v[i])) to = tp_set_unended(s->g, to, &s->g->stops.v[i]);
   return canonical(s, x, tp_set_and(to, tp_set_copy(box_of(s, x))));
 }
 
@@ -161,7 +161,7 @@ static bool mixes_ends(const sweep *s, const comp *c) {
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->node[i]); k++)
       for (int j = 0; j < s->g->stops.n; j++)
-        if (inside(s, c->node[i], c->node[i]->in[k].src.node) && tp_edge_crosses(c->node[i], k, &s->g->stops.v[j])) return true;
+        if (!s->g->stops.v[j].end && inside(s, c->node[i], c->node[i]->in[k].src.node) && tp_edge_crosses(c->node[i], k, &s->g->stops.v[j])) return true;
   return false;
 }
 
@@ -401,16 +401,18 @@ static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) 
 
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   int n = 0;
-  bool *lost = TP_NEWN(&g->arena, bool, g->nodes.n), rough = false;
-  tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + 2 * g->stops.n);
+  bool *lost = TP_NEWN(&g->arena, bool, g->nodes.n), rough = false, open = false;
+  tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + g->stops.n);
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
-  for (int i = 0; i < g->stops.n; i++) roots[n++] = (tp_root){ g->stops.v[i].done, NULL };
-  for (int i = 0; i < g->stops.n; i++)
-    if (g->stops.v[i].end) roots[n++] = (tp_root){ tp_v(g->stops.v[i].end), NULL };
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    open |= !s->end;
+    roots[n++] = (tp_root){ s->end ? tp_v(s->end) : s->done, NULL };
+  }
   tp_need *need = compute(g, n, roots, false, lost, err);
   for (int i = 0; i < g->nodes.n; i++) rough |= lost[i];
-  if (!need || !rough || g->stops.n) return need;
+  if (!need || !rough || open) return need;
   tp_error e = { 0 };
   tp_need *wide = compute(g, n, roots, true, lost, &e), *better = wide && asks_no_more(g, need, wide) ? wide : need;
   tp_need_free(better == need ? wide : need);

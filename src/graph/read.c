@@ -87,7 +87,7 @@ static bool at_affine(int n, const tp_at *at) {
 /* An end that v's index mentions is the one at v's point, which `at` must not leave. */
 static bool ends_stay(tp_graph *g, const tp_node *v, const tp_at *at) {
   for (int i = 0; i < g->stops.n; i++)
-    if (tp_node_mentions(v, g->stops.v[i].dim->bound) && !tp_at_stays(v, at, &g->stops.v[i])) return false;
+    if (tp_node_mentions(v, g->stops.v[i].sym) && !tp_at_stays(v, at, &g->stops.v[i])) return false;
   return true;
 }
 

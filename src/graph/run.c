@@ -65,7 +65,7 @@ int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp
 }
 
 void tp_run_given(const tp_graph *g, int64_t *env) {
-  for (int i = 0; i < g->stops.n; i++) env[g->stops.v[i].given->id] = env[g->stops.v[i].dim->bound->id];
+  for (int i = 0; i < g->stops.n; i++) env[g->stops.v[i].given->id] = env[g->stops.v[i].sym->id] = env[g->stops.v[i].dim->bound->id];
 }
 
 /* ---- outputs ---- */

@@ -56,7 +56,7 @@ static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
 void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e) {
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
-    if (s->ndom && tp_ix_mentions(e, s->dim->bound)) n->ndom = tp_dom_union(g, n->ndom, n->dom, s->ndom, s->dom, &n->dom);
+    if (s->ndom && tp_ix_mentions(e, s->sym)) n->ndom = tp_dom_union(g, n->ndom, n->dom, s->ndom, s->dom, &n->dom);
   }
 }
 

@@ -6,13 +6,13 @@
 
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s) {
   for (int i = 0; i < g->stops.n; i++)
-    if (g->stops.v[i].dim == s || g->stops.v[i].dim->bound == s) return &g->stops.v[i];
+    if (g->stops.v[i].dim == s || g->stops.v[i].sym == s) return &g->stops.v[i];
   return NULL;
 }
 
 bool tp_mentions_end(const tp_graph *g, const tp_ix *e) {
   for (int i = 0; e && i < g->stops.n; i++)
-    if (tp_ix_mentions(e, g->stops.v[i].dim->bound)) return true;
+    if (tp_ix_mentions(e, g->stops.v[i].sym)) return true;
   return false;
 }
 
@@ -63,6 +63,10 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s) {
 
 static const tp_ix *bound(tp_graph *g, const tp_sym *s) { return tp_ix_sym(g->ix, s); }
 static const tp_ix *at_least(tp_graph *g, const tp_sym *s, int64_t k) { return tp_ix_cmp(g->ix, TP_GE, bound(g, s), tp_ix_const(g->ix, k)); }
+
+const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least) {
+  return tp_ix_and(g->ix, at_least(g, s->sym, least), tp_ix_cmp(g->ix, TP_LE, bound(g, s->sym), bound(g, s->given)));
+}
 
 /* Any number from 1 on if anything was given, else 0: what was given promises no more. */
 static const tp_ix *reachable(tp_graph *g, const tp_sym *end, const tp_sym *given) {
@@ -144,7 +148,7 @@ bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
   if (dim->kind != TP_SYM_DIM || !dim->bound) return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' is no dim", dim->name);
   if (old) return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' ends by data already (%s:%d)", dim->name, old->pos.file ? old->pos.file : "?", old->pos.line);
   if (!done_ok(g, dim, done, err) || !over_ok(g, dim, err)) return false;
-  tp_stop s = { .dim = dim, .done = done, .pos = g->pos };
+  tp_stop s = { .dim = dim, .done = done, .pos = g->pos, .sym = dim->bound };
   const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, done.node->ndom);
   for (int i = 0; i < done.node->ndom; i++)
     if (done.node->dom[i] != dim) dom[s.ndom++] = done.node->dom[i];

@@ -51,7 +51,7 @@ static bool ends_stay(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *d
   const tp_node x = { .ndom = n, .dom = dom };
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
-    if (tp_ix_mentions(e, s->dim->bound) && !tp_at_stays(&x, at, s))
+    if (tp_ix_mentions(e, s->sym) && !tp_at_stays(&x, at, s))
       return tp_fail(err, TP_E_RAGGED, pos, "ragged: the extent %s of %s is another at each point of the dims of which '%s' is a function: reduce or pad first",
                      tp_ix_str(g->ix, e), of, s->dim->bound->name);
   }

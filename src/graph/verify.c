@@ -20,6 +20,9 @@ static bool structure_ok(const tp_graph *g, const tp_node *n, tp_error *err) {
   return true;
 }
 
+/* Where ends are lowered, what an extent is on points before the end cannot be told from the domain. */
+static bool unknown(const tp_graph *g, const tp_ix *e) { return g->stops.n && g->stops.v[0].end && tp_mentions_end(g, e); }
+
 static bool types_agree(tp_graph *scratch, const tp_node *n, const tp_node *m, tp_error *err) {
   for (int i = 0; i < m->ndom; i++)
     if (!tp_dom_has(n->ndom, n->dom, m->dom[i])) return wrong(n, err, "its domain lacks a dim of an operand");
@@ -29,7 +32,7 @@ static bool types_agree(tp_graph *scratch, const tp_node *n, const tp_node *m, t
     if (a->dtype != b->dtype) return wrong(n, err, "dtype is not that of its operands");
     if (a->rank != b->rank) return wrong(n, err, "rank is not that of its operands");
     for (int i = 0; i < a->rank; i++)
-      if (!tp_extent_eq(scratch, a->shape[i], b->shape[i], "")) return wrong(n, err, "shape is not that of its operands");
+      if (!unknown(scratch, a->shape[i]) && !tp_extent_eq(scratch, a->shape[i], b->shape[i], "")) return wrong(n, err, "shape is not that of its operands");
   }
   return true;
 }

@@ -149,10 +149,13 @@ TP_GIVE tp_set *tp_set_some(tp_ictx *c, TP_TAKE tp_set *a, const tp_sym *s, cons
 TP_GIVE tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_at *at);
 /* The pairs of r for which cond holds; a symbol of both lists is the from-dim. */
 TP_GIVE tp_rel *tp_rel_where(tp_ictx *c, TP_TAKE tp_rel *r, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_ix *cond);
+TP_GIVE tp_rel *tp_rel_some(tp_ictx *c, TP_TAKE tp_rel *r, const tp_sym *s, const tp_ix *cond);   /* as tp_set_some */
 TP_GIVE tp_rel *tp_rel_copy(TP_KEEP tp_rel *r);
 tp_rel *tp_rel_free(TP_TAKE tp_rel *r);
 TP_GIVE tp_rel *tp_rel_reverse(TP_TAKE tp_rel *r);
 TP_GIVE tp_rel *tp_rel_restrict(TP_TAKE tp_rel *r, TP_TAKE tp_set *from);     /* intersect the domain */
+TP_GIVE tp_set *tp_rel_points(TP_TAKE tp_rel *r);                             /* the from-points of its pairs */
+bool tp_rel_is_empty(tp_ictx *c, TP_KEEP tp_rel *r);                          /* for all bounds >= 0 */
 TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r);           /* image */
 bool tp_set_is_empty(tp_ictx *c, TP_KEEP tp_set *s);                          /* for all bounds >= 0 */
 bool tp_set_subset(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);         /* for all bounds >= 0 */

@@ -458,6 +458,8 @@ tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from
   return isl_map_intersect(r, isl_map_move_dims(where, isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto));
 }
 
+tp_rel *tp_rel_some(tp_ictx *c, tp_rel *r, const tp_sym *s, const tp_ix *cond) { return isl_set_unwrap(tp_set_some(c, isl_map_wrap(r), s, cond)); }
+tp_set *tp_rel_points(tp_rel *r) { return tp_isl_coalesce(isl_map_domain(r)); }
 tp_rel *tp_rel_copy(tp_rel *r) { return isl_map_copy(r); }
 tp_rel *tp_rel_free(tp_rel *r) { return isl_map_free(r); }
 tp_rel *tp_rel_reverse(tp_rel *r) { return isl_map_reverse(r); }
@@ -490,6 +492,7 @@ static isl_bool subset(tp_ictx *c, isl_set *a, isl_set *b) {
 }
 
 bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && tp_memo_ask(c, TP_ASK_EMPTY, s, NULL, empty); }
+bool tp_rel_is_empty(tp_ictx *c, tp_rel *r) { return r && take_is_empty(isl_set_intersect_params(isl_map_params(isl_map_copy(r)), tp_isl_context(c, 0))); }
 bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) { return a == b || (a && b && tp_memo_ask(c, TP_ASK_SUBSET, a, b, subset)); }
 
 bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a, b) && tp_set_subset(c, b, a); }

@@ -114,7 +114,6 @@ static void open_stmt(pb *b, const tp_tree *t) {
     b->arg[d] = tp_ix_sym(C(b), v);
   }
   order_leads(b);
-  b->mask = NULL;
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
   b->uses = TP_NEWN(b->a, int, s->nnode);
 }
@@ -377,125 +376,10 @@ static double identity_of(tp_red red, tp_dtype d) {
   return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
 }
 
-/* ---- rows that an accumulation leaves out ---- */
-
-static bool masked(const pb *b) {
-  for (int k = 0; k < 64; k++)
-    if (tp_guard_masks(b->p, b->s, k)) return true;
-  return false;
-}
-
-static tp_nd nd_rows(pb *b, const tp_pbuf *x) {
-  tp_opnd o = { .off = K(b, 0) };
-  return nd_scratch(b, x, &o);
-}
-
-static tp_pbuf *new_rows(pb *b, const char *name, tp_dtype d) {
-  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, name, b->s->pos, d);
-  layout_rows(b, x, 0, NULL);
-  return x;
-}
-
-static void push_micro(pb *b, tp_micro **v, int *n, tp_op op, tp_dtype d, int x, int y, int z) {
-  tp_micro *w = TP_NEWN(b->a, tp_micro, *n + 1);
-  if (*n) memcpy(w, *v, sizeof *w * (size_t)*n);
-  w[*n] = (tp_micro){ .op = op, .dtype = d, .in = { x, y, z }, .attr = TP_NEW(b->a, tp_attr) };
-  *v = w; (*n)++;
-}
-
-static tp_region *ew_region(pb *b, int nin, const tp_nd *in) {
-  tp_region *r = region(b, TP_RG_EW, NULL);
-  r->node = b->s->into;
-  r->op = TP_OP_SELECT;
-  for (int k = 0; k < nin; k++) put(b, &r->in, &r->nin, in[k]);
-  return r;
-}
-
-static void ew_result(pb *b, tp_region *r, int micro, tp_nd out) {
-  put(b, &r->out, &r->nout, out);
-  r->outmicro = TP_NEW(b->a, int);
-  *r->outmicro = micro;
-}
-
-/* The least that an end has to be, for each row. */
-static tp_pbuf *least_rows(pb *b, const tp_ix *least) {
-  tp_pbuf *x = new_rows(b, "least", TP_I64);
-  tp_node *n = TP_NEW(b->a, tp_node);
-  *n = (tp_node){ .op = TP_OP_VALUE, .id = -1, .nout = 1, .pos = b->s->pos };
-  tp_region *r = region(b, TP_RG_OP, n);
-  r->nix = 1;
-  r->ix = TP_NEW(b->a, const tp_ix *);
-  r->ix[0] = here(b, least);
-  put(b, &r->out, &r->nout, nd_rows(b, x));
-  return x;
-}
-
-/* What was reached, for each row: not more than given where that is asked about. */
-static tp_nd nd_reached(pb *b, const tp_sym *end) {
-  int i = 0;
-  while (b->p->ends.v[i].sym != end) i++;
-  tp_val v = tp_v(b->p->g->stops.v[b->p->ends.v[i].stop].end);
-  tp_opnd o = { .base = v, .idx = b->p->ends.v[i].at, .off = K(b, 0) };
-  return nd_array(b, tp_array_of(b->p, v), &o);
-}
-
-/* Made by the first that wants it. */
-static const tp_pbuf *mask_of(pb *b) {
-  const tp_sym *end;
-  const tp_ix *least;
-  if (b->mask) return b->mask;
-  b->mask = new_rows(b, "goes on", TP_BOOL);
-  tp_nd in[2 * TP_GROUP];
-  int n = 0;
-  for (int k = 0; n < TP_GROUP && tp_guard_part(b->p, b->s->guard, k, &end, &least); k++) {
-    if (!tp_guard_masks(b->p, b->s, k)) continue;
-    in[2 * n] = nd_reached(b, end);
-    in[2 * n++ + 1] = nd_rows(b, least_rows(b, least));
-  }
-  tp_region *r = ew_region(b, 2 * n, in);
-  for (int k = 0; k < n; k++) {
-    push_micro(b, &r->micro, &r->nmicro, TP_OP_GE, TP_BOOL, 2 * k, 2 * k + 1, 0);
-    if (k) push_micro(b, &r->micro, &r->nmicro, TP_OP_LAND, TP_BOOL, r->nin + r->nmicro - 1, r->nin + r->nmicro - 2, 0);
-  }
-  ew_result(b, r, r->nmicro - 1, nd_rows(b, b->mask));
-  return b->mask;
-}
-
-/* Micros that give `value` where the mask (input m) holds, else what adds nothing; references as the region has them. */
-static void mask_micros(pb *b, tp_micro **v, int *n, int nin, int m, int value, tp_red red, tp_dtype d) {
-  push_micro(b, v, n, TP_OP_FILL, d, 0, 0, 0);
-  ((tp_attr *)(*v)[*n - 1].attr)->f[0] = identity_of(red, d);
-  push_micro(b, v, n, TP_OP_SELECT, d, m, value, nin + *n - 1);
-}
-
-/* An operand of what multiplies or sums by itself: copied, 0 in the rows left out. One that is the same for all rows stays. */
-static tp_nd masked_operand(pb *b, tp_nd x, const tp_opnd *o, tp_dtype d) {
-  bool same = true;
-  for (int k = 0; k < b->nlead; k++) same &= x.lead[k] == K(b, 0);
-  for (int k = 0; k < x.nring; k++) same = false;
-  if (same) return x;
-  const tp_pbuf *mask = mask_of(b);
-  tp_pbuf *to = new_buf(b, TP_BUF_TEMP, "rows", b->s->pos, d);
-  tp_opnd dense = { .rank = o->rank, .off = K(b, 0), .shape = o->shape };
-  dense.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
-  layout_rows(b, to, o->rank, upper_shape(b, o->rank, o->shape, b->s->ndim, b->s->dim));
-  for (int i = 0; i < o->rank; i++) dense.stride[i] = buf_stride(b, to, b->nlead + i);
-  tp_nd out = nd_scratch(b, to, &dense);
-  tp_region *r = ew_region(b, 2, (tp_nd[]){ x, nd_rows(b, mask) });
-  mask_micros(b, &r->micro, &r->nmicro, 2, 1, 0, TP_RED_SUM, d);
-  ew_result(b, r, 1, out);
-  return out;
-}
-
 /* Results that something outside the group wants go out; then the region is made. Inputs that mention scratch come first (fill). */
 static void group_close(pb *b) {
   if (!b->g.open) return;
   b->g.open = false;
-  int mask = -1;
-  if (b->final_acc && group_find(b, b->final) >= 0 && masked(b)) {
-    put(b, &b->g.in, &b->g.nin, nd_rows(b, mask_of(b)));
-    mask = b->g.nin - 1;
-  }
   tp_region *r = region(b, TP_RG_EW, NULL);
   const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
   r->node = last; r->pos = last->pos; r->op = last->op; r->attr = &last->attr;
@@ -514,10 +398,6 @@ static void group_close(pb *b) {
     if (!final && b->uses[i] <= b->g.node[b->g.n - 1] && !b->g.leaks[k]) continue;
     put(b, &r->out, &r->nout, final ? b->final_nd : nd_scratch_out(b, i));
     outs[r->nout - 1] = b->g.micro_of[k];
-  }
-  if (mask >= 0) {                              /* the final is the only result */
-    mask_micros(b, &r->micro, &r->nmicro, r->nin, mask, r->nin + outs[0], r->red, r->micro[outs[0]].dtype);
-    outs[0] = r->nmicro - 1;
   }
   r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
 }
@@ -582,9 +462,7 @@ static bool op_region(pb *b, int i) {
   for (int k = 0; k < n->nin; k++) {
     tp_opnd o;
     if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
-    tp_nd x = nd_operand(b, &o);
-    if (i == b->final && b->final_acc && masked(b)) x = masked_operand(b, x, &o, tp_dtypeof(n->in[k].src));
-    put(b, &in, &nin, x);
+    put(b, &in, &nin, nd_operand(b, &o));
   }
   if (n->op == TP_OP_PINIT) put(b, &in, &nin, nd_loaded(b, n));
   tp_region *r = region(b, n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
@@ -678,7 +556,6 @@ static bool final_copy(pb *b) {
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
   bool acc = s->kind == TP_ST_ACC;
-  const tp_pbuf *mask = acc && masked(b) ? mask_of(b) : NULL;
   tp_region *r = region(b, acc ? TP_RG_EW : TP_RG_COPY, NULL);
   r->node = s->src.node;
   put(b, &r->in, &r->nin, in);
@@ -689,11 +566,6 @@ static bool final_copy(pb *b) {
   r->micro = TP_NEW(b->a, tp_micro);
   *r->micro = (tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src), .attr = &s->src.node->attr };
   r->nmicro = 1; r->outmicro = TP_NEW(b->a, int);
-  if (!mask) return true;
-  put(b, &r->in, &r->nin, nd_rows(b, mask));
-  r->nmicro = 0;
-  mask_micros(b, &r->micro, &r->nmicro, r->nin, 1, 0, r->red, tp_dtypeof(s->src));
-  *r->outmicro = 1;
   return true;
 }
 

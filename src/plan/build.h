@@ -19,7 +19,6 @@ typedef struct pb {
   const int *leadorder;                          /* from the outermost to the innermost in scratch */
   tp_pbuf **scratch; int *uses, *nuse; bool *leaks;    /* per node of the cluster: scratch, last using node, uses, used by more than a region */
   int final; tp_nd final_nd; bool final_acc; tp_red final_red;
-  tp_pbuf *mask;                                /* bool: which rows of the call an accumulation takes */
   tp_group g;
   TP_VEC(tp_pnode *) leaves;
   const tp_sym **endvar; int nendvar;           /* by poly's ends: the VAR that a LOAD sets */

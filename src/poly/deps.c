@@ -26,52 +26,6 @@ static uses *gather(tp_sched *S) {
 
 static const tp_access *access_at(tp_sched *S, place p) { return &S->p->stmts.v[p.st]->acc[p.acc]; }
 
-/* ---- with ends as parameters: h[T - 1] = e; h:otherwise(h[T - 1]) is no cycle, but would be one if each T - 1 could be any t ---- */
-
-static isl_map *exact(tp_sched *S, place p) {
-  const tp_stmt *s = S->p->stmts.v[p.st];
-  const tp_access *x = access_at(S, p);
-  const tp_arr *r = S->p->arrs.v[x->arr];
-  isl_map *m = x->at ? tp_rel_at(S->ix, s->ndim, s->dim, r->ndim, r->dim, x->at) : isl_map_copy(x->rel);
-  return isl_map_intersect_domain(isl_map_intersect_range(m, tp_set_box(S->ix, r->ndim, r->dim)), isl_set_copy(s->all ? s->all : s->dom));
-}
-
-static bool involves(isl_map *m, const tp_sym *s) {
-  isl_id *id = isl_id_alloc(isl_map_get_ctx(m), s->name, (void *)s);
-  int at = isl_map_find_dim_by_id(m, isl_dim_param, id);
-  isl_id_free(id);
-  return at >= 0 && isl_map_involves_dims(m, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
-}
-
-/* The pairs of points at which an end is written alike and is the same one. */
-static isl_map *same_end(tp_sched *S, int st, int dst, const tp_end *e, TP_TAKE isl_map *pairs) {
-  const tp_stmt *u = S->p->stmts.v[st], *v = S->p->stmts.v[dst];
-  for (int d = 0; d < S->p->g->stops.v[e->stop].ndom; d++)
-    if (e->at[d]) pairs = isl_map_intersect(pairs, isl_pw_aff_eq_map(tp_isl_of_ix(S->ix, u->ndim, u->dim, e->at[d]), tp_isl_of_ix(S->ix, v->ndim, v->dim, e->at[d])));
-  return pairs;
-}
-
-static isl_map *without_ends(tp_sched *S, TP_TAKE isl_map *m) {
-  for (int i = 0; m && i < S->p->ends.n; i++) {
-    const tp_sym *end = S->p->ends.v[i].sym, *given = S->p->g->stops.v[S->p->ends.v[i].stop].dim->bound;
-    const tp_ix *e = tp_ix_sym(S->ix, end);
-    if (end->kind != TP_SYM_BOUND || !involves(m, end)) continue;
-    const tp_ix *within = tp_ix_and(S->ix, tp_ix_cmp(S->ix, TP_GE, e, tp_ix_const(S->ix, 0)), tp_ix_cmp(S->ix, TP_LE, e, tp_ix_sym(S->ix, given)));
-    m = isl_set_unwrap(tp_set_some(S->ix, isl_map_wrap(m), end, within));
-  }
-  return m;
-}
-
-static isl_map *pairs_by_ends(tp_sched *S, place from, place to) {
-  isl_map *w = exact(S, from), *r = exact(S, to);
-  isl_map *any = isl_map_apply_range(isl_map_copy(access_at(S, from)->rel), isl_map_reverse(isl_map_copy(access_at(S, to)->rel)));
-  isl_map *same = isl_map_universe(isl_map_get_space(any));
-  for (int i = 0; w && r && i < S->p->ends.n; i++)
-    if (S->p->ends.v[i].sym->kind == TP_SYM_BOUND && involves(w, S->p->ends.v[i].sym) && involves(r, S->p->ends.v[i].sym)) same = same_end(S, from.st, to.st, &S->p->ends.v[i], same);
-  isl_map *here = isl_map_intersect(isl_map_apply_range(w, isl_map_reverse(r)), isl_map_copy(same));
-  return tp_isl_coalesce_map(isl_map_union(without_ends(S, here), isl_map_subtract(any, same)));
-}
-
 /* Of the pairs of a stop's update and a read of its array, those of which the update is for a t < upto. */
 static isl_map *those_before(tp_sched *S, TP_TAKE isl_map *m, int src, int dst, const tp_access *r) {
   const tp_stmt *u = S->p->stmts.v[src], *v = S->p->stmts.v[dst];
@@ -107,24 +61,27 @@ static isl_map *through(tp_sched *S, const tp_access *w, const tp_access *r) {
   return m;
 }
 
-/* Those of an access that looks at ends. */
-static isl_map *through_ends(tp_sched *S, place from, place to, bool asks) {
+/* Of an end that is read before it is final. */
+static isl_map *through_early(tp_sched *S, place from, place to) {
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
-  isl_map *m = asks ? pairs_by_ends(S, from, to) : isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel)));
-  if (r->upto && w->kind == TP_ACC_UPDATE) m = those_before(S, m, from.st, to.st, r);
-  return in_bounds(S, m);
+  isl_map *m = isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel)));
+  return in_bounds(S, those_before(S, m, from.st, to.st, r));
+}
+
+static bool never_waits(const tp_access *w, const tp_access *r) {
+  int64_t upto;
+  return w->kind == TP_ACC_UPDATE && r->upto && tp_ix_is_const(r->upto, &upto) && upto <= 0;
 }
 
 /* `sure`: it has points, as from is the array's only writer. */
 static bool add_dep(tp_sched *S, place from, place to, bool sure) {
   enum { PATIENCE = 20 };                       /* budgets: without it there is no order */
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
-  bool asks = S->p->ends.n && (S->p->stmts.v[from.st]->asks || S->p->stmts.v[to.st]->asks);
+  if (never_waits(w, r)) return true;
   tp_ask(S, "which points of '%s' need which of '%s'", S->p->stmts.v[to.st]->name, S->p->stmts.v[from.st]->name);
   tp_query_long(S, PATIENCE);
-  isl_map *m = asks || r->upto ? through_ends(S, from, to, asks) : through(S, w, r);
+  isl_map *m = r->upto && w->kind == TP_ACC_UPDATE ? through_early(S, from, to) : through(S, w, r);
   if (!tp_query_end(S) || !m) return false;
-  sure &= !asks;
   if (isl_map_plain_is_empty(m) == isl_bool_true || (!sure && tp_map_empty(S, m))) return true;
   TP_PUSH(S->a, &S->deps, (tp_dep){ .src = from.st, .dst = to.st, .arr = r->arr, .acc = to.acc, .map = m });
   return true;

@@ -217,16 +217,6 @@ static bool ragged(low *l, const tp_output *o) {
   return false;
 }
 
-/* Has n a dim that ends by data, and not all dims of the end's domain? */
-static bool lacks(const low *l, const tp_node *n) {
-  for (int i = 0; i < l->g->stops.n; i++) {
-    const tp_stop *s = &l->g->stops.v[i];
-    for (int d = 0; d < s->ndom && tp_dom_has(n->ndom, n->dom, s->dim); d++)
-      if (!tp_dom_has(n->ndom, n->dom, s->dom[d])) return true;
-  }
-  return false;
-}
-
 static bool output(low *l, int k) {
   tp_output *o = &l->g->outputs.v[k];
   if (ragged(l, o)) return false;
@@ -234,7 +224,7 @@ static bool output(low *l, int k) {
   const tp_ix **at = identity(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
-  bool apart = l->p->loose && lacks(l, b);      /* what is computed too far must not lie in the output; nor what lies there as far apart as the bounds given say */
+  bool apart = tp_ends_at(l->p, b);             /* an end is read after it has been given out; and rows of what was reached lie as far apart as the bounds given say */
   for (int a = 0; a < tp_outof(o->val)->rank; a++) apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
   bool same = !apart && r.identity && b->ndom == o->val.node->ndom && l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
   for (int d = 0; d < b->ndom && same; d++) same = r.idx[d] == at[d];
@@ -303,11 +293,11 @@ static void give_titles(tp_poly *p) {
 
 /* ---- the whole ---- */
 
-static low *low_new(tp_graph *g, const tp_need *need, bool loose, tp_error *err) {
+static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
   tp_arena *a = &g->arena;
   int n = g->nodes.n;
   tp_poly *p = TP_NEW(a, tp_poly);
-  p->g = g; p->a = a; p->loose = loose;
+  p->g = g; p->a = a;
   give_titles(p);
   p->mode = TP_NEWN(a, tp_vmode, n);
   tp_arr ***arrof = TP_NEWN(a, tp_arr **, n);
@@ -322,8 +312,8 @@ static low *low_new(tp_graph *g, const tp_need *need, bool loose, tp_error *err)
   return l;
 }
 
-tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool loose, tp_error *err) {
-  low *l = low_new(g, need, loose, err);
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
+  low *l = low_new(g, need, err);
   for (int i = 0; i < g->outputs.n; i++) mark_live(l, g->outputs.v[i].val.node);
   for (int i = 0; i < g->sinks.n; i++) mark_live(l, g->sinks.v[i]);
   for (int i = 0; i < g->stops.n; i++) mark_live(l, g->stops.v[i].end);

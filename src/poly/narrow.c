@@ -59,17 +59,18 @@ static const tp_ix *below(tp_ictx *c, const tp_ix *e, const tp_sym *var) {
 /* The exclusive end of `var` that part k of the guard asks for, exactly or with other things. NULL: it asks none. False: no such part. */
 static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, const nest *in, const tp_ix **top, bool *exact) {
   tp_ictx *c = p->g->ix;
-  const tp_sym *end;
+  int end;
   const tp_ix *least, *rest, *asked;
   int64_t coef;
   *top = NULL;
   if (!tp_guard_part(p, cond, k, &end, &asked)) return false;
-  least = end && asked ? at_begin(p, asked, in) : NULL;
+  least = end >= 0 ? at_begin(p, asked, in) : NULL;
   if (least) least = below(c, least, var);
-  *exact = least == asked;
+  *exact = least && least == asked;
   if (!least || !tp_ix_linear_in(c, least, var, &coef, &rest) || coef < 1 || tp_ix_mentions(rest, var)) return true;
-  const tp_ix *e = over_loops(p, tp_ix_sym(c, end), in, var);
-  *exact &= tp_ix_as_sym(e) == end;
+  const tp_sym *sym = p->ends.v[end].sym;
+  const tp_ix *e = over_loops(p, tp_ix_sym(c, sym), in, var);
+  *exact &= tp_ix_as_sym(e) == sym;
   *top = tp_ix_addc(c, tp_ix_fdiv(c, tp_ix_sub(c, e, rest), coef), 1);      /* end >= coef*var + rest  <=>  var < floor((end - rest) / coef) + 1 */
   return true;
 }
@@ -88,12 +89,25 @@ static bool gather(tp_poly *p, const tp_tree *t, const tp_sym *var, nest in, top
   return true;
 }
 
+/* cond without those parts that are just var < top; NULL: nothing is left. */
+static const tp_ix *rest_of(tp_poly *p, const tp_ix *cond, const tp_sym *var, const tp_ix *top) {
+  const tp_ix *x, *left = NULL;
+  const nest none = { 0 };
+  bool exact, and = tp_ix_kind(cond) == TP_IX_AND;
+  for (int k = 0; top_of(p, cond, k, var, &none, &x, &exact); k++) {
+    const tp_ix *part = and ? tp_ix_arg(cond, k) : cond;
+    if (!x || !exact || x != top) left = left ? tp_ix_and(p->g->ix, left, part) : part;
+  }
+  return left;
+}
+
 /* Without those guards that are just var < top. */
 static tp_tree *without(tp_poly *p, tp_tree *t, const tp_sym *var, const tp_ix *top) {
-  const tp_ix *x;
-  const nest none = { 0 };
-  bool exact;
-  if (t->kind == TP_T_IF && t->n == 1 && top_of(p, t->cond, 0, var, &none, &x, &exact) && exact && x == top && tp_ix_kind(t->cond) != TP_IX_AND) return without(p, t->kid[0], var, top);
+  if (t->kind == TP_T_IF && t->n == 1) {
+    const tp_ix *left = rest_of(p, t->cond, var, top);
+    if (!left) return without(p, t->kid[0], var, top);
+    t->cond = left;
+  }
   for (int i = 0; i < t->n; i++) t->kid[i] = without(p, t->kid[i], var, top);
   return t;
 }

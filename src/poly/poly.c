@@ -17,7 +17,6 @@ tp_poly *tp_poly_free(tp_poly *p) {
   for (int i = 0; i < p->stmts.n; i++) {
     tp_stmt *s = p->stmts.v[i];
     tp_set_free(s->dom);
-    tp_set_free(s->all);
     for (int k = 0; k < s->nacc; k++) tp_rel_free(s->acc[k].rel);
   }
   for (int i = 0; i < p->late.n; i++) tp_set_free(p->late.v[i].bad);

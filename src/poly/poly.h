@@ -34,7 +34,7 @@ typedef struct tp_access {
   tp_acckind kind; int arr;
   const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, on a CALL's writes over its `over` dims, on updates that stretch */
   tp_rel *rel;                                  /* {statement point -> elements}, restricted to the statement's domain */
-  const tp_ix *upto;                            /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims. NULL: all */
+  const tp_ix *upto;                            /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims. NULL: all; 0: none */
   bool alias;                                   /* READ: the kernel may write its result over this operand (elementwise, same shape) */
   tp_pos pos;
 } tp_access;
@@ -53,9 +53,7 @@ typedef struct tp_stmt {
   int ndim; const tp_sym *const *dim;           /* distinct symbols; hidden dims for the second of two of one label */
   const tp_sym *const *label;                   /* the temporal dim that each stands for: loops fuse by label */
   tp_set *dom;                                  /* within the box of the bounds given */
-  tp_set *all;                                  /* before that: what ends ask is in it, with ends as parameters; NULL: dom */
-  bool asks;                                    /* it asks more of ends than t < T_end: its dependences are worked out with ends (deps.c) */
-  const tp_ix *guard;                           /* holds where the statement runs, of the points of dom: over its dims and ends (ends.c); NULL: at all */
+  const tp_ix *guard;                           /* holds where the statement need run, of the points of dom: over its dims and ends (ends.c); NULL: at all */
   int nacc; tp_access *acc;
   bool effect;                                  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
   uint32_t mayvec;                              /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */
@@ -97,8 +95,6 @@ typedef struct tp_poly {
   TP_VEC(tp_stmt *) stmts;
   TP_VEC(tp_late) late;
   TP_VEC(tp_end) ends;
-  bool scheduled;                               /* domains are made: an end that is written in a new way is no parameter any more */
-  bool loose;                                   /* what lacks dims of an end's domain and does no harm runs as far as the bound given */
   tp_tree *tree;
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   const char **title;                           /* by node id: what explain calls it, no two unnamed ones alike */
@@ -123,6 +119,7 @@ typedef struct tp_opnd {
   int nvar; const tp_sym **var; const tp_ix **extent;   /* axis variables: 0 <= var < extent */
   const tp_ix **lo, **hi;                       /* the range as written: extent = max(0, hi - lo), simplified */
   bool identity;                                /* base exactly as it is: no view on the spatial side, no axis variables */
+  const tp_ix *upto;                            /* see tp_access */
   const tp_node *bad;                           /* not NULL: cannot be a view; this node must be stored */
 } tp_opnd;
 /* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead` axis variables (dims of CALL's over) come first. */
@@ -145,16 +142,14 @@ const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_
 /* An expression of a statement at other values of its dims; an end that depends on a dim of `gone` becomes the greatest over it. */
 const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *to, uint32_t gone);
 const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dims);
-/* Part k of a guard, a conjunction: *end is the one it asks about (NULL: none), *least what it has to be at least (NULL: it asks something else). False: no such part. */
-bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, const tp_sym **end, const tp_ix **least);
+/* Part k of a guard, a conjunction: end number *end is at least *least; *end < 0: it is something else. False: no such part. */
+bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const tp_ix **least);
 const tp_sym *tp_stop_sym(const tp_poly *p, int arr);                  /* of a stop's array: the dim that ends */
 /* A call over dims in vec runs where the guard holds for any of its points; what depends on one dim cuts its range (run->top). NULL: always. */
 const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
-bool tp_guard_masks(const tp_poly *p, const tp_stmt *s, int k);        /* part k holds for some points of a call, and the accumulation must leave out the others */
-bool tp_guard_grows(const tp_poly *p, const tp_ix *guard);             /* holds for greater ends if for one */
 
-/* need: of g's outputs and sinks. loose: see tp_poly. NULL: err. */
-tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool loose, tp_error *err);
+/* need: of g's outputs and sinks. NULL: err. */
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);
 /* Fills results. error cycle with a witness (found by enumerating small bounds) when no order exists. */
 bool tp_schedule(tp_poly *p, tp_error *err);
 tp_poly *tp_poly_free(tp_poly *p);              /* isl objects; the arena is the graph's */

@@ -186,6 +186,7 @@ static bool follow(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_err
   int lead = w->nvar;
   if (n->op == TP_OP_READ) {
     if (!follow_read(w, n, at, o, err)) return false;
+    if (n->attr.nix) o->upto = at_point(w, n, n->attr.ix[0], at);
     o->identity = o->identity && o->nvar == 0;
     return true;
   }

@@ -12,7 +12,6 @@ enum { MAXSPLIT = 64, MAXGUESS = 8, SCHEDULER = 20 };    /* SCHEDULER: budgets *
 static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
   tp_stmt *p = tp_dup(S->a, s, sizeof *s);
   p->dom = dom;
-  p->all = s->all ? isl_set_intersect(isl_set_copy(s->all), isl_set_copy(dom)) : NULL;
   p->acc = tp_dup(S->a, s->acc, sizeof *s->acc * (size_t)s->nacc);
   for (int i = 0; i < s->nacc; i++) p->acc[i].rel = isl_map_intersect_domain(isl_map_copy(s->acc[i].rel), isl_set_copy(dom));
   return p;
@@ -22,7 +21,6 @@ static void replace_by_two(tp_sched *S, int st, TP_TAKE tp_set *a, TP_TAKE tp_se
   tp_stmt *old = S->p->stmts.v[st], *one = piece(S, old, a), *two = piece(S, old, b);
   for (int i = 0; i < old->nacc; i++) old->acc[i].rel = isl_map_free(old->acc[i].rel);
   old->dom = isl_set_free(old->dom);
-  old->all = isl_set_free(old->all);
   TP_PUSH(S->a, &S->p->stmts, two);
   for (int i = S->p->stmts.n - 1; i > st + 1; i--) S->p->stmts.v[i] = S->p->stmts.v[i - 1];
   S->p->stmts.v[st] = one;

@@ -7,6 +7,7 @@ enum { FEW = 48 };                              /* states whose last values are 
 typedef struct {                                /* a statement being made */
   low *l; tp_stmt *s;
   uint32_t pinned;                              /* dims that its domain fixes to one value */
+  bool exact;                                   /* its guard has to be */
   TP_VEC(tp_node *) node;
   TP_VEC(const tp_ix **) at;
   TP_VEC(tp_access) acc;
@@ -27,13 +28,11 @@ static int add_dim(const tp_sym **dim, const tp_sym **label, int n, const tp_sym
   return n + 1;
 }
 
-/* dom: with what the ends at its point ask (tp_points_of). */
 static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const tp_sym *const *label, tp_set *dom, tp_node *node) {
   tp_stmt *s = TP_NEW(l->a, tp_stmt);
   *s = (tp_stmt){ .id = l->p->stmts.n, .kind = kind, .k = -1, .ndim = n, .dim = tp_dup(l->a, dim, sizeof *dim * (size_t)n),
                   .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .pos = node->pos, .of = node };
-  s->all = l->g->stops.n ? tp_set_copy(dom) : NULL;
-  s->dom = tp_guard_of(l->p, dom, n, dim, &s->guard);
+  s->dom = dom;
   s->name = l->p->title[node->id];
   return (sb){ .l = l, .s = s };
 }
@@ -147,11 +146,12 @@ static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
   for (int k = 0; k < o->nvar; k++)
     for (int d = 0; d < x->ndim; d++) left += tp_ix_mentions(o->idx[d], o->var[k]);
   for (int d = 0; d < x->ndim; d++) {
-    at[d] = (tp_at){ .lo = o->idx[d] };
+    at[d] = tp_any_end(b->l->p, (tp_at){ .lo = o->idx[d] }, x->dim[d]);
+    if (at[d].range) x->dense |= 1u << d;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(o->idx[d], o->var[k])) continue;
       const tp_ix *lo = tp_ix_sub(C(b), o->idx[d], tp_ix_sym(C(b), o->var[k]));
-      at[d] = (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(C(b), o->hi[k], tp_ix_sub(C(b), lo, o->lo[k])) };
+      at[d] = tp_any_end(b->l->p, (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(C(b), o->hi[k], tp_ix_sub(C(b), lo, o->lo[k])) }, x->dim[d]);
       if (!window || --left > 0) x->dense |= 1u << d;      /* one axis of a copied window may lie on a ring */
     }
   }
@@ -167,6 +167,7 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window) {
   }
   tp_arr *x = tp_low_stored(l, o->base);
   add_access(b, TP_ACC_READ, x, ats_of(b, o, x, window), pos);
+  b->acc.v[b->acc.n - 1].upto = o->upto;
   b->acc.v[b->acc.n - 1].alias = o->identity;
   return true;
 }
@@ -210,6 +211,7 @@ static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
 /* Of the first `rows` axes one row is taken, however many there are. */
 static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d) {
   bool ok = !depends(b, o->off, d);
+  for (int k = 0; k < o->base.node->ndom; k++) ok = ok && linear(b, o->idx[k], d);
   for (int a = 0; a < o->rank; a++) ok = ok && (a < rows || !depends(b, o->shape[a], d)) && !depends(b, o->stride[a], d);
   return ok;
 }
@@ -224,44 +226,31 @@ static bool operands_allow(sb *b, const tp_sym *d) {
   return !b->s->src.node || (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, b->s->nrow, d));
 }
 
-static bool can_fail(const tp_node *n) {
-  bool integer = n->nout && !tp_dtype_float(n->out[0].dtype);
-  return tp_ops[n->op].cls == TP_CLS_GATH || tp_ops[n->op].cls == TP_CLS_FX || n->op == TP_OP_ENV_STEP ||
-         ((n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV || n->op == TP_OP_POW) && integer);
+/* Can it fail where its extents, which vary from point to point, are too small? */
+static bool fails_by_extent(const tp_node *n) {
+  bool integer = n->nout && !tp_dtype_float(n->out[0].dtype), varies = false;
+  if (tp_ops[n->op].cls != TP_CLS_ARG && !((n->op == TP_OP_MAX || n->op == TP_OP_MIN) && integer)) return false;
+  for (int a = 0; a < tp_rankof(n->in[0].src); a++) varies |= !tp_ix_is_const(tp_outof(n->in[0].src)->shape[a], NULL);
+  return varies;
 }
 
-/* Does nobody see it if the statement also runs where a row has ended? It writes elements that no row that goes on reads, and outputs are cleared there. What a
- * stop's own ACCUM takes from such a row is greater than what it holds. */
-static bool harmless(const sb *b) {
-  const tp_stmt *s = b->s;
-  bool ok = !s->effect && (s->kind != TP_ST_ACC || tp_ends_at(b->l->p, s->into)) && tp_guard_grows(b->l->p, s->guard);
-  for (int i = 0; i < s->nnode && ok; i++) ok = !can_fail(s->node[i]);
-  return ok;
+static bool is_exact(const sb *b) {
+  bool exact = b->s->effect || b->exact;
+  for (int i = 0; i < b->s->nnode; i++) exact |= fails_by_extent(b->s->node[i]);
+  return exact;
 }
 
-/* Can the points that a guard leaves out be left out of a sum over several at once? What is added there is then nothing (plan/build.c). */
-static bool maskable(const sb *b) {
-  const tp_stmt *s = b->s;
-  const tp_poly *p = b->l->p;
-  bool ok = s->kind == TP_ST_ACC && tp_guard_grows(p, s->guard) && !tp_lacks(p, s->guard);
-  for (int i = 0; i < s->nnode && ok; i++) {
-    ok = !can_fail(s->node[i]);
-    for (int a = 0; a < s->node[i]->out[0].rank; a++) ok = ok && !tp_mentions_end(b->l->g, s->node[i]->out[0].shape[a]);
-  }
-  return ok;
-}
-
-/* A guard that asks about dim d asks end >= d + something, or about ends that are others along d. */
+/* An exact guard cuts a call's range, and says the same of all its rows. */
 static bool guard_allows(const sb *b, const tp_sym *d) {
-  const tp_poly *p = b->l->p;
-  const tp_sym *end;
-  const tp_ix *least, *rest, *guard = b->s->guard;
+  const tp_ix *least, *rest;
   int64_t coef;
-  if (!guard || !depends(b, guard, d)) return true;
-  if (!harmless(b) && !maskable(b)) return false;
-  for (int k = 0; tp_guard_part(p, guard, k, &end, &least); k++) {
-    if (!end && tp_ix_mentions(guard, d)) return false;
-    if (end && (!least || (tp_ix_mentions(least, d) && (!tp_ix_linear_in(C(b), least, d, &coef, &rest) || coef != 1)))) return false;
+  int end, n = 0;
+  if (!is_exact(b)) return true;
+  for (int k = 0; tp_guard_part(b->l->p, b->s->guard, k, &end, &least); k++) {
+    const tp_ix *e = tp_ix_sym(C(b), b->l->p->ends.v[end].sym);
+    if (depends(b, e, d) || (tp_ix_mentions(least, d) && (n++ || !tp_ix_linear_in(C(b), least, d, &coef, &rest) || coef != 1))) return false;
+    for (int k2 = 0; tp_ix_mentions(least, d) && k2 < b->s->ndim; k2++)
+      if (b->s->dim[k2] != d && tp_ix_mentions(least, b->s->dim[k2])) return false;
   }
   return true;
 }
@@ -350,60 +339,20 @@ static void end_access(sb *b, int end, const tp_ix *upto) {
   TP_PUSH(l->a, &b->acc, (tp_access){ .kind = TP_ACC_READ, .arr = x->id, .at = at, .upto = upto, .pos = b->s->pos });
 }
 
-/* end >= least is known once done is for all t < least - 1. What a statement asks of its own t, or of one before, is known before t's own done is; so is what an
- * accumulation asks of the points that it adds up. Everything else waits for the end. */
-static const tp_ix *known_before(const sb *b, int end, const tp_ix *least) {
-  const tp_ix *t = least ? tp_ix_addc(C(b), least, -1) : NULL;
-  const tp_stmt *s = b->s;
-  if (!t || s->kind == TP_ST_ACC) return t;
-  for (int d = 0; d < s->ndim; d++) {
-    if (s->label[d] != b->l->g->stops.v[b->l->p->ends.v[end].stop].dim) continue;
-    tp_set *later = tp_set_and(tp_set_copy(s->dom), tp_set_cond(C(b), s->ndim, s->dim, tp_ix_cmp(C(b), TP_GT, t, tp_ix_sym(C(b), s->dim[d]))));
-    bool own = tp_set_is_empty(C(b), later);
-    tp_set_free(later);
-    if (own) return t;
-  }
-  return NULL;
-}
-
-/* Does the guard ask for what is known after its own t only? */
-static bool known_late(const sb *b) {
-  const tp_sym *end;
-  const tp_ix *least;
-  for (int k = 0; tp_guard_part(b->l->p, b->s->guard, k, &end, &least); k++)
-    for (int i = 0; end && i < b->l->p->ends.n; i++)
-      if (b->l->p->ends.v[i].sym == end && !known_before(b, i, least)) return true;
-  return false;
-}
-
 static bool wait_for_ends(sb *b) {
   low *l = b->l;
-  tp_poly *p = l->p;
   ends v = { 0 };
   tp_opnd o;
-  const tp_sym *end;
+  int end;
   const tp_ix *least;
   if (!l->g->stops.n) return true;
   for (int i = 0; i < b->s->nnode; i++)
     if (!note_node(b, &v, i)) return false;
-  if (b->s->src.node && !tp_stmt_src(p, b->s, &o, l->err)) return false;
+  if (b->s->src.node && !tp_stmt_src(l->p, b->s, &o, l->err)) return false;
   if (b->s->src.node) note_operand(b, &v, &o, b->s->nrow);
-  for (int r = 0; r < b->s->nrow; r++) note(b, &v, b->s->row[r]);
-  for (int i = 0; i < b->acc.n; i++)
-    for (int d = 0; d < p->arrs.v[b->acc.v[i].arr]->ndim; d++) note(b, &v, b->acc.v[i].at[d].lo), note(b, &v, b->acc.v[i].at[d].range ? b->acc.v[i].at[d].hi : NULL);
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
-  b->s->asks = v.n > 0;
-  if (p->loose && harmless(b) && (tp_lacks(p, b->s->guard) || known_late(b))) {
-    b->s->guard = NULL;
-    b->s->all = tp_set_free(b->s->all);
-  }
-  for (int k = 0; tp_guard_part(p, b->s->guard, k, &end, &least); k++)
-    for (int i = 0; end && i < p->ends.n; i++)
-      if (p->ends.v[i].sym == end) {
-        const tp_ix *upto = known_before(b, i, least);
-        b->s->asks |= !upto || b->s->kind == TP_ST_ACC;
-        end_access(b, i, upto);
-      }
+  for (int k = 0; tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
+    end_access(b, end, is_exact(b) ? tp_ix_addc(C(b), least, -1) : tp_ix_const(C(b), 0));
   return true;
 }
 
@@ -416,7 +365,7 @@ static bool finish(sb *b, const tp_out *res) {
   for (int i = 0; i < b->acc.n; i++) {
     tp_access *x = &b->acc.v[i];
     tp_arr *r = l->p->arrs.v[x->arr];
-    x->rel = tp_rel_restrict(tp_elements(l->p, tp_rel_at(C(b), s->ndim, s->dim, r->ndim, r->dim, x->at), r), tp_set_copy(s->dom));
+    x->rel = tp_rel_restrict(tp_rel_at(C(b), s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
     x->alias = x->alias && ew && r->rank == res->rank && r->dtype == res->dtype;
     for (int a = 0; a < r->rank && x->alias; a++) x->alias = r->shape[a] == res->shape[a];
   }
@@ -449,7 +398,7 @@ static void take_there(low *l, int n, const tp_sym *const *dims, taken *x) {
   tp_ictx *c = l->g->ix;
   tp_opnd o;
   tp_at to[32];
-  if (l->g->stops.n || !tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
+  if (!tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
   const tp_node *u = o.base.node;
   const tp_ix *is = tp_ix_bool(c, true), **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
   if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT || u->op == TP_OP_CONST || x->n + u->ndom > 31) return;
@@ -483,8 +432,9 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   const tp_node *n = v.node;
   taken x = as_written(l, n->ndom, n->dom, v, tp_set_box(l->g->ix, n->ndom, n->dom));
   if (n->ndom) take_there(l, n->ndom, n->dom, &x);
-  sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), v.node);
+  sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, v.node);
   if (pos.file) b.s->pos = pos;
+  b.s->guard = tp_guard_of(l->p, n, own_point(l, n->ndom, n->dom));
   b.s->src = x.src; b.s->srcat = x.srcat;
   write_first(&b, TP_ACC_WRITE, to, own_point(l, n->ndom, n->dom));
   tp_opnd o;
@@ -522,8 +472,9 @@ static bool branch(low *l, tp_node *m, int k) {
   taken x = as_written(l, m->ndom, m->dom, m->in[k].src, dom);
   tp_arr *to = tp_low_stored(l, tp_v(m));
   if (to->kind == TP_ARR_OUTPUT && (m->ndom || !many_states(l))) take_there(l, m->ndom, m->dom, &x);
-  sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, tp_points_of(l->p, x.dom, x.n, x.dim), m);
+  sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, m);
   b.s->into = m; b.s->k = k;
+  b.s->guard = tp_guard_of(l->p, m, own_point(l, m->ndom, m->dom));
   if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
   b.pinned = renumbered(m, &x, pins(m, m->in[k].cond));
   b.s->src = x.src;
@@ -535,8 +486,9 @@ static bool branch(low *l, tp_node *m, int k) {
 }
 
 static bool init(low *l, tp_node *n, tp_arr *x) {
-  sb b = start(l, TP_ST_INIT, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom), n);
+  sb b = start(l, TP_ST_INIT, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
   b.s->into = n;
+  b.s->guard = tp_guard_of(l->p, n, own_point(l, n->ndom, n->dom));
   write_first(&b, TP_ACC_WRITE, x, own_point(l, n->ndom, n->dom));
   return finish(&b, NULL);
 }
@@ -554,7 +506,7 @@ static bool stretches(low *l, const tp_node *n, const tp_edge *e) {
     if (tp_moves(p, e->at[d].lo) == tp_moves(p, e->at[d].hi)) return false;
     any = true;
   }
-  if (!any || l->g->stops.n) return false;
+  if (!any) return false;
   tp_set *to = tp_set_apply(tp_set_copy(l->need->set[p->id]), tp_rel_at(l->g->ix, p->ndom, p->dom, n->ndom, n->dom, e->at));
   bool all = tp_set_subset(l->g->ix, to, l->need->set[n->id]);
   tp_set_free(to);
@@ -569,7 +521,7 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   bool ranges = stretches(l, n, e);
   for (int d = 0; d < n->ndom; d++) {
     s.u[d] = e->at[d];
-    if (e->at[d].range ? ranges : tp_moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]) || tp_mentions_end(l->g, e->at[d].lo)) continue;
+    if (e->at[d].range ? ranges : tp_moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d])) continue;
     const tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
     s.n = add_dim(s.dim, s.label, s.n, h, n->dom[d]);
     s.u[d] = (tp_at){ .lo = tp_ix_sym(l->g->ix, h) };
@@ -581,25 +533,34 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
 
 static const tp_ix *both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_and(c, a, b); }
 
-static const tp_ix *in_box(low *l, const tp_node *p, const tp_sym *d) {
+/* The parts of a contribution's condition that are about ends, at p's point, or those that are not. */
+static const tp_ix *parts_of(low *l, const tp_node *p, const tp_ix *const *pat, const tp_ix *cond, bool ends) {
   tp_ictx *c = l->g->ix;
-  const tp_ix *x = tp_ix_sym(c, d), *end = tp_at_point(l->p, p, tp_ix_sym(c, d->bound), own_point(l, p->ndom, p->dom));
-  return both(c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, end));
+  const tp_ix *all = tp_ix_bool(c, true);
+  bool and = cond && tp_ix_kind(cond) == TP_IX_AND;
+  for (int k = 0; cond && k < (and ? tp_ix_narg(cond) : 1); k++) {
+    const tp_ix *x = and ? tp_ix_arg(cond, k) : cond;
+    if (tp_mentions_end(l->g, x) == ends) all = tp_ix_and(c, all, ends ? tp_at_point(l->p, p, x, pat) : x);
+  }
+  return ends && tp_ix_kind(all) == TP_IX_TRUE ? NULL : all;
+}
+
+static const tp_ix *in_box(low *l, const tp_sym *d) {
+  tp_ictx *c = l->g->ix;
+  const tp_ix *x = tp_ix_sym(c, d);
+  return both(c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, tp_ix_sym(c, d->bound)));
 }
 
 /* {statement point -> elements} that are needed, back to the points. */
 static tp_set *where_needed(low *l, const tp_node *n, const space *s) {
-  const tp_ix *at[32];
-  for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].lo;
-  tp_set *need = tp_points_at(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom, at);
-  return tp_set_apply(need, tp_rel_reverse(tp_rel_at(l->g->ix, s->n, s->dim, n->ndom, n->dom, s->u)));
+  return tp_set_apply(tp_set_copy(l->need->set[n->id]), tp_rel_reverse(tp_rel_at(l->g->ix, s->n, s->dim, n->ndom, n->dom, s->u)));
 }
 
 static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space *s) {
   tp_ictx *c = l->g->ix;
   const tp_node *p = e->src.node;
-  const tp_ix *cond = e->cond ? e->cond : tp_ix_bool(c, true);
-  for (int d = 0; d < p->ndom; d++) cond = both(c, cond, in_box(l, p, p->dom[d]));
+  const tp_ix *cond = parts_of(l, p, NULL, e->cond, false);
+  for (int d = 0; d < p->ndom; d++) cond = both(c, cond, in_box(l, p->dom[d]));
   for (int d = 0; d < n->ndom; d++) {
     const tp_ix *u = s->u[d].lo;
     if (s->u[d].range || u == e->at[d].lo) continue;
@@ -609,29 +570,25 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   return tp_set_and(tp_set_cond(c, s->n, s->dim, cond), where_needed(l, n, s));
 }
 
-/* The contribution with the ends that it mentions: of the node's point if it gathers, else of the operand's. */
-static tp_edge at_its_ends(low *l, const tp_node *n, const tp_edge *from) {
-  tp_edge e = *from;
-  const tp_node *over = e.gather ? n : e.src.node;
-  const tp_ix *const *here = own_point(l, over->ndom, over->dom);
-  int nat = e.gather ? e.src.node->ndom : n->ndom;
-  tp_at *at = TP_NEWN(l->a, tp_at, nat);
-  if (e.cond) e.cond = tp_at_point(l->p, over, e.cond, here);
-  for (int d = 0; d < nat; d++) at[d] = (tp_at){ from->at[d].range, tp_at_point(l->p, over, from->at[d].lo, here), from->at[d].range ? tp_at_point(l->p, over, from->at[d].hi, here) : NULL };
-  e.at = at;
-  return e;
+/* Both points are there; asks: and what the contribution has to know of ends. */
+static const tp_ix *contribution_guard(low *l, const tp_node *n, const space *s, const tp_node *p, const tp_ix *const *pat, const tp_ix *asks) {
+  const tp_ix *at[32], *all[3] = { NULL, tp_guard_of(l->p, p, pat), asks }, *guard;
+  for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].range ? NULL : s->u[d].lo;
+  guard = tp_guard_of(l->p, n, at);
+  for (int i = 1; i < 3; i++) guard = !guard ? all[i] : all[i] ? tp_ix_and(l->g->ix, guard, all[i]) : guard;
+  return guard;
 }
 
 static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   tp_ictx *c = l->g->ix;
-  tp_edge with = at_its_ends(l, n, &n->in[k]), *e = &with;
+  const tp_edge *e = &n->in[k];
   const tp_node *p = e->src.node;
   space s = { 0 };
   const tp_ix *pat[32];
   tp_set *dom;
   if (e->gather) {
     for (int d = 0; d < n->ndom; d++) { s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]); s.u[d] = (tp_at){ .lo = tp_ix_sym(c, n->dom[d]) }; }
-    const tp_ix *cond = e->cond ? e->cond : tp_ix_bool(c, true);
+    const tp_ix *cond = parts_of(l, p, NULL, e->cond, false);
     for (int d = 0; d < p->ndom; d++) {
       pat[d] = e->at[d].lo;
       if (!e->at[d].range) continue;
@@ -650,6 +607,9 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   if (tp_set_is_empty(c, dom)) { tp_set_free(dom); return true; }
   sb b = start(l, TP_ST_ACC, s.n, s.dim, s.label, dom, n);
   b.s->into = n; b.s->k = k;
+  const tp_ix *asks = parts_of(l, p, pat, e->cond, true);
+  b.s->guard = contribution_guard(l, n, &s, p, pat, asks);
+  b.exact = asks;
   if (e->pos.file) b.s->pos = e->pos;
   b.s->src = e->src;
   b.s->srcat = tp_dup(l->a, pat, sizeof *pat * (size_t)p->ndom);
@@ -702,12 +662,13 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
 }
 
 static bool call(low *l, tp_node *n) {
-  const tp_sym *dims[32];
+  const tp_sym *dims[32] = { 0 };
   int nd = 0;
   for (int d = 0; d < n->ndom; d++)
     if (!is_over(n, n->dom[d])) dims[nd++] = n->dom[d];
-  sb b = start(l, TP_ST_OP, nd, dims, dims, tp_points_of(l->p, tp_set_box(l->g->ix, nd, dims), nd, dims), n);
+  sb b = start(l, TP_ST_OP, nd, dims, dims, tp_set_box(l->g->ix, nd, dims), n);
   b.s->effect = true;
+  b.s->guard = tp_guard_of(l->p, &(tp_node){ .ndom = nd, .dom = dims }, own_point(l, nd, dims));
   for (int o = 0; o < n->nout; o++) {
     tp_arr *x = tp_low_stored(l, (tp_val){ n, o });
     tp_at *w = TP_NEWN(l->a, tp_at, n->ndom);
@@ -723,7 +684,8 @@ static bool call(low *l, tp_node *n) {
 }
 
 static bool view_itself(low *l, tp_node *n) {
-  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom), n);
+  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
+  b.s->guard = tp_guard_of(l->p, n, own_point(l, n->ndom, n->dom));
   b.s->src = tp_v(n); b.s->srcat = own_point(l, n->ndom, n->dom);
   b.s->through = true;
   write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
@@ -733,8 +695,9 @@ static bool view_itself(low *l, tp_node *n) {
 }
 
 static bool operator(low *l, tp_node *n) {
-  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_points_of(l->p, tp_set_copy(l->need->set[n->id]), n->ndom, n->dom), n);
+  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
   const tp_ix **at = own_point(l, n->ndom, n->dom);
+  b.s->guard = tp_guard_of(l->p, n, at);
   for (int o = 0; o < n->nout; o++) write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);
   if (!emit(&b, n, at)) return false;
   return finish(&b, n->nout == 1 ? &n->out[0] : NULL);

@@ -182,8 +182,8 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
          tp_verify(f->closed, err);
 }
 
-static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
-  tp_poly *p = f->order = tp_lower(g, f->need, loose, err);
+static tp_poly *ordered(tp_fn *f, tp_graph *g, tp_error *err) {
+  tp_poly *p = f->order = tp_lower(g, f->need, err);
   if (p) {
     p->judge = g == f->trial;
     p->novec = p->judge || !f->opt.on[TP_Q_VECTORIZE];
@@ -217,16 +217,12 @@ static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
   return tp_share_branches(g, f->need, err) && tp_verify(g, err);
 }
 
-/* What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
- * no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   int before = g->nodes.n;
-  tp_error first = { 0 };
   bool found = find_needed(f, g, err);
   f->did[TP_Q_ALGEBRA][0] = before;
   f->did[TP_Q_ALGEBRA][1] = g->nodes.n;
-  tp_poly *p = found ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
-  if (!p && first.code) p = first.code == TP_E_CYCLE ? ordered(f, g, true, err) : (*err = first, NULL);
+  tp_poly *p = found ? ordered(f, g, err) : NULL;
   f->need = tp_need_free(f->need);
   return p;
 }
@@ -235,7 +231,7 @@ static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
  * What it asks of bounds is asked of f's. */
 static bool has_order(tp_fn *f, tp_error *err) {
   tp_graph *g = f->trial = tp_graph_clone(f->graph, err);
-  f->order = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(f, g, err) : NULL;
+  f->order = g && tp_lower_sums(g, err) && tp_lower_ends(g, err) ? schedule_graph(f, g, err) : NULL;
   bool ok = f->order != NULL;
   if (ok) copy_checks(f->graph, g);
   f->order = tp_poly_free(f->order);
@@ -275,7 +271,7 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
 }
 
 bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
-  return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
+  return (!t || tp_insert_ticks(g, t, err)) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_lower_ends(g, err) && tp_verify(g, err) &&
          (*poly = schedule_graph(f, g, err)) &&
          (*plan = tp_plan_build(g, *poly, err)) && tp_plan_limit(*plan, f->limit, err);
 }

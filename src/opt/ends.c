@@ -1,0 +1,469 @@
+/* ends: what is reached by data becomes data, so that nothing below knows of it but as values.
+ *
+ *   stop t done        =>   end = accum(min) of the bound given, and of where(done, t + 1, a number beyond any) gathered over 0 .. given
+ *   T >= e             =>   value(e - 1) < (end, after what it takes from t < e - 1)
+ *   t == T - 1         =>   value(t + 1) == (end, after what it takes from t < t + 1)
+ *
+ * From here on a dim goes to the bound that the call gave. An end, read early, is a number not less than the final one, and whether t lies before it is known for
+ * good once done is for all points before t. So a condition on an end is a bool that waits for no more than it asks, and what had a condition becomes a value:
+ *
+ *   contributions      where(condition, x, what adds nothing)                        (ends_sums.c)
+ *   branches           where(condition, first, second), over the points that several may take; points that only one may take keep it      (ends_points.c)
+ *   x[T - 1]           the sum of x where t is the last: one point is kept and not all; other points: index_select of the whole dim
+ *
+ * What is computed beyond an end has no effect, and is thrown away by those masks. An operator that can fail there gets operands that cannot. Only extents still mention
+ * what was reached (a hidden bound: tp_stop.sym), as a range over 0 .. T that nothing reduces: they wait for all of it. Runs on the compiled path only. */
+#include "opt/ends.h"
+
+static const tp_ix *sym(ends *l, const tp_sym *s) { return tp_ix_sym(l->ix, s); }
+static const tp_ix *num(ends *l, int64_t k) { return tp_ix_const(l->ix, k); }
+static tp_stop *stop(ends *l, int i) { return &l->g->stops.v[i]; }
+
+/* The stop that e mentions: its number from `from` on, -1: none. */
+static int next_end(ends *l, const tp_ix *e, int from) {
+  for (int i = from; i < l->g->stops.n; i++)
+    if (tp_ix_mentions(e, stop(l, i)->sym)) return i;
+  return -1;
+}
+
+static bool mentions(ends *l, const tp_ix *e) { return next_end(l, e, 0) >= 0; }
+
+/* ---- ends as values ---- */
+
+static tp_val value(ends *l, const tp_ix *e) { return tp_ixvalue(l->g, e, l->err); }
+
+static tp_node *accum(ends *l, tp_red red, int ndom, const tp_sym *const *dom) {
+  tp_val v = mk_op(l->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = TP_I64, .ndom = ndom, .dom = dom, .red = red });
+  return v.node;
+}
+
+/* x at each of its dims that dom lacks, 0 .. bound. */
+static bool gather(ends *l, tp_node *n, tp_val x) {
+  tp_at *at = TP_NEWN(&l->g->arena, tp_at, x.node->ndom + 1);
+  for (int d = 0; d < x.node->ndom; d++) {
+    const tp_sym *s = x.node->dom[d];
+    at[d] = tp_dom_has(n->ndom, n->dom, s) ? (tp_at){ .lo = sym(l, s) } : (tp_at){ true, num(l, 0), sym(l, s->bound) };
+  }
+  return tp_accum_add(l->g, n, (tp_edge){ .src = x, .at = at, .gather = true, .pos = l->g->pos }, l->err);
+}
+
+static bool make_end(ends *l, int i) {
+  tp_stop *s = stop(l, i);
+  l->g->pos = s->pos;
+  tp_val never = mk_num(l->mk, 9223372036854775808.0, TP_I64);          /* saturates */
+  tp_val at = mk_select(l->mk, s->done, value(l, tp_ix_addc(l->ix, sym(l, s->dim), 1)), never);
+  tp_node *end = accum(l, TP_RED_MIN, s->ndom, s->dom);
+  if (!at.node || !end || !gather(l, end, value(l, sym(l, s->given))) || !gather(l, end, at)) return false;
+  end->name = s->dim->bound->name;
+  l->end[i] = end;
+  return true;
+}
+
+/* The greatest over the dims that dom lacks. */
+static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_sym *const *dom) {
+  const tp_sym *left[x.node->ndom + 1];
+  int n = 0;
+  for (int d = 0; d < x.node->ndom; d++)
+    if (!tp_dom_has(s->ndom, s->dom, x.node->dom[d]) || tp_dom_has(ndom, dom, x.node->dom[d])) left[n++] = x.node->dom[d];
+  if (n == x.node->ndom) return x;
+  tp_node *y = accum(l, TP_RED_MAX, n, left);
+  return y && gather(l, y, x) ? tp_v(y) : tp_none;
+}
+
+static tp_val read_end(ends *l, int i, const tp_ix *upto) {
+  const tp_stop *s = stop(l, i);
+  tp_at at[s->ndom + 1];
+  if (!upto) return tp_v(l->end[i]);
+  for (int d = 0; d < s->ndom; d++) at[d] = (tp_at){ .lo = sym(l, s->dom[d]) };
+  tp_val x = tp_v(l->end[i]);
+  return mk_op(l->mk, TP_OP_READ, 1, &x, &(tp_attr){ .at = at, .nix = 1, .ix = &upto });
+}
+
+tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto) {
+  for (int k = 0; k < l->reads.n; k++) {
+    const ends_read *r = &l->reads.v[k];
+    if (r->stop == i && r->upto == upto && tp_dom_same(r->ndom, r->dom, ndom, dom)) return r->val;
+  }
+  tp_val x = read_end(l, i, upto);
+  if (x.node) x = greatest(l, stop(l, i), x, ndom, dom);
+  TP_PUSH(&l->g->arena, &l->reads, (ends_read){ i, ndom, dom, upto, x });
+  return x;
+}
+
+static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  tp_val y = { 0 };
+  const tp_ix *plain = num(l, tp_ix_cst(e));
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    const tp_ix *const *atom, *whole = num(l, tp_ix_coef(e, i));
+    int n = tp_ix_term(e, i, &atom);
+    bool any = false;
+    for (int k = 0; k < n; k++) any |= mentions(l, atom[k]), whole = tp_ix_mul(l->ix, whole, atom[k]);
+    if (!any) { plain = tp_ix_add(l->ix, plain, whole); continue; }
+    tp_val x = tp_ends_value(l, atom[0], ndom, dom);
+    for (int k = 1; k < n; k++) x = mk_mul(l->mk, x, tp_ends_value(l, atom[k], ndom, dom));
+    if (tp_ix_coef(e, i) != 1) x = mk_mul(l->mk, value(l, num(l, tp_ix_coef(e, i))), x);
+    y = y.node ? mk_add(l->mk, y, x) : x;
+    if (!y.node) return y;
+  }
+  return plain == num(l, 0) ? y : mk_add(l->mk, y, value(l, plain));
+}
+
+tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  int i = next_end(l, e, 0);
+  if (i < 0) return value(l, e);
+  if (tp_ix_as_sym(e)) return tp_ends_read(l, i, ndom, dom, NULL);
+  bool most = tp_ix_kind(e) == TP_IX_MAX, mod = tp_ix_kind(e) == TP_IX_MOD;
+  switch (tp_ix_kind(e)) {
+    case TP_IX_POLY: return sum_of(l, e, ndom, dom);
+    case TP_IX_FDIV: case TP_IX_MOD:
+      return mk_bin(l->mk, mod ? TP_OP_MOD : TP_OP_FLOORDIV, tp_ends_value(l, tp_ix_arg(e, 0), ndom, dom), mk_num(l->mk, (double)tp_ix_div(e), TP_I64));
+    default: break;
+  }
+  tp_val y = tp_ends_value(l, tp_ix_arg(e, 0), ndom, dom);
+  for (int k = 1; k < tp_ix_narg(e); k++) y = mk_bin(l->mk, most ? TP_OP_MAXIMUM : TP_OP_MINIMUM, y, tp_ends_value(l, tp_ix_arg(e, k), ndom, dom));
+  return y;
+}
+
+/* ---- conditions as values ---- */
+
+/* e = k * end + rest with k 1 or -1 and no end in rest. */
+static bool linear(ends *l, const tp_ix *e, int *i, int64_t *k, const tp_ix **rest) {
+  *i = next_end(l, e, 0);
+  return tp_ix_linear_in(l->ix, e, stop(l, *i)->sym, k, rest) && (*k == 1 || *k == -1) && !mentions(l, *rest);
+}
+
+/* end op (value of e): known once done is for all points before e. */
+static tp_val compare(ends *l, tp_op op, int i, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  return mk_bin(l->mk, op, value(l, e), tp_ends_read(l, i, ndom, dom, e));
+}
+
+/* The first term of e that is k times a min or max with an end inside. */
+static const tp_ix *extremum(ends *l, const tp_ix *e, int64_t *k) {
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    const tp_ix *const *atom;
+    *k = tp_ix_coef(e, i);
+    if (tp_ix_term(e, i, &atom) == 1 && (tp_ix_kind(atom[0]) == TP_IX_MIN || tp_ix_kind(atom[0]) == TP_IX_MAX) && mentions(l, atom[0])) return atom[0];
+  }
+  return NULL;
+}
+
+/* e >= 0 with a min or max as a condition on each of its operands. */
+static const tp_ix *taken_apart(ends *l, const tp_ix *e) {
+  int64_t k;
+  const tp_ix *m = extremum(l, e, &k), *all = NULL;
+  if (!m) return NULL;
+  bool and = (tp_ix_kind(m) == TP_IX_MIN) == (k > 0);
+  const tp_ix *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k));
+  for (int i = 0; i < tp_ix_narg(m); i++) {
+    const tp_ix *x = tp_ix_cmp(l->ix, TP_GE, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, tp_ix_arg(m, i), k)), num(l, 0));
+    all = !all ? x : and ? tp_ix_and(l->ix, all, x) : tp_ix_or(l->ix, all, x);
+  }
+  return all;
+}
+
+static tp_val at_least_zero(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  int i;
+  int64_t k;
+  const tp_ix *rest, *apart;
+  if (linear(l, e, &i, &k, &rest)) {
+    if (k > 0) return compare(l, TP_OP_LT, i, tp_ix_addc(l->ix, tp_ix_neg(l->ix, rest), -1), ndom, dom);
+    return mk_un(l->mk, TP_OP_LNOT, compare(l, TP_OP_LT, i, rest, ndom, dom));
+  }
+  if ((apart = taken_apart(l, e))) return tp_ends_cond(l, apart, ndom, dom);
+  return mk_bin(l->mk, TP_OP_GE, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
+}
+
+static tp_val equal_zero(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  int i;
+  int64_t k;
+  const tp_ix *rest;
+  if (linear(l, e, &i, &k, &rest)) return compare(l, TP_OP_EQ, i, k > 0 ? tp_ix_neg(l->ix, rest) : rest, ndom, dom);
+  return mk_bin(l->mk, TP_OP_EQ, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
+}
+
+const tp_ix *tp_ends_part(const tp_ix *cond, int k) {
+  if (tp_ix_kind(cond) == TP_IX_AND) return k < tp_ix_narg(cond) ? tp_ix_arg(cond, k) : NULL;
+  return k ? NULL : cond;
+}
+
+const tp_ix *tp_ends_split(ends *l, const tp_ix *cond, bool mention) {
+  if (!cond) return NULL;
+  const tp_ix *all = NULL, *x;
+  for (int k = 0; (x = tp_ends_part(cond, k)); k++)
+    if (mentions(l, x) == mention) all = all ? tp_ix_and(l->ix, all, x) : x;
+  return all;
+}
+
+static tp_val several(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
+  tp_op op = tp_ix_kind(cond) == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR;
+  tp_val y = { 0 };
+  const tp_ix *plain = NULL;
+  for (int i = 0; i < tp_ix_narg(cond); i++) {
+    const tp_ix *x = tp_ix_arg(cond, i);
+    if (!mentions(l, x)) { plain = !plain ? x : op == TP_OP_LAND ? tp_ix_and(l->ix, plain, x) : tp_ix_or(l->ix, plain, x); continue; }
+    tp_val v = tp_ends_cond(l, x, ndom, dom);
+    y = y.node ? mk_bin(l->mk, op, y, v) : v;
+    if (!y.node) return y;
+  }
+  return plain ? mk_bin(l->mk, op, y, value(l, plain)) : y;
+}
+
+static tp_val cond_of(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
+  if (!mentions(l, cond)) return value(l, cond);
+  switch (tp_ix_kind(cond)) {
+    case TP_IX_GE0: return at_least_zero(l, tp_ix_arg(cond, 0), ndom, dom);
+    case TP_IX_EQ0: return equal_zero(l, tp_ix_arg(cond, 0), ndom, dom);
+    case TP_IX_NOT: return mk_un(l->mk, TP_OP_LNOT, tp_ends_cond(l, tp_ix_arg(cond, 0), ndom, dom));
+    default: return several(l, cond, ndom, dom);
+  }
+}
+
+tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
+  for (int k = 0; k < l->conds.n; k++)
+    if (l->conds.v[k].cond == cond && tp_dom_same(l->conds.v[k].ndom, l->conds.v[k].dom, ndom, dom)) return l->conds.v[k].val;
+  tp_val v = cond_of(l, cond, ndom, dom);
+  TP_PUSH(&l->g->arena, &l->conds, (ends_cond){ cond, ndom, dom, v });
+  return v;
+}
+
+/* ---- whatever is reached ---- */
+
+const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most) {
+  const tp_sym *elim[l->g->stops.n + 1];
+  int n = 0;
+  for (int i = next_end(l, e, 0); i >= 0; i = next_end(l, e, i + 1)) {
+    const tp_sym *s = stop(l, i)->sym;
+    const tp_ix *some = tp_ix_addc(l->ix, sym(l, l->less[i]), 1);
+    e = tp_ix_subst(l->ix, e, 1, &s, &some);
+    elim[n++] = l->less[i];
+  }
+  return n ? (most ? tp_ix_upper : tp_ix_lower)(l->ix, e, n, elim) : e;
+}
+
+const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim) {
+  return tp_ix_max(l->ix, num(l, 0), tp_ix_min(l->ix, e, tp_ix_addc(l->ix, sym(l, dim->bound), -1)));
+}
+
+tp_set *tp_ends_project(ends *l, tp_set *a) {
+  for (int i = 0; i < l->g->stops.n; i++) a = tp_set_some(l->ix, a, stop(l, i)->sym, tp_end_within(l->g, stop(l, i), 1));
+  return a;
+}
+
+/* The sets are of the graph in which a dim's bound was what is reached. */
+tp_set *tp_ends_need(ends *l, const tp_node *n) {
+  tp_set *a = n->id < l->n ? tp_set_copy(l->need->set[n->id]) : tp_set_box(l->ix, n->ndom, n->dom);
+  const tp_ix *within = tp_ix_bool(l->ix, true);
+  for (int i = 0; i < l->g->stops.n; i++) {
+    const tp_stop *s = stop(l, i);
+    within = tp_ix_and(l->ix, within, tp_end_within(l->g, s, 1));
+    a = tp_set_some(l->ix, a, s->dim->bound, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->dim->bound), sym(l, s->sym)));
+  }
+  return tp_set_and(a, tp_set_cond(l->ix, n->ndom, n->dom, within));
+}
+
+const tp_ix *tp_ends_alive(ends *l, const tp_node *n) {
+  const tp_ix *all = tp_ix_bool(l->ix, true);
+  for (int i = 0; i < l->g->stops.n; i++)
+    if (tp_dom_has(n->ndom, n->dom, stop(l, i)->dim)) all = tp_ix_and(l->ix, all, tp_ix_cmp(l->ix, TP_LT, sym(l, stop(l, i)->dim), sym(l, stop(l, i)->sym)));
+  return all;
+}
+
+tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom) {
+  if (!v.node || tp_dom_same(v.node->ndom, v.node->dom, ndom, dom)) return v;
+  return mk_select(l->mk, mk_fill(l->mk, 1, TP_BOOL, 0, NULL, ndom, dom), v, v);
+}
+
+/* ---- masks ---- */
+
+static double identity_of(tp_red red, tp_dtype d) {
+  if (red == TP_RED_SUM || red == TP_RED_PROD) return red == TP_RED_PROD;
+  bool max = red == TP_RED_MAX;
+  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
+  if (d == TP_BOOL) return max ? 0 : 1;
+  if (d == TP_U8) return max ? 0 : 255;
+  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
+  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
+}
+
+tp_val tp_ends_masked(ends *l, tp_val mask, tp_val x, tp_red red, bool only) {
+  const tp_node *n = x.node;
+  if (!n || !mask.node) return tp_none;
+  if (n->op == TP_OP_FILL && n->attr.f[0] == identity_of(red, tp_dtypeof(x))) return x;
+  bool contracts = n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM;
+  if (!only || red != TP_RED_SUM || !contracts) return mk_select(l->mk, mask, x, mk_num(l->mk, identity_of(red, tp_dtypeof(x)), tp_dtypeof(x)));
+  tp_val in[2];
+  for (int k = 0; k < n->nin; k++) in[k] = mk_select(l->mk, mask, n->in[k].src, mk_num(l->mk, 0, tp_dtypeof(n->in[k].src)));
+  return mk_op(l->mk, n->op, n->nin, in, &n->attr);
+}
+
+/* ---- operators that can fail ---- */
+
+/* The operand that makes it fail, by data; -1: none. *safe: what does not. */
+static int fails_by(const tp_node *n, double *safe) {
+  bool integer = n->nout && !tp_dtype_float(n->out[0].dtype);
+  *safe = n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV;
+  switch (n->op) {
+    case TP_OP_MOD: case TP_OP_FLOORDIV: case TP_OP_POW: return integer ? 1 : -1;
+    case TP_OP_INDEX_SELECT: case TP_OP_INDEX_ADD: case TP_OP_ENV_STEP: return 1;
+    case TP_OP_GATHER: case TP_OP_SCATTER_ADD: return 1;
+    default: return -1;
+  }
+}
+
+/* Where n is needed, as far as ends say it; TRUE: everywhere. */
+static const tp_ix *asks(ends *l, const tp_node *n) {
+  tp_set *own = tp_ends_need(l, n), *any = tp_ends_project(l, tp_set_copy(own));
+  const tp_ix *alive = tp_ends_alive(l, n), *cond = alive;
+  if (own && any && tp_set_subset(l->ix, any, own)) cond = tp_ix_bool(l->ix, true);
+  else if (own) {
+    tp_set *known = tp_set_and(any ? tp_set_copy(any) : tp_set_box(l->ix, n->ndom, n->dom), tp_set_cond(l->ix, n->ndom, n->dom, alive));
+    bool all = tp_set_subset(l->ix, known, own);
+    const tp_ix *full = all ? alive : tp_set_to_cond(l->ix, n->ndom, n->dom, own, true);
+    if (full) cond = full;
+    tp_set_free(known);
+  }
+  tp_set_free(own);
+  tp_set_free(any);
+  return cond;
+}
+
+static bool guard(ends *l, tp_node *n) {
+  double safe;
+  int k = fails_by(n, &safe);
+  if (k < 0 || n->in[k].src.node->op == TP_OP_FILL || n->in[k].src.node->op == TP_OP_CONST) return true;
+  const tp_ix *cond = asks(l, n);
+  if (tp_ix_kind(cond) == TP_IX_TRUE) return true;
+  l->g->pos = n->pos;
+  tp_val x = n->in[k].src, c = tp_ends_cond(l, cond, n->ndom, n->dom);
+  tp_val y = mk_select(l->mk, c, x, mk_num(l->mk, safe, tp_dtypeof(x)));
+  if (y.node) n->in[k].src = y;
+  return y.node;
+}
+
+/* ---- what was reached under its own name ---- */
+
+typedef struct { int n; const tp_sym **from; const tp_ix **to; } renaming;
+
+static const tp_ix *renamed(ends *l, const renaming *r, const tp_ix *e) { return e ? tp_ix_subst(l->ix, e, r->n, r->from, r->to) : NULL; }
+
+static const tp_at *at_renamed(ends *l, const renaming *r, const tp_at *at, int n) {
+  tp_at *v = at ? TP_NEWN(&l->g->arena, tp_at, n + 1) : NULL;
+  for (int i = 0; at && i < n; i++) v[i] = (tp_at){ at[i].range, renamed(l, r, at[i].lo), renamed(l, r, at[i].hi) };
+  return v;
+}
+
+static const tp_ix *const *all_renamed(ends *l, const renaming *r, const tp_ix *const *e, int n) {
+  const tp_ix **v = TP_NEWN(&l->g->arena, const tp_ix *, n + 1);
+  for (int i = 0; i < n; i++) v[i] = renamed(l, r, e[i]);
+  return v;
+}
+
+static void rename_node(ends *l, const renaming *r, tp_node *n) {
+  tp_attr *a = &n->attr;
+  a->ix = all_renamed(l, r, a->ix, a->nix);
+  if (n->op == TP_OP_READ) a->at = at_renamed(l, r, a->at, n->in[0].src.node->ndom);
+  for (int o = 0; o < n->nout; o++) n->out[o].shape = all_renamed(l, r, n->out[o].shape, n->out[o].rank);
+  tp_spec *spec = a->nspec ? tp_dup(&l->g->arena, a->spec, sizeof *spec * (size_t)a->nspec) : NULL;
+  for (int o = 0; o < a->nspec; o++) spec[o].shape = all_renamed(l, r, spec[o].shape, spec[o].rank);
+  a->spec = spec;
+  for (int k = 0; k < n->nin; k++) {
+    tp_edge *e = &n->in[k];
+    e->cond = renamed(l, r, e->cond);
+    e->at = at_renamed(l, r, e->at, e->gather ? e->src.node->ndom : n->ndom);
+  }
+}
+
+/* T => the hidden bound of what is reached; that of what was given => T. */
+static void rename_ends(ends *l) {
+  int m = l->g->stops.n;
+  renaming r = { 2 * m, TP_NEWN(&l->g->arena, const tp_sym *, 2 * m), TP_NEWN(&l->g->arena, const tp_ix *, 2 * m) };
+  for (int i = 0; i < m; i++) {
+    tp_stop *s = stop(l, i);
+    const char *name = tp_printf(&l->g->arena, "%s_reached", s->dim->bound->name);
+    const tp_sym *now = tp_sym_hidden_bound(l->ix, name);
+    r.from[i] = s->sym;
+    r.to[i] = sym(l, now);
+    r.from[m + i] = s->given;
+    r.to[m + i] = sym(l, s->sym);
+    for (int k = 0; k < l->n; k++) l->need->set[k] = tp_set_some(l->ix, l->need->set[k], s->given, tp_ix_cmp(l->ix, TP_GE, sym(l, s->given), num(l, 1)));
+    s->given = s->sym;
+    s->sym = now;
+    tp_sym *less = tp_sym_hidden_dim(l->ix, s->dim->bound->name);
+    less->bound = (tp_sym *)s->given;
+    l->less[i] = less;
+  }
+  for (int i = 0; i < l->g->nodes.n; i++) rename_node(l, &r, l->g->nodes.v[i]);
+}
+
+/* ---- rows ---- */
+
+/* Is something carried along the dim, so that its points come one after the other? */
+static bool is_carried(ends *l, const int *scc, const tp_sym *d) {
+  for (int i = 0; i < l->n; i++) {
+    const tp_node *n = l->g->nodes.v[i], *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
+    for (int k = 0; x && scc[n->id] == scc[x->id] && k < x->ndom; k++)
+      if (x->dom[k] == d && (n->attr.at[k].range || tp_ix_as_sym(n->attr.at[k].lo) != d)) return true;
+  }
+  return false;
+}
+
+static void find_alone(ends *l) {
+  int *scc = TP_NEWN(&l->g->arena, int, l->n);
+  tp_graph_sccs(l->g, scc, NULL);
+  for (int i = 0; i < l->g->stops.n; i++) {
+    const tp_stop *s = stop(l, i);
+    l->alone[i] = true;
+    for (int d = 0; d < s->ndom; d++) l->alone[i] &= is_carried(l, scc, s->dom[d]);
+  }
+}
+
+/* ---- the whole ---- */
+
+static bool lower_value(ends *l, tp_node *n) {
+  if (!mentions(l, n->attr.ix[0])) return true;
+  const tp_ix *e = n->attr.ix[0];
+  l->g->pos = n->pos;
+  tp_val v = tp_ix_is_cond(e) ? tp_ends_cond(l, e, n->ndom, n->dom) : tp_ends_value(l, e, n->ndom, n->dom);
+  v = tp_ends_same_dom(l, v, n->ndom, n->dom);
+  if (v.node) tp_replace(l->g, tp_v(n), v);
+  return v.node;
+}
+
+static bool lower_node(ends *l, tp_node *n) {
+  switch (n->op) {
+    case TP_OP_VALUE: return lower_value(l, n);
+    case TP_OP_READ: return tp_ends_point(l, n);
+    case TP_OP_MERGE: return tp_ends_branches(l, n);
+    case TP_OP_ACCUM: return tp_ends_sum(l, n);
+    default: return guard(l, n);
+  }
+}
+
+static bool lower(ends *l) {
+  find_alone(l);
+  rename_ends(l);
+  for (int i = 0; i < l->g->stops.n; i++)
+    if (!make_end(l, i)) return false;
+  for (int i = 0; i < l->n; i++)
+    if (!lower_node(l, l->g->nodes.v[i])) return false;
+  for (int i = 0; i < l->g->stops.n; i++) stop(l, i)->end = l->end[i];
+  tp_graph_prune(l->g);
+  return true;
+}
+
+static void drop(void *need) { tp_need_free(need); }
+
+bool tp_lower_ends(tp_graph *g, tp_error *err) {
+  if (!g->stops.n) return true;
+  ends l = { .g = g, .ix = g->ix, .err = err, .mk = { g, err }, .n = g->nodes.n };
+  if (!(l.need = tp_need_outputs(g, err))) return false;
+  tp_hold mine;
+  tp_hold_set(&mine, drop, l.need);
+  l.end = TP_NEWN(&g->arena, tp_node *, g->stops.n);
+  l.less = TP_NEWN(&g->arena, const tp_sym *, g->stops.n);
+  l.alone = TP_NEWN(&g->arena, bool, g->stops.n);
+  bool ok = lower(&l);
+  tp_hold_end(&mine);
+  tp_need_free(l.need);
+  return tp_isl_check(g->ix, g->pos, err) && ok;
+}

@@ -1,0 +1,43 @@
+/* What the files that lower ends by data share (ends.c says how). */
+#ifndef TP_ENDS_H
+#define TP_ENDS_H
+#include "opt/opt.h"
+#include "graph/mk.h"
+
+typedef struct { int stop, ndom; const tp_sym *const *dom; const tp_ix *upto; tp_val val; } ends_read;
+typedef struct { const tp_ix *cond; int ndom; const tp_sym *const *dom; tp_val val; } ends_cond;
+typedef struct ends {
+  tp_graph *g; tp_ictx *ix; tp_error *err; tp_mk mk;
+  tp_need *need; int n;                         /* of the graph as it was: needed points, how many nodes */
+  tp_node **end;                                /* by stop */
+  const tp_sym **less;                          /* by stop: a dim for what was reached, less 1 */
+  bool *alone;                                  /* by stop: calls run over no dim of its domain */
+  TP_VEC(ends_read) reads;                      /* made so far */
+  TP_VEC(ends_cond) conds;
+} ends;
+
+/* ---- ends.c ---- */
+/* What stop i has reached, for nodes with these dims (the greatest over those of the stop's domain that are missing), after the updates for t < upto; NULL: all. */
+tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto);
+tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom);  /* a bool scalar that holds where cond does */
+tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom);    /* e as an i64 scalar */
+const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most);               /* whatever is reached, from 1 on; NULL: not known */
+const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim);       /* 0 <= e < bound */
+/* n's needed points: what was reached at the point is a parameter, and at least 1. */
+TP_GIVE tp_set *tp_ends_need(ends *l, const tp_node *n);
+TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);                    /* for anything that may be reached */
+const tp_ix *tp_ends_alive(ends *l, const tp_node *n);                          /* n's point is there */
+tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom); /* v, for whoever reads it index by index */
+/* x where mask holds, else what adds nothing; a contraction's operands are masked instead of its result, if nobody else sees that. */
+tp_val tp_ends_masked(ends *l, tp_val mask, tp_val x, tp_red red, bool only);
+const tp_ix *tp_ends_part(const tp_ix *cond, int k);                            /* cond as a conjunction: its part k, NULL: no more */
+/* The conjunction of those args of cond that mention an end, or of those that do not. */
+const tp_ix *tp_ends_split(ends *l, const tp_ix *cond, bool mention);
+
+/* ---- ends_sums.c ---- */
+bool tp_ends_sum(ends *l, tp_node *n);
+/* ---- ends_points.c ---- */
+bool tp_ends_point(ends *l, tp_node *n);                                        /* READ */
+bool tp_ends_branches(ends *l, tp_node *n);                                     /* MERGE */
+tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at);                     /* x read where `at` may mention ends */
+#endif

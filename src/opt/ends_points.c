@@ -1,0 +1,231 @@
+/* ends_points: reads at a point that is known by data, and branches whose conditions are. */
+#include "opt/ends.h"
+
+static const tp_ix *sym(const ends *l, const tp_sym *d) { return tp_ix_sym(l->ix, d); }
+static const tp_ix *zero(const ends *l) { return tp_ix_const(l->ix, 0); }
+
+/* ---- reads ---- */
+
+static bool is_given(const tp_node *n) {
+  while (tp_ops[n->op].batch == TP_BATCH_V && n->op != TP_OP_READ && n->op != TP_OP_PINIT) n = n->in[0].src.node;
+  return n->op == TP_OP_INPUT || n->op == TP_OP_CONST;
+}
+
+static bool shape_moves(tp_val x, const tp_sym *d) {
+  for (int a = 0; a < tp_rankof(x); a++)
+    if (tp_ix_mentions(mk_extent(x, a), d)) return true;
+  return false;
+}
+
+/* x[T - c] with c a constant and T that of x's own row: which stop, -1: it is something else. */
+static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) {
+  const tp_node *n = x.node;
+  const tp_ix *rest;
+  int64_t k;
+  for (int i = 0; i < l->g->stops.n; i++) {
+    const tp_stop *s = &l->g->stops.v[i];
+    if (s->dim != n->dom[d] || !tp_ix_linear_in(l->ix, at[d].lo, s->sym, &k, &rest) || k != 1 || !tp_ix_is_const(rest, c)) continue;
+    *c = -*c;
+    return *c >= 1 && tp_at_stays(n, at, s) && !shape_moves(x, s->dim) ? i : -1;
+  }
+  return -1;
+}
+
+/* The value at T - c, kept where it is made: what adds to the sum is x there, and nothing elsewhere. A greatest value, for it gives back what it took bit for bit. */
+static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
+  const tp_stop *s = &l->g->stops.v[i];
+  const tp_sym *const *dom, *t = s->dim, *left[64];
+  int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom), n = 0;
+  tp_at *at = TP_NEWN(&l->g->arena, tp_at, ndom + 1);
+  for (int k = 0; k < ndom; k++) {
+    at[k] = dom[k] == t ? (tp_at){ true, zero(l), sym(l, t->bound) } : (tp_at){ .lo = sym(l, dom[k]) };
+    if (dom[k] != t) left[n++] = dom[k];
+  }
+  const tp_out *o = tp_outof(x);
+  const tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, sym(l, t), c), sym(l, s->sym));
+  tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = TP_RED_MAX });
+  tp_val part = tp_ends_same_dom(l, tp_ends_masked(l, tp_ends_cond(l, is, ndom, dom), x, TP_RED_MAX, false), ndom, dom);
+  if (!y.node || !part.node || !tp_accum_add(l->g, y.node, (tp_edge){ .src = part, .at = at, .gather = true, .pos = l->g->pos }, l->err)) return tp_none;
+  y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
+  return y;
+}
+
+static tp_val read_last(ends *l, tp_val x, const tp_at *at, int i, int64_t c) {
+  tp_val y = last_value(l, x, i, c);
+  if (!y.node) return y;
+  tp_at left[y.node->ndom + 1];
+  for (int k = 0; k < y.node->ndom; k++) {
+    left[k] = (tp_at){ .lo = sym(l, y.node->dom[k]) };
+    for (int j = 0; j < x.node->ndom; j++)
+      if (x.node->dom[j] == y.node->dom[k]) left[k] = at[j];
+  }
+  return tp_ends_read_at(l, y, left);
+}
+
+/* The row of the whole dim that data says. */
+static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
+  const tp_node *n = x.node;
+  tp_node reader = { 0 };
+  tp_at *all = tp_dup(&l->g->arena, at, sizeof *at * (size_t)n->ndom);
+  int axis = 0;
+  for (int k = 0; k < d; k++) axis += at[k].range;
+  for (int k = 0; k < n->ndom; k++) {
+    const tp_ix *e[2] = { at[k].lo, at[k].range ? at[k].hi : at[k].lo };
+    for (int j = 0; j < 2; j++) {
+      const tp_sym *syms[64];
+      int m = TP_MIN(tp_ix_syms(e[j], syms, 64), 64);
+      for (int i = 0; i < m; i++)
+        if (syms[i]->kind == TP_SYM_DIM) reader.ndom = tp_dom_union(l->g, reader.ndom, reader.dom, 1, &syms[i], &reader.dom);
+      for (int i = 0; i < l->g->stops.n; i++)
+        if (tp_ix_mentions(e[j], l->g->stops.v[i].sym)) reader.ndom = tp_dom_union(l->g, reader.ndom, reader.dom, l->g->stops.v[i].ndom, l->g->stops.v[i].dom, &reader.dom);
+    }
+  }
+  all[d] = (tp_at){ true, zero(l), sym(l, n->dom[d]->bound) };
+  tp_val k = tp_ends_value(l, tp_ends_clamped(l, at[d].lo, n->dom[d]), reader.ndom, reader.dom), rows = tp_ends_read_at(l, x, all);
+  return mk_op(l->mk, TP_OP_INDEX_SELECT, 2, (tp_val[]){ rows, k }, &(tp_attr){ .axis = axis });
+}
+
+/* Points first; ranges keep the ends that they mention. */
+tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
+  for (int d = 0; x.node && d < x.node->ndom; d++) {
+    int64_t c;
+    if (at[d].range || !tp_mentions_end(l->g, at[d].lo)) continue;
+    int i = is_given(x.node) ? -1 : last_of(l, x, at, d, &c);
+    if (i >= 0) return read_last(l, x, at, i, c);
+    if (!shape_moves(x, x.node->dom[d])) return pick(l, x, at, d);
+  }
+  return tp_read(l->g, x, at, l->err);
+}
+
+bool tp_ends_point(ends *l, tp_node *n) {
+  bool points = false;
+  const tp_node *x = n->in[0].src.node;
+  for (int d = 0; d < x->ndom; d++) points |= !n->attr.at[d].range && tp_mentions_end(l->g, n->attr.at[d].lo) && !shape_moves(n->in[0].src, x->dom[d]);
+  if (!points) return true;
+  l->g->pos = n->pos;
+  tp_val y = tp_ends_same_dom(l, tp_ends_read_at(l, n->in[0].src, n->attr.at), n->ndom, n->dom);
+  if (y.node) tp_replace(l->g, tp_v(n), y);
+  return y.node;
+}
+
+/* ---- branches ---- */
+
+enum { MOST = 24 };                             /* parts of a domain */
+
+typedef struct { tp_set *at; uint32_t may; } cell;      /* the branches that some end makes first there */
+typedef struct { ends *l; tp_node *n; tp_edge *was; int nwas, ncell; cell cell[MOST + 1]; } branching;
+
+/* Points at which branch k is the first that holds, and that something needs, for any end. */
+static tp_set *may_be_first(branching *b, int k) {
+  ends *l = b->l;
+  tp_set *s = tp_ends_need(l, b->n);
+  for (int j = 0; j <= k; j++) {
+    if (!b->was[j].cond && j < k) { s = tp_set_minus(s, tp_set_copy(s)); continue; }
+    if (!b->was[j].cond) continue;
+    tp_set *c = tp_set_cond(l->ix, b->n->ndom, b->n->dom, b->was[j].cond);
+    s = j < k ? tp_set_minus(s, c) : tp_set_and(s, c);
+  }
+  return tp_ends_project(l, s);
+}
+
+/* Each cell in two: the points that branch k may take, and the others. */
+static bool split(branching *b, int k) {
+  tp_set *first = may_be_first(b, k);
+  tp_ictx *ix = b->l->ix;
+  int n = b->ncell;
+  for (int i = 0; i < n && b->ncell < MOST; i++) {
+    cell *c = &b->cell[i];
+    tp_set *in = tp_set_and(tp_set_copy(c->at), tp_set_copy(first)), *out = tp_set_minus(tp_set_copy(c->at), tp_set_copy(first));
+    bool some = !tp_set_is_empty(ix, in), others = some && !tp_set_is_empty(ix, out);
+    if (some) c->may |= 1u << k;
+    if (some && others) {
+      b->cell[b->ncell++] = (cell){ out, c->may & ~(1u << k) };
+      tp_set_free(c->at);
+      c->at = in;
+    } else tp_set_free(in), tp_set_free(out);
+  }
+  tp_set_free(first);
+  return b->ncell < MOST;
+}
+
+/* Where t == T - 1, x[T - 1] is x: of branch k, by what its condition asks of its own dims. */
+static tp_val here(branching *b, int k) {
+  ends *l = b->l;
+  tp_val v = b->was[k].src;
+  const tp_ix *part;
+  if (v.node->op != TP_OP_READ) return v;
+  const tp_node *x = v.node->in[0].src.node;
+  tp_at *at = tp_dup(&l->g->arena, v.node->attr.at, sizeof *at * (size_t)x->ndom);
+  for (int d = 0; d < x->ndom; d++) {
+    const tp_ix *equal = tp_ix_cmp(l->ix, TP_EQ, sym(l, x->dom[d]), at[d].lo);
+    if (at[d].range || !tp_mentions_end(l->g, at[d].lo) || !tp_dom_has(b->n->ndom, b->n->dom, x->dom[d])) continue;
+    for (int i = 0; b->was[k].cond && (part = tp_ends_part(b->was[k].cond, i)); i++)
+      if (part == equal) at[d].lo = sym(l, x->dom[d]);
+  }
+  return tp_read(l->g, v.node->in[0].src, at, l->err);
+}
+
+/* The first of the cell's branches that holds. */
+static tp_val choose(branching *b, uint32_t may) {
+  ends *l = b->l;
+  tp_val y = { 0 };
+  for (int k = b->nwas - 1; k >= 0; k--) {
+    if (!(may >> k & 1)) continue;
+    l->g->pos = b->was[k].pos.file ? b->was[k].pos : b->n->pos;
+    y = y.node ? mk_select(l->mk, tp_ends_cond(l, b->was[k].cond, b->n->ndom, b->n->dom), here(b, k), y) : here(b, k);
+    if (!y.node) return y;
+  }
+  return y;
+}
+
+static tp_pos line_of(const branching *b, uint32_t may) {
+  int k = 0;
+  while (k + 1 < b->nwas && !(may >> k & 1)) k++;
+  return b->was[k].pos;
+}
+
+/* Cells of the same branches are one. */
+static void join(branching *b) {
+  int n = 0;
+  for (int i = 0; i < b->ncell; i++) {
+    int k = 0;
+    while (k < n && b->cell[k].may != b->cell[i].may) k++;
+    if (k < n) b->cell[k].at = tp_set_or(b->cell[k].at, b->cell[i].at);
+    else b->cell[n++] = b->cell[i];
+  }
+  b->ncell = n;
+}
+
+/* The cell with most branches comes last and takes the rest. */
+static bool write_cells(branching *b) {
+  ends *l = b->l;
+  int last = 0;
+  for (int i = 1; i < b->ncell; i++)
+    if (__builtin_popcount(b->cell[i].may) > __builtin_popcount(b->cell[last].may)) last = i;
+  b->n->nin = 0;
+  b->n->done = false;
+  for (int i = 0; i <= b->ncell; i++) {
+    const cell *c = &b->cell[i < b->ncell ? i : last];
+    if ((i == last && i < b->ncell) || !c->may) continue;
+    const tp_ix *cond = i < b->ncell ? tp_set_to_cond(l->ix, b->n->ndom, b->n->dom, c->at, true) : NULL;
+    tp_val y = choose(b, c->may);
+    l->g->pos = line_of(b, c->may);
+    if ((i < b->ncell && !cond) || !y.node || !tp_merge_add(l->g, b->n, cond, y, l->err)) return false;
+  }
+  return true;
+}
+
+bool tp_ends_branches(ends *l, tp_node *n) {
+  branching b = { .l = l, .n = n, .nwas = n->nin, .ncell = 1 };
+  bool any = false, ok = true;
+  for (int k = 0; k < n->nin; k++) any |= n->in[k].cond && tp_mentions_end(l->g, n->in[k].cond);
+  if (!any) return true;
+  b.was = tp_dup(&l->g->arena, n->in, sizeof *n->in * (size_t)n->nin);
+  b.cell[0] = (cell){ tp_set_box(l->ix, n->ndom, n->dom), 0 };
+  for (int k = 0; k < b.nwas && ok; k++) ok = k < 32 && split(&b, k);
+  ok = ok || tp_fail(l->err, TP_E_AFFINE, n->pos, "affine: too many branches of '%s' depend on ends by data", tp_title(&l->g->arena, n));
+  join(&b);
+  ok = ok && write_cells(&b);
+  for (int i = 0; i < b.ncell; i++) tp_set_free(b.cell[i].at);
+  return ok;
+}

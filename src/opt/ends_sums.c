@@ -1,0 +1,408 @@
+/* ends_sums: contributions whose points end by data.
+ *
+ * A contribution sends pairs of points (p of the operand, u of the target). What ends say of a pair, that p is there, that its condition holds, that p lies in a range
+ * 0 .. T, are *parts*. A part that holds wherever u is there and needed is left out: what is beyond an end may go there. The others are one mask on the operand,
+ * and the pairs are all that some end allows. */
+#include "opt/ends.h"
+
+typedef struct sum {                            /* one contribution, as it becomes */
+  ends *l; tp_node *n;
+  tp_edge e;
+  int ndom; const tp_sym *const *dom;           /* of the operand, with dims that the mask brings in */
+  const tp_ix *plain, *parts;                   /* conjunctions; NULL: nothing */
+  uint32_t own;                                 /* by stop: `parts` ask the end of the target's point */
+} sum;
+
+static const tp_ix *sym(const sum *s, const tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
+static const tp_ix *both(const sum *s, const tp_ix *a, const tp_ix *b) { return !a ? b : !b ? a : tp_ix_and(s->l->ix, a, b); }
+static tp_node *operand(const sum *s) { return s->e.src.node; }
+static bool mentions(const sum *s, const tp_ix *e) { return tp_mentions_end(s->l->g, e); }
+static const tp_ix *zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
+
+static tp_at *copy_at(const sum *s, int n) {
+  tp_at *at = TP_NEWN(&s->l->g->arena, tp_at, n + 1);
+  memcpy(at, s->e.at, sizeof *at * (size_t)n);
+  return at;
+}
+
+static bool crosses(const sum *s, const tp_stop *stop) {
+  tp_node probe = *s->n;
+  tp_edge e = s->e;
+  probe.nin = 1;
+  probe.in = &e;
+  return tp_edge_crosses(&probe, 0, stop);
+}
+
+/* ---- pairs ---- */
+
+/* {p -> u}, p and u within the bounds given. */
+static tp_rel *all_pairs(const sum *s) {
+  tp_ictx *c = s->l->ix;
+  const tp_node *n = s->n;
+  tp_set *p = tp_set_box(c, s->ndom, s->dom), *u = tp_set_box(c, n->ndom, n->dom);
+  tp_rel *r = s->e.gather ? tp_rel_at(c, n->ndom, n->dom, s->ndom, s->dom, s->e.at) : tp_rel_at(c, s->ndom, s->dom, n->ndom, n->dom, s->e.at);
+  if (!s->e.gather) return tp_rel_into(tp_rel_restrict(s->plain ? tp_rel_where(c, r, s->ndom, s->dom, n->ndom, n->dom, s->plain) : r, p), u);
+  if (s->plain) r = tp_rel_where(c, r, n->ndom, n->dom, s->ndom, s->dom, s->plain);
+  return tp_rel_into(tp_rel_reverse(tp_rel_into(r, p)), u);
+}
+
+/* Those that a target which is needed takes. at_p: ends are those of p's point, else of u's. */
+static tp_rel *needed_pairs(const sum *s, bool at_p) {
+  ends *l = s->l;
+  tp_set *need = tp_ends_need(l, s->n);
+  const tp_ix *within = tp_ix_bool(l->ix, true);
+  for (int i = 0; i < l->g->stops.n; i++) {
+    const tp_stop *stop = &l->g->stops.v[i];
+    if (!at_p || !crosses(s, stop)) continue;
+    need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 1));
+    within = tp_ix_and(l->ix, within, tp_end_within(l->g, stop, 1));
+  }
+  return tp_rel_restrict(tp_rel_into(all_pairs(s), need), tp_set_cond(l->ix, s->ndom, s->dom, within));
+}
+
+static bool holds(const sum *s, TP_KEEP tp_rel *pairs, const tp_ix *part) {
+  ends *l = s->l;
+  tp_rel *bad = tp_rel_where(l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom, s->n->dom, tp_ix_not(l->ix, part));
+  bool never = tp_rel_is_empty(l->ix, bad);
+  tp_rel_free(bad);
+  return never;
+}
+
+/* The parts that some needed pair does not keep. */
+static const tp_ix *asked(const sum *s, const tp_ix *parts, bool at_p) {
+  const tp_ix *left = NULL, *x;
+  tp_rel *pairs = needed_pairs(s, at_p);
+  for (int k = 0; parts && (x = tp_ends_part(parts, k)); k++)
+    if (!holds(s, pairs, x)) left = both(s, left, x);
+  tp_rel_free(pairs);
+  return left;
+}
+
+/* What some end allows, of the points in one list: *cond gets what is to be asked of them, NULL if nothing. */
+static void allowed(sum *s, TP_TAKE tp_rel *pairs, const tp_ix **cond) {
+  ends *l = s->l;
+  const tp_node *n = s->n;
+  bool gather = s->e.gather;
+  tp_rel *all = all_pairs(s);
+  tp_set *all_points = tp_rel_points(gather ? tp_rel_reverse(all) : all), *points = tp_ends_project(l, tp_rel_points(gather ? tp_rel_reverse(pairs) : pairs));
+  *cond = NULL;
+  if (points && !tp_set_subset(l->ix, all_points, points)) {
+    const tp_ix *c = gather ? tp_set_to_cond(l->ix, n->ndom, n->dom, points, true) : tp_set_to_cond(l->ix, s->ndom, s->dom, points, true);
+    if (c && tp_ix_kind(c) != TP_IX_TRUE) *cond = c;
+  }
+  tp_set_free(all_points);
+  tp_set_free(points);
+}
+
+/* ---- the new contribution ---- */
+
+static bool only_reader(const sum *s) {
+  const tp_graph *g = s->l->g;
+  int n = 0;
+  for (int i = 0; i < g->nodes.n; i++)
+    for (int k = 0; k < g->nodes.v[i]->nin; k++) n += g->nodes.v[i]->in[k].src.node == operand(s);
+  for (int i = 0; i < g->outputs.n; i++) n += g->outputs.v[i].val.node == operand(s);
+  return n == 1;
+}
+
+static bool same_in_u(const sum *s, const tp_sym *d) {
+  if (!s->e.gather || !tp_dom_has(s->n->ndom, s->n->dom, d)) return true;
+  for (int k = 0; k < s->ndom; k++)
+    if (s->dom[k] == d) return !s->e.at[k].range && tp_ix_as_sym(s->e.at[k].lo) == d;
+  return true;
+}
+
+/* Is all that is asked `T >= e`, of rows that come one after the other? Then it stays a condition, under which the contribution runs or not. */
+static bool is_condition(const sum *s, const tp_ix *ask) {
+  ends *l = s->l;
+  const tp_ix *x, *rest;
+  const tp_sym *syms[64];
+  int64_t coef;
+  for (int k = 0; (x = tp_ends_part(ask, k)); k++) {
+    int n = TP_MIN(tp_ix_syms(x, syms, 64), 64), found = 0;
+    if (tp_ix_kind(x) != TP_IX_GE0) return false;
+    for (int i = 0; i < n; i++)
+      if (syms[i]->kind == TP_SYM_DIM && !same_in_u(s, syms[i])) return false;
+    for (int i = 0; i < l->g->stops.n; i++) {
+      const tp_stop *stop = &l->g->stops.v[i];
+      if (!tp_ix_mentions(x, stop->sym)) continue;
+      if (found++ || !l->alone[i] || !tp_ix_linear_in(l->ix, tp_ix_arg(x, 0), stop->sym, &coef, &rest) || coef != 1) return false;
+      for (int d = 0; d < stop->ndom; d++)
+        if (!tp_dom_has(s->ndom, s->dom, stop->dom[d]) || !same_in_u(s, stop->dom[d])) return false;
+    }
+  }
+  return true;
+}
+
+/* `alive` is about p's own point, s->parts about either. */
+static bool settle(sum *s, tp_edge *to) {
+  ends *l = s->l;
+  const tp_ix *alive = tp_ends_split(l, tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom }), true), *range, *ask;
+  tp_rel *pairs = needed_pairs(s, !s->own);
+  if (s->parts) pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
+  if (alive && !s->own) pairs = tp_rel_restrict(pairs, tp_set_cond(l->ix, s->ndom, s->dom, alive));
+  allowed(s, pairs, &range);
+  ask = both(s, asked(s, alive, true), asked(s, s->parts, !s->own));
+  s->e.cond = both(s, s->plain, range);
+  if (ask && is_condition(s, ask)) s->e.cond = both(s, s->e.cond, ask), ask = NULL;
+  if (ask) {
+    tp_val mask = tp_ends_cond(l, ask, s->ndom, s->dom);
+    s->e.src = tp_ends_same_dom(l, tp_ends_masked(l, mask, s->e.src, s->n->attr.red, only_reader(s)), s->ndom, s->dom);
+  } else s->e.src = tp_ends_same_dom(l, s->e.src, s->ndom, s->dom);
+  if (s->e.src.node) *to = s->e;
+  return s->e.src.node;
+}
+
+/* A dim of p that u has, or that the mask brings in. */
+static void bring_in(sum *s, int n, const tp_sym *const *dims) {
+  const tp_sym *const *was = s->dom;
+  int nwas = s->ndom, d = 0;
+  s->ndom = tp_dom_union(s->l->g, s->ndom, s->dom, n, dims, &s->dom);
+  if (!s->e.gather || s->ndom == nwas) return;
+  tp_at *at = TP_NEWN(&s->l->g->arena, tp_at, s->ndom + 1);
+  for (int k = 0; k < s->ndom; k++) at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = sym(s, s->dom[k]) };
+  s->e.at = at;
+}
+
+/* ---- gathers: ends stand in the ranges ---- */
+
+static bool stays(const sum *s, const tp_sym *d) {
+  for (int k = 0; k < s->ndom; k++)
+    if (s->dom[k] == d) return !s->e.at[k].range && tp_ix_as_sym(s->e.at[k].lo) == d;
+  return true;
+}
+
+/* All that e mentions, but for p's dim `own`, is the same at p and at u, or can be brought in. */
+static bool tells(sum *s, const tp_ix *e, const tp_sym *own) {
+  const tp_sym *syms[64];
+  int n = TP_MIN(tp_ix_syms(e, syms, 64), 64);
+  for (int i = 0; i < n; i++)
+    if (syms[i]->kind == TP_SYM_DIM && (syms[i] == own || !stays(s, syms[i]))) return false;
+  for (int i = 0; i < s->l->g->stops.n; i++) {
+    const tp_stop *stop = &s->l->g->stops.v[i];
+    for (int d = 0; d < stop->ndom && tp_ix_mentions(e, stop->sym); d++)
+      if (!stays(s, stop->dom[d])) return false;
+  }
+  return true;
+}
+
+static void bring_all(sum *s, const tp_ix *e) {
+  const tp_sym *syms[64];
+  int n = TP_MIN(tp_ix_syms(e, syms, 64), 64);
+  for (int i = 0; i < n; i++)
+    if (syms[i]->kind == TP_SYM_DIM) bring_in(s, 1, &syms[i]);
+  for (int i = 0; i < s->l->g->stops.n; i++) {
+    const tp_stop *stop = &s->l->g->stops.v[i];
+    if (tp_ix_mentions(e, stop->sym)) bring_in(s, stop->ndom, stop->dom), s->own |= 1u << i;
+  }
+}
+
+/* lo <= p < hi with an end in lo or hi becomes a part, and the range all that may be. False: as it is it cannot be a mask. */
+static bool widen_range(sum *s, int k) {
+  tp_ictx *c = s->l->ix;
+  const tp_sym *d = operand(s)->dom[k];
+  tp_at r = s->e.at[k];
+  const tp_ix *lo = tp_ends_extreme(s->l, r.lo, false), *hi = tp_ends_extreme(s->l, r.hi, true), *part = NULL;
+  if ((mentions(s, r.lo) && !tells(s, r.lo, d)) || (mentions(s, r.hi) && !tells(s, r.hi, d))) return false;
+  if (mentions(s, r.lo)) part = tp_ix_cmp(c, TP_GE, sym(s, d), r.lo);
+  if (mentions(s, r.hi)) part = both(s, part, tp_ix_cmp(c, TP_LT, sym(s, d), r.hi));
+  tp_at *at = copy_at(s, s->ndom);
+  for (int j = 0; j < s->ndom; j++)
+    if (s->dom[j] == d) at[j] = (tp_at){ true, lo ? lo : zero(s), hi ? hi : sym(s, d->bound) };
+  s->e.at = at;
+  s->parts = both(s, s->parts, part);
+  if (mentions(s, r.lo)) bring_all(s, r.lo);
+  if (mentions(s, r.hi)) bring_all(s, r.hi);
+  return true;
+}
+
+static tp_op reduction(tp_red red) { return red == TP_RED_SUM ? TP_OP_SUM : red == TP_RED_PROD ? TP_OP_PROD : red == TP_RED_MAX ? TP_OP_MAX : TP_OP_MIN; }
+
+/* The whole contribution at u's point: read, then reduced. */
+static bool stacked(sum *s) {
+  ends *l = s->l;
+  tp_node *x = operand(s);
+  int axes[TP_MAXRANK], n = 0;
+  for (int k = 0; k < x->ndom; k++)
+    if (s->e.at[k].range) axes[n] = n, n++;
+  tp_val y = mk_reduce(l->mk, reduction(s->n->attr.red), tp_ends_read_at(l, s->e.src, s->e.at), n, axes, false);
+  if (!y.node) return false;
+  tp_at *at = TP_NEWN(&l->g->arena, tp_at, y.node->ndom + 1);
+  for (int k = 0; k < y.node->ndom; k++) at[k] = (tp_at){ .lo = sym(s, y.node->dom[k]) };
+  s->e.src = y;
+  s->e.at = at;
+  s->ndom = y.node->ndom;
+  s->dom = y.node->dom;
+  return true;
+}
+
+/* Ends that the condition and the ranges ask about are those of u's point: do they become a mask on the operand? */
+static bool masks(sum *s, const tp_edge *e) {
+  const tp_node *x = e->src.node;
+  if (s->parts && !tells(s, s->parts, NULL)) return false;
+  if (s->parts) bring_all(s, s->parts);
+  for (int k = 0; k < x->ndom; k++) {
+    int j = 0;
+    if (!mentions(s, e->at[k].lo) && !(e->at[k].range && mentions(s, e->at[k].hi))) continue;
+    while (s->dom[j] != x->dom[k]) j++;
+    if (!e->at[k].range || !widen_range(s, j)) return false;
+  }
+  for (int i = 0; i < s->l->g->stops.n; i++)
+    if ((s->own >> i & 1) && crosses(s, &s->l->g->stops.v[i])) return false;
+  return true;
+}
+
+static bool gathered(sum *s, tp_edge *to) {
+  const sum was = *s;
+  if (masks(s, to)) return settle(s, to);
+  *s = was;
+  if (!stacked(s)) return false;
+  if (s->parts) bring_all(s, s->parts);
+  return settle(s, to);
+}
+
+/* ---- scatters: ends stand in the map ---- */
+
+/* A range with an end in it: rows before and after it are nothing. */
+static bool padded(sum *s, int d, int axis) {
+  ends *l = s->l;
+  tp_at r = s->e.at[d];
+  tp_node *x = operand(s);
+  const tp_ix *lo = tp_ends_extreme(l, r.lo, false), *hi = tp_ends_extreme(l, r.hi, true);
+  lo = lo ? lo : zero(s);
+  hi = hi ? hi : sym(s, s->n->dom[d]->bound);
+  const tp_ix *want = tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom), *before = tp_ix_sub(l->ix, r.lo, lo);
+  const tp_ix *after = tp_ix_sub(l->ix, tp_ix_sub(l->ix, want, before), mk_extent(s->e.src, axis));
+  s->e.src = mk_pad(l->mk, s->e.src, axis, before, after, 0);
+  if (!s->e.src.node) return false;
+  bring_in(s, operand(s)->ndom, operand(s)->dom);
+  tp_at *at = copy_at(s, s->n->ndom);
+  at[d] = (tp_at){ true, lo, hi };
+  s->e.at = at;
+  return true;
+}
+
+static bool elsewhere(const sum *s, int d, const tp_sym *t) {
+  for (int k = 0; k < s->n->ndom; k++)
+    if (k != d && (tp_ix_mentions(s->e.at[k].lo, t) || (s->e.at[k].range && tp_ix_mentions(s->e.at[k].hi, t)))) return true;
+  for (int a = 0; a < tp_rankof(s->e.src); a++)
+    if (tp_ix_mentions(mk_extent(s->e.src, a), t)) return true;
+  return false;
+}
+
+/* All that ends say of p, now: the operand is nothing where it does not count. */
+static bool mask_now(sum *s) {
+  ends *l = s->l;
+  const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, operand(s)));
+  s->parts = s->plain = NULL;
+  s->e.src = tp_ends_same_dom(l, tp_ends_masked(l, tp_ends_cond(l, cond, operand(s)->ndom, operand(s)->dom), s->e.src, s->n->attr.red, false), operand(s)->ndom, operand(s)->dom);
+  s->e.cond = NULL;
+  return s->e.src.node;
+}
+
+/* Where all of dim t goes to one point: the sum over it does. */
+static bool sum_first(sum *s, const tp_sym *t) {
+  ends *l = s->l;
+  if (!mask_now(s)) return false;
+  tp_node *x = operand(s);
+  const tp_sym *left[x->ndom + 1];
+  tp_at *at = TP_NEWN(&l->g->arena, tp_at, x->ndom + 1);
+  int n = 0;
+  for (int k = 0; k < x->ndom; k++) {
+    at[k] = x->dom[k] == t ? (tp_at){ true, zero(s), sym(s, t->bound) } : (tp_at){ .lo = sym(s, x->dom[k]) };
+    if (x->dom[k] != t) left[n++] = x->dom[k];
+  }
+  const tp_out *o = tp_outof(s->e.src);
+  tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = s->n->attr.red });
+  if (!y.node || !tp_accum_add(l->g, y.node, (tp_edge){ .src = s->e.src, .at = at, .gather = true, .pos = s->e.pos }, l->err)) return false;
+  s->e.src = y;
+  s->ndom = n;
+  s->dom = y.node->dom;
+  return true;
+}
+
+/* Rows added where data says: all of dim t in one go. */
+static bool add_rows(sum *s, int d, const tp_sym *t) {
+  ends *l = s->l;
+  const tp_sym *to = s->n->dom[d];
+  if (!mask_now(s)) return false;
+  tp_node *x = operand(s);
+  tp_val k = tp_ends_value(l, tp_ends_clamped(l, s->e.at[d].lo, to), x->ndom, x->dom), src = tp_ends_same_dom(l, k, x->ndom, x->dom);
+  tp_at at[x->ndom + 1];
+  const tp_ix *shape[TP_MAXRANK];
+  for (int i = 0; i < x->ndom; i++) at[i] = x->dom[i] == t ? (tp_at){ true, zero(s), sym(s, t->bound) } : (tp_at){ .lo = sym(s, x->dom[i]) };
+  k = src.node ? tp_read(l->g, src, at, l->err) : src;
+  src = k.node ? tp_read(l->g, s->e.src, at, l->err) : k;
+  if (!src.node) return false;
+  shape[0] = sym(s, to->bound);
+  for (int a = 1; a < tp_rankof(src); a++) shape[a] = mk_extent(src, a);
+  tp_val base = mk_fill(l->mk, 0, tp_dtypeof(src), tp_rankof(src), shape, 0, NULL);
+  s->e.src = mk_op(l->mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ base, k, src }, &(tp_attr){ .axis = 0 });
+  if (!s->e.src.node) return false;
+  s->ndom = operand(s)->ndom;
+  s->dom = operand(s)->dom;
+  tp_at *now = copy_at(s, s->n->ndom);
+  now[d] = (tp_at){ true, zero(s), sym(s, to->bound) };
+  s->e.at = now;
+  return true;
+}
+
+static bool has_ranges(const sum *s) {
+  for (int k = 0; k < s->n->ndom; k++)
+    if (s->e.at[k].range) return true;
+  return false;
+}
+
+/* u = e with an end in e. */
+static bool pointed(sum *s, int d) {
+  tp_ictx *c = s->l->ix;
+  const tp_sym *t = s->n->dom[d];
+  const tp_ix *e = s->e.at[d].lo;
+  if (tp_dom_has(operand(s)->ndom, operand(s)->dom, t)) {
+    bool moved = elsewhere(s, d, t);
+    if (tp_ix_mentions(e, t) && (moved || has_ranges(s)))
+      return tp_fail(s->l->err, TP_E_AFFINE, s->e.pos, "affine: the derivative of a read at %s, where '%s' ends by data, cannot be written down", tp_ix_str(c, e), t->name);
+    if (tp_ix_mentions(e, t) || moved) return add_rows(s, d, t);
+    if (!sum_first(s, t)) return false;
+  }
+  bring_in(s, 1, &t);
+  s->parts = both(s, s->parts, tp_ix_cmp(c, TP_EQ, sym(s, t), e));
+  tp_at *at = copy_at(s, s->n->ndom);
+  at[d] = (tp_at){ .lo = sym(s, t) };
+  s->e.at = at;
+  return true;
+}
+
+static bool scattered(sum *s, tp_edge *to) {
+  for (int d = 0, axis = 0; d < s->n->ndom; d++) {
+    const tp_at *at = &s->e.at[d];
+    bool ends = mentions(s, at->lo) || (at->range && mentions(s, at->hi)), range = at->range;
+    if (ends && !(range ? padded(s, d, axis) : pointed(s, d))) return false;
+    axis += range;
+  }
+  return settle(s, to);
+}
+
+/* ---- all ---- */
+
+static bool concerns(const ends *l, const tp_node *n, const tp_edge *e) {
+  const tp_node *x = e->src.node;
+  int nat = e->gather ? x->ndom : n->ndom;
+  bool any = e->cond && tp_mentions_end(l->g, e->cond);
+  for (int k = 0; k < nat; k++) any |= tp_mentions_end(l->g, e->at[k].lo) || (e->at[k].range && tp_mentions_end(l->g, e->at[k].hi));
+  for (int i = 0; i < l->g->stops.n; i++) any |= tp_dom_has(x->ndom, x->dom, l->g->stops.v[i].dim);
+  return any;
+}
+
+bool tp_ends_sum(ends *l, tp_node *n) {
+  for (int k = 0; k < n->nin; k++) {
+    tp_edge *e = &n->in[k];
+    if (!concerns(l, n, e)) continue;
+    l->g->pos = e->pos.file ? e->pos : n->pos;
+    sum s = { .l = l, .n = n, .e = *e, .ndom = e->src.node->ndom, .dom = e->src.node->dom };
+    s.plain = tp_ends_split(l, e->cond, false);
+    s.parts = tp_ends_split(l, e->cond, true);
+    if (!(e->gather ? gathered : scattered)(&s, &n->in[k])) return false;
+  }
+  return true;
+}
