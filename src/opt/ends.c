@@ -208,7 +208,8 @@ static tp_val several(ends *l, const tp_ix *cond, int ndom, const tp_sym *const 
   return plain ? mk_bin(l->mk, op, y, value(l, plain)) : y;
 }
 
-static tp_val cond_of(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
+/* One for each use: it goes into the operator that uses it, and is nowhere kept. */
+tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
   if (!mentions(l, cond)) return value(l, cond);
   switch (tp_ix_kind(cond)) {
     case TP_IX_GE0: return at_least_zero(l, tp_ix_arg(cond, 0), ndom, dom);
@@ -216,14 +217,6 @@ static tp_val cond_of(ends *l, const tp_ix *cond, int ndom, const tp_sym *const 
     case TP_IX_NOT: return mk_un(l->mk, TP_OP_LNOT, tp_ends_cond(l, tp_ix_arg(cond, 0), ndom, dom));
     default: return several(l, cond, ndom, dom);
   }
-}
-
-tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
-  for (int k = 0; k < l->conds.n; k++)
-    if (l->conds.v[k].cond == cond && tp_dom_same(l->conds.v[k].ndom, l->conds.v[k].dom, ndom, dom)) return l->conds.v[k].val;
-  tp_val v = cond_of(l, cond, ndom, dom);
-  TP_PUSH(&l->g->arena, &l->conds, (ends_cond){ cond, ndom, dom, v });
-  return v;
 }
 
 /* ---- whatever is reached ---- */

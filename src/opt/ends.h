@@ -5,7 +5,6 @@
 #include "graph/mk.h"
 
 typedef struct { int stop, ndom; const tp_sym *const *dom; const tp_ix *upto; tp_val val; } ends_read;
-typedef struct { const tp_ix *cond; int ndom; const tp_sym *const *dom; tp_val val; } ends_cond;
 typedef struct ends {
   tp_graph *g; tp_ictx *ix; tp_error *err; tp_mk mk;
   tp_need *need; int n;                         /* of the graph as it was: needed points, how many nodes */
@@ -13,7 +12,6 @@ typedef struct ends {
   const tp_sym **less;                          /* by stop: a dim for what was reached, less 1 */
   bool *alone;                                  /* by stop: calls run over no dim of its domain */
   TP_VEC(ends_read) reads;                      /* made so far */
-  TP_VEC(ends_cond) conds;
 } ends;
 
 /* ---- ends.c ---- */

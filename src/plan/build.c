@@ -481,6 +481,40 @@ static bool op_region(pb *b, int i) {
   return true;
 }
 
+/* ---- contributions under a condition ---- */
+
+static bool is_identity(tp_val v, tp_red red) {
+  while (v.node->op == TP_OP_EXPAND) v = v.node->in[0].src;
+  return v.node->op == TP_OP_FILL && v.node->attr.f[0] == identity_of(red, tp_dtypeof(v));
+}
+
+static bool same_for_all(const pb *b, const tp_nd *x) {
+  bool same = x->rank == 0;
+  for (int k = 0; k < b->nlead; k++) same &= x->lead[k] == K(b, 0);
+  return same;
+}
+
+/* Is what is added where(c, x, nothing), with an array's c that the call does not vary? Then *c is where it lies. */
+static bool find_unless(pb *b, tp_nd *c) {
+  const tp_stmt *s = b->s;
+  tp_opnd o, x;
+  b->unless = -1;
+  if (s->kind != TP_ST_ACC || s->nrow || !tp_stmt_src(b->p, s, &o, b->err)) return !b->err->code;
+  int i = tp_stmt_find(s, &o);
+  if (i < 0 || i != s->nnode - 1 || !o.identity || s->node[i]->op != TP_OP_SELECT || !is_identity(s->node[i]->in[2].src, s->into->attr.red)) return true;
+  tp_opnd self = whole(b, tp_v(s->node[i]), s->node[i]->ndom, s->node[i]->dom, s->nodeat[i]);
+  if (!tp_stmt_operand(b->p, s, i, 0, &o, b->err) || !tp_stmt_operand(b->p, s, i, 1, &x, b->err)) return false;
+  if (tp_stmt_find(s, &o) >= 0 || !same_shape(&self, &x)) return true;
+  tp_nd cond = nd_array(b, tp_array_of(b->p, o.base), &o);
+  if (!same_for_all(b, &cond)) return true;
+  *c = cond;
+  b->unless = i;
+  return true;
+}
+
+/* What the statement finally writes. */
+static bool source(pb *b, tp_opnd *o) { return b->unless >= 0 ? tp_stmt_operand(b->p, b->s, b->unless, 1, o, b->err) : tp_stmt_src(b->p, b->s, o, b->err); }
+
 /* ---- the result ---- */
 
 static const tp_access *target(const tp_stmt *s) {
@@ -502,7 +536,7 @@ static bool choose_final(pb *b) {
     return true;
   }
   tp_opnd o;
-  if (!tp_stmt_src(b->p, s, &o, b->err)) return false;
+  if (!source(b, &o)) return false;
   int i = tp_stmt_find(s, &o);
   if (i < 0) return true;
   b->uses[i] = s->nnode;
@@ -519,7 +553,7 @@ static bool count_uses(pb *b) {
   b->leaks = TP_NEWN(b->a, bool, s->nnode);
   b->nuse = TP_NEWN(b->a, int, s->nnode);
   for (int i = 0; i < s->nnode; i++)
-    for (int k = 0; k < s->node[i]->nin; k++) {
+    for (int k = 0; k < s->node[i]->nin && i != b->unless; k++) {
       tp_opnd o;
       if (!tp_stmt_operand(b->p, s, i, k, &o, b->err)) return false;
       int j = tp_stmt_find(s, &o);
@@ -549,7 +583,7 @@ static bool final_copy(pb *b) {
   const tp_stmt *s = b->s;
   if (!s->src.node || b->final >= 0) return true;
   tp_opnd o;
-  if (!tp_stmt_src(b->p, s, &o, b->err)) return false;
+  if (!source(b, &o)) return false;
   int i = tp_stmt_find(s, &o);
   if (i >= 0 && s->node[i]->op == TP_OP_FILL && s->kind != TP_ST_ACC) { fill_target(b, s->node[i]); return true; }
   for (int k = 0; k < s->nrow; k++) o.shape[k] = K(b, 1);        /* of these axes one row is taken */
@@ -596,9 +630,29 @@ static void copy_newest(pb *b) {
   put(b, &r->out, &r->nout, nd_array(b, to, &o));
 }
 
+static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
+  if (n == 1) return kid[0];
+  tp_pnode *x = TP_NEW(b->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = kid };
+  return x;
+}
+
+/* The leaves that there are now run only if c holds. */
+static void run_if(pb *b, tp_nd c) {
+  const tp_sym *v = tp_sym_var(C(b), "c");
+  tp_pnode *load = TP_NEW(b->a, tp_pnode), *cond = TP_NEW(b->a, tp_pnode);
+  *load = (tp_pnode){ .kind = TP_P_LOAD, .var = v, .given = K(b, 1), .nd = tp_dup(b->a, &c, sizeof c) };
+  *cond = (tp_pnode){ .kind = TP_P_IF, .n = 1, .kid = TP_NEW(b->a, tp_pnode *), .cond = tp_ix_cmp(C(b), TP_GE, tp_ix_sym(C(b), v), K(b, 1)) };
+  *cond->kid = seq(b, b->leaves.n, b->leaves.v);
+  b->leaves.v = NULL; b->leaves.n = b->leaves.cap = 0;
+  TP_PUSH(b->a, &b->leaves, load);
+  TP_PUSH(b->a, &b->leaves, cond);
+}
+
 static bool stmt_regions(pb *b, const tp_tree *t) {
   open_stmt(b, t);
   const tp_stmt *s = b->s;
+  tp_nd cond;
   if (s->kind == TP_ST_INIT) {
     tp_region *r = region(b, TP_RG_FILL, NULL);
     r->node = s->into;
@@ -606,9 +660,10 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
     put(b, &r->out, &r->nout, nd_write(b, target(s)));
     return true;
   }
-  if (!count_uses(b) || !choose_final(b)) return false;
+  if (!find_unless(b, &cond) || !count_uses(b) || !choose_final(b)) return false;
   for (int i = 0; i < s->nnode; i++) {
     tp_node *n = s->node[i];
+    if (i == b->unless) continue;
     if (is_ew(n)) { if (!group_add(b, i)) return false; continue; }
     if (n->op == TP_OP_FILL && (s->src.node || i < s->nnode - 1)) continue;   /* made where it is wanted */
     group_close(b);
@@ -617,6 +672,7 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
   }
   group_close(b);
   if (!final_copy(b)) return false;
+  if (b->unless >= 0) run_if(b, cond);
   copy_newest(b);
   return true;
 }
@@ -706,13 +762,6 @@ static void put_rows(pb *b, tp_region *r) {
 }
 
 /* ---- the tree ---- */
-
-static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
-  if (n == 1) return kid[0];
-  tp_pnode *x = TP_NEW(b->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = kid };
-  return x;
-}
 
 static tp_pnode *after_loads(pb *b, tp_pnode *x) {
   tp_pnode **v = TP_NEWN(b->a, tp_pnode *, b->nendvar + 1);

@@ -20,6 +20,7 @@ typedef struct pb {
   tp_pbuf **scratch; int *uses, *nuse; bool *leaks;    /* per node of the cluster: scratch, last using node, uses, used by more than a region */
   int final; tp_nd final_nd; bool final_acc; tp_red final_red;
   tp_group g;
+  int unless;                                   /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none */
   TP_VEC(tp_pnode *) leaves;
   const tp_sym **endvar; int nendvar;           /* by poly's ends: the VAR that a LOAD sets */
   bool *wanted;                                 /* ends that the node at work mentions, by the same numbers */

@@ -238,6 +238,11 @@ bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err) {
   return ok || tp_fail(err, TP_E_FILE, at, "file: an end is read from a temp of i64");
 }
 
+static bool load_ok(const tp_plan *p, const tp_nd *x, tp_error *err) {
+  if (x->buf >= 0 && x->buf < p->bufs.n && p->bufs.v[x->buf]->dtype == TP_BOOL) return x->rank == 0 || tp_fail(err, TP_E_FILE, (tp_pos){ 0 }, "file: one bool is loaded");
+  return tp_end_check(p, x, (tp_pos){ 0 }, err);
+}
+
 bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
   bool ok = x->buf >= 0 && x->buf < p->bufs.n && p->bufs.v[x->buf]->kind == TP_BUF_TEMP && x->dim >= -1 && x->dim < p->bufs.v[x->buf]->ndim;
   return ok || tp_fail(err, TP_E_FILE, at, "file: %s: rows of a temp are wanted", x->kind == TP_P_SPILL ? "spill" : "fetch");
@@ -271,7 +276,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
 
 static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
   if (x->kind == TP_P_REGION) return tp_region_check(p, x->rg, x->rg->pos, err);
-  if (x->kind == TP_P_LOAD) return tp_end_check(p, x->nd, (tp_pos){ 0 }, err);
+  if (x->kind == TP_P_LOAD) return load_ok(p, x->nd, err);
   if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) return tp_kept_check(p, x, (tp_pos){ 0 }, err);
   for (int i = 0; i < x->n; i++)
     if (!check_node(p, x->kid[i], err)) return false;

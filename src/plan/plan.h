@@ -73,7 +73,7 @@ struct tp_pnode {
   const tp_ix *cond;
   tp_region *rg;
   int buf, dim; bool inner, made;               /* SPILL, FETCH; with lo, hi, step. inner: another way to go by the same dim; made: FETCH of rows that will be written */
-  const tp_ix *given; tp_nd *nd;                /* LOAD var = min(given, the greatest of the i64 in nd): an end by data, read again wherever it is used */
+  const tp_ix *given; tp_nd *nd;                /* LOAD var = min(given, the greatest of the i64 in nd): an end by data, read again wherever it is used; or a bool */
   int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
   int lastpos;
   tp_pnode *up;                                 /* parent */

@@ -68,16 +68,11 @@ static isl_map *through_early(tp_sched *S, place from, place to) {
   return in_bounds(S, those_before(S, m, from.st, to.st, r));
 }
 
-static bool never_waits(const tp_access *w, const tp_access *r) {
-  int64_t upto;
-  return w->kind == TP_ACC_UPDATE && r->upto && tp_ix_is_const(r->upto, &upto) && upto <= 0;
-}
-
 /* `sure`: it has points, as from is the array's only writer. */
 static bool add_dep(tp_sched *S, place from, place to, bool sure) {
   enum { PATIENCE = 20 };                       /* budgets: without it there is no order */
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
-  if (never_waits(w, r)) return true;
+  if (w->kind == TP_ACC_UPDATE && tp_is_first_end(r)) return true;
   tp_ask(S, "which points of '%s' need which of '%s'", S->p->stmts.v[to.st]->name, S->p->stmts.v[from.st]->name);
   tp_query_long(S, PATIENCE);
   isl_map *m = r->upto && w->kind == TP_ACC_UPDATE ? through_early(S, from, to) : through(S, w, r);

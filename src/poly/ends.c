@@ -189,6 +189,11 @@ const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run) {
 
 /* ---- questions ---- */
 
+bool tp_is_first_end(const tp_access *a) {
+  int64_t upto;
+  return a->upto && tp_ix_is_const(a->upto, &upto) && upto <= 0;
+}
+
 bool tp_ends_at(const tp_poly *p, const tp_node *n) {
   for (int i = 0; n && i < p->g->stops.n; i++)
     if (p->g->stops.v[i].end == n) return true;

@@ -39,6 +39,8 @@ typedef struct tp_access {
   tp_pos pos;
 } tp_access;
 
+bool tp_is_first_end(const tp_access *a);       /* it waits for no update: a guard that need not be exact */
+
 typedef enum { TP_ST_OP, TP_ST_INIT, TP_ST_ACC } tp_stkind;   /* OP: also copies */
 typedef struct tp_stmt {
   int id; tp_stkind kind;

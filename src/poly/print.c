@@ -134,7 +134,7 @@ static bool same_read(const tp_poly *p, const tp_access *a, const tp_access *b) 
 static void put_reads(const pr *x, tp_buf *b, const call *c) {
   int said = 0;
   for (int i = 0; i < c->s->nacc; i++) {
-    bool again = c->s->acc[i].kind != TP_ACC_READ;
+    bool again = c->s->acc[i].kind != TP_ACC_READ || tp_is_first_end(&c->s->acc[i]);
     for (int k = 0; k < i && !again; k++) again = same_read(x->p, &c->s->acc[k], &c->s->acc[i]);
     if (again) continue;
     if (said++ == READS) { tp_puts(b, ", ..."); return; }

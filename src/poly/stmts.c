@@ -14,7 +14,7 @@ typedef struct {                                /* a statement being made */
 } sb;
 
 static tp_ictx *C(const sb *b) { return b->l->g->ix; }
-static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window);
+static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside);
 
 /* ---- dims ---- */
 
@@ -120,12 +120,15 @@ static void parameter_access(sb *b, tp_node *n, const tp_ix *const *at) {
   TP_PUSH(b->l->a, &b->acc, (tp_access){ .kind = TP_ACC_READ, .arr = tp_low_array(b->l, tp_v(n), TP_ARR_PARAM, (int)n->attr.i[0])->id, .at = w, .pos = n->pos });
 }
 
+/* Is it the condition under which something is added? It is made before, so that nothing else runs where it does not hold (plan/build.c). */
+static bool decides(const sb *b, const tp_node *n, int k) { return k == 0 && n->op == TP_OP_SELECT && b->s->kind == TP_ST_ACC && b->s->src.node == n; }
+
 static bool emit(sb *b, tp_node *n, const tp_ix **at) {
   for (int k = 0; k < n->nin; k++) {
     tp_opnd o;
     bool ok = n->op == TP_OP_CALL ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
                                   : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
-    if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, false)) return false;
+    if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, false, !decides(b, n, k))) return false;
   }
   if (n->op == TP_OP_PINIT) parameter_access(b, n, at);
   TP_PUSH(b->l->a, &b->node, n);
@@ -158,10 +161,10 @@ static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
   return at;
 }
 
-static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window) {
+static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside) {
   low *l = b->l;
   if (TP_NEVER(o->bad)) return tp_fail(l->err, TP_E_SHAPE, pos, "a view that cannot be one");
-  if (l->p->mode[o->base.node->id] == TP_V_INLINE || goes_inside(b, o)) {
+  if (l->p->mode[o->base.node->id] == TP_V_INLINE || (inside && goes_inside(b, o))) {
     if (tp_stmt_find(b->s, o) >= 0) return true;
     return emit(b, o->base.node, o->idx);
   }
@@ -438,7 +441,7 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   b.s->src = x.src; b.s->srcat = x.srcat;
   write_first(&b, TP_ACC_WRITE, to, own_point(l, n->ndom, n->dom));
   tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
+  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
   return finish(&b, NULL);
 }
 
@@ -481,7 +484,7 @@ static bool branch(low *l, tp_node *m, int k) {
   b.s->srcat = x.srcat;
   write_first(&b, TP_ACC_WRITE, to, own_point(l, m->ndom, m->dom));
   tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
+  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
   return finish(&b, &m->out[0]);
 }
 
@@ -616,7 +619,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   b.s->nrow = s.nrow; b.s->row = tp_dup(l->a, s.row, sizeof *s.row * (size_t)s.nrow);
   add_access(&b, TP_ACC_UPDATE, x, tp_dup(l->a, s.u, sizeof *s.u * (size_t)n->ndom), b.s->pos);
   tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false)) return false;
+  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
   return finish(&b, NULL);
 }
 
@@ -690,7 +693,7 @@ static bool view_itself(low *l, tp_node *n) {
   b.s->through = true;
   write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
   tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, n->pos, n->op == TP_OP_READ)) return false;
+  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, n->pos, n->op == TP_OP_READ, true)) return false;
   return finish(&b, NULL);
 }
 
