@@ -354,13 +354,13 @@ static bool every(check *c, tp_op op, bool (*fn)(check *, const tp_node *)) {
   return true;
 }
 
-/* The greatest end over a dim that ends by data itself would wait for both. */
+/* A callback at the greatest end over a dim that ends by data itself would wait for both. */
 static bool check_greatest(check *c) {
   for (int i = 0; i < c->g->nodes.n; i++)
     for (int k = 0; k < c->g->stops.n; k++) {
       const tp_node *n = c->g->nodes.v[i];
       const tp_stop *s = &c->g->stops.v[k];
-      for (int d = 0; d < s->ndom && tp_dom_has(n->ndom, n->dom, s->dim); d++)
+      for (int d = 0; d < s->ndom && n->op == TP_OP_CALL && tp_dom_has(n->ndom, n->dom, s->dim); d++)
         if (tp_stop_of(c->g, s->dom[d]) && !tp_dom_has(n->ndom, n->dom, s->dom[d]))
           return tp_fail(c->err, TP_E_DOMAIN, n->pos, "domain: %s has dim '%s', which ends by data at each point of '%s', and lacks '%s', which ends by data too: give it both", called(c, n),
                          s->dim->name, s->dom[d]->name, s->dom[d]->name);

@@ -167,6 +167,8 @@ bool tp_set_can_be_empty(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 bool tp_set_can_have_point(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 /* Membership as a condition over the dims and bounds (gist by the box if `simplify`). */
 const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, bool simplify);
+/* The same, asked only of the points of known. */
+const tp_ix *tp_set_told(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, TP_TAKE tp_set *known);
 /* A smallest point of s with bounds as small as possible but >= least where it can be: env[sym->id] filled for dims and every bound. False: empty. */
 bool tp_set_witness(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, int64_t least, int64_t *env);
 void tp_isl_forget(tp_ictx *c);                                               /* frees what is kept of earlier answers */

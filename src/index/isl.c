@@ -524,6 +524,13 @@ const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, tp_set
   return cond && simplify ? tp_ix_simplify(c, cond, n, dims) : cond;
 }
 
+const tp_ix *tp_set_told(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, tp_set *known) {
+  isl_set *t = tp_isl_gist(isl_set_copy(s), isl_set_intersect_params(known, tp_isl_context(c, 0)));
+  const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
+  isl_set_free(t);
+  return cond;
+}
+
 /* ---- witnesses ---- */
 
 /* The lexicographically smallest point of a set of parameters, as a set of one point; empty if there is none. */

@@ -66,7 +66,9 @@ static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_s
   for (int d = 0; d < x.node->ndom; d++)
     if (!tp_dom_has(s->ndom, s->dom, x.node->dom[d]) || tp_dom_has(ndom, dom, x.node->dom[d])) left[n++] = x.node->dom[d];
   if (n == x.node->ndom) return x;
-  tp_node *y = accum(l, TP_RED_MAX, n, left);
+  const tp_ix *alive = tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom });     /* rows that may have ended themselves */
+  if (tp_ix_kind(alive) != TP_IX_TRUE) x = tp_ends_same_dom(l, tp_ends_masked(l, tp_ends_cond(l, alive, x.node->ndom, x.node->dom), x, TP_RED_MAX, false), x.node->ndom, x.node->dom);
+  tp_node *y = x.node ? accum(l, TP_RED_MAX, n, left) : NULL;
   return y && gather(l, y, x) ? tp_v(y) : tp_none;
 }
 
@@ -303,21 +305,29 @@ static int fails_by(const tp_node *n, double *safe) {
   }
 }
 
-/* Where n is needed, as far as ends say it; TRUE: everywhere. */
+/* Is all of a, where cond holds, in b? */
+static bool told(ends *l, const tp_node *n, TP_KEEP tp_set *a, const tp_ix *cond, TP_KEEP tp_set *b) {
+  tp_set *some = tp_set_and(tp_set_copy(a), tp_set_cond(l->ix, n->ndom, n->dom, cond));
+  bool yes = some && b && tp_set_subset(l->ix, some, b);
+  tp_set_free(some);
+  return yes;
+}
+
+/* Where n is needed, as far as ends say it; TRUE: everywhere. One piece around it if that is the same. */
 static const tp_ix *asks(ends *l, const tp_node *n) {
-  tp_set *own = tp_ends_need(l, n), *any = tp_ends_project(l, tp_set_copy(own));
-  const tp_ix *alive = tp_ends_alive(l, n), *cond = alive;
-  if (own && any && tp_set_subset(l->ix, any, own)) cond = tp_ix_bool(l->ix, true);
-  else if (own) {
-    tp_set *known = tp_set_and(any ? tp_set_copy(any) : tp_set_box(l->ix, n->ndom, n->dom), tp_set_cond(l->ix, n->ndom, n->dom, alive));
-    bool all = tp_set_subset(l->ix, known, own);
-    const tp_ix *full = all ? alive : tp_set_to_cond(l->ix, n->ndom, n->dom, own, true);
-    if (full) cond = full;
-    tp_set_free(known);
+  const tp_ix *alive = tp_ends_alive(l, n), *all = tp_ix_bool(l->ix, true), *cond = NULL;
+  for (int i = 0; i < l->g->stops.n; i++) all = tp_ix_and(l->ix, all, tp_end_within(l->g, stop(l, i), 1));
+  tp_set *own = tp_ends_need(l, n), *known = tp_set_and(tp_ends_project(l, tp_set_copy(own)), tp_set_cond(l->ix, n->ndom, n->dom, all));
+  if (own && tp_set_subset(l->ix, known, own)) cond = tp_ix_bool(l->ix, true);
+  else if (own && !told(l, n, known, alive, own)) {
+    tp_set *hull = tp_set_widen(tp_set_copy(own), own), *in = tp_set_and(tp_set_copy(known), tp_set_copy(hull));
+    cond = tp_set_told(l->ix, n->ndom, n->dom, tp_set_subset(l->ix, in, own) ? hull : own, tp_set_copy(known));
+    tp_set_free(hull);
+    tp_set_free(in);
   }
   tp_set_free(own);
-  tp_set_free(any);
-  return cond;
+  tp_set_free(known);
+  return cond ? cond : alive;
 }
 
 static bool guard(ends *l, tp_node *n) {

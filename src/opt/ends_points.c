@@ -196,6 +196,13 @@ static void join(branching *b) {
   b->ncell = n;
 }
 
+static tp_set *all_cells(branching *b) {
+  tp_set *all = tp_set_empty(b->l->ix, b->n->ndom, b->n->dom);
+  for (int i = 0; i < b->ncell; i++)
+    if (b->cell[i].may) all = tp_set_or(all, tp_set_copy(b->cell[i].at));
+  return all;
+}
+
 /* The cell with most branches comes last and takes the rest. */
 static bool write_cells(branching *b) {
   ends *l = b->l;
@@ -207,7 +214,7 @@ static bool write_cells(branching *b) {
   for (int i = 0; i <= b->ncell; i++) {
     const cell *c = &b->cell[i < b->ncell ? i : last];
     if ((i == last && i < b->ncell) || !c->may) continue;
-    const tp_ix *cond = i < b->ncell ? tp_set_to_cond(l->ix, b->n->ndom, b->n->dom, c->at, true) : NULL;
+    const tp_ix *cond = i < b->ncell ? tp_set_told(l->ix, b->n->ndom, b->n->dom, c->at, all_cells(b)) : NULL;
     tp_val y = choose(b, c->may);
     l->g->pos = line_of(b, c->may);
     if ((i < b->ncell && !cond) || !y.node || !tp_merge_add(l->g, b->n, cond, y, l->err)) return false;

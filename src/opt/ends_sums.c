@@ -87,10 +87,9 @@ static void allowed(sum *s, TP_TAKE tp_rel *pairs, const tp_ix **cond) {
   tp_set *all_points = tp_rel_points(gather ? tp_rel_reverse(all) : all), *points = tp_ends_project(l, tp_rel_points(gather ? tp_rel_reverse(pairs) : pairs));
   *cond = NULL;
   if (points && !tp_set_subset(l->ix, all_points, points)) {
-    const tp_ix *c = gather ? tp_set_to_cond(l->ix, n->ndom, n->dom, points, true) : tp_set_to_cond(l->ix, s->ndom, s->dom, points, true);
+    const tp_ix *c = tp_set_told(l->ix, gather ? n->ndom : s->ndom, gather ? n->dom : s->dom, points, all_points);
     if (c && tp_ix_kind(c) != TP_IX_TRUE) *cond = c;
-  }
-  tp_set_free(all_points);
+  } else tp_set_free(all_points);
   tp_set_free(points);
 }
 
@@ -321,6 +320,18 @@ static bool sum_first(sum *s, const tp_sym *t) {
   return true;
 }
 
+/* Rows of all of dim t, of which those beyond its end were perhaps never made: nothing instead. */
+static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
+  ends *l = s->l;
+  for (int i = 0; rows.node && i < l->g->stops.n; i++) {
+    if (l->g->stops.v[i].dim != t) continue;
+    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sym(s, t->bound)), tp_ends_read(l, i, rows.node->ndom, rows.node->dom, NULL));
+    for (int a = 1; made.node && a < tp_rankof(rows); a++) made = mk_unsqueeze(l->mk, made, a);
+    rows = mk_where(l->mk, made, rows);
+  }
+  return rows;
+}
+
 /* Rows added where data says: all of dim t in one go. */
 static bool add_rows(sum *s, int d, const tp_sym *t) {
   ends *l = s->l;
@@ -331,8 +342,8 @@ static bool add_rows(sum *s, int d, const tp_sym *t) {
   tp_at at[x->ndom + 1];
   const tp_ix *shape[TP_MAXRANK];
   for (int i = 0; i < x->ndom; i++) at[i] = x->dom[i] == t ? (tp_at){ true, zero(s), sym(s, t->bound) } : (tp_at){ .lo = sym(s, x->dom[i]) };
-  k = src.node ? tp_read(l->g, src, at, l->err) : src;
-  src = k.node ? tp_read(l->g, s->e.src, at, l->err) : k;
+  k = made_rows(s, src.node ? tp_read(l->g, src, at, l->err) : src, t);
+  src = made_rows(s, k.node ? tp_read(l->g, s->e.src, at, l->err) : k, t);
   if (!src.node) return false;
   shape[0] = sym(s, to->bound);
   for (int a = 1; a < tp_rankof(src); a++) shape[a] = mk_extent(src, a);

@@ -199,8 +199,18 @@ static bool node_allows(const sb *b, int i, const tp_sym *d) {
   return true;
 }
 
+/* Axis a of what is accessed, over the statement's dims. */
+static const tp_ix *extent_at(const sb *b, const tp_access *x, int a) {
+  const tp_arr *r = b->l->p->arrs.v[x->arr];
+  const tp_ix *at[r->ndim + 1];
+  for (int k = 0; k < r->ndim; k++) at[k] = x->at[k].range ? NULL : x->at[k].lo;
+  return tp_mentions_end(b->l->g, r->shape[a]) ? tp_at_dims(b->l->p, r->shape[a], r->ndim, r->dim, at) : r->shape[a];
+}
+
 static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
+  for (int a = 0; a < r->rank; a++)
+    if (tp_next_end(b->l->p, extent_at(b, x, a), 0) >= 0 && depends(b, extent_at(b, x, a), d)) return false;
   for (int a = 0; a < r->rank; a++)             /* rows of one call have one shape */
     for (int k = 0; k < r->ndim; k++)
       if (tp_ix_mentions(r->shape[a], r->dim[k]) && (depends(b, x->at[k].lo, d) || x->at[k].range)) return false;
@@ -353,6 +363,8 @@ static bool wait_for_ends(sb *b) {
     if (!note_node(b, &v, i)) return false;
   if (b->s->src.node && !tp_stmt_src(l->p, b->s, &o, l->err)) return false;
   if (b->s->src.node) note_operand(b, &v, &o, b->s->nrow);
+  for (int i = 0; i < b->acc.n; i++)
+    for (int a = 0; a < l->p->arrs.v[b->acc.v[i].arr]->rank; a++) note(b, &v, extent_at(b, &b->acc.v[i], a));
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
   for (int k = 0; tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
     end_access(b, end, is_exact(b) ? tp_ix_addc(C(b), least, -1) : tp_ix_const(C(b), 0));

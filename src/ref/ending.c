@@ -47,6 +47,16 @@ static tp_cell *cell_here(ref *r, const tp_node *n) {
   return ref_cell(r, n, at);
 }
 
+/* Is the row itself there, which may be a point of dims that end? at: of done's domain. */
+static ref_answer row_alive(ref *r, tp_cell *by, const tp_stop *s, const int64_t *at) {
+  const tp_node *done = s->done.node;
+  int64_t row[REF_MAXDIM];
+  int n = 0;
+  for (int k = 0; k < done->ndom; k++)
+    if (done->dom[k] != s->dim) row[n++] = at[k];
+  return ref_alive(r, by, n, s->dom, row, NULL);
+}
+
 static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
   const tp_stop *s = e->stop;
   int64_t at[REF_MAXDIM], *t = NULL;
@@ -55,6 +65,9 @@ static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
     if (c->node->dom[k] == s->dim) t = &at[k];
   }
   bool alive = *t < ref_bound(r, s->dim);
+  ref_answer row = alive ? row_alive(r, c, s, at) : REF_NO;
+  if (row == REF_FAILED || row == REF_WAIT) return row == REF_WAIT;
+  alive = row == REF_YES;
   if (alive && (*t)-- > 0) {
     tp_cell *before = ref_cell(r, c->node, at);
     if (!ref_want(r, before)) return false;
