@@ -50,14 +50,28 @@ static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   return y;
 }
 
+static bool is_constant(const tp_node *n, const tp_ix *e) {
+  const tp_sym *syms[64];
+  int m = TP_MIN(tp_ix_syms(e, syms, 64), 64);
+  for (int i = 0; i < m; i++)
+    if (syms[i]->kind == TP_SYM_DIM) return false;
+  return n->ndom > 0;
+}
+
+/* Other constant points are taken before, ranges and what moves after. */
 static tp_val read_last(ends *l, tp_val x, const tp_at *at, int i, int64_t c) {
-  tp_val y = last_value(l, x, i, c);
+  const tp_node *n = x.node;
+  tp_at first[n->ndom + 1];
+  for (int k = 0; k < n->ndom; k++)
+    first[k] = !at[k].range && is_constant(n, at[k].lo) && !tp_mentions_end(l->g, at[k].lo) ? at[k] : (tp_at){ .lo = sym(l, n->dom[k]) };
+  x = tp_read(l->g, x, first, l->err);
+  tp_val y = x.node ? last_value(l, x, i, c) : x;
   if (!y.node) return y;
   tp_at left[y.node->ndom + 1];
   for (int k = 0; k < y.node->ndom; k++) {
     left[k] = (tp_at){ .lo = sym(l, y.node->dom[k]) };
-    for (int j = 0; j < x.node->ndom; j++)
-      if (x.node->dom[j] == y.node->dom[k]) left[k] = at[j];
+    for (int j = 0; j < n->ndom; j++)
+      if (n->dom[j] == y.node->dom[k]) left[k] = at[j];
   }
   return tp_ends_read_at(l, y, left);
 }

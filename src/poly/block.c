@@ -31,7 +31,7 @@ static double row_bytes(const cutter *c, int st) {
     const tp_arr *r = S->p->arrs.v[s->acc[a].arr];
     double n = (double)tp_dtype_size(r->dtype);
     bool each = false;
-    if (r->kind != TP_ARR_TEMP) continue;
+    if (r->kind != TP_ARR_TEMP || tp_is_first_end(&s->acc[a])) continue;
     for (int k = 0; k < r->ndim; k++)
       for (int d = 0; d < s->ndim; d++) {
         if ((d != along && !(s->vec >> d & 1)) || !tp_linked(S, s, &s->acc[a], d, k)) continue;
@@ -66,7 +66,7 @@ static bool keeps_rings(const cutter *c, int st, int d) {
   int64_t lo, hi, shift = shift_of(mem_of(c->x, st));
   for (int a = 0; a < s->nacc; a++) {
     const tp_access *x = &s->acc[a];
-    if (S->p->arrs.v[x->arr]->kind != TP_ARR_TEMP || c->away[x->arr]) continue;
+    if (tp_is_first_end(x) || S->p->arrs.v[x->arr]->kind != TP_ARR_TEMP || c->away[x->arr]) continue;
     for (int k = 0; k < S->p->arrs.v[x->arr]->ndim; k++)
       if (tp_linked(S, s, x, d, k) && !(tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == shift && hi == shift)) return false;
   }
@@ -80,7 +80,7 @@ static bool can(const cutter *c, const tp_scc *k) {
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
   int room = tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM;
-  return k->n == 1 && !k->rec && !s->effect && !s->guard && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) &&
+  return k->n == 1 && !k->rec && !s->effect && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) &&
          (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= room && tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
 }
 
@@ -204,8 +204,6 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
   cutter c = { .S = S, .L = L, .x = x, .arcs = arcs, .of = TP_NEWN(S->a, int, S->p->stmts.n) };
   bool any = false;
   if (S->novec || S->p->noblock) return NULL;
-  for (int i = 0; i < S->p->g->stops.n; i++)    /* it is not known how many points a block has */
-    if (S->p->g->stops.v[i].dim == x->label) return NULL;
   for (int i = 0; i < x->nmem; i++)
     if (tp_is_tick(S->p->stmts.v[x->mem[i].st])) return NULL;      /* a step is one iteration */
   for (int i = 0; i < x->nmem; i++)             /* blocks that are a parameter apart: isl would not find what they keep */

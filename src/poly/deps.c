@@ -72,7 +72,7 @@ static isl_map *through_early(tp_sched *S, place from, place to) {
 static bool add_dep(tp_sched *S, place from, place to, bool sure) {
   enum { PATIENCE = 20 };                       /* budgets: without it there is no order */
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
-  if (w->kind == TP_ACC_UPDATE && tp_is_first_end(r)) return true;
+  if (tp_is_first_end(r)) return true;          /* settled later (ends.c) */
   tp_ask(S, "which points of '%s' need which of '%s'", S->p->stmts.v[to.st]->name, S->p->stmts.v[from.st]->name);
   tp_query_long(S, PATIENCE);
   isl_map *m = r->upto && w->kind == TP_ACC_UPDATE ? through_early(S, from, to) : through(S, w, r);
@@ -181,6 +181,28 @@ static bool pace_deps(tp_sched *S) {
       if (p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) return false;
   }
   return true;
+}
+
+/* Has every point of the end that the guard reads been begun by then? */
+static bool is_begun(tp_sched *S, const uses *u, place r) {
+  bool any = false;
+  for (int w = 0; w < u->writes.n; w++) {
+    tp_query(S);
+    isl_map *m = through(S, access_at(S, u->writes.v[w]), access_at(S, r));
+    if (!tp_query_end(S) || !m || !tp_is_forward(S, &(tp_dep){ .src = u->writes.v[w].st, .dst = r.st, .arr = -1, .acc = -1, .map = m })) return false;
+    any = true;
+  }
+  return any;
+}
+
+void tp_settle_guards(tp_sched *S) {
+  if (!S->p->g->stops.n) return;
+  uses *u = gather(S);
+  for (int i = 0; i < S->p->arrs.n; i++)
+    for (int r = 0; r < u[i].reads.n; r++) {
+      tp_access *x = &S->p->stmts.v[u[i].reads.v[r].st]->acc[u[i].reads.v[r].acc];
+      if (tp_is_first_end(x)) x->idle = !is_begun(S, &u[i], u[i].reads.v[r]);
+    }
 }
 
 bool tp_deps(tp_sched *S) {

@@ -764,6 +764,7 @@ static bool find_storage(tp_sched *S, tp_error *err) {
     if (p->judge) return true;
     S->err = err;
     double t0 = now();
+    tp_settle_guards(S);
     tp_dense_vectors(S);
     tp_behind(S);
     bool known = tp_live(S);

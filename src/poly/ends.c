@@ -3,7 +3,8 @@
  * Domains, dependences and slots know the bounds given. An extent that mentions what was reached has a symbol for each way in which its point is written (T_end(b),
  * T_end(i - 1), T_end(*) for the greatest); the plan reads it from the array of the stop's ACCUM, right before it is used, after all that is added there.
  * And a statement need not run beyond an end: its *guard*, a conjunction of `end >= t + 1`, is looked at before it runs. An end read too early is too large, never too
- * small, so the guard waits for nothing but the number that the end begins with; where it must be exact, it waits for all that is added for points before t. */
+ * small, so the guard is no dependence: it is looked at where the order happens to have begun the end before. Where it must be exact (effects), it waits for all that is
+ * added for points before t. */
 #include "poly/lower.h"
 
 static tp_ictx *C(const tp_poly *p) { return p->g->ix; }
@@ -181,7 +182,7 @@ const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run) {
   const tp_ix *all = NULL, *least;
   int end;
   for (int k = 0; tp_guard_part(p, s->guard, k, &end, &least); k++) {
-    const tp_ix *x = part_run(p, s, run, p->ends.v[end].sym, least);
+    const tp_ix *x = s->acc[s->gacc + k].idle ? NULL : part_run(p, s, run, p->ends.v[end].sym, least);
     if (x) all = all ? tp_ix_and(C(p), all, x) : x;
   }
   return all;

@@ -553,7 +553,8 @@ static bool analyse(life *f) {
 }
 
 static void crossings(tp_sched *S, life *all) {
-  for (int i = 0; i < S->p->arrs.n; i++) all[i].x->cross = count(&all[i]) ? common_loops(&all[i]) : 0;
+  for (int i = 0; i < S->p->arrs.n; i++)          /* guards read ends of any iteration, and are no dependences */
+    all[i].x->cross = count(&all[i]) && !tp_stop_sym(S->p, i) ? common_loops(&all[i]) : 0;
   for (int i = 0; i < S->deps.n; i++)
     if (S->deps.v[i].arr >= 0) {
       tp_arr *x = S->p->arrs.v[S->deps.v[i].arr];
@@ -570,6 +571,7 @@ bool tp_live(tp_sched *S) {
   for (int i = 0; i < S->p->stmts.n; i++)
     for (int a = 0; a < S->p->stmts.v[i]->nacc; a++) {
       const tp_access *x = &S->p->stmts.v[i]->acc[a];
+      if (x->idle) continue;
       if (x->kind == TP_ACC_WRITE) TP_PUSH(S->a, &all[x->arr].writes, (place){ i, a });
       else TP_PUSH(S->a, &all[x->arr].reads, (place){ i, a });
     }

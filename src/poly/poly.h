@@ -35,6 +35,7 @@ typedef struct tp_access {
   const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, on a CALL's writes over its `over` dims, on updates that stretch */
   tp_rel *rel;                                  /* {statement point -> elements}, restricted to the statement's domain */
   const tp_ix *upto;                            /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims. NULL: all; 0: none */
+  bool idle;                                    /* result: of a guard that is not looked at */
   bool alias;                                   /* READ: the kernel may write its result over this operand (elementwise, same shape) */
   tp_pos pos;
 } tp_access;
@@ -56,6 +57,7 @@ typedef struct tp_stmt {
   const tp_sym *const *label;                   /* the temporal dim that each stands for: loops fuse by label */
   tp_set *dom;                                  /* within the box of the bounds given */
   const tp_ix *guard;                           /* holds where the statement need run, of the points of dom: over its dims and ends (ends.c); NULL: at all */
+  int gacc; bool exact;                         /* part k of the guard reads acc[gacc + k]; it must not run elsewhere */
   int nacc; tp_access *acc;
   bool effect;                                  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
   uint32_t mayvec;                              /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */

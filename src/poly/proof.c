@@ -37,7 +37,7 @@ static int row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
   return tp_map_empty(S, *m) ? 1 : 0;
 }
 
-static bool forward(tp_sched *S, const tp_dep *d) {
+bool tp_is_forward(tp_sched *S, const tp_dep *d) {
   const tp_sst *u = &S->st[d->src], *v = &S->st[d->dst];
   isl_map *m = d->map;
   tp_ask_dep(S, "whether '%s' always runs after '%s'", d);
@@ -84,7 +84,7 @@ bool tp_prove(tp_sched *S, const char **which) {
     }
   for (int i = 0; i < S->deps.n; i++) {
     const tp_dep *d = &S->deps.v[i];
-    if (d->soft || forward(S, d)) continue;
+    if (d->soft || tp_is_forward(S, d)) continue;
     *which = tp_printf(S->a, "edge from '%s' to '%s'", S->p->stmts.v[d->src]->name, S->p->stmts.v[d->dst]->name);
     return false;
   }

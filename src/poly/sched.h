@@ -99,6 +99,7 @@ isl_space *tp_stmt_space(tp_sched *S, int st);
 /* ---- deps.c ---- */
 bool tp_deps(tp_sched *S);
 int tp_call_fn(const tp_stmt *s);               /* attr.fn of a callback's statement, else 0 */
+void tp_settle_guards(tp_sched *S);             /* which of those that are no dependences can be looked at */
 bool tp_is_tick(const tp_stmt *s);              /* several are pieces of one */
 static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
 
@@ -158,6 +159,7 @@ void tp_no_order(tp_sched *S, const tp_scc *c);                 /* none found, a
 void tp_behind(tp_sched *S);
 /* ---- proof.c tree.c live.c ---- */
 bool tp_prove(tp_sched *S, const char **which);
+bool tp_is_forward(tp_sched *S, const tp_dep *d);
 bool tp_make_tree(tp_sched *S);
 tp_tree *tp_stop_loops(tp_poly *p, tp_tree *t);                 /* narrow.c */
 bool tp_live(tp_sched *S);                     /* false: of some array it was too hard to say, so it is kept whole */

@@ -366,8 +366,10 @@ static bool wait_for_ends(sb *b) {
   for (int i = 0; i < b->acc.n; i++)
     for (int a = 0; a < l->p->arrs.v[b->acc.v[i].arr]->rank; a++) note(b, &v, extent_at(b, &b->acc.v[i], a));
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
+  b->s->exact = is_exact(b);
+  b->s->gacc = b->acc.n;
   for (int k = 0; tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
-    end_access(b, end, is_exact(b) ? tp_ix_addc(C(b), least, -1) : tp_ix_const(C(b), 0));
+    end_access(b, end, b->s->exact ? tp_ix_addc(C(b), least, -1) : tp_ix_const(C(b), 0));
   return true;
 }
 

@@ -208,7 +208,7 @@ static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int d = 0; d < s->ndim; d++) {
       const tp_sym *l = s->label[d];
-      if (has(C, l) || has(&asked, l) || !l->bound || tp_stop_of(S->p->g, l) || !(s->mayvec >> d & 1)) continue;
+      if (has(C, l) || has(&asked, l) || !l->bound || !(s->mayvec >> d & 1)) continue;
       need(S, &asked, l);
       if (worth_cutting(S, l, all)) TP_PUSH(S->a, &S->cut, l);
     }
@@ -291,6 +291,7 @@ static void order_dims(tp_sched *S) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int a = 0; a < s->nacc; a++) {
       const tp_access *x = &s->acc[a];
+      if (x->idle) continue;
       for (int k = 0; in[x->arr] && k < S->p->arrs.v[x->arr]->ndim; k++)
         if (x->at && x->at[k].range) in[x->arr] = NULL;
         else in[x->arr][k] = inwards(S, s, x, k, in[x->arr][k]);
@@ -313,11 +314,11 @@ void tp_dense_vectors(tp_sched *S) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int a = 0; a < s->nacc; a++) {
       tp_arr *r = S->p->arrs.v[s->acc[a].arr];
-      for (int k = 0; k < r->ndim; k++) {
+      for (int k = 0; k < r->ndim && !s->acc[a].idle; k++) {
         if (s->acc[a].kind != TP_ACC_READ && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
         for (int d = 0; d < s->ndim; d++)
           if ((s->vec >> d & 1) && !(r->dense >> k & 1) && tp_linked(S, s, &s->acc[a], d, k)) {
-            if (d == s->bdim && aligned(S, s, &s->acc[a], k)) {
+            if (d == s->bdim && !tp_is_first_end(&s->acc[a]) && aligned(S, s, &s->acc[a], k)) {
               if (!r->align) r->align = TP_NEWN(S->a, int64_t, r->ndim);
               r->align[k] = r->align[k] ? lcm(r->align[k], s->block) : s->block;
             } else r->dense |= 1u << k;
