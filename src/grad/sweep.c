@@ -99,17 +99,23 @@ static support *support_of(sweep *s, const tp_node *n) {
   support *p = &s->support[n->id];
   if (p->known) return p;
   tp_ictx *c = s->g->ix;
-  tp_set *set = s->need->set[n->id], *box = tp_set_box(c, n->ndom, n->dom);
+  tp_set *set = s->need->set[n->id], *box = tp_set_reached(s->g, tp_set_box(c, n->ndom, n->dom), n->ndom, n->dom);
   p->known = true;
   p->full = set && tp_set_subset(c, box, set);
-  p->cond = p->full ? NULL : tp_set_to_cond(c, n->ndom, n->dom, set, true);
+  p->cond = p->full ? NULL : s->g->stops.n ? tp_set_told(c, n->ndom, n->dom, set, tp_set_copy(box)) : tp_set_to_cond(c, n->ndom, n->dom, set, true);
   tp_set_free(box);
   return p;
 }
 
 static bool same_points(sweep *s, const tp_node *a, const tp_node *b) {
   tp_set *x = s->need->set[a->id], *y = s->need->set[b->id];
-  return x == y || (x && y && tp_set_equal(s->g->ix, x, y));
+  if (x == y || !x || !y || !s->g->stops.n) return x == y || (x && y && tp_set_equal(s->g->ix, x, y));
+  x = tp_set_reached(s->g, tp_set_copy(x), a->ndom, a->dom);
+  y = tp_set_reached(s->g, tp_set_copy(y), b->ndom, b->dom);
+  bool same = tp_set_equal(s->g->ix, x, y);
+  tp_set_free(x);
+  tp_set_free(y);
+  return same;
 }
 
 static bool timed(const tp_node *n) { return n->op == TP_OP_READ || n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM; }

@@ -147,6 +147,7 @@ bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);  /* of a dim or of its bound; NULL: none */
 bool tp_mentions_end(const tp_graph *g, const tp_ix *e);        /* e mentions a reached end */
 const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);       /* it is at least that, and at most what was given */
+tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims);      /* something is */
 /* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of these dims? */
 bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
 /* No dim of s->dom is moved by at (of x's dims). */
@@ -199,6 +200,8 @@ tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error 
 tp_need *tp_need_free(tp_need *n);
 /* Roots of a graph: all outputs and sinks, and what ends dims. */
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
+/* The same, but for what ends dims, of the runs to which nothing is given for the dim of `zero`: bounds are what they are in other programs. */
+tp_need *tp_need_without(tp_graph *g, const tp_stop *zero, tp_error *err);
 /* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;
  * what holds for some bounds only goes to g->boundchecks. */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);

@@ -9,6 +9,7 @@ typedef struct check {
   const tp_need *need;
   tp_error *err;
   int64_t *env;                                 /* a witness, by symbol id */
+  const tp_stop *zero;                          /* the runs to which nothing is given for this dim; NULL: all others */
 } check;
 
 /* ---- the words ---- */
@@ -92,13 +93,13 @@ bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, c
 }
 
 /* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False: illegal, the witness is in env.
- * An end by data is any number from 1 on: bad for one of them is bad. */
+ * An end by data is any number from 1 on, up to what was given: bad for one of them is bad. */
 static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   tp_ictx *ix = c->g->ix;
   bool ok = true;
-  tp_set *given = tp_set_given(c->g, tp_set_copy(bad));
+  tp_set *given = tp_set_given(c->g, tp_set_copy(bad), c->zero);
   if (given && !tp_set_is_empty(ix, given)) {
-    ok = tp_set_can_be_empty(ix, given, 2);
+    ok = c->zero || tp_set_can_be_empty(ix, given, 2);
     const tp_ix *cond = ok ? tp_set_nonempty_when(ix, given) : NULL;
     if (!ok) tp_isl_check(ix, pos, c->err);      /* what isl could not decide is no mistake of the script's */
     if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
@@ -265,7 +266,7 @@ static void outside_value(check *c, const tp_node *r, int k) {
 static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
   const tp_node *x = r->in[0].src.node;
   const tp_stop *s = tp_stop_of(c->g, d);
-  bool here = !s || tp_at_stays(x, r->attr.at, s);
+  bool here = !s || c->zero || tp_at_stays(x, r->attr.at, s);
   for (int i = 0; s && i < s->ndom; i++) here &= tp_dom_has(r->ndom, r->dom, s->dom[i]) || !tp_dom_has(x->ndom, x->dom, s->dom[i]);
   return here ? d->bound : s->other;
 }
@@ -369,8 +370,20 @@ static bool check_greatest(check *c) {
 }
 
 /* undefined comes before domain. */
+static bool check_all(check *c) { return every(c, TP_OP_MERGE, check_merge) && every(c, TP_OP_READ, check_read) && every(c, TP_OP_SLICE, check_slice); }
+
+/* Where nothing is given for a dim that ends, no done is asked and its end is 0. What is not legal there is for the call to see. */
+static bool check_nothing(check *c, const tp_stop *zero) {
+  tp_need *need = tp_need_without(c->g, zero, c->err);
+  check z = { .g = c->g, .need = need, .err = c->err, .env = c->env, .zero = zero };
+  bool ok = need && check_all(&z);
+  tp_need_free(need);
+  return ok;
+}
+
 bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
-  check c = { g, need, err, TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) };
-  bool ok = check_greatest(&c) && every(&c, TP_OP_MERGE, check_merge) && every(&c, TP_OP_READ, check_read) && every(&c, TP_OP_SLICE, check_slice);
+  check c = { .g = g, .need = need, .err = err, .env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) };
+  bool ok = check_greatest(&c) && check_all(&c);
+  for (int i = 0; i < g->stops.n && ok; i++) ok = g->stops.v[i].end || check_nothing(&c, &g->stops.v[i]);
   return tp_isl_check(g->ix, g->pos, err) && ok;
 }

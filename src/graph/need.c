@@ -29,6 +29,7 @@ typedef struct sweep {
   tp_rel **path;                                /* scratch, by node id */
   tp_rel ***rel;                                /* by node id and edge, made on first use */
   TP_VEC(boxed) boxes;
+  const tp_stop *zero;                          /* of the runs to which nothing is given for this dim: then no dim ends; NULL: of all others */
   bool widen, *lost;                            /* is a superset to be in one piece? by a component's first member: was one taken, here or in the sweep before? */
 } sweep;
 
@@ -40,6 +41,7 @@ static TP_KEEP tp_set *box_of(sweep *s, const tp_node *n) {
   for (int i = 0; i < s->boxes.n; i++)
     if (tp_dom_same(n->ndom, n->dom, s->boxes.v[i].ndom, s->boxes.v[i].dom)) return s->boxes.v[i].box;
   tp_set *box = tp_set_box(s->g->ix, n->ndom, n->dom);
+  if (s->zero) box = tp_set_and(box, tp_set_cond(s->g->ix, n->ndom, n->dom, tp_ix_cmp(s->g->ix, TP_EQ, tp_ix_sym(s->g->ix, s->zero->dim->bound), tp_ix_const(s->g->ix, 0))));
   TP_PUSH(&s->g->arena, &s->boxes, (boxed){ n->ndom, n->dom, box });
   return box;
 }
@@ -87,7 +89,7 @@ static TP_GIVE tp_set *image(sweep *s, const tp_node *n, int k, TP_KEEP tp_set *
   if (!from || is_identity(n, k)) return tp_set_copy(from);
   tp_set *to = tp_set_apply(tp_set_copy(from), tp_rel_copy(rel_of(s, n, k)));
   for (int i = 0; i < s->g->stops.n; i++)
-    if (!s->g->stops.v[i].end && tp_edge_crosses(n, k, &s->g->stops.v[i])) to = tp_set_unended(s->g, to, &s->g->stops.v[i]);
+    if (!s->zero && !s->g->stops.v[i].end && tp_edge_crosses(n, k, &s->g->stops.v[i])) to = tp_set_unended(s->g, to, &s->g->stops.v[i]);
   return canonical(s, x, tp_set_and(to, tp_set_copy(box_of(s, x))));
 }
 
@@ -161,7 +163,7 @@ static bool mixes_ends(const sweep *s, const comp *c) {
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->node[i]); k++)
       for (int j = 0; j < s->g->stops.n; j++)
-        if (!s->g->stops.v[j].end && inside(s, c->node[i], c->node[i]->in[k].src.node) && tp_edge_crosses(c->node[i], k, &s->g->stops.v[j])) return true;
+        if (!s->zero && !s->g->stops.v[j].end && inside(s, c->node[i], c->node[i]->in[k].src.node) && tp_edge_crosses(c->node[i], k, &s->g->stops.v[j])) return true;
   return false;
 }
 
@@ -357,7 +359,7 @@ static void sweep_free(sweep *s) {
 
 static void drop(void *need) { tp_need_free(need); }
 
-static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen, bool *lost, tp_error *err) {
+static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, const tp_stop *zero, bool widen, bool *lost, tp_error *err) {
   int n = g->nodes.n;
   tp_need *out = tp_calloc(sizeof *out);
   if (out) *out = (tp_need){ g, n, tp_calloc(sizeof *out->set * (size_t)(n + 1)) };
@@ -369,7 +371,7 @@ static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen
   tp_hold_set(&mine, drop, out);
   sweep s = { .g = g, .need = out->set, .scc = TP_NEWN(&g->arena, int, n), .cut = TP_NEWN(&g->arena, bool, n), .have = TP_NEWN(&g->arena, tp_set *, n),
               .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n), .count = TP_NEWN(&g->arena, int, n),
-              .path = TP_NEWN(&g->arena, tp_rel *, n), .widen = widen, .lost = lost };
+              .path = TP_NEWN(&g->arena, tp_rel *, n), .zero = zero, .widen = widen, .lost = lost };
   run(&s, nroot, roots);
   sweep_free(&s);
   tp_hold_end(&mine);
@@ -377,7 +379,7 @@ static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen
 }
 
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err) {
-  return compute(g, nroot, roots, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
+  return compute(g, nroot, roots, NULL, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
 }
 
 tp_need *tp_need_free(tp_need *n) {
@@ -399,22 +401,31 @@ static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) 
   return ok;
 }
 
-tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
+/* Outputs, sinks, and what ends dims. */
+static int roots_of(const tp_graph *g, bool ending, tp_root *roots) {
   int n = 0;
-  bool *lost = TP_NEWN(&g->arena, bool, g->nodes.n), rough = false, open = false;
-  tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + g->stops.n);
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
-    open |= !s->end;
-    roots[n++] = (tp_root){ s->end ? tp_v(s->end) : s->done, NULL };
-  }
-  tp_need *need = compute(g, n, roots, false, lost, err);
+  for (int i = 0; i < g->stops.n && ending; i++) roots[n++] = (tp_root){ g->stops.v[i].end ? tp_v(g->stops.v[i].end) : g->stops.v[i].done, NULL };
+  return n;
+}
+
+static tp_root *room_for_roots(tp_graph *g) { return TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + g->stops.n); }
+
+tp_need *tp_need_without(tp_graph *g, const tp_stop *zero, tp_error *err) {
+  tp_root *roots = room_for_roots(g);
+  return compute(g, roots_of(g, false, roots), roots, zero, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
+}
+
+tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
+  bool *lost = TP_NEWN(&g->arena, bool, g->nodes.n), rough = false;
+  tp_root *roots = room_for_roots(g);
+  int n = roots_of(g, true, roots);
+  tp_need *need = compute(g, n, roots, NULL, false, lost, err);
   for (int i = 0; i < g->nodes.n; i++) rough |= lost[i];
-  if (!need || !rough || open) return need;
+  if (!need || !rough || (g->stops.n && !g->stops.v[0].end)) return need;
   tp_error e = { 0 };
-  tp_need *wide = compute(g, n, roots, true, lost, &e), *better = wide && asks_no_more(g, need, wide) ? wide : need;
+  tp_need *wide = compute(g, n, roots, NULL, true, lost, &e), *better = wide && asks_no_more(g, need, wide) ? wide : need;
   tp_need_free(better == need ? wide : need);
   return better;
 }

@@ -84,10 +84,16 @@ static bool at_affine(int n, const tp_at *at) {
   return true;
 }
 
-/* An end that v's index mentions is the one at v's point, which `at` must not leave. */
-static bool ends_stay(tp_graph *g, const tp_node *v, const tp_at *at) {
-  for (int i = 0; i < g->stops.n; i++)
-    if (tp_node_mentions(v, g->stops.v[i].sym) && !tp_at_stays(v, at, &g->stops.v[i])) return false;
+/* What v's index says of a dim's bound is said at v's point: should the dim end by data, now or by a later P:stop, it is another at the points of `at`. */
+static bool bounds_stay(const tp_node *v) {
+  const tp_node *x = v->in[0].src.node;
+  const tp_sym *syms[64];
+  for (int i = 0; i < x->ndom; i++)
+    for (int hi = 0; hi <= v->attr.at[i].range; hi++) {
+      int n = TP_MIN(tp_ix_syms(hi ? v->attr.at[i].hi : v->attr.at[i].lo, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+      for (int k = 0; k < n; k++)
+        if (syms[k]->kind == TP_SYM_BOUND && syms[k]->dim) return false;
+    }
   return true;
 }
 
@@ -96,7 +102,7 @@ static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *o
   const tp_node *x = v->in[0].src.node;
   const tp_sym *const *dims = NULL;
   tp_node probe = { 0 };
-  if (!at_affine(v->ndom, at) || !ends_stay(g, v, at) || !composed(g, v, at, out)) return false;
+  if (!at_affine(v->ndom, at) || !bounds_stay(v) || !composed(g, v, at, out)) return false;
   for (int i = 0; i < v->ndom; i++) {
     tp_dom_add(g, &probe, at[i].lo);
     if (at[i].range) tp_dom_add(g, &probe, at[i].hi);

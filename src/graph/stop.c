@@ -68,23 +68,20 @@ const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least) {
   return tp_ix_and(g->ix, at_least(g, s->sym, least), tp_ix_cmp(g->ix, TP_LE, bound(g, s->sym), bound(g, s->given)));
 }
 
-/* Any number from 1 on if anything was given, else 0: what was given promises no more. */
-static const tp_ix *reachable(tp_graph *g, const tp_sym *end, const tp_sym *given) {
-  tp_ictx *c = g->ix;
-  const tp_ix *some = tp_ix_and(c, at_least(g, end, 1), at_least(g, given, 1));
-  const tp_ix *none = tp_ix_and(c, tp_ix_cmp(c, TP_EQ, bound(g, end), tp_ix_const(c, 0)), tp_ix_cmp(c, TP_EQ, bound(g, given), tp_ix_const(c, 0)));
-  return tp_ix_or(c, some, none);
+/* An end is any number from 1 on: that something was given is what all judgements take for granted (legal.c asks what holds where nothing was). */
+tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) { return tp_set_some(g->ix, a, s->sym, at_least(g, s->sym, 1)); }
+
+tp_set *tp_set_reached(tp_graph *g, tp_set *a, int n, const tp_sym *const *dims) {
+  for (int i = 0; i < g->stops.n; i++) a = tp_set_and(a, tp_set_cond(g->ix, n, dims, at_least(g, g->stops.v[i].sym, 1)));
+  return a;
 }
 
-tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) { return tp_set_some(g->ix, a, s->dim->bound, reachable(g, s->dim->bound, s->given)); }
-
-tp_set *tp_set_given(tp_graph *g, tp_set *a) {
+tp_set *tp_set_given(tp_graph *g, tp_set *a, bool plain) {
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
-    const tp_sym *end = s->dim->bound;
-    a = tp_set_some(g->ix, a, s->other, reachable(g, s->other, s->given));
-    a = tp_set_some(g->ix, a, end, reachable(g, end, s->given));
-    a = tp_set_some(g->ix, a, s->given, tp_ix_cmp(g->ix, TP_EQ, bound(g, s->given), bound(g, end)));
+    a = tp_set_some(g->ix, a, s->other, at_least(g, s->other, 1));
+    if (!plain) a = tp_set_some(g->ix, a, s->sym, tp_end_within(g, s, 1));
+    a = tp_set_some(g->ix, a, s->given, tp_ix_cmp(g->ix, TP_EQ, bound(g, s->given), bound(g, s->sym)));
   }
   return a;
 }
