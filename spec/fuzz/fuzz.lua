@@ -1,4 +1,4 @@
--- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--seed N] [--script FILE]
+-- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--ends yes] [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
 -- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
@@ -18,6 +18,9 @@ do
   end
 end
 
+-- With --ends yes dims end by data in all of them.
+local function program(seed) return generate.generate(seed, options.ends and true) end
+
 -- With --ticks N in steps, and not otherwise, every program; without, every tenth twenty of programs also.
 local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
 
@@ -34,7 +37,7 @@ if options.child then                                  -- a batch: a line before
   for seed = options.from, options.from + options.count - 1 do
     io.write(("begin %d\n"):format(seed))
     io.flush()
-    local ok, status, why = pcall(function() return run(generate.text(generate.generate(seed)), seed) end)
+    local ok, status, why = pcall(function() return run(generate.text(program(seed)), seed) end)
     if not ok then status, why = "finding", "the fuzzer failed: " .. tostring(status) end
     io.write(("end %d %s %s\n"):format(seed, status, status == "ok" and "" or tostring(why):gsub("\n", "\\n")))
     io.flush()
@@ -49,7 +52,7 @@ local lua = arg[-1] or "lua5.4"
 local function settings(seed)
   local n = math.floor(seed / 20)
   return (n % 5 > 0 and "TEMPO_POISON=1 " or "") ..
-    ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
+    (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") .. ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
 end
 
 local function child(seed, command, limit)              -- limit: seconds of processor time
@@ -107,7 +110,7 @@ if options.script then
 end
 
 if options.seed then
-  local case = generate.generate(options.seed)
+  local case = program(options.seed)
   print(generate.text(case))
   local status, why = apart(case.seed, generate.text(case))
   print("-- " .. status .. ": " .. tostring(why))
@@ -127,7 +130,7 @@ local function found(at, why)
 end
 while os.time() < stop and seed < (options.to or math.huge) do
   local count = math.min(batch, 20 - seed % 20)
-  local text = child(seed, ("%s %s --child yes%s --from %d --count %d"):format(lua, arg[0], options.ticks and " --ticks yes" or "", seed, count), 600)
+  local text = child(seed, ("%s %s --child yes%s --from %d --count %d"):format(lua, arg[0], (options.ticks and " --ticks yes" or "") .. (options.ends and " --ends yes" or ""), seed, count), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do
     local b = line:match "^begin (%d+)"
@@ -167,7 +170,7 @@ for _, f in ipairs(findings) do
   seen[k] = (seen[k] or 0) + 1
   print(("\nseed %d: %s"):format(f[1], f[2]))
   if seen[k] <= (options.shrink or 2) then
-    local case = generate.generate(f[1])
+    local case = program(f[1])
     local _, why = apart(case.seed, generate.text(case))
     why = shrink(case, tostring(why))
     print("-- shrunk: " .. why)

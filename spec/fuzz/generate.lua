@@ -437,7 +437,7 @@ end
 
 function G:over(v)                                     -- one call for some dims
   local dom = {}
-  for _, d in ipairs(dims_of(v.dom)) do dom[d] = d ~= self.ends and self:chance(0.25) or nil end
+  for _, d in ipairs(dims_of(v.dom)) do dom[d] = not self.ends[d] and self:chance(0.25) or nil end
   return next(dom) and (", { over = %s }"):format(dom_text(dom)) or ""
 end
 
@@ -731,16 +731,31 @@ function G:sink()
               code = ('P:sink({ %s }, function(a, p) HEAR("%s", a, p) end%s)'):format(v.name, id, self:over(v)) }
 end
 
--- A dim ends by data: at a value's sign, at a number of points, or never. Differences of losses that jump with the end mean nothing.
-function G:stop()
-  local d = self.ends
+-- Dim d ends by data: at a value's sign, at a number of points, or never. Differences of losses that jump with the end mean nothing.
+function G:stop(d)
   local v = self:choose(function(x) return x.dom[d] and not x.open and is_float(x) end)
   local on_index = not v or self:chance(0.25)
+  if self.ends[d] == "done" then return end
+  self.ends[d] = "done"
   local done = on_index and self:pick { ("%s:ge(w)"):format(NAMES[d]), ("%s:eq(1)"):format(NAMES[d]) } or
     (#v.shape > 0 and "%s:sum()" or "%s"):format(v.name) .. self:pick { ":gt(0.2)", ":lt(-0.3)", ":gt(1)", ":lt(0)" }
   local code = ("P:stop(%s, %s)"):format(NAMES[d], done)
   self:emit { name = self:fresh "stop", deps = { not on_index and v.name or nil }, sink = true, stop = NAMES[d], code = code }
   self.stopped = true
+end
+
+function G:ending()
+  local list = {}
+  for d = 1, self.ndim do list[#list + 1] = self.ends[d] and d or nil end
+  return self:pick(list)
+end
+
+-- What fails while running, if it is there at all.
+function G:risky()
+  local d = self.r(self.ndim) + 1
+  local n = NAMES[d]
+  return self:op({}, self:pick { ('tempo.full({}, 12, { dtype = "i64" }):floordiv((w + 2 - %s):value())'):format(n),
+                                 ('tempo.arange({4}):index_select(0, (%s + w - 1):value())'):format(n) }, {}, "i64", { [d] = true })
 end
 
 function G:bounds()
@@ -770,14 +785,21 @@ function G:forget_rough()
   end
 end
 
-function M.generate(seed)
+-- ends: dims end by data everywhere, several of them, before and after they are read.
+function M.generate(seed, ends)
   local self = setmetatable({ r = S.rng(seed), n = 0, pool = {} }, G)
   for _ = 1, 5 do self.r(2) end
   self.ndim = self:weighted { { 3, 1 }, { 5, 2 }, { 2, 3 } }
   self.float = self:chance(0.75) and "f64" or "f32"
   self.wild = self:chance(0.15)
   self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = OPTIONS[seed % #OPTIONS + 1] }
-  self.ends = seed % 4 == 0 and self.r(self.ndim) + 1 or nil
+  self.ends = {}
+  if ends then
+    self.ends[self.r(self.ndim) + 1] = true
+    for d = 1, self.ndim do self.ends[d] = self.ends[d] or self:chance(0.5) or nil end
+  elseif seed % 4 == 0 then
+    self.ends[self.r(self.ndim) + 1] = true
+  end
   for _ = 1, self.r(2) + 1 do self:input(self:random_dom(), self:random_shape(), self.float) end
   self:input(self:random_dom(), {}, "i64")
   for _ = 1, (self.r(4) + 2) * (self:chance(0.1) and 3 or 1) do
@@ -787,9 +809,13 @@ function M.generate(seed)
       end },
       { 4, function() self:group() end },
       { 1, function() if not self.has_param then self:parameter() end end },
+      { ends and 2 or 0, function() self:stop(self:ending()) end },
+      { ends and 1 or 0, function() self:risky() end },
     }()
   end
-  if self.ends then self:stop() end
+  for d = 1, self.ndim do
+    if self.ends[d] then self:stop(d) end
+  end
   if self:chance(0.55) then self:gradients() end
   for _ = 1, self.r(4) + 1 do
     local v = self:choose()

@@ -140,20 +140,57 @@ static bool infer_again(tp_graph *g, tp_error *err) {
   return ok;
 }
 
+static bool find_dom(tp_graph *g, tp_stop *s) {
+  const tp_node *done = s->done.node;
+  const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, done->ndom + 1);
+  int n = 0, was = s->ndom;
+  for (int i = 0; i < done->ndom; i++)
+    if (done->dom[i] != s->dim) dom[n++] = done->dom[i];
+  s->dom = dom;
+  s->ndom = n;
+  return n != was;
+}
+
+/* What ends one dim may speak of the end of another, and so have its dims. */
+static bool grow(tp_graph *g, tp_error *err) {
+  for (bool more = true; more;) {
+    more = false;
+    if (!infer_again(g, err)) return false;
+    for (int i = 0; i < g->stops.n; i++) more |= find_dom(g, &g->stops.v[i]);
+  }
+  return true;
+}
+
+static bool depends(const tp_graph *g, const tp_stop *s, const tp_sym *dim, int depth) {
+  for (int i = 0; i < s->ndom && depth <= g->stops.n; i++) {
+    const tp_stop *other = tp_stop_of(g, s->dom[i]);
+    if (s->dom[i] == dim || (other && depends(g, other, dim, depth + 1))) return true;
+  }
+  return false;
+}
+
+static bool no_circle(const tp_graph *g, tp_error *err) {
+  for (int i = 0; i < g->stops.n; i++)
+    if (depends(g, &g->stops.v[i], g->stops.v[i].dim, 0))
+      return tp_fail(err, TP_E_CYCLE, g->pos, "cycle: stop: '%s' would end at each point of a dim that ends at each point of '%s': reduce one of the two over the other, with any or all",
+                     g->stops.v[i].dim->name, g->stops.v[i].dim->name);
+  return true;
+}
+
 bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
   const tp_stop *old = tp_stop_of(g, dim);
   if (dim->kind != TP_SYM_DIM || !dim->bound) return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' is no dim", dim->name);
   if (old) return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' ends by data already (%s:%d)", dim->name, old->pos.file ? old->pos.file : "?", old->pos.line);
   if (!done_ok(g, dim, done, err) || !over_ok(g, dim, err)) return false;
   tp_stop s = { .dim = dim, .done = done, .pos = g->pos, .sym = dim->bound };
-  const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, done.node->ndom);
-  for (int i = 0; i < done.node->ndom; i++)
-    if (done.node->dom[i] != dim) dom[s.ndom++] = done.node->dom[i];
-  s.dom = dom;
   s.given = tp_sym_hidden_bound(g->ix, text_of(g, dim, "given"));
   s.other = tp_sym_hidden_bound(g->ix, text_of(g, dim, "other"));
+  find_dom(g, &s);
+  tp_stop *was = tp_dup(&g->arena, g->stops.v, sizeof s * (size_t)g->stops.n);
+  int nwas = g->stops.n;
   TP_PUSH(&g->arena, &g->stops, s);
-  if (infer_again(g, err)) return true;
-  g->stops.n--;
+  if (no_circle(g, err) && grow(g, err) && no_circle(g, err)) return true;
+  g->stops.n = nwas;
+  memcpy(g->stops.v, was, sizeof s * (size_t)nwas);
   return false;
 }

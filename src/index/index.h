@@ -144,6 +144,7 @@ TP_GIVE tp_set *tp_set_minus(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 TP_GIVE tp_set *tp_set_coalesce(TP_TAKE tp_set *a);
 TP_GIVE tp_set *tp_set_widen(TP_TAKE tp_set *a, TP_KEEP tp_set *by);           /* one piece around both: what all of a keeps, but for what `by` doesn't */
 /* The points that a has for some value of the bound s with cond, a condition on bounds: s is no parameter of the result. */
+bool tp_set_mentions(tp_ictx *c, TP_KEEP tp_set *a, const tp_sym *s);          /* does it depend on the bound s? */
 TP_GIVE tp_set *tp_set_some(tp_ictx *c, TP_TAKE tp_set *a, const tp_sym *s, const tp_ix *cond);
 /* {(from dims) -> (to dims)}: each to-dim is at[i] over the from dims and bounds: a point or every u with lo <= u < hi. */
 TP_GIVE tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_at *at);
@@ -155,7 +156,6 @@ tp_rel *tp_rel_free(TP_TAKE tp_rel *r);
 TP_GIVE tp_rel *tp_rel_reverse(TP_TAKE tp_rel *r);
 TP_GIVE tp_rel *tp_rel_restrict(TP_TAKE tp_rel *r, TP_TAKE tp_set *from);     /* intersect the domain */
 TP_GIVE tp_set *tp_rel_points(TP_TAKE tp_rel *r);                             /* the from-points of its pairs */
-bool tp_rel_is_empty(tp_ictx *c, TP_KEEP tp_rel *r);                          /* for all bounds >= 0 */
 TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r);           /* image */
 bool tp_set_is_empty(tp_ictx *c, TP_KEEP tp_set *s);                          /* for all bounds >= 0 */
 bool tp_set_subset(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);         /* for all bounds >= 0 */

@@ -392,6 +392,13 @@ tp_set *tp_set_widen(tp_set *a, tp_set *by) {
   return w.kept;
 }
 
+bool tp_set_mentions(tp_ictx *c, tp_set *a, const tp_sym *s) {
+  isl_id *id = isl_id_alloc(tp_isl_ctx(c), s->name, (void *)s);
+  int at = a ? isl_set_find_dim_by_id(a, isl_dim_param, id) : -1;
+  isl_id_free(id);
+  return at >= 0 && isl_set_involves_dims(a, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
+}
+
 tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
   isl_id *id = isl_id_alloc(tp_isl_ctx(c), s->name, (void *)s);
   a = isl_set_intersect_params(a, isl_set_params(tp_isl_of_cond(c, 0, NULL, cond)));
@@ -492,7 +499,6 @@ static isl_bool subset(tp_ictx *c, isl_set *a, isl_set *b) {
 }
 
 bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && tp_memo_ask(c, TP_ASK_EMPTY, s, NULL, empty); }
-bool tp_rel_is_empty(tp_ictx *c, tp_rel *r) { return r && take_is_empty(isl_set_intersect_params(isl_map_params(isl_map_copy(r)), tp_isl_context(c, 0))); }
 bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) { return a == b || (a && b && tp_memo_ask(c, TP_ASK_SUBSET, a, b, subset)); }
 
 bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a, b) && tp_set_subset(c, b, a); }

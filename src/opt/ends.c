@@ -1,11 +1,11 @@
 /* ends: what is reached by data becomes data, so that nothing below knows of it but as values.
  *
- *   stop t done        =>   end = accum(min) of the bound given, and of where(done, t + 1, a number beyond any) gathered over 0 .. given
+ *   stop t done        =>   end = accum(min) of where(done, t + 1, a number beyond any) gathered over 0 .. given
  *   T >= e             =>   value(e - 1) < (end, after what it takes from t < e - 1)
  *   t == T - 1         =>   value(t + 1) == (end, after what it takes from t < t + 1)
  *
- * From here on a dim goes to the bound that the call gave. An end, read early, is a number not less than the final one, and whether t lies before it is known for
- * good once done is for all points before t. So a condition on an end is a bool that waits for no more than it asks, and what had a condition becomes a value:
+ * From here on a dim goes to the bound that the call gave, which is the end where no done holds: end stands for min(end, given). Read early, it is a number not less than
+ * the final one, and whether t lies before it is known for good once done is for all points before t. So a condition on an end is a bool that waits for no more than it asks, and what had a condition becomes a value:
  *
  *   contributions      where(condition, x, what adds nothing)                        (ends_sums.c)
  *   branches           where(condition, first, second), over the points that several may take; points that only one may take keep it      (ends_points.c)
@@ -53,7 +53,7 @@ static bool make_end(ends *l, int i) {
   tp_val never = mk_num(l->mk, 9223372036854775808.0, TP_I64);          /* saturates */
   tp_val at = mk_select(l->mk, s->done, value(l, tp_ix_addc(l->ix, sym(l, s->dim), 1)), never);
   tp_node *end = accum(l, TP_RED_MIN, s->ndom, s->dom);
-  if (!at.node || !end || !gather(l, end, value(l, sym(l, s->given))) || !gather(l, end, at)) return false;
+  if (!at.node || !end || !gather(l, end, at)) return false;
   end->name = s->dim->bound->name;
   l->end[i] = end;
   return true;
@@ -113,7 +113,7 @@ static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom
 tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
   int i = next_end(l, e, 0);
   if (i < 0) return value(l, e);
-  if (tp_ix_as_sym(e)) return tp_ends_read(l, i, ndom, dom, NULL);
+  if (tp_ix_as_sym(e)) return mk_bin(l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, ndom, dom, NULL), value(l, sym(l, stop(l, i)->given)));
   bool most = tp_ix_kind(e) == TP_IX_MAX, mod = tp_ix_kind(e) == TP_IX_MOD;
   switch (tp_ix_kind(e)) {
     case TP_IX_POLY: return sum_of(l, e, ndom, dom);
@@ -134,9 +134,12 @@ static bool linear(ends *l, const tp_ix *e, int *i, int64_t *k, const tp_ix **re
   return tp_ix_linear_in(l->ix, e, stop(l, *i)->sym, k, rest) && (*k == 1 || *k == -1) && !mentions(l, *rest);
 }
 
-/* end op (value of e): known once done is for all points before e. */
+/* (value of e) op end: known once done is for all points before e, which is below what was given or has to be compared with that too. */
 static tp_val compare(ends *l, tp_op op, int i, const tp_ix *e, int ndom, const tp_sym *const *dom) {
-  return mk_bin(l->mk, op, value(l, e), tp_ends_read(l, i, ndom, dom, e));
+  tp_val end = tp_ends_read(l, i, ndom, dom, e);
+  const tp_ix *given = sym(l, stop(l, i)->given);
+  if (!tp_ix_prove_ge0(l->ix, tp_ix_addc(l->ix, tp_ix_sub(l->ix, given, e), -1), ndom, dom)) end = mk_bin(l->mk, TP_OP_MINIMUM, end, value(l, given));
+  return mk_bin(l->mk, op, value(l, e), end);
 }
 
 /* The first term of e that is k times a min or max with an end inside. */
@@ -239,21 +242,33 @@ const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim) {
   return tp_ix_max(l->ix, num(l, 0), tp_ix_min(l->ix, e, tp_ix_addc(l->ix, sym(l, dim->bound), -1)));
 }
 
+/* Any number from 1 on, up to what was given; 0 if that is 0. */
+static const tp_ix *within(ends *l, const tp_stop *s) {
+  const tp_ix *none = tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->sym), num(l, 0)), tp_ix_cmp(l->ix, TP_EQ, sym(l, s->given), num(l, 0)));
+  return tp_ix_or(l->ix, tp_end_within(l->g, s, 1), none);
+}
+
+const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a) {
+  const tp_ix *all = tp_ix_bool(l->ix, true);
+  for (int i = 0; i < l->g->stops.n; i++)
+    if (tp_set_mentions(l->ix, a, stop(l, i)->sym)) all = tp_ix_and(l->ix, all, within(l, stop(l, i)));
+  return all;
+}
+
 tp_set *tp_ends_project(ends *l, tp_set *a) {
-  for (int i = 0; i < l->g->stops.n; i++) a = tp_set_some(l->ix, a, stop(l, i)->sym, tp_end_within(l->g, stop(l, i), 1));
+  for (int i = 0; i < l->g->stops.n; i++)
+    if (tp_set_mentions(l->ix, a, stop(l, i)->sym)) a = tp_set_some(l->ix, a, stop(l, i)->sym, within(l, stop(l, i)));
   return a;
 }
 
 /* The sets are of the graph in which a dim's bound was what is reached. */
 tp_set *tp_ends_need(ends *l, const tp_node *n) {
   tp_set *a = n->id < l->n ? tp_set_copy(l->need->set[n->id]) : tp_set_box(l->ix, n->ndom, n->dom);
-  const tp_ix *within = tp_ix_bool(l->ix, true);
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *s = stop(l, i);
-    within = tp_ix_and(l->ix, within, tp_end_within(l->g, s, 1));
-    a = tp_set_some(l->ix, a, s->dim->bound, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->dim->bound), sym(l, s->sym)));
+    if (tp_set_mentions(l->ix, a, s->dim->bound)) a = tp_set_some(l->ix, a, s->dim->bound, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->dim->bound), sym(l, s->sym)));
   }
-  return tp_set_and(a, tp_set_cond(l->ix, n->ndom, n->dom, within));
+  return a;
 }
 
 const tp_ix *tp_ends_alive(ends *l, const tp_node *n) {
@@ -315,9 +330,8 @@ static bool told(ends *l, const tp_node *n, TP_KEEP tp_set *a, const tp_ix *cond
 
 /* Where n is needed, as far as ends say it; TRUE: everywhere. One piece around it if that is the same. */
 static const tp_ix *asks(ends *l, const tp_node *n) {
-  const tp_ix *alive = tp_ends_alive(l, n), *all = tp_ix_bool(l->ix, true), *cond = NULL;
-  for (int i = 0; i < l->g->stops.n; i++) all = tp_ix_and(l->ix, all, tp_end_within(l->g, stop(l, i), 1));
-  tp_set *own = tp_ends_need(l, n), *known = tp_set_and(tp_ends_project(l, tp_set_copy(own)), tp_set_cond(l->ix, n->ndom, n->dom, all));
+  const tp_ix *alive = tp_ends_alive(l, n), *cond = NULL;
+  tp_set *own = tp_ends_need(l, n), *known = tp_set_and(tp_ends_project(l, tp_set_copy(own)), tp_set_cond(l->ix, n->ndom, n->dom, tp_ends_within(l, own)));
   if (own && tp_set_subset(l->ix, known, own)) cond = tp_ix_bool(l->ix, true);
   else if (own && !told(l, n, known, alive, own)) {
     tp_set *hull = tp_set_widen(tp_set_copy(own), own), *in = tp_set_and(tp_set_copy(known), tp_set_copy(hull));
@@ -388,7 +402,8 @@ static void rename_ends(ends *l) {
     r.to[i] = sym(l, now);
     r.from[m + i] = s->given;
     r.to[m + i] = sym(l, s->sym);
-    for (int k = 0; k < l->n; k++) l->need->set[k] = tp_set_some(l->ix, l->need->set[k], s->given, tp_ix_cmp(l->ix, TP_GE, sym(l, s->given), num(l, 1)));
+    for (int k = 0; k < l->n; k++)
+      if (tp_set_mentions(l->ix, l->need->set[k], s->given)) l->need->set[k] = tp_set_some(l->ix, l->need->set[k], s->given, tp_ix_cmp(l->ix, TP_GE, sym(l, s->given), num(l, 0)));
     s->given = s->sym;
     s->sym = now;
     tp_sym *less = tp_sym_hidden_dim(l->ix, s->dim->bound->name);

@@ -15,15 +15,17 @@ typedef struct ends {
 } ends;
 
 /* ---- ends.c ---- */
-/* What stop i has reached, for nodes with these dims (the greatest over those of the stop's domain that are missing), after the updates for t < upto; NULL: all. */
+/* The end of stop i (a number beyond any where there is none), for nodes with these dims (the greatest over those of the stop's domain that are missing), after what it
+ * takes for t < upto; NULL: all. */
 tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto);
 tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom);  /* a bool scalar that holds where cond does */
 tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom);    /* e as an i64 scalar */
 const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most);               /* whatever is reached, from 1 on; NULL: not known */
 const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim);       /* 0 <= e < bound */
-/* n's needed points: what was reached at the point is a parameter, and at least 1. */
+/* n's needed points: what was reached at the point is a parameter. */
 TP_GIVE tp_set *tp_ends_need(ends *l, const tp_node *n);
 TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);                    /* for anything that may be reached */
+const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a);                        /* what may be, of the ends that a mentions */
 const tp_ix *tp_ends_alive(ends *l, const tp_node *n);                          /* n's point is there */
 tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom); /* v, for whoever reads it index by index */
 /* x where mask holds, else what adds nothing; a contraction's operands are masked instead of its result, if nobody else sees that. */

@@ -50,21 +50,19 @@ static tp_rel *all_pairs(const sum *s) {
 static tp_rel *needed_pairs(const sum *s, bool at_p) {
   ends *l = s->l;
   tp_set *need = tp_ends_need(l, s->n);
-  const tp_ix *within = tp_ix_bool(l->ix, true);
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *stop = &l->g->stops.v[i];
-    if (!at_p || !crosses(s, stop)) continue;
-    need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 1));
-    within = tp_ix_and(l->ix, within, tp_end_within(l->g, stop, 1));
+    if (at_p && crosses(s, stop) && tp_set_mentions(l->ix, need, stop->sym)) need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 0));
   }
-  return tp_rel_restrict(tp_rel_into(all_pairs(s), need), tp_set_cond(l->ix, s->ndom, s->dom, within));
+  return tp_rel_into(all_pairs(s), need);
 }
 
 static bool holds(const sum *s, TP_KEEP tp_rel *pairs, const tp_ix *part) {
   ends *l = s->l;
-  tp_rel *bad = tp_rel_where(l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom, s->n->dom, tp_ix_not(l->ix, part));
-  bool never = tp_rel_is_empty(l->ix, bad);
-  tp_rel_free(bad);
+  tp_set *bad = tp_rel_points(tp_rel_where(l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom, s->n->dom, tp_ix_not(l->ix, part)));
+  if (bad) bad = tp_set_and(bad, tp_set_cond(l->ix, s->ndom, s->dom, tp_ends_within(l, bad)));
+  bool never = tp_set_is_empty(l->ix, bad);
+  tp_set_free(bad);
   return never;
 }
 
