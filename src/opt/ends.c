@@ -142,8 +142,7 @@ static tp_val compare(ends *l, tp_op op, int i, const tp_ix *e, int ndom, const 
   return mk_bin(l->mk, op, value(l, e), end);
 }
 
-/* The first term of e that is k times a min or max with an end inside. */
-static const tp_ix *extremum(ends *l, const tp_ix *e, int64_t *k) {
+const tp_ix *tp_ends_extremum(ends *l, const tp_ix *e, int64_t *k) {
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     const tp_ix *const *atom;
     *k = tp_ix_coef(e, i);
@@ -155,7 +154,7 @@ static const tp_ix *extremum(ends *l, const tp_ix *e, int64_t *k) {
 /* e >= 0 with a min or max as a condition on each of its operands. */
 static const tp_ix *taken_apart(ends *l, const tp_ix *e) {
   int64_t k;
-  const tp_ix *m = extremum(l, e, &k), *all = NULL;
+  const tp_ix *m = tp_ends_extremum(l, e, &k), *all = NULL;
   if (!m) return NULL;
   bool and = (tp_ix_kind(m) == TP_IX_MIN) == (k > 0);
   const tp_ix *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k));
@@ -263,6 +262,8 @@ tp_set *tp_ends_project(ends *l, tp_set *a) {
 
 /* The sets are of the graph in which a dim's bound was what is reached. */
 tp_set *tp_ends_need(ends *l, const tp_node *n) {
+  for (int i = 0; i < l->parts.n; i++)
+    if (l->parts.v[i].node == n) return tp_set_copy(l->parts.v[i].need);
   tp_set *a = n->id < l->n ? tp_set_copy(l->need->set[n->id]) : tp_set_box(l->ix, n->ndom, n->dom);
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *s = stop(l, i);
@@ -457,31 +458,38 @@ static bool lower_node(ends *l, tp_node *n) {
   }
 }
 
-static bool lower(ends *l) {
+static bool lower(ends *l, bool apart) {
   find_alone(l);
   rename_ends(l);
   for (int i = 0; i < l->g->stops.n; i++)
     if (!make_end(l, i)) return false;
+  if (apart && !tp_ends_parts(l)) return false;
   for (int i = 0; i < l->n; i++)
     if (!lower_node(l, l->g->nodes.v[i])) return false;
+  for (int i = 0; i < l->parts.n; i++)
+    if (!lower_node(l, l->parts.v[i].node)) return false;
   for (int i = 0; i < l->g->stops.n; i++) stop(l, i)->end = l->end[i];
   tp_graph_prune(l->g);
   return true;
 }
 
-static void drop(void *need) { tp_need_free(need); }
+static void drop(void *x) {
+  ends *l = x;
+  tp_need_free(l->need);
+  for (int i = 0; i < l->parts.n; i++) tp_set_free(l->parts.v[i].need);
+}
 
-bool tp_lower_ends(tp_graph *g, tp_error *err) {
+bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err) {
   if (!g->stops.n) return true;
   ends l = { .g = g, .ix = g->ix, .err = err, .mk = { g, err }, .n = g->nodes.n };
   if (!(l.need = tp_need_outputs(g, err))) return false;
   tp_hold mine;
-  tp_hold_set(&mine, drop, l.need);
+  tp_hold_set(&mine, drop, &l);
   l.end = TP_NEWN(&g->arena, tp_node *, g->stops.n);
   l.less = TP_NEWN(&g->arena, const tp_sym *, g->stops.n);
   l.alone = TP_NEWN(&g->arena, bool, g->stops.n);
-  bool ok = lower(&l);
+  bool ok = lower(&l, apart);
   tp_hold_end(&mine);
-  tp_need_free(l.need);
+  drop(&l);
   return tp_isl_check(g->ix, g->pos, err) && ok;
 }

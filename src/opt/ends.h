@@ -5,6 +5,7 @@
 #include "graph/mk.h"
 
 typedef struct { int stop, ndom; const tp_sym *const *dom; const tp_ix *upto; tp_val val; } ends_read;
+typedef struct { tp_node *node; tp_set *need; } ends_part;
 typedef struct ends {
   tp_graph *g; tp_ictx *ix; tp_error *err; tp_mk mk;
   tp_need *need; int n;                         /* of the graph as it was: needed points, how many nodes */
@@ -12,6 +13,7 @@ typedef struct ends {
   const tp_sym **less;                          /* by stop: a dim for what was reached, less 1 */
   bool *alone;                                  /* by stop: calls run over no dim of its domain */
   TP_VEC(ends_read) reads;                      /* made so far */
+  TP_VEC(ends_part) parts;                      /* ends_parts.c: new nodes, with needed points of their own */
 } ends;
 
 /* ---- ends.c ---- */
@@ -21,6 +23,7 @@ tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp
 tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom);  /* a bool scalar that holds where cond does */
 tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom);    /* e as an i64 scalar */
 const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most);               /* whatever is reached, from 1 on; NULL: not known */
+const tp_ix *tp_ends_extremum(ends *l, const tp_ix *e, int64_t *k);             /* the first term of e that is k times a min or max with an end inside; NULL: none */
 const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim);       /* 0 <= e < bound */
 /* n's needed points: what was reached at the point is a parameter. */
 TP_GIVE tp_set *tp_ends_need(ends *l, const tp_node *n);
@@ -34,6 +37,8 @@ const tp_ix *tp_ends_part(const tp_ix *cond, int k);                            
 /* The conjunction of those args of cond that mention an end, or of those that do not. */
 const tp_ix *tp_ends_split(ends *l, const tp_ix *cond, bool mention);
 
+/* ---- ends_parts.c ---- */
+bool tp_ends_parts(ends *l);
 /* ---- ends_sums.c ---- */
 bool tp_ends_sum(ends *l, tp_node *n);
 /* ---- ends_points.c ---- */

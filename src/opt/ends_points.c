@@ -111,9 +111,36 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
   return tp_read(l->g, x, at, l->err);
 }
 
+/* x[min(a, b)] is x[a] where a <= b, else x[b]; the node becomes these branches. */
+static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
+  tp_val x = n->in[0].src;
+  const tp_ix *e = n->attr.at[d].lo, *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k)), *a = tp_ix_arg(m, 0), *b = tp_ix_arg(m, 1);
+  bool min = tp_ix_kind(m) == TP_IX_MIN;
+  for (int i = 2; i < tp_ix_narg(m); i++) b = min ? tp_ix_min(l->ix, b, tp_ix_arg(m, i)) : tp_ix_max(l->ix, b, tp_ix_arg(m, i));
+  const tp_ix *side[2] = { a, b };
+  tp_val v[2];
+  for (int i = 0; i < 2; i++) {
+    tp_at *at = tp_dup(&l->g->arena, n->attr.at, sizeof *at * (size_t)x.node->ndom);
+    at[d].lo = tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, side[i], k));
+    v[i] = tp_ends_same_dom(l, tp_ends_read_at(l, x, at), n->ndom, n->dom);
+    if (!v[i].node) return false;
+  }
+  n->op = TP_OP_MERGE;
+  n->attr = (tp_attr){ .dtype = n->out[0].dtype, .nix = n->out[0].rank, .ix = n->out[0].shape, .ndom = n->ndom, .dom = n->dom };
+  n->nin = 0;
+  return tp_merge_add(l->g, n, tp_ix_cmp(l->ix, min ? TP_LE : TP_GE, a, b), v[0], l->err) && tp_merge_add(l->g, n, NULL, v[1], l->err) && tp_ends_branches(l, n);
+}
+
 bool tp_ends_point(ends *l, tp_node *n) {
   bool points = false;
   const tp_node *x = n->in[0].src.node;
+  for (int d = 0; d < x->ndom && !is_given(x); d++) {
+    int64_t k;
+    const tp_ix *m = n->attr.at[d].range || shape_moves(n->in[0].src, x->dom[d]) ? NULL : tp_ends_extremum(l, n->attr.at[d].lo, &k);
+    if (!m) continue;
+    l->g->pos = n->pos;
+    return in_branches(l, n, d, m, k);
+  }
   for (int d = 0; d < x->ndom; d++) points |= !n->attr.at[d].range && tp_mentions_end(l->g, n->attr.at[d].lo) && !shape_moves(n->in[0].src, x->dom[d]);
   if (!points) return true;
   l->g->pos = n->pos;

@@ -32,8 +32,8 @@ bool tp_widen_sums(tp_graph *g, tp_error *err);
  * changed anything. Then values that a branch stores are read where they are stored (share.c); need stays right. */
 bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
 bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err);
-/* Compiled path only, last: ends by data become data (ends.c). */
-bool tp_lower_ends(tp_graph *g, tp_error *err);
+/* Compiled path only, last: ends by data become data (ends.c). apart: what is read only where some branches count is read from these (ends_parts.c). */
+bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err);
 /* Compiled path only: what comes and goes at each tick becomes callbacks (tick.c). */
 bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
 /* Every edge and output that is `old` becomes `now` (edges of `now`'s own node excepted). */

@@ -124,9 +124,14 @@ static isl_stat add_piece(TP_TAKE isl_basic_set *b, void *user) {
   return isl_stat_ok;
 }
 
+/* What the context rules out goes first: isl makes no loop of a piece that it finds void there. */
+static isl_set *told(tp_sched *S, TP_TAKE isl_set *dom) {
+  return isl_set_gist_params(isl_set_intersect_params(dom, isl_set_copy(S->context)), isl_set_copy(S->context));
+}
+
 /* The points as a statement of isl's, or as one for each part where isl would take more for them. */
 static isl_union_set *domain_of(tp_sched *S, int st) {
-  isl_set *dom = calls(S, st);
+  isl_set *dom = told(S, calls(S, st));
   if (!tp_isl_divided(dom) || !misread(S, st, dom)) return isl_union_set_from_set(isl_set_set_tuple_id(dom, stmt_id(S, st, 0)));
   dom = isl_set_make_disjoint(dom);
   pieces p = { .S = S, .st = st, .all = isl_union_set_empty(isl_set_get_space(dom)) };

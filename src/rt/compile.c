@@ -227,11 +227,33 @@ static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   return p;
 }
 
+static tp_poly *lowered(tp_fn *f, tp_graph *g, bool apart, tp_error *err) {
+  return tp_lower_ends(g, apart, err) && tp_verify(g, err) ? schedule_graph(f, g, err) : NULL;
+}
+
+/* What is needed at the point where a dim ends only would, as values, be needed at each point. Where that leaves no order, each reads what it needs alone, on a copy of the
+ * graph, which takes its place. */
+static tp_poly *order_graph(tp_fn *f, tp_graph **at, tp_error *err) {
+  tp_graph *g = *at, *other = f->other = g->stops.n ? tp_graph_clone(g, err) : NULL;
+  tp_error first = { 0 }, second = { 0 };
+  tp_poly *p = lowered(f, g, false, &first);
+  if (!p && first.code == TP_E_CYCLE && other) {
+    if (f->trial == g) f->trial = other;
+    p = lowered(f, other, true, &second);
+    *at = other;
+    other = g;
+  }
+  if (!p) *err = first;
+  f->other = NULL;
+  if (other) tp_graph_free(other);
+  return p;
+}
+
 /* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy.
  * What it asks of bounds is asked of f's. */
 static bool has_order(tp_fn *f, tp_error *err) {
   tp_graph *g = f->trial = tp_graph_clone(f->graph, err);
-  f->order = g && tp_lower_sums(g, err) && tp_lower_ends(g, err) ? schedule_graph(f, g, err) : NULL;
+  f->order = g && tp_lower_sums(g, err) ? order_graph(f, &g, err) : NULL;
   bool ok = f->order != NULL;
   if (ok) copy_checks(f->graph, g);
   f->order = tp_poly_free(f->order);
@@ -270,14 +292,14 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
   return ok ? g : tp_graph_free(g);
 }
 
-bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
-  return (!t || tp_insert_ticks(g, t, err)) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_lower_ends(g, err) && tp_verify(g, err) &&
-         (*poly = schedule_graph(f, g, err)) &&
-         (*plan = tp_plan_build(g, *poly, err)) && tp_plan_limit(*plan, f->limit, err);
+bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
+  return (!t || tp_insert_ticks(*g, t, err)) && tp_lower_sums(*g, err) && tp_widen_sums(*g, err) && tp_verify(*g, err) &&
+         (*poly = order_graph(f, g, err)) &&
+         (*plan = tp_plan_build(*g, *poly, err)) && tp_plan_limit(*plan, f->limit, err);
 }
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
-  return tp_opt_run(f->graph, &f->opt, err) && tp_make_code(f, f->graph, NULL, &f->poly, &f->plan, err);
+  return tp_opt_run(f->graph, &f->opt, err) && tp_make_code(f, &f->graph, NULL, &f->poly, &f->plan, err);
 }
 
 /* With ticks given, what runs at once is what steps run. */
@@ -312,6 +334,7 @@ static void drop_attempt(tp_fn *f) {
   f->order = tp_poly_free(f->order);
   f->need = tp_need_free(f->need);
   f->trial = f->trial ? tp_graph_free(f->trial) : NULL;
+  f->other = f->other ? tp_graph_free(f->other) : NULL;
 }
 
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {

@@ -31,10 +31,10 @@ struct tp_fn {
   bool *fed, *shown;                            /* by inputs, outputs; NULL: not ready to step */
   tp_made steps;                                /* of steps; when ticking it is that of plain runs */
   tp_session *session;
-  tp_need *need; tp_graph *trial; tp_poly *order;       /* what compiling works with at the moment: a failed allocation leaves it here */
+  tp_need *need; tp_graph *trial, *other; tp_poly *order;/* what compiling works with at the moment: a failed allocation leaves it here */
 };
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err);    /* a fresh one, swept and judged */
-bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);     /* schedule and plan of g */
+bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);     /* schedule and plan of g */
 /* fn(f, arg, err), where an arena that finds no memory comes back as an error. What is not in arenas stands in f or arg: the caller frees it. */
 bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);    /* the same for a part of compiling */

@@ -134,7 +134,7 @@ static bool make_with(tp_fn *f, bool promise, tp_error *err) {
   }
   if (!note_flags(f, &w, err)) return false;
   tp_ticks t = { w.n, w.dim, f->fed, w.shown, w.paced };
-  return f->tier == TP_TIER_REFERENCE || tp_make_code(f, f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
+  return f->tier == TP_TIER_REFERENCE || tp_make_code(f, &f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
 }
 
 static void drop_code(tp_fn *f) {
