@@ -22,9 +22,9 @@ static bool schedule(prog *p) {
   tp_need *need = tp_need_outputs(p->g, &p->err);
   bool ok = need && tp_need_check(p->g, need, &p->err);
   tp_need_free(need);
-  if (!ok || !tp_lower_stops(p->g, &p->err) || !tp_lower_sums(p->g, &p->err) || !tp_verify(p->g, &p->err)) return false;
+  if (!ok || !tp_lower_sums(p->g, &p->err) || !tp_lower_ends(p->g, false, &p->err) || !tp_verify(p->g, &p->err)) return false;
   need = tp_need_outputs(p->g, &p->err);
-  p->poly = need ? tp_lower(p->g, need, false, &p->err) : NULL;
+  p->poly = need ? tp_lower(p->g, need, &p->err) : NULL;
   tp_need_free(need);
   return p->poly && tp_schedule(p->poly, &p->err);
 }

@@ -51,8 +51,8 @@ local lua = arg[-1] or "lua5.4"
 
 local function settings(seed)
   local n = math.floor(seed / 20)
-  return (n % 5 > 0 and "TEMPO_POISON=1 " or "") ..
-    (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") .. ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
+  return (n % 5 > 0 and "TEMPO_POISON=1 " or "") .. (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
+    ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
 end
 
 local function child(seed, command, limit)              -- limit: seconds of processor time
@@ -130,7 +130,8 @@ local function found(at, why)
 end
 while os.time() < stop and seed < (options.to or math.huge) do
   local count = math.min(batch, 20 - seed % 20)
-  local text = child(seed, ("%s %s --child yes%s --from %d --count %d"):format(lua, arg[0], (options.ticks and " --ticks yes" or "") .. (options.ends and " --ends yes" or ""), seed, count), 600)
+  local kinds = (options.ticks and " --ticks yes" or "") .. (options.ends and " --ends yes" or "")
+  local text = child(seed, ("%s %s --child yes%s --from %d --count %d"):format(lua, arg[0], kinds, seed, count), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do
     local b = line:match "^begin (%d+)"

@@ -113,7 +113,11 @@ static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom
 tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
   int i = next_end(l, e, 0);
   if (i < 0) return value(l, e);
-  if (tp_ix_as_sym(e)) return mk_bin(l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, ndom, dom, NULL), value(l, sym(l, stop(l, i)->given)));
+  if (tp_ix_as_sym(e)) {
+    tp_val y = mk_bin(l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, ndom, dom, NULL), value(l, sym(l, stop(l, i)->given)));
+    if (y.node) y.node->pos = stop(l, i)->pos;  /* it is the end */
+    return y;
+  }
   bool most = tp_ix_kind(e) == TP_IX_MAX, mod = tp_ix_kind(e) == TP_IX_MOD;
   switch (tp_ix_kind(e)) {
     case TP_IX_POLY: return sum_of(l, e, ndom, dom);

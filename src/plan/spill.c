@@ -67,11 +67,28 @@ static const tp_ix *extreme(spiller *s, const tp_ix *e, const tp_sym *v, const t
   return tp_ix_subst(s->ix, e, 1, &v, above == (c > 0) ? &last : &lo);
 }
 
+/* Without v, where min(a, v) <= a or max(a, v) >= a says enough. */
+static const tp_ix *spared(spiller *s, const tp_ix *e, const tp_sym *v, bool above) {
+  const tp_ix *all = NULL, *const *atom;
+  if (tp_ix_kind(e) == (above ? TP_IX_MIN : TP_IX_MAX))
+    for (int i = 0; i < tp_ix_narg(e); i++)
+      if (!tp_ix_mentions(tp_ix_arg(e, i), v)) all = !all ? tp_ix_arg(e, i) : (above ? tp_ix_min : tp_ix_max)(s->ix, all, tp_ix_arg(e, i));
+  if (all || tp_ix_kind(e) != TP_IX_POLY) return all ? all : e;
+  const tp_ix *sum = e;
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    int64_t k = tp_ix_coef(e, i);
+    if (tp_ix_term(e, i, &atom) != 1 || !tp_ix_mentions(atom[0], v)) continue;
+    sum = tp_ix_add(s->ix, sum, tp_ix_mulc(s->ix, tp_ix_sub(s->ix, spared(s, atom[0], v, above == (k > 0)), atom[0]), k));
+  }
+  return sum;
+}
+
 /* The same over all loops between a leaf and the part `top`, and over all that an end by data may be. */
 static const tp_ix *beyond(spiller *s, const tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
   for (const tp_pnode *q = leaf; q != top; q = q->up)
     if (q->up->kind == TP_P_FOR && q->up != top) e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(s->ix, q->up->hi, -1), above);
-  for (int i = 0; e && i < s->loads.n; i++) e = extreme(s, e, s->loads.v[i]->var, tp_ix_const(s->ix, 0), s->loads.v[i]->given, above);
+  for (int i = 0; e && i < s->loads.n; i++)
+    if (tp_ix_mentions(e, s->loads.v[i]->var)) e = extreme(s, spared(s, e, s->loads.v[i]->var, above), s->loads.v[i]->var, tp_ix_const(s->ix, 0), s->loads.v[i]->given, above);
   return e;
 }
 

@@ -278,7 +278,7 @@ static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
 /* ---- sections ---- */
 
 static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b) {
-  tp_graph *g = f->ticking ? f->steps.graph : f->graph;
+  tp_graph *g = f->closed->stops.n ? f->closed : f->ticking ? f->steps.graph : f->graph;      /* where ends are lowered it is no program any more */
   if (!s) return summary(f, env, b);
   if (!strcmp(s, "graph")) tp_graph_print(b, g);
   else if (!strcmp(s, "dot")) tp_graph_dot(b, g);
