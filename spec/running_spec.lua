@@ -48,7 +48,7 @@ describe("steps", function()
     end)
   end)
 
-  it("give an output that looks at the future whole at the end, others once complete", function()
+  it("give an output that looks at the future whole at the end, and what waits for no tick with the first", function()
     each(function(tier)
       local P, t, T, x, h = accumulator()
       local w = P:input("w", { shape = { 2 } })
@@ -60,7 +60,7 @@ describe("steps", function()
         local done, out = f:step { x = rows[k+1] }
         assert.equal(k == 5, done)
         assert.same(want.h[k]:totable(), out.h:totable())
-        assert.same({ 2, 4 }, out.w2:totable())
+        if k == 0 then assert.same({ 2, 4 }, out.w2:totable()) else assert.is_nil(out.w2) end   -- no tick has a part in it
         for _, name in ipairs { "ret", "next", "total" } do
           if done then assert.same(want[name]:totable(), out[name]:totable()) else assert.is_nil(out[name]) end
         end
@@ -93,7 +93,7 @@ describe("steps", function()
           assert.equal(want.y:get(a, b), out.y:item())
           assert.equal(a == 2 and b == 2, done)
           params[#params+1] = f:params().w:item()
-          if done then assert.same(want.loss:totable(), out.loss:totable()) else assert.is_nil(out.loss) end
+          if b == 2 then assert.equal(want.loss:get(a), out.loss:item()) else assert.is_nil(out.loss) end
         end
       end
       assert.same(all, seen)
@@ -290,7 +290,7 @@ describe("steps", function()
     end)
   end)
 
-  it("go through iterations whose rows end inside, in arrays as long as was given", function()
+  it("go through iterations whose rows end inside, in arrays as long as was reached", function()
     each(function(tier)
       local P = tempo.program()
       local i = P:dim "i"
@@ -319,7 +319,12 @@ describe("steps", function()
           if k - 1 == pause then f:load_state(f:state()) end
           local done, out = f:step { x = X[k] }
           assert.equal(k == 3, done)
-          for _, name in ipairs { "s", "last", "w", "T" } do assert.same(plain(want[name][k - 1]), plain(out[name]), tier .. " " .. name) end
+          for _, name in ipairs { "last", "w", "T" } do assert.same(plain(want[name][k - 1]), plain(out[name]), tier .. " " .. name) end
+          local most = math.max(want.T:get(k - 1, 0), want.T:get(k - 1, 1))
+          assert.same({ 2, most }, out.s:shape())
+          for row = 0, 1 do
+            for q = 0, most - 1 do assert.equal(want.s:get(k - 1, row, q), out.s:get(row, q)) end
+          end
         end
       end
     end)
@@ -411,7 +416,7 @@ local function agent(lag, log)
   P:sink({ y }, function(_, p) log[#log+1] = ("act %d %d"):format(p.i, p.t) end)
   P:sink({ loss }, function(a, p) log[#log+1] = ("learn %d %s"):format(p.i, a[1]:item()) end)
   tempo.optim.Adam({ w1, w2 }, { lr = 0.01 }):step(loss)
-  return P, { y = y, loss = loss }, { i, t }
+  return P, { y = y }, { i, t }, loss
 end
 
 local function count(log, word)
@@ -434,7 +439,6 @@ describe("budgets", function()
         all.y[#all.y+1] = out.y:item()
         assert.equal(budget ~= nil and budget(a, b) ~= nil, type(out.late_ms) == "number" and out.late_ms >= 0)
         assert.equal(a == I and b == T, done)
-        all.loss = out.loss and out.loss:totable()
         if b == T and not done then lag = math.max(lag, a - count(log, "learn")) end
       end
     end
@@ -455,7 +459,6 @@ describe("budgets", function()
           for k = #log, 1, -1 do log[k] = nil end
           local all, behind = through(f, log, budget)
           for k, y in ipairs(all.y) do assert.equal(run.y:get(math.floor((k - 1) / T), (k - 1) % T), y) end
-          assert.same(run.loss:totable(), all.loss)
           local n = 0
           for _, s in ipairs(log) do
             if s:find "^learn" then
@@ -540,8 +543,10 @@ describe("states", function()
   local I, T = 4, 3
   local X = helper.fill({ I, T, 4 }, function(a, b, c) return math.sin(a * 7 + b * 3 + c) end)
 
-  local function compiled(tier, log)
-    local P, outputs, tick = agent(1, log or {})
+  -- whole: the loss too, which is shown with the last t of each i, so nothing is left behind.
+  local function compiled(tier, log, whole)
+    local P, outputs, tick, loss = agent(1, log or {})
+    outputs.loss = whole and loss or nil
     return P:compile { outputs = outputs, tick = tick, tier = tier }
   end
 
@@ -584,10 +589,10 @@ describe("states", function()
   it("go on in a call, with whole arrays", function()
     each(function(tier)
       local log = {}
-      local f = compiled(tier, log)
+      local f = compiled(tier, log, true)
       local want = f({ x = X }, { I = I, T = T })
       local params, all = f:params(), #log
-      local g = compiled(tier)
+      local g = compiled(tier, nil, true)
       for _, n in ipairs { 0, 2, 3, 7, 11 } do
         begin(f, n, n == 7 and 0 or nil)
         local s, before = f:state(), #log
@@ -603,7 +608,7 @@ describe("states", function()
 
   it("of a run that is over hold its results", function()
     each(function(tier)
-      local f, g = compiled(tier), compiled(tier)
+      local f, g = compiled(tier, nil, true), compiled(tier, nil, true)
       local want = f({ x = X }, { I = I, T = T })
       begin(f, I * T)
       g:load_state(f:state())
@@ -764,7 +769,7 @@ describe("checkpoints", function()
     local bounds = { I = 300, T = 8 }
     if mode == "whole" then
       local out = f({}, bounds)
-      io.write(tostring(out.loss), tostring(f:params().w), "\n")
+      io.write(tostring(out.loss:get(299)), tostring(f:params().w), "\n")
       return
     end
     if not (mode == "again" and pcall(f.load, f, path)) then f:start({}, bounds) end
@@ -774,7 +779,7 @@ describe("checkpoints", function()
       n = n + 1
       if not done and n % 5 == 0 then assert(f:save(path)) end
     until done
-    io.write(tostring(out.loss), tostring(f:params().w), "\n")
+    io.write(tostring(out.loss:item()), tostring(f:params().w), "\n")
   ]]
 
   local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'"):format(package.path, package.path, package.cpath, package.cpath)

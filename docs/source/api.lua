@@ -314,8 +314,9 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 }, tick = t }\nf:start({}, { T = 2 })\nprint(select(2, f:step { x = 3 }).y)' },
       { name = "step", args = { arg("values?", "table<string, tempo.Data>", "the inputs with the tick dims, at this tick: without these dims") },
         options = { arg("budget_ms", "number", "this tick's outputs are computed whatever it takes; then what later ticks need, oldest first, while time is left") },
-        returns = { { "boolean", "was it the last tick" }, { "table", "for each output with the tick dims its value here, if complete; for any other its array once complete; what is complete later than its tick comes whole "
-          .. "at the end; with a budget `late_ms`, by how much it was overrun; `cancelled`" } },
+        returns = { { "boolean", "was it the last tick" }, { "table", "for each output with the tick dims its value here, without them; for one with only the outer of several tick dims its value at that point, with the last tick "
+          .. "inside it; any other, or one that is complete only later, comes once as an array: with the first tick if no tick has a part in it, else with the last. Where dims end by data, done comes with the tick after "
+          .. "which no row goes on, the part of a row that has ended is zero, and further dims are as long as the rows of this tick have reached; with a budget `late_ms`, by how much it was overrun; `cancelled`" } },
         text = "Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of the first tick dim (learning whose parameters an actor reads one iteration old) runs behind; no number changes.",
         errors = "`option` where no run is going on; `input`, `shape`, `dtype` for the values, which cost no tick; any other error ends the run.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal s = P:tensor { domain = { t } }\ns[0] = x\ns[t] = s[t-1] + x\nlocal f = P:compile { outputs = { s = s }, tick = t }\nf:start({}, { T = math.huge })\n'
@@ -325,7 +326,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         example = 'local x = P:input("x", { domain = { t } })\nlocal s = P:tensor { domain = { t } }\ns[0] = x\ns[t] = s[t-1] + x\nlocal f = P:compile { outputs = { s = s }, tick = t }\nf:start({}, { T = 3 })\nf:step { x = 1 }\n'
           .. 'local here = f:state()\nf:step { x = 2 }\nf:load_state(here)\nprint(select(2, f:step { x = 5 }).s)\nprint(f({ x = { 1, 2, 3 } }, { T = 3 }, { state = here }).s)' },
       { name = "load_state", args = { arg("s", "tempo.State", "of this program: recording and compiling the same gives the same") }, returns = { { "tempo.Function", "itself" } },
-        text = "Goes on from a state. In a call, `state =` does, and may give a larger bound where no read mentions it.", errors = "`option` for a state of another program.",
+        text = "Goes on from a state. In a call, `state =` does, and may give a larger bound where no read mentions it (a `P:stop` is no mention).", errors = "`option` for a state of another program.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x + 1 }, tick = t }\nf:start({}, { T = 2 })\nf:step { x = 1 }\nlocal g = P:compile { outputs = { y = x + 1 }, tick = t }\ng:load_state(f:state())\nprint(select(2, g:step { x = 7 }).y)' },
       { name = "save", args = { arg("path", "string", "") }, returns = { { "true" } }, text = "Writes the state to a file, which is replaced as a whole or not at all.",
         errors = "as `state`; `file` if it cannot be written.",

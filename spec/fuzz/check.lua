@@ -4,6 +4,7 @@
 --   inputs    sequence of { name, bounds of its dims by name, shape, dtype }
 --   bounds    sequence of tables of bounds to run with
 --   cycles    true: a cycle would be no surprise; else that error is a finding
+--   ends      by dim: its bound as a value, of dims that end by data
 --   smooth    gradients may be compared with differences: { loss = name of an output, { input, output with its gradient }, ... }
 --   options   of the third tier, which is the interpreter again
 -- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed. Schedules are gone through point by point too:

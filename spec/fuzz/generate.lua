@@ -900,6 +900,11 @@ function M.text(case)
   for _, b in ipairs(case.bounds) do runs[#runs + 1] = bounds_text(b) end
   lines[#lines + 1] = ("local case = { P = P, outputs = { %s },"):format(table.concat(outputs, ", "))
   if cycles then lines[#lines + 1] = "  cycles = true," end
+  local ends = {}
+  for _, s in ipairs(list) do
+    if s.stop and not s.replaced then ends[#ends + 1] = ("%s = %s:value()"):format(s.stop, s.stop:upper()) end
+  end
+  if #ends > 0 then lines[#lines + 1] = ("  ends = { %s },"):format(table.concat(ends, ", ")) end
   if case.options then lines[#lines + 1] = ("  options = { %s },"):format(case.options) end
   lines[#lines + 1] = ("  inputs = { %s },"):format(table.concat(inputs, ", "))
   lines[#lines + 1] = ("  bounds = { %s },"):format(table.concat(runs, ", "))

@@ -69,42 +69,127 @@ local function values_at(case, inputs, names, at)
   return values
 end
 
-local function advance(names, at, bounds)
-  for k = #names, 1, -1 do
-    local d = names[k]
-    at[d] = at[d] + 1
-    if at[d] < bounds[d:upper()] then return end
-    at[d] = 0
+-- The points of a box, in order.
+local function points(names, bounds)
+  local list, at = {}, {}
+  local function go(k)
+    if k > #names then
+      local p = {}
+      for _, d in ipairs(names) do p[d] = at[d] end
+      list[#list + 1] = p
+      return
+    end
+    for x = 0, bounds[names[k]:upper()] - 1 do
+      at[names[k]] = x
+      go(k + 1)
+    end
   end
+  go(1)
+  return list
 end
 
--- All steps of one run; an error says what differs.
+-- Ends by data: the dims over which they are, and what was reached there.
+local function ends_of(case, want)
+  local ends = {}
+  for d, v in pairs(case.ends or {}) do ends[d] = { dims = dims_of(v), length = want[d:upper()] } end
+  return ends
+end
+
+-- The greatest length of dim d over the rows at this point.
+local function length_at(ends, d, at, bounds)
+  local e, most, free = ends[d], 0, {}
+  if not e then return bounds[d:upper()] end
+  for _, x in ipairs(e.dims) do
+    if not at[x] then free[#free + 1] = x end
+  end
+  for _, p in ipairs(points(free, bounds)) do
+    local v, there = e.length, true
+    local path = {}
+    for k, x in ipairs(e.dims) do path[k] = at[x] or p[x] end
+    for k, n in ipairs(v:shape()) do there = there and path[k] < n end
+    if there then most = math.max(most, v:get((table.unpack or unpack)(path))) end      -- luacheck: globals unpack
+  end
+  return most
+end
+
+-- The ticks that there are: some row goes on.
+local function ticks_of(names, ends, bounds)
+  local list = {}
+  for _, at in ipairs(points(names, bounds)) do
+    local there = true
+    for _, d in ipairs(names) do there = there and at[d] < length_at(ends, d, at, bounds) end
+    if there then list[#list + 1] = at end
+  end
+  return list
+end
+
+-- Of an output with the outer n of the tick dims: its part at a tick, as long as was reached there.
+local function part_at(o, whole, names, n, at, ends, bounds)
+  local here, path, dims = {}, {}, dims_of(o)
+  for k = 1, n do here[names[k]] = at[names[k]] end
+  for k, d in ipairs(dims) do path[k] = here[d] or ":" end
+  local v = part(whole:totable(), path)
+  local function cut(x, k)
+    while k <= #dims and here[dims[k]] do k = k + 1 end
+    if k > #dims then return x end
+    local r = {}
+    for q = 1, ends[dims[k]] and length_at(ends, dims[k], here, bounds) or #x do r[q] = cut(x[q], k + 1) end
+    return r
+  end
+  return cut(v, 1)
+end
+
+-- How many of the tick dims it has, if these are the outer ones and no others; else 0.
+local function outer(o, names)
+  local has, n = {}, 0
+  for _, d in ipairs(dims_of(o)) do has[d] = true end
+  while n < #names and has[names[n + 1]] do n = n + 1 end
+  for k = n + 1, #names do
+    if has[names[k]] then return 0 end
+  end
+  return n
+end
+
+-- Is the tick after `at` at another point of the outer n?
+local function leaves(names, n, at, following)
+  for k = 1, n do
+    if not following or following[names[k]] ~= at[names[k]] then return true end
+  end
+  return n == #names
+end
+
+-- All steps of one run; an error says what differs. Every output comes once: at each of its ticks, with the first tick, or with the last.
 local function steps(f, case, set, bounds, want, params, r)
-  local inputs, names, at, total = check.inputs(case, bounds), set.names, {}, 1
-  for _, d in ipairs(names) do at[d], total = 0, total * bounds[d:upper()] end
+  local inputs, names, given = check.inputs(case, bounds), set.names, {}
+  local ends = ends_of(case, want)
+  local all = ticks_of(names, ends, bounds)
   f:start(inputs, bounds)
-  local done, out
   local step = 0
-  local function same(name, got, whole, path)
-    local d = S.differ(S.plain(got), path and part(whole:totable(), path) or S.plain(whole), 0, "'" .. name .. "' at step " .. step)
+  local function same(name, got, whole)
+    local d = S.differ(S.plain(got), whole, 0, "'" .. name .. "' at step " .. step)
     if d then error(d, 0) end
   end
-  repeat
+  for _, at in ipairs(all) do
     if step > 0 and r(4) == 0 then f:load_state(f:state()) end
     local budget = r(2) == 0 and { budget_ms = r(2) == 0 and 0 or r(20) / 1000 } or nil
-    done, out = f:step(total > 0 and values_at(case, inputs, names, at) or {}, budget)
+    local done, out = f:step(values_at(case, inputs, names, at), budget)
     step = step + 1
+    if done ~= (step == #all) then error(("done at step %d of %d"):format(step, #all), 0) end
     for name, o in pairs(case.outputs) do
-      local shown = includes(dims_of(o), names)
-      if not out[name] then
-        if done and not shown then error(name .. " is missing at the end", 0) end
-      elseif shown and total > 0 and #out[name]:shape() < #want[name]:shape() then same(name, out[name], want[name], path_of(dims_of(o), at))
-      else same(name, out[name], want[name]) end
+      local n = outer(o, names)
+      if out[name] and n > 0 and #out[name]:shape() < #want[name]:shape() then
+        if not leaves(names, n, at, all[step + 1]) then error(("'%s' is shown too early, at step %d"):format(name, step), 0) end
+        same(name, out[name], part_at(o, want[name], names, n, at, ends, bounds))
+        given[name] = true
+      elseif out[name] then
+        if given[name] or step > 1 and step < #all then error(("'%s' is given again, or at step %d"):format(name, step), 0) end
+        same(name, out[name], S.plain(want[name]))
+        given[name] = true
+      end
+      if done and not given[name] then error(name .. " is missing at the end", 0) end
     end
-    advance(names, at, bounds)
-  until done
-  if step ~= math.max(total, 1) then error(("%d steps, not %d"):format(step, total), 0) end
-  for n, w in pairs(f:params()) do same("parameter " .. n, w, params[n]) end
+  end
+  for n, w in pairs(f:params()) do same("parameter " .. n, w, S.plain(params[n])) end
 end
 
 local function text_of(bounds)

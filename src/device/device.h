@@ -27,7 +27,6 @@ void tp_exec_put(tp_exec *x, tp_buf *b);
 bool tp_exec_get(tp_exec *x, tp_reader *r, bool same_bounds);
 /* The point of the tick that it stands at; false: it stands at none. */
 bool tp_exec_tick(const tp_exec *x, int64_t *at);
-bool tp_exec_complete(const tp_exec *x, int output);           /* nothing writes it any more */
 bool tp_exec_cancelled(const tp_exec *x);
 double tp_now(void);                            /* seconds */
 int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the highest */

@@ -355,16 +355,6 @@ bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
 
 bool tp_exec_cancelled(const tp_exec *x) { return x->cancelled; }
 
-static bool is_behind(const tp_exec *x, const tp_cursor *c, int written) { return c->pc < x->ninst && written >= x->inst[c->pc].pos; }
-
-bool tp_exec_complete(const tp_exec *x, int output) {
-  for (int i = 0; i < x->plan->bufs.n; i++) {
-    const tp_pbuf *b = x->plan->bufs.v[i];
-    if (b->kind == TP_BUF_OUTPUT && b->slot == output && (is_behind(x, &x->front, x->written[i]) || (x->split && is_behind(x, &x->back, x->written[i])))) return false;
-  }
-  return true;
-}
-
 bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err) {
   return tp_exec_begin(x, run, err) && tp_exec_go(x, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR;
 }

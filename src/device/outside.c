@@ -6,7 +6,8 @@
 
 typedef struct tp_drows { tp_dx at, given; int along; tp_dnd *end; } tp_drows;       /* see tp_rows */
 typedef struct tp_dcall {
-  tp_drows *rows;
+  tp_drows *rows; bool *gone;                   /* by rows of one call */
+  int64_t *reached;                             /* by dims in `over` */
   int ndim; const tp_sym **dims; int64_t *coord;
   tp_array **args, **res;
 } tp_dcall;
@@ -56,22 +57,44 @@ static int64_t end_of(const tp_dnd *d, int64_t first, int nrow) {
   return most;
 }
 
-/* Rows that have ended are zero in the callback's arrays. */
-static void clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
+/* Which rows of the callback's arrays are there? */
+static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
   tp_dend_place(x, rows->end);
   const tp_view *v = &rows->end->v;
   int nrow = r->rg->attr->nover;
-  int64_t at = tp_dx_get(&rows->at, x->env), given = tp_dx_get(&rows->given, x->env), count = 1, row = 0;
-  for (int i = 0; i < nrow; i++) count *= v->shape[i];
+  int64_t at = tp_dx_get(&rows->at, x->env), given = tp_dx_get(&rows->given, x->env), row = 0;
   tp_walk w;
   for (tp_walk_start(&w, nrow, v->shape); w.ok; tp_walk_next(&w), row++) {
     int64_t t = at + (rows->along < 0 ? 0 : w.at[rows->along]);
-    if (t < TP_MIN(given, end_of(rows->end, tp_walk_offset(&w, v->stride), nrow))) continue;
-    for (int i = 0; i < r->nin; i++) {
+    if (t >= TP_MIN(given, end_of(rows->end, tp_walk_offset(&w, v->stride), nrow))) c->gone[row] = true;
+  }
+}
+
+/* Those that have ended are zero in its arrays; dims that end are as long as the longest of the others. */
+static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
+  int nrow = r->rg->attr->nover;
+  int64_t count = 1, row = 0;
+  const tp_array *any = r->nin ? c->args[0] : r->nout ? c->res[0] : NULL;
+  for (int i = 0; i < nrow && any; i++) count *= c->reached[i] = any->shape[i];
+  if (!r->rg->nrows) return true;
+  int64_t shape[TP_MAXRANK];
+  memcpy(shape, c->reached, sizeof *shape * (size_t)nrow);
+  tp_free(c->gone);
+  if (!(c->gone = tp_calloc((size_t)count + 1))) return tp_rfail(x, r, TP_E_MEMORY, "out of memory");
+  for (int i = 0; i < r->rg->nrows; i++) {
+    note_rows(x, r, c, &c->rows[i]);
+    if (c->rows[i].along >= 0) c->reached[c->rows[i].along] = 0;
+  }
+  tp_walk w;
+  for (tp_walk_start(&w, nrow, shape); w.ok; tp_walk_next(&w), row++) {
+    for (int i = 0; i < r->rg->nrows; i++)
+      if (c->rows[i].along >= 0 && !c->gone[row]) c->reached[c->rows[i].along] = TP_MAX(c->reached[c->rows[i].along], w.at[c->rows[i].along] + 1);
+    for (int i = 0; i < r->nin && c->gone[row]; i++) {
       size_t bytes = tp_array_bytes(c->args[i]) / (size_t)count;
       if (bytes) memset((char *)c->args[i]->data + (size_t)row * bytes, 0, bytes);
     }
   }
+  return true;
 }
 
 static bool same_array(const tp_array *a, tp_dtype d, const tp_view *v) {
@@ -102,9 +125,9 @@ static bool run_call(tp_exec *x, tp_dreg *r) {
   if (no_rows(x, r->rg->node)) return true;
   for (int i = 0; i < r->rg->ncoord; i++) c->coord[i] = tp_dx_get(&r->coord[i], x->env);
   if (!gather_args(x, r, c)) return false;
-  for (int i = 0; i < r->rg->nrows; i++) clear_rows(x, r, c, &c->rows[i]);
+  if (!clear_rows(x, r, c)) return false;
   tp_call call = { .fn = r->rg->attr->fn, .node = r->rg->node, .nargs = r->nin, .args = c->args, .nres = r->nout, .res = c->res,
-                   .ndim = r->rg->ncoord, .dims = c->dims, .coord = c->coord };
+                   .ndim = r->rg->ncoord, .dims = c->dims, .coord = c->coord, .reached = c->reached };
   if (!x->run->call) return tp_rfail(x, r, TP_E_CALLBACK, "nothing runs callbacks here");
   if (!x->run->call(x->run->ud, &call, x->err)) return tp_rfail(x, r, TP_E_CALLBACK, "the callback failed");
   return scatter_results(x, r, c);
@@ -122,6 +145,7 @@ void tp_call_new(tp_exec *x, tp_dreg *r) {
     c->rows[i] = (tp_drows){ tp_dx_new(&x->a, from->at), tp_dx_new(&x->a, from->given), from->along, tp_dend_new(x, &from->nd) };
   }
   c->dims = TP_NEWN(&x->a, const tp_sym *, n ? n->ndom : 0);
+  c->reached = TP_NEWN(&x->a, int64_t, r->rg->attr->nover);
   for (int d = 0; n && d < n->ndom; d++)
     if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) c->dims[c->ndim++] = n->dom[d];
   r->k = c;
@@ -141,6 +165,7 @@ void tp_call_free(tp_dreg *r) {
   tp_dcall *c = r->k;
   for (int i = 0; c && i < r->nin; i++) c->args[i] = tp_array_unref(c->args[i]);
   for (int i = 0; c && i < r->nout; i++) c->res[i] = tp_array_unref(c->res[i]);
+  if (c) tp_free(c->gone);
 }
 
 /* ---- environments ---- the last axis of each operand (none of a scalar) belongs to one of them; all other axes number them */

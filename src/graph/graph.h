@@ -82,8 +82,8 @@ struct tp_node {
 typedef struct { const tp_ix *a, *b; tp_pos pos; const char *what; } tp_shapecheck;
 /* Legality that holds for some bounds only: cond over bounds must hold at the call. */
 typedef struct { const tp_ix *cond; tp_pos pos; tp_code code; const char *msg; } tp_boundcheck;
-/* hidden: a parameter's final value, named like it. shown: its points leave one by one, through a CALL of TP_FN_SHOW. */
-typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden, shown; } tp_output;
+/* hidden: a parameter's final value, named like it. shown: its points leave one by one, through a CALL of TP_FN_SHOW; first: it leaves with the first tick. */
+typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden, shown, first; } tp_output;
 /* attr.fn of the CALLs that ticking puts in (tp_insert_ticks): where a step begins; a point of input attr.i[0]; a point of output attr.i[0] */
 enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3 };
 

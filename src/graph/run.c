@@ -173,11 +173,12 @@ static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends,
   } while (next(&c));
 }
 
-/* The first elements of each axis. */
-static tp_array *corner(const tp_array *a, const int64_t *shape) {
+tp_array *tp_array_corner(const tp_array *a, const int64_t *shape) {
   tp_array *b = tp_array_new(a->dtype, a->rank, shape);
   size_t size = (size_t)tp_dtype_size(a->dtype);
   if (!b || b->count == 0) return b;
+  if (a->rank == 0) memcpy(b->data, a->data, size);
+  if (a->rank == 0) return b;
   int last = a->rank - 1;
   counter c = { .rank = last };
   memcpy(c.shape, shape, sizeof *shape * (size_t)a->rank);
@@ -197,25 +198,34 @@ static bool trim(tp_graph *g, const tp_run *run, const tp_run *reached, int i, t
   int64_t shape[TP_MAXRANK];
   int rank = tp_run_shape(reached, o->val.node->ndom, o->val.node->dom, tp_outof(o->val), shape);
   if (rank == 0 || memcmp(shape, a->shape, sizeof *shape * (size_t)rank) == 0) return true;
-  tp_array *b = corner(a, shape);
+  tp_array *b = tp_array_corner(a, shape);
   if (!b) return no_memory(o, a->dtype, rank, shape, err);
   tp_array_unref(a);
   run->outputs[i] = b;
   return true;
 }
 
+/* Rows may be points of dims that end themselves: those ends come first, so that no row that is not there counts. */
+static void clear_stop(tp_graph *g, tp_run *run, int64_t *env, bool *done, int i) {
+  const tp_stop *s = &g->stops.v[i];
+  const tp_array *ends = ends_of(g, run, s);
+  int64_t most = 0;
+  if (done[i]) return;
+  done[i] = true;
+  for (int k = 0; k < g->stops.n; k++)
+    if (tp_dom_has(s->ndom, s->dom, g->stops.v[k].dim)) clear_stop(g, run, env, done, k);
+  for (int64_t k = 0; ends && k < ends->count; k++) most = TP_MAX(most, tp_geti(TP_I64, ends->data, k));
+  if (ends) env[s->dim->bound->id] = most;
+  for (int k = 0; ends && k < g->outputs.n; k++)
+    if (run->outputs[k]) clear_rows(g->outputs.v[k].val.node, s, ends, run->outputs[k]);
+}
+
 static bool trim_all(tp_graph *g, tp_run *run, int64_t *env, tp_error *err) {
   tp_run reached = *run;
+  bool done[g->stops.n];
+  memset(done, 0, sizeof done);
   reached.env = env;
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
-    const tp_array *ends = ends_of(g, run, s);
-    int64_t most = 0;
-    for (int64_t k = 0; ends && k < ends->count; k++) most = TP_MAX(most, tp_geti(TP_I64, ends->data, k));
-    if (ends) env[s->dim->bound->id] = most;
-    for (int k = 0; ends && k < g->outputs.n; k++)
-      if (run->outputs[k]) clear_rows(g->outputs.v[k].val.node, s, ends, run->outputs[k]);
-  }
+  for (int i = 0; i < g->stops.n; i++) clear_stop(g, run, env, done, i);
   for (int i = 0; i < g->outputs.n; i++)
     if (run->outputs[i] && !trim(g, run, &reached, i, err)) return false;
   return true;

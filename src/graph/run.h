@@ -9,6 +9,7 @@ typedef struct tp_call {                        /* one call of a callback */
   int nargs; tp_array *const *args;             /* borrowed for the call; dims in `over` lead the shape, in domain order */
   int nres; tp_array *const *res;               /* to be filled, in the dtype and shape of the spec (over dims first); zeroed */
   int ndim; const tp_sym *const *dims; const int64_t *coord;   /* the point: domain without `over` */
+  const int64_t *reached;                       /* of each dim in `over`: what was, here */
 } tp_call;
 typedef struct tp_run {
   const int64_t *env;                           /* bounds by sym id; at least tp_nsym(g->ix) entries */
@@ -22,8 +23,9 @@ typedef struct tp_run {
   bool *cancel;                                 /* looked at between statements; may be NULL */
 } tp_run;
 /* The dims that steps go through, outermost first. fed (by inputs) and shown (by outputs): which come and go point by point; paced (by node id): callbacks that
- * are done by their tick. */
-typedef struct tp_ticks { int n; const tp_sym *const *dim; const bool *fed, *shown, *paced; } tp_ticks;
+ * are done by their tick; first (by outputs): those that no tick has a part in, which are whole with the first. */
+typedef struct tp_ticks { int n; const tp_sym *const *dim; const bool *fed, *shown, *paced, *first; } tp_ticks;
+tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);     /* a fresh one: the first elements of each axis; NULL: no memory */
 /* Allocates outputs for the bounds in env; memory error names the bytes. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
 void tp_run_free_outputs(tp_graph *g, tp_run *run);

@@ -1,7 +1,7 @@
 /* tick: a program that is stepped through. What enters and leaves at each tick becomes a callback:
  *
  *   x(t) fed    =>  x = call()            at each point of the tick dims; dims that do not tick are in `over`
- *   output y    =>  call(y)               the same way
+ *   output y    =>  call(y)               the same way; one that has only the outer ones of several tick dims, once all inside are over
  *   and one call without operands or results over the tick dims, where execution waits for the next step
  *
  * so storage of x and y is what their readers need, and no array over the tick dims. The scheduler keeps these calls in order (deps.c). */
@@ -50,7 +50,9 @@ bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err) {
   tick->name = "tick";
   for (int i = 0; i < g->inputs.n; i++)
     if (t->fed[i] && g->inputs.v[i]->id >= 0 && !feed(g, t, i, err)) return false;
-  for (int i = 0; i < g->outputs.n; i++)
+  for (int i = 0; i < g->outputs.n; i++) {
+    g->outputs.v[i].first = t->first[i];
     if (t->shown[i] && !show(g, t, i, err)) return false;
+  }
   return true;
 }

@@ -142,12 +142,13 @@ int tp_call_fn(const tp_stmt *s) { return s->effect && s->nnode ? s->node[s->nno
 
 bool tp_is_tick(const tp_stmt *s) { return tp_call_fn(s) == TP_FN_TICK; }
 
-/* {s's point -> the tick it belongs to}; NULL: it lacks a tick dim. */
+/* {s's point -> the tick it belongs to}; NULL: it lacks a tick dim. What is shown may lack the inner ones: it belongs to all of those. */
 static isl_map *own_tick(tp_sched *S, const tp_stmt *s, const tp_stmt *tick) {
   tp_at at[64];
   for (int k = 0; k < tick->ndim; k++) {
-    if (!tp_dom_has(s->ndim, s->dim, tick->dim[k])) return NULL;
-    at[k] = (tp_at){ .lo = tp_ix_sym(S->ix, tick->dim[k]) };
+    bool has = tp_dom_has(s->ndim, s->dim, tick->dim[k]);
+    if (!has && (k == 0 || tp_call_fn(s) != TP_FN_SHOW)) return NULL;
+    at[k] = has ? (tp_at){ .lo = tp_ix_sym(S->ix, tick->dim[k]) } : (tp_at){ true, tp_ix_const(S->ix, 0), tp_ix_sym(S->ix, tick->dim[k]->bound) };
   }
   return tp_rel_restrict(tp_rel_at(S->ix, s->ndim, s->dim, tick->ndim, tick->dim, at), tp_set_copy(s->dom));
 }
@@ -164,11 +165,22 @@ static bool pace_call(tp_sched *S, int call, int tick) {
   isl_map *own = own_tick(S, s, t);
   if (!own) return true;
   isl_map *after = isl_map_lex_lt(isl_set_get_space(t->dom));
-  after = isl_map_intersect_range(isl_map_apply_range(isl_map_copy(own), after), isl_set_copy(t->dom));
+  after = isl_map_subtract(isl_map_intersect_range(isl_map_apply_range(isl_map_copy(own), after), isl_set_copy(t->dom)), isl_map_copy(own));
   own = isl_map_intersect_range(own, isl_set_copy(t->dom));
   if (s->node[s->nnode - 1]->attr.flag) return pace(S, tick, call, isl_map_reverse(own)) & pace(S, call, tick, after);
   isl_map_free(after);
   return pace(S, tick, call, isl_map_reverse(own));
+}
+
+/* What leaves with the first tick is written before any. */
+static bool pace_first(tp_sched *S, int st, int tick) {
+  const tp_stmt *s = S->p->stmts.v[st], *t = S->p->stmts.v[tick];
+  bool first = false;
+  for (int a = 0; a < s->nacc; a++) {
+    const tp_arr *x = S->p->arrs.v[s->acc[a].arr];
+    first |= s->acc[a].kind != TP_ACC_READ && x->kind == TP_ARR_OUTPUT && S->p->g->outputs.v[x->slot].first;
+  }
+  return !first || pace(S, st, tick, isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(t->dom)));
 }
 
 static bool pace_deps(tp_sched *S) {
@@ -178,7 +190,7 @@ static bool pace_deps(tp_sched *S) {
     if (!tp_is_tick(p->stmts.v[t])) continue;
     p->ticks = true;
     for (int i = 0; i < p->stmts.n; i++)
-      if (p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) return false;
+      if (p->stmts.v[i]->effect ? !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t) : !pace_first(S, i, t)) return false;
   }
   return true;
 }

@@ -319,7 +319,7 @@ static void note_over(sb *b, ends *v, const tp_node *n) {
   const tp_ix *at[s->ndim + 1];
   for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(C(b), s->dim[d]);
   for (int k = 0; n->nin && k < n->attr.nover; k++)
-    if (tp_stop_of(b->l->g, n->attr.over[k])) note(b, v, tp_at_dims(b->l->p, tp_ix_sym(C(b), n->attr.over[k]->bound), s->ndim, s->label, at));
+    if (tp_stop_of(b->l->g, n->attr.over[k])) note(b, v, tp_at_dims(b->l->p, tp_ix_sym(C(b), tp_stop_of(b->l->g, n->attr.over[k])->sym), s->ndim, s->label, at));
 }
 
 static bool note_node(sb *b, ends *v, int i) {

@@ -162,7 +162,7 @@ static bool make_arrays(ref *r, tp_cell *c, const ref_calls *q, tp_array **args,
 static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_array **res) {
   const tp_node *n = c->node;
   if (!make_arrays(r, c, q, args, res)) return false;
-  tp_call call = { n->attr.fn, n, n->nin, args, n->nout, res, q->ndim, q->dims, q->at };
+  tp_call call = { n->attr.fn, n, n->nin, args, n->nout, res, q->ndim, q->dims, q->at, NULL };
   if (!r->run->call || !r->run->call(r->run->ud, &call, r->err)) return tp_fail(r->err, TP_E_CALLBACK, n->pos, "the callback failed");
   for (int o = 0; o < n->nout; o++) spread_result(r, n, q, o, res[o]);
   mark_done(r, n, q);

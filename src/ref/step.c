@@ -86,7 +86,6 @@ tp_refsteps *tp_ref_end(tp_refsteps *s) {
   return NULL;
 }
 
-bool tp_ref_complete(const tp_refsteps *s, int output) { return s->complete[output]; }
 bool tp_ref_cancelled(const tp_refsteps *s) { return s->r->cancelled; }
 
 /* ---- points of one tick ---- */
@@ -131,10 +130,32 @@ static void put_part(tp_refsteps *s, tp_cell *c, int out, tp_array *a, int64_t n
   if (ref_view(s->r, c, out, &v) && part) memcpy((char *)a->data + (size_t)number * part, v.data, part);
 }
 
+/* What was reached of the dims that end and do not tick, over the rows of this tick. */
+static void note_reached(tp_refsteps *s, const tp_node *n, const int64_t *at, int64_t *reached) {
+  for (int k = 0, axis = 0; k < n->ndom; k++) {
+    if (tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) continue;
+    if (tp_stop_of(s->r->g, n->dom[k])) reached[axis] = TP_MAX(reached[axis], at[k] + 1);
+    axis++;
+  }
+}
+
+static void cut(tp_refsteps *s, const tp_node *n, const int64_t *reached, tp_array **a) {
+  int64_t shape[TP_MAXRANK];
+  memcpy(shape, (*a)->shape, sizeof shape);
+  for (int k = 0, axis = 0; k < n->ndom; k++) {
+    if (tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) continue;
+    if (tp_stop_of(s->r->g, n->dom[k])) shape[axis] = reached[axis];
+    axis++;
+  }
+  tp_array *b = tp_array_corner(*a, shape);
+  tp_array_unref(*a);
+  if (!(*a = b)) tp_oom();
+}
+
 static bool show(tp_refsteps *s, int i, tp_array **to) {
   ref *r = s->r;
   tp_val v = r->g->outputs.v[i].val;
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], points = 1, number = 0;
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], points = 1, number = 0, reached[REF_MAXDIM] = { 0 };
   tick_box(s, v.node, lo, hi);
   for (int k = 0; k < v.node->ndom; k++) points *= hi[k] - lo[k];
   if (!(*to = new_part(s, v.node, tp_outof(v)))) tp_oom();
@@ -144,12 +165,22 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
     ref_answer alive = ref_alive(r, NULL, v.node->ndom, v.node->dom, at, NULL);
     if (alive == REF_FAILED) return false;
     if (alive == REF_NO) continue;              /* a row that has ended: zeros */
+    note_reached(s, v.node, at, reached);
     if (!attempt(r, v.node, at, &c, &ready)) return false;
     if (!ready) return tp_fail(r->err, TP_E_OPTION, r->g->outputs.v[i].pos, "output '%s' needs later ticks", r->g->outputs.v[i].name);
     put_part(s, c, v.out, *to, number, points);
     if (r->run->outputs[i] && !ref_to_array(r, c, v.out, r->run->outputs[i])) return false;
   }
+  if (r->g->stops.n) cut(s, v.node, reached, to);
   return true;
+}
+
+/* How many of the tick dims it has: the outer ones. */
+static int tick_dims(const tp_refsteps *s, int output) {
+  const tp_node *n = s->r->g->outputs.v[output].val.node;
+  int k = 0;
+  while (k < s->r->ticks->n && tp_dom_has(n->ndom, n->dom, s->r->ticks->dim[k])) k++;
+  return k;
 }
 
 typedef struct { tp_array *const *values; tp_array **out; } shown;
@@ -160,8 +191,25 @@ static bool show_all(tp_refsteps *s, void *arg) {
   for (int i = 0; i < r->g->inputs.n; i++)
     if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], x->values[i]);
   for (int i = 0; i < r->g->outputs.n; i++)
-    if (r->ticks->shown[i] && !show(s, i, &x->out[i])) return false;
+    if (r->ticks->shown[i] && tick_dims(s, i) == r->ticks->n && !show(s, i, &x->out[i])) return false;
   return true;
+}
+
+typedef struct { const int64_t *next; bool more; tp_array **out; } closing;
+
+/* What has the outer tick dims only, where the next tick has left their point. */
+static bool show_closed(tp_refsteps *s, void *arg) {
+  const closing *x = arg;
+  for (int i = 0; i < s->r->g->outputs.n; i++) {
+    int n = tick_dims(s, i);
+    bool same = x->more && memcmp(s->now, x->next, sizeof *s->now * (size_t)n) == 0;
+    if (s->r->ticks->shown[i] && n < s->r->ticks->n && !same && !show(s, i, &x->out[i])) return false;
+  }
+  return true;
+}
+
+bool tp_ref_close(tp_refsteps *s, const int64_t *next, bool more, tp_array **out, tp_error *err) {
+  return guarded(s, show_closed, &(closing){ next, more, out }, err) || s->r->cancelled;
 }
 
 bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, tp_error *err) {
@@ -225,7 +273,7 @@ static bool fill_outputs(tp_refsteps *s, double until) {
   for (int i = 0; i < r->g->outputs.n; i++) {
     tp_val v = r->g->outputs.v[i].val;
     if (s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
-    if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i], until)) return false;
+    if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i], r->ticks->first[i] ? 0 : until)) return false;
   }
   return true;
 }
@@ -234,7 +282,18 @@ static bool fill_outputs(tp_refsteps *s, double until) {
 
 static bool is_along(const tp_node *w, const tp_sym *d) { return tp_dom_has(w->attr.nalong, w->attr.along, d); }
 
-/* All rows of w at one point of the dims along which it evolves. */
+/* Is the point of w there? It may have to be asked for. */
+static bool find_alive(tp_refsteps *s, const tp_node *w, const int64_t *at, bool *alive, bool *ready) {
+  s->r->early = false;
+  ref_answer x = ref_alive(s->r, NULL, w->ndom, w->dom, at, NULL);
+  if (x == REF_FAILED && !s->r->early) return false;
+  if (x == REF_FAILED) give_up(s->r);
+  *ready = x != REF_FAILED;
+  *alive = x == REF_YES;
+  return true;
+}
+
+/* All rows of w at one point of the dims along which it evolves; of those that have ended, nothing newer comes. */
 static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, tp_array *to, bool *ready) {
   int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], number = 0, points = 1;
   for (int k = 0; k < w->ndom; k++) {
@@ -245,9 +304,10 @@ static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, t
   for (int pass = 0; pass < 2; pass++)          /* first see whether all of them are there */
     for (bool more = (number = 0, ref_first(w->ndom, lo, hi, at)); more; more = ref_next(w->ndom, lo, hi, at), number++) {
       tp_cell *c;
-      if (!attempt(s->r, w, at, &c, ready)) return false;
+      bool alive;
+      if (!find_alive(s, w, at, &alive, ready) || (alive && !attempt(s->r, w, at, &c, ready))) return false;
       if (!*ready) return true;
-      if (pass) put_part(s, c, 0, to, number, points);
+      if (pass && alive) put_part(s, c, 0, to, number, points);
     }
   return true;
 }

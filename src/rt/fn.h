@@ -16,7 +16,7 @@ typedef struct tp_session {
   tp_exec *exec; tp_refsteps *ref; tp_ticks ticks;      /* one of the two */
   tp_run run; int64_t *env; tp_array **inputs, **params, **values;     /* values: of the tick that is at work */
   int64_t at[TP_MAXTICK], next[TP_MAXTICK];     /* at: of the next step */
-  bool begun, over; int nshow;                  /* begun: some tick is done */
+  bool begun, over;                             /* begun: some tick is done */
 } tp_session;
 struct tp_fn {
   tp_program *program;
@@ -28,7 +28,7 @@ struct tp_fn {
   bool running; int64_t peak;
   bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
   int ntick; const tp_sym **tick;               /* 0: the program has several dims, or none */
-  bool *fed, *shown;                            /* by inputs, outputs; NULL: not ready to step */
+  bool *fed, *shown, *first;                    /* by inputs, outputs, outputs (see tp_ticks); NULL: not ready to step */
   tp_made steps;                                /* of steps; when ticking it is that of plain runs */
   tp_session *session;
   tp_need *need; tp_graph *trial, *other; tp_poly *order;/* what compiling works with at the moment: a failed allocation leaves it here */

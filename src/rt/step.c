@@ -35,6 +35,18 @@ static void move_part(const tp_fn *f, const tp_node *n, const int64_t *point, co
 
 typedef struct { tp_fn *f; const tp_run *run; tp_step *step; tp_array *const *values; bool (*call)(void *, const tp_call *, tp_error *); void *ud; } door;
 
+/* As long as was reached: dims in `over` lead its shape. */
+static bool hand(tp_step *s, int i, const tp_call *c, tp_error *err) {
+  int64_t shape[TP_MAXRANK];
+  tp_array *a = c->args[0];
+  memcpy(shape, a->shape, sizeof shape);
+  memcpy(shape, c->reached, sizeof *shape * (size_t)c->node->attr.nover);
+  a = memcmp(shape, a->shape, sizeof *shape * (size_t)a->rank) ? tp_array_corner(a, shape) : tp_array_ref(a);
+  tp_array_unref(s->out[i]);                    /* of a broken state may come twice */
+  s->out[i] = a;
+  return a || tp_fail(err, TP_E_MEMORY, c->node->pos, "memory: no room for what a tick shows");
+}
+
 static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
   door *d = ud;
   int i = (int)c->node->attr.i[0];
@@ -50,10 +62,7 @@ static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
   }
   if (c->fn == TP_FN_SHOW) {
     if (d->run->outputs[i]) move_part(d->f, c->node, c->coord, d->run->outputs[i], c->args[0], false);
-    if (!d->step) return true;
-    tp_array_unref(d->step->out[i]);            /* of a broken state may come twice */
-    d->step->out[i] = tp_array_ref(c->args[0]);
-    return true;
+    return !d->step || hand(d->step, i, c, err);
   }
   return d->call ? d->call(d->ud, c, err) : tp_fail(err, TP_E_CALLBACK, c->node->pos, "nothing runs callbacks here");
 }
@@ -138,10 +147,9 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   s->values = keep_all(NULL, f->closed->inputs.n, NULL);
   if (!s->env || !s->inputs || !s->params || !s->values) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = f->shown };
-  for (int i = 0; i < g->outputs.n; i++) s->nshow += f->shown[i];
   if (endless(f, s->env) && !may_be_endless(f, err)) return false;
   if (!tp_run_check(g, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
-  s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, f->shown, NULL };
+  s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, f->shown, NULL, f->first };
   if (f->tier == TP_TIER_REFERENCE) return (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL;
   return (s->exec = tp_exec_new(f->steps.plan, f->threads, err)) && tp_exec_begin(s->exec, &s->run, err);
 }
@@ -230,12 +238,25 @@ static void next_point(const tp_fn *f, tp_session *s) {
   }
 }
 
+/* How many outputs this tick shows: with the last tick inside also those that have the outer dims only. */
+static int due(const tp_fn *f, const tp_session *q) {
+  int n = 0;
+  for (int i = 0; i < f->graph->outputs.n; i++) {
+    const tp_node *x = f->graph->outputs.v[i].val.node;
+    bool now = f->shown[i];
+    for (int k = 0; k < f->ntick && now; k++) now = tp_dom_has(x->ndom, x->dom, f->tick[k]) || q->at[k] + 1 == q->env[f->tick[k]->bound->id];
+    n += now;
+  }
+  return n;
+}
+
 /* This tick's outputs first, then what others will need: oldest first, as long as there is time. */
-static tp_stand within_budget(tp_session *q, const tp_step *s, double began, tp_error *err) {
+static tp_stand within_budget(tp_fn *f, tp_session *q, const tp_step *s, double began, tp_error *err) {
   double until = began + s->budget;
   tp_stand at = TP_AT_SHOWN;
   if (!tp_exec_split(q->exec, true, err)) return TP_AT_ERROR;
-  if (q->nshow) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = q->nshow }, err);
+  int shown = due(f, q);
+  if (shown) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = shown }, err);
   if (at == TP_AT_ERROR || at == TP_AT_END || tp_now() >= until) return at;
   if (!tp_exec_rest(q->exec, until, err)) return TP_AT_ERROR;
   if (at != TP_AT_TICK && tp_now() < until) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
@@ -245,7 +266,7 @@ static tp_stand within_budget(tp_session *q, const tp_step *s, double began, tp_
 static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   double until = s->budget < 0 ? 0 : tp_now() + s->budget;
   bool none = no_ticks(f, q), more = false;
-  if (!none && (!tp_ref_show(q->ref, q->at, s->values, s->out, err) || (!tp_ref_cancelled(q->ref) && !tp_ref_more(q->ref, q->next, &more, err)))) return TP_AT_ERROR;
+  if (!none && (!tp_ref_show(q->ref, q->at, s->values, s->out, err) || (!tp_ref_cancelled(q->ref) && (!tp_ref_more(q->ref, q->next, &more, err) || !tp_ref_close(q->ref, q->next, more, s->out, err))))) return TP_AT_ERROR;
   bool last = !more;
   if (!tp_ref_rest(q->ref, last, last ? 0 : until, err)) return TP_AT_ERROR;
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
@@ -269,13 +290,14 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   bool last = last_tick(f, q);
   hold_values(f, q, s);
   tp_exec_pass(q->exec);
-  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, began, err);
+  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(f, q, s, began, err);
   return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
 }
 
-static void hand_out(tp_fn *f, const tp_session *q, tp_step *s) {
+/* What no tick has a part in with the first one, everything else with the last. */
+static void hand_out(tp_fn *f, const tp_session *q, tp_step *s, bool first) {
   for (int i = 0; i < f->graph->outputs.n; i++)
-    if (!s->out[i] && !f->shown[i] && q->run.outputs[i] && (s->done || (q->ref ? tp_ref_complete(q->ref, i) : tp_exec_complete(q->exec, i)))) s->out[i] = tp_array_ref(q->run.outputs[i]);
+    if (!f->shown[i] && q->run.outputs[i] && (f->first[i] ? first : s->done)) s->out[i] = tp_array_ref(q->run.outputs[i]);
 }
 
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
@@ -292,11 +314,12 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   s->late = s->budget < 0 ? 0 : TP_MAX(tp_now() - began - s->budget, 0);
   f->peak = q->exec ? tp_exec_peak(q->exec) : 0;
   if (at == TP_AT_ERROR) return false;
+  bool first = !q->begun;
   q->begun = true;
   if (q->ref) memcpy(q->at, q->next, sizeof q->at);
   else if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->at)) next_point(f, q);
   if (s->done && !tp_fn_trim(f, &q->run, err)) return false;
-  hand_out(f, q, s);
+  hand_out(f, q, s, first);
   return true;
 }
 

@@ -107,11 +107,34 @@ static bool all_allowed(const when *w, tp_error *err) {
 
 /* ---- the code ---- */
 
+/* Has a tick any part in n? Marks what it comes by. */
+static bool ticks_in(const when *w, const tp_node *n, bool *seen) {
+  if (seen[n->id]) return false;
+  seen[n->id] = true;
+  for (int k = 0; k < w->n; k++)
+    if (tp_dom_has(n->ndom, n->dom, w->dim[k])) return true;
+  for (int i = 0; i < w->g->stops.n; i++) {
+    const tp_stop *s = &w->g->stops.v[i];
+    if ((tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym)) && ticks_in(w, s->done.node, seen)) return true;
+  }
+  for (int k = 0; k < n->nin; k++)
+    if (ticks_in(w, n->in[k].src.node, seen)) return true;
+  return false;
+}
+
+static void forget_flags(tp_fn *f) {
+  tp_free(f->fed); tp_free(f->shown); tp_free(f->first);
+  f->fed = f->shown = f->first = NULL;
+}
+
 static bool note_flags(tp_fn *f, const when *w, tp_error *err) {
-  tp_free(f->fed); tp_free(f->shown);
+  forget_flags(f);
   f->fed = tp_calloc((size_t)w->g->inputs.n + 1);
   f->shown = tp_calloc((size_t)w->g->outputs.n + 1);
-  if (!f->fed || !f->shown) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  f->first = tp_calloc((size_t)w->g->outputs.n + 1);
+  if (!f->fed || !f->shown || !f->first) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  for (int i = 0; i < w->g->outputs.n; i++)
+    f->first[i] = !w->g->outputs.v[i].hidden && !ticks_in(w, w->g->outputs.v[i].val.node, TP_NEWN(&w->g->arena, bool, w->g->nodes.n));
   for (int i = 0; i < w->g->inputs.n; i++) f->fed[i] = w->g->inputs.v[i]->id >= 0 && has_ticks(w, w->g->inputs.v[i]);
   memcpy(f->shown, w->shown, (size_t)w->g->outputs.n);
   return true;
@@ -133,7 +156,7 @@ static bool make_with(tp_fn *f, bool promise, tp_error *err) {
     memset(w.paced, 0, (size_t)w.g->nodes.n);
   }
   if (!note_flags(f, &w, err)) return false;
-  tp_ticks t = { w.n, w.dim, f->fed, w.shown, w.paced };
+  tp_ticks t = { w.n, w.dim, f->fed, w.shown, w.paced, f->first };
   return f->tier == TP_TIER_REFERENCE || tp_make_code(f, &f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
 }
 
@@ -165,8 +188,7 @@ bool tp_fn_ticks(tp_fn *f, tp_error *err) {
   if (!f->ntick) return tp_fail(err, TP_E_OPTION, f->pos, "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
   if (tp_making(f, make_later, NULL, err)) return true;
   drop_code(f);
-  tp_free(f->fed); tp_free(f->shown);
-  f->fed = f->shown = NULL;
+  forget_flags(f);
   return false;
 }
 

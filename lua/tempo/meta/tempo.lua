@@ -1896,14 +1896,14 @@ function Function:start(inputs, bounds, options) end
 ---@param values? table<string, tempo.Data> the inputs with the tick dims, at this tick: without these dims
 ---@param options? { budget_ms?: number }
 ---@return boolean # was it the last tick
----@return table # for each output with the tick dims its value here, if complete; for any other its array once complete; what is complete later than its tick comes whole at the end; with a budget `late_ms`, by how much it was overrun; `cancelled`
+---@return table # for each output with the tick dims its value here, without them; for one with only the outer of several tick dims its value at that point, with the last tick inside it; any other, or one that is complete only later, comes once as an array: with the first tick if no tick has a part in it, else with the last. Where dims end by data, done comes with the tick after which no row goes on, the part of a row that has ended is zero, and further dims are as long as the rows of this tick have reached; with a budget `late_ms`, by how much it was overrun; `cancelled`
 function Function:step(values, options) end
 
 --- Between ticks: position, bounds, inputs without the tick dims, live buffers, outputs and parameters, in memory.
 ---@return tempo.State
 function Function:state() end
 
---- Goes on from a state. In a call, `state =` does, and may give a larger bound where no read mentions it.
+--- Goes on from a state. In a call, `state =` does, and may give a larger bound where no read mentions it (a `P:stop` is no mention).
 ---@param s tempo.State of this program: recording and compiling the same gives the same
 ---@return tempo.Function # itself
 function Function:load_state(s) end
