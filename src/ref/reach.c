@@ -4,7 +4,7 @@
 
 enum { LARGEST = 12, SAMPLES = 2 };
 
-typedef struct { ref *r; int n; const tp_sym *const *dims; } reach;
+typedef struct { ref *r; int n; const tp_sym *const *dims; const tp_graph *g; } reach;    /* r: of a copy of g in which no dim ends before its bound */
 
 static bool has_all(const reach *q, int n, const tp_sym *const *dom) {
   for (int k = 0; k < q->n; k++)
@@ -56,12 +56,39 @@ static bool demand(const reach *q, tp_cell *c) {
   return ref_call_demand(q->r, c);
 }
 
+/* What ends the rows of c's point, for all t < upto. */
+static bool demand_done(const reach *q, tp_cell *c, const tp_stop *s, int64_t upto) {
+  const tp_node *done = s->done.node;
+  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM];
+  for (int k = 0; k < done->ndom; k++) {
+    lo[k] = 0, hi[k] = done->dom[k] == s->dim ? upto : ref_bound(q->r, done->dom[k]);
+    for (int d = 0; d < c->node->ndom && done->dom[k] != s->dim; d++)
+      if (c->node->dom[d] == done->dom[k]) lo[k] = ref_at(c)[d], hi[k] = lo[k] + 1;
+  }
+  for (bool more = ref_first(done->ndom, lo, hi, at); more; more = ref_next(done->ndom, lo, hi, at))
+    if (!ref_demand(q->r, c, s->done, at, 0)) return false;
+  return true;
+}
+
+/* Who mentions an end waits for it; a callback has to know whether its point is there. */
+static bool demand_ends(const reach *q, tp_cell *c) {
+  const tp_node *n = c->node;
+  for (int i = 0; i < q->g->stops.n; i++) {
+    const tp_stop *s = &q->g->stops.v[i];
+    int64_t upto = tp_node_mentions(n, s->sym) ? ref_bound(q->r, s->dim) : 0;
+    for (int d = 0; d < n->ndom; d++)
+      if (n->op == TP_OP_CALL && n->dom[d] == s->dim) upto = TP_MAX(upto, ref_at(c)[d]);
+    if (upto && !demand_done(q, c, s, upto)) return false;
+  }
+  return true;
+}
+
 static bool step(const reach *q, tp_cell *c) {
   ref *r = q->r;
   r->ops.n = 0;
   r->waiting = false;
   c->state = CELL_WORK;
-  if (!demand(q, c)) return false;
+  if (!demand(q, c) || (!r->waiting && !demand_ends(q, c))) return false;
   if (r->waiting) return true;
   bool given = c->node->op == TP_OP_INPUT && has_all(q, c->node->ndom, c->node->dom);
   bool called = c->node->op == TP_OP_CALL && call_ticks(q, c->node);
@@ -83,6 +110,27 @@ static bool follow(const reach *q, const tp_node *n, const int64_t *at, tp_cell 
   return true;
 }
 
+/* Is it known by tick `now` whether the point is there? What ended it at t - 1 is; what did before is asked at other points. */
+static bool knows_ends(const reach *q, const tp_node *n, const int64_t *point, int64_t now, bool *in_time) {
+  for (int i = 0; i < q->g->stops.n; i++) {
+    const tp_node *done = q->g->stops.v[i].done.node;
+    int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM];
+    if (!tp_dom_has(n->ndom, n->dom, q->g->stops.v[i].dim)) continue;
+    for (int k = 0; k < done->ndom; k++) {
+      lo[k] = 0, hi[k] = ref_bound(q->r, done->dom[k]);
+      for (int d = 0; d < n->ndom; d++)
+        if (n->dom[d] == done->dom[k]) lo[k] = point[d] - (n->dom[d] == q->g->stops.v[i].dim), hi[k] = lo[k] + 1;
+      if (lo[k] < 0) hi[k] = lo[k];
+    }
+    for (bool more = ref_first(done->ndom, lo, hi, at); more; more = ref_next(done->ndom, lo, hi, at)) {
+      tp_cell *c;
+      if (!follow(q, done, at, &c)) return false;
+      *in_time &= c->late <= now;
+    }
+  }
+  return true;
+}
+
 /* *in_time stays only if no point of n waits for a later tick than its own. */
 static bool judge(const reach *q, const tp_node *n, bool *in_time) {
   int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM], at[REF_MAXDIM];
@@ -91,16 +139,34 @@ static bool judge(const reach *q, const tp_node *n, bool *in_time) {
     tp_cell *c;
     if (!follow(q, n, at, &c)) return false;
     *in_time = c->late <= tick_of(q, c);
+    if (*in_time && !knows_ends(q, n, at, tick_of(q, c), in_time)) return false;
   }
   return true;
 }
 
-static bool judge_all(const reach *q, bool *shown, bool *paced) {
+/* *in_time stays only if what ends a tick dim is known before the first tick beyond. */
+static bool judge_end(const reach *q, const tp_stop *s, bool *in_time) {
+  const tp_node *n = s->done.node;
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM], at[REF_MAXDIM], next[REF_MAXDIM];
+  for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]) - (n->dom[k] == s->dim);
+  for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time; more = ref_next(n->ndom, lo, hi, at)) {
+    tp_cell *c;
+    if (!follow(q, n, at, &c)) return false;
+    ref_point(q->r, n, at);
+    for (int k = 0; k < q->n; k++) next[k] = tp_dom_has(n->ndom, n->dom, q->dims[k]) ? q->r->env[q->dims[k]->id] + (q->dims[k] == s->dim) : 0;
+    *in_time = c->late < ref_number(q->r, q->n, q->dims, next);
+  }
+  return true;
+}
+
+static bool judge_all(const reach *q, bool *shown, bool *paced, bool *ends) {
   tp_graph *g = q->r->g;
   for (int i = 0; i < g->outputs.n; i++)
     if (!judge(q, g->outputs.v[i].val.node, &shown[i])) return false;
   for (int i = 0; i < g->nodes.n; i++)
     if (paced[i] && !judge(q, g->nodes.v[i], &paced[i])) return false;
+  for (int i = 0; i < q->g->stops.n; i++)
+    if (!judge_end(q, &q->g->stops.v[i], &ends[i])) return false;
   return true;
 }
 
@@ -114,7 +180,9 @@ static bool has_outer(const reach *q, int n, const tp_sym *const *dom) {
 }
 
 /* What lacks the first tick dim is never whole at a tick. */
-static void candidates(const reach *q, tp_graph *g, bool *shown, bool *paced) {
+static void candidates(const reach *q, tp_graph *g, bool *shown, bool *paced, bool *ends) {
+  for (int i = 0; i < g->stops.n; i++) ends[i] = tp_dom_has(q->n, q->dims, g->stops.v[i].dim);
+
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_node *n = g->outputs.v[i].val.node;
     shown[i] = !g->outputs.v[i].hidden && has_outer(q, n->ndom, n->dom);
@@ -123,7 +191,7 @@ static void candidates(const reach *q, tp_graph *g, bool *shown, bool *paced) {
 }
 
 /* A program that is not legal at these bounds, or whose walk fails there, says nothing. */
-static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, bool *shown, bool *paced, bool *counts, tp_error *err) {
+static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, bool *shown, bool *paced, bool *ends, bool *counts, tp_error *err) {
   tp_error mine = { 0 };
   tp_run run = { .env = env };
   *counts = true;
@@ -134,25 +202,25 @@ static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, 
   volatile bool ok = true;
   tp_graph endless = *g;                        /* no dim ends before its bound */
   endless.stops.n = 0;
-  reach q = { r, n, dims };
+  reach q = { r, n, dims, g };
   tp_guard oom;
   if (TP_GUARDED(&oom)) {
-    *counts = ref_init(r, &endless, &run, &mine) && judge_all(&q, shown, paced);
+    *counts = ref_init(r, &endless, &run, &mine) && judge_all(&q, shown, paced, ends);
     tp_unguard(&oom);
   } else ok = tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
   ref_close(r);
   return ok;
 }
 
-bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced, tp_error *err) {
+bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced, bool *ends, tp_error *err) {
   reach q = { .n = n, .dims = dims };
-  candidates(&q, g, shown, paced);
+  candidates(&q, g, shown, paced, ends);
   int nsym = tp_nsym(g->ix), left = SAMPLES;
   int64_t *env = tp_calloc(sizeof *env * (size_t)(nsym + 1));
   bool ok = env || tp_fail(err, TP_E_MEMORY, g->pos, "out of memory"), counts;
   for (int64_t b = 3; b <= LARGEST && ok && left; b++) {
     for (int i = 0; i < nsym; i++) env[i] = b;
-    ok = sample(g, n, dims, env, shown, paced, &counts, err);
+    ok = sample(g, n, dims, env, shown, paced, ends, &counts, err);
     left -= counts;
   }
   tp_free(env);

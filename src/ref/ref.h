@@ -9,9 +9,10 @@
 /* g: closed (no GRAD, no PARAM). Evaluates every output at every point of its domain and every sink, callbacks at every point of their domain in
  * lexicographic order, exactly once; a callback's own inputs are demanded first. */
 bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err);
-/* What is whole at its tick, the dims being ticked through in lexicographic order: outputs that have all these dims (shown, by g->outputs) and callbacks that
- * have them outside `over` (paced, by node id), no point of which needs an input or a callback of a later tick. Found by following demands at small bounds. */
-bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced, tp_error *err);
+/* What is whole at its tick, the dims being ticked through in lexicographic order: outputs that have all these dims, or the outer ones of them (shown, by
+ * g->outputs), and callbacks that have them outside `over` (paced, by node id), no point of which needs an input or a callback of a later tick; and whether what ends
+ * tick dims is known in time (ends, by g->stops). Found by following demands at small bounds. */
+bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced, bool *ends, tp_error *err);
 /* In steps: show puts this tick's values in and makes its outputs, arrays over their dims that do not tick; rest does what else can be done with what was given,
  * until a time (0: all of it). After the last tick nothing is held back. run and t are kept. */
 typedef struct tp_refsteps tp_refsteps;

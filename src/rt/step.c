@@ -300,6 +300,21 @@ static void hand_out(tp_fn *f, const tp_session *q, tp_step *s, bool first) {
     if (!f->shown[i] && q->run.outputs[i] && (f->first[i] ? first : s->done)) s->out[i] = tp_array_ref(q->run.outputs[i]);
 }
 
+/* What leaves with the first tick, to the ends reached: these do as well. */
+static bool trim_first(tp_fn *f, tp_session *q, tp_error *err) {
+  int n = f->graph->outputs.n;
+  tp_array **all = q->run.outputs, **some = f->graph->stops.n ? tp_calloc(sizeof *some * (size_t)(n + 1)) : NULL;
+  if (!f->graph->stops.n) return true;
+  if (!some) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  for (int i = 0; i < n; i++) some[i] = f->first[i] ? all[i] : NULL;
+  q->run.outputs = some;
+  bool ok = tp_fn_trim(f, &q->run, err);
+  q->run.outputs = all;
+  for (int i = 0; i < n; i++) all[i] = f->first[i] ? some[i] : all[i];
+  tp_free(some);
+  return ok;
+}
+
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   door d = { f, &q->run, s, q->values, s->call, s->ud };
   q->run.call = pass_door;
@@ -318,7 +333,7 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   q->begun = true;
   if (q->ref) memcpy(q->at, q->next, sizeof q->at);
   else if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->at)) next_point(f, q);
-  if (s->done && !tp_fn_trim(f, &q->run, err)) return false;
+  if ((first && !trim_first(f, q, err)) || (s->done && !tp_fn_trim(f, &q->run, err))) return false;
   hand_out(f, q, s, first);
   return true;
 }

@@ -38,12 +38,13 @@ bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err) {
 
 /* ---- what is whole when ---- */
 
-typedef struct { tp_graph *g; int n; const tp_sym *dim[64]; bool *shown, *paced; } when;
+typedef struct { tp_graph *g; int n; const tp_sym *dim[64]; bool *shown, *paced, *ends; } when;
 
 static bool judge(when *w, tp_error *err) {
   w->shown = TP_NEWN(&w->g->arena, bool, w->g->outputs.n);
   w->paced = TP_NEWN(&w->g->arena, bool, w->g->nodes.n);
-  return tp_ref_ticks(w->g, w->n, w->dim, w->shown, w->paced, err);
+  w->ends = TP_NEWN(&w->g->arena, bool, w->g->stops.n);
+  return tp_ref_ticks(w->g, w->n, w->dim, w->shown, w->paced, w->ends, err);
 }
 
 static bool has_ticks(const when *w, const tp_node *n) {
@@ -95,7 +96,18 @@ static bool allowed(const when *w, const tp_node *n, int output, const char *nam
 
 static const char *label(const tp_node *n) { return n->name ? n->name : "a callback"; }
 
+static bool late_end(const when *w, const tp_stop *s, tp_error *err) {
+  tp_buf b;
+  tp_buf_init(&b);
+  list_dims(&b, w->n, w->dim);
+  tp_fail(err, TP_E_OPTION, s->pos, "tick = %s is forbidden by a cycle: whether '%s' ends is known only after later ticks", b.s ? b.s : "", s->dim->name);
+  tp_buf_free(&b);
+  return false;
+}
+
 static bool all_allowed(const when *w, tp_error *err) {
+  for (int i = 0; i < w->g->stops.n; i++)
+    if (tp_dom_has(w->n, w->dim, w->g->stops.v[i].dim) && !w->ends[i]) return late_end(w, &w->g->stops.v[i], err);
   for (int i = 0; i < w->g->outputs.n; i++) {
     const tp_output *o = &w->g->outputs.v[i];
     if (!o->hidden && !allowed(w, o->val.node, i, o->name, o->pos, err)) return false;
