@@ -123,17 +123,33 @@ local function ticks_of(names, ends, bounds)
   return list
 end
 
+-- How far the points of an output go that are there, by dim.
+local function reached(dims, here, ends, bounds)
+  local free, most = {}, {}
+  for _, d in ipairs(dims) do
+    if not here[d] then free[#free + 1], most[d] = d, 0 end
+  end
+  for _, p in ipairs(points(free, bounds)) do
+    local there = true
+    for d, x in pairs(here) do p[d] = x end
+    for _, d in ipairs(dims) do there = there and p[d] < length_at(ends, d, p, bounds) end
+    for _, d in ipairs(free) do most[d] = math.max(most[d], there and p[d] + 1 or 0) end
+  end
+  return most
+end
+
 -- Of an output with the outer n of the tick dims: its part at a tick, as long as was reached there.
 local function part_at(o, whole, names, n, at, ends, bounds)
   local here, path, dims = {}, {}, dims_of(o)
   for k = 1, n do here[names[k]] = at[names[k]] end
   for k, d in ipairs(dims) do path[k] = here[d] or ":" end
+  local most = reached(dims, here, ends, bounds)
   local v = part(whole:totable(), path)
   local function cut(x, k)
     while k <= #dims and here[dims[k]] do k = k + 1 end
     if k > #dims then return x end
     local r = {}
-    for q = 1, ends[dims[k]] and length_at(ends, dims[k], here, bounds) or #x do r[q] = cut(x[q], k + 1) end
+    for q = 1, ends[dims[k]] and most[dims[k]] or #x do r[q] = cut(x[q], k + 1) end
     return r
   end
   return cut(v, 1)
