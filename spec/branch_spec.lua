@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 3: branches, shifts, conditions, and where a value exists.
+-- docs/language.md, section 3: branches, shifts, conditions, and where a value exists.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same, fill = helper.fails, helper.same, helper.fill

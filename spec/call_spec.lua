@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 7: calls, bounds, inputs, callbacks.
+-- docs/language.md, section 7: calls, bounds, inputs, callbacks.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same, fill = helper.fails, helper.same, helper.fill

@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 10: every error has the script's line, its class's word, and what to write instead.
+-- docs/language.md, section 10: every error has the script's line, its class's word, and what to write instead.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails = helper.fails

@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 1: dims, bounds, index expressions, conditions, ranges, and Lua's traps.
+-- docs/language.md, section 1: dims, bounds, index expressions, conditions, ranges, and Lua's traps.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails = helper.fails

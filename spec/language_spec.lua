@@ -1,4 +1,4 @@
--- LANGUAGE.md, sections 1 to 4 and 10, sentence by sentence: each program on the reference evaluator, on the interpreter and on it without passes,
+-- docs/language.md, sections 1 to 4 and 10, sentence by sentence: each program on the reference evaluator, on the interpreter and on it without passes,
 -- against the same in plain Lua. The other specs of a section go deeper; this one follows the text.
 local tempo = require "tempo"
 local S = require "spec.support"

@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 7: start and step, budgets, states, checkpoints, cancel.
+-- docs/language.md, section 7: start and step, budgets, states, checkpoints, cancel.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same = helper.fails, helper.same

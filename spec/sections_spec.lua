@@ -1,4 +1,4 @@
--- LANGUAGE.md, sections 5 to 9, sentence by sentence where the other specs leave a gap. Every program runs in both tiers, with passes and without,
+-- docs/language.md, sections 5 to 9, sentence by sentence where the other specs leave a gap. Every program runs in both tiers, with passes and without,
 -- at small bounds, 0 and 1 included; expected values are computed here, in plain Lua.
 local tempo = require "tempo"
 local helper = require "spec.helper"
