@@ -1,14 +1,15 @@
---- Reading the past by data: a pointer into it, and a replay buffer. The range says what is kept, the data what is read.
+--- Reading the past by data: pointers and replay. The range says what is kept, the data what is read.
 local tempo = require "tempo"
 
 -- A tree, one node a step, each with a pointer to an earlier one: its depth is its parent's and one more.
 local P = tempo.program { seed = 1 }
-local t, T = P:dim "t"
+local t = P:dim "t"
 local parent = P:input("parent", { domain = { t }, dtype = "i64" })
 local depth = P:tensor { domain = { t }, dtype = "i64", name = "depth" }
 depth[0] = 0
 depth[t] = depth[0 .. t]:select(0, parent) + 1
-print(P:compile { outputs = { depth = depth } }({ parent = { 0, 0, 0, 1, 3, 4 } }, { T = 6 }).depth)
+local f = P:compile { outputs = { depth = depth } }
+print(f({ parent = { 0, 0, 0, 1, 3, 4 } }, { T = 6 }).depth)
 
 -- A walk, and at each step the mean of four states drawn from those before it: all of them, or the last 100.
 local function replay(window)
@@ -25,6 +26,5 @@ local function replay(window)
 end
 
 local all, last = replay(), replay(100)
-print(all:explain("storage"):match "temp at[^\n]+")
-print(last:explain("storage"):match "temp read.-\n" .. last:explain("storage"):match "temp at[^\n]+")
+for line in (all:explain "storage" .. last:explain "storage"):gmatch "temp [ar][^\n]+" do print(line) end
 for _, n in ipairs { 1000, 100000 } do print(n, all:memory { S = n }, last:memory { S = n }) end
