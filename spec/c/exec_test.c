@@ -554,7 +554,9 @@ static void test_bounds(void) {
   p.env[bound->id] = 5000;                      /* longer than the array given */
   CHECK(!tp_exec_run(e, &p.run, &p.err) && p.err.code == TP_E_INPUT);
   p.env[bound->id] = 10;
+  memset(y.a->data, 0, tp_array_bytes(y.a));
   CHECK(tp_exec_run(e, &p.run, NULL));
+  for (int64_t i = 0; i < 11; i++) CHECK(((float *)y.a->data)[i] == (i < 10 ? ((float *)x.a->data)[i] : 0));
   tp_exec_free(e);
   prog_close(&p);
 }
@@ -624,7 +626,9 @@ static void test_call(bool cancelling) {
   int64_t shape[3] = { 4, 2, 3 }, one[2] = { 4, 1 }, plain = 2;
   win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 3, shape, 0, false), y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 3, shape, 0, false), n = window(&p, TP_BUF_OUTPUT, TP_I64, 0, 2, one, 0, true);
   win early = window(&p, TP_BUF_OUTPUT, TP_I64, 0, 1, &plain, 0, true);
-  add(&p, leaf(&p, region(&p, TP_RG_FILL, TP_OP_FILL, 0, NULL, 0, NULL, 1, &early)));
+  tp_region *seven = region(&p, TP_RG_FILL, TP_OP_FILL, 0, NULL, 0, NULL, 1, &early);
+  seven->fill = 7;
+  add(&p, leaf(&p, seven));
   const tp_sym *v = tp_sym_var(p.c, "t");
   const tp_ix *t = tp_ix_sym(p.c, v);
   win xr = x, yr = y, nr = n;
@@ -645,6 +649,7 @@ static void test_call(bool cancelling) {
   p.run.cancel = &cancel;
   bool ok = prog_go(&p, 1);
   CHECK(k.ok);
+  for (int64_t i = 0; i < 2; i++) CHECK(win_geti(&early, &i) == 7);
   if (cancelling) CHECK(ok && k.n == 3 && p.err.code == TP_OK && !p.out[0] && !p.out[1] && p.out[2]);
   else CHECK(!ok && k.n == 2 && p.err.code == TP_E_CALLBACK && p.err.pos.line == 3);
   if (!cancelling)
