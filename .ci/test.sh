@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# .ci/test.sh BUILD LUA...: the layers, the C unit tests and the specs (.ci/specs.lua says which run under which LUA), with what is built in BUILD,
-# as many at once as there are processors (TEST_JOBS). Each is a process of its own; what it printed is in BUILD/test and shown if it fails.
-# Last line: "N passed, N failed", summed over all; it is also left in BUILD/test/total. Non-zero when anything failed or ran no test.
-# HARD=1: BUILD is a sanitizers' build; scripts run besides with a full collection at every step into or out of the binding.
+# .ci/test.sh BUILD LUA...: the layers, the C unit tests and the specs (.ci/specs.lua says which run
+# under which LUA), with what is built in BUILD, as many at once as there are processors (TEST_JOBS).
+# Each is a process of its own; what it printed is in BUILD/test, and shown if it fails. Last line:
+# "N passed, N failed", summed over all; it is also left in BUILD/test/total. Non-zero when anything
+# failed or ran no test. HARD=1: BUILD is a sanitizers' build; scripts run besides with a full
+# collection at every step into or out of the binding.
 set -u
 cd "$(dirname "$0")/.."
 build=$1; shift
@@ -14,19 +16,23 @@ for v in $(compgen -v | grep -E '^(TEMPO_|LUA_|OPENBLAS_|OMP_)'); do unset "$v";
 export LUA_PATH="$PWD/lua/?.lua;$PWD/lua/?/init.lua;;"
 seconds=${TEST_SECONDS:-${HARD:+3600}}; seconds=${seconds:-900}        # a run that takes longer hangs
 workers=${TEST_JOBS:-$(nproc 2>/dev/null || echo 1)}
-trap 'trap "" INT TERM; kill -TERM 0; exit 130' INT TERM
+trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 if [ -n "${HARD:-}" ]; then
   # Only the C programs look for leaks: when Lua has closed the module, what its static data held would count.
-  export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1  # a size beyond memory is an error of ours
+  # A size beyond memory is an error of ours.
+  export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
   preload=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libubsan.so)
 fi
 
-# Runs a command, leaves "passed failed name" in FILE.sum. Its count is what busted left in FILE.count or what it printed last; `once` is for
-# commands that do not count. One that died before its count, that counts nothing, or that counts no failure and yet ends non-zero, is a failure.
+# Runs a command and adds a line "passed failed" to $out/sums. The count is what busted left in
+# $file.count, or what the command printed last; `once` is for commands that do not count. One that
+# died before its count, that counts nothing, or that counts no failure and yet ends non-zero, failed.
 run() {                                           # name, once or "", command...
   local name=$1 once=$2 file=$out/${1//[\/ ]/_} p=0 f=0 line= why= start=$SECONDS; shift 2
-  TEMPO_TEST_COUNT=$file.count timeout "$seconds" "$@" >"$file.log" 2>&1
-  local status=$?
+  TEMPO_TEST_COUNT=$file.count timeout "$seconds" "$@" >"$file.log" 2>&1 &
+  local status child=$!
+  trap 'kill $child; exit 1' TERM
+  wait $child; status=$?
   [ -n "$once" ] && [ $status -eq 0 ] && line="1 passed, 0 failed"
   [ -z "$once" ] && line=$(grep -hsE '^[0-9]+ passed, [0-9]+ failed$' "$file.log" "$file.count" | tail -n 1)
   [ -n "$line" ] && read -r p _ f _ <<<"$line"
@@ -39,14 +45,16 @@ run() {                                           # name, once or "", command...
     echo "$p $f" >>"$out/sums"
   } 9>>"$out/lock"
 }
+started=0
 go() {                                            # the same beside others
+  started=$((started + 1))
   while [ "$(jobs -rp | wc -l)" -ge "$workers" ]; do wait -n; done
-  run "$@" </dev/null &
+  run "$@" </dev/null &                           # a shell of its own
 }
 
 specs=$(lua5.4 .ci/specs.lua "$@"); strays=$?
-run layers once lua5.4 .ci/layers.lua
-run "every test is run" once [ "$strays" -eq 0 ]
+go layers once lua5.4 .ci/layers.lua
+go "every test is run" once [ "$strays" -eq 0 ]
 
 for src in spec/c/*_test.c; do
   name=$(basename "$src" .c)
@@ -58,22 +66,27 @@ lua_run() {                                       # name, once or "", LUA, words
   version=$("$lua" -e 'io.write(_VERSION:match "[%d.]+")')
   while [ "$1" != -- ]; do before+=("$1"); shift; done
   shift
-  [ -n "${HARD:-}" ] && before+=("LD_PRELOAD=$preload" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4)        # what is freed must not look like growth
+  if [ -n "${HARD:-}" ]; then                     # a small quarantine: what is freed must not look like growth
+    before+=("LD_PRELOAD=$preload" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4)
+  fi
   go "$name" "$once" env "LUA_CPATH=$PWD/$build/$version/?.so;;" "${before[@]}" "$lua" "$@"
 }
 if [ -n "${HARD:-}" ]; then
-  stressed=("spec/errors/run.lua spec/errors/*_*.lua" examples/fibonacci.lua "examples/nested_training.lua --iterations 2" "examples/reinforce_cartpole.lua --iterations 2")
+  stressed=("spec/errors/run.lua spec/errors/*_*.lua" examples/fibonacci.lua
+    "examples/nested_training.lua --iterations 2" "examples/reinforce_cartpole.lua --iterations 2")
   for script in "${stressed[@]}"; do
     # shellcheck disable=SC2086
     lua_run "$1 ${script%% *} under TEMPO_GC=1" once "$1" TEMPO_GC=1 -- $script
   done
 fi
 while read -r lua spec; do
+  [ -n "$spec" ] || continue
   lua_run "$lua $spec" "" "$lua" -- .ci/busted.lua "$spec"
 done <<<"$specs"
 wait
 
-read -r passed failed < <(awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }' "$out/sums")
+# What was started and left no line died with its shell.
+read -r passed failed < <(awk -v n="$started" '{ p += $1; f += $2 } END { print p + 0, f + n - NR }' "$out/sums")
 times >"$out/times"
 awk 'NR == 2 { print "processor time of the tests: " $1 " + " $2 }' "$out/times"
 echo "$passed passed, $failed failed" | tee "$out/total"
