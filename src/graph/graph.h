@@ -156,6 +156,8 @@ bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
 bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
 bool tp_same_type(const tp_out *a, const tp_out *b);           /* dtype and shape, as canonical forms tell */
 bool tp_moves(const tp_node *n, const tp_ix *e);               /* e mentions a dim of n's */
+/* Of these dims the first that an extent mentions, and which extent: points of it have no place in one array. NULL: none. */
+const tp_sym *tp_varies(int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis);
 /* Extents equal canonically; or records a shapecheck and says true; false: constants that differ. */
 bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what);
 

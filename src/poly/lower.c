@@ -206,17 +206,6 @@ tp_arr *tp_low_stored(low *l, tp_val v) {
 
 /* ---- outputs ---- */
 
-static bool ragged(low *l, const tp_output *o) {
-  const tp_node *n = o->val.node;
-  const tp_out *t = tp_outof(o->val);
-  for (int a = 0; a < t->rank; a++)
-    for (int d = 0; d < n->ndom; d++)
-      if (tp_ix_mentions(t->shape[a], n->dom[d]))
-        return tp_fail(l->err, TP_E_RAGGED, o->pos, "output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
-                       tp_ix_str(l->g->ix, t->shape[a]), n->dom[d]->name), true;
-  return false;
-}
-
 /* Has n a dim that ends by data, and not all dims of the end's domain? */
 static bool lacks(const low *l, const tp_node *n) {
   for (int i = 0; i < l->g->stops.n; i++) {
@@ -229,7 +218,6 @@ static bool lacks(const low *l, const tp_node *n) {
 
 static bool output(low *l, int k) {
   tp_output *o = &l->g->outputs.v[k];
-  if (ragged(l, o)) return false;
   tp_opnd r;
   const tp_ix **at = identity(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;

@@ -133,6 +133,19 @@ static void needed_bounds(tp_fn *f) {
 
 /* ---- the pipeline ---- */
 
+/* An output is one array for all points. */
+static bool is_array(tp_fn *f, const tp_output *o, tp_error *err) {
+  const tp_node *n = o->val.node;
+  const tp_out *t = tp_outof(o->val);
+  int axis;
+  if (n->ndom + t->rank > TP_MAXRANK)
+    return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d are possible", o->name,
+                   n->ndom + t->rank, n->ndom, t->rank, TP_MAXRANK);
+  const tp_sym *d = tp_varies(t->rank, t->shape, n->ndom, n->dom, &axis);
+  return !d || tp_fail(err, TP_E_RAGGED, o->pos, "ragged: output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
+                       tp_ix_str(f->closed->ix, t->shape[axis]), d->name);
+}
+
 /* An output without a name of its own gets the script's, for errors and explain. */
 static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
   for (int i = 0; i < o->nout; i++) {
@@ -140,9 +153,7 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
     out.val.node = f->closed->nodes.v[out.val.node->id];
     out.name = tp_strdup(&f->closed->arena, out.name);
     if (!out.val.node->name && !out.val.node->attr.str) out.val.node->name = out.name;
-    if (out.val.node->ndom + tp_rankof(out.val) > TP_MAXRANK)
-      return tp_fail(err, TP_E_SHAPE, out.pos, "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d are possible", out.name,
-                     out.val.node->ndom + tp_rankof(out.val), out.val.node->ndom, tp_rankof(out.val), TP_MAXRANK);
+    if (!is_array(f, &out, err)) return false;
     TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
   }
   if (!f->closed->outputs.n && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
