@@ -8,19 +8,29 @@ local unpack = table.unpack or unpack           -- luacheck: globals unpack
 
 -- Of x, (i:I, j:J) [4, 3]: a matrix or a row at each point. Bounds are at most 3.
 local views = {
-  "x:select(1, tempo.mod(i, 3))", "x:select(0, i)", "x:select(0, I - 1 - i)", "x:select(1, tempo.min(i + j, 2))", "x:select(0, tempo.floordiv(i, 2) + j)",
-  "x:mT():select(0, tempo.mod(i * 2 + 1, 3))", "x:slice(0, i, i + 2)", "x:slice(0, tempo.mod(i + j, 3), tempo.mod(i + j, 3) + 2):flip(1)",
-  "x:select(0, 3 - j):select(0, tempo.mod(i, 3)):unsqueeze(0)", "x[{ i = tempo.floordiv(i, 2) }]:select(0, tempo.mod(i, 4))",
-  "x[{ i = I - 1 - i }]:slice(1, tempo.min(i, 1), tempo.min(i, 1) + 2):reshape({ 8 })", "x:flatten():slice(0, i * 3, i * 3 + 3)",
-  "x:select(0, tempo.mod(i, 2)):unsqueeze(0):expand({ 2, 3 })", "x[{ j = 0 .. j + 1 }]:select(1, tempo.mod(i, 4)):sum(0)", "x[{ j = 0 .. j + 1 }]:select(2, i):sum(0)",
+  "x:select(1, tempo.mod(i, 3))", "x:select(0, i)", "x:select(0, I - 1 - i)",
+  "x:select(1, tempo.min(i + j, 2))", "x:select(0, tempo.floordiv(i, 2) + j)",
+  "x:mT():select(0, tempo.mod(i * 2 + 1, 3))", "x:slice(0, i, i + 2)",
+  "x:slice(0, tempo.mod(i + j, 3), tempo.mod(i + j, 3) + 2):flip(1)",
+  "x:select(0, 3 - j):select(0, tempo.mod(i, 3)):unsqueeze(0)",
+  "x[{ i = tempo.floordiv(i, 2) }]:select(0, tempo.mod(i, 4))",
+  "x[{ i = I - 1 - i }]:slice(1, tempo.min(i, 1), tempo.min(i, 1) + 2):reshape({ 8 })",
+  "x:flatten():slice(0, i * 3, i * 3 + 3)", "x:select(0, tempo.mod(i, 2)):unsqueeze(0):expand({ 2, 3 })",
+  "x[{ j = 0 .. j + 1 }]:select(1, tempo.mod(i, 4)):sum(0)", "x[{ j = 0 .. j + 1 }]:select(2, i):sum(0)",
 }
 
 local consumers = {
-  "y", "y * 2 - y:tanh()", "y:sum(0)", "y:max(0)", "y:argmax(0)", "y:softmax(0)", "y:cumsum(0)", "y:discounted_cumsum(0.5, 0)", "(y:sort(0))", "y:argsort(0)", "y:unsqueeze(-1):matmul(y:unsqueeze(-2))",
-  "y:index_select(0, k)", "y:gather(0, y:argsort(0))", "tempo.zeros({ 8 }, { dtype = 'f64' }):scatter_add(0, y:flatten():argsort(), y:flatten())", "tempo.cat({ y, y + 1 }, 0)", "tempo.stack({ y, y }, 0)",
-  "y:pad({ 1, 0 })", "y:roll(1, 0)", "y:reshape({ 1, 1, -1 }):conv1d(c, nil, 1, 1)", "y:to 'f16':sum()", "tempo.where(y:gt(0), y, -y)", "y:flip(0)", "y:var(0)", "y:to 'i64':one_hot(20)",
-  "y[{ i = 0 .. I }]:sum(0)", "y[{ i = 0 .. i + 1 }]:sum(0)", "y[{ i = i .. I, j = 0 .. J }]:max()", "y[{ i = tempo.max(i - 1, 0) }] + y", "y[{ i = tempo.max(0, i - 1) .. i + 1 }]:softmax(0):sum(0)",
-  "y[{ i = 0 .. I }]:cumsum(0)[{ j = 0 }]", "y[{ i = 0 .. I }]:index_select(0, k)", "carry(y)", "back(y)", "call(y, {})", "call(y, { i })", "call(y, { j })", "call(y, { i, j })", "y:unsqueeze(-1):matmul(W)", "W:mT():matmul(y:unsqueeze(-2))",
+  "y", "y * 2 - y:tanh()", "y:sum(0)", "y:max(0)", "y:argmax(0)", "y:softmax(0)", "y:cumsum(0)",
+  "y:discounted_cumsum(0.5, 0)", "(y:sort(0))", "y:argsort(0)", "y:unsqueeze(-1):matmul(y:unsqueeze(-2))",
+  "y:index_select(0, k)", "y:gather(0, y:argsort(0))",
+  "tempo.zeros({ 8 }, { dtype = 'f64' }):scatter_add(0, y:flatten():argsort(), y:flatten())",
+  "tempo.cat({ y, y + 1 }, 0)", "tempo.stack({ y, y }, 0)", "y:pad({ 1, 0 })", "y:roll(1, 0)",
+  "y:reshape({ 1, 1, -1 }):conv1d(c, nil, 1, 1)", "y:to 'f16':sum()", "tempo.where(y:gt(0), y, -y)",
+  "y:flip(0)", "y:var(0)", "y:to 'i64':one_hot(20)", "y[{ i = 0 .. I }]:sum(0)",
+  "y[{ i = 0 .. i + 1 }]:sum(0)", "y[{ i = i .. I, j = 0 .. J }]:max()", "y[{ i = tempo.max(i - 1, 0) }] + y",
+  "y[{ i = tempo.max(0, i - 1) .. i + 1 }]:softmax(0):sum(0)", "y[{ i = 0 .. I }]:cumsum(0)[{ j = 0 }]",
+  "y[{ i = 0 .. I }]:index_select(0, k)", "carry(y)", "back(y)", "call(y, {})", "call(y, { i })",
+  "call(y, { j })", "call(y, { i, j })", "y:unsqueeze(-1):matmul(W)", "W:mT():matmul(y:unsqueeze(-2))",
 }
 
 local function record(view)
@@ -45,7 +55,8 @@ local function record(view)
     return h
   end
   function env.call(y, over)
-    return P:call(function(a) return S.map(a[1]:totable(), function(v) return v * 3 end) end, { y }, { { domain = { i, j }, shape = y:shape(), dtype = "f64" } }, { over = over })
+    local function triple(a) return S.map(a[1]:totable(), function(v) return v * 3 end) end
+    return P:call(triple, { y }, { { domain = { i, j }, shape = y:shape(), dtype = "f64" } }, { over = over })
   end
   local names, values = {}, {}
   for name, v in pairs(env) do names[#names + 1], values[#values + 1] = name, v end
