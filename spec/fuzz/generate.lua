@@ -770,14 +770,15 @@ function G:forget_rough()
   end
 end
 
-function M.generate(seed)
+-- endless: no dim ends by data.
+function M.generate(seed, endless)
   local self = setmetatable({ r = S.rng(seed), n = 0, pool = {} }, G)
   for _ = 1, 5 do self.r(2) end
   self.ndim = self:weighted { { 3, 1 }, { 5, 2 }, { 2, 3 } }
   self.float = self:chance(0.75) and "f64" or "f32"
   self.wild = self:chance(0.15)
   self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = OPTIONS[seed % #OPTIONS + 1] }
-  self.ends = seed % 4 == 0 and self.r(self.ndim) + 1 or nil
+  self.ends = seed % 4 == 0 and not endless and self.r(self.ndim) + 1 or nil
   for _ = 1, self.r(2) + 1 do self:input(self:random_dom(), self:random_shape(), self.float) end
   self:input(self:random_dom(), {}, "i64")
   for _ = 1, (self.r(4) + 2) * (self:chance(0.1) and 3 or 1) do

@@ -86,8 +86,8 @@ static isl_pw_aff *call_row(tp_sched *S, const tp_mem *m) {
   const tp_stmt *s = S->p->stmts.v[m->st];
   if (s->bdim >= 0 && m->blocks == s->bdim + 1) return block_row(S, s, m->s);
   isl_pw_aff *row = isl_pw_aff_copy(m->row);
-  if (s->vec) {                                 /* rows do not mention vector dims: at 0 */
-    isl_map *r = isl_map_from_pw_aff(row);
+  if (s->vec) {                                 /* rows do not mention vector dims: at 0. Pieces of a row may overlap where no bounds are. */
+    isl_map *r = isl_map_intersect_params(isl_map_from_pw_aff(row), isl_set_copy(S->context));
     for (int d = s->ndim - 1; d >= 0; d--)
       if (!called(s, d)) r = isl_map_project_out(isl_map_fix_si(r, isl_dim_in, d, 0), isl_dim_in, d, 1);
     isl_pw_multi_aff *p = isl_pw_multi_aff_from_map(r);

@@ -228,12 +228,13 @@ static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
   return tp_share_branches(g, f->need, err) && tp_verify(g, err);
 }
 
-/* What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
+/* Passes leave what is needed as it was, but what is known of it may get worse: larger sets that read outside are refused here.
+ * What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
  * no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   int before = g->nodes.n;
   tp_error first = { 0 };
-  bool found = find_needed(f, g, err);
+  bool found = find_needed(f, g, err) && (!f->need->rough || tp_need_stays(g, f->need, err));
   f->did[TP_Q_ALGEBRA][0] = before;
   f->did[TP_Q_ALGEBRA][1] = g->nodes.n;
   tp_poly *p = found ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
