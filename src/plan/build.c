@@ -700,20 +700,11 @@ static bool final_copy(pb *b) {
 
 /* ---- parameters between ticks: each new value goes to the place of the last one too, where whoever asks finds the newest ---- */
 
-static const tp_arr *final_array(const pb *b, const tp_node *param) {
-  for (int i = 0, k = 0; i < b->pl->g->outputs.n; i++) {
-    if (!b->pl->g->outputs.v[i].hidden || b->pl->g->params.v[k++] != param) continue;
-    for (int a = 0; a < b->p->arrs.n; a++)
-      if (b->p->arrs.v[a]->kind == TP_ARR_OUTPUT && b->p->arrs.v[a]->slot == i) return b->p->arrs.v[a];
-  }
-  return NULL;
-}
-
 static void copy_newest(pb *b) {
   const tp_stmt *s = b->s;
-  const tp_arr *to = b->p->ticks && s->into && s->kind == TP_ST_OP ? final_array(b, s->into) : NULL;
+  const tp_arr *to = b->p->ticks ? tp_newest_in(b->p, s) : NULL;
   const tp_access *w = target(s);
-  if (!to || to->id == w->arr) return;
+  if (!to) return;
   const tp_arr *from = b->p->arrs.v[w->arr];
   const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, to->ndim);
   for (int d = 0; d < to->ndim; d++)

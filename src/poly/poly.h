@@ -132,6 +132,8 @@ bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const t
 tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n);
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);   /* operand k of the cluster's i-th node */
+/* With ticks: the array of a parameter's last value, where the new value that s writes goes too. NULL: none. */
+const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);                      /* s->src */
 /* What the call of a RUN covers of a dim in vec. */
 void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);

@@ -206,6 +206,7 @@ static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
   return ok ? p : tp_poly_free(p);
 }
 
+/* Both graphs were judged: what one has more is behind that. */
 static void copy_checks(tp_graph *to, const tp_graph *from) {
   for (int i = to->boundchecks.n; i < from->boundchecks.n; i++) {
     tp_boundcheck c = from->boundchecks.v[i];
@@ -243,13 +244,12 @@ static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   return p;
 }
 
-/* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy.
- * What it asks of bounds is asked of f's. */
-static bool has_order(tp_fn *f, tp_error *err) {
-  tp_graph *g = f->trial = tp_graph_clone(f->graph, err);
-  f->order = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(f, g, err) : NULL;
-  bool ok = f->order != NULL;
-  if (ok) copy_checks(f->graph, g);
+bool tp_has_order(tp_fn *f, tp_graph *of, const tp_ticks *t, tp_error *err) {
+  tp_graph *g = f->trial = tp_graph_clone(of, err);
+  bool ok = g && (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err);
+  f->order = ok ? schedule_graph(f, g, err) : NULL;
+  ok = f->order != NULL;
+  if (ok) copy_checks(of, g);
   f->order = tp_poly_free(f->order);
   f->trial = g ? tp_graph_free(g) : NULL;
   return ok;
@@ -258,7 +258,7 @@ static bool has_order(tp_fn *f, tp_error *err) {
 /* Of several mistakes a cycle comes before undefined points and reads outside a domain. */
 static void prefer_cycle(tp_fn *f, tp_error *err) {
   tp_error cycle = { 0 };
-  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !has_order(f, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
+  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !tp_has_order(f, f->graph, NULL, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
 }
 
 static bool judge(tp_fn *f, tp_graph *g, tp_error *err) {
@@ -297,18 +297,19 @@ static bool plan_graph(tp_fn *f, tp_error *err) {
 }
 
 /* With ticks given, what runs at once is what steps run. */
-static bool ticking_plan(tp_fn *f, tp_error *err) {
+static bool ticking(tp_fn *f, tp_error *err) {
   if (!tp_make_ticks(f, err)) return false;
+  copy_checks(f->graph, f->steps.graph);
   f->poly = f->steps.poly;
   f->plan = f->steps.plan;
   return true;
 }
 
 static bool interpreter(tp_fn *f, tp_error *err) {
-  return (f->ticking ? ticking_plan(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
+  return (f->ticking ? ticking(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
 }
 
-static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f->ticking || tp_make_ticks(f, err)); }
+static bool reference(tp_fn *f, tp_error *err) { return f->ticking ? ticking(f, err) : tp_has_order(f, f->graph, NULL, err); }
 
 static bool dumped(tp_fn *f) {
   static const char *const stages[] = { "schedule", "storage", "plan" };
