@@ -221,10 +221,8 @@ static bool pace_call(tp_sched *S, int call, int tick) {
 
 static bool pace_deps(tp_sched *S) {
   tp_poly *p = S->p;
-  p->ticks = false;
-  for (int t = 0; t < p->stmts.n; t++) {
+  for (int t = 0; p->ticks && t < p->stmts.n; t++) {
     if (!tp_is_tick(p->stmts.v[t])) continue;
-    p->ticks = true;
     for (int i = 0; i < p->stmts.n; i++)
       if (p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) return false;
   }
