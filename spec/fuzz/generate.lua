@@ -688,7 +688,7 @@ function G:parameter()
   end
   if v and self:chance(0.6) then
     local loss = ("(%s * %s):sum()"):format(v.name, v.name)
-    update(("%s - tempo.grad(%s, { %s })[1] * 0.1"):format(w.name, loss, w.name), v.name)
+    update(("(%s - tempo.grad(%s, { %s })[1] * 0.1):tanh()"):format(w.name, loss, w.name), v.name)
     self.case.graded = true
   elseif v then
     local other = self:choose(function(x) return x.open == group and x.derived end)
