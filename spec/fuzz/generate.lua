@@ -405,7 +405,8 @@ function G:spatial(v)                                  -- reductions, movement, 
     { f and #v.shape == 1 and 2 or 0, function() return self:op({ v }, "%1:outer(%1)", { last, last }, v.dtype) end },
     { #v.shape == 1 and 2 or 0, function()
       local d = self.r(self.ndim) + 1
-      return self:op({ v }, ("%%1:select(0, tempo.mod(%s, %d))"):format(NAMES[d], first), {}, v.dtype, union(v.dom, { [d] = true }))
+      local at = ({ "tempo.mod(%s, %d)", "tempo.min(%s, %d - 1)", "tempo.mod(%s * 2 + 1, %d)" })[self.n % 3 + 1]:format(NAMES[d], first)
+      return self:op({ v }, ("%%1:select(0, %s)"):format(at), {}, v.dtype, union(v.dom, { [d] = true }))
     end },
     { #v.shape == 1 and not v.open and 2 or 0, function()
       local k = self:choose(function(x) return x.dtype == "i64" and #x.shape == 0 and not x.open end)
