@@ -148,7 +148,7 @@ print(f:params().w)]] },
         returns = { { "tempo.Tensor", "one for each spec" } },
         text = "A Lua function as an operator: called exactly once at every point, in lexicographic order of the dims, if anything reads a result. It returns as many arrays, nested tables or "
           .. "numbers as there are specs. Arrays are valid until it returns (`:clone()` keeps one) and read only. Gradient: 0.",
-        errors = "`callback` for results of another number, shape or dtype, and for a function that yields; an error raised inside ends the run and reaches the caller as it is.",
+        errors = "`callback` for results of another number, shape or dtype, and for a function that yields; an error raised inside ends the run and reaches the caller as it is; `ragged` for an extent that varies with a dim in `over`.",
         example = [[
 local x = P:input("x", { domain = { t } })
 local y = P:call(function(arrays, point) return arrays[1]:item() * 10 + point.t end, { x }, { { domain = { t } } })

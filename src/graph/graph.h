@@ -156,6 +156,8 @@ bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
 bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
 bool tp_same_type(const tp_out *a, const tp_out *b);           /* dtype and shape, as canonical forms tell */
 bool tp_moves(const tp_node *n, const tp_ix *e);               /* e mentions a dim of n's */
+/* Of these dims the first that an extent mentions, and which extent: points of it have no place in one array. NULL: none. */
+const tp_sym *tp_varies(int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis);
 /* Extents equal canonically; or records a shapecheck and says true; false: constants that differ. */
 bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what);
 
@@ -188,7 +190,7 @@ uint64_t tp_graph_hash(const tp_graph *g);                  /* of the text witho
  * need[id]: the points of the node that something needs, starting from `roots` at every point of their domain (each root's set NULL) or at the set given.
  * One sweep from consumers to producers over SCCs; inside an SCC a fixpoint, then isl's transitive closure (exact for shifts). */
 typedef struct { tp_val val; tp_set *set; } tp_root;
-typedef struct tp_need { tp_graph *g; int n; tp_set **set; } tp_need;
+typedef struct tp_need { tp_graph *g; int n; tp_set **set; bool rough; } tp_need;        /* rough: some sets are larger than what is needed */
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err);
 tp_need *tp_need_free(tp_need *n);
 /* Roots of a graph: all outputs and sinks, and what ends dims. */
@@ -196,6 +198,7 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
 /* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;
  * what holds for some bounds only goes to g->boundchecks. */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);
+bool tp_need_stays(tp_graph *g, const tp_need *n, tp_error *err);       /* of these the reads only */
 /* A check for each call: that the bounds are not in bad, a set without dims; `late` says what is wrong there. False: isl could not say it as a condition. */
 bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late);
 #endif

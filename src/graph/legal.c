@@ -323,6 +323,20 @@ static bool check_read(check *c, const tp_node *r) {
   return true;
 }
 
+/* What a sum over time reads was a read before it was made one: legal where exact sets are, and with a superset of the needed points not everywhere. */
+static bool check_gathers(check *c, const tp_node *n) {
+  for (int k = 0; k < n->nin; k++) {
+    const tp_node *x = n->in[k].src.node;
+    if (!n->in[k].gather || !is_needed(c, n)) continue;
+    tp_ictx *ix = c->g->ix;
+    tp_set *outside = tp_set_minus(tp_set_cond(ix, x->ndom, x->dom, tp_ix_bool(ix, true)), tp_set_box(ix, x->ndom, x->dom));
+    tp_set *bad = tp_set_and(tp_set_apply(outside, tp_rel_reverse(tp_edge_rel(c->g, n, k))), needed(c, n));
+    const char *late = tp_printf(&c->g->arena, "%s leaves the domain of %s", called(c, n), called(c, x));
+    if (!settled(c, n, bad, TP_E_DOMAIN, n->in[k].pos, late)) return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, %s", late, example(c, n));
+  }
+  return true;
+}
+
 /* ---- slices: index expressions inside a shape are judged like reads; where an extent is no affine expression, at run time ---- */
 
 static bool check_slice(check *c, const tp_node *n) {
@@ -368,9 +382,21 @@ static bool check_greatest(check *c) {
   return true;
 }
 
+static bool stays(check *c) {
+  return every(c, TP_OP_READ, check_read) && every(c, TP_OP_ACCUM, check_gathers) && every(c, TP_OP_SLICE, check_slice);
+}
+
+static check start(tp_graph *g, const tp_need *need, tp_error *err) { return (check){ g, need, err, TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) }; }
+
 /* undefined comes before domain. */
 bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
-  check c = { g, need, err, TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) };
-  bool ok = check_greatest(&c) && every(&c, TP_OP_MERGE, check_merge) && every(&c, TP_OP_READ, check_read) && every(&c, TP_OP_SLICE, check_slice);
+  check c = start(g, need, err);
+  bool ok = check_greatest(&c) && every(&c, TP_OP_MERGE, check_merge) && stays(&c);
+  return tp_isl_check(g->ix, g->pos, err) && ok;
+}
+
+bool tp_need_stays(tp_graph *g, const tp_need *need, tp_error *err) {
+  check c = start(g, need, err);
+  bool ok = stays(&c);
   return tp_isl_check(g->ix, g->pos, err) && ok;
 }

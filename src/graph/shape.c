@@ -21,6 +21,13 @@ bool tp_same_type(const tp_out *a, const tp_out *b) {
   return true;
 }
 
+const tp_sym *tp_varies(int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis) {
+  for (int a = 0; a < rank; a++)
+    for (int d = 0; d < n; d++)
+      if (tp_ix_mentions(shape[a], dims[d])) return *axis = a, dims[d];
+  return NULL;
+}
+
 bool tp_moves(const tp_node *n, const tp_ix *e) {
   for (int d = 0; d < n->ndom; d++)
     if (tp_ix_mentions(e, n->dom[d])) return true;

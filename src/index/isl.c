@@ -325,7 +325,7 @@ isl_set *tp_isl_gist(isl_set *s, isl_set *context) { return isl_set_gist(isl_set
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_set *s) {
   frame f = { c, n, dims };
   gathered g = { &f, tp_ix_bool(c, false) };
-  s = tp_isl_coalesce(isl_set_compute_divs(isl_set_copy(s)));
+  s = isl_set_compute_divs(tp_isl_coalesce(isl_set_compute_divs(isl_set_copy(s))));
   if (!s || isl_set_foreach_basic_set(s, add_basic_set, &g) < 0) g.cond = NULL;
   isl_set_free(s);
   return g.cond;

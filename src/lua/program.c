@@ -104,11 +104,11 @@ static int push_node(lua_State *L, tl_prog *lp, tp_op op, int nin, const tp_val 
 
 /* An input is one array for all points: rows of one length. */
 static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
-  for (int i = 0; i < a->nix; i++)
-    for (int d = 0; d < a->ndom; d++)
-      if (tp_ix_mentions(a->ix[i], a->dom[d]))
-        tl_fail(L, TP_E_RAGGED, "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read x:slice(%d, 0, %s)", a->str,
-                tp_ix_str(lp->p->ix, a->ix[i]), a->dom[d]->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
+  int i;
+  const tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);
+  if (d)
+    tl_fail(L, TP_E_RAGGED, "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read x:slice(%d, 0, %s)", a->str,
+            tp_ix_str(lp->p->ix, a->ix[i]), d->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
 }
 
 static int program_input(lua_State *L) {

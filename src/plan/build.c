@@ -124,7 +124,7 @@ static const tp_ix *split_lead(pb *b, const tp_ix *e, const tp_ix *stride, const
   for (int k = 0; k < b->nlead; k++) {
     int64_t c; const tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
-    if (!tp_ix_linear_in(C(b), e, b->leadvar[k], &c, &rest)) { (void)TP_NEVER(true); continue; }
+    if (TP_NEVER(!tp_steps(b->p, e, b->leadvar[k], &c, &rest))) continue;
     lead[k] = tp_ix_add(C(b), lead[k], tp_ix_mulc(C(b), stride, c));
     e = tp_ix_add(C(b), rest, tp_ix_mulc(C(b), b->leadlo[k], c));
   }
@@ -134,12 +134,13 @@ static const tp_ix *split_lead(pb *b, const tp_ix *e, const tp_ix *stride, const
 /* ---- operands ---- */
 
 static tp_nd nd_new(pb *b, const tp_pbuf *x, const tp_opnd *o) {
-  tp_nd n = { .buf = x->id, .off = here(b, o->off), .rank = o->rank, .wrap = -1 };
+  tp_nd n = { .buf = x->id, .rank = o->rank, .wrap = -1 };
   n.shape = TP_NEWN(b->a, const tp_ix *, o->rank);
   n.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
   n.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
   for (int i = 0; i < o->rank; i++) { n.shape[i] = here(b, o->shape[i]); n.stride[i] = here(b, o->stride[i]); }
   for (int k = 0; k < b->nlead; k++) n.lead[k] = K(b, 0);
+  n.off = split_lead(b, here(b, o->off), K(b, 1), n.lead);
   return n;
 }
 
@@ -166,7 +167,7 @@ static void span(pb *b, const tp_ix *e, const tp_ix *extent, const tp_ix **lo, c
   for (int k = 0; k < b->nlead; k++) {
     int64_t c; const tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
-    if (!tp_ix_linear_in(C(b), e, b->leadvar[k], &c, &rest)) { *lo = *hi = NULL; return; }
+    if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) { *lo = *hi = NULL; return; }
     const tp_ix *first = b->leadlo[k], *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
     *lo = tp_ix_subst(C(b), *lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
     *hi = tp_ix_subst(C(b), *hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
@@ -203,7 +204,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
 
 static tp_nd nd_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   tp_nd n = nd_new(b, x, o);
-  for (int k = 0; k < b->nlead; k++) n.lead[k] = buf_stride(b, x, k);
+  for (int k = 0; k < b->nlead; k++) n.lead[k] = tp_ix_add(C(b), n.lead[k], buf_stride(b, x, k));
   return n;
 }
 
@@ -699,20 +700,11 @@ static bool final_copy(pb *b) {
 
 /* ---- parameters between ticks: each new value goes to the place of the last one too, where whoever asks finds the newest ---- */
 
-static const tp_arr *final_array(const pb *b, const tp_node *param) {
-  for (int i = 0, k = 0; i < b->pl->g->outputs.n; i++) {
-    if (!b->pl->g->outputs.v[i].hidden || b->pl->g->params.v[k++] != param) continue;
-    for (int a = 0; a < b->p->arrs.n; a++)
-      if (b->p->arrs.v[a]->kind == TP_ARR_OUTPUT && b->p->arrs.v[a]->slot == i) return b->p->arrs.v[a];
-  }
-  return NULL;
-}
-
 static void copy_newest(pb *b) {
   const tp_stmt *s = b->s;
-  const tp_arr *to = b->p->ticks && s->into && s->kind == TP_ST_OP ? final_array(b, s->into) : NULL;
+  const tp_arr *to = b->p->ticks ? tp_newest_in(b->p, s) : NULL;
   const tp_access *w = target(s);
-  if (!to || to->id == w->arr) return;
+  if (!to) return;
   const tp_arr *from = b->p->arrs.v[w->arr];
   const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, to->ndim);
   for (int d = 0; d < to->ndim; d++)

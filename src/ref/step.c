@@ -261,6 +261,7 @@ static bool next_state(tp_refsteps *s, const tp_node *w, int64_t *at) {
   return false;
 }
 
+/* A copy takes the place of last values that some rows have already: these are put there again (fill_outputs). */
 static bool newest_params(tp_refsteps *s, double until) {
   ref *r = s->r;
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
@@ -272,6 +273,7 @@ static bool newest_params(tp_refsteps *s, double until) {
     while (ready && !s->updated[k] && !s->complete[i] && !over(until)) {
       if (!copy_state(s, w, at, r->run->outputs[i], &ready)) return false;
       if (ready) s->updated[k] = !next_state(s, w, at);
+      if (ready) memset(s->at[i], 0, sizeof **s->at * REF_MAXDIM);
     }
     k++;
   }

@@ -133,6 +133,19 @@ static void needed_bounds(tp_fn *f) {
 
 /* ---- the pipeline ---- */
 
+/* An output is one array for all points. */
+static bool is_array(tp_fn *f, const tp_output *o, tp_error *err) {
+  const tp_node *n = o->val.node;
+  const tp_out *t = tp_outof(o->val);
+  int axis;
+  if (n->ndom + t->rank > TP_MAXRANK)
+    return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d are possible", o->name,
+                   n->ndom + t->rank, n->ndom, t->rank, TP_MAXRANK);
+  const tp_sym *d = tp_varies(t->rank, t->shape, n->ndom, n->dom, &axis);
+  return !d || tp_fail(err, TP_E_RAGGED, o->pos, "ragged: output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
+                       tp_ix_str(f->closed->ix, t->shape[axis]), d->name);
+}
+
 /* An output without a name of its own gets the script's, for errors and explain. */
 static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
   for (int i = 0; i < o->nout; i++) {
@@ -140,9 +153,7 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
     out.val.node = f->closed->nodes.v[out.val.node->id];
     out.name = tp_strdup(&f->closed->arena, out.name);
     if (!out.val.node->name && !out.val.node->attr.str) out.val.node->name = out.name;
-    if (out.val.node->ndom + tp_rankof(out.val) > TP_MAXRANK)
-      return tp_fail(err, TP_E_SHAPE, out.pos, "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d are possible", out.name,
-                     out.val.node->ndom + tp_rankof(out.val), out.val.node->ndom, tp_rankof(out.val), TP_MAXRANK);
+    if (!is_array(f, &out, err)) return false;
     TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
   }
   if (!f->closed->outputs.n && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
@@ -195,6 +206,7 @@ static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
   return ok ? p : tp_poly_free(p);
 }
 
+/* Both graphs were judged: what one has more is behind that. */
 static void copy_checks(tp_graph *to, const tp_graph *from) {
   for (int i = to->boundchecks.n; i < from->boundchecks.n; i++) {
     tp_boundcheck c = from->boundchecks.v[i];
@@ -217,12 +229,13 @@ static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
   return tp_share_branches(g, f->need, err) && tp_verify(g, err);
 }
 
-/* What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
+/* Passes leave what is needed as it was, but what is known of it may get worse: larger sets that read outside are refused here.
+ * What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
  * no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   int before = g->nodes.n;
   tp_error first = { 0 };
-  bool found = find_needed(f, g, err);
+  bool found = find_needed(f, g, err) && (!f->need->rough || tp_need_stays(g, f->need, err));
   f->did[TP_Q_ALGEBRA][0] = before;
   f->did[TP_Q_ALGEBRA][1] = g->nodes.n;
   tp_poly *p = found ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
@@ -231,13 +244,12 @@ static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   return p;
 }
 
-/* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy.
- * What it asks of bounds is asked of f's. */
-static bool has_order(tp_fn *f, tp_error *err) {
-  tp_graph *g = f->trial = tp_graph_clone(f->graph, err);
-  f->order = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(f, g, err) : NULL;
-  bool ok = f->order != NULL;
-  if (ok) copy_checks(f->graph, g);
+bool tp_has_order(tp_fn *f, tp_graph *of, const tp_ticks *t, tp_error *err) {
+  tp_graph *g = f->trial = tp_graph_clone(of, err);
+  bool ok = g && (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err);
+  f->order = ok ? schedule_graph(f, g, err) : NULL;
+  ok = f->order != NULL;
+  if (ok) copy_checks(of, g);
   f->order = tp_poly_free(f->order);
   f->trial = g ? tp_graph_free(g) : NULL;
   return ok;
@@ -246,7 +258,7 @@ static bool has_order(tp_fn *f, tp_error *err) {
 /* Of several mistakes a cycle comes before undefined points and reads outside a domain. */
 static void prefer_cycle(tp_fn *f, tp_error *err) {
   tp_error cycle = { 0 };
-  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !has_order(f, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
+  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !tp_has_order(f, f->graph, NULL, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
 }
 
 static bool judge(tp_fn *f, tp_graph *g, tp_error *err) {
@@ -285,18 +297,19 @@ static bool plan_graph(tp_fn *f, tp_error *err) {
 }
 
 /* With ticks given, what runs at once is what steps run. */
-static bool ticking_plan(tp_fn *f, tp_error *err) {
+static bool ticking(tp_fn *f, tp_error *err) {
   if (!tp_make_ticks(f, err)) return false;
+  copy_checks(f->graph, f->steps.graph);
   f->poly = f->steps.poly;
   f->plan = f->steps.plan;
   return true;
 }
 
 static bool interpreter(tp_fn *f, tp_error *err) {
-  return (f->ticking ? ticking_plan(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
+  return (f->ticking ? ticking(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
 }
 
-static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f->ticking || tp_make_ticks(f, err)); }
+static bool reference(tp_fn *f, tp_error *err) { return f->ticking ? ticking(f, err) : tp_has_order(f, f->graph, NULL, err); }
 
 static bool dumped(tp_fn *f) {
   static const char *const stages[] = { "schedule", "storage", "plan" };

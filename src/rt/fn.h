@@ -34,6 +34,9 @@ struct tp_fn {
   tp_need *need; tp_graph *trial; tp_poly *order;       /* what compiling works with at the moment: a failed allocation leaves it here */
 };
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err);    /* a fresh one, swept and judged */
+/* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy of g, which gets
+ * what the order asks of bounds. t: of steps; NULL: of a run at once. */
+bool tp_has_order(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_error *err);
 bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);     /* schedule and plan of g */
 /* fn(f, arg, err), where an arena that finds no memory comes back as an error. What is not in arenas stands in f or arg: the caller frees it. */
 bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
