@@ -156,7 +156,7 @@ tp_philox_key tp_philox_op(uint64_t seed, uint64_t ophash);
 tp_philox_key tp_philox_coord(tp_philox_key k, int ordinal, int64_t coord);   /* ordinal 1.. */
 uint32_t tp_philox_word(tp_philox_key k, int64_t element);
 /* formulas: uniform f32 = (w >> 8) * 2^-24 (f16: (w >> 21) * 2^-11, bf16: (w >> 24) * 2^-8); f64 = ((w_hi:w_lo) >> 11) * 2^-53 from words 2e, 2e+1; normal: Box-Muller on words 2e, 2e+1:
- * u1 = ((w0 >> 8) + 1) * 2^-24, u2 = (w1 >> 8) * 2^-24, sqrt(-2 ln u1) * cos(2 pi u2), all in double, then rounded;
+ * u1 = ((w0 >> 8) + 1) * 2^-24, u2 = (w1 >> 8) * 2^-24, sqrt(-2 ln u1) * cos(2 pi u2), in double by the operations that docs/random.md lists, then rounded;
  * randint in [lo, hi): lo + ((uint64)(w_hi:w_lo) mod (hi - lo)), w_lo = word 2e, w_hi = word 2e+1 (as in f64). bernoulli(p): uniform f32 < p. */
 float tp_philox_uniform(tp_philox_key k, int64_t e);
 float tp_uniform_cut(tp_dtype d, float u);                              /* of a uniform f32 the leading bits that f16 (11) and bf16 (8) hold: below 1 */
