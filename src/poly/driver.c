@@ -666,7 +666,8 @@ static int max_depth(const tp_items *seq) {
 
 /* ---- the run ---- */
 
-static void begin(tp_sched *S) {
+/* False: isl has failed before the first question. */
+static bool begin(tp_sched *S) {
   tp_pools_free(S);
   tp_hmap_init(&S->memo, S->a);
   S->st = TP_NEWN(S->a, tp_sst, S->p->stmts.n);
@@ -689,10 +690,11 @@ static void begin(tp_sched *S) {
   }
   S->freectx = any ? tp_keep_set(S, free_) : NULL;
   if (!any) isl_set_free(free_);
+  return tp_isl_check(S->ix, (tp_pos){ 0 }, S->err);
 }
 
 static tp_sres attempt(tp_sched *S) {
-  begin(S);
+  if (!begin(S)) return TP_S_FAIL;
   if (!tp_deps(S)) {
     if (tp_isl_check(S->ix, (tp_pos){ 0 }, S->err)) tp_fail(S->err, TP_E_AFFINE, (tp_pos){ 0 }, "affine: what must run before what could not be worked out");
     tp_tell_unknown(S->p, S->err);
