@@ -164,6 +164,15 @@ double tp_philox_uniform64(tp_philox_key k, int64_t e);
 double tp_philox_normal(tp_philox_key k, int64_t e);
 int64_t tp_philox_randint(tp_philox_key k, int64_t e, int64_t lo, int64_t hi);
 
+/* ---- the machine (machine.c) ---- */
+double tp_now(void);                            /* seconds */
+int64_t tp_bytes_parse(const char *s);          /* "2GiB", "1.5 GB", "65536"; -1: neither */
+/* The most memory that this process may have: of the machine's own, what the groups of its container allow, and what RLIMIT_AS and RLIMIT_DATA leave when
+ * `back` bytes are given back first. Swap does not count. */
+typedef struct tp_allowance { int64_t bytes; const char *whose; } tp_allowance;        /* whose: "that this machine has" */
+tp_allowance tp_machine_memory(int64_t back);
+int64_t tp_group_memory(const char *root);      /* of the container, below a root of a file system; INT64_MAX: no limit */
+
 /* ---- settings (settings.c): the TEMPO_* environment ---- */
 const char *tp_setting(const char *name);       /* getenv, "" counts as unset */
 

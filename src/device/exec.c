@@ -182,9 +182,9 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
 
 static bool bind(tp_exec *x) {
   x->bound_once = x->running = false;
+  if (!tp_take_memory(x)) return false;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
-  if (!tp_take_memory(x)) return false;
   tp_flow_bind(x);
   for (int i = 0; i < x->nreg; i++)
     if (!bind_region(x, x->reg[i])) return false;
@@ -305,11 +305,15 @@ bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
   return r->run(x, r);
 }
 
-bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
+bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err) {
   x->run = run;
   x->err = err;
   x->env = x->front.env;
-  if (bounds_changed(x, run->env) && !bind(x)) return false;
+  return !bounds_changed(x, run->env) || bind(x);
+}
+
+bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
+  if (!tp_exec_room(x, run, err)) return false;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!place_buffer(x, x->plan->bufs.v[i])) return false;
   x->poison = tp_setting("TEMPO_POISON") != NULL;

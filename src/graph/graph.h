@@ -191,6 +191,7 @@ typedef struct { tp_val val; tp_set *set; } tp_root;
 typedef struct tp_need { tp_graph *g; int n; tp_set **set; } tp_need;
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err);
 tp_need *tp_need_free(tp_need *n);
+bool *tp_need_whole(const tp_need *n, tp_arena *a);             /* by node id: is it needed at every point, whatever the bounds? */
 /* Roots of a graph: all outputs and sinks, and what ends dims. */
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
 /* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;

@@ -37,9 +37,14 @@ static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
-static bool choose_limit(tp_fn *f, const tp_copts *o) {
-  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : o->memory;
-  return true;
+static bool choose_limit(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *env = tp_setting("TEMPO_MEMORY");
+  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : TP_MAX(o->memory, 0);
+  f->most = o->memory == TP_MEMORY_ANY ? TP_MEMORY_ANY : 0;
+  if (!env) return true;
+  bool any = !strcmp(env, "none");
+  f->most = any ? TP_MEMORY_ANY : tp_bytes_parse(env);
+  return any || f->most > 0 || tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_MEMORY is '%s'; it may be a number of bytes, as \"16GiB\", or none", env);
 }
 
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
@@ -249,9 +254,10 @@ static void prefer_cycle(tp_fn *f, tp_error *err) {
   if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !has_order(f, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
 }
 
-static bool judge(tp_fn *f, tp_graph *g, tp_error *err) {
+static bool judge(tp_fn *f, tp_graph *g, const bool **whole, tp_error *err) {
   f->need = tp_need_outputs(g, err);
   bool ok = f->need && tp_need_check(g, f->need, err);
+  if (ok && whole) *whole = tp_need_whole(f->need, &g->arena);
   f->need = tp_need_free(f->need);
   return ok;
 }
@@ -260,7 +266,7 @@ static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
   tp_graph_sweep(f->graph);
   needed_bounds(f);
-  bool ok = judge(f, f->graph, err);
+  bool ok = judge(f, f->graph, f->tier == TP_TIER_REFERENCE ? &f->whole : NULL, err);
   if (!ok) prefer_cycle(f, err);
   return ok;
 }
@@ -269,7 +275,7 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->trial = tp_graph_clone(f->closed, err);
   if (!g) return NULL;
   tp_graph_sweep(g);
-  bool ok = judge(f, g, err);
+  bool ok = judge(f, g, NULL, err);
   f->trial = NULL;
   return ok ? g : tp_graph_free(g);
 }
@@ -306,7 +312,7 @@ static bool dumped(tp_fn *f) {
 
 static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o) && choose_passes(f, o, err) &&
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o, err) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
          (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err)) && dumped(f);
 }
