@@ -3,7 +3,7 @@
 local helper = require "spec.helper"
 
 local words = { "callback", "input", "bound", "option", "dtype", "shape", "ragged", "affine", "cycle", "undefined",
-                "domain", "device", "file", "memory" }
+                "domain", "device", "file", "memory", "nan" }
 
 local function read(path)
   local file = assert(io.open(path, "rb"))

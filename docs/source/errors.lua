@@ -14,4 +14,5 @@ return {
   device = "a device or tier that this machine or build does not have",
   file = "a file that cannot be read, written or understood",
   memory = "a call that takes more than the machine has or than the limit, or no memory",
+  nan = "under `check = \"nan\"`: a NaN or an infinity that was made of finite operands",
 }

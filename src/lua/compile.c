@@ -2,7 +2,7 @@
 #include "lua/tl.h"
 #include <stdlib.h>
 
-static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "tick", NULL };
+static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "check", "tick", NULL };
 
 static int by_name(const void *a, const void *b) {
   return strcmp(((const tp_output *)a)->name, ((const tp_output *)b)->name);
@@ -106,6 +106,10 @@ static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   if (tl_option(L, i, "precise")) {
     if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: precise: expected true or false, got %s", tl_describe(L, -1));
     o->precise = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  if (tl_option(L, i, "check")) {
+    o->check = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), "check"));
     lua_pop(L, 1);
   }
   if (tl_option(L, i, "device")) {

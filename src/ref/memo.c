@@ -250,8 +250,8 @@ bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
 /* ---- the words of errors ---- */
 
 const char *ref_label(ref *r, const tp_node *n) {
-  const char *name = tp_own_name(n);
-  return name ? tp_printf(&r->arena, "'%s'", name) : tp_printf(&r->arena, "this %s", tp_ops[n->op].text);
+  char *buf = tp_new_bytes(&r->arena, 256);
+  return tp_label_of(n, buf, 256);
 }
 
 const char *ref_where(ref *r, const tp_node *n, const int64_t *at) {

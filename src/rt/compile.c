@@ -47,6 +47,15 @@ static bool choose_limit(tp_fn *f, const tp_copts *o, tp_error *err) {
   return any || f->most > 0 || tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_MEMORY is '%s'; it may be a number of bytes, as \"16GiB\", or none", env);
 }
 
+static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
+  static const char *const known[] = { "nan", "none" };
+  const char *env = tp_setting("TEMPO_CHECK"), *what = env ? env : o->check ? o->check : "none";
+  f->check = !strcmp(what, "nan");
+  if (f->check || !strcmp(what, "none")) return true;
+  const char *near = tp_nearest(what, known, TP_LEN(known));
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: %s is '%s'; %s%s%s", env ? "TEMPO_CHECK" : "check", what, near ? "did you mean '" : "it may be \"nan\" or \"none\"", near ? near : "", near ? "'?" : "");
+}
+
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
 
 static int pass_named(const char *s, size_t n) {
@@ -228,6 +237,7 @@ static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   int before = g->nodes.n;
   tp_error first = { 0 };
   bool found = find_needed(f, g, err);
+  if (f->check) tp_watch_rest(g);
   f->did[TP_Q_ALGEBRA][0] = before;
   f->did[TP_Q_ALGEBRA][1] = g->nodes.n;
   tp_poly *p = found ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
@@ -281,7 +291,7 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
 }
 
 bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
-  return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
+  return (!f->check || tp_watch(g, err)) && (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (*poly = schedule_graph(f, g, err)) &&
          (*plan = tp_plan_build(g, *poly, err)) && tp_plan_limit(*plan, f->limit, err);
 }
@@ -302,7 +312,7 @@ static bool interpreter(tp_fn *f, tp_error *err) {
   return (f->ticking ? ticking_plan(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
 }
 
-static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f->ticking || tp_make_ticks(f, err)); }
+static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f->ticking || tp_make_ticks(f, err)) && (!f->check || tp_watch(f->graph, err)); }
 
 static bool dumped(tp_fn *f) {
   static const char *const stages[] = { "schedule", "storage", "plan" };
@@ -312,7 +322,7 @@ static bool dumped(tp_fn *f) {
 
 static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o, err) && choose_passes(f, o, err) &&
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o, err) && choose_check(f, o, err) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
          (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err)) && dumped(f);
 }

@@ -31,6 +31,7 @@ struct tp_fn {
   bool *fed, *shown;                            /* by inputs, outputs; NULL: not ready to step */
   tp_made steps;                                /* of steps; when ticking it is that of plain runs */
   tp_session *session;
+  bool check;                                   /* for NaN */
   const bool *whole;                            /* reference: by node id of graph, is it needed at every point? */
   tp_need *need; tp_graph *trial; tp_poly *order;       /* what compiling works with at the moment: a failed allocation leaves it here */
 };

@@ -23,6 +23,7 @@ typedef struct tp_copts {
   tp_tier tier;
   const char *passes;                           /* NULL: defaults; "none"; or "evolve=false,cse=true": one text form of the script's table and of TEMPO_PASSES */
   bool precise;
+  const char *check;                            /* NULL, "none"; "nan": the first NaN or infinity made of finite operands ends the run */
   const char *device;                           /* NULL, "cpu"; others: error device */
   int threads;                                  /* 0: default */
   int64_t memory;                               /* the limit in bytes; 0: none but what the machine has; TP_MEMORY_ANY: not even that */
@@ -32,7 +33,7 @@ typedef struct tp_copts {
 } tp_copts;
 
 typedef struct tp_fn tp_fn;
-/* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS, TEMPO_MEMORY win over opts. */
+/* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS, TEMPO_MEMORY, TEMPO_CHECK win over opts. */
 tp_fn *tp_compile(tp_program *p, const tp_copts *opts, tp_error *err);
 tp_fn *tp_fn_free(tp_fn *f);
 tp_graph *tp_fn_graph(tp_fn *f);                /* the closed graph: inputs, outputs (hidden ones are parameters), params by PINIT number */
