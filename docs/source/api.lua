@@ -173,9 +173,21 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           arg("outputs", "table<string, tempo.Operand>", "tensors by name; may be left out when there is a sink"),
           arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan (\"auto\")"),
           arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
-          arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`"), arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
+          arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; or `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "`\"nan\"`: the first NaN or infinity that is made of finite operands ends the run (none)"),
+          arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
         returns = { { "tempo.Function" } },
         text = "Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function; a program may be compiled many times.\n\n"
+          .. "A call that takes more memory than there is is refused before its first step, with the bytes that it needs, the tensors that need most of them and bounds that would do. There is what the machine "
+          .. "has, what the groups (cgroup) of its container allow, or what `RLIMIT_AS` and `RLIMIT_DATA` leave to the process, whichever is least; swap and what others use do not count. A call takes its outputs and what `f:memory` says; "
+          .. "inputs are there already. Bounds count as given, but a dim that ends by data (`P:stop`) counts one step for what is kept inside: its bound may be a capacity, of which only what is reached is ever touched. "
+          .. "The reference tier counts a value for each point that the outputs need, as far as that is known. `memory = \"none\"`, or `TEMPO_MEMORY` in the environment, starts such a call all the same: it may be right where a "
+          .. "tensor is long and only a part of it is ever made.\n\n"
+          .. "With `check = \"nan\"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it "
+          .. "is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. "
+          .. "NaN and infinity that come in (inputs, loaded parameters, results of callbacks, literals such as `math.huge`) are taken as meant, and so is whatever is made of them; max, mean, var and logsumexp of nothing "
+          .. "have no operand. What lies beyond the end of a row (`P:stop`) is nobody's business. Both tiers meet the points of an operator in lexicographic order; where several operators fail in a run, each tier names the "
+          .. "one that it comes to first. The interpreter carries sums over time in f64 where it can: such a sum fails where it is rounded. No number changes but the last digit of what is added up in place "
+          .. "(gradients of matrix products over time); a checked function runs operators one by one, and a state goes on only in one that is checked too. Without a check nothing is looked at.\n\n"
           .. "Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. What is not used for "
           .. "long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; no number changes. The space of the file is taken first, "
           .. "so a full disk is the error `file` before the first step. `TMPDIR` should be on a disk: a tmpfs is memory. Inputs and outputs are not counted, a state and `f:state()` neither; with a budget "
@@ -304,7 +316,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
           arg("bounds", "table<string, integer>", "every bound that is needed, by name") },
         options = { arg("seed", "integer", "replaces the program's"), arg("state", "tempo.State", "goes on from there: only the ticks that are left are run") },
         returns = { { "table<string, tempo.Array>", "a fresh array for each output, of shape (bounds of its domain.., shape..); after `f:cancel()` only those that were complete, and `cancelled = true`" } },
-        text = "Runs the program.", errors = "`input` for a missing or unknown input; `bound` for a missing, unknown or unneeded bound; `shape`; `domain` where legality depends on the bounds; `callback`; `memory`, and `file` under a limit.",
+        text = "Runs the program.", errors = "`input` for a missing or unknown input; `bound` for a missing, unknown or unneeded bound; `shape`; `domain` where legality depends on the bounds; `callback`; `memory`, and `file` under a limit; `nan` where it is checked.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nprint(f({ x = { 1, 2, 3 } }, { T = 3 }).y)\nprint(f({ x = { 1 } }, { T = 1 }).y)',
         fails = 'local x = P:input("x", { domain = { t } })\nP:compile { outputs = { y = x * 2 } }({ x = { 1, 2 } }, {})' },
       { name = "start", args = { arg("inputs", "table<string, tempo.Data>", "those without the tick dims; kept while the run lasts"), arg("bounds", "table<string, integer>", "the bound of the first tick dim may be `math.huge`") },

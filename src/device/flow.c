@@ -1,6 +1,5 @@
 /* flow.c: the plan's tree as a row of instructions, and running it. A run can stop between any two of them and go on later. */
 #include "device/priv.h"
-#include <time.h>
 
 /* ---- laying out ---- */
 
@@ -244,12 +243,6 @@ static bool wait_for_back(tp_exec *x, const tp_dreg *r) {
 }
 
 /* ---- front ---- */
-
-double tp_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 void tp_flow_begin(tp_exec *x) {
   x->front.pc = 0;

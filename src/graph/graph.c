@@ -1,6 +1,7 @@
 /* Graphs: made, copied, swept, ordered. Invariants: nodes.v[i]->id == i; a node that a sweep dropped has id -1 and no operands, and stays in `inputs`
  * and `params` when it was there, because callers of a run and PINIT count by these lists. The graph holds one reference to every CONST's array. */
 #include "graph/core.h"
+#include <stdio.h>
 
 tp_graph *tp_graph_new(tp_ictx *ix) {
   tp_graph *g = tp_calloc(sizeof *g);
@@ -79,6 +80,15 @@ const char *tp_op_said(tp_op op) {
 
 const char *tp_own_name(const tp_node *n) { return n->name ? n->name : tp_ops[n->op].cls == TP_CLS_ENV ? NULL : n->attr.str; }
 const char *tp_label(const tp_node *n) { return tp_own_name(n) ? tp_own_name(n) : tp_op_said(n->op); }
+
+const char *tp_label_of(const tp_node *n, char *buf, size_t size) {
+  const char *name = tp_own_name(n);
+  bool step = !name && n->what && !strncmp(n->what, "grad ", 5) && strncmp(n->what, "grad of ", 8);    /* on the way to a gradient */
+  if (name) snprintf(buf, size, "'%s'", name);
+  else if (n->what && !step) snprintf(buf, size, "%s", n->what);
+  else snprintf(buf, size, "this %s%s", tp_op_said(n->op), step ? " of a gradient" : "");
+  return buf;
+}
 
 const char *tp_called(tp_graph *g, const tp_node *n) {
   if (tp_own_name(n)) return tp_printf(&g->arena, "'%s'", tp_own_name(n));

@@ -23,6 +23,9 @@ bool tp_op_parse(const char *text, tp_op *out);
 typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;
 typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;
 
+/* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */
+typedef enum { TP_CHECK_NONE, TP_CHECK_NAN, TP_CHECK_MEANT } tp_check;
+
 typedef struct tp_node tp_node;
 typedef struct tp_graph tp_graph;
 typedef struct { tp_node *node; int out; } tp_val;              /* node == NULL: nothing */
@@ -32,6 +35,7 @@ typedef struct tp_attr {
   tp_dtype dtype;
   int naxes; const int *axes;
   int axis; bool keepdim, flag;
+  tp_check check;
   double f[2]; int64_t i[2];
   int nix; const tp_ix *const *ix;                              /* shape of sources and declared tensors, reshape, expand; slice and pad bounds; value */
   int ndom; const tp_sym *const *dom;                           /* domain given by the script: SRC, MERGE, ACCUM, PARAM, CALL */
@@ -170,6 +174,8 @@ TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 const char *tp_own_name(const tp_node *n);                  /* the name the script gave it, as tensor, input or parameter; NULL: none */
 const char *tp_called(tp_graph *g, const tp_node *n);       /* for messages: 'x', or the add of net.lua:12 */
 bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run between passes in debug builds */
+/* What an error of data calls it: 'h', grad of h, or: this add. */
+const char *tp_label_of(const tp_node *n, char *buf, size_t size);
 /* What explain calls a node: its name, "grad of h", or operator and line. */
 const char *tp_title(tp_arena *a, const tp_node *n);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
@@ -193,6 +199,7 @@ typedef struct { tp_val val; tp_set *set; } tp_root;
 typedef struct tp_need { tp_graph *g; int n; tp_set **set; bool rough; } tp_need;        /* rough: some sets are larger than what is needed */
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err);
 tp_need *tp_need_free(tp_need *n);
+bool *tp_need_whole(const tp_need *n, tp_arena *a);             /* by node id: is it needed at every point, whatever the bounds? */
 /* Roots of a graph: all outputs and sinks, and what ends dims. */
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
 /* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;

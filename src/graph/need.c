@@ -407,6 +407,17 @@ tp_need *tp_need_free(tp_need *n) {
   return NULL;
 }
 
+bool *tp_need_whole(const tp_need *n, tp_arena *a) {
+  bool *whole = TP_NEWN(a, bool, n->n);
+  for (int i = 0; i < n->n; i++) {
+    const tp_node *x = n->g->nodes.v[i];
+    tp_set *all = tp_set_box(n->g->ix, x->ndom, x->dom);
+    whole[i] = tp_set_subset(n->g->ix, all, n->set[i]);
+    tp_set_free(all);
+  }
+  return whole;
+}
+
 /* Is what `wide` reads legal for all bounds for which it is with `need`? */
 static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) {
   tp_error e = { 0 };

@@ -85,13 +85,6 @@ static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *s
                  o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
 }
 
-/* Points that have been given away are also kept, for whoever goes on from a state; not where they would fill the memory. */
-static bool kept(tp_dtype d, int rank, const int64_t *shape) {
-  double bytes = tp_dtype_size(d);
-  for (int i = 0; i < rank; i++) bytes *= (double)shape[i];
-  return bytes <= 0x1p28;
-}
-
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
   run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
   if (!run->outputs) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
@@ -101,8 +94,7 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     int64_t shape[TP_MAXRANK];
     if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
     int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
-    bool shown = run->shown && run->shown[i];
-    if (shown && !kept(t->dtype, rank, shape)) continue;
+    if (tp_run_output_bytes(g, run, i) < 0) continue;
     run->outputs[i] = tp_array_new(t->dtype, rank, shape);
     if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);
   }

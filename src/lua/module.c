@@ -1,7 +1,6 @@
 /* module: luaopen_tempo. Opening prints nothing and reads nothing but where the Lua libraries are. */
 #include "lua/tl.h"
 #include <stdio.h>
-#include <time.h>
 
 static const char module_key;                   /* registry: the module */
 
@@ -83,9 +82,7 @@ static void push_handle_methods(lua_State *L, tl_state *S) {    /* into the tabl
 
 /* Seconds of a clock that never goes back; for rates and durations. */
 static int module_clock(lua_State *L) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  lua_pushnumber(L, (lua_Number)t.tv_sec + 1e-9 * (lua_Number)t.tv_nsec);
+  lua_pushnumber(L, tp_now());
   return 1;
 }
 

@@ -115,7 +115,33 @@ int tl_grad(lua_State *L) {
 }
 
 /* ---- metamethods ---- */
+static const char ipairs_key;                   /* registry: the function that ipairs gives to a loop */
+
+/* Lua 5.4's takes anything with __index, and goes on until that gives nil, which a tensor never does. */
+static void keep_iterator(lua_State *L) {
+  lua_getglobal(L, "ipairs");
+  lua_newtable(L);
+  if (tl_pcall(L, 1, 1) == 0) tl_rawsetp(L, LUA_REGISTRYINDEX, &ipairs_key);
+  else lua_pop(L, 1);
+}
+
+static bool asked_by_ipairs(lua_State *L) {
+  lua_Debug ar;
+  if (lua_type(L, 2) != LUA_TNUMBER || !lua_getstack(L, 1, &ar) || !lua_getinfo(L, "f", &ar)) return false;
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &ipairs_key);
+  bool same = lua_isfunction(L, -1) && lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
+static int ipairs_trap(lua_State *L) {
+  const tl_tensor *u = self(L, "ipairs");
+  tl_fail(L, TP_E_OPTION, "option: ipairs finds no end in %s: x[1], x[2], ... are its points in time; %s", tp_called(u->lp->p->g, u->v.node),
+          tp_rankof(u->v) ? "for the parts of an axis write ipairs(x:split(1)), or x:select(0, k) for each k" : "a tensor stands for all of them at once, so no loop is written");
+}
+
 static int tensor_index(lua_State *L) {
+  if (asked_by_ipairs(L)) return ipairs_trap(L);
   if (lua_type(L, 2) != LUA_TSTRING) return tl_read(L);
   if (tl_is_digits(L, 2)) return tl_range_trap(L, 2);
   return tl_lookup(L);
@@ -190,6 +216,7 @@ static const luaL_Reg tensor_methods[] = {
 };
 
 void tl_open_tensor(lua_State *L, tl_state *S) {
+  keep_iterator(L);
   tl_class(L, S, TL_TENSOR, "tempo.Tensor", tensor_meta, tensor_methods, tensor_index);
   tl_push_methods(L, S, "m", false);
   tl_pushclass(L, TL_TENSOR);

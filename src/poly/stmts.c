@@ -232,18 +232,27 @@ static bool can_fail(const tp_node *n) {
 
 /* Does nobody see it if the statement also runs where a row has ended? It writes elements that no row that goes on reads, and outputs are cleared there. What a
  * stop's own ACCUM takes from such a row is greater than what it holds. */
-static bool harmless(const sb *b) {
+static bool harmless_unseen(const sb *b) {
   const tp_stmt *s = b->s;
   bool ok = !s->effect && (s->kind != TP_ST_ACC || tp_ends_at(b->l->p, s->into)) && tp_guard_grows(b->l->p, s->guard);
   for (int i = 0; i < s->nnode && ok; i++) ok = !can_fail(s->node[i]);
   return ok;
 }
 
+static bool is_checked(const sb *b) {
+  bool any = false;
+  for (int i = 0; i < b->s->nnode; i++) any |= b->s->node[i]->attr.check == TP_CHECK_NAN;
+  return any;
+}
+
+/* The same where somebody looks for NaN. */
+static bool harmless(const sb *b) { return harmless_unseen(b) && !is_checked(b); }
+
 /* Can the points that a guard leaves out be left out of a sum over several at once? What is added there is then nothing (plan/build.c). */
 static bool maskable(const sb *b) {
   const tp_stmt *s = b->s;
   const tp_poly *p = b->l->p;
-  bool ok = s->kind == TP_ST_ACC && tp_guard_grows(p, s->guard) && !tp_lacks(p, s->guard);
+  bool ok = s->kind == TP_ST_ACC && tp_guard_grows(p, s->guard) && !tp_lacks(p, s->guard) && !is_checked(b);
   for (int i = 0; i < s->nnode && ok; i++) {
     ok = !can_fail(s->node[i]);
     for (int a = 0; a < s->node[i]->out[0].rank; a++) ok = ok && !tp_mentions_end(b->l->g, s->node[i]->out[0].shape[a]);
@@ -393,7 +402,8 @@ static bool wait_for_ends(sb *b) {
     for (int d = 0; d < p->arrs.v[b->acc.v[i].arr]->ndim; d++) note(b, &v, b->acc.v[i].at[d].lo), note(b, &v, b->acc.v[i].at[d].range ? b->acc.v[i].at[d].hi : NULL);
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
   b->s->asks = v.n > 0;
-  if (p->loose && harmless(b) && (tp_lacks(p, b->s->guard) || known_late(b))) {
+  if (p->loose && harmless_unseen(b) && (tp_lacks(p, b->s->guard) || known_late(b))) {
+    for (int i = 0; i < b->s->nnode; i++) b->s->node[i]->attr.check = TP_CHECK_NONE;     /* what lies beyond an end is nobody's business */
     b->s->guard = NULL;
     b->s->all = tp_set_free(b->s->all);
   }

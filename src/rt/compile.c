@@ -37,9 +37,23 @@ static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
-static bool choose_limit(tp_fn *f, const tp_copts *o) {
-  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : o->memory;
-  return true;
+static bool choose_limit(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *env = tp_setting("TEMPO_MEMORY");
+  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : TP_MAX(o->memory, 0);
+  f->most = o->memory == TP_MEMORY_ANY ? TP_MEMORY_ANY : 0;
+  if (!env) return true;
+  bool any = !strcmp(env, "none");
+  f->most = any ? TP_MEMORY_ANY : tp_bytes_parse(env);
+  return any || f->most > 0 || tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_MEMORY is '%s'; it may be a number of bytes, as \"16GiB\", or none", env);
+}
+
+static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
+  static const char *const known[] = { "nan", "none" };
+  const char *env = tp_setting("TEMPO_CHECK"), *what = env ? env : o->check ? o->check : "none";
+  f->check = !strcmp(what, "nan");
+  if (f->check || !strcmp(what, "none")) return true;
+  const char *near = tp_nearest(what, known, TP_LEN(known));
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: %s is '%s'; %s%s%s", env ? "TEMPO_CHECK" : "check", what, near ? "did you mean '" : "it may be \"nan\" or \"none\"", near ? near : "", near ? "'?" : "");
 }
 
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
@@ -236,6 +250,7 @@ static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   int before = g->nodes.n;
   tp_error first = { 0 };
   bool found = find_needed(f, g, err) && (!f->need->rough || tp_need_stays(g, f->need, err));
+  if (f->check) tp_watch_rest(g);
   f->did[TP_Q_ALGEBRA][0] = before;
   f->did[TP_Q_ALGEBRA][1] = g->nodes.n;
   tp_poly *p = found ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
@@ -261,9 +276,10 @@ static void prefer_cycle(tp_fn *f, tp_error *err) {
   if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !tp_has_order(f, f->graph, NULL, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
 }
 
-static bool judge(tp_fn *f, tp_graph *g, tp_error *err) {
+static bool judge(tp_fn *f, tp_graph *g, const bool **whole, tp_error *err) {
   f->need = tp_need_outputs(g, err);
   bool ok = f->need && tp_need_check(g, f->need, err);
+  if (ok && whole) *whole = tp_need_whole(f->need, &g->arena);
   f->need = tp_need_free(f->need);
   return ok;
 }
@@ -272,7 +288,7 @@ static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
   tp_graph_sweep(f->graph);
   needed_bounds(f);
-  bool ok = judge(f, f->graph, err);
+  bool ok = judge(f, f->graph, f->tier == TP_TIER_REFERENCE ? &f->whole : NULL, err);
   if (!ok) prefer_cycle(f, err);
   return ok;
 }
@@ -281,13 +297,13 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->trial = tp_graph_clone(f->closed, err);
   if (!g) return NULL;
   tp_graph_sweep(g);
-  bool ok = judge(f, g, err);
+  bool ok = judge(f, g, NULL, err);
   f->trial = NULL;
   return ok ? g : tp_graph_free(g);
 }
 
 bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
-  return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
+  return (!f->check || tp_watch(g, err)) && (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (*poly = schedule_graph(f, g, err)) &&
          (*plan = tp_plan_build(g, *poly, err)) && tp_plan_limit(*plan, f->limit, err);
 }
@@ -309,7 +325,9 @@ static bool interpreter(tp_fn *f, tp_error *err) {
   return (f->ticking ? ticking(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
 }
 
-static bool reference(tp_fn *f, tp_error *err) { return f->ticking ? ticking(f, err) : tp_has_order(f, f->graph, NULL, err); }
+static bool reference(tp_fn *f, tp_error *err) {
+  return (f->ticking ? ticking(f, err) : tp_has_order(f, f->graph, NULL, err)) && (!f->check || tp_watch(f->graph, err));
+}
 
 static bool dumped(tp_fn *f) {
   static const char *const stages[] = { "schedule", "storage", "plan" };
@@ -319,7 +337,7 @@ static bool dumped(tp_fn *f) {
 
 static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o) && choose_passes(f, o, err) &&
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o, err) && choose_check(f, o, err) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
          (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err)) && dumped(f);
 }

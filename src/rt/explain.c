@@ -67,18 +67,26 @@ static int fused(const tp_poly *p) {
   return n;
 }
 
+static void put_checked(tp_buf *b, const tp_fn *f, const tp_graph *g) {
+  int n = 0;
+  for (int i = 0; i < g->nodes.n; i++) n += g->nodes.v[i]->attr.check == TP_CHECK_NAN;
+  if (f->check) tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
+}
+
 static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   const tp_poly *p = f->poly;
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
   tp_putf(b, "tier %s, %d operators", tiers[f->tier], g->nodes.n);
   if (!p) {
     tp_puts(b, ", evaluated point by point as they are asked for\n");
+    put_checked(b, f, g);
     if (f->limit) tp_puts(b, "it keeps every value, whatever memory = says\n");
     put_ticks(b, f);
     put_checks(b, f);
     return true;
   }
   tp_putf(b, ", %d statements, %d fused into them, %d arrays\n", p->stmts.n, fused(p), p->arrs.n);
+  put_checked(b, f, g);
   tp_putf(b, "order of loops proved with %d isl queries (%ld spaces); ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", p->nquery,
           tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
   tp_poly_print_unknown(b, p);

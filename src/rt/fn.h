@@ -21,7 +21,7 @@ typedef struct tp_session {
 struct tp_fn {
   tp_program *program;
   tp_pos pos;
-  tp_tier tier; tp_options opt; int did[32][2]; int threads; int64_t limit;   /* did: by pass, operators before and after */
+  tp_tier tier; tp_options opt; int did[32][2]; int threads; int64_t limit, most;   /* did: by pass, operators before and after; most: tp_run.memory */
   tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
@@ -31,6 +31,8 @@ struct tp_fn {
   bool *fed, *shown;                            /* by inputs, outputs; NULL: not ready to step */
   tp_made steps;                                /* of steps; when ticking it is that of plain runs */
   tp_session *session;
+  bool check;                                   /* for NaN */
+  const bool *whole;                            /* reference: by node id of graph, is it needed at every point? */
   tp_need *need; tp_graph *trial; tp_poly *order;       /* what compiling works with at the moment: a failed allocation leaves it here */
 };
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err);    /* a fresh one, swept and judged */
@@ -43,6 +45,7 @@ bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);    /* the same for a part of compiling */
 int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err);  /* outputs to the ends reached */
+bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);    /* memory for a call before its outputs are made; x NULL: by the reference */
 /* tick.c */
 bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);

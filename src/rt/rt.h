@@ -23,15 +23,17 @@ typedef struct tp_copts {
   tp_tier tier;
   const char *passes;                           /* NULL: defaults; "none"; or "evolve=false,cse=true": one text form of the script's table and of TEMPO_PASSES */
   bool precise;
+  const char *check;                            /* NULL, "none"; "nan": the first NaN or infinity made of finite operands ends the run */
   const char *device;                           /* NULL, "cpu"; others: error device */
   int threads;                                  /* 0: default */
-  int64_t memory;                               /* the limit in bytes; 0: none */
+  int64_t memory;                               /* the limit in bytes; 0: none but what the machine has; TP_MEMORY_ANY: not even that */
+#define TP_MEMORY_ANY ((int64_t)-1)
   int ntick; const tp_sym *const *tick;         /* dims that steps go through; 0: the program's only one, if it is ever stepped */
   tp_pos pos;                                   /* line of P:compile */
 } tp_copts;
 
 typedef struct tp_fn tp_fn;
-/* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS win over opts. */
+/* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS, TEMPO_MEMORY, TEMPO_CHECK win over opts. */
 tp_fn *tp_compile(tp_program *p, const tp_copts *opts, tp_error *err);
 tp_fn *tp_fn_free(tp_fn *f);
 tp_graph *tp_fn_graph(tp_fn *f);                /* the closed graph: inputs, outputs (hidden ones are parameters), params by PINIT number */

@@ -140,10 +140,12 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = f->shown };
   for (int i = 0; i < g->outputs.n; i++) s->nshow += f->shown[i];
   if (endless(f, s->env) && !may_be_endless(f, err)) return false;
-  if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
+  bool refer = f->tier == TP_TIER_REFERENCE;
+  if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err)) return false;
+  if (!refer && !(s->exec = tp_exec_new(f->steps.plan, f->threads, err))) return false;
+  if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, f->shown, NULL };
-  if (f->tier == TP_TIER_REFERENCE) return (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL;
-  return (s->exec = tp_exec_new(f->steps.plan, f->threads, err)) && tp_exec_begin(s->exec, &s->run, err);
+  return refer ? (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL : tp_exec_begin(s->exec, &s->run, err);
 }
 
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env) { return f->ntick && endless(f, env); }
