@@ -142,7 +142,7 @@ print(f:params().w)]] },
       { name = "constant", args = { arg("data", "tempo.Data", "copied") }, returns = { { "tempo.Tensor" } },
         text = "A tensor with these values at every point. Arrays and numbers mix with tensors by themselves; this is for where none is near.",
         example = 'print(P:constant { { 1, 2 }, { 3, 4 } })' },
-      { name = "call", args = { arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>): ...", "gets the inputs' arrays at a point, and the point"),
+      { name = "call", args = { arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>): ...", "gets the inputs' arrays at a point (none: an empty table), and the point"),
           arg("inputs", "tempo.Operand[]", "tensors"), arg("specs", spec .. "[]", "one for each result, all of one domain, which contains the inputs'") },
         options = { arg("over", "tempo.Dims", "dims that are not in the point and lead the shape of every array: one call for all of them") },
         returns = { { "tempo.Tensor", "one for each spec" } },
@@ -158,7 +158,7 @@ local x = P:input("x", { domain = { t } })
 local y = P:call(function() return { 1, 2 } end, { x }, { { domain = { t } } })
 P:compile { outputs = { y = y } }({ x = { 1 } }, { T = 1 })]] },
       { name = "source", args = { arg("fn", "fun(point: table<string, integer>): ...", "gives the values at a point"), arg("spec", spec .. "|" .. spec .. "[]", "of the result, or of several") },
-        options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = { { "tempo.Tensor" } }, text = "A callback without inputs.", errors = "as `P:call`.",
+        options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = { { "tempo.Tensor" } }, text = "A callback without inputs that gets the point alone.", errors = "as `P:call`.",
         example = [[
 local x = P:source(function(point) return point.t * point.t end, { domain = { t } })
 print(P:compile { outputs = { sum = x[0 .. T]:sum(0) } }({}, { T = 4 }).sum)]] },

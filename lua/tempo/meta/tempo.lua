@@ -991,14 +991,14 @@ function Program:param(name, options) end
 function Program:constant(data) end
 
 --- A Lua function as an operator: called exactly once at every point, in lexicographic order of the dims, if anything reads a result. It returns as many arrays, nested tables or numbers as there are specs. Arrays are valid until it returns (`:clone()` keeps one) and read only. Gradient: 0.
----@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ... gets the inputs' arrays at a point, and the point
+---@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ... gets the inputs' arrays at a point (none: an empty table), and the point
 ---@param inputs tempo.Operand[] tensors
 ---@param specs { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] one for each result, all of one domain, which contains the inputs'
 ---@param options? { over?: tempo.Dims }
 ---@return tempo.Tensor # one for each spec
 function Program:call(fn, inputs, specs, options) end
 
---- A callback without inputs.
+--- A callback without inputs that gets the point alone.
 ---@param fn fun(point: table<string, integer>): ... gives the values at a point
 ---@param spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }|{ domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] of the result, or of several
 ---@param options? { over?: tempo.Dims }
