@@ -179,6 +179,7 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
          tp_grad_expand(f->closed, err) &&
          tp_close_params(f->closed, err) &&
          record_ends(f, err) &&
+         (tp_graph_sweep(f->closed), true) &&
          tp_verify(f->closed, err);
 }
 
@@ -258,7 +259,6 @@ static bool judge(tp_fn *f, tp_graph *g, tp_error *err) {
 
 static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
-  tp_graph_sweep(f->graph);
   needed_bounds(f);
   bool ok = judge(f, f->graph, err);
   if (!ok) prefer_cycle(f, err);
@@ -268,7 +268,6 @@ static bool check_graph(tp_fn *f, tp_error *err) {
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->trial = tp_graph_clone(f->closed, err);
   if (!g) return NULL;
-  tp_graph_sweep(g);
   bool ok = judge(f, g, err);
   f->trial = NULL;
   return ok ? g : tp_graph_free(g);
