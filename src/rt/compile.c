@@ -173,6 +173,13 @@ static bool record_ends(tp_fn *f, tp_error *err) {
   return true;
 }
 
+/* Places for the values of parameters. */
+static bool make_params(tp_fn *f) {
+  f->loaded = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  return true;
+}
+
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
   return (f->closed = tp_graph_clone(f->program->g, err)) &&
          record_outputs(f, o, err) &&
@@ -180,7 +187,8 @@ static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
          tp_close_params(f->closed, err) &&
          record_ends(f, err) &&
          (tp_graph_sweep(f->closed), true) &&
-         tp_verify(f->closed, err);
+         tp_verify(f->closed, err) &&
+         make_params(f);
 }
 
 static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
@@ -346,6 +354,7 @@ tp_fn *tp_fn_free(tp_fn *f) {
   if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
   tp_free(f->fed); tp_free(f->shown);
+  tp_params_free(f);
   if (f->closed) tp_graph_free(f->closed);
   tp_program_unref(f->program);
   tp_free(f);
