@@ -5,8 +5,6 @@
 
 static const char module_key;                   /* registry: the module */
 
-#define VERSION "tempo 0.1"
-
 static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger", "viz" };
 
 /* Where tempo/nn.lua is, its folder's chunks are ours: errors and nodes get the line of the script that called them. */
@@ -127,7 +125,7 @@ int luaopen_tempo(lua_State *L) {
   tl_push_methods(L, S, "mfc", true);
   push_handle_methods(L, S);
   tl_setfuncs(L, S, functions);                 /* after the rows: floordiv and mod take index expressions too */
-  lua_pushliteral(L, VERSION);
+  lua_pushliteral(L, "tempo " TP_VERSION);
   lua_setfield(L, -2, "_VERSION");
   lua_newtable(L);
   tl_pushfunction(L, S, module_index, 0);

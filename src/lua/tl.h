@@ -75,9 +75,7 @@ int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
 void tl_warn(lua_State *L, const char *text);                               /* tempo.warn, whatever the script made of it */
 int tl_default_warn(lua_State *L);
 int tl_error(lua_State *L);
-enum { TL_HINT = 512 };
-/* "; did you mean 'shape'?", or where nothing is near and the list is short, all there is. */
-const char *tl_hint(char out[TL_HINT], const char *name, const char *const *names, int n);
+/* "tempo.Array has no 'shap'; did you mean 'shape'?" */
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) __attribute__((noreturn));
 
 /* ---- options.c: what several functions take ---- */

@@ -10,7 +10,6 @@
 #include "device/device.h"
 /* What one way of running executes. */
 typedef struct tp_made { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_made;
-enum { TP_MAXTICK = 64 };
 /* A run in steps (step.c). */
 typedef struct tp_session {
   tp_exec *exec; tp_refsteps *ref; tp_ticks ticks;      /* one of the two */
@@ -55,5 +54,4 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);  /* runs what is left; the outputs go to run */
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
 void tp_dump_stage(const char *section, tp_fn *f);      /* to stderr if TEMPO_DUMP names it */
-bool tp_tier_parse(const char *s, tp_tier *t);
 #endif

@@ -18,6 +18,8 @@ tp_program *tp_program_ref(tp_program *p);
 tp_program *tp_program_unref(tp_program *p);    /* NULL */
 
 typedef enum { TP_TIER_AUTO, TP_TIER_REFERENCE, TP_TIER_INTERPRETER, TP_TIER_NATIVE } tp_tier;
+bool tp_tier_parse(const char *s, tp_tier *t);
+enum { TP_MAXTICK = 64 };
 typedef struct tp_copts {
   int nout; const tp_output *outputs;           /* may be none when there is a sink */
   tp_tier tier;
@@ -61,6 +63,8 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err);  /* an error ends the run,
 void tp_step_free(tp_fn *f, tp_step *s);
 const int64_t *tp_fn_started(const tp_fn *f);   /* the bounds it was started with, by symbol */
 bool tp_fn_stepping(const tp_fn *f);            /* between start and the last tick */
+int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out);
+bool tp_fn_next_tick(const tp_fn *f, int64_t *at);      /* the point of the next step; false: no run is going on. at: NULL, or a place for each tick dim */
 bool tp_fn_ticks(tp_fn *f, tp_error *err);      /* makes it ready to step; error option: no tick dims */
 bool tp_fn_fed(const tp_fn *f, int i);          /* input i comes with the steps; after tp_fn_ticks */
 bool tp_fn_wants(const tp_fn *f, int i);        /* input i in the next step of the run that is going on */

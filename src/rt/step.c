@@ -170,6 +170,11 @@ bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
 
 bool tp_fn_stepping(const tp_fn *f) { return f->session && !f->session->over; }
 
+bool tp_fn_next_tick(const tp_fn *f, int64_t *at) {
+  if (tp_fn_stepping(f) && at) memcpy(at, f->session->at, sizeof *at * (size_t)f->ntick);
+  return tp_fn_stepping(f);
+}
+
 const int64_t *tp_fn_started(const tp_fn *f) { return f->session->env; }
 
 int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
