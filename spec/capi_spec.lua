@@ -1,6 +1,7 @@
 -- libtempo through LuaJIT's FFI: the generated declarations load, and a program in text form compiles and runs. Skipped where there is no FFI.
-local ok, ffi = pcall(require, "ffi")
-if not ok then return end
+local capi = require "spec.capi"
+if not capi then return end
+local ffi, C, strings = capi.ffi, capi.C, capi.strings
 
 local text = [[
 dim t:T
@@ -25,22 +26,7 @@ stop t %5
 output "x" %0
 ]]
 
-local function slurp(path)
-  local file = assert(io.open(path))
-  local s = file:read "*a"
-  file:close()
-  return s
-end
-
-local function strings(list) return ffi.new("const char *[?]", #list, list) end
-
 describe("include/tempo.h", function()
-  local C
-  setup(function()
-    ffi.cdef(slurp "build/tempo.cdef")
-    C = ffi.load "build/libtempo.so"
-  end)
-
   for _, tier in ipairs { "reference", "interpreter" } do
     it("runs a program in text form on the " .. tier, function()
       local err = ffi.new "tempo_error"
@@ -194,6 +180,34 @@ describe("include/tempo.h", function()
       end
     end)
   end
+
+  it("reads back a bound whose dim nothing has, and what stops with another", function()
+    local tempo = require "tempo"
+    local P = tempo.program()
+    local t = P:dim "t"
+    local i, I = P:dim "i"
+    local P_given = P:bound "T_given"            -- the name of a symbol of ours
+    local x = P:tensor { domain = { t } }
+    x[0] = P_given:value():to "f32"
+    x[t] = x[t - 1] * 2
+    P:stop(t, x:ge(20))
+    local w = P:param("w", { along = { t }, init = 1 })
+    w:update(w + x)
+    local _, err = i, ffi.new "tempo_error"
+    local f = P:compile { outputs = { n = I:value(), w = w } }
+    local p = C.tempo_program_parse(f:explain "graph", err)
+    assert(p ~= nil, ffi.string(err.message))
+    local g = C.tempo_compile(p, nil, err)
+    assert(g ~= nil, ffi.string(err.message))
+    for _, section in ipairs { "graph", "plan" } do
+      local told = C.tempo_explain(g, section, err)
+      assert.equal(f:explain(section), ffi.string(told))
+      C.tempo_text_free(told)
+    end
+    assert.equal(3, C.tempo_function_count(g, C.TEMPO_BOUND))
+    C.tempo_function_free(g)
+    C.tempo_program_free(p)
+  end)
 
   it("reports what is wrong", function()
     local err = ffi.new "tempo_error"

@@ -30,13 +30,14 @@ int api_raise(tempo_error *out, const tempo_error *e) {
 }
 
 int api_refuse(tempo_error *out, tp_code code, const char *fmt, ...) {
+  char text[512];
+  tp_error e = { 0 };
   va_list ap;
-  int n = snprintf(last.message, sizeof last.message, "%s: ", tp_code_word(code));
   va_start(ap, fmt);
-  vsnprintf(last.message + n, sizeof last.message - (size_t)n, fmt, ap);
+  vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  last.code = (int)code;
-  return leave(out);
+  tp_fail(&e, code, (tp_pos){ 0 }, "%s", text);
+  return api_fail(out, &e);
 }
 
 bool api_given(const void *p, const char *fn, const char *what, tempo_error *out) { return p || api_refuse(out, TP_E_OPTION, "%s: %s is NULL", fn, what); }

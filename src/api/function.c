@@ -26,18 +26,20 @@ static const char *output_name(const tp_graph *g, int i) {
   return k < 0 ? NULL : g->outputs.v[k].name;
 }
 
-static const char *symbol_name(int n, const tp_sym *const *v, int i) { return i < n ? v[i]->name : NULL; }
+static const char *symbol_name(tempo_function *f, bool tick, int i) {
+  const tp_sym *const *v;
+  int n = tick ? tp_fn_tick_dims(f->f, &v) : tp_fn_bounds(f->f, &v);
+  return i < n ? v[i]->name : NULL;
+}
 
 static const char *item_name(tempo_function *f, tempo_kind kind, int i) {
   const tp_graph *g = tp_fn_graph(f->f);
-  const tp_sym *const *v;
   if (i < 0) return NULL;
   switch (kind) {
     case TEMPO_INPUT: case TEMPO_VALUE: return input_name(f, kind == TEMPO_VALUE, i);
     case TEMPO_OUTPUT: return output_name(g, i);
     case TEMPO_PARAM: return i < g->params.n ? g->params.v[i]->attr.str : NULL;
-    case TEMPO_BOUND: return symbol_name(tp_fn_bounds(f->f, &v), v, i);
-    case TEMPO_TICK: return symbol_name(tp_fn_tick_dims(f->f, &v), v, i);
+    case TEMPO_BOUND: case TEMPO_TICK: return symbol_name(f, kind == TEMPO_TICK, i);
     case TEMPO_CALLBACK: return i < f->nhook ? f->hooks[i].name : NULL;
     case TEMPO_WARNING: return i < g->warnings.n ? g->warnings.v[i] : NULL;
   }

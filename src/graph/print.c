@@ -114,9 +114,11 @@ void tp_node_print(tp_buf *b, const tp_node *n, int flags) {
 
 /* ---- symbols that the graph uses ---- */
 
+/* A dim and its bound are one line. */
 static void use(bool *used, const tp_sym *s) {
   used[s->id] = true;
   if (s->bound) used[s->bound->id] = true;
+  if (s->dim) used[s->dim->id] = true;
 }
 
 static void use_dims(bool *used, int n, const tp_sym *const *dims) {
