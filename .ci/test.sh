@@ -43,7 +43,7 @@ done
 
 for lua in "$@"; do
   version=$("$lua" -e 'io.write(_VERSION:match "[%d.]+")')
-  run=(env "LUA_CPATH=$PWD/$build/$version/?.so;;" "TEMPO_TEST_COUNT=$out/$lua")
+  run=(env "LUA_CPATH=$PWD/$build/$version/?.so;;" "TEMPO_TEST_COUNT=$out/$lua" "TEMPO_BUILD=$build")
   [ -n "${HARD:-}" ] && run+=("LD_PRELOAD=$preload" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4)        # what is freed must not look like growth
   echo "== specs under $lua"
   if [ -n "${HARD:-}" ]; then

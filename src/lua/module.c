@@ -87,6 +87,23 @@ static int module_clock(lua_State *L) {
   return 1;
 }
 
+/* For tempo.rl: what is known of an environment, one of ours or of the host's; nil: there is none. */
+static int module_environment(lua_State *L) {
+  const tp_env *e = tp_env_find(tl_string(L, 1, "environment"));
+  if (!e) return 0;
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, e->nu);
+  lua_setfield(L, -2, "uniforms");
+  lua_createtable(L, 1, 0);
+  lua_pushinteger(L, e->nobs);
+  lua_rawseti(L, -2, 1);
+  lua_setfield(L, -2, "observation");
+  if (!e->nactions) return 1;
+  lua_pushinteger(L, e->nactions);
+  lua_setfield(L, -2, "actions");
+  return 1;
+}
+
 void tl_pushmodule(lua_State *L) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &module_key);
 }
@@ -132,6 +149,8 @@ int luaopen_tempo(lua_State *L) {
   lua_setfield(L, -2, "__index");
   tl_pushfunction(L, S, tl_error, 0);           /* for tempo.util */
   lua_setfield(L, -2, "fail");
+  tl_pushfunction(L, S, module_environment, 0);
+  lua_setfield(L, -2, "environment");
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   tl_rawsetp(L, LUA_REGISTRYINDEX, &module_key);
