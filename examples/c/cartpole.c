@@ -21,12 +21,16 @@ static void check(bool ok, const char *what) {
 static options read_options(int argc, char **argv) {
   options o = { .folder = "build/examples/c", .iterations = 200, .envs = 32, .steps = 500 };
   struct { const char *name; int64_t *number; const char **text; } known[] = {
-    { "--iterations", &o.iterations, NULL }, { "--envs", &o.envs, NULL }, { "--steps", &o.steps, NULL }, { "--seed", &o.seed, NULL },
-    { "--save", NULL, &o.save }, { "--folder", NULL, &o.folder } };
+    { "--iterations", &o.iterations, NULL }, { "--envs", &o.envs, NULL }, { "--steps", &o.steps, NULL },
+    { "--seed", &o.seed, NULL }, { "--save", NULL, &o.save }, { "--folder", NULL, &o.folder } };
+  enum { KNOWN = sizeof known / sizeof *known };
   for (int k = 1; k < argc; k += 2) {
-    size_t i = 0;
-    while (i < sizeof known / sizeof *known && strcmp(known[i].name, argv[k])) i++;
-    if (i == sizeof known / sizeof *known || k + 1 == argc) { fprintf(stderr, "what is %s?\n", argv[k]); exit(2); }
+    int i = 0;
+    while (i < KNOWN && strcmp(known[i].name, argv[k])) i++;
+    if (i == KNOWN || k + 1 == argc) {
+      fprintf(stderr, "what is %s?\n", argv[k]);
+      exit(2);
+    }
     if (known[i].number) *known[i].number = atoll(argv[k + 1]);
     else *known[i].text = argv[k + 1];
   }
@@ -39,7 +43,8 @@ static tempo_function *load(const char *folder, const char *name, int ntick, con
   snprintf(path, sizeof path, "%s/%s", folder, name);
   tempo_program *p = tempo_program_load(path, &err);
   check(p != NULL, path);
-  tempo_function *f = tempo_compile_with(p, &(tempo_options){ .size = sizeof(tempo_options), .ntick = ntick, .tick = tick }, &err);
+  const tempo_options o = { .size = sizeof o, .ntick = ntick, .tick = tick };
+  tempo_function *f = tempo_compile_with(p, &o, &err);
   check(f != NULL, path);
   tempo_program_free(p);
   return f;
@@ -58,9 +63,10 @@ static double now(void) {
 /* Sum and number of the returns of episodes that ended, and the mean return of those still running. */
 static int report(void *data, const tempo_call *c, tempo_error *e) {
   progress *p = data;
-  double ended = tempo_array_get(c->arg[1], 0), score = ended > 0 ? tempo_array_get(c->arg[0], 0) / ended : tempo_array_get(c->arg[2], 0);
-  double at = now();
-  printf("iteration %3lld  return %6.1f  episodes %4.0f  %9.0f steps/s  %6.1f s\n", (long long)c->at[0], score, ended, (double)p->steps / (at - p->last), at - p->began);
+  double ended = tempo_array_get(c->arg[1], 0), at = now();
+  double score = ended > 0 ? tempo_array_get(c->arg[0], 0) / ended : tempo_array_get(c->arg[2], 0);
+  printf("iteration %3lld  return %6.1f  episodes %4.0f  %9.0f steps/s  %6.1f s\n", (long long)c->at[0],
+         score, ended, (double)p->steps / (at - p->last), at - p->began);
   fflush(stdout);
   p->last = at;
   p->sum += score;
@@ -76,7 +82,8 @@ static tempo_function *train(const options *o) {
   check(tempo_memory(f, 3, names, bounds, &bytes, &err), "memory");
   printf("training takes %.1f MiB\n", (double)bytes / (1 << 20));
   progress p = { .began = now(), .last = now(), .steps = o->envs * o->steps };
-  check(tempo_set_callback(f, tempo_function_find(f, TEMPO_CALLBACK, "report"), report, &p, &err), "report");
+  int sink = tempo_function_find(f, TEMPO_CALLBACK, "report");
+  check(tempo_set_callback(f, sink, report, &p, &err), "report");
   check(tempo_run(f, 0, NULL, NULL, 3, names, bounds, (uint64_t)o->seed, NULL, &err), "training");
   printf("mean return of %d iterations %.1f\n", p.n, p.sum / (p.n ? p.n : 1));
   if (o->save) check(tempo_save_params(f, o->save, &err), o->save);
@@ -95,7 +102,9 @@ static void hand_over(tempo_function *from, tempo_function *to) {
   }
 }
 
-static double number(tempo_function *f, tempo_array *const *out, const char *name, int64_t i) { return tempo_array_get(out[tempo_function_find(f, TEMPO_OUTPUT, name)], i); }
+static double number(tempo_function *f, tempo_array *const *out, const char *name, int64_t i) {
+  return tempo_array_get(out[tempo_function_find(f, TEMPO_OUTPUT, name)], i);
+}
 
 static void draw(int tick, tempo_function *f, tempo_array *const *out) {
   char line[50] = "";
@@ -125,7 +134,8 @@ static double play(tempo_function *f, int64_t seed, int show) {
 int main(int argc, char **argv) {
   enum { EPISODES = 10 };
   options o = read_options(argc, argv);
-  tempo_function *learner = train(&o), *player = load(o.folder, "cartpole_play.sdg", 1, (const char *const[]){ "t" });
+  tempo_function *learner = train(&o);
+  tempo_function *player = load(o.folder, "cartpole_play.sdg", 1, (const char *const[]){ "t" });
   double sum = 0;
   hand_over(learner, player);
   for (int k = 0; k < EPISODES; k++) sum += play(player, o.seed + k, k == 0 ? 50 : 0);

@@ -1,5 +1,5 @@
---- The two programs of cartpole.c as text: `lua5.4 examples/c/cartpole.lua train` prints cartpole_train.sdg, `play` prints
---- cartpole_play.sdg. Both have the parameters policy.*, so what one has learnt the other plays.
+--- The two programs of cartpole.c as text: `lua5.4 examples/c/cartpole.lua train` prints cartpole_train.sdg,
+--- `play` prints cartpole_play.sdg. Both have the parameters policy.*, so what one has learnt the other plays.
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
 

@@ -26,9 +26,10 @@ static void homing_observe(void *data, const double *state, float *obs) {
   obs[1] = (float)state[1];
 }
 
-static void homing_step(void *data, const double *state, const void *action, const double *u, double *next, float *obs, float *reward,
-                        uint8_t *terminated, uint8_t *truncated) {
-  double push = 0.02 * (double)(*(const int64_t *)action - 1), now[3] = { state[0] + state[1] + push, 0.95 * (state[1] + push), state[2] + 1 };
+static void homing_step(void *data, const double *state, const void *action, const double *u, double *next,
+                        float *obs, float *reward, uint8_t *terminated, uint8_t *truncated) {
+  double push = 0.02 * (double)(*(const int64_t *)action - 1);
+  double now[3] = { state[0] + state[1] + push, 0.95 * (state[1] + push), state[2] + 1 };
   homing_observe(data, now, obs);
   *reward = (float)-(now[0] * now[0] + now[1] * now[1]);
   *terminated = now[0] < -2 || now[0] > 2;
@@ -79,6 +80,12 @@ static void *run(void *arg) {
   return NULL;
 }
 
+static int tell(int k, const job *j) {
+  if (j->error[0]) return fprintf(stderr, "state %d: %s\n", k, j->error), 1;
+  printf("state %d: %d iterations, reward %.6f at first, %.6f at last\n", k, j->n, j->first, j->last);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   enum { N = 2 };
   int iterations = argc > 1 ? atoi(argv[1]) : 40, in_turn = argc > 2 && strcmp(argv[2], "in-turn") == 0;
@@ -95,9 +102,7 @@ int main(int argc, char **argv) {
   int failed = 0;
   for (int k = 0; k < N; k++) {
     if (!in_turn) pthread_join(thread[k], NULL);
-    failed |= jobs[k].error[0] != 0;
-    if (jobs[k].error[0]) fprintf(stderr, "state %d: %s\n", k, jobs[k].error);
-    else printf("state %d: %d iterations, reward %.6f at first, %.6f at last\n", k, jobs[k].n, jobs[k].first, jobs[k].last);
+    failed |= tell(k, &jobs[k]);
   }
   return failed;
 }

@@ -29,13 +29,20 @@ static const char text[] =
   "%11 = param %9, %10 {str \"w\", along (t)} : (t) f32 []\n"
   "output \"reward\" %7\n";
 
-typedef struct { int number; char name[32]; double gain, seen; int calls; bool ok; char why[sizeof(tempo_error) + 64]; } worker;
+typedef struct {
+  int number;
+  char name[32];
+  double gain, seen;
+  int calls;
+  bool ok;
+  char why[sizeof(tempo_error) + 64];
+} worker;
 
 static void env_reset(void *data, const double *u, double *state) { state[0] = u[0]; }
 static void env_observe(void *data, const double *state, float *obs) { obs[0] = (float)state[0]; }
 
-static void env_step(void *data, const double *state, const void *action, const double *u, double *next, float *obs, float *reward, uint8_t *terminated,
-                     uint8_t *truncated) {
+static void env_step(void *data, const double *state, const void *action, const double *u, double *next,
+                     float *obs, float *reward, uint8_t *terminated, uint8_t *truncated) {
   const worker *w = data;
   next[0] = state[0] + w->gain * (double)*(const int64_t *)action;
   obs[0] = reward[0] = (float)next[0];
@@ -80,7 +87,8 @@ static tempo_function *compiled(worker *w) {
   char own[sizeof text + 256];
   own_text(w, own);
   tempo_program *p = tempo_program_parse(own, NULL);
-  tempo_function *f = p ? tempo_compile_ticks(p, w->number % 2 ? "reference" : "interpreter", 1, (const char *const[]){ "t" }, NULL) : NULL;
+  const char *const tick[] = { "t" }, *tier = w->number % 2 ? "reference" : "interpreter";
+  tempo_function *f = p ? tempo_compile_ticks(p, tier, 1, tick, NULL) : NULL;
   tempo_program_free(p);
   return f;
 }
@@ -89,20 +97,25 @@ static bool use(worker *w, tempo_function *f) {
   tempo_array *out[1], *count;
   const char *const names[] = { "T" };
   w->seen = w->calls = 0;
-  if (!tempo_set_callback(f, 0, act, w, NULL) || !tempo_set_callback(f, 1, see, w, NULL)) return fail(w, "callbacks");
-  if (!tempo_run(f, 0, NULL, NULL, 1, names, (const int64_t[]){ STEPS }, 0, out, NULL)) return fail(w, "run");
+  if (!tempo_set_callback(f, 0, act, w, NULL) || !tempo_set_callback(f, 1, see, w, NULL))
+    return fail(w, "callbacks");
+  if (!tempo_run(f, 0, NULL, NULL, 1, names, (const int64_t[]){ STEPS }, 0, out, NULL))
+    return fail(w, "run");
   tempo_array_free(out[0]);
   if (w->calls != STEPS || w->seen != wanted(w)) return fail(w, "what the sink saw");
-  if (!(count = tempo_param(f, "w", NULL)) || tempo_array_get(count, 0) != STEPS + 1) return fail(w, "parameter");
+  if (!(count = tempo_param(f, "w", NULL)) || tempo_array_get(count, 0) != STEPS + 1)
+    return fail(w, "parameter");
   tempo_array_free(count);
-  if (tempo_run(f, 0, NULL, NULL, 1, names, (const int64_t[]){ -1 - w->number }, 0, out, NULL)) return fail(w, "a negative bound");
+  if (tempo_run(f, 0, NULL, NULL, 1, names, (const int64_t[]){ -1 - w->number }, 0, out, NULL))
+    return fail(w, "a negative bound");
   return strstr(tempo_last_error()->message, "bound 'T' is negative") || fail(w, "the error");
 }
 
 static bool steps(worker *w, tempo_function *f) {
   int done = 0;
   w->seen = 0;
-  bool ok = tempo_start(f, 0, NULL, NULL, 1, (const char *const[]){ "T" }, (const int64_t[]){ STEPS }, 0, NULL);
+  const char *const names[] = { "T" };
+  bool ok = tempo_start(f, 0, NULL, NULL, 1, names, (const int64_t[]){ STEPS }, 0, NULL);
   while (ok && !done) {
     tempo_array *out[1];
     ok = tempo_step(f, 0, NULL, NULL, -1, &done, NULL, out, NULL);
@@ -113,7 +126,8 @@ static bool steps(worker *w, tempo_function *f) {
 
 static void *work(void *arg) {
   worker *w = arg;
-  tempo_env mine = { .name = w->name, .nstate = 1, .nobs = 1, .nu = 1, .nactions = 2, .data = w, .reset = env_reset, .observe = env_observe, .step = env_step };
+  tempo_env mine = { .name = w->name, .nstate = 1, .nobs = 1, .nu = 1, .nactions = 2, .data = w,
+                     .reset = env_reset, .observe = env_observe, .step = env_step };
   w->ok = tempo_env_register(&mine, NULL) || fail(w, "environment");
   for (int k = 0; w->ok && k < ROUNDS; k++) {
     tempo_function *f = compiled(w);
@@ -135,7 +149,8 @@ static void workers(void) {
     pthread_join(thread[k], NULL);
     CHECKF(w[k].ok, "thread %d: %s", k, w[k].why);
   }
-  CHECKF(tempo_last_error()->code == TEMPO_OK, "the main thread failed nowhere: %s", tempo_last_error()->message);
+  CHECKF(tempo_last_error()->code == TEMPO_OK, "the main thread failed nowhere: %s",
+         tempo_last_error()->message);
 }
 
 /* ---- a run that another thread ends ---- */
@@ -171,7 +186,9 @@ static void cancelled(const char *tier) {
   CHECK(tempo_cancel(f) == 0);
   CHECK(tempo_set_callback(f, 0, tick, NULL, &err));
   CHECK(pthread_create(&thread, NULL, end_it, f) == 0);
-  CHECKF(tempo_run(f, 0, NULL, NULL, 1, (const char *const[]){ "T" }, (const int64_t[]){ TEMPO_ENDLESS }, 0, NULL, &err), "%s", err.message);
+  const char *const names[] = { "T" };
+  bool ok = tempo_run(f, 0, NULL, NULL, 1, names, (const int64_t[]){ TEMPO_ENDLESS }, 0, NULL, &err);
+  CHECKF(ok, "%s", err.message);
   pthread_join(thread, &ended);
   CHECK(ended == f && tempo_cancelled(f) && atomic_load(&ticks) >= 100);
   tempo_function_free(f);

@@ -46,7 +46,9 @@ static const char *item_name(tempo_function *f, tempo_kind kind, int i) {
   return NULL;
 }
 
-const char *tempo_function_name(tempo_function *f, tempo_kind kind, int i) { return api_given(f, "tempo_function_name", "the function", NULL) ? item_name(f, kind, i) : NULL; }
+const char *tempo_function_name(tempo_function *f, tempo_kind kind, int i) {
+  return api_given(f, "tempo_function_name", "the function", NULL) ? item_name(f, kind, i) : NULL;
+}
 
 int tempo_function_count(tempo_function *f, tempo_kind kind) {
   int n = 0;
@@ -62,9 +64,15 @@ int tempo_function_find(tempo_function *f, tempo_kind kind, const char *name) {
   return -1;
 }
 
-int tempo_function_noutput(const tempo_function *f) { return tempo_function_count((tempo_function *)f, TEMPO_OUTPUT); }
-const char *tempo_function_output_name(const tempo_function *f, int i) { return tempo_function_name((tempo_function *)f, TEMPO_OUTPUT, i); }
-uint64_t tempo_function_seed(tempo_function *f) { return api_given(f, "tempo_function_seed", "the function", NULL) ? tp_fn_graph(f->f)->seed : 0; }
+int tempo_function_noutput(const tempo_function *f) {
+  return tempo_function_count((tempo_function *)f, TEMPO_OUTPUT);
+}
+const char *tempo_function_output_name(const tempo_function *f, int i) {
+  return tempo_function_name((tempo_function *)f, TEMPO_OUTPUT, i);
+}
+uint64_t tempo_function_seed(tempo_function *f) {
+  return api_given(f, "tempo_function_seed", "the function", NULL) ? tp_fn_graph(f->f)->seed : 0;
+}
 
 /* ---- types ---- */
 
@@ -73,7 +81,8 @@ const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o) {
   int k = -1;
   *o = 0;
   if (i < 0) return NULL;
-  if (kind == TEMPO_INPUT || kind == TEMPO_VALUE) return (k = needed_input(f, kind == TEMPO_VALUE, i)) < 0 ? NULL : g->inputs.v[k];
+  if (kind == TEMPO_INPUT || kind == TEMPO_VALUE)
+    return (k = needed_input(f, kind == TEMPO_VALUE, i)) < 0 ? NULL : g->inputs.v[k];
   if (kind == TEMPO_PARAM) return i < g->params.n ? g->params.v[i] : NULL;
   if (kind != TEMPO_OUTPUT || (k = api_visible(g, i)) < 0) return NULL;
   *o = g->outputs.v[k].val.out;
@@ -82,7 +91,8 @@ const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o) {
 
 const char *tempo_function_dtype(tempo_function *f, tempo_kind kind, int i) {
   int o;
-  const tp_node *n = api_given(f, "tempo_function_dtype", "the function", NULL) ? api_node(f, kind, i, &o) : NULL;
+  if (!api_given(f, "tempo_function_dtype", "the function", NULL)) return NULL;
+  const tp_node *n = api_node(f, kind, i, &o);
   return n ? tp_dtype_name(n->out[o].dtype) : NULL;
 }
 
@@ -105,37 +115,48 @@ static bool bound_given(const tp_sym *s, bounds b, tp_error *e) {
 }
 
 /* Bounds that the extents mention, themselves or as those of dims. */
-static bool extents_known(tempo_function *f, const tp_out *o, int ndom, const tp_sym *const *dom, bounds b, tp_error *e) {
+static bool extents_known(tempo_function *f, const tp_out *o, int ndom, const tp_sym *const *dom, bounds b,
+                          tp_error *e) {
   const tp_sym *const *all;
   int n = tp_fn_bounds(f->f, &all);
   bool ok = true;
   for (int i = 0; ok && i < n; i++) {
     bool wanted = false;
     for (int d = 0; d < ndom; d++) wanted |= dom[d]->bound == all[i];
-    for (int k = 0; k < o->rank; k++) wanted |= tp_ix_mentions(o->shape[k], all[i]) || (all[i]->dim && tp_ix_mentions(o->shape[k], all[i]->dim));
+    for (int k = 0; k < o->rank; k++)
+      wanted |= tp_ix_mentions(o->shape[k], all[i]) ||
+                (all[i]->dim && tp_ix_mentions(o->shape[k], all[i]->dim));
     ok = !wanted || bound_given(all[i], b, e);
   }
   return ok;
 }
 
-static int shape_of(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_out *o, bounds b, int64_t *shape, tp_error *e) {
+static int shape_of(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_out *o, bounds b,
+                    int64_t *shape, tp_error *e) {
   const tp_sym *dom[TP_MAXRANK];
   int ndom = array_dims(f, kind, n, dom), rank = -1;
   int64_t *env = api_env(f);
   const tp_run run = { .env = env };
   if (!env) tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
-  else if (extents_known(f, o, ndom, dom, b, e) && api_bind_bounds(f, b, false, env, e)) rank = tp_run_shape(&run, ndom, dom, o, shape);
+  else if (extents_known(f, o, ndom, dom, b, e) && api_bind_bounds(f, b, false, env, e))
+    rank = tp_run_shape(&run, ndom, dom, o, shape);
   tp_free(env);
   return rank;
 }
 
-int tempo_function_shape(tempo_function *f, tempo_kind kind, int i, int nbound, const char *const *bound_name, const int64_t *bound,
-                         int64_t shape[TEMPO_MAXRANK], tempo_error *err) {
+int tempo_function_shape(tempo_function *f, tempo_kind kind, int i, int nbound,
+                         const char *const *bound_name, const int64_t *bound, int64_t shape[TEMPO_MAXRANK],
+                         tempo_error *err) {
   tp_error e = { 0 };
   int o;
-  if (!api_given(f, "tempo_function_shape", "the function", err) || !api_given(shape, "tempo_function_shape", "shape", err)) return -1;
+  if (!api_given(f, "tempo_function_shape", "the function", err) ||
+      !api_given(shape, "tempo_function_shape", "shape", err))
+    return -1;
   const tp_node *n = api_node(f, kind, i, &o);
-  if (!n) return api_refuse(err, TP_E_OPTION, "tempo_function_shape: there is no item %d of this kind with a shape", i), -1;
+  if (!n) {
+    api_refuse(err, TP_E_OPTION, "tempo_function_shape: there is no item %d of this kind with a shape", i);
+    return -1;
+  }
   int rank = shape_of(f, kind, n, &n->out[o], (bounds){ nbound, bound_name, bound }, shape, &e);
   if (rank < 0) api_fail(err, &e);
   return rank;

@@ -39,11 +39,12 @@ static void cart_physics(const double *s, int64_t action, double *n) {
 
 static bool cart_fell(const double *s) {
   const double pi = 3.141592653589793, theta_limit = 12 * 2 * pi / 360, x_limit = 2.4;
-  return s[CART_X] < -x_limit || s[CART_X] > x_limit || s[CART_THETA] < -theta_limit || s[CART_THETA] > theta_limit;
+  return s[CART_X] < -x_limit || s[CART_X] > x_limit || s[CART_THETA] < -theta_limit ||
+         s[CART_THETA] > theta_limit;
 }
 
-static void cart_step(void *data, const double *state, const void *action, const double *u, double *next, float *obs_next, float *reward,
-                      uint8_t *terminated, uint8_t *truncated) {
+static void cart_step(void *data, const double *state, const void *action, const double *u, double *next,
+                      float *obs_next, float *reward, uint8_t *terminated, uint8_t *truncated) {
   double n[CART_NSTATE];
   cart_physics(state, *(const int64_t *)action, n);
   *reward = 1;
@@ -77,10 +78,13 @@ int tp_env_names(const char **out, int max) {
 static bool env_ok(const tp_env *e, tp_error *err) {
   const char *name = e->name && *e->name ? e->name : NULL, *wrong = NULL;
   if (!name) wrong = "it has no name";
-  else if (e->nstate < 1 || e->nobs < 1 || e->nu < 0) wrong = "nstate and nobs must be at least 1, nu not negative";
-  else if (e->nactions < 0 || e->nact < 0 || !e->nactions == !e->nact) wrong = "one of nactions and nact must be greater than 0, the other 0";
+  else if (e->nstate < 1 || e->nobs < 1 || e->nu < 0)
+    wrong = "nstate and nobs must be at least 1, nu not negative";
+  else if (e->nactions < 0 || e->nact < 0 || !e->nactions == !e->nact)
+    wrong = "one of nactions and nact must be greater than 0, the other 0";
   else if (!e->reset || !e->observe || !e->step) wrong = "reset, observe and step must all be there";
-  return !wrong || tp_fail(err, TP_E_OPTION, (tp_pos){ 0 }, "environment '%s': %s", name ? name : "", wrong);
+  return !wrong ||
+         tp_fail(err, TP_E_OPTION, (tp_pos){ 0 }, "environment '%s': %s", name ? name : "", wrong);
 }
 
 static entry *entry_new(const tp_env *e) {
@@ -101,5 +105,6 @@ bool tp_env_add(const tp_env *e, tp_error *err) {
   }
   pthread_mutex_unlock(&adding);
   if (taken) tp_free(x);
-  return !taken || tp_fail(err, TP_E_OPTION, (tp_pos){ 0 }, "there is an environment '%s' already", e->name);
+  return !taken ||
+         tp_fail(err, TP_E_OPTION, (tp_pos){ 0 }, "there is an environment '%s' already", e->name);
 }

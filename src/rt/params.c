@@ -17,12 +17,17 @@ bool tp_fn_param_fits(tp_fn *f, int k, const tp_array *a, tp_error *err) {
   int first = w->ndom - w->attr.nalong, rank = first + w->out[0].rank;
   const char *name = w->attr.str;
   if (a->dtype != w->out[0].dtype)
-    return tp_fail(err, TP_E_DTYPE, (tp_pos){ 0 }, "dtype: load_params: '%s' is %s, got %s", name, tp_dtype_name(w->out[0].dtype), tp_dtype_name(a->dtype));
-  if (a->rank != rank) return tp_fail(err, TP_E_SHAPE, (tp_pos){ 0 }, "shape: load_params: '%s' has %d axes, got %d", name, rank, a->rank);
+    return tp_fail(err, TP_E_DTYPE, (tp_pos){ 0 }, "dtype: load_params: '%s' is %s, got %s", name,
+                   tp_dtype_name(w->out[0].dtype), tp_dtype_name(a->dtype));
+  if (a->rank != rank)
+    return tp_fail(err, TP_E_SHAPE, (tp_pos){ 0 }, "shape: load_params: '%s' has %d axes, got %d", name,
+                   rank, a->rank);
   for (int i = first; i < rank; i++) {
     int64_t want;
     if (tp_ix_is_const(w->out[0].shape[i - first], &want) && a->shape[i] != want)
-      return tp_fail(err, TP_E_SHAPE, (tp_pos){ 0 }, "shape: load_params: axis %d of '%s' has extent %lld, got %lld", i, name, (long long)want, (long long)a->shape[i]);
+      return tp_fail(err, TP_E_SHAPE, (tp_pos){ 0 },
+                     "shape: load_params: axis %d of '%s' has extent %lld, got %lld", i, name,
+                     (long long)want, (long long)a->shape[i]);
   }
   return true;
 }
@@ -45,7 +50,8 @@ static int final_of(const tp_fn *f, int k) {
 }
 
 void tp_keep_params(tp_fn *f, tp_array *const *outputs) {
-  for (int k = 0; k < tp_fn_nparam(f); k++) put(&f->latest[k], outputs[final_of(f, k)] ? tp_array_ref(outputs[final_of(f, k)]) : NULL);
+  for (int k = 0; k < tp_fn_nparam(f); k++)
+    put(&f->latest[k], outputs[final_of(f, k)] ? tp_array_ref(outputs[final_of(f, k)]) : NULL);
 }
 
 tp_array *tp_fn_param_value(tp_fn *f, int k) {
