@@ -15,6 +15,7 @@
 #   make docs         writes docs/reference, lua/tempo/meta and the outputs shown in README.md and the tutorial (.ci/docs.lua)
 #   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
 #   make install      the module for LUA_INCDIR into INST_LIBDIR, lua/tempo into INST_LUADIR (what LuaRocks calls)
+#   make install-c    the header and the libraries for hosts in C into PREFIX
 #   make rock-test    `luarocks make` for both Luas into a scratch tree, specs and an example from there; what other Luas are told
 #   make clean
 #
@@ -67,7 +68,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all c-examples deps run test spec layers lint check-hard valgrind fuzz bench docs env rock rock-test install clean ctests
+.PHONY: all c-examples deps run test spec layers lint check-hard valgrind fuzz bench docs env rock rock-test install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -220,6 +221,11 @@ INST_LUADIR ?= $(PREFIX)/share/lua/5.4
 install: rock
 	install -D -m 755 $(B)/$(ROCK)/tempo.so "$(DESTDIR)$(INST_LIBDIR)/tempo.so"
 	for f in $$(cd lua && find tempo -name '*.lua'); do install -D -m 644 "lua/$$f" "$(DESTDIR)$(INST_LUADIR)/$$f" || exit 1; done
+
+install-c: all
+	install -D -m 644 include/tempo.h "$(DESTDIR)$(PREFIX)/include/tempo.h"
+	install -D -m 755 $(B)/libtempo.so "$(DESTDIR)$(PREFIX)/lib/libtempo.so"
+	install -m 644 $(B)/libtempo.a $(B)/libtempo-lua5.4.a "$(DESTDIR)$(PREFIX)/lib"
 
 clean:
 	rm -rf $(B)

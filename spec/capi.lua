@@ -28,24 +28,18 @@ end
 
 function capi.strings(list) return ffi.new("const char *[?]", #list + 1, list) end
 
--- { T = 3 } as a count and two lists; the third result holds the strings.
-function capi.bounds(t)
+-- { T = 3 } as a count and two lists, by name.
+local function listed(t, values)
   local names = {}
   for name in pairs(t or {}) do names[#names + 1] = name end
   table.sort(names)
-  local v = ffi.new("int64_t[?]", #names + 1)
+  local v = ffi.new(values, #names + 1)
   for k, name in ipairs(names) do v[k - 1] = t[name] end
   return #names, capi.strings(names), v
 end
 
-function capi.inputs(t)
-  local names = {}
-  for name in pairs(t or {}) do names[#names + 1] = name end
-  table.sort(names)
-  local v = ffi.new("tempo_array *[?]", #names + 1)
-  for k, name in ipairs(names) do v[k - 1] = t[name] end
-  return #names, capi.strings(names), v
-end
+function capi.bounds(t) return listed(t, "int64_t[?]") end
+function capi.inputs(t) return listed(t, "tempo_array *[?]") end
 
 --- An array of these numbers, freed with what it returns.
 function capi.array(dtype, shape, list)

@@ -1,6 +1,9 @@
 -- What a program explains as its graph is the program: every example, read back from that text through the C interface
--- (spec/roundtrip.lua), makes the same calls and gives the same outputs and parameters, on both tiers. Skipped where there is no FFI.
-if not jit then return end
+-- (spec/roundtrip.lua), makes the same calls and gives the same outputs and parameters, on both tiers; random programs
+-- have the same text and plan again. Skipped where there is no FFI.
+local capi = require "spec.capi"
+if not capi then return end
+local generate = require "spec.fuzz.generate"
 
 local paths = ("LUA_PATH='%s' LUA_CPATH='%s'"):format(package.path, package.cpath)
 
@@ -41,3 +44,18 @@ for _, tier in ipairs { "reference", "interpreter" } do
     end
   end)
 end
+
+describe("the text of a random program's graph", function()
+  for seed = 200, 219 do                        -- some with ends by data, gradients, several dims
+    it("is that of the program it is read as, " .. seed, function()
+      local case = generate.load(generate.text(generate.generate(seed)))
+      local made, f = pcall(function() return case.P:compile { outputs = case.outputs } end)
+      if not made then return end               -- illegal, and said so
+      local text = f:explain "graph"
+      local g = capi.compile(text)
+      assert(g, capi.ffi.string(capi.err.message))
+      assert.equal(text, capi.text(capi.C.tempo_explain(g, "graph", capi.err)))
+      assert.equal(f:explain "plan", capi.text(capi.C.tempo_explain(g, "plan", capi.err)))
+    end)
+  end
+end)
