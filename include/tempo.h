@@ -11,8 +11,8 @@
  *
  * **Ownership.** Each pointer has a word. GIVE: the caller owns the result and ends it with the
  * function that is named. TAKE: the call ends the argument. KEEP: a result stays tempo's and an
- * argument the caller's, and is used no longer than the call lasts, unless it says how long. A
- * `const char *` argument is KEEP.
+ * argument the caller's, and is used no longer than the call lasts, unless it says how long. An
+ * argument without a word is KEEP.
  *
  * **Units.** Extents count elements, sizes bytes, budgets and delays milliseconds. All indices begin
  * at 0. Text is UTF-8 and ends with a 0. Arrays are dense and row major, the extents of the domain
@@ -225,9 +225,10 @@ TP_API int tempo_load_params(tempo_function *f, const char *path, tempo_error *e
 /* ---- runs ---- */
 
 /* Runs for these bounds. Inputs and bounds by name, in any order; an input that nothing needs is
- * ignored, other names are errors. input: KEEP, not to be written into meanwhile. outputs: room for
- * tempo_function_noutput() handles (NULL if that is 0), each for tempo_array_free; NULL where the run
- * was cancelled before it was complete, and everywhere after an error. */
+ * ignored, other names are errors. input: not to be written into meanwhile. seed: of random numbers;
+ * the script's own is tempo_function_seed(). outputs: room for tempo_function_noutput() handles (NULL
+ * if that is 0), each for tempo_array_free; NULL where the run was cancelled before it was complete,
+ * and everywhere after an error. */
 TP_API int tempo_run(tempo_function *f, int ninput, const char *const *input_name, tempo_array *const *input,
                      int nbound, const char *const *bound_name, const int64_t *bound, uint64_t seed,
                      TEMPO_GIVE tempo_array **outputs, tempo_error *err);
