@@ -142,7 +142,7 @@ print(f:params().w)]] },
       { name = "constant", args = { arg("data", "tempo.Data", "copied") }, returns = { { "tempo.Tensor" } },
         text = "A tensor with these values at every point. Arrays and numbers mix with tensors by themselves; this is for where none is near.",
         example = 'print(P:constant { { 1, 2 }, { 3, 4 } })' },
-      { name = "call", args = { arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>): ...", "gets the inputs' arrays at a point, and the point"),
+      { name = "call", args = { arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>): ...", "gets the inputs' arrays at a point (none: an empty table), and the point"),
           arg("inputs", "tempo.Operand[]", "tensors"), arg("specs", spec .. "[]", "one for each result, all of one domain, which contains the inputs'") },
         options = { arg("over", "tempo.Dims", "dims that are not in the point and lead the shape of every array: one call for all of them") },
         returns = { { "tempo.Tensor", "one for each spec" } },
@@ -158,7 +158,7 @@ local x = P:input("x", { domain = { t } })
 local y = P:call(function() return { 1, 2 } end, { x }, { { domain = { t } } })
 P:compile { outputs = { y = y } }({ x = { 1 } }, { T = 1 })]] },
       { name = "source", args = { arg("fn", "fun(point: table<string, integer>): ...", "gives the values at a point"), arg("spec", spec .. "|" .. spec .. "[]", "of the result, or of several") },
-        options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = { { "tempo.Tensor" } }, text = "A callback without inputs.", errors = "as `P:call`.",
+        options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = { { "tempo.Tensor" } }, text = "A callback without inputs that gets the point alone.", errors = "as `P:call`.",
         example = [[
 local x = P:source(function(point) return point.t * point.t end, { domain = { t } })
 print(P:compile { outputs = { sum = x[0 .. T]:sum(0) } }({}, { T = 4 }).sum)]] },
@@ -354,7 +354,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
       { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
           arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },
-        text = "What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; "
+        text = "What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; "
           .. "`memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.", errors = "`option` for an unknown section, with the nearest.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:explain "storage")\nprint(f:explain("memory", { T = 100 }))' },
       { name = "memory", args = { arg("bounds", "table<string, integer>", "") }, returns = { { "integer?", "bytes; nil where the tier does not know" } },

@@ -23,10 +23,10 @@ local rl = {}
 
 -- ---- environments --------------------------------------------------------------------------------------------------
 
---- What is known of environments before any is stepped (src/base/env.c has the rest).
-rl.envs = {
+--- What is known of environments before any is stepped. Those that a C host registers are found, too.
+rl.envs = setmetatable({
   ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, max_steps = 500 },
-}
+}, { __index = function(_, id) return type(id) == "string" and getmetatable(tempo).environment(id) or nil end })
 
 ---@class tempo.rl.Env: tempo.rl.Trajectory
 ---@field obs tempo.Tensor

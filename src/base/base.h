@@ -34,6 +34,8 @@
 #define TP_PRINTF(f, a)
 #endif
 
+#define TP_VERSION "0.1"
+
 /* ---- errors (error.c) ---- */
 typedef enum {
   TP_OK = 0,
@@ -124,6 +126,10 @@ void tp_put_double(tp_buf *b, double x);        /* shortest that reads back: 0.1
 void tp_put_float(tp_buf *b, float x);          /* the same among floats */
 double tp_read_double(const char *s, const char **end);         /* strtod with a point, whatever the locale's is; end = s: no number */
 const char *tp_nearest(const char *word, const char *const *names, int n);  /* edit distance <= 1/3 of the length (1 between short ones), else NULL */
+
+/* "; did you mean 'x'?", or the names, if these are few: what follows an unknown name in a message. */
+enum { TP_HINT = 512 };
+const char *tp_hint(char out[TP_HINT], const char *name, const char *const *names, int n);
 
 /* ---- dtypes (dtype.c) ---- */
 typedef enum {

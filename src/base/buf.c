@@ -149,3 +149,23 @@ const char *tp_nearest(const char *word, const char *const *names, int n) {
   }
   return best;
 }
+
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char *tp_hint(char out[TP_HINT], const char *name, const char *const *names, int n) {
+  enum { SHOWN = 12 };
+  const char *sorted[SHOWN], *near = tp_nearest(name, names, n);
+  *out = 0;
+  if (near) snprintf(out, TP_HINT, "; did you mean '%s'?", near);
+  if (near || n > SHOWN) return out;
+  memcpy(sorted, names, sizeof *names * (size_t)n);
+  qsort(sorted, (size_t)n, sizeof *sorted, by_text);
+  for (int k = 0; k < n; k++) {
+    size_t used = strlen(out);
+    if (k && strcmp(sorted[k - 1], sorted[k]) == 0) continue;
+    snprintf(out + used, TP_HINT - used, "%s'%s'", !*out ? "; there is " : k + 1 == n ? " and " : ", ", sorted[k]);
+  }
+  return out;
+}

@@ -292,7 +292,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
 }
 
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
-  if (x->run->cancel && *x->run->cancel) return cancelled(x, r);
+  if (tp_run_ends(x->run)) return cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
   x->running = true;
   x->work_at = x->roomat[r->pos];

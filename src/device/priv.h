@@ -193,7 +193,7 @@ typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
 tp_oprun tp_run_fill, tp_run_moves, tp_run_fold, tp_run_conv, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_recur, tp_run_arg, tp_run_matmul;
 
-tp_droom tp_room_iota, tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv;
+tp_droom tp_room_iota, tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
 
 /* ---- walking ---- an odometer over extents; offsets of up to four strided things */
 typedef struct tp_walk { int rank; const int64_t *shape; int64_t at[TP_MAXRANK]; bool ok; } tp_walk;

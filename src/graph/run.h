@@ -20,8 +20,9 @@ typedef struct tp_run {
   int64_t memory;                               /* bytes that the call may take; 0: what the machine has, < 0: any */
   bool (*call)(void *ud, const tp_call *c, tp_error *err);   /* false: the run ends with err */
   void *ud;
-  bool *cancel;                                 /* looked at between statements; may be NULL */
+  bool *cancel;                                 /* looked at between statements (tp_run_ends), set by any thread; may be NULL */
 } tp_run;
+static inline bool tp_run_ends(const tp_run *r) { return r->cancel && __atomic_load_n(r->cancel, __ATOMIC_RELAXED); }
 /* The dims that steps go through, outermost first. fed (by inputs) and shown (by outputs): which come and go point by point; paced (by node id): callbacks that
  * are done by their tick. */
 typedef struct tp_ticks { int n; const tp_sym *const *dim; const bool *fed, *shown, *paced; } tp_ticks;

@@ -157,7 +157,6 @@ int tl_compile(lua_State *L) {
   tl_fn *u = tl_pushfn(L, lp);
   u->f = tp_compile(lp->p, &o, &e);
   if (!u->f) tl_raise(L, &e);
-  u->nparam = tp_fn_nparam(u->f);
   warn_all(L, tp_fn_graph(u->f), told);
   return 1;
 }

@@ -157,29 +157,9 @@ int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) {
   tl_raise(L, &e);
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-const char *tl_hint(char out[TL_HINT], const char *name, const char *const *names, int n) {
-  enum { SHOWN = 12 };
-  const char *sorted[SHOWN], *near = tp_nearest(name, names, n);
-  *out = 0;
-  if (near) snprintf(out, TL_HINT, "; did you mean '%s'?", near);
-  if (near || n > SHOWN) return out;
-  memcpy(sorted, names, sizeof *names * (size_t)n);
-  qsort(sorted, (size_t)n, sizeof *sorted, by_name);
-  for (int k = 0; k < n; k++) {
-    size_t used = strlen(out);
-    if (k && strcmp(sorted[k - 1], sorted[k]) == 0) continue;
-    snprintf(out + used, TL_HINT - used, "%s'%s'", !*out ? "; there is " : k + 1 == n ? " and " : ", ", sorted[k]);
-  }
-  return out;
-}
-
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) {
-  char hint[TL_HINT];
-  tl_fail(L, TP_E_OPTION, "option: %s has no '%s'%s", what, name, tl_hint(hint, name, names, n));
+  char hint[TP_HINT];
+  tl_fail(L, TP_E_OPTION, "option: %s has no '%s'%s", what, name, tp_hint(hint, name, names, n));
 }
 
 int tl_error(lua_State *L) {                    /* word, text: how the libraries in Lua raise */

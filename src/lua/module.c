@@ -4,8 +4,6 @@
 
 static const char module_key;                   /* registry: the module */
 
-#define VERSION "tempo 0.1"
-
 static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger", "viz" };
 
 /* Where tempo/nn.lua is, its folder's chunks are ours: errors and nodes get the line of the script that called them. */
@@ -86,6 +84,23 @@ static int module_clock(lua_State *L) {
   return 1;
 }
 
+/* For tempo.rl: what is known of an environment, one of ours or of the host's; nil: there is none. */
+static int module_environment(lua_State *L) {
+  const tp_env *e = tp_env_find(tl_string(L, 1, "environment"));
+  if (!e) return 0;
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, e->nu);
+  lua_setfield(L, -2, "uniforms");
+  lua_createtable(L, 1, 0);
+  lua_pushinteger(L, e->nobs);
+  lua_rawseti(L, -2, 1);
+  lua_setfield(L, -2, "observation");
+  if (!e->nactions) return 1;
+  lua_pushinteger(L, e->nactions);
+  lua_setfield(L, -2, "actions");
+  return 1;
+}
+
 void tl_pushmodule(lua_State *L) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &module_key);
 }
@@ -124,13 +139,15 @@ int luaopen_tempo(lua_State *L) {
   tl_push_methods(L, S, "mfc", true);
   push_handle_methods(L, S);
   tl_setfuncs(L, S, functions);                 /* after the rows: floordiv and mod take index expressions too */
-  lua_pushliteral(L, VERSION);
+  lua_pushliteral(L, "tempo " TP_VERSION);
   lua_setfield(L, -2, "_VERSION");
   lua_newtable(L);
   tl_pushfunction(L, S, module_index, 0);
   lua_setfield(L, -2, "__index");
   tl_pushfunction(L, S, tl_error, 0);           /* for tempo.util */
   lua_setfield(L, -2, "fail");
+  tl_pushfunction(L, S, module_environment, 0);
+  lua_setfield(L, -2, "environment");
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   tl_rawsetp(L, LUA_REGISTRYINDEX, &module_key);

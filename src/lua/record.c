@@ -104,11 +104,26 @@ static int push_outputs(lua_State *L, tl_prog *lp, tp_node *n) {
   return n->nout;
 }
 
+/* The core calls what has no inputs with the point alone, as P:source is told; the function of P:call gets the empty sequence of arrays before it. */
+static int call_with_none(lua_State *L) {
+  lua_settop(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_newtable(L);
+  lua_pushvalue(L, 1);
+  tl_call(L, 2, LUA_MULTRET);
+  return lua_gettop(L) - 1;
+}
+
 int tl_record_call(lua_State *L) {              /* P:call(fn, {a, b}, {spec, ...}[, {over =}]) */
   lua_settop(L, 5);
   record_t r = { .lp = self(L, "call"), .what = "call", .fn = 2 };
   check_function(L, &r);
   take_inputs(L, &r, 3);
+  if (r.nin == 0) {
+    lua_pushvalue(L, 2);
+    lua_pushcclosure(L, call_with_none, 1);
+    lua_replace(L, 2);
+  }
   take_specs(L, &r, 4);
   take_over(L, &r, 5);
   return push_outputs(L, r.lp, build(L, &r));

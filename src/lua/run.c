@@ -72,8 +72,8 @@ static const tp_sym *find_bound(lua_State *L, tl_run *r, const char *name, int n
   for (int k = 0; k < r->lp->p->g->inputs.n; k++)
     if (strcmp(r->lp->p->g->inputs.v[k]->attr.str, name) == 0)
       tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s': it is an input, and inputs come first: f(inputs, bounds)", name);
-  char hint[TL_HINT];
-  return tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'%s", name, tl_hint(hint, name, names, m)), NULL;
+  char hint[TP_HINT];
+  return tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'%s", name, tp_hint(hint, name, names, m)), NULL;
 }
 
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need) {
@@ -135,8 +135,8 @@ static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
         if (n < (int)TP_LEN(names)) names[n++] = s;
       }
     if (known) continue;
-    char hint[TL_HINT];
-    tl_fail(L, TP_E_INPUT, "input: unknown input '%s'%s", name, tl_hint(hint, name, names, n));
+    char hint[TP_HINT];
+    tl_fail(L, TP_E_INPUT, "input: unknown input '%s'%s", name, tp_hint(hint, name, names, n));
   }
 }
 

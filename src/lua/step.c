@@ -18,7 +18,6 @@ int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   tl_run_inputs(L, r, 2, g, given, NULL);
   tl_options(L, 4, "start", known);
   tl_fn_seed(L, r, 4);
-  r->run.params = (tp_array *const *)u->loaded;
   bool ok = tp_fn_start(u->f, &r->run, &e);
   tl_run_release(r);
   if (!ok) tl_raise(L, &e);
@@ -55,8 +54,8 @@ static tl_array **push_places(lua_State *L, const tp_graph *g) {
   tl_array **slot = lua_newuserdata(L, sizeof *slot * (size_t)(g->outputs.n + 1));
   lua_createtable(L, g->outputs.n, 0);
   for (int k = 0; k < g->outputs.n; k++) {
-    slot[k] = tl_pusharray(L);
-    lua_rawseti(L, -2, k + 1);
+    slot[k] = g->outputs.v[k].hidden ? NULL : tl_pusharray(L);
+    if (slot[k]) lua_rawseti(L, -2, k + 1);
   }
   lua_createtable(L, 0, g->outputs.n + 2);
   return slot;
@@ -64,27 +63,17 @@ static tl_array **push_places(lua_State *L, const tp_graph *g) {
 
 static void fill_results(lua_State *L, tl_fn *u, tp_step *s, tl_array **slot, int places, int out) {
   tp_graph *g = tp_fn_graph(u->f);
-  for (int k = 0; k < g->outputs.n; k++) slot[k]->a = s->out[k] ? tp_array_ref(s->out[k]) : NULL;
+  for (int k = 0; k < g->outputs.n; k++)
+    if (slot[k]) slot[k]->a = s->out[k] ? tp_array_ref(s->out[k]) : NULL;
   tp_step_free(u->f, s);
   for (int k = 0; k < g->outputs.n; k++) {
-    if (!slot[k]->a || g->outputs.v[k].hidden) continue;
+    if (!slot[k] || !slot[k]->a) continue;
     tl_charge(L, slot[k]);
     lua_rawgeti(L, places, k + 1);
     lua_setfield(L, out, g->outputs.v[k].name);
   }
   if (s->budget >= 0) { lua_pushnumber(L, s->late * 1e3); lua_setfield(L, out, "late_ms"); }
   if (s->cancelled) { lua_pushboolean(L, 1); lua_setfield(L, out, "cancelled"); }
-}
-
-/* After the last tick the parameters are those of a run that is over. */
-static void keep_params(lua_State *L, const tp_graph *g, tl_array **slot, int places) {
-  lua_newtable(L);
-  for (int k = 0; k < g->outputs.n; k++) {
-    if (!g->outputs.v[k].hidden || !slot[k]->a) continue;
-    lua_rawgeti(L, places, k + 1);
-    lua_setfield(L, -2, g->outputs.v[k].name);
-  }
-  tl_fn_set_params(L);
 }
 
 int tl_fn_step(lua_State *L) {                  /* f, values, options */
@@ -107,7 +96,6 @@ int tl_fn_step(lua_State *L) {                  /* f, values, options */
   if (!ok) tl_run_raise(L, r, &e);
   tl_run_release(r);
   fill_results(L, u, &s, slot, places, out);
-  if (s.done) keep_params(L, g, slot, places);
   lua_pushboolean(L, s.done);
   lua_pushvalue(L, out);
   return 2;

@@ -36,7 +36,7 @@ typedef struct { tl_prog *lp; tp_val v; } tl_tensor;
 typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
 typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
 typedef struct { tp_array *a; tl_lease *lease; size_t charged; } tl_array;  /* a == NULL: freed */
-typedef struct { tl_prog *lp; tp_fn *f; int nparam; tp_array **loaded; bool running, cancel; } tl_fn;   /* f == NULL: freed */
+typedef struct { tl_prog *lp; tp_fn *f; bool running, cancel; } tl_fn;   /* f == NULL: freed */
 
 enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE };          /* entries of a program's table */
 
@@ -75,9 +75,7 @@ int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
 void tl_warn(lua_State *L, const char *text);                               /* tempo.warn, whatever the script made of it */
 int tl_default_warn(lua_State *L);
 int tl_error(lua_State *L);
-enum { TL_HINT = 512 };
-/* "; did you mean 'shape'?", or where nothing is near and the list is short, all there is. */
-const char *tl_hint(char out[TL_HINT], const char *name, const char *const *names, int n);
+/* "tempo.Array has no 'shap'; did you mean 'shape'?" */
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) __attribute__((noreturn));
 
 /* ---- options.c: what several functions take ---- */
@@ -176,7 +174,6 @@ int tl_fn_state(lua_State *L);
 int tl_fn_load_state(lua_State *L);
 int tl_fn_save(lua_State *L);
 int tl_fn_load(lua_State *L);
-void tl_fn_set_params(lua_State *L);                                        /* pops the table: what params gives; the function is value 1 */
 int tl_peek(lua_State *L);
 
 /* ---- one opener a class ---- */

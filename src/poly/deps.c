@@ -231,12 +231,17 @@ static bool pace_deps(tp_sched *S) {
 
 /* ---- new values of parameters, which go to the place of the last one too ---- */
 
+const tp_node *tp_output_param(const tp_graph *g, int output) {
+  int k = 0;
+  for (int i = 0; i < output; i++) k += g->outputs.v[i].hidden;
+  return g->outputs.v[output].hidden ? g->params.v[k] : NULL;
+}
+
 const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s) {
-  const tp_graph *g = p->g;
-  for (int i = 0, k = 0; s->into && s->kind == TP_ST_OP && i < g->outputs.n; i++) {
-    if (!g->outputs.v[i].hidden || g->params.v[k++] != s->into) continue;
-    for (int a = 0; a < p->arrs.n; a++)
-      if (p->arrs.v[a]->kind == TP_ARR_OUTPUT && p->arrs.v[a]->slot == i) return p->arrs.v[a]->id == s->acc[0].arr ? NULL : p->arrs.v[a];
+  bool value = s->into && s->kind == TP_ST_OP;
+  for (int a = 0; value && a < p->arrs.n; a++) {
+    const tp_arr *to = p->arrs.v[a];
+    if (to->kind == TP_ARR_OUTPUT && tp_output_param(p->g, to->slot) == s->into) return to->id == s->acc[0].arr ? NULL : to;
   }
   return NULL;
 }

@@ -223,7 +223,7 @@ static bool output(low *l, int k) {
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
   bool apart = l->p->loose && lacks(l, b);      /* what is computed too far must not lie in the output; nor what lies there as far apart as the bounds given say */
-  apart |= o->hidden && l->p->ticks;            /* newer values of a parameter come to lie there */
+  apart |= o->hidden && l->p->ticks && tp_output_param(l->g, k)->ndom;   /* newer values of a parameter come to lie there */
   for (int a = 0; a < tp_outof(o->val)->rank; a++) apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
   bool same = !apart && r.identity && b->ndom == o->val.node->ndom && l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
   for (int d = 0; d < b->ndom && same; d++) same = r.idx[d] == at[d];

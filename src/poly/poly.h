@@ -132,6 +132,7 @@ bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const t
 tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n);
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);   /* operand k of the cluster's i-th node */
+const tp_node *tp_output_param(const tp_graph *g, int output);    /* whose last value it is, or NULL */
 /* With ticks: the array of a parameter's last value, where the new value that s writes goes too. NULL: none. */
 const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);                      /* s->src */

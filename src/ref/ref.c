@@ -134,7 +134,7 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
       r->stack.n--;
       continue;
     }
-    if (r->run->cancel && *r->run->cancel) return !(r->cancelled = true);
+    if (tp_run_ends(r->run)) return !(r->cancelled = true);
     if (!step(r, c)) return false;
   }
   return true;

@@ -198,13 +198,22 @@ static bool record_ends(tp_fn *f, tp_error *err) {
   return true;
 }
 
+/* Places for the values of parameters. */
+static bool make_params(tp_fn *f) {
+  f->loaded = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  return true;
+}
+
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
   return (f->closed = tp_graph_clone(f->program->g, err)) &&
          record_outputs(f, o, err) &&
          tp_grad_expand(f->closed, err) &&
          tp_close_params(f->closed, err) &&
          record_ends(f, err) &&
-         tp_verify(f->closed, err);
+         (tp_graph_sweep(f->closed), true) &&
+         tp_verify(f->closed, err) &&
+         make_params(f);
 }
 
 static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
@@ -286,7 +295,6 @@ static bool judge(tp_fn *f, tp_graph *g, const bool **whole, tp_error *err) {
 
 static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
-  tp_graph_sweep(f->graph);
   needed_bounds(f);
   bool ok = judge(f, f->graph, f->tier == TP_TIER_REFERENCE ? &f->whole : NULL, err);
   if (!ok) prefer_cycle(f, err);
@@ -296,7 +304,6 @@ static bool check_graph(tp_fn *f, tp_error *err) {
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->trial = tp_graph_clone(f->closed, err);
   if (!g) return NULL;
-  tp_graph_sweep(g);
   bool ok = judge(f, g, NULL, err);
   f->trial = NULL;
   return ok ? g : tp_graph_free(g);
@@ -378,6 +385,7 @@ tp_fn *tp_fn_free(tp_fn *f) {
   if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
   tp_free(f->fed); tp_free(f->shown);
+  tp_params_free(f);
   if (f->closed) tp_graph_free(f->closed);
   tp_program_unref(f->program);
   tp_free(f);

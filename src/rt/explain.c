@@ -286,10 +286,9 @@ static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
 /* ---- sections ---- */
 
 static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b) {
-  tp_graph *g = f->ticking ? f->steps.graph : f->graph;
   if (!s) return summary(f, env, b);
-  if (!strcmp(s, "graph")) tp_graph_print(b, g);
-  else if (!strcmp(s, "dot")) tp_graph_dot(b, g);
+  if (!strcmp(s, "graph")) tp_graph_print(b, f->closed);
+  else if (!strcmp(s, "dot")) tp_graph_dot(b, f->closed);
   else if (!strcmp(s, "passes")) passes(b, f);
   else if (!f->poly) tp_putf(b, "the reference evaluator has no %s: it computes points as they are asked for; with tier = \"interpreter\" there is one\n", s);
   else if (!strcmp(s, "schedule")) tp_poly_print_schedule(b, f->poly);

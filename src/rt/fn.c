@@ -2,8 +2,6 @@
 #include "rt/fn.h"
 
 tp_graph *tp_fn_graph(tp_fn *f) { return f->closed; }
-int tp_fn_nparam(tp_fn *f) { return f->closed->params.n; }
-const tp_node *tp_fn_param(tp_fn *f, int k) { return f->closed->params.v[k]; }
 int64_t tp_fn_peak(const tp_fn *f) { return f->peak; }
 
 int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
@@ -93,10 +91,12 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   if (!env) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   tp_run inner = *run;
   inner.env = env;
+  inner.params = f->loaded;
   f->running = true;
   bool ok = tp_guarded(f, execute, &inner, err);
   f->running = false;
-  if (!ok) tp_run_free_outputs(f->graph, &inner);
+  if (ok) tp_keep_params(f, inner.outputs);
+  else tp_run_free_outputs(f->graph, &inner);
   run->outputs = ok ? inner.outputs : NULL;
   tp_free(env);
   return ok;

@@ -154,7 +154,9 @@ typedef struct { tp_session *s; const tp_run *run; } opening;
 
 static bool open_it(tp_fn *f, void *arg, tp_error *err) {
   opening *o = arg;
-  return tp_session_open(f, o->s, o->run, false, err);
+  tp_run run = *o->run;
+  run.params = f->loaded;
+  return tp_session_open(f, o->s, &run, false, err);
 }
 
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
@@ -169,21 +171,13 @@ bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
 }
 
 bool tp_fn_stepping(const tp_fn *f) { return f->session && !f->session->over; }
-bool tp_fn_stepped(const tp_fn *f) { return tp_fn_stepping(f) && f->session->begun; }
+
+bool tp_fn_next_tick(const tp_fn *f, int64_t *at) {
+  if (tp_fn_stepping(f) && at) memcpy(at, f->session->at, sizeof *at * (size_t)f->ntick);
+  return tp_fn_stepping(f);
+}
 
 const int64_t *tp_fn_started(const tp_fn *f) { return f->session->env; }
-
-/* The hidden output of parameter k: each new value is copied there. */
-static int final_of(const tp_fn *f, int k) {
-  for (int i = 0, n = 0; i < f->closed->outputs.n; i++)
-    if (f->closed->outputs.v[i].hidden && n++ == k) return i;
-  return -1;
-}
-
-tp_array *tp_fn_newest(tp_fn *f, int k) {
-  int i = final_of(f, k);
-  return f->session && f->session->begun && i >= 0 ? f->session->run.outputs[i] : NULL;
-}
 
 int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
   const tp_node *n = f->closed->inputs.v[i];
@@ -253,13 +247,16 @@ static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) 
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
 }
 
-/* Until the next tick, as what takes them may be done by the next step. */
-static void hold_values(tp_fn *f, tp_session *q, const tp_step *s) {
+/* Copies, until the next tick: what takes them may be done by the next step, when the host has written the next values in its arrays. */
+static bool hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   for (int i = 0; i < f->closed->inputs.n; i++) {
+    const tp_array *from = s->values ? s->values[i] : NULL;
     if (!f->fed[i]) continue;
-    tp_array_unref(q->values[i]);
-    q->values[i] = tp_array_ref(s->values[i]);
+    if (!q->values[i]) q->values[i] = tp_array_new(from->dtype, from->rank, from->shape);
+    if (!q->values[i]) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+    memcpy(q->values[i]->data, from->data, tp_array_bytes(from));
   }
+  return true;
 }
 
 static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
@@ -269,7 +266,7 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   if (at != TP_AT_TICK) return at;
   tp_exec_tick(q->exec, q->at);
   bool last = last_tick(f, q);
-  hold_values(f, q, s);
+  if (!hold_values(f, q, s, err)) return TP_AT_ERROR;
   tp_exec_pass(q->exec);
   if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, began, err);
   return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
@@ -412,6 +409,7 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   f->running = true;
   bool ok = tp_guarded(f, step_it, s, err);
   f->running = false;
+  if (ok && s->done) tp_keep_params(f, s->out);
   if (ok) return true;
   tp_step_free(f, s);
   f->session = tp_session_free(f, q);

@@ -182,5 +182,10 @@ bool tp_fn_ticks(tp_fn *f, tp_error *err) {
   return false;
 }
 
+int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out) {
+  *out = f->tick;
+  return f->ntick;
+}
+
 bool tp_fn_fed(const tp_fn *f, int i) { return f->fed && f->fed[i]; }
 const tp_sym *tp_fn_endless(const tp_fn *f) { return f->ntick ? f->tick[0]->bound : NULL; }

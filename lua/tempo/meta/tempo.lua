@@ -991,14 +991,14 @@ function Program:param(name, options) end
 function Program:constant(data) end
 
 --- A Lua function as an operator: called exactly once at every point, in lexicographic order of the dims, if anything reads a result. It returns as many arrays, nested tables or numbers as there are specs. Arrays are valid until it returns (`:clone()` keeps one) and read only. Gradient: 0.
----@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ... gets the inputs' arrays at a point, and the point
+---@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ... gets the inputs' arrays at a point (none: an empty table), and the point
 ---@param inputs tempo.Operand[] tensors
 ---@param specs { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] one for each result, all of one domain, which contains the inputs'
 ---@param options? { over?: tempo.Dims }
 ---@return tempo.Tensor # one for each spec
 function Program:call(fn, inputs, specs, options) end
 
---- A callback without inputs.
+--- A callback without inputs that gets the point alone.
 ---@param fn fun(point: table<string, integer>): ... gives the values at a point
 ---@param spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }|{ domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] of the result, or of several
 ---@param options? { over?: tempo.Dims }
@@ -1934,7 +1934,7 @@ function Function:params() end
 ---@return tempo.Function # itself
 function Function:load_params(params) end
 
---- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
+--- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
 ---@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot" a summary if left out
 ---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
