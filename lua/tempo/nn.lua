@@ -315,7 +315,7 @@ local MLP = nn.class "MLP"
 ---@return tempo.nn.MLP
 function nn.MLP(P, sizes, o)
   o = util.options("nn.MLP", o, common .. "activation out_activation init gain out_gain bias bias_init")
-  if type(sizes) ~= "table" or #sizes < 2 then
+  if type(sizes) ~= "table" or #util.sequence("nn.MLP", sizes, "{ 4, 64, 2 }") < 2 then
     util.fail("option", "nn.MLP: expected the layers' sizes, such as { 4, 64, 2 }")
   end
   check("nn.MLP", P, unpack(sizes))
@@ -348,7 +348,9 @@ local Sequential = nn.class "Sequential"
 ---@param o? { name?: string }
 ---@return tempo.nn.Sequential
 function nn.Sequential(P, list, o)
-  if type(list) ~= "table" then util.fail("option", "nn.Sequential: expected a list such as { a, \"relu\", b }") end
+  local like = "{ a, \"relu\", b }"
+  if is_module(list) then util.fail("option", "nn.Sequential: expected a list such as %s, got a module", like) end
+  util.sequence("nn.Sequential", list, like)
   o = util.options("nn.Sequential", o, "name")
   local self = Sequential:create(P, o)
   self.steps = {}
@@ -578,11 +580,11 @@ local ConvTranspose2d = nn.class "ConvTranspose2d"
 ---@return tempo.nn.Module
 nn.ConvTranspose2d = convolution(ConvTranspose2d, "conv_transpose2d", 2, true)
 
-local function pool(class, method)
+local function pool(class, method, known)
   function class:forward(x) return x[method](x, self.size, self.options) end
   return function(P, size, o)
     local self = class:create(P, { name = class._type })
-    self.size, self.options = size, o
+    self.size, self.options = size, util.options("nn." .. class._type, o, known)
     return self
   end
 end
@@ -593,7 +595,7 @@ local MaxPool2d = nn.class "MaxPool2d"
 ---@param size integer|integer[]
 ---@param o? { stride?: integer|integer[], padding?: integer|integer[], dilation?: integer|integer[], ceil_mode?: boolean }
 ---@return tempo.nn.Module
-nn.MaxPool2d = pool(MaxPool2d, "max_pool2d")
+nn.MaxPool2d = pool(MaxPool2d, "max_pool2d", "stride padding dilation ceil_mode")
 
 local AvgPool2d = nn.class "AvgPool2d"
 --- avg_pool2d and its options.
@@ -601,7 +603,7 @@ local AvgPool2d = nn.class "AvgPool2d"
 ---@param size integer|integer[]
 ---@param o? { stride?: integer|integer[], padding?: integer|integer[], ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }
 ---@return tempo.nn.Module
-nn.AvgPool2d = pool(AvgPool2d, "avg_pool2d")
+nn.AvgPool2d = pool(AvgPool2d, "avg_pool2d", "stride padding ceil_mode count_include_pad divisor_override")
 
 local Flatten = nn.class "Flatten"
 --- Axes first (1) .. last made one.

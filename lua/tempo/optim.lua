@@ -101,7 +101,7 @@ local function flat(self, params)
     end
   end
   if type(params) == "table" and not rawget(params, "_children") then
-    for _, p in ipairs(params) do add(p) end
+    for _, p in ipairs(util.sequence("optim." .. self._type, params, "net:parameters()")) do add(p) end
   elseif params ~= nil then
     add(params)
   end
@@ -170,9 +170,11 @@ end
 
 --- Records the update of all parameters. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
 ---@param loss tempo.Tensor
+---@param o? {}
 ---@return tempo.Tensor[] gradients
 ---@return tempo.Tensor? the norm before clipping
-function Optimizer:step(loss)
+function Optimizer:step(loss, o)
+  util.options("optim." .. self._type .. ":step", o, "")
   if not util.is_tensor(loss) then
     util.fail("option", "optim.%s: step takes the loss, a tensor, not a %s", self._type, type(loss))
   end

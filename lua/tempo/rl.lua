@@ -223,7 +223,7 @@ function rl.episodes(traj, over)
   local t, score = traj.time, rl.episode_return(traj)
   local done = ends(traj, {}):to(score:dtype())
   local all, others = {}, {}
-  for _, d in ipairs(over) do
+  for _, d in ipairs(util.sequence("rl.episodes", over, "{ b, t }")) do
     all[d] = tempo.range(0, d:upper())
     if d ~= t then others[d] = all[d] end
   end

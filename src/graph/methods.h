@@ -21,8 +21,8 @@
 typedef struct tp_arg {
   char kind;                                    /* 0: absent; T I F B N X S A L D O as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T') */
   tp_val val;                                   /* T */
-  bool weak; double num;                        /* T made of a plain number or index expression: takes the other operand's dtype; num its value if a number */
-  bool isnum;
+  bool weak; double num;                        /* T made of a plain number or index expression: takes the other operand's dtype; num its value if a number, or near it */
+  bool isnum;                                   /* num is exact */
   int64_t i; double f; bool b; const char *s;
   const tp_ix *ix;
   int n; const tp_ix *const *ixs;               /* S; A: constants */

@@ -150,7 +150,6 @@ static void warn_all(lua_State *L, const tp_graph *g, int from) {
 }
 
 int tl_compile(lua_State *L) {
-  lua_settop(L, 2);
   tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "compile");
   tp_error e = { 0 };
   tp_copts o = { 0 };

@@ -182,6 +182,15 @@ int tl_unknown(lua_State *L, const char *what, const char *name, const char *con
   tl_fail(L, TP_E_OPTION, "option: %s has no '%s'%s", what, name, tl_hint(hint, name, names, n));
 }
 
+int tl_nearest(lua_State *L) {                  /* word, { [name] = anything }: the libraries in Lua */
+  const char *word = luaL_checkstring(L, 1), *names[512];
+  int n = 0;
+  for (lua_pushnil(L); lua_next(L, 2) && n < (int)TP_LEN(names); lua_pop(L, 1))
+    if (lua_type(L, -2) == LUA_TSTRING) names[n++] = lua_tostring(L, -2);
+  lua_pushstring(L, tp_nearest(word, names, n));
+  return 1;
+}
+
 int tl_error(lua_State *L) {                    /* word, text: how the libraries in Lua raise */
   const char *word = luaL_checkstring(L, 1), *text = luaL_checkstring(L, 2);
   int code = TP_NERR - 1;

@@ -110,7 +110,7 @@ static void drop_missing(lua_State *L, int outputs, tl_array **slot, const tp_gr
 
 static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", "state", NULL };
-  lua_settop(L, 4);
+  tl_takes(L, "a call", 4, true);
   tl_fn *u = tl_fn_self(L, "call");
   tp_error e = { 0 };
   if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot call it again");
@@ -169,7 +169,6 @@ static int newest_params(lua_State *L, tl_fn *u) {
 
 static int fn_params(lua_State *L) {                    /* copies: the script may write into them */
   tl_fn *u = tl_fn_self(L, "params");
-  lua_settop(L, 1);
   if (tp_fn_stepped(u->f)) return newest_params(L, u);
   push_params(L);
   lua_newtable(L);
@@ -210,8 +209,8 @@ static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a
   const tp_node *w = tp_fn_param(u->f, find_param(L, u, name));
   if (tl_typeof(L, i) == TL_ARRAY) push_copy(L, tl_toarray(L, i, name));
   else {
-    lua_pushvalue(L, i);
-    tl_nested(L, lua_gettop(L), name, 0, &w->out[0].dtype, -1, NULL);
+    const char *what = lua_pushfstring(L, "parameter '%s'", name);
+    tl_nested(L, i, what, 0, &w->out[0].dtype, -1, NULL);
     lua_remove(L, -2);
   }
   check_param_shape(L, w, ((tl_array *)lua_touserdata(L, -1))->a);
@@ -220,7 +219,6 @@ static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a
 /* All or nothing: whatever may be wrong is found before the first is replaced. */
 static int fn_load_params(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "load_params");
-  lua_settop(L, 2);
   if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: load_params takes a table by name, as f:params() gives; got %s", tl_describe(L, 2));
   if (!u->loaded) u->loaded = tp_calloc(sizeof *u->loaded * (size_t)(u->nparam + 1));
   if (!u->loaded) tl_fail(L, TP_E_MEMORY, "memory: no memory for parameters");
@@ -251,7 +249,6 @@ static int push_text(lua_State *L, tp_buf *b, bool ok, tp_error *e) {   /* takes
 }
 
 static int fn_explain(lua_State *L) {
-  lua_settop(L, 3);
   tl_fn *u = tl_fn_self(L, "explain");
   tp_error e = { 0 };
   tp_buf b;
@@ -301,7 +298,6 @@ static tl_run *run_of_bounds(lua_State *L, tl_fn *u) {  /* given as argument 2 *
 }
 
 static int fn_memory(lua_State *L) {
-  lua_settop(L, 2);
   tl_fn *u = tl_fn_self(L, "memory");
   tp_error e = { 0 };
   tl_run *r = run_of_bounds(L, u);
@@ -312,7 +308,6 @@ static int fn_memory(lua_State *L) {
 }
 
 static int fn_simulate(lua_State *L) {
-  lua_settop(L, 2);
   tl_fn *u = tl_fn_self(L, "simulate");
   tp_error e = { 0 };
   tp_kept k;
@@ -347,11 +342,11 @@ static int fn_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg fn_meta[] = { { "__call", fn_call }, { "__tostring", fn_tostring }, { NULL, NULL } };
-static const luaL_Reg fn_methods[] = {
-  { "params", fn_params }, { "load_params", fn_load_params }, { "explain", fn_explain }, { "memory", fn_memory }, { "peak", fn_peak }, { "simulate", fn_simulate },
-  { "start", tl_fn_start }, { "step", tl_fn_step }, { "cancel", tl_fn_cancel }, { "state", tl_fn_state }, { "load_state", tl_fn_load_state },
-  { "save", tl_fn_save }, { "load", tl_fn_load }, { "profile", fn_profile }, { "export", fn_export }, { "free", fn_free }, { NULL, NULL },
+static const tl_reg fn_meta[] = { { "__call", fn_call, 0 }, { "__tostring", fn_tostring, 0 }, { 0 } };
+static const tl_reg fn_methods[] = {
+  { "params", fn_params, 1 }, { "load_params", fn_load_params, 2 }, { "explain", fn_explain, 3 }, { "memory", fn_memory, 2 }, { "peak", fn_peak, 1 }, { "simulate", fn_simulate, 2 },
+  { "start", tl_fn_start, 4 }, { "step", tl_fn_step, 3 }, { "cancel", tl_fn_cancel, 1 }, { "state", tl_fn_state, 1 }, { "load_state", tl_fn_load_state, 2 },
+  { "save", tl_fn_save, 2 }, { "load", tl_fn_load, 2 }, { "profile", fn_profile, 2 }, { "export", fn_export, 2 }, { "free", fn_free, 1 }, { 0 },
 };
 
 void tl_open_fn(lua_State *L, tl_state *S) {

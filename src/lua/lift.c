@@ -18,6 +18,7 @@ static void lift_long(lua_State *L, tl_prog *lp, int64_t k, tp_arg *out) {
   out->val = constant(L, lp, a);
   tp_array_unref(a);
   out->weak = true;
+  out->num = (double)k;
 }
 
 /* One node for each number of a program: most methods make the number anew in the other operand's dtype and never look at this one. */
@@ -107,8 +108,10 @@ static tp_val fill(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dt
   tp_error e = { 0 };
   tp_graph *g = lp->p->g;
   tp_val v = { 0 };
-  if (a->isnum && !tp_dtype_float(d) && a->num != floor(a->num))
-    tl_fail(L, TP_E_DTYPE, "dtype: the %s is %s, and %g is no integer: declare dtype = \"f32\"", what, tp_dtype_name(d), a->num);
+  char text[32];
+  const char *no = a->isnum || d != TP_I64 ? tp_dtype_refuses(d == TP_BOOL ? TP_I64 : d, a->num) : NULL;
+  if (no) tl_fail(L, TP_E_DTYPE, "dtype: the %s is %s, and %s is %s: declare %s", what, tp_dtype_name(d), tl_numeral(a->num, text), no,
+                  a->num == floor(a->num) ? "a wider dtype" : "dtype = \"f32\"");
   if (a->isnum) v = tp_full(g, a->num, d, rank, shape, &e);
   else if ((v = tp_cast(g, a->val, d, &e)).node) v = tp_expand(g, v, rank, shape, &e);
   if (!v.node) tl_raise(L, &e);

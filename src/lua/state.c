@@ -64,18 +64,62 @@ void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
   lua_pushcclosure(L, entry, 2 + extra);
 }
 
-void tl_setfuncs(lua_State *L, tl_state *S, const luaL_Reg *r) {
-  for (; r->name; r++) {
-    tl_pushfunction(L, S, r->func, 0);
-    lua_setfield(L, -2, r->name);
-  }
+/* ---- what is called by a name ---- */
+
+/* Upvalues behind those of an entry. */
+#define UP_NAME lua_upvalueindex(4)
+#define UP_TAKES lua_upvalueindex(5)
+#define UP_TYPE lua_upvalueindex(6)             /* of a method's object; TL_NONE: a function */
+
+static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s" };
+
+void tl_takes(lua_State *L, const char *name, int takes, bool method) {
+  int given = takes - method;
+  for (int i = takes + 1; i <= lua_gettop(L); i++)
+    if (!lua_isnil(L, i))
+      tl_fail(L, TP_E_OPTION, "option: %s takes %s argument%s, got %s as #%d", name, given ? lua_pushfstring(L, "%d", given) : "no", given == 1 ? "" : "s",
+              tl_describe(L, i), i - method);
+  lua_settop(L, takes);
+}
+
+bool tl_dotted(lua_State *L) {
+  lua_Debug ar;
+  if (!lua_tointeger(L, UP_TYPE) || !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name) return false;
+  return strcmp(ar.namewhat, "field") == 0 && strcmp(ar.name, lua_tostring(L, UP_NAME)) == 0;   /* after a tail call the name is another's */
+}
+
+static int named_entry(lua_State *L) {
+  const char *name = lua_tostring(L, UP_NAME);
+  int takes = (int)lua_tointeger(L, UP_TAKES), of = (int)lua_tointeger(L, UP_TYPE);
+  if (of && strcmp(class_name[tl_typeof(L, 1)], class_name[of]) != 0)
+    tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)", name, class_name[of], tl_describe(L, 1),
+            object_name[of], name);
+  if (takes) tl_takes(L, name, takes, of);
+  return entry(L);
+}
+
+void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int extra) {
+  lua_pushlightuserdata(L, S);
+  lua_pushlightuserdata(L, (void *)r->f);
+  if (extra) lua_pushvalue(L, -3);
+  else lua_pushnil(L);
+  lua_pushstring(L, r->name);
+  lua_pushinteger(L, r->takes);
+  lua_pushinteger(L, of);
+  lua_pushcclosure(L, named_entry, 6);
+  lua_setfield(L, -2 - extra, r->name);
+  lua_pop(L, extra);
+}
+
+void tl_setfuncs(lua_State *L, tl_state *S, const tl_reg *r) {
+  for (; r->name; r++) tl_setnamed(L, S, TL_NONE, r, 0);
 }
 
 static int no_assignment(lua_State *L) {
   return tl_fail(L, TP_E_OPTION, "option: nothing can be assigned to %s", tl_describe(L, 1));
 }
 
-void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL_Reg *meta, const luaL_Reg *methods, lua_CFunction index) {
+void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_reg *meta, const tl_reg *methods, lua_CFunction index) {
   lua_newtable(L);
   lua_newtable(L);
   lua_pushinteger(L, t);
@@ -89,7 +133,7 @@ void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL
   tl_pushfunction(L, S, index ? index : tl_lookup, 1);
   lua_setfield(L, -2, "__index");
   tl_rawsetp(L, LUA_REGISTRYINDEX, &class_key[t]);
-  tl_setfuncs(L, S, methods);
+  for (; methods->name; methods++) tl_setnamed(L, S, t, methods, 0);
 }
 
 void tl_pushclass(lua_State *L, tl_type t) {

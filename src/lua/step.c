@@ -3,7 +3,6 @@
 
 int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", NULL };
-  lua_settop(L, 4);
   tl_fn *u = tl_fn_self(L, "start");
   tp_error e = { 0 };
   const tp_sym *const *need;
@@ -88,7 +87,6 @@ static void keep_params(lua_State *L, const tp_graph *g, tl_array **slot, int pl
 }
 
 int tl_fn_step(lua_State *L) {                  /* f, values, options */
-  lua_settop(L, 3);
   tl_fn *u = tl_fn_self(L, "step");
   tp_error e = { 0 };
   if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot step it");

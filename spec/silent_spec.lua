@@ -1,0 +1,205 @@
+-- Mistakes that Lua lets pass: each is an error or a warning with the script's line.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local fails, each = helper.fails, helper.each
+local nn, optim = tempo.nn, tempo.optim
+
+describe("a table of options", function()
+  local P, t, x, w, f, traj
+
+  before_each(function()
+    P = tempo.program()
+    t = P:dim "t"
+    x = P:input("x", { domain = { t }, shape = { 4 } })
+    w = P:param("w", { along = { t }, init = 1 })
+    f = P:compile { outputs = { y = x + 1 }, tick = t }
+    traj = { reward = x:sum(), terminated = x:sum():gt(0), time = t }
+  end)
+
+  local ways = {
+    ["tempo.program"] = function(o) tempo.program(o) end,
+    ["tempo.grad"] = function(o) tempo.grad(x:sum(), x, o) end,
+    ["tempo.zeros"] = function(o) tempo.zeros({ 3 }, o) end,
+    ["tempo.uniform"] = function(o) tempo.uniform({ 3 }, o) end,
+    ["P:input"] = function(o) P:input("y", o) end,
+    ["P:tensor"] = function(o) P:tensor(o) end,
+    ["P:param"] = function(o) o.init = 0 P:param("v", o) end,
+    ["P:call"] = function(o) P:call(print, { x }, { { domain = { t } } }, o) end,
+    ["P:call's spec"] = function(o) P:call(print, { x }, { o }) end,
+    ["P:source"] = function(o) P:source(print, { domain = { t } }, o) end,
+    ["P:source's spec"] = function(o) P:source(print, o) end,
+    ["P:sink"] = function(o) P:sink({ x }, print, o) end,
+    ["P:compile"] = function(o) P:compile(o) end,
+    ["f(inputs, bounds, o)"] = function(o) f({ x = {} }, { T = 0 }, o) end,
+    ["f:start"] = function(o) f:start({}, { T = 1 }, o) end,
+    ["f:step"] = function(o) f:start({}, { T = 1 }):step({ x = { 1, 2, 3, 4 } }, o) end,
+    ["x:peek"] = function(o) x:peek(o) end,
+    ["at of peek"] = function(o) x:peek { at = o } end,
+    ["x:sum"] = function(o) x:sum(0, o) end,
+    ["x:dropout"] = function(o) x:dropout(0.5, o) end,
+    ["x:mse_loss"] = function(o) x:mse_loss(x, o) end,
+    ["nn.Linear"] = function(o) nn.Linear(P, 1, 1, o) end,
+    ["nn.MLP"] = function(o) nn.MLP(P, { 1, 1 }, o) end,
+    ["nn.Sequential"] = function(o) nn.Sequential(P, {}, o) end,
+    ["nn.Embedding"] = function(o) nn.Embedding(P, 1, 1, o) end,
+    ["nn.LayerNorm"] = function(o) nn.LayerNorm(P, 1, o) end,
+    ["nn.RMSNorm"] = function(o) nn.RMSNorm(P, 1, o) end,
+    ["nn.BatchNorm"] = function(o) nn.BatchNorm(P, 1, o) end,
+    ["nn.Dropout"] = function(o) nn.Dropout(P, 0.5, o) end,
+    ["nn.Conv1d"] = function(o) nn.Conv1d(P, 1, 1, 1, o) end,
+    ["nn.Conv2d"] = function(o) nn.Conv2d(P, 1, 1, 1, o) end,
+    ["nn.ConvTranspose2d"] = function(o) nn.ConvTranspose2d(P, 1, 1, 1, o) end,
+    ["nn.MaxPool2d"] = function(o) nn.MaxPool2d(P, 2, o) end,
+    ["nn.AvgPool2d"] = function(o) nn.AvgPool2d(P, 2, o) end,
+    ["nn.RNNCell"] = function(o) nn.RNNCell(P, 1, 1, o) end,
+    ["nn.LSTMCell"] = function(o) nn.LSTMCell(P, 1, 1, o) end,
+    ["nn.GRUCell"] = function(o) nn.GRUCell(P, 1, 1, o) end,
+    ["module:param"] = function(o) nn.Linear(P, 1, 1):param("v", { 1 }, o) end,
+    ["module:buffer"] = function(o) nn.Linear(P, 1, 1):buffer("v", { 1 }, o) end,
+    ["optim.SGD"] = function(o) o.lr = 1 optim.SGD({ w }, o) end,
+    ["optim.Adam"] = function(o) optim.Adam({ w }, o) end,
+    ["optim.AdamW"] = function(o) optim.AdamW({ w }, o) end,
+    ["optim.RMSProp"] = function(o) optim.RMSProp({ w }, o) end,
+    ["opt:step"] = function(o) optim.SGD({ w }, { lr = 1 }):step(w:square(), o) end,
+    ["dist.Categorical"] = function(o) o.logits = x tempo.dist.Categorical(o) end,
+    ["categorical:sample"] = function(o) tempo.dist.Categorical({ logits = x }):sample(o) end,
+    ["normal:sample"] = function(o) tempo.dist.Normal(x, 1):sample(o) end,
+    ["normal:rsample"] = function(o) tempo.dist.Normal(x, 1):rsample(o) end,
+    ["rl.env"] = function(o) o.domain, o.time = { t }, t tempo.rl.env(P, "CartPole-v1", o) end,
+    ["rl.monte_carlo"] = function(o) tempo.rl.monte_carlo(traj, o) end,
+    ["rl.n_step"] = function(o) o.n = 1 tempo.rl.n_step(traj, o) end,
+    ["rl.td"] = function(o) o.next_value = x:sum() tempo.rl.td(traj, o) end,
+    ["rl.gae"] = function(o) o.value, o.next_value = x:sum(), x:sum() tempo.rl.gae(traj, o) end,
+    ["data.batches"] = function(o) o.step, o.size = t, 1 tempo.data.batches(P, { x = { 1 } }, o) end,
+    ["viz.spark"] = function(o) tempo.viz.spark({ 1 }, o) end,
+    ["viz.plot"] = function(o) tempo.viz.plot({ 1 }, o) end,
+    ["viz.csv"] = function(o) tempo.viz.csv("none.csv", o) end,
+  }
+  for _, name in ipairs { "zeros", "ones", "uniform", "normal", "xavier_uniform", "xavier_normal", "kaiming_uniform",
+      "kaiming_normal", "orthogonal" } do
+    ways["nn.init." .. name] = function(o) nn.init[name](P, { 2, 2 }, o) end
+  end
+
+  for name, call in pairs(ways) do
+    it("of " .. name .. " has no unknown keys", function()
+      fails(function() call { no_such_option = 1 } end, "option", "no_such_option")
+    end)
+  end
+
+  it("does not stand inside a list", function()
+    fails(function() return (x:sum { 0, keepdim = true }) end, "option", "'keepdim'")
+    fails(function() return (tempo.cat { x, x, axis = 0 }) end, "option", "'axis'")
+    fails(function() return (tempo.grad(x:sum(), { x, leaf = true })) end, "option", "'leaf'")
+    fails(function() return (x:split { 2, 2, axis = 0 }) end, "option", "'axis'")
+    fails(function() return (P:call(print, { x, over = { t } }, { {} })) end, "option", "'over'")
+    fails(function() return (P:call(print, { x }, { {}, over = { t } })) end, "option", "'over'")
+    fails(function() return (tempo.array({ 1 }, "f32", { 1, name = "a" })) end, "option", "'name'")
+    fails(function() return (nn.MLP(P, { 4, 2, activation = "relu" })) end, "option", "'activation'")
+    fails(function() return (nn.Sequential(P, { "relu", name = "a" })) end, "option", "'name'")
+    fails(function() return (optim.SGD({ w, lr = 0.1 }, { lr = 1 })) end, "option", "'lr'")
+    fails(function() return (tempo.rl.episodes(traj, { t, name = "a" })) end, "option", "'name'")
+    fails(function() return (x:sum { 0, nil, 0 }) end, "option", "holes")
+  end)
+
+  it("is none of what takes no options", function()
+    fails(function() P:dim("u", "U", { name = 1 }) end, "option", "dim takes 2 arguments, got a table as #3")
+    fails(function() P:bound("u", {}) end, "option", "bound takes 1 argument")
+    fails(function() P:stop(t, x:sum():gt(0), {}) end, "option", "stop takes 2 arguments")
+    fails(function() P:constant(1, { dtype = "i64" }) end, "option", "constant takes 1 argument")
+    fails(function() return (x:grad { leaf = true }) end, "option", "grad takes no arguments")
+    fails(function() x:sum():backward(x) end, "option", "backward takes no arguments")
+    fails(function() w:update(w, { when = t:eq(0) }) end, "option", "update takes 1 argument")
+    fails(function() return (f({ x = {} }, { T = 0 }, {}, {})) end, "option", "a call takes 3 arguments")
+    fails(function() f:load_params({}, { strict = false }) end, "option", "load_params takes 1 argument")
+    fails(function() f:save("x", {}) end, "option", "save takes 1 argument")
+    fails(function() return (tempo.load("x.npy", {})) end, "option", "load takes 1 argument")
+    fails(function() tempo.save("x.npz", {}, { compress = true }) end, "option", "save takes 2 arguments")
+    fails(function() return (tempo.dist.Normal(x, 1, { name = "n" })) end, "option", "dist.Normal takes 2 arguments")
+    fails(function() return (nn.LeakyReLU(P, 0.1)) end, "option", "nn.LeakyReLU takes 1 argument, got a number as #2")
+    fails(function() return (nn.Flatten(P, 1, 2, {})) end, "option", "nn.Flatten takes 3 arguments")
+    fails(function() return (nn.Sequential(P, nn.Linear(P, 1, 1))) end, "option", "got a module")
+  end)
+end)
+
+describe("a dot where a colon belongs", function()
+  local P = tempo.program()
+  local t = P:dim "t"
+  local x = P:input("x", { domain = { t }, shape = { 3 } })
+  local loose, a = tempo.zeros { 3 }, tempo.array { 1 }
+
+  it("is an error that shows the colon, whatever stands first", function()
+    fails(function() return (x.sum(0)) end, "option", "x:sum(...)")
+    fails(function() return (x.softmax(-1)) end, "option", "x:softmax(...)")
+    fails(function() return (x.clamp(0, 1)) end, "option", "x:clamp(...)")
+    fails(function() return (x.reshape { 3 }) end, "option", "x:reshape(...)")
+    fails(function() return (x.tanh()) end, "option", "x:tanh(...)")
+    fails(function() return (x.shape()) end, "option", "x:shape(...)")
+    fails(function() return (x.matmul(x)) end, "option", "x:matmul(...)")
+    fails(function() return (loose.sum(0)) end, "option", "x:sum(...)")
+    fails(function() return (loose.sum(t)) end, "option", "x:sum(...)")
+    fails(function() return (t.eq(3)) end, "option", "t:eq(...)")
+    fails(function() return (t.mod(3)) end, "option", "t:mod(...)")
+    fails(function() return (t.value()) end, "option", "t:value(...)")
+    fails(function() return (a.get(0)) end, "option", "a:get(...)")
+    fails(function() return (P.dim "u") end, "option", "P:dim(...)")
+    fails(function() return (P.compile {}) end, "option", "P:compile(...)")
+  end)
+
+  it("is no error of functions, which take numbers", function()
+    assert.equal(3, P:compile({ outputs = { y = tempo.sum(3) } })().y:item())
+    assert.equal(0, P:compile({ outputs = { y = tempo.minimum(0, 1) } })().y:item())
+    local message = fails(function() return (tempo.matmul(x)) end, "option", "bad argument #2 to 'matmul'")
+    assert.falsy(message:find "colon")
+  end)
+end)
+
+describe("a number that is no element", function()
+  local wrong = { i64 = { 1.5, 0 / 0, math.huge, 2 ^ 63 }, i32 = { 1.5, 0 / 0, 2 ^ 31, -2 ^ 31 - 1 }, u8 = { 0.5, 0 / 0, 256, -1 } }
+  local right = { i64 = { -2 ^ 53, 2 ^ 53 }, i32 = { -2 ^ 31, 2 ^ 31 - 1 }, u8 = { 0, 255 } }
+
+  for dtype, values in pairs(wrong) do
+    for _, v in ipairs(values) do
+      it(("such as %s of %s is refused wherever numbers come in"):format(tostring(v), dtype), function()
+        local P = tempo.program()
+        local t = P:dim "t"
+        local x, s = P:input("x", { domain = { t }, dtype = dtype }), P:input("s", { dtype = dtype })
+        local w = P:param("w", { dtype = dtype, shape = { 1 }, init = 0 })
+        local c = P:source(function() return v end, { domain = { t }, dtype = dtype })
+        local d = P:source(function() return { v } end, { domain = { t }, shape = { 1 }, dtype = dtype })
+        fails(function() return (tempo.array({ 0, v }, dtype)) end, "dtype", "at [2]", dtype)
+        fails(function() return (tempo.array({ { 0 }, { v } }, dtype)) end, "dtype", "at [2][1]")
+        fails(function() return (tempo.array(v, dtype, { 2 })) end, "dtype", dtype)
+        fails(function() tempo.array({ 0 }, dtype):set(v, 0) end, "dtype", dtype)
+        fails(function() return (P:param("v", { dtype = dtype, init = v })) end, "dtype")
+        fails(function() return (P:param("v", { dtype = dtype, init = { v } })) end, "dtype")
+        fails(function() return (tempo.full({ 2 }, v, { dtype = dtype })) end, "dtype")
+        fails(function()
+          local h = P:tensor { domain = { t }, dtype = dtype }
+          h[0] = v
+        end, "dtype")
+        each(function(tier)
+          local f = P:compile { outputs = { x = x, s = s, w = w }, tier = tier }
+          fails(function() return (f({ x = { 0, v }, s = 0 }, { T = 2 })) end, "input 'x'", "at [2]")
+          fails(function() return (f({ x = { 0 }, s = v }, { T = 1 })) end, "input 's'")
+          fails(function() f:load_params { w = { v } } end, "dtype", "parameter 'w'")
+          fails(function() P:compile({ outputs = { c = c }, tier = tier })({}, { T = 1 }) end, "callback at t = 0: result 1")
+          fails(function() P:compile({ outputs = { d = d }, tier = tier })({}, { T = 1 }) end, "callback at t = 0: result 1", "at [1]")
+        end)
+      end)
+    end
+  end
+
+  it("leaves the limits and all whole numbers", function()
+    for dtype, values in pairs(right) do
+      assert.same(values, tempo.array(values, dtype):totable())
+      local P = tempo.program()
+      local x = P:input("x", { shape = { #values }, dtype = dtype })
+      local h = P:param("h", { dtype = dtype, init = values[2] })
+      local out = P:compile({ outputs = { x = x, h = h } })({ x = values })
+      assert.same(values, out.x:totable())
+      assert.equal(values[2], out.h:item())
+    end
+    assert.same({ true, true, false }, tempo.array({ 2, 0.5, 0 }, "bool"):totable())
+    assert.same({ 1, 0 }, tempo.array({ true, false }, "i32"):totable())
+  end)
+end)
