@@ -25,6 +25,8 @@ local function zeros(n)
 end
 
 describe("gradients (section 5)", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   local P, t, T, x
 
   before_each(function()
@@ -180,6 +182,8 @@ describe("gradients (section 5)", function()
 end)
 
 describe("parameters (section 6)", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   local P, i
 
   before_each(function()

@@ -203,3 +203,238 @@ describe("a number that is no element", function()
     assert.same({ 1, 0 }, tempo.array({ true, false }, "i32"):totable())
   end)
 end)
+
+-- What tempo.warn gets while f runs.
+local function warned(f)
+  local was, got = tempo.warn, {}
+  tempo.warn = function(text) got[#got + 1] = text end
+  local ok, e = pcall(f)
+  tempo.warn = was
+  if not ok then error(e, 0) end
+  return got
+end
+
+-- One warning, which begins with the place in this file and contains the texts.
+local function warns(f, ...)
+  local got = warned(f)
+  assert.equal(1, #got, table.concat(got, "\n"))
+  assert.truthy(got[1]:find "^[^\n]*silent_spec%.lua:%d+: %l+: ", got[1])
+  for _, text in ipairs { ... } do assert.truthy(got[1]:find(text, 1, true), got[1]) end
+  return got[1]
+end
+
+describe("a reduction of a scalar at each point", function()
+  local P = tempo.program()
+  local t = P:dim("t", "T")
+  local b, B = P:dim("b", "B")
+  local x, y = P:input("x", { domain = { t } }), P:input("y", { domain = { t, b } })
+
+  it("warns that it reduces no axis, and says what would reduce the dim", function()
+    for _, name in ipairs { "mean", "sum", "prod", "max", "min", "any", "all", "argmax", "var", "std", "norm", "logsumexp",
+        "softmax", "log_softmax" } do
+      warns(function() return (x[name](x)) end, "shape: ", "reduces no axis; x[0 .. T]:" .. name .. "(0) reduces t")
+      warns(function() return (tempo[name] and name ~= "max" and name ~= "min" and tempo[name](y) or y[name](y)) end,
+        "reduces no axis; y[{b = 0 .. B}]:" .. name .. "(0) reduces b")
+    end
+    assert.equal(2, x[0 .. t:upper()]:mean(0):peek { inputs = { x = { 1, 3 } }, bounds = { T = 2 } }:item())
+  end)
+
+  it("warns once for a line", function()
+    warns(function()
+      for _ = 1, 3 do assert.truthy(x:mean()) end
+    end)
+  end)
+
+  it("warns of nothing else", function()
+    assert.same({}, warned(function()
+      local z = P:input("z", { domain = { t }, shape = { 3 } })
+      return { z:mean(), z:sum(0):neg(), x[0 .. t:upper()]:mean(0), x[0 .. t + 1]:sum(), tempo.full({}, 2):mean(),
+        P:input("n"):sum(), y[{ b = 0 .. B }]:sum() }
+    end))
+  end)
+
+  it("may be what a library means, which is written for any shape", function()
+    local w = P:param("w", { along = { t }, init = 1 })
+    assert.same({}, warned(function() return (optim.SGD({ w }, { lr = 0.1, clip_norm = 1 }):step(w:square())) end))
+  end)
+end)
+
+describe("a gradient by what the loss does not contain", function()
+  local function program()
+    local P = tempo.program()
+    local t = P:dim "t"
+    return P, t, P:input("x", { domain = { t } }), P:input("y", { domain = { t } })
+  end
+
+  it("is 0, with a warning of the line that asked", function()
+    each(function(tier)
+      local P, _, x, y = program()
+      local loss = x:square()
+      local g = tempo.grad(loss, { x, y })
+      local got
+      warns(function()
+        got = P:compile({ outputs = { gx = g[1], gy = g[2], loss = loss }, tier = tier })({ x = { 1, 2 }, y = { 3, 4 } }, { T = 2 })
+      end, "option: ", "'loss' does not contain 'y'", "the gradient by it is 0")
+      helper.same({ 2, 4 }, got.gx)
+      helper.same({ 0, 0 }, got.gy)
+    end)
+  end)
+
+  it("is told of once for a line, with all names", function()
+    local P, _, x, y = program()
+    local z = P:input("z", { shape = { 2 } })
+    local g = tempo.grad(x:square(), { y, z })
+    warns(function() P:compile { outputs = { gy = g[1], gz = g[2] } } end, "'y', 'z'", "the gradient by them is 0")
+  end)
+
+  it("may stand behind what no gradient passes", function()
+    local P, _, x, y = program()
+    local g = tempo.grad(x * y:detach() + x:gt(y):to "f32", y)
+    warns(function() P:compile { outputs = { g = g } } end, "'y'", "detach")
+  end)
+
+  it("is told of where no loss was marked", function()
+    local P, _, x = program()
+    local g = x:grad()
+    warns(function() P:compile { outputs = { g = g } } end, "no loss was marked by loss:backward()", "'x'")
+  end)
+
+  it("is judged on the program as compiled", function()
+    local P, t, x = program()
+    local h = P:tensor { domain = { t } }
+    local g = tempo.grad(h, x)
+    h[t] = x * 3
+    local got
+    assert.same({}, warned(function() got = P:compile({ outputs = { g = g } })({ x = { 1, 2 } }, { T = 2 }) end))
+    helper.same({ 3, 3 }, got.g)
+  end)
+
+  it("changes no state's program", function()
+    local P, _, x, y = program()
+    local f
+    warns(function() f = P:compile { outputs = { g = tempo.grad(x:square(), y) } } end)
+    local Q, _, u, v = program()
+    local f2
+    warns(function()
+
+      f2 = Q:compile { outputs = { g = tempo.grad(u:square(), v) } } -- the same program some lines below
+    end)
+    f:start({}, { T = 2 })
+    f:step { y = 1, x = 1 }
+    assert.truthy(f2:load_state(f:state()))
+  end)
+end)
+
+describe("an optimiser", function()
+  local function setting()
+    local P = tempo.program()
+    local i, I = P:dim "i"
+    local v, w = P:param("v", { along = { i }, init = 1 }), P:param("w", { along = { i }, init = 1 })
+    return P, i, I, v, w
+  end
+
+  it("whose parameters the loss does not reach is an error at the line of its step", function()
+    for _, make in ipairs { optim.SGD, optim.Adam, optim.RMSProp } do
+      local P, _, _, v, w = setting()
+      local x = P:input "x"
+      local message = fails(function()
+        make({ v, w }, { lr = 0.1 }):step(x:square() + w:detach())
+        P:compile { outputs = { w = w, v = v } }
+      end, "option: ", "reaches none of the optimiser's parameters: 'v', 'w'", "detach")
+      assert.equal(debug.getinfo(1, "l").currentline - 3, helper.line(message))
+    end
+  end)
+
+  it("is warned of the parameters that are not reached", function()
+    local P, _, I, v, w = setting()
+    local got
+    optim.SGD({ v, w }, { lr = 0.25 }):step(w:square())
+    warns(function() got = P:compile({ outputs = { w = w[I - 1], v = v[I - 1] } })({}, { I = 2 }) end, "does not contain 'v'")
+    helper.same(0.5, got.w)
+    helper.same(1, got.v)
+  end)
+
+  it("is judged with its own loss only", function()
+    local P, _, _, v, w = setting()
+    optim.SGD({ v }, { lr = 0.1 }):step(v:square())
+    local message = fails(function()
+      optim.SGD({ w }, { lr = 0.1 }):step(v:square() + 1)
+      P:compile { outputs = { w = w, v = v } }
+    end, "none of the optimiser's parameters: 'w'")
+    assert.falsy(message:find "'v',")
+  end)
+end)
+
+describe("where among numbers", function()
+  local numbers = { { 0, -1e9 }, { 1, 300 }, { 0, 0.1 }, { -1, 0.5 } }
+  local ops = { "add", "sub", "mul", "maximum", "minimum", "lt", "ge" }
+  local dtypes = { "f32", "f64", "f16", "bf16", "i64", "i32", "u8", "bool" }
+
+  it("takes the dtype that it meets, and gives what each number would", function()
+    for _, d in ipairs(dtypes) do
+      for _, n in ipairs(numbers) do
+        local P = tempo.program()
+        local t = P:dim "t"
+        local x = P:input("x", { domain = { t }, dtype = d })
+        local outputs, dtype = {}, {}
+        for _, op in ipairs(ops) do
+          local y = x[op](x, tempo.where(t:lt(1), n[1], n[2]))
+          local z = n[2] % 1 ~= 0 and x:mul(n[2]):dtype() == "f32" and x:to "f32" or x         -- a fraction makes integers f32
+          outputs[op], outputs[op .. "1"], outputs[op .. "2"] = y, z[op](z, n[1]), z[op](z, n[2])
+          dtype[op] = outputs[op .. "2"]:dtype()
+          assert.equal(dtype[op], y:dtype(), d .. " " .. op)
+        end
+        local got = helper.run(P, outputs, { x = tempo.array({ 1, 1 }, d) }, { T = 2 }, { tol = 0 })
+        for _, op in ipairs(ops) do
+          local what = d .. " " .. op .. " " .. n[2]
+          assert.equal(got[op .. "1"][1], got[op][1], what)
+          assert.equal(got[op .. "2"][2], got[op][2], what)
+        end
+      end
+    end
+  end)
+
+  it("does so in lists, branches, parameters and in another where", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, dtype = "f64" })
+    local h = P:tensor { domain = { t }, dtype = "f16" }
+    h[0] = tempo.where(t:eq(0), 0, -1e9)
+    h[t] = tempo.where(t:eq(1), 0.1, tempo.where(t:eq(2), 5, t))
+    local w = P:param("w", { along = { t }, init = tempo.where(T:gt(1), 2, 3) })
+    w:update(tempo.where(t:eq(0), 7, 8))
+    local both = tempo.stack { x, tempo.where(t:eq(0), 0, 0.1) }
+    assert.equal("f64", both:dtype())
+    assert.equal("f16", h:dtype())
+    local out = helper.run(P, { h = h, w = w, both = both }, { x = { 1, 2, 3, 4 } }, { T = 4 })
+    helper.same({ 0, 0.0999755859375, 5, 3 }, out.h)
+    helper.same({ 2, 7, 8, 8 }, out.w)
+    helper.same({ { 1, 0 }, { 2, 0.1 }, { 3, 0.1 }, { 4, 0.1 } }, out.both, 1e-15)
+  end)
+
+  it("is i64 or f32 alone, and a fraction is no integer", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    assert.equal("i64", tempo.where(t:eq(0), 0, -1e9):dtype())
+    assert.equal("f32", tempo.where(t:eq(0), 0, 0.5):dtype())
+    local h = P:tensor { domain = { t }, dtype = "i32" }
+    fails(function() h[t] = tempo.where(t:eq(0), 0, 0.5) end, "dtype", "0.5 is no integer")
+    fails(function() h[t] = tempo.where(t:eq(0), 2 ^ 31, 0) end, "dtype", "2147483648 is outside")
+    local n = P:input("n", { dtype = "i64", domain = { t } })
+    assert.equal("f32", tempo.stack({ n, 0.5 }):dtype())
+    local out = helper.value(P, tempo.stack { n, 0.5 }, { n = { 3 } }, { T = 1 })
+    helper.same({ { 3, 0.5 } }, out)
+  end)
+
+  it("is loose where its condition is", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 3 }, dtype = "f16" })
+    local causal = tempo.where(tempo.arange({ 3 }):lt(2), 0, -1e9)
+    assert.equal("i64", causal:dtype())
+    assert.equal("f16", (x + causal):dtype())
+    local h = P:tensor { domain = { t }, shape = { 3 } }
+    h[t] = causal
+    helper.same({ { 0, 0, -1e9 } }, helper.value(P, h, {}, { T = 1 }))
+  end)
+end)

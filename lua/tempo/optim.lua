@@ -17,6 +17,8 @@ local util = require "tempo.util"
 ---@class tempo.optim
 local optim = {}
 
+local one_step = getmetatable(tempo).step  -- a loss that reaches none of the parameters is an error
+
 local function half(d) return d == "f16" or d == "bf16" end
 local function wide(x) return half(x:dtype()) and x:to "f32" or x end
 
@@ -180,7 +182,7 @@ function Optimizer:step(loss, o)
   end
   if self.stepped then util.fail("option", "optim.%s: step was called twice; make a second optimiser", self._type) end
   self.stepped = true
-  local grads, norm = tempo.grad(loss, self.params), nil
+  local grads, norm = one_step(tempo.grad(loss, self.params)), nil
   if self.clip_norm then grads, norm = optim.clip_grad_norm(grads, self.clip_norm, loss) end
   for k, w in ipairs(self.params) do
     w:update(self:rule(w, wide(grads[k])):to(w:dtype()):detach())

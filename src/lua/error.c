@@ -19,6 +19,11 @@ bool tl_here(lua_State *L, lua_Debug *ar) {
   return false;
 }
 
+bool tl_by_library(lua_State *L) {
+  lua_Debug ar;
+  return lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar) && is_library(tl_stateof(L), ar.source);
+}
+
 /* ---- the object as text ---- */
 static bool is_error(lua_State *L, int i) {
   if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return false;
@@ -202,6 +207,14 @@ int tl_error(lua_State *L) {                    /* word, text: how the libraries
 int tl_default_warn(lua_State *L) {
   fprintf(stderr, "tempo: warning: %s\n", luaL_checkstring(L, 1));
   return 0;
+}
+
+void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text) {
+  struct { const void *why; const char *file; int64_t line; } key = { why, lp->pos.file, lp->pos.line };
+  if (tp_hmap_get(&lp->lines, &key, sizeof key)) return;
+  tp_hmap_set(&lp->lines, &key, sizeof key, lp);
+  tl_warn(L, lua_pushfstring(L, "%s:%d: %s", lp->pos.file ? lp->pos.file : "?", lp->pos.line, text));
+  lua_pop(L, 1);
 }
 
 void tl_warn(lua_State *L, const char *text) {

@@ -79,10 +79,13 @@ static void to_indices(call_t *c, int i, tp_arg *a) {
 }
 
 static tp_dtype common_dtype(int n, const tp_arg *v) {          /* what weak operands of a list become */
-  tp_dtype d = TP_F32;
+  tp_dtype d = TP_F32, least;
   bool any = false;
   for (int k = 0; k < n; k++)
     if (!v[k].weak) d = any ? tp_dtype_promote(d, tp_dtypeof(v[k].val)) : tp_dtypeof(v[k].val), any = true;
+  least = d;
+  for (int k = 0; k < n; k++)
+    if (v[k].weak) d = tp_dtype_promote(d, tp_weak_beside(&v[k], least));
   return d;
 }
 
@@ -94,7 +97,7 @@ static void to_list(call_t *c, tp_arg *a, int n, int first) {   /* values first 
   for (int k = 0; k < n; k++) tl_lift(c->L, c->lp, first + k, c->what, &v[k]);
   tp_dtype d = common_dtype(n, v);
   for (int k = 0; k < n; k++) {
-    vals[k] = v[k].weak ? tp_cast(g, v[k].val, d, &e) : v[k].val;
+    vals[k] = v[k].weak ? tp_weak_as(g, &v[k], d, &e) : v[k].val;
     if (!vals[k].node) tl_raise(c->L, &e);
   }
   a->n = n;
@@ -251,14 +254,38 @@ static void warn_random(call_t *c) {
   lua_pop(c->L, 1);
 }
 
-static tp_val *run(lua_State *L, tl_prog *lp, const tp_method *m, int first, int *n) {
+/* A scalar at each point of its domain has nothing to reduce: the points were meant. Libraries, written for any shape, may mean it. */
+static void warn_scalar(const call_t *c) {
+  const tp_val x = c->a[0].val;
+  bool all_axes = strcmp(c->m->shape, "reduced") == 0 || strstr(c->m->name, "softmax");
+  if (!all_axes || tp_rankof(x) || !x.node->ndom || tl_by_library(c->L)) return;
+  for (int k = 1; k < c->nsig; k++)
+    if (strcmp(c->sig[k].name, "axis") == 0 && c->a[k].kind) return;
+  const tp_sym *d = x.node->dom[x.node->ndom - 1];
+  const char *it = tp_own_name(x.node) ? tp_own_name(x.node) : "x", *range = lua_pushfstring(c->L, "0 .. %s", d->bound->name);
+  if (x.node->ndom > 1) range = lua_pushfstring(c->L, "{%s = %s}", d->name, range);
+  tl_warn_once(c->L, c->lp, c->m, lua_pushfstring(c->L, "shape: %s of a scalar at each point of '%s' reduces no axis; %s[%s]:%s(0) reduces %s", c->m->name,
+                                                  d->name, it, range, c->m->name, d->name));
+}
+
+/* A where among numbers is weak as they are. */
+static const tp_arg *weak_result(const call_t *c) {
+  bool weak = strcmp(c->m->name, "where") == 0 && c->a[1].weak && c->a[2].weak;
+  return weak ? tp_dup(&c->lp->p->g->arena, c->a, 3 * sizeof *c->a) : NULL;
+}
+
+static tp_val *run(lua_State *L, tl_prog *lp, const tp_method *m, int first, int *n, const tp_arg **weak) {
   call_t c = { .L = L, .lp = lp, .m = m };
   tp_error e = { 0 };
   c.nsig = tp_sig_parse(m->sig, c.sig);
   take_arguments(&c, first);
-  if (!lp->scratch) warn_random(&c);
+  if (!lp->scratch) {
+    warn_random(&c);
+    warn_scalar(&c);
+  }
   tp_val *out = NULL;
   *n = 0;
+  *weak = weak_result(&c);
   if (!m->fn(lp->p->g, m, c.a, &out, n, &e)) tl_raise(L, &e);
   return out;
 }
@@ -267,18 +294,24 @@ bool tl_method_sequence(const tp_method *m) {
   return strcmp(m->name, "split") == 0 || strcmp(m->name, "chunk") == 0;
 }
 
-static void push_sequence(lua_State *L, tl_prog *lp, int n, const tp_val *out) {
+static void push_result(lua_State *L, tl_prog *lp, tp_val v, const tp_arg *weak) {
+  tl_pushtensor(L, lp, v);
+  ((tl_tensor *)lua_touserdata(L, -1))->weak = weak;
+}
+
+static void push_sequence(lua_State *L, tl_prog *lp, int n, const tp_val *out, const tp_arg *weak) {
   lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
-    tl_pushtensor(L, lp, out[k]);
+    push_result(L, lp, out[k], weak);
     lua_rawseti(L, -2, k + 1);
   }
 }
 
 int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first) {
   int n;
-  const tp_val *out = run(L, lp, m, first, &n);
-  push_sequence(L, lp, n, out);
+  const tp_arg *weak;
+  const tp_val *out = run(L, lp, m, first, &n, &weak);
+  push_sequence(L, lp, n, out, weak);
   return n;
 }
 
@@ -286,11 +319,12 @@ int tl_callmethod(lua_State *L, const tp_method *m, int first) {
   tl_prog *lp = tl_findprog(L, first, lua_gettop(L));
   if (!lp) return tl_loose_new(L, m, first);
   int n;
+  const tp_arg *weak;
   tl_mark(L, lp);
-  const tp_val *out = run(L, lp, m, first, &n);
-  if (tl_method_sequence(m)) return push_sequence(L, lp, n, out), 1;
+  const tp_val *out = run(L, lp, m, first, &n, &weak);
+  if (tl_method_sequence(m)) return push_sequence(L, lp, n, out, NULL), 1;
   luaL_checkstack(L, n, m->name);
-  for (int k = 0; k < n; k++) tl_pushtensor(L, lp, out[k]);
+  for (int k = 0; k < n; k++) push_result(L, lp, out[k], weak);
   return n;
 }
 

@@ -134,6 +134,8 @@ int luaopen_tempo(lua_State *L) {
   lua_setfield(L, -2, "fail");
   tl_pushfunction(L, S, tl_nearest, 0);
   lua_setfield(L, -2, "nearest");
+  tl_pushfunction(L, S, tl_grad_step, 0);       /* for tempo.optim */
+  lua_setfield(L, -2, "step");
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   tl_rawsetp(L, LUA_REGISTRYINDEX, &module_key);

@@ -113,6 +113,17 @@ int tl_grad(lua_State *L) {                     /* loss, x or {x, y}, options */
   return 1;
 }
 
+int tl_grad_step(lua_State *L) {                /* a sequence of gradients: they are one optimiser's step */
+  for (int k = 1, step = 0; k <= (int)lua_rawlen(L, 1); k++, lua_pop(L, 1)) {
+    lua_rawgeti(L, 1, k);
+    tp_node *n = ((tl_tensor *)tl_check(L, lua_gettop(L), TL_TENSOR, "step"))->v.node;
+    if (k == 1) step = n->id + 1;
+    if (n->op == TP_OP_GRAD) n->attr.i[0] = step;
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
 /* ---- metamethods ---- */
 static int tensor_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return tl_read(L);

@@ -32,7 +32,7 @@ typedef struct tl_prog {
 
 typedef struct { tl_prog *lp; const tp_ix *e; } tl_index;                   /* an expression or a condition */
 typedef struct { tl_prog *lp; const tp_ix *lo, *hi; int64_t clo, chi; } tl_range;   /* lp == NULL: constants clo .. chi */
-typedef struct { tl_prog *lp; tp_val v; } tl_tensor;
+typedef struct { tl_prog *lp; tp_val v; const tp_arg *weak; } tl_tensor;   /* weak: of a where among numbers, its tp_arg.where */
 typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
 typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
 typedef struct { tp_array *a; tl_lease *lease; size_t charged; } tl_array;  /* a == NULL: freed */
@@ -74,9 +74,11 @@ const char *tl_intern(tl_prog *lp, const char *file);
 
 /* ---- error.c ---- */
 bool tl_here(lua_State *L, lua_Debug *ar);                                  /* the first frame of the script: not C, not our libraries */
+bool tl_by_library(lua_State *L);                                           /* one of ours called the function that runs now */
 void tl_pushmodule(lua_State *L);                                           /* what require "tempo" gives */
 int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
 int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
+void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text);    /* once for a line of the script and `why`, with its place */
 void tl_warn(lua_State *L, const char *text);                               /* tempo.warn, whatever the script made of it */
 int tl_default_warn(lua_State *L);
 int tl_error(lua_State *L);
@@ -153,6 +155,7 @@ int tl_record_sink(lua_State *L);
 int tl_record_env(lua_State *L, tp_op op);
 int tl_compile(lua_State *L);
 int tl_grad(lua_State *L);                                                  /* tempo.grad */
+int tl_grad_step(lua_State *L);
 
 /* ---- run.c, callback.c, fn.c, step.c, checkpoint.c, peek.c ---- */
 typedef struct tl_run {                         /* one execution: everything it holds, freed by __gc or tl_run_release */
