@@ -550,6 +550,8 @@ describe("second derivatives", function()
 end)
 
 describe("what is differentiated", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   it("is 0, with domain, shape and dtype, where no loss needs it", function()
     local P = tempo.program()
     local t, T = P:dim "t"

@@ -438,3 +438,131 @@ describe("where among numbers", function()
     helper.same({ { 0, 0, -1e9 } }, helper.value(P, h, {}, { T = 1 }))
   end)
 end)
+
+describe("a tensor without a name", function()
+  local P, t, T, x
+
+  before_each(function()
+    P = tempo.program()
+    t, T = P:dim("t", "T")
+    x = P:input("x", { domain = { t } })
+  end)
+
+  -- The message of reading e at t + 1, which leaves the domain; the reader's own call is no output of that name.
+  local function beyond(e)
+    return (fails(function() P:compile { outputs = { out = e[t + 1] } } end, "domain"):match "^[^\n]*")
+  end
+
+  it("has that of its local, upvalue, field, element or global", function()
+    local inner = x * 2
+    local net = { state = x * 3, cell = { h = x * 4 } }
+    local layers = { x * 5, { x * 6 } }
+    rawset(_G, "a_global_of_the_spec", x * 7)
+    assert.truthy(beyond(inner):find("'inner' is read at t = 2 (inner[t + 1])", 1, true))
+    assert.truthy(beyond(net.state):find("'net.state'", 1, true))
+    assert.truthy(beyond(net.cell.h):find("'net.cell.h'", 1, true))
+    assert.truthy(beyond(layers[1]):find("'layers[1]'", 1, true))
+    assert.truthy(beyond(layers[2][1]):find("'layers[2][1]'", 1, true))
+    assert.truthy(beyond(_G.a_global_of_the_spec):find("'a_global_of_the_spec'", 1, true))
+    rawset(_G, "a_global_of_the_spec", nil)
+    local ok = (function() return (beyond(inner):find("'inner'", 1, true)) end)()
+    assert.truthy(ok)
+  end)
+
+  it("has the name where it was made, not that of a helper's parameter", function()
+    local function helper_of_mine(other)
+      return (fails(function() P:compile { outputs = { out = other[t + 1] } } end, "domain"))
+    end
+    local mine = x * 2
+    assert.truthy(helper_of_mine(mine):find("'mine'", 1, true))
+    assert.truthy(helper_of_mine(x * 3):find("the mul of", 1, true))
+  end)
+
+  it("keeps the name that the script gives", function()
+    local mine = (x * 2):name "given"
+    assert.truthy(beyond(mine):find("'given'", 1, true))
+    local h = P:tensor { domain = { t }, name = "declared" }
+    h[0] = 1
+    fails(function() P:compile { outputs = { y = h + 1 } } end, "'declared' has no branch")
+  end)
+
+  it("has it in mistakes of recording, cycles, undefined points and at run time", function()
+    local y, h, n = x * 2, P:tensor { domain = { t } }, P:input("n", { domain = { t }, dtype = "i64" })
+    fails(function() y[0] = 1 end, "option", "'y'")
+    fails(function() return (y[{ u = 0 }]) end, "domain", "'y' has no dim 'u'")
+    h[0] = 1
+    fails(function() P:compile { outputs = { out = h + 1 } } end, "'h' has no branch", "h:otherwise")
+    local q = n:floordiv(n - 1)
+    each(function(tier)
+      local f = P:compile { outputs = { out = q + 1 }, tier = tier }
+      fails(function() return (f({ n = { 2, 1 } }, { T = 2 })) end, "input", "'q' at t = 1")
+    end)
+    local a, b = P:tensor { domain = { t } }, P:tensor { domain = { t } }
+    a[t] = b + 1
+    b[t] = a + 1
+    each(function(tier)
+      fails(function() P:compile { outputs = { out = a * 2 }, tier = tier } end, "cycle", "'a'", "b[t]")
+    end)
+  end)
+
+  it("leaves states and texts of programs as they are", function()
+    local function make(first)
+      local Q = tempo.program()
+      local u = Q:dim "u"
+      local z = Q:input("z", { domain = { u } })
+      local one, other
+      if first then one = z * 2 else other = z * 2 end
+      return Q:compile { outputs = { y = (one or other) + 1 } }
+    end
+    local f, g = make(true), make(false)
+    assert.equal(f:explain "graph":gsub("silent_spec.lua:%d+", ""), (g:explain "graph":gsub("silent_spec.lua:%d+", "")))
+    f:start({}, { U = 2 })
+    f:step { z = 1 }
+    assert.truthy(g:load_state(f:state()))
+    assert.truthy(T)
+  end)
+end)
+
+describe("what a call needs of its bounds", function()
+  local function lines(f)
+    local out = {}
+    for line in f:explain():gmatch "[^\n]+" do
+      local cond = line:match "^needs (.*)$" or line:match "^      and (.*)$"
+      if cond and not cond:find "bytes" then out[#out + 1] = cond end
+    end
+    return out
+  end
+
+  it("is told once by explain, however many reads need it, and not what another condition says", function()
+    local P = tempo.program()
+    local t = P:dim("t", "T")
+    local i, I = P:dim("i", "I")
+    local x, z = P:input("x", { domain = { t } }), P:input("z", { domain = { i } })
+    each(function(tier)
+      local y = x[4] + x[4]:exp() * x[2] + x[7] + z[I - 1] + z[3]
+      assert.same({ "T >= 8", "I >= 4" }, lines(P:compile { outputs = { y = y, again = x[7] }, tier = tier }))
+      assert.same({ "T >= 5" }, lines(P:compile { outputs = { y = x[4] }, tier = tier }))
+      assert.same({}, lines(P:compile { outputs = { y = x + 1 }, tier = tier }))
+    end)
+  end)
+
+  it("is said in few words, and is what the reads need", function()
+    local P = tempo.program()
+    local i = P:dim("i", "I")
+    local b, B = P:dim("b", "B")
+    local t, T = P:dim("t", "T")
+    local x = P:input("x", { domain = { i, b, t } })
+    local y = x[{ t = T - 1 }] + x[{ b = B - 1 }][{ t = T - 1 }] * i:value()
+    each(function(tier)
+      local f = P:compile { outputs = { y = y }, tier = tier }
+      for n = 0, 7 do
+        local bounds = { I = n % 2, B = math.floor(n / 2) % 2, T = math.floor(n / 4) }
+        local legal = bounds.I == 0 or bounds.B == 0 or bounds.T > 0          -- no point of y, or every read inside
+        local array = tempo.array(2, "f32", { bounds.I, bounds.B, bounds.T })
+        local ok, e = pcall(f, { x = array }, bounds)
+        assert.equal(legal, ok, tostring(e))
+        if not ok then assert.truthy(e:find("it needs T >= 1 or I == 0 or B == 0", 1, true), tostring(e)) end
+      end
+    end)
+  end)
+end)

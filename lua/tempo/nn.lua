@@ -271,6 +271,7 @@ local Linear = nn.class "Linear"
 function nn.Linear(P, nin, nout, o)
   check("nn.Linear", P, nin, nout)
   o = util.options("nn.Linear", o, common .. "init gain bias bias_init")
+  util.numbers("nn.Linear", o, "gain")
   local self = Linear:create(P, o)
   self.nin, self.nout = nin, nout
   local default = as_torch(nin, o)
@@ -315,6 +316,7 @@ local MLP = nn.class "MLP"
 ---@return tempo.nn.MLP
 function nn.MLP(P, sizes, o)
   o = util.options("nn.MLP", o, common .. "activation out_activation init gain out_gain bias bias_init")
+  util.numbers("nn.MLP", o, "gain out_gain")
   if type(sizes) ~= "table" or #util.sequence("nn.MLP", sizes, "{ 4, 64, 2 }") < 2 then
     util.fail("option", "nn.MLP: expected the layers' sizes, such as { 4, 64, 2 }")
   end
@@ -392,6 +394,7 @@ local Embedding = nn.class "Embedding"
 function nn.Embedding(P, num, dim, o)
   check("nn.Embedding", P, num, dim)
   o = util.options("nn.Embedding", o, common .. "init gain")
+  util.numbers("nn.Embedding", o, "gain")
   local self = Embedding:create(P, o)
   self.num, self.dim = num, dim
   self:param("weight", { num, dim }, { init = o.init or "normal", gain = o.gain })
@@ -416,6 +419,7 @@ local LayerNorm = nn.class "LayerNorm"
 ---@return tempo.nn.LayerNorm
 function nn.LayerNorm(P, shape, o)
   o = util.options("nn.LayerNorm", o, common .. "eps affine bias")
+  util.numbers("nn.LayerNorm", o, "eps")
   local self = LayerNorm:create(P, o)
   shape = util.list(shape)
   self.eps, self.shape = o.eps or 1e-5, shape
@@ -437,6 +441,7 @@ local RMSNorm = nn.class "RMSNorm"
 ---@return tempo.nn.Module
 function nn.RMSNorm(P, shape, o)
   o = util.options("nn.RMSNorm", o, common .. "eps affine")
+  util.numbers("nn.RMSNorm", o, "eps")
   local self = RMSNorm:create(P, o)
   self.eps, self.shape = o.eps, util.list(shape)
   if o.affine ~= false then self:param("weight", self.shape, { init = 1 }) end
@@ -455,6 +460,7 @@ local BatchNorm = nn.class "BatchNorm"
 function nn.BatchNorm(P, features, o)
   check("nn.BatchNorm", P, features)
   o = util.options("nn.BatchNorm", o, common .. "eps momentum affine")
+  util.numbers("nn.BatchNorm", o, "eps momentum")
   local self = BatchNorm:create(P, o)
   self.features, self.eps, self.momentum = features, o.eps or 1e-5, o.momentum or 0.1
   if o.affine ~= false then
@@ -498,6 +504,7 @@ local Dropout = nn.class "Dropout"
 ---@return tempo.nn.Module
 function nn.Dropout(P, p, o)
   o = util.options("nn.Dropout", o, "name")
+  util.numbers("nn.Dropout", { p = p }, "p")
   local self = Dropout:create(P, o)
   self.p = p or 0.5
   return self
@@ -524,6 +531,7 @@ local function convolution(class, method, d, transposed)
     local what = "nn." .. class._type
     check(what, P, nin, nout)
     o = util.options(what, o, common .. "stride padding output_padding dilation groups bias init gain bias_init")
+    util.numbers(what, o, "groups gain")
     size = each(what, size, d)
     local self, groups = class:create(P, o), o.groups or 1
     local a, b = transposed and nin or nout, transposed and nout or nin
@@ -623,6 +631,7 @@ local function cell(class, gates)
   return function(P, nin, hidden, o)
     check("nn." .. class._type, P, nin, hidden)
     o = util.options("nn." .. class._type, o, common .. "bias init gain activation")
+    util.numbers("nn." .. class._type, o, "gain")
     local self = class:create(P, o)
     self.nin, self.hidden = nin, hidden
     self.activation = activation(o.activation or "tanh", "nn." .. class._type)

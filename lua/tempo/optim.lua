@@ -84,6 +84,7 @@ local function class(name)
 end
 
 local common = "lr weight_decay clip_norm name "
+local numbers = "lr weight_decay clip_norm momentum eps alpha"
 
 -- Parameters, modules or a mixed list of both, as one list of parameters.
 local function flat(self, params)
@@ -122,6 +123,7 @@ end
 function Optimizer:create(params, o, known)
   o = util.options("optim." .. self._type, o, common .. known)
   if o.lr == nil then util.fail("option", "optim.%s: lr is missing", self._type) end
+  util.numbers("optim." .. self._type, o, numbers)
   params = flat(self, params)
   local P = params[1]:program()
   local opt = setmetatable({ params = params, program = P, lr = o.lr, weight_decay = o.weight_decay or 0,
@@ -255,6 +257,7 @@ local function adam(self, params, o, decay)
   if type(self.betas) ~= "table" or #self.betas ~= 2 then
     util.fail("option", "optim.%s: betas is a pair such as { 0.9, 0.999 }", self._type)
   end
+  util.numbers("optim." .. self._type, { beta1 = self.betas[1], beta2 = self.betas[2] }, "beta1 beta2")
   self.weight_decay = with.weight_decay or decay
   return self
 end

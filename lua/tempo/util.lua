@@ -34,6 +34,16 @@ function util.options(what, o, known)
   return o
 end
 
+--- Checks that those options of `o` that `names` lists are numbers, or tensors and index expressions.
+function util.numbers(what, o, names)
+  for name in names:gmatch "%S+" do
+    local v = o[name]
+    if v ~= nil and type(v) ~= "number" and type(v) ~= "userdata" then
+      util.fail("option", "%s: %s: expected a number, got a %s", what, name, type(v))
+    end
+  end
+end
+
 --- Checks that `t` is a list: no other keys, no holes. Returns it.
 function util.sequence(what, t, like)
   if type(t) ~= "table" then util.fail("option", "%s: expected a list such as %s, got a %s", what, like, type(t)) end

@@ -162,6 +162,7 @@ int tl_compile(lua_State *L) {
   take_rest(L, lp, 2, &o);
   take_tick(L, lp, 2, &o);
   int told = lp->p->g->warnings.n;
+  tl_name_variables(L, lp);
   tl_fn *u = tl_pushfn(L, lp);
   u->f = tp_compile(lp->p, &o, &e);
   if (!u->f) tl_raise(L, &e);

@@ -19,9 +19,11 @@ bool tl_here(lua_State *L, lua_Debug *ar) {
   return false;
 }
 
+bool tl_is_library(lua_State *L, const char *source) { return is_library(tl_stateof(L), source); }
+
 bool tl_by_library(lua_State *L) {
   lua_Debug ar;
-  return lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar) && is_library(tl_stateof(L), ar.source);
+  return lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar) && tl_is_library(L, ar.source);
 }
 
 /* ---- the object as text ---- */

@@ -48,6 +48,7 @@ static int entry(lua_State *L) {
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
   tl_stress(L);
+  ((tl_state *)lua_touserdata(L, lua_upvalueindex(1)))->L = L;
   int n = f(L);
   tl_stress(L);
   tp_unguard(&oom);
@@ -194,6 +195,7 @@ int tl_pcall(lua_State *L, int nargs, int nresults) {
   tp_guard *ours = tp_guard_now();
   int status = lua_pcall(L, nargs, nresults, 0);
   tp_guard_back(ours);
+  tl_stateof(L)->L = L;
   return status;
 }
 
@@ -201,6 +203,7 @@ void tl_call(lua_State *L, int nargs, int nresults) {
   tp_guard *ours = tp_guard_now();
   lua_call(L, nargs, nresults);
   tp_guard_back(ours);
+  tl_stateof(L)->L = L;
 }
 
 /* ---- programs and their handles ---- */
@@ -209,6 +212,8 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   lp->S = S;
   lp->p = tp_program_new(seed);
   if (!lp->p) tl_fail(L, TP_E_MEMORY, "memory: no memory for a program");
+  lp->p->g->learn = tl_learn_names;
+  lp->p->g->host = lp;
   lua_createtable(L, 4, 0);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, TL_PT_PROGRAM);

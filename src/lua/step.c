@@ -43,8 +43,11 @@ static double take_budget(lua_State *L, int i) {
   static const char *const known[] = { "budget_ms", NULL };
   tl_options(L, i, "step", known);
   if (!tl_option(L, i, "budget_ms")) return -1;
-  double ms = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
-  if (!(ms >= 0)) tl_fail(L, TP_E_OPTION, "option: budget_ms: expected a number of milliseconds, got %s", tl_describe(L, lua_gettop(L)));
+  bool number = lua_type(L, -1) == LUA_TNUMBER;
+  double ms = number ? lua_tonumber(L, -1) : -1;
+  char text[32];
+  if (!(ms >= 0))
+    tl_fail(L, TP_E_OPTION, "option: budget_ms: expected a number of milliseconds, 0 or more, got %s", number ? tl_numeral(ms, text) : tl_describe(L, lua_gettop(L)));
   lua_pop(L, 1);
   return ms / 1e3;
 }

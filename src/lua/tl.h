@@ -15,6 +15,7 @@ typedef enum { TL_NONE, TL_PROGRAM, TL_INDEX, TL_RANGE, TL_TENSOR, TL_LOOSE, TL_
 
 typedef struct tl_state {                       /* one per Lua state, a userdata in the registry */
   tp_pos at;                                    /* where errors without a place of their own belong, if not at the running line */
+  lua_State *L;                                 /* that runs the latest entry */
   size_t held, kept, untold;                    /* bytes of arrays: alive, alive after the last full collection, not told to the collector yet */
   char libdir[512];                             /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
 } tl_state;
@@ -74,6 +75,7 @@ const char *tl_intern(tl_prog *lp, const char *file);
 
 /* ---- error.c ---- */
 bool tl_here(lua_State *L, lua_Debug *ar);                                  /* the first frame of the script: not C, not our libraries */
+bool tl_is_library(lua_State *L, const char *source);                       /* of a chunk of ours */
 bool tl_by_library(lua_State *L);                                           /* one of ours called the function that runs now */
 void tl_pushmodule(lua_State *L);                                           /* what require "tempo" gives */
 int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
@@ -87,6 +89,10 @@ enum { TL_HINT = 512 };
 /* "; did you mean 'shape'?", or where nothing is near and the list is short, all there is. */
 const char *tl_hint(char out[TL_HINT], const char *name, const char *const *names, int n);
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) __attribute__((noreturn));
+
+/* ---- names.c: the variables of unnamed tensors ---- */
+void tl_name_variables(lua_State *L, tl_prog *lp);
+void tl_learn_names(void *lp);                                              /* the same, from inside the core */
 
 /* ---- options.c: what several functions take ---- */
 void tl_options(lua_State *L, int i, const char *what, const char *const *known);   /* a table (or nil) with these keys only */
