@@ -172,7 +172,7 @@ function Optimizer:count(w)
   return self.counts[key]
 end
 
---- Records the update of all parameters. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
+--- Records the update of all parameters; a loss that reaches none of them is an error when compiling. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
 ---@param loss tempo.Tensor
 ---@param o? {}
 ---@return tempo.Tensor[] gradients
