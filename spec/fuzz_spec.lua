@@ -1,10 +1,13 @@
 -- Random programs of fixed seeds on every tier; `make fuzz SECONDS=600` goes on from here.
+local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
 
 local found = { 126, 750 }                             -- seeds that showed bugs since
 
 describe("random programs", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   local legal, all = 0, 0
 
   local function try(seed)

@@ -67,10 +67,10 @@ void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
 
 /* ---- what is called by a name ---- */
 
-/* Upvalues behind those of an entry. */
-#define UP_NAME lua_upvalueindex(4)
-#define UP_TAKES lua_upvalueindex(5)
-#define UP_TYPE lua_upvalueindex(6)             /* of a method's object; TL_NONE: a function */
+/* Upvalues behind those of an entry: what is called, and the metatable of a method's object. */
+#define UP_CALLED lua_upvalueindex(4)
+#define UP_CLASS lua_upvalueindex(5)
+typedef struct { const char *name; int takes; tl_type of; } called_t;   /* of: a method's object; TL_NONE: a function */
 
 static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s" };
 
@@ -85,17 +85,24 @@ void tl_takes(lua_State *L, const char *name, int takes, bool method) {
 
 bool tl_dotted(lua_State *L) {
   lua_Debug ar;
-  if (!lua_tointeger(L, UP_TYPE) || !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name) return false;
-  return strcmp(ar.namewhat, "field") == 0 && strcmp(ar.name, lua_tostring(L, UP_NAME)) == 0;   /* after a tail call the name is another's */
+  const called_t *f = lua_touserdata(L, UP_CALLED);
+  if (!f || !f->of || !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name) return false;
+  return strcmp(ar.namewhat, "field") == 0 && strcmp(ar.name, f->name) == 0;     /* after a tail call the name is another's */
+}
+
+static bool is_object(lua_State *L) {           /* value 1, of the very class */
+  if (!lua_getmetatable(L, 1)) return false;
+  bool same = lua_rawequal(L, -1, UP_CLASS);
+  lua_pop(L, 1);
+  return same;
 }
 
 static int named_entry(lua_State *L) {
-  const char *name = lua_tostring(L, UP_NAME);
-  int takes = (int)lua_tointeger(L, UP_TAKES), of = (int)lua_tointeger(L, UP_TYPE);
-  if (of && strcmp(class_name[tl_typeof(L, 1)], class_name[of]) != 0)
-    tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)", name, class_name[of], tl_describe(L, 1),
-            object_name[of], name);
-  if (takes) tl_takes(L, name, takes, of);
+  const called_t *f = lua_touserdata(L, UP_CALLED);
+  if (f->of && !is_object(L) && strcmp(class_name[tl_typeof(L, 1)], class_name[f->of]) != 0)
+    tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)", f->name, class_name[f->of], tl_describe(L, 1),
+            object_name[f->of], f->name);
+  if (f->takes && lua_gettop(L) != f->takes) tl_takes(L, f->name, f->takes, f->of);
   return entry(L);
 }
 
@@ -104,10 +111,9 @@ void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int ext
   lua_pushlightuserdata(L, (void *)r->f);
   if (extra) lua_pushvalue(L, -3);
   else lua_pushnil(L);
-  lua_pushstring(L, r->name);
-  lua_pushinteger(L, r->takes);
-  lua_pushinteger(L, of);
-  lua_pushcclosure(L, named_entry, 6);
+  *(called_t *)lua_newuserdata(L, sizeof(called_t)) = (called_t){ r->name, r->takes, of };
+  tl_pushclass(L, of);                          /* nil for functions */
+  lua_pushcclosure(L, named_entry, 5);
   lua_setfield(L, -2 - extra, r->name);
   lua_pop(L, extra);
 }
