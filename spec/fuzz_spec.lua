@@ -1,4 +1,5 @@
 -- Random programs of fixed seeds on every tier; `make fuzz SECONDS=600` goes on from here.
+local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
 local helper = require "spec.helper"
@@ -6,6 +7,8 @@ local helper = require "spec.helper"
 local found = { 126, 750 }                             -- seeds that showed bugs since
 
 describe("random programs", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   local legal, all = 0, 0
 
   local function try(seed)

@@ -35,7 +35,7 @@ api.classes = {
       { name = "grad", args = { arg("loss", "tempo.Tensor", "a float tensor"), arg("x", "tempo.Tensor|tempo.Tensor[]", "one tensor, or a sequence of them") },
         returns = { { "tempo.Tensor|tempo.Tensor[]", "as many, each with the domain, shape and dtype of its tensor" } },
         text = "The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of "
-          .. "the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x.",
+          .. "the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x; compiling warns if the loss does not contain x.",
         errors = "`dtype` for tensors that are no floats; `cycle` where the gradient runs through the update of a state that is no parameter.",
         example = [[
 local x = P:input("x", { domain = { t } })
@@ -44,7 +44,7 @@ print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)]] 
       { name = "array", args = { arg("data", "tempo.Data|string", "a number, a nested table, a string of bytes or an array"),
           arg("dtype?", "tempo.Dtype", "f32, or bool for booleans, or the array's own"), arg("shape?", "integer[]", "for bytes, and to reshape") },
         returns = { { "tempo.Array" } }, text = "A host array: a copy. A number with a shape fills it.",
-        errors = "`shape` for ragged tables and for bytes that do not fill the shape; `option` for an unknown dtype.",
+        errors = "`shape` for ragged tables and for bytes that do not fill the shape; `dtype` for fractions, NaN and numbers out of range where it is an integer; `option` for an unknown dtype.",
         example = 'print(tempo.array({ { 1, 2 }, { 3, 4 } }, "i64"))\nprint(tempo.array(0, "f32", { 3 }))', fails = "tempo.array { { 1, 2 }, { 3 } }" },
       { name = "save", args = { arg("path", "string", "of the file, which is replaced as a whole"), arg("arrays", "tempo.Array|table<string, tempo.Array>", "an array: .npy; arrays by name: .npz") },
         returns = { { "true" } }, text = "Writes a NumPy file, as a whole or not at all.", errors = "`option` for anything but arrays; `file` if it cannot be written.",
@@ -70,7 +70,9 @@ print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)]] 
         returns = { { "any", "an index expression, a number or a tensor, as its operands" } }, text = "a % b, with the sign of b.", errors = "`affine` for an index expression by another, or by 0.",
         example = "print(tempo.mod(t, 2), tempo.mod(-7, 2))" },
       { name = "warn", args = { arg("text", "string", "the warning, with the script's place") }, returns = {},
-        text = "What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence.",
+        text = "What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence. It is told of a loop that records more than 10,000 nodes, of "
+          .. "a random tensor without a domain inside a larger one, of a reduction without an axis of a scalar at each point (it reduces nothing), and when compiling of a gradient by what the loss does not contain (it is 0) "
+          .. "and of a parameter's gradient that nothing needs.",
         example = "local was = tempo.warn\ntempo.warn = function(text) print(\"heard: \" .. text) end\ntempo.warn \"script.lua:1: look\"\ntempo.warn = was" },
       { name = "clock", args = {}, returns = { { "number", "seconds" } }, text = "A clock that never goes back: for rates and durations, not for the time of day.",
         example = "local start = tempo.clock()\nprint(tempo.clock() >= start)" },
@@ -399,7 +401,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "get", args = { arg("...", "integer", "one index for each axis") }, returns = { { "number|boolean" } }, text = "An element.", errors = "`shape` for another number of indices, `input` out of range.",
         example = 'print(tempo.array({ { 1, 2 }, { 3, 4 } }, "i64"):get(1, 0))', fails = "tempo.array({ 1, 2 }):get(2)" },
       { name = "set", args = { arg("v", "number|boolean", ""), arg("...", "integer", "one index for each axis") }, returns = { { "tempo.Array", "itself" } }, text = "Changes an element.",
-        errors = "as `get`; `callback` for an array lent to one.", example = "print(tempo.array({ 1, 2 }):set(7, 1))" },
+        errors = "as `get`; `dtype` as `tempo.array`; `callback` for an array lent to one.", example = "print(tempo.array({ 1, 2 }):set(7, 1))" },
       { name = "save", args = { arg("path", "string", "a .npy file") }, returns = { { "true" } }, text = "Writes a NumPy file, as a whole or not at all.", errors = "`file` if it cannot be written.",
         example = 'local path = os.tmpname()\nprint(tempo.array({ 1, 2 }):save(path))\nprint(tempo.load(path))\nos.remove(path)' },
       { name = "data", args = {}, returns = { { "lightuserdata" } }, text = "The address of the elements, for LuaJIT's `ffi.cast`; valid as long as the array.", example = "print(type(tempo.array({ 1 }):data()))" },

@@ -108,6 +108,8 @@ static void test_text(void) {
   CHECK(tp_nearest("momentun", names, 4) == names[1] && tp_nearest("sede", names, 4) == names[2]);
   const char *const ties[] = { "tan", "tanh", "than" };
   CHECK(tp_nearest("tahn", ties, 3) == ties[1] && tp_nearest("tahn", ties, 1) == ties[0]);
+  const char *cells[] = { "LSTMCell", "GRUCell", "lstm_cells" };
+  CHECK(tp_nearest("LSTM", cells, 3) == cells[0] && tp_nearest("gru", cells, 3) == cells[1] && tp_nearest("cell", cells, 3) == NULL);
   CHECK(tp_nearest("zzz", names, 4) == NULL && tp_nearest("lrs", names, 4) == names[3]);
 }
 

@@ -3,9 +3,12 @@
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
 -- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
+local tempo = require "tempo"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
 local ticks = require "spec.fuzz.ticks"
+
+tempo.warn = false                                     -- random programs have many a gradient that is 0
 
 -- TEMPO_BLOCK goes by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any. Memory is poisoned in four of five.
 local options = { seconds = 30, from = 1 }

@@ -150,6 +150,7 @@ int64_t tp_geti(tp_dtype d, const void *p, int64_t i);                   /* as i
 void tp_put(tp_dtype d, void *p, int64_t i, double v);                   /* converts by the same rules */
 void tp_puti(tp_dtype d, void *p, int64_t i, int64_t v);                 /* wraps */
 int64_t tp_f64_to_i64(double v);                                          /* truncates, saturates, NaN = 0 */
+const char *tp_dtype_refuses(tp_dtype d, double v);                       /* "no integer", "outside 0 .. 255": what is wrong with v as an element; NULL: nothing */
 
 /* ---- Philox 4x32-10 (philox.c) ----
  * The stream of one random op at one temporal point: key = (seed lo, seed hi); for the op's hash and then for each

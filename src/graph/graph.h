@@ -76,6 +76,7 @@ struct tp_node {
   int ndom; const tp_sym *const *dom;           /* in the order of P:dim */
   tp_pos pos;
   const char *name;                             /* NULL unless named */
+  const char *var;                              /* the script's variable that held it when a message was made; NULL: none, or nobody looked */
   const char *what;                             /* what explain calls it without a name: "grad of h"; NULL: by its operator and line */
   bool done;                                    /* MERGE: an `otherwise` came */
   tp_node *subst;                               /* scratch of passes */
@@ -118,6 +119,7 @@ struct tp_graph {
   uint64_t seed;
   int nrand;                                    /* ordinals of unnamed random ops */
   tp_pos pos;                                   /* position given to nodes made now */
+  void (*learn)(void *); void *host;            /* recording: finds out the variables of nodes, for a message; NULL: nobody knows */
 };
 
 tp_graph *tp_graph_new(tp_ictx *ix);
@@ -171,7 +173,7 @@ TP_GIVE tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k);
 TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 
 /* ---- checks and text ---- */
-const char *tp_own_name(const tp_node *n);                  /* the name the script gave it, as tensor, input or parameter; NULL: none */
+const char *tp_own_name(const tp_node *n);                  /* the name the script gave it, as tensor, input or parameter, or its variable; NULL: none */
 const char *tp_called(tp_graph *g, const tp_node *n);       /* for messages: 'x', or the add of net.lua:12 */
 bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run between passes in debug builds */
 /* What an error of data calls it: 'h', grad of h, or: this add. */

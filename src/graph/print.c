@@ -241,7 +241,7 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   put_list(b, g, "params", TP_OP_PARAM, g->params.n, g->params.v, flags);
   put_roots(b, g, flags);
   put_checks(b, g, flags);
-  for (int i = 0; i < g->warnings.n; i++) {
+  for (int i = 0; !(flags & TP_TEXT_NOPOS) && i < g->warnings.n; i++) {        /* they tell positions */
     tp_puts(b, "warning ");
     tp_put_string(b, g->warnings.v[i]);
     tp_puts(b, "\n");

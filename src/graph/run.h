@@ -54,5 +54,7 @@ void tp_run_given(const tp_graph *g, int64_t *env);
 /* Outputs of a run that went well get the lengths that were reached, and zeros beyond a row's own end; these are outputs too, by the bounds' names. */
 bool tp_run_trim(tp_graph *g, tp_run *run, tp_error *err);
 /* Shape of an array over a domain with a spatial shape, for given bounds; returns rank. */
+/* "input 'x' has shape (1, 3), needs (T, 3) = (2, 3)"; symbols NULL: numbers only. False. */
+bool tp_shape_fail(tp_error *err, tp_code code, const char *what, const tp_node *n, const tp_array *a, int rank, const int64_t *want, const char *symbols);
 int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp_out *o, int64_t shape[TP_MAXRANK]);
 #endif

@@ -69,8 +69,8 @@ static int saved_tostring(lua_State *L) {
 }
 
 void tl_open_saved(lua_State *L, tl_state *S) {
-  static const luaL_Reg meta[] = { { "__tostring", saved_tostring }, { NULL, NULL } };
-  static const luaL_Reg methods[] = { { NULL, NULL } };
+  static const tl_reg meta[] = { { "__tostring", saved_tostring, 0 }, { 0 } };
+  static const tl_reg methods[] = { { 0 } };
   tl_class(L, S, TL_STATE, "tempo.State", meta, methods, NULL);
   lua_pop(L, 1);
 }

@@ -141,7 +141,6 @@ static void warn_all(lua_State *L, const tp_graph *g, int from) {
 }
 
 int tl_compile(lua_State *L) {
-  lua_settop(L, 2);
   tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "compile");
   tp_error e = { 0 };
   tp_copts o = { 0 };
@@ -154,6 +153,7 @@ int tl_compile(lua_State *L) {
   take_rest(L, lp, 2, &o);
   take_tick(L, lp, 2, &o);
   int told = lp->p->g->warnings.n;
+  tl_name_variables(L, lp);
   tl_fn *u = tl_pushfn(L, lp);
   u->f = tp_compile(lp->p, &o, &e);
   if (!u->f) tl_raise(L, &e);

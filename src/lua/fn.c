@@ -80,7 +80,7 @@ static void charge_outputs(lua_State *L, int outputs, tl_array **slot, const tp_
 
 static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", "state", NULL };
-  lua_settop(L, 4);
+  tl_takes(L, "a call", 4, true);
   tl_fn *u = tl_fn_self(L, "call");
   tp_error e = { 0 };
   if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot call it again");
@@ -150,8 +150,8 @@ static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a
   tp_error e = { 0 };
   if (tl_typeof(L, i) == TL_ARRAY) push_copy(L, tl_toarray(L, i, name));
   else {
-    lua_pushvalue(L, i);
-    tl_nested(L, lua_gettop(L), name, 0, &tp_fn_param(u->f, k)->out[0].dtype, -1, NULL);
+    const char *what = lua_pushfstring(L, "parameter '%s'", name);
+    tl_nested(L, i, what, 0, &tp_fn_param(u->f, k)->out[0].dtype, -1, NULL);
     lua_remove(L, -2);
   }
   if (!tp_fn_param_fits(u->f, k, ((tl_array *)lua_touserdata(L, -1))->a, &e)) tl_raise(L, &e);
@@ -160,7 +160,6 @@ static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a
 /* All or nothing: whatever may be wrong is found before the first is replaced. */
 static int fn_load_params(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "load_params");
-  lua_settop(L, 2);
   if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: load_params takes a table by name, as f:params() gives; got %s", tl_describe(L, 2));
   lua_newtable(L);
   for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 4)) {
@@ -184,7 +183,6 @@ static int push_text(lua_State *L, tp_buf *b, bool ok, tp_error *e) {   /* takes
 }
 
 static int fn_explain(lua_State *L) {
-  lua_settop(L, 3);
   tl_fn *u = tl_fn_self(L, "explain");
   tp_error e = { 0 };
   tp_buf b;
@@ -234,7 +232,6 @@ static tl_run *run_of_bounds(lua_State *L, tl_fn *u) {  /* given as argument 2 *
 }
 
 static int fn_memory(lua_State *L) {
-  lua_settop(L, 2);
   tl_fn *u = tl_fn_self(L, "memory");
   tp_error e = { 0 };
   tl_run *r = run_of_bounds(L, u);
@@ -245,7 +242,6 @@ static int fn_memory(lua_State *L) {
 }
 
 static int fn_simulate(lua_State *L) {
-  lua_settop(L, 2);
   tl_fn *u = tl_fn_self(L, "simulate");
   tp_error e = { 0 };
   tp_kept k;
@@ -280,11 +276,11 @@ static int fn_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg fn_meta[] = { { "__call", fn_call }, { "__tostring", fn_tostring }, { NULL, NULL } };
-static const luaL_Reg fn_methods[] = {
-  { "params", fn_params }, { "load_params", fn_load_params }, { "explain", fn_explain }, { "memory", fn_memory }, { "peak", fn_peak }, { "simulate", fn_simulate },
-  { "start", tl_fn_start }, { "step", tl_fn_step }, { "cancel", tl_fn_cancel }, { "state", tl_fn_state }, { "load_state", tl_fn_load_state },
-  { "save", tl_fn_save }, { "load", tl_fn_load }, { "profile", fn_profile }, { "export", fn_export }, { "free", fn_free }, { NULL, NULL },
+static const tl_reg fn_meta[] = { { "__call", fn_call, 0 }, { "__tostring", fn_tostring, 0 }, { 0 } };
+static const tl_reg fn_methods[] = {
+  { "params", fn_params, 1 }, { "load_params", fn_load_params, 2 }, { "explain", fn_explain, 3 }, { "memory", fn_memory, 2 }, { "peak", fn_peak, 1 }, { "simulate", fn_simulate, 2 },
+  { "start", tl_fn_start, 4 }, { "step", tl_fn_step, 3 }, { "cancel", tl_fn_cancel, 1 }, { "state", tl_fn_state, 1 }, { "load_state", tl_fn_load_state, 2 },
+  { "save", tl_fn_save, 2 }, { "load", tl_fn_load, 2 }, { "profile", fn_profile, 2 }, { "export", fn_export, 2 }, { "free", fn_free, 1 }, { 0 },
 };
 
 void tl_open_fn(lua_State *L, tl_state *S) {

@@ -105,14 +105,14 @@ static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x,
     return tp_array_ref(a);
   }
   tp_array *a;
+  char what[256];
+  snprintf(what, sizeof what, "input '%s'", name);
   if (lua_istable(L, i)) {
-    char what[256];
-    snprintf(what, sizeof what, "input '%s'", name);
     a = tl_nested(L, i, what, TP_E_INPUT, &o->dtype, rank, shape);
   } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) {
     tl_array *u = tl_pusharray(L);
     tl_setarray(L, u, tp_array_new(o->dtype, 0, shape));
-    tl_setelem(L, a = u->a, 0, i);
+    tl_putelem(L, what, TP_E_INPUT, a = u->a, 0, i);
   } else {
     return tl_fail(L, TP_E_INPUT, "input: '%s': expected an array, a nested table or a number, got %s", name, tl_describe(L, i)), NULL;
   }

@@ -3,7 +3,6 @@
 
 int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", NULL };
-  lua_settop(L, 4);
   tl_fn *u = tl_fn_self(L, "start");
   tp_error e = { 0 };
   const tp_sym *const *need;
@@ -43,8 +42,11 @@ static double take_budget(lua_State *L, int i) {
   static const char *const known[] = { "budget_ms", NULL };
   tl_options(L, i, "step", known);
   if (!tl_option(L, i, "budget_ms")) return -1;
-  double ms = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
-  if (!(ms >= 0)) tl_fail(L, TP_E_OPTION, "option: budget_ms: expected a number of milliseconds, got %s", tl_describe(L, lua_gettop(L)));
+  bool number = lua_type(L, -1) == LUA_TNUMBER;
+  double ms = number ? lua_tonumber(L, -1) : -1;
+  char text[32];
+  if (!(ms >= 0))
+    tl_fail(L, TP_E_OPTION, "option: budget_ms: expected a number of milliseconds, 0 or more, got %s", number ? tl_numeral(ms, text) : tl_describe(L, lua_gettop(L)));
   lua_pop(L, 1);
   return ms / 1e3;
 }
@@ -77,7 +79,6 @@ static void fill_results(lua_State *L, tl_fn *u, tp_step *s, tl_array **slot, in
 }
 
 int tl_fn_step(lua_State *L) {                  /* f, values, options */
-  lua_settop(L, 3);
   tl_fn *u = tl_fn_self(L, "step");
   tp_error e = { 0 };
   if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot step it");

@@ -52,13 +52,15 @@ static void put_ticks(tp_buf *b, const tp_fn *f) {
   tp_puts(b, "\n");
 }
 
-/* What bounds have to keep to, besides being there. */
+/* What bounds have to keep to, besides being there: of conditions of many reads each once, and none that another says. */
 static void put_checks(tp_buf *b, const tp_fn *f) {
-  for (int i = 0; i < f->graph->boundchecks.n; i++) {
-    tp_puts(b, i ? "      and " : "needs ");
-    tp_ix_print(b, f->graph->boundchecks.v[i].cond);
-    tp_puts(b, "\n");
-  }
+  tp_ictx *c = f->graph->ix;
+  const tp_ix *all = tp_ix_bool(c, true);
+  for (int i = 0; i < f->graph->boundchecks.n; i++) all = tp_ix_and(c, all, f->graph->boundchecks.v[i].cond);
+  if (tp_ix_kind(all) == TP_IX_TRUE) return;
+  bool several = tp_ix_kind(all) == TP_IX_AND;
+  for (int i = 0; i < (several ? tp_ix_narg(all) : 1); i++)
+    tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(c, several ? tp_ix_arg(all, i) : all));
 }
 
 static int fused(const tp_poly *p) {

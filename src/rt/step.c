@@ -204,11 +204,13 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
     int64_t shape[TP_MAXRANK];
     if (!tp_fn_wants(f, i)) continue;
     const tp_array *a = s->values ? s->values[i] : NULL;
-    if (!a) return tp_fail(err, TP_E_INPUT, n->pos, "'%s' is needed at each tick and was not given", n->attr.str);
+    if (!a) return tp_fail(err, TP_E_INPUT, (tp_pos){0}, "input: '%s' is needed at each tick and was not given", n->attr.str);
     int rank = tp_fn_fed_shape(f, i, &f->session->run, shape);
-    if (a->dtype != n->out[0].dtype) return tp_fail(err, TP_E_DTYPE, n->pos, "value '%s' is %s, declared %s", n->attr.str, tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
-    if (a->rank != rank || (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank)))
-      return tp_fail(err, TP_E_SHAPE, n->pos, "value '%s' does not have the shape of one tick: its domain without the tick dims, then its shape", n->attr.str);
+    if (a->dtype != n->out[0].dtype) return tp_fail(err, TP_E_DTYPE, (tp_pos){0}, "value '%s' is %s, declared %s", n->attr.str, tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
+    if (a->rank == rank && (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) continue;
+    tp_shape_fail(err, TP_E_SHAPE, "the value at a tick of input", n, a, rank, shape, NULL);
+    tp_note(err, "at a tick: its domain without the tick dims, then its shape");
+    return false;
   }
   return true;
 }

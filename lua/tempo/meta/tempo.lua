@@ -34,7 +34,7 @@ local tempo = {}
 ---@return tempo.Program
 function tempo.program(options) end
 
---- The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x.
+--- The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x; compiling warns if the loss does not contain x.
 ---@param loss tempo.Tensor a float tensor
 ---@param x tempo.Tensor|tempo.Tensor[] one tensor, or a sequence of them
 ---@return tempo.Tensor|tempo.Tensor[] # as many, each with the domain, shape and dtype of its tensor
@@ -86,7 +86,7 @@ function tempo.floordiv(a, b) end
 ---@return any # an index expression, a number or a tensor, as its operands
 function tempo.mod(a, b) end
 
---- What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence.
+--- What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence. It is told of a loop that records more than 10,000 nodes, of a random tensor without a domain inside a larger one, of a reduction without an axis of a scalar at each point (it reduces nothing), and when compiling of a gradient by what the loss does not contain (it is 0) and of a parameter's gradient that nothing needs.
 ---@param text string the warning, with the script's place
 function tempo.warn(text) end
 
@@ -387,7 +387,7 @@ function tempo.lor(x, y) end
 ---@return tempo.Tensor
 function tempo.lnot(x) end
 
---- a where c holds, else b; both sides are needed everywhere.
+--- a where c holds, else b; both sides are needed everywhere. Of numbers alone it takes the dtype that it meets, as they do.
 ---@param c tempo.Operand
 ---@param a tempo.Operand
 ---@param b tempo.Operand
