@@ -68,8 +68,8 @@ function blocks.run_c(code, root)
   local file = assert(io.open(path .. ".c", "wb"))
   file:write(code)
   file:close()
-  local pipe = io.popen(("(cc -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -I%sinclude %s.c -o %s -L%s -ltempo -lm "
-    .. "-Wl,-rpath,\"%s\" && %s) 2>&1; "
+  local pipe = io.popen(("(cc -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror "
+    .. "-I%sinclude %s.c -o %s -L%s -ltempo -lm -Wl,-rpath,\"%s\" && %s) 2>&1; "
     .. "echo \"status $?\""):format(root, path, path, build, build:find "^/" and build or "$PWD/" .. build, path))
   local out = pipe:read "*a"
   pipe:close()
