@@ -180,8 +180,8 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside) {
 static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) { return tp_depends(b->l->p, e, d); }
 
 static bool linear(const sb *b, const tp_ix *e, const tp_sym *d) {
-  int64_t c; const tp_ix *rest;
-  return !depends(b, e, d) || (tp_ix_linear_in(C(b), e, d, &c, &rest) && !depends(b, rest, d));
+  int64_t by; const tp_ix *rest;
+  return tp_steps(b->l->p, e, d, &by, &rest);
 }
 
 static bool node_allows(const sb *b, int i, const tp_sym *d) {
@@ -223,7 +223,7 @@ static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
 
 /* Of the first `rows` axes one row is taken, however many there are. */
 static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d) {
-  bool ok = !depends(b, o->off, d);
+  bool ok = linear(b, o->off, d);
   for (int k = 0; k < o->base.node->ndom; k++) ok = ok && linear(b, o->idx[k], d);
   for (int a = 0; a < o->rank; a++) ok = ok && (a < rows || !depends(b, o->shape[a], d)) && !depends(b, o->stride[a], d);
   return ok;
@@ -249,7 +249,7 @@ static bool fails_by_extent(const tp_node *n) {
 
 static bool is_exact(const sb *b) {
   bool exact = b->s->effect || b->exact;
-  for (int i = 0; i < b->s->nnode; i++) exact |= fails_by_extent(b->s->node[i]);
+  for (int i = 0; i < b->s->nnode; i++) exact |= fails_by_extent(b->s->node[i]) || b->s->node[i]->attr.check == TP_CHECK_NAN;
   return exact;
 }
 
@@ -647,19 +647,6 @@ static bool accum(low *l, tp_node *n) {
 
 static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
 
-/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it (the end of each row) must be stored. */
-static void plain_axes(tp_poly *p, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
-  int64_t by;
-  const tp_ix *rest;
-  for (int k = 0; k < nl && !o->bad; k++)
-    for (int d = 0, seen = 0; d < o->base.node->ndom; d++) {
-      if (!tp_depends(p, o->idx[d], var[k])) continue;
-      bool plain = tp_ix_linear_in(p->g->ix, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
-      for (int j = 0; j < nl && plain; j++) plain = !tp_depends(p, rest, var[j]);
-      if (!plain && o->base.node != v.node) o->bad = v.node;
-    }
-}
-
 bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
   tp_ictx *c = p->g->ix;
   const tp_sym *var[32]; const tp_ix *ext[32], *vat[32];
@@ -673,9 +660,7 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
       if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(c, var[q]) : at[e];
       q += over;
     }
-  if (!tp_resolve(p, v, vat, nl, var, ext, o, err)) return false;
-  plain_axes(p, v, nl, var, o);
-  return true;
+  return tp_resolve(p, v, vat, nl, var, ext, o, err);
 }
 
 static bool call(low *l, tp_node *n) {
