@@ -69,9 +69,9 @@ function ended.early()
   local score = ((w - 1):square():sum() + tempo.uniform({}, { domain = { i }, name = "u" }) * 0.3):name "score"
   local best = P:tensor { domain = { i }, name = "best" }
   local bad = P:tensor { domain = { i }, dtype = "i64", name = "bad" }
-  local asked = (i % 3):eq(2)
+  local asked = tempo.mod(i, 3):eq(2)
   best[0] = 1e9
-  best:when((i % 3):eq(0), tempo.minimum(best[i - 1], score[i - 1]))
+  best:when(tempo.mod(i, 3):eq(0), tempo.minimum(best[i - 1], score[i - 1]))
   best:otherwise(best[i - 1])
   bad[0] = 0
   bad:when(asked, tempo.where(score:lt(best), tempo.full({}, 0, { dtype = "i64" }), bad[i - 1] + 1))
@@ -145,9 +145,12 @@ local function replay(stop)
   local pick = (tempo.uniform({}, { domain = { t }, name = "pick" }) * size:value():to "f32"):floor():to "i64"
   local row = s[tempo.max(0, t + 1 - N) .. t + 1]:index_select(0, pick)
   local loss = ((w * row):sum() - 1):square()
-  tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss, { when = (t % 4):eq(0) })
+  local new = P:tensor { domain = { t }, shape = { 2 }, name = "new" }
+  new:when(tempo.mod(t, 4):eq(0), (w - 0.1 * tempo.grad(loss, { w })[1]):detach())
+  new:otherwise(w)
+  w:update(new)
   if stop then P:stop(t, s:sum():lt(-0.4)) end
-  return P, { s = s, w = w[T - 1] }, { T = 40, N = 6 }
+  return P, { last = s[T - 1], w = w[T - 1] }, { T = 40, N = 6 }
 end
 function ended.replay() return replay(true) end
 function ended.replay_without() return replay(false) end

@@ -335,7 +335,10 @@ static bool newest_params(tp_refsteps *s, double until) {
 
 /* ---- states: the memo, and how far the callbacks are ---- */
 
-static bool is_own(tp_refsteps *s, const tp_cell *c) { return c->state == CELL_DONE && c->node->id < s->r->g->nodes.n; }
+/* What says an end says it again. */
+static bool is_own(tp_refsteps *s, const tp_cell *c) {
+  return c->state == CELL_DONE && c->node->id < s->r->g->nodes.n && !(c->node->op == TP_OP_VALUE && tp_mentions_end(s->r->g, c->node->attr.ix[0]));
+}
 
 /* How far dims that end by data are known, which shapes may need. */
 static void put_ends(tp_refsteps *s, tp_buf *b) {
@@ -346,6 +349,7 @@ static void put_ends(tp_refsteps *s, tp_buf *b) {
       tp_put_i64(b, k / 2);
       for (int d = 0; d < c->node->ndom; d++) tp_put_i64(b, ref_at(c)[d]);
       tp_put_i64(b, *(int64_t *)c->data[0]);
+      tp_put_i64(b, ref_bound(s->r, s->r->ending[k / 2].stop->dim));
     }
   tp_put_i64(b, -1);
 }
@@ -357,6 +361,7 @@ static void take_ends(tp_refsteps *s, tp_reader *r) {
     int64_t at[REF_MAXDIM], *end = TP_NEW(&x->arena, int64_t);
     for (int d = 0; d < e->end->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, e->end->dom[d]), 1));
     *end = tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1);
+    if (tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1) == *end && *end < ref_bound(x, e->stop->dim)) continue;    /* it ended with a bound that is larger now */
     tp_cell *c = ref_cell(x, e->end, at);
     c->data[0] = end;
     c->state = CELL_DONE;

@@ -126,7 +126,13 @@ static bool mentions(const tp_node *n, const tp_sym *b) {
   return any;
 }
 
-/* A node that is computed for more than parameters' last values, which alone may know the end. */
+/* Is it where the lengths of a dim that ends by data are given back? */
+static bool gives_end(const tp_graph *g, const tp_output *o) {
+  const tp_stop *s = o->val.node->op == TP_OP_VALUE ? tp_stop_of(g, tp_ix_as_sym(o->val.node->attr.ix[0])) : NULL;
+  return s && !strcmp(o->name, s->dim->bound->name);
+}
+
+/* A node that is computed for more than parameters' last values and lengths, which alone may know the end. */
 static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   tp_graph *g = f->closed;
   bool *seen = tp_calloc((size_t)g->nodes.n + 1);
@@ -134,7 +140,7 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   int n = 0;
 #define PUSH(node) do { if (!seen[(node)->id]) { seen[(node)->id] = true; stack[n++] = (node); } } while (0)
   for (int i = 0; !found && i < g->outputs.n; i++)
-    if (!g->outputs.v[i].hidden) PUSH(g->outputs.v[i].val.node);
+    if (!g->outputs.v[i].hidden && !gives_end(g, &g->outputs.v[i])) PUSH(g->outputs.v[i].val.node);
   for (int i = 0; !found && i < g->sinks.n; i++) PUSH(g->sinks.v[i]);
   while (n && !found) {
     const tp_node *x = stack[--n];

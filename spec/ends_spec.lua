@@ -1,0 +1,355 @@
+-- Ends by data where they used to be wrong, dear or refused: whole programs (spec/ended.lua) on every tier, at once and in steps, and small ones against plain Lua.
+local tempo = require "tempo"
+local S = require "spec.support"
+local ended = require "spec.ended"
+
+local function names_of(x)
+  local list = {}
+  for k, d in ipairs(x:domain()) do list[k] = tostring(d) end
+  return list
+end
+
+-- The slots of every stored tensor: { k = "b: B, t: 4, l: L" }.
+local function slots(f)
+  local t = {}
+  for name, dims in f:explain "storage":gmatch "temp ([^\n]-) %(([^\n]-)%);" do t[name] = dims end
+  return t
+end
+
+local function compile(name)
+  local P, outputs, bounds, inputs = ended[name]()
+  return P:compile { outputs = outputs, tier = "interpreter" }, bounds, inputs and inputs(bounds) or {}
+end
+
+-- What each step gives, as plain Lua; at most `most` steps.
+local function steps(f, inputs, bounds, values, from)
+  local all, done, out = {}, nil, nil
+  if not from then f:start(inputs, bounds) end
+  repeat
+    done, out = f:step(values and values(#all + 1) or {})
+    local here = {}
+    for k, v in pairs(out) do here[k] = S.plain(v) end
+    all[#all + 1] = here
+  until done
+  return all
+end
+
+describe("a program that ends by data", function()
+  for _, name in ipairs(ended.names) do
+    it("gives the same on every tier: " .. name, function()
+      local P, outputs, bounds, inputs = ended[name]()
+      S.compile(P, outputs)(inputs and inputs(bounds) or {}, bounds)
+    end)
+  end
+
+  local ticks = { ppo = { "i,e", "e" }, early = { "i", "score" }, decode_bound_rows = { "b,t", "tok", 2 }, tagger = { "i", "loss" }, rewards = { "i", "last" } }
+  for name, by in pairs(ticks) do
+    it("shows the same at the same ticks on both tiers: " .. name, function()
+      local runs = {}
+      for k, tier in ipairs { "reference", "interpreter" } do
+        local P, outputs, bounds, inputs = ended[name]()
+        local dom = (outputs[by[2]] or outputs.loss):domain()
+        local tick = by[3] and { dom[by[3]] } or { dom[1] }
+        local f = P:compile { outputs = outputs, tier = tier, tick = tick }
+        runs[k] = steps(f, inputs and inputs(bounds) or {}, bounds, name == "decode_bound_rows" and function(n)
+          local prompt = inputs(bounds).prompt
+          local column = {}
+          for b = 0, bounds.B - 1 do column[b + 1] = prompt:get(b, n - 1) end
+          return { prompt = tempo.array(column, "i64") }
+        end or nil)
+      end
+      assert.equal(#runs[1], #runs[2])
+      assert.is_true(#runs[1] > 1)
+      for n, want in ipairs(runs[1]) do
+        for k, v in pairs(want) do
+          assert.is_not_nil(runs[2][n][k], ("%s at step %d"):format(k, n))
+          S.same(runs[2][n][k], v, 1e-4, ("%s at step %d"):format(k, n))
+        end
+        for k in pairs(runs[2][n]) do assert.is_not_nil(want[k], ("%s at step %d"):format(k, n)) end
+      end
+    end)
+  end
+end)
+
+describe("what is kept where dims end by data", function()
+  it("of parameters and moments is a point, of last values a point", function()
+    for _, name in ipairs { "ppo", "ppo_lstm" } do
+      local f = compile(name)
+      local kept = slots(f)
+      for _, w in ipairs { "wo", "wi", "adam.m.wo", "adam.v.wo", "grad of wo", "adam.m.wi", "adam.v.wi" } do assert.equal("i: 1, e: 1, m: 1", kept[w], name .. " " .. w) end
+      local bounds = { I = 3, E = 6, M = 2, B = 3, T = 4 }
+      local small = f:memory(bounds)
+      bounds.E = 6000
+      assert.equal(small, f:memory(bounds))
+    end
+    local f = compile "early"
+    assert.equal(f:memory { I = 60, B = 4, n = 2 }, f:memory { I = 60000, B = 4, n = 2 })
+  end)
+
+  it("of keys and values is a ring of the window, also where rows of a batch end", function()
+    local ring = "min(max(1, T - 1), max(1, W))"
+    for name, want in pairs { decode_window = "t: 4, l: L", decode_bound = ("t: %s, l: L"):format(ring), decode_all = "t: T, l: L",
+                              decode_window_rows = "b: B, t: 4, l: L", decode_bound_rows = ("b: B, t: %s, l: L"):format(ring), decode_all_rows = "b: B, t: T, l: L" } do
+      local kept = slots((compile(name)))
+      assert.equal(want, kept.k, name)
+      assert.equal(want, kept.v, name)
+    end
+  end)
+
+  it("of a replay window that is read under a condition is what it is without an end", function()
+    assert.equal(slots((compile "replay_without")).s, slots((compile "replay")).s)
+  end)
+
+  it("of a batch runs in calls over the batch, reads from each row's own end too", function()
+    for _, name in ipairs { "decode_bound_rows", "rewards" } do
+      for line in (compile(name)):explain "schedule":gmatch "[^\n]+" do assert.is_nil(line:find "^%s*for b ", name .. line) end
+    end
+  end)
+end)
+
+-- Rows of a batch that end by a recurrence: row b has n[b] points.
+describe("rows that end at their own points", function()
+  local N = { 3, 1, 5, 4 }
+
+  local function program()
+    local P = tempo.program()
+    local b, B = P:dim "b"
+    local t, T = P:dim "t"
+    local n = P:input("n", { domain = { b }, dtype = "f64" })
+    local w = P:input("w", { dtype = "f64" })
+    local h = P:tensor { domain = { b, t }, dtype = "f64", name = "h" }
+    h[{ t = 0 }] = 1
+    h:otherwise(h[t - 1] + 1)
+    P:stop(t, h:ge(n))
+    return P, b, B, t, T, h, w
+  end
+
+  local function value(w, t) return w * (t + 1) * (t + 1) end
+
+  it("have their own last values, sums, advantages and gradients", function()
+    local P, _, B, t, T, h, w = program()
+    local v = h * h * w
+    local nv = P:tensor { domain = v:domain(), dtype = "f64" }
+    nv[{ t = T - 1 }] = 0
+    nv[t] = v[t + 1]
+    local delta = h + 0.9 * nv - v
+    local A = P:tensor { domain = v:domain(), dtype = "f64" }
+    A[{ t = T - 1 }] = delta
+    A[t] = delta + 0.8 * A[t + 1]
+    local loss = (A * nv)[0 .. T]:sum(0)[0 .. B]:sum(0)
+    local g = tempo.grad(loss, { w })[1]
+    local out = S.run(P, { nv = nv, A = A, sum = nv[0 .. T]:sum(0), last = v[T - 1], back = v[T - 1 - t], suffix = h[t .. T]:sum(0), loss = loss, g = g },
+                      { n = tempo.array(N, "f64"), w = 0.5 }, { B = 4, T = 9 })
+    local function run(weight, put)
+      local total = 0
+      for row, m in ipairs(N) do
+        local a, sum = 0, 0
+        for x = m - 1, 0, -1 do
+          local following = x < m - 1 and value(weight, x + 1) or 0
+          a = x + 1 + 0.9 * following - value(weight, x) + 0.8 * a
+          sum = sum + following
+          total = total + a * following
+          if put then put(row, m, x, following, a, sum) end
+        end
+      end
+      return total
+    end
+    S.same(out.loss, run(0.5, function(row, m, x, following, a, sum)
+      assert.equal(following, out.nv[row][x + 1])
+      S.same(out.A[row][x + 1], a)
+      assert.equal(value(0.5, m - 1 - x), out.back[row][x + 1])
+      assert.equal((m * (m + 1) - x * (x + 1)) / 2, out.suffix[row][x + 1])
+      if x == 0 then assert.equal(sum, out.sum[row]) assert.equal(value(0.5, m - 1), out.last[row]) end
+    end))
+    S.same(out.g, (run(0.5 + 1e-5) - run(0.5 - 1e-5)) / 2e-5, 1e-6)
+    assert.same(N, out.T)
+    assert.equal(5, #out.nv[1])
+    for row, m in ipairs(N) do
+      for x = m + 1, 5 do assert.equal(0, out.nv[row][x]) end
+    end
+  end)
+
+  it("may be points of a dim that ends itself, three deep", function()
+    local P = tempo.program()
+    local i, I = P:dim "i"
+    local b, B = P:dim "b"
+    local t, T = P:dim "t"
+    P:stop(t, t:value():ge((tempo.mod(i * 3, 4) + b):value()))            -- (3 i mod 4) + b + 1 points
+    local x = (t:value() + (i * 10):value() + (b * 100):value())
+    local s = x[0 .. T]:sum(0)
+    P:stop(i, s[0 .. B]:sum(0):ge(900))
+    local out = S.run(P, { s = s, total = s[0 .. I]:sum(0)[0 .. B]:sum(0), n = T:value()[0 .. B]:sum(0) }, {}, { I = 20, B = 3, T = 50 })
+    local reached, total = 0, 0
+    for a = 0, 19 do
+      local sum = 0
+      for row = 0, 2 do
+        local m, q = a * 3 % 4 + row + 1, 0
+        for y = 0, m - 1 do q = q + y + 10 * a + 100 * row end
+        assert.equal(q, out.s[a + 1][row + 1])
+        assert.equal(m, out.T[a + 1][row + 1])
+        sum = sum + q
+      end
+      reached, total = a + 1, total + sum
+      if sum >= 900 then break end
+    end
+    assert.equal(reached, out.I)
+    assert.equal(reached, #out.s)
+    assert.equal(total, out.total)
+  end)
+end)
+
+describe("a parameter along dims of which one ends", function()
+  -- w halves with each m; after an epoch in which it is below a tenth of what it was at the epoch 0 of this i, the next i begins.
+  it("goes on from the last epoch, and its operand may be read there", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local e, E = P:dim "e"
+    local m, M = P:dim "m"
+    local w = P:param("w", { along = { i, e, m }, init = 1, dtype = "f64" })
+    w:update(w * 0.5 + 0.01)
+    local far = (w / w[{ e = 0, m = 0 }]):name "far"
+    P:stop(e, far[{ m = M - 1 }]:lt(0.1))
+    local out = S.run(P, { far = far[{ e = E - 1, m = M - 1 }], w = w }, {}, { I = 3, E = 7, M = 2 })
+    local x = 1
+    for a = 1, 3 do
+      local first, n, last = x, 0, nil
+      repeat
+        n = n + 1
+        for k = 1, 2 do
+          S.same(out.w[a][n][k], x)
+          last = x / first
+          x = x * 0.5 + 0.01
+        end
+      until last < 0.1 or n == 7
+      assert.equal(n, out.E[a])
+      S.same(out.far[a], last)
+    end
+  end)
+
+  it("stops after so many evaluations that were not better", function()
+    local P = tempo.program()
+    local i, I = P:dim "i"
+    local score = P:input("score", { domain = { i }, dtype = "f64" })
+    local best = P:tensor { domain = { i }, dtype = "f64" }
+    local bad = P:tensor { domain = { i }, dtype = "i64" }
+    best[0] = 1e9
+    best:when(tempo.mod(i, 3):eq(0), tempo.minimum(best[i - 1], score[i - 1]))
+    best:otherwise(best[i - 1])
+    bad[0] = 0
+    bad:when(tempo.mod(i, 3):eq(2), tempo.where(score:lt(best), 0, bad[i - 1] + 1))
+    bad:otherwise(bad[i - 1])
+    P:stop(i, bad:ge(2))
+    local s = { 9, 9, 5, 9, 9, 4, 0, 0, 6, 0, 0, 3, 0, 0, 7, 0, 0, 8, 0, 0 }      -- looked at: 5, 4, 6, 3, 7, 8
+    local out = S.run(P, { best = best[I - 1], bad = bad[I - 1] }, { score = tempo.array(s, "f64") }, { I = 20 })
+    assert.equal(18, out.I)
+    assert.equal(2, out.bad)
+    assert.equal(3, out.best)
+  end)
+end)
+
+describe("lines in another order", function()
+  it("keep what a read said before P:stop", function()
+    local function run(before)
+      local P = tempo.program()
+      local t = P:dim "t"
+      local k, K = P:dim "k"
+      local z = (t * 10 + k):value()
+      local last = before and z[K - 1]
+      P:stop(k, k:value():ge(t:value()))                                  -- t + 1 points
+      last = last or z[K - 1]
+      local y = P:tensor { domain = { t }, dtype = "i64" }
+      y[0] = -1
+      y[t] = last[t - 1]
+      return S.run(P, { y = y, last = last }, {}, { T = 4, K = 9 })
+    end
+    for _, before in ipairs { true, false } do
+      local out = run(before)
+      assert.same({ 0, 11, 22, 33 }, out.last)
+      assert.same({ -1, 0, 11, 22 }, out.y)
+    end
+  end)
+end)
+
+describe("steps of what ends by data", function()
+  local function each(fn)
+    for _, tier in ipairs { "reference", "interpreter" } do fn(tier) end
+  end
+
+  it("show outputs of the outer dims with the last tick inside, others once", function()
+    each(function(tier)
+      local P = tempo.program()
+      local i, I = P:dim "i"
+      local t, T = P:dim "t"
+      local c = P:input("c", { dtype = "f64" })
+      local x = P:input("x", { domain = { i, t }, dtype = "f64" })
+      P:stop(t, x:gt(5))
+      local outputs = { x = x * 2, sum = x[0 .. T]:sum(0), all = x[0 .. T]:sum(0)[0 .. I]:sum(0), c = c + 1 }
+      local f = P:compile { outputs = outputs, tick = { i, t }, tier = tier }
+      local X = { { 1, 2, 6 }, { 9 }, { 3, 3, 3, 3 } }
+      f:start({ c = 4 }, { I = 3, T = 4 })
+      local n, total = 0, 0
+      for a, row in ipairs(X) do
+        local sum = 0
+        for k, v in ipairs(row) do
+          sum, n = sum + v, n + 1
+          if n == 3 or n == 6 then f:load_state(f:state()) end
+          local done, out = f:step { x = v }
+          assert.equal(2 * v, out.x:item())
+          assert.equal(a == 3 and k == 4, done)
+          if k == #row then assert.equal(sum, out.sum:item()) assert.equal(#row, out.T:item()) else assert.is_nil(out.sum) assert.is_nil(out.T) end
+          if n == 1 then assert.equal(5, out.c:item()) else assert.is_nil(out.c) end
+          if not done then assert.is_nil(out.all) end
+          if done then assert.equal(total + sum, out.all:item()) end
+        end
+        total = total + sum
+      end
+    end)
+  end)
+
+  it("show arrays as long as the rows of a tick have reached", function()
+    each(function(tier)
+      local P = tempo.program()
+      local i = P:dim "i"
+      local b = P:dim "b"
+      local t = P:dim "t"
+      P:stop(t, t:value():ge((i + b):value()))                            -- i + b + 1 points
+      local f = P:compile { outputs = { y = (i * 100 + b * 10 + t):value() + 1 }, tick = i, tier = tier }
+      f:start({}, { I = 3, B = 2, T = 9 })
+      for a = 0, 2 do
+        local _, out = f:step()
+        local want = {}
+        for row = 0, 1 do
+          want[row + 1] = {}
+          for k = 0, a + 1 do want[row + 1][k + 1] = k <= a + row and a * 100 + row * 10 + k + 1 or 0 end
+        end
+        assert.same(want, out.y:totable())
+        assert.same({ a + 1, a + 2 }, out.T:totable())
+      end
+    end)
+  end)
+
+  -- On the interpreter, which looks at ends while it runs, the place is not found again.
+  it("go on with a larger bound, of which P:stop is no mention, or say that they cannot", function()
+    each(function(tier)
+      local P = tempo.program()
+      local t = P:dim "t"
+      local x = P:input("x", { domain = { t }, dtype = "f64" })
+      local s = P:tensor { domain = { t }, dtype = "f64" }
+      s[0] = x
+      s[t] = s[t - 1] + x
+      P:stop(t, s:gt(20))
+      local f = P:compile { outputs = { s = s }, tick = t, tier = tier }
+      local xs = { 1, 2, 3, 4, 5, 6, 7, 8 }
+      f:start({}, { T = 4 })
+      for k = 1, 3 do f:step { x = xs[k] } end
+      local ok, out = pcall(f, { x = xs }, { T = 8 }, { state = f:state() })
+      if tier == "interpreter" then
+        assert.is_false(ok)
+        assert.truthy(tostring(out):find("bound: a larger bound than the state's is possible only where", 1, true))
+        return
+      end
+      assert.same({ 1, 3, 6, 10, 15, 21 }, out.s:totable())
+      assert.equal(6, out.T:item())
+    end)
+  end)
+end)
