@@ -260,12 +260,56 @@ static bool gathered(sum *s, tp_edge *to) {
 
 /* ---- scatters: ends stand in the map ---- */
 
+/* The one row that all of the axis are, as the derivative of a sum is; {NULL}: they differ. */
+static tp_val one_row(const sum *s, int axis) {
+  const tp_node *x = operand(s);
+  int64_t one;
+  if (x->op != TP_OP_EXPAND) return tp_none;
+  tp_val y = x->in[0].src;
+  int a = axis - (tp_rankof(s->e.src) - tp_rankof(y));
+  if (a < 0) return y;
+  return tp_ix_is_const(mk_extent(y, a), &one) && one == 1 ? mk_squeeze(s->l->mk, y, a) : tp_none;
+}
+
+/* A range lo .. hi of rows that are one and the same: that one at each point of u's dim, where p lacks the dim; else as many as there may be, of which those beyond hi are nothing. */
+static bool repeated(sum *s, int d, int axis, tp_val row) {
+  ends *l = s->l;
+  const tp_sym *t = s->n->dom[d];
+  tp_at r = s->e.at[d], *at;
+  const tp_ix *hi = tp_ends_extreme(l, r.hi, true), *shape[TP_MAXRANK], *want;
+  int rank = tp_rankof(s->e.src), n = 0;
+  bool apart = !tp_dom_has(s->ndom, s->dom, t);
+  hi = hi ? hi : sym(s, t->bound);
+  want = tp_ix_extent(l->ix, r.lo, hi, operand(s)->ndom, operand(s)->dom);
+  for (int a = 0; a < rank; a++)
+    if (!apart || a != axis) shape[n++] = a == axis ? want : mk_extent(s->e.src, a);
+  if (apart) {
+    s->e.src = mk_expand(l->mk, row, n, shape);
+    if (!s->e.src.node) return false;
+    bring_in(s, 1, &t);
+    s->parts = both(s, s->parts, tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_GE, sym(s, t), r.lo), tp_ix_cmp(l->ix, TP_LT, sym(s, t), r.hi)));
+  } else {
+    tp_val there = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, want), tp_ends_value(l, tp_ix_sub(l->ix, r.hi, r.lo), s->ndom, s->dom));
+    for (int a = axis + 1; a < rank; a++) there = mk_unsqueeze(l->mk, there, tp_rankof(there));
+    s->e.src = mk_where(l->mk, there, mk_expand(l->mk, operand(s)->in[0].src, n, shape));
+    if (!s->e.src.node) return false;
+    bring_in(s, operand(s)->ndom, operand(s)->dom);
+  }
+  at = copy_at(s, s->n->ndom);
+  at[d] = apart ? (tp_at){ .lo = sym(s, t) } : (tp_at){ true, r.lo, hi };
+  s->e.at = at;
+  return true;
+}
+
 /* A range with an end in it: rows before and after it are nothing. */
 static bool padded(sum *s, int d, int axis) {
   ends *l = s->l;
   tp_at r = s->e.at[d];
   tp_node *x = operand(s);
+  tp_val row = mentions(s, r.lo) ? tp_none : one_row(s, axis);
   const tp_ix *lo = tp_ends_extreme(l, r.lo, false), *hi = tp_ends_extreme(l, r.hi, true);
+  if (row.node) return repeated(s, d, axis, row);
+  if (l->err->code) return false;
   lo = lo ? lo : zero(s);
   hi = hi ? hi : sym(s, s->n->dom[d]->bound);
   const tp_ix *want = tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom), *before = tp_ix_sub(l->ix, r.lo, lo);
@@ -387,7 +431,7 @@ static bool scattered(sum *s, tp_edge *to) {
     const tp_at *at = &s->e.at[d];
     bool ends = mentions(s, at->lo) || (at->range && mentions(s, at->hi)), range = at->range;
     if (ends && !(range ? padded(s, d, axis) : pointed(s, d))) return false;
-    axis += range;
+    axis += range && s->e.at[d].range;
   }
   return settle(s, to);
 }
