@@ -67,7 +67,7 @@ static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_s
     if (!tp_dom_has(s->ndom, s->dom, x.node->dom[d]) || tp_dom_has(ndom, dom, x.node->dom[d])) left[n++] = x.node->dom[d];
   if (n == x.node->ndom) return x;
   const tp_ix *alive = tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom });     /* rows that may have ended themselves */
-  if (tp_ix_kind(alive) != TP_IX_TRUE) x = tp_ends_same_dom(l, tp_ends_masked(l, tp_ends_cond(l, alive, x.node->ndom, x.node->dom), x, TP_RED_MAX, false), x.node->ndom, x.node->dom);
+  if (tp_ix_kind(alive) != TP_IX_TRUE) x = tp_ends_same_dom(l, tp_ends_masked(l, alive, x.node->ndom, x.node->dom, x, TP_RED_MAX, false), x.node->ndom, x.node->dom);
   tp_node *y = x.node ? accum(l, TP_RED_MAX, n, left) : NULL;
   return y && gather(l, y, x) ? tp_v(y) : tp_none;
 }
@@ -300,14 +300,24 @@ static double identity_of(tp_red red, tp_dtype d) {
   return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
 }
 
-tp_val tp_ends_masked(ends *l, tp_val mask, tp_val x, tp_red red, bool only) {
+/* Do the rows that cond tells apart come one after the other? Then what it excludes need not run at all, if it is made before (plan/build.c); else it goes into its user. */
+static bool comes_alone(const ends *l, const tp_ix *cond) {
+  bool alone = true;
+  for (int i = 0; i < l->g->stops.n; i++) alone &= l->alone[i] || !tp_ix_mentions(cond, l->g->stops.v[i].sym);
+  return alone;
+}
+
+tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x, tp_red red, bool only) {
   const tp_node *n = x.node;
-  if (!n || !mask.node) return tp_none;
+  if (!n) return tp_none;
   if (n->op == TP_OP_FILL && n->attr.f[0] == identity_of(red, tp_dtypeof(x))) return x;
   bool contracts = n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM;
-  if (!only || red != TP_RED_SUM || !contracts) return mk_select(l->mk, mask, x, mk_num(l->mk, identity_of(red, tp_dtypeof(x)), tp_dtypeof(x)));
+  if (!only || red != TP_RED_SUM || !contracts) {
+    tp_val mask = tp_ends_cond(l, cond, ndom, dom), nothing = mk_num(l->mk, identity_of(red, tp_dtypeof(x)), tp_dtypeof(x));
+    return comes_alone(l, cond) ? mk_select(l->mk, mask, x, nothing) : mk_select(l->mk, mk_un(l->mk, TP_OP_LNOT, mask), nothing, x);
+  }
   tp_val in[2];
-  for (int k = 0; k < n->nin; k++) in[k] = mk_select(l->mk, mask, n->in[k].src, mk_num(l->mk, 0, tp_dtypeof(n->in[k].src)));
+  for (int k = 0; k < n->nin; k++) in[k] = mk_select(l->mk, tp_ends_cond(l, cond, ndom, dom), n->in[k].src, mk_num(l->mk, 0, tp_dtypeof(n->in[k].src)));
   return mk_op(l->mk, n->op, n->nin, in, &n->attr);
 }
 

@@ -31,8 +31,8 @@ TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);                    
 const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a);                        /* what may be, of the ends that a mentions */
 const tp_ix *tp_ends_alive(ends *l, const tp_node *n);                          /* n's point is there */
 tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom); /* v, for whoever reads it index by index */
-/* x where mask holds, else what adds nothing; a contraction's operands are masked instead of its result, if nobody else sees that. */
-tp_val tp_ends_masked(ends *l, tp_val mask, tp_val x, tp_red red, bool only);
+/* x where cond holds, else what adds nothing; a contraction's operands are masked instead of its result, if nobody else sees that (only). */
+tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x, tp_red red, bool only);
 const tp_ix *tp_ends_part(const tp_ix *cond, int k);                            /* cond as a conjunction: its part k, NULL: no more */
 /* The conjunction of those args of cond that mention an end, or of those that do not. */
 const tp_ix *tp_ends_split(ends *l, const tp_ix *cond, bool mention);

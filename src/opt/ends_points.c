@@ -44,7 +44,7 @@ static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_out *o = tp_outof(x);
   const tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, sym(l, t), c), sym(l, s->sym));
   tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = TP_RED_MAX });
-  tp_val part = tp_ends_same_dom(l, tp_ends_masked(l, tp_ends_cond(l, is, ndom, dom), x, TP_RED_MAX, false), ndom, dom);
+  tp_val part = tp_ends_same_dom(l, tp_ends_masked(l, is, ndom, dom, x, TP_RED_MAX, false), ndom, dom);
   if (!y.node || !part.node || !tp_accum_add(l->g, y.node, (tp_edge){ .src = part, .at = at, .gather = true, .pos = l->g->pos }, l->err)) return tp_none;
   y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
   return y;

@@ -143,8 +143,7 @@ static bool settle(sum *s, tp_edge *to) {
   s->e.cond = both(s, s->plain, range);
   if (ask && is_condition(s, ask)) s->e.cond = both(s, s->e.cond, ask), ask = NULL;
   if (ask) {
-    tp_val mask = tp_ends_cond(l, ask, s->ndom, s->dom);
-    s->e.src = tp_ends_same_dom(l, tp_ends_masked(l, mask, s->e.src, s->n->attr.red, only_reader(s)), s->ndom, s->dom);
+    s->e.src = tp_ends_same_dom(l, tp_ends_masked(l, ask, s->ndom, s->dom, s->e.src, s->n->attr.red, only_reader(s)), s->ndom, s->dom);
   } else s->e.src = tp_ends_same_dom(l, s->e.src, s->ndom, s->dom);
   if (s->e.src.node) *to = s->e;
   return s->e.src.node;
@@ -336,7 +335,7 @@ static bool mask_now(sum *s) {
   ends *l = s->l;
   const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, operand(s)));
   s->parts = s->plain = NULL;
-  s->e.src = tp_ends_same_dom(l, tp_ends_masked(l, tp_ends_cond(l, cond, operand(s)->ndom, operand(s)->dom), s->e.src, s->n->attr.red, false), operand(s)->ndom, operand(s)->dom);
+  s->e.src = tp_ends_same_dom(l, tp_ends_masked(l, cond, operand(s)->ndom, operand(s)->dom, s->e.src, s->n->attr.red, false), operand(s)->ndom, operand(s)->dom);
   s->e.cond = NULL;
   return s->e.src.node;
 }
