@@ -195,12 +195,6 @@ bool tp_is_first_end(const tp_access *a) {
   return a->upto && tp_ix_is_const(a->upto, &upto) && upto <= 0;
 }
 
-bool tp_ends_at(const tp_poly *p, const tp_node *n) {
-  for (int i = 0; n && i < p->g->stops.n; i++)
-    if (p->g->stops.v[i].end == n) return true;
-  return false;
-}
-
 const tp_sym *tp_stop_sym(const tp_poly *p, int arr) {
   for (int i = 0; i < p->g->stops.n; i++)
     if (p->g->stops.v[i].end == p->arrs.v[arr]->val.node) return p->g->stops.v[i].dim;

@@ -18,7 +18,6 @@ bool tp_low_statements(low *l, tp_node *n);
 /* Operand k of CALL n at its dims' values: dims in `over` lead as axes. */
 bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err);
 /* ---- ends.c ---- */
-bool tp_ends_at(const tp_poly *p, const tp_node *n);            /* n is the ACCUM of a stop */
 const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at);   /* that n has the point; at[d] NULL: not asked; NULL: no dim ends */
 tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim);   /* an index into dim, whatever the ends that it mentions */
 #endif
