@@ -119,6 +119,12 @@ describe("example", function()
     support.same({ tonumber(a), tonumber(c) }, { 0.8, 0.5 }, 0.02)
   end)
 
+  it("maml_sinusoid: five steps fit a new task", function()
+    local out = run("maml_sinusoid", "--iterations 200")
+    local before, after = out:match "iteration  199  loss before the steps (%S+), after them (%S+)"
+    assert.is_true(tonumber(before) > 2.5 and tonumber(after) < 0.4 * tonumber(before), out)
+  end)
+
   it("episodes", function()
     with_folder(function(folder)
       local first, last, long, short = run("episodes", "--quiet --out " .. folder):match "home: (%d+) %% at first, (%d+) %% at last; (%S+) and (%S+) steps"
@@ -129,7 +135,7 @@ describe("example", function()
 
   it("those that train write metrics.csv where --out says", function()
     for name, columns in pairs { rnn_bptt = "iteration,loss", long_sequence = "iteration,loss", sgd_recurrence = "iteration,loss",
-        bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c",
+        bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c", maml_sinusoid = "iteration,before,after",
         episodes = "iteration,score,home,length", ppo_cartpole = "iteration,return,steps_per_second,seconds" } do
       with_folder(function(folder)
         run(name, "--seed 1 --iterations 3 --quiet --out " .. folder)

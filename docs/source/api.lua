@@ -33,14 +33,23 @@ api.classes = {
       { name = "program", args = {}, options = { arg("seed", "integer", "of random numbers (0); a call may replace it") }, returns = { { "tempo.Program" } },
         text = "A new, empty program.", example = "print(tempo.program { seed = 7 })", fails = "tempo.program { sed = 7 }" },
       { name = "grad", args = { arg("loss", "tempo.Tensor", "a float tensor"), arg("x", "tempo.Tensor|tempo.Tensor[]", "one tensor, or a sequence of them") },
+        options = { arg("leaf", "boolean", "each x counts as given at each of its points, as a parameter does (false)") },
         returns = { { "tempo.Tensor|tempo.Tensor[]", "as many, each with the domain, shape and dtype of its tensor" } },
         text = "The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of "
-          .. "the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x.",
-        errors = "`dtype` for tensors that are no floats; `cycle` where the gradient runs through the update of a state that is no parameter.",
+          .. "the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x.\n\n"
+          .. "With `leaf = true` nothing is followed through the definition of any x: a state is differentiated by what reads it, not by later states. So an optimiser's step can stand inside a "
+          .. "recurrence and be differentiated in turn (`examples/maml_sinusoid.lua`).",
+        errors = "`dtype` for tensors that are no floats; `cycle` where the gradient runs through the update of a state that is no parameter and no leaf.",
         example = [[
 local x = P:input("x", { domain = { t } })
 local dx = tempo.grad(x[0 .. t + 1]:sum(0):square(), x)
-print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)]] },
+print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)
+
+local w = P:tensor { domain = { t } }                 -- gradient descent on w^2 from w = 1
+w[0] = 1
+w[t] = (w - 0.25 * tempo.grad(w * w, w, { leaf = true }))[t - 1]
+local by_first = tempo.grad(w[T - 1], w)[0]
+print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
       { name = "array", args = { arg("data", "tempo.Data|string", "a number, a nested table, a string of bytes or an array"),
           arg("dtype?", "tempo.Dtype", "f32, or bool for booleans, or the array's own"), arg("shape?", "integer[]", "for bytes, and to reshape") },
         returns = { { "tempo.Array" } }, text = "A host array: a copy. A number with a shape fills it.",

@@ -35,10 +35,13 @@ local tempo = {}
 function tempo.program(options) end
 
 --- The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x.
+---
+--- With `leaf = true` nothing is followed through the definition of any x: a state is differentiated by what reads it, not by later states. So an optimiser's step can stand inside a recurrence and be differentiated in turn (`examples/maml_sinusoid.lua`).
 ---@param loss tempo.Tensor a float tensor
 ---@param x tempo.Tensor|tempo.Tensor[] one tensor, or a sequence of them
+---@param options? { leaf?: boolean }
 ---@return tempo.Tensor|tempo.Tensor[] # as many, each with the domain, shape and dtype of its tensor
-function tempo.grad(loss, x) end
+function tempo.grad(loss, x, options) end
 
 --- A host array: a copy. A number with a shape fills it.
 ---@param data tempo.Data|string a number, a nested table, a string of bytes or an array
