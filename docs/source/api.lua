@@ -139,7 +139,7 @@ print(P:compile { outputs = { fib = fib } }({}, { T = 10 }).fib)]],
           arg("domain", "tempo.Dims", "dims for each of whose points there is one such state (layers, seeds)"), arg("shape", "tempo.Extent[]", "(that of an array or tensor given as init, else {})"),
           arg("dtype", "tempo.Dtype", "(that of an array or tensor given as init, else f32)") },
         returns = { { "tempo.Declared", "a tensor that may be assigned to" } },
-        text = "A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave; `w:update(e)` says the next; without one it is carried. "
+        text = "A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave (which starts a run at the first point again, random draws included: see there); `w:update(e)` says the next; without one it is carried. "
           .. "A leaf of gradients at each point: its own update is never differentiated through.",
         errors = "`option` without an init; `domain` for an init that varies over `along`.",
         example = [[
@@ -339,7 +339,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "save", args = { arg("path", "string", "") }, returns = { { "true" } }, text = "Writes the state to a file, which is replaced as a whole or not at all.",
         errors = "as `state`; `file` if it cannot be written.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x + 1 }, tick = t }\nlocal path = os.tmpname()\nf:start({}, { T = 2 })\nf:step { x = 1 }\nprint(f:save(path))\nf:load(path)\nprint(select(2, f:step { x = 7 }).y)\nos.remove(path)' },
-      { name = "load", args = { arg("path", "string", "") }, returns = { { "tempo.Function", "itself" } }, text = "Goes on from a state in a file. After an error the function is as it was.",
+      { name = "load", args = { arg("path", "string", "") }, returns = { { "tempo.Function", "itself" } }, text = "Goes on from a state in a file: with `f:step`, or with a call, `f(inputs, bounds, { state = f:state() })`, which may give a larger bound where no read mentions it. After an error the function is as it was.",
         errors = "`file` for one that is not there or broken; `option` for a state of another program.",
         example = 'local f = P:compile { outputs = { y = t:value() }, tick = t }\nprint(pcall(f.load, f, "no such file"))' },
       { name = "cancel", args = {}, returns = {}, text = "From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.", errors = "`option` where nothing runs.",
@@ -347,7 +347,9 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "params", args = {}, returns = { { "table<string, tempo.Array>" } }, text = "The parameters after the last run (or as loaded), copies, by path; between ticks the newest.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf({}, { T = 5 })\nprint(f:params().w)' },
       { name = "load_params", args = { arg("params", "table<string, tempo.Data>", "by path, as `f:params()` gives them; any of them") }, returns = { { "tempo.Function", "itself" } },
-        text = "First values for runs to come: copies.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
+        text = "First values for runs to come: copies. A run with them starts again at the first point: random numbers, which are keyed by seed and point, are those of the run before, and what is written in the "
+          .. "index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, "
+          .. "with a larger bound if need be: `examples/going_on.lua` does both.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
       { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
           arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },

@@ -7,7 +7,8 @@
 --- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the
 --- global norm of the gradients is brought down to it), name (the path of the moments).
 --- The moments are parameters too, "<name>.m.<parameter>", with the along, domain, shape and dtype of theirs: f:params()
---- has them, and f:load_params() goes on where they stood. Beside f16 and bf16 moments are f32, where 0.999 is not 1;
+--- has them, and f:load_params() goes on where they stood, but at the first point of `along` and with the random numbers
+--- of that: give the run another seed = (examples/going_on.lua). Beside f16 and bf16 moments are f32, where 0.999 is not 1;
 --- the step is computed in f32 and rounded once.
 local tempo = require "tempo"
 local util = require "tempo.util"
