@@ -58,7 +58,8 @@ TP_API tempo_function *tempo_compile_ticks(tempo_program *p, const char *tier, i
 TP_API int tempo_start(tempo_function *f, int ninput, const char *const *input_name, tempo_array *const *input,
                        int nbound, const char *const *bound_name, const int64_t *bound, uint64_t seed, tempo_error *err);
 /* One tick. value: the inputs that have the tick dims, without these. budget_ms < 0: none. *done: that was the last. *late_ms: over the budget (may be NULL).
- * outputs: as tempo_run; the value at this tick, or the whole of an output that is complete, or NULL. An error that is not one of the values ends the run. */
+ * outputs: as tempo_run; the value at this tick (of an output with the outer tick dims only: with the last tick inside its
+ * point), or the whole of an output that is complete, or NULL. An error that is not one of the values ends the run. */
 TP_API int tempo_step(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value, double budget_ms,
                       int *done, double *late_ms, tempo_array **outputs, tempo_error *err);
 /* Between ticks: all of the run in *size bytes, the caller's (tempo_bytes_free), and going on from them, with the same program. */

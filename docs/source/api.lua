@@ -323,7 +323,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 }, tick = t }\nf:start({}, { T = 2 })\nprint(select(2, f:step { x = 3 }).y)' },
       { name = "step", args = { arg("values?", "table<string, tempo.Data>", "the inputs with the tick dims, at this tick: without these dims") },
         options = { arg("budget_ms", "number", "this tick's outputs are computed whatever it takes; then what later ticks need, oldest first, while time is left") },
-        returns = { { "boolean", "was it the last tick" }, { "table", "for each output with the tick dims its value here, if complete; for any other its array once complete; what is complete later than its tick comes whole "
+        returns = { { "boolean", "was it the last tick" }, { "table", "for each output with the tick dims its value here, if complete; for one that has only the outer of several tick dims, its value at their point, with the last tick inside it; for any other its array once complete; what is complete later than its tick comes whole "
           .. "at the end; with a budget `late_ms`, by how much it was overrun; `cancelled`" } },
         text = "Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of the first tick dim (learning whose parameters an actor reads one iteration old) runs behind; no number changes.",
         errors = "`option` where no run is going on; `input`, `shape`, `dtype` for the values, which cost no tick; any other error ends the run.",

@@ -85,6 +85,14 @@ static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *s
                  o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
 }
 
+int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom) {
+  int depth = 0;
+  while (depth < n && tp_dom_has(ndom, dom, dim[depth])) depth++;
+  for (int k = depth; k < n; k++)
+    if (tp_dom_has(ndom, dom, dim[k])) return 0;
+  return depth;
+}
+
 /* Points that have been given away are also kept, for whoever goes on from a state; not where they would fill the memory. */
 static bool kept(tp_dtype d, int rank, const int64_t *shape) {
   double bytes = tp_dtype_size(d);

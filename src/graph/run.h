@@ -24,6 +24,9 @@ typedef struct tp_run {
 /* The dims that steps go through, outermost first. fed (by inputs) and shown (by outputs): which come and go point by point; paced (by node id): callbacks that
  * are done by their tick. */
 typedef struct tp_ticks { int n; const tp_sym *const *dim; const bool *fed, *shown, *paced; } tp_ticks;
+/* How many of the tick dims a domain has, if it has none without those outside it: its points belong to a tick, if it has all, or else to the last tick inside
+ * them. 0: to none. */
+int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom);
 /* Allocates outputs for the bounds in env; memory error names the bytes. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
 void tp_run_free_outputs(tp_graph *g, tp_run *run);

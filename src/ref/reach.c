@@ -17,10 +17,12 @@ static bool call_ticks(const reach *q, const tp_node *n) {
   return has_all(q, ref_call_dims(n, dims), dims);
 }
 
+/* The number of a point's own tick, or of the last one inside it. */
 static int64_t tick_of(const reach *q, tp_cell *c) {
   int64_t at[REF_MAXDIM];
   ref_point(q->r, c->node, ref_at(c));
-  for (int k = 0; k < q->n; k++) at[k] = q->r->env[q->dims[k]->id];
+  for (int k = 0; k < q->n; k++)
+    at[k] = tp_dom_has(c->node->ndom, c->node->dom, q->dims[k]) ? q->r->env[q->dims[k]->id] : ref_bound(q->r, q->dims[k]) - 1;
   return ref_number(q->r, q->n, q->dims, at);
 }
 
@@ -102,11 +104,11 @@ static bool judge_all(const reach *q, bool *shown, bool *paced) {
   return true;
 }
 
-/* What lacks a tick dim is never whole at a tick. */
+/* What lacks a tick dim and has one inside it is never whole at a tick; nor does a callback that lacks one belong to a tick. */
 static void candidates(const reach *q, tp_graph *g, bool *shown, bool *paced) {
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_node *n = g->outputs.v[i].val.node;
-    shown[i] = !g->outputs.v[i].hidden && has_all(q, n->ndom, n->dom);
+    shown[i] = !g->outputs.v[i].hidden && tp_tick_depth(q->n, q->dims, n->ndom, n->dom) > 0;
   }
   for (int i = 0; i < g->nodes.n; i++) paced[i] = g->nodes.v[i]->op == TP_OP_CALL && call_ticks(q, g->nodes.v[i]);
 }

@@ -152,21 +152,47 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
   return true;
 }
 
-typedef struct { tp_array *const *values; tp_array **out; } shown;
+/* The tick after this one, if any: they may end by data. */
+static bool find_next(tp_refsteps *s, int64_t *next, bool *more) {
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  const tp_ticks *t = s->r->ticks;
+  for (int k = 0; k < t->n; k++) {
+    next[k] = s->now[k];
+    hi[k] = ref_bound(s->r, t->dim[k]);
+  }
+  ref_answer found = ref_next(t->n, lo, hi, next) ? seek(s->r, t->n, t->dim, lo, hi, next) : REF_NO;
+  *more = found == REF_YES;
+  if (found == REF_WAIT) return tp_fail(s->r->err, TP_E_OPTION, (tp_pos){0}, "whether another tick comes is known only after it");
+  return found != REF_FAILED;
+}
 
-static bool show_all(tp_refsteps *s, void *arg) {
-  const shown *x = arg;
-  ref *r = s->r;
-  for (int i = 0; i < r->g->inputs.n; i++)
-    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], x->values[i]);
-  for (int i = 0; i < r->g->outputs.n; i++)
-    if (r->ticks->shown[i] && !show(s, i, &x->out[i])) return false;
+typedef struct { tp_array *const *values; tp_array **out; int64_t *next; bool *more; } showing;
+
+/* Outputs that have all tick dims, or of the others those inside whose point no tick is left. */
+static bool show_some(tp_refsteps *s, const showing *x, bool all) {
+  const ref *r = s->r;
+  const tp_ticks *t = r->ticks;
+  for (int i = 0; i < r->g->outputs.n; i++) {
+    const tp_node *n = r->g->outputs.v[i].val.node;
+    int depth = tp_tick_depth(t->n, t->dim, n->ndom, n->dom);
+    bool whole = all || !*x->more || memcmp(x->next, s->now, sizeof *x->next * (size_t)depth) != 0;
+    if (t->shown[i] && all == (depth == t->n) && whole && !show(s, i, &x->out[i])) return false;
+  }
   return true;
 }
 
-bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, tp_error *err) {
+static bool show_all(tp_refsteps *s, void *arg) {
+  const showing *x = arg;
+  ref *r = s->r;
+  for (int i = 0; i < r->g->inputs.n; i++)
+    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], x->values[i]);
+  return show_some(s, x, true) && find_next(s, x->next, x->more) && show_some(s, x, false);
+}
+
+bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, int64_t *next, bool *more, tp_error *err) {
+  *more = false;
   memcpy(s->now, at, sizeof *at * (size_t)s->r->ticks->n);
-  return guarded(s, show_all, &(shown){ values, out }, err) || s->r->cancelled;
+  return guarded(s, show_all, &(showing){ values, out, next, more }, err) || s->r->cancelled;
 }
 
 /* ---- the rest ---- */
@@ -271,7 +297,9 @@ static bool newest_params(tp_refsteps *s, double until) {
     for (int d = 0; d < w->ndom && ready; d++) ready = ref_bound(r, w->dom[d]) > 0;
     while (ready && !s->updated[k] && !s->complete[i] && !over(until)) {
       if (!copy_state(s, w, at, r->run->outputs[i], &ready)) return false;
-      if (ready) s->updated[k] = !next_state(s, w, at);
+      if (!ready) break;
+      s->updated[k] = !next_state(s, w, at);
+      memset(s->at[i], 0, REF_MAXDIM * sizeof *s->at[i]);  /* it has covered rows whose last value was there */
     }
     k++;
   }
@@ -370,30 +398,6 @@ static void drop_outputs(tp_refsteps *s) {
   ref *r = s->r;
   for (int i = 0; i < r->g->outputs.n; i++)
     if (!s->complete[i]) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
-}
-
-/* Is any tick after this one? They may end by data. */
-typedef struct { int64_t *at; bool more; } following;
-
-static bool more_ticks(tp_refsteps *s, void *arg) {
-  following *x = arg;
-  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
-  const tp_ticks *t = s->r->ticks;
-  for (int k = 0; k < t->n; k++) {
-    x->at[k] = s->now[k];
-    hi[k] = ref_bound(s->r, t->dim[k]);
-  }
-  ref_answer found = ref_next(t->n, lo, hi, x->at) ? seek(s->r, t->n, t->dim, lo, hi, x->at) : REF_NO;
-  x->more = found == REF_YES;
-  if (found == REF_WAIT) return tp_fail(s->r->err, TP_E_OPTION, (tp_pos){0}, "whether another tick comes is known only after it");
-  return found != REF_FAILED;
-}
-
-bool tp_ref_more(tp_refsteps *s, int64_t *at, bool *more, tp_error *err) {
-  following x = { at, false };
-  bool ok = guarded(s, more_ticks, &x, err);
-  *more = x.more;
-  return ok;
 }
 
 typedef struct { bool last; double until; } resting;

@@ -50,7 +50,7 @@ static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
   }
   if (c->fn == TP_FN_SHOW) {
     if (d->run->outputs[i]) move_part(d->f, c->node, c->coord, d->run->outputs[i], c->args[0], false);
-    if (!d->step) return true;
+    if (!d->step || !d->run->shown[i]) return true;
     tp_array_unref(d->step->out[i]);            /* of a broken state may come twice */
     d->step->out[i] = tp_array_ref(c->args[0]);
     return true;
@@ -85,7 +85,7 @@ tp_session *tp_session_free(tp_fn *f, tp_session *s) {
   for (int i = 0; s->inputs && i < f->closed->inputs.n; i++) tp_array_unref(s->inputs[i]);
   for (int i = 0; s->params && i < f->closed->params.n; i++) tp_array_unref(s->params[i]);
   for (int i = 0; s->values && i < f->closed->inputs.n; i++) tp_array_unref(s->values[i]);
-  tp_free(s->inputs); tp_free(s->values); tp_free(s->params); tp_free(s->env); tp_free(s);
+  tp_free(s->inputs); tp_free(s->values); tp_free(s->params); tp_free(s->shown); tp_free(s->env); tp_free(s);
   return NULL;
 }
 
@@ -130,18 +130,35 @@ static bool may_be_called_endless(tp_fn *f, tp_error *err) {
   return true;
 }
 
+static bool no_ticks(const tp_fn *f, const tp_session *s) {
+  for (int k = 0; k < f->ntick; k++)
+    if (s->env[f->tick[k]->bound->id] == 0) return true;
+  return false;
+}
+
+static int tick_depth(const tp_fn *f, int output) {
+  const tp_node *n = f->graph->outputs.v[output].val.node;
+  return tp_tick_depth(f->ntick, f->tick, n->ndom, n->dom);
+}
+
+static bool *shown_of(const tp_fn *f, const tp_session *s) {
+  int n = f->graph->outputs.n;
+  bool *shown = tp_calloc((size_t)n + 1), none = no_ticks(f, s);
+  for (int i = 0; shown && i < n; i++) shown[i] = f->shown[i] && !(none && tick_depth(f, i) < f->ntick);
+  return shown;
+}
+
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err) {
   tp_graph *g = f->graph;
   s->env = tp_full_env(f, run->env);
   s->inputs = keep_all(run->inputs, f->closed->inputs.n, whole ? NULL : f->fed);
   s->params = keep_all(run->params, f->closed->params.n, NULL);
   s->values = keep_all(NULL, f->closed->inputs.n, NULL);
-  if (!s->env || !s->inputs || !s->params || !s->values) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = f->shown };
-  for (int i = 0; i < g->outputs.n; i++) s->nshow += f->shown[i];
+  if (!s->env || !s->inputs || !s->params || !s->values || !(s->shown = shown_of(f, s))) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = s->shown };
   if (endless(f, s->env) && !may_be_endless(f, err)) return false;
   if (!tp_run_check(g, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
-  s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, f->shown, NULL };
+  s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL };
   if (f->tier == TP_TIER_REFERENCE) return (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL;
   return (s->exec = tp_exec_new(f->steps.plan, f->threads, err)) && tp_exec_begin(s->exec, &s->run, err);
 }
@@ -194,12 +211,6 @@ int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
 
 /* ---- a step ---- */
 
-static bool no_ticks(const tp_fn *f, const tp_session *s) {
-  for (int k = 0; k < f->ntick; k++)
-    if (s->env[f->tick[k]->bound->id] == 0) return true;
-  return false;
-}
-
 bool tp_fn_wants(const tp_fn *f, int i) { return f->fed[i] && !no_ticks(f, f->session); }
 
 static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
@@ -217,10 +228,18 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
   return true;
 }
 
-static bool last_tick(const tp_fn *f, const tp_session *s) {
-  for (int k = 0; k < f->ntick; k++)
+/* No tick is left inside the point of the outer `depth` tick dims. */
+static bool last_inside(const tp_fn *f, const tp_session *s, int depth) {
+  for (int k = depth; k < f->ntick; k++)
     if (s->at[k] + 1 < s->env[f->tick[k]->bound->id]) return false;
   return true;
+}
+
+/* How many outputs go with this tick, where no dim ends by data. */
+static int count_shown(const tp_fn *f, const tp_session *s) {
+  int n = 0;
+  for (int i = 0; i < f->graph->outputs.n; i++) n += s->shown[i] && last_inside(f, s, tick_depth(f, i));
+  return n;
 }
 
 static void next_point(const tp_fn *f, tp_session *s) {
@@ -231,11 +250,11 @@ static void next_point(const tp_fn *f, tp_session *s) {
 }
 
 /* This tick's outputs first, then what others will need: oldest first, as long as there is time. */
-static tp_stand within_budget(tp_session *q, const tp_step *s, double began, tp_error *err) {
+static tp_stand within_budget(tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
   double until = began + s->budget;
   tp_stand at = TP_AT_SHOWN;
   if (!tp_exec_split(q->exec, true, err)) return TP_AT_ERROR;
-  if (q->nshow) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = q->nshow }, err);
+  if (nshow) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = nshow }, err);
   if (at == TP_AT_ERROR || at == TP_AT_END || tp_now() >= until) return at;
   if (!tp_exec_rest(q->exec, until, err)) return TP_AT_ERROR;
   if (at != TP_AT_TICK && tp_now() < until) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
@@ -245,7 +264,7 @@ static tp_stand within_budget(tp_session *q, const tp_step *s, double began, tp_
 static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   double until = s->budget < 0 ? 0 : tp_now() + s->budget;
   bool none = no_ticks(f, q), more = false;
-  if (!none && (!tp_ref_show(q->ref, q->at, s->values, s->out, err) || (!tp_ref_cancelled(q->ref) && !tp_ref_more(q->ref, q->next, &more, err)))) return TP_AT_ERROR;
+  if (!none && !tp_ref_show(q->ref, q->at, s->values, s->out, q->next, &more, err)) return TP_AT_ERROR;
   bool last = !more;
   if (!tp_ref_rest(q->ref, last, last ? 0 : until, err)) return TP_AT_ERROR;
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
@@ -266,16 +285,17 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   tp_stand at = tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err);
   if (at != TP_AT_TICK) return at;
   tp_exec_tick(q->exec, q->at);
-  bool last = last_tick(f, q);
+  bool last = last_inside(f, q, 0);
+  int nshow = count_shown(f, q);
   hold_values(f, q, s);
   tp_exec_pass(q->exec);
-  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, began, err);
+  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, nshow, began, err);
   return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
 }
 
 static void hand_out(tp_fn *f, const tp_session *q, tp_step *s) {
   for (int i = 0; i < f->graph->outputs.n; i++)
-    if (!s->out[i] && !f->shown[i] && q->run.outputs[i] && (s->done || (q->ref ? tp_ref_complete(q->ref, i) : tp_exec_complete(q->exec, i)))) s->out[i] = tp_array_ref(q->run.outputs[i]);
+    if (!s->out[i] && !q->shown[i] && q->run.outputs[i] && (s->done || (q->ref ? tp_ref_complete(q->ref, i) : tp_exec_complete(q->exec, i)))) s->out[i] = tp_array_ref(q->run.outputs[i]);
 }
 
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {

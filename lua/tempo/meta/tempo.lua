@@ -1899,7 +1899,7 @@ function Function:start(inputs, bounds, options) end
 ---@param values? table<string, tempo.Data> the inputs with the tick dims, at this tick: without these dims
 ---@param options? { budget_ms?: number }
 ---@return boolean # was it the last tick
----@return table # for each output with the tick dims its value here, if complete; for any other its array once complete; what is complete later than its tick comes whole at the end; with a budget `late_ms`, by how much it was overrun; `cancelled`
+---@return table # for each output with the tick dims its value here, if complete; for one that has only the outer of several tick dims, its value at their point, with the last tick inside it; for any other its array once complete; what is complete later than its tick comes whole at the end; with a budget `late_ms`, by how much it was overrun; `cancelled`
 function Function:step(values, options) end
 
 --- Between ticks: position, bounds, inputs without the tick dims, live buffers, outputs and parameters, in memory.
