@@ -1,10 +1,10 @@
 # Tempo in C.
 #
 #   make run          everything from a bare Debian 12: packages, build, then the main example   (ARGS="--seed 1")
-#   make test         packages, build, every spec under Lua 5.4 and LuaJIT, C unit tests, layers
+#   make test         packages, build, C unit tests, core specs under Lua 5.4 and all others under LuaJIT too, layers; on all processors
 #   make              the module for Lua 5.4 and for LuaJIT, libtempo.a, libtempo.so
 #   make deps         Debian packages, asked of apt-get only where one is missing
-#   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/opt ARGS="--filter=x")
+#   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/x_spec.lua ARGS="--filter=x")
 #   make layers       fails on an #include that points up (.ci/layers.lua)
 #   make lint         luacheck
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests

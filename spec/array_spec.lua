@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 8: host arrays.
+-- docs/language.md, section 8: host arrays.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same = helper.fails, helper.same

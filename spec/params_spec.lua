@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 6: parameters, their values after a run, loading them.
+-- docs/language.md, section 6: parameters, their values after a run, loading them.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same = helper.fails, helper.same

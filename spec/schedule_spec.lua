@@ -268,7 +268,7 @@ describe("one compilation", function()
   end)
 end)
 
-describe("schedules of part 1", function()
+describe("schedules of whole programs", function()
   local function declare(P, domain, dtype) return P:tensor { domain = domain, dtype = dtype or "f64" } end
 
   it("a two-lag recurrence in i with a full reduction over t", function()

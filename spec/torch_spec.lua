@@ -1,4 +1,4 @@
--- Section 9 against PyTorch: results, dtypes, shapes, first and second derivatives (spec/fixtures/make_torch.py), in every tier.
+-- docs/language.md, section 9, against PyTorch: results, dtypes, shapes, first and second derivatives (spec/fixtures/make_torch.py), in every tier.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local unpack = table.unpack or unpack       -- luacheck: globals unpack

@@ -3,8 +3,9 @@
 --   <!-- run -->              the ```lua block that follows is run; the ``` block after it holds what it printed
 --   <!-- run fails -->        it ends with an error, which is shown too; anywhere else an error is one of the page
 --   <!-- run x.lua -->        the code is that of the file, taken in again each time
+--   <!-- prelude -->          the ```lua block that follows goes before every later block of the page
 --
--- Each block is a program of its own; only blocks of the reference share a prelude.
+-- Each block is a program of its own.
 local blocks = {}
 
 --- A file's text.
@@ -63,6 +64,7 @@ end
 --- The page with every block run anew.
 function blocks.refresh(text, root)
   local out, at = {}, 1
+  local prelude = text:match "<!%-%- prelude %-%->\n*```lua\n(.-)```\n"
   while true do
     local first, last, words = text:find("<!%-%- run ?([^\n]-) ?%-%->\n", at)
     if not first then break end
@@ -72,7 +74,7 @@ function blocks.refresh(text, root)
     local file, fails = words:match "[^ ]+%.lua", words:find "fails" ~= nil
     if file then code = blocks.read(root .. file) end
     out[#out + 1] = text:sub(at, last) .. "\n"
-    out[#out + 1] = blocks.show(code, file and file:match "[^/]*$" or "script.lua", nil, fails)
+    out[#out + 1] = blocks.show(code, file and file:match "[^/]*$" or "script.lua", prelude, fails)
     at = (shown or stop) + 1
   end
   return table.concat(out) .. text:sub(at)

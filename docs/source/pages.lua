@@ -5,7 +5,8 @@ return {
   index = [[
 # Reference
 
-[The API](api.md) · [operators](operators.md) · [libraries](libraries.md) · [settings, errors, dtypes, C](settings.md) · [random numbers](../random.md)
+[The API](api.md) · [operators](operators.md) · [libraries](libraries.md) · [settings, errors, dtypes, C](settings.md) · [random numbers](../random.md) ·
+[the language](../language.md) · [the tutorial](../tutorial.md)
 
 For editors: `lua/tempo/meta/tempo.lua` and the libraries have LuaCATS annotations. With lua-language-server put the folder `lua` (of this tree, or where LuaRocks installed
 `tempo/meta`) into `Lua.workspace.library`.

@@ -303,7 +303,7 @@ static void test_domain_forms(void) {
 }
 
 static void test_domain_random(void) {
-  int proved = 0, bounded = 0;
+  int proved = 0, bounded = 0, below_it = 0;
   for (int i = 0; i < 1500; i++) {
     tree r = grow(1 + rnd(4), i % 2), q = grow(1 + rnd(3), i % 2);
     if (tp_ix_prove_ge0(c, r.e, 2, dims)) {
@@ -315,26 +315,30 @@ static void test_domain_random(void) {
     CHECKF(same(x, tp_ix_max(c, tp_ix_const(c, 0), tp_ix_sub(c, r.e, q.e)), true), "%s .. %s: %s", tp_ix_str(c, q.e), tp_ix_str(c, r.e), tp_ix_str(c, x));
     const tp_ix *up = tp_ix_upper(c, r.e, 2, dims), *low = tp_ix_lower(c, r.e, 2, dims);
     bounded += up != NULL;
+    below_it += low != NULL;
     if (up) CHECKF(!tp_ix_mentions(up, t) && !tp_ix_mentions(up, s) && everywhere(true, le_here, &(pair){ r.e, up }), "%s <= %s", tp_ix_str(c, r.e), tp_ix_str(c, up));
     if (low) CHECKF(!tp_ix_mentions(low, t) && everywhere(true, le_here, &(pair){ low, r.e }), "%s >= %s", tp_ix_str(c, r.e), tp_ix_str(c, low));
     const tp_ix *k = random_cond(1, false);
     CHECKF(same(k, tp_ix_simplify(c, k, 2, dims), true), "%s", tp_ix_str(c, k));
   }
-  fprintf(stderr, "of 1500: %d proved, %d with an upper bound\n", proved, bounded);
+  CHECKF(proved > 1000 && bounded > 1400 && below_it > 1200, "of 1500: %d proved, %d with an upper bound, %d with a lower one", proved, bounded, below_it);
 }
 
 /* ---- isl ---- */
 
 static void test_isl_functions(void) {
   tp_error err = {0};
+  int came = 0;
   for (int i = 0; i < 300; i++) {
     tree r = grow(1 + rnd(3), true);
     isl_pw_aff *p = tp_isl_of_ix(c, 2, dims, r.e);
     const tp_ix *back = tp_ix_of_pw_aff(c, 2, dims, p);
     CHECK(p != NULL);
     if (back) CHECKF(same(back, r.e, false), "%s came back as %s", tp_ix_str(c, r.e), tp_ix_str(c, back));
+    came += back != NULL;
     isl_pw_aff_free(p);
   }
+  CHECKF(came > 200, "%d of 300 came back", came);
   const char *whole[] = { "t - 1", "t//2", "min(t + n, T)", "max(0, t - w + 1)", "min(5, 2*t, T)", "t%3 + 1", "(3*t + 1)//4 - s" };
   for (size_t i = 0; i < TP_LEN(whole); i++) {
     isl_pw_aff *p = tp_isl_of_ix(c, 2, dims, P(whole[i]));

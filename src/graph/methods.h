@@ -9,7 +9,7 @@
  *     X integer, index expression or i64 scalar tensor   S extents: one or a sequence of integers and index expressions, also -1
  *     A axis or table of axes   W the same, a word ("same") or any other number
  *     E size or table of sizes, which may be negative or index expressions   L table of tensors   D dtype   O domain   V varargs: all remaining arguments are tensors (last)
- *   shape, dtype   of the result, for the docs.  reduced: without the axes, 1 with keepdim   promoted: by section 4, bool as i64
+ *   shape, dtype   of the result, for the docs.  reduced: without the axes, 1 with keepdim   promoted: by docs/language.md, section 4, bool as i64
  *     float: integers become f32   sums: bool, u8 and i32 become i64
  *   grad       D differentiable, N not differentiable
  *   ulp        how far a number may be from the exact one, in units of its last place (of the largest term's for sums); 0: equal
@@ -48,7 +48,7 @@ tp_val tp_full(tp_graph *g, double v, tp_dtype d, int rank, const tp_ix *const *
 tp_val tp_ixvalue(tp_graph *g, const tp_ix *e, tp_error *err);                  /* VALUE: i64 or bool scalar */
 tp_val tp_cast(tp_graph *g, tp_val x, tp_dtype d, tp_error *err);               /* x itself if it is d */
 tp_val tp_un(tp_graph *g, tp_op op, tp_val x, tp_error *err);                   /* casts to f32 for UNF */
-tp_val tp_bin(tp_graph *g, tp_op op, tp_val a, tp_val b, tp_error *err);        /* promotes by section 4 (no weak operands here) */
+tp_val tp_bin(tp_graph *g, tp_op op, tp_val a, tp_val b, tp_error *err);        /* promotes by docs/language.md, section 4 (no weak operands here) */
 tp_val tp_select(tp_graph *g, tp_val c, tp_val a, tp_val b, tp_error *err);
 tp_val tp_reduce(tp_graph *g, tp_op op, tp_val x, int naxes, const int *axes, bool keepdim, tp_error *err);
 tp_val tp_reshape(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);

@@ -1,5 +1,5 @@
 /* driver: from the outermost depth inwards. At each depth the components of what is left become loops and leaves: typed fusion with parametric shifts
- * (scheduling.md 1 d), then moves towards the consumers (e), then the members of each loop with the dependences between equal rows. isl is a calculator. */
+ * (docs/scheduling.md, section 2), then moves towards the consumers, then the members of each loop with the dependences between equal rows. isl is a calculator. */
 #include "poly/sched.h"
 #include <stdlib.h>
 #include <time.h>

@@ -50,7 +50,7 @@ static int pass_named(const char *s, size_t n) {
   return -1;
 }
 
-/* Passes of DESIGN section 5 that later issues bring: naming them is legal and changes nothing. */
+/* Passes that are to come: naming them is legal and changes nothing. */
 static const char *const later[] = { "fold", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
 
 static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
