@@ -246,11 +246,26 @@ static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp
   return true;
 }
 
+static bool is_along(const tp_node *w, const tp_sym *d) { return tp_dom_has(w->attr.nalong, w->attr.along, d); }
+
+/* Between ticks a state goes no further than the next row: one that waits for no tick would go on to the bound, which may be no end. */
+static bool is_reached(const tp_refsteps *s, const tp_node *w, const tp_sym *d, int64_t row) {
+  return !s->r->now || d != s->r->ticks->dim[0] || !is_along(w, d) || row <= s->now[0] + 1;
+}
+
+/* The last value of parameter w, which the hidden output is. One whose end is up to data waits for that. */
+static bool has_last(tp_refsteps *s, const tp_node *w) {
+  bool yes = true;
+  for (int d = 0; d < w->ndom && !s->r->g->stops.n; d++) yes &= is_reached(s, w, w->dom[d], ref_bound(s->r, w->dom[d]));
+  return yes;
+}
+
 static bool fill_outputs(tp_refsteps *s, double until) {
   ref *r = s->r;
-  for (int i = 0; i < r->g->outputs.n; i++) {
+  for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
     tp_val v = r->g->outputs.v[i].val;
-    if (s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
+    bool early = r->g->outputs.v[i].hidden && !has_last(s, r->g->params.v[k++]);
+    if (early || s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
     if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i], until)) return false;
   }
   return true;
@@ -258,10 +273,23 @@ static bool fill_outputs(tp_refsteps *s, double until) {
 
 /* ---- parameters: the newest value stands where the last one will ---- */
 
-static bool is_along(const tp_node *w, const tp_sym *d) { return tp_dom_has(w->attr.nalong, w->attr.along, d); }
+/* A row of w, or of one that has ended its last value, at the point of `last` that it is. */
+static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, const tp_node *last, tp_cell **c, bool *ready) {
+  int64_t row[REF_MAXDIM];
+  int n = 0;
+  s->r->early = false;
+  ref_answer alive = ref_alive(s->r, NULL, w->ndom, w->dom, at, NULL);
+  if (alive == REF_FAILED && !s->r->early) return false;
+  if (alive == REF_FAILED) give_up(s->r);
+  *ready = false;
+  if (alive == REF_FAILED || alive == REF_YES) return alive == REF_FAILED || attempt(s->r, w, at, c, ready);
+  for (int k = 0; k < w->ndom; k++)
+    if (!is_along(w, w->dom[k])) row[n++] = at[k];
+  return attempt(s->r, last, row, c, ready);
+}
 
 /* All rows of w at one point of the dims along which it evolves. */
-static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, tp_array *to, bool *ready) {
+static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, const tp_node *last, tp_array *to, bool *ready) {
   int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], number = 0, points = 1;
   for (int k = 0; k < w->ndom; k++) {
     lo[k] = is_along(w, w->dom[k]) ? along[k] : 0;
@@ -271,7 +299,7 @@ static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, t
   for (int pass = 0; pass < 2; pass++)          /* first see whether all of them are there */
     for (bool more = (number = 0, ref_first(w->ndom, lo, hi, at)); more; more = ref_next(w->ndom, lo, hi, at), number++) {
       tp_cell *c;
-      if (!attempt(s->r, w, at, &c, ready)) return false;
+      if (!attempt_row(s, w, at, last, &c, ready)) return false;
       if (!*ready) return true;
       if (pass) put_part(s, c, 0, to, number, points);
     }
@@ -287,6 +315,13 @@ static bool next_state(tp_refsteps *s, const tp_node *w, int64_t *at) {
   return false;
 }
 
+static bool is_next(tp_refsteps *s, const tp_node *w, const int64_t *at) {
+  bool yes = true;
+  for (int d = 0; d < w->ndom; d++) yes &= is_reached(s, w, w->dom[d], at[d]);
+  return yes;
+}
+
+/* A copy takes the place of last values that some rows have already: these are put there again (fill_outputs). */
 static bool newest_params(tp_refsteps *s, double until) {
   ref *r = s->r;
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
@@ -295,11 +330,10 @@ static bool newest_params(tp_refsteps *s, double until) {
     int64_t *at = s->at[r->g->outputs.n + k];
     bool ready = w->id >= 0 && w->op == TP_OP_MERGE && w->attr.nalong > 0;
     for (int d = 0; d < w->ndom && ready; d++) ready = ref_bound(r, w->dom[d]) > 0;
-    while (ready && !s->updated[k] && !s->complete[i] && !over(until)) {
-      if (!copy_state(s, w, at, r->run->outputs[i], &ready)) return false;
-      if (!ready) break;
-      s->updated[k] = !next_state(s, w, at);
-      memset(s->at[i], 0, REF_MAXDIM * sizeof *s->at[i]);  /* it has covered rows whose last value was there */
+    while (ready && !s->updated[k] && !s->complete[i] && is_next(s, w, at) && !over(until)) {
+      if (!copy_state(s, w, at, r->g->outputs.v[i].val.node, r->run->outputs[i], &ready)) return false;
+      if (ready) s->updated[k] = !next_state(s, w, at);
+      if (ready) memset(s->at[i], 0, sizeof **s->at * REF_MAXDIM);
     }
     k++;
   }
