@@ -33,20 +33,14 @@ local x, y = sample "x"
 local xq, yq = sample "xq"
 
 -- The first weights, and those of each task at each step.
-local theta = nn.MLP(P, { 1, opt.hidden, opt.hidden, 1 }, { along = { i }, name = "net", dtype = opt.dtype })
+local first = nn.MLP(P, { 1, opt.hidden, opt.hidden, 1 }, { along = { i }, name = "net", dtype = opt.dtype })
 local w = {}
-for n, p in ipairs(theta:parameters()) do
-  w[n] = P:tensor { domain = { i, m, k }, shape = p:shape(), dtype = p:dtype() }
-  w[n][{ k = 0 }] = p
-end
-local function net(input)
-  local h = input
-  for n = 1, #w, 2 do
-    h = h:matmul(w[n]:mT()) + w[n + 1]
-    if n + 1 < #w then h = h:tanh() end
-  end
-  return h
-end
+local net = first:mapped(function(p)
+  local own = P:tensor { domain = { i, m, k }, shape = p:shape(), dtype = p:dtype() }
+  own[{ k = 0 }] = p
+  w[#w + 1] = own
+  return own
+end)
 
 local gradients = tempo.grad(net(x):mse_loss(y), w, { leaf = true })
 for n, g in ipairs(gradients) do
@@ -55,7 +49,7 @@ for n, g in ipairs(gradients) do
 end
 
 local loss = net(xq):mse_loss(yq)
-optim.Adam(theta, { lr = opt.lr, name = "adam" }):step(loss[{ k = K - 1 }] / M:value():to(opt.dtype))
+optim.Adam(first, { lr = opt.lr, name = "adam" }):step(loss[{ k = K - 1 }] / M:value():to(opt.dtype))
 
 local mean = loss[{ m = 0 .. M }]:mean(0)
 local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "before", "after" })
@@ -74,11 +68,11 @@ end)
 local f = P:compile { tier = opt.tier }
 local inputs = {}
 if given then
-  local first = {}
+  local weights = {}
   for name, a in pairs(given) do
-    if name:find "^net%." then first[name] = a else inputs[name] = a end
+    if name:find "^net%." then weights[name] = a else inputs[name] = a end
   end
-  f:load_params(first)
+  f:load_params(weights)
 end
 f(inputs, { I = opt.iterations, M = opt.tasks, K = opt.updates + 1 })
 log:close()
