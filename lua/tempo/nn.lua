@@ -284,16 +284,23 @@ end
 
 -- ---- target networks -----------------------------------------------------------------------------------------------
 
--- p at k - k % n, where it evolves along k.
+local function like(p, dtype, path)
+  return p:program():tensor { domain = { p }, shape = p:shape(), dtype = dtype, name = path .. ".target" }
+end
+
+-- w at k - k % n, where it evolves along k: carried from k to k, so that one copy is kept and not the last n.
 local function snapshot(n)
-  return function(p, path)
-    local along = p:along()
-    if #along == 0 then return p:detach() end
+  return function(w, path)
+    local along = w:along()
+    if #along == 0 or n == 1 then return w:detach() end
     if #along > 1 then
-      util.fail("domain", "target: every = %d of which? '%s' evolves along %s and %s: write net:at{...}", n,
-        path or p:name(), along[1]:name(), along[2]:name())
+      util.fail("domain", "target: every = %d of which? '%s' evolves along %s and %s: write net:at{...}", n, path,
+        along[1]:name(), along[2]:name())
     end
-    return p:at { [along[1]] = along[1] - along[1] % n }:detach()
+    local k, p = along[1], like(w, w:dtype(), path)
+    p:when((k % n):eq(0), w:detach())
+    p:otherwise(p:at { [k] = k - 1 })
+    return p:detach()
   end
 end
 
@@ -312,9 +319,8 @@ local function follower(a)
   return function(w, path)
     local along, dtype = w:along(), w:dtype()
     if #along == 0 then return w:detach() end
-    local now = (dtype == "f16" or dtype == "bf16") and w:to "f32" or w
-    local p = w:program():tensor { domain = { w }, shape = w:shape(), dtype = now:dtype(), name = path .. ".target" }
-    now = now:detach()
+    local now = ((dtype == "f16" or dtype == "bf16") and w:to "f32" or w):detach()
+    local p = like(w, now:dtype(), path)
     for j = #along, 1, -1 do
       local was, moved = before(p, along, j)
       p:when(moved, (1 - a) * was + a * now)
@@ -347,7 +353,7 @@ function Module:target(o)
     made[path] = made[path] or follow(p, path)               -- one for a module that stands in two places
     return made[path]
   end
-  local function state(p) return n and follow(p) or p:detach() end
+  local function state(p) return n and follow(p, p:name()) or p:detach() end
   local v = copied(self, { param = param, state = state, training = false, made = {} })
   if not any then
     util.fail("option", "target: no parameter of '%s' evolves: make it with along = {k}%s", self.name,
