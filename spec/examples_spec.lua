@@ -159,6 +159,18 @@ describe("example", function()
     assert.is_true(tonumber(before) > 2.5 and tonumber(after) < 0.4 * tonumber(before), out)
   end)
 
+  it("dqn_cartpole learns, and ends when it is solved", function()
+    with_folder(function(folder)
+      local out = run("dqn_cartpole", "--seed 4 --iterations 6 --quiet --out " .. folder)
+      local score, iterations = out:match "mean return (%S+) after (%d+) iterations"
+      assert.is_true(tonumber(score) > 150, out)
+      assert.equal(tonumber(score) < 475 and "6" or iterations, iterations)
+      assert.equal(tonumber(iterations), select(2, read(folder .. "/metrics.csv"):gsub("\n%d", "")))
+      out = run("dqn_cartpole", "--solved 5 --iterations 6 --steps 200 --out " .. folder)
+      has(out, "iteration   0  return", "after 1 iterations of 200 steps of 8 environments")
+    end)
+  end)
+
   it("episodes", function()
     with_folder(function(folder)
       local first, last, long, short = run("episodes", "--quiet --out " .. folder):match "home: (%d+) %% at first, (%d+) %% at last; (%S+) and (%S+) steps"
@@ -169,7 +181,8 @@ describe("example", function()
 
   it("those that train write metrics.csv where --out says", function()
     for name, columns in pairs { rnn_bptt = "iteration,loss", long_sequence = "iteration,loss", sgd_recurrence = "iteration,loss",
-        bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c", maml_sinusoid = "iteration,before,after",
+        bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c",
+        dqn_cartpole = "iteration,return,episodes,seconds", maml_sinusoid = "iteration,before,after",
         episodes = "iteration,score,home,length", ppo_cartpole = "iteration,return,steps_per_second,seconds" } do
       with_folder(function(folder)
         run(name, "--seed 1 --iterations 3 --quiet --out " .. folder)
