@@ -69,7 +69,7 @@ lua_run() {                                       # name, once or "", LUA, words
   if [ -n "${HARD:-}" ]; then                     # a small quarantine: what is freed must not look like growth
     before+=("LD_PRELOAD=$preload" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4)
   fi
-  go "$name" "$once" env "LUA_CPATH=$PWD/$build/$version/?.so;;" "${before[@]}" "$lua" "$@"
+  go "$name" "$once" env "LUA_CPATH=$PWD/$build/$version/?.so;;" "TEMPO_BUILD=$build" "${before[@]}" "$lua" "$@"
 }
 if [ -n "${HARD:-}" ]; then
   stressed=("spec/errors/run.lua spec/errors/*_*.lua" examples/fibonacci.lua

@@ -291,6 +291,37 @@ describe("a callback", function()
     end)
   end)
 
+  it("without inputs gets an empty sequence of arrays and the point, a source the point alone", function()
+    local P = tempo.program()
+    local b, t = P:dim "b", (P:dim "t")
+    local domain = { b, t }
+    local function arguments(...) return select("#", ...) end
+    local function check(arrays, point)
+      assert.equal("table", type(arrays))
+      assert.is_nil(next(arrays))
+      return 10 * (point.b or 7) + point.t
+    end
+    local outputs = {
+      number = P:call(function(...) check(...) return arguments(...) end, {}, { { domain = domain } }),
+      point = P:call(check, {}, { { domain = domain } }),
+      table = P:call(setmetatable({}, { __call = function(_, ...) return check(...) end }), {}, { { domain = domain } }),
+      over = P:call(function(arrays, point)
+        assert.is_nil(point.b)
+        return { check(arrays, point), check(arrays, point) + 1 }
+      end, {}, { { domain = domain } }, { over = { b } }),
+      source = P:source(arguments, { domain = domain }),
+      coord = P:source(function(point) return 10 * point.b + point.t end, { domain = domain }),
+    }
+    local points = { { 0, 1, 2 }, { 10, 11, 12 } }
+    local want = { number = fill({ 2, 3 }, function() return 2 end), source = fill({ 2, 3 }, function() return 1 end),
+      point = points, table = points, coord = points, over = { { 70, 71, 72 }, { 71, 72, 73 } } }
+    assert.equal(12, outputs.point:peek { bounds = { B = 2, T = 3 }, at = { b = 1, t = 2 } }:item())
+    each(function(tier)
+      local out = P:compile { outputs = outputs, tier = tier } ({}, { B = 2, T = 3 })
+      for name, rows in pairs(want) do same(rows, out[name]) end
+    end)
+  end)
+
   it("may record, collect and run other functions, but not its own", function()
     local P = tempo.program()
     local t = P:dim "t"

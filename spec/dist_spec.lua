@@ -111,6 +111,8 @@ describe("Categorical", function()
 end)
 
 describe("Normal", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   it("has log_prob and entropy", function()
     local P = tempo.program()
     local mean, std = P:constant { 0, 1, -2 }, P:constant { 1, 0.5, 3 }

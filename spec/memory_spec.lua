@@ -399,3 +399,102 @@ describe("a limit of memory", function()
     assert.truthy(f:explain():find("tier reference, %d+ operators, evaluated point by point"))
   end)
 end)
+
+describe("a call that takes more than the machine has", function()
+  -- Calls, what they came to, and what the same function does afterwards, in a process of its own.
+  local text = [[
+    local tempo = require "tempo"
+    local P = tempo.program { seed = 1 }
+    local t, T = P:dim "t"
+    local calls = 0
+    local x = P:source(function() calls = calls + 1 return 1 end, { domain = { t } })
+    local h = P:tensor { domain = { t }, shape = { 1024 } }
+    h:name "state"
+    h[0] = tempo.ones { 1024 }
+    h[t] = h[t-1] * 0.5 + x
+    local y = h[T-1-t]:sum()[0 .. T]:sum(0)
+    local make = function() return P:compile { outputs = { y = y }, memory = MEMORY } end
+    local made, f = pcall(make)
+    if not made then print(f.code, f.message) return end
+    local function try(f, ...)
+      local ok, e = pcall(f, ...)
+      print(ok, e.code, calls, tostring(e))
+      return e
+    end
+    local e = try(f, {}, { T = 2 ^ 31 })
+    try(function() f:start({}, { T = 2 ^ 31 }) end)
+    local n = tonumber(tostring(e):match "T = (%d+) would do")
+    if not n then return end
+    print(n, not f:memory { T = n } or f:memory { T = n } < 2 ^ 26)
+    print(f({}, { T = 20 }).y:item() > 0, calls)
+  ]]
+  local function run(first, memory) return helper.script((text:gsub("MEMORY", memory or "nil")), nil, first) end
+
+  for _, tier in ipairs { "interpreter", "reference" } do
+    it("is refused before its first step, with tensors and bounds that would do, on the " .. tier, function()
+      local out = run("export TEMPO_MEMORY=64MiB TEMPO_TIER=" .. tier .. "; ")
+      local refused = "false\tmemory\t0\t[^\n]+:%d+: memory: these bounds need %d+ bytes, more than the 67108864 that TEMPO_MEMORY allows\n" ..
+        "  (%d+) of them for 'state' at [^\n]+:6\n"
+      local bytes = tonumber(out:match("^" .. refused))
+      assert.truthy(bytes and bytes >= 2 ^ 43 and bytes < 2 ^ 44, out)
+      assert.truthy(out:find("\nmemory = \"none\" in P:compile, or TEMPO_MEMORY=none, starts it all the same\n" .. refused), out)
+      assert.truthy(out:find "\n%d+\ttrue\ntrue\t20\n$", out)
+    end)
+  end
+
+  it("is judged by the machine, and by what the process may have of it", function()
+    assert.truthy(run(""):find "^false\tmemory\t0\t[^\n]+ bytes, more than the %d+ that ")
+    if os.getenv "HARD" then return end                        -- the sanitizers' own memory counts
+    assert.truthy(run("ulimit -v 3000000; "):find "more than the %d+ that RLIMIT_AS leaves to this process\n")
+    assert.truthy(run("ulimit -d 3000000; "):find "more than the %d+ that RLIMIT_DATA leaves to this process\n")
+  end)
+
+  it("starts all the same where memory = \"none\" or the environment says so", function()
+    local few = os.getenv "HARD" and "" or "ulimit -v 3000000; "
+    for _, out in ipairs(few == "" and {} or { run(few, '"none"'), run("export TEMPO_MEMORY=none; " .. few) }) do
+      assert.truthy(out:find "^false\tmemory\t0\t[^\n]+no memory for the 8796093%d+ bytes that these bounds need\n", out)
+    end
+    assert.truthy(run("export TEMPO_MEMORY=1GiB; ", '"none"'):find "that TEMPO_MEMORY allows")       -- the environment wins
+    assert.equal("option\toption: TEMPO_MEMORY is 'much'; it may be a number of bytes, as \"16GiB\", or none\n", run("export TEMPO_MEMORY=much; " .. few))
+  end)
+
+  it("is no call whose bound is a capacity: a dim that ends by data counts one step", function()
+    local out = helper.script([[
+      local tempo = require "tempo"
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local h = P:tensor { domain = { t }, shape = { 1024 } }
+      h[0] = tempo.ones { 1024 }
+      h[t] = h[t-1] * 0.5 + t:value()
+      P:stop(t, h:select(0, 0):gt(20))
+      local y = h[T-1-t]:sum()[0 .. T]:sum(0)
+      local h, sum = 1, 1
+      for k = 1, 11 do h = h * 0.5 + k; sum = sum + h end
+      for _, tier in ipairs { "interpreter", "reference" } do
+        local f = P:compile { outputs = { y = y }, tier = tier }
+        print(math.abs(f({}, { T = 2 ^ 33 }).y:item() - 1024 * sum) < 1, (f:memory { T = 2 ^ 33 } or 2 ^ 45) > 2 ^ 44)
+      end
+    ]], nil, "export TEMPO_MEMORY=16MiB; ")
+    assert.equal("true\ttrue\ntrue\ttrue\n", out)
+  end)
+
+  it("counts outputs, parameters and what `memory` keeps in a file", function()
+    local out = helper.script([[
+      local tempo = require "tempo"
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local w = P:param("w", { along = { t }, shape = { 2 ^ 20 }, init = 1 })
+      w:update(w * 2)
+      local y = tempo.ones({ 2 ^ 10 }, { domain = { t } }) * t:value()
+      local f = P:compile { outputs = { y = y }, memory = "1GiB" }
+      local function try(n)
+        local ok, e = pcall(f, {}, { T = n })
+        print(n, ok, not ok and tostring(e):match "for (%l+ '%l')")
+      end
+      try(2000) try(4000) try(100)
+      local g = P:compile { outputs = { last = w:select(0, 0) } }
+      print(pcall(g, {}, { T = 3 }))
+    ]], nil, "export TEMPO_MEMORY=14MiB; ")
+    assert.truthy(out:find "^2000\tfalse\toutput 'y'\n4000\tfalse\toutput 'y'\n100\ttrue\tfalse\n", out)
+  end)
+end)

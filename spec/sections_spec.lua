@@ -25,6 +25,8 @@ local function zeros(n)
 end
 
 describe("gradients (section 5)", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   local P, t, T, x
 
   before_each(function()
@@ -180,6 +182,8 @@ describe("gradients (section 5)", function()
 end)
 
 describe("parameters (section 6)", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   local P, i
 
   before_each(function()
@@ -614,7 +618,7 @@ describe("indices of space (section 9)", function()
       { cat = { 20, 130 }, einsum = { 30, 860 }, flat = { 10, 70 }, topk = { { 4, 3 }, { 14, 13 } } })
     local none = x[0 .. t]
     holds(P, { max = none:sum(-1):max(0), mean = none:mean(), lse = none:sum(-1):logsumexp(0), soft = none:softmax(0):sum(), any = none:gt(0):any(),
-        all = none:gt(0):all(), prod = none:prod(), norm = none:norm(2):sum(), cumsum = none:cumsum(0):sum(), sort = (none:sort(0)):sum(),
+        all = none:gt(0):all(), prod = none:prod(), norm = none:norm(2), cumsum = none:cumsum(0):sum(), sort = (none:sort(0)):sum(),
         mse = none:mse_loss(none), product = none:mT():matmul(none):sum(), cat = tempo.cat({ none, x:unsqueeze(0) }, 0):sum(), var = none:var() },
       { x = { X[1] } }, { T = 1 }, { max = { -math.huge }, mean = { 0 / 0 }, lse = { -math.huge }, soft = { 0 }, any = { false }, all = { true },
         prod = { 1 }, norm = { 0 }, cumsum = { 0 }, sort = { 0 }, mse = { 0 / 0 }, product = { 0 }, cat = { 10 }, var = { 0 / 0 } })

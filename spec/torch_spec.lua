@@ -117,6 +117,8 @@ local function check(case, n, nresult, out, tier)
 end
 
 describe("PyTorch agrees with", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   for first = 1, #cases, TOGETHER do
     local last = math.min(first + TOGETHER - 1, #cases)
     it(("cases %d to %d, from %s"):format(first, last, cases[first][1]), function()

@@ -91,7 +91,7 @@ In the order of promotion; f16 with bf16 gives f32.
 
 %s
 
-Link with `-ltempo`. LuaJIT's `ffi.cdef` takes `build/tempo.cdef`, which the build makes from the header.
+Link with `-ltempo`; [programs in C](../c.md). LuaJIT's `ffi.cdef` takes `build/tempo.cdef`, which the build makes from the header.
 
 ```c
 %s

@@ -18,6 +18,8 @@ local util = require "tempo.util"
 ---@class tempo.optim
 local optim = {}
 
+local one_step = getmetatable(tempo).step  -- a loss that reaches none of the parameters is an error
+
 local function half(d) return d == "f16" or d == "bf16" end
 local function wide(x) return half(x:dtype()) and x:to "f32" or x end
 
@@ -83,6 +85,7 @@ local function class(name)
 end
 
 local common = "lr weight_decay clip_norm name "
+local numbers = "lr weight_decay clip_norm momentum eps alpha"
 
 -- Parameters, modules or a list of both, lists in it included, as one list of parameters.
 local function flat(self, params)
@@ -101,6 +104,9 @@ local function flat(self, params)
       seen[p:name()], out[#out + 1] = true, p
     end
   end
+  if type(params) == "table" and not rawget(params, "_children") then
+    util.sequence("optim." .. self._type, params, "net:parameters()")
+  end
   if params ~= nil then add(params) end
   if #out == 0 then
     util.fail("option", "optim.%s: no parameters; pass a list such as net:parameters()", self._type)
@@ -117,6 +123,7 @@ end
 function Optimizer:create(params, o, known)
   o = util.options("optim." .. self._type, o, common .. known)
   if o.lr == nil then util.fail("option", "optim.%s: lr is missing", self._type) end
+  util.numbers("optim." .. self._type, o, numbers)
   params = flat(self, params)
   local P = params[1]:program()
   local opt = setmetatable({ params = params, program = P, lr = o.lr, weight_decay = o.weight_decay or 0,
@@ -221,7 +228,8 @@ local function restricted(loss, c)
   return at
 end
 
---- Records the update of all parameters. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
+--- Records the update of all parameters; a loss that reaches none of them is an error when compiling. Returns their
+--- gradients (clipped, if they are) and, with clip_norm, the norm.
 --- With when = c, a condition on indices such as i:mod(4):eq(0), the update happens only where c holds: elsewhere
 --- parameters, moments and counts stand still, the loss is not needed and the gradients are 0.
 ---@param loss tempo.Tensor
@@ -239,7 +247,7 @@ function Optimizer:step(loss, o)
     loss = restricted(loss, self.when)
   end
   self.stepped = true
-  local grads, norm = tempo.grad(loss, self.params), nil
+  local grads, norm = one_step(tempo.grad(loss, self.params)), nil
   if self.clip_norm then grads, norm = optim.clip_grad_norm(grads, self.clip_norm, loss) end
   for k, w in ipairs(self.params) do self:keep(w, self:rule(w, wide(grads[k]))) end
   return grads, norm
@@ -304,6 +312,7 @@ local function adam(self, params, o, decay)
   if type(self.betas) ~= "table" or #self.betas ~= 2 then
     util.fail("option", "optim.%s: betas is a pair such as { 0.9, 0.999 }", self._type)
   end
+  util.numbers("optim." .. self._type, { beta1 = self.betas[1], beta2 = self.betas[2] }, "beta1 beta2")
   self.weight_decay = with.weight_decay or decay
   return self
 end

@@ -682,9 +682,9 @@ static void test_env(bool fail) {
     uint8_t te, tr;
     int64_t a = win_geti(&act, &b);
     for (int64_t k = 0; k < 4; k++) un[k] = win_get(&u, (int64_t[]){ b, k });
-    e->reset(un, st);
-    e->observe(st, o);
-    e->step(st, &a, un, next, on, &reward, &te, &tr);
+    e->reset(NULL, un, st);
+    e->observe(NULL, st, o);
+    e->step(NULL, st, &a, un, next, on, &reward, &te, &tr);
     for (int64_t k = 0; k < 5; k++) ok &= win_get(&s0, (int64_t[]){ b, k }) == st[k] && win_get(&out[0], (int64_t[]){ b, k }) == next[k];
     for (int64_t k = 0; k < 4; k++) ok &= (float)win_get(&obs, (int64_t[]){ b, k }) == o[k] && (float)win_get(&out[1], (int64_t[]){ b, k }) == on[k];
     ok &= win_get(&out[2], &b) == reward && win_geti(&out[3], &b) == te && win_geti(&out[4], &b) == tr;

@@ -19,5 +19,5 @@ bool tp_grad_leaf(const tp_aims *of, tp_val v);
 bool tp_grad_passes(const tp_aims *of, tp_val v, int k);
 
 /* One reverse sweep: adjoints of the sum of the losses with respect to nwrt values, as ordinary values total over their domains. */
-bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out, tp_error *err);
+bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out, bool *reached, tp_error *err);
 #endif

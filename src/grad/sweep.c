@@ -307,12 +307,13 @@ static tp_val finished(sweep *s, tp_val v) {
   return contribute(s, v, (tp_edge){ .src = part, .at = in_place(s, v.node), .cond = cond }) ? total : tp_none;
 }
 
-static bool run(sweep *s, int nwrt, const tp_val *wrt, tp_val *out) {
+static bool run(sweep *s, int nwrt, const tp_val *wrt, tp_val *out, bool *reached) {
   go_down(s, s->of->nloss, s->of->loss);
   go_up(s, nwrt, wrt);
   if (!compute_need(s) || !flow(s)) return false;
   for (int i = 0; i < nwrt; i++) {
     slot *x = slot_of(s, wrt[i]);
+    reached[i] = is_active(s, wrt[i]);
     tp_val before = x->adj;
     if (!(out[i] = finished(s, wrt[i])).node) return false;
     if (!out[i].node->what) out[i].node->what = grad_of(s, wrt[i].node);
@@ -327,13 +328,13 @@ static bool run(sweep *s, int nwrt, const tp_val *wrt, tp_val *out) {
 
 static void drop(void *s) { tp_need_free(((sweep *)s)->need); }
 
-bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out, tp_error *err) {
+bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out, bool *reached, tp_error *err) {
   sweep s = { .g = g, .mk = { g, err }, .of = of, .n = g->nodes.n };
   s.slot = TP_NEWN(&g->arena, slot *, s.n);
   s.support = TP_NEWN(&g->arena, support, s.n);
   tp_hold mine;
   tp_hold_set(&mine, drop, &s);
-  bool ok = run(&s, nwrt, wrt, out);
+  bool ok = run(&s, nwrt, wrt, out, reached);
   tp_hold_end(&mine);
   drop(&s);
   return ok;

@@ -21,8 +21,9 @@
 typedef struct tp_arg {
   char kind;                                    /* 0: absent; T I F B N X S A L D O as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T') */
   tp_val val;                                   /* T */
-  bool weak; double num;                        /* T made of a plain number or index expression: takes the other operand's dtype; num its value if a number */
-  bool isnum;
+  bool weak; double num;                        /* T made of a plain number or index expression: takes the other operand's dtype; num its value if a number, or near it */
+  bool isnum;                                   /* num is exact */
+  const struct tp_arg *where;                   /* weak: condition and sides of a tempo.where of weak values; val is what it is alone. NULL: none */
   int64_t i; double f; bool b; const char *s;
   const tp_ix *ix;
   int n; const tp_ix *const *ixs;               /* S; A: constants */
@@ -35,12 +36,17 @@ typedef struct tp_arg {
 typedef struct tp_method tp_method;
 /* a[i] is the i-th entry of the signature (options included). Results in out (at most 8, or *nout of an arena array for split). */
 typedef bool (*tp_method_fn)(tp_graph *g, const tp_method *m, const tp_arg *a, tp_val **out, int *nout, tp_error *err);
-struct tp_method { const char *name, *kinds, *sig; tp_method_fn fn; const char *doc; };
+struct tp_method { const char *name, *kinds, *sig; tp_method_fn fn; const char *shape, *doc; };
 extern const tp_method tp_methods[];
 extern const int tp_nmethods;
 const tp_method *tp_method_find(const char *name);
 typedef struct { char name[24]; char type; bool optional, option; } tp_sigarg;
 int tp_sig_parse(const char *sig, tp_sigarg out[TP_MAXARG]);     /* number of entries */
+
+/* ---- weak values ---- */
+tp_dtype tp_weak_beside(const tp_arg *w, tp_dtype d);           /* what w becomes beside an operand of dtype d */
+tp_val tp_weak_as(tp_graph *g, const tp_arg *w, tp_dtype d, tp_error *err);
+const char *tp_weak_refused(const tp_arg *w, tp_dtype d, double *v);    /* a number in w that d does not hold: what is wrong with it */
 
 /* ---- the builder's own vocabulary (build.c), for methods, src/grad and src/opt: results are never half made; {NULL} on error ---- */
 tp_val tp_number(tp_graph *g, double v, tp_dtype d, tp_error *err);             /* FILL of rank 0, domain () */

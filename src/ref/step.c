@@ -1,7 +1,6 @@
 /* step.c: a run tick by tick. What a step gives is put into the memo; whatever demands an input or a callback of a later tick gives up and is tried again with
  * the next step. */
 #include "ref/machine.h"
-#include <time.h>
 
 struct tp_refsteps {
   ref *r;
@@ -197,13 +196,7 @@ bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_
 
 /* ---- the rest ---- */
 
-static double now_s(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static bool over(double until) { return until > 0 && now_s() >= until; }
+static bool over(double until) { return until > 0 && tp_now() >= until; }
 
 /* Each callback as far as it can be called now. */
 static bool call_some(tp_refsteps *s, double until) {
