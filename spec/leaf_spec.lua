@@ -278,14 +278,21 @@ describe("a leaf", function()
     local t, T = P:dim "t"
     local x, stop = P:input("x", { domain = { b, t }, dtype = "f64" }), P:input("stop", { domain = { b }, dtype = "i64" })
     P:stop(t, t:value():ge(stop))
-    local h = declared(P, { b, t })
+    local h = declared(P, { b, t }):name "h"
     h[{ t = 0 }] = x
     h:otherwise(h[{ b, t - 1 }] * 2 + x)
     local p = P:param("p", { along = { b }, init = 3, dtype = "f64" })
     p:update(p * 2)
     local loss = (h * h)[{ t = 0 .. T }]:sum(0) * p
     local g = tempo.grad(loss, { h, p, x }, leaf)
+    local warn, told = tempo.warn, {}
+    tempo.warn = function(text) told[text:match "option: (.*)"] = true end
     local f = S.compile(P, { h = g[1], p = g[2], x = g[3], own = tempo.grad(h, h, leaf), none = tempo.grad(p, h, leaf) })
+    tempo.warn = warn
+    assert.same({
+      ["'loss' does not contain 'x', or only behind a detach, a comparison, another leaf or an index: the gradient by it is 0"] = true,
+      ["'p' does not contain 'h', or only behind a detach, a comparison or an index: the gradient by it is 0"] = true,
+    }, told)
     local out = f({ x = { { 1, 2, 3 }, { 4, 5, 6 } }, stop = { 0, 1 } }, { B = 2, T = 3 })
     S.same(out.h:totable(), { { 6, 0 }, { 2 * 4 * 6, 2 * 13 * 6 } }, 1e-13)
     S.same(out.p:totable(), { 1, 16 + 169 }, 1e-13)

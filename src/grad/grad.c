@@ -152,7 +152,7 @@ static bool tell_unreached(tp_graph *g, const family *f, const bool *reached, tp
       tp_note(err, "a gradient does not pass detach, comparisons, indices and callbacks");
       return false;
     }
-    const char *why = f->of.nloss ? tp_printf(&g->arena, "%s does not contain %s, or only behind a detach, a comparison or an index", loss, names)
+    const char *why = f->of.nloss ? tp_printf(&g->arena, "%s does not contain %s, or only behind a detach, a comparison%s or an index", loss, names, f->of.nleaf > 1 ? ", another leaf" : "")
                                : "no loss was marked by loss:backward()";
     TP_PUSH(&g->arena, &g->warnings, tp_printf(&g->arena, "%s:%d: option: %s: the gradient by %s is 0", n->pos.file ? n->pos.file : "?", n->pos.line, why,
                                               f->of.nloss ? count > 1 ? "them" : "it" : names));
