@@ -203,6 +203,24 @@ describe("a step with `when`", function()
     end
   end)
 
+  it("takes a condition that holds always, or never: an option of the script may say so", function()
+    local always = { function(i) return (i % 1):eq(0) end, function(i) return i:ge(0) end, function(i) return i:lt(9):lor(i:ge(2)) end }
+    local never = { function(i) return i:lt(0) end, function(i) return (i % 4):eq(7) end }
+    for _, tier in ipairs(helper.tiers) do
+      for _, passes in ipairs { "none", "all" } do
+        local function learn(when)
+          local P = tempo.program()
+          local i = P:dim("i", "I")
+          local w = P:param("w", { along = { i }, init = 8 })
+          optim.SGD({ w }, { lr = 0.25 }):step(w:square(), { when = when(i) })
+          return P:compile { outputs = { w = w }, tier = tier, passes = passes == "none" and "none" or nil }({}, { I = 4 }).w
+        end
+        for _, when in ipairs(always) do assert.same({ 8, 4, 2, 1 }, learn(when):totable()) end
+        for _, when in ipairs(never) do assert.same({ 8, 8, 8, 8 }, learn(when):totable()) end
+      end
+    end
+  end)
+
   it("steps from point to point of two dims, on conditions on either", function()
     local want = cases[6][3]                                -- Adam
     for _, tier in ipairs(helper.tiers) do

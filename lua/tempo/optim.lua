@@ -18,6 +18,7 @@ local util = require "tempo.util"
 ---@class tempo.optim
 local optim = {}
 
+local may_miss = getmetatable(tempo).may_miss  -- branches that no point takes are no error
 local one_step = getmetatable(tempo).step  -- a loss that reaches none of the parameters is an error
 
 local function half(d) return d == "f16" or d == "bf16" end
@@ -161,7 +162,7 @@ end
 function Optimizer:keep(p, e)
   local new = e:to(p:dtype()):detach()
   if self.when then
-    local next = self.program:tensor { domain = { p }, shape = p:shape(), dtype = p:dtype() }
+    local next = may_miss(self.program:tensor { domain = { p }, shape = p:shape(), dtype = p:dtype() })
     next:when(self.when, new)
     next:otherwise(p)
     new = next
@@ -222,7 +223,7 @@ local function restricted(loss, c)
   for _, d in ipairs(c:value():domain()) do
     if not has[d] then return loss end
   end
-  local at = loss:program():tensor { domain = { loss }, shape = loss:shape(), dtype = loss:dtype() }
+  local at = may_miss(loss:program():tensor { domain = { loss }, shape = loss:shape(), dtype = loss:dtype() })
   at:when(c, loss)
   at:otherwise(0)
   return at

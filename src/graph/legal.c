@@ -181,7 +181,7 @@ static bool can_be_first(check *c, const tp_node *m, int k) {
 
 static bool check_merge(check *c, const tp_node *m) {
   if (!is_read(c, m)) return true;
-  for (int k = 0; k < m->nin; k++)
+  for (int k = 0; k < m->nin && !m->attr.i[0]; k++)
     if (!can_be_first(c, m, k)) return false;
   return defined(c, m);
 }
