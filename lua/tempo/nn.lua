@@ -284,7 +284,7 @@ end
 
 -- ---- target networks -----------------------------------------------------------------------------------------------
 
-local function like(p, dtype, path)
+local function declared_like(p, dtype, path)
   return p:program():tensor { domain = { p }, shape = p:shape(), dtype = dtype, name = path .. ".target" }
 end
 
@@ -297,7 +297,7 @@ local function snapshot(n)
       util.fail("domain", "target: every = %d of which? '%s' evolves along %s and %s: write net:at{...}", n, path,
         along[1]:name(), along[2]:name())
     end
-    local k, p = along[1], like(w, w:dtype(), path)
+    local k, p = along[1], declared_like(w, w:dtype(), path)
     p:when((k % n):eq(0), w:detach())
     p:otherwise(p:at { [k] = k - 1 })
     return p:detach()
@@ -320,7 +320,7 @@ local function follower(a)
     local along, dtype = w:along(), w:dtype()
     if #along == 0 then return w:detach() end
     local now = ((dtype == "f16" or dtype == "bf16") and w:to "f32" or w):detach()
-    local p = like(w, now:dtype(), path)
+    local p = declared_like(w, now:dtype(), path)
     for j = #along, 1, -1 do
       local was, moved = before(p, along, j)
       p:when(moved, (1 - a) * was + a * now)
