@@ -17,6 +17,7 @@ local listed = {
   schedules = { lua = "want" },
   graph = { sdg = "want err" },
   plan = { sdg = "want ''" },
+  found = { lua = "''" },
 }
 
 local offences = 0

@@ -63,7 +63,7 @@ function capi.compile(text, o)
   local options, tick = ffi.new "tempo_options", capi.strings(o.tick or {})
   options.size, options.tier, options.passes, options.device = ffi.sizeof "tempo_options", o.tier, o.passes, o.device
   options.precise, options.threads, options.memory = o.precise or 0, o.threads or 0, o.memory or 0
-  options.ntick, options.tick = #(o.tick or {}), tick
+  options.ntick, options.tick, options.check = #(o.tick or {}), tick, o.check
   local p = capi.ok(C.tempo_program_parse(text, capi.err))
   local f = C.tempo_compile_with(p, options, capi.err)
   C.tempo_program_free(p)

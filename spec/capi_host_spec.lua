@@ -52,6 +52,7 @@ describe("a compiled function", function()
   it("is made with options", function()
     assert.truthy(capi.compile(text))
     assert.truthy(capi.compile(text, { tier = "interpreter", passes = "none", precise = 1, threads = 2, memory = 2 ^ 20, device = "cpu" }))
+    assert.truthy(capi.compile(text, { memory = -1, check = "nan" }))
     local f = capi.compile(text, { passes = "cse=false" })
     assert.truthy(capi.text(C.tempo_explain(f, "passes", err)):find "cse +off")
     for wrong, want in pairs {
@@ -60,7 +61,8 @@ describe("a compiled function", function()
       [{ passes = "csee" }] = { C.TEMPO_E_OPTION, "did you mean 'cse'?" },
       [{ device = "gpu" }] = { C.TEMPO_E_DEVICE, "device 'gpu'" },
       [{ threads = -1 }] = { C.TEMPO_E_OPTION, "threads" },
-      [{ memory = -1 }] = { C.TEMPO_E_OPTION, "memory: expected a number of bytes" },
+      [{ memory = -2 }] = { C.TEMPO_E_OPTION, "memory: expected a number of bytes" },
+      [{ check = "inf" }] = { C.TEMPO_E_OPTION, "check is 'inf'" },
       [{ tick = { "k" } }] = { C.TEMPO_E_OPTION, "no dim 'k'" },
       [{ tick = { "t", "t" } }] = { C.TEMPO_E_OPTION, "'t' is listed twice" },
     } do

@@ -2,7 +2,6 @@
 local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
-local helper = require "spec.helper"
 
 local found = { 126, 750 }                             -- seeds that showed bugs since
 
@@ -36,7 +35,8 @@ describe("random programs", function()
       local file = assert(io.open(path))
       local settings = file:read("*l"):match "^%-%- ([%u_=%d ]*)$"
       file:close()
-      assert.equal("ok\n", helper.lua(path, settings))
+      local said = helper.lua(path, settings):gsub("tempo: warning: [^\n]*\n", "")
+      assert.equal("ok\n", said)
     end)
   end
 

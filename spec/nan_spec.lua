@@ -88,7 +88,7 @@ describe("check = \"nan\" names the operator, its point, its element and what it
       local t, T = P:dim "t"
       local y, at = input(P, "x", { b, t }, { 2, 3 }):log(), line()
       return { y = y[{ t = 0 .. T }]:sum(0) }, at
-    end, { x = x }, { B = 3, T = 2 }, "this log at b = 1, t = 1: element [1, 1]: log('x' = 0) is -inf")
+    end, { x = x }, { B = 3, T = 2 }, "'y' at b = 1, t = 1: element [1, 1]: log('x' = 0) is -inf")
   end)
 
   it("in blocks, at the very point", function()

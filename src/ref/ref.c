@@ -99,7 +99,8 @@ bool ref_early(ref *r, tp_cell *c) {
   return n->op == TP_OP_INPUT;
 }
 
-/* What was demanded first is made first: of several points that fail the first in lexicographic order is met. */
+/* What was demanded first is made first: of several points that fail the first in lexicographic order is met. Not between ticks, where what comes of a later
+ * tick should be met soon: a recurrence from the last point on would be followed to its beginning. */
 static void turn_round(ref *r, int from) {
   for (int i = from, j = r->stack.n - 1; i < j; i++, j--) {
     tp_cell *c = r->stack.v[i];
@@ -118,7 +119,7 @@ static bool step(ref *r, tp_cell *c) {
   if (r->now && ref_early(r, c)) return !(r->early = true);
   if (c->node->op == TP_OP_CALL) return ref_call_step(r, c);
   if (!ref_demand_operands(r, c)) return false;
-  if (r->waiting) turn_round(r, from);
+  if (r->waiting && !r->now) turn_round(r, from);
   if (r->waiting) return true;
   if (!compute(r, c)) return false;
   c->state = CELL_DONE;
