@@ -5,7 +5,7 @@
 --- One dim, t: at each step every environment acts once. The replay memory is a range of the past, of which random rows
 --- are read: `x[lo .. t + 1]:index_select(0, k)`. From `warmup` on every `--every`-th step updates the weights; at the
 --- others they, Adam's moments and its count stand still, and no batch is read. Targets come from weights `--copy`
---- steps old at most. An iteration is `--steps` of them; training ends when CartPole-v1 is solved: a mean return of 475.
+--- steps old at most. An iteration is `--steps` of them; training ends when CartPole-v1 is solved, at a return of 475.
 local tempo = require "tempo"
 local nn, optim, rl = tempo.nn, tempo.optim, tempo.rl
 local logger = require "tempo.logger"
