@@ -1,6 +1,7 @@
 -- Blocks of Lua and C in Markdown, run so that what a page shows is what the program prints.
 --
---   <!-- run -->              the ```lua or ```c block that follows is run; the ``` block after it holds what it printed
+--   <!-- run -->              the ```lua or ```c block that follows is run; the ``` block after it holds what it
+--                             printed
 --   <!-- run fails -->        it ends with an error, which is shown too; anywhere else an error is one of the page
 --   <!-- run x.lua -->        the code is that of the file, taken in again each time
 --   <!-- prelude -->          the ```lua block that follows goes before every later block of the page
@@ -67,7 +68,8 @@ function blocks.run_c(code, root)
   local file = assert(io.open(path .. ".c", "wb"))
   file:write(code)
   file:close()
-  local pipe = io.popen(("(cc -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -I%sinclude %s.c -o %s -L%s -ltempo -lm -Wl,-rpath,\"%s\" && %s) 2>&1; "
+  local pipe = io.popen(("(cc -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror "
+    .. "-I%sinclude %s.c -o %s -L%s -ltempo -lm -Wl,-rpath,\"%s\" && %s) 2>&1; "
     .. "echo \"status $?\""):format(root, path, path, build, build:find "^/" and build or "$PWD/" .. build, path))
   local out = pipe:read "*a"
   pipe:close()
