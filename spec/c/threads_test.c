@@ -55,8 +55,9 @@ static const char script[] =
   "local all = { tostring(out.loss), tostring(f:params().w) }\n"
   "g:start({}, { I = 20, T = 6 })\n"
   "local done, o\n"
-  "repeat done, o = g:step({}, { budget_ms = 0.01 }) until done\n"
-  "all[3], all[4] = tostring(o.loss), tostring(g:params().w)\n"
+  "local losses = {}\n"
+  "repeat done, o = g:step({}, { budget_ms = 0.01 }) losses[#losses + 1] = o.loss and o.loss:item() until done\n"
+  "all[3], all[4] = tostring(tempo.array(losses)), tostring(g:params().w)\n"
   "assert(all[1] == all[3] and all[2] == all[4])\n"
   "all[5] = tostring(select(2, pcall(g, { x = 1 }, { I = 1 })))\n"
   "return table.concat(all, '\\n')\n";
