@@ -52,13 +52,12 @@ static bool row_of(const life *f, place at, int l, int k, rowform *r) {
   const tp_mem *m = way(f, at)->path[l].mem;
   int64_t lo, hi;
   if (m->dim < 0 || m->shift.bad || !tp_const_distance(f->S, acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi) return false;
-  *r = (rowform){ m->s, (m->shift.p ? 0 : m->shift.c) - m->s * lo, m->shift.p };
+  *r = (rowform){ m->s, m->shift.c - m->s * lo, m->shift.p };
   return true;
 }
 
 static bool same_row(const rowform *a, const rowform *b) {
-  if (a->s != b->s || a->by != b->by) return false;
-  return a->p == b->p || (a->p && b->p && isl_pw_aff_plain_is_equal(a->p, b->p) == isl_bool_true);
+  return a->s == b->s && a->by == b->by && a->p == b->p;
 }
 
 /* All accesses of an element are in one iteration of the shared loop at level l, because it runs over dim k of the element. */
@@ -462,8 +461,8 @@ static void put_rows(const life *f, words *w, int level) {
     const tp_mem *m = row_at(way(f, nth(f, i)), level);
     bool plain = m && m->dim >= 0 && !m->shift.bad;
     TP_PUSH(f->S->a, w, !m ? 0 : plain ? m->s * (m->dim + 1) : INT64_MAX);
-    TP_PUSH(f->S->a, w, !m ? 0 : !plain ? (int64_t)(intptr_t)m->row : m->shift.p ? (int64_t)(intptr_t)m->shift.p : m->shift.c);
-    TP_PUSH(f->S->a, w, plain && m->shift.p);
+    TP_PUSH(f->S->a, w, !m ? 0 : !plain ? (int64_t)(intptr_t)m->row : m->shift.c);
+    TP_PUSH(f->S->a, w, plain ? (int64_t)(intptr_t)m->shift.p : 0);
   }
 }
 

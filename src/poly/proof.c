@@ -21,7 +21,7 @@ static isl_map *in_context(tp_sched *S, isl_map *m) { return isl_map_intersect_p
 /* Rows of one loop: never backwards; then m becomes the pairs of equal rows. 1: all pairs are forward, 0: go on with *m, -1: not proved. */
 static int row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
   int64_t lo, hi;
-  if (u->dim >= 0 && v->dim >= 0 && u->s == v->s && !u->shift.p && !v->shift.p && tp_const_distance(S, *m, u->dim, v->dim, &lo, &hi)) {
+  if (u->dim >= 0 && v->dim >= 0 && u->s == v->s && u->shift.p == v->shift.p && tp_const_distance(S, *m, u->dim, v->dim, &lo, &hi)) {
     int64_t by = v->shift.c - u->shift.c, least = (u->s > 0 ? lo : -hi) + by;
     if (least > 0) return 1;
     if (lo == hi && least == 0) return 0;

@@ -6,7 +6,7 @@
 #define TP_POLY_SCHED_H
 #include "poly/poly.h"
 
-/* A number over bounds: c, or the function p; bad: not known. */
+/* A number over bounds: c, or p + c; bad: not known. Functions that differ by a constant have the same p, one object in a run of the scheduler. */
 typedef struct tp_wt { bool bad; int64_t c; isl_pw_aff *p; } tp_wt;
 
 typedef struct tp_dep {                         /* dst at y must run after src at x for each (x, y) in map */
@@ -49,7 +49,7 @@ typedef struct tp_sched {
   tp_sst *st;                                   /* by statement */
   TP_VEC(tp_dep) deps;
   tp_items top;
-  tp_hmap memo;
+  tp_hmap memo;                                 /* answers, by address: pools keep addresses unique */
   TP_VEC(isl_map *) maps;
   TP_VEC(isl_set *) sets;
   TP_VEC(isl_pw_aff *) affs;
@@ -103,6 +103,10 @@ bool tp_is_tick(const tp_stmt *s);              /* several are pieces of one */
 static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
 
 /* ---- level.c: components, legal dims, choice ---- */
+typedef struct tp_turn { int sweep, k; } tp_turn;
+typedef TP_VEC(tp_turn) tp_turns;
+void tp_turn_push(tp_sched *S, tp_turns *h, tp_turn t);
+tp_turn tp_turn_pop(tp_turns *h);               /* the first of its sweep */
 typedef struct tp_cand { const tp_sym *label; bool ok[2]; tp_wt *off[2]; } tp_cand;   /* [0]: s = 1, [1]: s = -1; off by member */
 typedef struct tp_scc {
   int n; int *st;

@@ -188,8 +188,7 @@ static bool cut(tp_sched *S, const tp_item *x) {
 /* ---- statements that run at the same times, one right after the other, are one statement to isl ---- */
 
 static bool same_shift(const tp_wt *a, const tp_wt *b) {
-  if (a->bad || b->bad || !a->p != !b->p) return false;
-  return a->p ? a->p == b->p || isl_pw_aff_plain_is_equal(a->p, b->p) == isl_bool_true : a->c == b->c;
+  return !a->bad && !b->bad && a->p == b->p && a->c == b->c;
 }
 
 static bool same_rows(tp_sched *S, int u, int v) {
