@@ -34,12 +34,14 @@ struct tp_item {                                /* of a sequence: a statement, o
   int64_t block;                                /* > 0: a loop over blocks of so many rows */
 };
 
+typedef TP_VEC(isl_set *) tp_sets;
 typedef struct tp_step { int seq; tp_item *loop; const tp_mem *mem; } tp_step;  /* a statement's way down the result; the last has no loop */
 typedef struct tp_sst {
   uint32_t used;                                /* dims that have their row, or are vector dims */
   int npath; tp_step *path;
   int then; bool follows;                       /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
   bool asked; const tp_ix *asks;                /* tree.c: what each call asks of its point */
+  isl_set *calls; tp_sets pieces;               /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
 } tp_sst;
 
 typedef struct tp_sched {
@@ -51,7 +53,7 @@ typedef struct tp_sched {
   tp_items top;
   tp_hmap memo;                                 /* answers, by address: pools keep addresses unique */
   TP_VEC(isl_map *) maps;
-  TP_VEC(isl_set *) sets;
+  tp_sets sets;
   TP_VEC(isl_pw_aff *) affs;
   int nsplit;
   const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */

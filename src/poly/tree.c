@@ -69,10 +69,11 @@ static const tp_ix *asks(tp_sched *S, int st) {
   return S->st[st].asks;
 }
 
-static isl_set *calls(tp_sched *S, int st) {
+static TP_KEEP isl_set *calls(tp_sched *S, int st) {
+  if (S->st[st].calls) return S->st[st].calls;
   isl_set *dom = exact_calls(S, st);
-  if (!asks(S, st)) return dom;
-  return isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
+  if (asks(S, st)) dom = isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
+  return S->st[st].calls = tp_keep_set(S, dom);
 }
 
 /* Row of a loop over blocks of a statement that runs over one in a call: its number. */
@@ -114,44 +115,49 @@ static bool misread(tp_sched *S, int st, TP_KEEP isl_set *dom) {
   return wrong;
 }
 
-typedef struct { tp_sched *S; int st, n; isl_union_set *all; } pieces;
+typedef struct { tp_sched *S; int st; } owner;
 
-static isl_stat add_piece(TP_TAKE isl_basic_set *b, void *user) {
-  pieces *p = user;
-  isl_set *s = isl_set_intersect_params(isl_set_from_basic_set(b), isl_set_copy(p->S->context));
+static void add_piece(tp_sched *S, int st, TP_TAKE isl_set *s) {
+  s = isl_set_set_tuple_id(s, stmt_id(S, st, S->st[st].pieces.n));
+  TP_PUSH(S->a, &S->st[st].pieces, tp_keep_set(S, s));
+}
+
+static isl_stat add_basic(TP_TAKE isl_basic_set *b, void *user) {
+  const owner *o = user;
+  isl_set *s = isl_set_intersect_params(isl_set_from_basic_set(b), isl_set_copy(o->S->context));
   if (isl_set_is_empty(s) == isl_bool_true) isl_set_free(s);
-  else p->all = isl_union_set_union(p->all, isl_union_set_from_set(isl_set_set_tuple_id(s, stmt_id(p->S, p->st, p->n++))));
+  else add_piece(o->S, o->st, s);
   return isl_stat_ok;
 }
 
 /* The points as a statement of isl's, or as one for each part where isl would take more for them. */
-static isl_union_set *domain_of(tp_sched *S, int st) {
+static const tp_sets *pieces_of(tp_sched *S, int st) {
+  tp_sst *s = &S->st[st];
+  if (s->pieces.v) return &s->pieces;
   isl_set *dom = calls(S, st);
-  if (!tp_isl_divided(dom) || !misread(S, st, dom)) return isl_union_set_from_set(isl_set_set_tuple_id(dom, stmt_id(S, st, 0)));
-  dom = isl_set_make_disjoint(dom);
-  pieces p = { .S = S, .st = st, .all = isl_union_set_empty(isl_set_get_space(dom)) };
-  isl_set_foreach_basic_set(dom, add_piece, &p);
-  isl_set_free(dom);
-  return p.all;
+  if (!tp_isl_divided(dom) || !misread(S, st, dom)) add_piece(S, st, isl_set_copy(dom));
+  else {
+    dom = isl_set_make_disjoint(isl_set_copy(dom));
+    isl_set_foreach_basic_set(dom, add_basic, &(owner){ S, st });
+    isl_set_free(dom);
+  }
+  return &s->pieces;
 }
 
-typedef struct { isl_pw_aff *row; isl_union_pw_aff *rows; } labelled;
-
-static isl_stat add_row(TP_TAKE isl_set *piece, void *user) {
-  labelled *l = user;
-  isl_pw_aff *row = isl_pw_aff_set_tuple_id(isl_pw_aff_copy(l->row), isl_dim_in, isl_set_get_tuple_id(piece));
-  l->rows = isl_union_pw_aff_add_pw_aff(l->rows, row);
-  isl_set_free(piece);
-  return isl_stat_ok;
+static isl_union_set *domain_of(tp_sched *S, int st) {
+  const tp_sets *all = pieces_of(S, st);
+  isl_union_set *u = isl_union_set_empty(tp_isl_params(S->ix));
+  for (int i = 0; i < all->n; i++) u = isl_union_set_add_set(u, isl_set_copy(all->v[i]));
+  return u;
 }
 
 static isl_union_pw_aff *add_rows(tp_sched *S, TP_TAKE isl_union_pw_aff *rows, const tp_mem *m) {
-  labelled l = { call_row(S, m), rows };
-  isl_union_set *all = domain_of(S, m->st);
-  isl_union_set_foreach_set(all, add_row, &l);
-  isl_union_set_free(all);
-  isl_pw_aff_free(l.row);
-  return l.rows;
+  const tp_sets *all = pieces_of(S, m->st);
+  isl_pw_aff *row = call_row(S, m);
+  for (int i = 0; i < all->n; i++)
+    rows = isl_union_pw_aff_add_pw_aff(rows, isl_pw_aff_set_tuple_id(isl_pw_aff_copy(row), isl_dim_in, isl_set_get_tuple_id(all->v[i])));
+  isl_pw_aff_free(row);
+  return rows;
 }
 
 /* No loop inside but those that only sum up. */
@@ -208,11 +214,7 @@ static bool same_calls(tp_sched *S, int u, int v) {
   bool blocks = a->bdim >= 0 || b->bdim >= 0;
   if (blocks && (a->bdim != b->bdim || a->block != b->block || a->bshift != b->bshift || a->vec != b->vec)) return false;
   if (a->dom == b->dom && a->vec == b->vec) return true;
-  isl_set *x = calls(S, u), *y = calls(S, v);
-  bool same = isl_set_plain_is_equal(x, y) == isl_bool_true;
-  isl_set_free(x);
-  isl_set_free(y);
-  return same;
+  return isl_set_plain_is_equal(calls(S, u), calls(S, v)) == isl_bool_true;
 }
 
 /* The items of a sequence without the statements that the one before stands for. */
