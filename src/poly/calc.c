@@ -55,7 +55,7 @@ void tp_pools_free(tp_sched *S) {
 
 typedef struct { const void *obj, *with; int64_t by; int what, a, b, s; } key;
 typedef struct { tp_wt w; bool known; int64_t lo, hi; } answer;
-enum { OF_EXTREME, OF_CONST_DISTANCE, OF_DISTANCE, OF_ABOVE, OF_LE, OF_ADD, OF_SUB, OF_MAX, OF_MIN };     /* key.what */
+enum { OF_EXTREME, OF_CONST_DISTANCE, OF_DISTANCE, OF_ABOVE, OF_LE, OF_ADD, OF_SUB, OF_MAX, OF_MIN, OF_ROW, OF_BLOCKS };      /* key.what */
 
 static answer *recall(tp_sched *S, key *k, bool *fresh) {
   answer *x = tp_hmap_get(&S->memo, k, sizeof *k);
@@ -453,9 +453,32 @@ bool tp_map_empty(tp_sched *S, isl_map *m) {
   return tp_query_end(S) && yes;
 }
 
-tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift) {
+static isl_pw_aff *row_of(tp_sched *S, int st, int dim, int s, tp_wt shift) {
   isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
   isl_pw_aff *row = isl_pw_aff_from_aff(s > 0 ? x : isl_aff_neg(x));
   if (shift.bad || shift.p || shift.c) row = isl_pw_aff_add(row, isl_pw_aff_insert_domain(tp_wt_pw(S, shift), tp_stmt_space(S, st)));
-  return (tp_mem){ .st = st, .dim = dim, .s = s, .shift = shift, .row = tp_keep_aff(S, row) };
+  return tp_keep_aff(S, row);
+}
+
+tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift) {
+  key k = make_key(shift.p, OF_ROW, S->p->stmts.v[st]->ndim, dim, shift.bad ? 0 : s);
+  bool fresh;
+  k.by = shift.c;
+  answer *x = recall(S, &k, &fresh);
+  if (fresh) x->w.p = row_of(S, st, dim, s, shift);
+  return (tp_mem){ .st = st, .dim = dim, .s = s, .shift = shift, .row = x->w.p };
+}
+
+tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size) {
+  key k = make_key(m->row, OF_BLOCKS, 0, 0, m->s);
+  bool fresh;
+  k.by = size;
+  answer *x = recall(S, &k, &fresh);
+  if (fresh) {
+    isl_pw_aff *row = isl_pw_aff_copy(m->row);
+    if (m->s < 0) row = isl_pw_aff_neg(row);
+    row = isl_pw_aff_floor(isl_pw_aff_scale_down_val(row, isl_val_int_from_si(S->ctx, size)));
+    x->w.p = tp_keep_aff(S, m->s < 0 ? isl_pw_aff_neg(row) : row);
+  }
+  return (tp_mem){ m->st, -1, m->s, tp_wt_c(0), x->w.p, m->dim + 1 };
 }

@@ -362,21 +362,34 @@ static bool by_distance(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_
   return lo == hi || (lo > 0 && hi > 0);
 }
 
+typedef struct { bool never, exact; isl_map *map; } meeting;     /* map NULL: all of it, or not known */
+
+/* The pairs of m in equal rows; the same objects give the same answer. */
+static const meeting *meet(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
+  struct { const void *m, *u, *v; char what[8]; } key = { m, u, v, "meeting" };
+  meeting *x = tp_hmap_get(&S->memo, &key, sizeof key);
+  if (x) return x;
+  tp_hmap_set(&S->memo, &key, sizeof key, x = TP_NEW(S->a, meeting));
+  tp_query(S);
+  isl_map *same = isl_map_intersect(isl_map_copy(m), isl_pw_aff_eq_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v)));
+  bool never = same && isl_map_is_empty(same) == isl_bool_true, all = same && !never && isl_map_is_subset(m, same) == isl_bool_true;
+  bool known = tp_query_end(S) && same;
+  *x = (meeting){ .never = known && never, .exact = known && all };
+  if (known && !never && !all) x->map = tp_keep_map(S, same);
+  else isl_map_free(same);
+  return x;
+}
+
 bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact) {
   *exact = false;
   *out = *e;
   bool keep;
   if (by_distance(S, e, u, v, &keep)) { *exact = keep; return keep; }
   tp_ask_dep(S, "in which iterations '%s' needs '%s'", tp_dep_of(S, e));
-  tp_query(S);
-  isl_map *m = isl_map_intersect(isl_map_copy(e->map), isl_pw_aff_eq_map(isl_pw_aff_copy(u->row), isl_pw_aff_copy(v->row)));
-  bool empty = m && isl_map_is_empty(m) == isl_bool_true;
-  if (m && !empty) *exact = isl_map_is_subset(e->map, m) == isl_bool_true;
-  if (!tp_query_end(S) || !m) { isl_map_free(m); return true; }         /* unknown: the whole arc stays */
-  if (empty) { isl_map_free(m); return false; }
-  if (*exact) isl_map_free(m);
-  else out->map = tp_keep_map(S, m);
-  return true;
+  const meeting *x = meet(S, e->map, u->row, v->row);
+  *exact = x->exact;
+  if (x->map) out->map = x->map;
+  return !x->never;
 }
 
 /* ---- votes ---- */

@@ -465,20 +465,14 @@ static const char *reason(const life *f, int k) {
 
 typedef TP_VEC(int64_t) words;
 
-static void put_row(const life *f, words *w, place p, int level) {
-  const tp_mem *m = row_at(way(f, p), level);
-  bool plain = m && m->dim >= 0 && !m->shift.bad;
-  TP_PUSH(f->S->a, w, !m ? 0 : plain ? m->s * (m->dim + 1) : INT64_MAX);
-  TP_PUSH(f->S->a, w, !m ? 0 : !plain ? (int64_t)(intptr_t)m->row : m->shift.c);
-  TP_PUSH(f->S->a, w, plain ? (int64_t)(intptr_t)m->shift.p : 0);
-}
-
 /* What an access touches, and in which rows. */
 static void put_access(const life *f, words *w, place p) {
   TP_PUSH(f->S->a, w, (int64_t)(intptr_t)acc(f, p)->rel);
   TP_PUSH(f->S->a, w, stmt(f, p)->far);
-  for (int c = 0; c < f->ncol; c++)
-    if (f->isrow[c]) put_row(f, w, p, f->level[c]);
+  for (int c = 0; c < f->ncol; c++) {
+    const tp_mem *m = f->isrow[c] ? row_at(way(f, p), f->level[c]) : NULL;
+    TP_PUSH(f->S->a, w, m ? (int64_t)(intptr_t)m->row : 0);
+  }
 }
 
 /* At equal rows, how late the second of two reads is against the first. */

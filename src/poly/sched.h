@@ -95,7 +95,9 @@ bool tp_pinned(tp_sched *S, int st, int dim);   /* the domain fixes it to one va
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi);
 tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s);      /* least s * (y[dv] - x[du]) */
 bool tp_map_empty(tp_sched *S, isl_map *m);     /* false if unknown */
+/* Equal rows are one object. */
 tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift);
+tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size);        /* of a loop over blocks */
 isl_space *tp_stmt_space(tp_sched *S, int st);
 
 /* ---- deps.c ---- */
@@ -149,7 +151,6 @@ void tp_dense_vectors(tp_sched *S);
 typedef struct tp_phase { bool vec; int n, *st; } tp_phase;     /* a call over the block, or a loop over its rows */
 typedef struct tp_blocks { int64_t size; int n; tp_phase *phase; } tp_blocks;
 tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *loop, const tp_arcs *arcs);     /* NULL: not worth it */
-tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size);
 void tp_block_stmt(tp_sched *S, const tp_item *loop, int st, int64_t size);
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
