@@ -144,11 +144,10 @@ static const tp_sets *pieces_of(tp_sched *S, int st) {
   return &s->pieces;
 }
 
-static isl_union_set *domain_of(tp_sched *S, int st) {
+static isl_union_set *add_domain(tp_sched *S, TP_TAKE isl_union_set *to, int st) {
   const tp_sets *all = pieces_of(S, st);
-  isl_union_set *u = isl_union_set_empty(tp_isl_params(S->ix));
-  for (int i = 0; i < all->n; i++) u = isl_union_set_add_set(u, isl_set_copy(all->v[i]));
-  return u;
+  for (int i = 0; i < all->n; i++) to = isl_union_set_add_set(to, isl_set_copy(all->v[i]));
+  return to;
 }
 
 static isl_union_pw_aff *add_rows(tp_sched *S, TP_TAKE isl_union_pw_aff *rows, const tp_mem *m) {
@@ -217,53 +216,66 @@ static bool same_calls(tp_sched *S, int u, int v) {
   return isl_set_plain_is_equal(calls(S, u), calls(S, v)) == isl_bool_true;
 }
 
-/* The items of a sequence without the statements that the one before stands for. */
-static tp_item **leaders(tp_sched *S, const tp_items *seq, int *n) {
-  tp_item **v = TP_NEWN(S->a, tp_item *, seq->n);
-  *n = 0;
+/* Leaves out of a sequence, and those inside, the statements that the one before stands for. */
+static void keep_leaders(tp_sched *S, tp_items *seq) {
+  int n = 0;
   for (int i = 0, last = -1; i < seq->n; i++) {
-    int st = seq->v[i]->st;
-    if (st >= 0) S->st[st].then = -1;
-    if (st >= 0 && last >= 0 && same_rows(S, last, st) && same_calls(S, last, st)) {
-      S->st[last].then = st;
-      S->st[st].follows = true;
-    } else v[(*n)++] = seq->v[i];
-    last = st;
+    tp_item *x = seq->v[i];
+    if (x->st < 0) keep_leaders(S, &x->body);
+    else S->st[x->st].then = -1;
+    if (x->st >= 0 && last >= 0 && same_rows(S, last, x->st) && same_calls(S, last, x->st)) {
+      S->st[last].then = x->st;
+      S->st[x->st].follows = true;
+    } else seq->v[n++] = x;
+    last = x->st;
   }
-  return v;
+  seq->n = n;
 }
 
-static isl_schedule *of_seq(tp_sched *S, const tp_items *seq);
+/* ---- from the outermost loop inwards. isl goes through every member of a sequence for each of its statements, and for pairs of them, so sequences are halved. ---- */
 
-static isl_schedule *of_loop(tp_sched *S, tp_item *x) {
-  isl_schedule *sch = of_seq(S, &x->body);
+static isl_union_set *domains(tp_sched *S, tp_item *const *v, int n) {
+  if (n > 1) return isl_union_set_union(domains(S, v, n / 2), domains(S, v + n / 2, n - n / 2));
+  isl_union_set *all = isl_union_set_empty(tp_isl_params(S->ix));
+  if (v[0]->st >= 0) return add_domain(S, all, v[0]->st);
+  for (int i = 0; i < v[0]->nmem; i++)
+    if (!S->st[v[0]->mem[i].st].follows) all = add_domain(S, all, v[0]->mem[i].st);
+  return all;
+}
+
+static isl_schedule_node *put_range(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *const *v, int n);
+
+static isl_schedule_node *put_loop(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *x) {
   isl_union_pw_aff *rows = isl_union_pw_aff_empty(tp_isl_params(S->ix));
   for (int i = 0; i < x->nmem; i++)
     if (!S->st[x->mem[i].st].follows) rows = add_rows(S, rows, &x->mem[i]);
-  sch = isl_schedule_insert_partial_schedule(sch, isl_multi_union_pw_aff_from_union_pw_aff(rows));
-  isl_schedule_node *band = isl_schedule_node_child(isl_schedule_get_root(sch), 0);
-  isl_schedule_free(sch);
-  if (cut(S, x)) band = isl_schedule_node_band_set_ast_build_options(band, isl_union_set_read_from_str(S->ctx, "{ separate[x] }"));
-  band = isl_schedule_node_insert_mark(band, isl_id_alloc(S->ctx, "loop", x));
-  sch = isl_schedule_node_get_schedule(band);
-  isl_schedule_node_free(band);
-  return sch;
+  at = isl_schedule_node_insert_partial_schedule(at, isl_multi_union_pw_aff_from_union_pw_aff(rows));
+  if (cut(S, x)) at = isl_schedule_node_band_set_ast_build_options(at, isl_union_set_read_from_str(S->ctx, "{ separate[x] }"));
+  at = isl_schedule_node_insert_mark(at, isl_id_alloc(S->ctx, "loop", x));
+  at = put_range(S, isl_schedule_node_child(isl_schedule_node_child(at, 0), 0), x->body.v, x->body.n);
+  return isl_schedule_node_parent(isl_schedule_node_parent(at));
+}
+
+static isl_schedule_node *put_range(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *const *v, int n) {
+  if (n == 1) return v[0]->st < 0 ? put_loop(S, at, v[0]) : at;
+  int half = n / 2;
+  isl_union_set_list *two = isl_union_set_list_from_union_set(domains(S, v, half));
+  at = isl_schedule_node_insert_sequence(at, isl_union_set_list_add(two, domains(S, v + half, n - half)));
+  for (int k = 0; k < 2; k++) {
+    at = isl_schedule_node_child(isl_schedule_node_child(at, k), 0);
+    at = put_range(S, at, k ? v + half : v, k ? n - half : half);
+    at = isl_schedule_node_parent(isl_schedule_node_parent(at));
+  }
+  return at;
 }
 
 static isl_schedule *of_item(tp_sched *S, tp_item *x) {
-  return x->st < 0 ? of_loop(S, x) : isl_schedule_from_domain(domain_of(S, x->st));
-}
-
-static isl_schedule *of_range(tp_sched *S, tp_item *const *v, int n) {
-  if (n == 1) return of_item(S, v[0]);
-  isl_schedule *a = of_range(S, v, n / 2);
-  return isl_schedule_sequence(a, of_range(S, v + n / 2, n - n / 2));
-}
-
-static isl_schedule *of_seq(tp_sched *S, const tp_items *seq) {
-  int n;
-  tp_item **v = leaders(S, seq, &n);
-  return of_range(S, v, n);
+  isl_schedule *sch = isl_schedule_from_domain(domains(S, &x, 1));
+  isl_schedule_node *at = put_range(S, isl_schedule_node_child(isl_schedule_get_root(sch), 0), &x, 1);
+  isl_schedule_free(sch);
+  sch = isl_schedule_node_get_schedule(at);
+  isl_schedule_node_free(at);
+  return sch;
 }
 
 /* ---- expressions ---- */
@@ -665,9 +677,8 @@ bool tp_make_tree(tp_sched *S) {
   conv c = { .S = S, .ix = S->ix };
   trees top = { 0 };
   isl_options_set_ast_build_detect_min_max(S->ctx, 1);
-  int n;
-  tp_item **v = leaders(S, &S->top, &n);
-  for (int i = 0; i < n && !c.failed; i++) flatten(S, &top, versions(&c, v[i]));
+  keep_leaders(S, &S->top);
+  for (int i = 0; i < S->top.n && !c.failed; i++) flatten(S, &top, versions(&c, S->top.v[i]));
   tp_tree *all = S->p->tree = tp_stop_loops(S->p, tidy(S, sequence(S, top.n, top.v)));
   count_crossings(S, all);
   clear_depths(all);
