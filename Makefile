@@ -1,10 +1,11 @@
 # Tempo in C.
 #
 #   make run          everything from a bare Debian 12: packages, build, then the main example   (ARGS="--seed 1")
-#   make test         packages, build, every spec under Lua 5.4 and LuaJIT, C unit tests, layers
+#   make test         packages, build, C unit tests, core specs under Lua 5.4 and all others under LuaJIT too, layers; on all processors
 #   make              the module for Lua 5.4 and for LuaJIT, libtempo.a, libtempo.so
+#   make c-examples   hosts in C (examples/c) in build/examples/c, with the texts of the programs they load
 #   make deps         Debian packages, asked of apt-get only where one is missing
-#   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/opt ARGS="--filter=x")
+#   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/x_spec.lua ARGS="--filter=x")
 #   make layers       fails on an #include that points up (.ci/layers.lua)
 #   make lint         luacheck
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
@@ -14,6 +15,7 @@
 #   make docs         writes docs/reference, lua/tempo/meta and the outputs shown in README.md and the tutorial (.ci/docs.lua)
 #   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
 #   make install      the module for LUA_INCDIR into INST_LIBDIR, lua/tempo into INST_LUADIR (what LuaRocks calls)
+#   make install-c    the header and the libraries for hosts in C into PREFIX
 #   make rock-test    `luarocks make` for both Luas into a scratch tree, specs and an example from there; what other Luas are told
 #   make clean
 #
@@ -39,9 +41,10 @@ MAKEFLAGS += --no-print-directory
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
 WARN    := -Wall -Wextra -Wno-unused-parameter
-CORE    := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) -Isrc -Iinclude
-# Kernels may contract and need no errno; never -ffast-math, which breaks the polynomial exp.
-KERNEL  := -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
+CORE    := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Isrc -Iinclude
+# Kernels may contract and need no errno; never -ffast-math, which breaks the polynomial exp. Exact ones may not contract.
+EXACT   := -O3 -fno-math-errno -fno-trapping-math
+KERNEL  := $(EXACT) -ffp-contract=fast
 # Asked anew by each make, so that `make run` sees the packages that `make deps` has just brought.
 pc       = $(shell pkg-config $(1) 2>/dev/null)
 ISL_CFLAGS  := $(if $(ISL_INCDIR),-I$(ISL_INCDIR),$(call pc,--cflags isl gmp))
@@ -54,6 +57,7 @@ LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
 # ---- what there is --------------------------------------------------------------------------------------------------
 CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c)))
 KERNEL_SRC := $(sort $(wildcard src/device/*kernel*.c src/device/*kernel*/*.c kernels/cpu/*.c))
+EXACT_SRC  := $(wildcard src/device/exact*.c)
 LUA_SRC    := $(sort $(wildcard src/lua/*.c))
 CTEST_SRC  := $(sort $(wildcard spec/c/*_test.c))
 
@@ -66,18 +70,18 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all deps run test spec layers lint check-hard valgrind fuzz bench docs env rock rock-test install clean ctests
+.PHONY: all c-examples deps run test spec layers lint check-hard valgrind fuzz bench docs env rock rock-test install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo.so $(CDEF)
+all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo-lua5.4.a $(B)/libtempo.so $(CDEF)
 	@:
 
 # ---- build ----------------------------------------------------------------------------------------------------------
 $(B)/obj/core/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC   $<")
-	$(Q)$(CC) $(CFLAGS) $(CORE) $(if $(filter $<,$(KERNEL_SRC)),$(KERNEL)) $(ISL_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CFLAGS) $(CORE) $(if $(filter $<,$(KERNEL_SRC)),$(KERNEL))$(if $(filter $<,$(EXACT_SRC)),$(EXACT)) $(ISL_CFLAGS) -MMD -MP -c $< -o $@
 
 # $(1) the folder of objects, $(2) flags for its lua.h, $(3) where the module goes
 define lua_module
@@ -118,7 +122,28 @@ $(B)/spec/c/%: spec/c/%.c $(B)/libtempo.a Makefile
 
 ctests: $(CTEST)
 
--include $(CORE_OBJ:.o=.d) $(foreach l,lua5.4 luajit $(ROCK),$(patsubst %.o,%.d,$(call lua_obj,$(l)))) $(CTEST:=.d)
+# A host that embeds Lua links the module: the Lua binding as an archive, beside libtempo.a.
+$(B)/libtempo-lua5.4.a: $(call lua_obj,lua5.4)
+	@$(if $(V),,echo "  AR   $@")
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+CEXAMPLE_TEXT := $(B)/examples/c/cartpole_train.sdg $(B)/examples/c/cartpole_play.sdg
+$(CEXAMPLE_TEXT): $(B)/examples/c/cartpole_%.sdg: examples/c/cartpole.lua $(B)/5.4/tempo.so $(wildcard lua/tempo/*.lua)
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  TEXT $@")
+	$(Q)$(IN_TREE) $(PRELOAD) lua5.4 $< $* > $@
+
+$(B)/examples/c/%: examples/c/%.c $(B)/libtempo.a $(B)/libtempo-lua5.4.a Makefile
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  CC   $<")
+	$(Q)$(CC) $(CFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -Iinclude $(LUA54_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< \
+	  $(if $(findstring lua.h,$(file <$<)),$(B)/libtempo-lua5.4.a $(B)/libtempo.a $(call pc,--libs lua5.4),$(B)/libtempo.a) $(LIBS)
+
+CEXAMPLE := $(patsubst examples/c/%.c,$(B)/examples/c/%,$(sort $(wildcard examples/c/*.c)))
+c-examples: $(CEXAMPLE) $(CEXAMPLE_TEXT)
+	@:
+
+-include $(CORE_OBJ:.o=.d) $(foreach l,lua5.4 luajit $(ROCK),$(patsubst %.o,%.d,$(call lua_obj,$(l)))) $(CTEST:=.d) $(CEXAMPLE:=.d)
 
 # ---- use ------------------------------------------------------------------------------------------------------------
 # The module's and the libraries' places in this tree; 5.4 also reads LUA_PATH_5_4 first, so that is what is set.
@@ -132,10 +157,10 @@ run: deps
 	@$(IN_TREE) lua5.4 examples/reinforce_cartpole.lua $(ARGS)
 
 test: deps
-	@$(MAKE) all ctests
+	@$(MAKE) all ctests c-examples
 	@.ci/test.sh $(B) lua5.4 luajit
 
-spec: all
+spec: all c-examples
 	@$(LUA) .ci/busted.lua --cpath='$(B)/'$$($(LUA) -e 'io.write(_VERSION:match "[%d.]+")')'/?.so' $(ARGS) $(or $(SPEC),spec)
 
 layers:
@@ -147,12 +172,13 @@ lint:
 # UBSan aborts, so that undefined behaviour fails a spec. Leaks are checked in C unit tests only: when Lua
 # has closed the module, whatever its static data pointed to would count.
 # HARD also runs the wrong programs and short examples with a full collection at every step into or out of the binding (TEMPO_GC).
+HARD_PRELOAD = env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(shell gcc -print-file-name=libasan.so):$(shell gcc -print-file-name=libubsan.so)
 check-hard: deps
-	@$(MAKE) B=$(B)/hard all ctests \
+	@$(MAKE) B=$(B)/hard all ctests c-examples PRELOAD="$(HARD_PRELOAD)" \
 	  CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -DTP_HARD"
 	@HARD=1 .ci/test.sh $(B)/hard lua5.4
 
-valgrind: all
+valgrind: all c-examples
 	@.ci/valgrind.sh $(B)
 
 SECONDS ?= 30
@@ -197,6 +223,11 @@ INST_LUADIR ?= $(PREFIX)/share/lua/5.4
 install: rock
 	install -D -m 755 $(B)/$(ROCK)/tempo.so "$(DESTDIR)$(INST_LIBDIR)/tempo.so"
 	for f in $$(cd lua && find tempo -name '*.lua'); do install -D -m 644 "lua/$$f" "$(DESTDIR)$(INST_LUADIR)/$$f" || exit 1; done
+
+install-c: all
+	install -D -m 644 include/tempo.h "$(DESTDIR)$(PREFIX)/include/tempo.h"
+	install -D -m 755 $(B)/libtempo.so "$(DESTDIR)$(PREFIX)/lib/libtempo.so"
+	install -m 644 $(B)/libtempo.a $(B)/libtempo-lua5.4.a "$(DESTDIR)$(PREFIX)/lib"
 
 clean:
 	rm -rf $(B)

@@ -7,8 +7,7 @@
 --                                                       docs/reference/libraries.md
 --   src/base/{settings,errs,dtypes}.def, src/opt/passes.def, include/tempo.h,
 --   docs/source/errors.lua                              docs/reference/settings.md
---   blocks after <!-- run -->, examples/tutorial        what they print, in README.md, docs/tutorial.md and
---                                                       docs/reading-explain.md
+--   blocks after <!-- run -->, examples/tutorial        what they print, in README.md and pages of docs
 --   docs/source/pages.lua                               what stands at the head of each page
 --
 -- It runs the examples, so it needs the module (`make docs` builds it).
@@ -34,7 +33,7 @@ function docs.files()
       libraries = reference.libraries, settings = reference.settings } do
     list[#list + 1] = { "docs/reference/" .. file .. ".md", write(root, source) }
   end
-  for _, path in ipairs { "docs/tutorial.md", "docs/reading-explain.md", "README.md" } do
+  for path in ("README.md docs/language.md docs/scheduling.md docs/tutorial.md docs/reading-explain.md docs/c.md"):gmatch "%S+" do
     list[#list + 1] = { path, blocks.refresh(blocks.read(root .. path), root) }
   end
   table.sort(list, function(a, b) return a[1] < b[1] end)

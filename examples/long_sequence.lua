@@ -32,12 +32,12 @@ P:sink({ loss }, function(arrays, point)
   if not opt.quiet then print(("iteration %2d  loss %.4f"):format(point.i, arrays[1]:item())) end
 end)
 
-local function mib(bytes) return ("%.1f MiB"):format(bytes / 2 ^ 20) end
+local function mib(bytes) return bytes and ("%.1f MiB"):format(bytes / 2 ^ 20) or "what is not known here" end
 
 local function resident()                                  -- the most that this process has had in memory, on Linux
   local file = io.open "/proc/self/status"
   local kib = file and tonumber(file:read "*a":match "VmHWM:%s*(%d+)")
-  return kib and mib(kib * 1024) or "what is not known here"
+  return mib(kib and kib * 1024)
 end
 
 local bounds = { I = opt.iterations, T = opt.steps }
@@ -45,7 +45,7 @@ local free = P:compile { outputs = { loss = loss } }
 local f = P:compile { outputs = { loss = loss }, memory = opt.memory }
 print(("%d steps: %s without a limit, %s of %s with it")
   :format(opt.steps, mib(free:memory(bounds)), mib(f:memory(bounds)), opt.memory))
-if not opt.quiet then print(f:explain("memory", bounds):match "in a file.*") end
+if not opt.quiet then print(f:explain("memory", bounds):match "in a file.*" or "") end
 
 local row = f({}, bounds).loss:totable()
 log:close()

@@ -1,6 +1,7 @@
 -- libtempo through LuaJIT's FFI: the generated declarations load, and a program in text form compiles and runs. Skipped where there is no FFI.
-local ok, ffi = pcall(require, "ffi")
-if not ok then return end
+local capi = require "spec.capi"
+if not capi then return end
+local ffi, C, strings = capi.ffi, capi.C, capi.strings
 
 local text = [[
 dim t:T
@@ -25,22 +26,7 @@ stop t %5
 output "x" %0
 ]]
 
-local function slurp(path)
-  local file = assert(io.open(path))
-  local s = file:read "*a"
-  file:close()
-  return s
-end
-
-local function strings(list) return ffi.new("const char *[?]", #list, list) end
-
 describe("include/tempo.h", function()
-  local C
-  setup(function()
-    ffi.cdef(slurp "build/tempo.cdef")
-    C = ffi.load "build/libtempo.so"
-  end)
-
   for _, tier in ipairs { "reference", "interpreter" } do
     it("runs a program in text form on the " .. tier, function()
       local err = ffi.new "tempo_error"
@@ -146,6 +132,82 @@ describe("include/tempo.h", function()
       C.tempo_function_free(f)
     end)
   end
+
+  -- Parameters along two dims, one without, one that nothing reads; a gradient; ticks; an input that nothing needs.
+  local function training(tick)
+    local tempo = require "tempo"
+    local P = tempo.program { seed = 3 }
+    local i, k = P:dim "i", (P:dim "k")
+    local x = P:input("x", { domain = { i }, shape = { 2 } })
+    P:input("unneeded", { domain = { i } })
+    local w = P:param("w", { along = { i, k }, shape = { 2 }, init = { 1, 2 } })
+    local b = P:param("b", { init = 0.5 })
+    P:param("unread", { along = { i }, init = 7 })
+    local loss = ((w * x):sum() + b - 1):square():name "loss"
+    w:update(w - 0.1 * tempo.grad(loss, { w })[1])
+    return P:compile { outputs = { loss = loss }, tick = tick and { i, k } or nil }
+  end
+
+  for _, tier in ipairs { "reference", "interpreter" } do
+    it("goes on with a program whose parameters are closed, on the " .. tier, function()
+      local f, err = training(), ffi.new "tempo_error"
+      local want = f({ x = { { 1, 0 }, { 2, -1 } } }, { I = 2, K = 3 }).loss:totable()
+      for _, ticks in ipairs { false, true } do
+        local source = training(ticks):explain "graph"
+        assert.falsy(source:find("{fn", 1, true))
+        local p = C.tempo_program_parse(source, err)
+        assert(p ~= nil, ffi.string(err.message))
+        local g = C.tempo_compile_ticks(p, tier, ticks and 2 or 0, strings { "i", "k" }, err)
+        assert(g ~= nil, ffi.string(err.message))
+        C.tempo_program_free(p)
+        local told = C.tempo_explain(g, "graph", err)
+        assert.equal(source, ffi.string(told))
+        C.tempo_text_free(told)
+        local x = C.tempo_array_new("f32", 2, ffi.new("int64_t[2]", 2, 2))
+        local px = ffi.cast("float *", C.tempo_array_data(x))
+        px[0], px[1], px[2], px[3] = 1, 0, 2, -1
+        local out = ffi.new "tempo_array *[1]"
+        local ran = C.tempo_run(g, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 2, strings { "I", "K" },
+          ffi.new("int64_t[2]", 2, 3), 0, out, err)
+        assert(ran == 1, ffi.string(err.message))
+        local loss = ffi.cast("float *", C.tempo_array_data(out[0]))
+        for a = 1, 2 do
+          for c = 1, 3 do assert.near(want[a][c], loss[(a - 1) * 3 + c - 1], 1e-6) end
+        end
+        C.tempo_array_free(out[0])
+        C.tempo_array_free(x)
+        C.tempo_function_free(g)
+      end
+    end)
+  end
+
+  it("reads back a bound whose dim nothing has, and what stops with another", function()
+    local tempo = require "tempo"
+    local P = tempo.program()
+    local t = P:dim "t"
+    local i, I = P:dim "i"
+    local P_given = P:bound "T_given"            -- the name of a symbol of ours
+    local x = P:tensor { domain = { t } }
+    x[0] = P_given:value():to "f32"
+    x[t] = x[t - 1] * 2
+    P:stop(t, x:ge(20))
+    local w = P:param("w", { along = { t }, init = 1 })
+    w:update(w + x)
+    local _, err = i, ffi.new "tempo_error"
+    local f = P:compile { outputs = { n = I:value(), w = w } }
+    local p = C.tempo_program_parse(f:explain "graph", err)
+    assert(p ~= nil, ffi.string(err.message))
+    local g = C.tempo_compile(p, nil, err)
+    assert(g ~= nil, ffi.string(err.message))
+    for _, section in ipairs { "graph", "plan" } do
+      local told = C.tempo_explain(g, section, err)
+      assert.equal(f:explain(section), ffi.string(told))
+      C.tempo_text_free(told)
+    end
+    assert.equal(3, C.tempo_function_count(g, C.TEMPO_BOUND))
+    C.tempo_function_free(g)
+    C.tempo_program_free(p)
+  end)
 
   it("reports what is wrong", function()
     local err = ffi.new "tempo_error"

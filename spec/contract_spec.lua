@@ -1,4 +1,4 @@
--- LANGUAGE.md, sections 1 to 3, sentence by sentence where the other specs leave a gap.
+-- docs/language.md, sections 1 to 3, sentence by sentence where the other specs leave a gap.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same = helper.fails, helper.same

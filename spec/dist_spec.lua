@@ -93,8 +93,10 @@ describe("Categorical", function()
     local d = tempo.dist.Categorical { probs = p }
     local g = tempo.grad(d:log_prob(P:constant(tempo.array(1, "i64"))) + d:entropy(), { p })
     local out = helper.run(P, { g = g[1], draw = d:sample { name = "d" } }, { p = { 0, 0.25, 0.75 } })
-    for k = 1, 3 do assert.is_true(math.abs(out.g[k]) < 20) end
-    assert.is_true(out.draw > 0)
+    local entropy = 0.25 * math.log(4) + 0.75 * math.log(4 / 3)     -- d/dp_k: [k = 1] / p_1 - 1 - log p_k - entropy, as the p_k sum to 1
+    same({ 4 - 1 + math.log(4) - entropy, -1 + math.log(4 / 3) - entropy }, { out.g[2], out.g[3] })
+    assert.is_true(math.abs(out.g[1]) < 20)                         -- log 0 is that of the smallest probability there is
+    assert.is_true(out.draw == 1 or out.draw == 2)
   end)
 
   it("wants logits or probs", function()
@@ -109,6 +111,8 @@ describe("Categorical", function()
 end)
 
 describe("Normal", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   it("has log_prob and entropy", function()
     local P = tempo.program()
     local mean, std = P:constant { 0, 1, -2 }, P:constant { 1, 0.5, 3 }

@@ -321,11 +321,11 @@ describe("annotations", function()
 end)
 
 describe("the tutorial", function()
-  it("shows the ten programs in order", function()
+  it("shows the programs in order", function()
     local shown, there = {}, {}
     for path in blocks.read("docs/tutorial.md"):gmatch "<!%-%- run (examples/tutorial/[^ ]+)" do shown[#shown + 1] = path end
     each_file("examples/tutorial", function(path) there[#there + 1] = path end)
-    assert.equal(10, #there)
+    assert.equal(12, #there)
     assert.same(there, shown)
   end)
 end)
@@ -343,21 +343,81 @@ describe("the README", function()
     same_names(listed, there)
   end)
 
-  it("links to files that exist", function()
-    for _, page in ipairs { "README.md", "docs/tutorial.md", "docs/reference/README.md", "docs/reference/api.md" } do
-      local folder = page:match "^(.*/)" or ""
-      for link in blocks.read(page):gmatch "%]%(([^)#:]+)[^):]*%)" do
-        local file = io.open(folder .. link)
-        assert.is_not_nil(file, page .. ": " .. link)
-        file:close()
-      end
-    end
-  end)
-
   it("names only targets of make that exist", function()
     local makefile = blocks.read "Makefile"
     for target in blocks.read("README.md"):gmatch "`make (%a[%a-]*)" do
       assert.is_not_nil(makefile:find("\n[%a ]*%f[%a]" .. target:gsub("%-", "%%-") .. "[%a ]*:"), target)
     end
+  end)
+end)
+
+describe("the pages", function()
+  -- Anchors of a page's headings, as GitHub makes them, and the numbers of numbered ones.
+  local function headings(path)
+    local anchors, sections, fenced = {}, {}, false
+    for line in (blocks.read(path) .. "\n"):gmatch "(.-)\n" do
+      fenced = fenced ~= (line:find "^```" ~= nil)
+      local words = not fenced and line:match "^#+ (.+)"
+      if words then
+        anchors[words:lower():gsub("[^%w%- _]", ""):gsub(" ", "-")] = true
+        sections[words:match "^(%d+)%." or ""] = true
+      end
+    end
+    return anchors, sections
+  end
+
+  local pages = { "README.md" }
+  each_file("docs -name '*.md'", function(path) pages[#pages + 1] = path end)
+
+  it("link to files and headings that exist", function()
+    local count = 0
+    for _, page in ipairs(pages) do
+      for link, anchor in blocks.read(page):gmatch "%]%(([^)#:]*)#?([^):]*)%)" do
+        local target = link == "" and page or (page:match "^(.*/)" or "") .. link
+        local file = io.open(target)
+        assert.is_not_nil(file, page .. ": " .. link)
+        file:close()
+        if anchor ~= "" then assert.is_true(headings(target)[anchor] or false, ("%s: %s#%s"):format(page, link, anchor)) end
+        count = count + 1
+      end
+    end
+    assert.is_true(count > 50, count)
+  end)
+
+  it("that sources cite are in the repository, and so are the sections", function()
+    local count = 0
+    local function look(path)
+      if path:find "%.npy$" then return end
+      local text = blocks.read(path)
+      for _, outside in ipairs { "LANGUAGE" .. ".md", "DESIGN" .. ".md", "STYLE" .. ".md", "shared" .. "/" } do
+        assert.is_nil(text:find(outside, 1, true), path .. " cites " .. outside)
+      end
+      for page, rest in text:gmatch "(docs/[%w_-]+%.md)([^\n]*)" do
+        local file = io.open(page)
+        assert.is_not_nil(file, path .. ": " .. page)
+        file:close()
+        local section = rest:match "^,? sections? (%d+)"
+        if section then
+          local _, sections = headings(page)
+          assert.is_true(sections[section] or false, ("%s: %s, section %s"):format(path, page, section))
+          count = count + 1
+        end
+      end
+    end
+    for folder in ("src spec lua include bench examples .ci docs"):gmatch "%S+" do each_file(folder, look) end
+    look "Makefile"
+    look "README.md"
+    assert.is_true(count > 20, count)
+  end)
+
+  it("define each term once", function()
+    local seen, count = {}, 0
+    for term in blocks.read("docs/terms.md"):gmatch "\n| ([^|]+) |" do
+      if term ~= "term" and not term:find "^%-" then
+        assert.is_nil(seen[term], term)
+        seen[term], count = true, count + 1
+      end
+    end
+    assert.is_true(count > 60, count)
   end)
 end)

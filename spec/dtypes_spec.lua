@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 4: every pair of dtypes under every operator, at the edges of what they hold, on every tier, against plain Lua (spec/numbers.lua).
+-- docs/language.md, section 4: every pair of dtypes under every operator, at the edges of what they hold, on every tier, against plain Lua (spec/numbers.lua).
 -- Bit for bit: arithmetic, comparisons and casts in every dtype, and sums of integers. `pow` and sums of floats within a stated error.
 local tempo = require "tempo"
 local helper = require "spec.helper"

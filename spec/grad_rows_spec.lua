@@ -1,6 +1,7 @@
 -- Gradients of every differentiable row of methods.def, first and second, through every pattern of the indexing table, against difference
 -- quotients. The quotients' program has a dim more: one point for each perturbed input.
 local tempo = require "tempo"
+local helper = require "spec.helper"
 local S = require "spec.support"
 local rows = require "spec.rows"
 local recipes = require "spec.grad_rows"
@@ -270,6 +271,8 @@ for _, row in ipairs(rows) do
     turn = turn + 1
     local here = turn
     describe("the gradient of " .. row.name .. " is the difference quotient's", function()
+      setup(helper.quiet)
+      teardown(helper.loud)
       it("through the patterns of the indexing table", function()
         check(row.name, one_dim(recipe, here), 1, false, { 4, 2, 3 }, bounds)
       end)
@@ -291,6 +294,8 @@ for _, row in ipairs(rows) do
 end
 
 describe("the gradient of dropout", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   it("is 0 where x is dropped and 1 / (1 - p) elsewhere", function()
     local P = tempo.program()
     local t = P:dim "t"

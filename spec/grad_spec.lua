@@ -1,5 +1,6 @@
 -- Gradients through reads in time, against central differences of plain loops, closed forms and identities.
 local tempo = require "tempo"
+local helper = require "spec.helper"
 local S = require "spec.support"
 
 local min, max, floor = math.min, math.max, math.floor
@@ -426,6 +427,8 @@ describe("the gradient through branches, conditions and data", function()
 end)
 
 describe("ties", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   it("of reductions go to the first index, of maximum and minimum to the first operand; kinks have slope 0", function()
     local P = tempo.program()
     local t, T = P:dim "t"
@@ -547,6 +550,8 @@ describe("second derivatives", function()
 end)
 
 describe("what is differentiated", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   it("is 0, with domain, shape and dtype, where no loss needs it", function()
     local P = tempo.program()
     local t, T = P:dim "t"

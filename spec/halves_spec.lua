@@ -1,4 +1,4 @@
--- f16 and bf16 (LANGUAGE.md, section 4) in everything that is not a plain operator on two tensors: composites against the same program in f64, gradients,
+-- f16 and bf16 (docs/language.md, section 4) in everything that is not a plain operator on two tensors: composites against the same program in f64, gradients,
 -- state, callbacks, random numbers, optimisers; and that the tiers agree.
 local tempo = require "tempo"
 local helper = require "spec.helper"

@@ -79,6 +79,11 @@ function helper.line(message)
   return tonumber(message:match "_spec%.lua:(%d+): ")
 end
 
+-- For setup and teardown where programs are warned about for good reasons.
+local warn = tempo.warn
+function helper.quiet() tempo.warn = false end
+function helper.loud() tempo.warn = warn end
+
 -- A table of the given shape filled by f of 0-based indices.
 function helper.fill(shape, f)
   local function level(k, ...)

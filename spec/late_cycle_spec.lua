@@ -34,6 +34,54 @@ describe("a cycle for some bounds only", function()
     end)
   end)
 
+  it("is refused in steps too, and by a call of what runs in steps", function()
+    each_tier(function(tier)
+      P = tempo.program()
+      t, T = P:dim "t"
+      p = P:bound "p"
+      h = P:tensor { domain = { t }, name = "h" }
+      local x = P:input("x", { domain = { t } })
+      h:when(t:lt(p), x)
+      h[t] = h[t - p] + x
+      for _, tick in ipairs { true, false } do
+        local f = P:compile { outputs = { h = h }, tier = tier, tick = tick and t or nil }
+        fails(function() f({ x = { 1, 2 } }, { T = 2, p = 0 }) end, "cycle", "'h'", "p >= 1")
+        fails(function() f:start({}, { T = 2, p = 0 }) end, "cycle", "'h'", "p >= 1")
+        f:start({}, { T = 3, p = 2 })
+        local seen = {}
+        for k = 1, 3 do
+          local _, out = f:step { x = k }
+          seen[k] = out.h:item()
+        end
+        assert.same({ 1, 2, 4 }, seen)
+      end
+    end)
+  end)
+
+  -- At I = w + 1 only the last tick needs later ones; else the tick before does, so that nothing is whole at its tick.
+  it("is none of the program's where only the ticks would close it", function()
+    each_tier(function(tier)
+      P = tempo.program()
+      local i, I = P:dim "i"
+      local w = P:bound "w"
+      local a, z = P:input("a", { domain = { i } }), P:tensor { domain = { i } }
+      z:when(i:lt(w), a)
+      z[I - 2] = a[0 .. I]:sum(0)
+      z:otherwise(a * 10)
+      local f = P:compile { outputs = { z = z }, tier = tier, tick = i }
+      for _, bound in ipairs { 0, 1, 4 } do
+        f:start({}, { I = 4, w = bound })
+        local done, out
+        for k = 1, 4 do done, out = f:step { a = k } end
+        assert.is_true(done)
+        local want = { 10, 20, 10, 40 }
+        for k = 1, bound do want[k] = k end
+        assert.same(want, out.z:totable())
+        assert.same(want, f({ a = { 1, 2, 3, 4 } }, { I = 4, w = bound }).z:totable())
+      end
+    end)
+  end)
+
   it("may be one where a bound has one value, beside recurrences that are none", function()
     local i, I = P:dim "i"
     local a, b = P:tensor { domain = { t }, name = "a" }, P:tensor { domain = { t, i }, name = "b" }

@@ -1,6 +1,7 @@
 -- Dims that nothing carries become leading extents of each operator's call, two of them as well as one: the plan has no
 -- loop over their points, forwards or in the gradient, and the numbers are the reference's.
 local tempo = require "tempo"
+local helper = require "spec.helper"
 local S = require "spec.support"
 local recipes = require "spec.grad_rows"
 
@@ -60,6 +61,8 @@ local function hold(name, text, gradient, shared)
 end
 
 describe("two dims that nothing carries lead the call of", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   for name, recipe in pairs(recipes) do
     it(name, function()
       for _, text in ipairs(recipe.list) do

@@ -99,7 +99,7 @@ local big = {}
 
 big["backpropagation through time, three iterations"] = function(options)
   local P = tempo.program { seed = 1 }
-  local i, I = P:dim "i"
+  local i = P:dim "i"
   local t, T = P:dim "t"
   local x = P:input("x", { domain = { t }, shape = { 4, 64 } })
   local w = P:param("w", { along = { i }, shape = { 64, 64 }, init = normal({ 64, 64 }, "w") * 0.1 })
@@ -110,12 +110,12 @@ big["backpropagation through time, three iterations"] = function(options)
   local loss = h:square():mean()[{ t = 0 .. T }]:sum(0)
   tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss)
   options.outputs = { loss = loss }
-  return P:compile(options), { I = 3, T = 600 }, { x = tempo.array(sines(600 * 256), "f32", { 600, 4, 64 }) }, I
+  return P:compile(options), { I = 3, T = 600 }, { x = tempo.array(sines(600 * 256), "f32", { 600, 4, 64 }) }
 end
 
 big["attention over a prefix, and its gradients"] = function(options)
   local P = tempo.program { seed = 1 }
-  local t, T = P:dim "t"
+  local t = P:dim "t"
   local e, w = normal({ 16 }, "e", { t }) + P:constant(0), {}
   for _, n in ipairs { "q", "k", "v", "o" } do w[#w + 1] = P:param(n, { shape = { 16, 16 }, init = normal({ 16, 16 }, n) * 0.3 }) end
   local q, k, v = e:matmul(w[1]), e:matmul(w[2]), e:matmul(w[3])
@@ -123,12 +123,12 @@ big["attention over a prefix, and its gradients"] = function(options)
   local y = a:unsqueeze(0):matmul(v[0 .. t + 1]):squeeze(0):matmul(w[4]):tanh()
   local g = tempo.grad((y - e):square():mean(), w)
   options.outputs = { y = y, q = g[1], k = g[2], v = g[3], o = g[4] }
-  return P:compile(options), { T = 200 }, {}, T
+  return P:compile(options), { T = 200 }, {}
 end
 
 big["REINFORCE over whole episodes of large observations"] = function(options)
   local P = tempo.program { seed = 3 }
-  local i, I = P:dim "i"
+  local i = P:dim "i"
   local t, T = P:dim "t"
   local d = sines(1024)
   local seen = P:source(function(p)
@@ -142,12 +142,12 @@ big["REINFORCE over whole episodes of large observations"] = function(options)
   local loss = (-logp:gather(0, act:unsqueeze(0)):squeeze(0) * returns:detach())[{ t = 0 .. T }]:mean(0)
   tempo.optim.Adam({ w }, { lr = 0.01 }):step(loss)
   options.outputs = { loss = loss, act = act }
-  return P:compile(options), { I = 3, T = 300 }, {}, I
+  return P:compile(options), { I = 3, T = 300 }, {}
 end
 
 big["two dims, rows of which end by data"] = function(options)
   local P = tempo.program { seed = 1 }
-  local b, B = P:dim "b"
+  local b = P:dim "b"
   local t, T = P:dim "t"
   local w = P:param("w", { shape = { 32, 32 }, init = normal({ 32, 32 }, "w") * 0.2 })
   local h = P:tensor { domain = { b, t }, shape = { 32 } }
@@ -156,12 +156,12 @@ big["two dims, rows of which end by data"] = function(options)
   P:stop(t, t:value():eq(700 + 90 * b:value()))
   local loss = h:square():sum()[{ t = 0 .. T }]:sum(0)
   options.outputs = { loss = loss, g = tempo.grad(loss, { w })[1] }
-  return P:compile(options), { B = 3, T = 1500 }, {}, B
+  return P:compile(options), { B = 3, T = 1500 }, {}
 end
 
 big["layers as a dim"] = function(options)
   local P = tempo.program { seed = 1 }
-  local i, I = P:dim "i"
+  local i = P:dim "i"
   local l, L = P:dim "l"
   local w = P:param("w", { domain = { l }, along = { i }, shape = { 32, 32 }, init = normal({ 32, 32 }, "w", { l }) * 0.2 })
   local h = P:tensor { domain = { i, l }, shape = { 128, 32 } }
@@ -170,12 +170,12 @@ big["layers as a dim"] = function(options)
   local loss = h[{ l = L - 1 }]:square():mean()
   tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss)
   options.outputs = { loss = loss }
-  return P:compile(options), { I = 3, L = 40 }, {}, I
+  return P:compile(options), { I = 3, L = 40 }, {}
 end
 
 big["layers written one by one"] = function(options)
   local P = tempo.program { seed = 1 }
-  local i, I = P:dim "i"
+  local i = P:dim "i"
   local h, all = normal({ 512, 32 }, "x", { i }) + P:constant(0), {}
   for k = 1, 10 do
     all[k] = P:param("w" .. k, { along = { i }, shape = { 32, 32 }, init = normal({ 32, 32 }, "w" .. k) * 0.2 })
@@ -184,7 +184,7 @@ big["layers written one by one"] = function(options)
   local loss = h:square():mean()
   tempo.optim.SGD(all, { lr = 0.1 }):step(loss)
   options.outputs = { loss = loss }
-  return P:compile(options), { I = 3 }, {}, I
+  return P:compile(options), { I = 3 }, {}
 end
 
 local function outcome(f, inputs, bounds)
@@ -231,7 +231,7 @@ describe("a limit of memory", function()
     end)
 
     it("that cannot be kept is refused before the first step: " .. name, function()
-      local f, bounds, inputs, some = make { memory = 5000 }
+      local f, bounds, inputs = make { memory = 5000 }
       local e = refusal(f, inputs, bounds)
       assert.equal("memory", e.code)
       local need = tonumber(e.message:match "need (%d+) bytes")
@@ -241,7 +241,6 @@ describe("a limit of memory", function()
       local exact = make { memory = need }
       exact(inputs, bounds)
       assert.equal(need, exact:peak())
-      assert.truthy(some)
     end)
   end
 
@@ -397,6 +396,105 @@ describe("a limit of memory", function()
   it("is not kept by the reference tier, which plans nothing", function()
     local f, bounds, inputs = big["layers as a dim"] { memory = 1000, tier = "reference" }
     assert.equal(3, #f(inputs, bounds).loss)
-    assert.truthy(f:explain():find "memory")
+    assert.truthy(f:explain():find("tier reference, %d+ operators, evaluated point by point"))
+  end)
+end)
+
+describe("a call that takes more than the machine has", function()
+  -- Calls, what they came to, and what the same function does afterwards, in a process of its own.
+  local text = [[
+    local tempo = require "tempo"
+    local P = tempo.program { seed = 1 }
+    local t, T = P:dim "t"
+    local calls = 0
+    local x = P:source(function() calls = calls + 1 return 1 end, { domain = { t } })
+    local h = P:tensor { domain = { t }, shape = { 1024 } }
+    h:name "state"
+    h[0] = tempo.ones { 1024 }
+    h[t] = h[t-1] * 0.5 + x
+    local y = h[T-1-t]:sum()[0 .. T]:sum(0)
+    local make = function() return P:compile { outputs = { y = y }, memory = MEMORY } end
+    local made, f = pcall(make)
+    if not made then print(f.code, f.message) return end
+    local function try(f, ...)
+      local ok, e = pcall(f, ...)
+      print(ok, e.code, calls, tostring(e))
+      return e
+    end
+    local e = try(f, {}, { T = 2 ^ 31 })
+    try(function() f:start({}, { T = 2 ^ 31 }) end)
+    local n = tonumber(tostring(e):match "T = (%d+) would do")
+    if not n then return end
+    print(n, not f:memory { T = n } or f:memory { T = n } < 2 ^ 26)
+    print(f({}, { T = 20 }).y:item() > 0, calls)
+  ]]
+  local function run(first, memory) return helper.script((text:gsub("MEMORY", memory or "nil")), nil, first) end
+
+  for _, tier in ipairs { "interpreter", "reference" } do
+    it("is refused before its first step, with tensors and bounds that would do, on the " .. tier, function()
+      local out = run("export TEMPO_MEMORY=64MiB TEMPO_TIER=" .. tier .. "; ")
+      local refused = "false\tmemory\t0\t[^\n]+:%d+: memory: these bounds need %d+ bytes, more than the 67108864 that TEMPO_MEMORY allows\n" ..
+        "  (%d+) of them for 'state' at [^\n]+:6\n"
+      local bytes = tonumber(out:match("^" .. refused))
+      assert.truthy(bytes and bytes >= 2 ^ 43 and bytes < 2 ^ 44, out)
+      assert.truthy(out:find("\nmemory = \"none\" in P:compile, or TEMPO_MEMORY=none, starts it all the same\n" .. refused), out)
+      assert.truthy(out:find "\n%d+\ttrue\ntrue\t20\n$", out)
+    end)
+  end
+
+  it("is judged by the machine, and by what the process may have of it", function()
+    assert.truthy(run(""):find "^false\tmemory\t0\t[^\n]+ bytes, more than the %d+ that ")
+    if os.getenv "HARD" then return end                        -- the sanitizers' own memory counts
+    assert.truthy(run("ulimit -v 3000000; "):find "more than the %d+ that RLIMIT_AS leaves to this process\n")
+    assert.truthy(run("ulimit -d 3000000; "):find "more than the %d+ that RLIMIT_DATA leaves to this process\n")
+  end)
+
+  it("starts all the same where memory = \"none\" or the environment says so", function()
+    local few = os.getenv "HARD" and "" or "ulimit -v 3000000; "
+    for _, out in ipairs(few == "" and {} or { run(few, '"none"'), run("export TEMPO_MEMORY=none; " .. few) }) do
+      assert.truthy(out:find "^false\tmemory\t0\t[^\n]+no memory for the 8796093%d+ bytes that these bounds need\n", out)
+    end
+    assert.truthy(run("export TEMPO_MEMORY=1GiB; ", '"none"'):find "that TEMPO_MEMORY allows")       -- the environment wins
+    assert.equal("option\toption: TEMPO_MEMORY is 'much'; it may be a number of bytes, as \"16GiB\", or none\n", run("export TEMPO_MEMORY=much; " .. few))
+  end)
+
+  it("is no call whose bound is a capacity: a dim that ends by data counts one step", function()
+    local out = helper.script([[
+      local tempo = require "tempo"
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local h = P:tensor { domain = { t }, shape = { 1024 } }
+      h[0] = tempo.ones { 1024 }
+      h[t] = h[t-1] * 0.5 + t:value()
+      P:stop(t, h:select(0, 0):gt(20))
+      local y = h[T-1-t]:sum()[0 .. T]:sum(0)
+      local h, sum = 1, 1
+      for k = 1, 11 do h = h * 0.5 + k; sum = sum + h end
+      for _, tier in ipairs { "interpreter", "reference" } do
+        local f = P:compile { outputs = { y = y }, tier = tier }
+        print(math.abs(f({}, { T = 2 ^ 33 }).y:item() - 1024 * sum) < 1, (f:memory { T = 2 ^ 33 } or 2 ^ 45) > 2 ^ 44)
+      end
+    ]], nil, "export TEMPO_MEMORY=16MiB; ")
+    assert.equal("true\ttrue\ntrue\ttrue\n", out)
+  end)
+
+  it("counts outputs, parameters and what `memory` keeps in a file", function()
+    local out = helper.script([[
+      local tempo = require "tempo"
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local w = P:param("w", { along = { t }, shape = { 2 ^ 20 }, init = 1 })
+      w:update(w * 2)
+      local y = tempo.ones({ 2 ^ 10 }, { domain = { t } }) * t:value()
+      local f = P:compile { outputs = { y = y }, memory = "1GiB" }
+      local function try(n)
+        local ok, e = pcall(f, {}, { T = n })
+        print(n, ok, not ok and tostring(e):match "for (%l+ '%l')")
+      end
+      try(2000) try(4000) try(100)
+      local g = P:compile { outputs = { last = w:select(0, 0) } }
+      print(pcall(g, {}, { T = 3 }))
+    ]], nil, "export TEMPO_MEMORY=14MiB; ")
+    assert.truthy(out:find "^2000\tfalse\toutput 'y'\n4000\tfalse\toutput 'y'\n100\ttrue\tfalse\n", out)
   end)
 end)

@@ -1,4 +1,4 @@
--- The closed list of section 9 of the language: every name a script may call on tensors, in its groups.
+-- The closed list of docs/language.md, section 9: every name a script may call on tensors, in its groups.
 local function words(text)
   local list = {}
   for w in text:gmatch "%S+" do list[#list + 1] = w end

@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 4, said once more in plain Lua: the values of the eight dtypes and what arithmetic makes of them. A value of a float dtype
+-- docs/language.md, section 4, said once more in plain Lua: the values of the eight dtypes and what arithmetic makes of them. A value of a float dtype
 -- is a double, of an integer one a 64-bit integer (Lua 5.4's own, LuaJIT's int64_t), of bool a boolean. Knows nothing of tempo.
 local num = {}
 

@@ -1,5 +1,6 @@
 -- Every operator against PyTorch's numbers (spec/fixtures/ops.py), on both tiers: alone, over a batch, and with extents that are bounds.
 local tempo = require "tempo"
+local helper = require "spec.helper"
 local rows = require "spec.rows"
 
 local unpack = table.unpack or unpack           -- luacheck: globals unpack
@@ -170,6 +171,8 @@ local function check(cases, setting, out)
 end
 
 describe("the numbers of", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   for _, row in ipairs(order) do
     for name, setting in pairs(settings) do
       local created = #groups[row][1].ins == 0

@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 6: parameters, their values after a run, loading them.
+-- docs/language.md, section 6: parameters, their values after a run, loading them.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same = helper.fails, helper.same
@@ -202,6 +202,23 @@ describe("gradients", function()
       end
       same(want, f({}, { N = 5 }).loss)
       same(v, f:params().w)
+    end)
+  end)
+
+  it("are updated by what is the same at each point, between ticks too", function()
+    each(function(tier)
+      local P = tempo.program()
+      local i = P:dim("i", "N")
+      local x = P:input("x", { domain = { i } })
+      local w = P:param("w", { along = { i }, init = x[{ i = 0 .. i:upper() }]:sum(0) })
+      w:update(P:input("v", {}) * 2)
+      local f = P:compile { outputs = { y = x * 2 }, tier = tier, tick = i }
+      f:start({ v = 3 }, { N = 3 })
+      for k = 1, 3 do
+        local _, out = f:step { x = k }
+        same(k * 2, out.y)
+      end
+      same(6, f:params().w)
     end)
   end)
 end)

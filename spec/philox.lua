@@ -145,4 +145,48 @@ function M.stream(seed, name, coords)
   end
 end
 
+-- Numbers: element e of a stream --------------------------------------------------------------------------------------------
+
+function M.uniform(word, e) return math.floor(word(e) / 256) / 2 ^ 24 end
+
+function M.uniform64(word, e) return (word(2 * e + 1) * 2 ^ 21 + math.floor(word(2 * e) / 2 ^ 11)) / 2 ^ 53 end
+
+function M.randint(word, e, lo, hi)
+  local n = hi - lo
+  return lo + ((word(2 * e + 1) % n) * (2 ^ 32 % n) + word(2 * e) % n) % n
+end
+
+local function horner(z, ...)
+  local p = 0
+  for _, c in ipairs { ... } do p = p * z + c end
+  return p
+end
+
+local function ln(k)
+  local m, n = k / 2 ^ 24, 0
+  while m < 0.7071067811865476 do m, n = m * 2, n - 1 end
+  local f = m - 1
+  local s = f / (2 + f)
+  local z, h = s * s, 0.5 * f * f
+  local p = horner(z, 1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
+    2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01)
+  return n * 6.93147180369123816490e-01 - ((h - (s * (h + p * z) + n * 1.90821492927058770002e-10)) - f)
+end
+
+local function cosine(j)
+  local q = math.floor((j + 2 ^ 21) / 2 ^ 22)
+  local r = (j - q * 2 ^ 22) * (1.57079632679489661923 * 2 ^ -22)
+  local z = r * r
+  local a = horner(z, 1.58962301576546568060e-10, -2.50507477628578072866e-08, 2.75573136213857245213e-06,
+    -1.98412698295895385996e-04, 8.33333333332211858878e-03, -1.66666666666666307295e-01)
+  local b = horner(z, -1.13585365213876817300e-11, 2.08757008419747316778e-09, -2.75573141792967388112e-07,
+    2.48015872888517045348e-05, -1.38888888888730564116e-03, 4.16666666666665929218e-02)
+  local sin, cos = a * z * r + r, b * (z * z) + (1 - 0.5 * z)
+  return ({ cos, -sin, -cos, sin })[q % 4 + 1]
+end
+
+function M.normal(word, e)
+  return math.sqrt(-2 * ln(math.floor(word(2 * e) / 256) + 1)) * cosine(math.floor(word(2 * e + 1) / 256))
+end
+
 return M

@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 2: reading a recurrent tensor elsewhere in time, against plain Lua loops.
+-- docs/language.md, section 2: reading a recurrent tensor elsewhere in time, against plain Lua loops.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same, fill = helper.fails, helper.same, helper.fill

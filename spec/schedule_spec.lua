@@ -268,7 +268,7 @@ describe("one compilation", function()
   end)
 end)
 
-describe("schedules of part 1", function()
+describe("schedules of whole programs", function()
   local function declare(P, domain, dtype) return P:tensor { domain = domain, dtype = dtype or "f64" } end
 
   it("a two-lag recurrence in i with a full reduction over t", function()
@@ -452,4 +452,26 @@ describe("schedules of part 1", function()
     local f = interpreter(P, { d = d[{ I - 1, J - 1 }] })
     assert.is_true(f:memory { I = 4000, J = 4000 } < 4 * 4000 * 8)
   end)
+end)
+
+-- Where no exact set of needed points is found one that is too large stands, and may read nothing that is not there.
+it("a larger set of points than the needed ones stays inside all domains", function()
+  local P = tempo.program()
+  local i, I = P:dim "i"
+  local j, J = P:dim "j"
+  local w = P:bound "w"
+  local z = P:tensor { domain = { i, j }, dtype = "f64" }
+  local above = z[{ i + 2, tempo.max(0, j - w) .. j + 1 }]:logsumexp(0)
+  local x = P:input("x", { domain = { j }, dtype = "f64" })
+  z[{ i = I - 1 }] = 1
+  z[{ i = I - 2 }] = x:tanh()
+  z:otherwise(above:tanh())
+  local y = z[{ tempo.max(0, i - 1) .. i + 1, tempo.min(j + j, J - 1) }]:sum(0)
+  local outputs = { g = tempo.grad((y * y):sum(), x) }
+  local f, reference = interpreter(P, outputs), P:compile { outputs = outputs, tier = "reference" }
+  for _, b in ipairs { { I = 1, J = 1, w = 1 }, { I = 2, J = 3, w = 0 }, { I = 5, J = 4, w = 2 } } do
+    local inputs = { x = S.fill({ b.J }, S.rng(3)) }
+    assert.is_table(f:simulate(b))
+    S.same(f(inputs, b).g:totable(), reference(inputs, b).g:totable())
+  end
 end)

@@ -1,4 +1,4 @@
--- Section 9 against PyTorch: results, dtypes, shapes, first and second derivatives (spec/fixtures/make_torch.py), in every tier.
+-- docs/language.md, section 9, against PyTorch: results, dtypes, shapes, first and second derivatives (spec/fixtures/make_torch.py), in every tier.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
@@ -117,6 +117,8 @@ local function check(case, n, nresult, out, tier)
 end
 
 describe("PyTorch agrees with", function()
+  setup(helper.quiet)
+  teardown(helper.loud)
   for first = 1, #cases, TOGETHER do
     local last = math.min(first + TOGETHER - 1, #cases)
     it(("cases %d to %d, from %s"):format(first, last, cases[first][1]), function()

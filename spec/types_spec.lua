@@ -1,4 +1,4 @@
--- LANGUAGE.md, section 4: dtypes, promotion, integers, NaN, what is checked when.
+-- docs/language.md, section 4: dtypes, promotion, integers, NaN, what is checked when.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same, each = helper.fails, helper.same, helper.tiers

@@ -1,10 +1,11 @@
--- Blocks of Lua in Markdown, run so that what a page shows is what the program prints.
+-- Blocks of Lua and C in Markdown, run so that what a page shows is what the program prints.
 --
---   <!-- run -->              the ```lua block that follows is run; the ``` block after it holds what it printed
+--   <!-- run -->              the ```lua or ```c block that follows is run; the ``` block after it holds what it printed
 --   <!-- run fails -->        it ends with an error, which is shown too; anywhere else an error is one of the page
 --   <!-- run x.lua -->        the code is that of the file, taken in again each time
+--   <!-- prelude -->          the ```lua block that follows goes before every later block of the page
 --
--- Each block is a program of its own; only blocks of the reference share a prelude.
+-- Each block is a program of its own.
 local blocks = {}
 
 --- A file's text.
@@ -51,8 +52,8 @@ function blocks.output(code, name, prelude, fails)
 end
 
 -- The code and what it prints, as two blocks.
-local function fenced(code, out)
-  return ("```lua\n%s\n```\n\n```\n%s\n```\n"):format(code:match "^(.-)%s*$", out:match "^(.-)%s*$")
+local function fenced(code, out, language)
+  return ("```%s\n%s\n```\n\n```\n%s\n```\n"):format(language or "lua", code:match "^(.-)%s*$", out:match "^(.-)%s*$")
 end
 
 --- A run as Markdown; `name` is what messages call the script.
@@ -60,19 +61,38 @@ function blocks.show(code, name, prelude, fails)
   return fenced(code, blocks.output(code, name, prelude, fails))
 end
 
+--- What a program in C prints that includes tempo.h; every warning is a failure.
+function blocks.run_c(code, root)
+  local build, path = os.getenv "TEMPO_BUILD" or root .. "build", os.tmpname()
+  local file = assert(io.open(path .. ".c", "wb"))
+  file:write(code)
+  file:close()
+  local pipe = io.popen(("(cc -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -I%sinclude %s.c -o %s -L%s -ltempo -lm -Wl,-rpath,\"%s\" && %s) 2>&1; "
+    .. "echo \"status $?\""):format(root, path, path, build, build:find "^/" and build or "$PWD/" .. build, path))
+  local out = pipe:read "*a"
+  pipe:close()
+  os.remove(path)
+  os.remove(path .. ".c")
+  local text, status = out:match "^(.*)status (%d+)%s*$"
+  if status ~= "0" then error("a program in C fails:\n" .. code .. "\n" .. out, 0) end
+  return text
+end
+
 --- The page with every block run anew.
 function blocks.refresh(text, root)
   local out, at = {}, 1
+  local prelude = text:match "<!%-%- prelude %-%->\n*```lua\n(.-)```\n"
   while true do
     local first, last, words = text:find("<!%-%- run ?([^\n]-) ?%-%->\n", at)
     if not first then break end
-    local _, stop, code = text:find("^\n*```lua\n(.-)```\n", last + 1)
-    assert(stop, "no ```lua block after " .. text:sub(first, last))
+    local _, stop, language, code = text:find("^\n*```(%a+)\n(.-)```\n", last + 1)
+    assert(language == "lua" or language == "c", "no ```lua or ```c block after " .. text:sub(first, last))
     local _, shown = text:find("^\n```\n.-```\n", stop + 1)
     local file, fails = words:match "[^ ]+%.lua", words:find "fails" ~= nil
     if file then code = blocks.read(root .. file) end
     out[#out + 1] = text:sub(at, last) .. "\n"
-    out[#out + 1] = blocks.show(code, file and file:match "[^/]*$" or "script.lua", nil, fails)
+    out[#out + 1] = language == "c" and fenced(code, blocks.run_c(code, root), language)
+      or blocks.show(code, file and file:match "[^/]*$" or "script.lua", prelude, fails)
     at = (shown or stop) + 1
   end
   return table.concat(out) .. text:sub(at)

@@ -204,6 +204,7 @@ function reference.settings(root, source)
   for _, p in ipairs(rows.read(root .. "src/opt/passes.def", "P")) do
     out:add("| `%s` | %s | %s |\n", p[1], p[3] == "true" and "yes" or "no", p[4])
   end
+  for _, q in ipairs(rows.read(root .. "src/opt/passes.def", "Q")) do out:add("| `%s` | yes | %s |\n", q[1], q[3]) end
   out:add(source.pages.errors)
   for _, e in ipairs(rows.read(root .. "src/base/errs.def", "E")) do
     out:add("| `%s` | %s |\n", e[2], source.errors[e[2]] or error("docs/source/errors.lua lacks '" .. e[2] .. "'", 0))

@@ -35,7 +35,7 @@ api.classes = {
       { name = "grad", args = { arg("loss", "tempo.Tensor", "a float tensor"), arg("x", "tempo.Tensor|tempo.Tensor[]", "one tensor, or a sequence of them") },
         returns = { { "tempo.Tensor|tempo.Tensor[]", "as many, each with the domain, shape and dtype of its tensor" } },
         text = "The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of "
-          .. "the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x.",
+          .. "the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x; compiling warns if the loss does not contain x.",
         errors = "`dtype` for tensors that are no floats; `cycle` where the gradient runs through the update of a state that is no parameter.",
         example = [[
 local x = P:input("x", { domain = { t } })
@@ -44,7 +44,7 @@ print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)]] 
       { name = "array", args = { arg("data", "tempo.Data|string", "a number, a nested table, a string of bytes or an array"),
           arg("dtype?", "tempo.Dtype", "f32, or bool for booleans, or the array's own"), arg("shape?", "integer[]", "for bytes, and to reshape") },
         returns = { { "tempo.Array" } }, text = "A host array: a copy. A number with a shape fills it.",
-        errors = "`shape` for ragged tables and for bytes that do not fill the shape; `option` for an unknown dtype.",
+        errors = "`shape` for ragged tables and for bytes that do not fill the shape; `dtype` for fractions, NaN and numbers out of range where it is an integer; `option` for an unknown dtype.",
         example = 'print(tempo.array({ { 1, 2 }, { 3, 4 } }, "i64"))\nprint(tempo.array(0, "f32", { 3 }))', fails = "tempo.array { { 1, 2 }, { 3 } }" },
       { name = "save", args = { arg("path", "string", "of the file, which is replaced as a whole"), arg("arrays", "tempo.Array|table<string, tempo.Array>", "an array: .npy; arrays by name: .npz") },
         returns = { { "true" } }, text = "Writes a NumPy file, as a whole or not at all.", errors = "`option` for anything but arrays; `file` if it cannot be written.",
@@ -70,7 +70,9 @@ print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)]] 
         returns = { { "any", "an index expression, a number or a tensor, as its operands" } }, text = "a % b, with the sign of b.", errors = "`affine` for an index expression by another, or by 0.",
         example = "print(tempo.mod(t, 2), tempo.mod(-7, 2))" },
       { name = "warn", args = { arg("text", "string", "the warning, with the script's place") }, returns = {},
-        text = "What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence.",
+        text = "What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence. It is told of a loop that records more than 10,000 nodes, of "
+          .. "a random tensor without a domain inside a larger one, of a reduction without an axis of a scalar at each point (it reduces nothing), and when compiling of a gradient by what the loss does not contain (it is 0) "
+          .. "and of a parameter's gradient that nothing needs.",
         example = "local was = tempo.warn\ntempo.warn = function(text) print(\"heard: \" .. text) end\ntempo.warn \"script.lua:1: look\"\ntempo.warn = was" },
       { name = "clock", args = {}, returns = { { "number", "seconds" } }, text = "A clock that never goes back: for rates and durations, not for the time of day.",
         example = "local start = tempo.clock()\nprint(tempo.clock() >= start)" },
@@ -142,13 +144,13 @@ print(f:params().w)]] },
       { name = "constant", args = { arg("data", "tempo.Data", "copied") }, returns = { { "tempo.Tensor" } },
         text = "A tensor with these values at every point. Arrays and numbers mix with tensors by themselves; this is for where none is near.",
         example = 'print(P:constant { { 1, 2 }, { 3, 4 } })' },
-      { name = "call", args = { arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>): ...", "gets the inputs' arrays at a point, and the point"),
+      { name = "call", args = { arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>): ...", "gets the inputs' arrays at a point (none: an empty table), and the point"),
           arg("inputs", "tempo.Operand[]", "tensors"), arg("specs", spec .. "[]", "one for each result, all of one domain, which contains the inputs'") },
         options = { arg("over", "tempo.Dims", "dims that are not in the point and lead the shape of every array: one call for all of them") },
         returns = { { "tempo.Tensor", "one for each spec" } },
         text = "A Lua function as an operator: called exactly once at every point, in lexicographic order of the dims, if anything reads a result. It returns as many arrays, nested tables or "
           .. "numbers as there are specs. Arrays are valid until it returns (`:clone()` keeps one) and read only. Gradient: 0.",
-        errors = "`callback` for results of another number, shape or dtype, and for a function that yields; an error raised inside ends the run and reaches the caller as it is.",
+        errors = "`callback` for results of another number, shape or dtype, and for a function that yields; an error raised inside ends the run and reaches the caller as it is; `ragged` for an extent that varies with a dim in `over`.",
         example = [[
 local x = P:input("x", { domain = { t } })
 local y = P:call(function(arrays, point) return arrays[1]:item() * 10 + point.t end, { x }, { { domain = { t } } })
@@ -158,7 +160,7 @@ local x = P:input("x", { domain = { t } })
 local y = P:call(function() return { 1, 2 } end, { x }, { { domain = { t } } })
 P:compile { outputs = { y = y } }({ x = { 1 } }, { T = 1 })]] },
       { name = "source", args = { arg("fn", "fun(point: table<string, integer>): ...", "gives the values at a point"), arg("spec", spec .. "|" .. spec .. "[]", "of the result, or of several") },
-        options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = { { "tempo.Tensor" } }, text = "A callback without inputs.", errors = "as `P:call`.",
+        options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = { { "tempo.Tensor" } }, text = "A callback without inputs that gets the point alone.", errors = "as `P:call`.",
         example = [[
 local x = P:source(function(point) return point.t * point.t end, { domain = { t } })
 print(P:compile { outputs = { sum = x[0 .. T]:sum(0) } }({}, { T = 4 }).sum)]] },
@@ -173,9 +175,21 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           arg("outputs", "table<string, tempo.Operand>", "tensors by name; may be left out when there is a sink"),
           arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan (\"auto\")"),
           arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
-          arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`"), arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
+          arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; or `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "`\"nan\"`: the first NaN or infinity that is made of finite operands ends the run (none)"),
+          arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
         returns = { { "tempo.Function" } },
         text = "Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function; a program may be compiled many times.\n\n"
+          .. "A call that takes more memory than there is is refused before its first step, with the bytes that it needs, the tensors that need most of them and bounds that would do. There is what the machine "
+          .. "has, what the groups (cgroup) of its container allow, or what `RLIMIT_AS` and `RLIMIT_DATA` leave to the process, whichever is least; swap and what others use do not count. A call takes its outputs and what `f:memory` says; "
+          .. "inputs are there already. Bounds count as given, but a dim that ends by data (`P:stop`) counts one step for what is kept inside: its bound may be a capacity, of which only what is reached is ever touched. "
+          .. "The reference tier counts a value for each point that the outputs need, as far as that is known. `memory = \"none\"`, or `TEMPO_MEMORY` in the environment, starts such a call all the same: it may be right where a "
+          .. "tensor is long and only a part of it is ever made.\n\n"
+          .. "With `check = \"nan\"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it "
+          .. "is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. "
+          .. "NaN and infinity that come in (inputs, loaded parameters, results of callbacks, literals such as `math.huge`) are taken as meant, and so is whatever is made of them; max, mean, var and logsumexp of nothing "
+          .. "have no operand. What lies beyond the end of a row (`P:stop`) is nobody's business. Both tiers meet the points of an operator in lexicographic order; where several operators fail in a run, each tier names the "
+          .. "one that it comes to first. The interpreter carries sums over time in f64 where it can: such a sum fails where it is rounded. No number changes but the last digit of what is added up in place "
+          .. "(gradients of matrix products over time); a checked function runs operators one by one, and a state goes on only in one that is checked too. Without a check nothing is looked at.\n\n"
           .. "Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. What is not used for "
           .. "long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; no number changes. The space of the file is taken first, "
           .. "so a full disk is the error `file` before the first step. `TMPDIR` should be on a disk: a tmpfs is memory. Inputs and outputs are not counted, a state and `f:state()` neither; with a budget "
@@ -304,7 +318,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
           arg("bounds", "table<string, integer>", "every bound that is needed, by name") },
         options = { arg("seed", "integer", "replaces the program's"), arg("state", "tempo.State", "goes on from there: only the ticks that are left are run") },
         returns = { { "table<string, tempo.Array>", "a fresh array for each output, of shape (bounds of its domain.., shape..); after `f:cancel()` only those that were complete, and `cancelled = true`" } },
-        text = "Runs the program.", errors = "`input` for a missing or unknown input; `bound` for a missing, unknown or unneeded bound; `shape`; `domain` where legality depends on the bounds; `callback`; `memory`, and `file` under a limit.",
+        text = "Runs the program.", errors = "`input` for a missing or unknown input; `bound` for a missing, unknown or unneeded bound; `shape`; `domain` where legality depends on the bounds; `callback`; `memory`, and `file` under a limit; `nan` where it is checked.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nprint(f({ x = { 1, 2, 3 } }, { T = 3 }).y)\nprint(f({ x = { 1 } }, { T = 1 }).y)',
         fails = 'local x = P:input("x", { domain = { t } })\nP:compile { outputs = { y = x * 2 } }({ x = { 1, 2 } }, {})' },
       { name = "start", args = { arg("inputs", "table<string, tempo.Data>", "those without the tick dims; kept while the run lasts"), arg("bounds", "table<string, integer>", "the bound of the first tick dim may be `math.huge`") },
@@ -342,7 +356,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
       { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
           arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },
-        text = "What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; "
+        text = "What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; "
           .. "`memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.", errors = "`option` for an unknown section, with the nearest.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:explain "storage")\nprint(f:explain("memory", { T = 100 }))' },
       { name = "memory", args = { arg("bounds", "table<string, integer>", "") }, returns = { { "integer?", "bytes; nil where the tier does not know" } },
@@ -387,7 +401,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "get", args = { arg("...", "integer", "one index for each axis") }, returns = { { "number|boolean" } }, text = "An element.", errors = "`shape` for another number of indices, `input` out of range.",
         example = 'print(tempo.array({ { 1, 2 }, { 3, 4 } }, "i64"):get(1, 0))', fails = "tempo.array({ 1, 2 }):get(2)" },
       { name = "set", args = { arg("v", "number|boolean", ""), arg("...", "integer", "one index for each axis") }, returns = { { "tempo.Array", "itself" } }, text = "Changes an element.",
-        errors = "as `get`; `callback` for an array lent to one.", example = "print(tempo.array({ 1, 2 }):set(7, 1))" },
+        errors = "as `get`; `dtype` as `tempo.array`; `callback` for an array lent to one.", example = "print(tempo.array({ 1, 2 }):set(7, 1))" },
       { name = "save", args = { arg("path", "string", "a .npy file") }, returns = { { "true" } }, text = "Writes a NumPy file, as a whole or not at all.", errors = "`file` if it cannot be written.",
         example = 'local path = os.tmpname()\nprint(tempo.array({ 1, 2 }):save(path))\nprint(tempo.load(path))\nos.remove(path)' },
       { name = "data", args = {}, returns = { { "lightuserdata" } }, text = "The address of the elements, for LuaJIT's `ffi.cast`; valid as long as the array.", example = "print(type(tempo.array({ 1 }):data()))" },

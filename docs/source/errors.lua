@@ -13,5 +13,6 @@ return {
   domain = "a needed read outside a domain, with a witness point",
   device = "a device or tier that this machine or build does not have",
   file = "a file that cannot be read, written or understood",
-  memory = "no memory, or more than the limit",
+  memory = "a call that takes more than the machine has or than the limit, or no memory",
+  nan = "under `check = \"nan\"`: a NaN or an infinity that was made of finite operands",
 }

@@ -5,7 +5,8 @@ return {
   index = [[
 # Reference
 
-[The API](api.md) · [operators](operators.md) · [libraries](libraries.md) · [settings, errors, dtypes, C](settings.md) · [random numbers](../random.md)
+[The API](api.md) · [operators](operators.md) · [libraries](libraries.md) · [settings, errors, dtypes, C](settings.md) · [random numbers](../random.md) ·
+[the language](../language.md) · [the tutorial](../tutorial.md)
 
 For editors: `lua/tempo/meta/tempo.lua` and the libraries have LuaCATS annotations. With lua-language-server put the folder `lua` (of this tree, or where LuaRocks installed
 `tempo/meta`) into `Lua.workspace.library`.
@@ -90,7 +91,7 @@ In the order of promotion; f16 with bf16 gives f32.
 
 %s
 
-Link with `-ltempo`. LuaJIT's `ffi.cdef` takes `build/tempo.cdef`, which the build makes from the header.
+Link with `-ltempo`; [programs in C](../c.md). LuaJIT's `ffi.cdef` takes `build/tempo.cdef`, which the build makes from the header.
 
 ```c
 %s

@@ -10,6 +10,8 @@ local util = require "tempo.util"
 ---@class tempo.nn.init
 local init = {}
 
+local common = "name domain dtype "
+
 local function literal(o)
   local domain = util.list(o.domain)
   return { name = o.name, dtype = o.dtype, domain = #domain > 0 and domain or nil }
@@ -61,13 +63,19 @@ end
 ---@param shape integer[]
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype }
 ---@return tempo.Tensor
-function init.zeros(P, shape, o) return tempo.zeros(shape, { dtype = o and o.dtype }) end
+function init.zeros(P, shape, o)
+  o = util.options("nn.init.zeros", o, common)
+  return tempo.zeros(shape, { dtype = o.dtype })
+end
 --- All 1.
 ---@param P tempo.Program
 ---@param shape integer[]
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype }
 ---@return tempo.Tensor
-function init.ones(P, shape, o) return tempo.ones(shape, { dtype = o and o.dtype }) end
+function init.ones(P, shape, o)
+  o = util.options("nn.init.ones", o, common)
+  return tempo.ones(shape, { dtype = o.dtype })
+end
 
 --- Uniform in [low, high), or in +-bound; [0, 1) without either.
 ---@param P tempo.Program
@@ -75,7 +83,7 @@ function init.ones(P, shape, o) return tempo.ones(shape, { dtype = o and o.dtype
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, low?: number, high?: number, bound?: number }
 ---@return tempo.Tensor
 function init.uniform(P, shape, o)
-  o = o or {}
+  o = util.options("nn.init.uniform", o, common .. "low high bound")
   local low, high = o.low or (o.bound and -o.bound) or 0, o.high or o.bound or 1
   local u = tempo.uniform(shape, literal(o))
   if low == 0 and high == 1 then return u end
@@ -88,7 +96,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, mean?: number, std?: number, gain?: number }
 ---@return tempo.Tensor
 function init.normal(P, shape, o)
-  o = o or {}
+  o = util.options("nn.init.normal", o, common .. "mean std gain")
   local z = tempo.normal(shape, literal(o))
   local std, mean = o.std or o.gain or 1, o.mean or 0
   if std ~= 1 then z = z * std end
@@ -108,7 +116,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.xavier_uniform(P, shape, o)
-  o = o or {}
+  o = util.options("nn.init.xavier_uniform", o, common .. "gain")
   local fin, fout = init.fans(shape)
   return init.uniform(P, shape, scaled(o, { bound = (o.gain or 1) * math.sqrt(6 / (fin + fout)) }))
 end
@@ -118,7 +126,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.xavier_normal(P, shape, o)
-  o = o or {}
+  o = util.options("nn.init.xavier_normal", o, common .. "gain")
   local fin, fout = init.fans(shape)
   return init.normal(P, shape, scaled(o, { std = (o.gain or 1) * math.sqrt(2 / (fin + fout)) }))
 end
@@ -131,7 +139,7 @@ init.glorot_uniform, init.glorot_normal = init.xavier_uniform, init.xavier_norma
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.kaiming_uniform(P, shape, o)
-  o = o or {}
+  o = util.options("nn.init.kaiming_uniform", o, common .. "gain")
   return init.uniform(P, shape, scaled(o, { bound = (o.gain or math.sqrt(2)) * math.sqrt(3 / (init.fans(shape))) }))
 end
 --- He et al. 2015, normal. Also `kaiming`, `he` for the uniform one.
@@ -140,7 +148,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.kaiming_normal(P, shape, o)
-  o = o or {}
+  o = util.options("nn.init.kaiming_normal", o, common .. "gain")
   return init.normal(P, shape, scaled(o, { std = (o.gain or math.sqrt(2)) / math.sqrt((init.fans(shape))) }))
 end
 init.kaiming, init.he = init.kaiming_uniform, init.kaiming_uniform
@@ -186,7 +194,7 @@ local function orthonormalise(arrays) return orthonormal(arrays[1]:totable()) en
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.orthogonal(P, shape, o)
-  o = o or {}
+  o = util.options("nn.init.orthogonal", o, common .. "gain")
   local columns = init.fans(shape)                          -- all axes but the first
   local dtype = o.dtype or "f32"
   local normal = tempo.normal({ shape[1], columns }, literal(o)) + P:constant(0)          -- no longer loose

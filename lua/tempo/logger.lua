@@ -65,4 +65,4 @@ function CSV:close()
   if self.file then self.file:close() end
 end
 
-return logger
+return util.library("logger", logger)

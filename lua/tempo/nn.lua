@@ -271,6 +271,7 @@ local Linear = nn.class "Linear"
 function nn.Linear(P, nin, nout, o)
   check("nn.Linear", P, nin, nout)
   o = util.options("nn.Linear", o, common .. "init gain bias bias_init")
+  util.numbers("nn.Linear", o, "gain")
   local self = Linear:create(P, o)
   self.nin, self.nout = nin, nout
   local default = as_torch(nin, o)
@@ -315,7 +316,8 @@ local MLP = nn.class "MLP"
 ---@return tempo.nn.MLP
 function nn.MLP(P, sizes, o)
   o = util.options("nn.MLP", o, common .. "activation out_activation init gain out_gain bias bias_init")
-  if type(sizes) ~= "table" or #sizes < 2 then
+  util.numbers("nn.MLP", o, "gain out_gain")
+  if type(sizes) ~= "table" or #util.sequence("nn.MLP", sizes, "{ 4, 64, 2 }") < 2 then
     util.fail("option", "nn.MLP: expected the layers' sizes, such as { 4, 64, 2 }")
   end
   check("nn.MLP", P, unpack(sizes))
@@ -348,7 +350,9 @@ local Sequential = nn.class "Sequential"
 ---@param o? { name?: string }
 ---@return tempo.nn.Sequential
 function nn.Sequential(P, list, o)
-  if type(list) ~= "table" then util.fail("option", "nn.Sequential: expected a list such as { a, \"relu\", b }") end
+  local like = "{ a, \"relu\", b }"
+  if is_module(list) then util.fail("option", "nn.Sequential: expected a list such as %s, got a module", like) end
+  util.sequence("nn.Sequential", list, like)
   o = util.options("nn.Sequential", o, "name")
   local self = Sequential:create(P, o)
   self.steps = {}
@@ -390,6 +394,7 @@ local Embedding = nn.class "Embedding"
 function nn.Embedding(P, num, dim, o)
   check("nn.Embedding", P, num, dim)
   o = util.options("nn.Embedding", o, common .. "init gain")
+  util.numbers("nn.Embedding", o, "gain")
   local self = Embedding:create(P, o)
   self.num, self.dim = num, dim
   self:param("weight", { num, dim }, { init = o.init or "normal", gain = o.gain })
@@ -414,6 +419,7 @@ local LayerNorm = nn.class "LayerNorm"
 ---@return tempo.nn.LayerNorm
 function nn.LayerNorm(P, shape, o)
   o = util.options("nn.LayerNorm", o, common .. "eps affine bias")
+  util.numbers("nn.LayerNorm", o, "eps")
   local self = LayerNorm:create(P, o)
   shape = util.list(shape)
   self.eps, self.shape = o.eps or 1e-5, shape
@@ -435,6 +441,7 @@ local RMSNorm = nn.class "RMSNorm"
 ---@return tempo.nn.Module
 function nn.RMSNorm(P, shape, o)
   o = util.options("nn.RMSNorm", o, common .. "eps affine")
+  util.numbers("nn.RMSNorm", o, "eps")
   local self = RMSNorm:create(P, o)
   self.eps, self.shape = o.eps, util.list(shape)
   if o.affine ~= false then self:param("weight", self.shape, { init = 1 }) end
@@ -453,6 +460,7 @@ local BatchNorm = nn.class "BatchNorm"
 function nn.BatchNorm(P, features, o)
   check("nn.BatchNorm", P, features)
   o = util.options("nn.BatchNorm", o, common .. "eps momentum affine")
+  util.numbers("nn.BatchNorm", o, "eps momentum")
   local self = BatchNorm:create(P, o)
   self.features, self.eps, self.momentum = features, o.eps or 1e-5, o.momentum or 0.1
   if o.affine ~= false then
@@ -496,6 +504,7 @@ local Dropout = nn.class "Dropout"
 ---@return tempo.nn.Module
 function nn.Dropout(P, p, o)
   o = util.options("nn.Dropout", o, "name")
+  util.numbers("nn.Dropout", { p = p }, "p")
   local self = Dropout:create(P, o)
   self.p = p or 0.5
   return self
@@ -522,6 +531,7 @@ local function convolution(class, method, d, transposed)
     local what = "nn." .. class._type
     check(what, P, nin, nout)
     o = util.options(what, o, common .. "stride padding output_padding dilation groups bias init gain bias_init")
+    util.numbers(what, o, "groups gain")
     size = each(what, size, d)
     local self, groups = class:create(P, o), o.groups or 1
     local a, b = transposed and nin or nout, transposed and nout or nin
@@ -578,11 +588,11 @@ local ConvTranspose2d = nn.class "ConvTranspose2d"
 ---@return tempo.nn.Module
 nn.ConvTranspose2d = convolution(ConvTranspose2d, "conv_transpose2d", 2, true)
 
-local function pool(class, method)
+local function pool(class, method, known)
   function class:forward(x) return x[method](x, self.size, self.options) end
   return function(P, size, o)
     local self = class:create(P, { name = class._type })
-    self.size, self.options = size, o
+    self.size, self.options = size, util.options("nn." .. class._type, o, known)
     return self
   end
 end
@@ -593,7 +603,7 @@ local MaxPool2d = nn.class "MaxPool2d"
 ---@param size integer|integer[]
 ---@param o? { stride?: integer|integer[], padding?: integer|integer[], dilation?: integer|integer[], ceil_mode?: boolean }
 ---@return tempo.nn.Module
-nn.MaxPool2d = pool(MaxPool2d, "max_pool2d")
+nn.MaxPool2d = pool(MaxPool2d, "max_pool2d", "stride padding dilation ceil_mode")
 
 local AvgPool2d = nn.class "AvgPool2d"
 --- avg_pool2d and its options.
@@ -601,7 +611,7 @@ local AvgPool2d = nn.class "AvgPool2d"
 ---@param size integer|integer[]
 ---@param o? { stride?: integer|integer[], padding?: integer|integer[], ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }
 ---@return tempo.nn.Module
-nn.AvgPool2d = pool(AvgPool2d, "avg_pool2d")
+nn.AvgPool2d = pool(AvgPool2d, "avg_pool2d", "stride padding ceil_mode count_include_pad divisor_override")
 
 local Flatten = nn.class "Flatten"
 --- Axes first (1) .. last made one.
@@ -621,6 +631,7 @@ local function cell(class, gates)
   return function(P, nin, hidden, o)
     check("nn." .. class._type, P, nin, hidden)
     o = util.options("nn." .. class._type, o, common .. "bias init gain activation")
+    util.numbers("nn." .. class._type, o, "gain")
     local self = class:create(P, o)
     self.nin, self.hidden = nin, hidden
     self.activation = activation(o.activation or "tanh", "nn." .. class._type)

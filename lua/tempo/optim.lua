@@ -17,6 +17,8 @@ local util = require "tempo.util"
 ---@class tempo.optim
 local optim = {}
 
+local one_step = getmetatable(tempo).step  -- a loss that reaches none of the parameters is an error
+
 local function half(d) return d == "f16" or d == "bf16" end
 local function wide(x) return half(x:dtype()) and x:to "f32" or x end
 
@@ -82,6 +84,7 @@ local function class(name)
 end
 
 local common = "lr weight_decay clip_norm name "
+local numbers = "lr weight_decay clip_norm momentum eps alpha"
 
 -- Parameters, modules or a mixed list of both, as one list of parameters.
 local function flat(self, params)
@@ -101,7 +104,7 @@ local function flat(self, params)
     end
   end
   if type(params) == "table" and not rawget(params, "_children") then
-    for _, p in ipairs(params) do add(p) end
+    for _, p in ipairs(util.sequence("optim." .. self._type, params, "net:parameters()")) do add(p) end
   elseif params ~= nil then
     add(params)
   end
@@ -120,6 +123,7 @@ end
 function Optimizer:create(params, o, known)
   o = util.options("optim." .. self._type, o, common .. known)
   if o.lr == nil then util.fail("option", "optim.%s: lr is missing", self._type) end
+  util.numbers("optim." .. self._type, o, numbers)
   params = flat(self, params)
   local P = params[1]:program()
   local opt = setmetatable({ params = params, program = P, lr = o.lr, weight_decay = o.weight_decay or 0,
@@ -168,17 +172,19 @@ function Optimizer:count(w)
   return self.counts[key]
 end
 
---- Records the update of all parameters. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
+--- Records the update of all parameters; a loss that reaches none of them is an error when compiling. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
 ---@param loss tempo.Tensor
+---@param o? {}
 ---@return tempo.Tensor[] gradients
 ---@return tempo.Tensor? the norm before clipping
-function Optimizer:step(loss)
+function Optimizer:step(loss, o)
+  util.options("optim." .. self._type .. ":step", o, "")
   if not util.is_tensor(loss) then
     util.fail("option", "optim.%s: step takes the loss, a tensor, not a %s", self._type, type(loss))
   end
   if self.stepped then util.fail("option", "optim.%s: step was called twice; make a second optimiser", self._type) end
   self.stepped = true
-  local grads, norm = tempo.grad(loss, self.params), nil
+  local grads, norm = one_step(tempo.grad(loss, self.params)), nil
   if self.clip_norm then grads, norm = optim.clip_grad_norm(grads, self.clip_norm, loss) end
   for k, w in ipairs(self.params) do
     w:update(self:rule(w, wide(grads[k])):to(w:dtype()):detach())
@@ -251,6 +257,7 @@ local function adam(self, params, o, decay)
   if type(self.betas) ~= "table" or #self.betas ~= 2 then
     util.fail("option", "optim.%s: betas is a pair such as { 0.9, 0.999 }", self._type)
   end
+  util.numbers("optim." .. self._type, { beta1 = self.betas[1], beta2 = self.betas[2] }, "beta1 beta2")
   self.weight_decay = with.weight_decay or decay
   return self
 end

@@ -23,10 +23,10 @@ local rl = {}
 
 -- ---- environments --------------------------------------------------------------------------------------------------
 
---- What is known of environments before any is stepped (src/base/env.c has the rest).
-rl.envs = {
+--- What is known of environments before any is stepped. Those that a C host registers are found, too.
+rl.envs = setmetatable({
   ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, max_steps = 500 },
-}
+}, { __index = function(_, id) return type(id) == "string" and getmetatable(tempo).environment(id) or nil end })
 
 ---@class tempo.rl.Env: tempo.rl.Trajectory
 ---@field obs tempo.Tensor
@@ -126,6 +126,7 @@ end
 ---@return tempo.Tensor
 function rl.monte_carlo(traj, o)
   o = util.options("rl.monte_carlo", o, "gamma next_value name")
+  util.numbers("rl.monte_carlo", o, "gamma")
   local gamma, r = o.gamma or 1, traj.reward
   local done, after = ends(traj, o)
   local last = after and r + gamma * after or r + 0
@@ -145,6 +146,7 @@ end
 ---@return tempo.Tensor
 function rl.n_step(traj, o)
   o = util.options("rl.n_step", o, "gamma n next_value name")
+  util.numbers("rl.n_step", o, "gamma")
   local gamma, t, n = o.gamma or 1, traj.time, o.n
   if n == nil then util.fail("option", "rl.n_step: n is missing") end
   if type(n) == "number" and (n < 1 or n ~= math.floor(n)) then
@@ -172,6 +174,7 @@ end
 ---@return tempo.Tensor
 function rl.td(traj, o)
   o = util.options("rl.td", o, "gamma next_value")
+  util.numbers("rl.td", o, "gamma")
   if not o.next_value then util.fail("option", "rl.td: next_value is missing") end
   local _, after = ends(traj, o)
   return (traj.reward + (o.gamma or 1) * after):detach()
@@ -186,6 +189,7 @@ end
 ---@return tempo.Tensor A + V
 function rl.gae(traj, o)
   o = util.options("rl.gae", o, "gamma lambda value next_value name")
+  util.numbers("rl.gae", o, "gamma lambda")
   if not (o.value and o.next_value) then util.fail("option", "rl.gae: value and next_value are needed") end
   local gamma, lambda, value = o.gamma or 1, o.lambda or 0.95, o.value:detach()
   local done, after = ends(traj, o)
@@ -223,7 +227,7 @@ function rl.episodes(traj, over)
   local t, score = traj.time, rl.episode_return(traj)
   local done = ends(traj, {}):to(score:dtype())
   local all, others = {}, {}
-  for _, d in ipairs(over) do
+  for _, d in ipairs(util.sequence("rl.episodes", over, "{ b, t }")) do
     all[d] = tempo.range(0, d:upper())
     if d ~= t then others[d] = all[d] end
   end

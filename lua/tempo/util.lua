@@ -9,37 +9,8 @@ function util.fail(word, fmt, ...)
   raise(word, string.format(fmt, ...))
 end
 
--- Edits between two words; two letters exchanged count as one, capitals do not count.
-local function distance(a, b)
-  a, b = a:lower(), b:lower()
-  local before, row = {}, {}
-  for j = 0, #b do row[j] = j end
-  for i = 1, #a do
-    local new = { [0] = i }
-    for j = 1, #b do
-      local cost = a:byte(i) == b:byte(j) and 0 or 1
-      new[j] = math.min(row[j] + 1, new[j - 1] + 1, row[j - 1] + cost)
-      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
-        new[j] = math.min(new[j], before[j - 2] + 1)
-      end
-    end
-    before, row = row, new
-  end
-  return row[#b]
-end
-
 --- The name of `names` (a set) nearest to `word`, or nil when none is near.
-function util.nearest(word, names)
-  local best, found = math.floor(math.max(#word, 3) / 3) + 1, nil
-  local sorted = {}
-  for name in pairs(names) do sorted[#sorted + 1] = name end
-  table.sort(sorted)
-  for _, name in ipairs(sorted) do
-    local d = distance(word, name)
-    if d < best then best, found = d, name end
-  end
-  return found
-end
+util.nearest = getmetatable(tempo).nearest
 
 local sets = {}
 --- Checks that `o` (a table or nil) has only keys named in `known`, a string of words. Returns `o` or an empty table.
@@ -55,15 +26,68 @@ function util.options(what, o, known)
   for key in pairs(o) do
     if not set[key] then
       local near = type(key) == "string" and util.nearest(key, set)
+      local takes = known:gsub("%s+", " "):match "^(.-) ?$"
       util.fail("option", "unknown option '%s' of %s%s", tostring(key), what,
-        near and "; did you mean '" .. near .. "'?" or "; it takes " .. known:gsub("%s+", " "):match "^(.-) ?$")
+        near and "; did you mean '" .. near .. "'?" or "; it takes " .. (takes ~= "" and takes or "none"))
     end
   end
   return o
 end
 
---- The library as scripts get it: a name it lacks is an error with the nearest.
+--- Checks that those options of `o` that `names` lists are numbers, or tensors and index expressions.
+function util.numbers(what, o, names)
+  for name in names:gmatch "%S+" do
+    local v = o[name]
+    if v ~= nil and type(v) ~= "number" and type(v) ~= "userdata" then
+      util.fail("option", "%s: %s: expected a number, got a %s", what, name, type(v))
+    end
+  end
+end
+
+--- Checks that `t` is a list: no other keys, no holes. Returns it.
+function util.sequence(what, t, like)
+  if type(t) ~= "table" then util.fail("option", "%s: expected a list such as %s, got a %s", what, like, type(t)) end
+  local count = 0
+  for key in pairs(t) do
+    count = count + 1
+    if type(key) ~= "number" then
+      util.fail("option", "%s: expected a list such as %s, got the key '%s' in it: options have a table of their own",
+        what, like, tostring(key))
+    end
+  end
+  if count ~= #t then
+    util.fail("option", "%s: expected a list such as %s, got one with holes (is a variable's name misspelled?)",
+      what, like)
+  end
+  return t
+end
+
+-- f, but arguments that it would not look at are an error.
+local function strict(name, f)
+  local u = debug.getinfo(f, "u")
+  if u.isvararg then return f end
+  return function(...)
+    for k = u.nparams + 1, select("#", ...) do
+      local extra = select(k, ...)
+      if extra ~= nil then
+        util.fail("option", "%s takes %d argument%s, got a %s as #%d", name, u.nparams, u.nparams == 1 and "" or "s",
+          type(extra), k)
+      end
+    end
+    return f(...)
+  end
+end
+
+--- The library as scripts get it: functions take no more arguments than they have; a name it lacks is an error with
+--- the nearest.
 function util.library(name, lib)
+  local made = {}                                           -- an alias stays the same function
+  for key, f in pairs(lib) do
+    if type(f) == "function" then
+      made[f] = made[f] or strict(name .. "." .. key, f)
+      lib[key] = made[f]
+    end
+  end
   return setmetatable(lib, { __index = function(_, key)
     if type(key) ~= "string" then return nil end
     local near = util.nearest(key, lib)

@@ -90,6 +90,7 @@ end
 ---@return string
 function viz.csv(path, o)
   o = util.options("viz.csv", o, "columns width")
+  if o.columns then util.sequence("viz.csv: columns", o.columns, '{ "return" }') end
   local columns, names = require "tempo.data".csv(path)
   local lines, wide = {}, 0
   for _, name in ipairs(o.columns or names) do

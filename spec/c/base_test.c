@@ -1,6 +1,10 @@
 /* base: errors, arenas under allocation failure, maps, text, every f16 and bf16, conversions, Philox against Random123's known answers. */
 #include "base/base.h"
 #include "check.h"
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -104,6 +108,8 @@ static void test_text(void) {
   CHECK(tp_nearest("momentun", names, 4) == names[1] && tp_nearest("sede", names, 4) == names[2]);
   const char *const ties[] = { "tan", "tanh", "than" };
   CHECK(tp_nearest("tahn", ties, 3) == ties[1] && tp_nearest("tahn", ties, 1) == ties[0]);
+  const char *cells[] = { "LSTMCell", "GRUCell", "lstm_cells" };
+  CHECK(tp_nearest("LSTM", cells, 3) == cells[0] && tp_nearest("gru", cells, 3) == cells[1] && tp_nearest("cell", cells, 3) == NULL);
   CHECK(tp_nearest("zzz", names, 4) == NULL && tp_nearest("lrs", names, 4) == names[3]);
 }
 
@@ -212,7 +218,68 @@ static void test_philox(void) {
   CHECK(other.k[0] != k.k[0]);
 }
 
+/* ---- what a process may have ---- */
+
+static char root[] = "/tmp/tempo-machine-XXXXXX";
+
+/* A file below the root, with its folders. */
+static void put_file(const char *path, const char *text) {
+  char name[512];
+  snprintf(name, sizeof name, "%s%s", root, path);
+  for (char *p = name + strlen(root) + 1; (p = strchr(p, '/')); p++) {
+    *p = 0;
+    mkdir(name, 0700);
+    *p = '/';
+  }
+  FILE *f = fopen(name, "w");
+  CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void test_groups(void) {
+  CHECK(mkdtemp(root) && tp_group_memory(root) == INT64_MAX);
+  put_file("/proc/self/cgroup", "12:pids:/a/b\n4:cpu,memory:/a/b\n1:name=systemd:/x\n0::/c/d\n");
+  CHECK(tp_group_memory(root) == INT64_MAX);
+  put_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  put_file("/sys/fs/cgroup/pids/a/memory.limit_in_bytes", "5\n");
+  CHECK(tp_group_memory(root) == 9223372036854771712);
+  put_file("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "8000000\n");
+  CHECK(tp_group_memory(root) == 8000000);
+  put_file("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "7000000\n");       /* a group around it has less */
+  CHECK(tp_group_memory(root) == 7000000);
+  put_file("/sys/fs/cgroup/c/d/memory.max", "max\n");
+  CHECK(tp_group_memory(root) == 7000000);
+  put_file("/sys/fs/cgroup/c/memory.max", "6000000\n");
+  CHECK(tp_group_memory(root) == 6000000);
+  put_file("/sys/fs/cgroup/memory.max", "5000000\n");                           /* a container that sees its own group as the root */
+  CHECK(tp_group_memory(root) == 5000000);
+  put_file("/sys/fs/cgroup/unified/c/d/memory.max", "4000000\n");
+  CHECK(tp_group_memory(root) == 4000000);
+  char command[64];
+  snprintf(command, sizeof command, "rm -r %s", root);
+  CHECK(system(command) == 0);
+}
+
+static void test_machine(void) {
+  struct rlimit was, less;
+  tp_allowance a = tp_machine_memory(0);
+  CHECK(a.bytes > 1 << 20 && a.bytes <= (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+  long long v[6] = { 0 };
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (!f || getrlimit(RLIMIT_DATA, &was)) return;
+  CHECK(fscanf(f, "%lld %lld %lld %lld %lld %lld", v, v + 1, v + 2, v + 3, v + 4, v + 5) == 6 && fclose(f) == 0);
+  less = was;
+  less.rlim_cur = (rlim_t)(v[5] * sysconf(_SC_PAGESIZE)) + (8 << 20);
+  CHECK(setrlimit(RLIMIT_DATA, &less) == 0);
+  a = tp_machine_memory(0);
+  CHECKF(a.bytes > 7 << 20 && a.bytes <= 8 << 20 && strstr(a.whose, "RLIMIT_DATA"), "%lld %s", (long long)a.bytes, a.whose);
+  a = tp_machine_memory(1 << 16);
+  CHECK(a.bytes > 8 << 20 || v[5] * sysconf(_SC_PAGESIZE) < 1 << 16);
+  CHECK(setrlimit(RLIMIT_DATA, &was) == 0);
+}
+
 int main(void) {
+  test_groups();
+  test_machine();
   test_errors();
   test_arena();
   test_map();

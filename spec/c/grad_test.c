@@ -232,7 +232,7 @@ static const row operators[] = {
   S(cat), S(stack), S(index_select), S(index_scalar), S(gather), S(scatter_add), S(sort), S(topk), S(tril), S(cross_entropy), S(nll_loss), S(max_twice), S(six), S(detached),
 };
 
-/* ---- every way of reading: LANGUAGE section 2 ---- */
+/* ---- every way of reading: docs/language.md, section 2 ---- */
 
 /* f(softmax(x[at])) * weights where a range has its own axis: the position in the range matters. */
 static tp_val soft(tp_val r) { return r.node ? mul(CALL("softmax", T(r), AXES(0)), r) : r; }

@@ -1,4 +1,4 @@
-/* The scheduler on statements written by hand: the programs of scheduling.md and random ones. Every schedule passes the proof, and a simulation at small
+/* The scheduler on statements written by hand: the programs of docs/scheduling.md and random ones. Every schedule passes the proof, and a simulation at small
  * bounds of order and of every storage slot. */
 #include "check.h"
 #include "poly/poly.h"

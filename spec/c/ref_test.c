@@ -387,10 +387,10 @@ static void test_env(void) {
   for (int k = 0; k < 30; k++) {
     tp_philox_key key = tp_philox_coord(tp_philox_op(0, 77), 1, k);
     for (int j = 0; j < 4; j++) noise[j] = tp_philox_uniform64(key, j);
-    if (k == 0) e->reset(noise, state);
-    e->observe(state, obs);
+    if (k == 0) e->reset(NULL, noise, state);
+    e->observe(NULL, state, obs);
     for (int j = 0; j < 4; j++) same &= out_at(0, k * 4 + j) == obs[j];
-    e->step(state, &(int64_t){ 1 }, noise, state, obs, &reward, &end, &cut);
+    e->step(NULL, state, &(int64_t){ 1 }, noise, state, obs, &reward, &end, &cut);
     same &= out_at(1, k) == end && out_at(2, k) == reward;
     ended |= end;
   }

@@ -71,7 +71,7 @@ function check.inputs(case, bounds)
 end
 
 local words = { "callback", "input", "bound", "option", "dtype", "shape", "ragged", "affine", "cycle", "undefined", "domain", "device",
-                "file", "memory" }
+                "file", "memory", "nan" }
 local function class(e)                                -- the word that leads the message
   local text = tostring(e):gsub("^[^\n]-:%d+: ", "")
   for _, w in ipairs(words) do

@@ -1,10 +1,14 @@
--- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--seed N] [--script FILE]
+-- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--ends no]
+-- [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
 -- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
+local tempo = require "tempo"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
 local ticks = require "spec.fuzz.ticks"
+
+tempo.warn = false                                     -- random programs have many a gradient that is 0
 
 -- TEMPO_BLOCK goes by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any. Memory is poisoned in four of five.
 local options = { seconds = 30, from = 1 }
@@ -21,6 +25,8 @@ end
 -- With --ticks N in steps, and not otherwise, every program; without, every tenth twenty of programs also.
 local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
 
+local function generated(seed) return generate.generate(seed, options.ends == "no") end
+
 local function run(text, seed)
   local case, why = generate.load(text)
   if not case then return "illegal", why end
@@ -34,7 +40,7 @@ if options.child then                                  -- a batch: a line before
   for seed = options.from, options.from + options.count - 1 do
     io.write(("begin %d\n"):format(seed))
     io.flush()
-    local ok, status, why = pcall(function() return run(generate.text(generate.generate(seed)), seed) end)
+    local ok, status, why = pcall(function() return run(generate.text(generated(seed)), seed) end)
     if not ok then status, why = "finding", "the fuzzer failed: " .. tostring(status) end
     io.write(("end %d %s %s\n"):format(seed, status, status == "ok" and "" or tostring(why):gsub("\n", "\\n")))
     io.flush()
@@ -107,13 +113,13 @@ if options.script then
 end
 
 if options.seed then
-  local case = generate.generate(options.seed)
+  local case = generated(options.seed)
   print(generate.text(case))
   local status, why = apart(case.seed, generate.text(case))
   print("-- " .. status .. ": " .. tostring(why))
   if status == "finding" then
     why = shrink(case, why)
-    print("\n-- shrunk: " .. why .. "\n" .. generate.text(case))
+    print(("\n-- shrunk: %s\n-- %s\n%s"):format(why, settings(options.seed), generate.text(case)))
   end
   os.exit(status == "finding" and 1 or 0)
 end
@@ -127,7 +133,8 @@ local function found(at, why)
 end
 while os.time() < stop and seed < (options.to or math.huge) do
   local count = math.min(batch, 20 - seed % 20)
-  local text = child(seed, ("%s %s --child yes%s --from %d --count %d"):format(lua, arg[0], options.ticks and " --ticks yes" or "", seed, count), 600)
+  local text = child(seed, ("%s %s --child yes%s%s --from %d --count %d"):format(lua, arg[0], options.ticks and " --ticks yes" or "",
+    options.ends and " --ends " .. options.ends or "", seed, count), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do
     local b = line:match "^begin (%d+)"
@@ -167,11 +174,10 @@ for _, f in ipairs(findings) do
   seen[k] = (seen[k] or 0) + 1
   print(("\nseed %d: %s"):format(f[1], f[2]))
   if seen[k] <= (options.shrink or 2) then
-    local case = generate.generate(f[1])
+    local case = generated(f[1])
     local _, why = apart(case.seed, generate.text(case))
     why = shrink(case, tostring(why))
-    print("-- shrunk: " .. why)
-    print(generate.text(case))
+    print(("-- shrunk: %s\n-- %s\n%s"):format(why, settings(f[1]), generate.text(case)))
   end
 end
 os.exit(#findings > 0 and 1 or 0)

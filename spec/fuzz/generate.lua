@@ -405,7 +405,8 @@ function G:spatial(v)                                  -- reductions, movement, 
     { f and #v.shape == 1 and 2 or 0, function() return self:op({ v }, "%1:outer(%1)", { last, last }, v.dtype) end },
     { #v.shape == 1 and 2 or 0, function()
       local d = self.r(self.ndim) + 1
-      return self:op({ v }, ("%%1:select(0, tempo.mod(%s, %d))"):format(NAMES[d], first), {}, v.dtype, union(v.dom, { [d] = true }))
+      local at = ({ "tempo.mod(%s, %d)", "tempo.min(%s, %d - 1)", "tempo.mod(%s * 2 + 1, %d)" })[self.n % 3 + 1]:format(NAMES[d], first)
+      return self:op({ v }, ("%%1:select(0, %s)"):format(at), {}, v.dtype, union(v.dom, { [d] = true }))
     end },
     { #v.shape == 1 and not v.open and 2 or 0, function()
       local k = self:choose(function(x) return x.dtype == "i64" and #x.shape == 0 and not x.open end)
@@ -688,7 +689,7 @@ function G:parameter()
   end
   if v and self:chance(0.6) then
     local loss = ("(%s * %s):sum()"):format(v.name, v.name)
-    update(("%s - tempo.grad(%s, { %s })[1] * 0.1"):format(w.name, loss, w.name), v.name)
+    update(("(%s - tempo.grad(%s, { %s })[1] * 0.1):tanh()"):format(w.name, loss, w.name), v.name)
     self.case.graded = true
   elseif v then
     local other = self:choose(function(x) return x.open == group and x.derived end)
@@ -770,14 +771,15 @@ function G:forget_rough()
   end
 end
 
-function M.generate(seed)
+-- endless: no dim ends by data.
+function M.generate(seed, endless)
   local self = setmetatable({ r = S.rng(seed), n = 0, pool = {} }, G)
   for _ = 1, 5 do self.r(2) end
   self.ndim = self:weighted { { 3, 1 }, { 5, 2 }, { 2, 3 } }
   self.float = self:chance(0.75) and "f64" or "f32"
   self.wild = self:chance(0.15)
   self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = OPTIONS[seed % #OPTIONS + 1] }
-  self.ends = seed % 4 == 0 and self.r(self.ndim) + 1 or nil
+  self.ends = seed % 4 == 0 and not endless and self.r(self.ndim) + 1 or nil
   for _ = 1, self.r(2) + 1 do self:input(self:random_dom(), self:random_shape(), self.float) end
   self:input(self:random_dom(), {}, "i64")
   for _ = 1, (self.r(4) + 2) * (self:chance(0.1) and 3 or 1) do

@@ -86,7 +86,7 @@ local function steps(f, case, set, bounds, want, params, r)
   local done, out
   local step = 0
   local function same(name, got, whole, path)
-    local d = S.differ(S.plain(got), path and part(whole:totable(), path) or S.plain(whole), 0, "'" .. name .. "' at step " .. step)
+    local d = S.differ(S.plain(got), part(S.plain(whole), path or {}), 0, "'" .. name .. "' at step " .. step)
     if d then error(d, 0) end
   end
   repeat

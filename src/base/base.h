@@ -34,6 +34,8 @@
 #define TP_PRINTF(f, a)
 #endif
 
+#define TP_VERSION "0.1"
+
 /* ---- errors (error.c) ---- */
 typedef enum {
   TP_OK = 0,
@@ -125,6 +127,10 @@ void tp_put_float(tp_buf *b, float x);          /* the same among floats */
 double tp_read_double(const char *s, const char **end);         /* strtod with a point, whatever the locale's is; end = s: no number */
 const char *tp_nearest(const char *word, const char *const *names, int n);  /* edit distance <= 1/3 of the length (1 between short ones), else NULL */
 
+/* "; did you mean 'x'?", or the names, if these are few: what follows an unknown name in a message. */
+enum { TP_HINT = 512 };
+const char *tp_hint(char out[TP_HINT], const char *name, const char *const *names, int n);
+
 /* ---- dtypes (dtype.c) ---- */
 typedef enum {
 #define D(N, t, c, b, f) TP_##N,
@@ -144,6 +150,7 @@ int64_t tp_geti(tp_dtype d, const void *p, int64_t i);                   /* as i
 void tp_put(tp_dtype d, void *p, int64_t i, double v);                   /* converts by the same rules */
 void tp_puti(tp_dtype d, void *p, int64_t i, int64_t v);                 /* wraps */
 int64_t tp_f64_to_i64(double v);                                          /* truncates, saturates, NaN = 0 */
+const char *tp_dtype_refuses(tp_dtype d, double v);                       /* "no integer", "outside 0 .. 255": what is wrong with v as an element; NULL: nothing */
 
 /* ---- Philox 4x32-10 (philox.c) ----
  * The stream of one random op at one temporal point: key = (seed lo, seed hi); for the op's hash and then for each
@@ -156,13 +163,22 @@ tp_philox_key tp_philox_op(uint64_t seed, uint64_t ophash);
 tp_philox_key tp_philox_coord(tp_philox_key k, int ordinal, int64_t coord);   /* ordinal 1.. */
 uint32_t tp_philox_word(tp_philox_key k, int64_t element);
 /* formulas: uniform f32 = (w >> 8) * 2^-24 (f16: (w >> 21) * 2^-11, bf16: (w >> 24) * 2^-8); f64 = ((w_hi:w_lo) >> 11) * 2^-53 from words 2e, 2e+1; normal: Box-Muller on words 2e, 2e+1:
- * u1 = ((w0 >> 8) + 1) * 2^-24, u2 = (w1 >> 8) * 2^-24, sqrt(-2 ln u1) * cos(2 pi u2), all in double, then rounded;
+ * u1 = ((w0 >> 8) + 1) * 2^-24, u2 = (w1 >> 8) * 2^-24, sqrt(-2 ln u1) * cos(2 pi u2), in double by the operations that docs/random.md lists, then rounded;
  * randint in [lo, hi): lo + ((uint64)(w_hi:w_lo) mod (hi - lo)), w_lo = word 2e, w_hi = word 2e+1 (as in f64). bernoulli(p): uniform f32 < p. */
 float tp_philox_uniform(tp_philox_key k, int64_t e);
 float tp_uniform_cut(tp_dtype d, float u);                              /* of a uniform f32 the leading bits that f16 (11) and bf16 (8) hold: below 1 */
 double tp_philox_uniform64(tp_philox_key k, int64_t e);
 double tp_philox_normal(tp_philox_key k, int64_t e);
 int64_t tp_philox_randint(tp_philox_key k, int64_t e, int64_t lo, int64_t hi);
+
+/* ---- the machine (machine.c) ---- */
+double tp_now(void);                            /* seconds */
+int64_t tp_bytes_parse(const char *s);          /* "2GiB", "1.5 GB", "65536"; -1: neither */
+/* The most memory that this process may have: of the machine's own, what the groups of its container allow, and what RLIMIT_AS and RLIMIT_DATA leave when
+ * `back` bytes are given back first. Swap does not count. */
+typedef struct tp_allowance { int64_t bytes; const char *whose; } tp_allowance;        /* whose: "that this machine has" */
+tp_allowance tp_machine_memory(int64_t back);
+int64_t tp_group_memory(const char *root);      /* of the container, below a root of a file system; INT64_MAX: no limit */
 
 /* ---- settings (settings.c): the TEMPO_* environment ---- */
 const char *tp_setting(const char *name);       /* getenv, "" counts as unset */

@@ -137,6 +137,12 @@ static bool better(int len, const char *a, const char *b) {
   return da != db ? da < db : strcmp(a, b) < 0;
 }
 
+/* LSTM for LSTMCell */
+static bool begins(const char *name, const char *word) {
+  while (*word && tolower((unsigned char)*name) == tolower((unsigned char)*word)) name++, word++;
+  return !*word;
+}
+
 const char *tp_nearest(const char *word, const char *const *names, int n) {
   const char *best = NULL;
   int least = NAME_MAX_, len = (int)TP_MIN(strlen(word), NAME_MAX_ + 1);
@@ -144,8 +150,30 @@ const char *tp_nearest(const char *word, const char *const *names, int n) {
     int other = (int)TP_MIN(strlen(names[i]), NAME_MAX_ + 1);
     if (len > NAME_MAX_ || other > NAME_MAX_) continue;
     int d = distance(word, names[i]);
-    if (3 * d > TP_MAX(len, other) && (d > 1 || TP_MIN(len, other) < 2)) continue;
+    if (3 * d > TP_MAX(len, other) && (d > 1 || TP_MAX(len, other) < 2)) continue;
     if (d < least || (d == least && best && better(len, names[i], best))) { least = d; best = names[i]; }
   }
+  for (int i = 0; least == NAME_MAX_ && len >= 2 && i < n; i++)
+    if (begins(names[i], word) && (!best || better(len, names[i], best))) best = names[i];
   return best;
+}
+
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char *tp_hint(char out[TP_HINT], const char *name, const char *const *names, int n) {
+  enum { SHOWN = 12 };
+  const char *sorted[SHOWN], *near = tp_nearest(name, names, n);
+  *out = 0;
+  if (near) snprintf(out, TP_HINT, "; did you mean '%s'?", near);
+  if (near || n > SHOWN) return out;
+  memcpy(sorted, names, sizeof *names * (size_t)n);
+  qsort(sorted, (size_t)n, sizeof *sorted, by_text);
+  for (int k = 0; k < n; k++) {
+    size_t used = strlen(out);
+    if (k && strcmp(sorted[k - 1], sorted[k]) == 0) continue;
+    snprintf(out + used, TP_HINT - used, "%s'%s'", !*out ? "; there is " : k + 1 == n ? " and " : ", ", sorted[k]);
+  }
+  return out;
 }

@@ -77,6 +77,16 @@ int64_t tp_f64_to_i64(double v) {
   return v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
 }
 
+const char *tp_dtype_refuses(tp_dtype d, double v) {
+  if (d == TP_BOOL || tp_dtype_float(d)) return NULL;
+  if (isnan(v) || v != floor(v)) return "no integer";
+  switch (d) {
+    case TP_U8: return v < 0 || v > UINT8_MAX ? "outside 0 .. 255" : NULL;
+    case TP_I32: return v < INT32_MIN || v > INT32_MAX ? "outside -2^31 .. 2^31 - 1" : NULL;
+    default: return v < -0x1p63 || v >= 0x1p63 ? "outside -2^63 .. 2^63 - 1" : NULL;
+  }
+}
+
 static int64_t clamp(double v, int64_t lo, int64_t hi) {
   int64_t i = tp_f64_to_i64(v);
   return i < lo ? lo : i > hi ? hi : i;

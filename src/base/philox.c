@@ -56,11 +56,38 @@ float tp_uniform_cut(tp_dtype d, float u) {
 
 double tp_philox_uniform64(tp_philox_key k, int64_t e) { return (double)(word64(k, e) >> 11) * 0x1p-53; }
 
+/* fdlibm's ln of a number in (0, 1]; its bits are a promise (docs/random.md), so no operation may be contracted. */
+static double exact_log(double u) {
+  static const double L[7] = { 1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
+                               2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01 };
+  int n;
+  double m = frexp(u, &n), p = 0;
+  if (m < 0.70710678118654752440) { m *= 2; n--; }
+  double f = m - 1, s = f / (2 + f), z = s * s, h = 0.5 * f * f;
+  for (int i = 0; i < 7; i++) p = p * z + L[i];
+  return n * 6.93147180369123816490e-01 - ((h - (s * (h + p * z) + n * 1.90821492927058770002e-10)) - f);
+}
+
+/* cos of j / 2^24 turns: q quarters and the rest r, at most half a quarter. As above. */
+static double exact_cos(uint32_t j) {
+  static const double S[6] = { 1.58962301576546568060e-10, -2.50507477628578072866e-08, 2.75573136213857245213e-06,
+                               -1.98412698295895385996e-04, 8.33333333332211858878e-03, -1.66666666666666307295e-01 };
+  static const double C[6] = { -1.13585365213876817300e-11, 2.08757008419747316778e-09, -2.75573141792967388112e-07,
+                               2.48015872888517045348e-05, -1.38888888888730564116e-03, 4.16666666666665929218e-02 };
+  uint32_t q = (j + (1u << 21)) >> 22;
+  double r = ((double)j - (double)q * 0x1p22) * (1.57079632679489661923 * 0x1p-22), z = r * r, s = 0, c = 0;
+  for (int i = 0; i < 6; i++) {
+    s = s * z + S[i];
+    c = c * z + C[i];
+  }
+  double sine = s * z * r + r, cosine = c * (z * z) + (1 - 0.5 * z);
+  return q % 4 == 0 ? cosine : q % 4 == 1 ? -sine : q % 4 == 2 ? -cosine : sine;
+}
+
 double tp_philox_normal(tp_philox_key k, int64_t e) {
   uint32_t w[2];
   word_pair(k, e, w);
-  double u1 = ((w[0] >> 8) + 1) * 0x1p-24, u2 = (w[1] >> 8) * 0x1p-24;
-  return sqrt(-2 * log(u1)) * cos(2 * 3.14159265358979323846 * u2);
+  return sqrt(-2 * exact_log(((w[0] >> 8) + 1) * 0x1p-24)) * exact_cos(w[1] >> 8);
 }
 
 int64_t tp_philox_randint(tp_philox_key k, int64_t e, int64_t lo, int64_t hi) {

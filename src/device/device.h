@@ -15,6 +15,7 @@ bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err);
  * between, but no other arrays. pass: over the tick that it stands at. */
 typedef enum { TP_AT_ERROR, TP_AT_END, TP_AT_TICK, TP_AT_SHOWN, TP_AT_TIME } tp_stand;
 typedef struct tp_goal { bool tick; int shown; double until; } tp_goal;      /* the next tick; so many SHOWs since the last; tp_now(), 0: no limit */
+bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err);     /* the memory for these bounds, outputs counted; they need not be there yet */
 bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err);
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err);
 void tp_exec_pass(tp_exec *x);
@@ -29,7 +30,6 @@ bool tp_exec_get(tp_exec *x, tp_reader *r, bool same_bounds);
 bool tp_exec_tick(const tp_exec *x, int64_t *at);
 bool tp_exec_complete(const tp_exec *x, int output);           /* nothing writes it any more */
 bool tp_exec_cancelled(const tp_exec *x);
-double tp_now(void);                            /* seconds */
 int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the highest */
 void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);  /* where the time of all runs so far went, dearest region first */
 /* Working memory of regions for env, by position of the plan; false: out of memory. */

@@ -4,42 +4,43 @@
 
 /* ---- errors and working memory ---- */
 
-static const char *label(const tp_dreg *r, char *buf, size_t n) {
-  const tp_node *nd = r->rg->node;
-  const char *name = nd ? tp_own_name(nd) : NULL;
-  if (name) snprintf(buf, n, "'%s'", name);
-  else snprintf(buf, n, "this %s", nd ? tp_ops[nd->op].text : tp_ops[r->rg->op].text);
-  return buf;
-}
-
 /* " at t = 3, i = 2"; "" where the region has no coordinates. */
-static const char *where(tp_exec *x, const tp_dreg *r, const int64_t *lead, char *buf, size_t n) {
+static const char *where(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, char *buf, size_t n) {
   *buf = 0;
   for (int i = 0; i < r->nlead; i++) x->env[r->rg->leadvar[i]->id] = tp_dx_get(&r->leadlo[i], x->env) + lead[i];
   for (int k = 0, at = 0; k < r->rg->ncoord && at < (int)n; k++) {
     const tp_sym *d = tp_region_dim(r->rg, k);
-    at += snprintf(buf + at, n - (size_t)at, "%s%s = %lld", k ? ", " : " at ", d ? d->name : "?", (long long)tp_dx_get(&r->coord[k], x->env));
+    int64_t v = tp_dx_get(&r->coord[k], x->env) + (r->rg->along >> k & 1 && axis ? *axis++ : 0);
+    at += snprintf(buf + at, n - (size_t)at, "%s%s = %lld", k ? ", " : " at ", d ? d->name : "?", (long long)v);
   }
   return buf;
 }
 
-static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *text) {
-  char name[128], point[256] = "";
-  tp_pos pos = r->rg->pos.file || !r->rg->node ? r->rg->pos : r->rg->node->pos;
-  if (x->running && (lead || r->nlead == 0)) where(x, r, lead, point, sizeof point);
-  return tp_fail(x->err, code, pos, "%s: %s%s: %s", tp_code_word(code), label(r, name, sizeof name), point, text);
+static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *text) {
+  char name[256], point[256] = "";
+  const tp_node *n = r->rg->node;
+  tp_pos pos = r->rg->pos.file || !n ? r->rg->pos : n->pos;
+  if (x->running && (lead || r->nlead == 0)) where(x, r, lead, axis, point, sizeof point);
+  if (n) tp_label_of(n, name, sizeof name);
+  else snprintf(name, sizeof name, "this %s", tp_op_said(r->rg->op));
+  return tp_fail(x->err, code, pos, "%s: %s%s: %s", tp_code_word(code), name, point, text);
 }
 
 #define TEXT(text, fmt) char text[512]; va_list ap; va_start(ap, fmt); vsnprintf(text, sizeof text, fmt, ap); va_end(ap)
 
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) {
   TEXT(text, fmt);
-  return fail_at(x, r, NULL, code, text);
+  return fail_at(x, r, NULL, NULL, code, text);
 }
 
 bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) {
   TEXT(text, fmt);
-  return fail_at(x, r, lead, code, text);
+  return fail_at(x, r, lead, NULL, code, text);
+}
+
+bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *fmt, ...) {
+  TEXT(text, fmt);
+  return fail_at(x, r, lead, axis, code, text);
 }
 
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size) {
@@ -91,6 +92,7 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
     case TP_RG_CALL: tp_call_new(x, r); break;
     case TP_RG_PINIT: r->run = tp_run_pinit; break;
   }
+  if (p->rg->check) tp_watch_new(x, r);
   return x->regat[p->pos] = x->reg[x->nreg++] = r;
 }
 
@@ -143,6 +145,7 @@ tp_exec *tp_exec_free(tp_exec *x) {
   if (!x) return NULL;
   for (int i = 0; i < x->nreg; i++)
     if (x->reg[i]->rg->kind == TP_RG_CALL) tp_call_free(x->reg[i]);
+    else tp_watch_free(x->reg[i]);
   tp_free_aligned(x->scratch);
   tp_pages_free(x->arena, (size_t)x->total);
   tp_spill_close(x);
@@ -182,9 +185,9 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
 
 static bool bind(tp_exec *x) {
   x->bound_once = x->running = false;
+  if (!tp_take_memory(x)) return false;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
-  if (!tp_take_memory(x)) return false;
   tp_flow_bind(x);
   for (int i = 0; i < x->nreg; i++)
     if (!bind_region(x, x->reg[i])) return false;
@@ -289,7 +292,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
 }
 
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
-  if (x->run->cancel && *x->run->cancel) return cancelled(x, r);
+  if (tp_run_ends(x->run)) return cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
   x->running = true;
   x->work_at = x->roomat[r->pos];
@@ -305,11 +308,15 @@ bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
   return r->run(x, r);
 }
 
-bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
+bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err) {
   x->run = run;
   x->err = err;
   x->env = x->front.env;
-  if (bounds_changed(x, run->env) && !bind(x)) return false;
+  return !bounds_changed(x, run->env) || bind(x);
+}
+
+bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
+  if (!tp_exec_room(x, run, err)) return false;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!place_buffer(x, x->plan->bufs.v[i])) return false;
   x->poison = tp_setting("TEMPO_POISON") != NULL;

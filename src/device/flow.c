@@ -1,6 +1,5 @@
 /* flow.c: the plan's tree as a row of instructions, and running it. A run can stop between any two of them and go on later. */
 #include "device/priv.h"
-#include <time.h>
 
 /* ---- laying out ---- */
 
@@ -167,13 +166,17 @@ static bool passes(tp_exec *x, const tp_inst *i, int pc) {
 
 static bool is_stop(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK; }
 
+/* The next stop from i on, or the end. A run waits nowhere else: behind the last region of a loop it may come round again (tp_exec_complete). */
+static const tp_inst *next_stop(tp_exec *x, const tp_inst *i) {
+  while (i < x->inst + x->ninst && !is_stop(i)) i = turn(x, i);
+  return i;
+}
+
 void tp_flow_settle(tp_exec *x, tp_cursor *c) {
-  const tp_inst *i = x->inst + c->pc, *end = x->inst + x->ninst;
   int64_t *was = x->env;
   x->env = c->env;
-  while (i < end && !is_stop(i)) i = turn(x, i);
+  c->pc = (int)(next_stop(x, x->inst + c->pc) - x->inst);
   x->env = was;
-  c->pc = (int)(i - x->inst);
 }
 
 bool tp_flow_possible(const tp_exec *cx, const tp_cursor *c) {
@@ -225,7 +228,7 @@ static bool follow(tp_exec *x, int64_t row, double until) {
     x->back.count++;
     i++;
   }
-  x->back.pc = (int)(i - x->inst);
+  x->back.pc = (int)((ok ? next_stop(x, i) : i) - x->inst);
   enter_back(x, false);
   return ok;
 }
@@ -240,12 +243,6 @@ static bool wait_for_back(tp_exec *x, const tp_dreg *r) {
 }
 
 /* ---- front ---- */
-
-double tp_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 void tp_flow_begin(tp_exec *x) {
   x->front.pc = 0;
@@ -281,7 +278,7 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       i = turn(x, i);
     }
   }
-  x->front.pc = (int)(i - x->inst);
+  x->front.pc = (int)((s == TP_AT_ERROR ? i : next_stop(x, i)) - x->inst);
   if (s == TP_AT_END && !tp_flow_catch_up(x, 0)) s = TP_AT_ERROR;
   return s;
 }

@@ -5,6 +5,7 @@
 #include "device/kernels.h"
 #define TABLE tp_kernels_avx2
 #define ISA "avx2"
+#define NORMAL tp_normal_avx2
 #define VBYTES 32
 #include "device/kernel_math.h"
 #include "device/kernel_elementwise.h"

@@ -5,6 +5,7 @@
 #include "device/kernels.h"
 #define TABLE tp_kernels_avx512
 #define ISA "avx512"
+#define NORMAL tp_normal_avx512
 #define VBYTES 64
 #include "device/kernel_math.h"
 #include "device/kernel_elementwise.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #define TABLE tp_kernels_base
 #define ISA "base"
+#define NORMAL tp_normal_base
 #define VBYTES 16
 #include "device/kernel_math.h"
 #include "device/kernel_elementwise.h"

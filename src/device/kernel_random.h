@@ -67,28 +67,3 @@ static void philox(tp_philox_key key, uint64_t block, int64_t nblock, uint32_t *
 static void uniform(float *o, const uint32_t *w, int64_t n) {
   for (int64_t i = 0; i < n; i++) o[i] = (float)(int32_t)(w[i] >> 8) * 0x1p-24f;
 }
-
-/* u1 in (0, 1], the angle 2 pi u2: a quarter turn is 2^22 units of u2, exactly. */
-static void normal(double *o, const uint32_t *w, int64_t n) {
-  for (int64_t i = 0; i < n; i++) {
-    double u1 = (double)(int32_t)((w[2 * i] >> 8) + 1) * 0x1p-24;
-    uint32_t turn = (w[2 * i + 1] >> 8) + (1u << 21);                /* quarters rounded to nearest */
-    double r = (double)((int32_t)(turn & 0x3fffff) - (1 << 21)) * (1.57079632679489661923 * 0x1p-22), z = r * r;
-    double s = 1.58962301576546568060e-10, c = -1.13585365213876817300e-11;
-    s = s * z - 2.50507477628578072866e-08;
-    s = s * z + 2.75573136213857245213e-06;
-    s = s * z - 1.98412698295895385996e-04;
-    s = s * z + 8.33333333332211858878e-03;
-    s = s * z - 1.66666666666666307295e-01;
-    c = c * z + 2.08757008419747316778e-09;
-    c = c * z - 2.75573141792967388112e-07;
-    c = c * z + 2.48015872888517045348e-05;
-    c = c * z - 1.38888888888730564116e-03;
-    c = c * z + 4.16666666666665929218e-02;
-    double sine = s * z * r + r, cosine = c * (z * z) + (1 - 0.5 * z);
-    uint32_t q = turn >> 22;
-    double v = q & 1 ? sine : cosine;
-    v = (q + 1) & 2 ? -v : v;
-    o[i] = sqrt(-2 * log_d(u1)) * v;
-  }
-}

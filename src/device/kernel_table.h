@@ -1,4 +1,4 @@
-/* The table of one instruction set: TABLE names it, ISA says how. Included last. */
+/* The table of one instruction set: TABLE names it, ISA says how, NORMAL is of exact.c. Included last. */
 #define PER_FLOAT(OP, fn) [TP_OP_##OP][TP_F32] = fn##_f32, [TP_OP_##OP][TP_F64] = fn##_f64
 #define PER_MATH(OP, fn) [TP_OP_##OP][TP_F32] = fn##_f32_, [TP_OP_##OP][TP_F64] = fn##_f64_
 #define PER_INT(OP, fn) [TP_OP_##OP][TP_U8] = fn##_u8, [TP_OP_##OP][TP_I32] = fn##_i32, [TP_OP_##OP][TP_I64] = fn##_i64
@@ -37,5 +37,5 @@ const tp_kernels TABLE = {
   .mm = { [TP_F32] = mm_f32, [TP_F64] = mm_f64, [TP_I32] = mm_i32, [TP_I64] = mm_i64, [TP_U8] = mm_u8 },
   .window = { window_uint8_t, window_uint16_t, window_uint32_t, window_uint64_t }, .unwindow = FOLD_ROW(unwindow),
   .sum_scan = FOLD_ROW(sum_scan), .prod_scan = FOLD_ROW(prod_scan), .recur = FOLD_ROW(recur),
-  .philox = philox, .philox_lanes = philox_lanes, .uniform = uniform, .normal = normal,
+  .philox = philox, .philox_lanes = philox_lanes, .uniform = uniform, .normal = NORMAL,
 };

@@ -94,7 +94,7 @@ static const row rows[TP_NOP] = {
   [TP_OP_READ] = { tp_run_copy, 0, 0, 0 }, [TP_OP_DETACH] = { tp_run_copy, 0, 0, 0 }, [TP_OP_CONST] = { tp_run_copy, 0, 0, 0 }, [TP_OP_INPUT] = { tp_run_copy, 0, 0, 0 },
   [TP_OP_INDEX_SELECT] = { tp_run_index_select, tp_bind_index_select, 0, 0 }, [TP_OP_INDEX_ADD] = { tp_run_index_add, 0, 1, tp_room_index_add }, [TP_OP_GATHER] = { tp_run_gather, 0, 0, 0 },
   [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1, tp_room_scatter_add }, [TP_OP_SORT] = { tp_run_sort, 0, 0, tp_room_sort }, [TP_OP_PINIT] = { tp_run_pinit, 0, 0, 0 },
-  [TP_OP_ENV_RESET] = { tp_run_env, 0, 0, 0 }, [TP_OP_ENV_OBS] = { tp_run_env, 0, 0, 0 }, [TP_OP_ENV_STEP] = { tp_run_env, 0, 0, 0 },
+  [TP_OP_ENV_RESET] = { tp_run_env, 0, 0, tp_room_env }, [TP_OP_ENV_OBS] = { tp_run_env, 0, 0, tp_room_env }, [TP_OP_ENV_STEP] = { tp_run_env, 0, 0, tp_room_env },
 };
 
 /* The copies, and what the operator takes on these. */

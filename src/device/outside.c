@@ -145,70 +145,80 @@ void tp_call_free(tp_dreg *r) {
 
 /* ---- environments ---- the last axis of each operand (none of a scalar) belongs to one of them; all other axes number them */
 
-enum { ENV_ROOM = 64 };
+/* The vectors of one environment: in place where they are contiguous, else through `room`. */
+typedef struct lane { tp_dnd *d; tp_view rows; int64_t n, step; double *room; } lane;
 
-/* The vector of one environment, in place where it is contiguous, else in `room`. */
-typedef struct lane { tp_dnd *d; tp_view rows; int64_t n, step; } lane;
+static int64_t lane_room(const tp_env *e) { return TP_MAX(TP_MAX(e->nstate, e->nobs), TP_MAX(e->nu, e->nact)); }
 
-static lane lane_of(tp_dnd *d, bool scalar) {
-  lane l = { d, d->v, 1, 1 };
-  if (scalar || d->v.rank == 0) return l;
-  int last = --l.rows.rank;
-  l.n = d->v.shape[last];
-  l.step = d->v.stride[last];
-  return l;
+int64_t tp_room_env(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
+  const tp_env *e = tp_env_find(r->rg->attr->str);
+  (void)x; (void)v;
+  return e ? r->nnd * tp_room(lane_room(e), sizeof(double)) : 0;
+}
+
+static bool make_lane(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l, tp_dnd *d, bool scalar) {
+  *l = (lane){ d, d->v, 1, 1, tp_work(x, r, lane_room(e), sizeof(double)) };
+  if (scalar || d->v.rank == 0) return l->room != NULL;
+  int last = --l->rows.rank;
+  l->n = d->v.shape[last];
+  l->step = d->v.stride[last];
+  return l->room != NULL;
+}
+
+static bool make_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l) {
+  bool step = r->rg->op == TP_OP_ENV_STEP;
+  for (int i = 0; i < r->nnd; i++)
+    if (!make_lane(x, r, e, &l[i], &r->in[i], step && (i >= r->nin + 2 || (i == 1 && e->nactions > 0)))) return false;
+  return true;
 }
 
 static char *lane_at(const lane *l, const tp_walk *w) { return l->d->buf < 0 ? NULL : (char *)l->rows.p + tp_walk_offset(w, l->rows.stride) * l->d->size; }
 
 static bool dense(const lane *l) { return l->step == 1 || l->n == 1; }
 
-static const void *read_lane(const tp_exec *x, const lane *l, const tp_walk *w, double *room) {
+static const void *read_lane(const tp_exec *x, const lane *l, const tp_walk *w) {
   const char *p = lane_at(l, w);
   if (dense(l)) return p;
-  x->K->load[tp_log2size(l->d->dtype)](room, p, 0, l->step, 1, l->n);
-  return room;
+  x->K->load[tp_log2size(l->d->dtype)](l->room, p, 0, l->step, 1, l->n);
+  return l->room;
 }
 
-static void *write_lane(const lane *l, const tp_walk *w, double *room) { return l->d->buf >= 0 && dense(l) ? lane_at(l, w) : (void *)room; }
+static void *write_lane(const lane *l, const tp_walk *w) { return l->d->buf >= 0 && dense(l) ? lane_at(l, w) : (void *)l->room; }
 
-static void store_lane(const tp_exec *x, const lane *l, const tp_walk *w, const double *room) {
-  if (l->d->buf >= 0 && !dense(l)) x->K->store[tp_log2size(l->d->dtype)](lane_at(l, w), 0, l->step, room, 1, l->n);
+static void store_lane(const tp_exec *x, const lane *l, const tp_walk *w) {
+  if (l->d->buf >= 0 && !dense(l)) x->K->store[tp_log2size(l->d->dtype)](lane_at(l, w), 0, l->step, l->room, 1, l->n);
 }
 
-static bool step_envs(tp_exec *x, tp_dreg *r, const tp_env *e) {
-  double in_room[3][ENV_ROOM], out_room[5][ENV_ROOM];
-  lane in[3], out[5];
-  for (int i = 0; i < 3; i++) in[i] = lane_of(&r->in[i], i == 1 && e->nactions > 0);
-  for (int i = 0; i < 5; i++) out[i] = lane_of(&r->out[i], i >= 2);
-  tp_walk w;
-  for (tp_walk_start(&w, out[2].rows.rank, out[2].rows.shape); w.ok; tp_walk_next(&w)) {
-    const void *v[3];
-    void *o[5];
-    for (int i = 0; i < 3; i++) v[i] = read_lane(x, &in[i], &w, in_room[i]);
-    for (int i = 0; i < 5; i++) o[i] = write_lane(&out[i], &w, out_room[i]);
-    if (e->nactions && (*(const int64_t *)v[1] < 0 || *(const int64_t *)v[1] >= e->nactions))
-      return tp_rfail_at(x, r, w.at, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*(const int64_t *)v[1], e->name, e->nactions - 1);
-    e->step(v[0], v[1], v[2], o[0], o[1], o[2], o[3], o[4]);
-    for (int i = 0; i < 5; i++) store_lane(x, &out[i], &w, out_room[i]);
+static bool action_ok(tp_exec *x, tp_dreg *r, const tp_env *e, const tp_walk *w, const int64_t *action) {
+  return !e->nactions || (*action >= 0 && *action < e->nactions) ||
+         tp_rfail_at(x, r, w->at, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*action, e->name, e->nactions - 1);
+}
+
+/* One environment. A state may be where the next one is written: the environment is given a copy of it then. */
+static bool run_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, const lane *l, const tp_walk *w) {
+  const void *v[3] = { NULL };
+  void *o[5];
+  for (int i = 0; i < r->nin; i++) v[i] = read_lane(x, &l[i], w);
+  for (int i = 0; i < r->nout; i++) o[i] = write_lane(&l[r->nin + i], w);
+  if (r->rg->op == TP_OP_ENV_RESET) e->reset(e->data, v[0], o[0]);
+  else if (r->rg->op == TP_OP_ENV_OBS) e->observe(e->data, v[0], o[0]);
+  else {
+    if (!action_ok(x, r, e, w, v[1])) return false;
+    if (v[0] == o[0]) v[0] = memcpy(l[0].room, v[0], sizeof(double) * (size_t)e->nstate);
+    e->step(e->data, v[0], v[1], v[2], o[0], o[1], o[2], o[3], o[4]);
   }
+  for (int i = 0; i < r->nout; i++) store_lane(x, &l[r->nin + i], w);
   return true;
 }
 
 bool tp_run_env(tp_exec *x, tp_dreg *r) {
   const tp_env *e = tp_env_find(r->rg->attr->str);
+  lane l[8];
   if (!e) return tp_rfail(x, r, TP_E_OPTION, "no environment '%s'", r->rg->attr->str);
-  if (TP_MAX(TP_MAX(e->nstate, e->nobs), TP_MAX(e->nu, e->nact)) > ENV_ROOM) return tp_rfail(x, r, TP_E_DEVICE, "the environment '%s' is too large for this device", e->name);
-  if (r->rg->op == TP_OP_ENV_STEP) return step_envs(x, r, e);
-  double in_room[ENV_ROOM], out_room[ENV_ROOM];
-  lane out = lane_of(&r->out[0], false), in = r->nin ? lane_of(&r->in[0], false) : out;
+  if (!make_lanes(x, r, e, l)) return false;
+  const tp_view *rows = &l[r->nin].rows;        /* of the first result: the state, or what is seen of it */
+  bool ok = true;
   tp_walk w;
-  for (tp_walk_start(&w, out.rows.rank, out.rows.shape); w.ok; tp_walk_next(&w)) {
-    const void *v = r->nin ? read_lane(x, &in, &w, in_room) : in_room;
-    void *o = write_lane(&out, &w, out_room);
-    if (r->rg->op == TP_OP_ENV_RESET) e->reset(v, o);
-    else e->observe(v, o);
-    store_lane(x, &out, &w, out_room);
-  }
-  return true;
+  for (tp_walk_start(&w, rows->rank, rows->shape); ok && w.ok; tp_walk_next(&w)) ok = run_lanes(x, r, e, l, &w);
+  return ok;
 }

@@ -35,6 +35,7 @@ typedef struct tp_dnd {
 /* next: the execution that is timed next. first, later: seconds of the first executions and of the nlater timed ones after them. */
 typedef struct tp_clock { int64_t calls, next, nlater; double first, later; } tp_clock;
 typedef struct tp_dreg tp_dreg;
+typedef struct tp_watch tp_watch;
 /* Bytes of working memory that a run takes at most, where the windows have at most the extents of v (inputs, results); in units of tp_room. A stride that is not
  * known is TP_ANYSTRIDE. */
 typedef int64_t tp_droom(const tp_exec *x, const tp_dreg *r, const tp_view *v);
@@ -51,6 +52,7 @@ struct tp_dreg {
   bool far, inrow;                              /* inrow: in the loop of the first tick dim */
   int pos;
   tp_clock clock;
+  struct tp_watch *watch;                       /* of a region that is checked */
   void *k;                                      /* what the kernel keeps: tp_ew, tp_dcall, ... */
 };
 
@@ -99,14 +101,18 @@ struct tp_exec {
   bool poison, running;                         /* running: loop variables have their values */
 };
 
-/* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them; tp_rfail knows none. */
+/* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them; tp_rfail knows none. axis: place along the axes of rg->along. */
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) TP_PRINTF(5, 6);
+bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *fmt, ...) TP_PRINTF(6, 7);
 /* Aligned memory until the region ends, out of what its room said; NULL (and the error filled): none left. */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 int64_t tp_room(int64_t count, int64_t size);   /* what tp_work takes for it; saturates */
 int64_t tp_room_count(const tp_view *v);        /* elements; saturates */
 
+/* watch.c */
+void tp_watch_new(tp_exec *x, tp_dreg *r);                     /* takes the place of r->run */
+void tp_watch_free(tp_dreg *r);
 /* exec.c */
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err);
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
@@ -187,7 +193,7 @@ typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
 tp_oprun tp_run_fill, tp_run_moves, tp_run_fold, tp_run_conv, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_recur, tp_run_arg, tp_run_matmul;
 
-tp_droom tp_room_iota, tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv;
+tp_droom tp_room_iota, tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
 
 /* ---- walking ---- an odometer over extents; offsets of up to four strided things */
 typedef struct tp_walk { int rank; const int64_t *shape; int64_t at[TP_MAXRANK]; bool ok; } tp_walk;

@@ -373,72 +373,94 @@ static bool place_out(tp_exec *x, const choice *c) {
 
 /* ---- a limit that cannot be kept ---- */
 
-typedef struct piece { const char *name; tp_pos pos; int64_t bytes; } piece;
-
-static int largest_first(const void *a, const void *b) {
-  int64_t p = ((const piece *)a)->bytes, q = ((const piece *)b)->bytes;
-  return (p < q) - (p > q);
-}
-
-/* What is alive or mapped where that is most. */
-static int pieces(const choice *c, piece *v) {
+/* What is alive or mapped where that is most; v has room for all buffers and one more. */
+static int pieces(const choice *c, tp_piece *v) {
   const tp_plan *p = c->x->plan;
   int n = 0, peak = 0;
   for (int k = 0; k < p->npos; k++)
     if (c->live[k] + c->load[k] > c->live[peak] + c->load[peak]) peak = k;
   for (int b = 0; b < p->bufs.n; b++) {
     const tp_pbuf *x = p->bufs.v[b];
-    piece q = { x->name, x->pos, 0 };
+    tp_piece q = { "", x->name ? x->name : "?", x->pos, 0 };
     if (c->p.at[b] >= 0 && x->first <= peak && peak <= x->last) q.bytes = c->bytes[b];
     for (int i = c->from[b]; i >= 0 && c->p.out[b]; i = c->next[i])
       if (c->units.v[i].way == c->as[b].way && c->units.v[i].first <= peak && peak <= c->units.v[i].last) q.bytes += c->units.v[i].most;
     if (q.bytes) v[n++] = q;
   }
-  if (c->p.room[peak]) v[n++] = (piece){ NULL, { 0 }, c->p.room[peak] };
-  qsort(v, (size_t)n, sizeof *v, largest_first);
+  if (p->npos && c->p.room[peak]) v[n++] = (tp_piece){ "the working memory of an operator", NULL, { 0 }, c->p.room[peak] };
   return n;
 }
 
-static void tell_pieces(tp_exec *x, choice *c) {
-  enum { TOLD = 4 };
-  piece *v = TP_NEWN(&c->a, piece, x->plan->bufs.n + 1);
-  int n = TP_MIN(pieces(c, v), TOLD);
-  for (int i = 0; i < n; i++) {
-    char where[512] = "";
-    if (v[i].pos.file) snprintf(where, sizeof where, " at %s:%d", v[i].pos.file, v[i].pos.line);
-    if (v[i].name) tp_note(x->err, "  %lld of them for '%s'%s", (long long)v[i].bytes, v[i].name, where);
-    else tp_note(x->err, "  %lld of them for the working memory of an operator", (long long)v[i].bytes);
-  }
-}
-
-/* The greatest value of one bound with which the limit is kept; -1: none was found in time. */
-static int64_t fitting(const tp_exec *x, int64_t *env, int bound, double until) {
-  int64_t was = env[bound], lo = 0, hi = was;   /* lo: fits, or is not known to */
-  while (hi - lo > TP_MAX(lo / 64, 1) && tp_now() < until) {
-    env[bound] = lo + (hi - lo) / 2;
-    int64_t n = tp_exec_memory(x, env);
-    *(n >= 0 && n <= x->plan->limit ? &lo : &hi) = env[bound];
-  }
-  env[bound] = was;
-  return lo > 0 ? lo : -1;
-}
-
-static void tell_cures(tp_exec *x, choice *c) {
-  int64_t *env = tp_dup(&c->a, c->env, sizeof *env * (size_t)x->nsym);
-  double until = tp_now() + 0.5;
-  for (int i = 0; i < x->nbound && tp_now() < until; i++) {
-    const tp_sym *s = tp_sym_at(x->plan->g->ix, x->bound[i]);
-    int64_t n = s->hidden || env[s->id] < 2 ? -1 : fitting(x, env, s->id, until);
-    if (n > 0) tp_note(x->err, "%s = %lld would do in place of %lld", s->name, (long long)n, (long long)env[s->id]);
-  }
-}
+static int64_t planned(void *ud, const int64_t *env) { return tp_exec_memory(ud, env); }
 
 static bool refuse(tp_exec *x, choice *c) {
+  const tp_plan *p = x->plan;
+  tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + 1);
   tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: these bounds need %lld bytes%s, more than memory = %lld", (long long)c->p.total, c->p.total > c->p.arena ? ", whatever a file can hold left out" : "",
-          (long long)x->plan->limit);
-  tell_pieces(x, c);
-  tell_cures(x, c);
+          (long long)p->limit);
+  tp_tell_pieces(x->err, v, pieces(c, v));
+  tp_tell_bounds(x->err, &(tp_demand){ p->g, planned, x }, tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), p->limit);
   return false;
+}
+
+/* ---- more than there is ---- */
+
+/* Outputs and what is planned; of dims that end by data one step is planned, as nobody knows more, while outputs have room for all. */
+static int64_t all_of_call(void *ud, const int64_t *env) {
+  const tp_exec *x = ud;
+  const tp_graph *g = x->plan->g;
+  tp_run run = *x->run;
+  run.env = env;
+  int64_t sum = tp_run_outputs(g, &run, NULL, NULL);
+  int64_t *few = tp_alloc(sizeof *few * (size_t)x->nsym);
+  if (!few) return -1;
+  memcpy(few, env, sizeof *few * (size_t)x->nsym);
+  tp_run_few(g, few);
+  sum = tp_sum_bytes(sum, tp_exec_memory(x, few));
+  tp_free(few);
+  return sum;
+}
+
+/* Sizes that overflow are of some buffers, or of all together. */
+static bool uncountable(tp_exec *x, choice *c) {
+  const tp_plan *p = x->plan;
+  tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + p->g->outputs.n);
+  tp_allowance a = tp_run_allowance(x->run, 0);
+  int n = 0;
+  tp_run_outputs(p->g, x->run, v, &n);
+  for (int b = 0; b < p->bufs.n; b++) {
+    const tp_pbuf *q = p->bufs.v[b];
+    if (q->kind == TP_BUF_TEMP) v[n++] = (tp_piece){ "", q->name ? q->name : "?", q->pos, tp_sum_bytes(tp_pbuf_bytes(q, c->env), 0) };
+  }
+  return tp_run_refuse(x->err, &(tp_demand){ p->g, all_of_call, x }, tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), &a, INT64_MAX, v, n);
+}
+
+typedef struct { tp_exec *x; const tp_allowance *a; } judged;
+
+static bool judge(void *ud, choice *c) {
+  const judged *j = ud;
+  tp_exec *x = j->x;
+  const tp_graph *g = x->plan->g;
+  tp_piece *v = TP_NEWN(&c->a, tp_piece, x->plan->bufs.n + g->outputs.n + 1);
+  int n = 0;
+  int64_t need = tp_sum_bytes(tp_run_outputs(g, x->run, v, &n), c->p.total);
+  if (need <= j->a->bytes) return true;
+  if (!c->live && !look(c)) return uncountable(x, c);
+  n += pieces(c, v + n);
+  return tp_run_refuse(x->err, &(tp_demand){ g, all_of_call, x }, tp_dup(&c->a, x->env, sizeof *x->env * (size_t)x->nsym), j->a, need, v, n);
+}
+
+static bool few_steps(tp_exec *x, choice *c, const tp_allowance *a) {
+  int64_t *few = tp_dup(&c->a, x->env, sizeof *few * (size_t)x->nsym);
+  tp_run_few(x->plan->g, few);
+  return with_choice(x, few, judge, &(judged){ x, a });
+}
+
+static bool there_is(tp_exec *x, choice *c) {
+  tp_allowance a;
+  int64_t need = tp_sum_bytes(tp_run_outputs(x->plan->g, x->run, NULL, NULL), c->p.total);
+  if (tp_run_may(x->run, need, x->total + x->mapsize, &a)) return true;
+  return x->plan->g->stops.n ? few_steps(x, c, &a) : judge(&(judged){ x, &a }, c);
 }
 
 /* ---- taking it all ---- */
@@ -446,8 +468,9 @@ static bool refuse(tp_exec *x, choice *c) {
 static bool settle(void *ud, choice *c) {
   tp_exec *x = ud;
   int64_t arena = c->p.arena;
-  if (c->p.total < 0) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "these bounds need more than 2^63 bytes");
+  if (c->p.total < 0) return uncountable(x, c);
   if (x->plan->limit && c->p.total > x->plan->limit) return refuse(x, c);
+  if (!there_is(x, c)) return false;
   memcpy(x->offset, c->p.at, sizeof *x->offset * (size_t)x->plan->bufs.n);
   memcpy(x->room, c->p.room, sizeof *x->room * (size_t)x->plan->npos);
   memcpy(x->roomat, c->p.roomat, sizeof *x->roomat * (size_t)x->plan->npos);

@@ -106,10 +106,56 @@ static void rewire(tp_graph *g, families *all) {
     for (int k = 0; k < all->v[i].nloss; k++) follow((tp_val *)&all->v[i].loss[k]);
 }
 
+static tp_node *asked(const tp_node *n) { return n->in[n->nin - 1].src.node; }
+
+/* ---- gradients by what the losses do not contain: 0 ---- */
+
+/* Of the GRADs that are not reached and not told yet: those of one optimiser's step, or of one line. Marks them as told. "'v', 'w' and 3 more" */
+static const char *names_of(tp_graph *g, const family *f, const tp_node *like, bool *told, int *count) {
+  enum { SHOWN = 8 };
+  const char *list = "";
+  *count = 0;
+  for (int i = 0; i < f->grads.n; i++) {
+    const tp_node *n = f->grads.v[i];
+    if (told[i] || n->attr.i[0] != like->attr.i[0] || n->pos.line != like->pos.line || n->pos.file != like->pos.file) continue;
+    told[i] = true;
+    if ((*count)++ < SHOWN) list = tp_printf(&g->arena, "%s%s%s", list, *list ? ", " : "", tp_called(g, asked(n)));
+  }
+  return *count > SHOWN ? tp_printf(&g->arena, "%s and %d more", list, *count - SHOWN) : list;
+}
+
+/* An optimiser's step numbers its GRADs: attr.i[0]. */
+static bool learns(const family *f, const bool *reached, int64_t step) {
+  for (int i = 0; i < f->grads.n; i++)
+    if (reached[i] && f->grads.v[i]->attr.i[0] == step) return true;
+  return false;
+}
+
+static bool tell_unreached(tp_graph *g, const family *f, const bool *reached, tp_error *err) {
+  const char *loss = f->nloss == 1 ? tp_called(g, f->loss[0].node) : "the marked losses";
+  bool *told = tp_dup(&g->arena, reached, sizeof *reached * (size_t)f->grads.n);
+  for (int i = 0, count; i < f->grads.n; i++) {
+    const tp_node *n = f->grads.v[i];
+    if (told[i]) continue;
+    const char *names = names_of(g, f, n, told, &count);
+    if (n->attr.i[0] && !learns(f, reached, n->attr.i[0])) {
+      tp_fail(err, TP_E_OPTION, n->pos, "option: %s reaches none of the optimiser's parameters: %s", loss, names);
+      tp_note(err, "a gradient does not pass detach, comparisons, indices and callbacks");
+      return false;
+    }
+    const char *why = f->nloss ? tp_printf(&g->arena, "%s does not contain %s, or only behind a detach, a comparison or an index", loss, names)
+                               : "no loss was marked by loss:backward()";
+    TP_PUSH(&g->arena, &g->warnings, tp_printf(&g->arena, "%s:%d: option: %s: the gradient by %s is 0", n->pos.file ? n->pos.file : "?", n->pos.line, why,
+                                              f->nloss ? count > 1 ? "them" : "it" : names));
+  }
+  return true;
+}
+
 static bool expand(tp_graph *g, family *f, tp_error *err) {
   tp_val *wrt = TP_NEWN(&g->arena, tp_val, f->grads.n), *out = TP_NEWN(&g->arena, tp_val, f->grads.n);
+  bool *reached = TP_NEWN(&g->arena, bool, f->grads.n);
   for (int i = 0; i < f->grads.n; i++) wrt[i] = f->grads.v[i]->in[f->grads.v[i]->nin - 1].src;
-  if (!tp_grad_sweep(g, f->nloss, f->loss, f->grads.n, wrt, out, err)) return false;
+  if (!tp_grad_sweep(g, f->nloss, f->loss, f->grads.n, wrt, out, reached, err) || !tell_unreached(g, f, reached, err)) return false;
   for (int i = 0; i < f->grads.n; i++) {
     tp_node *n = f->grads.v[i];
     n->subst = out[i].node;
@@ -120,8 +166,6 @@ static bool expand(tp_graph *g, family *f, tp_error *err) {
 }
 
 /* ---- gradients that nothing needs ---- */
-
-static tp_node *asked(const tp_node *n) { return n->in[n->nin - 1].src.node; }
 
 static void warn(tp_graph *g, const tp_node *n, const tp_node *p) {
   const char *w = p->attr.str ? p->attr.str : "w";

@@ -13,5 +13,5 @@ tp_vjp *tp_vjp_of(tp_op op);                    /* NULL: not in the table */
 bool tp_grad_passes(tp_val v, int k);
 
 /* One reverse sweep: adjoints of the sum of the losses with respect to nwrt values, as ordinary values total over their domains. */
-bool tp_grad_sweep(tp_graph *g, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, tp_error *err);
+bool tp_grad_sweep(tp_graph *g, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, bool *reached, tp_error *err);
 #endif

@@ -305,12 +305,13 @@ static tp_val finished(sweep *s, tp_val v) {
   return contribute(s, v, (tp_edge){ .src = part, .at = in_place(s, v.node), .cond = cond }) ? total : tp_none;
 }
 
-static bool run(sweep *s, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out) {
+static bool run(sweep *s, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, bool *reached) {
   go_down(s, nloss, loss);
   go_up(s, nwrt, wrt);
   if (!compute_need(s, nloss, loss) || !flow(s, nloss, loss)) return false;
   for (int i = 0; i < nwrt; i++) {
     slot *x = slot_of(s, wrt[i]);
+    reached[i] = is_active(s, wrt[i]);
     tp_val before = x->adj;
     if (!(out[i] = finished(s, wrt[i])).node) return false;
     if (!out[i].node->what) out[i].node->what = grad_of(s, wrt[i].node);
@@ -325,13 +326,13 @@ static bool run(sweep *s, int nloss, const tp_val *loss, int nwrt, const tp_val 
 
 static void drop(void *s) { tp_need_free(((sweep *)s)->need); }
 
-bool tp_grad_sweep(tp_graph *g, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, tp_error *err) {
+bool tp_grad_sweep(tp_graph *g, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, bool *reached, tp_error *err) {
   sweep s = { .g = g, .mk = { g, err }, .n = g->nodes.n };
   s.slot = TP_NEWN(&g->arena, slot *, s.n);
   s.support = TP_NEWN(&g->arena, support, s.n);
   tp_hold mine;
   tp_hold_set(&mine, drop, &s);
-  bool ok = run(&s, nloss, loss, nwrt, wrt, out);
+  bool ok = run(&s, nloss, loss, nwrt, wrt, out, reached);
   tp_hold_end(&mine);
   drop(&s);
   return ok;

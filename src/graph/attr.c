@@ -2,7 +2,7 @@
 #include "graph/graph.h"
 #include <math.h>
 
-static const char *const rands[] = { "uniform", "normal", "bernoulli", "randint" }, *const reds[] = { "sum", "prod", "max", "min" };
+static const char *const rands[] = { "uniform", "normal", "bernoulli", "randint" }, *const reds[] = { "sum", "prod", "max", "min" }, *const checks[] = { "none", "nan", "meant" };
 
 /* ---- writing ---- */
 
@@ -34,6 +34,7 @@ void tp_attr_print(tp_buf *b, const tp_attr *a, int *count) {
   put_numbers(b, a, count);
   if (a->rand) tp_putf(tp_attr_item(b, count, "rand"), " %s", rands[a->rand]);
   if (a->red) tp_putf(tp_attr_item(b, count, "red"), " %s", reds[a->red]);
+  if (a->check) tp_putf(tp_attr_item(b, count, "check"), " %s", checks[a->check]);
   if (a->fn) tp_putf(tp_attr_item(b, count, "fn"), " %d", a->fn);
 }
 
@@ -69,6 +70,7 @@ bool tp_attr_parse(tp_scan *in, tp_attr *a, const char *key, bool *known) {
   if (KEY("hash")) return tp_scan_u64(in, &a->hash);
   if (KEY("fn")) return tp_scan_small(in, &a->fn);
   if (KEY("rand")) return ok = tp_scan_choice(in, rands, TP_LEN(rands), &v), a->rand = (tp_randkind)v, ok;
+  if (KEY("check")) return ok = tp_scan_choice(in, checks, TP_LEN(checks), &v), a->check = (tp_check)v, ok;
   if (KEY("red")) return ok = tp_scan_choice(in, reds, TP_LEN(reds), &v), a->red = (tp_red)v, ok;
 #undef KEY
   *known = false;

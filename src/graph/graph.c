@@ -1,6 +1,7 @@
 /* Graphs: made, copied, swept, ordered. Invariants: nodes.v[i]->id == i; a node that a sweep dropped has id -1 and no operands, and stays in `inputs`
  * and `params` when it was there, because callers of a run and PINIT count by these lists. The graph holds one reference to every CONST's array. */
 #include "graph/core.h"
+#include <stdio.h>
 
 tp_graph *tp_graph_new(tp_ictx *ix) {
   tp_graph *g = tp_calloc(sizeof *g);
@@ -77,10 +78,21 @@ const char *tp_op_said(tp_op op) {
   }
 }
 
-const char *tp_own_name(const tp_node *n) { return n->name ? n->name : tp_ops[n->op].cls == TP_CLS_ENV ? NULL : n->attr.str; }
-const char *tp_label(const tp_node *n) { return tp_own_name(n) ? tp_own_name(n) : tp_op_said(n->op); }
+static const char *given_name(const tp_node *n) { return n->name ? n->name : tp_ops[n->op].cls == TP_CLS_ENV ? NULL : n->attr.str; }
+const char *tp_own_name(const tp_node *n) { return given_name(n) ? given_name(n) : n->var; }
+const char *tp_label(const tp_node *n) { return given_name(n) ? given_name(n) : tp_op_said(n->op); }
+
+const char *tp_label_of(const tp_node *n, char *buf, size_t size) {
+  const char *name = tp_own_name(n);
+  bool step = !name && n->what && !strncmp(n->what, "grad ", 5) && strncmp(n->what, "grad of ", 8);    /* on the way to a gradient */
+  if (name) snprintf(buf, size, "'%s'", name);
+  else if (n->what && !step) snprintf(buf, size, "%s", n->what);
+  else snprintf(buf, size, "this %s%s", tp_op_said(n->op), step ? " of a gradient" : "");
+  return buf;
+}
 
 const char *tp_called(tp_graph *g, const tp_node *n) {
+  if (!tp_own_name(n) && g->learn) g->learn(g->host);
   if (tp_own_name(n)) return tp_printf(&g->arena, "'%s'", tp_own_name(n));
   return n->pos.file ? tp_printf(&g->arena, "the %s of %s:%d", tp_label(n), n->pos.file, n->pos.line) : tp_printf(&g->arena, "this %s", tp_label(n));
 }
@@ -114,6 +126,7 @@ static tp_node *copy_node(tp_graph *g, const tp_node *n) {
   for (int k = 0; k < n->nout; k++) c->out[k].shape = tp_dup(a, n->out[k].shape, sizeof *n->out[k].shape * (size_t)n->out[k].rank);
   c->dom = tp_dup(a, n->dom, sizeof *n->dom * (size_t)n->ndom);
   c->name = n->name ? tp_strdup(a, n->name) : NULL;
+  c->var = n->var ? tp_strdup(a, n->var) : NULL;
   c->what = n->what ? tp_strdup(a, n->what) : NULL;
   c->subst = NULL;
   return c;

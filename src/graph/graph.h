@@ -23,6 +23,9 @@ bool tp_op_parse(const char *text, tp_op *out);
 typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;
 typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;
 
+/* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */
+typedef enum { TP_CHECK_NONE, TP_CHECK_NAN, TP_CHECK_MEANT } tp_check;
+
 typedef struct tp_node tp_node;
 typedef struct tp_graph tp_graph;
 typedef struct { tp_node *node; int out; } tp_val;              /* node == NULL: nothing */
@@ -32,6 +35,7 @@ typedef struct tp_attr {
   tp_dtype dtype;
   int naxes; const int *axes;
   int axis; bool keepdim, flag;
+  tp_check check;
   double f[2]; int64_t i[2];
   int nix; const tp_ix *const *ix;                              /* shape of sources and declared tensors, reshape, expand; slice and pad bounds; value */
   int ndom; const tp_sym *const *dom;                           /* domain given by the script: SRC, MERGE, ACCUM, PARAM, CALL */
@@ -72,6 +76,7 @@ struct tp_node {
   int ndom; const tp_sym *const *dom;           /* in the order of P:dim */
   tp_pos pos;
   const char *name;                             /* NULL unless named */
+  const char *var;                              /* the script's variable that held it when a message was made; NULL: none, or nobody looked */
   const char *what;                             /* what explain calls it without a name: "grad of h"; NULL: by its operator and line */
   bool done;                                    /* MERGE: an `otherwise` came */
   tp_node *subst;                               /* scratch of passes */
@@ -114,6 +119,7 @@ struct tp_graph {
   uint64_t seed;
   int nrand;                                    /* ordinals of unnamed random ops */
   tp_pos pos;                                   /* position given to nodes made now */
+  void (*learn)(void *); void *host;            /* recording: finds out the variables of nodes, for a message; NULL: nobody knows */
 };
 
 tp_graph *tp_graph_new(tp_ictx *ix);
@@ -156,6 +162,8 @@ bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
 bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
 bool tp_same_type(const tp_out *a, const tp_out *b);           /* dtype and shape, as canonical forms tell */
 bool tp_moves(const tp_node *n, const tp_ix *e);               /* e mentions a dim of n's */
+/* Of these dims the first that an extent mentions, and which extent: points of it have no place in one array. NULL: none. */
+const tp_sym *tp_varies(int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis);
 /* Extents equal canonically; or records a shapecheck and says true; false: constants that differ. */
 bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what);
 
@@ -165,9 +173,11 @@ TP_GIVE tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k);
 TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 
 /* ---- checks and text ---- */
-const char *tp_own_name(const tp_node *n);                  /* the name the script gave it, as tensor, input or parameter; NULL: none */
+const char *tp_own_name(const tp_node *n);                  /* the name the script gave it, as tensor, input or parameter, or its variable; NULL: none */
 const char *tp_called(tp_graph *g, const tp_node *n);       /* for messages: 'x', or the add of net.lua:12 */
 bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run between passes in debug builds */
+/* What an error of data calls it: 'h', grad of h, or: this add. */
+const char *tp_label_of(const tp_node *n, char *buf, size_t size);
 /* What explain calls a node: its name, "grad of h", or operator and line. */
 const char *tp_title(tp_arena *a, const tp_node *n);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
@@ -188,14 +198,16 @@ uint64_t tp_graph_hash(const tp_graph *g);                  /* of the text witho
  * need[id]: the points of the node that something needs, starting from `roots` at every point of their domain (each root's set NULL) or at the set given.
  * One sweep from consumers to producers over SCCs; inside an SCC a fixpoint, then isl's transitive closure (exact for shifts). */
 typedef struct { tp_val val; tp_set *set; } tp_root;
-typedef struct tp_need { tp_graph *g; int n; tp_set **set; } tp_need;
+typedef struct tp_need { tp_graph *g; int n; tp_set **set; bool rough; } tp_need;        /* rough: some sets are larger than what is needed */
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err);
 tp_need *tp_need_free(tp_need *n);
+bool *tp_need_whole(const tp_need *n, tp_arena *a);             /* by node id: is it needed at every point, whatever the bounds? */
 /* Roots of a graph: all outputs and sinks, and what ends dims. */
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
 /* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;
  * what holds for some bounds only goes to g->boundchecks. */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);
+bool tp_need_stays(tp_graph *g, const tp_need *n, tp_error *err);       /* of these the reads only */
 /* A check for each call: that the bounds are not in bad, a set without dims; `late` says what is wrong there. False: isl could not say it as a condition. */
 bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late);
 #endif

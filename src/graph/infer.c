@@ -269,6 +269,14 @@ static bool infer_scan(tp_graph *g, tp_node *n, tp_error *err) {
 
 /* ---- outside world ---- */
 
+/* The points of a dim in `over` lie side by side in one array. */
+static bool rows_equal(tp_graph *g, const tp_node *n, const char *of, int rank, const tp_ix *const *shape, tp_error *err) {
+  int axis;
+  const tp_sym *d = tp_varies(rank, shape, n->attr.nover, n->attr.over, &axis);
+  return !d || tp_fail(err, TP_E_RAGGED, n->pos, "ragged: one call over '%s' of %s, whose extent %s varies with it: reduce or pad first", d->name, of,
+                       tp_ix_str(g->ix, shape[axis]));
+}
+
 static bool infer_call(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   for (int i = 0; i < a->nover; i++) {
@@ -276,11 +284,13 @@ static bool infer_call(tp_graph *g, tp_node *n, tp_error *err) {
     if (!tp_dom_has(n->ndom, n->dom, a->over[i]))
       return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: 'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
   }
-  for (int k = 0; k < n->nin; k++)
-    if (!tp_rank_ok(n, a->nover + tp_rankof(n->in[k].src), err)) return false;
+  for (int k = 0; k < n->nin; k++) {
+    const tp_out *x = tp_outof(n->in[k].src);
+    if (!tp_rank_ok(n, a->nover + x->rank, err) || !rows_equal(g, n, tp_called(g, n->in[k].src.node), x->rank, x->shape, err)) return false;
+  }
   tp_outs(g, n, a->nspec);
   for (int k = 0; k < a->nspec; k++) {
-    if (!tp_rank_ok(n, a->nover + a->spec[k].rank, err)) return false;
+    if (!tp_rank_ok(n, a->nover + a->spec[k].rank, err) || !rows_equal(g, n, "its results", a->spec[k].rank, a->spec[k].shape, err)) return false;
     tp_out_set(g, n, k, a->spec[k].dtype, a->spec[k].rank, a->spec[k].shape);
   }
   return true;

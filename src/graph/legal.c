@@ -23,7 +23,7 @@ static const char *index_text(check *c, const tp_at *at) {
 /* x[t + 1]; with several dims x[{i, t + 1}] */
 static const char *read_text(check *c, const tp_node *r) {
   const tp_node *x = r->in[0].src.node;
-  const char *name = tp_own_name(x) ? tp_label(x) : "it", *list = "";
+  const char *name = tp_own_name(x) ? tp_own_name(x) : "it", *list = "";
   for (int k = 0; k < x->ndom; k++) list = tp_printf(&c->g->arena, "%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
   return tp_printf(&c->g->arena, x->ndom > 1 ? "%s[{%s}]" : "%s[%s]", name, list);
 }
@@ -67,18 +67,9 @@ static const char *example(check *c, const tp_node *n) {
 
 /* ---- the three answers ---- */
 
-/* Where `some`, a condition on bounds, does not hold: simpler than its negation, for bounds are not negative. */
-static const tp_ix *never(check *c, const tp_ix *some) {
-  tp_ictx *ix = c->g->ix;
-  tp_set *s = tp_set_minus(tp_set_box(ix, 0, NULL), tp_set_cond(ix, 0, NULL, some));
-  const tp_ix *cond = tp_set_to_cond(ix, 0, NULL, s, true);
-  tp_set_free(s);
-  return cond ? cond : tp_ix_not(ix, some);
-}
-
 static void add_check(check *c, const tp_ix *cond, tp_code code, tp_pos pos, const char *late) {
   tp_arena *a = &c->g->arena;
-  const char *msg = tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_str(c->g->ix, cond));
+  const char *msg = tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(c->g->ix, cond));
   for (int i = 0; i < c->g->boundchecks.n; i++)
     if (c->g->boundchecks.v[i].cond == cond && strcmp(c->g->boundchecks.v[i].msg, msg) == 0) return;
   TP_PUSH(a, &c->g->boundchecks, (tp_boundcheck){ cond, pos, code, msg });
@@ -86,8 +77,8 @@ static void add_check(check *c, const tp_ix *cond, tp_code code, tp_pos pos, con
 
 bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   check c = { .g = g };
-  const tp_ix *cond = tp_set_nonempty_when(g->ix, bad);
-  if (cond) add_check(&c, never(&c, cond), code, pos, late);
+  const tp_ix *cond = tp_set_empty_when(g->ix, bad);
+  if (cond) add_check(&c, cond, code, pos, late);
   return cond != NULL;
 }
 
@@ -99,10 +90,10 @@ static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code cod
   tp_set *given = tp_set_given(c->g, tp_set_copy(bad));
   if (given && !tp_set_is_empty(ix, given)) {
     ok = tp_set_can_be_empty(ix, given, 2);
-    const tp_ix *cond = ok ? tp_set_nonempty_when(ix, given) : NULL;
+    const tp_ix *cond = ok ? tp_set_empty_when(ix, given) : NULL;
     if (!ok) tp_isl_check(ix, pos, c->err);      /* what isl could not decide is no mistake of the script's */
     if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
-    else if (cond) add_check(c, never(c, cond), code, pos, late);
+    else if (cond) add_check(c, cond, code, pos, late);
   }
   tp_set_free(given);
   tp_set_free(bad);
@@ -130,7 +121,7 @@ static bool is_read(check *c, const tp_node *m) {
 
 /* The branch to write: for the first point of a dim if the witness lies there, else for the rest. */
 static void note_branch(check *c, const tp_node *m) {
-  const char *name = m->name ? m->name : "h";
+  const char *name = tp_own_name(m) ? tp_own_name(m) : "h";
   if (!m->nin) { tp_note(c->err, "nothing was ever assigned to it: %s[%s] = ...", name, m->ndom == 1 ? m->dom[0]->name : "..."); return; }
   for (int k = 0; k < m->ndom; k++) {
     const tp_sym *d = m->dom[k];
@@ -146,7 +137,7 @@ static bool defined(check *c, const tp_node *m) {
   if (m->nin && !m->in[m->nin - 1].cond) return true;
   tp_set *rest = tp_branch_set(c->g, m, m->nin);
   const char *name = called(c, m);
-  if (settled(c, m, rest, TP_E_UNDEFINED, m->pos, tp_printf(&c->g->arena, "%s has points without a branch (%s:otherwise(...) takes the rest)", name, m->name ? m->name : "h"))) return true;
+  if (settled(c, m, rest, TP_E_UNDEFINED, m->pos, tp_printf(&c->g->arena, "%s has points without a branch (%s:otherwise(...) takes the rest)", name, tp_own_name(m) ? tp_own_name(m) : "h"))) return true;
   const char *point = point_text(c, m), *bounds = bounds_text(c, m);
   tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s%s%s%s", name, *point ? " at " : "", point, *bounds ? " with " : "", bounds);
   note_branch(c, m);
@@ -235,7 +226,7 @@ static bool chosen(check *c, const tp_node *r) {
 static void note_advice(check *c, const tp_node *r, int k) {
   const tp_node *x = r->in[0].src.node;
   const tp_at *at = &r->attr.at[k];
-  const char *name = tp_own_name(x) ? tp_label(x) : "x", *dim = x->dom[k]->name, *bound = x->dom[k]->bound->name, *text = tp_ix_str(c->g->ix, at->lo);
+  const char *name = tp_own_name(x) ? tp_own_name(x) : "x", *dim = x->dom[k]->name, *bound = x->dom[k]->bound->name, *text = tp_ix_str(c->g->ix, at->lo);
   const tp_ix *rest;
   int64_t v, coef;
   if (tp_ix_is_const(at->lo, &v) && v < 0) tp_note(c->err, "negative indices of dims never wrap: write %s[{%s = %s%lld}]", name, dim, bound, (long long)v);
@@ -317,6 +308,20 @@ static bool check_read(check *c, const tp_node *r) {
   return true;
 }
 
+/* What a sum over time reads was a read before it was made one: legal where exact sets are, and with a superset of the needed points not everywhere. */
+static bool check_gathers(check *c, const tp_node *n) {
+  for (int k = 0; k < n->nin; k++) {
+    const tp_node *x = n->in[k].src.node;
+    if (!n->in[k].gather || !is_needed(c, n)) continue;
+    tp_ictx *ix = c->g->ix;
+    tp_set *outside = tp_set_minus(tp_set_cond(ix, x->ndom, x->dom, tp_ix_bool(ix, true)), tp_set_box(ix, x->ndom, x->dom));
+    tp_set *bad = tp_set_and(tp_set_apply(outside, tp_rel_reverse(tp_edge_rel(c->g, n, k))), needed(c, n));
+    const char *late = tp_printf(&c->g->arena, "%s leaves the domain of %s", called(c, n), called(c, x));
+    if (!settled(c, n, bad, TP_E_DOMAIN, n->in[k].pos, late)) return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, %s", late, example(c, n));
+  }
+  return true;
+}
+
 /* ---- slices: index expressions inside a shape are judged like reads; where an extent is no affine expression, at run time ---- */
 
 static bool check_slice(check *c, const tp_node *n) {
@@ -362,9 +367,21 @@ static bool check_greatest(check *c) {
   return true;
 }
 
+static bool stays(check *c) {
+  return every(c, TP_OP_READ, check_read) && every(c, TP_OP_ACCUM, check_gathers) && every(c, TP_OP_SLICE, check_slice);
+}
+
+static check start(tp_graph *g, const tp_need *need, tp_error *err) { return (check){ g, need, err, TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) }; }
+
 /* undefined comes before domain. */
 bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
-  check c = { g, need, err, TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) };
-  bool ok = check_greatest(&c) && every(&c, TP_OP_MERGE, check_merge) && every(&c, TP_OP_READ, check_read) && every(&c, TP_OP_SLICE, check_slice);
+  check c = start(g, need, err);
+  bool ok = check_greatest(&c) && every(&c, TP_OP_MERGE, check_merge) && stays(&c);
+  return tp_isl_check(g->ix, g->pos, err) && ok;
+}
+
+bool tp_need_stays(tp_graph *g, const tp_need *need, tp_error *err) {
+  check c = start(g, need, err);
+  bool ok = stays(&c);
   return tp_isl_check(g->ix, g->pos, err) && ok;
 }

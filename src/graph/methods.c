@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 const tp_method tp_methods[] = {
-#define M(name, kinds, sig, fn, shape, dtype, grad, ulp, doc) { name, kinds, sig, fn, doc },
+#define M(name, kinds, sig, fn, shape, dtype, grad, ulp, doc) { name, kinds, sig, fn, shape, doc },
 #include "graph/methods.def"
 #undef M
 };
@@ -97,14 +97,33 @@ static bool representable(double v, tp_dtype d) {
   }
 }
 
-/* What a weak operand becomes beside one of dtype d. bool is i64 in arithmetic; a comparison with a number that d lacks is made wider, not wrapped. */
+/* bool is i64 in arithmetic; a comparison with a number that d lacks is made wider, not wrapped. */
 static tp_dtype beside(const tp_arg *w, tp_dtype d, bool compares) {
+  if (w->where) return tp_dtype_promote(beside(&w->where[1], d, compares), beside(&w->where[2], d, compares));
   if (w->isnum && !tp_dtype_float(d) && (w->num != floor(w->num) || isinf(w->num))) return TP_F32;
   if (d == TP_BOOL || (compares && w->isnum && !representable(w->num, d))) return TP_I64;
   return d;
 }
 
-static tp_val strong(tp_mk k, const tp_arg *w, tp_dtype d) { return w->isnum ? mk_num(k, w->num, d) : mk_cast(k, w->val, d); }
+tp_dtype tp_weak_beside(const tp_arg *w, tp_dtype d) { return beside(w, d, false); }
+
+static tp_val strong(tp_mk k, const tp_arg *w, tp_dtype d) {
+  if (!w->where) return w->isnum ? mk_num(k, w->num, d) : mk_cast(k, w->val, d);
+  tp_val y = mk_select(k, w->where[0].val, strong(k, &w->where[1], d), strong(k, &w->where[2], d));
+  if (y.node) y.node->name = w->val.node->name;
+  return y;
+}
+
+tp_val tp_weak_as(tp_graph *g, const tp_arg *w, tp_dtype d, tp_error *err) { return strong((tp_mk){ g, err }, w, d); }
+
+const char *tp_weak_refused(const tp_arg *w, tp_dtype d, double *v) {
+  if (w->where) {
+    const char *no = tp_weak_refused(&w->where[1], d, v);
+    return no ? no : tp_weak_refused(&w->where[2], d, v);
+  }
+  *v = w->num;
+  return w->isnum || d != TP_I64 ? tp_dtype_refuses(d == TP_BOOL ? TP_I64 : d, w->num) : NULL;
+}
 
 bool tp_weak(tp_mk k, const tp_arg *a, const tp_arg *b, bool compares, tp_val *x, tp_val *y) {
   *x = a->val;

@@ -55,9 +55,12 @@ METHOD(tp_m_full) {
   making o;
   if (!start(MK, m, a, 2, TP_F32, &o)) return false;
   const tp_arg *v = &a[1];
+  double num;
+  const char *no = v->weak ? tp_weak_refused(v, o.dtype, &num) : NULL;
+  if (no) return tp_wrong(MK, m, TP_E_DTYPE, "%.14g is %s, and the dtype is %s", num, no, tp_dtype_name(o.dtype));
   if (v->isnum) GIVE(filled(MK, &o, v->num));
   if (tp_rankof(v->val) > 0) return tp_wrong(MK, m, TP_E_SHAPE, "the value is a number or a scalar tensor, not one with %d axes", tp_rankof(v->val));
-  GIVE(named(MK, over(MK, mk_expand(MK, mk_cast(MK, v->val, o.dtype), o.rank, o.shape), &o), o.name));
+  GIVE(named(MK, over(MK, mk_expand(MK, v->weak ? tp_weak_as(g, v, o.dtype, err) : mk_cast(MK, v->val, o.dtype), o.rank, o.shape), &o), o.name));
 }
 
 METHOD(tp_m_eye) {

@@ -12,9 +12,14 @@ static tp_op op_of(const tp_method *m) {
 METHOD(tp_m_un) { GIVE(mk_un(MK, op_of(m), a[0].val)); }
 
 /* A whole number beside integers that lack it wraps, as they do: u8 x + 300 is x + 44. (A limit, of minimum, maximum or clamp, saturates instead.) */
-static tp_arg wrapped(const tp_arg *w, const tp_arg *beside) {
+static tp_arg wrapped(tp_mk k, const tp_arg *w, const tp_arg *beside) {
   tp_arg a = *w;
-  if (!w->isnum || beside->isnum || w->num != floor(w->num) || fabs(w->num) >= 0x1p63) return a;
+  if (w->where && tp_weak_beside(w, tp_dtypeof(beside->val)) == tp_dtypeof(beside->val)) {
+    tp_arg *sides = tp_dup(&k.g->arena, w->where, 3 * sizeof *sides);
+    for (int i = 1; i < 3; i++) sides[i] = wrapped(k, &w->where[i], beside);
+    a.where = sides;
+  }
+  if (!w->isnum || beside->weak || w->num != floor(w->num) || fabs(w->num) >= 0x1p63) return a;
   tp_dtype d = tp_dtypeof(beside->val);
   if (d == TP_U8) a.num = (double)(uint8_t)(int64_t)w->num;
   if (d == TP_I32) a.num = (double)(int32_t)(uint32_t)(int64_t)w->num;
@@ -22,7 +27,7 @@ static tp_arg wrapped(const tp_arg *w, const tp_arg *beside) {
 }
 
 static bool weak_wrapped(tp_mk k, const tp_arg *a, const tp_arg *b, tp_val *x, tp_val *y) {
-  tp_arg v[2] = { wrapped(a, b), wrapped(b, a) };
+  tp_arg v[2] = { wrapped(k, a, b), wrapped(k, b, a) };
   return tp_weak(k, &v[0], &v[1], false, x, y);
 }
 

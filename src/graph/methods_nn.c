@@ -217,21 +217,47 @@ static tp_val by_probability(const nll *c) {
 
 /* The weight of each class, [C], in x's shape. */
 static tp_val spread_weight(tp_mk k, const tp_method *m, tp_val w, tp_val x, int axis) {
-  if (tp_rankof(w) != 1) return tp_wrong(k, m, TP_E_SHAPE, "weight has one number for each class"), tp_none;
+  if (tp_rankof(w) != 1 || !tp_extent_eq(k.g, mk_extent(w, 0), mk_extent(x, axis), m->name))
+    return tp_wrong(k, m, TP_E_SHAPE, "weight has one number for each class, of which there are %s", tp_ix_str(k.g->ix, mk_extent(x, axis))), tp_none;
   for (int i = axis + 1; i < tp_rankof(x); i++) w = mk_unsqueeze(k, w, -1);
   return mk_expand(k, mk_cast(k, w, tp_dtypeof(x)), tp_rankof(x), tp_outof(x)->shape);
 }
 
-static bool prepare(nll *c, tp_val x, tp_val target, tp_val weight) {
+/* Does t have x's shape, but for axis `but` (-1: none)? */
+static bool shaped_as(const nll *c, tp_val t, tp_val x, int but) {
+  int n = 0;
+  if (tp_rankof(t) != tp_rankof(x) - (but >= 0)) return false;
+  for (int i = 0; i < tp_rankof(x); i++)
+    if (i != but && !tp_extent_eq(c->k.g, mk_extent(t, n++), mk_extent(x, i), c->m->name)) return false;
+  return true;
+}
+
+/* "f32 (8, 10)" */
+static const char *type_text(tp_mk k, tp_val v, int but) {
+  const char *list = "";
+  for (int i = 0; i < tp_rankof(v); i++)
+    if (i != but) list = tp_printf(&k.g->arena, "%s%s%s", list, *list ? ", " : "", tp_ix_str(k.g->ix, mk_extent(v, i)));
+  return tp_printf(&k.g->arena, "%s (%s)", but < 0 ? tp_dtype_name(tp_dtypeof(v)) : "i64", list);
+}
+
+/* Class indices, x without the axis of classes; of `shares` also probabilities, as x. */
+static bool fits(const nll *c, tp_val x, tp_val target, bool shares) {
+  tp_mk k = c->k;
+  bool probable = shares && tp_dtype_float(tp_dtypeof(target));
+  if (probable ? shaped_as(c, target, x, -1) : !tp_dtype_float(tp_dtypeof(target)) && shaped_as(c, target, x, c->axis)) return true;
+  return tp_wrong(k, c->m, tp_dtype_float(tp_dtypeof(target)) && !shares ? TP_E_DTYPE : TP_E_SHAPE, "target %s is %s beside %s, %s: it holds class indices, %s%s%s",
+                  tp_called(k.g, target.node), type_text(k, target, -1), tp_called(k.g, x.node), type_text(k, x, -1), type_text(k, x, c->axis),
+                  shares ? ", or probabilities, " : "", shares ? type_text(k, x, -1) : "");
+}
+
+static bool prepare(nll *c, tp_val x, tp_val target, tp_val weight, bool shares) {
   tp_mk k = c->k;
   int rank = tp_rankof(x);
   if (rank < 1) return tp_wrong(k, c->m, TP_E_SHAPE, "a scalar has no axis of classes");
   c->axis = rank == 1 ? 0 : 1;
   c->lp = tp_wide(k, x);
   c->target = tp_dtypeof(target) == TP_BOOL ? mk_cast(k, target, TP_I64) : tp_index_arg(k, target);
-  if (!c->lp.node || !c->target.node) return false;
-  if (!tp_dtype_float(tp_dtypeof(c->target)) && tp_rankof(target) != rank - 1)
-    return tp_wrong(k, c->m, TP_E_SHAPE, "class indices have %d axes, not %d: x without its axis %d", rank - 1, tp_rankof(target), c->axis);
+  if (!c->lp.node || !c->target.node || !fits(c, x, target, shares)) return false;
   c->weight = weight.node ? spread_weight(k, c->m, weight, c->lp, c->axis) : tp_none;
   return !weight.node || c->weight.node;
 }
@@ -240,10 +266,7 @@ static int64_t ignored(const tp_arg *a) { return a->kind ? a->i : -100; }
 
 METHOD(tp_m_cross_entropy) {
   nll c = { .k = MK, .m = m, .reduction = &a[3], .ignore = ignored(&a[4]), .smooth = tp_arg_f(&a[5], 0) };
-  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]))) return false;
-  if (tp_dtype_float(tp_dtypeof(c.target)) && tp_rankof(c.target) != tp_rankof(c.lp))
-    return tp_wrong(MK, m, TP_E_SHAPE, "the target is %s of %d axes: it holds class indices, i64, or probabilities in x's shape",
-                    tp_dtype_name(tp_dtypeof(c.target)), tp_rankof(c.target));
+  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]), true)) return false;
   c.lp = tp_log_softmax_of(MK, c.lp, c.axis);
   if (!c.lp.node) return false;
   GIVE(mk_cast(MK, tp_dtype_float(tp_dtypeof(c.target)) ? by_probability(&c) : by_index(&c), tp_float_of(a[0].val)));
@@ -251,7 +274,6 @@ METHOD(tp_m_cross_entropy) {
 
 METHOD(tp_m_nll_loss) {
   nll c = { .k = MK, .m = m, .reduction = &a[3], .ignore = ignored(&a[4]) };
-  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]))) return false;
-  if (tp_dtypeof(c.target) != TP_I64) return tp_wrong(MK, m, TP_E_DTYPE, "the target holds class indices, i64");
+  if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]), false)) return false;
   GIVE(mk_cast(MK, by_index(&c), tp_float_of(a[0].val)));
 }

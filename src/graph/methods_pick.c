@@ -11,7 +11,12 @@ METHOD(tp_m_scatter_add) {
   int axis;
   tp_val index = tp_index_arg(MK, a[2].val), src = a[3].val;
   if (!index.node || !tp_axis(MK, m, tp_rankof(a[0].val), a[1].i, &axis)) return false;
-  if (a[3].weak) src = mk_expand(MK, mk_cast(MK, src, tp_dtypeof(a[0].val)), tp_rankof(index), tp_outof(index)->shape);
+  if (a[3].weak) {
+    double v;
+    const char *no = tp_weak_refused(&a[3], tp_dtypeof(a[0].val), &v);
+    if (no) return tp_wrong(MK, m, TP_E_DTYPE, "%.14g is %s, and x is %s", v, no, tp_dtype_name(tp_dtypeof(a[0].val)));
+    src = mk_expand(MK, tp_weak_as(g, &a[3], tp_dtypeof(a[0].val), err), tp_rankof(index), tp_outof(index)->shape);
+  }
   GIVE(mk_op(MK, TP_OP_SCATTER_ADD, 3, (tp_val[]){ a[0].val, index, src }, &(tp_attr){ .axis = axis }));
 }
 

@@ -6,9 +6,10 @@
  *   down   a few rounds from everything. What stands there is a fixpoint, and a program without cyclic values has only one: a point of it that is not needed
  *          would be in it because of another such point, that one because of another, and so on for ever, in a finite domain. (h[T-1] alone.)
  *   isl    the transitive closure of the composed cycles, where isl says it is exact (h[5] alone).
- * Where all three fail, or cost too much, a superset stands that can refuse a program which a more exact set would accept, and never lets one through: two rounds of
- * `down`, or, if that asks nothing more of bounds, what no round makes larger when all that bounds it and does not stand is dropped. That is one piece a node,
- * so the loops over it are what one would write: decoding with a window else had pieces for each of the last layers.
+ * Where all three fail, or cost too much, a superset stands that can refuse a program which a more exact set would accept, and never lets one through (tp_need_stays
+ * asks it again of the graph that is scheduled): two rounds of `down`, or, if that asks nothing more of bounds, what no round makes larger when all that bounds it
+ * and does not stand is dropped, inside one piece around one round of `down`. That is one piece a node, so the loops over it are what one would write: decoding with
+ * a window else had pieces for each of the last layers.
  *
  * Sets that are the whole box of their domain are one shared object, and an identity edge within one domain hands its set on: so most comparisons are of
  * pointers. A NULL set is "not needed" here and becomes an empty one at the end; that isl failed is asked of isl. */
@@ -195,9 +196,13 @@ static void start_from(sweep *s, const comp *c, int ncut, tp_set *const *set) {
   for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], tp_set_copy(set ? set[i] : box_of(s, c->node[i])));
 }
 
-/* Up, each set within those of its constraints that what is added keeps as well. */
-static bool by_hulls(sweep *s, const comp *c, int ncut, tp_set **set) {
-  for (int i = 0; i < ncut; i++) replace(&set[i], tp_set_widen(tp_set_copy(set[i]), set[i]));
+/* One piece around a, inside what all points together can need. */
+static tp_set *piece(sweep *s, const tp_node *n, TP_TAKE tp_set *a, TP_KEEP tp_set *by, TP_KEEP tp_set *most) {
+  return canonical(s, n, tp_set_and(tp_set_widen(a, by), tp_set_copy(most)));
+}
+
+/* Up from `set`, each set within those of its constraints that what is added keeps as well. */
+static bool grows_to_stand(sweep *s, const comp *c, int ncut, tp_set **set, tp_set **most) {
   start_from(s, c, ncut, set);
   for (int r = 0; r < ROUNDS; r++) {
     bool same = true;
@@ -207,12 +212,26 @@ static bool by_hulls(sweep *s, const comp *c, int ncut, tp_set **set) {
       if (!s->next[n->id] || tp_set_subset(s->g->ix, s->next[n->id], s->have[n->id])) continue;
       same = false;
       bool first = tp_set_is_empty(s->g->ix, s->have[n->id]);
-      tp_set *both = tp_set_widen(tp_set_copy(first ? s->next[n->id] : s->have[n->id]), s->next[n->id]);
-      replace(&s->have[n->id], canonical(s, n, tp_set_and(both, tp_set_copy(box_of(s, n)))));
+      replace(&s->have[n->id], piece(s, n, tp_set_copy(first ? s->next[n->id] : s->have[n->id]), s->next[n->id], most[i]));
     }
     if (same) return true;
   }
   return false;
+}
+
+static bool by_hulls(sweep *s, const comp *c, int ncut, tp_set **set) {
+  tp_set **most = TP_NEWN(&s->g->arena, tp_set *, ncut);
+  start_from(s, c, ncut, NULL);
+  go_round(s, c);
+  for (int i = 0; i < ncut; i++) {
+    const tp_node *n = c->node[i];
+    tp_set *next = s->next[n->id];
+    most[i] = next ? piece(s, n, tp_set_copy(next), next, box_of(s, n)) : tp_set_empty(s->g->ix, n->ndom, n->dom);
+    replace(&set[i], piece(s, n, tp_set_copy(set[i]), set[i], most[i]));
+  }
+  bool ok = grows_to_stand(s, c, ncut, set, most);
+  for (int i = 0; i < ncut; i++) tp_set_free(most[i]);
+  return ok;
 }
 
 /* What the outside needs of the cut members, directly or through others. */
@@ -360,7 +379,7 @@ static void drop(void *need) { tp_need_free(need); }
 static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, bool widen, bool *lost, tp_error *err) {
   int n = g->nodes.n;
   tp_need *out = tp_calloc(sizeof *out);
-  if (out) *out = (tp_need){ g, n, tp_calloc(sizeof *out->set * (size_t)(n + 1)) };
+  if (out) *out = (tp_need){ .g = g, .n = n, .set = tp_calloc(sizeof *out->set * (size_t)(n + 1)) };
   if (!out || !out->set) {
     tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the sets of needed points");
     return tp_need_free(out);
@@ -388,13 +407,24 @@ tp_need *tp_need_free(tp_need *n) {
   return NULL;
 }
 
-/* Is what `wide` reads and defines legal for all bounds for which it is with `need`? */
+bool *tp_need_whole(const tp_need *n, tp_arena *a) {
+  bool *whole = TP_NEWN(a, bool, n->n);
+  for (int i = 0; i < n->n; i++) {
+    const tp_node *x = n->g->nodes.v[i];
+    tp_set *all = tp_set_box(n->g->ix, x->ndom, x->dom);
+    whole[i] = tp_set_subset(n->g->ix, all, n->set[i]);
+    tp_set_free(all);
+  }
+  return whole;
+}
+
+/* Is what `wide` reads legal for all bounds for which it is with `need`? */
 static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) {
   tp_error e = { 0 };
   int had = g->boundchecks.n, mine;
-  bool ok = tp_need_check(g, need, &e);
+  bool ok = tp_need_stays(g, need, &e);
   mine = g->boundchecks.n;
-  ok = ok && tp_need_check(g, wide, &e) && g->boundchecks.n == mine;
+  ok = ok && tp_need_stays(g, wide, &e) && g->boundchecks.n == mine;
   g->boundchecks.n = had;
   return ok;
 }
@@ -410,9 +440,11 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
     if (g->stops.v[i].end) roots[n++] = (tp_root){ tp_v(g->stops.v[i].end), NULL };
   tp_need *need = compute(g, n, roots, false, lost, err);
   for (int i = 0; i < g->nodes.n; i++) rough |= lost[i];
+  if (need) need->rough = rough;
   if (!need || !rough || g->stops.n) return need;
   tp_error e = { 0 };
   tp_need *wide = compute(g, n, roots, true, lost, &e), *better = wide && asks_no_more(g, need, wide) ? wide : need;
+  better->rough = true;
   tp_need_free(better == need ? wide : need);
   return better;
 }

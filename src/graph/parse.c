@@ -155,6 +155,7 @@ static bool attribute(parser *p, tp_node *n, const char **data) {
   if (known) return true;
   if (!attr_lists(p, n, key, &known)) return false;
   if (known) return true;
+  if (strcmp(key, "what") == 0) return (n->what = tp_scan_string(&p->in)) != NULL;
   if (strcmp(key, "data") != 0) return fail(p, "an unknown attribute before this");
   *data = p->in.s;
   p->in.s += strcspn(p->in.s, "}");

@@ -79,6 +79,7 @@ static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   if (n->op == TP_OP_READ && n->nin) tp_puts(tp_attr_item(b, &count, "at"), " "), put_at(b, n->in[0].src.node->ndom, a->at);
   if (a->nalong) tp_puts(tp_attr_item(b, &count, "along"), " "), put_dims(b, a->nalong, a->along);
   if (a->nover) tp_puts(tp_attr_item(b, &count, "over"), " "), put_dims(b, a->nover, a->over);
+  if (n->what) tp_puts(tp_attr_item(b, &count, "what"), " "), tp_put_string(b, n->what);
   if (a->data) put_data(tp_attr_item(b, &count, "data"), a->data, flags);
   if (count) tp_puts(b, "}");
 }
@@ -113,9 +114,11 @@ void tp_node_print(tp_buf *b, const tp_node *n, int flags) {
 
 /* ---- symbols that the graph uses ---- */
 
+/* A dim and its bound are one line. */
 static void use(bool *used, const tp_sym *s) {
   used[s->id] = true;
   if (s->bound) used[s->bound->id] = true;
+  if (s->dim) used[s->dim->id] = true;
 }
 
 static void use_dims(bool *used, int n, const tp_sym *const *dims) {
@@ -238,7 +241,7 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   put_list(b, g, "params", TP_OP_PARAM, g->params.n, g->params.v, flags);
   put_roots(b, g, flags);
   put_checks(b, g, flags);
-  for (int i = 0; i < g->warnings.n; i++) {
+  for (int i = 0; !(flags & TP_TEXT_NOPOS) && i < g->warnings.n; i++) {        /* they tell positions */
     tp_puts(b, "warning ");
     tp_put_string(b, g->warnings.v[i]);
     tp_puts(b, "\n");

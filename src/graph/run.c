@@ -85,13 +85,6 @@ static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *s
                  o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
 }
 
-/* Points that have been given away are also kept, for whoever goes on from a state; not where they would fill the memory. */
-static bool kept(tp_dtype d, int rank, const int64_t *shape) {
-  double bytes = tp_dtype_size(d);
-  for (int i = 0; i < rank; i++) bytes *= (double)shape[i];
-  return bytes <= 0x1p28;
-}
-
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
   run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
   if (!run->outputs) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
@@ -101,8 +94,7 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     int64_t shape[TP_MAXRANK];
     if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
     int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
-    bool shown = run->shown && run->shown[i];
-    if (shown && !kept(t->dtype, rank, shape)) continue;
+    if (tp_run_output_bytes(g, run, i) < 0) continue;
     run->outputs[i] = tp_array_new(t->dtype, rank, shape);
     if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);
   }
@@ -258,6 +250,20 @@ static void put_shape(tp_buf *b, int rank, const int64_t *shape) {
   tp_puts(b, ")");
 }
 
+bool tp_shape_fail(tp_error *err, tp_code code, const char *what, const tp_node *n, const tp_array *a, int rank, const int64_t *want, const char *symbols) {
+  tp_buf has, needs;
+  tp_buf_init(&has);
+  tp_buf_init(&needs);
+  put_shape(&has, a->rank, a->shape);
+  put_shape(&needs, rank, want);
+  bool said = !symbols || strcmp(symbols, needs.s) == 0;
+  tp_fail(err, code, (tp_pos){0}, "%s '%s' has shape %s, needs %s%s%s", what, n->attr.str, has.s, said ? "" : symbols, said ? "" : " = ", needs.s);
+  if (n->pos.file) tp_note(err, "'%s' is declared at %s:%d", n->attr.str, n->pos.file, n->pos.line);
+  tp_buf_free(&has);
+  tp_buf_free(&needs);
+  return false;
+}
+
 /* "(T, 3)", domain first. */
 static void put_symbols(tp_buf *b, int ndom, const tp_sym *const *dom, const tp_out *o) {
   tp_puts(b, "(");
@@ -284,13 +290,8 @@ static bool shape_ok(const given *v, const tp_run *run, tp_error *err) {
   if (rank == v->a->rank && memcmp(want, v->a->shape, sizeof *want * (size_t)rank) == 0) return true;
   tp_buf b;
   tp_buf_init(&b);
-  put_shape(&b, v->a->rank, v->a->shape);
-  tp_puts(&b, ", needs ");
   put_symbols(&b, v->ndom, v->dom, v->o);
-  tp_puts(&b, " = ");
-  put_shape(&b, rank, want);
-  tp_fail(err, v->input ? TP_E_INPUT : TP_E_SHAPE, (tp_pos){0}, "%s '%s' has shape %s", v->input ? "input" : "parameter", v->n->attr.str, b.s);
-  if (v->n->pos.file) tp_note(err, "'%s' is declared at %s:%d", v->n->attr.str, v->n->pos.file, v->n->pos.line);
+  tp_shape_fail(err, v->input ? TP_E_INPUT : TP_E_SHAPE, v->input ? "input" : "parameter", v->n, v->a, rank, want, b.s);
   tp_buf_free(&b);
   return false;
 }
@@ -332,7 +333,7 @@ static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
     const tp_shapecheck *s = &g->shapechecks.v[i];
     int64_t a = tp_ix_evalq(s->a, run->env), b = s->b ? tp_ix_evalq(s->b, run->env) : 1;
     if (a == b) continue;
-    if (!s->b) return tp_fail(err, TP_E_SHAPE, s->pos, "shape: the sizes of '%s' fit only if %s", s->what, tp_ix_str(g->ix, s->a));
+    if (!s->b) return tp_fail(err, TP_E_SHAPE, s->pos, "shape: the sizes of '%s' fit only if %s", s->what, tp_ix_said(g->ix, s->a));
     return tp_fail(err, TP_E_SHAPE, s->pos, "shape: sizes in '%s' differ: %s = %lld, %s = %lld", s->what, tp_ix_str(g->ix, s->a), (long long)a, tp_ix_str(g->ix, s->b), (long long)b);
   }
   return true;

@@ -21,6 +21,13 @@ bool tp_same_type(const tp_out *a, const tp_out *b) {
   return true;
 }
 
+const tp_sym *tp_varies(int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis) {
+  for (int a = 0; a < rank; a++)
+    for (int d = 0; d < n; d++)
+      if (tp_ix_mentions(shape[a], dims[d])) return *axis = a, dims[d];
+  return NULL;
+}
+
 bool tp_moves(const tp_node *n, const tp_ix *e) {
   for (int d = 0; d < n->ndom; d++)
     if (tp_ix_mentions(e, n->dom[d])) return true;
@@ -121,7 +128,7 @@ static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, con
   }
   tp_set *bad = tp_set_given(g, differ(g, a, b, n, dims, points));
   bool equal = bad && tp_set_is_empty(g->ix, bad), open = bad && !equal && tp_set_can_be_empty(g->ix, bad, 2);
-  if (open) tp_shapecheck_add(g, tp_ix_not(g->ix, tp_set_nonempty_when(g->ix, bad)), NULL, g->pos, what);
+  if (open) tp_shapecheck_add(g, tp_set_empty_when(g->ix, bad), NULL, g->pos, what);
   tp_set_free(bad);
   return equal || open;
 }
@@ -157,7 +164,7 @@ bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *wha
   if (!tp_ix_is_affine(e)) return false;
   tp_set *bad = tp_set_and(tp_set_box(g->ix, n, own), tp_set_cond(g->ix, n, own, tp_ix_not(g->ix, holds)));
   bool never = bad && tp_set_is_empty(g->ix, bad), open = bad && !never && tp_set_can_be_empty(g->ix, bad, 2);
-  if (open) tp_shapecheck_add(g, tp_ix_not(g->ix, tp_set_nonempty_when(g->ix, bad)), NULL, g->pos, what);
+  if (open) tp_shapecheck_add(g, tp_set_empty_when(g->ix, bad), NULL, g->pos, what);
   tp_set_free(bad);
   return never || open;
 }

@@ -118,6 +118,7 @@ int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);     /* unchecked, fast;
  * conditions: "t >= 1", "t == 0", "(a >= 0 and b == 0)", "not (…)", "true". All of < <= > >= == != parse. */
 void tp_ix_print(tp_buf *b, const tp_ix *e);
 const char *tp_ix_str(tp_ictx *c, const tp_ix *e);           /* in the context's arena */
+const char *tp_ix_said(tp_ictx *c, const tp_ix *e);          /* the same for sentences: no parentheses around the whole */
 const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);  /* advances *s; symbols must exist; stops before .. and -> */
 
 /* Lines that name symbols, in the order of ids: "dim t:T", "bound K", "var t1", each perhaps " hidden"; a dim's line names its bound too. */
@@ -159,8 +160,9 @@ TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r);           /*
 bool tp_set_is_empty(tp_ictx *c, TP_KEEP tp_set *s);                          /* for all bounds >= 0 */
 bool tp_set_subset(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);         /* for all bounds >= 0 */
 bool tp_set_equal(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
-/* The condition on bounds (context: all >= 0) under which the set has a point / is empty, as a hash-consed condition. */
+/* The condition on bounds (context: all >= 0) under which the set has a point; under which it is empty, in the fewest words. NULL: isl could not say it. */
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, TP_KEEP tp_set *s);
+const tp_ix *tp_set_empty_when(tp_ictx *c, TP_KEEP tp_set *s);
 /* Is there a value of the bounds, all >= least, for which the set is empty / has a point? */
 bool tp_set_can_be_empty(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 bool tp_set_can_have_point(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);

@@ -325,7 +325,7 @@ isl_set *tp_isl_gist(isl_set *s, isl_set *context) { return isl_set_gist(isl_set
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_set *s) {
   frame f = { c, n, dims };
   gathered g = { &f, tp_ix_bool(c, false) };
-  s = tp_isl_coalesce(isl_set_compute_divs(isl_set_copy(s)));
+  s = isl_set_compute_divs(tp_isl_coalesce(isl_set_compute_divs(isl_set_copy(s))));
   if (!s || isl_set_foreach_basic_set(s, add_basic_set, &g) < 0) g.cond = NULL;
   isl_set_free(s);
   return g.cond;
@@ -519,6 +519,60 @@ const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, tp_set
   const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
   isl_set_free(t);
   return cond && simplify ? tp_ix_simplify(c, cond, n, dims) : cond;
+}
+
+/* ---- conditions on bounds in few words ---- */
+
+enum { WORDS = 16 };                            /* alternatives, and literals of one, that are looked at */
+
+static bool implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
+  isl_set *s = tp_set_cond(c, 0, NULL, a);
+  bool yes = tp_set_subset(c, s, b);
+  isl_set_free(s);
+  return yes;
+}
+
+static const tp_ix *joined(tp_ictx *c, int n, const tp_ix *const *v, int but, bool conj) {
+  const tp_ix *e = tp_ix_bool(c, conj);
+  for (int i = 0; i < n; i++)
+    if (i != but) e = conj ? tp_ix_and(c, e, v[i]) : tp_ix_or(c, e, v[i]);
+  return e;
+}
+
+/* (b >= 1 and a == 0) => b >= 1 where `all` holds for every such b: a literal goes if the rest still lies in `all`. */
+static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
+  for (int i = 0; e->kind == TP_IX_AND && e->narg <= WORDS && i < e->narg;) {
+    const tp_ix *rest = joined(c, e->narg, e->arg, i, true);
+    if (implies(c, rest, all)) e = rest, i = 0;
+    else i++;
+  }
+  return e;
+}
+
+/* a or (b and not a) => a or b */
+static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
+  const tp_ix *v[WORDS];
+  int n = e->narg;
+  if (e->kind != TP_IX_OR || n > WORDS) return e;
+  isl_set *all = tp_set_cond(c, 0, NULL, e);
+  for (int i = 0; i < n; i++) v[i] = widest(c, e->arg[i], all);
+  isl_set_free(all);
+  for (int i = n - 1; i >= 0 && n > 1; i--) {           /* what the others say already goes */
+    isl_set *rest = tp_set_cond(c, 0, NULL, joined(c, n, v, i, false));
+    if (implies(c, v[i], rest)) memmove(v + i, v + i + 1, sizeof *v * (size_t)(--n - i));
+    isl_set_free(rest);
+  }
+  return joined(c, n, v, -1, false);
+}
+
+/* Not the negation of when it has a point, as bounds are not negative. */
+const tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
+  const tp_ix *some = tp_set_nonempty_when(c, s);
+  if (!some) return NULL;
+  isl_set *rest = tp_set_minus(tp_set_box(c, 0, NULL), tp_set_cond(c, 0, NULL, some));
+  const tp_ix *cond = tp_set_to_cond(c, 0, NULL, rest, true);
+  isl_set_free(rest);
+  return cond ? fewest_words(c, cond) : tp_ix_not(c, some);
 }
 
 /* ---- witnesses ---- */

@@ -91,18 +91,25 @@ tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
   return name_free(c, name, pos, err) ? sym_new(c, TP_SYM_BOUND, name, pos) : NULL;
 }
 
-static const char *fresh_name(tp_ictx *c, const char *hint) {
+static bool is_hidden_bound(const tp_sym *s) { return s->kind == TP_SYM_BOUND && s->hidden; }
+
+/* hint, or the first of hint1, hint2, .. that is free or, if `shared`, a hidden bound. */
+static const char *first_name(tp_ictx *c, const char *hint, bool shared) {
   const char *name = hint;
-  for (int i = 1; tp_sym_find(c, name); i++) name = tp_printf(&c->arena, "%s%d", hint, i);
+  const tp_sym *s;
+  for (int i = 1; (s = tp_sym_find(c, name)) && !(shared && is_hidden_bound(s)); i++) name = tp_printf(&c->arena, "%s%d", hint, i);
   return name;
 }
+
+static const char *fresh_name(tp_ictx *c, const char *hint) { return first_name(c, hint, false); }
 
 tp_sym *tp_sym_var(tp_ictx *c, const char *hint) { return sym_new(c, TP_SYM_VAR, fresh_name(c, hint), (tp_pos){0}); }
 
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name) {
-  tp_sym *s = tp_sym_find(c, name);
-  if (s && s->kind == TP_SYM_BOUND && s->hidden) return s;
-  s = sym_new(c, TP_SYM_BOUND, fresh_name(c, name), (tp_pos){0});
+  const char *own = first_name(c, name, true);
+  tp_sym *s = tp_sym_find(c, own);
+  if (s) return s;
+  s = sym_new(c, TP_SYM_BOUND, own, (tp_pos){0});
   s->hidden = true;
   return s;
 }

@@ -120,6 +120,12 @@ const char *tp_ix_str(tp_ictx *c, const tp_ix *e) {
   return tp_dup(&c->arena, c->text.s, c->text.n + 1);
 }
 
+const char *tp_ix_said(tp_ictx *c, const tp_ix *e) {
+  const char *s = tp_ix_str(c, e);
+  bool list = e->kind == TP_IX_AND || e->kind == TP_IX_OR;
+  return list ? tp_printf(&c->arena, "%.*s", (int)strlen(s) - 2, s + 1) : s;
+}
+
 /* ---- parsing ---- */
 
 typedef struct { tp_ictx *c; const char *s; tp_error *err; int depth; } parser;

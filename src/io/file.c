@@ -28,6 +28,21 @@ FILE *tp_file_open(const char *path, int64_t *size, tp_error *err) {
 
 bool tp_file_read(FILE *f, void *p, size_t n) { return n == 0 || fread(p, 1, n, f) == n; }
 
+char *tp_file_whole(const char *path, size_t *n, tp_error *err) {
+  int64_t size = 0;
+  FILE *f = tp_file_open(path, &size, err);
+  if (!f) return NULL;
+  char *p = tp_alloc((size_t)size + 1);
+  bool ok = p && tp_file_read(f, p, (size_t)size);
+  fclose(f);
+  *n = (size_t)size;
+  if (ok) return p[size] = 0, p;
+  if (p) tp_file_fail(err, path, "cannot be read");
+  else tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: no memory for %lld bytes of %s", (long long)size, path);
+  tp_free(p);
+  return NULL;
+}
+
 static void name_beside(const char *path, int k, tp_buf *tmp) {
   tp_buf_free(tmp);
   tp_putf(tmp, "%s.%ld.%d.tmp", path, (long)getpid(), k);

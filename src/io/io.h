@@ -1,4 +1,4 @@
-/* io: files. Rank 7. What is written replaces a file as a whole; every offset and size of what is read is checked. */
+/* io: files. Rank 1. What is written replaces a file as a whole; every offset and size of what is read is checked. */
 #ifndef TP_IO_H
 #define TP_IO_H
 #include "base/base.h"
@@ -12,6 +12,7 @@ typedef bool tp_writer(FILE *f, void *ud);      /* false: it failed, and errno s
 bool tp_file_replace(const char *path, tp_writer *write, void *ud, tp_error *err);
 FILE *tp_file_open(const char *path, int64_t *size, tp_error *err);           /* a regular file, for reading */
 bool tp_file_read(FILE *f, void *p, size_t n);                                /* n bytes or false */
+TP_GIVE char *tp_file_whole(const char *path, size_t *n, tp_error *err);      /* all of it and a 0 behind, for tp_free */
 bool tp_file_fail(tp_error *err, const char *path, const char *why);          /* "file: path: why"; false */
 
 /* ---- npy.c, npz.c: NumPy's files ---- */

@@ -176,7 +176,7 @@ static int array_set(lua_State *L) {
   tp_array *a = tl_toarray(L, 1, "set");
   if (((tl_array *)lua_touserdata(L, 1))->lease) tl_fail(L, TP_E_CALLBACK, "callback: set: an array lent to a callback is read only; a:clone() first");
   luaL_checkany(L, 2);
-  tl_setelem(L, a, offset(L, a, 3, "set"), 2);
+  tl_putelem(L, "set", 0, a, offset(L, a, 3, "set"), 2);
   lua_settop(L, 1);
   return 1;
 }
@@ -225,8 +225,7 @@ static int array_rows(lua_State *L) {
 
 /* ---- tempo.array(number | table | bytes | array, dtype, shape) ---- */
 static int read_shape(lua_State *L, int i, int64_t *shape) {
-  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: array: expected a shape like {3, 4}, got %s", tl_describe(L, i));
-  int n = (int)lua_rawlen(L, i);
+  int n = tl_sequence(L, i, "shape of array", "{3, 4}");
   if (n > TP_MAXRANK) tl_fail(L, TP_E_SHAPE, "shape: array: %d axes, at most %d", n, TP_MAXRANK);
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
@@ -262,12 +261,11 @@ static void from_bytes(lua_State *L, tl_array *u, tp_dtype d, int rank, const in
 
 static void fill(lua_State *L, tp_array *a, int i) {
   size_t size = (size_t)tp_dtype_size(a->dtype);
-  if (a->count) tl_setelem(L, a, 0, i);
+  if (a->count) tl_putelem(L, "array", 0, a, 0, i);
   for (int64_t k = 1; k < a->count; k++) memcpy((char *)a->data + (size_t)k * size, a->data, size);
 }
 
 int tl_array_new(lua_State *L) {
-  lua_settop(L, 3);
   int64_t shape[TP_MAXRANK];
   int rank = lua_isnil(L, 3) ? -1 : read_shape(L, 3, shape);
   tp_dtype d = lua_isnil(L, 2) ? TP_F32 : tl_dtype(L, 2, "array");
@@ -291,13 +289,13 @@ int tl_array_new(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg array_meta[] = {
-  { "__tostring", array_tostring }, { "__len", array_len }, { "__newindex", array_newindex }, { NULL, NULL },
+static const tl_reg array_meta[] = {
+  { "__tostring", array_tostring, 0 }, { "__len", array_len, 0 }, { "__newindex", array_newindex, 0 }, { 0 },
 };
-static const luaL_Reg array_methods[] = {
-  { "shape", array_shape }, { "dtype", array_dtype }, { "totable", array_totable }, { "item", array_item }, { "clone", array_clone },
-  { "rows", array_rows }, { "get", array_get }, { "set", array_set }, { "save", tl_array_save }, { "data", array_data },
-  { "int64", array_int64 }, { "free", array_free }, { NULL, NULL },
+static const tl_reg array_methods[] = {
+  { "shape", array_shape, 1 }, { "dtype", array_dtype, 1 }, { "totable", array_totable, 1 }, { "item", array_item, 1 }, { "clone", array_clone, 1 },
+  { "rows", array_rows, 1 }, { "get", array_get, 0 }, { "set", array_set, 0 }, { "save", tl_array_save, 2 }, { "data", array_data, 1 },
+  { "int64", array_int64, 1 }, { "free", array_free, 1 }, { 0 },
 };
 
 void tl_open_array(lua_State *L, tl_state *S) {

@@ -36,7 +36,6 @@ static tp_named *named_arrays(lua_State *L, int i, int *n) {
 int tl_array_save_named(lua_State *L) {
   tp_error e = { 0 };
   int n;
-  lua_settop(L, 2);
   const char *path = tl_string(L, 1, "save");
   if (tl_typeof(L, 2) == TL_ARRAY) return done(L, tp_npy_save(path, tl_toarray(L, 2, "save"), &e), &e);
   if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: save: expected an array or a table of arrays by name, got %s", tl_describe(L, 2));

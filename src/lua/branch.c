@@ -80,7 +80,6 @@ static tl_tensor *declared(lua_State *L, const char *what) {
 }
 
 int tl_otherwise(lua_State *L) {
-  lua_settop(L, 2);
   tl_tensor *u = declared(L, "otherwise");
   return add_branch(L, u->lp, u->v.node, NULL, right_side(L, u->lp, u->v.node, 2));
 }
@@ -97,7 +96,6 @@ static const tp_ix *condition(lua_State *L, tl_prog *lp, int i) {
 }
 
 int tl_when(lua_State *L) {
-  lua_settop(L, 3);
   tl_tensor *u = declared(L, "when");
   const tp_ix *cond = condition(L, u->lp, 2);
   return add_branch(L, u->lp, u->v.node, cond, right_side(L, u->lp, u->v.node, 3));
@@ -114,7 +112,6 @@ static int update(lua_State *L, tl_tensor *u, int i) {
 }
 
 int tl_update(lua_State *L) {
-  lua_settop(L, 2);
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "update");
   if (u->v.node->op != TP_OP_PARAM) tl_fail(L, TP_E_OPTION, "option: update: only a parameter, made by P:param, has an update");
   if (!u->v.node->attr.nalong)

@@ -46,29 +46,34 @@ static void shape_text(char *out, size_t n, const tp_array *a) {
   tp_buf_free(&b);
 }
 
+/* "callback at t = 2, i = 0" */
+static const char *place(const tp_call *c, char *out, size_t room) {
+  int n = snprintf(out, room, "callback");
+  for (int k = 0; k < c->ndim && n < (int)room; k++)
+    n += snprintf(out + n, room - (size_t)n, "%s%s = %lld", k ? ", " : " at ", c->dims[k]->name, (long long)c->coord[k]);
+  return out;
+}
+
 static int refuse(lua_State *L, const tp_call *c, const char *fmt, ...) TP_PRINTF(3, 4);
 static int refuse(lua_State *L, const tp_call *c, const char *fmt, ...) {
-  char text[512];
+  char text[512], at[256];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   tp_error e = { 0 };
-  tp_buf at;
-  tp_buf_init(&at);
-  for (int k = 0; k < c->ndim; k++) tp_putf(&at, "%s%s = %lld", k ? ", " : " at ", c->dims[k]->name, (long long)c->coord[k]);
-  tp_fail(&e, TP_E_CALLBACK, c->node->pos, "callback%s: %s", at.s ? at.s : "", text);
-  tp_buf_free(&at);
+  tp_fail(&e, TP_E_CALLBACK, c->node->pos, "%s: %s", place(c, at, sizeof at), text);
   return tl_raise(L, &e);
 }
 
 static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
-  char got[128], want[128];
+  char got[128], want[128], at[256], what[300];
   const tp_array *from;
   int top = lua_gettop(L);
-  if (tl_typeof(L, i) == TL_ARRAY) from = tl_toarray(L, i, "result of a callback");
-  else if (lua_istable(L, i)) from = tl_nested(L, i, "result of a callback", TP_E_CALLBACK, &to->dtype, to->rank, to->shape);
-  else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) { tl_setelem(L, to, 0, i); return; }
+  snprintf(what, sizeof what, "%s: result %d", place(c, at, sizeof at), k + 1);
+  if (tl_typeof(L, i) == TL_ARRAY) from = tl_toarray(L, i, what);
+  else if (lua_istable(L, i)) from = tl_nested(L, i, what, TP_E_CALLBACK, &to->dtype, to->rank, to->shape);
+  else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) { tl_putelem(L, what, TP_E_CALLBACK, to, 0, i); return; }
   else { refuse(L, c, lua_type(L, i) == LUA_TNUMBER ? "result %d is %s, and its spec is no scalar: return an array or a nested table"
                                                      : "result %d: expected an array, a nested table or a number, got %s", k + 1, tl_describe(L, i)); return; }
   if (from->dtype != to->dtype)

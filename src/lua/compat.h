@@ -17,6 +17,14 @@ static inline int lua_absindex(lua_State *L, int i) {
 }
 #endif
 
+static inline void tl_pushglobals(lua_State *L) {
+#if LUA_VERSION_NUM < 502
+  lua_pushvalue(L, LUA_GLOBALSINDEX);
+#else
+  lua_pushglobaltable(L);
+#endif
+}
+
 static inline void tl_rawgetp(lua_State *L, int i, const void *key) {
   i = lua_absindex(L, i);
   lua_pushlightuserdata(L, (void *)key);

@@ -2,7 +2,7 @@
 #include "lua/tl.h"
 #include <stdlib.h>
 
-static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "tick", NULL };
+static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "check", "tick", NULL };
 
 static int by_name(const void *a, const void *b) {
   return strcmp(((const tp_output *)a)->name, ((const tp_output *)b)->name);
@@ -83,28 +83,15 @@ static void take_passes(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   lua_pop(L, 1);
 }
 
-/* "2GiB", "1.5 GB", "512MiB", 65536. */
-static int64_t bytes_of(const char *s) {
-  static const struct { const char *word; double bytes; } unit[] = {
-    { "", 1 }, { "B", 1 }, { "KB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "TB", 1e12 }, { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 }, { "TiB", 0x1p40 } };
-  size_t digits = strspn(s, "0123456789."), k = 0;
-  char *end;
-  double n = strtod(s, &end);
-  if (!digits || end != s + digits) return -1;
-  end += strspn(end, " ");
-  while (k < TP_LEN(unit) && strcmp(unit[k].word, end) != 0) k++;
-  double bytes = k < TP_LEN(unit) ? n * unit[k].bytes : -1;
-  return bytes >= 1 && bytes < 0x1p62 ? (int64_t)bytes : -1;
-}
-
 static void take_memory(lua_State *L, int i, tp_copts *o) {
   if (!tl_option(L, i, "memory")) return;
   int at = lua_gettop(L), type = lua_type(L, at);
   double n = lua_tonumber(L, at);
   if (type == LUA_TSTRING) {
     const char *s = lua_tostring(L, at);
-    o->memory = bytes_of(s);
-    if (o->memory < 0)
+    bool any = strcmp(s, "none") == 0;
+    o->memory = any ? TP_MEMORY_ANY : tp_bytes_parse(s);
+    if (o->memory < 0 && !any)
       tl_fail(L, TP_E_OPTION, "option: memory: '%s' is no number of bytes; write \"2GiB\", \"512MiB\", \"1.5GB\" (KiB, MiB, GiB, TiB are powers of 1024, KB, MB, GB, TB of 1000) or a number", s);
   } else if (type == LUA_TNUMBER && n >= 1 && n < 0x1p62) {
     o->memory = (int64_t)n;
@@ -119,6 +106,10 @@ static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   if (tl_option(L, i, "precise")) {
     if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: precise: expected true or false, got %s", tl_describe(L, -1));
     o->precise = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  if (tl_option(L, i, "check")) {
+    o->check = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), "check"));
     lua_pop(L, 1);
   }
   if (tl_option(L, i, "device")) {
@@ -150,7 +141,6 @@ static void warn_all(lua_State *L, const tp_graph *g, int from) {
 }
 
 int tl_compile(lua_State *L) {
-  lua_settop(L, 2);
   tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "compile");
   tp_error e = { 0 };
   tp_copts o = { 0 };
@@ -163,10 +153,10 @@ int tl_compile(lua_State *L) {
   take_rest(L, lp, 2, &o);
   take_tick(L, lp, 2, &o);
   int told = lp->p->g->warnings.n;
+  tl_name_variables(L, lp);
   tl_fn *u = tl_pushfn(L, lp);
   u->f = tp_compile(lp->p, &o, &e);
   if (!u->f) tl_raise(L, &e);
-  u->nparam = tp_fn_nparam(u->f);
   warn_all(L, tp_fn_graph(u->f), told);
   return 1;
 }

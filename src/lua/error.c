@@ -19,6 +19,13 @@ bool tl_here(lua_State *L, lua_Debug *ar) {
   return false;
 }
 
+bool tl_is_library(lua_State *L, const char *source) { return is_library(tl_stateof(L), source); }
+
+bool tl_by_library(lua_State *L) {
+  lua_Debug ar;
+  return lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar) && tl_is_library(L, ar.source);
+}
+
 /* ---- the object as text ---- */
 static bool is_error(lua_State *L, int i) {
   if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return false;
@@ -157,29 +164,18 @@ int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) {
   tl_raise(L, &e);
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-const char *tl_hint(char out[TL_HINT], const char *name, const char *const *names, int n) {
-  enum { SHOWN = 12 };
-  const char *sorted[SHOWN], *near = tp_nearest(name, names, n);
-  *out = 0;
-  if (near) snprintf(out, TL_HINT, "; did you mean '%s'?", near);
-  if (near || n > SHOWN) return out;
-  memcpy(sorted, names, sizeof *names * (size_t)n);
-  qsort(sorted, (size_t)n, sizeof *sorted, by_name);
-  for (int k = 0; k < n; k++) {
-    size_t used = strlen(out);
-    if (k && strcmp(sorted[k - 1], sorted[k]) == 0) continue;
-    snprintf(out + used, TL_HINT - used, "%s'%s'", !*out ? "; there is " : k + 1 == n ? " and " : ", ", sorted[k]);
-  }
-  return out;
-}
-
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) {
-  char hint[TL_HINT];
-  tl_fail(L, TP_E_OPTION, "option: %s has no '%s'%s", what, name, tl_hint(hint, name, names, n));
+  char hint[TP_HINT];
+  tl_fail(L, TP_E_OPTION, "option: %s has no '%s'%s", what, name, tp_hint(hint, name, names, n));
+}
+
+int tl_nearest(lua_State *L) {                  /* word, { [name] = anything }: the libraries in Lua */
+  const char *word = luaL_checkstring(L, 1), *names[512];
+  int n = 0;
+  for (lua_pushnil(L); lua_next(L, 2) && n < (int)TP_LEN(names); lua_pop(L, 1))
+    if (lua_type(L, -2) == LUA_TSTRING) names[n++] = lua_tostring(L, -2);
+  lua_pushstring(L, tp_nearest(word, names, n));
+  return 1;
 }
 
 int tl_error(lua_State *L) {                    /* word, text: how the libraries in Lua raise */
@@ -193,6 +189,14 @@ int tl_error(lua_State *L) {                    /* word, text: how the libraries
 int tl_default_warn(lua_State *L) {
   fprintf(stderr, "tempo: warning: %s\n", luaL_checkstring(L, 1));
   return 0;
+}
+
+void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text) {
+  struct { const void *why; const char *file; int64_t line; } key = { why, lp->pos.file, lp->pos.line };
+  if (tp_hmap_get(&lp->lines, &key, sizeof key)) return;
+  tp_hmap_set(&lp->lines, &key, sizeof key, lp);
+  tl_warn(L, lua_pushfstring(L, "%s:%d: %s", lp->pos.file ? lp->pos.file : "?", lp->pos.line, text));
+  lua_pop(L, 1);
 }
 
 void tl_warn(lua_State *L, const char *text) {

@@ -1,8 +1,6 @@
 /* fn: a compiled function: f(inputs, bounds, { seed = }), f:params(), f:load_params(t), f:explain(), f:memory(). */
 #include "lua/tl.h"
 
-enum { UV_PARAMS = 1 };                         /* its user value: [UV_PARAMS] parameters by name; .program */
-
 tl_fn *tl_fn_self(lua_State *L, const char *what) {
   tl_fn *u = tl_check(L, 1, TL_FN, what);
   if (!u->f) tl_fail(L, TP_E_OPTION, "option: %s: this function has been freed", what);
@@ -12,9 +10,6 @@ tl_fn *tl_fn_self(lua_State *L, const char *what) {
 static int release(lua_State *L) {              /* __gc, __close, free */
   tl_fn *u = lua_touserdata(L, 1);
   u->f = tp_fn_free(u->f);
-  for (int k = 0; u->loaded && k < u->nparam; k++) tp_array_unref(u->loaded[k]);
-  tp_free(u->loaded);
-  u->loaded = NULL;
   return 0;
 }
 
@@ -27,26 +22,11 @@ static int fn_free(lua_State *L) {
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp) {
   tl_fn *u = tl_new(L, TL_FN, sizeof *u);
   u->lp = lp;
-  lua_createtable(L, 1, 1);
-  lua_newtable(L);
-  lua_rawseti(L, -2, UV_PARAMS);
+  lua_createtable(L, 0, 1);                     /* keeps its program */
   tl_pushprogtable(L, lp);
   lua_setfield(L, -2, "program");
   lua_setuservalue(L, -2);
   return u;
-}
-
-static void push_params(lua_State *L) {         /* the table of parameters by name */
-  lua_getuservalue(L, 1);
-  lua_rawgeti(L, -1, UV_PARAMS);
-  lua_remove(L, -2);
-}
-
-void tl_fn_set_params(lua_State *L) {
-  lua_getuservalue(L, 1);
-  lua_insert(L, -2);
-  lua_rawseti(L, -2, UV_PARAMS);
-  lua_pop(L, 1);
 }
 
 /* ---- calling ---- */
@@ -72,45 +52,35 @@ static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) 
   lua_pop(L, 1);
 }
 
-/* The results exist, empty, before the run: { name = array } twice, outputs and parameters. */
+/* The results exist, empty, before the run: { name = array }. */
 static tl_array **push_results(lua_State *L, const tp_graph *g) {
   tl_array **slot = lua_newuserdata(L, sizeof *slot * (size_t)(g->outputs.n + 1));
   lua_createtable(L, 0, g->outputs.n);
-  lua_newtable(L);
   for (int k = 0; k < g->outputs.n; k++) {
-    slot[k] = tl_pusharray(L);
-    lua_setfield(L, g->outputs.v[k].hidden ? -2 : -3, g->outputs.v[k].name);
+    slot[k] = g->outputs.v[k].hidden ? NULL : tl_pusharray(L);
+    if (slot[k]) lua_setfield(L, -2, g->outputs.v[k].name);
   }
   return slot;
 }
 
 static void keep_outputs(tl_array **slot, const tp_graph *g, const tp_run *run) {
   for (int k = 0; k < g->outputs.n; k++)
-    if (run->outputs[k]) slot[k]->a = tp_array_ref(run->outputs[k]);
-}
-
-static void charge_outputs(lua_State *L, tl_array **slot, const tp_graph *g) {
-  for (int k = 0; k < g->outputs.n; k++)
-    if (slot[k]->a) tl_charge(L, slot[k]);
+    if (slot[k] && run->outputs[k]) slot[k]->a = tp_array_ref(run->outputs[k]);
 }
 
 /* A run that was cancelled has no arrays for what is not complete. */
-static void drop_missing(lua_State *L, int outputs, tl_array **slot, const tp_graph *g) {
+static void charge_outputs(lua_State *L, int outputs, tl_array **slot, const tp_graph *g) {
   for (int k = 0; k < g->outputs.n; k++) {
-    if (slot[k]->a) continue;
+    if (!slot[k]) continue;
+    if (slot[k]->a) { tl_charge(L, slot[k]); continue; }
     lua_pushnil(L);
-    if (!g->outputs.v[k].hidden) { lua_setfield(L, outputs, g->outputs.v[k].name); continue; }
-    lua_getuservalue(L, 1);
-    lua_rawgeti(L, -1, UV_PARAMS);
-    lua_pushnil(L);
-    lua_setfield(L, -2, g->outputs.v[k].name);
-    lua_pop(L, 3);
+    lua_setfield(L, outputs, g->outputs.v[k].name);
   }
 }
 
 static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", "state", NULL };
-  lua_settop(L, 4);
+  tl_takes(L, "a call", 4, true);
   tl_fn *u = tl_fn_self(L, "call");
   tp_error e = { 0 };
   if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot call it again");
@@ -126,9 +96,8 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   const tl_saved *from = tl_option(L, 4, "state") ? tl_tosaved(L, lua_gettop(L), "state") : NULL;    /* stays on the stack */
   if (from && !tp_fn_ticks(u->f, &e)) tl_raise(L, &e);
   give_inputs(L, r, u, 2, from != NULL);
-  r->run.params = (tp_array *const *)u->loaded;
   tl_array **slot = push_results(L, g);
-  int outputs = lua_gettop(L) - 1, params = lua_gettop(L);
+  int outputs = lua_gettop(L);
   tl_run_prepare_calls(L, r);
   r->run.cancel = &u->cancel;
   u->cancel = false;
@@ -139,10 +108,7 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   keep_outputs(slot, g, &r->run);
   tp_fn_outputs_free(u->f, &r->run);
   tl_run_release(r);
-  lua_pushvalue(L, params);
-  tl_fn_set_params(L);
-  charge_outputs(L, slot, g);
-  drop_missing(L, outputs, slot, g);
+  charge_outputs(L, outputs, slot, g);
   lua_pushvalue(L, outputs);
   if (!u->cancel) return 1;
   lua_pushboolean(L, 1);
@@ -156,10 +122,11 @@ static void push_copy(lua_State *L, tp_array *from) {
   tl_setarray(L, copy, tp_array_cast(from, from->dtype));
 }
 
-static int newest_params(lua_State *L, tl_fn *u) {
+static int fn_params(lua_State *L) {                    /* copies: the script may write into them */
+  tl_fn *u = tl_fn_self(L, "params");
   lua_newtable(L);
-  for (int k = 0; k < u->nparam; k++) {
-    tp_array *a = tp_fn_newest(u->f, k);
+  for (int k = 0; k < tp_fn_nparam(u->f); k++) {
+    tp_array *a = tp_fn_param_value(u->f, k);
     if (!a) continue;
     push_copy(L, a);
     lua_setfield(L, -2, tp_fn_param(u->f, k)->attr.str);
@@ -167,24 +134,10 @@ static int newest_params(lua_State *L, tl_fn *u) {
   return 1;
 }
 
-static int fn_params(lua_State *L) {                    /* copies: the script may write into them */
-  tl_fn *u = tl_fn_self(L, "params");
-  lua_settop(L, 1);
-  if (tp_fn_stepped(u->f)) return newest_params(L, u);
-  push_params(L);
-  lua_newtable(L);
-  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 4)) {
-    lua_pushvalue(L, 4);
-    push_copy(L, tl_toarray(L, 5, "params"));
-    lua_rawset(L, 3);
-  }
-  return 1;
-}
-
 static int find_param(lua_State *L, tl_fn *u, const char *name) {
   const char *names[512];
   int n = 0;
-  for (int k = 0; k < u->nparam; k++) {
+  for (int k = 0; k < tp_fn_nparam(u->f); k++) {
     const char *s = tp_fn_param(u->f, k)->attr.str;
     if (strcmp(s, name) == 0) return k;
     if (n < (int)TP_LEN(names)) names[n++] = s;
@@ -192,51 +145,30 @@ static int find_param(lua_State *L, tl_fn *u, const char *name) {
   return tl_unknown(L, "load_params: the function", name, names, n);
 }
 
-/* The axes of a parameter's array: the dims of its domain that are not in along, then its shape. Bounds are not known yet: the run checks these. */
-static void check_param_shape(lua_State *L, const tp_node *w, const tp_array *a) {
-  int rank = w->ndom - w->attr.nalong + w->out[0].rank, first = w->ndom - w->attr.nalong;
-  if (a->dtype != w->out[0].dtype)
-    tl_fail(L, TP_E_DTYPE, "dtype: load_params: '%s' is %s, got %s", w->attr.str, tp_dtype_name(w->out[0].dtype), tp_dtype_name(a->dtype));
-  if (a->rank != rank) tl_fail(L, TP_E_SHAPE, "shape: load_params: '%s' has %d axes, got %d", w->attr.str, rank, a->rank);
-  for (int k = 0; k < w->out[0].rank; k++) {
-    int64_t want;
-    if (tp_ix_is_const(w->out[0].shape[k], &want) && a->shape[first + k] != want)
-      tl_fail(L, TP_E_SHAPE, "shape: load_params: axis %d of '%s' has extent %lld, got %lld", first + k, w->attr.str, (long long)want,
-              (long long)a->shape[first + k]);
-  }
-}
-
 static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a copy, so that the script may go on with its own */
-  const tp_node *w = tp_fn_param(u->f, find_param(L, u, name));
+  int k = find_param(L, u, name);
+  tp_error e = { 0 };
   if (tl_typeof(L, i) == TL_ARRAY) push_copy(L, tl_toarray(L, i, name));
   else {
-    lua_pushvalue(L, i);
-    tl_nested(L, lua_gettop(L), name, 0, &w->out[0].dtype, -1, NULL);
+    const char *what = lua_pushfstring(L, "parameter '%s'", name);
+    tl_nested(L, i, what, 0, &tp_fn_param(u->f, k)->out[0].dtype, -1, NULL);
     lua_remove(L, -2);
   }
-  check_param_shape(L, w, ((tl_array *)lua_touserdata(L, -1))->a);
+  if (!tp_fn_param_fits(u->f, k, ((tl_array *)lua_touserdata(L, -1))->a, &e)) tl_raise(L, &e);
 }
 
 /* All or nothing: whatever may be wrong is found before the first is replaced. */
 static int fn_load_params(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "load_params");
-  lua_settop(L, 2);
   if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: load_params takes a table by name, as f:params() gives; got %s", tl_describe(L, 2));
-  if (!u->loaded) u->loaded = tp_calloc(sizeof *u->loaded * (size_t)(u->nparam + 1));
-  if (!u->loaded) tl_fail(L, TP_E_MEMORY, "memory: no memory for parameters");
-  push_params(L);
   lua_newtable(L);
-  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 5)) {
-    if (lua_type(L, 5) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 5));
-    push_loaded(L, u, lua_tostring(L, 5), 6);
-    lua_setfield(L, 4, lua_tostring(L, 5));
+  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 4)) {
+    if (lua_type(L, 4) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 4));
+    push_loaded(L, u, lua_tostring(L, 4), 5);
+    lua_setfield(L, 3, lua_tostring(L, 4));
   }
-  for (lua_pushnil(L); lua_next(L, 4); lua_settop(L, 5)) {
-    int k = find_param(L, u, lua_tostring(L, 5));
-    tp_array_unref(u->loaded[k]);
-    u->loaded[k] = tp_array_ref(((tl_array *)lua_touserdata(L, 6))->a);
-    lua_setfield(L, 3, lua_tostring(L, 5));
-  }
+  for (lua_pushnil(L); lua_next(L, 3); lua_settop(L, 4))
+    tp_fn_load_param(u->f, find_param(L, u, lua_tostring(L, 4)), tp_array_ref(((tl_array *)lua_touserdata(L, 5))->a));
   lua_settop(L, 1);
   return 1;
 }
@@ -251,7 +183,6 @@ static int push_text(lua_State *L, tp_buf *b, bool ok, tp_error *e) {   /* takes
 }
 
 static int fn_explain(lua_State *L) {
-  lua_settop(L, 3);
   tl_fn *u = tl_fn_self(L, "explain");
   tp_error e = { 0 };
   tp_buf b;
@@ -301,7 +232,6 @@ static tl_run *run_of_bounds(lua_State *L, tl_fn *u) {  /* given as argument 2 *
 }
 
 static int fn_memory(lua_State *L) {
-  lua_settop(L, 2);
   tl_fn *u = tl_fn_self(L, "memory");
   tp_error e = { 0 };
   tl_run *r = run_of_bounds(L, u);
@@ -312,7 +242,6 @@ static int fn_memory(lua_State *L) {
 }
 
 static int fn_simulate(lua_State *L) {
-  lua_settop(L, 2);
   tl_fn *u = tl_fn_self(L, "simulate");
   tp_error e = { 0 };
   tp_kept k;
@@ -343,15 +272,15 @@ static int fn_tostring(lua_State *L) {
   const tp_graph *g = tp_fn_graph(u->f);
   int outputs = 0;
   for (int k = 0; k < g->outputs.n; k++) outputs += !g->outputs.v[k].hidden;
-  lua_pushfstring(L, "tempo.Function<%d nodes, %d inputs, %d outputs, %d parameters>", g->nodes.n, g->inputs.n, outputs, u->nparam);
+  lua_pushfstring(L, "tempo.Function<%d nodes, %d inputs, %d outputs, %d parameters>", g->nodes.n, g->inputs.n, outputs, tp_fn_nparam(u->f));
   return 1;
 }
 
-static const luaL_Reg fn_meta[] = { { "__call", fn_call }, { "__tostring", fn_tostring }, { NULL, NULL } };
-static const luaL_Reg fn_methods[] = {
-  { "params", fn_params }, { "load_params", fn_load_params }, { "explain", fn_explain }, { "memory", fn_memory }, { "peak", fn_peak }, { "simulate", fn_simulate },
-  { "start", tl_fn_start }, { "step", tl_fn_step }, { "cancel", tl_fn_cancel }, { "state", tl_fn_state }, { "load_state", tl_fn_load_state },
-  { "save", tl_fn_save }, { "load", tl_fn_load }, { "profile", fn_profile }, { "export", fn_export }, { "free", fn_free }, { NULL, NULL },
+static const tl_reg fn_meta[] = { { "__call", fn_call, 0 }, { "__tostring", fn_tostring, 0 }, { 0 } };
+static const tl_reg fn_methods[] = {
+  { "params", fn_params, 1 }, { "load_params", fn_load_params, 2 }, { "explain", fn_explain, 3 }, { "memory", fn_memory, 2 }, { "peak", fn_peak, 1 }, { "simulate", fn_simulate, 2 },
+  { "start", tl_fn_start, 4 }, { "step", tl_fn_step, 3 }, { "cancel", tl_fn_cancel, 1 }, { "state", tl_fn_state, 1 }, { "load_state", tl_fn_load_state, 2 },
+  { "save", tl_fn_save, 2 }, { "load", tl_fn_load, 2 }, { "profile", fn_profile, 2 }, { "export", fn_export, 2 }, { "free", fn_free, 1 }, { 0 },
 };
 
 void tl_open_fn(lua_State *L, tl_state *S) {

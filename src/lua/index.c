@@ -200,7 +200,6 @@ static int numbers(lua_State *L, bool mod) {            /* plain numbers stay nu
 }
 
 static int quotient(lua_State *L, const char *method, lua_CFunction f) {
-  lua_settop(L, 2);
   if (lua_type(L, 1) == LUA_TNUMBER && lua_type(L, 2) == LUA_TNUMBER) return numbers(L, f == index_imod);
   if (tl_typeof(L, 1) != TL_INDEX && tl_typeof(L, 2) != TL_INDEX) return tl_operator(L, method);
   return f(L);
@@ -210,7 +209,6 @@ int tl_index_mod(lua_State *L) { return quotient(L, "mod", index_imod); }
 
 /* ---- conditions ---- */
 static int compare(lua_State *L, tp_cmp op, const char *method) {
-  lua_settop(L, 2);
   tl_prog *lp;
   const tp_ix *a, *b;
   if (!operands(L, method, &lp, &a, &b)) return tl_operator(L, method);
@@ -232,7 +230,6 @@ static const tp_ix *to_cond(lua_State *L, tl_prog *lp, int i, const char *what) 
 }
 
 static int logic(lua_State *L, const char *method, ix_binary f) {
-  lua_settop(L, 2);
   if (is_tensor(L, 1) || is_tensor(L, 2)) return tl_operator(L, method);
   tl_prog *lp = tl_findprog(L, 1, 2);
   tl_pushix(L, lp, f(lp->p->ix, to_cond(L, lp, 1, method), to_cond(L, lp, 2, method)));
@@ -242,7 +239,6 @@ static int index_land(lua_State *L) { return logic(L, "land", tp_ix_and); }
 static int index_lor(lua_State *L) { return logic(L, "lor", tp_ix_or); }
 
 static int index_lnot(lua_State *L) {
-  lua_settop(L, 1);
   tl_prog *lp = tl_findprog(L, 1, 1);
   tl_pushix(L, lp, tp_ix_not(lp->p->ix, to_cond(L, lp, 1, "lnot")));
   return 1;
@@ -250,7 +246,6 @@ static int index_lnot(lua_State *L) {
 
 /* ---- methods ---- */
 static int index_value(lua_State *L) {
-  lua_settop(L, 1);
   tl_index *u = tl_check(L, 1, TL_INDEX, "value");
   tl_mark(L, u->lp);
   tl_pushtensor(L, u->lp, tl_lifted(L, u->lp, 1, "value"));
@@ -266,7 +261,6 @@ static int index_upper(lua_State *L) {
 }
 
 static int index_name(lua_State *L) {
-  lua_settop(L, 1);
   return index_tostring(L);
 }
 
@@ -277,22 +271,22 @@ static int index_program(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg index_meta[] = {
-  { "__add", index_add }, { "__sub", index_sub }, { "__mul", index_mul }, { "__idiv", index_idiv }, { "__mod", index_imod },
-  { "__unm", index_unm }, { "__div", index_div }, { "__pow", index_pow }, { "__lt", index_lt }, { "__le", index_le },
-  { "__concat", index_concat }, { "__len", index_len }, { "__tostring", index_tostring }, { NULL, NULL },
+static const tl_reg index_meta[] = {
+  { "__add", index_add, 0 }, { "__sub", index_sub, 0 }, { "__mul", index_mul, 0 }, { "__idiv", index_idiv, 0 }, { "__mod", index_imod, 0 },
+  { "__unm", index_unm, 0 }, { "__div", index_div, 0 }, { "__pow", index_pow, 0 }, { "__lt", index_lt, 0 }, { "__le", index_le, 0 },
+  { "__concat", index_concat, 0 }, { "__len", index_len, 0 }, { "__tostring", index_tostring, 0 }, { 0 },
 };
-static const luaL_Reg index_methods[] = {
-  { "eq", index_m_eq }, { "ne", index_m_ne }, { "lt", index_m_lt }, { "le", index_m_le }, { "gt", index_m_gt }, { "ge", index_m_ge },
-  { "land", index_land }, { "lor", index_lor }, { "lnot", index_lnot }, { "floordiv", index_idiv }, { "mod", index_imod },
-  { "value", index_value }, { "upper", index_upper }, { "name", index_name }, { "program", index_program }, { NULL, NULL },
+static const tl_reg index_methods[] = {
+  { "eq", index_m_eq, 2 }, { "ne", index_m_ne, 2 }, { "lt", index_m_lt, 2 }, { "le", index_m_le, 2 }, { "gt", index_m_gt, 2 }, { "ge", index_m_ge, 2 },
+  { "land", index_land, 2 }, { "lor", index_lor, 2 }, { "lnot", index_lnot, 1 }, { "floordiv", index_idiv, 2 }, { "mod", index_imod, 2 },
+  { "value", index_value, 1 }, { "upper", index_upper, 1 }, { "name", index_name, 1 }, { "program", index_program, 1 }, { 0 },
 };
-static const luaL_Reg range_meta[] = {
-  { "__add", range_trap }, { "__sub", range_trap }, { "__mul", range_trap }, { "__div", range_trap }, { "__unm", range_trap },
-  { "__idiv", range_trap }, { "__mod", range_trap }, { "__pow", range_trap }, { "__lt", range_trap }, { "__le", range_trap }, { "__len", range_trap },
-  { "__concat", index_concat }, { "__tostring", range_tostring }, { NULL, NULL },
+static const tl_reg range_meta[] = {
+  { "__add", range_trap, 0 }, { "__sub", range_trap, 0 }, { "__mul", range_trap, 0 }, { "__div", range_trap, 0 }, { "__unm", range_trap, 0 },
+  { "__idiv", range_trap, 0 }, { "__mod", range_trap, 0 }, { "__pow", range_trap, 0 }, { "__lt", range_trap, 0 }, { "__le", range_trap, 0 }, { "__len", range_trap, 0 },
+  { "__concat", index_concat, 0 }, { "__tostring", range_tostring, 0 }, { 0 },
 };
-static const luaL_Reg none[] = { { NULL, NULL } };
+static const tl_reg none[] = { { 0 } };
 
 void tl_open_index(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_INDEX, "tempo.Index", index_meta, index_methods, NULL);

@@ -18,6 +18,7 @@ static void lift_long(lua_State *L, tl_prog *lp, int64_t k, tp_arg *out) {
   out->val = constant(L, lp, a);
   tp_array_unref(a);
   out->weak = true;
+  out->num = (double)k;
 }
 
 /* One node for each number of a program: most methods make the number anew in the other operand's dtype and never look at this one. */
@@ -58,9 +59,15 @@ static void lift_table(lua_State *L, tl_prog *lp, int i, const char *what, tp_ar
   lua_pop(L, 1);
 }
 
+static void take_tensor(const tl_tensor *u, tp_arg *out) {
+  out->val = u->v;
+  out->where = u->weak;
+  out->weak = u->weak != NULL;
+}
+
 static void lift_loose(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
   tl_materialise(L, lp, i);
-  out->val = ((tl_tensor *)lua_touserdata(L, -1))->v;
+  take_tensor(lua_touserdata(L, -1), out);
   lua_pop(L, 1);
 }
 
@@ -81,7 +88,7 @@ void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
   switch (tl_typeof(L, i)) {
     case TL_TENSOR:
       tl_sameprog(L, lp, i, what);
-      out->val = ((tl_tensor *)tl_check(L, i, TL_TENSOR, what))->v;
+      take_tensor(tl_check(L, i, TL_TENSOR, what), out);
       return;
     case TL_LOOSE: lift_loose(L, lp, i, out); return;
     case TL_INDEX: lift_index(L, lp, i, what, out); return;
@@ -102,15 +109,18 @@ tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what) {
   return a.val;
 }
 
-/* A weak scalar takes the dtype and fills the shape. */
+/* A weak value takes the dtype; a number or index expression fills the shape. */
 static tp_val fill(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d, int rank, const tp_ix *const *shape) {
   tp_error e = { 0 };
   tp_graph *g = lp->p->g;
   tp_val v = { 0 };
-  if (a->isnum && !tp_dtype_float(d) && a->num != floor(a->num))
-    tl_fail(L, TP_E_DTYPE, "dtype: the %s is %s, and %g is no integer: declare dtype = \"f32\"", what, tp_dtype_name(d), a->num);
+  char text[32];
+  double num;
+  const char *no = tp_weak_refused(a, d, &num);
+  if (no) tl_fail(L, TP_E_DTYPE, "dtype: the %s is %s, and %s is %s: declare %s", what, tp_dtype_name(d), tl_numeral(num, text), no,
+                  num == floor(num) ? "a wider dtype" : "dtype = \"f32\"");
   if (a->isnum) v = tp_full(g, a->num, d, rank, shape, &e);
-  else if ((v = tp_cast(g, a->val, d, &e)).node) v = tp_expand(g, v, rank, shape, &e);
+  else if ((v = tp_weak_as(g, a, d, &e)).node && !a->where) v = tp_expand(g, v, rank, shape, &e);
   if (!v.node) tl_raise(L, &e);
   return v;
 }

@@ -167,8 +167,8 @@ static int loose_newindex(lua_State *L) {
   return tl_fail(L, TP_E_OPTION, "option: x[...] = e defines tensors made by P:tensor; this one is a literal");
 }
 
-static const luaL_Reg loose_methods[] = {
-  { "shape", loose_shape }, { "dtype", loose_dtype }, { "domain", loose_domain }, { "program", loose_program }, { "name", loose_name }, { NULL, NULL },
+static const tl_reg loose_methods[] = {
+  { "shape", loose_shape, 1 }, { "dtype", loose_dtype, 1 }, { "domain", loose_domain, 1 }, { "program", loose_program, 1 }, { "name", loose_name, 2 }, { 0 },
 };
 
 /* Operators are those of tensors: the metatable's fields are copied. */
@@ -181,9 +181,9 @@ static void copy_operators(lua_State *L, int from, int to) {
 }
 
 void tl_open_loose(lua_State *L, tl_state *S) {
-  static const luaL_Reg meta[] = { { "__tostring", loose_tostring }, { "__newindex", loose_newindex }, { NULL, NULL } };
+  static const tl_reg meta[] = { { "__tostring", loose_tostring, 0 }, { "__newindex", loose_newindex, 0 }, { 0 } };
   tl_class(L, S, TL_LOOSE, "tempo.Tensor", meta, loose_methods, loose_index);
-  tl_push_methods(L, S, "m", false);
+  tl_push_methods(L, S, "m", TL_LOOSE);
   tl_pushclass(L, TL_TENSOR);
   tl_pushclass(L, TL_LOOSE);
   copy_operators(L, lua_gettop(L) - 1, lua_gettop(L));

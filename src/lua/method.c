@@ -23,7 +23,7 @@ static void to_limit(call_t *c, int i, tp_arg *a) {             /* X */
 static void to_axes(call_t *c, int i, tp_arg *a) {
   lua_State *L = c->L;
   tp_graph *g = c->lp->p->g;
-  a->n = lua_istable(L, i) ? (int)lua_rawlen(L, i) : 1;
+  a->n = lua_istable(L, i) ? tl_sequence(L, i, c->what, "{0, 1}") : 1;
   const tp_ix **v = TP_NEWN(&g->arena, const tp_ix *, a->n + 1);
   for (int k = 0; k < a->n; k++) {
     if (lua_istable(L, i)) lua_rawgeti(L, i, k + 1);
@@ -46,7 +46,7 @@ static void to_word(call_t *c, int i, tp_arg *a) {              /* W */
 static void to_sizes(call_t *c, int i, tp_arg *a) {             /* E */
   lua_State *L = c->L;
   bool list = lua_istable(L, i);
-  a->n = list ? (int)lua_rawlen(L, i) : 1;
+  a->n = list ? tl_sequence(L, i, c->what, "{1, 2}") : 1;
   const tp_ix **v = TP_NEWN(&c->lp->p->g->arena, const tp_ix *, a->n + 1);
   for (int k = 0; k < a->n; k++) {
     if (list) lua_rawgeti(L, i, k + 1);
@@ -69,24 +69,23 @@ static void to_shape(call_t *c, int i, tp_arg *a) {             /* S: {n, m}, or
   lua_pop(L, 1);
 }
 
-/* J: a nested table of integers holds indices, where a tensor's default is f32. */
+/* J: a nested table holds indices, i64, where a tensor's default is f32. */
 static void to_indices(call_t *c, int i, tp_arg *a) {
   lua_State *L = c->L;
   if (!lua_istable(L, i)) { tl_lift(L, c->lp, i, c->what, a); return; }
-  tp_array *t = tl_nested(L, i, c->what, 0, &(tp_dtype){ TP_F64 }, -1, NULL);
-  bool whole = true;
-  for (int64_t k = 0; whole && k < t->count; k++) whole = (double)tp_f64_to_i64(((double *)t->data)[k]) == ((double *)t->data)[k];
-  tl_array *u = tl_pusharray(L);
-  tl_setarray(L, u, tp_array_cast(t, whole ? TP_I64 : TP_F32));
+  tl_nested(L, i, c->what, 0, &(tp_dtype){ TP_I64 }, -1, NULL);
   tl_lift(L, c->lp, lua_gettop(L), c->what, a);
-  lua_pop(L, 2);
+  lua_pop(L, 1);
 }
 
 static tp_dtype common_dtype(int n, const tp_arg *v) {          /* what weak operands of a list become */
-  tp_dtype d = TP_F32;
+  tp_dtype d = TP_F32, least;
   bool any = false;
   for (int k = 0; k < n; k++)
     if (!v[k].weak) d = any ? tp_dtype_promote(d, tp_dtypeof(v[k].val)) : tp_dtypeof(v[k].val), any = true;
+  least = d;
+  for (int k = 0; k < n; k++)
+    if (v[k].weak) d = tp_dtype_promote(d, tp_weak_beside(&v[k], least));
   return d;
 }
 
@@ -98,7 +97,7 @@ static void to_list(call_t *c, tp_arg *a, int n, int first) {   /* values first 
   for (int k = 0; k < n; k++) tl_lift(c->L, c->lp, first + k, c->what, &v[k]);
   tp_dtype d = common_dtype(n, v);
   for (int k = 0; k < n; k++) {
-    vals[k] = v[k].weak ? tp_cast(g, v[k].val, d, &e) : v[k].val;
+    vals[k] = v[k].weak ? tp_weak_as(g, &v[k], d, &e) : v[k].val;
     if (!vals[k].node) tl_raise(c->L, &e);
   }
   a->n = n;
@@ -107,8 +106,7 @@ static void to_list(call_t *c, tp_arg *a, int n, int first) {   /* values first 
 
 static void to_table_list(call_t *c, int i, tp_arg *a) {
   lua_State *L = c->L;
-  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: %s: expected a table of tensors, got %s", c->what, tl_describe(L, i));
-  int n = (int)lua_rawlen(L, i), first = lua_gettop(L) + 1;
+  int n = tl_sequence(L, i, c->what, "{a, b}"), first = lua_gettop(L) + 1;
   luaL_checkstack(L, n + 8, c->what);
   for (int k = 1; k <= n; k++) lua_rawgeti(L, i, k);
   to_list(c, a, n, first);
@@ -197,6 +195,14 @@ static int gather_spread(call_t *c, int k, int npos, int i) {
   return end;
 }
 
+/* Argument k, which should be at i. With a dot for the colon all have moved by one. */
+static void refuse_missing(const call_t *c, int k, int i) {
+  lua_State *L = c->L;
+  const char *name = c->m->name, *got = lua_isnil(L, i) ? "nil (is a variable's name misspelled?)" : "nothing";
+  const char *dot = tl_dotted(L) ? lua_pushfstring(L, ": a method is called with a colon, x:%s(...)", name) : "";
+  tl_fail(L, TP_E_OPTION, "option: bad argument #%d to '%s' ('%s'): expected a value, got %s%s", k + 1, name, c->sig[k].name, got, dot);
+}
+
 static void take_arguments(call_t *c, int first) {
   lua_State *L = c->L;
   int top = lua_gettop(L), npos = 0;
@@ -215,13 +221,12 @@ static void take_arguments(call_t *c, int first) {
     if (i == top && options && is_options(L, i, c->sig[k].optional && !strchr("ASLE", c->sig[k].type))) break;
     int end = gather_spread(c, k, npos, i);
     if (!lua_isnoneornil(L, i)) convert(c, k, i);
-    else if (!c->sig[k].optional) tl_fail(L, TP_E_OPTION, "option: %s ('%s'): expected a value, got %s", c->what, c->sig[k].name,
-                                          lua_isnil(L, i) ? "nil (is a variable's name misspelled?)" : "nothing");
+    else if (!c->sig[k].optional) refuse_missing(c, k, i);
     i = TP_MAX(i, end - 1);
   }
   for (int j = k; j < npos; j++)
     if (!c->sig[j].optional && c->sig[j].type != 'V' && !c->a[j].kind)
-      tl_fail(L, TP_E_OPTION, "option: bad argument #%d to '%s' ('%s'): expected a value, got nothing", j + 1, c->m->name, c->sig[j].name);
+      refuse_missing(c, j, top + 1);
   if (i <= top && options && (lua_isnil(L, i) || lua_istable(L, i))) take_options(c, i++);
   bool spread = c->m->kinds[0] == 'c' && lua_type(L, first) == LUA_TNUMBER;      /* zeros(2, 3) */
   for (; i <= top; i++)
@@ -249,14 +254,38 @@ static void warn_random(call_t *c) {
   lua_pop(c->L, 1);
 }
 
-static tp_val *run(lua_State *L, tl_prog *lp, const tp_method *m, int first, int *n) {
+/* A scalar at each point of its domain has nothing to reduce: the points were meant. Libraries, written for any shape, may mean it. */
+static void warn_scalar(const call_t *c) {
+  const tp_val x = c->a[0].val;
+  bool all_axes = strcmp(c->m->shape, "reduced") == 0 || strstr(c->m->name, "softmax");
+  if (!all_axes || tp_rankof(x) || !x.node->ndom || tl_by_library(c->L)) return;
+  for (int k = 1; k < c->nsig; k++)
+    if (strcmp(c->sig[k].name, "axis") == 0 && c->a[k].kind) return;
+  const tp_sym *d = x.node->dom[x.node->ndom - 1];
+  const char *it = tp_own_name(x.node) ? tp_own_name(x.node) : "x", *range = lua_pushfstring(c->L, "0 .. %s", d->bound->name);
+  if (x.node->ndom > 1) range = lua_pushfstring(c->L, "{%s = %s}", d->name, range);
+  tl_warn_once(c->L, c->lp, c->m, lua_pushfstring(c->L, "shape: %s of a scalar at each point of '%s' reduces no axis; %s[%s]:%s(0) reduces %s", c->m->name,
+                                                  d->name, it, range, c->m->name, d->name));
+}
+
+/* A where among numbers is weak as they are. */
+static const tp_arg *weak_result(const call_t *c) {
+  bool weak = strcmp(c->m->name, "where") == 0 && c->a[1].weak && c->a[2].weak;
+  return weak ? tp_dup(&c->lp->p->g->arena, c->a, 3 * sizeof *c->a) : NULL;
+}
+
+static tp_val *run(lua_State *L, tl_prog *lp, const tp_method *m, int first, int *n, const tp_arg **weak) {
   call_t c = { .L = L, .lp = lp, .m = m };
   tp_error e = { 0 };
   c.nsig = tp_sig_parse(m->sig, c.sig);
   take_arguments(&c, first);
-  if (!lp->scratch) warn_random(&c);
+  if (!lp->scratch) {
+    warn_random(&c);
+    warn_scalar(&c);
+  }
   tp_val *out = NULL;
   *n = 0;
+  *weak = weak_result(&c);
   if (!m->fn(lp->p->g, m, c.a, &out, n, &e)) tl_raise(L, &e);
   return out;
 }
@@ -265,18 +294,24 @@ bool tl_method_sequence(const tp_method *m) {
   return strcmp(m->name, "split") == 0 || strcmp(m->name, "chunk") == 0;
 }
 
-static void push_sequence(lua_State *L, tl_prog *lp, int n, const tp_val *out) {
+static void push_result(lua_State *L, tl_prog *lp, tp_val v, const tp_arg *weak) {
+  tl_pushtensor(L, lp, v);
+  ((tl_tensor *)lua_touserdata(L, -1))->weak = weak;
+}
+
+static void push_sequence(lua_State *L, tl_prog *lp, int n, const tp_val *out, const tp_arg *weak) {
   lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
-    tl_pushtensor(L, lp, out[k]);
+    push_result(L, lp, out[k], weak);
     lua_rawseti(L, -2, k + 1);
   }
 }
 
 int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first) {
   int n;
-  const tp_val *out = run(L, lp, m, first, &n);
-  push_sequence(L, lp, n, out);
+  const tp_arg *weak;
+  const tp_val *out = run(L, lp, m, first, &n, &weak);
+  push_sequence(L, lp, n, out, weak);
   return n;
 }
 
@@ -284,11 +319,12 @@ int tl_callmethod(lua_State *L, const tp_method *m, int first) {
   tl_prog *lp = tl_findprog(L, first, lua_gettop(L));
   if (!lp) return tl_loose_new(L, m, first);
   int n;
+  const tp_arg *weak;
   tl_mark(L, lp);
-  const tp_val *out = run(L, lp, m, first, &n);
-  if (tl_method_sequence(m)) return push_sequence(L, lp, n, out), 1;
+  const tp_val *out = run(L, lp, m, first, &n, &weak);
+  if (tl_method_sequence(m)) return push_sequence(L, lp, n, out, NULL), 1;
   luaL_checkstack(L, n, m->name);
-  for (int k = 0; k < n; k++) tl_pushtensor(L, lp, out[k]);
+  for (int k = 0; k < n; k++) push_result(L, lp, out[k], weak);
   return n;
 }
 
@@ -303,13 +339,12 @@ static int call_row(lua_State *L) {
   return tl_callmethod(L, lua_touserdata(L, TL_UPVALUE), 1);
 }
 
-void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, bool functions) {
+void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of) {
   for (int k = 0; k < tp_nmethods; k++) {
     const tp_method *m = &tp_methods[k];
-    bool index_only = functions && (strcmp(m->name, "min") == 0 || strcmp(m->name, "max") == 0);
+    bool index_only = of == TL_NONE && (strcmp(m->name, "min") == 0 || strcmp(m->name, "max") == 0);
     if (!strpbrk(m->kinds, kinds) || index_only) continue;
     lua_pushlightuserdata(L, (void *)m);
-    tl_pushfunction(L, S, call_row, 1);
-    lua_setfield(L, -2, m->name);
+    tl_setnamed(L, S, of, &(tl_reg){ m->name, call_row, 0 }, 1);
   }
 }

@@ -1,11 +1,8 @@
 /* module: luaopen_tempo. Opening prints nothing and reads nothing but where the Lua libraries are. */
 #include "lua/tl.h"
 #include <stdio.h>
-#include <time.h>
 
 static const char module_key;                   /* registry: the module */
-
-#define VERSION "tempo 0.1"
 
 static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger", "viz" };
 
@@ -76,16 +73,30 @@ static void push_handle_methods(lua_State *L, tl_state *S) {    /* into the tabl
   static const char *const names[] = { "shape", "dtype", "domain", "name", "at", "backward", "peek" };
   for (size_t k = 0; k < TP_LEN(names); k++) {
     lua_pushstring(L, names[k]);
-    tl_pushfunction(L, S, module_method, 1);
-    lua_setfield(L, -2, names[k]);
+    tl_setnamed(L, S, TL_NONE, &(tl_reg){ names[k], module_method, 0 }, 1);
   }
 }
 
 /* Seconds of a clock that never goes back; for rates and durations. */
 static int module_clock(lua_State *L) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  lua_pushnumber(L, (lua_Number)t.tv_sec + 1e-9 * (lua_Number)t.tv_nsec);
+  lua_pushnumber(L, tp_now());
+  return 1;
+}
+
+/* For tempo.rl: what is known of an environment, one of ours or of the host's; nil: there is none. */
+static int module_environment(lua_State *L) {
+  const tp_env *e = tp_env_find(tl_string(L, 1, "environment"));
+  if (!e) return 0;
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, e->nu);
+  lua_setfield(L, -2, "uniforms");
+  lua_createtable(L, 1, 0);
+  lua_pushinteger(L, e->nobs);
+  lua_rawseti(L, -2, 1);
+  lua_setfield(L, -2, "observation");
+  if (!e->nactions) return 1;
+  lua_pushinteger(L, e->nactions);
+  lua_setfield(L, -2, "actions");
   return 1;
 }
 
@@ -93,11 +104,10 @@ void tl_pushmodule(lua_State *L) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &module_key);
 }
 
-static const luaL_Reg functions[] = {
-  { "program", tl_program }, { "grad", tl_grad }, { "array", tl_array_new }, { "load", tl_array_load },
-  { "save", tl_array_save_named }, { "range", tl_index_range },
-  { "min", tl_index_min }, { "max", tl_index_max }, { "floordiv", tl_index_floordiv }, { "mod", tl_index_mod }, { "clock", module_clock },
-  { "warn", tl_default_warn }, { NULL, NULL },
+static const tl_reg functions[] = {
+  { "program", tl_program, 1 }, { "grad", tl_grad, 3 }, { "array", tl_array_new, 3 }, { "load", tl_array_load, 1 }, { "save", tl_array_save_named, 2 },
+  { "range", tl_index_range, 0 }, { "min", tl_index_min, 0 }, { "max", tl_index_max, 0 }, { "floordiv", tl_index_floordiv, 2 }, { "mod", tl_index_mod, 2 },
+  { "clock", module_clock, 0 }, { "warn", tl_default_warn, 1 }, { 0 },
 };
 
 /* lua/tempo/init.lua refuses other Luas before this module is loaded; this is for whoever loads it by itself. The module for LuaJIT would even run
@@ -124,16 +134,22 @@ int luaopen_tempo(lua_State *L) {
   tl_open_saved(L, S);
   find_libraries(L, S);
   lua_newtable(L);
-  tl_push_methods(L, S, "mfc", true);
+  tl_push_methods(L, S, "mfc", TL_NONE);
   push_handle_methods(L, S);
   tl_setfuncs(L, S, functions);                 /* after the rows: floordiv and mod take index expressions too */
-  lua_pushliteral(L, VERSION);
+  lua_pushliteral(L, "tempo " TP_VERSION);
   lua_setfield(L, -2, "_VERSION");
   lua_newtable(L);
   tl_pushfunction(L, S, module_index, 0);
   lua_setfield(L, -2, "__index");
   tl_pushfunction(L, S, tl_error, 0);           /* for tempo.util */
   lua_setfield(L, -2, "fail");
+  tl_pushfunction(L, S, module_environment, 0);
+  lua_setfield(L, -2, "environment");
+  tl_pushfunction(L, S, tl_nearest, 0);
+  lua_setfield(L, -2, "nearest");
+  tl_pushfunction(L, S, tl_grad_step, 0);       /* for tempo.optim */
+  lua_setfield(L, -2, "step");
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   tl_rawsetp(L, LUA_REGISTRYINDEX, &module_key);

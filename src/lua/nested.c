@@ -39,19 +39,31 @@ static bool is_int64(lua_State *L, int i, int64_t *out) {       /* a cdata integ
 static bool is_int64(lua_State *L, int i, int64_t *out) { return false; }
 #endif
 
-static bool is_element(lua_State *L, int i) {
-  int64_t v;
-  return lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i) || is_int64(L, i, &v);
+const char *tl_numeral(double v, char out[32]) {
+  if (isnan(v)) return "nan";
+  if (isinf(v)) return v > 0 ? "math.huge" : "-math.huge";
+  snprintf(out, 32, "%.14g", v);
+  return out;
 }
 
-void tl_setelem(lua_State *L, tp_array *a, int64_t k, int i) {
-  int64_t v;
-  if (lua_isboolean(L, i)) tp_puti(a->dtype, a->data, k, lua_toboolean(L, i));
-  else if (is_int64(L, i, &v)) tp_puti(a->dtype, a->data, k, v);
-  else if (lua_type(L, i) != LUA_TNUMBER)
-    tl_fail(L, TP_E_OPTION, "option: expected a number as an element, got %s", tl_describe(L, i));
-  else if (!tp_dtype_float(a->dtype) && a->dtype != TP_BOOL && tl_isint(L, i, &v)) tp_puti(a->dtype, a->data, k, v);
-  else tp_put(a->dtype, a->data, k, lua_tonumber(L, i));
+tp_code tl_setelem(lua_State *L, tp_array *a, int64_t k, int i, const char *at, char why[TP_HINT]) {
+  char text[32];
+  int64_t v = lua_toboolean(L, i);
+  tp_dtype d = a->dtype;
+  bool number = lua_type(L, i) == LUA_TNUMBER, whole = number ? tl_isint(L, i, &v) : lua_isboolean(L, i) || is_int64(L, i, &v);
+  if (!number && !whole) return snprintf(why, TP_HINT, "expected a number%s, got %s", at, tl_describe(L, i)), TP_E_OPTION;
+  double f = number ? lua_tonumber(L, i) : (double)v;
+  const char *no = whole && d == TP_I64 ? NULL : tp_dtype_refuses(d, f);
+  if (no) return snprintf(why, TP_HINT, "%s%s is %s, and its dtype is %s", tl_numeral(f, text), at, no, tp_dtype_name(d)), TP_E_DTYPE;
+  if (number && (!whole || tp_dtype_float(d))) tp_put(d, a->data, k, f);
+  else tp_puti(d, a->data, k, v);
+  return TP_OK;
+}
+
+void tl_putelem(lua_State *L, const char *what, tp_code code, tp_array *a, int64_t k, int i) {
+  char why[TP_HINT];
+  tp_code own = tl_setelem(L, a, k, i, "", why);
+  if (own) tl_fail(L, code ? code : own, "%s: %s", what, why);
 }
 
 static void push_level(lua_State *L, const tp_array *a, int level, int64_t *k) {
@@ -119,13 +131,15 @@ static int refuse_key(const nest_t *n, int level, int64_t len) {        /* the k
 }
 
 static void fill_level(nest_t *n, int i, int level, int64_t to) {       /* the entry at i goes to element `to` on */
-  char where[128];
+  char where[128], at[160], why[TP_HINT];
   lua_State *L = n->L;
+  tp_code own;
   if (level == n->rank) {
     if (lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: a table at %s, where the first rows have a number", place(level, n->at, where, sizeof where));
-    if (!is_element(L, i)) refuse(n, TP_E_OPTION, "expected a number at %s, got %s", place(level, n->at, where, sizeof where), tl_describe(L, i));
-    tl_setelem(L, n->a, to, i);
-    return;
+    if (!(own = tl_setelem(L, n->a, to, i, "", why))) return;
+    snprintf(at, sizeof at, " at %s", place(level, n->at, where, sizeof where));
+    tl_setelem(L, n->a, to, i, at, why);
+    refuse(n, own, "%s", why);
   }
   if (!lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: %s at %s, where the first rows have a table", tl_describe(L, i), place(level, n->at, where, sizeof where));
   int64_t len = (int64_t)lua_rawlen(L, i), seen = 0, stride = 1, k;

@@ -30,8 +30,9 @@ const char *tl_string(lua_State *L, int i, const char *what) {
 
 int64_t tl_integer(lua_State *L, int i, const char *what) {
   int64_t k;
+  char text[32];
   if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_OPTION, "option: %s: expected an integer, got %s", what, tl_describe(L, i));
-  if (!tl_isint(L, i, &k)) tl_fail(L, TP_E_OPTION, "option: %s: expected an integer, got %g", what, lua_tonumber(L, i));
+  if (!tl_isint(L, i, &k)) tl_fail(L, TP_E_OPTION, "option: %s: expected an integer, got %s", what, tl_numeral(lua_tonumber(L, i), text));
   return k;
 }
 
@@ -54,25 +55,31 @@ const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what) {
     return e;
   }
   if (tl_isint(L, i, &k)) return tp_ix_const(lp->p->ix, k);
+  char text[32];
   if (lua_type(L, i) == LUA_TNUMBER)
-    tl_fail(L, TP_E_AFFINE, "affine: %s: %g is no integer; for arithmetic on values write t:value()", what, lua_tonumber(L, i));
+    tl_fail(L, TP_E_AFFINE, "affine: %s: %s is no integer; for arithmetic on values write t:value()", what, tl_numeral(lua_tonumber(L, i), text));
   if (tl_typeof(L, i) == TL_TENSOR || tl_typeof(L, i) == TL_LOOSE)
     tl_fail(L, TP_E_AFFINE, "affine: %s: a tensor is no index expression; to choose by data write x[lo .. hi]:index_select(0, k)", what);
   return tl_fail(L, TP_E_OPTION, "option: %s: expected an integer or an index expression, got %s", what, tl_describe(L, i)), NULL;
 }
 
-/* A sequence without holes: its length. */
-static int sequence(lua_State *L, int i, const char *what, const char *like) {
+int tl_sequence(lua_State *L, int i, const char *what, const char *like) {
+  int64_t k;
   if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: %s: expected a table like %s, got %s", what, like, tl_describe(L, i));
   int n = (int)lua_rawlen(L, i), count = 0;
-  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) count++;
-  if (count != n) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence like %s", what, like);
+  i = lua_absindex(L, i);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), count++) {
+    if (lua_type(L, -2) == LUA_TSTRING)
+      tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence like %s, got the key '%s' in it: options have a table of their own", what, like, lua_tostring(L, -2));
+    if (!tl_isint(L, -2, &k) || k < 1) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence like %s, got %s as a key", what, like, tl_describe(L, -2));
+  }
+  if (count != n) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence like %s, got one with holes (is a variable's name misspelled?)", what, like);
   return n;
 }
 
 int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out) {
   i = lua_absindex(L, i);
-  int n = sequence(L, i, what, "{3, T}");
+  int n = tl_sequence(L, i, what, "{3, T}");
   if (n > TP_MAXRANK) tl_fail(L, TP_E_SHAPE, "shape: %s: %d axes, at most %d", what, n, TP_MAXRANK);
   const tp_ix **v = TP_NEWN(&lp->p->g->arena, const tp_ix *, n + 1);
   for (int k = 0; k < n; k++) {
@@ -110,7 +117,7 @@ static void check_order(lua_State *L, const char *what, int n, const tp_sym *con
 int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out) {
   i = lua_absindex(L, i);
   tp_graph *g = lp->p->g;
-  int n = sequence(L, i, what, "{t}"), have = 0;
+  int n = tl_sequence(L, i, what, "{t}"), have = 0;
   const tp_sym *const *dom = NULL;
   const tp_sym **listed = TP_NEWN(&g->arena, const tp_sym *, n + 1);
   int nlisted = 0;

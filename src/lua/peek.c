@@ -85,7 +85,6 @@ static void push_option(lua_State *L, int i, const char *name) {
 
 int tl_peek(lua_State *L) {
   static const char *const known[] = { "inputs", "bounds", "at", "seed", NULL };
-  lua_settop(L, 2);
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "peek");
   tp_graph *g = u->lp->p->g;
   tl_options(L, 2, "peek", known);

@@ -11,7 +11,6 @@ static tl_prog *self(lua_State *L, const char *what) {
 int tl_program(lua_State *L) {
   static const char *const known[] = { "seed", NULL };
   uint64_t seed = 0;
-  lua_settop(L, 1);
   tl_options(L, 1, "program", known);
   if (tl_option(L, 1, "seed")) seed = (uint64_t)tl_integer(L, lua_gettop(L), "seed");
   tl_program_new(L, tl_stateof(L), seed);
@@ -67,7 +66,6 @@ static int program_bound(lua_State *L) {
 
 static int program_stop(lua_State *L) {
   tp_error e = { 0 };
-  lua_settop(L, 3);
   tl_prog *lp = self(L, "stop");
   const tp_ix *dim = tl_typeof(L, 2) == TL_INDEX ? tl_toix(L, lp, 2, "stop") : NULL;
   const tp_sym *s = dim ? tp_ix_as_sym(dim) : NULL;
@@ -104,16 +102,15 @@ static int push_node(lua_State *L, tl_prog *lp, tp_op op, int nin, const tp_val 
 
 /* An input is one array for all points: rows of one length. */
 static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
-  for (int i = 0; i < a->nix; i++)
-    for (int d = 0; d < a->ndom; d++)
-      if (tp_ix_mentions(a->ix[i], a->dom[d]))
-        tl_fail(L, TP_E_RAGGED, "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read x:slice(%d, 0, %s)", a->str,
-                tp_ix_str(lp->p->ix, a->ix[i]), a->dom[d]->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
+  int i;
+  const tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);
+  if (d)
+    tl_fail(L, TP_E_RAGGED, "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read x:slice(%d, 0, %s)", a->str,
+            tp_ix_str(lp->p->ix, a->ix[i]), d->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
 }
 
 static int program_input(lua_State *L) {
   static const char *const known[] = { "domain", "shape", "dtype", NULL };
-  lua_settop(L, 3);
   tl_prog *lp = self(L, "input");
   tp_attr a = { .str = tl_string(L, 2, "name of input") };
   for (int k = 0; k < lp->p->g->inputs.n; k++)
@@ -128,7 +125,6 @@ static int program_input(lua_State *L) {
 
 static int program_tensor(lua_State *L) {
   static const char *const known[] = { "domain", "shape", "dtype", "name", NULL };
-  lua_settop(L, 2);
   tl_prog *lp = self(L, "tensor");
   tp_attr a = { 0 };
   tl_options(L, 2, "tensor", known);
@@ -178,7 +174,6 @@ static void shape_of_init(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
 
 static int program_param(lua_State *L) {
   static const char *const known[] = { "along", "domain", "shape", "init", "dtype", NULL };
-  lua_settop(L, 3);
   tl_prog *lp = self(L, "param");
   tp_attr a = { .str = tl_string(L, 2, "name of param") };
   tl_options(L, 3, "param", known);
@@ -191,7 +186,6 @@ static int program_param(lua_State *L) {
 }
 
 static int program_constant(lua_State *L) {
-  lua_settop(L, 2);
   tl_prog *lp = self(L, "constant");
   tl_type t = tl_typeof(L, 2);
   if (t != TL_ARRAY && !lua_istable(L, 2) && lua_type(L, 2) != LUA_TNUMBER && !lua_isboolean(L, 2))
@@ -204,12 +198,12 @@ static int program_env_reset(lua_State *L) { return tl_record_env(L, TP_OP_ENV_R
 static int program_env_obs(lua_State *L) { return tl_record_env(L, TP_OP_ENV_OBS); }
 static int program_env_step(lua_State *L) { return tl_record_env(L, TP_OP_ENV_STEP); }
 
-static const luaL_Reg program_meta[] = { { "__tostring", program_tostring }, { NULL, NULL } };
-static const luaL_Reg program_methods[] = {
-  { "dim", program_dim }, { "bound", program_bound }, { "stop", program_stop }, { "input", program_input }, { "tensor", program_tensor }, { "param", program_param },
-  { "constant", program_constant }, { "call", tl_record_call }, { "source", tl_record_source }, { "sink", tl_record_sink },
-  { "env_reset", program_env_reset }, { "env_obs", program_env_obs }, { "env_step", program_env_step },
-  { "compile", tl_compile }, { "seed", program_seed }, { NULL, NULL },
+static const tl_reg program_meta[] = { { "__tostring", program_tostring, 0 }, { 0 } };
+static const tl_reg program_methods[] = {
+  { "dim", program_dim, 3 }, { "bound", program_bound, 2 }, { "stop", program_stop, 3 }, { "input", program_input, 3 }, { "tensor", program_tensor, 2 }, { "param", program_param, 3 },
+  { "constant", program_constant, 2 }, { "call", tl_record_call, 5 }, { "source", tl_record_source, 4 }, { "sink", tl_record_sink, 4 },
+  { "env_reset", program_env_reset, 3 }, { "env_obs", program_env_obs, 3 }, { "env_step", program_env_step, 5 },
+  { "compile", tl_compile, 2 }, { "seed", program_seed, 1 }, { 0 },
 };
 
 void tl_open_program(lua_State *L, tl_state *S) {

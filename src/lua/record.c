@@ -18,9 +18,7 @@ static void check_function(lua_State *L, const record_t *r) {
 }
 
 static void take_inputs(lua_State *L, record_t *r, int i) {
-  if (!lua_istable(L, i))
-    tl_fail(L, TP_E_OPTION, "option: %s: expected a table of tensors, {a, b}; got %s", r->what, tl_describe(L, i));
-  r->nin = (int)lua_rawlen(L, i);
+  r->nin = tl_sequence(L, i, r->what, "{a, b}");
   r->in = TP_NEWN(&r->lp->p->g->arena, tp_val, r->nin);
   for (int k = 0; k < r->nin; k++) {
     lua_rawgeti(L, i, k + 1);
@@ -55,8 +53,7 @@ static void take_spec(lua_State *L, record_t *r, int i, tp_spec *s, bool first) 
 }
 
 static void take_specs(lua_State *L, record_t *r, int i) {
-  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: %s: expected a table of specs, {{domain = {t}, shape = {3}}}; got %s", r->what, tl_describe(L, i));
-  int n = (int)lua_rawlen(L, i);
+  int n = tl_sequence(L, i, r->what, "{{domain = {t}, shape = {3}}}");
   if (n == 0) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence of specs, {{domain = {t}, shape = {3}}}; without results it is P:sink", r->what);
   tp_spec *s = TP_NEWN(&r->lp->p->g->arena, tp_spec, n);
   for (int k = 0; k < n; k++) {
@@ -104,18 +101,31 @@ static int push_outputs(lua_State *L, tl_prog *lp, tp_node *n) {
   return n->nout;
 }
 
+/* The core calls what has no inputs with the point alone, as P:source is told; the function of P:call gets the empty sequence of arrays before it. */
+static int call_with_none(lua_State *L) {
+  lua_settop(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_newtable(L);
+  lua_pushvalue(L, 1);
+  tl_call(L, 2, LUA_MULTRET);
+  return lua_gettop(L) - 1;
+}
+
 int tl_record_call(lua_State *L) {              /* P:call(fn, {a, b}, {spec, ...}[, {over =}]) */
-  lua_settop(L, 5);
   record_t r = { .lp = self(L, "call"), .what = "call", .fn = 2 };
   check_function(L, &r);
   take_inputs(L, &r, 3);
+  if (r.nin == 0) {
+    lua_pushvalue(L, 2);
+    lua_pushcclosure(L, call_with_none, 1);
+    lua_replace(L, 2);
+  }
   take_specs(L, &r, 4);
   take_over(L, &r, 5);
   return push_outputs(L, r.lp, build(L, &r));
 }
 
 int tl_record_source(lua_State *L) {            /* P:source(fn, spec[, {over =}]); spec may be a sequence of specs */
-  lua_settop(L, 4);
   record_t r = { .lp = self(L, "source"), .what = "source", .fn = 2 };
   check_function(L, &r);
   if (lua_istable(L, 3) && lua_rawlen(L, 3) == 0) {
@@ -130,7 +140,6 @@ int tl_record_source(lua_State *L) {            /* P:source(fn, spec[, {over =}]
 }
 
 int tl_record_sink(lua_State *L) {              /* P:sink({a, b}, fn[, {over =}]) */
-  lua_settop(L, 4);
   record_t r = { .lp = self(L, "sink"), .what = "sink", .fn = 3 };
   check_function(L, &r);
   take_inputs(L, &r, 2);

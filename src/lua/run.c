@@ -72,8 +72,8 @@ static const tp_sym *find_bound(lua_State *L, tl_run *r, const char *name, int n
   for (int k = 0; k < r->lp->p->g->inputs.n; k++)
     if (strcmp(r->lp->p->g->inputs.v[k]->attr.str, name) == 0)
       tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s': it is an input, and inputs come first: f(inputs, bounds)", name);
-  char hint[TL_HINT];
-  return tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'%s", name, tl_hint(hint, name, names, m)), NULL;
+  char hint[TP_HINT];
+  return tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'%s", name, tp_hint(hint, name, names, m)), NULL;
 }
 
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need) {
@@ -105,14 +105,14 @@ static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x,
     return tp_array_ref(a);
   }
   tp_array *a;
+  char what[256];
+  snprintf(what, sizeof what, "input '%s'", name);
   if (lua_istable(L, i)) {
-    char what[256];
-    snprintf(what, sizeof what, "input '%s'", name);
     a = tl_nested(L, i, what, TP_E_INPUT, &o->dtype, rank, shape);
   } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) {
     tl_array *u = tl_pusharray(L);
     tl_setarray(L, u, tp_array_new(o->dtype, 0, shape));
-    tl_setelem(L, a = u->a, 0, i);
+    tl_putelem(L, what, TP_E_INPUT, a = u->a, 0, i);
   } else {
     return tl_fail(L, TP_E_INPUT, "input: '%s': expected an array, a nested table or a number, got %s", name, tl_describe(L, i)), NULL;
   }
@@ -135,8 +135,8 @@ static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
         if (n < (int)TP_LEN(names)) names[n++] = s;
       }
     if (known) continue;
-    char hint[TL_HINT];
-    tl_fail(L, TP_E_INPUT, "input: unknown input '%s'%s", name, tl_hint(hint, name, names, n));
+    char hint[TP_HINT];
+    tl_fail(L, TP_E_INPUT, "input: unknown input '%s'%s", name, tp_hint(hint, name, names, n));
   }
 }
 

@@ -48,6 +48,7 @@ static int entry(lua_State *L) {
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
   tl_stress(L);
+  ((tl_state *)lua_touserdata(L, lua_upvalueindex(1)))->L = L;
   int n = f(L);
   tl_stress(L);
   tp_unguard(&oom);
@@ -64,18 +65,68 @@ void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
   lua_pushcclosure(L, entry, 2 + extra);
 }
 
-void tl_setfuncs(lua_State *L, tl_state *S, const luaL_Reg *r) {
-  for (; r->name; r++) {
-    tl_pushfunction(L, S, r->func, 0);
-    lua_setfield(L, -2, r->name);
-  }
+/* ---- what is called by a name ---- */
+
+/* Upvalues behind those of an entry: what is called, and the metatable of a method's object. */
+#define UP_CALLED lua_upvalueindex(4)
+#define UP_CLASS lua_upvalueindex(5)
+typedef struct { const char *name; int takes; tl_type of; } called_t;   /* of: a method's object; TL_NONE: a function */
+
+static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s" };
+
+void tl_takes(lua_State *L, const char *name, int takes, bool method) {
+  int given = takes - method;
+  for (int i = takes + 1; i <= lua_gettop(L); i++)
+    if (!lua_isnil(L, i))
+      tl_fail(L, TP_E_OPTION, "option: %s takes %s argument%s, got %s as #%d", name, given ? lua_pushfstring(L, "%d", given) : "no", given == 1 ? "" : "s",
+              tl_describe(L, i), i - method);
+  lua_settop(L, takes);
+}
+
+bool tl_dotted(lua_State *L) {
+  lua_Debug ar;
+  const called_t *f = lua_touserdata(L, UP_CALLED);
+  if (!f || !f->of || !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name) return false;
+  return strcmp(ar.namewhat, "field") == 0 && strcmp(ar.name, f->name) == 0;     /* after a tail call the name is another's */
+}
+
+static bool is_object(lua_State *L) {           /* value 1, of the very class */
+  if (!lua_getmetatable(L, 1)) return false;
+  bool same = lua_rawequal(L, -1, UP_CLASS);
+  lua_pop(L, 1);
+  return same;
+}
+
+static int named_entry(lua_State *L) {
+  const called_t *f = lua_touserdata(L, UP_CALLED);
+  if (f->of && !is_object(L) && strcmp(class_name[tl_typeof(L, 1)], class_name[f->of]) != 0)
+    tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)", f->name, class_name[f->of], tl_describe(L, 1),
+            object_name[f->of], f->name);
+  if (f->takes && lua_gettop(L) != f->takes) tl_takes(L, f->name, f->takes, f->of);
+  return entry(L);
+}
+
+void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int extra) {
+  lua_pushlightuserdata(L, S);
+  lua_pushlightuserdata(L, (void *)r->f);
+  if (extra) lua_pushvalue(L, -3);
+  else lua_pushnil(L);
+  *(called_t *)lua_newuserdata(L, sizeof(called_t)) = (called_t){ r->name, r->takes, of };
+  tl_pushclass(L, of);                          /* nil for functions */
+  lua_pushcclosure(L, named_entry, 5);
+  lua_setfield(L, -2 - extra, r->name);
+  lua_pop(L, extra);
+}
+
+void tl_setfuncs(lua_State *L, tl_state *S, const tl_reg *r) {
+  for (; r->name; r++) tl_setnamed(L, S, TL_NONE, r, 0);
 }
 
 static int no_assignment(lua_State *L) {
   return tl_fail(L, TP_E_OPTION, "option: nothing can be assigned to %s", tl_describe(L, 1));
 }
 
-void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL_Reg *meta, const luaL_Reg *methods, lua_CFunction index) {
+void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_reg *meta, const tl_reg *methods, lua_CFunction index) {
   lua_newtable(L);
   lua_newtable(L);
   lua_pushinteger(L, t);
@@ -89,7 +140,7 @@ void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL
   tl_pushfunction(L, S, index ? index : tl_lookup, 1);
   lua_setfield(L, -2, "__index");
   tl_rawsetp(L, LUA_REGISTRYINDEX, &class_key[t]);
-  tl_setfuncs(L, S, methods);
+  for (; methods->name; methods++) tl_setnamed(L, S, t, methods, 0);
 }
 
 void tl_pushclass(lua_State *L, tl_type t) {
@@ -150,6 +201,7 @@ int tl_pcall(lua_State *L, int nargs, int nresults) {
   tp_guard *ours = tp_guard_now();
   int status = lua_pcall(L, nargs, nresults, 0);
   tp_guard_back(ours);
+  tl_stateof(L)->L = L;
   return status;
 }
 
@@ -157,6 +209,7 @@ void tl_call(lua_State *L, int nargs, int nresults) {
   tp_guard *ours = tp_guard_now();
   lua_call(L, nargs, nresults);
   tp_guard_back(ours);
+  tl_stateof(L)->L = L;
 }
 
 /* ---- programs and their handles ---- */
@@ -165,6 +218,8 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   lp->S = S;
   lp->p = tp_program_new(seed);
   if (!lp->p) tl_fail(L, TP_E_MEMORY, "memory: no memory for a program");
+  lp->p->g->learn = tl_learn_names;
+  lp->p->g->host = lp;
   lua_createtable(L, 4, 0);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, TL_PT_PROGRAM);
@@ -256,7 +311,7 @@ void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e) {
 
 void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v) {
   tl_tensor *u = tl_new(L, TL_TENSOR, sizeof *u);
-  *u = (tl_tensor){ lp, v };
+  *u = (tl_tensor){ lp, v, NULL };
   set_progtable(L, lp);
 }
 

@@ -3,7 +3,6 @@
 
 int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", NULL };
-  lua_settop(L, 4);
   tl_fn *u = tl_fn_self(L, "start");
   tp_error e = { 0 };
   const tp_sym *const *need;
@@ -18,7 +17,6 @@ int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   tl_run_inputs(L, r, 2, g, given, NULL);
   tl_options(L, 4, "start", known);
   tl_fn_seed(L, r, 4);
-  r->run.params = (tp_array *const *)u->loaded;
   bool ok = tp_fn_start(u->f, &r->run, &e);
   tl_run_release(r);
   if (!ok) tl_raise(L, &e);
@@ -44,8 +42,11 @@ static double take_budget(lua_State *L, int i) {
   static const char *const known[] = { "budget_ms", NULL };
   tl_options(L, i, "step", known);
   if (!tl_option(L, i, "budget_ms")) return -1;
-  double ms = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
-  if (!(ms >= 0)) tl_fail(L, TP_E_OPTION, "option: budget_ms: expected a number of milliseconds, got %s", tl_describe(L, lua_gettop(L)));
+  bool number = lua_type(L, -1) == LUA_TNUMBER;
+  double ms = number ? lua_tonumber(L, -1) : -1;
+  char text[32];
+  if (!(ms >= 0))
+    tl_fail(L, TP_E_OPTION, "option: budget_ms: expected a number of milliseconds, 0 or more, got %s", number ? tl_numeral(ms, text) : tl_describe(L, lua_gettop(L)));
   lua_pop(L, 1);
   return ms / 1e3;
 }
@@ -55,8 +56,8 @@ static tl_array **push_places(lua_State *L, const tp_graph *g) {
   tl_array **slot = lua_newuserdata(L, sizeof *slot * (size_t)(g->outputs.n + 1));
   lua_createtable(L, g->outputs.n, 0);
   for (int k = 0; k < g->outputs.n; k++) {
-    slot[k] = tl_pusharray(L);
-    lua_rawseti(L, -2, k + 1);
+    slot[k] = g->outputs.v[k].hidden ? NULL : tl_pusharray(L);
+    if (slot[k]) lua_rawseti(L, -2, k + 1);
   }
   lua_createtable(L, 0, g->outputs.n + 2);
   return slot;
@@ -64,10 +65,11 @@ static tl_array **push_places(lua_State *L, const tp_graph *g) {
 
 static void fill_results(lua_State *L, tl_fn *u, tp_step *s, tl_array **slot, int places, int out) {
   tp_graph *g = tp_fn_graph(u->f);
-  for (int k = 0; k < g->outputs.n; k++) slot[k]->a = s->out[k] ? tp_array_ref(s->out[k]) : NULL;
+  for (int k = 0; k < g->outputs.n; k++)
+    if (slot[k]) slot[k]->a = s->out[k] ? tp_array_ref(s->out[k]) : NULL;
   tp_step_free(u->f, s);
   for (int k = 0; k < g->outputs.n; k++) {
-    if (!slot[k]->a || g->outputs.v[k].hidden) continue;
+    if (!slot[k] || !slot[k]->a) continue;
     tl_charge(L, slot[k]);
     lua_rawgeti(L, places, k + 1);
     lua_setfield(L, out, g->outputs.v[k].name);
@@ -76,19 +78,7 @@ static void fill_results(lua_State *L, tl_fn *u, tp_step *s, tl_array **slot, in
   if (s->cancelled) { lua_pushboolean(L, 1); lua_setfield(L, out, "cancelled"); }
 }
 
-/* After the last tick the parameters are those of a run that is over. */
-static void keep_params(lua_State *L, const tp_graph *g, tl_array **slot, int places) {
-  lua_newtable(L);
-  for (int k = 0; k < g->outputs.n; k++) {
-    if (!g->outputs.v[k].hidden || !slot[k]->a) continue;
-    lua_rawgeti(L, places, k + 1);
-    lua_setfield(L, -2, g->outputs.v[k].name);
-  }
-  tl_fn_set_params(L);
-}
-
 int tl_fn_step(lua_State *L) {                  /* f, values, options */
-  lua_settop(L, 3);
   tl_fn *u = tl_fn_self(L, "step");
   tp_error e = { 0 };
   if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot step it");
@@ -107,7 +97,6 @@ int tl_fn_step(lua_State *L) {                  /* f, values, options */
   if (!ok) tl_run_raise(L, r, &e);
   tl_run_release(r);
   fill_results(L, u, &s, slot, places, out);
-  if (s.done) keep_params(L, g, slot, places);
   lua_pushboolean(L, s.done);
   lua_pushvalue(L, out);
   return 2;

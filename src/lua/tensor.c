@@ -56,7 +56,6 @@ static int tensor_name(lua_State *L) {
 }
 
 static int tensor_at(lua_State *L) {
-  lua_settop(L, 2);
   if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: at takes a table, x:at{t = 0}; got %s", tl_describe(L, 2));
   return tl_read(L);
 }
@@ -82,16 +81,16 @@ static tp_val gradient(lua_State *L, tl_prog *lp, int n, const tp_val *in) {
 }
 
 static int tensor_grad(lua_State *L) {
-  lua_settop(L, 1);
   tl_tensor *u = self(L, "grad");
   tl_mark(L, u->lp);
   tl_pushtensor(L, u->lp, gradient(L, u->lp, 1, &u->v));
   return 1;
 }
 
-int tl_grad(lua_State *L) {
-  lua_settop(L, 2);
+int tl_grad(lua_State *L) {                     /* loss, x or {x, y}, options */
+  static const char *const known[] = { NULL };
   tl_prog *lp = tl_findprog(L, 1, 2);
+  tl_options(L, 3, "grad", known);
   if (!lp) tl_fail(L, TP_E_OPTION, "option: tempo.grad(loss, {x, y}) takes tensors of a program");
   tl_mark(L, lp);
   tp_val in[2] = { tl_lifted(L, lp, 1, "loss of grad") };
@@ -102,7 +101,7 @@ int tl_grad(lua_State *L) {
     tl_pushtensor(L, lp, gradient(L, lp, 2, in));
     return 1;
   }
-  int n = (int)lua_rawlen(L, 2);
+  int n = tl_sequence(L, 2, "grad", "{x, y}");
   lua_createtable(L, n, 0);
   for (int k = 1; k <= n; k++) {
     lua_rawgeti(L, 2, k);
@@ -114,8 +113,45 @@ int tl_grad(lua_State *L) {
   return 1;
 }
 
+int tl_grad_step(lua_State *L) {                /* a sequence of gradients: they are one optimiser's step */
+  for (int k = 1, step = 0; k <= (int)lua_rawlen(L, 1); k++, lua_pop(L, 1)) {
+    lua_rawgeti(L, 1, k);
+    tp_node *n = ((tl_tensor *)tl_check(L, lua_gettop(L), TL_TENSOR, "step"))->v.node;
+    if (k == 1) step = n->id + 1;
+    if (n->op == TP_OP_GRAD) n->attr.i[0] = step;
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
 /* ---- metamethods ---- */
+static const char ipairs_key;                   /* registry: the function that ipairs gives to a loop */
+
+/* Lua 5.4's takes anything with __index, and goes on until that gives nil, which a tensor never does. */
+static void keep_iterator(lua_State *L) {
+  lua_getglobal(L, "ipairs");
+  lua_newtable(L);
+  if (tl_pcall(L, 1, 1) == 0) tl_rawsetp(L, LUA_REGISTRYINDEX, &ipairs_key);
+  else lua_pop(L, 1);
+}
+
+static bool asked_by_ipairs(lua_State *L) {
+  lua_Debug ar;
+  if (lua_type(L, 2) != LUA_TNUMBER || !lua_getstack(L, 1, &ar) || !lua_getinfo(L, "f", &ar)) return false;
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &ipairs_key);
+  bool same = lua_isfunction(L, -1) && lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same;
+}
+
+static int ipairs_trap(lua_State *L) {
+  const tl_tensor *u = self(L, "ipairs");
+  tl_fail(L, TP_E_OPTION, "option: ipairs finds no end in %s: x[1], x[2], ... are its points in time; %s", tp_called(u->lp->p->g, u->v.node),
+          tp_rankof(u->v) ? "for the parts of an axis write ipairs(x:split(1)), or x:select(0, k) for each k" : "a tensor stands for all of them at once, so no loop is written");
+}
+
 static int tensor_index(lua_State *L) {
+  if (asked_by_ipairs(L)) return ipairs_trap(L);
   if (lua_type(L, 2) != LUA_TSTRING) return tl_read(L);
   if (tl_is_digits(L, 2)) return tl_range_trap(L, 2);
   return tl_lookup(L);
@@ -178,20 +214,21 @@ static int tensor_unm(lua_State *L) {
   return tl_callmethod(L, tp_method_find("neg"), 1);
 }
 
-static const luaL_Reg tensor_meta[] = {
-  { "__tostring", tensor_tostring }, { "__len", tensor_len }, { "__concat", tensor_concat }, { "__lt", tensor_lt }, { "__le", tensor_le },
-  { "__add", tensor_add }, { "__sub", tensor_sub }, { "__mul", tensor_mul }, { "__div", tensor_div }, { "__mod", tensor_mod },
-  { "__pow", tensor_pow }, { "__idiv", tensor_idiv }, { "__unm", tensor_unm }, { NULL, NULL },
+static const tl_reg tensor_meta[] = {
+  { "__tostring", tensor_tostring, 0 }, { "__len", tensor_len, 0 }, { "__concat", tensor_concat, 0 }, { "__lt", tensor_lt, 0 }, { "__le", tensor_le, 0 },
+  { "__add", tensor_add, 0 }, { "__sub", tensor_sub, 0 }, { "__mul", tensor_mul, 0 }, { "__div", tensor_div, 0 }, { "__mod", tensor_mod, 0 },
+  { "__pow", tensor_pow, 0 }, { "__idiv", tensor_idiv, 0 }, { "__unm", tensor_unm, 0 }, { 0 },
 };
-static const luaL_Reg tensor_methods[] = {
-  { "shape", tensor_shape }, { "dtype", tensor_dtype }, { "domain", tensor_domain }, { "along", tensor_along }, { "program", tensor_program },
-  { "name", tensor_name }, { "at", tensor_at }, { "backward", tensor_backward }, { "grad", tensor_grad }, { "otherwise", tl_otherwise },
-  { "when", tl_when }, { "update", tl_update }, { "peek", tl_peek }, { NULL, NULL },
+static const tl_reg tensor_methods[] = {
+  { "shape", tensor_shape, 1 }, { "dtype", tensor_dtype, 1 }, { "domain", tensor_domain, 1 }, { "along", tensor_along, 1 }, { "program", tensor_program, 1 },
+  { "name", tensor_name, 2 }, { "at", tensor_at, 2 }, { "backward", tensor_backward, 1 }, { "grad", tensor_grad, 1 }, { "otherwise", tl_otherwise, 2 },
+  { "when", tl_when, 3 }, { "update", tl_update, 2 }, { "peek", tl_peek, 2 }, { 0 },
 };
 
 void tl_open_tensor(lua_State *L, tl_state *S) {
+  keep_iterator(L);
   tl_class(L, S, TL_TENSOR, "tempo.Tensor", tensor_meta, tensor_methods, tensor_index);
-  tl_push_methods(L, S, "m", false);
+  tl_push_methods(L, S, "m", TL_TENSOR);
   tl_pushclass(L, TL_TENSOR);
   lua_insert(L, -2);
   tl_pushfunction(L, S, tensor_newindex, 1);    /* with the methods, for their names */

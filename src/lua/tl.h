@@ -15,6 +15,7 @@ typedef enum { TL_NONE, TL_PROGRAM, TL_INDEX, TL_RANGE, TL_TENSOR, TL_LOOSE, TL_
 
 typedef struct tl_state {                       /* one per Lua state, a userdata in the registry */
   tp_pos at;                                    /* where errors without a place of their own belong, if not at the running line */
+  lua_State *L;                                 /* that runs the latest entry */
   size_t held, kept, untold;                    /* bytes of arrays: alive, alive after the last full collection, not told to the collector yet */
   char libdir[512];                             /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
 } tl_state;
@@ -32,11 +33,11 @@ typedef struct tl_prog {
 
 typedef struct { tl_prog *lp; const tp_ix *e; } tl_index;                   /* an expression or a condition */
 typedef struct { tl_prog *lp; const tp_ix *lo, *hi; int64_t clo, chi; } tl_range;   /* lp == NULL: constants clo .. chi */
-typedef struct { tl_prog *lp; tp_val v; } tl_tensor;
+typedef struct { tl_prog *lp; tp_val v; const tp_arg *weak; } tl_tensor;   /* weak: of a where among numbers, its tp_arg.where */
 typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
 typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
 typedef struct { tp_array *a; tl_lease *lease; size_t charged; } tl_array;  /* a == NULL: freed */
-typedef struct { tl_prog *lp; tp_fn *f; int nparam; tp_array **loaded; bool running, cancel; } tl_fn;   /* f == NULL: freed */
+typedef struct { tl_prog *lp; tp_fn *f; bool running, cancel; } tl_fn;   /* f == NULL: freed */
 
 enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE };          /* entries of a program's table */
 
@@ -44,9 +45,14 @@ enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE };          /* e
 tl_state *tl_stateof(lua_State *L);
 void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra);  /* pops `extra` (0 or 1) value: TL_UPVALUE of f */
 #define TL_UPVALUE lua_upvalueindex(3)
-void tl_setfuncs(lua_State *L, tl_state *S, const luaL_Reg *r);             /* into the table on top */
+/* What Lua calls by a name: `takes` arguments at most, the object of a method included (0: f judges them itself), and finds as many on the stack. */
+typedef struct { const char *name; lua_CFunction f; int takes; } tl_reg;
+void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int extra);    /* into the table on top, or below `extra`: a method, or with TL_NONE a function */
+void tl_setfuncs(lua_State *L, tl_state *S, const tl_reg *r);
+void tl_takes(lua_State *L, const char *name, int takes, bool method);      /* refuses more arguments, makes it as many */
+bool tl_dotted(lua_State *L);                                               /* the method that runs now was written x.f(...) */
 /* A metatable: `meta`, and the table of `methods` as TL_UPVALUE of `index` (NULL: plain lookup). Leaves the table of methods on the stack. */
-void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const luaL_Reg *meta, const luaL_Reg *methods, lua_CFunction index);
+void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_reg *meta, const tl_reg *methods, lua_CFunction index);
 int tl_lookup(lua_State *L);                                                /* self, name -> the method, or an error with the nearest */
 void tl_pushclass(lua_State *L, tl_type t);                                  /* its metatable */
 tl_type tl_typeof(lua_State *L, int i);
@@ -69,20 +75,27 @@ const char *tl_intern(tl_prog *lp, const char *file);
 
 /* ---- error.c ---- */
 bool tl_here(lua_State *L, lua_Debug *ar);                                  /* the first frame of the script: not C, not our libraries */
+bool tl_is_library(lua_State *L, const char *source);                       /* of a chunk of ours */
+bool tl_by_library(lua_State *L);                                           /* one of ours called the function that runs now */
 void tl_pushmodule(lua_State *L);                                           /* what require "tempo" gives */
 int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
 int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
+void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text);    /* once for a line of the script and `why`, with its place */
 void tl_warn(lua_State *L, const char *text);                               /* tempo.warn, whatever the script made of it */
 int tl_default_warn(lua_State *L);
 int tl_error(lua_State *L);
-enum { TL_HINT = 512 };
-/* "; did you mean 'shape'?", or where nothing is near and the list is short, all there is. */
-const char *tl_hint(char out[TL_HINT], const char *name, const char *const *names, int n);
+int tl_nearest(lua_State *L);
+/* "tempo.Array has no 'shap'; did you mean 'shape'?" */
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) __attribute__((noreturn));
+
+/* ---- names.c: the variables of unnamed tensors ---- */
+void tl_name_variables(lua_State *L, tl_prog *lp);
+void tl_learn_names(void *lp);                                              /* the same, from inside the core */
 
 /* ---- options.c: what several functions take ---- */
 void tl_options(lua_State *L, int i, const char *what, const char *const *known);   /* a table (or nil) with these keys only */
 bool tl_option(lua_State *L, int i, const char *name);                      /* pushes t[name]; false and nothing pushed: absent */
+int tl_sequence(lua_State *L, int i, const char *what, const char *like);   /* the length of a table with no other keys and no holes */
 const char *tl_string(lua_State *L, int i, const char *what);
 int64_t tl_integer(lua_State *L, int i, const char *what);
 tp_dtype tl_dtype(lua_State *L, int i, const char *what);
@@ -102,7 +115,7 @@ int tl_callmethod(lua_State *L, const tp_method *m, int first);             /* a
 int tl_operator(lua_State *L, const char *method);                          /* of the two operands at 1, 2 */
 int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first);    /* in this very program; leaves a sequence of tensors */
 bool tl_method_sequence(const tp_method *m);                                /* its results are one sequence */
-void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, bool functions); /* into the table on top: rows of these kinds */
+void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of); /* into the table on top: rows of these kinds; TL_NONE: as functions */
 
 /* ---- read.c, branch.c ---- */
 const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i);             /* the key at i as one entry per dim of v's domain */
@@ -121,7 +134,10 @@ tp_array *tl_toarray(lua_State *L, int i, const char *what);
 void tl_charge(lua_State *L, tl_array *u);
 void tl_array_empty(lua_State *L, tl_array *u);                             /* any number of times */
 void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
-void tl_setelem(lua_State *L, tp_array *a, int64_t k, int i);
+/* Element k of a from value i. What is wrong with it into `why`, with its place `at`: its class; else TP_OK. */
+tp_code tl_setelem(lua_State *L, tp_array *a, int64_t k, int i, const char *at, char why[TP_HINT]);
+void tl_putelem(lua_State *L, const char *what, tp_code code /* of its errors; 0: each its own */, tp_array *a, int64_t k, int i);
+const char *tl_numeral(double v, char out[32]);                             /* for messages, the same under every Lua */
 tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code /* of its errors; 0: each its own */, const tp_dtype *d /* NULL: f32, or bool if its leaves are */,
                     int rank, const int64_t *shape);                        /* pushes an array; a table with an extent 0 takes `shape` (rank -1: none) */
 void tl_pushnested(lua_State *L, const tp_array *a);
@@ -143,6 +159,7 @@ int tl_record_sink(lua_State *L);
 int tl_record_env(lua_State *L, tp_op op);
 int tl_compile(lua_State *L);
 int tl_grad(lua_State *L);                                                  /* tempo.grad */
+int tl_grad_step(lua_State *L);
 
 /* ---- run.c, callback.c, fn.c, step.c, checkpoint.c, peek.c ---- */
 typedef struct tl_run {                         /* one execution: everything it holds, freed by __gc or tl_run_release */
@@ -176,7 +193,6 @@ int tl_fn_state(lua_State *L);
 int tl_fn_load_state(lua_State *L);
 int tl_fn_save(lua_State *L);
 int tl_fn_load(lua_State *L);
-void tl_fn_set_params(lua_State *L);                                        /* pops the table: what params gives; the function is value 1 */
 int tl_peek(lua_State *L);
 
 /* ---- one opener a class ---- */

@@ -65,6 +65,7 @@ static bool evolution(closing *c) {
 static bool constant(closing *c, int k) {
   c->p->op = TP_OP_PINIT;
   c->p->attr.i[0] = k;
+  c->p->attr.nix = 0;                           /* its type says it */
   c->p->nin = 1;
   return true;
 }
@@ -125,9 +126,10 @@ static bool close_one(tp_graph *g, int k, tp_error *err) {
   return true;
 }
 
+/* In a graph that was read from the text of a closed one, parameters are closed already: no PARAM is left, and the hidden outputs are there. */
 bool tp_close_params(tp_graph *g, tp_error *err) {
   int n = g->params.n;
   for (int k = 0; k < n; k++)
-    if (!close_one(g, k, err)) return false;
+    if (g->params.v[k]->op == TP_OP_PARAM && !close_one(g, k, err)) return false;
   return true;
 }

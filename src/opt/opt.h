@@ -32,6 +32,9 @@ bool tp_widen_sums(tp_graph *g, tp_error *err);
  * changed anything. Then values that a branch stores are read where they are stored (share.c); need stays right. */
 bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
 bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err);
+/* check = "nan": marks the operators that are looked at (watch.c); later those that were made since. */
+bool tp_watch(tp_graph *g, tp_error *err);
+void tp_watch_rest(tp_graph *g);
 /* Compiled path only: each stop gets the accumulation that finds its end out (stops.c). */
 bool tp_lower_stops(tp_graph *g, tp_error *err);
 /* Compiled path only: what comes and goes at each tick becomes callbacks (tick.c). */

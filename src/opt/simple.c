@@ -1,7 +1,7 @@
 /* simple: the passes that only ever shrink the graph. */
 #include "opt/opt.h"
 
-/* dce: drops what no output or sink reaches. Right because nothing else is needed; callbacks without readers are not needed either (LANGUAGE section 7). */
+/* dce: drops what no output or sink reaches. Right because nothing else is needed; callbacks without readers are not needed either (docs/language.md, section 7). */
 bool tp_pass_dce(tp_graph *g, const tp_options *o, tp_error *err) {
   tp_graph_prune(g);
   return true;

@@ -124,7 +124,7 @@ static const tp_ix *split_lead(pb *b, const tp_ix *e, const tp_ix *stride, const
   for (int k = 0; k < b->nlead; k++) {
     int64_t c; const tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
-    if (!tp_ix_linear_in(C(b), e, b->leadvar[k], &c, &rest)) { (void)TP_NEVER(true); continue; }
+    if (TP_NEVER(!tp_steps(b->p, e, b->leadvar[k], &c, &rest))) continue;
     lead[k] = tp_ix_add(C(b), lead[k], tp_ix_mulc(C(b), stride, c));
     e = tp_ix_add(C(b), rest, tp_ix_mulc(C(b), b->leadlo[k], c));
   }
@@ -134,12 +134,13 @@ static const tp_ix *split_lead(pb *b, const tp_ix *e, const tp_ix *stride, const
 /* ---- operands ---- */
 
 static tp_nd nd_new(pb *b, const tp_pbuf *x, const tp_opnd *o) {
-  tp_nd n = { .buf = x->id, .off = here(b, o->off), .rank = o->rank, .wrap = -1 };
+  tp_nd n = { .buf = x->id, .rank = o->rank, .wrap = -1 };
   n.shape = TP_NEWN(b->a, const tp_ix *, o->rank);
   n.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
   n.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
   for (int i = 0; i < o->rank; i++) { n.shape[i] = here(b, o->shape[i]); n.stride[i] = here(b, o->stride[i]); }
   for (int k = 0; k < b->nlead; k++) n.lead[k] = K(b, 0);
+  n.off = split_lead(b, here(b, o->off), K(b, 1), n.lead);
   return n;
 }
 
@@ -166,7 +167,7 @@ static void span(pb *b, const tp_ix *e, const tp_ix *extent, const tp_ix **lo, c
   for (int k = 0; k < b->nlead; k++) {
     int64_t c; const tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
-    if (!tp_ix_linear_in(C(b), e, b->leadvar[k], &c, &rest)) { *lo = *hi = NULL; return; }
+    if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) { *lo = *hi = NULL; return; }
     const tp_ix *first = b->leadlo[k], *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
     *lo = tp_ix_subst(C(b), *lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
     *hi = tp_ix_subst(C(b), *hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
@@ -203,7 +204,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
 
 static tp_nd nd_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   tp_nd n = nd_new(b, x, o);
-  for (int k = 0; k < b->nlead; k++) n.lead[k] = buf_stride(b, x, k);
+  for (int k = 0; k < b->nlead; k++) n.lead[k] = tp_ix_add(C(b), n.lead[k], buf_stride(b, x, k));
   return n;
 }
 
@@ -323,8 +324,12 @@ static bool harmless(tp_op op, tp_val v) {
   return true;
 }
 
+/* It is a region of its own, whose operands and result can be looked at. */
+static bool watched(const tp_node *n) { return n->attr.check == TP_CHECK_NAN; }
+
 /* Can data make it fail while running? Then its region knows its point. Of extents nothing is known here, nor of an environment's actions. */
 static bool may_fail(const tp_node *n) {
+  if (watched(n)) return true;
   switch (tp_ops[n->op].cls) {
     case TP_CLS_BIN: return (n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV || n->op == TP_OP_POW) && !tp_dtype_float(n->out[0].dtype) && !harmless(n->op, n->in[1].src);
     case TP_CLS_RED: return (n->op == TP_OP_MAX || n->op == TP_OP_MIN) && !tp_dtype_float(n->out[0].dtype);
@@ -500,6 +505,7 @@ static void group_close(pb *b) {
   const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
   r->node = last; r->pos = last->pos; r->op = last->op; r->attr = &last->attr;
   if (may_fail(last)) point(b, r, b->g.node[b->g.n - 1]);
+  r->check = watched(last);
   r->in = b->g.in; r->nin = b->g.nin;
   r->micro = tp_dup(b->a, b->g.micro, sizeof *b->g.micro * (size_t)b->g.nmicro);
   r->nmicro = b->g.nmicro;
@@ -525,7 +531,7 @@ static void group_close(pb *b) {
 static bool group_add(pb *b, int i) {
   const tp_node *n = b->s->node[i];
   tp_opnd o[3], self = whole(b, tp_v((tp_node *)n), n->ndom, n->dom, b->s->nodeat[i]);
-  bool fits = b->g.open && same_shape(&b->g.shape, &self) && b->g.n < TP_GROUP - 1 && b->g.nmicro < 3 * TP_GROUP;
+  bool fits = b->g.open && !watched(n) && same_shape(&b->g.shape, &self) && b->g.n < TP_GROUP - 1 && b->g.nmicro < 3 * TP_GROUP;
   if (b->final_acc && b->final == i)            /* an accumulation is its region's only result */
     for (int k = 0; k < b->g.n && fits; k++) fits = b->uses[b->g.node[k]] <= i && !b->g.leaks[k];
   for (int k = 0; k < n->nin; k++) {
@@ -564,6 +570,7 @@ static void exprs(pb *b, tp_region *r, int i) {
   r->ix = TP_NEWN(b->a, const tp_ix *, r->nix);
   for (int k = 0; k < r->nix; k++) r->ix[k] = here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
   if (n->op == TP_OP_CALL || may_fail(n)) point(b, r, i);
+  r->check = watched(n);
 }
 
 /* The loaded array of a PINIT of this cluster. */
@@ -611,7 +618,8 @@ static const tp_access *target(const tp_stmt *s) {
   return NULL;
 }
 
-static bool accumulates_itself(const tp_node *n, tp_red red) {
+static bool accumulates_itself(const tp_node *n, const tp_node *into, tp_red red) {
+  if (watched(n) || watched(into)) return false;
   return is_ew(n) || (red == TP_RED_SUM && (n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM));
 }
 
@@ -629,7 +637,7 @@ static bool choose_final(pb *b) {
   if (i < 0) return true;
   b->uses[i] = s->nnode;
   tp_red red = s->kind == TP_ST_ACC ? s->into->attr.red : TP_RED_SUM;
-  if (!o.identity || s->nrow || s->node[i]->op == TP_OP_FILL || (s->kind == TP_ST_ACC && !accumulates_itself(s->node[i], red))) { b->leaks[i] = true; return true; }
+  if (!o.identity || s->nrow || s->node[i]->op == TP_OP_FILL || (s->kind == TP_ST_ACC && !accumulates_itself(s->node[i], s->into, red))) { b->leaks[i] = true; return true; }
   if (b->nuse[i]) { b->leaks[i] = true; return true; }
   b->final = i; b->final_nd = nd_write(b, target(s));
   b->final_acc = s->kind == TP_ST_ACC; b->final_red = red;
@@ -667,6 +675,20 @@ static void fill_target(pb *b, const tp_node *n) {
   put(b, &r->out, &r->nout, nd_write(b, target(b->s)));
 }
 
+/* Where it adds: the first axes of what is added go along the dims of a range. */
+static void point_of_sum(pb *b, tp_region *r) {
+  const tp_access *w = target(b->s);
+  const tp_node *n = b->s->into;
+  r->check = true;
+  r->node = n;
+  r->pos = n->pos;
+  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
+  for (int d = 0; d < n->ndom; d++) {
+    r->along |= (uint32_t)w->at[d].range << d;
+    r->coord[r->ncoord++] = here(b, w->at[d].lo);
+  }
+}
+
 static bool final_copy(pb *b) {
   const tp_stmt *s = b->s;
   if (!s->src.node || b->final >= 0) return true;
@@ -681,6 +703,7 @@ static bool final_copy(pb *b) {
   const tp_pbuf *mask = acc && masked(b) ? mask_of(b) : NULL;
   tp_region *r = region(b, acc ? TP_RG_EW : TP_RG_COPY, NULL);
   r->node = s->src.node;
+  if (acc && watched(s->into)) point_of_sum(b, r);
   put(b, &r->in, &r->nin, in);
   put(b, &r->out, &r->nout, nd_write(b, target(s)));
   if (!acc) return true;
@@ -699,20 +722,11 @@ static bool final_copy(pb *b) {
 
 /* ---- parameters between ticks: each new value goes to the place of the last one too, where whoever asks finds the newest ---- */
 
-static const tp_arr *final_array(const pb *b, const tp_node *param) {
-  for (int i = 0, k = 0; i < b->pl->g->outputs.n; i++) {
-    if (!b->pl->g->outputs.v[i].hidden || b->pl->g->params.v[k++] != param) continue;
-    for (int a = 0; a < b->p->arrs.n; a++)
-      if (b->p->arrs.v[a]->kind == TP_ARR_OUTPUT && b->p->arrs.v[a]->slot == i) return b->p->arrs.v[a];
-  }
-  return NULL;
-}
-
 static void copy_newest(pb *b) {
   const tp_stmt *s = b->s;
-  const tp_arr *to = b->p->ticks && s->into && s->kind == TP_ST_OP ? final_array(b, s->into) : NULL;
+  const tp_arr *to = b->p->ticks ? tp_newest_in(b->p, s) : NULL;
   const tp_access *w = target(s);
-  if (!to || to->id == w->arr) return;
+  if (!to) return;
   const tp_arr *from = b->p->arrs.v[w->arr];
   const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, to->ndim);
   for (int d = 0; d < to->ndim; d++)

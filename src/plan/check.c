@@ -2,6 +2,7 @@
  * their buffers, indices by data) is the run's. */
 #include "plan/plan.h"
 #include "base/env.h"
+#include "graph/made.h"
 
 typedef struct { const tp_plan *p; const tp_region *r; tp_pos at; tp_error *err; } look;
 
@@ -255,12 +256,25 @@ static bool ended_rows(const look *l) {
   return true;
 }
 
+/* What is looked at is one operator of inputs and numbers, or a plain sum. */
+static bool looked_at(const look *l) {
+  const tp_region *r = l->r;
+  int along = __builtin_popcount(r->along);
+  if (along && (!r->acc || !r->check || r->ncoord > 31 || r->along >> r->ncoord || along > r->out[0].rank)) return bad(l, "a coordinate along an axis that is not there");
+  if (!r->check) return true;
+  if (r->kind == TP_RG_OP) return (!r->acc && tp_made_known(r->op)) || bad(l, "an operator that cannot be checked");
+  if (r->acc) return r->nin == 1 || (r->nin == 2 && dtype_of(l, &r->in[1]) == TP_BOOL) || bad(l, "a checked sum takes one input, and rows");
+  for (int k = 0; k < r->nmicro; k++)
+    if (r->nout != 1 || (k != r->outmicro[0] && r->micro[k].op != TP_OP_FILL)) return bad(l, "several operators are checked at once");
+  return true;
+}
+
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
   look l = { p, r, at, err };
   if (!counts(&l) || !windows(&l) || !ended_rows(&l)) return false;
   switch (r->kind) {
-    case TP_RG_EW: return ew(&l);
-    case TP_RG_OP: return op(&l);
+    case TP_RG_EW: return ew(&l) && looked_at(&l);
+    case TP_RG_OP: return op(&l) && looked_at(&l);
     case TP_RG_COPY: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
     case TP_RG_PINIT: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
     case TP_RG_CALL: return r->attr != NULL || bad(&l, "no attributes");

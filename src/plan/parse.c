@@ -331,6 +331,7 @@ static bool coords(parser *p, tp_region *r, tp_node *n) {
     if (l.n == MOST) return fail(p, "too many coordinates");
     if (named_next(p) && !(symbol(p, TP_SYM_DIM, &dim[n->ndom++]) && expect(p, "="))) return false;
     if (!expression(p, &l.v[l.n++])) return false;
+    if (accept(p, "..")) r->along |= 1u << (l.n - 1);
   } while (accept(p, ","));
   r->ncoord = l.n;
   r->coord = keep(p, &l);
@@ -368,6 +369,7 @@ static bool tail(parser *p, tp_region *r, tp_node *n) {
   if (accept(p, "row") && !expression(p, &r->row)) return false;
   r->far = accept(p, "far");
   if (r->far && !r->row) return fail(p, "a far region without its row before this");
+  r->check = accept(p, "checked");
   tp_scan_space(&p->in);
   if (*p->in.s == '"' && !(n->name = tp_scan_string(&p->in))) return false;
   return tp_scan_where(&p->in, &n->pos) && tp_scan_end(&p->in);

@@ -55,6 +55,7 @@ typedef struct tp_region {
   bool acc; tp_red red;                         /* out (op)= result; leading axes where out's stride is 0 are reduced. Also on RG_OP MATMUL, CONV_WEIGHT and reductions, and EW */
   double fill;                                  /* FILL */
   int nix; const tp_ix **ix;                    /* attr.ix of the operator over VARs (VALUE's expression, slice bounds of PAD, ...) */
+  bool check; uint32_t along;                   /* check: NaN and infinity that it makes of finite operands end the run; along, of an acc: coordinates to which the result's first axes are added, in order */
   bool far; const tp_ix *row;                   /* in a plan with ticks: can wait; the row of its call in the loop of the first tick dim, NULL outside */
   int ncoord; const tp_ix **coord;              /* RAND: temporal coordinates in domain order; CALL: the point */
   int nrows; tp_rows *rows;                     /* CALL */

@@ -14,7 +14,7 @@
  * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
  * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1.
  * `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim (`inner`: another way), `up`, `down` or neither, `made` where they will be written, and of a whole buffer without `by` (plan.h); a plan that has them has a `limit` in bytes.
- * With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
+ * `checked`: NaN that is made of finite operands ends the run; `at(t = 1 ..)`: the result's first axis is added. With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
 #include "plan/plan.h"
 
 static void indent(tp_buf *b, int depth) { for (int i = 0; i < depth; i++) tp_puts(b, "  "); }
@@ -80,6 +80,7 @@ static void coords(tp_buf *b, const tp_region *r) {
     const tp_sym *d = tp_region_dim(r, k);
     tp_putf(b, "%s%s%s", k ? ", " : "", d ? d->name : "", d ? " = " : "");
     tp_ix_print(b, r->coord[k]);
+    if (r->along >> k & 1) tp_puts(b, " ..");
   }
   tp_puts(b, ")");
 }
@@ -127,6 +128,7 @@ static void region(tp_buf *b, const tp_region *r) {
   }
   if (r->row) { tp_puts(b, " row "); tp_ix_print(b, r->row); }
   if (r->far) tp_puts(b, " far");
+  if (r->check) tp_puts(b, " checked");
   origin(b, r);
   tp_puts(b, "\n");
 }

@@ -221,12 +221,43 @@ static bool pace_call(tp_sched *S, int call, int tick) {
 
 static bool pace_deps(tp_sched *S) {
   tp_poly *p = S->p;
-  p->ticks = false;
-  for (int t = 0; t < p->stmts.n; t++) {
+  for (int t = 0; p->ticks && t < p->stmts.n; t++) {
     if (!tp_is_tick(p->stmts.v[t])) continue;
-    p->ticks = true;
     for (int i = 0; i < p->stmts.n; i++)
       if (p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) return false;
+  }
+  return true;
+}
+
+/* ---- new values of parameters, which go to the place of the last one too ---- */
+
+const tp_node *tp_output_param(const tp_graph *g, int output) {
+  int k = 0;
+  for (int i = 0; i < output; i++) k += g->outputs.v[i].hidden;
+  return g->outputs.v[output].hidden ? g->params.v[k] : NULL;
+}
+
+const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s) {
+  bool value = s->into && s->kind == TP_ST_OP;
+  for (int a = 0; value && a < p->arrs.n; a++) {
+    const tp_arr *to = p->arrs.v[a];
+    if (to->kind == TP_ARR_OUTPUT && tp_output_param(p->g, to->slot) == s->into) return to->id == s->acc[0].arr ? NULL : to;
+  }
+  return NULL;
+}
+
+/* The last value comes after all that are put in its place before, though it may need few of them. */
+static bool newest_deps(tp_sched *S, int st, const uses *u) {
+  const tp_stmt *s = S->p->stmts.v[st];
+  const tp_arr *to = tp_newest_in(S->p, s), *from = to ? S->p->arrs.v[s->acc[0].arr] : NULL;
+  tp_at at[64];
+  for (int d = 0; to && d < to->ndim; d++) at[d] = (tp_at){ .lo = tp_ix_sym(S->ix, to->dim[d]) };
+  for (int w = 0; to && w < u[to->id].writes.n; w++) {
+    place last = u[to->id].writes.v[w];
+    isl_map *same = tp_rel_at(S->ix, from->ndim, from->dim, to->ndim, to->dim, at);
+    same = isl_map_apply_range(isl_map_apply_range(isl_map_copy(s->acc[0].rel), same), isl_map_reverse(isl_map_copy(access_at(S, last)->rel)));
+    if (!tp_keep_map(S, same)) return false;
+    if (!tp_map_empty(S, same)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = last.st, .arr = -1, .acc = -1, .map = same });
   }
   return true;
 }
@@ -238,6 +269,8 @@ bool tp_deps(tp_sched *S) {
     if (!array_deps(S, &u[i])) return false;
   for (int i = 0; i < S->p->stmts.n; i++) effect_deps(S, i);
   if (!pace_deps(S)) return false;
+  for (int i = 0; S->p->ticks && i < S->p->stmts.n; i++)
+    if (!newest_deps(S, i, u)) return false;
   for (int i = 0; i < S->p->arrs.n; i++)
     for (int r = 0; r < u[i].reads.n; r++) update_deps(S, u[i].reads.v[r], &u[i]);
   return true;

@@ -1,8 +1,7 @@
 /* driver: from the outermost depth inwards. At each depth the components of what is left become loops and leaves: typed fusion with parametric shifts
- * (scheduling.md 1 d), then moves towards the consumers (e), then the members of each loop with the dependences between equal rows. isl is a calculator. */
+ * (docs/scheduling.md, section 2), then moves towards the consumers, then the members of each loop with the dependences between equal rows. isl is a calculator. */
 #include "poly/sched.h"
 #include <stdlib.h>
-#include <time.h>
 
 typedef struct group {
   bool loop; const tp_sym *label; int s;
@@ -639,7 +638,8 @@ static int max_depth(const tp_items *seq) {
 
 /* ---- the run ---- */
 
-static void begin(tp_sched *S) {
+/* False: isl has failed before the first question. */
+static bool begin(tp_sched *S) {
   tp_pools_free(S);
   tp_hmap_init(&S->memo, S->a);
   S->st = TP_NEWN(S->a, tp_sst, S->p->stmts.n);
@@ -662,10 +662,11 @@ static void begin(tp_sched *S) {
   }
   S->freectx = any ? tp_keep_set(S, free_) : NULL;
   if (!any) isl_set_free(free_);
+  return tp_isl_check(S->ix, (tp_pos){ 0 }, S->err);
 }
 
 static tp_sres attempt(tp_sched *S) {
-  begin(S);
+  if (!begin(S)) return TP_S_FAIL;
   if (!tp_deps(S)) {
     if (tp_isl_check(S->ix, (tp_pos){ 0 }, S->err)) tp_fail(S->err, TP_E_AFFINE, (tp_pos){ 0 }, "affine: what must run before what could not be worked out");
     tp_tell_unknown(S->p, S->err);
@@ -683,12 +684,6 @@ static tp_sres attempt(tp_sched *S) {
   return TP_S_OK;
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 static bool any_vec(const tp_poly *p) {
   for (int i = 0; i < p->stmts.n; i++)
     if (p->stmts.v[i]->vec) return true;
@@ -700,14 +695,14 @@ static bool find_order(tp_sched *S, tp_error *err) {
   for (;;) {
     tp_error mine = { 0 };
     S->err = &mine;
-    double t0 = now();
+    double t0 = tp_now();
     tp_sres r = attempt(S);
-    S->p->ms_schedule += now() - t0;
+    S->p->ms_schedule += 1e3 * (tp_now() - t0);
     if (r == TP_S_RESTART) continue;
-    t0 = now();
+    t0 = tp_now();
     S->p->unproved = NULL;
     S->p->proved = r == TP_S_OK && tp_prove(S, &S->p->unproved);
-    S->p->ms_proof += now() - t0;
+    S->p->ms_proof += 1e3 * (tp_now() - t0);
     if (S->p->proved) return true;
     if (S->hulled && !S->exact) { S->exact = true; continue; }
     if (any_vec(S->p) && !S->novec) { S->novec = true; continue; }
@@ -736,11 +731,11 @@ static bool find_storage(tp_sched *S, tp_error *err) {
     if (!find_order(S, err)) return false;
     if (p->judge) return true;
     S->err = err;
-    double t0 = now();
+    double t0 = tp_now();
     tp_dense_vectors(S);
     tp_behind(S);
     bool known = tp_live(S);
-    p->ms_live += now() - t0;
+    p->ms_live += 1e3 * (tp_now() - t0);
     if (known || p->noblock || p->block || p->ticks || !any_blocks(p)) return true;
     p->noblock = true;
     p->nover = nover;
@@ -752,9 +747,9 @@ static bool find_storage(tp_sched *S, tp_error *err) {
 static bool fill(tp_sched *S, tp_error *err) {
   if (!find_storage(S, err)) return false;
   if (S->p->judge) return true;
-  double t0 = now();
+  double t0 = tp_now();
   bool ok = tp_make_tree(S);
-  S->p->ms_tree += now() - t0;
+  S->p->ms_tree += 1e3 * (tp_now() - t0);
   return ok;
 }
 

@@ -1,5 +1,5 @@
 /* level: one depth of the driver: strongly connected components, for each the dims that may be its next loop with an offset for each member, and the
- * votes that choose one (scheduling.md 1 a and c). */
+ * votes that choose one (docs/scheduling.md, section 2). */
 #include "poly/sched.h"
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* live: how many consecutive points of an array are alive at once, per dim (scheduling.md 3).
+/* live: how many consecutive points of an array are alive at once, per dim (docs/scheduling.md, section 7).
  *
  * With W: element -> time of its write and R: element -> time of a read,  M = (R . lex_ge . W^-1) n (W . lex_lt . W^-1)  is {e -> e': e' is written after e
  * and not after some read of e}: they must not share a slot. Successive modulo on D = deltas(M): the width of a dim is 1 + max |D_d|, then D_d = 0. Done

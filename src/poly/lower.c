@@ -206,17 +206,6 @@ tp_arr *tp_low_stored(low *l, tp_val v) {
 
 /* ---- outputs ---- */
 
-static bool ragged(low *l, const tp_output *o) {
-  const tp_node *n = o->val.node;
-  const tp_out *t = tp_outof(o->val);
-  for (int a = 0; a < t->rank; a++)
-    for (int d = 0; d < n->ndom; d++)
-      if (tp_ix_mentions(t->shape[a], n->dom[d]))
-        return tp_fail(l->err, TP_E_RAGGED, o->pos, "output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
-                       tp_ix_str(l->g->ix, t->shape[a]), n->dom[d]->name), true;
-  return false;
-}
-
 /* Has n a dim that ends by data, and not all dims of the end's domain? */
 static bool lacks(const low *l, const tp_node *n) {
   for (int i = 0; i < l->g->stops.n; i++) {
@@ -229,12 +218,12 @@ static bool lacks(const low *l, const tp_node *n) {
 
 static bool output(low *l, int k) {
   tp_output *o = &l->g->outputs.v[k];
-  if (ragged(l, o)) return false;
   tp_opnd r;
   const tp_ix **at = identity(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
   bool apart = l->p->loose && lacks(l, b);      /* what is computed too far must not lie in the output; nor what lies there as far apart as the bounds given say */
+  apart |= o->hidden && l->p->ticks && tp_output_param(l->g, k)->ndom;   /* newer values of a parameter come to lie there */
   for (int a = 0; a < tp_outof(o->val)->rank; a++) apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
   bool same = !apart && r.identity && b->ndom == o->val.node->ndom && l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
   for (int d = 0; d < b->ndom && same; d++) same = r.idx[d] == at[d];
@@ -325,7 +314,10 @@ static low *low_new(tp_graph *g, const tp_need *need, bool loose, tp_error *err)
 tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool loose, tp_error *err) {
   low *l = low_new(g, need, loose, err);
   for (int i = 0; i < g->outputs.n; i++) mark_live(l, g->outputs.v[i].val.node);
-  for (int i = 0; i < g->sinks.n; i++) mark_live(l, g->sinks.v[i]);
+  for (int i = 0; i < g->sinks.n; i++) {
+    mark_live(l, g->sinks.v[i]);
+    l->p->ticks |= g->sinks.v[i]->attr.fn == TP_FN_TICK;
+  }
   for (int i = 0; i < g->stops.n; i++) mark_live(l, g->stops.v[i].end);
   if (!settle_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
   for (int i = 0; i < g->outputs.n; i++)

@@ -125,11 +125,16 @@ typedef struct tp_opnd {
   bool identity;                                /* base exactly as it is: no view on the spatial side, no axis variables */
   const tp_node *bad;                           /* not NULL: cannot be a view; this node must be stored */
 } tp_opnd;
+/* e = *by * s + *rest, where rest does not depend on s. Only such an index or offset may move along what one call or one axis runs over. */
+bool tp_steps(const tp_poly *p, const tp_ix *e, const tp_sym *s, int64_t *by, const tp_ix **rest);
 /* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead` axis variables (dims of CALL's over) come first. */
 bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
 tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n);
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);   /* operand k of the cluster's i-th node */
+const tp_node *tp_output_param(const tp_graph *g, int output);    /* whose last value it is, or NULL */
+/* With ticks: the array of a parameter's last value, where the new value that s writes goes too. NULL: none. */
+const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);                      /* s->src */
 /* What the call of a RUN covers of a dim in vec. */
 void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
@@ -167,7 +172,7 @@ void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env);
 const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);      /* "point", "ring", "block", "dense" */
 const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x);   /* what it keeps */
 double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);     /* at these bounds, or some: to compare */
-/* The test of part 3: runs the loop tree at the given bounds symbolically and checks order (each read after its writes), completeness (each statement
+/* Runs the loop tree at the given bounds symbolically and checks order (each read after its writes), completeness (each statement
  * point exactly once) and storage (slot holds the element read), for every statement point. slots: by array, of temporaries; NULL: not asked. */
 typedef struct tp_slots { int64_t kept, needed; bool near; } tp_slots;  /* needed: by brute force; near: no dim is wider than that by more than what live.c gives away */
 bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_error *err);

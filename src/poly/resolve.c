@@ -10,6 +10,7 @@ typedef struct {                                /* the walk's state: leading axi
   tp_poly *p;
   int nvar; const tp_sym *var[TP_MAXRANK]; const tp_ix *ext[TP_MAXRANK], *lo[TP_MAXRANK], *hi[TP_MAXRANK];
   const tp_node *by[TP_MAXRANK];                /* the READ that introduced it, NULL: given by the caller */
+  const tp_node *top;                           /* where the walk begins */
 } walk;
 
 static tp_ictx *C(const walk *w) { return w->p->g->ix; }
@@ -204,17 +205,19 @@ static bool follow(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_err
   return true;
 }
 
+bool tp_steps(const tp_poly *p, const tp_ix *e, const tp_sym *s, int64_t *by, const tp_ix **rest) {
+  return tp_ix_linear_in(p->g->ix, e, s, by, rest) && !tp_depends(p, *rest, s);
+}
+
 static int mentions_var(const walk *w, const tp_ix *e) {
   for (int k = 0; k < w->nvar; k++)
     if (tp_depends(w->p, e, w->var[k])) return k;
   return -1;
 }
 
-/* The first view below the READ that made axis variable k, or that READ itself. */
+/* The first view below the READ that made axis variable k, or that READ itself. Of a variable that was given: the first view of all. */
 static const tp_node *culprit(const walk *w, int k) {
-  const tp_node *read = w->by[k];
-  if (!read) return NULL;
-  const tp_node *src = read->in[0].src.node;
+  const tp_node *read = w->by[k], *src = read ? read->in[0].src.node : w->top;
   return w->p->mode[src->id] == TP_V_VIEW ? src : read;
 }
 
@@ -229,14 +232,14 @@ static void judge(walk *w, tp_opnd *o) {
     int v = mentions_var(w, o->idx[d]);
     if (v < 0) continue;
     int64_t coef; const tp_ix *rest;
-    bool ok = tp_ix_linear_in(C(w), o->idx[d], w->var[v], &coef, &rest) && coef == 1 && mentions_var(w, rest) < 0 && !used[v]++;
+    bool ok = tp_steps(w->p, o->idx[d], w->var[v], &coef, &rest) && coef == 1 && mentions_var(w, rest) < 0 && !used[v]++;
     if (!ok) k = v;
   }
   if (k >= 0) o->bad = culprit(w, k);
 }
 
 bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err) {
-  walk w = { .p = p, .nvar = nlead };
+  walk w = { .p = p, .nvar = nlead, .top = v.node };
   for (int i = 0; i < nlead; i++) { w.var[i] = leadvar[i]; w.ext[i] = w.hi[i] = leadext[i]; w.lo[i] = tp_ix_const(p->g->ix, 0); }
   if (!follow(&w, v, at, out, err)) return false;
   if (!out->bad) judge(&w, out);

@@ -176,8 +176,8 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window) {
 static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) { return tp_depends(b->l->p, e, d); }
 
 static bool linear(const sb *b, const tp_ix *e, const tp_sym *d) {
-  int64_t c; const tp_ix *rest;
-  return !depends(b, e, d) || (tp_ix_linear_in(C(b), e, d, &c, &rest) && !depends(b, rest, d));
+  int64_t by; const tp_ix *rest;
+  return tp_steps(b->l->p, e, d, &by, &rest);
 }
 
 static bool node_allows(const sb *b, int i, const tp_sym *d) {
@@ -209,7 +209,7 @@ static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
 
 /* Of the first `rows` axes one row is taken, however many there are. */
 static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d) {
-  bool ok = !depends(b, o->off, d);
+  bool ok = linear(b, o->off, d);
   for (int a = 0; a < o->rank; a++) ok = ok && (a < rows || !depends(b, o->shape[a], d)) && !depends(b, o->stride[a], d);
   return ok;
 }
@@ -232,18 +232,27 @@ static bool can_fail(const tp_node *n) {
 
 /* Does nobody see it if the statement also runs where a row has ended? It writes elements that no row that goes on reads, and outputs are cleared there. What a
  * stop's own ACCUM takes from such a row is greater than what it holds. */
-static bool harmless(const sb *b) {
+static bool harmless_unseen(const sb *b) {
   const tp_stmt *s = b->s;
   bool ok = !s->effect && (s->kind != TP_ST_ACC || tp_ends_at(b->l->p, s->into)) && tp_guard_grows(b->l->p, s->guard);
   for (int i = 0; i < s->nnode && ok; i++) ok = !can_fail(s->node[i]);
   return ok;
 }
 
+static bool is_checked(const sb *b) {
+  bool any = false;
+  for (int i = 0; i < b->s->nnode; i++) any |= b->s->node[i]->attr.check == TP_CHECK_NAN;
+  return any;
+}
+
+/* The same where somebody looks for NaN. */
+static bool harmless(const sb *b) { return harmless_unseen(b) && !is_checked(b); }
+
 /* Can the points that a guard leaves out be left out of a sum over several at once? What is added there is then nothing (plan/build.c). */
 static bool maskable(const sb *b) {
   const tp_stmt *s = b->s;
   const tp_poly *p = b->l->p;
-  bool ok = s->kind == TP_ST_ACC && tp_guard_grows(p, s->guard) && !tp_lacks(p, s->guard);
+  bool ok = s->kind == TP_ST_ACC && tp_guard_grows(p, s->guard) && !tp_lacks(p, s->guard) && !is_checked(b);
   for (int i = 0; i < s->nnode && ok; i++) {
     ok = !can_fail(s->node[i]);
     for (int a = 0; a < s->node[i]->out[0].rank; a++) ok = ok && !tp_mentions_end(b->l->g, s->node[i]->out[0].shape[a]);
@@ -393,7 +402,8 @@ static bool wait_for_ends(sb *b) {
     for (int d = 0; d < p->arrs.v[b->acc.v[i].arr]->ndim; d++) note(b, &v, b->acc.v[i].at[d].lo), note(b, &v, b->acc.v[i].at[d].range ? b->acc.v[i].at[d].hi : NULL);
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
   b->s->asks = v.n > 0;
-  if (p->loose && harmless(b) && (tp_lacks(p, b->s->guard) || known_late(b))) {
+  if (p->loose && harmless_unseen(b) && (tp_lacks(p, b->s->guard) || known_late(b))) {
+    for (int i = 0; i < b->s->nnode; i++) b->s->node[i]->attr.check = TP_CHECK_NONE;     /* what lies beyond an end is nobody's business */
     b->s->guard = NULL;
     b->s->all = tp_set_free(b->s->all);
   }
@@ -670,19 +680,6 @@ static bool accum(low *l, tp_node *n) {
 
 static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
 
-/* A dim that leads as an axis stands in one index, plus something without it; else the view that makes more of it (the end of each row) must be stored. */
-static void plain_axes(tp_poly *p, tp_val v, int nl, const tp_sym *const *var, tp_opnd *o) {
-  int64_t by;
-  const tp_ix *rest;
-  for (int k = 0; k < nl && !o->bad; k++)
-    for (int d = 0, seen = 0; d < o->base.node->ndom; d++) {
-      if (!tp_depends(p, o->idx[d], var[k])) continue;
-      bool plain = tp_ix_linear_in(p->g->ix, o->idx[d], var[k], &by, &rest) && by == 1 && !seen++;
-      for (int j = 0; j < nl && plain; j++) plain = !tp_depends(p, rest, var[j]);
-      if (!plain && o->base.node != v.node) o->bad = v.node;
-    }
-}
-
 bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
   tp_ictx *c = p->g->ix;
   const tp_sym *var[32]; const tp_ix *ext[32], *vat[32];
@@ -696,9 +693,7 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
       if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(c, var[q]) : at[e];
       q += over;
     }
-  if (!tp_resolve(p, v, vat, nl, var, ext, o, err)) return false;
-  plain_axes(p, v, nl, var, o);
-  return true;
+  return tp_resolve(p, v, vat, nl, var, ext, o, err);
 }
 
 static bool call(low *l, tp_node *n) {

@@ -83,19 +83,22 @@ static isl_pw_aff *block_row(tp_sched *S, const tp_stmt *s, int sign) {
   return isl_pw_aff_from_aff(sign > 0 ? x : isl_aff_neg(x));
 }
 
+/* {calls -> points}: each call's point at 0. Rows do not mention vector dims, so any would do. */
+static isl_multi_aff *call_points(tp_sched *S, const tp_stmt *s) {
+  isl_space *calls = tp_isl_space(S->ix, call_dim(s, s->ndim));
+  isl_multi_aff *m = isl_multi_aff_zero(isl_space_map_from_domain_and_range(isl_space_copy(calls), tp_isl_space(S->ix, s->ndim)));
+  isl_local_space *from = isl_local_space_from_space(calls);
+  for (int d = 0; d < s->ndim; d++)
+    if (called(s, d)) m = isl_multi_aff_set_aff(m, d, isl_aff_var_on_domain(isl_local_space_copy(from), isl_dim_set, (unsigned)call_dim(s, d)));
+  isl_local_space_free(from);
+  return m;
+}
+
 static isl_pw_aff *call_row(tp_sched *S, const tp_mem *m) {
   const tp_stmt *s = S->p->stmts.v[m->st];
   if (s->bdim >= 0 && m->blocks == s->bdim + 1) return block_row(S, s, m->s);
   isl_pw_aff *row = isl_pw_aff_copy(m->row);
-  if (s->vec) {                                 /* rows do not mention vector dims: at 0 */
-    isl_map *r = isl_map_from_pw_aff(row);
-    for (int d = s->ndim - 1; d >= 0; d--)
-      if (!called(s, d)) r = isl_map_project_out(isl_map_fix_si(r, isl_dim_in, d, 0), isl_dim_in, d, 1);
-    isl_pw_multi_aff *p = isl_pw_multi_aff_from_map(r);
-    row = isl_pw_multi_aff_get_pw_aff(p, 0);
-    isl_pw_multi_aff_free(p);
-  }
-  return row;
+  return s->vec ? isl_pw_aff_pullback_multi_aff(row, call_points(S, s)) : row;
 }
 
 /* isl coalesces what it makes loops of: does that go wrong at some depth (tp_isl_coalesce)? */
@@ -651,11 +654,37 @@ static bool piecewise(const tp_item *x) {
   return false;
 }
 
-static tp_tree *generate(conv *c, tp_item *x, TP_TAKE isl_set *context) {
+typedef struct { isl_set *context; isl_union_set *all; } some_bounds;
+
+static isl_stat add_alive(TP_TAKE isl_set *s, void *user) {
+  some_bounds *b = user;
+  isl_set *here = isl_set_intersect_params(isl_set_copy(s), isl_set_copy(b->context));
+  if (isl_set_is_empty(here) == isl_bool_true) isl_set_free(s);
+  else b->all = isl_union_set_union(b->all, isl_union_set_from_set(s));
+  isl_set_free(here);
+  return isl_stat_ok;
+}
+
+/* Without the statements that never run for these bounds: isl finds no expression for their loops. */
+static isl_schedule *alive(TP_TAKE isl_schedule *sch, TP_KEEP isl_set *context) {
+  isl_union_set *domain = isl_schedule_get_domain(sch);
+  some_bounds b = { context, isl_union_set_empty(isl_union_set_get_space(domain)) };
+  isl_union_set_foreach_set(domain, add_alive, &b);
+  bool all = isl_union_set_n_set(b.all) == isl_union_set_n_set(domain);
+  isl_union_set_free(domain);
+  if (!all) return isl_schedule_intersect_domain(sch, b.all);
+  isl_union_set_free(b.all);
+  return sch;
+}
+
+/* narrow: the context leaves bounds out. */
+static tp_tree *generate(conv *c, tp_item *x, TP_TAKE isl_set *context, bool narrow) {
   tp_ask(c->S, "the loops around '%s'", c->S->p->stmts.v[x->st < 0 ? x->mem[0].st : x->st]->name, NULL);
   tp_query_long(c->S, PATIENCE);
+  isl_schedule *sch = of_item(c->S, x);
+  if (narrow) sch = alive(sch, context);
   isl_ast_build *build = isl_ast_build_from_context(context);
-  isl_ast_node *ast = isl_ast_build_node_from_schedule(build, of_item(c->S, x));
+  isl_ast_node *ast = isl_ast_build_node_from_schedule(build, sch);
   isl_ast_build_free(build);
   tp_tree *t = node(c, ast);
   c->failed |= !tp_query_end(c->S);
@@ -670,12 +699,12 @@ static tp_tree *versions(conv *c, tp_item *x) {
     const tp_sym *b = tp_sym_at(c->ix, i);
     if (b->kind == TP_SYM_BOUND && !b->dim && !b->hidden) some = tp_ix_and(c->ix, some, tp_ix_cmp(c->ix, TP_GE, tp_ix_sym(c->ix, b), tp_ix_const(c->ix, 1)));
   }
-  if (!S->freectx || !piecewise(x)) return generate(c, x, isl_set_copy(S->context));
+  if (!S->freectx || !piecewise(x)) return generate(c, x, isl_set_copy(S->context), S->p->late.n > 0);
   tp_tree *t = new_tree(c, TP_T_IF, 2);
   isl_set *where = isl_set_params(tp_isl_of_cond(c->ix, 0, NULL, some));
   t->cond = some;
-  t->kid[0] = generate(c, x, isl_set_intersect(isl_set_copy(S->context), isl_set_copy(where)));
-  t->kid[1] = generate(c, x, isl_set_subtract(isl_set_copy(S->context), where));
+  t->kid[0] = generate(c, x, isl_set_intersect(isl_set_copy(S->context), isl_set_copy(where)), true);
+  t->kid[1] = generate(c, x, isl_set_subtract(isl_set_copy(S->context), where), true);
   return t;
 }
 

@@ -105,6 +105,8 @@ static const tp_stmt *stmt_at(const world *w, int point) { return w->S->p->stmts
 
 static bool named(const tp_stmt *s) { return !s->of || tp_own_name(s->of); }       /* of is NULL in tests of this folder alone */
 
+static const char *name_of(const tp_stmt *s) { return s->of ? tp_own_name(s->of) : s->name; }
+
 static const char *called(tp_sched *S, const tp_stmt *s) { return s->of ? tp_called(S->p->g, s->of) : tp_printf(S->a, "'%s'", s->name); }
 
 /* Statements without a name of the script's stand for a place of it: one for all in a row, none where the error is. */
@@ -121,7 +123,7 @@ static void put_point(tp_buf *b, const world *w, const point *p, const point *fi
     tp_putf(b, p == first ? "it" : "(%s:%d)", s->pos.file, s->pos.line);
     return;
   }
-  tp_puts(b, s->name);
+  tp_puts(b, name_of(s));
   for (int d = 0; d < s->ndim; d++) {
     if (!own(s, d)) continue;
     tp_puts(b, any ? ", " : "[");
@@ -148,7 +150,7 @@ static void turn(const world *w, int n, int *way) {
 }
 
 static void note_cure(tp_error *err, const tp_stmt *s) {
-  const char *name = named(s) ? s->name : "x";
+  const char *name = named(s) ? name_of(s) : "x";
   for (int d = 0; d < s->ndim; d++)
     if (own(s, d)) {
       tp_note(err, s->of && s->of->ndom > 1 ? "a point is made from points before it: read an earlier one, as in %s[{%s = %s - 1}], or end the range before it"

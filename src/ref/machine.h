@@ -123,6 +123,10 @@ ref_acc ref_acc_start(tp_red red, tp_dtype d);
 void ref_acc_add(ref_acc *a, tp_dtype d, const void *p, int64_t i);
 bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i);           /* false: max or min of no integers */
 
+/* ---- looking.c: false where NaN or infinity arose; operands are r->ops ---- */
+bool ref_look(ref *r, tp_cell *c, const tp_view *out, const tp_view *in);
+bool ref_look_sum(ref *r, tp_cell *c, const tp_view *out);                    /* ACCUM */
+
 /* ---- calling.c ---- */
 bool ref_call_step(ref *r, tp_cell *c);         /* makes the calls up to c's; r->waiting: stopped at operands */
 bool ref_call_demand(ref *r, tp_cell *c);       /* what one call at c's point takes */

@@ -35,6 +35,47 @@ tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at) {
   return c;
 }
 
+/* ---- what all of them take ---- */
+
+/* Are its data those of an operand that counts, or somebody else's? */
+static bool is_alias(const tp_node *n, const bool *whole) {
+  bool alias = n->op == TP_OP_RESHAPE || n->op == TP_OP_DETACH || n->op == TP_OP_CONST || n->op == TP_OP_INPUT || n->op == TP_OP_READ;
+  for (int k = 0; n->op == TP_OP_READ && k < n->in[0].src.node->ndom; k++) alias &= !n->attr.at[k].range;
+  for (int k = 0; n->op == TP_OP_MERGE && k < n->nin; k++) alias |= whole[n->in[k].src.node->id];
+  return alias;
+}
+
+static int64_t node_bytes(const tp_node *n, const bool *whole, const tp_run *run) {
+  int64_t shape[TP_MAXRANK], each = (int64_t)(sizeof(tp_cell) + sizeof(void *) * (size_t)n->nout + sizeof(int64_t) * (size_t)n->ndom);
+  for (int o = 0; o < n->nout && !is_alias(n, whole); o++) {
+    int64_t bytes = tp_dtype_size(n->out[o].dtype);
+    int rank = tp_run_shape(run, 0, NULL, &n->out[o], shape);
+    for (int k = 0; k < rank; k++) bytes = tp_times_bytes(bytes, shape[k]);
+    each = tp_sum_bytes(each, bytes);
+  }
+  for (int k = 0; k < n->ndom; k++) {
+    int64_t points = run->env[n->dom[k]->bound->id];
+    each = tp_times_bytes(each, whole[n->id] ? points : TP_MIN(points, 1));
+  }
+  return each;
+}
+
+int64_t tp_ref_bytes(const tp_graph *g, const bool *whole, const int64_t *given, tp_piece *v, int *n) {
+  int nsym = tp_nsym(g->ix);
+  int64_t *env = tp_alloc(sizeof *env * (size_t)nsym), sum = 0;
+  if (!env) return -1;
+  memcpy(env, given, sizeof *env * (size_t)nsym);
+  tp_run_few(g, env);
+  for (int i = 0; i < g->nodes.n; i++) {
+    const tp_node *x = g->nodes.v[i];
+    int64_t bytes = node_bytes(x, whole, &(tp_run){ .env = env });
+    sum = tp_sum_bytes(sum, bytes);
+    if (v) v[(*n)++] = (tp_piece){ "", tp_own_name(x) ? tp_own_name(x) : tp_op_said(x->op), x->pos, bytes };
+  }
+  tp_free(env);
+  return sum;
+}
+
 /* ---- points and boxes ---- */
 
 void ref_point(ref *r, const tp_node *n, const int64_t *at) {
@@ -209,8 +250,8 @@ bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
 /* ---- the words of errors ---- */
 
 const char *ref_label(ref *r, const tp_node *n) {
-  const char *name = tp_own_name(n);
-  return name ? tp_printf(&r->arena, "'%s'", name) : tp_printf(&r->arena, "this %s", tp_ops[n->op].text);
+  char *buf = tp_new_bytes(&r->arena, 256);
+  return tp_label_of(n, buf, 256);
 }
 
 const char *ref_where(ref *r, const tp_node *n, const int64_t *at) {

@@ -140,7 +140,7 @@ bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bo
   int64_t *env = tp_calloc(sizeof *env * (size_t)(nsym + 1));
   bool ok = env || tp_fail(err, TP_E_MEMORY, g->pos, "out of memory"), counts;
   for (int64_t b = 3; b <= LARGEST && ok && left; b++) {
-    for (int i = 0; i < nsym; i++) env[i] = b;
+    for (int i = 0; i < nsym; i++) env[i] = b % 2 || tp_sym_at(g->ix, i)->dim ? b : 1;      /* a window, a lag: also a short one */
     ok = sample(g, n, dims, env, shown, paced, &counts, err);
     left -= counts;
   }

@@ -30,7 +30,7 @@ static bool compute_accum(ref *r, tp_cell *c) {
     for (int i = 0; i < r->ops.n; i++) ref_acc_add(&a, out.dtype, r->ops.v[i].cell->data[r->ops.v[i].out], r->ops.v[i].row + e);
     if (!ref_acc_end(&a, out.dtype, out.data, e)) return ref_fail(r, c, TP_E_INPUT, "max or min of no integers");
   }
-  return true;
+  return c->node->attr.check != TP_CHECK_NAN || ref_look_sum(r, c, &out);
 }
 
 static bool compute_init(ref *r, tp_cell *c) {
@@ -61,7 +61,7 @@ static bool compute_kernel(ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, 
   for (int o = 0; o < c->node->nout; o++)
     if (!ref_new(r, c, o, &out[o])) return false;
   ref_point(r, c->node, ref_at(c));
-  return kernel(r, c, out, r->in.v);
+  return kernel(r, c, out, r->in.v) && (c->node->attr.check != TP_CHECK_NAN || ref_look(r, c, out, r->in.v));
 }
 
 static bool compute(ref *r, tp_cell *c) {
@@ -99,8 +99,19 @@ bool ref_early(ref *r, tp_cell *c) {
   return n->op == TP_OP_INPUT;
 }
 
+/* What was demanded first is made first: of several points that fail the first in lexicographic order is met. Not between ticks, where what comes of a later
+ * tick should be met soon: a recurrence from the last point on would be followed to its beginning. */
+static void turn_round(ref *r, int from) {
+  for (int i = from, j = r->stack.n - 1; i < j; i++, j--) {
+    tp_cell *c = r->stack.v[i];
+    r->stack.v[i] = r->stack.v[j];
+    r->stack.v[j] = c;
+  }
+}
+
 /* Done, or r->waiting for what was pushed. */
 static bool step(ref *r, tp_cell *c) {
+  int from = r->stack.n;
   r->ops.n = 0;
   r->waiting = false;
   c->state = CELL_WORK;
@@ -108,6 +119,7 @@ static bool step(ref *r, tp_cell *c) {
   if (r->now && ref_early(r, c)) return !(r->early = true);
   if (c->node->op == TP_OP_CALL) return ref_call_step(r, c);
   if (!ref_demand_operands(r, c)) return false;
+  if (r->waiting && !r->now) turn_round(r, from);
   if (r->waiting) return true;
   if (!compute(r, c)) return false;
   c->state = CELL_DONE;
@@ -123,7 +135,7 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
       r->stack.n--;
       continue;
     }
-    if (r->run->cancel && *r->run->cancel) return !(r->cancelled = true);
+    if (tp_run_ends(r->run)) return !(r->cancelled = true);
     if (!step(r, c)) return false;
   }
   return true;

@@ -9,6 +9,9 @@
 /* g: closed (no GRAD, no PARAM). Evaluates every output at every point of its domain and every sink, callbacks at every point of their domain in
  * lexicographic order, exactly once; a callback's own inputs are demanded first. */
 bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err);
+/* Bytes that a run takes besides outputs, at least: all cells of a node that is needed at every point (whole, by node id), one of any other; a dim that ends by data
+ * has one step. Each node is added to v, unless that is NULL. */
+int64_t tp_ref_bytes(const tp_graph *g, const bool *whole, const int64_t *env, tp_piece *v, int *n);
 /* What is whole at its tick, the dims being ticked through in lexicographic order: outputs that have all these dims (shown, by g->outputs) and callbacks that
  * have them outside `over` (paced, by node id), no point of which needs an input or a callback of a later tick. Found by following demands at small bounds. */
 bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced, tp_error *err);

@@ -80,7 +80,7 @@ static bool step_one(ref *r, tp_cell *c, const step *s, int64_t b) {
   const char *action = (const char *)s->action->data + b * width * tp_dtype_size(s->action->dtype);
   if (e->nactions && (*(const int64_t *)action < 0 || *(const int64_t *)action >= e->nactions))
     return ref_fail(r, c, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*(const int64_t *)action, e->name, e->nactions - 1);
-  e->step((const double *)s->state->data + b * e->nstate, action, (const double *)s->u->data + b * e->nu, (double *)s->out[0].data + b * e->nstate,
+  e->step(e->data, (const double *)s->state->data + b * e->nstate, action, (const double *)s->u->data + b * e->nu, (double *)s->out[0].data + b * e->nstate,
           (float *)s->out[1].data + b * e->nobs, (float *)s->out[2].data + b, (uint8_t *)s->out[3].data + b, (uint8_t *)s->out[4].data + b);
   return true;
 }
@@ -92,8 +92,8 @@ bool ref_env(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
   bool ok = true;
   for (int64_t b = 0; b < batch && ok; b++)
     switch (c->node->op) {
-      case TP_OP_ENV_RESET: e->reset(c->node->nin ? (const double *)in[0].data + b * e->nu : NULL, (double *)out->data + b * e->nstate); break;
-      case TP_OP_ENV_OBS: e->observe((const double *)in[0].data + b * e->nstate, (float *)out->data + b * e->nobs); break;
+      case TP_OP_ENV_RESET: e->reset(e->data, c->node->nin ? (const double *)in[0].data + b * e->nu : NULL, (double *)out->data + b * e->nstate); break;
+      case TP_OP_ENV_OBS: e->observe(e->data, (const double *)in[0].data + b * e->nstate, (float *)out->data + b * e->nobs); break;
       default: ok = step_one(r, c, &(step){ e, &in[0], &in[1], &in[2], out }, b);
     }
   return ok;

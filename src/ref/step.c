@@ -1,7 +1,6 @@
 /* step.c: a run tick by tick. What a step gives is put into the memo; whatever demands an input or a callback of a later tick gives up and is tried again with
  * the next step. */
 #include "ref/machine.h"
-#include <time.h>
 
 struct tp_refsteps {
   ref *r;
@@ -171,13 +170,7 @@ bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_
 
 /* ---- the rest ---- */
 
-static double now_s(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static bool over(double until) { return until > 0 && now_s() >= until; }
+static bool over(double until) { return until > 0 && tp_now() >= until; }
 
 /* Each callback as far as it can be called now. */
 static bool call_some(tp_refsteps *s, double until) {
@@ -261,6 +254,7 @@ static bool next_state(tp_refsteps *s, const tp_node *w, int64_t *at) {
   return false;
 }
 
+/* A copy takes the place of last values that some rows have already: these are put there again (fill_outputs). */
 static bool newest_params(tp_refsteps *s, double until) {
   ref *r = s->r;
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
@@ -272,6 +266,7 @@ static bool newest_params(tp_refsteps *s, double until) {
     while (ready && !s->updated[k] && !s->complete[i] && !over(until)) {
       if (!copy_state(s, w, at, r->run->outputs[i], &ready)) return false;
       if (ready) s->updated[k] = !next_state(s, w, at);
+      if (ready) memset(s->at[i], 0, sizeof **s->at * REF_MAXDIM);
     }
     k++;
   }

@@ -37,9 +37,23 @@ static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
-static bool choose_limit(tp_fn *f, const tp_copts *o) {
-  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : o->memory;
-  return true;
+static bool choose_limit(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *env = tp_setting("TEMPO_MEMORY");
+  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : TP_MAX(o->memory, 0);
+  f->most = o->memory == TP_MEMORY_ANY ? TP_MEMORY_ANY : 0;
+  if (!env) return true;
+  bool any = !strcmp(env, "none");
+  f->most = any ? TP_MEMORY_ANY : tp_bytes_parse(env);
+  return any || f->most > 0 || tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_MEMORY is '%s'; it may be a number of bytes, as \"16GiB\", or none", env);
+}
+
+static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
+  static const char *const known[] = { "nan", "none" };
+  const char *env = tp_setting("TEMPO_CHECK"), *what = env ? env : o->check ? o->check : "none";
+  f->check = !strcmp(what, "nan");
+  if (f->check || !strcmp(what, "none")) return true;
+  const char *near = tp_nearest(what, known, TP_LEN(known));
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: %s is '%s'; %s%s%s", env ? "TEMPO_CHECK" : "check", what, near ? "did you mean '" : "it may be \"nan\" or \"none\"", near ? near : "", near ? "'?" : "");
 }
 
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
@@ -50,7 +64,7 @@ static int pass_named(const char *s, size_t n) {
   return -1;
 }
 
-/* Passes of DESIGN section 5 that later issues bring: naming them is legal and changes nothing. */
+/* Passes that are to come: naming them is legal and changes nothing. */
 static const char *const later[] = { "fold", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
 
 static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
@@ -133,6 +147,19 @@ static void needed_bounds(tp_fn *f) {
 
 /* ---- the pipeline ---- */
 
+/* An output is one array for all points. */
+static bool is_array(tp_fn *f, const tp_output *o, tp_error *err) {
+  const tp_node *n = o->val.node;
+  const tp_out *t = tp_outof(o->val);
+  int axis;
+  if (n->ndom + t->rank > TP_MAXRANK)
+    return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d are possible", o->name,
+                   n->ndom + t->rank, n->ndom, t->rank, TP_MAXRANK);
+  const tp_sym *d = tp_varies(t->rank, t->shape, n->ndom, n->dom, &axis);
+  return !d || tp_fail(err, TP_E_RAGGED, o->pos, "ragged: output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
+                       tp_ix_str(f->closed->ix, t->shape[axis]), d->name);
+}
+
 /* An output without a name of its own gets the script's, for errors and explain. */
 static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
   for (int i = 0; i < o->nout; i++) {
@@ -140,9 +167,7 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
     out.val.node = f->closed->nodes.v[out.val.node->id];
     out.name = tp_strdup(&f->closed->arena, out.name);
     if (!out.val.node->name && !out.val.node->attr.str) out.val.node->name = out.name;
-    if (out.val.node->ndom + tp_rankof(out.val) > TP_MAXRANK)
-      return tp_fail(err, TP_E_SHAPE, out.pos, "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d are possible", out.name,
-                     out.val.node->ndom + tp_rankof(out.val), out.val.node->ndom, tp_rankof(out.val), TP_MAXRANK);
+    if (!is_array(f, &out, err)) return false;
     TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
   }
   if (!f->closed->outputs.n && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
@@ -173,13 +198,22 @@ static bool record_ends(tp_fn *f, tp_error *err) {
   return true;
 }
 
+/* Places for the values of parameters. */
+static bool make_params(tp_fn *f) {
+  f->loaded = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  return true;
+}
+
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
   return (f->closed = tp_graph_clone(f->program->g, err)) &&
          record_outputs(f, o, err) &&
          tp_grad_expand(f->closed, err) &&
          tp_close_params(f->closed, err) &&
          record_ends(f, err) &&
-         tp_verify(f->closed, err);
+         (tp_graph_sweep(f->closed), true) &&
+         tp_verify(f->closed, err) &&
+         make_params(f);
 }
 
 static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
@@ -195,6 +229,7 @@ static tp_poly *ordered(tp_fn *f, tp_graph *g, bool loose, tp_error *err) {
   return ok ? p : tp_poly_free(p);
 }
 
+/* Both graphs were judged: what one has more is behind that. */
 static void copy_checks(tp_graph *to, const tp_graph *from) {
   for (int i = to->boundchecks.n; i < from->boundchecks.n; i++) {
     tp_boundcheck c = from->boundchecks.v[i];
@@ -217,12 +252,14 @@ static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
   return tp_share_branches(g, f->need, err) && tp_verify(g, err);
 }
 
-/* What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
+/* Passes leave what is needed as it was, but what is known of it may get worse: larger sets that read outside are refused here.
+ * What lacks dims of an end's domain would wait for the greatest end, and what is read at t//2 or later than its own t for the end itself. Where that leaves
  * no order, what does no harm goes on to the bound given. */
 static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   int before = g->nodes.n;
   tp_error first = { 0 };
-  bool found = find_needed(f, g, err);
+  bool found = find_needed(f, g, err) && (!f->need->rough || tp_need_stays(g, f->need, err));
+  if (f->check) tp_watch_rest(g);
   f->did[TP_Q_ALGEBRA][0] = before;
   f->did[TP_Q_ALGEBRA][1] = g->nodes.n;
   tp_poly *p = found ? ordered(f, g, false, g->stops.n ? &first : err) : NULL;
@@ -231,13 +268,12 @@ static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   return p;
 }
 
-/* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy.
- * What it asks of bounds is asked of f's. */
-static bool has_order(tp_fn *f, tp_error *err) {
-  tp_graph *g = f->trial = tp_graph_clone(f->graph, err);
-  f->order = g && tp_lower_stops(g, err) && tp_lower_sums(g, err) ? schedule_graph(f, g, err) : NULL;
-  bool ok = f->order != NULL;
-  if (ok) copy_checks(f->graph, g);
+bool tp_has_order(tp_fn *f, tp_graph *of, const tp_ticks *t, tp_error *err) {
+  tp_graph *g = f->trial = tp_graph_clone(of, err);
+  bool ok = g && (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err);
+  f->order = ok ? schedule_graph(f, g, err) : NULL;
+  ok = f->order != NULL;
+  if (ok) copy_checks(of, g);
   f->order = tp_poly_free(f->order);
   f->trial = g ? tp_graph_free(g) : NULL;
   return ok;
@@ -246,21 +282,21 @@ static bool has_order(tp_fn *f, tp_error *err) {
 /* Of several mistakes a cycle comes before undefined points and reads outside a domain. */
 static void prefer_cycle(tp_fn *f, tp_error *err) {
   tp_error cycle = { 0 };
-  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !has_order(f, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
+  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !tp_has_order(f, f->graph, NULL, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
 }
 
-static bool judge(tp_fn *f, tp_graph *g, tp_error *err) {
+static bool judge(tp_fn *f, tp_graph *g, const bool **whole, tp_error *err) {
   f->need = tp_need_outputs(g, err);
   bool ok = f->need && tp_need_check(g, f->need, err);
+  if (ok && whole) *whole = tp_need_whole(f->need, &g->arena);
   f->need = tp_need_free(f->need);
   return ok;
 }
 
 static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
-  tp_graph_sweep(f->graph);
   needed_bounds(f);
-  bool ok = judge(f, f->graph, err);
+  bool ok = judge(f, f->graph, f->tier == TP_TIER_REFERENCE ? &f->whole : NULL, err);
   if (!ok) prefer_cycle(f, err);
   return ok;
 }
@@ -268,14 +304,13 @@ static bool check_graph(tp_fn *f, tp_error *err) {
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
   tp_graph *g = f->trial = tp_graph_clone(f->closed, err);
   if (!g) return NULL;
-  tp_graph_sweep(g);
-  bool ok = judge(f, g, err);
+  bool ok = judge(f, g, NULL, err);
   f->trial = NULL;
   return ok ? g : tp_graph_free(g);
 }
 
 bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
-  return (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
+  return (!f->check || tp_watch(g, err)) && (!t || tp_insert_ticks(g, t, err)) && tp_lower_stops(g, err) && tp_lower_sums(g, err) && tp_widen_sums(g, err) && tp_verify(g, err) &&
          (*poly = schedule_graph(f, g, err)) &&
          (*plan = tp_plan_build(g, *poly, err)) && tp_plan_limit(*plan, f->limit, err);
 }
@@ -285,18 +320,21 @@ static bool plan_graph(tp_fn *f, tp_error *err) {
 }
 
 /* With ticks given, what runs at once is what steps run. */
-static bool ticking_plan(tp_fn *f, tp_error *err) {
+static bool ticking(tp_fn *f, tp_error *err) {
   if (!tp_make_ticks(f, err)) return false;
+  copy_checks(f->graph, f->steps.graph);
   f->poly = f->steps.poly;
   f->plan = f->steps.plan;
   return true;
 }
 
 static bool interpreter(tp_fn *f, tp_error *err) {
-  return (f->ticking ? ticking_plan(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
+  return (f->ticking ? ticking(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
 }
 
-static bool reference(tp_fn *f, tp_error *err) { return has_order(f, err) && (!f->ticking || tp_make_ticks(f, err)); }
+static bool reference(tp_fn *f, tp_error *err) {
+  return (f->ticking ? ticking(f, err) : tp_has_order(f, f->graph, NULL, err)) && (!f->check || tp_watch(f->graph, err));
+}
 
 static bool dumped(tp_fn *f) {
   static const char *const stages[] = { "schedule", "storage", "plan" };
@@ -306,7 +344,7 @@ static bool dumped(tp_fn *f) {
 
 static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o) && choose_passes(f, o, err) &&
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o, err) && choose_check(f, o, err) && choose_passes(f, o, err) &&
          close_graph(f, o, err) && check_graph(f, err) && tp_choose_ticks(f, o, err) &&
          (f->tier == TP_TIER_REFERENCE ? reference(f, err) : interpreter(f, err)) && dumped(f);
 }
@@ -347,6 +385,7 @@ tp_fn *tp_fn_free(tp_fn *f) {
   if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
   tp_free(f->fed); tp_free(f->shown);
+  tp_params_free(f);
   if (f->closed) tp_graph_free(f->closed);
   tp_program_unref(f->program);
   tp_free(f);

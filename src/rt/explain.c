@@ -52,13 +52,15 @@ static void put_ticks(tp_buf *b, const tp_fn *f) {
   tp_puts(b, "\n");
 }
 
-/* What bounds have to keep to, besides being there. */
+/* What bounds have to keep to, besides being there: of conditions of many reads each once, and none that another says. */
 static void put_checks(tp_buf *b, const tp_fn *f) {
-  for (int i = 0; i < f->graph->boundchecks.n; i++) {
-    tp_puts(b, i ? "      and " : "needs ");
-    tp_ix_print(b, f->graph->boundchecks.v[i].cond);
-    tp_puts(b, "\n");
-  }
+  tp_ictx *c = f->graph->ix;
+  const tp_ix *all = tp_ix_bool(c, true);
+  for (int i = 0; i < f->graph->boundchecks.n; i++) all = tp_ix_and(c, all, f->graph->boundchecks.v[i].cond);
+  if (tp_ix_kind(all) == TP_IX_TRUE) return;
+  bool several = tp_ix_kind(all) == TP_IX_AND;
+  for (int i = 0; i < (several ? tp_ix_narg(all) : 1); i++)
+    tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(c, several ? tp_ix_arg(all, i) : all));
 }
 
 static int fused(const tp_poly *p) {
@@ -67,18 +69,26 @@ static int fused(const tp_poly *p) {
   return n;
 }
 
+static void put_checked(tp_buf *b, const tp_fn *f, const tp_graph *g) {
+  int n = 0;
+  for (int i = 0; i < g->nodes.n; i++) n += g->nodes.v[i]->attr.check == TP_CHECK_NAN;
+  if (f->check) tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
+}
+
 static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   const tp_poly *p = f->poly;
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
   tp_putf(b, "tier %s, %d operators", tiers[f->tier], g->nodes.n);
   if (!p) {
     tp_puts(b, ", evaluated point by point as they are asked for\n");
+    put_checked(b, f, g);
     if (f->limit) tp_puts(b, "it keeps every value, whatever memory = says\n");
     put_ticks(b, f);
     put_checks(b, f);
     return true;
   }
   tp_putf(b, ", %d statements, %d fused into them, %d arrays\n", p->stmts.n, fused(p), p->arrs.n);
+  put_checked(b, f, g);
   tp_putf(b, "order of loops proved with %d isl queries (%ld spaces); ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", p->nquery,
           tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
   tp_poly_print_unknown(b, p);
@@ -278,10 +288,9 @@ static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
 /* ---- sections ---- */
 
 static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b) {
-  tp_graph *g = f->ticking ? f->steps.graph : f->graph;
   if (!s) return summary(f, env, b);
-  if (!strcmp(s, "graph")) tp_graph_print(b, g);
-  else if (!strcmp(s, "dot")) tp_graph_dot(b, g);
+  if (!strcmp(s, "graph")) tp_graph_print(b, f->closed);
+  else if (!strcmp(s, "dot")) tp_graph_dot(b, f->closed);
   else if (!strcmp(s, "passes")) passes(b, f);
   else if (!f->poly) tp_putf(b, "the reference evaluator has no %s: it computes points as they are asked for; with tier = \"interpreter\" there is one\n", s);
   else if (!strcmp(s, "schedule")) tp_poly_print_schedule(b, f->poly);

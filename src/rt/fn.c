@@ -2,8 +2,6 @@
 #include "rt/fn.h"
 
 tp_graph *tp_fn_graph(tp_fn *f) { return f->closed; }
-int tp_fn_nparam(tp_fn *f) { return f->closed->params.n; }
-const tp_node *tp_fn_param(tp_fn *f, int k) { return f->closed->params.v[k]; }
 int64_t tp_fn_peak(const tp_fn *f) { return f->peak; }
 
 int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
@@ -22,6 +20,36 @@ bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp
     tp_unguard(&oom);
   } else tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   return ok;
+}
+
+/* ---- memory ---- */
+
+static int64_t referred(void *ud, const int64_t *env) {
+  const tp_fn *f = ud;
+  tp_run run = { .env = env };
+  return tp_sum_bytes(tp_run_outputs(f->graph, &run, NULL, NULL), tp_ref_bytes(f->graph, f->whole, env, NULL, NULL));
+}
+
+static bool reference_fits(tp_fn *f, tp_run *run, tp_error *err) {
+  tp_graph *g = f->graph;
+  tp_allowance a;
+  int n = 0;
+  if (tp_fn_is_endless(f, run->env)) return true;
+  int64_t need = referred(f, run->env);
+  if (tp_run_may(run, need, 0, &a)) return true;
+  tp_arena mine;
+  tp_scratch_init(&mine);
+  tp_piece *v = TP_NEWN(&mine, tp_piece, g->outputs.n + g->nodes.n);
+  tp_run_outputs(g, run, v, &n);
+  tp_ref_bytes(g, f->whole, run->env, v, &n);
+  tp_run_refuse(err, &(tp_demand){ g, referred, f }, tp_dup(&mine, run->env, sizeof *run->env * (size_t)tp_nsym(g->ix)), &a, need, v, n);
+  tp_arena_free(&mine);
+  return false;
+}
+
+bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
+  run->memory = f->most;
+  return x ? tp_exec_room(x, run, err) : reference_fits(f, run, err);
 }
 
 /* ---- running ---- */
@@ -50,7 +78,7 @@ static bool interpret(tp_fn *f, tp_run *run, tp_error *err) { return tp_exec_run
 static bool execute(tp_fn *f, void *given, tp_error *err) {
   tp_run *run = given;
   if (tp_fn_is_endless(f, run->env)) return tp_fn_run_endless(f, run, err);
-  if (!tp_run_check(f->graph, run, err)) return false;
+  if (!tp_run_check(f->graph, run, err) || !tp_fn_fits(f, f->tier == TP_TIER_REFERENCE ? NULL : f->exec, run, err)) return false;
   bool ok = tp_run_alloc(f->graph, run, err);
   if (ok) ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : f->ticking ? tp_fn_door(f, run, interpret, err) : interpret(f, run, err);
   f->peak = f->exec ? tp_exec_peak(f->exec) : 0;
@@ -63,10 +91,12 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   if (!env) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   tp_run inner = *run;
   inner.env = env;
+  inner.params = f->loaded;
   f->running = true;
   bool ok = tp_guarded(f, execute, &inner, err);
   f->running = false;
-  if (!ok) tp_run_free_outputs(f->graph, &inner);
+  if (ok) tp_keep_params(f, inner.outputs);
+  else tp_run_free_outputs(f->graph, &inner);
   run->outputs = ok ? inner.outputs : NULL;
   tp_free(env);
   return ok;

@@ -10,36 +10,45 @@
 #include "device/device.h"
 /* What one way of running executes. */
 typedef struct tp_made { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_made;
-enum { TP_MAXTICK = 64 };
 /* A run in steps (step.c). */
 typedef struct tp_session {
   tp_exec *exec; tp_refsteps *ref; tp_ticks ticks;      /* one of the two */
-  tp_run run; int64_t *env; tp_array **inputs, **params, **values;     /* values: of the tick that is at work */
+  tp_run run; int64_t *env; tp_array **inputs, **params, **values;     /* values: copies, of the tick that is at work */
   int64_t at[TP_MAXTICK], next[TP_MAXTICK];     /* at: of the next step */
   bool begun, over; int nshow;                  /* begun: some tick is done */
 } tp_session;
 struct tp_fn {
   tp_program *program;
   tp_pos pos;
-  tp_tier tier; tp_options opt; int did[32][2]; int threads; int64_t limit;   /* did: by pass, operators before and after */
+  tp_tier tier; tp_options opt; int did[32][2]; int threads; int64_t limit, most;   /* did: by pass, operators before and after; most: tp_run.memory */
   tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
   bool running; int64_t peak;
+  tp_array **loaded, **latest;                  /* by parameter: what runs begin with (NULL: its init), and what the last one left; from the closed graph on */
   bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
   int ntick; const tp_sym **tick;               /* 0: the program has several dims, or none */
   bool *fed, *shown;                            /* by inputs, outputs; NULL: not ready to step */
   tp_made steps;                                /* of steps; when ticking it is that of plain runs */
   tp_session *session;
+  bool check;                                   /* for NaN */
+  const bool *whole;                            /* reference: by node id of graph, is it needed at every point? */
   tp_need *need; tp_graph *trial; tp_poly *order;       /* what compiling works with at the moment: a failed allocation leaves it here */
 };
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err);    /* a fresh one, swept and judged */
+/* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy of g, which gets
+ * what the order asks of bounds. t: of steps; NULL: of a run at once. */
+bool tp_has_order(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_error *err);
 bool tp_make_code(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);     /* schedule and plan of g */
 /* fn(f, arg, err), where an arena that finds no memory comes back as an error. What is not in arenas stands in f or arg: the caller frees it. */
 bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);    /* the same for a part of compiling */
 int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err);  /* outputs to the ends reached */
+bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);    /* memory for a call before its outputs are made; x NULL: by the reference */
+/* params.c */
+void tp_params_free(tp_fn *f);
+void tp_keep_params(tp_fn *f, tp_array *const *outputs);        /* of a run that is over */
 /* tick.c */
 bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);
@@ -51,5 +60,4 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);  /* runs what is left; the outputs go to run */
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
 void tp_dump_stage(const char *section, tp_fn *f);      /* to stderr if TEMPO_DUMP names it */
-bool tp_tier_parse(const char *s, tp_tier *t);
 #endif

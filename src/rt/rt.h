@@ -18,33 +18,41 @@ tp_program *tp_program_ref(tp_program *p);
 tp_program *tp_program_unref(tp_program *p);    /* NULL */
 
 typedef enum { TP_TIER_AUTO, TP_TIER_REFERENCE, TP_TIER_INTERPRETER, TP_TIER_NATIVE } tp_tier;
+bool tp_tier_parse(const char *s, tp_tier *t);
+enum { TP_MAXTICK = 64 };
 typedef struct tp_copts {
   int nout; const tp_output *outputs;           /* may be none when there is a sink */
   tp_tier tier;
   const char *passes;                           /* NULL: defaults; "none"; or "evolve=false,cse=true": one text form of the script's table and of TEMPO_PASSES */
   bool precise;
+  const char *check;                            /* NULL, "none"; "nan": the first NaN or infinity made of finite operands ends the run */
   const char *device;                           /* NULL, "cpu"; others: error device */
   int threads;                                  /* 0: default */
-  int64_t memory;                               /* the limit in bytes; 0: none */
+  int64_t memory;                               /* the limit in bytes; 0: none but what the machine has; TP_MEMORY_ANY: not even that */
+#define TP_MEMORY_ANY ((int64_t)-1)
   int ntick; const tp_sym *const *tick;         /* dims that steps go through; 0: the program's only one, if it is ever stepped */
   tp_pos pos;                                   /* line of P:compile */
 } tp_copts;
 
 typedef struct tp_fn tp_fn;
-/* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS win over opts. */
+/* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS, TEMPO_MEMORY, TEMPO_CHECK win over opts. */
 tp_fn *tp_compile(tp_program *p, const tp_copts *opts, tp_error *err);
 tp_fn *tp_fn_free(tp_fn *f);
 tp_graph *tp_fn_graph(tp_fn *f);                /* the closed graph: inputs, outputs (hidden ones are parameters), params by PINIT number */
 /* Which bounds must be given: needed symbols; in *out a list of tp_sym (arena of the graph). */
 int tp_fn_bounds(tp_fn *f, const tp_sym *const **out);
 bool tp_fn_needs_input(tp_fn *f, int i);        /* input i of tp_fn_graph()->inputs */
-/* Number of PINIT slots and the name, dtype, shape of each: parameter `k` of load_params. */
+/* ---- parameters (params.c), by the number of their PINIT ---- */
 int tp_fn_nparam(tp_fn *f);
 const tp_node *tp_fn_param(tp_fn *f, int k);    /* the PARAM node as recorded: attr.str, attr.dom, attr.along, out[0] */
+bool tp_fn_param_fits(tp_fn *f, int k, const tp_array *a, tp_error *err);    /* as far as no bound decides: errors dtype, shape */
+void tp_fn_load_param(tp_fn *f, int k, TP_TAKE tp_array *a);   /* the first value of runs to come; it fits */
+/* Borrowed. Between ticks the newest value, else what the last run left, or what was loaded since; NULL: none. */
+tp_array *tp_fn_param_value(tp_fn *f, int k);
 /* Runs: checks bounds and arrays, allocates run->outputs, executes. Not reentrant for one f (error option: already running). After an error f is usable. */
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err);
 /* ---- steps (tick.c, step.c) ---- */
-/* Begins a run that tp_fn_step goes on with; what was begun before is forgotten. run: bounds, inputs without the tick dims, loaded parameters, seed; all kept. */
+/* Begins a run that tp_fn_step goes on with; what was begun before is forgotten. run: bounds, inputs without the tick dims, seed; all kept. */
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err);
 typedef struct tp_step {
   tp_array *const *values;                      /* by input: those with the tick dims, at this tick */
@@ -57,8 +65,8 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err);  /* an error ends the run,
 void tp_step_free(tp_fn *f, tp_step *s);
 const int64_t *tp_fn_started(const tp_fn *f);   /* the bounds it was started with, by symbol */
 bool tp_fn_stepping(const tp_fn *f);            /* between start and the last tick */
-bool tp_fn_stepped(const tp_fn *f);             /* the same, after a first tick */
-tp_array *tp_fn_newest(tp_fn *f, int k);        /* between ticks: parameter k's newest value, borrowed; NULL: none yet */
+int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out);
+bool tp_fn_next_tick(const tp_fn *f, int64_t *at);      /* the point of the next step; false: no run is going on. at: NULL, or a place for each tick dim */
 bool tp_fn_ticks(tp_fn *f, tp_error *err);      /* makes it ready to step; error option: no tick dims */
 bool tp_fn_fed(const tp_fn *f, int i);          /* input i comes with the steps; after tp_fn_ticks */
 bool tp_fn_wants(const tp_fn *f, int i);        /* input i in the next step of the run that is going on */
@@ -67,6 +75,8 @@ const tp_sym *tp_fn_endless(const tp_fn *f);    /* the bound that may be endless
 bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err);
 /* Error file: not a state, or not whole; option: of another program. Nothing is lost then. */
 bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err);
+bool tp_fn_save(tp_fn *f, const char *path, tp_error *err);     /* the same in a file, which is replaced whole */
+bool tp_fn_load(tp_fn *f, const char *path, tp_error *err);
 /* What is left of the run in one call: run has bounds, inputs with the tick dims, and may have the others, as tp_fn_run. */
 bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err);
 bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err);        /* error bound: not as a call */

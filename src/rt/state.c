@@ -5,6 +5,7 @@
  *
  * Nothing read is trusted beyond the hashes: every number is checked against what f makes of the bounds. */
 #include "rt/fn.h"
+#include "io/io.h"
 
 enum { VERSION = 1, HEAD = 32 };
 static const char magic[8] = "tempo\0st";
@@ -255,7 +256,31 @@ bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err) {
   if (!s) return false;
   tp_session_free(f, f->session);
   f->session = s;
+  if (s->over) tp_keep_params(f, s->run.outputs);
   return true;
+}
+
+/* ---- files ---- */
+
+static bool write_all(FILE *f, void *ud) {
+  const tp_buf *b = ud;
+  return fwrite(b->s, 1, b->n, f) == b->n;
+}
+
+bool tp_fn_save(tp_fn *f, const char *path, tp_error *err) {
+  tp_buf b;
+  tp_buf_init(&b);
+  bool ok = tp_fn_state(f, &b, err) && tp_file_replace(path, write_all, &b, err);
+  tp_buf_free(&b);
+  return ok;
+}
+
+bool tp_fn_load(tp_fn *f, const char *path, tp_error *err) {
+  size_t n = 0;
+  char *p = tp_file_whole(path, &n, err);
+  bool ok = p && tp_fn_load_state(f, p, n, err);
+  tp_free(p);
+  return ok;
 }
 
 bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err) {
@@ -265,6 +290,7 @@ bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err)
   f->running = true;
   bool ok = tp_session_finish(f, s, run, err);
   f->running = false;
+  if (ok) tp_keep_params(f, run->outputs);
   tp_session_free(f, s);
   return ok;
 }

@@ -140,10 +140,12 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = f->shown };
   for (int i = 0; i < g->outputs.n; i++) s->nshow += f->shown[i];
   if (endless(f, s->env) && !may_be_endless(f, err)) return false;
-  if (!tp_run_check(g, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
+  bool refer = f->tier == TP_TIER_REFERENCE;
+  if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err)) return false;
+  if (!refer && !(s->exec = tp_exec_new(f->steps.plan, f->threads, err))) return false;
+  if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, f->shown, NULL };
-  if (f->tier == TP_TIER_REFERENCE) return (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL;
-  return (s->exec = tp_exec_new(f->steps.plan, f->threads, err)) && tp_exec_begin(s->exec, &s->run, err);
+  return refer ? (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL : tp_exec_begin(s->exec, &s->run, err);
 }
 
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env) { return f->ntick && endless(f, env); }
@@ -152,7 +154,9 @@ typedef struct { tp_session *s; const tp_run *run; } opening;
 
 static bool open_it(tp_fn *f, void *arg, tp_error *err) {
   opening *o = arg;
-  return tp_session_open(f, o->s, o->run, false, err);
+  tp_run run = *o->run;
+  run.params = f->loaded;
+  return tp_session_open(f, o->s, &run, false, err);
 }
 
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
@@ -167,21 +171,13 @@ bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
 }
 
 bool tp_fn_stepping(const tp_fn *f) { return f->session && !f->session->over; }
-bool tp_fn_stepped(const tp_fn *f) { return tp_fn_stepping(f) && f->session->begun; }
+
+bool tp_fn_next_tick(const tp_fn *f, int64_t *at) {
+  if (tp_fn_stepping(f) && at) memcpy(at, f->session->at, sizeof *at * (size_t)f->ntick);
+  return tp_fn_stepping(f);
+}
 
 const int64_t *tp_fn_started(const tp_fn *f) { return f->session->env; }
-
-/* The hidden output of parameter k: each new value is copied there. */
-static int final_of(const tp_fn *f, int k) {
-  for (int i = 0, n = 0; i < f->closed->outputs.n; i++)
-    if (f->closed->outputs.v[i].hidden && n++ == k) return i;
-  return -1;
-}
-
-tp_array *tp_fn_newest(tp_fn *f, int k) {
-  int i = final_of(f, k);
-  return f->session && f->session->begun && i >= 0 ? f->session->run.outputs[i] : NULL;
-}
 
 int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
   const tp_node *n = f->closed->inputs.v[i];
@@ -208,11 +204,13 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
     int64_t shape[TP_MAXRANK];
     if (!tp_fn_wants(f, i)) continue;
     const tp_array *a = s->values ? s->values[i] : NULL;
-    if (!a) return tp_fail(err, TP_E_INPUT, n->pos, "'%s' is needed at each tick and was not given", n->attr.str);
+    if (!a) return tp_fail(err, TP_E_INPUT, (tp_pos){0}, "input: '%s' is needed at each tick and was not given", n->attr.str);
     int rank = tp_fn_fed_shape(f, i, &f->session->run, shape);
-    if (a->dtype != n->out[0].dtype) return tp_fail(err, TP_E_DTYPE, n->pos, "value '%s' is %s, declared %s", n->attr.str, tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
-    if (a->rank != rank || (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank)))
-      return tp_fail(err, TP_E_SHAPE, n->pos, "value '%s' does not have the shape of one tick: its domain without the tick dims, then its shape", n->attr.str);
+    if (a->dtype != n->out[0].dtype) return tp_fail(err, TP_E_DTYPE, (tp_pos){0}, "value '%s' is %s, declared %s", n->attr.str, tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
+    if (a->rank == rank && (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) continue;
+    tp_shape_fail(err, TP_E_SHAPE, "the value at a tick of input", n, a, rank, shape, NULL);
+    tp_note(err, "at a tick: its domain without the tick dims, then its shape");
+    return false;
   }
   return true;
 }
@@ -251,13 +249,16 @@ static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) 
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
 }
 
-/* Until the next tick, as what takes them may be done by the next step. */
-static void hold_values(tp_fn *f, tp_session *q, const tp_step *s) {
+/* Copies, until the next tick: what takes them may be done by the next step, when the host has written the next values in its arrays. */
+static bool hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   for (int i = 0; i < f->closed->inputs.n; i++) {
+    const tp_array *from = s->values ? s->values[i] : NULL;
     if (!f->fed[i]) continue;
-    tp_array_unref(q->values[i]);
-    q->values[i] = tp_array_ref(s->values[i]);
+    if (!q->values[i]) q->values[i] = tp_array_new(from->dtype, from->rank, from->shape);
+    if (!q->values[i]) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+    memcpy(q->values[i]->data, from->data, tp_array_bytes(from));
   }
+  return true;
 }
 
 static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
@@ -267,7 +268,7 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   if (at != TP_AT_TICK) return at;
   tp_exec_tick(q->exec, q->at);
   bool last = last_tick(f, q);
-  hold_values(f, q, s);
+  if (!hold_values(f, q, s, err)) return TP_AT_ERROR;
   tp_exec_pass(q->exec);
   if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, began, err);
   return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
@@ -410,6 +411,7 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   f->running = true;
   bool ok = tp_guarded(f, step_it, s, err);
   f->running = false;
+  if (ok && s->done) tp_keep_params(f, s->out);
   if (ok) return true;
   tp_step_free(f, s);
   f->session = tp_session_free(f, q);

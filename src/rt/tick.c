@@ -124,17 +124,20 @@ static bool prepare(tp_fn *f, when *w, tp_error *err) {
   return w->g && (f->tier == TP_TIER_REFERENCE || tp_opt_run(w->g, &f->opt, err)) && judge(w, err);
 }
 
-/* Small bounds do not show everything: where no order is found with what they promise, nothing is promised. */
-static bool make_with(tp_fn *f, bool promise, tp_error *err) {
+/* asks: how much more than legality does this order ask of bounds? */
+static bool make_with(tp_fn *f, bool promise, int *asks, tp_error *err) {
   when w;
   if (!prepare(f, &w, err) || !all_allowed(&w, err)) return false;
+  int before = w.g->boundchecks.n;
   if (!promise) {
     memset(w.shown, 0, (size_t)w.g->outputs.n);
     memset(w.paced, 0, (size_t)w.g->nodes.n);
   }
   if (!note_flags(f, &w, err)) return false;
   tp_ticks t = { w.n, w.dim, f->fed, w.shown, w.paced };
-  return f->tier == TP_TIER_REFERENCE || tp_make_code(f, f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
+  bool ok = f->tier == TP_TIER_REFERENCE ? tp_has_order(f, w.g, &t, err) : tp_make_code(f, w.g, &t, &f->steps.poly, &f->steps.plan, err);
+  *asks = w.g->boundchecks.n - before;
+  return ok;
 }
 
 static void drop_code(tp_fn *f) {
@@ -143,13 +146,22 @@ static void drop_code(tp_fn *f) {
   f->steps = (tp_made){ 0 };
 }
 
-bool tp_make_ticks(tp_fn *f, tp_error *err) {
-  tp_error mine = { 0 };
-  bool ok = make_with(f, true, &mine);
+static bool try_ticks(tp_fn *f, bool promise, int *asks, tp_error *err) {
+  drop_code(f);
+  bool ok = make_with(f, promise, asks, err);
   if (!ok) drop_code(f);
-  if (!ok && mine.code == TP_E_CYCLE) {
-    mine = (tp_error){ 0 };
-    if (!(ok = make_with(f, false, &mine))) drop_code(f);
+  return ok;
+}
+
+/* Small bounds do not show everything: where no order is found with what they promise, or only one for fewer bounds, nothing is promised. */
+bool tp_make_ticks(tp_fn *f, tp_error *err) {
+  tp_error mine = { 0 }, other = { 0 };
+  int asks = 0, fewer = 0;
+  bool ok = try_ticks(f, true, &asks, &mine);
+  if (ok ? asks > 0 : mine.code == TP_E_CYCLE) {
+    bool better = try_ticks(f, false, &fewer, &other) && (!ok || fewer < asks);
+    if (ok && !better) ok = try_ticks(f, true, &asks, &mine);
+    else ok = better, mine = other;
   }
   if (!ok && err && err->code == TP_OK) *err = mine;
   return ok;
@@ -168,6 +180,11 @@ bool tp_fn_ticks(tp_fn *f, tp_error *err) {
   tp_free(f->fed); tp_free(f->shown);
   f->fed = f->shown = NULL;
   return false;
+}
+
+int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out) {
+  *out = f->tick;
+  return f->ntick;
 }
 
 bool tp_fn_fed(const tp_fn *f, int i) { return f->fed && f->fed[i]; }

@@ -34,7 +34,7 @@ local tempo = {}
 ---@return tempo.Program
 function tempo.program(options) end
 
---- The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x.
+--- The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x; compiling warns if the loss does not contain x.
 ---@param loss tempo.Tensor a float tensor
 ---@param x tempo.Tensor|tempo.Tensor[] one tensor, or a sequence of them
 ---@return tempo.Tensor|tempo.Tensor[] # as many, each with the domain, shape and dtype of its tensor
@@ -86,7 +86,7 @@ function tempo.floordiv(a, b) end
 ---@return any # an index expression, a number or a tensor, as its operands
 function tempo.mod(a, b) end
 
---- What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence.
+--- What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence. It is told of a loop that records more than 10,000 nodes, of a random tensor without a domain inside a larger one, of a reduction without an axis of a scalar at each point (it reduces nothing), and when compiling of a gradient by what the loss does not contain (it is 0) and of a parameter's gradient that nothing needs.
 ---@param text string the warning, with the script's place
 function tempo.warn(text) end
 
@@ -387,7 +387,7 @@ function tempo.lor(x, y) end
 ---@return tempo.Tensor
 function tempo.lnot(x) end
 
---- a where c holds, else b; both sides are needed everywhere.
+--- a where c holds, else b; both sides are needed everywhere. Of numbers alone it takes the dtype that it meets, as they do.
 ---@param c tempo.Operand
 ---@param a tempo.Operand
 ---@param b tempo.Operand
@@ -991,14 +991,14 @@ function Program:param(name, options) end
 function Program:constant(data) end
 
 --- A Lua function as an operator: called exactly once at every point, in lexicographic order of the dims, if anything reads a result. It returns as many arrays, nested tables or numbers as there are specs. Arrays are valid until it returns (`:clone()` keeps one) and read only. Gradient: 0.
----@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ... gets the inputs' arrays at a point, and the point
+---@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ... gets the inputs' arrays at a point (none: an empty table), and the point
 ---@param inputs tempo.Operand[] tensors
 ---@param specs { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] one for each result, all of one domain, which contains the inputs'
 ---@param options? { over?: tempo.Dims }
 ---@return tempo.Tensor # one for each spec
 function Program:call(fn, inputs, specs, options) end
 
---- A callback without inputs.
+--- A callback without inputs that gets the point alone.
 ---@param fn fun(point: table<string, integer>): ... gives the values at a point
 ---@param spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }|{ domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] of the result, or of several
 ---@param options? { over?: tempo.Dims }
@@ -1013,8 +1013,12 @@ function Program:sink(inputs, fn, options) end
 
 --- Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function; a program may be compiled many times.
 ---
+--- A call that takes more memory than there is is refused before its first step, with the bytes that it needs, the tensors that need most of them and bounds that would do. There is what the machine has, what the groups (cgroup) of its container allow, or what `RLIMIT_AS` and `RLIMIT_DATA` leave to the process, whichever is least; swap and what others use do not count. A call takes its outputs and what `f:memory` says; inputs are there already. Bounds count as given, but a dim that ends by data (`P:stop`) counts one step for what is kept inside: its bound may be a capacity, of which only what is reached is ever touched. The reference tier counts a value for each point that the outputs need, as far as that is known. `memory = "none"`, or `TEMPO_MEMORY` in the environment, starts such a call all the same: it may be right where a tensor is long and only a part of it is ever made.
+---
+--- With `check = "nan"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. NaN and infinity that come in (inputs, loaded parameters, results of callbacks, literals such as `math.huge`) are taken as meant, and so is whatever is made of them; max, mean, var and logsumexp of nothing have no operand. What lies beyond the end of a row (`P:stop`) is nobody's business. Both tiers meet the points of an operator in lexicographic order; where several operators fail in a run, each tier names the one that it comes to first. The interpreter carries sums over time in f64 where it can: such a sum fails where it is rounded. No number changes but the last digit of what is added up in place (gradients of matrix products over time); a checked function runs operators one by one, and a state goes on only in one that is checked too. Without a check nothing is looked at.
+---
 --- Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. What is not used for long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; no number changes. The space of the file is taken first, so a full disk is the error `file` before the first step. `TMPDIR` should be on a disk: a tmpfs is memory. Inputs and outputs are not counted, a state and `f:state()` neither; with a budget a step under a limit that needs the file leaves no work behind. The reference tier plans nothing and keeps to no limit.
----@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, device?: string, threads?: integer, memory?: number|string, tick?: tempo.Index|tempo.Index[] }
+---@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, device?: string, threads?: integer, memory?: number|string, check?: "nan"|"none", tick?: tempo.Index|tempo.Index[] }
 ---@return tempo.Function
 function Program:compile(options) end
 
@@ -1930,7 +1934,7 @@ function Function:params() end
 ---@return tempo.Function # itself
 function Function:load_params(params) end
 
---- What was made of the program: `graph` after differentiation and passes; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
+--- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
 ---@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot" a summary if left out
 ---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string

@@ -1,0 +1,141 @@
+/* bind: bounds and arrays by name become those of a run. */
+#include "api/api.h"
+
+static const tp_pos nowhere = { 0 };
+
+static int place_of(int n, const char *const *names, const char *want) {
+  for (int i = 0; i < n; i++)
+    if (names[i] && strcmp(names[i], want) == 0) return i;
+  return -1;
+}
+
+static bool names_ok(const char *what, tp_code code, int n, const char *const *names, const void *values,
+                     tp_error *e) {
+  if (n < 0 || (n && (!names || !values)))
+    return tp_fail(e, TP_E_OPTION, nowhere, "%d %ss and no list of them", n, what);
+  for (int i = 0; i < n; i++) {
+    if (!names[i]) return tp_fail(e, code, nowhere, "%s %d has no name", what, i);
+    if (place_of(i, names, names[i]) >= 0)
+      return tp_fail(e, code, nowhere, "%s '%s' is given twice", what, names[i]);
+  }
+  return true;
+}
+
+/* ---- bounds ---- */
+
+static bool unknown_bound(tempo_function *f, const char *name, int n, const char *const *names,
+                          tp_error *e) {
+  char hint[TP_HINT];
+  const tp_sym *s = tp_sym_find(tp_fn_graph(f->f)->ix, name);
+  if (s && s->kind == TP_SYM_BOUND && !s->hidden)
+    return tp_fail(e, TP_E_BOUND, nowhere,
+                   "bound '%s' is not needed: nothing that is computed mentions it; leave it out", name);
+  if (s && s->kind == TP_SYM_DIM && s->bound)
+    return tp_fail(e, TP_E_BOUND, nowhere, "unknown bound '%s': it is a dim, whose bound is '%s'", name,
+                   s->bound->name);
+  return tp_fail(e, TP_E_BOUND, nowhere, "unknown bound '%s'%s", name, tp_hint(hint, name, names, n));
+}
+
+static const tp_sym *bound_named(tempo_function *f, const char *name, tp_error *e) {
+  enum { MOST = 64 };
+  const char *names[MOST];
+  const tp_sym *const *need;
+  int n = tp_fn_bounds(f->f, &need);
+  for (int i = 0; i < n; i++) {
+    if (strcmp(need[i]->name, name) == 0) return need[i];
+    if (i < MOST) names[i] = need[i]->name;
+  }
+  unknown_bound(f, name, TP_MIN(n, MOST), names, e);
+  return NULL;
+}
+
+static bool put_bound(tempo_function *f, const tp_sym *s, int64_t v, int64_t *env, tp_error *e) {
+  if (v < 0) return tp_fail(e, TP_E_BOUND, nowhere, "bound '%s' is negative", s->name);
+  env[s->id] = v == TEMPO_ENDLESS && s == tp_fn_endless(f->f) ? TP_ENDLESS : v;
+  return true;
+}
+
+int64_t *api_env(const tempo_function *f) {
+  return tp_calloc(sizeof(int64_t) * (size_t)(tp_nsym(tp_fn_graph(f->f)->ix) + 1));
+}
+
+bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_error *e) {
+  const tp_sym *const *need, *s;
+  int n = tp_fn_bounds(f->f, &need);
+  if (!names_ok("bound", TP_E_BOUND, b.n, b.name, b.v, e)) return false;
+  for (int i = 0; i < b.n; i++)
+    if (!(s = bound_named(f, b.name[i], e)) || !put_bound(f, s, b.v[i], env, e)) return false;
+  for (int i = 0; all && i < n; i++)
+    if (place_of(b.n, b.name, need[i]->name) < 0)
+      return tp_fail(e, TP_E_BOUND, nowhere, "bound '%s' is missing", need[i]->name);
+  return true;
+}
+
+/* ---- inputs ---- */
+
+static bool input_known(const tp_graph *g, const char *name, tp_error *e) {
+  enum { MOST = 256 };
+  const char *names[MOST];
+  char hint[TP_HINT];
+  for (int i = 0; i < g->inputs.n; i++) {
+    if (strcmp(g->inputs.v[i]->attr.str, name) == 0) return true;
+    if (i < MOST) names[i] = g->inputs.v[i]->attr.str;
+  }
+  return tp_fail(e, TP_E_INPUT, nowhere, "unknown input '%s'%s", name,
+                 tp_hint(hint, name, names, TP_MIN(g->inputs.n, MOST)));
+}
+
+/* A start does not take what comes with the steps, nor a step what was started with. */
+static bool input_taken(tempo_function *f, moment when, int i) {
+  return when == ALL || when == RESUMING || tp_fn_fed(f->f, i) == (when == STEPPING);
+}
+
+static bool input_wanted(tempo_function *f, moment when, int i) {
+  if (!tp_fn_needs_input(f->f, i)) return false;
+  switch (when) {
+    case ALL: return true;
+    case STARTING: return !tp_fn_fed(f->f, i);
+    case STEPPING: return tp_fn_stepping(f->f) && tp_fn_wants(f->f, i);
+    default: return tp_fn_fed(f->f, i);
+  }
+}
+
+static bool bind_input(tempo_function *f, moment when, arrays a, int i, tp_array **in, tp_error *e) {
+  const char *name = tp_fn_graph(f->f)->inputs.v[i]->attr.str;
+  int k = place_of(a.n, a.name, name);
+  if (k < 0)
+    return !input_wanted(f, when, i) || tp_fail(e, TP_E_INPUT, nowhere, "input '%s' is missing", name);
+  if (!a.v[k]) return tp_fail(e, TP_E_INPUT, nowhere, "input '%s' is NULL", name);
+  if (when == STEPPING && tp_fn_needs_input(f->f, i) && !input_taken(f, when, i))
+    return tp_fail(e, TP_E_INPUT, nowhere, "input '%s' does not have the tick dims: tempo_start takes it",
+                   name);
+  if (!input_taken(f, when, i)) return true;
+  *in = api_array(a.v[k]);
+  int64_t bad = api_not_bool(*in);
+  return bad < 0 || tp_fail(e, TP_E_INPUT, nowhere, "input '%s' is bool, and its element %lld is neither 0 nor 1",
+                            name, (long long)bad);
+}
+
+bool api_bind_inputs(tempo_function *f, moment when, arrays a, tp_array **in, tp_error *e) {
+  const tp_graph *g = tp_fn_graph(f->f);
+  if (!names_ok("input", TP_E_INPUT, a.n, a.name, a.v, e)) return false;
+  for (int i = 0; i < a.n; i++)
+    if (!input_known(g, a.name[i], e)) return false;
+  for (int i = 0; i < g->inputs.n; i++)
+    if (!bind_input(f, when, a, i, &in[i], e)) return false;
+  return true;
+}
+
+/* ---- frames ---- */
+
+bool api_open(frame *x, tempo_function *f, tp_error *e) {
+  size_t n = (size_t)tp_fn_graph(f->f)->inputs.n + 1;
+  *x = (frame){ .f = f, .env = api_env(f), .in = tp_calloc(sizeof *x->in * n) };
+  x->run = (tp_run){ .env = x->env, .inputs = x->in, .call = api_call, .ud = f, .cancel = &f->cancel };
+  return (x->env && x->in) || tp_fail(e, TP_E_MEMORY, nowhere, "out of memory");
+}
+
+void api_close(frame *x) {
+  tp_free(x->env);
+  tp_free(x->in);
+}

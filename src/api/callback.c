@@ -1,0 +1,86 @@
+/* callback: the program's calls become those of the host's functions. */
+#include "api/api.h"
+
+/* ---- which there are ---- */
+
+static const char *hook_name(tp_arena *a, const tp_node *n) {
+  const char *name = n->name;
+  if (!name && !n->nout && n->nin) name = tp_own_name(n->in[0].src.node);
+  if (name) return tp_strdup(a, name);
+  return n->pos.file ? tp_printf(a, "%s:%d", n->pos.file, n->pos.line)
+                     : tp_printf(a, "callback %d", n->attr.fn);
+}
+
+static hook *hook_of(const tempo_function *f, int fn) {
+  for (int i = 0; i < f->nhook; i++)
+    if (f->hooks[i].fn == fn) return &f->hooks[i];
+  return NULL;
+}
+
+static void add_hook(tempo_function *f, const tp_node *n) {
+  int i = f->nhook;
+  if (hook_of(f, n->attr.fn)) return;
+  for (; i > 0 && f->hooks[i - 1].fn > n->attr.fn; i--) f->hooks[i] = f->hooks[i - 1];
+  f->hooks[i] = (hook){ .fn = n->attr.fn, .name = hook_name(&f->a, n) };
+  f->nhook++;
+}
+
+bool api_hooks(tempo_function *f, tp_error *e) {
+  const tp_graph *g = tp_fn_graph(f->f);
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  f->hooks = TP_NEWN(&f->a, hook, g->nodes.n + 1);
+  for (int i = 0; i < g->nodes.n; i++)
+    if (g->nodes.v[i]->op == TP_OP_CALL) add_hook(f, g->nodes.v[i]);
+  tp_unguard(&oom);
+  return true;
+}
+
+int tempo_set_callback(tempo_function *f, int i, tempo_callback *fn, void *data, tempo_error *err) {
+  if (!api_ready(f, "tempo_set_callback", err)) return 0;
+  if (i < 0 || i >= f->nhook)
+    return api_refuse(err, TP_E_OPTION, "tempo_set_callback: there is no callback %d, the program has %d",
+                      i, f->nhook);
+  f->hooks[i].call = fn;
+  f->hooks[i].data = data;
+  return 1;
+}
+
+/* ---- a call ---- */
+
+static bool results_ok(const tp_call *c, const hook *h, tp_error *e) {
+  for (int k = 0; k < c->nres; k++) {
+    int64_t bad = api_not_bool(c->res[k]);
+    if (bad >= 0)
+      return tp_fail(e, TP_E_CALLBACK, c->node->pos, "'%s': result %d is bool, and its element %lld is neither 0 nor 1",
+                     h->name, k, (long long)bad);
+  }
+  return true;
+}
+
+/* The run fails with the host's own words, or with ours where it left none. */
+static bool ended(tempo_function *f, const tp_call *c, const hook *h, tp_error *e) {
+  f->raised = f->error.message[0] != 0;
+  return tp_fail(e, TP_E_CALLBACK, c->node->pos, "'%s' ended the run", h->name);
+}
+
+bool api_call(void *ud, const tp_call *c, tp_error *e) {
+  tempo_function *f = ud;
+  const hook *h = hook_of(f, c->fn);
+  const char *dim[TP_MAXRANK];
+  if (!h || !h->call)
+    return tp_fail(e, TP_E_CALLBACK, c->node->pos,
+                   "'%s' is called, and tempo_set_callback has set no function for it", h ? h->name : "?");
+  if (c->ndim > TP_MAXRANK)
+    return tp_fail(e, TP_E_CALLBACK, c->node->pos, "'%s' is called at points of %d dims, more than %d",
+                   h->name, c->ndim, TP_MAXRANK);
+  for (int k = 0; k < c->ndim; k++) dim[k] = c->dims[k]->name;
+  const tempo_call call = {
+    .function = f, .callback = (int)(h - f->hooks), .name = h->name,
+    .narg = c->nargs, .arg = (tempo_array *const *)c->args,
+    .nresult = c->nres, .result = (tempo_array *const *)c->res,
+    .ndim = c->ndim, .dim = dim, .at = c->coord };
+  f->error.code = TEMPO_E_CALLBACK;
+  f->error.message[0] = 0;
+  return h->call(h->data, &call, &f->error) ? results_ok(c, h, e) : ended(f, c, h, e);
+}

@@ -1,0 +1,163 @@
+/* function: what a compiled function has, by kind and number. */
+#include "api/api.h"
+
+int api_visible(const tp_graph *g, int i) {
+  for (int k = 0; k < g->outputs.n; k++)
+    if (!g->outputs.v[k].hidden && i-- == 0) return k;
+  return -1;
+}
+
+/* The i-th input that a run, or a step, needs: its place; -1. */
+static int needed_input(tempo_function *f, bool value, int i) {
+  tp_error e = { 0 };
+  if (value && !tp_fn_ticks(f->f, &e)) return -1;
+  for (int k = 0; k < tp_fn_graph(f->f)->inputs.n; k++)
+    if (tp_fn_needs_input(f->f, k) && (!value || tp_fn_fed(f->f, k)) && i-- == 0) return k;
+  return -1;
+}
+
+static const char *input_name(tempo_function *f, bool value, int i) {
+  int k = needed_input(f, value, i);
+  return k < 0 ? NULL : tp_fn_graph(f->f)->inputs.v[k]->attr.str;
+}
+
+static const char *output_name(const tp_graph *g, int i) {
+  int k = api_visible(g, i);
+  return k < 0 ? NULL : g->outputs.v[k].name;
+}
+
+static const char *symbol_name(tempo_function *f, bool tick, int i) {
+  const tp_sym *const *v;
+  int n = tick ? tp_fn_tick_dims(f->f, &v) : tp_fn_bounds(f->f, &v);
+  return i < n ? v[i]->name : NULL;
+}
+
+static const char *item_name(tempo_function *f, tempo_kind kind, int i) {
+  const tp_graph *g = tp_fn_graph(f->f);
+  if (i < 0) return NULL;
+  switch (kind) {
+    case TEMPO_INPUT: case TEMPO_VALUE: return input_name(f, kind == TEMPO_VALUE, i);
+    case TEMPO_OUTPUT: return output_name(g, i);
+    case TEMPO_PARAM: return i < g->params.n ? g->params.v[i]->attr.str : NULL;
+    case TEMPO_BOUND: case TEMPO_TICK: return symbol_name(f, kind == TEMPO_TICK, i);
+    case TEMPO_CALLBACK: return i < f->nhook ? f->hooks[i].name : NULL;
+    case TEMPO_WARNING: return i < g->warnings.n ? g->warnings.v[i] : NULL;
+  }
+  return NULL;
+}
+
+const char *tempo_function_name(tempo_function *f, tempo_kind kind, int i) {
+  return api_given(f, "tempo_function_name", "the function", NULL) ? item_name(f, kind, i) : NULL;
+}
+
+int tempo_function_count(tempo_function *f, tempo_kind kind) {
+  int n = 0;
+  while (tempo_function_name(f, kind, n)) n++;
+  return n;
+}
+
+int tempo_function_find(tempo_function *f, tempo_kind kind, const char *name) {
+  const char *have;
+  if (!api_given(name, "tempo_function_find", "name", NULL)) return -1;
+  for (int i = 0; (have = tempo_function_name(f, kind, i)); i++)
+    if (strcmp(have, name) == 0) return i;
+  return -1;
+}
+
+int tempo_function_noutput(const tempo_function *f) {
+  return tempo_function_count((tempo_function *)f, TEMPO_OUTPUT);
+}
+const char *tempo_function_output_name(const tempo_function *f, int i) {
+  return tempo_function_name((tempo_function *)f, TEMPO_OUTPUT, i);
+}
+uint64_t tempo_function_seed(tempo_function *f) {
+  return api_given(f, "tempo_function_seed", "the function", NULL) ? tp_fn_graph(f->f)->seed : 0;
+}
+
+/* ---- types ---- */
+
+const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o) {
+  tp_graph *g = tp_fn_graph(f->f);
+  int k = -1;
+  *o = 0;
+  if (i < 0) return NULL;
+  if (kind == TEMPO_INPUT || kind == TEMPO_VALUE)
+    return (k = needed_input(f, kind == TEMPO_VALUE, i)) < 0 ? NULL : g->inputs.v[k];
+  if (kind == TEMPO_PARAM) return i < g->params.n ? g->params.v[i] : NULL;
+  if (kind != TEMPO_OUTPUT || (k = api_visible(g, i)) < 0) return NULL;
+  *o = g->outputs.v[k].val.out;
+  return g->outputs.v[k].val.node;
+}
+
+const char *tempo_function_dtype(tempo_function *f, tempo_kind kind, int i) {
+  int o;
+  if (!api_given(f, "tempo_function_dtype", "the function", NULL)) return NULL;
+  const tp_node *n = api_node(f, kind, i, &o);
+  return n ? tp_dtype_name(n->out[o].dtype) : NULL;
+}
+
+/* The dims that lead its array: a value lacks those that tick, a parameter those along which it evolves. */
+static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_sym **dom) {
+  const tp_sym *const *tick;
+  int ntick = tp_fn_tick_dims(f->f, &tick), count = 0;
+  for (int d = 0; d < n->ndom && count < TP_MAXRANK; d++) {
+    if (kind == TEMPO_VALUE && tp_dom_has(ntick, tick, n->dom[d])) continue;
+    if (kind == TEMPO_PARAM && tp_dom_has(n->attr.nalong, n->attr.along, n->dom[d])) continue;
+    dom[count++] = n->dom[d];
+  }
+  return count;
+}
+
+static bool bound_given(const tp_sym *s, bounds b, tp_error *e) {
+  for (int i = 0; i < b.n; i++)
+    if (b.name[i] && strcmp(b.name[i], s->name) == 0) return true;
+  return tp_fail(e, TP_E_BOUND, (tp_pos){ 0 }, "bound '%s' is missing", s->name);
+}
+
+/* Bounds that the extents mention, themselves or as those of dims. */
+static bool extents_known(tempo_function *f, const tp_out *o, int ndom, const tp_sym *const *dom, bounds b,
+                          tp_error *e) {
+  const tp_sym *const *all;
+  int n = tp_fn_bounds(f->f, &all);
+  bool ok = true;
+  for (int i = 0; ok && i < n; i++) {
+    bool wanted = false;
+    for (int d = 0; d < ndom; d++) wanted |= dom[d]->bound == all[i];
+    for (int k = 0; k < o->rank; k++)
+      wanted |= tp_ix_mentions(o->shape[k], all[i]) ||
+                (all[i]->dim && tp_ix_mentions(o->shape[k], all[i]->dim));
+    ok = !wanted || bound_given(all[i], b, e);
+  }
+  return ok;
+}
+
+static int shape_of(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_out *o, bounds b,
+                    int64_t *shape, tp_error *e) {
+  const tp_sym *dom[TP_MAXRANK];
+  int ndom = array_dims(f, kind, n, dom), rank = -1;
+  int64_t *env = api_env(f);
+  const tp_run run = { .env = env };
+  if (!env) tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  else if (extents_known(f, o, ndom, dom, b, e) && api_bind_bounds(f, b, false, env, e))
+    rank = tp_run_shape(&run, ndom, dom, o, shape);
+  tp_free(env);
+  return rank;
+}
+
+int tempo_function_shape(tempo_function *f, tempo_kind kind, int i, int nbound,
+                         const char *const *bound_name, const int64_t *bound, int64_t shape[TEMPO_MAXRANK],
+                         tempo_error *err) {
+  tp_error e = { 0 };
+  int o;
+  if (!api_given(f, "tempo_function_shape", "the function", err) ||
+      !api_given(shape, "tempo_function_shape", "shape", err))
+    return -1;
+  const tp_node *n = api_node(f, kind, i, &o);
+  if (!n) {
+    api_refuse(err, TP_E_OPTION, "tempo_function_shape: there is no item %d of this kind with a shape", i);
+    return -1;
+  }
+  int rank = shape_of(f, kind, n, &n->out[o], (bounds){ nbound, bound_name, bound }, shape, &e);
+  if (rank < 0) api_fail(err, &e);
+  return rank;
+}

@@ -1,0 +1,101 @@
+/* look: states of runs, what a run costs, what was made of a program. */
+#include "api/api.h"
+
+/* A text or bytes for the caller; NULL: err. Takes b. */
+static char *give_text(tp_buf *b, bool ok, tp_error *e, tempo_error *err) {
+  if (ok && !b->failed && !b->s) tp_puts(b, "");
+  if (ok && b->failed) ok = tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  if (ok) return b->s;
+  tp_buf_free(b);
+  api_fail(err, e);
+  return NULL;
+}
+
+/* ---- states ---- */
+
+void *tempo_state(tempo_function *f, size_t *size, tempo_error *err) {
+  tp_error e = { 0 };
+  tp_buf b;
+  if (!api_ready(f, "tempo_state", err) || !api_given(size, "tempo_state", "size", err)) return NULL;
+  tp_buf_init(&b);
+  bool ok = tp_fn_state(f->f, &b, &e);
+  size_t n = b.n;
+  void *bytes = give_text(&b, ok, &e, err);
+  if (bytes) *size = n;
+  return bytes;
+}
+
+int tempo_load_state(tempo_function *f, const void *state, size_t size, tempo_error *err) {
+  tp_error e = { 0 };
+  return api_ready(f, "tempo_load_state", err) && api_given(state, "tempo_load_state", "the state", err) &&
+         (tp_fn_load_state(f->f, state, size, &e) || api_fail(err, &e));
+}
+
+int tempo_save(tempo_function *f, const char *path, tempo_error *err) {
+  tp_error e = { 0 };
+  return api_ready(f, "tempo_save", err) && api_given(path, "tempo_save", "path", err) &&
+         (tp_fn_save(f->f, path, &e) || api_fail(err, &e));
+}
+
+int tempo_load(tempo_function *f, const char *path, tempo_error *err) {
+  tp_error e = { 0 };
+  return api_ready(f, "tempo_load", err) && api_given(path, "tempo_load", "path", err) &&
+         (tp_fn_load(f->f, path, &e) || api_fail(err, &e));
+}
+
+void tempo_bytes_free(void *bytes) { tp_free(bytes); }
+
+/* ---- memory ---- */
+
+int tempo_memory(tempo_function *f, int nbound, const char *const *bound_name, const int64_t *bound,
+                 int64_t *bytes, tempo_error *err) {
+  tp_error e = { 0 };
+  if (!api_ready(f, "tempo_memory", err) || !api_given(bytes, "tempo_memory", "bytes", err)) return 0;
+  int64_t *env = api_env(f), n = -1;
+  if (!env) tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  else if (api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, env, &e))
+    n = tp_fn_memory(f->f, env, &e);
+  tp_free(env);
+  if (e.code) return api_fail(err, &e);
+  *bytes = n;
+  return 1;
+}
+
+int64_t tempo_peak(const tempo_function *f) {
+  return api_given(f, "tempo_peak", "the function", NULL) ? tp_fn_peak(f->f) : 0;
+}
+
+/* ---- texts ---- */
+
+char *tempo_explain(tempo_function *f, const char *section, tempo_error *err) {
+  tp_error e = { 0 };
+  tp_buf b;
+  if (!api_ready(f, "tempo_explain", err)) return NULL;
+  tp_buf_init(&b);
+  return give_text(&b, tp_fn_explain(f->f, section, NULL, &b, &e), &e, err);
+}
+
+char *tempo_explain_for(tempo_function *f, const char *section, int nbound, const char *const *bound_name,
+                        const int64_t *bound, tempo_error *err) {
+  tp_error e = { 0 };
+  tp_buf b;
+  if (!api_ready(f, "tempo_explain_for", err)) return NULL;
+  tp_buf_init(&b);
+  int64_t *env = api_env(f);
+  bool ok = env ? api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, env, &e) &&
+                      tp_fn_explain(f->f, section, env, &b, &e)
+                : tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  tp_free(env);
+  return give_text(&b, ok, &e, err);
+}
+
+char *tempo_profile(tempo_function *f, int rows, tempo_error *err) {
+  tp_error e = { 0 };
+  tp_buf b;
+  if (!api_ready(f, "tempo_profile", err)) return NULL;
+  if (rows < 0) return api_refuse(err, TP_E_OPTION, "tempo_profile: %d rows", rows), NULL;
+  tp_buf_init(&b);
+  return give_text(&b, tp_fn_profile(f->f, rows, &b, &e), &e, err);
+}
+
+void tempo_text_free(char *text) { tp_free(text); }

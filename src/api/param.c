@@ -1,0 +1,96 @@
+/* param: values of parameters by name. */
+#include "api/api.h"
+#include "io/io.h"
+
+static const tp_pos nowhere = { 0 };
+
+static int param_named(tempo_function *f, const char *name, tp_error *e) {
+  enum { MOST = 512 };
+  const char *names[MOST];
+  char hint[TP_HINT];
+  int n = tp_fn_nparam(f->f);
+  for (int k = 0; k < n; k++) {
+    const char *have = tp_fn_param(f->f, k)->attr.str;
+    if (strcmp(have, name) == 0) return k;
+    if (k < MOST) names[k] = have;
+  }
+  tp_fail(e, TP_E_OPTION, nowhere, "the function has no parameter '%s'%s", name,
+          tp_hint(hint, name, names, TP_MIN(n, MOST)));
+  return -1;
+}
+
+tempo_array *tempo_param(tempo_function *f, const char *name, tempo_error *err) {
+  tp_error e = { 0 };
+  if (!api_given(f, "tempo_param", "the function", err) || !api_given(name, "tempo_param", "name", err))
+    return NULL;
+  int k = param_named(f, name, &e);
+  tp_array *a = k < 0 ? NULL : tp_fn_param_value(f->f, k);
+  if (a) return api_give(tp_array_cast(a, a->dtype), err);
+  tp_fail(&e, TP_E_OPTION, nowhere,
+          "parameter '%s' has no value yet: a run or tempo_load_param gives it one", name);
+  api_fail(err, &e);
+  return NULL;
+}
+
+/* A parameter that the array fits; -1. */
+static int fitting(tempo_function *f, const char *name, const tp_array *a, tp_error *e) {
+  int k = param_named(f, name, e);
+  return k >= 0 && tp_fn_param_fits(f->f, k, a, e) ? k : -1;
+}
+
+int tempo_load_param(tempo_function *f, const char *name, const tempo_array *a, tempo_error *err) {
+  tp_error e = { 0 };
+  if (!api_ready(f, "tempo_load_param", err) || !api_given(name, "tempo_load_param", "name", err) ||
+      !api_given(a, "tempo_load_param", "the array", err))
+    return 0;
+  int k = fitting(f, name, api_array(a), &e);
+  tp_array *copy = k < 0 ? NULL : tp_array_cast(api_array(a), api_array(a)->dtype);
+  if (copy) return tp_fn_load_param(f->f, k, copy), 1;
+  tp_fail(&e, TP_E_MEMORY, nowhere, "no memory for parameter '%s'", name);
+  return api_fail(err, &e);
+}
+
+/* ---- files ---- */
+
+static bool save_params(tempo_function *f, const char *path, tp_error *e) {
+  int n = 0, all = tp_fn_nparam(f->f);
+  tp_named *v = tp_calloc(sizeof *v * (size_t)(all + 1));
+  for (int k = 0; v && k < all; k++) {
+    tp_array *a = tp_fn_param_value(f->f, k);
+    if (a) v[n++] = (tp_named){ tp_fn_param(f->f, k)->attr.str, a };
+  }
+  bool ok = !v ? tp_fail(e, TP_E_MEMORY, nowhere, "out of memory")
+          : !n ? tp_fail(e, TP_E_OPTION, nowhere, "there is no parameter with a value yet to save")
+               : tp_npz_save(path, n, v, e);
+  tp_free(v);
+  return ok;
+}
+
+int tempo_save_params(tempo_function *f, const char *path, tempo_error *err) {
+  tp_error e = { 0 };
+  return api_given(f, "tempo_save_params", "the function", err) &&
+         api_given(path, "tempo_save_params", "path", err) &&
+         (save_params(f, path, &e) || api_fail(err, &e));
+}
+
+/* All or nothing: whatever may be wrong is found before the first is replaced. */
+static bool load_params(tempo_function *f, const char *path, const tp_arrays *all, tp_error *e) {
+  if (all->single)
+    return tp_file_fail(e, path,
+                        "a single array: tempo_array_load reads it, tempo_load_param takes it by name");
+  for (int i = 0; i < all->n; i++)
+    if (fitting(f, all->v[i].name, all->v[i].a, e) < 0) return false;
+  for (int i = 0; i < all->n; i++)
+    tp_fn_load_param(f->f, fitting(f, all->v[i].name, all->v[i].a, e), tp_array_ref(all->v[i].a));
+  return true;
+}
+
+int tempo_load_params(tempo_function *f, const char *path, tempo_error *err) {
+  tp_error e = { 0 };
+  tp_arrays all = { 0 };
+  if (!api_ready(f, "tempo_load_params", err) || !api_given(path, "tempo_load_params", "path", err))
+    return 0;
+  bool ok = tp_arrays_load(path, &all, &e) && load_params(f, path, &all, &e);
+  tp_arrays_free(&all);
+  return ok || api_fail(err, &e);
+}
