@@ -169,7 +169,7 @@ bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what)
 
 /* The index map of operand k of n, as a relation {n's point -> operand's points} (READ, identity, MERGE with its exclusive condition, ACCUM both ways). */
 TP_GIVE tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k);
-/* Points of a MERGE at which branch k is the first that holds. */
+/* Points of a MERGE at which branch k is the first that holds; k == nin: at which none does. */
 TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 
 /* ---- checks and text ---- */
