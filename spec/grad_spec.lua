@@ -607,6 +607,39 @@ describe("what is differentiated", function()
     end
   end)
 
+  -- h[k][t] = h[k-1][t] + h[k][t-1]: the gradient of the loss by x[s] counts ways through the lattice.
+  it("goes through many recurrences that wait for each other", function()
+    local N, T0 = 20, 5
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, dtype = "f64" })
+    local h = {}
+    for k = 1, N do h[k] = P:tensor { domain = { t }, dtype = "f64" } end
+    for k = 1, N do
+      h[k][0] = 0
+      h[k][t] = k == 1 and h[N][t - 1] + x or h[k - 1] + h[k][t - 1]
+    end
+    local g = tempo.grad(h[1][0 .. T]:sum(0), { x })[1]
+    local x0, want, step = {}, {}, 1e-3
+    local function loss(v)
+      local last, sum = {}, 0
+      for k = 1, N do last[k] = 0 end
+      for s = 1, T0 - 1 do
+        local now = { last[N] + v[s + 1] }
+        for k = 2, N do now[k] = now[k - 1] + last[k] end
+        last, sum = now, sum + now[1]
+      end
+      return sum
+    end
+    for s = 1, T0 do x0[s] = 0 end
+    for s = 1, T0 do
+      x0[s] = step
+      want[s] = loss(x0) / step
+      x0[s] = 0
+    end
+    S.same(S.run(P, { g = g }, { x = x0 }, { T = T0 }).g, want, 1e-9)
+  end)
+
   it("must be a float", function()
     local P = tempo.program()
     local t = P:dim "t"
