@@ -47,8 +47,8 @@ EXACT   := -O3 -fno-math-errno -fno-trapping-math
 KERNEL  := $(EXACT) -ffp-contract=fast
 # Asked anew by each make, so that `make run` sees the packages that `make deps` has just brought.
 pc       = $(shell pkg-config $(1) 2>/dev/null)
-ISL_CFLAGS  := $(if $(ISL_INCDIR),-I$(ISL_INCDIR),$(call pc,--cflags isl gmp))
-ISL_LIBS    := $(or $(if $(ISL_LIBDIR),-L$(ISL_LIBDIR) -lisl -lgmp),$(call pc,--libs isl gmp),-lisl -lgmp)
+ISL_CFLAGS  := $(if $(ISL_INCDIR),-I$(ISL_INCDIR),$(call pc,--cflags isl gmp zlib))
+ISL_LIBS    := $(or $(if $(ISL_LIBDIR),-L$(ISL_LIBDIR) -lisl -lgmp -lz),$(call pc,--libs isl gmp zlib),-lisl -lgmp -lz)
 LUA54_CFLAGS := $(call pc,--cflags lua5.4)
 LUA51_CFLAGS := $(call pc,--cflags luajit)
 # OpenBLAS is opened at run time, CUDA too: neither is linked.

@@ -19,6 +19,7 @@ dependencies = {
 external_dependencies = {
    ISL = { library = "isl" },
    GMP = { library = "gmp" },
+   ZLIB = { library = "z" },
 }
 build = {
    type = "make",

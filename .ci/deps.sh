@@ -6,7 +6,7 @@ set -eu
 packages=(
   gcc libc6-dev make pkg-config
   lua5.4 liblua5.4-dev luajit libluajit-5.1-dev
-  libisl-dev libgmp-dev libopenblas-dev librandom123-dev
+  libisl-dev libgmp-dev zlib1g-dev libopenblas-dev librandom123-dev
   lua-busted lua-check luarocks
 )
 

@@ -68,6 +68,70 @@ local function chain(n)
   return P:compile { outputs = { h = h } }
 end
 
+-- A recurrence of n tensors, each read by the next at the same point and by itself one before; with the gradient.
+local function carries(n)
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local x = P:input("x", { domain = { t }, shape = { 4 } })
+  local h = {}
+  for k = 1, n do h[k] = P:tensor { domain = { t }, shape = { 4 } } end
+  for k = 1, n do
+    h[k][0] = tempo.zeros { 4 }
+    h[k][t] = ((k == 1 and h[n][t - 1] + x or h[k - 1]) + h[k][t - 1]):tanh()
+  end
+  local loss = h[n]:square():mean()[0 .. T]:sum(0)
+  return P:compile { outputs = { loss = loss, g = tempo.grad(loss, x) } }
+end
+
+-- One tensor with a constant for each of its first n points.
+local function branches(n)
+  local P = tempo.program()
+  local t = P:dim "t"
+  local x = P:input("x", { domain = { t }, shape = { 4 } })
+  local h = P:tensor { domain = { t }, shape = { 4 } }
+  for k = 0, n - 1 do h[k] = tempo.ones { 4 } * k end
+  h[t] = h[t - 1] + x
+  return P:compile { outputs = { h = h } }
+end
+
+-- Layers of which each reads the one before in both directions; with all gradients.
+local function bidirectional(layers)
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local x, weights, D = P:input("x", { domain = { t }, shape = { 4, 8 } }), {}, 8
+  local function times(v, rows)
+    local w = P:input("w" .. #weights + 1, { shape = { rows, D } })
+    weights[#weights + 1] = w
+    return v:matmul(w)
+  end
+  local function gru(v, rows, first, before)
+    local h = P:tensor { domain = { t }, shape = { 4, D } }
+    local p = h[before]
+    local z, r = (times(v, rows) + times(p, D)):sigmoid(), (times(v, rows) + times(p, D)):sigmoid()
+    h[first] = tempo.zeros { 4, D }
+    h[t] = (1 - z) * p + z * (times(v, rows) + times(r * p, D)):tanh()
+    return h
+  end
+  local rows = D
+  for _ = 1, layers do
+    x = tempo.cat({ gru(x, rows, 0, t - 1), gru(x, rows, T - 1, t + 1) }, 1)
+    rows = 2 * D
+  end
+  local outputs = { loss = x:square():mean()[0 .. T]:sum(0) }
+  for k, g in ipairs(tempo.grad(outputs.loss, weights)) do outputs["g" .. k] = g end
+  return P:compile { outputs = outputs }
+end
+
+-- Time for each of n, the fewest against the most.
+local function series(name, make, sizes, runs)
+  local made = {}
+  for k, n in ipairs(sizes) do made[k] = function() make(n) end end
+  local t = best(runs, made)
+  for k, n in ipairs(sizes) do print(("%6d %s: %8.2f ms, %.2f each"):format(n, name, t[k] * 1e3, t[k] * 1e3 / n)) end
+  local few, many = t[1] * 1e3 / sizes[1], t[#t] * 1e3 / sizes[#t]
+  ratio("compile-" .. name, few / many, few, many, ("ms each, %d and %d"):format(sizes[1], sizes[#sizes]))
+end
+
 -- One compilation serves any number of layers, so what depth may cost is the compilation before each.
 local function depth()
   local layers, inputs = { 4, 64 }, {}
@@ -92,19 +156,23 @@ local function linear()
   ratio("compile-10000", 5 / t[3], t[3], 5, "s")
 end
 
--- The example up to where it would print that it has compiled: what a user waits for.
-local function reinforce()
+-- An example up to where it would print that it has compiled: what a user waits for.
+local function example(name, seconds)
   local function script()
     local env = { print = function() end, arg = { "--explain", "passes", "--quiet", "--out", os.tmpname() .. ".d" } }
     env.os = setmetatable({ exit = function() error("compiled", 0) end }, { __index = os })
-    local chunk = assert(loadfile("examples/reinforce_cartpole.lua", "t", setmetatable(env, { __index = _G })))
+    local chunk = assert(loadfile("examples/" .. name .. "_cartpole.lua", "t", setmetatable(env, { __index = _G })))
     local _, why = pcall(chunk)
     assert(why == "compiled", why)
   end
   local t = best(5, { script })[1]
-  ratio("reinforce-compile", 1 / t, t, 1, "s")
+  ratio(name .. "-compile", seconds / t, t, seconds, "s")
 end
 
 depth()
 linear()
-reinforce()
+series("carries", carries, { 20, 40, 80, 160, 320, 640 }, 2)
+series("branches", branches, { 50, 200, 400, 1000, 2000 }, 2)
+series("bidirectional", bidirectional, { 1, 2, 4, 8 }, 2)
+example("reinforce", 1)
+example("ppo", 0.7)

@@ -254,8 +254,9 @@ TP_API int tempo_start(tempo_function *f, int ninput, const char *const *input_n
 /* One tick. value: the inputs that have the tick dims, without these; copied, so the same arrays may be
  * filled again. budget_ms: first this tick's outputs, whatever they take, then work for later ticks
  * until so much time has passed; < 0: all work of the tick. *done: 1 if that was the last. *late_ms:
- * over the budget (may be NULL). outputs: as tempo_run; the value at this tick, or the whole of an
- * output that is complete, or NULL. An error that is not one of the values ends the run. */
+ * over the budget (may be NULL). outputs: as tempo_run; the value at this tick (of an output
+ * that has only the outer tick dims: with the last tick inside its point), or the whole of an output
+ * that is complete, or NULL. An error that is not one of the values ends the run. */
 TP_API int tempo_step(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value,
                       double budget_ms, int *done, double *late_ms, TEMPO_GIVE tempo_array **outputs,
                       tempo_error *err);

@@ -119,6 +119,58 @@ describe("example", function()
     support.same({ tonumber(a), tonumber(c) }, { 0.8, 0.5 }, 0.02)
   end)
 
+  it("going_on goes on: the state as one run, parameters with a seed of their own", function()
+    with_folder(function(folder)
+      local at = " --quiet --checkpoint " .. folder .. "/state --params " .. folder .. "/params.npz --out " .. folder .. "/"
+      local function rows(name, args)
+        run("going_on", args .. at .. name)
+        return read(folder .. "/" .. name .. "/metrics.csv"):match "\n(.*)$"
+      end
+      local function fresh(name, args)                        -- the parameters saved by `part`, no state
+        os.execute("cp " .. folder .. "/part.npz " .. folder .. "/params.npz; rm -f " .. folder .. "/state")
+        return rows(name, args)
+      end
+      local whole = rows("whole", "--iterations 50")
+      os.execute("rm -f " .. folder .. "/params.npz")
+      for _, tier in ipairs { "interpreter", "reference" } do
+        local first = rows("first" .. tier, "--iterations 40 --stop 20 --tier " .. tier)
+        os.execute("cp " .. folder .. "/params.npz " .. folder .. "/part.npz")
+        local rest = rows("rest" .. tier, "--iterations 50 --tier " .. tier)       -- the bound was 40
+        if tier == "interpreter" then assert.equal(whole, first .. rest) end
+        local function column(text, k)
+          local out = {}
+          for line in text:gmatch "[^\n]+" do out[#out + 1] = tonumber((line:match(("[^,]*,"):rep(k - 1) .. "([^,]*)"))) end
+          return out
+        end
+        support.same(column(first .. rest, 2), column(whole, 2), 1e-4)
+        local again, anew = fresh("again", "--iterations 20 --tier " .. tier), fresh("anew", "--seed 1 --iterations 20 --tier " .. tier)
+        assert.same(column(first, 3), column(again, 3))      -- the same batches once more, but learnt from
+        assert.is_true(column(again, 2)[1] < 0.2 * column(first, 2)[1])
+        for k, drawn in ipairs(column(anew, 3)) do assert.are_not.equal(column(first, 3)[k], drawn) end
+        assert.is_true(column(anew, 2)[1] < 0.2 * column(first, 2)[1])
+        os.execute("rm -f " .. folder .. "/state " .. folder .. "/params.npz")
+      end
+    end)
+  end)
+
+  it("maml_sinusoid: five steps fit a new task", function()
+    local out = run("maml_sinusoid", "--iterations 200")
+    local before, after = out:match "iteration  199  loss before the steps (%S+), after them (%S+)"
+    assert.is_true(tonumber(before) > 2.5 and tonumber(after) < 0.4 * tonumber(before), out)
+  end)
+
+  it("dqn_cartpole learns, and ends when it is solved", function()
+    with_folder(function(folder)
+      local out = run("dqn_cartpole", "--seed 4 --iterations 6 --quiet --out " .. folder)
+      local score, iterations = out:match "mean return (%S+) after (%d+) iterations"
+      assert.is_true(tonumber(score) > 150, out)
+      assert.equal(tonumber(score) < 475 and "6" or iterations, iterations)
+      assert.equal(tonumber(iterations), select(2, read(folder .. "/metrics.csv"):gsub("\n%d", "")))
+      out = run("dqn_cartpole", "--solved 5 --iterations 6 --steps 200 --out " .. folder)
+      has(out, "iteration   0  return", "after 1 iterations of 200 steps of 8 environments")
+    end)
+  end)
+
   it("episodes", function()
     with_folder(function(folder)
       local first, last, long, short = run("episodes", "--quiet --out " .. folder):match "home: (%d+) %% at first, (%d+) %% at last; (%S+) and (%S+) steps"
@@ -130,6 +182,7 @@ describe("example", function()
   it("those that train write metrics.csv where --out says", function()
     for name, columns in pairs { rnn_bptt = "iteration,loss", long_sequence = "iteration,loss", sgd_recurrence = "iteration,loss",
         bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c",
+        dqn_cartpole = "iteration,return,episodes,seconds", maml_sinusoid = "iteration,before,after",
         episodes = "iteration,score,home,length", ppo_cartpole = "iteration,return,steps_per_second,seconds" } do
       with_folder(function(folder)
         run(name, "--seed 1 --iterations 3 --quiet --out " .. folder)

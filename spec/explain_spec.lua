@@ -199,13 +199,16 @@ describe("every section of explain", function()
     local a = (o * w):sum():name "a"
     local loss = (a - 1):square()[{ t = 0 .. T }]:mean(0)
     w[i + 1] = w - tempo.grad(loss, { w })[1] * 0.1
+    P:sink({ loss }, function() end)
     for _, tier in ipairs { "interpreter", "reference" } do
+      local shows = P:compile { outputs = { a = a, loss = loss }, tick = { i, t }, tier = tier }:explain()
+      assert.truthy(shows:find "\nsteps go through i, t; at each tick: a; with the last tick of each i: loss\n", shows)
       local f = P:compile { outputs = { a = a }, tick = { i, t }, tier = tier }
       local texts = all(f, { I = 2, T = 3 })
       assert.truthy(texts.summary:find "\nsteps go through i, t; at each tick: a\n", texts.summary)
       if tier == "interpreter" then
         assert.truthy(texts.summary:find "\n  for i, t  +o %(given%), a, [^\n]-a %(shown%)", texts.summary)
-        assert.truthy(texts.summary:find "and, in a step with a budget, may leave for later steps\n  for i  +[^\n]*loss", texts.summary)
+        assert.truthy(texts.summary:find "and, in a step with a budget, may leave for later steps\n  for i  +[^\n]*%(callback%)", texts.summary)
       end
       f:start({}, { I = 2, T = 3 })
       f:step { o = { 1, 2, 3 } }

@@ -607,6 +607,40 @@ describe("what is differentiated", function()
     end
   end)
 
+  it("goes through many recurrences that wait for each other", function()
+    local N, T0 = 20, 5
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, dtype = "f64" })
+    local h = {}
+    for k = 1, N do h[k] = P:tensor { domain = { t }, dtype = "f64" } end
+    for k = 1, N do
+      h[k][0] = 0
+      h[k][t] = ((k == 1 and h[N][t - 1] + x or h[k - 1]) + h[k][t - 1]):tanh()
+    end
+    local g = tempo.grad(h[1][0 .. T]:sum(0), { x })[1]
+    local function loss(v)
+      local last, sum = {}, 0
+      for k = 1, N do last[k] = 0 end
+      for s = 2, T0 do
+        local now = {}
+        for k = 1, N do now[k] = S.tanh((k == 1 and last[N] + v[s] or now[k - 1]) + last[k]) end
+        last, sum = now, sum + now[1]
+      end
+      return sum
+    end
+    local x0, want, step = { 0.3, -0.2, 0.5, 0.1, -0.4 }, {}, 1e-5
+    for s = 1, T0 do
+      local at = x0[s]
+      x0[s] = at + step
+      local above = loss(x0)
+      x0[s] = at - step
+      want[s] = (above - loss(x0)) / (2 * step)
+      x0[s] = at
+    end
+    S.same(S.run(P, { g = g }, { x = x0 }, { T = T0 }).g, want, 1e-7)
+  end)
+
   it("must be a float", function()
     local P = tempo.program()
     local t = P:dim "t"

@@ -161,6 +161,80 @@ describe("a module", function()
     same({ { -0.1 }, { -0.1 } }, last)
   end)
 
+  it("adopts lists of modules and parameters, filled at once or later, nested or by name", function()
+    local Net = nn.class "Net"
+    local function linear(name) return nn.Linear(P, 1, 1, { name = name, along = { i }, init = "ones", bias = false }) end
+    local net = Net:create(P, { name = "net" })
+    net.first = linear "first"
+    net.layers = {}
+    for k = 1, 2 do net.layers[k] = linear("layers." .. k) end
+    net.heads = { value = linear "value", policy = { linear "policy.0", nn.Dropout(P, 0.5), linear "policy.1" } }
+    net.scales = { P:param("scales.0", { along = { i }, init = 2 }) }
+    net.sizes, net.rows, net.words = { 4, 8 }, { { 1, 2 }, { 3, 4 } }, { "first" }
+    net._private = { linear "private" }
+    net.last = linear "last"
+    function Net:forward(x)
+      for _, layer in ipairs(self.layers) do x = layer(x) end
+      for _, layer in ipairs(self.heads.policy) do x = layer(x) end
+      return self.last(self.heads.value(x)) * self.scales[1]
+    end
+    assert.same({ "first.weight", "layers.1.weight", "layers.2.weight", "policy.0.weight", "policy.1.weight", "value.weight",
+      "scales.0", "last.weight" }, paths(net))
+    local view = net:at { i = 0 }
+    assert.same({}, view.layers[2].weight:domain())
+    assert.same({}, view.heads.policy[1].weight:domain())
+    assert.same({}, view.scales[1]:domain())
+    assert.equal(net.sizes[2], view.sizes[2])
+    assert.same({ i }, net.layers[2].weight:domain())      -- the module itself is as it was
+    local eval = net:eval()
+    assert.is_false(eval.heads.policy[2].training)
+    assert.is_true(net.heads.policy[2].training)
+    local x = P:constant { 1 }
+    tempo.optim.SGD({ net }, { lr = 0.25 }):step(eval(x):sum())      -- the gradient of 2 * the product of six ones
+    local w = net:at { i = 1 }
+    helper.quiet()                                          -- 'first' is not in the loss
+    finally(helper.loud)
+    same({ { 0.5 } }, helper.value(P, w.heads.policy[3].weight, {}, { I = 2 }))
+    same(1.75, helper.value(P, w.scales[1], {}, { I = 2 }))
+    same({ 1.75 * 0.5 ^ 6 }, helper.value(P, w:eval()(x), {}, { I = 2 }))
+  end)
+
+  it("in two places, or in itself, is walked once", function()
+    local Net = nn.class "Net"
+    local net, one = Net:create(P, { name = "net" }), nn.Linear(P, 1, 1, { name = "one", along = { i } })
+    net.a, net.b = { one }, { one, { one } }
+    net.info = { net = net }
+    net.info.again = net.info
+    assert.same({ "one.weight", "one.bias" }, paths(net))
+    local view = net:at { i = 0 }
+    assert.equal(view.a[1], view.b[2][1])
+    assert.equal(view, view.info.net)
+  end)
+
+  it("can have other tensors in the place of its parameters", function()
+    for _, tier in ipairs(helper.tiers) do
+      local Q = tempo.program()
+      local k, K = Q:dim "k"
+      local net = nn.MLP(Q, { 1, 2, 1 }, { name = "net", init = "ones" })
+      local x, seen = Q:constant { 0.5 }, {}
+      local ahead = net:mapped(function(w, path)
+        seen[#seen + 1] = path
+        local own = Q:tensor { domain = { k }, shape = w:shape() }
+        own[0] = w
+        own:otherwise(own[k - 1] * 0.5)
+        return own
+      end)
+      assert.same({ "net.0.weight", "net.0.bias", "net.1.weight", "net.1.bias" }, seen)
+      local f = Q:compile { outputs = { y = ahead(x), last = ahead:at { k = K - 1 }(x), net = net(x) }, tier = tier }
+      local out, want = f({}, { K = 3 }), {}
+      local function tanh(v) return (math.exp(2 * v) - 1) / (math.exp(2 * v) + 1) end
+      for n = 0, 2 do want[n + 1] = { 2 * 0.5 ^ n * tanh(0.5 * 0.5 ^ n) } end
+      same(want, out.y)
+      same(want[3], out.last)
+      same(want[1], out.net)
+    end
+  end)
+
   it("gives fresh names that the script has not taken", function()
     nn.Linear(P, 2, 2, { name = "linear" })
     nn.Linear(P, 2, 2, { name = "linear2" })
@@ -198,6 +272,175 @@ describe("a module", function()
     helper.fails(function() local _ = nn.Linear(P, 2, 2, { gian = 2 }) end, "option", "'gian'", "'gain'")
     helper.fails(function() local _ = nn.MLP(P, { 2, 2 }, { activaton = "tanh" }) end, "option", "'activation'")
     helper.fails(function() local _ = nn.Linear(P, 2, 2, { init = "orthogonl" }) end, "option", "'orthogonal'")
+  end)
+end)
+
+describe("a target network", function()
+  local lr, gamma = 0.1, 0.9
+  -- w moves towards r + gamma * p, p what `follow` makes of w: plain numbers, as a semi-gradient takes them.
+  local function plain(n, follow)
+    local w, p, ws, ps = { [0] = 1 }, {}, {}, {}
+    for k = 0, n - 1 do
+      p[k] = follow(k, w, p)
+      ws[k + 1], ps[k + 1] = w[k], p[k]
+      w[k + 1] = w[k] - lr * 2 * (w[k] * 2 - (k % 3 + gamma * p[k] * 3)) * 2
+    end
+    return ws, ps
+  end
+  local function program(o, along, domain)
+    local Q = tempo.program()
+    local dims = {}
+    for n, name in ipairs { "s", "k", "j" } do dims[n] = (Q:dim(name)) end
+    local net = nn.Linear(Q, 1, 1, { name = "net", along = along and along(dims) or { dims[2] }, domain = domain and { dims[1] } or nil, init = "ones",
+      bias = false })
+    local target = net:target(o)
+    local reward = (dims[2]:value() % 3):to "f32"
+    local goal = reward + gamma * target(tempo.full({ 1 }, 3)):sum()
+    tempo.optim.SGD(net, { lr = lr }):step((net(tempo.full({ 1 }, 2)):sum() - goal):square())
+    return Q, { w = net.weight:sum(), p = target.weight:sum() }, dims
+  end
+
+  it("is a copy of every n-th point, and no gradient goes through it", function()
+    for _, every in ipairs { 1, 2, 5 } do
+      local ws, ps = plain(11, function(k, w) return w[k - k % every] end)
+      for _, tier in ipairs(helper.tiers) do
+        local Q, outputs = program { every = every }
+        local f = Q:compile { outputs = outputs, tier = tier }
+        local out = f({}, { K = 11 })
+        same(ws, out.w, 1e-4)
+        same(ps, out.p, 1e-4)
+        f({}, { K = 0 })
+        same({ { 1 } }, f:params()["net.weight"])
+      end
+    end
+  end)
+
+  it("is a moving average: p[0] = w[0], p[k+1] = (1 - a) p[k] + a w[k+1]", function()
+    for _, a in ipairs { 0, 0.25, 1 } do
+      local ws, ps = plain(11, function(k, w, p) return k == 0 and w[0] or (1 - a) * p[k - 1] + a * w[k] end)
+      for _, tier in ipairs(helper.tiers) do
+        local Q, outputs = program { tau = a }
+        local f = Q:compile { outputs = outputs, tier = tier }
+        local out = f({}, { K = 11 })
+        same(ws, out.w, 1e-4)
+        same(ps, out.p, 1e-4)
+        f({}, { K = 0 })
+        same({ { 1 } }, f:params()["net.weight"])
+        assert.is_nil(f:params()["net.weight.target"])      -- no parameter: loaded ones begin it anew
+        f:load_params { ["net.weight"] = { { 3 } } }
+        same({ 3 }, f({}, { K = 1 }).p)
+      end
+    end
+  end)
+
+  it("of one net for each seed, and with a rate that falls", function()
+    for _, tier in ipairs(helper.tiers) do
+      local Q = tempo.program()
+      local s, k = Q:dim "s", Q:dim "k"
+      local net = nn.Linear(Q, 1, 1, { name = "net", along = { k }, domain = { s }, init = "ones", bias = false })
+      net.weight:update(net.weight + (s:value() + 1) * 1.0)
+      local out = Q:compile { outputs = { e = net:target { every = 2 }.weight:sum(),
+        t = net:target { tau = 1 / (k:value() + 1):to "f32" }.weight:sum() }, tier = tier }({}, { S = 2, K = 5 })
+      same({ { 1, 1, 3, 3, 5 }, { 1, 1, 5, 5, 9 } }, out.e)
+      -- the mean of what there was so far
+      same({ { 1, 1.5, 2, 2.5, 3 }, { 1, 2, 3, 4, 5 } }, out.t)
+    end
+  end)
+
+  it("moves with every update where these are of two dims", function()
+    local a, n = 0.25, 12
+    for _, tier in ipairs(helper.tiers) do
+      local Q = tempo.program()
+      local k, j = Q:dim "k", Q:dim "j"
+      local w = Q:param("w", { along = { k, j }, init = 1 })
+      w:update(w * 1.5 + j:value())
+      local module = nn.class "One":create(Q, { name = "one" })
+      module.w = w
+      local p = module:target { tau = a }.w
+      local out = Q:compile { outputs = { w = w, p = p }, tier = tier }({}, { K = 4, J = 3 })
+      local x, y = 1, 1
+      for q = 0, n - 1 do
+        if q > 0 then
+          x = x * 1.5 + (q - 1) % 3
+          y = (1 - a) * y + a * x
+        end
+        same(x, out.w:get(math.floor(q / 3), q % 3), 1e-4)
+        same(y, out.p:get(math.floor(q / 3), q % 3), 1e-4)
+      end
+      helper.fails(function() module:target { every = 2 } end, "domain", "'w' evolves along k and j", "net:at")
+      local inner = module:at { j = 0 }                    -- what it is at the first of each k
+      assert.same({ k }, inner.w:domain())
+    end
+  end)
+
+  it("goes on tick by tick, from a state, and without end", function()
+    local ws, ps = plain(10, function(k, w) return w[k - k % 4] end)
+    local wt, pt = plain(10, function(k, w, p) return k == 0 and w[0] or 0.5 * p[k - 1] + 0.5 * w[k] end)
+    for _, tier in ipairs(helper.tiers) do
+      for _, form in ipairs { { { every = 4 }, ws, ps }, { { tau = 0.5 }, wt, pt } } do
+        local Q, outputs, dims = program(form[1])
+        local f = Q:compile { outputs = outputs, tick = dims[2], tier = tier }
+        f:start({}, { K = math.huge })
+        for k = 1, 10 do
+          if k == 4 or k == 7 then f:load_state(f:state()) end
+          local _, out = f:step()
+          same(form[2][k], out.w, 1e-4)
+          same(form[3][k], out.p, 1e-4)
+        end
+      end
+    end
+  end)
+
+  it("keeps averages of halves in f32", function()
+    for _, tier in ipairs(helper.tiers) do
+      local Q = tempo.program()
+      local k = Q:dim "k"
+      local drift = nn.class "Drift":create(Q, { name = "drift" })
+      drift.w = Q:param("w", { along = { k }, dtype = "bf16", init = tempo.array(0, "bf16") })
+      drift.w:update(tempo.full({}, 1, { dtype = "bf16" }) + 0 * drift.w)
+      local p = drift:target { tau = 0.001 }.w
+      assert.equal("bf16", p:dtype())
+      local out = Q:compile { outputs = { p = p }, tier = tier }({}, { K = 1001 })
+      assert.is_true(math.abs(out.p:get(1000) - (1 - 0.999 ^ 1000)) < 0.004)       -- in bf16 it would not leave 0.25
+    end
+  end)
+
+  it("does not train, shares what stands in two places, and reads buffers", function()
+    for _, tier in ipairs(helper.tiers) do
+      local Q = tempo.program()
+      local k = Q:dim "k"
+      local Net = nn.class "Net"
+      local net = Net:create(Q, { name = "net" })
+      net.norm = nn.BatchNorm(Q, 1, { along = { k }, momentum = 0.5 })
+      net.layers = { nn.Dropout(Q, 0.9), net.norm }
+      function Net:forward(x) return self.layers[2](self.layers[1](x)) end
+      local target = net:target { every = 2 }
+      assert.equal(target.norm, target.layers[2])
+      assert.is_false(target.norm.training)
+      local x = Q:input("x", { domain = { k }, shape = { 2, 1 } })
+      local out = Q:compile { outputs = { y = net.norm(x), e = target.norm.running_mean, t = net:target { tau = 0.5 }.norm.running_mean,
+        z = target(x) }, tier = tier }({ x = { { { 0 }, { 2 } }, { { 4 }, { 8 } }, { { 1 }, { 1 } } } }, { K = 3 })
+      same({ { 0 }, { 0 }, { 3.25 } }, out.e)               -- means 1, 6: 0, 0.5, 3.25
+      same({ { 0 }, { 0.5 }, { 3.25 } }, out.t)
+      local var = ((1 + 2 * 1) / 2 + 8) / 2                 -- of variances 2 and 8
+      local z = (1 - 3.25) / math.sqrt(var + 1e-5)
+      same({ { { 0 / math.sqrt(1 + 1e-5) }, { 2 / math.sqrt(1 + 1e-5) } }, { { 4 / math.sqrt(1 + 1e-5) }, { 8 / math.sqrt(1 + 1e-5) } },
+        { { z }, { z } } }, out.z, 1e-4)
+    end
+  end)
+
+  it("says what it takes", function()
+    local Q = tempo.program()
+    local k = Q:dim "k"
+    local net, fixed = nn.Linear(Q, 1, 1, { along = { k } }), nn.Linear(Q, 1, 1, { name = "fixed" })
+    helper.fails(function() net:target {} end, "option", "every = n or tau = a")
+    helper.fails(function() net:target { every = 2, tau = 0.5 } end, "option", "one of them")
+    helper.fails(function() net:target { every = 2.5 } end, "option", "every is 2.5")
+    helper.fails(function() net:target { every = 0 } end, "option", "every is 0")
+    helper.fails(function() net:target { tau = 1.5 } end, "option", "tau is 1.5")
+    helper.fails(function() net:target { taw = 0.5 } end, "option", "did you mean 'tau'?")
+    helper.fails(function() fixed:target { tau = 0.5 } end, "option", "no parameter of 'fixed' evolves")
+    helper.fails(function() net:at { k = 0 }:target { tau = 0.5 } end, "option", "not net:at{...}")
   end)
 end)
 

@@ -262,7 +262,8 @@ describe("parameters (section 6)", function()
     local v = P:tensor { domain = { i }, name = "v" }
     v[0] = 1
     v[i + 1] = v - tempo.grad(v * v, { v })[1] * 0.1
-    fails(function() P:compile { outputs = { v = v } } end, "cycle", "gradient runs through the update of 'v': make it a parameter or detach")
+    fails(function() P:compile { outputs = { v = v } } end, "cycle",
+      "gradient runs through the update of 'v': make it a parameter, take it with leaf = true, or detach (which drops terms)")
   end)
 
   it("follow SGD with momentum and Adam, by the one loss that step takes", function()

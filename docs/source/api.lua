@@ -33,14 +33,23 @@ api.classes = {
       { name = "program", args = {}, options = { arg("seed", "integer", "of random numbers (0); a call may replace it") }, returns = { { "tempo.Program" } },
         text = "A new, empty program.", example = "print(tempo.program { seed = 7 })", fails = "tempo.program { sed = 7 }" },
       { name = "grad", args = { arg("loss", "tempo.Tensor", "a float tensor"), arg("x", "tempo.Tensor|tempo.Tensor[]", "one tensor, or a sequence of them") },
+        options = { arg("leaf", "boolean", "each x counts as given at each of its points, as a parameter does (false)") },
         returns = { { "tempo.Tensor|tempo.Tensor[]", "as many, each with the domain, shape and dtype of its tensor" } },
         text = "The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of "
-          .. "the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x; compiling warns if the loss does not contain x.",
-        errors = "`dtype` for tensors that are no floats; `cycle` where the gradient runs through the update of a state that is no parameter.",
+          .. "the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x; compiling warns if the loss does not contain x.\n\n"
+          .. "With `leaf = true` nothing is followed through the definition of any x: a state is differentiated by what reads it, not by later states. So an optimiser's step can stand inside a "
+          .. "recurrence and be differentiated in turn (`examples/maml_sinusoid.lua`).",
+        errors = "`dtype` for tensors that are no floats; `cycle` where the gradient runs through the update of a state that is no parameter and no leaf.",
         example = [[
 local x = P:input("x", { domain = { t } })
 local dx = tempo.grad(x[0 .. t + 1]:sum(0):square(), x)
-print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)]] },
+print(P:compile { outputs = { dx = dx } }({ x = { 1, 2, 3 } }, { T = 3 }).dx)
+
+local w = P:tensor { domain = { t } }                 -- gradient descent on w^2 from w = 1
+w[0] = 1
+w[t] = (w - 0.25 * tempo.grad(w * w, w, { leaf = true }))[t - 1]
+local by_first = tempo.grad(w[T - 1], w)[0]
+print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
       { name = "array", args = { arg("data", "tempo.Data|string", "a number, a nested table, a string of bytes or an array"),
           arg("dtype?", "tempo.Dtype", "f32, or bool for booleans, or the array's own"), arg("shape?", "integer[]", "for bytes, and to reshape") },
         returns = { { "tempo.Array" } }, text = "A host array: a copy. A number with a shape fills it.",
@@ -132,7 +141,7 @@ print(P:compile { outputs = { fib = fib } }({}, { T = 10 }).fib)]],
           arg("domain", "tempo.Dims", "dims for each of whose points there is one such state (layers, seeds)"), arg("shape", "tempo.Extent[]", "(that of an array or tensor given as init, else {})"),
           arg("dtype", "tempo.Dtype", "(that of an array or tensor given as init, else f32)") },
         returns = { { "tempo.Declared", "a tensor that may be assigned to" } },
-        text = "A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave; `w:update(e)` says the next; without one it is carried. "
+        text = "A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave (which starts a run at the first point again, random draws included: see there); `w:update(e)` says the next; without one it is carried. "
           .. "A leaf of gradients at each point: its own update is never differentiated through.",
         errors = "`option` without an init; `domain` for an init that varies over `along`.",
         example = [[
@@ -345,7 +354,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "save", args = { arg("path", "string", "") }, returns = { { "true" } }, text = "Writes the state to a file, which is replaced as a whole or not at all.",
         errors = "as `state`; `file` if it cannot be written.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x + 1 }, tick = t }\nlocal path = os.tmpname()\nf:start({}, { T = 2 })\nf:step { x = 1 }\nprint(f:save(path))\nf:load(path)\nprint(select(2, f:step { x = 7 }).y)\nos.remove(path)' },
-      { name = "load", args = { arg("path", "string", "") }, returns = { { "tempo.Function", "itself" } }, text = "Goes on from a state in a file. After an error the function is as it was.",
+      { name = "load", args = { arg("path", "string", "") }, returns = { { "tempo.Function", "itself" } }, text = "Goes on from a state in a file: with `f:step`, or with a call, `f(inputs, bounds, { state = f:state() })`, which may give a larger bound where no read mentions it. After an error the function is as it was.",
         errors = "`file` for one that is not there or broken; `option` for a state of another program.",
         example = 'local f = P:compile { outputs = { y = t:value() }, tick = t }\nprint(pcall(f.load, f, "no such file"))' },
       { name = "cancel", args = {}, returns = {}, text = "From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.", errors = "`option` where nothing runs.",
@@ -353,7 +362,9 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "params", args = {}, returns = { { "table<string, tempo.Array>" } }, text = "The parameters after the last run (or as loaded), copies, by path; between ticks the newest.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf({}, { T = 5 })\nprint(f:params().w)' },
       { name = "load_params", args = { arg("params", "table<string, tempo.Data>", "by path, as `f:params()` gives them; any of them") }, returns = { { "tempo.Function", "itself" } },
-        text = "First values for runs to come: copies.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
+        text = "First values for runs to come: copies. A run with them starts again at the first point: random numbers, which are keyed by seed and point, are those of the run before, and what is written in the "
+          .. "index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, "
+          .. "with a larger bound if need be: `examples/going_on.lua` does both.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
       { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
           arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },

@@ -56,6 +56,16 @@ show(net:at { t = 0 } (x), { T = 3 })]],
   ["tempo.nn Embedding"] = 'local e = nn.Embedding(P, 3, 2, { init = P:constant { { 0, 1 }, { 2, 3 }, { 4, 5 } } })\nshow(e(P:constant(tempo.array({ 2, 0 }, "i64"))))',
   ["tempo.nn LayerNorm"] = "show(nn.LayerNorm(P, 2)(P:constant { { 1, 3 }, { 0, 8 } }))",
   ["tempo.nn Module:buffer"] = 'local m = nn.class "Counter":create(P, { along = { t } })\nlocal n = m:buffer("n", {}, { init = 0 })\nn:update(n + 1)\nshow(n, { T = 3 })\nprint(#m:parameters())',
+  ["tempo.nn Module:mapped"] = [[
+local net = nn.Linear(P, 1, 1, { init = "ones", bias = false })
+local loss = net(P:constant { 3 }):square():sum()
+local ahead = net:mapped(function(w) return w - 0.125 * tempo.grad(loss, w) end)
+show(ahead(P:constant { 3 }))]],
+  ["tempo.nn Module:target"] = [[
+local net = nn.Linear(P, 1, 1, { along = { t }, init = "zeros", bias = false })
+net.weight:update(net.weight + 1)
+show(net:target { every = 3 }.weight:sum(), { T = 8 })
+show(net:target { tau = 0.5 }.weight:sum(), { T = 5 })]],
   ["tempo.nn Module:eval"] = "show(nn.Dropout(P, 0.5):eval()(tempo.ones { 3 }))",
   ["tempo.nn RMSNorm"] = "show(nn.RMSNorm(P, 2)(P:constant { 3, 3 }))",
   ["tempo.nn BatchNorm"] = "show(nn.BatchNorm(P, 2)(P:constant { { 1, 2 }, { 3, 6 } }))",
@@ -87,7 +97,31 @@ show(clipped[1], { T = 1 })]],
   ["tempo.optim Optimizer:step"] = [[
 local w = P:param("w", { along = { t }, init = 8 })
 optim.SGD({ w }, { lr = 0.25 }):step(w:square())          -- w - 0.25 * 2 w
-show(w, { T = 4 })]],
+show(w, { T = 4 })
+
+local v = P:param("v", { along = { t }, init = 8 })
+optim.SGD({ v }, { lr = 0.25 }):step(v:square(), { when = (t % 3):eq(0) })
+show(v, { T = 7 })]],
+  ["tempo.optim early_stopping"] = [[
+local score = P:input("score", { domain = { t } })
+local stop = optim.early_stopping(t, score, { patience = 2 })
+local f = P:compile { outputs = { best = stop.best, at = stop.best_at } }
+local out = f({ score = { 5, 3, 4, 3.5, 1, 0 } }, { T = 6 })
+print(out.best, out.at)]],
+  ["tempo.optim EarlyStopping:keep"] = [[
+local net = nn.Linear(P, 1, 1, { along = { t }, name = "net", init = "zeros", bias = false })
+net.weight:update(net.weight + 1)
+local stop = optim.early_stopping(t, (net.weight:sum() - 2):abs(), { patience = 2 })
+show(stop:keep(net).weight:sum(), { T = 9 })]],
+  ["tempo.optim EarlyStopping:restore"] = [[
+local net = nn.Linear(P, 1, 1, { along = { t }, name = "net", init = "zeros", bias = false })
+net.weight:update(net.weight + 1)
+local stop = optim.early_stopping(t, (net.weight:sum() - 2):abs(), { patience = 2 })
+stop:keep(net)
+local f = P:compile { outputs = { done = stop.done } }
+f({}, { T = 9 })
+f:load_params(stop:restore(f:params()))
+print(f:params()["net.weight"])]],
   ["tempo.optim SGD"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.SGD({ w }, { lr = 0.5, momentum = 0.5 }):step(w)\nshow(w, { T = 4 })',
   ["tempo.optim Adam"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.Adam({ w }, { lr = 0.125, eps = 0 }):step(w * 3)      -- the first steps are lr\nshow((w * 1000):round(), { T = 3 })',
   ["tempo.optim AdamW"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.AdamW({ w }, { lr = 0.5, weight_decay = 0.5 }):step(w * 0)\nshow(w, { T = 3 })',

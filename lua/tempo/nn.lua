@@ -1,4 +1,5 @@
---- tempo.nn: modules. A module holds named parameters and submodules; calling it records its forward pass.
+--- tempo.nn: modules. A module holds named parameters and submodules, alone and in lists (self.layers = { a, b }, or
+--- {} and filled later); calling it records its forward pass.
 ---
 --- Constructors take the program first and a table of options last. Common to all:
 ---   along   the dims along which the parameters evolve ({i}); none: constants of the run
@@ -38,11 +39,18 @@ nn.Module = Module
 local function is_module(x) return type(x) == "table" and rawget(x, "_children") ~= nil end
 local function evolves(x) return util.is_tensor(x) and #x:along() > 0 end
 
--- What a script assigns is adopted: self.fc = nn.Linear(...) is self:add("fc", ...), and so with a parameter.
+local function is_list(x) return type(x) == "table" and getmetatable(x) == nil end
+
+-- What a script assigns is adopted: self.fc = nn.Linear(...) is self:add("fc", ...), and so with a parameter. A plain
+-- table is looked through when somebody asks, so that self.layers = {} may be filled later; not one under a name that
+-- begins with '_'.
 function Module:__newindex(key, value)
   if is_module(value) then self:add(key, value)
   elseif evolves(value) then self:register(key, value)
-  else rawset(self, key, value) end
+  else
+    if is_list(value) and tostring(key):sub(1, 1) ~= "_" then self._children[#self._children + 1] = key end
+    rawset(self, key, value)
+  end
 end
 
 --- A new class: `local Net = nn.class "Net"`; then `function Net:forward(x)`, and a constructor of its own that
@@ -149,16 +157,33 @@ function Module:add(key, module)
   return module
 end
 
--- { path, parameter } once for each path: a module that stands in two places counts once.
-local function collect(self, out, seen)
-  seen = seen or {}
-  for _, e in ipairs(self._params) do
-    if not seen[e.path] then
-      seen[e.path] = true
-      out[#out + 1] = { e.path, self[e.key] }
-    end
+-- Keys of a list: numbers in order, then names. Lists of data have none of interest.
+local function keys_of(list)
+  local keys, first = {}, type(list[1])
+  if first == "number" or first == "boolean" then return keys end
+  for key in pairs(list) do
+    if type(key) == "number" or type(key) == "string" then keys[#keys + 1] = key end
   end
-  for _, key in ipairs(self._children) do collect(self[key], out, seen) end
+  table.sort(keys, function(a, b)
+    if type(a) == type(b) then return a < b end
+    return type(a) == "number"
+  end)
+  return keys
+end
+
+-- { path, parameter } once for each path: a module that stands in two places counts once. x: a module, a parameter or a
+-- list of them, lists in it included.
+local function collect(x, out, seen)
+  local function take(path, p)
+    if seen[path] then return end
+    seen[path] = true
+    out[#out + 1] = { path, p }
+  end
+  if evolves(x) then take(x:name(), x) end
+  if not (is_module(x) or is_list(x)) or seen[x] then return out end
+  seen[x] = true
+  for _, e in ipairs(is_module(x) and x._params or {}) do take(e.path, x[e.key]) end
+  for _, key in ipairs(is_module(x) and x._children or keys_of(x)) do collect(x[key], out, seen) end
   return out
 end
 
@@ -166,14 +191,14 @@ end
 ---@return tempo.Tensor[]
 function Module:parameters()
   local out = {}
-  for k, e in ipairs(collect(self, {})) do out[k] = e[2] end
+  for k, e in ipairs(collect(self, {}, {})) do out[k] = e[2] end
   return out
 end
 
 --- Iterates over path and parameter: `for path, parameter in net:named_parameters() do`.
 ---@return fun(): string?, tempo.Tensor?
 function Module:named_parameters()
-  local all, k = collect(self, {}), 0
+  local all, k = collect(self, {}, {}), 0
   return function()
     k = k + 1
     if all[k] then return all[k][1], all[k][2] end
@@ -192,31 +217,40 @@ local function index_of(p, at)
   return any and part or nil
 end
 
--- A copy in which `change(copy)` may change fields; so for its submodules.
-local function copied(self, change)
-  local v = {}
-  for key, value in pairs(self) do v[key] = value end
-  setmetatable(v, getmetatable(self))
-  change(v)
-  for _, key in ipairs(self._children) do rawset(v, key, copied(self[key], change)) end
-  return v
+local function same(p) return p end
+
+-- A copy of a module, or of a list of modules and parameters: change.param(p, path) and change.state(p) say what stands
+-- for a parameter and for a buffer, change.training (nil: as it was) whether the copy trains; with change.views also a
+-- tensor in a list is asked about, which may be a parameter read elsewhere. What stands in two places (change.made) is
+-- copied once.
+local function copied(x, change)
+  if evolves(x) or (change.views and util.is_tensor(x)) then return change.param(x, x:name()) end
+  if not (is_module(x) or is_list(x)) then return x end
+  local v = change.made[x]
+  if v then return v end
+  v = {}
+  change.made[x] = v
+  for key, value in pairs(x) do v[key] = value end
+  for _, key in ipairs(is_module(x) and x._children or keys_of(x)) do v[key] = copied(x[key], change) end
+  if not is_module(x) then return v end
+  for _, e in ipairs(x._params) do v[e.key] = change.param(x[e.key], e.path) end
+  for _, key in ipairs(x._states) do v[key] = (change.state or same)(x[key]) end
+  if change.training ~= nil then v.training = change.training end
+  return setmetatable(v, getmetatable(x))
 end
 
 local function view(self, at)
-  return copied(self, function(v)
-    local function read(key)
-      local part = index_of(v[key], at)
-      if part then rawset(v, key, v[key]:at(part)) end
-    end
-    for _, e in ipairs(v._params) do read(e.key) end
-    for _, key in ipairs(v._states) do read(key) end
-  end)
+  local function read(p)
+    local part = index_of(p, at)
+    return part and p:at(part) or p
+  end
+  return copied(self, { param = read, state = read, views = true, made = {} })
 end
 
 --- The same module, its parameters included, that does not train: no dropout, running statistics. net:eval()(x)
 ---@return tempo.nn.Module
 function Module:eval()
-  return copied(self, function(v) rawset(v, "training", false) end)
+  return copied(self, { param = same, training = false, made = {} })
 end
 
 --- The same module with all its parameters read at `at`: net:at{k = 0}. Parameters without these dims stay as they are.
@@ -225,7 +259,7 @@ end
 function Module:at(at)
   if type(at) ~= "table" then at = { at } end
   local has = {}
-  for _, e in ipairs(collect(self, {})) do
+  for _, e in ipairs(collect(self, {}, {})) do
     for _, d in ipairs(e[2]:domain()) do has[d], has[d:name()] = true, true end
   end
   for key in pairs(at) do
@@ -234,6 +268,98 @@ function Module:at(at)
     end
   end
   return view(self, at)
+end
+
+--- The same module with what f(p, path) gives in the place of each parameter p, once for each path; buffers stay.
+---   local fast = net:mapped(function(w) return w - 0.1 * tempo.grad(loss, w) end)       -- one step ahead
+---@param f fun(p: tempo.Tensor, path: string): tempo.Tensor
+---@return tempo.nn.Module
+function Module:mapped(f)
+  local made = {}
+  return copied(self, { made = {}, param = function(p, path)
+    made[path] = made[path] or f(p, path)
+    return made[path]
+  end })
+end
+
+-- ---- target networks -----------------------------------------------------------------------------------------------
+
+local function declared_like(p, dtype, path)
+  return p:program():tensor { domain = { p }, shape = p:shape(), dtype = dtype, name = path .. ".target" }
+end
+
+-- w at k - k % n, where it evolves along k: carried from k to k, so that one copy is kept and not the last n.
+local function snapshot(n)
+  return function(w, path)
+    local along = w:along()
+    if #along == 0 or n == 1 then return w:detach() end
+    if #along > 1 then
+      util.fail("domain", "target: every = %d of which? '%s' evolves along %s and %s: write net:at{...}", n, path,
+        along[1]:name(), along[2]:name())
+    end
+    local k, p = along[1], declared_like(w, w:dtype(), path)
+    p:when((k % n):eq(0), w:detach())
+    p:otherwise(p:at { [k] = k - 1 })
+    return p:detach()
+  end
+end
+
+-- p at the point before and where it is that: dim j of `along` has moved, those inside it were at their last (which may
+-- be one of that very point, so it is taken first).
+local function before(p, along, j)
+  local moved = along[j]:ge(1)
+  for k = #along, j + 1, -1 do
+    p, moved = p:at { [along[k]] = along[k]:upper() - 1 }, moved:land(along[k]:eq(0))
+  end
+  return p:at { [along[j]] = along[j] - 1 }, moved
+end
+
+-- p[0] = w[0], p[k+1] = (1 - a) p[k] + a w[k+1] along the dims of w; beside f16 and bf16 in f32, where 0.995 is not 1.
+local function follower(a)
+  return function(w, path)
+    local along, dtype = w:along(), w:dtype()
+    if #along == 0 then return w:detach() end
+    local now = ((dtype == "f16" or dtype == "bf16") and w:to "f32" or w):detach()
+    local p = declared_like(w, now:dtype(), path)
+    for j = #along, 1, -1 do
+      local was, moved = before(p, along, j)
+      p:when(moved, (1 - a) * was + a * now)
+    end
+    p:otherwise(now)
+    return p:to(dtype):detach()
+  end
+end
+
+--- A module that follows this one, for the targets of learning; no gradient flows through it, and it does not train.
+---   every = n   its parameters are net's at k - k % n, where k is the dim along which they evolve: a copy, every n points
+---   tau = a     p[0] = w[0], p[k+1] = (1 - a) p[k] + a w[k+1]: a moving average (a number, or a tensor: at the new point)
+--- Buffers (running statistics) are net's: with `every` of the same point, with `tau` of now. A moving average is no
+--- parameter: f:save keeps it, f:load_params begins it anew.
+---@param o { every?: integer, tau?: tempo.Operand }
+---@return tempo.nn.Module
+function Module:target(o)
+  o = util.options("target", o, "every tau")
+  local n, a = o.every, o.tau
+  if (n == nil) == (a == nil) then util.fail("option", "target takes every = n or tau = a, one of them") end
+  if n ~= nil and (type(n) ~= "number" or n < 1 or n ~= math.floor(n)) then
+    util.fail("option", "target: every is %s; it must be an integer, 1 or more", tostring(n))
+  end
+  if a ~= nil and not util.is_tensor(a) and not (type(a) == "number" and a >= 0 and a <= 1) then
+    util.fail("option", "target: tau is %s; it must be a number from 0 to 1, or a tensor", tostring(a))
+  end
+  local made, follow, any = {}, n and snapshot(n) or follower(a), false
+  local function param(p, path)
+    any = any or evolves(p)
+    made[path] = made[path] or follow(p, path)               -- one for a module that stands in two places
+    return made[path]
+  end
+  local function state(p) return n and follow(p, p:name()) or p:detach() end
+  local v = copied(self, { param = param, state = state, training = false, made = {} })
+  if not any then
+    util.fail("option", "target: no parameter of '%s' evolves: make it with along = {k}%s", self.name,
+      #collect(self, {}, {}) > 0 and ", and ask the module itself, not net:at{...}" or "")
+  end
+  return v
 end
 
 function Module:forward()
@@ -322,10 +448,11 @@ function nn.MLP(P, sizes, o)
   end
   check("nn.MLP", P, unpack(sizes))
   local self = MLP:create(P, o)
+  self.n = #sizes - 1
   self.activation = activation(o.activation or "tanh", "nn.MLP")
   self.out_activation = activation(o.out_activation, "nn.MLP")
-  for k = 1, #sizes - 1 do
-    local last = k == #sizes - 1
+  for k = 1, self.n do
+    local last = k == self.n
     self:add(k - 1, nn.Linear(P, sizes[k], sizes[k + 1], {
       along = o.along, domain = o.domain, dtype = o.dtype, name = self.name .. "." .. (k - 1),
       init = o.init, gain = last and o.out_gain or o.gain, bias = o.bias, bias_init = o.bias_init,
@@ -334,10 +461,9 @@ function nn.MLP(P, sizes, o)
   return self
 end
 function MLP:forward(x)
-  local n = #self._children
-  for k = 0, n - 1 do
+  for k = 0, self.n - 1 do
     x = self[k](x)
-    x = (k < n - 1 and self.activation or self.out_activation)(x)
+    x = (k < self.n - 1 and self.activation or self.out_activation)(x)
   end
   return x
 end

@@ -7,16 +7,18 @@
 --- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the
 --- global norm of the gradients is brought down to it), name (the path of the moments).
 --- The moments are parameters too, "<name>.m.<parameter>", with the along, domain, shape and dtype of theirs: f:params()
---- has them, and f:load_params() goes on where they stood. Beside f16 and bf16 moments are f32, where 0.999 is not 1;
+--- has them, and f:load_params() goes on where they stood, but at the first point of `along` and with the random numbers
+--- of that: give the run another seed = (examples/going_on.lua). Beside f16 and bf16 moments are f32, where 0.999 is not 1;
 --- the step is computed in f32 and rounded once.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
----@alias tempo.optim.Params tempo.Tensor|tempo.nn.Module|(tempo.Tensor|tempo.nn.Module)[]
+---@alias tempo.optim.Params tempo.Tensor|tempo.nn.Module|(tempo.Tensor|tempo.nn.Module|table)[]
 
 ---@class tempo.optim
 local optim = {}
 
+local may_miss = getmetatable(tempo).may_miss  -- branches that no point takes are no error
 local one_step = getmetatable(tempo).step  -- a loss that reaches none of the parameters is an error
 
 local function half(d) return d == "f16" or d == "bf16" end
@@ -86,12 +88,12 @@ end
 local common = "lr weight_decay clip_norm name "
 local numbers = "lr weight_decay clip_norm momentum eps alpha"
 
--- Parameters, modules or a mixed list of both, as one list of parameters.
+-- Parameters, modules or a list of both, lists in it included, as one list of parameters.
 local function flat(self, params)
   local out, seen = {}, {}
   local function add(p)
-    if type(p) == "table" and rawget(p, "_children") then
-      for _, w in ipairs(p:parameters()) do add(w) end
+    if type(p) == "table" then
+      for _, w in ipairs(rawget(p, "_children") and p:parameters() or p) do add(w) end
     elseif not util.is_tensor(p) then
       util.fail("option", "optim.%s: expected parameters, got a %s", self._type, type(p))
     elseif #p:along() == 0 then
@@ -104,10 +106,9 @@ local function flat(self, params)
     end
   end
   if type(params) == "table" and not rawget(params, "_children") then
-    for _, p in ipairs(util.sequence("optim." .. self._type, params, "net:parameters()")) do add(p) end
-  elseif params ~= nil then
-    add(params)
+    util.sequence("optim." .. self._type, params, "net:parameters()")
   end
+  if params ~= nil then add(params) end
   if #out == 0 then
     util.fail("option", "optim.%s: no parameters; pass a list such as net:parameters()", self._type)
   end
@@ -153,42 +154,103 @@ function Optimizer:moment(key, w)
       init = 0 })
 end
 
+--- Gives state p its next value, where the step is taken; elsewhere it stands still. Returns e.
+---@param p tempo.Tensor a parameter
+---@param e tempo.Tensor
+---@return tempo.Tensor
+---@protected
+function Optimizer:keep(p, e)
+  local new = e:to(p:dtype()):detach()
+  if self.when then
+    local next = may_miss(self.program:tensor { domain = { p }, shape = p:shape(), dtype = p:dtype() })
+    next:when(self.when, new)
+    next:otherwise(p)
+    new = next
+  end
+  p:update(new)
+  return e
+end
+
 -- How many steps were taken, this one included: f64, one for all parameters of one along. A state rather than the
--- index, so that loaded moments go on with the bias correction they had.
+-- index, so that loaded moments go on with the bias correction they had, and those of a step with `when` too.
 --- How many steps were taken, this one included: f64, one for all parameters of one along.
 ---@param w tempo.Tensor a parameter
 ---@return tempo.Tensor
 ---@protected
 function Optimizer:count(w)
   self.counts = self.counts or {}
-  local along = w:along()
-  local key = self.name .. ".steps"
-  for _, d in ipairs(along) do key = key .. "." .. d:name() end
+  local along, beyond = w:along(), {}
+  local key, has = self.name .. ".steps", {}
+  for _, d in ipairs(along) do
+    key, has[d] = key .. "." .. d:name(), true
+  end
+  for _, d in ipairs(self.when and self.when:value():domain() or {}) do
+    if not has[d] then beyond[#beyond + 1] = d end
+  end
   if not self.counts[key] then
-    local n = self.program:param(key, { along = along, shape = {}, dtype = "f64", init = 0 })
-    self.counts[key] = n + 1
-    n:update(self.counts[key])
+    local n = self.program:param(key, { along = along, domain = #beyond > 0 and beyond or nil, shape = {},
+      dtype = "f64", init = 0 })
+    self.counts[key] = self:keep(n, n + 1)
   end
   return self.counts[key]
 end
 
---- Records the update of all parameters; a loss that reaches none of them is an error when compiling. Returns their gradients (clipped, if they are) and, with clip_norm, the norm.
+-- The condition of a step: on indices, of dims that all parameters have.
+local function condition(self, c)
+  local what = "optim." .. self._type .. ": when"
+  if util.is_tensor(c) then
+    util.fail("option", "%s is a condition on indices, such as i:mod(4):eq(0), not a tensor; by data: "
+      .. "step on a loss that is 0 there, loss * wanted:to \"f32\"", what)
+  elseif type(c) ~= "userdata" or getmetatable(c) ~= getmetatable(self.params[1]:along()[1])
+    or c:value():dtype() ~= "bool" then
+    util.fail("option", "%s is a condition on indices, such as i:mod(4):eq(0), not %s", what,
+      type(c) == "userdata" and tostring(c) or "a " .. type(c))
+  end
+  for _, w in ipairs(self.params) do
+    local has = util.dimset(w)
+    for _, d in ipairs(c:value():domain()) do
+      if not has[d] then
+        util.fail("domain", "%s mentions the dim '%s', which parameter '%s' does not have", what, d:name(), w:name())
+      end
+    end
+  end
+  return c
+end
+
+-- The loss where c holds; it is not needed elsewhere. One that lacks a dim of c belongs to no such point.
+local function restricted(loss, c)
+  local has = util.dimset(loss)
+  for _, d in ipairs(c:value():domain()) do
+    if not has[d] then return loss end
+  end
+  local at = may_miss(loss:program():tensor { domain = { loss }, shape = loss:shape(), dtype = loss:dtype() })
+  at:when(c, loss)
+  at:otherwise(0)
+  return at
+end
+
+--- Records the update of all parameters; a loss that reaches none of them is an error when compiling. Returns their
+--- gradients (clipped, if they are) and, with clip_norm, the norm.
+--- With when = c, a condition on indices such as i:mod(4):eq(0), the update happens only where c holds: elsewhere
+--- parameters, moments and counts stand still, the loss is not needed and the gradients are 0.
 ---@param loss tempo.Tensor
----@param o? {}
+---@param o? { when?: tempo.Index }
 ---@return tempo.Tensor[] gradients
 ---@return tempo.Tensor? the norm before clipping
 function Optimizer:step(loss, o)
-  util.options("optim." .. self._type .. ":step", o, "")
+  o = util.options("step of optim." .. self._type, o, "when")
   if not util.is_tensor(loss) then
     util.fail("option", "optim.%s: step takes the loss, a tensor, not a %s", self._type, type(loss))
   end
   if self.stepped then util.fail("option", "optim.%s: step was called twice; make a second optimiser", self._type) end
+  if o.when ~= nil then
+    self.when = condition(self, o.when)
+    loss = restricted(loss, self.when)
+  end
   self.stepped = true
   local grads, norm = one_step(tempo.grad(loss, self.params)), nil
   if self.clip_norm then grads, norm = optim.clip_grad_norm(grads, self.clip_norm, loss) end
-  for k, w in ipairs(self.params) do
-    w:update(self:rule(w, wide(grads[k])):to(w:dtype()):detach())
-  end
+  for k, w in ipairs(self.params) do self:keep(w, self:rule(w, wide(grads[k]))) end
   return grads, norm
 end
 
@@ -201,12 +263,6 @@ end
 function Optimizer:decayed(w, g)
   if self.weight_decay ~= 0 then return g + self.weight_decay * wide(w) end
   return g
-end
-
--- m at this step, written as its next value.
-local function keep(m, e)
-  m:update(e:to(m:dtype()):detach())
-  return e
 end
 
 -- ---- rules ---------------------------------------------------------------------------------------------------------
@@ -225,7 +281,7 @@ function SGD:rule(w, g)
   g = self:decayed(w, g)
   if self.momentum ~= 0 then
     local b = self:moment("b", w)
-    local next = keep(b, self.momentum * b + g)
+    local next = self:keep(b, self.momentum * b + g)
     g = self.nesterov and g + self.momentum * next or next
   end
   return w - self.lr * g
@@ -243,8 +299,8 @@ end
 local function adam_direction(self, w, g)
   local b1, b2 = self.betas[1], self.betas[2]
   local m, v, n = self:moment("m", w), self:moment("v", w), self:count(w)
-  local m1 = keep(m, b1 * m + (1 - b1) * g)
-  local v1 = keep(v, b2 * v + (1 - b2) * g:square())
+  local m1 = self:keep(m, b1 * m + (1 - b1) * g)
+  local v1 = self:keep(v, b2 * v + (1 - b2) * g:square())
   local c1 = (1 - tempo.pow(b1, n)):to(m:dtype())
   local c2 = (1 - tempo.pow(b2, n)):sqrt():to(m:dtype())
   return m1 / c1 / (v1:sqrt() / c2 + self.eps)
@@ -297,13 +353,110 @@ end
 function RMSProp:rule(w, g)
   g = self:decayed(w, g)
   local v = self:moment("v", w)
-  local v1 = keep(v, self.alpha * v + (1 - self.alpha) * g:square())
+  local v1 = self:keep(v, self.alpha * v + (1 - self.alpha) * g:square())
   local direction = g / (v1:sqrt() + self.eps)
   if self.momentum ~= 0 then
     local b = self:moment("b", w)
-    direction = keep(b, self.momentum * b + direction)
+    direction = self:keep(b, self.momentum * b + direction)
   end
   return w - self.lr * direction
+end
+
+-- ---- stopping early ------------------------------------------------------------------------------------------------
+
+---@class tempo.optim.EarlyStopping
+---@field done tempo.Tensor bool: the last point
+---@field improved tempo.Tensor bool: better than all before
+---@field best tempo.Tensor the best so far
+---@field best_at tempo.Tensor i64: where that was (-1: nowhere yet)
+---@field wait tempo.Tensor i64: points since then
+local EarlyStopping = {}
+EarlyStopping.__index = EarlyStopping
+
+-- x at t-1, `first` at t = 0.
+local function earlier(t, like, dtype, first)
+  local x = like:program():tensor { domain = { like }, shape = like:shape(), dtype = dtype }
+  x[{ [t] = 0 }] = first
+  return x, function(e) x:otherwise(e:at { [t] = t - 1 }) end
+end
+
+--- Ends dim t (P:stop) when `metric` has not become better for `patience` points: training that stops by itself. The
+--- bound given at the call is the most it may take. A metric with further dims (seeds) ends each of their points alone.
+---   patience   points without improvement until it stops (3; 0 is 1)
+---   min_delta  what counts as better: by more than this (0)
+---   mode       "min": less is better, or "max" ("min")
+---   threshold  stops at once where the metric is as good as this
+--- A NaN is never better. As Keras's EarlyStopping and Lightning's count: the point that is the patience-th without
+--- improvement is the last.
+---@param t tempo.Index the dim that ends
+---@param metric tempo.Tensor a scalar over t
+---@param o? { patience?: integer, min_delta?: number, mode?: string, threshold?: number }
+---@return tempo.optim.EarlyStopping
+function optim.early_stopping(t, metric, o)
+  local what = "optim.early_stopping"
+  o = util.options(what, o, "patience min_delta mode threshold")
+  if not util.is_tensor(metric) or #metric:shape() > 0 or not util.dimset(metric)[t]
+    or not metric:dtype():find "f" then
+    util.fail("option", "%s takes a dim and a scalar float tensor over it: early_stopping(i, loss)", what)
+  end
+  local patience, delta, mode = o.patience or 3, o.min_delta or 0, o.mode or "min"
+  if type(patience) ~= "number" or patience < 0 or patience ~= math.floor(patience) then
+    util.fail("option", "%s: patience is %s; it must be an integer, 0 or more", what, tostring(patience))
+  end
+  if mode ~= "min" and mode ~= "max" then
+    util.fail("option", "%s: mode is '%s'; it must be 'min' or 'max'", what, tostring(mode))
+  end
+  local P, less = metric:program(), mode == "min"
+  local m = metric:detach()
+  local was, is = earlier(t, metric, m:dtype(), less and math.huge or -math.huge)
+  local improved = less and m:lt(was - delta) or not less and m:gt(was + delta)
+  local best = tempo.where(improved, m, was)
+  is(best)
+  local wait_was, wait_is = earlier(t, metric, "i64", 0)
+  local wait = tempo.where(improved, 0, wait_was + 1)
+  wait_is(wait)
+  local at_was, at_is = earlier(t, metric, "i64", -1)
+  local best_at = tempo.where(improved, t:value(), at_was)
+  at_is(best_at)
+  local done = wait:ge(math.max(patience, 1))
+  if o.threshold ~= nil then done = done:lor(less and m:le(o.threshold) or not less and m:ge(o.threshold)) end
+  P:stop(t, done)
+  return setmetatable({ time = t, done = done, improved = improved, best = best, best_at = best_at, wait = wait,
+    paths = {} }, EarlyStopping)
+end
+
+--- The module with the parameters that it had where the metric was best so far: at each t those of best_at. They are
+--- states too, "<path>.best" in f:params(): see restore.
+---@param net tempo.nn.Module
+---@return tempo.nn.Module
+function EarlyStopping:keep(net)
+  local t = self.time
+  return net:mapped(function(p, path)
+    local along = p:along()
+    if #along == 0 then return p end
+    if #along > 1 or along[1] ~= t then
+      util.fail("domain", "keep: '%s' does not evolve along '%s' alone: which of its values at a point is to be kept?",
+        path, t:name())
+    end
+    local kept = p:program():param(path .. ".best", { along = { t }, domain = beside(p), shape = p:shape(),
+      dtype = p:dtype(), init = 0 })
+    local now = p:program():tensor { domain = { p }, shape = p:shape(), dtype = p:dtype() }
+    now[{ [t] = 0 }] = p
+    now:otherwise(tempo.where(self.improved, p, kept))
+    kept:update(now:detach())
+    self.paths[path] = path .. ".best"
+    return now:detach()
+  end)
+end
+
+--- Of what f:params() gives after the run, the best values by the paths of the parameters themselves, as f:load_params
+--- takes them: f:load_params(stop:restore(f:params())).
+---@param params table<string, tempo.Array>
+---@return table<string, tempo.Array>
+function EarlyStopping:restore(params)
+  local out = {}
+  for path, best in pairs(self.paths) do out[path] = params[best] end
+  return out
 end
 
 return util.library("optim", optim)

@@ -442,7 +442,7 @@ static void test_cycle(void) {
   branch(w, "t == 0", at1(x, pt(K(0))));
   branch(w, NULL, add(at1(w, pt(plus(t, -1))), at1(d, pt(plus(t, -1)))));
   output("w", w);
-  CHECK(!tp_grad_expand(g, &err) && failed(TP_E_CYCLE, "gradient runs through the update of 'weight': make it a parameter or detach"));
+  CHECK(!tp_grad_expand(g, &err) && failed(TP_E_CYCLE, "gradient runs through the update of 'weight': make it a parameter, take it with leaf = true, or detach (which drops terms)"));
   program_free();
 }
 
@@ -470,6 +470,24 @@ static void test_descent(void) {
     if (!kind) HOLDS(1, 1);
     program_free();
   }
+}
+
+/* The same with w as a leaf, which can be differentiated in turn: w[T-1] by w[t]. */
+static void test_leaf(void) {
+  begin();
+  g->inputs.n = g->nodes.n = 0;
+  tp_val w = named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t }), "w");
+  tp_val d = node(TP_OP_GRAD, 3, (tp_val[]){ square(w), w, w }, (tp_attr){ .i = { 1, 0 } });
+  branch(w, "t == 0", num(1, TP_F64));
+  branch(w, NULL, at1(add(w, mul(d, num(-0.125, TP_F64))), pt(plus(t, -1))));
+  output("w", w);
+  output("through", grad_of(at1(w, pt(plus(t->bound, -1))), w));
+  CHECKF(prepare(g), "%s", err.msg);
+  set_bound(t, 4);
+  CHECKF(go(), "%s", err.msg);
+  HOLDS(0, 1, 0.75, 0.5625, 0.421875);
+  HOLDS(1, 0.421875, 0.5625, 0.75, 1);
+  program_free();
 }
 
 /* Two losses, one of them marked twice; a tensor that no loss needs. */
@@ -522,6 +540,7 @@ int main(int argc, char **argv) {
   test_ties();
   test_cycle();
   test_descent();
+  test_leaf();
   test_losses();
   test_unneeded();
   test_table();

@@ -710,13 +710,13 @@ function G:gradients()
   local smooth = self.float == "f64" and not self.has_param and { loss = s.name } or nil
   for _ = 1, self.r(3) + 1 do
     local x = self:chance(0.6) and self:choose(function(v) return v.leaf and v.dtype == self.float end) or floats()
-    local g = self:op({ s, x }, "tempo.grad(%1, { %2 })[1]", x.shape, x.dtype, x.dom, { rough = true })
+    local g = self:op({ s, x }, "tempo.grad(%1, { %2 }" .. self.leaf .. ")[1]", x.shape, x.dtype, x.dom, { rough = true })
     table.insert(self.case.outputs, g.name)
     if smooth and x.leaf then smooth[#smooth + 1] = { x.name, g.name } end
     if self:chance(0.15) then
       local y = self:choose(function(v) return v.leaf and v.dtype == self.float end)
       if y then
-        local g2 = self:op({ g, y }, "tempo.grad((%1 * %1):sum(), { %2 })[1]", y.shape, y.dtype, y.dom)
+        local g2 = self:op({ g, y }, "tempo.grad((%1 * %1):sum(), { %2 }" .. self.leaf .. ")[1]", y.shape, y.dtype, y.dom)
         table.insert(self.case.outputs, g2.name)
       end
     end
@@ -794,6 +794,7 @@ function M.generate(seed, ends)
   self.float = self:chance(0.75) and "f64" or "f32"
   self.wild = self:chance(0.15)
   self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = OPTIONS[seed % #OPTIONS + 1] }
+  self.leaf = seed % 8 == 7 and ", { leaf = true }" or ""
   self.ends = {}
   if ends == "yes" then
     self.ends[self.r(self.ndim) + 1] = true

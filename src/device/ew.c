@@ -122,7 +122,6 @@ static bool smaller_steps(const tp_ew *e, int a, int b) {
 
 /* Axes go from large steps to small ones, whatever order they were given in, so that those which lie one within the other merge. */
 static void sort_axes(tp_ew *e) {
-  if (e->rank >= TP_MAXRANK) return;
   for (int i = 1; i < e->rank; i++)
     for (int k = i; k > 0 && e->reduced[k] == e->reduced[k - 1] && smaller_steps(e, k - 1, k); k--) {
       move_axis(e, e->rank, k);
@@ -131,18 +130,52 @@ static void sort_axes(tp_ew *e) {
     }
 }
 
-/* The axis along which most operands are contiguous goes last. */
-static void choose_inner(tp_ew *e) {
-  int best = e->rank - 1, most = -1;
-  for (int i = e->rank - 1; i >= 0; i--) {
-    int score = 0;
-    for (int k = 0; k < e->nsrc; k++) score += e->src[k].stride[i] == 1;
-    for (int k = 0; k < e->ndst; k++) score += 2 * (e->dst[k].stride[i] == 1);
-    if (score > most) most = score, best = i;
+static void move_to(tp_ew *e, int to, int from) {
+  move_axis(e, e->rank, from);
+  for (int i = from; i < to; i++) move_axis(e, i, i + 1);
+  move_axis(e, to, e->rank);
+}
+
+enum { LINE = 16, ROW = 8 };                    /* elements that a cache line has, or that a row costs besides its own */
+
+static int64_t apart(int64_t stride) { return TP_MIN(stride < 0 ? -stride : stride, LINE); }
+
+/* Cache lines, in elements, that a walk along axis a goes through: each operand is gone through once, a result is
+ * read and written. */
+static double walk_cost(const tp_ew *e, int a) {
+  double sum = 0, all = 1;
+  for (int i = 0; i < e->rank; i++) all *= (double)e->ext[i];
+  for (int k = 0; k < e->ndst + e->nsrc; k++) {
+    const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
+    double size = k < e->ndst ? 2 : 1;
+    for (int i = 0; i < e->rank; i++) size *= s[i] ? (double)e->ext[i] : 1;
+    sum += size * (double)apart(s[a]);
   }
-  if (best == e->rank - 1 || e->rank >= TP_MAXRANK) return;
-  move_axis(e, e->rank, best);
-  for (int i = best; i < e->rank; i++) move_axis(e, i, i + 1);
+  return sum + all * ROW / (double)e->ext[a];
+}
+
+/* The axis that is cheapest to walk along goes last. */
+static void choose_inner(tp_ew *e) {
+  int best = e->rank - 1;
+  double least = walk_cost(e, best);
+  for (int i = e->rank - 2; i >= 0; i--) {
+    double cost = walk_cost(e, i);
+    if (cost < least) least = cost, best = i;
+  }
+  move_to(e, e->rank - 1, best);
+}
+
+/* An operand that jumps along the inner axis and is contiguous along another: that one goes before it, and tiles
+ * are square, so that every line that is touched is gone through while it is near. */
+static void choose_crossing(tp_ew *e) {
+  int in = e->rank - 1, at = -1;
+  for (int k = 0; k < e->ndst + e->nsrc; k++) {
+    const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
+    for (int i = 0; i < in && apart(s[in]) == LINE; i++)
+      if (s[i] == 1) at = i;
+  }
+  e->crossed = at >= 0;
+  if (e->crossed) move_to(e, in - 1, at);
 }
 
 static bool mergeable(const tp_ew *e, int a, int b) {
@@ -196,10 +229,10 @@ static void choose_tile(tp_ew *e) {
   e->red0 = e->reduced[in];
   e->e1 = up >= 0 ? e->ext[up] : 1;
   e->red1 = up >= 0 && e->reduced[up];
-  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, TP_BLOCK);
+  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, e->crossed ? TP_SQUARE : TP_BLOCK);
   if (up < 0) e->n1 = 1;
   else if (plain) e->n1 = e->red1 ? e->e1 : TP_MIN(e->e1, TP_BLOCK);
-  else e->n1 = e->e0 <= TP_BLOCK / 2 ? TP_MIN(e->e1, TP_BLOCK / TP_MAX(e->e0, 1)) : 1;
+  else e->n1 = e->n0 <= TP_BLOCK / 2 ? TP_MIN(e->e1, TP_BLOCK / TP_MAX(e->n0, 1)) : 1;
 }
 
 static void add_loop(tp_ew *e, int axis, int64_t step) {
@@ -261,7 +294,12 @@ bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   }
   if (e->nothing) return true;
   squeeze(e);
-  if (e->rank > 1) { sort_axes(e); choose_inner(e); }
+  e->crossed = false;
+  if (e->rank > 1 && e->rank < TP_MAXRANK) {
+    sort_axes(e);
+    choose_inner(e);
+    choose_crossing(e);
+  }
   merge(e);
   if (e->rank == 0) {
     e->ext[0] = 1;

@@ -43,6 +43,7 @@ typedef struct tp_ew {
   int id[TP_MAXRANK];                           /* which axis of the space this was, before neighbours were merged */
   int end[TP_MAXRANK]; int64_t extent[TP_MAXRANK];     /* axis k is those of id[end[k - 1] + 1 .. end[k]], of these extents */
   bool nothing, emptyfold;                      /* no element of any result; nothing to fold */
+  bool crossed;                                 /* some operand is contiguous along the axis before the inner one, and jumps along that */
   int64_t n0, n1, e0, e1; bool red0, red1;      /* tile n1 rows x n0 of extents e1 x e0 */
   int nkeep, nred; tp_ewloop keep[TP_MAXRANK], red_loop[TP_MAXRANK];
 } tp_ew;

@@ -74,6 +74,61 @@ FOLD(min, u8, uint8_t, uint8_t, uint8_t, LEAST, 255)
 FOLD(max, bool, uint8_t, uint8_t, uint8_t, ANY, 0)
 FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
 
+/* ---- the row of the best of each column ---- */
+#define BETTER_COLUMNS(T, get, better, width) \
+  for (int64_t i = 1; i < rows; i++) { \
+    const T *b = a + i * row; \
+    for (int k = 0; k < (width); k++) { \
+      T v = get(b[k]), x = m[k]; \
+      bool is = better(v, x) | ((v != v) & (x == x)); \
+      m[k] = is ? v : x; \
+      in[k] = is ? i : in[k]; \
+    } \
+  }
+#define BEST(name, T, get, better) \
+  static void name(int64_t *at, const void *a_, int64_t row, int64_t rows, int64_t n) { \
+    for (int64_t j = 0; j < n; j += LANES) { \
+      const T *a = (const T *)a_ + j; \
+      int width = n - j < LANES ? (int)(n - j) : LANES; \
+      T m[LANES]; \
+      int64_t in[LANES]; \
+      for (int k = 0; k < LANES; k++) m[k] = k < width ? get(a[k]) : 0, in[k] = 0; \
+      if (width == LANES) { BETTER_COLUMNS(T, get, better, LANES) } \
+      else { BETTER_COLUMNS(T, get, better, width) } \
+      for (int k = 0; k < width; k++) at[j + k] = in[k]; \
+    } }
+/* Rows of LANES, then the best of the columns; what is left over comes after all of these. */
+#define BEST_OF(name, columns, T, get, better) \
+  static int64_t name(const void *a_, int64_t n) { \
+    const T *a = a_; \
+    int64_t at[LANES], first = 0, rows = n / LANES, i = 1; \
+    if (rows > 1) { \
+      columns(at, a, LANES, rows, LANES); \
+      for (int k = 0; k < LANES; k++) { \
+        T v = get(a[at[k] * LANES + k]), x = get(a[first]); \
+        bool same = (v == x) | ((v != v) & (x != x)); \
+        if (k == 0 || better(v, x) || (v != v && x == x) || (same && at[k] * LANES + k < first)) first = at[k] * LANES + k; \
+      } \
+      i = rows * LANES; \
+    } \
+    for (; i < n; i++) { \
+      T v = get(a[i]), x = get(a[first]); \
+      if (better(v, x) || (v != v && x == x)) first = i; \
+    } \
+    return first; \
+  }
+#define BELOW(v, x) ((v) < (x))
+#define ABOVE(v, x) ((v) > (x))
+#define BESTS(sfx, T, get) \
+  BEST(least_##sfx, T, get, BELOW) BEST_OF(least_of_##sfx, least_##sfx, T, get, BELOW) \
+  BEST(most_##sfx, T, get, ABOVE) BEST_OF(most_of_##sfx, most_##sfx, T, get, ABOVE)
+BESTS(f32, float, AS_IS)
+BESTS(f64, double, AS_IS)
+BESTS(i32, int32_t, AS_IS)
+BESTS(i64, int64_t, AS_IS)
+BESTS(u8, uint8_t, AS_IS)
+BESTS(bool, uint8_t, TRUTH)
+
 /* ---- scans: `lanes` neighbouring lines at once ---- */
 #define SCANS(sfx, T, A, FACTOR) \
   static void sum_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, int64_t lanes, double f_, void *carry) { \

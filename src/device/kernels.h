@@ -8,6 +8,7 @@
 
 enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
 #define TP_BLOCK 1024                                          /* elements of a block */
+#define TP_SQUARE 32                                           /* squared: TP_BLOCK */
 
 static inline tp_dtype tp_compute(tp_dtype d) { return d == TP_F16 || d == TP_BF16 ? TP_F32 : d; }
 static inline bool tp_half(tp_dtype d) { return d == TP_F16 || d == TP_BF16; }
@@ -20,6 +21,10 @@ typedef void tp_kload(void *o, const void *a, int64_t row, int64_t step, int64_t
 typedef void tp_kstore(void *o, int64_t row, int64_t step, const void *a, int64_t rows, int64_t n);
 /* Reductions of rows x n values (row stride in elements). Accumulators are f64 for sums and products of floats, else the compute type. */
 typedef void tp_kfold(void *acc, const void *a, int64_t row, int64_t rows, int64_t n);
+/* at[j]: the row of the least or greatest value of column j; the first at ties, the first NaN wins. */
+typedef void tp_kbest(int64_t *at, const void *a, int64_t row, int64_t rows, int64_t n);
+/* The same of n neighbours, n > 0: which of them. */
+typedef int64_t tp_kbestof(const void *a, int64_t n);
 /* C (m x n) = or += A (m x k) B (k x n), any strides. */
 typedef struct tp_mm { int64_t m, n, k, sam, sak, sbk, sbn, scm, scn; } tp_mm;
 typedef void tp_kmm(const tp_mm *s, const void *a, const void *b, void *c, bool acc);
@@ -45,6 +50,8 @@ typedef struct tp_kernels {
   tp_kstore *store[4], *storehalf[TP_NDTYPE];
   tp_kfold *across[4][TP_NDTYPE];                              /* [red]: acc[i] takes row i */
   tp_kfold *down[4][TP_NDTYPE];                                /* [red]: acc[j] takes column j */
+  tp_kbest *best[2][TP_NDTYPE];                                /* [max] */
+  tp_kbestof *bestof[2][TP_NDTYPE];
   tp_kmm *mm[TP_NDTYPE];
   tp_kwindow *window[4], *unwindow[TP_NDTYPE];                 /* by log2 of the size; by dtype */
   tp_kscan *sum_scan[TP_NDTYPE], *prod_scan[TP_NDTYPE];

@@ -71,42 +71,37 @@ bool tp_run_recur(tp_exec *x, tp_dreg *r) {
 
 /* ---- arg max, arg min: the first at ties, the first NaN wins ---- */
 
-#define BEST(sfx, T) \
-  static int64_t best_##sfx(const void *p, int64_t step, int64_t n, bool max) { \
-    const T *a = p; \
-    T m = a[0]; \
-    int64_t at = 0; \
-    for (int64_t i = 1; i < n && m == m; i++) { \
-      T v = a[i * step]; \
-      if (v != v || (max ? v > m : v < m)) m = v, at = i; \
-    } \
-    return at; }
-BEST(u8, uint8_t)
-BEST(i32, int32_t)
-BEST(i64, int64_t)
-BEST(f32, float)
-BEST(f64, double)
-static int64_t best_bool(const void *p, int64_t step, int64_t n, bool max) {
-  const uint8_t *a = p;
-  for (int64_t i = 0; i < n; i++)
-    if ((a[i * step] != 0) == max) return i;
-  return 0;
+/* Lines that lie side by side, a block of them at once: every row of the block is gone through as it lies. */
+static void best_of_columns(const tp_exec *x, bool max, const tp_dnd *in, int64_t n, int64_t step, const tp_view *li,
+                            const tp_view *lo, int lane) {
+  tp_view mi = across(li, lane), mo = across(lo, lane);
+  int64_t total = li->shape[lane], at[TP_BLOCK];
+  tp_walk w;
+  for (tp_walk_start(&w, mi.rank, mi.shape); w.ok; tp_walk_next(&w))
+    for (int64_t j = 0; j < total; j += TP_BLOCK) {
+      int64_t lanes = TP_MIN(total - j, TP_BLOCK), *to = (int64_t *)mo.p + tp_walk_offset(&w, mo.stride) + j * lo->stride[lane];
+      x->K->best[max][in->dtype](at, (const char *)mi.p + (tp_walk_offset(&w, mi.stride) + j) * in->size, step, n, lanes);
+      for (int64_t k = 0; k < lanes; k++) to[k * lo->stride[lane]] = at[k];
+    }
 }
-
-typedef int64_t best_fn(const void *p, int64_t step, int64_t n, bool max);
-static best_fn *const bests[TP_NDTYPE] = { [TP_BOOL] = best_bool, [TP_U8] = best_u8, [TP_I32] = best_i32, [TP_I64] = best_i64, [TP_F32] = best_f32, [TP_F64] = best_f64 };
 
 bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
-  int axis = r->nlead + r->rg->attr->axis;
-  int64_t n = in->v.shape[axis];
+  int axis = r->nlead + r->rg->attr->axis, lane;
+  int64_t n = in->v.shape[axis], step = in->v.stride[axis];
+  bool max = r->rg->op == TP_OP_ARGMAX;
   tp_view li = across(&in->v, axis), lo = r->rg->attr->keepdim ? across(&o->v, axis) : o->v;
-  best_fn *best = bests[in->dtype];
+  if (n > 1 && step != 1 && (lane = lanes_of(&li, &li)) >= 0) {
+    best_of_columns(x, max, in, n, step, &li, &lo, lane);
+    return true;
+  }
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
     if (n == 0) return tp_rfail_at(x, r, w.at, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
-    int64_t at = best((const char *)li.p + tp_walk_offset(&w, li.stride) * in->size, in->v.stride[axis], n, r->rg->op == TP_OP_ARGMAX);
-    ((int64_t *)lo.p)[tp_walk_offset(&w, lo.stride)] = at;
+    const char *line = (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size;
+    int64_t *at = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride);
+    if (step == 1 || n == 1) *at = x->K->bestof[max][in->dtype](line, n);
+    else x->K->best[max][in->dtype](at, line, step, n, 1);
   }
   return true;
 }

@@ -154,7 +154,8 @@ static int64_t begin(choice *c, const tp_exec *x, const int64_t *env) {
   c->p.roomat = TP_NEWN(&c->a, int64_t, npos);
   c->p.load = c->load = TP_NEWN(&c->a, int64_t, npos);
   c->p.as = c->as = TP_NEWN(&c->a, tp_spilled, nbuf);
-  return tp_exec_rooms(x, env, c->p.room) ? color(c) : -1;
+  if (!tp_exec_rooms(x, env, c->p.room)) tp_oom();
+  return color(c);
 }
 
 /* What the statements of the plan offer. */
@@ -165,7 +166,8 @@ static bool look(choice *c) {
   c->since = TP_NEWN(&c->a, const tp_pnode **, p->bufs.n);
   c->from = TP_NEWN(&c->a, int, p->bufs.n);
   for (int b = 0; b < p->bufs.n; b++) c->since[b] = TP_NEWN(&c->a, const tp_pnode *, ways(c, b));
-  if (!count_bytes(c) || !tp_plan_reach(p, c->env, note, c)) return false;
+  if (!count_bytes(c)) return false;
+  if (!tp_plan_reach(p, c->env, note, c)) tp_oom();
   c->next = TP_NEWN(&c->a, int, c->units.n);
   for (int b = 0; b < p->bufs.n; b++) c->from[b] = -1;
   for (int i = c->units.n - 1; i >= 0; i--) {

@@ -69,13 +69,27 @@ void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
   p->rank = TP_MIN(p->rank, n + 1);
   for (int i = 0; i < p->rank - 1; i++)
     if (p->so[i] == 1 && p->so[p->rank - 1] != 1) swap_axes(p, i, p->rank - 1);
+  for (int i = 0; i < p->rank - 2 && p->si[p->rank - 1] != 1; i++)      /* what is read lies along the rows */
+    if (p->si[i] == 1) swap_axes(p, i, p->rank - 2);
   if (p->rank == 0) p->rank = 1, p->ext[0] = 1, p->so[0] = p->si[0] = 1;
 }
 
 typedef struct rows { int64_t n, count, ro, ri, so, si; } rows;   /* count rows of n elements; strides between rows, between elements */
 
+/* Columns become rows, square by square, so that every line is gone through while it is near. */
+static void copy_across(const tp_exec *x, int size, int log, const rows *r, char *o, const char *a) {
+  uint64_t part[TP_SQUARE * TP_SQUARE];
+  for (int64_t i = 0; i < r->count; i += TP_SQUARE)
+    for (int64_t k = 0; k < r->n; k += TP_SQUARE) {
+      int64_t count = TP_MIN(r->count - i, TP_SQUARE), n = TP_MIN(r->n - k, TP_SQUARE);
+      x->K->load[log](part, a + (i + k * r->si) * size, 1, r->si, count, n);
+      x->K->store[log](o + (i * r->ro + k) * size, r->ro, 1, part, count, n);
+    }
+}
+
 static void copy_rows(const tp_exec *x, int size, const rows *r, char *o, const char *a) {
   int log = size == 8 ? 3 : size == 4 ? 2 : size == 2;
+  if (r->so == 1 && r->ri == 1 && r->si > 1 && r->count > 1) { copy_across(x, size, log, r, o, a); return; }
   for (int64_t i = 0; i < r->count; i++, o += r->ro * size, a += r->ri * size) {
     if (r->so == 1 && r->si == 1) memmove(o, a, (size_t)(r->n * size));
     else if (r->so == 1) x->K->load[log](o, a, 0, r->si, 1, r->n);

@@ -1,54 +1,59 @@
 /* grad: GRAD nodes become adjoints.
  *
  * GRADs of the same losses share one sweep. Sweeps go in the order in which they depend on each other: a gradient inside the ancestors of a loss first.
- * Ancestors are those that a gradient passes: what a loss has behind a parameter, a detach or an operator that stops gradients is not looked into. */
+ * Ancestors are those that a gradient passes: what a loss has behind a parameter, a leaf, a detach or an operator that stops gradients is not looked into. */
 #include "grad/rules.h"
 
-typedef struct family {                         /* GRADs of the same losses */
-  int nloss; const tp_val *loss;
+typedef struct family {                         /* GRADs of the same losses that stop at the same leafs */
+  tp_aims of;
   TP_VEC(tp_node *) grads;
   bool done;
 } family;
 typedef TP_VEC(family) families;
 
-static bool same(tp_val a, tp_val b) { return a.node == b.node && a.out == b.out; }
-
-/* The losses of a GRAD: its own, or those that backward() marked. */
-static int losses_of(tp_graph *g, const tp_node *n, const tp_val **loss) {
-  int count = n->nin > 1 ? n->nin - 1 : g->losses.n;
+static tp_val *sources(tp_graph *g, const tp_node *n, int from, int count) {
   tp_val *v = TP_NEWN(&g->arena, tp_val, count);
-  for (int i = 0; i < count; i++) v[i] = n->nin > 1 ? n->in[i].src : g->losses.v[i];
-  *loss = v;
-  return count;
+  for (int i = 0; i < count; i++) v[i] = n->in[from + i].src;
+  return v;
 }
 
-static bool same_losses(const family *f, int n, const tp_val *loss) {
-  if (f->nloss != n) return false;
-  for (int i = 0; i < n; i++)
-    if (!same(f->loss[i], loss[i])) return false;
-  return true;
+/* The losses of a GRAD, its own or those that backward() marked, and its leafs. */
+static tp_aims aims_of(tp_graph *g, const tp_node *n) {
+  int nleaf = (int)n->attr.i[0], own = n->nin - 1 - nleaf;
+  return (tp_aims){ .nloss = own ? own : g->losses.n, .loss = own ? sources(g, n, 0, own) : tp_dup(&g->arena, g->losses.v, sizeof *g->losses.v * (size_t)g->losses.n),
+                    .nleaf = nleaf, .leaf = sources(g, n, own, nleaf) };
+}
+
+static bool same_values(int n, const tp_val *a, int m, const tp_val *b) {
+  for (int i = 0; n == m && i < n; i++)
+    if (!tp_same_val(a[i], b[i])) return false;
+  return n == m;
+}
+
+static bool same_aims(const tp_aims *a, const tp_aims *b) {
+  return same_values(a->nloss, a->loss, b->nloss, b->loss) && same_values(a->nleaf, a->leaf, b->nleaf, b->leaf);
 }
 
 static void collect(tp_graph *g, families *all) {
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
-    const tp_val *loss;
     if (n->op != TP_OP_GRAD) continue;
-    int nloss = losses_of(g, n, &loss), k = 0;
-    while (k < all->n && !same_losses(&all->v[k], nloss, loss)) k++;
-    if (k == all->n) TP_PUSH(&g->arena, all, (family){ .nloss = nloss, .loss = loss });
+    tp_aims of = aims_of(g, n);
+    int k = 0;
+    while (k < all->n && !same_aims(&all->v[k].of, &of)) k++;
+    if (k == all->n) TP_PUSH(&g->arena, all, (family){ .of = of });
     TP_PUSH(&g->arena, &all->v[k].grads, n);
   }
 }
 
 /* ---- order ---- */
 
-/* Marks what a gradient from `from` passes (bit 1). True: there is a GRAD among it. */
-static bool mark_ancestors(tp_graph *g, int n, const tp_val *from) {
+/* Marks what a gradient of the losses passes. True: there is a GRAD among it. */
+static bool mark_ancestors(tp_graph *g, const tp_aims *of) {
   TP_VEC(tp_val) work = {0};
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n), found = false;
   for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
-  for (int i = 0; i < n; i++) TP_PUSH(&g->arena, &work, from[i]);
+  for (int i = 0; i < of->nloss; i++) TP_PUSH(&g->arena, &work, of->loss[i]);
   while (work.n) {
     tp_val v = work.v[--work.n];
     v.node->mark = 1;
@@ -56,21 +61,21 @@ static bool mark_ancestors(tp_graph *g, int n, const tp_val *from) {
     if (v.out || seen[v.node->id]) continue;
     seen[v.node->id] = true;
     for (int k = 0; k < v.node->nin; k++)
-      if (tp_grad_passes(v, k)) TP_PUSH(&g->arena, &work, v.node->in[k].src);
+      if (tp_grad_passes(of, v, k)) TP_PUSH(&g->arena, &work, v.node->in[k].src);
   }
   return found;
 }
 
 static family *next_ready(tp_graph *g, families *all) {
   for (int i = 0; i < all->n; i++)
-    if (!all->v[i].done && !mark_ancestors(g, all->v[i].nloss, all->v[i].loss)) return &all->v[i];
+    if (!all->v[i].done && !mark_ancestors(g, &all->v[i].of)) return &all->v[i];
   return NULL;
 }
 
 /* What a GRAD among its own ancestors runs through: the tensor asked about if it has a name, else a declared tensor on the way, else anything named. */
 static const char *culprit(tp_graph *g, const family *f) {
   const tp_node *best = NULL;
-  mark_ancestors(g, f->nloss, f->loss);
+  mark_ancestors(g, &f->of);
   for (int i = 0; i < f->grads.n; i++) {
     const tp_node *x = f->grads.v[i]->in[f->grads.v[i]->nin - 1].src.node;
     if (x->mark && x->name) return x->name;
@@ -85,7 +90,8 @@ static const char *culprit(tp_graph *g, const family *f) {
 static bool cycle(tp_graph *g, const families *all, tp_error *err) {
   for (int i = 0; i < all->n; i++)
     if (!all->v[i].done)
-      return tp_fail(err, TP_E_CYCLE, all->v[i].grads.v[0]->pos, "cycle: gradient runs through the update of '%s': make it a parameter or detach", culprit(g, &all->v[i]));
+      return tp_fail(err, TP_E_CYCLE, all->v[i].grads.v[0]->pos, "cycle: gradient runs through the update of '%s': make it a parameter, take it with leaf = true, or detach (which drops terms)",
+                     culprit(g, &all->v[i]));
   return true;
 }
 
@@ -102,8 +108,11 @@ static void rewire(tp_graph *g, families *all) {
   for (int i = 0; i < g->outputs.n; i++) follow(&g->outputs.v[i].val);
   for (int i = 0; i < g->losses.n; i++) follow(&g->losses.v[i]);
   for (int i = 0; i < g->stops.n; i++) follow(&g->stops.v[i].done);
-  for (int i = 0; i < all->n; i++)
-    for (int k = 0; k < all->v[i].nloss; k++) follow((tp_val *)&all->v[i].loss[k]);
+  for (int i = 0; i < all->n; i++) {
+    const tp_aims *of = &all->v[i].of;
+    for (int k = 0; k < of->nloss; k++) follow(&of->loss[k]);
+    for (int k = 0; k < of->nleaf; k++) follow(&of->leaf[k]);
+  }
 }
 
 static tp_node *asked(const tp_node *n) { return n->in[n->nin - 1].src.node; }
@@ -117,36 +126,36 @@ static const char *names_of(tp_graph *g, const family *f, const tp_node *like, b
   *count = 0;
   for (int i = 0; i < f->grads.n; i++) {
     const tp_node *n = f->grads.v[i];
-    if (told[i] || n->attr.i[0] != like->attr.i[0] || n->pos.line != like->pos.line || n->pos.file != like->pos.file) continue;
+    if (told[i] || n->attr.i[1] != like->attr.i[1] || n->pos.line != like->pos.line || n->pos.file != like->pos.file) continue;
     told[i] = true;
     if ((*count)++ < SHOWN) list = tp_printf(&g->arena, "%s%s%s", list, *list ? ", " : "", tp_called(g, asked(n)));
   }
   return *count > SHOWN ? tp_printf(&g->arena, "%s and %d more", list, *count - SHOWN) : list;
 }
 
-/* An optimiser's step numbers its GRADs: attr.i[0]. */
+/* An optimiser's step numbers its GRADs: attr.i[1]. */
 static bool learns(const family *f, const bool *reached, int64_t step) {
   for (int i = 0; i < f->grads.n; i++)
-    if (reached[i] && f->grads.v[i]->attr.i[0] == step) return true;
+    if (reached[i] && f->grads.v[i]->attr.i[1] == step) return true;
   return false;
 }
 
 static bool tell_unreached(tp_graph *g, const family *f, const bool *reached, tp_error *err) {
-  const char *loss = f->nloss == 1 ? tp_called(g, f->loss[0].node) : "the marked losses";
+  const char *loss = f->of.nloss == 1 ? tp_called(g, f->of.loss[0].node) : "the marked losses";
   bool *told = tp_dup(&g->arena, reached, sizeof *reached * (size_t)f->grads.n);
   for (int i = 0, count; i < f->grads.n; i++) {
     const tp_node *n = f->grads.v[i];
     if (told[i]) continue;
     const char *names = names_of(g, f, n, told, &count);
-    if (n->attr.i[0] && !learns(f, reached, n->attr.i[0])) {
+    if (n->attr.i[1] && !learns(f, reached, n->attr.i[1])) {
       tp_fail(err, TP_E_OPTION, n->pos, "option: %s reaches none of the optimiser's parameters: %s", loss, names);
       tp_note(err, "a gradient does not pass detach, comparisons, indices and callbacks");
       return false;
     }
-    const char *why = f->nloss ? tp_printf(&g->arena, "%s does not contain %s, or only behind a detach, a comparison or an index", loss, names)
+    const char *why = f->of.nloss ? tp_printf(&g->arena, "%s does not contain %s, or only behind a detach, a comparison%s or an index", loss, names, f->of.nleaf > 1 ? ", another leaf" : "")
                                : "no loss was marked by loss:backward()";
     TP_PUSH(&g->arena, &g->warnings, tp_printf(&g->arena, "%s:%d: option: %s: the gradient by %s is 0", n->pos.file ? n->pos.file : "?", n->pos.line, why,
-                                              f->nloss ? count > 1 ? "them" : "it" : names));
+                                              f->of.nloss ? count > 1 ? "them" : "it" : names));
   }
   return true;
 }
@@ -155,7 +164,7 @@ static bool expand(tp_graph *g, family *f, tp_error *err) {
   tp_val *wrt = TP_NEWN(&g->arena, tp_val, f->grads.n), *out = TP_NEWN(&g->arena, tp_val, f->grads.n);
   bool *reached = TP_NEWN(&g->arena, bool, f->grads.n);
   for (int i = 0; i < f->grads.n; i++) wrt[i] = f->grads.v[i]->in[f->grads.v[i]->nin - 1].src;
-  if (!tp_grad_sweep(g, f->nloss, f->loss, f->grads.n, wrt, out, reached, err) || !tell_unreached(g, f, reached, err)) return false;
+  if (!tp_grad_sweep(g, &f->of, f->grads.n, wrt, out, reached, err) || !tell_unreached(g, f, reached, err)) return false;
   for (int i = 0; i < f->grads.n; i++) {
     tp_node *n = f->grads.v[i];
     n->subst = out[i].node;

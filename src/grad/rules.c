@@ -213,8 +213,14 @@ static tp_vjp *const rules[TP_NOP] = {
 
 tp_vjp *tp_vjp_of(tp_op op) { return rules[op]; }
 
-bool tp_grad_passes(tp_val v, int k) {
+bool tp_grad_leaf(const tp_aims *of, tp_val v) {
+  for (int i = 0; i < of->nleaf; i++)
+    if (tp_same_val(of->leaf[i], v)) return true;
+  return false;
+}
+
+bool tp_grad_passes(const tp_aims *of, tp_val v, int k) {
   const tp_node *n = v.node;
   bool time = n->op == TP_OP_READ || n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM;
-  return v.out == 0 && (time || rules[n->op]) && tp_dtype_float(tp_dtypeof(v)) && tp_dtype_float(tp_dtypeof(n->in[k].src));
+  return v.out == 0 && (time || rules[n->op]) && !tp_grad_leaf(of, v) && tp_dtype_float(tp_dtypeof(v)) && tp_dtype_float(tp_dtypeof(n->in[k].src));
 }

@@ -27,6 +27,7 @@ typedef struct support { bool known, full; const tp_ix *cond; } support;     /* 
 typedef struct sweep {
   tp_graph *g;
   tp_mk mk;
+  const tp_aims *of;
   int n;                                        /* nodes before the sweep */
   slot **slot;                                  /* by node id, one a result */
   support *support;
@@ -55,7 +56,7 @@ static void go_down(sweep *s, int n, const tp_val *from) {
   while (s->work.n) {
     tp_val v = s->work.v[--s->work.n];
     for (int k = 0; k < v.node->nin; k++) {
-      if (!tp_grad_passes(v, k)) continue;
+      if (!tp_grad_passes(s->of, v, k)) continue;
       slot *x = slot_of(s, v.node->in[k].src);
       reader *r = TP_NEW(&s->g->arena, reader);
       *r = (reader){ v, k, x->readers };
@@ -80,17 +81,17 @@ static bool any_active(sweep *s, const tp_node *n) {
 /* ---- where ---- */
 
 /* Needed points through active values only: everything else loses its operands for the while. */
-static bool compute_need(sweep *s, int nloss, const tp_val *loss) {
+static bool compute_need(sweep *s) {
   tp_graph *g = s->g;
   int *nin = TP_NEWN(&g->arena, int, s->n);
-  tp_root *root = TP_NEWN(&g->arena, tp_root, nloss);
-  for (int i = 0; i < nloss; i++) root[i].val = loss[i];
+  tp_root *root = TP_NEWN(&g->arena, tp_root, s->of->nloss);
+  for (int i = 0; i < s->of->nloss; i++) root[i].val = s->of->loss[i];
   for (int i = 0; i < s->n; i++) {
     tp_node *n = g->nodes.v[i];
     nin[i] = n->nin;
-    if (!any_active(s, n)) n->nin = 0;
+    if (!any_active(s, n) || tp_grad_leaf(s->of, tp_v(n))) n->nin = 0;
   }
-  s->need = tp_need_compute(g, nloss, root, s->mk.err);
+  s->need = tp_need_compute(g, s->of->nloss, root, s->mk.err);
   for (int i = 0; i < s->n; i++) g->nodes.v[i]->nin = nin[i];
   return s->need;
 }
@@ -270,7 +271,7 @@ static bool pass(sweep *s, tp_val y, int k) {
 static bool pass_all(sweep *s, tp_val y) {
   s->g->pos = y.node->pos;
   for (int k = 0; k < y.node->nin; k++)
-    if (tp_grad_passes(y, k) && is_active(s, y.node->in[k].src) && !pass(s, y, k)) return false;
+    if (tp_grad_passes(s->of, y, k) && is_active(s, y.node->in[k].src) && !pass(s, y, k)) return false;
   return true;
 }
 
@@ -283,15 +284,16 @@ static bool seed(sweep *s, tp_val loss) {
   return deliver(s, loss, loss.node, mk_fill(s->mk, 1, o->dtype, o->rank, o->shape, loss.node->ndom, loss.node->dom));
 }
 
-static bool flow(sweep *s, int nloss, const tp_val *loss) {
-  for (int i = 0; i < nloss; i++)
+static bool flow(sweep *s) {
+  const tp_val *loss = s->of->loss;
+  for (int i = 0; i < s->of->nloss; i++)
     if (is_active(s, loss[i])) slot_of(s, loss[i])->pending++;
   for (int i = 0; i < s->n; i++)
     for (int o = 0; s->slot[i] && o < s->g->nodes.v[i]->nout; o++) {
       tp_val v = { s->g->nodes.v[i], o };
       if (is_active(s, v) && !lay_out(s, v)) return false;
     }
-  for (int i = 0; i < nloss; i++)
+  for (int i = 0; i < s->of->nloss; i++)
     if (is_active(s, loss[i]) && !seed(s, loss[i])) return false;
   for (int i = 0; i < s->work.n; i++)
     if (!pass_all(s, s->work.v[i])) return false;
@@ -311,10 +313,10 @@ static tp_val finished(sweep *s, tp_val v) {
   return contribute(s, v, (tp_edge){ .src = part, .at = in_place(s, v.node), .cond = cond }) ? total : tp_none;
 }
 
-static bool run(sweep *s, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, bool *reached) {
-  go_down(s, nloss, loss);
+static bool run(sweep *s, int nwrt, const tp_val *wrt, tp_val *out, bool *reached) {
+  go_down(s, s->of->nloss, s->of->loss);
   go_up(s, nwrt, wrt);
-  if (!compute_need(s, nloss, loss) || !flow(s, nloss, loss)) return false;
+  if (!compute_need(s) || !flow(s)) return false;
   for (int i = 0; i < nwrt; i++) {
     slot *x = slot_of(s, wrt[i]);
     reached[i] = is_active(s, wrt[i]);
@@ -332,13 +334,13 @@ static bool run(sweep *s, int nloss, const tp_val *loss, int nwrt, const tp_val 
 
 static void drop(void *s) { tp_need_free(((sweep *)s)->need); }
 
-bool tp_grad_sweep(tp_graph *g, int nloss, const tp_val *loss, int nwrt, const tp_val *wrt, tp_val *out, bool *reached, tp_error *err) {
-  sweep s = { .g = g, .mk = { g, err }, .n = g->nodes.n };
+bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out, bool *reached, tp_error *err) {
+  sweep s = { .g = g, .mk = { g, err }, .of = of, .n = g->nodes.n };
   s.slot = TP_NEWN(&g->arena, slot *, s.n);
   s.support = TP_NEWN(&g->arena, support, s.n);
   tp_hold mine;
   tp_hold_set(&mine, drop, &s);
-  bool ok = run(&s, nloss, loss, nwrt, wrt, out, reached);
+  bool ok = run(&s, nwrt, wrt, out, reached);
   tp_hold_end(&mine);
   drop(&s);
   return ok;

@@ -11,15 +11,9 @@ static tp_rel *identity_rel(tp_graph *g, const tp_node *n, const tp_node *x) {
   return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, at);
 }
 
-tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) {
-  tp_set *s = tp_set_box(g->ix, m->ndom, m->dom);
-  if (m->in[k].cond) s = tp_set_and(s, tp_set_cond(g->ix, m->ndom, m->dom, m->in[k].cond));
-  for (int i = 0; i < k; i++) {
-    if (!m->in[i].cond) return tp_set_minus(s, tp_set_copy(s));
-    s = tp_set_minus(s, tp_set_cond(g->ix, m->ndom, m->dom, m->in[i].cond));
-  }
-  return tp_set_coalesce(s);
-}
+static const tp_ix *cond_of(const void *merge, int k) { return k < ((const tp_node *)merge)->nin ? ((const tp_node *)merge)->in[k].cond : NULL; }
+
+tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) { return tp_set_first(g->ix, m, m->ndom, m->dom, k, cond_of); }
 
 /* w at a point is the update at the one before: i - 1 of its only `along` dim. With several (lexicographic order) the row before, or all of a row: a
  * superset, exact only after tp_close_params has made branches of it. */

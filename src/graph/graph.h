@@ -176,7 +176,7 @@ bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what)
 
 /* The index map of operand k of n, as a relation {n's point -> operand's points} (READ, identity, MERGE with its exclusive condition, ACCUM both ways). */
 TP_GIVE tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k);
-/* Points of a MERGE at which branch k is the first that holds. */
+/* Points of a MERGE at which branch k is the first that holds; k == nin: at which none does. */
 TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 
 /* ---- checks and text ---- */
@@ -217,6 +217,8 @@ tp_need *tp_need_without(tp_graph *g, const tp_stop *zero, tp_error *err);
  * what holds for some bounds only goes to g->boundchecks. */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);
 bool tp_need_stays(tp_graph *g, const tp_need *n, tp_error *err);       /* of these the reads only */
+/* Of a program that is legal, whose sets are rough: without the points that read outside a domain, or such points. Without ends by data. */
+void tp_need_trim(tp_graph *g, tp_need *need);
 /* A check for each call: that the bounds are not in bad, a set without dims; `late` says what is wrong there. False: isl could not say it as a condition. */
 bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late);
 #endif

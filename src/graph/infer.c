@@ -343,9 +343,11 @@ static bool infer_env(tp_graph *g, tp_node *n, tp_error *err) {
 }
 
 static bool infer_grad(tp_graph *g, tp_node *n, tp_error *err) {
+  if (n->attr.i[0] < 0 || n->attr.i[0] > TP_MAX(n->nin - 2, 0))
+    return tp_fail(err, TP_E_OPTION, n->pos, "option: 'grad' has %d operands, %lld of them leafs: a loss and what is asked about are missing", n->nin, (long long)n->attr.i[0]);
   for (int k = 0; k < n->nin; k++)
     if (!tp_dtype_float(tp_dtypeof(n->in[k].src)))
-      return tp_bad_dtype(n, err, k + 1 < n->nin ? "a loss must be a float: convert with :to(\"f32\")" : "only floats have gradients: convert with :to(\"f32\")");
+      return tp_bad_dtype(n, err, k + 1 < n->nin - n->attr.i[0] ? "a loss must be a float: convert with :to(\"f32\")" : "only floats have gradients: convert with :to(\"f32\")");
   const tp_out *x = tp_outof(n->in[n->nin - 1].src);
   return out1(g, n, x->dtype, x->rank, x->shape);
 }

@@ -135,14 +135,8 @@ static void note_branch(check *c, const tp_node *m) {
 }
 
 static bool defined(check *c, const tp_node *m) {
-  tp_set *rest = tp_set_box(c->g->ix, m->ndom, m->dom);
-  for (int k = 0; k < m->nin; k++) {
-    if (!m->in[k].cond) {
-      tp_set_free(rest);
-      return true;
-    }
-    rest = tp_set_minus(rest, where(c, m, m->in[k].cond));
-  }
+  if (m->nin && !m->in[m->nin - 1].cond) return true;
+  tp_set *rest = tp_branch_set(c->g, m, m->nin);
   const char *name = called(c, m);
   if (settled(c, m, rest, TP_E_UNDEFINED, m->pos, tp_printf(&c->g->arena, "%s has points without a branch (%s:otherwise(...) takes the rest)", name, tp_own_name(m) ? tp_own_name(m) : "h"))) return true;
   const char *point = point_text(c, m), *bounds = bounds_text(c, m);
@@ -182,7 +176,7 @@ static bool can_be_first(check *c, const tp_node *m, int k) {
 
 static bool check_merge(check *c, const tp_node *m) {
   if (!is_read(c, m)) return true;
-  for (int k = 0; k < m->nin; k++)
+  for (int k = 0; k < m->nin && !m->attr.i[0]; k++)
     if (!can_be_first(c, m, k)) return false;
   return defined(c, m);
 }

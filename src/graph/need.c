@@ -16,7 +16,7 @@
 #include "graph/core.h"
 
 enum { ROUNDS = 6 };
-enum { BUDGET = 30000, BUDGET_NODE = 100, BUDGET_HULLS = 300000 };   /* isl operations of each way, and for each member; exact sets are found with less or not at all */
+enum { BUDGET = 30000, BUDGET_NODE = 100, BUDGET_HULLS = 300000, BUDGET_TRIM = 1000 };   /* isl operations of each way, and for each member; exact sets are found with less or not at all */
 
 typedef struct { int ndom; const tp_sym *const *dom; tp_set *box; } boxed;
 
@@ -378,6 +378,13 @@ static void sweep_free(sweep *s) {
 
 static void drop(void *need) { tp_need_free(need); }
 
+static sweep sweep_new(tp_graph *g, tp_set **need, bool widen, bool *lost) {
+  int n = g->nodes.n;
+  return (sweep){ .g = g, .need = need, .scc = TP_NEWN(&g->arena, int, n), .cut = TP_NEWN(&g->arena, bool, n), .have = TP_NEWN(&g->arena, tp_set *, n),
+                  .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n), .count = TP_NEWN(&g->arena, int, n),
+                  .path = TP_NEWN(&g->arena, tp_rel *, n), .widen = widen, .lost = lost };
+}
+
 static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, const tp_stop *zero, bool widen, bool *lost, tp_error *err) {
   int n = g->nodes.n;
   tp_need *out = tp_calloc(sizeof *out);
@@ -388,9 +395,8 @@ static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, const tp_s
   }
   tp_hold mine;
   tp_hold_set(&mine, drop, out);
-  sweep s = { .g = g, .need = out->set, .scc = TP_NEWN(&g->arena, int, n), .cut = TP_NEWN(&g->arena, bool, n), .have = TP_NEWN(&g->arena, tp_set *, n),
-              .next = TP_NEWN(&g->arena, tp_set *, n), .rel = TP_NEWN(&g->arena, tp_rel **, n), .count = TP_NEWN(&g->arena, int, n),
-              .path = TP_NEWN(&g->arena, tp_rel *, n), .zero = zero, .widen = widen, .lost = lost };
+  sweep s = sweep_new(g, out->set, widen, lost);
+  s.zero = zero;
   run(&s, nroot, roots);
   sweep_free(&s);
   tp_hold_end(&mine);
@@ -460,4 +466,56 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   better->rough = true;
   tp_need_free(better == need ? wide : need);
   return better;
+}
+
+/* ---- what a superset has too much ---- */
+
+/* Points of n whose operand k lies outside its domain or in `bad`; NULL: none. */
+static TP_GIVE tp_set *reads_bad(sweep *s, const tp_node *n, int k, TP_KEEP tp_set *const *bad) {
+  const tp_node *x = n->in[k].src.node;
+  if (is_identity(n, k)) return tp_set_copy(bad[x->id]);
+  tp_set *all = tp_set_cond(s->g->ix, x->ndom, x->dom, tp_ix_bool(s->g->ix, true));
+  tp_set *wrong = tp_set_minus(all, tp_set_copy(box_of(s, x)));
+  if (bad[x->id]) wrong = tp_set_or(wrong, tp_set_copy(bad[x->id]));
+  return tp_set_apply(wrong, tp_rel_reverse(tp_rel_copy(rel_of(s, n, k))));
+}
+
+/* bad grows by what n reads. True: it did. */
+static bool find_bad(sweep *s, const tp_node *n, TP_KEEP tp_set *need, tp_set **bad) {
+  bool grew = false;
+  for (int k = 0; k < operands(n); k++) {
+    tp_set *more = reads_bad(s, n, k, bad);
+    if (more) more = tp_set_and(more, tp_set_copy(need));
+    bool known = !more || tp_set_is_empty(s->g->ix, more) || (bad[n->id] && tp_set_subset(s->g->ix, more, bad[n->id]));
+    if (known) tp_set_free(more);
+    else replace(&bad[n->id], bad[n->id] ? tp_set_or(tp_set_copy(bad[n->id]), more) : more);
+    grew |= !known;
+  }
+  return grew;
+}
+
+/* Operands first, until nothing more is found: what is left reads nothing but what is left. */
+static bool all_bad(sweep *s, tp_need *need, tp_set **bad) {
+  int *order = TP_NEWN(&s->g->arena, int, need->n);
+  tp_graph_sccs(s->g, s->scc, order);
+  for (int r = 0; r < ROUNDS; r++) {
+    bool grew = false;
+    for (int i = 0; i < need->n; i++) grew |= find_bad(s, s->g->nodes.v[order[i]], need->set[order[i]], bad);
+    if (!grew) return true;
+  }
+  return false;
+}
+
+void tp_need_trim(tp_graph *g, tp_need *need) {
+  tp_set **bad = TP_NEWN(&g->arena, tp_set *, need->n);
+  sweep s = sweep_new(g, need->set, false, NULL);
+  for (int i = 0; i < need->n; i++) box_of(&s, g->nodes.v[i]);
+  unsigned long before = tp_isl_budget(g->ix, BUDGET_HULLS + BUDGET_TRIM * (unsigned long)need->n);
+  bool ok = all_bad(&s, need, bad);
+  ok = tp_isl_within(g->ix, before) && ok;
+  for (int i = 0; i < need->n; i++) {
+    if (ok && bad[i]) need->set[i] = tp_set_minus(need->set[i], bad[i]);
+    else tp_set_free(bad[i]);
+  }
+  sweep_free(&s);
 }

@@ -85,6 +85,14 @@ static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *s
                  o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
 }
 
+int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom) {
+  int depth = 0;
+  while (depth < n && tp_dom_has(ndom, dom, dim[depth])) depth++;
+  for (int k = depth; k < n; k++)
+    if (tp_dom_has(ndom, dom, dim[k])) return 0;
+  return depth;
+}
+
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
   run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
   if (!run->outputs) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);

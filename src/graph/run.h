@@ -28,6 +28,9 @@ static inline bool tp_run_ends(const tp_run *r) { return r->cancel && __atomic_l
  * are done by their tick; first (by outputs): those that no tick has a part in, which are whole with the first. */
 typedef struct tp_ticks { int n; const tp_sym *const *dim; const bool *fed, *shown, *paced, *first; } tp_ticks;
 tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);     /* a fresh one: the first elements of each axis; NULL: no memory */
+/* How many of the tick dims a domain has, if it has none without those outside it: its points belong to a tick, if it has all, or else to the last tick inside
+ * them. 0: to none. */
+int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom);
 /* Allocates outputs for the bounds in env; memory error names the bytes. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
 void tp_run_free_outputs(tp_graph *g, tp_run *run);

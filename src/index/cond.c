@@ -51,9 +51,13 @@ const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a) {
     case TP_IX_NOT: return a->arg[0];
     default: break;
   }
-  const tp_ix *v[a->narg];
+  int64_t key[] = { TP_MEMO_NOT, a->id };
+  const tp_ix *no = tp_hmap_get(&c->memo, key, sizeof key), *v[a->narg];
+  if (no) return no;
   for (int i = 0; i < a->narg; i++) v[i] = tp_ix_not(c, a->arg[i]);
-  return tp_ix_fold(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
+  no = tp_ix_fold(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
+  tp_hmap_set(&c->memo, key, sizeof key, (void *)(uintptr_t)no);
+  return no;
 }
 
 /* ---- implication, seen from the syntax ---- */
@@ -114,12 +118,17 @@ static void add_all(junction *j, const tp_ix *e) {
   else add_literal(j, e);
 }
 
-static const tp_ix *join(tp_ictx *c, tp_ixkind kind, const tp_ix *a, const tp_ix *b) {
-  if (!a || !b) return NULL;
-  const tp_ix *v[TP_MAX(a->narg, 1) + TP_MAX(b->narg, 1)];
+const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *part) {
+  int most = 1;
+  for (int i = 0; i < n; i++) {
+    if (!part[i]) return NULL;
+    most += TP_MAX(part[i]->narg, 1);
+  }
+  const tp_ix *v[most];
   junction j = { .c = c, .kind = kind, .v = v };
-  add_all(&j, a);
-  add_all(&j, b);
+  bool joined = n && part[0]->kind == kind;     /* then its operands are as they should be */
+  for (int i = 0; joined && i < part[0]->narg; i++) v[j.n++] = part[0]->arg[i];
+  for (int i = joined; i < n; i++) add_all(&j, part[i]);
   if (j.done || j.n == 0) return tp_ix_bool(c, j.done == (kind == TP_IX_OR));
   if (j.n == 1) return v[0];
   tp_ix_sort(v, j.n);
@@ -127,5 +136,5 @@ static const tp_ix *join(tp_ictx *c, tp_ixkind kind, const tp_ix *a, const tp_ix
   return tp_ix_intern(c, &p);
 }
 
-const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return join(c, TP_IX_AND, a, b); }
-const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return join(c, TP_IX_OR, a, b); }
+const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_join(c, TP_IX_AND, 2, (const tp_ix *[]){ a, b }); }
+const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_join(c, TP_IX_OR, 2, (const tp_ix *[]){ a, b }); }

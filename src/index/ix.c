@@ -446,10 +446,9 @@ bool tp_ix_linear_in(tp_ictx *c, const tp_ix *e, const tp_sym *s, int64_t *k, co
 }
 
 const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *v) {
-  const tp_ix *(*op)(tp_ictx *, const tp_ix *, const tp_ix *) =
-    kind == TP_IX_MIN ? tp_ix_min : kind == TP_IX_MAX ? tp_ix_max : kind == TP_IX_AND ? tp_ix_and : tp_ix_or;
   const tp_ix *e = v[0];
-  for (int i = 1; i < n; i++) e = op(c, e, v[i]);
+  if (kind == TP_IX_AND || kind == TP_IX_OR) return tp_ix_join(c, kind, n, v);
+  for (int i = 1; i < n; i++) e = kind == TP_IX_MIN ? tp_ix_min(c, e, v[i]) : tp_ix_max(c, e, v[i]);
   return e;
 }
 

@@ -10,7 +10,8 @@ struct tp_memo {
   tp_arena arena;
   tp_hmap answers, objects;
   TP_VEC(held) held;
-  int nbound;                                   /* answers are for these bounds */
+  int nbound;                                   /* answers are for these bounds, */
+  int nsym;                                     /* of so many symbols */
 };
 
 /* isl's context knows its memo: operations have no other argument that leads there. */
@@ -65,8 +66,8 @@ void tp_memo_close(tp_ictx *c) {
 
 /* Ready to take an answer. */
 static tp_memo *ready(tp_memo *m) {
-  int n = 0;
-  for (int i = 0; i < m->c->sym.n; i++) n += m->c->sym.v[i]->kind == TP_SYM_BOUND;
+  int n = m->nbound;
+  for (; m->nsym < m->c->sym.n; m->nsym++) n += m->c->sym.v[m->nsym]->kind == TP_SYM_BOUND;
   if (m->held.n > MOST || n != m->nbound) empty(m);
   m->nbound = n;
   return m;
@@ -174,4 +175,36 @@ void *tp_memo_make(tp_ictx *c, bool set, const void *key, size_t n, void *made) 
   made = unique(m, set, made);
   tp_hmap_set(&m->answers, key, n, made);
   return copy(set, made);
+}
+
+/* ---- the first of several conditions that holds ---- */
+
+typedef struct { const tp_ix *cond; tp_set *left; } passed;     /* left: the points that this condition and those before it leave, held */
+typedef TP_VEC(passed) chain;
+
+static chain *chain_of(tp_ictx *c, const void *key, size_t n) {
+  tp_memo *m = memo_of(tp_isl_ctx(c));
+  chain *x = tp_hmap_get(&m->answers, key, n);
+  if (!x) tp_hmap_set(&m->answers, key, n, x = TP_NEW(&m->arena, chain));
+  return x;
+}
+
+/* Each condition is taken away once, however many of the list are asked about. */
+tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k, const tp_ix *(*cond)(const void *, int)) {
+  int64_t key[n + 2];
+  int at = 0;
+  key[0] = TP_ASK_FIRST; key[1] = (int64_t)(intptr_t)list;
+  for (int i = 0; i < n; i++) key[2 + i] = dims[i]->id;
+  chain *x = chain_of(c, key, sizeof key);
+  while (at < k && at < x->n && x->v[at].cond == cond(list, at)) at++;
+  if (at < k) x->n = at;
+  tp_set *left = at ? isl_set_copy(x->v[at - 1].left) : tp_set_box(c, n, dims);
+  for (; at < k && left; at++) {
+    const tp_ix *e = cond(list, at);
+    left = tp_set_minus(left, e ? tp_set_cond(c, n, dims, e) : isl_set_copy(left));
+    x = chain_of(c, key, sizeof key);           /* everything may have been forgotten meanwhile */
+    if (left && x->n == at) TP_PUSH(&memo_of(tp_isl_ctx(c))->arena, x, ((passed){ e, left }));
+  }
+  const tp_ix *e = cond(list, k);
+  return tp_isl_coalesce(e && left ? tp_set_and(left, tp_set_cond(c, n, dims, e)) : left);
 }

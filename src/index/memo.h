@@ -8,7 +8,7 @@ typedef struct tp_memo tp_memo;
 typedef enum {
   TP_ASK_AND, TP_ASK_OR, TP_ASK_MINUS, TP_ASK_APPLY, TP_ASK_RESTRICT, TP_ASK_INTO, TP_ASK_COMPOSE, TP_ASK_JOIN,        /* operations */
   TP_ASK_SUBSET, TP_ASK_EMPTY,                                  /* questions */
-  TP_ASK_BOX, TP_ASK_COND, TP_ASK_REL                           /* what is made of expressions: the first word of its key */
+  TP_ASK_BOX, TP_ASK_COND, TP_ASK_REL, TP_ASK_FIRST                           /* what is made of expressions: the first word of its key */
 } tp_ask;
 
 TP_GIVE isl_ctx *tp_memo_ctx(tp_ictx *c);       /* a new context of isl; NULL: no memory */

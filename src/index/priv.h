@@ -59,6 +59,7 @@ const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *v
 const tp_ix *tp_ix_map_args(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud);
 
 /* ---- cond.c ---- */
+const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *part);       /* AND or OR of all parts */
 const tp_ix *tp_ix_ge0(tp_ictx *c, const tp_ix *e);
 const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e);
 
@@ -66,7 +67,7 @@ const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e);
 /* The key under which a result about e on the domain of dims is remembered in c->memo: what dims add to e is which of its bounds are >= 1.
  * key has room for e->nsym + 2; gives its length in bytes. */
 size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, const tp_sym *const *dims);
-enum { TP_MEMO_PROVE, TP_MEMO_SIMPLIFY };
+enum { TP_MEMO_PROVE, TP_MEMO_SIMPLIFY, TP_MEMO_NOT };
 
 /* ---- sym.c ---- */
 bool tp_sym_name_char(int ch, bool first);

@@ -24,10 +24,4 @@ bool tp_npz_save(const char *path, int n, const tp_named *v, tp_error *err);  /*
 bool tp_arrays_load(const char *path, tp_arrays *out, tp_error *err);
 bool tp_arrays_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err);
 void tp_arrays_free(tp_arrays *a);
-
-/* ---- inflate.c ---- */
-bool tp_inflate(const uint8_t *in, size_t n, uint8_t *out, size_t size);      /* DEFLATE; false unless it gives exactly size bytes */
-typedef struct { uint32_t t[8][256]; } tp_crc;                                /* CRC-32 eight bytes at a time */
-void tp_crc_init(tp_crc *c);
-uint32_t tp_crc_add(const tp_crc *c, uint32_t crc, const void *p, size_t n);  /* from 0 on */
 #endif

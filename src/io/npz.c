@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <zlib.h>
 
 enum { LOCAL = 0x04034b50, ENTRY = 0x02014b50, END = 0x06054b50, END64 = 0x06064b50, LOCATOR = 0x07064b50 };
 enum { LOCAL_SIZE = 30, ENTRY_SIZE = 46, END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20, MOST = 1032, CHUNK = 1 << 16 };
@@ -24,7 +25,6 @@ typedef struct {
   int64_t start, size, entries;                 /* the directory; no member reaches beyond its start */
   uint8_t *dir;
   int64_t used;                                 /* bytes of the members seen so far: they cannot overlap */
-  tp_crc crc;
   tp_error *err;
 } zip;
 
@@ -121,7 +121,7 @@ static tp_array *read_stored(zip *z, const member *m, const char *label) {
   for (uint64_t left = m->size; left;) {
     size_t n = (size_t)TP_MIN(left, CHUNK);
     if (!tp_file_read(z->f, chunk, n)) return tp_file_fail(z->err, label, "it is cut off"), NULL;
-    crc = tp_crc_add(&z->crc, crc, chunk, n);
+    crc = (uint32_t)crc32_z(crc, chunk, n);
     left -= n;
   }
   if (crc != m->crc) return tp_file_fail(z->err, label, "its checksum is wrong"), NULL;
@@ -129,10 +129,37 @@ static tp_array *read_stored(zip *z, const member *m, const char *label) {
   return tp_npy_read(z->f, (int64_t)m->size, label, z->err);
 }
 
+static void *zip_alloc(void *ud, unsigned n, unsigned size) { return tp_calloc((size_t)n * size); }
+static void zip_free(void *ud, void *p) { tp_free(p); }
+
+/* DEFLATE without a header that gives exactly what the directory says. zlib counts in unsigned: what is larger goes in parts. */
+static bool inflates(z_stream *s, const member *m) {
+  uint64_t in = m->packed, out = m->size;
+  int did = Z_OK;
+  while (did == Z_OK) {
+    s->avail_in = (unsigned)TP_MIN(in, UINT_MAX);
+    s->avail_out = (unsigned)TP_MIN(out, UINT_MAX);
+    in -= s->avail_in;
+    out -= s->avail_out;
+    did = inflate(s, Z_NO_FLUSH);
+    in += s->avail_in;
+    out += s->avail_out;
+  }
+  return did == Z_STREAM_END && out == 0;
+}
+
+static bool unpack(zip *z, const member *m, const char *label, uint8_t *packed, uint8_t *whole) {
+  z_stream s = { .zalloc = zip_alloc, .zfree = zip_free, .next_in = packed, .next_out = whole };
+  if (inflateInit2(&s, -MAX_WBITS) != Z_OK) return no_memory(z);
+  bool ok = inflates(&s, m) || tp_file_fail(z->err, label, "its compressed bytes are broken");
+  inflateEnd(&s);
+  return ok;
+}
+
 static tp_array *read_unpacked(zip *z, const member *m, const char *label, uint8_t *packed, uint8_t *whole) {
   if (!tp_file_read(z->f, packed, m->packed)) return tp_file_fail(z->err, label, "it is cut off"), NULL;
-  if (!tp_inflate(packed, m->packed, whole, m->size)) return tp_file_fail(z->err, label, "its compressed bytes are broken"), NULL;
-  if (tp_crc_add(&z->crc, 0, whole, m->size) != m->crc) return tp_file_fail(z->err, label, "its checksum is wrong"), NULL;
+  if (!unpack(z, m, label, packed, whole)) return NULL;
+  if (crc32_z(0, whole, m->size) != m->crc) return tp_file_fail(z->err, label, "its checksum is wrong"), NULL;
   FILE *f = fmemopen(whole, m->size, "r");
   if (!f) return no_memory(z), NULL;
   tp_array *a = tp_npy_read(f, (int64_t)m->size, label, z->err);
@@ -192,7 +219,6 @@ static bool sort_names(zip *z, tp_arrays *out) {
 bool tp_npz_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err) {
   zip z = { .f = f, .path = path, .err = err };
   member m;
-  tp_crc_init(&z.crc);
   bool ok = find_directory(&z, n);
   if (ok) {
     out->v = tp_calloc(sizeof *out->v * (size_t)(z.entries + 1));
@@ -309,22 +335,20 @@ static bool write_npz(FILE *f, void *ud) {
   return ok;
 }
 
-static bool describe(record *r, const tp_named *v, const tp_crc *crc, tp_error *err) {
+static bool describe(record *r, const tp_named *v, tp_error *err) {
   size_t n = tp_array_bytes(v->a);
   if (strlen(v->name) > 65535 - 4)
     return tp_fail(err, TP_E_OPTION, (tp_pos){ 0 }, "option: save: a name of %zu bytes is too long for an .npz file", strlen(v->name));
   if (!tp_npy_header(&r->head, v->a, err)) return false;
   r->size = r->head.n + n;
-  r->crc = tp_crc_add(crc, tp_crc_add(crc, 0, r->head.s, r->head.n), v->a->data, n);
+  r->crc = (uint32_t)crc32_z(crc32_z(0, (const uint8_t *)r->head.s, r->head.n), v->a->data, n);
   return true;
 }
 
 bool tp_npz_save(const char *path, int n, const tp_named *v, tp_error *err) {
   npz_t w = { v, n, tp_calloc(sizeof *w.r * (size_t)(n + 1)) };
-  tp_crc crc;
-  tp_crc_init(&crc);
   bool ok = w.r || tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
-  for (int k = 0; ok && k < n; k++) ok = describe(&w.r[k], &v[k], &crc, err);
+  for (int k = 0; ok && k < n; k++) ok = describe(&w.r[k], &v[k], err);
   ok = ok && tp_file_replace(path, write_npz, &w, err);
   for (int k = 0; w.r && k < n; k++) tp_buf_free(&w.r[k].head);
   tp_free(w.r);

@@ -101,6 +101,13 @@ int tl_when(lua_State *L) {
   return add_branch(L, u->lp, u->v.node, cond, right_side(L, u->lp, u->v.node, 3));
 }
 
+/* For libraries, whose conditions come from elsewhere: a branch of the tensor may have no points. */
+int tl_may_miss(lua_State *L) {
+  declared(L, "when")->v.node->attr.i[0] = 1;
+  lua_settop(L, 1);
+  return 1;
+}
+
 /* ---- parameters ---- */
 static int update(lua_State *L, tl_tensor *u, int i) {
   tp_error e = { 0 };

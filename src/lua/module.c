@@ -150,6 +150,8 @@ int luaopen_tempo(lua_State *L) {
   lua_setfield(L, -2, "nearest");
   tl_pushfunction(L, S, tl_grad_step, 0);       /* for tempo.optim */
   lua_setfield(L, -2, "step");
+  tl_pushfunction(L, S, tl_may_miss, 0);
+  lua_setfield(L, -2, "may_miss");
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   tl_rawsetp(L, LUA_REGISTRYINDEX, &module_key);

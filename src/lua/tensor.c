@@ -71,45 +71,60 @@ static int tensor_backward(lua_State *L) {
   return 1;
 }
 
-static tp_val gradient(lua_State *L, tl_prog *lp, int n, const tp_val *in) {
+static void push_gradient(lua_State *L, tl_prog *lp, int n, const tp_val *in, int nleaf) {
   tp_error e = { 0 };
   if (!tp_dtype_float(tp_dtypeof(in[n - 1])))
     tl_fail(L, TP_E_DTYPE, "dtype: a gradient exists for float tensors, this one is %s: differentiate by a float tensor that it is made from", tp_dtype_name(tp_dtypeof(in[n - 1])));
-  tp_node *g = tp_build(lp->p->g, TP_OP_GRAD, n, in, &(tp_attr){ 0 }, &e);
+  tp_node *g = tp_build(lp->p->g, TP_OP_GRAD, n, in, &(tp_attr){ .i = { nleaf, 0 } }, &e);
   if (!g) tl_raise(L, &e);
-  return tp_v(g);
+  tl_pushtensor(L, lp, tp_v(g));
 }
 
 static int tensor_grad(lua_State *L) {
   tl_tensor *u = self(L, "grad");
   tl_mark(L, u->lp);
-  tl_pushtensor(L, u->lp, gradient(L, u->lp, 1, &u->v));
+  push_gradient(L, u->lp, 1, &u->v, 0);
   return 1;
 }
 
+static tp_val loss_of_grad(lua_State *L, tl_prog *lp) {
+  tp_val loss = tl_lifted(L, lp, 1, "loss of grad");
+  if (!tp_dtype_float(tp_dtypeof(loss)))
+    tl_fail(L, TP_E_DTYPE, "dtype: grad: a loss is a float tensor, this one is %s: convert with :to(\"f32\")", tp_dtype_name(tp_dtypeof(loss)));
+  return loss;
+}
+
+static bool takes_leafs(lua_State *L, int i) {
+  static const char *const known[] = { "leaf", NULL };
+  tl_options(L, i, "grad", known);
+  if (!tl_option(L, i, "leaf")) return false;
+  if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: leaf of grad: expected true or false, got %s", tl_describe(L, -1));
+  return lua_toboolean(L, -1);
+}
+
+/* Operands of GRAD: the loss, then with `leaf` all that are asked about, then the one. */
 int tl_grad(lua_State *L) {                     /* loss, x or {x, y}, options */
-  static const char *const known[] = { NULL };
   tl_prog *lp = tl_findprog(L, 1, 2);
-  tl_options(L, 3, "grad", known);
   if (!lp) tl_fail(L, TP_E_OPTION, "option: tempo.grad(loss, {x, y}) takes tensors of a program");
   tl_mark(L, lp);
-  tp_val in[2] = { tl_lifted(L, lp, 1, "loss of grad") };
-  if (!tp_dtype_float(tp_dtypeof(in[0])))
-    tl_fail(L, TP_E_DTYPE, "dtype: grad: a loss is a float tensor, this one is %s: convert with :to(\"f32\")", tp_dtype_name(tp_dtypeof(in[0])));
-  if (!lua_istable(L, 2)) {
-    in[1] = ((tl_tensor *)tl_check(L, 2, TL_TENSOR, "grad"))->v;
-    tl_pushtensor(L, lp, gradient(L, lp, 2, in));
-    return 1;
-  }
-  int n = tl_sequence(L, 2, "grad", "{x, y}");
-  lua_createtable(L, n, 0);
-  for (int k = 1; k <= n; k++) {
-    lua_rawgeti(L, 2, k);
-    in[1] = ((tl_tensor *)tl_check(L, lua_gettop(L), TL_TENSOR, "grad"))->v;
+  bool list = lua_istable(L, 2);
+  int n = list ? tl_sequence(L, 2, "grad", "{x, y}") : 1, nleaf = takes_leafs(L, 3) ? n : 0;
+  tp_val *x = lua_newuserdata(L, sizeof *x * (size_t)(2 * n + 2)), *in = x + n;
+  in[0] = loss_of_grad(L, lp);
+  for (int k = 0; k < n; k++) {
+    if (list) lua_rawgeti(L, 2, k + 1);
+    else lua_pushvalue(L, 2);
+    x[k] = ((tl_tensor *)tl_check(L, lua_gettop(L), TL_TENSOR, "grad"))->v;
     lua_pop(L, 1);
-    tl_pushtensor(L, lp, gradient(L, lp, 2, in));
-    lua_rawseti(L, -2, k);
   }
+  memcpy(in + 1, x, sizeof *x * (size_t)nleaf);
+  lua_createtable(L, n, 0);
+  for (int k = 0; k < n; k++) {
+    in[1 + nleaf] = x[k];
+    push_gradient(L, lp, nleaf + 2, in, nleaf);
+    lua_rawseti(L, -2, k + 1);
+  }
+  if (!list) lua_rawgeti(L, -1, 1);
   return 1;
 }
 
@@ -118,7 +133,7 @@ int tl_grad_step(lua_State *L) {                /* a sequence of gradients: they
     lua_rawgeti(L, 1, k);
     tp_node *n = ((tl_tensor *)tl_check(L, lua_gettop(L), TL_TENSOR, "step"))->v.node;
     if (k == 1) step = n->id + 1;
-    if (n->op == TP_OP_GRAD) n->attr.i[0] = step;
+    if (n->op == TP_OP_GRAD) n->attr.i[1] = step;
   }
   lua_settop(L, 1);
   return 1;

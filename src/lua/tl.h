@@ -125,6 +125,7 @@ int tl_read(lua_State *L);                                                  /* x
 int tl_assign(lua_State *L);                                                /* x, key, e */
 int tl_otherwise(lua_State *L);
 int tl_when(lua_State *L);
+int tl_may_miss(lua_State *L);
 int tl_update(lua_State *L);
 
 /* ---- array.c, array_file.c, nested.c ---- */

@@ -110,5 +110,6 @@ int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, con
   tp_free(alive);
   tp_free(r.used);
   tp_free(r.far);
+  if (!ok) tp_oom();
   return total;
 }

@@ -108,7 +108,7 @@ const tp_sym *tp_region_dim(const tp_region *r, int k);
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
 int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env);      /* a multiple of 64; -1: too many */
-/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow.
+/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow. No memory: to the latest guard.
  * out[buf]: it lies elsewhere; NULL: none does. room[pos]: bytes that the region at a position needs while it works, placed at roomat[pos]; NULL: none. */
 int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, int64_t *offsets, int64_t *roomat);
 #endif

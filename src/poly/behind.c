@@ -28,8 +28,10 @@ static const tp_item *tick_loop(tp_sched *S) {
 }
 
 static const tp_ix *row_of(tp_sched *S, const tp_mem *m) {
-  const tp_ix *shift = m->dim < 0 || m->shift.bad ? NULL : m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, m->shift.c);
-  return shift ? tp_ix_add(S->ix, tp_ix_mulc(S->ix, tp_ix_sym(S->ix, S->p->stmts.v[m->st]->dim[m->dim]), m->s), shift) : NULL;
+  if (m->dim < 0 || m->shift.bad) return NULL;
+  const tp_ix *p = m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, 0);
+  const tp_ix *x = tp_ix_mulc(S->ix, tp_ix_sym(S->ix, S->p->stmts.v[m->st]->dim[m->dim]), m->s);
+  return p ? tp_ix_addc(S->ix, tp_ix_add(S->ix, x, p), m->shift.c) : NULL;
 }
 
 static bool note_rows(const behind *b) {

@@ -232,15 +232,6 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
   return b;
 }
 
-/* The rows of a loop over blocks. */
-tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size) {
-  isl_pw_aff *row = isl_pw_aff_copy(m->row);
-  if (m->s < 0) row = isl_pw_aff_neg(row);
-  row = isl_pw_aff_floor(isl_pw_aff_scale_down_val(row, isl_val_int_from_si(S->ctx, size)));
-  if (m->s < 0) row = isl_pw_aff_neg(row);
-  return (tp_mem){ m->st, -1, m->s, tp_wt_c(0), tp_keep_aff(S, row), m->dim + 1 };
-}
-
 /* Statement st runs over its part of a block in one call. */
 void tp_block_stmt(tp_sched *S, const tp_item *x, int st, int64_t size) {
   tp_stmt *s = S->p->stmts.v[st];

@@ -51,6 +51,26 @@ void tp_pools_free(tp_sched *S) {
   S->maps.n = S->sets.n = S->affs.n = 0;
 }
 
+/* ---- memo ---- */
+
+typedef struct { const void *obj, *with; int64_t by; int what, a, b, s; } key;
+typedef struct { tp_wt w; bool known; int64_t lo, hi; } answer;
+enum { OF_EXTREME, OF_CONST_DISTANCE, OF_DISTANCE, OF_ABOVE, OF_LE, OF_ADD, OF_SUB, OF_MAX, OF_MIN, OF_ROW, OF_BLOCKS };      /* key.what */
+
+static answer *recall(tp_sched *S, key *k, bool *fresh) {
+  answer *x = tp_hmap_get(&S->memo, k, sizeof *k);
+  *fresh = !x;
+  if (!x) tp_hmap_set(&S->memo, k, sizeof *k, x = TP_NEW(S->a, answer));
+  return x;
+}
+
+static key make_key(const void *obj, int what, int a, int b, int s) {
+  key k;
+  memset(&k, 0, sizeof k);
+  k.obj = obj; k.what = what; k.a = a; k.b = b; k.s = s;
+  return k;
+}
+
 /* ---- weights ---- */
 
 static bool constant(isl_pw_aff *p, int64_t *c) {
@@ -64,68 +84,126 @@ static bool constant(isl_pw_aff *p, int64_t *c) {
   return ok;
 }
 
+/* What functions that differ by a constant have in common: `add` is the whole part of a constant term of theirs, `hash` goes by the coefficients of its piece. */
+typedef struct { bool any; int64_t add; uint64_t hash; } family;
+
+static isl_stat look_at(isl_set *dom, isl_aff *a, void *ud) {
+  family *f = ud;
+  isl_val *c = isl_val_floor(isl_aff_get_constant_val(a));
+  if (!f->any && isl_val_is_int(c) == isl_bool_true) {
+    f->add = isl_val_get_num_si(c);
+    for (int i = 0, n = (int)isl_aff_dim(a, isl_dim_param); i < n; i++) {
+      isl_val *v = isl_aff_get_coefficient_val(a, isl_dim_param, i);
+      int64_t part[] = { isl_val_get_num_si(v), isl_val_get_den_si(v) };
+      f->hash = tp_hash(part, sizeof part, f->hash);
+      isl_val_free(v);
+    }
+  }
+  f->any = true;
+  isl_val_free(c);
+  isl_set_free(dom);
+  isl_aff_free(a);
+  return isl_stat_ok;
+}
+
+typedef struct alike { struct alike *next; isl_pw_aff *p; } alike;
+
+/* The one object that is p. */
+static isl_pw_aff *the_function(tp_sched *S, TP_TAKE isl_pw_aff *p, uint64_t hash) {
+  struct { uint64_t hash; char what[8]; } k = { hash, "alike" };
+  alike *first = tp_hmap_get(&S->memo, &k, sizeof k), *x;
+  for (x = first; x; x = x->next)
+    if (isl_pw_aff_plain_is_equal(x->p, p) == isl_bool_true) {
+      isl_pw_aff_free(p);
+      return x->p;
+    }
+  *(x = TP_NEW(S->a, alike)) = (alike){ first, tp_keep_aff(S, p) };
+  tp_hmap_set(&S->memo, &k, sizeof k, x);
+  return p;
+}
+
 tp_wt tp_wt_of(tp_sched *S, isl_pw_aff *p) {
   int64_t c;
+  family f = { 0 };
   if (!p) return tp_wt_bad();
   if (constant(p, &c)) { isl_pw_aff_free(p); return tp_wt_c(c); }
-  return (tp_wt){ .p = tp_keep_aff(S, p) };
+  if (isl_pw_aff_foreach_piece(p, look_at, &f) < 0) { isl_pw_aff_free(p); return tp_wt_bad(); }
+  if (f.add) p = isl_pw_aff_add_constant_val(p, isl_val_int_from_si(S->ctx, -f.add));
+  return p ? (tp_wt){ .c = f.add, .p = the_function(S, p, f.hash) } : tp_wt_bad();
 }
 
 isl_pw_aff *tp_wt_pw(tp_sched *S, tp_wt w) {
   if (w.bad) return NULL;
-  if (w.p) return isl_pw_aff_copy(w.p);
-  return isl_pw_aff_val_on_domain(isl_set_universe(tp_isl_params(S->ix)), isl_val_int_from_si(S->ctx, w.c));
+  isl_val *c = isl_val_int_from_si(S->ctx, w.c);
+  if (w.p) return isl_pw_aff_add_constant_val(isl_pw_aff_copy(w.p), c);
+  return isl_pw_aff_val_on_domain(isl_set_universe(tp_isl_params(S->ix)), c);
 }
 
 typedef isl_pw_aff *binary(isl_pw_aff *, isl_pw_aff *);
 
-static tp_wt combine(tp_sched *S, tp_wt a, tp_wt b, binary *op) {
-  if (a.bad || b.bad) return tp_wt_bad();
+/* op(a, b + by), of functions without constants. */
+static tp_wt combine(tp_sched *S, isl_pw_aff *a, isl_pw_aff *b, int64_t by, int what, binary *op) {
+  key k = make_key(a, what, 0, 0, 0);
+  bool fresh;
+  k.with = b; k.by = by;
+  answer *x = recall(S, &k, &fresh);
+  if (!fresh) return x->w;
   tp_query(S);
-  isl_pw_aff *p = isl_pw_aff_coalesce(op(tp_wt_pw(S, a), tp_wt_pw(S, b)));
+  isl_pw_aff *p = isl_pw_aff_coalesce(op(tp_wt_pw(S, (tp_wt){ .p = a }), tp_wt_pw(S, (tp_wt){ .p = b, .c = by })));
   if (!tp_query_end(S)) p = isl_pw_aff_free(p);
-  return tp_wt_of(S, p);
+  return x->w = tp_wt_of(S, p);
+}
+
+static tp_wt plus(tp_wt w, int64_t c) {
+  w.c += c;
+  return w;
 }
 
 tp_wt tp_wt_add(tp_sched *S, tp_wt a, tp_wt b) {
-  if (!a.bad && !b.bad && !a.p && !b.p) return tp_wt_c(a.c + b.c);
-  if (!b.bad && !b.p && !b.c) return a;
-  if (!a.bad && !a.p && !a.c) return b;
-  return combine(S, a, b, isl_pw_aff_add);
+  if (a.bad || b.bad) return tp_wt_bad();
+  if (!a.p) return plus(b, a.c);
+  if (!b.p) return plus(a, b.c);
+  return plus(combine(S, a.p, b.p, 0, OF_ADD, isl_pw_aff_add), a.c + b.c);
 }
 
 tp_wt tp_wt_sub(tp_sched *S, tp_wt a, tp_wt b) {
-  if (!a.bad && !b.bad && !a.p && !b.p) return tp_wt_c(a.c - b.c);
-  if (!b.bad && !b.p && !b.c) return a;
-  return combine(S, a, b, isl_pw_aff_sub);
+  if (a.bad || b.bad) return tp_wt_bad();
+  if (!b.p) return plus(a, -b.c);
+  if (a.p == b.p) return tp_wt_c(a.c - b.c);
+  return plus(combine(S, a.p, b.p, 0, OF_SUB, isl_pw_aff_sub), a.c - b.c);
 }
 
 bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b) {
   if (a.bad || b.bad) return false;
-  if (!a.p && !b.p) return a.c <= b.c;
-  if (a.p == b.p && a.p) return true;
+  if (a.p == b.p) return a.c <= b.c;
+  key k = make_key(a.p, OF_LE, 0, 0, 0);
+  bool fresh;
+  k.with = b.p; k.by = b.c - a.c;
+  answer *x = recall(S, &k, &fresh);
+  if (!fresh) return x->known;
   tp_query(S);
   isl_set *where = isl_pw_aff_le_set(tp_wt_pw(S, a), tp_wt_pw(S, b));
   bool yes = isl_set_is_subset(S->context, where) == isl_bool_true;
   isl_set_free(where);
-  return tp_query_end(S) && yes;
+  return x->known = tp_query_end(S) && yes;
 }
 
-static tp_wt extremum(tp_sched *S, tp_wt a, tp_wt b, binary *op) {
-  tp_wt w = combine(S, a, b, op);
+static tp_wt extremum(tp_sched *S, tp_wt a, tp_wt b, int what, binary *op) {
+  if (a.bad || b.bad) return tp_wt_bad();
+  tp_wt w = plus(combine(S, a.p, b.p, b.c - a.c, what, op), a.c);
   return w.p && isl_pw_aff_n_piece(w.p) > MAXPIECES ? tp_wt_bad() : w;
 }
 
 tp_wt tp_wt_max(tp_sched *S, tp_wt a, tp_wt b) {
   if (tp_wt_le(S, a, b)) return b;
   if (tp_wt_le(S, b, a)) return a;
-  return extremum(S, a, b, isl_pw_aff_max);
+  return extremum(S, a, b, OF_MAX, isl_pw_aff_max);
 }
 
 tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b) {
   if (tp_wt_le(S, a, b)) return a;
   if (tp_wt_le(S, b, a)) return b;
-  return extremum(S, a, b, isl_pw_aff_min);
+  return extremum(S, a, b, OF_MIN, isl_pw_aff_min);
 }
 
 typedef struct { tp_sched *S; tp_wt w, best; } above;
@@ -140,9 +218,15 @@ static isl_stat try_piece(isl_set *dom, isl_aff *a, void *ud) {
 
 tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
   if (w.bad || !w.p || isl_pw_aff_n_piece(w.p) < 2) return w;
-  above x = { S, w, tp_wt_bad() };
-  isl_pw_aff_foreach_piece(w.p, try_piece, &x);
-  return x.best.bad ? w : x.best;
+  key k = make_key(w.p, OF_ABOVE, 0, 0, 0);
+  bool fresh;
+  answer *x = recall(S, &k, &fresh);
+  if (fresh) {
+    above a = { S, { .p = w.p }, tp_wt_bad() };
+    isl_pw_aff_foreach_piece(w.p, try_piece, &a);
+    x->w = a.best;
+  }
+  return x->w.bad ? w : plus(x->w, w.c);
 }
 
 /* Its value where every dim's bound is v and other bounds are 3; 0 where it is not defined. */
@@ -162,7 +246,13 @@ static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v) {
   return x;
 }
 
-int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v) { return w.p ? value_at(S, w.p, v) : w.c; }
+int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v) {
+  if (!w.p) return w.c;
+  isl_pw_aff *p = tp_wt_pw(S, w);
+  int64_t x = value_at(S, p, v);
+  isl_pw_aff_free(p);
+  return x;
+}
 
 typedef struct { tp_sched *S; isl_pw_aff *p; isl_set *dom; isl_pw_aff *best; } below;
 
@@ -216,32 +306,13 @@ static tp_wt least(tp_sched *S, TP_TAKE isl_set *s, int dim, int sign, bool roug
   return w;
 }
 
-/* ---- memo: by address, pools keep addresses unique ---- */
-
-typedef struct { const void *obj; int what, a, b, s; } key;
-typedef struct { tp_wt w; bool known; int64_t lo, hi; } answer;
-
-static answer *recall(tp_sched *S, key *k, bool *fresh) {
-  answer *x = tp_hmap_get(&S->memo, k, sizeof *k);
-  *fresh = !x;
-  if (!x) tp_hmap_set(&S->memo, k, sizeof *k, x = TP_NEW(S->a, answer));
-  return x;
-}
-
-static key make_key(const void *obj, int what, int a, int b, int s) {
-  key k;
-  memset(&k, 0, sizeof k);
-  k.obj = obj; k.what = what; k.a = a; k.b = b; k.s = s;
-  return k;
-}
-
 /* ---- statements ---- */
 
 isl_space *tp_stmt_space(tp_sched *S, int st) { return tp_isl_space(S->ix, S->p->stmts.v[st]->ndim); }
 
 tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last) {
   tp_set *dom = S->p->stmts.v[st]->dom;
-  key k = make_key(dom, 0, dim, last, 0);
+  key k = make_key(dom, OF_EXTREME, dim, last, 0);
   bool fresh;
   answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->w;
@@ -339,7 +410,7 @@ static isl_stat apart_map(isl_basic_map *m, void *ud) {
 }
 
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi) {
-  key k = make_key(m, 1, du, dv, 0);
+  key k = make_key(m, OF_CONST_DISTANCE, du, dv, 0);
   bool fresh;
   answer *x = recall(S, &k, &fresh);
   if (fresh) {
@@ -364,7 +435,7 @@ static isl_set *differences(tp_sched *S, isl_map *m, int du, int dv) {
 tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s) {
   int64_t lo, hi;
   if (tp_const_distance(S, m, du, dv, &lo, &hi)) return tp_wt_c(s > 0 ? lo : -hi);
-  key k = make_key(m, 2, du, dv, s);
+  key k = make_key(m, OF_DISTANCE, du, dv, s);
   bool fresh;
   answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->w;
@@ -382,9 +453,32 @@ bool tp_map_empty(tp_sched *S, isl_map *m) {
   return tp_query_end(S) && yes;
 }
 
-tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift) {
+static isl_pw_aff *row_of(tp_sched *S, int st, int dim, int s, tp_wt shift) {
   isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
   isl_pw_aff *row = isl_pw_aff_from_aff(s > 0 ? x : isl_aff_neg(x));
   if (shift.bad || shift.p || shift.c) row = isl_pw_aff_add(row, isl_pw_aff_insert_domain(tp_wt_pw(S, shift), tp_stmt_space(S, st)));
-  return (tp_mem){ .st = st, .dim = dim, .s = s, .shift = shift, .row = tp_keep_aff(S, row) };
+  return tp_keep_aff(S, row);
+}
+
+tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift) {
+  key k = make_key(shift.p, OF_ROW, S->p->stmts.v[st]->ndim, dim, shift.bad ? 0 : s);
+  bool fresh;
+  k.by = shift.c;
+  answer *x = recall(S, &k, &fresh);
+  if (fresh) x->w.p = row_of(S, st, dim, s, shift);
+  return (tp_mem){ .st = st, .dim = dim, .s = s, .shift = shift, .row = x->w.p };
+}
+
+tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size) {
+  key k = make_key(m->row, OF_BLOCKS, 0, 0, m->s);
+  bool fresh;
+  k.by = size;
+  answer *x = recall(S, &k, &fresh);
+  if (fresh) {
+    isl_pw_aff *row = isl_pw_aff_copy(m->row);
+    if (m->s < 0) row = isl_pw_aff_neg(row);
+    row = isl_pw_aff_floor(isl_pw_aff_scale_down_val(row, isl_val_int_from_si(S->ctx, size)));
+    x->w.p = tp_keep_aff(S, m->s < 0 ? isl_pw_aff_neg(row) : row);
+  }
+  return (tp_mem){ m->st, -1, m->s, tp_wt_c(0), x->w.p, m->dim + 1 };
 }

@@ -1,6 +1,7 @@
 /* deps: what must run before what, from the accesses: each READ after the WRITEs and UPDATEs of its elements, each UPDATE after the WRITEs; updates
  * commute. An effect's points run in lexicographic order. What is wanted and not needed is `soft`. */
 #include "poly/sched.h"
+#include "graph/run.h"
 
 typedef struct { int st, acc; } place;
 typedef struct { TP_VEC(place) writes, updates, reads; } uses;
@@ -142,15 +143,11 @@ int tp_call_fn(const tp_stmt *s) { return s->effect && s->nnode ? s->node[s->nno
 
 bool tp_is_tick(const tp_stmt *s) { return tp_call_fn(s) == TP_FN_TICK; }
 
-/* {s's point -> the tick it belongs to}; NULL: it lacks a tick dim. What is shown may lack the inner ones: it belongs to all of those. */
-static isl_map *own_tick(tp_sched *S, const tp_stmt *s, const tp_stmt *tick) {
+/* {point of s -> its first n tick dims} */
+static isl_map *outer_dims(tp_sched *S, const tp_stmt *s, const tp_stmt *tick, int n) {
   tp_at at[64];
-  for (int k = 0; k < tick->ndim; k++) {
-    bool has = tp_dom_has(s->ndim, s->dim, tick->dim[k]);
-    if (!has && (k == 0 || tp_call_fn(s) != TP_FN_SHOW)) return NULL;
-    at[k] = has ? (tp_at){ .lo = tp_ix_sym(S->ix, tick->dim[k]) } : (tp_at){ true, tp_ix_const(S->ix, 0), tp_ix_sym(S->ix, tick->dim[k]->bound) };
-  }
-  return tp_rel_restrict(tp_rel_at(S->ix, s->ndim, s->dim, tick->ndim, tick->dim, at), tp_set_copy(s->dom));
+  for (int k = 0; k < n; k++) at[k] = (tp_at){ .lo = tp_ix_sym(S->ix, tick->dim[k]) };
+  return tp_rel_restrict(tp_rel_at(S->ix, s->ndim, s->dim, n, tick->dim, at), tp_set_copy(s->dom));
 }
 
 static bool pace(tp_sched *S, int src, int dst, TP_TAKE isl_map *m) {
@@ -159,14 +156,15 @@ static bool pace(tp_sched *S, int src, int dst, TP_TAKE isl_map *m) {
   return true;
 }
 
-/* A call runs not before its tick; one that is paced before any later tick. */
+/* A call runs not before its tick, what is shown with the last one inside its point not before all of these; one that is paced before any later tick. */
 static bool pace_call(tp_sched *S, int call, int tick) {
   const tp_stmt *s = S->p->stmts.v[call], *t = S->p->stmts.v[tick];
-  isl_map *own = own_tick(S, s, t);
-  if (!own) return true;
-  isl_map *after = isl_map_lex_lt(isl_set_get_space(t->dom));
-  after = isl_map_subtract(isl_map_intersect_range(isl_map_apply_range(isl_map_copy(own), after), isl_set_copy(t->dom)), isl_map_copy(own));
-  own = isl_map_intersect_range(own, isl_set_copy(t->dom));
+  int n = tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim);
+  if (!n || (n < t->ndim && tp_call_fn(s) != TP_FN_SHOW)) return true;
+  isl_map *at = outer_dims(S, s, t, n), *ticks = isl_map_reverse(outer_dims(S, t, t, n));
+  isl_map *after = isl_map_apply_range(isl_map_copy(at), isl_map_lex_lt(isl_space_range(isl_map_get_space(at))));
+  isl_map *own = isl_map_apply_range(at, isl_map_copy(ticks));
+  after = isl_map_apply_range(after, ticks);
   if (s->node[s->nnode - 1]->attr.flag) return pace(S, tick, call, isl_map_reverse(own)) & pace(S, call, tick, after);
   isl_map_free(after);
   return pace(S, tick, call, isl_map_reverse(own));

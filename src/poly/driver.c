@@ -77,47 +77,20 @@ static void take_back(fusion *f, group *g, int keep) {
 /* ---- in sweeps: components whose operands are placed, in program order, again and again until nothing more can be placed. A component is tried once in a
  * sequence of sweeps, as nothing that is placed meanwhile changes the answer; those that wait become ready for this sweep or for the next. ---- */
 
-typedef struct { int sweep, k; } turn;
-typedef TP_VEC(turn) turns;                     /* a heap */
-
-static bool sooner(turn a, turn b) { return a.sweep != b.sweep ? a.sweep < b.sweep : a.k < b.k; }
-
-static void push_turn(const fusion *f, turns *h, turn t) {
-  TP_PUSH(f->S->a, h, t);
-  for (int i = h->n - 1; i > 0 && sooner(h->v[i], h->v[(i - 1) / 2]); i = (i - 1) / 2) {
-    turn up = h->v[(i - 1) / 2];
-    h->v[(i - 1) / 2] = h->v[i];
-    h->v[i] = up;
-  }
-}
-
-static turn pop_turn(turns *h) {
-  turn first = h->v[0];
-  h->v[0] = h->v[--h->n];
-  for (int i = 0, c = 1; c < h->n; i = c, c = 2 * i + 1) {
-    c += c + 1 < h->n && sooner(h->v[c + 1], h->v[c]);
-    if (!sooner(h->v[c], h->v[i])) break;
-    turn down = h->v[c];
-    h->v[c] = h->v[i];
-    h->v[i] = down;
-  }
-  return first;
-}
-
 typedef bool placer(fusion *f, int k, group *g);
 
 static bool sweeps(fusion *f, placer *take, group *g) {
-  turns h = { 0 };
+  tp_turns h = { 0 };
   bool any = false;
   for (int k = 0; k < f->L->nscc; k++)
-    if (!f->L->scc[k].placed && !f->waiting[k]) TP_PUSH(f->S->a, &h, ((turn){ 0, k }));
+    if (!f->L->scc[k].placed && !f->waiting[k]) tp_turn_push(f->S, &h, (tp_turn){ 0, k });
   while (h.n) {
-    turn t = pop_turn(&h);
+    tp_turn t = tp_turn_pop(&h);
     if (!take(f, t.k, g)) continue;
     any = true;
     for (int i = 0, was = -1; i < f->end[t.k].out.n; i++) {
       int v = f->L->of[dep(f, f->end[t.k].out.v[i])->dst];
-      if (!f->waiting[v] && v != was && !f->in[v]) { f->in[v] = true; f->list[f->nlist++] = v; push_turn(f, &h, (turn){ t.sweep + (v < t.k), v }); }
+      if (!f->waiting[v] && v != was && !f->in[v]) { f->in[v] = true; f->list[f->nlist++] = v; tp_turn_push(f->S, &h, (tp_turn){ t.sweep + (v < t.k), v }); }
       was = v;
     }
     while (f->nlist) f->in[f->list[--f->nlist]] = false;

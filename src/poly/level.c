@@ -75,6 +75,32 @@ tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc) {
   return L->inner[scc];
 }
 
+/* ---- turns: a heap of places in a list that is gone through again and again ---- */
+
+static bool sooner(tp_turn a, tp_turn b) { return a.sweep != b.sweep ? a.sweep < b.sweep : a.k < b.k; }
+
+void tp_turn_push(tp_sched *S, tp_turns *h, tp_turn t) {
+  TP_PUSH(S->a, h, t);
+  for (int i = h->n - 1; i > 0 && sooner(h->v[i], h->v[(i - 1) / 2]); i = (i - 1) / 2) {
+    tp_turn up = h->v[(i - 1) / 2];
+    h->v[(i - 1) / 2] = h->v[i];
+    h->v[i] = up;
+  }
+}
+
+tp_turn tp_turn_pop(tp_turns *h) {
+  tp_turn first = h->v[0];
+  h->v[0] = h->v[--h->n];
+  for (int i = 0, c = 1; c < h->n; i = c, c = 2 * i + 1) {
+    c += c + 1 < h->n && sooner(h->v[c + 1], h->v[c]);
+    if (!sooner(h->v[c], h->v[i])) break;
+    tp_turn down = h->v[c];
+    h->v[c] = h->v[i];
+    h->v[i] = down;
+  }
+  return first;
+}
+
 /* ---- legal dims and offsets ---- */
 
 int tp_dim_of(tp_sched *S, int st, const tp_sym *label) {
@@ -84,18 +110,50 @@ int tp_dim_of(tp_sched *S, int st, const tp_sym *label) {
   return -1;
 }
 
-typedef struct { tp_sched *S; const tp_level *L; const tp_scc *c; const tp_arcs *in; const tp_sym *label; int s; tp_wt *off, *w; tp_ints *into; } fit;
+typedef struct {
+  tp_sched *S; const tp_level *L; const tp_scc *c; const tp_arcs *in; const tp_sym *label; int s;
+  tp_wt *off, *w;                               /* by member; by arc */
+  int64_t *at;                                  /* w at sample bounds */
+  int nlink, *link;                             /* arcs between two members: those that may raise their end first come in a topological order, where they have one */
+  tp_ints *into, *from;                         /* by member: such arcs */
+} fit;
 
 static const tp_dep *arc_dep(const fit *f, int e) { return tp_dep_of(f->S, &f->in->v[e]); }
+static int arc_src(const fit *f, int e) { return f->L->at[arc_dep(f, e)->src]; }
+static int arc_dst(const fit *f, int e) { return f->L->at[arc_dep(f, e)->dst]; }
 
 static bool weigh(fit *f) {
+  enum { SAMPLE = 7 };
   for (int e = 0; e < f->in->n; e++) {
     const tp_dep *d = arc_dep(f, e);
     tp_ask_dep(f->S, "how far '%s' runs behind '%s'", d);
     f->w[e] = tp_distance(f->S, f->in->v[e].map, tp_dim_of(f->S, d->src, f->label), tp_dim_of(f->S, d->dst, f->label), f->s);
     if (f->w[e].bad || (d->src == d->dst && !tp_wt_le(f->S, tp_wt_c(0), f->w[e]))) return false;
+    f->at[e] = tp_wt_at(f->S, f->w[e], SAMPLE);
+    if (d->src == d->dst) continue;
+    TP_PUSH(f->S->a, &f->into[arc_dst(f, e)], e);
+    TP_PUSH(f->S->a, &f->from[arc_src(f, e)], e);
   }
   return true;
+}
+
+/* Kahn's algorithm on the arcs that raise a zero, or hand on what was raised; members on a cycle of such arcs come last, in their order. */
+static void sort_links(fit *f) {
+  int n = f->c->n, done = 0, *wait = TP_NEWN(f->S->a, int, n), *order = TP_NEWN(f->S->a, int, 2 * n);
+  f->link = TP_NEWN(f->S->a, int, f->in->n);
+  for (int i = 0; i < n; i++) {
+    for (int k = 0; k < f->into[i].n; k++) wait[i] += f->at[f->into[i].v[k]] <= 0;
+    if (!wait[i]) order[done++] = i;
+  }
+  for (int i = 0; i < done; i++)
+    for (int k = 0; k < f->from[order[i]].n; k++) {
+      int e = f->from[order[i]].v[k];
+      if (f->at[e] <= 0 && --wait[arc_dst(f, e)] == 0) order[done++] = arc_dst(f, e);
+    }
+  for (int i = 0; i < n; i++)
+    if (wait[i] > 0) order[done++] = i;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < f->from[order[i]].n; k++) f->link[f->nlink++] = f->from[order[i]].v[k];
 }
 
 /* Is there a cycle among who raised whom? Then it goes on for ever. */
@@ -110,37 +168,33 @@ static bool circular(const int *by, int *mark, int n) {
   return false;
 }
 
-/* The same in numbers, where all bounds are v: a way back in time there is one everywhere. Arcs to and fro, as either may be their topological order. */
-static bool fits_at(fit *f, int64_t v) {
-  int n = f->in->n, *by = TP_NEWN(f->S->a, int, f->c->n), *mark = TP_NEWN(f->S->a, int, f->c->n);
-  int64_t *off = TP_NEWN(f->S->a, int64_t, f->c->n), *w = TP_NEWN(f->S->a, int64_t, n);
+/* Longest paths in numbers, at the sample bounds: a way back in time there is one everywhere. */
+static bool fits_at(const fit *f) {
+  int n = f->c->n, *by = TP_NEWN(f->S->a, int, n), *mark = TP_NEWN(f->S->a, int, n);
+  int64_t *off = TP_NEWN(f->S->a, int64_t, n);
   bool changed = true;
-  for (int e = 0; e < n; e++) w[e] = tp_wt_at(f->S, f->w[e], v);
-  for (int i = 0; i < f->c->n; i++) by[i] = -1;
-  for (int round = 0; round <= f->c->n && changed; round++) {
+  for (int i = 0; i < n; i++) by[i] = -1;
+  for (int round = 0; round <= n && changed; round++) {
     changed = false;
-    for (int k = 0; k < n; k++) {
-      int e = round & 1 ? n - 1 - k : k;
-      const tp_dep *d = arc_dep(f, e);
-      int from = f->L->at[d->src], to = f->L->at[d->dst];
-      if (d->src == d->dst || off[from] - w[e] <= off[to]) continue;
-      off[to] = off[from] - w[e];
+    for (int k = 0; k < f->nlink; k++) {
+      int e = f->link[k], from = arc_src(f, e), to = arc_dst(f, e);
+      if (off[from] - f->at[e] <= off[to]) continue;
+      off[to] = off[from] - f->at[e];
       by[to] = from;
       changed = true;
     }
-    if (changed && circular(by, mark, f->c->n)) return false;
+    if (changed && circular(by, mark, n)) return false;
   }
   return !changed;
 }
 
 /* Longest paths: off[v] >= off[u] - w. Still changing after as many rounds as members: a cycle that goes back in time. */
-static bool longest_paths(fit *f) {
+static bool longest_paths(const fit *f) {
   for (int round = 0; round <= f->c->n; round++) {
     bool changed = false;
-    for (int e = 0; e < f->in->n; e++) {
-      const tp_dep *d = arc_dep(f, e);
-      if (d->src == d->dst) continue;
-      tp_wt least = tp_wt_sub(f->S, f->off[f->L->at[d->src]], f->w[e]), *v = &f->off[f->L->at[d->dst]];
+    for (int k = 0; k < f->nlink; k++) {
+      int e = f->link[k];
+      tp_wt least = tp_wt_sub(f->S, f->off[arc_src(f, e)], f->w[e]), *v = &f->off[arc_dst(f, e)];
       if (tp_wt_le(f->S, least, *v)) continue;
       *v = tp_wt_above(f->S, tp_wt_max(f->S, *v, least));
       if (v->bad) return false;
@@ -151,29 +205,46 @@ static bool longest_paths(fit *f) {
   return false;
 }
 
+/* ---- states: what has slack everywhere and starts later than the others runs early, so that w[i + 1] is made at the end of body i ---- */
+
 /* How much later than it must a member runs; false: something holds it, or nothing does. */
 static bool slack(const fit *f, int i, int64_t *out) {
-  bool any = false;
   *out = 0;
   for (int k = 0; k < f->into[i].n; k++) {
     int e = f->into[i].v[k];
-    const tp_dep *d = arc_dep(f, e);
-    tp_wt s = tp_wt_sub(f->S, tp_wt_add(f->S, f->off[i], f->w[e]), f->off[f->L->at[d->src]]);
+    tp_wt s = tp_wt_sub(f->S, tp_wt_add(f->S, f->off[i], f->w[e]), f->off[arc_src(f, e)]);
     if (s.bad || s.p || s.c <= 0) return false;
-    if (!any || s.c < *out) *out = s.c;
-    any = true;
+    if (k == 0 || s.c < *out) *out = s.c;
   }
-  return any;
+  return f->into[i].n > 0;
 }
 
-/* The loop's first iteration stays its first: some other member starts no later. */
-static bool starts_late(const fit *f, int i, tp_wt off) {
-  int st = f->c->st[i];
-  tp_wt first = tp_wt_add(f->S, tp_first_row(f->S, st, tp_dim_of(f->S, st, f->label), f->s), off);
-  for (int j = 0; j < f->c->n; j++) {
-    int o = f->c->st[j];
-    if (j != i && tp_wt_le(f->S, tp_wt_add(f->S, tp_first_row(f->S, o, tp_dim_of(f->S, o, f->label), f->s), f->off[j]), first)) return true;
+static tp_wt first_of(const fit *f, int i) { return tp_first_row(f->S, f->c->st[i], tp_dim_of(f->S, f->c->st[i], f->label), f->s); }
+
+/* The rows at which members start that no other is known to start before. */
+typedef TP_VEC(tp_wt) wts;
+
+static wts first_starts(const fit *f) {
+  wts v = { 0 };
+  for (int i = 0; i < f->c->n; i++) {
+    tp_wt start = tp_wt_add(f->S, first_of(f, i), f->off[i]);
+    bool later = start.bad;
+    for (int k = 0; k < v.n && !later; k++) later = tp_wt_le(f->S, v.v[k], start);
+    if (later) continue;
+    int n = 0;
+    for (int k = 0; k < v.n; k++)
+      if (!tp_wt_le(f->S, start, v.v[k])) v.v[n++] = v.v[k];
+    v.n = n;
+    TP_PUSH(f->S->a, &v, start);
   }
+  return v;
+}
+
+/* The loop's first iteration stays its first: some other member starts no later. Members that run early do not change that, as another one starts before them. */
+static bool starts_late(const fit *f, const wts *starts, int i, tp_wt off) {
+  tp_wt first = tp_wt_add(f->S, first_of(f, i), off);
+  for (int k = 0; k < starts->n; k++)
+    if (tp_wt_le(f->S, starts->v[k], first)) return true;
   return false;
 }
 
@@ -183,38 +254,46 @@ static bool *copies_of_states(const fit *f) {
   bool *copy = TP_NEWN(f->S->a, bool, f->c->n), *slacks = TP_NEWN(f->S->a, bool, f->c->n);
   int64_t by;
   for (int i = 0; i < f->c->n; i++) copy[i] = f->S->p->ticks && (slacks[i] = slack(f, i, &by));
-  for (int e = 0; e < f->in->n; e++) {
-    const tp_dep *d = arc_dep(f, e);
-    if (d->src != d->dst && !slacks[f->L->at[d->src]]) copy[f->L->at[d->dst]] = false;
-  }
+  for (int k = 0; k < f->nlink; k++)
+    if (!slacks[arc_src(f, f->link[k])]) copy[arc_dst(f, f->link[k])] = false;
   return copy;
 }
 
-/* States: what has slack everywhere and starts later than the others runs early, so that w[i + 1] is made at the end of body i. */
-static void lower_states(fit *f) {
-  f->into = TP_NEWN(f->S->a, tp_ints, f->c->n);
-  for (int e = 0; e < f->in->n; e++)
-    if (arc_dep(f, e)->src != arc_dep(f, e)->dst) TP_PUSH(f->S->a, &f->into[f->L->at[arc_dep(f, e)->dst]], e);
+/* In rounds through the members; after the first, only who waits for one that was lowered is asked again. */
+static void lower_states(const fit *f) {
   const bool *copy = copies_of_states(f);
-  for (int round = 0; round < f->c->n; round++) {
-    bool changed = false;
-    for (int i = 0; i < f->c->n; i++) {
-      int64_t by;
-      if (f->S->p->stmts.v[f->c->st[i]]->effect || copy[i] || !slack(f, i, &by)) continue;
-      tp_wt off = tp_wt_sub(f->S, f->off[i], tp_wt_c(by));
-      if (!starts_late(f, i, off)) continue;
-      f->off[i] = off;
-      changed = true;
+  const wts starts = first_starts(f);
+  bool *in = TP_NEWN(f->S->a, bool, f->c->n);
+  tp_turns h = { 0 };
+  for (int i = 0; i < f->c->n; i++) {
+    in[i] = !copy[i] && !f->S->p->stmts.v[f->c->st[i]]->effect;
+    if (in[i]) tp_turn_push(f->S, &h, (tp_turn){ 0, i });
+  }
+  while (h.n) {
+    tp_turn t = tp_turn_pop(&h);
+    int64_t by;
+    in[t.k] = false;
+    if (t.sweep >= f->c->n || !slack(f, t.k, &by)) continue;
+    tp_wt off = tp_wt_sub(f->S, f->off[t.k], tp_wt_c(by));
+    if (!starts_late(f, &starts, t.k, off)) continue;
+    f->off[t.k] = off;
+    for (int k = 0; k < f->from[t.k].n; k++) {
+      int v = arc_dst(f, f->from[t.k].v[k]);
+      if (in[v] || copy[v] || f->S->p->stmts.v[f->c->st[v]]->effect) continue;
+      in[v] = true;
+      tp_turn_push(f->S, &h, (tp_turn){ t.sweep + (v < t.k), v });
     }
-    if (!changed) return;
   }
 }
 
 static bool fits(tp_sched *S, const tp_level *L, const tp_scc *c, const tp_arcs *in, const tp_sym *label, int s, tp_wt **off) {
-  fit f = { S, L, c, in, label, s, TP_NEWN(S->a, tp_wt, c->n), TP_NEWN(S->a, tp_wt, in->n), NULL };
+  fit f = { .S = S, .L = L, .c = c, .in = in, .label = label, .s = s, .off = TP_NEWN(S->a, tp_wt, c->n), .w = TP_NEWN(S->a, tp_wt, in->n),
+            .at = TP_NEWN(S->a, int64_t, in->n), .into = TP_NEWN(S->a, tp_ints, c->n), .from = TP_NEWN(S->a, tp_ints, c->n) };
   *off = f.off;
   if (!in->n) return true;
-  if (!weigh(&f) || !fits_at(&f, 7) || !longest_paths(&f)) return false;
+  if (!weigh(&f)) return false;
+  sort_links(&f);
+  if (!fits_at(&f) || !longest_paths(&f)) return false;
   if (c->n > 1) lower_states(&f);
   return true;
 }
@@ -275,12 +354,30 @@ tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs
 
 static bool by_distance(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, bool *keep) {
   int64_t lo, hi;
-  if (u->dim < 0 || v->dim < 0 || u->s != v->s || u->shift.bad || v->shift.bad || u->shift.p || v->shift.p) return false;
+  if (u->dim < 0 || v->dim < 0 || u->s != v->s || u->shift.bad || v->shift.bad || u->shift.p != v->shift.p) return false;
   if (!tp_const_distance(S, e->map, u->dim, v->dim, &lo, &hi)) return false;
   int64_t by = v->shift.c - u->shift.c;
   lo = u->s * lo + by; hi = u->s * hi + by;
   *keep = lo == 0;
   return lo == hi || (lo > 0 && hi > 0);
+}
+
+typedef struct { bool never, exact; isl_map *map; } meeting;     /* map NULL: all of it, or not known */
+
+/* The pairs of m in equal rows; the same objects give the same answer. */
+static const meeting *meet(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
+  struct { const void *m, *u, *v; char what[8]; } key = { m, u, v, "meeting" };
+  meeting *x = tp_hmap_get(&S->memo, &key, sizeof key);
+  if (x) return x;
+  tp_hmap_set(&S->memo, &key, sizeof key, x = TP_NEW(S->a, meeting));
+  tp_query(S);
+  isl_map *same = isl_map_intersect(isl_map_copy(m), isl_pw_aff_eq_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v)));
+  bool never = same && isl_map_is_empty(same) == isl_bool_true, all = same && !never && isl_map_is_subset(m, same) == isl_bool_true;
+  bool known = tp_query_end(S) && same;
+  *x = (meeting){ .never = known && never, .exact = known && all };
+  if (known && !never && !all) x->map = tp_keep_map(S, same);
+  else isl_map_free(same);
+  return x;
 }
 
 bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact) {
@@ -289,15 +386,10 @@ bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, t
   bool keep;
   if (by_distance(S, e, u, v, &keep)) { *exact = keep; return keep; }
   tp_ask_dep(S, "in which iterations '%s' needs '%s'", tp_dep_of(S, e));
-  tp_query(S);
-  isl_map *m = isl_map_intersect(isl_map_copy(e->map), isl_pw_aff_eq_map(isl_pw_aff_copy(u->row), isl_pw_aff_copy(v->row)));
-  bool empty = m && isl_map_is_empty(m) == isl_bool_true;
-  if (m && !empty) *exact = isl_map_is_subset(e->map, m) == isl_bool_true;
-  if (!tp_query_end(S) || !m) { isl_map_free(m); return true; }         /* unknown: the whole arc stays */
-  if (empty) { isl_map_free(m); return false; }
-  if (*exact) isl_map_free(m);
-  else out->map = tp_keep_map(S, m);
-  return true;
+  const meeting *x = meet(S, e->map, u->row, v->row);
+  *exact = x->exact;
+  if (x->map) out->map = x->map;
+  return !x->never;
 }
 
 /* ---- votes ---- */

@@ -12,14 +12,16 @@ enum { EXACTLY = 30000 };                       /* isl operations for a greatest
 typedef struct { int st, acc; } place;
 typedef struct {                                /* what arrays have in common that are accessed alike */
   bool ok; const tp_ix **width;
-  TP_VEC(isl_set *) delta;                      /* by read */
-  int *asks;                                    /* per dim: the read that asks for most, -1: none, UNASKED */
+  tp_sets delta;                                /* by last read */
+  int *asks;                                    /* per dim: the last read that asks for most, -1: none, UNASKED */
 } answer;
 typedef struct {
   tp_sched *S; tp_arr *x;
   tp_hmap *known;                               /* answers */
   TP_VEC(place) writes, reads;                  /* updates count as reads */
+  tp_ints *marks;                               /* by level: the places of its writes in their sequences, ascending; a read's place counts by these only */
   int ncol, *level; bool *isrow;                /* columns of the times that tell its accesses apart */
+  tp_ints last;                                 /* reads that no other one comes after whatever is written in between */
   isl_set *late;                                /* more of it, where far statements run as late as they may; NULL: none */
   answer *a;
 } life;
@@ -52,13 +54,12 @@ static bool row_of(const life *f, place at, int l, int k, rowform *r) {
   const tp_mem *m = way(f, at)->path[l].mem;
   int64_t lo, hi;
   if (m->dim < 0 || m->shift.bad || !tp_const_distance(f->S, acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi) return false;
-  *r = (rowform){ m->s, (m->shift.p ? 0 : m->shift.c) - m->s * lo, m->shift.p };
+  *r = (rowform){ m->s, m->shift.c - m->s * lo, m->shift.p };
   return true;
 }
 
 static bool same_row(const rowform *a, const rowform *b) {
-  if (a->s != b->s || a->by != b->by) return false;
-  return a->p == b->p || (a->p && b->p && isl_pw_aff_plain_is_equal(a->p, b->p) == isl_bool_true);
+  return a->s == b->s && a->by == b->by && a->p == b->p;
 }
 
 /* All accesses of an element are in one iteration of the shared loop at level l, because it runs over dim k of the element. */
@@ -86,15 +87,40 @@ static bool all_points(const life *f) {
 static int seq_at(const tp_sst *s, int l) { return l < s->npath ? s->path[l].seq : 0; }
 static const tp_mem *row_at(const tp_sst *s, int l) { return l + 1 < s->npath ? s->path[l].mem : NULL; }
 
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+static void mark_writes(life *f, int l) {
+  tp_ints *m = &f->marks[l];
+  for (int i = 0; i < f->writes.n; i++) TP_PUSH(f->S->a, m, seq_at(way(f, f->writes.v[i]), l));
+  qsort(m->v, (size_t)m->n, sizeof *m->v, by_number);
+  int n = 0;
+  for (int i = 0; i < m->n; i++)
+    if (!n || m->v[n - 1] != m->v[i]) m->v[n++] = m->v[i];
+  m->n = n;
+}
+
+/* The place at level l, in which sequence it ever is: odd at a write's, even between two. */
+static int place_at(const life *f, place p, int l) {
+  const tp_ints *m = &f->marks[l];
+  int seq = seq_at(way(f, p), l), lo = 0;
+  for (int hi = m->n; lo < hi;) {
+    int mid = (lo + hi) / 2;
+    if (m->v[mid] < seq) lo = mid + 1; else hi = mid;
+  }
+  return 2 * lo + (lo < m->n && m->v[lo] == seq);
+}
+
 static void columns(life *f) {
   int deep = 0;
   for (int i = 0; i < count(f); i++) deep = TP_MAX(deep, way(f, nth(f, i))->npath);
   f->level = TP_NEWN(f->S->a, int, 2 * deep);
   f->isrow = TP_NEWN(f->S->a, bool, 2 * deep);
+  f->marks = TP_NEWN(f->S->a, tp_ints, deep);
   for (int l = 0; l < deep; l++) {
     bool differ = false, row = false;
+    mark_writes(f, l);
     for (int i = 0; i < count(f); i++) {
-      differ |= seq_at(way(f, nth(f, i)), l) != seq_at(way(f, nth(f, 0)), l);
+      differ |= place_at(f, nth(f, i), l) != place_at(f, nth(f, 0), l);
       row |= row_at(way(f, nth(f, i)), l) != NULL;
     }
     if (differ) f->level[f->ncol++] = l;
@@ -109,7 +135,7 @@ static isl_map *time_of(const life *f, place at) {
   isl_multi_pw_aff *t = isl_multi_pw_aff_zero(isl_space_map_from_domain_and_range(isl_space_copy(dom), time_space(f)));
   for (int c = 0; c < f->ncol; c++) {
     const tp_mem *m = f->isrow[c] ? row_at(way(f, at), f->level[c]) : NULL;
-    int64_t seq = f->isrow[c] ? 0 : seq_at(way(f, at), f->level[c]);
+    int64_t seq = f->isrow[c] ? 0 : place_at(f, at, f->level[c]);
     isl_pw_aff *v = m ? isl_pw_aff_copy(m->row)
                       : isl_pw_aff_from_aff(isl_aff_val_on_domain(isl_local_space_from_space(isl_space_copy(dom)), isl_val_int_from_si(f->S->ctx, seq)));
     t = isl_multi_pw_aff_set_at(t, c, v);
@@ -195,8 +221,8 @@ static bool conflicts(life *f) {
   isl_map *later = isl_map_apply_range(W, by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
   later = tp_isl_coalesce_map(isl_map_apply_range(later, isl_map_copy(back)));
   bool ok = later != NULL;
-  for (int i = 0; i < f->reads.n && ok; i++) {
-    place r = f->reads.v[i];
+  for (int i = 0; i < f->last.n && ok; i++) {
+    place r = f->reads.v[f->last.v[i]];
     isl_map *until = in_place(f, r) ? isl_map_lex_gt(time_space(f)) : isl_map_lex_ge(time_space(f));
     isl_map *m = isl_map_apply_range(touched(f, r), until);
     m = isl_map_apply_range(m, isl_map_copy(back));
@@ -402,16 +428,17 @@ static int64_t greatest_at_sample(const life *f, isl_set *D, int k) {
 
 /* The read that asks for most; -1: none. */
 static int most_asking(const life *f, int k) {
-  const answer *a = f->a;
-  int at = f->reads.n > 0 ? 0 : -1;
-  if (!a) return at;
-  if (a->asks[k] != UNASKED) return a->asks[k];
-  int64_t most = -1;
-  for (int i = 0; i < a->delta.n && a->delta.n > 1; i++) {
-    int64_t g = greatest_at_sample(f, a->delta.v[i], k);
-    if (g > most) { most = g; at = i; }
+  answer *a = f->a;
+  if (!a) return f->reads.n > 0 ? 0 : -1;
+  if (a->asks[k] == UNASKED) {
+    int64_t most = -1;
+    a->asks[k] = f->last.n > 0 ? 0 : -1;
+    for (int i = 0; i < a->delta.n && a->delta.n > 1; i++) {
+      int64_t g = greatest_at_sample(f, a->delta.v[i], k);
+      if (g > most) { most = g; a->asks[k] = i; }
+    }
   }
-  return a->asks[k] = at;
+  return a->asks[k] < 0 ? -1 : f->last.v[a->asks[k]];
 }
 
 static const char *dense_reason(const life *f, int k) {
@@ -438,32 +465,38 @@ static const char *reason(const life *f, int k) {
 
 typedef TP_VEC(int64_t) words;
 
-static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
-
-/* Places in a sequence count by their order only. */
-static void put_places(const life *f, words *w, int level) {
-  int n = count(f), kinds = 0, *seq = TP_NEWN(f->S->a, int, n);
-  for (int i = 0; i < n; i++) seq[i] = seq_at(way(f, nth(f, i)), level);
-  qsort(seq, (size_t)n, sizeof *seq, by_number);
-  for (int i = 0; i < n; i++)
-    if (!kinds || seq[kinds - 1] != seq[i]) seq[kinds++] = seq[i];
-  for (int i = 0; i < n; i++) {
-    int mine = seq_at(way(f, nth(f, i)), level), lo = 0;
-    for (int hi = kinds; lo < hi;) {
-      int mid = (lo + hi) / 2;
-      if (seq[mid] < mine) lo = mid + 1; else hi = mid;
-    }
-    TP_PUSH(f->S->a, w, lo);
+/* What an access touches, and in which rows. */
+static void put_access(const life *f, words *w, place p) {
+  TP_PUSH(f->S->a, w, (int64_t)(intptr_t)acc(f, p)->rel);
+  TP_PUSH(f->S->a, w, stmt(f, p)->far);
+  for (int c = 0; c < f->ncol; c++) {
+    const tp_mem *m = f->isrow[c] ? row_at(way(f, p), f->level[c]) : NULL;
+    TP_PUSH(f->S->a, w, m ? (int64_t)(intptr_t)m->row : 0);
   }
 }
 
-static void put_rows(const life *f, words *w, int level) {
-  for (int i = 0; i < count(f); i++) {
-    const tp_mem *m = row_at(way(f, nth(f, i)), level);
-    bool plain = m && m->dim >= 0 && !m->shift.bad;
-    TP_PUSH(f->S->a, w, !m ? 0 : plain ? m->s * (m->dim + 1) : INT64_MAX);
-    TP_PUSH(f->S->a, w, !m ? 0 : !plain ? (int64_t)(intptr_t)m->row : m->shift.p ? (int64_t)(intptr_t)m->shift.p : m->shift.c);
-    TP_PUSH(f->S->a, w, plain && m->shift.p);
+/* At equal rows, how late the second of two reads is against the first. */
+static int later(const life *f, place a, place b) {
+  for (int c = 0; c < f->ncol; c++) {
+    int d = f->isrow[c] ? 0 : place_at(f, b, f->level[c]) - place_at(f, a, f->level[c]);
+    if (d) return d;
+  }
+  return in_place(f, a) - in_place(f, b);
+}
+
+/* Of the reads that touch the same in the same rows, the last: what may not be written before it may not be written before the others. Of equals the first. */
+static void last_reads(life *f) {
+  tp_hmap seen;
+  tp_hmap_init(&seen, f->S->a);
+  for (int i = 0; i < f->reads.n; i++) {
+    words w = { 0 };
+    put_access(f, &w, f->reads.v[i]);
+    int *at = tp_hmap_get(&seen, w.v, sizeof *w.v * (size_t)w.n);
+    if (at && later(f, f->reads.v[f->last.v[*at]], f->reads.v[i]) > 0) f->last.v[*at] = i;
+    if (at) continue;
+    tp_hmap_set(&seen, w.v, sizeof *w.v * (size_t)w.n, at = TP_NEW(f->S->a, int));
+    *at = f->last.n;
+    TP_PUSH(f->S->a, &f->last, i);
   }
 }
 
@@ -475,17 +508,14 @@ static answer *answer_of(const life *f, bool *fresh) {
   TP_PUSH(a, &w, f->x->dense & ((1u << f->x->ndim) - 1));
   for (int k = 0; k < f->x->ndim; k++) TP_PUSH(a, &w, (int64_t)(intptr_t)f->x->dim[k]->bound);
   TP_PUSH(a, &w, f->writes.n);
-  TP_PUSH(a, &w, f->reads.n);
+  TP_PUSH(a, &w, f->last.n);
   TP_PUSH(a, &w, by_blocks(f));
-  for (int i = 0; i < count(f); i++) {
-    TP_PUSH(a, &w, (int64_t)(intptr_t)acc(f, nth(f, i))->rel);
-    TP_PUSH(a, &w, i >= f->writes.n && in_place(f, nth(f, i)));
-    TP_PUSH(a, &w, stmt(f, nth(f, i))->far);
-  }
-  for (int c = 0; c < f->ncol; c++) {
-    TP_PUSH(a, &w, f->isrow[c]);
-    if (f->isrow[c]) put_rows(f, &w, f->level[c]);
-    else put_places(f, &w, f->level[c]);
+  TP_PUSH(a, &w, f->ncol);
+  for (int i = 0; i < f->writes.n + f->last.n; i++) {
+    place p = i < f->writes.n ? f->writes.v[i] : f->reads.v[f->last.v[i - f->writes.n]];
+    put_access(f, &w, p);
+    TP_PUSH(a, &w, i >= f->writes.n && in_place(f, p));
+    for (int c = 0; c < f->ncol; c++) TP_PUSH(a, &w, f->isrow[c] ? -1 : place_at(f, p, f->level[c]));
   }
   size_t n = sizeof *w.v * (size_t)w.n;
   answer *x = tp_hmap_get(f->known, w.v, n);
@@ -543,6 +573,7 @@ static bool analyse(life *f) {
     return true;
   }
   columns(f);
+  last_reads(f);
   f->a = answer_of(f, &fresh);
   if (fresh) find_widths(f);
   if (!f->a->ok) { kept_whole(f, "too hard to analyse: kept whole"); return false; }

@@ -18,23 +18,34 @@ static bool empty_patiently(tp_sched *S, isl_map *m) {
 
 static isl_map *in_context(tp_sched *S, isl_map *m) { return isl_map_intersect_params(m, isl_set_copy(S->context)); }
 
-/* Rows of one loop: never backwards; then m becomes the pairs of equal rows. 1: all pairs are forward, 0: go on with *m, -1: not proved. */
+typedef struct { int is; isl_map *rest; } step;  /* 1: all pairs are forward, 0: go on with the rest, those of equal rows, -1: not proved */
+
+static step compare(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
+  isl_map *back = in_context(S, isl_map_intersect(isl_map_copy(m), isl_pw_aff_gt_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v))));
+  bool ok = empty_patiently(S, back);
+  isl_map_free(back);
+  if (!ok) return (step){ -1, NULL };
+  isl_map *same = isl_map_intersect(isl_map_copy(m), isl_pw_aff_eq_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v)));
+  same = tp_keep_map(S, in_context(S, same));
+  return (step){ !same ? -1 : tp_map_empty(S, same), same };
+}
+
+/* Rows of one loop: never backwards; then m becomes the pairs of equal rows. As a step is. */
 static int row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
   int64_t lo, hi;
-  if (u->dim >= 0 && v->dim >= 0 && u->s == v->s && !u->shift.p && !v->shift.p && tp_const_distance(S, *m, u->dim, v->dim, &lo, &hi)) {
+  if (u->dim >= 0 && v->dim >= 0 && u->s == v->s && u->shift.p == v->shift.p && tp_const_distance(S, *m, u->dim, v->dim, &lo, &hi)) {
     int64_t by = v->shift.c - u->shift.c, least = (u->s > 0 ? lo : -hi) + by;
     if (least > 0) return 1;
     if (lo == hi && least == 0) return 0;
   }
-  isl_map *back = isl_map_intersect(isl_map_copy(*m), isl_pw_aff_gt_map(isl_pw_aff_copy(u->row), isl_pw_aff_copy(v->row)));
-  back = in_context(S, back);
-  bool ok = empty_patiently(S, back);
-  isl_map_free(back);
-  if (!ok) return -1;
-  isl_map *same = isl_map_intersect(isl_map_copy(*m), isl_pw_aff_eq_map(isl_pw_aff_copy(u->row), isl_pw_aff_copy(v->row)));
-  *m = tp_keep_map(S, in_context(S, same));
-  if (!*m) return -1;
-  return tp_map_empty(S, *m) ? 1 : 0;
+  struct { const void *m, *u, *v; char what[8]; } key = { *m, u->row, v->row, "forward" };
+  step *x = tp_hmap_get(&S->memo, &key, sizeof key);
+  if (!x) {
+    tp_hmap_set(&S->memo, &key, sizeof key, x = TP_NEW(S->a, step));
+    *x = compare(S, *m, u->row, v->row);
+  }
+  if (x->rest) *m = x->rest;
+  return x->is;
 }
 
 bool tp_is_forward(tp_sched *S, const tp_dep *d) {

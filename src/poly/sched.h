@@ -6,7 +6,7 @@
 #define TP_POLY_SCHED_H
 #include "poly/poly.h"
 
-/* A number over bounds: c, or the function p; bad: not known. */
+/* A number over bounds: c, or p + c; bad: not known. Functions that differ by a constant have the same p, one object in a run of the scheduler. */
 typedef struct tp_wt { bool bad; int64_t c; isl_pw_aff *p; } tp_wt;
 
 typedef struct tp_dep {                         /* dst at y must run after src at x for each (x, y) in map */
@@ -34,12 +34,14 @@ struct tp_item {                                /* of a sequence: a statement, o
   int64_t block;                                /* > 0: a loop over blocks of so many rows */
 };
 
+typedef TP_VEC(isl_set *) tp_sets;
 typedef struct tp_step { int seq; tp_item *loop; const tp_mem *mem; } tp_step;  /* a statement's way down the result; the last has no loop */
 typedef struct tp_sst {
   uint32_t used;                                /* dims that have their row, or are vector dims */
   int npath; tp_step *path;
   int then; bool follows;                       /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
   bool asked; const tp_ix *asks;                /* tree.c: what each call asks of its point */
+  isl_set *calls; tp_sets pieces;               /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
 } tp_sst;
 
 typedef struct tp_sched {
@@ -49,9 +51,9 @@ typedef struct tp_sched {
   tp_sst *st;                                   /* by statement */
   TP_VEC(tp_dep) deps;
   tp_items top;
-  tp_hmap memo;
+  tp_hmap memo;                                 /* answers, by address: pools keep addresses unique */
   TP_VEC(isl_map *) maps;
-  TP_VEC(isl_set *) sets;
+  tp_sets sets;
   TP_VEC(isl_pw_aff *) affs;
   int nsplit;
   const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */
@@ -93,7 +95,9 @@ bool tp_pinned(tp_sched *S, int st, int dim);   /* the domain fixes it to one va
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi);
 tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s);      /* least s * (y[dv] - x[du]) */
 bool tp_map_empty(tp_sched *S, isl_map *m);     /* false if unknown */
+/* Equal rows are one object. */
 tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift);
+tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size);        /* of a loop over blocks */
 isl_space *tp_stmt_space(tp_sched *S, int st);
 
 /* ---- deps.c ---- */
@@ -104,6 +108,10 @@ bool tp_is_tick(const tp_stmt *s);              /* several are pieces of one */
 static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
 
 /* ---- level.c: components, legal dims, choice ---- */
+typedef struct tp_turn { int sweep, k; } tp_turn;
+typedef TP_VEC(tp_turn) tp_turns;
+void tp_turn_push(tp_sched *S, tp_turns *h, tp_turn t);
+tp_turn tp_turn_pop(tp_turns *h);               /* the first of its sweep */
 typedef struct tp_cand { const tp_sym *label; bool ok[2]; tp_wt *off[2]; } tp_cand;   /* [0]: s = 1, [1]: s = -1; off by member */
 typedef struct tp_scc {
   int n; int *st;
@@ -144,7 +152,6 @@ void tp_dense_vectors(tp_sched *S);
 typedef struct tp_phase { bool vec; int n, *st; } tp_phase;     /* a call over the block, or a loop over its rows */
 typedef struct tp_blocks { int64_t size; int n; tp_phase *phase; } tp_blocks;
 tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *loop, const tp_arcs *arcs);     /* NULL: not worth it */
-tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size);
 void tp_block_stmt(tp_sched *S, const tp_item *loop, int st, int64_t size);
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);

@@ -163,14 +163,29 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
 /* Where ends depend on data, no list of pairs can be made beforehand: the operand's points are gone through, those that a dim of both sides fixes excepted. */
 typedef struct { int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM]; } points;
 
+/* The place of the operand's dim d in n's domain, if the map leaves it alone; -1. */
+static int fixed_by(const tp_node *n, const tp_edge *e, int d) {
+  const tp_sym *dim = e->src.node->dom[d];
+  for (int j = 0; j < n->ndom; j++)
+    if (n->dom[j] == dim && !e->at[j].range && tp_ix_as_sym(e->at[j].lo) == dim) return j;
+  return -1;
+}
+
 static bool points_of(ref *r, tp_cell *c, const tp_edge *e, points *p) {
-  const tp_node *m = e->src.node, *n = c->node;
+  const tp_node *m = e->src.node;
   for (int d = 0; d < m->ndom; d++) {
-    p->lo[d] = 0, p->hi[d] = ref_bound(r, m->dom[d]);
-    for (int j = 0; j < n->ndom; j++)
-      if (n->dom[j] == m->dom[d] && !e->at[j].range && tp_ix_as_sym(e->at[j].lo) == n->dom[j]) p->lo[d] = ref_at(c)[j], p->hi[d] = ref_at(c)[j] + 1;
+    int j = fixed_by(c->node, e, d);
+    p->lo[d] = j < 0 ? 0 : ref_at(c)[j];
+    p->hi[d] = j < 0 ? ref_bound(r, m->dom[d]) : ref_at(c)[j] + 1;
   }
   return ref_first(m->ndom, p->lo, p->hi, p->at);
+}
+
+/* All dims fixed: a point has one operand, whatever the bounds, and needs no list. */
+static bool is_fixed(const tp_node *n, const tp_edge *e) {
+  bool yes = true;
+  for (int d = 0; d < e->src.node->ndom; d++) yes &= fixed_by(n, e, d) >= 0;
+  return yes;
 }
 
 /* Does the contribution, or the operand's shape, mention this end? */
@@ -221,7 +236,7 @@ static bool demand_searched(ref *r, tp_cell *c, int k) {
 static bool demand_scatter(ref *r, tp_cell *c, int k) {
   const tp_edge *e = &c->node->in[k];
   const tp_node *m = e->src.node;
-  if (r->g->stops.n) return demand_searched(r, c, k);
+  if (r->g->stops.n || is_fixed(c->node, e)) return demand_searched(r, c, k);
   ref_scatter *s = scatter_of(r, c->node, k);
   if (!s) return false;
   int64_t u = ref_number(r, c->node->ndom, c->node->dom, ref_at(c)), at[REF_MAXDIM], row;

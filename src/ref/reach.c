@@ -17,12 +17,12 @@ static bool call_ticks(const reach *q, const tp_node *n) {
   return has_all(q, ref_call_dims(n, dims), dims);
 }
 
-/* The last one that it belongs to. */
+/* The number of a point's own tick, or of the last one inside it. */
 static int64_t tick_of(const reach *q, tp_cell *c) {
   int64_t at[REF_MAXDIM];
-  for (int k = 0; k < q->n; k++) q->r->env[q->dims[k]->id] = ref_bound(q->r, q->dims[k]) - 1;
   ref_point(q->r, c->node, ref_at(c));
-  for (int k = 0; k < q->n; k++) at[k] = q->r->env[q->dims[k]->id];
+  for (int k = 0; k < q->n; k++)
+    at[k] = tp_dom_has(c->node->ndom, c->node->dom, q->dims[k]) ? q->r->env[q->dims[k]->id] : ref_bound(q->r, q->dims[k]) - 1;
   return ref_number(q->r, q->n, q->dims, at);
 }
 
@@ -170,22 +170,12 @@ static bool judge_all(const reach *q, bool *shown, bool *paced, bool *ends) {
   return true;
 }
 
-/* It has the outer ones of the tick dims. */
-static bool has_outer(const reach *q, int n, const tp_sym *const *dom) {
-  int k = 0;
-  while (k < q->n && tp_dom_has(n, dom, q->dims[k])) k++;
-  for (int j = k; j < q->n; j++)
-    if (tp_dom_has(n, dom, q->dims[j])) return false;
-  return k > 0;
-}
-
-/* What lacks the first tick dim is never whole at a tick. */
+/* What lacks a tick dim and has one inside it is never whole at a tick; nor does a callback that lacks one belong to a tick. */
 static void candidates(const reach *q, tp_graph *g, bool *shown, bool *paced, bool *ends) {
   for (int i = 0; i < g->stops.n; i++) ends[i] = tp_dom_has(q->n, q->dims, g->stops.v[i].dim);
-
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_node *n = g->outputs.v[i].val.node;
-    shown[i] = !g->outputs.v[i].hidden && has_outer(q, n->ndom, n->dom);
+    shown[i] = !g->outputs.v[i].hidden && tp_tick_depth(q->n, q->dims, n->ndom, n->dom) > 0;
   }
   for (int i = 0; i < g->nodes.n; i++) paced[i] = g->nodes.v[i]->op == TP_OP_CALL && call_ticks(q, g->nodes.v[i]);
 }

@@ -12,18 +12,16 @@ bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err);
 /* Bytes that a run takes besides outputs, at least: all cells of a node that is needed at every point (whole, by node id), one of any other; a dim that ends by data
  * has one step. Each node is added to v, unless that is NULL. */
 int64_t tp_ref_bytes(const tp_graph *g, const bool *whole, const int64_t *env, tp_piece *v, int *n);
-/* What is whole at its tick, the dims being ticked through in lexicographic order: outputs that have all these dims, or the outer ones of them (shown, by
- * g->outputs), and callbacks that have them outside `over` (paced, by node id), no point of which needs an input or a callback of a later tick; and whether what ends
- * tick dims is known in time (ends, by g->stops). Found by following demands at small bounds. */
+/* What is whole at its tick, the dims being ticked through in lexicographic order: outputs that have all these dims, or the outer ones, which go with the last tick
+ * inside their point (shown, by g->outputs), and callbacks that have all outside `over` (paced, by node id), no point of which needs an input or a callback of a
+ * later tick; and whether what ends tick dims is known in time (ends, by g->stops). Found by following demands at small bounds. */
 bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced, bool *ends, tp_error *err);
-/* In steps: show puts this tick's values in and makes its outputs, arrays over their dims that do not tick; rest does what else can be done with what was given,
- * until a time (0: all of it). After the last tick nothing is held back. run and t are kept. */
+/* In steps: show puts this tick's values in and makes its outputs, arrays over their dims that do not tick, and gives the point of the next tick, if there is one
+ * (more); rest does what else can be done with what was given, until a time (0: all of it). After the last tick nothing is held back. run and t are kept. */
 typedef struct tp_refsteps tp_refsteps;
 tp_refsteps *tp_ref_begin(tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err);
 tp_refsteps *tp_ref_end(tp_refsteps *s);        /* NULL */
-bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, tp_error *err);
-bool tp_ref_more(tp_refsteps *s, int64_t *at, bool *more, tp_error *err);     /* the point of the next tick, if there is one */
-bool tp_ref_close(tp_refsteps *s, const int64_t *next, bool more, tp_array **out, tp_error *err);     /* shows what was whole with the last tick inside it */
+bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, int64_t *next, bool *more, tp_error *err);
 bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err);
 /* Everything made so far. get: right after begin; false: it does not fit (r->bad) or no memory. */
 void tp_ref_put(tp_refsteps *s, tp_buf *b);

@@ -174,46 +174,47 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
   return true;
 }
 
-/* How many of the tick dims it has: the outer ones. */
-static int tick_dims(const tp_refsteps *s, int output) {
-  const tp_node *n = s->r->g->outputs.v[output].val.node;
-  int k = 0;
-  while (k < s->r->ticks->n && tp_dom_has(n->ndom, n->dom, s->r->ticks->dim[k])) k++;
-  return k;
+/* The tick after this one, if any: they may end by data. */
+static bool find_next(tp_refsteps *s, int64_t *next, bool *more) {
+  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  const tp_ticks *t = s->r->ticks;
+  for (int k = 0; k < t->n; k++) {
+    next[k] = s->now[k];
+    hi[k] = ref_bound(s->r, t->dim[k]);
+  }
+  ref_answer found = ref_next(t->n, lo, hi, next) ? seek(s->r, t->n, t->dim, lo, hi, next) : REF_NO;
+  *more = found == REF_YES;
+  if (found == REF_WAIT) return tp_fail(s->r->err, TP_E_OPTION, (tp_pos){0}, "whether another tick comes is known only after it");
+  return found != REF_FAILED;
 }
 
-typedef struct { tp_array *const *values; tp_array **out; } shown;
+typedef struct { tp_array *const *values; tp_array **out; int64_t *next; bool *more; } showing;
 
-static bool show_all(tp_refsteps *s, void *arg) {
-  const shown *x = arg;
-  ref *r = s->r;
-  for (int i = 0; i < r->g->inputs.n; i++)
-    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], x->values[i]);
-  for (int i = 0; i < r->g->outputs.n; i++)
-    if (r->ticks->shown[i] && tick_dims(s, i) == r->ticks->n && !show(s, i, &x->out[i])) return false;
-  return true;
-}
-
-typedef struct { const int64_t *next; bool more; tp_array **out; } closing;
-
-/* What has the outer tick dims only, where the next tick has left their point. */
-static bool show_closed(tp_refsteps *s, void *arg) {
-  const closing *x = arg;
-  for (int i = 0; i < s->r->g->outputs.n; i++) {
-    int n = tick_dims(s, i);
-    bool same = x->more && memcmp(s->now, x->next, sizeof *s->now * (size_t)n) == 0;
-    if (s->r->ticks->shown[i] && n < s->r->ticks->n && !same && !show(s, i, &x->out[i])) return false;
+/* Outputs that have all tick dims, or of the others those inside whose point no tick is left. */
+static bool show_some(tp_refsteps *s, const showing *x, bool all) {
+  const ref *r = s->r;
+  const tp_ticks *t = r->ticks;
+  for (int i = 0; i < r->g->outputs.n; i++) {
+    const tp_node *n = r->g->outputs.v[i].val.node;
+    int depth = tp_tick_depth(t->n, t->dim, n->ndom, n->dom);
+    bool whole = all || !*x->more || memcmp(x->next, s->now, sizeof *x->next * (size_t)depth) != 0;
+    if (t->shown[i] && all == (depth == t->n) && whole && !show(s, i, &x->out[i])) return false;
   }
   return true;
 }
 
-bool tp_ref_close(tp_refsteps *s, const int64_t *next, bool more, tp_array **out, tp_error *err) {
-  return guarded(s, show_closed, &(closing){ next, more, out }, err) || s->r->cancelled;
+static bool show_all(tp_refsteps *s, void *arg) {
+  const showing *x = arg;
+  ref *r = s->r;
+  for (int i = 0; i < r->g->inputs.n; i++)
+    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], x->values[i]);
+  return show_some(s, x, true) && find_next(s, x->next, x->more) && show_some(s, x, false);
 }
 
-bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, tp_error *err) {
+bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, int64_t *next, bool *more, tp_error *err) {
+  *more = false;
   memcpy(s->now, at, sizeof *at * (size_t)s->r->ticks->n);
-  return guarded(s, show_all, &(shown){ values, out }, err) || s->r->cancelled;
+  return guarded(s, show_all, &(showing){ values, out, next, more }, err) || s->r->cancelled;
 }
 
 /* ---- the rest ---- */
@@ -261,11 +262,26 @@ static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp
   return true;
 }
 
+static bool is_along(const tp_node *w, const tp_sym *d) { return tp_dom_has(w->attr.nalong, w->attr.along, d); }
+
+/* Between ticks a state goes no further than the next row: one that waits for no tick would go on to the bound, which may be no end. */
+static bool is_reached(const tp_refsteps *s, const tp_node *w, const tp_sym *d, int64_t row) {
+  return !s->r->now || d != s->r->ticks->dim[0] || !is_along(w, d) || row <= s->now[0] + 1;
+}
+
+/* The last value of parameter w, which the hidden output is. One whose end is up to data waits for that. */
+static bool has_last(tp_refsteps *s, const tp_node *w) {
+  bool yes = true;
+  for (int d = 0; d < w->ndom && !s->r->g->stops.n; d++) yes &= is_reached(s, w, w->dom[d], ref_bound(s->r, w->dom[d]));
+  return yes;
+}
+
 static bool fill_outputs(tp_refsteps *s, double until) {
   ref *r = s->r;
-  for (int i = 0; i < r->g->outputs.n; i++) {
+  for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
     tp_val v = r->g->outputs.v[i].val;
-    if (s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
+    bool early = r->g->outputs.v[i].hidden && !has_last(s, r->g->params.v[k++]);
+    if (early || s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
     if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i], r->ticks->first[i] ? 0 : until)) return false;
   }
   return true;
@@ -273,21 +289,23 @@ static bool fill_outputs(tp_refsteps *s, double until) {
 
 /* ---- parameters: the newest value stands where the last one will ---- */
 
-static bool is_along(const tp_node *w, const tp_sym *d) { return tp_dom_has(w->attr.nalong, w->attr.along, d); }
-
-/* Is the point of w there? It may have to be asked for. */
-static bool find_alive(tp_refsteps *s, const tp_node *w, const int64_t *at, bool *alive, bool *ready) {
+/* A row of w, or of one that has ended its last value, at the point of `last` that it is. */
+static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, const tp_node *last, tp_cell **c, bool *ready) {
+  int64_t row[REF_MAXDIM];
+  int n = 0;
   s->r->early = false;
-  ref_answer x = ref_alive(s->r, NULL, w->ndom, w->dom, at, NULL);
-  if (x == REF_FAILED && !s->r->early) return false;
-  if (x == REF_FAILED) give_up(s->r);
-  *ready = x != REF_FAILED;
-  *alive = x == REF_YES;
-  return true;
+  ref_answer alive = ref_alive(s->r, NULL, w->ndom, w->dom, at, NULL);
+  if (alive == REF_FAILED && !s->r->early) return false;
+  if (alive == REF_FAILED) give_up(s->r);
+  *ready = false;
+  if (alive == REF_FAILED || alive == REF_YES) return alive == REF_FAILED || attempt(s->r, w, at, c, ready);
+  for (int k = 0; k < w->ndom; k++)
+    if (!is_along(w, w->dom[k])) row[n++] = at[k];
+  return attempt(s->r, last, row, c, ready);
 }
 
-/* All rows of w at one point of the dims along which it evolves; of those that have ended, nothing newer comes. */
-static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, tp_array *to, bool *ready) {
+/* All rows of w at one point of the dims along which it evolves. */
+static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, const tp_node *last, tp_array *to, bool *ready) {
   int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], number = 0, points = 1;
   for (int k = 0; k < w->ndom; k++) {
     lo[k] = is_along(w, w->dom[k]) ? along[k] : 0;
@@ -297,10 +315,9 @@ static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, t
   for (int pass = 0; pass < 2; pass++)          /* first see whether all of them are there */
     for (bool more = (number = 0, ref_first(w->ndom, lo, hi, at)); more; more = ref_next(w->ndom, lo, hi, at), number++) {
       tp_cell *c;
-      bool alive;
-      if (!find_alive(s, w, at, &alive, ready) || (alive && !attempt(s->r, w, at, &c, ready))) return false;
+      if (!attempt_row(s, w, at, last, &c, ready)) return false;
       if (!*ready) return true;
-      if (pass && alive) put_part(s, c, 0, to, number, points);
+      if (pass) put_part(s, c, 0, to, number, points);
     }
   return true;
 }
@@ -314,6 +331,12 @@ static bool next_state(tp_refsteps *s, const tp_node *w, int64_t *at) {
   return false;
 }
 
+static bool is_next(tp_refsteps *s, const tp_node *w, const int64_t *at) {
+  bool yes = true;
+  for (int d = 0; d < w->ndom; d++) yes &= is_reached(s, w, w->dom[d], at[d]);
+  return yes;
+}
+
 /* A copy takes the place of last values that some rows have already: these are put there again (fill_outputs). */
 static bool newest_params(tp_refsteps *s, double until) {
   ref *r = s->r;
@@ -323,8 +346,8 @@ static bool newest_params(tp_refsteps *s, double until) {
     int64_t *at = s->at[r->g->outputs.n + k];
     bool ready = w->id >= 0 && w->op == TP_OP_MERGE && w->attr.nalong > 0;
     for (int d = 0; d < w->ndom && ready; d++) ready = ref_bound(r, w->dom[d]) > 0;
-    while (ready && !s->updated[k] && !s->complete[i] && !over(until)) {
-      if (!copy_state(s, w, at, r->run->outputs[i], &ready)) return false;
+    while (ready && !s->updated[k] && !s->complete[i] && is_next(s, w, at) && !over(until)) {
+      if (!copy_state(s, w, at, r->g->outputs.v[i].val.node, r->run->outputs[i], &ready)) return false;
       if (ready) s->updated[k] = !next_state(s, w, at);
       if (ready) memset(s->at[i], 0, sizeof **s->at * REF_MAXDIM);
     }
@@ -430,30 +453,6 @@ static void drop_outputs(tp_refsteps *s) {
   ref *r = s->r;
   for (int i = 0; i < r->g->outputs.n; i++)
     if (!s->complete[i]) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
-}
-
-/* Is any tick after this one? They may end by data. */
-typedef struct { int64_t *at; bool more; } following;
-
-static bool more_ticks(tp_refsteps *s, void *arg) {
-  following *x = arg;
-  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
-  const tp_ticks *t = s->r->ticks;
-  for (int k = 0; k < t->n; k++) {
-    x->at[k] = s->now[k];
-    hi[k] = ref_bound(s->r, t->dim[k]);
-  }
-  ref_answer found = ref_next(t->n, lo, hi, x->at) ? seek(s->r, t->n, t->dim, lo, hi, x->at) : REF_NO;
-  x->more = found == REF_YES;
-  if (found == REF_WAIT) return tp_fail(s->r->err, TP_E_OPTION, (tp_pos){0}, "whether another tick comes is known only after it");
-  return found != REF_FAILED;
-}
-
-bool tp_ref_more(tp_refsteps *s, int64_t *at, bool *more, tp_error *err) {
-  following x = { at, false };
-  bool ok = guarded(s, more_ticks, &x, err);
-  *more = x.more;
-  return ok;
 }
 
 typedef struct { bool last; double until; } resting;

@@ -252,10 +252,16 @@ static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
   return tp_share_branches(g, f->need, err) && tp_verify(g, err);
 }
 
-/* Passes leave what is needed as it was, but what is known of it may get worse: larger sets that read outside are refused here. */
+/* Passes leave what is needed as it was, but what is known of it may get worse. */
+static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
+  if (!g->stops.n) tp_need_trim(g, need);
+  return tp_need_stays(g, need, err);
+}
+
+/* Larger sets that read outside are refused here. */
 static tp_poly *schedule_graph(tp_fn *f, tp_graph *g, tp_error *err) {
   int before = g->nodes.n;
-  bool found = find_needed(f, g, err) && (!f->need->rough || tp_need_stays(g, f->need, err));
+  bool found = find_needed(f, g, err) && (!f->need->rough || stays(g, f->need, err));
   if (f->check) tp_watch_rest(g);
   f->did[TP_Q_ALGEBRA][0] = before;
   f->did[TP_Q_ALGEBRA][1] = g->nodes.n;

@@ -40,15 +40,28 @@ static void passes(tp_buf *b, tp_fn *f) {
 
 static const char *const tiers[] = { "auto", "reference", "interpreter", "native" };
 
+static void put_tick_dims(tp_buf *b, const tp_fn *f, int n) {
+  for (int k = 0; k < n; k++) tp_putf(b, "%s%s", k ? ", " : "", f->tick[k]->name);
+}
+
+/* Outputs that have the outer n tick dims. */
+static void put_shown(tp_buf *b, const tp_fn *f, int n) {
+  bool any = false;
+  for (int i = 0; f->shown && i < f->graph->outputs.n; i++) {
+    const tp_output *o = &f->graph->outputs.v[i];
+    if (!f->shown[i] || tp_tick_depth(f->ntick, f->tick, o->val.node->ndom, o->val.node->dom) != n) continue;
+    tp_puts(b, any ? ", " : n == f->ntick ? "; at each tick: " : "; with the last tick of each ");
+    if (!any && n < f->ntick) put_tick_dims(b, f, n), tp_puts(b, ": ");
+    tp_puts(b, o->name);
+    any = true;
+  }
+}
+
 static void put_ticks(tp_buf *b, const tp_fn *f) {
   if (!f->ntick) return;
   tp_puts(b, "steps go through ");
-  for (int k = 0; k < f->ntick; k++) tp_putf(b, "%s%s", k ? ", " : "", f->tick[k]->name);
-  int n = 0;
-  for (int i = 0; f->shown && i < f->graph->outputs.n; i++) {
-    const tp_output *o = &f->graph->outputs.v[i];
-    if (f->shown[i] && !o->hidden) tp_putf(b, "%s%s", n++ ? ", " : "; at each tick: ", o->name);
-  }
+  put_tick_dims(b, f, f->ntick);
+  for (int n = f->ntick; n > 0; n--) put_shown(b, f, n);
   tp_puts(b, "\n");
 }
 

@@ -16,6 +16,7 @@ typedef struct tp_session {
   tp_run run; int64_t *env; tp_array **inputs, **params, **values;     /* values: copies, of the tick that is at work */
   int64_t at[TP_MAXTICK], next[TP_MAXTICK];     /* at: of the next step */
   bool begun, over;                             /* begun: some tick is done */
+  bool *shown;                                  /* by output: goes point by point; where no tick comes, what would go with the last one inside its point does not */
 } tp_session;
 struct tp_fn {
   tp_program *program;

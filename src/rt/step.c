@@ -62,7 +62,7 @@ static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
   }
   if (c->fn == TP_FN_SHOW) {
     if (d->run->outputs[i]) move_part(d->f, c->node, c->coord, d->run->outputs[i], c->args[0], false);
-    return !d->step || hand(d->step, i, c, err);
+    return !d->step || !d->run->shown[i] || hand(d->step, i, c, err);
   }
   return d->call ? d->call(d->ud, c, err) : tp_fail(err, TP_E_CALLBACK, c->node->pos, "nothing runs callbacks here");
 }
@@ -94,7 +94,7 @@ tp_session *tp_session_free(tp_fn *f, tp_session *s) {
   for (int i = 0; s->inputs && i < f->closed->inputs.n; i++) tp_array_unref(s->inputs[i]);
   for (int i = 0; s->params && i < f->closed->params.n; i++) tp_array_unref(s->params[i]);
   for (int i = 0; s->values && i < f->closed->inputs.n; i++) tp_array_unref(s->values[i]);
-  tp_free(s->inputs); tp_free(s->values); tp_free(s->params); tp_free(s->env); tp_free(s);
+  tp_free(s->inputs); tp_free(s->values); tp_free(s->params); tp_free(s->shown); tp_free(s->env); tp_free(s);
   return NULL;
 }
 
@@ -139,20 +139,38 @@ static bool may_be_called_endless(tp_fn *f, tp_error *err) {
   return true;
 }
 
+static bool no_ticks(const tp_fn *f, const tp_session *s) {
+  for (int k = 0; k < f->ntick; k++)
+    if (s->env[f->tick[k]->bound->id] == 0) return true;
+  return false;
+}
+
+static int tick_depth(const tp_fn *f, int output) {
+  const tp_node *n = f->graph->outputs.v[output].val.node;
+  return tp_tick_depth(f->ntick, f->tick, n->ndom, n->dom);
+}
+
+static bool *shown_of(const tp_fn *f, const tp_session *s) {
+  int n = f->graph->outputs.n;
+  bool *shown = tp_calloc((size_t)n + 1), none = no_ticks(f, s);
+  for (int i = 0; shown && i < n; i++) shown[i] = f->shown[i] && !(none && tick_depth(f, i) < f->ntick);
+  return shown;
+}
+
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err) {
   tp_graph *g = f->graph;
   s->env = tp_full_env(f, run->env);
   s->inputs = keep_all(run->inputs, f->closed->inputs.n, whole ? NULL : f->fed);
   s->params = keep_all(run->params, f->closed->params.n, NULL);
   s->values = keep_all(NULL, f->closed->inputs.n, NULL);
-  if (!s->env || !s->inputs || !s->params || !s->values) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = f->shown };
+  if (!s->env || !s->inputs || !s->params || !s->values || !(s->shown = shown_of(f, s))) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = s->shown };
   if (endless(f, s->env) && !may_be_endless(f, err)) return false;
   bool refer = f->tier == TP_TIER_REFERENCE;
   if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err)) return false;
   if (!refer && !(s->exec = tp_exec_new(f->steps.plan, f->threads, err))) return false;
   if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
-  s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, f->shown, NULL, f->first };
+  s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL, f->first };
   return refer ? (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL : tp_exec_begin(s->exec, &s->run, err);
 }
 
@@ -198,12 +216,6 @@ int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
 
 /* ---- a step ---- */
 
-static bool no_ticks(const tp_fn *f, const tp_session *s) {
-  for (int k = 0; k < f->ntick; k++)
-    if (s->env[f->tick[k]->bound->id] == 0) return true;
-  return false;
-}
-
 bool tp_fn_wants(const tp_fn *f, int i) { return f->fed[i] && !no_ticks(f, f->session); }
 
 static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
@@ -223,10 +235,18 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
   return true;
 }
 
-static bool last_tick(const tp_fn *f, const tp_session *s) {
-  for (int k = 0; k < f->ntick; k++)
+/* No tick is left inside the point of the outer `depth` tick dims. */
+static bool last_inside(const tp_fn *f, const tp_session *s, int depth) {
+  for (int k = depth; k < f->ntick; k++)
     if (s->at[k] + 1 < s->env[f->tick[k]->bound->id]) return false;
   return true;
+}
+
+/* How many outputs go with this tick, where no dim ends by data. */
+static int count_shown(const tp_fn *f, const tp_session *s) {
+  int n = 0;
+  for (int i = 0; i < f->graph->outputs.n; i++) n += s->shown[i] && last_inside(f, s, tick_depth(f, i));
+  return n;
 }
 
 static void next_point(const tp_fn *f, tp_session *s) {
@@ -236,25 +256,12 @@ static void next_point(const tp_fn *f, tp_session *s) {
   }
 }
 
-/* How many outputs this tick shows: with the last tick inside also those that have the outer dims only. */
-static int due(const tp_fn *f, const tp_session *q) {
-  int n = 0;
-  for (int i = 0; i < f->graph->outputs.n; i++) {
-    const tp_node *x = f->graph->outputs.v[i].val.node;
-    bool now = f->shown[i];
-    for (int k = 0; k < f->ntick && now; k++) now = tp_dom_has(x->ndom, x->dom, f->tick[k]) || q->at[k] + 1 == q->env[f->tick[k]->bound->id];
-    n += now;
-  }
-  return n;
-}
-
 /* This tick's outputs first, then what others will need: oldest first, as long as there is time. */
-static tp_stand within_budget(tp_fn *f, tp_session *q, const tp_step *s, double began, tp_error *err) {
+static tp_stand within_budget(tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
   double until = began + s->budget;
   tp_stand at = TP_AT_SHOWN;
   if (!tp_exec_split(q->exec, true, err)) return TP_AT_ERROR;
-  int shown = due(f, q);
-  if (shown) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = shown }, err);
+  if (nshow) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = nshow }, err);
   if (at == TP_AT_ERROR || at == TP_AT_END || tp_now() >= until) return at;
   if (!tp_exec_rest(q->exec, until, err)) return TP_AT_ERROR;
   if (at != TP_AT_TICK && tp_now() < until) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
@@ -264,7 +271,7 @@ static tp_stand within_budget(tp_fn *f, tp_session *q, const tp_step *s, double 
 static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   double until = s->budget < 0 ? 0 : tp_now() + s->budget;
   bool none = no_ticks(f, q), more = false;
-  if (!none && (!tp_ref_show(q->ref, q->at, s->values, s->out, err) || (!tp_ref_cancelled(q->ref) && (!tp_ref_more(q->ref, q->next, &more, err) || !tp_ref_close(q->ref, q->next, more, s->out, err))))) return TP_AT_ERROR;
+  if (!none && !tp_ref_show(q->ref, q->at, s->values, s->out, q->next, &more, err)) return TP_AT_ERROR;
   bool last = !more;
   if (!tp_ref_rest(q->ref, last, last ? 0 : until, err)) return TP_AT_ERROR;
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
@@ -288,17 +295,18 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   tp_stand at = tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err);
   if (at != TP_AT_TICK) return at;
   tp_exec_tick(q->exec, q->at);
-  bool last = last_tick(f, q);
+  bool last = last_inside(f, q, 0);
+  int nshow = count_shown(f, q);
   if (!hold_values(f, q, s, err)) return TP_AT_ERROR;
   tp_exec_pass(q->exec);
-  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(f, q, s, began, err);
+  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, nshow, began, err);
   return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
 }
 
 /* What no tick has a part in with the first one, everything else with the last. */
 static void hand_out(tp_fn *f, const tp_session *q, tp_step *s, bool first) {
   for (int i = 0; i < f->graph->outputs.n; i++)
-    if (!f->shown[i] && q->run.outputs[i] && (f->first[i] ? first : s->done)) s->out[i] = tp_array_ref(q->run.outputs[i]);
+    if (!q->shown[i] && q->run.outputs[i] && (f->first[i] ? first : s->done)) s->out[i] = tp_array_ref(q->run.outputs[i]);
 }
 
 /* What leaves with the first tick, to the ends reached: these do as well. */

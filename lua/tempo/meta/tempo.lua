@@ -35,10 +35,13 @@ local tempo = {}
 function tempo.program(options) end
 
 --- The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x; compiling warns if the loss does not contain x.
+---
+--- With `leaf = true` nothing is followed through the definition of any x: a state is differentiated by what reads it, not by later states. So an optimiser's step can stand inside a recurrence and be differentiated in turn (`examples/maml_sinusoid.lua`).
 ---@param loss tempo.Tensor a float tensor
 ---@param x tempo.Tensor|tempo.Tensor[] one tensor, or a sequence of them
+---@param options? { leaf?: boolean }
 ---@return tempo.Tensor|tempo.Tensor[] # as many, each with the domain, shape and dtype of its tensor
-function tempo.grad(loss, x) end
+function tempo.grad(loss, x, options) end
 
 --- A host array: a copy. A number with a shape fills it.
 ---@param data tempo.Data|string a number, a nested table, a string of bytes or an array
@@ -979,7 +982,7 @@ function Program:input(name, options) end
 ---@return tempo.Declared # a tensor that may be assigned to
 function Program:tensor(options) end
 
---- A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave; `w:update(e)` says the next; without one it is carried. A leaf of gradients at each point: its own update is never differentiated through.
+--- A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave (which starts a run at the first point again, random draws included: see there); `w:update(e)` says the next; without one it is carried. A leaf of gradients at each point: its own update is never differentiated through.
 ---@param name string its path, as `f:params()` gives it
 ---@param options? { init?: tempo.Operand|table, along?: tempo.Dims, domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
 ---@return tempo.Declared # a tensor that may be assigned to
@@ -1917,7 +1920,7 @@ function Function:load_state(s) end
 ---@return true
 function Function:save(path) end
 
---- Goes on from a state in a file. After an error the function is as it was.
+--- Goes on from a state in a file: with `f:step`, or with a call, `f(inputs, bounds, { state = f:state() })`, which may give a larger bound where no read mentions it. After an error the function is as it was.
 ---@param path string
 ---@return tempo.Function # itself
 function Function:load(path) end
@@ -1929,7 +1932,7 @@ function Function:cancel() end
 ---@return table<string, tempo.Array>
 function Function:params() end
 
---- First values for runs to come: copies.
+--- First values for runs to come: copies. A run with them starts again at the first point: random numbers, which are keyed by seed and point, are those of the run before, and what is written in the index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, with a larger bound if need be: `examples/going_on.lua` does both.
 ---@param params table<string, tempo.Data> by path, as `f:params()` gives them; any of them
 ---@return tempo.Function # itself
 function Function:load_params(params) end

@@ -1,0 +1,53 @@
+--- Training that stops and goes on, perhaps in another process. Batches are drawn at random, so how it goes on matters:
+--
+--   lua5.4 examples/going_on.lua --iterations 60 --stop 40 --checkpoint run.state --params run.npz
+--   lua5.4 examples/going_on.lua --iterations 100 --checkpoint run.state    the whole state: iterations 40 .. 99
+--   lua5.4 examples/going_on.lua --params run.npz --seed 1                  parameters, and draws of its own
+--   lua5.4 examples/going_on.lua --params run.npz                           the batches of the first 40 once more!
+--
+-- A state holds the point that was reached: the draws go on, the bound may be larger than it was, and the numbers are
+-- those of one run. Parameters start again at i = 0, and random numbers are keyed by seed and point: without a new
+-- `seed =` the same batches come again, and whatever is written in i (a schedule of lr) begins anew.
+local tempo = require "tempo"
+local opt = require "tempo.cli" (arg, { seed = 0, iterations = 60, stop = 0, batch = 16, tier = "auto",
+  checkpoint = "", params = "", out = "", quiet = false })
+
+local P = tempo.program()
+local i = P:dim "i"
+local net = tempo.nn.MLP(P, { 1, 16, 1 }, { along = { i }, name = "net" })
+local x = tempo.uniform({ opt.batch, 1 }, { domain = { i }, name = "x" }) * 6 - 3
+local noise = tempo.normal({ opt.batch, 1 }, { domain = { i }, name = "noise" }) * 0.05
+local loss = net(x):mse_loss(x:sin() + noise)
+tempo.optim.Adam(net, { lr = 0.02, name = "adam" }):step(loss)
+
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "loss", "drawn" })
+P:sink({ loss, x }, function(arrays, point)
+  log:row { point.i, arrays[1]:item(), arrays[2]:get(0, 0) }
+  if not opt.quiet and point.i % 20 == 0 then
+    print(string.format("iteration %3d  loss %.4f  first of the batch %+.4f",
+      point.i, arrays[1]:item(), arrays[2]:get(0, 0)))
+  end
+end)
+local f = P:compile { tick = i, tier = opt.tier }
+
+local function exists(path)
+  local file = path ~= "" and io.open(path, "rb")
+  if file then file:close() end
+  return file and true or false
+end
+
+if exists(opt.checkpoint) then
+  f:load(opt.checkpoint)                                    -- parameters, moments, the point, the seed
+  f({}, { I = opt.iterations }, { state = f:state() })
+else
+  if exists(opt.params) then f:load_params(tempo.load(opt.params)) end
+  f:start({}, { I = opt.iterations }, { seed = opt.seed })
+  local done, taken = false, 0
+  while not done and (opt.stop == 0 or taken < opt.stop) do
+    done = f:step()
+    taken = taken + 1
+  end
+  if opt.checkpoint ~= "" and not done then f:save(opt.checkpoint) end
+end
+if opt.params ~= "" then tempo.save(opt.params, f:params()) end     -- between ticks: the newest
+log:close()

@@ -1,0 +1,192 @@
+-- Reductions and copies along each axis of matrices that lie in every way: plain, turned, with steps, backwards, moved by a dim.
+-- Sizes lie about those of blocks (1024), squares (32) and lanes (32). What is wanted is counted here; all numbers are whole, so it is exact.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+
+-- Numbers of matrix `m` at row i, column j, both from 0; ties are many, and so few factors are not 1 that products are exact.
+local function entry(dtype, m, i, j)
+  local h = (i * 7919 + j * 104729 + m * 31) % 1009
+  if dtype == "bool" then return h % 5 ~= 0 end
+  if dtype == "u8" then return h % 251 end
+  return h % 41 - 20
+end
+
+local function factor(_, m, i, j) return ((i * 53 + j * 101 + m) % 37 == 0 and i < 20 and j < 20) and -2 or 1 end
+
+local function truth(v) return v ~= 0 and v ~= false end
+
+local function number(v) return v == true and 1 or v == false and 0 or v end
+
+local function best(line, better)
+  local at = 1
+  for k = 2, #line do
+    local v, x = number(line[k]), number(line[at])
+    if x == x and (v ~= v or better(v, x)) then at = k end
+  end
+  return at
+end
+
+local function above(a, b) return a > b end
+local function below(a, b) return a < b end
+
+local folds = {
+  sum = function(line) local s = 0 for _, v in ipairs(line) do s = s + number(v) end return s end,
+  prod = function(line) local p = 1 for _, v in ipairs(line) do p = p * number(v) end return p end,
+  max = function(line) return line[best(line, above)] end,
+  min = function(line) return line[best(line, below)] end,
+  argmax = function(line) return best(line, above) - 1 end,
+  argmin = function(line) return best(line, below) - 1 end,
+  any = function(line) for _, v in ipairs(line) do if truth(v) then return true end end return false end,
+  all = function(line) for _, v in ipairs(line) do if not truth(v) then return false end end return true end,
+}
+
+-- Rows, columns and a function of both: a matrix that is not there.
+local function matrix(rows, columns, at) return { rows = rows, columns = columns, at = at } end
+
+local function line(m, axis, k)
+  local l = {}
+  for i = 0, (axis == 0 and m.rows or m.columns) - 1 do
+    if axis == 0 then l[i + 1] = m.at(i, k) else l[i + 1] = m.at(k, i) end
+  end
+  return l
+end
+
+local function lines(m, axis)
+  local t = {}
+  for k = 0, (axis == 0 and m.columns or m.rows) - 1 do t[k + 1] = line(m, axis, k) end
+  return t
+end
+
+local function folded(m, axis, f)
+  local t = lines(m, axis)
+  for k, l in ipairs(t) do t[k] = f(l) end
+  return t
+end
+
+-- Ways to look at a matrix: of the tensor, and of its numbers.
+local views = {
+  { "plain", function(x) return x end, function(m) return m end },
+  { "turned", function(x) return x:transpose(0, 1) end,
+    function(m) return matrix(m.columns, m.rows, function(i, j) return m.at(j, i) end) end },
+  { "backwards", function(x) return x:flip(1) end,
+    function(m) return matrix(m.rows, m.columns, function(i, j) return m.at(i, m.columns - 1 - j) end) end },
+  { "upside down and turned", function(x) return x:flip(0):transpose(0, 1) end,
+    function(m) return matrix(m.columns, m.rows, function(i, j) return m.at(m.rows - 1 - j, i) end) end },
+  { "every second row", function(x, rows) return x:slice(0, 0, rows, 2) end,
+    function(m) return matrix(math.ceil(m.rows / 2), m.columns, function(i, j) return m.at(2 * i, j) end) end },
+  { "every third column, turned", function(x, _, columns) return x:slice(1, 0, columns, 3):transpose(0, 1) end,
+    function(m) return matrix(math.ceil(m.columns / 3), m.rows, function(i, j) return m.at(j, 3 * i) end) end },
+}
+
+local function names_of(dtype, of_factors)
+  if of_factors then return { "prod" } end
+  if dtype == "bool" then return { "sum", "any", "all", "max", "min", "argmax", "argmin" } end
+  return { "sum", "max", "min", "argmax", "argmin", "any", "all" }
+end
+
+-- Every reduction over either axis of `view` of x, and a copy of it; what they must be, by the same names.
+local function ask(outputs, want, x, m, dtype, of_factors)
+  for _, name in ipairs(names_of(dtype, of_factors)) do
+    local of = x
+    if (name == "any" or name == "all") and dtype ~= "bool" then of = x:ne(0) end
+    for axis = 0, 1 do
+      local key = name .. axis
+      outputs[key] = of[name](of, axis)
+      want[key] = folded(m, axis, folds[name])
+    end
+  end
+  outputs.copy, want.copy = x, lines(m, 1)
+  outputs.turned, want.turned = x:transpose(0, 1), lines(m, 0)
+  outputs.ones, want.ones = x:transpose(0, 1):to "f64":eq(1), {}
+  for k, l in ipairs(want.turned) do
+    want.ones[k] = {}
+    for i, v in ipairs(l) do want.ones[k][i] = number(v) == 1 end
+  end
+end
+
+local function check(dtype, rows, columns, view, of_factors)
+  local at = of_factors and factor or entry
+  local m = matrix(rows, columns, function(i, j) return at(dtype, 0, i, j) end)
+  local P, outputs, want = tempo.program(), {}, {}
+  local x = P:input("x", { shape = { rows, columns }, dtype = dtype })
+  ask(outputs, want, view[2](x, rows, columns), view[3](m), dtype, of_factors)
+  local got = helper.run(P, outputs, { x = tempo.array(lines(m, 1), dtype) }, {}, { tol = 0 })
+  for key, w in pairs(want) do
+    local ok, why = pcall(helper.same, w, got[key], 0)
+    if not ok then error(("%s of %s %dx%d, %s: %s"):format(key, dtype, rows, columns, view[1], why), 0) end
+  end
+end
+
+describe("reductions and copies over each axis", function()
+  for _, dtype in ipairs { "f32", "f64", "i64", "i32", "u8", "bool", "f16" } do
+    it("of " .. dtype .. " in every way to look at a matrix", function()
+      for _, view in ipairs(views) do
+        check(dtype, 33, 67, view)
+        if dtype ~= "u8" and dtype ~= "bool" then check(dtype, 65, 35, view, true) end
+      end
+    end)
+  end
+
+  it("of rows and columns about a block, a square and a lane", function()
+    for _, size in ipairs { { 1, 1 }, { 1, 31 }, { 32, 1 }, { 2, 1025 }, { 1025, 2 }, { 31, 33 }, { 64, 32 }, { 40, 1057 }, { 1057, 40 } } do
+      for k = 1, 2 do
+        check("f32", size[1], size[2], views[k])
+        check("f64", size[1], size[2], views[k])
+      end
+    end
+  end)
+
+  it("finds a NaN, and the first one, wherever it lies", function()
+    local nan = 0 / 0
+    for _, size in ipairs { { 37, 70 }, { 70, 37 }, { 1, 97 } } do
+      for _, view in ipairs(views) do
+        local m = matrix(size[1], size[2], function(i, j) return (i * 29 + j * 17) % 83 == 5 and nan or entry("f32", 1, i, j) end)
+        local P, outputs, want = tempo.program(), {}, {}
+        local x = P:input("x", { shape = size })
+        local seen, is = view[2](x, size[1], size[2]), view[3](m)
+        for _, name in ipairs { "max", "min", "argmax", "argmin" } do
+          for axis = 0, 1 do outputs[name .. axis], want[name .. axis] = seen[name](seen, axis), folded(is, axis, folds[name]) end
+        end
+        local got = helper.run(P, outputs, { x = lines(m, 1) }, {}, { tol = 0 })
+        for key, w in pairs(want) do helper.same(w, got[key], 0) end
+      end
+    end
+  end)
+
+  it("of views that a dim moves, and over that dim", function()
+    local R, C, T = 9, 40, 33
+    for _, dtype in ipairs { "f32", "f64", "i64" } do
+      local P = tempo.program()
+      local t, bound = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { R, C }, dtype = dtype })
+      local w = P:input("w", { shape = { R, C }, dtype = dtype })
+      local seen = {                                   -- by t: rows, columns and the number at each
+        columns = { w:narrow(1, t, 7), function(k) return matrix(R, 7, function(i, j) return entry(dtype, 0, i, k + j) end) end },
+        turned = { w:narrow(1, t, 7):transpose(0, 1), function(k) return matrix(7, R, function(i, j) return entry(dtype, 0, j, k + i) end) end },
+        here = { x, function(k) return matrix(R, C, function(i, j) return entry(dtype, k, i, j) end) end },
+        row = { x[0 .. bound]:select(1, tempo.mod(t, R)), function(k)
+          return matrix(T, C, function(i, j) return entry(dtype, i, k % R, j) end) end },
+        column = { x[0 .. bound]:select(2, t), function(k) return matrix(T, R, function(i, j) return entry(dtype, i, j, k) end) end },
+      }
+      local outputs, want, data = {}, {}, {}
+      for key, v in pairs(seen) do
+        for _, name in ipairs { "sum", "max", "argmin" } do
+          for axis = 0, 1 do
+            local w_ = {}
+            for k = 0, T - 1 do w_[k + 1] = folded(v[2](k), axis, folds[name]) end
+            outputs[key .. name .. axis], want[key .. name .. axis] = v[1][name](v[1], axis), w_
+          end
+        end
+      end
+      for k = 0, T - 1 do data[k + 1] = lines(seen.here[2](k), 1) end
+      local inputs = { x = data, w = lines(matrix(R, C, function(i, j) return entry(dtype, 0, i, j) end), 1) }
+      for _, passes in ipairs { "all", "none" } do
+        local got = helper.run(P, outputs, inputs, { T = T }, { tol = 0, compile = { passes = passes } })
+        for key, is in pairs(want) do
+          local ok, why = pcall(helper.same, is, got[key], 0)
+          if not ok then error(("%s of %s: %s"):format(key, dtype, why), 0) end
+        end
+      end
+    end
+  end)
+end)
