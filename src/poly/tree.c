@@ -142,10 +142,10 @@ static isl_set *told(tp_sched *S, TP_TAKE isl_set *dom) {
 static const tp_sets *pieces_of(tp_sched *S, int st) {
   tp_sst *s = &S->st[st];
   if (s->pieces.v) return &s->pieces;
-  isl_set *dom = told(S, calls(S, st));
-  if (!tp_isl_divided(dom) || !misread(S, st, dom)) add_piece(S, st, isl_set_copy(dom));
+  isl_set *dom = told(S, isl_set_copy(calls(S, st)));
+  if (!tp_isl_divided(dom) || !misread(S, st, dom)) add_piece(S, st, dom);
   else {
-    dom = isl_set_make_disjoint(isl_set_copy(dom));
+    dom = isl_set_make_disjoint(dom);
     isl_set_foreach_basic_set(dom, add_basic, &(owner){ S, st });
     isl_set_free(dom);
   }
