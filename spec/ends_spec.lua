@@ -169,6 +169,24 @@ describe("rows that end at their own points", function()
     end
   end)
 
+  it("are looked at for NaN as far as they go", function()
+    for _, tier in ipairs { "reference", "interpreter" } do
+      local P = tempo.program()
+      local b = P:dim "b"
+      local t, T = P:dim "t"
+      local n = P:input("n", { domain = { b }, dtype = "f64" })
+      local h = P:tensor { domain = { b, t }, dtype = "f64" }
+      h[{ t = 0 }] = n
+      h:otherwise(h[t - 1] - 1)
+      P:stop(t, h:le(0))
+      local f = P:compile { outputs = { s = h:sqrt()[0 .. T]:sum(0) }, tier = tier, check = "nan" }
+      S.same(f({ n = { 3, 1, 2 } }, { B = 3, T = 9 }).s:totable(), { 3 ^ 0.5 + 2 ^ 0.5 + 1, 1, 2 ^ 0.5 + 1 })
+      local ok, why = pcall(f, { n = { 3, -1, 2 } }, { B = 3, T = 9 })
+      assert.is_false(ok)
+      assert.truthy(tostring(why):find("at b = 1, t = 0", 1, true), tostring(why))
+    end
+  end)
+
   it("may be points of a dim that ends itself, three deep", function()
     local P = tempo.program()
     local i, I = P:dim "i"
