@@ -255,8 +255,9 @@ TP_API int tempo_start(tempo_function *f, int ninput, const char *const *input_n
  * filled again. budget_ms: first this tick's outputs, whatever they take, then work for later ticks
  * until so much time has passed; < 0: all work of the tick. *done: 1 if that was the last. *late_ms:
  * over the budget (may be NULL). outputs: as tempo_run; the value at this tick (of an output
- * that has only the outer tick dims: with the last tick inside its point), or the whole of an output
- * that is complete, or NULL. An error that is not one of the values ends the run. */
+ * that has only the outer tick dims: with the last tick inside its point), or the whole of another
+ * one, with the first tick if no tick has a part in it, else with the last, or NULL. An error that is
+ * not one of the values ends the run. */
 TP_API int tempo_step(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value,
                       double budget_ms, int *done, double *late_ms, TEMPO_GIVE tempo_array **outputs,
                       tempo_error *err);

@@ -22,13 +22,11 @@ do
   end
 end
 
--- With --ends yes dims end by data in all of them.
-local function program(seed) return generate.generate(seed, options.ends and true) end
-
 -- With --ticks N in steps, and not otherwise, every program; without, every tenth twenty of programs also.
 local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
 
-local function generated(seed) return generate.generate(seed, options.ends == "no") end
+-- With --ends yes dims end by data in all of them, with --ends no in none.
+local function generated(seed) return generate.generate(seed, options.ends) end
 
 local function run(text, seed)
   local case, why = generate.load(text)

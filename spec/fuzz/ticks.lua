@@ -31,25 +31,6 @@ local function includes(list, some)
   return true
 end
 
--- The tick dims that a domain has, if these are the outermost: "all", "outer", or nil.
-local function depth(dims, names)
-  local has, n = {}, 0
-  for _, d in ipairs(dims) do has[d] = true end
-  while names[n + 1] and has[names[n + 1]] do n = n + 1 end
-  for k = n + 1, #names do
-    if has[names[k]] then return nil end
-  end
-  return n == #names and "all" or n > 0 and "outer" or nil, n
-end
-
--- No tick is left inside the point of the outer n tick dims.
-local function last_inside(names, n, at, bounds)
-  for k = n + 1, #names do
-    if at[names[k]] + 1 < bounds[names[k]:upper()] then return false end
-  end
-  return true
-end
-
 local function path_of(dims, at)
   local p = {}
   for k, d in ipairs(dims) do p[k] = at[d] or ":" end
