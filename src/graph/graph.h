@@ -188,7 +188,7 @@ const char *tp_label_of(const tp_node *n, char *buf, size_t size);
 /* What explain calls a node: its name, "grad of h", or operator and line. */
 const char *tp_title(tp_arena *a, const tp_node *n);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
-enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions out; hashes instead of CONST data (does not parse) */
+enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions, and names made of them, out; hashes instead of CONST data (does not parse) */
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);  /* what prints parses; CONST data inline; CALL by number */
 void tp_graph_dot(tp_buf *b, const tp_graph *g);

@@ -79,7 +79,7 @@ static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   if (n->op == TP_OP_READ && n->nin) tp_puts(tp_attr_item(b, &count, "at"), " "), put_at(b, n->in[0].src.node->ndom, a->at);
   if (a->nalong) tp_puts(tp_attr_item(b, &count, "along"), " "), put_dims(b, a->nalong, a->along);
   if (a->nover) tp_puts(tp_attr_item(b, &count, "over"), " "), put_dims(b, a->nover, a->over);
-  if (n->what) tp_puts(tp_attr_item(b, &count, "what"), " "), tp_put_string(b, n->what);
+  if (n->what && !(flags & TP_TEXT_NOPOS)) tp_puts(tp_attr_item(b, &count, "what"), " "), tp_put_string(b, n->what);
   if (a->data) put_data(tp_attr_item(b, &count, "data"), a->data, flags);
   if (count) tp_puts(b, "}");
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum { NEARLY = 2 };                            /* slots given away to have the whole extent */
-enum { EXACTLY = 30000 };                       /* isl operations for a greatest distance; more, and it is estimated */
+enum { EXACTLY = 30000, PIECES = 16 };          /* isl operations for a greatest distance of a piece, and pieces; more, and it is estimated */
 
 typedef struct { int st, acc; } place;
 typedef struct {                                /* what arrays have in common that are accessed alike */
@@ -332,15 +332,27 @@ static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
+typedef struct { const life *f; int k; isl_pw_aff *most; } maxima;
+
+/* isl 0.25 follows a NULL where the maximum of several pieces runs out of operations, so each has its own budget and they are put together without one. */
+static isl_stat piece_max(isl_basic_set *b, void *ud) {
+  maxima *m = ud;
+  tp_sched *S = m->f->S;
+  tp_query(S);
+  isl_ctx_set_max_operations(S->ctx, (unsigned long)TP_MIN(S->p->budget, EXACTLY));
+  isl_pw_aff *one = isl_set_dim_max(isl_set_from_basic_set(b), m->k);
+  bool known = tp_query_end(S) && one && isl_pw_aff_n_piece(one) <= PIECES;
+  tp_query(S);
+  if (!known) return isl_pw_aff_free(one), isl_stat_error;
+  m->most = m->most ? isl_pw_aff_coalesce(isl_pw_aff_union_max(m->most, one)) : one;
+  return isl_pw_aff_n_piece(m->most) <= PIECES ? isl_stat_ok : isl_stat_error;
+}
+
 /* The greatest D_k, or more: where divisions (blocks of a shifted dim) make it too hard, that of the polyhedron around it. */
 static isl_pw_aff *greatest(const life *f, isl_set *D, int k) {
-  tp_query(f->S);
-  isl_ctx_set_max_operations(f->S->ctx, (unsigned long)TP_MIN(f->S->p->budget, EXACTLY));
-  isl_pw_aff *most = isl_set_dim_max(isl_set_copy(D), k);
-  bool known = tp_query_end(f->S) && most;
-  tp_query(f->S);
-  if (known) return most;
-  isl_pw_aff_free(most);
+  maxima m = { f, k, NULL };
+  if (isl_set_n_basic_set(D) <= PIECES && isl_set_foreach_basic_set(D, piece_max, &m) == isl_stat_ok && m.most) return m.most;
+  isl_pw_aff_free(m.most);
   return isl_set_dim_max(isl_set_from_basic_set(isl_set_simple_hull(isl_set_remove_divs(isl_set_copy(D)))), k);
 }
 
