@@ -81,7 +81,7 @@ tp_set *tp_set_given(tp_graph *g, tp_set *a, bool plain) {
     const tp_stop *s = &g->stops.v[i];
     a = tp_set_some(g->ix, a, s->other, at_least(g, s->other, 1));
     if (!plain) a = tp_set_some(g->ix, a, s->sym, tp_end_within(g, s, 1));
-    a = tp_set_some(g->ix, a, s->given, tp_ix_cmp(g->ix, TP_EQ, bound(g, s->given), bound(g, s->sym)));
+    if (s->given != s->dim->bound) a = tp_set_some(g->ix, a, s->given, tp_ix_cmp(g->ix, TP_EQ, bound(g, s->given), bound(g, s->sym)));
   }
   return a;
 }

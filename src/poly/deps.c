@@ -186,7 +186,7 @@ static bool pace_deps(tp_sched *S) {
   for (int t = 0; p->ticks && t < p->stmts.n; t++) {
     if (!tp_is_tick(p->stmts.v[t])) continue;
     for (int i = 0; i < p->stmts.n; i++)
-      if (p->stmts.v[i]->effect ? !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t) : !pace_first(S, i, t)) return false;
+      if ((p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) || !pace_first(S, i, t)) return false;
   }
   return true;
 }
