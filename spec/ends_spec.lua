@@ -357,6 +357,24 @@ describe("steps of what ends by data", function()
     end)
   end)
 
+  it("give what a callback says that no tick has a part in with the first tick", function()
+    each(function(tier)
+      local P = tempo.program()
+      local i = P:dim "i"
+      local j, J = P:dim "j"
+      local z = P:input("z", { domain = { j }, dtype = "f64" })
+      local x = P:input("x", { domain = { i }, dtype = "f64" })
+      local y = P:call(function(a) return a[1]:item() * 3 end, { z[j .. J]:sum(0) }, { { domain = { j }, dtype = "f64" } })
+      local f = P:compile { outputs = { x = x, y = y }, tick = i, tier = tier }
+      f:start({ z = tempo.array({ 1, 2, 4 }, "f64") }, { I = 2, J = 3 })
+      for k = 1, 2 do
+        local done, out = f:step { x = k }
+        assert.equal(k == 2, done)
+        if k == 1 then assert.same({ 21, 18, 12 }, out.y:totable()) else assert.is_nil(out.y) end
+      end
+    end)
+  end)
+
   it("show arrays as long as the rows of a tick have reached", function()
     each(function(tier)
       local P = tempo.program()
