@@ -422,3 +422,53 @@ describe("steps of what ends by data", function()
     end)
   end)
 end)
+
+-- The end is judged by one row's last states; a replayed window of all rows trains a weight at some steps, and the last state of the
+-- other rows is needed by nobody.
+describe("an end judged by one row", function()
+  local hops, B, W, T = { 1, 2, 3, 1, 5, 2, 4 }, 3, 4, 40
+  local function plain()
+    local s, w, out = { 0, 1, 2 }, 0.5, { w = {}, sum = {} }
+    local past = {}
+    for t = 0, T - 1 do
+      past[t] = { s[1], s[2], s[3] }
+      out.w[t + 1] = w
+      local sum, loss = 0, 0
+      for k = math.max(0, t + 1 - W), t do sum = sum + past[k][B] end
+      out.sum[t + 1] = sum
+      if t >= 5 and t % 4 == 0 then
+        for b = 1, B do
+          for k = math.max(0, t + 1 - W), t do loss = loss + 2 * (past[k][b] * w - 1) * past[k][b] end
+        end
+        w = w - 0.001 * loss
+      end
+      if sum >= 14 then break end
+      for b = 1, B do s[b] = (s[b] + hops[s[b] + 1]) % 7 end
+    end
+    return out
+  end
+
+  it("is no cycle through what fails on bad indices", function()
+    local want = plain()
+    assert.is_true(#want.w > 6 and #want.w < T)
+    for _, tier in ipairs { "reference", "interpreter" } do
+      local P = tempo.program()
+      local t = P:dim "t"
+      local b, rows = P:dim "b"
+      local s = P:tensor { domain = { t, b }, dtype = "i64" }
+      local hop = P:constant(tempo.array(hops, "i64")):index_select(0, s)
+      s[{ t = 0 }] = b:value()
+      s[{ [t] = t + 1 }] = (s + hop) % 7
+      local w = P:param("w", { along = { t }, init = 0.5, dtype = "f64" })
+      local lo = tempo.max(0, t + 1 - W)
+      local loss = (s[{ t = lo .. t + 1 }]:to "f64" * w - 1):square():sum()
+      tempo.optim.SGD({ w }, { lr = 0.001 }):step(loss, { when = (t % 4):eq(0):land(t:ge(5)) })
+      local sum = s:at { b = rows - 1, t = lo .. t + 1 }:sum(0)
+      P:stop(t, sum:ge(14))
+      local f = P:compile { outputs = { w = w, sum = sum }, tier = tier }
+      local out = f({}, { T = T, B = B })
+      assert.same(want.sum, out.sum:totable())
+      S.same(out.w:totable(), want.w, 1e-12)
+    end
+  end)
+end)

@@ -359,12 +359,14 @@ static const tp_ix *asks(ends *l, const tp_node *n) {
   return cond ? cond : alive;
 }
 
+/* What done is made of runs at each point that is there: who needs its value at the last ones only would be known too late. */
 static bool guard(ends *l, tp_node *n) {
   double safe;
   int k = fails_by(n, &safe);
   if (k < 0 || n->in[k].src.node->op == TP_OP_FILL || n->in[k].src.node->op == TP_OP_CONST) return true;
   const tp_ix *cond = asks(l, n);
   if (tp_ix_kind(cond) == TP_IX_TRUE) return true;
+  if (n->id < l->n && l->feeds[n->id]) cond = tp_ends_alive(l, n);
   l->g->pos = n->pos;
   tp_val x = n->in[k].src, c = tp_ends_cond(l, cond, n->ndom, n->dom);
   tp_val y = mk_select(l->mk, c, x, mk_num(l->mk, safe, tp_dtypeof(x)));
@@ -450,6 +452,17 @@ static void find_alone(ends *l) {
   }
 }
 
+static void find_feeds(ends *l) {
+  TP_VEC(tp_node *) work = { 0 };
+  for (int i = 0; i < l->g->stops.n; i++) TP_PUSH(&l->g->arena, &work, stop(l, i)->done.node);
+  while (work.n) {
+    tp_node *n = work.v[--work.n];
+    if (l->feeds[n->id]) continue;
+    l->feeds[n->id] = true;
+    for (int k = 0; k < n->nin; k++) TP_PUSH(&l->g->arena, &work, n->in[k].src.node);
+  }
+}
+
 /* ---- the whole ---- */
 
 static bool lower_value(ends *l, tp_node *n) {
@@ -474,6 +487,7 @@ static bool lower_node(ends *l, tp_node *n) {
 
 static bool lower(ends *l, bool apart) {
   find_alone(l);
+  find_feeds(l);
   rename_ends(l);
   for (int i = 0; i < l->g->stops.n; i++)
     if (!make_end(l, i)) return false;
@@ -502,6 +516,7 @@ bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err) {
   l.end = TP_NEWN(&g->arena, tp_node *, g->stops.n);
   l.less = TP_NEWN(&g->arena, const tp_sym *, g->stops.n);
   l.alone = TP_NEWN(&g->arena, bool, g->stops.n);
+  l.feeds = TP_NEWN(&g->arena, bool, l.n);
   bool ok = lower(&l, apart);
   tp_hold_end(&mine);
   drop(&l);
