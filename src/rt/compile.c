@@ -356,8 +356,18 @@ static bool interpreter(tp_fn *f, tp_error *err) {
   return (f->ticking ? ticking(f, err) : plan_graph(f, err)) && (f->exec = tp_exec_new(f->plan, f->threads, err));
 }
 
+/* What the watch adds counts as one point where memory is looked at. */
+static bool watched(tp_fn *f, tp_error *err) {
+  int had = f->graph->nodes.n;
+  if (!tp_watch(f->graph, err)) return false;
+  bool *whole = TP_NEWN(&f->graph->arena, bool, f->graph->nodes.n);
+  memcpy(whole, f->whole, sizeof *whole * (size_t)had);
+  f->whole = whole;
+  return true;
+}
+
 static bool reference(tp_fn *f, tp_error *err) {
-  return (f->ticking ? ticking(f, err) : tp_has_order(f, f->graph, NULL, err)) && (!f->check || tp_watch(f->graph, err));
+  return (f->ticking ? ticking(f, err) : tp_has_order(f, f->graph, NULL, err)) && (!f->check || watched(f, err));
 }
 
 static bool dumped(tp_fn *f) {
