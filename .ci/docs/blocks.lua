@@ -62,19 +62,18 @@ function blocks.show(code, name, prelude, fails)
   return fenced(code, blocks.output(code, name, prelude, fails))
 end
 
---- What a program in C prints that includes tempo.h; every warning is a failure.
+--- What a program in C prints that includes tempo.h; every warning of the compiler is a failure, the linker's are not looked at.
 function blocks.run_c(code, root)
   local build, path = os.getenv "TEMPO_BUILD" or root .. "build", os.tmpname()
   local file = assert(io.open(path .. ".c", "wb"))
   file:write(code)
   file:close()
-  local pipe = io.popen(("(cc -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror "
-    .. "-I%sinclude %s.c -o %s -L%s -ltempo -lm -Wl,-rpath,\"%s\" && %s) 2>&1; "
-    .. "echo \"status $?\""):format(root, path, path, build, build:find "^/" and build or "$PWD/" .. build, path))
+  local pipe = io.popen(("(cc -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -c -I%sinclude %s.c -o %s.o && "
+    .. "cc %s.o -o %s -L%s -ltempo -lm -Wl,-rpath,\"%s\" 2>/dev/null && %s) 2>&1; echo \"status $?\"")
+    :format(root, path, path, path, path, build, build:find "^/" and build or "$PWD/" .. build, path))
   local out = pipe:read "*a"
   pipe:close()
-  os.remove(path)
-  os.remove(path .. ".c")
+  for _, ending in ipairs { "", ".c", ".o" } do os.remove(path .. ending) end
   local text, status = out:match "^(.*)status (%d+)%s*$"
   if status ~= "0" then error("a program in C fails:\n" .. code .. "\n" .. out, 0) end
   return text
