@@ -62,7 +62,7 @@ function blocks.show(code, name, prelude, fails)
   return fenced(code, blocks.output(code, name, prelude, fails))
 end
 
---- What a program in C prints that includes tempo.h; every warning of the compiler is a failure, the linker's are not looked at.
+--- What a program in C prints that includes tempo.h; warnings are failures (not the linker's).
 function blocks.run_c(code, root)
   local build, path = os.getenv "TEMPO_BUILD" or root .. "build", os.tmpname()
   local file = assert(io.open(path .. ".c", "wb"))
