@@ -20,6 +20,7 @@ for example in examples/*.lua; do
   args=()
   grep -q 'iterations *=' "$example" && args+=(--iterations 2)
   grep -q 'quiet *=' "$example" && args+=(--quiet)
+  grep -q 'steps *= *1000' "$example" && args+=(--steps 150)
   clean "$example ${args[*]-}" lua5.4 "$example" "${args[@]}"
 done
 clean "examples/c/cartpole" "$build/examples/c/cartpole" --iterations 2 --envs 2 --steps 20 --folder "$build/examples/c"
