@@ -517,14 +517,20 @@ describe("steps of what ends by data", function()
     local kinds = {
       function(P, t, _, _, x, h) P:stop(t, h:gt(10)) return { h = h, all = x[{ t = 0 .. t + 1 }]:cumsum(0):sum(0) } end,
       function(P, t, _, _, x, h, k) P:stop(t, t:value():ge(k)) return { h = h, last = x[{ t = tempo.max(0, t - 3) .. t + 1 }]:sum(0) } end,
-      function(P, t, _, _, x, h, k) P:stop(t, t:value():ge(k[0])) return { h = h, z = x * tempo.uniform({ 2 }, { domain = { t }, name = "u", dtype = "f64" }) } end,
+      function(P, t, _, _, x, h, k)
+        P:stop(t, t:value():ge(k[0]))
+        return { h = h, z = x * tempo.uniform({ 2 }, { domain = { t }, name = "u", dtype = "f64" }) }
+      end,
       function(P, t, _, B, _, h)
         P:stop(t, h[0 .. B]:sum(0):gt(30))
         local w = P:param("w", { along = { t }, init = 1, dtype = "f64" })
         w:update(w + h[{ b = 0 }])
         return { h = h, w = w }
       end,
-      function(P, t, b, _, _, h) P:stop(t, h:gt(10)) return { h = h + P:source(function(p) return p.b end, { domain = { b }, dtype = "f64" }) } end,
+      function(P, t, b, _, _, h)
+        P:stop(t, h:gt(10))
+        return { h = h + P:source(function(p) return p.b end, { domain = { b }, dtype = "f64" }) }
+      end,
     }
     for _, kind in ipairs(kinds) do
       for _, bounds in ipairs { { 1, 6 }, { 4, 9 }, { 6, 12 } } do
@@ -557,5 +563,59 @@ describe("steps of what ends by data", function()
       assert.is_false(ok)
       assert.truthy(tostring(why):find("bound: 'J' was 2 in the state and cannot become 3: ticks are over that went that far", 1, true))
     end)
+  end)
+end)
+
+describe("what decides an end", function()
+  local tiers = { "reference", "interpreter" }
+
+  -- Fuzz 9500297: the last point given is one like the others, its error too.
+  it("is asked at the last point given", function()
+    for _, tier in ipairs(tiers) do
+      local P = tempo.program()
+      local t = P:dim "t"
+      P:stop(t, tempo.arange({ 4 }, { dtype = "i64" }):index_select(0, t:value()):gt(9))
+      local f = P:compile { outputs = { y = t:value() }, tier = tier }
+      assert.equal(4, f({}, { T = 4 }).T:item())
+      local ok, why = pcall(f, {}, { T = 5 })
+      assert.is_false(ok)
+      assert.truthy(tostring(why):find("index 4 is outside 0 .. 3", 1, true))
+    end
+  end)
+
+  it("calls at the last point given, once", function()
+    for _, tier in ipairs(tiers) do
+      local P, seen = tempo.program(), {}
+      local t = P:dim "t"
+      P:stop(t, P:source(function(p) seen[#seen + 1] = p.t return p.t > 9 end, { domain = { t }, dtype = "bool" }))
+      P:compile { outputs = { y = t:value() }, tier = tier }({}, { T = 3 })
+      assert.same({ 0, 1, 2 }, seen)
+    end
+  end)
+
+  -- Fuzz 9500621, 9500937: min(t, T - 1) is t wherever t is. Of what is given as of what is computed.
+  it("may mention the end where that makes no difference", function()
+    for _, tier in ipairs(tiers) do
+      for _, computed in ipairs { false, true } do
+        local function program(index)
+          local P = tempo.program()
+          local t, T = P:dim "t"
+          local w = P:bound "w"
+          local x = P:input("x", { domain = { t }, dtype = "f64" })
+          local y = (computed and x:sin() or x)[index(t, T, w)]
+          P:stop(t, y:gt(0.2))
+          return P:compile { outputs = { y = y + 0 * w:value() }, tier = tier }
+        end
+        local f = program(function(t, T) return tempo.min(t, T - 1) end)
+        local out = f({ x = { 0, 0, 1, 0 } }, { T = 4, w = 0 })
+        assert.equal(3, out.T:item())
+        assert.equal(computed and math.sin(1) or 1, out.y:get(2))
+        f = program(function(t, T, w) return tempo.max(0, tempo.min(t + 1 - w, T - 1)) end)
+        assert.equal(3, f({ x = { 0, 1, 1 } }, { T = 3, w = 3 }).T:item())
+        assert.equal(1, f({ x = { 1, 1, 1 } }, { T = 3, w = 3 }).T:item())
+        S.fails(function() f({ x = { 0, 0, 1 } }, { T = 3, w = 0 }) end, "cycle")
+        S.fails(function() program(function(t, T) return tempo.min(t + 1, T - 1) end) end, "cycle", "at its own point")
+      end
+    end
   end)
 end)

@@ -450,6 +450,19 @@ static void find_alone(ends *l) {
   }
 }
 
+static void find_decides(ends *l) {
+  tp_node **stack = TP_NEWN(&l->g->arena, tp_node *, l->n + 1);
+  int n = 0;
+  l->decides = TP_NEWN(&l->g->arena, bool, l->n);
+#define PUSH(x) do { if (!l->decides[(x)->id]) { l->decides[(x)->id] = true; stack[n++] = (x); } } while (0)
+  for (int i = 0; i < l->g->stops.n; i++) PUSH(stop(l, i)->done.node);
+  while (n > 0) {
+    const tp_node *x = stack[--n];
+    for (int k = 0; k < x->nin; k++) PUSH(x->in[k].src.node);
+  }
+#undef PUSH
+}
+
 /* ---- the whole ---- */
 
 static bool lower_value(ends *l, tp_node *n) {
@@ -474,6 +487,7 @@ static bool lower_node(ends *l, tp_node *n) {
 
 static bool lower(ends *l, bool apart) {
   find_alone(l);
+  find_decides(l);
   rename_ends(l);
   for (int i = 0; i < l->g->stops.n; i++)
     if (!make_end(l, i)) return false;

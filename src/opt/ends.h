@@ -12,6 +12,7 @@ typedef struct ends {
   tp_node **end;                                /* by stop */
   const tp_sym **less;                          /* by stop: a dim for what was reached, less 1 */
   bool *alone;                                  /* by stop: calls run over no dim of its domain */
+  bool *decides;                                /* by node: what ends a dim is made of it */
   TP_VEC(ends_read) reads;                      /* made so far */
   TP_VEC(ends_part) parts;                      /* ends_parts.c: new nodes, with needed points of their own */
 } ends;
