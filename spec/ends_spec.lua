@@ -3,6 +3,8 @@
 local tempo = require "tempo"
 local S = require "spec.support"
 local ended = require "spec.ended"
+local helper = require "spec.helper"
+local unpack = table.unpack or unpack                  -- luacheck: globals unpack
 
 -- The slots of every stored tensor: { k = "b: B, t: 4, l: L" }.
 local function slots(f)
@@ -397,9 +399,44 @@ describe("steps of what ends by data", function()
     end)
   end)
 
-  -- On the interpreter, which looks at ends while it runs, the place is not found again.
-  it("go on with a larger bound, of which P:stop is no mention, or say that they cannot", function()
+  local function plain(out)
+    local all = {}
+    for k, v in pairs(out) do all[k] = S.plain(v) end
+    return all
+  end
+
+  -- The run in steps up to each tick, then with the larger bounds to the end: what the run with these from the start gives, or an error that says `refused`.
+  local function longer(make, inputs, small, large, values, refused)
     each(function(tier)
+      local f, g = make(tier), make(tier)
+      local whole = f(inputs(large), large)
+      local want, params = plain(whole), plain(f:params())
+      local ran
+      for n = 0, #values do
+        local given = inputs(small)
+        given.x = nil
+        g:start(given, small)
+        local done = false
+        for k = 1, n do done = g:step { x = values[k] } end
+        if done then break end
+        local ok, out = pcall(f, inputs(large), large, { state = g:state() })
+        if not (refused and refused(n)) then
+          assert.is_true(ok, tostring(out))
+          assert.same(want, plain(out), tier .. " after " .. n)
+          assert.same(params, plain(f:params()))
+        else
+          assert.is_false(ok)
+          assert.truthy(tostring(out):find(refused(n), 1, true), tostring(out))
+        end
+        ran = n
+      end
+      assert.truthy(ran)
+    end)
+  end
+
+  it("go on with a larger bound of a dim that ends, of which P:stop is no mention", function()
+    local xs = { 1, 2, 3, 4, 5, 6, 7, 8 }
+    local function make(tier)
       local P = tempo.program()
       local t = P:dim "t"
       local x = P:input("x", { domain = { t }, dtype = "f64" })
@@ -407,19 +444,179 @@ describe("steps of what ends by data", function()
       s[0] = x
       s[t] = s[t - 1] + x
       P:stop(t, s:gt(20))
-      local f = P:compile { outputs = { s = s }, tick = t, tier = tier }
-      local xs = { 1, 2, 3, 4, 5, 6, 7, 8 }
+      return P:compile { outputs = { s = s }, tick = t, tier = tier }
+    end
+    for _, to in ipairs { 5, 6, 8 } do
+      longer(make, function(b) return { x = { unpack(xs, 1, b.T) } } end, { T = 4 }, { T = to }, xs)
+    end
+    each(function(tier)                                                 -- against plain arithmetic
+      local f = make(tier)
       f:start({}, { T = 4 })
       for k = 1, 3 do f:step { x = xs[k] } end
-      local ok, out = pcall(f, { x = xs }, { T = 8 }, { state = f:state() })
-      if tier == "interpreter" then
-        assert.is_false(ok)
-        assert.truthy(tostring(out):find("bound: a larger bound than the state's is possible only where", 1, true))
-        return
-      end
+      local out = f({ x = xs }, { T = 8 }, { state = f:state() })
       assert.same({ 1, 3, 6, 10, 15, 21 }, out.s:totable())
       assert.equal(6, out.T:item())
     end)
+  end)
+
+  local X = { { 1, 2, 6, 9, 9, 9 }, { 3, 1, 1, 1, 7, 2 }, { 6, 1, 1, 1, 1, 1 }, { 1, 1, 9, 1, 1, 1 }, { 2, 9, 1, 1, 1, 1 } }
+  local function rows(n, m) return helper.fill({ n, m }, function(a, b) return X[a + 1][b + 1] or 0 end) end
+  local function in_order(bound)
+    local all = {}
+    for _, row in ipairs(X) do
+      for k = 1, bound do
+        all[#all + 1] = row[k]
+        if row[k] > 5 then break end
+      end
+    end
+    return all
+  end
+
+  local function training(inner, mention)
+    return function(tier)
+      local P = tempo.program()
+      local i = P:dim "i"
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { i, t }, dtype = "f64" })
+      local w = P:param("w", { along = { i }, init = 0.5, dtype = "f64" })
+      P:stop(t, x:gt(5))
+      local h = P:tensor { domain = { i, t }, dtype = "f64" }
+      h[{ t = 0 }] = w * x
+      h:otherwise(h[t - 1] * 0.5 + w * x)
+      local outputs = { y = w * x, h = h }
+      if mention then
+        outputs.loss = ((w * x - 1) ^ 2)[{ t = 0 .. T }]:sum(0)
+        tempo.optim.SGD({ w }, { lr = 0.01, momentum = 0.9 }):step(outputs.loss)
+        outputs.c = P:call(function(a, p) return a[1]:item() + p.i end, { outputs.loss }, { { domain = { i }, dtype = "f64" } })
+      else w:update(w * 2) end
+      return P:compile { outputs = outputs, tick = inner and { i, t } or i, tier = tier }
+    end
+  end
+
+  it("go on for more iterations, of episodes that end", function()
+    local function inputs(b) return { x = tempo.array(rows(b.I, b.T), "f64") } end
+    for _, n in ipairs { 1, 3, 4 } do
+      longer(training(false, true), inputs, { I = n, T = 6 }, { I = 5, T = 6 }, rows(5, 6))
+      longer(training(true, true), inputs, { I = n, T = 6 }, { I = 5, T = 6 }, in_order(6))
+      longer(training(true, true), inputs, { I = n, T = 6 }, { I = 5, T = 7 }, in_order(6), function() return "mentions it" end)
+    end
+  end)
+
+  it("go on with longer episodes, as long as none has ended by the bound", function()
+    local function inputs(b) return { x = tempo.array(rows(b.I, b.T), "f64") } end
+    local function over(k) return function(n) return n >= k and "a row has ended there, which would go on" or nil end end
+    longer(training(false), inputs, { I = 3, T = 5 }, { I = 5, T = 6 }, rows(5, 5), over(2))       -- row 1 ends at the bound's last point
+    longer(training(true), inputs, { I = 3, T = 5 }, { I = 5, T = 6 }, in_order(5), over(8))
+    longer(training(true), inputs, { I = 5, T = 4 }, { I = 5, T = 6 }, in_order(4), over(7))
+    longer(training(false), inputs, { I = 2, T = 1 }, { I = 5, T = 6 }, rows(5, 1), over(1))
+  end)
+
+  it("go on with rows of which some have ended, what is kept grown", function()
+    local K = { 3, 9, 5 }
+    local function y(r, c) return (r + 1) * (c + 1) * 7 % 5 end
+    local kinds = {
+      function(P, t, _, _, x, h) P:stop(t, h:gt(10)) return { h = h, all = x[{ t = 0 .. t + 1 }]:cumsum(0):sum(0) } end,
+      function(P, t, _, _, x, h, k) P:stop(t, t:value():ge(k)) return { h = h, last = x[{ t = tempo.max(0, t - 3) .. t + 1 }]:sum(0) } end,
+      function(P, t, _, _, x, h, k)
+        P:stop(t, t:value():ge(k[0]))
+        return { h = h, z = x * tempo.uniform({ 2 }, { domain = { t }, name = "u", dtype = "f64" }) }
+      end,
+      function(P, t, _, B, _, h)
+        P:stop(t, h[0 .. B]:sum(0):gt(30))
+        local w = P:param("w", { along = { t }, init = 1, dtype = "f64" })
+        w:update(w + h[{ b = 0 }])
+        return { h = h, w = w }
+      end,
+      function(P, t, b, _, _, h)
+        P:stop(t, h:gt(10))
+        return { h = h + P:source(function(p) return p.b end, { domain = { b }, dtype = "f64" }) }
+      end,
+    }
+    for _, kind in ipairs(kinds) do
+      for _, bounds in ipairs { { 1, 6 }, { 4, 9 }, { 6, 12 } } do
+        longer(function(tier)
+          local P = tempo.program { seed = 3 }
+          local b, B = P:dim "b"
+          local t = P:dim "t"
+          local x = P:input("x", { domain = { b, t }, dtype = "f64" })
+          local h = P:tensor { domain = { b, t }, dtype = "f64" }
+          h[{ t = 0 }] = x
+          h:otherwise(h[t - 1] + x)
+          return P:compile { outputs = kind(P, t, b, B, x, h, P:input("k", { domain = { b }, dtype = "i64" })), tick = t, tier = tier }
+        end, function(at)
+          return { k = K, x = tempo.array(helper.fill({ 3, at.T }, y), "f64") }
+        end, { B = 3, T = bounds[1] }, { B = 3, T = bounds[2] }, helper.fill({ 12, 3 }, function(c, r) return y(r, c) end))
+      end
+    end
+  end)
+
+  it("say of a larger bound that ticks have been there", function()
+    each(function(tier)
+      local P = tempo.program()
+      local t = P:dim "t"
+      local j = P:dim "j"
+      local f = P:compile { outputs = { y = (t * 10 + j):value() }, tick = t, tier = tier }
+      f:start({}, { T = 4, J = 2 })
+      assert.same({ { 0, 1, 2 }, { 10, 11, 12 }, { 20, 21, 22 }, { 30, 31, 32 } }, f({}, { T = 4, J = 3 }, { state = f:state() }).y:totable())
+      f:step {}
+      local ok, why = pcall(f, {}, { T = 4, J = 3 }, { state = f:state() })
+      assert.is_false(ok)
+      assert.truthy(tostring(why):find("bound: 'J' was 2 in the state and cannot become 3: ticks are over that went that far", 1, true))
+    end)
+  end)
+end)
+
+describe("what decides an end", function()
+  local tiers = { "reference", "interpreter" }
+
+  -- Fuzz 9500297: the last point given is one like the others, its error too.
+  it("is asked at the last point given", function()
+    for _, tier in ipairs(tiers) do
+      local P = tempo.program()
+      local t = P:dim "t"
+      P:stop(t, tempo.arange({ 4 }, { dtype = "i64" }):index_select(0, t:value()):gt(9))
+      local f = P:compile { outputs = { y = t:value() }, tier = tier }
+      assert.equal(4, f({}, { T = 4 }).T:item())
+      local ok, why = pcall(f, {}, { T = 5 })
+      assert.is_false(ok)
+      assert.truthy(tostring(why):find("index 4 is outside 0 .. 3", 1, true))
+    end
+  end)
+
+  it("calls at the last point given, once", function()
+    for _, tier in ipairs(tiers) do
+      local P, seen = tempo.program(), {}
+      local t = P:dim "t"
+      P:stop(t, P:source(function(p) seen[#seen + 1] = p.t return p.t > 9 end, { domain = { t }, dtype = "bool" }))
+      P:compile { outputs = { y = t:value() }, tier = tier }({}, { T = 3 })
+      assert.same({ 0, 1, 2 }, seen)
+    end
+  end)
+
+  -- Fuzz 9500621, 9500937: min(t, T - 1) is t wherever t is. Of what is given as of what is computed.
+  it("may mention the end where that makes no difference", function()
+    for _, tier in ipairs(tiers) do
+      for _, computed in ipairs { false, true } do
+        local function program(index)
+          local P = tempo.program()
+          local t, T = P:dim "t"
+          local w = P:bound "w"
+          local x = P:input("x", { domain = { t }, dtype = "f64" })
+          local y = (computed and x:sin() or x)[index(t, T, w)]
+          P:stop(t, y:gt(0.2))
+          return P:compile { outputs = { y = y + 0 * w:value() }, tier = tier }
+        end
+        local f = program(function(t, T) return tempo.min(t, T - 1) end)
+        local out = f({ x = { 0, 0, 1, 0 } }, { T = 4, w = 0 })
+        assert.equal(3, out.T:item())
+        assert.equal(computed and math.sin(1) or 1, out.y:get(2))
+        f = program(function(t, T, w) return tempo.max(0, tempo.min(t + 1 - w, T - 1)) end)
+        assert.equal(3, f({ x = { 0, 1, 1 } }, { T = 3, w = 3 }).T:item())
+        assert.equal(1, f({ x = { 1, 1, 1 } }, { T = 3, w = 3 }).T:item())
+        S.fails(function() f({ x = { 0, 0, 1 } }, { T = 3, w = 0 }) end, "cycle")
+        S.fails(function() program(function(t, T) return tempo.min(t + 1, T - 1) end) end, "cycle", "at its own point")
+      end
+    end
   end)
 end)
 

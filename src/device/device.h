@@ -22,10 +22,12 @@ void tp_exec_pass(tp_exec *x);
 /* Whether regions that can wait are left for later; leaving none first does what was left. */
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err);
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err);    /* what was left, oldest first; until 0: all of it */
-/* Where it stands and the buffers that are alive there. get: after a begin with the same bounds, or with greater ones that change nothing before that place;
+/* Where it stands and the buffers that are alive there. get: after a begin with the same bounds (was NULL), or with greater ones that change nothing before that place;
  * false: what is there does not fit this plan (r->bad), or an error. */
 void tp_exec_put(tp_exec *x, tp_buf *b);
-bool tp_exec_get(tp_exec *x, tp_reader *r, bool same_bounds);
+bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was);
+/* Before a get with greater bounds, and before the state's outputs are in their places: to the tick at `at`. */
+bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err);
 /* The point of the tick that it stands at; false: it stands at none. */
 bool tp_exec_tick(const tp_exec *x, int64_t *at);
 bool tp_exec_cancelled(const tp_exec *x);

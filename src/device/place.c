@@ -77,8 +77,9 @@ static bool has_loads(const tp_exec *x) {
   return false;
 }
 
+bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err) { return !has_loads(x) || tp_longer_place(x, was, at, err); }
+
 static bool settle(tp_exec *x, bool same_bounds) {
-  if (!same_bounds && has_loads(x)) return false;
   if (!same_bounds && !(tp_flow_seek(x, &x->front, x->front.count) && (!x->split || tp_flow_seek(x, &x->back, x->back.count)))) return false;
   return tp_flow_possible(x, &x->front) && tp_flow_possible(x, &x->back) && x->back.count <= x->front.count;
 }
@@ -92,15 +93,31 @@ static void take_buffers(tp_exec *x, tp_reader *r) {
   }
 }
 
-bool tp_exec_get(tp_exec *x, tp_reader *r, bool same_bounds) {
+/* Those that matter at the place which was found; all of these have to be there. */
+static void take_longer(tp_exec *x, tp_reader *r, const int64_t *was) {
+  bool *taken = TP_NEWN(&x->a, bool, x->plan->bufs.n);
+  for (int64_t i; !r->bad && (i = tp_take_in(r, -1, x->plan->bufs.n)) >= 0;) {
+    const tp_pbuf *p = x->plan->bufs.v[i];
+    size_t n = (size_t)tp_take_i64(r);
+    taken[i] = true;
+    if (!alive(x, p) || !tp_longer_takes(x, (int)i)) tp_take(r, n);
+    else if (!tp_longer_buffer(x, p, was, r, n)) r->bad = true;
+  }
+  for (int i = 0; !r->bad && i < x->plan->bufs.n; i++) r->bad = alive(x, x->plan->bufs.v[i]) && !taken[i] && tp_longer_takes(x, i);
+  if (!r->bad) tp_longer_ends(x);
+}
+
+bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
+  bool found = was && has_loads(x);             /* by tp_exec_longer; the state's is read and left */
   memcpy(x->back.env, x->front.env, sizeof *x->env * (size_t)x->nsym);
   x->split = tp_take_in(r, 0, x->plan->lag ? 2 : 1);
   x->nshown = (int)tp_take_in(r, 0, INT32_MAX);
-  take_cursor(x, &x->front, r);
+  take_cursor(x, found ? &x->back : &x->front, r);
   take_cursor(x, &x->back, r);
   x->backrow = INT64_MIN;
-  if (r->bad || !settle(x, same_bounds)) { r->bad = true; return false; }
-  take_buffers(x, r);
+  if (r->bad || (found ? x->split : !settle(x, !was))) { r->bad = true; return false; }
+  if (found) take_longer(x, r, was);
+  else take_buffers(x, r);
   tp_spill_rest(x);
   return !r->bad;
 }

@@ -94,6 +94,7 @@ struct tp_exec {
   tp_cursor front, back;                        /* split: front leaves the regions that can wait (tp_region.far) to back, which follows behind it */
   bool split, inback; int64_t backrow;          /* all far regions of rows below that are done */
   int nshown;                                   /* since the last tick */
+  int later;                                    /* going on with larger bounds: the instruction from which on what is written is taken from the state */
   int npos;                                     /* while laying out: the plan's next position */
   int nreg; tp_dreg **reg, **regat;             /* in order; by position */
   char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
@@ -128,6 +129,13 @@ void tp_flow_settle(tp_exec *x, tp_cursor *c);                 /* to the next re
 bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
 /* Goes from the start to where so many regions and ticks are behind it, running none. False: there is no such place. */
 bool tp_flow_seek(tp_exec *x, tp_cursor *c, int64_t count);
+
+/* longer.c: a state of smaller bounds, in a plan in which dims end by data */
+/* Runs what lies before the first tick, and goes to the tick at this point; false: what ran there is not the same for both bounds. */
+bool tp_longer_place(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err);
+bool tp_longer_takes(const tp_exec *x, int buf);               /* is it written after the first tick? */
+bool tp_longer_buffer(tp_exec *x, const tp_pbuf *b, const int64_t *was, tp_reader *r, size_t n);
+void tp_longer_ends(tp_exec *x);                               /* as the buffers say */
 
 /* resolve.c */
 void tp_dreg_windows(tp_exec *x, tp_dreg *r);                  /* compiles operands; sets dynamic, wrapped */

@@ -131,10 +131,12 @@ static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
   return tp_merge_add(l->g, n, tp_ix_cmp(l->ix, min ? TP_LE : TP_GE, a, b), v[0], l->err) && tp_merge_add(l->g, n, NULL, v[1], l->err) && tp_ends_branches(l, n);
 }
 
+/* What is given is picked from, at once for all rows; but not for what decides an end, which can wait for none. */
 bool tp_ends_point(ends *l, tp_node *n) {
   bool points = false;
   const tp_node *x = n->in[0].src.node;
-  for (int d = 0; d < x->ndom && !is_given(x); d++) {
+  bool picked = is_given(x) && !(n->id < l->n && l->feeds[n->id]);
+  for (int d = 0; d < x->ndom && !picked; d++) {
     int64_t k;
     const tp_ix *m = n->attr.at[d].range || shape_moves(n->in[0].src, x->dom[d]) ? NULL : tp_ends_extremum(l, n->attr.at[d].lo, &k);
     if (!m) continue;

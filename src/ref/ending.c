@@ -82,6 +82,14 @@ static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
   return true;
 }
 
+/* The last point given is one like the others: done is asked there, whatever it says. */
+static bool ask_last(ref *r, tp_cell *c, const ref_ending *e) {
+  const tp_node *done = e->stop->done.node;
+  int64_t at[REF_MAXDIM];
+  for (int k = 0, d = 0; k < done->ndom; k++) at[k] = done->dom[k] == e->stop->dim ? ref_bound(r, e->stop->dim) - 1 : ref_at(c)[d++];
+  return ref_demand(r, c, e->stop->done, at, 0);
+}
+
 static bool end_step(ref *r, tp_cell *c, const ref_ending *e) {
   if (!c->data[0]) c->data[0] = TP_NEW(&r->arena, int64_t);
   int64_t *t = c->data[0], given = ref_bound(r, e->stop->dim);
@@ -93,6 +101,8 @@ static bool end_step(ref *r, tp_cell *c, const ref_ending *e) {
     if (r->waiting) return true;
     if (!a->data[0]) break;
   }
+  if (*t == given && given > 0 && !ask_last(r, c, e)) return false;
+  if (r->waiting) return true;
   c->state = CELL_DONE;
   return true;
 }
@@ -174,10 +184,64 @@ ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const
 
 bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, cell_here(r, e->end)); }
 
-/* The ends that the node mentions at its point, which is in env. */
+/* ---- what a node says of an end ---- */
+
+typedef struct { const ref *r; uint64_t h; } hashing;
+
+static void add(hashing *x, const tp_ix *e) {
+  int64_t v = e ? tp_ix_evalq(e, x->r->env) : 0;
+  x->h = tp_hash(&v, sizeof v, x->h);
+}
+
+static void add_at(hashing *x, const tp_at *at, int n) {
+  for (int k = 0; at && k < n; k++) add(x, at[k].lo), add(x, at[k].range ? at[k].hi : NULL);
+}
+
+/* All that n says at env's point: indices, conditions, shapes. A scatter's maps are said at other points. */
+static uint64_t said(const ref *r, const tp_node *n) {
+  hashing x = { r, 0 };
+  for (int i = 0; i < n->attr.nix; i++) add(&x, n->attr.ix[i]);
+  for (int o = 0; o < n->nout; o++)
+    for (int k = 0; k < n->out[o].rank; k++) add(&x, n->out[o].shape[k]);
+  if (n->op == TP_OP_READ) add_at(&x, n->attr.at, n->in[0].src.node->ndom);
+  for (int k = 0; k < n->nin; k++) {
+    const tp_edge *e = &n->in[k];
+    if (n->op == TP_OP_ACCUM && !e->gather) continue;
+    add(&x, e->cond);
+    add_at(&x, e->at, e->gather ? e->src.node->ndom : n->ndom);
+  }
+  return x.h;
+}
+
+/* The least that an end can be at env's point, which is there. */
+static int64_t at_least(const ref *r, const tp_node *n, const tp_stop *s) {
+  return TP_MIN(tp_dom_has(n->ndom, n->dom, s->dim) ? r->env[s->dim->id] + 1 : 1, ref_bound(r, s->dim));
+}
+
+/* Does n say the same whatever the end will be, as x[min(t, T - 1)] does? */
+static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
+  const tp_sym *t = e->stop->dim->bound;
+  int mentioned = 0;
+  for (int i = 0; i < r->g->stops.n; i++) mentioned += r->ending[i].own[n->id];
+  if (mentioned > 1) return false;
+  int64_t lo = at_least(r, n, e->stop), k = lo;
+  uint64_t first = 0;
+  for (bool same = true; same && k <= ref_bound(r, e->stop->dim); k += same) {
+    r->env[t->id] = k;
+    uint64_t h = said(r, n);
+    same = k == lo || h == first;
+    first = k == lo ? h : first;
+  }
+  r->env[t->id] = lo;
+  return k > ref_bound(r, e->stop->dim);
+}
+
+/* The ends that the node mentions at its point, which is in env: those that make a difference. */
 bool ref_demand_ends(ref *r, const tp_node *n) {
-  for (int i = 0; i < r->g->stops.n; i++)
-    if (r->ending[i].own[n->id] && !ref_want_end(r, &r->ending[i])) return false;
+  for (int i = 0; i < r->g->stops.n; i++) {
+    const ref_ending *e = &r->ending[i];
+    if (r->ending[i].own[n->id] && cell_here(r, e->end)->state != CELL_DONE && !is_settled(r, n, e) && !ref_want_end(r, e)) return false;
+  }
   return true;
 }
 
@@ -189,6 +253,6 @@ void ref_set_ends(ref *r, const tp_node *n) {
     for (int k = 0; k < e->end->ndom; k++) has &= tp_dom_has(n->ndom, n->dom, e->end->dom[k]);
     if (!has) continue;
     tp_cell *c = cell_here(r, e->end);
-    r->env[e->stop->dim->bound->id] = c->state == CELL_DONE ? *(int64_t *)c->data[0] : -1;
+    r->env[e->stop->dim->bound->id] = c->state == CELL_DONE ? *(int64_t *)c->data[0] : at_least(r, n, e->stop);
   }
 }

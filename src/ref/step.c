@@ -269,10 +269,10 @@ static bool is_reached(const tp_refsteps *s, const tp_node *w, const tp_sym *d, 
   return !s->r->now || d != s->r->ticks->dim[0] || !is_along(w, d) || row <= s->now[0] + 1;
 }
 
-/* The last value of parameter w, which the hidden output is. One whose end is up to data waits for that. */
+/* The last value of parameter w, which the hidden output is. Along a dim whose end is up to data it waits for that. */
 static bool has_last(tp_refsteps *s, const tp_node *w) {
   bool yes = true;
-  for (int d = 0; d < w->ndom && !s->r->g->stops.n; d++) yes &= is_reached(s, w, w->dom[d], ref_bound(s->r, w->dom[d]));
+  for (int d = 0; d < w->ndom; d++) yes &= tp_stop_of(s->r->g, w->dom[d]) || is_reached(s, w, w->dom[d], ref_bound(s->r, w->dom[d]));
   return yes;
 }
 

@@ -93,10 +93,17 @@ static void take_list(tp_reader *r, int n, tp_array ***to) {
   for (int i = 0; i < n; i++) (*to)[i] = tp_take_array(r);
 }
 
+/* With what symbols of ours say of the bounds. */
+static bool take_bounds(tp_fn *f, tp_reader *r, saved *v) {
+  int64_t *given = tp_calloc(sizeof *given * (size_t)(tp_nsym(f->closed->ix) + 1));
+  for (int i = 0; given && i < f->nbound; i++) given[f->bounds[i]->id] = tp_take_in(r, 0, TP_ENDLESS + 1);
+  v->env = given ? tp_full_env(f, given) : NULL;
+  tp_free(given);
+  return v->env;
+}
+
 static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
-  v->env = tp_calloc(sizeof *v->env * (size_t)(tp_nsym(f->closed->ix) + 1));
-  if (!v->env) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  for (int i = 0; i < f->nbound; i++) v->env[f->bounds[i]->id] = tp_take_in(r, 0, TP_ENDLESS + 1);
+  if (!take_bounds(f, r, v)) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   v->seed = tp_take_i64(r);
   v->over = tp_take_in(r, 0, 2);
   v->begun = tp_take_in(r, 0, 2);
@@ -153,6 +160,41 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   return found;
 }
 
+/* Is the k-th row of the ends over? Ticks outside the dim that ends say it: the state stands at one behind it. */
+static bool row_over(tp_fn *f, const saved *v, const tp_stop *s, const tp_node *n, const tp_array *ends, int64_t k) {
+  int64_t at[TP_MAXRANK], c = 0;
+  for (int d = n->ndom - 1; d >= 0; k /= ends->shape[d--]) at[d] = k % ends->shape[d];
+  for (int t = 0; t < f->ntick && f->tick[t] != s->dim && c == 0; t++) {
+    int64_t row = 0;
+    for (int d = 0; d < n->ndom; d++)
+      if (n->dom[d] == f->tick[t]) row = at[d];
+    c = row - v->at[t];
+  }
+  return c < 0;
+}
+
+/* Has a row ended by the bound that the state had, and would it go on with another? */
+static bool is_reached(tp_fn *f, const saved *v, const tp_stop *s) {
+  const tp_graph *g = f->closed;
+  bool any = false;
+  for (int i = 0; i < g->outputs.n; i++) {
+    const tp_node *n = g->outputs.v[i].val.node;
+    const tp_array *ends = gives_end(g, &g->outputs.v[i]) && tp_stop_of(g, tp_ix_as_sym(n->attr.ix[0])) == s ? v->outputs[i] : NULL;
+    for (int64_t k = 0; ends && ends->dtype == TP_I64 && ends->rank == n->ndom && k < ends->count; k++)
+      any |= ((const int64_t *)ends->data)[k] == v->env[s->dim->bound->id] && row_over(f, v, s, n, ends, k);
+  }
+  return any;
+}
+
+/* Did ticks that are over go through all of the dim with this bound? Those inside the first tick dim did, and those that do not tick. */
+static bool is_past(tp_fn *f, const saved *v, const tp_sym *b) {
+  bool past = false, any = false;
+  for (int k = 0; k < f->ntick && f->tick[k]->bound != b; k++) past |= v->at[k] > 0;
+  for (int i = 0; i < f->closed->nodes.n; i++)
+    for (int d = 0; d < f->closed->nodes.v[i]->ndom; d++) any |= f->closed->nodes.v[i]->dom[d]->bound == b;
+  return past && any;
+}
+
 static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, tp_error *err) {
   *same = true;
   for (int i = 0; i < f->nbound; i++) {
@@ -163,6 +205,10 @@ static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, t
     if (now < was) return tp_fail(err, TP_E_BOUND, f->pos, "'%s' was %lld in the state and cannot become %lld", b->name, (long long)was, (long long)now);
     const tp_node *x = reader_of(f, b);
     if (x) return tp_fail(err, TP_E_BOUND, x->pos, "'%s' was %lld in the state and cannot become %lld: what is computed here mentions it", b->name, (long long)was, (long long)now);
+    const tp_stop *s = tp_stop_of(f->closed, b);
+    if (!s && is_past(f, v, b)) return tp_fail(err, TP_E_BOUND, f->pos, "'%s' was %lld in the state and cannot become %lld: ticks are over that went that far", b->name, (long long)was, (long long)now);
+    if (s && is_reached(f, v, s))
+      return tp_fail(err, TP_E_BOUND, s->pos, "'%s' was %lld in the state and cannot become %lld: a row has ended there, which would go on", b->name, (long long)was, (long long)now);
   }
   if (*same || !v->over) return true;
   return tp_fail(err, TP_E_BOUND, f->pos, "the state is of a run that has ended: a longer one goes on from a state before its last tick");
@@ -190,24 +236,31 @@ static bool copy_output(const tp_array *from, tp_array *to) {
   return true;
 }
 
-/* A run that has begun holds a value, of the shape of one tick. */
-static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a) {
+/* A run that has begun holds a value, of the shape of one tick; of another shape (larger bounds) the next tick's takes its place. */
+static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a, bool same) {
   int64_t shape[TP_MAXRANK];
   int rank = tp_fn_fed_shape(f, i, &s->run, shape);
   if (!a) return !s->begun || s->over || s->ref;
-  if (a->dtype != f->closed->inputs.v[i]->out[0].dtype || a->rank != rank || (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) return false;
+  if (a->dtype != f->closed->inputs.v[i]->out[0].dtype || a->rank != rank || (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) return !same;
   s->values[i] = tp_array_ref(a);
   return true;
 }
 
+static bool none_longer(tp_fn *f, tp_error *err) {
+  return tp_fail(err, TP_E_BOUND, f->pos, "a larger bound than the state's is possible only where nothing that is kept is as large, and all work of the tick is done");
+}
+
 static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool same, tp_error *err) {
+  const int64_t *was = same ? NULL : v->env;
   memcpy(s->at, v->at, sizeof s->at);
   s->over = v->over;
   s->begun = v->begun;
   for (int k = 0; k < f->ntick; k++)
     if (s->at[k] >= TP_MAX(s->env[f->tick[k]->bound->id], 1)) return broken(f, err);
   for (int i = 0; i < f->closed->inputs.n; i++)
-    if (f->fed[i] && !restore_value(f, s, i, v->values[i])) return broken(f, err);
+    if (f->fed[i] && !restore_value(f, s, i, v->values[i], same)) return broken(f, err);
+  if (was && s->exec && !s->begun) return true;  /* nothing has run */
+  if (was && s->exec && !tp_exec_longer(s->exec, was, s->at, err)) return none_longer(f, err);
   for (int i = 0; i < f->closed->outputs.n; i++) {
     tp_array *to = s->run.outputs[i];
     if (v->outputs[i] && to && !copy_output(v->outputs[i], to)) return broken(f, err);
@@ -215,10 +268,7 @@ static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool 
   if (s->over) return r->left == 0 || broken(f, err);
   if (s->ref) return tp_ref_get(s->ref, r, err) || broken(f, err);
   int64_t at[TP_MAXTICK];
-  if (!tp_exec_get(s->exec, r, same) || r->left) {
-    if (same) return broken(f, err);
-    return tp_fail(err, TP_E_BOUND, f->pos, "a larger bound than the state's is possible only where nothing that is kept is as large, and all work of the tick is done");
-  }
+  if (!tp_exec_get(s->exec, r, was) || r->left) return same ? broken(f, err) : none_longer(f, err);
   if (tp_exec_tick(s->exec, at) && memcmp(at, s->at, sizeof *at * (size_t)f->ntick)) return broken(f, err);
   return true;
 }
