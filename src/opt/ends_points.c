@@ -158,15 +158,7 @@ typedef struct { ends *l; tp_node *n; tp_edge *was; int nwas, ncell; cell cell[M
 
 /* Points at which branch k is the first that holds, and that something needs, for any end. */
 static tp_set *may_be_first(branching *b, int k) {
-  ends *l = b->l;
-  tp_set *s = tp_ends_need(l, b->n);
-  for (int j = 0; j <= k; j++) {
-    if (!b->was[j].cond && j < k) { s = tp_set_minus(s, tp_set_copy(s)); continue; }
-    if (!b->was[j].cond) continue;
-    tp_set *c = tp_set_cond(l->ix, b->n->ndom, b->n->dom, b->was[j].cond);
-    s = j < k ? tp_set_minus(s, c) : tp_set_and(s, c);
-  }
-  return tp_ends_project(l, s);
+  return tp_ends_project(b->l, tp_set_and(tp_ends_need(b->l, b->n), tp_branch_set(b->l->g, b->n, k)));
 }
 
 /* Each cell in two: the points that branch k may take, and the others. */
