@@ -48,12 +48,10 @@ static tp_val substituted(lua_State *L, tl_prog *lp, const tp_node *h, const lef
   tp_error e = { 0 };
   tp_graph *g = lp->p->g;
   if (l->identity) return v;
-  tp_at *at = TP_NEWN(&g->arena, tp_at, v.node->ndom + 1);
-  for (int k = 0; k < v.node->ndom; k++) {
-    at[k] = (tp_at){ .lo = tp_ix_sym(g->ix, v.node->dom[k]) };
+  tp_at *at = tp_at_own(g, v.node->ndom, v.node->dom);
+  for (int k = 0; k < v.node->ndom; k++)
     for (int j = 0; j < h->ndom; j++)
       if (h->dom[j] == v.node->dom[k]) at[k].lo = l->sub[j];
-  }
   v = tp_read(g, v, at, &e);
   if (!v.node) tl_raise(L, &e);
   return v;

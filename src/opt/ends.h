@@ -31,7 +31,10 @@ TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);                    
 const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a);                        /* what may be, of the ends that a mentions */
 const tp_ix *tp_ends_alive(ends *l, const tp_node *n);                          /* n's point is there */
 tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom); /* v, for whoever reads it index by index */
-/* x where cond holds, else what adds nothing; a contraction's operands are masked instead of its result, if nobody else sees that (only). */
+tp_at *tp_ends_whole(ends *l, int ndom, const tp_sym *const *dom, int nleft, const tp_sym *const *left);     /* all of the dims that are not left */
+int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left);       /* n's dims without t */
+tp_val tp_ends_over(ends *l, tp_red red, tp_val x, const tp_sym *t);            /* x reduced over all of t */
+/* x where cond holds, else what adds nothing, at points of dom; a contraction's operands are masked instead of its result, if nobody else sees that (only). */
 tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x, tp_red red, bool only);
 const tp_ix *tp_ends_part(const tp_ix *cond, int k);                            /* cond as a conjunction: its part k, NULL: no more */
 /* The conjunction of those args of cond that mention an end, or of those that do not. */

@@ -34,19 +34,11 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
 /* The value at T - c, kept where it is made: what adds to the sum is x there, and nothing elsewhere. A greatest value, for it gives back what it took bit for bit. */
 static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
-  const tp_sym *const *dom, *t = s->dim, *left[64];
-  int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom), n = 0;
-  tp_at *at = TP_NEWN(&l->g->arena, tp_at, ndom + 1);
-  for (int k = 0; k < ndom; k++) {
-    at[k] = dom[k] == t ? (tp_at){ true, zero(l), sym(l, t->bound) } : (tp_at){ .lo = sym(l, dom[k]) };
-    if (dom[k] != t) left[n++] = dom[k];
-  }
-  const tp_out *o = tp_outof(x);
-  const tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, sym(l, t), c), sym(l, s->sym));
-  tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = TP_RED_MAX });
-  tp_val part = tp_ends_same_dom(l, tp_ends_masked(l, is, ndom, dom, x, TP_RED_MAX, false), ndom, dom);
-  if (!y.node || !part.node || !tp_accum_add(l->g, y.node, (tp_edge){ .src = part, .at = at, .gather = true, .pos = l->g->pos }, l->err)) return tp_none;
-  y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
+  const tp_sym *const *dom;
+  int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom);
+  const tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, sym(l, s->dim), c), sym(l, s->sym));
+  tp_val y = tp_ends_over(l, TP_RED_MAX, tp_ends_masked(l, is, ndom, dom, x, TP_RED_MAX, false), s->dim);
+  if (y.node) y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
   return y;
 }
 
@@ -61,18 +53,16 @@ static bool is_constant(const tp_node *n, const tp_ix *e) {
 /* Other constant points are taken before, ranges and what moves after. */
 static tp_val read_last(ends *l, tp_val x, const tp_at *at, int i, int64_t c) {
   const tp_node *n = x.node;
-  tp_at first[n->ndom + 1];
+  tp_at *first = tp_at_own(l->g, n->ndom, n->dom);
   for (int k = 0; k < n->ndom; k++)
-    first[k] = !at[k].range && is_constant(n, at[k].lo) && !tp_mentions_end(l->g, at[k].lo) ? at[k] : (tp_at){ .lo = sym(l, n->dom[k]) };
+    if (!at[k].range && is_constant(n, at[k].lo) && !tp_mentions_end(l->g, at[k].lo)) first[k] = at[k];
   x = tp_read(l->g, x, first, l->err);
   tp_val y = x.node ? last_value(l, x, i, c) : x;
   if (!y.node) return y;
-  tp_at left[y.node->ndom + 1];
-  for (int k = 0; k < y.node->ndom; k++) {
-    left[k] = (tp_at){ .lo = sym(l, y.node->dom[k]) };
+  tp_at *left = tp_at_own(l->g, y.node->ndom, y.node->dom);
+  for (int k = 0; k < y.node->ndom; k++)
     for (int j = 0; j < n->ndom; j++)
       if (n->dom[j] == y.node->dom[k]) left[k] = at[j];
-  }
   return tp_ends_read_at(l, y, left);
 }
 
@@ -85,14 +75,7 @@ static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
   for (int k = 0; k < d; k++) axis += at[k].range;
   for (int k = 0; k < n->ndom; k++) {
     const tp_ix *e[2] = { at[k].lo, at[k].range ? at[k].hi : at[k].lo };
-    for (int j = 0; j < 2; j++) {
-      const tp_sym *syms[64];
-      int m = TP_MIN(tp_ix_syms(e[j], syms, 64), 64);
-      for (int i = 0; i < m; i++)
-        if (syms[i]->kind == TP_SYM_DIM) reader.ndom = tp_dom_union(l->g, reader.ndom, reader.dom, 1, &syms[i], &reader.dom);
-      for (int i = 0; i < l->g->stops.n; i++)
-        if (tp_ix_mentions(e[j], l->g->stops.v[i].sym)) reader.ndom = tp_dom_union(l->g, reader.ndom, reader.dom, l->g->stops.v[i].ndom, l->g->stops.v[i].dom, &reader.dom);
-    }
+    for (int j = 0; j < 2; j++) tp_dom_add(l->g, &reader, e[j]);
   }
   all[d] = (tp_at){ true, zero(l), sym(l, n->dom[d]->bound) };
   tp_val k = tp_ends_value(l, tp_ends_clamped(l, at[d].lo, n->dom[d]), reader.ndom, reader.dom), rows = tp_ends_read_at(l, x, all);
