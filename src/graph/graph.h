@@ -153,6 +153,7 @@ bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge contribution, tp_error *err
 bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);  /* of a dim or of its bound; NULL: none */
 bool tp_mentions_end(const tp_graph *g, const tp_ix *e);        /* e mentions a reached end */
+const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention);       /* those parts of a condition that mention one, or those that do not; NULL: none */
 const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);       /* it is at least that, and at most what was given */
 tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims);      /* something is */
 /* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of these dims? */

@@ -73,6 +73,8 @@ const tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a);
+const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b);    /* their conjunction, where NULL says nothing */
+const tp_ix *tp_ix_conjunct(const tp_ix *cond, int k);      /* of cond as a conjunction: part k; NULL: no more */
 
 /* ---- looking inside ---- */
 tp_ixkind tp_ix_kind(const tp_ix *e);

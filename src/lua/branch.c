@@ -18,10 +18,6 @@ static bool mentions_dims(const tp_ix *e) {
   return n > (int)TP_LEN(s);
 }
 
-static void add_cond(tp_ictx *c, left_t *l, const tp_ix *cond) {
-  l->cond = l->cond ? tp_ix_and(c, l->cond, cond) : cond;
-}
-
 static void left_dim(lua_State *L, tl_prog *lp, const tp_sym *d, const tp_at *at, left_t *l, int k) {
   tp_ictx *c = lp->p->ix;
   const tp_ix *self = tp_ix_sym(c, d), *rest;
@@ -32,10 +28,10 @@ static void left_dim(lua_State *L, tl_prog *lp, const tp_sym *d, const tp_at *at
   l->identity = false;
   if (!mentions_dims(at->lo)) {
     l->sub[k] = at->lo;
-    add_cond(c, l, tp_ix_cmp(c, TP_EQ, self, at->lo));
+    l->cond = tp_ix_both(c, l->cond, tp_ix_cmp(c, TP_EQ, self, at->lo));
   } else if (tp_ix_linear_in(c, at->lo, d, &coef, &rest) && coef == 1 && tp_ix_is_const(rest, &shift)) {
     l->sub[k] = tp_ix_addc(c, self, -shift);
-    add_cond(c, l, shift > 0 ? tp_ix_cmp(c, TP_GE, self, tp_ix_const(c, shift))
+    l->cond = tp_ix_both(c, l->cond, shift > 0 ? tp_ix_cmp(c, TP_GE, self, tp_ix_const(c, shift))
                              : tp_ix_cmp(c, TP_LT, l->sub[k], tp_ix_sym(c, d->bound)));
   } else {
     tl_fail(L, TP_E_OPTION, "option: '%s' on the left: per dim it is %s, %s + constant or an expression without dims; for anything else write h:when(cond, e)",

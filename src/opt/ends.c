@@ -197,19 +197,6 @@ static tp_val equal_zero(ends *l, const tp_ix *e, int ndom, const tp_sym *const 
   return mk_bin(l->mk, TP_OP_EQ, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
 }
 
-const tp_ix *tp_ends_part(const tp_ix *cond, int k) {
-  if (tp_ix_kind(cond) == TP_IX_AND) return k < tp_ix_narg(cond) ? tp_ix_arg(cond, k) : NULL;
-  return k ? NULL : cond;
-}
-
-const tp_ix *tp_ends_split(ends *l, const tp_ix *cond, bool mention) {
-  if (!cond) return NULL;
-  const tp_ix *all = NULL, *x;
-  for (int k = 0; (x = tp_ends_part(cond, k)); k++)
-    if (mentions(l, x) == mention) all = all ? tp_ix_and(l->ix, all, x) : x;
-  return all;
-}
-
 static tp_val several(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
   tp_op op = tp_ix_kind(cond) == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR;
   tp_val y = { 0 };
@@ -237,7 +224,7 @@ tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *d
 
 /* ---- whatever is reached ---- */
 
-const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most) {
+const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim) {
   const tp_sym *elim[l->g->stops.n + 1];
   int n = 0;
   for (int i = next_end(l, e, 0); i >= 0; i = next_end(l, e, i + 1)) {
@@ -246,7 +233,8 @@ const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most) {
     e = tp_ix_subst(l->ix, e, 1, &s, &some);
     elim[n++] = l->less[i];
   }
-  return n ? (most ? tp_ix_upper : tp_ix_lower)(l->ix, e, n, elim) : e;
+  if (n) e = (most ? tp_ix_upper : tp_ix_lower)(l->ix, e, n, elim);
+  return e ? e : most ? sym(l, dim->bound) : num(l, 0);
 }
 
 const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim) {

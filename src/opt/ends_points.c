@@ -175,7 +175,7 @@ static tp_val here(branching *b, int k) {
   for (int d = 0; d < x->ndom; d++) {
     const tp_ix *equal = tp_ix_cmp(l->ix, TP_EQ, sym(l, x->dom[d]), at[d].lo);
     if (at[d].range || !tp_mentions_end(l->g, at[d].lo) || !tp_dom_has(b->n->ndom, b->n->dom, x->dom[d])) continue;
-    for (int i = 0; b->was[k].cond && (part = tp_ends_part(b->was[k].cond, i)); i++)
+    for (int i = 0; (part = tp_ix_conjunct(b->was[k].cond, i)); i++)
       if (part == equal) at[d].lo = sym(l, x->dom[d]);
   }
   return tp_read(l->g, v.node->in[0].src, at, l->err);

@@ -14,7 +14,7 @@ typedef struct sum {                            /* one contribution, as it becom
 } sum;
 
 static const tp_ix *sym(const sum *s, const tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
-static const tp_ix *both(const sum *s, const tp_ix *a, const tp_ix *b) { return !a ? b : !b ? a : tp_ix_and(s->l->ix, a, b); }
+static const tp_ix *both(const sum *s, const tp_ix *a, const tp_ix *b) { return tp_ix_both(s->l->ix, a, b); }
 static tp_node *operand(const sum *s) { return s->e.src.node; }
 static bool mentions(const sum *s, const tp_ix *e) { return tp_mentions_end(s->l->g, e); }
 static const tp_ix *zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
@@ -79,7 +79,7 @@ static bool holds(const sum *s, TP_KEEP tp_rel *pairs, const tp_ix *part) {
 static const tp_ix *asked(const sum *s, const tp_ix *parts, bool at_p) {
   const tp_ix *left = NULL, *x;
   tp_rel *pairs = needed_pairs(s, at_p);
-  for (int k = 0; parts && (x = tp_ends_part(parts, k)); k++)
+  for (int k = 0; (x = tp_ix_conjunct(parts, k)); k++)
     if (!holds(s, pairs, x)) left = both(s, left, x);
   tp_rel_free(pairs);
   return left;
@@ -133,7 +133,7 @@ static bool is_condition(const sum *s, const tp_ix *ask) {
   int64_t coef;
   for (int d = 0; d < about.ndom; d++)
     if (!tp_dom_has(s->ndom, s->dom, about.dom[d]) || !same_in_u(s, about.dom[d])) return false;
-  for (int k = 0; (x = tp_ends_part(ask, k)); k++) {
+  for (int k = 0; (x = tp_ix_conjunct(ask, k)); k++) {
     int found = 0;
     if (tp_ix_kind(x) != TP_IX_GE0) return false;
     for (int i = 0; i < l->g->stops.n; i++) {
@@ -148,7 +148,7 @@ static bool is_condition(const sum *s, const tp_ix *ask) {
 /* `alive` is about p's own point, s->parts about either. */
 static bool settle(sum *s, tp_edge *to) {
   ends *l = s->l;
-  const tp_ix *alive = tp_ends_split(l, tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom }), true), *range, *ask;
+  const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom }), true), *range, *ask;
   tp_rel *pairs = needed_pairs(s, !s->own);
   if (s->parts) pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
   if (alive && !s->own) pairs = tp_rel_restrict(pairs, tp_set_cond(l->ix, s->ndom, s->dom, alive));
@@ -194,11 +194,11 @@ static bool widen_range(sum *s, int k) {
   tp_ictx *c = s->l->ix;
   const tp_sym *d = s->dom[k];
   tp_at r = s->e.at[k];
-  const tp_ix *lo = tp_ends_extreme(s->l, r.lo, false), *hi = tp_ends_extreme(s->l, r.hi, true), *part = NULL;
+  const tp_ix *part = NULL;
   if ((mentions(s, r.lo) && !tells(s, r.lo)) || (mentions(s, r.hi) && !tells(s, r.hi))) return false;
   if (mentions(s, r.lo)) part = tp_ix_cmp(c, TP_GE, sym(s, d), r.lo);
   if (mentions(s, r.hi)) part = both(s, part, tp_ix_cmp(c, TP_LT, sym(s, d), r.hi));
-  set_at(s, s->ndom, k, (tp_at){ true, lo ? lo : zero(s), hi ? hi : sym(s, d->bound) });
+  set_at(s, s->ndom, k, (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
   s->parts = both(s, s->parts, part);
   if (mentions(s, r.lo)) bring_all(s, r.lo);
   if (mentions(s, r.hi)) bring_all(s, r.hi);
@@ -262,10 +262,9 @@ static bool repeated(sum *s, int d, int axis, tp_val row) {
   ends *l = s->l;
   const tp_sym *t = s->n->dom[d];
   tp_at r = s->e.at[d];
-  const tp_ix *hi = tp_ends_extreme(l, r.hi, true), *shape[TP_MAXRANK], *want;
+  const tp_ix *hi = tp_ends_extreme(l, r.hi, true, t), *shape[TP_MAXRANK], *want;
   int rank = tp_rankof(s->e.src), n = 0;
   bool apart = !tp_dom_has(s->ndom, s->dom, t);
-  hi = hi ? hi : sym(s, t->bound);
   want = tp_ix_extent(l->ix, r.lo, hi, operand(s)->ndom, operand(s)->dom);
   for (int a = 0; a < rank; a++)
     if (!apart || a != axis) shape[n++] = a == axis ? want : mk_extent(s->e.src, a);
@@ -291,11 +290,9 @@ static bool padded(sum *s, int d, int axis) {
   tp_at r = s->e.at[d];
   tp_node *x = operand(s);
   tp_val row = mentions(s, r.lo) ? tp_none : one_row(s, axis);
-  const tp_ix *lo = tp_ends_extreme(l, r.lo, false), *hi = tp_ends_extreme(l, r.hi, true);
+  const tp_ix *lo = tp_ends_extreme(l, r.lo, false, s->n->dom[d]), *hi = tp_ends_extreme(l, r.hi, true, s->n->dom[d]);
   if (row.node) return repeated(s, d, axis, row);
   if (l->err->code) return false;
-  lo = lo ? lo : zero(s);
-  hi = hi ? hi : sym(s, s->n->dom[d]->bound);
   const tp_ix *want = tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom), *before = tp_ix_sub(l->ix, r.lo, lo);
   const tp_ix *after = tp_ix_sub(l->ix, tp_ix_sub(l->ix, want, before), mk_extent(s->e.src, axis));
   s->e.src = mk_pad(l->mk, s->e.src, axis, before, after, 0);
@@ -409,8 +406,8 @@ bool tp_ends_sum(ends *l, tp_node *n) {
     if (!concerns(l, n, e)) continue;
     l->g->pos = e->pos.file ? e->pos : n->pos;
     sum s = { .l = l, .n = n, .e = *e, .ndom = e->src.node->ndom, .dom = e->src.node->dom };
-    s.plain = tp_ends_split(l, e->cond, false);
-    s.parts = tp_ends_split(l, e->cond, true);
+    s.plain = tp_end_parts(l->g, e->cond, false);
+    s.parts = tp_end_parts(l->g, e->cond, true);
     if (!(e->gather ? gathered : scattered)(&s, &n->in[k])) return false;
   }
   return true;
