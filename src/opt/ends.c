@@ -237,6 +237,17 @@ const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *d
   return e ? e : most ? sym(l, dim->bound) : num(l, 0);
 }
 
+tp_node tp_ends_about(ends *l, const tp_ix *e) {
+  tp_node n = { 0 };
+  tp_dom_add(l->g, &n, e);
+  return n;
+}
+
+bool tp_ends_shape_moves(tp_val x, const tp_sym *d) {
+  int axis;
+  return tp_varies(tp_rankof(x), tp_outof(x)->shape, 1, &d, &axis);
+}
+
 const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim) {
   return tp_ix_max(l->ix, num(l, 0), tp_ix_min(l->ix, e, tp_ix_addc(l->ix, sym(l, dim->bound), -1)));
 }

@@ -25,6 +25,8 @@ tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom
 const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim);    /* of e as an end of a range of dim, whatever is reached, from 1 on */
 const tp_ix *tp_ends_extremum(ends *l, const tp_ix *e, int64_t *k);             /* the first term of e that is k times a min or max with an end inside; NULL: none */
 const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim);       /* 0 <= e < bound */
+tp_node tp_ends_about(ends *l, const tp_ix *e);                                 /* its domain: the dims of which e is a function */
+bool tp_ends_shape_moves(tp_val x, const tp_sym *d);                            /* an extent of x mentions d */
 /* n's needed points: what was reached at the point is a parameter. */
 TP_GIVE tp_set *tp_ends_need(ends *l, const tp_node *n);
 TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);                    /* for anything that may be reached */

@@ -11,12 +11,6 @@ static bool is_given(const tp_node *n) {
   return n->op == TP_OP_INPUT || n->op == TP_OP_CONST;
 }
 
-static bool shape_moves(tp_val x, const tp_sym *d) {
-  for (int a = 0; a < tp_rankof(x); a++)
-    if (tp_ix_mentions(mk_extent(x, a), d)) return true;
-  return false;
-}
-
 /* x[T - c] with c a constant and T that of x's own row: which stop, -1: it is something else. */
 static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) {
   const tp_node *n = x.node;
@@ -26,7 +20,7 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
     const tp_stop *s = &l->g->stops.v[i];
     if (s->dim != n->dom[d] || !tp_ix_linear_in(l->ix, at[d].lo, s->sym, &k, &rest) || k != 1 || !tp_ix_is_const(rest, c)) continue;
     *c = -*c;
-    return *c >= 1 && tp_at_stays(n, at, s) && !shape_moves(x, s->dim) ? i : -1;
+    return *c >= 1 && tp_at_stays(n, at, s) && !tp_ends_shape_moves(x, s->dim) ? i : -1;
   }
   return -1;
 }
@@ -42,20 +36,12 @@ static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   return y;
 }
 
-static bool is_constant(const tp_node *n, const tp_ix *e) {
-  const tp_sym *syms[64];
-  int m = TP_MIN(tp_ix_syms(e, syms, 64), 64);
-  for (int i = 0; i < m; i++)
-    if (syms[i]->kind == TP_SYM_DIM) return false;
-  return n->ndom > 0;
-}
-
 /* Other constant points are taken before, ranges and what moves after. */
 static tp_val read_last(ends *l, tp_val x, const tp_at *at, int i, int64_t c) {
   const tp_node *n = x.node;
   tp_at *first = tp_at_own(l->g, n->ndom, n->dom);
   for (int k = 0; k < n->ndom; k++)
-    if (!at[k].range && is_constant(n, at[k].lo) && !tp_mentions_end(l->g, at[k].lo)) first[k] = at[k];
+    if (!at[k].range && !tp_ends_about(l, at[k].lo).ndom && !tp_mentions_end(l->g, at[k].lo)) first[k] = at[k];
   x = tp_read(l->g, x, first, l->err);
   tp_val y = x.node ? last_value(l, x, i, c) : x;
   if (!y.node) return y;
@@ -89,7 +75,7 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
     if (at[d].range || !tp_mentions_end(l->g, at[d].lo)) continue;
     int i = is_given(x.node) ? -1 : last_of(l, x, at, d, &c);
     if (i >= 0) return read_last(l, x, at, i, c);
-    if (!shape_moves(x, x.node->dom[d])) return pick(l, x, at, d);
+    if (!tp_ends_shape_moves(x, x.node->dom[d])) return pick(l, x, at, d);
   }
   return tp_read(l->g, x, at, l->err);
 }
@@ -119,12 +105,12 @@ bool tp_ends_point(ends *l, tp_node *n) {
   const tp_node *x = n->in[0].src.node;
   for (int d = 0; d < x->ndom && !is_given(x); d++) {
     int64_t k;
-    const tp_ix *m = n->attr.at[d].range || shape_moves(n->in[0].src, x->dom[d]) ? NULL : tp_ends_extremum(l, n->attr.at[d].lo, &k);
+    const tp_ix *m = n->attr.at[d].range || tp_ends_shape_moves(n->in[0].src, x->dom[d]) ? NULL : tp_ends_extremum(l, n->attr.at[d].lo, &k);
     if (!m) continue;
     l->g->pos = n->pos;
     return in_branches(l, n, d, m, k);
   }
-  for (int d = 0; d < x->ndom; d++) points |= !n->attr.at[d].range && tp_mentions_end(l->g, n->attr.at[d].lo) && !shape_moves(n->in[0].src, x->dom[d]);
+  for (int d = 0; d < x->ndom; d++) points |= !n->attr.at[d].range && tp_mentions_end(l->g, n->attr.at[d].lo) && !tp_ends_shape_moves(n->in[0].src, x->dom[d]);
   if (!points) return true;
   l->g->pos = n->pos;
   tp_val y = tp_ends_same_dom(l, tp_ends_read_at(l, n->in[0].src, n->attr.at), n->ndom, n->dom);

@@ -119,17 +119,11 @@ static bool stays(const sum *s, const tp_sym *d) {
 
 static bool same_in_u(const sum *s, const tp_sym *d) { return !s->e.gather || !tp_dom_has(s->n->ndom, s->n->dom, d) || stays(s, d); }
 
-static tp_node dims_of(const sum *s, const tp_ix *e) {
-  tp_node n = { 0 };
-  tp_dom_add(s->l->g, &n, e);
-  return n;
-}
-
 /* Is all that is asked `T >= e`, of rows that come one after the other? Then it stays a condition, under which the contribution runs or not. */
 static bool is_condition(const sum *s, const tp_ix *ask) {
   ends *l = s->l;
   const tp_ix *x, *rest;
-  const tp_node about = dims_of(s, ask);
+  const tp_node about = tp_ends_about(s->l, ask);
   int64_t coef;
   for (int d = 0; d < about.ndom; d++)
     if (!tp_dom_has(s->ndom, s->dom, about.dom[d]) || !same_in_u(s, about.dom[d])) return false;
@@ -176,14 +170,14 @@ static void bring_in(sum *s, int n, const tp_sym *const *dims) {
 
 /* All that e mentions is the same at p and at u, or can be brought in. */
 static bool tells(const sum *s, const tp_ix *e) {
-  const tp_node about = dims_of(s, e);
+  const tp_node about = tp_ends_about(s->l, e);
   for (int d = 0; d < about.ndom; d++)
     if (!stays(s, about.dom[d])) return false;
   return true;
 }
 
 static void bring_all(sum *s, const tp_ix *e) {
-  const tp_node about = dims_of(s, e);
+  const tp_node about = tp_ends_about(s->l, e);
   bring_in(s, about.ndom, about.dom);
   for (int i = 0; i < s->l->g->stops.n; i++)
     if (tp_ix_mentions(e, s->l->g->stops.v[i].sym)) s->own |= 1u << i;
@@ -305,9 +299,7 @@ static bool padded(sum *s, int d, int axis) {
 static bool elsewhere(const sum *s, int d, const tp_sym *t) {
   for (int k = 0; k < s->n->ndom; k++)
     if (k != d && (tp_ix_mentions(s->e.at[k].lo, t) || (s->e.at[k].range && tp_ix_mentions(s->e.at[k].hi, t)))) return true;
-  for (int a = 0; a < tp_rankof(s->e.src); a++)
-    if (tp_ix_mentions(mk_extent(s->e.src, a), t)) return true;
-  return false;
+  return tp_ends_shape_moves(s->e.src, t);
 }
 
 /* All that ends say of p, now: the operand is nothing where it does not count. */
