@@ -154,14 +154,7 @@ static bool lay_out(sweep *s, tp_val v) {
 
 /* ---- parts ---- */
 
-/* Each dim of `over`'s domain where it stands. */
-static const tp_at *in_place(sweep *s, const tp_node *over) {
-  tp_at *at = TP_NEWN(&s->g->arena, tp_at, over->ndom + 1);
-  for (int i = 0; i < over->ndom; i++) at[i].lo = tp_ix_sym(s->g->ix, over->dom[i]);
-  return at;
-}
-
-static const tp_ix *both(sweep *s, const tp_ix *a, const tp_ix *b) { return !a ? b : !b ? a : tp_ix_and(s->g->ix, a, b); }
+static const tp_ix *both(sweep *s, const tp_ix *a, const tp_ix *b) { return tp_ix_both(s->g->ix, a, b); }
 
 /* A part of v's ACCUM; nothing where its condition never holds. */
 static bool contribute(sweep *s, tp_val v, tp_edge e) {
@@ -176,7 +169,7 @@ static bool contribute(sweep *s, tp_val v, tp_edge e) {
 static bool deliver(sweep *s, tp_val v, const tp_node *n, tp_val d) {
   slot *x = slot_of(s, v);
   if (!d.node) return false;
-  if (x->accum) return contribute(s, v, (tp_edge){ .src = d, .at = in_place(s, v.node), .cond = support_of(s, n)->cond });
+  if (x->accum) return contribute(s, v, (tp_edge){ .src = d, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = support_of(s, n)->cond });
   x->adj = x->adj.node ? mk_add(s->mk, x->adj, d) : d;
   if (--x->pending == 0) TP_PUSH(&s->g->arena, &s->work, v);
   return x->adj.node;
@@ -193,13 +186,13 @@ static bool through_merge(sweep *s, tp_val v, const tp_node *n, int k, tp_val dy
   const tp_ix *cond = tp_set_to_cond(s->g->ix, n->ndom, n->dom, first, true);
   tp_set_free(first);
   if (!cond) return tp_isl_check(s->g->ix, n->pos, s->mk.err) && tp_fail(s->mk.err, TP_E_OPTION, n->pos, "option: no condition for branch %d", k);
-  return contribute(s, v, (tp_edge){ .src = dy, .at = in_place(s, v.node), .cond = both(s, cond, support_of(s, n)->cond) });
+  return contribute(s, v, (tp_edge){ .src = dy, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = both(s, cond, support_of(s, n)->cond) });
 }
 
 /* y[u] += x[p], u in at(p): dx[p] is dy read at at(p). x may have dims that at(p) does not mention. */
 static bool through_scatter(sweep *s, tp_val v, const tp_edge *e, tp_val dy) {
   tp_val d = tp_read(s->g, dy, e->at, s->mk.err);
-  return d.node && contribute(s, v, (tp_edge){ .src = d, .at = in_place(s, d.node), .gather = true, .cond = e->cond });
+  return d.node && contribute(s, v, (tp_edge){ .src = d, .at = tp_at_own(s->g, d.node->ndom, d.node->dom), .gather = true, .cond = e->cond });
 }
 
 /* dy with the extents of the ranges of at put before it, so that a scatter can spread it. */
@@ -310,7 +303,7 @@ static tp_val finished(sweep *s, tp_val v) {
   tp_val total = accumulation(s, v), part = x->adj;
   if (!total.node) return total;
   x->adj = total;
-  return contribute(s, v, (tp_edge){ .src = part, .at = in_place(s, v.node), .cond = cond }) ? total : tp_none;
+  return contribute(s, v, (tp_edge){ .src = part, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = cond }) ? total : tp_none;
 }
 
 static bool run(sweep *s, int nwrt, const tp_val *wrt, tp_val *out, bool *reached) {

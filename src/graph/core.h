@@ -16,8 +16,7 @@ typedef bool tp_infer_fn(tp_graph *g, tp_node *n, tp_error *err);
 tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort, tp_infer_time;
 void tp_outs(tp_graph *g, tp_node *n, int nout);
 void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_ix *const *shape);
-void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);       /* the dims that e mentions join n's domain, and those of which an end that it mentions is a function */
-void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);      /* the latter only */
+void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);      /* the dims of which an end that e mentions is a function join n's domain */
 /* ---- ends by data (stop.c) ---- */
 bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom);   /* s is no reached end, or dom has the dims of which it is a function */
 tp_set *tp_set_unended(tp_graph *g, TP_TAKE tp_set *a, const tp_stop *s);   /* without a say on the reached end; it keeps one on the number given */

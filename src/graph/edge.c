@@ -1,14 +1,14 @@
 /* Edges as relations, for everything that asks isl. */
 #include "graph/core.h"
 
-static void identity(tp_graph *g, const tp_node *x, tp_at *at) {
-  for (int i = 0; i < x->ndom; i++) at[i] = (tp_at){ false, tp_ix_sym(g->ix, x->dom[i]), NULL };
+tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom) {
+  tp_at *at = TP_NEWN(&g->arena, tp_at, n + 1);
+  for (int i = 0; i < n; i++) at[i] = (tp_at){ .lo = tp_ix_sym(g->ix, dom[i]) };
+  return at;
 }
 
 static tp_rel *identity_rel(tp_graph *g, const tp_node *n, const tp_node *x) {
-  tp_at at[x->ndom + 1];
-  identity(g, x, at);
-  return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, at);
+  return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, tp_at_own(g, x->ndom, x->dom));
 }
 
 static const tp_ix *cond_of(const void *merge, int k) { return k < ((const tp_node *)merge)->nin ? ((const tp_node *)merge)->in[k].cond : NULL; }
@@ -21,8 +21,7 @@ static tp_rel *update_rel(tp_graph *g, const tp_node *n) {
   const tp_node *x = n->in[1].src.node;
   const tp_attr *a = &n->attr;
   tp_ictx *c = g->ix;
-  tp_at at[x->ndom + 1];
-  identity(g, x, at);
+  tp_at *at = tp_at_own(g, x->ndom, x->dom);
   for (int i = 0; i < x->ndom; i++) {
     if (!tp_dom_has(a->nalong, a->along, x->dom[i])) continue;
     const tp_ix *d = tp_ix_sym(c, x->dom[i]);

@@ -22,6 +22,7 @@ bool tp_op_parse(const char *text, tp_op *out);
 
 typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;
 typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;
+double tp_red_identity(tp_red red, tp_dtype d);                /* what adds nothing */
 
 /* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */
 typedef enum { TP_CHECK_NONE, TP_CHECK_NAN, TP_CHECK_MEANT } tp_check;
@@ -152,11 +153,13 @@ bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge contribution, tp_error *err
 bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);  /* of a dim or of its bound; NULL: none */
 bool tp_mentions_end(const tp_graph *g, const tp_ix *e);        /* e mentions a reached end */
+const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention);       /* those parts of a condition that mention one, or those that do not; NULL: none */
 const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);       /* it is at least that, and at most what was given */
 tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims);      /* something is */
 /* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of these dims? */
 bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
 /* No dim of s->dom is moved by at (of x's dims). */
+tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);         /* each dim at its own value */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
 bool tp_node_mentions(const tp_node *n, const tp_sym *s);       /* in an index, an extent, a condition or a value */
 
@@ -165,6 +168,7 @@ tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
 
 /* Sums of domains, in order: dims of a and b. Result in g's arena. */
 int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b, const tp_sym *const **out);
+void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);       /* the dims that e mentions join n's domain, and those of which an end that it mentions is a function */
 bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
 bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
 bool tp_same_type(const tp_out *a, const tp_out *b);           /* dtype and shape, as canonical forms tell */

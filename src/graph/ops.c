@@ -15,3 +15,13 @@ bool tp_op_parse(const char *text, tp_op *out) {
     }
   return false;
 }
+
+double tp_red_identity(tp_red red, tp_dtype d) {
+  if (red == TP_RED_SUM || red == TP_RED_PROD) return red == TP_RED_PROD;
+  bool max = red == TP_RED_MAX;
+  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
+  if (d == TP_BOOL) return max ? 0 : 1;
+  if (d == TP_U8) return max ? 0 : 255;
+  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
+  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
+}

@@ -16,6 +16,13 @@ bool tp_mentions_end(const tp_graph *g, const tp_ix *e) {
   return false;
 }
 
+const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention) {
+  const tp_ix *all = NULL, *x;
+  for (int k = 0; (x = tp_ix_conjunct(cond, k)); k++)
+    if (tp_mentions_end(g, x) == mention) all = tp_ix_both(g->ix, all, x);
+  return all;
+}
+
 static bool at_mentions(int n, const tp_at *at, const tp_sym *s) {
   for (int i = 0; at && i < n; i++)
     if (tp_ix_mentions(at[i].lo, s) || (at[i].range && tp_ix_mentions(at[i].hi, s))) return true;

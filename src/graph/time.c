@@ -163,10 +163,9 @@ static void solve(tp_graph *g, const tp_node *n, const tp_ix *eq, fixed *f) {
 }
 
 static void find_fixed(tp_graph *g, const tp_node *n, const tp_ix *cond, fixed *f) {
-  if (!cond) return;
-  if (tp_ix_kind(cond) == TP_IX_EQ0) solve(g, n, cond, f);
-  if (tp_ix_kind(cond) == TP_IX_AND)
-    for (int i = 0; i < tp_ix_narg(cond); i++) find_fixed(g, n, tp_ix_arg(cond, i), f);
+  const tp_ix *x;
+  for (int i = 0; (x = tp_ix_conjunct(cond, i)); i++)
+    if (tp_ix_kind(x) == TP_IX_EQ0) solve(g, n, x, f);
 }
 
 /* Shapes must agree where the branch matches: first with the dims it fixes put in, else at the very points. */

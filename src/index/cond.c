@@ -136,5 +136,10 @@ const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *p
   return tp_ix_intern(c, &p);
 }
 
+const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return !a ? b : !b ? a : tp_ix_and(c, a, b); }
+const tp_ix *tp_ix_conjunct(const tp_ix *cond, int k) {
+  if (cond && cond->kind == TP_IX_AND) return k < cond->narg ? cond->arg[k] : NULL;
+  return k ? NULL : cond;
+}
 const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_join(c, TP_IX_AND, 2, (const tp_ix *[]){ a, b }); }
 const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_join(c, TP_IX_OR, 2, (const tp_ix *[]){ a, b }); }

@@ -73,6 +73,8 @@ const tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a);
+const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b);    /* their conjunction, where NULL says nothing */
+const tp_ix *tp_ix_conjunct(const tp_ix *cond, int k);      /* of cond as a conjunction: part k; NULL: no more */
 
 /* ---- looking inside ---- */
 tp_ixkind tp_ix_kind(const tp_ix *e);
@@ -144,7 +146,6 @@ tp_set *tp_set_free(TP_TAKE tp_set *s);
 TP_GIVE tp_set *tp_set_and(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 TP_GIVE tp_set *tp_set_or(TP_TAKE tp_set *a, TP_TAKE tp_set *b);              /* coalesced */
 TP_GIVE tp_set *tp_set_minus(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
-TP_GIVE tp_set *tp_set_coalesce(TP_TAKE tp_set *a);
 TP_GIVE tp_set *tp_set_widen(TP_TAKE tp_set *a, TP_KEEP tp_set *by);           /* one piece around both: what all of a keeps, but for what `by` doesn't */
 /* The points that a has for some value of the bound s with cond, a condition on bounds: s is no parameter of the result. */
 bool tp_set_mentions(tp_ictx *c, TP_KEEP tp_set *a, const tp_sym *s);          /* does it depend on the bound s? */

@@ -367,7 +367,6 @@ tp_set *tp_set_free(tp_set *s) { return isl_set_free(s); }
 tp_set *tp_set_and(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_AND, a, b); }
 tp_set *tp_set_or(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_OR, a, b); }
 tp_set *tp_set_minus(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_MINUS, a, b); }
-tp_set *tp_set_coalesce(tp_set *a) { return tp_isl_coalesce(a); }
 
 typedef struct { isl_set *by, *kept; } widening;
 

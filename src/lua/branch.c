@@ -18,10 +18,6 @@ static bool mentions_dims(const tp_ix *e) {
   return n > (int)TP_LEN(s);
 }
 
-static void add_cond(tp_ictx *c, left_t *l, const tp_ix *cond) {
-  l->cond = l->cond ? tp_ix_and(c, l->cond, cond) : cond;
-}
-
 static void left_dim(lua_State *L, tl_prog *lp, const tp_sym *d, const tp_at *at, left_t *l, int k) {
   tp_ictx *c = lp->p->ix;
   const tp_ix *self = tp_ix_sym(c, d), *rest;
@@ -32,10 +28,10 @@ static void left_dim(lua_State *L, tl_prog *lp, const tp_sym *d, const tp_at *at
   l->identity = false;
   if (!mentions_dims(at->lo)) {
     l->sub[k] = at->lo;
-    add_cond(c, l, tp_ix_cmp(c, TP_EQ, self, at->lo));
+    l->cond = tp_ix_both(c, l->cond, tp_ix_cmp(c, TP_EQ, self, at->lo));
   } else if (tp_ix_linear_in(c, at->lo, d, &coef, &rest) && coef == 1 && tp_ix_is_const(rest, &shift)) {
     l->sub[k] = tp_ix_addc(c, self, -shift);
-    add_cond(c, l, shift > 0 ? tp_ix_cmp(c, TP_GE, self, tp_ix_const(c, shift))
+    l->cond = tp_ix_both(c, l->cond, shift > 0 ? tp_ix_cmp(c, TP_GE, self, tp_ix_const(c, shift))
                              : tp_ix_cmp(c, TP_LT, l->sub[k], tp_ix_sym(c, d->bound)));
   } else {
     tl_fail(L, TP_E_OPTION, "option: '%s' on the left: per dim it is %s, %s + constant or an expression without dims; for anything else write h:when(cond, e)",
@@ -48,12 +44,10 @@ static tp_val substituted(lua_State *L, tl_prog *lp, const tp_node *h, const lef
   tp_error e = { 0 };
   tp_graph *g = lp->p->g;
   if (l->identity) return v;
-  tp_at *at = TP_NEWN(&g->arena, tp_at, v.node->ndom + 1);
-  for (int k = 0; k < v.node->ndom; k++) {
-    at[k] = (tp_at){ .lo = tp_ix_sym(g->ix, v.node->dom[k]) };
+  tp_at *at = tp_at_own(g, v.node->ndom, v.node->dom);
+  for (int k = 0; k < v.node->ndom; k++)
     for (int j = 0; j < h->ndom; j++)
       if (h->dom[j] == v.node->dom[k]) at[k].lo = l->sub[j];
-  }
   v = tp_read(g, v, at, &e);
   if (!v.node) tl_raise(L, &e);
   return v;

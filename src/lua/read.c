@@ -147,8 +147,7 @@ static void from_table(lua_State *L, tl_prog *lp, const tp_node *x, int i, tp_at
 const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i) {
   i = lua_absindex(L, i);
   const tp_node *x = v.node;
-  tp_at *at = TP_NEWN(&lp->p->g->arena, tp_at, x->ndom + 1);
-  for (int k = 0; k < x->ndom; k++) at[k] = (tp_at){ .lo = tp_ix_sym(lp->p->ix, x->dom[k]) };
+  tp_at *at = tp_at_own(lp->p->g, x->ndom, x->dom);
   if (lua_istable(L, i)) {
     from_table(L, lp, x, i, at);
   } else {

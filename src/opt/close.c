@@ -15,13 +15,11 @@ static const tp_ix *last(closing *c, const tp_sym *d) { return tp_ix_addc(c->g->
 
 /* e with dims lo .. hi-1 of along at the indices given. */
 static tp_val read_at(closing *c, tp_val e, int lo, int hi, const tp_ix *const *along_at) {
-  tp_at at[64];
   if (!e.node) return e;
-  for (int d = 0; d < e.node->ndom; d++) {
-    at[d] = (tp_at){ .lo = sym(c, e.node->dom[d]) };
+  tp_at *at = tp_at_own(c->g, e.node->ndom, e.node->dom);
+  for (int d = 0; d < e.node->ndom; d++)
     for (int j = lo; j < hi; j++)
       if (c->p->attr.along[j] == e.node->dom[d]) at[d].lo = along_at[j];
-  }
   return tp_read(c->g, e, at, c->err);
 }
 

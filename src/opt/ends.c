@@ -32,19 +32,31 @@ static bool mentions(ends *l, const tp_ix *e) { return next_end(l, e, 0) >= 0; }
 
 static tp_val value(ends *l, const tp_ix *e) { return tp_ixvalue(l->g, e, l->err); }
 
-static tp_node *accum(ends *l, tp_red red, int ndom, const tp_sym *const *dom) {
-  tp_val v = mk_op(l->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = TP_I64, .ndom = ndom, .dom = dom, .red = red });
-  return v.node;
+tp_at *tp_ends_whole(ends *l, int ndom, const tp_sym *const *dom, int nleft, const tp_sym *const *left) {
+  tp_at *at = tp_at_own(l->g, ndom, dom);
+  for (int d = 0; d < ndom; d++)
+    if (!tp_dom_has(nleft, left, dom[d])) at[d] = (tp_at){ true, num(l, 0), sym(l, dom[d]->bound) };
+  return at;
 }
 
-/* x at each of its dims that dom lacks, 0 .. bound. */
-static bool gather(ends *l, tp_node *n, tp_val x) {
-  tp_at *at = TP_NEWN(&l->g->arena, tp_at, x.node->ndom + 1);
-  for (int d = 0; d < x.node->ndom; d++) {
-    const tp_sym *s = x.node->dom[d];
-    at[d] = tp_dom_has(n->ndom, n->dom, s) ? (tp_at){ .lo = sym(l, s) } : (tp_at){ true, num(l, 0), sym(l, s->bound) };
-  }
-  return tp_accum_add(l->g, n, (tp_edge){ .src = x, .at = at, .gather = true, .pos = l->g->pos }, l->err);
+static tp_val reduced(ends *l, tp_red red, tp_val x, int n, const tp_sym *const *left) {
+  if (!x.node) return x;
+  const tp_out *o = tp_outof(x);
+  const tp_at *at = tp_ends_whole(l, x.node->ndom, x.node->dom, n, left);
+  tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = red });
+  return y.node && tp_accum_add(l->g, y.node, (tp_edge){ .src = x, .at = at, .gather = true, .pos = l->g->pos }, l->err) ? y : tp_none;
+}
+
+int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left) {
+  int m = 0;
+  for (int d = 0; d < n->ndom; d++)
+    if (n->dom[d] != t) left[m++] = n->dom[d];
+  return m;
+}
+
+tp_val tp_ends_over(ends *l, tp_red red, tp_val x, const tp_sym *t) {
+  const tp_sym *left[64];
+  return x.node ? reduced(l, red, x, tp_ends_left(x.node, t, left), left) : x;
 }
 
 static bool make_end(ends *l, int i) {
@@ -52,10 +64,10 @@ static bool make_end(ends *l, int i) {
   l->g->pos = s->pos;
   tp_val never = mk_num(l->mk, 9223372036854775808.0, TP_I64);          /* saturates */
   tp_val at = mk_select(l->mk, s->done, value(l, tp_ix_addc(l->ix, sym(l, s->dim), 1)), never);
-  tp_node *end = accum(l, TP_RED_MIN, s->ndom, s->dom);
-  if (!at.node || !end || !gather(l, end, at)) return false;
-  end->name = s->dim->bound->name;
-  l->end[i] = end;
+  tp_val end = reduced(l, TP_RED_MIN, at, s->ndom, s->dom);
+  if (!end.node) return false;
+  end.node->name = s->dim->bound->name;
+  l->end[i] = end.node;
   return true;
 }
 
@@ -67,18 +79,14 @@ static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_s
     if (!tp_dom_has(s->ndom, s->dom, x.node->dom[d]) || tp_dom_has(ndom, dom, x.node->dom[d])) left[n++] = x.node->dom[d];
   if (n == x.node->ndom) return x;
   const tp_ix *alive = tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom });     /* rows that may have ended themselves */
-  if (tp_ix_kind(alive) != TP_IX_TRUE) x = tp_ends_same_dom(l, tp_ends_masked(l, alive, x.node->ndom, x.node->dom, x, TP_RED_MAX, false), x.node->ndom, x.node->dom);
-  tp_node *y = x.node ? accum(l, TP_RED_MAX, n, left) : NULL;
-  return y && gather(l, y, x) ? tp_v(y) : tp_none;
+  if (tp_ix_kind(alive) != TP_IX_TRUE) x = tp_ends_masked(l, alive, x.node->ndom, x.node->dom, x, TP_RED_MAX, false);
+  return reduced(l, TP_RED_MAX, x, n, left);
 }
 
 static tp_val read_end(ends *l, int i, const tp_ix *upto) {
   const tp_stop *s = stop(l, i);
-  tp_at at[s->ndom + 1];
-  if (!upto) return tp_v(l->end[i]);
-  for (int d = 0; d < s->ndom; d++) at[d] = (tp_at){ .lo = sym(l, s->dom[d]) };
   tp_val x = tp_v(l->end[i]);
-  return mk_op(l->mk, TP_OP_READ, 1, &x, &(tp_attr){ .at = at, .nix = 1, .ix = &upto });
+  return upto ? mk_op(l->mk, TP_OP_READ, 1, &x, &(tp_attr){ .at = tp_at_own(l->g, s->ndom, s->dom), .nix = 1, .ix = &upto }) : x;
 }
 
 tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto) {
@@ -189,19 +197,6 @@ static tp_val equal_zero(ends *l, const tp_ix *e, int ndom, const tp_sym *const 
   return mk_bin(l->mk, TP_OP_EQ, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
 }
 
-const tp_ix *tp_ends_part(const tp_ix *cond, int k) {
-  if (tp_ix_kind(cond) == TP_IX_AND) return k < tp_ix_narg(cond) ? tp_ix_arg(cond, k) : NULL;
-  return k ? NULL : cond;
-}
-
-const tp_ix *tp_ends_split(ends *l, const tp_ix *cond, bool mention) {
-  if (!cond) return NULL;
-  const tp_ix *all = NULL, *x;
-  for (int k = 0; (x = tp_ends_part(cond, k)); k++)
-    if (mentions(l, x) == mention) all = all ? tp_ix_and(l->ix, all, x) : x;
-  return all;
-}
-
 static tp_val several(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
   tp_op op = tp_ix_kind(cond) == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR;
   tp_val y = { 0 };
@@ -229,7 +224,7 @@ tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *d
 
 /* ---- whatever is reached ---- */
 
-const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most) {
+const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim) {
   const tp_sym *elim[l->g->stops.n + 1];
   int n = 0;
   for (int i = next_end(l, e, 0); i >= 0; i = next_end(l, e, i + 1)) {
@@ -238,7 +233,19 @@ const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most) {
     e = tp_ix_subst(l->ix, e, 1, &s, &some);
     elim[n++] = l->less[i];
   }
-  return n ? (most ? tp_ix_upper : tp_ix_lower)(l->ix, e, n, elim) : e;
+  if (n) e = (most ? tp_ix_upper : tp_ix_lower)(l->ix, e, n, elim);
+  return e ? e : most ? sym(l, dim->bound) : num(l, 0);
+}
+
+tp_node tp_ends_about(ends *l, const tp_ix *e) {
+  tp_node n = { 0 };
+  tp_dom_add(l->g, &n, e);
+  return n;
+}
+
+bool tp_ends_shape_moves(tp_val x, const tp_sym *d) {
+  int axis;
+  return tp_varies(tp_rankof(x), tp_outof(x)->shape, 1, &d, &axis);
 }
 
 const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim) {
@@ -290,16 +297,6 @@ tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom) {
 
 /* ---- masks ---- */
 
-static double identity_of(tp_red red, tp_dtype d) {
-  if (red == TP_RED_SUM || red == TP_RED_PROD) return red == TP_RED_PROD;
-  bool max = red == TP_RED_MAX;
-  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
-  if (d == TP_BOOL) return max ? 0 : 1;
-  if (d == TP_U8) return max ? 0 : 255;
-  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
-  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
-}
-
 /* Do the rows that cond tells apart come one after the other? Then what it excludes need not run at all, if it is made before (plan/build.c); else it goes into its user. */
 static bool comes_alone(const ends *l, const tp_ix *cond) {
   bool alone = true;
@@ -307,18 +304,22 @@ static bool comes_alone(const ends *l, const tp_ix *cond) {
   return alone;
 }
 
-tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x, tp_red red, bool only) {
+static tp_val masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x, tp_red red, bool only) {
   const tp_node *n = x.node;
   if (!n) return tp_none;
-  if (n->op == TP_OP_FILL && n->attr.f[0] == identity_of(red, tp_dtypeof(x))) return x;
+  if (n->op == TP_OP_FILL && n->attr.f[0] == tp_red_identity(red, tp_dtypeof(x))) return x;
   bool contracts = n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM;
   if (!only || red != TP_RED_SUM || !contracts) {
-    tp_val mask = tp_ends_cond(l, cond, ndom, dom), nothing = mk_num(l->mk, identity_of(red, tp_dtypeof(x)), tp_dtypeof(x));
+    tp_val mask = tp_ends_cond(l, cond, ndom, dom), nothing = mk_num(l->mk, tp_red_identity(red, tp_dtypeof(x)), tp_dtypeof(x));
     return comes_alone(l, cond) ? mk_select(l->mk, mask, x, nothing) : mk_select(l->mk, mk_un(l->mk, TP_OP_LNOT, mask), nothing, x);
   }
   tp_val in[2];
   for (int k = 0; k < n->nin; k++) in[k] = mk_select(l->mk, tp_ends_cond(l, cond, ndom, dom), n->in[k].src, mk_num(l->mk, 0, tp_dtypeof(n->in[k].src)));
   return mk_op(l->mk, n->op, n->nin, in, &n->attr);
+}
+
+tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x, tp_red red, bool only) {
+  return tp_ends_same_dom(l, masked(l, cond, ndom, dom, x, red, only), ndom, dom);
 }
 
 /* ---- operators that can fail ---- */

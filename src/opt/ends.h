@@ -23,20 +23,22 @@ typedef struct ends {
 tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto);
 tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom);  /* a bool scalar that holds where cond does */
 tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom);    /* e as an i64 scalar */
-const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most);               /* whatever is reached, from 1 on; NULL: not known */
+const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim);    /* of e as an end of a range of dim, whatever is reached, from 1 on */
 const tp_ix *tp_ends_extremum(ends *l, const tp_ix *e, int64_t *k);             /* the first term of e that is k times a min or max with an end inside; NULL: none */
 const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim);       /* 0 <= e < bound */
+tp_node tp_ends_about(ends *l, const tp_ix *e);                                 /* its domain: the dims of which e is a function */
+bool tp_ends_shape_moves(tp_val x, const tp_sym *d);                            /* an extent of x mentions d */
 /* n's needed points: what was reached at the point is a parameter. */
 TP_GIVE tp_set *tp_ends_need(ends *l, const tp_node *n);
 TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);                    /* for anything that may be reached */
 const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a);                        /* what may be, of the ends that a mentions */
 const tp_ix *tp_ends_alive(ends *l, const tp_node *n);                          /* n's point is there */
 tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom); /* v, for whoever reads it index by index */
-/* x where cond holds, else what adds nothing; a contraction's operands are masked instead of its result, if nobody else sees that (only). */
+tp_at *tp_ends_whole(ends *l, int ndom, const tp_sym *const *dom, int nleft, const tp_sym *const *left);     /* all of the dims that are not left */
+int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left);       /* n's dims without t */
+tp_val tp_ends_over(ends *l, tp_red red, tp_val x, const tp_sym *t);            /* x reduced over all of t */
+/* x where cond holds, else what adds nothing, at points of dom; a contraction's operands are masked instead of its result, if nobody else sees that (only). */
 tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x, tp_red red, bool only);
-const tp_ix *tp_ends_part(const tp_ix *cond, int k);                            /* cond as a conjunction: its part k, NULL: no more */
-/* The conjunction of those args of cond that mention an end, or of those that do not. */
-const tp_ix *tp_ends_split(ends *l, const tp_ix *cond, bool mention);
 
 /* ---- ends_parts.c ---- */
 bool tp_ends_parts(ends *l);

@@ -8,24 +8,11 @@
 
 typedef struct { ends *l; tp_node *m; tp_set *first[32]; int n; } whole;      /* by branch or contribution: the points at which it counts */
 
-static tp_set *none_of(ends *l, const tp_node *n) { return tp_set_empty(l->ix, n->ndom, n->dom); }
-
-static tp_set *condition(ends *l, const tp_node *n, const tp_ix *cond) { return cond ? tp_set_cond(l->ix, n->ndom, n->dom, cond) : tp_set_box(l->ix, n->ndom, n->dom); }
-
-static tp_set *branch_points(ends *l, const tp_node *m, int k) {
-  tp_set *s = condition(l, m, m->in[k].cond);
-  for (int j = 0; j < k; j++) s = m->in[j].cond ? tp_set_minus(s, condition(l, m, m->in[j].cond)) : (tp_set_free(s), none_of(l, m));
-  return s;
-}
-
+/* Where contribution k may go to, from points that are there. */
 static tp_set *contribution_points(ends *l, const tp_node *m, int k) {
-  const tp_edge *e = &m->in[k];
-  const tp_node *x = e->src.node;
-  if (e->gather) return tp_set_box(l->ix, m->ndom, m->dom);
-  tp_set *from = condition(l, x, e->cond);
-  const tp_ix *alive = tp_ends_alive(l, x);
-  from = tp_set_and(tp_set_and(from, tp_set_box(l->ix, x->ndom, x->dom)), tp_set_cond(l->ix, x->ndom, x->dom, alive));
-  return tp_set_apply(from, tp_rel_at(l->ix, x->ndom, x->dom, m->ndom, m->dom, e->at));
+  const tp_node *x = m->in[k].src.node;
+  if (m->in[k].gather) return tp_set_box(l->ix, m->ndom, m->dom);
+  return tp_set_apply(tp_set_cond(l->ix, x->ndom, x->dom, tp_ends_alive(l, x)), tp_rel_reverse(tp_edge_rel(l->g, m, k)));
 }
 
 static bool crosses(ends *l, const tp_node *n, int k) {
@@ -45,33 +32,12 @@ static bool worth_it(ends *l, const tp_node *m) {
 static bool look_at(whole *w, ends *l, tp_node *m) {
   *w = (whole){ .l = l, .m = m };
   if (!worth_it(l, m)) return false;
-  for (; w->n < m->nin; w->n++) w->first[w->n] = (m->op == TP_OP_MERGE ? branch_points : contribution_points)(l, m, w->n);
+  for (; w->n < m->nin; w->n++) w->first[w->n] = m->op == TP_OP_MERGE ? tp_branch_set(l->g, m, w->n) : contribution_points(l, m, w->n);
   return true;
 }
 
 static void forget(whole *w) {
   for (int k = 0; k < w->n; k++) tp_set_free(w->first[k]);
-}
-
-/* The points of m that operand k of n takes, with the ends of their rows. */
-static tp_set *taken(whole *w, const tp_node *n, int k) {
-  ends *l = w->l;
-  const tp_edge *e = &n->in[k];
-  const tp_node *m = w->m;
-  tp_set *need = tp_ends_need(l, n);
-  if (n->op == TP_OP_READ) return tp_set_apply(need, tp_rel_at(l->ix, n->ndom, n->dom, m->ndom, m->dom, n->attr.at));
-  if (n->op == TP_OP_MERGE) need = tp_set_and(need, branch_points(l, n, k));
-  if (n->op != TP_OP_ACCUM) {
-    tp_at at[m->ndom + 1];
-    for (int d = 0; d < m->ndom; d++) at[d] = (tp_at){ .lo = tp_ix_sym(l->ix, m->dom[d]) };
-    return tp_set_apply(need, tp_rel_at(l->ix, n->ndom, n->dom, m->ndom, m->dom, at));
-  }
-  if (e->gather) {
-    tp_rel *r = tp_rel_at(l->ix, n->ndom, n->dom, m->ndom, m->dom, e->at);
-    return tp_set_apply(need, e->cond ? tp_rel_where(l->ix, r, n->ndom, n->dom, m->ndom, m->dom, e->cond) : r);
-  }
-  tp_rel *r = tp_rel_restrict(tp_rel_at(l->ix, m->ndom, m->dom, n->ndom, n->dom, e->at), condition(l, m, e->cond));
-  return tp_set_apply(need, tp_rel_reverse(r));
 }
 
 /* The branches or contributions that count at some point which is taken; 0: it cannot be told. */
@@ -80,7 +46,7 @@ static uint32_t counting(whole *w, const tp_node *n, int k) {
   const tp_node *m = w->m;
   uint32_t may = 0;
   if (crosses(l, n, k)) return 0;
-  tp_set *at = tp_set_and(tp_set_and(taken(w, n, k), tp_set_box(l->ix, m->ndom, m->dom)), tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_alive(l, m)));
+  tp_set *at = tp_set_and(tp_set_apply(tp_ends_need(l, n), tp_edge_rel(l->g, n, k)), tp_set_and(tp_set_box(l->ix, m->ndom, m->dom), tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_alive(l, m))));
   for (int j = 0; j < w->n; j++) {
     tp_set *both = tp_set_and(tp_set_copy(at), tp_set_copy(w->first[j]));
     if (both) both = tp_set_and(both, tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_within(l, both)));
@@ -115,7 +81,7 @@ static tp_val part_of(whole *w, uint32_t may) {
   tp_node *part = tp_build(l->g, m->op, 0, NULL, &a, l->err);
   if (!part || !add_edges(w, part, may)) return tp_none;
   part->name = m->name;
-  tp_set *need = none_of(l, m);
+  tp_set *need = tp_set_empty(l->ix, m->ndom, m->dom);
   for (int j = 0; j < w->n; j++)
     if (may >> j & 1) need = tp_set_or(need, tp_set_copy(w->first[j]));
   TP_PUSH(&l->g->arena, &l->parts, (ends_part){ part, tp_set_and(need, tp_ends_need(l, m)) });

@@ -11,12 +11,6 @@ static bool is_given(const tp_node *n) {
   return n->op == TP_OP_INPUT || n->op == TP_OP_CONST;
 }
 
-static bool shape_moves(tp_val x, const tp_sym *d) {
-  for (int a = 0; a < tp_rankof(x); a++)
-    if (tp_ix_mentions(mk_extent(x, a), d)) return true;
-  return false;
-}
-
 /* x[T - c] with c a constant and T that of x's own row: which stop, -1: it is something else. */
 static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) {
   const tp_node *n = x.node;
@@ -26,7 +20,7 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
     const tp_stop *s = &l->g->stops.v[i];
     if (s->dim != n->dom[d] || !tp_ix_linear_in(l->ix, at[d].lo, s->sym, &k, &rest) || k != 1 || !tp_ix_is_const(rest, c)) continue;
     *c = -*c;
-    return *c >= 1 && tp_at_stays(n, at, s) && !shape_moves(x, s->dim) ? i : -1;
+    return *c >= 1 && tp_at_stays(n, at, s) && !tp_ends_shape_moves(x, s->dim) ? i : -1;
   }
   return -1;
 }
@@ -34,45 +28,27 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
 /* The value at T - c, kept where it is made: what adds to the sum is x there, and nothing elsewhere. A greatest value, for it gives back what it took bit for bit. */
 static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
-  const tp_sym *const *dom, *t = s->dim, *left[64];
-  int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom), n = 0;
-  tp_at *at = TP_NEWN(&l->g->arena, tp_at, ndom + 1);
-  for (int k = 0; k < ndom; k++) {
-    at[k] = dom[k] == t ? (tp_at){ true, zero(l), sym(l, t->bound) } : (tp_at){ .lo = sym(l, dom[k]) };
-    if (dom[k] != t) left[n++] = dom[k];
-  }
-  const tp_out *o = tp_outof(x);
-  const tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, sym(l, t), c), sym(l, s->sym));
-  tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = TP_RED_MAX });
-  tp_val part = tp_ends_same_dom(l, tp_ends_masked(l, is, ndom, dom, x, TP_RED_MAX, false), ndom, dom);
-  if (!y.node || !part.node || !tp_accum_add(l->g, y.node, (tp_edge){ .src = part, .at = at, .gather = true, .pos = l->g->pos }, l->err)) return tp_none;
-  y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
+  const tp_sym *const *dom;
+  int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom);
+  const tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, sym(l, s->dim), c), sym(l, s->sym));
+  tp_val y = tp_ends_over(l, TP_RED_MAX, tp_ends_masked(l, is, ndom, dom, x, TP_RED_MAX, false), s->dim);
+  if (y.node) y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
   return y;
-}
-
-static bool is_constant(const tp_node *n, const tp_ix *e) {
-  const tp_sym *syms[64];
-  int m = TP_MIN(tp_ix_syms(e, syms, 64), 64);
-  for (int i = 0; i < m; i++)
-    if (syms[i]->kind == TP_SYM_DIM) return false;
-  return n->ndom > 0;
 }
 
 /* Other constant points are taken before, ranges and what moves after. */
 static tp_val read_last(ends *l, tp_val x, const tp_at *at, int i, int64_t c) {
   const tp_node *n = x.node;
-  tp_at first[n->ndom + 1];
+  tp_at *first = tp_at_own(l->g, n->ndom, n->dom);
   for (int k = 0; k < n->ndom; k++)
-    first[k] = !at[k].range && is_constant(n, at[k].lo) && !tp_mentions_end(l->g, at[k].lo) ? at[k] : (tp_at){ .lo = sym(l, n->dom[k]) };
+    if (!at[k].range && !tp_ends_about(l, at[k].lo).ndom && !tp_mentions_end(l->g, at[k].lo)) first[k] = at[k];
   x = tp_read(l->g, x, first, l->err);
   tp_val y = x.node ? last_value(l, x, i, c) : x;
   if (!y.node) return y;
-  tp_at left[y.node->ndom + 1];
-  for (int k = 0; k < y.node->ndom; k++) {
-    left[k] = (tp_at){ .lo = sym(l, y.node->dom[k]) };
+  tp_at *left = tp_at_own(l->g, y.node->ndom, y.node->dom);
+  for (int k = 0; k < y.node->ndom; k++)
     for (int j = 0; j < n->ndom; j++)
       if (n->dom[j] == y.node->dom[k]) left[k] = at[j];
-  }
   return tp_ends_read_at(l, y, left);
 }
 
@@ -85,14 +61,7 @@ static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
   for (int k = 0; k < d; k++) axis += at[k].range;
   for (int k = 0; k < n->ndom; k++) {
     const tp_ix *e[2] = { at[k].lo, at[k].range ? at[k].hi : at[k].lo };
-    for (int j = 0; j < 2; j++) {
-      const tp_sym *syms[64];
-      int m = TP_MIN(tp_ix_syms(e[j], syms, 64), 64);
-      for (int i = 0; i < m; i++)
-        if (syms[i]->kind == TP_SYM_DIM) reader.ndom = tp_dom_union(l->g, reader.ndom, reader.dom, 1, &syms[i], &reader.dom);
-      for (int i = 0; i < l->g->stops.n; i++)
-        if (tp_ix_mentions(e[j], l->g->stops.v[i].sym)) reader.ndom = tp_dom_union(l->g, reader.ndom, reader.dom, l->g->stops.v[i].ndom, l->g->stops.v[i].dom, &reader.dom);
-    }
+    for (int j = 0; j < 2; j++) tp_dom_add(l->g, &reader, e[j]);
   }
   all[d] = (tp_at){ true, zero(l), sym(l, n->dom[d]->bound) };
   tp_val k = tp_ends_value(l, tp_ends_clamped(l, at[d].lo, n->dom[d]), reader.ndom, reader.dom), rows = tp_ends_read_at(l, x, all);
@@ -106,7 +75,7 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
     if (at[d].range || !tp_mentions_end(l->g, at[d].lo)) continue;
     int i = is_given(x.node) ? -1 : last_of(l, x, at, d, &c);
     if (i >= 0) return read_last(l, x, at, i, c);
-    if (!shape_moves(x, x.node->dom[d])) return pick(l, x, at, d);
+    if (!tp_ends_shape_moves(x, x.node->dom[d])) return pick(l, x, at, d);
   }
   return tp_read(l->g, x, at, l->err);
 }
@@ -138,12 +107,12 @@ bool tp_ends_point(ends *l, tp_node *n) {
   bool picked = is_given(x) && !(n->id < l->n && l->feeds[n->id]);
   for (int d = 0; d < x->ndom && !picked; d++) {
     int64_t k;
-    const tp_ix *m = n->attr.at[d].range || shape_moves(n->in[0].src, x->dom[d]) ? NULL : tp_ends_extremum(l, n->attr.at[d].lo, &k);
+    const tp_ix *m = n->attr.at[d].range || tp_ends_shape_moves(n->in[0].src, x->dom[d]) ? NULL : tp_ends_extremum(l, n->attr.at[d].lo, &k);
     if (!m) continue;
     l->g->pos = n->pos;
     return in_branches(l, n, d, m, k);
   }
-  for (int d = 0; d < x->ndom; d++) points |= !n->attr.at[d].range && tp_mentions_end(l->g, n->attr.at[d].lo) && !shape_moves(n->in[0].src, x->dom[d]);
+  for (int d = 0; d < x->ndom; d++) points |= !n->attr.at[d].range && tp_mentions_end(l->g, n->attr.at[d].lo) && !tp_ends_shape_moves(n->in[0].src, x->dom[d]);
   if (!points) return true;
   l->g->pos = n->pos;
   tp_val y = tp_ends_same_dom(l, tp_ends_read_at(l, n->in[0].src, n->attr.at), n->ndom, n->dom);
@@ -160,15 +129,7 @@ typedef struct { ends *l; tp_node *n; tp_edge *was; int nwas, ncell; cell cell[M
 
 /* Points at which branch k is the first that holds, and that something needs, for any end. */
 static tp_set *may_be_first(branching *b, int k) {
-  ends *l = b->l;
-  tp_set *s = tp_ends_need(l, b->n);
-  for (int j = 0; j <= k; j++) {
-    if (!b->was[j].cond && j < k) { s = tp_set_minus(s, tp_set_copy(s)); continue; }
-    if (!b->was[j].cond) continue;
-    tp_set *c = tp_set_cond(l->ix, b->n->ndom, b->n->dom, b->was[j].cond);
-    s = j < k ? tp_set_minus(s, c) : tp_set_and(s, c);
-  }
-  return tp_ends_project(l, s);
+  return tp_ends_project(b->l, tp_set_and(tp_ends_need(b->l, b->n), tp_branch_set(b->l->g, b->n, k)));
 }
 
 /* Each cell in two: the points that branch k may take, and the others. */
@@ -202,7 +163,7 @@ static tp_val here(branching *b, int k) {
   for (int d = 0; d < x->ndom; d++) {
     const tp_ix *equal = tp_ix_cmp(l->ix, TP_EQ, sym(l, x->dom[d]), at[d].lo);
     if (at[d].range || !tp_mentions_end(l->g, at[d].lo) || !tp_dom_has(b->n->ndom, b->n->dom, x->dom[d])) continue;
-    for (int i = 0; b->was[k].cond && (part = tp_ends_part(b->was[k].cond, i)); i++)
+    for (int i = 0; (part = tp_ix_conjunct(b->was[k].cond, i)); i++)
       if (part == equal) at[d].lo = sym(l, x->dom[d]);
   }
   return tp_read(l->g, v.node->in[0].src, at, l->err);

@@ -14,15 +14,24 @@ typedef struct sum {                            /* one contribution, as it becom
 } sum;
 
 static const tp_ix *sym(const sum *s, const tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
-static const tp_ix *both(const sum *s, const tp_ix *a, const tp_ix *b) { return !a ? b : !b ? a : tp_ix_and(s->l->ix, a, b); }
+static const tp_ix *both(const sum *s, const tp_ix *a, const tp_ix *b) { return tp_ix_both(s->l->ix, a, b); }
 static tp_node *operand(const sum *s) { return s->e.src.node; }
 static bool mentions(const sum *s, const tp_ix *e) { return tp_mentions_end(s->l->g, e); }
 static const tp_ix *zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
 
-static tp_at *copy_at(const sum *s, int n) {
-  tp_at *at = TP_NEWN(&s->l->g->arena, tp_at, n + 1);
-  memcpy(at, s->e.at, sizeof *at * (size_t)n);
-  return at;
+static void set_at(sum *s, int n, int d, tp_at to) {
+  tp_at *at = tp_dup(&s->l->g->arena, s->e.at, sizeof *at * (size_t)n);
+  at[d] = to;
+  s->e.at = at;
+}
+
+/* x instead of the operand. */
+static bool becomes(sum *s, tp_val x) {
+  s->e.src = x;
+  if (!x.node) return false;
+  s->ndom = x.node->ndom;
+  s->dom = x.node->dom;
+  return true;
 }
 
 static bool crosses(const sum *s, const tp_stop *stop) {
@@ -70,7 +79,7 @@ static bool holds(const sum *s, TP_KEEP tp_rel *pairs, const tp_ix *part) {
 static const tp_ix *asked(const sum *s, const tp_ix *parts, bool at_p) {
   const tp_ix *left = NULL, *x;
   tp_rel *pairs = needed_pairs(s, at_p);
-  for (int k = 0; parts && (x = tp_ends_part(parts, k)); k++)
+  for (int k = 0; (x = tp_ix_conjunct(parts, k)); k++)
     if (!holds(s, pairs, x)) left = both(s, left, x);
   tp_rel_free(pairs);
   return left;
@@ -102,30 +111,29 @@ static bool only_reader(const sum *s) {
   return n == 1;
 }
 
-static bool same_in_u(const sum *s, const tp_sym *d) {
-  if (!s->e.gather || !tp_dom_has(s->n->ndom, s->n->dom, d)) return true;
+static bool stays(const sum *s, const tp_sym *d) {
   for (int k = 0; k < s->ndom; k++)
     if (s->dom[k] == d) return !s->e.at[k].range && tp_ix_as_sym(s->e.at[k].lo) == d;
   return true;
 }
 
+static bool same_in_u(const sum *s, const tp_sym *d) { return !s->e.gather || !tp_dom_has(s->n->ndom, s->n->dom, d) || stays(s, d); }
+
 /* Is all that is asked `T >= e`, of rows that come one after the other? Then it stays a condition, under which the contribution runs or not. */
 static bool is_condition(const sum *s, const tp_ix *ask) {
   ends *l = s->l;
   const tp_ix *x, *rest;
-  const tp_sym *syms[64];
+  const tp_node about = tp_ends_about(s->l, ask);
   int64_t coef;
-  for (int k = 0; (x = tp_ends_part(ask, k)); k++) {
-    int n = TP_MIN(tp_ix_syms(x, syms, 64), 64), found = 0;
+  for (int d = 0; d < about.ndom; d++)
+    if (!tp_dom_has(s->ndom, s->dom, about.dom[d]) || !same_in_u(s, about.dom[d])) return false;
+  for (int k = 0; (x = tp_ix_conjunct(ask, k)); k++) {
+    int found = 0;
     if (tp_ix_kind(x) != TP_IX_GE0) return false;
-    for (int i = 0; i < n; i++)
-      if (syms[i]->kind == TP_SYM_DIM && !same_in_u(s, syms[i])) return false;
     for (int i = 0; i < l->g->stops.n; i++) {
-      const tp_stop *stop = &l->g->stops.v[i];
-      if (!tp_ix_mentions(x, stop->sym)) continue;
-      if (found++ || !l->alone[i] || !tp_ix_linear_in(l->ix, tp_ix_arg(x, 0), stop->sym, &coef, &rest) || coef != 1) return false;
-      for (int d = 0; d < stop->ndom; d++)
-        if (!tp_dom_has(s->ndom, s->dom, stop->dom[d]) || !same_in_u(s, stop->dom[d])) return false;
+      const tp_sym *end = l->g->stops.v[i].sym;
+      if (!tp_ix_mentions(x, end)) continue;
+      if (found++ || !l->alone[i] || !tp_ix_linear_in(l->ix, tp_ix_arg(x, 0), end, &coef, &rest) || coef != 1) return false;
     }
   }
   return true;
@@ -134,7 +142,7 @@ static bool is_condition(const sum *s, const tp_ix *ask) {
 /* `alive` is about p's own point, s->parts about either. */
 static bool settle(sum *s, tp_edge *to) {
   ends *l = s->l;
-  const tp_ix *alive = tp_ends_split(l, tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom }), true), *range, *ask;
+  const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom }), true), *range, *ask;
   tp_rel *pairs = needed_pairs(s, !s->own);
   if (s->parts) pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
   if (alive && !s->own) pairs = tp_rel_restrict(pairs, tp_set_cond(l->ix, s->ndom, s->dom, alive));
@@ -142,9 +150,7 @@ static bool settle(sum *s, tp_edge *to) {
   ask = both(s, asked(s, alive, true), asked(s, s->parts, !s->own));
   s->e.cond = both(s, s->plain, range);
   if (ask && is_condition(s, ask)) s->e.cond = both(s, s->e.cond, ask), ask = NULL;
-  if (ask) {
-    s->e.src = tp_ends_same_dom(l, tp_ends_masked(l, ask, s->ndom, s->dom, s->e.src, s->n->attr.red, only_reader(s)), s->ndom, s->dom);
-  } else s->e.src = tp_ends_same_dom(l, s->e.src, s->ndom, s->dom);
+  s->e.src = ask ? tp_ends_masked(l, ask, s->ndom, s->dom, s->e.src, s->n->attr.red, only_reader(s)) : tp_ends_same_dom(l, s->e.src, s->ndom, s->dom);
   if (s->e.src.node) *to = s->e;
   return s->e.src.node;
 }
@@ -162,50 +168,31 @@ static void bring_in(sum *s, int n, const tp_sym *const *dims) {
 
 /* ---- gathers: ends stand in the ranges ---- */
 
-static bool stays(const sum *s, const tp_sym *d) {
-  for (int k = 0; k < s->ndom; k++)
-    if (s->dom[k] == d) return !s->e.at[k].range && tp_ix_as_sym(s->e.at[k].lo) == d;
-  return true;
-}
-
-/* All that e mentions, but for p's dim `own`, is the same at p and at u, or can be brought in. */
-static bool tells(sum *s, const tp_ix *e, const tp_sym *own) {
-  const tp_sym *syms[64];
-  int n = TP_MIN(tp_ix_syms(e, syms, 64), 64);
-  for (int i = 0; i < n; i++)
-    if (syms[i]->kind == TP_SYM_DIM && (syms[i] == own || !stays(s, syms[i]))) return false;
-  for (int i = 0; i < s->l->g->stops.n; i++) {
-    const tp_stop *stop = &s->l->g->stops.v[i];
-    for (int d = 0; d < stop->ndom && tp_ix_mentions(e, stop->sym); d++)
-      if (!stays(s, stop->dom[d])) return false;
-  }
+/* All that e mentions is the same at p and at u, or can be brought in. */
+static bool tells(const sum *s, const tp_ix *e) {
+  const tp_node about = tp_ends_about(s->l, e);
+  for (int d = 0; d < about.ndom; d++)
+    if (!stays(s, about.dom[d])) return false;
   return true;
 }
 
 static void bring_all(sum *s, const tp_ix *e) {
-  const tp_sym *syms[64];
-  int n = TP_MIN(tp_ix_syms(e, syms, 64), 64);
-  for (int i = 0; i < n; i++)
-    if (syms[i]->kind == TP_SYM_DIM) bring_in(s, 1, &syms[i]);
-  for (int i = 0; i < s->l->g->stops.n; i++) {
-    const tp_stop *stop = &s->l->g->stops.v[i];
-    if (tp_ix_mentions(e, stop->sym)) bring_in(s, stop->ndom, stop->dom), s->own |= 1u << i;
-  }
+  const tp_node about = tp_ends_about(s->l, e);
+  bring_in(s, about.ndom, about.dom);
+  for (int i = 0; i < s->l->g->stops.n; i++)
+    if (tp_ix_mentions(e, s->l->g->stops.v[i].sym)) s->own |= 1u << i;
 }
 
 /* lo <= p < hi with an end in lo or hi becomes a part, and the range all that may be. False: as it is it cannot be a mask. */
 static bool widen_range(sum *s, int k) {
   tp_ictx *c = s->l->ix;
-  const tp_sym *d = operand(s)->dom[k];
+  const tp_sym *d = s->dom[k];
   tp_at r = s->e.at[k];
-  const tp_ix *lo = tp_ends_extreme(s->l, r.lo, false), *hi = tp_ends_extreme(s->l, r.hi, true), *part = NULL;
-  if ((mentions(s, r.lo) && !tells(s, r.lo, d)) || (mentions(s, r.hi) && !tells(s, r.hi, d))) return false;
+  const tp_ix *part = NULL;
+  if ((mentions(s, r.lo) && !tells(s, r.lo)) || (mentions(s, r.hi) && !tells(s, r.hi))) return false;
   if (mentions(s, r.lo)) part = tp_ix_cmp(c, TP_GE, sym(s, d), r.lo);
   if (mentions(s, r.hi)) part = both(s, part, tp_ix_cmp(c, TP_LT, sym(s, d), r.hi));
-  tp_at *at = copy_at(s, s->ndom);
-  for (int j = 0; j < s->ndom; j++)
-    if (s->dom[j] == d) at[j] = (tp_at){ true, lo ? lo : zero(s), hi ? hi : sym(s, d->bound) };
-  s->e.at = at;
+  set_at(s, s->ndom, k, (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
   s->parts = both(s, s->parts, part);
   if (mentions(s, r.lo)) bring_all(s, r.lo);
   if (mentions(s, r.hi)) bring_all(s, r.hi);
@@ -222,20 +209,14 @@ static bool stacked(sum *s) {
   for (int k = 0; k < x->ndom; k++)
     if (s->e.at[k].range) axes[n] = n, n++;
   tp_val y = mk_reduce(l->mk, reduction(s->n->attr.red), tp_ends_read_at(l, s->e.src, s->e.at), n, axes, false);
-  if (!y.node) return false;
-  tp_at *at = TP_NEWN(&l->g->arena, tp_at, y.node->ndom + 1);
-  for (int k = 0; k < y.node->ndom; k++) at[k] = (tp_at){ .lo = sym(s, y.node->dom[k]) };
-  s->e.src = y;
-  s->e.at = at;
-  s->ndom = y.node->ndom;
-  s->dom = y.node->dom;
-  return true;
+  if (y.node) s->e.at = tp_at_own(l->g, y.node->ndom, y.node->dom);
+  return becomes(s, y);
 }
 
 /* Ends that the condition and the ranges ask about are those of u's point: do they become a mask on the operand? */
 static bool masks(sum *s, const tp_edge *e) {
   const tp_node *x = e->src.node;
-  if (s->parts && !tells(s, s->parts, NULL)) return false;
+  if (s->parts && !tells(s, s->parts)) return false;
   if (s->parts) bring_all(s, s->parts);
   for (int k = 0; k < x->ndom; k++) {
     int j = 0;
@@ -274,11 +255,10 @@ static tp_val one_row(const sum *s, int axis) {
 static bool repeated(sum *s, int d, int axis, tp_val row) {
   ends *l = s->l;
   const tp_sym *t = s->n->dom[d];
-  tp_at r = s->e.at[d], *at;
-  const tp_ix *hi = tp_ends_extreme(l, r.hi, true), *shape[TP_MAXRANK], *want;
+  tp_at r = s->e.at[d];
+  const tp_ix *hi = tp_ends_extreme(l, r.hi, true, t), *shape[TP_MAXRANK], *want;
   int rank = tp_rankof(s->e.src), n = 0;
   bool apart = !tp_dom_has(s->ndom, s->dom, t);
-  hi = hi ? hi : sym(s, t->bound);
   want = tp_ix_extent(l->ix, r.lo, hi, operand(s)->ndom, operand(s)->dom);
   for (int a = 0; a < rank; a++)
     if (!apart || a != axis) shape[n++] = a == axis ? want : mk_extent(s->e.src, a);
@@ -294,9 +274,7 @@ static bool repeated(sum *s, int d, int axis, tp_val row) {
     if (!s->e.src.node) return false;
     bring_in(s, operand(s)->ndom, operand(s)->dom);
   }
-  at = copy_at(s, s->n->ndom);
-  at[d] = apart ? (tp_at){ .lo = sym(s, t) } : (tp_at){ true, r.lo, hi };
-  s->e.at = at;
+  set_at(s, s->n->ndom, d, apart ? (tp_at){ .lo = sym(s, t) } : (tp_at){ true, r.lo, hi });
   return true;
 }
 
@@ -306,28 +284,22 @@ static bool padded(sum *s, int d, int axis) {
   tp_at r = s->e.at[d];
   tp_node *x = operand(s);
   tp_val row = mentions(s, r.lo) ? tp_none : one_row(s, axis);
-  const tp_ix *lo = tp_ends_extreme(l, r.lo, false), *hi = tp_ends_extreme(l, r.hi, true);
+  const tp_ix *lo = tp_ends_extreme(l, r.lo, false, s->n->dom[d]), *hi = tp_ends_extreme(l, r.hi, true, s->n->dom[d]);
   if (row.node) return repeated(s, d, axis, row);
   if (l->err->code) return false;
-  lo = lo ? lo : zero(s);
-  hi = hi ? hi : sym(s, s->n->dom[d]->bound);
   const tp_ix *want = tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom), *before = tp_ix_sub(l->ix, r.lo, lo);
   const tp_ix *after = tp_ix_sub(l->ix, tp_ix_sub(l->ix, want, before), mk_extent(s->e.src, axis));
   s->e.src = mk_pad(l->mk, s->e.src, axis, before, after, 0);
   if (!s->e.src.node) return false;
   bring_in(s, operand(s)->ndom, operand(s)->dom);
-  tp_at *at = copy_at(s, s->n->ndom);
-  at[d] = (tp_at){ true, lo, hi };
-  s->e.at = at;
+  set_at(s, s->n->ndom, d, (tp_at){ true, lo, hi });
   return true;
 }
 
 static bool elsewhere(const sum *s, int d, const tp_sym *t) {
   for (int k = 0; k < s->n->ndom; k++)
     if (k != d && (tp_ix_mentions(s->e.at[k].lo, t) || (s->e.at[k].range && tp_ix_mentions(s->e.at[k].hi, t)))) return true;
-  for (int a = 0; a < tp_rankof(s->e.src); a++)
-    if (tp_ix_mentions(mk_extent(s->e.src, a), t)) return true;
-  return false;
+  return tp_ends_shape_moves(s->e.src, t);
 }
 
 /* All that ends say of p, now: the operand is nothing where it does not count. */
@@ -335,31 +307,13 @@ static bool mask_now(sum *s) {
   ends *l = s->l;
   const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, operand(s)));
   s->parts = s->plain = NULL;
-  s->e.src = tp_ends_same_dom(l, tp_ends_masked(l, cond, operand(s)->ndom, operand(s)->dom, s->e.src, s->n->attr.red, false), operand(s)->ndom, operand(s)->dom);
+  s->e.src = tp_ends_masked(l, cond, operand(s)->ndom, operand(s)->dom, s->e.src, s->n->attr.red, false);
   s->e.cond = NULL;
   return s->e.src.node;
 }
 
 /* Where all of dim t goes to one point: the sum over it does. */
-static bool sum_first(sum *s, const tp_sym *t) {
-  ends *l = s->l;
-  if (!mask_now(s)) return false;
-  tp_node *x = operand(s);
-  const tp_sym *left[x->ndom + 1];
-  tp_at *at = TP_NEWN(&l->g->arena, tp_at, x->ndom + 1);
-  int n = 0;
-  for (int k = 0; k < x->ndom; k++) {
-    at[k] = x->dom[k] == t ? (tp_at){ true, zero(s), sym(s, t->bound) } : (tp_at){ .lo = sym(s, x->dom[k]) };
-    if (x->dom[k] != t) left[n++] = x->dom[k];
-  }
-  const tp_out *o = tp_outof(s->e.src);
-  tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = s->n->attr.red });
-  if (!y.node || !tp_accum_add(l->g, y.node, (tp_edge){ .src = s->e.src, .at = at, .gather = true, .pos = s->e.pos }, l->err)) return false;
-  s->e.src = y;
-  s->ndom = n;
-  s->dom = y.node->dom;
-  return true;
-}
+static bool sum_first(sum *s, const tp_sym *t) { return mask_now(s) && becomes(s, tp_ends_over(s->l, s->n->attr.red, s->e.src, t)); }
 
 /* Rows of all of dim t, of which those beyond its end were perhaps never made: nothing instead. */
 static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
@@ -380,23 +334,17 @@ static bool add_rows(sum *s, int d, const tp_sym *t) {
   if (!mask_now(s)) return false;
   tp_node *x = operand(s);
   tp_val k = tp_ends_value(l, tp_ends_clamped(l, s->e.at[d].lo, to), x->ndom, x->dom), src = tp_ends_same_dom(l, k, x->ndom, x->dom);
-  tp_at at[x->ndom + 1];
+  const tp_sym *left[64];
   const tp_ix *shape[TP_MAXRANK];
-  for (int i = 0; i < x->ndom; i++) at[i] = x->dom[i] == t ? (tp_at){ true, zero(s), sym(s, t->bound) } : (tp_at){ .lo = sym(s, x->dom[i]) };
+  const tp_at *at = tp_ends_whole(l, x->ndom, x->dom, tp_ends_left(x, t, left), left);
   k = made_rows(s, src.node ? tp_read(l->g, src, at, l->err) : src, t);
   src = made_rows(s, k.node ? tp_read(l->g, s->e.src, at, l->err) : k, t);
   if (!src.node) return false;
   shape[0] = sym(s, to->bound);
   for (int a = 1; a < tp_rankof(src); a++) shape[a] = mk_extent(src, a);
   tp_val base = mk_fill(l->mk, 0, tp_dtypeof(src), tp_rankof(src), shape, 0, NULL);
-  s->e.src = mk_op(l->mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ base, k, src }, &(tp_attr){ .axis = 0 });
-  if (!s->e.src.node) return false;
-  s->ndom = operand(s)->ndom;
-  s->dom = operand(s)->dom;
-  tp_at *now = copy_at(s, s->n->ndom);
-  now[d] = (tp_at){ true, zero(s), sym(s, to->bound) };
-  s->e.at = now;
-  return true;
+  set_at(s, s->n->ndom, d, (tp_at){ true, zero(s), sym(s, to->bound) });
+  return becomes(s, mk_op(l->mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ base, k, src }, &(tp_attr){ .axis = 0 }));
 }
 
 static bool has_ranges(const sum *s) {
@@ -419,9 +367,7 @@ static bool pointed(sum *s, int d) {
   }
   bring_in(s, 1, &t);
   s->parts = both(s, s->parts, tp_ix_cmp(c, TP_EQ, sym(s, t), e));
-  tp_at *at = copy_at(s, s->n->ndom);
-  at[d] = (tp_at){ .lo = sym(s, t) };
-  s->e.at = at;
+  set_at(s, s->n->ndom, d, (tp_at){ .lo = sym(s, t) });
   return true;
 }
 
@@ -452,8 +398,8 @@ bool tp_ends_sum(ends *l, tp_node *n) {
     if (!concerns(l, n, e)) continue;
     l->g->pos = e->pos.file ? e->pos : n->pos;
     sum s = { .l = l, .n = n, .e = *e, .ndom = e->src.node->ndom, .dom = e->src.node->dom };
-    s.plain = tp_ends_split(l, e->cond, false);
-    s.parts = tp_ends_split(l, e->cond, true);
+    s.plain = tp_end_parts(l->g, e->cond, false);
+    s.parts = tp_end_parts(l->g, e->cond, true);
     if (!(e->gather ? gathered : scattered)(&s, &n->in[k])) return false;
   }
   return true;

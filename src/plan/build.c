@@ -367,20 +367,6 @@ static int group_find(const pb *b, int i) {
   return -1;
 }
 
-static double identity_of(tp_red red, tp_dtype d) {
-  switch (red) {
-    case TP_RED_SUM: return 0;
-    case TP_RED_PROD: return 1;
-    default: break;
-  }
-  bool max = red == TP_RED_MAX;
-  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
-  if (d == TP_BOOL) return max ? 0 : 1;
-  if (d == TP_U8) return max ? 0 : 255;
-  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
-  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
-}
-
 /* Results that something outside the group wants go out; then the region is made. Inputs that mention scratch come first (fill). */
 static void group_close(pb *b) {
   if (!b->g.open) return;
@@ -492,7 +478,7 @@ static bool op_region(pb *b, int i) {
 
 static bool is_identity(tp_val v, tp_red red) {
   while (v.node->op == TP_OP_EXPAND) v = v.node->in[0].src;
-  return v.node->op == TP_OP_FILL && v.node->attr.f[0] == identity_of(red, tp_dtypeof(v));
+  return v.node->op == TP_OP_FILL && v.node->attr.f[0] == tp_red_identity(red, tp_dtypeof(v));
 }
 
 static bool same_for_all(const pb *b, const tp_nd *x) {
@@ -670,7 +656,7 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
   if (s->kind == TP_ST_INIT) {
     tp_region *r = region(b, TP_RG_FILL, NULL);
     r->node = s->into;
-    r->fill = identity_of(s->into->attr.red, s->into->out[0].dtype);
+    r->fill = tp_red_identity(s->into->attr.red, s->into->out[0].dtype);
     put(b, &r->out, &r->nout, nd_write(b, target(s)));
     return true;
   }

@@ -128,20 +128,13 @@ const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at) {
   for (int i = 0; i < p->g->stops.n; i++)
     for (int d = 0; d < n->ndom; d++) {
       if (n->dom[d] != p->g->stops.v[i].dim || !at[d]) continue;
-      const tp_ix *x = at_least(p, end_at(p, i, n->ndom, n->dom, at), tp_ix_addc(C(p), at[d], 1));
-      all = all ? tp_ix_and(C(p), all, x) : x;
+      all = tp_ix_both(C(p), all, at_least(p, end_at(p, i, n->ndom, n->dom, at), tp_ix_addc(C(p), at[d], 1)));
     }
   return all;
 }
 
-/* cond as a conjunction: its part k, NULL: no more. */
-static const tp_ix *part(const tp_ix *cond, int k) {
-  if (tp_ix_kind(cond) == TP_IX_AND) return k < tp_ix_narg(cond) ? tp_ix_arg(cond, k) : NULL;
-  return k ? NULL : cond;
-}
-
 bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const tp_ix **least) {
-  const tp_ix *x = guard ? part(guard, k) : NULL, *rest;
+  const tp_ix *x = tp_ix_conjunct(guard, k), *rest;
   int64_t coef;
   if (!x) return false;
   *end = tp_next_end(p, x, 0);
@@ -181,10 +174,8 @@ static const tp_ix *part_run(tp_poly *p, const tp_stmt *s, tp_tree *run, const t
 const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run) {
   const tp_ix *all = NULL, *least;
   int end;
-  for (int k = 0; tp_guard_part(p, s->guard, k, &end, &least); k++) {
-    const tp_ix *x = s->acc[s->gacc + k].idle ? NULL : part_run(p, s, run, p->ends.v[end].sym, least);
-    if (x) all = all ? tp_ix_and(C(p), all, x) : x;
-  }
+  for (int k = 0; tp_guard_part(p, s->guard, k, &end, &least); k++)
+    if (!s->acc[s->gacc + k].idle) all = tp_ix_both(C(p), all, part_run(p, s, run, p->ends.v[end].sym, least));
   return all;
 }
 

@@ -77,11 +77,9 @@ static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, cons
 
 /* The condition holds at one value of var only: an end asks for nothing there if that is the first. */
 static bool at_first(tp_poly *p, const tp_ix *cond, const tp_sym *var) {
-  bool and = tp_ix_kind(cond) == TP_IX_AND;
-  for (int k = 0; k < (and ? tp_ix_narg(cond) : 1); k++) {
-    const tp_ix *x = and ? tp_ix_arg(cond, k) : cond;
+  const tp_ix *x;
+  for (int k = 0; (x = tp_ix_conjunct(cond, k)); k++)
     if (tp_ix_kind(x) == TP_IX_EQ0 && tp_ix_as_sym(tp_ix_arg(x, 0)) == var) return true;
-  }
   return false;
 }
 
@@ -104,11 +102,9 @@ static bool gather(tp_poly *p, const tp_tree *t, const tp_sym *var, nest in, top
 static const tp_ix *rest_of(tp_poly *p, const tp_ix *cond, const tp_sym *var, const tp_ix *top) {
   const tp_ix *x, *left = NULL;
   const nest none = { 0 };
-  bool exact, and = tp_ix_kind(cond) == TP_IX_AND;
-  for (int k = 0; top_of(p, cond, k, var, &none, &x, &exact); k++) {
-    const tp_ix *part = and ? tp_ix_arg(cond, k) : cond;
-    if (!x || !exact || x != top) left = left ? tp_ix_and(p->g->ix, left, part) : part;
-  }
+  bool exact;
+  for (int k = 0; top_of(p, cond, k, var, &none, &x, &exact); k++)
+    if (!x || !exact || x != top) left = tp_ix_both(p->g->ix, left, tp_ix_conjunct(cond, k));
   return left;
 }
 

@@ -548,19 +548,10 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   return s;
 }
 
-static const tp_ix *both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_and(c, a, b); }
+static const tp_ix *both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_both(c, a, b); }
 
-/* The parts of a contribution's condition that are about ends, at p's point, or those that are not. */
-static const tp_ix *parts_of(low *l, const tp_node *p, const tp_ix *const *pat, const tp_ix *cond, bool ends) {
-  tp_ictx *c = l->g->ix;
-  const tp_ix *all = tp_ix_bool(c, true);
-  bool and = cond && tp_ix_kind(cond) == TP_IX_AND;
-  for (int k = 0; cond && k < (and ? tp_ix_narg(cond) : 1); k++) {
-    const tp_ix *x = and ? tp_ix_arg(cond, k) : cond;
-    if (tp_mentions_end(l->g, x) == ends) all = tp_ix_and(c, all, ends ? tp_at_point(l->p, p, x, pat) : x);
-  }
-  return ends && tp_ix_kind(all) == TP_IX_TRUE ? NULL : all;
-}
+/* What a contribution's condition says but for ends. */
+static const tp_ix *plain(low *l, const tp_ix *cond) { return both(l->g->ix, tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false)); }
 
 static const tp_ix *in_box(low *l, const tp_sym *d) {
   tp_ictx *c = l->g->ix;
@@ -576,7 +567,7 @@ static tp_set *where_needed(low *l, const tp_node *n, const space *s) {
 static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space *s) {
   tp_ictx *c = l->g->ix;
   const tp_node *p = e->src.node;
-  const tp_ix *cond = parts_of(l, p, NULL, e->cond, false);
+  const tp_ix *cond = plain(l, e->cond);
   for (int d = 0; d < p->ndom; d++) cond = both(c, cond, in_box(l, p->dom[d]));
   for (int d = 0; d < n->ndom; d++) {
     const tp_ix *u = s->u[d].lo;
@@ -589,11 +580,9 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
 
 /* Both points are there; asks: and what the contribution has to know of ends. */
 static const tp_ix *contribution_guard(low *l, const tp_node *n, const space *s, const tp_node *p, const tp_ix *const *pat, const tp_ix *asks) {
-  const tp_ix *at[32], *all[3] = { NULL, tp_guard_of(l->p, p, pat), asks }, *guard;
+  const tp_ix *at[32], *there = tp_guard_of(l->p, p, pat);
   for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].range ? NULL : s->u[d].lo;
-  guard = tp_guard_of(l->p, n, at);
-  for (int i = 1; i < 3; i++) guard = !guard ? all[i] : all[i] ? tp_ix_and(l->g->ix, guard, all[i]) : guard;
-  return guard;
+  return both(l->g->ix, both(l->g->ix, tp_guard_of(l->p, n, at), there), asks);
 }
 
 static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
@@ -605,7 +594,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   tp_set *dom;
   if (e->gather) {
     for (int d = 0; d < n->ndom; d++) { s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]); s.u[d] = (tp_at){ .lo = tp_ix_sym(c, n->dom[d]) }; }
-    const tp_ix *cond = parts_of(l, p, NULL, e->cond, false);
+    const tp_ix *cond = plain(l, e->cond);
     for (int d = 0; d < p->ndom; d++) {
       pat[d] = e->at[d].lo;
       if (!e->at[d].range) continue;
@@ -624,7 +613,8 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   if (tp_set_is_empty(c, dom)) { tp_set_free(dom); return true; }
   sb b = start(l, TP_ST_ACC, s.n, s.dim, s.label, dom, n);
   b.s->into = n; b.s->k = k;
-  const tp_ix *asks = parts_of(l, p, pat, e->cond, true);
+  const tp_ix *asks = tp_end_parts(l->g, e->cond, true);
+  if (asks) asks = tp_at_point(l->p, p, asks, pat);
   b.s->guard = contribution_guard(l, n, &s, p, pat, asks);
   b.exact = asks;
   if (e->pos.file) b.s->pos = e->pos;

@@ -434,7 +434,7 @@ static tp_tree *run_of(conv *c, int st, const tp_ix *const *arg) {
   const tp_ix *cond = s->guard ? tp_guard_run(c->S->p, s, t) : NULL, *own = asks(c->S, st);
   if (own) {
     own = tp_move_ends(c->S->p, own, s->ndim, s->dim, t->arg, s->bdim < 0 ? s->vec : s->vec & ~(1u << s->bdim));
-    cond = cond ? tp_ix_and(c->ix, cond, own) : own;
+    cond = tp_ix_both(c->ix, cond, own);
   }
   if (!cond) return t;
   tp_tree *guarded = new_tree(c, TP_T_IF, 1);

@@ -71,9 +71,7 @@ static void put_checks(tp_buf *b, const tp_fn *f) {
   const tp_ix *all = tp_ix_bool(c, true);
   for (int i = 0; i < f->graph->boundchecks.n; i++) all = tp_ix_and(c, all, f->graph->boundchecks.v[i].cond);
   if (tp_ix_kind(all) == TP_IX_TRUE) return;
-  bool several = tp_ix_kind(all) == TP_IX_AND;
-  for (int i = 0; i < (several ? tp_ix_narg(all) : 1); i++)
-    tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(c, several ? tp_ix_arg(all, i) : all));
+  for (int i = 0; tp_ix_conjunct(all, i); i++) tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(c, tp_ix_conjunct(all, i)));
 }
 
 static int fused(const tp_poly *p) {
