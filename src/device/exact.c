@@ -1,5 +1,6 @@
 /* exact.c: inner loops whose floats are the same bits on every processor. Compiled without contraction (Makefile), and written without anything else that a
  * compiler may round otherwise; so vectors of any width give what one element at a time does. */
+#include "device/kernel_sine.h"
 #include "device/kernels.h"
 #include <math.h>
 

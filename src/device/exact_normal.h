@@ -22,19 +22,7 @@ void NORMAL(double *o, const uint32_t *w, int64_t count) {
     double ln = n * 6.93147180369123816490e-01 - ((h - (s * (h + p * z) + n * 1.90821492927058770002e-10)) - f);
     uint32_t turn = (w[2 * i + 1] >> 8) + (1u << 21), q = turn >> 22;        /* quarters rounded to nearest */
     double r = (double)((int32_t)(turn & 0x3fffff) - (1 << 21)) * (1.57079632679489661923 * 0x1p-22);
-    z = r * r;
-    double a = 1.58962301576546568060e-10, b = -1.13585365213876817300e-11;
-    a = a * z - 2.50507477628578072866e-08;
-    a = a * z + 2.75573136213857245213e-06;
-    a = a * z - 1.98412698295895385996e-04;
-    a = a * z + 8.33333333332211858878e-03;
-    a = a * z - 1.66666666666666307295e-01;
-    b = b * z + 2.08757008419747316778e-09;
-    b = b * z - 2.75573141792967388112e-07;
-    b = b * z + 2.48015872888517045348e-05;
-    b = b * z - 1.38888888888730564116e-03;
-    b = b * z + 4.16666666666665929218e-02;
-    double sine = a * z * r + r, cosine = b * (z * z) + (1 - 0.5 * z);
+    double cosine, sine = sine_of(r, &cosine);
     double v = q & 1 ? sine : cosine;
     v = (q + 1) & 2 ? -v : v;
     o[i] = sqrt(-2 * ln) * v;

@@ -1,8 +1,7 @@
 /* Functions without branches, so that loops over them vectorise. f32 exp, tanh, sigmoid in f32; the rest of f32 by way of double, where ~1e-11 is plenty.
  * Rounding to an integer adds 1.5 * 2^23 (2^52): the sum's low bits are the integer. (Never under -ffast-math.) */
+#include "device/kernel_sine.h"
 #include <math.h>
-
-#define KI static inline __attribute__((always_inline))
 
 KI uint32_t bits32(float x) { uint32_t u; memcpy(&u, &x, 4); return u; }
 KI float of32(uint32_t u) { float x; memcpy(&x, &u, 4); return x; }
@@ -110,21 +109,8 @@ KI double circle(double x, uint64_t *quadrant, double *cosine) {
   double t = x * 6.36619772367581382433e-01 + 0x1.8p52, n = t - 0x1.8p52;
   double r = x - n * 1.57079632673412561417e+00;
   r = r - n * 6.07710050650619224932e-11;
-  double z = r * r;
-  double s = 1.58962301576546568060e-10, c = -1.13585365213876817300e-11;
-  s = s * z - 2.50507477628578072866e-08;
-  s = s * z + 2.75573136213857245213e-06;
-  s = s * z - 1.98412698295895385996e-04;
-  s = s * z + 8.33333333332211858878e-03;
-  s = s * z - 1.66666666666666307295e-01;
-  c = c * z + 2.08757008419747316778e-09;
-  c = c * z - 2.75573141792967388112e-07;
-  c = c * z + 2.48015872888517045348e-05;
-  c = c * z - 1.38888888888730564116e-03;
-  c = c * z + 4.16666666666665929218e-02;
   *quadrant = bits64(t);
-  *cosine = c * (z * z) + (1 - 0.5 * z);
-  return s * z * r + r;
+  return sine_of(r, cosine);
 }
 
 KI double sin_d(double x) {

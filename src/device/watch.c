@@ -144,7 +144,6 @@ static void take_terms(const tp_dreg *r, const int64_t *at, terms *t) {
 }
 
 static bool tell_sum(tp_exec *x, tp_dreg *r, const int64_t *at, const terms *t) {
-  static const char *const said[] = { [TP_RED_SUM] = "sum", [TP_RED_PROD] = "prod", [TP_RED_MAX] = "max", [TP_RED_MIN] = "min" };
   int along = __builtin_popcount(r->rg->along), skip = r->nlead + along;
   tp_lens l = lens_of(r, r->nin, at, false);
   l.rank -= along;
@@ -153,7 +152,7 @@ static bool tell_sum(tp_exec *x, tp_dreg *r, const int64_t *at, const terms *t) 
   memmove(l.stride, l.stride + along, sizeof *l.stride * (size_t)l.rank);
   tp_buf b;
   tp_buf_init(&b);
-  tp_made_tell_list(&b, said[r->rg->red], t->n, t->d, t->v, &l, at + skip);
+  tp_made_tell_list(&b, tp_red_name(r->rg->red), t->n, t->d, t->v, &l, at + skip);
   tp_rfail_on(x, r, at, at + r->nlead, TP_E_NAN, "%s", b.failed ? "" : b.s);
   tp_buf_free(&b);
   return false;

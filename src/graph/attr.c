@@ -2,7 +2,10 @@
 #include "graph/graph.h"
 #include <math.h>
 
-static const char *const rands[] = { "uniform", "normal", "bernoulli", "randint" }, *const reds[] = { "sum", "prod", "max", "min" }, *const checks[] = { "none", "nan", "meant" };
+static const char *const rands[] = { "uniform", "normal", "bernoulli", "randint" }, *const reds[] = { "sum", "prod", "max", "min" };
+static const char *const checks[] = { "none", "nan", "meant" };
+
+const char *tp_red_name(tp_red red) { return reds[red]; }
 
 /* ---- writing ---- */
 

@@ -104,10 +104,9 @@ static const char *base_name(const char *file) {
 }
 
 const char *tp_title(tp_arena *a, const tp_node *n) {
-  static const char *const reds[] = { [TP_RED_SUM] = "sum", [TP_RED_PROD] = "prod", [TP_RED_MAX] = "max", [TP_RED_MIN] = "min" };
   if (n->name || n->attr.str) return tp_label(n);
   if (n->what) return n->what;
-  const char *op = n->op == TP_OP_ACCUM ? reds[n->attr.red] : tp_op_said(n->op);
+  const char *op = n->op == TP_OP_ACCUM ? tp_red_name(n->attr.red) : tp_op_said(n->op);
   return n->pos.file ? tp_printf(a, "%s@%s:%d", op, base_name(n->pos.file), n->pos.line) : tp_printf(a, "%s%d", op, n->id);
 }
 
@@ -225,6 +224,21 @@ static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *
     s->live = true;
     visit(a, work, s->done.node);
     visit(a, work, s->end);
+  }
+}
+
+static void reached(tp_arena *a, nodevec *work, tp_node *n, bool *seen) {
+  if (seen[n->id]) return;
+  seen[n->id] = true;
+  TP_PUSH(a, work, n);
+}
+
+void tp_reach(tp_arena *a, tp_node *n, bool *seen) {
+  nodevec work = { 0 };
+  reached(a, &work, n, seen);
+  while (work.n) {
+    n = work.v[--work.n];
+    for (int k = 0; k < n->nin; k++) reached(a, &work, n->in[k].src.node, seen);
   }
 }
 

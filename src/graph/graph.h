@@ -200,6 +200,9 @@ void tp_graph_dot(tp_buf *b, const tp_graph *g);
 tp_buf *tp_attr_item(tp_buf *b, int *count, const char *key);  /* "{key" or ", key" */
 void tp_attr_print(tp_buf *b, const tp_attr *a, int *count);
 bool tp_attr_parse(tp_scan *in, tp_attr *a, const char *key, bool *known);
+/* Marks, by node id, what n is made of through edges, and n; what is marked already was gone through. */
+void tp_reach(tp_arena *a, tp_node *n, bool *seen);
+const char *tp_red_name(tp_red red);                        /* "sum" */
 const char *tp_op_said(tp_op op);                           /* the operator as scripts call it: "where", "cat" */
 void tp_shape_print(tp_buf *b, tp_val v);                   /* "(T, 4)" */
 void tp_val_print(tp_buf *b, tp_val v);                     /* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */

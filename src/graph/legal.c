@@ -315,7 +315,7 @@ static bool check_gathers(check *c, const tp_node *n) {
     const tp_node *x = n->in[k].src.node;
     if (!n->in[k].gather || !is_needed(c, n)) continue;
     tp_ictx *ix = c->g->ix;
-    tp_set *outside = tp_set_minus(tp_set_cond(ix, x->ndom, x->dom, tp_ix_bool(ix, true)), tp_set_box(ix, x->ndom, x->dom));
+    tp_set *outside = tp_set_outside(ix, x->ndom, x->dom);
     tp_set *bad = tp_set_and(tp_set_apply(outside, tp_rel_reverse(tp_edge_rel(c->g, n, k))), needed(c, n));
     const char *late = tp_printf(&c->g->arena, "%s leaves the domain of %s", called(c, n), called(c, x));
     if (!settled(c, n, bad, TP_E_DOMAIN, n->in[k].pos, late)) return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, %s", late, example(c, n));

@@ -474,8 +474,7 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
 static TP_GIVE tp_set *reads_bad(sweep *s, const tp_node *n, int k, TP_KEEP tp_set *const *bad) {
   const tp_node *x = n->in[k].src.node;
   if (is_identity(n, k)) return tp_set_copy(bad[x->id]);
-  tp_set *all = tp_set_cond(s->g->ix, x->ndom, x->dom, tp_ix_bool(s->g->ix, true));
-  tp_set *wrong = tp_set_minus(all, tp_set_copy(box_of(s, x)));
+  tp_set *wrong = tp_set_outside(s->g->ix, x->ndom, x->dom);
   if (bad[x->id]) wrong = tp_set_or(wrong, tp_set_copy(bad[x->id]));
   return tp_set_apply(wrong, tp_rel_reverse(tp_rel_copy(rel_of(s, n, k))));
 }

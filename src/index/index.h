@@ -138,6 +138,7 @@ typedef struct isl_map tp_rel;
 bool tp_isl_check(tp_ictx *c, tp_pos pos, tp_error *err);                     /* false and err filled if isl failed since the last check */
 TP_GIVE tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims);     /* 0 <= d < D */
 TP_GIVE tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims);
+TP_GIVE tp_set *tp_set_outside(tp_ictx *c, int n, const tp_sym *const *dims); /* all but the box */
 TP_GIVE tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);  /* universe where cond holds; symbols of cond: dims listed or bounds */
 /* The points of the box at which cond(list, k) is the first of the list that holds; NULL is a condition that always does. */
 TP_GIVE tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k, const tp_ix *(*cond)(const void *list, int i));

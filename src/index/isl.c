@@ -352,6 +352,10 @@ tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims) {
   return s ? s : tp_memo_make(c, true, key, sizeof key, box(c, n, dims));
 }
 
+tp_set *tp_set_outside(tp_ictx *c, int n, const tp_sym *const *dims) {
+  return tp_set_minus(tp_set_cond(c, n, dims, tp_ix_bool(c, true)), tp_set_box(c, n, dims));
+}
+
 tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims) { (void)dims; return isl_set_empty(tp_isl_space(c, n)); }
 tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
   int64_t key[n + 3];

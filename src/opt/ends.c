@@ -453,17 +453,6 @@ static void find_alone(ends *l) {
   }
 }
 
-static void find_feeds(ends *l) {
-  TP_VEC(tp_node *) work = { 0 };
-  for (int i = 0; i < l->g->stops.n; i++) TP_PUSH(&l->g->arena, &work, stop(l, i)->done.node);
-  while (work.n) {
-    tp_node *n = work.v[--work.n];
-    if (l->feeds[n->id]) continue;
-    l->feeds[n->id] = true;
-    for (int k = 0; k < n->nin; k++) TP_PUSH(&l->g->arena, &work, n->in[k].src.node);
-  }
-}
-
 /* ---- the whole ---- */
 
 static bool lower_value(ends *l, tp_node *n) {
@@ -488,7 +477,7 @@ static bool lower_node(ends *l, tp_node *n) {
 
 static bool lower(ends *l, bool apart) {
   find_alone(l);
-  find_feeds(l);
+  for (int i = 0; i < l->g->stops.n; i++) tp_reach(&l->g->arena, stop(l, i)->done.node, l->feeds);
   rename_ends(l);
   for (int i = 0; i < l->g->stops.n; i++)
     if (!make_end(l, i)) return false;

@@ -161,19 +161,6 @@ static bool count_readers(low *l) {
   return true;
 }
 
-/* Nodes that an output or sink reaches through edges. */
-static void mark_live(low *l, tp_node *n0) {
-  TP_VEC(tp_node *) stack = { 0 };
-  if (!l->live[n0->id]) { l->live[n0->id] = true; TP_PUSH(l->a, &stack, n0); }
-  while (stack.n) {
-    tp_node *n = stack.v[--stack.n];
-    for (int k = 0; k < n->nin; k++) {
-      tp_node *s = n->in[k].src.node;
-      if (!l->live[s->id]) { l->live[s->id] = true; TP_PUSH(l->a, &stack, s); }
-    }
-  }
-}
-
 /* ---- arrays ---- */
 
 tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot) {
@@ -302,12 +289,12 @@ static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
 
 tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
   low *l = low_new(g, need, err);
-  for (int i = 0; i < g->outputs.n; i++) mark_live(l, g->outputs.v[i].val.node);
+  for (int i = 0; i < g->outputs.n; i++) tp_reach(l->a, g->outputs.v[i].val.node, l->live);
   for (int i = 0; i < g->sinks.n; i++) {
-    mark_live(l, g->sinks.v[i]);
+    tp_reach(l->a, g->sinks.v[i], l->live);
     l->p->ticks |= g->sinks.v[i]->attr.fn == TP_FN_TICK;
   }
-  for (int i = 0; i < g->stops.n; i++) mark_live(l, g->stops.v[i].end);
+  for (int i = 0; i < g->stops.n; i++) tp_reach(l->a, g->stops.v[i].end, l->live);
   if (!settle_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
   for (int i = 0; i < g->outputs.n; i++)
     if (!g->outputs.v[i].shown && !output(l, i)) return tp_poly_free(l->p);

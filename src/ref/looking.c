@@ -41,7 +41,6 @@ static bool all_finite(ref *r, tp_dtype d, int64_t e) {
 }
 
 bool ref_look_sum(ref *r, tp_cell *c, const tp_view *out) {
-  static const char *const said[] = { "sum", "prod", "max", "min" };
   tp_lens l = lens_of(out, NULL);
   int64_t at[TP_MAXRANK];
   ref_walk w;
@@ -57,7 +56,7 @@ bool ref_look_sum(ref *r, tp_cell *c, const tp_view *out) {
     tp_buf b;
     tp_buf_init(&b);
     memcpy(at, w.at, sizeof at);
-    tp_made_tell_list(&b, said[c->node->attr.red], r->ops.n, d, v, &l, at);
+    tp_made_tell_list(&b, tp_red_name(c->node->attr.red), r->ops.n, d, v, &l, at);
     return found(r, c, &b);
   }
   return true;

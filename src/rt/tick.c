@@ -119,19 +119,27 @@ static bool all_allowed(const when *w, tp_error *err) {
 
 /* ---- the code ---- */
 
-/* Has a tick any part in n? Marks what it comes by. */
-static bool ticks_in(const when *w, const tp_node *n, bool *seen) {
-  if (seen[n->id]) return false;
-  seen[n->id] = true;
-  for (int k = 0; k < w->n; k++)
-    if (tp_dom_has(n->ndom, n->dom, w->dim[k])) return true;
-  for (int i = 0; i < w->g->stops.n; i++) {
+/* Has a tick any part in what n is made of, where `part` says it of other nodes? */
+static bool ticks_in(const when *w, const tp_node *n, const bool *part) {
+  bool any = false;
+  for (int k = 0; k < w->n; k++) any |= tp_dom_has(n->ndom, n->dom, w->dim[k]);
+  for (int k = 0; k < n->nin; k++) any |= part[n->in[k].src.node->id];
+  for (int i = 0; i < w->g->stops.n && !any; i++) {
     const tp_stop *s = &w->g->stops.v[i];
-    if ((tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym)) && ticks_in(w, s->done.node, seen)) return true;
+    any = part[s->done.node->id] && (tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym));
   }
-  for (int k = 0; k < n->nin; k++)
-    if (ticks_in(w, n->in[k].src.node, seen)) return true;
-  return false;
+  return any;
+}
+
+/* By node id; in rounds, as values go in circles. */
+static const bool *ticked(const when *w) {
+  bool *part = TP_NEWN(&w->g->arena, bool, w->g->nodes.n);
+  for (bool more = true; more;) {
+    more = false;
+    for (int i = 0; i < w->g->nodes.n; i++)
+      if (!part[i] && ticks_in(w, w->g->nodes.v[i], part)) part[i] = more = true;
+  }
+  return part;
 }
 
 static void forget_flags(tp_fn *f) {
@@ -145,8 +153,8 @@ static bool note_flags(tp_fn *f, const when *w, tp_error *err) {
   f->shown = tp_calloc((size_t)w->g->outputs.n + 1);
   f->first = tp_calloc((size_t)w->g->outputs.n + 1);
   if (!f->fed || !f->shown || !f->first) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
-  for (int i = 0; i < w->g->outputs.n; i++)
-    f->first[i] = !w->g->outputs.v[i].hidden && !ticks_in(w, w->g->outputs.v[i].val.node, TP_NEWN(&w->g->arena, bool, w->g->nodes.n));
+  const bool *part = ticked(w);
+  for (int i = 0; i < w->g->outputs.n; i++) f->first[i] = !w->g->outputs.v[i].hidden && !part[w->g->outputs.v[i].val.node->id];
   for (int i = 0; i < w->g->inputs.n; i++) f->fed[i] = w->g->inputs.v[i]->id >= 0 && has_ticks(w, w->g->inputs.v[i]);
   memcpy(f->shown, w->shown, (size_t)w->g->outputs.n);
   return true;
