@@ -4,38 +4,25 @@
 
 /* ---- the iteration space ---- */
 
-/* Strides of an operand along the axes of the space: leading axes one to one, the rest aligned at the last; an extent of 1 does not move. */
-static void aligned(const tp_view *v, int nlead, int rank, const int64_t *ext, int64_t *stride) {
-  for (int i = 0; i < rank; i++) {
-    int k = i < nlead ? i : i - (rank - v->rank);
-    stride[i] = k < 0 || (i >= nlead && k < nlead) || v->shape[k] == 1 || ext[i] == 1 ? 0 : v->stride[k];
-  }
+static void strides_of(const tp_view *v, const int64_t *ext, int64_t *stride) {
+  for (int i = 0; i < v->rank; i++) stride[i] = ext[i] == 1 ? 0 : v->stride[i];
 }
 
-static void space_of_chain(tp_dreg *r, tp_ew *e) {
-  const tp_view *o = &r->out[0].v;
-  e->rank = o->rank;
-  for (int i = 0; i < o->rank; i++) e->ext[i] = o->shape[i];
-  for (int i = 0; i < e->ndst; i++) aligned(&r->out[i].v, r->nlead, e->rank, e->ext, e->dst[i].stride);
+/* What is added to, a fold of nothing leaves as it was. */
+static void find_space(tp_dreg *r, tp_ew *e) {
+  const tp_region *g = r->rg;
+  e->rank = r->nlead;
+  e->nothing = e->emptyfold = false;
+  e->folds = g->sums && !g->acc;
+  for (int i = 0; i < e->rank; i++) {
+    int64_t n = e->ext[i] = r->out[0].v.shape[i];
+    e->reduced[i] = (g->sums >> i & 1) && (n != 1 || !g->acc);
+    e->folds |= e->reduced[i];
+    if (n == 0) *(e->reduced[i] && !g->acc ? &e->emptyfold : &e->nothing) = true;
+  }
+  for (int i = 0; i < e->ndst; i++) strides_of(&r->out[i].v, e->ext, e->dst[i].stride);
   for (int i = 0; i < e->nsrc; i++)
-    if (e->src[i].nd >= 0) aligned(&r->in[e->src[i].nd].v, r->nlead, e->rank, e->ext, e->src[i].stride);
-  for (int i = 0; i < e->rank; i++) e->reduced[i] = e->acc && i < r->nlead && r->out[0].v.stride[i] == 0 && e->ext[i] != 1;
-}
-
-/* The operand's axes; those of the operator have no place in the result. Leading axes of stride 0 in the result are reduced too. */
-static void space_of_reduction(tp_dreg *r, tp_ew *e) {
-  const tp_view *v = &r->in[0].v, *o = &r->out[0].v;
-  e->rank = v->rank;
-  for (int i = 0, next = 0, k = 0; i < v->rank; i++) {
-    bool gone = i >= r->nlead && next < e->naxes && e->axes[next] == i - r->nlead;
-    next += gone;
-    e->ext[i] = v->shape[i];
-    e->src[0].stride[i] = v->shape[i] == 1 ? 0 : v->stride[i];
-    bool place = !gone || e->keepdim;
-    e->dst[0].stride[i] = gone || v->shape[i] == 1 ? 0 : o->stride[k];
-    e->reduced[i] = gone || (e->acc && i < r->nlead && o->stride[k] == 0 && e->ext[i] != 1);
-    k += place;
-  }
+    if (e->src[i].nd >= 0) strides_of(&r->in[e->src[i].nd].v, e->ext, e->src[i].stride);
 }
 
 /* ---- numbers along leading variables ---- */
@@ -282,16 +269,9 @@ static void tile_results(tp_exec *x, tp_ew *e) {
 
 bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   tp_ew *e = r->k;
-  if (e->isop) space_of_reduction(r, e);
-  else space_of_chain(r, e);
+  find_space(r, e);
   for (int i = 0; i < e->nsrc; i++)
     if (e->src[i].is_value) { tp_dx_bind(&e->src[i].value, x->env); value_strides(r, &e->src[i], e->ext, e->rank); }
-  e->nothing = e->emptyfold = false;
-  e->folds = e->isop;
-  for (int i = 0; i < e->rank; i++) {
-    e->folds |= e->reduced[i];
-    if (e->ext[i] == 0) *(e->reduced[i] && i >= r->nlead ? &e->emptyfold : &e->nothing) = true;
-  }
   if (e->nothing) return true;
   squeeze(e);
   e->crossed = false;
@@ -471,8 +451,8 @@ static bool run_fold(tp_exec *x, tp_dreg *r, tp_ew *e) {
 
 static bool nothing_to_fold(tp_exec *x, tp_dreg *r, const tp_ew *e) {
   tp_dtype d = e->dst[0].d;
-  if (!e->isop || tp_dtype_float(d) || d == TP_BOOL || e->red == TP_RED_SUM || e->red == TP_RED_PROD) return true;
-  return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "%s of an empty range of integers", tp_ops[r->rg->op].text);
+  if (tp_dtype_float(d) || d == TP_BOOL || e->red == TP_RED_SUM || e->red == TP_RED_PROD) return true;
+  return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "%s of an empty range of integers", tp_red_name(e->red));
 }
 
 bool tp_ew_run(tp_exec *x, tp_dreg *r) {

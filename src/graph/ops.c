@@ -16,6 +16,8 @@ bool tp_op_parse(const char *text, tp_op *out) {
   return false;
 }
 
+tp_red tp_op_red(tp_op op) { return op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN; }
+
 double tp_red_identity(tp_red red, tp_dtype d) {
   if (red == TP_RED_SUM || red == TP_RED_PROD) return red == TP_RED_PROD;
   bool max = red == TP_RED_MAX;
