@@ -248,7 +248,7 @@ static const char base[] =
   "  loop over | sum a0 = 0 for 3 out b2{0; lead 0} in b0{3*t1; lead 1} @ a.lua:1\n"
   "  if t1 >= 1 {\n"
   "    loop over | a0 = 0 for 3 [mul:f32(i0,i1) add:f32(m0,i0)] -> m1 out b1{3*t1; lead 1} in b0{3*t1; lead 1} b2{0; lead 0} \"y\" @ a.lua:2\n"
-  "    op cumprod {axis 0} out b5{0; box 3 by 1} in b0{3*t1; box 3 by 1}\n"
+  "    op cumprod out b5{0; box 3 by 1} in b0{3*t1; box 3 by 1}\n"
   "  } else {\n"
   "    loop over | a0 = 0 for 3 out b1{3*t1; lead 1} in b0{0; ring t1 mod T by 3; lead 1}\n"
   "  }\n"
@@ -279,8 +279,8 @@ static const struct { const char *from, *to, *why; } wrong[] = {
   { "op cumprod", "op neg", "said by a loop" },
   { "out b5{0; box 3 by 1} in", "out b5{0; box 3 by 1} += in", "does not accumulate" },
   { "box 3 by 1", "box 9223372036854775807 by 4*t1*9223372036854775807", "too large" },
-  { "axis 0", "axis 1", "axes do not fit" },
-  { "axis 0", "pad 0", "unknown attribute" },
+  { "op cumprod", "op cumprod {axis 1}", "axes do not fit" },
+  { "op cumprod", "op cumprod {pad 0}", "unknown attribute" },
   { "op cumprod", "op cumprood", "unknown operator" },
   { "op cumprod", "summ", "unknown word" },
   { "m0,i0", "m1,i0", "after its use" },
