@@ -3,9 +3,9 @@
 
 /* ---- matmul ---- */
 
-typedef struct axes { int n; int64_t ext[TP_MAXRANK + 1], a[TP_MAXRANK + 1], b[TP_MAXRANK + 1], c[TP_MAXRANK + 1]; } axes;
+typedef struct split_axes { int n; int64_t ext[TP_MAXRANK + 1], a[TP_MAXRANK + 1], b[TP_MAXRANK + 1], c[TP_MAXRANK + 1]; } split_axes;
 
-static void axis(axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
+static void axis(split_axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
   s->ext[s->n] = n;
   s->a[s->n] = a;
   s->b[s->n] = b;
@@ -17,7 +17,7 @@ static int64_t along(const tp_view *v, int i, int64_t n) { return v->shape[i] ==
 static bool bind_matmul(tp_exec *x, tp_dreg *r) {
   const tp_view *a = &r->in[0].v, *b = &r->in[1].v, *c = &r->out[0].v;
   int last = c->rank - 1;
-  axes s = {0};
+  split_axes s = {0};
   for (int i = 0; i < last - 1; i++) axis(&s, c->shape[i], along(a, i, c->shape[i]), along(b, i, c->shape[i]), c->shape[i] == 1 ? 0 : c->stride[i]);
   axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
