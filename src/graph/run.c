@@ -94,6 +94,7 @@ int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const
 }
 
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
+  bool some = g->stops.n || run->shown, poison = tp_setting("TEMPO_POISON");
   run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
   if (!run->outputs) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
   for (int i = 0; i < g->outputs.n; i++) {
@@ -103,8 +104,9 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
     int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
     if (tp_run_output_bytes(g, run, i) < 0) continue;
-    run->outputs[i] = tp_array_new(t->dtype, rank, shape);
+    run->outputs[i] = (some ? tp_array_new : tp_array_blank)(t->dtype, rank, shape);
     if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);
+    if (!some && poison) memset(run->outputs[i]->data, 0xff, tp_array_bytes(run->outputs[i]));
   }
   return true;
 }
