@@ -205,7 +205,7 @@ static void lead_of(const tp_dreg *r, const tp_ew *e, const int64_t *at, int64_t
 
 static bool plain_fold(const tp_ew *e) {
   bool blockless = e->rank == 1 || e->reduced[e->rank - 1] || e->reduced[e->rank - 2];
-  return blockless && e->folds && e->nstep == 0 && e->nsrc == 1 && !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
+  return blockless && e->folds && e->nstep == 0 && e->nsrc == 1 && e->ndst == 1 && !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
 }
 
 /* Folding what is contiguous in memory needs no blocks: only accumulators are limited. */
@@ -261,7 +261,7 @@ static void tile_results(tp_exec *x, tp_ew *e) {
     t->step = t->stride[e->rank - 1];
     t->row = e->n1 > 1 ? t->stride[e->rank - 2] : 0;
     bool dense = e->n0 * e->n1 == 1 || (t->step == 1 && (e->n1 == 1 || t->row == e->n0));
-    t->direct = dense && !e->folds && !e->acc && !tp_half(t->d) && !t->mayalias && t->slot >= e->nsrc;
+    t->direct = dense && (i || (!e->folds && !e->acc)) && !tp_half(t->d) && !t->mayalias && t->slot >= e->nsrc;
     for (int k = 0; k < i; k++) t->direct &= !(e->dst[k].direct && e->dst[k].slot == t->slot);
     t->tmp = x->scratch + t->tmpoff;
   }
@@ -362,13 +362,14 @@ static inline int chain(const tp_ew *e, int64_t n) {
   return rc;
 }
 
-static int map_tile(tp_ew *e, const int64_t *at, int64_t rows, int64_t n) {
-  for (int i = 0; i < e->ndst; i++)
+/* The chain over a tile, and the results from the first that is stored at each point. */
+static int map_tile(tp_ew *e, int first, const int64_t *at, int64_t rows, int64_t n) {
+  for (int i = first; i < e->ndst; i++)
     if (e->dst[i].direct) e->p[e->dst[i].slot] = e->dst[i].base + offset(e, e->dst[i].stride, at) * tp_dtype_size(e->dst[i].d);
   int rc = chain(e, rows * n);
-  for (int i = 0; i < e->ndst && rc == TP_K_OK; i++) {
+  for (int i = first; i < e->ndst && rc == TP_K_OK; i++) {
     tp_ewdst *t = &e->dst[i];
-    if (!t->direct) deliver(t, e->acc, t->base + offset(e, t->stride, at) * tp_dtype_size(t->d), e->p[t->slot], t->row, t->step, rows, n);
+    if (!t->direct) deliver(t, e->acc && i == 0, t->base + offset(e, t->stride, at) * tp_dtype_size(t->d), e->p[t->slot], t->row, t->step, rows, n);
   }
   return rc;
 }
@@ -378,7 +379,7 @@ static bool run_map(tp_exec *x, tp_dreg *r, tp_ew *e) {
   do {
     int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
     point_sources(e, at, rows, n);
-    int rc = map_tile(e, at, rows, n);
+    int rc = map_tile(e, 0, at, rows, n);
     if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
   } while (e->nkeep && advance(e->keep, e->nkeep, at));
   return true;
@@ -418,7 +419,7 @@ static bool fold_block(tp_exec *x, tp_dreg *r, tp_ew *e, int64_t *at, char *acc)
   do {
     int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
     point_sources(e, at, rows, n);
-    int rc = chain(e, rows * n);
+    int rc = map_tile(e, 1, at, rows, n);
     if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
     fold_tile(e, acc, e->p[t->slot], plain ? e->src[0].row : n, rows, n, tp_dtype_size(t->c));
   } while (e->nred && advance(e->red_loop, e->nred, at));

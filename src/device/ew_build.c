@@ -126,7 +126,7 @@ static void dest(builder *b, int i, int slot) {
   *t = (tp_ewdst){ .nd = b->r->nin + i, .slot = slot, .d = d->dtype, .c = tp_compute(d->dtype) };
   t->load = tp_half(t->d) ? x->K->loadhalf[t->d] : x->K->load[tp_log2size(t->d)];
   t->store = tp_half(t->d) ? x->K->storehalf[t->d] : x->K->store[tp_log2size(t->d)];
-  t->combine = e->acc ? x->K->ew[ops_of[e->red]][t->c] : NULL;
+  t->combine = e->acc && i == 0 ? x->K->ew[ops_of[e->red]][t->c] : NULL;
   t->tmpoff = block_new(&b->b);
   bool lastly = e->nstep && e->step[e->nstep - 1].o == slot;
   for (int k = 0; k < b->r->nin; k++) t->mayalias |= b->r->in[k].buf == d->buf && !lastly;
@@ -149,7 +149,7 @@ static void finish(builder *b) {
   if (e->ndst) folding(b, e->dst[0].c);
   b->x->scratch_size = TP_MAX(b->x->scratch_size, (size_t)b->b.next);
   bool known = !b->r->rg->sums || e->across;
-  for (int i = 0; i < e->ndst && e->acc; i++) known &= e->dst[i].combine && e->across;
+  if (e->acc) known &= e->dst[0].combine && e->across;
   b->r->bind = known ? tp_ew_bind : NULL;
   b->r->run = known ? tp_ew_run : run_unknown;
   for (int i = 0; i < e->nsrc; i++)

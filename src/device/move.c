@@ -47,11 +47,36 @@ static void fill_new(tp_exec *x, tp_dreg *r) {
   r->run = run_fill;
 }
 
+/* A number at each point, put there without working memory. */
+static bool run_value(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0];
+  const tp_dx *e = r->k;
+  tp_walk w;
+  for (tp_walk_start(&w, r->nlead, o->v.shape); w.ok; tp_walk_next(&w)) {
+    for (int k = 0; k < r->nlead; k++) x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
+    tp_puti(o->dtype, o->v.p, tp_walk_offset(&w, o->v.stride), tp_dx_get(e, x->env));
+  }
+  return true;
+}
+
+static bool bind_value(tp_exec *x, tp_dreg *r) {
+  tp_dx_bind(r->k, x->env);
+  return true;
+}
+
+static void value_new(tp_exec *x, tp_dreg *r) {
+  tp_dx e = tp_dx_new(&x->a, r->rg->micro->attr->ix[0]);
+  r->k = tp_dup(&x->a, &e, sizeof e);
+  r->bind = bind_value;
+  r->run = run_value;
+}
+
 void tp_loop_new(tp_exec *x, tp_dreg *r) {
   const tp_region *g = r->rg;
   bool plain = !g->acc && !g->sums && r->nout == 1;
   if (plain && !g->nmicro) copy_new(x, r);
   else if (plain && g->nmicro == 1 && g->micro->op == TP_OP_FILL) fill_new(x, r);
+  else if (plain && g->nmicro == 1 && g->micro->op == TP_OP_VALUE) value_new(x, r);
   else tp_ew_new(x, r);
 }
 

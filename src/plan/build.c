@@ -900,7 +900,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   return after_loads(b, x);
 }
 
-tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {
+tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   tp_plan *pl = TP_NEW(p->a, tp_plan);
   pl->g = g; pl->poly = p; pl->a = p->a;
   pl->lag = p->lag;
@@ -908,6 +908,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {
   array_bufs(&b);
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
+  if (fuse) tp_plan_fuse(pl);
   tp_plan_lifetimes(pl, b.bufof);
 #ifdef TP_HARD
   if (!tp_plan_check(pl, err)) return NULL;

@@ -69,7 +69,7 @@ static bool counts(const look *l) {
   }
   if ((nin >= 0 ? r->nin != nin : r->nin < least) || (r->kind == TP_RG_PINIT && r->nin > 2)) return bad(l, "the number of inputs is wrong");
   if (nout >= 0 ? r->nout != nout : r->kind == TP_RG_LOOP && r->nout < 1) return bad(l, "the number of results is wrong");
-  return (!r->acc || r->nout == 1) || bad(l, "an accumulation has one result");
+  return (!r->acc || r->kind == TP_RG_LOOP || r->nout == 1) || bad(l, "an accumulation has one result");
 }
 
 /* ---- elementwise ---- */
@@ -115,7 +115,6 @@ static bool loop(const look *l) {
   const tp_region *r = l->r;
   if (r->npoint < 0 || r->npoint > r->nlead) return bad(l, "more dims than axes");
   if (r->sums >> r->nlead) return bad(l, "an axis that is folded is missing");
-  if (r->sums && r->nout != 1) return bad(l, "a fold has one result");
   if (r->nmicro) return micros(l);
   return (r->nin == 1 && r->nout == 1 && dtype_of(l, &r->in[0]) == dtype_of(l, &r->out[0])) || bad(l, "no operator");
 }

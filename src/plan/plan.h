@@ -37,7 +37,7 @@ typedef struct tp_nd {
 } tp_nd;
 
 /* LOOP: a straight line of elementwise operators (its micros; none: in[0] as it is) at each point of its axes, whose windows have one stride an axis and no
- * axes of their own; over axes in `sums` what it makes is folded by `red`. Copies, fills, reductions, accumulations and chains are LOOPs.
+ * axes of their own; over axes in `sums` what it makes is folded by `red`: of its results the first is folded, or added to what is there, the others are stored at each point. Copies, fills, reductions, accumulations and chains are LOOPs.
  * OP: one operator of another class (matmul, gather, ...) on operands that have their axes after the region's. */
 typedef enum {
 #define K(NAME, text, op) TP_RG_##NAME,
@@ -97,7 +97,8 @@ typedef struct tp_plan {
   int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 
-tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err);
+tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err);
+void tp_plan_fuse(tp_plan *p);                  /* before it has positions; fuse.c */
 /* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c */
 bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err);   /* true */
 void tp_plan_print(tp_buf *b, const tp_plan *p);

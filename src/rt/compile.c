@@ -65,7 +65,7 @@ static int pass_named(const char *s, size_t n) {
 }
 
 /* Passes that are to come: naming them is legal and changes nothing. */
-static const char *const later[] = { "fold", "cse", "dce", "hoist", "evolve", "incremental", "fuse", "layout", "dtype" };
+static const char *const later[] = { "fold", "cse", "dce", "hoist", "evolve", "incremental", "layout", "dtype" };
 
 static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
   char word[64];
@@ -336,7 +336,7 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
 bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
   return (!f->check || tp_watch(*g, err)) && (!t || tp_insert_ticks(*g, t, err)) && tp_lower_sums(*g, err) && tp_widen_sums(*g, err) && tp_verify(*g, err) &&
          (*poly = order_graph(f, g, err)) &&
-         (*plan = tp_plan_build(*g, *poly, err)) && tp_plan_limit(*plan, f->limit, err);
+         (*plan = tp_plan_build(*g, *poly, f->opt.on[TP_Q_FUSE], err)) && tp_plan_limit(*plan, f->limit, err);
 }
 
 static bool plan_graph(tp_fn *f, tp_error *err) {
