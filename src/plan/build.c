@@ -46,13 +46,12 @@ static void array_bufs(pb *b) {
   }
 }
 
-/* Stride of axis i of a buffer's layout. */
-static const tp_ix *buf_stride(pb *b, const tp_pbuf *x, int i) {
-  const tp_ix *s = K(b, 1);
+const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
+  const tp_ix *s = tp_ix_const(c, 1);
   for (int k = x->ndim + x->rank - 1; k >= 0; k--) {
     int axis = k < x->ndim && x->order ? x->order[k] : k;
     if (axis == i) break;
-    s = tp_ix_mul(C(b), s, x->slots[axis]);
+    s = tp_ix_mul(c, s, x->slots[axis]);
   }
   return s;
 }
@@ -181,7 +180,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
   n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
   n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
   for (int d = 0; d < r->ndim; d++) {
-    const tp_ix *e = here(b, o->idx[d]), *st = buf_stride(b, x, d);
+    const tp_ix *e = here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
     int axis = -1;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(e, o->var[k])) continue;
@@ -204,7 +203,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
 
 static tp_nd nd_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   tp_nd n = nd_new(b, x, o);
-  for (int k = 0; k < b->nlead; k++) n.lead[k] = tp_ix_add(C(b), n.lead[k], buf_stride(b, x, k));
+  for (int k = 0; k < b->nlead; k++) n.lead[k] = tp_ix_add(C(b), n.lead[k], tp_pbuf_stride(C(b), x, k));
   return n;
 }
 
@@ -230,7 +229,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   tp_opnd o; int nv = 0;
   for (int d = 0; d < r->ndim; d++) { idx[d] = w->at[d].lo; nv += w->at[d].range; }
   o = whole(b, r->val, r->ndim, r->dim, idx);
-  for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = buf_stride(b, b->bufof[r->id], r->ndim + i);
+  for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = tp_pbuf_stride(C(b), b->bufof[r->id], r->ndim + i);
   if (!nv) return nd_array(b, r, &o);
   tp_opnd q = o;                                /* ranges (dims in a CALL's `over`, what an update stretches over) lead */
   q.rank = nv + o.rank; q.nvar = nv; nv = 0;
@@ -908,7 +907,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   array_bufs(&b);
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
-  if (fuse) tp_plan_fuse(pl);
+  if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
   tp_plan_lifetimes(pl, b.bufof);
 #ifdef TP_HARD
   if (!tp_plan_check(pl, err)) return NULL;

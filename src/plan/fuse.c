@@ -312,17 +312,22 @@ static void flatten(fuser *f, tp_pnode *x) {
   x->n = l.n;
 }
 
-static void count_uses(fuser *f, const tp_pnode *x) {
-  if (x->kind == TP_P_REGION) count_windows(f->uses, x->rg, 1);
-  if (x->kind == TP_P_LOAD) f->uses[x->nd->buf]++;
-  for (int i = 0; i < x->n; i++) count_uses(f, x->kid[i]);
+static void add_uses(int *uses, const tp_pnode *x) {
+  if (x->kind == TP_P_REGION) count_windows(uses, x->rg, 1);
+  if (x->kind == TP_P_LOAD) uses[x->nd->buf]++;
+  for (int i = 0; i < x->n; i++) add_uses(uses, x->kid[i]);
+}
+
+int *tp_plan_uses(const tp_plan *p) {
+  int *uses = TP_NEWN(p->a, int, p->bufs.n);
+  add_uses(uses, p->body);
+  return uses;
 }
 
 void tp_plan_fuse(tp_plan *p) {
   int n = p->bufs.n;
-  fuser f = { p, p->a, p->g->ix, TP_NEWN(p->a, int, n), TP_NEWN(p->a, int, n), TP_NEWN(p->a, bool, n) };
+  fuser f = { .p = p, .a = p->a, .ix = p->g->ix, .uses = tp_plan_uses(p), .here = TP_NEWN(p->a, int, n), .own = TP_NEWN(p->a, bool, n) };
   for (int i = 0; i < n; i++) f.own[i] = p->bufs.v[i]->kind == TP_BUF_TEMP;
-  count_uses(&f, p->body);
   flatten(&f, p->body);
   find_own(&f, p->body, TP_NEWN(p->a, writer, n));
   fuse_node(&f, p->body);

@@ -98,7 +98,11 @@ typedef struct tp_plan {
 } tp_plan;
 
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err);
-void tp_plan_fuse(tp_plan *p);                  /* before it has positions; fuse.c */
+/* Before it has positions: fuse.c, tile.c */
+void tp_plan_fuse(tp_plan *p);
+void tp_plan_tile(tp_plan *p);
+int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
+const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
 /* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c */
 bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err);   /* true */
 void tp_plan_print(tp_buf *b, const tp_plan *p);
