@@ -126,7 +126,7 @@ static const tp_array *ends_of(const tp_graph *g, const tp_run *run, const tp_st
 
 typedef struct { int rank; int64_t shape[TP_MAXRANK], at[TP_MAXRANK]; } counter;
 
-static bool next(counter *c) {
+static bool counter_next(counter *c) {
   for (int k = c->rank - 1; k >= 0; k--) {
     if (++c->at[k] < c->shape[k]) return true;
     c->at[k] = 0;
@@ -154,7 +154,7 @@ static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, 
     int64_t row = base;
     for (int i = 0; i < c.rank; i++) row += c.at[i] * step[i];
     most = TP_MAX(most, tp_geti(TP_I64, ends->data, row));
-  } while (next(&c));
+  } while (counter_next(&c));
   return most;
 }
 
@@ -170,7 +170,7 @@ static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends,
   do {
     if (c.at[t] >= end_at(n, s, ends, c.at)) memset(p, 0, bytes);
     p += bytes;
-  } while (next(&c));
+  } while (counter_next(&c));
 }
 
 tp_array *tp_array_corner(const tp_array *a, const int64_t *shape) {
@@ -188,7 +188,7 @@ tp_array *tp_array_corner(const tp_array *a, const int64_t *shape) {
     for (int k = 0; k < last; k++) from = from * a->shape[k] + c.at[k];
     memcpy(to, (const char *)a->data + (size_t)(from * a->shape[last]) * size, (size_t)shape[last] * size);
     to += (size_t)shape[last] * size;
-  } while (next(&c));
+  } while (counter_next(&c));
   return b;
 }
 
@@ -244,12 +244,12 @@ bool tp_run_trim(tp_graph *g, tp_run *run, tp_error *err) {
 
 /* ---- checks, in the order of errs.def ---- */
 
-static bool needed(const tp_node *n) { return n->id >= 0; }
+static bool is_asked(const tp_node *n) { return n->id >= 0; }
 
 static bool inputs_there(const tp_graph *g, const tp_run *run, tp_error *err) {
   for (int i = 0; i < g->inputs.n; i++) {
     const tp_node *n = g->inputs.v[i];
-    if (needed(n) && !(run->fed && run->fed[i]) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, (tp_pos){0}, "input '%s' is missing", n->attr.str);
+    if (is_asked(n) && !(run->fed && run->fed[i]) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "input '%s' is missing", n->attr.str);
   }
   return true;
 }
@@ -275,7 +275,7 @@ bool tp_shape_fail(tp_error *err, tp_code code, const char *what, const tp_node 
   put_shape(&has, a->rank, a->shape);
   put_shape(&needs, rank, want);
   bool said = !symbols || strcmp(symbols, needs.s) == 0;
-  tp_fail(err, code, (tp_pos){0}, "%s '%s' has shape %s, needs %s%s%s", what, n->attr.str, has.s, said ? "" : symbols, said ? "" : " = ", needs.s);
+  tp_fail(err, code, TP_NOWHERE, "%s '%s' has shape %s, needs %s%s%s", what, n->attr.str, has.s, said ? "" : symbols, said ? "" : " = ", needs.s);
   if (n->pos.file) tp_note(err, "'%s' is declared at %s:%d", n->attr.str, n->pos.file, n->pos.line);
   tp_buf_free(&has);
   tp_buf_free(&needs);
@@ -292,17 +292,17 @@ static void put_symbols(tp_buf *b, int ndom, const tp_sym *const *dom, const tp_
 }
 
 /* An array handed in for n: its values have o's type over dom. */
-typedef struct { bool input; const tp_node *n; int ndom; const tp_sym *const *dom; const tp_out *o; const tp_array *a; } given;
+typedef struct { bool input; const tp_node *n; int ndom; const tp_sym *const *dom; const tp_out *o; const tp_array *a; } given_array;
 
-static bool dtype_ok(const given *v, tp_error *err) {
+static bool dtype_ok(const given_array *v, tp_error *err) {
   if (v->a->dtype == v->o->dtype) return true;
   const char *want = tp_dtype_name(v->o->dtype);
-  tp_fail(err, v->input ? TP_E_INPUT : TP_E_DTYPE, (tp_pos){0}, "%s '%s' has dtype %s, declared %s: tempo.array(a, \"%s\") converts", v->input ? "input" : "parameter",
+  tp_fail(err, v->input ? TP_E_INPUT : TP_E_DTYPE, TP_NOWHERE, "%s '%s' has dtype %s, declared %s: tempo.array(a, \"%s\") converts", v->input ? "input" : "parameter",
           v->n->attr.str, tp_dtype_name(v->a->dtype), want, want);
   return false;
 }
 
-static bool shape_ok(const given *v, const tp_run *run, tp_error *err) {
+static bool shape_ok(const given_array *v, const tp_run *run, tp_error *err) {
   int64_t want[TP_MAXRANK];
   int rank = tp_run_shape(run, v->ndom, v->dom, v->o, want);
   if (rank == v->a->rank && memcmp(want, v->a->shape, sizeof *want * (size_t)rank) == 0) return true;
@@ -323,13 +323,13 @@ static int init_dom(const tp_node *p, const tp_sym **dom) {
 }
 
 /* Array i of inputs and then parameters; false: none was given or nothing needs it. */
-static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom, given *v) {
+static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom, given_array *v) {
   bool input = i < g->inputs.n;
   const tp_node *n = input ? g->inputs.v[i] : g->params.v[i - g->inputs.n];
   tp_array *const *from = input ? run->inputs : run->params;
   const tp_array *a = from ? from[input ? i : i - g->inputs.n] : NULL;
-  if (!a || (input && !needed(n))) return false;
-  *v = (given){ input, n, n->ndom, n->dom, &n->out[0], a };
+  if (!a || (input && !is_asked(n))) return false;
+  *v = (given_array){ input, n, n->ndom, n->dom, &n->out[0], a };
   if (!input) {
     v->ndom = init_dom(n, dom);
     v->dom = dom;
@@ -340,7 +340,7 @@ static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom
 static bool arrays_ok(const tp_graph *g, const tp_run *run, bool shapes, tp_error *err) {
   for (int i = 0; i < g->inputs.n + g->params.n; i++) {
     const tp_sym *dom[TP_MAXRANK];
-    given v;
+    given_array v;
     if (pick(g, run, i, dom, &v) && !(shapes ? shape_ok(&v, run, err) : dtype_ok(&v, err))) return false;
   }
   return true;

@@ -171,7 +171,7 @@ bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
 /* ---- the checks of a call ---- */
 
 /* What the script calls it: the value read, else who reads it. */
-static const char *called(const tp_poly *p, const tp_late *l) {
+static const char *late_called(const tp_poly *p, const tp_late *l) {
   const tp_arr *x = p->arrs.v[p->stmts.v[l->st]->acc[l->acc].arr];
   return has_name(x->val.node) ? x->name : p->stmts.v[l->st]->name;
 }
@@ -181,7 +181,7 @@ bool tp_late_checks(tp_poly *p, tp_error *err) {
     const tp_late *l = &p->late.v[i];
     const tp_stmt *s = p->stmts.v[l->st];
     const tp_access *x = &s->acc[l->acc];
-    const char *what = tp_printf(p->a, "a value of '%s' needs itself", called(p, l));
+    const char *what = tp_printf(p->a, "a value of '%s' needs itself", late_called(p, l));
     if (!tp_check_late(p->g, l->bad, TP_E_CYCLE, s->pos.file ? s->pos : x->pos, what)) return tp_fail(err, TP_E_CYCLE, s->pos, "cycle: %s", what);
   }
   return true;

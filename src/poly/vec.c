@@ -61,10 +61,10 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
 
 /* ---- boxes ---- */
 
-typedef struct { int dim; bool ok; } apart;
+typedef struct { int dim; bool ok; } dim_apart;
 
 static isl_stat own_constraint(isl_constraint *c, void *ud) {
-  apart *x = ud;
+  dim_apart *x = ud;
   int n = (int)isl_constraint_dim(c, isl_dim_set);
   if (isl_constraint_involves_dims(c, isl_dim_set, x->dim, 1) == isl_bool_true)
     x->ok &= isl_constraint_involves_dims(c, isl_dim_set, 0, x->dim) == isl_bool_false &&
@@ -82,7 +82,7 @@ static isl_stat own_constraints(isl_basic_set *b, void *ud) {
 
 /* dom = (dom without dim d) x an interval over bounds. One conjunction whose constraints on d mention nothing else is; several are asked. */
 static bool product(tp_sched *S, const tp_stmt *s, int d) {
-  apart x = { d, true };
+  dim_apart x = { d, true };
   if (isl_set_n_basic_set(s->dom) == 1) {
     isl_set_foreach_basic_set(s->dom, own_constraints, &x);
     return x.ok;

@@ -50,7 +50,7 @@ bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i) {
 /* Splits the axes of x: `kept` strides by axis of out (0 for a kept-dim 1), and the reduced axes with their strides. */
 typedef struct split { int64_t kept[TP_MAXRANK], shape[TP_MAXRANK], stride[TP_MAXRANK]; int n; } split;
 
-static split split_axes(const tp_view *x, int naxes, const int *axes, bool keepdim) {
+static split split_axes(const ref_data *x, int naxes, const int *axes, bool keepdim) {
   split s = {0};
   int64_t stride[TP_MAXRANK];
   ref_strides(x, stride);
@@ -64,7 +64,7 @@ static split split_axes(const tp_view *x, int naxes, const int *axes, bool keepd
   return s;
 }
 
-static bool reduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
+static bool reduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   const tp_attr *a = &c->node->attr;
   tp_op op = c->node->op;
   tp_red red = op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN;
@@ -81,7 +81,7 @@ static bool reduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
 }
 
 /* Does element i beat the best so far? The first at ties, the first NaN wins. */
-static bool beats(const tp_view *x, int64_t i, int64_t best, bool max) {
+static bool beats(const ref_data *x, int64_t i, int64_t best, bool max) {
   if (!tp_dtype_float(x->dtype)) {
     int64_t a = tp_geti(x->dtype, x->data, i), b = tp_geti(x->dtype, x->data, best);
     return max ? a > b : a < b;
@@ -90,7 +90,7 @@ static bool beats(const tp_view *x, int64_t i, int64_t best, bool max) {
   return !isnan(b) && (isnan(a) || (max ? a > b : a < b));
 }
 
-static bool argreduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
+static bool argreduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   split s = split_axes(x, 1, &c->node->attr.axis, c->node->attr.keepdim);
   ref_walk o;
   int64_t i = 0;
@@ -107,7 +107,7 @@ static bool argreduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
 /* ---- scans ---- */
 
 /* One line of n elements, the i-th at base + i*stride; negative strides run backwards. */
-static void scan_line(tp_view *out, const tp_view *x, int64_t base, int64_t stride, int64_t n, bool prod, double factor) {
+static void scan_line(ref_data *out, const ref_data *x, int64_t base, int64_t stride, int64_t n, bool prod, double factor) {
   double f = prod ? 1 : 0;
   uint64_t u = prod ? 1 : 0;
   for (int64_t i = 0, at = base; i < n; i++, at += stride)
@@ -123,7 +123,7 @@ static void scan_line(tp_view *out, const tp_view *x, int64_t base, int64_t stri
 }
 
 /* y[i] = c[i] y[i-1] + x[i] */
-static void recur_line(tp_view *out, const tp_view *x, const tp_view *c, int64_t base, int64_t stride, int64_t n) {
+static void recur_line(ref_data *out, const ref_data *x, const ref_data *c, int64_t base, int64_t stride, int64_t n) {
   double f = 0;
   uint64_t u = 0;
   for (int64_t i = 0, at = base; i < n; i++, at += stride)
@@ -131,7 +131,7 @@ static void recur_line(tp_view *out, const tp_view *x, const tp_view *c, int64_t
     else tp_puti(out->dtype, out->data, at, (int64_t)(u = (uint64_t)tp_geti(c->dtype, c->data, at) * u + (uint64_t)tp_geti(x->dtype, x->data, at)));
 }
 
-static bool scan(tp_cell *c, tp_view *out, const tp_view *x) {
+static bool scan(tp_cell *c, ref_data *out, const ref_data *x) {
   const tp_attr *a = &c->node->attr;
   split s = split_axes(x, 1, &a->axis, true);
   int64_t lines[TP_MAXRANK], n = s.shape[0], stride = s.stride[0];
@@ -148,7 +148,7 @@ static bool scan(tp_cell *c, tp_view *out, const tp_view *x) {
 
 /* ---- matmul: [.., m, k] x [.., k, n] ---- */
 
-static bool matmul(tp_view *out, const tp_view *a, const tp_view *b) {
+static bool matmul(ref_data *out, const ref_data *a, const ref_data *b) {
   int rank = out->rank;
   int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0, inner = a->shape[a->rank - 1];
   ref_strides_broadcast(out, a, sa);
@@ -170,7 +170,7 @@ static bool matmul(tp_view *out, const tp_view *a, const tp_view *b) {
   return true;
 }
 
-bool ref_fold(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+bool ref_fold(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   switch (tp_ops[c->node->op].cls) {
     case TP_CLS_RED: return reduce(r, c, out, in);
     case TP_CLS_ARG: return argreduce(r, c, out, in);

@@ -401,7 +401,7 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
 
 tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   tp_fn *f = tp_calloc(sizeof *f);
-  if (!f) { tp_fail(err, TP_E_MEMORY, o->pos, "out of memory"); return NULL; }
+  if (!f) { tp_no_memory(err, o->pos); return NULL; }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
   if (!tp_making(f, pipeline, (void *)o, err)) {

@@ -103,7 +103,7 @@ static bool take_bounds(tp_fn *f, tp_reader *r, saved *v) {
 }
 
 static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
-  if (!take_bounds(f, r, v)) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (!take_bounds(f, r, v)) return tp_no_memory(err, f->pos);
   v->seed = tp_take_i64(r);
   v->over = tp_take_in(r, 0, 2);
   v->begun = tp_take_in(r, 0, 2);
@@ -301,7 +301,7 @@ static bool load_it(tp_fn *f, void *arg, tp_error *err) {
 static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, tp_error *err) {
   if (!tp_fn_ticks(f, err)) return NULL;
   loading x = { .p = p, .n = n, .with = with, .s = tp_calloc(sizeof *x.s) };
-  bool ok = x.s ? tp_guarded(f, load_it, &x, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  bool ok = x.s ? tp_guarded(f, load_it, &x, err) : tp_no_memory(err, f->pos);
   saved_free(f, &x.v);
   return ok ? x.s : tp_session_free(f, x.s);
 }
