@@ -151,10 +151,15 @@ static interval range_extremum(const tp_ix *e, const int64_t *lo, const int64_t 
   return best;
 }
 
+static interval range_sym(const tp_sym *s, const int64_t *lo, const int64_t *hi) {
+  if (hi || s->kind != TP_SYM_DIM) return (interval){ lo[s->id], (hi ? hi : lo)[s->id] };
+  return (interval){ 0, s->bound ? TP_MAX(lo[s->bound->id] - 1, 0) : 0 };
+}
+
 static interval range_of(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
   interval r;
   switch (e->kind) {
-    case TP_IX_SYM: return (interval){ lo[e->sym->id], hi[e->sym->id] };
+    case TP_IX_SYM: return range_sym(e->sym, lo, hi);
     case TP_IX_POLY: return range_poly(e, lo, hi);
     case TP_IX_MIN: case TP_IX_MAX: return range_extremum(e, lo, hi);
     case TP_IX_FDIV:

@@ -35,9 +35,9 @@ static void add(const form *f, int a, int b, const int64_t *at, double *sum, uin
 static void window(const form *f, const int64_t *at, int a, int b, int out, double *sum, uint64_t *wrapped) {
   int64_t from[3] = { at[0] * f->stride[TP_CX][0] + at[1] * f->stride[TP_CX][1] + at[3] * f->stride[TP_CX][2], at[1] * f->stride[TP_CW][0] + at[2] * f->stride[TP_CW][1] + at[3] * f->stride[TP_CW][2],
                       at[0] * f->stride[TP_CY][0] + at[1] * f->stride[TP_CY][1] + at[2] * f->stride[TP_CY][2] };
-  ref_walk p, k;
-  for (ref_walk_start(&p, f->d, f->v[TP_CY]->shape + 3); p.ok; ref_walk_next(&p))
-    for (ref_walk_start(&k, f->d, f->v[TP_CW]->shape + 3); k.ok; ref_walk_next(&k)) {
+  tp_walk p, k;
+  for (tp_walk_start(&p, f->d, f->v[TP_CY]->shape + 3); p.ok; tp_walk_next(&p))
+    for (tp_walk_start(&k, f->d, f->v[TP_CW]->shape + 3); k.ok; tp_walk_next(&k)) {
       int64_t e[3] = { from[TP_CX], from[TP_CW] + spatial(f, TP_CW, k.at), from[TP_CY] + spatial(f, TP_CY, p.at) };
       if (inside(f, p.at, k.at, &e[TP_CX])) add(f, a, b, e, sum, wrapped, e[out]);
     }
@@ -53,8 +53,8 @@ bool ref_conv(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   double *sum = TP_NEWN(&r->arena, double, out->n);
   uint64_t *wrapped = TP_NEWN(&r->arena, uint64_t, out->n);
   int64_t all[4] = { f.v[TP_CX]->shape[0], f.v[TP_CX]->shape[1], f.v[TP_CW]->shape[1], f.v[TP_CW]->shape[2] };
-  ref_walk w;
-  for (ref_walk_start(&w, 4, all); w.ok; ref_walk_next(&w)) window(&f, w.at, role[0], role[1], role[2], sum, wrapped);
+  tp_walk w;
+  for (tp_walk_start(&w, 4, all); w.ok; tp_walk_next(&w)) window(&f, w.at, role[0], role[1], role[2], sum, wrapped);
   for (int64_t i = 0; i < out->n; i++)
     if (tp_dtype_float(out->dtype)) tp_put(out->dtype, out->data, i, sum[i]);
     else tp_puti(out->dtype, out->data, i, (int64_t)wrapped[i]);

@@ -151,9 +151,9 @@ static bool binary(ref *r, tp_cell *c, ref_data *out, const ref_data *a, const r
   int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0;
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
-  ref_walk w;
-  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
-    int64_t ia = ref_offset(&w, sa), ib = ref_offset(&w, sb);
+  tp_walk w;
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+    int64_t ia = tp_walk_offset(&w, sa), ib = tp_walk_offset(&w, sb);
     if (flt) {
       double x = tp_get(a->dtype, a->data, ia), y = tp_get(b->dtype, b->data, ib);
       put(out, i, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
@@ -174,11 +174,11 @@ static bool choose(ref_data *out, const ref_data *cond, const ref_data *a, const
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
   size_t size = (size_t)tp_dtype_size(out->dtype);
-  ref_walk w;
-  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
-    bool first = tp_geti(cond->dtype, cond->data, ref_offset(&w, sc)) != 0;
+  tp_walk w;
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+    bool first = tp_geti(cond->dtype, cond->data, tp_walk_offset(&w, sc)) != 0;
     const ref_data *from = first ? a : b;
-    memcpy((char *)out->data + (size_t)i * size, (const char *)from->data + (size_t)ref_offset(&w, first ? sa : sb) * size, size);
+    memcpy((char *)out->data + (size_t)i * size, (const char *)from->data + (size_t)tp_walk_offset(&w, first ? sa : sb) * size, size);
   }
   return true;
 }

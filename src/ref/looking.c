@@ -43,9 +43,9 @@ static bool all_finite(ref *r, tp_dtype d, int64_t e) {
 bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out) {
   tp_lens l = lens_of(out, NULL);
   int64_t at[TP_MAXRANK];
-  ref_walk w;
+  tp_walk w;
   int64_t e = 0;
-  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), e++) {
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), e++) {
     if (isfinite(tp_get(out->dtype, out->data, e)) || !all_finite(r, out->dtype, e)) continue;
     double v[TP_TOLD];
     tp_dtype d[TP_TOLD];

@@ -101,12 +101,8 @@ bool ref_demand_operands(ref *r, tp_cell *c);                                 /*
 int ref_branch(ref *r, tp_cell *c);                                           /* MERGE: the first that holds at env's point, -1: none */
 
 /* ---- walking multi-indices ---- */
-typedef struct ref_walk { int rank; int64_t shape[TP_MAXRANK], at[TP_MAXRANK]; bool ok; } ref_walk;
-void ref_walk_start(ref_walk *w, int rank, const int64_t *shape);
-void ref_walk_next(ref_walk *w);
 void ref_strides(const ref_data *v, int64_t *stride);
 void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *stride);   /* of in, by out's axes; 0 where in has 1 or nothing */
-int64_t ref_offset(const ref_walk *w, const int64_t *stride);
 
 /* ---- kernels: out has fresh zeroed data ---- */
 bool ref_elementwise(ref *r, tp_cell *c, ref_data *out, const ref_data *in);    /* elementwise.c: UN UNF LOG CAST BIN CMP SEL */

@@ -155,24 +155,6 @@ bool ref_new(ref *r, tp_cell *c, int out, ref_data *v) {
 
 /* ---- multi-indices ---- */
 
-void ref_walk_start(ref_walk *w, int rank, const int64_t *shape) {
-  w->rank = rank;
-  w->ok = true;
-  for (int k = 0; k < rank; k++) {
-    w->shape[k] = shape[k];
-    w->at[k] = 0;
-    w->ok &= shape[k] > 0;
-  }
-}
-
-void ref_walk_next(ref_walk *w) {
-  for (int k = w->rank - 1; k >= 0; k--) {
-    if (++w->at[k] < w->shape[k]) return;
-    w->at[k] = 0;
-  }
-  w->ok = false;
-}
-
 void ref_strides(const ref_data *v, int64_t *stride) {
   int64_t s = 1;
   for (int k = v->rank - 1; k >= 0; k--) {
@@ -188,12 +170,6 @@ void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *str
     int j = k - (out->rank - in->rank);
     stride[k] = j >= 0 && in->shape[j] != 1 ? own[j] : 0;
   }
-}
-
-int64_t ref_offset(const ref_walk *w, const int64_t *stride) {
-  int64_t at = 0;
-  for (int k = 0; k < w->rank; k++) at += w->at[k] * stride[k];
-  return at;
 }
 
 /* ---- arrays over a domain: one slot a point; an extent that varies over the domain has its largest value there, the rest of the slot is zero ---- */
@@ -221,9 +197,9 @@ static void copy_box(const ref_data *box, const ref_data *to, const ref_data *fr
   int64_t st[TP_MAXRANK], sf[TP_MAXRANK];
   ref_strides(to, st);
   ref_strides(from, sf);
-  ref_walk w;
-  for (ref_walk_start(&w, box->rank, box->shape); w.ok; ref_walk_next(&w))
-    memcpy((char *)to->data + (size_t)ref_offset(&w, st) * size, (const char *)from->data + (size_t)ref_offset(&w, sf) * size, size);
+  tp_walk w;
+  for (tp_walk_start(&w, box->rank, box->shape); w.ok; tp_walk_next(&w))
+    memcpy((char *)to->data + (size_t)tp_walk_offset(&w, st) * size, (const char *)from->data + (size_t)tp_walk_offset(&w, sf) * size, size);
 }
 
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {

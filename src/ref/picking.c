@@ -28,7 +28,7 @@ static int64_t stride_of(const ref_data *x, int axis) {
 }
 
 /* The places of one element: `wide` at w is number i; in x (along the axis at the index that k holds) `at`. Both gathers and both scatters are loops over these. */
-typedef struct place { ref_walk w; int64_t i, at, sx[TP_MAXRANK], sk[TP_MAXRANK], step; } place;
+typedef struct place { tp_walk w; int64_t i, at, sx[TP_MAXRANK], sk[TP_MAXRANK], step; } place;
 
 static void place_start(place *p, const tp_node *n, const ref_data *wide, const ref_data *x, const ref_data *k) {
   int axis = n->attr.axis;
@@ -44,8 +44,8 @@ static void place_start(place *p, const tp_node *n, const ref_data *wide, const 
 
 static bool place_find(ref *r, tp_cell *c, place *p, const ref_data *x, const ref_data *k) {
   int64_t index;
-  if (!pick(r, c, k, ref_offset(&p->w, p->sk), x->shape[c->node->attr.axis], &index)) return false;
-  p->at = ref_offset(&p->w, p->sx) + index * p->step;
+  if (!pick(r, c, k, tp_walk_offset(&p->w, p->sk), x->shape[c->node->attr.axis], &index)) return false;
+  p->at = tp_walk_offset(&p->w, p->sx) + index * p->step;
   return true;
 }
 
@@ -53,7 +53,7 @@ static bool gather(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const r
   size_t size = (size_t)tp_dtype_size(out->dtype);
   place p;
   place_start(&p, c->node, out, x, k);
-  for (ref_walk_start(&p.w, out->rank, out->shape); p.w.ok; ref_walk_next(&p.w), p.i++) {
+  for (tp_walk_start(&p.w, out->rank, out->shape); p.w.ok; tp_walk_next(&p.w), p.i++) {
     if (!place_find(r, c, &p, x, k)) return false;
     memcpy((char *)out->data + (size_t)p.i * size, (const char *)x->data + (size_t)p.at * size, size);
   }
@@ -72,9 +72,9 @@ static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, con
   ref_strides(src, own);
   place p;
   place_start(&p, c->node, src, base, k);
-  for (ref_walk_start(&p.w, src->rank, same ? k->shape : src->shape); p.w.ok; ref_walk_next(&p.w)) {
+  for (tp_walk_start(&p.w, src->rank, same ? k->shape : src->shape); p.w.ok; tp_walk_next(&p.w)) {
     if (!place_find(r, c, &p, base, k)) return false;
-    ref_acc_add(&acc[p.at], src->dtype, src->data, ref_offset(&p.w, own));
+    ref_acc_add(&acc[p.at], src->dtype, src->data, tp_walk_offset(&p.w, own));
   }
   for (int64_t i = 0; i < out->n; i++) ref_acc_end(&acc[i], out->dtype, out->data, i);
   return true;
@@ -108,9 +108,9 @@ static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   lines[a->axis] = n > 0;
   sort_item *line = TP_NEWN(&r->arena, sort_item, n);
   bool flt = tp_dtype_float(x->dtype);
-  ref_walk w;
-  for (ref_walk_start(&w, x->rank, lines); w.ok; ref_walk_next(&w)) {
-    int64_t base = ref_offset(&w, stride), step = stride[a->axis];
+  tp_walk w;
+  for (tp_walk_start(&w, x->rank, lines); w.ok; tp_walk_next(&w)) {
+    int64_t base = tp_walk_offset(&w, stride), step = stride[a->axis];
     for (int64_t i = 0; i < n; i++)
       line[i] = (sort_item){ flt ? tp_get(x->dtype, x->data, base + i * step) : 0, flt ? 0 : tp_geti(x->dtype, x->data, base + i * step), i };
     qsort(line, (size_t)n, sizeof *line, a->flag ? descending : ascending);

@@ -219,20 +219,9 @@ static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, t
 /* Outputs as they were; along a bound that has grown they begin the same. */
 static bool copy_output(const tp_array *from, tp_array *to) {
   if (from->dtype != to->dtype || from->rank != to->rank) return false;
-  int64_t at[TP_MAXRANK] = { 0 }, row = tp_dtype_size(from->dtype);
-  int outer = from->rank;
-  for (; outer > 0 && from->shape[outer - 1] == to->shape[outer - 1]; outer--) row *= from->shape[outer - 1];
-  for (int k = 0; k < outer; k++)
+  for (int k = 0; k < from->rank; k++)
     if (from->shape[k] > to->shape[k]) return false;
-  const char *p = from->data;
-  for (bool more = from->count > 0; more; p += row) {
-    int64_t place = 0;
-    for (int k = 0; k < outer; k++) place = place * to->shape[k] + at[k];
-    memcpy((char *)to->data + place * row, p, (size_t)row);
-    int k = outer - 1;
-    while (k >= 0 && ++at[k] == from->shape[k]) at[k--] = 0;
-    more = k >= 0;
-  }
+  tp_array_overlay(to, from);
   return true;
 }
 
