@@ -185,12 +185,31 @@ static int64_t take_val(isl_val *v, bool *ok) {
   return r;
 }
 
-/* The bound that parameter i stands for. */
-static const tp_sym *param_sym(isl_space *space, int i) {
+const tp_sym *tp_isl_param(isl_space *space, int i) {
   isl_id *id = isl_space_get_dim_id(space, isl_dim_param, (unsigned)i);
   const tp_sym *s = id ? isl_id_get_user(id) : NULL;
   isl_id_free(id);
   return s;
+}
+
+int tp_isl_place(isl_space *space, const tp_sym *bound) {
+  int n = space ? (int)isl_space_dim(space, isl_dim_param) : 0, at = n - 1;
+  while (at >= 0 && tp_isl_param(space, at) != bound) at--;
+  isl_space_free(space);
+  return at;
+}
+
+isl_set *tp_isl_at(isl_set *s, const int64_t *env) {
+  isl_space *space = isl_set_get_space(s);
+  for (int i = 0; i < nparam(s); i++)
+    s = isl_set_fix_si(s, isl_dim_param, (unsigned)i, (int)env[tp_isl_param(space, i)->id]);
+  isl_space_free(space);
+  return s;
+}
+
+isl_set *tp_isl_numbers(isl_set *s, const int64_t *env) {
+  s = tp_isl_at(s, env);
+  return isl_set_flatten(isl_set_project_out(s, isl_dim_param, 0, (unsigned)nparam(s)));
 }
 
 static const tp_ix *of_aff(const frame *f, isl_aff *a);
@@ -204,7 +223,7 @@ static const tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type,
     return e;
   }
   isl_space *space = isl_aff_get_domain_space(a);
-  const tp_ix *e = tp_ix_sym(f->c, param_sym(space, i));
+  const tp_ix *e = tp_ix_sym(f->c, tp_isl_param(space, i));
   isl_space_free(space);
   return e;
 }
@@ -396,17 +415,14 @@ tp_set *tp_set_widen(tp_set *a, tp_set *by) {
 }
 
 bool tp_set_mentions(tp_ictx *c, tp_set *a, const tp_sym *s) {
-  isl_id *id = isl_id_alloc(tp_isl_ctx(c), s->name, (void *)s);
-  int at = a ? isl_set_find_dim_by_id(a, isl_dim_param, id) : -1;
-  isl_id_free(id);
+  int at = tp_isl_place(isl_set_get_space(a), s);
+  (void)c;
   return at >= 0 && isl_set_involves_dims(a, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
 }
 
 tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
-  isl_id *id = isl_id_alloc(tp_isl_ctx(c), s->name, (void *)s);
   a = isl_set_intersect_params(a, isl_set_params(tp_isl_of_cond(c, 0, NULL, cond)));
-  int at = a ? isl_set_find_dim_by_id(a, isl_dim_param, id) : -1;
-  isl_id_free(id);
+  int at = tp_isl_place(isl_set_get_space(a), s);
   return at < 0 ? a : tp_isl_coalesce(isl_set_project_out(a, isl_dim_param, (unsigned)at, 1));
 }
 
@@ -628,7 +644,7 @@ static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *
   bool ok = p != NULL;
   isl_space *space = isl_point_get_space(p);
   for (int i = 0; ok && i < (int)isl_space_dim(space, isl_dim_param); i++)
-    env[param_sym(space, i)->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_param, i), &ok);
+    env[tp_isl_param(space, i)->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_param, i), &ok);
   for (int i = 0; ok && i < n; i++) env[dims[i]->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_set, i), &ok);
   isl_space_free(space);
   return ok;

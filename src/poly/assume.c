@@ -99,9 +99,7 @@ static grid grid_of(tp_sched *S, const tp_arcs *in) {
     const tp_sym *b = tp_sym_at(S->ix, i);
     bool used = false;
     for (int e = 0; e < in->n && b->kind == TP_SYM_BOUND && !used; e++) {
-      isl_id *id = isl_id_alloc(S->ctx, b->name, (void *)b);
-      int at = isl_map_find_dim_by_id(in->v[e].map, isl_dim_param, id);
-      isl_id_free(id);
+      int at = tp_isl_place(isl_map_get_space(in->v[e].map), b);
       used = at >= 0 && isl_map_involves_dims(in->v[e].map, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
     }
     g.env[i] = 1;
@@ -119,13 +117,7 @@ static bool advance(grid *g) {
 }
 
 static bool is_in(TP_KEEP isl_set *s, const int64_t *env) {
-  s = isl_set_copy(s);
-  for (int k = 0; k < (int)isl_set_dim(s, isl_dim_param); k++) {
-    isl_id *id = isl_set_get_dim_id(s, isl_dim_param, k);
-    const tp_sym *b = isl_id_get_user(id);
-    isl_id_free(id);
-    if (b) s = isl_set_fix_si(s, isl_dim_param, k, (int)env[b->id]);
-  }
+  s = tp_isl_at(isl_set_copy(s), env);
   bool yes = isl_set_is_empty(s) == isl_bool_false;
   isl_set_free(s);
   return yes;

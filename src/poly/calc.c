@@ -233,12 +233,8 @@ tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
 static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v) {
   isl_space *space = isl_pw_aff_get_domain_space(p);
   isl_point *at = isl_point_zero(isl_space_copy(space));
-  for (int k = 0; k < (int)isl_space_dim(space, isl_dim_param); k++) {
-    isl_id *id = isl_space_get_dim_id(space, isl_dim_param, k);
-    const tp_sym *b = isl_id_get_user(id);
-    isl_id_free(id);
-    at = isl_point_set_coordinate_val(at, isl_dim_param, k, isl_val_int_from_si(S->ctx, b && b->dim ? v : 3));
-  }
+  for (int k = 0; k < (int)isl_space_dim(space, isl_dim_param); k++)
+    at = isl_point_set_coordinate_val(at, isl_dim_param, k, isl_val_int_from_si(S->ctx, tp_isl_param(space, k)->dim ? v : 3));
   isl_space_free(space);
   isl_val *r = isl_pw_aff_eval(isl_pw_aff_copy(p), at);
   int64_t x = r && isl_val_is_int(r) == isl_bool_true ? isl_val_get_num_si(r) : 0;

@@ -178,12 +178,8 @@ static bool in_place(const life *f, tp_place p) {
 static isl_set *own_context(const life *f) {    /* an array without points needs no slots */
   isl_set *c = isl_set_copy(f->S->context);
   for (int k = 0; k < f->x->ndim; k++) {
-    const tp_sym *b = f->x->dim[k]->bound;
-    for (int i = 0; b && i < (int)isl_set_dim(c, isl_dim_param); i++) {
-      isl_id *id = isl_set_get_dim_id(c, isl_dim_param, i);
-      if (isl_id_get_user(id) == b) c = isl_set_lower_bound_si(c, isl_dim_param, i, 1);
-      isl_id_free(id);
-    }
+    int at = f->x->dim[k]->bound ? tp_isl_place(isl_set_get_space(c), f->x->dim[k]->bound) : -1;
+    if (at >= 0) c = isl_set_lower_bound_si(c, isl_dim_param, at, 1);
   }
   return c;
 }
@@ -422,13 +418,9 @@ static const char *read_text(const life *f, tp_place p) {
 
 /* Greatest D_k at sample bounds. */
 static int64_t greatest_at_sample(const life *f, isl_set *D, int k) {
-  D = isl_set_copy(D);
-  for (int i = 0; i < (int)isl_set_dim(D, isl_dim_param); i++) {
-    isl_id *id = isl_set_get_dim_id(D, isl_dim_param, i);
-    const tp_sym *b = isl_id_get_user(id);
-    isl_id_free(id);
-    D = isl_set_fix_si(D, isl_dim_param, i, b && b->dim ? 50 : 5);
-  }
+  int64_t *env = TP_NEWN(f->S->a, int64_t, tp_nsym(f->S->ix));
+  for (int i = 0; i < tp_nsym(f->S->ix); i++) env[i] = tp_sym_at(f->S->ix, i)->dim ? 50 : 5;
+  D = tp_isl_at(isl_set_copy(D), env);
   isl_val *v = isl_set_dim_max_val(D, k);
   int64_t r = v && isl_val_is_int(v) == isl_bool_true ? isl_val_get_num_si(v) : -1;
   isl_val_free(v);

@@ -70,19 +70,9 @@ static int lower(const table *t, const int64_t *x) {
 
 static bool starts(const table *t, int i, const int64_t *x) { return i < t->n && !memcmp(table_row(t, i), x, sizeof *x * (size_t)t->key); }
 
-static isl_set *at_bounds(sim *s, isl_set *x) {
-  for (int k = 0; k < (int)isl_set_dim(x, isl_dim_param); k++) {
-    isl_id *id = isl_set_get_dim_id(x, isl_dim_param, k);
-    const tp_sym *b = isl_id_get_user(id);
-    isl_id_free(id);
-    if (b) x = isl_set_fix_si(x, isl_dim_param, k, (int)s->env[b->id]);
-  }
-  return isl_set_flatten(isl_set_project_out(x, isl_dim_param, 0, isl_set_dim(x, isl_dim_param)));
-}
-
 static bool fill_table(sim *s, table *t, int key, int width, TP_TAKE isl_set *x) {
   *t = (table){ .key = key, .width = width };
-  x = at_bounds(s, x);
+  x = tp_isl_numbers(x, s->env);
   filling f = { s, t };
   bool ok = x && isl_set_foreach_point(x, add_row, &f) == isl_stat_ok;
   isl_set_free(x);

@@ -45,15 +45,8 @@ static void enumerate(tp_sched *S, world *w, const tp_scc *c, const int64_t *env
   for (int e = 0; e < S->deps.n && !w->full; e++) {
     const tp_dep *d = &S->deps.v[e];
     if (d->soft || !in[d->src] || !in[d->dst] || S->p->stmts.v[d->src]->ndim > MAXDIM || S->p->stmts.v[d->dst]->ndim > MAXDIM) continue;
-    isl_set *pairs = isl_map_wrap(isl_map_copy(d->map));
-    for (int k = 0; k < (int)isl_set_dim(pairs, isl_dim_param); k++) {
-      isl_id *id = isl_set_get_dim_id(pairs, isl_dim_param, k);
-      const tp_sym *b = isl_id_get_user(id);
-      isl_id_free(id);
-      pairs = isl_set_fix_si(pairs, isl_dim_param, k, b ? (int)env[b->id] : 0);
-    }
     w->src = d->src; w->dst = d->dst;
-    isl_set *plain = isl_set_flatten(isl_set_project_out(pairs, isl_dim_param, 0, isl_set_dim(pairs, isl_dim_param)));
+    isl_set *plain = tp_isl_numbers(isl_map_wrap(isl_map_copy(d->map)), env);
     isl_set_foreach_point(plain, add_pair, w);
     isl_set_free(plain);
   }
