@@ -203,7 +203,7 @@ static void order(cutter *c, tp_blocks *b) {
 tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const tp_arcs *arcs) {
   cutter c = { .S = S, .L = L, .x = x, .arcs = arcs, .of = TP_NEWN(S->a, int, S->p->stmts.n) };
   bool any = false;
-  if (S->novec || S->p->noblock) return NULL;
+  if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_BLOCKS)) return NULL;
   for (int i = 0; i < x->nmem; i++)
     if (tp_is_tick(S->p->stmts.v[x->mem[i].st])) return NULL;      /* a step is one iteration */
   for (int i = 0; i < x->nmem; i++)             /* blocks that are a parameter apart: isl would not find what they keep */

@@ -45,7 +45,7 @@ static isl_map *in_bounds(tp_sched *S, TP_TAKE isl_map *m) {
 
 /* An order that keeps to a larger relation keeps to this one. */
 static isl_map *few(tp_sched *S, TP_KEEP isl_map *m) {
-  bool many = !S->exact && isl_map_n_basic_map(m) > TP_MANY;
+  bool many = !tp_without(S->p, TP_RX_OUTLINES) && isl_map_n_basic_map(m) > TP_MANY;
   S->hulled |= many;
   m = isl_map_copy(m);
   return many ? tp_isl_few(m) : m;

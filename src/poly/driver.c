@@ -554,7 +554,7 @@ static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *o
   tp_blocks *b = tp_blocks_of(S, f->L, x, &f->L->arcs);
   if (b) return blocked(S, x, b, depth, &f->L->arcs, out);
   if (lost_call(S, x)) {
-    S->nocut = true;
+    tp_give_up(S->p, TP_RX_CUTS);
     return TP_S_RESTART;
   }
   TP_PUSH(S->a, out, x);
@@ -684,13 +684,42 @@ static tp_sres attempt(tp_sched *S) {
   return TP_S_OK;
 }
 
-static bool any_vec(const tp_poly *p) {
-  for (int i = 0; i < p->stmts.n; i++)
-    if (p->stmts.v[i]->vec) return true;
+/* ---- what is given up where that does not work out (relax.def) ---- */
+
+typedef enum { MIDWAY, ORDER, STORAGE } relax_when;
+
+static bool has_none(const tp_sched *S) { (void)S; return false; }
+static bool has_cuts(const tp_sched *S) { return has_none(S); }
+static bool has_outlines(const tp_sched *S) { return S->hulled; }
+
+static bool has_calls(const tp_sched *S) {
+  bool any = false;
+  for (int i = 0; i < S->p->stmts.n; i++) any |= S->p->stmts.v[i]->vec != 0;
+  return any;
+}
+
+static bool has_blocks(const tp_sched *S) {
+  bool any = false;
+  for (int i = 0; i < S->p->stmts.n; i++) any |= S->p->stmts.v[i]->bdim >= 0;
+  return any && !S->p->block && !S->p->ticks;
+}
+
+static const struct { relax_when when; bool (*there)(const tp_sched *); } relaxations[] = {
+#define R(N, when, there, says) { when, there },
+#include "poly/relax.def"
+#undef R
+};
+
+static bool relax(tp_sched *S, relax_when when) {
+  for (int k = 0; k < TP_NRELAX; k++) {
+    if (relaxations[k].when != when || tp_without(S->p, (tp_relax)k) || !relaxations[k].there(S)) continue;
+    tp_give_up(S->p, (tp_relax)k);
+    return true;
+  }
   return false;
 }
 
-/* A schedule that passes the proof; vector dims are given up if they are in the way. */
+/* A schedule that passes the proof. */
 static bool find_order(tp_sched *S, tp_error *err) {
   for (;;) {
     tp_error mine = { 0 };
@@ -703,9 +732,9 @@ static bool find_order(tp_sched *S, tp_error *err) {
     S->p->unproved = NULL;
     S->p->proved = r == TP_S_OK && tp_prove(S, &S->p->unproved);
     S->p->ms_proof += 1e3 * (tp_now() - t0);
+    S->err = err;
     if (S->p->proved) return true;
-    if (S->hulled && !S->exact) { S->exact = true; continue; }
-    if (any_vec(S->p) && !S->novec) { S->novec = true; continue; }
+    if (relax(S, ORDER)) continue;
     if (r == TP_S_OK) {
       tp_fail(&mine, TP_E_CYCLE, TP_NOWHERE, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");
       tp_tell_unknown(S->p, &mine);
@@ -715,48 +744,39 @@ static bool find_order(tp_sched *S, tp_error *err) {
   }
 }
 
-static bool any_blocks(const tp_poly *p) {
-  for (int i = 0; i < p->stmts.n; i++)
-    if (p->stmts.v[i]->bdim >= 0) return true;
-  return false;
+/* What an order keeps; false: of some array that was too hard to say, so all of it is kept. */
+static bool find_widths(tp_sched *S) {
+  double t0 = tp_now();
+  tp_settle_guards(S);
+  tp_dense_vectors(S);
+  tp_behind(S);
+  bool known = tp_live(S);
+  S->p->ms_live += 1e3 * (tp_now() - t0);
+  return known;
 }
 
-/* An order and what it keeps. Blocks for which that is too hard to say are given up: they would keep everything. */
-static bool find_storage(tp_sched *S, tp_error *err) {
+static bool fill_schedule(tp_sched *S, tp_error *err) {
   tp_poly *p = S->p;
   uint32_t *dense = TP_NEWN(S->a, uint32_t, p->arrs.n);
   int nover = p->nover, nunknown = p->unknown.n;
   for (int i = 0; i < p->arrs.n; i++) dense[i] = p->arrs.v[i]->dense;
-  for (;;) {
-    if (!find_order(S, err)) return false;
-    if (p->judge) return true;
-    S->err = err;
-    double t0 = tp_now();
-    tp_settle_guards(S);
-    tp_dense_vectors(S);
-    tp_behind(S);
-    bool known = tp_live(S);
-    p->ms_live += 1e3 * (tp_now() - t0);
-    if (known || p->noblock || p->block || p->ticks || !any_blocks(p)) return true;
-    p->noblock = true;
+  if (!find_order(S, err)) return false;
+  if (p->judge) return true;
+  while (!find_widths(S) && relax(S, STORAGE)) {
     p->nover = nover;
     p->unknown.n = nunknown;
     for (int i = 0; i < p->arrs.n; i++) p->arrs.v[i]->dense = dense[i], p->arrs.v[i]->align = NULL;
+    if (!find_order(S, err)) return false;
   }
-}
-
-static bool fill_schedule(tp_sched *S, tp_error *err) {
-  if (!find_storage(S, err)) return false;
-  if (S->p->judge) return true;
   double t0 = tp_now();
   bool ok = tp_make_tree(S);
-  S->p->ms_tree += 1e3 * (tp_now() - t0);
+  p->ms_tree += 1e3 * (tp_now() - t0);
   return ok;
 }
 
 bool tp_schedule(tp_poly *p, tp_error *err) {
   tp_sched *S = TP_NEW(p->a, tp_sched);
-  *S = (tp_sched){ .p = p, .novec = p->novec, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
+  *S = (tp_sched){ .p = p, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
   isl_ctx_reset_error(S->ctx);
   const char *budget = tp_setting("TEMPO_ISL_BUDGET");
   p->budget = budget && atoll(budget) > 0 ? atoll(budget) : 1000000;

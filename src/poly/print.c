@@ -263,6 +263,13 @@ void tp_poly_print_schedule(tp_buf *b, const tp_poly *p) {
 }
 
 void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
+  static const char *const says[] = {
+#define R(N, when, there, says) says,
+#include "poly/relax.def"
+#undef R
+  };
+  for (int k = 0; k < TP_NRELAX; k++)
+    if (p->gave_up >> k & 1) tp_putf(b, "-- given up, as no loops were found with more: %s\n", says[k]);
   if (p->nover) tp_putf(b, "-- isl had no answer within %lld operations (TEMPO_ISL_BUDGET) to %d of %d questions; the worse one was taken:\n", (long long)p->budget, p->nover, p->nquery);
   for (int i = 0; i < p->unknown.n; i++) tp_putf(b, "--   %s\n", p->unknown.v[i]);
 }

@@ -59,9 +59,8 @@ typedef struct tp_sched {
   TP_VEC(isl_pw_aff *) affs;
   int nsplit;
   const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */
-  bool novec;
-  bool nocut; TP_VEC(const tp_sym *) cut;       /* labels that get a loop only to be cut in blocks (vec.c); nocut: this did not work out */
-  bool exact, hulled;                           /* no dependence may be larger than it is; some are (deps.c) */
+  TP_VEC(const tp_sym *) cut;                   /* labels that get a loop only to be cut in blocks (vec.c) */
+  bool hulled;                                  /* some dependence is larger than it is (deps.c) */
 } tp_sched;
 
 typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;
