@@ -3,9 +3,9 @@
 
 /* ---- matmul ---- */
 
-typedef struct axes { int n; int64_t ext[TP_MAXRANK + 1], a[TP_MAXRANK + 1], b[TP_MAXRANK + 1], c[TP_MAXRANK + 1]; } axes;
+typedef struct split_axes { int n; int64_t ext[TP_MAXRANK + 1], a[TP_MAXRANK + 1], b[TP_MAXRANK + 1], c[TP_MAXRANK + 1]; } split_axes;
 
-static void axis(axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
+static void axis(split_axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
   s->ext[s->n] = n;
   s->a[s->n] = a;
   s->b[s->n] = b;
@@ -17,7 +17,7 @@ static int64_t along(const tp_view *v, int i, int64_t n) { return v->shape[i] ==
 static bool bind_matmul(tp_exec *x, tp_dreg *r) {
   const tp_view *a = &r->in[0].v, *b = &r->in[1].v, *c = &r->out[0].v;
   int last = c->rank - 1;
-  axes s = {0};
+  split_axes s = {0};
   for (int i = 0; i < last - 1; i++) axis(&s, c->shape[i], along(a, i, c->shape[i]), along(b, i, c->shape[i]), c->shape[i] == 1 ? 0 : c->stride[i]);
   axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
@@ -118,12 +118,12 @@ static bool run_widened(tp_exec *x, tp_dreg *r) { return run_in_f32(x, r, rows[r
 
 /* ---- accumulation of an operator that has no kernel for it: its result in working space, then (op)= ---- */
 
-typedef struct apart { tp_dreg op, into; tp_region oprg, intorg; tp_micro micro; int first; } apart;
+typedef struct two_parts { tp_dreg op, into; tp_region oprg, intorg; tp_micro micro; int first; } two_parts;
 
 static bool bind_and_run(tp_exec *x, tp_dreg *r) { return (!r->bind || r->bind(x, r)) && r->run(x, r); }
 
 static bool run_apart(tp_exec *x, tp_dreg *r) {
-  apart *t = r->k;
+  two_parts *t = r->k;
   tp_view *v = &t->op.out[0].v;
   memcpy(t->op.in, r->in, sizeof *r->in * (size_t)r->nnd);
   if (!(v->p = tp_work(x, r, tp_view_count(v), r->out[0].size))) return false;
@@ -135,13 +135,13 @@ static bool run_apart(tp_exec *x, tp_dreg *r) {
 }
 
 static int64_t apart_room(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  const apart *t = r->k;
+  const two_parts *t = r->k;
   int64_t n = tp_room(tp_room_count(&v[r->nin]), r->out[0].size);
   return t->op.room ? n + t->op.room(x, &t->op, v) : n;
 }
 
 static void apart_new(tp_exec *x, tp_dreg *r) {
-  apart *t = TP_NEW(&x->a, apart);
+  two_parts *t = TP_NEW(&x->a, two_parts);
   t->oprg = t->intorg = *r->rg;
   t->oprg.acc = false;
   t->op = t->into = *r;

@@ -49,7 +49,7 @@ static void nd(tp_buf *b, const tp_nd *x, int nlead) {
 static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
 static const char *const reds[] = { "+=", "*=", "max=", "min=" };
 
-static void micro(tp_buf *b, const tp_region *r, const tp_micro *m) {
+static void put_micro(tp_buf *b, const tp_region *r, const tp_micro *m) {
   tp_putf(b, "%s:%s(", tp_ops[m->op].text, tp_dtype_name(m->dtype));
   if (m->op == TP_OP_FILL) tp_put_double(b, m->attr->f[0]);
   if (m->op == TP_OP_VALUE) tp_ix_print(b, m->attr->ix[0]);
@@ -57,11 +57,11 @@ static void micro(tp_buf *b, const tp_region *r, const tp_micro *m) {
   tp_puts(b, ")");
 }
 
-static void micros(tp_buf *b, const tp_region *r) {
+static void put_micros(tp_buf *b, const tp_region *r) {
   tp_puts(b, " [");
   for (int k = 0; k < r->nmicro; k++) {
     if (k) tp_puts(b, " ");
-    micro(b, r, &r->micro[k]);
+    put_micro(b, r, &r->micro[k]);
   }
   tp_puts(b, "] ->");
   for (int k = 0; k < r->nout; k++) tp_putf(b, " m%d", r->outmicro[k]);
@@ -74,7 +74,7 @@ const tp_sym *tp_region_dim(const tp_region *r, int k) {
   return NULL;
 }
 
-static void coords(tp_buf *b, const tp_region *r) {
+static void put_coords(tp_buf *b, const tp_region *r) {
   tp_puts(b, " at(");
   for (int k = 0; k < r->ncoord; k++) {
     const tp_sym *d = tp_region_dim(r, k);
@@ -86,7 +86,7 @@ static void coords(tp_buf *b, const tp_region *r) {
 }
 
 /* What it does: operator, attributes, leading axes, micros. */
-static void head(tp_buf *b, const tp_region *r) {
+static void put_head(tp_buf *b, const tp_region *r) {
   int count = 0;
   tp_puts(b, kinds[r->kind]);
   if (r->kind == TP_RG_OP) tp_putf(b, " %s", tp_ops[r->op].text);
@@ -97,7 +97,7 @@ static void head(tp_buf *b, const tp_region *r) {
     tp_putf(b, "%s %s", k ? "," : " over", r->leadvar[k]->name);
     pair(b, " = ", r->leadlo[k], " for ", r->lead[k]);
   }
-  if (r->nmicro) micros(b, r);
+  if (r->nmicro) put_micros(b, r);
 }
 
 /* Whose line it is, as messages say it. */
@@ -109,15 +109,15 @@ static void origin(tp_buf *b, const tp_region *r) {
   tp_put_where(b, r->pos.file || !n ? r->pos : n->pos);
 }
 
-static void region(tp_buf *b, const tp_region *r) {
-  head(b, r);
+static void put_region(tp_buf *b, const tp_region *r) {
+  put_head(b, r);
   tp_puts(b, " out");
   for (int k = 0; k < r->nout; k++) nd(b, &r->out[k], r->nlead);
   if (r->acc) tp_putf(b, " %s", reds[r->red]);
   if (r->nin) tp_puts(b, " in");
   for (int k = 0; k < r->nin; k++) nd(b, &r->in[k], r->nlead);
   if (r->nix) list(b, " ix(", r->nix, r->ix, ")");
-  if (r->ncoord) coords(b, r);
+  if (r->ncoord) put_coords(b, r);
   for (int k = 0; k < r->nrows; k++) {
     tp_puts(b, " rows ");
     tp_ix_print(b, r->rows[k].at);
@@ -135,7 +135,7 @@ static void region(tp_buf *b, const tp_region *r) {
 
 /* ---- loops ---- */
 
-static void loop(tp_buf *b, const tp_pnode *x) {
+static void put_loop(tp_buf *b, const tp_pnode *x) {
   tp_putf(b, "for %s", x->var->name);
   pair(b, " = ", x->lo, " .. ", x->hi);
   tp_putf(b, " step %d", x->step);
@@ -144,7 +144,7 @@ static void loop(tp_buf *b, const tp_pnode *x) {
   tp_puts(b, " {\n");
 }
 
-static void kept_rows(tp_buf *b, const tp_pnode *x) {
+static void put_kept_rows(tp_buf *b, const tp_pnode *x) {
   tp_putf(b, "%s b%d", x->kind == TP_P_SPILL ? "spill" : "fetch", x->buf);
   if (x->dim >= 0) tp_putf(b, " by %d%s", x->dim, x->inner ? " inner" : "");
   pair(b, " rows ", x->lo, " for ", x->hi);
@@ -158,8 +158,8 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
     return;
   }
   indent(b, depth);
-  if (x->kind == TP_P_REGION) { region(b, x->rg); return; }
-  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) { kept_rows(b, x); return; }
+  if (x->kind == TP_P_REGION) { put_region(b, x->rg); return; }
+  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) { put_kept_rows(b, x); return; }
   if (x->kind == TP_P_LOAD) {
     tp_putf(b, "load %s of ", x->var->name);
     tp_ix_print(b, x->given);
@@ -167,7 +167,7 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
     tp_puts(b, "\n");
     return;
   }
-  if (x->kind == TP_P_FOR) loop(b, x);
+  if (x->kind == TP_P_FOR) put_loop(b, x);
   else { tp_puts(b, "if "); tp_ix_print(b, x->cond); tp_puts(b, " {\n"); }
   node(b, x->kid[0], depth + 1);
   indent(b, depth);
@@ -206,17 +206,17 @@ static void buffer(tp_buf *b, const tp_pbuf *x) {
 
 /* ---- symbols that the plan uses ---- */
 
-static void use(bool *used, const tp_sym *s) {
+static void mark_used(bool *used, const tp_sym *s) {
   if (!s || used[s->id]) return;
   used[s->id] = true;
-  use(used, s->bound);
-  use(used, s->dim);
+  mark_used(used, s->bound);
+  mark_used(used, s->dim);
 }
 
 static void use_ix(bool *used, const tp_ix *e) {
   const tp_sym *syms[64];
   int n = e ? tp_ix_syms(e, syms, TP_LEN(syms)) : 0;
-  for (int i = 0; i < TP_MIN(n, (int)TP_LEN(syms)); i++) use(used, syms[i]);
+  for (int i = 0; i < TP_MIN(n, (int)TP_LEN(syms)); i++) mark_used(used, syms[i]);
 }
 
 static void use_list(bool *used, int n, const tp_ix *const *v) {
@@ -233,7 +233,7 @@ static void use_nd(bool *used, const tp_nd *x, int nlead) {
 }
 
 static void use_region(bool *used, const tp_region *r) {
-  for (int k = 0; k < r->nlead; k++) use(used, r->leadvar[k]);
+  for (int k = 0; k < r->nlead; k++) mark_used(used, r->leadvar[k]);
   use_list(used, r->nlead, r->leadlo);
   use_list(used, r->nlead, r->lead);
   for (int k = 0; k < r->nin; k++) use_nd(used, &r->in[k], r->nlead);
@@ -247,12 +247,12 @@ static void use_region(bool *used, const tp_region *r) {
     use_nd(used, &r->rows[k].nd, 0);
   }
   use_ix(used, r->row);
-  for (int k = 0; k < r->ncoord; k++) use(used, tp_region_dim(r, k));
+  for (int k = 0; k < r->ncoord; k++) mark_used(used, tp_region_dim(r, k));
 }
 
 static void use_node(bool *used, const tp_pnode *x) {
-  use(used, x->var);
-  use(used, x->label);
+  mark_used(used, x->var);
+  mark_used(used, x->label);
   use_list(used, 3, (const tp_ix *[]){ x->lo, x->hi, x->cond });
   if (x->kind == TP_P_REGION) use_region(used, x->rg);
   if (x->kind == TP_P_LOAD) { use_ix(used, x->given); use_nd(used, x->nd, 0); }
