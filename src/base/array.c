@@ -89,3 +89,19 @@ tp_array *tp_array_cast(tp_array *a, tp_dtype d) {
     for (int64_t i = 0; i < a->count; i++) tp_puti(d, b->data, i, tp_geti(a->dtype, a->data, i));
   return b;
 }
+
+void tp_array_overlay(tp_array *to, const tp_array *from) {
+  int64_t common[TP_MAXRANK], size = tp_dtype_size(to->dtype);
+  int outer = to->rank;
+  for (; outer > 0 && from->shape[outer - 1] == to->shape[outer - 1]; outer--) size *= to->shape[outer - 1];
+  for (int k = 0; k < outer; k++) common[k] = TP_MIN(from->shape[k], to->shape[k]);
+  int64_t row = outer ? common[outer - 1] : 1;                  /* of size bytes; one row is contiguous in both */
+  if (row == 0 || size == 0) return;
+  if (outer) common[outer - 1] = 1;
+  tp_walk w;
+  for (tp_walk_start(&w, outer, common); w.ok; tp_walk_next(&w)) {
+    int64_t a = 0, b = 0;
+    for (int k = 0; k < outer; k++) a = a * from->shape[k] + w.at[k], b = b * to->shape[k] + w.at[k];
+    memcpy((char *)to->data + b * size, (const char *)from->data + a * size, (size_t)(row * size));
+  }
+}

@@ -200,23 +200,6 @@ tp_oprun tp_run_moves, tp_run_fold, tp_run_conv, tp_run_rand, tp_run_env, tp_run
 
 tp_droom tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
 
-/* ---- walking ---- an odometer over extents; offsets of up to four strided things */
-typedef struct tp_walk { int rank; const int64_t *shape; int64_t at[TP_MAXRANK]; bool ok; } tp_walk;
-static inline void tp_walk_start(tp_walk *w, int rank, const int64_t *shape) {
-  w->rank = rank; w->shape = shape; w->ok = true;
-  for (int i = 0; i < rank; i++) { w->at[i] = 0; w->ok &= shape[i] > 0; }
-}
-static inline void tp_walk_next(tp_walk *w) {
-  int i = w->rank - 1;
-  while (i >= 0 && ++w->at[i] == w->shape[i]) w->at[i--] = 0;
-  w->ok = i >= 0;
-}
-static inline int64_t tp_walk_offset(const tp_walk *w, const int64_t *stride) {
-  int64_t o = 0;
-  for (int i = 0; i < w->rank; i++) o += w->at[i] * stride[i];
-  return o;
-}
-
 /* blas.c: NULL functions where there is no library */
 typedef struct tp_blas {
   void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { UNASKED = 16 << 20, TOLD = 4 };           /* bytes that any machine has; pieces that are told */
+enum { ANY_MACHINE = 16 << 20, TOLD = 4 };           /* bytes that any machine has; pieces that are told */
 
 static const char output_word[] = "output ";
 
@@ -53,7 +53,7 @@ tp_allowance tp_run_allowance(const tp_run *run, int64_t back) {
 }
 
 bool tp_run_may(const tp_run *run, int64_t bytes, int64_t back, tp_allowance *a) {
-  if (run->memory < 0 || (!run->memory && bytes <= UNASKED)) return true;
+  if (run->memory < 0 || (!run->memory && bytes <= ANY_MACHINE)) return true;
   *a = tp_run_allowance(run, back);
   return bytes <= a->bytes;
 }
@@ -111,7 +111,7 @@ bool tp_run_refuse(tp_error *err, const tp_demand *d, int64_t *env, const tp_all
   const tp_piece *most = n ? v : NULL;
   for (int i = 1; i < n; i++)
     if (v[i].bytes > most->bytes) most = &v[i];
-  tp_fail(err, TP_E_MEMORY, most ? most->pos : (tp_pos){ 0 }, "memory: these bounds need %s bytes, more than the %lld %s", said(bytes).text, (long long)a->bytes, a->whose);
+  tp_fail(err, TP_E_MEMORY, most ? most->pos : TP_NOWHERE, "memory: these bounds need %s bytes, more than the %lld %s", said(bytes).text, (long long)a->bytes, a->whose);
   tp_tell_pieces(err, v, n);
   if (n && v[0].what == output_word) tp_note(err, "an output is an array over all its dims: reduce it over one, or read the points that are wanted");
   tp_tell_bounds(err, d, env, a->bytes);

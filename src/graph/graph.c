@@ -260,7 +260,7 @@ static void mark_live(tp_graph *g, tp_arena *a) {
   }
 }
 
-static void drop(tp_node *n) {
+static void drop_node(tp_node *n) {
   n->id = -1;
   n->nin = 0;
   n->attr.at = NULL;
@@ -276,7 +276,7 @@ void tp_graph_prune(tp_graph *g) {
   int kept = 0, losses = 0;
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
-    if (!n->mark) drop(n);
+    if (!n->mark) drop_node(n);
     else {
       n->id = kept;
       g->nodes.v[kept++] = n;
@@ -301,22 +301,22 @@ void tp_graph_sweep(tp_graph *g) {
 /* ---- order ---- */
 
 /* Tarjan's algorithm from consumers to producers, without recursion: components come out producers first. */
-typedef struct { int node, edge; } frame;
+typedef struct { int node, edge; } dfs_frame;
 typedef struct {
   const tp_graph *g;
   int *scc, *low, *num, *stack, nstack, count, nscc;
-  frame *todo;
+  dfs_frame *todo;
   int ntodo;
-} tarjan;
+} scc_search;
 
-static void enter(tarjan *t, int id) {
+static void enter(scc_search *t, int id) {
   t->num[id] = t->low[id] = ++t->count;
   t->stack[t->nstack++] = id;
   t->scc[id] = -1;
-  t->todo[t->ntodo++] = (frame){ id, 0 };
+  t->todo[t->ntodo++] = (dfs_frame){ id, 0 };
 }
 
-static void leave(tarjan *t, int id) {
+static void leave(scc_search *t, int id) {
   t->ntodo--;
   if (t->ntodo) {
     int up = t->todo[t->ntodo - 1].node;
@@ -331,10 +331,10 @@ static void leave(tarjan *t, int id) {
   t->nscc++;
 }
 
-static void walk(tarjan *t, int root) {
+static void walk(scc_search *t, int root) {
   enter(t, root);
   while (t->ntodo) {
-    frame *f = &t->todo[t->ntodo - 1];
+    dfs_frame *f = &t->todo[t->ntodo - 1];
     const tp_node *n = t->g->nodes.v[f->node];
     if (f->edge == n->nin) {
       leave(t, f->node);
@@ -385,7 +385,7 @@ int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
   int n = g->nodes.n;
   tp_arena a;
   tp_scratch_init(&a);
-  tarjan t = { .g = g, .scc = scc, .low = TP_NEWN(&a, int, n), .num = TP_NEWN(&a, int, n), .stack = TP_NEWN(&a, int, n), .todo = TP_NEWN(&a, frame, n) };
+  scc_search t = { .g = g, .scc = scc, .low = TP_NEWN(&a, int, n), .num = TP_NEWN(&a, int, n), .stack = TP_NEWN(&a, int, n), .todo = TP_NEWN(&a, dfs_frame, n) };
   for (int i = 0; i < n; i++)
     if (!t.num[i]) walk(&t, i);
   if (order) {

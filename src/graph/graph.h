@@ -19,6 +19,8 @@ typedef enum { TP_DIFF_D, TP_DIFF_N, TP_DIFF_S } tp_diff;
 typedef struct { const char *text; tp_cls cls; int nin, nout; tp_batch batch; tp_diff diff; } tp_oprow;
 extern const tp_oprow tp_ops[TP_NOP];
 bool tp_op_parse(const char *text, tp_op *out);
+enum { TP_CX, TP_CW, TP_CY };                                   /* y = conv(x, w) */
+const int *tp_conv_roles(tp_op op);                             /* which of these the two operands and the result of a convolution are */
 
 typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;
 typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;

@@ -51,7 +51,7 @@ void tl_array_empty(lua_State *L, tl_array *u) {
   u->charged = 0;
 }
 
-static int release(lua_State *L) {                      /* __gc, __close and free: any number of times */
+static int array_release(lua_State *L) {                      /* __gc, __close and free: any number of times */
   tl_array *u = lua_touserdata(L, 1);
   tl_array_empty(L, u);
   tl_lease_drop(u->lease);
@@ -61,7 +61,7 @@ static int release(lua_State *L) {                      /* __gc, __close and fre
 
 static int array_free(lua_State *L) {
   tl_check(L, 1, TL_ARRAY, "free");
-  return release(L);
+  return array_release(L);
 }
 
 /* ---- questions ---- */
@@ -301,9 +301,9 @@ static const tl_reg array_methods[] = {
 void tl_open_array(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_ARRAY, "tempo.Array", array_meta, array_methods, array_index);
   tl_pushclass(L, TL_ARRAY);
-  lua_pushcfunction(L, release);
+  lua_pushcfunction(L, array_release);
   lua_setfield(L, -2, "__gc");
-  lua_pushcfunction(L, release);
+  lua_pushcfunction(L, array_release);
   lua_setfield(L, -2, "__close");
   lua_pop(L, 2);
 }

@@ -61,7 +61,7 @@ static void take_bounds(lua_State *L, tl_run *run, const reach_t *r, int i) {
   tl_run_bounds(L, run, i, n, need);
 }
 
-static void take_inputs(lua_State *L, tl_run *run, const reach_t *r, int i) {
+static void take_reach_inputs(lua_State *L, tl_run *run, const reach_t *r, int i) {
   bool *need = lua_newuserdata(L, (size_t)r->g->inputs.n + 1);
   for (int k = 0; k < r->g->inputs.n; k++) need[k] = r->node[r->g->inputs.v[k]->id];
   tl_run_inputs(L, run, i, r->g, need, NULL);
@@ -99,7 +99,7 @@ int tl_peek(lua_State *L) {
   take_point(L, u->v.node, 5, at);
   tl_run *run = tl_run_new(L, u->lp, g->inputs.n);
   take_bounds(L, run, &r, 4);
-  take_inputs(L, run, &r, 3);
+  take_reach_inputs(L, run, &r, 3);
   if (!lua_isnil(L, 6)) run->run.seed = (uint64_t)tl_integer(L, 6, "seed");
   tl_array *out = tl_pusharray(L);
   int result = lua_gettop(L);

@@ -58,7 +58,7 @@ static void rewire(tp_node *n) {
     if (n->in[k].src.node->subst) n->in[k].src.node = n->in[k].src.node->subst;
 }
 
-static void drop(void *b) { tp_buf_free(b); }
+static void drop_text(void *b) { tp_buf_free(b); }
 
 bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
@@ -68,7 +68,7 @@ bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
   tp_buf b;
   tp_hold mine;
   tp_buf_init(&b);
-  tp_hold_set(&mine, drop, &b);
+  tp_hold_set(&mine, drop_text, &b);
   for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
   for (int i = 0; i < n; i++) {
     tp_node *x = g->nodes.v[order[i]];

@@ -13,7 +13,7 @@
 
 /* Elements of a leaf in a tile, of leaves that are worth it, in a line along which all is next to each other. Softmax of 4096 x 1024 f32 on a core with 48 KiB
  * and 1 MiB of cache: 2^12 5.5 ms, 2^13 4.8, 2^14 4.6, 2^15 6.0; layer norm 4.4, 3.8, 3.3, 3.2. */
-enum { TILE = 1 << 14, LEAST = 1 << 16, LINE = 64 };
+enum { TILE = 1 << 14, LEAST = 1 << 16, APART = 64 };
 
 typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; } tiler;
 typedef struct { int n, axis[64]; int64_t extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
@@ -131,7 +131,7 @@ static int64_t places(tp_pnode *const *v, const tiled *run) {
   int64_t most = 0;
   for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(v[i]->rg));
   int64_t each = most / TP_MAX(run->extent, 1), b = TP_MAX(TILE / TP_MAX(each, 1), 1);
-  if (run->n < 2 || most < LEAST || each > 4 * TILE || b >= run->extent || (b < LINE && cuts_lines(v, run))) return 0;
+  if (run->n < 2 || most < LEAST || each > 4 * TILE || b >= run->extent || (b < APART && cuts_lines(v, run))) return 0;
   for (int64_t d = b; d > b / 2; d--)          /* without a rest if a number near it divides the extent */
     if (run->extent % d == 0) return d;
   return b;

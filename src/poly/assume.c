@@ -99,9 +99,7 @@ static grid grid_of(tp_sched *S, const tp_arcs *in) {
     const tp_sym *b = tp_sym_at(S->ix, i);
     bool used = false;
     for (int e = 0; e < in->n && b->kind == TP_SYM_BOUND && !used; e++) {
-      isl_id *id = isl_id_alloc(S->ctx, b->name, (void *)b);
-      int at = isl_map_find_dim_by_id(in->v[e].map, isl_dim_param, id);
-      isl_id_free(id);
+      int at = tp_isl_place(isl_map_get_space(in->v[e].map), b);
       used = at >= 0 && isl_map_involves_dims(in->v[e].map, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
     }
     g.env[i] = 1;
@@ -119,13 +117,7 @@ static bool advance(grid *g) {
 }
 
 static bool is_in(TP_KEEP isl_set *s, const int64_t *env) {
-  s = isl_set_copy(s);
-  for (int k = 0; k < (int)isl_set_dim(s, isl_dim_param); k++) {
-    isl_id *id = isl_set_get_dim_id(s, isl_dim_param, k);
-    const tp_sym *b = isl_id_get_user(id);
-    isl_id_free(id);
-    if (b) s = isl_set_fix_si(s, isl_dim_param, k, (int)env[b->id]);
-  }
+  s = tp_isl_at(isl_set_copy(s), env);
   bool yes = isl_set_is_empty(s) == isl_bool_false;
   isl_set_free(s);
   return yes;
@@ -171,7 +163,7 @@ bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
 /* ---- the checks of a call ---- */
 
 /* What the script calls it: the value read, else who reads it. */
-static const char *called(const tp_poly *p, const tp_late *l) {
+static const char *late_called(const tp_poly *p, const tp_late *l) {
   const tp_arr *x = p->arrs.v[p->stmts.v[l->st]->acc[l->acc].arr];
   return has_name(x->val.node) ? x->name : p->stmts.v[l->st]->name;
 }
@@ -181,7 +173,7 @@ bool tp_late_checks(tp_poly *p, tp_error *err) {
     const tp_late *l = &p->late.v[i];
     const tp_stmt *s = p->stmts.v[l->st];
     const tp_access *x = &s->acc[l->acc];
-    const char *what = tp_printf(p->a, "a value of '%s' needs itself", called(p, l));
+    const char *what = tp_printf(p->a, "a value of '%s' needs itself", late_called(p, l));
     if (!tp_check_late(p->g, l->bad, TP_E_CYCLE, s->pos.file ? s->pos : x->pos, what)) return tp_fail(err, TP_E_CYCLE, s->pos, "cycle: %s", what);
   }
   return true;

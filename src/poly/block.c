@@ -3,7 +3,7 @@
  * for the whole dim. */
 #include "poly/sched.h"
 
-enum { MOST = 64, LEAST = 8, MOST_CUT = 4096 }; /* iterations in a block; in one of a loop that is there to be cut */
+enum { BLOCK_MOST = 64, BLOCK_LEAST = 8, MOST_CUT = 4096 }; /* iterations in a block; in one of a loop that is there to be cut */
 enum { ROOM = 1 << 16, ROOM_CUT = 1 << 18, ROOM_LEAST = 1 << 22 };     /* bytes of one result in a block; in a loop that is there to be cut; and of up to MOST there */
 enum { UNKNOWN = 32 };                          /* what an extent that only the call knows counts as */
 
@@ -48,7 +48,7 @@ static double row_bytes(const cutter *c, int st) {
 }
 
 /* A constant: tp_blocks_of takes no other loops. */
-static int64_t shift_of(const tp_mem *m) { return m->s < 0 ? -m->shift.c : m->shift.c; }
+static int64_t mem_shift(const tp_mem *m) { return m->s < 0 ? -m->shift.c : m->shift.c; }
 
 static const tp_mem *mem_of(const tp_item *x, int st) {
   int lo = 0;                                   /* members are in program order */
@@ -63,7 +63,7 @@ static const tp_mem *mem_of(const tp_item *x, int st) {
 static bool keeps_rings(const cutter *c, int st, int d) {
   tp_sched *S = c->S;
   const tp_stmt *s = S->p->stmts.v[st];
-  int64_t lo, hi, shift = shift_of(mem_of(c->x, st));
+  int64_t lo, hi, shift = mem_shift(mem_of(c->x, st));
   for (int a = 0; a < s->nacc; a++) {
     const tp_access *x = &s->acc[a];
     if (tp_is_first_end(x) || S->p->arrs.v[x->arr]->kind != TP_ARR_TEMP || c->away[x->arr]) continue;
@@ -81,7 +81,7 @@ static bool can(const cutter *c, const tp_scc *k) {
   const tp_ix *lo, *hi;
   int room = tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM;
   return k->n == 1 && !k->rec && !s->effect && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) &&
-         (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= room && tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
+         (s->mayvec >> d & 1) && row_bytes(c, st) * BLOCK_LEAST <= room && tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
 }
 
 /* What an effect waits for is made at its time. */
@@ -155,12 +155,12 @@ static bool choose(cutter *c) {
 
 static int64_t block_size(const cutter *c) {
   double most = 1;
-  int64_t n = MOST;
+  int64_t n = BLOCK_MOST;
   for (int i = 0; i < c->ncomp; i++)
     if (c->vec[i]) most = TP_MAX(most, row_bytes(c, c->comp[i]->st[0]));
   bool cut = tp_is_cut(c->S, c->x->label);
   if (cut) n = MOST_CUT;
-  while (n > LEAST && (double)n * most > (!cut ? ROOM : n > MOST ? ROOM_CUT : ROOM_LEAST)) n /= 2;
+  while (n > BLOCK_LEAST && (double)n * most > (!cut ? ROOM : n > BLOCK_MOST ? ROOM_CUT : ROOM_LEAST)) n /= 2;
   return n;
 }
 
@@ -203,7 +203,7 @@ static void order(cutter *c, tp_blocks *b) {
 tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const tp_arcs *arcs) {
   cutter c = { .S = S, .L = L, .x = x, .arcs = arcs, .of = TP_NEWN(S->a, int, S->p->stmts.n) };
   bool any = false;
-  if (S->novec || S->p->noblock) return NULL;
+  if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_BLOCKS)) return NULL;
   for (int i = 0; i < x->nmem; i++)
     if (tp_is_tick(S->p->stmts.v[x->mem[i].st])) return NULL;      /* a step is one iteration */
   for (int i = 0; i < x->nmem; i++)             /* blocks that are a parameter apart: isl would not find what they keep */
@@ -238,7 +238,7 @@ void tp_block_stmt(tp_sched *S, const tp_item *x, int st, int64_t size) {
   const tp_mem *m = mem_of(x, st);
   s->bdim = m->dim;
   s->block = size;
-  s->bshift = tp_ix_const(S->ix, shift_of(m));
+  s->bshift = tp_ix_const(S->ix, mem_shift(m));
   s->vec |= 1u << m->dim;
   (void)tp_vector_range(S, s, m->dim, &s->vlo[m->dim], &s->vhi[m->dim]);
 }

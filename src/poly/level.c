@@ -3,11 +3,11 @@
 #include "poly/sched.h"
 #include <stdlib.h>
 
+int tp_by_int(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
 /* ---- components ---- */
 
 typedef struct { tp_sched *S; tp_level *L; int *num, *low, *stack, *head, *next; bool *on; int n, sp; } tarjan;
-
-static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 static void close_component(tarjan *t, int root) {
   tp_level *L = t->L;
@@ -17,19 +17,19 @@ static void close_component(tarjan *t, int root) {
   while (t->stack[--from] != root) {}
   c->n = t->sp - from;
   c->st = tp_dup(t->S->a, t->stack + from, sizeof(int) * (size_t)c->n);
-  qsort(c->st, (size_t)c->n, sizeof(int), by_number);
+  qsort(c->st, (size_t)c->n, sizeof(int), tp_by_int);
   for (int i = 0; i < c->n; i++) { L->of[c->st[i]] = L->nscc; t->on[c->st[i]] = false; }
   t->sp = from;
   L->nscc++;
 }
 
-static void visit(tarjan *t, int u) {
+static void tarjan_visit(tarjan *t, int u) {
   t->num[u] = t->low[u] = ++t->n;
   t->stack[t->sp++] = u;
   t->on[u] = true;
   for (int e = t->head[u]; e >= 0; e = t->next[e]) {
     int v = tp_dep_of(t->S, &t->L->arcs.v[e])->dst;
-    if (!t->num[v]) { visit(t, v); t->low[u] = TP_MIN(t->low[u], t->low[v]); }
+    if (!t->num[v]) { tarjan_visit(t, v); t->low[u] = TP_MIN(t->low[u], t->low[v]); }
     else if (t->on[v]) t->low[u] = TP_MIN(t->low[u], t->num[v]);
   }
   if (t->low[u] == t->num[u]) close_component(t, u);
@@ -51,7 +51,7 @@ static void find_sccs(tp_sched *S, tp_level *L) {
   L->of = TP_NEWN(S->a, int, N);
   L->at = TP_NEWN(S->a, int, N);
   for (int i = 0; i < L->nst; i++)
-    if (!t.num[L->st[i]]) visit(&t, L->st[i]);
+    if (!t.num[L->st[i]]) tarjan_visit(&t, L->st[i]);
   qsort(L->scc, (size_t)L->nscc, sizeof *L->scc, by_first);
   for (int c = 0; c < L->nscc; c++)
     for (int i = 0; i < L->scc[c].n; i++) { L->of[L->scc[c].st[i]] = c; L->at[L->scc[c].st[i]] = i; }
@@ -365,7 +365,7 @@ static bool by_distance(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_
 typedef struct { bool never, exact; isl_map *map; } meeting;     /* map NULL: all of it, or not known */
 
 /* The pairs of m in equal rows; the same objects give the same answer. */
-static const meeting *meet(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
+static const meeting *meeting_of(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
   struct { const void *m, *u, *v; char what[8]; } key = { m, u, v, "meeting" };
   meeting *x = tp_hmap_get(&S->memo, &key, sizeof key);
   if (x) return x;
@@ -386,7 +386,7 @@ bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, t
   bool keep;
   if (by_distance(S, e, u, v, &keep)) { *exact = keep; return keep; }
   tp_ask_dep(S, "in which iterations '%s' needs '%s'", tp_dep_of(S, e));
-  const meeting *x = meet(S, e->map, u->row, v->row);
+  const meeting *x = meeting_of(S, e->map, u->row, v->row);
   *exact = x->exact;
   if (x->map) out->map = x->map;
   return !x->never;
@@ -401,7 +401,7 @@ static int find_cand(const tp_scc *c, const tp_sym *label) {
 }
 
 /* From the components chosen in this stage along arcs. */
-static void spread(tp_sched *S, tp_level *L, int nq, int *q) {
+static void spread_level(tp_sched *S, tp_level *L, int nq, int *q) {
   for (int i = 0; i < nq; i++)
     for (int j = 0; j < L->outer[q[i]].n; j++) {
       const tp_dep *d = tp_dep_of(S, &L->arcs.v[L->outer[q[i]].v[j]]);
@@ -524,9 +524,9 @@ static void stage(tp_sched *S, tp_level *L, bool rec, bool several) {
     if (c->pick >= 0 || !c->ncand || c->rec != rec || (c->ncand > 1) != several) continue;
     c->pick = several ? best_dim(S, L, k) : 0;
     q[nq++] = k;
-    if (several) { spread(S, L, nq, q); nq = 0; }      /* one at a time: the next may follow */
+    if (several) { spread_level(S, L, nq, q); nq = 0; }      /* one at a time: the next may follow */
   }
-  spread(S, L, nq, q);
+  spread_level(S, L, nq, q);
 }
 
 void tp_choose_recurrences(tp_sched *S, tp_level *L) {

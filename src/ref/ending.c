@@ -188,26 +188,26 @@ bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, cell_here(r,
 
 typedef struct { const ref *r; uint64_t h; } hashing;
 
-static void add(hashing *x, const tp_ix *e) {
+static void add_ix(hashing *x, const tp_ix *e) {
   int64_t v = e ? tp_ix_evalq(e, x->r->env) : 0;
   x->h = tp_hash(&v, sizeof v, x->h);
 }
 
 static void add_at(hashing *x, const tp_at *at, int n) {
-  for (int k = 0; at && k < n; k++) add(x, at[k].lo), add(x, at[k].range ? at[k].hi : NULL);
+  for (int k = 0; at && k < n; k++) add_ix(x, at[k].lo), add_ix(x, at[k].range ? at[k].hi : NULL);
 }
 
 /* All that n says at env's point: indices, conditions, shapes. A scatter's maps are said at other points. */
 static uint64_t said(const ref *r, const tp_node *n) {
   hashing x = { r, 0 };
-  for (int i = 0; i < n->attr.nix; i++) add(&x, n->attr.ix[i]);
+  for (int i = 0; i < n->attr.nix; i++) add_ix(&x, n->attr.ix[i]);
   for (int o = 0; o < n->nout; o++)
-    for (int k = 0; k < n->out[o].rank; k++) add(&x, n->out[o].shape[k]);
+    for (int k = 0; k < n->out[o].rank; k++) add_ix(&x, n->out[o].shape[k]);
   if (n->op == TP_OP_READ) add_at(&x, n->attr.at, n->in[0].src.node->ndom);
   for (int k = 0; k < n->nin; k++) {
     const tp_edge *e = &n->in[k];
     if (n->op == TP_OP_ACCUM && !e->gather) continue;
-    add(&x, e->cond);
+    add_ix(&x, e->cond);
     add_at(&x, e->at, e->gather ? e->src.node->ndom : n->ndom);
   }
   return x.h;

@@ -220,8 +220,7 @@ static tp_poly *ordered(tp_fn *f, tp_graph *g, tp_error *err) {
   tp_poly *p = f->order = tp_lower(g, f->need, err);
   if (p) {
     p->judge = g == f->trial;
-    p->novec = p->judge || !f->opt.on[TP_Q_VECTORIZE];
-    p->noblock = !f->opt.on[TP_Q_TILE] || f->opt.precise;
+    p->without = (p->judge || !f->opt.on[TP_Q_VECTORIZE] ? 1u << TP_RX_CALLS : 0) | (!f->opt.on[TP_Q_TILE] || f->opt.precise ? 1u << TP_RX_BLOCKS : 0);
     p->block = tp_setting("TEMPO_BLOCK") ? atoll(tp_setting("TEMPO_BLOCK")) : 0;
   }
   bool ok = p && tp_schedule(p, err);
@@ -282,7 +281,7 @@ static tp_poly *order_graph(tp_fn *f, tp_graph **at, tp_error *err) {
   tp_poly *p = lowered(f, g, false, &first);
   if (!p && first.code == TP_E_CYCLE && other) {
     if (f->trial == g) f->trial = other;
-    p = lowered(f, other, true, &second);
+    if ((p = lowered(f, other, true, &second))) tp_give_up(p, TP_RX_APART);
     *at = other;
     other = g;
   }
@@ -401,7 +400,7 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
 
 tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   tp_fn *f = tp_calloc(sizeof *f);
-  if (!f) { tp_fail(err, TP_E_MEMORY, o->pos, "out of memory"); return NULL; }
+  if (!f) { tp_no_memory(err, o->pos); return NULL; }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
   if (!tp_making(f, pipeline, (void *)o, err)) {

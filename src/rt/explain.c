@@ -113,9 +113,9 @@ static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
 
 /* ---- memory ---- */
 
-enum { LINES = 40, WIDTH = 40, TOP = 8 };
+enum { LINES = 40, BAR = 40, TOP = 8 };
 
-typedef struct piece { const tp_pbuf *buf; int pos; int64_t bytes; } piece;     /* buf NULL: working memory of the region at pos */
+typedef struct held_piece { const tp_pbuf *buf; int pos; int64_t bytes; } held_piece;     /* buf NULL: working memory of the region at pos */
 typedef struct chart {
   const tp_plan *plan; const tp_poly *poly;
   const tp_places *places;
@@ -174,9 +174,9 @@ static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
     if (!c->region[i]) continue;
     if (best < 0 || c->live[i] > c->live[best]) best = i;
     if (++seen % each && seen < n) continue;
-    int bar = c->live[c->peak] ? (int)((c->live[best] * WIDTH + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
+    int bar = c->live[c->peak] ? (int)((c->live[best] * BAR + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
     put_number(b, c->live[best], 14);
-    tp_putf(b, " |%.*s%*s| ", bar, "########################################", WIDTH - bar, "");
+    tp_putf(b, " |%.*s%*s| ", bar, "########################################", BAR - bar, "");
     put_place(b, c->plan, poly, c->region[best]);
     tp_puts(b, best == c->peak ? "  <- peak\n" : "\n");
     best = -1;
@@ -184,11 +184,11 @@ static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
 }
 
 static int by_bytes(const void *pa, const void *pb) {
-  const piece *a = pa, *b = pb;
+  const held_piece *a = pa, *b = pb;
   return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : a->pos - b->pos;
 }
 
-static void put_piece(tp_buf *b, const piece *x, const chart *c) {
+static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
   put_number(b, x->bytes, 14);
   if (!x->buf) {
     tp_puts(b, "  working memory of the operator\n");
@@ -203,13 +203,13 @@ static void put_piece(tp_buf *b, const piece *x, const chart *c) {
 
 /* What is alive at the peak, the largest first. */
 static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) {
-  piece *v = TP_NEWN(a, piece, c->plan->bufs.n + 1);
+  held_piece *v = TP_NEWN(a, held_piece, c->plan->bufs.n + 1);
   int n = 0;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
-    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, tp_pbuf_bytes(x, env) };
+    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (held_piece){ x, i, tp_pbuf_bytes(x, env) };
   }
-  if (c->places->room[c->peak]) v[n++] = (piece){ NULL, n, c->places->room[c->peak] };
+  if (c->places->room[c->peak]) v[n++] = (held_piece){ NULL, n, c->places->room[c->peak] };
   qsort(v, (size_t)n, sizeof *v, by_bytes);
   int64_t rest = 0;
   for (int i = 0; i < n; i++)
@@ -321,7 +321,7 @@ static bool tell(tp_fn *f, void *arg, tp_error *err) {
 
 static bool with_bounds(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
   telling t = { section, env ? tp_full_env(f, env) : NULL, out };
-  bool ok = env && !t.env ? tp_fail(err, TP_E_MEMORY, f->pos, "out of memory") : tp_guarded(f, tell, &t, err);
+  bool ok = env && !t.env ? tp_no_memory(err, f->pos) : tp_guarded(f, tell, &t, err);
   tp_free(t.env);
   return ok;
 }

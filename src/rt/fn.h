@@ -9,7 +9,7 @@
 #include "plan/plan.h"
 #include "device/device.h"
 /* What one way of running executes. */
-typedef struct tp_made { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_made;
+typedef struct tp_stages { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_stages;
 /* A run in steps (step.c). */
 typedef struct tp_session {
   tp_exec *exec; tp_refsteps *ref; tp_ticks ticks;      /* one of the two */
@@ -30,7 +30,7 @@ struct tp_fn {
   bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
   int ntick; const tp_sym **tick;               /* 0: the program has several dims, or none */
   bool *fed, *shown, *first;                    /* by inputs, outputs, outputs (see tp_ticks); NULL: not ready to step */
-  tp_made steps;                                /* of steps; when ticking it is that of plain runs */
+  tp_stages steps;                                /* of steps; when ticking it is that of plain runs */
   tp_session *session;
   bool check;                                   /* for NaN */
   const bool *whole;                            /* reference: by node id of graph, is it needed at every point? */
