@@ -111,7 +111,7 @@ static bool micros(const look *l) {
   return true;
 }
 
-static bool loop(const look *l) {
+static bool loop_ok(const look *l) {
   const tp_region *r = l->r;
   if (r->npoint < 0 || r->npoint > r->nlead) return bad(l, "more dims than axes");
   if (r->sums >> r->nlead) return bad(l, "an axis that is folded is missing");
@@ -270,7 +270,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
   look l = { p, r, at, err };
   if (!counts(&l) || !windows(&l) || !ended_rows(&l)) return false;
   switch (r->kind) {
-    case TP_RG_LOOP: return loop(&l) && looked_at(&l);
+    case TP_RG_LOOP: return loop_ok(&l) && looked_at(&l);
     case TP_RG_OP: return op(&l) && looked_at(&l);
     case TP_RG_PINIT: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
     case TP_RG_CALL: return r->attr != NULL || bad(&l, "no attributes");

@@ -190,7 +190,7 @@ static void count_both(fuser *f, const tp_region *r, int n) {
   count_windows(f->here, r, n);
 }
 
-static tp_region *join(fuser *f, const tp_region *a, const tp_region *b) {
+static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
   tp_region *r = tp_dup(f->a, b, sizeof *b);
   tp_micro m[JOINED + 2 * INPUTS];
   int va[JOINED], vb[JOINED];
@@ -232,7 +232,7 @@ static void take_in(fuser *f, tp_pnode **v, int j) {
     if (!v[i]) continue;
     if (is_wall(v[i])) return;
     if (!joins(v[i]->rg, v[j]->rg) || !can_sink(v, i, j)) continue;
-    v[j]->rg = join(f, v[i]->rg, v[j]->rg);
+    v[j]->rg = join_loops(f, v[i]->rg, v[j]->rg);
     v[i] = NULL;
   }
 }
@@ -267,24 +267,24 @@ static bool covers(const fuser *f, const writer *by, const tp_region *r, const t
   return true;
 }
 
-static void read_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
+static void see_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
   if (f->own[x->buf]) f->own[x->buf] = r->kind == TP_RG_LOOP && covers(f, &by[x->buf], r, x);
 }
 
-static void read_region(fuser *f, writer *by, const tp_region *r) {
-  for (int k = 0; k < r->nin; k++) read_window(f, by, r, &r->in[k]);
+static void see_region(fuser *f, writer *by, const tp_region *r) {
+  for (int k = 0; k < r->nin; k++) see_window(f, by, r, &r->in[k]);
   for (int k = 0; k < r->nrows; k++) f->own[r->rows[k].nd.buf] = false;
   for (int k = 0; k < r->nout; k++) {
     const tp_nd *x = &r->out[k];
     if (x->buf < 0) continue;
-    if (r->acc) read_window(f, by, r, x);
+    if (r->acc) see_window(f, by, r, x);
     else if (!by[x->buf].r || by[x->buf].row != f->row) by[x->buf] = (writer){ r, x, f->row };
   }
 }
 
 /* A row ends where something stands that is no leaf. */
 static void find_own(fuser *f, const tp_pnode *x, writer *by) {
-  if (x->kind == TP_P_REGION) read_region(f, by, x->rg);
+  if (x->kind == TP_P_REGION) see_region(f, by, x->rg);
   if (x->kind == TP_P_LOAD) f->own[x->nd->buf] = false;
   for (int i = 0; i < x->n; i++) {
     const tp_pnode *k = x->kid[i];

@@ -10,12 +10,13 @@
  * same numbers in the same order. It pays where a leaf goes over more than the cache holds, and a few places of the axis do not: B is so many that they make
  * TILE elements. Extents have to be known for that: small programs pay nothing. */
 #include "plan/build.h"
+#include <stdlib.h>
 
 /* Elements of a leaf in a tile, of leaves that are worth it, in a line along which all is next to each other. Softmax of 4096 x 1024 f32 on a core with 48 KiB
  * and 1 MiB of cache: 2^12 5.5 ms, 2^13 4.8, 2^14 4.6, 2^15 6.0; layer norm 4.4, 3.8, 3.3, 3.2. */
 enum { TILE = 1 << 14, LEAST = 1 << 16, APART = 64 };
 
-typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; } tiler;
+typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart; } tiler;
 typedef struct { int n, axis[64]; int64_t extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
 
 /* ---- windows ---- */
@@ -49,13 +50,13 @@ static bool same_start(const tp_nd *x, const tp_nd *y) {
   return same;
 }
 
-static const tp_nd *window(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
+static const tp_nd *window_of(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
 
 /* Do the two leaves meet at one place of the axis only, wherever they meet? */
 static bool meet(tiler *t, const tp_region *a, int ka, const tp_region *b, int kb) {
   for (int i = 0; i < a->nin + a->nout; i++)
     for (int k = 0; k < b->nin + b->nout; k++) {
-      const tp_nd *x = window(a, i), *y = window(b, k);
+      const tp_nd *x = window_of(a, i), *y = window_of(b, k);
       if ((i < a->nin && k < b->nin) || x->buf != y->buf) continue;
       int d = dim_of(t, a, x, ka);
       if (d < 0 || d != dim_of(t, b, y, kb) || !same_start(x, y) || !is_regular(t, a, x) || !is_regular(t, b, y)) return false;
@@ -86,7 +87,7 @@ static int64_t points(const tp_region *r) {
 static bool fits(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->check || r->ncoord || points(r) < 0) return false;
   for (int k = 0; k < r->nin + r->nout; k++)
-    if (window(r, k)->wrap >= 0) return false;
+    if (window_of(r, k)->wrap >= 0) return false;
   return true;
 }
 
@@ -119,19 +120,19 @@ static tiled run_along(tiler *t, tp_pnode *const *v, int n, int k) {
 static bool cuts_lines(tp_pnode *const *v, const tiled *run) {
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++)
-      if (is_one(window(v[i]->rg, k)->lead[run->axis[i]])) {
+      if (is_one(window_of(v[i]->rg, k)->lead[run->axis[i]])) {
         for (int j = 0; j < v[i]->rg->nlead; j++)
-          if (j != run->axis[i] && !is_still(window(v[i]->rg, k)->lead[j]) && !is_one(v[i]->rg->lead[j])) return true;
+          if (j != run->axis[i] && !is_still(window_of(v[i]->rg, k)->lead[j]) && !is_one(v[i]->rg->lead[j])) return true;
       }
   return false;
 }
 
 /* Places of the axis in a tile; 0: it does not pay. */
-static int64_t places(tp_pnode *const *v, const tiled *run) {
+static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
   int64_t most = 0;
   for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(v[i]->rg));
-  int64_t each = most / TP_MAX(run->extent, 1), b = TP_MAX(TILE / TP_MAX(each, 1), 1);
-  if (run->n < 2 || most < LEAST || each > 4 * TILE || b >= run->extent || (b < APART && cuts_lines(v, run))) return 0;
+  int64_t each = most / TP_MAX(run->extent, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
+  if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= run->extent || (b < t->apart && cuts_lines(v, run))) return 0;
   for (int64_t d = b; d > b / 2; d--)          /* without a rest if a number near it divides the extent */
     if (run->extent % d == 0) return d;
   return b;
@@ -145,7 +146,7 @@ static void move_window(tiler *t, tp_nd *x, int k, const tp_ix *first) {
 
 static int uses_in(const tp_region *r, int buf) {
   int n = 0;
-  for (int k = 0; k < r->nin + r->nout; k++) n += window(r, k)->buf == buf;
+  for (int k = 0; k < r->nin + r->nout; k++) n += window_of(r, k)->buf == buf;
   return n;
 }
 
@@ -157,7 +158,7 @@ static bool shrinks(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int
   if (t->p->bufs.v[buf]->kind != TP_BUF_TEMP || n != t->uses[buf]) return false;
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
-      const tp_nd *x = window(v[i]->rg, k);
+      const tp_nd *x = window_of(v[i]->rg, k);
       if (x->buf != buf) continue;
       int at = dim_of(t, v[i]->rg, x, run->axis[i]);
       if (at < 0 || (*d >= 0 && at != *d) || x->nring || !is_still(x->off) || !is_regular(t, v[i]->rg, x)) return false;
@@ -174,7 +175,7 @@ static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int 
   int dims[256][TP_MAXRANK], nlead[256];
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
-      tp_nd *w = (tp_nd *)window(v[i]->rg, k);
+      tp_nd *w = (tp_nd *)window_of(v[i]->rg, k);
       if (w->buf != buf || TP_NEVER(nw == 256)) continue;
       for (int j = 0; j < v[i]->rg->nlead; j++) dims[nw][j] = dim_of(t, v[i]->rg, w, j);
       nlead[nw] = v[i]->rg->nlead;
@@ -199,7 +200,7 @@ static void cut(tiler *t, tp_region *r, int k, const tp_ix *first, const tp_ix *
   r->lead[k] = n;
   r->leadlo[k] = tp_ix_add(t->ix, r->leadlo[k], first);
   for (int i = 0; i < r->nin + r->nout; i++) {
-    tp_nd *x = (tp_nd *)window(r, i);
+    tp_nd *x = (tp_nd *)window_of(r, i);
     if (!small[x->buf]) move_window(t, x, k, first);
   }
 }
@@ -211,7 +212,7 @@ static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
   bool *small = TP_NEWN(t->a, bool, t->p->bufs.n);
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
-      int d, buf = window(v[i]->rg, k)->buf;
+      int d, buf = window_of(v[i]->rg, k)->buf;
       if (small[buf] || !shrinks(t, v, run, buf, &d)) continue;
       shrink(t, v, run, buf, d, b);
       small[buf] = true;
@@ -233,9 +234,9 @@ static int tile_from(tiler *t, tp_pnode **v, int n) {
     int64_t e;
     if (!extent(v[0]->rg, k, &e) || e < 2 || v[0]->rg->sums >> k & 1) continue;
     tiled run = run_along(t, v, n, k);
-    if (run.n <= best.n || !places(v, &run)) continue;
+    if (run.n <= best.n || !places(t, v, &run)) continue;
     best = run;
-    b = places(v, &run);
+    b = places(t, v, &run);
   }
   if (!b) return 0;
   v[0] = loop_of(t, v, &best, b);
@@ -255,6 +256,8 @@ static void tile_node(tiler *t, tp_pnode *x) {
 }
 
 void tp_plan_tile(tp_plan *p) {
-  tiler t = { p, p->a, p->g->ix, tp_plan_uses(p) };
+  const char *set = tp_setting("TEMPO_TILE");
+  tiler t = { p, p->a, p->g->ix, tp_plan_uses(p), TILE, LEAST, APART };
+  if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);
 }
