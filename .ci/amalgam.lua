@@ -1,7 +1,7 @@
--- `lua5.4 .ci/amalgam.lua FOLDER`: for each folder of src a file FOLDER/<folder>.c that includes all of its .c files, so
--- that a folder compiles as one unit: no static of two of its files has one name. Between folders statics may share a
--- name (`inside`, `fits`: 200 do, each plain in its own place); types, enumerators and macros may not, as they meet in
--- headers and in a reader's mind: every one is unique over all of src, but for macros that the file itself undefines.
+-- `lua5.4 .ci/amalgam.lua FOLDER`: for each folder of src a file FOLDER/<folder>.c that includes all of its .c files,
+-- so that a folder compiles as one unit: no static of two of its files has one name. Between folders statics may share
+-- a name (`inside`, `fits`: 200 do, each plain in its own place); types, enumerators and macros may not, as they meet
+-- in headers and in a reader's mind: every one is unique over all of src, but for macros that the file undefines.
 -- Kernels (src/device/kernel_*.c) are built one by one, with flags of their own, from headers that their macros set.
 local out = assert(arg[1], "amalgam.lua FOLDER")
 
