@@ -6,10 +6,8 @@
  * is not stored. The earlier loop moves down to the later one, so nothing in between may touch what it touches. The later one may fold: a fold takes its
  * producers in. Elements are computed by the same operators in the same order as before, so they keep their bits.
  *
- * Left apart: what may fail or is checked (it says its own name and point), and more than JOINED operators. */
+ * Left apart: what may fail or is checked (it says its own name and point), and what is too large (tuning.def). */
 #include "plan/build.h"
-
-enum { NEAR = 24, JOINED = 96, INPUTS = 24 };     /* leaves looked back; operators and windows of one loop */
 
 /* uses: windows on each buffer in all of the plan; here: in the row of leaves at hand. own: in every row that has it a buffer is written before it is read there. */
 typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses, *here; bool *own; int row; } fuser;
@@ -90,7 +88,7 @@ static bool same_space(const tp_region *a, const tp_region *b) {
 
 static bool joins(const tp_region *a, const tp_region *b) {
   if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || !same_space(a, b)) return false;
-  if (a->nmicro + b->nmicro + 2 > JOINED || a->nin + b->nin > INPUTS) return false;
+  if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS || a->nin + b->nin > TP_TUNE_FUSE_WINDOWS) return false;
   for (int k = 0; k < a->nout && b->acc; k++)
     if (a->out[k].buf == b->out[0].buf) return false;
   return all_conflicts(a, b, meets, NULL);
@@ -126,7 +124,7 @@ static int same_number(joint *j, const tp_micro *m) {
 
 /* Takes over the micros; value[i]: what result i is. Without micros a result is the input as it is. */
 static void take_over(joint *j, const tp_region *from, int *value) {
-  int ref[INPUTS + JOINED];
+  int ref[TP_TUNE_FUSE_WINDOWS + TP_TUNE_FUSE_OPERATORS];
   for (int k = 0; k < from->nin; k++) ref[k] = source_of(j, &from->in[k]);
   for (int k = 0; k < from->nmicro; k++) {
     tp_micro m = from->micro[k];
@@ -192,8 +190,8 @@ static void count_both(fuser *f, const tp_region *r, int n) {
 
 static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
   tp_region *r = tp_dup(f->a, b, sizeof *b);
-  tp_micro m[JOINED + 2 * INPUTS];
-  int va[JOINED], vb[JOINED];
+  tp_micro m[TP_TUNE_FUSE_OPERATORS + 2 * TP_TUNE_FUSE_WINDOWS];
+  int va[TP_TUNE_FUSE_OPERATORS], vb[TP_TUNE_FUSE_OPERATORS];
   joint j = { .r = r, .m = m };
   r->in = TP_NEWN(f->a, tp_nd, a->nin + b->nin);
   r->out = TP_NEWN(f->a, tp_nd, a->nout + b->nout);
@@ -228,7 +226,7 @@ static bool can_sink(tp_pnode *const *v, int from, int to) {
 
 /* Leaf j takes in those before it that it can. */
 static void take_in(fuser *f, tp_pnode **v, int j) {
-  for (int i = j - 1; i >= 0 && i >= j - NEAR; i--) {
+  for (int i = j - 1; i >= 0 && i >= j - TP_TUNE_FUSE_NEAR; i--) {
     if (!v[i]) continue;
     if (is_wall(v[i])) return;
     if (!joins(v[i]->rg, v[j]->rg) || !can_sink(v, i, j)) continue;

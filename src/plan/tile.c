@@ -8,13 +8,9 @@
  *
  * leaves the order of everything that depends on each other as it was. Buffers that nothing else touches shrink to B places of that axis. Sums stay sums of the
  * same numbers in the same order. It pays where a leaf goes over more than the cache holds, and a few places of the axis do not: B is so many that they make
- * TILE elements. Extents have to be known for that: small programs pay nothing. */
+ * TP_TUNE_TILE_ELEMENTS elements. Extents have to be known for that: small programs pay nothing. */
 #include "plan/build.h"
 #include <stdlib.h>
-
-/* Elements of a leaf in a tile, of leaves that are worth it, in a line along which all is next to each other. Softmax of 4096 x 1024 f32 on a core with 48 KiB
- * and 1 MiB of cache: 2^12 5.5 ms, 2^13 4.8, 2^14 4.6, 2^15 6.0; layer norm 4.4, 3.8, 3.3, 3.2. */
-enum { TILE = 1 << 14, LEAST = 1 << 16, APART = 64 };
 
 typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart; } tiler;
 typedef struct { int n, axis[64]; int64_t extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
@@ -257,7 +253,7 @@ static void tile_node(tiler *t, tp_pnode *x) {
 
 void tp_plan_tile(tp_plan *p) {
   const char *set = tp_setting("TEMPO_TILE");
-  tiler t = { p, p->a, p->g->ix, tp_plan_uses(p), TILE, LEAST, APART };
+  tiler t = { p, p->a, p->g->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);
 }

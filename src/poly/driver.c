@@ -745,7 +745,7 @@ static bool find_order(tp_sched *S, tp_error *err) {
 }
 
 /* What an order keeps; false: of some array that was too hard to say, so all of it is kept. */
-static bool order_widths(tp_sched *S) {
+static bool keep_enough(tp_sched *S) {
   double t0 = tp_now();
   tp_settle_guards(S);
   tp_dense_vectors(S);
@@ -762,7 +762,7 @@ static bool fill_schedule(tp_sched *S, tp_error *err) {
   for (int i = 0; i < p->arrs.n; i++) dense[i] = p->arrs.v[i]->dense;
   if (!find_order(S, err)) return false;
   if (p->judge) return true;
-  while (!order_widths(S) && relax(S, STORAGE)) {
+  while (!keep_enough(S) && relax(S, STORAGE)) {
     p->nover = nover;
     p->unknown.n = nunknown;
     for (int i = 0; i < p->arrs.n; i++) p->arrs.v[i]->dense = dense[i], p->arrs.v[i]->align = NULL;
@@ -779,7 +779,7 @@ bool tp_schedule(tp_poly *p, tp_error *err) {
   *S = (tp_sched){ .p = p, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
   isl_ctx_reset_error(S->ctx);
   const char *budget = tp_setting("TEMPO_ISL_BUDGET");
-  p->budget = budget && atoll(budget) > 0 ? atoll(budget) : 1000000;
+  p->budget = budget && atoll(budget) > 0 ? atoll(budget) : TP_TUNE_ISL_BUDGET;
   bool ok = fill_schedule(S, err) && tp_late_checks(p, err);
   tp_pools_free(S);
   isl_ctx_reset_error(S->ctx);
