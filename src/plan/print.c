@@ -91,7 +91,7 @@ static void put_head(tp_buf *b, const tp_region *r) {
   tp_puts(b, kinds[r->kind]);
   if (r->kind == TP_RG_OP) tp_putf(b, " %s", tp_ops[r->op].text);
   if (r->kind == TP_RG_FILL) { tp_puts(b, " "); tp_put_double(b, r->fill); }
-  if (r->attr && (r->kind == TP_RG_OP || r->kind == TP_RG_CALL || r->kind == TP_RG_PINIT)) tp_attr_print(b, r->attr, &count);
+  if (r->attr && (r->kind == TP_RG_OP || r->kind == TP_RG_CALL || r->kind == TP_RG_PINIT)) tp_attr_print(b, r->attr, NULL, &count);
   if (count) tp_puts(b, "}");
   for (int k = 0; k < r->nlead; k++) {
     tp_putf(b, "%s %s", k ? "," : " over", r->leadvar[k]->name);
