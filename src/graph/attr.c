@@ -124,7 +124,7 @@ static void put_floats(tp_buf *b, const double *v) {
   tp_put_double(b, v[1]);
 }
 
-static void put_value(tp_buf *b, const attr_row *r, int n, const void *v) {
+static void put_attr_value(tp_buf *b, const attr_row *r, int n, const void *v) {
   if (r->kind != TP_A_BOOL && r->kind != TP_A_INTS) tp_puts(b, " ");
   switch (r->kind) {
     case TP_A_STRING: tp_put_string(b, *(const char *const *)v); break;
@@ -150,7 +150,7 @@ static bool scan_ints(tp_scan *in, int *n, const int **axes) {
   return true;
 }
 
-static bool scan_value(tp_scan *in, tp_ictx *c, const attr_row *r, int *n, void *v) {
+static bool scan_attr_value(tp_scan *in, tp_ictx *c, const attr_row *r, int *n, void *v) {
   switch (r->kind) {
     case TP_A_STRING: return (*(const char **)v = tp_scan_string(in)) != NULL;
     case TP_A_INT: return tp_scan_small(in, v);
@@ -175,14 +175,14 @@ static bool is_text(const attr_row *r, bool expressions) { return r->kind <= (ex
 
 void tp_attr_print(tp_buf *b, const tp_attr *a, const tp_op *op, int *count) {
   for (const attr_row *r = attr_rows; r < attr_rows + TP_LEN(attr_rows); r++)
-    if (is_text(r, op) && is_set(r, a) && !(r->kind == TP_A_EXTENTS && tp_ix_is_shape(*op))) put_value(tp_attr_item(b, count, r->key), r, count_of(r, a), value_of(r, a));
+    if (is_text(r, op) && is_set(r, a) && !(r->kind == TP_A_EXTENTS && tp_ix_is_shape(*op))) put_attr_value(tp_attr_item(b, count, r->key), r, count_of(r, a), value_of(r, a));
 }
 
 bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known) {
   const attr_row *r = attr_rows, *end = attr_rows + TP_LEN(attr_rows);
   while (r < end && !(is_text(r, c) && strcmp(r->key, key) == 0)) r++;
   *known = r < end;
-  return r == end || scan_value(in, c, r, (int *)((char *)a + r->count), (char *)a + r->at);
+  return r == end || scan_attr_value(in, c, r, (int *)((char *)a + r->count), (char *)a + r->at);
 }
 
 /* ---- copies and comparison ---- */
