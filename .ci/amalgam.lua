@@ -1,7 +1,7 @@
--- `lua5.4 .ci/amalgam.lua FOLDER`: for each folder of src a file FOLDER/<folder>.c that includes all of its .c files, so that
--- a folder compiles as one unit: no static of two of its files has one name. Between folders statics may share a name
--- (`inside`, `fits`: 200 do, each plain in its own place); types, enumerators and macros may not, as they meet in headers and
--- in a reader's mind: every one is unique over all of src, but for macros that the file itself undefines.
+-- `lua5.4 .ci/amalgam.lua FOLDER`: for each folder of src a file FOLDER/<folder>.c that includes all of its .c files,
+-- so that a folder compiles as one unit: no static of two of its files has one name. Between folders statics may share
+-- a name (`inside`, `fits`: 200 do, each plain in its own place); types, enumerators and macros may not, as they meet
+-- in headers and in a reader's mind: every one is unique over all of src, but for macros that the file undefines.
 -- Kernels (src/device/kernel_*.c) are built one by one, with flags of their own, from headers that their macros set.
 local out = assert(arg[1], "amalgam.lua FOLDER")
 
@@ -44,7 +44,8 @@ local function declaration(file, text)
   local flat = text:gsub("%b{}", "")
   local tag, opaque = flat:match "^%s*typedef%s+struct%s+([%w_]+)%s+([%w_]+)%s*;"
   if tag and tag == opaque and not text:find "{" then return end
-  local name = flat:match "%(%s*%*%s*([%w_]+)%s*%)%s*%(" or flat:match "([%w_]+)%s*%b()%s*;" or flat:match "([%w_]+)%s*;"
+  local name = flat:match "%(%s*%*%s*([%w_]+)%s*%)%s*%(" or flat:match "([%w_]+)%s*%b()%s*;"
+    or flat:match "([%w_]+)%s*;"
   if name and not flat:match "TP_VEC%b()%s*;" then note(file, "type", name) end
 end
 
@@ -53,8 +54,9 @@ local function declarations(file, text)
   for at, c in text:gmatch "()([{};])" do
     if c == "{" then depth = depth + 1
     elseif c == "}" then depth = depth - 1 end
-    local function_ends = c == "}" and depth == 0 and text:sub(from, at):find "^[^{=]*%)[%s%w_]*{"
-    if depth == 0 and (c == ";" or function_ends) then
+    local outside = depth == 0 and c ~= "{"
+    local function_ends = c == "}" and outside and text:sub(from, at):find "^[^{=]*%)[%s%w_]*{"
+    if outside and (c == ";" or function_ends) then
       if not function_ends then declaration(file, text:sub(from, at)) end
       from = at + 1
     end

@@ -43,13 +43,9 @@ static void take_outputs(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
 }
 
 static void take_tier(lua_State *L, int i, tp_copts *o) {
-  static const char *const name[] = { "auto", "reference", "interpreter", "native" };
   if (!tl_option(L, i, "tier")) return;
   const char *s = tl_string(L, lua_gettop(L), "tier");
-  int k = 0;
-  while (k < (int)TP_LEN(name) && strcmp(name[k], s) != 0) k++;
-  if (k == (int)TP_LEN(name)) tl_unknown(L, "tier", s, name, (int)TP_LEN(name));
-  o->tier = (tp_tier)k;
+  if (!tp_tier_parse(s, &o->tier)) tl_unknown(L, "tier", s, tp_tier_names, TP_NTIER);
   lua_pop(L, 1);
 }
 

@@ -745,7 +745,7 @@ static bool find_order(tp_sched *S, tp_error *err) {
 }
 
 /* What an order keeps; false: of some array that was too hard to say, so all of it is kept. */
-static bool find_widths(tp_sched *S) {
+static bool keep_enough(tp_sched *S) {
   double t0 = tp_now();
   tp_settle_guards(S);
   tp_dense_vectors(S);
@@ -762,7 +762,7 @@ static bool fill_schedule(tp_sched *S, tp_error *err) {
   for (int i = 0; i < p->arrs.n; i++) dense[i] = p->arrs.v[i]->dense;
   if (!find_order(S, err)) return false;
   if (p->judge) return true;
-  while (!find_widths(S) && relax(S, STORAGE)) {
+  while (!keep_enough(S) && relax(S, STORAGE)) {
     p->nover = nover;
     p->unknown.n = nunknown;
     for (int i = 0; i < p->arrs.n; i++) p->arrs.v[i]->dense = dense[i], p->arrs.v[i]->align = NULL;

@@ -23,12 +23,12 @@ static int run_over_dims(const tp_poly *p) {
 
 static void passes(tp_buf *b, tp_fn *f) {
   if (f->tier == TP_TIER_REFERENCE) tp_puts(b, "the reference evaluator executes the program as recorded: no pass changes it\n");
-  for (int i = 0; i < tp_npasses; i++) {
+  for (int i = 0; i < TP_NPASS; i++) {
     const int *did = f->did[i];
-    tp_putf(b, "%-12s %-3s %s", tp_passes[i].name, f->opt.on[i] ? "on" : "off", tp_passes[i].doc);
+    tp_putf(b, "%-12s %-6s %s", tp_passes[i].name, tp_passes[i].always ? "always" : f->opt.on[i] ? "on" : "off", tp_passes[i].says);
     if (f->poly && f->opt.on[i]) {
-      if (i == TP_Q_VECTORIZE) tp_putf(b, ": %d of %d statements", run_over_dims(f->poly), f->poly->stmts.n);
-      else if (i == TP_Q_TILE) tp_putf(b, ": %d loops", count_loops(f->poly->tree, in_blocks));
+      if (i == TP_PASS_VECTORIZE) tp_putf(b, ": %d of %d statements", run_over_dims(f->poly), f->poly->stmts.n);
+      else if (i == TP_PASS_TILE) tp_putf(b, ": %d loops", count_loops(f->poly->tree, in_blocks));
       else if (did[0] == did[1]) tp_putf(b, ": %d operators stay", did[0]);
       else tp_putf(b, ": %d operators become %d", did[0], did[1]);
     }
@@ -37,8 +37,6 @@ static void passes(tp_buf *b, tp_fn *f) {
 }
 
 /* ---- summary ---- */
-
-static const char *const tiers[] = { "auto", "reference", "interpreter", "native" };
 
 static void put_tick_dims(tp_buf *b, const tp_fn *f, int n) {
   for (int k = 0; k < n; k++) tp_putf(b, "%s%s", k ? ", " : "", f->tick[k]->name);
@@ -83,13 +81,13 @@ static int fused(const tp_poly *p) {
 static void put_checked(tp_buf *b, const tp_fn *f, const tp_graph *g) {
   int n = 0;
   for (int i = 0; i < g->nodes.n; i++) n += g->nodes.v[i]->attr.check == TP_CHECK_NAN;
-  if (f->check) tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
+  if (f->opt.check) tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
 }
 
 static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   const tp_poly *p = f->poly;
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
-  tp_putf(b, "tier %s, %d operators", tiers[f->tier], g->nodes.n);
+  tp_putf(b, "tier %s, %d operators", tp_tier_names[f->tier], g->nodes.n);
   if (!p) {
     tp_puts(b, ", evaluated point by point as they are asked for\n");
     put_checked(b, f, g);
@@ -349,8 +347,7 @@ static bool profile(tp_fn *f, void *arg, tp_error *err) {
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) { return tp_guarded(f, profile, &(profiling){ rows, out }, err); }
 
 void tp_dump_stage(const char *section, tp_fn *f) {
-  const char *want = tp_setting("TEMPO_DUMP");
-  if (!want || !strstr(want, section) || !f->poly) return;
+  if (!tp_dump_wanted(section) || !f->poly) return;
   tp_buf b;
   tp_buf_init(&b);
   section_text(f, section, NULL, &b);

@@ -164,7 +164,7 @@ static bool prepare(tp_fn *f, when *w, tp_error *err) {
   *w = (when){ .g = tp_checked_graph(f, err), .n = f->ntick };
   memcpy(w->dim, f->tick, sizeof *f->tick * (size_t)f->ntick);
   f->steps.graph = w->g;
-  return w->g && (f->tier == TP_TIER_REFERENCE || tp_opt_run(w->g, &f->opt, err)) && judge_tick(w, err);
+  return w->g && tp_sweep_graph(f, w->g, err) && judge_tick(w, err);
 }
 
 /* asks: how much more than legality does this order ask of bounds? */
