@@ -263,7 +263,7 @@ static bool attributes(parser *p, tp_attr *a) {
   if (!accept(p, "{")) return true;
   do {
     const char *key = tp_scan_word(&p->in);
-    if (!key || !tp_attr_parse(&p->in, a, key, &known)) return false;
+    if (!key || !tp_attr_parse(&p->in, NULL, a, key, &known)) return false;
     if (!known) return fail(p, "an unknown attribute before this");
   } while (accept(p, ","));
   return expect(p, "}");

@@ -100,7 +100,7 @@ static void put_head(tp_buf *b, const tp_region *r) {
   int count = 0;
   tp_puts(b, tp_rg_names[r->kind]);
   if (r->kind == TP_RG_OP) tp_putf(b, " %s", tp_ops[r->op].text);
-  if (r->attr && r->kind != TP_RG_LOOP) tp_attr_print(b, r->attr, &count);
+  if (r->attr && r->kind != TP_RG_LOOP) tp_attr_print(b, r->attr, NULL, &count);
   if (count) tp_puts(b, "}");
   for (int k = 0; k < r->nlead; k++) {
     tp_puts(b, k == 0 ? " over" : k == r->npoint && r->kind == TP_RG_LOOP ? " |" : ",");
