@@ -74,119 +74,6 @@ static void test_wrapped_operand(void) {
   prog_close(&p);
 }
 
-static void test_pad_concat(void) {
-  prog p;
-  prog_open(&p);
-  int nlead = (int)below(3), rank = nlead + 1 + (int)below(3), axis = nlead + (int)below(rank - nlead), n = 1 + (int)below(3);
-  int64_t shape[MAXAX], part[MAXAX], lo = below(4), hi = below(4);
-  random_shape(rank, shape);
-  tp_dtype d = any_dtype();
-  win in[3], padded, joined;
-  int64_t total = 0;
-  for (int k = 0; k < n; k++) {
-    memcpy(part, shape, sizeof part);
-    if (k) part[axis] = below(5);
-    total += part[axis];
-    in[k] = window(&p, TP_BUF_INPUT, d, nlead, rank, part, 0, below(2));
-  }
-  memcpy(part, shape, sizeof part);
-  part[axis] += lo + hi;
-  padded = window(&p, TP_BUF_OUTPUT, d, nlead, rank, part, 0, below(2));
-  int64_t whole[MAXAX];
-  memcpy(whole, shape, sizeof whole);
-  whole[axis] = total;
-  joined = window(&p, TP_BUF_OUTPUT, d, nlead, rank, whole, 0, below(2));
-  tp_region *r = region(&p, TP_RG_OP, TP_OP_PAD, nlead, shape, 1, in, 1, &padded);
-  *attr_of(r) = (tp_attr){ .axis = axis - nlead, .f = { 1 } };
-  r->nix = 2;
-  r->ix = TP_NEWN(&p.a, const tp_ix *, 2);
-  r->ix[0] = K(&p, lo), r->ix[1] = K(&p, hi);
-  add(&p, leaf(&p, r));
-  r = region(&p, TP_RG_OP, TP_OP_CONCAT, nlead, shape, n, in, 1, &joined);
-  *attr_of(r) = (tp_attr){ .axis = axis - nlead };
-  add(&p, leaf(&p, r));
-  bool ok = prog_run(&p);
-  EACH_POINT(at, rank, part) {
-    int64_t q[MAXAX];
-    memcpy(q, at, sizeof q);
-    q[axis] -= lo;
-    ok &= q[axis] < 0 || q[axis] >= shape[axis] ? win_get(&padded, at) == 1 : same_element(&padded, at, &in[0], q);
-  }
-  EACH_POINT(at2, rank, whole) {
-    int64_t q[MAXAX];
-    memcpy(q, at2, sizeof q);
-    int k = 0;
-    while (q[axis] >= in[k].shape[axis]) q[axis] -= in[k++].shape[axis];
-    ok &= same_element(&joined, at2, &in[k], q);
-  }
-  CHECK(ok);
-  prog_close(&p);
-}
-
-static void test_reshape(void) {
-  prog p;
-  prog_open(&p);
-  int64_t a = 1 + below(4), b = 1 + below(4), c = 1 + below(4), lead = 1 + below(3);
-  int nlead = (int)below(2);
-  int64_t from[4] = { lead, a * b, c }, to[4] = { lead, a, b * c };
-  const int64_t *f = nlead ? from : from + 1, *t = nlead ? to : to + 1;
-  tp_dtype d = any_dtype();
-  win in = window(&p, TP_BUF_INPUT, d, nlead, nlead + 2, f, 0, below(3) == 0), out = window(&p, TP_BUF_OUTPUT, d, nlead, nlead + 2, t, 0, below(3) == 0);
-  add(&p, leaf(&p, region(&p, TP_RG_OP, TP_OP_RESHAPE, nlead, f, 1, &in, 1, &out)));
-  bool ok = prog_run(&p);
-  EACH_POINT(at, nlead + 2, f) {
-    int64_t e = at[nlead] * c + at[nlead + 1], q[MAXAX] = { at[0] };
-    q[nlead] = e / (b * c);
-    q[nlead + 1] = e % (b * c);
-    ok &= same_element(&out, q, &in, at);
-  }
-  CHECK(ok);
-  prog_close(&p);
-}
-
-/* permute, expand, slice, flip where somebody stores them */
-static void test_views(void) {
-  prog p;
-  prog_open(&p);
-  int nlead = (int)below(2);
-  int64_t s[4] = { 2, 3, 5, 4 }, *x = s + 1 - nlead, o[4];
-  int rank = nlead + 3, axes[3] = { 2, 0, 1 };
-  win in = window(&p, TP_BUF_INPUT, TP_F32, nlead, rank, x, 0, below(2)), out[4];
-  tp_op ops[4] = { TP_OP_PERMUTE, TP_OP_SLICE, TP_OP_FLIP, TP_OP_EXPAND };
-  bool ok = true;
-  int64_t thin[4] = { 2, 3, 1, 4 };
-  win narrow = window(&p, TP_BUF_INPUT, TP_F32, nlead, rank, thin + 1 - nlead, 0, below(2));
-  for (int k = 0; k < 4; k++) {
-    memcpy(o, x, sizeof *o * (size_t)rank);
-    if (k == 0) for (int i = 0; i < 3; i++) o[nlead + i] = x[nlead + axes[i]];
-    if (k == 1) o[nlead + 1] = 2;
-    out[k] = window(&p, TP_BUF_OUTPUT, TP_F32, nlead, rank, o, 0, below(2));
-    tp_region *r = region(&p, TP_RG_OP, ops[k], nlead, x, 1, k == 3 ? &narrow : &in, 1, &out[k]);
-    *attr_of(r) = (tp_attr){ .axis = 1, .naxes = 3, .axes = axes, .i = { 2 } };
-    r->nix = 2;
-    r->ix = TP_NEWN(&p.a, const tp_ix *, 2);
-    r->ix[0] = K(&p, 1), r->ix[1] = K(&p, 2);
-    add(&p, leaf(&p, r));
-  }
-  ok = prog_run(&p);
-  EACH_POINT(at, rank, x) {
-    int64_t q[MAXAX];
-    memcpy(q, at, sizeof q);
-    for (int i = 0; i < 3; i++) q[nlead + i] = at[nlead + axes[i]];
-    ok &= same_element(&out[0], q, &in, at);
-    memcpy(q, at, sizeof q);
-    q[nlead + 1] = 4 - at[nlead + 1];
-    ok &= same_element(&out[2], q, &in, at);
-    q[nlead + 1] = 0;
-    ok &= same_element(&out[3], at, &narrow, q);
-    if (at[nlead + 1] != 1 && at[nlead + 1] != 3) continue;
-    q[nlead + 1] = at[nlead + 1] / 2;
-    ok &= same_element(&out[1], q, &in, at);
-  }
-  CHECK(ok);
-  prog_close(&p);
-}
-
 /* ---- picked by data ---- */
 
 static void test_index(void) {
@@ -366,12 +253,9 @@ int main(int argc, char **argv) {
     test_copy_fill();
     test_wrap();
     test_wrapped_operand();
-    test_pad_concat();
-    test_reshape();
     test_index();
     test_gather();
     test_random();
-    if (i % 6 == 0) test_views();
   }
   test_bad_index();
   test_sources();

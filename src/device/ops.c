@@ -78,9 +78,7 @@ static const row rows[TP_NOP] = {
   [TP_OP_RECUR] = { tp_run_recur, 0, 1, 0 },
   [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1, matmul_room },
   [TP_OP_CONV] = { tp_run_conv, 0, 1, tp_room_conv }, [TP_OP_CONV_DATA] = { tp_run_conv, 0, 1, tp_room_conv }, [TP_OP_CONV_WEIGHT] = { tp_run_conv, 0, 1, tp_room_conv },
-  [TP_OP_UNFOLD] = { tp_run_moves, 0, 0, 0 }, [TP_OP_FOLD] = { tp_run_fold, 0, 1, 0 },
-  [TP_OP_RESHAPE] = { tp_run_moves, 0, 0, tp_room_reshape }, [TP_OP_PAD] = { tp_run_moves, 0, 0, 0 }, [TP_OP_CONCAT] = { tp_run_moves, 0, 0, 0 },
-  [TP_OP_PERMUTE] = { tp_run_moves, 0, 0, 0 }, [TP_OP_EXPAND] = { tp_run_moves, 0, 0, 0 }, [TP_OP_SLICE] = { tp_run_moves, 0, 0, 0 }, [TP_OP_FLIP] = { tp_run_moves, 0, 0, 0 },
+  [TP_OP_FOLD] = { tp_run_fold, 0, 1, 0 },
   [TP_OP_INDEX_SELECT] = { tp_run_index_select, tp_bind_index_select, 0, 0 }, [TP_OP_INDEX_ADD] = { tp_run_index_add, 0, 1, tp_room_index_add }, [TP_OP_GATHER] = { tp_run_gather, 0, 0, 0 },
   [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1, tp_room_scatter_add }, [TP_OP_SORT] = { tp_run_sort, 0, 0, tp_room_sort }, [TP_OP_PINIT] = { tp_run_pinit, 0, 0, 0 },
   [TP_OP_ENV_RESET] = { tp_run_env, 0, 0, tp_room_env }, [TP_OP_ENV_OBS] = { tp_run_env, 0, 0, tp_room_env }, [TP_OP_ENV_STEP] = { tp_run_env, 0, 0, tp_room_env },
@@ -119,7 +117,6 @@ bool tp_op_new(tp_exec *x, tp_dreg *r) {
   r->run = t->run ? t->run : run_missing;
   r->bind = t->bind;
   r->room = t->room;
-  if (t->run == tp_run_moves) tp_moves_new(x, r);
   if (op == TP_OP_MATMUL) r->k = TP_NEW(&x->a, tp_contraction);
   if (op == TP_OP_INDEX_SELECT) r->k = tp_index_select_new(x);
   if (t->arithmetic && halves(r) && r->nnd <= MAXND) { r->run = run_widened; r->bind = NULL; r->room = widened_room; }

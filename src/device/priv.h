@@ -177,7 +177,6 @@ void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype
 void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);      /* either may lie on a ring */
 /* ops.c and friends: one function per operator */
 bool tp_op_new(tp_exec *x, tp_dreg *r);                        /* chooses bind and run */
-void tp_moves_new(tp_exec *x, tp_dreg *r);
 void *tp_index_select_new(tp_exec *x);
 bool tp_bind_index_select(tp_exec *x, tp_dreg *r);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
@@ -195,10 +194,10 @@ void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_bind(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
-tp_oprun tp_run_moves, tp_run_fold, tp_run_conv, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
+tp_oprun tp_run_fold, tp_run_conv, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_recur, tp_run_arg, tp_run_matmul;
 
-tp_droom tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
+tp_droom tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
 
 /* blas.c: NULL functions where there is no library */
 typedef struct tp_blas {

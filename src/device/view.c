@@ -40,6 +40,20 @@ tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size
   return w;
 }
 
+/* A window of the other's shape over dense elements. */
+tp_view tp_view_dense_as(const tp_view *like, void *p) {
+  tp_view v = *like;
+  v.p = p;
+  tp_view_strides(&v);
+  return v;
+}
+
+tp_view tp_view_spatial(const tp_view *v, int nlead) {
+  tp_view s = { .p = v->p, .rank = v->rank - nlead };
+  for (int i = 0; i < s.rank; i++) s.shape[i] = v->shape[nlead + i], s.stride[i] = v->stride[nlead + i];
+  return s;
+}
+
 /* ---- copies ---- */
 
 static void swap_axes(tp_pair *p, int a, int b) {

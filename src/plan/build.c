@@ -4,14 +4,13 @@
  * (index mod width) * stride. Dims that a call runs over become leading axes with the index's coefficient as stride. Values inside a cluster live in
  * scratch: [leading extents][shape]. Elementwise operators of one shape that follow each other become one EW region. */
 #include "plan/build.h"
-#include <stdio.h>
 
 static tp_ictx *C(const pb *b) { return b->pl->g->ix; }
 static const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
 
 /* ---- buffers ---- */
 
-static tp_pbuf *new_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d) {
+tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d) {
   tp_pbuf *x = TP_NEW(b->a, tp_pbuf);
   *x = (tp_pbuf){ .id = b->pl->bufs.n, .kind = kind, .name = name, .pos = pos, .dtype = d, .size = K(b, 1), .first = -1, .last = -1 };
   TP_PUSH(b->a, &b->pl->bufs, x);
@@ -27,7 +26,7 @@ static void layout(pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int r
   }
 }
 
-static const tp_ix **upper_shape(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
+const tp_ix **tp_pb_upper(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
   const tp_ix **up = TP_NEWN(b->a, const tp_ix *, rank);
   for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->pl->g, shape[i], nd, dims);
   return up;
@@ -38,11 +37,11 @@ static void array_bufs(pb *b) {
   b->bufof = TP_NEWN(b->a, tp_pbuf *, b->p->arrs.n);
   for (int i = 0; i < b->p->arrs.n; i++) {
     tp_arr *r = b->p->arrs.v[i];
-    tp_pbuf *x = b->bufof[i] = new_buf(b, kinds[r->kind], r->name, r->val.node->pos, r->dtype);
+    tp_pbuf *x = b->bufof[i] = tp_pb_buf(b, kinds[r->kind], r->name, r->val.node->pos, r->dtype);
     x->slot = r->slot;
     x->order = r->order;
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
-    layout(b, x, r->ndim, r->width, r->rank, upper_shape(b, r->rank, r->shape, r->ndim, r->dim));
+    layout(b, x, r->ndim, r->width, r->rank, tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
   }
 }
 
@@ -79,7 +78,7 @@ static const tp_ix *ends_loaded(pb *b, const tp_ix *e) {
   return tp_ix_subst(C(b), e, n, from, to);
 }
 
-static const tp_ix *here(pb *b, const tp_ix *e) {
+const tp_ix *tp_pb_here(pb *b, const tp_ix *e) {
   return b->p->ends.n ? ends_loaded(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0)) : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
 }
 
@@ -137,9 +136,9 @@ static tp_nd nd_new(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   n.shape = TP_NEWN(b->a, const tp_ix *, o->rank);
   n.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
   n.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
-  for (int i = 0; i < o->rank; i++) { n.shape[i] = here(b, o->shape[i]); n.stride[i] = here(b, o->stride[i]); }
+  for (int i = 0; i < o->rank; i++) { n.shape[i] = tp_pb_here(b, o->shape[i]); n.stride[i] = tp_pb_here(b, o->stride[i]); }
   for (int k = 0; k < b->nlead; k++) n.lead[k] = K(b, 0);
-  n.off = split_lead(b, here(b, o->off), K(b, 1), n.lead);
+  n.off = split_lead(b, tp_pb_here(b, o->off), K(b, 1), n.lead);
   return n;
 }
 
@@ -180,7 +179,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
   n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
   n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
   for (int d = 0; d < r->ndim; d++) {
-    const tp_ix *e = here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
+    const tp_ix *e = tp_pb_here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
     int axis = -1;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(e, o->var[k])) continue;
@@ -245,7 +244,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   return nd_array(b, r, &q);
 }
 
-static void layout_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape) {
+void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape) {
   layout(b, x, b->nlead, b->leadcap, rank, shape);
   x->order = b->leadorder;
 }
@@ -253,8 +252,8 @@ static void layout_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape) 
 static tp_pbuf *scratch_of(pb *b, int i) {
   if (b->scratch[i]) return b->scratch[i];
   const tp_node *n = b->s->node[i];
-  tp_pbuf *x = new_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
-  layout_rows(b, x, n->out[0].rank, upper_shape(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
+  tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
+  tp_pb_rows(b, x, n->out[0].rank, tp_pb_upper(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
   return b->scratch[i] = x;
 }
 
@@ -266,111 +265,8 @@ static tp_nd nd_scratch_out(pb *b, int i) {
 
 /* ---- regions ---- */
 
-static tp_region *region(pb *b, tp_rgkind kind, const tp_node *n) {
-  tp_region *r = TP_NEW(b->a, tp_region);
-  *r = (tp_region){ .kind = kind, .node = n, .pos = n ? n->pos : b->s->pos, .nlead = b->nlead };
-  r->far = b->s->far;
-  r->row = b->s->tickrow ? here(b, b->s->tickrow) : NULL;
-  r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
-  r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
-  r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
-  if (n) { r->op = n->op; r->attr = &n->attr; }
-  tp_pnode *leaf = TP_NEW(b->a, tp_pnode);
-  leaf->kind = TP_P_REGION; leaf->rg = r;
-  TP_PUSH(b->a, &b->leaves, leaf);
-  return r;
-}
-
-/* ---- loops: axes of operands become axes of the region ---- */
-
-static const tp_sym *axis_var(pb *b, int i) {
-  while (b->naxisvar <= i) {
-    char name[16];
-    snprintf(name, sizeof name, "a%d", b->naxisvar);
-    b->axisvar[b->naxisvar++] = tp_sym_var(C(b), name);
-  }
-  return b->axisvar[i];
-}
-
-/* Axis k of the window is axis of[k] of the loop. One of extent 1 does not move: on a ring it is a place. */
-static void onto_axes(pb *b, const tp_region *r, tp_nd *x, const int *of) {
-  const tp_ix **stride = TP_NEWN(b->a, const tp_ix *, r->nlead);
-  for (int k = 0; k < r->nlead; k++) stride[k] = k < r->npoint ? x->lead[k] : K(b, 0);
-  for (int k = 0; k < x->rank; k++)
-    if (x->shape[k] != K(b, 1)) stride[of[k]] = x->stride[k];
-  int own = x->wrap - r->npoint;
-  if (own >= 0 && x->shape[own] == K(b, 1)) {
-    tp_ring *ring = TP_NEWN(b->a, tp_ring, x->nring + 1);
-    if (x->nring) memcpy(ring, x->ring, sizeof *ring * (size_t)x->nring);
-    ring[x->nring++] = (tp_ring){ x->wlo, x->wmod, x->stride[own] };
-    x->ring = ring;
-    x->wrap = -1;
-  } else if (own >= 0) x->wrap = of[own];
-  x->lead = stride;
-  x->rank = 0;
-}
-
-/* The axes of an operand are the last of `rank`, or those that are not in `gone`. */
-static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
-  int of[TP_MAXRANK], rank = r->nlead - r->npoint;
-  for (int i = rank - 1, k = x->rank - 1; i >= 0 && k >= 0; i--)
-    if (!(gone >> i & 1)) of[k--] = r->npoint + i;
-  onto_axes(b, r, x, of);
-}
-
-/* A loop over the dims of the call and these; `gone`, of its own axes, are folded by red, and the result lacks them. */
-static bool to_loop(pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim) {
-  int np = r->npoint = r->nlead, n = np + rank;
-  if (n > TP_MAXRANK) return tp_fail(b->err, TP_E_DEVICE, r->pos, "device: an operand has %d axes, leading ones included; at most %d are possible", n, TP_MAXRANK);
-  const tp_ix **lead = TP_NEWN(b->a, const tp_ix *, n), **lo = TP_NEWN(b->a, const tp_ix *, n);
-  const tp_sym **var = TP_NEWN(b->a, const tp_sym *, n);
-  for (int k = 0; k < n; k++) {
-    lead[k] = k < np ? r->lead[k] : ext[k - np];
-    lo[k] = k < np ? r->leadlo[k] : K(b, 0);
-    var[k] = k < np ? r->leadvar[k] : axis_var(b, k - np);
-  }
-  r->nlead = n, r->lead = lead, r->leadlo = lo, r->leadvar = var;
-  r->sums = gone << np;
-  for (int k = 0; k < r->nin; k++) onto(b, r, &r->in[k], 0);
-  for (int k = 0; k < r->nout; k++) onto(b, r, &r->out[k], keepdim ? 0 : gone);
-  for (int k = 0; k < np && r->acc; k++)
-    if (r->out[0].lead[k] == K(b, 0)) r->sums |= 1u << k;
-  return true;
-}
-
-static void set_micros(pb *b, tp_region *r, int n, const tp_micro *m) {
-  r->micro = tp_dup(b->a, m, sizeof *m * (size_t)n);
-  r->nmicro = n;
-  r->outmicro = TP_NEW(b->a, int);
-  *r->outmicro = n - 1;
-}
-
-static void put(pb *b, tp_nd **v, int *n, tp_nd x) {
-  tp_nd *w = TP_NEWN(b->a, tp_nd, *n + 1);
-  if (*n) memcpy(w, *v, sizeof *w * (size_t)*n);
-  w[*n] = x;
-  *v = w; (*n)++;
-}
-
-static bool fill(pb *b, const tp_node *n, double value, tp_nd to) {
-  tp_region *r = region(b, TP_RG_LOOP, n);
-  tp_attr *a = TP_NEW(b->a, tp_attr);
-  a->f[0] = value;
-  set_micros(b, r, 1, &(tp_micro){ .op = TP_OP_FILL, .dtype = b->pl->bufs.v[to.buf]->dtype, .attr = a });
-  put(b, &r->out, &r->nout, to);
-  return to_loop(b, r, to.rank, to.shape, 0, false);
-}
-
-static bool copy(pb *b, const tp_node *n, tp_nd from, tp_nd to) {
-  tp_region *r = region(b, TP_RG_LOOP, n);
-  put(b, &r->in, &r->nin, from);
-  put(b, &r->out, &r->nout, to);
-  r->outmicro = TP_NEW(b->a, int);
-  return to_loop(b, r, to.rank, to.shape, 0, false);
-}
-
 static bool fill_scratch(pb *b, int i) {
-  return b->scratch[i] || fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_scratch_out(b, i));
+  return b->scratch[i] || tp_pb_fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_scratch_out(b, i));
 }
 
 /* Where an operand's elements are: an array, or the scratch of a node of the cluster. */
@@ -419,7 +315,7 @@ static void point(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
   r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
   for (int d = 0; d < n->ndom; d++)
-    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) r->coord[r->ncoord++] = here(b, b->s->nodeat[i][d]);
+    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) r->coord[r->ncoord++] = tp_pb_here(b, b->s->nodeat[i][d]);
 }
 
 /* ---- elementwise groups ---- */
@@ -449,7 +345,7 @@ static int group_find(const pb *b, int i) {
 static bool group_close(pb *b) {
   if (!b->g.open) return true;
   b->g.open = false;
-  tp_region *r = region(b, TP_RG_LOOP, NULL);
+  tp_region *r = tp_pb_region(b, TP_RG_LOOP, NULL);
   const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
   r->node = last; r->pos = last->pos; r->op = last->op; r->attr = &last->attr;
   if (may_fail(last)) point(b, r, b->g.node[b->g.n - 1]);
@@ -466,11 +362,11 @@ static bool group_close(pb *b) {
     bool final = i == b->final;
     if (final) { r->acc = b->final_acc; r->red = b->final_red; }
     if (!final && b->uses[i] <= b->g.node[b->g.n - 1] && !b->g.leaks[k]) continue;
-    put(b, &r->out, &r->nout, final ? b->final_nd : nd_scratch_out(b, i));
+    tp_pb_put(b, &r->out, &r->nout, final ? b->final_nd : nd_scratch_out(b, i));
     outs[r->nout - 1] = b->g.micro_of[k];
   }
   r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
-  return to_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
+  return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
 }
 
 static bool group_add(pb *b, int i) {
@@ -497,7 +393,7 @@ static bool group_add(pb *b, int i) {
       b->g.micro[b->g.nmicro] = (tp_micro){ .op = TP_OP_FILL, .dtype = b->s->node[j]->out[0].dtype, .attr = &b->s->node[j]->attr };
       m.in[k] = -1 - b->g.nmicro++;
     } else {
-      put(b, &b->g.in, &b->g.nin, nd_operand(b, &o[k]));
+      tp_pb_put(b, &b->g.in, &b->g.nin, nd_operand(b, &o[k]));
       m.in[k] = b->g.nin - 1;
     }
   }
@@ -516,7 +412,7 @@ static void exprs(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
   r->nix = n->attr.nix;
   r->ix = TP_NEWN(b->a, const tp_ix *, r->nix);
-  for (int k = 0; k < r->nix; k++) r->ix[k] = here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
+  for (int k = 0; k < r->nix; k++) r->ix[k] = tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
   if (n->op == TP_OP_CALL || may_fail(n)) point(b, r, i);
   r->check = watched(n);
 }
@@ -548,40 +444,46 @@ static bool op_loop(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
   uint32_t gone = 0;
   if (n->op == TP_OP_VALUE || n->op == TP_OP_IOTA) {
-    tp_micro m = number_of(b, i, n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(C(b), axis_var(b, n->attr.axis)));
+    tp_micro m = number_of(b, i, n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(C(b), tp_pb_axis(b, n->attr.axis)));
     r->nix = 0;
-    set_micros(b, r, 1, &m);
-    return to_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
+    tp_pb_micros(b, r, 1, &m);
+    return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
   }
   bool reduces = tp_ops[n->op].cls == TP_CLS_RED;
   for (int k = 0; k < n->attr.naxes && reduces; k++) gone |= 1u << n->attr.axes[k];
   if (reduces) r->red = tp_op_red(n->op);
   r->outmicro = TP_NEW(b->a, int);
-  return to_loop(b, r, r->in[0].rank, r->in[0].shape, gone, n->attr.keepdim);
+  return tp_pb_loop(b, r, r->in[0].rank, r->in[0].shape, gone, n->attr.keepdim);
+}
+
+static void put_results(pb *b, int i, tp_nd **out, int *nout) {
+  if (i == b->final) tp_pb_put(b, out, nout, b->final_nd);
+  else if (i < b->s->nnode - 1 || b->s->src.node) tp_pb_put(b, out, nout, nd_scratch_out(b, i));
+  else
+    for (int k = 0; k < b->s->nacc; k++)
+      if (b->s->acc[k].kind == TP_ACC_WRITE) tp_pb_put(b, out, nout, nd_write(b, &b->s->acc[k]));
 }
 
 static bool op_region(pb *b, int i) {
   tp_node *n = b->s->node[i];
-  tp_nd *in = NULL; int nin = 0;
+  tp_nd *in = NULL, *out = NULL;
+  int nin = 0, nout = 0;
   for (int k = 0; k < n->nin; k++) {
     tp_opnd o;
     if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
-    put(b, &in, &nin, nd_operand(b, &o));
+    tp_pb_put(b, &in, &nin, nd_operand(b, &o));
   }
-  if (n->op == TP_OP_PINIT) put(b, &in, &nin, nd_loaded(b, n));
-  tp_region *r = region(b, is_loop(n->op) ? TP_RG_LOOP : n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
-  r->in = in; r->nin = nin;
+  put_results(b, i, &out, &nout);
+  if (n->op == TP_OP_PAD) return tp_pb_pad(b, n, tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[0], b->s->nodeat[i])), in, out);
+  if (n->op == TP_OP_CONCAT) return tp_pb_concat(b, n, nin, in, out);
+  if (n->op == TP_OP_RESHAPE) return tp_pb_reshape(b, n, *in, *out);
+  if (n->op == TP_OP_PINIT) tp_pb_put(b, &in, &nin, nd_loaded(b, n));
+  tp_region *r = tp_pb_region(b, is_loop(n->op) ? TP_RG_LOOP : n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
+  r->in = in, r->nin = nin;
+  r->out = out, r->nout = nout;
   exprs(b, r, i);
   if (n->op == TP_OP_CALL && n->attr.nover && b->p->g->stops.n) put_rows(b, r);
-  if (i == b->final) {
-    put(b, &r->out, &r->nout, b->final_nd);
-    r->acc = b->final_acc; r->red = b->final_red;
-  } else if (i == b->s->nnode - 1 && !b->s->src.node) {
-    for (int k = 0; k < b->s->nacc; k++) {
-      const tp_access *x = &b->s->acc[k];
-      if (x->kind == TP_ACC_WRITE) put(b, &r->out, &r->nout, nd_write(b, x));
-    }
-  } else put(b, &r->out, &r->nout, nd_scratch_out(b, i));
+  if (i == b->final) r->acc = b->final_acc, r->red = b->final_red;
   return !is_loop(n->op) || op_loop(b, r, i);
 }
 
@@ -672,13 +574,13 @@ static bool count_uses(pb *b) {
 
 static void drop_rows(pb *b, tp_nd *n) {
   for (int k = 0; k < b->s->nrow; k++) {
-    const tp_ix *e = split_lead(b, here(b, b->s->row[k]), n->stride[k], n->lead);
+    const tp_ix *e = split_lead(b, tp_pb_here(b, b->s->row[k]), n->stride[k], n->lead);
     n->off = tp_ix_add(C(b), n->off, tp_ix_mul(C(b), e, n->stride[k]));
   }
   n->rank -= b->s->nrow; n->shape += b->s->nrow; n->stride += b->s->nrow;
 }
 
-static bool fill_target(pb *b, const tp_node *n) { return fill(b, n, n->attr.f[0], nd_write(b, target(b->s))); }
+static bool fill_target(pb *b, const tp_node *n) { return tp_pb_fill(b, n, n->attr.f[0], nd_write(b, target(b->s))); }
 
 /* Where it adds: the first axes of what is added go along the dims of a range. */
 static void point_of_sum(pb *b, tp_region *r) {
@@ -690,7 +592,7 @@ static void point_of_sum(pb *b, tp_region *r) {
   r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
   for (int d = 0; d < n->ndom; d++) {
     r->along |= (uint32_t)w->at[d].range << d;
-    r->coord[r->ncoord++] = here(b, w->at[d].lo);
+    r->coord[r->ncoord++] = tp_pb_here(b, w->at[d].lo);
   }
 }
 
@@ -705,18 +607,18 @@ static bool final_copy(pb *b) {
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
   tp_nd to = nd_write(b, target(s));
-  if (s->kind != TP_ST_ACC) return copy(b, s->src.node, in, to);
-  tp_region *r = region(b, TP_RG_LOOP, s->src.node);
+  if (s->kind != TP_ST_ACC) return tp_pb_copy(b, s->src.node, in, to);
+  tp_region *r = tp_pb_region(b, TP_RG_LOOP, s->src.node);
   r->pos = b->s->pos;
   r->op = TP_OP_DETACH;
   r->attr = NULL;
   if (watched(s->into)) point_of_sum(b, r);
-  put(b, &r->in, &r->nin, in);
-  put(b, &r->out, &r->nout, to);
+  tp_pb_put(b, &r->in, &r->nin, in);
+  tp_pb_put(b, &r->out, &r->nout, to);
   r->acc = true;
   r->red = s->into->attr.red;
-  set_micros(b, r, 1, &(tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src), .attr = &s->src.node->attr });
-  return to_loop(b, r, to.rank, to.shape, 0, false);
+  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src), .attr = &s->src.node->attr });
+  return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
 }
 
 /* ---- parameters between ticks: each new value goes to the place of the last one too, where whoever asks finds the newest ---- */
@@ -732,7 +634,7 @@ static bool copy_newest(pb *b) {
     for (int e = 0; e < from->ndim; e++)
       if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;
   tp_opnd o = whole(b, to->val, to->ndim, to->dim, idx);
-  return copy(b, s->into, nd_write(b, w), nd_array(b, to, &o));
+  return tp_pb_copy(b, s->into, nd_write(b, w), nd_array(b, to, &o));
 }
 
 static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
@@ -759,7 +661,7 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s;
   tp_nd cond;
   if (s->kind == TP_ST_INIT) {
-    bool ok = fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), nd_write(b, target(s)));
+    bool ok = tp_pb_fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), nd_write(b, target(s)));
     b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
     return ok;
   }
@@ -819,7 +721,7 @@ static tp_nd nd_ends(pb *b, const tp_node *n, int i) {
   for (int d = 0; d < s->ndom; d++) {
     at[d] = NULL;
     for (int k = 0; k < n->ndom; k++)
-      if (n->dom[k] == s->dom[d] && !is_over(n, n->dom[k])) at[d] = here(b, b->s->nodeat[b->s->nnode - 1][k]);
+      if (n->dom[k] == s->dom[d] && !is_over(n, n->dom[k])) at[d] = tp_pb_here(b, b->s->nodeat[b->s->nnode - 1][k]);
   }
   tp_nd all = nd_end(b, &(tp_end){ i, NULL, at }), x = all;
   x.rank = 0;
@@ -851,7 +753,7 @@ static void put_rows(pb *b, tp_region *r) {
     bool differ = is_over(n, s->dim);
     for (int k = 0, o = 0; k < n->ndom; o += is_over(n, n->dom[k++])) {
       if (n->dom[k] == s->dim && differ) x.along = o;
-      else if (n->dom[k] == s->dim) x.at = here(b, b->s->nodeat[b->s->nnode - 1][k]);
+      else if (n->dom[k] == s->dim) x.at = tp_pb_here(b, b->s->nodeat[b->s->nnode - 1][k]);
     }
     for (int d = 0; d < s->ndom; d++) differ |= is_over(n, s->dom[d]);
     if (!differ || !tp_dom_has(n->ndom, n->dom, s->dim)) continue;

@@ -26,6 +26,23 @@ typedef struct pb {
   int naxisvar; const tp_sym *axisvar[TP_MAXRANK];      /* that stand for the place along axes of elements */
   bool *wanted;                                 /* ends that the node at work mentions, by the same numbers */
 } pb;
+/* build.c */
+const tp_ix *tp_pb_here(pb *b, const tp_ix *e);                /* at the statement's point, ends as variables that are loaded */
+tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d);
+void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape);        /* laid out for what the call runs over */
+const tp_ix **tp_pb_upper(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims);       /* extents over bounds, at least these */
+/* loops.c. A region becomes a leaf when it is made; false: b->err */
+tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n);
+void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x);             /* to the end of a list */
+void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m);      /* the last one is its result */
+const tp_sym *tp_pb_axis(pb *b, int i);                        /* stands for the place along axis i of elements */
+/* Axes of operands become axes of the region: dims of the call and these; `gone`, of its own axes, are folded by red, and the result lacks them. */
+bool tp_pb_loop(pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim);
+bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to);
+bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to);
+bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out);   /* in begins at lo of out */
+bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out);
+bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out);
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof);
 #endif

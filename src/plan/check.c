@@ -159,15 +159,6 @@ static bool op_types(const look *l) {
 
 /* ---- other operators: axes ---- */
 
-static bool permutes(const tp_attr *a, int rank) {
-  unsigned seen = 0;
-  for (int i = 0; i < a->naxes; i++) {
-    if (a->axes[i] < 0 || a->axes[i] >= rank) return false;
-    seen |= 1u << a->axes[i];
-  }
-  return a->naxes == rank && seen == (1u << rank) - 1;
-}
-
 /* Ranks of the operands (x, then what picks, then what is added) and the result of an operator that picks by data. */
 static bool picks(const tp_region *r) {
   int x = r->in[0].rank, k = r->in[1].rank, o = r->out[0].rank;
@@ -187,17 +178,6 @@ static bool all_of_rank(const tp_region *r, int rank) {
   return true;
 }
 
-static bool moves(const tp_region *r) {
-  const tp_attr *a = r->attr;
-  int rank = r->out[0].rank;
-  if (r->op == TP_OP_RESHAPE) return true;
-  if (r->op == TP_OP_EXPAND) return r->in[0].rank <= rank;
-  if (r->op == TP_OP_PERMUTE) return all_of_rank(r, rank) && permutes(a, rank);
-  if (r->op == TP_OP_UNFOLD) return r->in[0].rank == rank - 1 && a->axis >= 0 && a->axis < rank - 1 && r->nix == 2;
-  if (r->op == TP_OP_FOLD) return r->in[0].rank == rank + 1 && a->axis >= 0 && a->axis < rank;
-  return all_of_rank(r, rank) && a->axis >= 0 && a->axis < rank && ((r->op != TP_OP_SLICE && r->op != TP_OP_PAD) || r->nix == 2);
-}
-
 static bool op_axes(const tp_region *r) {
   const tp_attr *a = r->attr;
   int x = r->nin ? r->in[0].rank : 0, o = r->nout ? r->out[0].rank : 0;
@@ -207,7 +187,7 @@ static bool op_axes(const tp_region *r) {
     case TP_CLS_SCAN: case TP_CLS_SORT: return axis && all_of_rank(r, x);
     case TP_CLS_MM: return x >= 2 && all_of_rank(r, x);
     case TP_CLS_CONV: return x >= 4 && all_of_rank(r, x) && a->naxes == 3 * (x - 3);
-    case TP_CLS_MOVE: return moves(r);
+    case TP_CLS_MOVE: return x == o + 1 && a->axis >= 0 && a->axis < o;
     case TP_CLS_GATH: return axis && picks(r);
     default: return true;
   }
@@ -217,7 +197,7 @@ static bool op_axes(const tp_region *r) {
 static bool op(const look *l) {
   const tp_region *r = l->r;
   if (!r->attr) return bad(l, "no attributes");
-  bool loops = tp_ops[r->op].cls == TP_CLS_RED || tp_ops[r->op].cls == TP_CLS_TIME || r->op == TP_OP_IOTA || elementwise(r->op);
+  bool loops = tp_ops[r->op].cls == TP_CLS_RED || tp_ops[r->op].cls == TP_CLS_TIME || (tp_ops[r->op].cls == TP_CLS_MOVE && r->op != TP_OP_FOLD) || r->op == TP_OP_IOTA || elementwise(r->op);
   if (loops) return bad(l, "is said by a loop");
   if (r->acc && r->op != TP_OP_MATMUL && r->op != TP_OP_CONV_WEIGHT) return bad(l, "does not accumulate");
   return op_types(l) && (op_axes(r) || bad(l, "the axes do not fit"));

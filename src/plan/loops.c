@@ -1,0 +1,182 @@
+/* loops: regions as the builder makes them, and what moves elements said as loops: fills, copies, and the operators that put windows side by side. */
+#include "plan/build.h"
+#include <stdio.h>
+
+static tp_ictx *C(const pb *b) { return b->pl->g->ix; }
+static const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
+
+tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n) {
+  tp_region *r = TP_NEW(b->a, tp_region);
+  *r = (tp_region){ .kind = kind, .node = n, .pos = n ? n->pos : b->s->pos, .nlead = b->nlead };
+  r->far = b->s->far;
+  r->row = b->s->tickrow ? tp_pb_here(b, b->s->tickrow) : NULL;
+  r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
+  r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
+  r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
+  if (n) { r->op = n->op; r->attr = &n->attr; }
+  tp_pnode *leaf = TP_NEW(b->a, tp_pnode);
+  leaf->kind = TP_P_REGION; leaf->rg = r;
+  TP_PUSH(b->a, &b->leaves, leaf);
+  return r;
+}
+
+void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x) {
+  tp_nd *w = TP_NEWN(b->a, tp_nd, *n + 1);
+  if (*n) memcpy(w, *v, sizeof *w * (size_t)*n);
+  w[*n] = x;
+  *v = w; (*n)++;
+}
+
+/* ---- loops: axes of operands become axes of the region ---- */
+
+const tp_sym *tp_pb_axis(pb *b, int i) {
+  while (b->naxisvar <= i) {
+    char name[16];
+    snprintf(name, sizeof name, "a%d", b->naxisvar);
+    b->axisvar[b->naxisvar++] = tp_sym_var(C(b), name);
+  }
+  return b->axisvar[i];
+}
+
+/* Axis k of the window is axis of[k] of the loop. One of extent 1 does not move: on a ring it is a place. */
+static void onto_axes(pb *b, const tp_region *r, tp_nd *x, const int *of) {
+  const tp_ix **stride = TP_NEWN(b->a, const tp_ix *, r->nlead);
+  for (int k = 0; k < r->nlead; k++) stride[k] = k < r->npoint ? x->lead[k] : K(b, 0);
+  for (int k = 0; k < x->rank; k++)
+    if (x->shape[k] != K(b, 1)) stride[of[k]] = x->stride[k];
+  int own = x->wrap - r->npoint;
+  if (own >= 0 && x->shape[own] == K(b, 1)) {
+    tp_ring *ring = TP_NEWN(b->a, tp_ring, x->nring + 1);
+    if (x->nring) memcpy(ring, x->ring, sizeof *ring * (size_t)x->nring);
+    ring[x->nring++] = (tp_ring){ x->wlo, x->wmod, x->stride[own] };
+    x->ring = ring;
+    x->wrap = -1;
+  } else if (own >= 0) x->wrap = of[own];
+  x->lead = stride;
+  x->rank = 0;
+}
+
+/* The axes of an operand are the last of `rank`, or those that are not in `gone`. */
+static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
+  int of[TP_MAXRANK], rank = r->nlead - r->npoint;
+  for (int i = rank - 1, k = x->rank - 1; i >= 0 && k >= 0; i--)
+    if (!(gone >> i & 1)) of[k--] = r->npoint + i;
+  onto_axes(b, r, x, of);
+}
+
+/* A loop over the dims of the call and these; `gone`, of its own axes, are folded by red, and the result lacks them. */
+bool tp_pb_loop(pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim) {
+  int np = r->npoint = r->nlead, n = np + rank;
+  if (n > TP_MAXRANK) return tp_fail(b->err, TP_E_DEVICE, r->pos, "device: an operand has %d axes, leading ones included; at most %d are possible", n, TP_MAXRANK);
+  const tp_ix **lead = TP_NEWN(b->a, const tp_ix *, n), **lo = TP_NEWN(b->a, const tp_ix *, n);
+  const tp_sym **var = TP_NEWN(b->a, const tp_sym *, n);
+  for (int k = 0; k < n; k++) {
+    lead[k] = k < np ? r->lead[k] : ext[k - np];
+    lo[k] = k < np ? r->leadlo[k] : K(b, 0);
+    var[k] = k < np ? r->leadvar[k] : tp_pb_axis(b, k - np);
+  }
+  r->nlead = n, r->lead = lead, r->leadlo = lo, r->leadvar = var;
+  r->sums = gone << np;
+  for (int k = 0; k < r->nin; k++) onto(b, r, &r->in[k], 0);
+  for (int k = 0; k < r->nout; k++) onto(b, r, &r->out[k], keepdim ? 0 : gone);
+  for (int k = 0; k < np && r->acc; k++)
+    if (r->out[0].lead[k] == K(b, 0)) r->sums |= 1u << k;
+  return true;
+}
+
+void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m) {
+  r->micro = tp_dup(b->a, m, sizeof *m * (size_t)n);
+  r->nmicro = n;
+  r->outmicro = TP_NEW(b->a, int);
+  *r->outmicro = n - 1;
+}
+
+bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to) {
+  tp_region *r = tp_pb_region(b, TP_RG_LOOP, n);
+  tp_attr *a = TP_NEW(b->a, tp_attr);
+  a->f[0] = value;
+  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_FILL, .dtype = b->pl->bufs.v[to.buf]->dtype, .attr = a });
+  tp_pb_put(b, &r->out, &r->nout, to);
+  return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
+}
+
+bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to) {
+  tp_region *r = tp_pb_region(b, TP_RG_LOOP, n);
+  tp_pb_put(b, &r->in, &r->nin, from);
+  tp_pb_put(b, &r->out, &r->nout, to);
+  r->outmicro = TP_NEW(b->a, int);
+  return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
+}
+
+/* ---- operators that move windows ---- own axes as they are; what an axis has of them is an expression, so that an extent may come out as 0 */
+
+static const tp_ix *clip(pb *b, const tp_ix *e, const tp_ix *lo, const tp_ix *hi) { return tp_ix_simplify(C(b), tp_ix_min(C(b), tp_ix_max(C(b), e, lo), hi), 0, NULL); }
+
+/* n places of that axis from lo on. */
+static tp_nd part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n) {
+  tp_nd p = *x;
+  p.shape = tp_dup(b->a, x->shape, sizeof *x->shape * (size_t)x->rank);
+  p.shape[axis] = n;
+  if (x->wrap == b->nlead + axis) p.wlo = tp_ix_add(C(b), x->wlo, lo);
+  else p.off = tp_ix_add(C(b), x->off, tp_ix_mul(C(b), x->stride[axis], lo));
+  return p;
+}
+
+bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out) {
+  int axis = n->attr.axis;
+  const tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all), *to = clip(b, tp_ix_add(C(b), lo, in->shape[axis]), from, all);
+  const tp_ix *gap[3] = { K(b, 0), from, to }, *end[3] = { from, to, all };
+  for (int i = 0; i < 3; i++) {
+    const tp_ix *count = tp_ix_sub(C(b), end[i], gap[i]);
+    tp_nd o = part(b, out, axis, gap[i], count), x = part(b, in, axis, tp_ix_sub(C(b), gap[i], lo), count);
+    if (count != K(b, 0) && !(i == 1 ? tp_pb_copy(b, n, x, o) : tp_pb_fill(b, n, n->attr.f[0], o))) return false;
+  }
+  return true;
+}
+
+bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out) {
+  const tp_ix *at = K(b, 0);
+  for (int k = 0; k < nin; k++) {
+    const tp_ix *count = in[k].shape[n->attr.axis];
+    if (!tp_pb_copy(b, n, in[k], part(b, out, n->attr.axis, at, count))) return false;
+    at = tp_ix_add(C(b), at, count);
+  }
+  return true;
+}
+
+static tp_nd row_major(pb *b, const tp_nd *x, int rank, const tp_ix **shape) {
+  tp_nd r = *x;
+  const tp_ix *s = K(b, 1);
+  r.rank = rank;
+  r.shape = shape;
+  r.stride = TP_NEWN(b->a, const tp_ix *, rank);
+  for (int i = rank - 1; i >= 0; i--) {
+    r.stride[i] = s;
+    s = tp_ix_mul(C(b), s, shape[i]);
+  }
+  return r;
+}
+
+/* Are its own axes one line? */
+static bool is_line(pb *b, const tp_nd *x) {
+  tp_nd r = row_major(b, x, x->rank, x->shape);
+  bool line = x->wrap < 0;
+  for (int i = 0; i < x->rank; i++) line &= x->stride[i] == r.stride[i] || x->shape[i] == K(b, 1);
+  return line;
+}
+
+/* What is a line is seen in the other's shape; if neither is, by way of one that is. */
+bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out) {
+  if (!is_line(b, &in) && !is_line(b, &out)) {
+    tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
+    tp_nd mid = { .buf = x->id, .off = K(b, 0), .wrap = -1 };
+    tp_pb_rows(b, x, out.rank, tp_pb_upper(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
+    mid.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
+    for (int k = 0; k < b->nlead; k++) mid.lead[k] = tp_pbuf_stride(C(b), x, k);
+    if (!tp_pb_copy(b, n, in, row_major(b, &mid, in.rank, in.shape))) return false;
+    in = row_major(b, &mid, out.rank, out.shape);
+  }
+  if (is_line(b, &in)) in = row_major(b, &in, out.rank, out.shape);
+  else out = row_major(b, &out, in.rank, in.shape);
+  return tp_pb_copy(b, n, in, out);
+}
