@@ -5,9 +5,6 @@
  * scratch: [leading extents][shape]. Elementwise operators of one shape that follow each other become one EW region. */
 #include "plan/build.h"
 
-static tp_ictx *C(const pb *b) { return b->pl->g->ix; }
-static const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
-
 /* ---- buffers ---- */
 
 tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d) {
@@ -456,7 +453,7 @@ static bool op_loop(pb *b, tp_region *r, int i) {
   return tp_pb_loop(b, r, r->in[0].rank, r->in[0].shape, gone, n->attr.keepdim);
 }
 
-static void put_results(pb *b, int i, tp_nd **out, int *nout) {
+static void result_windows(pb *b, int i, tp_nd **out, int *nout) {
   if (i == b->final) tp_pb_put(b, out, nout, b->final_nd);
   else if (i < b->s->nnode - 1 || b->s->src.node) tp_pb_put(b, out, nout, nd_scratch_out(b, i));
   else
@@ -473,7 +470,7 @@ static bool op_region(pb *b, int i) {
     if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
     tp_pb_put(b, &in, &nin, nd_operand(b, &o));
   }
-  put_results(b, i, &out, &nout);
+  result_windows(b, i, &out, &nout);
   if (n->op == TP_OP_PAD) return tp_pb_pad(b, n, tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[0], b->s->nodeat[i])), in, out);
   if (n->op == TP_OP_CONCAT) return tp_pb_concat(b, n, nin, in, out);
   if (n->op == TP_OP_RESHAPE) return tp_pb_reshape(b, n, *in, *out);

@@ -26,6 +26,8 @@ typedef struct pb {
   int naxisvar; const tp_sym *axisvar[TP_MAXRANK];      /* that stand for the place along axes of elements */
   bool *wanted;                                 /* ends that the node at work mentions, by the same numbers */
 } pb;
+static inline tp_ictx *C(const pb *b) { return b->pl->g->ix; }
+static inline const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
 /* build.c */
 const tp_ix *tp_pb_here(pb *b, const tp_ix *e);                /* at the statement's point, ends as variables that are loaded */
 tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d);

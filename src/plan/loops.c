@@ -2,9 +2,6 @@
 #include "plan/build.h"
 #include <stdio.h>
 
-static tp_ictx *C(const pb *b) { return b->pl->g->ix; }
-static const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
-
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n) {
   tp_region *r = TP_NEW(b->a, tp_region);
   *r = (tp_region){ .kind = kind, .node = n, .pos = n ? n->pos : b->s->pos, .nlead = b->nlead };
