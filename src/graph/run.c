@@ -57,9 +57,11 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
     int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
     if (tp_run_output_bytes(g, run, i) < 0) continue;
-    run->outputs[i] = (some ? tp_array_new : tp_array_blank)(t->dtype, rank, shape);
+    int axis;
+    bool whole = !some && !tp_varies(t->rank, t->shape, o->val.node->ndom, o->val.node->dom, &axis);
+    run->outputs[i] = (whole ? tp_array_blank : tp_array_new)(t->dtype, rank, shape);
     if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);
-    if (!some && poison) memset(run->outputs[i]->data, 0xff, tp_array_bytes(run->outputs[i]));
+    if (whole && poison) memset(run->outputs[i]->data, 0xff, tp_array_bytes(run->outputs[i]));
   }
   return true;
 }
