@@ -198,8 +198,6 @@ tp_buf *tp_attr_item(tp_buf *b, int *count, const char *key);  /* "{key" or ", k
 void tp_attr_print(tp_buf *b, const tp_attr *a, const tp_op *op, int *count);
 bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known);
 void tp_attr_key(tp_buf *b, const tp_attr *a);              /* bytes that are the same of equal ones */
-/* Index expressions of attributes, results and edges; one with false is the last. False: there was one. */
-bool tp_each_ix(const tp_node *n, bool (*on)(void *ud, const tp_ix *e), void *ud);
 /* Marks, by node id, what n is made of through edges, and n; what is marked already was gone through. */
 void tp_reach(tp_arena *a, tp_node *n, bool *seen);
 const char *tp_red_name(tp_red red);                        /* "sum" */
