@@ -192,7 +192,7 @@ bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, cell_here(r,
 
 typedef struct { const ref *r; uint64_t h; } hashing;
 
-static const tp_ix *add(void *ud, const tp_ix *e) {
+static const tp_ix *add_ix(void *ud, const tp_ix *e) {
   hashing *x = ud;
   int64_t v = tp_ix_evalq(e, x->r->env);
   x->h = tp_hash(&v, sizeof v, x->h);
@@ -204,7 +204,7 @@ static uint64_t said(const ref *r, const tp_node *n) {
   hashing x = { r, 0 };
   tp_edge in[n->nin + 1];
   tp_node own;
-  tp_node_map(NULL, own_part(n, &own, in), add, &x);
+  tp_node_map(NULL, own_part(n, &own, in), add_ix, &x);
   return x.h;
 }
 
