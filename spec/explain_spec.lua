@@ -31,7 +31,7 @@ describe("explain", function()
   it("tells loops: where they go, blocks, sums over windows", function()
     local text = f:explain "schedule"
     assert.truthy(text:find "\n  for t = 1 %.%. T {\n", text)
-    assert.truthy(text:find "\nfor tb = [^\n]- down to 0 in blocks of 64 {\n.-\n  for t = [^\n]- down to [^\n]- {\n", text)
+    assert.truthy(text:find "\nfor tb = [^\n]- down to 0 in blocks of 64 {.-\n  for t = [^\n]- down to [^\n]- {\n", text)
     assert.truthy(text:find "\n    for t2 = max%(0, t %- 2%) %.%. t %+ 1 {\n      sum@14#2%[t%] %+= to@14#2%[t2%]")
     assert.truthy(text:find "\n%s+g %+= matmul%(h%[[^\n]-%], [^\n]-%) over t = ", text)
   end)

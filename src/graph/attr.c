@@ -216,30 +216,3 @@ void tp_attr_key(tp_buf *b, const tp_attr *a) {
     else if (n) tp_putn(b, value_of(r, a), r->size * (size_t)n);
   }
 }
-
-/* ---- expressions ---- */
-
-typedef struct { bool (*on)(void *, const tp_ix *); void *ud; } ix_walk;
-
-static bool on_extents(const ix_walk *w, int n, const tp_ix *const *e) {
-  for (int i = 0; i < n; i++)
-    if (!w->on(w->ud, e[i])) return false;
-  return true;
-}
-
-static bool on_indices(const ix_walk *w, int n, const tp_at *at) {
-  for (int i = 0; at && i < n; i++)
-    if (!w->on(w->ud, at[i].lo) || (at[i].range && !w->on(w->ud, at[i].hi))) return false;
-  return true;
-}
-
-bool tp_each_ix(const tp_node *n, bool (*on)(void *ud, const tp_ix *e), void *ud) {
-  const ix_walk w = { on, ud };
-  bool go = on_extents(&w, n->attr.nix, n->attr.ix) && on_indices(&w, n->attr.nat, n->attr.at);
-  for (int o = 0; go && o < n->nout; o++) go = on_extents(&w, n->out[o].rank, n->out[o].shape);
-  for (int k = 0; go && k < n->nin; k++) {
-    const tp_edge *e = &n->in[k];
-    go = (!e->cond || on(ud, e->cond)) && on_indices(&w, e->gather ? e->src.node->ndom : n->ndom, e->at);
-  }
-  return go;
-}

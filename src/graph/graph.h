@@ -156,6 +156,9 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
 /* No dim of s->dom is moved by at (of x's dims). */
 tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);         /* each dim at its own value */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
+/* Every index expression that n says becomes what fn makes of it, in lists of a's; a NULL: fn only looks at them. exprs.c */
+typedef const tp_ix *tp_ixfn(void *ud, const tp_ix *e);
+void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud);
 bool tp_node_mentions(const tp_node *n, const tp_sym *s);       /* in an index, an extent, a condition or a value */
 
 /* v read at `at` (one entry per dim of v's domain; identity dims: {false, dim}). Gives v itself for the identity; composes READ of READ when both are points. */
@@ -196,8 +199,6 @@ tp_buf *tp_attr_item(tp_buf *b, int *count, const char *key);  /* "{key" or ", k
 void tp_attr_print(tp_buf *b, const tp_attr *a, const tp_op *op, int *count);
 bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known);
 void tp_attr_key(tp_buf *b, const tp_attr *a);              /* bytes that are the same of equal ones */
-/* Index expressions of attributes, results and edges; one with false is the last. False: there was one. */
-bool tp_each_ix(const tp_node *n, bool (*on)(void *ud, const tp_ix *e), void *ud);
 /* Marks, by node id, what n is made of through edges, and n; what is marked already was gone through. */
 void tp_reach(tp_arena *a, tp_node *n, bool *seen);
 const char *tp_red_name(tp_red red);                        /* "sum" */

@@ -97,17 +97,17 @@ static void use_dims(bool *used, int n, const tp_sym *const *dims) {
   for (int i = 0; i < n; i++) use(used, dims[i]);
 }
 
-static bool use_ix(void *used, const tp_ix *e) {
+static const tp_ix *use_ix(void *used, const tp_ix *e) {
   const tp_sym *syms[64];
   int n = e ? tp_ix_syms(e, syms, TP_LEN(syms)) : 0;
   use_dims(used, TP_MIN(n, (int)TP_LEN(syms)), syms);
-  return true;
+  return e;
 }
 
-static void use_node(bool *used, const tp_node *n) {
+static void use_node(bool *used, tp_node *n) {
   use_dims(used, n->ndom, n->dom);
   use_dims(used, n->attr.nalong, n->attr.along);
-  tp_each_ix(n, use_ix, used);
+  tp_node_map(NULL, n, use_ix, used);
 }
 
 static bool *used_symbols(tp_arena *a, const tp_graph *g) {

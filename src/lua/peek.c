@@ -14,11 +14,11 @@ static void reach_sym(reach_t *r, const tp_sym *s) {
   if (stop) reach_val(r, stop->done);
 }
 
-static bool reach_ix(void *r, const tp_ix *e) {
+static const tp_ix *reach_ix(void *r, const tp_ix *e) {
   const tp_sym *s[64];
   int n = tp_ix_syms(e, s, TP_LEN(s));
   for (int k = 0; k < TP_MIN(n, (int)TP_LEN(s)); k++) reach_sym(r, s[k]);
-  return true;
+  return e;
 }
 
 static void reach_val(reach_t *r, tp_val v) {
@@ -27,10 +27,10 @@ static void reach_val(reach_t *r, tp_val v) {
   r->stack[r->n++] = v.node->id;
 }
 
-static void reach_node(reach_t *r, const tp_node *n) {
+static void reach_node(reach_t *r, tp_node *n) {
   for (int k = 0; k < n->ndom; k++) reach_sym(r, n->dom[k]);
   for (int k = 0; k < n->nin; k++) reach_val(r, n->in[k].src);
-  tp_each_ix(n, reach_ix, r);
+  tp_node_map(NULL, n, reach_ix, r);
   if (n->op == TP_OP_GRAD)                      /* of the marked losses too */
     for (int k = 0; k < r->g->losses.n; k++) reach_val(r, r->g->losses.v[k]);
 }

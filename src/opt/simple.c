@@ -68,10 +68,13 @@ bool tp_share_equal(tp_graph *g) {
 }
 
 /* fold: identities that hold for every value, NaN and infinities included:
- *   x * 1 => x, x / 1 => x, x - 0 => x   when shape, dtype and domain stay   (x + 0 is not: -0 + 0 is +0; it goes unless `precise`)
+ *   x * 1 => x, x / 1 => x, x - 0 => x   when shape, dtype and domain stay; 1 may be spread over the shape   (x + 0 is not: -0 + 0 is +0; it goes unless `precise`)
  *   cast to the dtype it has => x,  reshape, expand to the shape it has => x,  permute by the identity => x
  * The reader's points are x's points, so what is needed of x does not grow. */
-static bool filled_with(tp_val v, double c) { return v.node->op == TP_OP_FILL && v.node->attr.f[0] == c; }
+static bool filled_with(tp_val v, double c) {
+  while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE) v = v.node->in[0].src;
+  return v.node->op == TP_OP_FILL && v.node->attr.f[0] == c;
+}
 
 static tp_val folded(const tp_node *n, bool precise) {
   tp_val none = { 0 }, a = n->nin > 0 ? n->in[0].src : none, b = n->nin > 1 ? n->in[1].src : none, r = none;

@@ -7,21 +7,25 @@
 
 /* ---- bounds that must be given ---- */
 
-static bool mark_ix(void *seen, const tp_ix *e) {
+static const tp_ix *mark_ix(void *seen, const tp_ix *e) {
   const tp_sym *s[64];
   int n = TP_MIN(64, tp_ix_syms(e, s, 64));
-  for (int i = 0; i < n; i++) ((bool *)seen)[s[i]->id] = ((bool *)seen)[(s[i]->bound ? s[i]->bound : s[i])->id] = true;
-  return true;
+  for (int i = 0; i < n; i++) {
+    ((bool *)seen)[s[i]->id] = true;
+    if (s[i]->bound) ((bool *)seen)[s[i]->bound->id] = true;
+  }
+  return e;
+}
+
+static void mark_node(bool *seen, tp_node *n) {
+  for (int d = 0; d < n->ndom; d++) if (n->dom[d]->bound) seen[n->dom[d]->bound->id] = true;
+  tp_node_map(NULL, n, mark_ix, seen);
 }
 
 static void needed_bounds(tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   bool *seen = TP_NEWN(&f->graph->arena, bool, tp_nsym(c));
-  for (int i = 0; i < f->graph->nodes.n; i++) {
-    const tp_node *n = f->graph->nodes.v[i];
-    for (int d = 0; d < n->ndom; d++) if (n->dom[d]->bound) seen[n->dom[d]->bound->id] = true;
-    tp_each_ix(n, mark_ix, seen);
-  }
+  for (int i = 0; i < f->graph->nodes.n; i++) mark_node(seen, f->graph->nodes.v[i]);
   f->bounds = TP_NEWN(&f->closed->arena, const tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
     if (seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden) f->bounds[f->nbound++] = tp_sym_at(c, i);
