@@ -370,11 +370,11 @@ static bool bad_extent(const tp_node *n, const tp_ix *e, const char *why, const 
 }
 
 static bool extent_ok(const tp_graph *g, const tp_node *n, const tp_ix *e, tp_error *err) {
-  const tp_sym *syms[64];
+  const tp_sym *const *syms;
   int64_t v;
   if (tp_ix_is_cond(e)) return bad_extent(n, e, "is a condition", "", err);
   if (tp_ix_is_const(e, &v)) return v >= 0 || bad_extent(n, e, "is negative", "", err);
-  int ns = TP_MIN(tp_ix_syms(e, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+  int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(n->ndom, n->dom, syms[i])) return bad_extent(n, e, "mentions what is not in its domain: ", syms[i]->name, err);
     if (!tp_end_known(g, syms[i], n->ndom, n->dom)) return bad_extent(n, e, "mentions an end that depends on data, at each point of dims that its domain lacks: ", syms[i]->name, err);

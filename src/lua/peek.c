@@ -15,9 +15,8 @@ static void reach_sym(reach_t *r, const tp_sym *s) {
 }
 
 static void reach_ix(reach_t *r, const tp_ix *e) {
-  const tp_sym *s[64];
-  int n = e ? tp_ix_syms(e, s, TP_LEN(s)) : 0;
-  for (int k = 0; k < TP_MIN(n, (int)TP_LEN(s)); k++) reach_sym(r, s[k]);
+  const tp_sym *const *s;
+  for (int k = 0, n = tp_ix_syms(e, &s); k < n; k++) reach_sym(r, s[k]);
 }
 
 static void reach_val(reach_t *r, tp_val v) {

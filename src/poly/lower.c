@@ -19,14 +19,14 @@ static tp_vmode first_mode(const tp_node *n) {
     default: return TP_V_STORED;
   }
   int nd = n->in[0].src.node->ndom;             /* a sliding window is copied, so that a ring can hold what it slides over */
-  const tp_sym *syms[64];
+  const tp_sym *const *syms;
   for (int d = 0; d < nd; d++) {
     const tp_at *e = &n->attr.at[d];
     if (!e->range) continue;
     bool moves[2] = { false, false };
     const tp_ix *ends[2] = { e->lo, e->hi };
     for (int k = 0; k < 2; k++) {
-      int m = tp_ix_syms(ends[k], syms, 64);
+      int m = tp_ix_syms(ends[k], &syms);
       for (int i = 0; i < m; i++) moves[k] |= syms[i]->kind == TP_SYM_DIM;
     }
     if (moves[0] && moves[1]) return TP_V_STORED;

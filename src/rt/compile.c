@@ -10,10 +10,8 @@
 typedef struct { tp_arena *a; bool *seen; } marks;
 
 static void mark_ix(marks *m, const tp_ix *e) {
-  const tp_sym *s[64];
-  if (!e) return;
-  int n = TP_MIN(64, tp_ix_syms(e, s, 64));
-  for (int i = 0; i < n; i++) {
+  const tp_sym *const *s;
+  for (int i = 0, n = tp_ix_syms(e, &s); i < n; i++) {
     m->seen[s[i]->id] = true;
     if (s[i]->bound) m->seen[s[i]->bound->id] = true;
   }
