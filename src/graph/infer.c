@@ -3,7 +3,6 @@
  * tp_infer may be run again on a node (verify.c): it reads `in` and `attr` and writes `dom` and `out`. */
 #include "graph/core.h"
 #include "base/env.h"
-#include <stdio.h>
 
 /* ---- messages ---- */
 
@@ -16,10 +15,7 @@ static void shapes_text(tp_buf *b, const tp_node *n) {
 
 bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) {
   char text[512];
-  va_list ap;
-  va_start(ap, why);
-  vsnprintf(text, sizeof text, why, ap);
-  va_end(ap);
+  TP_FORMAT(text, why);
   tp_buf b;
   tp_buf_init(&b);
   shapes_text(&b, n);

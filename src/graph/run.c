@@ -1,7 +1,6 @@
 /* What every tier does with a tp_run before and after: shapes of arrays for given bounds, outputs, checks of bounds and arrays. */
 #include "graph/core.h"
 #include "graph/run.h"
-#include <stdio.h>
 
 /* ---- shapes ---- */
 

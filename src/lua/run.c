@@ -1,6 +1,5 @@
 /* run: what one execution is given: bounds by name, inputs as arrays. Shared by calls of compiled functions and by peek. */
 #include "lua/tl.h"
-#include <stdio.h>
 
 static const char run_key;                      /* registry: metatable of tl_run */
 

@@ -7,7 +7,6 @@
  * the operands then have to wait for the reader.
  * A statement's dims are in the order of P:dim by label; the second dim of a label is a hidden symbol. */
 #include "poly/lower.h"
-#include <stdio.h>
 
 /* ---- modes ---- */
 
@@ -308,5 +307,4 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
   return l->p;
 }
 
-tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n) { return p->mode[n->id]; }
 tp_arr *tp_array_of(const tp_poly *p, tp_val v) { return p->arrof[v.node->id][v.out]; }

@@ -139,7 +139,6 @@ typedef struct tp_opnd {
 bool tp_steps(const tp_poly *p, const tp_ix *e, const tp_sym *s, int64_t *by, const tp_ix **rest);
 /* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead` axis variables (dims of CALL's over) come first. */
 bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
-tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n);
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);   /* operand k of the cluster's i-th node */
 const tp_node *tp_output_param(const tp_graph *g, int output);    /* whose last value it is, or NULL */

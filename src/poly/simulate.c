@@ -36,12 +36,7 @@ static isl_stat add_row(isl_point *p, void *ud) {
   filling *f = ud;
   table *t = f->t;
   int64_t x[2 * SIM_DIM + 1];
-  for (int i = 0; i < t->width; i++) {
-    isl_val *v = isl_point_get_coordinate_val(p, isl_dim_set, i);
-    x[i] = isl_val_get_num_si(v);
-    isl_val_free(v);
-  }
-  isl_point_free(p);
+  tp_isl_point(p, t->width, x);
   size_t size = sizeof(int64_t) * (size_t)(t->width ? t->width : 1);
   tp_vec_grow(&f->s->a, (void **)&t->v, t->n, &t->cap, size);
   memcpy((char *)t->v + size * (size_t)t->n, x, size);
