@@ -79,7 +79,7 @@ struct tp_tree {
   int n; tp_tree **kid;                         /* SEQ: in order; FOR, IF: one (IF: a second is the else) */
   const tp_sym *var; const tp_ix *lo, *hi; int step;   /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
   const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
-  bool parallel;                                /* FOR: no dependence is carried */
+  bool independent;                             /* FOR: no dependence is carried. Read off before storage is: iterations may share slots, so they may not run at once as they stand */
   int64_t block;                                /* FOR: > 0: over blocks of so many points */
   const tp_ix *cond;                            /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
   const tp_ix **top;                            /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */

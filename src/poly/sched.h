@@ -31,7 +31,7 @@ struct tp_item {                                /* of a sequence: a statement, o
   const tp_sym *label; int s;
   int nmem; tp_mem *mem;
   tp_items body;
-  bool parallel;
+  bool independent;                             /* see tp_tree */
   int64_t block;                                /* > 0: a loop over blocks of so many rows */
 };
 
