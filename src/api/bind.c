@@ -21,32 +21,6 @@ static bool names_ok(const char *what, tp_code code, int n, const char *const *n
 
 /* ---- bounds ---- */
 
-static bool unknown_bound(tempo_function *f, const char *name, int n, const char *const *names,
-                          tp_error *e) {
-  char hint[TP_HINT];
-  const tp_sym *s = tp_sym_find(tp_fn_graph(f->f)->ix, name);
-  if (s && s->kind == TP_SYM_BOUND && !s->hidden)
-    return tp_fail(e, TP_E_BOUND, TP_NOWHERE,
-                   "bound '%s' is not needed: nothing that is computed mentions it; leave it out", name);
-  if (s && s->kind == TP_SYM_DIM && s->bound)
-    return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s': it is a dim, whose bound is '%s'", name,
-                   s->bound->name);
-  return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s'%s", name, tp_hint(hint, name, names, n));
-}
-
-static const tp_sym *bound_named(tempo_function *f, const char *name, tp_error *e) {
-  enum { MOST = 64 };
-  const char *names[MOST];
-  const tp_sym *const *need;
-  int n = tp_fn_bounds(f->f, &need);
-  for (int i = 0; i < n; i++) {
-    if (strcmp(need[i]->name, name) == 0) return need[i];
-    if (i < MOST) names[i] = need[i]->name;
-  }
-  unknown_bound(f, name, TP_MIN(n, MOST), names, e);
-  return NULL;
-}
-
 static bool put_bound(tempo_function *f, const tp_sym *s, int64_t v, int64_t *env, tp_error *e) {
   if (v < 0) return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is negative", s->name);
   env[s->id] = v == TEMPO_ENDLESS && s == tp_fn_endless(f->f) ? TP_ENDLESS : v;
@@ -62,7 +36,7 @@ bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_err
   int n = tp_fn_bounds(f->f, &need);
   if (!names_ok("bound", TP_E_BOUND, b.n, b.name, b.v, e)) return false;
   for (int i = 0; i < b.n; i++)
-    if (!(s = bound_named(f, b.name[i], e)) || !put_bound(f, s, b.v[i], env, e)) return false;
+    if (!(s = tp_bound_named(tp_fn_graph(f->f)->ix, b.name[i], n, need, e)) || !put_bound(f, s, b.v[i], env, e)) return false;
   for (int i = 0; all && i < n; i++)
     if (place_of(b.n, b.name, need[i]->name) < 0)
       return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is missing", need[i]->name);

@@ -1,6 +1,5 @@
 /* error: the latest failure of each thread, and how a call is refused. */
 #include "api/api.h"
-#include <stdio.h>
 
 /* The header's statuses are the classes of errs.def, in its order. */
 #define E(N, word) _Static_assert((int)TEMPO_E_##N == (int)TP_E_##N, "tempo_status lacks " #N);
@@ -32,10 +31,7 @@ int api_raise(tempo_error *out, const tempo_error *e) {
 int api_refuse(tempo_error *out, tp_code code, const char *fmt, ...) {
   char text[512];
   tp_error e = { 0 };
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
+  TP_FORMAT(text, fmt);
   tp_fail(&e, code, TP_NOWHERE, "%s", text);
   return api_fail(out, &e);
 }

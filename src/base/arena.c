@@ -2,7 +2,6 @@
  * of exactly its size, so that running over the end of an arena object is caught like that of a heap object. */
 #include "base/base.h"
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 

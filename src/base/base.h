@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <setjmp.h>
 #include <string.h>
 #include <assert.h>
@@ -33,6 +34,9 @@
 #else
 #define TP_PRINTF(f, a)
 #endif
+
+/* What stands behind fmt, as text in an array. */
+#define TP_FORMAT(text, fmt) do { va_list ap_; va_start(ap_, fmt); vsnprintf(text, sizeof (text), fmt, ap_); va_end(ap_); } while (0)
 
 #define TP_VERSION "0.1"
 enum {
@@ -132,6 +136,9 @@ void tp_putf(tp_buf *b, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_put_double(tp_buf *b, double x);        /* shortest that reads back: 0.1, 1e+30, nan, inf, -inf */
 void tp_put_float(tp_buf *b, float x);          /* the same among floats */
 double tp_read_double(const char *s, const char **end);         /* strtod with a point, whatever the locale's is; end = s: no number */
+/* Components of n nodes over edges { from, to }, by node; one comes before those from which it is reached (scc.c). How many. */
+typedef struct tp_link { int from, to; } tp_link;
+int tp_sccs(int n, int nedge, const tp_link *edge, int *scc);
 int tp_by_text(const void *a, const void *b);                    /* for qsort: texts, and structs that begin with one */
 const char *tp_nearest(const char *word, const char *const *names, int n);  /* edit distance <= 1/3 of the length (1 between short ones), else NULL */
 

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 void tp_buf_init(tp_buf *b) { *b = (tp_buf){0}; }

@@ -1,6 +1,5 @@
 /* Errors: one struct filled in place. The first failure stays; later ones are consequences. Every message begins with its class's word. */
 #include "base/base.h"
-#include <stdio.h>
 
 static const char *const words[TP_NERR] = {
   [TP_OK] = "ok",
@@ -22,10 +21,7 @@ static void prefix_word(char *msg, size_t room, const char *word) {
 
 bool tp_fail(tp_error *e, tp_code code, tp_pos pos, const char *fmt, ...) {
   if (!e || e->code != TP_OK) return false;
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(e->msg, sizeof e->msg, fmt, ap);
-  va_end(ap);
+  TP_FORMAT(e->msg, fmt);
   e->code = code;
   e->pos = pos;
   e->notes[0] = 0;

@@ -1,6 +1,5 @@
 /* machine.c: its clock, and how much memory a process may have. */
 #include "base/base.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>

@@ -1,7 +1,6 @@
 /* scan: see scan.h. */
 #include "base/scan.h"
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 void tp_scan_init(tp_scan *in, const char *what, tp_arena *a, tp_arena *files, tp_error *err) {

@@ -1,7 +1,6 @@
 /* Arrays as text: NumPy's array2string with its defaults (8 digits, 75 columns, 3 edge items beyond 1,000 elements), as NumPy 2.4 does it. */
 #include "base/array.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { PRECISION = 8, WIDTH = 75, EDGE = 3, LIMIT = 1000, CELL = 64 };

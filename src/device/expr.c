@@ -4,10 +4,9 @@
 static bool is_var(const tp_sym *s) { return s->kind != TP_SYM_BOUND; }
 
 static bool mentions_var(const tp_ix *e) {
-  const tp_sym *few[32], **syms = few;
-  int n = tp_ix_syms(e, few, TP_LEN(few));
-  bool var = n > (int)TP_LEN(few);                             /* so many: let it be variable */
-  for (int i = 0; i < TP_MIN(n, (int)TP_LEN(few)); i++) var |= is_var(syms[i]);
+  const tp_sym *const *syms;
+  bool var = false;
+  for (int i = 0, n = tp_ix_syms(e, &syms); i < n; i++) var |= is_var(syms[i]);
   return var;
 }
 

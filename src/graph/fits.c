@@ -1,7 +1,6 @@
 /* fits: what a call takes, against what it may. One that takes more is refused before its first step, with the bytes, what needs most of them, and bounds that
  * would do. */
 #include "graph/run.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { TOLD = 4 };                              /* pieces that are told */

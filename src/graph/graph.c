@@ -1,7 +1,6 @@
 /* Graphs: made, copied, swept, ordered. Invariants: nodes.v[i]->id == i; a node that a sweep dropped has id -1 and no operands, and stays in `inputs`
  * and `params` when it was there, because callers of a run and PINIT count by these lists. The graph holds one reference to every CONST's array. */
 #include "graph/core.h"
-#include <stdio.h>
 
 tp_graph *tp_graph_new(tp_ictx *ix) {
   tp_graph *g = tp_calloc(sizeof *g);
@@ -278,52 +277,6 @@ void tp_graph_sweep(tp_graph *g) {
 
 /* ---- order ---- */
 
-/* Tarjan's algorithm from consumers to producers, without recursion: components come out producers first. */
-typedef struct { int node, edge; } dfs_frame;
-typedef struct {
-  const tp_graph *g;
-  int *scc, *low, *num, *stack, nstack, count, nscc;
-  dfs_frame *todo;
-  int ntodo;
-} scc_search;
-
-static void enter(scc_search *t, int id) {
-  t->num[id] = t->low[id] = ++t->count;
-  t->stack[t->nstack++] = id;
-  t->scc[id] = -1;
-  t->todo[t->ntodo++] = (dfs_frame){ id, 0 };
-}
-
-static void leave(scc_search *t, int id) {
-  t->ntodo--;
-  if (t->ntodo) {
-    int up = t->todo[t->ntodo - 1].node;
-    t->low[up] = TP_MIN(t->low[up], t->low[id]);
-  }
-  if (t->low[id] != t->num[id]) return;
-  int m;
-  do {
-    m = t->stack[--t->nstack];
-    t->scc[m] = t->nscc;
-  } while (m != id);
-  t->nscc++;
-}
-
-static void walk(scc_search *t, int root) {
-  enter(t, root);
-  while (t->ntodo) {
-    dfs_frame *f = &t->todo[t->ntodo - 1];
-    const tp_node *n = t->g->nodes.v[f->node];
-    if (f->edge == n->nin) {
-      leave(t, f->node);
-      continue;
-    }
-    int src = n->in[f->edge++].src.node->id;
-    if (!t->num[src]) enter(t, src);
-    else if (t->scc[src] < 0) t->low[f->node] = TP_MIN(t->low[f->node], t->num[src]);
-  }
-}
-
 /* Edges that may carry a value through time: what an order inside a component may run against. */
 static bool carries(const tp_node *n, int k) {
   return n->op == TP_OP_READ || n->op == TP_OP_ACCUM || (n->op == TP_OP_PARAM && k == 1);
@@ -359,21 +312,24 @@ static void by_component(int n, int nscc, const int *scc, int *first, int *sorte
   for (int i = 0; i < n; i++) sorted[first[scc[i]]++] = i;
 }
 
+/* From consumers to producers, so producers come first. */
 int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
-  int n = g->nodes.n;
+  int n = g->nodes.n, nedge = 0, e = 0;
   tp_arena a;
   tp_scratch_init(&a);
-  scc_search t = { .g = g, .scc = scc, .low = TP_NEWN(&a, int, n), .num = TP_NEWN(&a, int, n), .stack = TP_NEWN(&a, int, n), .todo = TP_NEWN(&a, dfs_frame, n) };
+  for (int i = 0; i < n; i++) nedge += g->nodes.v[i]->nin;
+  tp_link *edge = TP_NEWN(&a, tp_link, nedge);
   for (int i = 0; i < n; i++)
-    if (!t.num[i]) walk(&t, i);
+    for (int k = 0; k < g->nodes.v[i]->nin; k++) edge[e++] = (tp_link){ i, g->nodes.v[i]->in[k].src.node->id };
+  int nscc = tp_sccs(n, nedge, edge, scc);
   if (order) {
-    int *first = TP_NEWN(&a, int, t.nscc + 2), *sorted = TP_NEWN(&a, int, n), *done = TP_NEWN(&a, int, n), *todo = TP_NEWN(&a, int, n), placed = 0;
-    by_component(n, t.nscc, scc, first, sorted);
+    int *first = TP_NEWN(&a, int, nscc + 2), *sorted = TP_NEWN(&a, int, n), *done = TP_NEWN(&a, int, n), *todo = TP_NEWN(&a, int, n), placed = 0;
+    by_component(n, nscc, scc, first, sorted);
     for (int i = 0; i < n; i++)
       if (!done[sorted[i]]) placed = place(g, scc, sorted[i], done, todo, order, placed);
   }
   tp_arena_free(&a);
-  return t.nscc;
+  return nscc;
 }
 
 uint64_t tp_graph_hash(const tp_graph *g) {

@@ -184,7 +184,7 @@ TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 /* ---- checks and text ---- */
 const char *tp_own_name(const tp_node *n);                  /* the name the script gave it, as tensor, input or parameter, or its variable; NULL: none */
 const char *tp_called(tp_graph *g, const tp_node *n);       /* for messages: 'x', or the add of net.lua:12 */
-bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run between passes in debug builds */
+bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run after each pass */
 /* What an error of data calls it: 'h', grad of h, or: this add. */
 const char *tp_label_of(const tp_node *n, char *buf, size_t size);
 /* What explain calls a node: its name, "grad of h", or operator and line. */

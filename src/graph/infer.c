@@ -3,7 +3,6 @@
  * tp_infer may be run again on a node (verify.c): it reads `in` and `attr` and writes `dom` and `out`. */
 #include "graph/core.h"
 #include "base/env.h"
-#include <stdio.h>
 
 /* ---- messages ---- */
 
@@ -16,10 +15,7 @@ static void shapes_text(tp_buf *b, const tp_node *n) {
 
 bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) {
   char text[512];
-  va_list ap;
-  va_start(ap, why);
-  vsnprintf(text, sizeof text, why, ap);
-  va_end(ap);
+  TP_FORMAT(text, why);
   tp_buf b;
   tp_buf_init(&b);
   shapes_text(&b, n);
@@ -370,11 +366,11 @@ static bool bad_extent(const tp_node *n, const tp_ix *e, const char *why, const 
 }
 
 static bool extent_ok(const tp_graph *g, const tp_node *n, const tp_ix *e, tp_error *err) {
-  const tp_sym *syms[64];
+  const tp_sym *const *syms;
   int64_t v;
   if (tp_ix_is_cond(e)) return bad_extent(n, e, "is a condition", "", err);
   if (tp_ix_is_const(e, &v)) return v >= 0 || bad_extent(n, e, "is negative", "", err);
-  int ns = TP_MIN(tp_ix_syms(e, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+  int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(n->ndom, n->dom, syms[i])) return bad_extent(n, e, "mentions what is not in its domain: ", syms[i]->name, err);
     if (!tp_end_known(g, syms[i], n->ndom, n->dom)) return bad_extent(n, e, "mentions an end that depends on data, at each point of dims that its domain lacks: ", syms[i]->name, err);

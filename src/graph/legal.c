@@ -46,14 +46,14 @@ static void add_bound(check *c, const char **list, const tp_sym *s) {
 /* "T = 3, I = 2": the bounds of n's dims, of its operand's, and those its index mentions. */
 static const char *bounds_text(check *c, const tp_node *n) {
   const char *list = "";
-  const tp_sym *syms[64];
+  const tp_sym *const *syms;
   for (int k = 0; k < n->ndom; k++) add_bound(c, &list, n->dom[k]->bound);
   if (n->op != TP_OP_READ) return list;
   const tp_node *x = n->in[0].src.node;
   for (int k = 0; k < x->ndom; k++) {
     add_bound(c, &list, x->dom[k]->bound);
     for (int e = 0; e <= n->attr.at[k].range; e++) {
-      int ns = TP_MIN(tp_ix_syms(e ? n->attr.at[k].hi : n->attr.at[k].lo, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+      int ns = tp_ix_syms(e ? n->attr.at[k].hi : n->attr.at[k].lo, &syms);
       for (int i = 0; i < ns; i++) add_bound(c, &list, syms[i]);
     }
   }

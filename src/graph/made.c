@@ -2,7 +2,6 @@
  * choose elements are never asked about. */
 #include "graph/made.h"
 #include <math.h>
-#include <stdio.h>
 
 /* ---- elements ---- */
 

@@ -1,7 +1,6 @@
 /* methods: the table, signatures, and what the bodies share. */
 #include "graph/rows.h"
 #include <math.h>
-#include <stdio.h>
 
 const tp_method tp_methods[] = {
 #define M(name, kinds, sig, fn, shape, dtype, grad, ulp, doc) { name, kinds, sig, fn, shape, doc },
@@ -48,10 +47,7 @@ bool tp_give(tp_graph *g, int n, const tp_val *v, tp_val **out, int *nout) {
 
 bool tp_wrong(tp_mk k, const tp_method *m, tp_code code, const char *fmt, ...) {
   char text[512];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
+  TP_FORMAT(text, fmt);
   return tp_fail(k.err, code, k.g->pos, "%s: '%s': %s", tp_code_word(code), m->name, text);
 }
 

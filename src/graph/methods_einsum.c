@@ -7,7 +7,6 @@
  * nobody needs are summed before. */
 #include "graph/rows.h"
 #include <ctype.h>
-#include <stdio.h>
 
 METHOD(tp_m_matmul) { GIVE(mk_matmul(MK, a[0].val, a[1].val)); }
 

@@ -49,11 +49,9 @@ tp_val mk_swap(tp_mk k, tp_val x, int a, int b) {
 /* The dims that the extents mention, added to dom. */
 static int dims_of(tp_mk k, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const **dom) {
   for (int i = 0; i < rank; i++) {
-    const tp_sym *syms[64];
-    int n = TP_MIN(tp_ix_syms(shape[i], syms, TP_LEN(syms)), (int)TP_LEN(syms)), nd = 0;
-    for (int j = 0; j < n; j++)
-      if (syms[j]->kind == TP_SYM_DIM) syms[nd++] = syms[j];
-    if (nd) ndom = tp_dom_union(k.g, ndom, *dom, nd, syms, dom);
+    const tp_sym *const *syms;
+    for (int j = 0, n = tp_ix_syms(shape[i], &syms); j < n; j++)
+      if (syms[j]->kind == TP_SYM_DIM) ndom = tp_dom_union(k.g, ndom, *dom, 1, &syms[j], dom);
   }
   return ndom;
 }

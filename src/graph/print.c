@@ -98,9 +98,9 @@ static void use_dims(bool *used, int n, const tp_sym *const *dims) {
 }
 
 static const tp_ix *use_ix(void *used, const tp_ix *e) {
-  const tp_sym *syms[64];
-  int n = e ? tp_ix_syms(e, syms, TP_LEN(syms)) : 0;
-  use_dims(used, TP_MIN(n, (int)TP_LEN(syms)), syms);
+  const tp_sym *const *syms;
+  int n = tp_ix_syms(e, &syms);
+  use_dims(used, n, syms);
   return e;
 }
 

@@ -87,10 +87,10 @@ static bool at_affine(int n, const tp_at *at) {
 /* What v's index says of a dim's bound is said at v's point: should the dim end by data, now or by a later P:stop, it is another at the points of `at`. */
 static bool bounds_stay(const tp_node *v) {
   const tp_node *x = v->in[0].src.node;
-  const tp_sym *syms[64];
+  const tp_sym *const *syms;
   for (int i = 0; i < x->ndom; i++)
     for (int hi = 0; hi <= v->attr.at[i].range; hi++) {
-      int n = TP_MIN(tp_ix_syms(hi ? v->attr.at[i].hi : v->attr.at[i].lo, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+      int n = tp_ix_syms(hi ? v->attr.at[i].hi : v->attr.at[i].lo, &syms);
       for (int k = 0; k < n; k++)
         if (syms[k]->kind == TP_SYM_BOUND && syms[k]->dim) return false;
     }

@@ -1,7 +1,6 @@
 /* What every tier does with a tp_run before and after: shapes of arrays for given bounds, outputs, checks of bounds and arrays. */
 #include "graph/core.h"
 #include "graph/run.h"
-#include <stdio.h>
 
 /* ---- shapes ---- */
 
@@ -15,6 +14,19 @@ int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp
     shape[rank++] = TP_MAX(most, 0);
   }
   return rank;
+}
+
+const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err) {
+  const char *names[64];
+  char hint[TP_HINT];
+  for (int k = 0; k < n; k++)
+    if (strcmp(need[k]->name, name) == 0) return need[k];
+  for (int k = 0; k < TP_MIN(n, (int)TP_LEN(names)); k++) names[k] = need[k]->name;
+  const tp_sym *s = tp_sym_find(c, name);
+  if (s && s->kind == TP_SYM_BOUND && !s->hidden) tp_fail(err, TP_E_BOUND, TP_NOWHERE, "bound: '%s' is not needed: nothing that is computed mentions it; leave it out", name);
+  else if (s && s->kind == TP_SYM_DIM && s->bound) tp_fail(err, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s': it is a dim, whose bound is '%s'", name, s->bound->name);
+  else tp_fail(err, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s'%s", name, tp_hint(hint, name, names, TP_MIN(n, (int)TP_LEN(names))));
+  return NULL;
 }
 
 void tp_run_given(const tp_graph *g, int64_t *env) {

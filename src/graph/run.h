@@ -31,6 +31,8 @@ tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);     /* a fre
 /* How many of the tick dims a domain has, if it has none without those outside it: its points belong to a tick, if it has all, or else to the last tick inside
  * them. 0: to none. */
 int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom);
+/* The bound of this name among those that a call needs; NULL: error bound, which says what else the name is. */
+const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err);
 /* Allocates outputs for the bounds in env; memory error names the bytes. Zeroed where a run may be over, or looked at, with elements left out: extents that vary, ends by
  * data, steps. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);

@@ -53,8 +53,8 @@ int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_s
 
 /* The dims that e mentions, added to dom[0 .. n); returns the new n. At most max in all. */
 static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
-  const tp_sym *syms[64];
-  int ns = TP_MIN(tp_ix_syms(e, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+  const tp_sym *const *syms;
+  int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns && n < max; i++)
     if (syms[i]->kind == TP_SYM_DIM) n = insert_dim(n, dom, syms[i]);
   return n;
@@ -93,10 +93,10 @@ enum { NO = 0, YES = 1, OPEN = 2 };
 
 /* d != 0 whenever all its bounds are at least 2: equality for 0 and 1 alone is a mistake, not a program. d mentions no dims. */
 static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
-  const tp_sym *syms[16];
+  const tp_sym *const *syms;
   const tp_ix *to[16];
-  int n = tp_ix_syms(d, syms, TP_LEN(syms));
-  if (n > (int)TP_LEN(syms)) return false;
+  int n = tp_ix_syms(d, &syms);
+  if (n > (int)TP_LEN(to)) return false;
   for (int i = 0; i < n; i++) to[i] = tp_ix_addc(g->ix, tp_ix_sym(g->ix, syms[i]), 2);
   d = tp_ix_subst(g->ix, d, n, syms, to);
   return tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, d, -1), 0, NULL) || tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, d), -1), 0, NULL);

@@ -185,8 +185,8 @@ static bool branch_shape(tp_graph *g, const tp_node *m, int k) {
 }
 
 static bool cond_ok(tp_graph *g, const tp_node *m, const tp_ix *cond, tp_pos pos, tp_error *err) {
-  const tp_sym *syms[64];
-  int ns = TP_MIN(tp_ix_syms(cond, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+  const tp_sym *const *syms;
+  int ns = tp_ix_syms(cond, &syms);
   for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(m->ndom, m->dom, syms[i]))
       return tp_fail(err, TP_E_DOMAIN, pos, "domain: a branch of %s has a condition on '%s', which is not in its domain", tp_called(g, m), syms[i]->name);
@@ -321,8 +321,8 @@ static bool gather_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_err
 
 /* Every dim that e mentions is among a or b, and every end that it mentions is one of a's points. */
 static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const tp_node *b) {
-  const tp_sym *syms[64];
-  int ns = TP_MIN(tp_ix_syms(e, syms, TP_LEN(syms)), (int)TP_LEN(syms));
+  const tp_sym *const *syms;
+  int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(a->ndom, a->dom, syms[i]) && !(b && tp_dom_has(b->ndom, b->dom, syms[i]))) return false;
     if (!tp_end_known(g, syms[i], a->ndom, a->dom)) return false;

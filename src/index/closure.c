@@ -1,6 +1,5 @@
 /* closure.c: relations composed, and the points that hops reach. */
 #include "index/memo.h"
-#include <stdio.h>
 
 tp_rel *tp_rel_id(tp_set *s) { return isl_set_identity(s); }
 tp_rel *tp_rel_compose(tp_rel *a, tp_rel *b) { return tp_memo_op(TP_ASK_COMPOSE, a, b); }

@@ -82,7 +82,7 @@ bool tp_ix_is_cond(const tp_ix *e);
 bool tp_ix_is_const(const tp_ix *e, int64_t *v);      /* v may be NULL */
 bool tp_ix_is_affine(const tp_ix *e);
 bool tp_ix_mentions(const tp_ix *e, const tp_sym *s);
-int tp_ix_syms(const tp_ix *e, const tp_sym **out, int max);  /* distinct symbols mentioned, ascending id; returns how many there are */
+int tp_ix_syms(const tp_ix *e, const tp_sym *const **out);   /* distinct symbols mentioned, ascending id; how many; e NULL: none */
 const tp_sym *tp_ix_as_sym(const tp_ix *e);           /* the symbol if e is just one, else NULL */
 int tp_ix_nterm(const tp_ix *e);                      /* of any integer expression, the constant not counted */
 int64_t tp_ix_cst(const tp_ix *e);                    /* its constant term */

@@ -608,6 +608,23 @@ const tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
   return cond ? fewest_words(c, cond) : tp_ix_not(c, some);
 }
 
+void tp_isl_point(isl_point *p, int n, int64_t *x) {
+  for (int i = 0; i < n; i++) {
+    isl_val *v = isl_point_get_coordinate_val(p, isl_dim_set, i);
+    x[i] = isl_val_get_num_si(v);
+    isl_val_free(v);
+  }
+  isl_point_free(p);
+}
+
+bool tp_isl_concerns(isl_constraint *c, int dim, bool *alone) {
+  unsigned n = (unsigned)isl_constraint_dim(c, isl_dim_set), d = (unsigned)dim;
+  *alone = isl_constraint_involves_dims(c, isl_dim_set, 0, d) == isl_bool_false &&
+           isl_constraint_involves_dims(c, isl_dim_set, d + 1, n - d - 1) == isl_bool_false &&
+           isl_constraint_involves_dims(c, isl_dim_div, 0, (unsigned)isl_constraint_dim(c, isl_dim_div)) == isl_bool_false;
+  return isl_constraint_involves_dims(c, isl_dim_set, d, 1) == isl_bool_true;
+}
+
 /* ---- witnesses ---- */
 
 /* The lexicographically smallest point of a set of parameters, as a set of one point; empty if there is none. */

@@ -33,6 +33,10 @@ int tp_isl_place(TP_TAKE isl_space *space, const tp_sym *bound);
 /* Its parameters at the values of env; and the same without parameters and flat, ready to be gone through point by point. */
 TP_GIVE isl_set *tp_isl_at(TP_TAKE isl_set *s, const int64_t *env);
 TP_GIVE isl_set *tp_isl_numbers(TP_TAKE isl_set *s, const int64_t *env);
+/* The coordinates of a point of such a set. */
+void tp_isl_point(TP_TAKE isl_point *p, int n, int64_t *x);
+/* Does c say something of set dim `dim`? alone: and of no other. */
+bool tp_isl_concerns(TP_KEEP isl_constraint *c, int dim, bool *alone);
 /* e as a function on the space of dims (a set space with n dims). */
 TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e);
 TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);

@@ -408,9 +408,9 @@ bool tp_ix_mentions(const tp_ix *e, const tp_sym *s) {
   return false;
 }
 
-int tp_ix_syms(const tp_ix *e, const tp_sym **out, int max) {
-  for (int i = 0; i < e->nsym && i < max; i++) out[i] = e->syms[i];
-  return e->nsym;
+int tp_ix_syms(const tp_ix *e, const tp_sym *const **out) {
+  *out = e ? e->syms : NULL;
+  return e ? e->nsym : 0;
 }
 
 /* ---- rebuilding ---- */

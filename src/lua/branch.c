@@ -11,11 +11,10 @@ typedef struct {
 } left_t;
 
 static bool mentions_dims(const tp_ix *e) {
-  const tp_sym *s[64];
-  int n = tp_ix_syms(e, s, TP_LEN(s));
-  for (int k = 0; k < TP_MIN(n, (int)TP_LEN(s)); k++)
-    if (s[k]->kind == TP_SYM_DIM) return true;
-  return n > (int)TP_LEN(s);
+  const tp_sym *const *s;
+  bool any = false;
+  for (int k = 0, n = tp_ix_syms(e, &s); k < n; k++) any |= s[k]->kind == TP_SYM_DIM;
+  return any;
 }
 
 static void left_dim(lua_State *L, tl_prog *lp, const tp_sym *d, const tp_at *at, left_t *l, int k) {

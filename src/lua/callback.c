@@ -1,7 +1,6 @@
 /* callback: the core calls back into Lua. Nothing may jump over the core's frames, so all of it runs protected; the error value that a callback
  * raises waits in a stack slot until the core has returned. */
 #include "lua/tl.h"
-#include <stdio.h>
 
 typedef struct { tl_run *r; const tp_call *c; tl_lease *lease; } frame_t;
 
@@ -57,10 +56,7 @@ static const char *call_place(const tp_call *c, char *out, size_t room) {
 static int refuse_call(lua_State *L, const tp_call *c, const char *fmt, ...) TP_PRINTF(3, 4);
 static int refuse_call(lua_State *L, const tp_call *c, const char *fmt, ...) {
   char text[512], at[256];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
+  TP_FORMAT(text, fmt);
   tp_error e = { 0 };
   tp_fail(&e, TP_E_CALLBACK, c->node->pos, "%s: %s", call_place(c, at, sizeof at), text);
   return tl_raise(L, &e);

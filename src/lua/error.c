@@ -3,7 +3,6 @@
  * The object is a table { code, message, where = { file, line }, notes = { ... }, text } that stands for its text wherever Lua asks: tostring, print,
  * .., the standalone interpreters, and every method of strings (e:find "cycle"). A function that insists on a string is given tostring(e). */
 #include "lua/tl.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 static const char error_key;                    /* registry: the metatable of error objects and of their places */
@@ -155,10 +154,7 @@ int tl_raise(lua_State *L, const tp_error *e) {
 
 int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) {
   char text[1024];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
+  TP_FORMAT(text, fmt);
   tp_error e = { 0 };
   tp_fail(&e, code, TP_NOWHERE, "%s", text);
   tl_raise(L, &e);

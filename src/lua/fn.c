@@ -53,6 +53,15 @@ static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) 
 }
 
 /* The results exist, empty, before the run: { name = array }. */
+tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs) {
+  const tp_sym *const *need;
+  tl_run *r = tl_run_new(L, u->lp, runs ? tp_fn_graph(u->f)->inputs.n : 0);
+  int n = tp_fn_bounds(u->f, &need);
+  if (runs) r->endless = tp_fn_endless(u->f);
+  tl_run_bounds(L, r, i, n, need);
+  return r;
+}
+
 static tl_array **push_results(lua_State *L, const tp_graph *g) {
   tl_array **slot = lua_newuserdata(L, sizeof *slot * (size_t)(g->outputs.n + 1));
   lua_createtable(L, 0, g->outputs.n);
@@ -84,12 +93,8 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   tl_fn *u = tl_fn_self(L, "call");
   tp_error e = { 0 };
   if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot call it again");
-  const tp_sym *const *need;
   tp_graph *g = tp_fn_graph(u->f);
-  tl_run *r = tl_run_new(L, u->lp, g->inputs.n);
-  int n = tp_fn_bounds(u->f, &need);
-  r->endless = tp_fn_endless(u->f);
-  tl_run_bounds(L, r, 3, n, need);
+  tl_run *r = tl_fn_run(L, u, 3, true);
   if (!tp_fn_call_may_end(u->f, r->env, &e)) tl_raise(L, &e);
   tl_options(L, 4, "a call", known);
   tl_fn_seed(L, r, 4);
@@ -187,13 +192,7 @@ static int fn_explain(lua_State *L) {
   tp_error e = { 0 };
   tp_buf b;
   const char *section = lua_isnil(L, 2) ? NULL : tl_string(L, 2, "explain");
-  tl_run *r = NULL;
-  if (!lua_isnil(L, 3)) {
-    const tp_sym *const *need;
-    int n = tp_fn_bounds(u->f, &need);
-    r = tl_run_new(L, u->lp, 0);
-    tl_run_bounds(L, r, 3, n, need);
-  }
+  tl_run *r = lua_isnil(L, 3) ? NULL : tl_fn_run(L, u, 3, false);
   tp_buf_init(&b);
   bool ok = tp_fn_explain(u->f, section, r ? r->env : NULL, &b, &e);
   if (r) tl_run_release(r);
@@ -223,18 +222,10 @@ static int push_bytes(lua_State *L, int64_t n) {        /* nil: not known */
   return 1;
 }
 
-static tl_run *run_of_bounds(lua_State *L, tl_fn *u) {  /* given as argument 2 */
-  const tp_sym *const *need;
-  int n = tp_fn_bounds(u->f, &need);
-  tl_run *r = tl_run_new(L, u->lp, 0);
-  tl_run_bounds(L, r, 2, n, need);
-  return r;
-}
-
 static int fn_memory(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "memory");
   tp_error e = { 0 };
-  tl_run *r = run_of_bounds(L, u);
+  tl_run *r = tl_fn_run(L, u, 2, false);
   int64_t bytes = tp_fn_memory(u->f, r->env, &e);
   tl_run_release(r);
   if (e.code) tl_raise(L, &e);
@@ -245,7 +236,7 @@ static int fn_simulate(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "simulate");
   tp_error e = { 0 };
   tp_kept k;
-  tl_run *r = run_of_bounds(L, u);
+  tl_run *r = tl_fn_run(L, u, 2, false);
   bool ok = tp_fn_simulate(u->f, r->env, &k, &e);
   tl_run_release(r);
   if (!ok) tl_raise(L, &e);

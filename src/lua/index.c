@@ -1,6 +1,5 @@
 /* index: dims, bounds, index expressions, conditions and ranges. What Lua cannot say here is answered by what to write instead. */
 #include "lua/tl.h"
-#include <stdio.h>
 
 static bool is_tensor(lua_State *L, int i) {            /* with these, an index expression is its value */
   tl_type t = tl_typeof(L, i);

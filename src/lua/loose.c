@@ -1,7 +1,6 @@
 /* loose: creations and operations that know no program yet. A loose tensor is a row of methods.def with its arguments (a table, its user value);
  * it becomes nodes once per program, when it meets one. It is tried out in a scratch program when it is made, so that mistakes raise at their line. */
 #include "lua/tl.h"
-#include <stdio.h>
 
 static const char scratch_key;                  /* registry: the scratch program */
 

@@ -1,6 +1,5 @@
 /* method: one call for all rows of methods.def: arguments by the row's signature, results as handles. */
 #include "lua/tl.h"
-#include <stdio.h>
 
 typedef struct {
   lua_State *L;

@@ -1,6 +1,5 @@
 /* module: luaopen_tempo. Opening prints nothing and reads nothing but where the Lua libraries are. */
 #include "lua/tl.h"
-#include <stdio.h>
 
 static const char module_key;                   /* registry: the module */
 

@@ -4,7 +4,6 @@
  * the innermost first, for locals, then for upvalues. A local names a tensor only in the function whose lines made it: a parameter of a helper is
  * another's name for it. */
 #include "lua/tl.h"
-#include <stdio.h>
 
 enum { ALIASES = 64 };                          /* parameters of helpers */
 

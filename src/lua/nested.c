@@ -1,6 +1,5 @@
 /* nested: arrays to and from nested Lua tables, element by element. */
 #include "lua/tl.h"
-#include <stdio.h>
 
 #define EXACT 9007199254740992LL                /* 2^53: beyond it a double skips integers */
 
@@ -99,10 +98,7 @@ static const char *entry_place(int levels, const int64_t *at, char *out, size_t 
 static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
 static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) {
   char text[512];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
+  TP_FORMAT(text, fmt);
   tl_fail(n->L, n->code ? n->code : own, "%s: %s", n->what, text);
 }
 

@@ -15,9 +15,8 @@ static void reach_sym(reach_t *r, const tp_sym *s) {
 }
 
 static const tp_ix *reach_ix(void *r, const tp_ix *e) {
-  const tp_sym *s[64];
-  int n = tp_ix_syms(e, s, TP_LEN(s));
-  for (int k = 0; k < TP_MIN(n, (int)TP_LEN(s)); k++) reach_sym(r, s[k]);
+  const tp_sym *const *s;
+  for (int k = 0, n = tp_ix_syms(e, &s); k < n; k++) reach_sym(r, s[k]);
   return e;
 }
 

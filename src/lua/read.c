@@ -1,6 +1,5 @@
 /* read: x[...] in every form: what stands in the brackets becomes one entry (a point or a range) for each dim of x's domain. */
 #include "lua/tl.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- the trap: 2 .. 5 is the string "25" ---- */

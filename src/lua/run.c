@@ -1,6 +1,5 @@
 /* run: what one execution is given: bounds by name, inputs as arrays. Shared by calls of compiled functions and by peek. */
 #include "lua/tl.h"
-#include <stdio.h>
 
 static const char run_key;                      /* registry: metatable of tl_run */
 
@@ -59,21 +58,14 @@ static int64_t bound_value(lua_State *L, tl_run *r, int i, const tp_sym *s) {
 }
 
 static const tp_sym *find_bound(lua_State *L, tl_run *r, const char *name, int n, const tp_sym *const *need) {
-  const char *names[64];
-  int m = 0;
-  for (int k = 0; k < n; k++) {
-    if (strcmp(need[k]->name, name) == 0) return need[k];
-    if (m < (int)TP_LEN(names)) names[m++] = need[k]->name;
-  }
-  const tp_sym *s = tp_sym_find(r->lp->p->ix, name);
-  if (s && s->kind == TP_SYM_BOUND && !s->hidden) tl_fail(L, TP_E_BOUND, "bound: '%s' is not needed: nothing that is computed mentions it; leave it out", name);
-  if (s && s->kind == TP_SYM_DIM && s->bound)
-    tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s': it is a dim, whose bound is '%s'", name, s->bound->name);
-  for (int k = 0; k < r->lp->p->g->inputs.n; k++)
-    if (strcmp(r->lp->p->g->inputs.v[k]->attr.str, name) == 0)
+  const tp_graph *g = r->lp->p->g;
+  tp_error e = { 0 };
+  const tp_sym *s = tp_bound_named(r->lp->p->ix, name, n, need, &e);
+  for (int k = 0; !s && !tp_sym_find(r->lp->p->ix, name) && k < g->inputs.n; k++)
+    if (strcmp(g->inputs.v[k]->attr.str, name) == 0)
       tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s': it is an input, and inputs come first: f(inputs, bounds)", name);
-  char hint[TP_HINT];
-  return tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s'%s", name, tp_hint(hint, name, names, m)), NULL;
+  if (!s) tl_raise(L, &e);
+  return s;
 }
 
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need) {

@@ -5,13 +5,9 @@ int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", NULL };
   tl_fn *u = tl_fn_self(L, "start");
   tp_error e = { 0 };
-  const tp_sym *const *need;
   if (!tp_fn_ticks(u->f, &e)) tl_raise(L, &e);
   tp_graph *g = tp_fn_graph(u->f);
-  tl_run *r = tl_run_new(L, u->lp, g->inputs.n);
-  int n = tp_fn_bounds(u->f, &need);
-  r->endless = tp_fn_endless(u->f);
-  tl_run_bounds(L, r, 3, n, need);
+  tl_run *r = tl_fn_run(L, u, 3, true);
   bool *given = lua_newuserdata(L, (size_t)g->inputs.n + 1);
   for (int k = 0; k < g->inputs.n; k++) given[k] = tp_fn_needs_input(u->f, k) && !tp_fn_fed(u->f, k);
   tl_run_inputs(L, r, 2, g, given, NULL);

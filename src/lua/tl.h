@@ -176,6 +176,7 @@ typedef struct tl_run {                         /* one execution: everything it 
 } tl_run;
 tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput);
 void tl_run_release(tl_run *r);
+tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs);                /* of the bounds at i; runs: with places for inputs */
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);   /* step: their values at a tick; NULL: whole arrays */
 void tl_run_prepare_calls(lua_State *L, tl_run *r);                         /* pushes the three slots */

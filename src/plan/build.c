@@ -791,7 +791,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_SEQ) return seq(b, t->n, kid);
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
   *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = t->n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
-                   .label = t->label, .parallel = t->parallel, .cond = t->kind == TP_T_IF ? t->cond : NULL };
+                   .label = t->label, .parallel = t->independent, .cond = t->kind == TP_T_IF ? t->cond : NULL };
   if (!b->p->ends.n) return x;
   x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
   if (t->kind == TP_T_FOR && t->step > 0) kid[0] = before_loads(b, kid[0]);

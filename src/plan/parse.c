@@ -28,16 +28,15 @@ static bool letter(parser *p, char c) {
 
 /* Over bounds and variables: a number or a condition. */
 static bool any_expression(parser *p, const tp_ix **e) {
-  const tp_sym *s[LISTED];
+  const tp_sym *const *s;
   *e = tp_ix_parse(p->ix, &p->in.s, p->in.err);
   if (!*e) {
     if (p->in.err->code) p->in.err->pos = tp_scan_pos(&p->in);
     return fail(p, "an expression is wanted");
   }
-  int n = tp_ix_syms(*e, s, LISTED);
-  for (int i = 0; i < TP_MIN(n, LISTED); i++)
+  for (int i = 0, n = tp_ix_syms(*e, &s); i < n; i++)
     if (s[i]->kind == TP_SYM_DIM) return fail(p, "a dim has no value in a plan, before this");
-  return n <= LISTED || fail(p, "too many symbols before this");
+  return true;
 }
 
 static bool expression(parser *p, const tp_ix **e) { return any_expression(p, e) && (!tp_ix_is_cond(*e) || fail(p, "a number is wanted before this")); }

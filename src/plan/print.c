@@ -225,9 +225,8 @@ static void mark_used(bool *used, const tp_sym *s) {
 }
 
 static void use_ix(bool *used, const tp_ix *e) {
-  const tp_sym *syms[64];
-  int n = e ? tp_ix_syms(e, syms, TP_LEN(syms)) : 0;
-  for (int i = 0; i < TP_MIN(n, (int)TP_LEN(syms)); i++) mark_used(used, syms[i]);
+  const tp_sym *const *syms;
+  for (int i = 0, n = tp_ix_syms(e, &syms); i < n; i++) mark_used(used, syms[i]);
 }
 
 static void use_list(bool *used, int n, const tp_ix *const *v) {

@@ -336,13 +336,8 @@ typedef struct { int dim; bool found; } pin;
 
 static isl_stat pin_constraint(isl_constraint *c, void *ud) {
   pin *x = ud;
-  int n = (int)isl_constraint_dim(c, isl_dim_set);
-  if (isl_constraint_is_equality(c) && isl_constraint_involves_dims(c, isl_dim_set, x->dim, 1) == isl_bool_true) {
-    bool others = isl_constraint_involves_dims(c, isl_dim_set, 0, x->dim) == isl_bool_true ||
-                  isl_constraint_involves_dims(c, isl_dim_set, x->dim + 1, n - x->dim - 1) == isl_bool_true ||
-                  isl_constraint_involves_dims(c, isl_dim_div, 0, isl_constraint_dim(c, isl_dim_div)) == isl_bool_true;
-    x->found |= !others;
-  }
+  bool alone;
+  x->found |= isl_constraint_is_equality(c) && tp_isl_concerns(c, x->dim, &alone) && alone;
   isl_constraint_free(c);
   return isl_stat_ok;
 }

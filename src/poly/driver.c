@@ -461,7 +461,7 @@ static bool updates_apart(tp_sched *S, const tp_item *loop) {
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out) {
   int *at = TP_NEWN(S->a, int, S->p->stmts.n);
   for (int i = 0; i < loop->nmem; i++) at[loop->mem[i].st] = i + 1;
-  loop->parallel = updates_apart(S, loop);
+  loop->independent = updates_apart(S, loop);
   for (int e = 0; e < in->n; e++) {
     tp_dep *d = tp_dep_of(S, &in->v[e]);
     if (!at[d->src] || !at[d->dst]) continue;
@@ -469,10 +469,10 @@ void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs 
     bool some = tp_arc_at(S, &in->v[e], &loop->mem[at[d->src] - 1], &loop->mem[at[d->dst] - 1], &rest, &exact);
     if (some) TP_PUSH(S->a, out, rest);
     if (exact && d->cross == depth) d->cross = depth + 1;
-    loop->parallel &= exact;
+    loop->independent &= exact;
   }
   for (int i = 0; i < loop->nmem; i++)
-    if (S->p->stmts.v[loop->mem[i].st]->effect) loop->parallel = false;
+    if (S->p->stmts.v[loop->mem[i].st]->effect) loop->independent = false;
 }
 
 static tp_sres schedule(tp_sched *S, int depth, int nst, const int *st, const tp_arcs *arcs, tp_items *out);

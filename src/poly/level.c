@@ -1,60 +1,29 @@
 /* level: one depth of the driver: strongly connected components, for each the dims that may be its next loop with an offset for each member, and the
  * votes that choose one (docs/scheduling.md, section 2). */
 #include "poly/sched.h"
-#include <stdlib.h>
-
-int tp_by_int(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 /* ---- components ---- */
 
-typedef struct { tp_sched *S; tp_level *L; int *num, *low, *stack, *head, *next; bool *on; int n, sp; } tarjan;
-
-static void close_component(tarjan *t, int root) {
-  tp_level *L = t->L;
-  tp_scc *c = &L->scc[L->nscc];
-  *c = (tp_scc){ .pick = -1 };
-  int from = t->sp;
-  while (t->stack[--from] != root) {}
-  c->n = t->sp - from;
-  c->st = tp_dup(t->S->a, t->stack + from, sizeof(int) * (size_t)c->n);
-  qsort(c->st, (size_t)c->n, sizeof(int), tp_by_int);
-  for (int i = 0; i < c->n; i++) { L->of[c->st[i]] = L->nscc; t->on[c->st[i]] = false; }
-  t->sp = from;
-  L->nscc++;
-}
-
-static void tarjan_visit(tarjan *t, int u) {
-  t->num[u] = t->low[u] = ++t->n;
-  t->stack[t->sp++] = u;
-  t->on[u] = true;
-  for (int e = t->head[u]; e >= 0; e = t->next[e]) {
-    int v = tp_dep_of(t->S, &t->L->arcs.v[e])->dst;
-    if (!t->num[v]) { tarjan_visit(t, v); t->low[u] = TP_MIN(t->low[u], t->low[v]); }
-    else if (t->on[v]) t->low[u] = TP_MIN(t->low[u], t->num[v]);
-  }
-  if (t->low[u] == t->num[u]) close_component(t, u);
-}
-
-static int by_first(const void *a, const void *b) { return ((const tp_scc *)a)->st[0] - ((const tp_scc *)b)->st[0]; }
-
+/* In order of their first statements, and so are the statements of each. */
 static void find_sccs(tp_sched *S, tp_level *L) {
-  int N = S->p->stmts.n;
-  tarjan t = { S, L, TP_NEWN(S->a, int, N), TP_NEWN(S->a, int, N), TP_NEWN(S->a, int, N), TP_NEWN(S->a, int, N),
-               TP_NEWN(S->a, int, L->arcs.n), TP_NEWN(S->a, bool, N), 0, 0 };
-  for (int i = 0; i < N; i++) t.head[i] = -1;
-  for (int e = L->arcs.n - 1; e >= 0; e--) {
-    int u = tp_dep_of(S, &L->arcs.v[e])->src;
-    t.next[e] = t.head[u];
-    t.head[u] = e;
-  }
+  int N = S->p->stmts.n, *scc = TP_NEWN(S->a, int, N), *size = TP_NEWN(S->a, int, N), *as = TP_NEWN(S->a, int, N);
+  tp_link *edge = TP_NEWN(S->a, tp_link, L->arcs.n);
+  bool *in = TP_NEWN(S->a, bool, N);
+  for (int e = 0; e < L->arcs.n; e++) edge[e] = (tp_link){ tp_dep_of(S, &L->arcs.v[e])->src, tp_dep_of(S, &L->arcs.v[e])->dst };
+  tp_sccs(N, L->arcs.n, edge, scc);
+  for (int i = 0; i < L->nst; i++) in[L->st[i]] = true, size[scc[L->st[i]]]++;
   L->scc = TP_NEWN(S->a, tp_scc, L->nst);
   L->of = TP_NEWN(S->a, int, N);
   L->at = TP_NEWN(S->a, int, N);
-  for (int i = 0; i < L->nst; i++)
-    if (!t.num[L->st[i]]) tarjan_visit(&t, L->st[i]);
-  qsort(L->scc, (size_t)L->nscc, sizeof *L->scc, by_first);
-  for (int c = 0; c < L->nscc; c++)
-    for (int i = 0; i < L->scc[c].n; i++) { L->of[L->scc[c].st[i]] = c; L->at[L->scc[c].st[i]] = i; }
+  for (int u = 0; u < N; u++) {
+    if (!in[u]) continue;
+    if (!as[scc[u]]) {
+      L->scc[L->nscc] = (tp_scc){ .pick = -1, .st = TP_NEWN(S->a, int, size[scc[u]]) };
+      as[scc[u]] = ++L->nscc;
+    }
+    tp_scc *c = &L->scc[L->of[u] = as[scc[u]] - 1];
+    c->st[L->at[u] = c->n++] = u;
+  }
 }
 
 /* The arcs of each component, inner ones and others, in one pass. */

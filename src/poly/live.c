@@ -80,13 +80,15 @@ static bool all_points(const life *f) {
 
 /* ---- times ---- */
 
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
 static int seq_at(const tp_sst *s, int l) { return l < s->npath ? s->path[l].seq : 0; }
 static const tp_mem *row_at(const tp_sst *s, int l) { return l + 1 < s->npath ? s->path[l].mem : NULL; }
 
 static void mark_writes(life *f, int l) {
   tp_ints *m = &f->marks[l];
   for (int i = 0; i < f->writes.n; i++) TP_PUSH(f->S->a, m, seq_at(way(f, f->writes.v[i]), l));
-  qsort(m->v, (size_t)m->n, sizeof *m->v, tp_by_int);
+  qsort(m->v, (size_t)m->n, sizeof *m->v, by_number);
   int n = 0;
   for (int i = 0; i < m->n; i++)
     if (!n || m->v[n - 1] != m->v[i]) m->v[n++] = m->v[i];

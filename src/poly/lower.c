@@ -7,7 +7,6 @@
  * the operands then have to wait for the reader.
  * A statement's dims are in the order of P:dim by label; the second dim of a label is a hidden symbol. */
 #include "poly/lower.h"
-#include <stdio.h>
 
 /* ---- modes ---- */
 
@@ -19,14 +18,14 @@ static tp_vmode first_mode(const tp_node *n) {
     default: return TP_V_STORED;
   }
   int nd = n->in[0].src.node->ndom;             /* a sliding window is copied, so that a ring can hold what it slides over */
-  const tp_sym *syms[64];
+  const tp_sym *const *syms;
   for (int d = 0; d < nd; d++) {
     const tp_at *e = &n->attr.at[d];
     if (!e->range) continue;
     bool moves[2] = { false, false };
     const tp_ix *ends[2] = { e->lo, e->hi };
     for (int k = 0; k < 2; k++) {
-      int m = tp_ix_syms(ends[k], syms, 64);
+      int m = tp_ix_syms(ends[k], &syms);
       for (int i = 0; i < m; i++) moves[k] |= syms[i]->kind == TP_SYM_DIM;
     }
     if (moves[0] && moves[1]) return TP_V_STORED;
@@ -308,5 +307,4 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
   return l->p;
 }
 
-tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n) { return p->mode[n->id]; }
 tp_arr *tp_array_of(const tp_poly *p, tp_val v) { return p->arrof[v.node->id][v.out]; }

@@ -79,7 +79,7 @@ struct tp_tree {
   int n; tp_tree **kid;                         /* SEQ: in order; FOR, IF: one (IF: a second is the else) */
   const tp_sym *var; const tp_ix *lo, *hi; int step;   /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
   const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
-  bool parallel;                                /* FOR: no dependence is carried */
+  bool independent;                             /* FOR: no dependence is carried. Read off before storage is: iterations may share slots, so they may not run at once as they stand */
   int64_t block;                                /* FOR: > 0: over blocks of so many points */
   const tp_ix *cond;                            /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
   const tp_ix **top;                            /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */
@@ -139,7 +139,6 @@ typedef struct tp_opnd {
 bool tp_steps(const tp_poly *p, const tp_ix *e, const tp_sym *s, int64_t *by, const tp_ix **rest);
 /* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead` axis variables (dims of CALL's over) come first. */
 bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
-tp_vmode tp_value_mode(const tp_poly *p, const tp_node *n);
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);   /* operand k of the cluster's i-th node */
 const tp_node *tp_output_param(const tp_graph *g, int output);    /* whose last value it is, or NULL */

@@ -226,7 +226,7 @@ static void put_for(pr *x, const tp_tree *t) {
   }
   if (t->step > 1 || t->step < -1) tp_putf(x->b, " by %d", t->step);
   if (t->block) tp_putf(x->b, " in blocks of %lld", (long long)t->block);
-  tp_puts(x->b, t->parallel ? " parallel {\n" : " {\n");
+  tp_puts(x->b, t->independent ? " independent {\n" : " {\n");
   x->in = &here;
   put_body(x, t->kid[0]);
   x->in = here.up;

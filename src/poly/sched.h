@@ -20,7 +20,6 @@ typedef struct tp_dep {                         /* dst at y must run after src a
 typedef struct tp_arc { int dep; isl_map *map; } tp_arc;        /* a dependence restricted to points equal in all rows so far */
 typedef TP_VEC(tp_arc) tp_arcs;
 typedef TP_VEC(int) tp_ints;
-int tp_by_int(const void *a, const void *b);                     /* for qsort */
 typedef struct tp_place { int st, acc; } tp_place;              /* an access of a statement */
 
 /* One time row of a statement: s * x[dim] + shift, or any function of its point (dim < 0). */
@@ -32,7 +31,7 @@ struct tp_item {                                /* of a sequence: a statement, o
   const tp_sym *label; int s;
   int nmem; tp_mem *mem;
   tp_items body;
-  bool parallel;
+  bool independent;                             /* see tp_tree */
   int64_t block;                                /* > 0: a loop over blocks of so many rows */
 };
 

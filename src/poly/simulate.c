@@ -1,5 +1,5 @@
 /* simulate: runs the loop tree at given bounds, symbolically. Each statement point must run exactly once, each read must come after the writes of what
- * it reads, and the slot that storage gives the element must still hold it. Iterations of a loop marked parallel make no element for one another, and none together. */
+ * it reads, and the slot that storage gives the element must still hold it. Iterations of a loop marked independent make no element for one another, and none together. */
 #include "poly/poly.h"
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ typedef struct { int key, width, n, cap; int64_t *v; } table;
 typedef struct { int64_t elem[SIM_DIM], made, used; } elem_span;      /* when it is made, and last used */
 typedef TP_VEC(elem_span *) elem_spans;
 
-typedef struct together {                       /* a loop marked parallel that is being run */
+typedef struct together {                       /* a loop marked independent that is being run */
   int64_t at;                                   /* its iteration */
   tp_hmap by;                                   /* (array, element) -> the iteration that made it */
   struct together *up;
@@ -36,12 +36,7 @@ static isl_stat add_row(isl_point *p, void *ud) {
   filling *f = ud;
   table *t = f->t;
   int64_t x[2 * SIM_DIM + 1];
-  for (int i = 0; i < t->width; i++) {
-    isl_val *v = isl_point_get_coordinate_val(p, isl_dim_set, i);
-    x[i] = isl_val_get_num_si(v);
-    isl_val_free(v);
-  }
-  isl_point_free(p);
+  tp_isl_point(p, t->width, x);
   size_t size = sizeof(int64_t) * (size_t)(t->width ? t->width : 1);
   tp_vec_grow(&f->s->a, (void **)&t->v, t->n, &t->cap, size);
   memcpy((char *)t->v + size * (size_t)t->n, x, size);
@@ -112,13 +107,13 @@ static bool slot_of(sim *s, const tp_arr *x, const int64_t *e, int64_t *slot) {
 
 static size_t elem_bytes(const tp_arr *x) { return sizeof(int64_t) * (size_t)x->ndim; }
 
-/* Is the element of no other iteration of the parallel loops around? Then it is of this one, if it is made here. */
+/* Is the element of no other iteration of the independent loops around? Then it is of this one, if it is made here. */
 static bool apart(sim *s, const tp_arr *x, const int64_t *e, bool made, const char *who) {
   int64_t key[SIM_DIM + 1] = { x->id };
   memcpy(key + 1, e, elem_bytes(x));
   for (together *l = s->loops; l; l = l->up) {
     const int64_t *by = tp_hmap_get(&l->by, key, elem_bytes(x) + sizeof *key);
-    if (by && *by != l->at) return wrong(s, "iterations of a parallel loop meet in", text(s, x->name, x->ndim, e), who);
+    if (by && *by != l->at) return wrong(s, "iterations of an independent loop meet in", text(s, x->name, x->ndim, e), who);
     if (made && !by) tp_hmap_set(&l->by, key, elem_bytes(x) + sizeof *key, tp_dup(&s->a, &l->at, sizeof l->at));
   }
   return true;
@@ -259,7 +254,7 @@ static bool sim_tree(sim *s, const tp_tree *t) {
   }
   int64_t lo = tp_ix_evalq(t->lo, s->env), hi = tp_ix_evalq(t->hi, s->env);
   together here = { .up = s->loops };
-  if (t->parallel) {
+  if (t->independent) {
     tp_hmap_init(&here.by, &s->a);
     s->loops = &here;
   }

@@ -499,7 +499,7 @@ static tp_tree *loop(ast_walk *c, isl_ast_node *n) {
     t = new_tree(c, TP_T_FOR, 1);
     t->var = v;
     t->label = item ? item->label : NULL;
-    t->parallel = item && item->parallel;
+    t->independent = item && item->independent;
     t->block = item ? item->block : 0;
     t->step = (int)(down ? -step : step);
     t->lo = down ? negated(c->ix, tp_ix_addc(c->ix, end, -1)) : init;

@@ -65,11 +65,8 @@ typedef struct { int dim; bool ok; } dim_apart;
 
 static isl_stat own_constraint(isl_constraint *c, void *ud) {
   dim_apart *x = ud;
-  int n = (int)isl_constraint_dim(c, isl_dim_set);
-  if (isl_constraint_involves_dims(c, isl_dim_set, x->dim, 1) == isl_bool_true)
-    x->ok &= isl_constraint_involves_dims(c, isl_dim_set, 0, x->dim) == isl_bool_false &&
-             isl_constraint_involves_dims(c, isl_dim_set, x->dim + 1, n - x->dim - 1) == isl_bool_false &&
-             isl_constraint_involves_dims(c, isl_dim_div, 0, isl_constraint_dim(c, isl_dim_div)) == isl_bool_false;
+  bool alone;
+  if (tp_isl_concerns(c, x->dim, &alone)) x->ok &= alone;
   isl_constraint_free(c);
   return isl_stat_ok;
 }

@@ -24,12 +24,7 @@ static isl_stat add_pair(isl_point *p, void *ud) {
   world *w = ud;
   int64_t x[2 * MAXDIM];
   int na = w->S->p->stmts.v[w->src]->ndim, nb = w->S->p->stmts.v[w->dst]->ndim;
-  for (int i = 0; i < na + nb; i++) {
-    isl_val *v = isl_point_get_coordinate_val(p, isl_dim_set, i);
-    x[i] = isl_val_get_num_si(v);
-    isl_val_free(v);
-  }
-  isl_point_free(p);
+  tp_isl_point(p, na + nb, x);
   int a = number(w, w->src, x), b = number(w, w->dst, x + na);
   TP_PUSH(w->S->a, &w->from, b);                /* b needs a */
   TP_PUSH(w->S->a, &w->to, a);

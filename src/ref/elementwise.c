@@ -89,16 +89,16 @@ static double binary_f(tp_op op, double a, double b) {
   }
 }
 
+#define COMPARISONS \
+    case TP_OP_EQ: return a == b; \
+    case TP_OP_NE: return a != b; \
+    case TP_OP_LT: return a < b; \
+    case TP_OP_LE: return a <= b; \
+    case TP_OP_GT: return a > b; \
+    case TP_OP_GE: return a >= b; \
+    default: return TP_NEVER(true)
 static bool compare_f(tp_op op, double a, double b) {
-  switch (op) {
-    case TP_OP_EQ: return a == b;
-    case TP_OP_NE: return a != b;
-    case TP_OP_LT: return a < b;
-    case TP_OP_LE: return a <= b;
-    case TP_OP_GT: return a > b;
-    case TP_OP_GE: return a >= b;
-    default: return TP_NEVER(true);
-  }
+  switch (op) { COMPARISONS; }
 }
 
 static int64_t pow_i(int64_t a, int64_t n) {
@@ -129,13 +129,7 @@ static int64_t binary_i(tp_op op, int64_t a, int64_t b) {
     case TP_OP_MAXIMUM: return TP_MAX(a, b);
     case TP_OP_LAND: return a && b;
     case TP_OP_LOR: return a || b;
-    case TP_OP_EQ: return a == b;
-    case TP_OP_NE: return a != b;
-    case TP_OP_LT: return a < b;
-    case TP_OP_LE: return a <= b;
-    case TP_OP_GT: return a > b;
-    case TP_OP_GE: return a >= b;
-    default: return TP_NEVER(true);
+    COMPARISONS;
   }
 }
 

@@ -1,6 +1,5 @@
 /* memo.c: cells and their table, points, boxes, shapes at a point, the words of errors. */
 #include "ref/machine.h"
-#include <stdio.h>
 
 /* ---- cells ---- */
 
@@ -239,9 +238,6 @@ const char *ref_where(ref *r, const tp_node *n, const int64_t *at) {
 
 bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) {
   char text[512];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
+  TP_FORMAT(text, fmt);
   return tp_fail(r->err, code, c->node->pos, "%s: %s%s: %s", tp_code_word(code), ref_label(r, c->node), ref_where(r, c->node, ref_at(c)), text);
 }

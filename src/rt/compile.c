@@ -8,9 +8,8 @@
 /* ---- bounds that must be given ---- */
 
 static const tp_ix *mark_ix(void *seen, const tp_ix *e) {
-  const tp_sym *s[64];
-  int n = TP_MIN(64, tp_ix_syms(e, s, 64));
-  for (int i = 0; i < n; i++) {
+  const tp_sym *const *s;
+  for (int i = 0, n = tp_ix_syms(e, &s); i < n; i++) {
     ((bool *)seen)[s[i]->id] = true;
     if (s[i]->bound) ((bool *)seen)[s[i]->bound->id] = true;
   }

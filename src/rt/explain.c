@@ -1,6 +1,5 @@
 /* explain: what was made of a program, as text. */
 #include "rt/fn.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 static const char *const sections[] = { "graph", "schedule", "storage", "memory", "plan", "code", "passes", "dot" };

@@ -1,7 +1,6 @@
 /* passes: the graph's way from the recording to what has loops, a row of passes.def each. */
 #include "rt/passes.h"
 #include "grad/grad.h"
-#include <stdio.h>
 
 static bool grad_pass(const tp_work *w, tp_error *err) { return tp_grad_expand(w->g, err); }
 static bool params_pass(const tp_work *w, tp_error *err) { return tp_close_params(w->g, err); }
