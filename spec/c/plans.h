@@ -2,7 +2,7 @@
 #ifndef TP_PLANS_H
 #define TP_PLANS_H
 #include "device/device.h"
-#include "plan/build.h"
+#include "plan/plan.h"
 #include "check.h"
 #include <math.h>
 #include <stdlib.h>

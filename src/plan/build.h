@@ -45,6 +45,5 @@ bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to);
 bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out);   /* in begins at lo of out */
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out);
 bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out);
-void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof);
 #endif

@@ -98,6 +98,7 @@ typedef struct tp_plan {
 } tp_plan;
 
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err);
+void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 /* Before it has positions: fuse.c, tile.c */
 void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p);
