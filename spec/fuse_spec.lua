@@ -1,0 +1,125 @@
+-- Loops of a plan that become one, and rows of them that go over tiles: what the plan says, and that numbers stay what they are.
+local tempo = require "tempo"
+
+local function count(text, word)
+  local n = 0
+  for _ in text:gmatch(word) do n = n + 1 end
+  return n
+end
+
+-- Both ways to compile outputs of inputs x and y; data from a fixed seed.
+local function both(shape, make, options)
+  local fs = {}
+  for k = 1, 2 do
+    local P = tempo.program()
+    local x, y = P:input("x", { shape = shape }), P:input("y", { shape = shape })
+    fs[k] = P:compile { outputs = make(x, y, P), passes = { fuse = k == 1 }, check = options and options.check }
+  end
+  return fs[1], fs[2]
+end
+
+local function data(shape)
+  local f = tempo.program { seed = 11 }:compile { outputs = { x = tempo.normal(shape), y = tempo.uniform(shape) + 0.5 } }
+  return f {}
+end
+
+-- Numbers of a nested table in order.
+local function flat(t, to)
+  to = to or {}
+  for _, v in ipairs(t) do
+    if type(v) == "table" then flat(v, to) else to[#to + 1] = v end
+  end
+  return to
+end
+
+local function same_bits(a, b)
+  for name, x in pairs(a) do
+    local u, v = flat(x:totable()), flat(b[name]:totable())
+    assert.are.equal(#u, #v)
+    for i = 1, #u do assert(u[i] == v[i] or (u[i] ~= u[i] and v[i] ~= v[i]), name .. " differs at " .. i) end
+  end
+end
+
+describe("loops over the same points", function()
+  it("are one, values used twice and comparisons included", function()
+    local fused, apart = both({ 40, 30 }, function(x, y)
+      local a = x * y + 0.5
+      local b = tempo.where(a:gt(x), a * a - x, a)
+      return { z = (b - a) * b + a:tanh(), b = b }
+    end)
+    assert.are.equal(1, count(fused:explain "plan", "\nloop "))
+    assert.is_true(count(apart:explain "plan", "\nloop ") > 3)
+    local d = data { 40, 30 }
+    same_bits(fused(d), apart(d))
+  end)
+
+  it("take part in the fold that reads them", function()
+    local fused, apart = both({ 64, 50 }, function(x, y) return { s = ((x - y) * (x - y)):sum(1) } end)
+    local text = fused:explain "plan"
+    assert.are.equal(1, count(text, "\nloop "))
+    assert.is_truthy(text:find("sum a1 = 0 for 50 [sub:f32(i0,i1) mul:f32(m0,m0)]", 1, true))
+    local d = data { 64, 50 }
+    local a, b = fused(d).s:totable(), apart(d).s:totable()
+    for i = 1, #a do assert(math.abs(a[i] - b[i]) <= 1e-5 * math.abs(b[i])) end
+    assert.is_true(fused:memory {} < apart:memory {})
+  end)
+
+  it("stay apart where one reads what the other makes elsewhere", function()
+    local fused, apart = both({ 33 }, function(x, y)
+      local a = x * y
+      return { z = a + a:flip(0) }
+    end)
+    assert.is_true(count(fused:explain "plan", "\nloop ") >= 2)
+    local d = data { 33 }
+    same_bits(fused(d), apart(d))
+  end)
+
+  it("stay apart where each is looked at, and say whose NaN it is", function()
+    local fused = both({ 4 }, function(x, y) return { z = (x - x) / (y - y) + x } end, { check = "nan" })
+    local ok, why = pcall(fused, { x = tempo.array({ 1, 2, 3, 4 }, "f32"), y = tempo.array({ 1, 2, 3, 4 }, "f32") })
+    assert.is_false(ok)
+    assert.is_truthy(tostring(why):find("nan: ", 1, true))
+  end)
+
+  it("keep recurrences", function()
+    local function make(fuse)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 7 } })
+      local h, c = P:tensor { domain = { t }, shape = { 7 } }, P:tensor { domain = { t }, shape = { 7 } }
+      h[0], c[0] = x[0], x[0] * 2
+      c[t] = c[t - 1] * 0.5 + h[t - 1]
+      h[t] = (c * x):tanh() + h[t - 1]
+      return P:compile { outputs = { h = h, last = c[T - 1] }, passes = { fuse = fuse } }
+    end
+    local x = tempo.program():compile { outputs = { x = tempo.normal { 20, 7 } } } {}.x
+    same_bits(make(true)({ x = x }, { T = 20 }), make(false)({ x = x }, { T = 20 }))
+  end)
+end)
+
+describe("rows of loops", function()
+  it("go over tiles that stay in the cache", function()
+    local fused, apart = both({ 512, 256 }, function(x) return { p = x:softmax(-1), n = x:layer_norm { 256 } } end)
+    local text = fused:explain "plan"
+    assert.is_truthy(text:find "for tile%d* = 0 .. 8 step 1")
+    assert.is_true(fused:memory {} * 1.5 < apart:memory {})
+    local d = data { 512, 256 }
+    local a, b = fused(d), apart(d)
+    for name in pairs(a) do
+      local u, v = flat(a[name]:totable()), flat(b[name]:totable())
+      for i = 1, #u do assert(math.abs(u[i] - v[i]) <= 2e-6 * (1 + math.abs(v[i])), name) end
+    end
+  end)
+
+  it("have a rest where the extent has no factor near a tile", function()
+    local fused, apart = both({ 509, 256 }, function(x, y) return { p = (x * y):max(1, { keepdim = true }) - x } end)
+    assert.is_truthy(fused:explain("plan"):find("min(64, ", 1, true))
+    local d = data { 509, 256 }
+    same_bits(fused(d), apart(d))
+  end)
+
+  it("leave lines of neighbours whole", function()
+    local fused = both({ 4096, 64 }, function(x) return { p = x:softmax(0) } end)
+    assert.is_nil(fused:explain("plan"):find "for tile")
+  end)
+end)
