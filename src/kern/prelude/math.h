@@ -332,7 +332,7 @@ TP_FN tp_turn_f64 tp_turn_near_f64(double x) {
   return v;
 }
 
-/* Finite |x| >= 2^20 (Payne and Hanek): x = m 2^e with an integer m of 53 bits, which is multiplied with those 224 bits of 2 / pi whose products are neither
+/* Finite |x| >= 2^20 (Payne and Hanek): x = m 2^e with an integer m of 53 bits, which is multiplied with those 256 bits of 2 / pi whose products are neither
  * multiples of 4 nor nothing. w[0] gets whole quarters, w[1 .. 7] the rest. */
 TP_FN tp_turn_f64 tp_turn_far_f64(double x) {
   const uint32_t two_over_pi[40] = { 0, 0,
@@ -345,8 +345,8 @@ TP_FN tp_turn_f64 tp_turn_far_f64(double x) {
   const uint32_t *of = two_over_pi + e / 32 - 1;
   uint32_t w[9];
   tp_turn_f64 v;
-  for (i = 7, w[8] = 0; i >= 1; i--, low >>= 32) w[i] = (uint32_t)(low += (m & 0xffffffffu) * of[i]);
-  for (i = 7, w[0] = (uint32_t)low; i >= 1; i--, high >>= 32) w[i - 1] = (uint32_t)(high += (m >> 32) * of[i] + w[i - 1]);
+  for (i = 7, w[8] = 0; i >= 0; i--, low >>= 32) w[i] = (uint32_t)(low += (m & 0xffffffffu) * of[i]);
+  for (i = 7; i >= 1; i--, high >>= 32) w[i - 1] = (uint32_t)(high += (m >> 32) * of[i] + w[i - 1]);
   for (i = 0; i < 8; i++) w[i] = w[i] << shift | w[i + 1] >> 1 >> (31 - shift);
   double lost, scale = 0x1p-32, r = (double)(int32_t)w[1] * scale, rest = 0, hi;
   for (i = 2; i < 7; i++) {
@@ -526,7 +526,8 @@ TP_FN double tp_pow_of_f64(double a, double n, double y) {
   t = tp_mad_f64(c, 0x1.71547652b82fep+0, 0x1.8p52), n = t - 0x1.8p52, u = tp_bits_f64(t);
   f = tp_mad_f64(n, -0x1.62e42fefa3800p-1, c), d = n * 0x1.ef35793c76730p-45, z = f - d;
   rest += (f - z) - d;
-  return tp_scale_f64(1.0 + (z + tp_mad_f64(tp_exp_rest_f64(z), z * z, tp_mad_f64(rest, z, rest))), u);
+  p = tp_exp_rest_f64(z) * (z * z);
+  return tp_scale_f64(1.0 + (z + tp_mad_f64(rest, z + p, rest + p)), u);
 }
 
 TP_FN int tp_is_near_pow_f64(double x, double y) {

@@ -1,0 +1,163 @@
+/* The prelude's elementary functions, through every table of kernels: against what mpmath says (spec/math.txt, made by .ci/math_fixture.py) and, where long double
+ * has more bits than double, against libm's of random operands. The limits are those that src/kern/prelude/math.h states. */
+#include "device/kernels.h"
+#include "check.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- errors in units of the last place ---- */
+
+static double of_bits(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
+
+/* got - (want + rest): rest in units of want's last place. */
+static double ulps_f64(double got, double want, double rest) {
+  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : 1e9;
+  if (isinf(want) || isinf(got)) return want == got || fabs(want) == DBL_MAX || fabs(got) == DBL_MAX ? 0 : 1e9;
+  if (want == 0 && got == 0) return !signbit(want) == !signbit(got) || rest != 0 ? fabs(rest) : 1e9;
+  double ulp = nextafter(fabs(want), INFINITY) - fabs(want);
+  return fabs((got - want) / ulp - rest);
+}
+
+static double ulps_f32(float got, double want) {
+  float w = (float)want;
+  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : 1e9;
+  if (isinf(w) || isinf(got)) return w == got || fabsf(w) == FLT_MAX || fabsf(got) == FLT_MAX ? 0 : 1e9;
+  if (want == 0 && got == 0) return !signbit(want) == !signbit(got) ? 0 : 1e9;
+  return fabs(((double)got - want) / ((double)nextafterf(fabsf(w), INFINITY) - fabsf(w)));
+}
+
+/* ---- what is stated ---- */
+
+/* Largest errors with and without fma. */
+typedef struct stated { tp_op op; double f32[2], f64[2]; long double (*libm)(long double); double worst[2]; } stated;
+static long double sigmoidl(long double x) { return 1 / (1 + expl(-x)); }
+static stated unary[] = {
+  { TP_OP_EXP, { 1, 1 }, { 1, 1 }, expl, {0} }, { TP_OP_EXPM1, { 1, 1 }, { 1, 1 }, expm1l, {0} },
+  { TP_OP_LOG, { 1, 1 }, { 1, 1 }, logl, {0} }, { TP_OP_LOG1P, { 1, 1 }, { 1, 1 }, log1pl, {0} },
+  { TP_OP_SIN, { 1, 1 }, { 1, 1 }, sinl, {0} }, { TP_OP_COS, { 1, 1 }, { 1, 1 }, cosl, {0} }, { TP_OP_TAN, { 1, 1 }, { 2, 2 }, tanl, {0} },
+  { TP_OP_TANH, { 3, 3 }, { 2.5, 2.5 }, tanhl, {0} }, { TP_OP_SIGMOID, { 2.5, 2.5 }, { 2.5, 2.5 }, sigmoidl, {0} }, { TP_OP_ERF, { 1, 1 }, { 1, 1 }, erfl, {0} },
+};
+static stated power = { TP_OP_POW, { 1, 1 }, { 1, 1 }, NULL, {0} };
+
+static const tp_kernels *tables[3];
+static bool fused[3];
+static int ntables;
+
+static void find_tables(void) {
+#ifdef __FP_FAST_FMA
+  fused[0] = true;
+#endif
+  tables[ntables++] = &tp_kernels_base;
+#ifdef TP_X86
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) fused[ntables] = true, tables[ntables++] = &tp_kernels_avx2;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+    fused[ntables] = true, tables[ntables++] = &tp_kernels_avx512;
+#endif
+}
+
+static void judge(int t, stated *s, tp_dtype d, double ulps, double x, double y, double got) {
+  double limit = (d == TP_F32 ? s->f32 : s->f64)[!fused[t]];
+  s->worst[d == TP_F64] = fmax(s->worst[d == TP_F64], ulps);
+  CHECKF(ulps <= limit, "%s %s %s(%.17g, %.17g) is %.17g: %g ulp", tables[t]->isa, tp_dtype_name(d), tp_ops[s->op].text, x, y, got, ulps);
+}
+
+/* ---- mpmath ---- lines of: name, bits of the operands, bits of the nearest f64, what is left in its last places */
+
+static void one_line(stated *s, double x, double y, double want, double rest) {
+  for (int t = 0; t < ntables; t++) {
+    double got;
+    tables[t]->ew[s->op][TP_F64](&got, &x, &y, &y, 1);
+    judge(t, s, TP_F64, ulps_f64(got, want, rest), x, y, got);
+    float a = (float)x, b = (float)y, c;
+    if ((isnan(x) || (double)a == x) && (isnan(y) || (double)b == y)) {
+      tables[t]->ew[s->op][TP_F32](&c, &a, &b, &b, 1);
+      judge(t, s, TP_F32, ulps_f32(c, want), x, y, (double)c);
+    }
+  }
+}
+
+static void test_fixture(const char *path) {
+  FILE *f = fopen(path, "r");
+  char name[16];
+  unsigned long long x, y, want;
+  double rest;
+  int n = 0;
+  CHECK(f != NULL);
+  if (!f) return;
+  for (; fscanf(f, "%15s %llx %llx %llx %lf", name, &x, &y, &want, &rest) == 5; n++) {
+    stated *s = strcmp(name, "pow") == 0 ? &power : NULL;
+    for (size_t i = 0; i < TP_LEN(unary); i++)
+      if (strcmp(name, tp_ops[unary[i].op].text) == 0) s = &unary[i];
+    CHECK(s != NULL);
+    if (s) one_line(s, of_bits(x), of_bits(y), of_bits(want), rest);
+  }
+  CHECK(feof(f) && n > 1000);
+  fclose(f);
+}
+
+/* ---- long double ---- */
+
+static uint64_t seed = 12345;
+static uint64_t rnd(void) {
+  seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+  return seed;
+}
+static double unit(void) { return (double)(rnd() >> 11) * 0x1p-53; }
+
+static double any(void) {
+  switch (rnd() % 6) {
+    case 0: return of_bits(rnd());
+    case 1: return (unit() - 0.5) * 4;
+    case 2: return (unit() - 0.5) * 200;
+    case 3: return unit() * 10;
+    case 4: return (unit() - 0.5) * 2e6;
+    default: return ldexp(unit() - 0.5, (int)(rnd() % 60) - 40);
+  }
+}
+
+enum { N = 1 << 14 };
+static double fx[N], fy[N], fo[N];
+
+static double ulps_long(double got, long double want) {
+  double w = (double)want, ulp = nextafter(fabs(w), INFINITY) - fabs(w);
+  return ulps_f64(got, w, isfinite(w) && w != 0 ? (double)((want - (long double)w) / ulp) : 0);
+}
+
+static void test_long(int t) {
+  for (size_t i = 0; i < TP_LEN(unary); i++) {
+    for (int k = 0; k < N; k++) fx[k] = any();
+    tables[t]->ew[unary[i].op][TP_F64](fo, fx, fx, fx, N);
+    for (int k = 0; k < N; k++) {
+      bool far = unary[i].libm == tanl || unary[i].libm == sinl || unary[i].libm == cosl;
+      if (!far || fabs(fx[k]) < 0x1p63) judge(t, &unary[i], TP_F64, ulps_long(fo[k], unary[i].libm(fx[k])), fx[k], 0, fo[k]);
+    }
+    memcpy(fy, fx, sizeof fy);                  /* over its operand */
+    tables[t]->ew[unary[i].op][TP_F64](fy, fy, fy, fy, N);
+    CHECKF(memcmp(fy, fo, sizeof fy) == 0, "%s %s in place", tables[t]->isa, tp_ops[unary[i].op].text);
+  }
+}
+
+/* Bases and exponents whose power is finite, mostly; with subnormals, negative bases and integers. */
+static void test_long_pow(int t) {
+  for (int k = 0; k < N; k++) {
+    fx[k] = rnd() % 8 ? ldexp(0.5 + unit(), (int)(rnd() % 40) - 20) : fabs(of_bits(rnd()));
+    fy[k] = rnd() % 4 ? (unit() - 0.5) * 1400 / fmax(fabs(log(fx[k])), 0.5) : (double)(int)(rnd() % 41) - 20;
+    if (rnd() % 4 == 0) fx[k] = -fx[k];
+    if (rnd() % 50 == 0) fy[k] = any();
+  }
+  tables[t]->ew[TP_OP_POW][TP_F64](fo, fx, fy, fy, N);
+  for (int k = 0; k < N; k++) judge(t, &power, TP_F64, ulps_long(fo[k], powl(fx[k], fy[k])), fx[k], fy[k], fo[k]);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) seed += strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15ull;
+  find_tables();
+  test_fixture("spec/math.txt");
+  for (int t = 0; t < ntables && LDBL_MANT_DIG >= 64; t++) test_long(t), test_long_pow(t);
+  for (size_t i = 0; i <= TP_LEN(unary) && tp_setting("VERBOSE"); i++) {
+    stated *s = i < TP_LEN(unary) ? &unary[i] : &power;
+    printf("%-8s f32 %.3f f64 %.3f ulp\n", tp_ops[s->op].text, s->worst[0], s->worst[1]);
+  }
+  return check_report();
+}
