@@ -1,7 +1,10 @@
 /* The prelude's elementary functions, through every table of kernels: against what mpmath says (spec/math.txt, made by .ci/math_fixture.py) and, where long double
- * has more bits than double, against libm's of random operands. The limits are those that src/kern/prelude/math.h states. */
+ * has more bits than double, against libm's of random operands. What is compiled of its text has the same bits. The limits are those that src/kern/prelude/math.h states. */
 #include "device/kernels.h"
+#include "kern/kern.h"
 #include "check.h"
+#include <ctype.h>
+#include <dlfcn.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,10 +36,10 @@ static double ulps_f32(float got, double want) {
 typedef struct stated { tp_op op; double f32[2], f64[2]; long double (*libm)(long double); double worst[2]; } stated;
 static long double sigmoidl(long double x) { return 1 / (1 + expl(-x)); }
 static stated unary[] = {
-  { TP_OP_EXP, { 1, 1 }, { 1, 1 }, expl, {0} }, { TP_OP_EXPM1, { 1, 1 }, { 1, 1 }, expm1l, {0} },
+  { TP_OP_EXP, { 1.1, 1.1 }, { 1, 1 }, expl, {0} }, { TP_OP_EXPM1, { 1, 1 }, { 1, 1 }, expm1l, {0} },
   { TP_OP_LOG, { 1, 1 }, { 1, 1 }, logl, {0} }, { TP_OP_LOG1P, { 1, 1 }, { 1, 1 }, log1pl, {0} },
   { TP_OP_SIN, { 1, 1 }, { 1, 1 }, sinl, {0} }, { TP_OP_COS, { 1, 1 }, { 1, 1 }, cosl, {0} }, { TP_OP_TAN, { 1, 1 }, { 2, 2 }, tanl, {0} },
-  { TP_OP_TANH, { 3, 3 }, { 2.5, 2.5 }, tanhl, {0} }, { TP_OP_SIGMOID, { 2.5, 2.5 }, { 2.5, 2.5 }, sigmoidl, {0} }, { TP_OP_ERF, { 1, 1 }, { 1, 1 }, erfl, {0} },
+  { TP_OP_TANH, { 3, 3 }, { 2.5, 2.5 }, tanhl, {0} }, { TP_OP_SIGMOID, { 2.5, 2.5 }, { 2, 2 }, sigmoidl, {0} }, { TP_OP_ERF, { 1, 1.1 }, { 1, 1.1 }, erfl, {0} },
 };
 static stated power = { TP_OP_POW, { 1, 1 }, { 1, 1 }, NULL, {0} };
 
@@ -124,37 +127,121 @@ static double ulps_long(double got, long double want) {
   return ulps_f64(got, w, isfinite(w) && w != 0 ? (double)((want - (long double)w) / ulp) : 0);
 }
 
-static void test_long(int t) {
+static float sx[N], sy[N], so[N];
+static bool is_long(void) { return LDBL_MANT_DIG >= 64; }
+static bool same(float a, float b) { return memcmp(&a, &b, 4) == 0 || (isnan(a) && isnan(b)); }
+
+static void test_random(int t) {
   for (size_t i = 0; i < TP_LEN(unary); i++) {
-    for (int k = 0; k < N; k++) fx[k] = any();
-    tables[t]->ew[unary[i].op][TP_F64](fo, fx, fx, fx, N);
-    for (int k = 0; k < N; k++) {
-      bool far = unary[i].libm == tanl || unary[i].libm == sinl || unary[i].libm == cosl;
-      if (!far || fabs(fx[k]) < 0x1p63) judge(t, &unary[i], TP_F64, ulps_long(fo[k], unary[i].libm(fx[k])), fx[k], 0, fo[k]);
+    tp_kfn *const *fn = tables[t]->ew[unary[i].op];
+    bool turns = unary[i].libm == tanl || unary[i].libm == sinl || unary[i].libm == cosl;
+    for (int k = 0; k < N; k++) sx[k] = (float)(fx[k] = any());
+    fn[TP_F32](so, sx, sx, sx, N);
+    fn[TP_F64](fo, fx, fx, fx, N);
+    for (int k = 0; k < N; k++) {               /* x87 has no sine beyond 2^63 */
+      if (!turns || fabsf(sx[k]) < 0x1p63f) judge(t, &unary[i], TP_F32, ulps_f32(so[k], (double)unary[i].libm(sx[k])), sx[k], 0, so[k]);
+      if (is_long() && (!turns || fabs(fx[k]) < 0x1p63)) judge(t, &unary[i], TP_F64, ulps_long(fo[k], unary[i].libm(fx[k])), fx[k], 0, fo[k]);
     }
-    memcpy(fy, fx, sizeof fy);                  /* over its operand */
-    tables[t]->ew[unary[i].op][TP_F64](fy, fy, fy, fy, N);
-    CHECKF(memcmp(fy, fo, sizeof fy) == 0, "%s %s in place", tables[t]->isa, tp_ops[unary[i].op].text);
+    memcpy(fy, fx, sizeof fy), memcpy(sy, sx, sizeof sy);
+    fn[TP_F32](sy, sy, sy, sy, N);
+    fn[TP_F64](fy, fy, fy, fy, N);
+    CHECKF(memcmp(fy, fo, sizeof fy) == 0 && memcmp(sy, so, sizeof sy) == 0, "%s %s in place", tables[t]->isa, tp_ops[unary[i].op].text);
   }
 }
 
 /* Bases and exponents whose power is finite, mostly; with subnormals, negative bases and integers. */
-static void test_long_pow(int t) {
+static void test_random_pow(int t) {
   for (int k = 0; k < N; k++) {
     fx[k] = rnd() % 8 ? ldexp(0.5 + unit(), (int)(rnd() % 40) - 20) : fabs(of_bits(rnd()));
-    fy[k] = rnd() % 4 ? (unit() - 0.5) * 1400 / fmax(fabs(log(fx[k])), 0.5) : (double)(int)(rnd() % 41) - 20;
+    fy[k] = rnd() % 4 ? (unit() - 0.5) * (k % 2 ? 1400 : 170) / fmax(fabs(log(fx[k])), 0.5) : (double)(int)(rnd() % 41) - 20;
     if (rnd() % 4 == 0) fx[k] = -fx[k];
     if (rnd() % 50 == 0) fy[k] = any();
+    sx[k] = (float)fx[k], sy[k] = (float)fy[k];
   }
   tables[t]->ew[TP_OP_POW][TP_F64](fo, fx, fy, fy, N);
-  for (int k = 0; k < N; k++) judge(t, &power, TP_F64, ulps_long(fo[k], powl(fx[k], fy[k])), fx[k], fy[k], fo[k]);
+  tables[t]->ew[TP_OP_POW][TP_F32](so, sx, sy, sy, N);
+  for (int k = 0; k < N; k++) {
+    judge(t, &power, TP_F32, ulps_f32(so[k], (double)powl(sx[k], sy[k])), sx[k], sy[k], so[k]);
+    if (is_long()) judge(t, &power, TP_F64, ulps_long(fo[k], powl(fx[k], fy[k])), fx[k], fy[k], fo[k]);
+  }
+}
+
+/* Tables that fuse agree in every bit. */
+static void test_same(void) {
+  static float o[N];
+  for (int k = 0; k < N; k++) sx[k] = (float)any();
+  for (size_t i = 0; i < TP_LEN(unary); i++)
+    for (int t = 0; t + 1 < ntables; t++) {
+      if (!fused[t]) continue;
+      bool ok = true;
+      tables[t]->ew[unary[i].op][TP_F32](so, sx, sx, sx, N);
+      tables[t + 1]->ew[unary[i].op][TP_F32](o, sx, sx, sx, N);
+      for (int k = 0; k < N; k++) ok &= same(o[k], so[k]);
+      CHECKF(ok, "%s of %s and %s", tp_ops[unary[i].op].text, tables[t]->isa, tables[t + 1]->isa);
+    }
+}
+
+/* ---- the prelude as text ---- what the machine's compiler makes of it, as C and as C++ */
+
+static void write_text(FILE *f, bool fma) {
+  fprintf(f, "#include <stdint.h>\n#include <math.h>\n#define TP_FN static inline\n#define TP_FMA %d\n%s", fma, tp_prelude);
+  fprintf(f, "#ifdef __cplusplus\nextern \"C\"\n#endif\nvoid all(int n, const float *x, float *o);\nvoid all(int n, const float *x, float *o) {\n  int i;\n");
+  for (size_t i = 0; i < TP_LEN(unary); i++) {
+    char name[16] = {0};
+    for (int k = 0; tp_ops[unary[i].op].text[k]; k++) name[k] = (char)toupper(tp_ops[unary[i].op].text[k]);
+    fprintf(f, "  for (i = 0; i < n; i++) *o++ = tp_%s_f32(x[i]);\n", name);
+  }
+  fprintf(f, "}\n");
+}
+
+static void compare_text(const char *path, const char *language) {
+  enum { M = 2000 };
+  static float o[TP_LEN(unary)][M];
+  void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void (*all)(int, const float *, float *) = NULL;
+  if (lib) *(void **)&all = dlsym(lib, "all");
+  CHECKF(all != NULL, "%s: no library", language);
+  for (int k = 0; k < M; k++) sx[k] = (float)any();
+  if (all) all(M, sx, o[0]);
+  for (size_t i = 0; i < TP_LEN(unary) && all; i++) {
+    bool ok = true;
+    tables[ntables - 1]->ew[unary[i].op][TP_F32](so, sx, sx, sx, M);
+    for (int k = 0; k < M; k++) ok &= same(o[i][k], so[k]);
+    CHECKF(ok, "%s compiled as %s", tp_ops[unary[i].op].text, language);
+  }
+  if (lib) dlclose(lib);
+}
+
+static void test_text(const char *compiler, const char *language) {
+  char dir[] = "/tmp/tempo-math-XXXXXX", command[512], path[64];
+  if (!mkdtemp(dir)) { CHECK(!"mkdtemp"); return; }
+  bool fma = fused[ntables - 1];
+  snprintf(path, sizeof path, "%s/a.%s", dir, language);
+  FILE *f = fopen(path, "w");
+  write_text(f, fma);
+  fclose(f);
+  snprintf(command, sizeof command, "%s -O2 -Wall -Werror -Wno-unused-function -ffp-contract=off %s -fPIC -shared -o %s/a.so %s -lm", compiler,
+#ifdef TP_X86
+    fma ? "-mfma" : "",
+#else
+    "",
+#endif
+    dir, path);
+  CHECKF(system(command) == 0, "%s", command);
+  snprintf(path, sizeof path, "%s/a.so", dir);
+  compare_text(path, language);
+  snprintf(command, sizeof command, "rm -r %s", dir);
+  CHECK(system(command) == 0);
 }
 
 int main(int argc, char **argv) {
   if (argc > 1) seed += strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15ull;
   find_tables();
   test_fixture("spec/math.txt");
-  for (int t = 0; t < ntables && LDBL_MANT_DIG >= 64; t++) test_long(t), test_long_pow(t);
+  for (int t = 0; t < ntables; t++) test_random(t), test_random_pow(t);
+  test_same();
+  test_text("cc -std=c99 -pedantic", "c");
+  if (system("c++ --version >/dev/null 2>&1") == 0) test_text("c++ -std=c++17", "cc");
   for (size_t i = 0; i <= TP_LEN(unary) && tp_setting("VERBOSE"); i++) {
     stated *s = i < TP_LEN(unary) ? &unary[i] : &power;
     printf("%-8s f32 %.3f f64 %.3f ulp\n", tp_ops[s->op].text, s->worst[0], s->worst[1]);

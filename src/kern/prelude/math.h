@@ -111,8 +111,8 @@ TP_FN float tp_exp_low_f32(float x) {
 
 TP_FN double tp_exp_low_f64(double x) {
   uint64_t u;
-  double rest, r = tp_exp_parts_f64(x, &rest, &u) + rest;
-  r = tp_scale_f64(1.0 + tp_mad_f64(tp_exp_rest_f64(r), r * r, r), u);
+  double rest, first = tp_exp_parts_f64(x, &rest, &u), r = first + rest;
+  r = tp_scale_f64(1.0 + (first + tp_mad_f64(tp_exp_rest_f64(r), r * r, rest)), u);
   return x < -747.0 ? 0.0 : r;
 }
 
@@ -124,7 +124,7 @@ TP_FN float tp_expm1_f32(float x) {
   uint32_t u;
   float rest, y = x > 89.0f ? 89.0f : x;
   float first = tp_exp_parts_f32(y, &rest, &u), r = first + rest, s = tp_of_f32((u << 23) + 0x3f000000u), c = s - 0.5f, e = tp_mad_f32(s, first, c);
-  e += tp_mad_f32(s, tp_mad_f32(tp_exp_rest_f32(r), r * r, rest), tp_mad_f32(s, first, c - e) + (s - c - 0.5f));
+  e += tp_mad_f32(s, tp_fma_f32(tp_exp_rest_f32(r), r * r, rest), tp_mad_f32(s, first, c - e) + (s - c - 0.5f));
   e = x < -25.0f ? -1.0f : e + e;
   return tp_fabs_f32(x) < 0x1p-25f ? x : e;
 }
@@ -223,7 +223,7 @@ TP_FN float tp_log1p_f32(float x) {
   float v = 1.0f + x;
   uint32_t e = tp_exponent_f32(v);
   float part = tp_of_f32(tp_bits_f32(x) - e), base = tp_mad_f32(0.25f, tp_of_f32(0x40800000u - e), -1.0f), f = part + base, rest = (base - f) + part;
-  float y = tp_log_sum_f32(tp_exponent_of_f32(e), f, tp_mad_f32(rest, -f, rest));
+  float y = tp_log_sum_f32(tp_exponent_of_f32(e), f, tp_mad_f32(tp_mad_f32(f, f, -f), rest, rest));
   y = x < TP_INF_F32 ? y : x;
   y = v < 0 ? TP_NAN_F32 : y;
   y = v == 0 ? -TP_INF_F32 : y;
@@ -234,7 +234,7 @@ TP_FN double tp_log1p_f64(double x) {
   double v = 1.0 + x;
   uint64_t e = tp_exponent_f64(v);
   double part = tp_of_f64(tp_bits_f64(x) - e), base = tp_mad_f64(0.25, tp_of_f64(0x4010000000000000ull - e), -1.0), f = part + base, rest = (base - f) + part;
-  double y = tp_log_sum_f64(tp_exponent_of_f64(e), f, tp_mad_f64(rest, -f, rest));
+  double y = tp_log_sum_f64(tp_exponent_of_f64(e), f, tp_mad_f64(tp_mad_f64(f, f, -f), rest, rest));
   y = x < TP_INF_F64 ? y : x;
   y = v < 0 ? TP_NAN_F64 : y;
   y = v == 0 ? -TP_INF_F64 : y;
