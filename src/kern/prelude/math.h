@@ -148,15 +148,16 @@ TP_FN double tp_sigmoid_f64(double x) {
   return (x < 0 ? e : 1.0) / (1.0 + e);
 }
 
-/* tanh of x / 2 is h / (1 + q) with h = x P(x^2), q = x^2 Q(x^2); then 2 h (1 + q) / ((1 + q)^2 + h^2), whose error is small where tanh is flat. Beyond 9.01
- * it is 1. */
+/* tanh of x / 2 is h / (1 + q) with h = x P(x^2), q = x^2 Q(x^2). With d = (1 + q)^2 + h^2 and e = d - (1 + q), which is small where x is, that of x is
+ * 2 h (1 + q) / d = 2 h - 2 h e / d = 1 - (1 + q - h)^2 / d, which is 1 from 9.7 on. */
 TP_FN float tp_tanh_f32(float x) {
-  float y = tp_fabs_f32(x), z, h, q;
-  y = y > 9.02f ? 9.02f : y, z = y * y;
+  float y = tp_fabs_f32(x), z, h, q, e, w;
+  int near = y < 1.0f;
+  y = y > 9.7f ? 9.7f : y, z = y * y;
   q = tp_mad_f32(tp_mad_f32(0x1.497864p-20f, z, 0x1.3c2b7ap-10f), z, 0x1.cf44aep-4f) * z;
   y = tp_mad_f32(tp_mad_f32(0x1.ded89cp-14f, z, 0x1.e7bd98p-6f) * z, y, y), h = 0.5f * y;
-  y = tp_fma_f32(y, q, y) / (1.0f + tp_fma_f32(h, h, tp_mad_f32(q, q, q + q)));
-  return tp_sign_f32(y > 1.0f ? 1.0f : y, x);
+  e = tp_mad_f32(h, h, tp_mad_f32(q, q, q)), w = (1.0f + q) - h;
+  return tp_sign_f32((near ? y : 1.0f) - (near ? y * e : w * w) / (1.0f + (q + e)), x);
 }
 
 TP_FN double tp_tanh_f64(double x) {
@@ -250,7 +251,7 @@ TP_FN float tp_erf_f32(float x) {
   p = tp_mad_f32(p, z, -0x1.b7f714p-6f);
   p = tp_mad_f32(p, z, 0x1.ce2ce6p-4f);
   p = tp_mad_f32(p, z, -0x1.81273ep-2f);
-  p = tp_mad_f32(p, z, 0x1.06eba8p-3f);
+  p = tp_fma_f32(p, z, 0x1.06eba8p-3f);
   p = tp_fma_f32(p, a, a);
   q = tp_mad_f32(q, y, -0x1.a1c63ap-9f);
   q = tp_mad_f32(q, y, 0x1.758edap-6f);
@@ -434,7 +435,7 @@ TP_FN float tp_tan_turned_f32(tp_turn_f32 v, float x) {
   p = tp_mad_f32(p, z, 0x1.55556cp-2f);
   float w = v.r * z, more = tp_mad_f32(tp_mad_f32(0.6667f, z, 1.0f), z, 1.0f);
   more = tp_mad_f32(p, tp_fma_f32(v.r, z, -w) + v.r * tp_fma_f32(v.r, v.r, -z), v.rest * more);
-  float u = tp_mad_f32(p, w, more), t = v.r + u, lost = (v.r - t) + u, q = -1.0f / t;
+  float u = tp_fma_f32(p, w, more), t = v.r + u, lost = (v.r - t) + u, q = -1.0f / t;
   q = tp_mad_f32(q, tp_mad_f32(q, lost, tp_fma_f32(q, t, 1.0f)), q);
   return tp_of_f32(tp_bits_f32(v.q & 1 ? q : t) ^ (tp_bits_f32(x) & 0x80000000u));
 }
