@@ -167,7 +167,7 @@ fits = {
     "sin f32": lambda: rounded(f32, sin_rest, lambda z: z, tiny, wide, 3),
     "cos f32": lambda: rounded(f32, cos_rest, lambda z: z * z, tiny, wide, 3),
     "tan f32": lambda: rounded(f32, tan_rest, lambda z: z * m.sqrt(z) / m.tan(m.sqrt(z)), tiny, wide, 7),
-    "tanh f32": lambda: quotient(f32, tanh_half, lambda z: 1 / m.cosh(m.sqrt(z)), mpf(0), mpf("9.02")**2, 2, 3),
+    "tanh f32": lambda: quotient(f32, tanh_half, lambda z: 1 / m.cosh(m.sqrt(z)), mpf(0), mpf("9.7")**2, 3, 3),
     "sin f64": lambda: rounded(f64, sin_rest, lambda z: z, tiny, quarter, 6),
     "cos f64": lambda: rounded(f64, cos_rest, lambda z: z * z, tiny, quarter, 6),
     "erf near f32": lambda: rounded(f32, erf_near, lambda z: 1 / (1 + erf_near(z)), tiny, mpf("1.01")**2, 7),

@@ -1,6 +1,6 @@
 /* Nanoseconds an element of the interpreter's elementwise kernels, for each table that this processor can run: operands of 1024 elements stay in the
  * first-level cache, so that what is measured is arithmetic. The best of many short runs, so that other processes do not matter.
- * cc -O2 -D_GNU_SOURCE -Isrc bench/kernels.c build/libtempo.a -lisl -lgmp -lm -ldl -lpthread -o /tmp/kernels && /tmp/kernels [table [row]] */
+ * cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/kernels.c build/libtempo.a -lisl -lgmp -lz -lm -ldl -lpthread -o /tmp/kernels && /tmp/kernels [table [row]] */
 #include "device/kernels.h"
 #include <math.h>
 #include <stdio.h>
@@ -73,11 +73,35 @@ static double random_of(const tp_kernels *k, int what) {
   return best;
 }
 
+/* Rows of n elements into their accumulators, or columns (down). */
+static double fold_of(const tp_kernels *k, tp_red red, tp_dtype d, bool down, int64_t n) {
+  static double a[N], acc[N];
+  double best = 1e30;
+  for (int j = 0; j < N; j++) tp_put(d, a, j, 1 + (j * 7919 % N) * 1e-6);
+  for (int run = 0; run < RUNS; run++) {
+    memset(acc, 0, sizeof acc);
+    double start = now();
+    for (int i = 0; i < 4; i++) (down ? k->down : k->across)[red][d](acc, a, n, N / n, n);
+    double t = (now() - start) / (4 * N);
+    if (t < best) best = t;
+  }
+  return best;
+}
+
+static void report_folds(const tp_kernels *k) {
+  static const char *const names[] = { [TP_RED_SUM] = "sum", [TP_RED_MAX] = "max" };
+  for (int red = TP_RED_SUM; red <= TP_RED_MAX; red += TP_RED_MAX - TP_RED_SUM)
+    for (int n = 16; n <= N; n *= 8)
+      printf("  %s of %-7d %7.3f %7.3f down %7.3f %7.3f\n", names[red], n, fold_of(k, (tp_red)red, TP_F32, false, n), fold_of(k, (tp_red)red, TP_F64, false, n),
+        fold_of(k, (tp_red)red, TP_F32, true, n), fold_of(k, (tp_red)red, TP_F64, true, n));
+}
+
 static void report(const tp_kernels *k, const char *only) {
   printf("%-10s ns an element: f32, f64\n", k->isa);
   for (size_t i = 0; i < TP_LEN(rows); i++)
     if (!only || !strcmp(only, tp_ops[rows[i].op].text)) printf("  %-14s %7.3f %7.3f\n", tp_ops[rows[i].op].text, row_of(k, i, TP_F32), row_of(k, i, TP_F64));
   if (only) return;
+  report_folds(k);
   printf("  %-14s %7.3f %7.3f\n  %-14s %7.3f %7.3f\n", "f16 in, out", half_of(k, TP_F16, true), half_of(k, TP_F16, false),
     "bf16 in, out", half_of(k, TP_BF16, true), half_of(k, TP_BF16, false));
   printf("  %-14s %7.3f a word\n  %-14s %7.3f\n  %-14s         %7.3f\n", "philox", random_of(k, 0), "uniform", random_of(k, 1), "normal", random_of(k, 2));

@@ -39,7 +39,7 @@ static stated unary[] = {
   { TP_OP_EXP, { 1.1, 1.1 }, { 1, 1 }, expl, {0} }, { TP_OP_EXPM1, { 1, 1 }, { 1, 1 }, expm1l, {0} },
   { TP_OP_LOG, { 1, 1 }, { 1, 1 }, logl, {0} }, { TP_OP_LOG1P, { 1, 1 }, { 1, 1 }, log1pl, {0} },
   { TP_OP_SIN, { 1, 1 }, { 1, 1 }, sinl, {0} }, { TP_OP_COS, { 1, 1 }, { 1, 1 }, cosl, {0} }, { TP_OP_TAN, { 1, 1 }, { 2, 2 }, tanl, {0} },
-  { TP_OP_TANH, { 2.2, 2.2 }, { 2.5, 2.5 }, tanhl, {0} }, { TP_OP_SIGMOID, { 2.5, 2.5 }, { 2, 2 }, sigmoidl, {0} }, { TP_OP_ERF, { 1, 1.1 }, { 1, 1.1 }, erfl, {0} },
+  { TP_OP_TANH, { 2, 2 }, { 2.5, 2.5 }, tanhl, {0} }, { TP_OP_SIGMOID, { 2.5, 2.5 }, { 2, 2 }, sigmoidl, {0} }, { TP_OP_ERF, { 1, 1.1 }, { 1, 1.1 }, erfl, {0} },
 };
 static stated power = { TP_OP_POW, { 1, 1 }, { 1, 1 }, NULL, {0} };
 
@@ -62,7 +62,7 @@ static void find_tables(void) {
 static void judge(int t, stated *s, tp_dtype d, double ulps, double x, double y, double got) {
   double limit = (d == TP_F32 ? s->f32 : s->f64)[!fused[t]];
   s->worst[d == TP_F64] = fmax(s->worst[d == TP_F64], ulps);
-  CHECKF(ulps <= limit, "%s %s %s(%.17g, %.17g) is %.17g: %g ulp", tables[t]->isa, tp_dtype_name(d), tp_ops[s->op].text, x, y, got, ulps);
+  if (!(ulps <= limit)) CHECKF(false, "%s %s %s(%.17g, %.17g) is %.17g: %g ulp", tables[t]->isa, tp_dtype_name(d), tp_ops[s->op].text, x, y, got, ulps);
 }
 
 /* ---- mpmath ---- lines of: name, bits of the operands, bits of the nearest f64, what is left in its last places */
@@ -260,9 +260,10 @@ int main(int argc, char **argv) {
   test_same();
   test_text("cc -std=c99 -pedantic", "c");
   if (system("c++ --version >/dev/null 2>&1") == 0) test_text("c++ -std=c++17", "cc");
-  for (size_t i = 0; i <= TP_LEN(unary) && tp_setting("VERBOSE"); i++) {
+  for (size_t i = 0; i <= TP_LEN(unary); i++) {
     stated *s = i < TP_LEN(unary) ? &unary[i] : &power;
-    printf("%-8s f32 %.3f f64 %.3f ulp\n", tp_ops[s->op].text, s->worst[0], s->worst[1]);
+    CHECKF(s->worst[0] > 0.3 && s->worst[1] > 0.3, "%s: not measured", tp_ops[s->op].text);
+    if (tp_setting("VERBOSE")) printf("%-8s f32 %.3f f64 %.3f ulp\n", tp_ops[s->op].text, s->worst[0], s->worst[1]);
   }
   return check_report();
 }

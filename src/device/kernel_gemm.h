@@ -13,6 +13,10 @@ enum { MM_KC = 256, MM_MR = 6 };
 #elif VBYTES == 32
 #define MAD_f32(a, b, c) ((v_f32)_mm256_fmadd_ps((__m256)(a), (__m256)((v_f32){0} + (b)), (__m256)(c)))
 #define MAD_f64(a, b, c) ((v_f64)_mm256_fmadd_pd((__m256d)(a), (__m256d)((v_f64){0} + (b)), (__m256d)(c)))
+#elif FMA
+#define FUSED(T, mad, a, b, c) ({ T a_ = (a), b_ = (T){0} + (b), c_ = (c); for (int l = 0; l < (int)(sizeof c_ / sizeof c_[0]); l++) c_[l] = mad(a_[l], b_[l], c_[l]); c_; })
+#define MAD_f32(a, b, c) FUSED(v_f32, tp_mad_f32, a, b, c)
+#define MAD_f64(a, b, c) FUSED(v_f64, tp_mad_f64, a, b, c)
 #else
 #define MAD_f32 MAD
 #define MAD_f64 MAD

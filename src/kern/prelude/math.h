@@ -1,12 +1,12 @@
-/* Elementary functions in f32 and f64: plain C99 (C++ and CUDA too), no include, no branch where a loop is to vectorise. The embedder gives before it
+/* Elementary functions in f32 and f64: plain C99 (and C++), no include, no branch where a loop is to vectorise. The embedder gives before it
  *   TP_FN    static inline, __device__ or the like
  *   TP_FMA   1 where fma and fmaf are instructions, else 0
- *   the integer types of stdint; of math.h sqrt, fabs, floor, ceil, rint, trunc, copysign, fma with their f32 forms
- * and compiles without contraction: whatever is to be fused is written as tp_mad. So the same operands give the same bits on every target with TP_FMA 1, and
- * the same to within the stated errors elsewhere. "ulp": units of the result's last place, the largest found (spec/c/math_test.c, spec/math.txt);
- * the first number with, the second without TP_FMA. Coefficients are made by .ci/coefficients.py.
+ *   the integer types of stdint; of math.h sqrt, fabs, floor, ceil, rint, fma with their f32 forms
+ * and compiles without contraction: whatever may be fused is written as tp_mad. So the same operands give the same bits on every target with TP_FMA 1, and
+ * errors of the same size elsewhere: less than one unit of the last place (ulp), but exp 1.1 (f32), tan 2 (f64), tanh 2 (f32) and 2.5 (f64), sigmoid 2.5 (f32)
+ * and 2 (f64); without fma also erf 1.1 (spec/c/math_test.c). Coefficients are made by .ci/coefficients.py.
  *
- * near: the formula without branches, of operands that tp_is_near_.. finds; tp_sin_f32 and the like without `near` take any operand. */
+ * near: the formula without branches, right for operands of which tp_is_near_.. holds; tp_sin_f32 and the like without `near` take any operand. */
 TP_FN uint32_t tp_bits_f32(float x) { union { float x; uint32_t u; } v; v.x = x; return v.u; }
 TP_FN float tp_of_f32(uint32_t u) { union { float x; uint32_t u; } v; v.u = u; return v.x; }
 TP_FN uint64_t tp_bits_f64(double x) { union { double x; uint64_t u; } v; v.x = x; return v.u; }
@@ -36,16 +36,33 @@ TP_FN double tp_product_f64(double a, double b, double *rest) {
 /* a + b and what is lost. */
 TP_FN double tp_sum_f64(double a, double b, double *rest) { double s = a + b, t = s - a; *rest = (a - (s - t)) + (b - t); return s; }
 
-TP_FN float tp_fabs_f32(float x) { return fabsf(x); }
-TP_FN float tp_sqrt_f32(float x) { return sqrtf(x); }
-TP_FN float tp_floor_f32(float x) { return floorf(x); }
-TP_FN float tp_ceil_f32(float x) { return ceilf(x); }
-TP_FN float tp_rint_f32(float x) { return rintf(x); }
-TP_FN double tp_fabs_f64(double x) { return fabs(x); }
-TP_FN double tp_sqrt_f64(double x) { return sqrt(x); }
-TP_FN double tp_floor_f64(double x) { return floor(x); }
-TP_FN double tp_ceil_f64(double x) { return ceil(x); }
-TP_FN double tp_rint_f64(double x) { return rint(x); }
+/* Horner: a + x (b + x (c + ..)). */
+#define TP_POLY2(mad, x, a, b) mad(b, x, a)
+#define TP_POLY3(mad, x, a, ...) mad(TP_POLY2(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY4(mad, x, a, ...) mad(TP_POLY3(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY5(mad, x, a, ...) mad(TP_POLY4(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY6(mad, x, a, ...) mad(TP_POLY5(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY7(mad, x, a, ...) mad(TP_POLY6(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY8(mad, x, a, ...) mad(TP_POLY7(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY9(mad, x, a, ...) mad(TP_POLY8(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY10(mad, x, a, ...) mad(TP_POLY9(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY11(mad, x, a, ...) mad(TP_POLY10(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY12(mad, x, a, ...) mad(TP_POLY11(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY13(mad, x, a, ...) mad(TP_POLY12(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY14(mad, x, a, ...) mad(TP_POLY13(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY15(mad, x, a, ...) mad(TP_POLY14(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY16(mad, x, a, ...) mad(TP_POLY15(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY17(mad, x, a, ...) mad(TP_POLY16(mad, x, __VA_ARGS__), x, a)
+#define TP_POLY18(mad, x, a, ...) mad(TP_POLY17(mad, x, __VA_ARGS__), x, a)
+
+#define TP_GIVEN(sfx, T, fabs, sqrt, floor, ceil, rint) \
+  TP_FN T tp_fabs_##sfx(T x) { return fabs(x); } \
+  TP_FN T tp_sqrt_##sfx(T x) { return sqrt(x); } \
+  TP_FN T tp_floor_##sfx(T x) { return floor(x); } \
+  TP_FN T tp_ceil_##sfx(T x) { return ceil(x); } \
+  TP_FN T tp_rint_##sfx(T x) { return rint(x); }
+TP_GIVEN(f32, float, fabsf, sqrtf, floorf, ceilf, rintf)
+TP_GIVEN(f64, double, fabs, sqrt, floor, ceil, rint)
 /* |y| with the sign of x, for a y that is not negative. */
 TP_FN float tp_sign_f32(float y, float x) { return tp_of_f32(tp_bits_f32(y) | (tp_bits_f32(x) & 0x80000000u)); }
 TP_FN double tp_sign_f64(double y, double x) { return tp_of_f64(tp_bits_f64(y) | (tp_bits_f64(x) & 0x8000000000000000ull)); }
@@ -54,25 +71,13 @@ TP_FN double tp_sign_f64(double y, double x) { return tp_of_f64(tp_bits_f64(y) |
 /* Adding 1.5 * 2^23 (2^52) rounds to an integer, which the low bits of the sum are. */
 
 /* (e^r - 1 - r) / r^2. */
-TP_FN double tp_exp_rest_f64(double r) {
-  double p = 0x1.adc31bbd06cbcp-26;
-  p = tp_mad_f64(p, r, 0x1.28aef55949d45p-22);
-  p = tp_mad_f64(p, r, 0x1.71df002a8290cp-19);
-  p = tp_mad_f64(p, r, 0x1.a01998760747ep-16);
-  p = tp_mad_f64(p, r, 0x1.a01a01385f82ap-13);
-  p = tp_mad_f64(p, r, 0x1.6c16c184bbd53p-10);
-  p = tp_mad_f64(p, r, 0x1.1111111125a9ep-7);
-  p = tp_mad_f64(p, r, 0x1.55555555505f4p-5);
-  p = tp_mad_f64(p, r, 0x1.5555555555500p-3);
-  return tp_mad_f64(p, r, 0x1.000000000000ap-1);
+TP_FN float tp_exp_rest_f32(float r) {
+  return TP_POLY5(tp_mad_f32, r, 0x1.fffffcp-2f, 0x1.555482p-3f, 0x1.555826p-5f, 0x1.12448cp-7f, 0x1.6afd6p-10f);
 }
 
-TP_FN float tp_exp_rest_f32(float r) {
-  float p = 0x1.6afd6p-10f;
-  p = tp_mad_f32(p, r, 0x1.12448cp-7f);
-  p = tp_mad_f32(p, r, 0x1.555826p-5f);
-  p = tp_mad_f32(p, r, 0x1.555482p-3f);
-  return tp_mad_f32(p, r, 0x1.fffffcp-2f);
+TP_FN double tp_exp_rest_f64(double r) {
+  return TP_POLY10(tp_mad_f64, r, 0x1.000000000000ap-1, 0x1.5555555555500p-3, 0x1.55555555505f4p-5, 0x1.1111111125a9ep-7, 0x1.6c16c184bbd53p-10,
+    0x1.a01a01385f82ap-13, 0x1.a01998760747ep-16, 0x1.71df002a8290cp-19, 0x1.28aef55949d45p-22, 0x1.adc31bbd06cbcp-26);
 }
 
 /* x - n ln 2, exact, less its *rest; *u: n in the low bits. */
@@ -152,11 +157,11 @@ TP_FN double tp_sigmoid_f64(double x) {
  * 2 h (1 + q) / d = 2 h - 2 h e / d = 1 - (1 + q - h)^2 / d, which is 1 from 9.7 on. */
 TP_FN float tp_tanh_f32(float x) {
   float y = tp_fabs_f32(x), z, h, q, e, w;
-  int near = y < 1.0f;
+  int near = y < 0.96875f;
   y = y > 9.7f ? 9.7f : y, z = y * y;
-  q = tp_mad_f32(tp_mad_f32(0x1.497864p-20f, z, 0x1.3c2b7ap-10f), z, 0x1.cf44aep-4f) * z;
-  y = tp_mad_f32(tp_mad_f32(0x1.ded89cp-14f, z, 0x1.e7bd98p-6f) * z, y, y), h = 0.5f * y;
-  e = tp_mad_f32(h, h, tp_mad_f32(q, q, q)), w = (1.0f + q) - h;
+  q = TP_POLY3(tp_mad_f32, z, 0x1.d703e6p-4f, 0x1.7298dep-10f, 0x1.81a58p-19f) * z;
+  y = tp_mad_f32(TP_POLY3(tp_mad_f32, z, 0x1.035d22p-5f, 0x1.5863ep-13f, 0x1.9058e8p-24f) * z, y, y), h = 0.5f * y;
+  e = tp_mad_f32(h, h, tp_mad_f32(q, q, q)), w = 1.0f + (q - h);
   return tp_sign_f32((near ? y : 1.0f) - (near ? y * e : w * w) / (1.0f + (q + e)), x);
 }
 
@@ -169,27 +174,17 @@ TP_FN double tp_tanh_f64(double x) {
 
 /* n ln 2 + ln(1 + f + rest), 1 + f in 2/3 .. 4/3; what n ln 2 + f loses is added to the last sum. */
 TP_FN float tp_log_sum_f32(float n, float f, float rest) {
-  float p = -0x1.090f1ep-3f, h = tp_mad_f32(n, 0x1.62e4p-1f, f);
-  p = tp_mad_f32(p, f, 0x1.1ea27ap-3f);
-  p = tp_mad_f32(p, f, -0x1.f2a3a4p-4f);
-  p = tp_mad_f32(p, f, 0x1.1ed02cp-3f);
-  p = tp_mad_f32(p, f, -0x1.55a192p-3f);
-  p = tp_mad_f32(p, f, 0x1.99d088p-3f);
-  p = tp_mad_f32(p, f, -0x1.fffedep-3f);
-  p = tp_mad_f32(p, f, 0x1.555506p-2f);
-  p = tp_mad_f32(p, f, -0.5f);
+  float p, h = tp_mad_f32(n, 0x1.62e4p-1f, f);
+  p = TP_POLY9(tp_mad_f32, f, -0.5f, 0x1.555506p-2f, -0x1.fffedep-3f, 0x1.99d088p-3f, -0x1.55a192p-3f, 0x1.1ed02cp-3f, -0x1.f2a3a4p-4f,
+    0x1.1ea27ap-3f, -0x1.090f1ep-3f);
   return h + (tp_mad_f32(p, f * f, tp_mad_f32(n, 0x1.62e4p-1f, -h) + f) + tp_mad_f32(n, 0x1.7f7d1cp-20f, rest));
 }
 
 /* 1 + f in sqrt(1/2) .. sqrt(2): ln(1 + f) = f - (h - s (h + z P(z))), s = f / (2 + f), z = s^2, h = f^2 / 2. */
 TP_FN double tp_log_sum_f64(double n, double f, double rest) {
-  double s = f / (2.0 + f), z = s * s, h = 0.5 * f * f, p = 0x1.2f117fb8e0117p-3;
-  p = tp_mad_f64(p, z, 0x1.39a09585cccdcp-3);
-  p = tp_mad_f64(p, z, 0x1.746649afb4190p-3);
-  p = tp_mad_f64(p, z, 0x1.c71c51d7ce852p-3);
-  p = tp_mad_f64(p, z, 0x1.249249422a464p-2);
-  p = tp_mad_f64(p, z, 0x1.999999997f9f8p-2);
-  p = tp_mad_f64(p, z, 0x1.5555555555593p-1);
+  double s = f / (2.0 + f), z = s * s, h = 0.5 * f * f, p;
+  p = TP_POLY7(tp_mad_f64, z, 0x1.5555555555593p-1, 0x1.999999997f9f8p-2, 0x1.249249422a464p-2, 0x1.c71c51d7ce852p-3, 0x1.746649afb4190p-3,
+    0x1.39a09585cccdcp-3, 0x1.2f117fb8e0117p-3);
   return tp_mad_f64(n, 0x1.62e42fefa3800p-1, f - (h - tp_mad_f64(s, tp_mad_f64(p, z, h), tp_mad_f64(n, 0x1.ef35793c76730p-45, rest))));
 }
 
@@ -245,19 +240,11 @@ TP_FN double tp_log1p_f64(double x) {
 /* ---- erf: x + x P(x^2) to 1, then 1 - e^(x P(x)) ---- */
 
 TP_FN float tp_erf_f32(float x) {
-  float a = tp_fabs_f32(x), z = a * a, y = a > 4.0f ? 4.0f : a, p = 0x1.476278p-14f, q = 0x1.b9d502p-13f, rest;
-  p = tp_mad_f32(p, z, -0x1.a34dp-11f);
-  p = tp_mad_f32(p, z, 0x1.53f1bep-8f);
-  p = tp_mad_f32(p, z, -0x1.b7f714p-6f);
-  p = tp_mad_f32(p, z, 0x1.ce2ce6p-4f);
-  p = tp_mad_f32(p, z, -0x1.81273ep-2f);
+  float a = tp_fabs_f32(x), z = a * a, y = a > 4.0f ? 4.0f : a, p, q, rest;
+  p = TP_POLY6(tp_mad_f32, z, -0x1.81273ep-2f, 0x1.ce2ce6p-4f, -0x1.b7f714p-6f, 0x1.53f1bep-8f, -0x1.a34dp-11f, 0x1.476278p-14f);
   p = tp_fma_f32(p, z, 0x1.06eba8p-3f);
   p = tp_fma_f32(p, a, a);
-  q = tp_mad_f32(q, y, -0x1.a1c63ap-9f);
-  q = tp_mad_f32(q, y, 0x1.758edap-6f);
-  q = tp_mad_f32(q, y, -0x1.ae91cp-4f);
-  q = tp_mad_f32(q, y, -0x1.458b4cp-1f);
-  q = tp_mad_f32(q, y, -0x1.07212p-3f);
+  q = TP_POLY6(tp_mad_f32, y, -0x1.07212p-3f, -0x1.458b4cp-1f, -0x1.ae91cp-4f, 0x1.758edap-6f, -0x1.a1c63ap-9f, 0x1.b9d502p-13f);
   uint32_t u;
   float r = tp_exp_parts_f32(tp_mad_f32(q, y, -y), &rest, &u) + rest, s = tp_of_f32((u << 23) + 0x3f800000u);
   q = tp_mad_f32(-s, tp_mad_f32(tp_exp_rest_f32(r), r * r, r), 1.0f - s);
@@ -265,37 +252,15 @@ TP_FN float tp_erf_f32(float x) {
 }
 
 TP_FN double tp_erf_f64(double x) {
-  double a = tp_fabs_f64(x), z = a * a, y = a > 6.0 ? 6.0 : a, p = 0x1.1c2b60503bf51p-33, q = 0x1.b00d0f03928b7p-40, rest;
-  p = tp_mad_f64(p, z, -0x1.aea7030bf09e1p-30);
-  p = tp_mad_f64(p, z, 0x1.0fc3ba2eed137p-26);
-  p = tp_mad_f64(p, z, -0x1.62fb72b2e5e34p-23);
-  p = tp_mad_f64(p, z, 0x1.ba58d7905e29bp-20);
-  p = tp_mad_f64(p, z, -0x1.f4dbcb14ab028p-17);
-  p = tp_mad_f64(p, z, 0x1.f9a3abb1aff9dp-14);
-  p = tp_mad_f64(p, z, -0x1.c02db8cb7c367p-11);
-  p = tp_mad_f64(p, z, 0x1.565bcd2a8296fp-8);
-  p = tp_mad_f64(p, z, -0x1.b82ce3134b283p-6);
-  p = tp_mad_f64(p, z, 0x1.ce2f21a04576ap-4);
-  p = tp_mad_f64(p, z, -0x1.812746b037a24p-2);
-  p = tp_mad_f64(p, z, 0x1.06eba8214db69p-3);
+  double a = tp_fabs_f64(x), z = a * a, y = a > 6.0 ? 6.0 : a, p, q, rest;
+  p = TP_POLY13(tp_mad_f64, z, 0x1.06eba8214db69p-3, -0x1.812746b037a24p-2, 0x1.ce2f21a04576ap-4, -0x1.b82ce3134b283p-6, 0x1.565bcd2a8296fp-8,
+    -0x1.c02db8cb7c367p-11, 0x1.f9a3abb1aff9dp-14, -0x1.f4dbcb14ab028p-17, 0x1.ba58d7905e29bp-20, -0x1.62fb72b2e5e34p-23, 0x1.0fc3ba2eed137p-26,
+    -0x1.aea7030bf09e1p-30, 0x1.1c2b60503bf51p-33);
   p = tp_mad_f64(p, a, a);
-  q = tp_mad_f64(q, y, -0x1.2b79853eed43dp-34);
-  q = tp_mad_f64(q, y, 0x1.84ca1044f09c7p-30);
-  q = tp_mad_f64(q, y, -0x1.39d71beeb3564p-26);
-  q = tp_mad_f64(q, y, 0x1.606aa6bb72a99p-23);
-  q = tp_mad_f64(q, y, -0x1.23166a7ca959ap-20);
-  q = tp_mad_f64(q, y, 0x1.6b3caa7fd2030p-18);
-  q = tp_mad_f64(q, y, -0x1.56ffbdb8d28f1p-16);
-  q = tp_mad_f64(q, y, 0x1.d828c1d3c2ad6p-15);
-  q = tp_mad_f64(q, y, -0x1.92ac9cd3e245bp-14);
-  q = tp_mad_f64(q, y, 0x1.ebdabacb60ffbp-20);
-  q = tp_mad_f64(q, y, 0x1.2cb421f2e33fcp-11);
-  q = tp_mad_f64(q, y, -0x1.bb6a07208e796p-10);
-  q = tp_mad_f64(q, y, 0x1.bae348910aa6ep-13);
-  q = tp_mad_f64(q, y, 0x1.3959e85fe2f30p-6);
-  q = tp_mad_f64(q, y, -0x1.a4f336ef24edfp-4);
-  q = tp_mad_f64(q, y, -0x1.45f315855bb6cp-1);
-  q = tp_mad_f64(q, y, -0x1.06eba13980898p-3);
+  q = TP_POLY18(tp_mad_f64, y, -0x1.06eba13980898p-3, -0x1.45f315855bb6cp-1, -0x1.a4f336ef24edfp-4, 0x1.3959e85fe2f30p-6, 0x1.bae348910aa6ep-13,
+    -0x1.bb6a07208e796p-10, 0x1.2cb421f2e33fcp-11, 0x1.ebdabacb60ffbp-20, -0x1.92ac9cd3e245bp-14, 0x1.d828c1d3c2ad6p-15, -0x1.56ffbdb8d28f1p-16,
+    0x1.6b3caa7fd2030p-18, -0x1.23166a7ca959ap-20, 0x1.606aa6bb72a99p-23, -0x1.39d71beeb3564p-26, 0x1.84ca1044f09c7p-30, -0x1.2b79853eed43dp-34,
+    0x1.b00d0f03928b7p-40);
   uint64_t u;
   double r = tp_exp_parts_f64(tp_mad_f64(q, y, -y), &rest, &u) + rest, s = tp_of_f64((u << 52) + 0x3ff0000000000000ull);
   q = tp_mad_f64(-s, tp_mad_f64(tp_exp_rest_f64(r), r * r, r), 1.0 - s);
@@ -385,54 +350,23 @@ TP_FN float tp_cos_of_f32(tp_turn_f32 v) {
 }
 
 TP_FN double tp_sin_of_f64(tp_turn_f64 v) {
-  double z = v.r * v.r, p = 0x1.5d93844bb967bp-33;
-  p = tp_mad_f64(p, z, -0x1.ae5e683ae551cp-26);
-  p = tp_mad_f64(p, z, 0x1.71de357aad318p-19);
-  p = tp_mad_f64(p, z, -0x1.a01a019c15b43p-13);
-  p = tp_mad_f64(p, z, 0x1.111111110f8a4p-7);
-  p = tp_mad_f64(p, z, -0x1.5555555555549p-3);
+  double z = v.r * v.r, p;
+  p = TP_POLY6(tp_mad_f64, z, -0x1.5555555555549p-3, 0x1.111111110f8a4p-7, -0x1.a01a019c15b43p-13, 0x1.71de357aad318p-19, -0x1.ae5e683ae551cp-26,
+    0x1.5d93844bb967bp-33);
   return v.r + tp_mad_f64(p, v.r * z, v.rest * (1.0 - 0.5 * z));
 }
 
 TP_FN double tp_cos_of_f64(tp_turn_f64 v) {
-  double z = v.r * v.r, h = 0.5 * z, w = 1.0 - h, p = -0x1.8fb10a3560c3fp-37;
-  p = tp_mad_f64(p, z, 0x1.1ee9f110be526p-29);
-  p = tp_mad_f64(p, z, -0x1.27e4f81265648p-22);
-  p = tp_mad_f64(p, z, 0x1.a01a019cbf0d6p-16);
-  p = tp_mad_f64(p, z, -0x1.6c16c16c1521dp-10);
-  p = tp_mad_f64(p, z, 0x1.555555555554cp-5);
+  double z = v.r * v.r, h = 0.5 * z, w = 1.0 - h, p;
+  p = TP_POLY6(tp_mad_f64, z, 0x1.555555555554cp-5, -0x1.6c16c16c1521dp-10, 0x1.a01a019cbf0d6p-16, -0x1.27e4f81265648p-22, 0x1.1ee9f110be526p-29,
+    -0x1.8fb10a3560c3fp-37);
   return w + ((1.0 - w - h) + tp_mad_f64(p, z * z, -v.r * v.rest));
-}
-
-TP_FN float tp_sin_turned_f32(tp_turn_f32 v, float x) {
-  float s = tp_sin_of_f32(v), c = tp_cos_of_f32(v);
-  return tp_of_f32(tp_bits_f32(v.q & 1 ? c : s) ^ (v.q << 30 & 0x80000000u) ^ (tp_bits_f32(x) & 0x80000000u));
-}
-
-TP_FN float tp_cos_turned_f32(tp_turn_f32 v) {
-  float s = tp_sin_of_f32(v), c = tp_cos_of_f32(v);
-  return tp_of_f32(tp_bits_f32(v.q & 1 ? s : c) ^ ((v.q + 1) << 30 & 0x80000000u));
-}
-
-TP_FN double tp_sin_turned_f64(tp_turn_f64 v, double x) {
-  double s = tp_sin_of_f64(v), c = tp_cos_of_f64(v);
-  return tp_of_f64(tp_bits_f64(v.q & 1 ? c : s) ^ (v.q << 62 & 0x8000000000000000ull) ^ (tp_bits_f64(x) & 0x8000000000000000ull));
-}
-
-TP_FN double tp_cos_turned_f64(tp_turn_f64 v) {
-  double s = tp_sin_of_f64(v), c = tp_cos_of_f64(v);
-  return tp_of_f64(tp_bits_f64(v.q & 1 ? s : c) ^ ((v.q + 1) << 62 & 0x8000000000000000ull));
 }
 
 /* tan r = r + r^3 P(r^2), with what r^3 loses; rest (1 + tan^2 r) is added. An odd quadrant has -1 / tan r, whose error is worked out and taken off. */
 TP_FN float tp_tan_turned_f32(tp_turn_f32 v, float x) {
-  float z = v.r * v.r, p = 0x1.40f1ccp-8f;
-  p = tp_mad_f32(p, z, -0x1.023b3ap-10f);
-  p = tp_mad_f32(p, z, 0x1.7f4d22p-7f);
-  p = tp_mad_f32(p, z, 0x1.5728b2p-6f);
-  p = tp_mad_f32(p, z, 0x1.bb66c4p-5f);
-  p = tp_mad_f32(p, z, 0x1.110a74p-3f);
-  p = tp_mad_f32(p, z, 0x1.55556cp-2f);
+  float z = v.r * v.r, p;
+  p = TP_POLY7(tp_mad_f32, z, 0x1.55556cp-2f, 0x1.110a74p-3f, 0x1.bb66c4p-5f, 0x1.5728b2p-6f, 0x1.7f4d22p-7f, -0x1.023b3ap-10f, 0x1.40f1ccp-8f);
   float w = v.r * z, more = tp_mad_f32(tp_mad_f32(0.6667f, z, 1.0f), z, 1.0f);
   more = tp_mad_f32(p, tp_fma_f32(v.r, z, -w) + v.r * tp_fma_f32(v.r, v.r, -z), v.rest * more);
   float u = tp_fma_f32(p, w, more), t = v.r + u, lost = (v.r - t) + u, q = -1.0f / t;
@@ -445,7 +379,15 @@ TP_FN double tp_tan_turned_f64(tp_turn_f64 v, double x) {
   return tp_of_f64(tp_bits_f64(t) ^ (tp_bits_f64(x) & 0x8000000000000000ull));
 }
 
-#define TP_TURNED(sfx, T) \
+#define TP_TURNED(sfx, T, SHIFT) \
+  TP_FN T tp_sin_turned_##sfx(tp_turn_##sfx v, T x) { \
+    T s = tp_sin_of_##sfx(v), c = tp_cos_of_##sfx(v); \
+    return tp_of_##sfx(tp_bits_##sfx(v.q & 1 ? c : s) ^ (((v.q >> 1) ^ (tp_bits_##sfx(x) >> SHIFT)) << SHIFT)); \
+  } \
+  TP_FN T tp_cos_turned_##sfx(tp_turn_##sfx v) { \
+    T s = tp_sin_of_##sfx(v), c = tp_cos_of_##sfx(v); \
+    return tp_of_##sfx(tp_bits_##sfx(v.q & 1 ? s : c) ^ ((v.q + 1) >> 1 << SHIFT)); \
+  } \
   TP_FN int tp_is_near_turn_##sfx(T x) { return tp_fabs_##sfx(x) <= (T)0x1p20; } \
   TP_FN T tp_near_sin_##sfx(T x) { return tp_sin_turned_##sfx(tp_turn_near_##sfx(x), x); } \
   TP_FN T tp_near_cos_##sfx(T x) { return tp_cos_turned_##sfx(tp_turn_near_##sfx(x)); } \
@@ -454,8 +396,8 @@ TP_FN double tp_tan_turned_f64(tp_turn_f64 v, double x) {
   TP_FN T tp_sin_##sfx(T x) { return x - x == 0 ? tp_sin_turned_##sfx(tp_turn_any_##sfx(x), x) : x - x; } \
   TP_FN T tp_cos_##sfx(T x) { return x - x == 0 ? tp_cos_turned_##sfx(tp_turn_any_##sfx(x)) : x - x; } \
   TP_FN T tp_tan_##sfx(T x) { return x - x == 0 ? tp_tan_turned_##sfx(tp_turn_any_##sfx(x), x) : x - x; }
-TP_TURNED(f32, float)
-TP_TURNED(f64, double)
+TP_TURNED(f32, float, 31)
+TP_TURNED(f64, double, 63)
 
 /* ---- pow: |x|^y = e^(y ln |x|), ln in f64 for f32 and in two f64 for f64 ---- */
 
@@ -468,67 +410,52 @@ TP_FN double tp_pow_signed_f64(double r, double x, double y) {
 
 TP_FN int tp_is_near_pow_f32(float x, float y) { return (tp_fabs_f32(x) > 0) & (tp_fabs_f32(x) < TP_INF_F32) & (tp_fabs_f32(y) < TP_INF_F32); }
 TP_FN float tp_near_pow_f32(float x, float y) {
-  double a = tp_fabs_f64((double)x), t, n, r, p;
+  double a = tp_fabs_f64((double)x), s, z, l, t, n, r, p;
   uint64_t e = tp_exponent_f64(a);
-  double f = tp_of_f64(tp_bits_f64(a) - e) - 1.0, s = f / (2.0 + f), z = s * s, l = 0x1.e2fdc150710edp-3;
-  l = tp_mad_f64(l, z, 0x1.2438a8e9b3393p-2);
-  l = tp_mad_f64(l, z, 0x1.999a7b39b573fp-2);
-  l = tp_mad_f64(l, z, 0x1.555554fd424aap-1);
+  s = tp_of_f64(tp_bits_f64(a) - e) - 1.0, s = s / (2.0 + s), z = s * s;
+  l = TP_POLY4(tp_mad_f64, z, 0x1.555554fd424aap-1, 0x1.999a7b39b573fp-2, 0x1.2438a8e9b3393p-2, 0x1.e2fdc150710edp-3);
   l = tp_mad_f64(tp_exponent_of_f64(e), 0x1.62e42fefa39efp-1, tp_mad_f64(l, s * z, s + s)) * (double)y;
   l = l > 120.0 ? 120.0 : l;
   l = l < -120.0 ? -120.0 : l;
-  t = tp_mad_f64(l, 0x1.71547652b82fep+0, 0x1.8p52), n = t - 0x1.8p52;
-  r = tp_mad_f64(n, -0x1.62e42fefa39efp-1, l), p = 0x1.9e1f21451c43cp-13;
-  p = tp_mad_f64(p, r, 0x1.6d961eaa2de02p-10);
-  p = tp_mad_f64(p, r, 0x1.111452f2c2333p-7);
-  p = tp_mad_f64(p, r, 0x1.5554892fc02f0p-5);
-  p = tp_mad_f64(p, r, 0x1.555551d5fe2eap-3);
-  p = tp_mad_f64(p, r, 0x1.0000003a71870p-1);
-  p = 1.0 + tp_mad_f64(p, r * r, r);
-  return (float)tp_pow_signed_f64(p * tp_of_f64((tp_bits_f64(t) << 52) + 0x3ff0000000000000ull), (double)x, (double)y);
+  t = tp_mad_f64(l, 0x1.71547652b82fep+0, 0x1.8p52), n = t - 0x1.8p52, r = tp_mad_f64(n, -0x1.62e42fefa39efp-1, l);
+  p = TP_POLY6(tp_mad_f64, r, 0x1.0000003a71870p-1, 0x1.555551d5fe2eap-3, 0x1.5554892fc02f0p-5, 0x1.111452f2c2333p-7, 0x1.6d961eaa2de02p-10, 0x1.9e1f21451c43cp-13);
+  p = (1.0 + tp_mad_f64(p, r * r, r)) * tp_of_f64((tp_bits_f64(t) << 52) + 0x3ff0000000000000ull);
+  return (float)tp_pow_signed_f64(p, (double)x, (double)y);
 }
 
-/* a^y of a normal a, 2^n more. */
-TP_FN double tp_pow_of_f64(double a, double n, double y) {
-  uint64_t e = tp_exponent_f64(a), u;
-  double f = tp_of_f64(tp_bits_f64(a) - e) - 1.0, d = 2.0 + f, inverse = 1.0 / d, s = f * inverse, lost, rest, z, zrest, p = 0x1.ead193dad3745p-4, t, c, crest;
+/* ln a + n ln 2 of a normal a, and what is left. With s = f / (2 + f), z = s^2 as above: 2 s + s z (2/3 + z P(z)), each in two parts, + n ln 2. */
+TP_FN double tp_log_parts_f64(double a, double n, double *rest) {
+  uint64_t e = tp_exponent_f64(a);
+  double f = tp_of_f64(tp_bits_f64(a) - e) - 1.0, d = 2.0 + f, inverse = 1.0 / d, s = f * inverse, lost, z, zlost, p, t, tlost, c, clost;
   c = tp_product_f64(s, d, &lost);
-  rest = ((f - c) - lost - s * ((2.0 - d) + f)) * inverse;                  /* s + rest = f / (2 + f) */
-  z = tp_product_f64(s, s, &zrest);
-  zrest = tp_mad_f64(s + s, rest, zrest);
-  p = tp_mad_f64(p, z, 0x1.de3c187bb7a34p-4);
-  p = tp_mad_f64(p, z, 0x1.1120770f2cf5bp-3);
-  p = tp_mad_f64(p, z, 0x1.3b136499dd3bcp-3);
-  p = tp_mad_f64(p, z, 0x1.745d1829effcep-3);
-  p = tp_mad_f64(p, z, 0x1.c71c71c59594ap-3);
-  p = tp_mad_f64(p, z, 0x1.2492492492f56p-2);
-  p = tp_mad_f64(p, z, 0x1.9999999999996p-2) * z;
-  t = 0x1.5555555555555p-1 + p;
-  p = (0x1.5555555555555p-1 - t) + p + 0x1.5555555555555p-55;               /* t + p = 2/3 + z P(z) */
-  c = tp_product_f64(s, z, &crest);
-  crest = tp_mad_f64(rest, z, tp_mad_f64(s, zrest, crest));
-  p = tp_mad_f64(crest, t, c * p);
-  c = tp_product_f64(c, t, &crest);
-  crest += p;                                                              /* s z (2/3 + z P(z)) */
+  *rest = ((f - c) - lost - s * ((2.0 - d) + f)) * inverse;
+  z = tp_product_f64(s, s, &zlost), zlost = tp_mad_f64(s + s, *rest, zlost);
+  p = z * TP_POLY8(tp_mad_f64, z, 0x1.9999999999996p-2, 0x1.2492492492f56p-2, 0x1.c71c71c59594ap-3, 0x1.745d1829effcep-3, 0x1.3b136499dd3bcp-3,
+    0x1.1120770f2cf5bp-3, 0x1.de3c187bb7a34p-4, 0x1.ead193dad3745p-4);
+  t = 0x1.5555555555555p-1 + p, tlost = (0x1.5555555555555p-1 - t) + p + 0x1.5555555555555p-55;
+  c = tp_product_f64(s, z, &clost), clost = tp_mad_f64(*rest, z, tp_mad_f64(s, zlost, clost));
+  tlost = tp_mad_f64(clost, t, c * tlost);
+  c = tp_product_f64(c, t, &clost), clost += tlost;
+  c = tp_sum_f64(s + s, c, &lost), clost += lost + (*rest + *rest);
   n += tp_exponent_of_f64(e);
-  c = tp_sum_f64(s + s, c, &lost);
-  crest += lost + (rest + rest);
-  c = tp_sum_f64(n * 0x1.62e42fefa3800p-1, c, &lost);
-  crest = tp_mad_f64(n, 0x1.ef35793c76730p-45, crest) + lost;
-  s = c + crest;
-  crest = (c - s) + crest;                                                 /* s + crest = ln a */
-  y = y > 0x1p70 ? 0x1p70 : y;                                             /* far beyond the largest and the least result */
+  c = tp_sum_f64(n * 0x1.62e42fefa3800p-1, c, &lost), clost = tp_mad_f64(n, 0x1.ef35793c76730p-45, clost) + lost;
+  s = c + clost, *rest = (c - s) + clost;
+  return s;
+}
+
+/* a^y of a normal a, 2^n more. Exponents beyond 2^70 are far beyond the largest and the least result. */
+TP_FN double tp_pow_of_f64(double a, double n, double y) {
+  double rest, l = tp_log_parts_f64(a, n, &rest), lost, first, less, r, p;
+  uint64_t u;
+  y = y > 0x1p70 ? 0x1p70 : y;
   y = y < -0x1p70 ? -0x1p70 : y;
-  c = tp_product_f64(s, y, &lost);
-  rest = tp_mad_f64(crest, y, lost);
-  rest = tp_fabs_f64(c) < 750.0 ? rest : 0.0;
-  c = c > 750.0 ? 750.0 : c;
-  c = c < -750.0 ? -750.0 : c;
-  t = tp_mad_f64(c, 0x1.71547652b82fep+0, 0x1.8p52), n = t - 0x1.8p52, u = tp_bits_f64(t);
-  f = tp_mad_f64(n, -0x1.62e42fefa3800p-1, c), d = n * 0x1.ef35793c76730p-45, z = f - d;
-  rest += (f - z) - d;
-  p = tp_exp_rest_f64(z) * (z * z);
-  return tp_scale_f64(1.0 + (z + tp_mad_f64(rest, z + p, rest + p)), u);
+  l = tp_product_f64(l, y, &lost), rest = tp_mad_f64(rest, y, lost);
+  rest = tp_fabs_f64(l) < 750.0 ? rest : 0.0;
+  l = l > 750.0 ? 750.0 : l;
+  l = l < -750.0 ? -750.0 : l;
+  first = tp_exp_parts_f64(l, &less, &u), r = first + less, rest += (first - r) + less;
+  p = tp_exp_rest_f64(r) * (r * r);
+  return tp_scale_f64(1.0 + (r + tp_mad_f64(rest, r + p, rest + p)), u);
 }
 
 TP_FN int tp_is_near_pow_f64(double x, double y) {
@@ -572,7 +499,7 @@ TP_FN double tp_fmod_f64(double x, double y) {
 
 TP_FN double tp_mod_of_f64(double r, double x, double y) { return r == 0 ? tp_sign_f64(0.0, x) : (r < 0) != (y < 0) ? r + y : r; }
 TP_FN double tp_floordiv_of_f64(double k, double r, double x, double y) {
-  k = (r != 0) & ((r < 0) != (y < 0)) ? k - 1.0 : k;
+  k = (r != 0 && (r < 0) != (y < 0)) ? k - 1.0 : k;
   return k == 0 ? tp_sign_f64(0.0, x / y) : k;
 }
 /* f32 by way of f64, whose products with an integer of 29 bits are exact. */

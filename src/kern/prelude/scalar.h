@@ -86,20 +86,20 @@ TP_INTEGERS(i64, int64_t, uint64_t, TP_BELOW)
 /* ---- casts: float to integer truncates, saturates, NaN gives 0; to a narrower integer wraps; anything but 0 is true ---- */
 
 #define TP_SATURATE(x, T, lo, hi, flo, fhi) ((x) != (x) ? (T)0 : (x) >= (fhi) ? (T)(hi) : (x) <= (flo) ? (T)(lo) : (T)(x))
-#define TP_CASTS(from, F, clean, u8, i32, i64) \
+#define TP_CASTS(from, F, v, u8, i32, i64) \
   TP_FN uint8_t tp_cast_##from##_bool(F x) { return x != 0; } \
-  TP_FN uint8_t tp_cast_##from##_u8(F x) { clean(x); return (uint8_t)(u8); } \
-  TP_FN int32_t tp_cast_##from##_i32(F x) { clean(x); return (int32_t)(i32); } \
-  TP_FN int64_t tp_cast_##from##_i64(F x) { clean(x); return (int64_t)(i64); } \
-  TP_FN float tp_cast_##from##_f32(F x) { clean(x); return (float)x; } \
-  TP_FN double tp_cast_##from##_f64(F x) { clean(x); return (double)x; }
+  TP_FN uint8_t tp_cast_##from##_u8(F x) { return (uint8_t)(u8); } \
+  TP_FN int32_t tp_cast_##from##_i32(F x) { return (int32_t)(i32); } \
+  TP_FN int64_t tp_cast_##from##_i64(F x) { return (int64_t)(i64); } \
+  TP_FN float tp_cast_##from##_f32(F x) { return (float)(v); } \
+  TP_FN double tp_cast_##from##_f64(F x) { return (double)(v); }
 #define TP_FLOAT_CASTS(from, F) \
-  TP_CASTS(from, F, TP_AS_IT_IS, TP_SATURATE(x, uint8_t, 0, 255, 0, 255), \
+  TP_CASTS(from, F, x, TP_SATURATE(x, uint8_t, 0, 255, 0, 255), \
            TP_SATURATE((double)x, int32_t, -2147483647 - 1, 2147483647, -2147483648.0, 2147483647.0), \
            TP_SATURATE(x, int64_t, -9223372036854775807LL - 1, 9223372036854775807LL, -0x1p63, 0x1p63))
-TP_CASTS(bool, uint8_t, TP_CLEAN, x, x, x)
-TP_CASTS(u8, uint8_t, TP_AS_IT_IS, x, x, x)
-TP_CASTS(i32, int32_t, TP_AS_IT_IS, x, x, x)
-TP_CASTS(i64, int64_t, TP_AS_IT_IS, x, (uint32_t)x, x)
+TP_CASTS(bool, uint8_t, x != 0, x != 0, x != 0, x != 0)
+TP_CASTS(u8, uint8_t, x, x, x, x)
+TP_CASTS(i32, int32_t, x, x, x, x)
+TP_CASTS(i64, int64_t, x, x, (uint32_t)x, x)
 TP_FLOAT_CASTS(f32, float)
 TP_FLOAT_CASTS(f64, double)
