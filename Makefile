@@ -45,9 +45,8 @@ MAKEFLAGS += --no-print-directory
 # ---- flags ----------------------------------------------------------------------------------------------------------
 WARN    := -Wall -Wextra -Wno-unused-parameter
 CORE    := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Isrc -Iinclude
-# Kernels may contract and need no errno; never -ffast-math, which breaks the polynomial exp. Exact ones may not contract.
-EXACT   := -O3 -fno-math-errno -fno-trapping-math
-KERNEL  := $(EXACT) -ffp-contract=fast
+# Kernels need no errno. Never -ffast-math, nor contraction: what may be fused is written so (src/kern/prelude/math.h).
+KERNEL  := -O3 -fno-math-errno -fno-trapping-math
 # Asked anew by each make, so that `make run` sees the packages that `make deps` has just brought.
 pc       = $(shell pkg-config $(1) 2>/dev/null)
 ISL_CFLAGS  := $(if $(ISL_INCDIR),-I$(ISL_INCDIR),$(call pc,--cflags isl gmp zlib))
@@ -60,7 +59,6 @@ LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
 # ---- what there is --------------------------------------------------------------------------------------------------
 CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c)))
 KERNEL_SRC := $(sort $(wildcard src/device/*kernel*.c src/device/*kernel*/*.c kernels/cpu/*.c))
-EXACT_SRC  := $(wildcard src/device/exact*.c)
 LUA_SRC    := $(sort $(wildcard src/lua/*.c))
 CTEST_SRC  := $(sort $(wildcard spec/c/*_test.c))
 
@@ -81,10 +79,18 @@ all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo-lua5.4.a 
 	@:
 
 # ---- build ----------------------------------------------------------------------------------------------------------
+# The prelude as a string, with the rows of scalar.def where they are included. sed is wherever make is.
+PRELUDE := $(foreach h,math half philox scalar,src/kern/prelude/$(h).h)
+$(B)/gen/prelude.inc: $(PRELUDE) src/kern/scalar.def Makefile
+	@mkdir -p $(@D)
+	$(Q)cat $(PRELUDE) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/' > $@
+$(B)/obj/core/src/kern/text.o: CORE += -I$(B)/gen
+$(B)/obj/core/src/kern/text.o: $(B)/gen/prelude.inc
+
 $(B)/obj/core/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC   $<")
-	$(Q)$(CC) $(CFLAGS) $(CORE) $(if $(filter $<,$(KERNEL_SRC)),$(KERNEL))$(if $(filter $<,$(EXACT_SRC)),$(EXACT)) $(ISL_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CFLAGS) $(CORE) $(if $(filter $<,$(KERNEL_SRC)),$(KERNEL)) $(ISL_CFLAGS) -MMD -MP -c $< -o $@
 
 # $(1) the folder of objects, $(2) flags for its lua.h, $(3) where the module goes
 define lua_module

@@ -4,15 +4,13 @@
 #include <stdlib.h>
 #define TABLE tp_kernels_base
 #define ISA "base"
-#define NORMAL tp_normal_base
 #define VBYTES 16
-#include "device/kernel_math.h"
-#include "device/kernel_elementwise.h"
-#include "device/kernel_fold.h"
-#include "device/kernel_gemm.h"
-#include "device/kernel_window.h"
-#include "device/kernel_random.h"
-#include "device/kernel_table.h"
+#ifdef __FP_FAST_FMA
+#define FMA 1
+#else
+#define FMA 0
+#endif
+#include "device/kernel.h"
 
 static const tp_kernels *choose(void) {
 #ifdef TP_X86

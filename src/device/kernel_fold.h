@@ -117,6 +117,7 @@ FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
     } \
     return first; \
   }
+#define TRUTH(x) ((x) != 0)
 #define BELOW(v, x) ((v) < (x))
 #define ABOVE(v, x) ((v) > (x))
 #define BESTS(sfx, T, get) \
@@ -130,12 +131,13 @@ BESTS(u8, uint8_t, AS_IS)
 BESTS(bool, uint8_t, TRUTH)
 
 /* ---- scans: `lanes` neighbouring lines at once ---- */
-#define SCANS(sfx, T, A, FACTOR) \
+#define WRAPPED(a, b, c) ((a) * (b) + (c))
+#define SCANS(sfx, T, A, FACTOR, MAD) \
   static void sum_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, int64_t lanes, double f_, void *carry) { \
     A *c = carry, f = FACTOR(f_); \
     for (int64_t i = 0; i < n; i++) { \
       const T *x = (const T *)x_ + i * xstep; T *y = (T *)y_ + i * ystep; \
-      IVDEP for (int64_t k = 0; k < lanes; k++) { c[k] = f * c[k] + (A)x[k]; y[k] = (T)c[k]; } \
+      IVDEP for (int64_t k = 0; k < lanes; k++) { c[k] = MAD(f, c[k], (A)x[k]); y[k] = (T)c[k]; } \
     } } \
   static void prod_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, int64_t lanes, double f_, void *carry) { \
     A *c = carry; (void)f_; \
@@ -143,23 +145,23 @@ BESTS(bool, uint8_t, TRUTH)
       const T *x = (const T *)x_ + i * xstep; T *y = (T *)y_ + i * ystep; \
       IVDEP for (int64_t k = 0; k < lanes; k++) { c[k] = c[k] * (A)x[k]; y[k] = (T)c[k]; } \
     } }
-#define RECUR(sfx, T, A) \
+#define RECUR(sfx, T, A, MAD) \
   static void recur_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, const void *c_, int64_t cstep, int64_t n, int64_t lanes, void *carry) { \
     A *r = carry; \
     for (int64_t i = 0; i < n; i++) { \
       const T *x = (const T *)x_ + i * xstep, *c = (const T *)c_ + i * cstep; T *y = (T *)y_ + i * ystep; \
       if (i == 0) for (int64_t k = 0; k < lanes; k++) r[k] = (A)x[k]; \
-      else IVDEP for (int64_t k = 0; k < lanes; k++) r[k] = (A)c[k] * r[k] + (A)x[k]; \
+      else IVDEP for (int64_t k = 0; k < lanes; k++) r[k] = MAD((A)c[k], r[k], (A)x[k]); \
       for (int64_t k = 0; k < lanes; k++) y[k] = (T)r[k]; \
     } }
-RECUR(f32, float, double)
-RECUR(f64, double, double)
-RECUR(u8, uint8_t, uint64_t)
-RECUR(i32, int32_t, uint64_t)
-RECUR(i64, int64_t, uint64_t)
+RECUR(f32, float, double, tp_mad_f64)
+RECUR(f64, double, double, tp_mad_f64)
+RECUR(u8, uint8_t, uint64_t, WRAPPED)
+RECUR(i32, int32_t, uint64_t, WRAPPED)
+RECUR(i64, int64_t, uint64_t, WRAPPED)
 #define WHOLE(f) ((uint64_t)tp_f64_to_i64(f))
-SCANS(f32, float, double, AS_IS)
-SCANS(f64, double, double, AS_IS)
-SCANS(u8, uint8_t, uint64_t, WHOLE)
-SCANS(i32, int32_t, uint64_t, WHOLE)
-SCANS(i64, int64_t, uint64_t, WHOLE)
+SCANS(f32, float, double, AS_IS, tp_mad_f64)
+SCANS(f64, double, double, AS_IS, tp_mad_f64)
+SCANS(u8, uint8_t, uint64_t, WHOLE, WRAPPED)
+SCANS(i32, int32_t, uint64_t, WHOLE, WRAPPED)
+SCANS(i64, int64_t, uint64_t, WHOLE, WRAPPED)

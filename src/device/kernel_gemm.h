@@ -5,7 +5,23 @@
 #endif
 enum { MM_KC = 256, MM_MR = 6 };
 
-#define GEMM(sfx, T, S) \
+/* a * b + c of vectors; b may be one number. */
+#define MAD(a, b, c) ((a) * (b) + (c))
+#if VBYTES == 64
+#define MAD_f32(a, b, c) ((v_f32)_mm512_fmadd_ps((__m512)(a), (__m512)((v_f32){0} + (b)), (__m512)(c)))
+#define MAD_f64(a, b, c) ((v_f64)_mm512_fmadd_pd((__m512d)(a), (__m512d)((v_f64){0} + (b)), (__m512d)(c)))
+#elif VBYTES == 32
+#define MAD_f32(a, b, c) ((v_f32)_mm256_fmadd_ps((__m256)(a), (__m256)((v_f32){0} + (b)), (__m256)(c)))
+#define MAD_f64(a, b, c) ((v_f64)_mm256_fmadd_pd((__m256d)(a), (__m256d)((v_f64){0} + (b)), (__m256d)(c)))
+#elif FMA
+#define FUSED(T, mad, a, b, c) ({ T a_ = (a), b_ = (T){0} + (b), c_ = (c); for (int l = 0; l < (int)(sizeof c_ / sizeof c_[0]); l++) c_[l] = mad(a_[l], b_[l], c_[l]); c_; })
+#define MAD_f32(a, b, c) FUSED(v_f32, tp_mad_f32, a, b, c)
+#define MAD_f64(a, b, c) FUSED(v_f64, tp_mad_f64, a, b, c)
+#else
+#define MAD_f32 MAD
+#define MAD_f64 MAD
+#endif
+#define GEMM(sfx, T, S, MAD) \
   typedef S v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(S)), may_alias)); \
   enum { L_##sfx = VBYTES / sizeof(S), NR_##sfx = 2 * L_##sfx }; \
   /* tile (mr x NR) = A (mr x k) * panel */ \
@@ -16,8 +32,8 @@ enum { MM_KC = 256, MM_MR = 6 };
       v_##sfx b0 = *(const v_##sfx *)b, b1 = *(const v_##sfx *)(b + L_##sfx); \
       for (int i = 0; i < mr; i++) { \
         S x = a[i * sam + p * sak]; \
-        r[i][0] += b0 * x; \
-        r[i][1] += b1 * x; \
+        r[i][0] = MAD(b0, x, r[i][0]); \
+        r[i][1] = MAD(b1, x, r[i][1]); \
       } \
     } \
     for (int i = 0; i < mr; i++) { \
@@ -51,7 +67,7 @@ enum { MM_KC = 256, MM_MR = 6 };
       v_##sfx r[4]; \
       for (int q = 0; q < 4; q++) r[q] = acc ? *(const v_##sfx *)(c + j + q * L_##sfx) : (v_##sfx){0}; \
       for (int64_t p = 0; p < s->k; p++) \
-        for (int q = 0; q < 4; q++) r[q] += *(const v_##sfx *)(b + p * s->sbk + j + q * L_##sfx) * a[p * s->sak]; \
+        for (int q = 0; q < 4; q++) r[q] = MAD(*(const v_##sfx *)(b + p * s->sbk + j + q * L_##sfx), a[p * s->sak], r[q]); \
       for (int q = 0; q < 4; q++) *(v_##sfx *)(c + j + q * L_##sfx) = r[q]; \
     } \
     return j; } \
@@ -63,8 +79,8 @@ enum { MM_KC = 256, MM_MR = 6 };
         v_##sfx r[4] = { {0}, {0}, {0}, {0} }; \
         int64_t p = 0; \
         for (; p + 4 * L_##sfx <= s->k; p += 4 * L_##sfx) \
-          for (int q = 0; q < 4; q++) r[q] += *(const v_##sfx *)(x + p + q * L_##sfx) * *(const v_##sfx *)(y + p + q * L_##sfx); \
-        for (; p + L_##sfx <= s->k; p += L_##sfx) r[0] += *(const v_##sfx *)(x + p) * *(const v_##sfx *)(y + p); \
+          for (int q = 0; q < 4; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L_##sfx), *(const v_##sfx *)(y + p + q * L_##sfx), r[q]); \
+        for (; p + L_##sfx <= s->k; p += L_##sfx) r[0] = MAD(*(const v_##sfx *)(x + p), *(const v_##sfx *)(y + p), r[0]); \
         r[0] = (r[0] + r[1]) + (r[2] + r[3]); \
         S sum = 0; \
         for (int q = 0; q < L_##sfx; q++) sum = (S)(sum + r[0][q]); \
@@ -116,8 +132,8 @@ enum { MM_KC = 256, MM_MR = 6 };
         panel_##sfx(s, a + p * s->sak, direct ? bp : pack, direct ? s->sbk : NR_##sfx, c + j * s->scn, k, n, acc || p > 0); \
       } \
     } }
-GEMM(f32, float, float)
-GEMM(f64, double, double)
-GEMM(i32, int32_t, uint32_t)
-GEMM(i64, int64_t, uint64_t)
-GEMM(u8, uint8_t, uint8_t)
+GEMM(f32, float, float, MAD_f32)
+GEMM(f64, double, double, MAD_f64)
+GEMM(i32, int32_t, uint32_t, MAD)
+GEMM(i64, int64_t, uint64_t, MAD)
+GEMM(u8, uint8_t, uint8_t, MAD)

@@ -65,5 +65,9 @@ static void philox(tp_philox_key key, uint64_t block, int64_t nblock, uint32_t *
 }
 
 static void uniform(float *o, const uint32_t *w, int64_t n) {
-  for (int64_t i = 0; i < n; i++) o[i] = (float)(int32_t)(w[i] >> 8) * 0x1p-24f;
+  for (int64_t i = 0; i < n; i++) o[i] = tp_uniform_of(w[i]);
+}
+
+static void normal(double *o, const uint32_t *w, int64_t n) {
+  for (int64_t i = 0; i < n; i++) o[i] = tp_normal_of(w[2 * i], w[2 * i + 1]);
 }

@@ -59,16 +59,14 @@ typedef struct tp_kernels {
   void (*philox)(tp_philox_key k, uint64_t block, int64_t nblock, uint32_t *out);   /* words of nblock blocks in order */
   void (*philox_lanes)(tp_philox_lanes *ctr, const uint32_t key[2][TP_LANES]);      /* in place: one block of each of TP_LANES streams */
   void (*uniform)(float *o, const uint32_t *w, int64_t n);     /* from n words */
-  void (*normal)(double *o, const uint32_t *w, int64_t n);     /* from 2n words; exact.c */
+  void (*normal)(double *o, const uint32_t *w, int64_t n);     /* from 2n words */
 } tp_kernels;
 
 const tp_kernels *tp_kernels_get(void);
 extern const tp_kernels tp_kernels_base;
-void tp_normal_base(double *o, const uint32_t *w, int64_t n);
 #if defined(__x86_64__) && defined(__GNUC__)
 #define TP_X86 1
 extern const tp_kernels tp_kernels_avx2, tp_kernels_avx512;
-void tp_normal_avx2(double *o, const uint32_t *w, int64_t n), tp_normal_avx512(double *o, const uint32_t *w, int64_t n);
 #endif
 
 /* The dtype that accumulates a reduction of compute type d. */

@@ -1,0 +1,5 @@
+#include "kern/kern.h"
+
+const char tp_prelude[] =
+#include "prelude.inc"
+;
