@@ -25,7 +25,7 @@ static tp_array *head(tp_dtype d, int rank, const int64_t *shape) {
   return a;
 }
 
-tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape) {
+tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape) {
   tp_array *a = head(d, rank, shape);
   if (!a) return NULL;
   a->data = tp_alloc_aligned(tp_array_bytes(a));
@@ -33,7 +33,12 @@ tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape) {
     tp_free(a);
     return NULL;
   }
-  memset(a->data, 0, tp_array_bytes(a));
+  return a;
+}
+
+tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape) {
+  tp_array *a = tp_array_blank(d, rank, shape);
+  if (a) memset(a->data, 0, tp_array_bytes(a));
   return a;
 }
 
@@ -75,7 +80,7 @@ void tp_array_tidy(tp_array *a) {
 }
 
 tp_array *tp_array_cast(tp_array *a, tp_dtype d) {
-  tp_array *b = tp_array_new(d, a->rank, a->shape);
+  tp_array *b = tp_array_blank(d, a->rank, a->shape);
   if (!b) return NULL;
   if (d == a->dtype) memcpy(b->data, a->data, tp_array_bytes(a));
   else if (tp_dtype_float(a->dtype))

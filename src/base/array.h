@@ -15,6 +15,7 @@ typedef struct tp_array {
   bool borrowed;                /* data belongs to somebody else */
 } tp_array;
 TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);   /* zeroed; NULL: no memory or a size that overflows */
+TP_GIVE tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape); /* not even zeroed: who asks writes all of it */
 TP_GIVE tp_array *tp_array_wrap(tp_dtype d, int rank, const int64_t *shape, void *data);  /* borrowed */
 TP_GIVE tp_array *tp_array_view(TP_KEEP tp_array *a, int64_t row);            /* a[row], rank - 1 */
 TP_KEEP tp_array *tp_array_ref(tp_array *a);

@@ -41,28 +41,6 @@ void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e) {
   n->in[n->nin++] = e;
 }
 
-static const tp_spec *spec_copy(tp_arena *a, int n, const tp_spec *from) {
-  tp_spec *to = tp_dup(a, from, sizeof *to * (size_t)n);
-  for (int i = 0; i < n; i++) to[i].shape = tp_dup(a, from[i].shape, sizeof *from[i].shape * (size_t)from[i].rank);
-  return to;
-}
-
-void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from, int nat) {
-  tp_arena *a = &g->arena;
-  *to = *from;
-#define COPY(field, n) to->field = (n) ? tp_dup(a, from->field, sizeof *from->field * (size_t)(n)) : NULL
-  COPY(axes, from->naxes);
-  COPY(ix, from->nix);
-  COPY(dom, from->ndom);
-  COPY(along, from->nalong);
-  COPY(over, from->nover);
-  COPY(at, from->at ? nat : 0);
-#undef COPY
-  to->str = from->str ? tp_strdup(a, from->str) : NULL;
-  to->spec = from->nspec ? spec_copy(a, from->nspec, from->spec) : NULL;
-  to->data = from->data ? tp_array_ref(from->data) : NULL;
-}
-
 /* Operators that scripts call otherwise. */
 const char *tp_op_said(tp_op op) {
   switch (op) {
@@ -139,14 +117,14 @@ static void copy_edges(tp_graph *g, tp_node *c, const tp_node *n) {
     e.src = moved(g, e.src);
     tp_edge_push(g, c, e);
   }
-  tp_attr_copy(g, &c->attr, &n->attr, n->op == TP_OP_READ ? n->in[0].src.node->ndom : 0);
+  tp_attr_copy(g, &c->attr, &n->attr);
 }
 
 /* A node of a list: the copy of one that lives, or a copy of a dropped one, which is in no other place. */
 static tp_node *listed(tp_graph *g, const tp_node *n) {
   if (n->id >= 0) return g->nodes.v[n->id];
   tp_node *c = copy_node(g, n);
-  tp_attr_copy(g, &c->attr, &n->attr, 0);
+  tp_attr_copy(g, &c->attr, &n->attr);
   return c;
 }
 
@@ -262,7 +240,7 @@ static void mark_live(tp_graph *g, tp_arena *a) {
 static void drop_node(tp_node *n) {
   n->id = -1;
   n->nin = 0;
-  n->attr.at = NULL;
+  n->attr.nat = 0;
   n->attr.data = tp_array_unref(n->attr.data);
 }
 

@@ -450,7 +450,7 @@ tp_node *tp_build(tp_graph *g, tp_op op, int nin, const tp_val *in, const tp_att
   if (!attr) attr = &none;
   if (!operands_ok(g, op, nin, in, err) || !name_free(g, op, attr, err)) return NULL;
   tp_node *n = tp_node_new(g, op);
-  tp_attr_copy(g, &n->attr, attr, op == TP_OP_READ ? in[0].node->ndom : 0);
+  tp_attr_copy(g, &n->attr, attr);
   for (int k = 0; k < nin; k++) tp_edge_push(g, n, (tp_edge){ .src = in[k], .pos = g->pos });
   bool ok = tp_infer(g, n, err);
   if (!sizes_fit(g, n, err) || !ok) {

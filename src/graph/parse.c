@@ -18,58 +18,8 @@ typedef struct {
 static tp_pos here(const graph_parser *p) { return tp_scan_pos(&p->in); }
 static bool fail(graph_parser *p, const char *what) { return tp_scan_fail(&p->in, what); }
 
-static bool expression(graph_parser *p, const tp_ix **e) {
-  tp_pos at = here(p);
-  *e = tp_ix_parse(p->g->ix, &p->in.s, p->in.err);
-  if (!*e && p->in.err && p->in.err->code) p->in.err->pos = at;
-  return *e != NULL;
-}
-
-/* ---- lists ---- */
-
-typedef struct { int n; const tp_ix *v[4 * TP_MAXRANK]; } ixlist;
-typedef struct { int n; const tp_sym *v[4 * TP_MAXRANK]; } dimlist;
-typedef struct { int n; tp_at v[4 * TP_MAXRANK]; } atlist;
-
-static bool extents(graph_parser *p, ixlist *l) {
-  l->n = 0;
-  if (!tp_expect(&p->in, "[")) return false;
-  while (!tp_accept(&p->in, "]")) {
-    if (l->n == TP_LEN(l->v)) return fail(p, "too many extents");
-    if ((l->n && !tp_expect(&p->in, ",")) || !expression(p, &l->v[l->n++])) return false;
-  }
-  return true;
-}
-
-static bool indices(graph_parser *p, atlist *l) {
-  l->n = 0;
-  if (!tp_expect(&p->in, "[")) return false;
-  while (!tp_accept(&p->in, "]")) {
-    if (l->n == TP_LEN(l->v)) return fail(p, "too many indices");
-    if (l->n && !tp_expect(&p->in, ",")) return false;
-    tp_at *at = &l->v[l->n++];
-    *at = (tp_at){ 0 };
-    if (!expression(p, &at->lo)) return false;
-    at->range = tp_accept(&p->in, "..");
-    if (at->range && !expression(p, &at->hi)) return false;
-  }
-  return true;
-}
-
-static bool dims(graph_parser *p, dimlist *l) {
-  l->n = 0;
-  if (!tp_expect(&p->in, "(")) return false;
-  while (!tp_accept(&p->in, ")")) {
-    const char *name = tp_scan_word(&p->in);
-    const tp_sym *s = name ? tp_sym_find(p->g->ix, name) : NULL;
-    if (!name) return false;
-    if (!s || s->kind != TP_SYM_DIM || l->n == TP_LEN(l->v)) return fail(p, "a dim is wanted before this");
-    l->v[l->n++] = s;
-  }
-  return true;
-}
-
-#define KEEP(p, l) ((l).n ? tp_dup(&(p)->g->arena, (l).v, sizeof *(l).v * (size_t)(l).n) : NULL)
+static bool expression(graph_parser *p, const tp_ix **e) { return tp_scan_ix(&p->in, p->g->ix, e); }
+static bool list(graph_parser *p, tp_attr_kind kind, int *n, void *v) { return tp_scan_list(&p->in, p->g->ix, kind, n, v); }
 
 /* ---- nodes by number ---- */
 
@@ -93,16 +43,13 @@ static bool value(graph_parser *p, tp_val *v) {
 
 static bool operand(graph_parser *p, tp_node *n) {
   tp_edge e = { 0 };
-  atlist at;
+  int nat = 0;
   bool to, from;
   if (!value(p, &e.src)) return false;
   to = tp_accept(&p->in, "to");
   from = !to && tp_accept(&p->in, "from");
-  if ((to || from) && !indices(p, &at)) return false;
-  if (to || from) {
-    e.at = KEEP(p, at);
-    TP_PUSH(&p->g->arena, &p->arities, (arity){ n, n->nin, at.n, p->in.line });
-  }
+  if ((to || from) && !list(p, TP_A_INDICES, &nat, &e.at)) return false;
+  if (to || from) TP_PUSH(&p->g->arena, &p->arities, (arity){ n, n->nin, nat, p->in.line });
   e.gather = from;
   if (tp_accept(&p->in, "if") && !expression(p, &e.cond)) return false;
   if (!tp_scan_where(&p->in, &e.pos)) return false;
@@ -121,39 +68,12 @@ static bool operand_list(graph_parser *p, tp_node *n) {
 
 /* ---- attributes ---- */
 
-static bool attr_lists(graph_parser *p, tp_node *n, const char *key, bool *known) {
-  tp_attr *a = &n->attr;
-  ixlist ix;
-  atlist at;
-  dimlist d;
-  *known = true;
-  if (strcmp(key, "ix") == 0) {
-    if (!extents(p, &ix)) return false;
-    a->nix = ix.n;
-    a->ix = KEEP(p, ix);
-  } else if (strcmp(key, "at") == 0) {
-    if (!indices(p, &at)) return false;
-    a->at = KEEP(p, at);
-    TP_PUSH(&p->g->arena, &p->arities, (arity){ n, 0, at.n, p->in.line });
-  } else if (strcmp(key, "along") == 0) {
-    if (!dims(p, &d)) return false;
-    a->nalong = d.n;
-    a->along = KEEP(p, d);
-  } else if (strcmp(key, "over") == 0) {
-    if (!dims(p, &d)) return false;
-    a->nover = d.n;
-    a->over = KEEP(p, d);
-  } else *known = false;
-  return true;
-}
-
 /* data: where the numbers of a CONST stand, read when its type is known. */
 static bool attribute(graph_parser *p, tp_node *n, const char **data) {
   const char *key = tp_scan_word(&p->in);
   bool known;
-  if (!key || !tp_attr_parse(&p->in, &n->attr, key, &known)) return false;
-  if (known) return true;
-  if (!attr_lists(p, n, key, &known)) return false;
+  if (!key || !tp_attr_parse(&p->in, p->g->ix, &n->attr, key, &known)) return false;
+  if (known && strcmp(key, "at") == 0) TP_PUSH(&p->g->arena, &p->arities, (arity){ n, 0, n->attr.nat, p->in.line });
   if (known) return true;
   if (strcmp(key, "what") == 0) return (n->what = tp_scan_string(&p->in)) != NULL;
   if (strcmp(key, "data") != 0) return fail(p, "an unknown attribute before this");
@@ -175,15 +95,11 @@ static bool attributes(graph_parser *p, tp_node *n, const char **data) {
 typedef TP_VEC(tp_out) outvec;
 
 static bool one_result(graph_parser *p, outvec *outs) {
-  ixlist shape;
-  tp_dtype d;
-  if (!tp_scan_dtype(&p->in, &d) || !extents(p, &shape)) return false;
-  TP_PUSH(&p->g->arena, outs, (tp_out){ d, shape.n, KEEP(p, shape) });
+  tp_out o;
+  if (!tp_scan_dtype(&p->in, &o.dtype) || !list(p, TP_A_EXTENTS, &o.rank, &o.shape)) return false;
+  TP_PUSH(&p->g->arena, outs, o);
   return true;
 }
-
-/* attr.ix is the shape of the result. */
-static bool shaped(tp_op op) { return op == TP_OP_RESHAPE || op == TP_OP_EXPAND || tp_ops[op].cls == TP_CLS_CONV; }
 
 /* What the printer leaves out because the type says it. */
 static void attrs_of_type(tp_graph *g, tp_node *n) {
@@ -192,7 +108,7 @@ static void attrs_of_type(tp_graph *g, tp_node *n) {
   bool source = n->op == TP_OP_INPUT || n->op == TP_OP_FILL || n->op == TP_OP_IOTA || n->op == TP_OP_RAND;
   bool declared = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM;
   if (source || declared || n->op == TP_OP_CALL || n->op == TP_OP_PINIT) a->ndom = n->ndom, a->dom = n->dom;
-  if (o && (source || declared || shaped(n->op))) a->nix = o->rank, a->ix = o->shape;
+  if (o && tp_ix_is_shape(n->op)) a->nix = o->rank, a->ix = o->shape;
   if (o && (source || declared || n->op == TP_OP_CAST)) a->dtype = o->dtype;
   if (n->op != TP_OP_CALL || !n->nout) return;
   tp_spec *spec = TP_NEWN(&g->arena, tp_spec, n->nout);
@@ -202,11 +118,8 @@ static void attrs_of_type(tp_graph *g, tp_node *n) {
 }
 
 static bool type(graph_parser *p, tp_node *n) {
-  dimlist d;
   outvec outs = { 0 };
-  if (!dims(p, &d)) return false;
-  n->ndom = d.n;
-  n->dom = KEEP(p, d);
+  if (!list(p, TP_A_DIMS, &n->ndom, &n->dom)) return false;
   tp_scan_space(&p->in);
   if (*p->in.s && *p->in.s != '@') do {
     if (!one_result(p, &outs)) return false;
@@ -251,7 +164,7 @@ static bool infer_type(graph_parser *p, tp_node *n) {
   for (int k = 0; k < n->nin; k++)
     if (n->in[k].src.out >= n->in[k].src.node->nout) return fail(p, "this node needs its type: an operand has none yet");
   bool told = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM || n->op == TP_OP_CALL || (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_VALUE);
-  if (told || shaped(n->op) || n->op == TP_OP_CAST) return fail(p, "this node needs its type");
+  if (told || tp_ix_is_shape(n->op) || n->op == TP_OP_CAST) return fail(p, "this node needs its type");
   if (n->op == TP_OP_READ && p->arities.n && p->arities.v[p->arities.n - 1].n == n && !arity_ok(p, &p->arities.v[p->arities.n - 1])) return false;
   if (tp_infer(p->g, n, p->in.err)) return true;
   if (!p->in.err->pos.file) p->in.err->pos = here(p);
@@ -343,25 +256,27 @@ static bool stop_line(graph_parser *p) {
 }
 
 static bool shapecheck_line(graph_parser *p, int operands) {
-  ixlist e;
+  int ne;
+  const tp_ix *const *e;
   tp_pos pos = { 0 };
   const char *what = NULL;
-  if (!extents(p, &e) || !(what = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &pos)) return false;
-  if (e.n != operands) return fail(p, "the number of expressions is wrong");
-  tp_shapecheck_add(p->g, e.v[0], operands == 2 ? e.v[1] : NULL, pos, what);
+  if (!list(p, TP_A_EXTENTS, &ne, &e) || !(what = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &pos)) return false;
+  if (ne != operands) return fail(p, "the number of expressions is wrong");
+  tp_shapecheck_add(p->g, e[0], operands == 2 ? e[1] : NULL, pos, what);
   p->checks = true;
   return tp_scan_end(&p->in);
 }
 
 static bool boundcheck_line(graph_parser *p) {
-  ixlist e;
+  int ne;
+  const tp_ix *const *e;
   tp_boundcheck c = { 0 };
   const char *cls;
-  if (!extents(p, &e) || !(cls = tp_scan_word(&p->in)) || !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos)) return false;
+  if (!list(p, TP_A_EXTENTS, &ne, &e) || !(cls = tp_scan_word(&p->in)) || !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos)) return false;
   for (int k = 1; k < TP_NERR; k++)
     if (strcmp(tp_code_word((tp_code)k), cls) == 0) c.code = (tp_code)k;
-  if (e.n != 1 || !tp_ix_is_cond(e.v[0]) || !c.code) return fail(p, "a condition and a class of errors are wanted");
-  c.cond = e.v[0];
+  if (ne != 1 || !tp_ix_is_cond(e[0]) || !c.code) return fail(p, "a condition and a class of errors are wanted");
+  c.cond = e[0];
   TP_PUSH(&p->g->arena, &p->g->boundchecks, c);
   return tp_scan_end(&p->in);
 }

@@ -120,7 +120,7 @@ tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err) {
     tp_at out[x.node->ndom + 1];
     if (may_compose(g, v.node, at, out)) return tp_read(g, x, out, err);
   }
-  tp_attr a = { .at = at };
+  tp_attr a = { .nat = v.node->ndom, .at = at };
   tp_node *n = tp_build(g, TP_OP_READ, 1, &v, &a, err);
   return (tp_val){ n, 0 };
 }

@@ -58,7 +58,16 @@ int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const
   return depth;
 }
 
+/* Rows that are shorter than the longest one have zeros behind them. */
+static bool is_ragged(const tp_node *n, const tp_out *o) {
+  for (int i = 0; i < o->rank; i++)
+    for (int d = 0; d < n->ndom; d++)
+      if (tp_ix_mentions(o->shape[i], n->dom[d])) return true;
+  return false;
+}
+
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
+  bool some = g->stops.n || run->shown, poison = tp_setting("TEMPO_POISON");
   run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
   if (!run->outputs) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
   for (int i = 0; i < g->outputs.n; i++) {
@@ -68,8 +77,10 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
     int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
     if (tp_run_output_bytes(g, run, i) < 0) continue;
-    run->outputs[i] = tp_array_new(t->dtype, rank, shape);
+    bool zeros = some || is_ragged(o->val.node, t);
+    run->outputs[i] = (zeros ? tp_array_new : tp_array_blank)(t->dtype, rank, shape);
     if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);
+    if (!zeros && poison) memset(run->outputs[i]->data, 0xff, tp_array_bytes(run->outputs[i]));
   }
   return true;
 }

@@ -33,7 +33,7 @@ tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);     /* a fre
 int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom);
 /* The bound of this name among those that a call needs; NULL: error bound, which says what else the name is. */
 const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err);
-/* Allocates outputs for the bounds in env; memory error names the bytes. */
+/* Allocates outputs for the bounds in env; memory error names the bytes. Zeroed where a run may be over, or looked at, with points left out: ends by data, steps. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
 void tp_run_free_outputs(tp_graph *g, tp_run *run);
 /* ---- memory (fits.c) ---- */

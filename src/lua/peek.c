@@ -14,9 +14,10 @@ static void reach_sym(reach_t *r, const tp_sym *s) {
   if (stop) reach_val(r, stop->done);
 }
 
-static void reach_ix(reach_t *r, const tp_ix *e) {
+static bool reach_ix(void *r, const tp_ix *e) {
   const tp_sym *const *s;
   for (int k = 0, n = tp_ix_syms(e, &s); k < n; k++) reach_sym(r, s[k]);
+  return true;
 }
 
 static void reach_val(reach_t *r, tp_val v) {
@@ -27,15 +28,8 @@ static void reach_val(reach_t *r, tp_val v) {
 
 static void reach_node(reach_t *r, const tp_node *n) {
   for (int k = 0; k < n->ndom; k++) reach_sym(r, n->dom[k]);
-  for (int k = 0; k < n->attr.nix; k++) reach_ix(r, n->attr.ix[k]);
-  for (int k = 0; k < n->nin; k++) {
-    reach_val(r, n->in[k].src);
-    reach_ix(r, n->in[k].cond);
-  }
-  for (int k = 0; n->attr.at && n->op == TP_OP_READ && k < n->in[0].src.node->ndom; k++) {
-    reach_ix(r, n->attr.at[k].lo);
-    reach_ix(r, n->attr.at[k].hi);
-  }
+  for (int k = 0; k < n->nin; k++) reach_val(r, n->in[k].src);
+  tp_each_ix(n, reach_ix, r);
   if (n->op == TP_OP_GRAD)                      /* of the marked losses too */
     for (int k = 0; k < r->g->losses.n; k++) reach_val(r, r->g->losses.v[k]);
 }

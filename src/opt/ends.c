@@ -86,7 +86,7 @@ static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_s
 static tp_val read_end(ends *l, int i, const tp_ix *upto) {
   const tp_stop *s = stop(l, i);
   tp_val x = tp_v(l->end[i]);
-  return upto ? mk_op(l->mk, TP_OP_READ, 1, &x, &(tp_attr){ .at = tp_at_own(l->g, s->ndom, s->dom), .nix = 1, .ix = &upto }) : x;
+  return upto ? mk_op(l->mk, TP_OP_READ, 1, &x, &(tp_attr){ .nat = s->ndom, .at = tp_at_own(l->g, s->ndom, s->dom), .nix = 1, .ix = &upto }) : x;
 }
 
 tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto) {
@@ -396,7 +396,7 @@ static const tp_ix *const *all_renamed(ends *l, const renaming *r, const tp_ix *
 static void rename_node(ends *l, const renaming *r, tp_node *n) {
   tp_attr *a = &n->attr;
   a->ix = all_renamed(l, r, a->ix, a->nix);
-  if (n->op == TP_OP_READ) a->at = at_renamed(l, r, a->at, n->in[0].src.node->ndom);
+  if (a->nat) a->at = at_renamed(l, r, a->at, a->nat);
   for (int o = 0; o < n->nout; o++) n->out[o].shape = all_renamed(l, r, n->out[o].shape, n->out[o].rank);
   tp_spec *spec = a->nspec ? tp_dup(&l->g->arena, a->spec, sizeof *spec * (size_t)a->nspec) : NULL;
   for (int o = 0; o < a->nspec; o++) spec[o].shape = all_renamed(l, r, spec[o].shape, spec[o].rank);

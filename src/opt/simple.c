@@ -16,24 +16,6 @@ static void put_ptrs(tp_buf *b, int n, const void *v) {
   if (n) put(b, v, sizeof(void *) * (size_t)n);
 }
 
-static void put_attr(tp_buf *b, const tp_node *n) {
-  const tp_attr *a = &n->attr;
-  int small[] = { (int)a->dtype, a->axis, a->keepdim, a->flag, (int)a->red };
-  put(b, small, sizeof small);
-  put(b, a->f, sizeof a->f);
-  put(b, a->i, sizeof a->i);
-  put(b, &a->naxes, sizeof a->naxes);
-  if (a->naxes) put(b, a->axes, sizeof *a->axes * (size_t)a->naxes);
-  put_ptrs(b, a->nix, a->ix);
-  if (a->str) tp_puts(b, a->str);
-  for (int d = 0; n->op == TP_OP_READ && d < n->in[0].src.node->ndom; d++) {
-    int range = a->at[d].range;
-    put(b, &range, sizeof range);
-    put(b, &a->at[d].lo, sizeof a->at[d].lo);
-    put(b, &a->at[d].hi, sizeof a->at[d].hi);
-  }
-}
-
 static void put_node(tp_buf *b, const tp_node *n) {
   int op = n->op;
   b->n = 0;
@@ -44,7 +26,7 @@ static void put_node(tp_buf *b, const tp_node *n) {
   }
   put_ptrs(b, n->ndom, n->dom);
   for (int o = 0; o < n->nout; o++) put_ptrs(b, n->out[o].rank, n->out[o].shape);
-  put_attr(b, n);
+  tp_attr_key(b, &n->attr);
 }
 
 static void rewire(tp_node *n) {

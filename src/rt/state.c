@@ -117,22 +117,6 @@ static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
 
 /* ---- larger bounds ---- */
 
-static bool at_mentions(const tp_at *at, int n, const tp_sym *b) {
-  for (int i = 0; at && i < n; i++)
-    if (tp_ix_mentions(at[i].lo, b) || (at[i].range && tp_ix_mentions(at[i].hi, b))) return true;
-  return false;
-}
-
-static bool mentions(const tp_node *n, const tp_sym *b) {
-  bool any = n->op == TP_OP_READ && at_mentions(n->attr.at, n->in[0].src.node->ndom, b);
-  for (int i = 0; i < n->attr.nix; i++) any |= tp_ix_mentions(n->attr.ix[i], b);
-  for (int o = 0; o < n->nout; o++)
-    for (int a = 0; a < n->out[o].rank; a++) any |= tp_ix_mentions(n->out[o].shape[a], b);
-  for (int k = 0; k < n->nin; k++)
-    any |= (n->in[k].cond && tp_ix_mentions(n->in[k].cond, b)) || at_mentions(n->in[k].at, n->in[k].gather ? n->in[k].src.node->ndom : n->ndom, b);
-  return any;
-}
-
 /* Is it where the lengths of a dim that ends by data are given back? */
 static bool gives_end(const tp_graph *g, const tp_output *o) {
   const tp_stop *s = o->val.node->op == TP_OP_VALUE ? tp_stop_of(g, tp_ix_as_sym(o->val.node->attr.ix[0])) : NULL;
@@ -151,7 +135,7 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   for (int i = 0; !found && i < g->sinks.n; i++) PUSH(g->sinks.v[i]);
   while (n && !found) {
     const tp_node *x = stack[--n];
-    if (mentions(x, b)) found = x;
+    if (tp_node_mentions(x, b)) found = x;
     for (int k = 0; k < x->nin; k++) PUSH(x->in[k].src.node);
   }
 #undef PUSH
