@@ -15,6 +15,7 @@ typedef bool tp_infer_fn(tp_graph *g, tp_node *n, tp_error *err);
 tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort, tp_infer_time;
 void tp_outs(tp_graph *g, tp_node *n, int nout);
 void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_ix *const *shape);
+bool tp_dims_ok(const tp_node *n, tp_error *err);             /* no more than TP_MAXDIM */
 bool tp_out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape);      /* the usual case: one result */
 void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);      /* the dims of which an end that e mentions is a function join n's domain */
 /* ---- ends by data (stop.c) ---- */

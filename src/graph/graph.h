@@ -30,6 +30,7 @@ double tp_red_identity(tp_red red, tp_dtype d);                /* what adds noth
 /* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */
 typedef enum { TP_CHECK_NONE, TP_CHECK_NAN, TP_CHECK_MEANT } tp_check;
 
+enum { TP_MAXDIM = 31 };                                        /* dims of a domain, and of a statement: bits of a mask; tp_infer and poly refuse more */
 typedef struct tp_node tp_node;
 typedef struct tp_graph tp_graph;
 typedef struct { tp_node *node; int out; } tp_val;              /* node == NULL: nothing */

@@ -96,6 +96,10 @@ static void union_operands(tp_graph *g, tp_node *n) {
   }
 }
 
+bool tp_dims_ok(const tp_node *n, tp_error *err) {
+  return n->ndom <= TP_MAXDIM || tp_fail(err, TP_E_OPTION, n->pos, "option: %s would have %d dims; at most %d are possible", tp_label(n), n->ndom, TP_MAXDIM);
+}
+
 static bool infer_dom(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *at = &n->attr;
   n->ndom = 0;
@@ -399,7 +403,7 @@ static bool attrs_ok(const tp_node *n, tp_error *err) {
 
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
   if (!attrs_ok(n, err)) return false;
-  if (!infer_dom(g, n, err) || !by_class[tp_ops[n->op].cls](g, n, err)) return false;
+  if (!infer_dom(g, n, err) || !tp_dims_ok(n, err) || !by_class[tp_ops[n->op].cls](g, n, err)) return false;
   for (int k = 0; k < n->nout; k++)
     for (int i = 0; i < n->out[k].rank; i++)
       if (!extent_ok(g, n, n->out[k].shape[i], err)) return false;

@@ -123,6 +123,7 @@ static bool infer_again(tp_graph *g, tp_error *err) {
     if (x->op == TP_OP_READ && x->in[0].src.node->id < n) index_new_dims(g, x, &was[x->in[0].src.node->id]);
     ok = tp_infer(g, x, err);
     x->ndom = tp_dom_union(g, x->ndom, x->dom, was[n].ndom, was[n].dom, &x->dom);    /* of a text a domain may be larger than it has to be */
+    ok = ok && tp_dims_ok(x, err);
   }
   while (!ok && n-- > 0) *g->nodes.v[n] = was[n];
   g->pos = pos;

@@ -18,7 +18,7 @@ static bool add_top(tops *t, const tp_ix *e) {
 }
 
 /* Loops between the one at work and what is looked at. */
-typedef struct { int n; const tp_tree *v[32]; } nested;
+typedef struct { int n; const tp_tree *v[TP_MAXDIM + 2]; } nested;
 
 /* At the first value of each loop inside: what has to hold there at the least. */
 static const tp_ix *at_begin(tp_poly *p, const tp_ix *e, const nested *in) {

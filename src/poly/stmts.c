@@ -85,7 +85,7 @@ static bool one_to_one(const sb *b, const tp_opnd *o) {
 static bool goes_inside(sb *b, const tp_opnd *o) {
   tp_node *u = o->base.node;
   low *l = b->l;
-  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= TP_TUNE_CLUSTER || b->s->ndim > 31) return false;
+  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= TP_TUNE_CLUSTER || b->s->ndim >= TP_MAXDIM) return false;
   switch (tp_ops[u->op].cls) {
     case TP_CLS_TIME: if (u->op != TP_OP_PINIT) return false; break;
     case TP_CLS_FX: case TP_CLS_ENV: case TP_CLS_SORT: return false;
@@ -405,16 +405,16 @@ static bool many_states(const low *l) {
 /* What an output takes from one point of a loop, as of a state from its last one, is taken there, inside that loop, by hidden dims: what it is made from (a
  * layer's gradient, the new moments of an optimiser) may be gone before the next one's is made. Each such statement has a guard of its own in the loop, which
  * costs isl more than linear time: where there are many without further dims, they stay behind the loop. */
-typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken_there;
+typedef struct { int n; const tp_sym *dim[TP_MAXDIM], *label[TP_MAXDIM]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken_there;
 
 static void take_there(low *l, int n, const tp_sym *const *dims, taken_there *x) {
   tp_ictx *c = l->g->ix;
   tp_opnd o;
-  tp_at to[32];
+  tp_at to[TP_MAXDIM];
   if (!tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
   const tp_node *u = o.base.node;
   const tp_ix *is = tp_ix_bool(c, true), **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
-  if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT || u->op == TP_OP_CONST || x->n + u->ndom > 31) return;
+  if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT || u->op == TP_OP_CONST || x->n + u->ndom > TP_MAXDIM) return;
   for (int d = 0; d < u->ndom; d++) {
     bool moves = tp_dom_has(n, dims, u->dom[d]);
     for (int e = 0; e < n; e++) moves |= tp_ix_mentions(at[d], dims[e]);
@@ -507,7 +507,7 @@ static bool init(low *l, tp_node *n, tp_arr *x) {
 }
 
 /* Where a contribution goes, over the statement's dims. */
-typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_at u[32]; const tp_ix *row[32]; int nrow; } space;
+typedef struct { int n; const tp_sym *dim[2 * TP_MAXDIM], *label[2 * TP_MAXDIM]; tp_at u[TP_MAXDIM]; const tp_ix *row[TP_MAXDIM]; int nrow; } space;
 
 /* Do its ranges grow or shrink from point to point (prefixes, suffixes), over elements all of which are wanted? Then each point adds to the whole range in one
  * call. In the target's order instead, each point's contribution, which is as long as the range, would wait for its last element. */
@@ -576,7 +576,7 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
 
 /* Both points are there; asks: and what the contribution has to know of ends. */
 static const tp_ix *contribution_guard(low *l, const tp_node *n, const space *s, const tp_node *p, const tp_ix *const *pat, const tp_ix *asks) {
-  const tp_ix *at[32], *there = tp_guard_of(l->p, p, pat);
+  const tp_ix *at[TP_MAXDIM], *there = tp_guard_of(l->p, p, pat);
   for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].range ? NULL : s->u[d].lo;
   return both(l->g->ix, both(l->g->ix, tp_guard_of(l->p, n, at), there), asks);
 }
@@ -586,7 +586,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   const tp_edge *e = &n->in[k];
   const tp_node *p = e->src.node;
   space s = { 0 };
-  const tp_ix *pat[32];
+  const tp_ix *pat[TP_MAXDIM];
   tp_set *dom;
   if (e->gather) {
     for (int d = 0; d < n->ndom; d++) { s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]); s.u[d] = (tp_at){ .lo = tp_ix_sym(c, n->dom[d]) }; }
@@ -605,6 +605,10 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
     s = scatter_space(l, n, e);
     for (int d = 0; d < p->ndom; d++) pat[d] = tp_ix_sym(c, p->dom[d]);
     dom = scatter_domain(l, n, e, &s);
+  }
+  if (s.n > TP_MAXDIM) {
+    tp_set_free(dom);
+    return tp_fail(l->err, TP_E_OPTION, e->pos.file ? e->pos : n->pos, "option: what is added to %s runs over %d dims; at most %d are possible", tp_called(l->g, n), s.n, TP_MAXDIM);
   }
   if (tp_set_is_empty(c, dom)) { tp_set_free(dom); return true; }
   sb b = start(l, TP_ST_ACC, s.n, s.dim, s.label, dom, n);
@@ -635,7 +639,7 @@ static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->at
 
 bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
   tp_ictx *c = p->g->ix;
-  const tp_sym *var[32]; const tp_ix *ext[32], *vat[32];
+  const tp_sym *var[TP_MAXDIM]; const tp_ix *ext[TP_MAXDIM], *vat[TP_MAXDIM];
   int nl = 0;
   tp_val v = n->in[k].src;
   for (int d = 0; d < n->ndom; d++)
@@ -650,7 +654,7 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
 }
 
 static bool lower_call(low *l, tp_node *n) {
-  const tp_sym *dims[32] = { 0 };
+  const tp_sym *dims[TP_MAXDIM] = { 0 };
   int nd = 0;
   for (int d = 0; d < n->ndom; d++)
     if (!is_over(n, n->dom[d])) dims[nd++] = n->dom[d];

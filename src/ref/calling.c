@@ -18,7 +18,7 @@ static ref_calls *calls_of(ref *r, const tp_node *n) {
 }
 
 static void calls_next(ref *r, ref_calls *q) {
-  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM];
   for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
   q->ended = !ref_next(q->ndim, lo, hi, q->at);
 }
@@ -44,8 +44,8 @@ static void set_dims(ref *r, int n, const tp_sym *const *dims, const int64_t *at
 /* For each operand, for each point over `over`: its cell, in r->ops; none where a row has ended. */
 static bool demand_call(ref *r, tp_cell *c, const ref_calls *q) {
   const tp_node *n = c->node;
-  const tp_sym *dims[REF_MAXDIM];
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], o[REF_MAXDIM], at[REF_MAXDIM];
+  const tp_sym *dims[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], o[TP_MAXDIM], at[TP_MAXDIM];
   int nover = over_dims(r, n, dims, lo, hi);
   for (int k = 0; k < n->nin; k++) {
     tp_val v = n->in[k].src;
@@ -115,8 +115,8 @@ static tp_array *result_array(ref *r, tp_cell *c, int o, int nover, const int64_
 
 /* Result o of the call, copied once; each point over `over` is a part of it. */
 static void spread_result(ref *r, const tp_node *n, const ref_calls *q, int o, const tp_array *a) {
-  const tp_sym *dims[REF_MAXDIM];
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], b[REF_MAXDIM], at[REF_MAXDIM], points = 1, i = 0;
+  const tp_sym *dims[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], b[TP_MAXDIM], at[TP_MAXDIM], points = 1, i = 0;
   int nover = over_dims(r, n, dims, lo, hi);
   for (int k = 0; k < nover; k++) points *= hi[k];
   size_t bytes = tp_array_bytes(a), part = bytes / (size_t)points;
@@ -131,8 +131,8 @@ static void spread_result(ref *r, const tp_node *n, const ref_calls *q, int o, c
 
 /* The cells of this call are done; a sink has no data, but cells too. */
 static void mark_done(ref *r, const tp_node *n, const ref_calls *q) {
-  const tp_sym *dims[REF_MAXDIM];
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], b[REF_MAXDIM], at[REF_MAXDIM];
+  const tp_sym *dims[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], b[TP_MAXDIM], at[TP_MAXDIM];
   int nover = over_dims(r, n, dims, lo, hi);
   set_dims(r, q->ndim, q->dims, q->at);
   for (bool more = ref_first(nover, lo, hi, b); more; more = ref_next(nover, lo, hi, b)) {
@@ -146,8 +146,8 @@ static void mark_done(ref *r, const tp_node *n, const ref_calls *q) {
 
 static bool make_arrays(ref *r, tp_cell *c, const ref_calls *q, tp_array **args, tp_array **res) {
   const tp_node *n = c->node;
-  const tp_sym *dims[REF_MAXDIM];
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], points = 1;
+  const tp_sym *dims[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], points = 1;
   int nover = over_dims(r, n, dims, lo, hi);
   for (int k = 0; k < nover; k++) points *= hi[k];
   for (int k = 0; k < n->nin; k++)
@@ -186,7 +186,7 @@ static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
 
 /* The next call is at a point that is alive. */
 static ref_answer seek_call(ref *r, tp_cell *by, ref_calls *q) {
-  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM];
   for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
   ref_answer x = q->ended ? REF_NO : ref_seek(r, by, q->ndim, q->dims, lo, hi, q->at);
   q->ended |= x == REF_NO;
@@ -269,7 +269,7 @@ bool ref_call_all(ref *r) {
   int count;
   const tp_node **call = ref_calls_reached(r, &count);
   for (const tp_node *n; (n = first_call(r, count, call));) {
-    int64_t at[REF_MAXDIM];
+    int64_t at[TP_MAXDIM];
     tp_cell *c;
     if (seek_call(r, NULL, calls_of(r, n)) == REF_NO) continue;         /* looking for the first may have made calls */
     ref_call_next(r, n, at);

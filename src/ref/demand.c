@@ -44,7 +44,7 @@ bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
 
 /* v where its dims have their values in env. */
 static bool demand_same(ref *r, tp_cell *by, tp_val v) {
-  int64_t at[REF_MAXDIM];
+  int64_t at[TP_MAXDIM];
   for (int k = 0; k < v.node->ndom; k++) at[k] = r->env[v.node->dom[k]->id];
   return ref_demand(r, by, v, at, 0);
 }
@@ -60,7 +60,7 @@ static void box_of(ref *r, int n, const tp_at *at, int64_t *lo, int64_t *hi) {
 
 static bool demand_read(ref *r, tp_cell *c) {
   tp_val v = c->node->in[0].src;
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
   box_of(r, v.node->ndom, c->node->attr.at, lo, hi);
   for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at))
     if (!ref_demand(r, c, v, at, 0)) return false;
@@ -97,7 +97,7 @@ static void clip(ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
 }
 
 static void pairs_at(ref *r, const tp_node *n, const tp_edge *e, int64_t p, ref_scatter *s, pair_fn fn) {
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], u[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], u[TP_MAXDIM];
   box_of(r, n->ndom, e->at, lo, hi);
   clip(r, n, lo, hi);
   for (bool more = ref_first(n->ndom, lo, hi, u); more; more = ref_next(n->ndom, lo, hi, u)) fn(s, p, ref_number(r, n->ndom, n->dom, u));
@@ -105,7 +105,7 @@ static void pairs_at(ref *r, const tp_node *n, const tp_edge *e, int64_t p, ref_
 
 static void each_pair(ref *r, const tp_node *n, const tp_edge *e, int64_t count, ref_scatter *s, pair_fn fn) {
   const tp_node *m = e->src.node;
-  int64_t at[REF_MAXDIM];
+  int64_t at[TP_MAXDIM];
   for (int64_t p = 0; p < count; p++) {
     ref_unnumber(r, m->ndom, m->dom, p, at);
     ref_point(r, m, at);
@@ -161,7 +161,7 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
 }
 
 /* Where ends depend on data, no list of pairs can be made beforehand: the operand's points are gone through, those that a dim of both sides fixes excepted. */
-typedef struct { int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM]; } cell_points;
+typedef struct { int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM]; } cell_points;
 
 /* The place of the operand's dim d in n's domain, if the map leaves it alone; -1. */
 static int fixed_by(const tp_node *n, const tp_edge *e, int d) {
@@ -196,7 +196,7 @@ static bool contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *
 
 /* At env's point, a point of the operand: does its image hold c's? */
 static bool reaches(ref *r, tp_cell *c, const tp_edge *e) {
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM];
   if (e->cond && !tp_ix_evalq(e->cond, r->env)) return false;
   box_of(r, c->node->ndom, e->at, lo, hi);
   for (int k = 0; k < c->node->ndom; k++)
@@ -239,7 +239,7 @@ static bool demand_scatter(ref *r, tp_cell *c, int k) {
   if (r->g->stops.n || is_fixed(c->node, e)) return demand_searched(r, c, k);
   ref_scatter *s = scatter_of(r, c->node, k);
   if (!s) return false;
-  int64_t u = ref_number(r, c->node->ndom, c->node->dom, ref_at(c)), at[REF_MAXDIM], row;
+  int64_t u = ref_number(r, c->node->ndom, c->node->dom, ref_at(c)), at[TP_MAXDIM], row;
   for (int64_t i = s->start[u]; i < s->start[u + 1]; i++) {
     ref_unnumber(r, m->ndom, m->dom, s->p[i], at);
     ref_point(r, m, at);
@@ -251,7 +251,7 @@ static bool demand_scatter(ref *r, tp_cell *c, int k) {
 static bool demand_gather(ref *r, tp_cell *c, int k) {
   const tp_edge *e = &c->node->in[k];
   const tp_node *m = e->src.node;
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
   ref_point(r, c->node, ref_at(c));
   box_of(r, m->ndom, e->at, lo, hi);
   clip(r, m, lo, hi);

@@ -46,7 +46,7 @@ bool ref_mentions(const tp_node *n, const tp_sym *s) {
 
 /* What env's dims say of dom. */
 static tp_cell *cell_here(ref *r, const tp_node *n) {
-  int64_t at[REF_MAXDIM];
+  int64_t at[TP_MAXDIM];
   for (int k = 0; k < n->ndom; k++) at[k] = r->env[n->dom[k]->id];
   return ref_cell(r, n, at);
 }
@@ -54,7 +54,7 @@ static tp_cell *cell_here(ref *r, const tp_node *n) {
 /* Is the row itself there, which may be a point of dims that end? at: of done's domain. */
 static ref_answer row_alive(ref *r, tp_cell *by, const tp_stop *s, const int64_t *at) {
   const tp_node *done = s->done.node;
-  int64_t row[REF_MAXDIM];
+  int64_t row[TP_MAXDIM];
   int n = 0;
   for (int k = 0; k < done->ndom; k++)
     if (done->dom[k] != s->dim) row[n++] = at[k];
@@ -63,7 +63,7 @@ static ref_answer row_alive(ref *r, tp_cell *by, const tp_stop *s, const int64_t
 
 static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
   const tp_stop *s = e->stop;
-  int64_t at[REF_MAXDIM], *t = NULL;
+  int64_t at[TP_MAXDIM], *t = NULL;
   for (int k = 0; k < c->node->ndom; k++) {
     at[k] = ref_at(c)[k];
     if (c->node->dom[k] == s->dim) t = &at[k];
@@ -89,7 +89,7 @@ static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
 /* The last point given is one like the others: done is asked there, whatever it says. */
 static bool ask_last(ref *r, tp_cell *c, const ref_ending *e) {
   const tp_node *done = e->stop->done.node;
-  int64_t at[REF_MAXDIM];
+  int64_t at[TP_MAXDIM];
   for (int k = 0, d = 0; k < done->ndom; k++) at[k] = done->dom[k] == e->stop->dim ? ref_bound(r, e->stop->dim) - 1 : ref_at(c)[d++];
   return ref_demand(r, c, e->stop->done, at, 0);
 }
@@ -131,7 +131,7 @@ static ref_answer ask(ref *r, tp_cell *by, tp_cell *a) {
 /* Is the point alive for one of the points of the dims that it lacks? */
 static ref_answer alive_for(ref *r, tp_cell *by, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
   const tp_node *a = e->alive;
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], p[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], p[TP_MAXDIM];
   for (int k = 0; k < a->ndom; k++) {
     lo[k] = 0, hi[k] = ref_bound(r, a->dom[k]);
     for (int d = 0; d < n; d++)
@@ -168,7 +168,7 @@ static ref_answer row_ended(ref *r, tp_cell *by, const ref_ending *e, int p, con
 
 /* Answers may run callbacks, which move `at` when it is a callback's own: then everything is asked again. */
 ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
-  int64_t was[REF_MAXDIM];
+  int64_t was[TP_MAXDIM];
   for (;;) {
     int which = 0;
     memcpy(was, at, sizeof *at * (size_t)n);

@@ -9,7 +9,6 @@
 #ifndef TP_REF_MACHINE_H
 #define TP_REF_MACHINE_H
 #include "ref/ref.h"
-#define REF_MAXDIM 32
 
 typedef enum { CELL_NEW, CELL_WORK, CELL_DONE } ref_state;
 typedef struct tp_cell {
@@ -35,7 +34,7 @@ typedef struct ref_ending { const tp_stop *stop; tp_node *alive, *end; bool *own
 typedef enum { REF_NO, REF_YES, REF_WAIT, REF_FAILED } ref_answer;
 
 /* How far a callback is: the next point (domain without `over`) to call it at. */
-typedef struct ref_calls { bool begun, ended; int ndim; const tp_sym *dims[REF_MAXDIM]; int64_t at[REF_MAXDIM]; } ref_calls;
+typedef struct ref_calls { bool begun, ended; int ndim; const tp_sym *dims[TP_MAXDIM]; int64_t at[TP_MAXDIM]; } ref_calls;
 
 typedef struct ref {
   tp_graph *g;

@@ -11,13 +11,13 @@ static bool has_all(const reach *q, int n, const tp_sym *const *dom) {
 }
 
 static bool call_ticks(const reach *q, const tp_node *n) {
-  const tp_sym *dims[REF_MAXDIM];
+  const tp_sym *dims[TP_MAXDIM];
   return has_all(q, ref_call_dims(n, dims), dims);
 }
 
 /* The number of a point's own tick, or of the last one inside it. */
 static int64_t tick_of(const reach *q, tp_cell *c) {
-  int64_t at[REF_MAXDIM];
+  int64_t at[TP_MAXDIM];
   ref_point(q->r, c->node, ref_at(c));
   for (int k = 0; k < q->n; k++)
     at[k] = tp_dom_has(c->node->ndom, c->node->dom, q->dims[k]) ? q->r->env[q->dims[k]->id] : ref_bound(q->r, q->dims[k]) - 1;
@@ -47,7 +47,7 @@ static bool call_before(const reach *q, const tp_node *n, const int64_t *at, int
 }
 
 static bool demand(const reach *q, tp_cell *c) {
-  int64_t other[REF_MAXDIM];
+  int64_t other[TP_MAXDIM];
   if (c->node->op != TP_OP_CALL) return ref_demand_operands(q->r, c);
   if (!first_of_call(c->node, ref_at(c), other)) return ref_demand(q->r, c, (tp_val){ (tp_node *)c->node, 0 }, other, 0);
   if (call_before(q, c->node, ref_at(c), other) && !ref_demand(q->r, c, (tp_val){ (tp_node *)c->node, 0 }, other, 0)) return false;
@@ -57,7 +57,7 @@ static bool demand(const reach *q, tp_cell *c) {
 /* What ends the rows of c's point, for all t < upto. */
 static bool demand_done(const reach *q, tp_cell *c, const tp_stop *s, int64_t upto) {
   const tp_node *done = s->done.node;
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
   for (int k = 0; k < done->ndom; k++) {
     lo[k] = 0, hi[k] = done->dom[k] == s->dim ? upto : ref_bound(q->r, done->dom[k]);
     for (int d = 0; d < c->node->ndom && done->dom[k] != s->dim; d++)
@@ -112,7 +112,7 @@ static bool follow(const reach *q, const tp_node *n, const int64_t *at, tp_cell 
 static bool knows_ends(const reach *q, const tp_node *n, const int64_t *point, int64_t now, bool *in_time) {
   for (int i = 0; i < q->g->stops.n; i++) {
     const tp_node *done = q->g->stops.v[i].done.node;
-    int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM];
+    int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
     if (!tp_dom_has(n->ndom, n->dom, q->g->stops.v[i].dim)) continue;
     for (int k = 0; k < done->ndom; k++) {
       lo[k] = 0, hi[k] = ref_bound(q->r, done->dom[k]);
@@ -131,7 +131,7 @@ static bool knows_ends(const reach *q, const tp_node *n, const int64_t *point, i
 
 /* *in_time stays only if no point of n waits for a later tick than its own. */
 static bool judge(const reach *q, const tp_node *n, bool *in_time) {
-  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM], at[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM], at[TP_MAXDIM];
   for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]);
   for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time; more = ref_next(n->ndom, lo, hi, at)) {
     tp_cell *c;
@@ -145,7 +145,7 @@ static bool judge(const reach *q, const tp_node *n, bool *in_time) {
 /* *in_time stays only if what ends a tick dim is known before the first tick beyond. */
 static bool judge_end(const reach *q, const tp_stop *s, bool *in_time) {
   const tp_node *n = s->done.node;
-  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM], at[REF_MAXDIM], next[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM], at[TP_MAXDIM], next[TP_MAXDIM];
   for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]) - (n->dom[k] == s->dim);
   for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time; more = ref_next(n->ndom, lo, hi, at)) {
     tp_cell *c;

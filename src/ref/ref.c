@@ -85,7 +85,7 @@ static bool compute(ref *r, tp_cell *c) {
 /* A call for a later point makes all earlier ones first, so the point of the next one decides. */
 bool ref_early(ref *r, tp_cell *c) {
   const tp_node *n = c->node;
-  int64_t at[REF_MAXDIM];
+  int64_t at[TP_MAXDIM];
   if (n->op != TP_OP_INPUT && n->op != TP_OP_CALL) return false;
   if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
   else memcpy(at, ref_at(c), sizeof *at * (size_t)n->ndom);
@@ -157,14 +157,12 @@ bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
   r->calls = TP_NEWN(&r->arena, ref_calls *, g->nodes.n);
   for (int i = 0; i < g->inputs.n; i++)
     if (g->inputs.v[i]->id >= 0) r->number[g->inputs.v[i]->id] = i;     /* -1: swept */
-  for (int i = 0; i < g->nodes.n; i++)
-    if (g->nodes.v[i]->ndom > REF_MAXDIM) return tp_fail(err, TP_E_OPTION, g->nodes.v[i]->pos, "more than %d dims", REF_MAXDIM);
   return true;
 }
 
 static bool fill_output(ref *r, int i) {
   tp_val v = r->g->outputs.v[i].val;
-  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM], at[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM], at[TP_MAXDIM];
   for (int k = 0; k < v.node->ndom; k++) hi[k] = ref_bound(r, v.node->dom[k]);
   for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at)) {
     tp_cell *c;

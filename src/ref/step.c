@@ -65,7 +65,7 @@ static bool prepare(tp_refsteps *s, void *arg) {
   s->complete = TP_NEWN(&r->arena, bool, g->outputs.n);
   s->updated = TP_NEWN(&r->arena, bool, g->params.n);
   s->at = TP_NEWN(&r->arena, int64_t *, count_all(g));
-  for (int i = 0; i < count_all(g); i++) s->at[i] = TP_NEWN(&r->arena, int64_t, REF_MAXDIM);
+  for (int i = 0; i < count_all(g); i++) s->at[i] = TP_NEWN(&r->arena, int64_t, TP_MAXDIM);
   s->call = ref_calls_reached(r, &s->ncall);
   return true;
 }
@@ -100,7 +100,7 @@ static void tick_box(tp_refsteps *s, const tp_node *n, int64_t *lo, int64_t *hi)
 }
 
 static void put_value(tp_refsteps *s, const tp_node *n, const tp_array *a) {
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], points = 1;
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], points = 1;
   tick_box(s, n, lo, hi);
   for (int k = 0; k < n->ndom; k++) points *= hi[k] - lo[k];
   char *data = tp_dup(&s->r->arena, a->data, tp_array_bytes(a));
@@ -113,7 +113,7 @@ static void put_value(tp_refsteps *s, const tp_node *n, const tp_array *a) {
 }
 
 static tp_array *new_part(tp_refsteps *s, const tp_node *n, const tp_out *o) {
-  const tp_sym *dom[REF_MAXDIM];
+  const tp_sym *dom[TP_MAXDIM];
   int64_t shape[TP_MAXRANK];
   int nd = 0;
   for (int k = 0; k < n->ndom; k++)
@@ -154,7 +154,7 @@ static void cut(tp_refsteps *s, const tp_node *n, const int64_t *reached, tp_arr
 static bool show(tp_refsteps *s, int i, tp_array **to) {
   ref *r = s->r;
   tp_val v = r->g->outputs.v[i].val;
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], points = 1, number = 0, reached[REF_MAXDIM] = { 0 };
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], points = 1, number = 0, reached[TP_MAXDIM] = { 0 };
   tick_box(s, v.node, lo, hi);
   for (int k = 0; k < v.node->ndom; k++) points *= hi[k] - lo[k];
   if (!(*to = new_part(s, v.node, tp_outof(v)))) tp_oom();
@@ -176,7 +176,7 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
 
 /* The tick after this one, if any: they may end by data. */
 static bool find_next(tp_refsteps *s, int64_t *next, bool *more) {
-  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM];
   const tp_ticks *t = s->r->ticks;
   for (int k = 0; k < t->n; k++) {
     next[k] = s->now[k];
@@ -226,7 +226,7 @@ static bool call_some(tp_refsteps *s, double until) {
   for (bool any = true; any;) {
     any = false;
     for (int i = 0; i < s->ncall && !over(until); i++) {
-      int64_t at[REF_MAXDIM];
+      int64_t at[TP_MAXDIM];
       tp_cell *c;
       bool ready;
       s->r->early = false;
@@ -243,7 +243,7 @@ static bool call_some(tp_refsteps *s, double until) {
 
 /* The points of v from *at on, as far as they can be made, each into its place. True in *done: all of them. */
 static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp_array *to, bool *done, double until) {
-  int64_t lo[REF_MAXDIM] = {0}, hi[REF_MAXDIM];
+  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM];
   bool more = true, ready = true;
   for (int k = 0; k < n->ndom; k++) {
     hi[k] = ref_bound(s->r, n->dom[k]);
@@ -291,7 +291,7 @@ static bool fill_outputs(tp_refsteps *s, double until) {
 
 /* A row of w, or of one that has ended its last value, at the point of `last` that it is. */
 static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, const tp_node *last, tp_cell **c, bool *ready) {
-  int64_t row[REF_MAXDIM];
+  int64_t row[TP_MAXDIM];
   int n = 0;
   s->r->early = false;
   ref_answer alive = ref_alive(s->r, NULL, w->ndom, w->dom, at, NULL);
@@ -306,7 +306,7 @@ static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, con
 
 /* All rows of w at one point of the dims along which it evolves. */
 static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, const tp_node *last, tp_array *to, bool *ready) {
-  int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM], number = 0, points = 1;
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], number = 0, points = 1;
   for (int k = 0; k < w->ndom; k++) {
     lo[k] = is_along(w, w->dom[k]) ? along[k] : 0;
     hi[k] = is_along(w, w->dom[k]) ? along[k] + 1 : ref_bound(s->r, w->dom[k]);
@@ -349,7 +349,7 @@ static bool newest_params(tp_refsteps *s, double until) {
     while (ready && !s->updated[k] && !s->complete[i] && is_next(s, w, at) && !over(until)) {
       if (!copy_state(s, w, at, r->g->outputs.v[i].val.node, r->run->outputs[i], &ready)) return false;
       if (ready) s->updated[k] = !next_state(s, w, at);
-      if (ready) memset(s->at[i], 0, sizeof **s->at * REF_MAXDIM);
+      if (ready) memset(s->at[i], 0, sizeof **s->at * TP_MAXDIM);
     }
     k++;
   }
@@ -381,7 +381,7 @@ static void take_ends(tp_refsteps *s, tp_reader *r) {
   ref *x = s->r;
   for (int64_t k; !r->bad && (k = tp_take_in(r, -1, x->g->stops.n)) >= 0;) {
     const ref_ending *e = &x->ending[k];
-    int64_t at[REF_MAXDIM], *end = TP_NEW(&x->arena, int64_t);
+    int64_t at[TP_MAXDIM], *end = TP_NEW(&x->arena, int64_t);
     for (int d = 0; d < e->end->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, e->end->dom[d]), 1));
     *end = tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1);
     if (tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1) == *end && *end < ref_bound(x, e->stop->dim)) continue;    /* it ended with a bound that is larger now */
@@ -404,7 +404,7 @@ static void put_cell(tp_refsteps *s, tp_cell *c, tp_buf *b) {
 
 void tp_ref_put(tp_refsteps *s, tp_buf *b) {
   for (int i = 0; i < s->ncall; i++) {
-    int64_t at[REF_MAXDIM];
+    int64_t at[TP_MAXDIM];
     tp_put_i64(b, ref_call_next(s->r, s->call[i], at));
     for (int k = 0; k < s->call[i]->ndom; k++) tp_put_i64(b, at[k]);
   }
@@ -416,7 +416,7 @@ void tp_ref_put(tp_refsteps *s, tp_buf *b) {
 }
 
 static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
-  int64_t at[REF_MAXDIM];
+  int64_t at[TP_MAXDIM];
   for (int k = 0; k < n->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, n->dom[k]), 1));
   if (r->bad) return false;
   tp_cell *c = ref_cell(s->r, n, at);
@@ -434,7 +434,7 @@ static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
 static bool get(tp_refsteps *s, void *arg) {
   tp_reader *r = arg;
   for (int i = 0; i < s->ncall; i++) {
-    int64_t at[REF_MAXDIM];
+    int64_t at[TP_MAXDIM];
     bool more = tp_take_in(r, 0, 2);
     for (int k = 0; k < s->call[i]->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, s->call[i]->dom[k]), 1));
     ref_call_at(s->r, s->call[i], at, !more);
