@@ -8,6 +8,7 @@
 #   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/x_spec.lua ARGS="--filter=x")
 #   make amalgam      each folder of src as one unit, no name twice (.ci/amalgam.lua); an example runs on what is linked from them
 #   make size         lines and bytes of src, by folder
+#   make tuning       the constants that trade one cost for another, with what was measured (src/base/tuning.def)
 #   make layers       fails on an #include that points up (.ci/layers.lua)
 #   make lint         luacheck
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
@@ -72,7 +73,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all amalgam c-examples deps run test spec layers lint size check-hard valgrind fuzz bench docs env rock rock-test install install-c clean ctests
+.PHONY: all amalgam c-examples deps run test spec layers lint size tuning check-hard valgrind fuzz bench docs env rock rock-test install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -187,6 +188,9 @@ spec: all c-examples
 size:
 	@for d in src/*/; do find $$d -name '*.[ch]' -o -name '*.def' | xargs cat | wc -lc | sed "s|$$| $$d|"; done | \
 	  awk '{ n += $$1; b += $$2; printf "%7d lines %9d bytes  %s\n", $$1, $$2, $$3 } END { printf "%7d lines %9d bytes  src\n", n, b }'
+
+tuning:
+	@lua5.4 .ci/tuning.lua
 
 layers:
 	@lua5.4 .ci/layers.lua

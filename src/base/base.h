@@ -35,6 +35,11 @@
 #endif
 
 #define TP_VERSION "0.1"
+enum {
+#define T(NAME, value, what, measured) TP_TUNE_##NAME = value,
+#include "base/tuning.def"
+#undef T
+};
 
 /* ---- errors (error.c) ---- */
 typedef enum {

@@ -45,7 +45,7 @@ struct tp_dreg {
   bool (*bind)(tp_exec *x, tp_dreg *r);         /* may be NULL */
   bool (*run)(tp_exec *x, tp_dreg *r);
   tp_droom *room;                               /* NULL: works in place */
-  int nin, nout, nnd, nlead;
+  int nin, nout, nnd, nlead, npoint;            /* npoint: axes that are dims */
   tp_dnd *in, *out;                             /* one array: inputs, then outputs */
   bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
   tp_dx *lead, *leadlo, *ix, *coord, row;
@@ -155,14 +155,14 @@ static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
   d->v.p = x->base[d->buf] + o * d->size;
 }
 
-/* ew.c: chains of elementwise operators, reductions, accumulation */
+/* ew.c: LOOPs */
 void tp_ew_new(tp_exec *x, tp_dreg *r);
-void tp_reduce_new(tp_exec *x, tp_dreg *r);
-tp_red tp_red_of(tp_op op);                                    /* of a reduction operator */
+void tp_loop_new(tp_exec *x, tp_dreg *r);                      /* what only copies or fills goes without its engine */
 /* view.c: moving elements between windows */
 int64_t tp_view_count(const tp_view *v);
 bool tp_view_dense(const tp_view *v);
 void tp_view_strides(tp_view *v);                              /* row major */
+int64_t tp_dense_strides(tp_view *v);                          /* row major, but axes that do not move still don't: elements that are one stay one. How many there are */
 tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size);
 tp_view tp_view_spatial(const tp_view *v, int nlead);           /* without the leading axes */
 tp_view tp_view_dense_as(const tp_view *like, void *p);        /* of that shape, over dense elements */
@@ -177,12 +177,9 @@ void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype
 void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);      /* either may lie on a ring */
 /* ops.c and friends: one function per operator */
 bool tp_op_new(tp_exec *x, tp_dreg *r);                        /* chooses bind and run */
-void tp_copy_new(tp_exec *x, tp_dreg *r);
 void tp_moves_new(tp_exec *x, tp_dreg *r);
 void *tp_index_select_new(tp_exec *x);
 bool tp_bind_index_select(tp_exec *x, tp_dreg *r);
-void tp_fill_new(tp_exec *x, tp_dreg *r);
-bool tp_run_copy(tp_exec *x, tp_dreg *r);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
 /* spill.c */
 void tp_spill_new(tp_exec *x);
@@ -198,10 +195,10 @@ void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_bind(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
-tp_oprun tp_run_fill, tp_run_moves, tp_run_fold, tp_run_conv, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
+tp_oprun tp_run_moves, tp_run_fold, tp_run_conv, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_recur, tp_run_arg, tp_run_matmul;
 
-tp_droom tp_room_iota, tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
+tp_droom tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
 
 /* blas.c: NULL functions where there is no library */
 typedef struct tp_blas {

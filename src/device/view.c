@@ -24,6 +24,15 @@ void tp_view_strides(tp_view *v) {
   }
 }
 
+int64_t tp_dense_strides(tp_view *v) {
+  int64_t n = 1;
+  for (int i = v->rank - 1; i >= 0; i--) {
+    v->stride[i] = v->stride[i] ? n : 0;
+    if (v->stride[i]) n *= v->shape[i];
+  }
+  return n;
+}
+
 tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size) {
   tp_view w = *v;
   w.shape[axis] = n;

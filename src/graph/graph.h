@@ -24,6 +24,7 @@ const int *tp_conv_roles(tp_op op);                             /* which of thes
 
 typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;
 typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;
+tp_red tp_op_red(tp_op op);                                     /* of a reduction */
 double tp_red_identity(tp_red red, tp_dtype d);                /* what adds nothing */
 
 /* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */

@@ -335,7 +335,7 @@ isl_map *tp_isl_coalesce_map(isl_map *m) {
 }
 
 isl_map *tp_isl_few(isl_map *m) {
-  if (!m || isl_map_n_basic_map(m) <= TP_MANY) return m;
+  if (!m || isl_map_n_basic_map(m) <= TP_TUNE_MANY_PIECES) return m;
   return isl_map_from_basic_map(isl_map_simple_hull(isl_map_compute_divs(m)));
 }
 
@@ -558,8 +558,6 @@ const tp_ix *tp_set_told(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s
 
 /* ---- conditions on bounds in few words ---- */
 
-enum { WORDS = 16 };                            /* alternatives, and literals of one, that are looked at */
-
 static bool set_implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
   isl_set *s = tp_set_cond(c, 0, NULL, a);
   bool yes = tp_set_subset(c, s, b);
@@ -576,7 +574,7 @@ static const tp_ix *joined(tp_ictx *c, int n, const tp_ix *const *v, int but, bo
 
 /* (b >= 1 and a == 0) => b >= 1 where `all` holds for every such b: a literal goes if the rest still lies in `all`. */
 static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
-  for (int i = 0; e->kind == TP_IX_AND && e->narg <= WORDS && i < e->narg;) {
+  for (int i = 0; e->kind == TP_IX_AND && e->narg <= TP_TUNE_COND_WORDS && i < e->narg;) {
     const tp_ix *rest = joined(c, e->narg, e->arg, i, true);
     if (set_implies(c, rest, all)) e = rest, i = 0;
     else i++;
@@ -586,9 +584,9 @@ static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
 
 /* a or (b and not a) => a or b */
 static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
-  const tp_ix *v[WORDS];
+  const tp_ix *v[TP_TUNE_COND_WORDS];
   int n = e->narg;
-  if (e->kind != TP_IX_OR || n > WORDS) return e;
+  if (e->kind != TP_IX_OR || n > TP_TUNE_COND_WORDS) return e;
   isl_set *all = tp_set_cond(c, 0, NULL, e);
   for (int i = 0; i < n; i++) v[i] = widest(c, e->arg[i], all);
   isl_set_free(all);
@@ -674,12 +672,11 @@ char *tp_set_str(tp_ictx *c, tp_set *s) {
 /* ---- for the prover ---- */
 
 bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
-  enum { BUDGET = 200000 };
   isl_ctx *ctx = tp_isl_ctx(c);
   if (isl_ctx_last_error(ctx) != isl_error_none) return false;       /* an error of the caller's is pending: it is not ours to clear */
   unsigned long limit = isl_ctx_get_max_operations(ctx);
   isl_ctx_reset_operations(ctx);
-  isl_ctx_set_max_operations(ctx, BUDGET);
+  isl_ctx_set_max_operations(ctx, TP_TUNE_COND_BUDGET);
   isl_set *s = isl_set_intersect(tp_set_box(c, n, dims), tp_set_cond(c, n, dims, cond));
   bool never = tp_set_is_empty(c, s);
   isl_set_free(s);

@@ -45,7 +45,6 @@ bool tp_isl_divided(TP_KEEP isl_set *s);                         /* a union with
 TP_GIVE isl_set *tp_isl_coalesce(TP_TAKE isl_set *s);
 TP_GIVE isl_map *tp_isl_coalesce_map(TP_TAKE isl_map *m);
 /* A relation of many pieces as one that contains it, their hull: what is asked of all pairs of pieces would take for ever. */
-enum { TP_MANY = 16 };
 isl_map *tp_isl_few(TP_TAKE isl_map *m);
 isl_set *tp_isl_gist(TP_TAKE isl_set *s, TP_TAKE isl_set *context);     /* isl's own is at a loss where divs are not known */
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_set *s);

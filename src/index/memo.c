@@ -2,8 +2,6 @@
  * about more than once), so an answer is kept under the addresses of its operands, which are held with it. What is equal to the eye is one object. */
 #include "index/memo.h"
 
-enum { MOST_HELD = 1 << 16 };                        /* objects held; then everything is forgotten */
-
 typedef struct { bool set; void *p; } held;
 struct tp_memo {
   tp_ictx *c;
@@ -68,7 +66,7 @@ void tp_memo_close(tp_ictx *c) {
 static tp_memo *ready(tp_memo *m) {
   int n = m->nbound;
   for (; m->nsym < m->c->sym.n; m->nsym++) n += m->c->sym.v[m->nsym]->kind == TP_SYM_BOUND;
-  if (m->held.n > MOST_HELD || n != m->nbound) memo_empty(m);
+  if (m->held.n > TP_TUNE_MEMO_OBJECTS || n != m->nbound) memo_empty(m);
   m->nbound = n;
   return m;
 }

@@ -29,8 +29,6 @@ static bool below(const domain *d, const tp_ix *a, const tp_ix *b) {
 
 /* ---- distributing sums over min and max ---- */
 
-enum { MAX_OPERANDS = 16 };
-
 /* What k*x turns a sum into: MIN, MAX, or POLY if x is no extremum or has a factor. */
 static tp_ixkind pull(const tp_term *t) {
   const tp_ix *x = t->m->atom[0];
@@ -43,7 +41,7 @@ static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
   tp_ixkind kind = TP_IX_POLY;
   const tp_ix *x = NULL, *k, *r;
   int64_t operands = 1;
-  for (int i = 0; i < e->nterm && operands <= MAX_OPERANDS; i++) {
+  for (int i = 0; i < e->nterm && operands <= TP_TUNE_FLOOR_OPERANDS; i++) {
     tp_ixkind here = pull(&e->term[i]);
     if (here == TP_IX_POLY) continue;
     if (x && here != kind) return e;
@@ -51,7 +49,7 @@ static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
     x = e->term[i].m->atom[0];
     operands *= x->narg;
   }
-  if (!x || e == x || operands > MAX_OPERANDS || !tp_ix_split(c, e, x, &k, &r) || k->nterm) return e;
+  if (!x || e == x || operands > TP_TUNE_FLOOR_OPERANDS || !tp_ix_split(c, e, x, &k, &r) || k->nterm) return e;
   const tp_ix *v[x->narg];
   for (int i = 0; i < x->narg; i++) v[i] = distribute(c, tp_ix_add(c, tp_ix_mul(c, k, x->arg[i]), r));
   return tp_ix_fold(c, kind, x->narg, v);

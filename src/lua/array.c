@@ -2,8 +2,6 @@
 #include "lua/tl.h"
 #include <limits.h>
 
-enum { STEP = 1 << 16, SLACK = 32 << 20 };      /* bytes between two words to the collector; before the first full collection */
-
 /* The collector sees a few words of a userdata that may hold gigabytes. It gets the bytes as steps; and since steps of the generational mode
  * may leave dead userdata for long, a full collection when the bytes held have doubled since the last one. */
 void tl_charge(lua_State *L, tl_array *u) {
@@ -12,10 +10,10 @@ void tl_charge(lua_State *L, tl_array *u) {
   u->charged = sizeof *u->a + (u->a->base ? 0 : tp_array_bytes(u->a));
   S->held += u->charged;
   S->untold += u->charged;
-  if (S->untold < STEP || !lua_gc(L, LUA_GCISRUNNING, 0)) return;
+  if (S->untold < TP_TUNE_GC_STEP || !lua_gc(L, LUA_GCISRUNNING, 0)) return;
   size_t kb = TP_MIN(S->untold >> 10, (size_t)INT_MAX >> 10);
   S->untold = 0;
-  if (S->held < 2 * S->kept + SLACK) {
+  if (S->held < 2 * S->kept + TP_TUNE_GC_SLACK) {
     lua_gc(L, LUA_GCSTEP, (int)kb);
     return;
   }

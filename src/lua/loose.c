@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 static const char scratch_key;                  /* registry: the scratch program */
-enum { SCRATCH_NODES = 4096 };
 
 /* Tables are copied (the script may change them later), handles and arrays are not. */
 static void copy_value(lua_State *L, int i) {
@@ -25,7 +24,7 @@ static tl_prog *scratch(lua_State *L) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &scratch_key);
   tl_prog *lp = lua_touserdata(L, -1);
   lua_pop(L, 1);
-  if (lp && lp->p->g->nodes.n < SCRATCH_NODES) return lp;
+  if (lp && lp->p->g->nodes.n < TP_TUNE_SCRATCH_NODES) return lp;
   lp = tl_program_new(L, tl_stateof(L), 0);
   lp->scratch = true;
   tl_rawsetp(L, LUA_REGISTRYINDEX, &scratch_key);

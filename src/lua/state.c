@@ -342,8 +342,8 @@ const char *tl_intern(tl_prog *lp, const char *file) {
 
 static void warn_unrolled(lua_State *L, tl_prog *lp) {
   lp->warned = true;
-  lua_pushfstring(L, "%s:%d: more than 10000 nodes were recorded from this line: a Lua loop unrolls; did you mean a dim?",
-                  lp->pos.file ? lp->pos.file : "?", lp->pos.line);
+  lua_pushfstring(L, "%s:%d: more than %d nodes were recorded from this line: a Lua loop unrolls; did you mean a dim?",
+                  lp->pos.file ? lp->pos.file : "?", lp->pos.line, TP_TUNE_UNROLLED);
   tl_warn(L, lua_tostring(L, -1));
   lua_pop(L, 1);
 }
@@ -361,7 +361,7 @@ void tl_mark(lua_State *L, tl_prog *lp) {
   lua_Debug ar;
   tp_graph *g = lp->p->g;
   if (lp->line) *lp->line += g->nodes.n - lp->seen;
-  if (lp->line && *lp->line > 10000 && !lp->warned && !lp->scratch) warn_unrolled(L, lp);
+  if (lp->line && *lp->line > TP_TUNE_UNROLLED && !lp->warned && !lp->scratch) warn_unrolled(L, lp);
   lp->seen = g->nodes.n;
   lp->pos = tl_here(L, &ar) ? (tp_pos){ tl_intern(lp, ar.short_src), ar.currentline } : TP_NOWHERE;
   lp->line = line_counter(lp, lp->pos);

@@ -11,7 +11,6 @@ typedef struct turn { tp_graph *g; const tp_need *need; tp_node *n; int nterm; t
 
 /* ---- one contribution at the point where it arrives ---- */
 
-
 static const tp_ix *and_ge0(tp_graph *g, const tp_node *n, const tp_ix *all, const tp_ix *e) {
   return tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom) ? all : tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, tp_ix_const(g->ix, 0)));
 }

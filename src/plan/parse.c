@@ -110,10 +110,9 @@ static bool read_layout(parser *p, tp_pbuf *b) {
 }
 
 static bool buffer_line(parser *p) {
-  static const char *const kinds[] = { "temp", "input", "const", "output", "param" };
   tp_pbuf *b = TP_NEW(p->pl->a, tp_pbuf);
   int kind;
-  if (!letter(p, 'b') || !tp_scan_small(&p->in, &b->id) || !tp_scan_choice(&p->in, kinds, TP_LEN(kinds), &kind)) return false;
+  if (!letter(p, 'b') || !tp_scan_small(&p->in, &b->id) || !tp_scan_choice(&p->in, tp_bufkind_names, TP_NBUFKIND, &kind)) return false;
   if (b->id != p->pl->bufs.n) return fail(p, "buffers must stand in order");
   b->kind = (tp_bufkind)kind;
   b->first = b->last = -1;
@@ -270,14 +269,42 @@ static bool attributes(parser *p, tp_attr *a) {
   return expect(p, "}");
 }
 
+/* Is this "t = e" and not an expression? */
+static bool named_next(parser *p) {
+  tp_scan at = p->in;
+  tp_error err = { 0 };
+  at.err = &err;
+  return tp_scan_word(&at) && tp_accept(&at, "=") && *at.s != '=';
+}
+
+/* "sum" before an axis; all are folded by one. */
+static bool folded(parser *p, tp_region *r) {
+  for (int k = TP_RED_SUM; k <= TP_RED_MIN && !named_next(p); k++) {
+    if (!accept(p, tp_red_name((tp_red)k))) continue;
+    if (r->sums && r->red != (tp_red)k) return fail(p, "axes are folded by one operator, not by this");
+    r->sums |= 1u << r->nlead;
+    r->red = (tp_red)k;
+  }
+  return true;
+}
+
+static bool next_is(parser *p, char c) {
+  tp_scan_space(&p->in);
+  return *p->in.s == c;
+}
+
 static bool leading(parser *p, tp_region *r) {
   expr_list lo = { 0 }, n = { 0 };
   const tp_sym *var[TP_MAXLEAD];
+  bool loop = r->kind == TP_RG_LOOP, elements = false;
   do {
     if (r->nlead == TP_MAXLEAD) return fail(p, "too many leading axes");
+    if (loop && !elements && accept(p, "|")) elements = true, r->npoint = r->nlead;
+    if (loop && !folded(p, r)) return false;
     if (!symbol(p, TP_SYM_VAR, &var[r->nlead++]) || !expect(p, "=") || !expression(p, &lo.v[lo.n++])) return false;
     if (!expect(p, "for") || !expression(p, &n.v[n.n++])) return false;
-  } while (accept(p, ","));
+  } while (accept(p, ",") || (loop && next_is(p, '|')));
+  if (!elements) r->npoint = r->nlead;
   r->leadvar = tp_dup(p->pl->a, var, sizeof *var * (size_t)r->nlead);
   r->leadlo = keep(p, &lo);
   r->lead = keep(p, &n);
@@ -291,14 +318,16 @@ static bool operator(parser *p, tp_node *n) {
 
 /* Until the results. */
 static bool head(parser *p, tp_region *r, tp_node *n) {
-  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
-  static const tp_op ops[] = { TP_OP_DETACH, TP_OP_DETACH, TP_OP_READ, TP_OP_FILL, TP_OP_CALL, TP_OP_PINIT };
+  static const tp_op ops[TP_NRG] = {
+#define K(NAME, text, op) op,
+#include "plan/rgkinds.def"
+#undef K
+  };
   int kind;
-  if (!tp_scan_choice(&p->in, kinds, TP_LEN(kinds), &kind)) return false;
+  if (!tp_scan_choice(&p->in, tp_rg_names, TP_NRG, &kind)) return false;
   r->kind = (tp_rgkind)kind;
   n->op = ops[kind];
   if (r->kind == TP_RG_OP && !operator(p, n)) return false;
-  if (r->kind == TP_RG_FILL && !tp_scan_double(&p->in, &r->fill)) return false;
   if (!attributes(p, &n->attr) || (accept(p, "over") && !leading(p, r))) return false;
   if (!accept(p, "[")) return expect(p, "out");
   if (!read_micros(p, r)) return false;
@@ -310,18 +339,11 @@ static bool accumulation(parser *p, tp_region *r) {
   static const char *const reds[] = { "+=", "*=", "max=", "min=" };
   for (int i = 0; i < (int)TP_LEN(reds); i++)
     if (accept(p, reds[i])) {
+      if (r->sums && r->red != (tp_red)i) return fail(p, "axes are folded by another operator before this");
       r->acc = true;
       r->red = (tp_red)i;
     }
   return true;
-}
-
-/* Is this "t = e" and not an expression? */
-static bool named_next(parser *p) {
-  tp_scan at = p->in;
-  tp_error err = { 0 };
-  at.err = &err;
-  return tp_scan_word(&at) && tp_accept(&at, "=") && *at.s != '=';
 }
 
 static bool coords(parser *p, tp_region *r, tp_node *n) {
@@ -381,6 +403,7 @@ static tp_region *read_region(parser *p) {
   if (!head(p, r, n)) return NULL;
   int results = r->nout;
   if (!read_windows(p, &r->out, &r->nout, r->nlead) || !accumulation(p, r)) return NULL;
+  if (!r->nmicro) r->outmicro = TP_NEW(p->pl->a, int);
   if (r->nmicro && results != r->nout) return fail(p, "as many windows as results are wanted"), NULL;
   if (accept(p, "in") && !read_windows(p, &r->in, &r->nin, r->nlead)) return NULL;
   if (!tail(p, r, n)) return NULL;

@@ -6,12 +6,13 @@
  *   b1 temp f32 "h" [2][4] size 8 life 0..1
  *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
  *   for t1 = 0 .. T step 1 of t {
- *     ew [mul:f32(i0,i1)] -> m0 out b1{0; ring t1 mod 2 by 4; box 4 by 1} in b0{4*t1; box 4 by 1} b1{...} "h" @ rnn.lua:3
+ *     loop over a0 = 0 for 4 [mul:f32(i0,i1)] -> m0 out b1{0; ring t1 mod 2 by 4; lead 1} in b0{4*t1; lead 1} b1{...} "h" @ rnn.lua:3
  *   }
- *   op sum {axes 0} over i1 = 0 for I out b3{0; lead 1} in b0{0; lead 4; box 4 by 1} @ rnn.lua:4
+ *   loop over i1 = 0 for I | sum a0 = 0 for 4 out b3{0; lead 1, 0} in b0{0; lead 4, 1} @ rnn.lua:4
  *
- * A micro's operands are the region's inputs (i0) and micros before it (m0). A window is its offset, rings, strides along the leading axes, shape by strides,
- * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
+ * A region goes over its axes, dims before those of elements (|); what is made along `sum`, `prod`, `max`, `min` axes is folded. A micro's operands are the
+ * region's inputs (i0) and micros before it (m0); without micros it is the input. A window is its offset, rings, strides along these axes, shape by strides of
+ * its own axes, and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
  * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1.
  * `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim (`inner`: another way), `up`, `down` or neither, `made` where they will be written, and of a whole buffer without `by` (plan.h); a plan that has them has a `limit` in bytes.
  * `checked`: NaN that is made of finite operands ends the run; `at(t = 1 ..)`: the result's first axis is added. With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
@@ -46,7 +47,16 @@ static void nd(tp_buf *b, const tp_nd *x, int nlead) {
   tp_puts(b, "}");
 }
 
-static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
+const char *const tp_rg_names[TP_NRG] = {
+#define K(NAME, text, op) text,
+#include "plan/rgkinds.def"
+#undef K
+};
+const char *const tp_bufkind_names[TP_NBUFKIND] = {
+#define B(NAME, text) text,
+#include "plan/bufkinds.def"
+#undef B
+};
 static const char *const reds[] = { "+=", "*=", "max=", "min=" };
 
 static void put_micro(tp_buf *b, const tp_region *r, const tp_micro *m) {
@@ -88,13 +98,15 @@ static void put_coords(tp_buf *b, const tp_region *r) {
 /* What it does: operator, attributes, leading axes, micros. */
 static void put_head(tp_buf *b, const tp_region *r) {
   int count = 0;
-  tp_puts(b, kinds[r->kind]);
+  tp_puts(b, tp_rg_names[r->kind]);
   if (r->kind == TP_RG_OP) tp_putf(b, " %s", tp_ops[r->op].text);
-  if (r->kind == TP_RG_FILL) { tp_puts(b, " "); tp_put_double(b, r->fill); }
-  if (r->attr && (r->kind == TP_RG_OP || r->kind == TP_RG_CALL || r->kind == TP_RG_PINIT)) tp_attr_print(b, r->attr, NULL, &count);
+  if (r->attr && r->kind != TP_RG_LOOP) tp_attr_print(b, r->attr, NULL, &count);
   if (count) tp_puts(b, "}");
   for (int k = 0; k < r->nlead; k++) {
-    tp_putf(b, "%s %s", k ? "," : " over", r->leadvar[k]->name);
+    tp_puts(b, k == 0 ? " over" : k == r->npoint && r->kind == TP_RG_LOOP ? " |" : ",");
+    if (k == 0 && r->npoint == 0 && r->kind == TP_RG_LOOP) tp_puts(b, " |");
+    if (r->sums >> k & 1) tp_putf(b, " %s", tp_red_name(r->red));
+    tp_putf(b, " %s", r->leadvar[k]->name);
     pair(b, " = ", r->leadlo[k], " for ", r->lead[k]);
   }
   if (r->nmicro) put_micros(b, r);
@@ -182,8 +194,7 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
 /* ---- buffers ---- */
 
 static void buffer(tp_buf *b, const tp_pbuf *x) {
-  static const char *const bk[] = { "temp", "input", "const", "output", "param" };
-  tp_putf(b, "b%d %s", x->id, bk[x->kind]);
+  tp_putf(b, "b%d %s", x->id, tp_bufkind_names[x->kind]);
   if (x->kind != TP_BUF_TEMP && x->kind != TP_BUF_CONST) tp_putf(b, " %d", x->slot);
   tp_putf(b, " %s ", tp_dtype_name(x->dtype));
   tp_put_string(b, x->name ? x->name : "");

@@ -12,8 +12,7 @@ static isl_set *bounds_of(tp_sched *S, isl_map *m) {
 
 /* Is anything left that is not a special case: some bounds that are all large? */
 static bool leaves_enough(tp_sched *S, TP_KEEP isl_set *bad) {
-  enum { LARGE = 100 };
-  isl_set *rest = isl_set_subtract(isl_set_intersect(tp_isl_context(S->ix, LARGE), isl_set_copy(S->context)), isl_set_copy(bad));
+  isl_set *rest = isl_set_subtract(isl_set_intersect(tp_isl_context(S->ix, TP_TUNE_ASSUME_LARGE), isl_set_copy(S->context)), isl_set_copy(bad));
   bool some = rest && isl_set_is_empty(rest) == isl_bool_false;
   isl_set_free(rest);
   return some;
@@ -90,7 +89,6 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
 
 /* ---- bounds at which there is a cycle of points, tried one by one ---- */
 
-enum { GRID = 4, MAXTRIED = 300 };
 typedef struct { int n; const tp_sym **bound; int64_t *env; } grid;     /* bounds that matter, each from 1 to GRID */
 
 static grid grid_of(tp_sched *S, const tp_arcs *in) {
@@ -110,7 +108,7 @@ static grid grid_of(tp_sched *S, const tp_arcs *in) {
 
 static bool advance(grid *g) {
   for (int i = 0; i < g->n; i++) {
-    if (++g->env[g->bound[i]->id] <= GRID) return true;
+    if (++g->env[g->bound[i]->id] <= TP_TUNE_ASSUME_GRID) return true;
     g->env[g->bound[i]->id] = 1;
   }
   return false;
@@ -129,8 +127,8 @@ static bool as_tried(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   grid g = grid_of(S, in);
   int left = 0, tries = 1;
   bool any = false;
-  for (int i = 0; i < g.n && tries <= MAXTRIED; i++) tries *= GRID;
-  for (int e = 0; e < in->n && tries <= MAXTRIED; e++) {
+  for (int i = 0; i < g.n && tries <= TP_TUNE_ASSUME_TRIES; i++) tries *= TP_TUNE_ASSUME_GRID;
+  for (int e = 0; e < in->n && tries <= TP_TUNE_ASSUME_TRIES; e++) {
     bad[e] = tp_dep_of(S, &in->v[e])->arr < 0 ? NULL : tp_keep_set(S, bounds_of(S, in->v[e].map));
     if (bad[e] && !leaves_enough(S, bad[e])) bad[e] = NULL;
     left += bad[e] != NULL;

@@ -6,7 +6,7 @@
  * All that write one accumulated array are far together, so that sums add up in one order. */
 #include "poly/sched.h"
 
-enum { LAG_LEAST = 2, LAG_MOST = 64 };
+enum { LAG_LEAST = 2 };
 
 typedef struct { tp_sched *S; const tp_item *loop; bool *near; } behind;
 
@@ -49,7 +49,7 @@ static int rows_back(const behind *b, const tp_dep *d) {
   if (u->s != v->s) return LAG_LEAST - 1;
   tp_wt w = tp_wt_add(S, tp_distance(S, d->map, u->dim, v->dim, u->s), tp_wt_sub(S, v->shift, u->shift));
   if (w.bad || !tp_wt_le(S, tp_wt_c(LAG_LEAST), w)) return LAG_LEAST - 1;
-  return w.p ? LAG_LEAST : (int)TP_MIN(w.c, LAG_MOST);
+  return w.p ? LAG_LEAST : (int)TP_MIN(w.c, TP_TUNE_LAG_MOST);
 }
 
 /* A dependence from inside the loop to something that must not wait. */

@@ -1,7 +1,7 @@
 /* calc: weights (numbers over bounds) and the queries that the driver asks isl. */
 #include "poly/sched.h"
 
-enum { ROW_PIECES = 3, CALC_TOLD = 8 };
+enum { CALC_TOLD = 8 };
 
 void tp_query_long(tp_sched *S, int64_t times) {
   isl_ctx_reset_operations(S->ctx);
@@ -191,7 +191,7 @@ bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b) {
 static tp_wt extremum(tp_sched *S, tp_wt a, tp_wt b, int what, binary *op) {
   if (a.bad || b.bad) return tp_wt_bad();
   tp_wt w = plus(combine(S, a.p, b.p, b.c - a.c, what, op), a.c);
-  return w.p && isl_pw_aff_n_piece(w.p) > ROW_PIECES ? tp_wt_bad() : w;
+  return w.p && isl_pw_aff_n_piece(w.p) > TP_TUNE_SHIFT_PIECES ? tp_wt_bad() : w;
 }
 
 tp_wt tp_wt_max(tp_sched *S, tp_wt a, tp_wt b) {

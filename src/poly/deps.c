@@ -45,7 +45,7 @@ static isl_map *in_bounds(tp_sched *S, TP_TAKE isl_map *m) {
 
 /* An order that keeps to a larger relation keeps to this one. */
 static isl_map *few(tp_sched *S, TP_KEEP isl_map *m) {
-  bool many = !tp_without(S->p, TP_RX_OUTLINES) && isl_map_n_basic_map(m) > TP_MANY;
+  bool many = !tp_without(S->p, TP_RX_OUTLINES) && isl_map_n_basic_map(m) > TP_TUNE_MANY_PIECES;
   S->hulled |= many;
   m = isl_map_copy(m);
   return many ? tp_isl_few(m) : m;
@@ -70,11 +70,10 @@ static isl_map *through_early(tp_sched *S, tp_place from, tp_place to) {
 
 /* `sure`: it has points, as from is the array's only writer. */
 static bool add_dep(tp_sched *S, tp_place from, tp_place to, bool sure) {
-  enum { PATIENCE = 20 };                       /* budgets: without it there is no order */
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
   if (tp_is_first_end(r)) return true;          /* settled later (ends.c) */
   tp_ask(S, "which points of '%s' need which of '%s'", S->p->stmts.v[to.st]->name, S->p->stmts.v[from.st]->name);
-  tp_query_long(S, PATIENCE);
+  tp_query_long(S, TP_TUNE_DEP_BUDGETS);
   isl_map *m = r->upto && w->kind == TP_ACC_UPDATE ? through_early(S, from, to) : through(S, w, r);
   if (!tp_query_end(S) || !m) return false;
   if (isl_map_plain_is_empty(m) == isl_bool_true || (!sure && tp_map_empty(S, m))) return true;

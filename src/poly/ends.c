@@ -7,7 +7,6 @@
  * added for points before t. */
 #include "poly/lower.h"
 
-
 /* ---- the table ---- */
 
 static const char *end_name(tp_poly *p, const tp_stop *s, const tp_ix *const *at) {

@@ -123,13 +123,12 @@ static int arc_src(const fit *f, int e) { return f->L->at[arc_dep(f, e)->src]; }
 static int arc_dst(const fit *f, int e) { return f->L->at[arc_dep(f, e)->dst]; }
 
 static bool weigh(fit *f) {
-  enum { SAMPLE = 7 };
   for (int e = 0; e < f->in->n; e++) {
     const tp_dep *d = arc_dep(f, e);
     tp_ask_dep(f->S, "how far '%s' runs behind '%s'", d);
     f->w[e] = tp_distance(f->S, f->in->v[e].map, tp_dim_of(f->S, d->src, f->label), tp_dim_of(f->S, d->dst, f->label), f->s);
     if (f->w[e].bad || (d->src == d->dst && !tp_wt_le(f->S, tp_wt_c(0), f->w[e]))) return false;
-    f->at[e] = tp_wt_at(f->S, f->w[e], SAMPLE);
+    f->at[e] = tp_wt_at(f->S, f->w[e], TP_TUNE_VOTE_BOUND);
     if (d->src == d->dst) continue;
     TP_PUSH(f->S->a, &f->into[arc_dst(f, e)], e);
     TP_PUSH(f->S->a, &f->from[arc_src(f, e)], e);
@@ -461,27 +460,25 @@ static bool carries_none(tp_sched *S, const tp_level *L, int k, const tp_sym *la
   return true;
 }
 
-enum { SAMPLE = 64 };                           /* what bounds of dims count as */
-
 /* Bytes that an arc keeps alive from row to row of a loop over this dim: whole rows, as many as the reader lies behind; all if it isn't in the loop. */
 static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) {
   const tp_dep *d = tp_dep_of(S, e);
   if (d->arr < 0) return 0;
   const tp_arr *x = S->p->arrs.v[d->arr];
-  double row = (double)tp_dtype_size(x->dtype), rows = SAMPLE;
+  double row = (double)tp_dtype_size(x->dtype), rows = TP_TUNE_SAMPLE_BOUND;
   int u = tp_dim_of(S, d->src, label), v = tp_dim_of(S, d->dst, label);
   if (!tp_dom_has(x->ndim, x->dim, label)) return 0;
-  for (int k = 0; k < x->ndim; k++) row *= x->dim[k] == label ? 1 : SAMPLE;
+  for (int k = 0; k < x->ndim; k++) row *= x->dim[k] == label ? 1 : TP_TUNE_SAMPLE_BOUND;
   for (int k = 0; k < x->rank; k++) {
     int64_t n;
-    row *= tp_ix_is_const(x->shape[k], &n) ? (double)n : SAMPLE;
+    row *= tp_ix_is_const(x->shape[k], &n) ? (double)n : TP_TUNE_SAMPLE_BOUND;
   }
   if (u >= 0 && v >= 0) {
     tp_ask_dep(S, "how far '%s' runs behind '%s'", d);
     tp_wt w = tp_distance(S, e->map, u, v, -s);
-    if (!w.bad) rows = (double)-tp_wt_at(S, w, SAMPLE);
+    if (!w.bad) rows = (double)-tp_wt_at(S, w, TP_TUNE_SAMPLE_BOUND);
   }
-  return row * TP_MIN(TP_MAX(rows, 0), SAMPLE);
+  return row * TP_MIN(TP_MAX(rows, 0), TP_TUNE_SAMPLE_BOUND);
 }
 
 /* What a loop over a candidate keeps alive; of each array what its last reader asks for. */

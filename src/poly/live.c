@@ -6,9 +6,6 @@
 #include "poly/sched.h"
 #include <stdlib.h>
 
-enum { NEARLY = 2 };                            /* slots given away to have the whole extent */
-enum { EXACTLY = 30000, PIECES = 16 };          /* isl operations for a greatest distance of a piece, and pieces; more, and it is estimated */
-
 typedef struct {                                /* what arrays have in common that are accessed alike */
   bool ok; const tp_ix **width;
   tp_sets delta;                                /* by last read */
@@ -321,7 +318,7 @@ static bool within(const life *f, const tp_ix *e, const tp_ix *full) {
 static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   const tp_ix *full = extent(f, k);
   if (!full || tp_ix_is_const(e, NULL)) return e;
-  if (within(f, full, tp_ix_addc(f->S->ix, e, NEARLY))) return full;      /* then a slot is the index itself */
+  if (within(f, full, tp_ix_addc(f->S->ix, e, TP_TUNE_WIDTH_NEARLY))) return full;      /* then a slot is the index itself */
   return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
@@ -332,19 +329,19 @@ static isl_stat piece_max(isl_basic_set *b, void *ud) {
   maxima *m = ud;
   tp_sched *S = m->f->S;
   tp_query(S);
-  isl_ctx_set_max_operations(S->ctx, (unsigned long)TP_MIN(S->p->budget, EXACTLY));
+  isl_ctx_set_max_operations(S->ctx, (unsigned long)TP_MIN(S->p->budget, TP_TUNE_WIDTH_BUDGET));
   isl_pw_aff *one = isl_set_dim_max(isl_set_from_basic_set(b), m->k);
-  bool known = tp_query_end(S) && one && isl_pw_aff_n_piece(one) <= PIECES;
+  bool known = tp_query_end(S) && one && isl_pw_aff_n_piece(one) <= TP_TUNE_WIDTH_PIECES;
   tp_query(S);
   if (!known) return isl_pw_aff_free(one), isl_stat_error;
   m->most = m->most ? isl_pw_aff_coalesce(isl_pw_aff_union_max(m->most, one)) : one;
-  return isl_pw_aff_n_piece(m->most) <= PIECES ? isl_stat_ok : isl_stat_error;
+  return isl_pw_aff_n_piece(m->most) <= TP_TUNE_WIDTH_PIECES ? isl_stat_ok : isl_stat_error;
 }
 
 /* The greatest D_k, or more: where divisions (blocks of a shifted dim) make it too hard, that of the polyhedron around it. */
 static isl_pw_aff *greatest(const life *f, isl_set *D, int k) {
   maxima m = { f, k, NULL };
-  if (isl_set_n_basic_set(D) <= PIECES && isl_set_foreach_basic_set(D, piece_max, &m) == isl_stat_ok && m.most) return m.most;
+  if (isl_set_n_basic_set(D) <= TP_TUNE_WIDTH_PIECES && isl_set_foreach_basic_set(D, piece_max, &m) == isl_stat_ok && m.most) return m.most;
   isl_pw_aff_free(m.most);
   return isl_set_dim_max(isl_set_from_basic_set(isl_set_simple_hull(isl_set_remove_divs(isl_set_copy(D)))), k);
 }

@@ -2,13 +2,11 @@
  * then their places in the sequence. A dependence that isn't wanted but needed and cannot be shown to hold makes the whole schedule unproved. */
 #include "poly/sched.h"
 
-enum { AGAIN = 20 };                         /* a query that ran out of budget is asked once more with so many times the budget */
-
 static bool empty_patiently(tp_sched *S, isl_map *m) {
   int over = S->p->nover, told = S->p->unknown.n;
   if (tp_map_empty(S, m)) return true;
   if (S->p->nover == over) return false;
-  tp_query_long(S, AGAIN);
+  tp_query_long(S, TP_TUNE_PROOF_BUDGETS);
   bool yes = m && isl_map_is_empty(m) == isl_bool_true;
   if (!tp_query_end(S)) return false;
   S->p->nover = over;
@@ -72,7 +70,6 @@ static bool whole_on(tp_sched *S, isl_pw_aff *row, isl_set *dom) {
   isl_set_free(mine);
   return tp_query_end(S) && ok;
 }
-
 
 static bool total(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];

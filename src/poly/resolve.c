@@ -13,7 +13,6 @@ typedef struct {                                /* the walk's state: leading axi
   const tp_node *top;                           /* where the walk begins */
 } view_walk;
 
-
 static const tp_ix *at_point(const view_walk *w, const tp_node *n, const tp_ix *e, const tp_ix *const *at) { return tp_at_point(w->p, n, e, at); }
 
 /* A node's at restricted to an operand whose dims are a subset. */

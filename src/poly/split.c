@@ -5,8 +5,6 @@
 #include <isl/schedule.h>
 #include <stdlib.h>
 
-enum { MAXSPLIT = 64, MAXGUESS = 8, SCHEDULER = 20 };    /* SCHEDULER: budgets */
-
 /* ---- cutting ---- */
 
 static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
@@ -56,9 +54,9 @@ static bool cut_end(tp_sched *S, const tp_arc *e, bool src, bool guess) {
 }
 
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c) {
-  if (S->nsplit >= MAXSPLIT) return false;
+  if (S->nsplit >= TP_TUNE_SPLITS) return false;
   tp_arcs in = tp_inner_arcs(S, L, (int)(c - L->scc));
-  for (int guess = 0; guess < 2 && (!guess || S->nsplit < MAXGUESS); guess++)
+  for (int guess = 0; guess < 2 && (!guess || S->nsplit < TP_TUNE_SPLIT_GUESSES); guess++)
     for (int e = 0; e < in.n; e++)
       if (cut_end(S, &in.v[e], true, guess) || cut_end(S, &in.v[e], false, guess)) return true;
   return false;
@@ -128,7 +126,7 @@ tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
   const tp_scc *c = &L->scc[scc];
   tp_arcs in = tp_inner_arcs(S, L, scc);
   tp_ask(S, "in which order '%s' and what it needs run", S->p->stmts.v[c->st[0]]->name, NULL);
-  tp_query_long(S, SCHEDULER);
+  tp_query_long(S, TP_TUNE_NEST_BUDGETS);
   isl_schedule *sch = compute(S, c, &in);
   isl_union_map *map = isl_schedule_get_map(sch);
   rows r = { .S = S, .c = c };

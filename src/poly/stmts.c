@@ -1,9 +1,6 @@
 /* stmts: the statements of one stored node, with the clusters that go into them. */
 #include "poly/lower.h"
 
-#define MAXCLUSTER 48
-enum { LAST_STATES = 48 };                              /* states whose last values are taken in the loop of the updates */
-
 typedef struct {                                /* a statement being made */
   low *l; tp_stmt *s;
   uint32_t pinned;                              /* dims that its domain fixes to one value */
@@ -88,7 +85,7 @@ static bool one_to_one(const sb *b, const tp_opnd *o) {
 static bool goes_inside(sb *b, const tp_opnd *o) {
   tp_node *u = o->base.node;
   low *l = b->l;
-  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= MAXCLUSTER || b->s->ndim > 31) return false;
+  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= TP_TUNE_CLUSTER || b->s->ndim > 31) return false;
   switch (tp_ops[u->op].cls) {
     case TP_CLS_TIME: if (u->op != TP_OP_PINIT) return false; break;
     case TP_CLS_FX: case TP_CLS_ENV: case TP_CLS_SORT: return false;
@@ -402,7 +399,7 @@ static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *a
 static bool many_states(const low *l) {
   int states = 0;
   for (int i = 0; i < l->g->outputs.n; i++) states += l->g->outputs.v[i].hidden;
-  return states > LAST_STATES;
+  return states > TP_TUNE_LAST_STATES;
 }
 
 /* What an output takes from one point of a loop, as of a state from its last one, is taken there, inside that loop, by hidden dims: what it is made from (a

@@ -7,9 +7,6 @@
 #include <isl/ast_build.h>
 #include <stdlib.h>
 
-enum { RANGES = 4, MAXSTMTS = 24 };          /* `separate`: loops cut in so many ranges, with so many statements inside */
-enum { LOOP_BUDGETS = 1000 };                       /* budgets for the loops of one item: without them there is nothing to run */
-
 /* ---- schedule tree ---- */
 
 static isl_id *piece_id(tp_sched *S, int st, int piece) {
@@ -59,11 +56,11 @@ static const tp_ix *asks(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
   const tp_sym *dims[s->ndim + 1];
   int n = 0;
-  if (S->st[st].asked || isl_set_n_basic_set(s->dom) <= TP_MANY) return S->st[st].asks;
+  if (S->st[st].asked || isl_set_n_basic_set(s->dom) <= TP_TUNE_MANY_PIECES) return S->st[st].asks;
   isl_set *dom = exact_calls(S, st);
   for (int d = 0; d < s->ndim; d++)
     if (is_called(s, d)) dims[n++] = s->dim[d];
-  if (isl_set_n_basic_set(dom) > TP_MANY) S->st[st].asks = tp_cond_of_set(S->ix, n, dims, dom);
+  if (isl_set_n_basic_set(dom) > TP_TUNE_MANY_PIECES) S->st[st].asks = tp_cond_of_set(S->ix, n, dims, dom);
   S->st[st].asked = true;
   isl_set_free(dom);
   return S->st[st].asks;
@@ -179,15 +176,15 @@ static bool innermost(tp_sched *S, const tp_item *x) {
 
 static isl_set *few_pieces(tp_sched *S, int st) {
   isl_set *dom = isl_set_copy(S->p->stmts.v[st]->dom);
-  return isl_set_n_basic_set(dom) <= TP_MANY ? dom : isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
+  return isl_set_n_basic_set(dom) <= TP_TUNE_MANY_PIECES ? dom : isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
 }
 
 /* Do the members run over different ranges of rows, few enough to give each its own loop? */
 static bool cut_item(tp_sched *S, const tp_item *x) {
-  isl_set *seen[RANGES + 1];
+  isl_set *seen[TP_TUNE_RANGE_LOOPS + 1];
   int n = 0;
-  if (x->nmem > MAXSTMTS || !innermost(S, x)) return false;
-  for (int i = 0; i < x->nmem && n <= RANGES; i++) {
+  if (x->nmem > TP_TUNE_RANGE_STMTS || !innermost(S, x)) return false;
+  for (int i = 0; i < x->nmem && n <= TP_TUNE_RANGE_LOOPS; i++) {
     isl_set *r = isl_set_apply(few_pieces(S, x->mem[i].st), isl_map_from_pw_aff(isl_pw_aff_copy(x->mem[i].row)));
     bool known = false;
     for (int j = 0; j < n && !known; j++) known = isl_set_plain_is_equal(r, seen[j]) == isl_bool_true || isl_set_is_equal(r, seen[j]) == isl_bool_true;
@@ -195,7 +192,7 @@ static bool cut_item(tp_sched *S, const tp_item *x) {
     else seen[n++] = r;
   }
   for (int j = 0; j < n; j++) isl_set_free(seen[j]);
-  return n > 1 && n <= RANGES;
+  return n > 1 && n <= TP_TUNE_RANGE_LOOPS;
 }
 
 /* ---- statements that run at the same times, one right after the other, are one statement to isl ---- */
@@ -245,7 +242,6 @@ static void keep_leaders(tp_sched *S, tp_items *seq) {
 /* isl goes through every member of a sequence for each of its statements, and for pairs of them: long ones are halved
  * (640 carries: 2.7 s, in one 21 ms for each of 160). It cuts loops anew at each level: short ones are not halved (a
  * program with three loops in one: 1 s, halved down to pairs 12 s). 22 November 2026, Zen 5, isl 0.25. */
-enum { FLAT = 16 };
 
 static isl_union_set *domains(tp_sched *S, tp_item *const *v, int n) {
   if (n > 1) return isl_union_set_union(domains(S, v, n / 2), domains(S, v + n / 2, n - n / 2));
@@ -271,7 +267,7 @@ static isl_schedule_node *put_loop(tp_sched *S, TP_TAKE isl_schedule_node *at, t
 
 static isl_schedule_node *range_schedule(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *const *v, int n) {
   if (n == 1) return v[0]->st < 0 ? put_loop(S, at, v[0]) : at;
-  int parts = n <= FLAT ? n : 2;
+  int parts = n <= TP_TUNE_FLAT_SEQUENCE ? n : 2;
   isl_union_set_list *all = isl_union_set_list_alloc(S->ctx, parts);
   for (int k = 0; k < parts; k++) all = isl_union_set_list_add(all, domains(S, v + n * k / parts, n * (k + 1) / parts - n * k / parts));
   at = isl_schedule_node_insert_sequence(at, all);
@@ -685,7 +681,7 @@ static isl_schedule *alive(TP_TAKE isl_schedule *sch, TP_KEEP isl_set *context) 
 /* narrow: the context leaves bounds out. */
 static tp_tree *generate(ast_walk *c, tp_item *x, TP_TAKE isl_set *context, bool narrow) {
   tp_ask(c->S, "the loops around '%s'", c->S->p->stmts.v[x->st < 0 ? x->mem[0].st : x->st]->name, NULL);
-  tp_query_long(c->S, LOOP_BUDGETS);
+  tp_query_long(c->S, TP_TUNE_TREE_BUDGETS);
   isl_schedule *sch = of_item(c->S, x);
   if (narrow) sch = alive(sch, context);
   isl_ast_build *build = isl_ast_build_from_context(context);

@@ -3,7 +3,7 @@
 #include "poly/sched.h"
 #include <stdlib.h>
 
-enum { MAXBOUND = 7, MAXDIM = 8, MAXPOINTS = 20000 };
+enum { MAXDIM = 8 };
 
 typedef struct { int st; int64_t x[MAXDIM]; } point;
 typedef struct { TP_VEC(point) v; TP_VEC(int) from, to; tp_hmap at; const tp_sched *S; int src, dst; bool full; } world;
@@ -33,7 +33,7 @@ static isl_stat add_pair(isl_point *p, void *ud) {
   int a = number(w, w->src, x), b = number(w, w->dst, x + na);
   TP_PUSH(w->S->a, &w->from, b);                /* b needs a */
   TP_PUSH(w->S->a, &w->to, a);
-  w->full |= w->from.n > MAXPOINTS;
+  w->full |= w->from.n > TP_TUNE_WITNESS_POINTS;
   return w->full ? isl_stat_error : isl_stat_ok;
 }
 
@@ -209,14 +209,14 @@ static void set_bounds(tp_sched *S, int64_t *env, int dims, int rest) {
 bool tp_cycle(tp_sched *S, const tp_scc *c) {
   int n = tp_nsym(S->ix);
   int64_t *env = TP_NEWN(S->a, int64_t, n);
-  for (int k = 1; k <= MAXBOUND; k++)
+  for (int k = 1; k <= TP_TUNE_WITNESS_BOUND; k++)
     for (int rest = 1; rest <= k; rest += TP_MAX(1, k - 1)) {
       set_bounds(S, env, k, rest);
       if (tp_cycle_at(S, c, env, true)) return true;
     }
   for (int i = 0; i < n; i++)                   /* one of the bounds unlike the others */
-    for (int k = 1; k <= MAXBOUND && tp_sym_at(S->ix, i)->kind == TP_SYM_BOUND; k += 2)
-      for (int v = 0; v <= MAXBOUND; v++) {
+    for (int k = 1; k <= TP_TUNE_WITNESS_BOUND && tp_sym_at(S->ix, i)->kind == TP_SYM_BOUND; k += 2)
+      for (int v = 0; v <= TP_TUNE_WITNESS_BOUND; v++) {
         set_bounds(S, env, k, k);
         env[i] = v;
         if (v != k && tp_cycle_at(S, c, env, true)) return true;
