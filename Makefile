@@ -84,8 +84,8 @@ PRELUDE := $(foreach h,math half philox scalar,src/kern/prelude/$(h).h)
 $(B)/gen/prelude.inc: $(PRELUDE) src/kern/scalar.def Makefile
 	@mkdir -p $(@D)
 	$(Q)cat $(PRELUDE) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/' > $@
-$(B)/obj/core/src/kern/text.o: CORE += -I$(B)/gen
-$(B)/obj/core/src/kern/text.o: $(B)/gen/prelude.inc
+$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: CORE += -I$(B)/gen
+$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: $(B)/gen/prelude.inc
 
 $(B)/obj/core/%.o: %.c Makefile
 	@mkdir -p $(@D)
