@@ -218,10 +218,10 @@ static int64_t at_least(const ref *r, const tp_node *n, const tp_stop *s) {
   return TP_MIN(tp_dom_has(n->ndom, n->dom, s->dim) ? r->env[s->dim->id] + 1 : 1, ref_bound(r, s->dim));
 }
 
-/* Does n say the same whatever the end will be, as x[min(t, T - 1)] does? */
+/* Does n say the same whatever the end will be, as x[min(t, T - 1)] does? The end itself is known when it has been asked for, also where it can be one number only. */
 static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
   const tp_sym *t = e->stop->dim->bound;
-  int mentioned = 0;
+  int mentioned = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t ? 2 : 0;
   for (int i = 0; i < r->g->stops.n; i++) mentioned += r->ending[i].own[n->id];
   if (mentioned > 1) return false;
   int64_t lo = at_least(r, n, e->stop), k = lo;

@@ -289,19 +289,29 @@ static bool fill_outputs(tp_refsteps *s, double until) {
 
 /* ---- parameters: the newest value stands where the last one will ---- */
 
-/* A row of w, or of one that has ended its last value, at the point of `last` that it is. */
+/* n at a point; *gone: no such point is there. */
+static bool attempt_alive(tp_refsteps *s, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready, bool *gone) {
+  s->r->early = false;
+  ref_answer alive = ref_alive(s->r, NULL, n->ndom, n->dom, at, NULL);
+  *ready = false;
+  *gone = alive == REF_NO;
+  if (alive == REF_FAILED && s->r->early) give_up(s->r);
+  return alive == REF_FAILED ? s->r->early : *gone || attempt(s->r, n, at, c, ready);
+}
+
+/* A row of w, or of one that has ended its last value, at the point of `last` that it is; {NULL}: where that point has ended too. */
 static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, const tp_node *last, tp_cell **c, bool *ready) {
   int64_t row[REF_MAXDIM];
   int n = 0;
-  s->r->early = false;
-  ref_answer alive = ref_alive(s->r, NULL, w->ndom, w->dom, at, NULL);
-  if (alive == REF_FAILED && !s->r->early) return false;
-  if (alive == REF_FAILED) give_up(s->r);
-  *ready = false;
-  if (alive == REF_FAILED || alive == REF_YES) return alive == REF_FAILED || attempt(s->r, w, at, c, ready);
+  bool gone;
+  *c = NULL;
+  if (!attempt_alive(s, w, at, c, ready, &gone)) return false;
+  if (!gone) return true;
   for (int k = 0; k < w->ndom; k++)
     if (!is_along(w, w->dom[k])) row[n++] = at[k];
-  return attempt(s->r, last, row, c, ready);
+  if (!attempt_alive(s, last, row, c, ready, &gone)) return false;
+  *ready |= gone;
+  return true;
 }
 
 /* All rows of w at one point of the dims along which it evolves. */
@@ -317,7 +327,7 @@ static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, c
       tp_cell *c;
       if (!attempt_row(s, w, at, last, &c, ready)) return false;
       if (!*ready) return true;
-      if (pass) put_part(s, c, 0, to, number, points);
+      if (pass && c) put_part(s, c, 0, to, number, points);
     }
   return true;
 }

@@ -117,19 +117,17 @@ static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
 
 /* ---- larger bounds ---- */
 
-static bool at_mentions(const tp_at *at, int n, const tp_sym *b) {
-  for (int i = 0; at && i < n; i++)
-    if (tp_ix_mentions(at[i].lo, b) || (at[i].range && tp_ix_mentions(at[i].hi, b))) return true;
-  return false;
-}
-
-static bool mentions(const tp_node *n, const tp_sym *b) {
-  bool any = n->op == TP_OP_READ && at_mentions(n->attr.at, n->in[0].src.node->ndom, b);
-  for (int i = 0; i < n->attr.nix; i++) any |= tp_ix_mentions(n->attr.ix[i], b);
-  for (int o = 0; o < n->nout; o++)
-    for (int a = 0; a < n->out[o].rank; a++) any |= tp_ix_mentions(n->out[o].shape[a], b);
-  for (int k = 0; k < n->nin; k++)
-    any |= (n->in[k].cond && tp_ix_mentions(n->in[k].cond, b)) || at_mentions(n->in[k].at, n->in[k].gather ? n->in[k].src.node->ndom : n->ndom, b);
+/* Is something added up there over all points of a dim with this bound? Where the points go elsewhere, a target of now gets more from those that a larger bound brings. */
+static bool adds_over(const tp_node *n, const tp_sym *b) {
+  bool any = false;
+  for (int k = 0; n->op == TP_OP_ACCUM && k < n->nin; k++) {
+    const tp_edge *e = &n->in[k];
+    for (int d = 0; d < e->src.node->ndom && !e->gather; d++) {
+      bool stays = false;
+      for (int u = 0; u < n->ndom; u++) stays |= n->dom[u] == e->src.node->dom[d] && !e->at[u].range && tp_ix_as_sym(e->at[u].lo) == n->dom[u];
+      any |= e->src.node->dom[d]->bound == b && !stays;
+    }
+  }
   return any;
 }
 
@@ -151,7 +149,7 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   for (int i = 0; !found && i < g->sinks.n; i++) PUSH(g->sinks.v[i]);
   while (n && !found) {
     const tp_node *x = stack[--n];
-    if (mentions(x, b)) found = x;
+    if (tp_node_mentions(x, b) || adds_over(x, b)) found = x;
     for (int k = 0; k < x->nin; k++) PUSH(x->in[k].src.node);
   }
 #undef PUSH
