@@ -140,7 +140,7 @@ static int dim_at(const tp_node *n, const tp_sym *d) {
   return -1;
 }
 
-/* Of the row of n's array at this point: the greatest over the dims that n lacks. */
+/* Of the row of n's array at this point: the greatest over the dims that n lacks, 0 where these have no points. */
 static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, const int64_t *point) {
   counter c = { .rank = ends->rank };
   int64_t most = 0, base = 0, size = 1, step[TP_MAXRANK];
@@ -150,7 +150,7 @@ static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, 
     c.shape[i] = k < 0 ? ends->shape[i] : 1;
     base += k < 0 ? 0 : point[k] * size;
   }
-  do {
+  if (ends->count) do {
     int64_t row = base;
     for (int i = 0; i < c.rank; i++) row += c.at[i] * step[i];
     most = TP_MAX(most, tp_geti(TP_I64, ends->data, row));
@@ -162,7 +162,7 @@ static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, 
 static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends, tp_array *a) {
   int t = dim_at(n, s->dim);
   counter c = { .rank = n->ndom };
-  if (t < 0 || a->count == 0 || ends->count == 0) return;
+  if (t < 0 || a->count == 0) return;
   memcpy(c.shape, a->shape, sizeof c.shape);
   size_t bytes = tp_array_bytes(a);
   for (int k = 0; k < n->ndom; k++) bytes /= (size_t)a->shape[k];
