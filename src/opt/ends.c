@@ -283,6 +283,12 @@ tp_set *tp_ends_need(ends *l, const tp_node *n) {
   return a;
 }
 
+bool tp_ends_feeds(const ends *l, const tp_node *n) {
+  bool any = n->id < l->n && l->feeds[n->id];
+  for (int i = 0; i < l->parts.n; i++) any |= l->parts.v[i].node == n && l->parts.v[i].feeds;
+  return any;
+}
+
 const tp_ix *tp_ends_alive(ends *l, const tp_node *n) {
   const tp_ix *all = tp_ix_bool(l->ix, true);
   for (int i = 0; i < l->g->stops.n; i++)
@@ -367,7 +373,7 @@ static bool guard(ends *l, tp_node *n) {
   if (k < 0 || n->in[k].src.node->op == TP_OP_FILL || n->in[k].src.node->op == TP_OP_CONST) return true;
   const tp_ix *cond = asks(l, n);
   if (tp_ix_kind(cond) == TP_IX_TRUE) return true;
-  if (n->id < l->n && l->feeds[n->id]) cond = tp_ends_alive(l, n);
+  if (tp_ends_feeds(l, n)) cond = tp_ends_alive(l, n);
   l->g->pos = n->pos;
   tp_val x = n->in[k].src, c = tp_ends_cond(l, cond, n->ndom, n->dom);
   tp_val y = mk_select(l->mk, c, x, mk_num(l->mk, safe, tp_dtypeof(x)));

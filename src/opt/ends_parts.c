@@ -82,7 +82,7 @@ static tp_val part_of(whole *w, uint32_t may) {
   tp_set *need = tp_set_empty(l->ix, m->ndom, m->dom);
   for (int j = 0; j < w->n; j++)
     if (may >> j & 1) need = tp_set_or(need, tp_set_copy(w->first[j]));
-  TP_PUSH(&l->g->arena, &l->parts, (ends_part){ part, tp_set_and(need, tp_ends_need(l, m)) });
+  TP_PUSH(&l->g->arena, &l->parts, (ends_part){ part, tp_set_and(need, tp_ends_need(l, m)), tp_ends_feeds(l, m) });
   return tp_v(part);
 }
 
