@@ -59,7 +59,9 @@ static bool take(tp_sched *S, TP_TAKE isl_set *bad, const tp_arc *why, const tp_
   return true;
 }
 
-/* Some arcs hold for some bounds only: without one of them, or all, there is no cycle. */
+static bool within(TP_KEEP isl_set *a, TP_KEEP isl_set *b) { return a && isl_set_is_subset(a, b) == isl_bool_true; }
+
+/* Some arcs hold for some bounds only: without the bounds of one of them, or of all, there is no cycle. */
 static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
   tp_arcs hard = { 0 };
@@ -75,7 +77,7 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   for (int e = 0; e < in->n && why; e++) {
     tp_arcs rest = { 0 };
     for (int o = 0; o < in->n; o++)
-      if (o != e) TP_PUSH(S->a, &rest, in->v[o]);
+      if (o != e && !(bad[e] && within(bad[o], bad[e]))) TP_PUSH(S->a, &rest, in->v[o]);
     if (!bad[e] || !leaves_enough(S, bad[e]) || !tp_acyclic(S, c, &rest)) continue;
     if (best < 0 || isl_set_is_strict_subset(bad[e], bad[best]) == isl_bool_true) best = e;
   }

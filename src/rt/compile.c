@@ -255,7 +255,9 @@ static bool find_needed(tp_fn *f, tp_graph *g, tp_error *err) {
 /* Passes leave what is needed as it was, but what is known of it may get worse. */
 static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
   if (!g->stops.n) tp_need_trim(g, need);
-  return tp_need_stays(g, need, err);
+  if (tp_need_stays(g, need, err)) return true;
+  tp_note(err, "which points are needed is known only roughly here: it may be that the program itself does not read there");
+  return false;
 }
 
 /* Larger sets that read outside are refused here. */
