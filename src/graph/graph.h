@@ -161,6 +161,9 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
 /* No dim of s->dom is moved by at (of x's dims). */
 tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);         /* each dim at its own value */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
+/* Every index expression that n says becomes what fn makes of it, in lists of a's; a NULL: fn only looks at them. exprs.c */
+typedef const tp_ix *tp_ixfn(void *ud, const tp_ix *e);
+void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud);
 bool tp_node_mentions(const tp_node *n, const tp_sym *s);       /* in an index, an extent, a condition or a value */
 
 /* v read at `at` (one entry per dim of v's domain; identity dims: {false, dim}). Gives v itself for the identity; composes READ of READ when both are points. */

@@ -125,31 +125,17 @@ static void use_dims(bool *used, int n, const tp_sym *const *dims) {
   for (int i = 0; i < n; i++) use(used, dims[i]);
 }
 
-static void use_ix(bool *used, const tp_ix *e) {
+static const tp_ix *use_ix(void *used, const tp_ix *e) {
   const tp_sym *syms[64];
   int n = e ? tp_ix_syms(e, syms, TP_LEN(syms)) : 0;
   use_dims(used, TP_MIN(n, (int)TP_LEN(syms)), syms);
+  return e;
 }
 
-static void use_at(bool *used, int n, const tp_at *at) {
-  for (int i = 0; at && i < n; i++) {
-    use_ix(used, at[i].lo);
-    use_ix(used, at[i].hi);
-  }
-}
-
-static void use_node(bool *used, const tp_node *n) {
+static void use_node(bool *used, tp_node *n) {
   use_dims(used, n->ndom, n->dom);
   use_dims(used, n->attr.nalong, n->attr.along);
-  for (int i = 0; i < n->attr.nix; i++) use_ix(used, n->attr.ix[i]);
-  for (int k = 0; k < n->nout; k++)
-    for (int i = 0; i < n->out[k].rank; i++) use_ix(used, n->out[k].shape[i]);
-  for (int k = 0; k < n->nin; k++) {
-    const tp_edge *e = &n->in[k];
-    use_ix(used, e->cond);
-    use_at(used, e->gather ? e->src.node->ndom : n->ndom, e->at);
-    if (n->op == TP_OP_READ) use_at(used, e->src.node->ndom, n->attr.at);
-  }
+  tp_node_map(NULL, n, use_ix, used);
 }
 
 static bool *used_symbols(tp_arena *a, const tp_graph *g) {

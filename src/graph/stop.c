@@ -23,25 +23,6 @@ const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention) {
   return all;
 }
 
-static bool at_mentions(int n, const tp_at *at, const tp_sym *s) {
-  for (int i = 0; at && i < n; i++)
-    if (tp_ix_mentions(at[i].lo, s) || (at[i].range && tp_ix_mentions(at[i].hi, s))) return true;
-  return false;
-}
-
-bool tp_node_mentions(const tp_node *n, const tp_sym *s) {
-  for (int i = 0; i < n->attr.nix; i++)
-    if (tp_ix_mentions(n->attr.ix[i], s)) return true;
-  for (int o = 0; o < n->nout; o++)
-    for (int i = 0; i < n->out[o].rank; i++)
-      if (tp_ix_mentions(n->out[o].shape[i], s)) return true;
-  for (int k = 0; k < n->nin; k++) {
-    const tp_edge *e = &n->in[k];
-    if ((e->cond && tp_ix_mentions(e->cond, s)) || at_mentions(e->gather ? e->src.node->ndom : n->ndom, e->at, s)) return true;
-  }
-  return n->op == TP_OP_READ && at_mentions(n->in[0].src.node->ndom, n->attr.at, s);
-}
-
 /* ---- points ---- */
 
 bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom) {

@@ -26,16 +26,20 @@ void ref_stops_open(ref *r) {
   }
 }
 
-/* Does the node mention s at its own point? What a scatter's map mentions is at the operand's. */
-bool ref_mentions(const tp_node *n, const tp_sym *s) {
-  if (n->op != TP_OP_ACCUM) return tp_node_mentions(n, s);
-  tp_node own = *n;
-  tp_edge in[n->nin + 1];
-  own.in = in;
-  own.nin = 0;
+/* The node without what it says at other points: a scatter's maps are said at the operand's. */
+static tp_node *own_part(const tp_node *n, tp_node *own, tp_edge *in) {
+  *own = *n;
+  own->in = in;
+  own->nin = 0;
   for (int k = 0; k < n->nin; k++)
-    if (n->in[k].gather) in[own.nin++] = n->in[k];
-  return tp_node_mentions(&own, s);
+    if (n->op != TP_OP_ACCUM || n->in[k].gather) in[own->nin++] = n->in[k];
+  return own;
+}
+
+bool ref_mentions(const tp_node *n, const tp_sym *s) {
+  tp_edge in[n->nin + 1];
+  tp_node own;
+  return tp_node_mentions(own_part(n, &own, in), s);
 }
 
 /* ---- cells ---- */
@@ -188,28 +192,19 @@ bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, cell_here(r,
 
 typedef struct { const ref *r; uint64_t h; } hashing;
 
-static void add(hashing *x, const tp_ix *e) {
-  int64_t v = e ? tp_ix_evalq(e, x->r->env) : 0;
+static const tp_ix *add(void *ud, const tp_ix *e) {
+  hashing *x = ud;
+  int64_t v = tp_ix_evalq(e, x->r->env);
   x->h = tp_hash(&v, sizeof v, x->h);
+  return e;
 }
 
-static void add_at(hashing *x, const tp_at *at, int n) {
-  for (int k = 0; at && k < n; k++) add(x, at[k].lo), add(x, at[k].range ? at[k].hi : NULL);
-}
-
-/* All that n says at env's point: indices, conditions, shapes. A scatter's maps are said at other points. */
+/* All that n says at env's point: indices, conditions, shapes. */
 static uint64_t said(const ref *r, const tp_node *n) {
   hashing x = { r, 0 };
-  for (int i = 0; i < n->attr.nix; i++) add(&x, n->attr.ix[i]);
-  for (int o = 0; o < n->nout; o++)
-    for (int k = 0; k < n->out[o].rank; k++) add(&x, n->out[o].shape[k]);
-  if (n->op == TP_OP_READ) add_at(&x, n->attr.at, n->in[0].src.node->ndom);
-  for (int k = 0; k < n->nin; k++) {
-    const tp_edge *e = &n->in[k];
-    if (n->op == TP_OP_ACCUM && !e->gather) continue;
-    add(&x, e->cond);
-    add_at(&x, e->at, e->gather ? e->src.node->ndom : n->ndom);
-  }
+  tp_edge in[n->nin + 1];
+  tp_node own;
+  tp_node_map(NULL, own_part(n, &own, in), add, &x);
   return x.h;
 }
 

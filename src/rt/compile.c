@@ -108,41 +108,28 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
 
 /* ---- bounds that must be given ---- */
 
-typedef struct { tp_arena *a; bool *seen; } marks;
-
-static void mark_ix(marks *m, const tp_ix *e) {
+static const tp_ix *mark_ix(void *seen, const tp_ix *e) {
   const tp_sym *s[64];
-  if (!e) return;
   int n = TP_MIN(64, tp_ix_syms(e, s, 64));
   for (int i = 0; i < n; i++) {
-    m->seen[s[i]->id] = true;
-    if (s[i]->bound) m->seen[s[i]->bound->id] = true;
+    ((bool *)seen)[s[i]->id] = true;
+    if (s[i]->bound) ((bool *)seen)[s[i]->bound->id] = true;
   }
+  return e;
 }
 
-static void mark_at(marks *m, const tp_at *at, int n) {
-  for (int i = 0; at && i < n; i++) { mark_ix(m, at[i].lo); mark_ix(m, at[i].hi); }
-}
-
-static void mark_node(marks *m, const tp_node *n) {
-  for (int d = 0; d < n->ndom; d++) if (n->dom[d]->bound) m->seen[n->dom[d]->bound->id] = true;
-  for (int i = 0; i < n->attr.nix; i++) mark_ix(m, n->attr.ix[i]);
-  for (int o = 0; o < n->nout; o++)
-    for (int a = 0; a < n->out[o].rank; a++) mark_ix(m, n->out[o].shape[a]);
-  for (int k = 0; k < n->nin; k++) {
-    mark_ix(m, n->in[k].cond);
-    mark_at(m, n->in[k].at, n->in[k].gather ? n->in[k].src.node->ndom : n->ndom);
-  }
-  if (n->op == TP_OP_READ) mark_at(m, n->attr.at, n->in[0].src.node->ndom);
+static void mark_node(bool *seen, tp_node *n) {
+  for (int d = 0; d < n->ndom; d++) if (n->dom[d]->bound) seen[n->dom[d]->bound->id] = true;
+  tp_node_map(NULL, n, mark_ix, seen);
 }
 
 static void needed_bounds(tp_fn *f) {
   tp_ictx *c = f->graph->ix;
-  marks m = { &f->graph->arena, TP_NEWN(&f->graph->arena, bool, tp_nsym(c)) };
-  for (int i = 0; i < f->graph->nodes.n; i++) mark_node(&m, f->graph->nodes.v[i]);
+  bool *seen = TP_NEWN(&f->graph->arena, bool, tp_nsym(c));
+  for (int i = 0; i < f->graph->nodes.n; i++) mark_node(seen, f->graph->nodes.v[i]);
   f->bounds = TP_NEWN(&f->closed->arena, const tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
-    if (m.seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden) f->bounds[f->nbound++] = tp_sym_at(c, i);
+    if (seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden) f->bounds[f->nbound++] = tp_sym_at(c, i);
 }
 
 /* ---- the pipeline ---- */

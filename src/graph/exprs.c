@@ -1,0 +1,53 @@
+/* exprs: every index expression that a node says: in its attributes, in shapes, in conditions, in maps. */
+#include "graph/core.h"
+
+typedef struct { tp_arena *a; tp_ixfn *fn; void *ud; } visit;   /* a: new lists lie there; NULL: nothing is written */
+
+static const tp_ix *one(const visit *v, const tp_ix *e) { return e ? v->fn(v->ud, e) : NULL; }
+
+static const tp_ix *const *all(const visit *v, int n, const tp_ix *const *e) {
+  const tp_ix **to = v->a && n ? TP_NEWN(v->a, const tp_ix *, n) : NULL;
+  for (int i = 0; i < n; i++) {
+    const tp_ix *x = one(v, e[i]);
+    if (to) to[i] = x;
+  }
+  return to ? to : e;
+}
+
+static const tp_at *map(const visit *v, int n, const tp_at *at) {
+  tp_at *to = v->a && at ? TP_NEWN(v->a, tp_at, n + 1) : NULL;
+  for (int i = 0; at && i < n; i++) {
+    tp_at x = { at[i].range, one(v, at[i].lo), one(v, at[i].hi) };
+    if (to) to[i] = x;
+  }
+  return to ? to : at;
+}
+
+void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud) {
+  const visit v = { a, fn, ud };
+  tp_spec *spec = a && n->attr.nspec ? tp_dup(a, n->attr.spec, sizeof *spec * (size_t)n->attr.nspec) : NULL;
+  n->attr.ix = all(&v, n->attr.nix, n->attr.ix);
+  if (n->op == TP_OP_READ) n->attr.at = map(&v, n->in[0].src.node->ndom, n->attr.at);
+  for (int o = 0; o < n->nout; o++) n->out[o].shape = all(&v, n->out[o].rank, n->out[o].shape);
+  for (int o = 0; spec && o < n->attr.nspec; o++) spec[o].shape = all(&v, spec[o].rank, spec[o].shape);
+  if (spec) n->attr.spec = spec;
+  for (int k = 0; k < n->nin; k++) {
+    tp_edge *e = &n->in[k];
+    e->cond = one(&v, e->cond);
+    e->at = map(&v, e->gather ? e->src.node->ndom : n->ndom, e->at);
+  }
+}
+
+typedef struct { const tp_sym *s; bool found; } looking;
+
+static const tp_ix *look(void *ud, const tp_ix *e) {
+  looking *x = ud;
+  x->found |= tp_ix_mentions(e, x->s);
+  return e;
+}
+
+bool tp_node_mentions(const tp_node *n, const tp_sym *s) {
+  looking x = { s, false };
+  tp_node_map(NULL, (tp_node *)n, look, &x);
+  return x.found;
+}
