@@ -459,12 +459,13 @@ static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) 
   return ok;
 }
 
-/* Outputs, sinks, and what ends dims. */
-static int roots_of(const tp_graph *g, bool ending, tp_root *roots) {
+/* Outputs, sinks, and what ends dims, but for those to which nothing is given. */
+static int roots_of(const tp_graph *g, const tp_stop *zero, tp_root *roots) {
   int n = 0;
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
-  for (int i = 0; i < g->stops.n && ending; i++) roots[n++] = (tp_root){ g->stops.v[i].end ? tp_v(g->stops.v[i].end) : g->stops.v[i].done, NULL };
+  for (int i = 0; i < g->stops.n; i++)
+    if (&g->stops.v[i] != zero) roots[n++] = (tp_root){ g->stops.v[i].end ? tp_v(g->stops.v[i].end) : g->stops.v[i].done, NULL };
   return n;
 }
 
@@ -472,13 +473,13 @@ static tp_root *room_for_roots(tp_graph *g) { return TP_NEWN(&g->arena, tp_root,
 
 tp_need *tp_need_without(tp_graph *g, const tp_stop *zero, tp_error *err) {
   tp_root *roots = room_for_roots(g);
-  return compute(g, roots_of(g, false, roots), roots, zero, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
+  return compute(g, roots_of(g, zero, roots), roots, zero, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
 }
 
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   bool *lost = TP_NEWN(&g->arena, bool, g->nodes.n), rough = false;
   tp_root *roots = room_for_roots(g);
-  int n = roots_of(g, true, roots);
+  int n = roots_of(g, NULL, roots);
   tp_need *need = compute(g, n, roots, NULL, false, lost, err);
   for (int i = 0; i < g->nodes.n; i++) rough |= lost[i];
   if (need) need->rough = rough;
