@@ -81,7 +81,7 @@ bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error 
 
 static bool settle(tp_exec *x, bool same_bounds) {
   if (!same_bounds && !(tp_flow_seek(x, &x->front, x->front.count) && (!x->split || tp_flow_seek(x, &x->back, x->back.count)))) return false;
-  return tp_flow_possible(x, &x->front) && tp_flow_possible(x, &x->back) && x->back.count <= x->front.count;
+  return tp_flow_possible(x, &x->front) && tp_flow_possible(x, &x->back) && !tp_flow_before(x, &x->front, &x->back);
 }
 
 static void take_buffers(tp_exec *x, tp_reader *r) {

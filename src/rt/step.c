@@ -256,12 +256,12 @@ static void next_point(const tp_fn *f, tp_session *s) {
   }
 }
 
-/* This tick's outputs first, then what others will need: oldest first, as long as there is time. */
-static tp_stand within_budget(tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
+/* This tick's outputs first, then what others will need: oldest first, as long as there is time. Where dims end by data, how many outputs there are is not known: all that cannot wait. */
+static tp_stand within_budget(const tp_fn *f, tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
   double until = began + s->budget;
   tp_stand at = TP_AT_SHOWN;
   if (!tp_exec_split(q->exec, true, err)) return TP_AT_ERROR;
-  if (nshow) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = nshow }, err);
+  if (nshow || f->graph->stops.n) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = nshow }, err);
   if (at == TP_AT_ERROR || at == TP_AT_END || tp_now() >= until) return at;
   if (!tp_exec_rest(q->exec, until, err)) return TP_AT_ERROR;
   if (at != TP_AT_TICK && tp_now() < until) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
@@ -296,10 +296,10 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   if (at != TP_AT_TICK) return at;
   tp_exec_tick(q->exec, q->at);
   bool last = last_inside(f, q, 0);
-  int nshow = count_shown(f, q);
+  int nshow = f->graph->stops.n ? 0 : count_shown(f, q);
   if (!hold_values(f, q, s, err)) return TP_AT_ERROR;
   tp_exec_pass(q->exec);
-  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, nshow, began, err);
+  if (s->budget >= 0 && !last) return within_budget(f, q, s, nshow, began, err);
   return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
 }
 
