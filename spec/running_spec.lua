@@ -526,12 +526,12 @@ describe("budgets", function()
   local function episodes(lag, most, log, tier)
     local P = tempo.program()
     local i = P:dim "i"
-    local t, T = P:dim "t"
+    local t, N = P:dim "t"
     local x = P:input("x", { domain = { i, t }, shape = { 4 }, dtype = "f64" })
     local w = P:param("w", { along = { i }, shape = { 4 }, init = tempo.full({ 4 }, 0.1, { dtype = "f64" }), dtype = "f64" })
     local y = (w[tempo.max(i - lag, 0)] * x):sum()
     P:stop(t, y:gt(most))
-    local loss = ((w * x):sum() - 1):square()[{ t = 0 .. T }]:sum(0)
+    local loss = ((w * x):sum() - 1):square()[{ t = 0 .. N }]:sum(0)
     P:sink({ loss }, function(_, p) log[#log+1] = "learn " .. p.i end)
     tempo.optim.Adam({ w }, { lr = 0.05 }):step(loss)
     return P:compile { outputs = { y = y }, tick = { i, t }, tier = tier }
