@@ -194,22 +194,6 @@ bool tp_flow_possible(const tp_exec *cx, const tp_cursor *c) {
   return ok;
 }
 
-bool tp_flow_seek(tp_exec *x, tp_cursor *c, int64_t count) {
-  const tp_inst *i = x->inst, *end = i + x->ninst;
-  int64_t *was = x->env;
-  x->env = c->env;
-  for (c->count = 0; i < end && c->count < count;) {
-    bool stop = is_stop(i);
-    c->count += stop;
-    if (stop) c->pos = i->pos;
-    i = stop ? i + 1 : turn(x, i);
-  }
-  x->env = was;
-  c->pc = (int)(i - x->inst);
-  tp_flow_settle(x, c);
-  return c->count == count;
-}
-
 /* ---- back ---- */
 
 static void enter_back(tp_exec *x, bool in) {
@@ -245,7 +229,6 @@ static bool follow(tp_exec *x, int64_t row, double until) {
       ok = tp_dreg_run(x, i->rg);
       more = !until || tp_now() < until;
     }
-    x->back.count++;
     i++;
   }
   enter_back(x, false);
@@ -266,7 +249,6 @@ static bool wait_for_back(tp_exec *x, const tp_dreg *r) {
 void tp_flow_begin(tp_exec *x) {
   x->front.pc = 0;
   x->front.pos = -1;
-  x->front.count = 0;
   x->split = x->inback = false;
   x->nshown = 0;
 }
@@ -276,7 +258,6 @@ static bool front_region(tp_exec *x, const tp_inst *i) {
   x->front.pc = (int)(i - x->inst);
   if (!x->split) ok = tp_dreg_run(x, i->rg);
   else if (!i->rg->far) ok = wait_for_back(x, i->rg) && tp_dreg_run(x, i->rg);
-  x->front.count++;
   x->nshown += i->op == TP_I_SHOW;
   return ok;
 }
@@ -294,7 +275,6 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       s = TP_AT_TICK;
       break;
     } else {
-      x->front.count += i->op == TP_I_TICK;
       i = turn(x, i);
     }
   }

@@ -1,4 +1,4 @@
-/* longer.c: going on with larger bounds where dims end by data. What was run cannot be counted again, as ends by data are not known before it runs; a tick is found by its point.
+/* longer.c: going on with larger bounds. A tick is found by its point; what ends by data is not known before it runs.
  *
  * The same is meant by: as many regions of the same extents. What lies before the first tick and is not the same for the new bounds is run anew, if it calls nobody: it asks for no values of ticks, and what
  * only it writes is right then. The rest is taken from the state, if what ran since the row began, up to the tick, is the same for both. */
@@ -141,7 +141,7 @@ static bool begin_anew(tp_exec *x, const int64_t *was, tp_error *err) {
   return !calls(x, first) && tp_exec_go(x, &(tp_goal){ .tick = true }, err) == TP_AT_TICK;
 }
 
-bool tp_longer_place(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err) {
+bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err) {
   uint64_t before, h;
   if (!begin_anew(x, was, err) || find_for(x, was, at, false, &before) < 0) return false;
   x->front.pc = find_for(x, x->env, at, true, &h);

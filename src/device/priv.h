@@ -70,8 +70,8 @@ typedef struct tp_inst {
   tp_dnd *end;                                  /* LOAD */
 } tp_inst;
 #define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner))   /* in which a buffer may lie in the file */
-/* Somebody who goes through the instructions. count: how many regions and ticks were met so far; where dims end by data, one who comes later may meet fewer. pos: of the last one run. */
-typedef struct tp_cursor { int pc, pos; int64_t count, *env; } tp_cursor;
+/* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet fewer regions. pos: of the last one run. */
+typedef struct tp_cursor { int pc, pos; int64_t *env; } tp_cursor;
 
 struct tp_exec {
   const tp_plan *plan;
@@ -129,12 +129,10 @@ void tp_flow_settle(tp_exec *x, tp_cursor *c);                 /* to the next re
 /* Is the cursor at a place where its loop variables may have their values? */
 bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
 /* Goes from the start to where so many regions and ticks are behind it, running none. False: there is no such place. */
-bool tp_flow_seek(tp_exec *x, tp_cursor *c, int64_t count);
 bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
 
 /* longer.c: a state of smaller bounds, in a plan in which dims end by data */
 /* Runs what lies before the first tick, and goes to the tick at this point; false: what ran there is not the same for both bounds. */
-bool tp_longer_place(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err);
 bool tp_longer_takes(const tp_exec *x, int buf);               /* is it written after the first tick? */
 bool tp_longer_buffer(tp_exec *x, const tp_pbuf *b, const int64_t *was, tp_reader *r, size_t n);
 void tp_longer_ends(tp_exec *x);                               /* as the buffers say */

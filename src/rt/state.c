@@ -7,7 +7,7 @@
 #include "rt/fn.h"
 #include "io/io.h"
 
-enum { VERSION = 2, HEAD = 32 };
+enum { VERSION = 3, HEAD = 32 };
 static const char magic[8] = "tempo\0st";
 
 /* Of everything that decides where a state's bytes belong. */
