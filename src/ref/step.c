@@ -373,15 +373,15 @@ static bool is_own(tp_refsteps *s, const tp_cell *c) {
   return c->state == CELL_DONE && c->node->id < s->r->g->nodes.n && !(c->node->op == TP_OP_VALUE && tp_mentions_end(s->r->g, c->node->attr.ix[0]));
 }
 
-/* How far dims that end by data are known, which shapes may need. */
+/* How far dims that end by data are known, which shapes may need: ends, and points that are there. */
 static void put_ends(tp_refsteps *s, tp_buf *b) {
   for (int64_t h = 0; h < s->r->nslot; h++)
     for (tp_cell *c = s->r->slot[h]; c; c = c->next) {
       int k = c->node->id - s->r->g->nodes.n;
-      if (c->state != CELL_DONE || k < 0 || k % 2 == 0) continue;
-      tp_put_i64(b, k / 2);
+      if (c->state != CELL_DONE || k < 0 || !c->data[0]) continue;
+      tp_put_i64(b, k);
       for (int d = 0; d < c->node->ndom; d++) tp_put_i64(b, ref_at(c)[d]);
-      tp_put_i64(b, *(int64_t *)c->data[0]);
+      tp_put_i64(b, k % 2 ? *(int64_t *)c->data[0] : 0);
       tp_put_i64(b, ref_bound(s->r, s->r->ending[k / 2].stop->dim));
     }
   tp_put_i64(b, -1);
@@ -389,13 +389,14 @@ static void put_ends(tp_refsteps *s, tp_buf *b) {
 
 static void take_ends(tp_refsteps *s, tp_reader *r) {
   ref *x = s->r;
-  for (int64_t k; !r->bad && (k = tp_take_in(r, -1, x->g->stops.n)) >= 0;) {
-    const ref_ending *e = &x->ending[k];
+  for (int64_t k; !r->bad && (k = tp_take_in(r, -1, 2 * x->g->stops.n)) >= 0;) {
+    const ref_ending *e = &x->ending[k / 2];
+    const tp_node *n = k % 2 ? e->end : e->alive;
     int64_t at[REF_MAXDIM], *end = TP_NEW(&x->arena, int64_t);
-    for (int d = 0; d < e->end->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, e->end->dom[d]), 1));
+    for (int d = 0; d < n->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, n->dom[d]), 1));
     *end = tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1);
     if (tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1) == *end && *end < ref_bound(x, e->stop->dim)) continue;    /* it ended with a bound that is larger now */
-    tp_cell *c = ref_cell(x, e->end, at);
+    tp_cell *c = ref_cell(x, n, at);
     c->data[0] = end;
     c->state = CELL_DONE;
   }
