@@ -7,7 +7,7 @@
  *          would be in it because of another such point, that one because of another, and so on for ever, in a finite domain. (h[T-1] alone.)
  *   isl    the transitive closure of the composed cycles, where isl says it is exact (h[5] alone).
  * Where all three fail, or cost too much, a superset stands that can refuse a program which a more exact set would accept, and never lets one through (tp_need_stays
- * asks it again of the graph that is scheduled): two rounds of `down`, or, if that asks nothing more of bounds, what no round makes larger when all that bounds it
+ * asks it again of the graph that is scheduled): two rounds of `down`, or one, or everything, as isl's budget allows, or, if that asks nothing more of bounds, what no round makes larger when all that bounds it
  * and does not stand is dropped, inside one piece around one round of `down`. That is one piece a node, so the loops over it are what one would write: decoding with
  * a window else had pieces for each of the last layers.
  *
