@@ -225,15 +225,7 @@ tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *d
 /* ---- whatever is reached ---- */
 
 const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim) {
-  const tp_sym *elim[l->g->stops.n + 1];
-  int n = 0;
-  for (int i = next_end(l, e, 0); i >= 0; i = next_end(l, e, i + 1)) {
-    const tp_sym *s = stop(l, i)->sym;
-    const tp_ix *some = tp_ix_addc(l->ix, sym(l, l->less[i]), 1);
-    e = tp_ix_subst(l->ix, e, 1, &s, &some);
-    elim[n++] = l->less[i];
-  }
-  if (n) e = (most ? tp_ix_upper : tp_ix_lower)(l->ix, e, n, elim);
+  e = tp_end_extreme(l->g, e, most, 0, NULL);
   return e ? e : most ? sym(l, dim->bound) : num(l, 0);
 }
 
@@ -405,7 +397,7 @@ static void rename_ends(ends *l) {
     s->sym = now;
     tp_sym *less = tp_sym_hidden_dim(l->ix, s->dim->bound->name);
     less->bound = (tp_sym *)s->given;
-    l->less[i] = less;
+    s->less = less;
   }
   for (int i = 0; i < l->g->nodes.n; i++) tp_node_map(&l->g->arena, l->g->nodes.v[i], renamed, &r);
 }
@@ -483,7 +475,6 @@ bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err) {
   tp_hold mine;
   tp_hold_set(&mine, drop, &l);
   l.end = TP_NEWN(&g->arena, tp_node *, g->stops.n);
-  l.less = TP_NEWN(&g->arena, const tp_sym *, g->stops.n);
   l.alone = TP_NEWN(&g->arena, bool, g->stops.n);
   l.feeds = TP_NEWN(&g->arena, bool, l.n);
   int asked = g->shapechecks.n;

@@ -10,7 +10,6 @@ typedef struct ends {
   tp_graph *g; tp_ictx *ix; tp_error *err; tp_mk mk;
   tp_need *need; int n;                         /* of the graph as it was: needed points, how many nodes */
   tp_node **end;                                /* by stop */
-  const tp_sym **less;                          /* by stop: a dim for what was reached, less 1 */
   bool *alone;                                  /* by stop: calls run over no dim of its domain */
   bool *feeds;                                  /* by node id: is some done made of it? */
   TP_VEC(ends_read) reads;                      /* made so far */
