@@ -6,6 +6,9 @@
 #   make c-examples   hosts in C (examples/c) in build/examples/c, with the texts of the programs they load
 #   make deps         Debian packages, asked of apt-get only where one is missing
 #   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/x_spec.lua ARGS="--filter=x")
+#   make amalgam      each folder of src as one unit, no name twice (.ci/amalgam.lua); an example runs on what is linked from them
+#   make size         lines and bytes of src, by folder
+#   make tuning       the constants that trade one cost for another, with what was measured (src/base/tuning.def)
 #   make layers       fails on an #include that points up (.ci/layers.lua)
 #   make lint         luacheck
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
@@ -70,7 +73,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all c-examples deps run test spec layers lint check-hard valgrind fuzz bench docs env rock rock-test install install-c clean ctests
+.PHONY: all amalgam c-examples deps run test spec layers lint size tuning check-hard valgrind fuzz bench docs env rock rock-test install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -122,6 +125,25 @@ $(B)/spec/c/%: spec/c/%.c $(B)/libtempo.a Makefile
 
 ctests: $(CTEST)
 
+# Not optimised: what is looked for is found by the compiler's first half. Kernels stay units of their own.
+UNITS   := $(sort $(notdir $(patsubst %/,%,$(dir $(CORE_SRC) $(LUA_SRC)))))
+AMALGAM := $(B)/amalgam
+amalgam: $(AMALGAM)/5.4/tempo.so
+	$(Q)LUA_PATH_5_4="lua/?.lua;lua/?/init.lua;;" LUA_CPATH_5_4="$(AMALGAM)/5.4/?.so;;" $(PRELOAD) lua5.4 examples/fibonacci.lua >/dev/null
+
+$(AMALGAM)/names: .ci/amalgam.lua Makefile $(CORE_SRC) $(LUA_SRC) $(wildcard src/*/*.h src/*/*.def)
+	@mkdir -p $(@D)
+	$(Q)lua5.4 $< $(@D) > $@ && cat $@
+
+$(AMALGAM)/%.o: $(AMALGAM)/names
+	@$(if $(V),,echo "  CC   src/$* (amalgam)")
+	$(Q)$(CC) $(filter-out -O%,$(CFLAGS)) -O0 $(CORE) $(ISL_CFLAGS) $(LUA54_CFLAGS) -c $(@:.o=.c) -o $@
+
+$(AMALGAM)/5.4/tempo.so: $(UNITS:%=$(AMALGAM)/%.o) $(patsubst %.c,$(B)/obj/core/%.o,$(KERNEL_SRC))
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LINK $@")
+	$(Q)$(CC) $(LIBFLAG) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 # A host that embeds Lua links the module: the Lua binding as an archive, beside libtempo.a.
 $(B)/libtempo-lua5.4.a: $(call lua_obj,lua5.4)
 	@$(if $(V),,echo "  AR   $@")
@@ -157,11 +179,18 @@ run: deps
 	@$(IN_TREE) lua5.4 examples/reinforce_cartpole.lua $(ARGS)
 
 test: deps
-	@$(MAKE) all ctests c-examples
+	@$(MAKE) all ctests c-examples amalgam
 	@.ci/test.sh $(B) lua5.4 luajit
 
 spec: all c-examples
 	@$(LUA) .ci/busted.lua --cpath='$(B)/'$$($(LUA) -e 'io.write(_VERSION:match "[%d.]+")')'/?.so' $(ARGS) $(or $(SPEC),spec)
+
+size:
+	@for d in src/*/; do find $$d -name '*.[ch]' -o -name '*.def' | xargs cat | wc -lc | sed "s|$$| $$d|"; done | \
+	  awk '{ n += $$1; b += $$2; printf "%7d lines %9d bytes  %s\n", $$1, $$2, $$3 } END { printf "%7d lines %9d bytes  src\n", n, b }'
+
+tuning:
+	@lua5.4 .ci/tuning.lua
 
 layers:
 	@lua5.4 .ci/layers.lua

@@ -16,6 +16,7 @@ local listed = {
   errors = { lua = "err" },
   schedules = { lua = "want" },
   graph = { sdg = "want err" },
+  opt = { sdg = "want" },
   plan = { sdg = "want ''" },
   found = { lua = "''" },
 }

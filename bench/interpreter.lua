@@ -1,6 +1,6 @@
 -- What the plan interpreter adds to the work: nanoseconds an operator in tight recurrences over a few numbers, and a
 -- program written per instance, its batch a dim, beside the same program batched by hand, its batch an axis.
---   lua5.4 bench/interpreter.lua
+--   lua5.4 bench/interpreter.lua [operators]         (operators: the first only)
 -- Times are the processor's; the best of several, in turn.
 local tempo = require "tempo"
 local nn, optim, dist = tempo.nn, tempo.optim, tempo.dist
@@ -159,4 +159,4 @@ local function batch()
 end
 
 overhead()
-batch()
+if arg[1] ~= "operators" then batch() end

@@ -47,6 +47,19 @@ describe("explain", function()
     assert.falsy(f:explain "storage":find "=")
   end)
 
+  it("tells what the search for loops gave up, and only that", function()
+    local P = tempo.program()
+    local t = P:dim("t", "T")
+    local w = P:bound "w"
+    local x = P:input("x", { domain = { t } })
+    local mean = x[tempo.max(0, t - w + 1) .. t + 1]:mean(0)
+    local said = "\n-- given up, as no loops were found with more: no loop is cut in blocks\n"
+    assert.truthy(P:compile({ outputs = { mean = mean } }):explain("schedule"):find(said, 1, true))
+    local without = P:compile { outputs = { mean = mean }, passes = { tile = false } }
+    assert.falsy(without:explain("schedule"):find "given up")
+    assert.falsy(f:explain("schedule"):find "given up")
+  end)
+
   it("begins with what takes most", function()
     local last = math.huge
     for line in f:explain("storage", { T = 1000 }):gmatch "temp [^\n]+" do

@@ -30,15 +30,16 @@ local function layers(optimiser)
 end
 
 -- h[t] of 16 numbers; what of h the loss reads.
-local function through_time(read)
+local function through_time(read, activation)
+  activation = activation or "tanh"
   local P = tempo.program { seed = 4 }
   local i = P:dim "i"
   local t, T = P:dim "t"
   local x = P:input("x", { domain = { t }, shape = { 16 } })
   local w = P:param("w", { along = { i }, shape = { 16, 16 }, init = tempo.normal({ 16, 16 }, { name = "w" }) * 0.1 })
   local h = P:tensor { domain = { i, t }, shape = { 16 } }
-  h[{ t = 0 }] = x:matmul(w):tanh()
-  h:otherwise((h[{ t = t - 1 }]:matmul(w) + x):tanh())
+  h[{ t = 0 }] = tempo[activation](x:matmul(w))
+  h:otherwise(tempo[activation](h[{ t = t - 1 }]:matmul(w) + x))
   local loss = read(h, t, T)
   tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss)
   return P, { loss = loss }
@@ -107,6 +108,13 @@ describe("backpropagation through time", function()
       end
     end)
   end
+
+  it("keeps of a relu what it gives, and not where it was 0", function()
+    local P, outputs = through_time(losses["of the last state"], "relu")
+    local f = P:compile { outputs = outputs }
+    assert.equal(F32 * 16 * 3000, f:memory { I = 2, T = 4000 } - f:memory { I = 2, T = 1000 })
+    same_as_reference(P, outputs, { x = support.random(r, { 9, 16 }, "f32") }, { I = 3, T = 9 })
+  end)
 end)
 
 describe("gradients of ranges", function()

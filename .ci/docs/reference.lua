@@ -201,10 +201,9 @@ function reference.settings(root, source)
   local out = new_page(source, "settings")
   for _, s in ipairs(rows.read(root .. "src/base/settings.def", "S")) do out:add("| `%s` | %s |\n", s[1], s[2]) end
   out:add(source.pages.passes)
-  for _, p in ipairs(rows.read(root .. "src/opt/passes.def", "P")) do
-    out:add("| `%s` | %s | %s |\n", p[1], p[3] == "true" and "yes" or "no", p[4])
+  for _, p in ipairs(rows.read(root .. "src/rt/passes.def", "P")) do
+    out:add("| `%s` | %s | %s |\n", p[2], p[5] == "ON" and "yes" or "no", p[6])
   end
-  for _, q in ipairs(rows.read(root .. "src/opt/passes.def", "Q")) do out:add("| `%s` | yes | %s |\n", q[1], q[3]) end
   out:add(source.pages.errors)
   for _, e in ipairs(rows.read(root .. "src/base/errs.def", "E")) do
     out:add("| `%s` | %s |\n", e[2], source.errors[e[2]] or error("docs/source/errors.lua lacks '" .. e[2] .. "'", 0))

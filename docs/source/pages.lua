@@ -59,9 +59,10 @@ Read when a program is compiled or run; they win over the script.
 
 ## Passes
 
-In the order they run; each is a switch, `P:compile { passes = { name = false } }`.
+In the order they run, each followed by a check of the graph; `TEMPO_DUMP=name` prints the graph after one. Switches are on unless
+`P:compile { passes = { name = false } }` turns them off.
 
-| pass | on | does |
+| pass | switch | does |
 | --- | --- | --- |
 ]],
 

@@ -12,12 +12,12 @@ static void test_copy_fill(void) {
   tp_dtype d = any_dtype();
   win in = window(&p, TP_BUF_INPUT, d, nlead, rank, shape, (unsigned)below(1 << rank) & (unsigned)below(1 << rank), below(2));
   win out = window(&p, TP_BUF_OUTPUT, d, nlead, rank, shape, 0, below(2)), filled = window(&p, TP_BUF_OUTPUT, d, nlead, rank, shape, 0, below(2));
-  add(&p, leaf(&p, region(&p, TP_RG_COPY, TP_OP_DETACH, nlead, shape, 1, &in, 1, &out)));
-  tp_region *f = region(&p, TP_RG_FILL, TP_OP_FILL, nlead, shape, 0, NULL, 1, &filled);
-  f->fill = (double)below(3);
+  add(&p, leaf(&p, region(&p, TP_RG_LOOP, TP_OP_DETACH, nlead, shape, 1, &in, 1, &out)));
+  tp_region *f = region(&p, TP_RG_LOOP, TP_OP_FILL, nlead, shape, 0, NULL, 1, &filled);
+  attr_of(f)->f[0] = (double)below(3);
   add(&p, leaf(&p, f));
   bool ok = prog_run(&p);
-  EACH_POINT(at, rank, shape) ok &= same_element(&out, at, &in, at) && win_get(&filled, at) == hold(d, (cell){ f->fill, (int64_t)f->fill }).f;
+  EACH_POINT(at, rank, shape) ok &= same_element(&out, at, &in, at) && win_get(&filled, at) == hold(d, (cell){ f->attr->f[0], (int64_t)f->attr->f[0] }).f;
   CHECK(ok);
   prog_close(&p);
 }
@@ -34,7 +34,7 @@ static void test_wrap(void) {
   win v[2] = { w[0], w[1] };
   memcpy(v[0].shape, cut, sizeof cut);
   memcpy(v[1].shape, cut, sizeof cut);
-  tp_region *r = region(&p, TP_RG_COPY, TP_OP_DETACH, 0, NULL, 1, &v[0], 1, &v[1]);
+  tp_region *r = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &v[0], 1, &v[1]);
   tp_nd *nd[2] = { &r->in[0], &r->out[0] };
   for (int i = 0; i < 2; i++)
     if (sides >> i & 1) nd[i]->wrap = axis, nd[i]->wlo = K(&p, lo[i]), nd[i]->wmod = K(&p, m);
@@ -59,7 +59,7 @@ static void test_wrapped_operand(void) {
   int64_t m = 1 + below(6), n = below(m + 1), lo = below(30) - 15, full[2] = { m, 3 }, cut[2] = { n, 3 }, one[1] = { 3 };
   win in = window(&p, TP_BUF_INPUT, TP_F32, 0, 2, full, 0, below(2)), v = in, out = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, one, 0, true);
   memcpy(v.shape, cut, sizeof cut);
-  tp_region *r = region(&p, TP_RG_OP, TP_OP_SUM, 0, NULL, 1, &v, 1, &out);
+  tp_region *r = region(&p, TP_RG_LOOP, TP_OP_SUM, 0, NULL, 1, &v, 1, &out);
   int axes[1] = {0};
   *attr_of(r) = (tp_attr){ .naxes = 1, .axes = axes };
   r->in[0].wrap = 0, r->in[0].wlo = K(&p, lo), r->in[0].wmod = K(&p, m);
@@ -332,29 +332,23 @@ static void test_sources(void) {
   prog p;
   prog_open(&p);
   int64_t shape[3] = { 3, 4, 2 };
-  win iota = window(&p, TP_BUF_OUTPUT, TP_I64, 1, 3, shape, 0, below(2)), value = window(&p, TP_BUF_OUTPUT, TP_I64, 2, 2, shape, 0, below(2));
+  win iota = window(&p, TP_BUF_OUTPUT, TP_I64, 2, 3, shape, 0, below(2)), value = window(&p, TP_BUF_OUTPUT, TP_I64, 2, 2, shape, 0, below(2));
   win chain = window(&p, TP_BUF_OUTPUT, TP_I64, 2, 3, shape, 0, below(2)), cond = window(&p, TP_BUF_OUTPUT, TP_BOOL, 2, 2, shape, 0, true);
-  tp_region *r = region(&p, TP_RG_OP, TP_OP_IOTA, 1, shape, 0, NULL, 1, &iota);
-  attr_of(r)->axis = 1;
-  add(&p, leaf(&p, r));
-  for (int k = 0; k < 3; k++) {
-    r = region(&p, k == 1 ? TP_RG_EW : TP_RG_OP, TP_OP_VALUE, 2, shape, 0, NULL, 1, k == 1 ? &chain : k ? &cond : &value);
+  tp_region *r;
+  for (int k = 0; k < 4; k++) {
+    r = region(&p, TP_RG_LOOP, TP_OP_VALUE, 2, shape, 0, NULL, 1, (win *[]){ &value, &chain, &cond, &iota }[k]);
+    tp_pnode *x = leaf(&p, r);
     const tp_ix *a = tp_ix_sym(p.c, r->leadvar[0]), *b = tp_ix_sym(p.c, r->leadvar[1]), *e = tp_ix_add(p.c, tp_ix_mulc(p.c, a, 10), tp_ix_mod(p.c, b, 3));
     if (k == 2) e = tp_ix_cmp(p.c, TP_LT, a, b);
-    r->nix = 1;
-    r->ix = TP_NEWN(&p.a, const tp_ix *, 1);
-    r->ix[0] = e;
-    if (k == 1) {
-      r->nmicro = 2;
-      r->micro = TP_NEWN(&p.a, tp_micro, 2);
-      const tp_ix **ix = TP_NEWN(&p.a, const tp_ix *, 1);
-      ix[0] = e;
-      r->micro[0] = (tp_micro){ .op = TP_OP_VALUE, .dtype = TP_I64, .attr = attr_copy(&p, (tp_attr){ .nix = 1, .ix = ix }) };
-      r->micro[1] = (tp_micro){ .op = TP_OP_NEG, .dtype = TP_I64, .in = { 0 } };
-      r->outmicro = TP_NEWN(&p.a, int, 1);
-      r->outmicro[0] = 1;
-    }
-    add(&p, leaf(&p, r));
+    if (k == 3) e = tp_ix_sym(p.c, r->leadvar[2]);
+    r->nmicro = 1 + (k == 1);
+    r->micro = TP_NEWN(&p.a, tp_micro, 2);
+    const tp_ix **ix = TP_NEWN(&p.a, const tp_ix *, 1);
+    ix[0] = e;
+    r->micro[0] = (tp_micro){ .op = TP_OP_VALUE, .dtype = k == 2 ? TP_BOOL : TP_I64, .attr = attr_copy(&p, (tp_attr){ .nix = 1, .ix = ix }) };
+    r->micro[1] = (tp_micro){ .op = TP_OP_NEG, .dtype = TP_I64, .in = { 0 } };
+    r->outmicro[0] = k == 1;
+    add(&p, x);
   }
   bool ok = prog_go(&p, 2);
   EACH_POINT(at, 3, shape) {

@@ -87,7 +87,7 @@ static void test_chain(void) {
     om[i] = i == 0 ? nmicro - 1 : (int)below(nmicro);
     out[i] = window(&p, TP_BUF_OUTPUT, d[nin + om[i]], nlead, rank, shape, 0, below(3) == 0);
   }
-  tp_region *r = region(&p, TP_RG_EW, TP_OP_ADD, nlead, shape, nin, in, nout, out);
+  tp_region *r = region(&p, TP_RG_LOOP, TP_OP_ADD, nlead, shape, nin, in, nout, out);
   r->nmicro = nmicro; r->micro = m; r->outmicro = om;
   add(&p, leaf(&p, r));
   bool ok = prog_run(&p);
@@ -143,7 +143,7 @@ static void test_accumulate(void) {
     *w = red == TP_RED_SUM ? *w + v : red == TP_RED_PROD ? *w * v : red == TP_RED_MAX ? fmax(*w, v) : fmin(*w, v);
     if (!tp_dtype_float(d)) *w = hold(d, (cell){ 0, (int64_t)*w }).f;
   }
-  tp_region *r = region(&p, TP_RG_EW, TP_OP_NEG, nlead, shape, 1, &in, 1, &out);
+  tp_region *r = region(&p, TP_RG_LOOP, TP_OP_NEG, nlead, shape, 1, &in, 1, &out);
   r->nmicro = 1;
   r->micro = TP_NEW(&p.a, tp_micro);
   *r->micro = (tp_micro){ .op = TP_OP_NEG, .dtype = d };
@@ -209,7 +209,7 @@ static void test_reduce(void) {
       case 3: *w = isnan(v) || isnan(*w) ? NAN : fmin(*w, v); *x = TP_MIN(*x, vi); break;
     }
   }
-  tp_region *r = region(&p, TP_RG_OP, ops[red], nlead, shape, 1, &in, 1, &out);
+  tp_region *r = region(&p, TP_RG_LOOP, ops[red], nlead, shape, 1, &in, 1, &out);
   *attr_of(r) = (tp_attr){ .naxes = naxes, .axes = axes, .keepdim = keepdim };
   r->acc = acc;
   r->red = (tp_red)red;
@@ -373,46 +373,6 @@ static void test_matmul(void) {
   prog_close(&p);
 }
 
-/* ---- accumulations of whole operators ---- against the operator first and its result accumulated then */
-
-static void test_accumulate_op(void) {
-  static const tp_op ops[] = { TP_OP_MATMUL, TP_OP_SUM, TP_OP_PROD, TP_OP_MAX, TP_OP_SCAN, TP_OP_FLIP, TP_OP_CUMPROD };
-  prog p;
-  prog_open(&p);
-  int nlead = 1 + (int)below(2), rank = nlead + 2, *axis = TP_NEW(&p.a, int);
-  tp_op op = ops[below(7)];
-  tp_red red = (tp_red)below(4);
-  tp_dtype d = all[1 + below(7)];
-  bool folds = tp_ops[op].cls == TP_CLS_RED;
-  int64_t n = 2 + below(4), shape[MAXAX] = { 1 + below(4), 1 + below(4), 0 };
-  for (int i = nlead; i < rank; i++) shape[i] = n;
-  *axis = (int)below(2);
-  win in[2] = { window(&p, TP_BUF_INPUT, d, nlead, rank, shape, 0, below(2)), window(&p, TP_BUF_INPUT, d, nlead, rank, shape, 0, below(2)) };
-  int out_rank = rank - folds;
-  win made = window(&p, TP_BUF_OUTPUT, d, nlead, out_rank, shape, 0, true), sum[2];
-  unsigned still = (unsigned)below(1 << nlead);
-  for (int i = 0; i < 2; i++) sum[i] = window(&p, TP_BUF_OUTPUT, d, nlead, out_rank, shape, still, true);
-  memcpy(sum[1].a->data, sum[0].a->data, tp_array_bytes(sum[0].a));
-  tp_attr a = { .axis = *axis, .naxes = 1, .axes = axis, .f = { 1 } };
-  tp_region *apart = region(&p, TP_RG_OP, op, nlead, shape, 1 + (op == TP_OP_MATMUL), in, 1, &made);
-  tp_region *whole = region(&p, TP_RG_OP, op, nlead, shape, 1 + (op == TP_OP_MATMUL), in, 1, &sum[0]);
-  tp_region *then = region(&p, TP_RG_EW, TP_OP_DETACH, nlead, shape, 1, &made, 1, &sum[1]);
-  *attr_of(apart) = *attr_of(whole) = a;
-  then->nmicro = 1;
-  then->micro = TP_NEW(&p.a, tp_micro);
-  *then->micro = (tp_micro){ .op = TP_OP_DETACH, .dtype = d };
-  then->outmicro = TP_NEW(&p.a, int);
-  whole->acc = then->acc = true;
-  whole->red = then->red = red;
-  add(&p, leaf(&p, apart));
-  add(&p, leaf(&p, then));
-  add(&p, leaf(&p, whole));
-  bool ok = prog_run(&p);
-  for (int64_t i = 0; i < sum[0].a->count && ok; i++) ok = near(d, tp_get(d, sum[0].a->data, i), tp_get(d, sum[1].a->data, i));
-  CHECKF(ok, "%s of %s, red %d, still %u", tp_ops[op].text, tp_dtype_name(d), red, still);
-  prog_close(&p);
-}
-
 /* ---- the point of an error: the one element of a random space whose divisor is 0, whatever was squeezed, moved and merged ---- */
 
 static void test_fault_point(void) {
@@ -427,7 +387,7 @@ static void test_fault_point(void) {
   for (int64_t i = 0; i < in[1].a->count; i++) ((int32_t *)in[1].a->data)[i] = 1;
   for (int i = 0; i < rank; i++) at[i] = below(shape[i]);
   ((int32_t *)in[1].a->data)[win_at(&in[1], at)] = 0;
-  tp_region *r = region(&p, TP_RG_EW, TP_OP_MOD, nlead, shape, 2, in, 1, &out);
+  tp_region *r = region(&p, TP_RG_LOOP, TP_OP_MOD, nlead, shape, 2, in, 1, &out);
   r->nmicro = 1;
   r->micro = TP_NEW(&p.a, tp_micro);
   *r->micro = (tp_micro){ .op = TP_OP_MOD, .dtype = TP_I32, .in = { 0, 1 } };
@@ -470,13 +430,13 @@ static void test_loops(void) {
   xt.off = yt.off = st.off = zt.off = tp_ix_mulc(p.c, t, 3);
   zn.off = tp_ix_addc(p.c, zt.off, 3);
   xt.buf = x.buf, yt.buf = y.buf, st.buf = s.buf, zt.buf = zn.buf = z.buf;
-  tp_region *zero = region(&p, TP_RG_FILL, TP_OP_FILL, 0, NULL, 0, NULL, 0, NULL);
+  tp_region *zero = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 0, NULL);
   zero->nout = 1;
   zero->out[0] = row;
   zero->out[0].buf = ring;
   zero->out[0].off = three;                     /* the slot of t = -1 */
   add(&p, leaf(&p, zero));
-  tp_region *step = region(&p, TP_RG_EW, TP_OP_ADD, 0, NULL, 2, (win[]){ one, one }, 1, &one);
+  tp_region *step = region(&p, TP_RG_LOOP, TP_OP_ADD, 0, NULL, 2, (win[]){ one, one }, 1, &one);
   step->in[0] = hb, step->in[1] = xt, step->out[0] = h;
   step->nmicro = 3;
   step->micro = TP_NEWN(&p.a, tp_micro, 3);
@@ -485,15 +445,15 @@ static void test_loops(void) {
   step->micro[2] = (tp_micro){ .op = TP_OP_ADD, .dtype = TP_F64, .in = { 3, 1 } };
   step->outmicro = TP_NEWN(&p.a, int, 1);
   step->outmicro[0] = 2;
-  tp_region *copy = region(&p, TP_RG_COPY, TP_OP_DETACH, 0, NULL, 1, &one, 1, &one);
+  tp_region *copy = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &one, 1, &one);
   copy->in[0] = h, copy->out[0] = yt;
-  tp_region *prefix = region(&p, TP_RG_OP, TP_OP_SUM, 0, NULL, 1, &x, 1, &one);
+  tp_region *prefix = region(&p, TP_RG_LOOP, TP_OP_SUM, 0, NULL, 1, &x, 1, &one);
   int axes[1] = {0};
   *attr_of(prefix) = (tp_attr){ .naxes = 1, .axes = axes };
   prefix->in[0].shape[0] = tp_ix_addc(p.c, t, 1);
   prefix->out[0] = st;
   add(&p, loop(&p, v, K(&p, 0), len, 1, seq(&p, 3, (tp_pnode *[]){ leaf(&p, step), leaf(&p, copy), leaf(&p, prefix) })));
-  tp_region *last = region(&p, TP_RG_COPY, TP_OP_DETACH, 0, NULL, 1, &one, 1, &one), *sum = region(&p, TP_RG_EW, TP_OP_ADD, 0, NULL, 2, (win[]){ one, one }, 1, &one);
+  tp_region *last = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &one, 1, &one), *sum = region(&p, TP_RG_LOOP, TP_OP_ADD, 0, NULL, 2, (win[]){ one, one }, 1, &one);
   last->in[0] = xt, last->out[0] = zt;
   sum->in[0] = xt, sum->in[1] = zn, sum->out[0] = zt;
   sum->nmicro = 1;
@@ -531,7 +491,7 @@ static void test_bounds(void) {
   win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &most, 0, true), y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, &most, 0, true);
   p.plan.bufs.v[x.buf]->size = p.plan.bufs.v[y.buf]->size = n;
   int mid = new_buf(&p, TP_BUF_TEMP, TP_F32, n, 0);
-  tp_region *a = region(&p, TP_RG_COPY, TP_OP_DETACH, 0, NULL, 1, &x, 1, &y), *b = region(&p, TP_RG_COPY, TP_OP_DETACH, 0, NULL, 1, &x, 1, &y);
+  tp_region *a = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &x, 1, &y), *b = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &x, 1, &y);
   a->in[0].shape[0] = a->out[0].shape[0] = b->in[0].shape[0] = b->out[0].shape[0] = n;
   a->out[0].buf = b->in[0].buf = mid;
   a->out[0].off = b->in[0].off = a->in[0].off = b->out[0].off = K(&p, 0);
@@ -576,7 +536,7 @@ static void test_color(void) {
     tp_pbuf *b = p.plan.bufs.v[w.buf];
     b->first = (int)below(20);
     b->last = b->first + (int)below(6);
-    if (below(9)) add(&p, leaf(&p, region(&p, TP_RG_FILL, TP_OP_FILL, 0, NULL, 0, NULL, 1, &w)));
+    if (below(9)) add(&p, leaf(&p, region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 1, &w)));
     else b->size = K(&p, 0);                    /* nothing runs that uses it, so it has no place */
     v[i] = (lying){ 0, (tp_ix_evalq(b->size, p.env) * tp_dtype_size(b->dtype) + 63) / 64 * 64, b->first, b->last };
   }
@@ -626,8 +586,8 @@ static void test_call(bool cancelling) {
   int64_t shape[3] = { 4, 2, 3 }, one[2] = { 4, 1 }, plain = 2;
   win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 3, shape, 0, false), y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 3, shape, 0, false), n = window(&p, TP_BUF_OUTPUT, TP_I64, 0, 2, one, 0, true);
   win early = window(&p, TP_BUF_OUTPUT, TP_I64, 0, 1, &plain, 0, true);
-  tp_region *seven = region(&p, TP_RG_FILL, TP_OP_FILL, 0, NULL, 0, NULL, 1, &early);
-  seven->fill = 7;
+  tp_region *seven = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 1, &early);
+  attr_of(seven)->f[0] = 7;
   add(&p, leaf(&p, seven));
   const tp_sym *v = tp_sym_var(p.c, "t");
   const tp_ix *t = tp_ix_sym(p.c, v);
@@ -718,7 +678,7 @@ static void test_faults(void) {
   int64_t n = 3;
   win x = window(&p, TP_BUF_INPUT, TP_I32, 0, 1, &n, 0, true), y = window(&p, TP_BUF_OUTPUT, TP_I32, 0, 1, &n, 0, true);
   memset(x.a->data, 0, tp_array_bytes(x.a));
-  tp_region *r = region(&p, TP_RG_EW, TP_OP_MOD, 0, NULL, 1, &x, 1, &y);
+  tp_region *r = region(&p, TP_RG_LOOP, TP_OP_MOD, 0, NULL, 1, &x, 1, &y);
   r->nmicro = 1;
   r->micro = TP_NEW(&p.a, tp_micro);
   *r->micro = (tp_micro){ .op = TP_OP_MOD, .dtype = TP_I32, .in = { 0, 0 } };
@@ -734,7 +694,6 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 600; i++) {
     test_chain();
     test_accumulate();
-    test_accumulate_op();
     test_fault_point();
     test_reduce();
     test_lines();

@@ -3,9 +3,7 @@
 #include "graph/core.h"
 #include "graph/methods.h"
 #include "graph/run.h"
-#include "check.h"
-#include <dirent.h>
-#include <stdlib.h>
+#include "golden.h"
 
 static tp_ictx *c;
 static tp_graph *g;
@@ -388,24 +386,6 @@ static void test_arrays(void) {
 
 /* ---- golden texts ---- */
 
-static char *slurp(const char *path) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return NULL;
-  tp_buf b;
-  tp_buf_init(&b);
-  char part[4096];
-  for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;) tp_putn(&b, part, n);
-  fclose(f);
-  tp_puts(&b, "");
-  return b.s;
-}
-
-static bool same_text(const char *name, const char *have, const char *want) {
-  bool ok = want && strcmp(have, want) == 0;
-  if (!ok) fprintf(stderr, "-- %s gives\n%s\n", name, have);
-  return ok;
-}
-
 /* What prints parses, and prints the same. */
 static void round_trip(const char *name, const char *text) {
   tp_ictx *ix = tp_ictx_new();
@@ -424,14 +404,9 @@ static void round_trip(const char *name, const char *text) {
 }
 
 static void golden(const char *dir, const char *name) {
-  char path[512], text[2200];
-  int n = (int)strlen(name) - 4;
+  char text[2200], path[512];
   snprintf(path, sizeof path, "%s/%s", dir, name);
-  char *in = slurp(path);
-  snprintf(path, sizeof path, "%s/%.*s.want", dir, n, name);
-  char *want = slurp(path);
-  snprintf(path, sizeof path, "%s/%.*s.err", dir, n, name);
-  char *wrong = slurp(path);
+  char *in = slurp(path), *want = partner(dir, name, ".want"), *wrong = partner(dir, name, ".err");
   tp_ictx *ix = tp_ictx_new();
   tp_error err = { 0 };
   tp_graph *h = tp_graph_parse(ix, in, &err);
@@ -445,20 +420,6 @@ static void golden(const char *dir, const char *name) {
   tp_graph_free(h);
   tp_ictx_free(ix);
   free(in), free(want), free(wrong);
-}
-
-static void test_golden(const char *dir) {
-  struct dirent *d;
-  DIR *all = opendir(dir);
-  int n = 0;
-  while (all && (d = readdir(all))) {
-    size_t len = strlen(d->d_name);
-    if (len < 5 || strcmp(d->d_name + len - 4, ".sdg") != 0) continue;
-    golden(dir, d->d_name);
-    n++;
-  }
-  CHECKF(n > 0, "no golden texts in %s", dir);
-  if (all) closedir(all);
 }
 
 int main(int argc, char **argv) {
@@ -475,6 +436,6 @@ int main(int argc, char **argv) {
   test_order();
   test_run();
   test_arrays();
-  test_golden(argc > 1 ? argv[1] : "spec/graph");
+  each_golden(argc > 1 ? argv[1] : "spec/graph", golden);
   return check_report();
 }

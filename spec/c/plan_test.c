@@ -33,7 +33,7 @@ static bool prog_open(prog *p, const char *text) {
   memset(p, 0, sizeof *p);
   p->ix = tp_ictx_new();
   p->g = tp_graph_parse(p->ix, text, &p->err);
-  return p->g && schedule(p) && (p->plan = tp_plan_build(p->g, p->poly, &p->err));
+  return p->g && schedule(p) && (p->plan = tp_plan_build(p->g, p->poly, true, &p->err));
 }
 
 static void prog_close(prog *p) {
@@ -235,19 +235,22 @@ static char *replaced(const char *text, const char *from, const char *to) {
 static const char base[] =
   "dim t:T\n"
   "var t1\n"
+  "var a0\n"
   "limit 4096\n"
   "b0 input 0 f32 \"x\" [T][3] size 3*T\n"
   "b1 output 0 f32 \"y\" [T][3] size 3*T\n"
   "b2 temp f32 \"s\" [][] size 1 life 0..2\n"
   "b3 const i64 \"k\" [][2] size 2 data [2] 2 -1\n"
   "b4 param 0 f32 \"w\" [][] size 1\n"
+  "b5 temp f32 \"o\" [][3] size 3 life 0..2\n"
   "for t1 = 0 .. T step 1 of t {\n"
   "  spill b2 rows 0 for 1\n"
-  "  op sum {axes 0} out b2{0} in b0{3*t1; box 3 by 1} @ a.lua:1\n"
+  "  loop over | sum a0 = 0 for 3 out b2{0; lead 0} in b0{3*t1; lead 1} @ a.lua:1\n"
   "  if t1 >= 1 {\n"
-  "    ew [mul:f32(i0,i1) add:f32(m0,i0)] -> m1 out b1{3*t1; box 3 by 1} in b0{3*t1; box 3 by 1} b2{0} \"y\" @ a.lua:2\n"
+  "    loop over | a0 = 0 for 3 [mul:f32(i0,i1) add:f32(m0,i0)] -> m1 out b1{3*t1; lead 1} in b0{3*t1; lead 1} b2{0; lead 0} \"y\" @ a.lua:2\n"
+  "    op cumprod out b5{0; box 3 by 1} in b0{3*t1; box 3 by 1}\n"
   "  } else {\n"
-  "    copy out b1{3*t1; box 3 by 1} in b0{0; ring t1 mod T by 3; box 3 by 1}\n"
+  "    loop over | a0 = 0 for 3 out b1{3*t1; lead 1} in b0{0; ring t1 mod T by 3; lead 1}\n"
   "  }\n"
   "}\n";
 
@@ -261,20 +264,25 @@ static const struct { const char *from, *to, *why; } wrong[] = {
   { "rows 0 for 1", "rows q for 1", "unknown symbol" },
   { "out b2{", "out b0{", "not to be written" },
   { "out b2{", "out none{", "result is missing" },
-  { "in b0{3*t1; box 3 by 1} @", "in b4{0; box 3 by 1} @", "by pinit alone" },
-  { "in b0{3*t1; box 3 by 1} @", "in b3{0; box 3 by 1} @", "other dtypes" },
-  { "in b0{3*t1; box 3 by 1} @", "@", "number of inputs" },
-  { "in b0{3*t1; box 3 by 1} @", "in b0{t; box 3 by 1} @", "a dim has no value" },
-  { "in b0{3*t1; box 3 by 1} @", "in b0{q; box 3 by 1} @", "unknown symbol" },
-  { "in b0{3*t1; box 3 by 1} @", "in b0{t1 >= 1; box 3 by 1} @", "a number is wanted" },
+  { "in b0{3*t1; lead 1} @", "in b4{0; lead 1} @", "by pinit alone" },
+  { "in b0{3*t1; lead 1} @", "in b3{0; lead 1} @", "no operator" },
+  { "in b0{3*t1; lead 1} @", "@", "no operator" },
+  { "in b0{3*t1; lead 1} @", "in b0{t; lead 1} @", "a dim has no value" },
+  { "in b0{3*t1; lead 1} @", "in b0{q; lead 1} @", "unknown symbol" },
+  { "in b0{3*t1; lead 1} @", "in b0{t1 >= 1; lead 1} @", "a number is wanted" },
   { "box 3 by 1", "box 3 by 1, 2", "as many strides" },
   { "box 3 by 1", "box 3 by 1; wrap 1 at 0 mod 2", "axis that wraps" },
   { "box 3 by 1", "box 3 by 1; lead 1", "leading axes" },
+  { "lead 0} in", "lead 0; box 3 by 1} in", "axes of its own" },
+  { "sum a0", "som a0", "a variable is wanted" },
+  { "lead 0} in", "lead 0} max= in", "by another operator" },
+  { "op cumprod", "op neg", "said by a loop" },
+  { "out b5{0; box 3 by 1} in", "out b5{0; box 3 by 1} += in", "does not accumulate" },
   { "box 3 by 1", "box 9223372036854775807 by 4*t1*9223372036854775807", "too large" },
-  { "axes 0", "axes 1", "axes do not fit" },
-  { "axes 0", "pad 0", "unknown attribute" },
-  { "op sum", "op soum", "unknown operator" },
-  { "op sum", "summ", "unknown word" },
+  { "op cumprod", "op cumprod {axis 1}", "axes do not fit" },
+  { "op cumprod", "op cumprod {pad 0}", "unknown attribute" },
+  { "op cumprod", "op cumprood", "unknown operator" },
+  { "op cumprod", "summ", "unknown word" },
   { "m0,i0", "m1,i0", "after its use" },
   { "m0,i0", "i2,i0", "after its use" },
   { "mul:f32", "mul:f64", "other dtypes" },
@@ -284,7 +292,7 @@ static const struct { const char *from, *to, *why; } wrong[] = {
   { "step 1", "step 0", "no such step" },
   { "for t1", "for t2", "a variable is wanted" },
   { "if t1 >= 1", "if t1", "a condition is wanted" },
-  { "life 0..2", "life 0..3", "life" },
+  { "life 0..2", "life 0..4", "life" },
   { "life 0..2", "life 2..0", "life" },
   { "data [2] 2 -1", "data [2] 22", "an integer is wanted" },
   { "data [2] 2 -1", "data [2] 2 1 3", "more data" },

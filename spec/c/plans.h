@@ -162,7 +162,53 @@ static inline tp_region *region(prog *p, tp_rgkind kind, tp_op op, int nlead, co
 static inline tp_attr *attr_of(tp_region *r) { return (tp_attr *)r->attr; }
 static inline const tp_attr *attr_copy(prog *p, tp_attr a) { return tp_dup(&p->a, &a, sizeof a); }
 
+/* ---- loops: the axes of operands become the region's; a reduction's axes are its attribute's ---- */
+
+static inline unsigned gone_axes(const tp_region *r) {
+  unsigned gone = 0;
+  for (int i = 0; i < r->attr->naxes && tp_ops[r->op].cls == TP_CLS_RED; i++) gone |= 1u << r->attr->axes[i];
+  return gone;
+}
+
+static inline void onto_axes(prog *p, const tp_region *r, tp_nd *x, unsigned gone) {
+  const tp_ix **stride = TP_NEWN(&p->a, const tp_ix *, r->nlead + 1);
+  int k = x->rank - 1, wrap = x->wrap;
+  for (int i = 0; i < r->nlead; i++) stride[i] = i < r->npoint ? x->lead[i] : K(p, 0);
+  for (int i = r->nlead - 1; i >= r->npoint && k >= 0; i--) {
+    if (gone >> (i - r->npoint) & 1) continue;
+    if (wrap == r->npoint + k) x->wrap = i;
+    if (x->shape[k] != K(p, 1) || wrap == r->npoint + k) stride[i] = x->stride[k];
+    k--;
+  }
+  x->lead = stride;
+  x->rank = 0;
+}
+
+static inline void onto_loop(prog *p, tp_region *r) {
+  const tp_nd *space = gone_axes(r) || !r->nout ? &r->in[0] : &r->out[0];
+  int np = r->npoint = r->nlead, n = r->nlead = np + space->rank;
+  const tp_ix **lead = TP_NEWN(&p->a, const tp_ix *, n + 1), **lo = TP_NEWN(&p->a, const tp_ix *, n + 1);
+  const tp_sym **var = TP_NEWN(&p->a, const tp_sym *, n + 1);
+  for (int i = 0; i < n; i++) {
+    lead[i] = i < np ? r->lead[i] : space->shape[i - np];
+    lo[i] = i < np ? r->leadlo[i] : K(p, 0);
+    var[i] = i < np ? r->leadvar[i] : tp_sym_var(p->c, "a");
+  }
+  r->lead = lead, r->leadlo = lo, r->leadvar = var;
+  r->sums = gone_axes(r) << np;
+  for (int i = 0; i < r->nin; i++) onto_axes(p, r, &r->in[i], 0);
+  for (int i = 0; i < r->nout; i++) onto_axes(p, r, &r->out[i], r->attr->keepdim ? 0 : gone_axes(r));
+  for (int i = 0; i < np && r->acc; i++)
+    if (r->out[0].lead[i] == K(p, 0)) r->sums |= 1u << i;
+  if (!r->outmicro) r->outmicro = TP_NEWN(&p->a, int, r->nout + 1);
+  if (r->op != TP_OP_FILL || r->nmicro) return;
+  r->nmicro = 1;
+  r->micro = TP_NEW(&p->a, tp_micro);
+  *r->micro = (tp_micro){ .op = TP_OP_FILL, .dtype = p->plan.bufs.v[r->out[0].buf]->dtype, .attr = r->attr };
+}
+
 static inline tp_pnode *leaf(prog *p, tp_region *r) {
+  if (r->kind == TP_RG_LOOP) onto_loop(p, r);
   tp_pnode *x = TP_NEW(&p->a, tp_pnode);
   *x = (tp_pnode){ .kind = TP_P_REGION, .rg = r };
   return x;

@@ -10,7 +10,8 @@ local ticks = require "spec.fuzz.ticks"
 
 tempo.warn = false                                     -- random programs have many a gradient that is 0
 
--- TEMPO_BLOCK goes by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any. Memory is poisoned in four of five.
+-- TEMPO_BLOCK and TEMPO_TILE go by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any, two of three tiles of
+-- 1 to 5 elements. Memory is poisoned in four of five.
 local options = { seconds = 30, from = 1 }
 do
   local k = 1
@@ -57,6 +58,7 @@ local function settings(seed)
   local n = math.floor(seed / 20)
   return (n % 5 > 0 and "TEMPO_POISON=1 " or "") .. (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
     ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
+    .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "")
 end
 
 local function child(seed, command, limit)              -- limit: seconds of processor time

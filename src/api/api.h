@@ -41,15 +41,15 @@ int api_visible(const tp_graph *g, int i);
 typedef struct bounds { int n; const char *const *name; const int64_t *v; } bounds;
 typedef struct arrays { int n; const char *const *name; tempo_array *const *v; } arrays;
 typedef enum { ALL, STARTING, STEPPING, RESUMING } moment;
-typedef struct frame { tempo_function *f; tp_run run; int64_t *env; tp_array **in; } frame;
+typedef struct api_frame { tempo_function *f; tp_run run; int64_t *env; tp_array **in; } api_frame;
 /* Zeroed, for tp_free; NULL: no memory. */
 int64_t *api_env(const tempo_function *f);
 /* all: none may be missing. */
 bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_error *e);
 bool api_bind_inputs(tempo_function *f, moment when, arrays a, tp_array **in, tp_error *e);
 /* env and in, empty; to be ended by api_close whatever this says. */
-bool api_open(frame *x, tempo_function *f, tp_error *e);
-void api_close(frame *x);
+bool api_open(api_frame *x, tempo_function *f, tp_error *e);
+void api_close(api_frame *x);
 
 /* ---- callback.c ---- */
 bool api_hooks(tempo_function *f, tp_error *e);                 /* the program's callbacks, none set */

@@ -1,8 +1,6 @@
 /* bind: bounds and arrays by name become those of a run. */
 #include "api/api.h"
 
-static const tp_pos nowhere = { 0 };
-
 static int place_of(int n, const char *const *names, const char *want) {
   for (int i = 0; i < n; i++)
     if (names[i] && strcmp(names[i], want) == 0) return i;
@@ -12,11 +10,11 @@ static int place_of(int n, const char *const *names, const char *want) {
 static bool names_ok(const char *what, tp_code code, int n, const char *const *names, const void *values,
                      tp_error *e) {
   if (n < 0 || (n && (!names || !values)))
-    return tp_fail(e, TP_E_OPTION, nowhere, "%d %ss and no list of them", n, what);
+    return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "%d %ss and no list of them", n, what);
   for (int i = 0; i < n; i++) {
-    if (!names[i]) return tp_fail(e, code, nowhere, "%s %d has no name", what, i);
+    if (!names[i]) return tp_fail(e, code, TP_NOWHERE, "%s %d has no name", what, i);
     if (place_of(i, names, names[i]) >= 0)
-      return tp_fail(e, code, nowhere, "%s '%s' is given twice", what, names[i]);
+      return tp_fail(e, code, TP_NOWHERE, "%s '%s' is given twice", what, names[i]);
   }
   return true;
 }
@@ -28,12 +26,12 @@ static bool unknown_bound(tempo_function *f, const char *name, int n, const char
   char hint[TP_HINT];
   const tp_sym *s = tp_sym_find(tp_fn_graph(f->f)->ix, name);
   if (s && s->kind == TP_SYM_BOUND && !s->hidden)
-    return tp_fail(e, TP_E_BOUND, nowhere,
+    return tp_fail(e, TP_E_BOUND, TP_NOWHERE,
                    "bound '%s' is not needed: nothing that is computed mentions it; leave it out", name);
   if (s && s->kind == TP_SYM_DIM && s->bound)
-    return tp_fail(e, TP_E_BOUND, nowhere, "unknown bound '%s': it is a dim, whose bound is '%s'", name,
+    return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s': it is a dim, whose bound is '%s'", name,
                    s->bound->name);
-  return tp_fail(e, TP_E_BOUND, nowhere, "unknown bound '%s'%s", name, tp_hint(hint, name, names, n));
+  return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s'%s", name, tp_hint(hint, name, names, n));
 }
 
 static const tp_sym *bound_named(tempo_function *f, const char *name, tp_error *e) {
@@ -50,7 +48,7 @@ static const tp_sym *bound_named(tempo_function *f, const char *name, tp_error *
 }
 
 static bool put_bound(tempo_function *f, const tp_sym *s, int64_t v, int64_t *env, tp_error *e) {
-  if (v < 0) return tp_fail(e, TP_E_BOUND, nowhere, "bound '%s' is negative", s->name);
+  if (v < 0) return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is negative", s->name);
   env[s->id] = v == TEMPO_ENDLESS && s == tp_fn_endless(f->f) ? TP_ENDLESS : v;
   return true;
 }
@@ -67,7 +65,7 @@ bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_err
     if (!(s = bound_named(f, b.name[i], e)) || !put_bound(f, s, b.v[i], env, e)) return false;
   for (int i = 0; all && i < n; i++)
     if (place_of(b.n, b.name, need[i]->name) < 0)
-      return tp_fail(e, TP_E_BOUND, nowhere, "bound '%s' is missing", need[i]->name);
+      return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is missing", need[i]->name);
   return true;
 }
 
@@ -81,7 +79,7 @@ static bool input_known(const tp_graph *g, const char *name, tp_error *e) {
     if (strcmp(g->inputs.v[i]->attr.str, name) == 0) return true;
     if (i < MOST) names[i] = g->inputs.v[i]->attr.str;
   }
-  return tp_fail(e, TP_E_INPUT, nowhere, "unknown input '%s'%s", name,
+  return tp_fail(e, TP_E_INPUT, TP_NOWHERE, "unknown input '%s'%s", name,
                  tp_hint(hint, name, names, TP_MIN(g->inputs.n, MOST)));
 }
 
@@ -104,15 +102,15 @@ static bool bind_input(tempo_function *f, moment when, arrays a, int i, tp_array
   const char *name = tp_fn_graph(f->f)->inputs.v[i]->attr.str;
   int k = place_of(a.n, a.name, name);
   if (k < 0)
-    return !input_wanted(f, when, i) || tp_fail(e, TP_E_INPUT, nowhere, "input '%s' is missing", name);
-  if (!a.v[k]) return tp_fail(e, TP_E_INPUT, nowhere, "input '%s' is NULL", name);
+    return !input_wanted(f, when, i) || tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' is missing", name);
+  if (!a.v[k]) return tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' is NULL", name);
   if (when == STEPPING && tp_fn_needs_input(f->f, i) && !input_taken(f, when, i))
-    return tp_fail(e, TP_E_INPUT, nowhere, "input '%s' does not have the tick dims: tempo_start takes it",
+    return tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' does not have the tick dims: tempo_start takes it",
                    name);
   if (!input_taken(f, when, i)) return true;
   *in = api_array(a.v[k]);
   int64_t bad = api_not_bool(*in);
-  return bad < 0 || tp_fail(e, TP_E_INPUT, nowhere, "input '%s' is bool, and its element %lld is neither 0 nor 1",
+  return bad < 0 || tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' is bool, and its element %lld is neither 0 nor 1",
                             name, (long long)bad);
 }
 
@@ -128,14 +126,14 @@ bool api_bind_inputs(tempo_function *f, moment when, arrays a, tp_array **in, tp
 
 /* ---- frames ---- */
 
-bool api_open(frame *x, tempo_function *f, tp_error *e) {
+bool api_open(api_frame *x, tempo_function *f, tp_error *e) {
   size_t n = (size_t)tp_fn_graph(f->f)->inputs.n + 1;
-  *x = (frame){ .f = f, .env = api_env(f), .in = tp_calloc(sizeof *x->in * n) };
+  *x = (api_frame){ .f = f, .env = api_env(f), .in = tp_calloc(sizeof *x->in * n) };
   x->run = (tp_run){ .env = x->env, .inputs = x->in, .call = api_call, .ud = f, .cancel = &f->cancel };
-  return (x->env && x->in) || tp_fail(e, TP_E_MEMORY, nowhere, "out of memory");
+  return (x->env && x->in) || tp_no_memory(e, TP_NOWHERE);
 }
 
-void api_close(frame *x) {
+void api_close(api_frame *x) {
   tp_free(x->env);
   tp_free(x->in);
 }

@@ -28,7 +28,7 @@ static void add_hook(tempo_function *f, const tp_node *n) {
 bool api_hooks(tempo_function *f, tp_error *e) {
   const tp_graph *g = tp_fn_graph(f->f);
   tp_guard oom;
-  if (!TP_GUARDED(&oom)) return tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  if (!TP_GUARDED(&oom)) return tp_no_memory(e, TP_NOWHERE);
   f->hooks = TP_NEWN(&f->a, hook, g->nodes.n + 1);
   for (int i = 0; i < g->nodes.n; i++)
     if (g->nodes.v[i]->op == TP_OP_CALL) add_hook(f, g->nodes.v[i]);

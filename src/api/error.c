@@ -36,7 +36,7 @@ int api_refuse(tempo_error *out, tp_code code, const char *fmt, ...) {
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  tp_fail(&e, code, (tp_pos){ 0 }, "%s", text);
+  tp_fail(&e, code, TP_NOWHERE, "%s", text);
   return api_fail(out, &e);
 }
 

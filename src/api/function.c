@@ -111,7 +111,7 @@ static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, cons
 static bool bound_given(const tp_sym *s, bounds b, tp_error *e) {
   for (int i = 0; i < b.n; i++)
     if (b.name[i] && strcmp(b.name[i], s->name) == 0) return true;
-  return tp_fail(e, TP_E_BOUND, (tp_pos){ 0 }, "bound '%s' is missing", s->name);
+  return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is missing", s->name);
 }
 
 /* Bounds that the extents mention, themselves or as those of dims. */
@@ -137,7 +137,7 @@ static int shape_of(tempo_function *f, tempo_kind kind, const tp_node *n, const 
   int ndom = array_dims(f, kind, n, dom), rank = -1;
   int64_t *env = api_env(f);
   const tp_run run = { .env = env };
-  if (!env) tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  if (!env) tp_no_memory(e, TP_NOWHERE);
   else if (extents_known(f, o, ndom, dom, b, e) && api_bind_bounds(f, b, false, env, e))
     rank = tp_run_shape(&run, ndom, dom, o, shape);
   tp_free(env);

@@ -4,7 +4,7 @@
 /* A text or bytes for the caller; NULL: err. Takes b. */
 static char *give_text(tp_buf *b, bool ok, tp_error *e, tempo_error *err) {
   if (ok && !b->failed && !b->s) tp_puts(b, "");
-  if (ok && b->failed) ok = tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  if (ok && b->failed) ok = tp_no_memory(e, TP_NOWHERE);
   if (ok) return b->s;
   tp_buf_free(b);
   api_fail(err, e);
@@ -52,7 +52,7 @@ int tempo_memory(tempo_function *f, int nbound, const char *const *bound_name, c
   tp_error e = { 0 };
   if (!api_ready(f, "tempo_memory", err) || !api_given(bytes, "tempo_memory", "bytes", err)) return 0;
   int64_t *env = api_env(f), n = -1;
-  if (!env) tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  if (!env) tp_no_memory(&e, TP_NOWHERE);
   else if (api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, env, &e))
     n = tp_fn_memory(f->f, env, &e);
   tp_free(env);
@@ -84,7 +84,7 @@ char *tempo_explain_for(tempo_function *f, const char *section, int nbound, cons
   int64_t *env = api_env(f);
   bool ok = env ? api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, env, &e) &&
                       tp_fn_explain(f->f, section, env, &b, &e)
-                : tp_fail(&e, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+                : tp_no_memory(&e, TP_NOWHERE);
   tp_free(env);
   return give_text(&b, ok, &e, err);
 }

@@ -2,8 +2,6 @@
 #include "api/api.h"
 #include "io/io.h"
 
-static const tp_pos nowhere = { 0 };
-
 static int param_named(tempo_function *f, const char *name, tp_error *e) {
   enum { MOST = 512 };
   const char *names[MOST];
@@ -14,7 +12,7 @@ static int param_named(tempo_function *f, const char *name, tp_error *e) {
     if (strcmp(have, name) == 0) return k;
     if (k < MOST) names[k] = have;
   }
-  tp_fail(e, TP_E_OPTION, nowhere, "the function has no parameter '%s'%s", name,
+  tp_fail(e, TP_E_OPTION, TP_NOWHERE, "the function has no parameter '%s'%s", name,
           tp_hint(hint, name, names, TP_MIN(n, MOST)));
   return -1;
 }
@@ -26,7 +24,7 @@ tempo_array *tempo_param(tempo_function *f, const char *name, tempo_error *err) 
   int k = param_named(f, name, &e);
   tp_array *a = k < 0 ? NULL : tp_fn_param_value(f->f, k);
   if (a) return api_give(tp_array_cast(a, a->dtype), err);
-  tp_fail(&e, TP_E_OPTION, nowhere,
+  tp_fail(&e, TP_E_OPTION, TP_NOWHERE,
           "parameter '%s' has no value yet: a run or tempo_load_param gives it one", name);
   api_fail(err, &e);
   return NULL;
@@ -46,7 +44,7 @@ int tempo_load_param(tempo_function *f, const char *name, const tempo_array *a, 
   int k = fitting(f, name, api_array(a), &e);
   tp_array *copy = k < 0 ? NULL : tp_array_cast(api_array(a), api_array(a)->dtype);
   if (copy) return tp_fn_load_param(f->f, k, copy), 1;
-  tp_fail(&e, TP_E_MEMORY, nowhere, "no memory for parameter '%s'", name);
+  tp_fail(&e, TP_E_MEMORY, TP_NOWHERE, "no memory for parameter '%s'", name);
   return api_fail(err, &e);
 }
 
@@ -59,8 +57,8 @@ static bool save_params(tempo_function *f, const char *path, tp_error *e) {
     tp_array *a = tp_fn_param_value(f->f, k);
     if (a) v[n++] = (tp_named){ tp_fn_param(f->f, k)->attr.str, a };
   }
-  bool ok = !v ? tp_fail(e, TP_E_MEMORY, nowhere, "out of memory")
-          : !n ? tp_fail(e, TP_E_OPTION, nowhere, "there is no parameter with a value yet to save")
+  bool ok = !v ? tp_no_memory(e, TP_NOWHERE)
+          : !n ? tp_fail(e, TP_E_OPTION, TP_NOWHERE, "there is no parameter with a value yet to save")
                : tp_npz_save(path, n, v, e);
   tp_free(v);
   return ok;

@@ -3,9 +3,6 @@
 #include "base/env.h"
 #include "io/io.h"
 
-static const tp_pos nowhere = { 0 };
-static bool out_of_memory(tp_error *e) { return tp_fail(e, TP_E_MEMORY, nowhere, "out of memory"); }
-
 int tempo_env_register(const tempo_env *env, tempo_error *err) {
   tp_error e = { 0 };
   return api_given(env, "tempo_env_register", "the environment", err) &&
@@ -30,9 +27,9 @@ static tempo_program *parsed(const char *text, tempo_error *err) {
   volatile bool ok = false;
   if (TP_GUARDED(&oom)) {
     p = tp_program_new(0);
-    ok = p ? parse(p, text, &e) : out_of_memory(&e);
+    ok = p ? parse(p, text, &e) : tp_no_memory(&e, TP_NOWHERE);
     tp_unguard(&oom);
-  } else out_of_memory(&e);
+  } else tp_no_memory(&e, TP_NOWHERE);
   if (ok) return (tempo_program *)p;
   api_fail(err, &e);
   return (tempo_program *)tp_program_unref(p);
@@ -58,11 +55,11 @@ void tempo_program_free(tempo_program *p) { tp_program_unref((tp_program *)p); }
 /* ---- compiling ---- */
 
 static bool tick_dims(tp_program *p, int n, const char *const *names, const tp_sym **dims, tp_error *e) {
-  if (n < 0 || n > TP_MAXTICK || (n && !names)) return tp_fail(e, TP_E_OPTION, nowhere, "tick: %d dims", n);
+  if (n < 0 || n > TP_MAXTICK || (n && !names)) return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "tick: %d dims", n);
   for (int i = 0; i < n; i++) {
     dims[i] = names[i] ? tp_sym_find(p->ix, names[i]) : NULL;
     if (!dims[i] || dims[i]->kind != TP_SYM_DIM)
-      return tp_fail(e, TP_E_OPTION, nowhere, "tick: the program has no dim '%s'",
+      return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "tick: the program has no dim '%s'",
                      names[i] ? names[i] : "");
   }
   return true;
@@ -70,13 +67,13 @@ static bool tick_dims(tp_program *p, int n, const char *const *names, const tp_s
 
 static bool named_tier(const char *s, tp_tier *t, tp_error *e) {
   return !s || tp_tier_parse(s, t) ||
-         tp_fail(e, TP_E_OPTION, nowhere, "unknown tier '%s': auto, reference, interpreter or native", s);
+         tp_fail(e, TP_E_OPTION, TP_NOWHERE, "unknown tier '%s': auto, reference, interpreter or native", s);
 }
 
 static bool limits_ok(const tempo_options *o, tp_error *e) {
   if (o->threads < 0 || o->threads > 4096)
-    return tp_fail(e, TP_E_OPTION, nowhere, "threads: expected 1 to 4096, got %d", o->threads);
-  return o->memory >= TEMPO_MEMORY_ANY || tp_fail(e, TP_E_OPTION, nowhere, "memory: expected a number of bytes, got %lld",
+    return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "threads: expected 1 to 4096, got %d", o->threads);
+  return o->memory >= TEMPO_MEMORY_ANY || tp_fail(e, TP_E_OPTION, TP_NOWHERE, "memory: expected a number of bytes, got %lld",
                                                   (long long)o->memory);
 }
 
@@ -95,7 +92,7 @@ static bool options_of(const tempo_options *given, tempo_options *o, tp_error *e
   *o = (tempo_options){ 0 };
   if (!given) return true;
   if (given->size < sizeof given->size || given->size > sizeof *o)
-    return tp_fail(e, TP_E_OPTION, nowhere,
+    return tp_fail(e, TP_E_OPTION, TP_NOWHERE,
                    "tempo_options: its size is %zu, expected sizeof(tempo_options), %zu: { .size = sizeof o }",
                    given->size, sizeof *o);
   memcpy(o, given, given->size);

@@ -9,7 +9,7 @@ static void enter(tempo_function *f) {
   __atomic_store_n(&f->running, true, __ATOMIC_RELEASE);
 }
 
-static int leave(tempo_function *f, bool ok, const tp_error *e, tempo_error *err) {
+static int run_done(tempo_function *f, bool ok, const tp_error *e, tempo_error *err) {
   __atomic_store_n(&f->running, false, __ATOMIC_RELEASE);
   f->cancelled = ok && __atomic_load_n(&f->cancel, __ATOMIC_RELAXED);
   return ok || (f->raised ? api_raise(err, &f->error) : api_fail(err, e));
@@ -45,7 +45,7 @@ static bool room_for_results(tempo_function *f, const char *fn, tempo_array **to
 /* ---- runs ---- */
 
 /* state NULL: from the beginning. */
-static bool run_whole(frame *x, bounds b, arrays a, const void *state, size_t size, tp_error *e) {
+static bool run_whole(api_frame *x, bounds b, arrays a, const void *state, size_t size, tp_error *e) {
   tempo_function *f = x->f;
   if (state && !tp_fn_ticks(f->f, e)) return false;
   if (!api_bind_bounds(f, b, true, x->env, e) || !api_bind_inputs(f, state ? RESUMING : ALL, a, x->in, e))
@@ -56,7 +56,7 @@ static bool run_whole(frame *x, bounds b, arrays a, const void *state, size_t si
 static int run_now(tempo_function *f, bounds b, arrays a, const void *state, size_t size, uint64_t seed,
                    tempo_array **outputs, tempo_error *err) {
   tp_error e = { 0 };
-  frame x;
+  api_frame x;
   no_results(f, outputs);
   enter(f);
   bool ok = api_open(&x, f, &e);
@@ -65,7 +65,7 @@ static int run_now(tempo_function *f, bounds b, arrays a, const void *state, siz
   if (ok) give_results(f, x.run.outputs, outputs);
   if (ok) tp_fn_outputs_free(f->f, &x.run);
   api_close(&x);
-  return leave(f, ok, &e, err);
+  return run_done(f, ok, &e, err);
 }
 
 int tempo_run(tempo_function *f, int ninput, const char *const *input_name, tempo_array *const *input,
@@ -93,7 +93,7 @@ int tempo_start(tempo_function *f, int ninput, const char *const *input_name, te
                 int nbound, const char *const *bound_name, const int64_t *bound, uint64_t seed,
                 tempo_error *err) {
   tp_error e = { 0 };
-  frame x;
+  api_frame x;
   if (!api_ready(f, "tempo_start", err)) return 0;
   enter(f);
   bool ok = api_open(&x, f, &e);
@@ -103,13 +103,13 @@ int tempo_start(tempo_function *f, int ninput, const char *const *input_name, te
        api_bind_inputs(f, STARTING, (arrays){ ninput, input_name, input }, x.in, &e) &&
        tp_fn_start(f->f, &x.run, &e);
   api_close(&x);
-  return leave(f, ok, &e, err);
+  return run_done(f, ok, &e, err);
 }
 
 int tempo_step(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value,
                double budget_ms, int *done, double *late_ms, tempo_array **outputs, tempo_error *err) {
   tp_error e = { 0 };
-  frame x;
+  api_frame x;
   if (!api_ready(f, "tempo_step", err) || !room_for_results(f, "tempo_step", outputs, err) ||
       !api_given(done, "tempo_step", "done", err))
     return 0;
@@ -128,7 +128,7 @@ int tempo_step(tempo_function *f, int nvalue, const char *const *value_name, tem
     tp_step_free(f->f, &s);
   }
   api_close(&x);
-  return leave(f, ok, &e, err);
+  return run_done(f, ok, &e, err);
 }
 
 int tempo_next_tick(tempo_function *f, int64_t *at) {

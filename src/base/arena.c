@@ -37,29 +37,35 @@ void *tp_calloc(size_t n) { return refused() ? NULL : calloc(1, n ? n : 1); }
 void *tp_realloc(void *p, size_t n) { return refused() ? NULL : realloc(p, n ? n : 1); }
 void tp_free(void *p) { free(p); }
 
+enum { PAGES_FROM = 1 << 20, HUGE_FROM = 4 << 20, HUGE_PAGE = 2 << 20 };
+
+/* What lies in whole huge pages is asked to be some: first touched 2 MiB at a time, and not 4 KiB. */
+static void *advised(void *p, size_t n) {
+  uintptr_t lo = ((uintptr_t)p + HUGE_PAGE - 1) & -(uintptr_t)HUGE_PAGE, hi = ((uintptr_t)p + n) & -(uintptr_t)HUGE_PAGE;
+  if (p && n >= HUGE_FROM) madvise((void *)lo, hi - lo, MADV_HUGEPAGE);
+  return p;
+}
+
 void *tp_alloc_aligned(size_t n) {
   if (n > SIZE_MAX - 64 || refused()) return NULL;
-  return aligned_alloc(64, n ? (n + 63) & ~(size_t)63 : 64);
+  return advised(aligned_alloc(64, n ? (n + 63) & ~(size_t)63 : 64), n);
 }
 void tp_free_aligned(void *p) { free(p); }
 
-enum { PAGES_FROM = 1 << 20 };
-
 void *tp_pages(size_t n) {
-  if (n < PAGES_FROM) return tp_alloc_aligned(n);
+  if (n < TP_TUNE_ARENA_PAGES) return tp_alloc_aligned(n);
   void *p = refused() ? MAP_FAILED : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return p == MAP_FAILED ? NULL : p;
 }
 
 void tp_pages_free(void *p, size_t n) {
-  if (n < PAGES_FROM) tp_free_aligned(p);
+  if (n < TP_TUNE_ARENA_PAGES) tp_free_aligned(p);
   else if (p) munmap(p, n);
 }
 
 /* ---- arenas ---- */
 
 typedef struct tp_chunk { struct tp_chunk *next; size_t cap, used; _Alignas(16) unsigned char data[]; } tp_chunk;
-enum { CHUNK_MIN = 8 << 10, CHUNK_MAX = 256 << 10 };
 
 static _Thread_local tp_guard *guard;           /* the latest */
 static _Thread_local tp_arena *scratch;         /* scratch arenas that live, the latest first */
@@ -119,7 +125,7 @@ _Noreturn void tp_oom(void) {
 
 /* A chunk with room for n bytes. A request of its own goes below the top, whose room stays in use. */
 static tp_chunk *chunk_new(tp_arena *a, size_t n) {
-  size_t usual = TP_MIN(TP_MAX(a->total, CHUNK_MIN), CHUNK_MAX);
+  size_t usual = TP_MIN(TP_MAX(a->total, TP_TUNE_ARENA_FIRST), TP_TUNE_ARENA_CHUNK);
   bool own = CHUNK_EXACT || n > usual / 2;
   size_t cap = own ? n : usual;
   tp_chunk *k = n < SIZE_MAX / 2 ? tp_calloc(sizeof *k + cap) : NULL;

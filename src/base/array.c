@@ -25,7 +25,7 @@ static tp_array *head(tp_dtype d, int rank, const int64_t *shape) {
   return a;
 }
 
-tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape) {
+tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape) {
   tp_array *a = head(d, rank, shape);
   if (!a) return NULL;
   a->data = tp_alloc_aligned(tp_array_bytes(a));
@@ -33,7 +33,12 @@ tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape) {
     tp_free(a);
     return NULL;
   }
-  memset(a->data, 0, tp_array_bytes(a));
+  return a;
+}
+
+tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape) {
+  tp_array *a = tp_array_blank(d, rank, shape);
+  if (a) memset(a->data, 0, tp_array_bytes(a));
   return a;
 }
 
@@ -75,7 +80,7 @@ void tp_array_tidy(tp_array *a) {
 }
 
 tp_array *tp_array_cast(tp_array *a, tp_dtype d) {
-  tp_array *b = tp_array_new(d, a->rank, a->shape);
+  tp_array *b = tp_array_blank(d, a->rank, a->shape);
   if (!b) return NULL;
   if (d == a->dtype) memcpy(b->data, a->data, tp_array_bytes(a));
   else if (tp_dtype_float(a->dtype))
@@ -83,4 +88,20 @@ tp_array *tp_array_cast(tp_array *a, tp_dtype d) {
   else
     for (int64_t i = 0; i < a->count; i++) tp_puti(d, b->data, i, tp_geti(a->dtype, a->data, i));
   return b;
+}
+
+void tp_array_overlay(tp_array *to, const tp_array *from) {
+  int64_t common[TP_MAXRANK], size = tp_dtype_size(to->dtype);
+  int outer = to->rank;
+  for (; outer > 0 && from->shape[outer - 1] == to->shape[outer - 1]; outer--) size *= to->shape[outer - 1];
+  for (int k = 0; k < outer; k++) common[k] = TP_MIN(from->shape[k], to->shape[k]);
+  int64_t row = outer ? common[outer - 1] : 1;                  /* of size bytes; one row is contiguous in both */
+  if (row == 0 || size == 0) return;
+  if (outer) common[outer - 1] = 1;
+  tp_walk w;
+  for (tp_walk_start(&w, outer, common); w.ok; tp_walk_next(&w)) {
+    int64_t a = 0, b = 0;
+    for (int k = 0; k < outer; k++) a = a * from->shape[k] + w.at[k], b = b * to->shape[k] + w.at[k];
+    memcpy((char *)to->data + b * size, (const char *)from->data + a * size, (size_t)(row * size));
+  }
 }

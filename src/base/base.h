@@ -35,6 +35,11 @@
 #endif
 
 #define TP_VERSION "0.1"
+enum {
+#define T(NAME, value, what, measured) TP_TUNE_##NAME = value,
+#include "base/tuning.def"
+#undef T
+};
 
 /* ---- errors (error.c) ---- */
 typedef enum {
@@ -56,7 +61,9 @@ typedef struct tp_error {
 } tp_error;
 /* Fills e (unless it already holds an error: the first stays) and returns false. The message gets "word: " in front
  * unless it already begins with the class's word. */
+#define TP_NOWHERE ((tp_pos){ 0 })
 bool tp_fail(tp_error *e, tp_code code, tp_pos pos, const char *fmt, ...) TP_PRINTF(4, 5);
+bool tp_no_memory(tp_error *e, tp_pos pos);          /* "out of memory" */
 void tp_note(tp_error *e, const char *fmt, ...) TP_PRINTF(2, 3);
 /* "file.lua:12: message\nnotes"; into buf, returns buf. */
 const char *tp_error_text(const tp_error *e, char *buf, size_t n);
@@ -125,6 +132,7 @@ void tp_putf(tp_buf *b, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_put_double(tp_buf *b, double x);        /* shortest that reads back: 0.1, 1e+30, nan, inf, -inf */
 void tp_put_float(tp_buf *b, float x);          /* the same among floats */
 double tp_read_double(const char *s, const char **end);         /* strtod with a point, whatever the locale's is; end = s: no number */
+int tp_by_text(const void *a, const void *b);                    /* for qsort: texts, and structs that begin with one */
 const char *tp_nearest(const char *word, const char *const *names, int n);  /* edit distance <= 1/3 of the length (1 between short ones), else NULL */
 
 /* "; did you mean 'x'?", or the names, if these are few: what follows an unknown name in a message. */

@@ -158,7 +158,7 @@ const char *tp_nearest(const char *word, const char *const *names, int n) {
   return best;
 }
 
-static int by_text(const void *a, const void *b) {
+int tp_by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
@@ -169,7 +169,7 @@ const char *tp_hint(char out[TP_HINT], const char *name, const char *const *name
   if (near) snprintf(out, TP_HINT, "; did you mean '%s'?", near);
   if (near || n > SHOWN) return out;
   memcpy(sorted, names, sizeof *names * (size_t)n);
-  qsort(sorted, (size_t)n, sizeof *sorted, by_text);
+  qsort(sorted, (size_t)n, sizeof *sorted, tp_by_text);
   for (int k = 0; k < n; k++) {
     size_t used = strlen(out);
     if (k && strcmp(sorted[k - 1], sorted[k]) == 0) continue;

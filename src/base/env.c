@@ -84,7 +84,7 @@ static bool env_ok(const tp_env *e, tp_error *err) {
     wrong = "one of nactions and nact must be greater than 0, the other 0";
   else if (!e->reset || !e->observe || !e->step) wrong = "reset, observe and step must all be there";
   return !wrong ||
-         tp_fail(err, TP_E_OPTION, (tp_pos){ 0 }, "environment '%s': %s", name ? name : "", wrong);
+         tp_fail(err, TP_E_OPTION, TP_NOWHERE, "environment '%s': %s", name ? name : "", wrong);
 }
 
 static entry *entry_new(const tp_env *e) {
@@ -96,7 +96,7 @@ static entry *entry_new(const tp_env *e) {
 
 bool tp_env_add(const tp_env *e, tp_error *err) {
   entry *x = env_ok(e, err) ? entry_new(e) : NULL;
-  if (!x) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for an environment");
+  if (!x) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory for an environment");
   pthread_mutex_lock(&adding);
   bool taken = tp_env_find(x->env.name) != NULL;
   if (!taken) {
@@ -106,5 +106,5 @@ bool tp_env_add(const tp_env *e, tp_error *err) {
   pthread_mutex_unlock(&adding);
   if (taken) tp_free(x);
   return !taken ||
-         tp_fail(err, TP_E_OPTION, (tp_pos){ 0 }, "there is an environment '%s' already", e->name);
+         tp_fail(err, TP_E_OPTION, TP_NOWHERE, "there is an environment '%s' already", e->name);
 }

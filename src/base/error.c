@@ -33,6 +33,8 @@ bool tp_fail(tp_error *e, tp_code code, tp_pos pos, const char *fmt, ...) {
   return false;
 }
 
+bool tp_no_memory(tp_error *e, tp_pos pos) { return tp_fail(e, TP_E_MEMORY, pos, "out of memory"); }
+
 void tp_note(tp_error *e, const char *fmt, ...) {
   size_t n = e ? strlen(e->notes) : 0;
   if (!e || n + 2 >= sizeof e->notes) return;

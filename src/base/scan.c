@@ -215,7 +215,7 @@ void tp_put_where(tp_buf *b, tp_pos pos) {
   tp_putf(b, ":%d", pos.line);
 }
 
-static void put_float(tp_buf *b, tp_dtype d, double x) {
+static void put_literal(tp_buf *b, tp_dtype d, double x) {
   if (d == TP_F64) tp_put_double(b, x);
   else tp_put_float(b, (float)x);
 }
@@ -223,7 +223,7 @@ static void put_float(tp_buf *b, tp_dtype d, double x) {
 void tp_put_array(tp_buf *b, const tp_array *a) {
   for (int64_t i = 0; i < a->count; i++) {
     tp_puts(b, " ");
-    if (tp_dtype_float(a->dtype)) put_float(b, a->dtype, tp_get(a->dtype, a->data, i));
+    if (tp_dtype_float(a->dtype)) put_literal(b, a->dtype, tp_get(a->dtype, a->data, i));
     else tp_putf(b, "%lld", (long long)tp_geti(a->dtype, a->data, i));
   }
 }

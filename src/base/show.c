@@ -98,7 +98,7 @@ static void needed(const style *f, double x, decimal *out) {
   if (out->n - 1 > places) rounded(x, places, out);
 }
 
-static void put_float(tp_buf *b, const style *f, double x) {
+static void show_float(tp_buf *b, const style *f, double x) {
   char s[CELL];
   decimal d;
   if (!isfinite(x)) {
@@ -117,7 +117,7 @@ static void put_element(tp_buf *b, const style *f, int64_t i) {
   const tp_array *a = f->a;
   char s[CELL];
   if (tp_dtype_float(a->dtype)) {
-    put_float(b, f, tp_get(a->dtype, a->data, i));
+    show_float(b, f, tp_get(a->dtype, a->data, i));
     return;
   }
   int64_t v = tp_geti(a->dtype, a->data, i);

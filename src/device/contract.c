@@ -8,22 +8,22 @@
 #include <limits.h>
 
 enum { M, N, K, LOOP };
-typedef struct axis { int64_t n, a, b, c; } axis;
-typedef struct roles { int count[4]; axis v[4][TP_MAXRANK + 1]; } roles;
+typedef struct gemm_axis { int64_t n, a, b, c; } gemm_axis;
+typedef struct gemm_roles { int count[4]; gemm_axis v[4][TP_MAXRANK + 1]; } gemm_roles;
 
-static int role_of(const axis *x) {
+static int role_of(const gemm_axis *x) {
   if (x->c == 0) return K;
   if (x->a && x->b) return LOOP;
   return x->a ? M : x->b ? N : LOOP;
 }
 
-static bool inside(const axis *o, const axis *i) { return o->a == i->a * i->n && o->b == i->b * i->n && o->c == i->c * i->n; }
+static bool lies_inside(const gemm_axis *o, const gemm_axis *i) { return o->a == i->a * i->n && o->b == i->b * i->n && o->c == i->c * i->n; }
 
 /* Any two axes of one role that lie one within the other become one. */
-static void merge(axis *v, int *n) {
+static void merge_roles(gemm_axis *v, int *n) {
   for (int i = 0; i < *n; i++)
     for (int j = 0; j < *n; j++) {
-      if (i == j || !inside(&v[i], &v[j])) continue;
+      if (i == j || !lies_inside(&v[i], &v[j])) continue;
       v[j].n *= v[i].n;
       v[i] = v[--*n];
       i = -1;
@@ -31,24 +31,24 @@ static void merge(axis *v, int *n) {
     }
 }
 
-static bool unit(int role, const axis *x) { return role == M ? x->a == 1 || x->c == 1 : role == N ? x->b == 1 || x->c == 1 : x->a == 1 || x->b == 1; }
+static bool unit(int role, const gemm_axis *x) { return role == M ? x->a == 1 || x->c == 1 : role == N ? x->b == 1 || x->c == 1 : x->a == 1 || x->b == 1; }
 
 /* The axis of a role that the matrix product gets: contiguous if there is one, else the longest. The rest become loops. */
-static axis choose(roles *r, int role) {
-  axis *v = r->v[role];
+static gemm_axis widest_axis(gemm_roles *r, int role) {
+  gemm_axis *v = r->v[role];
   int n = r->count[role], best = 0;
-  if (n == 0) return (axis){ .n = 1 };
+  if (n == 0) return (gemm_axis){ .n = 1 };
   for (int i = 1; i < n; i++)
     if (unit(role, &v[i]) != unit(role, &v[best]) ? unit(role, &v[i]) : v[i].n > v[best].n) best = i;
-  axis x = v[best];
+  gemm_axis x = v[best];
   v[best] = v[n - 1];
   r->count[role]--;
   return x;
 }
 
-static void add_loops(tp_contraction *t, const roles *r, int role) {
+static void add_loops(tp_contraction *t, const gemm_roles *r, int role) {
   for (int i = 0; i < r->count[role]; i++) {
-    const axis *x = &r->v[role][i];
+    const gemm_axis *x = &r->v[role][i];
     t->ext[t->nloop] = x->n;
     t->la[t->nloop] = x->a;
     t->lb[t->nloop] = x->b;
@@ -67,7 +67,7 @@ static bool layout(int64_t rows, int64_t cols, int64_t row, int64_t step, int *t
   return (plain || turned) && lead <= INT_MAX;
 }
 
-static void turn(tp_contraction *t) {
+static void turn_over(tp_contraction *t) {
   tp_mm s = t->s;
   t->s = (tp_mm){ s.n, s.m, s.k, s.sbn, s.sbk, s.sak, s.sam, s.scn, s.scm };
   t->swapped = !t->swapped;
@@ -107,8 +107,8 @@ static tp_mmkind choose_library(tp_contraction *t, double work) {
 static tp_mmkind choose_kernel(tp_contraction *t) {
   const tp_mm *s = &t->s;
   if (t->in != t->d) return TP_MM_BLOCKS;
-  if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn(t);      /* columns of C are contiguous */
-  if (s->n == 1 && s->m > 1) turn(t);
+  if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);      /* columns of C are contiguous */
+  if (s->n == 1 && s->m > 1) turn_over(t);
   double work = (double)s->m * (double)s->n * (double)s->k;
   if ((t->d != TP_F32 && t->d != TP_F64) || work < SMALL_LEAST) return TP_MM_OWN;
   const tp_blas *b = tp_blas_get();
@@ -116,18 +116,18 @@ static tp_mmkind choose_kernel(tp_contraction *t) {
 }
 
 void tp_contraction_make(tp_contraction *t, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
-  roles r = {0};
+  gemm_roles r = {0};
   *t = (tp_contraction){ .d = d, .in = in, .size = tp_dtype_size(d), .insize = tp_dtype_size(in), .kind = TP_MM_OWN };
   bool nothing = false, zero = false;
   for (int i = 0; i < naxes; i++) {
-    axis x = { extent[i], sa[i], sb[i], sc[i] };
+    gemm_axis x = { extent[i], sa[i], sb[i], sc[i] };
     int role = role_of(&x);
     if (x.n == 0) *(role == K ? &zero : &nothing) = true;
     if (x.n != 1) r.v[role][r.count[role]++] = x;
   }
   if (nothing) { t->kind = TP_MM_NOTHING; return; }
-  for (int k = 0; k < 4; k++) merge(r.v[k], &r.count[k]);
-  axis m = choose(&r, M), n = choose(&r, N), k = choose(&r, K);
+  for (int k = 0; k < 4; k++) merge_roles(r.v[k], &r.count[k]);
+  gemm_axis m = widest_axis(&r, M), n = widest_axis(&r, N), k = widest_axis(&r, K);
   t->s = (tp_mm){ m.n, n.n, k.n, m.a, k.a, k.b, n.b, m.c, n.c };
   add_loops(t, &r, LOOP);
   add_loops(t, &r, M);
@@ -165,7 +165,7 @@ static void gemv(const tp_contraction *t, const void *a, const void *b, void *c,
   else f->dgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
 }
 
-static void blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room);
+static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room);
 
 static void product(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room) {
   if (t->swapped) { const char *x = a; a = b; b = x; }
@@ -175,7 +175,7 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
     case TP_MM_OWN: K->mm[t->d](&t->s, a, b, c, acc); break;
     case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
     case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
-    case TP_MM_BLOCKS: blocks(t, K, a, b, c, acc, room); break;
+    case TP_MM_BLOCKS: widened_blocks(t, K, a, b, c, acc, room); break;
   }
 }
 
@@ -184,7 +184,7 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
 enum { BLOCK_M = 1024, BLOCK_N = 256, BLOCK_K = 256 };         /* a block of B stays in the cache for all the rows of A's */
 
 /* rows x cols elements, dense along whichever axis was contiguous; the strides they have then. */
-static void widen(const tp_contraction *t, const tp_kernels *K, float *o, const char *a, int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t *so_row, int64_t *so_col) {
+static void widen_block(const tp_contraction *t, const tp_kernels *K, float *o, const char *a, int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t *so_row, int64_t *so_col) {
   bool turned = row == 1 && col != 1;
   if (turned) K->loadhalf[t->in](o, a, col, row, cols, rows);
   else K->loadhalf[t->in](o, a, row, col, rows, cols);
@@ -192,18 +192,18 @@ static void widen(const tp_contraction *t, const tp_kernels *K, float *o, const 
   *so_col = turned ? rows : 1;
 }
 
-static void blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room) {
+static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room) {
   const tp_mm *s = &t->s;
   float *wa = room, *wb = room + TP_MIN(s->m, BLOCK_M) * TP_MIN(s->k, BLOCK_K);
   for (int64_t p = 0; p < s->k; p += BLOCK_K)
     for (int64_t i = 0; i < s->m; i += BLOCK_M) {
       tp_contraction u = { .d = t->d, .in = t->d, .size = t->size, .insize = t->size };
       u.s = (tp_mm){ .m = TP_MIN(s->m - i, BLOCK_M), .k = TP_MIN(s->k - p, BLOCK_K), .scm = s->scm, .scn = s->scn };
-      widen(t, K, wa, a + (i * s->sam + p * s->sak) * t->insize, s->sam, s->sak, u.s.m, u.s.k, &u.s.sam, &u.s.sak);
+      widen_block(t, K, wa, a + (i * s->sam + p * s->sak) * t->insize, s->sam, s->sak, u.s.m, u.s.k, &u.s.sam, &u.s.sak);
       for (int64_t j = 0; j < s->n; j += BLOCK_N) {
         tp_contraction v = u;
         v.s.n = TP_MIN(s->n - j, BLOCK_N);
-        widen(t, K, wb, b + (p * s->sbk + j * s->sbn) * t->insize, s->sbk, s->sbn, v.s.k, v.s.n, &v.s.sbk, &v.s.sbn);
+        widen_block(t, K, wb, b + (p * s->sbk + j * s->sbn) * t->insize, s->sbk, s->sbn, v.s.k, v.s.n, &v.s.sbk, &v.s.sbn);
         v.kind = choose_kernel(&v);
         product(&v, K, (const char *)wa, (const char *)wb, c + (i * s->scm + j * s->scn) * t->size, acc || p > 0, NULL);
       }

@@ -10,10 +10,9 @@
  * w moves (leading axes, groups) the whole begins anew. */
 #include "device/contract.h"
 
-enum { X, W, Y };
 enum { CHUNK_BYTES = 1 << 19, FEWEST = 64, MAXD = TP_MAXRANK - 3 };
 
-typedef struct axes { int n; int64_t ext[TP_MAXRANK], s[3][TP_MAXRANK]; } axes;
+typedef struct image_axes { int n; int64_t ext[TP_MAXRANK], s[3][TP_MAXRANK]; } image_axes;
 typedef struct piece { int64_t x, y, at[MAXD], col, n; } piece;     /* n columns from col on, along the last spatial axis; where their images begin; x's place of window 0 */
 typedef struct block { char *p; int64_t row; } block;               /* a matrix whose columns are contiguous */
 
@@ -22,7 +21,7 @@ typedef struct conv {
   tp_op op; tp_dtype dtype; int size;
   int d; const int *attr;                       /* spatial axes: stride, dilation, padding of each */
   tp_view v[3];                                 /* without leading axes */
-  axes outer, image;
+  image_axes outer, image;
   int64_t C, O, K, P, CK, columns;
   char *base[3];                                /* of x, w, y at the outer point */
   int64_t chunk, npiece;
@@ -32,12 +31,12 @@ typedef struct conv {
   char *cols, *ycols, *weight;                  /* working memory, NULL where what lies in place does; weight: w dense */
 } conv;
 
-static bool along(axes *a, int64_t n, int64_t x, int64_t w, int64_t y) {
+static bool conv_along(image_axes *a, int64_t n, int64_t x, int64_t w, int64_t y) {
   if (n != 1) {
     a->ext[a->n] = n;
-    a->s[X][a->n] = x;
-    a->s[W][a->n] = w;
-    a->s[Y][a->n++] = y;
+    a->s[TP_CX][a->n] = x;
+    a->s[TP_CW][a->n] = w;
+    a->s[TP_CY][a->n++] = y;
   }
   return n != 0;
 }
@@ -50,11 +49,11 @@ static bool spatial_dense(const tp_view *v) {
 
 static bool pointwise(const conv *c) {
   for (int i = 0; i < c->d; i++)
-    if (c->v[W].shape[3 + i] != 1 || c->attr[3 * i] != 1 || c->attr[3 * i + 2] != 0 || c->v[X].shape[3 + i] != c->v[Y].shape[3 + i]) return false;
-  return spatial_dense(&c->v[X]);
+    if (c->v[TP_CW].shape[3 + i] != 1 || c->attr[3 * i] != 1 || c->attr[3 * i + 2] != 0 || c->v[TP_CX].shape[3 + i] != c->v[TP_CY].shape[3 + i]) return false;
+  return spatial_dense(&c->v[TP_CX]);
 }
 
-static int64_t count(int n, const int64_t *ext) {
+static int64_t extents_product(int n, const int64_t *ext) {
   int64_t p = 1;
   for (int i = 0; i < n; i++) p *= ext[i];
   return p;
@@ -64,26 +63,26 @@ static int64_t count(int n, const int64_t *ext) {
 static void measure(conv *c, const tp_view *full[3]) {
   int nlead = c->r->nlead;
   for (int i = 0; i < 3; i++) c->v[i] = tp_view_spatial(full[i], nlead);
-  c->d = c->v[X].rank - 3;
+  c->d = c->v[TP_CX].rank - 3;
   for (int i = 0; i < nlead; i++)
-    along(full[W]->stride[i] ? &c->outer : &c->image, c->r->out[0].v.shape[i], full[X]->stride[i], full[W]->stride[i], full[Y]->stride[i]);
-  const tp_view *x = &c->v[X], *w = &c->v[W], *y = &c->v[Y];
-  along(&c->image, x->shape[0], x->stride[0], 0, y->stride[0]);
-  along(&c->outer, x->shape[1], x->stride[1], w->stride[0], y->stride[1]);
+    conv_along(full[TP_CW]->stride[i] ? &c->outer : &c->image, c->r->out[0].v.shape[i], full[TP_CX]->stride[i], full[TP_CW]->stride[i], full[TP_CY]->stride[i]);
+  const tp_view *x = &c->v[TP_CX], *w = &c->v[TP_CW], *y = &c->v[TP_CY];
+  conv_along(&c->image, x->shape[0], x->stride[0], 0, y->stride[0]);
+  conv_along(&c->outer, x->shape[1], x->stride[1], w->stride[0], y->stride[1]);
   c->C = x->shape[2];
   c->O = y->shape[2];
-  c->K = count(c->d, w->shape + 3);
-  c->P = count(c->d, y->shape + 3);
+  c->K = extents_product(c->d, w->shape + 3);
+  c->P = extents_product(c->d, y->shape + 3);
   c->CK = c->C * c->K;
-  c->columns = count(c->image.n, c->image.ext) * c->P;
+  c->columns = extents_product(c->image.n, c->image.ext) * c->P;
   c->pointwise = pointwise(c);
   c->ydense = spatial_dense(y);
   c->apart = c->P >= FEWEST;
 }
 
 static bool weight_dense(const conv *c) {
-  tp_view w = tp_view_spatial(&c->v[W], 2);
-  return tp_view_dense(&w) && (c->O == 1 || c->v[W].stride[1] == c->CK);
+  tp_view w = tp_view_spatial(&c->v[TP_CW], 2);
+  return tp_view_dense(&w) && (c->O == 1 || c->v[TP_CW].stride[1] == c->CK);
 }
 
 /* Columns in a chunk: those of an image in equal parts, or those of some images. */
@@ -98,7 +97,7 @@ static int64_t chunk_size(const conv *c) {
 typedef struct { int64_t n[4], size[4]; } needs;
 static needs needs_of(const conv *c) {
   bool direct = c->pointwise && c->apart, ydirect = c->ydense && c->apart;
-  int64_t lines = c->chunk / TP_MAX(c->v[Y].shape[c->d + 2], 1) + 2;
+  int64_t lines = c->chunk / TP_MAX(c->v[TP_CY].shape[c->d + 2], 1) + 2;
   return (needs){ { lines, direct ? 0 : c->CK * c->chunk, ydirect ? 0 : c->O * c->chunk, weight_dense(c) ? 0 : c->O * c->CK }, { sizeof(piece), c->size, c->size, c->size } };
 }
 
@@ -119,24 +118,24 @@ static bool prepare(conv *c) {
 
 /* Column number `col` as image and position. */
 static void locate(const conv *c, int64_t col, piece *q) {
-  const int64_t *P = c->v[Y].shape + 3;
+  const int64_t *P = c->v[TP_CY].shape + 3;
   q->x = q->y = 0;
   for (int i = c->d - 1; i >= 0; i--) {
     int64_t p = col % P[i];
     col /= P[i];
     q->at[i] = p * c->attr[3 * i] - c->attr[3 * i + 2];
-    q->y += p * c->v[Y].stride[3 + i];
+    q->y += p * c->v[TP_CY].stride[3 + i];
   }
   for (int i = c->image.n - 1; i >= 0; i--) {
     int64_t n = col % c->image.ext[i];
     col /= c->image.ext[i];
-    q->x += n * c->image.s[X][i];
-    q->y += n * c->image.s[Y][i];
+    q->x += n * c->image.s[TP_CX][i];
+    q->y += n * c->image.s[TP_CY][i];
   }
 }
 
-static void cut(conv *c, int64_t from, int64_t n) {
-  int64_t last = c->v[Y].shape[c->d + 2];
+static void cut_images(conv *c, int64_t from, int64_t n) {
+  int64_t last = c->v[TP_CY].shape[c->d + 2];
   c->npiece = 0;
   for (int64_t at = 0; at < n;) {
     piece *q = &c->piece[c->npiece++];
@@ -150,8 +149,8 @@ static void cut(conv *c, int64_t from, int64_t n) {
 /* Element k of the windows of a piece: where in x it is for the first of them (channel 0), and which of them [lo, hi) have it inside. */
 typedef struct seen { int64_t offset; tp_window w; } seen;
 
-static seen look(const conv *c, const piece *q, const int64_t *k) {
-  const tp_view *x = &c->v[X];
+static seen look_around(const conv *c, const piece *q, const int64_t *k) {
+  const tp_view *x = &c->v[TP_CX];
   int last = c->d - 1;
   seen s = { q->x, { .n = q->n } };
   for (int i = 0; i < last; i++) {
@@ -170,12 +169,12 @@ static seen look(const conv *c, const piece *q, const int64_t *k) {
 /* Between x and the chunk's columns in c->cols (row length n), for one element of the window and one piece all channels at once. */
 static void move_columns(const conv *c, int64_t n, bool gather) {
   const tp_kernels *K = c->x->K;
-  int64_t channel = c->v[X].stride[2], row = c->K * n, k = 0;
+  int64_t channel = c->v[TP_CX].stride[2], row = c->K * n, k = 0;
   tp_walk w;
-  for (tp_walk_start(&w, c->d, c->v[W].shape + 3); w.ok; tp_walk_next(&w), k++)
+  for (tp_walk_start(&w, c->d, c->v[TP_CW].shape + 3); w.ok; tp_walk_next(&w), k++)
     for (const piece *q = c->piece, *end = q + c->npiece; q < end; q++) {
-      seen s = look(c, q, w.at);
-      char *cols = c->cols + (k * n + q->col) * c->size, *x = c->base[X] + s.offset * c->size;
+      seen s = look_around(c, q, w.at);
+      char *cols = c->cols + (k * n + q->col) * c->size, *x = c->base[TP_CX] + s.offset * c->size;
       if (gather) K->window[tp_log2size(c->dtype)](cols, row, x, channel, c->C, &s.w);
       else K->unwindow[c->dtype](x, channel, cols, row, c->C, &s.w);
     }
@@ -184,8 +183,8 @@ static void move_columns(const conv *c, int64_t n, bool gather) {
 static block columns_of(const conv *c, int64_t n, bool gather) {
   if (!c->cols) {
     int64_t at = c->piece[0].x;
-    for (int i = 0; i < c->d; i++) at += c->piece[0].at[i] * c->v[X].stride[3 + i];
-    return (block){ c->base[X] + at * c->size, c->v[X].stride[2] };
+    for (int i = 0; i < c->d; i++) at += c->piece[0].at[i] * c->v[TP_CX].stride[3 + i];
+    return (block){ c->base[TP_CX] + at * c->size, c->v[TP_CX].stride[2] };
   }
   if (gather) move_columns(c, n, true);
   return (block){ c->cols, n };
@@ -194,7 +193,7 @@ static block columns_of(const conv *c, int64_t n, bool gather) {
 /* ---- y ---- */
 
 static block y_of(const conv *c, int64_t n) {
-  if (!c->ycols) return (block){ c->base[Y] + c->piece[0].y * c->size, c->v[Y].stride[2] };
+  if (!c->ycols) return (block){ c->base[TP_CY] + c->piece[0].y * c->size, c->v[TP_CY].stride[2] };
   return (block){ c->ycols, n };
 }
 
@@ -202,7 +201,7 @@ static block y_of(const conv *c, int64_t n) {
 static void move_y(const conv *c, block b, bool out) {
   for (int64_t i = 0; i < c->npiece; i++) {
     const piece *q = &c->piece[i];
-    tp_view y = { .p = c->base[Y] + q->y * c->size, .rank = 2, .shape = { c->O, q->n }, .stride = { c->v[Y].stride[2], c->v[Y].stride[c->d + 2] } };
+    tp_view y = { .p = c->base[TP_CY] + q->y * c->size, .rank = 2, .shape = { c->O, q->n }, .stride = { c->v[TP_CY].stride[2], c->v[TP_CY].stride[c->d + 2] } };
     tp_view m = { .p = b.p + q->col * c->size, .rank = 2, .shape = { c->O, q->n }, .stride = { b.row, 1 } };
     if (out) tp_view_copy(c->x, c->size, &y, &m);
     else tp_view_copy(c->x, c->size, &m, &y);
@@ -236,27 +235,25 @@ static void chunk(const conv *c, block w, int64_t n, bool acc) {
 
 /* All images with the weights of one outer point. */
 static void images(conv *c) {
-  tp_view w = tp_view_spatial(&c->v[W], 1), dense = tp_view_dense_as(&w, c->weight);
+  tp_view w = tp_view_spatial(&c->v[TP_CW], 1), dense = tp_view_dense_as(&w, c->weight);
   bool acc = c->r->rg->acc, makes = c->op == TP_OP_CONV_WEIGHT;
-  w.p = c->base[W];
-  block b = { c->weight ? c->weight : c->base[W], c->CK };
+  w.p = c->base[TP_CW];
+  block b = { c->weight ? c->weight : c->base[TP_CW], c->CK };
   if (c->weight && (!makes || acc)) tp_view_copy(c->x, c->size, &dense, &w);
   if (makes && !acc && c->columns == 0) tp_view_fill(c->x, c->dtype, &w, 0);
   for (int64_t from = 0, n; from < c->columns; from += n) {
     n = TP_MIN(c->chunk, c->columns - from);
     if (c->apart) n = TP_MIN(n, c->P - from % c->P);
-    cut(c, from, n);
+    cut_images(c, from, n);
     chunk(c, b, n, acc || from > 0);
   }
   if (c->weight && makes && c->columns) tp_view_copy(c->x, c->size, &w, &dense);
 }
 
-static const int roles[3][3] = { { X, W, Y }, { Y, W, X }, { X, Y, W } };       /* inputs, result */
-
 /* A chunk of fewer columns takes no more, but for its lines: one a column at most. */
 int64_t tp_room_conv(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
   (void)x;
-  const int *role = roles[r->rg->op - TP_OP_CONV];
+  const int *role = tp_conv_roles(r->rg->op);
   tp_dreg like = *r;
   tp_dnd out = r->out[0];
   conv c = { .r = &like, .op = r->rg->op, .size = out.size, .attr = r->rg->attr->axes };
@@ -275,13 +272,13 @@ int64_t tp_room_conv(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
 }
 
 bool tp_run_conv(tp_exec *x, tp_dreg *r) {
-  const int *role = roles[r->rg->op - TP_OP_CONV];
+  const int *role = tp_conv_roles(r->rg->op);
   conv c = { .x = x, .r = r, .op = r->rg->op, .dtype = r->out[0].dtype, .size = r->out[0].size, .attr = r->rg->attr->axes };
   const tp_view *full[3];
   full[role[0]] = &r->in[0].v;
   full[role[1]] = &r->in[1].v;
   full[role[2]] = &r->out[0].v;
-  if (c.op == TP_OP_CONV_DATA) tp_view_fill(x, c.dtype, full[X], 0);
+  if (c.op == TP_OP_CONV_DATA) tp_view_fill(x, c.dtype, full[TP_CX], 0);
   measure(&c, full);
   if (!prepare(&c)) return false;
   tp_walk w;

@@ -4,38 +4,25 @@
 
 /* ---- the iteration space ---- */
 
-/* Strides of an operand along the axes of the space: leading axes one to one, the rest aligned at the last; an extent of 1 does not move. */
-static void aligned(const tp_view *v, int nlead, int rank, const int64_t *ext, int64_t *stride) {
-  for (int i = 0; i < rank; i++) {
-    int k = i < nlead ? i : i - (rank - v->rank);
-    stride[i] = k < 0 || (i >= nlead && k < nlead) || v->shape[k] == 1 || ext[i] == 1 ? 0 : v->stride[k];
-  }
+static void strides_of(const tp_view *v, const int64_t *ext, int64_t *stride) {
+  for (int i = 0; i < v->rank; i++) stride[i] = ext[i] == 1 ? 0 : v->stride[i];
 }
 
-static void space_of_chain(tp_dreg *r, tp_ew *e) {
-  const tp_view *o = &r->out[0].v;
-  e->rank = o->rank;
-  for (int i = 0; i < o->rank; i++) e->ext[i] = o->shape[i];
-  for (int i = 0; i < e->ndst; i++) aligned(&r->out[i].v, r->nlead, e->rank, e->ext, e->dst[i].stride);
+/* What is added to, a fold of nothing leaves as it was. */
+static void find_space(tp_dreg *r, tp_ew *e) {
+  const tp_region *g = r->rg;
+  e->rank = r->nlead;
+  e->nothing = e->emptyfold = false;
+  e->folds = g->sums && !g->acc;
+  for (int i = 0; i < e->rank; i++) {
+    int64_t n = e->ext[i] = r->out[0].v.shape[i];
+    e->reduced[i] = (g->sums >> i & 1) && (n != 1 || !g->acc);
+    e->folds |= e->reduced[i];
+    if (n == 0) *(e->reduced[i] && !g->acc ? &e->emptyfold : &e->nothing) = true;
+  }
+  for (int i = 0; i < e->ndst; i++) strides_of(&r->out[i].v, e->ext, e->dst[i].stride);
   for (int i = 0; i < e->nsrc; i++)
-    if (e->src[i].nd >= 0) aligned(&r->in[e->src[i].nd].v, r->nlead, e->rank, e->ext, e->src[i].stride);
-  for (int i = 0; i < e->rank; i++) e->reduced[i] = e->acc && i < r->nlead && r->out[0].v.stride[i] == 0 && e->ext[i] != 1;
-}
-
-/* The operand's axes; those of the operator have no place in the result. Leading axes of stride 0 in the result are reduced too. */
-static void space_of_reduction(tp_dreg *r, tp_ew *e) {
-  const tp_view *v = &r->in[0].v, *o = &r->out[0].v;
-  e->rank = v->rank;
-  for (int i = 0, next = 0, k = 0; i < v->rank; i++) {
-    bool gone = i >= r->nlead && next < e->naxes && e->axes[next] == i - r->nlead;
-    next += gone;
-    e->ext[i] = v->shape[i];
-    e->src[0].stride[i] = v->shape[i] == 1 ? 0 : v->stride[i];
-    bool place = !gone || e->keepdim;
-    e->dst[0].stride[i] = gone || v->shape[i] == 1 ? 0 : o->stride[k];
-    e->reduced[i] = gone || (e->acc && i < r->nlead && o->stride[k] == 0 && e->ext[i] != 1);
-    k += place;
-  }
+    if (e->src[i].nd >= 0) strides_of(&r->in[e->src[i].nd].v, e->ext, e->src[i].stride);
 }
 
 /* ---- numbers along leading variables ---- */
@@ -218,7 +205,7 @@ static void lead_of(const tp_dreg *r, const tp_ew *e, const int64_t *at, int64_t
 
 static bool plain_fold(const tp_ew *e) {
   bool blockless = e->rank == 1 || e->reduced[e->rank - 1] || e->reduced[e->rank - 2];
-  return blockless && e->folds && e->nstep == 0 && e->nsrc == 1 && !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
+  return blockless && e->folds && e->nstep == 0 && e->nsrc == 1 && e->ndst == 1 && !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
 }
 
 /* Folding what is contiguous in memory needs no blocks: only accumulators are limited. */
@@ -274,7 +261,7 @@ static void tile_results(tp_exec *x, tp_ew *e) {
     t->step = t->stride[e->rank - 1];
     t->row = e->n1 > 1 ? t->stride[e->rank - 2] : 0;
     bool dense = e->n0 * e->n1 == 1 || (t->step == 1 && (e->n1 == 1 || t->row == e->n0));
-    t->direct = dense && !e->folds && !e->acc && !tp_half(t->d) && !t->mayalias && t->slot >= e->nsrc;
+    t->direct = dense && (i || (!e->folds && !e->acc)) && !tp_half(t->d) && !t->mayalias && t->slot >= e->nsrc;
     for (int k = 0; k < i; k++) t->direct &= !(e->dst[k].direct && e->dst[k].slot == t->slot);
     t->tmp = x->scratch + t->tmpoff;
   }
@@ -282,16 +269,9 @@ static void tile_results(tp_exec *x, tp_ew *e) {
 
 bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   tp_ew *e = r->k;
-  if (e->isop) space_of_reduction(r, e);
-  else space_of_chain(r, e);
+  find_space(r, e);
   for (int i = 0; i < e->nsrc; i++)
     if (e->src[i].is_value) { tp_dx_bind(&e->src[i].value, x->env); value_strides(r, &e->src[i], e->ext, e->rank); }
-  e->nothing = e->emptyfold = false;
-  e->folds = e->isop;
-  for (int i = 0; i < e->rank; i++) {
-    e->folds |= e->reduced[i];
-    if (e->ext[i] == 0) *(e->reduced[i] && i >= r->nlead ? &e->emptyfold : &e->nothing) = true;
-  }
   if (e->nothing) return true;
   squeeze(e);
   e->crossed = false;
@@ -382,13 +362,14 @@ static inline int chain(const tp_ew *e, int64_t n) {
   return rc;
 }
 
-static int map_tile(tp_ew *e, const int64_t *at, int64_t rows, int64_t n) {
-  for (int i = 0; i < e->ndst; i++)
+/* The chain over a tile, and the results from the first that is stored at each point. */
+static int map_tile(tp_ew *e, int first, const int64_t *at, int64_t rows, int64_t n) {
+  for (int i = first; i < e->ndst; i++)
     if (e->dst[i].direct) e->p[e->dst[i].slot] = e->dst[i].base + offset(e, e->dst[i].stride, at) * tp_dtype_size(e->dst[i].d);
   int rc = chain(e, rows * n);
-  for (int i = 0; i < e->ndst && rc == TP_K_OK; i++) {
+  for (int i = first; i < e->ndst && rc == TP_K_OK; i++) {
     tp_ewdst *t = &e->dst[i];
-    if (!t->direct) deliver(t, e->acc, t->base + offset(e, t->stride, at) * tp_dtype_size(t->d), e->p[t->slot], t->row, t->step, rows, n);
+    if (!t->direct) deliver(t, e->acc && i == 0, t->base + offset(e, t->stride, at) * tp_dtype_size(t->d), e->p[t->slot], t->row, t->step, rows, n);
   }
   return rc;
 }
@@ -398,7 +379,7 @@ static bool run_map(tp_exec *x, tp_dreg *r, tp_ew *e) {
   do {
     int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
     point_sources(e, at, rows, n);
-    int rc = map_tile(e, at, rows, n);
+    int rc = map_tile(e, 0, at, rows, n);
     if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
   } while (e->nkeep && advance(e->keep, e->nkeep, at));
   return true;
@@ -438,7 +419,7 @@ static bool fold_block(tp_exec *x, tp_dreg *r, tp_ew *e, int64_t *at, char *acc)
   do {
     int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
     point_sources(e, at, rows, n);
-    int rc = chain(e, rows * n);
+    int rc = map_tile(e, 1, at, rows, n);
     if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
     fold_tile(e, acc, e->p[t->slot], plain ? e->src[0].row : n, rows, n, tp_dtype_size(t->c));
   } while (e->nred && advance(e->red_loop, e->nred, at));
@@ -471,8 +452,8 @@ static bool run_fold(tp_exec *x, tp_dreg *r, tp_ew *e) {
 
 static bool nothing_to_fold(tp_exec *x, tp_dreg *r, const tp_ew *e) {
   tp_dtype d = e->dst[0].d;
-  if (!e->isop || tp_dtype_float(d) || d == TP_BOOL || e->red == TP_RED_SUM || e->red == TP_RED_PROD) return true;
-  return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "%s of an empty range of integers", tp_ops[r->rg->op].text);
+  if (tp_dtype_float(d) || d == TP_BOOL || e->red == TP_RED_SUM || e->red == TP_RED_PROD) return true;
+  return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "%s of an empty range of integers", tp_red_name(e->red));
 }
 
 bool tp_ew_run(tp_exec *x, tp_dreg *r) {

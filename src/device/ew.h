@@ -34,8 +34,7 @@ typedef struct tp_ew {
   tp_ewsrc *src; tp_ewdst *dst; tp_ewstep *step;
   void **p; int64_t *slottmp;                   /* by slot: pointer now; offset of its block in the scratch */
   bool acc, folds;                              /* out (op)= result; some axis is reduced */
-  tp_red red, accred;                           /* of the axes; of acc */
-  int naxes; const int *axes; bool keepdim, isop;   /* a reduction operator */
+  tp_red red;                                   /* of both */
   tp_kfold *across, *down; tp_kfn *narrow;      /* narrow: accumulators to the compute type */
   tp_dtype acct; int64_t accoff, outoff;        /* accumulators, and they narrowed, in the scratch */
   /* bound */

@@ -126,7 +126,7 @@ static void dest(builder *b, int i, int slot) {
   *t = (tp_ewdst){ .nd = b->r->nin + i, .slot = slot, .d = d->dtype, .c = tp_compute(d->dtype) };
   t->load = tp_half(t->d) ? x->K->loadhalf[t->d] : x->K->load[tp_log2size(t->d)];
   t->store = tp_half(t->d) ? x->K->storehalf[t->d] : x->K->store[tp_log2size(t->d)];
-  t->combine = e->acc ? x->K->ew[ops_of[e->accred]][t->c] : NULL;
+  t->combine = e->acc && i == 0 ? x->K->ew[ops_of[e->red]][t->c] : NULL;
   t->tmpoff = block_new(&b->b);
   bool lastly = e->nstep && e->step[e->nstep - 1].o == slot;
   for (int k = 0; k < b->r->nin; k++) t->mayalias |= b->r->in[k].buf == d->buf && !lastly;
@@ -148,8 +148,8 @@ static void finish(builder *b) {
   e->p = TP_NEWN(&b->x->a, void *, e->nslot + 1);
   if (e->ndst) folding(b, e->dst[0].c);
   b->x->scratch_size = TP_MAX(b->x->scratch_size, (size_t)b->b.next);
-  bool known = !e->isop || e->across;
-  for (int i = 0; i < e->ndst && e->acc; i++) known &= e->dst[i].combine && e->across;
+  bool known = !b->r->rg->sums || e->across;
+  if (e->acc) known &= e->dst[0].combine && e->across;
   b->r->bind = known ? tp_ew_bind : NULL;
   b->r->run = known ? tp_ew_run : run_unknown;
   for (int i = 0; i < e->nsrc; i++)
@@ -168,7 +168,7 @@ static builder start(tp_exec *x, tp_dreg *r, int nmicro) {
   b.e->slottmp = TP_NEWN(&x->a, int64_t, n);
   b.e->step = TP_NEWN(&x->a, tp_ewstep, 2 * n);
   b.e->acc = r->rg->acc;
-  b.e->accred = b.e->red = r->rg->red;
+  b.e->red = r->rg->red;
   b.e->ndst = r->nout;
   b.e->dst = TP_NEWN(&x->a, tp_ewdst, r->nout);
   return b;
@@ -182,21 +182,5 @@ void tp_ew_new(tp_exec *x, tp_dreg *r) {
   for (int k = 0; k < g->nmicro; k++)
     if (!is_number(g->micro[k].op) && !add_micro(&b, k)) { r->run = run_unknown; return; }
   for (int i = 0; i < r->nout; i++) dest(&b, i, g->nmicro ? b.slot_of[g->outmicro[i]] : 0);
-  finish(&b);
-}
-
-tp_red tp_red_of(tp_op op) { return op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN; }
-
-void tp_reduce_new(tp_exec *x, tp_dreg *r) {
-  builder b = start(x, r, 0);
-  tp_ew *e = b.e;
-  tp_op op = r->rg->op;
-  number_slots(&b);
-  e->isop = true;
-  e->red = tp_red_of(op);
-  e->naxes = r->rg->attr->naxes;
-  e->axes = r->rg->attr->axes;
-  e->keepdim = r->rg->attr->keepdim;
-  dest(&b, 0, 0);
   finish(&b);
 }

@@ -7,7 +7,7 @@
 /* " at t = 3, i = 2"; "" where the region has no coordinates. */
 static const char *where(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, char *buf, size_t n) {
   *buf = 0;
-  for (int i = 0; i < r->nlead; i++) x->env[r->rg->leadvar[i]->id] = tp_dx_get(&r->leadlo[i], x->env) + lead[i];
+  for (int i = 0; i < r->npoint; i++) x->env[r->rg->leadvar[i]->id] = tp_dx_get(&r->leadlo[i], x->env) + lead[i];
   for (int k = 0, at = 0; k < r->rg->ncoord && at < (int)n; k++) {
     const tp_sym *d = tp_region_dim(r->rg, k);
     int64_t v = tp_dx_get(&r->coord[k], x->env) + (r->rg->along >> k & 1 && axis ? *axis++ : 0);
@@ -20,7 +20,7 @@ static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int
   char name[256], point[256] = "";
   const tp_node *n = r->rg->node;
   tp_pos pos = r->rg->pos.file || !n ? r->rg->pos : n->pos;
-  if (x->running && (lead || r->nlead == 0)) where(x, r, lead, axis, point, sizeof point);
+  if (x->running && (lead || r->npoint == 0)) where(x, r, lead, axis, point, sizeof point);
   if (n) tp_label_of(n, name, sizeof name);
   else snprintf(name, sizeof name, "this %s", tp_op_said(r->rg->op));
   return tp_fail(x->err, code, pos, "%s: %s%s: %s", tp_code_word(code), name, point, text);
@@ -85,12 +85,11 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
   if (!ranks_fit(x, r, err)) return NULL;
   note_writes(x, p);
   switch (p->rg->kind) {
-    case TP_RG_EW: tp_ew_new(x, r); break;
+    case TP_RG_LOOP: tp_loop_new(x, r); break;
     case TP_RG_OP: tp_op_new(x, r); break;
-    case TP_RG_COPY: if (p->rg->acc) tp_ew_new(x, r); else tp_copy_new(x, r); break;
-    case TP_RG_FILL: tp_fill_new(x, r); break;
     case TP_RG_CALL: tp_call_new(x, r); break;
     case TP_RG_PINIT: r->run = tp_run_pinit; break;
+    case TP_NRG: break;
   }
   if (p->rg->check) tp_watch_new(x, r);
   return x->regat[p->pos] = x->reg[x->nreg++] = r;
@@ -211,6 +210,8 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
     case TP_BUF_PARAM:
       a = x->run->params ? x->run->params[b->slot] : NULL;
       if (!a) return true;
+      break;
+    case TP_NBUFKIND: break;
   }
   if (!a && x->count[b->id] > 0) return tp_fail(x->err, TP_E_INPUT, (tp_pos){0}, "input: '%s' is needed and was not given", b->name ? b->name : "?");
   if (a && (a->dtype != b->dtype || a->count < x->count[b->id])) return tp_fail(x->err, TP_E_INPUT, (tp_pos){0}, "input: '%s' has another dtype or shape than declared", b->name ? b->name : "?");
@@ -268,8 +269,7 @@ static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
     return true;
   }
   tp_dnd dense = { .wrap = -1, .v = d->v };
-  if (!(dense.v.p = tp_work(x, r, tp_view_count(&d->v), d->size))) return false;
-  tp_view_strides(&dense.v);
+  if (!(dense.v.p = tp_work(x, r, tp_dense_strides(&dense.v), d->size))) return false;
   tp_wrapped_copy(x, d->size, &dense, d);
   d->v = dense.v;
   return true;

@@ -3,10 +3,10 @@
 
 /* ---- laying out ---- */
 
-static void count(const tp_pnode *p, int *ninst, int *nreg) {
+static void count_insts(const tp_pnode *p, int *ninst, int *nreg) {
   *nreg += p->kind == TP_P_REGION;
   *ninst += p->kind == TP_P_REGION || p->kind == TP_P_LOAD || p->kind == TP_P_SPILL || p->kind == TP_P_FETCH ? 1 : p->kind == TP_P_SEQ ? 0 : 2;
-  for (int i = 0; i < p->n; i++) count(p->kid[i], ninst, nreg);
+  for (int i = 0; i < p->n; i++) count_insts(p->kid[i], ninst, nreg);
 }
 
 /* A condition e >= 0 or e == 0 is its e. */
@@ -83,7 +83,7 @@ static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
 
 bool tp_flow_new(tp_exec *x, tp_error *err) {
   int ninst = 0, nreg = 0;
-  count(x->plan->body, &ninst, &nreg);
+  count_insts(x->plan->body, &ninst, &nreg);
   x->inst = TP_NEWN(&x->a, tp_inst, ninst);
   x->reg = TP_NEWN(&x->a, tp_dreg *, nreg);
   x->around = -1;
@@ -115,18 +115,18 @@ static bool holds(const tp_exec *x, const tp_inst *i) {
 }
 
 /* Is the loop's variable still inside? */
-static bool inside(const tp_exec *x, const tp_inst *i) {
+static bool is_inside(const tp_exec *x, const tp_inst *i) {
   return i->step > 0 ? x->env[i->var] < tp_dx_get(&i->hi, x->env) : x->env[i->var] >= tp_dx_get(&i->lo, x->env);
 }
 
 static const tp_inst *begin_loop(tp_exec *x, const tp_inst *i) {
   x->env[i->var] = i->step > 0 ? tp_dx_get(&i->lo, x->env) : tp_dx_get(&i->hi, x->env) - 1;
-  return inside(x, i) ? i + 1 : x->inst + i->to;
+  return is_inside(x, i) ? i + 1 : x->inst + i->to;
 }
 
 static const tp_inst *next_iteration(tp_exec *x, const tp_inst *i) {
   x->env[i->var] += i->step;
-  return inside(x, i) ? x->inst + i->to : i + 1;
+  return is_inside(x, i) ? x->inst + i->to : i + 1;
 }
 
 /* Of a buffer that lies in the file, the way that it does. */

@@ -6,10 +6,10 @@
 
 /* A walk through the instructions that runs none, as if no row had ended: seen are regions, and loops without ticks with what is inside them, of the rows at which it is. */
 typedef enum { UNSEEN, HERE, INSIDE } sight;
-typedef struct { const tp_exec *x; int64_t *env; sight *seen; bool ticked; } walk;
+typedef struct { const tp_exec *x; int64_t *env; sight *seen; bool ticked; } inst_walk;
 
 static int64_t value(const tp_dx *d, const int64_t *env) { return d->e ? tp_ix_evalq(d->e, env) : 0; }
-static int place(const walk *w, const tp_inst *i) { return (int)(i - w->x->inst); }
+static int place(const inst_walk *w, const tp_inst *i) { return (int)(i - w->x->inst); }
 
 static bool has_tick(const tp_exec *x, int from, int to) {
   bool any = false;
@@ -24,24 +24,24 @@ static int outermost(const tp_exec *x, int pc) {
   return pc;
 }
 
-static void forget(walk *w, int from, int to) { memset(w->seen + from, 0, sizeof *w->seen * (size_t)(to - from)); }
+static void forget(inst_walk *w, int from, int to) { memset(w->seen + from, 0, sizeof *w->seen * (size_t)(to - from)); }
 
 /* Behind a loop: of one inside a row its own part is forgotten, of one around all rows everything. */
-static const tp_inst *leave(walk *w, int loop) {
+static const tp_inst *walk_leave(inst_walk *w, int loop) {
   int to = w->x->inst[loop].to;
   forget(w, outermost(w->x, loop) == loop ? 0 : loop, to);
   return w->x->inst + to;
 }
 
-static const tp_inst *iterate(walk *w, const tp_inst *i, int loop, int64_t at) {
+static const tp_inst *iterate(inst_walk *w, const tp_inst *i, int loop, int64_t at) {
   int64_t lo = value(&i->lo, w->env), hi = value(&i->hi, w->env);
   w->env[i->var] = at;
-  if (at < lo || at >= hi) return leave(w, loop);
+  if (at < lo || at >= hi) return walk_leave(w, loop);
   forget(w, loop + 1, w->x->inst[loop].to);
   return w->x->inst + loop + 1;
 }
 
-static const tp_inst *enter(walk *w, const tp_inst *i) {
+static const tp_inst *enter(inst_walk *w, const tp_inst *i) {
   int loop = place(w, i);
   if (has_tick(w->x, loop, i->to)) return iterate(w, i, loop, i->step > 0 ? value(&i->lo, w->env) : value(&i->hi, w->env) - 1);
   w->seen[loop] = HERE;
@@ -49,22 +49,22 @@ static const tp_inst *enter(walk *w, const tp_inst *i) {
   return w->x->inst + i->to;
 }
 
-static const tp_inst *next(walk *w, const tp_inst *i) {
+static const tp_inst *next(inst_walk *w, const tp_inst *i) {
   int loop = i->to - 1;                         /* or further in front (enter_body) */
   while (w->x->inst[loop].op != TP_I_FOR) loop--;
   return iterate(w, i, loop, w->env[i->var] + i->step);
 }
 
-static bool holds(const walk *w, const tp_inst *i) {
+static bool holds_at(const inst_walk *w, const tp_inst *i) {
   int64_t v = value(&i->cond, w->env);
   return i->test == TP_TEST_GE0 ? v >= 0 : i->test == TP_TEST_EQ0 ? v == 0 : v != 0;
 }
 
-static const tp_inst *turn(walk *w, const tp_inst *i) {
+static const tp_inst *walk_turn(inst_walk *w, const tp_inst *i) {
   switch (i->op) {
     case TP_I_FOR: return enter(w, i);
     case TP_I_NEXT: return next(w, i);
-    case TP_I_IF: return holds(w, i) ? i + 1 : w->x->inst + i->to;
+    case TP_I_IF: return holds_at(w, i) ? i + 1 : w->x->inst + i->to;
     case TP_I_JUMP: return w->x->inst + i->to;
     case TP_I_LOAD: w->env[i->var] = value(&i->hi, w->env); return i + 1;
     case TP_I_REGION: case TP_I_SHOW: w->seen[place(w, i)] = HERE; return i + 1;
@@ -72,15 +72,15 @@ static const tp_inst *turn(walk *w, const tp_inst *i) {
   }
 }
 
-static bool is_at(const walk *w, const tp_inst *i, const int64_t *at) {
+static bool is_at(const inst_walk *w, const tp_inst *i, const int64_t *at) {
   bool same = true;
   for (int k = 0; at && k < i->rg->rg->ncoord; k++) same &= value(&i->rg->coord[k], w->env) == at[k];
   return same;
 }
 
 /* The instruction of the tick at this point, NULL: the first; -1: there is none. */
-static int find(walk *w, const int64_t *at) {
-  for (const tp_inst *i = w->x->inst, *end = i + w->x->ninst; i < end; i = turn(w, i)) {
+static int find_tick(inst_walk *w, const int64_t *at) {
+  for (const tp_inst *i = w->x->inst, *end = i + w->x->ninst; i < end; i = walk_turn(w, i)) {
     if (i->op != TP_I_TICK) continue;
     if (is_at(w, i, at)) return place(w, i);
     if (!w->ticked) forget(w, 0, outermost(w->x, place(w, i)));
@@ -90,7 +90,7 @@ static int find(walk *w, const int64_t *at) {
 }
 
 /* Of values; of what is inside a loop that is gone through whole, of the bounds that it depends on. */
-static uint64_t hash_of(const walk *w, sight how, const tp_dx *d, int n, uint64_t h) {
+static uint64_t hash_of(const inst_walk *w, sight how, const tp_dx *d, int n, uint64_t h) {
   for (int k = 0; k < n; k++) {
     const tp_sym *sym[64];
     int64_t v = how == HERE ? value(&d[k], w->env) : 0;
@@ -103,7 +103,7 @@ static uint64_t hash_of(const walk *w, sight how, const tp_dx *d, int n, uint64_
 }
 
 /* Of what was seen, in order. */
-static uint64_t extents(const walk *w) {
+static uint64_t extents(const inst_walk *w) {
   uint64_t h = 0;
   for (int k = 0; k < w->x->ninst; k++) {
     const tp_inst *i = &w->x->inst[k];
@@ -117,9 +117,9 @@ static uint64_t extents(const walk *w) {
 
 /* Where the tick at this point is for these bounds, and what was seen on the way; now: the run goes on from there. */
 static int find_for(tp_exec *x, const int64_t *bounds, const int64_t *at, bool now, uint64_t *h) {
-  walk w = { x, TP_NEWN(&x->a, int64_t, x->nsym), TP_NEWN(&x->a, sight, x->ninst), false };
+  inst_walk w = { x, TP_NEWN(&x->a, int64_t, x->nsym), TP_NEWN(&x->a, sight, x->ninst), false };
   for (int i = 0; i < x->nbound; i++) w.env[x->bound[i]] = bounds[x->bound[i]];
-  int pc = find(&w, at);
+  int pc = find_tick(&w, at);
   *h = extents(&w);
   if (now && pc >= 0) memcpy(x->front.env, w.env, sizeof *w.env * (size_t)x->nsym);
   return pc;

@@ -3,7 +3,7 @@
 
 typedef struct tp_dcopy { tp_pair p; uint64_t cell; } tp_dcopy;      /* cell: the element that fills */
 
-bool tp_run_copy(tp_exec *x, tp_dreg *r) {
+static bool run_copy(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
   tp_dcopy *c = r->k;
   if (o->wrap >= 0 || in->wrap >= 0) tp_wrapped_copy(x, o->size, o, in);
@@ -17,14 +17,14 @@ static bool bind_copy(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-void tp_copy_new(tp_exec *x, tp_dreg *r) {
+static void copy_new(tp_exec *x, tp_dreg *r) {
   r->k = TP_NEW(&x->a, tp_dcopy);
   r->bind = bind_copy;
-  r->run = tp_run_copy;
+  r->run = run_copy;
   r->wrapped = false;                           /* it knows rings itself */
 }
 
-bool tp_run_fill(tp_exec *x, tp_dreg *r) {
+static bool run_fill(tp_exec *x, tp_dreg *r) {
   tp_dcopy *c = r->k;
   int64_t n = c->p.ext[0];
   if (c->cell == 0 && c->p.rank == 1 && c->p.so[0] == 1 && !c->p.empty) memset(r->out[0].v.p, 0, (size_t)(n * r->out[0].size));
@@ -40,12 +40,44 @@ static bool bind_fill(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-void tp_fill_new(tp_exec *x, tp_dreg *r) {
+static void fill_new(tp_exec *x, tp_dreg *r) {
   tp_dcopy *c = r->k = TP_NEW(&x->a, tp_dcopy);
-  bool op = r->rg->kind == TP_RG_OP && r->rg->attr;
-  tp_put(r->out[0].dtype, &c->cell, 0, op ? r->rg->attr->f[0] : r->rg->fill);
+  tp_put(r->out[0].dtype, &c->cell, 0, r->rg->micro->attr->f[0]);
   r->bind = bind_fill;
-  r->run = tp_run_fill;
+  r->run = run_fill;
+}
+
+/* A number at each point, put there without working memory. */
+static bool run_value(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0];
+  const tp_dx *e = r->k;
+  tp_walk w;
+  for (tp_walk_start(&w, r->nlead, o->v.shape); w.ok; tp_walk_next(&w)) {
+    for (int k = 0; k < r->nlead; k++) x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
+    tp_puti(o->dtype, o->v.p, tp_walk_offset(&w, o->v.stride), tp_dx_get(e, x->env));
+  }
+  return true;
+}
+
+static bool bind_value(tp_exec *x, tp_dreg *r) {
+  tp_dx_bind(r->k, x->env);
+  return true;
+}
+
+static void value_new(tp_exec *x, tp_dreg *r) {
+  tp_dx e = tp_dx_new(&x->a, r->rg->micro->attr->ix[0]);
+  r->k = tp_dup(&x->a, &e, sizeof e);
+  r->bind = bind_value;
+  r->run = run_value;
+}
+
+void tp_loop_new(tp_exec *x, tp_dreg *r) {
+  const tp_region *g = r->rg;
+  bool plain = !g->acc && !g->sums && r->nout == 1;
+  if (plain && !g->nmicro) copy_new(x, r);
+  else if (plain && g->nmicro == 1 && g->micro->op == TP_OP_FILL) fill_new(x, r);
+  else if (plain && g->nmicro == 1 && g->micro->op == TP_OP_VALUE) value_new(x, r);
+  else tp_ew_new(x, r);
 }
 
 bool tp_run_pinit(tp_exec *x, tp_dreg *r) {
@@ -248,36 +280,4 @@ void tp_moves_new(tp_exec *x, tp_dreg *r) {
   tp_put(r->out[0].dtype, &s->cell, 0, r->rg->op == TP_OP_PAD ? r->rg->attr->f[0] : 0);
   for (int i = 0; i < r->rg->nix; i++) r->dynamic |= r->ix[i].var && r->rg->op != TP_OP_RESHAPE && r->rg->op != TP_OP_EXPAND;
   r->bind = bind_moves;
-}
-
-/* ---- sources ---- */
-
-int64_t tp_room_iota(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  return tp_room(v[r->nin].shape[r->nlead + r->rg->attr->axis], r->out[0].size);
-}
-
-bool tp_run_iota(tp_exec *x, tp_dreg *r) {
-  const tp_dnd *o = &r->out[0];
-  int axis = r->nlead + r->rg->attr->axis;
-  int64_t n = o->v.shape[axis];
-  char *line = tp_work(x, r, n, o->size);
-  if (!line) return false;
-  for (int64_t i = 0; i < n; i++) tp_puti(o->dtype, line, i, i);
-  tp_view in = o->v;
-  in.p = line;
-  memset(in.stride, 0, sizeof in.stride);
-  in.stride[axis] = 1;
-  tp_view_copy(x, o->size, &o->v, &in);
-  return true;
-}
-
-bool tp_run_value(tp_exec *x, tp_dreg *r) {
-  const tp_dnd *o = &r->out[0];
-  tp_walk w;
-  for (tp_walk_start(&w, o->v.rank, o->v.shape); w.ok; tp_walk_next(&w)) {
-    for (int k = 0; k < r->nlead; k++) x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
-    tp_puti(o->dtype, o->v.p, tp_walk_offset(&w, o->v.stride), tp_dx_get(&r->ix[0], x->env));
-  }
-  return true;
 }

@@ -3,9 +3,9 @@
 
 /* ---- matmul ---- */
 
-typedef struct axes { int n; int64_t ext[TP_MAXRANK + 1], a[TP_MAXRANK + 1], b[TP_MAXRANK + 1], c[TP_MAXRANK + 1]; } axes;
+typedef struct split_axes { int n; int64_t ext[TP_MAXRANK + 1], a[TP_MAXRANK + 1], b[TP_MAXRANK + 1], c[TP_MAXRANK + 1]; } split_axes;
 
-static void axis(axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
+static void axis(split_axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
   s->ext[s->n] = n;
   s->a[s->n] = a;
   s->b[s->n] = b;
@@ -17,7 +17,7 @@ static int64_t along(const tp_view *v, int i, int64_t n) { return v->shape[i] ==
 static bool bind_matmul(tp_exec *x, tp_dreg *r) {
   const tp_view *a = &r->in[0].v, *b = &r->in[1].v, *c = &r->out[0].v;
   int last = c->rank - 1;
-  axes s = {0};
+  split_axes s = {0};
   for (int i = 0; i < last - 1; i++) axis(&s, c->shape[i], along(a, i, c->shape[i]), along(b, i, c->shape[i]), c->shape[i] == 1 ? 0 : c->stride[i]);
   axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
@@ -47,20 +47,10 @@ static int64_t matmul_room(const tp_exec *x, const tp_dreg *r, const tp_view *v)
 
 enum { MAXND = 8 };
 
-/* Row major, but axes that do not move still don't: elements that are one stay one. */
-static int64_t dense_strides(tp_view *v) {
-  int64_t n = 1;
-  for (int i = v->rank - 1; i >= 0; i--) {
-    v->stride[i] = v->stride[i] ? n : 0;
-    if (v->stride[i]) n *= v->shape[i];
-  }
-  return n;
-}
-
 static bool widen(tp_exec *x, tp_dreg *r, tp_dnd *d, const tp_dnd *half, bool read) {
   d->dtype = TP_F32;
   d->size = 4;
-  if (!(d->v.p = tp_work(x, r, dense_strides(&d->v), 4))) return false;
+  if (!(d->v.p = tp_work(x, r, tp_dense_strides(&d->v), 4))) return false;
   if (read) tp_view_convert(x, TP_F32, &d->v, half->dtype, &half->v);
   return true;
 }
@@ -83,7 +73,7 @@ static bool run_in_f32(tp_exec *x, tp_dreg *r, bool (*bind)(tp_exec *, tp_dreg *
 
 typedef struct row { tp_oprun *run; bool (*bind)(tp_exec *, tp_dreg *); bool arithmetic; tp_droom *room; } row;   /* arithmetic: has no kernel for halves */
 static const row rows[TP_NOP] = {
-  [TP_OP_FILL] = { tp_run_fill, 0, 0, 0 }, [TP_OP_IOTA] = { tp_run_iota, 0, 0, tp_room_iota }, [TP_OP_VALUE] = { tp_run_value, 0, 0, 0 }, [TP_OP_RAND] = { tp_run_rand, 0, 0, tp_room_rand },
+  [TP_OP_RAND] = { tp_run_rand, 0, 0, tp_room_rand },
   [TP_OP_ARGMAX] = { tp_run_arg, 0, 1, 0 }, [TP_OP_ARGMIN] = { tp_run_arg, 0, 1, 0 }, [TP_OP_SCAN] = { tp_run_scan, 0, 1, 0 }, [TP_OP_CUMPROD] = { tp_run_scan, 0, 1, 0 },
   [TP_OP_RECUR] = { tp_run_recur, 0, 1, 0 },
   [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1, matmul_room },
@@ -91,7 +81,6 @@ static const row rows[TP_NOP] = {
   [TP_OP_UNFOLD] = { tp_run_moves, 0, 0, 0 }, [TP_OP_FOLD] = { tp_run_fold, 0, 1, 0 },
   [TP_OP_RESHAPE] = { tp_run_moves, 0, 0, tp_room_reshape }, [TP_OP_PAD] = { tp_run_moves, 0, 0, 0 }, [TP_OP_CONCAT] = { tp_run_moves, 0, 0, 0 },
   [TP_OP_PERMUTE] = { tp_run_moves, 0, 0, 0 }, [TP_OP_EXPAND] = { tp_run_moves, 0, 0, 0 }, [TP_OP_SLICE] = { tp_run_moves, 0, 0, 0 }, [TP_OP_FLIP] = { tp_run_moves, 0, 0, 0 },
-  [TP_OP_READ] = { tp_run_copy, 0, 0, 0 }, [TP_OP_DETACH] = { tp_run_copy, 0, 0, 0 }, [TP_OP_CONST] = { tp_run_copy, 0, 0, 0 }, [TP_OP_INPUT] = { tp_run_copy, 0, 0, 0 },
   [TP_OP_INDEX_SELECT] = { tp_run_index_select, tp_bind_index_select, 0, 0 }, [TP_OP_INDEX_ADD] = { tp_run_index_add, 0, 1, tp_room_index_add }, [TP_OP_GATHER] = { tp_run_gather, 0, 0, 0 },
   [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1, tp_room_scatter_add }, [TP_OP_SORT] = { tp_run_sort, 0, 0, tp_room_sort }, [TP_OP_PINIT] = { tp_run_pinit, 0, 0, 0 },
   [TP_OP_ENV_RESET] = { tp_run_env, 0, 0, tp_room_env }, [TP_OP_ENV_OBS] = { tp_run_env, 0, 0, tp_room_env }, [TP_OP_ENV_STEP] = { tp_run_env, 0, 0, tp_room_env },
@@ -116,57 +105,6 @@ static int64_t widened_room(const tp_exec *x, const tp_dreg *r, const tp_view *v
 
 static bool run_widened(tp_exec *x, tp_dreg *r) { return run_in_f32(x, r, rows[r->rg->op].bind, rows[r->rg->op].run); }
 
-/* ---- accumulation of an operator that has no kernel for it: its result in working space, then (op)= ---- */
-
-typedef struct apart { tp_dreg op, into; tp_region oprg, intorg; tp_micro micro; int first; } apart;
-
-static bool bind_and_run(tp_exec *x, tp_dreg *r) { return (!r->bind || r->bind(x, r)) && r->run(x, r); }
-
-static bool run_apart(tp_exec *x, tp_dreg *r) {
-  apart *t = r->k;
-  tp_view *v = &t->op.out[0].v;
-  memcpy(t->op.in, r->in, sizeof *r->in * (size_t)r->nnd);
-  if (!(v->p = tp_work(x, r, tp_view_count(v), r->out[0].size))) return false;
-  tp_view_strides(v);
-  if (!bind_and_run(x, &t->op)) return false;
-  t->into.in[0].v = *v;
-  t->into.out[0].v = r->out[0].v;
-  return bind_and_run(x, &t->into);
-}
-
-static int64_t apart_room(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  const apart *t = r->k;
-  int64_t n = tp_room(tp_room_count(&v[r->nin]), r->out[0].size);
-  return t->op.room ? n + t->op.room(x, &t->op, v) : n;
-}
-
-static void apart_new(tp_exec *x, tp_dreg *r) {
-  apart *t = TP_NEW(&x->a, apart);
-  t->oprg = t->intorg = *r->rg;
-  t->oprg.acc = false;
-  t->op = t->into = *r;
-  t->op.rg = &t->oprg;
-  t->op.in = TP_NEWN(&x->a, tp_dnd, r->nnd);
-  memcpy(t->op.in, r->in, sizeof *r->in * (size_t)r->nnd);
-  t->op.out = t->op.in + r->nin;
-  tp_op_new(x, &t->op);
-  t->micro = (tp_micro){ .op = TP_OP_DETACH, .dtype = r->out[0].dtype, .attr = r->rg->attr };
-  t->intorg.micro = &t->micro;
-  t->intorg.nmicro = 1;
-  t->intorg.outmicro = &t->first;
-  t->into.rg = &t->intorg;
-  t->into.nin = 1;
-  t->into.nnd = 2;
-  t->into.in = TP_NEWN(&x->a, tp_dnd, 2);
-  t->into.out = t->into.in + 1;
-  t->into.in[0] = t->into.out[0] = r->out[0];
-  t->into.in[0].buf = -1;
-  tp_ew_new(x, &t->into);
-  r->k = t;
-  r->run = run_apart;
-  r->room = apart_room;
-}
-
 static bool run_missing(tp_exec *x, tp_dreg *r) { return tp_rfail(x, r, TP_E_DEVICE, "no kernel for '%s' on this device", tp_ops[r->rg->op].text); }
 
 static bool halves(const tp_dreg *r) {
@@ -178,14 +116,7 @@ static bool halves(const tp_dreg *r) {
 bool tp_op_new(tp_exec *x, tp_dreg *r) {
   tp_op op = r->rg->op;
   const row *t = &rows[op];
-  bool copies = t->run == tp_run_copy, reduces = tp_ops[op].cls == TP_CLS_RED;
-  r->run = (!t->run && !reduces) || (copies && r->nin == 0) ? run_missing : t->run;
-  if (r->run == run_missing) return true;
-  bool itself = copies || (reduces && r->rg->red == tp_red_of(op)) || ((op == TP_OP_MATMUL || op == TP_OP_CONV_WEIGHT) && r->rg->red == TP_RED_SUM);
-  if (r->rg->acc && !itself) { apart_new(x, r); return true; }
-  if (reduces) { tp_reduce_new(x, r); return true; }
-  if (copies) { if (r->rg->acc) tp_ew_new(x, r); else tp_copy_new(x, r); return true; }
-  if (op == TP_OP_FILL) { tp_fill_new(x, r); return true; }
+  r->run = t->run ? t->run : run_missing;
   r->bind = t->bind;
   r->room = t->room;
   if (t->run == tp_run_moves) tp_moves_new(x, r);

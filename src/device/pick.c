@@ -91,7 +91,7 @@ static void copy_base(tp_exec *x, tp_dreg *r) {
 
 /* ---- sums of floats: in f64, in order, rounded once ---- */
 
-enum { LINE = 256 };
+enum { PICK_LINE = 256 };
 
 /* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense image of it. */
 #define EACH_LINE(v, sum) \
@@ -99,11 +99,11 @@ enum { LINE = 256 };
   int last = (v)->rank - 1; \
   int64_t n = last < 0 ? 1 : (v)->shape[last], step = last < 0 ? 1 : (v)->stride[last]; \
   for (tp_walk_start(&w, TP_MAX(last, 0), (v)->shape); w.ok; tp_walk_next(&w)) \
-    for (int64_t at = 0, m; m = TP_MIN(n - at, LINE), at < n; at += m, (sum) += m)
+    for (int64_t at = 0, m; m = TP_MIN(n - at, PICK_LINE), at < n; at += m, (sum) += m)
 #define PLACE(v) ((float *)(v)->p + tp_walk_offset(&w, (v)->stride) + at * step)
 
 static void sum_start(const tp_exec *x, double *sum, const tp_view *v) {
-  float line[LINE];
+  float line[PICK_LINE];
   EACH_LINE(v, sum) {
     x->K->load[2](line, PLACE(v), 0, step, 1, m);
     x->K->cast[TP_F32][TP_F64](sum, line, line, line, m);
@@ -111,8 +111,8 @@ static void sum_start(const tp_exec *x, double *sum, const tp_view *v) {
 }
 
 static void sum_add(const tp_exec *x, double *sum, const tp_view *v) {
-  float line[LINE];
-  double wide[LINE];
+  float line[PICK_LINE];
+  double wide[PICK_LINE];
   EACH_LINE(v, sum) {
     x->K->load[2](line, PLACE(v), 0, step, 1, m);
     x->K->cast[TP_F32][TP_F64](wide, line, line, line, m);
@@ -121,7 +121,7 @@ static void sum_add(const tp_exec *x, double *sum, const tp_view *v) {
 }
 
 static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const double *sum) {
-  float line[LINE];
+  float line[PICK_LINE];
   tp_kfn *narrow = r->halved ? x->K->sticky : x->K->cast[TP_F64][TP_F32];
   EACH_LINE(v, sum) {
     narrow(line, sum, sum, sum, m);

@@ -45,7 +45,7 @@ struct tp_dreg {
   bool (*bind)(tp_exec *x, tp_dreg *r);         /* may be NULL */
   bool (*run)(tp_exec *x, tp_dreg *r);
   tp_droom *room;                               /* NULL: works in place */
-  int nin, nout, nnd, nlead;
+  int nin, nout, nnd, nlead, npoint;            /* npoint: axes that are dims */
   tp_dnd *in, *out;                             /* one array: inputs, then outputs */
   bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
   tp_dx *lead, *leadlo, *ix, *coord, row;
@@ -155,14 +155,14 @@ static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
   d->v.p = x->base[d->buf] + o * d->size;
 }
 
-/* ew.c: chains of elementwise operators, reductions, accumulation */
+/* ew.c: LOOPs */
 void tp_ew_new(tp_exec *x, tp_dreg *r);
-void tp_reduce_new(tp_exec *x, tp_dreg *r);
-tp_red tp_red_of(tp_op op);                                    /* of a reduction operator */
+void tp_loop_new(tp_exec *x, tp_dreg *r);                      /* what only copies or fills goes without its engine */
 /* view.c: moving elements between windows */
 int64_t tp_view_count(const tp_view *v);
 bool tp_view_dense(const tp_view *v);
 void tp_view_strides(tp_view *v);                              /* row major */
+int64_t tp_dense_strides(tp_view *v);                          /* row major, but axes that do not move still don't: elements that are one stay one. How many there are */
 tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size);
 tp_view tp_view_spatial(const tp_view *v, int nlead);           /* without the leading axes */
 tp_view tp_view_dense_as(const tp_view *like, void *p);        /* of that shape, over dense elements */
@@ -177,12 +177,9 @@ void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype
 void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);      /* either may lie on a ring */
 /* ops.c and friends: one function per operator */
 bool tp_op_new(tp_exec *x, tp_dreg *r);                        /* chooses bind and run */
-void tp_copy_new(tp_exec *x, tp_dreg *r);
 void tp_moves_new(tp_exec *x, tp_dreg *r);
 void *tp_index_select_new(tp_exec *x);
 bool tp_bind_index_select(tp_exec *x, tp_dreg *r);
-void tp_fill_new(tp_exec *x, tp_dreg *r);
-bool tp_run_copy(tp_exec *x, tp_dreg *r);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
 /* spill.c */
 void tp_spill_new(tp_exec *x);
@@ -198,27 +195,10 @@ void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_bind(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
-tp_oprun tp_run_fill, tp_run_moves, tp_run_fold, tp_run_conv, tp_run_iota, tp_run_value, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
+tp_oprun tp_run_moves, tp_run_fold, tp_run_conv, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_recur, tp_run_arg, tp_run_matmul;
 
-tp_droom tp_room_iota, tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
-
-/* ---- walking ---- an odometer over extents; offsets of up to four strided things */
-typedef struct tp_walk { int rank; const int64_t *shape; int64_t at[TP_MAXRANK]; bool ok; } tp_walk;
-static inline void tp_walk_start(tp_walk *w, int rank, const int64_t *shape) {
-  w->rank = rank; w->shape = shape; w->ok = true;
-  for (int i = 0; i < rank; i++) { w->at[i] = 0; w->ok &= shape[i] > 0; }
-}
-static inline void tp_walk_next(tp_walk *w) {
-  int i = w->rank - 1;
-  while (i >= 0 && ++w->at[i] == w->shape[i]) w->at[i--] = 0;
-  w->ok = i >= 0;
-}
-static inline int64_t tp_walk_offset(const tp_walk *w, const int64_t *stride) {
-  int64_t o = 0;
-  for (int i = 0; i < w->rank; i++) o += w->at[i] * stride[i];
-  return o;
-}
+tp_droom tp_room_reshape, tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
 
 /* blas.c: NULL functions where there is no library */
 typedef struct tp_blas {

@@ -39,11 +39,12 @@ static const char *name_of(const tp_exec *x, const tp_region *r) {
 
 static void put_work(tp_buf *b, const tp_region *r) {
   enum { SHOWN = 4 };
-  static const char *const kinds[] = { [TP_RG_COPY] = "copy", [TP_RG_FILL] = "fill", [TP_RG_CALL] = "call", [TP_RG_PINIT] = "first value" };
+  static const char *const kinds[] = { [TP_RG_CALL] = "call", [TP_RG_PINIT] = "first value" };
   if (r->kind == TP_RG_OP) tp_puts(b, tp_ops[r->op].text);
-  else if (r->kind != TP_RG_EW) tp_puts(b, kinds[r->kind]);
-  for (int i = 0; r->kind == TP_RG_EW && i < TP_MIN(r->nmicro, SHOWN); i++) tp_putf(b, "%s%s", i ? ", " : "", tp_ops[r->micro[i].op].text);
-  if (r->kind == TP_RG_EW && r->nmicro > SHOWN) tp_putf(b, ", %d more", r->nmicro - SHOWN);
+  else if (r->kind != TP_RG_LOOP) tp_puts(b, kinds[r->kind]);
+  else if (!r->nmicro) tp_puts(b, r->sums ? tp_red_name(r->red) : "copy");
+  for (int i = 0; i < TP_MIN(r->nmicro, SHOWN); i++) tp_putf(b, "%s%s", i ? ", " : "", tp_ops[r->micro[i].op].text);
+  if (r->nmicro > SHOWN) tp_putf(b, ", %d more", r->nmicro - SHOWN);
   if (r->acc) tp_puts(b, ", summed up");
 }
 

@@ -1,7 +1,7 @@
 /* random.c: RAND. Each point of the leading axes has a stream of its own; small streams are drawn TP_LANES points at a time. */
 #include "device/priv.h"
 
-enum { DRAW = 512, SMALL = 64, MAXCOORD = 32 };                /* elements at a time of a long stream; words of a short one */
+enum { DRAW = 512, SHORT = 64, MAXCOORD = 32 };                /* elements at a time of a long stream; words of a short one */
 
 static int words_per_element(const tp_attr *a, tp_dtype d) {
   return a->rand == TP_RAND_NORMAL || a->rand == TP_RAND_RANDINT || (a->rand == TP_RAND_UNIFORM && d == TP_F64) ? 2 : 1;
@@ -103,7 +103,7 @@ static void put_point(const tp_exec *x, const tp_dnd *o, const draw *d, int64_t 
 }
 
 static void draw_short(const tp_exec *x, const tp_dnd *o, const draw *d, const lanes *l) {
-  uint32_t w[TP_LANES * SMALL];
+  uint32_t w[TP_LANES * SHORT];
   int64_t words = d->n * d->per;
   for (int64_t b = 0; b < words; b += 4) {
     tp_philox_lanes c = {{{0}}};
@@ -138,7 +138,7 @@ int64_t tp_room_rand(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
   (void)x;
   tp_view each = tp_view_spatial(&v[r->nin], r->nlead);
   int64_t n = tp_room_count(&each), per = words_per_element(r->rg->attr, r->out[0].dtype);
-  return tp_room(TP_MAX(n, TP_LANES * TP_MIN(n, SMALL / per)), r->out[0].size);
+  return tp_room(TP_MAX(n, TP_LANES * TP_MIN(n, SHORT / per)), r->out[0].size);
 }
 
 bool tp_run_rand(tp_exec *x, tp_dreg *r) {
@@ -150,7 +150,7 @@ bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   if (tp_view_count(&o->v) == 0) return true;
   if (d.a->rand == TP_RAND_RANDINT && d.a->i[0] >= d.a->i[1]) return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "no integer in %lld .. %lld", (long long)d.a->i[0], (long long)d.a->i[1]);
   if (r->rg->ncoord > MAXCOORD) return tp_rfail(x, r, TP_E_DEVICE, "random numbers over more than %d dims", MAXCOORD);
-  bool small = d.n * d.per <= SMALL;
+  bool small = d.n * d.per <= SHORT;
   d.mid = tp_work(x, r, small ? TP_LANES * d.n : d.n, o->size);
   if (!d.mid) return false;
   points p;

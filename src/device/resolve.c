@@ -35,7 +35,7 @@ static tp_dnd compile_nd(tp_exec *x, const tp_dreg *r, const tp_nd *nd) {
     d.ragged |= d.shape[i].var || d.stride[i].var;
   }
   if (nd->wrap >= 0) {
-    d.wrap = r->nlead + nd->wrap;
+    d.wrap = nd->wrap;
     d.wlo = tp_dx_new(&x->a, nd->wlo);
     d.wmod = tp_dx_new(&x->a, nd->wmod);
   }
@@ -45,6 +45,7 @@ static tp_dnd compile_nd(tp_exec *x, const tp_dreg *r, const tp_nd *nd) {
 void tp_dreg_windows(tp_exec *x, tp_dreg *r) {
   const tp_region *g = r->rg;
   r->nlead = g->nlead;
+  r->npoint = g->kind == TP_RG_LOOP ? g->npoint : g->nlead;
   r->nin = g->nin;
   r->nout = g->nout;
   r->nnd = g->nin + g->nout;

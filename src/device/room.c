@@ -42,12 +42,19 @@ static tp_view window(const ranges *g, const tp_region *r, const tp_nd *nd) {
   return v;
 }
 
+/* Its elements, those that are one counted once. */
+static int64_t moving(const tp_view *v) {
+  tp_view m = *v;
+  for (int i = 0; i < m.rank; i++) m.shape[i] = m.stride[i] || !m.shape[i] ? m.shape[i] : 1;
+  return tp_room_count(&m);
+}
+
 static int64_t room_of(const ranges *g, const tp_dreg *r) {
   tp_view v[r->nnd + 1];
   int64_t n = 0;
   for (int i = 0; i < r->nnd; i++) v[i] = window(g, r->rg, i < r->nin ? &r->rg->in[i] : &r->rg->out[i - r->nin]);
   for (int i = 0; i < r->nin && r->wrapped; i++)
-    if (r->in[i].wrap >= 0) n += tp_room(tp_room_count(&v[i]), r->in[i].size);
+    if (r->in[i].wrap >= 0) n += tp_room(moving(&v[i]), r->in[i].size);
   return r->room ? n + r->room(g->x, r, v) : n;
 }
 

@@ -67,11 +67,11 @@ static int64_t mapped(const tp_exec *x, const tp_spilled *s, int64_t n, bool sli
 
 /* ---- what a run would take ---- */
 
-typedef struct unit { int buf, way, first, last; int64_t most; } unit;  /* positions at which so much of a buffer is mapped */
+typedef struct spill_unit { int buf, way, first, last; int64_t most; } spill_unit;  /* positions at which so much of a buffer is mapped */
 typedef struct choice {
   const tp_exec *x; const int64_t *env;
   tp_arena a;
-  TP_VEC(unit) units;
+  TP_VEC(spill_unit) units;
   int *from, *next;                             /* units of a buffer: the first by buffer, the next by unit, each -1 behind the last */
   tp_spilled *as;                               /* by buffer: how it would lie; chunk 0: it cannot */
   const tp_pnode ***since;                      /* by buffer and way: the first that uses it after the last SPILL */
@@ -97,7 +97,7 @@ static const tp_pnode *part_of(const tp_pnode *leaf, const tp_pnode *x) {
 static void note_spill(choice *c, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   const tp_pbuf *b = c->x->plan->bufs.v[x->buf];
   const tp_pnode **since = &c->since[x->buf][TP_WAY(x->dim, x->inner)], *loop = x->up;
-  unit u = { x->buf, TP_WAY(x->dim, x->inner), *since ? part_of(*since, x)->pos : x->pos, x->pos - 1, 0 };
+  spill_unit u = { x->buf, TP_WAY(x->dim, x->inner), *since ? part_of(*since, x)->pos : x->pos, x->pos - 1, 0 };
   int64_t none, rows;
   tp_ix_range(x->hi, lo, hi, &none, &rows);
   while (x->step && loop && loop->kind != TP_P_FOR) loop = loop->up;
@@ -159,7 +159,7 @@ static int64_t begin(choice *c, const tp_exec *x, const int64_t *env) {
 }
 
 /* What the statements of the plan offer. */
-static bool look(choice *c) {
+static bool spill_look(choice *c) {
   const tp_plan *p = c->x->plan;
   c->bytes = TP_NEWN(&c->a, int64_t, p->bufs.n);
   c->live = TP_NEWN(&c->a, int64_t, p->npos);
@@ -192,19 +192,19 @@ static int64_t greatest(const int64_t *v, int n) {
 static int64_t load_with(const choice *c, int b) {
   int64_t most = c->maxload;
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
-    const unit *u = &c->units.v[i];
+    const spill_unit *u = &c->units.v[i];
     for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++) most = TP_MAX(most, c->load[k] + u->most);
   }
   return most;
 }
 
-static void move(choice *c, int b, bool out) {
+static void spill_move(choice *c, int b, bool out) {
   const tp_pbuf *x = c->x->plan->bufs.v[b];
   int64_t sign = out ? 1 : -1;
   c->p.out[b] = out;
   for (int k = x->first; k <= x->last; k++) c->live[k] -= sign * c->bytes[b];
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
-    const unit *u = &c->units.v[i];
+    const spill_unit *u = &c->units.v[i];
     for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++) c->load[k] += sign * u->most;
   }
   c->maxload = greatest(c->load, c->x->plan->npos);
@@ -234,9 +234,9 @@ static void take_back(choice *c) {
   int tries = 0;
   for (int b = c->x->plan->bufs.n - 1; b >= 0 && tries < TRIES; b--) {
     if (!c->p.out[b]) continue;
-    move(c, b, false);
+    spill_move(c, b, false);
     int64_t total = greatest(c->live, c->x->plan->npos) + c->maxload > c->x->plan->limit ? INT64_MAX : (tries++, color(c));
-    if (total < 0 || total > c->x->plan->limit) move(c, b, true);
+    if (total < 0 || total > c->x->plan->limit) spill_move(c, b, true);
   }
 }
 
@@ -246,7 +246,7 @@ static int64_t go_out(choice *c, int64_t total) {
   bool *kept = TP_NEWN(&c->a, bool, p->bufs.n);
   int64_t least = total;
   for (int b; total > p->limit && (b = best(c)) >= 0;) {
-    move(c, b, true);
+    spill_move(c, b, true);
     if (greatest(c->live, p->npos) + c->maxload >= least) continue;
     total = color(c);
     if (total < 0 || total >= least) continue;
@@ -254,20 +254,20 @@ static int64_t go_out(choice *c, int64_t total) {
     memcpy(kept, c->p.out, sizeof *kept * (size_t)p->bufs.n);
   }
   for (int b = 0; b < p->bufs.n; b++)
-    if (c->p.out[b] && !kept[b]) move(c, b, false);
+    if (c->p.out[b] && !kept[b]) spill_move(c, b, false);
   if (least <= p->limit) take_back(c);
   return color(c);
 }
 
 static int64_t all_out(choice *c) {
   for (int b = 0; b < c->x->plan->bufs.n; b++)
-    if (may_go(c, b)) move(c, b, true);
+    if (may_go(c, b)) spill_move(c, b, true);
   return color(c);
 }
 
-static int64_t choose(choice *c, const tp_exec *x, const int64_t *env) {
+static int64_t spill_choose(choice *c, const tp_exec *x, const int64_t *env) {
   int64_t total = begin(c, x, env), limit = x->plan->limit;
-  if (total >= 0 && limit && (limit == TP_SPILL_ALL || total > limit)) total = look(c) ? limit == TP_SPILL_ALL ? all_out(c) : go_out(c, total) : -1;
+  if (total >= 0 && limit && (limit == TP_SPILL_ALL || total > limit)) total = spill_look(c) ? limit == TP_SPILL_ALL ? all_out(c) : go_out(c, total) : -1;
   c->p.total = total;
   return total;
 }
@@ -278,7 +278,7 @@ static bool with_choice(const tp_exec *x, const int64_t *env, bool (*fn)(void *u
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return false;
   tp_scratch_init(&c.a);
-  choose(&c, x, env);
+  spill_choose(&c, x, env);
   bool ok = fn(ud, &c);
   tp_arena_free(&c.a);
   tp_unguard(&oom);
@@ -447,7 +447,7 @@ static bool judge(void *ud, choice *c) {
   int n = 0;
   int64_t need = tp_sum_bytes(tp_run_outputs(g, x->run, v, &n), c->p.total);
   if (need <= j->a->bytes) return true;
-  if (!c->live && !look(c)) return uncountable(x, c);
+  if (!c->live && !spill_look(c)) return uncountable(x, c);
   n += pieces(c, v + n);
   return tp_run_refuse(x->err, &(tp_demand){ g, all_of_call, x }, tp_dup(&c->a, x->env, sizeof *x->env * (size_t)x->nsym), j->a, need, v, n);
 }
@@ -467,7 +467,7 @@ static bool there_is(tp_exec *x, choice *c) {
 
 /* ---- taking it all ---- */
 
-static bool settle(void *ud, choice *c) {
+static bool spill_settle(void *ud, choice *c) {
   tp_exec *x = ud;
   int64_t arena = c->p.arena;
   if (c->p.total < 0) return uncountable(x, c);
@@ -485,7 +485,7 @@ static bool settle(void *ud, choice *c) {
   return x->arena || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the %lld bytes that these bounds need", (long long)arena);
 }
 
-bool tp_take_memory(tp_exec *x) { return with_choice(x, x->env, settle, x) || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory"); }
+bool tp_take_memory(tp_exec *x) { return with_choice(x, x->env, spill_settle, x) || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory"); }
 
 /* ---- statements ---- */
 
@@ -505,7 +505,7 @@ static void leave_all(tp_exec *x, tp_spilled *s) {
 }
 
 /* Rows [lo, hi) leave, in whole grains: those on the side where nothing is in use, as far as no row beyond the other side is in them. */
-static void leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool up) {
+static void spill_leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool up) {
   int64_t g = x->grain, end = s->at + s->bytes;
   for (int64_t o = 0; o < s->outer; o++) {
     int64_t from = s->at + (o * s->count + lo) * s->row, to = s->at + (o * s->count + hi) * s->row;
@@ -532,18 +532,18 @@ static void each_run(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, de
   hi = TP_MIN(hi, lo + s->count);
   while (lo < hi) {
     int64_t at = (lo % s->count + s->count) % s->count, n = TP_MIN(hi - lo, s->count - at);
-    if (what <= LEAVE_DOWN) leave(x, s, at, at + n, what == LEAVE_UP);
+    if (what <= LEAVE_DOWN) spill_leave(x, s, at, at + n, what == LEAVE_UP);
     else advise(x, s, at, at + n, what);
     lo += n;
   }
 }
 
-static int64_t inside(const tp_spilled *s, int64_t row) { return s->ring ? row : TP_MIN(TP_MAX(row, 0), s->count); }
+static int64_t row_inside(const tp_spilled *s, int64_t row) { return s->ring ? row : TP_MIN(TP_MAX(row, 0), s->count); }
 
-static bool rows(const tp_exec *x, const tp_inst *i, const tp_spilled *s, int64_t *lo, int64_t *hi) {
+static bool rows_within(const tp_exec *x, const tp_inst *i, const tp_spilled *s, int64_t *lo, int64_t *hi) {
   int64_t from = tp_dx_get(&i->lo, x->env);
-  *lo = inside(s, from);
-  *hi = inside(s, from + tp_dx_get(&i->hi, x->env));
+  *lo = row_inside(s, from);
+  *hi = row_inside(s, from + tp_dx_get(&i->hi, x->env));
   return *lo < *hi;
 }
 
@@ -551,7 +551,7 @@ void tp_run_spill(tp_exec *x, const tp_inst *i) {
   tp_spilled *s = &x->spilled[i->var];
   int64_t lo, hi;
   if (!i->step) leave_all(x, s);
-  if (!i->step || !rows(x, i, s, &lo, &hi)) return;
+  if (!i->step || !rows_within(x, i, s, &lo, &hi)) return;
   if (s->lo == s->hi) {
     leave_all(x, s);
     s->lo = lo; s->hi = hi;
@@ -576,7 +576,7 @@ static void ask_next(tp_exec *x, const tp_inst *i) {
   while (++i < x->inst + x->ninst) {
     const tp_spilled *s = &x->spilled[i->var];
     if (i->op != TP_I_FETCH || i->step || !s->chunk || s->way != i->way) continue;
-    if (rows(x, i, s, &lo, &hi)) each_run(x, s, lo, hi, ASK);
+    if (rows_within(x, i, s, &lo, &hi)) each_run(x, s, lo, hi, ASK);
     return;
   }
 }
@@ -586,15 +586,15 @@ void tp_run_fetch(tp_exec *x, const tp_inst *i) {
   tp_spilled *s = &x->spilled[i->var];
   deed map = i->made ? MAKE : MAP;
   int64_t lo, hi;
-  if (!rows(x, i, s, &lo, &hi)) return;
+  if (!rows_within(x, i, s, &lo, &hi)) return;
   if (!i->step) {
     each_run(x, s, lo, hi, ASK);
     each_run(x, s, lo, hi, map);
     ask_next(x, i);
   } else if (i->step > 0 ? s->ready < hi : s->ready > lo) {
     int64_t edge = i->step > 0 ? hi + s->chunk : lo - s->chunk;
-    reach(x, s, &s->asked, inside(s, edge + 2 * s->chunk * i->step), i->step, ASK);
-    reach(x, s, &s->ready, inside(s, edge), i->step, map);
+    reach(x, s, &s->asked, row_inside(s, edge + 2 * s->chunk * i->step), i->step, ASK);
+    reach(x, s, &s->ready, row_inside(s, edge), i->step, map);
   }
 }
 

@@ -24,6 +24,15 @@ void tp_view_strides(tp_view *v) {
   }
 }
 
+int64_t tp_dense_strides(tp_view *v) {
+  int64_t n = 1;
+  for (int i = v->rank - 1; i >= 0; i--) {
+    v->stride[i] = v->stride[i] ? n : 0;
+    if (v->stride[i]) n *= v->shape[i];
+  }
+  return n;
+}
+
 tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size) {
   tp_view w = *v;
   w.shape[axis] = n;
@@ -39,7 +48,7 @@ static void swap_axes(tp_pair *p, int a, int b) {
   p->ext[b] = e, p->so[b] = o, p->si[b] = i;
 }
 
-static bool smaller_steps(const tp_pair *p, int a, int b) {
+static bool smaller_pair_steps(const tp_pair *p, int a, int b) {
   int64_t x = p->so[a] < 0 ? -p->so[a] : p->so[a], y = p->so[b] < 0 ? -p->so[b] : p->so[b];
   if (x != y) return x < y;
   x = p->si[a] < 0 ? -p->si[a] : p->si[a], y = p->si[b] < 0 ? -p->si[b] : p->si[b];
@@ -57,7 +66,7 @@ void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
     p->si[p->rank++] = in->stride[i];
   }
   for (int i = 1; i < p->rank; i++)             /* from large steps to small ones */
-    for (int k = i; k > 0 && smaller_steps(p, k - 1, k); k--) swap_axes(p, k, k - 1);
+    for (int k = i; k > 0 && smaller_pair_steps(p, k - 1, k); k--) swap_axes(p, k, k - 1);
   int n = 0;
   for (int i = 1; i < p->rank; i++) {
     if (p->so[n] == p->so[i] * p->ext[i] && p->si[n] == p->si[i] * p->ext[i]) {
@@ -74,10 +83,10 @@ void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
   if (p->rank == 0) p->rank = 1, p->ext[0] = 1, p->so[0] = p->si[0] = 1;
 }
 
-typedef struct rows { int64_t n, count, ro, ri, so, si; } rows;   /* count rows of n elements; strides between rows, between elements */
+typedef struct pair_rows { int64_t n, count, ro, ri, so, si; } pair_rows;   /* count rows of n elements; strides between rows, between elements */
 
 /* Columns become rows, square by square, so that every line is gone through while it is near. */
-static void copy_across(const tp_exec *x, int size, int log, const rows *r, char *o, const char *a) {
+static void copy_across(const tp_exec *x, int size, int log, const pair_rows *r, char *o, const char *a) {
   uint64_t part[TP_SQUARE * TP_SQUARE];
   for (int64_t i = 0; i < r->count; i += TP_SQUARE)
     for (int64_t k = 0; k < r->n; k += TP_SQUARE) {
@@ -87,7 +96,7 @@ static void copy_across(const tp_exec *x, int size, int log, const rows *r, char
     }
 }
 
-static void copy_rows(const tp_exec *x, int size, const rows *r, char *o, const char *a) {
+static void copy_rows(const tp_exec *x, int size, const pair_rows *r, char *o, const char *a) {
   int log = size == 8 ? 3 : size == 4 ? 2 : size == 2;
   if (r->so == 1 && r->ri == 1 && r->si > 1 && r->count > 1) { copy_across(x, size, log, r, o, a); return; }
   for (int64_t i = 0; i < r->count; i++, o += r->ro * size, a += r->ri * size) {
@@ -102,7 +111,7 @@ static void copy_rows(const tp_exec *x, int size, const rows *r, char *o, const 
 void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const void *in) {
   if (p->empty) return;
   int last = p->rank - 1, up = p->rank - 2;
-  rows r = { p->ext[last], 1, 0, 0, p->so[last], p->si[last] };
+  pair_rows r = { p->ext[last], 1, 0, 0, p->so[last], p->si[last] };
   if (up < 0) { copy_rows(x, size, &r, out, in); return; }
   r.count = p->ext[up], r.ro = p->so[up], r.ri = p->si[up];
   tp_walk w;

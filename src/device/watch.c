@@ -14,15 +14,10 @@ struct tp_watch {
 
 /* ---- what was there before ---- */
 
-/* Of v's shape, over dense elements; axes that do not move still don't. */
 static tp_view kept_view(const tp_view *v, char *p) {
   tp_view to = *v;
-  int64_t n = 1;
   to.p = p;
-  for (int k = v->rank - 1; k >= 0; k--) {
-    to.stride[k] = v->stride[k] ? n : 0;
-    if (v->stride[k]) n *= v->shape[k];
-  }
+  (void)tp_dense_strides(&to);
   return to;
 }
 
@@ -55,7 +50,7 @@ static bool is_written(const tp_dreg *r, int i) {
 /* Operand i (results after inputs) at a place along the leading axes; lead NULL: all of it. */
 static tp_lens lens_of(const tp_dreg *r, int i, const int64_t *lead, bool before) {
   const tp_dnd *d = &r->in[i];
-  int n = lead ? r->nlead : 0;
+  int n = lead ? r->npoint : 0;
   tp_view v = before ? kept_view(&d->v, r->watch->kept[i]) : d->v;
   tp_lens l = { .dtype = d->dtype, .rank = v.rank - n };
   int64_t at = 0;
@@ -83,12 +78,30 @@ static tp_lens source_of(const tp_dreg *r, int k, const int64_t *lead) {
 
 /* ---- an operator ---- */
 
+/* A fold as its operator. The result has one place along what is folded, or lacks the axis. */
+static void as_reduction(const tp_dreg *r, tp_made *m, tp_attr *a, int *axes) {
+  *a = (tp_attr){ .axes = axes, .keepdim = r->rg->attr && r->rg->attr->keepdim };
+  int rank = m->out.rank, n = 0;
+  for (int k = 0; k < rank; k++) {
+    bool gone = r->rg->sums >> (r->npoint + k) & 1;
+    if (gone) axes[a->naxes++] = k;
+    if (gone && !a->keepdim) continue;
+    m->out.shape[n] = gone ? 1 : m->out.shape[k];
+    m->out.stride[n++] = m->out.stride[k];
+  }
+  m->out.rank = n;
+  m->attr = a;
+}
+
 static bool look_at(tp_exec *x, tp_dreg *r, int o, const int64_t *lead) {
   const tp_watch *w = r->watch;
   tp_lens in[w->nin + 1];
   int64_t at[TP_MAXRANK];
+  int axes[TP_MAXRANK];
+  tp_attr a;
   for (int k = 0; k < w->nin; k++) in[k] = source_of(r, k, lead);
   tp_made m = { w->micro ? w->micro->op : r->rg->op, r->rg->attr, w->nin, o, in, lens_of(r, r->nin + o, lead, false) };
+  if (r->rg->sums) as_reduction(r, &m, &a, axes);
   if (!tp_made_find(&m, at)) return true;
   tp_buf b;
   tp_buf_init(&b);
@@ -105,7 +118,7 @@ static bool look(tp_exec *x, tp_dreg *r) {
     tp_lens all = lens_of(r, r->nin + o, NULL, false);
     if (tp_lens_finite(&all)) continue;
     tp_walk w;
-    for (tp_walk_start(&w, r->nlead, d->v.shape); w.ok; tp_walk_next(&w))
+    for (tp_walk_start(&w, r->npoint, d->v.shape); w.ok; tp_walk_next(&w))
       if (!look_at(x, r, o, w.at)) return false;
   }
   return true;
@@ -121,39 +134,36 @@ static void take_term(terms *t, tp_dtype d, double v) {
   t->n++;
 }
 
-/* Of an operand, aligned at the last axis; `at` counts the result's axes. */
+/* Of an operand. */
 static double element(const tp_dreg *r, int i, const int64_t *at) {
-  const tp_view *v = &r->in[i].v, *to = &r->out[0].v;
+  const tp_view *v = &r->in[i].v;
   int64_t o = 0;
-  for (int k = 0; k < v->rank; k++) {
-    int j = k < r->nlead ? k : to->rank - v->rank + k;
-    o += (v->shape[k] == 1 ? 0 : at[j]) * v->stride[k];
-  }
+  for (int k = 0; k < v->rank; k++) o += at[k] * v->stride[k];
   return tp_get(r->in[i].dtype, v->p, o);
 }
 
 static void take_terms(const tp_dreg *r, const int64_t *at, terms *t) {
   const tp_view *v = &r->out[0].v;
   int64_t shape[TP_MAXRANK], place[TP_MAXRANK];
-  for (int k = 0; k < r->nlead; k++) shape[k] = v->stride[k] ? 1 : v->shape[k];
+  for (int k = 0; k < r->nlead; k++) shape[k] = r->rg->sums >> k & 1 ? v->shape[k] : 1;
   tp_walk w;
   for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w)) {
-    for (int k = 0; k < v->rank; k++) place[k] = k < r->nlead && !v->stride[k] ? w.at[k] : at[k];
+    for (int k = 0; k < v->rank; k++) place[k] = r->rg->sums >> k & 1 ? w.at[k] : at[k];
     if (r->nin < 2 || element(r, 1, place)) take_term(t, r->in[0].dtype, element(r, 0, place));       /* rows that go on */
   }
 }
 
 static bool tell_sum(tp_exec *x, tp_dreg *r, const int64_t *at, const terms *t) {
-  int along = __builtin_popcount(r->rg->along), skip = r->nlead + along;
+  int along = __builtin_popcount(r->rg->along), skip = r->npoint + along;
   tp_lens l = lens_of(r, r->nin, at, false);
   l.rank -= along;
-  for (int k = 0; k < along; k++) l.data = (const char *)l.data + at[r->nlead + k] * l.stride[k] * r->out[0].size;
+  for (int k = 0; k < along; k++) l.data = (const char *)l.data + at[r->npoint + k] * l.stride[k] * r->out[0].size;
   memmove(l.shape, l.shape + along, sizeof *l.shape * (size_t)l.rank);
   memmove(l.stride, l.stride + along, sizeof *l.stride * (size_t)l.rank);
   tp_buf b;
   tp_buf_init(&b);
   tp_made_tell_list(&b, tp_red_name(r->rg->red), t->n, t->d, t->v, &l, at + skip);
-  tp_rfail_on(x, r, at, at + r->nlead, TP_E_NAN, "%s", b.failed ? "" : b.s);
+  tp_rfail_on(x, r, at, at + r->npoint, TP_E_NAN, "%s", b.failed ? "" : b.s);
   tp_buf_free(&b);
   return false;
 }
@@ -163,7 +173,7 @@ static bool look_sum(tp_exec *x, tp_dreg *r) {
   tp_lens all = lens_of(r, r->nin, NULL, false), old = lens_of(r, r->nin, NULL, true);
   int64_t shape[TP_MAXRANK];
   if (tp_lens_finite(&all)) return true;
-  for (int k = 0; k < d->v.rank; k++) shape[k] = k < r->nlead && !d->v.stride[k] ? TP_MIN(d->v.shape[k], 1) : d->v.shape[k];
+  for (int k = 0; k < d->v.rank; k++) shape[k] = r->rg->sums >> k & 1 ? TP_MIN(d->v.shape[k], 1) : d->v.shape[k];
   tp_walk w;
   for (tp_walk_start(&w, d->v.rank, shape); w.ok; tp_walk_next(&w)) {
     if (tp_lens_finite_at(&all, w.at) || !tp_lens_finite_at(&old, w.at)) continue;

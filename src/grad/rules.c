@@ -56,9 +56,9 @@ RULE(d_mod) {
   return down(mk, n, k, k ? mk_neg(mk, mk_mul(mk, dy, mk_bin(mk, TP_OP_FLOORDIV, IN(0), IN(1)))) : dy);
 }
 
-/* The second operand has it where it is strictly beyond the first. */
+/* The second operand has it where it is strictly beyond the first, so the result is; which readers keep for their own gradients. */
 RULE(d_extreme) {
-  tp_val second = mk_bin(mk, n->op == TP_OP_MAXIMUM ? TP_OP_GT : TP_OP_LT, IN(1), IN(0));
+  tp_val second = mk_bin(mk, n->op == TP_OP_MAXIMUM ? TP_OP_GT : TP_OP_LT, Y, IN(0));
   return down(mk, n, k, k ? mk_where(mk, second, dy) : mk_unless(mk, second, dy));
 }
 

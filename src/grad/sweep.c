@@ -24,7 +24,7 @@ typedef struct slot {                           /* one value */
 
 typedef struct support { bool known, full; const tp_ix *cond; } support;     /* where a node is needed, over its dims */
 
-typedef struct sweep {
+typedef struct grad_sweep {
   tp_graph *g;
   tp_mk mk;
   const tp_aims *of;
@@ -33,25 +33,25 @@ typedef struct sweep {
   support *support;
   tp_need *need;
   TP_VEC(tp_val) work;
-} sweep;
+} grad_sweep;
 
-static slot *slot_of(sweep *s, tp_val v) {
+static slot *slot_of(grad_sweep *s, tp_val v) {
   slot **at = &s->slot[v.node->id];
   if (!*at) *at = TP_NEWN(&s->g->arena, slot, v.node->nout);
   return &(*at)[v.out];
 }
 
-static bool is_active(sweep *s, tp_val v) { return v.node->id < s->n && slot_of(s, v)->down && slot_of(s, v)->up; }
+static bool is_active(grad_sweep *s, tp_val v) { return v.node->id < s->n && slot_of(s, v)->down && slot_of(s, v)->up; }
 
 /* ---- which values take part ---- */
 
-static void reach(sweep *s, tp_val v, bool *flag) {
+static void reach(grad_sweep *s, tp_val v, bool *flag) {
   if (*flag) return;
   *flag = true;
   TP_PUSH(&s->g->arena, &s->work, v);
 }
 
-static void go_down(sweep *s, int n, const tp_val *from) {
+static void go_down(grad_sweep *s, int n, const tp_val *from) {
   for (int i = 0; i < n; i++) reach(s, from[i], &slot_of(s, from[i])->down);
   while (s->work.n) {
     tp_val v = s->work.v[--s->work.n];
@@ -66,13 +66,13 @@ static void go_down(sweep *s, int n, const tp_val *from) {
   }
 }
 
-static void go_up(sweep *s, int n, const tp_val *from) {
+static void go_up(grad_sweep *s, int n, const tp_val *from) {
   for (int i = 0; i < n; i++) reach(s, from[i], &slot_of(s, from[i])->up);
   while (s->work.n)
     for (reader *r = slot_of(s, s->work.v[--s->work.n])->readers; r; r = r->next) reach(s, r->by, &slot_of(s, r->by)->up);
 }
 
-static bool any_active(sweep *s, const tp_node *n) {
+static bool any_active(grad_sweep *s, const tp_node *n) {
   for (int o = 0; o < n->nout; o++)
     if (is_active(s, (tp_val){ (tp_node *)n, o })) return true;
   return false;
@@ -81,7 +81,7 @@ static bool any_active(sweep *s, const tp_node *n) {
 /* ---- where ---- */
 
 /* Needed points through active values only: everything else loses its operands for the while. */
-static bool compute_need(sweep *s) {
+static bool compute_need(grad_sweep *s) {
   tp_graph *g = s->g;
   int *nin = TP_NEWN(&g->arena, int, s->n);
   tp_root *root = TP_NEWN(&g->arena, tp_root, s->of->nloss);
@@ -96,7 +96,7 @@ static bool compute_need(sweep *s) {
   return s->need;
 }
 
-static support *support_of(sweep *s, const tp_node *n) {
+static support *support_of(grad_sweep *s, const tp_node *n) {
   support *p = &s->support[n->id];
   if (p->known) return p;
   tp_ictx *c = s->g->ix;
@@ -108,7 +108,7 @@ static support *support_of(sweep *s, const tp_node *n) {
   return p;
 }
 
-static bool same_points(sweep *s, const tp_node *a, const tp_node *b) {
+static bool same_points(grad_sweep *s, const tp_node *a, const tp_node *b) {
   tp_set *x = s->need->set[a->id], *y = s->need->set[b->id];
   if (x == y || !x || !y || !s->g->stops.n) return x == y || (x && y && tp_set_equal(s->g->ix, x, y));
   x = tp_set_reached(s->g, tp_set_copy(x), a->ndom, a->dom);
@@ -124,7 +124,7 @@ static bool timed(const tp_node *n) { return n->op == TP_OP_READ || n->op == TP_
 /* ---- the shape of the sweep: accumulations made, parts counted ---- */
 
 /* An ACCUM's adjoint is read at all points of its index maps, needed or not: it must be total. */
-static bool wants_accum(sweep *s, tp_val v) {
+static bool wants_accum(grad_sweep *s, tp_val v) {
   for (reader *r = slot_of(s, v)->readers; r; r = r->next) {
     const tp_node *n = r->by.node;
     if (is_active(s, r->by) && (timed(n) || n->nout > 1 || !tp_dom_same(n->ndom, n->dom, v.node->ndom, v.node->dom) || !same_points(s, n, v.node))) return true;
@@ -132,9 +132,9 @@ static bool wants_accum(sweep *s, tp_val v) {
   return v.node->op == TP_OP_ACCUM && !support_of(s, v.node)->full;
 }
 
-static const char *grad_of(sweep *s, const tp_node *n) { return tp_printf(&s->g->arena, "grad of %s", tp_title(&s->g->arena, n)); }
+static const char *grad_of(grad_sweep *s, const tp_node *n) { return tp_printf(&s->g->arena, "grad of %s", tp_title(&s->g->arena, n)); }
 
-static tp_val accumulation(sweep *s, tp_val v) {
+static tp_val accumulation(grad_sweep *s, tp_val v) {
   const tp_out *o = tp_outof(v);
   s->g->pos = v.node->pos;
   tp_val y = mk_op(s->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = v.node->ndom, .dom = v.node->dom, .red = TP_RED_SUM });
@@ -142,7 +142,7 @@ static tp_val accumulation(sweep *s, tp_val v) {
   return y;
 }
 
-static bool lay_out(sweep *s, tp_val v) {
+static bool lay_out(grad_sweep *s, tp_val v) {
   slot *x = slot_of(s, v);
   x->accum = wants_accum(s, v);
   for (reader *r = x->readers; r; r = r->next) x->pending += is_active(s, r->by);
@@ -154,10 +154,10 @@ static bool lay_out(sweep *s, tp_val v) {
 
 /* ---- parts ---- */
 
-static const tp_ix *both(sweep *s, const tp_ix *a, const tp_ix *b) { return tp_ix_both(s->g->ix, a, b); }
+static const tp_ix *both(grad_sweep *s, const tp_ix *a, const tp_ix *b) { return tp_ix_both(s->g->ix, a, b); }
 
 /* A part of v's ACCUM; nothing where its condition never holds. */
-static bool contribute(sweep *s, tp_val v, tp_edge e) {
+static bool contribute(grad_sweep *s, tp_val v, tp_edge e) {
   if (!e.src.node) return false;
   if (e.cond && tp_ix_kind(e.cond) == TP_IX_FALSE) return true;
   if (e.cond && tp_ix_kind(e.cond) == TP_IX_TRUE) e.cond = NULL;
@@ -166,7 +166,7 @@ static bool contribute(sweep *s, tp_val v, tp_edge e) {
 }
 
 /* A part d at the points of n (whose dims contain v's): summed over the dims that v lacks. */
-static bool deliver(sweep *s, tp_val v, const tp_node *n, tp_val d) {
+static bool deliver(grad_sweep *s, tp_val v, const tp_node *n, tp_val d) {
   slot *x = slot_of(s, v);
   if (!d.node) return false;
   if (x->accum) return contribute(s, v, (tp_edge){ .src = d, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = support_of(s, n)->cond });
@@ -176,12 +176,12 @@ static bool deliver(sweep *s, tp_val v, const tp_node *n, tp_val d) {
 }
 
 /* y = x[at]: dx[u] += dy[p] at every u that p read. */
-static bool through_read(sweep *s, tp_val v, const tp_node *n, tp_val dy) {
+static bool through_read(grad_sweep *s, tp_val v, const tp_node *n, tp_val dy) {
   return contribute(s, v, (tp_edge){ .src = dy, .at = n->attr.at, .cond = support_of(s, n)->cond });
 }
 
 /* Where branch k is the first that holds. */
-static bool through_merge(sweep *s, tp_val v, const tp_node *n, int k, tp_val dy) {
+static bool through_merge(grad_sweep *s, tp_val v, const tp_node *n, int k, tp_val dy) {
   tp_set *first = tp_branch_set(s->g, n, k);
   const tp_ix *cond = tp_set_to_cond(s->g->ix, n->ndom, n->dom, first, true);
   tp_set_free(first);
@@ -190,13 +190,13 @@ static bool through_merge(sweep *s, tp_val v, const tp_node *n, int k, tp_val dy
 }
 
 /* y[u] += x[p], u in at(p): dx[p] is dy read at at(p). x may have dims that at(p) does not mention. */
-static bool through_scatter(sweep *s, tp_val v, const tp_edge *e, tp_val dy) {
+static bool through_scatter(grad_sweep *s, tp_val v, const tp_edge *e, tp_val dy) {
   tp_val d = tp_read(s->g, dy, e->at, s->mk.err);
   return d.node && contribute(s, v, (tp_edge){ .src = d, .at = tp_at_own(s->g, d.node->ndom, d.node->dom), .gather = true, .cond = e->cond });
 }
 
 /* dy with the extents of the ranges of at put before it, so that a scatter can spread it. */
-static tp_val over_ranges(sweep *s, const tp_node *n, const tp_edge *e, tp_val dy) {
+static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_val dy) {
   const tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
   for (int i = 0; i < e->src.node->ndom && rank < TP_MAXRANK; i++)
@@ -213,7 +213,7 @@ static bool picked(const tp_node *n, const tp_edge *e, int i) {
 }
 
 /* e from points (u, p) instead of u, for the dims of p that its condition picks: these run, and the ends of their ranges are further conditions. */
-static tp_val run_picked(sweep *s, const tp_node *n, tp_edge *e, tp_val dy) {
+static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy) {
   const tp_node *x = e->src.node;
   tp_ictx *c = s->g->ix;
   const tp_sym *run[x->ndom + 1];
@@ -233,7 +233,7 @@ static tp_val run_picked(sweep *s, const tp_node *n, tp_edge *e, tp_val dy) {
 }
 
 /* y[u] += x[p], p in at(u): dx[p] += dy[u]. A condition on p is one on u where p is a point of u. */
-static bool through_gather(sweep *s, tp_val v, const tp_node *n, const tp_edge *edge, tp_val dy) {
+static bool through_gather(grad_sweep *s, tp_val v, const tp_node *n, const tp_edge *edge, tp_val dy) {
   tp_edge e = *edge;
   const tp_node *x = e.src.node;
   const tp_sym *from[x->ndom + 1];
@@ -249,7 +249,7 @@ static bool through_gather(sweep *s, tp_val v, const tp_node *n, const tp_edge *
   return d.node && contribute(s, v, (tp_edge){ .src = over_ranges(s, d.node, &e, d), .at = e.at, .cond = both(s, e.cond, support_of(s, n)->cond) });
 }
 
-static bool pass(sweep *s, tp_val y, int k) {
+static bool pass(grad_sweep *s, tp_val y, int k) {
   const tp_node *n = y.node;
   const tp_edge *e = &n->in[k];
   tp_val x = e->src, dy = slot_of(s, y)->adj;
@@ -261,7 +261,7 @@ static bool pass(sweep *s, tp_val y, int k) {
   }
 }
 
-static bool pass_all(sweep *s, tp_val y) {
+static bool pass_all(grad_sweep *s, tp_val y) {
   s->g->pos = y.node->pos;
   for (int k = 0; k < y.node->nin; k++)
     if (tp_grad_passes(s->of, y, k) && is_active(s, y.node->in[k].src) && !pass(s, y, k)) return false;
@@ -271,13 +271,13 @@ static bool pass_all(sweep *s, tp_val y) {
 /* ---- the whole ---- */
 
 /* A loss is the sum over all its points and elements: its own part is 1 everywhere. */
-static bool seed(sweep *s, tp_val loss) {
+static bool seed(grad_sweep *s, tp_val loss) {
   s->g->pos = loss.node->pos;
   const tp_out *o = tp_outof(loss);
   return deliver(s, loss, loss.node, mk_fill(s->mk, 1, o->dtype, o->rank, o->shape, loss.node->ndom, loss.node->dom));
 }
 
-static bool flow(sweep *s) {
+static bool flow(grad_sweep *s) {
   const tp_val *loss = s->of->loss;
   for (int i = 0; i < s->of->nloss; i++)
     if (is_active(s, loss[i])) slot_of(s, loss[i])->pending++;
@@ -294,7 +294,7 @@ static bool flow(sweep *s) {
 }
 
 /* The adjoint over the whole domain. */
-static tp_val finished(sweep *s, tp_val v) {
+static tp_val finished(grad_sweep *s, tp_val v) {
   s->g->pos = v.node->pos;
   if (!is_active(s, v)) return mk_fill(s->mk, 0, tp_dtypeof(v), tp_rankof(v), tp_outof(v)->shape, v.node->ndom, v.node->dom);
   slot *x = slot_of(s, v);
@@ -306,7 +306,7 @@ static tp_val finished(sweep *s, tp_val v) {
   return contribute(s, v, (tp_edge){ .src = part, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = cond }) ? total : tp_none;
 }
 
-static bool run(sweep *s, int nwrt, const tp_val *wrt, tp_val *out, bool *reached) {
+static bool run(grad_sweep *s, int nwrt, const tp_val *wrt, tp_val *out, bool *reached) {
   go_down(s, s->of->nloss, s->of->loss);
   go_up(s, nwrt, wrt);
   if (!compute_need(s) || !flow(s)) return false;
@@ -325,10 +325,10 @@ static bool run(sweep *s, int nwrt, const tp_val *wrt, tp_val *out, bool *reache
   return tp_isl_check(s->g->ix, s->g->pos, s->mk.err);
 }
 
-static void drop(void *s) { tp_need_free(((sweep *)s)->need); }
+static void drop(void *s) { tp_need_free(((grad_sweep *)s)->need); }
 
 bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out, bool *reached, tp_error *err) {
-  sweep s = { .g = g, .mk = { g, err }, .of = of, .n = g->nodes.n };
+  grad_sweep s = { .g = g, .mk = { g, err }, .of = of, .n = g->nodes.n };
   s.slot = TP_NEWN(&g->arena, slot *, s.n);
   s.support = TP_NEWN(&g->arena, support, s.n);
   tp_hold mine;

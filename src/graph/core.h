@@ -7,7 +7,6 @@
 tp_node *tp_node_new(tp_graph *g, tp_op op);                    /* not in any list yet; g->pos */
 void tp_node_register(tp_graph *g, tp_node *n);                 /* gives the id; appends to nodes, inputs, params, sinks */
 void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e);
-void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from, int nat);  /* deep; nat entries of `at`; refs data */
 const char *tp_label(const tp_node *n);                         /* given name, input's name or tp_op_said */
 
 /* ---- inference (infer.c, move.c, time.c): fills dom and out of n from its edges and attributes, checks everything, records shape checks ---- */
@@ -16,6 +15,7 @@ typedef bool tp_infer_fn(tp_graph *g, tp_node *n, tp_error *err);
 tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort, tp_infer_time;
 void tp_outs(tp_graph *g, tp_node *n, int nout);
 void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_ix *const *shape);
+bool tp_out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape);      /* the usual case: one result */
 void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);      /* the dims of which an end that e mentions is a function join n's domain */
 /* ---- ends by data (stop.c) ---- */
 bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom);   /* s is no reached end, or dom has the dims of which it is a function */
@@ -43,6 +43,15 @@ void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape);      /* "
 /* Shape checks of the nodes that are left; the list is made anew. (verify.c) */
 void tp_recheck(tp_graph *g);
 
-/* ---- text (text.c) ---- */
+/* ---- attributes and lists (attr.c) ---- */
+void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from);       /* deep; refs data */
+bool tp_ix_is_shape(tp_op op);                                  /* attr.ix is the shape of the result */
+typedef enum { TP_A_STRING, TP_A_INT, TP_A_BOOL, TP_A_FLOATS, TP_A_INTEGERS, TP_A_BITS, TP_A_WORD, TP_A_INTS, TP_A_EXTENTS, TP_A_INDICES, TP_A_DIMS,
+  TP_A_DOMAIN, TP_A_DTYPE, TP_A_SPECS, TP_A_ARRAY } tp_attr_kind;
+void tp_put_list(tp_buf *b, tp_attr_kind kind, int n, const void *v);   /* EXTENTS: const tp_ix *, INDICES: tp_at, DIMS: const tp_sym * */
+bool tp_scan_list(tp_scan *in, tp_ictx *c, tp_attr_kind kind, int *n, void *v);    /* v: the address of a pointer to these */
+bool tp_scan_ix(tp_scan *in, tp_ictx *c, const tp_ix **e);
+
+/* ---- text (print.c) ---- */
 void tp_node_print(tp_buf *b, const tp_node *n, int flags);     /* one line, no newline */
 #endif

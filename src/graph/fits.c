@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { UNASKED = 16 << 20, TOLD = 4 };           /* bytes that any machine has; pieces that are told */
+enum { TOLD = 4 };                              /* pieces that are told */
 
 static const char output_word[] = "output ";
 
@@ -20,13 +20,12 @@ int64_t tp_times_bytes(int64_t a, int64_t times) {
 
 /* Points that have been given away are also kept, for whoever goes on from a state; not where they would fill the memory. */
 int64_t tp_run_output_bytes(const tp_graph *g, const tp_run *run, int i) {
-  enum { KEPT = 1 << 28 };
   tp_val v = g->outputs.v[i].val;
   int64_t shape[TP_MAXRANK];
   int rank = tp_run_shape(run, v.node->ndom, v.node->dom, tp_outof(v), shape);
   int64_t n = tp_dtype_size(tp_dtypeof(v));
   for (int k = 0; k < rank; k++) n = tp_times_bytes(n, shape[k]);
-  return run->shown && run->shown[i] && n > KEPT ? -1 : n;
+  return run->shown && run->shown[i] && n > TP_TUNE_FITS_WHOLE ? -1 : n;
 }
 
 int64_t tp_run_outputs(const tp_graph *g, const tp_run *run, tp_piece *v, int *n) {
@@ -53,7 +52,7 @@ tp_allowance tp_run_allowance(const tp_run *run, int64_t back) {
 }
 
 bool tp_run_may(const tp_run *run, int64_t bytes, int64_t back, tp_allowance *a) {
-  if (run->memory < 0 || (!run->memory && bytes <= UNASKED)) return true;
+  if (run->memory < 0 || (!run->memory && bytes <= TP_TUNE_FITS_UNASKED)) return true;
   *a = tp_run_allowance(run, back);
   return bytes <= a->bytes;
 }
@@ -111,7 +110,7 @@ bool tp_run_refuse(tp_error *err, const tp_demand *d, int64_t *env, const tp_all
   const tp_piece *most = n ? v : NULL;
   for (int i = 1; i < n; i++)
     if (v[i].bytes > most->bytes) most = &v[i];
-  tp_fail(err, TP_E_MEMORY, most ? most->pos : (tp_pos){ 0 }, "memory: these bounds need %s bytes, more than the %lld %s", said(bytes).text, (long long)a->bytes, a->whose);
+  tp_fail(err, TP_E_MEMORY, most ? most->pos : TP_NOWHERE, "memory: these bounds need %s bytes, more than the %lld %s", said(bytes).text, (long long)a->bytes, a->whose);
   tp_tell_pieces(err, v, n);
   if (n && v[0].what == output_word) tp_note(err, "an output is an array over all its dims: reduce it over one, or read the points that are wanted");
   tp_tell_bounds(err, d, env, a->bytes);

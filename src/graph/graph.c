@@ -42,28 +42,6 @@ void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e) {
   n->in[n->nin++] = e;
 }
 
-static const tp_spec *spec_copy(tp_arena *a, int n, const tp_spec *from) {
-  tp_spec *to = tp_dup(a, from, sizeof *to * (size_t)n);
-  for (int i = 0; i < n; i++) to[i].shape = tp_dup(a, from[i].shape, sizeof *from[i].shape * (size_t)from[i].rank);
-  return to;
-}
-
-void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from, int nat) {
-  tp_arena *a = &g->arena;
-  *to = *from;
-#define COPY(field, n) to->field = (n) ? tp_dup(a, from->field, sizeof *from->field * (size_t)(n)) : NULL
-  COPY(axes, from->naxes);
-  COPY(ix, from->nix);
-  COPY(dom, from->ndom);
-  COPY(along, from->nalong);
-  COPY(over, from->nover);
-  COPY(at, from->at ? nat : 0);
-#undef COPY
-  to->str = from->str ? tp_strdup(a, from->str) : NULL;
-  to->spec = from->nspec ? spec_copy(a, from->nspec, from->spec) : NULL;
-  to->data = from->data ? tp_array_ref(from->data) : NULL;
-}
-
 /* Operators that scripts call otherwise. */
 const char *tp_op_said(tp_op op) {
   switch (op) {
@@ -140,14 +118,14 @@ static void copy_edges(tp_graph *g, tp_node *c, const tp_node *n) {
     e.src = moved(g, e.src);
     tp_edge_push(g, c, e);
   }
-  tp_attr_copy(g, &c->attr, &n->attr, n->op == TP_OP_READ ? n->in[0].src.node->ndom : 0);
+  tp_attr_copy(g, &c->attr, &n->attr);
 }
 
 /* A node of a list: the copy of one that lives, or a copy of a dropped one, which is in no other place. */
 static tp_node *listed(tp_graph *g, const tp_node *n) {
   if (n->id >= 0) return g->nodes.v[n->id];
   tp_node *c = copy_node(g, n);
-  tp_attr_copy(g, &c->attr, &n->attr, 0);
+  tp_attr_copy(g, &c->attr, &n->attr);
   return c;
 }
 
@@ -260,10 +238,10 @@ static void mark_live(tp_graph *g, tp_arena *a) {
   }
 }
 
-static void drop(tp_node *n) {
+static void drop_node(tp_node *n) {
   n->id = -1;
   n->nin = 0;
-  n->attr.at = NULL;
+  n->attr.nat = 0;
   n->attr.data = tp_array_unref(n->attr.data);
 }
 
@@ -276,7 +254,7 @@ void tp_graph_prune(tp_graph *g) {
   int kept = 0, losses = 0;
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
-    if (!n->mark) drop(n);
+    if (!n->mark) drop_node(n);
     else {
       n->id = kept;
       g->nodes.v[kept++] = n;
@@ -301,22 +279,22 @@ void tp_graph_sweep(tp_graph *g) {
 /* ---- order ---- */
 
 /* Tarjan's algorithm from consumers to producers, without recursion: components come out producers first. */
-typedef struct { int node, edge; } frame;
+typedef struct { int node, edge; } dfs_frame;
 typedef struct {
   const tp_graph *g;
   int *scc, *low, *num, *stack, nstack, count, nscc;
-  frame *todo;
+  dfs_frame *todo;
   int ntodo;
-} tarjan;
+} scc_search;
 
-static void enter(tarjan *t, int id) {
+static void enter(scc_search *t, int id) {
   t->num[id] = t->low[id] = ++t->count;
   t->stack[t->nstack++] = id;
   t->scc[id] = -1;
-  t->todo[t->ntodo++] = (frame){ id, 0 };
+  t->todo[t->ntodo++] = (dfs_frame){ id, 0 };
 }
 
-static void leave(tarjan *t, int id) {
+static void leave(scc_search *t, int id) {
   t->ntodo--;
   if (t->ntodo) {
     int up = t->todo[t->ntodo - 1].node;
@@ -331,10 +309,10 @@ static void leave(tarjan *t, int id) {
   t->nscc++;
 }
 
-static void walk(tarjan *t, int root) {
+static void walk(scc_search *t, int root) {
   enter(t, root);
   while (t->ntodo) {
-    frame *f = &t->todo[t->ntodo - 1];
+    dfs_frame *f = &t->todo[t->ntodo - 1];
     const tp_node *n = t->g->nodes.v[f->node];
     if (f->edge == n->nin) {
       leave(t, f->node);
@@ -385,7 +363,7 @@ int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
   int n = g->nodes.n;
   tp_arena a;
   tp_scratch_init(&a);
-  tarjan t = { .g = g, .scc = scc, .low = TP_NEWN(&a, int, n), .num = TP_NEWN(&a, int, n), .stack = TP_NEWN(&a, int, n), .todo = TP_NEWN(&a, frame, n) };
+  scc_search t = { .g = g, .scc = scc, .low = TP_NEWN(&a, int, n), .num = TP_NEWN(&a, int, n), .stack = TP_NEWN(&a, int, n), .todo = TP_NEWN(&a, dfs_frame, n) };
   for (int i = 0; i < n; i++)
     if (!t.num[i]) walk(&t, i);
   if (order) {

@@ -19,9 +19,12 @@ typedef enum { TP_DIFF_D, TP_DIFF_N, TP_DIFF_S } tp_diff;
 typedef struct { const char *text; tp_cls cls; int nin, nout; tp_batch batch; tp_diff diff; } tp_oprow;
 extern const tp_oprow tp_ops[TP_NOP];
 bool tp_op_parse(const char *text, tp_op *out);
+enum { TP_CX, TP_CW, TP_CY };                                   /* y = conv(x, w) */
+const int *tp_conv_roles(tp_op op);                             /* which of these the two operands and the result of a convolution are */
 
 typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;
 typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;
+tp_red tp_op_red(tp_op op);                                     /* of a reduction */
 double tp_red_identity(tp_red red, tp_dtype d);                /* what adds nothing */
 
 /* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */
@@ -31,25 +34,17 @@ typedef struct tp_node tp_node;
 typedef struct tp_graph tp_graph;
 typedef struct { tp_node *node; int out; } tp_val;              /* node == NULL: nothing */
 
+typedef struct tp_spec { tp_dtype dtype; int rank; const tp_ix *const *shape; } tp_spec;
 /* Everything an operator needs besides operands; unused fields are 0. Arrays are copied into the graph by tp_build. */
 typedef struct tp_attr {
-  tp_dtype dtype;
-  int naxes; const int *axes;
-  int axis; bool keepdim, flag;
-  tp_check check;
-  double f[2]; int64_t i[2];
-  int nix; const tp_ix *const *ix;                              /* shape of sources and declared tensors, reshape, expand; slice and pad bounds; value */
-  int ndom; const tp_sym *const *dom;                           /* domain given by the script: SRC, MERGE, ACCUM, PARAM, CALL */
-  int nalong; const tp_sym *const *along;                       /* PARAM: subset of dom, in order */
-  int nover; const tp_sym *const *over;                         /* CALL */
-  const tp_at *at;                                              /* READ: one per dim of the operand's domain */
-  tp_randkind rand; tp_red red; uint64_t hash;                  /* RAND; ACCUM */
-  const char *str;                                              /* INPUT, PARAM: its name; ENV_*: the environment's */
-  tp_array *data;                                               /* CONST: kept (ref) by the graph */
-  int fn;                                                       /* CALL: number in the program's table of callbacks */
-  int nspec; const struct tp_spec *spec;                        /* CALL: its results */
+#define A(kind, type, field, dimension) type field dimension;
+#define W(type, field) type field;
+#define L(kind, type, field) int n##field; type const *field;
+#include "graph/attrs.def"
+#undef A
+#undef W
+#undef L
 } tp_attr;
-typedef struct tp_spec { tp_dtype dtype; int rank; const tp_ix *const *shape; } tp_spec;
 
 /* One operand. Identity but for ACCUM, where the edge is one contribution: with u the node's point and p the operand's,
  *   scatter (gather == false): at has one entry per dim of the NODE's domain, over the operand's dims: y[u] gets the operand at p for every p whose
@@ -163,9 +158,6 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
 /* No dim of s->dom is moved by at (of x's dims). */
 tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);         /* each dim at its own value */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
-/* Every index expression that n says becomes what fn makes of it, in lists of a's; a NULL: fn only looks at them. exprs.c */
-typedef const tp_ix *tp_ixfn(void *ud, const tp_ix *e);
-void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud);
 bool tp_node_mentions(const tp_node *n, const tp_sym *s);       /* in an index, an extent, a condition or a value */
 
 /* v read at `at` (one entry per dim of v's domain; identity dims: {false, dim}). Gives v itself for the identity; composes READ of READ when both are points. */
@@ -201,10 +193,13 @@ enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions, 
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);  /* what prints parses; CONST data inline; CALL by number */
 void tp_graph_dot(tp_buf *b, const tp_graph *g);
-/* Those attributes that are numbers, words and strings: items of a list in braces, of which *count have been written, and one item read by its key. */
+/* Attributes as items of a list in braces, of which *count have been written, and one item read by its key. Plans know no op and no c: theirs hold no expressions. */
 tp_buf *tp_attr_item(tp_buf *b, int *count, const char *key);  /* "{key" or ", key" */
-void tp_attr_print(tp_buf *b, const tp_attr *a, int *count);
-bool tp_attr_parse(tp_scan *in, tp_attr *a, const char *key, bool *known);
+void tp_attr_print(tp_buf *b, const tp_attr *a, const tp_op *op, int *count);
+bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known);
+void tp_attr_key(tp_buf *b, const tp_attr *a);              /* bytes that are the same of equal ones */
+/* Index expressions of attributes, results and edges; one with false is the last. False: there was one. */
+bool tp_each_ix(const tp_node *n, bool (*on)(void *ud, const tp_ix *e), void *ud);
 /* Marks, by node id, what n is made of through edges, and n; what is marked already was gone through. */
 void tp_reach(tp_arena *a, tp_node *n, bool *seen);
 const char *tp_red_name(tp_red red);                        /* "sum" */

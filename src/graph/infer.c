@@ -52,8 +52,7 @@ void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_i
   n->out[k] = (tp_out){ d, rank, tp_dup(&g->arena, shape, sizeof *shape * (size_t)rank) };
 }
 
-/* The usual case: one result. */
-static bool out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape) {
+bool tp_out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape) {
   tp_outs(g, n, 1);
   tp_out_set(g, n, 0, d, rank, shape);
   return true;
@@ -61,7 +60,7 @@ static bool out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *con
 
 static bool same_shape(tp_graph *g, tp_node *n, tp_dtype d) {
   const tp_out *x = tp_outof(n->in[0].src);
-  return out1(g, n, d, x->rank, x->shape);
+  return tp_out1(g, n, d, x->rank, x->shape);
 }
 
 /* ---- domains ---- */
@@ -153,7 +152,7 @@ static bool infer_const(tp_graph *g, tp_node *n) {
   const tp_array *a = n->attr.data;
   const tp_ix *shape[TP_MAXRANK];
   for (int i = 0; i < a->rank; i++) shape[i] = tp_ix_const(g->ix, a->shape[i]);
-  return out1(g, n, a->dtype, a->rank, shape);
+  return tp_out1(g, n, a->dtype, a->rank, shape);
 }
 
 static bool ends_ok(tp_graph *g, const tp_node *n, const char *what, tp_error *err) {
@@ -168,10 +167,10 @@ static bool infer_src(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   if (n->op == TP_OP_INPUT && !ends_ok(g, n, "input", err)) return false;
   if (n->op == TP_OP_CONST) return infer_const(g, n);
-  if (n->op == TP_OP_VALUE) return out1(g, n, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
+  if (n->op == TP_OP_VALUE) return tp_out1(g, n, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
   if (n->op == TP_OP_RAND && !rand_ok(n, err)) return false;
   if (n->op == TP_OP_IOTA && (a->axis < 0 || a->axis >= a->nix)) return tp_bad_shape(n, err, "axis %d of rank %d", a->axis, a->nix);
-  return tp_rank_ok(n, a->nix + (n->op == TP_OP_INPUT ? n->ndom : 0), err) && out1(g, n, n->op == TP_OP_IOTA ? TP_I64 : a->dtype, a->nix, a->ix);
+  return tp_rank_ok(n, a->nix + (n->op == TP_OP_INPUT ? n->ndom : 0), err) && tp_out1(g, n, n->op == TP_OP_IOTA ? TP_I64 : a->dtype, a->nix, a->ix);
 }
 
 /* ---- elementwise ---- */
@@ -189,7 +188,7 @@ static bool broadcast_all(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
     const tp_out *x = tp_outof(n->in[k].src);
     if (!tp_broadcast(g, n, &rank, shape, x->rank, x->shape)) return tp_bad_shape(n, err, "shapes do not broadcast (they align at the last axis, and only a literal 1 stretches)");
   }
-  return out1(g, n, d, rank, shape);
+  return tp_out1(g, n, d, rank, shape);
 }
 
 static bool infer_un(tp_graph *g, tp_node *n, tp_error *err) {
@@ -243,7 +242,7 @@ static bool reduced(tp_graph *g, tp_node *n, int naxes, const int *axes, tp_dtyp
     if (!gone) shape[rank++] = x->shape[i];
     else if (n->attr.keepdim) shape[rank++] = tp_ix_const(g->ix, 1);
   }
-  return out1(g, n, d, rank, shape);
+  return tp_out1(g, n, d, rank, shape);
 }
 
 static bool infer_red(tp_graph *g, tp_node *n, tp_error *err) {
@@ -349,7 +348,7 @@ static bool infer_grad(tp_graph *g, tp_node *n, tp_error *err) {
     if (!tp_dtype_float(tp_dtypeof(n->in[k].src)))
       return tp_bad_dtype(n, err, k + 1 < n->nin - n->attr.i[0] ? "a loss must be a float: convert with :to(\"f32\")" : "only floats have gradients: convert with :to(\"f32\")");
   const tp_out *x = tp_outof(n->in[n->nin - 1].src);
-  return out1(g, n, x->dtype, x->rank, x->shape);
+  return tp_out1(g, n, x->dtype, x->rank, x->shape);
 }
 
 /* ---- all of them ---- */
@@ -451,7 +450,7 @@ tp_node *tp_build(tp_graph *g, tp_op op, int nin, const tp_val *in, const tp_att
   if (!attr) attr = &none;
   if (!operands_ok(g, op, nin, in, err) || !name_free(g, op, attr, err)) return NULL;
   tp_node *n = tp_node_new(g, op);
-  tp_attr_copy(g, &n->attr, attr, op == TP_OP_READ ? in[0].node->ndom : 0);
+  tp_attr_copy(g, &n->attr, attr);
   for (int k = 0; k < nin; k++) tp_edge_push(g, n, (tp_edge){ .src = in[k], .pos = g->pos });
   bool ok = tp_infer(g, n, err);
   if (!sizes_fit(g, n, err) || !ok) {

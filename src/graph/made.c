@@ -6,20 +6,7 @@
 
 /* ---- elements ---- */
 
-static int64_t offset_of(const tp_lens *v, const int64_t *at) {
-  int64_t o = 0;
-  for (int i = 0; i < v->rank; i++) o += at[i] * v->stride[i];
-  return o;
-}
-
-/* The next multi-index below shape, row major; false: that was the last. */
-static bool next(int rank, const int64_t *shape, int64_t *at) {
-  for (int i = rank - 1; i >= 0; i--) {
-    if (++at[i] < shape[i]) return true;
-    at[i] = 0;
-  }
-  return false;
-}
+static int64_t offset_of(const tp_lens *v, const int64_t *at) { return tp_offset(v->rank, at, v->stride); }
 
 static bool is_empty(int rank, const int64_t *shape) {
   bool none = false;
@@ -52,7 +39,7 @@ bool tp_lens_finite(const tp_lens *v) {
   if (v->dtype == TP_F32 && dense(v)) return finite_f32(v->data, n);
   do
     if (!tp_lens_finite_at(v, at)) return false;
-  while (next(v->rank, v->shape, at));
+  while (tp_next_index(v->rank, v->shape, at));
   return true;
 }
 
@@ -92,7 +79,7 @@ static bool of_axes(const asking *q) {
   do {
     for (int i = 0; i < x->rank; i++) at[i] = from[i] + rest[i];
     if (!ask(q, 0, at)) return false;
-  } while (next(x->rank, shape, rest));
+  } while (tp_next_index(x->rank, shape, rest));
   return true;
 }
 
@@ -123,30 +110,27 @@ static bool of_product(const asking *q) {
   return true;
 }
 
-enum { X, W, Y };
-
 /* All (n, g, o, c, p, k) of the form (ops.def) whose element of the result is this one. */
 static bool of_windows(const asking *q) {
-  static const int roles[3][3] = { { X, W, Y }, { Y, W, X }, { X, Y, W } };
   const tp_made *m = q->m;
-  const int *role = roles[m->op - TP_OP_CONV];
+  const int *role = tp_conv_roles(m->op);
   const tp_lens *v[3];
   int d = m->out.rank - 3;
   v[role[0]] = &m->in[0], v[role[1]] = &m->in[1], v[role[2]] = &m->out;
-  int64_t all[4 + TP_MAXRANK] = { v[X]->shape[0], v[X]->shape[1], v[W]->shape[1], v[W]->shape[2] }, at[4 + TP_MAXRANK] = { 0 };
-  for (int i = 0; i < d; i++) all[4 + i] = v[Y]->shape[3 + i], all[4 + d + i] = v[W]->shape[3 + i];
+  int64_t all[4 + 2 * TP_MAXRANK] = { v[TP_CX]->shape[0], v[TP_CX]->shape[1], v[TP_CW]->shape[1], v[TP_CW]->shape[2] }, at[4 + 2 * TP_MAXRANK] = { 0 };
+  for (int i = 0; i < d; i++) all[4 + i] = v[TP_CY]->shape[3 + i], all[4 + d + i] = v[TP_CW]->shape[3 + i];
   if (is_empty(4 + 2 * d, all)) return true;
   do {
     int64_t e[3][TP_MAXRANK] = { { at[0], at[1], at[3] }, { at[1], at[2], at[3] }, { at[0], at[1], at[2] } };
     bool ok = true;
     for (int i = 0; i < d; i++) {
-      e[Y][3 + i] = at[4 + i], e[W][3 + i] = at[4 + d + i];
-      e[X][3 + i] = at[4 + i] * m->attr->axes[3 * i] + at[4 + d + i] * m->attr->axes[3 * i + 1] - m->attr->axes[3 * i + 2];
-      ok &= e[X][3 + i] >= 0 && e[X][3 + i] < v[X]->shape[3 + i];
+      e[TP_CY][3 + i] = at[4 + i], e[TP_CW][3 + i] = at[4 + d + i];
+      e[TP_CX][3 + i] = at[4 + i] * m->attr->axes[3 * i] + at[4 + d + i] * m->attr->axes[3 * i + 1] - m->attr->axes[3 * i + 2];
+      ok &= e[TP_CX][3 + i] >= 0 && e[TP_CX][3 + i] < v[TP_CX]->shape[3 + i];
     }
     if (!ok || memcmp(e[role[2]], q->at, sizeof *q->at * (size_t)(3 + d))) continue;
     if (!ask(q, 0, e[role[0]]) || !ask(q, 1, e[role[1]])) return false;
-  } while (next(4 + 2 * d, all, at));
+  } while (tp_next_index(4 + 2 * d, all, at));
   return true;
 }
 
@@ -182,7 +166,7 @@ static bool of_scattered(const asking *q) {
       else if (i != axis) here &= at[j] == q->at[i];
     }
     if (here && !ask(q, 2, at)) return false;
-  } while (next(src->rank, shape, at));
+  } while (tp_next_index(src->rank, shape, at));
   return true;
 }
 
@@ -225,10 +209,10 @@ bool tp_made_each(const tp_made *m, const int64_t *at, tp_made_fn *fn, void *ud)
 
 /* ---- does it arise here? ---- */
 
-typedef struct seen { const tp_made *m; int64_t n; } seen;
+typedef struct counting { const tp_made *m; int64_t n; } counting;
 
 static bool still_finite(void *ud, int k, const int64_t *at) {
-  seen *s = ud;
+  counting *s = ud;
   s->n++;
   return tp_lens_finite_at(k < s->m->nin ? &s->m->in[k] : &s->m->out, at);
 }
@@ -237,9 +221,9 @@ bool tp_made_find(const tp_made *m, int64_t *at) {
   memset(at, 0, sizeof *at * TP_MAXRANK);
   if (tp_lens_finite(&m->out)) return false;
   do {
-    seen s = { m, 0 };
+    counting s = { m, 0 };
     if (!tp_lens_finite_at(&m->out, at) && tp_made_each(m, at, still_finite, &s) && s.n) return true;
-  } while (next(m->out.rank, m->out.shape, at));
+  } while (tp_next_index(m->out.rank, m->out.shape, at));
   return false;
 }
 

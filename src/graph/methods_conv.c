@@ -4,13 +4,13 @@
 #include "graph/core.h"
 #include <math.h>
 
-enum { MAXD = 2 };
-typedef struct window { int d; const tp_ix *size[MAXD]; int64_t stride[MAXD], dilation[MAXD], lo[MAXD], hi[MAXD]; } window;
+enum { SPATIAL = 2 };
+typedef struct window { int d; const tp_ix *size[SPATIAL]; int64_t stride[SPATIAL], dilation[SPATIAL], lo[SPATIAL], hi[SPATIAL]; } window;
 
 static int spatial_of(const tp_method *m) { return strchr(m->name, '1') ? 1 : 2; }
 
 /* One number for all spatial axes, or one for each. */
-static bool numbers(tp_mk k, const tp_method *m, const tp_arg *a, const char *what, int d, int64_t dflt, int64_t least, int64_t *out) {
+static bool conv_numbers(tp_mk k, const tp_method *m, const tp_arg *a, const char *what, int d, int64_t dflt, int64_t least, int64_t *out) {
   for (int i = 0; i < d; i++) {
     out[i] = dflt;
     if (!a->kind) continue;
@@ -34,7 +34,7 @@ static const tp_ix *count(tp_mk k, const window *w, int i, const tp_ix *extent) 
   return tp_ix_addc(c, tp_ix_fdiv(c, room, w->stride[i]), 1);
 }
 
-static bool fits(tp_mk k, const tp_method *m, const window *w, int i, const tp_ix *extent) {
+static bool window_fits(tp_mk k, const tp_method *m, const window *w, int i, const tp_ix *extent) {
   int64_t room;
   const tp_ix *all = tp_ix_addc(k.g->ix, extent, w->lo[i] + w->hi[i]), *r = reach(k, w, i);
   if (!tp_ix_is_const(tp_ix_sub(k.g->ix, all, r), &room) || room >= 0) return true;
@@ -54,10 +54,10 @@ static tp_val batched(tp_mk k, const tp_method *m, tp_val x, int d, bool *alone)
 
 /* ---- convolution ---- */
 
-typedef struct conv { tp_val x, w, bias; tp_dtype dtype; int64_t groups; bool alone; window at; } conv;
+typedef struct conv_call { tp_val x, w, bias; tp_dtype dtype; int64_t groups; bool alone; window at; } conv_call;
 
 /* Integers stay; 16-bit floats are computed in f32 and rounded once. */
-static bool dtypes(tp_mk k, conv *c) {
+static bool dtypes(tp_mk k, conv_call *c) {
   tp_dtype d = tp_dtype_promote(tp_dtypeof(c->x), tp_dtypeof(c->w));
   if (c->bias.node) d = tp_dtype_promote(d, tp_dtypeof(c->bias));
   c->dtype = d == TP_BOOL ? TP_I64 : d;
@@ -82,7 +82,7 @@ static tp_val grouped(tp_mk k, const tp_method *m, tp_val x, int axis, int64_t g
 }
 
 static tp_val form(tp_mk k, tp_op op, tp_val a, tp_val b, const window *w, const tp_ix *const *shape) {
-  int axes[3 * MAXD];
+  int axes[3 * SPATIAL];
   for (int i = 0; i < w->d; i++) {
     axes[3 * i] = (int)w->stride[i];
     axes[3 * i + 1] = (int)w->dilation[i];
@@ -92,7 +92,7 @@ static tp_val form(tp_mk k, tp_op op, tp_val a, tp_val b, const window *w, const
 }
 
 /* Groups joined, bias added, the batch of one gone. */
-static tp_val finished(tp_mk k, const tp_method *m, const conv *c, tp_val y) {
+static tp_val finished(tp_mk k, const tp_method *m, const conv_call *c, tp_val y) {
   const tp_ix *shape[TP_MAXRANK];
   int d = c->at.d;
   if (!y.node) return y;
@@ -111,7 +111,7 @@ static tp_val finished(tp_mk k, const tp_method *m, const conv *c, tp_val y) {
 }
 
 /* What all convolutions are given: a[0 .. 2] are x, weight, bias. */
-static bool given(tp_mk k, const tp_method *m, conv *c, const tp_arg *a, const tp_arg *stride, const tp_arg *dilation, const tp_arg *groups) {
+static bool given(tp_mk k, const tp_method *m, conv_call *c, const tp_arg *a, const tp_arg *stride, const tp_arg *dilation, const tp_arg *groups) {
   int d = c->at.d = spatial_of(m);
   c->x = a[0].val;
   c->w = a[1].val;
@@ -121,10 +121,10 @@ static bool given(tp_mk k, const tp_method *m, conv *c, const tp_arg *a, const t
   if (tp_rankof(c->w) != d + 2) return tp_wrong(k, m, TP_E_SHAPE, "weight has %d axes, must have %d: channels of both sides and its size", tp_rankof(c->w), d + 2);
   if (!dtypes(k, c) || !(c->x = batched(k, m, c->x, d, &c->alone)).node) return false;
   for (int i = 0; i < d; i++) c->at.size[i] = mk_extent(c->w, 2 + i);
-  return numbers(k, m, stride, "stride", d, 1, 1, c->at.stride) && numbers(k, m, dilation, "dilation", d, 1, 1, c->at.dilation);
+  return conv_numbers(k, m, stride, "stride", d, 1, 1, c->at.stride) && conv_numbers(k, m, dilation, "dilation", d, 1, 1, c->at.dilation);
 }
 
-static bool channels_match(tp_mk k, const tp_method *m, const conv *c, const tp_ix *wanted) {
+static bool channels_match(tp_mk k, const tp_method *m, const conv_call *c, const tp_ix *wanted) {
   if (tp_extent_eq(k.g, mk_extent(c->x, 1), wanted, m->name)) return true;
   return tp_wrong(k, m, TP_E_SHAPE, "x has %s channels, the weight with groups = %lld wants %s", tp_ix_str(k.g->ix, mk_extent(c->x, 1)), (long long)c->groups, tp_ix_str(k.g->ix, wanted));
 }
@@ -134,7 +134,7 @@ static bool padding(tp_mk k, const tp_method *m, const tp_arg *p, window *w) {
   bool same = p->kind == 'N' && strcmp(p->s, "same") == 0, valid = p->kind == 'N' && strcmp(p->s, "valid") == 0;
   static const tp_arg none;
   if (p->kind == 'N' && !same && !valid) return tp_wrong(k, m, TP_E_OPTION, "padding is a number, a table of numbers, \"same\" or \"valid\", not \"%s\"", p->s);
-  if (!numbers(k, m, p->kind == 'N' ? &none : p, "padding", w->d, 0, 0, w->lo)) return false;
+  if (!conv_numbers(k, m, p->kind == 'N' ? &none : p, "padding", w->d, 0, 0, w->lo)) return false;
   memcpy(w->hi, w->lo, sizeof w->hi);
   for (int i = 0; same && i < w->d; i++) {
     int64_t all;
@@ -147,12 +147,12 @@ static bool padding(tp_mk k, const tp_method *m, const tp_arg *p, window *w) {
 }
 
 METHOD(tp_m_conv) {
-  conv c = { 0 };
-  const tp_ix *shape[MAXD + 3];
+  conv_call c = { 0 };
+  const tp_ix *shape[SPATIAL + 3];
   if (!given(MK, m, &c, a, &a[3], &a[5], &a[6]) ||
       !padding(MK, m, &a[4], &c.at) || !channels_match(MK, m, &c, tp_ix_mulc(g->ix, mk_extent(c.w, 1), c.groups))) return false;
   for (int i = 0; i < c.at.d; i++) {
-    if (!fits(MK, m, &c.at, i, mk_extent(c.x, 2 + i))) return false;
+    if (!window_fits(MK, m, &c.at, i, mk_extent(c.x, 2 + i))) return false;
     shape[3 + i] = count(MK, &c.at, i, mk_extent(c.x, 2 + i));
   }
   tp_val x = grouped(MK, m, c.x, 1, c.groups, "x"), w = grouped(MK, m, c.w, 0, c.groups, "weight");
@@ -165,11 +165,11 @@ METHOD(tp_m_conv) {
 
 /* (extent - 1) stride - 2 padding + reach + output_padding */
 METHOD(tp_m_conv_transpose) {
-  conv c = { 0 };
-  int64_t more[MAXD];
-  const tp_ix *shape[MAXD + 3];
+  conv_call c = { 0 };
+  int64_t more[SPATIAL];
+  const tp_ix *shape[SPATIAL + 3];
   if (!given(MK, m, &c, a, &a[3], &a[7], &a[6]) ||
-      !numbers(MK, m, &a[4], "padding", c.at.d, 0, 0, c.at.lo) || !numbers(MK, m, &a[5], "output_padding", c.at.d, 0, 0, more) ||
+      !conv_numbers(MK, m, &a[4], "padding", c.at.d, 0, 0, c.at.lo) || !conv_numbers(MK, m, &a[5], "output_padding", c.at.d, 0, 0, more) ||
       !channels_match(MK, m, &c, mk_extent(c.w, 0))) return false;
   for (int i = 0; i < c.at.d; i++) {
     if (more[i] >= TP_MAX(c.at.stride[i], c.at.dilation[i]))
@@ -187,7 +187,7 @@ METHOD(tp_m_conv_transpose) {
 
 /* ---- pooling: windows as two more axes, reduced ---- */
 
-typedef struct pool { tp_val x; bool alone, ceil; window at; const tp_ix *n[MAXD]; } pool;
+typedef struct pool { tp_val x; bool alone, ceil; window at; const tp_ix *n[SPATIAL]; } pool;
 
 /* With ceil_mode a last window may reach beyond the padding if it begins before it. */
 static const tp_ix *places(tp_mk k, const pool *p, int i, const tp_ix *extent) {
@@ -200,19 +200,19 @@ static const tp_ix *places(tp_mk k, const pool *p, int i, const tp_ix *extent) {
 }
 
 static bool pooled(tp_mk k, const tp_method *m, pool *p, const tp_arg *a, const tp_arg *stride, const tp_arg *pad, const tp_arg *dilation, const tp_arg *ceil) {
-  int64_t size[MAXD];
+  int64_t size[SPATIAL];
   window *w = &p->at;
   w->d = spatial_of(m);
   p->ceil = tp_arg_b(ceil, false);
   p->x = batched(k, m, a[0].val, w->d, &p->alone);
-  if (!p->x.node || !numbers(k, m, &a[1], "kernel_size", w->d, 1, 1, size) || !numbers(k, m, stride, "stride", w->d, 0, 1, w->stride) ||
-      !numbers(k, m, dilation, "dilation", w->d, 1, 1, w->dilation) || !numbers(k, m, pad, "padding", w->d, 0, 0, w->lo)) return false;
+  if (!p->x.node || !conv_numbers(k, m, &a[1], "kernel_size", w->d, 1, 1, size) || !conv_numbers(k, m, stride, "stride", w->d, 0, 1, w->stride) ||
+      !conv_numbers(k, m, dilation, "dilation", w->d, 1, 1, w->dilation) || !conv_numbers(k, m, pad, "padding", w->d, 0, 0, w->lo)) return false;
   memcpy(w->hi, w->lo, sizeof w->hi);
   for (int i = 0; i < w->d; i++) {
     if (!stride->kind) w->stride[i] = size[i];
     w->size[i] = mk_int(k, size[i]);
     if (2 * w->lo[i] > size[i]) return tp_wrong(k, m, TP_E_OPTION, "padding is %lld; it must be at most half of kernel_size", (long long)w->lo[i]);
-    if (!fits(k, m, w, i, mk_extent(p->x, 2 + i))) return false;
+    if (!window_fits(k, m, w, i, mk_extent(p->x, 2 + i))) return false;
     p->n[i] = places(k, p, i, mk_extent(p->x, 2 + i));
   }
   return true;
@@ -222,7 +222,7 @@ static bool pooled(tp_mk k, const tp_method *m, pool *p, const tp_arg *a, const 
 static tp_val over_windows(tp_mk k, const pool *p, tp_op op, double fill) {
   const window *w = &p->at;
   tp_val x = p->x;
-  int axes[MAXD];
+  int axes[SPATIAL];
   for (int i = 0; i < w->d && x.node; i++) {
     int64_t size, axis = axes[i] = 3 + 2 * i;
     tp_ix_is_const(w->size[i], &size);
@@ -240,7 +240,7 @@ METHOD(tp_m_max_pool) {
 }
 
 /* How many elements of axis i the windows see: [n, 1 ..] of f32 or f64. With padding counted, that of ceil_mode's last window is not. */
-static tp_val seen(tp_mk k, const pool *p, int i, bool padding_counts, tp_dtype d) {
+static tp_val seen_of(tp_mk k, const pool *p, int i, bool padding_counts, tp_dtype d) {
   const window *w = &p->at;
   int64_t size, pad = padding_counts ? w->lo[i] : 0;
   tp_ix_is_const(w->size[i], &size);
@@ -268,6 +268,6 @@ METHOD(tp_m_avg_pool) {
   }
   if (divisor->kind || whole) y = mk_binc(MK, TP_OP_DIV, y, (double)(divisor->kind ? divisor->i : size));
   else
-    for (int i = 0; i < p.at.d; i++) y = mk_div(MK, y, seen(MK, &p, i, with_padding, tp_dtypeof(y)));
+    for (int i = 0; i < p.at.d; i++) y = mk_div(MK, y, seen_of(MK, &p, i, with_padding, tp_dtypeof(y)));
   GIVE(mk_cast(MK, p.alone ? mk_squeeze(MK, y, 0) : y, tp_float_of(a[0].val)));
 }

@@ -9,7 +9,7 @@ typedef struct making {                         /* what all of them are given */
   const tp_arg *name;
 } making;
 
-static bool start(tp_mk k, const tp_method *m, const tp_arg *a, int options, tp_dtype dflt, making *o) {
+static bool creation_start(tp_mk k, const tp_method *m, const tp_arg *a, int options, tp_dtype dflt, making *o) {
   const tp_arg *d = &a[options];
   *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom, d[0].kind ? d[0].dtype : dflt, &d[2] };
   for (int i = 0; i < o->rank; i++) {
@@ -33,13 +33,13 @@ static tp_val filled(tp_mk k, const making *o, double v) { return named(k, mk_fi
 
 METHOD(tp_m_zeros) {
   making o;
-  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
   GIVE(filled(MK, &o, 0));
 }
 
 METHOD(tp_m_ones) {
   making o;
-  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
   GIVE(filled(MK, &o, 1));
 }
 
@@ -53,7 +53,7 @@ static tp_val over(tp_mk k, tp_val v, const making *o) {
 
 METHOD(tp_m_full) {
   making o;
-  if (!start(MK, m, a, 2, TP_F32, &o)) return false;
+  if (!creation_start(MK, m, a, 2, TP_F32, &o)) return false;
   const tp_arg *v = &a[1];
   double num;
   const char *no = v->weak ? tp_weak_refused(v, o.dtype, &num) : NULL;
@@ -65,7 +65,7 @@ METHOD(tp_m_full) {
 
 METHOD(tp_m_eye) {
   making o;
-  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
   if (o.rank < 1 || o.rank > 2) return tp_wrong(MK, m, TP_E_SHAPE, "the shape is {n} or {n, m}");
   const tp_ix *shape[2] = { o.shape[0], o.shape[o.rank - 1] };
   tp_val row = mk_iota(MK, 0, 2, shape, o.ndom, o.dom), col = mk_iota(MK, 1, 2, shape, o.ndom, o.dom);
@@ -80,7 +80,7 @@ static tp_val ramp(tp_mk k, const making *o, double first, tp_val step) {
 
 METHOD(tp_m_arange) {
   making o;
-  if (!start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
+  if (!creation_start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
   double first = tp_arg_f(&a[1], 0), step = tp_arg_f(&a[2], 1);
   bool whole = first == floor(first) && step == floor(step);
   if (!whole && !tp_dtype_float(o.dtype)) return tp_wrong(MK, m, TP_E_DTYPE, "integers start and step by integers");
@@ -90,7 +90,7 @@ METHOD(tp_m_arange) {
 
 METHOD(tp_m_linspace) {
   making o;
-  if (!start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
+  if (!creation_start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
   const tp_ix *gaps = tp_ix_max(g->ix, tp_ix_addc(g->ix, o.shape[0], -1), mk_int(MK, 1));
   tp_val step = mk_cbin(MK, TP_OP_DIV, a[2].f - a[1].f, mk_size(MK, gaps, TP_F64));
   if (!step.node) return false;
@@ -128,19 +128,19 @@ static tp_val drawn(tp_mk k, const tp_method *m, const making *o, tp_attr at) {
 
 METHOD(tp_m_uniform) {
   making o;
-  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
   GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = o.dtype }));
 }
 
 METHOD(tp_m_normal) {
   making o;
-  if (!start(MK, m, a, 1, TP_F32, &o)) return false;
+  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
   GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_NORMAL, .dtype = o.dtype }));
 }
 
 METHOD(tp_m_bernoulli) {
   making o;
-  if (!start(MK, m, a, 2, TP_F32, &o)) return false;
+  if (!creation_start(MK, m, a, 2, TP_F32, &o)) return false;
   const tp_arg *p = &a[1];
   if (!p->kind || p->isnum) GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_BERNOULLI, .dtype = o.dtype, .f = { p->kind ? p->num : 0.5 } }));
   tp_val u = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F32 });
@@ -159,7 +159,7 @@ static tp_val limit(tp_mk k, const tp_method *m, const tp_arg *x) {
 METHOD(tp_m_randint) {
   making o;
   static const tp_arg zero = { .kind = 'I' };
-  if (!start(MK, m, a, 3, TP_I64, &o)) return false;
+  if (!creation_start(MK, m, a, 3, TP_I64, &o)) return false;
   const tp_arg *lo = a[2].kind ? &a[1] : &zero, *hi = a[2].kind ? &a[2] : &a[1];
   if (lo->kind == 'I' && hi->kind == 'I') GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = o.dtype, .i = { lo->i, hi->i } }));
   tp_val from = limit(MK, m, lo), to = limit(MK, m, hi);
@@ -170,7 +170,7 @@ METHOD(tp_m_randint) {
 
 METHOD(tp_m_randperm) {
   making o;
-  if (!start(MK, m, a, 1, TP_I64, &o) || !vector(MK, m, &o)) return false;
+  if (!creation_start(MK, m, a, 1, TP_I64, &o) || !vector(MK, m, &o)) return false;
   tp_val u = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F64 });
   tp_val order = mk_op(MK, TP_OP_SORT, 1, &u, &(tp_attr){ .axis = 0 });
   order.out = 1;

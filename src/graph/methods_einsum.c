@@ -28,7 +28,7 @@ static bool has(const char *letters, int n, char c) {
   return false;
 }
 
-static int place(const lettered *x, char c) {
+static int letter_place(const lettered *x, char c) {
   for (int i = 0; i < x->n; i++)
     if (x->letter[i] == c) return i;
   return -1;
@@ -53,7 +53,7 @@ static tp_val folded(tp_mk k, const lettered *x, const char *group[3]) {
   for (int i = 0; i < 3; i++) {
     shape[i] = mk_int(k, 1);
     for (const char *c = group[i]; *c; c++) {
-      order[n++] = place(x, *c);
+      order[n++] = letter_place(x, *c);
       shape[i] = tp_ix_mul(k.g->ix, shape[i], mk_extent(x->v, order[n - 1]));
     }
   }
@@ -65,14 +65,14 @@ static void letters(const lettered *x, const lettered *y, bool in_y, const char 
   int n = 0;
   for (int i = 0; i < x->n; i++) {
     char c = x->letter[i];
-    if ((place(y, c) >= 0) == in_y && (in_keep < 0 || (strchr(keep, c) != NULL) == in_keep)) out[n++] = c;
+    if ((letter_place(y, c) >= 0) == in_y && (in_keep < 0 || (strchr(keep, c) != NULL) == in_keep)) out[n++] = c;
   }
   out[n] = 0;
 }
 
 static bool agree(tp_mk k, const tp_method *m, const lettered *x, const lettered *y) {
   for (int i = 0; i < x->n; i++) {
-    int j = place(y, x->letter[i]);
+    int j = letter_place(y, x->letter[i]);
     if (j >= 0 && !tp_extent_eq(k.g, mk_extent(x->v, i), mk_extent(y->v, j), m->name))
       return tp_wrong(k, m, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i], tp_ix_str(k.g->ix, mk_extent(x->v, i)), tp_ix_str(k.g->ix, mk_extent(y->v, j)));
   }
@@ -95,9 +95,9 @@ static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, cons
   const tp_ix *shape[3 * TP_MAXRANK];
   int n = 0;
   lettered z = { .v = p };
-  for (const char *c = batch; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, place(x, *c));
-  for (const char *c = rows; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, place(x, *c));
-  for (const char *c = cols; *c && n < TP_MAXRANK; c++) z.letter[n] = *c, shape[n++] = mk_extent(y->v, place(y, *c));
+  for (const char *c = batch; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
+  for (const char *c = rows; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
+  for (const char *c = cols; *c && n < TP_MAXRANK; c++) z.letter[n] = *c, shape[n++] = mk_extent(y->v, letter_place(y, *c));
   z.n = n;
   z.v = mk_reshape(k, p, n, shape);
   *x = z;
@@ -164,7 +164,7 @@ static void drop_ones(tp_mk k, int n, lettered *op) {
     for (int a = op[i].n - 1; a >= 0; a--) {
       bool larger = false;
       for (int j = 0; j < n; j++) {
-        int b = place(&op[j], op[i].letter[a]);
+        int b = letter_place(&op[j], op[i].letter[a]);
         larger |= b >= 0 && !is_one(mk_extent(op[j].v, b));
       }
       if (!larger || !is_one(mk_extent(op[i].v, a))) continue;
@@ -227,6 +227,6 @@ METHOD(tp_m_einsum) {
   memcpy(keep, result.letter, (size_t)result.n);
   sum_out(MK, &op[0], keep);
   int order[TP_MAXRANK];
-  for (int i = 0; i < result.n; i++) order[i] = place(&op[0], result.letter[i]);
+  for (int i = 0; i < result.n; i++) order[i] = letter_place(&op[0], result.letter[i]);
   GIVE(mk_permute(MK, op[0].v, order));
 }

@@ -72,13 +72,13 @@ METHOD(tp_m_where) {
   GIVE(mk_select(MK, a[0].val, x, y));
 }
 
-/* x beyond the limit => the limit; at it too, so that the gradient there is 0. NaN stays. */
-static bool limited(tp_mk k, tp_op beyond, tp_val *x, const tp_arg *limit) {
+/* The limit stands first: it has the gradient where x is equal to it. NaN stays. */
+static bool limited(tp_mk k, tp_op extreme, tp_val *x, const tp_arg *limit) {
   tp_arg now = { .kind = 'T', .val = *x };
   tp_val v, c;
   if (!limit->kind) return true;
   if (!tp_weak(k, &now, limit, false, &v, &c)) return false;
-  *x = mk_select(k, mk_bin(k, beyond, v, c), c, v);
+  *x = mk_bin(k, extreme, c, v);
   return x->node;
 }
 
@@ -86,7 +86,7 @@ METHOD(tp_m_clamp) {
   const tp_arg *lo = &a[1], *hi = &a[2];
   tp_val x = a[0].val;
   if (!lo->kind && !hi->kind) return tp_wrong(MK, m, TP_E_OPTION, "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)");
-  if (!limited(MK, TP_OP_LE, &x, lo) || !limited(MK, TP_OP_GE, &x, hi)) return false;
+  if (!limited(MK, TP_OP_MAXIMUM, &x, lo) || !limited(MK, TP_OP_MINIMUM, &x, hi)) return false;
   GIVE(x);
 }
 
@@ -101,7 +101,7 @@ METHOD(tp_m_detach) { GIVE(mk_detach(MK, a[0].val)); }
 
 METHOD(tp_m_relu) {
   tp_val x = tp_dtypeof(a[0].val) == TP_BOOL ? mk_cast(MK, a[0].val, TP_I64) : a[0].val;
-  GIVE(mk_unless(MK, mk_binc(MK, TP_OP_LE, x, 0), x));
+  GIVE(mk_cbin(MK, TP_OP_MAXIMUM, 0, x));
 }
 
 METHOD(tp_m_leaky_relu) {

@@ -97,7 +97,7 @@ static tp_val total(tp_mk k, tp_val x) {
   return x.node ? mk_reduce(k, TP_OP_SUM, x, all_axes(x, axes), axes, false) : x;
 }
 
-static tp_val reduced(tp_mk k, const tp_method *m, tp_val x, const tp_arg *how) {
+static tp_val reduced_loss(tp_mk k, const tp_method *m, tp_val x, const tp_arg *how) {
   int axes[TP_MAXRANK];
   if (!x.node || is(how, "none", false)) return x;
   if (is(how, "sum", false)) return total(k, x);
@@ -107,7 +107,7 @@ static tp_val reduced(tp_mk k, const tp_method *m, tp_val x, const tp_arg *how) 
 }
 
 /* x and target in the dtype that is computed in, and that of the result. */
-static bool operands(tp_mk k, const tp_arg *a, tp_val *x, tp_val *t, tp_dtype *d) {
+static bool loss_operands(tp_mk k, const tp_arg *a, tp_val *x, tp_val *t, tp_dtype *d) {
   if (!tp_weak(k, &a[0], &a[1], false, x, t)) return false;
   tp_dtype both = tp_dtype_promote(tp_dtypeof(*x), tp_dtypeof(*t)), wide = both == TP_F64 ? TP_F64 : TP_F32;
   *d = tp_dtype_float(both) ? both : TP_F32;
@@ -119,19 +119,19 @@ static bool operands(tp_mk k, const tp_arg *a, tp_val *x, tp_val *t, tp_dtype *d
 METHOD(tp_m_mse_loss) {
   tp_val x, t;
   tp_dtype d;
-  if (!operands(MK, a, &x, &t, &d)) return false;
+  if (!loss_operands(MK, a, &x, &t, &d)) return false;
   tp_val e = mk_sub(MK, x, t);
-  GIVE(mk_cast(MK, reduced(MK, m, mk_mul(MK, e, e), &a[2]), d));
+  GIVE(mk_cast(MK, reduced_loss(MK, m, mk_mul(MK, e, e), &a[2]), d));
 }
 
 METHOD(tp_m_smooth_l1_loss) {
   tp_val x, t;
   tp_dtype d;
   double beta = tp_arg_f(&a[3], 1);
-  if (!operands(MK, a, &x, &t, &d)) return false;
+  if (!loss_operands(MK, a, &x, &t, &d)) return false;
   tp_val e = mk_sub(MK, x, t), y = mk_un(MK, TP_OP_ABS, e);
   if (beta > 0) y = mk_select(MK, mk_binc(MK, TP_OP_LT, y, beta), mk_mulc(MK, mk_mul(MK, e, e), 0.5 / beta), mk_addc(MK, y, -0.5 * beta));
-  GIVE(mk_cast(MK, reduced(MK, m, y, &a[2]), d));
+  GIVE(mk_cast(MK, reduced_loss(MK, m, y, &a[2]), d));
 }
 
 /* log x, -100 at least; 0 and below see a constant, so that no 0 * inf arises in the gradient. */
@@ -144,24 +144,24 @@ static tp_val safe_log(tp_mk k, tp_val x) {
 METHOD(tp_m_bce) {
   tp_val x, t, w = tp_arg_t(&a[2]);
   tp_dtype d;
-  if (!operands(MK, a, &x, &t, &d)) return false;
+  if (!loss_operands(MK, a, &x, &t, &d)) return false;
   tp_val on = mk_mul(MK, t, safe_log(MK, x)), off = mk_mul(MK, mk_cbin(MK, TP_OP_SUB, 1, t), safe_log(MK, mk_cbin(MK, TP_OP_SUB, 1, x)));
   tp_val y = mk_neg(MK, mk_add(MK, on, off));
   if (w.node) y = mk_mul(MK, y, w);
-  GIVE(mk_cast(MK, reduced(MK, m, y, &a[3]), d));
+  GIVE(mk_cast(MK, reduced_loss(MK, m, y, &a[3]), d));
 }
 
 /* t log t - t x, where 0 log 0 is 0 */
 METHOD(tp_m_kl_div) {
   tp_val x, t, y;
   tp_dtype d;
-  if (!operands(MK, a, &x, &t, &d)) return false;
+  if (!loss_operands(MK, a, &x, &t, &d)) return false;
   if (tp_arg_b(&a[3], false)) y = mk_mul(MK, mk_exp(MK, t), mk_sub(MK, t, x));
   else {
     tp_val zero = mk_binc(MK, TP_OP_EQ, t, 0), one = mk_num(MK, 1, tp_dtypeof(t));
     y = mk_sub(MK, mk_mul(MK, t, mk_log(MK, mk_select(MK, zero, one, t))), mk_mul(MK, t, x));
   }
-  if (!is(&a[2], "batchmean", false)) GIVE(mk_cast(MK, reduced(MK, m, y, &a[2]), d));
+  if (!is(&a[2], "batchmean", false)) GIVE(mk_cast(MK, reduced_loss(MK, m, y, &a[2]), d));
   if (tp_rankof(x) == 0) return tp_wrong(MK, m, TP_E_SHAPE, "a scalar has no batch axis");
   GIVE(mk_cast(MK, mk_div(MK, total(MK, y), mk_size(MK, mk_extent(x, 0), tp_dtypeof(x))), d));
 }
@@ -200,7 +200,7 @@ static tp_val by_index(const nll *c) {
   if (w.node) y = mk_mul(k, y, w);
   if (c->smooth > 0) y = mk_add(k, mk_mulc(k, y, 1 - c->smooth), mk_mulc(k, blur(c), c->smooth));
   y = mk_where(k, keep, y);
-  if (!is(c->reduction, "mean", true)) return reduced(k, c->m, y, c->reduction);
+  if (!is(c->reduction, "mean", true)) return reduced_loss(k, c->m, y, c->reduction);
   w = w.node ? mk_where(k, keep, w) : mk_cast(k, keep, tp_dtypeof(c->lp));
   return mk_div(k, total(k, y), total(k, w));
 }
@@ -212,7 +212,7 @@ static tp_val by_probability(const nll *c) {
     tp_val share = mk_cbin(k, TP_OP_DIV, c->smooth, mk_size(k, mk_extent(c->lp, c->axis), tp_dtypeof(c->lp)));
     t = mk_add(k, mk_mulc(k, t, 1 - c->smooth), share);
   }
-  return reduced(k, c->m, mk_neg(k, classes_sum(c, weighted(c, mk_mul(k, c->lp, t)))), c->reduction);
+  return reduced_loss(k, c->m, mk_neg(k, classes_sum(c, weighted(c, mk_mul(k, c->lp, t)))), c->reduction);
 }
 
 /* The weight of each class, [C], in x's shape. */
@@ -241,7 +241,7 @@ static const char *type_text(tp_mk k, tp_val v, int but) {
 }
 
 /* Class indices, x without the axis of classes; of `shares` also probabilities, as x. */
-static bool fits(const nll *c, tp_val x, tp_val target, bool shares) {
+static bool classes_fit(const nll *c, tp_val x, tp_val target, bool shares) {
   tp_mk k = c->k;
   bool probable = shares && tp_dtype_float(tp_dtypeof(target));
   if (probable ? shaped_as(c, target, x, -1) : !tp_dtype_float(tp_dtypeof(target)) && shaped_as(c, target, x, c->axis)) return true;
@@ -257,7 +257,7 @@ static bool prepare(nll *c, tp_val x, tp_val target, tp_val weight, bool shares)
   c->axis = rank == 1 ? 0 : 1;
   c->lp = tp_wide(k, x);
   c->target = tp_dtypeof(target) == TP_BOOL ? mk_cast(k, target, TP_I64) : tp_index_arg(k, target);
-  if (!c->lp.node || !c->target.node || !fits(c, x, target, shares)) return false;
+  if (!c->lp.node || !c->target.node || !classes_fit(c, x, target, shares)) return false;
   c->weight = weight.node ? spread_weight(k, c->m, weight, c->lp, c->axis) : tp_none;
   return !weight.node || c->weight.node;
 }

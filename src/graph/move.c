@@ -1,12 +1,6 @@
 /* Inference of contraction, convolution, movement, gathers and sort. */
 #include "graph/core.h"
 
-static bool out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape) {
-  tp_outs(g, n, 1);
-  tp_out_set(g, n, 0, d, rank, shape);
-  return true;
-}
-
 static bool one_dtype(const tp_node *n, int a, int b, tp_error *err) {
   return tp_dtypeof(n->in[a].src) == tp_dtypeof(n->in[b].src) || tp_bad_dtype(n, err, "convert one with :to");
 }
@@ -35,15 +29,12 @@ bool tp_infer_matmul(tp_graph *g, tp_node *n, tp_error *err) {
   if (!tp_broadcast(g, n, &lead, shape, lead, b->shape)) return tp_bad_shape(n, err, "leading axes do not broadcast");
   shape[r - 2] = a->shape[r - 2];
   shape[r - 1] = b->shape[r - 1];
-  return out1(g, n, a->dtype, r, shape);
+  return tp_out1(g, n, a->dtype, r, shape);
 }
 
 /* ---- convolution ---- */
 
 static bool some(tp_graph *g, const tp_node *n, const tp_ix *e, int64_t least) { return tp_extent_least(g, e, least, tp_ops[n->op].text); }
-
-enum { X, W, Y };                               /* roles: which operand, or the result, is which */
-static const int roles[3][3] = { { X, W, Y }, { Y, W, X }, { X, Y, W } };
 
 static bool conv_attrs(const tp_node *n, int rank, tp_error *err) {
   const tp_attr *a = &n->attr;
@@ -54,7 +45,7 @@ static bool conv_attrs(const tp_node *n, int rank, tp_error *err) {
 }
 
 bool tp_infer_conv(tp_graph *g, tp_node *n, tp_error *err) {
-  const int *role = roles[n->op - TP_OP_CONV];
+  const int *role = tp_conv_roles(n->op);
   const tp_out *a = tp_outof(n->in[0].src), *b = tp_outof(n->in[1].src);
   const tp_ix *const *s[3];
   if (!one_dtype(n, 0, 1, err)) return false;
@@ -63,12 +54,12 @@ bool tp_infer_conv(tp_graph *g, tp_node *n, tp_error *err) {
   s[role[0]] = a->shape;
   s[role[1]] = b->shape;
   s[role[2]] = n->attr.ix;
-  if (!eq(g, n, s[X][0], s[Y][0])) return tp_bad_shape(n, err, "batches differ");
-  if (!eq(g, n, s[X][1], s[W][0]) || !eq(g, n, s[X][1], s[Y][1])) return tp_bad_shape(n, err, "groups differ");
-  if (!eq(g, n, s[X][2], s[W][2]) || !eq(g, n, s[W][1], s[Y][2])) return tp_bad_shape(n, err, "channels differ");
+  if (!eq(g, n, s[TP_CX][0], s[TP_CY][0])) return tp_bad_shape(n, err, "batches differ");
+  if (!eq(g, n, s[TP_CX][1], s[TP_CW][0]) || !eq(g, n, s[TP_CX][1], s[TP_CY][1])) return tp_bad_shape(n, err, "groups differ");
+  if (!eq(g, n, s[TP_CX][2], s[TP_CW][2]) || !eq(g, n, s[TP_CW][1], s[TP_CY][2])) return tp_bad_shape(n, err, "channels differ");
   for (int i = 3; i < a->rank; i++)
     if (!some(g, n, n->attr.ix[i], n->op == TP_OP_CONV)) return tp_bad_shape(n, err, "a size of the result, %s, may be below %d", tp_ix_str(g->ix, n->attr.ix[i]), n->op == TP_OP_CONV);
-  return out1(g, n, a->dtype, a->rank, n->attr.ix);
+  return tp_out1(g, n, a->dtype, a->rank, n->attr.ix);
 }
 
 /* ---- movement ---- */
@@ -90,7 +81,7 @@ static bool reshape(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   const tp_attr *a = &n->attr;
   if (!tp_rank_ok(n, a->nix, err)) return false;
   if (!eq(g, n, product(g, x->rank, x->shape), product(g, a->nix, a->ix))) return tp_bad_shape(n, err, "as many elements are not in (%s)", target_text(g, n));
-  return out1(g, n, x->dtype, a->nix, a->ix);
+  return tp_out1(g, n, x->dtype, a->nix, a->ix);
 }
 
 static bool permute(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
@@ -103,7 +94,7 @@ static bool permute(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
     shape[i] = x->shape[axis];
   }
   if (n->attr.naxes != x->rank || seen != (1u << x->rank) - 1) return tp_bad_shape(n, err, "every axis must be named once");
-  return out1(g, n, x->dtype, x->rank, shape);
+  return tp_out1(g, n, x->dtype, x->rank, shape);
 }
 
 static bool expand(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
@@ -112,7 +103,7 @@ static bool expand(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   int grow = a->nix - x->rank;
   bool fits = grow >= 0;
   for (int i = 0; fits && i < x->rank; i++) fits = tp_is_one(x->shape[i]) || eq(g, n, x->shape[i], a->ix[grow + i]);
-  return fits ? out1(g, n, x->dtype, a->nix, a->ix) : tp_bad_shape(n, err, "does not expand to (%s) (only a literal 1 or a missing axis grows)", target_text(g, n));
+  return fits ? tp_out1(g, n, x->dtype, a->nix, a->ix) : tp_bad_shape(n, err, "does not expand to (%s) (only a literal 1 or a missing axis grows)", target_text(g, n));
 }
 
 /* Constants are judged here; what is symbolic is judged with the reads (need.c) or at run time. */
@@ -129,10 +120,10 @@ static bool slice(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
                    lo < 0 ? " (indices do not wrap)" : "");
   shape_of(n->in[0].src, shape);
   shape[a->axis] = a->ix[1];
-  return out1(g, n, x->dtype, x->rank, shape);
+  return tp_out1(g, n, x->dtype, x->rank, shape);
 }
 
-static bool flip(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) { return axis_ok(n, x->rank, err) && out1(g, n, x->dtype, x->rank, x->shape); }
+static bool flip(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) { return axis_ok(n, x->rank, err) && tp_out1(g, n, x->dtype, x->rank, x->shape); }
 
 static bool pad(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   const tp_attr *a = &n->attr;
@@ -143,7 +134,7 @@ static bool pad(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
     if (tp_ix_is_const(a->ix[i], &v) && v < 0) return tp_bad_shape(n, err, "padding by %lld: use slice to cut", (long long)v);
   shape_of(n->in[0].src, shape);
   shape[a->axis] = tp_ix_add(g->ix, shape[a->axis], tp_ix_add(g->ix, a->ix[0], a->ix[1]));
-  return out1(g, n, x->dtype, x->rank, shape);
+  return tp_out1(g, n, x->dtype, x->rank, shape);
 }
 
 /* The last element that windows see, i (count - 1) + j (size - 1), lies inside; what is symbolic is the builder's to know. */
@@ -162,7 +153,7 @@ static bool unfold(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   shape_of(n->in[0].src, shape);
   memmove(shape + axis + 2, shape + axis + 1, sizeof *shape * (size_t)(x->rank - axis - 1));
   memcpy(shape + axis, n->attr.ix, 2 * sizeof *shape);
-  return out1(g, n, x->dtype, x->rank + 1, shape);
+  return tp_out1(g, n, x->dtype, x->rank + 1, shape);
 }
 
 static bool fold(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
@@ -173,7 +164,7 @@ static bool fold(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   shape_of(n->in[0].src, shape);
   memmove(shape + axis + 1, shape + axis + 2, sizeof *shape * (size_t)(x->rank - axis - 2));
   shape[axis] = n->attr.ix[0];
-  return out1(g, n, x->dtype, x->rank - 1, shape);
+  return tp_out1(g, n, x->dtype, x->rank - 1, shape);
 }
 
 static bool concat(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
@@ -189,7 +180,7 @@ static bool concat(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
       if (i != axis && !eq(g, n, shape[i], y->shape[i])) return tp_bad_shape(n, err, "sizes of axis %d differ", i);
     shape[axis] = tp_ix_add(g->ix, shape[axis], y->shape[axis]);
   }
-  return out1(g, n, x->dtype, x->rank, shape);
+  return tp_out1(g, n, x->dtype, x->rank, shape);
 }
 
 bool tp_infer_move(tp_graph *g, tp_node *n, tp_error *err) {
@@ -228,11 +219,11 @@ static bool index_op(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_ix *shape[TP_MAXRANK];
   if (k->rank > 1) return tp_bad_shape(n, err, "indices must have rank 0 or 1");
   int rank = replaced(n, x, k, shape);
-  if (n->op == TP_OP_INDEX_SELECT) return out1(g, n, x->dtype, rank, shape);
+  if (n->op == TP_OP_INDEX_SELECT) return tp_out1(g, n, x->dtype, rank, shape);
   const tp_out *src = tp_outof(n->in[2].src);
   bool fits = src->rank == rank;
   for (int i = 0; fits && i < rank; i++) fits = eq(g, n, src->shape[i], shape[i]);
-  return fits ? one_dtype(n, 0, 2, err) && out1(g, n, x->dtype, x->rank, x->shape) : tp_bad_shape(n, err, "what is added does not have the indexed shape");
+  return fits ? one_dtype(n, 0, 2, err) && tp_out1(g, n, x->dtype, x->rank, x->shape) : tp_bad_shape(n, err, "what is added does not have the indexed shape");
 }
 
 /* a <= b: known, or left to the call. */
@@ -247,7 +238,7 @@ static bool gather_op(tp_graph *g, tp_node *n, tp_error *err) {
   for (int i = 0; fits && i < x->rank; i++)
     fits = (i == n->attr.axis || within(g, n, k->shape[i], x->shape[i])) && (!src || within(g, n, k->shape[i], src->shape[i]));
   if (!fits) return tp_bad_shape(n, err, "indices must have the tensor's rank and no larger sizes but along axis %d", n->attr.axis);
-  return src ? one_dtype(n, 0, 2, err) && out1(g, n, x->dtype, x->rank, x->shape) : out1(g, n, x->dtype, k->rank, k->shape);
+  return src ? one_dtype(n, 0, 2, err) && tp_out1(g, n, x->dtype, x->rank, x->shape) : tp_out1(g, n, x->dtype, k->rank, k->shape);
 }
 
 bool tp_infer_gather(tp_graph *g, tp_node *n, tp_error *err) {

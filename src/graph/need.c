@@ -15,9 +15,6 @@
  * pointers. A NULL set is "not needed" here and becomes an empty one at the end; that isl failed is asked of isl. */
 #include "graph/core.h"
 
-enum { ROUNDS = 6 };
-enum { BUDGET = 30000, BUDGET_NODE = 100, BUDGET_HULLS = 300000, BUDGET_TRIM = 1000 };   /* isl operations of each way, and for each member; exact sets are found with less or not at all */
-
 typedef struct { int ndom; const tp_sym *const *dom; tp_set *box; } boxed;
 
 typedef struct sweep {
@@ -130,7 +127,7 @@ static bool settle(sweep *s, const comp *c) {
 }
 
 static bool rounds(sweep *s, const comp *c) {
-  for (int r = 0; r < ROUNDS; r++) {
+  for (int r = 0; r < TP_TUNE_NEED_ROUNDS; r++) {
     go_round(s, c);
     if (settle(s, c)) return true;
   }
@@ -206,7 +203,7 @@ static tp_set *piece(sweep *s, const tp_node *n, TP_TAKE tp_set *a, TP_KEEP tp_s
 /* Up from `set`, each set within those of its constraints that what is added keeps as well. */
 static bool grows_to_stand(sweep *s, const comp *c, int ncut, tp_set **set, tp_set **most) {
   start_from(s, c, ncut, set);
-  for (int r = 0; r < ROUNDS; r++) {
+  for (int r = 0; r < TP_TUNE_NEED_ROUNDS; r++) {
     bool same = true;
     go_round(s, c);
     for (int i = 0; i < ncut; i++) {
@@ -267,19 +264,19 @@ static bool two_rounds_down(sweep *s, const comp *c, int ncut, tp_set **set) {
 /* Exact, or else a superset. False: within no budget. */
 static bool found(sweep *s, const comp *c, int ncut, tp_set **set) {
   int id = c->node[0]->id;
-  unsigned long budget = BUDGET + BUDGET_NODE * (unsigned long)c->n;
-  bool known = s->widen && s->lost[id], up = tried(s, c, ncut, set, from_outside, BUDGET_HULLS);    /* known: what led nowhere before does so again */
+  unsigned long budget = TP_TUNE_NEED_BUDGET + TP_TUNE_NEED_PER_NODE * (unsigned long)c->n;
+  bool known = s->widen && s->lost[id], up = tried(s, c, ncut, set, from_outside, TP_TUNE_NEED_HULLS);    /* known: what led nowhere before does so again */
   for (int from = !up; from < 2 && !known; from++) {
     start_from(s, c, ncut, from ? NULL : set);
     if (tried(s, c, ncut, NULL, by_rounds, budget)) return true;
   }
-  if (up && !known && tried(s, c, ncut, set, close_cycles, BUDGET)) {
+  if (up && !known && tried(s, c, ncut, set, close_cycles, TP_TUNE_NEED_BUDGET)) {
     start_from(s, c, ncut, set);
-    if (tried(s, c, ncut, set, one_round, BUDGET_HULLS)) return true;
+    if (tried(s, c, ncut, set, one_round, TP_TUNE_NEED_HULLS)) return true;
   }
   s->lost[id] = true;
-  if (s->widen && tried(s, c, ncut, set, from_outside, BUDGET_HULLS) && tried(s, c, ncut, set, by_hulls, BUDGET_HULLS)) return true;
-  return tried(s, c, ncut, set, two_rounds_down, BUDGET_HULLS) || tried(s, c, ncut, set, round_down, BUDGET_HULLS);
+  if (s->widen && tried(s, c, ncut, set, from_outside, TP_TUNE_NEED_HULLS) && tried(s, c, ncut, set, by_hulls, TP_TUNE_NEED_HULLS)) return true;
+  return tried(s, c, ncut, set, two_rounds_down, TP_TUNE_NEED_HULLS) || tried(s, c, ncut, set, round_down, TP_TUNE_NEED_HULLS);
 }
 
 static void cyclic(sweep *s, const comp *c) {
@@ -332,7 +329,7 @@ static bool has_cycle(const sweep *s, int n, tp_node *const *member) {
 /* To a component that is looked at later; everything, where what is needed is too much for isl. */
 static void hand_on(sweep *s, const tp_node *n, int k) {
   const tp_node *x = n->in[k].src.node;
-  unsigned long before = tp_isl_budget(s->g->ix, BUDGET_HULLS);
+  unsigned long before = tp_isl_budget(s->g->ix, TP_TUNE_NEED_HULLS);
   join(s, x, &s->need[x->id], image(s, n, k, s->need[n->id]));
   if (!tp_isl_within(s->g->ix, before)) replace(&s->need[x->id], tp_set_copy(box_of(s, x)));
 }
@@ -520,7 +517,7 @@ static bool find_bad(sweep *s, const tp_node *n, TP_KEEP tp_set *need, tp_set **
 static bool all_bad(sweep *s, tp_need *need, tp_set **bad) {
   int *order = TP_NEWN(&s->g->arena, int, need->n);
   tp_graph_sccs(s->g, s->scc, order);
-  for (int r = 0; r < ROUNDS; r++) {
+  for (int r = 0; r < TP_TUNE_NEED_ROUNDS; r++) {
     bool grew = false;
     for (int i = 0; i < need->n; i++) grew |= find_bad(s, s->g->nodes.v[order[i]], need->set[order[i]], bad);
     if (!grew) return true;
@@ -532,7 +529,7 @@ void tp_need_trim(tp_graph *g, tp_need *need) {
   tp_set **bad = TP_NEWN(&g->arena, tp_set *, need->n);
   sweep s = sweep_new(g, need->set, false, NULL);
   for (int i = 0; i < need->n; i++) box_of(&s, g->nodes.v[i]);
-  unsigned long before = tp_isl_budget(g->ix, BUDGET_HULLS + BUDGET_TRIM * (unsigned long)need->n);
+  unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS + TP_TUNE_NEED_TRIM * (unsigned long)need->n);
   bool ok = all_bad(&s, need, bad);
   ok = tp_isl_within(g->ix, before) && ok;
   for (int i = 0; i < need->n; i++) {

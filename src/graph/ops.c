@@ -16,6 +16,13 @@ bool tp_op_parse(const char *text, tp_op *out) {
   return false;
 }
 
+tp_red tp_op_red(tp_op op) { return op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN; }
+
+const int *tp_conv_roles(tp_op op) {
+  static const int roles[3][3] = { { TP_CX, TP_CW, TP_CY }, { TP_CY, TP_CW, TP_CX }, { TP_CX, TP_CY, TP_CW } };
+  return roles[op - TP_OP_CONV];
+}
+
 double tp_red_identity(tp_red red, tp_dtype d) {
   if (red == TP_RED_SUM || red == TP_RED_PROD) return red == TP_RED_PROD;
   bool max = red == TP_RED_MAX;

@@ -13,67 +13,17 @@ typedef struct {
   TP_VEC(arity) arities;
   TP_VEC(tp_stop) stops;
   bool inputs, params, checks;  /* these lists were given */
-} parser;
+} graph_parser;
 
-static tp_pos here(const parser *p) { return tp_scan_pos(&p->in); }
-static bool fail(parser *p, const char *what) { return tp_scan_fail(&p->in, what); }
+static tp_pos here(const graph_parser *p) { return tp_scan_pos(&p->in); }
+static bool fail(graph_parser *p, const char *what) { return tp_scan_fail(&p->in, what); }
 
-static bool expression(parser *p, const tp_ix **e) {
-  tp_pos at = here(p);
-  *e = tp_ix_parse(p->g->ix, &p->in.s, p->in.err);
-  if (!*e && p->in.err && p->in.err->code) p->in.err->pos = at;
-  return *e != NULL;
-}
-
-/* ---- lists ---- */
-
-typedef struct { int n; const tp_ix *v[4 * TP_MAXRANK]; } ixlist;
-typedef struct { int n; const tp_sym *v[4 * TP_MAXRANK]; } dimlist;
-typedef struct { int n; tp_at v[4 * TP_MAXRANK]; } atlist;
-
-static bool extents(parser *p, ixlist *l) {
-  l->n = 0;
-  if (!tp_expect(&p->in, "[")) return false;
-  while (!tp_accept(&p->in, "]")) {
-    if (l->n == TP_LEN(l->v)) return fail(p, "too many extents");
-    if ((l->n && !tp_expect(&p->in, ",")) || !expression(p, &l->v[l->n++])) return false;
-  }
-  return true;
-}
-
-static bool indices(parser *p, atlist *l) {
-  l->n = 0;
-  if (!tp_expect(&p->in, "[")) return false;
-  while (!tp_accept(&p->in, "]")) {
-    if (l->n == TP_LEN(l->v)) return fail(p, "too many indices");
-    if (l->n && !tp_expect(&p->in, ",")) return false;
-    tp_at *at = &l->v[l->n++];
-    *at = (tp_at){ 0 };
-    if (!expression(p, &at->lo)) return false;
-    at->range = tp_accept(&p->in, "..");
-    if (at->range && !expression(p, &at->hi)) return false;
-  }
-  return true;
-}
-
-static bool dims(parser *p, dimlist *l) {
-  l->n = 0;
-  if (!tp_expect(&p->in, "(")) return false;
-  while (!tp_accept(&p->in, ")")) {
-    const char *name = tp_scan_word(&p->in);
-    const tp_sym *s = name ? tp_sym_find(p->g->ix, name) : NULL;
-    if (!name) return false;
-    if (!s || s->kind != TP_SYM_DIM || l->n == TP_LEN(l->v)) return fail(p, "a dim is wanted before this");
-    l->v[l->n++] = s;
-  }
-  return true;
-}
-
-#define KEEP(p, l) ((l).n ? tp_dup(&(p)->g->arena, (l).v, sizeof *(l).v * (size_t)(l).n) : NULL)
+static bool expression(graph_parser *p, const tp_ix **e) { return tp_scan_ix(&p->in, p->g->ix, e); }
+static bool list(graph_parser *p, tp_attr_kind kind, int *n, void *v) { return tp_scan_list(&p->in, p->g->ix, kind, n, v); }
 
 /* ---- nodes by number ---- */
 
-static tp_node *numbered(parser *p, int id) {
+static tp_node *numbered(graph_parser *p, int id) {
   tp_node *n = tp_hmap_get(&p->nodes, &id, sizeof id);
   if (n) return n;
   n = tp_node_new(p->g, TP_OP_CONST);
@@ -83,7 +33,7 @@ static tp_node *numbered(parser *p, int id) {
   return n;
 }
 
-static bool value(parser *p, tp_val *v) {
+static bool value(graph_parser *p, tp_val *v) {
   int id;
   *v = (tp_val){ 0 };
   if (!tp_expect(&p->in, "%") || !tp_scan_small(&p->in, &id)) return false;
@@ -91,18 +41,15 @@ static bool value(parser *p, tp_val *v) {
   return *p->in.s == '.' && p->in.s[1] != '.' ? (p->in.s++, tp_scan_small(&p->in, &v->out)) : true;
 }
 
-static bool operand(parser *p, tp_node *n) {
+static bool operand(graph_parser *p, tp_node *n) {
   tp_edge e = { 0 };
-  atlist at;
+  int nat = 0;
   bool to, from;
   if (!value(p, &e.src)) return false;
   to = tp_accept(&p->in, "to");
   from = !to && tp_accept(&p->in, "from");
-  if ((to || from) && !indices(p, &at)) return false;
-  if (to || from) {
-    e.at = KEEP(p, at);
-    TP_PUSH(&p->g->arena, &p->arities, (arity){ n, n->nin, at.n, p->in.line });
-  }
+  if ((to || from) && !list(p, TP_A_INDICES, &nat, &e.at)) return false;
+  if (to || from) TP_PUSH(&p->g->arena, &p->arities, (arity){ n, n->nin, nat, p->in.line });
   e.gather = from;
   if (tp_accept(&p->in, "if") && !expression(p, &e.cond)) return false;
   if (!tp_scan_where(&p->in, &e.pos)) return false;
@@ -110,7 +57,7 @@ static bool operand(parser *p, tp_node *n) {
   return true;
 }
 
-static bool operands(parser *p, tp_node *n) {
+static bool operand_list(graph_parser *p, tp_node *n) {
   tp_scan_space(&p->in);
   if (*p->in.s != '%') return true;
   do {
@@ -121,39 +68,12 @@ static bool operands(parser *p, tp_node *n) {
 
 /* ---- attributes ---- */
 
-static bool attr_lists(parser *p, tp_node *n, const char *key, bool *known) {
-  tp_attr *a = &n->attr;
-  ixlist ix;
-  atlist at;
-  dimlist d;
-  *known = true;
-  if (strcmp(key, "ix") == 0) {
-    if (!extents(p, &ix)) return false;
-    a->nix = ix.n;
-    a->ix = KEEP(p, ix);
-  } else if (strcmp(key, "at") == 0) {
-    if (!indices(p, &at)) return false;
-    a->at = KEEP(p, at);
-    TP_PUSH(&p->g->arena, &p->arities, (arity){ n, 0, at.n, p->in.line });
-  } else if (strcmp(key, "along") == 0) {
-    if (!dims(p, &d)) return false;
-    a->nalong = d.n;
-    a->along = KEEP(p, d);
-  } else if (strcmp(key, "over") == 0) {
-    if (!dims(p, &d)) return false;
-    a->nover = d.n;
-    a->over = KEEP(p, d);
-  } else *known = false;
-  return true;
-}
-
 /* data: where the numbers of a CONST stand, read when its type is known. */
-static bool attribute(parser *p, tp_node *n, const char **data) {
+static bool attribute(graph_parser *p, tp_node *n, const char **data) {
   const char *key = tp_scan_word(&p->in);
   bool known;
-  if (!key || !tp_attr_parse(&p->in, &n->attr, key, &known)) return false;
-  if (known) return true;
-  if (!attr_lists(p, n, key, &known)) return false;
+  if (!key || !tp_attr_parse(&p->in, p->g->ix, &n->attr, key, &known)) return false;
+  if (known && strcmp(key, "at") == 0) TP_PUSH(&p->g->arena, &p->arities, (arity){ n, 0, n->attr.nat, p->in.line });
   if (known) return true;
   if (strcmp(key, "what") == 0) return (n->what = tp_scan_string(&p->in)) != NULL;
   if (strcmp(key, "data") != 0) return fail(p, "an unknown attribute before this");
@@ -162,7 +82,7 @@ static bool attribute(parser *p, tp_node *n, const char **data) {
   return true;
 }
 
-static bool attributes(parser *p, tp_node *n, const char **data) {
+static bool attributes(graph_parser *p, tp_node *n, const char **data) {
   if (!tp_accept(&p->in, "{")) return true;
   do {
     if (!attribute(p, n, data)) return false;
@@ -174,16 +94,12 @@ static bool attributes(parser *p, tp_node *n, const char **data) {
 
 typedef TP_VEC(tp_out) outvec;
 
-static bool one_result(parser *p, outvec *outs) {
-  ixlist shape;
-  tp_dtype d;
-  if (!tp_scan_dtype(&p->in, &d) || !extents(p, &shape)) return false;
-  TP_PUSH(&p->g->arena, outs, (tp_out){ d, shape.n, KEEP(p, shape) });
+static bool one_result(graph_parser *p, outvec *outs) {
+  tp_out o;
+  if (!tp_scan_dtype(&p->in, &o.dtype) || !list(p, TP_A_EXTENTS, &o.rank, &o.shape)) return false;
+  TP_PUSH(&p->g->arena, outs, o);
   return true;
 }
-
-/* attr.ix is the shape of the result. */
-static bool shaped(tp_op op) { return op == TP_OP_RESHAPE || op == TP_OP_EXPAND || tp_ops[op].cls == TP_CLS_CONV; }
 
 /* What the printer leaves out because the type says it. */
 static void attrs_of_type(tp_graph *g, tp_node *n) {
@@ -192,7 +108,7 @@ static void attrs_of_type(tp_graph *g, tp_node *n) {
   bool source = n->op == TP_OP_INPUT || n->op == TP_OP_FILL || n->op == TP_OP_IOTA || n->op == TP_OP_RAND;
   bool declared = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM;
   if (source || declared || n->op == TP_OP_CALL || n->op == TP_OP_PINIT) a->ndom = n->ndom, a->dom = n->dom;
-  if (o && (source || declared || shaped(n->op))) a->nix = o->rank, a->ix = o->shape;
+  if (o && tp_ix_is_shape(n->op)) a->nix = o->rank, a->ix = o->shape;
   if (o && (source || declared || n->op == TP_OP_CAST)) a->dtype = o->dtype;
   if (n->op != TP_OP_CALL || !n->nout) return;
   tp_spec *spec = TP_NEWN(&g->arena, tp_spec, n->nout);
@@ -201,12 +117,9 @@ static void attrs_of_type(tp_graph *g, tp_node *n) {
   a->spec = spec;
 }
 
-static bool type(parser *p, tp_node *n) {
-  dimlist d;
+static bool type(graph_parser *p, tp_node *n) {
   outvec outs = { 0 };
-  if (!dims(p, &d)) return false;
-  n->ndom = d.n;
-  n->dom = KEEP(p, d);
+  if (!list(p, TP_A_DIMS, &n->ndom, &n->dom)) return false;
   tp_scan_space(&p->in);
   if (*p->in.s && *p->in.s != '@') do {
     if (!one_result(p, &outs)) return false;
@@ -219,14 +132,14 @@ static bool type(parser *p, tp_node *n) {
 
 /* ---- data ---- */
 
-static bool constant_shape(parser *p, const tp_node *n, int64_t *shape) {
+static bool constant_shape(graph_parser *p, const tp_node *n, int64_t *shape) {
   if (n->nout != 1 || n->out[0].rank > TP_MAXRANK) return fail(p, "a const needs its type");
   for (int i = 0; i < n->out[0].rank; i++)
     if (!tp_ix_is_const(n->out[0].shape[i], &shape[i])) return fail(p, "a const has constant extents");
   return true;
 }
 
-static bool read_data(parser *p, tp_node *n, const char *data) {
+static bool read_data(graph_parser *p, tp_node *n, const char *data) {
   int64_t shape[TP_MAXRANK];
   const char *rest = p->in.s;
   if (!constant_shape(p, n, shape)) return false;
@@ -238,7 +151,7 @@ static bool read_data(parser *p, tp_node *n, const char *data) {
 
 /* ---- a node ---- */
 
-static bool arity_ok(parser *p, const arity *a) {
+static bool arity_ok(graph_parser *p, const arity *a) {
   const tp_node *n = a->n;
   if (n->op != TP_OP_READ && n->op != TP_OP_ACCUM) return true;
   int want = a->edge >= n->nin ? -1 : n->op == TP_OP_READ || n->in[a->edge].gather ? n->in[a->edge].src.node->ndom : n->ndom;
@@ -246,23 +159,23 @@ static bool arity_ok(parser *p, const arity *a) {
 }
 
 /* A type left out is inferred, if the operands have theirs. */
-static bool infer_type(parser *p, tp_node *n) {
+static bool infer_type(graph_parser *p, tp_node *n) {
   if (!tp_nin_ok(n->op, n->nin, here(p), p->in.err)) return false;
   for (int k = 0; k < n->nin; k++)
     if (n->in[k].src.out >= n->in[k].src.node->nout) return fail(p, "this node needs its type: an operand has none yet");
   bool told = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM || n->op == TP_OP_CALL || (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_VALUE);
-  if (told || shaped(n->op) || n->op == TP_OP_CAST) return fail(p, "this node needs its type");
+  if (told || tp_ix_is_shape(n->op) || n->op == TP_OP_CAST) return fail(p, "this node needs its type");
   if (n->op == TP_OP_READ && p->arities.n && p->arities.v[p->arities.n - 1].n == n && !arity_ok(p, &p->arities.v[p->arities.n - 1])) return false;
   if (tp_infer(p->g, n, p->in.err)) return true;
   if (!p->in.err->pos.file) p->in.err->pos = here(p);
   return false;
 }
 
-static bool body(parser *p, tp_node *n) {
+static bool body(graph_parser *p, tp_node *n) {
   const char *name = tp_scan_word(&p->in), *data = NULL;
   if (!name) return false;
   if (!tp_op_parse(name, &n->op)) return fail(p, "an unknown operator before this");
-  if (!operands(p, n) || !attributes(p, n, &data)) return false;
+  if (!operand_list(p, n) || !attributes(p, n, &data)) return false;
   bool typed = tp_accept(&p->in, ":");
   if (typed && !type(p, n)) return false;
   if (!tp_scan_where(&p->in, &n->pos)) return false;
@@ -273,7 +186,7 @@ static bool body(parser *p, tp_node *n) {
   return typed || infer_type(p, n);
 }
 
-static bool node_line(parser *p) {
+static bool node_line(graph_parser *p) {
   int id;
   if (!tp_scan_small(&p->in, &id)) return false;
   tp_node *n = numbered(p, id);
@@ -291,12 +204,12 @@ static bool node_line(parser *p) {
 
 /* ---- other lines ---- */
 
-static bool graph_line(parser *p) {
+static bool graph_line(graph_parser *p) {
   return tp_expect(&p->in, "seed") && tp_scan_u64(&p->in, &p->g->seed) && tp_expect(&p->in, "nrand") && tp_scan_small(&p->in, &p->g->nrand) && tp_scan_end(&p->in);
 }
 
 /* Entry of `inputs` or `params`: the first one given takes the place of the usual list. */
-static bool list_line(parser *p, bool inputs) {
+static bool list_line(graph_parser *p, bool inputs) {
   tp_arena *a = &p->g->arena;
   int at;
   bool *given = inputs ? &p->inputs : &p->params;
@@ -315,7 +228,7 @@ static bool list_line(parser *p, bool inputs) {
   return tp_scan_end(&p->in);
 }
 
-static bool output_line(parser *p) {
+static bool output_line(graph_parser *p) {
   tp_output o = { 0 };
   if (!(o.name = tp_scan_string(&p->in)) || !value(p, &o.val)) return false;
   o.hidden = tp_accept(&p->in, "hidden");
@@ -324,7 +237,7 @@ static bool output_line(parser *p) {
   return tp_scan_end(&p->in);
 }
 
-static bool loss_line(parser *p) {
+static bool loss_line(graph_parser *p) {
   tp_val v;
   if (!value(p, &v)) return false;
   TP_PUSH(&p->g->arena, &p->g->losses, v);
@@ -332,7 +245,7 @@ static bool loss_line(parser *p) {
 }
 
 /* Only noted: its node may come later, and everything is inferred with it. */
-static bool stop_line(parser *p) {
+static bool stop_line(graph_parser *p) {
   tp_stop s = { 0 };
   const char *name = tp_scan_word(&p->in);
   s.dim = name ? tp_sym_find(p->g->ix, name) : NULL;
@@ -342,37 +255,39 @@ static bool stop_line(parser *p) {
   return tp_scan_end(&p->in);
 }
 
-static bool shapecheck_line(parser *p, int operands) {
-  ixlist e;
+static bool shapecheck_line(graph_parser *p, int operands) {
+  int ne;
+  const tp_ix *const *e;
   tp_pos pos = { 0 };
   const char *what = NULL;
-  if (!extents(p, &e) || !(what = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &pos)) return false;
-  if (e.n != operands) return fail(p, "the number of expressions is wrong");
-  tp_shapecheck_add(p->g, e.v[0], operands == 2 ? e.v[1] : NULL, pos, what);
+  if (!list(p, TP_A_EXTENTS, &ne, &e) || !(what = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &pos)) return false;
+  if (ne != operands) return fail(p, "the number of expressions is wrong");
+  tp_shapecheck_add(p->g, e[0], operands == 2 ? e[1] : NULL, pos, what);
   p->checks = true;
   return tp_scan_end(&p->in);
 }
 
-static bool boundcheck_line(parser *p) {
-  ixlist e;
+static bool boundcheck_line(graph_parser *p) {
+  int ne;
+  const tp_ix *const *e;
   tp_boundcheck c = { 0 };
   const char *cls;
-  if (!extents(p, &e) || !(cls = tp_scan_word(&p->in)) || !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos)) return false;
+  if (!list(p, TP_A_EXTENTS, &ne, &e) || !(cls = tp_scan_word(&p->in)) || !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos)) return false;
   for (int k = 1; k < TP_NERR; k++)
     if (strcmp(tp_code_word((tp_code)k), cls) == 0) c.code = (tp_code)k;
-  if (e.n != 1 || !tp_ix_is_cond(e.v[0]) || !c.code) return fail(p, "a condition and a class of errors are wanted");
-  c.cond = e.v[0];
+  if (ne != 1 || !tp_ix_is_cond(e[0]) || !c.code) return fail(p, "a condition and a class of errors are wanted");
+  c.cond = e[0];
   TP_PUSH(&p->g->arena, &p->g->boundchecks, c);
   return tp_scan_end(&p->in);
 }
 
-static bool warning_line(parser *p) {
+static bool warning_line(graph_parser *p) {
   const char *s = tp_scan_string(&p->in);
   if (s) TP_PUSH(&p->g->arena, &p->g->warnings, s);
   return s && tp_scan_end(&p->in);
 }
 
-static bool line(parser *p) {
+static bool line(graph_parser *p) {
   tp_scan_space(&p->in);
   if (!*p->in.s || strncmp(p->in.s, "--", 2) == 0) return true;
   if (tp_accept(&p->in, "%")) return node_line(p);
@@ -393,7 +308,7 @@ static bool line(parser *p) {
 
 /* ---- the whole ---- */
 
-static bool lines(parser *p, const char *text) {
+static bool lines(graph_parser *p, const char *text) {
   while (tp_scan_line(&p->in, &text))
     if (!line(p)) return false;
   for (int i = 0; i < p->mentioned.n; i++)
@@ -412,7 +327,7 @@ static bool lines(parser *p, const char *text) {
 static bool read_all(tp_graph *g, const char *text, tp_error *err) {
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the graph");
-  parser p = { .g = g };
+  graph_parser p = { .g = g };
   tp_scan_init(&p.in, "sdg", &g->arena, tp_ictx_arena(g->ix), err);
   tp_hmap_init(&p.nodes, &g->arena);
   bool ok = lines(&p, text) && tp_verify(g, err);
@@ -426,6 +341,6 @@ tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err) {
   tp_error own = { 0 };
   if (!err) err = &own;
   if (g && read_all(g, text, err)) return g;
-  tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for a graph");
+  tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory for a graph");
   return tp_graph_free(g);
 }

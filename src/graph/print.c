@@ -21,30 +21,6 @@ static void put_pos(tp_buf *b, tp_pos pos, int flags) {
   if (!(flags & TP_TEXT_NOPOS)) tp_put_where(b, pos);
 }
 
-static void put_dims(tp_buf *b, int n, const tp_sym *const *dims) {
-  tp_puts(b, "(");
-  for (int i = 0; i < n; i++) tp_putf(b, "%s%s", i ? " " : "", dims[i]->name);
-  tp_puts(b, ")");
-}
-
-static void put_extents(tp_buf *b, int n, const tp_ix *const *e) {
-  tp_puts(b, "[");
-  tp_extents_print(b, n, e);
-  tp_puts(b, "]");
-}
-
-static void put_at(tp_buf *b, int n, const tp_at *at) {
-  tp_puts(b, "[");
-  for (int i = 0; i < n; i++) {
-    if (i) tp_puts(b, ", ");
-    tp_ix_print(b, at[i].lo);
-    if (!at[i].range) continue;
-    tp_puts(b, " .. ");
-    tp_ix_print(b, at[i].hi);
-  }
-  tp_puts(b, "]");
-}
-
 static void put_val(tp_buf *b, tp_val v) {
   tp_putf(b, "%%%d", v.node->id);
   if (v.out) tp_putf(b, ".%d", v.out);
@@ -54,7 +30,7 @@ static void put_edge(tp_buf *b, const tp_node *n, const tp_edge *e, int flags) {
   put_val(b, e->src);
   if (n->op == TP_OP_ACCUM) {
     tp_puts(b, e->gather ? " from " : " to ");
-    put_at(b, e->gather ? e->src.node->ndom : n->ndom, e->at);
+    tp_put_list(b, TP_A_INDICES, e->gather ? e->src.node->ndom : n->ndom, e->at);
   }
   if (e->cond) {
     tp_puts(b, " if ");
@@ -74,11 +50,7 @@ static void put_data(tp_buf *b, const tp_array *a, int flags) {
 static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   const tp_attr *a = &n->attr;
   int count = 0;
-  tp_attr_print(b, a, &count);
-  if (n->op == TP_OP_VALUE || n->op == TP_OP_SLICE || n->op == TP_OP_PAD || n->op == TP_OP_UNFOLD || n->op == TP_OP_FOLD) tp_puts(tp_attr_item(b, &count, "ix"), " "), put_extents(b, a->nix, a->ix);
-  if (n->op == TP_OP_READ && n->nin) tp_puts(tp_attr_item(b, &count, "at"), " "), put_at(b, n->in[0].src.node->ndom, a->at);
-  if (a->nalong) tp_puts(tp_attr_item(b, &count, "along"), " "), put_dims(b, a->nalong, a->along);
-  if (a->nover) tp_puts(tp_attr_item(b, &count, "over"), " "), put_dims(b, a->nover, a->over);
+  tp_attr_print(b, a, &n->op, &count);
   if (n->what && !(flags & TP_TEXT_NOPOS)) tp_puts(tp_attr_item(b, &count, "what"), " "), tp_put_string(b, n->what);
   if (a->data) put_data(tp_attr_item(b, &count, "data"), a->data, flags);
   if (count) tp_puts(b, "}");
@@ -86,10 +58,10 @@ static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
 
 static void put_type(tp_buf *b, const tp_node *n) {
   tp_puts(b, " : ");
-  put_dims(b, n->ndom, n->dom);
+  tp_put_list(b, TP_A_DIMS, n->ndom, n->dom);
   for (int k = 0; k < n->nout; k++) {
     tp_putf(b, "%s %s ", k ? "," : "", tp_dtype_name(n->out[k].dtype));
-    put_extents(b, n->out[k].rank, n->out[k].shape);
+    tp_put_list(b, TP_A_EXTENTS, n->out[k].rank, n->out[k].shape);
   }
 }
 
@@ -125,17 +97,17 @@ static void use_dims(bool *used, int n, const tp_sym *const *dims) {
   for (int i = 0; i < n; i++) use(used, dims[i]);
 }
 
-static const tp_ix *use_ix(void *used, const tp_ix *e) {
+static bool use_ix(void *used, const tp_ix *e) {
   const tp_sym *syms[64];
   int n = e ? tp_ix_syms(e, syms, TP_LEN(syms)) : 0;
   use_dims(used, TP_MIN(n, (int)TP_LEN(syms)), syms);
-  return e;
+  return true;
 }
 
-static void use_node(bool *used, tp_node *n) {
+static void use_node(bool *used, const tp_node *n) {
   use_dims(used, n->ndom, n->dom);
   use_dims(used, n->attr.nalong, n->attr.along);
-  tp_node_map(NULL, n, use_ix, used);
+  tp_each_ix(n, use_ix, used);
 }
 
 static bool *used_symbols(tp_arena *a, const tp_graph *g) {
@@ -243,7 +215,7 @@ void tp_val_print(tp_buf *b, tp_val v) {
   tp_putf(b, "%s (", tp_dtype_name(tp_dtypeof(v)));
   for (int i = 0; i < n->ndom; i++) tp_putf(b, "%s%s%s%s", i ? ", " : "", n->dom[i]->name, n->dom[i]->bound ? ":" : "", n->dom[i]->bound ? n->dom[i]->bound->name : "");
   tp_puts(b, ") ");
-  put_extents(b, tp_rankof(v), tp_outof(v)->shape);
+  tp_put_list(b, TP_A_EXTENTS, tp_rankof(v), tp_outof(v)->shape);
   const char *name = n->name ? n->name : n->attr.str;
   if (name) tp_putf(b, " \"%s\"", name);
   if (n->pos.file) tp_putf(b, " at %s:%d", n->pos.file, n->pos.line);

@@ -3,7 +3,7 @@
  * The outer read's own legality must not be lost: wherever f o at is inside x's domain, `at` must be inside the inner read's. */
 #include "graph/core.h"
 
-static bool is_identity(int n, const tp_sym *const *dom, const tp_at *at) {
+static bool at_identity(int n, const tp_sym *const *dom, const tp_at *at) {
   for (int i = 0; i < n; i++)
     if (at[i].range || !at[i].lo || tp_ix_as_sym(at[i].lo) != dom[i]) return false;
   return true;
@@ -53,7 +53,7 @@ static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out)
 }
 
 /* The condition that `at` stays inside the domain: 0 <= lo and lo < D (a range: empty, or hi <= D). NULL where a dim has no bound. */
-static const tp_ix *inside(tp_graph *g, int n, const tp_sym *const *dom, const tp_at *at) {
+static const tp_ix *insert_dims(tp_graph *g, int n, const tp_sym *const *dom, const tp_at *at) {
   tp_ictx *c = g->ix;
   const tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
   for (int i = 0; i < n; i++) {
@@ -108,19 +108,19 @@ static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *o
     if (at[i].range) tp_dom_add(g, &probe, at[i].hi);
   }
   dims = probe.dom;
-  const tp_ix *inner = inside(g, x->ndom, x->dom, out), *outer = inside(g, v->ndom, v->dom, at);
+  const tp_ix *inner = insert_dims(g, x->ndom, x->dom, out), *outer = insert_dims(g, v->ndom, v->dom, at);
   return inner && outer && implies(g, probe.ndom, dims, inner, outer);
 }
 
 tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err) {
   if (!v.node) return v;
-  if (is_identity(v.node->ndom, v.node->dom, at)) return v;
+  if (at_identity(v.node->ndom, v.node->dom, at)) return v;
   if (v.node->op == TP_OP_READ) {
     tp_val x = v.node->in[0].src;
     tp_at out[x.node->ndom + 1];
     if (may_compose(g, v.node, at, out)) return tp_read(g, x, out, err);
   }
-  tp_attr a = { .at = at };
+  tp_attr a = { .nat = v.node->ndom, .at = at };
   tp_node *n = tp_build(g, TP_OP_READ, 1, &v, &a, err);
   return (tp_val){ n, 0 };
 }

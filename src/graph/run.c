@@ -5,62 +5,15 @@
 
 /* ---- shapes ---- */
 
-typedef struct { int64_t lo, hi; } span;
-
-static span span_of(const tp_ix *e, const int64_t *env);
-
-static span span_mul(span a, span b) {
-  int64_t v[4] = { a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi };
-  span s = { v[0], v[0] };
-  for (int i = 1; i < 4; i++) s = (span){ TP_MIN(s.lo, v[i]), TP_MAX(s.hi, v[i]) };
-  return s;
-}
-
-static span span_sym(const tp_sym *s, const int64_t *env) {
-  if (s->kind != TP_SYM_DIM) return (span){ env[s->id], env[s->id] };
-  return (span){ 0, s->bound ? TP_MAX(env[s->bound->id] - 1, 0) : 0 };
-}
-
-static span span_poly(const tp_ix *e, const int64_t *env) {
-  span sum = { tp_ix_cst(e), tp_ix_cst(e) };
-  for (int i = 0; i < tp_ix_nterm(e); i++) {
-    const tp_ix *const *atoms;
-    int n = tp_ix_term(e, i, &atoms);
-    span t = { tp_ix_coef(e, i), tp_ix_coef(e, i) };
-    for (int j = 0; j < n; j++) t = span_mul(t, span_of(atoms[j], env));
-    sum = (span){ sum.lo + t.lo, sum.hi + t.hi };
-  }
-  return sum;
-}
-
-static int64_t floor_div(int64_t a, int64_t k) { return a / k - (a % k < 0); }
-
-static span span_atom(const tp_ix *e, const int64_t *env) {
-  span s = span_of(tp_ix_arg(e, 0), env);
-  int64_t k = tp_ix_div(e);
-  if (tp_ix_kind(e) == TP_IX_FDIV) return (span){ floor_div(s.lo, k), floor_div(s.hi, k) };
-  if (tp_ix_kind(e) == TP_IX_MOD) return s.lo == s.hi ? (span){ s.lo - k * floor_div(s.lo, k), s.lo - k * floor_div(s.lo, k) } : (span){ 0, k - 1 };
-  for (int i = 1; i < tp_ix_narg(e); i++) {
-    span t = span_of(tp_ix_arg(e, i), env);
-    s = tp_ix_kind(e) == TP_IX_MIN ? (span){ TP_MIN(s.lo, t.lo), TP_MIN(s.hi, t.hi) } : (span){ TP_MAX(s.lo, t.lo), TP_MAX(s.hi, t.hi) };
-  }
-  return s;
-}
-
-/* The interval of e for the bounds of env, its dims anywhere in their domains: what tp_ix_upper says, in numbers. */
-static span span_of(const tp_ix *e, const int64_t *env) {
-  switch (tp_ix_kind(e)) {
-    case TP_IX_SYM: return span_sym(tp_ix_as_sym(e), env);
-    case TP_IX_POLY: return span_poly(e, env);
-    default: return span_atom(e, env);
-  }
-}
-
 /* An extent that varies over the domain takes its largest value: arrays are not ragged. */
 int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp_out *o, int64_t shape[TP_MAXRANK]) {
   int rank = 0;
   for (int i = 0; i < ndom && rank < TP_MAXRANK; i++) shape[rank++] = run->env[dom[i]->bound->id];
-  for (int i = 0; i < o->rank && rank < TP_MAXRANK; i++) shape[rank++] = TP_MAX(span_of(o->shape[i], run->env).hi, 0);
+  for (int i = 0; i < o->rank && rank < TP_MAXRANK; i++) {
+    int64_t least, most;
+    tp_ix_range(o->shape[i], run->env, NULL, &least, &most);
+    shape[rank++] = TP_MAX(most, 0);
+  }
   return rank;
 }
 
@@ -93,7 +46,16 @@ int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const
   return depth;
 }
 
+/* Rows that are shorter than the longest one have zeros behind them. */
+static bool is_ragged(const tp_node *n, const tp_out *o) {
+  for (int i = 0; i < o->rank; i++)
+    for (int d = 0; d < n->ndom; d++)
+      if (tp_ix_mentions(o->shape[i], n->dom[d])) return true;
+  return false;
+}
+
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
+  bool some = g->stops.n || run->shown, poison = tp_setting("TEMPO_POISON");
   run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
   if (!run->outputs) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
   for (int i = 0; i < g->outputs.n; i++) {
@@ -103,8 +65,10 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
     int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
     if (tp_run_output_bytes(g, run, i) < 0) continue;
-    run->outputs[i] = tp_array_new(t->dtype, rank, shape);
+    bool zeros = some || is_ragged(o->val.node, t);
+    run->outputs[i] = (zeros ? tp_array_new : tp_array_blank)(t->dtype, rank, shape);
     if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);
+    if (!zeros && poison) memset(run->outputs[i]->data, 0xff, tp_array_bytes(run->outputs[i]));
   }
   return true;
 }
@@ -124,16 +88,6 @@ static const tp_array *ends_of(const tp_graph *g, const tp_run *run, const tp_st
   return NULL;
 }
 
-typedef struct { int rank; int64_t shape[TP_MAXRANK], at[TP_MAXRANK]; } counter;
-
-static bool next(counter *c) {
-  for (int k = c->rank - 1; k >= 0; k--) {
-    if (++c->at[k] < c->shape[k]) return true;
-    c->at[k] = 0;
-  }
-  return false;
-}
-
 static int dim_at(const tp_node *n, const tp_sym *d) {
   for (int k = 0; k < n->ndom; k++)
     if (n->dom[k] == d) return k;
@@ -142,53 +96,34 @@ static int dim_at(const tp_node *n, const tp_sym *d) {
 
 /* Of the row of n's array at this point: the greatest over the dims that n lacks, 0 where these have no points. */
 static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, const int64_t *point) {
-  counter c = { .rank = ends->rank };
-  int64_t most = 0, base = 0, size = 1, step[TP_MAXRANK];
+  int64_t most = 0, base = 0, size = 1, step[TP_MAXRANK], shape[TP_MAXRANK];
+  tp_walk w;
   for (int i = ends->rank - 1; i >= 0; size *= ends->shape[i--]) {
     int k = dim_at(n, s->dom[i]);
     step[i] = size;
-    c.shape[i] = k < 0 ? ends->shape[i] : 1;
+    shape[i] = k < 0 ? ends->shape[i] : 1;
     base += k < 0 ? 0 : point[k] * size;
   }
-  if (ends->count) do {
-    int64_t row = base;
-    for (int i = 0; i < c.rank; i++) row += c.at[i] * step[i];
-    most = TP_MAX(most, tp_geti(TP_I64, ends->data, row));
-  } while (next(&c));
+  if (ends->count)
+    for (tp_walk_start(&w, ends->rank, shape); w.ok; tp_walk_next(&w)) most = TP_MAX(most, tp_geti(TP_I64, ends->data, base + tp_walk_offset(&w, step)));
   return most;
 }
 
 /* Zeros where a row of n's array has ended. */
 static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends, tp_array *a) {
   int t = dim_at(n, s->dim);
-  counter c = { .rank = n->ndom };
   if (t < 0 || a->count == 0) return;
-  memcpy(c.shape, a->shape, sizeof c.shape);
   size_t bytes = tp_array_bytes(a);
   for (int k = 0; k < n->ndom; k++) bytes /= (size_t)a->shape[k];
   char *p = a->data;
-  do {
-    if (c.at[t] >= end_at(n, s, ends, c.at)) memset(p, 0, bytes);
-    p += bytes;
-  } while (next(&c));
+  tp_walk w;
+  for (tp_walk_start(&w, n->ndom, a->shape); w.ok; tp_walk_next(&w), p += bytes)
+    if (w.at[t] >= end_at(n, s, ends, w.at)) memset(p, 0, bytes);
 }
 
 tp_array *tp_array_corner(const tp_array *a, const int64_t *shape) {
   tp_array *b = tp_array_new(a->dtype, a->rank, shape);
-  size_t size = (size_t)tp_dtype_size(a->dtype);
-  if (!b || b->count == 0) return b;
-  if (a->rank == 0) memcpy(b->data, a->data, size);
-  if (a->rank == 0) return b;
-  int last = a->rank - 1;
-  counter c = { .rank = last };
-  memcpy(c.shape, shape, sizeof *shape * (size_t)a->rank);
-  char *to = b->data;
-  do {
-    int64_t from = 0;
-    for (int k = 0; k < last; k++) from = from * a->shape[k] + c.at[k];
-    memcpy(to, (const char *)a->data + (size_t)(from * a->shape[last]) * size, (size_t)shape[last] * size);
-    to += (size_t)shape[last] * size;
-  } while (next(&c));
+  if (b) tp_array_overlay(b, a);
   return b;
 }
 
@@ -244,12 +179,12 @@ bool tp_run_trim(tp_graph *g, tp_run *run, tp_error *err) {
 
 /* ---- checks, in the order of errs.def ---- */
 
-static bool needed(const tp_node *n) { return n->id >= 0; }
+static bool is_asked(const tp_node *n) { return n->id >= 0; }
 
 static bool inputs_there(const tp_graph *g, const tp_run *run, tp_error *err) {
   for (int i = 0; i < g->inputs.n; i++) {
     const tp_node *n = g->inputs.v[i];
-    if (needed(n) && !(run->fed && run->fed[i]) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, (tp_pos){0}, "input '%s' is missing", n->attr.str);
+    if (is_asked(n) && !(run->fed && run->fed[i]) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "input '%s' is missing", n->attr.str);
   }
   return true;
 }
@@ -275,7 +210,7 @@ bool tp_shape_fail(tp_error *err, tp_code code, const char *what, const tp_node 
   put_shape(&has, a->rank, a->shape);
   put_shape(&needs, rank, want);
   bool said = !symbols || strcmp(symbols, needs.s) == 0;
-  tp_fail(err, code, (tp_pos){0}, "%s '%s' has shape %s, needs %s%s%s", what, n->attr.str, has.s, said ? "" : symbols, said ? "" : " = ", needs.s);
+  tp_fail(err, code, TP_NOWHERE, "%s '%s' has shape %s, needs %s%s%s", what, n->attr.str, has.s, said ? "" : symbols, said ? "" : " = ", needs.s);
   if (n->pos.file) tp_note(err, "'%s' is declared at %s:%d", n->attr.str, n->pos.file, n->pos.line);
   tp_buf_free(&has);
   tp_buf_free(&needs);
@@ -292,17 +227,17 @@ static void put_symbols(tp_buf *b, int ndom, const tp_sym *const *dom, const tp_
 }
 
 /* An array handed in for n: its values have o's type over dom. */
-typedef struct { bool input; const tp_node *n; int ndom; const tp_sym *const *dom; const tp_out *o; const tp_array *a; } given;
+typedef struct { bool input; const tp_node *n; int ndom; const tp_sym *const *dom; const tp_out *o; const tp_array *a; } given_array;
 
-static bool dtype_ok(const given *v, tp_error *err) {
+static bool dtype_ok(const given_array *v, tp_error *err) {
   if (v->a->dtype == v->o->dtype) return true;
   const char *want = tp_dtype_name(v->o->dtype);
-  tp_fail(err, v->input ? TP_E_INPUT : TP_E_DTYPE, (tp_pos){0}, "%s '%s' has dtype %s, declared %s: tempo.array(a, \"%s\") converts", v->input ? "input" : "parameter",
+  tp_fail(err, v->input ? TP_E_INPUT : TP_E_DTYPE, TP_NOWHERE, "%s '%s' has dtype %s, declared %s: tempo.array(a, \"%s\") converts", v->input ? "input" : "parameter",
           v->n->attr.str, tp_dtype_name(v->a->dtype), want, want);
   return false;
 }
 
-static bool shape_ok(const given *v, const tp_run *run, tp_error *err) {
+static bool shape_ok(const given_array *v, const tp_run *run, tp_error *err) {
   int64_t want[TP_MAXRANK];
   int rank = tp_run_shape(run, v->ndom, v->dom, v->o, want);
   if (rank == v->a->rank && memcmp(want, v->a->shape, sizeof *want * (size_t)rank) == 0) return true;
@@ -323,13 +258,13 @@ static int init_dom(const tp_node *p, const tp_sym **dom) {
 }
 
 /* Array i of inputs and then parameters; false: none was given or nothing needs it. */
-static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom, given *v) {
+static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom, given_array *v) {
   bool input = i < g->inputs.n;
   const tp_node *n = input ? g->inputs.v[i] : g->params.v[i - g->inputs.n];
   tp_array *const *from = input ? run->inputs : run->params;
   const tp_array *a = from ? from[input ? i : i - g->inputs.n] : NULL;
-  if (!a || (input && !needed(n))) return false;
-  *v = (given){ input, n, n->ndom, n->dom, &n->out[0], a };
+  if (!a || (input && !is_asked(n))) return false;
+  *v = (given_array){ input, n, n->ndom, n->dom, &n->out[0], a };
   if (!input) {
     v->ndom = init_dom(n, dom);
     v->dom = dom;
@@ -340,7 +275,7 @@ static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom
 static bool arrays_ok(const tp_graph *g, const tp_run *run, bool shapes, tp_error *err) {
   for (int i = 0; i < g->inputs.n + g->params.n; i++) {
     const tp_sym *dom[TP_MAXRANK];
-    given v;
+    given_array v;
     if (pick(g, run, i, dom, &v) && !(shapes ? shape_ok(&v, run, err) : dtype_ok(&v, err))) return false;
   }
   return true;

@@ -31,7 +31,7 @@ tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);     /* a fre
 /* How many of the tick dims a domain has, if it has none without those outside it: its points belong to a tick, if it has all, or else to the last tick inside
  * them. 0: to none. */
 int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom);
-/* Allocates outputs for the bounds in env; memory error names the bytes. */
+/* Allocates outputs for the bounds in env; memory error names the bytes. Zeroed where a run may be over, or looked at, with points left out: ends by data, steps. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
 void tp_run_free_outputs(tp_graph *g, tp_run *run);
 /* ---- memory (fits.c) ---- */

@@ -103,7 +103,7 @@ static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
 }
 
 /* What canonical forms and intervals say about a == b. */
-static int settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims) {
+static int shape_settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims) {
   if (a == b) return YES;
   tp_ictx *c = g->ix;
   const tp_ix *d = tp_ix_simplify(c, tp_ix_sub(c, tp_ix_simplify(c, a, n, dims), tp_ix_simplify(c, b, n, dims)), n, dims);
@@ -136,7 +136,7 @@ static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, con
 bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims, tp_set *points, const char *what) {
   const tp_sym *own[64];
   int nown = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
-  int s = settle(g, a, b, nown, own);
+  int s = shape_settle(g, a, b, nown, own);
   if (s == OPEN && (nown || tp_mentions_end(g, a) || tp_mentions_end(g, b))) return eq_over_dims(g, a, b, points ? n : nown, points ? dims : own, points, what);
   if (s == OPEN) tp_shapecheck_add(g, a, b, g->pos, what);
   bool empty = s == NO && points && tp_set_is_empty(g->ix, points);
@@ -172,7 +172,7 @@ bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *wha
 bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b) {
   const tp_sym *own[64];
   if (a == b) return true;
-  int n = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b), s = settle(g, a, b, n, own);
+  int n = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b), s = shape_settle(g, a, b, n, own);
   if (s != OPEN || !n || !tp_ix_is_affine(a) || !tp_ix_is_affine(b)) return s == YES;
   tp_set *bad = differ(g, a, b, n, own, NULL);
   bool same = bad && tp_set_is_empty(g->ix, bad);

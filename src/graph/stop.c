@@ -23,6 +23,9 @@ const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention) {
   return all;
 }
 
+static bool not_in(void *s, const tp_ix *e) { return !tp_ix_mentions(e, s); }
+bool tp_node_mentions(const tp_node *n, const tp_sym *s) { return !tp_each_ix(n, not_in, (void *)s); }
+
 /* ---- points ---- */
 
 bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom) {
@@ -116,6 +119,7 @@ static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
     at[d] = old ? n->attr.at[k] : (tp_at){ .lo = tp_ix_sym(g->ix, x->dom[d]) };
     k += old;
   }
+  n->attr.nat = x->ndom;
   n->attr.at = at;
 }
 

@@ -17,12 +17,6 @@ static bool not_affine(const tp_ix *e, const char *use, const char *of, tp_pos p
   return false;
 }
 
-static bool out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape) {
-  tp_outs(g, n, 1);
-  tp_out_set(g, n, 0, d, rank, shape);
-  return true;
-}
-
 static const char *shape_text(tp_graph *g, int rank, const tp_ix *const *shape) {
   tp_buf b;
   tp_buf_init(&b);
@@ -112,7 +106,7 @@ static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
     shape[rank] = through(g, o->shape[i], x->ndom, x->dom, at, n->ndom, n->dom, tp_called(g, x), n->pos, err);
     if (!shape[rank++]) return false;
   }
-  return out1(g, n, o->dtype, rank, shape);
+  return tp_out1(g, n, o->dtype, rank, shape);
 }
 
 /* ---- declared tensors ---- */
@@ -137,7 +131,7 @@ static bool shape_differs(tp_graph *g, const tp_node *n, const char *what, tp_va
   return tp_fail(err, TP_E_SHAPE, pos, "shape: the %s of %s has shape %s, declared %s", what, tp_called(g, n), shape_text(g, o->rank, o->shape), shape_text(g, n->attr.nix, n->attr.ix));
 }
 
-static bool inside(tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
+static bool lies_inside(tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
   for (int i = 0; i < e.node->ndom; i++) {
     const tp_sym *d = e.node->dom[i];
     if (tp_dom_has(n->ndom, n->dom, d)) continue;
@@ -207,11 +201,11 @@ static bool branch_ok(tp_graph *g, const tp_node *m, int k, tp_error *err) {
   tp_pos pos = m->in[k].pos;
   if (m->in[k].cond && !cond_ok(g, m, m->in[k].cond, pos, err)) return false;
   if (!same_dtype(g, m, "branch", e, pos, err)) return false;
-  return branch_shape(g, m, k) ? inside(g, m, "branch", e, pos, err) : shape_differs(g, m, "branch", e, pos, err);
+  return branch_shape(g, m, k) ? lies_inside(g, m, "branch", e, pos, err) : shape_differs(g, m, "branch", e, pos, err);
 }
 
 static bool infer_declared(tp_graph *g, tp_node *n, tp_error *err) {
-  return tp_rank_ok(n, n->attr.nix, err) && out1(g, n, n->attr.dtype, n->attr.nix, n->attr.ix);
+  return tp_rank_ok(n, n->attr.nix, err) && tp_out1(g, n, n->attr.dtype, n->attr.nix, n->attr.ix);
 }
 
 static bool infer_merge(tp_graph *g, tp_node *n, tp_error *err) {
@@ -254,7 +248,7 @@ static bool param_edge(tp_graph *g, const tp_node *p, int k, tp_error *err) {
   for (int i = 0; k == 0 && i < p->attr.nalong; i++)
     if (tp_dom_has(e.node->ndom, e.node->dom, p->attr.along[i]))
       return tp_fail(err, TP_E_DOMAIN, pos, "domain: the first value of parameter '%s' depends on dim '%s', along which it evolves", tp_label(p), p->attr.along[i]->name);
-  return inside(g, p, what, e, pos, err);
+  return lies_inside(g, p, what, e, pos, err);
 }
 
 static bool no_along(const tp_node *p, tp_pos pos, tp_error *err) {
@@ -294,7 +288,7 @@ bool tp_param_update(tp_graph *g, tp_node *p, tp_val e, tp_error *err) {
 
 static bool infer_pinit(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_out *o = tp_outof(n->in[0].src);
-  return out1(g, n, o->dtype, o->rank, o->shape);
+  return tp_out1(g, n, o->dtype, o->rank, o->shape);
 }
 
 /* ---- accumulations ---- */

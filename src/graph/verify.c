@@ -44,7 +44,7 @@ static bool node_ok(const tp_graph *g, tp_graph *scratch, const tp_node *n, tp_e
   return tp_infer(scratch, &m, err) && types_agree(scratch, n, &m, err);
 }
 
-static bool listed(const tp_node *n, int count, tp_node *const *v) {
+static bool is_listed(const tp_node *n, int count, tp_node *const *v) {
   int found = 0;
   for (int i = 0; i < count; i++) found += v[i] == n;
   return found == 1;
@@ -53,9 +53,9 @@ static bool listed(const tp_node *n, int count, tp_node *const *v) {
 static bool lists_ok(const tp_graph *g, tp_error *err) {
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
-    if (n->op == TP_OP_INPUT && !listed(n, g->inputs.n, g->inputs.v)) return wrong(n, err, "not among the inputs");
-    if (n->op == TP_OP_PARAM && !listed(n, g->params.n, g->params.v)) return wrong(n, err, "not among the parameters");
-    if (n->op == TP_OP_CALL && n->nout == 0 && !listed(n, g->sinks.n, g->sinks.v)) return wrong(n, err, "not among the sinks");
+    if (n->op == TP_OP_INPUT && !is_listed(n, g->inputs.n, g->inputs.v)) return wrong(n, err, "not among the inputs");
+    if (n->op == TP_OP_PARAM && !is_listed(n, g->params.n, g->params.v)) return wrong(n, err, "not among the parameters");
+    if (n->op == TP_OP_CALL && n->nout == 0 && !is_listed(n, g->sinks.n, g->sinks.v)) return wrong(n, err, "not among the sinks");
     if (n->op == TP_OP_PINIT && (n->attr.i[0] < 0 || n->attr.i[0] >= g->params.n)) return wrong(n, err, "no parameter of its number");
   }
   for (int i = 0; i < g->sinks.n; i++)

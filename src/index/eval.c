@@ -109,41 +109,41 @@ bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out) {
 
 /* ---- ranges ---- */
 
-typedef struct { int64_t lo, hi; } range;
+typedef struct { int64_t lo, hi; } interval;
 
 static int64_t cut(wide v) {
   bool ok;
   return saturate(v, &ok);
 }
 
-static range product(range a, range b) {
+static interval product(interval a, interval b) {
   wide v[4] = { (wide)a.lo * b.lo, (wide)a.lo * b.hi, (wide)a.hi * b.lo, (wide)a.hi * b.hi }, lo = v[0], hi = v[0];
   for (int i = 1; i < 4; i++) {
     if (v[i] < lo) lo = v[i];
     if (v[i] > hi) hi = v[i];
   }
-  return (range){ cut(lo), cut(hi) };
+  return (interval){ cut(lo), cut(hi) };
 }
 
-static range range_of(const tp_ix *e, const int64_t *lo, const int64_t *hi);
+static interval range_of(const tp_ix *e, const int64_t *lo, const int64_t *hi);
 
-static range range_poly(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
+static interval range_poly(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
   wide least = e->cst, most = e->cst;
   for (int i = 0; i < e->nterm; i++) {
     const tp_mono *m = e->term[i].m;
-    range r = range_of(m->atom[0], lo, hi);
+    interval r = range_of(m->atom[0], lo, hi);
     for (int k = 1; k < m->n; k++) r = product(r, range_of(m->atom[k], lo, hi));
     wide c = e->term[i].coef;
     least += c * (c < 0 ? r.hi : r.lo);
     most += c * (c < 0 ? r.lo : r.hi);
   }
-  return (range){ cut(least), cut(most) };
+  return (interval){ cut(least), cut(most) };
 }
 
-static range range_extremum(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
-  range best = range_of(e->arg[0], lo, hi);
+static interval range_extremum(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
+  interval best = range_of(e->arg[0], lo, hi);
   for (int i = 1; i < e->narg; i++) {
-    range r = range_of(e->arg[i], lo, hi);
+    interval r = range_of(e->arg[i], lo, hi);
     bool min = e->kind == TP_IX_MIN;
     best.lo = min ? TP_MIN(best.lo, r.lo) : TP_MAX(best.lo, r.lo);
     best.hi = min ? TP_MIN(best.hi, r.hi) : TP_MAX(best.hi, r.hi);
@@ -151,25 +151,30 @@ static range range_extremum(const tp_ix *e, const int64_t *lo, const int64_t *hi
   return best;
 }
 
-static range range_of(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
-  range r;
+static interval range_sym(const tp_sym *s, const int64_t *lo, const int64_t *hi) {
+  if (hi || s->kind != TP_SYM_DIM) return (interval){ lo[s->id], (hi ? hi : lo)[s->id] };
+  return (interval){ 0, s->bound ? TP_MAX(lo[s->bound->id] - 1, 0) : 0 };
+}
+
+static interval range_of(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
+  interval r;
   switch (e->kind) {
-    case TP_IX_SYM: return (range){ lo[e->sym->id], hi[e->sym->id] };
+    case TP_IX_SYM: return range_sym(e->sym, lo, hi);
     case TP_IX_POLY: return range_poly(e, lo, hi);
     case TP_IX_MIN: case TP_IX_MAX: return range_extremum(e, lo, hi);
     case TP_IX_FDIV:
       r = range_of(e->arg[0], lo, hi);
-      return (range){ tp_floordiv(r.lo, e->div), tp_floordiv(r.hi, e->div) };
+      return (interval){ tp_floordiv(r.lo, e->div), tp_floordiv(r.hi, e->div) };
     case TP_IX_MOD:
       r = range_of(e->arg[0], lo, hi);
-      if (tp_floordiv(r.lo, e->div) != tp_floordiv(r.hi, e->div)) return (range){ 0, e->div - 1 };
-      return (range){ tp_floormod(r.lo, e->div), tp_floormod(r.hi, e->div) };
-    default: return (range){ 0, 1 };
+      if (tp_floordiv(r.lo, e->div) != tp_floordiv(r.hi, e->div)) return (interval){ 0, e->div - 1 };
+      return (interval){ tp_floormod(r.lo, e->div), tp_floormod(r.hi, e->div) };
+    default: return (interval){ 0, 1 };
   }
 }
 
 void tp_ix_range(const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most) {
-  range r = range_of(e, lo, hi);
+  interval r = range_of(e, lo, hi);
   *least = r.lo;
   *most = r.hi;
 }

@@ -112,7 +112,8 @@ const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *co
 
 /* ---- evaluation ---- env[sym->id]; false on overflow of i64 (value then saturated) */
 bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out);
-/* Bounds of e's values where each symbol lies in lo .. hi (both inclusive, by id); exact for one symbol used once. Saturates. Not for conditions. */
+/* Bounds of e's values where each symbol lies in lo .. hi (both inclusive, by id); exact for one symbol used once. Saturates. Not for conditions.
+ * hi NULL: where lo has the bounds, and each dim is anywhere in its domain. */
 void tp_ix_range(const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most);
 int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);     /* unchecked, fast; conditions give 0 or 1 */
 

@@ -121,7 +121,7 @@ static isl_pw_aff *of_ix(const frame *f, const tp_ix *e) {
 }
 
 /* The first term of e that is k times one min or max. */
-static const tp_ix *extremum(const tp_ix *e, int64_t *k) {
+static const tp_ix *extremum_atom(const tp_ix *e, int64_t *k) {
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     const tp_ix *const *atoms;
     if (tp_ix_term(e, i, &atoms) != 1) continue;
@@ -136,7 +136,7 @@ static const tp_ix *extremum(const tp_ix *e, int64_t *k) {
 /* e >= 0. Convex forms stay one basic set: min(a, b) >= 0 is a >= 0 and b >= 0. */
 static isl_set *nonneg(const frame *f, const tp_ix *e) {
   int64_t k;
-  const tp_ix *m = extremum(e, &k);
+  const tp_ix *m = extremum_atom(e, &k);
   if (!m) return isl_pw_aff_nonneg_set(of_ix(f, e));
   bool all = (tp_ix_kind(m) == TP_IX_MIN) == (k > 0);
   const tp_ix *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k));
@@ -185,12 +185,31 @@ static int64_t take_val(isl_val *v, bool *ok) {
   return r;
 }
 
-/* The bound that parameter i stands for. */
-static const tp_sym *param_sym(isl_space *space, int i) {
+const tp_sym *tp_isl_param(isl_space *space, int i) {
   isl_id *id = isl_space_get_dim_id(space, isl_dim_param, (unsigned)i);
   const tp_sym *s = id ? isl_id_get_user(id) : NULL;
   isl_id_free(id);
   return s;
+}
+
+int tp_isl_place(isl_space *space, const tp_sym *bound) {
+  int n = space ? (int)isl_space_dim(space, isl_dim_param) : 0, at = n - 1;
+  while (at >= 0 && tp_isl_param(space, at) != bound) at--;
+  isl_space_free(space);
+  return at;
+}
+
+isl_set *tp_isl_at(isl_set *s, const int64_t *env) {
+  isl_space *space = isl_set_get_space(s);
+  for (int i = 0; i < nparam(s); i++)
+    s = isl_set_fix_si(s, isl_dim_param, (unsigned)i, (int)env[tp_isl_param(space, i)->id]);
+  isl_space_free(space);
+  return s;
+}
+
+isl_set *tp_isl_numbers(isl_set *s, const int64_t *env) {
+  s = tp_isl_at(s, env);
+  return isl_set_flatten(isl_set_project_out(s, isl_dim_param, 0, (unsigned)nparam(s)));
 }
 
 static const tp_ix *of_aff(const frame *f, isl_aff *a);
@@ -204,7 +223,7 @@ static const tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type,
     return e;
   }
   isl_space *space = isl_aff_get_domain_space(a);
-  const tp_ix *e = tp_ix_sym(f->c, param_sym(space, i));
+  const tp_ix *e = tp_ix_sym(f->c, tp_isl_param(space, i));
   isl_space_free(space);
   return e;
 }
@@ -228,10 +247,10 @@ static const tp_ix *of_aff(const frame *f, isl_aff *a) {
 
 const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, isl_aff *a) { return a ? of_aff(&(frame){ c, n, dims }, a) : NULL; }
 
-typedef struct { const frame *f; tp_ixkind kind; const tp_ix *all; isl_stat failed; } pieces;
+typedef struct { const frame *f; tp_ixkind kind; const tp_ix *all; isl_stat failed; } row_pieces;
 
 static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
-  pieces *p = ud;
+  row_pieces *p = ud;
   const tp_ix *e = of_aff(p->f, a);
   isl_set_free(dom);
   isl_aff_free(a);
@@ -256,7 +275,7 @@ static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
 const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, const tp_sym *const *dims, isl_pw_aff *p) {
   frame f = { c, n, dims };
   for (tp_ixkind kind = TP_IX_MIN; p && kind <= TP_IX_MAX; kind++) {
-    pieces all = { &f, kind, NULL, isl_stat_ok };
+    row_pieces all = { &f, kind, NULL, isl_stat_ok };
     isl_pw_aff_foreach_piece(p, add_piece, &all);
     if (all.failed || !all.all) return NULL;
     if (isl_pw_aff_n_piece(p) == 1 || agrees(&f, p, all.all)) return all.all;
@@ -316,7 +335,7 @@ isl_map *tp_isl_coalesce_map(isl_map *m) {
 }
 
 isl_map *tp_isl_few(isl_map *m) {
-  if (!m || isl_map_n_basic_map(m) <= TP_MANY) return m;
+  if (!m || isl_map_n_basic_map(m) <= TP_TUNE_MANY_PIECES) return m;
   return isl_map_from_basic_map(isl_map_simple_hull(isl_map_compute_divs(m)));
 }
 
@@ -396,17 +415,14 @@ tp_set *tp_set_widen(tp_set *a, tp_set *by) {
 }
 
 bool tp_set_mentions(tp_ictx *c, tp_set *a, const tp_sym *s) {
-  isl_id *id = isl_id_alloc(tp_isl_ctx(c), s->name, (void *)s);
-  int at = a ? isl_set_find_dim_by_id(a, isl_dim_param, id) : -1;
-  isl_id_free(id);
+  int at = tp_isl_place(isl_set_get_space(a), s);
+  (void)c;
   return at >= 0 && isl_set_involves_dims(a, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
 }
 
 tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
-  isl_id *id = isl_id_alloc(tp_isl_ctx(c), s->name, (void *)s);
   a = isl_set_intersect_params(a, isl_set_params(tp_isl_of_cond(c, 0, NULL, cond)));
-  int at = a ? isl_set_find_dim_by_id(a, isl_dim_param, id) : -1;
-  isl_id_free(id);
+  int at = tp_isl_place(isl_set_get_space(a), s);
   return at < 0 ? a : tp_isl_coalesce(isl_set_project_out(a, isl_dim_param, (unsigned)at, 1));
 }
 
@@ -417,7 +433,7 @@ tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return tp_memo_op(TP_ASK_APPLY, s, 
 /* u >= e (lower) or u < e, where u is dim `at`. Convex forms stay one basic set: u >= max(a, b) is u >= a and u >= b. */
 static isl_set *beyond(const frame *f, int at, const tp_ix *e, bool lower) {
   int64_t k;
-  const tp_ix *m = extremum(e, &k);
+  const tp_ix *m = extremum_atom(e, &k);
   if (m) {
     bool is_max = (tp_ix_kind(m) == TP_IX_MAX) == (k > 0), all = is_max == lower;
     const tp_ix *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k));
@@ -486,7 +502,7 @@ static bool take_is_empty(isl_set *s) {
 /* s where all bounds are >= least. */
 static isl_set *with_bounds(tp_ictx *c, isl_set *s, int64_t least) { return isl_set_intersect_params(isl_set_copy(s), tp_isl_context(c, least)); }
 
-static isl_bool empty(tp_ictx *c, isl_set *s, isl_set *b) {
+static isl_bool meet_empty(tp_ictx *c, isl_set *s, isl_set *b) {
   (void)b;
   s = with_bounds(c, s, 0);
   isl_bool yes = isl_set_is_empty(s);
@@ -501,7 +517,7 @@ static isl_bool subset(tp_ictx *c, isl_set *a, isl_set *b) {
   return yes;
 }
 
-bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && tp_memo_ask(c, TP_ASK_EMPTY, s, NULL, empty); }
+bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && tp_memo_ask(c, TP_ASK_EMPTY, s, NULL, meet_empty); }
 bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) { return a == b || (a && b && tp_memo_ask(c, TP_ASK_SUBSET, a, b, subset)); }
 
 bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a, b) && tp_set_subset(c, b, a); }
@@ -542,9 +558,7 @@ const tp_ix *tp_set_told(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s
 
 /* ---- conditions on bounds in few words ---- */
 
-enum { WORDS = 16 };                            /* alternatives, and literals of one, that are looked at */
-
-static bool implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
+static bool set_implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
   isl_set *s = tp_set_cond(c, 0, NULL, a);
   bool yes = tp_set_subset(c, s, b);
   isl_set_free(s);
@@ -560,9 +574,9 @@ static const tp_ix *joined(tp_ictx *c, int n, const tp_ix *const *v, int but, bo
 
 /* (b >= 1 and a == 0) => b >= 1 where `all` holds for every such b: a literal goes if the rest still lies in `all`. */
 static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
-  for (int i = 0; e->kind == TP_IX_AND && e->narg <= WORDS && i < e->narg;) {
+  for (int i = 0; e->kind == TP_IX_AND && e->narg <= TP_TUNE_COND_WORDS && i < e->narg;) {
     const tp_ix *rest = joined(c, e->narg, e->arg, i, true);
-    if (implies(c, rest, all)) e = rest, i = 0;
+    if (set_implies(c, rest, all)) e = rest, i = 0;
     else i++;
   }
   return e;
@@ -570,15 +584,15 @@ static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
 
 /* a or (b and not a) => a or b */
 static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
-  const tp_ix *v[WORDS];
+  const tp_ix *v[TP_TUNE_COND_WORDS];
   int n = e->narg;
-  if (e->kind != TP_IX_OR || n > WORDS) return e;
+  if (e->kind != TP_IX_OR || n > TP_TUNE_COND_WORDS) return e;
   isl_set *all = tp_set_cond(c, 0, NULL, e);
   for (int i = 0; i < n; i++) v[i] = widest(c, e->arg[i], all);
   isl_set_free(all);
   for (int i = n - 1; i >= 0 && n > 1; i--) {           /* what the others say already goes */
     isl_set *rest = tp_set_cond(c, 0, NULL, joined(c, n, v, i, false));
-    if (implies(c, v[i], rest)) memmove(v + i, v + i + 1, sizeof *v * (size_t)(--n - i));
+    if (set_implies(c, v[i], rest)) memmove(v + i, v + i + 1, sizeof *v * (size_t)(--n - i));
     isl_set_free(rest);
   }
   return joined(c, n, v, -1, false);
@@ -628,7 +642,7 @@ static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *
   bool ok = p != NULL;
   isl_space *space = isl_point_get_space(p);
   for (int i = 0; ok && i < (int)isl_space_dim(space, isl_dim_param); i++)
-    env[param_sym(space, i)->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_param, i), &ok);
+    env[tp_isl_param(space, i)->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_param, i), &ok);
   for (int i = 0; ok && i < n; i++) env[dims[i]->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_set, i), &ok);
   isl_space_free(space);
   return ok;
@@ -658,9 +672,8 @@ char *tp_set_str(tp_ictx *c, tp_set *s) {
 /* ---- for the prover ---- */
 
 bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
-  enum { BUDGET = 200000 };
   if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;       /* an error of the caller's is pending: it is not ours to clear */
-  unsigned long before = tp_isl_budget(c, BUDGET);
+  unsigned long before = tp_isl_budget(c, TP_TUNE_COND_BUDGET);
   isl_set *s = isl_set_intersect(tp_set_box(c, n, dims), tp_set_cond(c, n, dims, cond));
   bool never = tp_set_is_empty(c, s);
   isl_set_free(s);

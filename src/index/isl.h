@@ -29,6 +29,12 @@ TP_GIVE isl_space *tp_isl_params(tp_ictx *c);
 TP_GIVE isl_space *tp_isl_space(tp_ictx *c, int n);
 /* All bounds >= 0, as a parameter set. */
 TP_GIVE isl_set *tp_isl_context(tp_ictx *c, int64_t least);
+/* The bound that parameter i stands for; where the parameter of a bound stands, -1: it has none. */
+const tp_sym *tp_isl_param(TP_KEEP isl_space *space, int i);
+int tp_isl_place(TP_TAKE isl_space *space, const tp_sym *bound);
+/* Its parameters at the values of env; and the same without parameters and flat, ready to be gone through point by point. */
+TP_GIVE isl_set *tp_isl_at(TP_TAKE isl_set *s, const int64_t *env);
+TP_GIVE isl_set *tp_isl_numbers(TP_TAKE isl_set *s, const int64_t *env);
 /* e as a function on the space of dims (a set space with n dims). */
 TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e);
 TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
@@ -41,7 +47,6 @@ bool tp_isl_divided(TP_KEEP isl_set *s);                         /* a union with
 TP_GIVE isl_set *tp_isl_coalesce(TP_TAKE isl_set *s);
 TP_GIVE isl_map *tp_isl_coalesce_map(TP_TAKE isl_map *m);
 /* A relation of many pieces as one that contains it, their hull: what is asked of all pairs of pieces would take for ever. */
-enum { TP_MANY = 16 };
 isl_map *tp_isl_few(TP_TAKE isl_map *m);
 isl_set *tp_isl_gist(TP_TAKE isl_set *s, TP_TAKE isl_set *context);     /* isl's own is at a loss where divs are not known */
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_set *s);

@@ -2,8 +2,6 @@
  * about more than once), so an answer is kept under the addresses of its operands, which are held with it. What is equal to the eye is one object. */
 #include "index/memo.h"
 
-enum { MOST = 1 << 16 };                        /* objects held; then everything is forgotten */
-
 typedef struct { bool set; void *p; } held;
 struct tp_memo {
   tp_ictx *c;
@@ -26,7 +24,7 @@ static void *hold(tp_memo *m, bool set, TP_TAKE void *p) {
   return p;
 }
 
-static void empty(tp_memo *m) {
+static void memo_empty(tp_memo *m) {
   for (int i = 0; i < m->held.n; i++) {
     if (m->held.v[i].set) isl_set_free(m->held.v[i].p);
     else isl_map_free(m->held.v[i].p);
@@ -50,17 +48,17 @@ isl_ctx *tp_memo_ctx(tp_ictx *c) {
   m->c = c;
   o->memo = c->asked = m;
   isl_ctx_set_max_operations(ctx, TP_ISL_MOST);
-  empty(m);
+  memo_empty(m);
   return ctx;
 }
 
 void tp_isl_forget(tp_ictx *c) {
-  if (c->asked) empty(c->asked);
+  if (c->asked) memo_empty(c->asked);
 }
 
 void tp_memo_close(tp_ictx *c) {
   if (!c->asked) return;
-  empty(c->asked);
+  memo_empty(c->asked);
   tp_free(c->asked);
   c->asked = NULL;
 }
@@ -69,7 +67,7 @@ void tp_memo_close(tp_ictx *c) {
 static tp_memo *ready(tp_memo *m) {
   int n = m->nbound;
   for (; m->nsym < m->c->sym.n; m->nsym++) n += m->c->sym.v[m->nsym]->kind == TP_SYM_BOUND;
-  if (m->held.n > MOST || n != m->nbound) empty(m);
+  if (m->held.n > TP_TUNE_MEMO_OBJECTS || n != m->nbound) memo_empty(m);
   m->nbound = n;
   return m;
 }
@@ -131,7 +129,7 @@ static void *operate(tp_ask what, TP_TAKE void *a, TP_TAKE void *b) {
 }
 
 static void *copy(bool set, void *p) { return set ? (void *)isl_set_copy(p) : (void *)isl_map_copy(p); }
-static void drop(bool set, void *p) { (void)(set ? (void *)isl_set_free(p) : (void *)isl_map_free(p)); }
+static void drop_answer(bool set, void *p) { (void)(set ? (void *)isl_set_free(p) : (void *)isl_map_free(p)); }
 
 void *tp_memo_op(tp_ask what, void *a, void *b) {
   if (!a || !b) return operate(what, a, b);
@@ -139,8 +137,8 @@ void *tp_memo_op(tp_ask what, void *a, void *b) {
   question q = ask(what, a, b);
   void *r = tp_hmap_get(&m->answers, &q, sizeof q);
   if (r) {
-    drop(is_set[what].a, a);
-    drop(is_set[what].b, b);
+    drop_answer(is_set[what].a, a);
+    drop_answer(is_set[what].b, b);
     return copy(is_set[what].r, r);
   }
   begin(is_set[what].a ? isl_set_get_ctx(a) : isl_map_get_ctx(a));

@@ -8,7 +8,6 @@
 #include "index/priv.h"
 
 typedef struct { tp_ictx *c; const tp_ix *goal; int ndims; const tp_sym *const *dims; int budget; } prover;
-enum { STEPS = 1000, DEPTH = 40 };
 
 static bool listed(int n, const tp_sym *const *v, const tp_sym *s) {
   for (int i = 0; i < n; i++)
@@ -114,7 +113,7 @@ static const tp_ix *next_atom(const tp_ix *e) {
 static bool prove(prover *p, const tp_ix *e, int depth) {
   const tp_ix *k, *r, *x = next_atom(e);
   if (e->nterm == 0) return e->cst >= 0;
-  if (p->budget-- <= 0 || depth > DEPTH) return false;
+  if (p->budget-- <= 0 || depth > TP_TUNE_PROVE_DEPTH) return false;
   if (!x) return by_ends(p, e, depth + 1);
   if (!tp_ix_split(p->c, e, x, &k, &r)) return false;
   if (x->kind == TP_IX_FDIV) return by_quotient(p, x, k, r, depth + 1);
@@ -136,7 +135,7 @@ static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *co
 static bool settle(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
   bool before = c->overflowed, ok;
   c->overflowed = false;
-  prover p = { c, e, ndims, dims, STEPS };
+  prover p = { c, e, ndims, dims, TP_TUNE_PROVE_STEPS };
   ok = prove(&p, e, 0) && !c->overflowed;
   c->overflowed = false;
   if (!ok && e->affine && next_atom(e)) ok = prove_by_isl(c, e, ndims, dims) && !c->overflowed;

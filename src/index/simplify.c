@@ -15,21 +15,19 @@ static domain domain_of(tp_ictx *c, const tp_ix *e, const tp_ix *f, int ndims, c
   return d;
 }
 
-static bool nonneg(const domain *d, const tp_ix *e) { return tp_ix_prove_ge0(d->c, e, d->n, d->dims); }
+static bool is_nonneg(const domain *d, const tp_ix *e) { return tp_ix_prove_ge0(d->c, e, d->n, d->dims); }
 
 /* a <= b. A difference that overflows proves nothing and is no error. */
 static bool below(const domain *d, const tp_ix *a, const tp_ix *b) {
   bool before = d->c->overflowed;
   d->c->overflowed = false;
   const tp_ix *gap = tp_ix_sub(d->c, b, a);
-  bool ok = !d->c->overflowed && nonneg(d, gap);
+  bool ok = !d->c->overflowed && is_nonneg(d, gap);
   d->c->overflowed = before;
   return ok;
 }
 
 /* ---- distributing sums over min and max ---- */
-
-enum { MAX_OPERANDS = 16 };
 
 /* What k*x turns a sum into: MIN, MAX, or POLY if x is no extremum or has a factor. */
 static tp_ixkind pull(const tp_term *t) {
@@ -43,7 +41,7 @@ static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
   tp_ixkind kind = TP_IX_POLY;
   const tp_ix *x = NULL, *k, *r;
   int64_t operands = 1;
-  for (int i = 0; i < e->nterm && operands <= MAX_OPERANDS; i++) {
+  for (int i = 0; i < e->nterm && operands <= TP_TUNE_FLOOR_OPERANDS; i++) {
     tp_ixkind here = pull(&e->term[i]);
     if (here == TP_IX_POLY) continue;
     if (x && here != kind) return e;
@@ -51,7 +49,7 @@ static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
     x = e->term[i].m->atom[0];
     operands *= x->narg;
   }
-  if (!x || e == x || operands > MAX_OPERANDS || !tp_ix_split(c, e, x, &k, &r) || k->nterm) return e;
+  if (!x || e == x || operands > TP_TUNE_FLOOR_OPERANDS || !tp_ix_split(c, e, x, &k, &r) || k->nterm) return e;
   const tp_ix *v[x->narg];
   for (int i = 0; i < x->narg; i++) v[i] = distribute(c, tp_ix_add(c, tp_ix_mul(c, k, x->arg[i]), r));
   return tp_ix_fold(c, kind, x->narg, v);
@@ -98,8 +96,8 @@ static const tp_ix *narrow_quotient(const domain *d, const tp_ix *e) {
   const tp_ix *a = e->arg[0], *above = tp_ix_addc(d->c, a, e->div);
   bool mod = e->kind == TP_IX_MOD;
   const tp_ix *top = tp_ix_const(d->c, e->div - 1), *minus = tp_ix_const(d->c, -1);
-  if (nonneg(d, a)) return !below(d, a, top) ? e : mod ? a : tp_ix_const(d->c, 0);
-  if (below(d, a, minus) && nonneg(d, above)) return mod ? above : minus;
+  if (is_nonneg(d, a)) return !below(d, a, top) ? e : mod ? a : tp_ix_const(d->c, 0);
+  if (below(d, a, minus) && is_nonneg(d, above)) return mod ? above : minus;
   return e;
 }
 
@@ -129,11 +127,11 @@ static const tp_ix *simplify_cond(tp_ictx *c, const tp_ix *e, const domain *d) {
   e = tp_ix_map_args(c, e, simplify, (void *)(uintptr_t)d);
   if (e->kind != TP_IX_GE0 && e->kind != TP_IX_EQ0) return e;
   const tp_ix *a = e->arg[0], *zero = tp_ix_const(c, 0), *minus = tp_ix_const(c, -1);
-  bool ge0 = nonneg(d, a);
+  bool ge0 = is_nonneg(d, a);
   if (below(d, a, minus)) return tp_ix_bool(c, false);
   if (e->kind == TP_IX_GE0) return ge0 ? tp_ix_bool(c, true) : e;
   if (ge0 && below(d, a, zero)) return tp_ix_bool(c, true);
-  return nonneg(d, tp_ix_addc(c, a, -1)) ? tp_ix_bool(c, false) : e;
+  return is_nonneg(d, tp_ix_addc(c, a, -1)) ? tp_ix_bool(c, false) : e;
 }
 
 static const tp_ix *simplify(tp_ictx *c, const tp_ix *e, void *ud) {
@@ -157,7 +155,7 @@ const tp_ix *tp_ix_extent(tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndim
   if (!lo || !hi) return NULL;
   domain d = domain_of(c, lo, hi, ndims, dims);
   const tp_ix *e = simplify(c, tp_ix_sub(c, hi, lo), &d);
-  return nonneg(&d, e) ? e : simplify(c, tp_ix_max(c, tp_ix_const(c, 0), e), &d);
+  return is_nonneg(&d, e) ? e : simplify(c, tp_ix_max(c, tp_ix_const(c, 0), e), &d);
 }
 
 /* ---- upper and lower ---- */
@@ -193,7 +191,7 @@ static const tp_ix *bound_extremum(bounder *b, const tp_ix *e, bool up) {
 
 static const tp_ix *bound_remainder(bounder *b, const tp_ix *e, bool up) {
   if (!up) return tp_ix_const(b->c, 0);
-  const tp_ix *top = tp_ix_const(b->c, e->div - 1), *a = nonneg(&b->on, e->arg[0]) ? bound(b, e->arg[0], true) : NULL;
+  const tp_ix *top = tp_ix_const(b->c, e->div - 1), *a = is_nonneg(&b->on, e->arg[0]) ? bound(b, e->arg[0], true) : NULL;
   return a ? tp_ix_min(b->c, top, a) : top;
 }
 
@@ -201,9 +199,9 @@ static const tp_ix *bound_product(bounder *b, const tp_mono *m, bool up) {
   const tp_ix *p = tp_ix_const(b->c, 1);
   if (m->n == 1) return bound(b, m->atom[0], up);
   for (int k = 0; k < m->n; k++) {
-    if (!nonneg(&b->on, m->atom[k])) return NULL;
+    if (!is_nonneg(&b->on, m->atom[k])) return NULL;
     const tp_ix *a = bound(b, m->atom[k], up);
-    if (!a || !nonneg(&b->on, a)) return up ? NULL : tp_ix_const(b->c, 0);
+    if (!a || !is_nonneg(&b->on, a)) return up ? NULL : tp_ix_const(b->c, 0);
     p = tp_ix_mul(b->c, p, a);
   }
   return p;
@@ -227,8 +225,8 @@ static const tp_ix *bound_sum(bounder *b, const tp_ix *e, bool up) {
     const tp_sym *t = b->elim[i];
     if (!t->bound || !tp_ix_mentions(e, t) || !tp_ix_split(c, e, tp_ix_sym(c, t), &k, &r) || tp_ix_mentions(k, t) || tp_ix_mentions(r, t)) continue;
     const tp_ix *last = tp_ix_add(c, tp_ix_mul(c, k, bound_symbol(c, t, true)), r);
-    if (nonneg(&b->on, k)) return bound(b, up ? last : r, up);
-    if (nonneg(&b->on, tp_ix_neg(c, k))) return bound(b, up ? r : last, up);
+    if (is_nonneg(&b->on, k)) return bound(b, up ? last : r, up);
+    if (is_nonneg(&b->on, tp_ix_neg(c, k))) return bound(b, up ? r : last, up);
     return bound(b, up ? tp_ix_max(c, r, last) : tp_ix_min(c, r, last), up);
   }
   return bound_terms(b, e, up);

@@ -103,19 +103,19 @@ static const char *first_name(tp_ictx *c, const char *hint, bool shared) {
 
 static const char *fresh_name(tp_ictx *c, const char *hint) { return first_name(c, hint, false); }
 
-tp_sym *tp_sym_var(tp_ictx *c, const char *hint) { return sym_new(c, TP_SYM_VAR, fresh_name(c, hint), (tp_pos){0}); }
+tp_sym *tp_sym_var(tp_ictx *c, const char *hint) { return sym_new(c, TP_SYM_VAR, fresh_name(c, hint), TP_NOWHERE); }
 
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name) {
   const char *own = first_name(c, name, true);
   tp_sym *s = tp_sym_find(c, own);
   if (s) return s;
-  s = sym_new(c, TP_SYM_BOUND, own, (tp_pos){0});
+  s = sym_new(c, TP_SYM_BOUND, own, TP_NOWHERE);
   s->hidden = true;
   return s;
 }
 
 tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint) {
-  tp_sym *s = sym_new(c, TP_SYM_DIM, fresh_name(c, hint), (tp_pos){0});
+  tp_sym *s = sym_new(c, TP_SYM_DIM, fresh_name(c, hint), TP_NOWHERE);
   s->hidden = true;
   return s;
 }

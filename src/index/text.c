@@ -128,15 +128,15 @@ const char *tp_ix_said(tp_ictx *c, const tp_ix *e) {
 
 /* ---- parsing ---- */
 
-typedef struct { tp_ictx *c; const char *s; tp_error *err; int depth; } parser;
+typedef struct { tp_ictx *c; const char *s; tp_error *err; int depth; } ix_parser;
 enum { PARSE_DEPTH = 200 };
 
-static const tp_ix *fail(parser *p, const char *what) {
-  tp_fail(p->err, TP_E_FILE, (tp_pos){0}, "file: %s at '%.20s'", what, p->s);
+static const tp_ix *fail(ix_parser *p, const char *what) {
+  tp_fail(p->err, TP_E_FILE, TP_NOWHERE, "file: %s at '%.20s'", what, p->s);
   return NULL;
 }
 
-static void skip_space(parser *p) {
+static void skip_space(ix_parser *p) {
   while (isspace((unsigned char)*p->s)) p->s++;
 }
 
@@ -146,7 +146,7 @@ static int name_length(const char *s) {
   return n;
 }
 
-static bool accept(parser *p, const char *op) {
+static bool accept(ix_parser *p, const char *op) {
   skip_space(p);
   size_t n = strlen(op);
   bool word = isalpha((unsigned char)op[0]), arrow = op[0] == '-' && p->s[0] == '-' && p->s[1] == '>';
@@ -155,16 +155,16 @@ static bool accept(parser *p, const char *op) {
   return true;
 }
 
-static const tp_ix *want(parser *p, const tp_ix *e, bool cond) {
+static const tp_ix *want(ix_parser *p, const tp_ix *e, bool cond) {
   if (e && tp_ix_is_cond(e) != cond) return fail(p, cond ? "a condition is wanted" : "a number is wanted");
   return e;
 }
 
-static const tp_ix *parse_or(parser *p);
-static const tp_ix *parse_sum(parser *p);
+static const tp_ix *parse_or(ix_parser *p);
+static const tp_ix *parse_sum(ix_parser *p);
 
 /* Digits up to 2^63, which wraps: the text of INT64_MIN is a minus before it. */
-static bool parse_int(parser *p, int64_t *v) {
+static bool parse_int(ix_parser *p, int64_t *v) {
   uint64_t u = 0;
   skip_space(p);
   if (!isdigit((unsigned char)*p->s)) return fail(p, "an integer is wanted") != NULL;
@@ -177,7 +177,7 @@ static bool parse_int(parser *p, int64_t *v) {
   return true;
 }
 
-static const tp_ix *parse_extremum(parser *p, tp_ixkind kind) {
+static const tp_ix *parse_extremum(ix_parser *p, tp_ixkind kind) {
   const tp_ix *e = want(p, parse_sum(p), false);
   while (e && accept(p, ",")) {
     const tp_ix *v[2] = { e, want(p, parse_sum(p), false) };
@@ -186,7 +186,7 @@ static const tp_ix *parse_extremum(parser *p, tp_ixkind kind) {
   return e && !accept(p, ")") ? fail(p, "')' is wanted") : e;
 }
 
-static const tp_ix *parse_name(parser *p) {
+static const tp_ix *parse_name(ix_parser *p) {
   int n = name_length(p->s);
   char name[256];
   if (n == 0 || n >= (int)sizeof name) return fail(p, "an expression is wanted");
@@ -203,7 +203,7 @@ static const tp_ix *parse_name(parser *p) {
   return tp_ix_sym(p->c, s);
 }
 
-static const tp_ix *parse_primary(parser *p) {
+static const tp_ix *parse_primary(ix_parser *p) {
   int64_t v;
   if (accept(p, "(")) {
     const tp_ix *e = parse_or(p);
@@ -215,7 +215,7 @@ static const tp_ix *parse_primary(parser *p) {
   return parse_name(p);
 }
 
-static const tp_ix *parse_unary(parser *p) {
+static const tp_ix *parse_unary(ix_parser *p) {
   bool negative = false;
   int64_t v;
   while (accept(p, "-")) negative = !negative;
@@ -227,7 +227,7 @@ static const tp_ix *parse_unary(parser *p) {
   return negative ? tp_ix_neg(p->c, want(p, e, false)) : e;
 }
 
-static const tp_ix *parse_term(parser *p) {
+static const tp_ix *parse_term(ix_parser *p) {
   const tp_ix *e = parse_unary(p);
   while (e) {
     bool times = accept(p, "*"), quotient = !times && accept(p, "//");
@@ -242,7 +242,7 @@ static const tp_ix *parse_term(parser *p) {
   return NULL;
 }
 
-static const tp_ix *parse_sum(parser *p) {
+static const tp_ix *parse_sum(ix_parser *p) {
   const tp_ix *e = parse_term(p);
   while (e) {
     bool plus = accept(p, "+");
@@ -254,7 +254,7 @@ static const tp_ix *parse_sum(parser *p) {
   return NULL;
 }
 
-static const tp_ix *parse_cmp(parser *p) {
+static const tp_ix *parse_cmp(ix_parser *p) {
   static const struct { const char *text; tp_cmp op; } ops[] = {
     { "<=", TP_LE }, { "<", TP_LT }, { ">=", TP_GE }, { ">", TP_GT }, { "==", TP_EQ }, { "!=", TP_NE },
   };
@@ -267,27 +267,27 @@ static const tp_ix *parse_cmp(parser *p) {
   return a;
 }
 
-static const tp_ix *parse_not(parser *p) {
+static const tp_ix *parse_not(ix_parser *p) {
   bool negated = false;
   while (accept(p, "not")) negated = !negated;
   const tp_ix *e = parse_cmp(p);
   return negated ? tp_ix_not(p->c, want(p, e, true)) : e;
 }
 
-static const tp_ix *parse_and(parser *p) {
+static const tp_ix *parse_and(ix_parser *p) {
   const tp_ix *e = parse_not(p);
   while (e && accept(p, "and")) e = want(p, e, true) ? tp_ix_and(p->c, e, want(p, parse_not(p), true)) : NULL;
   return e;
 }
 
-static const tp_ix *parse_or(parser *p) {
+static const tp_ix *parse_or(ix_parser *p) {
   const tp_ix *e = parse_and(p);
   while (e && accept(p, "or")) e = want(p, e, true) ? tp_ix_or(p->c, e, want(p, parse_and(p), true)) : NULL;
   return e;
 }
 
 const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err) {
-  parser p = { c, *s, err, 0 };
+  ix_parser p = { c, *s, err, 0 };
   const tp_ix *e = parse_or(&p);
   *s = p.s;
   return e;

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRIES = 100 };
+enum { RENAMES = 100 };
 
 bool tp_file_fail(tp_error *err, const char *path, const char *why) {
-  return tp_fail(err, TP_E_FILE, (tp_pos){ 0 }, "file: %s: %s", path, why);
+  return tp_fail(err, TP_E_FILE, TP_NOWHERE, "file: %s: %s", path, why);
 }
 
 FILE *tp_file_open(const char *path, int64_t *size, tp_error *err) {
@@ -38,7 +38,7 @@ char *tp_file_whole(const char *path, size_t *n, tp_error *err) {
   *n = (size_t)size;
   if (ok) return p[size] = 0, p;
   if (p) tp_file_fail(err, path, "cannot be read");
-  else tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: no memory for %lld bytes of %s", (long long)size, path);
+  else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for %lld bytes of %s", (long long)size, path);
   tp_free(p);
   return NULL;
 }
@@ -51,7 +51,7 @@ static void name_beside(const char *path, int k, tp_buf *tmp) {
 /* A new file beside path: its name goes into tmp. Others (threads, processes) may be writing the same path. */
 static int open_beside(const char *path, mode_t mode, tp_buf *tmp) {
   int fd = -1;
-  for (int k = 0; k < TRIES && fd < 0; k++) {
+  for (int k = 0; k < RENAMES && fd < 0; k++) {
     name_beside(path, k, tmp);
     if (tmp->failed) { errno = ENOMEM; return -1; }
     fd = open(tmp->s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -77,7 +77,7 @@ static int open_unnamed(const char *path, mode_t mode) {
 static bool give_name(int fd, const char *path, tp_buf *tmp) {
   char link[64];
   door_to(fd, link, sizeof link);
-  for (int k = 0; k < TRIES; k++) {
+  for (int k = 0; k < RENAMES; k++) {
     name_beside(path, k, tmp);
     if (tmp->failed) { errno = ENOMEM; return false; }
     if (linkat(AT_FDCWD, link, AT_FDCWD, tmp->s, AT_SYMLINK_FOLLOW) == 0) return true;
@@ -141,6 +141,6 @@ bool tp_file_replace(const char *path, tp_writer *write, void *ud, tp_error *err
     free(real);
     errno = saved;
   }
-  if (!ok && errno == ENOMEM) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: no memory to write %s", path);
+  if (!ok && errno == ENOMEM) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory to write %s", path);
   return ok || tp_file_fail(err, path, errno ? strerror(errno) : "cannot be written");
 }

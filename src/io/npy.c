@@ -26,7 +26,7 @@ bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err) {
   tp_puts(b, a->rank == 1 ? ",), }" : "), }");
   while (!b->failed && (b->n - start + 1) % 64) tp_puts(b, " ");        /* elements start at a multiple of 64 */
   tp_puts(b, "\n");
-  if (b->failed) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
+  if (b->failed) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
   size_t n = b->n - start - sizeof prefix;
   b->s[start + 8] = (char)(n & 255);
   b->s[start + 9] = (char)(n >> 8);
@@ -212,7 +212,7 @@ tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, tp_error *err) {
   tp_array *a = read_header(&s, &h) ? read_elements(&s, &h) : NULL;
   if (a) return a;
   if (s.why) tp_file_fail(err, label, s.why);
-  else tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: no memory for what is in %s", label);
+  else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for what is in %s", label);
   return NULL;
 }
 
@@ -229,7 +229,7 @@ void tp_arrays_free(tp_arrays *a) {
 static bool read_single(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err) {
   out->single = true;
   out->v = tp_calloc(sizeof *out->v);
-  if (!out->v) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
+  if (!out->v) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
   out->v[0].a = tp_npy_read(f, n, path, err);
   out->n = 1;
   return out->v[0].a != NULL;

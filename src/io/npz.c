@@ -8,9 +8,9 @@
 #include <zlib.h>
 
 enum { LOCAL = 0x04034b50, ENTRY = 0x02014b50, END = 0x06054b50, END64 = 0x06064b50, LOCATOR = 0x07064b50 };
-enum { LOCAL_SIZE = 30, ENTRY_SIZE = 46, END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20, MOST = 1032, CHUNK = 1 << 16 };
+enum { LOCAL_SIZE = 30, ENTRY_SIZE = 46, END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20, RATIO = 1032, CHUNK = 1 << 16 };
 enum { STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
-#define WIDE 0xffffffffu                        /* a field that stands in the zip64 extra instead */
+#define IN_EXTRA 0xffffffffu                        /* a field that stands in the zip64 extra instead */
 
 static uint64_t get(const uint8_t *p, int n) {
   uint64_t v = 0;
@@ -31,7 +31,7 @@ typedef struct {
 typedef struct { const char *name; int len; unsigned flags, method; uint32_t crc; uint64_t packed, size, at; } member;
 
 static bool broken(zip *z, const char *why) { return tp_file_fail(z->err, z->path, why); }
-static bool no_memory(zip *z) { return tp_fail(z->err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: no memory for what is in %s", z->path); }
+static bool no_memory(zip *z) { return tp_fail(z->err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for what is in %s", z->path); }
 
 static bool read_at(zip *z, uint64_t at, void *p, size_t n) { return fseeko(z->f, (off_t)at, SEEK_SET) == 0 && tp_file_read(z->f, p, n); }
 
@@ -56,7 +56,7 @@ static bool find_directory(zip *z, int64_t n) {
   while (k >= 0 && !(get(p + k, 4) == END && (int64_t)get(p + k + 20, 2) == tail - k - END_SIZE)) k--;
   if (k < 0) { tp_free(p); return broken(z, "it is no whole .npz file: its directory is missing"); }
   uint64_t entries = get(p + k + 10, 2), size = get(p + k + 12, 4), start = get(p + k + 16, 4);
-  bool wide = entries == 0xffff || size == WIDE || start == WIDE, split = get(p + k + 4, 4) != 0;
+  bool wide = entries == 0xffff || size == IN_EXTRA || start == IN_EXTRA, split = get(p + k + 4, 4) != 0;
   tp_free(p);
   int64_t end = n - tail + k;
   if (split || (wide && !find_end64(z, end, &entries, &size, &start))) return broken(z, "its directory is broken");
@@ -77,7 +77,7 @@ static bool widen(member *m, const uint8_t *p, int64_t n) {     /* the extra fie
     if (get(p, 2) == 1) {
       const uint8_t *v = p + 4;
       for (int k = 0; k < 3; k++) {
-        if (*field[k] != WIDE) continue;
+        if (*field[k] != IN_EXTRA) continue;
         if (v + 8 > p + 4 + len) return false;
         *field[k] = get(v, 8);
         v += 8;
@@ -87,7 +87,7 @@ static bool widen(member *m, const uint8_t *p, int64_t n) {     /* the extra fie
     p += 4 + len;
     n -= 4 + len;
   }
-  return m->size != WIDE && m->packed != WIDE && m->at != WIDE;
+  return m->size != IN_EXTRA && m->packed != IN_EXTRA && m->at != IN_EXTRA;
 }
 
 static bool parse_entry(zip *z, int64_t *pos, member *m) {
@@ -168,7 +168,7 @@ static tp_array *read_unpacked(zip *z, const member *m, const char *label, uint8
 }
 
 static tp_array *read_deflated(zip *z, const member *m, const char *label) {
-  if (m->size == 0 || m->size / MOST > m->packed) return tp_file_fail(z->err, label, "its sizes are impossible"), NULL;
+  if (m->size == 0 || m->size / RATIO > m->packed) return tp_file_fail(z->err, label, "its sizes are impossible"), NULL;
   uint8_t *packed = tp_alloc(m->packed + 1), *whole = tp_alloc(m->size);
   tp_array *a = packed && whole ? read_unpacked(z, m, label, packed, whole) : (no_memory(z), NULL);
   tp_free(packed);
@@ -207,10 +207,8 @@ static bool add_member(zip *z, const member *m, tp_arrays *out) {
   return to->a != NULL;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const tp_named *)a)->name, ((const tp_named *)b)->name); }
-
 static bool sort_names(zip *z, tp_arrays *out) {
-  qsort(out->v, (size_t)out->n, sizeof *out->v, by_name);
+  qsort(out->v, (size_t)out->n, sizeof *out->v, tp_by_text);
   for (int k = 1; k < out->n; k++)
     if (strcmp(out->v[k - 1].name, out->v[k].name) == 0) return broken(z, "two members have one name");
   return true;
@@ -250,8 +248,8 @@ static void put_fields(tp_buf *b, const record *r, const char *name, bool entry,
   put(b, 0, 2);
   put(b, 1 << 5 | 1, 2);
   put(b, r->crc, 4);
-  put(b, wide ? WIDE : r->size, 4);
-  put(b, wide ? WIDE : r->size, 4);
+  put(b, wide ? IN_EXTRA : r->size, 4);
+  put(b, wide ? IN_EXTRA : r->size, 4);
   put(b, strlen(name) + 4, 2);
   put(b, wide ? (entry ? 28 : 20) : 0, 2);
 }
@@ -265,7 +263,7 @@ static void put_extra(tp_buf *b, const record *r, bool entry) {
 }
 
 static void put_local(tp_buf *b, const record *r, const char *name) {
-  bool wide = r->size >= WIDE;
+  bool wide = r->size >= IN_EXTRA;
   put_fields(b, r, name, false, wide);
   tp_puts(b, name);
   tp_puts(b, ".npy");
@@ -273,11 +271,11 @@ static void put_local(tp_buf *b, const record *r, const char *name) {
 }
 
 static void put_entry(tp_buf *b, const record *r, const char *name) {
-  bool wide = r->size >= WIDE || r->at >= WIDE;
+  bool wide = r->size >= IN_EXTRA || r->at >= IN_EXTRA;
   put_fields(b, r, name, true, wide);
   put(b, 0, 6);                                 /* comment, disk, internal attributes */
   put(b, (uint64_t)0600 << 16, 4);
-  put(b, wide ? WIDE : r->at, 4);
+  put(b, wide ? IN_EXTRA : r->at, 4);
   tp_puts(b, name);
   tp_puts(b, ".npy");
   if (wide) put_extra(b, r, true);
@@ -285,7 +283,7 @@ static void put_entry(tp_buf *b, const record *r, const char *name) {
 
 static void put_end(tp_buf *b, uint64_t n, uint64_t start) {
   uint64_t size = b->n, at = start + size;
-  bool wide = n >= 0xffff || size >= WIDE || start >= WIDE;
+  bool wide = n >= 0xffff || size >= IN_EXTRA || start >= IN_EXTRA;
   if (wide) {
     put(b, END64, 4);
     put(b, END64_SIZE - 12, 8);
@@ -305,8 +303,8 @@ static void put_end(tp_buf *b, uint64_t n, uint64_t start) {
   put(b, 0, 4);
   put(b, wide ? 0xffff : n, 2);
   put(b, wide ? 0xffff : n, 2);
-  put(b, wide ? WIDE : size, 4);
-  put(b, wide ? WIDE : start, 4);
+  put(b, wide ? IN_EXTRA : size, 4);
+  put(b, wide ? IN_EXTRA : start, 4);
   put(b, 0, 2);
 }
 
@@ -338,7 +336,7 @@ static bool write_npz(FILE *f, void *ud) {
 static bool describe(record *r, const tp_named *v, tp_error *err) {
   size_t n = tp_array_bytes(v->a);
   if (strlen(v->name) > 65535 - 4)
-    return tp_fail(err, TP_E_OPTION, (tp_pos){ 0 }, "option: save: a name of %zu bytes is too long for an .npz file", strlen(v->name));
+    return tp_fail(err, TP_E_OPTION, TP_NOWHERE, "option: save: a name of %zu bytes is too long for an .npz file", strlen(v->name));
   if (!tp_npy_header(&r->head, v->a, err)) return false;
   r->size = r->head.n + n;
   r->crc = (uint32_t)crc32_z(crc32_z(0, (const uint8_t *)r->head.s, r->head.n), v->a->data, n);
@@ -347,7 +345,7 @@ static bool describe(record *r, const tp_named *v, tp_error *err) {
 
 bool tp_npz_save(const char *path, int n, const tp_named *v, tp_error *err) {
   npz_t w = { v, n, tp_calloc(sizeof *w.r * (size_t)(n + 1)) };
-  bool ok = w.r || tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
+  bool ok = w.r || tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
   for (int k = 0; ok && k < n; k++) ok = describe(&w.r[k], &v[k], err);
   ok = ok && tp_file_replace(path, write_npz, &w, err);
   for (int k = 0; w.r && k < n; k++) tp_buf_free(&w.r[k].head);

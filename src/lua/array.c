@@ -2,8 +2,6 @@
 #include "lua/tl.h"
 #include <limits.h>
 
-enum { STEP = 1 << 16, SLACK = 32 << 20 };      /* bytes between two words to the collector; before the first full collection */
-
 /* The collector sees a few words of a userdata that may hold gigabytes. It gets the bytes as steps; and since steps of the generational mode
  * may leave dead userdata for long, a full collection when the bytes held have doubled since the last one. */
 void tl_charge(lua_State *L, tl_array *u) {
@@ -12,10 +10,10 @@ void tl_charge(lua_State *L, tl_array *u) {
   u->charged = sizeof *u->a + (u->a->base ? 0 : tp_array_bytes(u->a));
   S->held += u->charged;
   S->untold += u->charged;
-  if (S->untold < STEP || !lua_gc(L, LUA_GCISRUNNING, 0)) return;
+  if (S->untold < TP_TUNE_GC_STEP || !lua_gc(L, LUA_GCISRUNNING, 0)) return;
   size_t kb = TP_MIN(S->untold >> 10, (size_t)INT_MAX >> 10);
   S->untold = 0;
-  if (S->held < 2 * S->kept + SLACK) {
+  if (S->held < 2 * S->kept + TP_TUNE_GC_SLACK) {
     lua_gc(L, LUA_GCSTEP, (int)kb);
     return;
   }
@@ -51,7 +49,7 @@ void tl_array_empty(lua_State *L, tl_array *u) {
   u->charged = 0;
 }
 
-static int release(lua_State *L) {                      /* __gc, __close and free: any number of times */
+static int array_release(lua_State *L) {                      /* __gc, __close and free: any number of times */
   tl_array *u = lua_touserdata(L, 1);
   tl_array_empty(L, u);
   tl_lease_drop(u->lease);
@@ -61,7 +59,7 @@ static int release(lua_State *L) {                      /* __gc, __close and fre
 
 static int array_free(lua_State *L) {
   tl_check(L, 1, TL_ARRAY, "free");
-  return release(L);
+  return array_release(L);
 }
 
 /* ---- questions ---- */
@@ -301,9 +299,9 @@ static const tl_reg array_methods[] = {
 void tl_open_array(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_ARRAY, "tempo.Array", array_meta, array_methods, array_index);
   tl_pushclass(L, TL_ARRAY);
-  lua_pushcfunction(L, release);
+  lua_pushcfunction(L, array_release);
   lua_setfield(L, -2, "__gc");
-  lua_pushcfunction(L, release);
+  lua_pushcfunction(L, array_release);
   lua_setfield(L, -2, "__close");
   lua_pop(L, 2);
 }

@@ -14,8 +14,6 @@ int tl_array_save(lua_State *L) {
   return done(L, tp_npy_save(tl_string(L, 2, "save"), a, &e), &e);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const tp_named *)a)->name, ((const tp_named *)b)->name); }
-
 /* The entries of the table at i in the order of their names, so that one table always gives one file. Pushes what holds them. */
 static tp_named *named_arrays(lua_State *L, int i, int *n) {
   *n = 0;
@@ -29,7 +27,7 @@ static tp_named *named_arrays(lua_State *L, int i, int *n) {
     if (strlen(name) != len) tl_fail(L, TP_E_OPTION, "option: save: the name '%s...' contains a zero byte", name);
     v[k++] = (tp_named){ name, tl_toarray(L, lua_gettop(L), name) };
   }
-  qsort(v, (size_t)*n, sizeof *v, by_name);
+  qsort(v, (size_t)*n, sizeof *v, tp_by_text);
   return v;
 }
 
@@ -57,7 +55,7 @@ static tp_arrays *new_arrays(lua_State *L) {            /* what was read belongs
   return a;
 }
 
-static void push_loaded(lua_State *L, tp_named *from) {
+static void push_arrays(lua_State *L, tp_named *from) {
   tl_array *u = tl_pusharray(L);
   u->a = from->a;
   from->a = NULL;
@@ -69,10 +67,10 @@ int tl_array_load(lua_State *L) {
   const char *path = tl_string(L, 1, "load");
   tp_arrays *a = new_arrays(L);
   if (!tp_arrays_load(path, a, &e)) return tl_raise(L, &e);
-  if (a->single) return push_loaded(L, &a->v[0]), 1;
+  if (a->single) return push_arrays(L, &a->v[0]), 1;
   lua_createtable(L, 0, a->n);
   for (int k = 0; k < a->n; k++) {
-    push_loaded(L, &a->v[k]);
+    push_arrays(L, &a->v[k]);
     lua_setfield(L, -2, a->v[k].name);
   }
   return 1;

@@ -47,22 +47,22 @@ static void shape_text(char *out, size_t n, const tp_array *a) {
 }
 
 /* "callback at t = 2, i = 0" */
-static const char *place(const tp_call *c, char *out, size_t room) {
+static const char *call_place(const tp_call *c, char *out, size_t room) {
   int n = snprintf(out, room, "callback");
   for (int k = 0; k < c->ndim && n < (int)room; k++)
     n += snprintf(out + n, room - (size_t)n, "%s%s = %lld", k ? ", " : " at ", c->dims[k]->name, (long long)c->coord[k]);
   return out;
 }
 
-static int refuse(lua_State *L, const tp_call *c, const char *fmt, ...) TP_PRINTF(3, 4);
-static int refuse(lua_State *L, const tp_call *c, const char *fmt, ...) {
+static int refuse_call(lua_State *L, const tp_call *c, const char *fmt, ...) TP_PRINTF(3, 4);
+static int refuse_call(lua_State *L, const tp_call *c, const char *fmt, ...) {
   char text[512], at[256];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   tp_error e = { 0 };
-  tp_fail(&e, TP_E_CALLBACK, c->node->pos, "%s: %s", place(c, at, sizeof at), text);
+  tp_fail(&e, TP_E_CALLBACK, c->node->pos, "%s: %s", call_place(c, at, sizeof at), text);
   return tl_raise(L, &e);
 }
 
@@ -70,20 +70,20 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   char got[128], want[128], at[256], what[300];
   const tp_array *from;
   int top = lua_gettop(L);
-  snprintf(what, sizeof what, "%s: result %d", place(c, at, sizeof at), k + 1);
+  snprintf(what, sizeof what, "%s: result %d", call_place(c, at, sizeof at), k + 1);
   if (tl_typeof(L, i) == TL_ARRAY) from = tl_toarray(L, i, what);
   else if (lua_istable(L, i)) from = tl_nested(L, i, what, TP_E_CALLBACK, &to->dtype, to->rank, to->shape);
   else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) { tl_putelem(L, what, TP_E_CALLBACK, to, 0, i); return; }
-  else { refuse(L, c, lua_type(L, i) == LUA_TNUMBER ? "result %d is %s, and its spec is no scalar: return an array or a nested table"
+  else { refuse_call(L, c, lua_type(L, i) == LUA_TNUMBER ? "result %d is %s, and its spec is no scalar: return an array or a nested table"
                                                      : "result %d: expected an array, a nested table or a number, got %s", k + 1, tl_describe(L, i)); return; }
   if (from->dtype != to->dtype)
-    refuse(L, c, "result %d has dtype %s, its spec says %s: tempo.array(a, \"%s\") converts", k + 1, tp_dtype_name(from->dtype),
+    refuse_call(L, c, "result %d has dtype %s, its spec says %s: tempo.array(a, \"%s\") converts", k + 1, tp_dtype_name(from->dtype),
            tp_dtype_name(to->dtype), tp_dtype_name(to->dtype));
   bool same = from->rank == to->rank;
   for (int j = 0; same && j < to->rank; j++) same = from->shape[j] == to->shape[j];
   shape_text(got, sizeof got, from);
   shape_text(want, sizeof want, to);
-  if (!same) refuse(L, c, "result %d has shape {%s}, its spec says {%s}", k + 1, got, want);
+  if (!same) refuse_call(L, c, "result %d has shape {%s}, its spec says {%s}", k + 1, got, want);
   memcpy(to->data, from->data, tp_array_bytes(to));
   lua_settop(L, top);
 }
@@ -98,7 +98,7 @@ static int call_it(lua_State *L) {              /* callbacks, frame */
   push_point(L, c);
   tl_call(L, c->nargs ? 2 : 1, LUA_MULTRET);
   int n = lua_gettop(L) - base;
-  if (c->nres && n != c->nres) refuse(L, c, "the function returned %d value%s for %d spec%s", n, n == 1 ? "" : "s", c->nres, c->nres == 1 ? "" : "s");
+  if (c->nres && n != c->nres) refuse_call(L, c, "the function returned %d value%s for %d spec%s", n, n == 1 ? "" : "s", c->nres, c->nres == 1 ? "" : "s");
   luaL_checkstack(L, 8, "callback");
   f->r->lp->S->at = c->node->pos;               /* what is wrong with a result is wrong with the line of P:call */
   for (int k = 0; k < c->nres; k++) store(L, c, k, base + 1 + k, c->res[k]);
@@ -162,6 +162,6 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   lua_settop(L, top);
   f.lease->over = true;
   tl_lease_drop(f.lease);
-  S->at = (tp_pos){ 0 };
+  S->at = TP_NOWHERE;
   return ok;
 }

@@ -4,10 +4,6 @@
 
 static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "check", "tick", NULL };
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(((const tp_output *)a)->name, ((const tp_output *)b)->name);
-}
-
 static int count_keys(lua_State *L, int i) {
   int n = 0;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) n++;
@@ -25,7 +21,7 @@ static int take_names(lua_State *L, tp_arena *a, int t, tp_output *out) {
     if (lua_type(L, -2) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: outputs go by name, { h = h }; got %s as a key", tl_describe(L, -2));
     out[n++].name = tp_strdup(a, lua_tostring(L, -2));
   }
-  qsort(out, (size_t)n, sizeof *out, by_name);
+  qsort(out, (size_t)n, sizeof *out, tp_by_text);
   return n;
 }
 
@@ -47,21 +43,13 @@ static void take_outputs(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
 }
 
 static void take_tier(lua_State *L, int i, tp_copts *o) {
-  static const char *const name[] = { "auto", "reference", "interpreter", "native" };
   if (!tl_option(L, i, "tier")) return;
   const char *s = tl_string(L, lua_gettop(L), "tier");
-  int k = 0;
-  while (k < (int)TP_LEN(name) && strcmp(name[k], s) != 0) k++;
-  if (k == (int)TP_LEN(name)) tl_unknown(L, "tier", s, name, (int)TP_LEN(name));
-  o->tier = (tp_tier)k;
+  if (!tp_tier_parse(s, &o->tier)) tl_unknown(L, "tier", s, tp_tier_names, TP_NTIER);
   lua_pop(L, 1);
 }
 
 /* { evolve = false, cse = true } becomes "cse=true,evolve=false": sorted, so that a script has one text. */
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static const char *passes_text(lua_State *L, tl_prog *lp, int t) {
   tp_arena *a = &lp->p->g->arena;
   int n = 0;
@@ -71,7 +59,7 @@ static const char *passes_text(lua_State *L, tl_prog *lp, int t) {
       tl_fail(L, TP_E_OPTION, "option: passes: expected \"none\" or a table like {evolve = false}");
     item[n++] = tp_printf(a, "%s=%s", lua_tostring(L, -2), lua_toboolean(L, -1) ? "true" : "false");
   }
-  qsort(item, (size_t)n, sizeof *item, by_text);
+  qsort(item, (size_t)n, sizeof *item, tp_by_text);
   for (int k = 0; k < n; k++) text = k ? tp_printf(a, "%s,%s", text, item[k]) : item[k];
   return text;
 }

@@ -8,18 +8,18 @@
 
 static const char error_key;                    /* registry: the metatable of error objects and of their places */
 
-static bool is_library(const tl_state *S, const char *source) {
+static bool is_library_source(const tl_state *S, const char *source) {
   return S->libdir[0] && strncmp(source, S->libdir, strlen(S->libdir)) == 0;
 }
 
 bool tl_here(lua_State *L, lua_Debug *ar) {
   const tl_state *S = tl_stateof(L);
   for (int level = 0; lua_getstack(L, level, ar); level++)
-    if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0 && !is_library(S, ar->source)) return true;
+    if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0 && !is_library_source(S, ar->source)) return true;
   return false;
 }
 
-bool tl_is_library(lua_State *L, const char *source) { return is_library(tl_stateof(L), source); }
+bool tl_is_library(lua_State *L, const char *source) { return is_library_source(tl_stateof(L), source); }
 
 bool tl_by_library(lua_State *L) {
   lua_Debug ar;
@@ -160,7 +160,7 @@ int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) {
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   tp_error e = { 0 };
-  tp_fail(&e, code, (tp_pos){ 0 }, "%s", text);
+  tp_fail(&e, code, TP_NOWHERE, "%s", text);
   tl_raise(L, &e);
 }
 

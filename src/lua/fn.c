@@ -7,7 +7,7 @@ tl_fn *tl_fn_self(lua_State *L, const char *what) {
   return u;
 }
 
-static int release(lua_State *L) {              /* __gc, __close, free */
+static int fn_release(lua_State *L) {              /* __gc, __close, free */
   tl_fn *u = lua_touserdata(L, 1);
   u->f = tp_fn_free(u->f);
   return 0;
@@ -16,7 +16,7 @@ static int release(lua_State *L) {              /* __gc, __close, free */
 static int fn_free(lua_State *L) {
   tl_fn *u = tl_check(L, 1, TL_FN, "free");
   if (u->running) tl_fail(L, TP_E_OPTION, "option: free: this function is running");
-  return release(L);
+  return fn_release(L);
 }
 
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp) {
@@ -174,8 +174,8 @@ static int fn_load_params(lua_State *L) {
 }
 
 /* ---- questions ---- */
-static int push_text(lua_State *L, tp_buf *b, bool ok, tp_error *e) {   /* takes b */
-  if (ok && b->failed) ok = tp_fail(e, TP_E_MEMORY, (tp_pos){ 0 }, "memory: out of memory");
+static int push_buf(lua_State *L, tp_buf *b, bool ok, tp_error *e) {   /* takes b */
+  if (ok && b->failed) ok = tp_fail(e, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
   if (!ok) { tp_buf_free(b); tl_raise(L, e); }
   lua_pushlstring(L, b->s ? b->s : "", b->n);
   tp_buf_free(b);
@@ -197,7 +197,7 @@ static int fn_explain(lua_State *L) {
   tp_buf_init(&b);
   bool ok = tp_fn_explain(u->f, section, r ? r->env : NULL, &b, &e);
   if (r) tl_run_release(r);
-  return push_text(L, &b, ok, &e);
+  return push_buf(L, &b, ok, &e);
 }
 
 static int fn_profile(lua_State *L) {
@@ -208,7 +208,7 @@ static int fn_profile(lua_State *L) {
   if (rows < 0) tl_fail(L, TP_E_OPTION, "option: profile: the number of rows must not be negative, got %lld", (long long)rows);
   tp_buf_init(&b);
   bool ok = tp_fn_profile(u->f, (int)TP_MIN(rows, INT32_MAX), &b, &e);
-  return push_text(L, &b, ok, &e);
+  return push_buf(L, &b, ok, &e);
 }
 
 static int fn_export(lua_State *L) {
@@ -286,9 +286,9 @@ static const tl_reg fn_methods[] = {
 void tl_open_fn(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_FN, "tempo.Function", fn_meta, fn_methods, NULL);
   tl_pushclass(L, TL_FN);
-  lua_pushcfunction(L, release);
+  lua_pushcfunction(L, fn_release);
   lua_setfield(L, -2, "__gc");
-  lua_pushcfunction(L, release);
+  lua_pushcfunction(L, fn_release);
   lua_setfield(L, -2, "__close");
   lua_pop(L, 2);
 }

@@ -110,7 +110,7 @@ tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what) {
 }
 
 /* A weak value takes the dtype; a number or index expression fills the shape. */
-static tp_val fill(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d, int rank, const tp_ix *const *shape) {
+static tp_val fill_tensor(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d, int rank, const tp_ix *const *shape) {
   tp_error e = { 0 };
   tp_graph *g = lp->p->g;
   tp_val v = { 0 };
@@ -133,5 +133,5 @@ tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d
     return a.val;
   }
   tl_lift(L, lp, i, what, &a);
-  return a.weak ? fill(L, lp, &a, what, d, rank, shape) : a.val;
+  return a.weak ? fill_tensor(L, lp, &a, what, d, rank, shape) : a.val;
 }

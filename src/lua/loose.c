@@ -4,10 +4,9 @@
 #include <stdio.h>
 
 static const char scratch_key;                  /* registry: the scratch program */
-enum { SCRATCH_NODES = 4096 };
 
 /* Tables are copied (the script may change them later), handles and arrays are not. */
-static void push_copy(lua_State *L, int i) {
+static void copy_value(lua_State *L, int i) {
   if (!lua_istable(L, i)) { lua_pushvalue(L, i); return; }
   luaL_checkstack(L, 8, "nested tables");
   lua_newtable(L);
@@ -15,7 +14,7 @@ static void push_copy(lua_State *L, int i) {
   for (lua_pushnil(L); lua_next(L, i);) {
     lua_pushvalue(L, -2);
     lua_insert(L, -2);
-    push_copy(L, lua_gettop(L));
+    copy_value(L, lua_gettop(L));
     lua_remove(L, -2);
     lua_rawset(L, copy);
   }
@@ -25,7 +24,7 @@ static tl_prog *scratch(lua_State *L) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &scratch_key);
   tl_prog *lp = lua_touserdata(L, -1);
   lua_pop(L, 1);
-  if (lp && lp->p->g->nodes.n < SCRATCH_NODES) return lp;
+  if (lp && lp->p->g->nodes.n < TP_TUNE_SCRATCH_NODES) return lp;
   lp = tl_program_new(L, tl_stateof(L), 0);
   lp->scratch = true;
   tl_rawsetp(L, LUA_REGISTRYINDEX, &scratch_key);
@@ -33,7 +32,7 @@ static tl_prog *scratch(lua_State *L) {
 }
 
 /* Pushes the sequence of results of the loose tensor at i in lp. Its siblings (sort gives two) share the table of arguments. */
-static void push_results(lua_State *L, tl_prog *lp, int i) {
+static void push_loose(lua_State *L, tl_prog *lp, int i) {
   i = lua_absindex(L, i);
   const tl_loose *u = lua_touserdata(L, i);
   luaL_checkstack(L, 40, "loose tensors");
@@ -66,7 +65,7 @@ static void push_results(lua_State *L, tl_prog *lp, int i) {
 
 void tl_materialise(lua_State *L, tl_prog *lp, int i) {
   const tl_loose *u = lua_touserdata(L, i);
-  push_results(L, lp, i);
+  push_loose(L, lp, i);
   lua_rawgeti(L, -1, u->out + 1);
   lua_remove(L, -2);
   if (u->name) {
@@ -93,7 +92,7 @@ static int pack_arguments(lua_State *L, int first, int last) {
   lua_createtable(L, last - first + 1, 0);
   for (int i = first; i <= last; i++) {
     lua_createtable(L, 1, 0);
-    push_copy(L, i);
+    copy_value(L, i);
     lua_rawseti(L, -2, 1);
     lua_rawseti(L, -2, i - first + 1);
   }
@@ -105,7 +104,7 @@ int tl_loose_new(lua_State *L, const tp_method *m, int first) {
   tl_prog *lp = scratch(L);
   tl_mark(L, lp);
   new_loose(L, m, args, 0);
-  push_results(L, lp, -1);
+  push_loose(L, lp, -1);
   int n = (int)lua_rawlen(L, -1);
   lua_pop(L, 1);
   bool sequence = tl_method_sequence(m);

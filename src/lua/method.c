@@ -154,7 +154,7 @@ static bool is_options(lua_State *L, int i, bool empty_too) {
 }
 
 /* What may stand in the table of options: also arguments that may be left out, and were. */
-static bool by_name(const call_t *c, int k) {
+static bool is_by_name(const call_t *c, int k) {
   if (c->sig[k].option) return true;
   for (int j = k + 1; j < c->nsig; j++)         /* an option of the same name takes it */
     if (strcmp(c->sig[j].name, c->sig[k].name) == 0) return false;
@@ -166,11 +166,11 @@ static void take_options(call_t *c, int i) {
   const char *known[TP_MAXARG + 1] = { 0 };
   int n = 0;
   for (int k = 0; k < c->nsig; k++)
-    if (by_name(c, k)) known[n++] = c->sig[k].name;
+    if (is_by_name(c, k)) known[n++] = c->sig[k].name;
   snprintf(c->what, sizeof c->what, "%s", c->m->name);
   tl_options(L, i, c->what, known);
   for (int k = 0; k < c->nsig; k++) {
-    if (!by_name(c, k) || !tl_option(L, i, c->sig[k].name)) continue;
+    if (!is_by_name(c, k) || !tl_option(L, i, c->sig[k].name)) continue;
     snprintf(c->what, sizeof c->what, "option '%s' of '%s'", c->sig[k].name, c->m->name);
     bool unused_name = c->lp->scratch && strcmp(c->sig[k].name, "name") == 0;       /* a literal may meet many programs */
     if (!unused_name) convert(c, k, lua_gettop(L));

@@ -6,7 +6,7 @@
 #include "lua/tl.h"
 #include <stdio.h>
 
-enum { FIELDS = 4096, ALIASES = 64 };           /* of all tables together; parameters of helpers */
+enum { ALIASES = 64 };                          /* parameters of helpers */
 
 typedef struct { lua_State *L; tl_prog *lp; lua_Debug ar; int left, nalias; const tp_node *alias[ALIASES]; } names_t;
 
@@ -91,7 +91,7 @@ static void each_frame(names_t *n, void (*look)(names_t *)) {
 }
 
 void tl_name_variables(lua_State *L, tl_prog *lp) {
-  names_t n = { .L = L, .lp = lp, .left = FIELDS };
+  names_t n = { .L = L, .lp = lp, .left = TP_TUNE_NAMED_FIELDS };
   if (lp->scratch || !lua_checkstack(L, 16)) return;
   each_frame(&n, name_locals);
   each_frame(&n, name_upvalues);

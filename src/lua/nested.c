@@ -86,7 +86,7 @@ void tl_pushnested(lua_State *L, const tp_array *a) {
 typedef struct { lua_State *L; const char *what; tp_code code; tp_array *a; int rank; int64_t shape[TP_MAXRANK], at[TP_MAXRANK]; bool boolean; } nest_t;
 
 /* The place of element k as the script writes it: [2][1]. */
-static const char *place(int levels, const int64_t *at, char *out, size_t room) {
+static const char *entry_place(int levels, const int64_t *at, char *out, size_t room) {
   *out = 0;
   for (int k = 0; k < levels; k++) {
     size_t used = strlen(out);
@@ -127,7 +127,7 @@ static int refuse_key(const nest_t *n, int level, int64_t len) {        /* the k
   if (lua_type(L, -2) == LUA_TNUMBER) snprintf(key, sizeof key, "%.17g", lua_tonumber(L, -2));
   else snprintf(key, sizeof key, "%.100s", lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : tl_describe(L, -2));
   refuse(n, TP_E_OPTION, "expected a sequence of numbers%s%s, got a table with the key %s beside its %lld entries", level ? " at " : "",
-         place(level, n->at, where, sizeof where), key, (long long)len);
+         entry_place(level, n->at, where, sizeof where), key, (long long)len);
 }
 
 static void fill_level(nest_t *n, int i, int level, int64_t to) {       /* the entry at i goes to element `to` on */
@@ -135,16 +135,16 @@ static void fill_level(nest_t *n, int i, int level, int64_t to) {       /* the e
   lua_State *L = n->L;
   tp_code own;
   if (level == n->rank) {
-    if (lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: a table at %s, where the first rows have a number", place(level, n->at, where, sizeof where));
+    if (lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: a table at %s, where the first rows have a number", entry_place(level, n->at, where, sizeof where));
     if (!(own = tl_setelem(L, n->a, to, i, "", why))) return;
-    snprintf(at, sizeof at, " at %s", place(level, n->at, where, sizeof where));
+    snprintf(at, sizeof at, " at %s", entry_place(level, n->at, where, sizeof where));
     tl_setelem(L, n->a, to, i, at, why);
     refuse(n, own, "%s", why);
   }
-  if (!lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: %s at %s, where the first rows have a table", tl_describe(L, i), place(level, n->at, where, sizeof where));
+  if (!lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: %s at %s, where the first rows have a table", tl_describe(L, i), entry_place(level, n->at, where, sizeof where));
   int64_t len = (int64_t)lua_rawlen(L, i), seen = 0, stride = 1, k;
   if (len != n->shape[level])
-    refuse(n, TP_E_SHAPE, "the table is ragged: %lld entries at %s, where the first row has %lld", (long long)len, place(level, n->at, where, sizeof where),
+    refuse(n, TP_E_SHAPE, "the table is ragged: %lld entries at %s, where the first row has %lld", (long long)len, entry_place(level, n->at, where, sizeof where),
            (long long)n->shape[level]);
   for (int j = level + 1; j < n->rank; j++) stride *= n->shape[j];
   luaL_checkstack(L, 8, n->what);
@@ -155,7 +155,7 @@ static void fill_level(nest_t *n, int i, int level, int64_t to) {       /* the e
   }
   if (seen < len)
     refuse(n, TP_E_OPTION, "%lld of the %lld entries%s%s are nil", (long long)(len - seen), (long long)len, level ? " at " : "",
-           place(level, n->at, where, sizeof where));
+           entry_place(level, n->at, where, sizeof where));
 }
 
 /* {} says nothing about the axes behind the extent 0: they are those expected. */

@@ -14,10 +14,11 @@ static void reach_sym(reach_t *r, const tp_sym *s) {
   if (stop) reach_val(r, stop->done);
 }
 
-static void reach_ix(reach_t *r, const tp_ix *e) {
+static bool reach_ix(void *r, const tp_ix *e) {
   const tp_sym *s[64];
-  int n = e ? tp_ix_syms(e, s, TP_LEN(s)) : 0;
+  int n = tp_ix_syms(e, s, TP_LEN(s));
   for (int k = 0; k < TP_MIN(n, (int)TP_LEN(s)); k++) reach_sym(r, s[k]);
+  return true;
 }
 
 static void reach_val(reach_t *r, tp_val v) {
@@ -28,15 +29,8 @@ static void reach_val(reach_t *r, tp_val v) {
 
 static void reach_node(reach_t *r, const tp_node *n) {
   for (int k = 0; k < n->ndom; k++) reach_sym(r, n->dom[k]);
-  for (int k = 0; k < n->attr.nix; k++) reach_ix(r, n->attr.ix[k]);
-  for (int k = 0; k < n->nin; k++) {
-    reach_val(r, n->in[k].src);
-    reach_ix(r, n->in[k].cond);
-  }
-  for (int k = 0; n->attr.at && n->op == TP_OP_READ && k < n->in[0].src.node->ndom; k++) {
-    reach_ix(r, n->attr.at[k].lo);
-    reach_ix(r, n->attr.at[k].hi);
-  }
+  for (int k = 0; k < n->nin; k++) reach_val(r, n->in[k].src);
+  tp_each_ix(n, reach_ix, r);
   if (n->op == TP_OP_GRAD)                      /* of the marked losses too */
     for (int k = 0; k < r->g->losses.n; k++) reach_val(r, r->g->losses.v[k]);
 }
@@ -61,7 +55,7 @@ static void take_bounds(lua_State *L, tl_run *run, const reach_t *r, int i) {
   tl_run_bounds(L, run, i, n, need);
 }
 
-static void take_inputs(lua_State *L, tl_run *run, const reach_t *r, int i) {
+static void take_reach_inputs(lua_State *L, tl_run *run, const reach_t *r, int i) {
   bool *need = lua_newuserdata(L, (size_t)r->g->inputs.n + 1);
   for (int k = 0; k < r->g->inputs.n; k++) need[k] = r->node[r->g->inputs.v[k]->id];
   tl_run_inputs(L, run, i, r->g, need, NULL);
@@ -99,7 +93,7 @@ int tl_peek(lua_State *L) {
   take_point(L, u->v.node, 5, at);
   tl_run *run = tl_run_new(L, u->lp, g->inputs.n);
   take_bounds(L, run, &r, 4);
-  take_inputs(L, run, &r, 3);
+  take_reach_inputs(L, run, &r, 3);
   if (!lua_isnil(L, 6)) run->run.seed = (uint64_t)tl_integer(L, 6, "seed");
   tl_array *out = tl_pusharray(L);
   int result = lua_gettop(L);

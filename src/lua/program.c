@@ -1,13 +1,6 @@
 /* program: P:dim, P:bound, inputs, declared tensors, parameters, constants. */
 #include "lua/tl.h"
 
-static tl_prog *self(lua_State *L, const char *what) {
-  tl_prog *lp = tl_check(L, 1, TL_PROGRAM, what);
-  tl_findprog(L, 1, lua_gettop(L));             /* no handle of another */
-  tl_mark(L, lp);
-  return lp;
-}
-
 int tl_program(lua_State *L) {
   static const char *const known[] = { "seed", NULL };
   uint64_t seed = 0;
@@ -46,7 +39,7 @@ static const char *symbol_name(lua_State *L, int i, const char *what) {
 
 static int program_dim(lua_State *L) {
   tp_error e = { 0 };
-  tl_prog *lp = self(L, "dim");
+  tl_prog *lp = tl_self(L, "dim");
   const char *name = symbol_name(L, 2, "dim"), *bound = lua_isnoneornil(L, 3) ? NULL : symbol_name(L, 3, "bound of dim");
   tp_sym *s = tp_sym_dim(lp->p->ix, name, bound, lp->pos, &e);
   if (!s) tl_raise(L, &e);
@@ -57,7 +50,7 @@ static int program_dim(lua_State *L) {
 
 static int program_bound(lua_State *L) {
   tp_error e = { 0 };
-  tl_prog *lp = self(L, "bound");
+  tl_prog *lp = tl_self(L, "bound");
   tp_sym *s = tp_sym_bound(lp->p->ix, symbol_name(L, 2, "bound"), lp->pos, &e);
   if (!s) tl_raise(L, &e);
   tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s));
@@ -66,7 +59,7 @@ static int program_bound(lua_State *L) {
 
 static int program_stop(lua_State *L) {
   tp_error e = { 0 };
-  tl_prog *lp = self(L, "stop");
+  tl_prog *lp = tl_self(L, "stop");
   const tp_ix *dim = tl_typeof(L, 2) == TL_INDEX ? tl_toix(L, lp, 2, "stop") : NULL;
   const tp_sym *s = dim ? tp_ix_as_sym(dim) : NULL;
   if (!s || s->kind != TP_SYM_DIM) tl_fail(L, TP_E_OPTION, "option: stop: the dim that ends comes first, P:stop(t, done); got %s", tl_describe(L, 2));
@@ -76,7 +69,7 @@ static int program_stop(lua_State *L) {
 }
 
 /* ---- what inputs, tensors and parameters have in common ---- */
-static void take_spec(lua_State *L, tl_prog *lp, int i, bool ordered, tp_attr *a) {
+static void tensor_spec(lua_State *L, tl_prog *lp, int i, bool ordered, tp_attr *a) {
   a->dtype = TP_F32;
   if (tl_option(L, i, "dtype")) {
     a->dtype = tl_dtype(L, lua_gettop(L), "dtype");
@@ -111,24 +104,24 @@ static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
 
 static int program_input(lua_State *L) {
   static const char *const known[] = { "domain", "shape", "dtype", NULL };
-  tl_prog *lp = self(L, "input");
+  tl_prog *lp = tl_self(L, "input");
   tp_attr a = { .str = tl_string(L, 2, "name of input") };
   for (int k = 0; k < lp->p->g->inputs.n; k++)
     if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0) tl_fail(L, TP_E_OPTION, "option: there is an input '%s' already, made at %s:%d", a.str,
                                                                               lp->p->g->inputs.v[k]->pos.file ? lp->p->g->inputs.v[k]->pos.file : "?",
                                                                               lp->p->g->inputs.v[k]->pos.line);
   tl_options(L, 3, "input", known);
-  take_spec(L, lp, 3, true, &a);
+  tensor_spec(L, lp, 3, true, &a);
   equal_rows(L, lp, &a);
   return push_node(L, lp, TP_OP_INPUT, 0, NULL, &a);
 }
 
 static int program_tensor(lua_State *L) {
   static const char *const known[] = { "domain", "shape", "dtype", "name", NULL };
-  tl_prog *lp = self(L, "tensor");
+  tl_prog *lp = tl_self(L, "tensor");
   tp_attr a = { 0 };
   tl_options(L, 2, "tensor", known);
-  take_spec(L, lp, 2, false, &a);
+  tensor_spec(L, lp, 2, false, &a);
   push_node(L, lp, TP_OP_MERGE, 0, NULL, &a);
   if (tl_option(L, 2, "name")) {
     tl_tensor *u = lua_touserdata(L, 3);
@@ -174,10 +167,10 @@ static void shape_of_init(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
 
 static int program_param(lua_State *L) {
   static const char *const known[] = { "along", "domain", "shape", "init", "dtype", NULL };
-  tl_prog *lp = self(L, "param");
+  tl_prog *lp = tl_self(L, "param");
   tp_attr a = { .str = tl_string(L, 2, "name of param") };
   tl_options(L, 3, "param", known);
-  take_spec(L, lp, 3, false, &a);
+  tensor_spec(L, lp, 3, false, &a);
   take_along(L, lp, 3, &a);
   if (!tl_option(L, 3, "init")) tl_fail(L, TP_E_OPTION, "option: param '%s' needs a first value: init = a number, an array or an expression", a.str);
   shape_of_init(L, lp, 4, &a);
@@ -186,7 +179,7 @@ static int program_param(lua_State *L) {
 }
 
 static int program_constant(lua_State *L) {
-  tl_prog *lp = self(L, "constant");
+  tl_prog *lp = tl_self(L, "constant");
   tl_type t = tl_typeof(L, 2);
   if (t != TL_ARRAY && !lua_istable(L, 2) && lua_type(L, 2) != LUA_TNUMBER && !lua_isboolean(L, 2))
     tl_fail(L, TP_E_OPTION, "option: constant: expected an array, a nested table or a number, got %s", tl_describe(L, 2));

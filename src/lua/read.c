@@ -38,7 +38,7 @@ static const tp_ix *to_affine(lua_State *L, tl_prog *lp, int i) {
   return e;
 }
 
-static tp_at entry(lua_State *L, tl_prog *lp, int i) {
+static tp_at read_entry(lua_State *L, tl_prog *lp, int i) {
   if (lua_type(L, i) == LUA_TSTRING && tl_is_digits(L, i)) tl_range_trap(L, i);
   if (tl_typeof(L, i) != TL_RANGE) return (tp_at){ .lo = to_affine(L, lp, i) };
   tl_sameprog(L, lp, i, "index");
@@ -113,7 +113,7 @@ static void named(lua_State *L, tl_prog *lp, const tp_node *x, int i, tp_at *at)
     int top = lua_gettop(L), k = key_dim(L, lp, x, top - 1);
     if (k < (int)TP_LEN(given) && given[k]) tl_fail(L, TP_E_OPTION, "option: the index names dim '%s' twice", x->dom[k]->name);
     if (k < (int)TP_LEN(given)) given[k] = true;
-    at[k] = entry(L, lp, top);
+    at[k] = read_entry(L, lp, top);
   }
 }
 
@@ -123,7 +123,7 @@ static void positional(lua_State *L, tl_prog *lp, const tp_node *x, int i, int n
             n == 1 ? "ex" : "ices", x->ndom, dims_text(lp, x), tp_called(lp->p->g, x));
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
-    at[k] = entry(L, lp, lua_gettop(L));
+    at[k] = read_entry(L, lp, lua_gettop(L));
     lua_pop(L, 1);
   }
 }
@@ -151,7 +151,7 @@ const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i) {
   if (lua_istable(L, i)) {
     from_table(L, lp, x, i, at);
   } else {
-    tp_at one = entry(L, lp, i);
+    tp_at one = read_entry(L, lp, i);
     at[only_dim(L, lp, x, &one)] = one;
   }
   return at;

@@ -1,13 +1,6 @@
 /* record: the outside world in the graph: P:call, P:source, P:sink and environments. */
 #include "lua/tl.h"
 
-static tl_prog *self(lua_State *L, const char *what) {
-  tl_prog *lp = tl_check(L, 1, TL_PROGRAM, what);
-  tl_findprog(L, 1, lua_gettop(L));
-  tl_mark(L, lp);
-  return lp;
-}
-
 /* ---- callbacks ---- */
 typedef struct { tl_prog *lp; const char *what; int fn; int nin; tp_val *in; tp_attr a; } record_t;    /* fn: stack index of the function */
 
@@ -112,7 +105,7 @@ static int call_with_none(lua_State *L) {
 }
 
 int tl_record_call(lua_State *L) {              /* P:call(fn, {a, b}, {spec, ...}[, {over =}]) */
-  record_t r = { .lp = self(L, "call"), .what = "call", .fn = 2 };
+  record_t r = { .lp = tl_self(L, "call"), .what = "call", .fn = 2 };
   check_function(L, &r);
   take_inputs(L, &r, 3);
   if (r.nin == 0) {
@@ -126,7 +119,7 @@ int tl_record_call(lua_State *L) {              /* P:call(fn, {a, b}, {spec, ...
 }
 
 int tl_record_source(lua_State *L) {            /* P:source(fn, spec[, {over =}]); spec may be a sequence of specs */
-  record_t r = { .lp = self(L, "source"), .what = "source", .fn = 2 };
+  record_t r = { .lp = tl_self(L, "source"), .what = "source", .fn = 2 };
   check_function(L, &r);
   if (lua_istable(L, 3) && lua_rawlen(L, 3) == 0) {
     lua_createtable(L, 1, 0);
@@ -140,7 +133,7 @@ int tl_record_source(lua_State *L) {            /* P:source(fn, spec[, {over =}]
 }
 
 int tl_record_sink(lua_State *L) {              /* P:sink({a, b}, fn[, {over =}]) */
-  record_t r = { .lp = self(L, "sink"), .what = "sink", .fn = 3 };
+  record_t r = { .lp = tl_self(L, "sink"), .what = "sink", .fn = 3 };
   check_function(L, &r);
   take_inputs(L, &r, 2);
   if (r.nin == 0) tl_fail(L, TP_E_OPTION, "option: sink: the table of tensors is empty: {a, b} are what fn is given");
@@ -156,7 +149,7 @@ int tl_record_env(lua_State *L, tp_op op) {     /* P:env_...(name, operands) */
   const char *what = tp_ops[op].text;
   int n = count[op - TP_OP_ENV_RESET];
   lua_settop(L, 2 + n);
-  tl_prog *lp = self(L, what);
+  tl_prog *lp = tl_self(L, what);
   const char *name = tl_string(L, 2, what), *names[64];
   if (!tp_env_find(name)) tl_unknown(L, what, name, names, tp_env_names(names, TP_LEN(names)));
   tp_val in[3];

@@ -275,6 +275,13 @@ tl_prog *tl_findprog(lua_State *L, int first, int last) {
   return lp;
 }
 
+tl_prog *tl_self(lua_State *L, const char *what) {
+  tl_prog *lp = tl_check(L, 1, TL_PROGRAM, what);
+  tl_findprog(L, 1, lua_gettop(L));
+  tl_mark(L, lp);
+  return lp;
+}
+
 tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what) {
   tl_prog *q = tl_progof(L, i);
   if (q && q != lp) tl_fail(L, TP_E_OPTION, "option: %s: %s of another program", what, tl_describe(L, i));
@@ -335,8 +342,8 @@ const char *tl_intern(tl_prog *lp, const char *file) {
 
 static void warn_unrolled(lua_State *L, tl_prog *lp) {
   lp->warned = true;
-  lua_pushfstring(L, "%s:%d: more than 10000 nodes were recorded from this line: a Lua loop unrolls; did you mean a dim?",
-                  lp->pos.file ? lp->pos.file : "?", lp->pos.line);
+  lua_pushfstring(L, "%s:%d: more than %d nodes were recorded from this line: a Lua loop unrolls; did you mean a dim?",
+                  lp->pos.file ? lp->pos.file : "?", lp->pos.line, TP_TUNE_UNROLLED);
   tl_warn(L, lua_tostring(L, -1));
   lua_pop(L, 1);
 }
@@ -354,9 +361,9 @@ void tl_mark(lua_State *L, tl_prog *lp) {
   lua_Debug ar;
   tp_graph *g = lp->p->g;
   if (lp->line) *lp->line += g->nodes.n - lp->seen;
-  if (lp->line && *lp->line > 10000 && !lp->warned && !lp->scratch) warn_unrolled(L, lp);
+  if (lp->line && *lp->line > TP_TUNE_UNROLLED && !lp->warned && !lp->scratch) warn_unrolled(L, lp);
   lp->seen = g->nodes.n;
-  lp->pos = tl_here(L, &ar) ? (tp_pos){ tl_intern(lp, ar.short_src), ar.currentline } : (tp_pos){ 0 };
+  lp->pos = tl_here(L, &ar) ? (tp_pos){ tl_intern(lp, ar.short_src), ar.currentline } : TP_NOWHERE;
   lp->line = line_counter(lp, lp->pos);
   g->pos = lp->pos;
 }

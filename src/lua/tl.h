@@ -65,6 +65,7 @@ int tl_pcall(lua_State *L, int nargs, int nresults);
 void tl_pushprogtable(lua_State *L, tl_prog *lp);
 tl_prog *tl_progof(lua_State *L, int i);                                    /* of a handle, NULL: none */
 tl_prog *tl_findprog(lua_State *L, int first, int last);                    /* the one program of these values, tables included; NULL: none */
+tl_prog *tl_self(lua_State *L, const char *what);                           /* the program whose method this is; no argument is of another */
 tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what);   /* value i is a handle of lp's program, or an error */
 void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e);
 void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e);              /* a plain integer if it is one */

@@ -10,8 +10,7 @@
 typedef struct { tp_graph *g; tp_node *p; tp_val init, update; tp_pos updated; int nrest; const tp_sym *rest[64]; tp_error *err; } closing;
 
 static bool is_along(const tp_node *p, const tp_sym *d) { return tp_dom_has(p->attr.nalong, p->attr.along, d); }
-static const tp_ix *sym(closing *c, const tp_sym *s) { return tp_ix_sym(c->g->ix, s); }
-static const tp_ix *last(closing *c, const tp_sym *d) { return tp_ix_addc(c->g->ix, sym(c, d->bound), -1); }
+static const tp_ix *last(closing *c, const tp_sym *d) { return tp_ix_addc(c->g->ix, tp_ix_sym(c->g->ix, d->bound), -1); }
 
 /* e with dims lo .. hi-1 of along at the indices given. */
 static tp_val read_at(closing *c, tp_val e, int lo, int hi, const tp_ix *const *along_at) {
@@ -35,10 +34,10 @@ static tp_val read_update(closing *c, const tp_ix *const *along_at) {
 static bool step(closing *c, tp_node *m, int j) {
   const tp_attr *a = &c->p->attr;
   tp_ictx *ix = c->g->ix;
-  const tp_ix *cond = tp_ix_cmp(ix, TP_GE, sym(c, a->along[j]), tp_ix_const(ix, 1)), *at[64];
+  const tp_ix *cond = tp_ix_cmp(ix, TP_GE, tp_ix_sym(c->g->ix, a->along[j]), tp_ix_const(ix, 1)), *at[64];
   for (int k = 0; k < a->nalong; k++) {
-    at[k] = k < j ? sym(c, a->along[k]) : k == j ? tp_ix_addc(ix, sym(c, a->along[k]), -1) : last(c, a->along[k]);
-    if (k > j) cond = tp_ix_and(ix, cond, tp_ix_cmp(ix, TP_EQ, sym(c, a->along[k]), tp_ix_const(ix, 0)));
+    at[k] = k < j ? tp_ix_sym(c->g->ix, a->along[k]) : k == j ? tp_ix_addc(ix, tp_ix_sym(c->g->ix, a->along[k]), -1) : last(c, a->along[k]);
+    if (k > j) cond = tp_ix_and(ix, cond, tp_ix_cmp(ix, TP_EQ, tp_ix_sym(c->g->ix, a->along[k]), tp_ix_const(ix, 0)));
   }
   c->g->pos = c->updated.file ? c->updated : c->p->pos;
   tp_val e = read_update(c, at);
@@ -52,7 +51,7 @@ static bool evolution(closing *c) {
   c->p->nin = 0;
   const tp_ix *first = tp_ix_bool(c->g->ix, true);
   for (int j = 0; j < a->nalong && c->update.node; j++)
-    first = tp_ix_and(c->g->ix, first, tp_ix_cmp(c->g->ix, TP_EQ, sym(c, a->along[j]), tp_ix_const(c->g->ix, 0)));
+    first = tp_ix_and(c->g->ix, first, tp_ix_cmp(c->g->ix, TP_EQ, tp_ix_sym(c->g->ix, a->along[j]), tp_ix_const(c->g->ix, 0)));
   if (!tp_merge_add(c->g, c->p, first, c->init, c->err)) return false;
   for (int j = a->nalong - 1; j >= 0 && c->update.node; j--)
     if (!step(c, c->p, j)) return false;
@@ -78,7 +77,7 @@ static tp_val after_the_last(closing *c) {
   for (int j = 0; j < a->nalong; j++) {
     at[j] = last(c, a->along[j]);
     const tp_stop *s = tp_stop_of(c->g, a->along[j]);          /* something was reached if anything was given */
-    ran = tp_ix_and(ix, ran, tp_ix_cmp(ix, TP_GE, sym(c, s ? s->given : a->along[j]->bound), tp_ix_const(ix, 1)));
+    ran = tp_ix_and(ix, ran, tp_ix_cmp(ix, TP_GE, tp_ix_sym(c->g->ix, s ? s->given : a->along[j]->bound), tp_ix_const(ix, 1)));
   }
   tp_val e = m ? read_update(c, at) : (tp_val){ 0 };
   if (!e.node || !tp_merge_add(c->g, m, ran, e, c->err) || !tp_merge_add(c->g, m, NULL, c->init, c->err)) return (tp_val){ 0 };

@@ -11,8 +11,6 @@ typedef struct turn { tp_graph *g; const tp_need *need; tp_node *n; int nterm; t
 
 /* ---- one contribution at the point where it arrives ---- */
 
-static const tp_ix *sym(tp_graph *g, const tp_sym *s) { return tp_ix_sym(g->ix, s); }
-
 static const tp_ix *and_ge0(tp_graph *g, const tp_node *n, const tp_ix *all, const tp_ix *e) {
   return tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom) ? all : tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, tp_ix_const(g->ix, 0)));
 }
@@ -22,13 +20,13 @@ static const tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, cons
   const tp_ix *all = tp_ix_bool(g->ix, true);
   for (int j = 0; j < x->ndom; j++) {
     all = and_ge0(g, n, all, at[j]);
-    all = and_ge0(g, n, all, tp_ix_addc(g->ix, tp_ix_sub(g->ix, sym(g, x->dom[j]->bound), at[j]), -1));
+    all = and_ge0(g, n, all, tp_ix_addc(g->ix, tp_ix_sub(g->ix, tp_ix_sym(g->ix, x->dom[j]->bound), at[j]), -1));
   }
   return all;
 }
 
 /* A dim of the node's may tell an index of the operand's: u = p_j + rest or u = rest - p_j. */
-static bool tells(tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
+static bool tells_u(tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
   for (int j = 0; j < x->ndom; j++) {
     int64_t k;
     const tp_ix *rest;
@@ -46,18 +44,18 @@ static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix 
   for (int j = 0; j < x->ndom; j++) to[j] = NULL;
   for (int d = 0; d < n->ndom; d++) {
     if (e->at[d].range) return false;
-    told[d] = tells(g, x, e->at[d].lo, sym(g, n->dom[d]), to);
+    told[d] = tells_u(g, x, e->at[d].lo, tp_ix_sym(g->ix, n->dom[d]), to);
   }
   for (int j = 0; j < x->ndom; j++)
     if (!to[j]) return false;
   *cond = inside(g, n, x, to);
   if (e->cond) *cond = tp_ix_and(g->ix, *cond, tp_ix_subst(g->ix, e->cond, x->ndom, x->dom, to));
   for (int d = 0; d < n->ndom; d++)
-    if (!told[d]) *cond = tp_ix_and(g->ix, *cond, tp_ix_cmp(g->ix, TP_EQ, sym(g, n->dom[d]), tp_ix_subst(g->ix, e->at[d].lo, x->ndom, x->dom, to)));
+    if (!told[d]) *cond = tp_ix_and(g->ix, *cond, tp_ix_cmp(g->ix, TP_EQ, tp_ix_sym(g->ix, n->dom[d]), tp_ix_subst(g->ix, e->at[d].lo, x->ndom, x->dom, to)));
   return true;
 }
 
-static bool gathered(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
+static bool direct_gathered(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
   const tp_node *x = e->src.node;
   for (int j = 0; j < x->ndom; j++) {
     if (e->at[j].range || (e->cond && !tp_dom_has(n->ndom, n->dom, x->dom[j]) && tp_ix_mentions(e->cond, x->dom[j]))) return false;
@@ -68,7 +66,7 @@ static bool gathered(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_i
   return true;
 }
 
-static bool ends(const tp_graph *g, int n, const tp_sym *const *dims) {
+static bool over_ends(const tp_graph *g, int n, const tp_sym *const *dims) {
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound || tp_stop_of(g, dims[i])) return true;
   return false;
@@ -79,7 +77,7 @@ static bool term_of(turn *w, const tp_edge *e, term *out) {
   const tp_node *x = e->src.node;
   const tp_ix *to[x->ndom + 1];
   tp_at at[x->ndom + 1];
-  if (ends(g, x->ndom, x->dom) || !(e->gather ? gathered : invert)(g, w->n, e, to, &out->cond) || tp_mentions_end(g, out->cond)) return false;
+  if (over_ends(g, x->ndom, x->dom) || !(e->gather ? direct_gathered : invert)(g, w->n, e, to, &out->cond) || tp_mentions_end(g, out->cond)) return false;
   for (int j = 0; j < x->ndom; j++) {
     if (!tp_ix_is_affine(to[j])) return false;
     at[j] = (tp_at){ .lo = to[j] };
@@ -111,7 +109,7 @@ static bool apart(turn *w) {
 }
 
 /* What arrives everywhere, and of the others term k (-1: none), in the order of contributions; {NULL} where there is nothing. */
-static tp_val sum(turn *w, int k) {
+static tp_val turned_sum(turn *w, int k) {
   tp_val y = { 0 };
   for (int i = 0; i < w->nterm; i++) {
     const term *t = &w->term[i];
@@ -141,10 +139,10 @@ static tp_val by_branches(turn *w) {
   tp_node *m = like(w, TP_OP_MERGE);
   for (int i = 0; m && i < w->nterm; i++) {
     if (w->term[i].all || w->term[i].none) continue;
-    tp_val v = sum(w, i);
+    tp_val v = turned_sum(w, i);
     if (!v.node || !tp_merge_add(w->g, m, w->term[i].cond, v, w->err)) return (tp_val){ 0 };
   }
-  tp_val rest = m ? sum(w, -1) : (tp_val){ 0 };
+  tp_val rest = m ? turned_sum(w, -1) : (tp_val){ 0 };
   if (!m || (!rest.node && (w->err->code || covered(w)))) return (tp_val){ w->err->code ? NULL : m, 0 };
   if (!rest.node) rest = (tp_val){ like(w, TP_OP_FILL), 0 };
   return rest.node && tp_merge_add(w->g, m, NULL, rest, w->err) ? tp_v(m) : (tp_val){ 0 };
@@ -153,7 +151,7 @@ static tp_val by_branches(turn *w) {
 static tp_val value_of(turn *w) {
   bool all = true;
   for (int i = 0; i < w->nterm; i++) all &= w->term[i].all;
-  tp_val y = all ? sum(w, -1) : (tp_val){ 0 };
+  tp_val y = all ? turned_sum(w, -1) : (tp_val){ 0 };
   return all && y.node && y.node->ndom == w->n->ndom ? y : w->err->code ? (tp_val){ 0 } : by_branches(w);
 }
 
@@ -161,7 +159,7 @@ static tp_val value_of(turn *w) {
 static bool take(turn *w, bool *changed) {
   tp_graph *g = w->g;
   tp_node *n = w->n;
-  bool ok = n->nin > 0 && !ends(g, n->ndom, n->dom);
+  bool ok = n->nin > 0 && !over_ends(g, n->ndom, n->dom);
   g->pos = n->pos;
   w->term = TP_NEWN(&g->arena, term, n->nin);
   for (w->nterm = 0; ok && w->nterm < n->nin; w->nterm++) ok = term_of(w, &n->in[w->nterm], &w->term[w->nterm]);

@@ -86,7 +86,7 @@ static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_s
 static tp_val read_end(ends *l, int i, const tp_ix *upto) {
   const tp_stop *s = stop(l, i);
   tp_val x = tp_v(l->end[i]);
-  return upto ? mk_op(l->mk, TP_OP_READ, 1, &x, &(tp_attr){ .at = tp_at_own(l->g, s->ndom, s->dom), .nix = 1, .ix = &upto }) : x;
+  return upto ? mk_op(l->mk, TP_OP_READ, 1, &x, &(tp_attr){ .nat = s->ndom, .at = tp_at_own(l->g, s->ndom, s->dom), .nix = 1, .ix = &upto }) : x;
 }
 
 tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto) {
@@ -375,14 +375,41 @@ static bool guard(ends *l, tp_node *n) {
 
 /* ---- what was reached under its own name ---- */
 
-typedef struct { tp_ictx *ix; int n; const tp_sym **from; const tp_ix **to; } renaming;
+typedef struct { int n; const tp_sym **from; const tp_ix **to; } renaming;
 
-static const tp_ix *renamed(void *r, const tp_ix *e) { return tp_ix_subst(((renaming *)r)->ix, e, ((renaming *)r)->n, ((renaming *)r)->from, ((renaming *)r)->to); }
+static const tp_ix *renamed(ends *l, const renaming *r, const tp_ix *e) { return e ? tp_ix_subst(l->ix, e, r->n, r->from, r->to) : NULL; }
+
+static const tp_at *at_renamed(ends *l, const renaming *r, const tp_at *at, int n) {
+  tp_at *v = at ? TP_NEWN(&l->g->arena, tp_at, n + 1) : NULL;
+  for (int i = 0; at && i < n; i++) v[i] = (tp_at){ at[i].range, renamed(l, r, at[i].lo), renamed(l, r, at[i].hi) };
+  return v;
+}
+
+static const tp_ix *const *all_renamed(ends *l, const renaming *r, const tp_ix *const *e, int n) {
+  const tp_ix **v = TP_NEWN(&l->g->arena, const tp_ix *, n + 1);
+  for (int i = 0; i < n; i++) v[i] = renamed(l, r, e[i]);
+  return v;
+}
+
+static void rename_node(ends *l, const renaming *r, tp_node *n) {
+  tp_attr *a = &n->attr;
+  a->ix = all_renamed(l, r, a->ix, a->nix);
+  if (a->nat) a->at = at_renamed(l, r, a->at, a->nat);
+  for (int o = 0; o < n->nout; o++) n->out[o].shape = all_renamed(l, r, n->out[o].shape, n->out[o].rank);
+  tp_spec *spec = a->nspec ? tp_dup(&l->g->arena, a->spec, sizeof *spec * (size_t)a->nspec) : NULL;
+  for (int o = 0; o < a->nspec; o++) spec[o].shape = all_renamed(l, r, spec[o].shape, spec[o].rank);
+  a->spec = spec;
+  for (int k = 0; k < n->nin; k++) {
+    tp_edge *e = &n->in[k];
+    e->cond = renamed(l, r, e->cond);
+    e->at = at_renamed(l, r, e->at, e->gather ? e->src.node->ndom : n->ndom);
+  }
+}
 
 /* T => the hidden bound of what is reached; that of what was given => T. */
 static void rename_ends(ends *l) {
   int m = l->g->stops.n;
-  renaming r = { l->ix, 2 * m, TP_NEWN(&l->g->arena, const tp_sym *, 2 * m), TP_NEWN(&l->g->arena, const tp_ix *, 2 * m) };
+  renaming r = { 2 * m, TP_NEWN(&l->g->arena, const tp_sym *, 2 * m), TP_NEWN(&l->g->arena, const tp_ix *, 2 * m) };
   for (int i = 0; i < m; i++) {
     tp_stop *s = stop(l, i);
     const char *name = tp_printf(&l->g->arena, "%s_reached", s->dim->bound->name);
@@ -399,7 +426,7 @@ static void rename_ends(ends *l) {
     less->bound = (tp_sym *)s->given;
     s->less = less;
   }
-  for (int i = 0; i < l->g->nodes.n; i++) tp_node_map(&l->g->arena, l->g->nodes.v[i], renamed, &r);
+  for (int i = 0; i < l->g->nodes.n; i++) rename_node(l, &r, l->g->nodes.v[i]);
 }
 
 /* ---- rows ---- */

@@ -1,7 +1,7 @@
 /* ends_points: reads at a point that is known by data, and branches whose conditions are. */
 #include "opt/ends.h"
 
-static const tp_ix *sym(const ends *l, const tp_sym *d) { return tp_ix_sym(l->ix, d); }
+static const tp_ix *dim_ix(const ends *l, const tp_sym *d) { return tp_ix_sym(l->ix, d); }
 static const tp_ix *zero(const ends *l) { return tp_ix_const(l->ix, 0); }
 
 /* ---- reads ---- */
@@ -30,7 +30,7 @@ static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
   const tp_sym *const *dom;
   int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom);
-  const tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, sym(l, s->dim), c), sym(l, s->sym));
+  const tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, dim_ix(l, s->dim), c), dim_ix(l, s->sym));
   tp_val y = tp_ends_over(l, TP_RED_MAX, tp_ends_masked(l, is, ndom, dom, x, TP_RED_MAX, false), s->dim);
   if (y.node) y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
   return y;
@@ -63,7 +63,7 @@ static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
     const tp_ix *e[2] = { at[k].lo, at[k].range ? at[k].hi : at[k].lo };
     for (int j = 0; j < 2; j++) tp_dom_add(l->g, &reader, e[j]);
   }
-  all[d] = (tp_at){ true, zero(l), sym(l, n->dom[d]->bound) };
+  all[d] = (tp_at){ true, zero(l), dim_ix(l, n->dom[d]->bound) };
   tp_val k = tp_ends_value(l, tp_ends_clamped(l, at[d].lo, n->dom[d]), reader.ndom, reader.dom), rows = tp_ends_read_at(l, x, all);
   return mk_op(l->mk, TP_OP_INDEX_SELECT, 2, (tp_val[]){ rows, k }, &(tp_attr){ .axis = axis });
 }
@@ -174,10 +174,10 @@ static tp_val here(branching *b, int k) {
   const tp_node *x = v.node->in[0].src.node;
   tp_at *at = tp_dup(&l->g->arena, v.node->attr.at, sizeof *at * (size_t)x->ndom);
   for (int d = 0; d < x->ndom; d++) {
-    const tp_ix *equal = tp_ix_cmp(l->ix, TP_EQ, sym(l, x->dom[d]), at[d].lo);
+    const tp_ix *equal = tp_ix_cmp(l->ix, TP_EQ, dim_ix(l, x->dom[d]), at[d].lo);
     if (at[d].range || !tp_mentions_end(l->g, at[d].lo) || !tp_dom_has(b->n->ndom, b->n->dom, x->dom[d])) continue;
     for (int i = 0; (part = tp_ix_conjunct(b->was[k].cond, i)); i++)
-      if (part == equal) at[d].lo = sym(l, x->dom[d]), any = true;
+      if (part == equal) at[d].lo = dim_ix(l, x->dom[d]), any = true;
   }
   if (any) v = tp_read(l->g, v.node->in[0].src, at, l->err);
   return any && v.node ? later(l, v, b->n, NULL) : v;

@@ -13,11 +13,11 @@ typedef struct sum {                            /* one contribution, as it becom
   uint32_t own;                                 /* by stop: `parts` ask the end of the target's point */
 } sum;
 
-static const tp_ix *sym(const sum *s, const tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
+static const tp_ix *sum_sym(const sum *s, const tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
 static const tp_ix *both(const sum *s, const tp_ix *a, const tp_ix *b) { return tp_ix_both(s->l->ix, a, b); }
 static tp_node *operand(const sum *s) { return s->e.src.node; }
-static bool mentions(const sum *s, const tp_ix *e) { return tp_mentions_end(s->l->g, e); }
-static const tp_ix *zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
+static bool sum_mentions(const sum *s, const tp_ix *e) { return tp_mentions_end(s->l->g, e); }
+static const tp_ix *sum_zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
 
 static void set_at(sum *s, int n, int d, tp_at to) {
   tp_at *at = tp_dup(&s->l->g->arena, s->e.at, sizeof *at * (size_t)n);
@@ -34,7 +34,7 @@ static bool becomes(sum *s, tp_val x) {
   return true;
 }
 
-static bool crosses(const sum *s, const tp_stop *stop) {
+static bool sum_crosses(const sum *s, const tp_stop *stop) {
   tp_node probe = *s->n;
   tp_edge e = s->e;
   probe.nin = 1;
@@ -61,7 +61,7 @@ static tp_rel *needed_pairs(const sum *s, bool at_p) {
   tp_set *need = tp_ends_need(l, s->n);
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *stop = &l->g->stops.v[i];
-    if (at_p && crosses(s, stop) && tp_set_mentions(l->ix, need, stop->sym)) need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 0));
+    if (at_p && sum_crosses(s, stop) && tp_set_mentions(l->ix, need, stop->sym)) need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 0));
   }
   return tp_rel_into(all_pairs(s), need);
 }
@@ -162,7 +162,7 @@ static void bring_in(sum *s, int n, const tp_sym *const *dims) {
   s->ndom = tp_dom_union(s->l->g, s->ndom, s->dom, n, dims, &s->dom);
   if (!s->e.gather || s->ndom == nwas) return;
   tp_at *at = TP_NEWN(&s->l->g->arena, tp_at, s->ndom + 1);
-  for (int k = 0; k < s->ndom; k++) at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = sym(s, s->dom[k]) };
+  for (int k = 0; k < s->ndom; k++) at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = sum_sym(s, s->dom[k]) };
   s->e.at = at;
 }
 
@@ -189,13 +189,13 @@ static bool widen_range(sum *s, int k) {
   const tp_sym *d = s->dom[k];
   tp_at r = s->e.at[k];
   const tp_ix *part = NULL;
-  if ((mentions(s, r.lo) && !tells(s, r.lo)) || (mentions(s, r.hi) && !tells(s, r.hi))) return false;
-  if (mentions(s, r.lo)) part = tp_ix_cmp(c, TP_GE, sym(s, d), r.lo);
-  if (mentions(s, r.hi)) part = both(s, part, tp_ix_cmp(c, TP_LT, sym(s, d), r.hi));
+  if ((sum_mentions(s, r.lo) && !tells(s, r.lo)) || (sum_mentions(s, r.hi) && !tells(s, r.hi))) return false;
+  if (sum_mentions(s, r.lo)) part = tp_ix_cmp(c, TP_GE, sum_sym(s, d), r.lo);
+  if (sum_mentions(s, r.hi)) part = both(s, part, tp_ix_cmp(c, TP_LT, sum_sym(s, d), r.hi));
   set_at(s, s->ndom, k, (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
   s->parts = both(s, s->parts, part);
-  if (mentions(s, r.lo)) bring_all(s, r.lo);
-  if (mentions(s, r.hi)) bring_all(s, r.hi);
+  if (sum_mentions(s, r.lo)) bring_all(s, r.lo);
+  if (sum_mentions(s, r.hi)) bring_all(s, r.hi);
   return true;
 }
 
@@ -220,12 +220,12 @@ static bool masks(sum *s, const tp_edge *e) {
   if (s->parts) bring_all(s, s->parts);
   for (int k = 0; k < x->ndom; k++) {
     int j = 0;
-    if (!mentions(s, e->at[k].lo) && !(e->at[k].range && mentions(s, e->at[k].hi))) continue;
+    if (!sum_mentions(s, e->at[k].lo) && !(e->at[k].range && sum_mentions(s, e->at[k].hi))) continue;
     while (s->dom[j] != x->dom[k]) j++;
     if (!e->at[k].range || !widen_range(s, j)) return false;
   }
   for (int i = 0; i < s->l->g->stops.n; i++)
-    if ((s->own >> i & 1) && crosses(s, &s->l->g->stops.v[i])) return false;
+    if ((s->own >> i & 1) && sum_crosses(s, &s->l->g->stops.v[i])) return false;
   return true;
 }
 
@@ -266,7 +266,7 @@ static bool repeated(sum *s, int d, int axis, tp_val row) {
     s->e.src = mk_expand(l->mk, row, n, shape);
     if (!s->e.src.node) return false;
     bring_in(s, 1, &t);
-    s->parts = both(s, s->parts, tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_GE, sym(s, t), r.lo), tp_ix_cmp(l->ix, TP_LT, sym(s, t), r.hi)));
+    s->parts = both(s, s->parts, tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_GE, sum_sym(s, t), r.lo), tp_ix_cmp(l->ix, TP_LT, sum_sym(s, t), r.hi)));
   } else {
     tp_val there = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, want), tp_ends_value(l, tp_ix_sub(l->ix, r.hi, r.lo), s->ndom, s->dom));
     for (int a = axis + 1; a < rank; a++) there = mk_unsqueeze(l->mk, there, tp_rankof(there));
@@ -274,7 +274,7 @@ static bool repeated(sum *s, int d, int axis, tp_val row) {
     if (!s->e.src.node) return false;
     bring_in(s, operand(s)->ndom, operand(s)->dom);
   }
-  set_at(s, s->n->ndom, d, apart ? (tp_at){ .lo = sym(s, t) } : (tp_at){ true, r.lo, hi });
+  set_at(s, s->n->ndom, d, apart ? (tp_at){ .lo = sum_sym(s, t) } : (tp_at){ true, r.lo, hi });
   return true;
 }
 
@@ -283,7 +283,7 @@ static bool padded(sum *s, int d, int axis) {
   ends *l = s->l;
   tp_at r = s->e.at[d];
   tp_node *x = operand(s);
-  tp_val row = mentions(s, r.lo) ? tp_none : one_row(s, axis);
+  tp_val row = sum_mentions(s, r.lo) ? tp_none : one_row(s, axis);
   const tp_ix *lo = tp_ends_extreme(l, r.lo, false, s->n->dom[d]), *hi = tp_ends_extreme(l, r.hi, true, s->n->dom[d]);
   if (row.node) return repeated(s, d, axis, row);
   if (l->err->code) return false;
@@ -320,7 +320,7 @@ static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
   ends *l = s->l;
   for (int i = 0; rows.node && i < l->g->stops.n; i++) {
     if (l->g->stops.v[i].dim != t) continue;
-    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sym(s, t->bound)), tp_ends_read(l, i, rows.node->ndom, rows.node->dom, NULL));
+    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sum_sym(s, t->bound)), tp_ends_read(l, i, rows.node->ndom, rows.node->dom, NULL));
     for (int a = 1; made.node && a < tp_rankof(rows); a++) made = mk_unsqueeze(l->mk, made, a);
     rows = mk_where(l->mk, made, rows);
   }
@@ -340,10 +340,10 @@ static bool add_rows(sum *s, int d, const tp_sym *t) {
   k = made_rows(s, src.node ? tp_read(l->g, src, at, l->err) : src, t);
   src = made_rows(s, k.node ? tp_read(l->g, s->e.src, at, l->err) : k, t);
   if (!src.node) return false;
-  shape[0] = sym(s, to->bound);
+  shape[0] = sum_sym(s, to->bound);
   for (int a = 1; a < tp_rankof(src); a++) shape[a] = mk_extent(src, a);
   tp_val base = mk_fill(l->mk, 0, tp_dtypeof(src), tp_rankof(src), shape, 0, NULL);
-  set_at(s, s->n->ndom, d, (tp_at){ true, zero(s), sym(s, to->bound) });
+  set_at(s, s->n->ndom, d, (tp_at){ true, sum_zero(s), sum_sym(s, to->bound) });
   return becomes(s, mk_op(l->mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ base, k, src }, &(tp_attr){ .axis = 0 }));
 }
 
@@ -366,15 +366,15 @@ static bool pointed(sum *s, int d) {
     if (!sum_first(s, t)) return false;
   }
   bring_in(s, 1, &t);
-  s->parts = both(s, s->parts, tp_ix_cmp(c, TP_EQ, sym(s, t), e));
-  set_at(s, s->n->ndom, d, (tp_at){ .lo = sym(s, t) });
+  s->parts = both(s, s->parts, tp_ix_cmp(c, TP_EQ, sum_sym(s, t), e));
+  set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(s, t) });
   return true;
 }
 
 static bool scattered(sum *s, tp_edge *to) {
   for (int d = 0, axis = 0; d < s->n->ndom; d++) {
     const tp_at *at = &s->e.at[d];
-    bool ends = mentions(s, at->lo) || (at->range && mentions(s, at->hi)), range = at->range;
+    bool ends = sum_mentions(s, at->lo) || (at->range && sum_mentions(s, at->hi)), range = at->range;
     if (ends && !(range ? padded(s, d, axis) : pointed(s, d))) return false;
     axis += range && s->e.at[d].range;
   }

@@ -74,7 +74,7 @@ static bool has_others(const stored *s) {
 
 static bool extend(tp_need *need, tp_graph *g, const tp_node *like, tp_error *err) {
   tp_set **more = tp_realloc(need->set, sizeof *more * (size_t)(g->nodes.n + 1));
-  if (!more) return tp_fail(err, TP_E_MEMORY, g->pos, "out of memory");
+  if (!more) return tp_no_memory(err, g->pos);
   need->set = more;
   while (need->n < g->nodes.n) need->set[need->n++] = tp_set_copy(need->set[like->id]);
   return true;
@@ -91,7 +91,7 @@ static void move_read(const stored *s, tp_node *u) {
   u->in[0].src = tp_v(s->m);
 }
 
-static bool redirect(stored *s, tp_error *err) {
+static bool share_reads(stored *s, tp_error *err) {
   tp_graph *g = s->g;
   int n0 = g->nodes.n;
   tp_val here = { 0 };
@@ -117,7 +117,7 @@ bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err) {
     tp_node *m = g->nodes.v[i];
     for (int k = 0; m->op == TP_OP_MERGE && k < m->nin; k++) {
       stored s = { .g = g, .need = need, .m = m, .branch = k };
-      if (find_value(&s) && has_others(&s) && is_kept(&s) && !redirect(&s, err)) return false;
+      if (find_value(&s) && has_others(&s) && is_kept(&s) && !share_reads(&s, err)) return false;
     }
   }
   return true;

@@ -1,12 +1,6 @@
 /* simple: the passes that only ever shrink the graph. */
 #include "opt/opt.h"
 
-/* dce: drops what no output or sink reaches. Right because nothing else is needed; callbacks without readers are not needed either (docs/language.md, section 7). */
-bool tp_pass_dce(tp_graph *g, const tp_options *o, tp_error *err) {
-  tp_graph_prune(g);
-  return true;
-}
-
 /* cse: hash-consing. Two nodes with the same operator, attributes, domain and operands (with their index maps) compute the same at every point, so the second's readers
  * go to the first. Never for RAND (two draws are two draws), CALL, INPUT, MERGE and ACCUM (declared things keep their identity), ENV_* are pure and may. */
 static bool shareable(const tp_node *n) {
@@ -22,24 +16,6 @@ static void put_ptrs(tp_buf *b, int n, const void *v) {
   if (n) put(b, v, sizeof(void *) * (size_t)n);
 }
 
-static void put_attr(tp_buf *b, const tp_node *n) {
-  const tp_attr *a = &n->attr;
-  int small[] = { (int)a->dtype, a->axis, a->keepdim, a->flag, (int)a->red };
-  put(b, small, sizeof small);
-  put(b, a->f, sizeof a->f);
-  put(b, a->i, sizeof a->i);
-  put(b, &a->naxes, sizeof a->naxes);
-  if (a->naxes) put(b, a->axes, sizeof *a->axes * (size_t)a->naxes);
-  put_ptrs(b, a->nix, a->ix);
-  if (a->str) tp_puts(b, a->str);
-  for (int d = 0; n->op == TP_OP_READ && d < n->in[0].src.node->ndom; d++) {
-    int range = a->at[d].range;
-    put(b, &range, sizeof range);
-    put(b, &a->at[d].lo, sizeof a->at[d].lo);
-    put(b, &a->at[d].hi, sizeof a->at[d].hi);
-  }
-}
-
 static void put_node(tp_buf *b, const tp_node *n) {
   int op = n->op;
   b->n = 0;
@@ -50,7 +26,7 @@ static void put_node(tp_buf *b, const tp_node *n) {
   }
   put_ptrs(b, n->ndom, n->dom);
   for (int o = 0; o < n->nout; o++) put_ptrs(b, n->out[o].rank, n->out[o].shape);
-  put_attr(b, n);
+  tp_attr_key(b, &n->attr);
 }
 
 static void rewire(tp_node *n) {
@@ -58,9 +34,9 @@ static void rewire(tp_node *n) {
     if (n->in[k].src.node->subst) n->in[k].src.node = n->in[k].src.node->subst;
 }
 
-static void drop(void *b) { tp_buf_free(b); }
+static void drop_text(void *b) { tp_buf_free(b); }
 
-bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
+bool tp_share_equal(tp_graph *g) {
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
   tp_graph_sccs(g, scc, order);
   tp_hmap seen;
@@ -68,7 +44,7 @@ bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
   tp_buf b;
   tp_hold mine;
   tp_buf_init(&b);
-  tp_hold_set(&mine, drop, &b);
+  tp_hold_set(&mine, drop_text, &b);
   for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
   for (int i = 0; i < n; i++) {
     tp_node *x = g->nodes.v[order[i]];
@@ -97,13 +73,13 @@ bool tp_pass_cse(tp_graph *g, const tp_options *opts, tp_error *err) {
  * The reader's points are x's points, so what is needed of x does not grow. */
 static bool filled_with(tp_val v, double c) { return v.node->op == TP_OP_FILL && v.node->attr.f[0] == c; }
 
-static tp_val folded(const tp_node *n, const tp_options *o) {
+static tp_val folded(const tp_node *n, bool precise) {
   tp_val none = { 0 }, a = n->nin > 0 ? n->in[0].src : none, b = n->nin > 1 ? n->in[1].src : none, r = none;
   switch (n->op) {
     case TP_OP_MUL: r = filled_with(b, 1) ? a : filled_with(a, 1) ? b : none; break;
     case TP_OP_DIV: r = filled_with(b, 1) ? a : none; break;
     case TP_OP_SUB: r = filled_with(b, 0) ? a : none; break;
-    case TP_OP_ADD: if (!o->precise) r = filled_with(b, 0) ? a : filled_with(a, 0) ? b : none; break;
+    case TP_OP_ADD: if (!precise) r = filled_with(b, 0) ? a : filled_with(a, 0) ? b : none; break;
     case TP_OP_CAST: case TP_OP_RESHAPE: case TP_OP_EXPAND: r = a; break;
     case TP_OP_PERMUTE:
       for (int i = 0; i < n->attr.naxes; i++)
@@ -115,11 +91,11 @@ static tp_val folded(const tp_node *n, const tp_options *o) {
   return r.node && n->ndom == r.node->ndom && tp_same_type(&n->out[0], tp_outof(r)) ? r : none;
 }
 
-bool tp_pass_fold(tp_graph *g, const tp_options *o, tp_error *err) {
+bool tp_fold(tp_graph *g, bool precise) {
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
     if (!n->nout) continue;
-    tp_val r = folded(n, o);
+    tp_val r = folded(n, precise);
     if (r.node && r.node != n) tp_replace(g, tp_v(n), r);
   }
   tp_graph_prune(g);

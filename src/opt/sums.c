@@ -8,7 +8,7 @@
  * cannot tell from a value: there the range must be provably not empty. Runs on the compiled path only: the reference keeps the stack. */
 #include "opt/opt.h"
 
-static bool reduction(tp_op op, tp_red *red) {
+static bool reduction_of(tp_op op, tp_red *red) {
   switch (op) {
     case TP_OP_SUM: *red = TP_RED_SUM; return true;
     case TP_OP_PROD: *red = TP_RED_PROD; return true;
@@ -69,7 +69,7 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
   for (int i = 0; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
     tp_red red;
-    if (!reduction(n->op, &red)) continue;
+    if (!reduction_of(n->op, &red)) continue;
     tp_node *read = n->in[0].src.node;
     if (read->op != TP_OP_READ) continue;
     int nr = range_axes(read), spatial[TP_MAXRANK], ns;
@@ -92,13 +92,11 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
  * and what is small stays so. Matrix products and scatters are added up in place, and over blocks of points at a time: these stay what they are, and so do sums
  * over prefixes, which are as many as there are points. Largest and smallest values need no more than their own dtype. */
 
-enum { SMALL = 4096 };                          /* elements at a point */
-
 static int64_t elements(const tp_node *n) {     /* SMALL + 1: more, or not known */
   int64_t all = 1, e;
-  for (int i = 0; i < n->out[0].rank && all <= SMALL; i++)
-    all = tp_ix_is_const(n->out[0].shape[i], &e) && e <= SMALL ? all * e : SMALL + 1;
-  return TP_MIN(all, SMALL + 1);
+  for (int i = 0; i < n->out[0].rank && all <= TP_TUNE_SMALL_SUM; i++)
+    all = tp_ix_is_const(n->out[0].shape[i], &e) && e <= TP_TUNE_SMALL_SUM ? all * e : TP_TUNE_SMALL_SUM + 1;
+  return TP_MIN(all, TP_TUNE_SMALL_SUM + 1);
 }
 
 static bool in_place(const tp_node *x, bool gather) {
@@ -147,7 +145,7 @@ static bool in_double(const tp_node *n) {
     if (size > 1 && in_place(n->in[k].src.node, n->in[k].gather)) return false;
     many |= n->in[k].gather ? gathers_many(n, &n->in[k], size == 1) : scatters_many(n, &n->in[k]);
   }
-  return many && size <= SMALL;
+  return many && size <= TP_TUNE_SMALL_SUM;
 }
 
 static tp_dtype kept_in(const tp_node *n) {

@@ -45,7 +45,7 @@ bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err) {
   for (int i = 0; i < g->nodes.n; i++)
     if (g->nodes.v[i]->op == TP_OP_CALL) g->nodes.v[i]->attr.flag = t->paced[i];
   tp_attr a = { .fn = TP_FN_TICK, .ndom = t->n, .dom = t->dim };
-  g->pos = (tp_pos){ 0 };                       /* no line of the script's */
+  g->pos = TP_NOWHERE;                       /* no line of the script's */
   tp_node *tick = tp_build(g, TP_OP_CALL, 0, NULL, &a, err);
   if (!tick) return false;
   tick->name = "tick";

@@ -38,7 +38,7 @@ static bool can_make(const tp_node *n) {
 /* ---- what is meant ---- */
 
 /* How many elements one element of a reduction is made of. */
-static const tp_ix *elements(tp_graph *g, const tp_node *n) {
+static const tp_ix *element_count(tp_graph *g, const tp_node *n) {
   const tp_ix *size = tp_ix_const(g->ix, 1);
   for (int i = 0; i < n->attr.naxes; i++) size = tp_ix_mul(g->ix, size, tp_outof(n->in[0].src)->shape[n->attr.axes[i]]);
   return size;
@@ -58,7 +58,7 @@ static bool mean_of_nothing(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_ix *divisor, *count;
   int64_t c;
   if (n->op != TP_OP_DIV || sum->op != TP_OP_SUM || !is_size(n->in[1].src, &divisor, g)) return true;
-  count = elements(g, sum);
+  count = element_count(g, sum);
   if (divisor == count || (tp_ix_is_const(count, &c) && c == 0)) n->attr.check = TP_CHECK_MEANT;
   if (n->attr.check || tp_ix_is_const(count, &c) || tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, count, -1), sum->ndom, sum->dom)) return true;
   g->pos = n->pos;

@@ -4,6 +4,7 @@
  * (index mod width) * stride. Dims that a call runs over become leading axes with the index's coefficient as stride. Values inside a cluster live in
  * scratch: [leading extents][shape]. Elementwise operators of one shape that follow each other become one EW region. */
 #include "plan/build.h"
+#include <stdio.h>
 
 static tp_ictx *C(const pb *b) { return b->pl->g->ix; }
 static const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
@@ -45,13 +46,12 @@ static void array_bufs(pb *b) {
   }
 }
 
-/* Stride of axis i of a buffer's layout. */
-static const tp_ix *buf_stride(pb *b, const tp_pbuf *x, int i) {
-  const tp_ix *s = K(b, 1);
+const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
+  const tp_ix *s = tp_ix_const(c, 1);
   for (int k = x->ndim + x->rank - 1; k >= 0; k--) {
     int axis = k < x->ndim && x->order ? x->order[k] : k;
     if (axis == i) break;
-    s = tp_ix_mul(C(b), s, x->slots[axis]);
+    s = tp_ix_mul(c, s, x->slots[axis]);
   }
   return s;
 }
@@ -180,7 +180,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
   n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
   n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
   for (int d = 0; d < r->ndim; d++) {
-    const tp_ix *e = here(b, o->idx[d]), *st = buf_stride(b, x, d);
+    const tp_ix *e = here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
     int axis = -1;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(e, o->var[k])) continue;
@@ -194,7 +194,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
     } else if (axis < 0) {
       n.ring[n.nring++] = (tp_ring){ split_lead(b, e, st, n.lead), x->slots[d], st };
     } else {
-      n.wrap = axis; n.wlo = e; n.wmod = x->slots[d];
+      n.wrap = b->nlead + axis; n.wlo = e; n.wmod = x->slots[d];
     }
     if (axis >= 0) n.stride[axis] = st;
   }
@@ -203,7 +203,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
 
 static tp_nd nd_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   tp_nd n = nd_new(b, x, o);
-  for (int k = 0; k < b->nlead; k++) n.lead[k] = tp_ix_add(C(b), n.lead[k], buf_stride(b, x, k));
+  for (int k = 0; k < b->nlead; k++) n.lead[k] = tp_ix_add(C(b), n.lead[k], tp_pbuf_stride(C(b), x, k));
   return n;
 }
 
@@ -229,7 +229,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   tp_opnd o; int nv = 0;
   for (int d = 0; d < r->ndim; d++) { idx[d] = w->at[d].lo; nv += w->at[d].range; }
   o = whole(b, r->val, r->ndim, r->dim, idx);
-  for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = buf_stride(b, b->bufof[r->id], r->ndim + i);
+  for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = tp_pbuf_stride(C(b), b->bufof[r->id], r->ndim + i);
   if (!nv) return nd_array(b, r, &o);
   tp_opnd q = o;                                /* ranges (dims in a CALL's `over`, what an update stretches over) lead */
   q.rank = nv + o.rank; q.nvar = nv; nv = 0;
@@ -281,6 +281,70 @@ static tp_region *region(pb *b, tp_rgkind kind, const tp_node *n) {
   return r;
 }
 
+/* ---- loops: axes of operands become axes of the region ---- */
+
+static const tp_sym *axis_var(pb *b, int i) {
+  while (b->naxisvar <= i) {
+    char name[16];
+    snprintf(name, sizeof name, "a%d", b->naxisvar);
+    b->axisvar[b->naxisvar++] = tp_sym_var(C(b), name);
+  }
+  return b->axisvar[i];
+}
+
+/* Axis k of the window is axis of[k] of the loop. One of extent 1 does not move: on a ring it is a place. */
+static void onto_axes(pb *b, const tp_region *r, tp_nd *x, const int *of) {
+  const tp_ix **stride = TP_NEWN(b->a, const tp_ix *, r->nlead);
+  for (int k = 0; k < r->nlead; k++) stride[k] = k < r->npoint ? x->lead[k] : K(b, 0);
+  for (int k = 0; k < x->rank; k++)
+    if (x->shape[k] != K(b, 1)) stride[of[k]] = x->stride[k];
+  int own = x->wrap - r->npoint;
+  if (own >= 0 && x->shape[own] == K(b, 1)) {
+    tp_ring *ring = TP_NEWN(b->a, tp_ring, x->nring + 1);
+    if (x->nring) memcpy(ring, x->ring, sizeof *ring * (size_t)x->nring);
+    ring[x->nring++] = (tp_ring){ x->wlo, x->wmod, x->stride[own] };
+    x->ring = ring;
+    x->wrap = -1;
+  } else if (own >= 0) x->wrap = of[own];
+  x->lead = stride;
+  x->rank = 0;
+}
+
+/* The axes of an operand are the last of `rank`, or those that are not in `gone`. */
+static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
+  int of[TP_MAXRANK], rank = r->nlead - r->npoint;
+  for (int i = rank - 1, k = x->rank - 1; i >= 0 && k >= 0; i--)
+    if (!(gone >> i & 1)) of[k--] = r->npoint + i;
+  onto_axes(b, r, x, of);
+}
+
+/* A loop over the dims of the call and these; `gone`, of its own axes, are folded by red, and the result lacks them. */
+static bool to_loop(pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim) {
+  int np = r->npoint = r->nlead, n = np + rank;
+  if (n > TP_MAXRANK) return tp_fail(b->err, TP_E_DEVICE, r->pos, "device: an operand has %d axes, leading ones included; at most %d are possible", n, TP_MAXRANK);
+  const tp_ix **lead = TP_NEWN(b->a, const tp_ix *, n), **lo = TP_NEWN(b->a, const tp_ix *, n);
+  const tp_sym **var = TP_NEWN(b->a, const tp_sym *, n);
+  for (int k = 0; k < n; k++) {
+    lead[k] = k < np ? r->lead[k] : ext[k - np];
+    lo[k] = k < np ? r->leadlo[k] : K(b, 0);
+    var[k] = k < np ? r->leadvar[k] : axis_var(b, k - np);
+  }
+  r->nlead = n, r->lead = lead, r->leadlo = lo, r->leadvar = var;
+  r->sums = gone << np;
+  for (int k = 0; k < r->nin; k++) onto(b, r, &r->in[k], 0);
+  for (int k = 0; k < r->nout; k++) onto(b, r, &r->out[k], keepdim ? 0 : gone);
+  for (int k = 0; k < np && r->acc; k++)
+    if (r->out[0].lead[k] == K(b, 0)) r->sums |= 1u << k;
+  return true;
+}
+
+static void set_micros(pb *b, tp_region *r, int n, const tp_micro *m) {
+  r->micro = tp_dup(b->a, m, sizeof *m * (size_t)n);
+  r->nmicro = n;
+  r->outmicro = TP_NEW(b->a, int);
+  *r->outmicro = n - 1;
+}
+
 static void put(pb *b, tp_nd **v, int *n, tp_nd x) {
   tp_nd *w = TP_NEWN(b->a, tp_nd, *n + 1);
   if (*n) memcpy(w, *v, sizeof *w * (size_t)*n);
@@ -288,18 +352,32 @@ static void put(pb *b, tp_nd **v, int *n, tp_nd x) {
   *v = w; (*n)++;
 }
 
-static void fill_scratch(pb *b, int i) {
-  if (b->scratch[i]) return;
-  tp_region *r = region(b, TP_RG_FILL, b->s->node[i]);
-  r->fill = b->s->node[i]->attr.f[0];
-  put(b, &r->out, &r->nout, nd_scratch_out(b, i));
+static bool fill(pb *b, const tp_node *n, double value, tp_nd to) {
+  tp_region *r = region(b, TP_RG_LOOP, n);
+  tp_attr *a = TP_NEW(b->a, tp_attr);
+  a->f[0] = value;
+  set_micros(b, r, 1, &(tp_micro){ .op = TP_OP_FILL, .dtype = b->pl->bufs.v[to.buf]->dtype, .attr = a });
+  put(b, &r->out, &r->nout, to);
+  return to_loop(b, r, to.rank, to.shape, 0, false);
+}
+
+static bool copy(pb *b, const tp_node *n, tp_nd from, tp_nd to) {
+  tp_region *r = region(b, TP_RG_LOOP, n);
+  put(b, &r->in, &r->nin, from);
+  put(b, &r->out, &r->nout, to);
+  r->outmicro = TP_NEW(b->a, int);
+  return to_loop(b, r, to.rank, to.shape, 0, false);
+}
+
+static bool fill_scratch(pb *b, int i) {
+  return b->scratch[i] || fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_scratch_out(b, i));
 }
 
 /* Where an operand's elements are: an array, or the scratch of a node of the cluster. */
 static tp_nd nd_operand(pb *b, const tp_opnd *o) {
   int i = tp_stmt_find(b->s, o);
   if (i >= 0) {
-    if (b->s->node[i]->op == TP_OP_FILL) fill_scratch(b, i);
+    if (b->s->node[i]->op == TP_OP_FILL) (void)fill_scratch(b, i);       /* b->err, if it cannot be */
     return nd_scratch(b, scratch_of(b, i), o);
   }
   return nd_array(b, tp_array_of(b->p, o->base), o);
@@ -368,10 +446,10 @@ static int group_find(const pb *b, int i) {
 }
 
 /* Results that something outside the group wants go out; then the region is made. Inputs that mention scratch come first (fill). */
-static void group_close(pb *b) {
-  if (!b->g.open) return;
+static bool group_close(pb *b) {
+  if (!b->g.open) return true;
   b->g.open = false;
-  tp_region *r = region(b, TP_RG_EW, NULL);
+  tp_region *r = region(b, TP_RG_LOOP, NULL);
   const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
   r->node = last; r->pos = last->pos; r->op = last->op; r->attr = &last->attr;
   if (may_fail(last)) point(b, r, b->g.node[b->g.n - 1]);
@@ -392,6 +470,7 @@ static void group_close(pb *b) {
     outs[r->nout - 1] = b->g.micro_of[k];
   }
   r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
+  return to_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
 }
 
 static bool group_add(pb *b, int i) {
@@ -405,7 +484,11 @@ static bool group_add(pb *b, int i) {
     int j = tp_stmt_find(b->s, &o[k]);
     if (fits && j >= 0 && group_find(b, j) >= 0 && !o[k].identity) fits = false;
   }
-  if (!fits) { group_close(b); group_open(b, i); b->g.nmicro = 0; }
+  if (!fits) {
+    if (!group_close(b)) return false;
+    group_open(b, i);
+    b->g.nmicro = 0;
+  }
   tp_micro m = { .op = n->op, .dtype = n->out[0].dtype, .attr = &n->attr };
   for (int k = 0; k < n->nin; k++) {
     int j = tp_stmt_find(b->s, &o[k]), at = j < 0 ? -1 : group_find(b, j);
@@ -422,8 +505,7 @@ static bool group_add(pb *b, int i) {
   b->g.micro_of[b->g.n] = b->g.nmicro;
   b->g.node[b->g.n++] = i;
   b->g.micro[b->g.nmicro++] = m;
-  if (may_fail(n)) group_close(b);              /* the region's name, line and point are those of its last operator */
-  return true;
+  return !may_fail(n) || group_close(b);        /* the region's name, line and point are those of its last operator */
 }
 
 static void put_rows(pb *b, tp_region *r);
@@ -449,6 +531,35 @@ static tp_nd nd_loaded(pb *b, const tp_node *n) {
   return (tp_nd){ .buf = -1, .wrap = -1 };
 }
 
+static bool is_loop(tp_op op) {
+  return tp_ops[op].cls == TP_CLS_RED || op == TP_OP_READ || op == TP_OP_DETACH || op == TP_OP_VALUE || op == TP_OP_IOTA;
+}
+
+/* Numbers that a node stands for, over variables. */
+static tp_micro number_of(pb *b, int i, const tp_ix *e) {
+  tp_attr *a = TP_NEW(b->a, tp_attr);
+  a->nix = 1;
+  a->ix = tp_dup(b->a, &e, sizeof e);
+  return (tp_micro){ .op = TP_OP_VALUE, .dtype = b->s->node[i]->out[0].dtype, .attr = a };
+}
+
+/* Reductions, numbers, and what is stored as it is. */
+static bool op_loop(pb *b, tp_region *r, int i) {
+  const tp_node *n = b->s->node[i];
+  uint32_t gone = 0;
+  if (n->op == TP_OP_VALUE || n->op == TP_OP_IOTA) {
+    tp_micro m = number_of(b, i, n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(C(b), axis_var(b, n->attr.axis)));
+    r->nix = 0;
+    set_micros(b, r, 1, &m);
+    return to_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
+  }
+  bool reduces = tp_ops[n->op].cls == TP_CLS_RED;
+  for (int k = 0; k < n->attr.naxes && reduces; k++) gone |= 1u << n->attr.axes[k];
+  if (reduces) r->red = tp_op_red(n->op);
+  r->outmicro = TP_NEW(b->a, int);
+  return to_loop(b, r, r->in[0].rank, r->in[0].shape, gone, n->attr.keepdim);
+}
+
 static bool op_region(pb *b, int i) {
   tp_node *n = b->s->node[i];
   tp_nd *in = NULL; int nin = 0;
@@ -458,7 +569,7 @@ static bool op_region(pb *b, int i) {
     put(b, &in, &nin, nd_operand(b, &o));
   }
   if (n->op == TP_OP_PINIT) put(b, &in, &nin, nd_loaded(b, n));
-  tp_region *r = region(b, n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
+  tp_region *r = region(b, is_loop(n->op) ? TP_RG_LOOP : n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
   r->in = in; r->nin = nin;
   exprs(b, r, i);
   if (n->op == TP_OP_CALL && n->attr.nover && b->p->g->stops.n) put_rows(b, r);
@@ -471,7 +582,7 @@ static bool op_region(pb *b, int i) {
       if (x->kind == TP_ACC_WRITE) put(b, &r->out, &r->nout, nd_write(b, x));
     }
   } else put(b, &r->out, &r->nout, nd_scratch_out(b, i));
-  return true;
+  return !is_loop(n->op) || op_loop(b, r, i);
 }
 
 /* ---- contributions under a condition ---- */
@@ -567,11 +678,7 @@ static void drop_rows(pb *b, tp_nd *n) {
   n->rank -= b->s->nrow; n->shape += b->s->nrow; n->stride += b->s->nrow;
 }
 
-static void fill_target(pb *b, const tp_node *n) {
-  tp_region *r = region(b, TP_RG_FILL, n);
-  r->fill = n->attr.f[0];
-  put(b, &r->out, &r->nout, nd_write(b, target(b->s)));
-}
+static bool fill_target(pb *b, const tp_node *n) { return fill(b, n, n->attr.f[0], nd_write(b, target(b->s))); }
 
 /* Where it adds: the first axes of what is added go along the dims of a range. */
 static void point_of_sum(pb *b, tp_region *r) {
@@ -593,41 +700,39 @@ static bool final_copy(pb *b) {
   tp_opnd o;
   if (!source(b, &o)) return false;
   int i = tp_stmt_find(s, &o);
-  if (i >= 0 && s->node[i]->op == TP_OP_FILL && s->kind != TP_ST_ACC) { fill_target(b, s->node[i]); return true; }
+  if (i >= 0 && s->node[i]->op == TP_OP_FILL && s->kind != TP_ST_ACC) return fill_target(b, s->node[i]);
   for (int k = 0; k < s->nrow; k++) o.shape[k] = K(b, 1);        /* of these axes one row is taken */
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
-  bool acc = s->kind == TP_ST_ACC;
-  tp_region *r = region(b, acc ? TP_RG_EW : TP_RG_COPY, NULL);
-  r->node = s->src.node;
-  if (acc && watched(s->into)) point_of_sum(b, r);
-  put(b, &r->in, &r->nin, in);
-  put(b, &r->out, &r->nout, nd_write(b, target(s)));
-  if (!acc) return true;
-  r->acc = true; r->red = s->into->attr.red;
+  tp_nd to = nd_write(b, target(s));
+  if (s->kind != TP_ST_ACC) return copy(b, s->src.node, in, to);
+  tp_region *r = region(b, TP_RG_LOOP, s->src.node);
+  r->pos = b->s->pos;
   r->op = TP_OP_DETACH;
-  r->micro = TP_NEW(b->a, tp_micro);
-  *r->micro = (tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src), .attr = &s->src.node->attr };
-  r->nmicro = 1; r->outmicro = TP_NEW(b->a, int);
-  return true;
+  r->attr = NULL;
+  if (watched(s->into)) point_of_sum(b, r);
+  put(b, &r->in, &r->nin, in);
+  put(b, &r->out, &r->nout, to);
+  r->acc = true;
+  r->red = s->into->attr.red;
+  set_micros(b, r, 1, &(tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src), .attr = &s->src.node->attr });
+  return to_loop(b, r, to.rank, to.shape, 0, false);
 }
 
 /* ---- parameters between ticks: each new value goes to the place of the last one too, where whoever asks finds the newest ---- */
 
-static void copy_newest(pb *b) {
+static bool copy_newest(pb *b) {
   const tp_stmt *s = b->s;
   const tp_arr *to = b->p->ticks ? tp_newest_in(b->p, s) : NULL;
   const tp_access *w = target(s);
-  if (!to) return;
+  if (!to) return true;
   const tp_arr *from = b->p->arrs.v[w->arr];
   const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, to->ndim);
   for (int d = 0; d < to->ndim; d++)
     for (int e = 0; e < from->ndim; e++)
       if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;
   tp_opnd o = whole(b, to->val, to->ndim, to->dim, idx);
-  tp_region *r = region(b, TP_RG_COPY, s->into);
-  put(b, &r->in, &r->nin, nd_write(b, w));
-  put(b, &r->out, &r->nout, nd_array(b, to, &o));
+  return copy(b, s->into, nd_write(b, w), nd_array(b, to, &o));
 }
 
 static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
@@ -654,11 +759,9 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s;
   tp_nd cond;
   if (s->kind == TP_ST_INIT) {
-    tp_region *r = region(b, TP_RG_FILL, NULL);
-    r->node = s->into;
-    r->fill = tp_red_identity(s->into->attr.red, s->into->out[0].dtype);
-    put(b, &r->out, &r->nout, nd_write(b, target(s)));
-    return true;
+    bool ok = fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), nd_write(b, target(s)));
+    b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
+    return ok;
   }
   if (!find_unless(b, &cond) || !count_uses(b) || !choose_final(b)) return false;
   for (int i = 0; i < s->nnode; i++) {
@@ -666,15 +769,11 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
     if (i == b->unless) continue;
     if (is_ew(n)) { if (!group_add(b, i)) return false; continue; }
     if (n->op == TP_OP_FILL && (s->src.node || i < s->nnode - 1)) continue;   /* made where it is wanted */
-    group_close(b);
-    if (n->op == TP_OP_FILL) fill_target(b, n);
-    else if (!op_region(b, i)) return false;
+    if (!group_close(b) || !(n->op == TP_OP_FILL ? fill_target(b, n) : op_region(b, i))) return false;
   }
-  group_close(b);
-  if (!final_copy(b)) return false;
+  if (!group_close(b) || !final_copy(b)) return false;
   if (b->unless >= 0) run_if(b, cond);
-  copy_newest(b);
-  return true;
+  return copy_newest(b) && !b->err->code;
 }
 
 /* ---- ends by data ---- */
@@ -800,7 +899,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   return after_loads(b, x);
 }
 
-tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {
+tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   tp_plan *pl = TP_NEW(p->a, tp_plan);
   pl->g = g; pl->poly = p; pl->a = p->a;
   pl->lag = p->lag;
@@ -808,6 +907,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err) {
   array_bufs(&b);
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
+  if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
   tp_plan_lifetimes(pl, b.bufof);
 #ifdef TP_HARD
   if (!tp_plan_check(pl, err)) return NULL;

@@ -23,6 +23,7 @@ typedef struct pb {
   int unless;                                   /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none */
   TP_VEC(tp_pnode *) leaves;
   const tp_sym **endvar; int nendvar;           /* by poly's ends: the VAR that a LOAD sets */
+  int naxisvar; const tp_sym *axisvar[TP_MAXRANK];      /* that stand for the place along axes of elements */
   bool *wanted;                                 /* ends that the node at work mentions, by the same numbers */
 } pb;
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */

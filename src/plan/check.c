@@ -7,8 +7,7 @@
 typedef struct { const tp_plan *p; const tp_region *r; tp_pos at; tp_error *err; } look;
 
 static bool bad(const look *l, const char *what) {
-  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
-  return tp_fail(l->err, TP_E_FILE, l->at, "file: %s: %s", l->r->kind == TP_RG_OP ? tp_ops[l->r->op].text : kinds[l->r->kind], what);
+  return tp_fail(l->err, TP_E_FILE, l->at, "file: %s: %s", l->r->kind == TP_RG_OP ? tp_ops[l->r->op].text : tp_rg_names[l->r->kind], what);
 }
 
 /* ---- windows ---- */
@@ -18,7 +17,8 @@ static tp_dtype dtype_of(const look *l, const tp_nd *x) { return x->buf < 0 ? TP
 static bool window(const look *l, const tp_nd *x) {
   if (x->buf >= l->p->bufs.n) return bad(l, "there is no such buffer");
   if (x->rank < 0 || l->r->nlead + x->rank > TP_MAXRANK) return bad(l, "too many axes");
-  return x->wrap < x->rank || bad(l, "the axis that wraps is missing");
+  if (l->r->kind == TP_RG_LOOP && x->rank) return bad(l, "a window has axes of its own");
+  return x->wrap < l->r->nlead + x->rank || bad(l, "the axis that wraps is missing");
 }
 
 /* A parameter's loaded array may not be there: only PINIT knows. */
@@ -30,13 +30,15 @@ static bool input(const look *l, int k) {
   return (l->p->bufs.v[x->buf]->kind == TP_BUF_PARAM) == loaded || bad(l, "a parameter's array is read by pinit alone");
 }
 
+static bool copies(const tp_region *r) { return r->kind == TP_RG_LOOP && !r->nmicro && !r->acc && !r->sums; }
+
 static bool output(const look *l, int k) {
   const tp_nd *x = &l->r->out[k];
   const tp_region *r = l->r;
   bool several = r->kind == TP_RG_CALL || (r->kind == TP_RG_OP && tp_ops[r->op].nout > 1);
   if (!window(l, x)) return false;
   if (x->buf < 0) return several || bad(l, "the result is missing");
-  if (x->wrap >= 0 && r->kind != TP_RG_CALL && (r->kind != TP_RG_COPY || r->acc)) return bad(l, "a result wraps");
+  if (x->wrap >= 0 && r->kind != TP_RG_CALL && !copies(r)) return bad(l, "a result wraps");
   tp_bufkind kind = l->p->bufs.v[x->buf]->kind;
   return kind == TP_BUF_TEMP || kind == TP_BUF_OUTPUT || bad(l, "the result's buffer is not to be written");
 }
@@ -55,9 +57,7 @@ static bool counts(const look *l) {
   const tp_region *r = l->r;
   int nin = -1, nout = 1, least = 0;
   switch (r->kind) {
-    case TP_RG_EW: nout = -1; break;
-    case TP_RG_COPY: nin = 1; break;
-    case TP_RG_FILL: nin = 0; break;
+    case TP_RG_LOOP: nout = -1; break;
     case TP_RG_CALL: nout = -1; break;
     case TP_RG_PINIT: least = 1; break;
     case TP_RG_OP:
@@ -65,10 +65,11 @@ static bool counts(const look *l) {
       nout = tp_ops[r->op].nout;
       least = r->op == TP_OP_CONCAT;
       break;
+    case TP_NRG: break;
   }
   if ((nin >= 0 ? r->nin != nin : r->nin < least) || (r->kind == TP_RG_PINIT && r->nin > 2)) return bad(l, "the number of inputs is wrong");
-  if (nout >= 0 ? r->nout != nout : r->kind == TP_RG_EW && r->nout < 1) return bad(l, "the number of results is wrong");
-  return (!r->acc || r->nout == 1) || bad(l, "an accumulation has one result");
+  if (nout >= 0 ? r->nout != nout : r->kind == TP_RG_LOOP && r->nout < 1) return bad(l, "the number of results is wrong");
+  return (!r->acc || r->kind == TP_RG_LOOP || r->nout == 1) || bad(l, "an accumulation has one result");
 }
 
 /* ---- elementwise ---- */
@@ -110,15 +111,12 @@ static bool micros(const look *l) {
   return true;
 }
 
-static bool ew(const look *l) {
+static bool loop_ok(const look *l) {
   const tp_region *r = l->r;
-  if (r->nmicro < 1) return bad(l, "no operator");
-  if (!micros(l)) return false;
-  for (int k = 0; k < r->nout; k++)
-    if (r->out[k].rank != r->out[0].rank) return bad(l, "results of several shapes");
-  for (int k = 0; k < r->nin; k++)
-    if (r->in[k].rank > r->out[0].rank) return bad(l, "an input of more axes than the result");
-  return true;
+  if (r->npoint < 0 || r->npoint > r->nlead) return bad(l, "more dims than axes");
+  if (r->sums >> r->nlead) return bad(l, "an axis that is folded is missing");
+  if (r->nmicro) return micros(l);
+  return (r->nin == 1 && r->nout == 1 && dtype_of(l, &r->in[0]) == dtype_of(l, &r->out[0])) || bad(l, "no operator");
 }
 
 /* ---- other operators: dtypes ---- */
@@ -151,7 +149,7 @@ static bool env_types(const look *l) {
 static bool op_types(const look *l) {
   switch (tp_ops[l->r->op].cls) {
     case TP_CLS_ARG: return types(l, "xi");
-    case TP_CLS_RED: case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_CONV: case TP_CLS_MOVE: case TP_CLS_TIME: case TP_CLS_UN: return types(l, "s");
+    case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_CONV: case TP_CLS_MOVE: return types(l, "s");
     case TP_CLS_GATH: return types(l, l->r->nin == 2 ? "sis" : "siss");
     case TP_CLS_SORT: return types(l, "ssi");
     case TP_CLS_ENV: return env_types(l);
@@ -160,12 +158,6 @@ static bool op_types(const look *l) {
 }
 
 /* ---- other operators: axes ---- */
-
-static bool axes_below(const tp_attr *a, int rank) {
-  for (int i = 0; i < a->naxes; i++)
-    if (a->axes[i] < 0 || a->axes[i] >= rank || (i && a->axes[i] <= a->axes[i - 1])) return false;
-  return true;
-}
 
 static bool permutes(const tp_attr *a, int rank) {
   unsigned seen = 0;
@@ -211,24 +203,23 @@ static bool op_axes(const tp_region *r) {
   int x = r->nin ? r->in[0].rank : 0, o = r->nout ? r->out[0].rank : 0;
   bool axis = a->axis >= 0 && a->axis < (r->nin ? x : o);
   switch (tp_ops[r->op].cls) {
-    case TP_CLS_RED: return axes_below(a, x) && o == (a->keepdim ? x : x - a->naxes);
     case TP_CLS_ARG: return axis && o == (a->keepdim ? x : x - 1);
     case TP_CLS_SCAN: case TP_CLS_SORT: return axis && all_of_rank(r, x);
     case TP_CLS_MM: return x >= 2 && all_of_rank(r, x);
     case TP_CLS_CONV: return x >= 4 && all_of_rank(r, x) && a->naxes == 3 * (x - 3);
     case TP_CLS_MOVE: return moves(r);
     case TP_CLS_GATH: return axis && picks(r);
-    case TP_CLS_SRC: return (r->op != TP_OP_IOTA || axis) && (r->op != TP_OP_VALUE || r->nix >= 1);
-    case TP_CLS_UN: return all_of_rank(r, x);
-    case TP_CLS_TIME: return r->op != TP_OP_READ || all_of_rank(r, x);
     default: return true;
   }
 }
 
-/* An operator of the classes UN, BIN, ... alone is a region EW; no device has it as an OP but for DETACH. */
+/* Elementwise operators and reductions are LOOPs. */
 static bool op(const look *l) {
   const tp_region *r = l->r;
   if (!r->attr) return bad(l, "no attributes");
+  bool loops = tp_ops[r->op].cls == TP_CLS_RED || tp_ops[r->op].cls == TP_CLS_TIME || r->op == TP_OP_IOTA || elementwise(r->op);
+  if (loops) return bad(l, "is said by a loop");
+  if (r->acc && r->op != TP_OP_MATMUL && r->op != TP_OP_CONV_WEIGHT) return bad(l, "does not accumulate");
   return op_types(l) && (op_axes(r) || bad(l, "the axes do not fit"));
 }
 
@@ -265,10 +256,11 @@ static bool ended_rows(const look *l) {
 static bool looked_at(const look *l) {
   const tp_region *r = l->r;
   int along = __builtin_popcount(r->along);
-  if (along && (!r->acc || !r->check || r->ncoord > 31 || r->along >> r->ncoord || along > r->out[0].rank)) return bad(l, "a coordinate along an axis that is not there");
+  if (along && (!r->acc || !r->check || r->ncoord > 31 || r->along >> r->ncoord || along > r->nlead - r->npoint)) return bad(l, "a coordinate along an axis that is not there");
   if (!r->check) return true;
   if (r->kind == TP_RG_OP) return (!r->acc && tp_made_known(r->op)) || bad(l, "an operator that cannot be checked");
   if (r->acc) return r->nin == 1 || (r->nin == 2 && dtype_of(l, &r->in[1]) == TP_BOOL) || bad(l, "a checked sum takes one input, and rows");
+  if (r->sums && r->nmicro) return bad(l, "a checked fold takes what is there");
   for (int k = 0; k < r->nmicro; k++)
     if (r->nout != 1 || (k != r->outmicro[0] && r->micro[k].op != TP_OP_FILL)) return bad(l, "several operators are checked at once");
   return true;
@@ -278,12 +270,11 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
   look l = { p, r, at, err };
   if (!counts(&l) || !windows(&l) || !ended_rows(&l)) return false;
   switch (r->kind) {
-    case TP_RG_EW: return ew(&l) && looked_at(&l);
+    case TP_RG_LOOP: return loop_ok(&l) && looked_at(&l);
     case TP_RG_OP: return op(&l) && looked_at(&l);
-    case TP_RG_COPY: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
     case TP_RG_PINIT: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
     case TP_RG_CALL: return r->attr != NULL || bad(&l, "no attributes");
-    case TP_RG_FILL: return true;
+    case TP_NRG: break;
   }
   return !TP_NEVER(true);
 }

@@ -29,12 +29,12 @@ static int loops(const tp_pnode *x, const tp_pnode **path, int max) {
   return n;
 }
 
-#define DEPTH 64
-typedef struct { int n, common; const tp_pnode *path[DEPTH]; } span;
+#define LOOPS 64
+typedef struct { int n, common; const tp_pnode *path[LOOPS]; } common_loops;
 
-static void join(span *s, const tp_pnode *leaf) {
-  const tp_pnode *path[DEPTH];
-  int n = loops(leaf, path, DEPTH);
+static void join(common_loops *s, const tp_pnode *leaf) {
+  const tp_pnode *path[LOOPS];
+  int n = loops(leaf, path, LOOPS);
   if (s->n++ == 0) { s->common = n; memcpy(s->path, path, sizeof path); return; }
   int k = 0;
   while (k < s->common && k < n && s->path[k] == path[k]) k++;
@@ -42,8 +42,8 @@ static void join(span *s, const tp_pnode *leaf) {
 }
 
 static void stretch(tp_pbuf *x, const tp_pnode *leaf, int m) {
-  const tp_pnode *path[DEPTH];
-  int n = loops(leaf, path, DEPTH);
+  const tp_pnode *path[LOOPS];
+  int n = loops(leaf, path, LOOPS);
   const tp_pnode *q = m < n ? path[m] : leaf;
   int lo = q->pos, hi = q->lastpos;
   x->first = x->first < 0 ? lo : TP_MIN(x->first, lo);
@@ -60,7 +60,7 @@ static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), voi
   for (int i = 0; i < x->n; i++) each(x->kid[i], fn, ud);
 }
 
-typedef struct { tp_plan *p; span *s; const int *cross; } ctx;
+typedef struct { tp_plan *p; common_loops *s; const int *cross; } ctx;
 static void visit_join(void *ud, tp_pnode *leaf, const tp_nd *n) { join(&((ctx *)ud)->s[n->buf], leaf); }
 static void visit_stretch(void *ud, tp_pnode *leaf, const tp_nd *n) {
   ctx *c = ud;
@@ -103,10 +103,10 @@ static void keep_apart(tp_plan *p) {
 
 void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof) {
   int *cross = TP_NEWN(p->a, int, p->bufs.n);
-  for (int i = 0; i < p->bufs.n; i++) cross[i] = DEPTH;
+  for (int i = 0; i < p->bufs.n; i++) cross[i] = LOOPS;
   for (int i = 0; i < p->poly->arrs.n; i++) cross[bufof[i]->id] = p->poly->arrs.v[i]->cross;
   tp_plan_number(p);
-  ctx c = { p, TP_NEWN(p->a, span, p->bufs.n), cross };
+  ctx c = { p, TP_NEWN(p->a, common_loops, p->bufs.n), cross };
   each(p->body, visit_join, &c);
   each(p->body, visit_stretch, &c);
   if (p->lag) keep_apart(p);

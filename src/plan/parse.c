@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-enum { DEPTH = 64, MOST = 64 };                 /* blocks one inside another; items of a list */
+enum { DEPTH = 64, LISTED = 64 };                 /* blocks one inside another; items of a list */
 
 typedef struct {
   tp_plan *pl;
@@ -28,40 +28,40 @@ static bool letter(parser *p, char c) {
 
 /* Over bounds and variables: a number or a condition. */
 static bool any_expression(parser *p, const tp_ix **e) {
-  const tp_sym *s[MOST];
+  const tp_sym *s[LISTED];
   *e = tp_ix_parse(p->ix, &p->in.s, p->in.err);
   if (!*e) {
     if (p->in.err->code) p->in.err->pos = tp_scan_pos(&p->in);
     return fail(p, "an expression is wanted");
   }
-  int n = tp_ix_syms(*e, s, MOST);
-  for (int i = 0; i < TP_MIN(n, MOST); i++)
+  int n = tp_ix_syms(*e, s, LISTED);
+  for (int i = 0; i < TP_MIN(n, LISTED); i++)
     if (s[i]->kind == TP_SYM_DIM) return fail(p, "a dim has no value in a plan, before this");
-  return n <= MOST || fail(p, "too many symbols before this");
+  return n <= LISTED || fail(p, "too many symbols before this");
 }
 
 static bool expression(parser *p, const tp_ix **e) { return any_expression(p, e) && (!tp_ix_is_cond(*e) || fail(p, "a number is wanted before this")); }
 static bool condition(parser *p, const tp_ix **e) { return any_expression(p, e) && (tp_ix_is_cond(*e) || fail(p, "a condition is wanted before this")); }
 
-typedef struct { int n; const tp_ix *v[MOST]; } exprs;
+typedef struct { int n; const tp_ix *v[LISTED]; } expr_list;
 
-static bool comma_list(parser *p, exprs *l, bool (*one)(parser *, const tp_ix **)) {
+static bool comma_list(parser *p, expr_list *l, bool (*one)(parser *, const tp_ix **)) {
   l->n = 0;
   do {
-    if (l->n == MOST) return fail(p, "too many expressions");
+    if (l->n == LISTED) return fail(p, "too many expressions");
     if (!one(p, &l->v[l->n++])) return false;
   } while (accept(p, ","));
   return true;
 }
 
 /* "[a, b]", "[]" */
-static bool bracketed(parser *p, exprs *l) {
+static bool bracketed(parser *p, expr_list *l) {
   l->n = 0;
   if (!expect(p, "[")) return false;
   return accept(p, "]") || (comma_list(p, l, expression) && expect(p, "]"));
 }
 
-static const tp_ix **keep(parser *p, const exprs *l) { return l->n ? tp_dup(p->pl->a, l->v, sizeof *l->v * (size_t)l->n) : NULL; }
+static const tp_ix **keep(parser *p, const expr_list *l) { return l->n ? tp_dup(p->pl->a, l->v, sizeof *l->v * (size_t)l->n) : NULL; }
 
 /* ---- symbols ---- */
 
@@ -99,8 +99,8 @@ static bool order(parser *p, tp_pbuf *b) {
   return true;
 }
 
-static bool layout(parser *p, tp_pbuf *b) {
-  exprs slots, shape;
+static bool read_layout(parser *p, tp_pbuf *b) {
+  expr_list slots, shape;
   if (!bracketed(p, &slots) || !bracketed(p, &shape)) return false;
   b->ndim = slots.n;
   b->rank = shape.n;
@@ -110,15 +110,14 @@ static bool layout(parser *p, tp_pbuf *b) {
 }
 
 static bool buffer_line(parser *p) {
-  static const char *const kinds[] = { "temp", "input", "const", "output", "param" };
   tp_pbuf *b = TP_NEW(p->pl->a, tp_pbuf);
   int kind;
-  if (!letter(p, 'b') || !tp_scan_small(&p->in, &b->id) || !tp_scan_choice(&p->in, kinds, TP_LEN(kinds), &kind)) return false;
+  if (!letter(p, 'b') || !tp_scan_small(&p->in, &b->id) || !tp_scan_choice(&p->in, tp_bufkind_names, TP_NBUFKIND, &kind)) return false;
   if (b->id != p->pl->bufs.n) return fail(p, "buffers must stand in order");
   b->kind = (tp_bufkind)kind;
   b->first = b->last = -1;
   if (b->kind != TP_BUF_TEMP && b->kind != TP_BUF_CONST && !tp_scan_small(&p->in, &b->slot)) return false;
-  if (!tp_scan_dtype(&p->in, &b->dtype) || !(b->name = tp_scan_string(&p->in)) || !layout(p, b)) return false;
+  if (!tp_scan_dtype(&p->in, &b->dtype) || !(b->name = tp_scan_string(&p->in)) || !read_layout(p, b)) return false;
   TP_PUSH(p->pl->a, &p->pl->bufs, b);
   if (accept(p, "life") && !(tp_scan_small(&p->in, &b->first) && expect(p, "..") && tp_scan_small(&p->in, &b->last))) return false;
   b->far = accept(p, "far");
@@ -131,7 +130,7 @@ static bool buffer_line(parser *p) {
 static bool ring(parser *p, tp_nd *x) {
   tp_ring r, *all = TP_NEWN(p->pl->a, tp_ring, x->nring + 1);
   if (!expression(p, &r.idx) || !expect(p, "mod") || !expression(p, &r.width) || !expect(p, "by") || !expression(p, &r.stride)) return false;
-  if (x->nring == MOST) return fail(p, "too many rings");
+  if (x->nring == LISTED) return fail(p, "too many rings");
   for (int i = 0; i < x->nring; i++) all[i] = x->ring[i];
   all[x->nring++] = r;
   x->ring = all;
@@ -139,7 +138,7 @@ static bool ring(parser *p, tp_nd *x) {
 }
 
 static bool box(parser *p, tp_nd *x) {
-  exprs shape, stride;
+  expr_list shape, stride;
   if (!comma_list(p, &shape, expression) || !expect(p, "by") || !comma_list(p, &stride, expression)) return false;
   if (shape.n != stride.n) return fail(p, "as many strides as extents are wanted before this");
   x->rank = shape.n;
@@ -149,13 +148,13 @@ static bool box(parser *p, tp_nd *x) {
 }
 
 static bool lead_strides(parser *p, tp_nd *x, int nlead) {
-  exprs l;
+  expr_list l;
   if (!comma_list(p, &l, expression)) return false;
   x->lead = keep(p, &l);
   return l.n == nlead || fail(p, "as many strides as leading axes are wanted before this");
 }
 
-static bool window(parser *p, tp_nd *x, int nlead) {
+static bool read_window(parser *p, tp_nd *x, int nlead) {
   *x = (tp_nd){ .buf = -1, .wrap = -1 };
   if (!accept(p, "none") && !(letter(p, 'b') && tp_scan_small(&p->in, &x->buf))) return false;
   if (!expect(p, "{") || !expression(p, &x->off)) return false;
@@ -177,12 +176,12 @@ static bool is_window(parser *p) {
   return (s[0] == 'b' && isdigit((unsigned char)s[1])) || strncmp(s, "none{", 5) == 0;
 }
 
-static bool windows(parser *p, tp_nd **v, int *n, int nlead) {
+static bool read_windows(parser *p, tp_nd **v, int *n, int nlead) {
   TP_VEC(tp_nd) l = { 0 };
   tp_nd x;
   while (is_window(p)) {
-    if (l.n == 4 * MOST) return fail(p, "too many windows");
-    if (!window(p, &x, nlead)) return false;
+    if (l.n == 4 * LISTED) return fail(p, "too many windows");
+    if (!read_window(p, &x, nlead)) return false;
     TP_PUSH(p->pl->a, &l, x);
   }
   *v = l.v;
@@ -226,7 +225,7 @@ static bool micro(parser *p, tp_micro *m) {
   return expect(p, ")");
 }
 
-static bool micros(parser *p, tp_region *r) {
+static bool read_micros(parser *p, tp_region *r) {
   microvec l = { 0 };
   TP_VEC(int) outs = { 0 };
   tp_micro m;
@@ -264,20 +263,48 @@ static bool attributes(parser *p, tp_attr *a) {
   if (!accept(p, "{")) return true;
   do {
     const char *key = tp_scan_word(&p->in);
-    if (!key || !tp_attr_parse(&p->in, a, key, &known)) return false;
+    if (!key || !tp_attr_parse(&p->in, NULL, a, key, &known)) return false;
     if (!known) return fail(p, "an unknown attribute before this");
   } while (accept(p, ","));
   return expect(p, "}");
 }
 
+/* Is this "t = e" and not an expression? */
+static bool named_next(parser *p) {
+  tp_scan at = p->in;
+  tp_error err = { 0 };
+  at.err = &err;
+  return tp_scan_word(&at) && tp_accept(&at, "=") && *at.s != '=';
+}
+
+/* "sum" before an axis; all are folded by one. */
+static bool folded(parser *p, tp_region *r) {
+  for (int k = TP_RED_SUM; k <= TP_RED_MIN && !named_next(p); k++) {
+    if (!accept(p, tp_red_name((tp_red)k))) continue;
+    if (r->sums && r->red != (tp_red)k) return fail(p, "axes are folded by one operator, not by this");
+    r->sums |= 1u << r->nlead;
+    r->red = (tp_red)k;
+  }
+  return true;
+}
+
+static bool next_is(parser *p, char c) {
+  tp_scan_space(&p->in);
+  return *p->in.s == c;
+}
+
 static bool leading(parser *p, tp_region *r) {
-  exprs lo = { 0 }, n = { 0 };
+  expr_list lo = { 0 }, n = { 0 };
   const tp_sym *var[TP_MAXLEAD];
+  bool loop = r->kind == TP_RG_LOOP, elements = false;
   do {
     if (r->nlead == TP_MAXLEAD) return fail(p, "too many leading axes");
+    if (loop && !elements && accept(p, "|")) elements = true, r->npoint = r->nlead;
+    if (loop && !folded(p, r)) return false;
     if (!symbol(p, TP_SYM_VAR, &var[r->nlead++]) || !expect(p, "=") || !expression(p, &lo.v[lo.n++])) return false;
     if (!expect(p, "for") || !expression(p, &n.v[n.n++])) return false;
-  } while (accept(p, ","));
+  } while (accept(p, ",") || (loop && next_is(p, '|')));
+  if (!elements) r->npoint = r->nlead;
   r->leadvar = tp_dup(p->pl->a, var, sizeof *var * (size_t)r->nlead);
   r->leadlo = keep(p, &lo);
   r->lead = keep(p, &n);
@@ -291,17 +318,19 @@ static bool operator(parser *p, tp_node *n) {
 
 /* Until the results. */
 static bool head(parser *p, tp_region *r, tp_node *n) {
-  static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
-  static const tp_op ops[] = { TP_OP_DETACH, TP_OP_DETACH, TP_OP_READ, TP_OP_FILL, TP_OP_CALL, TP_OP_PINIT };
+  static const tp_op ops[TP_NRG] = {
+#define K(NAME, text, op) op,
+#include "plan/rgkinds.def"
+#undef K
+  };
   int kind;
-  if (!tp_scan_choice(&p->in, kinds, TP_LEN(kinds), &kind)) return false;
+  if (!tp_scan_choice(&p->in, tp_rg_names, TP_NRG, &kind)) return false;
   r->kind = (tp_rgkind)kind;
   n->op = ops[kind];
   if (r->kind == TP_RG_OP && !operator(p, n)) return false;
-  if (r->kind == TP_RG_FILL && !tp_scan_double(&p->in, &r->fill)) return false;
   if (!attributes(p, &n->attr) || (accept(p, "over") && !leading(p, r))) return false;
   if (!accept(p, "[")) return expect(p, "out");
-  if (!micros(p, r)) return false;
+  if (!read_micros(p, r)) return false;
   if (r->nmicro) n->op = r->micro[r->nmicro - 1].op;
   return true;
 }
@@ -310,25 +339,18 @@ static bool accumulation(parser *p, tp_region *r) {
   static const char *const reds[] = { "+=", "*=", "max=", "min=" };
   for (int i = 0; i < (int)TP_LEN(reds); i++)
     if (accept(p, reds[i])) {
+      if (r->sums && r->red != (tp_red)i) return fail(p, "axes are folded by another operator before this");
       r->acc = true;
       r->red = (tp_red)i;
     }
   return true;
 }
 
-/* Is this "t = e" and not an expression? */
-static bool named_next(parser *p) {
-  tp_scan at = p->in;
-  tp_error err = { 0 };
-  at.err = &err;
-  return tp_scan_word(&at) && tp_accept(&at, "=") && *at.s != '=';
-}
-
 static bool coords(parser *p, tp_region *r, tp_node *n) {
-  exprs l = { 0 };
-  const tp_sym *dim[MOST];
+  expr_list l = { 0 };
+  const tp_sym *dim[LISTED];
   do {
-    if (l.n == MOST) return fail(p, "too many coordinates");
+    if (l.n == LISTED) return fail(p, "too many coordinates");
     if (named_next(p) && !(symbol(p, TP_SYM_DIM, &dim[n->ndom++]) && expect(p, "="))) return false;
     if (!expression(p, &l.v[l.n++])) return false;
     if (accept(p, "..")) r->along |= 1u << (l.n - 1);
@@ -341,14 +363,14 @@ static bool coords(parser *p, tp_region *r, tp_node *n) {
 
 /* "T b3{0; box B by 1}": the bound given and what was reached. */
 static bool ends(parser *p, const tp_ix **given, tp_nd *x) {
-  return expect(p, "of") && expression(p, given) && (is_window(p) || fail(p, "a window is wanted")) && window(p, x, 0);
+  return expect(p, "of") && expression(p, given) && (is_window(p) || fail(p, "a window is wanted")) && read_window(p, x, 0);
 }
 
 static bool rows(parser *p, tp_region *r) {
   tp_rows x, *all = TP_NEWN(p->pl->a, tp_rows, r->nrows + 1);
   x.along = -1;
   if (!expression(p, &x.at) || (accept(p, "along") && !tp_scan_small(&p->in, &x.along)) || !ends(p, &x.given, &x.nd)) return false;
-  if (r->nrows == MOST) return fail(p, "too many rows");
+  if (r->nrows == LISTED) return fail(p, "too many rows");
   for (int i = 0; i < r->nrows; i++) all[i] = r->rows[i];
   all[r->nrows++] = x;
   r->rows = all;
@@ -357,7 +379,7 @@ static bool rows(parser *p, tp_region *r) {
 
 /* After the inputs. */
 static bool tail(parser *p, tp_region *r, tp_node *n) {
-  exprs l;
+  expr_list l;
   if (accept(p, "ix")) {
     if (!expect(p, "(") || !comma_list(p, &l, n->op == TP_OP_VALUE ? any_expression : expression) || !expect(p, ")")) return false;
     r->nix = l.n;
@@ -375,14 +397,15 @@ static bool tail(parser *p, tp_region *r, tp_node *n) {
   return tp_scan_where(&p->in, &n->pos) && tp_scan_end(&p->in);
 }
 
-static tp_region *region(parser *p) {
+static tp_region *read_region(parser *p) {
   tp_region *r = TP_NEW(p->pl->a, tp_region);
   tp_node *n = TP_NEW(p->pl->a, tp_node);
   if (!head(p, r, n)) return NULL;
   int results = r->nout;
-  if (!windows(p, &r->out, &r->nout, r->nlead) || !accumulation(p, r)) return NULL;
+  if (!read_windows(p, &r->out, &r->nout, r->nlead) || !accumulation(p, r)) return NULL;
+  if (!r->nmicro) r->outmicro = TP_NEW(p->pl->a, int);
   if (r->nmicro && results != r->nout) return fail(p, "as many windows as results are wanted"), NULL;
-  if (accept(p, "in") && !windows(p, &r->in, &r->nin, r->nlead)) return NULL;
+  if (accept(p, "in") && !read_windows(p, &r->in, &r->nin, r->nlead)) return NULL;
   if (!tail(p, r, n)) return NULL;
   settle_references(r);
   r->node = n;
@@ -461,7 +484,7 @@ static tp_pnode *statement(parser *p, const char **text) {
   if (accept(p, "for")) return loop(p, text);
   if (accept(p, "if")) return branch(p, text);
   tp_pnode *x = pnode(p, TP_P_REGION, 0);
-  return (x->rg = region(p)) ? x : NULL;
+  return (x->rg = read_region(p)) ? x : NULL;
 }
 
 static bool is_buffer(parser *p) { return p->depth == 1 && p->in.s[0] == 'b' && isdigit((unsigned char)p->in.s[1]); }

@@ -5,7 +5,12 @@
 #include "graph/graph.h"
 #include "poly/poly.h"
 
-typedef enum { TP_BUF_TEMP, TP_BUF_INPUT, TP_BUF_CONST, TP_BUF_OUTPUT, TP_BUF_PARAM } tp_bufkind;   /* TEMP: in the arena */
+typedef enum {                                  /* TEMP: in the arena */
+#define B(NAME, text) TP_BUF_##NAME,
+#include "plan/bufkinds.def"
+#undef B
+  TP_NBUFKIND
+} tp_bufkind;
 typedef struct tp_pbuf {
   int id; tp_bufkind kind; int slot;            /* INPUT, OUTPUT, PARAM: its number in tp_run */
   const char *name; tp_pos pos;                 /* of what it holds */
@@ -26,19 +31,22 @@ typedef struct tp_nd {
   const tp_ix *off;
   int nring; tp_ring *ring;
   int rank; const tp_ix **shape, **stride;
-  const tp_ix **lead;                           /* nlead strides along the region's leading axes; 0: the same for all */
+  const tp_ix **lead;                           /* nlead strides along the region's axes; 0: the same for all. A LOOP's windows have no other axes */
   const tp_ix **span;                           /* while a plan is built: least and greatest index in each dim of the buffer, two a dim, NULL where not known; NULL: no array's */
-  int wrap; const tp_ix *wlo, *wmod;            /* wrap >= 0: index j of that axis lies at ((wlo + j) mod wmod) * stride (a window on a ring); COPY only. else -1 */
+  int wrap; const tp_ix *wlo, *wmod;            /* wrap >= 0: index j of that axis (the region's first) lies at ((wlo + j) mod wmod) * stride: a window on a ring; else -1 */
 } tp_nd;
 
+/* LOOP: a straight line of elementwise operators (its micros; none: in[0] as it is) at each point of its axes, whose windows have one stride an axis and no
+ * axes of their own; over axes in `sums` what it makes is folded by `red`: of its results the first is folded, or added to what is there, the others are stored at each point. Copies, fills, reductions, accumulations and chains are LOOPs.
+ * OP: one operator of another class (matmul, gather, ...) on operands that have their axes after the region's. */
 typedef enum {
-  TP_RG_EW,        /* a chain of elementwise operators over one iteration space: lead x out shape */
-  TP_RG_OP,        /* one operator of another class: reductions, matmul, gather, ... on lead x operands */
-  TP_RG_COPY,      /* out = in[0], same shapes (in may be strided, expanded, wrapped) */
-  TP_RG_FILL,      /* out = f (init of an accumulation, FILL) */
-  TP_RG_CALL,      /* callback */
-  TP_RG_PINIT      /* out = the loaded array if one was given (in[1], kind PARAM), else in[0] */
+#define K(NAME, text, op) TP_RG_##NAME,
+#include "plan/rgkinds.def"
+#undef K
+  TP_NRG
 } tp_rgkind;
+extern const char *const tp_rg_names[TP_NRG];
+extern const char *const tp_bufkind_names[];
 typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; const tp_attr *attr; } tp_micro;   /* in < nin: region input; else micro in - nin. dtype of its result */
 /* CALL over rows that may have ended: row r goes on while at < min(given, the number in nd at r), the greatest of these where nd has further axes; nd has an axis for
  * each dim of `over` first. along: the axis of the dim that ends, whose index is added to at; -1: none. */
@@ -48,12 +56,12 @@ typedef struct tp_region {
   tp_op op; const tp_attr *attr;                /* RG_OP; attr's axes count spatial axes only */
   const tp_node *node;                          /* for messages, CALL, and positions; in a parsed plan a stand-in: operator, attributes, name, position, and the dims of coord */
   tp_pos pos;
-  int nlead; const tp_ix **lead;                /* leading extents: dims that this call runs over */
+  int nlead; const tp_ix **lead;                /* extents of its axes: dims that this call runs over, in a LOOP then those of the elements */
   const tp_sym **leadvar; const tp_ix **leadlo; /* VAR that stands for the dim's value along each (lo + index), for VALUE, RAND, IOTA exprs */
+  int npoint; uint32_t sums;                    /* LOOP: how many of its axes are dims; which are folded */
   int nin, nout; tp_nd *in, *out;
-  int nmicro; tp_micro *micro; int *outmicro;   /* EW: micro whose result out[i] is */
-  bool acc; tp_red red;                         /* out (op)= result; leading axes where out's stride is 0 are reduced. Also on RG_OP MATMUL, CONV_WEIGHT and reductions, and EW */
-  double fill;                                  /* FILL */
+  int nmicro; tp_micro *micro; int *outmicro;   /* LOOP: micro whose result out[i] is */
+  bool acc; tp_red red;                         /* out (op)= result: of a LOOP, and by sum of MATMUL and CONV_WEIGHT, which sum over axes where out's stride is 0 */
   int nix; const tp_ix **ix;                    /* attr.ix of the operator over VARs (VALUE's expression, slice bounds of PAD, ...) */
   bool check; uint32_t along;                   /* check: NaN and infinity that it makes of finite operands end the run; along, of an acc: coordinates to which the result's first axes are added, in order */
   bool far; const tp_ix *row;                   /* in a plan with ticks: can wait; the row of its call in the loop of the first tick dim, NULL outside */
@@ -89,7 +97,12 @@ typedef struct tp_plan {
   int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 
-tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, tp_error *err);
+tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err);
+/* Before it has positions: fuse.c, tile.c */
+void tp_plan_fuse(tp_plan *p);
+void tp_plan_tile(tp_plan *p);
+int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
+const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
 /* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c */
 bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err);   /* true */
 void tp_plan_print(tp_buf *b, const tp_plan *p);

@@ -6,12 +6,13 @@
  *   b1 temp f32 "h" [2][4] size 8 life 0..1
  *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
  *   for t1 = 0 .. T step 1 of t {
- *     ew [mul:f32(i0,i1)] -> m0 out b1{0; ring t1 mod 2 by 4; box 4 by 1} in b0{4*t1; box 4 by 1} b1{...} "h" @ rnn.lua:3
+ *     loop over a0 = 0 for 4 [mul:f32(i0,i1)] -> m0 out b1{0; ring t1 mod 2 by 4; lead 1} in b0{4*t1; lead 1} b1{...} "h" @ rnn.lua:3
  *   }
- *   op sum {axes 0} over i1 = 0 for I out b3{0; lead 1} in b0{0; lead 4; box 4 by 1} @ rnn.lua:4
+ *   loop over i1 = 0 for I | sum a0 = 0 for 4 out b3{0; lead 1, 0} in b0{0; lead 4, 1} @ rnn.lua:4
  *
- * A micro's operands are the region's inputs (i0) and micros before it (m0). A window is its offset, rings, strides along the leading axes, shape by strides,
- * and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
+ * A region goes over its axes, dims before those of elements (|); what is made along `sum`, `prod`, `max`, `min` axes is folded. A micro's operands are the
+ * region's inputs (i0) and micros before it (m0); without micros it is the input. A window is its offset, rings, strides along these axes, shape by strides of
+ * its own axes, and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
  * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1.
  * `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim (`inner`: another way), `up`, `down` or neither, `made` where they will be written, and of a whole buffer without `by` (plan.h); a plan that has them has a `limit` in bytes.
  * `checked`: NaN that is made of finite operands ends the run; `at(t = 1 ..)`: the result's first axis is added. With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
@@ -46,10 +47,19 @@ static void nd(tp_buf *b, const tp_nd *x, int nlead) {
   tp_puts(b, "}");
 }
 
-static const char *const kinds[] = { "ew", "op", "copy", "fill", "call", "pinit" };
+const char *const tp_rg_names[TP_NRG] = {
+#define K(NAME, text, op) text,
+#include "plan/rgkinds.def"
+#undef K
+};
+const char *const tp_bufkind_names[TP_NBUFKIND] = {
+#define B(NAME, text) text,
+#include "plan/bufkinds.def"
+#undef B
+};
 static const char *const reds[] = { "+=", "*=", "max=", "min=" };
 
-static void micro(tp_buf *b, const tp_region *r, const tp_micro *m) {
+static void put_micro(tp_buf *b, const tp_region *r, const tp_micro *m) {
   tp_putf(b, "%s:%s(", tp_ops[m->op].text, tp_dtype_name(m->dtype));
   if (m->op == TP_OP_FILL) tp_put_double(b, m->attr->f[0]);
   if (m->op == TP_OP_VALUE) tp_ix_print(b, m->attr->ix[0]);
@@ -57,11 +67,11 @@ static void micro(tp_buf *b, const tp_region *r, const tp_micro *m) {
   tp_puts(b, ")");
 }
 
-static void micros(tp_buf *b, const tp_region *r) {
+static void put_micros(tp_buf *b, const tp_region *r) {
   tp_puts(b, " [");
   for (int k = 0; k < r->nmicro; k++) {
     if (k) tp_puts(b, " ");
-    micro(b, r, &r->micro[k]);
+    put_micro(b, r, &r->micro[k]);
   }
   tp_puts(b, "] ->");
   for (int k = 0; k < r->nout; k++) tp_putf(b, " m%d", r->outmicro[k]);
@@ -74,7 +84,7 @@ const tp_sym *tp_region_dim(const tp_region *r, int k) {
   return NULL;
 }
 
-static void coords(tp_buf *b, const tp_region *r) {
+static void put_coords(tp_buf *b, const tp_region *r) {
   tp_puts(b, " at(");
   for (int k = 0; k < r->ncoord; k++) {
     const tp_sym *d = tp_region_dim(r, k);
@@ -86,18 +96,20 @@ static void coords(tp_buf *b, const tp_region *r) {
 }
 
 /* What it does: operator, attributes, leading axes, micros. */
-static void head(tp_buf *b, const tp_region *r) {
+static void put_head(tp_buf *b, const tp_region *r) {
   int count = 0;
-  tp_puts(b, kinds[r->kind]);
+  tp_puts(b, tp_rg_names[r->kind]);
   if (r->kind == TP_RG_OP) tp_putf(b, " %s", tp_ops[r->op].text);
-  if (r->kind == TP_RG_FILL) { tp_puts(b, " "); tp_put_double(b, r->fill); }
-  if (r->attr && (r->kind == TP_RG_OP || r->kind == TP_RG_CALL || r->kind == TP_RG_PINIT)) tp_attr_print(b, r->attr, &count);
+  if (r->attr && r->kind != TP_RG_LOOP) tp_attr_print(b, r->attr, NULL, &count);
   if (count) tp_puts(b, "}");
   for (int k = 0; k < r->nlead; k++) {
-    tp_putf(b, "%s %s", k ? "," : " over", r->leadvar[k]->name);
+    tp_puts(b, k == 0 ? " over" : k == r->npoint && r->kind == TP_RG_LOOP ? " |" : ",");
+    if (k == 0 && r->npoint == 0 && r->kind == TP_RG_LOOP) tp_puts(b, " |");
+    if (r->sums >> k & 1) tp_putf(b, " %s", tp_red_name(r->red));
+    tp_putf(b, " %s", r->leadvar[k]->name);
     pair(b, " = ", r->leadlo[k], " for ", r->lead[k]);
   }
-  if (r->nmicro) micros(b, r);
+  if (r->nmicro) put_micros(b, r);
 }
 
 /* Whose line it is, as messages say it. */
@@ -109,15 +121,15 @@ static void origin(tp_buf *b, const tp_region *r) {
   tp_put_where(b, r->pos.file || !n ? r->pos : n->pos);
 }
 
-static void region(tp_buf *b, const tp_region *r) {
-  head(b, r);
+static void put_region(tp_buf *b, const tp_region *r) {
+  put_head(b, r);
   tp_puts(b, " out");
   for (int k = 0; k < r->nout; k++) nd(b, &r->out[k], r->nlead);
   if (r->acc) tp_putf(b, " %s", reds[r->red]);
   if (r->nin) tp_puts(b, " in");
   for (int k = 0; k < r->nin; k++) nd(b, &r->in[k], r->nlead);
   if (r->nix) list(b, " ix(", r->nix, r->ix, ")");
-  if (r->ncoord) coords(b, r);
+  if (r->ncoord) put_coords(b, r);
   for (int k = 0; k < r->nrows; k++) {
     tp_puts(b, " rows ");
     tp_ix_print(b, r->rows[k].at);
@@ -135,7 +147,7 @@ static void region(tp_buf *b, const tp_region *r) {
 
 /* ---- loops ---- */
 
-static void loop(tp_buf *b, const tp_pnode *x) {
+static void put_loop(tp_buf *b, const tp_pnode *x) {
   tp_putf(b, "for %s", x->var->name);
   pair(b, " = ", x->lo, " .. ", x->hi);
   tp_putf(b, " step %d", x->step);
@@ -144,7 +156,7 @@ static void loop(tp_buf *b, const tp_pnode *x) {
   tp_puts(b, " {\n");
 }
 
-static void kept_rows(tp_buf *b, const tp_pnode *x) {
+static void put_kept_rows(tp_buf *b, const tp_pnode *x) {
   tp_putf(b, "%s b%d", x->kind == TP_P_SPILL ? "spill" : "fetch", x->buf);
   if (x->dim >= 0) tp_putf(b, " by %d%s", x->dim, x->inner ? " inner" : "");
   pair(b, " rows ", x->lo, " for ", x->hi);
@@ -158,8 +170,8 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
     return;
   }
   indent(b, depth);
-  if (x->kind == TP_P_REGION) { region(b, x->rg); return; }
-  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) { kept_rows(b, x); return; }
+  if (x->kind == TP_P_REGION) { put_region(b, x->rg); return; }
+  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) { put_kept_rows(b, x); return; }
   if (x->kind == TP_P_LOAD) {
     tp_putf(b, "load %s of ", x->var->name);
     tp_ix_print(b, x->given);
@@ -167,7 +179,7 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
     tp_puts(b, "\n");
     return;
   }
-  if (x->kind == TP_P_FOR) loop(b, x);
+  if (x->kind == TP_P_FOR) put_loop(b, x);
   else { tp_puts(b, "if "); tp_ix_print(b, x->cond); tp_puts(b, " {\n"); }
   node(b, x->kid[0], depth + 1);
   indent(b, depth);
@@ -182,8 +194,7 @@ static void node(tp_buf *b, const tp_pnode *x, int depth) {
 /* ---- buffers ---- */
 
 static void buffer(tp_buf *b, const tp_pbuf *x) {
-  static const char *const bk[] = { "temp", "input", "const", "output", "param" };
-  tp_putf(b, "b%d %s", x->id, bk[x->kind]);
+  tp_putf(b, "b%d %s", x->id, tp_bufkind_names[x->kind]);
   if (x->kind != TP_BUF_TEMP && x->kind != TP_BUF_CONST) tp_putf(b, " %d", x->slot);
   tp_putf(b, " %s ", tp_dtype_name(x->dtype));
   tp_put_string(b, x->name ? x->name : "");
@@ -206,17 +217,17 @@ static void buffer(tp_buf *b, const tp_pbuf *x) {
 
 /* ---- symbols that the plan uses ---- */
 
-static void use(bool *used, const tp_sym *s) {
+static void mark_used(bool *used, const tp_sym *s) {
   if (!s || used[s->id]) return;
   used[s->id] = true;
-  use(used, s->bound);
-  use(used, s->dim);
+  mark_used(used, s->bound);
+  mark_used(used, s->dim);
 }
 
 static void use_ix(bool *used, const tp_ix *e) {
   const tp_sym *syms[64];
   int n = e ? tp_ix_syms(e, syms, TP_LEN(syms)) : 0;
-  for (int i = 0; i < TP_MIN(n, (int)TP_LEN(syms)); i++) use(used, syms[i]);
+  for (int i = 0; i < TP_MIN(n, (int)TP_LEN(syms)); i++) mark_used(used, syms[i]);
 }
 
 static void use_list(bool *used, int n, const tp_ix *const *v) {
@@ -233,7 +244,7 @@ static void use_nd(bool *used, const tp_nd *x, int nlead) {
 }
 
 static void use_region(bool *used, const tp_region *r) {
-  for (int k = 0; k < r->nlead; k++) use(used, r->leadvar[k]);
+  for (int k = 0; k < r->nlead; k++) mark_used(used, r->leadvar[k]);
   use_list(used, r->nlead, r->leadlo);
   use_list(used, r->nlead, r->lead);
   for (int k = 0; k < r->nin; k++) use_nd(used, &r->in[k], r->nlead);
@@ -247,12 +258,12 @@ static void use_region(bool *used, const tp_region *r) {
     use_nd(used, &r->rows[k].nd, 0);
   }
   use_ix(used, r->row);
-  for (int k = 0; k < r->ncoord; k++) use(used, tp_region_dim(r, k));
+  for (int k = 0; k < r->ncoord; k++) mark_used(used, tp_region_dim(r, k));
 }
 
 static void use_node(bool *used, const tp_pnode *x) {
-  use(used, x->var);
-  use(used, x->label);
+  mark_used(used, x->var);
+  mark_used(used, x->label);
   use_list(used, 3, (const tp_ix *[]){ x->lo, x->hi, x->cond });
   if (x->kind == TP_P_REGION) use_region(used, x->rg);
   if (x->kind == TP_P_LOAD) { use_ix(used, x->given); use_nd(used, x->nd, 0); }

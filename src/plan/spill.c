@@ -13,8 +13,8 @@
 
 enum { SMALL = 1 << 16, FEW = 64, LONG = 2 };   /* bytes, slots: what is known to be less is never worth a file; regions between two uses */
 
-typedef struct use { tp_pnode *leaf; const tp_nd *nd; bool made; } use;        /* made: written */
-typedef TP_VEC(use) uselist;
+typedef struct row_use { tp_pnode *leaf; const tp_nd *nd; bool made; } row_use;        /* made: written */
+typedef TP_VEC(row_use) uselist;
 typedef TP_VEC(tp_pnode *) nodelist;
 typedef struct spot { nodelist before, inside, after; } spot;  /* statements around a part; inside: where a loop's body begins */
 typedef struct range { const tp_ix *lo, *n; int64_t k; bool made; } range;     /* rows lo .. lo + n - 1, where the loop's variable has factor k; made: some are written */
@@ -28,22 +28,22 @@ typedef struct spiller {
 
 /* ---- uses ---- */
 
-static void note(spiller *s, uselist *l, tp_pnode *leaf, const tp_nd *x, bool made) {
-  if (x->buf >= 0) TP_PUSH(s->p->a, &l[x->buf], ((use){ leaf, x, made }));
+static void note_use(spiller *s, uselist *l, tp_pnode *leaf, const tp_nd *x, bool made) {
+  if (x->buf >= 0) TP_PUSH(s->p->a, &l[x->buf], ((row_use){ leaf, x, made }));
 }
 
-static void collect(spiller *s, tp_pnode *x, uselist *l) {
+static void collect_uses(spiller *s, tp_pnode *x, uselist *l) {
   if (x->kind == TP_P_LOAD) {
-    note(s, l, x, x->nd, false);
+    note_use(s, l, x, x->nd, false);
     TP_PUSH(s->p->a, &s->loads, x);
   }
   if (x->kind == TP_P_REGION) {
     const tp_region *r = x->rg;
-    for (int i = 0; i < r->nin; i++) note(s, l, x, &r->in[i], false);
-    for (int i = 0; i < r->nout; i++) note(s, l, x, &r->out[i], true);
-    for (int i = 0; i < r->nrows; i++) note(s, l, x, &r->rows[i].nd, false);
+    for (int i = 0; i < r->nin; i++) note_use(s, l, x, &r->in[i], false);
+    for (int i = 0; i < r->nout; i++) note_use(s, l, x, &r->out[i], true);
+    for (int i = 0; i < r->nrows; i++) note_use(s, l, x, &r->rows[i].nd, false);
   }
-  for (int i = 0; i < x->n; i++) collect(s, x->kid[i], l);
+  for (int i = 0; i < x->n; i++) collect_uses(s, x->kid[i], l);
 }
 
 /* Those inside x are uses [*from, *to). */
@@ -93,7 +93,7 @@ static const tp_ix *beyond(spiller *s, const tp_ix *e, const tp_pnode *leaf, con
 }
 
 /* What one use takes of the dim, as it is in the body of `top`. */
-static bool rows_of(spiller *s, const use *u, const tp_pnode *top, const tp_ix **lo, const tp_ix **hi) {
+static bool rows_of(spiller *s, const row_use *u, const tp_pnode *top, const tp_ix **lo, const tp_ix **hi) {
   *lo = *hi = NULL;
   if (!u->nd->span || s->dim < 0) return false;
   *lo = beyond(s, u->nd->span[2 * s->dim], u->leaf, top, false);
@@ -119,7 +119,7 @@ static const tp_ix *ahead(spiller *s, const tp_ix *cond, const tp_sym *v, int64_
 
 /* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v is c, has any k: these are k * v + rows - k * c there; and one
  * that takes them only from some v on (in the last block) is at most so far ahead, and behind as in the loop's last iteration. */
-static bool linear_rows(spiller *s, const use *u, const tp_pnode *loop, int64_t *k, const tp_ix **lo, const tp_ix **hi) {
+static bool linear_rows(spiller *s, const row_use *u, const tp_pnode *loop, int64_t *k, const tp_ix **lo, const tp_ix **hi) {
   const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1), *at = NULL;
   int64_t kl, kh;
   if (!rows_of(s, u, loop, lo, hi)) return false;
@@ -197,7 +197,7 @@ static range hull(spiller *s, const tp_pnode *const *part, int n) {
 
 /* ---- statements ---- */
 
-static tp_pnode *statement(spiller *s, tp_pkind kind, const range *r, int step) {
+static tp_pnode *spill_statement(spiller *s, tp_pkind kind, const range *r, int step) {
   tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
   int dim = s->dim;
   for (int k = 0; dim >= 0 && s->buf->order && k < s->buf->ndim; k++)
@@ -218,16 +218,16 @@ static void around_loop(spiller *s, const tp_pnode *x, const range *r) {
   spot *at = spot_of(s, x);
   int step = (r->k > 0) == (x->step > 0) ? 1 : -1;
   range none = { tp_ix_const(s->ix, 0), tp_ix_const(s->ix, 0), 0, false };
-  TP_PUSH(s->p->a, &at->inside, statement(s, TP_P_SPILL, r, step));
-  TP_PUSH(s->p->a, &at->inside, statement(s, TP_P_FETCH, r, step));
-  TP_PUSH(s->p->a, &at->after, statement(s, TP_P_SPILL, &none, 0));
+  TP_PUSH(s->p->a, &at->inside, spill_statement(s, TP_P_SPILL, r, step));
+  TP_PUSH(s->p->a, &at->inside, spill_statement(s, TP_P_FETCH, r, step));
+  TP_PUSH(s->p->a, &at->after, spill_statement(s, TP_P_SPILL, &none, 0));
 }
 
 /* Around parts that follow each other. */
 static void around_parts(spiller *s, const tp_pnode *const *part, int n) {
   range r = hull(s, part, n);
-  TP_PUSH(s->p->a, &spot_of(s, part[0])->before, statement(s, TP_P_FETCH, &r, 0));
-  TP_PUSH(s->p->a, &spot_of(s, part[n - 1])->after, statement(s, TP_P_SPILL, &r, 0));
+  TP_PUSH(s->p->a, &spot_of(s, part[0])->before, spill_statement(s, TP_P_FETCH, &r, 0));
+  TP_PUSH(s->p->a, &spot_of(s, part[n - 1])->after, spill_statement(s, TP_P_SPILL, &r, 0));
 }
 
 /* ---- which parts ---- */
@@ -242,7 +242,7 @@ static bool has_sliding(spiller *s, const tp_pnode *x) {
   return false;
 }
 
-static void visit(spiller *s, const tp_pnode *x);
+static void spill_visit(spiller *s, const tp_pnode *x);
 
 /* Is the next part of a row one of the same use? */
 static bool goes_on(spiller *s, const tp_pnode *x, int first, int next) {
@@ -260,7 +260,7 @@ static void visit_kids(spiller *s, const tp_pnode *x) {
       around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
       first = -1;
     }
-    if (inner) visit(s, x->kid[i]);
+    if (inner) spill_visit(s, x->kid[i]);
     else if (first < 0) first = i;
     last = i;
   }
@@ -274,7 +274,7 @@ static bool slides_inside(spiller *s, const tp_pnode *x) {
 }
 
 /* A part with something inside that slides, or into which a buffer without such loops is looked for. */
-static void visit(spiller *s, const tp_pnode *x) {
+static void spill_visit(spiller *s, const tp_pnode *x) {
   range r;
   if (slides(s, x, &r) && !(s->inner && slides_inside(s, x))) around_loop(s, x, &r);
   else visit_kids(s, x);
@@ -315,13 +315,13 @@ static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
   for (s->dim = 0; s->dim < b->ndim; s->dim++) {
     if (is_few(b->slots[s->dim]) || !has_sliding(s, s->p->body)) continue;
     any = true;
-    visit(s, s->p->body);
+    spill_visit(s, s->p->body);
     s->inner = nested(s, s->p->body);
-    if (s->inner) visit(s, s->p->body);
+    if (s->inner) spill_visit(s, s->p->body);
     s->inner = false;
   }
   s->dim = -1;
-  if (!any && has_gap(uses) && s->p->body->n) visit(s, s->p->body);
+  if (!any && has_gap(uses) && s->p->body->n) spill_visit(s, s->p->body);
 }
 
 /* ---- the new tree ---- */
@@ -367,7 +367,7 @@ bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err) {
   if (!bytes) return true;
   uselist *uses = TP_NEWN(p->a, uselist, p->bufs.n);
   tp_hmap_init(&s.spots, p->a);
-  collect(&s, p->body, uses);
+  collect_uses(&s, p->body, uses);
   for (int i = 0; i < p->bufs.n; i++) offer(&s, p->bufs.v[i], &uses[i]);
   put_around(&s, p->body, &l);
   p->body = sequence(&s, &l);

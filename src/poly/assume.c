@@ -12,8 +12,7 @@ static isl_set *bounds_of(tp_sched *S, isl_map *m) {
 
 /* Is anything left that is not a special case: some bounds that are all large? */
 static bool leaves_enough(tp_sched *S, TP_KEEP isl_set *bad) {
-  enum { LARGE = 100 };
-  isl_set *rest = isl_set_subtract(isl_set_intersect(tp_isl_context(S->ix, LARGE), isl_set_copy(S->context)), isl_set_copy(bad));
+  isl_set *rest = isl_set_subtract(isl_set_intersect(tp_isl_context(S->ix, TP_TUNE_ASSUME_LARGE), isl_set_copy(S->context)), isl_set_copy(bad));
   bool some = rest && isl_set_is_empty(rest) == isl_bool_false;
   isl_set_free(rest);
   return some;
@@ -104,7 +103,6 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
 
 /* ---- bounds at which there is a cycle of points, tried one by one ---- */
 
-enum { GRID = 4, MAXTRIED = 300 };
 typedef struct { int n; const tp_sym **bound; int64_t *env; } grid;     /* bounds that matter, each from 1 to GRID */
 
 static grid grid_of(tp_sched *S, const tp_arcs *in) {
@@ -113,9 +111,7 @@ static grid grid_of(tp_sched *S, const tp_arcs *in) {
     const tp_sym *b = tp_sym_at(S->ix, i);
     bool used = false;
     for (int e = 0; e < in->n && b->kind == TP_SYM_BOUND && !used; e++) {
-      isl_id *id = isl_id_alloc(S->ctx, b->name, (void *)b);
-      int at = isl_map_find_dim_by_id(in->v[e].map, isl_dim_param, id);
-      isl_id_free(id);
+      int at = tp_isl_place(isl_map_get_space(in->v[e].map), b);
       used = at >= 0 && isl_map_involves_dims(in->v[e].map, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
     }
     g.env[i] = 1;
@@ -126,20 +122,14 @@ static grid grid_of(tp_sched *S, const tp_arcs *in) {
 
 static bool advance(grid *g) {
   for (int i = 0; i < g->n; i++) {
-    if (++g->env[g->bound[i]->id] <= GRID) return true;
+    if (++g->env[g->bound[i]->id] <= TP_TUNE_ASSUME_GRID) return true;
     g->env[g->bound[i]->id] = 1;
   }
   return false;
 }
 
 static bool is_in(TP_KEEP isl_set *s, const int64_t *env) {
-  s = isl_set_copy(s);
-  for (int k = 0; k < (int)isl_set_dim(s, isl_dim_param); k++) {
-    isl_id *id = isl_set_get_dim_id(s, isl_dim_param, k);
-    const tp_sym *b = isl_id_get_user(id);
-    isl_id_free(id);
-    if (b) s = isl_set_fix_si(s, isl_dim_param, k, (int)env[b->id]);
-  }
+  s = tp_isl_at(isl_set_copy(s), env);
   bool yes = isl_set_is_empty(s) == isl_bool_false;
   isl_set_free(s);
   return yes;
@@ -151,8 +141,8 @@ static bool as_tried(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   grid g = grid_of(S, in);
   int left = 0, tries = 1;
   bool any = false;
-  for (int i = 0; i < g.n && tries <= MAXTRIED; i++) tries *= GRID;
-  for (int e = 0; e < in->n && tries <= MAXTRIED; e++) {
+  for (int i = 0; i < g.n && tries <= TP_TUNE_ASSUME_TRIES; i++) tries *= TP_TUNE_ASSUME_GRID;
+  for (int e = 0; e < in->n && tries <= TP_TUNE_ASSUME_TRIES; e++) {
     bad[e] = tp_dep_of(S, &in->v[e])->arr < 0 ? NULL : tp_keep_set(S, bounds_of(S, in->v[e].map));
     if (bad[e] && !leaves_enough(S, bad[e])) bad[e] = NULL;
     left += bad[e] != NULL;
@@ -185,7 +175,7 @@ bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
 /* ---- the checks of a call ---- */
 
 /* What the script calls it: the value read, else who reads it. */
-static const char *called(const tp_poly *p, const tp_late *l) {
+static const char *late_called(const tp_poly *p, const tp_late *l) {
   const tp_arr *x = p->arrs.v[p->stmts.v[l->st]->acc[l->acc].arr];
   return has_name(x->val.node) ? x->name : p->stmts.v[l->st]->name;
 }
@@ -195,7 +185,7 @@ bool tp_late_checks(tp_poly *p, tp_error *err) {
     const tp_late *l = &p->late.v[i];
     const tp_stmt *s = p->stmts.v[l->st];
     const tp_access *x = &s->acc[l->acc];
-    const char *what = tp_printf(p->a, "a value of '%s' needs itself", called(p, l));
+    const char *what = tp_printf(p->a, "a value of '%s' needs itself", late_called(p, l));
     if (!tp_check_late(p->g, l->bad, TP_E_CYCLE, s->pos.file ? s->pos : x->pos, what)) return tp_fail(err, TP_E_CYCLE, s->pos, "cycle: %s", what);
   }
   return true;

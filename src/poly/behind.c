@@ -6,7 +6,7 @@
  * All that write one accumulated array are far together, so that sums add up in one order. */
 #include "poly/sched.h"
 
-enum { LEAST = 2, MOST = 64 };
+enum { LAG_LEAST = 2 };
 
 typedef struct { tp_sched *S; const tp_item *loop; bool *near; } behind;
 
@@ -27,7 +27,7 @@ static const tp_item *tick_loop(tp_sched *S) {
   return loop;
 }
 
-static const tp_ix *row_of(tp_sched *S, const tp_mem *m) {
+static const tp_ix *mem_row(tp_sched *S, const tp_mem *m) {
   if (m->dim < 0 || m->shift.bad) return NULL;
   const tp_ix *p = m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, 0);
   const tp_ix *x = tp_ix_mulc(S->ix, tp_ix_sym(S->ix, S->p->stmts.v[m->st]->dim[m->dim]), m->s);
@@ -37,7 +37,7 @@ static const tp_ix *row_of(tp_sched *S, const tp_mem *m) {
 static bool note_rows(const behind *b) {
   for (int i = 0; i < b->S->p->stmts.n; i++) {
     const tp_mem *m = row_in(b, i);
-    if (m && !(b->S->p->stmts.v[i]->tickrow = row_of(b->S, m))) return false;
+    if (m && !(b->S->p->stmts.v[i]->tickrow = mem_row(b->S, m))) return false;
   }
   return true;
 }
@@ -46,10 +46,10 @@ static bool note_rows(const behind *b) {
 static int rows_back(const behind *b, const tp_dep *d) {
   tp_sched *S = b->S;
   const tp_mem *u = row_in(b, d->src), *v = row_in(b, d->dst);
-  if (u->s != v->s) return LEAST - 1;
+  if (u->s != v->s) return LAG_LEAST - 1;
   tp_wt w = tp_wt_add(S, tp_distance(S, d->map, u->dim, v->dim, u->s), tp_wt_sub(S, v->shift, u->shift));
-  if (w.bad || !tp_wt_le(S, tp_wt_c(LEAST), w)) return LEAST - 1;
-  return w.p ? LEAST : (int)TP_MIN(w.c, MOST);
+  if (w.bad || !tp_wt_le(S, tp_wt_c(LAG_LEAST), w)) return LAG_LEAST - 1;
+  return w.p ? LAG_LEAST : (int)TP_MIN(w.c, TP_TUNE_LAG_MOST);
 }
 
 /* A dependence from inside the loop to something that must not wait. */
@@ -95,12 +95,12 @@ static bool mark_ends(const behind *b) {
   return any;
 }
 
-static void spread(const behind *b) {
+static void spread_far(const behind *b) {
   for (bool any = true; any;) {
     any = mark_sums(b) | mark_ends(b);
     for (int i = 0; i < b->S->deps.n; i++) {
       const tp_dep *d = &b->S->deps.v[i];
-      if (binds(b, d) && !b->near[d->src] && rows_back(b, d) < LEAST) any |= mark(b, d->src);
+      if (binds(b, d) && !b->near[d->src] && rows_back(b, d) < LAG_LEAST) any |= mark(b, d->src);
     }
   }
 }
@@ -113,7 +113,7 @@ static int least_lag(const behind *b) {
     int back = rows_back(b, d);
     lag = lag ? TP_MIN(lag, back) : back;
   }
-  return lag ? lag : LEAST;
+  return lag ? lag : LAG_LEAST;
 }
 
 void tp_behind(tp_sched *S) {
@@ -121,7 +121,7 @@ void tp_behind(tp_sched *S) {
   behind b = { S, tick_loop(S), TP_NEWN(S->a, bool, p->stmts.n) };
   if (!b.loop || !note_rows(&b)) return;
   for (int i = 0; i < p->stmts.n; i++) b.near[i] = tp_call_fn(p->stmts.v[i]) < 0;
-  spread(&b);
+  spread_far(&b);
   bool any = false;
   for (int i = 0; i < p->stmts.n; i++) any |= p->stmts.v[i]->far = row_in(&b, i) && !b.near[i];
   p->lag = any ? least_lag(&b) : 0;

@@ -3,10 +3,6 @@
  * for the whole dim. */
 #include "poly/sched.h"
 
-enum { MOST = 64, LEAST = 8, MOST_CUT = 4096 }; /* iterations in a block; in one of a loop that is there to be cut */
-enum { ROOM = 1 << 16, ROOM_CUT = 1 << 18, ROOM_LEAST = 1 << 22 };     /* bytes of one result in a block; in a loop that is there to be cut; and of up to MOST there */
-enum { UNKNOWN = 32 };                          /* what an extent that only the call knows counts as */
-
 typedef struct {
   tp_sched *S; const tp_level *L; const tp_item *x; const tp_arcs *arcs;
   int ncomp; const tp_scc **comp;
@@ -36,11 +32,11 @@ static double row_bytes(const cutter *c, int st) {
       for (int d = 0; d < s->ndim; d++) {
         if ((d != along && !(s->vec >> d & 1)) || !tp_linked(S, s, &s->acc[a], d, k)) continue;
         each |= d == along;
-        n *= d == along ? 1 : UNKNOWN;
+        n *= d == along ? 1 : TP_TUNE_BLOCK_EXTENT;
       }
     for (int k = 0; k < r->rank; k++) {
       int64_t v;
-      n *= tp_ix_is_const(r->shape[k], &v) ? (double)v : UNKNOWN;
+      n *= tp_ix_is_const(r->shape[k], &v) ? (double)v : TP_TUNE_BLOCK_EXTENT;
     }
     if (each) most = TP_MAX(most, n);
   }
@@ -48,7 +44,7 @@ static double row_bytes(const cutter *c, int st) {
 }
 
 /* A constant: tp_blocks_of takes no other loops. */
-static int64_t shift_of(const tp_mem *m) { return m->s < 0 ? -m->shift.c : m->shift.c; }
+static int64_t mem_shift(const tp_mem *m) { return m->s < 0 ? -m->shift.c : m->shift.c; }
 
 static const tp_mem *mem_of(const tp_item *x, int st) {
   int lo = 0;                                   /* members are in program order */
@@ -63,7 +59,7 @@ static const tp_mem *mem_of(const tp_item *x, int st) {
 static bool keeps_rings(const cutter *c, int st, int d) {
   tp_sched *S = c->S;
   const tp_stmt *s = S->p->stmts.v[st];
-  int64_t lo, hi, shift = shift_of(mem_of(c->x, st));
+  int64_t lo, hi, shift = mem_shift(mem_of(c->x, st));
   for (int a = 0; a < s->nacc; a++) {
     const tp_access *x = &s->acc[a];
     if (tp_is_first_end(x) || S->p->arrs.v[x->arr]->kind != TP_ARR_TEMP || c->away[x->arr]) continue;
@@ -79,9 +75,9 @@ static bool can(const cutter *c, const tp_scc *k) {
   const tp_stmt *s = S->p->stmts.v[st];
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
-  int room = tp_is_cut(S, c->x->label) ? ROOM_LEAST : ROOM;
+  int room = tp_is_cut(S, c->x->label) ? TP_TUNE_BLOCK_ROOM_MOST : TP_TUNE_BLOCK_ROOM;
   return k->n == 1 && !k->rec && !s->effect && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) &&
-         (s->mayvec >> d & 1) && row_bytes(c, st) * LEAST <= room && tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
+         (s->mayvec >> d & 1) && row_bytes(c, st) * TP_TUNE_BLOCK_LEAST <= room && tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
 }
 
 /* What an effect waits for is made at its time. */
@@ -155,12 +151,12 @@ static bool choose(cutter *c) {
 
 static int64_t block_size(const cutter *c) {
   double most = 1;
-  int64_t n = MOST;
+  int64_t n = TP_TUNE_BLOCK_MOST;
   for (int i = 0; i < c->ncomp; i++)
     if (c->vec[i]) most = TP_MAX(most, row_bytes(c, c->comp[i]->st[0]));
   bool cut = tp_is_cut(c->S, c->x->label);
-  if (cut) n = MOST_CUT;
-  while (n > LEAST && (double)n * most > (!cut ? ROOM : n > MOST ? ROOM_CUT : ROOM_LEAST)) n /= 2;
+  if (cut) n = TP_TUNE_BLOCK_CUT;
+  while (n > TP_TUNE_BLOCK_LEAST && (double)n * most > (!cut ? TP_TUNE_BLOCK_ROOM : n > TP_TUNE_BLOCK_MOST ? TP_TUNE_BLOCK_ROOM_CUT : TP_TUNE_BLOCK_ROOM_MOST)) n /= 2;
   return n;
 }
 
@@ -203,7 +199,7 @@ static void order(cutter *c, tp_blocks *b) {
 tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const tp_arcs *arcs) {
   cutter c = { .S = S, .L = L, .x = x, .arcs = arcs, .of = TP_NEWN(S->a, int, S->p->stmts.n) };
   bool any = false;
-  if (S->novec || S->p->noblock) return NULL;
+  if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_BLOCKS)) return NULL;
   for (int i = 0; i < x->nmem; i++)
     if (tp_is_tick(S->p->stmts.v[x->mem[i].st])) return NULL;      /* a step is one iteration */
   for (int i = 0; i < x->nmem; i++)             /* blocks that are a parameter apart: isl would not find what they keep */
@@ -238,7 +234,7 @@ void tp_block_stmt(tp_sched *S, const tp_item *x, int st, int64_t size) {
   const tp_mem *m = mem_of(x, st);
   s->bdim = m->dim;
   s->block = size;
-  s->bshift = tp_ix_const(S->ix, shift_of(m));
+  s->bshift = tp_ix_const(S->ix, mem_shift(m));
   s->vec |= 1u << m->dim;
   (void)tp_vector_range(S, s, m->dim, &s->vlo[m->dim], &s->vhi[m->dim]);
 }

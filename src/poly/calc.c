@@ -1,7 +1,7 @@
 /* calc: weights (numbers over bounds) and the queries that the driver asks isl. */
 #include "poly/sched.h"
 
-enum { MAXPIECES = 3, TOLD = 8 };
+enum { CALC_TOLD = 8 };
 
 void tp_query_long(tp_sched *S, int64_t times) {
   isl_ctx_reset_operations(S->ctx);
@@ -19,7 +19,7 @@ void tp_ask_dep(tp_sched *S, const char *what, const tp_dep *d) { tp_ask(S, what
 static void note_unknown(tp_sched *S) {
   tp_poly *p = S->p;
   p->nover++;
-  if (!S->ask || p->unknown.n >= TOLD) return;
+  if (!S->ask || p->unknown.n >= CALC_TOLD) return;
   const char *text = tp_printf(S->a, S->ask, S->who ? S->who : "?", S->whom ? S->whom : "?");
   for (int i = 0; i < p->unknown.n; i++)
     if (!strcmp(p->unknown.v[i], text)) return;
@@ -55,13 +55,13 @@ void tp_pools_free(tp_sched *S) {
 /* ---- memo ---- */
 
 typedef struct { const void *obj, *with; int64_t by; int what, a, b, s; } key;
-typedef struct { tp_wt w; bool known; int64_t lo, hi; } answer;
+typedef struct { tp_wt w; bool known; int64_t lo, hi; } row_answer;
 enum { OF_EXTREME, OF_CONST_DISTANCE, OF_DISTANCE, OF_ABOVE, OF_LE, OF_ADD, OF_SUB, OF_MAX, OF_MIN, OF_ROW, OF_BLOCKS };      /* key.what */
 
-static answer *recall(tp_sched *S, key *k, bool *fresh) {
-  answer *x = tp_hmap_get(&S->memo, k, sizeof *k);
+static row_answer *recall(tp_sched *S, key *k, bool *fresh) {
+  row_answer *x = tp_hmap_get(&S->memo, k, sizeof *k);
   *fresh = !x;
-  if (!x) tp_hmap_set(&S->memo, k, sizeof *k, x = TP_NEW(S->a, answer));
+  if (!x) tp_hmap_set(&S->memo, k, sizeof *k, x = TP_NEW(S->a, row_answer));
   return x;
 }
 
@@ -86,10 +86,10 @@ static bool constant(isl_pw_aff *p, int64_t *c) {
 }
 
 /* What functions that differ by a constant have in common: `add` is the whole part of a constant term of theirs, `hash` goes by the coefficients of its piece. */
-typedef struct { bool any; int64_t add; uint64_t hash; } family;
+typedef struct { bool any; int64_t add; uint64_t hash; } row_family;
 
 static isl_stat look_at(isl_set *dom, isl_aff *a, void *ud) {
-  family *f = ud;
+  row_family *f = ud;
   isl_val *c = isl_val_floor(isl_aff_get_constant_val(a));
   if (!f->any && isl_val_is_int(c) == isl_bool_true) {
     f->add = isl_val_get_num_si(c);
@@ -125,7 +125,7 @@ static isl_pw_aff *the_function(tp_sched *S, TP_TAKE isl_pw_aff *p, uint64_t has
 
 tp_wt tp_wt_of(tp_sched *S, isl_pw_aff *p) {
   int64_t c;
-  family f = { 0 };
+  row_family f = { 0 };
   if (!p) return tp_wt_bad();
   if (constant(p, &c)) { isl_pw_aff_free(p); return tp_wt_c(c); }
   if (isl_pw_aff_foreach_piece(p, look_at, &f) < 0) { isl_pw_aff_free(p); return tp_wt_bad(); }
@@ -147,7 +147,7 @@ static tp_wt combine(tp_sched *S, isl_pw_aff *a, isl_pw_aff *b, int64_t by, int 
   key k = make_key(a, what, 0, 0, 0);
   bool fresh;
   k.with = b; k.by = by;
-  answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->w;
   tp_query(S);
   isl_pw_aff *p = isl_pw_aff_coalesce(op(tp_wt_pw(S, (tp_wt){ .p = a }), tp_wt_pw(S, (tp_wt){ .p = b, .c = by })));
@@ -180,7 +180,7 @@ bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b) {
   key k = make_key(a.p, OF_LE, 0, 0, 0);
   bool fresh;
   k.with = b.p; k.by = b.c - a.c;
-  answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->known;
   tp_query(S);
   isl_set *where = isl_pw_aff_le_set(tp_wt_pw(S, a), tp_wt_pw(S, b));
@@ -192,7 +192,7 @@ bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b) {
 static tp_wt extremum(tp_sched *S, tp_wt a, tp_wt b, int what, binary *op) {
   if (a.bad || b.bad) return tp_wt_bad();
   tp_wt w = plus(combine(S, a.p, b.p, b.c - a.c, what, op), a.c);
-  return w.p && isl_pw_aff_n_piece(w.p) > MAXPIECES ? tp_wt_bad() : w;
+  return w.p && isl_pw_aff_n_piece(w.p) > TP_TUNE_SHIFT_PIECES ? tp_wt_bad() : w;
 }
 
 tp_wt tp_wt_max(tp_sched *S, tp_wt a, tp_wt b) {
@@ -209,7 +209,7 @@ tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b) {
 
 typedef struct { tp_sched *S; tp_wt w, best; } above;
 
-static isl_stat try_piece(isl_set *dom, isl_aff *a, void *ud) {
+static isl_stat try_row_piece(isl_set *dom, isl_aff *a, void *ud) {
   above *x = ud;
   isl_set_free(dom);
   tp_wt w = tp_wt_of(x->S, isl_pw_aff_ceil(isl_pw_aff_from_aff(a)));
@@ -221,10 +221,10 @@ tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
   if (w.bad || !w.p || isl_pw_aff_n_piece(w.p) < 2) return w;
   key k = make_key(w.p, OF_ABOVE, 0, 0, 0);
   bool fresh;
-  answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S, &k, &fresh);
   if (fresh) {
     above a = { S, { .p = w.p }, tp_wt_bad() };
-    isl_pw_aff_foreach_piece(w.p, try_piece, &a);
+    isl_pw_aff_foreach_piece(w.p, try_row_piece, &a);
     x->w = a.best;
   }
   return x->w.bad ? w : plus(x->w, w.c);
@@ -234,12 +234,8 @@ tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
 static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v) {
   isl_space *space = isl_pw_aff_get_domain_space(p);
   isl_point *at = isl_point_zero(isl_space_copy(space));
-  for (int k = 0; k < (int)isl_space_dim(space, isl_dim_param); k++) {
-    isl_id *id = isl_space_get_dim_id(space, isl_dim_param, k);
-    const tp_sym *b = isl_id_get_user(id);
-    isl_id_free(id);
-    at = isl_point_set_coordinate_val(at, isl_dim_param, k, isl_val_int_from_si(S->ctx, b && b->dim ? v : 3));
-  }
+  for (int k = 0; k < (int)isl_space_dim(space, isl_dim_param); k++)
+    at = isl_point_set_coordinate_val(at, isl_dim_param, k, isl_val_int_from_si(S->ctx, tp_isl_param(space, k)->dim ? v : 3));
   isl_space_free(space);
   isl_val *r = isl_pw_aff_eval(isl_pw_aff_copy(p), at);
   int64_t x = r && isl_val_is_int(r) == isl_bool_true ? isl_val_get_num_si(r) : 0;
@@ -255,10 +251,10 @@ int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v) {
   return x;
 }
 
-typedef struct { tp_sched *S; isl_pw_aff *p; isl_set *dom; isl_pw_aff *best; } below;
+typedef struct { tp_sched *S; isl_pw_aff *p; isl_set *dom; isl_pw_aff *best; } below_row;
 
 static isl_stat try_below(isl_set *dom, isl_aff *a, void *ud) {
-  below *x = ud;
+  below_row *x = ud;
   isl_set_free(dom);
   isl_pw_aff *q = isl_pw_aff_floor(isl_pw_aff_from_aff(a));
   isl_set *where = isl_pw_aff_le_set(isl_pw_aff_copy(q), isl_pw_aff_copy(x->p));
@@ -272,7 +268,7 @@ static isl_stat try_below(isl_set *dom, isl_aff *a, void *ud) {
 /* One of its own affine pieces that is nowhere larger, for a lower bound that need not be exact: n - 1 for a clipped window's min(n, T) - 1. */
 static isl_pw_aff *one_piece_below(tp_sched *S, TP_TAKE isl_pw_aff *p) {
   if (!p || isl_pw_aff_n_piece(p) < 2) return p;
-  below x = { S, p, isl_set_intersect(isl_pw_aff_domain(isl_pw_aff_copy(p)), isl_set_copy(S->context)), NULL };
+  below_row x = { S, p, isl_set_intersect(isl_pw_aff_domain(isl_pw_aff_copy(p)), isl_set_copy(S->context)), NULL };
   isl_pw_aff_foreach_piece(p, try_below, &x);
   isl_set_free(x.dom);
   if (!x.best) return p;
@@ -282,7 +278,7 @@ static isl_pw_aff *one_piece_below(tp_sched *S, TP_TAKE isl_pw_aff *p) {
 
 /* A function that holds wherever there is something to compare: one piece everywhere; several are completed by 0. Where a piece was integral only on
  * its own domain ((T - 1)/2 for odd T) its floor goes on. */
-static isl_pw_aff *complete(tp_sched *S, isl_pw_aff *p) {
+static isl_pw_aff *complete_row(tp_sched *S, isl_pw_aff *p) {
   if (!p) return NULL;
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
   if (isl_pw_aff_n_piece(p) <= 1) return isl_pw_aff_floor(isl_pw_aff_gist_params(isl_pw_aff_gist_params(p, dom), isl_set_copy(S->context)));
@@ -300,7 +296,7 @@ static tp_wt least(tp_sched *S, TP_TAKE isl_set *s, int dim, int sign, bool roug
   if (v && isl_val_is_int(v) == isl_bool_true) w = tp_wt_c(sign * isl_val_get_num_si(v));
   else if (v) {
     isl_pw_aff *p = sign > 0 ? isl_set_dim_min(isl_set_copy(s), dim) : isl_pw_aff_neg(isl_set_dim_max(isl_set_copy(s), dim));
-    w = tp_wt_of(S, complete(S, rough ? one_piece_below(S, p) : p));
+    w = tp_wt_of(S, complete_row(S, rough ? one_piece_below(S, p) : p));
   }
   isl_val_free(v);
   isl_set_free(s);
@@ -315,7 +311,7 @@ tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last) {
   tp_set *dom = S->p->stmts.v[st]->dom;
   key k = make_key(dom, OF_EXTREME, dim, last, 0);
   bool fresh;
-  answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->w;
   tp_ask(S, "where '%s' starts and ends", S->p->stmts.v[st]->name, NULL);
   tp_query(S);
@@ -368,7 +364,7 @@ bool tp_pinned(tp_sched *S, int st, int dim) {
 
 /* ---- distances ---- */
 
-typedef struct { int du, dv; bool here, all; int64_t c, lo, hi; int n; } apart;
+typedef struct { int du, dv; bool here, all; int64_t c, lo, hi; int n; } distance_apart;
 
 static int64_t coef(isl_constraint *c, enum isl_dim_type t, int i) {
   isl_val *v = isl_constraint_get_coefficient_val(c, t, i);
@@ -384,7 +380,7 @@ static bool only(isl_constraint *c, enum isl_dim_type t, int at) {
 }
 
 static isl_stat apart_constraint(isl_constraint *c, void *ud) {
-  apart *x = ud;
+  distance_apart *x = ud;
   if (!x->here && isl_constraint_is_equality(c)) {
     int64_t a = coef(c, isl_dim_in, x->du), b = coef(c, isl_dim_out, x->dv);
     if (a && a == -b && only(c, isl_dim_in, x->du) && only(c, isl_dim_out, x->dv) && only(c, isl_dim_param, -1) && only(c, isl_dim_div, -1)) {
@@ -399,7 +395,7 @@ static isl_stat apart_constraint(isl_constraint *c, void *ud) {
 }
 
 static isl_stat apart_map(isl_basic_map *m, void *ud) {
-  apart *x = ud;
+  distance_apart *x = ud;
   x->here = false;
   isl_basic_map_foreach_constraint(m, apart_constraint, x);
   isl_basic_map_free(m);
@@ -413,9 +409,9 @@ static isl_stat apart_map(isl_basic_map *m, void *ud) {
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi) {
   key k = make_key(m, OF_CONST_DISTANCE, du, dv, 0);
   bool fresh;
-  answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S, &k, &fresh);
   if (fresh) {
-    apart d = { .du = du, .dv = dv, .all = true };
+    distance_apart d = { .du = du, .dv = dv, .all = true };
     isl_map_foreach_basic_map(m, apart_map, &d);
     x->known = d.all && d.n;
     x->lo = d.lo; x->hi = d.hi;
@@ -425,7 +421,7 @@ bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int
 }
 
 /* {y[dv] - x[du]} */
-static isl_set *differences(tp_sched *S, isl_map *m, int du, int dv) {
+static isl_set *dim_differences(tp_sched *S, isl_map *m, int du, int dv) {
   int ni = (int)isl_map_dim(m, isl_dim_in), no = (int)isl_map_dim(m, isl_dim_out);
   m = isl_map_copy(m);
   m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1), isl_dim_in, 0, du);
@@ -438,10 +434,10 @@ tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s) {
   if (tp_const_distance(S, m, du, dv, &lo, &hi)) return tp_wt_c(s > 0 ? lo : -hi);
   key k = make_key(m, OF_DISTANCE, du, dv, s);
   bool fresh;
-  answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->w;
   tp_query(S);
-  x->w = least(S, differences(S, m, du, dv), 0, s, true);
+  x->w = least(S, dim_differences(S, m, du, dv), 0, s, true);
   if (!tp_query_end(S)) x->w = tp_wt_bad();
   return x->w;
 }
@@ -454,7 +450,7 @@ bool tp_map_empty(tp_sched *S, isl_map *m) {
   return tp_query_end(S) && yes;
 }
 
-static isl_pw_aff *row_of(tp_sched *S, int st, int dim, int s, tp_wt shift) {
+static isl_pw_aff *shifted_row(tp_sched *S, int st, int dim, int s, tp_wt shift) {
   isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
   isl_pw_aff *row = isl_pw_aff_from_aff(s > 0 ? x : isl_aff_neg(x));
   if (shift.bad || shift.p || shift.c) row = isl_pw_aff_add(row, isl_pw_aff_insert_domain(tp_wt_pw(S, shift), tp_stmt_space(S, st)));
@@ -465,8 +461,8 @@ tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift) {
   key k = make_key(shift.p, OF_ROW, S->p->stmts.v[st]->ndim, dim, shift.bad ? 0 : s);
   bool fresh;
   k.by = shift.c;
-  answer *x = recall(S, &k, &fresh);
-  if (fresh) x->w.p = row_of(S, st, dim, s, shift);
+  row_answer *x = recall(S, &k, &fresh);
+  if (fresh) x->w.p = shifted_row(S, st, dim, s, shift);
   return (tp_mem){ .st = st, .dim = dim, .s = s, .shift = shift, .row = x->w.p };
 }
 
@@ -474,7 +470,7 @@ tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size) {
   key k = make_key(m->row, OF_BLOCKS, 0, 0, m->s);
   bool fresh;
   k.by = size;
-  answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S, &k, &fresh);
   if (fresh) {
     isl_pw_aff *row = isl_pw_aff_copy(m->row);
     if (m->s < 0) row = isl_pw_aff_neg(row);

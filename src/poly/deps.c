@@ -3,8 +3,7 @@
 #include "poly/sched.h"
 #include "graph/run.h"
 
-typedef struct { int st, acc; } place;
-typedef struct { TP_VEC(place) writes, updates, reads; } uses;
+typedef struct { TP_VEC(tp_place) writes, updates, reads; } uses;
 
 static bool stored(const tp_arr *x) { return x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT; }
 
@@ -16,16 +15,16 @@ static uses *gather(tp_sched *S) {
       uses *x = &u[s->acc[k].arr];
       if (!stored(S->p->arrs.v[s->acc[k].arr])) continue;
       switch (s->acc[k].kind) {
-        case TP_ACC_READ: TP_PUSH(S->a, &x->reads, (place){ i, k }); break;
-        case TP_ACC_WRITE: TP_PUSH(S->a, &x->writes, (place){ i, k }); break;
-        case TP_ACC_UPDATE: TP_PUSH(S->a, &x->updates, (place){ i, k }); break;
+        case TP_ACC_READ: TP_PUSH(S->a, &x->reads, (tp_place){ i, k }); break;
+        case TP_ACC_WRITE: TP_PUSH(S->a, &x->writes, (tp_place){ i, k }); break;
+        case TP_ACC_UPDATE: TP_PUSH(S->a, &x->updates, (tp_place){ i, k }); break;
       }
     }
   }
   return u;
 }
 
-static const tp_access *access_at(tp_sched *S, place p) { return &S->p->stmts.v[p.st]->acc[p.acc]; }
+static const tp_access *access_at(tp_sched *S, tp_place p) { return &S->p->stmts.v[p.st]->acc[p.acc]; }
 
 /* Of the pairs of a stop's update and a read of its array, those of which the update is for a t < upto. */
 static isl_map *those_before(tp_sched *S, TP_TAKE isl_map *m, int src, int dst, const tp_access *r) {
@@ -46,7 +45,7 @@ static isl_map *in_bounds(tp_sched *S, TP_TAKE isl_map *m) {
 
 /* An order that keeps to a larger relation keeps to this one. */
 static isl_map *few(tp_sched *S, TP_KEEP isl_map *m) {
-  bool many = !S->exact && isl_map_n_basic_map(m) > TP_MANY;
+  bool many = !tp_without(S->p, TP_RX_OUTLINES) && isl_map_n_basic_map(m) > TP_TUNE_MANY_PIECES;
   S->hulled |= many;
   m = isl_map_copy(m);
   return many ? tp_isl_few(m) : m;
@@ -63,19 +62,18 @@ static isl_map *through(tp_sched *S, const tp_access *w, const tp_access *r) {
 }
 
 /* Of an end that is read before it is final. */
-static isl_map *through_early(tp_sched *S, place from, place to) {
+static isl_map *through_early(tp_sched *S, tp_place from, tp_place to) {
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
   isl_map *m = isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel)));
   return in_bounds(S, those_before(S, m, from.st, to.st, r));
 }
 
 /* `sure`: it has points, as from is the array's only writer. */
-static bool add_dep(tp_sched *S, place from, place to, bool sure) {
-  enum { PATIENCE = 20 };                       /* budgets: without it there is no order */
+static bool add_dep(tp_sched *S, tp_place from, tp_place to, bool sure) {
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
   if (tp_is_first_end(r)) return true;          /* settled later (ends.c) */
   tp_ask(S, "which points of '%s' need which of '%s'", S->p->stmts.v[to.st]->name, S->p->stmts.v[from.st]->name);
-  tp_query_long(S, PATIENCE);
+  tp_query_long(S, TP_TUNE_DEP_BUDGETS);
   isl_map *m = r->upto && w->kind == TP_ACC_UPDATE ? through_early(S, from, to) : through(S, w, r);
   if (!tp_query_end(S) || !m) return false;
   if (isl_map_plain_is_empty(m) == isl_bool_true || (!sure && tp_map_empty(S, m))) return true;
@@ -119,7 +117,7 @@ static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m) {
 
 /* Soft: where a statement updates an array in place along its outermost dim (a parameter), the other readers of the old value go first, so that one copy
  * is enough. `old`: the statement's read of it. */
-static void update_deps(tp_sched *S, place old, const uses *u) {
+static void update_deps(tp_sched *S, tp_place old, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[old.st];
   const tp_access *w = NULL, *r = access_at(S, old);
   int64_t lo, hi;
@@ -129,7 +127,7 @@ static void update_deps(tp_sched *S, place old, const uses *u) {
   isl_map *self = tp_keep_map(S, isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel))));
   if (!self || !tp_const_distance(S, self, 0, 0, &lo, &hi) || lo != hi || lo < 1) return;
   for (int i = 0; i < u->reads.n; i++) {
-    place q = u->reads.v[i];
+    tp_place q = u->reads.v[i];
     if (q.st == old.st) continue;
     isl_map *m = isl_map_apply_range(isl_map_copy(access_at(S, q)->rel), isl_map_reverse(isl_map_copy(r->rel)));
     tp_keep_map(S, m);
@@ -192,7 +190,7 @@ static bool pace_deps(tp_sched *S) {
 }
 
 /* Has every point of the end that the guard reads been begun by then? */
-static bool is_begun(tp_sched *S, const uses *u, place r) {
+static bool is_begun(tp_sched *S, const uses *u, tp_place r) {
   bool any = false;
   for (int w = 0; w < u->writes.n; w++) {
     tp_query(S);
@@ -237,7 +235,7 @@ static bool newest_deps(tp_sched *S, int st, const uses *u) {
   tp_at at[64];
   for (int d = 0; to && d < to->ndim; d++) at[d] = (tp_at){ .lo = tp_ix_sym(S->ix, to->dim[d]) };
   for (int w = 0; to && w < u[to->id].writes.n; w++) {
-    place last = u[to->id].writes.v[w];
+    tp_place last = u[to->id].writes.v[w];
     isl_map *same = tp_rel_at(S->ix, from->ndim, from->dim, to->ndim, to->dim, at);
     same = isl_map_apply_range(isl_map_apply_range(isl_map_copy(s->acc[0].rel), same), isl_map_reverse(isl_map_copy(access_at(S, last)->rel)));
     if (!tp_keep_map(S, same)) return false;

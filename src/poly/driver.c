@@ -10,11 +10,11 @@ typedef struct group {
   int pos;
 } group;
 
-typedef struct { TP_VEC(int) in, out; } ends;   /* arcs of a component from and to others */
+typedef struct { TP_VEC(int) in, out; } arc_ends;   /* arcs of a component from and to others */
 
 typedef struct fusion {
   tp_sched *S; tp_level *L;
-  ends *end;
+  arc_ends *end;
   int *waiting;                                 /* by component: arcs from components not yet placed */
   group **of;                                   /* by component */
   TP_VEC(group *) all;                          /* in order */
@@ -38,10 +38,10 @@ static tp_wt offset(const fusion *f, int st, int s) {
   return tp_wt_c(0);
 }
 
-static tp_wt shift_of(const fusion *f, int st, int s) { return tp_wt_add(f->S, scc_of(f, st)->c, offset(f, st, s)); }
+static tp_wt fused_shift(const fusion *f, int st, int s) { return tp_wt_add(f->S, scc_of(f, st)->c, offset(f, st, s)); }
 
 static void index_arcs(fusion *f) {
-  f->end = TP_NEWN(f->S->a, ends, f->L->nscc);
+  f->end = TP_NEWN(f->S->a, arc_ends, f->L->nscc);
   f->waiting = TP_NEWN(f->S->a, int, f->L->nscc);
   f->of = TP_NEWN(f->S->a, group *, f->L->nscc);
   f->list = TP_NEWN(f->S->a, int, f->L->nscc);
@@ -57,7 +57,7 @@ static void index_arcs(fusion *f) {
   }
 }
 
-static void place(fusion *f, int k, group *g, tp_wt c) {
+static void group_place(fusion *f, int k, group *g, tp_wt c) {
   f->L->scc[k].placed = true;
   f->L->scc[k].c = c;
   f->of[k] = g;
@@ -105,7 +105,7 @@ static bool asked(const fusion *f, int e, const group *g, bool pinned, tp_wt *c)
   tp_sched *S = f->S;
   int u = dep(f, e)->src, v = dep(f, e)->dst, du = dim_in(f, u, g), dv = dim_in(f, v, g);
   tp_ask_dep(S, "how far '%s' runs behind '%s'", dep(f, e));
-  tp_wt w = tp_distance(S, f->L->arcs.v[e].map, du, dv, g->s), from = shift_of(f, u, g->s);
+  tp_wt w = tp_distance(S, f->L->arcs.v[e].map, du, dv, g->s), from = fused_shift(f, u, g->s);
   tp_wt row = tp_wt_sub(S, from, w);            /* shift that v's statement needs */
   if (row.bad) return false;
   if ((pinned && !scc_of(f, u)->pinned) || !tp_wt_le(S, tp_wt_c(0), w)) {      /* delayed past u's end for all bounds: nothing would be fused */
@@ -128,7 +128,7 @@ static bool may_run_ahead(const fusion *f, int k, const group *g, tp_wt c) {
     for (int j = 0; j < f->end[k].in.n; j++) {
       int u = dep(f, f->end[k].in.v[j])->src;
       if (group_of(f, u) != g) continue;
-      if (!tp_wt_le(S, tp_wt_add(S, tp_first_row(S, u, dim_in(f, u, g), g->s), shift_of(f, u, g->s)), first)) return false;
+      if (!tp_wt_le(S, tp_wt_add(S, tp_first_row(S, u, dim_in(f, u, g), g->s), fused_shift(f, u, g->s)), first)) return false;
     }
   }
   return true;
@@ -155,7 +155,7 @@ static bool take_in(fusion *f, int k, group *g) {
   const tp_scc *c = &f->L->scc[k];
   tp_wt shift;
   if (pick_label(c) != g->label || !pick_sign(c, g->s) || g->pinned || !shift_in(f, k, g, &shift)) return false;
-  place(f, k, g, shift);
+  group_place(f, k, g, shift);
   return true;
 }
 
@@ -164,7 +164,7 @@ static void absorb(fusion *f, group *g) { (void)sweeps(f, take_in, g); }
 static group *new_group(fusion *f, int k, bool loop, int s) {
   group *g = TP_NEW(f->S->a, group);
   *g = (group){ .loop = loop, .label = pick_label(&f->L->scc[k]), .s = s, .pinned = f->L->scc[k].pinned };
-  place(f, k, g, tp_wt_c(0));
+  group_place(f, k, g, tp_wt_c(0));
   TP_PUSH(f->S->a, &f->all, g);
   return g;
 }
@@ -218,7 +218,7 @@ static void fuse(fusion *f) {
 
 /* ---- moves ---- */
 
-static void number(fusion *f) {
+static void number_groups(fusion *f) {
   for (int i = 0; i < f->all.n; i++) f->all.v[i]->pos = i;
 }
 
@@ -238,7 +238,7 @@ static bool copies_window(const fusion *f, const group *g) {
 static group *first_consumer(const fusion *f, const group *g) {
   group *best = NULL;
   for (int j = 0; j < g->scc.n; j++) {
-    const ends *x = &f->end[g->scc.v[j]];
+    const arc_ends *x = &f->end[g->scc.v[j]];
     if (has_effect(f, g->scc.v[j])) return NULL;
     for (int i = 0; i < x->in.n && !copies_window(f, g); i++)
       if (group_of(f, dep(f, x->in.v[i])->src) != g) return NULL;
@@ -258,7 +258,7 @@ static void move_group(fusion *f, int at) {
   if (end <= at + 1) return;
   for (int i = at; i + 1 < end; i++) f->all.v[i] = f->all.v[i + 1];
   f->all.v[end - 1] = g;
-  number(f);
+  number_groups(f);
 }
 
 /* Greatest shift with which component k can run in g before its consumers there. False: none of use. */
@@ -269,7 +269,7 @@ static bool latest_shift(const fusion *f, int k, const group *g, tp_wt *out) {
     if (group_of(f, v) != g) continue;
     tp_ask_dep(f->S, "how far '%s' runs behind '%s'", dep(f, e));
     tp_wt w = tp_distance(f->S, f->L->arcs.v[e].map, dim_in(f, u, g), dim_in(f, v, g), g->s);
-    w = tp_wt_sub(f->S, tp_wt_add(f->S, shift_of(f, v, g->s), w), offset(f, u, g->s));
+    w = tp_wt_sub(f->S, tp_wt_add(f->S, fused_shift(f, v, g->s), w), offset(f, u, g->s));
     *out = any ? tp_wt_min(f->S, *out, w) : w;
     any = true;
     if (out->bad) return false;
@@ -308,7 +308,7 @@ static bool could_move(const fusion *f, int k, const group *to) {
   return !has_effect(f, k) && from->loop && to->loop && !to->pinned && to->label == from->label && pick_sign(&f->L->scc[k], to->s);
 }
 
-static bool add(fusion *f, int k, const group *to) {
+static bool group_add(fusion *f, int k, const group *to) {
   if (f->in[k]) return true;
   if (!could_move(f, k, to)) return false;
   f->in[k] = true;
@@ -321,15 +321,15 @@ static bool add(fusion *f, int k, const group *to) {
 static bool company(fusion *f, const group *to) {
   const group *from = f->of[f->list[0]];
   for (int at = 0; at < f->nlist; at++) {
-    const ends *x = &f->end[f->list[at]];
+    const arc_ends *x = &f->end[f->list[at]];
     for (int i = 0; i < x->in.n && !f->of[f->list[at]]->pinned; i++) {
       const tp_dep *d = dep(f, x->in.v[i]);
       int u = f->L->of[d->src];
-      if (d->arr >= 0 && f->of[u] == from && !f->in[u] && !array_read(f, d->arr, f->list[at], to, NULL) && !add(f, u, to)) return false;
+      if (d->arr >= 0 && f->of[u] == from && !f->in[u] && !array_read(f, d->arr, f->list[at], to, NULL) && !group_add(f, u, to)) return false;
     }
     for (int i = 0; i < x->out.n; i++) {
       int v = f->L->of[dep(f, x->out.v[i])->dst];
-      if (f->of[v]->pos < to->pos && ((f->of[v] != from && !f->of[v]->pinned) || !add(f, v, to))) return false;
+      if (f->of[v]->pos < to->pos && ((f->of[v] != from && !f->of[v]->pinned) || !group_add(f, v, to))) return false;
     }
   }
   return true;
@@ -350,7 +350,7 @@ static bool arrive(fusion *f, int k, group *to) {
 }
 
 static bool consumers_there(const fusion *f, int k, const group *to) {
-  const ends *x = &f->end[k];
+  const arc_ends *x = &f->end[k];
   for (int i = 0; i < x->out.n; i++) {
     int v = f->L->of[dep(f, x->out.v[i])->dst];
     if (f->in[v] && f->of[v] != to) return false;
@@ -394,7 +394,7 @@ static bool move_scc(fusion *f, int k) {
     if (g != from && !g->pinned && (!to || g->pos < to->pos)) to = g;
   }
   if (!to || from->pinned) return false;
-  bool moved = add(f, k, to) && company(f, to) && arrive_all(f, to);
+  bool moved = group_add(f, k, to) && company(f, to) && arrive_all(f, to);
   while (f->nlist) f->in[f->list[--f->nlist]] = false;
   return moved;
 }
@@ -411,7 +411,7 @@ static void shift_scc(fusion *f, int k) {
 }
 
 static void move(fusion *f) {
-  number(f);
+  number_groups(f);
   for (int i = f->all.n - 1; i >= 0; i--) {
     group *g = f->all.v[i];
     for (int j = g->scc.n - 1; j >= 0 && g->loop; j--) {
@@ -550,11 +550,11 @@ static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *o
   int n = 0, *st = TP_NEWN(S->a, int, x->nmem);
   for (int i = 0; i < f->L->nst; i++)           /* in program order */
     if (group_of(f, f->L->st[i]) == g) st[n++] = f->L->st[i];
-  for (int i = 0; i < n; i++) x->mem[i] = tp_mem_make(S, st[i], dim_in(f, st[i], g), g->s, shift_of(f, st[i], g->s));
+  for (int i = 0; i < n; i++) x->mem[i] = tp_mem_make(S, st[i], dim_in(f, st[i], g), g->s, fused_shift(f, st[i], g->s));
   tp_blocks *b = tp_blocks_of(S, f->L, x, &f->L->arcs);
   if (b) return blocked(S, x, b, depth, &f->L->arcs, out);
   if (lost_call(S, x)) {
-    S->nocut = true;
+    tp_give_up(S->p, TP_RX_CUTS);
     return TP_S_RESTART;
   }
   TP_PUSH(S->a, out, x);
@@ -614,10 +614,10 @@ static tp_sres schedule(tp_sched *S, int depth, int nst, const int *st, const tp
 
 /* ---- paths: each statement's way down the result ---- */
 
-static void paths(tp_sched *S, const tp_items *seq, tp_step *way, int depth) {
+static void paths(tp_sched *S, const tp_items *seq, tp_way *way, int depth) {
   for (int i = 0; i < seq->n; i++) {
     tp_item *x = seq->v[i];
-    way[depth] = (tp_step){ i, x->st < 0 ? x : NULL, NULL };
+    way[depth] = (tp_way){ i, x->st < 0 ? x : NULL, NULL };
     if (x->st < 0) {
       paths(S, &x->body, way, depth + 1);
       for (int m = 0; m < x->nmem; m++) S->st[x->mem[m].st].path[depth].mem = &x->mem[m];
@@ -662,13 +662,13 @@ static bool begin(tp_sched *S) {
   }
   S->freectx = any ? tp_keep_set(S, free_) : NULL;
   if (!any) isl_set_free(free_);
-  return tp_isl_check(S->ix, (tp_pos){ 0 }, S->err);
+  return tp_isl_check(S->ix, TP_NOWHERE, S->err);
 }
 
 static tp_sres attempt(tp_sched *S) {
   if (!begin(S)) return TP_S_FAIL;
   if (!tp_deps(S)) {
-    if (tp_isl_check(S->ix, (tp_pos){ 0 }, S->err)) tp_fail(S->err, TP_E_AFFINE, (tp_pos){ 0 }, "affine: what must run before what could not be worked out");
+    if (tp_isl_check(S->ix, TP_NOWHERE, S->err)) tp_fail(S->err, TP_E_AFFINE, TP_NOWHERE, "affine: what must run before what could not be worked out");
     tp_tell_unknown(S->p, S->err);
     return TP_S_FAIL;
   }
@@ -680,17 +680,46 @@ static tp_sres attempt(tp_sched *S) {
   for (int e = 0; e < S->deps.n; e++) TP_PUSH(S->a, &all, (tp_arc){ e, S->deps.v[e].map });
   r = schedule(S, 0, n, st, &all, &S->top);
   if (r != TP_S_OK) return r;
-  paths(S, &S->top, TP_NEWN(S->a, tp_step, max_depth(&S->top) + 1), 0);
+  paths(S, &S->top, TP_NEWN(S->a, tp_way, max_depth(&S->top) + 1), 0);
   return TP_S_OK;
 }
 
-static bool any_vec(const tp_poly *p) {
-  for (int i = 0; i < p->stmts.n; i++)
-    if (p->stmts.v[i]->vec) return true;
+/* ---- what is given up where that does not work out (relax.def) ---- */
+
+typedef enum { MIDWAY, ORDER, STORAGE } relax_when;
+
+static bool has_none(const tp_sched *S) { (void)S; return false; }
+static bool has_cuts(const tp_sched *S) { return has_none(S); }
+static bool has_outlines(const tp_sched *S) { return S->hulled; }
+
+static bool has_calls(const tp_sched *S) {
+  bool any = false;
+  for (int i = 0; i < S->p->stmts.n; i++) any |= S->p->stmts.v[i]->vec != 0;
+  return any;
+}
+
+static bool has_blocks(const tp_sched *S) {
+  bool any = false;
+  for (int i = 0; i < S->p->stmts.n; i++) any |= S->p->stmts.v[i]->bdim >= 0;
+  return any && !S->p->block && !S->p->ticks;
+}
+
+static const struct { relax_when when; bool (*there)(const tp_sched *); } relaxations[] = {
+#define R(N, when, there, says) { when, there },
+#include "poly/relax.def"
+#undef R
+};
+
+static bool relax(tp_sched *S, relax_when when) {
+  for (int k = 0; k < TP_NRELAX; k++) {
+    if (relaxations[k].when != when || tp_without(S->p, (tp_relax)k) || !relaxations[k].there(S)) continue;
+    tp_give_up(S->p, (tp_relax)k);
+    return true;
+  }
   return false;
 }
 
-/* A schedule that passes the proof; vector dims are given up if they are in the way. */
+/* A schedule that passes the proof. */
 static bool find_order(tp_sched *S, tp_error *err) {
   for (;;) {
     tp_error mine = { 0 };
@@ -703,11 +732,11 @@ static bool find_order(tp_sched *S, tp_error *err) {
     S->p->unproved = NULL;
     S->p->proved = r == TP_S_OK && tp_prove(S, &S->p->unproved);
     S->p->ms_proof += 1e3 * (tp_now() - t0);
+    S->err = err;
     if (S->p->proved) return true;
-    if (S->hulled && !S->exact) { S->exact = true; continue; }
-    if (any_vec(S->p) && !S->novec) { S->novec = true; continue; }
+    if (relax(S, ORDER)) continue;
     if (r == TP_S_OK) {
-      tp_fail(&mine, TP_E_CYCLE, (tp_pos){ 0 }, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");
+      tp_fail(&mine, TP_E_CYCLE, TP_NOWHERE, "the order found for the loops could not be proved: %s", S->p->unproved ? S->p->unproved : "?");
       tp_tell_unknown(S->p, &mine);
     }
     if (err && err->code == TP_OK) *err = mine;
@@ -715,52 +744,43 @@ static bool find_order(tp_sched *S, tp_error *err) {
   }
 }
 
-static bool any_blocks(const tp_poly *p) {
-  for (int i = 0; i < p->stmts.n; i++)
-    if (p->stmts.v[i]->bdim >= 0) return true;
-  return false;
+/* What an order keeps; false: of some array that was too hard to say, so all of it is kept. */
+static bool keep_enough(tp_sched *S) {
+  double t0 = tp_now();
+  tp_settle_guards(S);
+  tp_dense_vectors(S);
+  tp_behind(S);
+  bool known = tp_live(S);
+  S->p->ms_live += 1e3 * (tp_now() - t0);
+  return known;
 }
 
-/* An order and what it keeps. Blocks for which that is too hard to say are given up: they would keep everything. */
-static bool find_storage(tp_sched *S, tp_error *err) {
+static bool fill_schedule(tp_sched *S, tp_error *err) {
   tp_poly *p = S->p;
   uint32_t *dense = TP_NEWN(S->a, uint32_t, p->arrs.n);
   int nover = p->nover, nunknown = p->unknown.n;
   for (int i = 0; i < p->arrs.n; i++) dense[i] = p->arrs.v[i]->dense;
-  for (;;) {
-    if (!find_order(S, err)) return false;
-    if (p->judge) return true;
-    S->err = err;
-    double t0 = tp_now();
-    tp_settle_guards(S);
-    tp_dense_vectors(S);
-    tp_behind(S);
-    bool known = tp_live(S);
-    p->ms_live += 1e3 * (tp_now() - t0);
-    if (known || p->noblock || p->block || p->ticks || !any_blocks(p)) return true;
-    p->noblock = true;
+  if (!find_order(S, err)) return false;
+  if (p->judge) return true;
+  while (!keep_enough(S) && relax(S, STORAGE)) {
     p->nover = nover;
     p->unknown.n = nunknown;
     for (int i = 0; i < p->arrs.n; i++) p->arrs.v[i]->dense = dense[i], p->arrs.v[i]->align = NULL;
+    if (!find_order(S, err)) return false;
   }
-}
-
-static bool fill(tp_sched *S, tp_error *err) {
-  if (!find_storage(S, err)) return false;
-  if (S->p->judge) return true;
   double t0 = tp_now();
   bool ok = tp_make_tree(S);
-  S->p->ms_tree += 1e3 * (tp_now() - t0);
+  p->ms_tree += 1e3 * (tp_now() - t0);
   return ok;
 }
 
 bool tp_schedule(tp_poly *p, tp_error *err) {
   tp_sched *S = TP_NEW(p->a, tp_sched);
-  *S = (tp_sched){ .p = p, .novec = p->novec, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
+  *S = (tp_sched){ .p = p, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
   isl_ctx_reset_error(S->ctx);
   const char *budget = tp_setting("TEMPO_ISL_BUDGET");
-  p->budget = budget && atoll(budget) > 0 ? atoll(budget) : 1000000;
-  bool ok = fill(S, err) && tp_late_checks(p, err);
+  p->budget = budget && atoll(budget) > 0 ? atoll(budget) : TP_TUNE_ISL_BUDGET;
+  bool ok = fill_schedule(S, err) && tp_late_checks(p, err);
   tp_pools_free(S);
   isl_ctx_reset_error(S->ctx);
   return ok;

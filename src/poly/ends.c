@@ -7,13 +7,11 @@
  * added for points before t. */
 #include "poly/lower.h"
 
-static tp_ictx *C(const tp_poly *p) { return p->g->ix; }
-
 /* ---- the table ---- */
 
 static const char *end_name(tp_poly *p, const tp_stop *s, const tp_ix *const *at) {
   const char *name = tp_printf(p->a, "%s_end", s->dim->bound->name);
-  for (int i = 0; i < s->ndom; i++) name = tp_printf(p->a, "%s%s%s", name, i ? ", " : "(", at[i] ? tp_ix_str(C(p), at[i]) : "*");
+  for (int i = 0; i < s->ndom; i++) name = tp_printf(p->a, "%s%s%s", name, i ? ", " : "(", at[i] ? tp_ix_str(p->g->ix, at[i]) : "*");
   return s->ndom ? tp_printf(p->a, "%s)", name) : name;
 }
 
@@ -24,7 +22,7 @@ const tp_sym *tp_end_of(tp_poly *p, int stop, const tp_ix *const *at) {
     for (int d = 0; same && d < s->ndom; d++) same = p->ends.v[i].at[d] == at[d];
     if (same) return p->ends.v[i].sym;
   }
-  const tp_sym *sym = tp_sym_var(C(p), end_name(p, s, at));
+  const tp_sym *sym = tp_sym_var(p->g->ix, end_name(p, s, at));
   TP_PUSH(p->a, &p->ends, (tp_end){ stop, sym, tp_dup(p->a, at, sizeof *at * (size_t)s->ndom) });
   return sym;
 }
@@ -66,9 +64,9 @@ const tp_ix *tp_at_dims(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *
   for (int i = 0; i < ns; i++) {
     if (!tp_ix_mentions(e, p->g->stops.v[i].sym)) continue;
     from[m] = p->g->stops.v[i].sym;
-    to[m++] = tp_ix_sym(C(p), end_at(p, i, n, dims, at));
+    to[m++] = tp_ix_sym(p->g->ix, end_at(p, i, n, dims, at));
   }
-  return tp_ix_subst(C(p), e, m, from, to);
+  return tp_ix_subst(p->g->ix, e, m, from, to);
 }
 
 const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_ix *const *at) { return tp_at_dims(p, e, n->ndom, n->dom, at); }
@@ -85,17 +83,17 @@ const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const
       at[d] = x.at[d];
       for (int k = 0; k < n && at[d]; k++)
         if ((gone >> k & 1) && tp_ix_mentions(at[d], dims[k])) at[d] = NULL;
-      if (at[d]) at[d] = tp_ix_subst(C(p), at[d], n, dims, to);
+      if (at[d]) at[d] = tp_ix_subst(p->g->ix, at[d], n, dims, to);
     }
     TP_PUSH(p->a, &from, x.sym);
-    TP_PUSH(p->a, &by, tp_ix_sym(C(p), tp_end_of(p, x.stop, at)));
+    TP_PUSH(p->a, &by, tp_ix_sym(p->g->ix, tp_end_of(p, x.stop, at)));
   }
   for (int k = 0; k < n; k++)
     if (!(gone >> k & 1)) {
       TP_PUSH(p->a, &from, dims[k]);
       TP_PUSH(p->a, &by, to[k]);
     }
-  return tp_ix_subst(C(p), e, from.n, from.v, by.v);
+  return tp_ix_subst(p->g->ix, e, from.n, from.v, by.v);
 }
 
 /* An upper bound of an extent, whatever was reached, also nothing: T - t is at most T, 5 - T at most 5. */
@@ -107,14 +105,14 @@ const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *c
 
 /* ---- guards ---- */
 
-static const tp_ix *at_least(const tp_poly *p, const tp_sym *end, const tp_ix *least) { return tp_ix_cmp(C(p), TP_GE, tp_ix_sym(C(p), end), least); }
+static const tp_ix *at_least(const tp_poly *p, const tp_sym *end, const tp_ix *least) { return tp_ix_cmp(p->g->ix, TP_GE, tp_ix_sym(p->g->ix, end), least); }
 
 const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at) {
   const tp_ix *all = NULL;
   for (int i = 0; i < p->g->stops.n; i++)
     for (int d = 0; d < n->ndom; d++) {
       if (n->dom[d] != p->g->stops.v[i].dim || !at[d]) continue;
-      all = tp_ix_both(C(p), all, at_least(p, end_at(p, i, n->ndom, n->dom, at), tp_ix_addc(C(p), at[d], 1)));
+      all = tp_ix_both(p->g->ix, all, at_least(p, end_at(p, i, n->ndom, n->dom, at), tp_ix_addc(p->g->ix, at[d], 1)));
     }
   return all;
 }
@@ -124,8 +122,8 @@ bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const 
   int64_t coef;
   if (!x) return false;
   *end = tp_next_end(p, x, 0);
-  if (*end < 0 || tp_ix_kind(x) != TP_IX_GE0 || !tp_ix_linear_in(C(p), tp_ix_arg(x, 0), p->ends.v[*end].sym, &coef, &rest) || coef != 1) *end = -1;
-  else *least = tp_ix_neg(C(p), rest);
+  if (*end < 0 || tp_ix_kind(x) != TP_IX_GE0 || !tp_ix_linear_in(p->g->ix, tp_ix_arg(x, 0), p->ends.v[*end].sym, &coef, &rest) || coef != 1) *end = -1;
+  else *least = tp_ix_neg(p->g->ix, rest);
   return true;
 }
 
@@ -139,12 +137,12 @@ static int calls_over(const tp_stmt *s, const tp_ix *e, int *d) {
 
 /* Where the call's range of dim d begins, or before. */
 static const tp_ix *range_begin(const tp_poly *p, const tp_stmt *s, const tp_tree *run, int d) {
-  return d == s->bdim ? tp_ix_sub(C(p), tp_ix_mulc(C(p), run->arg[d], s->block), s->bshift) : s->vlo[d];
+  return d == s->bdim ? tp_ix_sub(p->g->ix, tp_ix_mulc(p->g->ix, run->arg[d], s->block), s->bshift) : s->vlo[d];
 }
 
 /* One part: end >= least. NULL: it depends on several dims that the call runs over. */
 static const tp_ix *part_run(tp_poly *p, const tp_stmt *s, tp_tree *run, const tp_sym *end, const tp_ix *least) {
-  tp_ictx *c = C(p);
+  tp_ictx *c = p->g->ix;
   const tp_ix *e = tp_move_ends(p, tp_ix_sym(c, end), s->ndim, s->dim, run->arg, s->vec), *rest;
   int64_t coef;
   int d, n = calls_over(s, least, &d);
@@ -161,7 +159,7 @@ const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run) {
   const tp_ix *all = NULL, *least;
   int end;
   for (int k = 0; tp_guard_part(p, s->guard, k, &end, &least); k++)
-    if (!s->acc[s->gacc + k].idle) all = tp_ix_both(C(p), all, part_run(p, s, run, p->ends.v[end].sym, least));
+    if (!s->acc[s->gacc + k].idle) all = tp_ix_both(p->g->ix, all, part_run(p, s, run, p->ends.v[end].sym, least));
   return all;
 }
 
@@ -182,5 +180,5 @@ const tp_sym *tp_stop_sym(const tp_poly *p, int arr) {
 tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim) {
   bool lo = tp_next_end(p, at.lo, 0) >= 0, hi = at.range && tp_next_end(p, at.hi, 0) >= 0;
   if (!lo && !hi) return at;
-  return (tp_at){ true, lo ? tp_ix_const(C(p), 0) : at.lo, hi || !at.range ? tp_ix_sym(C(p), dim->bound) : at.hi };
+  return (tp_at){ true, lo ? tp_ix_const(p->g->ix, 0) : at.lo, hi || !at.range ? tp_ix_sym(p->g->ix, dim->bound) : at.hi };
 }

@@ -3,11 +3,11 @@
 #include "poly/sched.h"
 #include <stdlib.h>
 
+int tp_by_int(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
 /* ---- components ---- */
 
 typedef struct { tp_sched *S; tp_level *L; int *num, *low, *stack, *head, *next; bool *on; int n, sp; } tarjan;
-
-static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 static void close_component(tarjan *t, int root) {
   tp_level *L = t->L;
@@ -17,19 +17,19 @@ static void close_component(tarjan *t, int root) {
   while (t->stack[--from] != root) {}
   c->n = t->sp - from;
   c->st = tp_dup(t->S->a, t->stack + from, sizeof(int) * (size_t)c->n);
-  qsort(c->st, (size_t)c->n, sizeof(int), by_number);
+  qsort(c->st, (size_t)c->n, sizeof(int), tp_by_int);
   for (int i = 0; i < c->n; i++) { L->of[c->st[i]] = L->nscc; t->on[c->st[i]] = false; }
   t->sp = from;
   L->nscc++;
 }
 
-static void visit(tarjan *t, int u) {
+static void tarjan_visit(tarjan *t, int u) {
   t->num[u] = t->low[u] = ++t->n;
   t->stack[t->sp++] = u;
   t->on[u] = true;
   for (int e = t->head[u]; e >= 0; e = t->next[e]) {
     int v = tp_dep_of(t->S, &t->L->arcs.v[e])->dst;
-    if (!t->num[v]) { visit(t, v); t->low[u] = TP_MIN(t->low[u], t->low[v]); }
+    if (!t->num[v]) { tarjan_visit(t, v); t->low[u] = TP_MIN(t->low[u], t->low[v]); }
     else if (t->on[v]) t->low[u] = TP_MIN(t->low[u], t->num[v]);
   }
   if (t->low[u] == t->num[u]) close_component(t, u);
@@ -51,7 +51,7 @@ static void find_sccs(tp_sched *S, tp_level *L) {
   L->of = TP_NEWN(S->a, int, N);
   L->at = TP_NEWN(S->a, int, N);
   for (int i = 0; i < L->nst; i++)
-    if (!t.num[L->st[i]]) visit(&t, L->st[i]);
+    if (!t.num[L->st[i]]) tarjan_visit(&t, L->st[i]);
   qsort(L->scc, (size_t)L->nscc, sizeof *L->scc, by_first);
   for (int c = 0; c < L->nscc; c++)
     for (int i = 0; i < L->scc[c].n; i++) { L->of[L->scc[c].st[i]] = c; L->at[L->scc[c].st[i]] = i; }
@@ -123,13 +123,12 @@ static int arc_src(const fit *f, int e) { return f->L->at[arc_dep(f, e)->src]; }
 static int arc_dst(const fit *f, int e) { return f->L->at[arc_dep(f, e)->dst]; }
 
 static bool weigh(fit *f) {
-  enum { SAMPLE = 7 };
   for (int e = 0; e < f->in->n; e++) {
     const tp_dep *d = arc_dep(f, e);
     tp_ask_dep(f->S, "how far '%s' runs behind '%s'", d);
     f->w[e] = tp_distance(f->S, f->in->v[e].map, tp_dim_of(f->S, d->src, f->label), tp_dim_of(f->S, d->dst, f->label), f->s);
     if (f->w[e].bad || (d->src == d->dst && !tp_wt_le(f->S, tp_wt_c(0), f->w[e]))) return false;
-    f->at[e] = tp_wt_at(f->S, f->w[e], SAMPLE);
+    f->at[e] = tp_wt_at(f->S, f->w[e], TP_TUNE_VOTE_BOUND);
     if (d->src == d->dst) continue;
     TP_PUSH(f->S->a, &f->into[arc_dst(f, e)], e);
     TP_PUSH(f->S->a, &f->from[arc_src(f, e)], e);
@@ -365,7 +364,7 @@ static bool by_distance(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_
 typedef struct { bool never, exact; isl_map *map; } meeting;     /* map NULL: all of it, or not known */
 
 /* The pairs of m in equal rows; the same objects give the same answer. */
-static const meeting *meet(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
+static const meeting *meeting_of(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
   struct { const void *m, *u, *v; char what[8]; } key = { m, u, v, "meeting" };
   meeting *x = tp_hmap_get(&S->memo, &key, sizeof key);
   if (x) return x;
@@ -386,7 +385,7 @@ bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, t
   bool keep;
   if (by_distance(S, e, u, v, &keep)) { *exact = keep; return keep; }
   tp_ask_dep(S, "in which iterations '%s' needs '%s'", tp_dep_of(S, e));
-  const meeting *x = meet(S, e->map, u->row, v->row);
+  const meeting *x = meeting_of(S, e->map, u->row, v->row);
   *exact = x->exact;
   if (x->map) out->map = x->map;
   return !x->never;
@@ -401,7 +400,7 @@ static int find_cand(const tp_scc *c, const tp_sym *label) {
 }
 
 /* From the components chosen in this stage along arcs. */
-static void spread(tp_sched *S, tp_level *L, int nq, int *q) {
+static void spread_level(tp_sched *S, tp_level *L, int nq, int *q) {
   for (int i = 0; i < nq; i++)
     for (int j = 0; j < L->outer[q[i]].n; j++) {
       const tp_dep *d = tp_dep_of(S, &L->arcs.v[L->outer[q[i]].v[j]]);
@@ -461,27 +460,25 @@ static bool carries_none(tp_sched *S, const tp_level *L, int k, const tp_sym *la
   return true;
 }
 
-enum { SAMPLE = 64 };                           /* what bounds of dims count as */
-
 /* Bytes that an arc keeps alive from row to row of a loop over this dim: whole rows, as many as the reader lies behind; all if it isn't in the loop. */
 static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) {
   const tp_dep *d = tp_dep_of(S, e);
   if (d->arr < 0) return 0;
   const tp_arr *x = S->p->arrs.v[d->arr];
-  double row = (double)tp_dtype_size(x->dtype), rows = SAMPLE;
+  double row = (double)tp_dtype_size(x->dtype), rows = TP_TUNE_SAMPLE_BOUND;
   int u = tp_dim_of(S, d->src, label), v = tp_dim_of(S, d->dst, label);
   if (!tp_dom_has(x->ndim, x->dim, label)) return 0;
-  for (int k = 0; k < x->ndim; k++) row *= x->dim[k] == label ? 1 : SAMPLE;
+  for (int k = 0; k < x->ndim; k++) row *= x->dim[k] == label ? 1 : TP_TUNE_SAMPLE_BOUND;
   for (int k = 0; k < x->rank; k++) {
     int64_t n;
-    row *= tp_ix_is_const(x->shape[k], &n) ? (double)n : SAMPLE;
+    row *= tp_ix_is_const(x->shape[k], &n) ? (double)n : TP_TUNE_SAMPLE_BOUND;
   }
   if (u >= 0 && v >= 0) {
     tp_ask_dep(S, "how far '%s' runs behind '%s'", d);
     tp_wt w = tp_distance(S, e->map, u, v, -s);
-    if (!w.bad) rows = (double)-tp_wt_at(S, w, SAMPLE);
+    if (!w.bad) rows = (double)-tp_wt_at(S, w, TP_TUNE_SAMPLE_BOUND);
   }
-  return row * TP_MIN(TP_MAX(rows, 0), SAMPLE);
+  return row * TP_MIN(TP_MAX(rows, 0), TP_TUNE_SAMPLE_BOUND);
 }
 
 /* What a loop over a candidate keeps alive; of each array what its last reader asks for. */
@@ -524,9 +521,9 @@ static void stage(tp_sched *S, tp_level *L, bool rec, bool several) {
     if (c->pick >= 0 || !c->ncand || c->rec != rec || (c->ncand > 1) != several) continue;
     c->pick = several ? best_dim(S, L, k) : 0;
     q[nq++] = k;
-    if (several) { spread(S, L, nq, q); nq = 0; }      /* one at a time: the next may follow */
+    if (several) { spread_level(S, L, nq, q); nq = 0; }      /* one at a time: the next may follow */
   }
-  spread(S, L, nq, q);
+  spread_level(S, L, nq, q);
 }
 
 void tp_choose_recurrences(tp_sched *S, tp_level *L) {

@@ -6,10 +6,6 @@
 #include "poly/sched.h"
 #include <stdlib.h>
 
-enum { NEARLY = 2 };                            /* slots given away to have the whole extent */
-enum { EXACTLY = 30000, PIECES = 16 };          /* isl operations for a greatest distance of a piece, and pieces; more, and it is estimated */
-
-typedef struct { int st, acc; } place;
 typedef struct {                                /* what arrays have in common that are accessed alike */
   bool ok; const tp_ix **width;
   tp_sets delta;                                /* by last read */
@@ -18,19 +14,19 @@ typedef struct {                                /* what arrays have in common th
 typedef struct {
   tp_sched *S; tp_arr *x;
   tp_hmap *known;                               /* answers */
-  TP_VEC(place) writes, reads;                  /* updates count as reads */
+  TP_VEC(tp_place) writes, reads;                  /* updates count as reads */
   tp_ints *marks;                               /* by level: the places of its writes in their sequences, ascending; a read's place counts by these only */
   int ncol, *level; bool *isrow;                /* columns of the times that tell its accesses apart */
   tp_ints last;                                 /* reads that no other one comes after whatever is written in between */
   isl_set *late;                                /* more of it, where far statements run as late as they may; NULL: none */
   answer *a;
 } life;
-enum { UNASKED = -2 };
+enum { NOT_ASKED = -2 };
 
-static const tp_stmt *stmt(const life *f, place p) { return f->S->p->stmts.v[p.st]; }
-static const tp_access *acc(const life *f, place p) { return &stmt(f, p)->acc[p.acc]; }
-static const tp_sst *way(const life *f, place p) { return &f->S->st[p.st]; }
-static place nth(const life *f, int i) { return i < f->writes.n ? f->writes.v[i] : f->reads.v[i - f->writes.n]; }
+static const tp_stmt *stmt(const life *f, tp_place p) { return f->S->p->stmts.v[p.st]; }
+static const tp_access *acc(const life *f, tp_place p) { return &stmt(f, p)->acc[p.acc]; }
+static const tp_sst *way(const life *f, tp_place p) { return &f->S->st[p.st]; }
+static tp_place nth(const life *f, int i) { return i < f->writes.n ? f->writes.v[i] : f->reads.v[i - f->writes.n]; }
 static int count(const life *f) { return f->writes.n + f->reads.n; }
 
 /* ---- shared loops ---- */
@@ -50,7 +46,7 @@ static int common_loops(const life *f) {
 /* Row of element coordinate k at level l: s * e_k + by + p. False: not of this form. */
 typedef struct { int s; int64_t by; isl_pw_aff *p; } rowform;
 
-static bool row_of(const life *f, place at, int l, int k, rowform *r) {
+static bool width_row(const life *f, tp_place at, int l, int k, rowform *r) {
   const tp_mem *m = way(f, at)->path[l].mem;
   int64_t lo, hi;
   if (m->dim < 0 || m->shift.bad || !tp_const_distance(f->S, acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi) return false;
@@ -65,8 +61,8 @@ static bool same_row(const rowform *a, const rowform *b) {
 /* All accesses of an element are in one iteration of the shared loop at level l, because it runs over dim k of the element. */
 static bool one_iteration(const life *f, int k, int l) {
   rowform first, r;
-  bool ok = row_of(f, nth(f, 0), l, k, &first);
-  for (int i = 1; i < count(f) && ok; i++) ok = row_of(f, nth(f, i), l, k, &r) && same_row(&first, &r);
+  bool ok = width_row(f, nth(f, 0), l, k, &first);
+  for (int i = 1; i < count(f) && ok; i++) ok = width_row(f, nth(f, i), l, k, &r) && same_row(&first, &r);
   return ok;
 }
 
@@ -87,12 +83,10 @@ static bool all_points(const life *f) {
 static int seq_at(const tp_sst *s, int l) { return l < s->npath ? s->path[l].seq : 0; }
 static const tp_mem *row_at(const tp_sst *s, int l) { return l + 1 < s->npath ? s->path[l].mem : NULL; }
 
-static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
-
 static void mark_writes(life *f, int l) {
   tp_ints *m = &f->marks[l];
   for (int i = 0; i < f->writes.n; i++) TP_PUSH(f->S->a, m, seq_at(way(f, f->writes.v[i]), l));
-  qsort(m->v, (size_t)m->n, sizeof *m->v, by_number);
+  qsort(m->v, (size_t)m->n, sizeof *m->v, tp_by_int);
   int n = 0;
   for (int i = 0; i < m->n; i++)
     if (!n || m->v[n - 1] != m->v[i]) m->v[n++] = m->v[i];
@@ -100,7 +94,7 @@ static void mark_writes(life *f, int l) {
 }
 
 /* The place at level l, in which sequence it ever is: odd at a write's, even between two. */
-static int place_at(const life *f, place p, int l) {
+static int place_at(const life *f, tp_place p, int l) {
   const tp_ints *m = &f->marks[l];
   int seq = seq_at(way(f, p), l), lo = 0;
   for (int hi = m->n; lo < hi;) {
@@ -130,7 +124,7 @@ static void columns(life *f) {
 
 static isl_space *time_space(const life *f) { return tp_isl_space(f->S->ix, f->ncol); }
 
-static isl_map *time_of(const life *f, place at) {
+static isl_map *time_of(const life *f, tp_place at) {
   isl_space *dom = tp_stmt_space(f->S, at.st);
   isl_multi_pw_aff *t = isl_multi_pw_aff_zero(isl_space_map_from_domain_and_range(isl_space_copy(dom), time_space(f)));
   for (int c = 0; c < f->ncol; c++) {
@@ -145,7 +139,7 @@ static isl_map *time_of(const life *f, place at) {
 }
 
 /* {element -> time at which this access touches it, at least} */
-static isl_map *touched(const life *f, place at) {
+static isl_map *touched(const life *f, tp_place at) {
   isl_map *back = isl_map_reverse(tp_isl_few(isl_map_copy(acc(f, at)->rel)));
   return isl_map_apply_range(back, time_of(f, at));
 }
@@ -161,7 +155,7 @@ static bool moves_with(const life *f, const tp_stmt *s, const tp_access *a, int 
 }
 
 /* Over vector dims only if each call's point writes where it has read. */
-static bool in_place(const life *f, place p) {
+static bool in_place(const life *f, tp_place p) {
   const tp_stmt *s = stmt(f, p);
   const tp_access *r = acc(f, p);
   if (!r->alias) return false;
@@ -181,12 +175,8 @@ static bool in_place(const life *f, place p) {
 static isl_set *own_context(const life *f) {    /* an array without points needs no slots */
   isl_set *c = isl_set_copy(f->S->context);
   for (int k = 0; k < f->x->ndim; k++) {
-    const tp_sym *b = f->x->dim[k]->bound;
-    for (int i = 0; b && i < (int)isl_set_dim(c, isl_dim_param); i++) {
-      isl_id *id = isl_set_get_dim_id(c, isl_dim_param, i);
-      if (isl_id_get_user(id) == b) c = isl_set_lower_bound_si(c, isl_dim_param, i, 1);
-      isl_id_free(id);
-    }
+    int at = f->x->dim[k]->bound ? tp_isl_place(isl_set_get_space(c), f->x->dim[k]->bound) : -1;
+    if (at >= 0) c = isl_set_lower_bound_si(c, isl_dim_param, at, 1);
   }
   return c;
 }
@@ -222,7 +212,7 @@ static bool conflicts(life *f) {
   later = tp_isl_coalesce_map(isl_map_apply_range(later, isl_map_copy(back)));
   bool ok = later != NULL;
   for (int i = 0; i < f->last.n && ok; i++) {
-    place r = f->reads.v[f->last.v[i]];
+    tp_place r = f->reads.v[f->last.v[i]];
     isl_map *until = in_place(f, r) ? isl_map_lex_gt(time_space(f)) : isl_map_lex_ge(time_space(f));
     isl_map *m = isl_map_apply_range(touched(f, r), until);
     m = isl_map_apply_range(m, isl_map_copy(back));
@@ -286,11 +276,11 @@ static bool late_conflicts(life *f) {
 
 /* ---- widths ---- */
 
-typedef struct { const life *f; isl_pw_aff *width; const tp_ix *best; bool failed; } pieces;
+typedef struct { const life *f; isl_pw_aff *width; const tp_ix *best; bool failed; } width_pieces;
 
 /* A piece a bounds the width together with the most that the width has where it exceeds a. */
-static isl_stat try_piece(isl_set *dom, isl_aff *a, void *ud) {
-  pieces *p = ud;
+static isl_stat try_width_piece(isl_set *dom, isl_aff *a, void *ud) {
+  width_pieces *p = ud;
   tp_ictx *ix = p->f->S->ix;
   isl_set_free(dom);
   const tp_ix *e = tp_ix_of_aff(ix, 0, NULL, a);
@@ -328,7 +318,7 @@ static bool within(const life *f, const tp_ix *e, const tp_ix *full) {
 static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   const tp_ix *full = extent(f, k);
   if (!full || tp_ix_is_const(e, NULL)) return e;
-  if (within(f, full, tp_ix_addc(f->S->ix, e, NEARLY))) return full;      /* then a slot is the index itself */
+  if (within(f, full, tp_ix_addc(f->S->ix, e, TP_TUNE_WIDTH_NEARLY))) return full;      /* then a slot is the index itself */
   return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
@@ -339,19 +329,19 @@ static isl_stat piece_max(isl_basic_set *b, void *ud) {
   maxima *m = ud;
   tp_sched *S = m->f->S;
   tp_query(S);
-  isl_ctx_set_max_operations(S->ctx, (unsigned long)TP_MIN(S->p->budget, EXACTLY));
+  isl_ctx_set_max_operations(S->ctx, (unsigned long)TP_MIN(S->p->budget, TP_TUNE_WIDTH_BUDGET));
   isl_pw_aff *one = isl_set_dim_max(isl_set_from_basic_set(b), m->k);
-  bool known = tp_query_end(S) && one && isl_pw_aff_n_piece(one) <= PIECES;
+  bool known = tp_query_end(S) && one && isl_pw_aff_n_piece(one) <= TP_TUNE_WIDTH_PIECES;
   tp_query(S);
   if (!known) return isl_pw_aff_free(one), isl_stat_error;
   m->most = m->most ? isl_pw_aff_coalesce(isl_pw_aff_union_max(m->most, one)) : one;
-  return isl_pw_aff_n_piece(m->most) <= PIECES ? isl_stat_ok : isl_stat_error;
+  return isl_pw_aff_n_piece(m->most) <= TP_TUNE_WIDTH_PIECES ? isl_stat_ok : isl_stat_error;
 }
 
 /* The greatest D_k, or more: where divisions (blocks of a shifted dim) make it too hard, that of the polyhedron around it. */
 static isl_pw_aff *greatest(const life *f, isl_set *D, int k) {
   maxima m = { f, k, NULL };
-  if (isl_set_n_basic_set(D) <= PIECES && isl_set_foreach_basic_set(D, piece_max, &m) == isl_stat_ok && m.most) return m.most;
+  if (isl_set_n_basic_set(D) <= TP_TUNE_WIDTH_PIECES && isl_set_foreach_basic_set(D, piece_max, &m) == isl_stat_ok && m.most) return m.most;
   isl_pw_aff_free(m.most);
   return isl_set_dim_max(isl_set_from_basic_set(isl_set_simple_hull(isl_set_remove_divs(isl_set_copy(D)))), k);
 }
@@ -364,8 +354,8 @@ static const tp_ix *width_of(const life *f, isl_set *D, int k) {
   isl_val_free(v);
   if (w) return w;
   isl_pw_aff *most = isl_pw_aff_coalesce(greatest(f, D, k));
-  pieces p = { f, isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)), NULL, false };
-  if (!p.width || isl_pw_aff_foreach_piece(p.width, try_piece, &p) < 0 || p.failed) p.best = NULL;
+  width_pieces p = { f, isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)), NULL, false };
+  if (!p.width || isl_pw_aff_foreach_piece(p.width, try_width_piece, &p) < 0 || p.failed) p.best = NULL;
   isl_pw_aff_free(p.width);
   return p.best ? capped(f, p.best, k) : NULL;
 }
@@ -384,7 +374,7 @@ static isl_set *all_deltas(const life *f) {
   return tp_isl_coalesce(D);
 }
 
-static bool successive(const life *f, bool outermost_first, const tp_ix **width) {
+static bool width_successive(const life *f, bool outermost_first, const tp_ix **width) {
   int n = f->x->ndim;
   isl_set *D = all_deltas(f);
   for (int i = 0; i < n; i++) {
@@ -408,7 +398,7 @@ static double product_at(const life *f, const tp_ix *const *width, int64_t sampl
 
 /* ---- reasons ---- */
 
-static const char *read_text(const life *f, place p) {
+static const char *read_text(const life *f, tp_place p) {
   const tp_access *a = acc(f, p);
   tp_buf b;
   tp_buf_init(&b);
@@ -425,13 +415,9 @@ static const char *read_text(const life *f, place p) {
 
 /* Greatest D_k at sample bounds. */
 static int64_t greatest_at_sample(const life *f, isl_set *D, int k) {
-  D = isl_set_copy(D);
-  for (int i = 0; i < (int)isl_set_dim(D, isl_dim_param); i++) {
-    isl_id *id = isl_set_get_dim_id(D, isl_dim_param, i);
-    const tp_sym *b = isl_id_get_user(id);
-    isl_id_free(id);
-    D = isl_set_fix_si(D, isl_dim_param, i, b && b->dim ? 50 : 5);
-  }
+  int64_t *env = TP_NEWN(f->S->a, int64_t, tp_nsym(f->S->ix));
+  for (int i = 0; i < tp_nsym(f->S->ix); i++) env[i] = tp_sym_at(f->S->ix, i)->dim ? 50 : 5;
+  D = tp_isl_at(isl_set_copy(D), env);
   isl_val *v = isl_set_dim_max_val(D, k);
   int64_t r = v && isl_val_is_int(v) == isl_bool_true ? isl_val_get_num_si(v) : -1;
   isl_val_free(v);
@@ -442,7 +428,7 @@ static int64_t greatest_at_sample(const life *f, isl_set *D, int k) {
 static int most_asking(const life *f, int k) {
   answer *a = f->a;
   if (!a) return f->reads.n > 0 ? 0 : -1;
-  if (a->asks[k] == UNASKED) {
+  if (a->asks[k] == NOT_ASKED) {
     int64_t most = -1;
     a->asks[k] = f->last.n > 0 ? 0 : -1;
     for (int i = 0; i < a->delta.n && a->delta.n > 1; i++) {
@@ -478,7 +464,7 @@ static const char *reason(const life *f, int k) {
 typedef TP_VEC(int64_t) words;
 
 /* What an access touches, and in which rows. */
-static void put_access(const life *f, words *w, place p) {
+static void put_access(const life *f, words *w, tp_place p) {
   TP_PUSH(f->S->a, w, (int64_t)(intptr_t)acc(f, p)->rel);
   TP_PUSH(f->S->a, w, stmt(f, p)->far);
   for (int c = 0; c < f->ncol; c++) {
@@ -488,7 +474,7 @@ static void put_access(const life *f, words *w, place p) {
 }
 
 /* At equal rows, how late the second of two reads is against the first. */
-static int later(const life *f, place a, place b) {
+static int later(const life *f, tp_place a, tp_place b) {
   for (int c = 0; c < f->ncol; c++) {
     int d = f->isrow[c] ? 0 : place_at(f, b, f->level[c]) - place_at(f, a, f->level[c]);
     if (d) return d;
@@ -524,7 +510,7 @@ static answer *answer_of(const life *f, bool *fresh) {
   TP_PUSH(a, &w, by_blocks(f));
   TP_PUSH(a, &w, f->ncol);
   for (int i = 0; i < f->writes.n + f->last.n; i++) {
-    place p = i < f->writes.n ? f->writes.v[i] : f->reads.v[f->last.v[i - f->writes.n]];
+    tp_place p = i < f->writes.n ? f->writes.v[i] : f->reads.v[f->last.v[i - f->writes.n]];
     put_access(f, &w, p);
     TP_PUSH(a, &w, i >= f->writes.n && in_place(f, p));
     for (int c = 0; c < f->ncol; c++) TP_PUSH(a, &w, f->isrow[c] ? -1 : place_at(f, p, f->level[c]));
@@ -563,11 +549,11 @@ static void find_widths(life *f) {
   tp_sched *S = f->S;
   const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
   f->a->asks = TP_NEWN(S->a, int, n);
-  for (int k = 0; k < n; k++) f->a->asks[k] = UNASKED;
+  for (int k = 0; k < n; k++) f->a->asks[k] = NOT_ASKED;
   tp_ask(S, "how much of '%s' is kept", f->x->name, NULL);
   tp_query(S);
-  bool ok = conflicts(f) && (!both_kinds(f) || late_conflicts(f)) && successive(f, true, a);
-  bool other = ok && n > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && successive(f, false, b);
+  bool ok = conflicts(f) && (!both_kinds(f) || late_conflicts(f)) && width_successive(f, true, a);
+  bool other = ok && n > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && width_successive(f, false, b);
   f->a->ok = tp_query_end(S) && ok;
   if (f->a->ok && other && product_at(f, b, 50) + product_at(f, b, 9) < product_at(f, a, 50) + product_at(f, a, 9)) a = b;
   f->a->width = a;
@@ -615,8 +601,8 @@ bool tp_live(tp_sched *S) {
     for (int a = 0; a < S->p->stmts.v[i]->nacc; a++) {
       const tp_access *x = &S->p->stmts.v[i]->acc[a];
       if (x->idle) continue;
-      if (x->kind == TP_ACC_WRITE) TP_PUSH(S->a, &all[x->arr].writes, (place){ i, a });
-      else TP_PUSH(S->a, &all[x->arr].reads, (place){ i, a });
+      if (x->kind == TP_ACC_WRITE) TP_PUSH(S->a, &all[x->arr].writes, (tp_place){ i, a });
+      else TP_PUSH(S->a, &all[x->arr].reads, (tp_place){ i, a });
     }
   crossings(S, all);
   for (int i = 0; i < S->p->arrs.n; i++) {

@@ -9,7 +9,7 @@
 enum { MAXEND = 4 };
 typedef struct { int n; const tp_ix *v[MAXEND]; } tops;         /* exclusive ends of the loop's variable: it may stop where all of them have come */
 
-static bool add(tops *t, const tp_ix *e) {
+static bool add_top(tops *t, const tp_ix *e) {
   for (int i = 0; i < t->n; i++)
     if (t->v[i] == e) return true;
   if (t->n == MAXEND) return false;
@@ -18,10 +18,10 @@ static bool add(tops *t, const tp_ix *e) {
 }
 
 /* Loops between the one at work and what is looked at. */
-typedef struct { int n; const tp_tree *v[32]; } nest;
+typedef struct { int n; const tp_tree *v[32]; } nested;
 
 /* At the first value of each loop inside: what has to hold there at the least. */
-static const tp_ix *at_begin(tp_poly *p, const tp_ix *e, const nest *in) {
+static const tp_ix *at_begin(tp_poly *p, const tp_ix *e, const nested *in) {
   for (int i = in->n - 1; i >= 0; i--) {
     int64_t coef;
     const tp_ix *rest;
@@ -33,7 +33,7 @@ static const tp_ix *at_begin(tp_poly *p, const tp_ix *e, const nest *in) {
 }
 
 /* e where loops inside, or dim `also`, make it different: the greatest. */
-static const tp_ix *over_loops(tp_poly *p, const tp_ix *e, const nest *in, const tp_sym *also) {
+static const tp_ix *over_loops(tp_poly *p, const tp_ix *e, const nested *in, const tp_sym *also) {
   for (int i = 0; i < in->n; i++) e = tp_move_ends(p, e, 1, &in->v[i]->var, NULL, ~0u);
   return tp_depends(p, e, also) ? tp_move_ends(p, e, 1, &also, NULL, ~0u) : e;
 }
@@ -57,7 +57,7 @@ static const tp_ix *below(tp_ictx *c, const tp_ix *e, const tp_sym *var) {
 }
 
 /* The exclusive end of `var` that part k of the guard asks for, exactly or with other things. NULL: it asks none. False: no such part. */
-static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, const nest *in, const tp_ix **top, bool *exact) {
+static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, const nested *in, const tp_ix **top, bool *exact) {
   tp_ictx *c = p->g->ix;
   int end;
   const tp_ix *least, *rest, *asked;
@@ -84,24 +84,24 @@ static bool at_first(tp_poly *p, const tp_ix *cond, const tp_sym *var) {
 }
 
 /* All that runs inside t asks for an end of var: they are put into `all`. */
-static bool gather(tp_poly *p, const tp_tree *t, const tp_sym *var, nest in, tops *all) {
+static bool gather_tops(tp_poly *p, const tp_tree *t, const tp_sym *var, nested in, tops *all) {
   const tp_ix *top;
   bool exact;
   if (t->kind == TP_T_RUN || in.n == (int)TP_LEN(in.v)) return false;
   if (t->kind == TP_T_IF && t->n == 1 && at_first(p, t->cond, var)) return true;
   if ((t->kind == TP_T_IF && t->n == 1) || (t->kind == TP_T_FOR && t->cond))
     for (int k = 0; top_of(p, t->cond, k, var, &in, &top, &exact); k++)
-      if (top) return add(all, top);
+      if (top) return add_top(all, top);
   if (t->kind == TP_T_FOR) in.v[in.n++] = t;
   for (int i = 0; i < t->n; i++)
-    if (!gather(p, t->kid[i], var, in, all)) return false;
+    if (!gather_tops(p, t->kid[i], var, in, all)) return false;
   return true;
 }
 
 /* cond without those parts that are just var < top; NULL: nothing is left. */
 static const tp_ix *rest_of(tp_poly *p, const tp_ix *cond, const tp_sym *var, const tp_ix *top) {
   const tp_ix *x, *left = NULL;
-  const nest none = { 0 };
+  const nested none = { 0 };
   bool exact;
   for (int k = 0; top_of(p, cond, k, var, &none, &x, &exact); k++)
     if (!x || !exact || x != top) left = tp_ix_both(p->g->ix, left, tp_ix_conjunct(cond, k));
@@ -121,7 +121,7 @@ static tp_tree *without(tp_poly *p, tp_tree *t, const tp_sym *var, const tp_ix *
 
 static void narrow(tp_poly *p, tp_tree *t) {
   tops all = { 0 };
-  if (!gather(p, t->kid[0], t->var, (nest){ 0 }, &all) || !all.n) return;
+  if (!gather_tops(p, t->kid[0], t->var, (nested){ 0 }, &all) || !all.n) return;
   const tp_ix *top = all.v[0];
   for (int i = 1; i < all.n; i++) top = tp_ix_max(p->g->ix, top, all.v[i]);
   t->hi = tp_ix_min(p->g->ix, t->hi, top);

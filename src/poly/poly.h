@@ -92,6 +92,14 @@ typedef struct tp_end { int stop; const tp_sym *sym; const tp_ix **at; } tp_end;
 /* Bounds for which a read closes a cycle: a call that gives them is refused. */
 typedef struct tp_late { tp_set *bad; int st, acc; } tp_late;
 
+/* What the search for loops may give up (relax.def). */
+typedef enum {
+#define R(N, when, there, says) TP_RX_##N,
+#include "poly/relax.def"
+#undef R
+  TP_NRELAX
+} tp_relax;
+
 typedef struct tp_poly {
   tp_graph *g;
   tp_arena *a;
@@ -102,7 +110,8 @@ typedef struct tp_poly {
   tp_tree *tree;
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   const char **title;                           /* by node id: what explain calls it, no two unnamed ones alike */
-  bool novec, noblock; int64_t block;           /* set before tp_schedule: no vector dims, no blocks, or blocks of this size wherever they can be */
+  uint32_t without, gave_up;                    /* bits of tp_relax: set before tp_schedule, what is not wanted; what had to be given up (also in without) */
+  int64_t block;                                /* set before tp_schedule: blocks of this size wherever they can be */
   bool judge;                                   /* set before tp_schedule: whether there is an order is all that is asked */
   bool ticks;                                   /* tp_insert_ticks was there */
   int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
@@ -166,6 +175,8 @@ tp_poly *tp_poly_free(tp_poly *p);              /* isl objects; the arena is the
 void tp_poly_print_schedule(tp_buf *b, const tp_poly *p);
 /* env: bounds, for bytes; may be NULL */
 void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env);
+static inline bool tp_without(const tp_poly *p, tp_relax r) { return p->without >> r & 1; }
+static inline void tp_give_up(tp_poly *p, tp_relax r) { p->without |= 1u << r; p->gave_up |= 1u << r; }
 void tp_poly_print_unknown(tp_buf *b, const tp_poly *p);        /* queries over budget */
 void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env);
 const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);      /* "point", "ring", "block", "dense" */

@@ -13,7 +13,7 @@ typedef struct { tp_buf *b; const tp_poly *p; tp_arena *a; const named *in; int 
 
 /* ---- expressions, with loop variables by their names ---- */
 
-static const char *called(const pr *x, const char *id, size_t n) {
+static const char *called_var(const pr *x, const char *id, size_t n) {
   for (const named *l = x->in; l; l = l->up)
     if (strlen(l->var->name) == n && !memcmp(l->var->name, id, n)) return l->name;
   return NULL;
@@ -26,7 +26,7 @@ static void put_ix(const pr *x, tp_buf *b, const tp_ix *e) {
   tp_ix_print(&raw, e);
   for (const char *s = raw.s ? raw.s : ""; *s;) {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-    const char *as = n && !isdigit((unsigned char)*s) ? called(x, s, n) : NULL;
+    const char *as = n && !isdigit((unsigned char)*s) ? called_var(x, s, n) : NULL;
     if (as) tp_puts(b, as);
     else tp_putn(b, s, n ? n : 1);
     s += n ? n : 1;
@@ -88,7 +88,7 @@ static void put_element(const pr *x, tp_buf *b, const call *c, const tp_access *
   if (r->ndim && a->at) tp_puts(b, "]");
 }
 
-static void put_point(const pr *x, tp_buf *b, const call *c) {
+static void put_here(const pr *x, tp_buf *b, const call *c) {
   tp_puts(b, c->s->name);
   for (int d = 0; d < c->s->ndim; d++) {
     tp_puts(b, d ? ", " : "[");
@@ -178,7 +178,7 @@ static void put_run(pr *x, const tp_tree *t) {
   tp_hold mine;
   tp_buf_hold(&line, &mine);
   if (to && !s->effect) put_element(x, &line, &c, to);
-  else put_point(x, &line, &c);
+  else put_here(x, &line, &c);
   if (s->kind == TP_ST_INIT) tp_putf(&line, " = %s", start_of(s));
   else if (s->nacc || s->nnode) {
     tp_putf(&line, " %s ", sign_of(s));
@@ -193,17 +193,17 @@ static void put_run(pr *x, const tp_tree *t) {
 
 /* ---- loops ---- */
 
-static bool taken(const pr *x, const char *name) {
+static bool is_taken(const pr *x, const char *name) {
   for (const named *l = x->in; l; l = l->up)
     if (!strcmp(l->name, name)) return true;
   return false;
 }
 
 /* The dim's name; of loops in loops over one dim t, t2 ...; of a loop over blocks, tb. */
-static const char *name_of(const pr *x, const tp_tree *t) {
+static const char *loop_name(const pr *x, const tp_tree *t) {
   const char *dim = t->label ? t->label->name : t->var->name;
   const char *name = t->block ? tp_printf(x->a, "%sb", dim) : dim;
-  for (int k = 2; taken(x, name); k++) name = tp_printf(x->a, "%s%d", dim, k);
+  for (int k = 2; is_taken(x, name); k++) name = tp_printf(x->a, "%s%d", dim, k);
   return name;
 }
 
@@ -216,7 +216,7 @@ static void put_body(pr *x, const tp_tree *t) {
 }
 
 static void put_for(pr *x, const tp_tree *t) {
-  named here = { t->var, name_of(x, t), x->in };
+  named here = { t->var, loop_name(x, t), x->in };
   tp_putf(x->b, "for %s = ", here.name);
   if (t->step > 0) put_range(x, x->b, t->lo, t->hi);
   else {
@@ -263,6 +263,13 @@ void tp_poly_print_schedule(tp_buf *b, const tp_poly *p) {
 }
 
 void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
+  static const char *const says[] = {
+#define R(N, when, there, says) says,
+#include "poly/relax.def"
+#undef R
+  };
+  for (int k = 0; k < TP_NRELAX; k++)
+    if (p->gave_up >> k & 1) tp_putf(b, "-- given up, as no loops were found with more: %s\n", says[k]);
   if (p->nover) tp_putf(b, "-- isl had no answer within %lld operations (TEMPO_ISL_BUDGET) to %d of %d questions; the worse one was taken:\n", (long long)p->budget, p->nover, p->nquery);
   for (int i = 0; i < p->unknown.n; i++) tp_putf(b, "--   %s\n", p->unknown.v[i]);
 }

@@ -2,13 +2,11 @@
  * then their places in the sequence. A dependence that isn't wanted but needed and cannot be shown to hold makes the whole schedule unproved. */
 #include "poly/sched.h"
 
-enum { PATIENCE = 20 };                         /* a query that ran out of budget is asked once more with so many times the budget */
-
 static bool empty_patiently(tp_sched *S, isl_map *m) {
   int over = S->p->nover, told = S->p->unknown.n;
   if (tp_map_empty(S, m)) return true;
   if (S->p->nover == over) return false;
-  tp_query_long(S, PATIENCE);
+  tp_query_long(S, TP_TUNE_PROOF_BUDGETS);
   bool yes = m && isl_map_is_empty(m) == isl_bool_true;
   if (!tp_query_end(S)) return false;
   S->p->nover = over;
@@ -20,7 +18,7 @@ static isl_map *in_context(tp_sched *S, isl_map *m) { return isl_map_intersect_p
 
 typedef struct { int is; isl_map *rest; } step;  /* 1: all pairs are forward, 0: go on with the rest, those of equal rows, -1: not proved */
 
-static step compare(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
+static step compare_step(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
   isl_map *back = in_context(S, isl_map_intersect(isl_map_copy(m), isl_pw_aff_gt_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v))));
   bool ok = empty_patiently(S, back);
   isl_map_free(back);
@@ -31,7 +29,7 @@ static step compare(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
 }
 
 /* Rows of one loop: never backwards; then m becomes the pairs of equal rows. As a step is. */
-static int row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
+static int step_row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
   int64_t lo, hi;
   if (u->dim >= 0 && v->dim >= 0 && u->s == v->s && u->shift.p == v->shift.p && tp_const_distance(S, *m, u->dim, v->dim, &lo, &hi)) {
     int64_t by = v->shift.c - u->shift.c, least = (u->s > 0 ? lo : -hi) + by;
@@ -42,7 +40,7 @@ static int row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
   step *x = tp_hmap_get(&S->memo, &key, sizeof key);
   if (!x) {
     tp_hmap_set(&S->memo, &key, sizeof key, x = TP_NEW(S->a, step));
-    *x = compare(S, *m, u->row, v->row);
+    *x = compare_step(S, *m, u->row, v->row);
   }
   if (x->rest) *m = x->rest;
   return x->is;
@@ -53,10 +51,10 @@ bool tp_is_forward(tp_sched *S, const tp_dep *d) {
   isl_map *m = d->map;
   tp_ask_dep(S, "whether '%s' always runs after '%s'", d);
   for (int l = 0; l < u->npath && l < v->npath; l++) {
-    const tp_step *a = &u->path[l], *b = &v->path[l];
+    const tp_way *a = &u->path[l], *b = &v->path[l];
     if (a->seq < b->seq) return true;
     if (a->seq > b->seq || !a->loop) return empty_patiently(S, m);
-    int r = row(S, &m, a->mem, b->mem);
+    int r = step_row(S, &m, a->mem, b->mem);
     if (r) return r > 0;
   }
   return false;
@@ -72,7 +70,6 @@ static bool whole_on(tp_sched *S, isl_pw_aff *row, isl_set *dom) {
   isl_set_free(mine);
   return tp_query_end(S) && ok;
 }
-
 
 static bool total(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];

@@ -11,14 +11,12 @@ typedef struct {                                /* the walk's state: leading axi
   int nvar; const tp_sym *var[TP_MAXRANK]; const tp_ix *ext[TP_MAXRANK], *lo[TP_MAXRANK], *hi[TP_MAXRANK];
   const tp_node *by[TP_MAXRANK];                /* the READ that introduced it, NULL: given by the caller */
   const tp_node *top;                           /* where the walk begins */
-} walk;
+} view_walk;
 
-static tp_ictx *C(const walk *w) { return w->p->g->ix; }
-
-static const tp_ix *at_point(const walk *w, const tp_node *n, const tp_ix *e, const tp_ix *const *at) { return tp_at_point(w->p, n, e, at); }
+static const tp_ix *at_point(const view_walk *w, const tp_node *n, const tp_ix *e, const tp_ix *const *at) { return tp_at_point(w->p, n, e, at); }
 
 /* A node's at restricted to an operand whose dims are a subset. */
-static const tp_ix **at_operand(const walk *w, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
+static const tp_ix **at_operand(const view_walk *w, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
   const tp_ix **out = TP_NEWN(w->p->a, const tp_ix *, src->ndom);
   for (int d = 0; d < src->ndom; d++) {
     out[d] = NULL;
@@ -29,10 +27,10 @@ static const tp_ix **at_operand(const walk *w, const tp_node *n, const tp_ix *co
   return out;
 }
 
-static bool base(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
+static bool base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
   tp_arena *a = w->p->a;
   const tp_out *t = tp_outof(v);
-  *o = (tp_opnd){ .base = v, .rank = w->nvar + t->rank, .nvar = w->nvar, .off = tp_ix_const(C(w), 0), .identity = w->nvar == 0 };
+  *o = (tp_opnd){ .base = v, .rank = w->nvar + t->rank, .nvar = w->nvar, .off = tp_ix_const(w->p->g->ix, 0), .identity = w->nvar == 0 };
   o->idx = tp_dup(a, at, sizeof *at * (size_t)v.node->ndom);
   o->var = tp_dup(a, w->var, sizeof *w->var * (size_t)w->nvar);
   o->extent = tp_dup(a, w->ext, sizeof *w->ext * (size_t)w->nvar);
@@ -42,18 +40,18 @@ static bool base(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
   o->stride = TP_NEWN(a, const tp_ix *, o->rank);
   o->axisvar = TP_NEWN(a, int, o->rank);
   for (int i = 0; i < w->nvar; i++) {
-    o->shape[i] = w->ext[i]; o->stride[i] = tp_ix_const(C(w), 0); o->axisvar[i] = i;
+    o->shape[i] = w->ext[i]; o->stride[i] = tp_ix_const(w->p->g->ix, 0); o->axisvar[i] = i;
   }
-  const tp_ix *s = tp_ix_const(C(w), 1);
+  const tp_ix *s = tp_ix_const(w->p->g->ix, 1);
   for (int i = t->rank - 1; i >= 0; i--) {
     int k = w->nvar + i;
     o->shape[k] = at_point(w, v.node, t->shape[i], at); o->stride[k] = s; o->axisvar[k] = -1;
-    s = tp_ix_mul(C(w), s, o->shape[k]);
+    s = tp_ix_mul(w->p->g->ix, s, o->shape[k]);
   }
   return true;
 }
 
-static void permute(walk *w, const tp_node *n, tp_opnd *o, int lead) {
+static void permute(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
   const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK]; int av[TP_MAXRANK];
   int r = o->rank - lead;
   for (int i = 0; i < r; i++) {
@@ -65,7 +63,7 @@ static void permute(walk *w, const tp_node *n, tp_opnd *o, int lead) {
   memcpy(o->axisvar + lead, av, sizeof *av * (size_t)r);
 }
 
-static void set_rank(walk *w, tp_opnd *o, int rank) {
+static void set_rank(view_walk *w, tp_opnd *o, int rank) {
   const tp_ix **sh = TP_NEWN(w->p->a, const tp_ix *, rank), **st = TP_NEWN(w->p->a, const tp_ix *, rank);
   int *av = TP_NEWN(w->p->a, int, rank);
   int keep = TP_MIN(rank, o->rank);
@@ -75,7 +73,7 @@ static void set_rank(walk *w, tp_opnd *o, int rank) {
   o->shape = sh; o->stride = st; o->axisvar = av; o->rank = rank;
 }
 
-static void expand(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   int r0 = o->rank - lead, r1 = n->out[0].rank, grow = r1 - r0;
   const tp_ix **os = o->shape, **ot = o->stride; int *ov = o->axisvar;
   set_rank(w, o, lead + r1);
@@ -83,30 +81,30 @@ static void expand(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o
     const tp_ix *want = at_point(w, n, n->out[0].shape[i], at);
     bool same = i >= grow && os[lead + i - grow] == want;
     o->shape[lead + i] = want;
-    o->stride[lead + i] = same ? ot[lead + i - grow] : tp_ix_const(C(w), 0);
+    o->stride[lead + i] = same ? ot[lead + i - grow] : tp_ix_const(w->p->g->ix, 0);
     o->axisvar[lead + i] = same ? ov[lead + i - grow] : -1;
   }
 }
 
-static void slice(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
   const tp_ix *lo = at_point(w, n, n->attr.ix[0], at), *ext = at_point(w, n, n->attr.ix[1], at);
   int64_t v;
   if (o->axisvar[k] >= 0 && !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.i[0] == 1 && ext == o->shape[k])) { o->bad = w->by[o->axisvar[k]]; return; }
-  o->off = tp_ix_add(C(w), o->off, tp_ix_mul(C(w), lo, o->stride[k]));
-  o->stride[k] = tp_ix_mulc(C(w), o->stride[k], n->attr.i[0]);
+  o->off = tp_ix_add(w->p->g->ix, o->off, tp_ix_mul(w->p->g->ix, lo, o->stride[k]));
+  o->stride[k] = tp_ix_mulc(w->p->g->ix, o->stride[k], n->attr.i[0]);
   o->shape[k] = ext;
 }
 
-static void flip(walk *w, const tp_node *n, tp_opnd *o, int lead) {
+static void flip(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
   if (o->axisvar[k] >= 0) { o->bad = w->by[o->axisvar[k]]; return; }
-  o->off = tp_ix_add(C(w), o->off, tp_ix_mul(C(w), tp_ix_addc(C(w), o->shape[k], -1), o->stride[k]));
-  o->stride[k] = tp_ix_neg(C(w), o->stride[k]);
+  o->off = tp_ix_add(w->p->g->ix, o->off, tp_ix_mul(w->p->g->ix, tp_ix_addc(w->p->g->ix, o->shape[k], -1), o->stride[k]));
+  o->stride[k] = tp_ix_neg(w->p->g->ix, o->stride[k]);
 }
 
 /* Axis k becomes two that overlap. */
-static void unfold(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+static void unfold(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
   if (o->axisvar[k] >= 0) { o->bad = w->by[o->axisvar[k]]; return; }
   int after = o->rank - k - 1;
@@ -116,7 +114,7 @@ static void unfold(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o
   memmove(o->axisvar + k + 2, o->axisvar + k + 1, sizeof *o->axisvar * (size_t)after);
   for (int i = 1; i >= 0; i--) {
     o->shape[k + i] = at_point(w, n, n->attr.ix[i], at);
-    o->stride[k + i] = tp_ix_mulc(C(w), o->stride[k], n->attr.i[i]);
+    o->stride[k + i] = tp_ix_mulc(w->p->g->ix, o->stride[k], n->attr.i[i]);
     o->axisvar[k + i] = -1;
   }
 }
@@ -124,28 +122,28 @@ static void unfold(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o
 static bool is_one(const tp_ix *e) { int64_t v; return tp_ix_is_const(e, &v) && v == 1; }
 
 /* Regroups old axes to new ones: runs of old axes that lie contiguously may split or join; axes of extent 1 come and go. */
-static bool regroup(walk *w, tp_opnd *o, int lead, int r1, const tp_ix *const *want) {
+static bool regroup(view_walk *w, tp_opnd *o, int lead, int r1, const tp_ix *const *want) {
   const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK], *ns[TP_MAXRANK]; int av[TP_MAXRANK], nv[TP_MAXRANK], r0 = 0, i = 0, j = 0;
   for (int k = lead; k < o->rank; k++)
     if (!is_one(o->shape[k])) { sh[r0] = o->shape[k]; st[r0] = o->stride[k]; av[r0++] = o->axisvar[k]; }
   while (j < r1) {
-    if (is_one(want[j])) { ns[j] = tp_ix_const(C(w), 0); nv[j++] = -1; continue; }
+    if (is_one(want[j])) { ns[j] = tp_ix_const(w->p->g->ix, 0); nv[j++] = -1; continue; }
     if (i >= r0) return false;
     if (sh[i] == want[j]) { ns[j] = st[i]; nv[j++] = av[i++]; continue; }
     const tp_ix *po = sh[i], *pn = want[j];
     int i1 = i + 1, j1 = j + 1;
     while (po != pn) {                          /* the shortest runs with one product */
-      bool more_new = j1 < r1 && (i1 >= r0 || tp_ix_divexact(C(w), po, pn));
-      if (more_new) pn = tp_ix_mul(C(w), pn, want[j1++]);
-      else if (i1 < r0) po = tp_ix_mul(C(w), po, sh[i1++]);
+      bool more_new = j1 < r1 && (i1 >= r0 || tp_ix_divexact(w->p->g->ix, po, pn));
+      if (more_new) pn = tp_ix_mul(w->p->g->ix, pn, want[j1++]);
+      else if (i1 < r0) po = tp_ix_mul(w->p->g->ix, po, sh[i1++]);
       else return false;
     }
     for (int k = i; k < i1; k++) {
       if (av[k] >= 0) return false;
-      if (k + 1 < i1 && st[k] != tp_ix_mul(C(w), st[k + 1], sh[k + 1])) return false;
+      if (k + 1 < i1 && st[k] != tp_ix_mul(w->p->g->ix, st[k + 1], sh[k + 1])) return false;
     }
     const tp_ix *s = st[i1 - 1];
-    for (int k = j1 - 1; k >= j; k--) { ns[k] = s; nv[k] = -1; s = tp_ix_mul(C(w), s, want[k]); }
+    for (int k = j1 - 1; k >= j; k--) { ns[k] = s; nv[k] = -1; s = tp_ix_mul(w->p->g->ix, s, want[k]); }
     i = i1; j = j1;
   }
   if (i != r0) return false;
@@ -154,15 +152,15 @@ static bool regroup(walk *w, tp_opnd *o, int lead, int r1, const tp_ix *const *w
   return true;
 }
 
-static void reshape(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+static void reshape(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   const tp_ix *want[TP_MAXRANK];
   for (int i = 0; i < n->out[0].rank; i++) want[i] = at_point(w, n, n->out[0].shape[i], at);
   if (!regroup(w, o, lead, n->out[0].rank, want)) o->bad = n;
 }
 
-static bool follow(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err);
+static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err);
 
-static bool follow_read(walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
+static bool follow_read(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
   tp_val src = n->in[0].src;
   const tp_ix **sat = TP_NEWN(w->p->a, const tp_ix *, src.node->ndom);
   for (int d = 0; d < src.node->ndom; d++) {
@@ -170,18 +168,18 @@ static bool follow_read(walk *w, const tp_node *n, const tp_ix *const *at, tp_op
     sat[d] = at_point(w, n, e->lo, at);
     if (!e->range) continue;
     if (w->nvar == TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, n->pos, "more than %d axes", TP_MAXRANK);
-    const tp_sym *a = tp_sym_var(C(w), "a");
+    const tp_sym *a = tp_sym_var(w->p->g->ix, "a");
     w->var[w->nvar] = a; w->by[w->nvar] = n;
     w->lo[w->nvar] = sat[d]; w->hi[w->nvar] = at_point(w, n, e->hi, at);
     int nr = 0;
     for (int k = 0; k < d; k++) nr += n->attr.at[k].range;
     w->ext[w->nvar++] = at_point(w, n, n->out[0].shape[nr], at);
-    sat[d] = tp_ix_add(C(w), sat[d], tp_ix_sym(C(w), a));
+    sat[d] = tp_ix_add(w->p->g->ix, sat[d], tp_ix_sym(w->p->g->ix, a));
   }
   return follow(w, src, sat, o, err);
 }
 
-static bool follow(walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
+static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
   const tp_node *n = v.node;
   if (w->p->mode[n->id] != TP_V_VIEW) return base(w, v, at, o);
   int lead = w->nvar;
@@ -210,19 +208,19 @@ bool tp_steps(const tp_poly *p, const tp_ix *e, const tp_sym *s, int64_t *by, co
   return tp_ix_linear_in(p->g->ix, e, s, by, rest) && !tp_depends(p, *rest, s);
 }
 
-static int mentions_var(const walk *w, const tp_ix *e) {
+static int mentions_var(const view_walk *w, const tp_ix *e) {
   for (int k = 0; k < w->nvar; k++)
     if (tp_depends(w->p, e, w->var[k])) return k;
   return -1;
 }
 
 /* The first view below the READ that made axis variable k, or that READ itself. Of a variable that was given: the first view of all. */
-static const tp_node *culprit(const walk *w, int k) {
+static const tp_node *culprit(const view_walk *w, int k) {
   const tp_node *read = w->by[k], *src = read ? read->in[0].src.node : w->top;
   return w->p->mode[src->id] == TP_V_VIEW ? src : read;
 }
 
-static void judge(walk *w, tp_opnd *o) {
+static void judge(view_walk *w, tp_opnd *o) {
   int k = mentions_var(w, o->off);
   for (int i = 0; i < o->rank && k < 0; i++) {
     k = mentions_var(w, o->shape[i]);
@@ -240,7 +238,7 @@ static void judge(walk *w, tp_opnd *o) {
 }
 
 bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err) {
-  walk w = { .p = p, .nvar = nlead, .top = v.node };
+  view_walk w = { .p = p, .nvar = nlead, .top = v.node };
   for (int i = 0; i < nlead; i++) { w.var[i] = leadvar[i]; w.ext[i] = w.hi[i] = leadext[i]; w.lo[i] = tp_ix_const(p->g->ix, 0); }
   if (!follow(&w, v, at, out, err)) return false;
   if (!out->bad) judge(&w, out);

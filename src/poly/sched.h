@@ -20,6 +20,8 @@ typedef struct tp_dep {                         /* dst at y must run after src a
 typedef struct tp_arc { int dep; isl_map *map; } tp_arc;        /* a dependence restricted to points equal in all rows so far */
 typedef TP_VEC(tp_arc) tp_arcs;
 typedef TP_VEC(int) tp_ints;
+int tp_by_int(const void *a, const void *b);                     /* for qsort */
+typedef struct tp_place { int st, acc; } tp_place;              /* an access of a statement */
 
 /* One time row of a statement: s * x[dim] + shift, or any function of its point (dim < 0). */
 typedef struct tp_mem { int st, dim, s; tp_wt shift; isl_pw_aff *row; int blocks; } tp_mem;      /* blocks: 1 + the dim of whose blocks these are rows */
@@ -35,10 +37,10 @@ struct tp_item {                                /* of a sequence: a statement, o
 };
 
 typedef TP_VEC(isl_set *) tp_sets;
-typedef struct tp_step { int seq; tp_item *loop; const tp_mem *mem; } tp_step;  /* a statement's way down the result; the last has no loop */
+typedef struct tp_way { int seq; tp_item *loop; const tp_mem *mem; } tp_way;  /* a statement's way down the result; the last has no loop */
 typedef struct tp_sst {
   uint32_t used;                                /* dims that have their row, or are vector dims */
-  int npath; tp_step *path;
+  int npath; tp_way *path;
   int then; bool follows;                       /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
   bool asked; const tp_ix *asks;                /* tree.c: what each call asks of its point */
   isl_set *calls; tp_sets pieces;               /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
@@ -57,9 +59,8 @@ typedef struct tp_sched {
   TP_VEC(isl_pw_aff *) affs;
   int nsplit;
   const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */
-  bool novec;
-  bool nocut; TP_VEC(const tp_sym *) cut;       /* labels that get a loop only to be cut in blocks (vec.c); nocut: this did not work out */
-  bool exact, hulled;                           /* no dependence may be larger than it is; some are (deps.c) */
+  TP_VEC(const tp_sym *) cut;                   /* labels that get a loop only to be cut in blocks (vec.c) */
+  bool hulled;                                  /* some dependence is larger than it is (deps.c) */
 } tp_sched;
 
 typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;

@@ -3,12 +3,12 @@
 #include "poly/poly.h"
 #include <stdlib.h>
 
-enum { MAXDIM = 12 };
+enum { SIM_DIM = 12 };
 
 /* Statement points and the elements they touch, as sorted rows: the first `key` numbers are the point. */
 typedef struct { int key, width, n, cap; int64_t *v; } table;
-typedef struct { int64_t elem[MAXDIM], made, used; } span;      /* when it is made, and last used */
-typedef TP_VEC(span *) spans;
+typedef struct { int64_t elem[SIM_DIM], made, used; } elem_span;      /* when it is made, and last used */
+typedef TP_VEC(elem_span *) elem_spans;
 
 typedef struct together {                       /* a loop marked parallel that is being run */
   int64_t at;                                   /* its iteration */
@@ -25,7 +25,7 @@ typedef struct {
   tp_hmap *held;                                /* by array: slot -> the element in it */
   tp_hmap *made;                                /* by array: element -> how many writes are still missing */
   int64_t now;                                  /* calls so far, twice: what a kernel may write over is read before a call, all else during it */
-  tp_hmap *life; spans *lives;         /* by array: element -> its span, and all of them */
+  tp_hmap *life; elem_spans *lives;         /* by array: element -> its span, and all of them */
 } sim;
 
 /* ---- tables ---- */
@@ -35,7 +35,7 @@ typedef struct { sim *s; table *t; } filling;
 static isl_stat add_row(isl_point *p, void *ud) {
   filling *f = ud;
   table *t = f->t;
-  int64_t x[2 * MAXDIM + 1];
+  int64_t x[2 * SIM_DIM + 1];
   for (int i = 0; i < t->width; i++) {
     isl_val *v = isl_point_get_coordinate_val(p, isl_dim_set, i);
     x[i] = isl_val_get_num_si(v);
@@ -49,7 +49,7 @@ static isl_stat add_row(isl_point *p, void *ud) {
   return isl_stat_ok;
 }
 
-static const int64_t *row(const table *t, int i) { return t->v + (size_t)i * (size_t)(t->width ? t->width : 1); }
+static const int64_t *table_row(const table *t, int i) { return t->v + (size_t)i * (size_t)(t->width ? t->width : 1); }
 
 static int by_row(const void *a, const void *b, void *width) {
   const int64_t *x = a, *y = b;
@@ -63,26 +63,16 @@ static int lower(const table *t, const int64_t *x) {
   int lo = 0, hi = t->n;
   while (lo < hi) {
     int mid = (lo + hi) / 2, key = t->key;
-    if (by_row(row(t, mid), x, &key) < 0) lo = mid + 1; else hi = mid;
+    if (by_row(table_row(t, mid), x, &key) < 0) lo = mid + 1; else hi = mid;
   }
   return lo;
 }
 
-static bool starts(const table *t, int i, const int64_t *x) { return i < t->n && !memcmp(row(t, i), x, sizeof *x * (size_t)t->key); }
+static bool starts(const table *t, int i, const int64_t *x) { return i < t->n && !memcmp(table_row(t, i), x, sizeof *x * (size_t)t->key); }
 
-static isl_set *at_bounds(sim *s, isl_set *x) {
-  for (int k = 0; k < (int)isl_set_dim(x, isl_dim_param); k++) {
-    isl_id *id = isl_set_get_dim_id(x, isl_dim_param, k);
-    const tp_sym *b = isl_id_get_user(id);
-    isl_id_free(id);
-    if (b) x = isl_set_fix_si(x, isl_dim_param, k, (int)s->env[b->id]);
-  }
-  return isl_set_flatten(isl_set_project_out(x, isl_dim_param, 0, isl_set_dim(x, isl_dim_param)));
-}
-
-static bool fill(sim *s, table *t, int key, int width, TP_TAKE isl_set *x) {
+static bool fill_table(sim *s, table *t, int key, int width, TP_TAKE isl_set *x) {
   *t = (table){ .key = key, .width = width };
-  x = at_bounds(s, x);
+  x = tp_isl_numbers(x, s->env);
   filling f = { s, t };
   bool ok = x && isl_set_foreach_point(x, add_row, &f) == isl_stat_ok;
   isl_set_free(x);
@@ -104,7 +94,7 @@ static const char *text(sim *s, const char *name, int n, const int64_t *x) {
 }
 
 static bool wrong(sim *s, const char *what, const char *a, const char *b) {
-  return tp_fail(s->err, TP_E_CYCLE, (tp_pos){ 0 }, "cycle: simulation: %s %s%s%s", what, a, b ? " by " : "", b ? b : "");
+  return tp_fail(s->err, TP_E_CYCLE, TP_NOWHERE, "cycle: simulation: %s %s%s%s", what, a, b ? " by " : "", b ? b : "");
 }
 
 /* ---- storage ---- */
@@ -120,32 +110,32 @@ static bool slot_of(sim *s, const tp_arr *x, const int64_t *e, int64_t *slot) {
   return true;
 }
 
-static size_t bytes(const tp_arr *x) { return sizeof(int64_t) * (size_t)x->ndim; }
+static size_t elem_bytes(const tp_arr *x) { return sizeof(int64_t) * (size_t)x->ndim; }
 
 /* Is the element of no other iteration of the parallel loops around? Then it is of this one, if it is made here. */
 static bool apart(sim *s, const tp_arr *x, const int64_t *e, bool made, const char *who) {
-  int64_t key[MAXDIM + 1] = { x->id };
-  memcpy(key + 1, e, bytes(x));
+  int64_t key[SIM_DIM + 1] = { x->id };
+  memcpy(key + 1, e, elem_bytes(x));
   for (together *l = s->loops; l; l = l->up) {
-    const int64_t *by = tp_hmap_get(&l->by, key, bytes(x) + sizeof *key);
+    const int64_t *by = tp_hmap_get(&l->by, key, elem_bytes(x) + sizeof *key);
     if (by && *by != l->at) return wrong(s, "iterations of a parallel loop meet in", text(s, x->name, x->ndim, e), who);
-    if (made && !by) tp_hmap_set(&l->by, key, bytes(x) + sizeof *key, tp_dup(&s->a, &l->at, sizeof l->at));
+    if (made && !by) tp_hmap_set(&l->by, key, elem_bytes(x) + sizeof *key, tp_dup(&s->a, &l->at, sizeof l->at));
   }
   return true;
 }
 
 static void used(sim *s, const tp_arr *x, const int64_t *e, int64_t when) {
-  span *q = tp_hmap_get(&s->life[x->id], e, bytes(x));
+  elem_span *q = tp_hmap_get(&s->life[x->id], e, elem_bytes(x));
   if (q) q->used = TP_MAX(q->used, when);
 }
 
 static bool holds(sim *s, const tp_arr *x, const int64_t *e, const char *who) {
-  int64_t slot[MAXDIM];
+  int64_t slot[SIM_DIM];
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, false, who)) return false;
-  intptr_t missing = (intptr_t)tp_hmap_get(&s->made[x->id], e, bytes(x));
+  intptr_t missing = (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
   if (missing != 1) return wrong(s, missing ? "read before it is made:" : "never made:", text(s, x->name, x->ndim, e), who);
-  const int64_t *in = tp_hmap_get(&s->held[x->id], slot, bytes(x));
-  if (!in || memcmp(in, e, bytes(x))) return wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
+  const int64_t *in = tp_hmap_get(&s->held[x->id], slot, elem_bytes(x));
+  if (!in || memcmp(in, e, elem_bytes(x))) return wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
   return true;
 }
 
@@ -159,30 +149,30 @@ static void expect(sim *s) {
       const table *t = &s->touch[i][a];
       if (acc->kind == TP_ACC_READ || !tracked(x)) continue;
       for (int r = 0; r < t->n; r++) {
-        const int64_t *e = row(t, r) + t->key;
-        intptr_t n = (intptr_t)tp_hmap_get(&s->made[acc->arr], e, bytes(x));
-        tp_hmap_set(&s->made[acc->arr], e, bytes(x), (void *)((n ? n : 1) + 1));
+        const int64_t *e = table_row(t, r) + t->key;
+        intptr_t n = (intptr_t)tp_hmap_get(&s->made[acc->arr], e, elem_bytes(x));
+        tp_hmap_set(&s->made[acc->arr], e, elem_bytes(x), (void *)((n ? n : 1) + 1));
       }
     }
 }
 
 static bool write_one(sim *s, const tp_access *acc, const int64_t *e, const char *who) {
   const tp_arr *x = s->p->arrs.v[acc->arr];
-  int64_t slot[MAXDIM];
+  int64_t slot[SIM_DIM];
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, true, who)) return false;
-  const int64_t *in = tp_hmap_get(&s->held[x->id], slot, bytes(x));
-  if (acc->kind == TP_ACC_UPDATE && (!in || memcmp(in, e, bytes(x)))) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
-  tp_hmap_set(&s->held[x->id], slot, bytes(x), tp_dup(&s->a, e, bytes(x)));
+  const int64_t *in = tp_hmap_get(&s->held[x->id], slot, elem_bytes(x));
+  if (acc->kind == TP_ACC_UPDATE && (!in || memcmp(in, e, elem_bytes(x)))) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
+  tp_hmap_set(&s->held[x->id], slot, elem_bytes(x), tp_dup(&s->a, e, elem_bytes(x)));
   if (acc->kind == TP_ACC_UPDATE) used(s, x, e, s->now);
   else {
-    span *q = TP_NEW(&s->a, span);
-    *q = (span){ .made = s->now, .used = -1 };
-    memcpy(q->elem, e, bytes(x));
-    tp_hmap_set(&s->life[x->id], e, bytes(x), q);
+    elem_span *q = TP_NEW(&s->a, elem_span);
+    *q = (elem_span){ .made = s->now, .used = -1 };
+    memcpy(q->elem, e, elem_bytes(x));
+    tp_hmap_set(&s->life[x->id], e, elem_bytes(x), q);
     TP_PUSH(&s->a, &s->lives[x->id], q);
   }
-  intptr_t n = (intptr_t)tp_hmap_get(&s->made[x->id], e, bytes(x));
-  tp_hmap_set(&s->made[x->id], e, bytes(x), (void *)(n - 1));
+  intptr_t n = (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
+  tp_hmap_set(&s->made[x->id], e, elem_bytes(x), (void *)(n - 1));
   return true;
 }
 
@@ -203,7 +193,7 @@ static bool touch_all(sim *s, int st, const int64_t *x, phase f) {
     const table *t = &s->touch[st][a];
     if (!tracked(arr) || !in_phase(acc, f)) continue;
     for (int i = lower(t, x); starts(t, i, x); i++) {
-      const int64_t *e = row(t, i) + t->key;
+      const int64_t *e = table_row(t, i) + t->key;
       if (!(f == RESULTS ? write_one(s, acc, e, q->name) : holds(s, arr, e, q->name))) return false;
       if (f != RESULTS) used(s, arr, e, s->now - (f == ALIASED));
     }
@@ -211,11 +201,11 @@ static bool touch_all(sim *s, int st, const int64_t *x, phase f) {
   return true;
 }
 
-typedef struct { int n; int64_t *x; } calls;
+typedef struct { int n; int64_t *x; } iterations;
 
-static void cross(sim *s, const tp_stmt *q, const tp_tree *t, int64_t *x, int d, calls *c, int *cap) {
+static void cross(sim *s, const tp_stmt *q, const tp_tree *t, int64_t *x, int d, iterations *c, int *cap) {
   if (d == q->ndim) {
-    size_t size = sizeof(int64_t) * MAXDIM;
+    size_t size = sizeof(int64_t) * SIM_DIM;
     tp_vec_grow(&s->a, (void **)&c->x, c->n, cap, size);
     memcpy((char *)c->x + size * (size_t)c->n++, x, size);
     return;
@@ -229,10 +219,10 @@ static void cross(sim *s, const tp_stmt *q, const tp_tree *t, int64_t *x, int d,
   }
 }
 
-static bool run(sim *s, const tp_tree *t) {
+static bool run_node(sim *s, const tp_tree *t) {
   const tp_stmt *q = s->p->stmts.v[t->stmt];
-  int64_t x[MAXDIM] = { 0 };
-  calls c = { 0 };
+  int64_t x[SIM_DIM] = { 0 };
+  iterations c = { 0 };
   int cap = 0;
   for (int d = 0; d < q->ndim; d++)
     if (!(q->vec >> d & 1)) x[d] = tp_ix_evalq(t->arg[d], s->env);
@@ -240,31 +230,31 @@ static bool run(sim *s, const tp_tree *t) {
   s->now += 2;
   const table *pts = &s->points[t->stmt];
   for (int i = 0; i < c.n; i++) {
-    const int64_t *p = c.x + i * MAXDIM;
+    const int64_t *p = c.x + i * SIM_DIM;
     int r = lower(pts, p);
     if (!starts(pts, r, p)) return wrong(s, "outside its domain:", text(s, q->name, q->ndim, p), NULL);
     if (s->ran[t->stmt][r]) return wrong(s, "run twice:", text(s, q->name, q->ndim, p), NULL);
     s->ran[t->stmt][r] = true;
   }
   for (int i = 0; i < c.n; i++)
-    if (!touch_all(s, t->stmt, c.x + i * MAXDIM, OPERANDS)) return false;
+    if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, OPERANDS)) return false;
   for (int i = 0; i < c.n; i++)
-    if (!touch_all(s, t->stmt, c.x + i * MAXDIM, ALIASED) || !touch_all(s, t->stmt, c.x + i * MAXDIM, RESULTS)) return false;
+    if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, ALIASED) || !touch_all(s, t->stmt, c.x + i * SIM_DIM, RESULTS)) return false;
   for (int i = 0; i < c.n; i++)                 /* what may not be written over is still there */
-    if (!touch_all(s, t->stmt, c.x + i * MAXDIM, OPERANDS)) return false;
+    if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, OPERANDS)) return false;
   return true;
 }
 
-static bool walk(sim *s, const tp_tree *t) {
+static bool sim_tree(sim *s, const tp_tree *t) {
   switch (t->kind) {
     case TP_T_SEQ:
       for (int i = 0; i < t->n; i++)
-        if (!walk(s, t->kid[i])) return false;
+        if (!sim_tree(s, t->kid[i])) return false;
       return true;
     case TP_T_IF:
-      if (tp_ix_evalq(t->cond, s->env)) return walk(s, t->kid[0]);
-      return t->n < 2 || walk(s, t->kid[1]);
-    case TP_T_RUN: return run(s, t);
+      if (tp_ix_evalq(t->cond, s->env)) return sim_tree(s, t->kid[0]);
+      return t->n < 2 || sim_tree(s, t->kid[1]);
+    case TP_T_RUN: return run_node(s, t);
     case TP_T_FOR: break;
   }
   int64_t lo = tp_ix_evalq(t->lo, s->env), hi = tp_ix_evalq(t->hi, s->env);
@@ -276,7 +266,7 @@ static bool walk(sim *s, const tp_tree *t) {
   bool ok = true;
   for (int64_t v = t->step > 0 ? lo : hi - 1; ok && (t->step > 0 ? v < hi : v >= lo); v += t->step) {
     s->env[t->var->id] = here.at = v;
-    ok = walk(s, t->kid[0]);
+    ok = sim_tree(s, t->kid[0]);
   }
   s->loops = here.up;
   return ok;
@@ -290,40 +280,40 @@ static bool prepare(sim *s) {
   s->held = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
   s->made = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
   s->life = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
-  s->lives = TP_NEWN(&s->a, spans, p->arrs.n);
+  s->lives = TP_NEWN(&s->a, elem_spans, p->arrs.n);
   for (int i = 0; i < p->arrs.n; i++) { tp_hmap_init(&s->held[i], &s->a); tp_hmap_init(&s->made[i], &s->a); tp_hmap_init(&s->life[i], &s->a); }
   for (int i = 0; i < p->stmts.n; i++) {
     const tp_stmt *q = p->stmts.v[i];
-    if (q->ndim > MAXDIM || !fill(s, &s->points[i], q->ndim, q->ndim, isl_set_copy(q->dom))) return wrong(s, "cannot enumerate", q->name, NULL);
+    if (q->ndim > SIM_DIM || !fill_table(s, &s->points[i], q->ndim, q->ndim, isl_set_copy(q->dom))) return wrong(s, "cannot enumerate", q->name, NULL);
     s->ran[i] = TP_NEWN(&s->a, bool, s->points[i].n);
     s->touch[i] = TP_NEWN(&s->a, table, q->nacc);
     for (int a = 0; a < q->nacc; a++) {
       int n = p->arrs.v[q->acc[a].arr]->ndim;
-      if (n > MAXDIM || !fill(s, &s->touch[i][a], q->ndim, q->ndim + n, isl_map_wrap(isl_map_copy(q->acc[a].rel)))) return wrong(s, "cannot enumerate", q->name, NULL);
+      if (n > SIM_DIM || !fill_table(s, &s->touch[i][a], q->ndim, q->ndim + n, isl_map_wrap(isl_map_copy(q->acc[a].rel)))) return wrong(s, "cannot enumerate", q->name, NULL);
     }
   }
   expect(s);
   return true;
 }
 
-static bool complete(sim *s) {
+static bool all_made(sim *s) {
   for (int i = 0; i < s->p->stmts.n; i++)
     for (int r = 0; r < s->points[i].n; r++)
-      if (!s->ran[i][r]) return wrong(s, "never run:", text(s, s->p->stmts.v[i]->name, s->points[i].key, row(&s->points[i], r)), NULL);
+      if (!s->ran[i][r]) return wrong(s, "never run:", text(s, s->p->stmts.v[i]->name, s->points[i].key, table_row(&s->points[i], r)), NULL);
   return true;
 }
 
 /* ---- how many slots were needed ----
  * Two elements that are there at once may not share a slot; then as live.c goes about it, with all pairs at hand. */
 
-typedef struct { int n; int64_t (*d)[MAXDIM]; } distances;
+typedef struct { int n; int64_t (*d)[SIM_DIM]; } distances;
 
 static int by_making(const void *a, const void *b) {
-  const span *x = *(span *const *)a, *y = *(span *const *)b;
+  const elem_span *x = *(elem_span *const *)a, *y = *(elem_span *const *)b;
   return x->made < y->made ? -1 : x->made > y->made;
 }
 
-static bool shares(const tp_arr *x, const span *a, const span *b) {     /* equal where each index has a slot of its own: else nothing is in question */
+static bool shares(const tp_arr *x, const elem_span *a, const elem_span *b) {     /* equal where each index has a slot of its own: else nothing is in question */
   for (int d = 0; d < x->ndim; d++)
     if ((x->dense >> d & 1) && a->elem[d] != b->elem[d]) return false;
   return true;
@@ -332,7 +322,7 @@ static bool shares(const tp_arr *x, const span *a, const span *b) {     /* equal
 static distances distances_of(sim *s, const tp_arr *x) {
   distances r = { 0 };
   int cap = 0, n = s->lives[x->id].n;
-  span **v = s->lives[x->id].v;
+  elem_span **v = s->lives[x->id].v;
   if (n) qsort(v, (size_t)n, sizeof *v, by_making);
   for (int i = 0; i < n; i++)
     for (int j = i + 1; j < n && v[j]->made <= v[i]->used; j++) {
@@ -345,7 +335,7 @@ static distances distances_of(sim *s, const tp_arr *x) {
 }
 
 /* Slots by one order of the dims; *near: no dim is wider than that by more than live.c gives away. */
-static int64_t successive(sim *s, const tp_arr *x, const distances *D, bool outermost_first, bool *near) {
+static int64_t measured_successive(sim *s, const tp_arr *x, const distances *D, bool outermost_first, bool *near) {
   bool *gone = TP_NEWN(&s->a, bool, D->n);
   int64_t r = 1;
   *near = true;
@@ -367,13 +357,13 @@ static tp_slots slots_of(sim *s, const tp_arr *x) {
   tp_slots r = { .kept = 1 };
   bool near[2];
   for (int d = 0; d < x->ndim; d++) r.kept *= tp_ix_evalq(x->width[d], s->env);
-  int64_t a = successive(s, x, &D, true, &near[0]), b = successive(s, x, &D, false, &near[1]);
+  int64_t a = measured_successive(s, x, &D, true, &near[0]), b = measured_successive(s, x, &D, false, &near[1]);
   r.needed = s->lives[x->id].n ? TP_MIN(a, b) : 0;
   r.near = near[0] || near[1];
   return r;
 }
 
-static bool measure(sim *s, tp_slots *slots) {
+static bool measure_slots(sim *s, tp_slots *slots) {
   for (int i = 0; i < s->p->arrs.n; i++) {
     const tp_arr *x = s->p->arrs.v[i];
     slots[i] = x->kind == TP_ARR_TEMP ? slots_of(s, x) : (tp_slots){ .near = true };
@@ -389,7 +379,7 @@ bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_
   s.env = TP_NEWN(&s.a, int64_t, n);
   for (int i = 0; i < n; i++)
     if (tp_sym_at(p->g->ix, i)->kind == TP_SYM_BOUND) s.env[i] = env[i];
-  bool ok = prepare(&s) && walk(&s, p->tree) && complete(&s) && (!slots || measure(&s, slots));
+  bool ok = prepare(&s) && sim_tree(&s, p->tree) && all_made(&s) && (!slots || measure_slots(&s, slots));
   tp_arena_free(&s.a);
   return ok;
 }

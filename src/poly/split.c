@@ -5,8 +5,6 @@
 #include <isl/schedule.h>
 #include <stdlib.h>
 
-enum { MAXSPLIT = 64, MAXGUESS = 8, SCHEDULER = 20 };    /* SCHEDULER: budgets */
-
 /* ---- cutting ---- */
 
 static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
@@ -36,7 +34,7 @@ static bool has_points(const tp_sched *S, TP_KEEP isl_set *a) {
 }
 
 /* Cuts statement st at the values of dim d that `touched` has. */
-static bool cut(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
+static bool cut_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   tp_stmt *s = S->p->stmts.v[st];
   tp_query(S);
   isl_set *slice = isl_set_eliminate(isl_set_eliminate(touched, isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
@@ -57,15 +55,15 @@ static bool cut_end(tp_sched *S, const tp_arc *e, bool src, bool guess) {
   for (int d = 0; d < s->ndim; d++) {
     if (tp_dim_of(S, st, s->label[d]) != d || (!guess && tp_dim_of(S, other, s->label[d]) >= 0)) continue;
     isl_map *m = isl_map_copy(e->map);
-    if (cut(S, st, d, src ? isl_map_domain(m) : isl_map_range(m))) return true;
+    if (cut_stmt(S, st, d, src ? isl_map_domain(m) : isl_map_range(m))) return true;
   }
   return false;
 }
 
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c) {
-  if (S->nsplit >= MAXSPLIT) return false;
+  if (S->nsplit >= TP_TUNE_SPLITS) return false;
   tp_arcs in = tp_inner_arcs(S, L, (int)(c - L->scc));
-  for (int guess = 0; guess < 2 && (!guess || S->nsplit < MAXGUESS); guess++)
+  for (int guess = 0; guess < 2 && (!guess || S->nsplit < TP_TUNE_SPLIT_GUESSES); guess++)
     for (int e = 0; e < in.n; e++)
       if (cut_end(S, &in.v[e], true, guess) || cut_end(S, &in.v[e], false, guess)) return true;
   return false;
@@ -127,7 +125,7 @@ static void add_missing(tp_sched *S, const tp_scc *c, tp_item *x) {
   }
 }
 
-static void nest(tp_sched *S, const tp_scc *c, rows *r, tp_items *out) {
+static void cut_nest(tp_sched *S, const tp_scc *c, rows *r, tp_items *out) {
   for (int k = 0; k < r->n; k++) {
     add_missing(S, c, r->loop[k]);
     TP_PUSH(S->a, out, r->loop[k]);
@@ -144,7 +142,7 @@ tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
   const tp_scc *c = &L->scc[scc];
   tp_arcs in = tp_inner_arcs(S, L, scc);
   tp_ask(S, "in which order '%s' and what it needs run", S->p->stmts.v[c->st[0]]->name, NULL);
-  tp_query_long(S, SCHEDULER);
+  tp_query_long(S, TP_TUNE_NEST_BUDGETS);
   isl_schedule *sch = compute(S, c, &in);
   isl_union_map *map = isl_schedule_get_map(sch);
   rows r = { .S = S, .c = c };
@@ -152,6 +150,6 @@ tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
   isl_union_map_free(map);
   isl_schedule_free(sch);
   if (!tp_query_end(S) || !ok || !r.loop) return TP_S_FAIL;
-  nest(S, c, &r, out);
+  cut_nest(S, c, &r, out);
   return TP_S_OK;
 }

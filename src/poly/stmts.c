@@ -1,9 +1,6 @@
 /* stmts: the statements of one stored node, with the clusters that go into them. */
 #include "poly/lower.h"
 
-#define MAXCLUSTER 48
-enum { FEW = 48 };                              /* states whose last values are taken in the loop of the updates */
-
 typedef struct {                                /* a statement being made */
   low *l; tp_stmt *s;
   uint32_t pinned;                              /* dims that its domain fixes to one value */
@@ -13,7 +10,6 @@ typedef struct {                                /* a statement being made */
   TP_VEC(tp_access) acc;
 } sb;
 
-static tp_ictx *C(const sb *b) { return b->l->g->ix; }
 static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside);
 
 /* ---- dims ---- */
@@ -53,11 +49,11 @@ static const tp_ix **subset(low *l, const tp_node *n, const tp_ix *const *at, co
 
 /* ---- what goes inside ---- */
 
-static double bytes(const sb *b, tp_val v) {    /* at sample bounds */
+static double sample_bytes(const sb *b, tp_val v) {    /* at sample bounds */
   int64_t env[4096];
-  int n = tp_nsym(C(b));
+  int n = tp_nsym(b->l->g->ix);
   if (n > 4096) return 1;
-  for (int i = 0; i < n; i++) env[i] = tp_sym_at(C(b), i)->kind == TP_SYM_BOUND ? 64 : 32;
+  for (int i = 0; i < n; i++) env[i] = tp_sym_at(b->l->g->ix, i)->kind == TP_SYM_BOUND ? 64 : 32;
   double s = tp_dtype_size(tp_dtypeof(v));
   const tp_out *t = tp_outof(v);
   for (int a = 0; a < t->rank; a++) s *= (double)tp_ix_evalq(t->shape[a], env);
@@ -67,9 +63,9 @@ static double bytes(const sb *b, tp_val v) {    /* at sample bounds */
 /* Operands that have all the node's dims must wait for the reader: not worth it when they are larger than the result. */
 static bool worth(const sb *b, const tp_node *u) {
   if (b->s->kind == TP_ST_ACC) return true;
-  double in = 0, out = bytes(b, (tp_val){ (tp_node *)u, 0 });
+  double in = 0, out = sample_bytes(b, (tp_val){ (tp_node *)u, 0 });
   for (int k = 0; k < u->nin; k++)
-    if (u->in[k].src.node->ndom == u->ndom) in += bytes(b, u->in[k].src);
+    if (u->in[k].src.node->ndom == u->ndom) in += sample_bytes(b, u->in[k].src);
   return in <= 2 * out + 64;
 }
 
@@ -80,7 +76,7 @@ static bool one_to_one(const sb *b, const tp_opnd *o) {
     for (int e = 0; e < b->s->ndim; e++) {
       int64_t c; const tp_ix *rest;
       if (!tp_ix_mentions(o->idx[d], b->s->dim[e])) continue;
-      if (!tp_ix_linear_in(C(b), o->idx[d], b->s->dim[e], &c, &rest) || c != 1 || !tp_ix_is_const(rest, NULL) || (seen >> e & 1)) return false;
+      if (!tp_ix_linear_in(b->l->g->ix, o->idx[d], b->s->dim[e], &c, &rest) || c != 1 || !tp_ix_is_const(rest, NULL) || (seen >> e & 1)) return false;
       seen |= 1u << e;
     }
   return seen == (1u << b->s->ndim) - 1u;
@@ -89,7 +85,7 @@ static bool one_to_one(const sb *b, const tp_opnd *o) {
 static bool goes_inside(sb *b, const tp_opnd *o) {
   tp_node *u = o->base.node;
   low *l = b->l;
-  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= MAXCLUSTER || b->s->ndim > 31) return false;
+  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= TP_TUNE_CLUSTER || b->s->ndim > 31) return false;
   switch (tp_ops[u->op].cls) {
     case TP_CLS_TIME: if (u->op != TP_OP_PINIT) return false; break;
     case TP_CLS_FX: case TP_CLS_ENV: case TP_CLS_SORT: return false;
@@ -153,8 +149,8 @@ static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
     if (at[d].range) x->dense |= 1u << d;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(o->idx[d], o->var[k])) continue;
-      const tp_ix *lo = tp_ix_sub(C(b), o->idx[d], tp_ix_sym(C(b), o->var[k]));
-      at[d] = tp_any_end(b->l->p, (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(C(b), o->hi[k], tp_ix_sub(C(b), lo, o->lo[k])) }, x->dim[d]);
+      const tp_ix *lo = tp_ix_sub(b->l->g->ix, o->idx[d], tp_ix_sym(b->l->g->ix, o->var[k]));
+      at[d] = tp_any_end(b->l->p, (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(b->l->g->ix, o->hi[k], tp_ix_sub(b->l->g->ix, lo, o->lo[k])) }, x->dim[d]);
       if (!window || --left > 0) x->dense |= 1u << d;      /* one axis of a copied window may lie on a ring */
     }
   }
@@ -260,8 +256,8 @@ static bool guard_allows(const sb *b, const tp_sym *d) {
   int end, n = 0;
   if (!is_exact(b)) return true;
   for (int k = 0; tp_guard_part(b->l->p, b->s->guard, k, &end, &least); k++) {
-    const tp_ix *e = tp_ix_sym(C(b), b->l->p->ends.v[end].sym);
-    if (depends(b, e, d) || (tp_ix_mentions(least, d) && (n++ || !tp_ix_linear_in(C(b), least, d, &coef, &rest) || coef != 1))) return false;
+    const tp_ix *e = tp_ix_sym(b->l->g->ix, b->l->p->ends.v[end].sym);
+    if (depends(b, e, d) || (tp_ix_mentions(least, d) && (n++ || !tp_ix_linear_in(b->l->g->ix, least, d, &coef, &rest) || coef != 1))) return false;
     for (int k2 = 0; tp_ix_mentions(least, d) && k2 < b->s->ndim; k2++)
       if (b->s->dim[k2] != d && tp_ix_mentions(least, b->s->dim[k2])) return false;
   }
@@ -297,9 +293,9 @@ static bool elementwise(const sb *b, const tp_out *res) {
 
 /* ---- what ends it waits for ---- */
 
-typedef TP_VEC(int) ends;
+typedef TP_VEC(int) end_list;
 
-static void note(sb *b, ends *v, const tp_ix *e) {
+static void note(sb *b, end_list *v, const tp_ix *e) {
   for (int i = tp_next_end(b->l->p, e, 0); i >= 0; i = tp_next_end(b->l->p, e, i + 1)) {
     bool known = false;
     for (int k = 0; k < v->n; k++) known |= v->v[k] == i;
@@ -307,22 +303,22 @@ static void note(sb *b, ends *v, const tp_ix *e) {
   }
 }
 
-static void note_operand(sb *b, ends *v, const tp_opnd *o, int rows) {
+static void note_operand(sb *b, end_list *v, const tp_opnd *o, int rows) {
   note(b, v, o->off);
   for (int d = 0; d < o->base.node->ndom; d++) note(b, v, o->idx[d]);
   for (int a = 0; a < o->rank; a++) note(b, v, a < rows ? NULL : o->shape[a]), note(b, v, o->stride[a]);
 }
 
 /* What leaves in one call along a dim to its end is cleared beyond (plan: rows). */
-static void note_over(sb *b, ends *v, const tp_node *n) {
+static void note_over(sb *b, end_list *v, const tp_node *n) {
   const tp_stmt *s = b->s;
   const tp_ix *at[s->ndim + 1];
-  for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(C(b), s->dim[d]);
+  for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(b->l->g->ix, s->dim[d]);
   for (int k = 0; n->nin && k < n->attr.nover; k++)
-    if (tp_stop_of(b->l->g, n->attr.over[k])) note(b, v, tp_at_dims(b->l->p, tp_ix_sym(C(b), tp_stop_of(b->l->g, n->attr.over[k])->sym), s->ndim, s->label, at));
+    if (tp_stop_of(b->l->g, n->attr.over[k])) note(b, v, tp_at_dims(b->l->p, tp_ix_sym(b->l->g->ix, tp_stop_of(b->l->g, n->attr.over[k])->sym), s->ndim, s->label, at));
 }
 
-static bool note_node(sb *b, ends *v, int i) {
+static bool note_node(sb *b, end_list *v, int i) {
   const tp_node *n = b->s->node[i];
   const tp_ix *const *at = b->s->nodeat[i];
   tp_opnd o;
@@ -346,7 +342,7 @@ static void end_access(sb *b, int end, const tp_ix *upto) {
   for (int d = 0; d < s->ndom; d++) {
     at[d] = (tp_at){ .lo = e->at[d] };
     if (e->at[d]) continue;
-    at[d] = (tp_at){ true, tp_ix_const(C(b), 0), tp_ix_sym(C(b), s->dom[d]->bound) };
+    at[d] = (tp_at){ true, tp_ix_const(b->l->g->ix, 0), tp_ix_sym(b->l->g->ix, s->dom[d]->bound) };
     x->dense |= 1u << d;
   }
   TP_PUSH(l->a, &b->acc, (tp_access){ .kind = TP_ACC_READ, .arr = x->id, .at = at, .upto = upto, .pos = b->s->pos });
@@ -354,7 +350,7 @@ static void end_access(sb *b, int end, const tp_ix *upto) {
 
 static bool wait_for_ends(sb *b) {
   low *l = b->l;
-  ends v = { 0 };
+  end_list v = { 0 };
   tp_opnd o;
   int end;
   const tp_ix *least;
@@ -369,7 +365,7 @@ static bool wait_for_ends(sb *b) {
   b->s->exact = is_exact(b);
   b->s->gacc = b->acc.n;
   for (int k = 0; tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
-    end_access(b, end, b->s->exact ? tp_ix_addc(C(b), least, -1) : tp_ix_const(C(b), 0));
+    end_access(b, end, b->s->exact ? tp_ix_addc(b->l->g->ix, least, -1) : tp_ix_const(b->l->g->ix, 0));
   return true;
 }
 
@@ -382,7 +378,7 @@ static bool finish(sb *b, const tp_out *res) {
   for (int i = 0; i < b->acc.n; i++) {
     tp_access *x = &b->acc.v[i];
     tp_arr *r = l->p->arrs.v[x->arr];
-    x->rel = tp_rel_restrict(tp_rel_at(C(b), s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
+    x->rel = tp_rel_restrict(tp_rel_at(b->l->g->ix, s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
     x->alias = x->alias && ew && r->rank == res->rank && r->dtype == res->dtype;
     for (int a = 0; a < r->rank && x->alias; a++) x->alias = r->shape[a] == res->shape[a];
   }
@@ -403,15 +399,15 @@ static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *a
 static bool many_states(const low *l) {
   int states = 0;
   for (int i = 0; i < l->g->outputs.n; i++) states += l->g->outputs.v[i].hidden;
-  return states > FEW;
+  return states > TP_TUNE_LAST_STATES;
 }
 
 /* What an output takes from one point of a loop, as of a state from its last one, is taken there, inside that loop, by hidden dims: what it is made from (a
  * layer's gradient, the new moments of an optimiser) may be gone before the next one's is made. Each such statement has a guard of its own in the loop, which
  * costs isl more than linear time: where there are many without further dims, they stay behind the loop. */
-typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken;
+typedef struct { int n; const tp_sym *dim[32], *label[32]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken_there;
 
-static void take_there(low *l, int n, const tp_sym *const *dims, taken *x) {
+static void take_there(low *l, int n, const tp_sym *const *dims, taken_there *x) {
   tp_ictx *c = l->g->ix;
   tp_opnd o;
   tp_at to[32];
@@ -435,8 +431,8 @@ static void take_there(low *l, int n, const tp_sym *const *dims, taken *x) {
   x->srcat = at;
 }
 
-static taken as_written(low *l, int n, const tp_sym *const *dims, tp_val src, TP_TAKE tp_set *dom) {
-  taken x = { .src = src, .dom = dom };
+static taken_there as_written(low *l, int n, const tp_sym *const *dims, tp_val src, TP_TAKE tp_set *dom) {
+  taken_there x = { .src = src, .dom = dom };
   for (int d = 0; d < n; d++) x.n = add_dim(x.dim, x.label, x.n, dims[d], dims[d]);
   x.srcat = TP_NEWN(l->a, const tp_ix *, src.node->ndom);
   for (int d = 0; d < src.node->ndom; d++) x.srcat[d] = tp_ix_sym(l->g->ix, src.node->dom[d]);
@@ -447,7 +443,7 @@ static taken as_written(low *l, int n, const tp_sym *const *dims, tp_val src, TP
 
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   const tp_node *n = v.node;
-  taken x = as_written(l, n->ndom, n->dom, v, tp_set_box(l->g->ix, n->ndom, n->dom));
+  taken_there x = as_written(l, n->ndom, n->dom, v, tp_set_box(l->g->ix, n->ndom, n->dom));
   if (n->ndom) take_there(l, n->ndom, n->dom, &x);
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, v.node);
   if (pos.file) b.s->pos = pos;
@@ -475,7 +471,7 @@ static uint32_t pins(const tp_node *m, const tp_ix *cond) {
 }
 
 /* Bits of m's dims as the statement has them. */
-static uint32_t renumbered(const tp_node *m, const taken *x, uint32_t dims) {
+static uint32_t renumbered(const tp_node *m, const taken_there *x, uint32_t dims) {
   uint32_t r = 0;
   for (int d = 0; d < m->ndom; d++)
     for (int e = 0; e < x->n; e++)
@@ -483,10 +479,10 @@ static uint32_t renumbered(const tp_node *m, const taken *x, uint32_t dims) {
   return r;
 }
 
-static bool branch(low *l, tp_node *m, int k) {
+static bool lower_branch(low *l, tp_node *m, int k) {
   tp_set *dom = tp_set_and(tp_branch_set(l->g, m, k), tp_set_copy(l->need->set[m->id]));
   if (tp_set_is_empty(l->g->ix, dom)) { tp_set_free(dom); return true; }
-  taken x = as_written(l, m->ndom, m->dom, m->in[k].src, dom);
+  taken_there x = as_written(l, m->ndom, m->dom, m->in[k].src, dom);
   tp_arr *to = tp_low_stored(l, tp_v(m));
   if (to->kind == TP_ARR_OUTPUT && (m->ndom || !many_states(l))) take_there(l, m->ndom, m->dom, &x);
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, m);
@@ -653,7 +649,7 @@ bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k
   return tp_resolve(p, v, vat, nl, var, ext, o, err);
 }
 
-static bool call(low *l, tp_node *n) {
+static bool lower_call(low *l, tp_node *n) {
   const tp_sym *dims[32] = { 0 };
   int nd = 0;
   for (int d = 0; d < n->ndom; d++)
@@ -700,10 +696,10 @@ bool tp_low_statements(low *l, tp_node *n) {
     case TP_OP_INPUT: case TP_OP_CONST: return true;
     case TP_OP_MERGE:
       for (int k = 0; k < n->nin; k++)
-        if (!branch(l, n, k)) return false;
+        if (!lower_branch(l, n, k)) return false;
       return true;
     case TP_OP_ACCUM: return accum(l, n);
-    case TP_OP_CALL: return call(l, n);
+    case TP_OP_CALL: return lower_call(l, n);
     case TP_OP_READ: case TP_OP_DETACH: case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: case TP_OP_UNFOLD: return view_itself(l, n);
     default: return operator(l, n);
   }

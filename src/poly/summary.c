@@ -6,13 +6,13 @@ enum { NAMES = 10, KEPT = 5, UNFUSED = 5, WIDE = 18 };
 
 /* ---- what runs where ---- */
 
-typedef struct { const char *loops; int n; TP_VEC(const char *) name; } nest;   /* n: distinct names */
-typedef struct { const tp_poly *p; tp_arena a; TP_VEC(nest) nests; int *depth; bool *seen; tp_hmap said; bool far; } tour;
+typedef struct { const char *loops; int n; TP_VEC(const char *) name; } loop_nest;   /* n: distinct names */
+typedef struct { const tp_poly *p; tp_arena a; TP_VEC(loop_nest) nests; int *depth; bool *seen; tp_hmap said; bool far; } tour;
 
-static nest *nest_of(tour *x, const char *loops) {
+static loop_nest *nest_of(tour *x, const char *loops) {
   for (int i = 0; i < x->nests.n; i++)
     if (!strcmp(x->nests.v[i].loops, loops)) return &x->nests.v[i];
-  TP_PUSH(&x->a, &x->nests, (nest){ .loops = loops });
+  TP_PUSH(&x->a, &x->nests, (loop_nest){ .loops = loops });
   return &x->nests.v[x->nests.n - 1];
 }
 
@@ -27,16 +27,16 @@ static const char *said_of(tour *x, const tp_stmt *s) {
 }
 
 /* How many loops are around each statement, where they are most: first and last points may lie before and after. */
-static void measure(tour *x, const tp_tree *t, int depth) {
+static void tour_measure(tour *x, const tp_tree *t, int depth) {
   if (t->kind == TP_T_RUN) x->depth[t->stmt] = TP_MAX(x->depth[t->stmt], depth);
-  for (int i = 0; i < t->n; i++) measure(x, t->kid[i], depth + (t->kind == TP_T_FOR));
+  for (int i = 0; i < t->n; i++) tour_measure(x, t->kid[i], depth + (t->kind == TP_T_FOR));
 }
 
 static void visit_run(tour *x, const tp_tree *t, const char *loops, int depth) {
   const tp_stmt *s = x->p->stmts.v[t->stmt];
   if (x->seen[t->stmt] || x->depth[t->stmt] != depth || s->far != x->far || tp_is_tick(s)) return;
   x->seen[t->stmt] = true;
-  nest *n = nest_of(x, loops);
+  loop_nest *n = nest_of(x, loops);
   const char *name = said_of(x, s), *key = tp_printf(&x->a, "%s\n%s", loops, name);
   if (tp_hmap_get(&x->said, key, strlen(key))) return;
   tp_hmap_set(&x->said, key, strlen(key), (void *)key);
@@ -44,13 +44,13 @@ static void visit_run(tour *x, const tp_tree *t, const char *loops, int depth) {
 }
 
 /* "i, t": a dim again is one that is summed over. */
-static void visit(tour *x, const tp_tree *t, const char *loops, int depth) {
+static void tour_visit(tour *x, const tp_tree *t, const char *loops, int depth) {
   if (t->kind == TP_T_RUN) { visit_run(x, t, loops, depth); return; }
   if (t->kind == TP_T_FOR) {
     const char *name = (t->label ? t->label : t->var)->name;
     loops = tp_printf(&x->a, "%s%s%s%s", loops, *loops ? ", " : "", t->block ? "block of " : "", name);
   }
-  for (int i = 0; i < t->n; i++) visit(x, t->kid[i], loops, depth + (t->kind == TP_T_FOR));
+  for (int i = 0; i < t->n; i++) tour_visit(x, t->kid[i], loops, depth + (t->kind == TP_T_FOR));
 }
 
 static void put_nests(tp_buf *b, const tp_poly *p, bool far) {
@@ -59,10 +59,10 @@ static void put_nests(tp_buf *b, const tp_poly *p, bool far) {
   x.seen = TP_NEWN(&x.a, bool, p->stmts.n);
   tp_hmap_init(&x.said, &x.a);
   x.depth = TP_NEWN(&x.a, int, p->stmts.n);
-  if (p->tree) measure(&x, p->tree, 0);
-  if (p->tree) visit(&x, p->tree, "", 0);
+  if (p->tree) tour_measure(&x, p->tree, 0);
+  if (p->tree) tour_visit(&x, p->tree, "", 0);
   for (int i = 0; i < x.nests.n; i++) {
-    const nest *n = &x.nests.v[i];
+    const loop_nest *n = &x.nests.v[i];
     tp_putf(b, "  %-*s ", WIDE, *n->loops ? tp_printf(&x.a, "for %s", n->loops) : "once");
     for (int k = 0; k < n->name.n; k++) tp_putf(b, "%s%s", k ? ", " : "", n->name.v[k]);
     if (n->n > n->name.n) tp_putf(b, " and %d more", n->n - n->name.n);
@@ -73,10 +73,10 @@ static void put_nests(tp_buf *b, const tp_poly *p, bool far) {
 
 /* ---- what is kept ---- */
 
-typedef struct { const tp_arr *x; double bytes; } sized;
+typedef struct { const tp_arr *x; double bytes; } kept_array;
 
 static int by_bytes(const void *pa, const void *pb) {
-  const sized *a = pa, *b = pb;
+  const kept_array *a = pa, *b = pb;
   return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->x->id - b->x->id;
 }
 
@@ -87,16 +87,16 @@ static bool is_point(const tp_arr *x) {
   return true;
 }
 
-static sized *temporaries(tp_arena *a, const tp_poly *p, const int64_t *env, int *n) {
-  sized *v = TP_NEWN(a, sized, p->arrs.n);
+static kept_array *temporaries(tp_arena *a, const tp_poly *p, const int64_t *env, int *n) {
+  kept_array *v = TP_NEWN(a, kept_array, p->arrs.n);
   *n = 0;
   for (int i = 0; i < p->arrs.n; i++)
-    if (p->arrs.v[i]->kind == TP_ARR_TEMP) v[(*n)++] = (sized){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
+    if (p->arrs.v[i]->kind == TP_ARR_TEMP) v[(*n)++] = (kept_array){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
   qsort(v, (size_t)*n, sizeof *v, by_bytes);
   return v;
 }
 
-static void put_kept(tp_buf *b, const tp_poly *p, const sized *v, int n, const int64_t *env) {
+static void put_kept(tp_buf *b, const tp_poly *p, const kept_array *v, int n, const int64_t *env) {
   for (int i = 0, said = 0; i < n && said < KEPT; i++) {
     const tp_arr *x = v[i].x;
     if (!said++) tp_puts(b, "keeps most of\n");
@@ -117,14 +117,14 @@ static void put_kept(tp_buf *b, const tp_poly *p, const sized *v, int n, const i
 
 /* ---- what was not fused ---- */
 
-typedef struct { const tp_stmt *writer, *reader[3]; int nwriter, nreader; bool ranged; } uses;
+typedef struct { const tp_stmt *writer, *reader[3]; int nwriter, nreader; bool ranged; } array_users;
 
-static uses *count_uses(tp_arena *arena, const tp_poly *p) {
-  uses *u = TP_NEWN(arena, uses, p->arrs.n);
+static array_users *count_uses(tp_arena *arena, const tp_poly *p) {
+  array_users *u = TP_NEWN(arena, array_users, p->arrs.n);
   for (int i = 0; i < p->stmts.n; i++)
     for (int a = 0; a < p->stmts.v[i]->nacc; a++) {
       const tp_stmt *s = p->stmts.v[i];
-      uses *x = &u[s->acc[a].arr];
+      array_users *x = &u[s->acc[a].arr];
       if (s->acc[a].kind != TP_ACC_READ) {
         x->writer = s;
         x->nwriter++;
@@ -140,7 +140,7 @@ static uses *count_uses(tp_arena *arena, const tp_poly *p) {
   return u;
 }
 
-static void put_reason(tp_buf *b, const tp_arr *x, const uses *u) {
+static void put_reason(tp_buf *b, const tp_arr *x, const array_users *u) {
   if (u->writer->effect) { tp_puts(b, "made by a callback, or given"); return; }
   if (u->nreader > 1) {
     for (int k = 0; k < u->nreader && k < (int)TP_LEN(u->reader); k++) tp_putf(b, "%s%s", k ? ", " : "read by ", u->reader[k]->name);
@@ -153,10 +153,10 @@ static void put_reason(tp_buf *b, const tp_arr *x, const uses *u) {
 }
 
 /* Temporaries that one operator makes, what they cost most first. */
-static void put_unfused(tp_buf *b, const sized *v, int n, const uses *u) {
+static void put_unfused(tp_buf *b, const kept_array *v, int n, const array_users *u) {
   for (int i = 0, said = 0; i < n && said < UNFUSED; i++) {
     const tp_arr *x = v[i].x;
-    const uses *q = &u[x->id];
+    const array_users *q = &u[x->id];
     if (q->nwriter != 1 || q->writer->kind != TP_ST_OP || !q->writer->nnode || !q->nreader) continue;
     if (!said++) tp_puts(b, "not fused into what reads it\n");
     tp_putf(b, "  %-*s ", WIDE, x->name ? x->name : "?");
@@ -177,7 +177,7 @@ void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env) {
   int n;
   tp_arena a;
   tp_scratch_init(&a);
-  const sized *v = temporaries(&a, p, env, &n);
+  const kept_array *v = temporaries(&a, p, env, &n);
   put_kept(b, p, v, n, env);
   put_unfused(b, v, n, count_uses(&a, p));
   tp_arena_free(&a);

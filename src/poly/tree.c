@@ -7,12 +7,9 @@
 #include <isl/ast_build.h>
 #include <stdlib.h>
 
-enum { MAXPIECES = 4, MAXSTMTS = 24 };          /* `separate`: loops cut in so many ranges, with so many statements inside */
-enum { PATIENCE = 1000 };                       /* budgets for the loops of one item: without them there is nothing to run */
-
 /* ---- schedule tree ---- */
 
-static isl_id *stmt_id(tp_sched *S, int st, int piece) {
+static isl_id *piece_id(tp_sched *S, int st, int piece) {
   char name[32];
   snprintf(name, sizeof name, piece ? "S%d.%d" : "S%d", st, piece);
   return isl_id_alloc(S->ctx, name, NULL);
@@ -35,12 +32,12 @@ static isl_set *by_block(tp_sched *S, const tp_stmt *s, isl_set *dom) {
 }
 
 /* Is the dim one of the calls' points? */
-static bool called(const tp_stmt *s, int d) { return !(s->vec >> d & 1) || d == s->bdim; }
+static bool is_called(const tp_stmt *s, int d) { return !(s->vec >> d & 1) || d == s->bdim; }
 
 /* The dim as calls() has it. */
 static int call_dim(const tp_stmt *s, int dim) {
   int at = 0;
-  for (int d = 0; d < dim; d++) at += called(s, d);
+  for (int d = 0; d < dim; d++) at += is_called(s, d);
   return at;
 }
 
@@ -50,7 +47,7 @@ static isl_set *exact_calls(tp_sched *S, int st) {
   isl_set *dom = isl_set_copy(s->dom);
   if (s->bdim >= 0) dom = by_block(S, s, dom);
   for (int d = s->ndim - 1; d >= 0; d--)
-    if (!called(s, d)) dom = isl_set_project_out(dom, isl_dim_set, d, 1);
+    if (!is_called(s, d)) dom = isl_set_project_out(dom, isl_dim_set, d, 1);
   return dom;
 }
 
@@ -59,17 +56,17 @@ static const tp_ix *asks(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
   const tp_sym *dims[s->ndim + 1];
   int n = 0;
-  if (S->st[st].asked || isl_set_n_basic_set(s->dom) <= TP_MANY) return S->st[st].asks;
+  if (S->st[st].asked || isl_set_n_basic_set(s->dom) <= TP_TUNE_MANY_PIECES) return S->st[st].asks;
   isl_set *dom = exact_calls(S, st);
   for (int d = 0; d < s->ndim; d++)
-    if (called(s, d)) dims[n++] = s->dim[d];
-  if (isl_set_n_basic_set(dom) > TP_MANY) S->st[st].asks = tp_cond_of_set(S->ix, n, dims, dom);
+    if (is_called(s, d)) dims[n++] = s->dim[d];
+  if (isl_set_n_basic_set(dom) > TP_TUNE_MANY_PIECES) S->st[st].asks = tp_cond_of_set(S->ix, n, dims, dom);
   S->st[st].asked = true;
   isl_set_free(dom);
   return S->st[st].asks;
 }
 
-static TP_KEEP isl_set *calls(tp_sched *S, int st) {
+static TP_KEEP isl_set *called_set(tp_sched *S, int st) {
   if (S->st[st].calls) return S->st[st].calls;
   isl_set *dom = exact_calls(S, st);
   if (asks(S, st)) dom = isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
@@ -89,7 +86,7 @@ static isl_multi_aff *call_points(tp_sched *S, const tp_stmt *s) {
   isl_multi_aff *m = isl_multi_aff_zero(isl_space_map_from_domain_and_range(isl_space_copy(calls), tp_isl_space(S->ix, s->ndim)));
   isl_local_space *from = isl_local_space_from_space(calls);
   for (int d = 0; d < s->ndim; d++)
-    if (called(s, d)) m = isl_multi_aff_set_aff(m, d, isl_aff_var_on_domain(isl_local_space_copy(from), isl_dim_set, (unsigned)call_dim(s, d)));
+    if (is_called(s, d)) m = isl_multi_aff_set_aff(m, d, isl_aff_var_on_domain(isl_local_space_copy(from), isl_dim_set, (unsigned)call_dim(s, d)));
   isl_local_space_free(from);
   return m;
 }
@@ -121,7 +118,7 @@ static bool misread(tp_sched *S, int st, TP_KEEP isl_set *dom) {
 typedef struct { tp_sched *S; int st; } owner;
 
 static void add_piece(tp_sched *S, int st, TP_TAKE isl_set *s) {
-  s = isl_set_set_tuple_id(s, stmt_id(S, st, S->st[st].pieces.n));
+  s = isl_set_set_tuple_id(s, piece_id(S, st, S->st[st].pieces.n));
   TP_PUSH(S->a, &S->st[st].pieces, tp_keep_set(S, s));
 }
 
@@ -134,7 +131,7 @@ static isl_stat add_basic(TP_TAKE isl_basic_set *b, void *user) {
 }
 
 /* What the context rules out goes first: isl makes no loop of a piece that it finds void there. */
-static isl_set *told(tp_sched *S, TP_TAKE isl_set *dom) {
+static isl_set *told_bounds(tp_sched *S, TP_TAKE isl_set *dom) {
   return isl_set_gist_params(isl_set_intersect_params(dom, isl_set_copy(S->context)), isl_set_copy(S->context));
 }
 
@@ -142,7 +139,7 @@ static isl_set *told(tp_sched *S, TP_TAKE isl_set *dom) {
 static const tp_sets *pieces_of(tp_sched *S, int st) {
   tp_sst *s = &S->st[st];
   if (s->pieces.v) return &s->pieces;
-  isl_set *dom = told(S, isl_set_copy(calls(S, st)));
+  isl_set *dom = told_bounds(S, isl_set_copy(called_set(S, st)));
   if (!tp_isl_divided(dom) || !misread(S, st, dom)) add_piece(S, st, dom);
   else {
     dom = isl_set_make_disjoint(dom);
@@ -177,25 +174,25 @@ static bool innermost(tp_sched *S, const tp_item *x) {
   return true;
 }
 
-static isl_set *few(tp_sched *S, int st) {
+static isl_set *few_pieces(tp_sched *S, int st) {
   isl_set *dom = isl_set_copy(S->p->stmts.v[st]->dom);
-  return isl_set_n_basic_set(dom) <= TP_MANY ? dom : isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
+  return isl_set_n_basic_set(dom) <= TP_TUNE_MANY_PIECES ? dom : isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
 }
 
 /* Do the members run over different ranges of rows, few enough to give each its own loop? */
-static bool cut(tp_sched *S, const tp_item *x) {
-  isl_set *seen[MAXPIECES + 1];
+static bool cut_item(tp_sched *S, const tp_item *x) {
+  isl_set *seen[TP_TUNE_RANGE_LOOPS + 1];
   int n = 0;
-  if (x->nmem > MAXSTMTS || !innermost(S, x)) return false;
-  for (int i = 0; i < x->nmem && n <= MAXPIECES; i++) {
-    isl_set *r = isl_set_apply(few(S, x->mem[i].st), isl_map_from_pw_aff(isl_pw_aff_copy(x->mem[i].row)));
+  if (x->nmem > TP_TUNE_RANGE_STMTS || !innermost(S, x)) return false;
+  for (int i = 0; i < x->nmem && n <= TP_TUNE_RANGE_LOOPS; i++) {
+    isl_set *r = isl_set_apply(few_pieces(S, x->mem[i].st), isl_map_from_pw_aff(isl_pw_aff_copy(x->mem[i].row)));
     bool known = false;
     for (int j = 0; j < n && !known; j++) known = isl_set_plain_is_equal(r, seen[j]) == isl_bool_true || isl_set_is_equal(r, seen[j]) == isl_bool_true;
     if (known) isl_set_free(r);
     else seen[n++] = r;
   }
   for (int j = 0; j < n; j++) isl_set_free(seen[j]);
-  return n > 1 && n <= MAXPIECES;
+  return n > 1 && n <= TP_TUNE_RANGE_LOOPS;
 }
 
 /* ---- statements that run at the same times, one right after the other, are one statement to isl ---- */
@@ -221,7 +218,7 @@ static bool same_calls(tp_sched *S, int u, int v) {
   bool blocks = a->bdim >= 0 || b->bdim >= 0;
   if (blocks && (a->bdim != b->bdim || a->block != b->block || a->bshift != b->bshift || a->vec != b->vec)) return false;
   if (a->dom == b->dom && a->vec == b->vec) return true;
-  return isl_set_plain_is_equal(calls(S, u), calls(S, v)) == isl_bool_true;
+  return isl_set_plain_is_equal(called_set(S, u), called_set(S, v)) == isl_bool_true;
 }
 
 /* Leaves out of a sequence, and those inside, the statements that the one before stands for. */
@@ -245,7 +242,6 @@ static void keep_leaders(tp_sched *S, tp_items *seq) {
 /* isl goes through every member of a sequence for each of its statements, and for pairs of them: long ones are halved
  * (640 carries: 2.7 s, in one 21 ms for each of 160). It cuts loops anew at each level: short ones are not halved (a
  * program with three loops in one: 1 s, halved down to pairs 12 s). 22 November 2026, Zen 5, isl 0.25. */
-enum { FLAT = 16 };
 
 static isl_union_set *domains(tp_sched *S, tp_item *const *v, int n) {
   if (n > 1) return isl_union_set_union(domains(S, v, n / 2), domains(S, v + n / 2, n - n / 2));
@@ -256,28 +252,28 @@ static isl_union_set *domains(tp_sched *S, tp_item *const *v, int n) {
   return all;
 }
 
-static isl_schedule_node *put_range(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *const *v, int n);
+static isl_schedule_node *range_schedule(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *const *v, int n);
 
 static isl_schedule_node *put_loop(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *x) {
   isl_union_pw_aff *rows = isl_union_pw_aff_empty(tp_isl_params(S->ix));
   for (int i = 0; i < x->nmem; i++)
     if (!S->st[x->mem[i].st].follows) rows = add_rows(S, rows, &x->mem[i]);
   at = isl_schedule_node_insert_partial_schedule(at, isl_multi_union_pw_aff_from_union_pw_aff(rows));
-  if (cut(S, x)) at = isl_schedule_node_band_set_ast_build_options(at, isl_union_set_read_from_str(S->ctx, "{ separate[x] }"));
+  if (cut_item(S, x)) at = isl_schedule_node_band_set_ast_build_options(at, isl_union_set_read_from_str(S->ctx, "{ separate[x] }"));
   at = isl_schedule_node_insert_mark(at, isl_id_alloc(S->ctx, "loop", x));
-  at = put_range(S, isl_schedule_node_child(isl_schedule_node_child(at, 0), 0), x->body.v, x->body.n);
+  at = range_schedule(S, isl_schedule_node_child(isl_schedule_node_child(at, 0), 0), x->body.v, x->body.n);
   return isl_schedule_node_parent(isl_schedule_node_parent(at));
 }
 
-static isl_schedule_node *put_range(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *const *v, int n) {
+static isl_schedule_node *range_schedule(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *const *v, int n) {
   if (n == 1) return v[0]->st < 0 ? put_loop(S, at, v[0]) : at;
-  int parts = n <= FLAT ? n : 2;
+  int parts = n <= TP_TUNE_FLAT_SEQUENCE ? n : 2;
   isl_union_set_list *all = isl_union_set_list_alloc(S->ctx, parts);
   for (int k = 0; k < parts; k++) all = isl_union_set_list_add(all, domains(S, v + n * k / parts, n * (k + 1) / parts - n * k / parts));
   at = isl_schedule_node_insert_sequence(at, all);
   for (int k = 0; k < parts; k++) {
     at = isl_schedule_node_child(isl_schedule_node_child(at, k), 0);
-    at = put_range(S, at, v + n * k / parts, n * (k + 1) / parts - n * k / parts);
+    at = range_schedule(S, at, v + n * k / parts, n * (k + 1) / parts - n * k / parts);
     at = isl_schedule_node_parent(isl_schedule_node_parent(at));
   }
   return at;
@@ -285,7 +281,7 @@ static isl_schedule_node *put_range(tp_sched *S, TP_TAKE isl_schedule_node *at, 
 
 static isl_schedule *of_item(tp_sched *S, tp_item *x) {
   isl_schedule *sch = isl_schedule_from_domain(domains(S, &x, 1));
-  isl_schedule_node *at = put_range(S, isl_schedule_node_child(isl_schedule_get_root(sch), 0), &x, 1);
+  isl_schedule_node *at = range_schedule(S, isl_schedule_node_child(isl_schedule_get_root(sch), 0), &x, 1);
   isl_schedule_free(sch);
   sch = isl_schedule_node_get_schedule(at);
   isl_schedule_node_free(at);
@@ -299,20 +295,20 @@ typedef struct {
   tp_sched *S; tp_ictx *ix; bool failed;
   const tp_item *loop; int depth;               /* of the nearest mark */
   TP_VEC(binding) env;
-} conv;
+} ast_walk;
 
-static const tp_ix *expr(conv *c, TP_TAKE isl_ast_expr *e);
+static const tp_ix *expr(ast_walk *c, TP_TAKE isl_ast_expr *e);
 
-static const tp_ix *bad(conv *c) { c->failed = true; return tp_ix_const(c->ix, 0); }
+static const tp_ix *bad(ast_walk *c) { c->failed = true; return tp_ix_const(c->ix, 0); }
 
-static const tp_ix *of_id(conv *c, isl_id *id) {
+static const tp_ix *of_id(ast_walk *c, isl_id *id) {
   for (int i = c->env.n - 1; i >= 0; i--)
     if (c->env.v[i].id == id) return c->env.v[i].val;
   const tp_sym *s = isl_id_get_user(id);
   return s ? tp_ix_sym(c->ix, s) : bad(c);
 }
 
-static int64_t const_arg(conv *c, isl_ast_expr *e, int i) {
+static int64_t const_arg(ast_walk *c, isl_ast_expr *e, int i) {
   int64_t k = 0;
   const tp_ix *v = expr(c, isl_ast_expr_op_get_arg(e, i));
   if (tp_ix_is_cond(v) || !tp_ix_is_const(v, &k) || k <= 0) { bad(c); k = 1; }
@@ -320,7 +316,7 @@ static int64_t const_arg(conv *c, isl_ast_expr *e, int i) {
 }
 
 /* 1 where the condition holds, else 0. */
-static const tp_ix *indicator(conv *c, const tp_ix *e) {
+static const tp_ix *indicator(ast_walk *c, const tp_ix *e) {
   tp_ictx *x = c->ix;
   const tp_ix *one = tp_ix_const(x, 1), *zero = tp_ix_const(x, 0), *r = one;
   if (!tp_ix_is_cond(e)) return e;
@@ -341,9 +337,9 @@ static const tp_ix *indicator(conv *c, const tp_ix *e) {
   return and ? r : tp_ix_sub(x, one, r);
 }
 
-static const tp_ix *as_cond(conv *c, const tp_ix *e) { return tp_ix_is_cond(e) ? e : tp_ix_cmp(c->ix, TP_NE, e, tp_ix_const(c->ix, 0)); }
+static const tp_ix *as_cond(ast_walk *c, const tp_ix *e) { return tp_ix_is_cond(e) ? e : tp_ix_cmp(c->ix, TP_NE, e, tp_ix_const(c->ix, 0)); }
 
-static const tp_ix *fold(conv *c, isl_ast_expr *e, const tp_ix *(*op)(tp_ictx *, const tp_ix *, const tp_ix *), bool cond) {
+static const tp_ix *fold(ast_walk *c, isl_ast_expr *e, const tp_ix *(*op)(tp_ictx *, const tp_ix *, const tp_ix *), bool cond) {
   const tp_ix *r = NULL;
   for (int i = 0, n = (int)isl_ast_expr_op_get_n_arg(e); i < n; i++) {
     const tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, i));
@@ -353,20 +349,20 @@ static const tp_ix *fold(conv *c, isl_ast_expr *e, const tp_ix *(*op)(tp_ictx *,
   return r ? r : bad(c);
 }
 
-static const tp_ix *compare(conv *c, isl_ast_expr *e, tp_cmp op) {
+static const tp_ix *compare_expr(ast_walk *c, isl_ast_expr *e, tp_cmp op) {
   const tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 0)), *b = expr(c, isl_ast_expr_op_get_arg(e, 1));
   if (tp_ix_is_cond(a) || tp_ix_is_cond(b)) return bad(c);
   return tp_ix_cmp(c->ix, op, a, b);
 }
 
-static const tp_ix *choice(conv *c, isl_ast_expr *e) {
+static const tp_ix *choice(ast_walk *c, isl_ast_expr *e) {
   const tp_ix *i = as_cond(c, expr(c, isl_ast_expr_op_get_arg(e, 0)));
   const tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 1)), *b = expr(c, isl_ast_expr_op_get_arg(e, 2));
   if (tp_ix_is_cond(a) && tp_ix_is_cond(b)) return tp_ix_or(c->ix, tp_ix_and(c->ix, i, a), tp_ix_and(c->ix, tp_ix_not(c->ix, i), b));
   return tp_ix_add(c->ix, b, tp_ix_mul(c->ix, tp_ix_sub(c->ix, a, b), indicator(c, i)));
 }
 
-static const tp_ix *operation(conv *c, isl_ast_expr *e) {
+static const tp_ix *operation(ast_walk *c, isl_ast_expr *e) {
   tp_ictx *x = c->ix;
   switch (isl_ast_expr_op_get_type(e)) {
     case isl_ast_expr_op_and: case isl_ast_expr_op_and_then: return fold(c, e, tp_ix_and, true);
@@ -382,16 +378,16 @@ static const tp_ix *operation(conv *c, isl_ast_expr *e) {
     case isl_ast_expr_op_pdiv_r: case isl_ast_expr_op_zdiv_r:
       return tp_ix_mod(x, expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
     case isl_ast_expr_op_cond: case isl_ast_expr_op_select: return choice(c, e);
-    case isl_ast_expr_op_eq: return compare(c, e, TP_EQ);
-    case isl_ast_expr_op_le: return compare(c, e, TP_LE);
-    case isl_ast_expr_op_lt: return compare(c, e, TP_LT);
-    case isl_ast_expr_op_ge: return compare(c, e, TP_GE);
-    case isl_ast_expr_op_gt: return compare(c, e, TP_GT);
+    case isl_ast_expr_op_eq: return compare_expr(c, e, TP_EQ);
+    case isl_ast_expr_op_le: return compare_expr(c, e, TP_LE);
+    case isl_ast_expr_op_lt: return compare_expr(c, e, TP_LT);
+    case isl_ast_expr_op_ge: return compare_expr(c, e, TP_GE);
+    case isl_ast_expr_op_gt: return compare_expr(c, e, TP_GT);
     default: return bad(c);
   }
 }
 
-static const tp_ix *expr(conv *c, isl_ast_expr *e) {
+static const tp_ix *expr(ast_walk *c, isl_ast_expr *e) {
   const tp_ix *r;
   switch (e ? isl_ast_expr_get_type(e) : isl_ast_expr_error) {
     case isl_ast_expr_op: r = operation(c, e); break;
@@ -415,9 +411,9 @@ static const tp_ix *expr(conv *c, isl_ast_expr *e) {
 
 /* ---- nodes ---- */
 
-static tp_tree *node(conv *c, TP_TAKE isl_ast_node *n);
+static tp_tree *node(ast_walk *c, TP_TAKE isl_ast_node *n);
 
-static tp_tree *new_tree(conv *c, tp_tkind kind, int n) {
+static tp_tree *new_tree(ast_walk *c, tp_tkind kind, int n) {
   tp_tree *t = TP_NEW(c->S->a, tp_tree);
   t->kind = kind;
   t->n = n;
@@ -425,12 +421,12 @@ static tp_tree *new_tree(conv *c, tp_tkind kind, int n) {
   return t;
 }
 
-static tp_tree *run_of(conv *c, int st, const tp_ix *const *arg) {
+static tp_tree *run_of(ast_walk *c, int st, const tp_ix *const *arg) {
   tp_tree *t = new_tree(c, TP_T_RUN, 0);
   const tp_stmt *s = c->S->p->stmts.v[t->stmt = st];
   t->arg = TP_NEWN(c->S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++)
-    if (called(s, d)) t->arg[d] = *arg++;
+    if (is_called(s, d)) t->arg[d] = *arg++;
   const tp_ix *cond = s->guard ? tp_guard_run(c->S->p, s, t) : NULL, *own = asks(c->S, st);
   if (own) {
     own = tp_move_ends(c->S->p, own, s->ndim, s->dim, t->arg, s->bdim < 0 ? s->vec : s->vec & ~(1u << s->bdim));
@@ -444,7 +440,7 @@ static tp_tree *run_of(conv *c, int st, const tp_ix *const *arg) {
 }
 
 /* The statement that isl calls, and those that it stands for. */
-static tp_tree *run(conv *c, isl_ast_node *n) {
+static tp_tree *run_tree(ast_walk *c, isl_ast_node *n) {
   isl_ast_expr *e = isl_ast_node_user_get_expr(n), *f = isl_ast_expr_op_get_arg(e, 0);
   isl_id *id = isl_ast_expr_get_id(f);
   int first = atoi(isl_id_get_name(id) + 1), narg = (int)isl_ast_expr_op_get_n_arg(e) - 1, many = 0;
@@ -461,7 +457,7 @@ static tp_tree *run(conv *c, isl_ast_node *n) {
 }
 
 /* The end that the loop's condition gives: it < ub or it <= ub. */
-static const tp_ix *loop_end(conv *c, isl_ast_node *n) {
+static const tp_ix *loop_end(ast_walk *c, isl_ast_node *n) {
   isl_ast_expr *e = isl_ast_node_for_get_cond(n);
   enum isl_ast_expr_op_type op = isl_ast_expr_op_get_type(e);
   const tp_ix *ub = expr(c, isl_ast_expr_op_get_arg(e, 1));
@@ -486,7 +482,7 @@ static const tp_ix *negated(tp_ictx *x, const tp_ix *e) {
   return r;
 }
 
-static tp_tree *loop(conv *c, isl_ast_node *n) {
+static tp_tree *loop(ast_walk *c, isl_ast_node *n) {
   isl_id *id = iterator(n);
   const tp_ix *init = expr(c, isl_ast_node_for_get_init(n));
   const tp_item *item = c->loop;
@@ -520,7 +516,7 @@ static tp_tree *loop(conv *c, isl_ast_node *n) {
   return t;
 }
 
-static tp_tree *block(conv *c, isl_ast_node *n) {
+static tp_tree *block(ast_walk *c, isl_ast_node *n) {
   isl_ast_node_list *l = isl_ast_node_block_get_children(n);
   int k = (int)isl_ast_node_list_n_ast_node(l);
   tp_tree *t = new_tree(c, TP_T_SEQ, k);
@@ -529,7 +525,7 @@ static tp_tree *block(conv *c, isl_ast_node *n) {
   return t;
 }
 
-static tp_tree *branch(conv *c, isl_ast_node *n) {
+static tp_tree *branch_tree(ast_walk *c, isl_ast_node *n) {
   bool other = isl_ast_node_if_has_else_node(n) == isl_bool_true;
   tp_tree *t = new_tree(c, TP_T_IF, 1 + other);
   t->cond = as_cond(c, expr(c, isl_ast_node_if_get_cond(n)));
@@ -538,7 +534,7 @@ static tp_tree *branch(conv *c, isl_ast_node *n) {
   return t;
 }
 
-static tp_tree *marked(conv *c, isl_ast_node *n) {
+static tp_tree *marked(ast_walk *c, isl_ast_node *n) {
   isl_id *id = isl_ast_node_mark_get_id(n);
   const tp_item *was = c->loop;
   int depth = c->depth;
@@ -551,14 +547,14 @@ static tp_tree *marked(conv *c, isl_ast_node *n) {
   return t;
 }
 
-static tp_tree *node(conv *c, isl_ast_node *n) {
+static tp_tree *node(ast_walk *c, isl_ast_node *n) {
   tp_tree *t;
   switch (n ? isl_ast_node_get_type(n) : isl_ast_node_error) {
     case isl_ast_node_for: t = loop(c, n); break;
-    case isl_ast_node_if: t = branch(c, n); break;
+    case isl_ast_node_if: t = branch_tree(c, n); break;
     case isl_ast_node_block: t = block(c, n); break;
     case isl_ast_node_mark: t = marked(c, n); break;
-    case isl_ast_node_user: t = run(c, n); break;
+    case isl_ast_node_user: t = run_tree(c, n); break;
     default: c->failed = true; t = new_tree(c, TP_T_SEQ, 0);
   }
   isl_ast_node_free(n);
@@ -567,30 +563,30 @@ static tp_tree *node(conv *c, isl_ast_node *n) {
 
 /* ---- crossing, in terms of the tree's own loops ---- */
 
-enum { DEPTH = 64 };
-typedef struct { int n, common; const tp_tree *path[DEPTH]; } span;
+enum { TREE_DEPTH = 64 };
+typedef struct { int n, common; const tp_tree *path[TREE_DEPTH]; } common_path;
 
-static void meet(span *s, const tp_tree **path, int n) {
+static void meet_paths(common_path *s, const tp_tree **path, int n) {
   int k = 0;
   if (!s->n++) { memcpy(s->path, path, sizeof(tp_tree *) * (size_t)n); s->common = n; return; }
   while (k < s->common && k < n && s->path[k] == path[k]) k++;
   s->common = k;
 }
 
-static void spans(tp_sched *S, const tp_tree *t, span *s, const tp_tree **path, int n) {
+static void common_paths(tp_sched *S, const tp_tree *t, common_path *s, const tp_tree **path, int n) {
   if (t->kind == TP_T_RUN) {
     const tp_stmt *st = S->p->stmts.v[t->stmt];
-    for (int a = 0; a < st->nacc; a++) meet(&s[st->acc[a].arr], path, n);
+    for (int a = 0; a < st->nacc; a++) meet_paths(&s[st->acc[a].arr], path, n);
   }
-  if (t->kind == TP_T_FOR && n < DEPTH) path[n++] = t;
-  for (int i = 0; i < t->n; i++) spans(S, t->kid[i], s, path, n);
+  if (t->kind == TP_T_FOR && n < TREE_DEPTH) path[n++] = t;
+  for (int i = 0; i < t->n; i++) common_paths(S, t->kid[i], s, path, n);
 }
 
 /* cross counted the driver's loops; isl may have peeled some. */
 static void count_crossings(tp_sched *S, const tp_tree *t) {
-  span *s = TP_NEWN(S->a, span, S->p->arrs.n);
-  const tp_tree *path[DEPTH];
-  spans(S, t, s, path, 0);
+  common_path *s = TP_NEWN(S->a, common_path, S->p->arrs.n);
+  const tp_tree *path[TREE_DEPTH];
+  common_paths(S, t, s, path, 0);
   for (int i = 0; i < S->p->arrs.n; i++) {
     int k = 0;
     while (k < s[i].common && s[i].path[k]->stmt <= S->p->arrs.v[i]->cross) k++;   /* depths count from 1 */
@@ -683,9 +679,9 @@ static isl_schedule *alive(TP_TAKE isl_schedule *sch, TP_KEEP isl_set *context) 
 }
 
 /* narrow: the context leaves bounds out. */
-static tp_tree *generate(conv *c, tp_item *x, TP_TAKE isl_set *context, bool narrow) {
+static tp_tree *generate(ast_walk *c, tp_item *x, TP_TAKE isl_set *context, bool narrow) {
   tp_ask(c->S, "the loops around '%s'", c->S->p->stmts.v[x->st < 0 ? x->mem[0].st : x->st]->name, NULL);
-  tp_query_long(c->S, PATIENCE);
+  tp_query_long(c->S, TP_TUNE_TREE_BUDGETS);
   isl_schedule *sch = of_item(c->S, x);
   if (narrow) sch = alive(sch, context);
   isl_ast_build *build = isl_ast_build_from_context(context);
@@ -697,7 +693,7 @@ static tp_tree *generate(conv *c, tp_item *x, TP_TAKE isl_set *context, bool nar
 }
 
 /* Rows cut by "is this window empty" would put that question into every loop: two versions of the whole item instead. */
-static tp_tree *versions(conv *c, tp_item *x) {
+static tp_tree *versions(ast_walk *c, tp_item *x) {
   tp_sched *S = c->S;
   const tp_ix *some = tp_ix_bool(c->ix, true);
   for (int i = 0; i < tp_nsym(c->ix); i++) {
@@ -714,7 +710,7 @@ static tp_tree *versions(conv *c, tp_item *x) {
 }
 
 bool tp_make_tree(tp_sched *S) {
-  conv c = { .S = S, .ix = S->ix };
+  ast_walk c = { .S = S, .ix = S->ix };
   trees top = { 0 };
   isl_options_set_ast_build_detect_min_max(S->ctx, 1);
   keep_leaders(S, &S->top);
@@ -723,8 +719,8 @@ bool tp_make_tree(tp_sched *S) {
   count_crossings(S, all);
   clear_depths(all);
   if (!c.failed) return true;
-  if (!tp_isl_check(S->ix, (tp_pos){ 0 }, S->err)) return false;
-  tp_fail(S->err, TP_E_AFFINE, (tp_pos){ 0 }, "affine: the loops of this program cannot be written down");
+  if (!tp_isl_check(S->ix, TP_NOWHERE, S->err)) return false;
+  tp_fail(S->err, TP_E_AFFINE, TP_NOWHERE, "affine: the loops of this program cannot be written down");
   tp_tell_unknown(S->p, S->err);
   return false;
 }

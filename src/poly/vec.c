@@ -61,10 +61,10 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
 
 /* ---- boxes ---- */
 
-typedef struct { int dim; bool ok; } apart;
+typedef struct { int dim; bool ok; } dim_apart;
 
 static isl_stat own_constraint(isl_constraint *c, void *ud) {
-  apart *x = ud;
+  dim_apart *x = ud;
   int n = (int)isl_constraint_dim(c, isl_dim_set);
   if (isl_constraint_involves_dims(c, isl_dim_set, x->dim, 1) == isl_bool_true)
     x->ok &= isl_constraint_involves_dims(c, isl_dim_set, 0, x->dim) == isl_bool_false &&
@@ -82,7 +82,7 @@ static isl_stat own_constraints(isl_basic_set *b, void *ud) {
 
 /* dom = (dom without dim d) x an interval over bounds. One conjunction whose constraints on d mention nothing else is; several are asked. */
 static bool product(tp_sched *S, const tp_stmt *s, int d) {
-  apart x = { d, true };
+  dim_apart x = { d, true };
   if (isl_set_n_basic_set(s->dom) == 1) {
     isl_set_foreach_basic_set(s->dom, own_constraints, &x);
     return x.ok;
@@ -143,7 +143,7 @@ static void vectorise(tp_sched *S, const labels *C, int st) {
   s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
-    if (room <= 0 || !(s->mayvec >> d & 1) || S->novec || s->effect || has(C, s->label[d]) || tp_pinned(S, st, d) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
+    if (room <= 0 || !(s->mayvec >> d & 1) || tp_without(S->p, TP_RX_CALLS) || s->effect || has(C, s->label[d]) || tp_pinned(S, st, d) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
     s->vec |= 1u << d;
     room--;
   }
@@ -204,7 +204,8 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
 /* A dim that nothing carries, as rows of a data set or time in a filter, would be one call over all of it, and all that is handed from call to call as long. */
 static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
   labels asked = { 0 };                         /* once each: what is cut already can only stand in the way of more */
-  for (int i = 0; i < S->p->stmts.n && !S->novec && !S->nocut && !S->p->noblock; i++) {
+  if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_CUTS) || tp_without(S->p, TP_RX_BLOCKS)) return;
+  for (int i = 0; i < S->p->stmts.n; i++) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int d = 0; d < s->ndim; d++) {
       const tp_sym *l = s->label[d];
@@ -224,7 +225,7 @@ tp_sres tp_vectors(tp_sched *S) {
   for (int i = 0; i < n; i++) { st[i] = i; any |= S->p->stmts.v[i]->mayvec != 0; }
   for (int e = 0; e < S->deps.n; e++)
     if (!S->deps.v[e].soft) TP_PUSH(S->a, &all, (tp_arc){ e, S->deps.v[e].map });
-  if (any && !S->novec) {
+  if (any && !tp_without(S->p, TP_RX_CALLS)) {
     tp_sres r = collect(S, &C, n, st, &all);
     if (r != TP_S_OK) return r;
     cut_some(S, &C, &all);

@@ -3,7 +3,7 @@
 #include "poly/sched.h"
 #include <stdlib.h>
 
-enum { MAXBOUND = 7, MAXDIM = 8, MAXPOINTS = 20000 };
+enum { MAXDIM = 8 };
 
 typedef struct { int st; int64_t x[MAXDIM]; } point;
 typedef struct { TP_VEC(point) v; TP_VEC(int) from, to; tp_hmap at; const tp_sched *S; int src, dst; bool full; } world;
@@ -33,7 +33,7 @@ static isl_stat add_pair(isl_point *p, void *ud) {
   int a = number(w, w->src, x), b = number(w, w->dst, x + na);
   TP_PUSH(w->S->a, &w->from, b);                /* b needs a */
   TP_PUSH(w->S->a, &w->to, a);
-  w->full |= w->from.n > MAXPOINTS;
+  w->full |= w->from.n > TP_TUNE_WITNESS_POINTS;
   return w->full ? isl_stat_error : isl_stat_ok;
 }
 
@@ -45,15 +45,8 @@ static void enumerate(tp_sched *S, world *w, const tp_scc *c, const int64_t *env
   for (int e = 0; e < S->deps.n && !w->full; e++) {
     const tp_dep *d = &S->deps.v[e];
     if (d->soft || !in[d->src] || !in[d->dst] || S->p->stmts.v[d->src]->ndim > MAXDIM || S->p->stmts.v[d->dst]->ndim > MAXDIM) continue;
-    isl_set *pairs = isl_map_wrap(isl_map_copy(d->map));
-    for (int k = 0; k < (int)isl_set_dim(pairs, isl_dim_param); k++) {
-      isl_id *id = isl_set_get_dim_id(pairs, isl_dim_param, k);
-      const tp_sym *b = isl_id_get_user(id);
-      isl_id_free(id);
-      pairs = isl_set_fix_si(pairs, isl_dim_param, k, b ? (int)env[b->id] : 0);
-    }
     w->src = d->src; w->dst = d->dst;
-    isl_set *plain = isl_set_flatten(isl_set_project_out(pairs, isl_dim_param, 0, isl_set_dim(pairs, isl_dim_param)));
+    isl_set *plain = tp_isl_numbers(isl_map_wrap(isl_map_copy(d->map)), env);
     isl_set_foreach_point(plain, add_pair, w);
     isl_set_free(plain);
   }
@@ -103,27 +96,27 @@ static bool own(const tp_stmt *s, int d) { return s->dim[d] == s->label[d]; }
 
 static const tp_stmt *stmt_at(const world *w, int point) { return w->S->p->stmts.v[w->v.v[point].st]; }
 
-static bool named(const tp_stmt *s) { return !s->of || tp_own_name(s->of); }       /* of is NULL in tests of this folder alone */
+static bool is_named(const tp_stmt *s) { return !s->of || tp_own_name(s->of); }       /* of is NULL in tests of this folder alone */
 
-static const char *name_of(const tp_stmt *s) { return s->of ? tp_own_name(s->of) : s->name; }
+static const char *stmt_name(const tp_stmt *s) { return s->of ? tp_own_name(s->of) : s->name; }
 
-static const char *called(tp_sched *S, const tp_stmt *s) { return s->of ? tp_called(S->p->g, s->of) : tp_printf(S->a, "'%s'", s->name); }
+static const char *stmt_called(tp_sched *S, const tp_stmt *s) { return s->of ? tp_called(S->p->g, s->of) : tp_printf(S->a, "'%s'", s->name); }
 
 /* Statements without a name of the script's stand for a place of it: one for all in a row, none where the error is. */
-static bool told(const world *w, const int *way, int i) {
+static bool is_told(const world *w, const int *way, int i) {
   const tp_stmt *s = stmt_at(w, way[i]), *before = i ? stmt_at(w, way[i - 1]) : NULL;
-  if (!i || named(s)) return true;
-  return s->pos.file && (s->pos.line != stmt_at(w, way[0])->pos.line) && (named(before) || before->pos.line != s->pos.line);
+  if (!i || is_named(s)) return true;
+  return s->pos.file && (s->pos.line != stmt_at(w, way[0])->pos.line) && (is_named(before) || before->pos.line != s->pos.line);
 }
 
 static void put_point(tp_buf *b, const world *w, const point *p, const point *first) {
   const tp_stmt *s = w->S->p->stmts.v[p->st], *f = w->S->p->stmts.v[first->st];
   bool any = false;
-  if (!named(s)) {
+  if (!is_named(s)) {
     tp_putf(b, p == first ? "it" : "(%s:%d)", s->pos.file, s->pos.line);
     return;
   }
-  tp_puts(b, name_of(s));
+  tp_puts(b, stmt_name(s));
   for (int d = 0; d < s->ndim; d++) {
     if (!own(s, d)) continue;
     tp_puts(b, any ? ", " : "[");
@@ -141,7 +134,7 @@ static void put_point(tp_buf *b, const world *w, const point *p, const point *fi
 /* The circle begins where the script gave a name, if it did. */
 static void turn(const world *w, int n, int *way) {
   int k = 0;
-  while (k < n && !named(stmt_at(w, way[k]))) k++;
+  while (k < n && !is_named(stmt_at(w, way[k]))) k++;
   for (; k > 0 && k < n; k--) {
     int first = way[0];
     memmove(way, way + 1, sizeof *way * (size_t)(n - 1));
@@ -150,7 +143,7 @@ static void turn(const world *w, int n, int *way) {
 }
 
 static void note_cure(tp_error *err, const tp_stmt *s) {
-  const char *name = named(s) ? name_of(s) : "x";
+  const char *name = is_named(s) ? stmt_name(s) : "x";
   for (int d = 0; d < s->ndim; d++)
     if (own(s, d)) {
       tp_note(err, s->of && s->of->ndom > 1 ? "a point is made from points before it: read an earlier one, as in %s[{%s = %s - 1}], or end the range before it"
@@ -178,12 +171,12 @@ static void tell(const world *w, int n, int *way) {
   const tp_stmt *s = w->S->p->stmts.v[first->st];
   tp_buf b;
   tp_buf_init(&b);
-  tp_putf(&b, "cycle: %s", called((tp_sched *)w->S, s));
+  tp_putf(&b, "cycle: %s", stmt_called((tp_sched *)w->S, s));
   for (int d = 0, any = 0; d < s->ndim; d++)
     if (own(s, d)) tp_putf(&b, "%s %s = %lld", any++ ? "," : " at", s->dim[d]->name, (long long)first->x[d]);
   tp_puts(&b, " needs itself: ");
   for (int i = 0; i < n && i < 12; i++) {
-    if (!told(w, way, i)) continue;
+    if (!is_told(w, way, i)) continue;
     put_point(&b, w, &w->v.v[way[i]], first);
     tp_puts(&b, " <- ");
   }
@@ -192,7 +185,7 @@ static void tell(const world *w, int n, int *way) {
   tp_fail(w->S->err, TP_E_CYCLE, s->pos, "%s", b.s);
   for (int i = 1; i < n && i < 12; i++) {
     const tp_stmt *o = stmt_at(w, way[i]);
-    if (o->pos.file && named(o) && strcmp(o->name, s->name)) tp_note(w->S->err, "'%s' is made at %s:%d", o->name, o->pos.file, o->pos.line);
+    if (o->pos.file && is_named(o) && strcmp(o->name, s->name)) tp_note(w->S->err, "'%s' is made at %s:%d", o->name, o->pos.file, o->pos.line);
   }
   bool ends = false;
   for (int i = 0; i < n; i++) ends |= note_end(w, w->S->p->stmts.v[w->v.v[way[i]].st]);
@@ -216,14 +209,14 @@ static void set_bounds(tp_sched *S, int64_t *env, int dims, int rest) {
 bool tp_cycle(tp_sched *S, const tp_scc *c) {
   int n = tp_nsym(S->ix);
   int64_t *env = TP_NEWN(S->a, int64_t, n);
-  for (int k = 1; k <= MAXBOUND; k++)
+  for (int k = 1; k <= TP_TUNE_WITNESS_BOUND; k++)
     for (int rest = 1; rest <= k; rest += TP_MAX(1, k - 1)) {
       set_bounds(S, env, k, rest);
       if (tp_cycle_at(S, c, env, true)) return true;
     }
   for (int i = 0; i < n; i++)                   /* one of the bounds unlike the others */
-    for (int k = 1; k <= MAXBOUND && tp_sym_at(S->ix, i)->kind == TP_SYM_BOUND; k += 2)
-      for (int v = 0; v <= MAXBOUND; v++) {
+    for (int k = 1; k <= TP_TUNE_WITNESS_BOUND && tp_sym_at(S->ix, i)->kind == TP_SYM_BOUND; k += 2)
+      for (int v = 0; v <= TP_TUNE_WITNESS_BOUND; v++) {
         set_bounds(S, env, k, k);
         env[i] = v;
         if (v != k && tp_cycle_at(S, c, env, true)) return true;
@@ -233,7 +226,7 @@ bool tp_cycle(tp_sched *S, const tp_scc *c) {
 
 void tp_no_order(tp_sched *S, const tp_scc *c) {
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
-  tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which %s%s%s%s is made before it is read", called(S, s),
-          c->n > 1 ? " (with " : "", c->n > 1 ? called(S, S->p->stmts.v[c->st[1]]) : "", c->n > 1 ? " and what they need)" : "");
+  tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which %s%s%s%s is made before it is read", stmt_called(S, s),
+          c->n > 1 ? " (with " : "", c->n > 1 ? stmt_called(S, S->p->stmts.v[c->st[1]]) : "", c->n > 1 ? " and what they need)" : "");
   tp_tell_unknown(S->p, S->err);
 }

@@ -96,7 +96,7 @@ static tp_array *new_array(ref *r, tp_cell *c, int nover, const int64_t *hi, tp_
 /* Operand k stacked over `over`: r->ops holds `points` cells of it. */
 static tp_array *stack_operand(ref *r, tp_cell *c, int k, int nover, const int64_t *hi, int64_t points) {
   const ref_op *op = r->ops.v + k * points, *some = op;
-  tp_view v;
+  ref_data v;
   while (!some->cell) some++;
   if (!ref_view(r, some->cell, some->out, &v)) return NULL;
   tp_array *a = new_array(r, c, nover, hi, v.dtype, v.rank, v.shape);

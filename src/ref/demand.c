@@ -161,7 +161,7 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
 }
 
 /* Where ends depend on data, no list of pairs can be made beforehand: the operand's points are gone through, those that a dim of both sides fixes excepted. */
-typedef struct { int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM]; } points;
+typedef struct { int64_t lo[REF_MAXDIM], hi[REF_MAXDIM], at[REF_MAXDIM]; } cell_points;
 
 /* The place of the operand's dim d in n's domain, if the map leaves it alone; -1. */
 static int fixed_by(const tp_node *n, const tp_edge *e, int d) {
@@ -171,7 +171,7 @@ static int fixed_by(const tp_node *n, const tp_edge *e, int d) {
   return -1;
 }
 
-static bool points_of(ref *r, tp_cell *c, const tp_edge *e, points *p) {
+static bool points_of(ref *r, tp_cell *c, const tp_edge *e, cell_points *p) {
   const tp_node *m = e->src.node;
   for (int d = 0; d < m->ndom; d++) {
     int j = fixed_by(c->node, e, d);
@@ -224,7 +224,7 @@ static bool demand_searched(ref *r, tp_cell *c, int k) {
   const tp_edge *e = &c->node->in[k];
   const tp_node *m = e->src.node;
   bool asks = false;
-  points p;
+  cell_points p;
   for (int i = 0; i < r->g->stops.n; i++) asks |= contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
   for (bool more = points_of(r, c, e, &p); more; more = ref_next(m->ndom, p.lo, p.hi, p.at)) {
     if (!demand_from(r, c, e, p.at, asks)) return false;

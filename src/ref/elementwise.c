@@ -3,7 +3,7 @@
 #include "ref/machine.h"
 #include <math.h>
 
-static void put(tp_view *out, int64_t i, double v) {
+static void put(ref_data *out, int64_t i, double v) {
   bool half = out->dtype == TP_F16 || out->dtype == TP_BF16;
   tp_put(out->dtype, out->data, i, half ? (float)v : v);
 }
@@ -45,14 +45,14 @@ static int64_t unary_i(tp_op op, int64_t x) {
   }
 }
 
-static bool unary(tp_op op, tp_view *out, const tp_view *x) {
+static bool unary(tp_op op, ref_data *out, const ref_data *x) {
   for (int64_t i = 0; i < out->n; i++)
     if (tp_dtype_float(x->dtype)) put(out, i, unary_f(op, tp_get(x->dtype, x->data, i)));
     else tp_puti(out->dtype, out->data, i, unary_i(op, tp_geti(x->dtype, x->data, i)));
   return true;
 }
 
-static bool cast(tp_view *out, const tp_view *x) {
+static bool cast(ref_data *out, const ref_data *x) {
   for (int64_t i = 0; i < out->n; i++)
     if (tp_dtype_float(x->dtype)) tp_put(out->dtype, out->data, i, tp_get(x->dtype, x->data, i));
     else tp_puti(out->dtype, out->data, i, tp_geti(x->dtype, x->data, i));
@@ -145,15 +145,15 @@ static bool legal_i(ref *r, tp_cell *c, tp_op op, int64_t b) {
   return true;
 }
 
-static bool binary(ref *r, tp_cell *c, tp_view *out, const tp_view *a, const tp_view *b) {
+static bool binary(ref *r, tp_cell *c, ref_data *out, const ref_data *a, const ref_data *b) {
   tp_op op = c->node->op;
   bool flt = tp_dtype_float(a->dtype), cmp = tp_ops[op].cls == TP_CLS_CMP;
   int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0;
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
-  ref_walk w;
-  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
-    int64_t ia = ref_offset(&w, sa), ib = ref_offset(&w, sb);
+  tp_walk w;
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+    int64_t ia = tp_walk_offset(&w, sa), ib = tp_walk_offset(&w, sb);
     if (flt) {
       double x = tp_get(a->dtype, a->data, ia), y = tp_get(b->dtype, b->data, ib);
       put(out, i, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
@@ -168,22 +168,22 @@ static bool binary(ref *r, tp_cell *c, tp_view *out, const tp_view *a, const tp_
 
 /* ---- three ---- */
 
-static bool choose(tp_view *out, const tp_view *cond, const tp_view *a, const tp_view *b) {
+static bool choose(ref_data *out, const ref_data *cond, const ref_data *a, const ref_data *b) {
   int64_t sc[TP_MAXRANK], sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0;
   ref_strides_broadcast(out, cond, sc);
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
   size_t size = (size_t)tp_dtype_size(out->dtype);
-  ref_walk w;
-  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
-    bool first = tp_geti(cond->dtype, cond->data, ref_offset(&w, sc)) != 0;
-    const tp_view *from = first ? a : b;
-    memcpy((char *)out->data + (size_t)i * size, (const char *)from->data + (size_t)ref_offset(&w, first ? sa : sb) * size, size);
+  tp_walk w;
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+    bool first = tp_geti(cond->dtype, cond->data, tp_walk_offset(&w, sc)) != 0;
+    const ref_data *from = first ? a : b;
+    memcpy((char *)out->data + (size_t)i * size, (const char *)from->data + (size_t)tp_walk_offset(&w, first ? sa : sb) * size, size);
   }
   return true;
 }
 
-bool ref_elementwise(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+bool ref_elementwise(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   if (c->node->op == TP_OP_CAST) return cast(out, &in[0]);
   if (c->node->op == TP_OP_SELECT) return choose(out, &in[0], &in[1], &in[2]);
   return c->node->nin == 1 ? unary(c->node->op, out, &in[0]) : binary(r, c, out, &in[0], &in[1]);

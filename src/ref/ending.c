@@ -26,20 +26,20 @@ void ref_stops_open(ref *r) {
   }
 }
 
-/* The node without what it says at other points: a scatter's maps are said at the operand's. */
-static tp_node *own_part(const tp_node *n, tp_node *own, tp_edge *in) {
-  *own = *n;
-  own->in = in;
-  own->nin = 0;
+/* What the node says at its own point: what a scatter's map and condition say is at the operand's. in: room for its edges. */
+static tp_node own_part(const tp_node *n, tp_edge *in) {
+  tp_node own = *n;
+  own.in = in;
+  own.nin = 0;
   for (int k = 0; k < n->nin; k++)
-    if (n->op != TP_OP_ACCUM || n->in[k].gather) in[own->nin++] = n->in[k];
+    if (n->op != TP_OP_ACCUM || n->in[k].gather) in[own.nin++] = n->in[k];
   return own;
 }
 
 bool ref_mentions(const tp_node *n, const tp_sym *s) {
   tp_edge in[n->nin + 1];
-  tp_node own;
-  return tp_node_mentions(own_part(n, &own, in), s);
+  tp_node own = own_part(n, in);
+  return tp_node_mentions(&own, s);
 }
 
 /* ---- cells ---- */
@@ -192,19 +192,19 @@ bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, cell_here(r,
 
 typedef struct { const ref *r; uint64_t h; } hashing;
 
-static const tp_ix *add(void *ud, const tp_ix *e) {
-  hashing *x = ud;
-  int64_t v = tp_ix_evalq(e, x->r->env);
-  x->h = tp_hash(&v, sizeof v, x->h);
-  return e;
+static bool add_ix(void *x, const tp_ix *e) {
+  hashing *h = x;
+  int64_t v = tp_ix_evalq(e, h->r->env);
+  h->h = tp_hash(&v, sizeof v, h->h);
+  return true;
 }
 
 /* All that n says at env's point: indices, conditions, shapes. */
 static uint64_t said(const ref *r, const tp_node *n) {
   hashing x = { r, 0 };
   tp_edge in[n->nin + 1];
-  tp_node own;
-  tp_node_map(NULL, own_part(n, &own, in), add, &x);
+  tp_node own = own_part(n, in);
+  tp_each_ix(&own, add_ix, &x);
   return x.h;
 }
 

@@ -50,7 +50,7 @@ bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i) {
 /* Splits the axes of x: `kept` strides by axis of out (0 for a kept-dim 1), and the reduced axes with their strides. */
 typedef struct split { int64_t kept[TP_MAXRANK], shape[TP_MAXRANK], stride[TP_MAXRANK]; int n; } split;
 
-static split split_axes(const tp_view *x, int naxes, const int *axes, bool keepdim) {
+static split split_axes(const ref_data *x, int naxes, const int *axes, bool keepdim) {
   split s = {0};
   int64_t stride[TP_MAXRANK];
   ref_strides(x, stride);
@@ -64,24 +64,24 @@ static split split_axes(const tp_view *x, int naxes, const int *axes, bool keepd
   return s;
 }
 
-static bool reduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
+static bool reduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   const tp_attr *a = &c->node->attr;
   tp_op op = c->node->op;
   tp_red red = op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN;
   split s = split_axes(x, a->naxes, a->axes, a->keepdim);
-  ref_walk o, w;
+  tp_walk o, w;
   int64_t i = 0;
-  for (ref_walk_start(&o, out->rank, out->shape); o.ok; ref_walk_next(&o), i++) {
+  for (tp_walk_start(&o, out->rank, out->shape); o.ok; tp_walk_next(&o), i++) {
     ref_acc acc = ref_acc_start(red, x->dtype);
-    int64_t base = ref_offset(&o, s.kept);
-    for (ref_walk_start(&w, s.n, s.shape); w.ok; ref_walk_next(&w)) ref_acc_add(&acc, x->dtype, x->data, base + ref_offset(&w, s.stride));
+    int64_t base = tp_walk_offset(&o, s.kept);
+    for (tp_walk_start(&w, s.n, s.shape); w.ok; tp_walk_next(&w)) ref_acc_add(&acc, x->dtype, x->data, base + tp_walk_offset(&w, s.stride));
     if (!ref_acc_end(&acc, out->dtype, out->data, i)) return ref_fail(r, c, TP_E_INPUT, "%s of an empty range of integers", tp_ops[op].text);
   }
   return true;
 }
 
 /* Does element i beat the best so far? The first at ties, the first NaN wins. */
-static bool beats(const tp_view *x, int64_t i, int64_t best, bool max) {
+static bool beats(const ref_data *x, int64_t i, int64_t best, bool max) {
   if (!tp_dtype_float(x->dtype)) {
     int64_t a = tp_geti(x->dtype, x->data, i), b = tp_geti(x->dtype, x->data, best);
     return max ? a > b : a < b;
@@ -90,13 +90,13 @@ static bool beats(const tp_view *x, int64_t i, int64_t best, bool max) {
   return !isnan(b) && (isnan(a) || (max ? a > b : a < b));
 }
 
-static bool argreduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
+static bool argreduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   split s = split_axes(x, 1, &c->node->attr.axis, c->node->attr.keepdim);
-  ref_walk o;
+  tp_walk o;
   int64_t i = 0;
-  for (ref_walk_start(&o, out->rank, out->shape); o.ok; ref_walk_next(&o), i++) {
+  for (tp_walk_start(&o, out->rank, out->shape); o.ok; tp_walk_next(&o), i++) {
     if (s.shape[0] == 0) return ref_fail(r, c, TP_E_INPUT, "%s of an empty range", tp_ops[c->node->op].text);
-    int64_t base = ref_offset(&o, s.kept), best = 0;
+    int64_t base = tp_walk_offset(&o, s.kept), best = 0;
     for (int64_t k = 1; k < s.shape[0]; k++)
       if (beats(x, base + k * s.stride[0], base + best * s.stride[0], c->node->op == TP_OP_ARGMAX)) best = k;
     tp_puti(out->dtype, out->data, i, best);
@@ -107,7 +107,7 @@ static bool argreduce(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
 /* ---- scans ---- */
 
 /* One line of n elements, the i-th at base + i*stride; negative strides run backwards. */
-static void scan_line(tp_view *out, const tp_view *x, int64_t base, int64_t stride, int64_t n, bool prod, double factor) {
+static void scan_line(ref_data *out, const ref_data *x, int64_t base, int64_t stride, int64_t n, bool prod, double factor) {
   double f = prod ? 1 : 0;
   uint64_t u = prod ? 1 : 0;
   for (int64_t i = 0, at = base; i < n; i++, at += stride)
@@ -123,7 +123,7 @@ static void scan_line(tp_view *out, const tp_view *x, int64_t base, int64_t stri
 }
 
 /* y[i] = c[i] y[i-1] + x[i] */
-static void recur_line(tp_view *out, const tp_view *x, const tp_view *c, int64_t base, int64_t stride, int64_t n) {
+static void recur_line(ref_data *out, const ref_data *x, const ref_data *c, int64_t base, int64_t stride, int64_t n) {
   double f = 0;
   uint64_t u = 0;
   for (int64_t i = 0, at = base; i < n; i++, at += stride)
@@ -131,15 +131,15 @@ static void recur_line(tp_view *out, const tp_view *x, const tp_view *c, int64_t
     else tp_puti(out->dtype, out->data, at, (int64_t)(u = (uint64_t)tp_geti(c->dtype, c->data, at) * u + (uint64_t)tp_geti(x->dtype, x->data, at)));
 }
 
-static bool scan(tp_cell *c, tp_view *out, const tp_view *x) {
+static bool scan(tp_cell *c, ref_data *out, const ref_data *x) {
   const tp_attr *a = &c->node->attr;
   split s = split_axes(x, 1, &a->axis, true);
   int64_t lines[TP_MAXRANK], n = s.shape[0], stride = s.stride[0];
   memcpy(lines, x->shape, sizeof lines);
   lines[a->axis] = n > 0;
-  ref_walk w;
-  for (ref_walk_start(&w, x->rank, lines); w.ok; ref_walk_next(&w)) {
-    int64_t base = ref_offset(&w, s.kept);
+  tp_walk w;
+  for (tp_walk_start(&w, x->rank, lines); w.ok; tp_walk_next(&w)) {
+    int64_t base = tp_walk_offset(&w, s.kept);
     if (c->node->op == TP_OP_RECUR) recur_line(out, &x[0], &x[1], a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n);
     else scan_line(out, x, a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n, c->node->op == TP_OP_CUMPROD, a->f[0]);
   }
@@ -148,7 +148,7 @@ static bool scan(tp_cell *c, tp_view *out, const tp_view *x) {
 
 /* ---- matmul: [.., m, k] x [.., k, n] ---- */
 
-static bool matmul(tp_view *out, const tp_view *a, const tp_view *b) {
+static bool matmul(ref_data *out, const ref_data *a, const ref_data *b) {
   int rank = out->rank;
   int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0, inner = a->shape[a->rank - 1];
   ref_strides_broadcast(out, a, sa);
@@ -156,11 +156,11 @@ static bool matmul(tp_view *out, const tp_view *a, const tp_view *b) {
   int64_t ka = 1, kb = b->shape[b->rank - 1];
   sa[rank - 2] = inner, sa[rank - 1] = 0;
   sb[rank - 2] = 0, sb[rank - 1] = 1;
-  ref_walk w;
-  for (ref_walk_start(&w, rank, out->shape); w.ok; ref_walk_next(&w), i++) {
+  tp_walk w;
+  for (tp_walk_start(&w, rank, out->shape); w.ok; tp_walk_next(&w), i++) {
     double f = 0;
     uint64_t u = 0;
-    int64_t ia = ref_offset(&w, sa), ib = ref_offset(&w, sb);
+    int64_t ia = tp_walk_offset(&w, sa), ib = tp_walk_offset(&w, sb);
     for (int64_t k = 0; k < inner; k++, ia += ka, ib += kb)
       if (tp_dtype_float(a->dtype)) f += tp_get(a->dtype, a->data, ia) * tp_get(b->dtype, b->data, ib);
       else u += (uint64_t)tp_geti(a->dtype, a->data, ia) * (uint64_t)tp_geti(b->dtype, b->data, ib);
@@ -170,7 +170,7 @@ static bool matmul(tp_view *out, const tp_view *a, const tp_view *b) {
   return true;
 }
 
-bool ref_fold(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+bool ref_fold(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   switch (tp_ops[c->node->op].cls) {
     case TP_CLS_RED: return reduce(r, c, out, in);
     case TP_CLS_ARG: return argreduce(r, c, out, in);

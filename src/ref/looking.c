@@ -3,7 +3,7 @@
 #include "graph/made.h"
 #include <math.h>
 
-static tp_lens lens_of(const tp_view *v, const tp_node *n) {
+static tp_lens lens_of(const ref_data *v, const tp_node *n) {
   tp_lens l = { .name = n ? tp_own_name(n) : NULL, .dtype = v->dtype, .rank = v->rank, .data = v->data };
   memcpy(l.shape, v->shape, sizeof *l.shape * (size_t)v->rank);
   ref_strides(v, l.stride);
@@ -17,7 +17,7 @@ static bool found(ref *r, tp_cell *c, tp_buf *b) {
   return false;
 }
 
-bool ref_look(ref *r, tp_cell *c, const tp_view *out, const tp_view *in) {
+bool ref_look(ref *r, tp_cell *c, const ref_data *out, const ref_data *in) {
   const tp_node *n = c->node;
   int64_t at[TP_MAXRANK];
   tp_lens *l = TP_NEWN(&r->arena, tp_lens, n->nin);
@@ -40,12 +40,12 @@ static bool all_finite(ref *r, tp_dtype d, int64_t e) {
   return r->ops.n > 0;
 }
 
-bool ref_look_sum(ref *r, tp_cell *c, const tp_view *out) {
+bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out) {
   tp_lens l = lens_of(out, NULL);
   int64_t at[TP_MAXRANK];
-  ref_walk w;
+  tp_walk w;
   int64_t e = 0;
-  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), e++) {
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), e++) {
     if (isfinite(tp_get(out->dtype, out->data, e)) || !all_finite(r, out->dtype, e)) continue;
     double v[TP_TOLD];
     tp_dtype d[TP_TOLD];

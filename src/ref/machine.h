@@ -22,7 +22,7 @@ typedef struct tp_cell {
 static inline int64_t *ref_at(tp_cell *c) { return (int64_t *)(c->data + c->node->nout); }
 
 /* One value as the kernels see it: dense, row major. */
-typedef struct tp_view { tp_dtype dtype; int rank; int64_t shape[TP_MAXRANK]; int64_t n; void *data; } tp_view;
+typedef struct ref_data { tp_dtype dtype; int rank; int64_t shape[TP_MAXRANK]; int64_t n; void *data; } ref_data;
 
 /* One operand's value at one point: what a step has demanded. row: ACCUM, the first element of the row taken. */
 typedef struct ref_op { tp_cell *cell; int out; int64_t row; } ref_op;
@@ -47,7 +47,7 @@ typedef struct ref {
   int64_t nslot, ncell;
   TP_VEC(tp_cell *) stack;
   TP_VEC(ref_op) ops;                           /* demanded by the step at work, in the order of enumeration */
-  TP_VEC(tp_view) in;                           /* their views, for kernels */
+  TP_VEC(ref_data) in;                           /* their views, for kernels */
   bool waiting;                                 /* an operand demanded by this step is not done */
   bool cancelled;
   const tp_ticks *ticks; int64_t *now;          /* in steps: what belongs to a tick after this point is not there yet; NULL: all is */
@@ -68,8 +68,8 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);    /*
 /* ---- memo.c ---- */
 tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at);               /* found or made */
 void ref_point(ref *r, const tp_node *n, const int64_t *at);                  /* dims of n := at, in env */
-bool ref_view(ref *r, tp_cell *c, int out, tp_view *v);                       /* false: a negative or overflowing extent */
-bool ref_new(ref *r, tp_cell *c, int out, tp_view *v);                        /* the view, with fresh zeroed data */
+bool ref_view(ref *r, tp_cell *c, int out, ref_data *v);                       /* false: a negative or overflowing extent */
+bool ref_new(ref *r, tp_cell *c, int out, ref_data *v);                        /* the view, with fresh zeroed data */
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);                   /* c's value is its part of an array over its domain */
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
 int64_t ref_bound(const ref *r, const tp_sym *dim);                          /* as given by the call */
@@ -101,20 +101,16 @@ bool ref_demand_operands(ref *r, tp_cell *c);                                 /*
 int ref_branch(ref *r, tp_cell *c);                                           /* MERGE: the first that holds at env's point, -1: none */
 
 /* ---- walking multi-indices ---- */
-typedef struct ref_walk { int rank; int64_t shape[TP_MAXRANK], at[TP_MAXRANK]; bool ok; } ref_walk;
-void ref_walk_start(ref_walk *w, int rank, const int64_t *shape);
-void ref_walk_next(ref_walk *w);
-void ref_strides(const tp_view *v, int64_t *stride);
-void ref_strides_broadcast(const tp_view *out, const tp_view *in, int64_t *stride);   /* of in, by out's axes; 0 where in has 1 or nothing */
-int64_t ref_offset(const ref_walk *w, const int64_t *stride);
+void ref_strides(const ref_data *v, int64_t *stride);
+void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *stride);   /* of in, by out's axes; 0 where in has 1 or nothing */
 
 /* ---- kernels: out has fresh zeroed data ---- */
-bool ref_elementwise(ref *r, tp_cell *c, tp_view *out, const tp_view *in);    /* elementwise.c: UN UNF LOG CAST BIN CMP SEL */
-bool ref_fold(ref *r, tp_cell *c, tp_view *out, const tp_view *in);           /* folding.c: RED ARG SCAN MM */
-bool ref_conv(ref *r, tp_cell *c, tp_view *out, const tp_view *in);    /* convolving.c: CONV */
-bool ref_move(ref *r, tp_cell *c, tp_view *out, const tp_view *in);           /* moving.c: MOVE but RESHAPE */
-bool ref_pick(ref *r, tp_cell *c, tp_view *out, const tp_view *in);           /* picking.c: GATH SORT; SORT has two outs */
-bool ref_env(ref *r, tp_cell *c, tp_view *out, const tp_view *in);            /* sourcing.c: ENV */
+bool ref_elementwise(ref *r, tp_cell *c, ref_data *out, const ref_data *in);    /* elementwise.c: UN UNF LOG CAST BIN CMP SEL */
+bool ref_fold(ref *r, tp_cell *c, ref_data *out, const ref_data *in);           /* folding.c: RED ARG SCAN MM */
+bool ref_conv(ref *r, tp_cell *c, ref_data *out, const ref_data *in);    /* convolving.c: CONV */
+bool ref_move(ref *r, tp_cell *c, ref_data *out, const ref_data *in);           /* moving.c: MOVE but RESHAPE */
+bool ref_pick(ref *r, tp_cell *c, ref_data *out, const ref_data *in);           /* picking.c: GATH SORT; SORT has two outs */
+bool ref_env(ref *r, tp_cell *c, ref_data *out, const ref_data *in);            /* sourcing.c: ENV */
 bool ref_source(ref *r, tp_cell *c);                                          /* sourcing.c: SRC, by itself */
 
 /* ---- sums (folding.c), also of ACCUM: floats in f64, integers wrapping in i64 ---- */
@@ -124,8 +120,8 @@ void ref_acc_add(ref_acc *a, tp_dtype d, const void *p, int64_t i);
 bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i);           /* false: max or min of no integers */
 
 /* ---- looking.c: false where NaN or infinity arose; operands are r->ops ---- */
-bool ref_look(ref *r, tp_cell *c, const tp_view *out, const tp_view *in);
-bool ref_look_sum(ref *r, tp_cell *c, const tp_view *out);                    /* ACCUM */
+bool ref_look(ref *r, tp_cell *c, const ref_data *out, const ref_data *in);
+bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out);                    /* ACCUM */
 
 /* ---- calling.c ---- */
 bool ref_call_step(ref *r, tp_cell *c);         /* makes the calls up to c's; r->waiting: stopped at operands */

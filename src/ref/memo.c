@@ -90,7 +90,7 @@ bool ref_box(ref *r, int n, const tp_sym *const *dims, int64_t *count) {
   *count = 1;
   for (int k = 0; k < n; k++) ok &= !__builtin_mul_overflow(*count, ref_bound(r, dims[k]), count);
   if (ok && *count <= INT64_MAX / 64) return true;
-  return tp_fail(r->err, TP_E_MEMORY, (tp_pos){0}, "a domain has too many points");
+  return tp_fail(r->err, TP_E_MEMORY, TP_NOWHERE, "a domain has too many points");
 }
 
 int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at) {
@@ -126,13 +126,13 @@ bool ref_next(int n, const int64_t *lo, const int64_t *hi, int64_t *at) {
 
 /* ---- shapes ---- */
 
-static bool shape_fail(ref *r, tp_cell *c, const tp_view *v) {
+static bool shape_fail(ref *r, tp_cell *c, const ref_data *v) {
   bool negative = false;
   for (int k = 0; k < v->rank; k++) negative |= v->shape[k] < 0;
   return negative ? ref_fail(r, c, TP_E_SHAPE, "an extent is negative") : ref_fail(r, c, TP_E_MEMORY, "more than 2^63 bytes");
 }
 
-bool ref_view(ref *r, tp_cell *c, int out, tp_view *v) {
+bool ref_view(ref *r, tp_cell *c, int out, ref_data *v) {
   const tp_out *o = &c->node->out[out];
   ref_point(r, c->node, ref_at(c));
   v->dtype = o->dtype;
@@ -147,7 +147,7 @@ bool ref_view(ref *r, tp_cell *c, int out, tp_view *v) {
   return (ok && v->n <= INT64_MAX / 16) || shape_fail(r, c, v);
 }
 
-bool ref_new(ref *r, tp_cell *c, int out, tp_view *v) {
+bool ref_new(ref *r, tp_cell *c, int out, ref_data *v) {
   if (!ref_view(r, c, out, v)) return false;
   v->data = c->data[out] = tp_new_bytes(&r->arena, (size_t)v->n * (size_t)tp_dtype_size(v->dtype));
   return true;
@@ -155,25 +155,7 @@ bool ref_new(ref *r, tp_cell *c, int out, tp_view *v) {
 
 /* ---- multi-indices ---- */
 
-void ref_walk_start(ref_walk *w, int rank, const int64_t *shape) {
-  w->rank = rank;
-  w->ok = true;
-  for (int k = 0; k < rank; k++) {
-    w->shape[k] = shape[k];
-    w->at[k] = 0;
-    w->ok &= shape[k] > 0;
-  }
-}
-
-void ref_walk_next(ref_walk *w) {
-  for (int k = w->rank - 1; k >= 0; k--) {
-    if (++w->at[k] < w->shape[k]) return;
-    w->at[k] = 0;
-  }
-  w->ok = false;
-}
-
-void ref_strides(const tp_view *v, int64_t *stride) {
+void ref_strides(const ref_data *v, int64_t *stride) {
   int64_t s = 1;
   for (int k = v->rank - 1; k >= 0; k--) {
     stride[k] = s;
@@ -181,7 +163,7 @@ void ref_strides(const tp_view *v, int64_t *stride) {
   }
 }
 
-void ref_strides_broadcast(const tp_view *out, const tp_view *in, int64_t *stride) {
+void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *stride) {
   int64_t own[TP_MAXRANK];
   ref_strides(in, own);
   for (int k = 0; k < out->rank; k++) {
@@ -190,19 +172,13 @@ void ref_strides_broadcast(const tp_view *out, const tp_view *in, int64_t *strid
   }
 }
 
-int64_t ref_offset(const ref_walk *w, const int64_t *stride) {
-  int64_t at = 0;
-  for (int k = 0; k < w->rank; k++) at += w->at[k] * stride[k];
-  return at;
-}
-
 /* ---- arrays over a domain: one slot a point; an extent that varies over the domain has its largest value there, the rest of the slot is zero ---- */
 
 /* The slot of c's point: its view, inside the array's data. False: v does not fit into it. */
-static bool slot_of(ref *r, tp_cell *c, const tp_array *a, const tp_view *v, tp_view *slot) {
+static bool slot_of(ref *r, tp_cell *c, const tp_array *a, const ref_data *v, ref_data *slot) {
   const tp_node *n = c->node;
   bool fits = a->dtype == v->dtype && a->rank == n->ndom + v->rank;
-  *slot = (tp_view){ .dtype = v->dtype, .rank = v->rank, .n = 1 };
+  *slot = (ref_data){ .dtype = v->dtype, .rank = v->rank, .n = 1 };
   for (int k = 0; fits && k < v->rank; k++) {
     slot->shape[k] = a->shape[n->ndom + k];
     slot->n *= slot->shape[k];
@@ -213,21 +189,21 @@ static bool slot_of(ref *r, tp_cell *c, const tp_array *a, const tp_view *v, tp_
   return fits;
 }
 
-static bool same_shape(const tp_view *a, const tp_view *b) { return !a->rank || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0; }
+static bool same_shape(const ref_data *a, const ref_data *b) { return !a->rank || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0; }
 
 /* Element by element over the smaller shape, `box`. */
-static void copy_box(const tp_view *box, const tp_view *to, const tp_view *from) {
+static void copy_box(const ref_data *box, const ref_data *to, const ref_data *from) {
   size_t size = (size_t)tp_dtype_size(box->dtype);
   int64_t st[TP_MAXRANK], sf[TP_MAXRANK];
   ref_strides(to, st);
   ref_strides(from, sf);
-  ref_walk w;
-  for (ref_walk_start(&w, box->rank, box->shape); w.ok; ref_walk_next(&w))
-    memcpy((char *)to->data + (size_t)ref_offset(&w, st) * size, (const char *)from->data + (size_t)ref_offset(&w, sf) * size, size);
+  tp_walk w;
+  for (tp_walk_start(&w, box->rank, box->shape); w.ok; tp_walk_next(&w))
+    memcpy((char *)to->data + (size_t)tp_walk_offset(&w, st) * size, (const char *)from->data + (size_t)tp_walk_offset(&w, sf) * size, size);
 }
 
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
-  tp_view v, slot;
+  ref_data v, slot;
   if (!ref_view(r, c, 0, &v)) return false;
   if (!slot_of(r, c, a, &v, &slot)) return ref_fail(r, c, TP_E_INPUT, "the array given has another dtype or shape than declared");
   if (same_shape(&v, &slot)) {
@@ -240,7 +216,7 @@ bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
 }
 
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
-  tp_view v, slot;
+  ref_data v, slot;
   if (!ref_view(r, c, out, &v)) return false;
   if (!slot_of(r, c, a, &v, &slot)) return ref_fail(r, c, TP_E_RAGGED, "an output larger than its place");
   copy_box(&v, &slot, &v);

@@ -1,33 +1,33 @@
 /* moving.c: elements copied to other places. Every one is: for each element of the result, where in the operand it comes from. */
 #include "ref/machine.h"
 
-static void copy(tp_view *out, int64_t i, const tp_view *x, int64_t at) {
+static void copy(ref_data *out, int64_t i, const ref_data *x, int64_t at) {
   size_t size = (size_t)tp_dtype_size(out->dtype);
   memcpy((char *)out->data + (size_t)i * size, (const char *)x->data + (size_t)at * size, size);
 }
 
 /* Element of the result at w from x at start + sum of w * stride. */
-static bool strided(tp_view *out, const tp_view *x, int64_t start, const int64_t *stride) {
-  ref_walk w;
+static bool strided(ref_data *out, const ref_data *x, int64_t start, const int64_t *stride) {
+  tp_walk w;
   int64_t i = 0;
-  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) copy(out, i, x, start + ref_offset(&w, stride));
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) copy(out, i, x, start + tp_walk_offset(&w, stride));
   return true;
 }
 
-static bool permute(const tp_attr *a, tp_view *out, const tp_view *x) {
+static bool permute(const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t own[TP_MAXRANK], stride[TP_MAXRANK];
   ref_strides(x, own);
   for (int k = 0; k < out->rank; k++) stride[k] = own[a->axes[k]];
   return strided(out, x, 0, stride);
 }
 
-static bool expand(tp_view *out, const tp_view *x) {
+static bool expand(ref_data *out, const ref_data *x) {
   int64_t stride[TP_MAXRANK];
   ref_strides_broadcast(out, x, stride);
   return strided(out, x, 0, stride);
 }
 
-static bool slice(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
+static bool slice(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   const tp_attr *a = &c->node->attr;
   int64_t stride[TP_MAXRANK], lo = tp_ix_evalq(a->ix[0], r->env), n = out->shape[a->axis], step = a->i[0];
   if (n > 0 && (lo < 0 || lo + (n - 1) * step >= x->shape[a->axis]))
@@ -38,7 +38,7 @@ static bool slice(ref *r, tp_cell *c, tp_view *out, const tp_view *x) {
   return strided(out, x, start, stride);
 }
 
-static bool flip(const tp_attr *a, tp_view *out, const tp_view *x) {
+static bool flip(const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t stride[TP_MAXRANK];
   ref_strides(x, stride);
   int64_t start = (x->shape[a->axis] - 1) * stride[a->axis];
@@ -46,19 +46,19 @@ static bool flip(const tp_attr *a, tp_view *out, const tp_view *x) {
   return strided(out, x, start, stride);
 }
 
-static bool pad(ref *r, const tp_attr *a, tp_view *out, const tp_view *x) {
+static bool pad(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t stride[TP_MAXRANK], lo = tp_ix_evalq(a->ix[0], r->env), i = 0;
   ref_strides(x, stride);
-  ref_walk w;
-  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
+  tp_walk w;
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
     int64_t k = w.at[a->axis] - lo;
     if (k < 0 || k >= x->shape[a->axis]) tp_put(out->dtype, out->data, i, a->f[0]);
-    else copy(out, i, x, ref_offset(&w, stride) - lo * stride[a->axis]);
+    else copy(out, i, x, tp_walk_offset(&w, stride) - lo * stride[a->axis]);
   }
   return true;
 }
 
-static bool unfold(const tp_attr *a, tp_view *out, const tp_view *x) {
+static bool unfold(const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t own[TP_MAXRANK], stride[TP_MAXRANK + 1];
   ref_strides(x, own);
   for (int k = 0; k < out->rank; k++) stride[k] = own[k <= a->axis ? k : k - 1];
@@ -68,36 +68,36 @@ static bool unfold(const tp_attr *a, tp_view *out, const tp_view *x) {
 }
 
 /* Each element is the sum of its copies, in the order of windows. */
-static bool fold(const tp_attr *a, tp_view *out, const tp_view *x) {
+static bool fold(const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t own[TP_MAXRANK], stride[TP_MAXRANK] = { 0 }, n = x->shape[a->axis], size = x->shape[a->axis + 1], i = 0;
   ref_strides(x, own);
   for (int k = 0; k < out->rank; k++) stride[k] = k < a->axis ? own[k] : k > a->axis ? own[k + 1] : 0;
-  ref_walk w;
-  for (ref_walk_start(&w, out->rank, out->shape); w.ok; ref_walk_next(&w), i++) {
+  tp_walk w;
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
     ref_acc acc = ref_acc_start(TP_RED_SUM, out->dtype);
     for (int64_t p = 0; p < n; p++) {
       int64_t rest = w.at[a->axis] - p * a->i[0];
       if (rest < 0 || rest % a->i[1] || rest / a->i[1] >= size) continue;
-      ref_acc_add(&acc, x->dtype, x->data, ref_offset(&w, stride) + p * own[a->axis] + rest / a->i[1] * own[a->axis + 1]);
+      ref_acc_add(&acc, x->dtype, x->data, tp_walk_offset(&w, stride) + p * own[a->axis] + rest / a->i[1] * own[a->axis + 1]);
     }
     ref_acc_end(&acc, out->dtype, out->data, i);
   }
   return true;
 }
 
-static bool concat(const tp_node *n, tp_view *out, const tp_view *in) {
+static bool concat(const tp_node *n, ref_data *out, const ref_data *in) {
   int64_t stride[TP_MAXRANK], done = 0;
   ref_strides(out, stride);
   for (int k = 0; k < n->nin; k++) {
-    ref_walk w;
+    tp_walk w;
     int64_t i = 0;
-    for (ref_walk_start(&w, in[k].rank, in[k].shape); w.ok; ref_walk_next(&w), i++) copy(out, ref_offset(&w, stride) + done, &in[k], i);
+    for (tp_walk_start(&w, in[k].rank, in[k].shape); w.ok; tp_walk_next(&w), i++) copy(out, tp_walk_offset(&w, stride) + done, &in[k], i);
     done += in[k].shape[n->attr.axis] * stride[n->attr.axis];
   }
   return true;
 }
 
-bool ref_move(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+bool ref_move(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   const tp_attr *a = &c->node->attr;
   switch (c->node->op) {
     case TP_OP_PERMUTE: return permute(a, out, in);

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 /* Index number i of k, checked against an axis of n. */
-static bool pick(ref *r, tp_cell *c, const tp_view *k, int64_t i, int64_t n, int64_t *at) {
+static bool pick(ref *r, tp_cell *c, const ref_data *k, int64_t i, int64_t n, int64_t *at) {
   *at = tp_geti(k->dtype, k->data, i);
   return (*at >= 0 && *at < n) || ref_fail(r, c, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)*at, (long long)n - 1);
 }
 
 /* Strides by the axes of `wide`, which is x with attr.axis replaced by the axes of k: into x (0 along k's axes) and into k (0 along the others). */
-static void replaced(const tp_view *wide, const tp_view *x, const tp_view *k, int axis, int64_t *sx, int64_t *sk) {
+static void replaced(const ref_data *wide, const ref_data *x, const ref_data *k, int axis, int64_t *sx, int64_t *sk) {
   int64_t x_own[TP_MAXRANK], k_own[TP_MAXRANK];
   ref_strides(x, x_own);
   ref_strides(k, k_own);
@@ -21,16 +21,16 @@ static void replaced(const tp_view *wide, const tp_view *x, const tp_view *k, in
   }
 }
 
-static int64_t stride_of(const tp_view *x, int axis) {
+static int64_t stride_of(const ref_data *x, int axis) {
   int64_t s[TP_MAXRANK];
   ref_strides(x, s);
   return s[axis];
 }
 
 /* The places of one element: `wide` at w is number i; in x (along the axis at the index that k holds) `at`. Both gathers and both scatters are loops over these. */
-typedef struct place { ref_walk w; int64_t i, at, sx[TP_MAXRANK], sk[TP_MAXRANK], step; } place;
+typedef struct place { tp_walk w; int64_t i, at, sx[TP_MAXRANK], sk[TP_MAXRANK], step; } place;
 
-static void place_start(place *p, const tp_node *n, const tp_view *wide, const tp_view *x, const tp_view *k) {
+static void place_start(place *p, const tp_node *n, const ref_data *wide, const ref_data *x, const ref_data *k) {
   int axis = n->attr.axis;
   if (n->op == TP_OP_INDEX_SELECT || n->op == TP_OP_INDEX_ADD) replaced(wide, x, k, axis, p->sx, p->sk);
   else {
@@ -42,18 +42,18 @@ static void place_start(place *p, const tp_node *n, const tp_view *wide, const t
   p->i = 0;
 }
 
-static bool place_find(ref *r, tp_cell *c, place *p, const tp_view *x, const tp_view *k) {
+static bool place_find(ref *r, tp_cell *c, place *p, const ref_data *x, const ref_data *k) {
   int64_t index;
-  if (!pick(r, c, k, ref_offset(&p->w, p->sk), x->shape[c->node->attr.axis], &index)) return false;
-  p->at = ref_offset(&p->w, p->sx) + index * p->step;
+  if (!pick(r, c, k, tp_walk_offset(&p->w, p->sk), x->shape[c->node->attr.axis], &index)) return false;
+  p->at = tp_walk_offset(&p->w, p->sx) + index * p->step;
   return true;
 }
 
-static bool gather(ref *r, tp_cell *c, tp_view *out, const tp_view *x, const tp_view *k) {
+static bool gather(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const ref_data *k) {
   size_t size = (size_t)tp_dtype_size(out->dtype);
   place p;
   place_start(&p, c->node, out, x, k);
-  for (ref_walk_start(&p.w, out->rank, out->shape); p.w.ok; ref_walk_next(&p.w), p.i++) {
+  for (tp_walk_start(&p.w, out->rank, out->shape); p.w.ok; tp_walk_next(&p.w), p.i++) {
     if (!place_find(r, c, &p, x, k)) return false;
     memcpy((char *)out->data + (size_t)p.i * size, (const char *)x->data + (size_t)p.at * size, size);
   }
@@ -61,7 +61,7 @@ static bool gather(ref *r, tp_cell *c, tp_view *out, const tp_view *x, const tp_
 }
 
 /* The base, then every element of src in row-major order; sums in f64 or i64, rounded once. */
-static bool scatter(ref *r, tp_cell *c, tp_view *out, const tp_view *base, const tp_view *k, const tp_view *src) {
+static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src) {
   ref_acc *acc = TP_NEWN(&r->arena, ref_acc, out->n);
   for (int64_t i = 0; i < out->n; i++) {
     acc[i] = ref_acc_start(TP_RED_SUM, out->dtype);
@@ -72,9 +72,9 @@ static bool scatter(ref *r, tp_cell *c, tp_view *out, const tp_view *base, const
   ref_strides(src, own);
   place p;
   place_start(&p, c->node, src, base, k);
-  for (ref_walk_start(&p.w, src->rank, same ? k->shape : src->shape); p.w.ok; ref_walk_next(&p.w)) {
+  for (tp_walk_start(&p.w, src->rank, same ? k->shape : src->shape); p.w.ok; tp_walk_next(&p.w)) {
     if (!place_find(r, c, &p, base, k)) return false;
-    ref_acc_add(&acc[p.at], src->dtype, src->data, ref_offset(&p.w, own));
+    ref_acc_add(&acc[p.at], src->dtype, src->data, tp_walk_offset(&p.w, own));
   }
   for (int64_t i = 0; i < out->n; i++) ref_acc_end(&acc[i], out->dtype, out->data, i);
   return true;
@@ -82,11 +82,11 @@ static bool scatter(ref *r, tp_cell *c, tp_view *out, const tp_view *base, const
 
 /* ---- sorting ---- */
 
-typedef struct item { double f; int64_t i, at; } item;       /* f of floats, i of integers, the other 0 */
+typedef struct sort_item { double f; int64_t i, at; } sort_item;       /* f of floats, i of integers, the other 0 */
 
 /* NaN last in both directions; equal elements keep their order. */
 static int ascending(const void *pa, const void *pb) {
-  const item *a = pa, *b = pb;
+  const sort_item *a = pa, *b = pb;
   if (isnan(a->f) != isnan(b->f)) return isnan(a->f) ? 1 : -1;
   if (a->f < b->f || a->i < b->i) return -1;
   if (a->f > b->f || a->i > b->i) return 1;
@@ -94,25 +94,25 @@ static int ascending(const void *pa, const void *pb) {
 }
 
 static int descending(const void *pa, const void *pb) {
-  const item *a = pa, *b = pb;
+  const sort_item *a = pa, *b = pb;
   if (isnan(a->f) != isnan(b->f)) return isnan(a->f) ? 1 : -1;
   if (a->f > b->f || a->i > b->i) return -1;
   if (a->f < b->f || a->i < b->i) return 1;
   return a->at < b->at ? -1 : 1;
 }
 
-static bool sort(ref *r, const tp_attr *a, tp_view *out, const tp_view *x) {
+static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t stride[TP_MAXRANK], lines[TP_MAXRANK], n = x->shape[a->axis];
   ref_strides(x, stride);
   memcpy(lines, x->shape, sizeof lines);
   lines[a->axis] = n > 0;
-  item *line = TP_NEWN(&r->arena, item, n);
+  sort_item *line = TP_NEWN(&r->arena, sort_item, n);
   bool flt = tp_dtype_float(x->dtype);
-  ref_walk w;
-  for (ref_walk_start(&w, x->rank, lines); w.ok; ref_walk_next(&w)) {
-    int64_t base = ref_offset(&w, stride), step = stride[a->axis];
+  tp_walk w;
+  for (tp_walk_start(&w, x->rank, lines); w.ok; tp_walk_next(&w)) {
+    int64_t base = tp_walk_offset(&w, stride), step = stride[a->axis];
     for (int64_t i = 0; i < n; i++)
-      line[i] = (item){ flt ? tp_get(x->dtype, x->data, base + i * step) : 0, flt ? 0 : tp_geti(x->dtype, x->data, base + i * step), i };
+      line[i] = (sort_item){ flt ? tp_get(x->dtype, x->data, base + i * step) : 0, flt ? 0 : tp_geti(x->dtype, x->data, base + i * step), i };
     qsort(line, (size_t)n, sizeof *line, a->flag ? descending : ascending);
     for (int64_t i = 0; i < n; i++) {
       if (flt) tp_put(out[0].dtype, out[0].data, base + i * step, line[i].f);
@@ -123,7 +123,7 @@ static bool sort(ref *r, const tp_attr *a, tp_view *out, const tp_view *x) {
   return true;
 }
 
-bool ref_pick(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+bool ref_pick(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   switch (c->node->op) {
     case TP_OP_INDEX_SELECT: case TP_OP_GATHER: return gather(r, c, out, &in[0], &in[1]);
     case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: return scatter(r, c, out, &in[0], &in[1], &in[2]);

@@ -2,8 +2,6 @@
  * tick dims, of a tick whose input or callback it needs. At small bounds, of which those count at which the program is legal. */
 #include "ref/machine.h"
 
-enum { LARGEST = 12, SAMPLES = 2 };
-
 typedef struct { ref *r; int n; const tp_sym *const *dims; const tp_graph *g; } reach;    /* r: of a copy of g in which no dim ends before its bound */
 
 static bool has_all(const reach *q, int n, const tp_sym *const *dom) {
@@ -197,7 +195,7 @@ static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, 
   if (TP_GUARDED(&oom)) {
     *counts = ref_init(r, &endless, &run, &mine) && judge_all(&q, shown, paced, ends);
     tp_unguard(&oom);
-  } else ok = tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory");
+  } else ok = tp_no_memory(err, TP_NOWHERE);
   ref_close(r);
   return ok;
 }
@@ -205,10 +203,10 @@ static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, 
 bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced, bool *ends, tp_error *err) {
   reach q = { .n = n, .dims = dims };
   candidates(&q, g, shown, paced, ends);
-  int nsym = tp_nsym(g->ix), left = SAMPLES;
+  int nsym = tp_nsym(g->ix), left = TP_TUNE_TICKS_SAMPLES;
   int64_t *env = tp_calloc(sizeof *env * (size_t)(nsym + 1));
-  bool ok = env || tp_fail(err, TP_E_MEMORY, g->pos, "out of memory"), counts;
-  for (int64_t b = 3; b <= LARGEST && ok && left; b++) {
+  bool ok = env || tp_no_memory(err, g->pos), counts;
+  for (int64_t b = 3; b <= TP_TUNE_TICKS_LARGEST && ok && left; b++) {
     for (int i = 0; i < nsym; i++) env[i] = b % 2 || tp_sym_at(g->ix, i)->dim ? b : 1;      /* a window, a lag: also a short one */
     ok = sample(g, n, dims, env, shown, paced, ends, &counts, err);
     left -= counts;

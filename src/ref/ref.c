@@ -14,7 +14,7 @@ static bool compute_read(ref *r, tp_cell *c) {
   bool range = false;
   for (int k = 0; k < n->in[0].src.node->ndom; k++) range |= n->attr.at[k].range;
   if (!range) return alias(r, c);
-  tp_view out;
+  ref_data out;
   if (!ref_new(r, c, 0, &out)) return false;
   if (!r->ops.n || !out.n) return true;
   size_t bytes = (size_t)(out.n / r->ops.n) * (size_t)tp_dtype_size(out.dtype);
@@ -23,7 +23,7 @@ static bool compute_read(ref *r, tp_cell *c) {
 }
 
 static bool compute_accum(ref *r, tp_cell *c) {
-  tp_view out;
+  ref_data out;
   if (!ref_new(r, c, 0, &out)) return false;
   for (int64_t e = 0; e < out.n; e++) {
     ref_acc a = ref_acc_start(c->node->attr.red, out.dtype);
@@ -49,12 +49,12 @@ static bool compute_time(ref *r, tp_cell *c) {
 }
 
 /* Views of operands and results, then the kernel. */
-static bool compute_kernel(ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, tp_view *, const tp_view *)) {
-  tp_view out[8];
+static bool compute_kernel(ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, ref_data *, const ref_data *)) {
+  ref_data out[8];
   TP_ASSERT(c->node->nout <= (int)TP_LEN(out));
   r->in.n = 0;
   for (int k = 0; k < r->ops.n; k++) {
-    tp_view v;
+    ref_data v;
     if (!ref_view(r, r->ops.v[k].cell, r->ops.v[k].out, &v)) return false;
     TP_PUSH(&r->arena, &r->in, v);
   }
@@ -110,7 +110,7 @@ static void turn_round(ref *r, int from) {
 }
 
 /* Done, or r->waiting for what was pushed. */
-static bool step(ref *r, tp_cell *c) {
+static bool take_step(ref *r, tp_cell *c) {
   int from = r->stack.n;
   r->ops.n = 0;
   r->waiting = false;
@@ -136,7 +136,7 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
       continue;
     }
     if (tp_run_ends(r->run)) return !(r->cancelled = true);
-    if (!step(r, c)) return false;
+    if (!take_step(r, c)) return false;
   }
   return true;
 }
@@ -190,7 +190,7 @@ static bool run_all(ref *r) {
 
 /* The machine lives on the heap, away from what setjmp may put back. */
 bool ref_open(ref *r, tp_error *err) {
-  if (!r) return tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  if (!r) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
   tp_arena_init(&r->arena);
   return true;
 }
@@ -208,7 +208,7 @@ bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
   if (TP_GUARDED(&oom)) {
     ok = ref_init(r, g, run, err) && run_all(r);
     tp_unguard(&oom);
-  } else tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  } else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
   ref_close(r);
   return ok;
 }
@@ -228,7 +228,7 @@ static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
 
 static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
   tp_cell *c;
-  tp_view x;
+  ref_data x;
   if (!is_there(r, v.node, at) || !ref_eval(r, v.node, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
   tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
   if (!a) tp_oom();
@@ -244,7 +244,7 @@ tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_
   if (TP_GUARDED(&oom)) {
     if (ref_init(r, g, run, err)) a = peek(r, v, at);
     tp_unguard(&oom);
-  } else tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  } else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
   ref_close(r);
   return a;
 }

@@ -11,23 +11,23 @@ static bool input(ref *r, tp_cell *c) {
 }
 
 static bool fill(ref *r, tp_cell *c) {
-  tp_view v;
+  ref_data v;
   if (!ref_new(r, c, 0, &v)) return false;
   for (int64_t i = 0; i < v.n; i++) tp_put(v.dtype, v.data, i, c->node->attr.f[0]);
   return true;
 }
 
 static bool iota(ref *r, tp_cell *c) {
-  tp_view v;
+  ref_data v;
   if (!ref_new(r, c, 0, &v)) return false;
-  ref_walk w;
+  tp_walk w;
   int64_t i = 0;
-  for (ref_walk_start(&w, v.rank, v.shape); w.ok; ref_walk_next(&w), i++) tp_puti(v.dtype, v.data, i, w.at[c->node->attr.axis]);
+  for (tp_walk_start(&w, v.rank, v.shape); w.ok; tp_walk_next(&w), i++) tp_puti(v.dtype, v.data, i, w.at[c->node->attr.axis]);
   return true;
 }
 
 static bool value(ref *r, tp_cell *c) {
-  tp_view v;
+  ref_data v;
   if (!ref_new(r, c, 0, &v)) return false;
   tp_puti(v.dtype, v.data, 0, tp_ix_evalq(c->node->attr.ix[0], r->env));
   return true;
@@ -44,7 +44,7 @@ static tp_philox_key key_at(ref *r, tp_cell *c) {
 static bool draw(ref *r, tp_cell *c) {
   const tp_attr *a = &c->node->attr;
   tp_philox_key k = key_at(r, c);
-  tp_view v;
+  ref_data v;
   if (!ref_new(r, c, 0, &v)) return false;
   if (a->rand == TP_RAND_RANDINT && a->i[0] >= a->i[1] && v.n)
     return ref_fail(r, c, TP_E_INPUT, "no integer in %lld .. %lld", (long long)a->i[0], (long long)a->i[1]);
@@ -72,9 +72,9 @@ bool ref_source(ref *r, tp_cell *c) {
 
 /* ---- environments: the last axis of each operand belongs to one of them, leading axes are a batch ---- */
 
-typedef struct step { const tp_env *e; const tp_view *state, *action, *u; tp_view *out; } step;
+typedef struct env_step { const tp_env *e; const ref_data *state, *action, *u; ref_data *out; } env_step;
 
-static bool step_one(ref *r, tp_cell *c, const step *s, int64_t b) {
+static bool step_one(ref *r, tp_cell *c, const env_step *s, int64_t b) {
   const tp_env *e = s->e;
   int64_t width = e->nactions ? 1 : e->nact;
   const char *action = (const char *)s->action->data + b * width * tp_dtype_size(s->action->dtype);
@@ -85,7 +85,7 @@ static bool step_one(ref *r, tp_cell *c, const step *s, int64_t b) {
   return true;
 }
 
-bool ref_env(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
+bool ref_env(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   const tp_env *e = tp_env_find(c->node->attr.str);
   if (!e) return ref_fail(r, c, TP_E_OPTION, "no environment '%s'", c->node->attr.str);
   int64_t batch = c->node->op == TP_OP_ENV_OBS ? out->n / e->nobs : out->n / e->nstate;
@@ -94,7 +94,7 @@ bool ref_env(ref *r, tp_cell *c, tp_view *out, const tp_view *in) {
     switch (c->node->op) {
       case TP_OP_ENV_RESET: e->reset(e->data, c->node->nin ? (const double *)in[0].data + b * e->nu : NULL, (double *)out->data + b * e->nstate); break;
       case TP_OP_ENV_OBS: e->observe(e->data, (const double *)in[0].data + b * e->nstate, (float *)out->data + b * e->nobs); break;
-      default: ok = step_one(r, c, &(step){ e, &in[0], &in[1], &in[2], out }, b);
+      default: ok = step_one(r, c, &(env_step){ e, &in[0], &in[1], &in[2], out }, b);
     }
   return ok;
 }

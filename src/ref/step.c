@@ -44,7 +44,7 @@ static bool guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg
   if (TP_GUARDED(&oom)) {
     ok = fn(s, arg);
     tp_unguard(&oom);
-  } else tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+  } else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
   return ok;
 }
 
@@ -52,10 +52,10 @@ static bool guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg
 
 static int count_all(const tp_graph *g) { return g->outputs.n + g->params.n; }
 
-typedef struct { tp_graph *g; tp_run *run; const tp_ticks *ticks; } opening;
+typedef struct { tp_graph *g; tp_run *run; const tp_ticks *ticks; } steps_opening;
 
 static bool prepare(tp_refsteps *s, void *arg) {
-  const opening *o = arg;
+  const steps_opening *o = arg;
   const tp_ticks *t = o->ticks;
   const tp_graph *g = o->g;
   ref *r = s->r;
@@ -73,10 +73,10 @@ static bool prepare(tp_refsteps *s, void *arg) {
 tp_refsteps *tp_ref_begin(tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err) {
   tp_refsteps *s = tp_calloc(sizeof *s);
   if (!s || !ref_open(s->r = tp_calloc(sizeof *s->r), err)) {
-    tp_fail(err, TP_E_MEMORY, (tp_pos){0}, "out of memory in the reference evaluator");
+    tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
     return tp_ref_end(s);
   }
-  return guarded(s, prepare, &(opening){ g, run, t }, err) ? s : tp_ref_end(s);
+  return guarded(s, prepare, &(steps_opening){ g, run, t }, err) ? s : tp_ref_end(s);
 }
 
 tp_refsteps *tp_ref_end(tp_refsteps *s) {
@@ -124,7 +124,7 @@ static tp_array *new_part(tp_refsteps *s, const tp_node *n, const tp_out *o) {
 
 /* Where a point's value goes in the array of a tick: at the place of its dims that do not tick. */
 static void put_part(tp_refsteps *s, tp_cell *c, int out, tp_array *a, int64_t number, int64_t points) {
-  tp_view v;
+  ref_data v;
   size_t part = points ? tp_array_bytes(a) / (size_t)points : 0;
   if (ref_view(s->r, c, out, &v) && part) memcpy((char *)a->data + (size_t)number * part, v.data, part);
 }
@@ -184,7 +184,7 @@ static bool find_next(tp_refsteps *s, int64_t *next, bool *more) {
   }
   ref_answer found = ref_next(t->n, lo, hi, next) ? seek(s->r, t->n, t->dim, lo, hi, next) : REF_NO;
   *more = found == REF_YES;
-  if (found == REF_WAIT) return tp_fail(s->r->err, TP_E_OPTION, (tp_pos){0}, "whether another tick comes is known only after it");
+  if (found == REF_WAIT) return tp_fail(s->r->err, TP_E_OPTION, TP_NOWHERE, "whether another tick comes is known only after it");
   return found != REF_FAILED;
 }
 
@@ -406,7 +406,7 @@ static void put_cell(tp_refsteps *s, tp_cell *c, tp_buf *b) {
   tp_put_i64(b, c->node->id);
   for (int k = 0; k < c->node->ndom; k++) tp_put_i64(b, ref_at(c)[k]);
   for (int o = 0; o < c->node->nout; o++) {
-    tp_view v;
+    ref_data v;
     bool any = ref_view(s->r, c, o, &v) && v.data;
     tp_put_i64(b, any);
     if (any) tp_put_bytes(b, v.data, (size_t)v.n * (size_t)tp_dtype_size(v.dtype));
@@ -432,7 +432,7 @@ static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
   if (r->bad) return false;
   tp_cell *c = ref_cell(s->r, n, at);
   for (int o = 0; o < n->nout; o++) {
-    tp_view v;
+    ref_data v;
     if (!tp_take_in(r, 1, 2) || !ref_view(s->r, c, o, &v) || (uint64_t)v.n * (uint64_t)tp_dtype_size(v.dtype) > r->left) return !(r->bad = true);
     size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
     c->data[o] = tp_new_bytes(&s->r->arena, bytes);
@@ -460,7 +460,7 @@ bool tp_ref_get(tp_refsteps *s, tp_reader *r, tp_error *err) { return guarded(s,
 
 /* ---- after a cancel ---- */
 
-static void drop_outputs(tp_refsteps *s) {
+static void drop_all_outputs(tp_refsteps *s) {
   ref *r = s->r;
   for (int i = 0; i < r->g->outputs.n; i++)
     if (!s->complete[i]) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
@@ -477,6 +477,6 @@ static bool rest(tp_refsteps *s, void *arg) {
 
 bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err) {
   bool ok = s->r->cancelled || guarded(s, rest, &(resting){ last, until }, err);
-  if (s->r->cancelled) drop_outputs(s);
+  if (s->r->cancelled) drop_all_outputs(s);
   return ok || s->r->cancelled;
 }

@@ -23,12 +23,12 @@ static int run_over_dims(const tp_poly *p) {
 
 static void passes(tp_buf *b, tp_fn *f) {
   if (f->tier == TP_TIER_REFERENCE) tp_puts(b, "the reference evaluator executes the program as recorded: no pass changes it\n");
-  for (int i = 0; i < tp_npasses; i++) {
+  for (int i = 0; i < TP_NPASS; i++) {
     const int *did = f->did[i];
-    tp_putf(b, "%-12s %-3s %s", tp_passes[i].name, f->opt.on[i] ? "on" : "off", tp_passes[i].doc);
+    tp_putf(b, "%-12s %-6s %s", tp_passes[i].name, tp_passes[i].always ? "always" : f->opt.on[i] ? "on" : "off", tp_passes[i].says);
     if (f->poly && f->opt.on[i]) {
-      if (i == TP_Q_VECTORIZE) tp_putf(b, ": %d of %d statements", run_over_dims(f->poly), f->poly->stmts.n);
-      else if (i == TP_Q_TILE) tp_putf(b, ": %d loops", count_loops(f->poly->tree, in_blocks));
+      if (i == TP_PASS_VECTORIZE) tp_putf(b, ": %d of %d statements", run_over_dims(f->poly), f->poly->stmts.n);
+      else if (i == TP_PASS_TILE) tp_putf(b, ": %d loops", count_loops(f->poly->tree, in_blocks));
       else if (did[0] == did[1]) tp_putf(b, ": %d operators stay", did[0]);
       else tp_putf(b, ": %d operators become %d", did[0], did[1]);
     }
@@ -37,8 +37,6 @@ static void passes(tp_buf *b, tp_fn *f) {
 }
 
 /* ---- summary ---- */
-
-static const char *const tiers[] = { "auto", "reference", "interpreter", "native" };
 
 static void put_tick_dims(tp_buf *b, const tp_fn *f, int n) {
   for (int k = 0; k < n; k++) tp_putf(b, "%s%s", k ? ", " : "", f->tick[k]->name);
@@ -83,13 +81,13 @@ static int fused(const tp_poly *p) {
 static void put_checked(tp_buf *b, const tp_fn *f, const tp_graph *g) {
   int n = 0;
   for (int i = 0; i < g->nodes.n; i++) n += g->nodes.v[i]->attr.check == TP_CHECK_NAN;
-  if (f->check) tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
+  if (f->opt.check) tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
 }
 
 static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   const tp_poly *p = f->poly;
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
-  tp_putf(b, "tier %s, %d operators", tiers[f->tier], g->nodes.n);
+  tp_putf(b, "tier %s, %d operators", tp_tier_names[f->tier], g->nodes.n);
   if (!p) {
     tp_puts(b, ", evaluated point by point as they are asked for\n");
     put_checked(b, f, g);
@@ -113,9 +111,9 @@ static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
 
 /* ---- memory ---- */
 
-enum { LINES = 40, WIDTH = 40, TOP = 8 };
+enum { LINES = 40, BAR = 40, TOP = 8 };
 
-typedef struct piece { const tp_pbuf *buf; int pos; int64_t bytes; } piece;     /* buf NULL: working memory of the region at pos */
+typedef struct held_piece { const tp_pbuf *buf; int pos; int64_t bytes; } held_piece;     /* buf NULL: working memory of the region at pos */
 typedef struct chart {
   const tp_plan *plan; const tp_poly *poly;
   const tp_places *places;
@@ -174,9 +172,9 @@ static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
     if (!c->region[i]) continue;
     if (best < 0 || c->live[i] > c->live[best]) best = i;
     if (++seen % each && seen < n) continue;
-    int bar = c->live[c->peak] ? (int)((c->live[best] * WIDTH + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
+    int bar = c->live[c->peak] ? (int)((c->live[best] * BAR + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
     put_number(b, c->live[best], 14);
-    tp_putf(b, " |%.*s%*s| ", bar, "########################################", WIDTH - bar, "");
+    tp_putf(b, " |%.*s%*s| ", bar, "########################################", BAR - bar, "");
     put_place(b, c->plan, poly, c->region[best]);
     tp_puts(b, best == c->peak ? "  <- peak\n" : "\n");
     best = -1;
@@ -184,11 +182,11 @@ static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
 }
 
 static int by_bytes(const void *pa, const void *pb) {
-  const piece *a = pa, *b = pb;
+  const held_piece *a = pa, *b = pb;
   return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : a->pos - b->pos;
 }
 
-static void put_piece(tp_buf *b, const piece *x, const chart *c) {
+static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
   put_number(b, x->bytes, 14);
   if (!x->buf) {
     tp_puts(b, "  working memory of the operator\n");
@@ -203,13 +201,13 @@ static void put_piece(tp_buf *b, const piece *x, const chart *c) {
 
 /* What is alive at the peak, the largest first. */
 static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) {
-  piece *v = TP_NEWN(a, piece, c->plan->bufs.n + 1);
+  held_piece *v = TP_NEWN(a, held_piece, c->plan->bufs.n + 1);
   int n = 0;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
-    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (piece){ x, i, tp_pbuf_bytes(x, env) };
+    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (held_piece){ x, i, tp_pbuf_bytes(x, env) };
   }
-  if (c->places->room[c->peak]) v[n++] = (piece){ NULL, n, c->places->room[c->peak] };
+  if (c->places->room[c->peak]) v[n++] = (held_piece){ NULL, n, c->places->room[c->peak] };
   qsort(v, (size_t)n, sizeof *v, by_bytes);
   int64_t rest = 0;
   for (int i = 0; i < n; i++)
@@ -321,7 +319,7 @@ static bool tell(tp_fn *f, void *arg, tp_error *err) {
 
 static bool with_bounds(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
   telling t = { section, env ? tp_full_env(f, env) : NULL, out };
-  bool ok = env && !t.env ? tp_fail(err, TP_E_MEMORY, f->pos, "out of memory") : tp_guarded(f, tell, &t, err);
+  bool ok = env && !t.env ? tp_no_memory(err, f->pos) : tp_guarded(f, tell, &t, err);
   tp_free(t.env);
   return ok;
 }
@@ -349,8 +347,7 @@ static bool profile(tp_fn *f, void *arg, tp_error *err) {
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) { return tp_guarded(f, profile, &(profiling){ rows, out }, err); }
 
 void tp_dump_stage(const char *section, tp_fn *f) {
-  const char *want = tp_setting("TEMPO_DUMP");
-  if (!want || !strstr(want, section) || !f->poly) return;
+  if (!tp_dump_wanted(section) || !f->poly) return;
   tp_buf b;
   tp_buf_init(&b);
   section_text(f, section, NULL, &b);

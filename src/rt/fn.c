@@ -18,7 +18,7 @@ bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp
   if (TP_GUARDED(&oom)) {
     ok = fn(f, arg, err);
     tp_unguard(&oom);
-  } else tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  } else tp_no_memory(err, f->pos);
   return ok;
 }
 
@@ -68,7 +68,7 @@ bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err) {
   tp_run inner = *run;
   int64_t *env = tp_full_env(f, run->env);
   inner.env = env;
-  bool ok = env ? tp_run_trim(f->closed, &inner, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  bool ok = env ? tp_run_trim(f->closed, &inner, err) : tp_no_memory(err, f->pos);
   tp_free(env);
   return ok;
 }
@@ -88,7 +88,7 @@ static bool execute(tp_fn *f, void *given, tp_error *err) {
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback may not call it again");
   int64_t *env = tp_full_env(f, run->env);
-  if (!env) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (!env) return tp_no_memory(err, f->pos);
   tp_run inner = *run;
   inner.env = env;
   inner.params = f->loaded;
@@ -135,7 +135,7 @@ bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err)
   *out = (tp_kept){ .kept = -1 };
   if (!f->poly || f->poly->ends.n) return true;
   simulating x = { tp_calloc(sizeof *x.slots * (size_t)TP_MAX(f->poly->arrs.n, 1)), tp_full_env(f, given) };
-  bool ok = x.slots && x.env ? tp_guarded(f, simulate, &x, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  bool ok = x.slots && x.env ? tp_guarded(f, simulate, &x, err) : tp_no_memory(err, f->pos);
   if (ok) {
     out->kept = 0;
     count_slots(f->poly, x.slots, out);
@@ -148,7 +148,7 @@ bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err)
 /* Closing the graph may make symbols, so the environment is laid out anew. */
 static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
-  if (!env) { tp_fail(err, TP_E_MEMORY, g->pos, "out of memory"); return NULL; }
+  if (!env) { tp_no_memory(err, g->pos); return NULL; }
   memcpy(env, run->env, sizeof *env * (size_t)nsym);
   tp_run_given(g, env);
   tp_run inner = *run;
@@ -172,7 +172,7 @@ tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *a
   if (TP_GUARDED(&oom)) {
     a = peek_at(g, g->nodes.v[v.node->id], v.out, run, nsym, at, err);
     tp_unguard(&oom);
-  } else tp_fail(err, TP_E_MEMORY, g->pos, "out of memory");
+  } else tp_no_memory(err, g->pos);
   tp_graph_free(g);
   return a;
 }

@@ -3,13 +3,13 @@
 #define TP_RT_FN_H
 #include "rt/rt.h"
 #include "grad/grad.h"
-#include "opt/opt.h"
+#include "rt/passes.h"
 #include "ref/ref.h"
 #include "poly/poly.h"
 #include "plan/plan.h"
 #include "device/device.h"
 /* What one way of running executes. */
-typedef struct tp_made { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_made;
+typedef struct tp_stages { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_stages;
 /* A run in steps (step.c). */
 typedef struct tp_session {
   tp_exec *exec; tp_refsteps *ref; tp_ticks ticks;      /* one of the two */
@@ -21,7 +21,7 @@ typedef struct tp_session {
 struct tp_fn {
   tp_program *program;
   tp_pos pos;
-  tp_tier tier; tp_options opt; int did[32][2]; int threads; int64_t limit, most;   /* did: by pass, operators before and after; most: tp_run.memory */
+  tp_tier tier; tp_switches opt; int did[TP_NPASS][2]; int threads; int64_t limit, most;   /* did: by pass, operators before and after; most: tp_run.memory */
   tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
@@ -30,9 +30,8 @@ struct tp_fn {
   bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
   int ntick; const tp_sym **tick;               /* 0: the program has several dims, or none */
   bool *fed, *shown, *first;                    /* by inputs, outputs, outputs (see tp_ticks); NULL: not ready to step */
-  tp_made steps;                                /* of steps; when ticking it is that of plain runs */
+  tp_stages steps;                                /* of steps; when ticking it is that of plain runs */
   tp_session *session;
-  bool check;                                   /* for NaN */
   const bool *whole;                            /* reference: by node id of graph, is it needed at every point? */
   tp_need *need; tp_graph *trial, *other; tp_poly *order;/* what compiling works with at the moment: a failed allocation leaves it here */
 };
@@ -47,9 +46,12 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
 int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err);  /* outputs to the ends reached */
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);    /* memory for a call before its outputs are made; x NULL: by the reference */
+/* options.c */
+bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err);
 /* params.c */
 void tp_params_free(tp_fn *f);
 void tp_keep_params(tp_fn *f, tp_array *const *outputs);        /* of a run that is over */
+bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err);      /* the passes that are switches, where a tier is compiled */
 /* tick.c */
 bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);

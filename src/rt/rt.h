@@ -17,7 +17,13 @@ tp_program *tp_program_new(uint64_t seed);      /* NULL: no memory */
 tp_program *tp_program_ref(tp_program *p);
 tp_program *tp_program_unref(tp_program *p);    /* NULL */
 
-typedef enum { TP_TIER_AUTO, TP_TIER_REFERENCE, TP_TIER_INTERPRETER, TP_TIER_NATIVE } tp_tier;
+typedef enum {
+#define T(ID, name) TP_TIER_##ID,
+#include "rt/tiers.def"
+#undef T
+  TP_NTIER
+} tp_tier;
+extern const char *const tp_tier_names[TP_NTIER];
 bool tp_tier_parse(const char *s, tp_tier *t);
 enum { TP_MAXTICK = 64 };
 typedef struct tp_copts {

@@ -103,7 +103,7 @@ static bool take_bounds(tp_fn *f, tp_reader *r, saved *v) {
 }
 
 static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
-  if (!take_bounds(f, r, v)) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (!take_bounds(f, r, v)) return tp_no_memory(err, f->pos);
   v->seed = tp_take_i64(r);
   v->over = tp_take_in(r, 0, 2);
   v->begun = tp_take_in(r, 0, 2);
@@ -208,20 +208,9 @@ static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, t
 /* Outputs as they were; along a bound that has grown they begin the same. */
 static bool copy_output(const tp_array *from, tp_array *to) {
   if (from->dtype != to->dtype || from->rank != to->rank) return false;
-  int64_t at[TP_MAXRANK] = { 0 }, row = tp_dtype_size(from->dtype);
-  int outer = from->rank;
-  for (; outer > 0 && from->shape[outer - 1] == to->shape[outer - 1]; outer--) row *= from->shape[outer - 1];
-  for (int k = 0; k < outer; k++)
+  for (int k = 0; k < from->rank; k++)
     if (from->shape[k] > to->shape[k]) return false;
-  const char *p = from->data;
-  for (bool more = from->count > 0; more; p += row) {
-    int64_t place = 0;
-    for (int k = 0; k < outer; k++) place = place * to->shape[k] + at[k];
-    memcpy((char *)to->data + place * row, p, (size_t)row);
-    int k = outer - 1;
-    while (k >= 0 && ++at[k] == from->shape[k]) at[k--] = 0;
-    more = k >= 0;
-  }
+  tp_array_overlay(to, from);
   return true;
 }
 
@@ -290,7 +279,7 @@ static bool load_it(tp_fn *f, void *arg, tp_error *err) {
 static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, tp_error *err) {
   if (!tp_fn_ticks(f, err)) return NULL;
   loading x = { .p = p, .n = n, .with = with, .s = tp_calloc(sizeof *x.s) };
-  bool ok = x.s ? tp_guarded(f, load_it, &x, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  bool ok = x.s ? tp_guarded(f, load_it, &x, err) : tp_no_memory(err, f->pos);
   saved_free(f, &x.v);
   return ok ? x.s : tp_session_free(f, x.s);
 }

@@ -163,7 +163,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   s->inputs = keep_all(run->inputs, f->closed->inputs.n, whole ? NULL : f->fed);
   s->params = keep_all(run->params, f->closed->params.n, NULL);
   s->values = keep_all(NULL, f->closed->inputs.n, NULL);
-  if (!s->env || !s->inputs || !s->params || !s->values || !(s->shown = shown_of(f, s))) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (!s->env || !s->inputs || !s->params || !s->values || !(s->shown = shown_of(f, s))) return tp_no_memory(err, f->pos);
   s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = s->shown };
   if (endless(f, s->env) && !may_be_endless(f, err)) return false;
   bool refer = f->tier == TP_TIER_REFERENCE;
@@ -189,7 +189,7 @@ bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
   if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot start it again");
   if (!tp_fn_ticks(f, err)) return false;
   tp_session *s = tp_calloc(sizeof *s);
-  if (!s) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (!s) return tp_no_memory(err, f->pos);
   if (!tp_guarded(f, open_it, &(opening){ s, run }, err)) { tp_session_free(f, s); return false; }
   tp_session_free(f, f->session);
   f->session = s;
@@ -224,9 +224,9 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
     int64_t shape[TP_MAXRANK];
     if (!tp_fn_wants(f, i)) continue;
     const tp_array *a = s->values ? s->values[i] : NULL;
-    if (!a) return tp_fail(err, TP_E_INPUT, (tp_pos){0}, "input: '%s' is needed at each tick and was not given", n->attr.str);
+    if (!a) return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "input: '%s' is needed at each tick and was not given", n->attr.str);
     int rank = tp_fn_fed_shape(f, i, &f->session->run, shape);
-    if (a->dtype != n->out[0].dtype) return tp_fail(err, TP_E_DTYPE, (tp_pos){0}, "value '%s' is %s, declared %s", n->attr.str, tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
+    if (a->dtype != n->out[0].dtype) return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "value '%s' is %s, declared %s", n->attr.str, tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
     if (a->rank == rank && (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) continue;
     tp_shape_fail(err, TP_E_SHAPE, "the value at a tick of input", n, a, rank, shape, NULL);
     tp_note(err, "at a tick: its domain without the tick dims, then its shape");
@@ -283,7 +283,7 @@ static bool hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err
     const tp_array *from = s->values ? s->values[i] : NULL;
     if (!f->fed[i]) continue;
     if (!q->values[i]) q->values[i] = tp_array_new(from->dtype, from->rank, from->shape);
-    if (!q->values[i]) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+    if (!q->values[i]) return tp_no_memory(err, f->pos);
     memcpy(q->values[i]->data, from->data, tp_array_bytes(from));
   }
   return true;
@@ -356,7 +356,7 @@ typedef struct { tp_session *q; tp_run *run; tp_step s; tp_array **values; } fin
 static bool finish_open(tp_fn *f, finish *x, tp_error *err) {
   x->s = (tp_step){ .values = x->values, .budget = -1, .call = x->run->call, .ud = x->run->ud, .cancel = x->run->cancel };
   x->s.out = tp_calloc(sizeof *x->s.out * (size_t)(f->closed->outputs.n + 1));
-  return x->s.out || tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  return x->s.out || tp_no_memory(err, f->pos);
 }
 
 static void finish_free(tp_fn *f, finish *x) {
@@ -382,7 +382,7 @@ static bool cut_values(tp_fn *f, finish *x, tp_error *err) {
     if (!f->fed[i]) continue;
     tp_array_unref(x->values[i]);
     x->values[i] = tp_array_new(f->closed->inputs.v[i]->out[0].dtype, tp_fn_fed_shape(f, i, &x->q->run, shape), shape);
-    if (!x->values[i]) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+    if (!x->values[i]) return tp_no_memory(err, f->pos);
     move_part(f, f->closed->inputs.v[i], x->q->at, x->q->inputs[i], x->values[i], true);
   }
   return true;
@@ -390,7 +390,7 @@ static bool cut_values(tp_fn *f, finish *x, tp_error *err) {
 
 static bool finish_ref(tp_fn *f, finish *x, tp_error *err) {
   x->values = tp_calloc(sizeof *x->values * (size_t)(f->closed->inputs.n + 1));
-  if (!x->values) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (!x->values) return tp_no_memory(err, f->pos);
   bool ok = finish_open(f, x, err);
   while (ok && !x->q->over) ok = cut_values(f, x, err) && next_step(f, x, err);
   if (ok && tp_ref_cancelled(x->q->ref)) drop_shown(f, &x->q->run);
@@ -436,7 +436,7 @@ static bool run_on(tp_fn *f, void *arg, tp_error *err) {
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
   if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
   finish x = { .q = tp_calloc(sizeof *x.q), .run = run };
-  bool ok = x.q ? tp_guarded(f, run_on, &x, err) : tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  bool ok = x.q ? tp_guarded(f, run_on, &x, err) : tp_no_memory(err, f->pos);
   finish_free(f, &x);
   tp_session_free(f, x.q);
   return ok;
@@ -456,7 +456,7 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   if (!q) return tp_fail(err, TP_E_OPTION, f->pos, "nothing to step: f:start(inputs, bounds) comes first");
   if (q->over) return tp_fail(err, TP_E_OPTION, f->pos, "the run is over: f:start(inputs, bounds) begins another");
   if (!values_ok(f, s, err)) return false;
-  if (!(s->out = tp_calloc(sizeof *s->out * (size_t)(f->closed->outputs.n + 1)))) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (!(s->out = tp_calloc(sizeof *s->out * (size_t)(f->closed->outputs.n + 1)))) return tp_no_memory(err, f->pos);
   f->running = true;
   bool ok = tp_guarded(f, step_it, s, err);
   f->running = false;

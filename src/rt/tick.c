@@ -40,7 +40,7 @@ bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err) {
 
 typedef struct { tp_graph *g; int n; const tp_sym *dim[64]; bool *shown, *paced, *ends; } when;
 
-static bool judge(when *w, tp_error *err) {
+static bool judge_tick(when *w, tp_error *err) {
   w->shown = TP_NEWN(&w->g->arena, bool, w->g->outputs.n);
   w->paced = TP_NEWN(&w->g->arena, bool, w->g->nodes.n);
   w->ends = TP_NEWN(&w->g->arena, bool, w->g->stops.n);
@@ -87,10 +87,10 @@ static bool allowed(const when *w, const tp_node *n, int output, const char *nam
     when one = *w;
     add_dim(&one, n->dom[k]);
     add_dim(&all, n->dom[k]);
-    if (!judge(&one, err)) return false;
+    if (!judge_tick(&one, err)) return false;
     if (in_time(&one, n, output)) return forbidden(w, &one, n, name, pos, n->dom[k], err);
   }
-  if (all.n < w->n + 2 || !judge(&all, err)) return all.n < w->n + 2;
+  if (all.n < w->n + 2 || !judge_tick(&all, err)) return all.n < w->n + 2;
   return !in_time(&all, n, output) || forbidden(w, &all, n, name, pos, NULL, err);
 }
 
@@ -171,7 +171,7 @@ static bool note_flags(tp_fn *f, const when *w, tp_error *err) {
   f->fed = tp_calloc((size_t)w->g->inputs.n + 1);
   f->shown = tp_calloc((size_t)w->g->outputs.n + 1);
   f->first = tp_calloc((size_t)w->g->outputs.n + 1);
-  if (!f->fed || !f->shown || !f->first) return tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
+  if (!f->fed || !f->shown || !f->first) return tp_no_memory(err, f->pos);
   const bool *part = ticked(w);
   for (int i = 0; i < w->g->outputs.n; i++) f->first[i] = !w->g->outputs.v[i].hidden && !part[w->g->outputs.v[i].val.node->id];
   for (int i = 0; i < w->g->inputs.n; i++) f->fed[i] = w->g->inputs.v[i]->id >= 0 && has_ticks(w, w->g->inputs.v[i]);
@@ -183,7 +183,7 @@ static bool prepare(tp_fn *f, when *w, tp_error *err) {
   *w = (when){ .g = tp_checked_graph(f, err), .n = f->ntick };
   memcpy(w->dim, f->tick, sizeof *f->tick * (size_t)f->ntick);
   f->steps.graph = w->g;
-  return w->g && (f->tier == TP_TIER_REFERENCE || tp_opt_run(w->g, &f->opt, err)) && judge(w, err);
+  return w->g && tp_sweep_graph(f, w->g, err) && judge_tick(w, err);
 }
 
 /* asks: how much more than legality does this order ask of bounds? */
@@ -205,7 +205,7 @@ static bool make_with(tp_fn *f, bool promise, int *asks, tp_error *err) {
 static void drop_code(tp_fn *f) {
   tp_poly_free(f->steps.poly);
   if (f->steps.graph) tp_graph_free(f->steps.graph);
-  f->steps = (tp_made){ 0 };
+  f->steps = (tp_stages){ 0 };
 }
 
 static bool try_ticks(tp_fn *f, bool promise, int *asks, tp_error *err) {

@@ -1,0 +1,332 @@
+/* fuse: loops that go over the same points become one.
+ *
+ * Two loops of a row of leaves have the same axes when their extents are the same expressions in the same order. If every buffer that one of them writes and
+ * the other touches is seen by both through the same window, in which no two points share an element, then each point needs of the other loop only what that
+ * made at the same point, and the later one can go on where the earlier one stopped: values go from one to the other without memory. What nothing else reads
+ * is not stored. The earlier loop moves down to the later one, so nothing in between may touch what it touches. The later one may fold: a fold takes its
+ * producers in. Elements are computed by the same operators in the same order as before, so they keep their bits.
+ *
+ * Left apart: what may fail or is checked (it says its own name and point), and what is too large (tuning.def). */
+#include "plan/build.h"
+
+/* uses: windows on each buffer in all of the plan; here: in the row of leaves at hand. own: in every row that has it a buffer is written before it is read there. */
+typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses, *here; bool *own; int row; } fuser;
+
+/* ---- windows ---- */
+
+static bool same_rings(const tp_nd *a, const tp_nd *b) {
+  if (a->nring != b->nring) return false;
+  for (int i = 0; i < a->nring; i++)
+    if (a->ring[i].idx != b->ring[i].idx || a->ring[i].width != b->ring[i].width || a->ring[i].stride != b->ring[i].stride) return false;
+  return true;
+}
+
+static bool same_window(const tp_nd *a, const tp_nd *b, int n) {
+  if (a->buf != b->buf || a->off != b->off || a->wrap >= 0 || b->wrap >= 0 || !same_rings(a, b)) return false;
+  for (int k = 0; k < n; k++)
+    if (a->lead[k] != b->lead[k]) return false;
+  return true;
+}
+
+static bool is_const(const tp_ix *e, int64_t v) { int64_t c; return tp_ix_is_const(e, &c) && c == v; }
+
+/* Has each point an element of its own? */
+static bool apart(const tp_region *r, const tp_nd *x) {
+  for (int k = 0; k < r->nlead; k++)
+    if (is_const(x->lead[k], 0) && !is_const(r->lead[k], 1)) return false;
+  return true;
+}
+
+typedef bool pairfn(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
+
+/* fn of all pairs of windows on one buffer of which one is written, until it is false. */
+static bool all_conflicts(const tp_region *a, const tp_region *b, pairfn *fn, const void *ud) {
+  for (int i = 0; i < a->nin + a->nout; i++)
+    for (int k = 0; k < b->nin + b->nout; k++) {
+      const tp_nd *x = i < a->nin ? &a->in[i] : &a->out[i - a->nin], *y = k < b->nin ? &b->in[k] : &b->out[k - b->nin];
+      if ((i >= a->nin || k >= b->nin) && x->buf == y->buf && x->buf >= 0 && !fn(a, x, b, y, ud)) return false;
+    }
+  for (int i = 0; i < b->nrows; i++)
+    for (int k = 0; k < a->nout; k++)
+      if (a->out[k].buf == b->rows[i].nd.buf) return false;
+  return true;
+}
+
+static bool never(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
+  (void)a, (void)x, (void)b, (void)y, (void)ud;
+  return false;
+}
+
+static bool meets(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
+  (void)b, (void)ud;
+  return same_window(x, y, a->nlead) && apart(a, x);
+}
+
+/* ---- which loops ---- */
+
+/* Numbers that differ between points take working memory for all of them. */
+static bool has_numbers(const tp_region *r) {
+  for (int k = 0; k < r->nmicro; k++)
+    for (int i = 0; r->micro[k].op == TP_OP_VALUE && i < r->nlead; i++)
+      if (tp_ix_mentions(r->micro[k].attr->ix[0], r->leadvar[i])) return true;
+  return false;
+}
+
+static bool is_plain(const tp_region *r) {
+  if (r->kind != TP_RG_LOOP || r->check || r->ncoord || has_numbers(r)) return false;
+  for (int k = 0; k < r->nout; k++)
+    if (r->out[k].wrap >= 0) return false;
+  return true;
+}
+
+static bool same_space(const tp_region *a, const tp_region *b) {
+  if (a->nlead != b->nlead || a->far != b->far || a->row != b->row) return false;
+  for (int k = 0; k < a->nlead; k++)
+    if (a->lead[k] != b->lead[k]) return false;
+  return true;
+}
+
+static bool joins(const tp_region *a, const tp_region *b) {
+  if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || !same_space(a, b)) return false;
+  if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS || a->nin + b->nin > TP_TUNE_FUSE_WINDOWS) return false;
+  for (int k = 0; k < a->nout && b->acc; k++)
+    if (a->out[k].buf == b->out[0].buf) return false;
+  return all_conflicts(a, b, meets, NULL);
+}
+
+/* ---- one of two ---- */
+
+typedef struct { tp_region *r; tp_micro *m; int nm, nin; const tp_region *a; const int *value; } joint;      /* value: of a's results, what they are; references to micros are -1 - k until nin is known */
+
+static int input_of(joint *j, const tp_nd *x) {
+  for (int k = 0; k < j->nin; k++)
+    if (same_window(&j->r->in[k], x, j->r->nlead)) return k;
+  j->r->in[j->nin] = *x;
+  return j->nin++;
+}
+
+/* What `from` reads through x: what the earlier loop made there, or an input. */
+static int source_of(joint *j, const tp_nd *x) {
+  for (int k = 0; j->a && k < j->a->nout; k++)
+    if (same_window(&j->a->out[k], x, j->r->nlead)) return j->value[k];
+  return input_of(j, x);
+}
+
+/* The micro's place: constants that are there already are taken again. */
+static int same_number(joint *j, const tp_micro *m) {
+  for (int k = 0; k < j->nm && (m->op == TP_OP_FILL || m->op == TP_OP_VALUE); k++) {
+    const tp_micro *w = &j->m[k];
+    if (w->op == m->op && w->dtype == m->dtype && !memcmp(w->attr->f, m->attr->f, sizeof *m->attr->f) && (m->op == TP_OP_FILL || w->attr->ix[0] == m->attr->ix[0])) return k;
+  }
+  j->m[j->nm] = *m;
+  return j->nm++;
+}
+
+/* Takes over the micros; value[i]: what result i is. Without micros a result is the input as it is. */
+static void take_over(joint *j, const tp_region *from, int *value) {
+  int ref[TP_TUNE_FUSE_WINDOWS + TP_TUNE_FUSE_OPERATORS];
+  for (int k = 0; k < from->nin; k++) ref[k] = source_of(j, &from->in[k]);
+  for (int k = 0; k < from->nmicro; k++) {
+    tp_micro m = from->micro[k];
+    for (int i = 0; i < tp_ops[m.op].nin; i++) m.in[i] = ref[m.in[i]];
+    ref[from->nin + k] = -1 - same_number(j, &m);
+  }
+  for (int k = 0; k < from->nout; k++) value[k] = ref[from->nmicro ? from->nin + from->outmicro[k] : 0];
+}
+
+/* A result is a micro's. */
+static int made_by(fuser *f, joint *j, int value, int buf) {
+  if (value < 0) return -1 - value;
+  j->m[j->nm] = (tp_micro){ .op = TP_OP_DETACH, .dtype = f->p->bufs.v[buf]->dtype, .in = { value }, .attr = TP_NEW(f->a, tp_attr) };
+  return j->nm++;
+}
+
+static int windows_on(const tp_region *r, int buf) {
+  int n = 0;
+  for (int k = 0; k < r->nin; k++) n += r->in[k].buf == buf;
+  for (int k = 0; k < r->nout; k++) n += r->out[k].buf == buf;
+  return n;
+}
+
+/* Does b alone read what a makes there? Both write it once at most. */
+static bool is_passing(const fuser *f, const tp_region *a, const tp_region *b, int buf) {
+  bool read = false;
+  for (int k = 0; k < b->nin; k++) read |= b->in[k].buf == buf;
+  for (int k = 0; k < b->nout; k++)
+    if (b->out[k].buf == buf) return false;
+  return read && f->p->bufs.v[buf]->kind == TP_BUF_TEMP && windows_on(a, buf) == 1 &&
+         (f->own[buf] ? f->here : f->uses)[buf] == windows_on(a, buf) + windows_on(b, buf);
+}
+
+/* The later one's results come first: a fold is the first. One that the later one writes over in the same place is not stored twice. */
+static void put_results(fuser *f, joint *j, const tp_region *a, const tp_region *b, const int *va, const int *vb) {
+  tp_region *r = j->r;
+  int *om = TP_NEWN(f->a, int, a->nout + b->nout);
+  for (int k = 0; k < b->nout; k++) {
+    om[r->nout] = made_by(f, j, vb[k], b->out[k].buf);
+    r->out[r->nout++] = b->out[k];
+  }
+  for (int k = 0; k < a->nout; k++) {
+    bool over = is_passing(f, a, b, a->out[k].buf);
+    for (int i = 0; i < b->nout; i++) over |= !b->acc && !b->sums && a->out[k].buf == b->out[i].buf;
+    if (over) continue;
+    om[r->nout] = made_by(f, j, va[k], a->out[k].buf);
+    r->out[r->nout++] = a->out[k];
+  }
+  r->outmicro = om;
+}
+
+static void count_windows(int *uses, const tp_region *r, int n) {
+  for (int k = 0; k < r->nin; k++) uses[r->in[k].buf] += n;
+  for (int k = 0; k < r->nout; k++)
+    if (r->out[k].buf >= 0) uses[r->out[k].buf] += n;
+  for (int k = 0; k < r->nrows; k++) uses[r->rows[k].nd.buf] += n;
+}
+
+static void count_both(fuser *f, const tp_region *r, int n) {
+  count_windows(f->uses, r, n);
+  count_windows(f->here, r, n);
+}
+
+static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
+  tp_region *r = tp_dup(f->a, b, sizeof *b);
+  tp_micro m[TP_TUNE_FUSE_OPERATORS + 2 * TP_TUNE_FUSE_WINDOWS];
+  int va[TP_TUNE_FUSE_OPERATORS], vb[TP_TUNE_FUSE_OPERATORS];
+  joint j = { .r = r, .m = m };
+  r->in = TP_NEWN(f->a, tp_nd, a->nin + b->nin);
+  r->out = TP_NEWN(f->a, tp_nd, a->nout + b->nout);
+  r->nout = 0;
+  take_over(&j, a, va);
+  j.a = a;
+  j.value = va;
+  take_over(&j, b, vb);
+  put_results(f, &j, a, b, va, vb);
+  r->nin = j.nin;
+  for (int k = 0; k < j.nm; k++)
+    for (int i = 0; i < tp_ops[m[k].op].nin; i++)
+      if (m[k].in[i] < 0) m[k].in[i] = r->nin + (-1 - m[k].in[i]);
+  r->micro = tp_dup(f->a, m, sizeof *m * (size_t)j.nm);
+  r->nmicro = j.nm;
+  count_both(f, a, -1);
+  count_both(f, b, -1);
+  count_both(f, r, 1);
+  return r;
+}
+
+/* ---- rows of leaves ---- */
+
+/* Nothing goes past a callback: what is there when it runs is seen. */
+static bool is_wall(const tp_pnode *x) { return x->kind != TP_P_REGION || x->rg->kind == TP_RG_CALL || x->rg->kind == TP_RG_PINIT; }
+
+static bool can_sink(tp_pnode *const *v, int from, int to) {
+  for (int k = from + 1; k < to; k++)
+    if (v[k] && !all_conflicts(v[from]->rg, v[k]->rg, never, NULL)) return false;
+  return true;
+}
+
+/* Leaf j takes in those before it that it can. */
+static void take_in(fuser *f, tp_pnode **v, int j) {
+  for (int i = j - 1; i >= 0 && i >= j - TP_TUNE_FUSE_NEAR; i--) {
+    if (!v[i]) continue;
+    if (is_wall(v[i])) return;
+    if (!joins(v[i]->rg, v[j]->rg) || !can_sink(v, i, j)) continue;
+    v[j]->rg = join_loops(f, v[i]->rg, v[j]->rg);
+    v[i] = NULL;
+  }
+}
+
+static void count_row(fuser *f, const tp_pnode *x, int n) {
+  for (int i = 0; i < x->n; i++)
+    if (x->kid[i]->kind == TP_P_REGION) count_windows(f->here, x->kid[i]->rg, n);
+}
+
+static void fuse_node(fuser *f, tp_pnode *x) {
+  for (int i = 0; i < x->n; i++) fuse_node(f, x->kid[i]);
+  if (x->kind != TP_P_SEQ) return;
+  count_row(f, x, 1);
+  for (int j = 1; j < x->n; j++)
+    if (!is_wall(x->kid[j])) take_in(f, x->kid, j);
+  int n = 0;
+  for (int i = 0; i < x->n; i++)
+    if (x->kid[i]) x->kid[n++] = x->kid[i];
+  x->n = n;
+  count_row(f, x, -1);
+}
+
+/* ---- what values stay in a row ---- */
+
+typedef struct { const tp_region *r; const tp_nd *x; int row; } writer;      /* the first one in a row of that number */
+
+/* Is all that is read there what `by` has written in this row? */
+static bool covers(const fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
+  if (!by->r || by->row != f->row || !same_window(by->x, x, r->nlead) || by->r->nlead != r->nlead) return false;
+  for (int k = 0; k < r->nlead; k++)
+    if (by->r->lead[k] != r->lead[k]) return false;
+  return true;
+}
+
+static void see_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
+  if (f->own[x->buf]) f->own[x->buf] = r->kind == TP_RG_LOOP && covers(f, &by[x->buf], r, x);
+}
+
+static void see_region(fuser *f, writer *by, const tp_region *r) {
+  for (int k = 0; k < r->nin; k++) see_window(f, by, r, &r->in[k]);
+  for (int k = 0; k < r->nrows; k++) f->own[r->rows[k].nd.buf] = false;
+  for (int k = 0; k < r->nout; k++) {
+    const tp_nd *x = &r->out[k];
+    if (x->buf < 0) continue;
+    if (r->acc) see_window(f, by, r, x);
+    else if (!by[x->buf].r || by[x->buf].row != f->row) by[x->buf] = (writer){ r, x, f->row };
+  }
+}
+
+/* A row ends where something stands that is no leaf. */
+static void find_own(fuser *f, const tp_pnode *x, writer *by) {
+  if (x->kind == TP_P_REGION) see_region(f, by, x->rg);
+  if (x->kind == TP_P_LOAD) f->own[x->nd->buf] = false;
+  for (int i = 0; i < x->n; i++) {
+    const tp_pnode *k = x->kid[i];
+    find_own(f, k, by);
+    bool goes_on = x->kind == TP_P_SEQ && k->kind == TP_P_REGION && i + 1 < x->n && x->kid[i + 1]->kind == TP_P_REGION;
+    f->row += !goes_on;
+  }
+}
+
+/* A SEQ in a SEQ is part of it. */
+static void flatten(fuser *f, tp_pnode *x) {
+  TP_VEC(tp_pnode *) l = { 0 };
+  bool any = false;
+  for (int i = 0; i < x->n; i++) {
+    flatten(f, x->kid[i]);
+    any |= x->kid[i]->kind == TP_P_SEQ;
+  }
+  if (x->kind != TP_P_SEQ || !any) return;
+  for (int i = 0; i < x->n; i++) {
+    tp_pnode *k = x->kid[i];
+    if (k->kind != TP_P_SEQ) TP_PUSH(f->a, &l, k);
+    for (int c = 0; c < k->n && k->kind == TP_P_SEQ; c++) TP_PUSH(f->a, &l, k->kid[c]);
+  }
+  x->kid = l.v;
+  x->n = l.n;
+}
+
+static void add_uses(int *uses, const tp_pnode *x) {
+  if (x->kind == TP_P_REGION) count_windows(uses, x->rg, 1);
+  if (x->kind == TP_P_LOAD) uses[x->nd->buf]++;
+  for (int i = 0; i < x->n; i++) add_uses(uses, x->kid[i]);
+}
+
+int *tp_plan_uses(const tp_plan *p) {
+  int *uses = TP_NEWN(p->a, int, p->bufs.n);
+  add_uses(uses, p->body);
+  return uses;
+}
+
+void tp_plan_fuse(tp_plan *p) {
+  int n = p->bufs.n;
+  fuser f = { .p = p, .a = p->a, .ix = p->g->ix, .uses = tp_plan_uses(p), .here = TP_NEWN(p->a, int, n), .own = TP_NEWN(p->a, bool, n) };
+  for (int i = 0; i < n; i++) f.own[i] = p->bufs.v[i]->kind == TP_BUF_TEMP;
+  flatten(&f, p->body);
+  find_own(&f, p->body, TP_NEWN(p->a, writer, n));
+  fuse_node(&f, p->body);
+}

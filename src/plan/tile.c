@@ -1,0 +1,259 @@
+/* tile: rows of loops go over tiles that stay in the cache.
+ *
+ * Let leaves that follow each other be loops that all have an axis of one extent E that none of them folds, and let all they say to each other through buffers
+ * be said along it: two windows on a buffer that one of them writes have the same offset and rings, move along one dim of it with their axis, and along other
+ * dims with theirs. Then what one leaf makes at place i of the axis is used by the others at place i only, and instead of each going over all of E
+ *
+ *   for v = 0 .. E / B { each of them over B places from B * v on }
+ *
+ * leaves the order of everything that depends on each other as it was. Buffers that nothing else touches shrink to B places of that axis. Sums stay sums of the
+ * same numbers in the same order. It pays where a leaf goes over more than the cache holds, and a few places of the axis do not: B is so many that they make
+ * TP_TUNE_TILE_ELEMENTS elements. Extents have to be known for that: small programs pay nothing. */
+#include "plan/build.h"
+#include <stdlib.h>
+
+typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart; } tiler;
+typedef struct { int n, axis[64]; int64_t extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
+
+/* ---- windows ---- */
+
+static bool is_one(const tp_ix *e) { int64_t c; return tp_ix_is_const(e, &c) && c == 1; }
+static bool is_still(const tp_ix *e) { int64_t c; return tp_ix_is_const(e, &c) && c == 0; }
+
+/* The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is not known, -2: it does not move. */
+static int dim_of(tiler *t, const tp_region *r, const tp_nd *x, int k) {
+  const tp_pbuf *b = t->p->bufs.v[x->buf];
+  if (is_still(x->lead[k]) || is_one(r->lead[k])) return -2;
+  for (int d = 0; d < b->ndim + b->rank; d++)
+    if (tp_pbuf_stride(t->ix, b, d) == x->lead[k] && !is_one(b->slots[d])) return d;
+  return -1;
+}
+
+/* Every axis moves along a dim of its own. */
+static bool is_regular(tiler *t, const tp_region *r, const tp_nd *x) {
+  uint64_t seen = 0;
+  for (int k = 0; k < r->nlead; k++) {
+    int d = dim_of(t, r, x, k);
+    if (d == -1 || d >= 63 || (d >= 0 && seen >> d & 1) || x->wrap >= 0) return false;
+    if (d >= 0) seen |= (uint64_t)1 << d;
+  }
+  return true;
+}
+
+static bool same_start(const tp_nd *x, const tp_nd *y) {
+  bool same = x->off == y->off && x->nring == y->nring;
+  for (int i = 0; same && i < x->nring; i++) same = x->ring[i].idx == y->ring[i].idx && x->ring[i].width == y->ring[i].width && x->ring[i].stride == y->ring[i].stride;
+  return same;
+}
+
+static const tp_nd *window_of(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
+
+/* Do the two leaves meet at one place of the axis only, wherever they meet? */
+static bool meet(tiler *t, const tp_region *a, int ka, const tp_region *b, int kb) {
+  for (int i = 0; i < a->nin + a->nout; i++)
+    for (int k = 0; k < b->nin + b->nout; k++) {
+      const tp_nd *x = window_of(a, i), *y = window_of(b, k);
+      if ((i < a->nin && k < b->nin) || x->buf != y->buf) continue;
+      int d = dim_of(t, a, x, ka);
+      if (d < 0 || d != dim_of(t, b, y, kb) || !same_start(x, y) || !is_regular(t, a, x) || !is_regular(t, b, y)) return false;
+    }
+  return true;
+}
+
+/* ---- which leaves ---- */
+
+static bool extent(const tp_region *r, int k, int64_t *n) { return tp_ix_is_const(r->lead[k], n); }
+
+static bool is_free(const tp_region *r, int k, int64_t e) {
+  int64_t n;
+  return extent(r, k, &n) && n == e && !(r->sums >> k & 1);
+}
+
+/* All that it goes over; -1: not known. */
+static int64_t points(const tp_region *r) {
+  int64_t all = 1, n;
+  for (int k = 0; k < r->nlead; k++) {
+    if (!extent(r, k, &n) || n > INT32_MAX) return -1;
+    all = TP_MIN(all * TP_MAX(n, 1), (int64_t)1 << 40);
+  }
+  return all;
+}
+
+/* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
+static bool fits(const tp_region *r) {
+  if (r->kind != TP_RG_LOOP || r->check || r->ncoord || points(r) < 0) return false;
+  for (int k = 0; k < r->nin + r->nout; k++)
+    if (window_of(r, k)->wrap >= 0) return false;
+  return true;
+}
+
+/* An axis of leaf j along which it goes with those before it; -1: none. */
+static int axis_of_leaf(tiler *t, tp_pnode *const *v, const tiled *run, int j) {
+  for (int k = v[j]->rg->npoint; k < v[j]->rg->nlead; k++) {
+    bool ok = is_free(v[j]->rg, k, run->extent);
+    for (int i = 0; i < j && ok; i++) ok = meet(t, v[i]->rg, run->axis[i], v[j]->rg, k);
+    if (ok && meet(t, v[j]->rg, k, v[j]->rg, k)) return k;
+  }
+  return -1;
+}
+
+/* The longest run of leaves from v on, at most n, along axis k of the first. */
+static tiled run_along(tiler *t, tp_pnode *const *v, int n, int k) {
+  tiled run = { .n = 1, .axis = { k } };
+  (void)extent(v[0]->rg, k, &run.extent);
+  if (!meet(t, v[0]->rg, k, v[0]->rg, k)) return (tiled){ 0 };
+  for (int j = 1; j < n && j < (int)TP_LEN(run.axis); j++) {
+    const tp_region *r = v[j]->kind == TP_P_REGION ? v[j]->rg : NULL;
+    if (!r || !fits(r) || r->row != v[0]->rg->row || r->far != v[0]->rg->far) break;
+    int at = axis_of_leaf(t, v, &run, j);
+    if (at < 0) break;
+    run.axis[run.n++] = at;
+  }
+  return run;
+}
+
+/* Does a tile cut lines of neighbours? */
+static bool cuts_lines(tp_pnode *const *v, const tiled *run) {
+  for (int i = 0; i < run->n; i++)
+    for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++)
+      if (is_one(window_of(v[i]->rg, k)->lead[run->axis[i]])) {
+        for (int j = 0; j < v[i]->rg->nlead; j++)
+          if (j != run->axis[i] && !is_still(window_of(v[i]->rg, k)->lead[j]) && !is_one(v[i]->rg->lead[j])) return true;
+      }
+  return false;
+}
+
+/* Places of the axis in a tile; 0: it does not pay. */
+static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
+  int64_t most = 0;
+  for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(v[i]->rg));
+  int64_t each = most / TP_MAX(run->extent, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
+  if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= run->extent || (b < t->apart && cuts_lines(v, run))) return 0;
+  for (int64_t d = b; d > b / 2; d--)          /* without a rest if a number near it divides the extent */
+    if (run->extent % d == 0) return d;
+  return b;
+}
+
+/* ---- the new loop ---- */
+
+static void move_window(tiler *t, tp_nd *x, int k, const tp_ix *first) {
+  x->off = tp_ix_add(t->ix, x->off, tp_ix_mul(t->ix, x->lead[k], first));
+}
+
+static int uses_in(const tp_region *r, int buf) {
+  int n = 0;
+  for (int k = 0; k < r->nin + r->nout; k++) n += window_of(r, k)->buf == buf;
+  return n;
+}
+
+/* Is the buffer only for these leaves, and what they see of it all of the same form? Then *d is the dim that shrinks. */
+static bool shrinks(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int *d) {
+  int n = 0;
+  for (int i = 0; i < run->n; i++) n += uses_in(v[i]->rg, buf);
+  *d = -1;
+  if (t->p->bufs.v[buf]->kind != TP_BUF_TEMP || n != t->uses[buf]) return false;
+  for (int i = 0; i < run->n; i++)
+    for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
+      const tp_nd *x = window_of(v[i]->rg, k);
+      if (x->buf != buf) continue;
+      int at = dim_of(t, v[i]->rg, x, run->axis[i]);
+      if (at < 0 || (*d >= 0 && at != *d) || x->nring || !is_still(x->off) || !is_regular(t, v[i]->rg, x)) return false;
+      *d = at;
+    }
+  return *d >= 0;
+}
+
+/* Strides of what sees the buffer after one of its dims has become shorter. */
+static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int d, int64_t b) {
+  tp_pbuf *x = t->p->bufs.v[buf];
+  int n = x->ndim + x->rank, nw = 0;
+  tp_nd *seen[256];
+  int dims[256][TP_MAXRANK], nlead[256];
+  for (int i = 0; i < run->n; i++)
+    for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
+      tp_nd *w = (tp_nd *)window_of(v[i]->rg, k);
+      if (w->buf != buf || TP_NEVER(nw == 256)) continue;
+      for (int j = 0; j < v[i]->rg->nlead; j++) dims[nw][j] = dim_of(t, v[i]->rg, w, j);
+      nlead[nw] = v[i]->rg->nlead;
+      seen[nw++] = w;
+    }
+  x->slots = tp_dup(t->a, x->slots, sizeof *x->slots * (size_t)n);
+  x->slots[d] = tp_ix_const(t->ix, b);
+  x->size = tp_ix_const(t->ix, 1);
+  for (int i = 0; i < n; i++) x->size = tp_ix_mul(t->ix, x->size, x->slots[i]);
+  for (int k = 0; k < nw; k++) {
+    seen[k]->lead = tp_dup(t->a, seen[k]->lead, sizeof *seen[k]->lead * (size_t)nlead[k]);
+    for (int j = 0; j < nlead[k]; j++)
+      if (dims[k][j] >= 0) seen[k]->lead[j] = tp_pbuf_stride(t->ix, x, dims[k][j]);
+  }
+}
+
+static void cut(tiler *t, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
+  r->in = tp_dup(t->a, r->in, sizeof *r->in * (size_t)r->nin);
+  r->out = tp_dup(t->a, r->out, sizeof *r->out * (size_t)r->nout);
+  r->lead = tp_dup(t->a, r->lead, sizeof *r->lead * (size_t)r->nlead);
+  r->leadlo = tp_dup(t->a, r->leadlo, sizeof *r->leadlo * (size_t)r->nlead);
+  r->lead[k] = n;
+  r->leadlo[k] = tp_ix_add(t->ix, r->leadlo[k], first);
+  for (int i = 0; i < r->nin + r->nout; i++) {
+    tp_nd *x = (tp_nd *)window_of(r, i);
+    if (!small[x->buf]) move_window(t, x, k, first);
+  }
+}
+
+static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
+  const tp_sym *var = tp_sym_var(t->ix, "tile");
+  const tp_ix *first = tp_ix_mulc(t->ix, tp_ix_sym(t->ix, var), b), *n = tp_ix_const(t->ix, b);
+  if (run->extent % b) n = tp_ix_min(t->ix, n, tp_ix_sub(t->ix, tp_ix_const(t->ix, run->extent), first));
+  bool *small = TP_NEWN(t->a, bool, t->p->bufs.n);
+  for (int i = 0; i < run->n; i++)
+    for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
+      int d, buf = window_of(v[i]->rg, k)->buf;
+      if (small[buf] || !shrinks(t, v, run, buf, &d)) continue;
+      shrink(t, v, run, buf, d, b);
+      small[buf] = true;
+    }
+  for (int i = 0; i < run->n; i++) cut(t, v[i]->rg, run->axis[i], first, n, small);
+  tp_pnode *body = TP_NEW(t->a, tp_pnode), *x = TP_NEW(t->a, tp_pnode);
+  *body = (tp_pnode){ .kind = TP_P_SEQ, .n = run->n, .kid = tp_dup(t->a, v, sizeof *v * (size_t)run->n) };
+  *x = (tp_pnode){ .kind = TP_P_FOR, .n = 1, .kid = tp_dup(t->a, &body, sizeof body), .var = var, .lo = tp_ix_const(t->ix, 0),
+                   .hi = tp_ix_const(t->ix, (run->extent + b - 1) / b), .step = 1 };
+  return x;
+}
+
+/* The longest run from v on that pays becomes a loop; how many leaves that are. */
+static int tile_from(tiler *t, tp_pnode **v, int n) {
+  tiled best = { 0 };
+  int64_t b = 0;
+  if (v[0]->kind != TP_P_REGION || !fits(v[0]->rg)) return 0;
+  for (int k = v[0]->rg->npoint; k < v[0]->rg->nlead; k++) {
+    int64_t e;
+    if (!extent(v[0]->rg, k, &e) || e < 2 || v[0]->rg->sums >> k & 1) continue;
+    tiled run = run_along(t, v, n, k);
+    if (run.n <= best.n || !places(t, v, &run)) continue;
+    best = run;
+    b = places(t, v, &run);
+  }
+  if (!b) return 0;
+  v[0] = loop_of(t, v, &best, b);
+  return best.n;
+}
+
+static void tile_node(tiler *t, tp_pnode *x) {
+  for (int i = 0; i < x->n; i++) tile_node(t, x->kid[i]);
+  if (x->kind != TP_P_SEQ) return;
+  int n = 0;
+  for (int i = 0; i < x->n;) {
+    int took = tile_from(t, x->kid + i, x->n - i);
+    x->kid[n++] = x->kid[i];
+    i += TP_MAX(took, 1);
+  }
+  x->n = n;
+}
+
+void tp_plan_tile(tp_plan *p) {
+  const char *set = tp_setting("TEMPO_TILE");
+  tiler t = { p, p->a, p->g->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE };
+  if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
+  tile_node(&t, p->body);
+}

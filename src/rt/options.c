@@ -1,0 +1,123 @@
+/* options: what was asked for at P:compile, and what the environment says instead. */
+#include "rt/fn.h"
+#include <stdlib.h>
+
+const char *const tp_tier_names[TP_NTIER] = {
+#define T(ID, name) name,
+#include "rt/tiers.def"
+#undef T
+};
+
+bool tp_tier_parse(const char *s, tp_tier *t) {
+  int i = TP_NTIER - 1;
+  while (i >= 0 && strcmp(s, tp_tier_names[i])) i--;
+  if (i >= 0) *t = (tp_tier)i;
+  return i >= 0;
+}
+
+static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
+  f->tier = o->tier;
+  const char *env = tp_setting("TEMPO_TIER");
+  if (env && !tp_tier_parse(env, &f->tier)) return tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
+  if (f->tier == TP_TIER_NATIVE) return tp_fail(err, TP_E_DEVICE, o->pos, "device: tier 'native' is not in this build: use 'interpreter'");
+  if (f->tier == TP_TIER_AUTO) f->tier = TP_TIER_INTERPRETER;
+  static const char *const known[] = { "cpu", "cuda" };
+  if (o->device && strcmp(o->device, "cpu")) {
+    bool there = !strcmp(o->device, "cuda");
+    const char *near = there ? NULL : tp_nearest(o->device, known, TP_LEN(known));
+    if (near) return tp_fail(err, TP_E_DEVICE, o->pos, "device '%s' is unknown; did you mean '%s'?", o->device, near);
+    return tp_fail(err, TP_E_DEVICE, o->pos, there ? "device '%s' is not in this build: use 'cpu'" : "device '%s' is unknown: use 'cpu'", o->device);
+  }
+  return true;
+}
+
+static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *env = tp_setting("TEMPO_THREADS");
+  char *end = NULL;
+  long n = env ? strtol(env, &end, 10) : o->threads;
+  if (env && (*end || n < 1 || n > 4096)) return tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_THREADS is '%s'; it may be 1 to 4096", env);
+  f->threads = (int)n;
+  return true;
+}
+
+static bool choose_limit(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *env = tp_setting("TEMPO_MEMORY");
+  f->limit = tp_setting("TEMPO_SPILL") ? TP_SPILL_ALL : TP_MAX(o->memory, 0);
+  f->most = o->memory == TP_MEMORY_ANY ? TP_MEMORY_ANY : 0;
+  if (!env) return true;
+  bool any = !strcmp(env, "none");
+  f->most = any ? TP_MEMORY_ANY : tp_bytes_parse(env);
+  return any || f->most > 0 || tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_MEMORY is '%s'; it may be a number of bytes, as \"16GiB\", or none", env);
+}
+
+static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
+  static const char *const known[] = { "nan", "none" };
+  const char *env = tp_setting("TEMPO_CHECK"), *what = env ? env : o->check ? o->check : "none";
+  f->opt.check = !strcmp(what, "nan");
+  if (f->opt.check || !strcmp(what, "none")) return true;
+  const char *near = tp_nearest(what, known, TP_LEN(known));
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: %s is '%s'; %s%s%s", env ? "TEMPO_CHECK" : "check", what, near ? "did you mean '" : "it may be \"nan\" or \"none\"", near ? near : "", near ? "'?" : "");
+}
+
+/* ---- options of passes: "none", "evolve=false,cse=true" ---- */
+
+/* Passes that are to come: naming them is legal and changes nothing. */
+static const char *const later[] = {
+#define P(ID, name, stage, fn, when, says)
+#define L(name) name,
+#include "rt/passes.def"
+#undef P
+#undef L
+};
+
+static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
+  char word[64];
+  const char *names[64];
+  int have = 0;
+  for (int i = 0; i < TP_NPASS; i++) names[have++] = tp_passes[i].name;
+  for (int i = 0; i < (int)TP_LEN(later); i++) names[have++] = later[i];
+  memcpy(word, s, TP_MIN(n, sizeof word - 1));
+  word[TP_MIN(n, sizeof word - 1)] = 0;
+  const char *near = tp_nearest(word, names, have);
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: unknown pass '%s'%s%s%s", word, near ? "; did you mean '" : "; f:explain \"passes\" lists them", near ? near : "", near ? "'?" : "");
+}
+
+static bool known_later(const char *s, size_t n) {
+  for (int i = 0; i < (int)TP_LEN(later); i++)
+    if (strlen(later[i]) == n && !memcmp(later[i], s, n)) return true;
+  return false;
+}
+
+static bool choose_pass(tp_fn *f, const tp_copts *o, const char *s, size_t n, bool on, tp_error *err) {
+  int i = tp_pass_named(s, n);
+  if (i < 0) return known_later(s, n) || unknown_pass(o, s, n, err);
+  if (tp_passes[i].always && !on) return tp_fail(err, TP_E_OPTION, o->pos, "option: pass '%s' cannot be left out", tp_passes[i].name);
+  f->opt.on[i] = on;
+  return true;
+}
+
+static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *s = tp_setting("TEMPO_PASSES");
+  if (!s) s = o->passes;
+  bool none = s && !strcmp(s, "none");
+  for (int i = 0; i < TP_NPASS; i++) f->opt.on[i] = !none || tp_passes[i].always;
+  f->opt.precise = o->precise;
+  if (!s || none || !strcmp(s, "all")) return true;
+  while (*s) {
+    size_t n = strcspn(s, "=,"), v = 0;
+    bool on = true;
+    if (s[n] == '=') { v = strcspn(s + n + 1, ","); on = strncmp(s + n + 1, "false", 5) && s[n + 1] != '0'; v++; }
+    if (!choose_pass(f, o, s, n, on, err)) return false;
+    s += n + v;
+    if (*s == ',') s++;
+  }
+  return true;
+}
+
+bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err) {
+  return choose_tier(f, o, err) &&
+         choose_threads(f, o, err) &&
+         choose_limit(f, o, err) &&
+         choose_check(f, o, err) &&
+         choose_passes(f, o, err);
+}
