@@ -613,7 +613,8 @@ describe("what decides an end", function()
         f = program(function(t, T, w) return tempo.max(0, tempo.min(t + 1 - w, T - 1)) end)
         assert.equal(3, f({ x = { 0, 1, 1 } }, { T = 3, w = 3 }).T:item())
         assert.equal(1, f({ x = { 1, 1, 1 } }, { T = 3, w = 3 }).T:item())
-        S.fails(function() f({ x = { 0, 0, 1 } }, { T = 3, w = 0 }) end, "cycle")
+        assert.equal(2, f({ x = { 0, 1, 1 } }, { T = 3, w = 1 }).T:item())
+        S.fails(function() f({ x = { 0, 0, 1 } }, { T = 3, w = 0 }) end, "cycle", "it needs T <= 1 or w >= 1")
         S.fails(function() program(function(t, T) return tempo.min(t + 1, T - 1) end) end, "cycle", "at its own point")
       end
     end

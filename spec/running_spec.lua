@@ -522,6 +522,56 @@ describe("budgets", function()
     end)
   end)
 
+  -- Iteration i acts with the weight of i - lag until y exceeds `most`.
+  local function episodes(lag, most, log, tier)
+    local P = tempo.program()
+    local i = P:dim "i"
+    local t, N = P:dim "t"
+    local x = P:input("x", { domain = { i, t }, shape = { 4 }, dtype = "f64" })
+    local w = P:param("w", { along = { i }, shape = { 4 }, init = tempo.full({ 4 }, 0.1, { dtype = "f64" }), dtype = "f64" })
+    local y = (w[tempo.max(i - lag, 0)] * x):sum()
+    P:stop(t, y:gt(most))
+    local loss = ((w * x):sum() - 1):square()[{ t = 0 .. N }]:sum(0)
+    P:sink({ loss }, function(_, p) log[#log+1] = "learn " .. p.i end)
+    tempo.optim.Adam({ w }, { lr = 0.05 }):step(loss)
+    return P:compile { outputs = { y = y }, tick = { i, t }, tier = tier }
+  end
+
+  it("let learning fall behind where episodes end by data", function()
+    each(function(tier)
+      for lag = 1, 3 do
+        for _, most in ipairs { 99, 0.2, 0.05, -0.1 } do
+          local log = {}
+          local f, g = episodes(lag, most, log, tier), episodes(lag, most, log, tier)
+          local want = f({ x = tempo.array(X, "f64") }, { I = I, T = T })
+          local params = f:params().w:totable()
+          for _, budget in ipairs { 0, 1e6, 0.01 } do
+            for k = #log, 1, -1 do log[k] = nil end
+            f:start({}, { I = I, T = T })
+            local behind, done = 0, false
+            for a = 1, I do
+              for b = 1, want.T:get(a - 1) do
+                assert.is_false(done)
+                local out
+                done, out = f:step({ x = X[a][b] }, { budget_ms = budget })
+                assert.equal(want.y:get(a - 1, b - 1), out.y:item())
+                if b == 2 and not done then
+                  g:load_state(f:state())
+                  f, g = g, f
+                end
+              end
+              if not done then behind = math.max(behind, a - #log) end
+            end
+            assert.is_true(done)
+            assert.same(params, f:params().w:totable())
+            assert.equal(I, #log)
+            if tier == "interpreter" and budget ~= 0.01 then assert.equal(budget == 0 and lag or 0, behind) end
+          end
+        end
+      end
+    end)
+  end)
+
   it("act first, then do what was left, oldest first", function()
     local log = {}
     local P, outputs, tick = agent(1, log)

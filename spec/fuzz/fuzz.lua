@@ -76,6 +76,7 @@ local function apart(seed, text)
   f:close()
   local out, status = child(seed, ("%s %s"):format(lua, path), 30)
   os.remove(path)
+  out = out:gsub("tempo: warning: [^\n]*\n", "")
   if status == 0 and out:find "^%l+" then
     local word, rest = out:match "^(%l+):?%s*(.-)%s*status 0%s*$"
     if word == "ok" or word == "illegal" or word == "finding" then return word, rest end

@@ -811,8 +811,8 @@ function M.generate(seed, ends)
       end },
       { 4, function() self:group() end },
       { 1, function() if not self.has_param then self:parameter() end end },
-      { ends and 2 or 0, function() self:stop(self:ending()) end },
-      { ends and 1 or 0, function() self:risky() end },
+      { ends == "yes" and 2 or 0, function() self:stop(self:ending()) end },
+      { ends == "yes" and 1 or 0, function() self:risky() end },
     }()
   end
   for d = 1, self.ndim do

@@ -1,5 +1,6 @@
--- Holds a program in steps to the same program in one call: for each set of tick dims that its outputs offer, on both tiers, with budgets and with states
--- that are taken and loaded between steps. ticks.check(case) gives what check.check does.
+-- Holds a program in steps to the same program in one call: for each set of tick dims that its outputs offer, on both tiers, with budgets, with states
+-- that are taken and loaded between steps, also by what is compiled with a limit of memory, and with states that go on with larger bounds.
+-- ticks.check(case) gives what check.check does.
 local tempo = require "tempo"
 local S = require "spec.support"
 local check = require "spec.fuzz.check"
@@ -174,8 +175,18 @@ local function leaves(names, n, at, following)
   return n == #names
 end
 
+local function text_of(bounds)
+  local t = {}
+  for k, v in pairs(bounds) do t[#t + 1] = ("%s = %d"):format(k, v) end
+  table.sort(t)
+  return table.concat(t, ", ")
+end
+
+local function budget_of(r) return r(2) == 0 and { budget_ms = r(2) == 0 and 0 or r(20) / 1000 } or nil end
+
 -- All steps of one run; an error says what differs. Every output comes once: at each of its ticks, with the first tick, or with the last.
-local function steps(f, case, set, bounds, want, params, r)
+-- Between steps f and g, which have the same program, take over from one another.
+local function steps(f, g, case, set, bounds, want, params, r)
   local inputs, names, given = check.inputs(case, bounds), set.names, {}
   local ends = ends_of(case, want)
   local all = ticks_of(names, ends, bounds)
@@ -186,9 +197,11 @@ local function steps(f, case, set, bounds, want, params, r)
     if d then error(d, 0) end
   end
   for _, at in ipairs(all) do
-    if step > 0 and r(4) == 0 then f:load_state(f:state()) end
-    local budget = r(2) == 0 and { budget_ms = r(2) == 0 and 0 or r(20) / 1000 } or nil
-    local done, out = f:step(values_at(case, inputs, names, at), budget)
+    if step > 0 and r(4) == 0 then
+      g:load_state(f:state())
+      f, g = g, f
+    end
+    local done, out = f:step(values_at(case, inputs, names, at), budget_of(r))
     step = step + 1
     if done ~= (step == #all) then error(("done at step %d of %d"):format(step, #all), 0) end
     for name, o in pairs(case.outputs) do
@@ -208,13 +221,6 @@ local function steps(f, case, set, bounds, want, params, r)
   for n, w in pairs(f:params()) do same("parameter " .. n, w, S.plain(params[n])) end
 end
 
-local function text_of(bounds)
-  local t = {}
-  for k, v in pairs(bounds) do t[#t + 1] = ("%s = %d"):format(k, v) end
-  table.sort(t)
-  return table.concat(t, ", ")
-end
-
 local function positive(bounds)
   for _, n in pairs(bounds) do
     if n == 0 then return false end
@@ -222,25 +228,128 @@ local function positive(bounds)
   return true
 end
 
+-- The part of every input that smaller bounds leave.
+local function corners(case, inputs, bounds)
+  local small = {}
+  for _, x in ipairs(case.inputs) do
+    local function cut(v, k)
+      if k > #x[2] then return v end
+      local t = {}
+      for q = 1, bounds[x[2][k]] do t[q] = cut(v[q], k + 1) end
+      return t
+    end
+    local v = inputs[x[1]]
+    small[x[1]] = #x[2] == 0 and v or tempo.array(cut(v:totable(), 1), x[4])
+  end
+  return small
+end
+
+local function larger(bounds, r)
+  local grown, more = {}, false
+  for k, n in pairs(bounds) do grown[k] = n end
+  for _, k in ipairs { "I", "J", "K" } do
+    if grown[k] and r(2) == 0 then grown[k], more = grown[k] + 1 + r(3), true end
+  end
+  return more and grown or nil
+end
+
+-- Twice the same without what adds up all bounds, so that not each of them is mentioned: one for steps, whose parameters are those of the step.
+local function unbound(case, set, tier)
+  local outputs, pair = {}, {}
+  for k, v in pairs(case.outputs) do outputs[k] = k ~= "bounds" and v or nil end
+  for k = 1, 2 do
+    local ok, f = pcall(case.P.compile, case.P, { outputs = outputs, tick = set.dims, tier = tier })
+    if not ok then return nil end
+    pair[k] = f
+  end
+  return pair
+end
+
+-- Bounds that f needs, of these.
+local function run_with(f, inputs, bounds)
+  while true do
+    local ok, out = pcall(f, inputs, bounds)
+    local unneeded = not ok and tostring(out):match "'(%w+)' is not needed"
+    if not unneeded then return ok, out, bounds end
+    local some = {}
+    for k, n in pairs(bounds) do some[k] = k ~= unneeded and n or nil end
+    bounds = some
+  end
+end
+
+-- Some ticks, then the rest with larger bounds: what a run with these gives, or an error that says why not.
+local function grow(pair, case, set, bounds, r)
+  local grown = larger(bounds, r)
+  if not pair or not grown then return end
+  local f, g = pair[1], pair[2]
+  local inputs = check.inputs(case, grown)
+  local small = corners(case, inputs, bounds)
+  local fine, want, params
+  fine, want, grown = run_with(f, inputs, grown)
+  if fine then params = f:params() end
+  local _, before, less = run_with(g, small, bounds)
+  local list = ticks_of(set.names, ends_of(case, before), bounds)
+  g:start(small, less)
+  for k = 1, r(#list) do g:step(values_at(case, small, set.names, list[k]), budget_of(r)) end
+  local ok, out = pcall(f, inputs, grown, { state = g:state() })
+  local why = ("then with %s"):format(text_of(grown))
+  if not ok then
+    local refused = tostring(out):match "cannot become [^:]*: ([^\n]*)" or tostring(out):match "a larger bound than the state's"
+    if fine and not refused then error(("%s: %s"):format(why, tostring(out)), 0) end
+    check.count(fine and "larger bounds refused: " .. refused or "larger bounds that do not run")
+    return
+  end
+  if not fine then error(("%s it goes on, from the start it does not run: %s"):format(why, tostring(want)), 0) end
+  check.count "larger bounds"
+  for name, v in pairs(want) do
+    local d = S.differ(S.plain(out[name]), S.plain(v), 0, ("'%s' %s"):format(name, why))
+    if d then error(d, 0) end
+  end
+  for n, v in pairs(f:params()) do
+    local d = S.differ(S.plain(v), S.plain(params[n]), 0, ("parameter %s %s"):format(n, why))
+    if d then error(d, 0) end
+  end
+end
+
+-- The same with a limit of memory, below which some of it lies in a file; NULL: it is refused.
+local function limited(f, case, set, bounds, r)
+  local ok, need = pcall(f.memory, f, bounds)
+  if not ok or r(3) > 0 then return f end
+  local limit = math.max(1, math.floor(need * (r(8) + 3) / 10))
+  local g = case.P:compile { outputs = case.outputs, tick = set.dims, tier = "interpreter", memory = limit }
+  local fits, why = pcall(g.start, g, check.inputs(case, bounds), bounds)
+  check.count(fits and "with a limit of memory" or "limits of memory that are too small")
+  if not fits and not tostring(why):find("memory", 1, true) then error(("with a limit of %d bytes: %s"):format(limit, tostring(why)), 0) end
+  return fits and g or f
+end
+
 local function one(case, set, tier, plain, r)
   local ok, f = pcall(case.P.compile, case.P, { outputs = case.outputs, tick = set.dims, tier = tier })
   if not ok then
-    local allowed = tostring(f):find("forbidden", 1, true) or tostring(f):find("nothing that is computed", 1, true)
+    local allowed = tostring(f):find("forbidden", 1, true) or tostring(f):find("nothing that is computed", 1, true) or
+      case.cycles and tostring(f):find("needs itself", 1, true)         -- ticks come one after the other
     check.count(allowed and "ticks refused" or "ticks that do not compile")
     return not allowed and tostring(f) or nil
   end
-  for _, bounds in ipairs(case.bounds) do
+  local pair, runs = r(3) == 0 and unbound(case, set, tier), {}         -- first of all: parameters are those of a run in steps as long as one goes on
+  for n, bounds in ipairs(case.bounds) do
     if positive(bounds) then
       check.hear_anew()
       local inputs = check.inputs(case, bounds)
-      local runs, want = pcall(f, inputs, bounds)
-      local other = pcall(plain, inputs, bounds)
-      if runs ~= other then return ("at %s: with ticks %s, without %s"):format(text_of(bounds), tostring(want), other and "it runs" or "it does not") end
-      if runs then
-        local fine, why = pcall(steps, f, case, set, bounds, want, f:params(), r)
-        if not fine then return ("at %s: %s"):format(text_of(bounds), tostring(why)) end
-        check.count "runs in steps"
-      end
+      local fine, want = pcall(f, inputs, bounds)
+      local without = pcall(plain, inputs, bounds)
+      if fine ~= without then return ("at %s: with ticks %s, without %s"):format(text_of(bounds), tostring(want), without and "it runs" or "it does not") end
+      runs[n] = fine and { want, f:params() }
+    end
+  end
+  for n, bounds in ipairs(case.bounds) do
+    if runs[n] then
+      local fine, why = pcall(function()
+        steps(f, tier == "interpreter" and limited(f, case, set, bounds, r) or f, case, set, bounds, runs[n][1], runs[n][2], r)
+        grow(pair, case, set, bounds, r)
+      end)
+      if not fine then return ("at %s: %s"):format(text_of(bounds), tostring(why)) end
+      check.count "runs in steps"
     end
   end
 end

@@ -338,7 +338,6 @@ tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
 
 void tp_exec_pass(tp_exec *x) {
   x->front.pc++;
-  x->front.count++;
   x->nshown = 0;
 }
 

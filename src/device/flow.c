@@ -18,6 +18,7 @@ static tp_dx condition(tp_exec *x, const tp_ix *c, tp_dtest *test) {
 
 static int put(tp_exec *x, tp_inst i) {
   i.pos = x->npos;
+  i.up = x->around;
   x->inst[x->ninst] = i;
   return x->ninst++;
 }
@@ -26,13 +27,15 @@ static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err);
 
 static bool lay_loop(tp_exec *x, const tp_pnode *p, tp_error *err) {
   tp_inst i = { .op = TP_I_FOR, .var = p->var->id, .step = p->step, .lo = tp_dx_new(&x->a, p->lo), .hi = tp_dx_new(&x->a, p->hi) };
-  int begin = put(x, i);
+  int begin = put(x, i), around = x->around;
+  x->around = begin;
   if (!lay(x, p->kid[0], err)) return false;
   i.op = TP_I_NEXT;
   i.to = begin + 1;
   i.lo = tp_dx_new(&x->a, p->lo);               /* each is bound on its own */
   i.hi = tp_dx_new(&x->a, p->hi);
   x->inst[begin].to = put(x, i) + 1;
+  x->around = around;
   return true;
 }
 
@@ -57,9 +60,9 @@ static tp_dop op_of(const tp_region *r) {
 static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
   switch (p->kind) {
     case TP_P_REGION: {
-      tp_inst i = { .op = op_of(p->rg), .pos = x->npos++, .rg = tp_dreg_new(x, p, err) };
-      x->inst[x->ninst++] = i;
-      return i.rg != NULL;
+      int at = put(x, (tp_inst){ .op = op_of(p->rg), .rg = tp_dreg_new(x, p, err) });
+      x->npos++;
+      return x->inst[at].rg != NULL;
     }
     case TP_P_LOAD:
       put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, p->nd) });
@@ -83,6 +86,7 @@ bool tp_flow_new(tp_exec *x, tp_error *err) {
   count_insts(x->plan->body, &ninst, &nreg);
   x->inst = TP_NEWN(&x->a, tp_inst, ninst);
   x->reg = TP_NEWN(&x->a, tp_dreg *, nreg);
+  x->around = -1;
   return lay(x, x->plan->body, err);
 }
 
@@ -172,10 +176,11 @@ static const tp_inst *next_stop(tp_exec *x, const tp_inst *i) {
   return i;
 }
 
+/* Back goes no further than front: what it would look at may not be made. */
 void tp_flow_settle(tp_exec *x, tp_cursor *c) {
   int64_t *was = x->env;
   x->env = c->env;
-  c->pc = (int)(next_stop(x, x->inst + c->pc) - x->inst);
+  while (c->pc < x->ninst && !is_stop(&x->inst[c->pc]) && (c == &x->front || tp_flow_before(x, c, &x->front))) c->pc = (int)(turn(x, &x->inst[c->pc]) - x->inst);
   x->env = was;
 }
 
@@ -189,22 +194,6 @@ bool tp_flow_possible(const tp_exec *cx, const tp_cursor *c) {
   return ok;
 }
 
-bool tp_flow_seek(tp_exec *x, tp_cursor *c, int64_t count) {
-  const tp_inst *i = x->inst, *end = i + x->ninst;
-  int64_t *was = x->env;
-  x->env = c->env;
-  for (c->count = 0; i < end && c->count < count;) {
-    bool stop = is_stop(i);
-    c->count += stop;
-    if (stop) c->pos = i->pos;
-    i = stop ? i + 1 : turn(x, i);
-  }
-  x->env = was;
-  c->pc = (int)(i - x->inst);
-  tp_flow_settle(x, c);
-  return c->count == count;
-}
-
 /* ---- back ---- */
 
 static void enter_back(tp_exec *x, bool in) {
@@ -212,12 +201,27 @@ static void enter_back(tp_exec *x, bool in) {
   x->env = in ? x->back.env : x->front.env;
 }
 
+/* Whose loops, from `loop` outwards, are further behind: < 0: a's. */
+static int order(const tp_exec *x, int loop, const int64_t *a, const int64_t *b) {
+  if (loop < 0) return 0;
+  const tp_inst *i = &x->inst[loop];
+  int outer = order(x, i->up, a, b), here = (a[i->var] > b[i->var]) - (a[i->var] < b[i->var]);
+  return outer ? outer : i->step > 0 ? here : -here;
+}
+
+bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b) {
+  int loop = a->pc < x->ninst ? x->inst[a->pc].up : -1;
+  while (loop >= 0 && (b->pc <= loop || b->pc >= x->inst[loop].to)) loop = x->inst[loop].up;
+  int o = order(x, loop, a->env, b->env);
+  return o < 0 || (o == 0 && a->pc < b->pc);
+}
+
 /* Runs what front has left, up to rows beyond `row`, a point in time, or front. */
 static bool follow(tp_exec *x, int64_t row, double until) {
   const tp_inst *i = x->inst + x->back.pc;
   bool ok = true;
   enter_back(x, true);
-  for (bool more = true; ok && more && x->back.count < x->front.count;) {
+  for (bool more = true; ok && more && tp_flow_before(x, &x->back, &x->front); x->back.pc = (int)(i - x->inst)) {
     if (!is_stop(i)) { i = turn(x, i); continue; }
     if (i->rg->far) {
       x->backrow = tp_dx_get(&i->rg->row, x->env);
@@ -225,10 +229,8 @@ static bool follow(tp_exec *x, int64_t row, double until) {
       ok = tp_dreg_run(x, i->rg);
       more = !until || tp_now() < until;
     }
-    x->back.count++;
     i++;
   }
-  x->back.pc = (int)((ok ? next_stop(x, i) : i) - x->inst);
   enter_back(x, false);
   return ok;
 }
@@ -237,7 +239,7 @@ bool tp_flow_catch_up(tp_exec *x, double until) { return !x->split || follow(x, 
 
 /* What is left must not lag so far that this region would meet it. */
 static bool wait_for_back(tp_exec *x, const tp_dreg *r) {
-  if (x->back.count >= x->front.count) return true;
+  if (!tp_flow_before(x, &x->back, &x->front)) return true;
   int64_t row = r->inrow ? tp_dx_get(&r->row, x->env) - x->plan->lag : INT64_MAX;
   return row < x->backrow || follow(x, row, 0);
 }
@@ -247,16 +249,15 @@ static bool wait_for_back(tp_exec *x, const tp_dreg *r) {
 void tp_flow_begin(tp_exec *x) {
   x->front.pc = 0;
   x->front.pos = -1;
-  x->front.count = 0;
   x->split = x->inback = false;
   x->nshown = 0;
 }
 
 static bool front_region(tp_exec *x, const tp_inst *i) {
   bool ok = true;
+  x->front.pc = (int)(i - x->inst);
   if (!x->split) ok = tp_dreg_run(x, i->rg);
   else if (!i->rg->far) ok = wait_for_back(x, i->rg) && tp_dreg_run(x, i->rg);
-  x->front.count++;
   x->nshown += i->op == TP_I_SHOW;
   return ok;
 }
@@ -274,7 +275,6 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       s = TP_AT_TICK;
       break;
     } else {
-      x->front.count += i->op == TP_I_TICK;
       i = turn(x, i);
     }
   }

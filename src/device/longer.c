@@ -1,11 +1,12 @@
-/* longer.c: going on with larger bounds where dims end by data. What was run cannot be counted again, as ends by data are not known before it runs; a tick is found by its point.
+/* longer.c: going on with larger bounds. A tick is found by its point; what ends by data is not known before it runs.
  *
  * The same is meant by: as many regions of the same extents. What lies before the first tick and is not the same for the new bounds is run anew, if it calls nobody: it asks for no values of ticks, and what
  * only it writes is right then. The rest is taken from the state, if what ran since the row began, up to the tick, is the same for both. */
 #include "device/priv.h"
 
-/* A walk through the instructions that runs none, as if no row had ended: seen are regions, and loops without ticks, of the rows at which it is. */
-typedef struct { const tp_exec *x; int64_t *env; bool *seen, ticked; } inst_walk;
+/* A walk through the instructions that runs none, as if no row had ended: seen are regions, and loops without ticks with what is inside them, of the rows at which it is. */
+typedef enum { UNSEEN, HERE, INSIDE } sight;
+typedef struct { const tp_exec *x; int64_t *env; sight *seen; bool ticked; } inst_walk;
 
 static int64_t value(const tp_dx *d, const int64_t *env) { return d->e ? tp_ix_evalq(d->e, env) : 0; }
 static int place(const inst_walk *w, const tp_inst *i) { return (int)(i - w->x->inst); }
@@ -23,7 +24,7 @@ static int outermost(const tp_exec *x, int pc) {
   return pc;
 }
 
-static void forget(inst_walk *w, int from, int to) { memset(w->seen + from, 0, (size_t)(to - from)); }
+static void forget(inst_walk *w, int from, int to) { memset(w->seen + from, 0, sizeof *w->seen * (size_t)(to - from)); }
 
 /* Behind a loop: of one inside a row its own part is forgotten, of one around all rows everything. */
 static const tp_inst *walk_leave(inst_walk *w, int loop) {
@@ -43,7 +44,8 @@ static const tp_inst *iterate(inst_walk *w, const tp_inst *i, int loop, int64_t 
 static const tp_inst *enter(inst_walk *w, const tp_inst *i) {
   int loop = place(w, i);
   if (has_tick(w->x, loop, i->to)) return iterate(w, i, loop, i->step > 0 ? value(&i->lo, w->env) : value(&i->hi, w->env) - 1);
-  w->seen[loop] = true;
+  w->seen[loop] = HERE;
+  for (int k = loop + 1; k < i->to; k++) w->seen[k] = INSIDE;
   return w->x->inst + i->to;
 }
 
@@ -65,7 +67,7 @@ static const tp_inst *walk_turn(inst_walk *w, const tp_inst *i) {
     case TP_I_IF: return holds_at(w, i) ? i + 1 : w->x->inst + i->to;
     case TP_I_JUMP: return w->x->inst + i->to;
     case TP_I_LOAD: w->env[i->var] = value(&i->hi, w->env); return i + 1;
-    case TP_I_REGION: case TP_I_SHOW: w->seen[place(w, i)] = true; return i + 1;
+    case TP_I_REGION: case TP_I_SHOW: w->seen[place(w, i)] = HERE; return i + 1;
     default: return i + 1;
   }
 }
@@ -87,10 +89,15 @@ static int find_tick(inst_walk *w, const int64_t *at) {
   return -1;
 }
 
-static uint64_t hash_of(const tp_dx *d, int n, const int64_t *env, uint64_t h) {
+/* Of values; of what is inside a loop that is gone through whole, of the bounds that it depends on. */
+static uint64_t hash_of(const inst_walk *w, sight how, const tp_dx *d, int n, uint64_t h) {
   for (int k = 0; k < n; k++) {
-    int64_t v = value(&d[k], env);
+    const tp_sym *const *sym;
+    int64_t v = how == HERE ? value(&d[k], w->env) : 0;
+    int m = how == HERE ? 0 : tp_ix_syms(d[k].e, &sym);
     h = tp_hash(&v, sizeof v, h);
+    for (int i = 0; i < m; i++)
+      if (sym[i]->kind == TP_SYM_BOUND) h = tp_hash(&w->env[sym[i]->id], sizeof *w->env, h);
   }
   return h;
 }
@@ -100,17 +107,17 @@ static uint64_t extents(const inst_walk *w) {
   uint64_t h = 0;
   for (int k = 0; k < w->x->ninst; k++) {
     const tp_inst *i = &w->x->inst[k];
-    bool loop = i->op == TP_I_FOR;
+    bool region = i->op == TP_I_REGION || i->op == TP_I_SHOW;
     if (!w->seen[k]) continue;
-    h = loop ? hash_of(&i->hi, 1, w->env, hash_of(&i->lo, 1, w->env, h)) : hash_of(i->rg->ix, i->rg->rg->nix, w->env, h);
-    for (int o = 0; !loop && o < i->rg->nnd; o++) h = hash_of(i->rg->in[o].shape, i->rg->in[o].rank, w->env, h);
+    h = region ? hash_of(w, w->seen[k], i->rg->ix, i->rg->rg->nix, h) : hash_of(w, w->seen[k], &i->cond, 1, hash_of(w, w->seen[k], &i->hi, 1, hash_of(w, w->seen[k], &i->lo, 1, h)));
+    for (int o = 0; region && o < i->rg->nnd; o++) h = hash_of(w, w->seen[k], i->rg->in[o].shape, i->rg->in[o].rank, h);
   }
   return h;
 }
 
 /* Where the tick at this point is for these bounds, and what was seen on the way; now: the run goes on from there. */
 static int find_for(tp_exec *x, const int64_t *bounds, const int64_t *at, bool now, uint64_t *h) {
-  inst_walk w = { x, TP_NEWN(&x->a, int64_t, x->nsym), TP_NEWN(&x->a, bool, x->ninst), false };
+  inst_walk w = { x, TP_NEWN(&x->a, int64_t, x->nsym), TP_NEWN(&x->a, sight, x->ninst), false };
   for (int i = 0; i < x->nbound; i++) w.env[x->bound[i]] = bounds[x->bound[i]];
   int pc = find_tick(&w, at);
   *h = extents(&w);
@@ -134,7 +141,7 @@ static bool begin_anew(tp_exec *x, const int64_t *was, tp_error *err) {
   return !calls(x, first) && tp_exec_go(x, &(tp_goal){ .tick = true }, err) == TP_AT_TICK;
 }
 
-bool tp_longer_place(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err) {
+bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err) {
   uint64_t before, h;
   if (!begin_anew(x, was, err) || find_for(x, was, at, false, &before) < 0) return false;
   x->front.pc = find_for(x, x->env, at, true, &h);

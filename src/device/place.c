@@ -34,7 +34,6 @@ static int64_t place_of(const tp_exec *x, int pc) {
 static void put_cursor(const tp_exec *x, const tp_cursor *c, tp_buf *b) {
   tp_put_i64(b, place_of(x, c->pc));
   tp_put_i64(b, c->pos);
-  tp_put_i64(b, c->count);
   for (int i = 0; i < x->ninst; i++)
     if (x->inst[i].op == TP_I_FOR || x->inst[i].op == TP_I_LOAD) tp_put_i64(b, c->env[x->inst[i].var]);
 }
@@ -64,24 +63,9 @@ static void take_cursor(const tp_exec *x, tp_cursor *c, tp_reader *r) {
   for (c->pc = 0; c->pc < x->ninst && (place > 0 || keeps(&x->inst[c->pc])); c->pc++) place -= !keeps(&x->inst[c->pc]);
   if (place > 0) r->bad = true;
   c->pos = (int)tp_take_in(r, -1, INT32_MAX);
-  c->count = tp_take_in(r, 0, INT64_MAX);
   for (int i = 0; i < x->ninst; i++)
     if (x->inst[i].op == TP_I_FOR) c->env[x->inst[i].var] = tp_take_i64(r);
     else if (x->inst[i].op == TP_I_LOAD) c->env[x->inst[i].var] = tp_take_in(r, 0, tp_dx_get(&x->inst[i].hi, x->env) + 1);
-}
-
-/* Where dims end by data, what was run cannot be found again without it. */
-static bool has_loads(const tp_exec *x) {
-  for (int i = 0; i < x->ninst; i++)
-    if (x->inst[i].op == TP_I_LOAD) return true;
-  return false;
-}
-
-bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err) { return !has_loads(x) || tp_longer_place(x, was, at, err); }
-
-static bool settle(tp_exec *x, bool same_bounds) {
-  if (!same_bounds && !(tp_flow_seek(x, &x->front, x->front.count) && (!x->split || tp_flow_seek(x, &x->back, x->back.count)))) return false;
-  return tp_flow_possible(x, &x->front) && tp_flow_possible(x, &x->back) && x->back.count <= x->front.count;
 }
 
 static void take_buffers(tp_exec *x, tp_reader *r) {
@@ -107,17 +91,16 @@ static void take_longer(tp_exec *x, tp_reader *r, const int64_t *was) {
   if (!r->bad) tp_longer_ends(x);
 }
 
+/* With larger bounds front is found already (tp_exec_longer): the state's is read and left. */
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
-  bool found = was && has_loads(x);             /* by tp_exec_longer; the state's is read and left */
   memcpy(x->back.env, x->front.env, sizeof *x->env * (size_t)x->nsym);
   x->split = tp_take_in(r, 0, x->plan->lag ? 2 : 1);
   x->nshown = (int)tp_take_in(r, 0, INT32_MAX);
-  take_cursor(x, found ? &x->back : &x->front, r);
+  take_cursor(x, was ? &x->back : &x->front, r);
   take_cursor(x, &x->back, r);
   x->backrow = INT64_MIN;
-  if (r->bad || (found ? x->split : !settle(x, !was))) { r->bad = true; return false; }
-  if (found) take_longer(x, r, was);
-  else take_buffers(x, r);
-  tp_spill_rest(x);
+  bool ok = !r->bad && (was || tp_flow_possible(x, &x->front)) && ((was && !x->split) || (tp_flow_possible(x, &x->back) && !tp_flow_before(x, &x->front, &x->back)));
+  if (!(r->bad = !ok)) (was ? take_longer(x, r, was) : take_buffers(x, r));
+  if (ok) tp_spill_rest(x);
   return !r->bad;
 }

@@ -62,6 +62,7 @@ typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 typedef struct tp_inst {
   tp_dop op; tp_dtest test;                     /* IF: what must hold of cond's value */
   int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP */
+  int up;                                       /* the FOR around it; -1: none */
   int var, step, way; bool made;                /* SPILL, FETCH: var is the buffer */
   tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on */
   int pos;                                      /* of the next region from here on, in the plan's positions */
@@ -69,8 +70,8 @@ typedef struct tp_inst {
   tp_dnd *end;                                  /* LOAD */
 } tp_inst;
 #define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner))   /* in which a buffer may lie in the file */
-/* Somebody who goes through the instructions. Two of them meet the same regions and ticks in the same order; count: how many so far. pos: of the last one run. */
-typedef struct tp_cursor { int pc, pos; int64_t count, *env; } tp_cursor;
+/* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet fewer regions. pos: of the last one run. */
+typedef struct tp_cursor { int pc, pos; int64_t *env; } tp_cursor;
 
 struct tp_exec {
   const tp_plan *plan;
@@ -95,7 +96,7 @@ struct tp_exec {
   bool split, inback; int64_t backrow;          /* all far regions of rows below that are done */
   int nshown;                                   /* since the last tick */
   int later;                                    /* going on with larger bounds: the instruction from which on what is written is taken from the state */
-  int npos;                                     /* while laying out: the plan's next position */
+  int npos, around;                             /* while laying out: the plan's next position, the FOR around it */
   int nreg; tp_dreg **reg, **regat;             /* in order; by position */
   char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
   int64_t work_at, work_end;                    /* what is left of the region's room */
@@ -128,11 +129,10 @@ void tp_flow_settle(tp_exec *x, tp_cursor *c);                 /* to the next re
 /* Is the cursor at a place where its loop variables may have their values? */
 bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
 /* Goes from the start to where so many regions and ticks are behind it, running none. False: there is no such place. */
-bool tp_flow_seek(tp_exec *x, tp_cursor *c, int64_t count);
+bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
 
 /* longer.c: a state of smaller bounds, in a plan in which dims end by data */
 /* Runs what lies before the first tick, and goes to the tick at this point; false: what ran there is not the same for both bounds. */
-bool tp_longer_place(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err);
 bool tp_longer_takes(const tp_exec *x, int buf);               /* is it written after the first tick? */
 bool tp_longer_buffer(tp_exec *x, const tp_pbuf *b, const int64_t *was, tp_reader *r, size_t n);
 void tp_longer_ends(tp_exec *x);                               /* as the buffers say */

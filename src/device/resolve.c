@@ -129,10 +129,18 @@ void tp_dend_place(const tp_exec *x, tp_dnd *d) {
   tp_dnd_place(x, d);
 }
 
+/* Is the window that of rows which are there? A loop looks at the ends of all that can run in it, for other bounds too: b[J - 2] at J = 1 is nobody's. */
+static bool has_rows(const tp_exec *x, const tp_dnd *d) {
+  int64_t first = ((char *)d->v.p - x->base[d->buf]) / d->size, last = first;
+  for (int i = 0; i < d->rank; i++) last += (d->v.shape[i] - 1) * d->v.stride[i];
+  return first >= 0 && last < x->count[d->buf];
+}
+
 int64_t tp_dend_most(const tp_exec *x, tp_dnd *d, int64_t given) {
   tp_walk w;
   int64_t most = 0;
   tp_dend_place(x, d);
+  if (!has_rows(x, d)) return 0;
   const int64_t *p = d->v.p;
   if (d->dtype == TP_BOOL) return TP_MIN(*(const uint8_t *)d->v.p, given);     /* of rank 0 */
   if (!d->rank) return TP_MIN(*p, given);

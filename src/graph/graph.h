@@ -98,7 +98,7 @@ typedef struct tp_stop {
   const tp_sym *sym, *given;                    /* what was reached, what the call gave: the dim's bound and a hidden one; lowered, the other way round */
   const tp_sym *other;                          /* hidden bound: the end at some other point of dom, for judgements */
   bool live;                                    /* scratch of the sweep */
-  tp_node *end;                                 /* lowered: the ACCUM over dom that holds t + 1 of the first done; else NULL */
+  tp_node *end; const tp_sym *less;             /* lowered: the ACCUM over dom that holds t + 1 of the first done, a dim for what was reached less 1; else NULL */
 } tp_stop;
 
 struct tp_graph {
@@ -150,6 +150,8 @@ bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);  /* of a dim or of its bound; NULL: none */
 bool tp_mentions_end(const tp_graph *g, const tp_ix *e);        /* e mentions a reached end */
 const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention);       /* those parts of a condition that mention one, or those that do not; NULL: none */
+/* The greatest, or the least, of e over these dims and over whatever is reached, from 1 on; NULL: not known. */
+const tp_ix *tp_end_extreme(tp_graph *g, const tp_ix *e, bool most, int n, const tp_sym *const *dims);
 const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);       /* it is at least that, and at most what was given */
 tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims);      /* something is */
 /* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of these dims? */

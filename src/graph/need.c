@@ -7,7 +7,7 @@
  *          would be in it because of another such point, that one because of another, and so on for ever, in a finite domain. (h[T-1] alone.)
  *   isl    the transitive closure of the composed cycles, where isl says it is exact (h[5] alone).
  * Where all three fail, or cost too much, a superset stands that can refuse a program which a more exact set would accept, and never lets one through (tp_need_stays
- * asks it again of the graph that is scheduled): two rounds of `down`, or, if that asks nothing more of bounds, what no round makes larger when all that bounds it
+ * asks it again of the graph that is scheduled): two rounds of `down`, or one, or everything, as isl's budget allows, or, if that asks nothing more of bounds, what no round makes larger when all that bounds it
  * and does not stand is dropped, inside one piece around one round of `down`. That is one piece a node, so the loops over it are what one would write: decoding with
  * a window else had pieces for each of the last layers.
  *
@@ -237,41 +237,57 @@ static bool by_hulls(sweep *s, const comp *c, int ncut, tp_set **set) {
 }
 
 /* What the outside needs of the cut members, directly or through others. */
-static void from_outside(sweep *s, const comp *c, int ncut, tp_set **set) {
+static bool from_outside(sweep *s, const comp *c, int ncut, tp_set **set) {
   for (int i = 0; i < ncut; i++) replace(&s->have[c->node[i]->id], NULL);
   go_round(s, c);
   for (int i = 0; i < ncut; i++) {
     const tp_node *n = c->node[i];
-    set[i] = s->next[n->id] ? tp_set_copy(s->next[n->id]) : tp_set_empty(s->g->ix, n->ndom, n->dom);
+    replace(&set[i], s->next[n->id] ? tp_set_copy(s->next[n->id]) : tp_set_empty(s->g->ix, n->ndom, n->dom));
   }
+  return true;
 }
 
-static void two_rounds_down(sweep *s, const comp *c, int ncut) {
+static bool one_round(sweep *s, const comp *c, int ncut, tp_set **set) {
+  (void)ncut, (void)set;
+  go_round(s, c);
+  return true;
+}
+
+static bool round_down(sweep *s, const comp *c, int ncut, tp_set **set) {
+  start_from(s, c, ncut, NULL);
+  return one_round(s, c, ncut, set);
+}
+
+static bool two_rounds_down(sweep *s, const comp *c, int ncut, tp_set **set) {
   start_from(s, c, ncut, NULL);
   for (int r = 0; r < 2; r++) go_round(s, c), settle(s, c);
-  go_round(s, c);
+  return one_round(s, c, ncut, set);
+}
+
+/* Exact, or else a superset. False: within no budget. */
+static bool found(sweep *s, const comp *c, int ncut, tp_set **set) {
+  int id = c->node[0]->id;
+  unsigned long budget = TP_TUNE_NEED_BUDGET + TP_TUNE_NEED_PER_NODE * (unsigned long)c->n;
+  bool known = s->widen && s->lost[id], up = tried(s, c, ncut, set, from_outside, TP_TUNE_NEED_HULLS);    /* known: what led nowhere before does so again */
+  for (int from = !up; from < 2 && !known; from++) {
+    start_from(s, c, ncut, from ? NULL : set);
+    if (tried(s, c, ncut, NULL, by_rounds, budget)) return true;
+  }
+  if (up && !known && tried(s, c, ncut, set, close_cycles, TP_TUNE_NEED_BUDGET)) {
+    start_from(s, c, ncut, set);
+    if (tried(s, c, ncut, set, one_round, TP_TUNE_NEED_HULLS)) return true;
+  }
+  s->lost[id] = true;
+  if (s->widen && tried(s, c, ncut, set, from_outside, TP_TUNE_NEED_HULLS) && tried(s, c, ncut, set, by_hulls, TP_TUNE_NEED_HULLS)) return true;
+  return tried(s, c, ncut, set, two_rounds_down, TP_TUNE_NEED_HULLS) || tried(s, c, ncut, set, round_down, TP_TUNE_NEED_HULLS);
 }
 
 static void cyclic(sweep *s, const comp *c) {
-  int ncut = 0, id = c->node[0]->id;
-  bool known = s->widen && s->lost[id], found = false;          /* what led nowhere before does so again */
-  unsigned long budget = BUDGET + BUDGET_NODE * (unsigned long)c->n;
+  int ncut = 0;
   while (ncut < c->n && s->cut[c->node[ncut]->id]) ncut++;
   tp_set **set = TP_NEWN(&s->g->arena, tp_set *, ncut);
-  from_outside(s, c, ncut, set);
-  for (int from = 0; from < 2 && !known && !found; from++) {
-    start_from(s, c, ncut, from ? NULL : set);
-    found = tried(s, c, ncut, NULL, by_rounds, budget);
-  }
-  if (!found && !known && tried(s, c, ncut, set, close_cycles, BUDGET)) {
-    start_from(s, c, ncut, set);
-    go_round(s, c);
-  } else if (!found) {
-    s->lost[id] = true;
-    for (int i = 0; i < ncut; i++) tp_set_free(set[i]);
-    from_outside(s, c, ncut, set);
-    if (!s->widen || !tried(s, c, ncut, set, by_hulls, BUDGET_HULLS)) two_rounds_down(s, c, ncut);
-  }
+  if (!found(s, c, ncut, set))
+    for (int i = 0; i < c->n; i++) replace(&s->have[c->node[i]->id], tp_set_copy(box_of(s, c->node[i])));
   for (int i = 0; i < ncut; i++) tp_set_free(set[i]);
 }
 
@@ -313,6 +329,14 @@ static bool has_cycle(const sweep *s, int n, tp_node *const *member) {
   return false;
 }
 
+/* To a component that is looked at later; everything, where what is needed is too much for isl. */
+static void hand_on(sweep *s, const tp_node *n, int k) {
+  const tp_node *x = n->in[k].src.node;
+  unsigned long before = tp_isl_budget(s->g->ix, TP_TUNE_NEED_HULLS);
+  join(s, x, &s->need[x->id], image(s, n, k, s->need[n->id]));
+  if (!tp_isl_within(s->g->ix, before)) replace(&s->need[x->id], tp_set_copy(box_of(s, x)));
+}
+
 static void component(sweep *s, int n, tp_node *const *member) {
   if (has_cycle(s, n, member)) {
     comp c = { n, TP_NEWN(&s->g->arena, tp_node *, n) };
@@ -326,10 +350,8 @@ static void component(sweep *s, int n, tp_node *const *member) {
     }
   }
   for (int i = 0; i < n; i++)
-    for (int k = 0; k < operands(member[i]); k++) {
-      const tp_node *x = member[i]->in[k].src.node;
-      if (!inside(s, member[i], x)) join(s, x, &s->need[x->id], image(s, member[i], k, s->need[member[i]->id]));
-    }
+    for (int k = 0; k < operands(member[i]); k++)
+      if (!inside(s, member[i], member[i]->in[k].src.node)) hand_on(s, member[i], k);
 }
 
 /* ---- the whole graph ---- */
@@ -437,12 +459,13 @@ static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) 
   return ok;
 }
 
-/* Outputs, sinks, and what ends dims. */
-static int roots_of(const tp_graph *g, bool ending, tp_root *roots) {
+/* Outputs, sinks, and what ends dims, but for those to which nothing is given. */
+static int roots_of(const tp_graph *g, const tp_stop *zero, tp_root *roots) {
   int n = 0;
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
-  for (int i = 0; i < g->stops.n && ending; i++) roots[n++] = (tp_root){ g->stops.v[i].end ? tp_v(g->stops.v[i].end) : g->stops.v[i].done, NULL };
+  for (int i = 0; i < g->stops.n; i++)
+    if (&g->stops.v[i] != zero) roots[n++] = (tp_root){ g->stops.v[i].end ? tp_v(g->stops.v[i].end) : g->stops.v[i].done, NULL };
   return n;
 }
 
@@ -450,13 +473,13 @@ static tp_root *room_for_roots(tp_graph *g) { return TP_NEWN(&g->arena, tp_root,
 
 tp_need *tp_need_without(tp_graph *g, const tp_stop *zero, tp_error *err) {
   tp_root *roots = room_for_roots(g);
-  return compute(g, roots_of(g, false, roots), roots, zero, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
+  return compute(g, roots_of(g, zero, roots), roots, zero, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
 }
 
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   bool *lost = TP_NEWN(&g->arena, bool, g->nodes.n), rough = false;
   tp_root *roots = room_for_roots(g);
-  int n = roots_of(g, true, roots);
+  int n = roots_of(g, NULL, roots);
   tp_need *need = compute(g, n, roots, NULL, false, lost, err);
   for (int i = 0; i < g->nodes.n; i++) rough |= lost[i];
   if (need) need->rough = rough;

@@ -99,7 +99,7 @@ static int dim_at(const tp_node *n, const tp_sym *d) {
   return -1;
 }
 
-/* Of the row of n's array at this point: the greatest over the dims that n lacks. */
+/* Of the row of n's array at this point: the greatest over the dims that n lacks, 0 where these have no points. */
 static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, const int64_t *point) {
   int64_t most = 0, base = 0, size = 1, step[TP_MAXRANK], shape[TP_MAXRANK];
   tp_walk w;
@@ -109,14 +109,15 @@ static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, 
     shape[i] = k < 0 ? ends->shape[i] : 1;
     base += k < 0 ? 0 : point[k] * size;
   }
-  for (tp_walk_start(&w, ends->rank, shape); w.ok; tp_walk_next(&w)) most = TP_MAX(most, tp_geti(TP_I64, ends->data, base + tp_walk_offset(&w, step)));
+  if (ends->count)
+    for (tp_walk_start(&w, ends->rank, shape); w.ok; tp_walk_next(&w)) most = TP_MAX(most, tp_geti(TP_I64, ends->data, base + tp_walk_offset(&w, step)));
   return most;
 }
 
 /* Zeros where a row of n's array has ended. */
 static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends, tp_array *a) {
   int t = dim_at(n, s->dim);
-  if (t < 0 || a->count == 0 || ends->count == 0) return;
+  if (t < 0 || a->count == 0) return;
   size_t bytes = tp_array_bytes(a);
   for (int k = 0; k < n->ndom; k++) bytes /= (size_t)a->shape[k];
   char *p = a->data;

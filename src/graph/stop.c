@@ -56,6 +56,17 @@ const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least) {
   return tp_ix_and(g->ix, at_least(g, s->sym, least), tp_ix_cmp(g->ix, TP_LE, bound(g, s->sym), bound(g, s->given)));
 }
 
+const tp_ix *tp_end_extreme(tp_graph *g, const tp_ix *e, bool most, int n, const tp_sym *const *dims) {
+  const tp_sym *over[n + g->stops.n + 1];
+  memcpy(over, dims, sizeof *dims * (size_t)n);
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    const tp_ix *some = tp_ix_mentions(e, s->sym) ? tp_ix_addc(g->ix, bound(g, s->less), 1) : NULL;
+    if (some) e = tp_ix_subst(g->ix, e, 1, &s->sym, &some), over[n++] = s->less;
+  }
+  return n ? (most ? tp_ix_upper : tp_ix_lower)(g->ix, e, n, over) : e;
+}
+
 /* An end is any number from 1 on: that something was given is what all judgements take for granted (legal.c asks what holds where nothing was). */
 tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) { return tp_set_some(g->ix, a, s->sym, at_least(g, s->sym, 1)); }
 

@@ -39,7 +39,7 @@ static tp_set *untagged(tp_ictx *c, isl_union_set *all, tp_set *like, int i) {
   return tp_isl_coalesce(isl_set_reset_tuple_id(part));
 }
 
-static bool reach(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop) {
+bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop) {
   isl_bool exact = isl_bool_error;
   isl_union_map *plus = isl_union_map_transitive_closure(tagged_hops(c, nhop, hop), &exact);
   isl_union_set *all = isl_union_set_union(isl_union_set_apply(tagged_sets(c, n, set), plus), tagged_sets(c, n, set));
@@ -54,8 +54,6 @@ static bool reach(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop) 
   isl_union_set_free(all);
   return ok;
 }
-
-bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop) { return reach(c, n, set, nhop, hop); }
 
 /* ---- budgets ---- */
 

@@ -689,16 +689,12 @@ char *tp_set_str(tp_ictx *c, tp_set *s) {
 /* ---- for the prover ---- */
 
 bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
-  isl_ctx *ctx = tp_isl_ctx(c);
-  if (isl_ctx_last_error(ctx) != isl_error_none) return false;       /* an error of the caller's is pending: it is not ours to clear */
-  unsigned long limit = isl_ctx_get_max_operations(ctx);
-  isl_ctx_reset_operations(ctx);
-  isl_ctx_set_max_operations(ctx, TP_TUNE_COND_BUDGET);
+  if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;       /* an error of the caller's is pending: it is not ours to clear */
+  unsigned long before = tp_isl_budget(c, TP_TUNE_COND_BUDGET);
   isl_set *s = isl_set_intersect(tp_set_box(c, n, dims), tp_set_cond(c, n, dims, cond));
   bool never = tp_set_is_empty(c, s);
   isl_set_free(s);
-  isl_ctx_reset_operations(ctx);
-  isl_ctx_set_max_operations(ctx, limit);
-  isl_ctx_reset_error(ctx);
+  never &= tp_isl_within(c, before);
+  isl_ctx_reset_error(tp_isl_ctx(c));
   return never;
 }

@@ -21,6 +21,8 @@
 #include <isl/options.h>
 
 isl_ctx *tp_isl_ctx(tp_ictx *c);
+/* Operations that anything asked of isl may take where nobody sets a smaller budget: then it fails (tp_isl_check). About six seconds. */
+enum { TP_ISL_MOST = 30000000 };
 /* The parameter space with every bound of c as a parameter, in order of ids. */
 TP_GIVE isl_space *tp_isl_params(tp_ictx *c);
 /* {[dims] : } with all parameters aligned. */

@@ -47,6 +47,7 @@ isl_ctx *tp_memo_ctx(tp_ictx *c) {
   }
   m->c = c;
   o->memo = c->asked = m;
+  isl_ctx_set_max_operations(ctx, TP_ISL_MOST);
   memo_empty(m);
   return ctx;
 }
@@ -108,6 +109,11 @@ static const struct { bool a, b, r; } is_set[] = {      /* operands and result; 
   [TP_ASK_INTO] = { 0, 1, 0 }, [TP_ASK_COMPOSE] = { 0, 0, 0 }, [TP_ASK_JOIN] = { 0, 0, 0 },
 };
 
+/* What nobody has given a budget has the whole of ours. */
+static void begin(isl_ctx *ctx) {
+  if (isl_ctx_get_max_operations(ctx) == TP_ISL_MOST) isl_ctx_reset_operations(ctx);
+}
+
 static void *operate(tp_ask what, TP_TAKE void *a, TP_TAKE void *b) {
   switch (what) {
     case TP_ASK_AND: return isl_set_intersect(a, b);
@@ -135,6 +141,7 @@ void *tp_memo_op(tp_ask what, void *a, void *b) {
     drop_answer(is_set[what].b, b);
     return copy(is_set[what].r, r);
   }
+  begin(is_set[what].a ? isl_set_get_ctx(a) : isl_map_get_ctx(a));
   r = operate(what, copy(is_set[what].a, a), copy(is_set[what].b, b));
   hold(m, is_set[what].a, a);
   hold(m, is_set[what].b, b);
@@ -152,6 +159,7 @@ bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b, isl_bool (*answe
   question q = ask(what, a, b);
   const char *was = tp_hmap_get(&m->answers, &q, sizeof q);
   if (was) return was == &yes;
+  begin(tp_isl_ctx(c));
   isl_bool r = answer(c, a, b);
   if (r == isl_bool_error) return false;
   hold(m, true, isl_set_copy(a));

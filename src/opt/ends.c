@@ -225,15 +225,7 @@ tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *d
 /* ---- whatever is reached ---- */
 
 const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim) {
-  const tp_sym *elim[l->g->stops.n + 1];
-  int n = 0;
-  for (int i = next_end(l, e, 0); i >= 0; i = next_end(l, e, i + 1)) {
-    const tp_sym *s = stop(l, i)->sym;
-    const tp_ix *some = tp_ix_addc(l->ix, sym(l, l->less[i]), 1);
-    e = tp_ix_subst(l->ix, e, 1, &s, &some);
-    elim[n++] = l->less[i];
-  }
-  if (n) e = (most ? tp_ix_upper : tp_ix_lower)(l->ix, e, n, elim);
+  e = tp_end_extreme(l->g, e, most, 0, NULL);
   return e ? e : most ? sym(l, dim->bound) : num(l, 0);
 }
 
@@ -281,6 +273,12 @@ tp_set *tp_ends_need(ends *l, const tp_node *n) {
     if (tp_set_mentions(l->ix, a, s->dim->bound)) a = tp_set_some(l->ix, a, s->dim->bound, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->dim->bound), sym(l, s->sym)));
   }
   return a;
+}
+
+bool tp_ends_feeds(const ends *l, const tp_node *n) {
+  bool any = n->id < l->n && l->feeds[n->id];
+  for (int i = 0; i < l->parts.n; i++) any |= l->parts.v[i].node == n && l->parts.v[i].feeds;
+  return any;
 }
 
 const tp_ix *tp_ends_alive(ends *l, const tp_node *n) {
@@ -367,7 +365,7 @@ static bool guard(ends *l, tp_node *n) {
   if (k < 0 || n->in[k].src.node->op == TP_OP_FILL || n->in[k].src.node->op == TP_OP_CONST) return true;
   const tp_ix *cond = asks(l, n);
   if (tp_ix_kind(cond) == TP_IX_TRUE) return true;
-  if (n->id < l->n && l->feeds[n->id]) cond = tp_ends_alive(l, n);
+  if (tp_ends_feeds(l, n)) cond = tp_ends_alive(l, n);
   l->g->pos = n->pos;
   tp_val x = n->in[k].src, c = tp_ends_cond(l, cond, n->ndom, n->dom);
   tp_val y = mk_select(l->mk, c, x, mk_num(l->mk, safe, tp_dtypeof(x)));
@@ -399,7 +397,7 @@ static void rename_ends(ends *l) {
     s->sym = now;
     tp_sym *less = tp_sym_hidden_dim(l->ix, s->dim->bound->name);
     less->bound = (tp_sym *)s->given;
-    l->less[i] = less;
+    s->less = less;
   }
   for (int i = 0; i < l->g->nodes.n; i++) tp_node_map(&l->g->arena, l->g->nodes.v[i], renamed, &r);
 }
@@ -477,10 +475,11 @@ bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err) {
   tp_hold mine;
   tp_hold_set(&mine, drop, &l);
   l.end = TP_NEWN(&g->arena, tp_node *, g->stops.n);
-  l.less = TP_NEWN(&g->arena, const tp_sym *, g->stops.n);
   l.alone = TP_NEWN(&g->arena, bool, g->stops.n);
   l.feeds = TP_NEWN(&g->arena, bool, l.n);
+  int asked = g->shapechecks.n;
   bool ok = lower(&l, apart);
+  g->shapechecks.n = asked;                     /* what is made asks nothing of sizes that was not asked where the script wrote it */
   tp_hold_end(&mine);
   drop(&l);
   return tp_isl_check(g->ix, g->pos, err) && ok;

@@ -5,16 +5,15 @@
 #include "graph/mk.h"
 
 typedef struct { int stop, ndom; const tp_sym *const *dom; const tp_ix *upto; tp_val val; } ends_read;
-typedef struct { tp_node *node; tp_set *need; } ends_part;
+typedef struct { tp_node *node; tp_set *need; bool feeds; } ends_part;
 typedef struct ends {
   tp_graph *g; tp_ictx *ix; tp_error *err; tp_mk mk;
   tp_need *need; int n;                         /* of the graph as it was: needed points, how many nodes */
   tp_node **end;                                /* by stop */
-  const tp_sym **less;                          /* by stop: a dim for what was reached, less 1 */
   bool *alone;                                  /* by stop: calls run over no dim of its domain */
   bool *feeds;                                  /* by node id: is some done made of it? */
   TP_VEC(ends_read) reads;                      /* made so far */
-  TP_VEC(ends_part) parts;                      /* ends_parts.c: new nodes, with needed points of their own */
+  TP_VEC(ends_part) parts;                      /* new nodes, with needed points of their own, which are lowered last */
 } ends;
 
 /* ---- ends.c ---- */
@@ -33,6 +32,7 @@ TP_GIVE tp_set *tp_ends_need(ends *l, const tp_node *n);
 TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);                    /* for anything that may be reached */
 const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a);                        /* what may be, of the ends that a mentions */
 const tp_ix *tp_ends_alive(ends *l, const tp_node *n);                          /* n's point is there */
+bool tp_ends_feeds(const ends *l, const tp_node *n);                            /* is some done made of it? */
 tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom); /* v, for whoever reads it index by index */
 tp_at *tp_ends_whole(ends *l, int ndom, const tp_sym *const *dom, int nleft, const tp_sym *const *left);     /* all of the dims that are not left */
 int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left);       /* n's dims without t */

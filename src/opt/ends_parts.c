@@ -57,17 +57,15 @@ static uint32_t counting(whole *w, const tp_node *n, int k) {
   return may;
 }
 
-/* What they ask of sizes was asked where the script wrote them. */
 static bool add_edges(whole *w, tp_node *part, uint32_t may) {
   ends *l = w->l;
-  int last = 31 - __builtin_clz(may), asked = l->g->shapechecks.n;
+  int last = 31 - __builtin_clz(may);
   for (int j = 0; j <= last; j++) {
     const tp_edge *e = &w->m->in[j];
     if (!(may >> j & 1)) continue;
     l->g->pos = e->pos.file ? e->pos : w->m->pos;
     if (!(part->op == TP_OP_MERGE ? tp_merge_add(l->g, part, j == last ? NULL : e->cond, e->src, l->err) : tp_accum_add(l->g, part, *e, l->err))) return false;
   }
-  l->g->shapechecks.n = asked;
   return true;
 }
 
@@ -84,7 +82,7 @@ static tp_val part_of(whole *w, uint32_t may) {
   tp_set *need = tp_set_empty(l->ix, m->ndom, m->dom);
   for (int j = 0; j < w->n; j++)
     if (may >> j & 1) need = tp_set_or(need, tp_set_copy(w->first[j]));
-  TP_PUSH(&l->g->arena, &l->parts, (ends_part){ part, tp_set_and(need, tp_ends_need(l, m)) });
+  TP_PUSH(&l->g->arena, &l->parts, (ends_part){ part, tp_set_and(need, tp_ends_need(l, m)), tp_ends_feeds(l, m) });
   return tp_v(part);
 }
 

@@ -80,31 +80,43 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
   return tp_read(l->g, x, at, l->err);
 }
 
+/* v is made for n, and is lowered in its turn. where: the points of n's at which it is needed; NULL: all of its own. */
+static tp_val later(ends *l, tp_val v, const tp_node *n, TP_TAKE tp_set *where) {
+  tp_set *need = where ? tp_set_and(where, tp_ends_need(l, n)) : tp_set_box(l->ix, v.node->ndom, v.node->dom);
+  TP_PUSH(&l->g->arena, &l->parts, (ends_part){ v.node, need, tp_ends_feeds(l, n) });
+  return v;
+}
+
+/* A read instead of n where cond holds: another min or max may be left in it. */
+static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix *cond) {
+  const tp_node *x = n->in[0].src.node;
+  tp_at *at = tp_dup(&l->g->arena, n->attr.at, sizeof *at * (size_t)x->ndom);
+  at[d].lo = e;
+  tp_val v = tp_read(l->g, n->in[0].src, at, l->err);
+  if (!v.node) return v;
+  bool same = tp_dom_same(v.node->ndom, v.node->dom, n->ndom, n->dom);
+  return tp_ends_same_dom(l, later(l, v, n, same ? tp_set_cond(l->ix, n->ndom, n->dom, cond) : NULL), n->ndom, n->dom);
+}
+
 /* x[min(a, b)] is x[a] where a <= b, else x[b]; the node becomes these branches. */
 static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
-  tp_val x = n->in[0].src;
   const tp_ix *e = n->attr.at[d].lo, *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k)), *a = tp_ix_arg(m, 0), *b = tp_ix_arg(m, 1);
   bool min = tp_ix_kind(m) == TP_IX_MIN;
   for (int i = 2; i < tp_ix_narg(m); i++) b = min ? tp_ix_min(l->ix, b, tp_ix_arg(m, i)) : tp_ix_max(l->ix, b, tp_ix_arg(m, i));
-  const tp_ix *side[2] = { a, b };
-  tp_val v[2];
-  for (int i = 0; i < 2; i++) {
-    tp_at *at = tp_dup(&l->g->arena, n->attr.at, sizeof *at * (size_t)x.node->ndom);
-    at[d].lo = tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, side[i], k));
-    v[i] = tp_ends_same_dom(l, tp_ends_read_at(l, x, at), n->ndom, n->dom);
-    if (!v[i].node) return false;
-  }
+  const tp_ix *first = tp_ix_cmp(l->ix, min ? TP_LE : TP_GE, a, b);
+  tp_val v = side(l, n, d, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, a, k)), first);
+  tp_val w = v.node ? side(l, n, d, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, b, k)), tp_ix_not(l->ix, first)) : v;
   n->op = TP_OP_MERGE;
   n->attr = (tp_attr){ .dtype = n->out[0].dtype, .nix = n->out[0].rank, .ix = n->out[0].shape, .ndom = n->ndom, .dom = n->dom };
   n->nin = 0;
-  return tp_merge_add(l->g, n, tp_ix_cmp(l->ix, min ? TP_LE : TP_GE, a, b), v[0], l->err) && tp_merge_add(l->g, n, NULL, v[1], l->err) && tp_ends_branches(l, n);
+  return w.node && tp_merge_add(l->g, n, first, v, l->err) && tp_merge_add(l->g, n, NULL, w, l->err) && tp_ends_branches(l, n);
 }
 
 /* What is given is picked from, at once for all rows; but not for what decides an end, which can wait for none. */
 bool tp_ends_point(ends *l, tp_node *n) {
   bool points = false;
   const tp_node *x = n->in[0].src.node;
-  bool picked = is_given(x) && !(n->id < l->n && l->feeds[n->id]);
+  bool picked = is_given(x) && !tp_ends_feeds(l, n);
   for (int d = 0; d < x->ndom && !picked; d++) {
     int64_t k;
     const tp_ix *m = n->attr.at[d].range || tp_ends_shape_moves(n->in[0].src, x->dom[d]) ? NULL : tp_ends_extremum(l, n->attr.at[d].lo, &k);
@@ -157,6 +169,7 @@ static tp_val here(branching *b, int k) {
   ends *l = b->l;
   tp_val v = b->was[k].src;
   const tp_ix *part;
+  bool any = false;
   if (v.node->op != TP_OP_READ) return v;
   const tp_node *x = v.node->in[0].src.node;
   tp_at *at = tp_dup(&l->g->arena, v.node->attr.at, sizeof *at * (size_t)x->ndom);
@@ -164,9 +177,10 @@ static tp_val here(branching *b, int k) {
     const tp_ix *equal = tp_ix_cmp(l->ix, TP_EQ, dim_ix(l, x->dom[d]), at[d].lo);
     if (at[d].range || !tp_mentions_end(l->g, at[d].lo) || !tp_dom_has(b->n->ndom, b->n->dom, x->dom[d])) continue;
     for (int i = 0; (part = tp_ix_conjunct(b->was[k].cond, i)); i++)
-      if (part == equal) at[d].lo = dim_ix(l, x->dom[d]);
+      if (part == equal) at[d].lo = dim_ix(l, x->dom[d]), any = true;
   }
-  return tp_read(l->g, v.node->in[0].src, at, l->err);
+  if (any) v = tp_read(l->g, v.node->in[0].src, at, l->err);
+  return any && v.node ? later(l, v, b->n, NULL) : v;
 }
 
 /* The first of the cell's branches that holds. */

@@ -71,9 +71,11 @@ static void visit_stretch(void *ud, tp_pnode *leaf, const tp_nd *n) {
 
 typedef struct { tp_plan *p; bool *far, *near; int first, last; } sides;
 
+/* An end, or a condition, is looked at by both. */
 static void visit_side(void *ud, tp_pnode *leaf, const tp_nd *n) {
   sides *s = ud;
-  *(leaf->rg && leaf->rg->far ? &s->far[n->buf] : &s->near[n->buf]) = true;
+  if (!leaf->rg || leaf->rg->far) s->far[n->buf] = true;
+  if (!leaf->rg || !leaf->rg->far) s->near[n->buf] = true;
 }
 
 static void loop_of_ticks(const tp_pnode *x, sides *s) {

@@ -58,7 +58,21 @@ static bool take(tp_sched *S, TP_TAKE isl_set *bad, const tp_arc *why, const tp_
   return true;
 }
 
-/* Some arcs hold for some bounds only: without one of them, or all, there is no cycle. */
+/* With these arcs only: is there no cycle, or one that some dim's loop goes through? */
+static bool has_dim(tp_sched *S, const tp_scc *c, const tp_arcs *arcs) {
+  const tp_level *L = tp_acyclic(S, c, arcs) ? NULL : tp_level_make(S, c->n, c->st, arcs);
+  bool all = true;
+  for (int k = 0; L && k < L->nscc; k++) {
+    bool any = !L->scc[k].left && !L->scc[k].rec;
+    for (int i = 0; i < L->scc[k].ncand; i++) any |= L->scc[k].cand[i].ok[0] || L->scc[k].cand[i].ok[1];
+    all &= any;
+  }
+  return all;
+}
+
+static bool within(TP_KEEP isl_set *a, TP_KEEP isl_set *b) { return a && isl_set_is_subset(a, b) == isl_bool_true; }
+
+/* Some arcs hold for some bounds only: without the bounds of one of them, or of all, there is no cycle that no loop can go through. */
 static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
   tp_arcs hard = { 0 };
@@ -74,15 +88,15 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   for (int e = 0; e < in->n && why; e++) {
     tp_arcs rest = { 0 };
     for (int o = 0; o < in->n; o++)
-      if (o != e) TP_PUSH(S->a, &rest, in->v[o]);
-    if (!bad[e] || !leaves_enough(S, bad[e]) || !tp_acyclic(S, c, &rest)) continue;
+      if (o != e && !(bad[e] && within(bad[o], bad[e]))) TP_PUSH(S->a, &rest, in->v[o]);
+    if (!bad[e] || !leaves_enough(S, bad[e]) || !has_dim(S, c, &rest)) continue;
     if (best < 0 || isl_set_is_strict_subset(bad[e], bad[best]) == isl_bool_true) best = e;
   }
   if (best >= 0) {
     isl_set_free(all);
     return take(S, isl_set_copy(bad[best]), &in->v[best], in);
   }
-  if (why && tp_acyclic(S, c, &hard)) return take(S, all, why, in);
+  if (why && has_dim(S, c, &hard)) return take(S, all, why, in);
   isl_set_free(all);
   return false;
 }

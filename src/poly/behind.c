@@ -82,9 +82,22 @@ static bool mark_sums(const behind *b) {
   return any;
 }
 
+/* What a guard looks at is begun in time. */
+static bool mark_ends(const behind *b) {
+  bool any = false;
+  tp_poly *p = b->S->p;
+  for (int i = 0; i < p->stmts.n; i++) {
+    const tp_stmt *s = p->stmts.v[i];
+    for (int a = s->gacc; s->guard && b->near[i] && a < s->nacc; a++)
+      for (int j = 0; j < p->stmts.n && !s->acc[a].idle; j++)
+        if (writes(p->stmts.v[j], s->acc[a].arr)) any |= mark(b, j);
+  }
+  return any;
+}
+
 static void spread_far(const behind *b) {
   for (bool any = true; any;) {
-    any = mark_sums(b);
+    any = mark_sums(b) | mark_ends(b);
     for (int i = 0; i < b->S->deps.n; i++) {
       const tp_dep *d = &b->S->deps.v[i];
       if (binds(b, d) && !b->near[d->src] && rows_back(b, d) < LAG_LEAST) any |= mark(b, d->src);
@@ -106,7 +119,7 @@ static int least_lag(const behind *b) {
 void tp_behind(tp_sched *S) {
   tp_poly *p = S->p;
   behind b = { S, tick_loop(S), TP_NEWN(S->a, bool, p->stmts.n) };
-  if (!b.loop || p->g->stops.n || !note_rows(&b)) return;                 /* how far a row goes is read off by what runs it */
+  if (!b.loop || !note_rows(&b)) return;
   for (int i = 0; i < p->stmts.n; i++) b.near[i] = tp_call_fn(p->stmts.v[i]) < 0;
   spread_far(&b);
   bool any = false;

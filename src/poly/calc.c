@@ -27,7 +27,8 @@ static void note_unknown(tp_sched *S) {
 }
 
 bool tp_query_end(tp_sched *S) {
-  isl_ctx_set_max_operations(S->ctx, 0);
+  isl_ctx_reset_operations(S->ctx);
+  isl_ctx_set_max_operations(S->ctx, TP_ISL_MOST);
   enum isl_error e = isl_ctx_last_error(S->ctx);
   if (e == isl_error_quota) note_unknown(S);
   if (e != isl_error_none) isl_ctx_reset_error(S->ctx);

@@ -96,25 +96,11 @@ const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const
   return tp_ix_subst(p->g->ix, e, from.n, from.v, by.v);
 }
 
-/* An upper bound of an extent, whatever was reached: T - t is at most T, 5 - T at most 5. */
+/* An upper bound of an extent, whatever was reached, also nothing: T - t is at most T, 5 - T at most 5. */
 const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dims) {
-  tp_ictx *c = g->ix;
-  const tp_sym *elim[n + g->stops.n + 1];
-  const tp_ix *none = e;
-  int m = n;
-  for (int k = 0; k < n; k++) elim[k] = dims[k];
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_sym *end = g->stops.v[i].sym;
-    if (!tp_ix_mentions(e, end)) continue;
-    tp_sym *less = tp_sym_hidden_dim(c, tp_printf(&g->arena, "%s_less", end->name));
-    const tp_ix *zero = tp_ix_const(c, 0), *some = tp_ix_addc(c, tp_ix_sym(c, less), 1);
-    less->bound = (tp_sym *)g->stops.v[i].given;
-    e = tp_ix_subst(c, e, 1, &end, &some);
-    none = tp_ix_subst(c, none, 1, &end, &zero);
-    elim[m++] = less;
-  }
-  const tp_ix *up = tp_ix_upper(c, e, m, elim);
-  return m == n ? up : tp_ix_max(c, up, tp_ix_upper(c, none, n, dims));
+  const tp_ix *up = tp_end_extreme(g, e, true, n, dims), *none = e, *zero = tp_ix_const(g->ix, 0);
+  for (int i = 0; i < g->stops.n; i++) none = tp_ix_subst(g->ix, none, 1, &g->stops.v[i].sym, &zero);
+  return none == e ? up : tp_ix_max(g->ix, up, tp_ix_upper(g->ix, none, n, dims));
 }
 
 /* ---- guards ---- */

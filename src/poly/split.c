@@ -26,6 +26,13 @@ static void replace_by_two(tp_sched *S, int st, TP_TAKE tp_set *a, TP_TAKE tp_se
   for (int i = 0; i < S->p->stmts.n; i++) S->p->stmts.v[i]->id = i;
 }
 
+static bool has_points(const tp_sched *S, TP_KEEP isl_set *a) {
+  isl_set *mine = a ? isl_set_intersect_params(isl_set_copy(a), isl_set_copy(S->context)) : NULL;
+  bool any = mine && isl_set_is_empty(mine) == isl_bool_false;
+  isl_set_free(mine);
+  return any;
+}
+
 /* Cuts statement st at the values of dim d that `touched` has. */
 static bool cut_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   tp_stmt *s = S->p->stmts.v[st];
@@ -34,7 +41,7 @@ static bool cut_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   slice = isl_set_drop_constraints_not_involving_dims(tp_isl_coalesce(slice), isl_dim_set, d, 1);
   isl_set *in = isl_set_intersect(isl_set_copy(s->dom), isl_set_copy(slice));
   isl_set *out = tp_isl_coalesce(isl_set_subtract(isl_set_copy(s->dom), slice));
-  bool proper = in && out && isl_set_is_empty(in) == isl_bool_false && isl_set_is_empty(out) == isl_bool_false;
+  bool proper = has_points(S, in) && has_points(S, out);
   if (!tp_query_end(S) || !proper) { isl_set_free(in); isl_set_free(out); return false; }
   replace_by_two(S, st, in, isl_set_make_disjoint(out));
   S->nsplit++;
@@ -110,8 +117,17 @@ static isl_stat take_rows(isl_map *m, void *ud) {
   return f ? isl_stat_ok : isl_stat_error;
 }
 
+/* isl has no row for what has no points under the context. */
+static void add_missing(tp_sched *S, const tp_scc *c, tp_item *x) {
+  for (int i = 0, m = 0; i < c->n; i++, m = 0) {
+    while (m < x->nmem && x->mem[m].st != c->st[i]) m++;
+    if (m == x->nmem) x->mem[x->nmem++] = (tp_mem){ .st = c->st[i], .dim = -1, .s = 1, .row = tp_keep_aff(S, isl_pw_aff_from_aff(isl_aff_zero_on_domain_space(isl_set_get_space(S->p->stmts.v[c->st[i]]->dom)))) };
+  }
+}
+
 static void cut_nest(tp_sched *S, const tp_scc *c, rows *r, tp_items *out) {
   for (int k = 0; k < r->n; k++) {
+    add_missing(S, c, r->loop[k]);
     TP_PUSH(S->a, out, r->loop[k]);
     out = &r->loop[k]->body;
   }

@@ -208,18 +208,26 @@ static uint64_t said(const ref *r, const tp_node *n) {
   return x.h;
 }
 
-/* The least that an end can be at env's point, which is there. */
-static int64_t at_least(const ref *r, const tp_node *n, const tp_stop *s) {
-  return TP_MIN(tp_dom_has(n->ndom, n->dom, s->dim) ? r->env[s->dim->id] + 1 : 1, ref_bound(r, s->dim));
+/* The least that an end can be at env's point, which is there: that later ones are may be known. */
+static int64_t at_least(ref *r, const tp_node *n, const ref_ending *e) {
+  const tp_sym *t = e->stop->dim;
+  int64_t was = r->env[t->id], least = TP_MIN(tp_dom_has(n->ndom, n->dom, t) ? was + 1 : 1, ref_bound(r, t));
+  for (bool more = true; more && least < ref_bound(r, t); least += more) {
+    r->env[t->id] = least;
+    const tp_cell *c = cell_here(r, e->alive);
+    more = c->state == CELL_DONE && c->data[0];
+  }
+  r->env[t->id] = was;
+  return least;
 }
 
-/* Does n say the same whatever the end will be, as x[min(t, T - 1)] does? */
+/* Does n say the same whatever the end will be, as x[min(t, T - 1)] does? The end itself is known when it has been asked for, also where it can be one number only. */
 static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
   const tp_sym *t = e->stop->dim->bound;
-  int mentioned = 0;
+  int mentioned = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t ? 2 : 0;
   for (int i = 0; i < r->g->stops.n; i++) mentioned += r->ending[i].own[n->id];
   if (mentioned > 1) return false;
-  int64_t lo = at_least(r, n, e->stop), k = lo;
+  int64_t lo = at_least(r, n, e), k = lo;
   uint64_t first = 0;
   for (bool same = true; same && k <= ref_bound(r, e->stop->dim); k += same) {
     r->env[t->id] = k;
@@ -248,6 +256,6 @@ void ref_set_ends(ref *r, const tp_node *n) {
     for (int k = 0; k < e->end->ndom; k++) has &= tp_dom_has(n->ndom, n->dom, e->end->dom[k]);
     if (!has) continue;
     tp_cell *c = cell_here(r, e->end);
-    r->env[e->stop->dim->bound->id] = c->state == CELL_DONE ? *(int64_t *)c->data[0] : at_least(r, n, e->stop);
+    r->env[e->stop->dim->bound->id] = c->state == CELL_DONE ? *(int64_t *)c->data[0] : at_least(r, n, e);
   }
 }

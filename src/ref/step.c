@@ -289,19 +289,29 @@ static bool fill_outputs(tp_refsteps *s, double until) {
 
 /* ---- parameters: the newest value stands where the last one will ---- */
 
-/* A row of w, or of one that has ended its last value, at the point of `last` that it is. */
+/* n at a point; *gone: no such point is there. */
+static bool attempt_alive(tp_refsteps *s, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready, bool *gone) {
+  s->r->early = false;
+  ref_answer alive = ref_alive(s->r, NULL, n->ndom, n->dom, at, NULL);
+  *ready = false;
+  *gone = alive == REF_NO;
+  if (alive == REF_FAILED && s->r->early) give_up(s->r);
+  return alive == REF_FAILED ? s->r->early : *gone || attempt(s->r, n, at, c, ready);
+}
+
+/* A row of w, or of one that has ended its last value, at the point of `last` that it is; {NULL}: where that point has ended too. */
 static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, const tp_node *last, tp_cell **c, bool *ready) {
   int64_t row[TP_MAXDIM];
   int n = 0;
-  s->r->early = false;
-  ref_answer alive = ref_alive(s->r, NULL, w->ndom, w->dom, at, NULL);
-  if (alive == REF_FAILED && !s->r->early) return false;
-  if (alive == REF_FAILED) give_up(s->r);
-  *ready = false;
-  if (alive == REF_FAILED || alive == REF_YES) return alive == REF_FAILED || attempt(s->r, w, at, c, ready);
+  bool gone;
+  *c = NULL;
+  if (!attempt_alive(s, w, at, c, ready, &gone)) return false;
+  if (!gone) return true;
   for (int k = 0; k < w->ndom; k++)
     if (!is_along(w, w->dom[k])) row[n++] = at[k];
-  return attempt(s->r, last, row, c, ready);
+  if (!attempt_alive(s, last, row, c, ready, &gone)) return false;
+  *ready |= gone;
+  return true;
 }
 
 /* All rows of w at one point of the dims along which it evolves. */
@@ -317,7 +327,7 @@ static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, c
       tp_cell *c;
       if (!attempt_row(s, w, at, last, &c, ready)) return false;
       if (!*ready) return true;
-      if (pass) put_part(s, c, 0, to, number, points);
+      if (pass && c) put_part(s, c, 0, to, number, points);
     }
   return true;
 }
@@ -363,15 +373,15 @@ static bool is_own(tp_refsteps *s, const tp_cell *c) {
   return c->state == CELL_DONE && c->node->id < s->r->g->nodes.n && !(c->node->op == TP_OP_VALUE && tp_mentions_end(s->r->g, c->node->attr.ix[0]));
 }
 
-/* How far dims that end by data are known, which shapes may need. */
+/* How far dims that end by data are known, which shapes may need: ends, and points that are there. */
 static void put_ends(tp_refsteps *s, tp_buf *b) {
   for (int64_t h = 0; h < s->r->nslot; h++)
     for (tp_cell *c = s->r->slot[h]; c; c = c->next) {
       int k = c->node->id - s->r->g->nodes.n;
-      if (c->state != CELL_DONE || k < 0 || k % 2 == 0) continue;
-      tp_put_i64(b, k / 2);
+      if (c->state != CELL_DONE || k < 0 || !c->data[0]) continue;
+      tp_put_i64(b, k);
       for (int d = 0; d < c->node->ndom; d++) tp_put_i64(b, ref_at(c)[d]);
-      tp_put_i64(b, *(int64_t *)c->data[0]);
+      tp_put_i64(b, k % 2 ? *(int64_t *)c->data[0] : 0);
       tp_put_i64(b, ref_bound(s->r, s->r->ending[k / 2].stop->dim));
     }
   tp_put_i64(b, -1);
@@ -379,13 +389,14 @@ static void put_ends(tp_refsteps *s, tp_buf *b) {
 
 static void take_ends(tp_refsteps *s, tp_reader *r) {
   ref *x = s->r;
-  for (int64_t k; !r->bad && (k = tp_take_in(r, -1, x->g->stops.n)) >= 0;) {
-    const ref_ending *e = &x->ending[k];
+  for (int64_t k; !r->bad && (k = tp_take_in(r, -1, 2 * x->g->stops.n)) >= 0;) {
+    const ref_ending *e = &x->ending[k / 2];
+    const tp_node *n = k % 2 ? e->end : e->alive;
     int64_t at[TP_MAXDIM], *end = TP_NEW(&x->arena, int64_t);
-    for (int d = 0; d < e->end->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, e->end->dom[d]), 1));
+    for (int d = 0; d < n->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, n->dom[d]), 1));
     *end = tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1);
     if (tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1) == *end && *end < ref_bound(x, e->stop->dim)) continue;    /* it ended with a bound that is larger now */
-    tp_cell *c = ref_cell(x, e->end, at);
+    tp_cell *c = ref_cell(x, n, at);
     c->data[0] = end;
     c->state = CELL_DONE;
   }

@@ -108,7 +108,9 @@ static void copy_checks(tp_graph *to, const tp_graph *from) {
 static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
   if (!need->rough) return true;
   if (!g->stops.n) tp_need_trim(g, need);
-  return tp_need_stays(g, need, err);
+  if (tp_need_stays(g, need, err)) return true;
+  tp_note(err, "which points are needed is known only roughly here: it may be that the program itself does not read there");
+  return false;
 }
 
 static tp_poly *lowered(tp_fn *f, tp_graph *g, bool apart, tp_error *err) {

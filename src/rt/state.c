@@ -7,7 +7,7 @@
 #include "rt/fn.h"
 #include "io/io.h"
 
-enum { VERSION = 2, HEAD = 32 };
+enum { VERSION = 3, HEAD = 32 };
 static const char magic[8] = "tempo\0st";
 
 /* Of everything that decides where a state's bytes belong. */
@@ -117,6 +117,20 @@ static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
 
 /* ---- larger bounds ---- */
 
+/* Is something added up there over all points of a dim with this bound? Where the points go elsewhere, a target of now gets more from those that a larger bound brings. */
+static bool adds_over(const tp_node *n, const tp_sym *b) {
+  bool any = false;
+  for (int k = 0; n->op == TP_OP_ACCUM && k < n->nin; k++) {
+    const tp_edge *e = &n->in[k];
+    for (int d = 0; d < e->src.node->ndom && !e->gather; d++) {
+      bool stays = false;
+      for (int u = 0; u < n->ndom; u++) stays |= n->dom[u] == e->src.node->dom[d] && !e->at[u].range && tp_ix_as_sym(e->at[u].lo) == n->dom[u];
+      any |= e->src.node->dom[d]->bound == b && !stays;
+    }
+  }
+  return any;
+}
+
 /* Is it where the lengths of a dim that ends by data are given back? */
 static bool gives_end(const tp_graph *g, const tp_output *o) {
   const tp_stop *s = o->val.node->op == TP_OP_VALUE ? tp_stop_of(g, tp_ix_as_sym(o->val.node->attr.ix[0])) : NULL;
@@ -126,22 +140,13 @@ static bool gives_end(const tp_graph *g, const tp_output *o) {
 /* A node that is computed for more than parameters' last values and lengths, which alone may know the end. */
 static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   tp_graph *g = f->closed;
-  bool *seen = tp_calloc((size_t)g->nodes.n + 1);
-  const tp_node **stack = tp_calloc(sizeof *stack * (size_t)(g->nodes.n + 1)), *found = seen && stack ? NULL : g->nodes.v[0];
-  int n = 0;
-#define PUSH(node) do { if (!seen[(node)->id]) { seen[(node)->id] = true; stack[n++] = (node); } } while (0)
-  for (int i = 0; !found && i < g->outputs.n; i++)
-    if (!g->outputs.v[i].hidden && !gives_end(g, &g->outputs.v[i])) PUSH(g->outputs.v[i].val.node);
-  for (int i = 0; !found && i < g->sinks.n; i++) PUSH(g->sinks.v[i]);
-  while (n && !found) {
-    const tp_node *x = stack[--n];
-    if (tp_node_mentions(x, b)) found = x;
-    for (int k = 0; k < x->nin; k++) PUSH(x->in[k].src.node);
-  }
-#undef PUSH
-  tp_free(seen);
-  tp_free(stack);
-  return found;
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  for (int i = 0; i < g->outputs.n; i++)
+    if (!g->outputs.v[i].hidden && !gives_end(g, &g->outputs.v[i])) tp_reach(&g->arena, g->outputs.v[i].val.node, seen);
+  for (int i = 0; i < g->sinks.n; i++) tp_reach(&g->arena, g->sinks.v[i], seen);
+  for (int i = 0; i < g->nodes.n; i++)
+    if (seen[i] && (tp_node_mentions(g->nodes.v[i], b) || adds_over(g->nodes.v[i], b))) return g->nodes.v[i];
+  return NULL;
 }
 
 /* Is the k-th row of the ends over? Ticks outside the dim that ends say it: the state stands at one behind it. */

@@ -256,12 +256,12 @@ static void next_point(const tp_fn *f, tp_session *s) {
   }
 }
 
-/* This tick's outputs first, then what others will need: oldest first, as long as there is time. */
-static tp_stand within_budget(tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
+/* This tick's outputs first, then what others will need: oldest first, as long as there is time. Where dims end by data, how many outputs there are is not known: all that cannot wait. */
+static tp_stand within_budget(const tp_fn *f, tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
   double until = began + s->budget;
   tp_stand at = TP_AT_SHOWN;
   if (!tp_exec_split(q->exec, true, err)) return TP_AT_ERROR;
-  if (nshow) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = nshow }, err);
+  if (nshow || f->graph->stops.n) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = nshow }, err);
   if (at == TP_AT_ERROR || at == TP_AT_END || tp_now() >= until) return at;
   if (!tp_exec_rest(q->exec, until, err)) return TP_AT_ERROR;
   if (at != TP_AT_TICK && tp_now() < until) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
@@ -296,32 +296,35 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   if (at != TP_AT_TICK) return at;
   tp_exec_tick(q->exec, q->at);
   bool last = last_inside(f, q, 0);
-  int nshow = count_shown(f, q);
+  int nshow = f->graph->stops.n ? 0 : count_shown(f, q);
   if (!hold_values(f, q, s, err)) return TP_AT_ERROR;
   tp_exec_pass(q->exec);
-  if (s->budget >= 0 && !last && !f->graph->stops.n) return within_budget(q, s, nshow, began, err);
+  if (s->budget >= 0 && !last) return within_budget(f, q, s, nshow, began, err);
   return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
 }
 
-/* What no tick has a part in with the first one, everything else with the last. */
-static void hand_out(tp_fn *f, const tp_session *q, tp_step *s, bool first) {
-  for (int i = 0; i < f->graph->outputs.n; i++)
-    if (!q->shown[i] && q->run.outputs[i] && (f->first[i] ? first : s->done)) s->out[i] = tp_array_ref(q->run.outputs[i]);
-}
-
-/* What leaves with the first tick, to the ends reached: these do as well. */
-static bool trim_first(tp_fn *f, tp_session *q, tp_error *err) {
+/* What leaves with the first tick, cut to the ends reached, which do as well: copies, as the run goes on reading what it has. */
+static bool hand_first(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   int n = f->graph->outputs.n;
-  tp_array **all = q->run.outputs, **some = f->graph->stops.n ? tp_calloc(sizeof *some * (size_t)(n + 1)) : NULL;
-  if (!f->graph->stops.n) return true;
-  if (!some) return tp_no_memory(err, f->pos);
-  for (int i = 0; i < n; i++) some[i] = f->first[i] ? all[i] : NULL;
+  bool ok = true;
+  tp_array **all = q->run.outputs, **some = tp_calloc(sizeof *some * (size_t)(n + 1));
+  for (int i = 0; some && ok && i < n; i++)
+    if (f->first[i] && all[i]) ok = (some[i] = f->graph->stops.n ? tp_array_corner(all[i], all[i]->shape) : tp_array_ref(all[i])) != NULL;
+  if (!some || !ok) tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   q->run.outputs = some;
-  bool ok = tp_fn_trim(f, &q->run, err);
+  ok = some && ok && tp_fn_trim(f, &q->run, err);
   q->run.outputs = all;
-  for (int i = 0; i < n; i++) all[i] = f->first[i] ? some[i] : all[i];
+  for (int i = 0; some && i < n; i++)
+    if (ok && !q->shown[i]) s->out[i] = some[i];
+    else tp_array_unref(some[i]);
   tp_free(some);
   return ok;
+}
+
+/* What a tick has a part in, with the last one. */
+static void hand_last(tp_fn *f, const tp_session *q, tp_step *s) {
+  for (int i = 0; i < f->graph->outputs.n; i++)
+    if (!q->shown[i] && !f->first[i] && q->run.outputs[i]) s->out[i] = tp_array_ref(q->run.outputs[i]);
 }
 
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
@@ -342,8 +345,8 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   q->begun = true;
   if (q->ref) memcpy(q->at, q->next, sizeof q->at);
   else if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->at)) next_point(f, q);
-  if ((first && !trim_first(f, q, err)) || (s->done && !tp_fn_trim(f, &q->run, err))) return false;
-  hand_out(f, q, s, first);
+  if ((first && !hand_first(f, q, s, err)) || (s->done && !tp_fn_trim(f, &q->run, err))) return false;
+  if (s->done) hand_last(f, q, s);
   return true;
 }
 

@@ -96,6 +96,22 @@ static bool allowed(const when *w, const tp_node *n, int output, const char *nam
 
 static const char *label(const tp_node *n) { return n->name ? n->name : "a callback"; }
 
+/* How far the dim goes is known where all its rows are, which are themselves known one by one. */
+static bool inner_end(const when *w, const tp_stop *s, tp_error *err) {
+  when more = *w;
+  for (int d = 0; d < s->ndom; d++)
+    if (tp_stop_of(w->g, s->dom[d]) && !tp_dom_has(w->n, w->dim, s->dom[d])) add_dim(&more, s->dom[d]);
+  if (more.n == w->n) return true;
+  tp_buf b;
+  tp_buf_init(&b);
+  list_dims(&b, w->n, w->dim);
+  tp_putf(&b, " is forbidden: '%s' ends by data at each point of a dim that ends by data itself: add it, tick = ", s->dim->name);
+  list_dims(&b, more.n, more.dim);
+  tp_fail(err, TP_E_OPTION, s->pos, "tick = %s", b.s ? b.s : "");
+  tp_buf_free(&b);
+  return false;
+}
+
 static bool late_end(const when *w, const tp_stop *s, tp_error *err) {
   tp_buf b;
   tp_buf_init(&b);
@@ -106,8 +122,11 @@ static bool late_end(const when *w, const tp_stop *s, tp_error *err) {
 }
 
 static bool all_allowed(const when *w, tp_error *err) {
-  for (int i = 0; i < w->g->stops.n; i++)
-    if (tp_dom_has(w->n, w->dim, w->g->stops.v[i].dim) && !w->ends[i]) return late_end(w, &w->g->stops.v[i], err);
+  for (int i = 0; i < w->g->stops.n; i++) {
+    const tp_stop *s = &w->g->stops.v[i];
+    if (!tp_dom_has(w->n, w->dim, s->dim)) continue;
+    if (!inner_end(w, s, err) || (!w->ends[i] && !late_end(w, s, err))) return false;
+  }
   for (int i = 0; i < w->g->outputs.n; i++) {
     const tp_output *o = &w->g->outputs.v[i];
     if (!o->hidden && !allowed(w, o->val.node, i, o->name, o->pos, err)) return false;
