@@ -70,7 +70,7 @@ static bool has_dim(tp_sched *S, const tp_scc *c, const tp_arcs *arcs) {
   return all;
 }
 
-static bool within(TP_KEEP isl_set *a, TP_KEEP isl_set *b) { return a && isl_set_is_subset(a, b) == isl_bool_true; }
+static bool lies_within(TP_KEEP isl_set *a, TP_KEEP isl_set *b) { return a && isl_set_is_subset(a, b) == isl_bool_true; }
 
 /* Some arcs hold for some bounds only: without the bounds of one of them, or of all, there is no cycle that no loop can go through. */
 static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
@@ -88,7 +88,7 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   for (int e = 0; e < in->n && why; e++) {
     tp_arcs rest = { 0 };
     for (int o = 0; o < in->n; o++)
-      if (o != e && !(bad[e] && within(bad[o], bad[e]))) TP_PUSH(S->a, &rest, in->v[o]);
+      if (o != e && !(bad[e] && lies_within(bad[o], bad[e]))) TP_PUSH(S->a, &rest, in->v[o]);
     if (!bad[e] || !leaves_enough(S, bad[e]) || !has_dim(S, c, &rest)) continue;
     if (best < 0 || isl_set_is_strict_subset(bad[e], bad[best]) == isl_bool_true) best = e;
   }
