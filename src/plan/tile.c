@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart; } tiler;
+enum { SEEN = 128 };                            /* windows on a buffer that shrinks */
 typedef struct { int n, axis[64]; int64_t extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
 
 /* ---- windows ---- */
@@ -151,7 +152,7 @@ static bool shrinks(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int
   int n = 0;
   for (int i = 0; i < run->n; i++) n += uses_in(v[i]->rg, buf);
   *d = -1;
-  if (t->p->bufs.v[buf]->kind != TP_BUF_TEMP || n != t->uses[buf]) return false;
+  if (t->p->bufs.v[buf]->kind != TP_BUF_TEMP || n != t->uses[buf] || n > SEEN) return false;
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
       const tp_nd *x = window_of(v[i]->rg, k);
@@ -167,12 +168,12 @@ static bool shrinks(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int
 static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int d, int64_t b) {
   tp_pbuf *x = t->p->bufs.v[buf];
   int n = x->ndim + x->rank, nw = 0;
-  tp_nd *seen[256];
-  int dims[256][TP_MAXRANK], nlead[256];
+  tp_nd *seen[SEEN];
+  int dims[SEEN][TP_MAXRANK], nlead[SEEN];
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
       tp_nd *w = (tp_nd *)window_of(v[i]->rg, k);
-      if (w->buf != buf || TP_NEVER(nw == 256)) continue;
+      if (w->buf != buf) continue;
       for (int j = 0; j < v[i]->rg->nlead; j++) dims[nw][j] = dim_of(t, v[i]->rg, w, j);
       nlead[nw] = v[i]->rg->nlead;
       seen[nw++] = w;
