@@ -79,15 +79,16 @@ static bool is_plain(const tp_region *r) {
   return true;
 }
 
-static bool same_space(const tp_region *a, const tp_region *b) {
-  if (a->nlead != b->nlead || a->far != b->far || a->row != b->row) return false;
+static bool same_axes(const tp_region *a, const tp_region *b) {
+  if (a->nlead != b->nlead) return false;
   for (int k = 0; k < a->nlead; k++)
     if (a->lead[k] != b->lead[k]) return false;
   return true;
 }
 
 static bool joins(const tp_region *a, const tp_region *b) {
-  if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || !same_space(a, b)) return false;
+  if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || !same_axes(a, b)) return false;
+  if (a->far != b->far || a->row != b->row) return false;
   if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS || a->nin + b->nin > TP_TUNE_FUSE_WINDOWS) return false;
   for (int k = 0; k < a->nout && b->acc; k++)
     if (a->out[k].buf == b->out[0].buf) return false;
@@ -259,10 +260,7 @@ typedef struct { const tp_region *r; const tp_nd *x; int row; } writer;      /* 
 
 /* Is all that is read there what `by` has written in this row? */
 static bool covers(const fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
-  if (!by->r || by->row != f->row || !same_window(by->x, x, r->nlead) || by->r->nlead != r->nlead) return false;
-  for (int k = 0; k < r->nlead; k++)
-    if (by->r->lead[k] != r->lead[k]) return false;
-  return true;
+  return by->r && by->row == f->row && same_axes(by->r, r) && same_window(by->x, x, r->nlead);
 }
 
 static void see_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
