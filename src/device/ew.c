@@ -51,28 +51,24 @@ int64_t tp_ew_room(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
   return n;
 }
 
-/* The value at each point of the leading axes that it mentions, dense. */
+/* The value at each point of the axes that it mentions, dense. */
 static bool value_array(tp_exec *x, tp_dreg *r, tp_ewsrc *s) {
-  int64_t shape[TP_MAXRANK], n = 1;
-  int axis[TP_MAXRANK], rank = 0;
-  for (int i = 0; i < r->nlead; i++)
-    if (value_moves(r, s, i)) {
-      shape[rank] = r->out[0].v.shape[i];
-      n *= shape[rank];
-      axis[rank++] = i;
-    }
-  if (rank == 0) {
+  tp_view v = { .p = &s->cell, .rank = r->nlead };
+  bool moves = false;
+  for (int i = 0; i < r->nlead; i++) {
+    bool along = value_moves(r, s, i);
+    v.shape[i] = along ? r->out[0].v.shape[i] : 1;
+    moves |= along;
+  }
+  if (!moves) {
     tp_puti(s->c, &s->cell, 0, tp_dx_get(&s->value, x->env));
-    s->base = (char *)&s->cell;
+    s->base = v.p;
     return true;
   }
-  if (!(s->base = tp_work(x, r, n, tp_dtype_size(s->c)))) return false;
-  tp_walk w;
-  int64_t at = 0;
-  for (tp_walk_start(&w, rank, shape); w.ok; tp_walk_next(&w), at++) {
-    for (int k = 0; k < rank; k++) x->env[r->rg->leadvar[axis[k]]->id] = tp_dx_get(&r->leadlo[axis[k]], x->env) + w.at[k];
-    tp_puti(s->c, s->base, at, tp_dx_get(&s->value, x->env));
-  }
+  tp_view_strides(&v);
+  if (!(v.p = tp_work(x, r, tp_view_count(&v), tp_dtype_size(s->c)))) return false;
+  tp_put_numbers(x, r, &s->value, s->c, &v);
+  s->base = v.p;
   return true;
 }
 

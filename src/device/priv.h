@@ -157,6 +157,7 @@ static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
 
 /* ew.c: LOOPs */
 void tp_ew_new(tp_exec *x, tp_dreg *r);
+void tp_put_numbers(tp_exec *x, const tp_dreg *r, const tp_dx *e, tp_dtype d, const tp_view *v);     /* e at each point of v, an axis for each of the region */
 void tp_loop_new(tp_exec *x, tp_dreg *r);                      /* what only copies or fills goes without its engine */
 /* view.c: moving elements between windows */
 int64_t tp_view_count(const tp_view *v);

@@ -9,13 +9,8 @@
 #include "opt/opt.h"
 
 static bool reduction_of(tp_op op, tp_red *red) {
-  switch (op) {
-    case TP_OP_SUM: *red = TP_RED_SUM; return true;
-    case TP_OP_PROD: *red = TP_RED_PROD; return true;
-    case TP_OP_MAX: *red = TP_RED_MAX; return true;
-    case TP_OP_MIN: *red = TP_RED_MIN; return true;
-    default: return false;
-  }
+  *red = tp_op_red(op);
+  return tp_ops[op].cls == TP_CLS_RED;
 }
 
 static int range_axes(const tp_node *read) {

@@ -14,13 +14,18 @@ tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtyp
   return x;
 }
 
+const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x) {
+  const tp_ix *n = tp_ix_const(c, 1), *none = tp_ix_const(c, 0);
+  for (int i = 0; i < x->ndim + x->rank; i++)   /* T - 1 slots at T = 0 are none */
+    n = tp_ix_mul(c, n, tp_ix_simplify(c, tp_ix_max(c, none, x->slots[i]), 0, NULL));
+  return n;
+}
+
 static void layout(pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int rank, const tp_ix *const *shape) {
   x->ndim = ndim; x->rank = rank;
   x->slots = TP_NEWN(b->a, const tp_ix *, ndim + rank);
-  for (int i = 0; i < ndim + rank; i++) {
-    x->slots[i] = i < ndim ? slots[i] : shape[i - ndim];
-    x->size = tp_ix_mul(C(b), x->size, tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), x->slots[i]), 0, NULL));   /* T - 1 slots at T = 0 are none */
-  }
+  for (int i = 0; i < ndim + rank; i++) x->slots[i] = i < ndim ? slots[i] : shape[i - ndim];
+  x->size = tp_pbuf_size(C(b), x);
 }
 
 const tp_ix **tp_pb_upper(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
@@ -146,7 +151,7 @@ static int axis_of(const tp_opnd *o, int var) {
 }
 
 static bool is_dense(pb *b, const tp_pbuf *x, const tp_arr *r, int d) { return x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound); }
-static bool is_point(const tp_pbuf *x, int d) { int64_t v; return tp_ix_is_const(x->slots[d], &v) && v == 1; }
+static bool is_point(const tp_pbuf *x, int d) { return tp_is_number(x->slots[d], 1); }
 
 /* e without a max(0, e) around it: rows of what is empty are none either way. */
 static const tp_ix *unclipped(const tp_ix *e) {
@@ -208,14 +213,12 @@ static tp_opnd whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const
   const tp_out *t = tp_outof(v);
   tp_opnd o = { .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (const tp_ix **)idx };
   o.shape = TP_NEWN(b->a, const tp_ix *, t->rank);
-  o.stride = TP_NEWN(b->a, const tp_ix *, t->rank);
   o.axisvar = TP_NEWN(b->a, int, t->rank);
-  const tp_ix *s = K(b, 1);
-  for (int i = t->rank - 1; i >= 0; i--) {
+  for (int i = 0; i < t->rank; i++) {
     o.shape[i] = tp_at_dims(b->p, t->shape[i], ndim, dims, idx);
-    o.stride[i] = s; o.axisvar[i] = -1;
-    s = tp_ix_mul(C(b), s, o.shape[i]);
+    o.axisvar[i] = -1;
   }
+  o.stride = tp_pb_row_major(b, t->rank, o.shape);
   return o;
 }
 

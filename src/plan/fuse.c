@@ -1,54 +1,64 @@
 /* fuse: loops that go over the same points become one.
  *
- * Two loops of a row of leaves have the same axes when their extents are the same expressions in the same order. If every buffer that one of them writes and
- * the other touches is seen by both through the same window, in which no two points share an element, then each point needs of the other loop only what that
- * made at the same point, and the later one can go on where the earlier one stopped: values go from one to the other without memory. What nothing else reads
- * is not stored. The earlier loop moves down to the later one, so nothing in between may touch what it touches. The later one may fold: a fold takes its
- * producers in. Elements are computed by the same operators in the same order as before, so they keep their bits.
+ * Two loops of a row of leaves have the same axes when their extents are the same expressions in
+ * the same order. If every buffer that one of them writes and the other touches is seen by both
+ * through the same window, in which no two points share an element, then each point needs of the
+ * other loop only what that made at the same point, and the later one can go on where the earlier
+ * one stopped: values go from one to the other without memory. What nothing else reads is not
+ * stored. The earlier loop moves down to the later one, so nothing in between may touch what it
+ * touches. The later one may fold: a fold takes its producers in. Elements are computed by the
+ * same operators in the same order as before, so they keep their bits.
  *
- * Left apart: what may fail or is checked (it says its own name and point), and what is too large (tuning.def). */
+ * Left apart: what may fail or is checked (it says its own name and point), and what is too large
+ * (tuning.def). */
 #include "plan/build.h"
 
-/* uses: windows on each buffer in all of the plan; here: in the row of leaves at hand. own: in every row that has it a buffer is written before it is read there. */
-typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses, *here; bool *own; int row; } fuser;
+/* uses: windows on each buffer in all of the plan; here: in the row of leaves at hand. own: in
+ * every row that has it a buffer is written before it is read there. */
+typedef struct { tp_plan *p; tp_arena *a; int *uses, *here; bool *own; int row; } fuser;
 
 /* ---- windows ---- */
 
-static bool same_rings(const tp_nd *a, const tp_nd *b) {
-  if (a->nring != b->nring) return false;
-  for (int i = 0; i < a->nring; i++)
-    if (a->ring[i].idx != b->ring[i].idx || a->ring[i].width != b->ring[i].width || a->ring[i].stride != b->ring[i].stride) return false;
-  return true;
+const tp_nd *tp_window_at(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
+
+int tp_windows_on(const tp_region *r, int buf) {
+  int n = 0;
+  for (int k = 0; k < r->nin + r->nout; k++) n += tp_window_at(r, k)->buf == buf;
+  return n;
 }
 
-static bool same_window(const tp_nd *a, const tp_nd *b, int n) {
-  if (a->buf != b->buf || a->off != b->off || a->wrap >= 0 || b->wrap >= 0 || !same_rings(a, b)) return false;
-  for (int k = 0; k < n; k++)
-    if (a->lead[k] != b->lead[k]) return false;
-  return true;
+bool tp_same_start(const tp_nd *a, const tp_nd *b) {
+  bool same = a->buf == b->buf && a->off == b->off && a->nring == b->nring && a->wrap < 0 && b->wrap < 0;
+  for (int i = 0; same && i < a->nring; i++) {
+    const tp_ring *x = &a->ring[i], *y = &b->ring[i];
+    same = x->idx == y->idx && x->width == y->width && x->stride == y->stride;
+  }
+  return same;
 }
 
-static bool is_const(const tp_ix *e, int64_t v) { int64_t c; return tp_ix_is_const(e, &c) && c == v; }
-
-/* Has each point an element of its own? */
-static bool apart(const tp_region *r, const tp_nd *x) {
-  for (int k = 0; k < r->nlead; k++)
-    if (is_const(x->lead[k], 0) && !is_const(r->lead[k], 1)) return false;
-  return true;
-}
-
-typedef bool pairfn(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
-
-/* fn of all pairs of windows on one buffer of which one is written, until it is false. */
-static bool all_conflicts(const tp_region *a, const tp_region *b, pairfn *fn, const void *ud) {
+bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud) {
   for (int i = 0; i < a->nin + a->nout; i++)
     for (int k = 0; k < b->nin + b->nout; k++) {
-      const tp_nd *x = i < a->nin ? &a->in[i] : &a->out[i - a->nin], *y = k < b->nin ? &b->in[k] : &b->out[k - b->nin];
-      if ((i >= a->nin || k >= b->nin) && x->buf == y->buf && x->buf >= 0 && !fn(a, x, b, y, ud)) return false;
+      const tp_nd *x = tp_window_at(a, i), *y = tp_window_at(b, k);
+      bool written = i >= a->nin || k >= b->nin;
+      if (written && x->buf == y->buf && x->buf >= 0 && !fn(a, x, b, y, ud)) return false;
     }
   for (int i = 0; i < b->nrows; i++)
     for (int k = 0; k < a->nout; k++)
       if (a->out[k].buf == b->rows[i].nd.buf) return false;
+  return true;
+}
+
+static bool same_window(const tp_nd *a, const tp_nd *b, int n) {
+  bool same = tp_same_start(a, b);
+  for (int k = 0; k < n; k++) same = same && a->lead[k] == b->lead[k];
+  return same;
+}
+
+/* Has each point an element of its own? */
+static bool apart(const tp_region *r, const tp_nd *x) {
+  for (int k = 0; k < r->nlead; k++)
+    if (tp_is_number(x->lead[k], 0) && !tp_is_number(r->lead[k], 1)) return false;
   return true;
 }
 
@@ -92,12 +102,16 @@ static bool joins(const tp_region *a, const tp_region *b) {
   if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS || a->nin + b->nin > TP_TUNE_FUSE_WINDOWS) return false;
   for (int k = 0; k < a->nout && b->acc; k++)
     if (a->out[k].buf == b->out[0].buf) return false;
-  return all_conflicts(a, b, meets, NULL);
+  return tp_all_conflicts(a, b, meets, NULL);
 }
 
 /* ---- one of two ---- */
 
-typedef struct { tp_region *r; tp_micro *m; int nm, nin; const tp_region *a; const int *value; } joint;      /* value: of a's results, what they are; references to micros are -1 - k until nin is known */
+/* value: of a's results, what they are. References to micros are -1 - k until nin is known. */
+typedef struct {
+  tp_region *r; tp_micro *m; int nm, nin;
+  const tp_region *a; const int *value;
+} joint;
 
 static int input_of(joint *j, const tp_nd *x) {
   for (int k = 0; k < j->nin; k++)
@@ -117,13 +131,15 @@ static int source_of(joint *j, const tp_nd *x) {
 static int same_number(joint *j, const tp_micro *m) {
   for (int k = 0; k < j->nm && (m->op == TP_OP_FILL || m->op == TP_OP_VALUE); k++) {
     const tp_micro *w = &j->m[k];
-    if (w->op == m->op && w->dtype == m->dtype && !memcmp(w->attr->f, m->attr->f, sizeof *m->attr->f) && (m->op == TP_OP_FILL || w->attr->ix[0] == m->attr->ix[0])) return k;
+    if (w->op != m->op || w->dtype != m->dtype || memcmp(w->attr->f, m->attr->f, sizeof *m->attr->f)) continue;
+    if (m->op == TP_OP_FILL || w->attr->ix[0] == m->attr->ix[0]) return k;
   }
   j->m[j->nm] = *m;
   return j->nm++;
 }
 
-/* Takes over the micros; value[i]: what result i is. Without micros a result is the input as it is. */
+/* Takes over the micros; value[i]: what result i is. Without micros a result is the input as it
+ * is. */
 static void take_over(joint *j, const tp_region *from, int *value) {
   int ref[TP_TUNE_FUSE_WINDOWS + TP_TUNE_FUSE_OPERATORS];
   for (int k = 0; k < from->nin; k++) ref[k] = source_of(j, &from->in[k]);
@@ -138,15 +154,9 @@ static void take_over(joint *j, const tp_region *from, int *value) {
 /* A result is a micro's. */
 static int made_by(fuser *f, joint *j, int value, int buf) {
   if (value < 0) return -1 - value;
-  j->m[j->nm] = (tp_micro){ .op = TP_OP_DETACH, .dtype = f->p->bufs.v[buf]->dtype, .in = { value }, .attr = TP_NEW(f->a, tp_attr) };
+  tp_dtype d = f->p->bufs.v[buf]->dtype;
+  j->m[j->nm] = (tp_micro){ .op = TP_OP_DETACH, .dtype = d, .in = { value }, .attr = TP_NEW(f->a, tp_attr) };
   return j->nm++;
-}
-
-static int windows_on(const tp_region *r, int buf) {
-  int n = 0;
-  for (int k = 0; k < r->nin; k++) n += r->in[k].buf == buf;
-  for (int k = 0; k < r->nout; k++) n += r->out[k].buf == buf;
-  return n;
 }
 
 /* Does b alone read what a makes there? Both write it once at most. */
@@ -155,11 +165,12 @@ static bool is_passing(const fuser *f, const tp_region *a, const tp_region *b, i
   for (int k = 0; k < b->nin; k++) read |= b->in[k].buf == buf;
   for (int k = 0; k < b->nout; k++)
     if (b->out[k].buf == buf) return false;
-  return read && f->p->bufs.v[buf]->kind == TP_BUF_TEMP && windows_on(a, buf) == 1 &&
-         (f->own[buf] ? f->here : f->uses)[buf] == windows_on(a, buf) + windows_on(b, buf);
+  return read && f->p->bufs.v[buf]->kind == TP_BUF_TEMP && tp_windows_on(a, buf) == 1 &&
+         (f->own[buf] ? f->here : f->uses)[buf] == tp_windows_on(a, buf) + tp_windows_on(b, buf);
 }
 
-/* The later one's results come first: a fold is the first. One that the later one writes over in the same place is not stored twice. */
+/* The later one's results come first: a fold is the first. One that the later one writes over in
+ * the same place is not stored twice. */
 static void put_results(fuser *f, joint *j, const tp_region *a, const tp_region *b, const int *va, const int *vb) {
   tp_region *r = j->r;
   int *om = TP_NEWN(f->a, int, a->nout + b->nout);
@@ -217,11 +228,13 @@ static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
 /* ---- rows of leaves ---- */
 
 /* Nothing goes past a callback: what is there when it runs is seen. */
-static bool is_wall(const tp_pnode *x) { return x->kind != TP_P_REGION || x->rg->kind == TP_RG_CALL || x->rg->kind == TP_RG_PINIT; }
+static bool is_wall(const tp_pnode *x) {
+  return x->kind != TP_P_REGION || x->rg->kind == TP_RG_CALL || x->rg->kind == TP_RG_PINIT;
+}
 
 static bool can_sink(tp_pnode *const *v, int from, int to) {
   for (int k = from + 1; k < to; k++)
-    if (v[k] && !all_conflicts(v[from]->rg, v[k]->rg, never, NULL)) return false;
+    if (v[k] && !tp_all_conflicts(v[from]->rg, v[k]->rg, never, NULL)) return false;
   return true;
 }
 
@@ -285,8 +298,8 @@ static void find_own(fuser *f, const tp_pnode *x, writer *by) {
   for (int i = 0; i < x->n; i++) {
     const tp_pnode *k = x->kid[i];
     find_own(f, k, by);
-    bool goes_on = x->kind == TP_P_SEQ && k->kind == TP_P_REGION && i + 1 < x->n && x->kid[i + 1]->kind == TP_P_REGION;
-    f->row += !goes_on;
+    bool leaves = k->kind == TP_P_REGION && i + 1 < x->n && x->kid[i + 1]->kind == TP_P_REGION;
+    f->row += x->kind != TP_P_SEQ || !leaves;
   }
 }
 
@@ -322,7 +335,7 @@ int *tp_plan_uses(const tp_plan *p) {
 
 void tp_plan_fuse(tp_plan *p) {
   int n = p->bufs.n;
-  fuser f = { .p = p, .a = p->a, .ix = p->g->ix, .uses = tp_plan_uses(p), .here = TP_NEWN(p->a, int, n), .own = TP_NEWN(p->a, bool, n) };
+  fuser f = { .p = p, .a = p->a, .uses = tp_plan_uses(p), .here = TP_NEWN(p->a, int, n), .own = TP_NEWN(p->a, bool, n) };
   for (int i = 0; i < n; i++) f.own[i] = p->bufs.v[i]->kind == TP_BUF_TEMP;
   flatten(&f, p->body);
   find_own(&f, p->body, TP_NEWN(p->a, writer, n));

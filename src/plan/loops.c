@@ -1,4 +1,5 @@
-/* loops: regions as the builder makes them, and what moves elements said as loops: fills, copies, and the operators that put windows side by side. */
+/* loops: regions as the builder makes them, and what moves elements said as loops: fills, copies,
+ * and the operators that put windows side by side. */
 #include "plan/build.h"
 #include <stdio.h>
 
@@ -35,7 +36,8 @@ const tp_sym *tp_pb_axis(pb *b, int i) {
   return b->axisvar[i];
 }
 
-/* Axis k of the window is axis of[k] of the loop. One of extent 1 does not move: on a ring it is a place. */
+/* Axis k of the window is axis of[k] of the loop. One of extent 1 does not move: on a ring it is
+ * a place. */
 static void onto_axes(pb *b, const tp_region *r, tp_nd *x, const int *of) {
   const tp_ix **stride = TP_NEWN(b->a, const tp_ix *, r->nlead);
   for (int k = 0; k < r->nlead; k++) stride[k] = k < r->npoint ? x->lead[k] : K(b, 0);
@@ -61,10 +63,13 @@ static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
   onto_axes(b, r, x, of);
 }
 
-/* A loop over the dims of the call and these; `gone`, of its own axes, are folded by red, and the result lacks them. */
+/* A loop over the dims of the call and these; `gone`, of its own axes, are folded by red, and the
+ * result lacks them. */
 bool tp_pb_loop(pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim) {
   int np = r->npoint = r->nlead, n = np + rank;
-  if (n > TP_MAXRANK) return tp_fail(b->err, TP_E_DEVICE, r->pos, "device: an operand has %d axes, leading ones included; at most %d are possible", n, TP_MAXRANK);
+  if (n > TP_MAXRANK)
+    return tp_fail(b->err, TP_E_DEVICE, r->pos,
+                   "device: an operand has %d axes, leading ones included; at most %d are possible", n, TP_MAXRANK);
   const tp_ix **lead = TP_NEWN(b->a, const tp_ix *, n), **lo = TP_NEWN(b->a, const tp_ix *, n);
   const tp_sym **var = TP_NEWN(b->a, const tp_sym *, n);
   for (int k = 0; k < n; k++) {
@@ -105,9 +110,12 @@ bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to) {
   return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
 }
 
-/* ---- operators that move windows ---- own axes as they are; what an axis has of them is an expression, so that an extent may come out as 0 */
+/* ---- operators that move windows ---- own axes as they are; what an axis has of them is an
+ * expression, so that an extent may come out as 0 */
 
-static const tp_ix *clip(pb *b, const tp_ix *e, const tp_ix *lo, const tp_ix *hi) { return tp_ix_simplify(C(b), tp_ix_min(C(b), tp_ix_max(C(b), e, lo), hi), 0, NULL); }
+static const tp_ix *clip(pb *b, const tp_ix *e, const tp_ix *lo, const tp_ix *hi) {
+  return tp_ix_simplify(C(b), tp_ix_min(C(b), tp_ix_max(C(b), e, lo), hi), 0, NULL);
+}
 
 /* n places of that axis from lo on. */
 static tp_nd part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n) {
@@ -121,11 +129,13 @@ static tp_nd part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix 
 
 bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out) {
   int axis = n->attr.axis;
-  const tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all), *to = clip(b, tp_ix_add(C(b), lo, in->shape[axis]), from, all);
+  const tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all);
+  const tp_ix *to = clip(b, tp_ix_add(C(b), lo, in->shape[axis]), from, all);
   const tp_ix *gap[3] = { K(b, 0), from, to }, *end[3] = { from, to, all };
   for (int i = 0; i < 3; i++) {
     const tp_ix *count = tp_ix_sub(C(b), end[i], gap[i]);
-    tp_nd o = part(b, out, axis, gap[i], count), x = part(b, in, axis, tp_ix_sub(C(b), gap[i], lo), count);
+    tp_nd o = part(b, out, axis, gap[i], count);
+    tp_nd x = part(b, in, axis, tp_ix_sub(C(b), gap[i], lo), count);
     if (count != K(b, 0) && !(i == 1 ? tp_pb_copy(b, n, x, o) : tp_pb_fill(b, n, n->attr.f[0], o))) return false;
   }
   return true;
@@ -141,24 +151,28 @@ bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd
   return true;
 }
 
-static tp_nd row_major(pb *b, const tp_nd *x, int rank, const tp_ix **shape) {
-  tp_nd r = *x;
-  const tp_ix *s = K(b, 1);
-  r.rank = rank;
-  r.shape = shape;
-  r.stride = TP_NEWN(b->a, const tp_ix *, rank);
+const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape) {
+  const tp_ix **stride = TP_NEWN(b->a, const tp_ix *, rank), *s = K(b, 1);
   for (int i = rank - 1; i >= 0; i--) {
-    r.stride[i] = s;
+    stride[i] = s;
     s = tp_ix_mul(C(b), s, shape[i]);
   }
+  return stride;
+}
+
+static tp_nd row_major(pb *b, const tp_nd *x, int rank, const tp_ix **shape) {
+  tp_nd r = *x;
+  r.rank = rank;
+  r.shape = shape;
+  r.stride = tp_pb_row_major(b, rank, shape);
   return r;
 }
 
 /* Are its own axes one line? */
 static bool is_line(pb *b, const tp_nd *x) {
-  tp_nd r = row_major(b, x, x->rank, x->shape);
+  const tp_ix **stride = tp_pb_row_major(b, x->rank, x->shape);
   bool line = x->wrap < 0;
-  for (int i = 0; i < x->rank; i++) line &= x->stride[i] == r.stride[i] || x->shape[i] == K(b, 1);
+  for (int i = 0; i < x->rank; i++) line &= x->stride[i] == stride[i] || x->shape[i] == K(b, 1);
   return line;
 }
 

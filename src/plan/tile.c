@@ -1,14 +1,18 @@
 /* tile: rows of loops go over tiles that stay in the cache.
  *
- * Let leaves that follow each other be loops that all have an axis of one extent E that none of them folds, and let all they say to each other through buffers
- * be said along it: two windows on a buffer that one of them writes have the same offset and rings, move along one dim of it with their axis, and along other
- * dims with theirs. Then what one leaf makes at place i of the axis is used by the others at place i only, and instead of each going over all of E
+ * Let leaves that follow each other be loops that all have an axis of one extent E that none of
+ * them folds, and let all they say to each other through buffers be said along it: two windows on
+ * a buffer that one of them writes have the same offset and rings, move along one dim of it with
+ * their axis, and along other dims with theirs. Then what one leaf makes at place i of the axis
+ * is used by the others at place i only, and instead of each going over all of E
  *
  *   for v = 0 .. E / B { each of them over B places from B * v on }
  *
- * leaves the order of everything that depends on each other as it was. Buffers that nothing else touches shrink to B places of that axis. Sums stay sums of the
- * same numbers in the same order. It pays where a leaf goes over more than the cache holds, and a few places of the axis do not: B is so many that they make
- * TP_TUNE_TILE_ELEMENTS elements. Extents have to be known for that: small programs pay nothing. */
+ * leaves the order of everything that depends on each other as it was. Buffers that nothing else
+ * touches shrink to B places of that axis. Sums stay sums of the same numbers in the same order.
+ * It pays where a leaf goes over more than the cache holds, and a few places of the axis do not:
+ * B is so many that they make TP_TUNE_TILE_ELEMENTS elements. Extents have to be known for that:
+ * small programs pay nothing. */
 #include "plan/build.h"
 #include <stdlib.h>
 
@@ -18,10 +22,11 @@ typedef struct { int n, axis[64]; int64_t extent; } tiled;     /* n leaves of th
 
 /* ---- windows ---- */
 
-static bool is_one(const tp_ix *e) { int64_t c; return tp_ix_is_const(e, &c) && c == 1; }
-static bool is_still(const tp_ix *e) { int64_t c; return tp_ix_is_const(e, &c) && c == 0; }
+static bool is_one(const tp_ix *e) { return tp_is_number(e, 1); }
+static bool is_still(const tp_ix *e) { return tp_is_number(e, 0); }
 
-/* The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is not known, -2: it does not move. */
+/* The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is
+ * not known, -2: it does not move. */
 static int dim_of(tiler *t, const tp_region *r, const tp_nd *x, int k) {
   const tp_pbuf *b = t->p->bufs.v[x->buf];
   if (is_still(x->lead[k]) || is_one(r->lead[k])) return -2;
@@ -41,24 +46,17 @@ static bool is_regular(tiler *t, const tp_region *r, const tp_nd *x) {
   return true;
 }
 
-static bool same_start(const tp_nd *x, const tp_nd *y) {
-  bool same = x->off == y->off && x->nring == y->nring;
-  for (int i = 0; same && i < x->nring; i++) same = x->ring[i].idx == y->ring[i].idx && x->ring[i].width == y->ring[i].width && x->ring[i].stride == y->ring[i].stride;
-  return same;
-}
+typedef struct { tiler *t; int ka, kb; } axis_pair;
 
-static const tp_nd *window_of(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
+static bool at_one_place(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
+  const axis_pair *m = ud;
+  int d = dim_of(m->t, a, x, m->ka);
+  return d >= 0 && d == dim_of(m->t, b, y, m->kb) && tp_same_start(x, y) && is_regular(m->t, a, x) && is_regular(m->t, b, y);
+}
 
 /* Do the two leaves meet at one place of the axis only, wherever they meet? */
 static bool meet(tiler *t, const tp_region *a, int ka, const tp_region *b, int kb) {
-  for (int i = 0; i < a->nin + a->nout; i++)
-    for (int k = 0; k < b->nin + b->nout; k++) {
-      const tp_nd *x = window_of(a, i), *y = window_of(b, k);
-      if ((i < a->nin && k < b->nin) || x->buf != y->buf) continue;
-      int d = dim_of(t, a, x, ka);
-      if (d < 0 || d != dim_of(t, b, y, kb) || !same_start(x, y) || !is_regular(t, a, x) || !is_regular(t, b, y)) return false;
-    }
-  return true;
+  return tp_all_conflicts(a, b, at_one_place, &(axis_pair){ t, ka, kb });
 }
 
 /* ---- which leaves ---- */
@@ -84,7 +82,7 @@ static int64_t points(const tp_region *r) {
 static bool fits(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->check || r->ncoord || points(r) < 0) return false;
   for (int k = 0; k < r->nin + r->nout; k++)
-    if (window_of(r, k)->wrap >= 0) return false;
+    if (tp_window_at(r, k)->wrap >= 0) return false;
   return true;
 }
 
@@ -117,9 +115,9 @@ static tiled run_along(tiler *t, tp_pnode *const *v, int n, int k) {
 static bool cuts_lines(tp_pnode *const *v, const tiled *run) {
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++)
-      if (is_one(window_of(v[i]->rg, k)->lead[run->axis[i]])) {
+      if (is_one(tp_window_at(v[i]->rg, k)->lead[run->axis[i]])) {
         for (int j = 0; j < v[i]->rg->nlead; j++)
-          if (j != run->axis[i] && !is_still(window_of(v[i]->rg, k)->lead[j]) && !is_one(v[i]->rg->lead[j])) return true;
+          if (j != run->axis[i] && !is_still(tp_window_at(v[i]->rg, k)->lead[j]) && !is_one(v[i]->rg->lead[j])) return true;
       }
   return false;
 }
@@ -129,7 +127,8 @@ static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
   int64_t most = 0;
   for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(v[i]->rg));
   int64_t each = most / TP_MAX(run->extent, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
-  if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= run->extent || (b < t->apart && cuts_lines(v, run))) return 0;
+  if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= run->extent) return 0;
+  if (b < t->apart && cuts_lines(v, run)) return 0;
   for (int64_t d = b; d > b / 2; d--)          /* without a rest if a number near it divides the extent */
     if (run->extent % d == 0) return d;
   return b;
@@ -137,25 +136,16 @@ static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
 
 /* ---- the new loop ---- */
 
-static void move_window(tiler *t, tp_nd *x, int k, const tp_ix *first) {
-  x->off = tp_ix_add(t->ix, x->off, tp_ix_mul(t->ix, x->lead[k], first));
-}
-
-static int uses_in(const tp_region *r, int buf) {
-  int n = 0;
-  for (int k = 0; k < r->nin + r->nout; k++) n += window_of(r, k)->buf == buf;
-  return n;
-}
-
-/* Is the buffer only for these leaves, and what they see of it all of the same form? Then *d is the dim that shrinks. */
+/* Is the buffer only for these leaves, and what they see of it all of the same form? Then *d is
+ * the dim that shrinks. */
 static bool shrinks(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int *d) {
   int n = 0;
-  for (int i = 0; i < run->n; i++) n += uses_in(v[i]->rg, buf);
+  for (int i = 0; i < run->n; i++) n += tp_windows_on(v[i]->rg, buf);
   *d = -1;
   if (t->p->bufs.v[buf]->kind != TP_BUF_TEMP || n != t->uses[buf] || n > SEEN) return false;
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
-      const tp_nd *x = window_of(v[i]->rg, k);
+      const tp_nd *x = tp_window_at(v[i]->rg, k);
       if (x->buf != buf) continue;
       int at = dim_of(t, v[i]->rg, x, run->axis[i]);
       if (at < 0 || (*d >= 0 && at != *d) || x->nring || !is_still(x->off) || !is_regular(t, v[i]->rg, x)) return false;
@@ -172,7 +162,7 @@ static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int 
   int dims[SEEN][TP_MAXRANK], nlead[SEEN];
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
-      tp_nd *w = (tp_nd *)window_of(v[i]->rg, k);
+      tp_nd *w = (tp_nd *)tp_window_at(v[i]->rg, k);
       if (w->buf != buf) continue;
       for (int j = 0; j < v[i]->rg->nlead; j++) dims[nw][j] = dim_of(t, v[i]->rg, w, j);
       nlead[nw] = v[i]->rg->nlead;
@@ -180,8 +170,7 @@ static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int 
     }
   x->slots = tp_dup(t->a, x->slots, sizeof *x->slots * (size_t)n);
   x->slots[d] = tp_ix_const(t->ix, b);
-  x->size = tp_ix_const(t->ix, 1);
-  for (int i = 0; i < n; i++) x->size = tp_ix_mul(t->ix, x->size, x->slots[i]);
+  x->size = tp_pbuf_size(t->ix, x);
   for (int k = 0; k < nw; k++) {
     seen[k]->lead = tp_dup(t->a, seen[k]->lead, sizeof *seen[k]->lead * (size_t)nlead[k]);
     for (int j = 0; j < nlead[k]; j++)
@@ -197,8 +186,8 @@ static void cut(tiler *t, tp_region *r, int k, const tp_ix *first, const tp_ix *
   r->lead[k] = n;
   r->leadlo[k] = tp_ix_add(t->ix, r->leadlo[k], first);
   for (int i = 0; i < r->nin + r->nout; i++) {
-    tp_nd *x = (tp_nd *)window_of(r, i);
-    if (!small[x->buf]) move_window(t, x, k, first);
+    tp_nd *x = (tp_nd *)tp_window_at(r, i);
+    if (!small[x->buf]) x->off = tp_ix_add(t->ix, x->off, tp_ix_mul(t->ix, x->lead[k], first));
   }
 }
 
@@ -209,7 +198,7 @@ static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
   bool *small = TP_NEWN(t->a, bool, t->p->bufs.n);
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
-      int d, buf = window_of(v[i]->rg, k)->buf;
+      int d, buf = tp_window_at(v[i]->rg, k)->buf;
       if (small[buf] || !shrinks(t, v, run, buf, &d)) continue;
       shrink(t, v, run, buf, d, b);
       small[buf] = true;
@@ -231,9 +220,8 @@ static int tile_from(tiler *t, tp_pnode **v, int n) {
     int64_t e;
     if (!extent(v[0]->rg, k, &e) || e < 2 || v[0]->rg->sums >> k & 1) continue;
     tiled run = run_along(t, v, n, k);
-    if (run.n <= best.n || !places(t, v, &run)) continue;
-    best = run;
-    b = places(t, v, &run);
+    int64_t n_places = run.n > best.n ? places(t, v, &run) : 0;
+    if (n_places) best = run, b = n_places;
   }
   if (!b) return 0;
   v[0] = loop_of(t, v, &best, b);

@@ -67,7 +67,7 @@ static split split_axes(const ref_data *x, int naxes, const int *axes, bool keep
 static bool reduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   const tp_attr *a = &c->node->attr;
   tp_op op = c->node->op;
-  tp_red red = op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN;
+  tp_red red = tp_op_red(op);
   split s = split_axes(x, a->naxes, a->axes, a->keepdim);
   tp_walk o, w;
   int64_t i = 0;
