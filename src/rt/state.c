@@ -241,7 +241,7 @@ static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool 
   if (was && s->exec && !tp_exec_longer(s->exec, was, s->at, err)) return none_longer(f, err);
   for (int i = 0; i < f->closed->outputs.n; i++) {
     tp_array *to = s->run.outputs[i];
-    if (v->outputs[i] && to && !copy_output(v->outputs[i], to)) return broken(f, err);
+    if (v->outputs[i] && to && !(s->exec && tp_exec_made_anew(s->exec, i)) && !copy_output(v->outputs[i], to)) return broken(f, err);
   }
   if (s->over) return r->left == 0 || broken(f, err);
   if (s->ref) return tp_ref_get(s->ref, r, err) || broken(f, err);
