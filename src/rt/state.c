@@ -7,7 +7,7 @@
 #include "rt/fn.h"
 #include "io/io.h"
 
-enum { VERSION = 3, HEAD = 32 };
+enum { VERSION = 4, HEAD = 32 };
 static const char magic[8] = "tempo\0st";
 
 /* Of everything that decides where a state's bytes belong. */
@@ -244,7 +244,7 @@ static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool 
     if (v->outputs[i] && to && !(s->exec && tp_exec_made_anew(s->exec, i)) && !copy_output(v->outputs[i], to)) return broken(f, err);
   }
   if (s->over) return r->left == 0 || broken(f, err);
-  if (s->ref) return tp_ref_get(s->ref, r, err) || broken(f, err);
+  if (s->ref) return tp_ref_get(s->ref, r, was, err) || broken(f, err);
   int64_t at[TP_MAXTICK];
   if (!tp_exec_get(s->exec, r, was) || r->left) return same ? broken(f, err) : none_longer(f, err);
   if (tp_exec_tick(s->exec, at) && memcmp(at, s->at, sizeof *at * (size_t)f->ntick)) return broken(f, err);
