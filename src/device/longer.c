@@ -71,15 +71,25 @@ static uint64_t window_sum(const inst_walk *w, const tp_dnd *d) {
   return sum * power(BASE, (uint64_t)lies_at(c, off));
 }
 
+static uint64_t hash_of(const inst_walk *w, const tp_dx *d, int n, uint64_t h) {
+  for (int k = 0; k < n; k++) {
+    int64_t v = value(&d[k], w->env);
+    h = tp_hash(&v, sizeof v, h);
+  }
+  return h;
+}
+
+/* A callback of the script's, by its point and how long its arrays are; of one that ticks only the point: ends cut what it takes and shows. */
+static uint64_t call_hash(const inst_walk *w, const tp_dreg *r) {
+  uint64_t h = hash_of(w, r->coord, r->rg->ncoord, (uint64_t)r->rg->attr->fn);
+  for (int k = 0; k < r->nnd && r->rg->attr->fn >= 0; k++) h = hash_of(w, r->in[k].shape, r->in[k].rank, h);
+  return h;
+}
+
 static void note_region(inst_walk *w, const tp_dreg *r) {
-  uint64_t h = r->rg->kind == TP_RG_CALL ? (uint64_t)r->rg->attr->fn : 0;
+  if (r->rg->kind == TP_RG_CALL) w->calls += call_hash(w, r);
   for (int o = 0; o < r->nout; o++)
     if (r->out[o].buf >= 0 && w->kept[r->out[o].buf]) w->wrote[r->out[o].buf] += window_sum(w, &r->out[o]);
-  for (int k = 0; r->rg->kind == TP_RG_CALL && k < r->rg->ncoord; k++) {
-    int64_t at = value(&r->coord[k], w->env);
-    h = tp_hash(&at, sizeof at, h);
-  }
-  w->calls += h;
 }
 
 /* ---- the walk ---- */

@@ -441,6 +441,13 @@ static bool *mentioning(ref *r, const int64_t *was, const int64_t *now) {
   return made;
 }
 
+/* Would it have been called with more? */
+static bool calls_over_more(const tp_node *n, const int64_t *was, const int64_t *now) {
+  bool more = false;
+  for (int k = 0; k < n->attr.nover; k++) more |= was[n->attr.over[k]->bound->id] != now[n->attr.over[k]->bound->id];
+  return more;
+}
+
 static bool leave_cell(const tp_node *n, tp_reader *r) {
   for (int k = 0; k < n->ndom; k++) tp_take_i64(r);
   for (int o = 0; o < n->nout && !r->bad; o++) tp_take(r, (size_t)tp_take_i64(r));
@@ -467,7 +474,8 @@ typedef struct { tp_reader *r; const int64_t *was; } getting;
 
 static bool get(tp_refsteps *s, void *arg) {
   tp_reader *r = ((getting *)arg)->r;
-  const bool *again = mentioning(s->r, ((getting *)arg)->was, s->r->run->env);
+  const int64_t *was = ((getting *)arg)->was;
+  const bool *again = mentioning(s->r, was, s->r->run->env);
   for (int i = 0; i < s->ncall; i++) {
     int64_t at[TP_MAXDIM];
     bool more = tp_take_in(r, 0, 2);
@@ -475,8 +483,11 @@ static bool get(tp_refsteps *s, void *arg) {
     ref_call_at(s->r, s->call[i], at, !more);
   }
   take_ends(s, r);
-  for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;)
-    if (!(again[id] ? leave_cell(s->r->g->nodes.v[id], r) : take_cell(s, s->r->g->nodes.v[id], r))) return false;
+  for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;) {
+    const tp_node *n = s->r->g->nodes.v[id];
+    if (was && n->op == TP_OP_CALL && (again[id] || calls_over_more(n, was, s->r->run->env))) return false;
+    if (!(again[id] ? leave_cell(n, r) : take_cell(s, n, r))) return false;
+  }
   return !r->bad && r->left == 0;
 }
 

@@ -225,7 +225,7 @@ static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a, bool same
 }
 
 static bool none_longer(tp_fn *f, tp_error *err) {
-  return tp_fail(err, TP_E_BOUND, f->pos, "a larger bound than the state's is possible only where nothing that is kept is as large, and all work of the tick is done");
+  return tp_fail(err, TP_E_BOUND, f->pos, "a larger bound than the state's is possible only where nothing that is kept is as large, nothing was left out because of it, and all work of the tick is done");
 }
 
 static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool same, tp_error *err) {
@@ -244,7 +244,7 @@ static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool 
     if (v->outputs[i] && to && !(s->exec && tp_exec_made_anew(s->exec, i)) && !copy_output(v->outputs[i], to)) return broken(f, err);
   }
   if (s->over) return r->left == 0 || broken(f, err);
-  if (s->ref) return tp_ref_get(s->ref, r, was, err) || broken(f, err);
+  if (s->ref) return tp_ref_get(s->ref, r, was, err) || (same ? broken(f, err) : none_longer(f, err));
   int64_t at[TP_MAXTICK];
   if (!tp_exec_get(s->exec, r, was) || r->left) return same ? broken(f, err) : none_longer(f, err);
   if (tp_exec_tick(s->exec, at) && memcmp(at, s->at, sizeof *at * (size_t)f->ntick)) return broken(f, err);
