@@ -119,7 +119,7 @@ tp_dnd *tp_dend_new(tp_exec *x, const tp_nd *nd) {
   return tp_dup(&x->a, &d, sizeof d);
 }
 
-/* Extents and strides mention bounds only. */
+/* Extents and strides mention bounds, and ends that were loaded before. */
 void tp_dend_place(const tp_exec *x, tp_dnd *d) {
   d->v.rank = d->rank;
   for (int i = 0; i < d->rank; i++) {
