@@ -1,0 +1,49 @@
+/* parts: what of a plan runs from begin to end without a place at which a run may wait. Waiting is done at ticks and where a point of an output is given away;
+ * a part is as many neighbours as there are without one inside. Whoever compiles parts and whoever runs them go by this one list. */
+#include "plan/plan.h"
+
+typedef struct { tp_arena *a; TP_VEC(tp_part) parts; TP_VEC(const tp_pnode *) group; } cutter;
+
+bool tp_pnode_waits(const tp_pnode *x) {
+  bool any = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && (x->rg->attr->fn == TP_FN_TICK || x->rg->attr->fn == TP_FN_SHOW);
+  for (int i = 0; i < x->n && !any; i++) any = tp_pnode_waits(x->kid[i]);
+  return any;
+}
+
+/* Something that is more than a call. */
+static bool has_loop(const tp_pnode *x) {
+  bool any = x->kind == TP_P_FOR || (x->kind == TP_P_REGION && x->rg->kind == TP_RG_LOOP);
+  for (int i = 0; i < x->n && !any; i++) any = has_loop(x->kid[i]);
+  return any;
+}
+
+static void end_group(cutter *c) {
+  bool worth = false;
+  for (int i = 0; i < c->group.n; i++) worth |= has_loop(c->group.v[i]);
+  if (worth) TP_PUSH(c->a, &c->parts, (tp_part){ c->group.v[0], c->group.v[c->group.n - 1] });
+  c->group.n = 0;
+}
+
+static void cut(cutter *c, const tp_pnode *x) {
+  if (x->kind == TP_P_SEQ) {
+    for (int i = 0; i < x->n; i++) cut(c, x->kid[i]);
+    return;
+  }
+  if (!tp_pnode_waits(x)) {
+    if (c->group.n || (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH)) TP_PUSH(c->a, &c->group, x);        /* a loop may go on behind these (flow.c) */
+    return;
+  }
+  end_group(c);
+  for (int i = 0; i < x->n; i++) {
+    cut(c, x->kid[i]);
+    end_group(c);
+  }
+}
+
+int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out) {
+  cutter c = { .a = a };
+  cut(&c, p->body);
+  end_group(&c);
+  *out = c.parts.v;
+  return c.parts.n;
+}
