@@ -141,8 +141,8 @@ int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop) {
   for (int i = 0; i < t.v.n; i++) {
     const touch *w = &t.v.v[i];
     if (!w->write || !w->direct || !is_alone(&t, i) || !is_steady(loop, w)) continue;
-    int depth = 0;
-    while (depth < DEEPEST && read_of(&t, w, depth + 1)) depth++;
+    int depth = 0, deepest = is_ago(e, loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;     /* a place that stays holds the latest only */
+    while (depth < deepest && read_of(&t, w, depth + 1)) depth++;
     if (depth || is_read_again(&t, w)) declare(e, &t, w, (tp_carry){ .id = e->ncarried++, .buf = w->nd->buf, .depth = depth, .nd = w->nd, .off = w->off, .loop = loop });
   }
   return had;

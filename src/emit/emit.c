@@ -29,16 +29,16 @@ static bool calls(const tp_emit *e, const tp_pnode *x) {
 
 /* ---- functions ---- */
 
-typedef struct { tp_buf b; tp_hold hold; tp_buf *was; bool *sym, *buf; int depth, nloop, ncarry; } function;
+typedef struct { tp_buf b; tp_hold hold; tp_buf *was; bool *sym, *buf; int depth, outer; } function;
 
 static void begin_function(tp_emit *e, function *f) {
-  *f = (function){ .was = e->b, .sym = e->sym, .buf = e->buf, .depth = e->depth, .nloop = e->nloop, .ncarry = e->carry.n };
+  *f = (function){ .was = e->b, .sym = e->sym, .buf = e->buf, .depth = e->depth, .outer = e->outer };
   tp_buf_hold(&f->b, &f->hold);
   e->b = &f->b;
   e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
   e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
   e->depth = 1;
-  e->nloop = e->carry.n = 0;
+  e->outer = e->nloop;
 }
 
 static void declare(tp_emit *e, tp_buf *b) {
@@ -59,8 +59,7 @@ static void end_function(tp_emit *e, function *f, const char *head) {
   e->sym = f->sym;
   e->buf = f->buf;
   e->depth = f->depth;
-  e->nloop = f->nloop;
-  e->carry.n = f->ncarry;
+  e->outer = f->outer;
   tp_buf_drop(&f->b, &f->hold);
 }
 
@@ -140,7 +139,7 @@ static void put_cancel(tp_emit *e, int pos) {
 }
 
 void tp_emit_ends(tp_emit *e) {
-  for (int i = 0; i < e->nloop; i++) tp_emit_line(e, "env[%d] = s%d;\n", e->loop[i]->var->id, e->loop[i]->var->id);
+  for (int i = e->outer; i < e->nloop; i++) tp_emit_line(e, "env[%d] = s%d;\n", e->loop[i]->var->id, e->loop[i]->var->id);
 }
 
 static void put_iteration(tp_emit *e, const tp_pnode *x, int carried) {

@@ -23,7 +23,7 @@ typedef struct tp_emit {
   tp_buf *b;                                    /* the one that is being written */
   bool *sym, *buf;                              /* what it uses: symbols, buffers */
   int depth, nfn, ncarried;
-  int nloop; const tp_pnode *loop[TP_EMIT_LOOPS];
+  int outer, nloop; const tp_pnode *loop[TP_EMIT_LOOPS];        /* around; those from `outer` on in this function */
   TP_VEC(tp_carry) carry;
 } tp_emit;
 

@@ -172,11 +172,16 @@ static bool runs(char **argv, const char *log) {
   return ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The first line that the compiler printed. */
+/* The first line that tells of an error, else the first of all. */
 static void put_reason(tp_buf *why, const char *log) {
-  char line[256];
+  char line[256], told[256] = "";
   FILE *f = fopen(log, "re");
-  if (f && fgets(line, sizeof line, f)) tp_putf(why, ": %.*s", (int)strcspn(line, "\n"), line);
+  bool error = false;
+  while (f && !error && fgets(line, sizeof line, f)) {
+    error = strstr(line, "error") != NULL;
+    if (error || !*told) memcpy(told, line, sizeof told);
+  }
+  if (*told) tp_putf(why, ": %.*s", (int)strcspn(told, "\n"), told);
   if (f) fclose(f);
 }
 
