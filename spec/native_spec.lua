@@ -63,7 +63,8 @@ describe("native code computes what the interpreter does", function()
     agree(function(P)
       local t, T = P:dim "t"
       local x = P:input("x", { domain = { t }, shape = { 3 } })
-      local h, fib, back = P:tensor { domain = { t }, shape = { 3 } }, P:tensor { domain = { t }, dtype = "i64" }, P:tensor { domain = { t }, shape = { 3 } }
+      local h, back = P:tensor { domain = { t }, shape = { 3 } }, P:tensor { domain = { t }, shape = { 3 } }
+      local fib = P:tensor { domain = { t }, dtype = "i64" }
       h[0] = x[0]
       h[t] = (h[t - 1] * 0.9 + x):tanh()
       fib[0], fib[1] = 0, 1
@@ -97,7 +98,8 @@ describe("native code computes what the interpreter does", function()
         s[t] = float and (s[t - 1] * 0.75 + y):maximum(-y) or s[t - 1] * 3 + y
         local z = x * y + s
         local more = float and (x / (y:abs() + 1)):exp():log1p() or x:floordiv(3) % 5
-        return { z = z, s = s, more = more, some = tempo.where(z:gt(y), x, s), sum = z:to "f64":sum(0), most = x:max(1), least = (x - y):min(0), t = z * t:value():to(d) }
+        return { z = z, s = s, more = more, some = tempo.where(z:gt(y), x, s), sum = z:to "f64":sum(0), most = x:max(1), least = (x - y):min(0),
+        t = z * t:value():to(d) }
       end, { x = tempo.array(fill({ 6, 5, 7 }, function(...) return float and wave(...) or math.floor(60 + 50 * wave(...)) end), d),
              y = tempo.array(fill({ 6, 7 }, function(...) return float and wave(3, ...) or math.floor(60 + 50 * wave(3, ...)) end), d) }, { T = 6 },
          { tol = d:find "16" and 0.1 or 1e-4 })
@@ -110,7 +112,8 @@ describe("native code computes what the interpreter does", function()
         local t, T = P:dim "t"
         local x = P:input("x", { domain = { t }, shape = shape })
         local y = x:softmax(-1)
-        return { first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1], time = x[0 .. T]:sum(0), any = x:gt(0.9999):any() }
+        return { first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
+          time = x[0 .. T]:sum(0), any = x:gt(0.9999):any() }
       end, { x = fill({ 3, shape[1], shape[2] }, wave) }, { T = 3 }, { near = 1e-6 })
     end
   end)
@@ -327,18 +330,18 @@ describe("native code in steps", function()
   it("runs under a limit of memory, by the interpreter where rows lie in a file", function()
     local function make(tier, memory)
       local P = tempo.program()
-      local t, T = P:dim "t"
+      local t, N = P:dim("t", "N")
       local x = P:tensor { domain = { t }, shape = { 256 } }
       x[0] = tempo.ones { 256 }
       x[t] = x[t - 1] * 1.001
       local back = P:tensor { domain = { t }, shape = { 256 } }
-      back[T - 1] = x
+      back[N - 1] = x
       back[t] = back[t + 1] * 0.5 + x
       return P:compile { outputs = { y = back[0] }, tier = tier, memory = memory }
     end
-    local want = make("interpreter")({}, { T = 2000 }).y:totable()
-    same_bits(want, make("native")({}, { T = 2000 }).y:totable(), "no limit")
-    same_bits(want, make("native", "1MiB")({}, { T = 2000 }).y:totable(), "1 MiB")
+    local want = make("interpreter")({}, { N = 2000 }).y:totable()
+    same_bits(want, make("native")({}, { N = 2000 }).y:totable(), "no limit")
+    same_bits(want, make("native", "1MiB")({}, { N = 2000 }).y:totable(), "1 MiB")
   end)
 end)
 
