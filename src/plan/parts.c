@@ -2,7 +2,7 @@
  * a part is as many neighbours as there are without one inside. Whoever compiles parts and whoever runs them go by this one list. */
 #include "plan/plan.h"
 
-typedef struct { tp_arena *a; TP_VEC(tp_part) parts; TP_VEC(const tp_pnode *) group; } cutter;
+typedef struct { tp_arena *a; TP_VEC(tp_part) parts; TP_VEC(const tp_pnode *) group; } part_cutter;
 
 bool tp_pnode_waits(const tp_pnode *x) {
   bool any = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && (x->rg->attr->fn == TP_FN_TICK || x->rg->attr->fn == TP_FN_SHOW);
@@ -17,14 +17,14 @@ static bool has_loop(const tp_pnode *x) {
   return any;
 }
 
-static void end_group(cutter *c) {
+static void end_group(part_cutter *c) {
   bool worth = false;
   for (int i = 0; i < c->group.n; i++) worth |= has_loop(c->group.v[i]);
   if (worth) TP_PUSH(c->a, &c->parts, (tp_part){ c->group.v[0], c->group.v[c->group.n - 1] });
   c->group.n = 0;
 }
 
-static void cut(cutter *c, const tp_pnode *x) {
+static void cut(part_cutter *c, const tp_pnode *x) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) cut(c, x->kid[i]);
     return;
@@ -41,7 +41,7 @@ static void cut(cutter *c, const tp_pnode *x) {
 }
 
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out) {
-  cutter c = { .a = a };
+  part_cutter c = { .a = a };
   cut(&c, p->body);
   end_group(&c);
   *out = c.parts.v;

@@ -16,7 +16,7 @@ extern char **environ;
 
 /* Bits stay the interpreter's: nothing is contracted or reordered. */
 static const char *const flags = "-O3 -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math -w";
-enum { ARGS = 128, KEPT = 256 << 20 };          /* words of a command; bytes of a cache */
+enum { ARGS = 128, CACHED_BYTES = 256 << 20 };          /* words of a command; bytes of a cache */
 
 /* ---- what the result depends on ---- */
 
@@ -130,7 +130,7 @@ static void prune(const char *dir) {
   int64_t total = 0;
   int n = v ? list_files(dir, v, MOST, &total) : 0;
   if (n > 1) qsort(v, (size_t)n, sizeof *v, oldest_first);
-  for (int i = 0; i < n && (total > KEPT || n - i > MOST / 2); i++) {
+  for (int i = 0; i < n && (total > CACHED_BYTES || n - i > MOST / 2); i++) {
     char path[TP_CC_PATH + 64];
     snprintf(path, sizeof path, "%s/%s", dir, v[i].name);
     if (unlink(path) == 0) total -= v[i].size;

@@ -8,7 +8,6 @@ typedef struct tp_host {
   int (*cancelled)(void *exec, int pos);
   int (*fault)(void *exec, int pos, int what, const int64_t *lead);
 } tp_host;
-typedef int tp_native(const tp_host *h);
 enum { TP_FAULT_DIVZERO = 1, TP_FAULT_NEGPOW, TP_FAULT_EMPTY };
 
 /* ---- index expressions ---- */
