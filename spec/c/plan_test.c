@@ -2,6 +2,7 @@
  * plans run on the same inputs: outputs and calls of callbacks are the same bit for bit. Where there is x.want it holds the plan's text. A second argument
  * names a folder into which the texts are written. */
 #include "device/device.h"
+#include "poly/poly.h"
 #include "opt/opt.h"
 #include "check.h"
 #include <dirent.h>
@@ -88,7 +89,7 @@ static void given_free(given *v) {
 
 /* What a callback was told; its results are made of that. */
 static bool callback(void *ud, const tp_call *c, tp_error *err) {
-  uint64_t h = tp_hash(&c->fn, sizeof c->fn, *(uint64_t *)ud);
+  uint64_t h = tp_hash(&c->of->fn, sizeof c->of->fn, *(uint64_t *)ud);
   for (int i = 0; i < c->ndim; i++) h = tp_hash(&c->coord[i], sizeof(int64_t), tp_hash(c->dims[i]->name, strlen(c->dims[i]->name), h));
   for (int i = 0; i < c->nargs; i++) h = tp_hash(c->args[i]->data, tp_array_bytes(c->args[i]), h);
   for (int i = 0; i < c->nres; i++)

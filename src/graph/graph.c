@@ -41,20 +41,6 @@ void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e) {
   n->in[n->nin++] = e;
 }
 
-/* Operators that scripts call otherwise. */
-const char *tp_op_said(tp_op op) {
-  switch (op) {
-    case TP_OP_SELECT: return "where";
-    case TP_OP_CONCAT: return "cat";
-    case TP_OP_CAST: return "to";
-    case TP_OP_SCAN: return "cumsum";
-    case TP_OP_ACCUM: return "sum";
-    case TP_OP_MERGE: return "tensor";
-    case TP_OP_FILL: case TP_OP_CONST: return "constant";
-    default: return tp_ops[op].text;
-  }
-}
-
 static const char *given_name(const tp_node *n) { return n->name ? n->name : tp_ops[n->op].cls == TP_CLS_ENV ? NULL : n->attr.str; }
 const char *tp_own_name(const tp_node *n) { return given_name(n) ? given_name(n) : n->var; }
 const char *tp_label(const tp_node *n) { return given_name(n) ? given_name(n) : tp_op_said(n->op); }

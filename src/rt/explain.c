@@ -157,9 +157,8 @@ static void put_place(tp_buf *b, const tp_plan *plan, const tp_poly *p, const tp
   for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
     if (q->kind == TP_P_FOR) loop[n++] = q;
   for (int i = n - 1; i >= 0; i--) tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ", (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
-  const tp_node *of = x->rg->node;
   const char *to = x->rg->nout ? plan->bufs.v[x->rg->out[0].buf]->name : NULL;
-  tp_puts(b, of && of->id >= 0 ? p->title[of->id] : to ? to : "?");      /* the plan has operators of its own */
+  tp_puts(b, x->rg->name ? x->rg->name : x->rg->what ? x->rg->what : to ? to : "?");
 }
 
 /* One line for as many regions as it takes to have no more than LINES; each shows the most among its own. */
@@ -192,7 +191,7 @@ static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
     return;
   }
   tp_putf(b, "  %s: ", x->buf->name ? x->buf->name : "?");
-  tp_ix_print(b, tp_ix_mulc(c->plan->g->ix, x->buf->size, tp_dtype_size(x->buf->dtype)));
+  tp_ix_print(b, tp_ix_mulc(c->plan->ix, x->buf->size, tp_dtype_size(x->buf->dtype)));
   tp_puts(b, " bytes");
   if (x->buf->pos.file) tp_putf(b, "  -- %s:%d", x->buf->pos.file, x->buf->pos.line);
   tp_puts(b, "\n");
@@ -223,7 +222,7 @@ static void formulas(tp_buf *b, const tp_plan *p) {
     if (p->bufs.v[i]->kind == TP_BUF_TEMP && p->bufs.v[i]->first >= 0) {
       const tp_pbuf *x = p->bufs.v[i];
       tp_putf(b, "%s: ", x->name ? x->name : "?");
-      tp_ix_print(b, tp_ix_mulc(p->g->ix, x->size, tp_dtype_size(x->dtype)));
+      tp_ix_print(b, tp_ix_mulc(p->ix, x->size, tp_dtype_size(x->dtype)));
       tp_putf(b, " bytes from region %d to %d", x->first, x->last);
       if (x->pos.file) tp_putf(b, "  -- %s:%d", x->pos.file, x->pos.line);
       tp_puts(b, "\n");
