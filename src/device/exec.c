@@ -18,10 +18,7 @@ static const char *where(tp_exec *x, const tp_dreg *r, const int64_t *lead, cons
 static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *text) {
   char name[256], point[256] = "";
   if (x->running && (lead || r->npoint == 0)) where(x, r, lead, axis, point, sizeof point);
-  if (r->rg->name) snprintf(name, sizeof name, "'%s'", r->rg->name);
-  else if (r->rg->what) snprintf(name, sizeof name, "%s", r->rg->what);
-  else snprintf(name, sizeof name, "this %s", tp_op_said(tp_region_op(r->rg)));
-  return tp_fail(x->err, code, r->rg->pos, "%s: %s%s: %s", tp_code_word(code), name, point, text);
+  return tp_fail(x->err, code, r->rg->pos, "%s: %s%s: %s", tp_code_word(code), tp_who_label(&r->rg->who, tp_region_op(r->rg), name, sizeof name), point, text);
 }
 
 #define TEXT(text, fmt) char text[512]; va_list ap; va_start(ap, fmt); vsnprintf(text, sizeof text, fmt, ap); va_end(ap)

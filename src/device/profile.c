@@ -33,7 +33,7 @@ static int dearest_first(const void *a, const void *b) {
 }
 
 static const char *name_of(const tp_exec *x, const tp_region *r) {
-  return !r->name && r->nout && r->out[0].buf >= 0 ? x->plan->bufs.v[r->out[0].buf]->name : r->name;
+  return !r->who.name && r->nout && r->out[0].buf >= 0 ? x->plan->bufs.v[r->out[0].buf]->name : r->who.name;
 }
 
 static void put_work(tp_buf *b, const tp_region *r) {

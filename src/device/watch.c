@@ -71,7 +71,7 @@ static tp_lens source_of(const tp_dreg *r, int k, const int64_t *lead) {
   const tp_watch *w = r->watch;
   int i = w->micro ? w->micro->in[k] : k;
   tp_lens l = i < r->nin ? lens_of(r, i, lead, is_written(r, i)) : number_of(&r->rg->micro[i - r->nin], &w->cell[k]);
-  if (k < r->rg->nsaid) l.name = r->rg->said[k];
+  if (k < r->rg->nsaid) l.name = tp_who_name(&r->rg->said[k]);
   return l;
 }
 

@@ -45,14 +45,7 @@ static const char *given_name(const tp_node *n) { return n->name ? n->name : tp_
 const char *tp_own_name(const tp_node *n) { return given_name(n) ? given_name(n) : n->var; }
 const char *tp_label(const tp_node *n) { return given_name(n) ? given_name(n) : tp_op_said(n->op); }
 
-const char *tp_label_of(const tp_node *n, char *buf, size_t size) {
-  const char *name = tp_own_name(n);
-  bool step = !name && n->what && !strncmp(n->what, "grad ", 5) && strncmp(n->what, "grad of ", 8);    /* on the way to a gradient */
-  if (name) snprintf(buf, size, "'%s'", name);
-  else if (n->what && !step) snprintf(buf, size, "%s", n->what);
-  else snprintf(buf, size, "this %s%s", tp_op_said(n->op), step ? " of a gradient" : "");
-  return buf;
-}
+tp_who tp_who_of(const tp_node *n) { return (tp_who){ given_name(n), n->var, n->what }; }
 
 const char *tp_called(tp_graph *g, const tp_node *n) {
   if (!tp_own_name(n) && g->learn) g->learn(g->host);

@@ -22,6 +22,11 @@ const char *tp_op_said(tp_op op);                               /* the operator 
 enum { TP_CX, TP_CW, TP_CY };                                   /* y = conv(x, w) */
 const int *tp_conv_roles(tp_op op);                             /* which of these the two operands and the result of a convolution are */
 
+/* What messages call a value: its name, the script's variable (which is in no text), "grad of h"; all NULL: by its operator. */
+typedef struct tp_who { const char *name, *var, *what; } tp_who;
+static inline const char *tp_who_name(const tp_who *w) { return w->name ? w->name : w->var; }
+/* 'h', grad of h, or: this add. */
+const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size);
 typedef struct tp_out { tp_dtype dtype; int rank; const tp_ix *const *shape; } tp_out;        /* the type of a result */
 
 typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;

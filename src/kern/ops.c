@@ -47,6 +47,14 @@ double tp_red_identity(tp_red red, tp_dtype d) {
   return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
 }
 
+const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size) {
+  bool step = w->what && !strncmp(w->what, "grad ", 5) && strncmp(w->what, "grad of ", 8);    /* on the way to a gradient */
+  if (tp_who_name(w)) snprintf(buf, size, "'%s'", tp_who_name(w));
+  else if (w->what && !step) snprintf(buf, size, "%s", w->what);
+  else snprintf(buf, size, "this %s%s", tp_op_said(op), step ? " of a gradient" : "");
+  return buf;
+}
+
 const char *const tp_red_words[TP_NRED] = { "sum", "prod", "max", "min" };
 static const char *const rand_words[] = { "uniform", "normal", "bernoulli", "randint" };
 

@@ -327,8 +327,8 @@ static void point(pb *b, tp_region *r, int i) {
 /* Messages name its operands. */
 static void watch(pb *b, tp_region *r, const tp_node *n) {
   if (!(r->check = watched(n))) return;
-  r->said = TP_NEWN(b->a, const char *, n->nin);
-  for (r->nsaid = 0; r->nsaid < n->nin; r->nsaid++) r->said[r->nsaid] = tp_own_name(n->in[r->nsaid].src.node);
+  r->said = TP_NEWN(b->a, tp_who, n->nin);
+  for (r->nsaid = 0; r->nsaid < n->nin; r->nsaid++) r->said[r->nsaid] = tp_who_of(n->in[r->nsaid].src.node);
 }
 
 /* ---- elementwise groups ---- */
@@ -360,7 +360,7 @@ static bool group_close(pb *b) {
   b->g.open = false;
   tp_region *r = tp_pb_region(b, TP_RG_LOOP, NULL);
   const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
-  tp_pb_whose(r, last, b->a);
+  tp_pb_whose(r, last);
   if (may_fail(last)) point(b, r, b->g.node[b->g.n - 1]);
   watch(b, r, last);
   r->in = b->g.in; r->nin = b->g.nin;
@@ -596,7 +596,7 @@ static void point_of_sum(pb *b, tp_region *r) {
   const tp_access *w = target(b->s);
   const tp_node *n = b->s->into;
   r->check = true;
-  tp_pb_whose(r, n, b->a);
+  tp_pb_whose(r, n);
   r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
   r->dim = (const tp_sym **)n->dom;
   for (int d = 0; d < n->ndom; d++) {

@@ -42,7 +42,7 @@ const tp_sym *tp_pb_axis(pb *b, int i);                        /* stands for the
 /* Axes of operands become axes of the region: dims of the call and these; `gone`, of its own axes, are folded by red, and the result lacks them. */
 bool tp_pb_loop(pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim);
 const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape);      /* strides */
-void tp_pb_whose(tp_region *r, const tp_node *n, tp_arena *a);  /* what messages call it */
+void tp_pb_whose(tp_region *r, const tp_node *n);  /* its name, and line if it has one */
 bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to);
 bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to);
 bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out);   /* in begins at lo of out */

@@ -69,7 +69,8 @@ static bool counts(const look *l) {
   }
   if ((nin >= 0 ? r->nin != nin : r->nin < least) || (r->kind == TP_RG_PINIT && r->nin > 2)) return bad(l, "the number of inputs is wrong");
   if (nout >= 0 ? r->nout != nout : r->kind == TP_RG_LOOP && r->nout < 1) return bad(l, "the number of results is wrong");
-  return (!r->acc || r->kind == TP_RG_LOOP || r->nout == 1) || bad(l, "an accumulation has one result");
+  bool sums = r->kind == TP_RG_LOOP || (r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_CONV_WEIGHT));
+  return !r->acc || sums || bad(l, "does not accumulate");
 }
 
 /* ---- elementwise ---- */
@@ -198,7 +199,6 @@ static bool op(const look *l) {
   const tp_region *r = l->r;
   bool loops = tp_ops[r->op].cls == TP_CLS_RED || tp_ops[r->op].cls == TP_CLS_TIME || (tp_ops[r->op].cls == TP_CLS_MOVE && r->op != TP_OP_FOLD) || r->op == TP_OP_IOTA || elementwise(r->op);
   if (loops) return bad(l, "is said by a loop");
-  if (r->acc && r->op != TP_OP_MATMUL && r->op != TP_OP_CONV_WEIGHT) return bad(l, "does not accumulate");
   return op_types(l) && (op_axes(r) || bad(l, "the axes do not fit"));
 }
 

@@ -11,18 +11,15 @@ tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n) {
   r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
   r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
   r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
-  if (n) tp_pb_whose(r, n, b->a);
+  if (n) tp_pb_whose(r, n);
   tp_pnode *leaf = TP_NEW(b->a, tp_pnode);
   leaf->kind = TP_P_REGION; leaf->rg = r;
   TP_PUSH(b->a, &b->leaves, leaf);
   return r;
 }
 
-/* On the way to a gradient an operator is no tensor of the script's, and its label says which operator it is. */
-void tp_pb_whose(tp_region *r, const tp_node *n, tp_arena *a) {
-  char label[256];
-  r->name = tp_own_name(n);
-  r->what = r->name || !n->what ? NULL : tp_strdup(a, tp_label_of(n, label, sizeof label));
+void tp_pb_whose(tp_region *r, const tp_node *n) {
+  r->who = tp_who_of(n);
   if (n->pos.file) r->pos = n->pos;
 }
 

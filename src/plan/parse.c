@@ -257,7 +257,7 @@ static bool attributes(parser *p, tp_region *r) {
   do {
     const char *key = tp_scan_word(&p->in);
     if (key && strcmp(key, "what") == 0) {
-      if (!(r->what = tp_scan_string(&p->in))) return false;
+      if (!(r->who.what = tp_scan_string(&p->in))) return false;
       continue;
     }
     if (!key || !tp_scan_field(&p->in, p->ix, tp_how_fields, &r->how, key, &known)) return false;
@@ -370,12 +370,13 @@ static bool rows(parser *p, tp_region *r) {
 
 /* After the inputs. */
 static bool said(parser *p, tp_region *r) {
-  const char *v[LISTED];
+  tp_who v[LISTED];
   do {
+    const char *name = tp_scan_string(&p->in);
     if (r->nsaid == LISTED) return fail(p, "too many names");
-    if (!(v[r->nsaid++] = tp_scan_string(&p->in))) return false;
+    if (!name) return false;
+    v[r->nsaid++] = (tp_who){ .name = *name ? name : NULL };
   } while (accept(p, ","));
-  for (int k = 0; k < r->nsaid; k++) v[k] = *v[k] ? v[k] : NULL;
   r->said = tp_dup(p->pl->a, v, sizeof *v * (size_t)r->nsaid);
   return true;
 }
@@ -393,10 +394,10 @@ static bool tail(parser *p, tp_region *r) {
   if (accept(p, "row") && !expression(p, &r->row)) return false;
   r->far = accept(p, "far");
   if (r->far && !r->row) return fail(p, "a far region without its row before this");
-  r->check = accept(p, "checked");
   if (accept(p, "of") && !said(p, r)) return false;
+  r->check = accept(p, "checked");
   tp_scan_space(&p->in);
-  if (*p->in.s == '"' && !(r->name = tp_scan_string(&p->in))) return false;
+  if (*p->in.s == '"' && !(r->who.name = tp_scan_string(&p->in))) return false;
   return tp_scan_where(&p->in, &r->pos) && tp_scan_end(&p->in);
 }
 

@@ -54,7 +54,7 @@ typedef struct tp_region {
   tp_rgkind kind;
   tp_op op; tp_how how;                         /* OP; its axes count spatial axes only. A checked fold keeps keepdim */
   int call;                                     /* CALL: which of the plan's */
-  const char *name, *what; tp_pos pos;          /* what messages call it: its name, or "grad of h"; both NULL: by its operator */
+  tp_who who; tp_pos pos;                       /* of the last of its operators */
   int nlead; const tp_ix **lead;                /* extents of its axes: dims that this call runs over, in a LOOP then those of the elements */
   const tp_sym **leadvar; const tp_ix **leadlo; /* VAR that stands for the dim's value along each (lo + index), for VALUE, RAND, IOTA exprs */
   int npoint; uint32_t sums;                    /* LOOP: how many of its axes are dims; which are folded */
@@ -66,7 +66,7 @@ typedef struct tp_region {
   bool far; const tp_ix *row;                   /* in a plan with ticks: can wait; the row of its call in the loop of the first tick dim, NULL outside */
   int ncoord; const tp_ix **coord;              /* RAND: temporal coordinates in domain order; CALL: the point */
   const tp_sym **dim;                           /* that these are of; NULL: nobody knows */
-  int nsaid; const char **said;                 /* check: what messages call its operands; NULL: nothing */
+  int nsaid; tp_who *said;                      /* check: its operands */
   int nrows; tp_rows *rows;                     /* CALL */
 } tp_region;
 

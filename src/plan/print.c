@@ -2,6 +2,9 @@
  *
  *   dim t:T
  *   var t1
+ *   ends T                                                    a bound whose dim ends by data
+ *   output f32 (t) [4] "y" @ rnn.lua:5                        what a call gives, a hidden `parameter` too
+ *   c0 fn 2 (over b, t) gives f32 "act" @ rnn.lua:4           a callback: number, dims, results; with ticks `tick`, `feed 0`, `show 1`
  *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape], the order of dims in memory if it is another, elements
  *   b1 temp f32 "h" [2][4] size 8 life 0..1
  *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
@@ -15,7 +18,7 @@
  * its own axes, and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
  * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1.
  * `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim (`inner`: another way), `up`, `down` or neither, `made` where they will be written, and of a whole buffer without `by` (plan.h); a plan that has them has a `limit` in bytes.
- * `checked`: NaN that is made of finite operands ends the run; `at(t = 1 ..)`: the result's first axis is added. With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
+ * `of "x", "" checked`: NaN that is made of finite operands, of these names, ends the run; `at(t = 1 ..)`: the result's first axis is added. With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
 #include "plan/plan.h"
 
 static void indent(tp_buf *b, int depth) { for (int i = 0; i < depth; i++) tp_puts(b, "  "); }
@@ -94,7 +97,7 @@ static void put_head(tp_buf *b, const tp_region *r) {
   if (r->kind == TP_RG_OP) tp_putf(b, " %s", tp_ops[r->op].text);
   if (r->kind == TP_RG_CALL) tp_putf(b, " c%d", r->call);
   tp_put_fields(b, tp_how_fields, &r->how, &count);
-  if (r->what) tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, r->what);
+  if (r->who.what && !r->who.name) tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, r->who.what);
   if (count) tp_puts(b, "}");
   for (int k = 0; k < r->nlead; k++) {
     tp_puts(b, k == 0 ? " over" : k == r->npoint && r->kind == TP_RG_LOOP ? " |" : ",");
@@ -108,11 +111,7 @@ static void put_head(tp_buf *b, const tp_region *r) {
 
 /* Whose line it is, as messages say it. */
 static void origin(tp_buf *b, const tp_region *r) {
-  for (int k = 0; k < r->nsaid; k++) {
-    tp_puts(b, k ? ", " : " of ");
-    tp_put_string(b, r->said[k] ? r->said[k] : "");
-  }
-  if (r->name) tp_puts(b, " "), tp_put_string(b, r->name);
+  if (r->who.name) tp_puts(b, " "), tp_put_string(b, r->who.name);
   tp_put_where(b, r->pos);
 }
 
@@ -135,6 +134,7 @@ static void put_region(tp_buf *b, const tp_region *r) {
   }
   if (r->row) { tp_puts(b, " row "); tp_ix_print(b, r->row); }
   if (r->far) tp_puts(b, " far");
+  for (int k = 0; k < r->nsaid; k++) tp_puts(b, k ? ", " : " of "), tp_put_string(b, r->said[k].name ? r->said[k].name : "");
   if (r->check) tp_puts(b, " checked");
   origin(b, r);
   tp_puts(b, "\n");

@@ -151,18 +151,21 @@ static void put_number(tp_buf *b, int64_t v, int width) {
 }
 
 /* "for i, t: matmul@net.lua:7" */
-static void put_place(tp_buf *b, const tp_plan *plan, const tp_poly *p, const tp_pnode *x) {
+static void put_place(tp_buf *b, const tp_plan *plan, const tp_pnode *x) {
   const tp_pnode *loop[64];
   int n = 0;
   for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
     if (q->kind == TP_P_FOR) loop[n++] = q;
   for (int i = n - 1; i >= 0; i--) tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ", (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
-  const char *to = x->rg->nout ? plan->bufs.v[x->rg->out[0].buf]->name : NULL;
-  tp_puts(b, x->rg->name ? x->rg->name : x->rg->what ? x->rg->what : to ? to : "?");
+  const tp_region *r = x->rg;
+  const tp_pbuf *to = r->nout && r->out[0].buf >= 0 ? plan->bufs.v[r->out[0].buf] : NULL;
+  if (r->who.name) tp_puts(b, r->who.name);
+  else if (to && to->name && (to->kind == TP_BUF_TEMP || !r->pos.file)) tp_puts(b, to->name);
+  else tp_putf(b, "%s@%d", tp_op_said(tp_region_op(r)), r->pos.line);
 }
 
 /* One line for as many regions as it takes to have no more than LINES; each shows the most among its own. */
-static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
+static void put_plot(tp_buf *b, const chart *c) {
   int n = 0;
   for (int i = 0; i < c->plan->npos; i++) n += c->region[i] != NULL;
   int each = TP_MAX((n + LINES - 1) / LINES, 1), best = -1, seen = 0;
@@ -173,7 +176,7 @@ static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
     int bar = c->live[c->peak] ? (int)((c->live[best] * BAR + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
     put_number(b, c->live[best], 14);
     tp_putf(b, " |%.*s%*s| ", bar, "########################################", BAR - bar, "");
-    put_place(b, c->plan, poly, c->region[best]);
+    put_place(b, c->plan, c->region[best]);
     tp_puts(b, best == c->peak ? "  <- peak\n" : "\n");
     best = -1;
   }
@@ -279,7 +282,7 @@ static void put_memory(void *ud, const tp_places *places) {
   if (g->ok && !c.region[c.peak]) tp_puts(g->b, "nothing runs with these bounds\n");
   else if (g->ok) {
     put_total(g->b, &c);
-    put_plot(g->b, &c, c.poly);
+    put_plot(g->b, &c);
     tp_puts(g->b, "at the peak:\n");
     put_top(g->b, &a, &c, g->env);
     put_spilled(g->b, &c);
