@@ -3,7 +3,6 @@
 #ifndef TP_DEVICE_H
 #define TP_DEVICE_H
 #include "plan/plan.h"
-#include "graph/run.h"
 #include "base/bytes.h"
 
 typedef struct tp_exec tp_exec;

@@ -9,21 +9,16 @@ static const char *where(tp_exec *x, const tp_dreg *r, const int64_t *lead, cons
   *buf = 0;
   for (int i = 0; i < r->npoint; i++) x->env[r->rg->leadvar[i]->id] = tp_dx_get(&r->leadlo[i], x->env) + lead[i];
   for (int k = 0, at = 0; k < r->rg->ncoord && at < (int)n; k++) {
-    const tp_sym *d = tp_region_dim(r->rg, k);
     int64_t v = tp_dx_get(&r->coord[k], x->env) + (r->rg->along >> k & 1 && axis ? *axis++ : 0);
-    at += snprintf(buf + at, n - (size_t)at, "%s%s = %lld", k ? ", " : " at ", d ? d->name : "?", (long long)v);
+    at += snprintf(buf + at, n - (size_t)at, "%s%s = %lld", k ? ", " : " at ", r->rg->dim ? r->rg->dim[k]->name : "?", (long long)v);
   }
   return buf;
 }
 
 static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *text) {
   char name[256], point[256] = "";
-  const tp_node *n = r->rg->node;
-  tp_pos pos = r->rg->pos.file || !n ? r->rg->pos : n->pos;
   if (x->running && (lead || r->npoint == 0)) where(x, r, lead, axis, point, sizeof point);
-  if (n) tp_label_of(n, name, sizeof name);
-  else snprintf(name, sizeof name, "this %s", tp_op_said(r->rg->op));
-  return tp_fail(x->err, code, pos, "%s: %s%s: %s", tp_code_word(code), name, point, text);
+  return tp_fail(x->err, code, r->rg->pos, "%s: %s%s: %s", tp_code_word(code), tp_who_label(&r->rg->who, tp_region_op(r->rg), name, sizeof name), point, text);
 }
 
 #define TEXT(text, fmt) char text[512]; va_list ap; va_start(ap, fmt); vsnprintf(text, sizeof text, fmt, ap); va_end(ap)
@@ -101,7 +96,7 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
 }
 
 static void list_bounds(tp_exec *x) {
-  const tp_ictx *c = x->plan->g->ix;
+  const tp_ictx *c = x->plan->ix;
   x->nsym = tp_nsym(c);
   x->env = x->front.env = TP_NEWN(&x->a, int64_t, x->nsym);
   x->back.env = TP_NEWN(&x->a, int64_t, x->nsym);

@@ -52,15 +52,15 @@ static bool lay_if(tp_exec *x, const tp_pnode *p, tp_error *err) {
   return true;
 }
 
-static tp_dop op_of(const tp_region *r) {
-  int fn = r->kind == TP_RG_CALL ? r->attr->fn : 0;
+static tp_dop op_of(const tp_plan *p, const tp_region *r) {
+  int fn = r->kind == TP_RG_CALL ? p->calls.v[r->call].fn : 0;
   return fn == TP_FN_TICK ? TP_I_TICK : fn == TP_FN_SHOW ? TP_I_SHOW : TP_I_REGION;
 }
 
 static bool lay_node(tp_exec *x, const tp_pnode *p, tp_error *err) {
   switch (p->kind) {
     case TP_P_REGION: {
-      int at = put(x, (tp_inst){ .op = op_of(p->rg), .rg = tp_dreg_new(x, p, err) });
+      int at = put(x, (tp_inst){ .op = op_of(x->plan, p->rg), .rg = tp_dreg_new(x, p, err) });
       x->npos++;
       return x->inst[at].rg != NULL;
     }

@@ -4,7 +4,7 @@
  * Inner loops see contiguous blocks of the *compute type* of a dtype: f16 and bf16 are computed in f32 and rounded after each operator. */
 #ifndef TP_KERNELS_H
 #define TP_KERNELS_H
-#include "graph/graph.h"
+#include "kern/kern.h"
 
 enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
 #define TP_BLOCK 1024                                          /* elements of a block */

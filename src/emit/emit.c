@@ -289,7 +289,7 @@ int tp_emit_c(tp_buf *b, const tp_plan *p) {
   tp_scratch_init(&a);
   tp_part *part;
   int n = tp_plan_parts(p, &a, &part);
-  tp_emit e = { .p = p, .ix = p->g->ix, .a = &a, .looped = has_for(p->body), .done = b };
+  tp_emit e = { .p = p, .ix = p->ix, .a = &a, .looped = has_for(p->body), .done = b };
   for (int i = 0; i < n; i++) put_part(&e, &part[i], i);
   tp_arena_free(&a);
   return n;

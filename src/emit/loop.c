@@ -178,7 +178,7 @@ static void order_axes(nest *l) {
 static bool is_named(const nest *l, const nest_axis *a) {
   bool any = false;
   for (int k = 0; k < l->r->nmicro; k++)
-    for (int i = 0; i < a->nof; i++) any |= l->r->micro[k].op == TP_OP_VALUE && tp_ix_mentions(l->r->micro[k].attr->ix[0], l->r->leadvar[a->of[i]]);
+    for (int i = 0; i < a->nof; i++) any |= l->r->micro[k].op == TP_OP_VALUE && tp_ix_mentions(l->r->micro[k].ix, l->r->leadvar[a->of[i]]);
   return any;
 }
 
@@ -377,7 +377,7 @@ static void put_fault(const nest *l, const tp_micro *m) {
 static void put_value(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
   tp_putf(e->b, "tp_cast_i64_%s(", tp_emit_sfx(m->dtype));
-  tp_emit_ix(e, m->attr->ix[0]);
+  tp_emit_ix(e, m->ix);
   tp_puts(e->b, ")");
 }
 
@@ -388,7 +388,7 @@ static void put_micro(const nest *l, int k) {
   indent(l);
   tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
   if (rounds(m)) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
-  if (m->op == TP_OP_FILL) tp_emit_number(e, m->dtype, m->attr->f[0]);
+  if (m->op == TP_OP_FILL) tp_emit_number(e, m->dtype, m->f);
   else if (m->op == TP_OP_VALUE) put_value(l, m);
   else put_call(l, m);
   tp_puts(e->b, rounds(m) ? ");\n" : ";\n");

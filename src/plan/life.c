@@ -3,7 +3,7 @@
  * Let a buffer's accesses lie inside k common loops, and let its values cross no iteration of the outermost m of them (tp_arr.cross; m <= k). Then within one
  * iteration of loop m nothing from before it is alive, so the lifetime is the hull of the accesses there, each stretched over the whole of the loops between
  * loop m and itself. Scratch never crosses anything. */
-#include "plan/build.h"
+#include "plan/priv.h"
 
 typedef struct { tp_plan *p; int n; tp_pnode **leaf; } leaves;
 
@@ -17,7 +17,7 @@ static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
 
 void tp_plan_number(tp_plan *p) {
   p->npos = 0;
-  p->nsym = tp_nsym(p->g->ix);
+  p->nsym = tp_nsym(p->ix);
   number(p, p->body, NULL);
 }
 
@@ -29,7 +29,7 @@ static int loops(const tp_pnode *x, const tp_pnode **path, int max) {
   return n;
 }
 
-#define LOOPS 64
+enum { LOOPS = TP_CROSS_NONE };
 typedef struct { int n, common; const tp_pnode *path[LOOPS]; } common_loops;
 
 static void join(common_loops *s, const tp_pnode *leaf) {
@@ -101,10 +101,7 @@ static void keep_apart(tp_plan *p) {
   }
 }
 
-void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof) {
-  int *cross = TP_NEWN(p->a, int, p->bufs.n);
-  for (int i = 0; i < p->bufs.n; i++) cross[i] = LOOPS;
-  for (int i = 0; i < p->poly->arrs.n; i++) cross[bufof[i]->id] = p->poly->arrs.v[i]->cross;
+void tp_plan_lifetimes(tp_plan *p, const int *cross) {
   tp_plan_number(p);
   ctx c = { p, TP_NEWN(p->a, common_loops, p->bufs.n), cross };
   each(p->body, visit_join, &c);

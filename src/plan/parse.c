@@ -1,5 +1,5 @@
 /* Reads what print.c prints, line by line; empty lines and comments after -- may stand between. Each region is checked (check.c) before the next line. */
-#include "plan/build.h"
+#include "plan/priv.h"
 #include <ctype.h>
 #include <stdio.h>
 
@@ -68,7 +68,7 @@ static bool symbol(parser *p, tp_symkind kind, const tp_sym **s) {
   const char *name = tp_scan_word(&p->in);
   if (!name) return false;
   *s = tp_sym_find(p->ix, name);
-  return (*s && (*s)->kind == kind) || fail(p, kind == TP_SYM_VAR ? "a variable is wanted before this" : "a dim is wanted before this");
+  return (*s && (*s)->kind == kind) || fail(p, kind == TP_SYM_VAR ? "a variable is wanted before this" : kind == TP_SYM_DIM ? "a dim is wanted before this" : "a bound is wanted before this");
 }
 
 /* ---- buffers ---- */
@@ -201,14 +201,8 @@ static bool reference(parser *p, int *in) {
 }
 
 static bool micro_attr(parser *p, tp_micro *m) {
-  tp_attr *a = TP_NEW(p->pl->a, tp_attr);
-  m->attr = a;
-  if (m->op == TP_OP_FILL) return tp_scan_double(&p->in, &a->f[0]);
-  if (m->op != TP_OP_VALUE) return true;
-  const tp_ix **ix = TP_NEW(p->pl->a, const tp_ix *);
-  a->nix = 1;
-  a->ix = ix;
-  return any_expression(p, ix);
+  if (m->op == TP_OP_FILL) return tp_scan_double(&p->in, &m->f);
+  return m->op != TP_OP_VALUE || any_expression(p, &m->ix);
 }
 
 static bool micro(parser *p, tp_micro *m) {
@@ -257,12 +251,16 @@ static void settle_references(tp_region *r) {
 
 /* ---- regions ---- */
 
-static bool attributes(parser *p, tp_attr *a) {
+static bool attributes(parser *p, tp_region *r) {
   bool known;
   if (!accept(p, "{")) return true;
   do {
     const char *key = tp_scan_word(&p->in);
-    if (!key || !tp_attr_parse(&p->in, NULL, a, key, &known)) return false;
+    if (key && strcmp(key, "what") == 0) {
+      if (!(r->who.what = tp_scan_string(&p->in))) return false;
+      continue;
+    }
+    if (!key || !tp_scan_field(&p->in, p->ix, tp_how_fields, &r->how, key, &known)) return false;
     if (!known) return fail(p, "an unknown attribute before this");
   } while (accept(p, ","));
   return expect(p, "}");
@@ -310,28 +308,21 @@ static bool leading(parser *p, tp_region *r) {
   return true;
 }
 
-static bool operator(parser *p, tp_node *n) {
+static bool operator(parser *p, tp_region *r) {
   const char *name = tp_scan_word(&p->in);
-  return name && (tp_op_parse(name, &n->op) || fail(p, "an unknown operator before this"));
+  return name && (tp_op_parse(name, &r->op) || fail(p, "an unknown operator before this"));
 }
 
 /* Until the results. */
-static bool head(parser *p, tp_region *r, tp_node *n) {
-  static const tp_op ops[TP_NRG] = {
-#define K(NAME, text, op) op,
-#include "plan/rgkinds.def"
-#undef K
-  };
+static bool head(parser *p, tp_region *r) {
   int kind;
   if (!tp_scan_choice(&p->in, tp_rg_names, TP_NRG, &kind)) return false;
   r->kind = (tp_rgkind)kind;
-  n->op = ops[kind];
-  if (r->kind == TP_RG_OP && !operator(p, n)) return false;
-  if (!attributes(p, &n->attr) || (accept(p, "over") && !leading(p, r))) return false;
+  if (r->kind == TP_RG_OP && !operator(p, r)) return false;
+  if (r->kind == TP_RG_CALL && !(letter(p, 'c') && tp_scan_small(&p->in, &r->call))) return fail(p, "a callback is wanted: c0");
+  if (!attributes(p, r) || (accept(p, "over") && !leading(p, r))) return false;
   if (!accept(p, "[")) return expect(p, "out");
-  if (!read_micros(p, r)) return false;
-  if (r->nmicro) n->op = r->micro[r->nmicro - 1].op;
-  return true;
+  return read_micros(p, r);
 }
 
 static bool accumulation(parser *p, tp_region *r) {
@@ -345,19 +336,20 @@ static bool accumulation(parser *p, tp_region *r) {
   return true;
 }
 
-static bool coords(parser *p, tp_region *r, tp_node *n) {
+static bool coords(parser *p, tp_region *r) {
   expr_list l = { 0 };
   const tp_sym *dim[LISTED];
+  int ndim = 0;
   do {
     if (l.n == LISTED) return fail(p, "too many coordinates");
-    if (named_next(p) && !(symbol(p, TP_SYM_DIM, &dim[n->ndom++]) && expect(p, "="))) return false;
+    if (named_next(p) && !(symbol(p, TP_SYM_DIM, &dim[ndim++]) && expect(p, "="))) return false;
     if (!expression(p, &l.v[l.n++])) return false;
     if (accept(p, "..")) r->along |= 1u << (l.n - 1);
   } while (accept(p, ","));
   r->ncoord = l.n;
   r->coord = keep(p, &l);
-  n->dom = tp_dup(p->pl->a, dim, sizeof *dim * (size_t)n->ndom);
-  return n->ndom == l.n || (n->ndom == 0 && r->kind != TP_RG_CALL) || fail(p, "a coordinate without its dim before this");
+  r->dim = ndim ? tp_dup(p->pl->a, dim, sizeof *dim * (size_t)ndim) : NULL;
+  return ndim == l.n || (ndim == 0 && r->kind != TP_RG_CALL) || fail(p, "a coordinate without its dim before this");
 }
 
 /* "T b3{0; box B by 1}": the bound given and what was reached. */
@@ -377,40 +369,48 @@ static bool rows(parser *p, tp_region *r) {
 }
 
 /* After the inputs. */
-static bool tail(parser *p, tp_region *r, tp_node *n) {
+static bool said(parser *p, tp_region *r) {
+  tp_who v[LISTED];
+  do {
+    const char *name = tp_scan_string(&p->in);
+    if (r->nsaid == LISTED) return fail(p, "too many names");
+    if (!name) return false;
+    v[r->nsaid++] = (tp_who){ .name = *name ? name : NULL };
+  } while (accept(p, ","));
+  r->said = tp_dup(p->pl->a, v, sizeof *v * (size_t)r->nsaid);
+  return true;
+}
+
+static bool tail(parser *p, tp_region *r) {
   expr_list l;
   if (accept(p, "ix")) {
-    if (!expect(p, "(") || !comma_list(p, &l, n->op == TP_OP_VALUE ? any_expression : expression) || !expect(p, ")")) return false;
+    if (!expect(p, "(") || !comma_list(p, &l, expression) || !expect(p, ")")) return false;
     r->nix = l.n;
     r->ix = keep(p, &l);
   }
-  if (accept(p, "at") && !(expect(p, "(") && coords(p, r, n) && expect(p, ")"))) return false;
+  if (accept(p, "at") && !(expect(p, "(") && coords(p, r) && expect(p, ")"))) return false;
   while (accept(p, "rows"))
     if (!rows(p, r)) return false;
   if (accept(p, "row") && !expression(p, &r->row)) return false;
   r->far = accept(p, "far");
   if (r->far && !r->row) return fail(p, "a far region without its row before this");
+  if (accept(p, "of") && !said(p, r)) return false;
   r->check = accept(p, "checked");
   tp_scan_space(&p->in);
-  if (*p->in.s == '"' && !(n->name = tp_scan_string(&p->in))) return false;
-  return tp_scan_where(&p->in, &n->pos) && tp_scan_end(&p->in);
+  if (*p->in.s == '"' && !(r->who.name = tp_scan_string(&p->in))) return false;
+  return tp_scan_where(&p->in, &r->pos) && tp_scan_end(&p->in);
 }
 
 static tp_region *read_region(parser *p) {
   tp_region *r = TP_NEW(p->pl->a, tp_region);
-  tp_node *n = TP_NEW(p->pl->a, tp_node);
-  if (!head(p, r, n)) return NULL;
+  if (!head(p, r)) return NULL;
   int results = r->nout;
   if (!read_windows(p, &r->out, &r->nout, r->nlead) || !accumulation(p, r)) return NULL;
   if (!r->nmicro) r->outmicro = TP_NEW(p->pl->a, int);
   if (r->nmicro && results != r->nout) return fail(p, "as many windows as results are wanted"), NULL;
   if (accept(p, "in") && !read_windows(p, &r->in, &r->nin, r->nlead)) return NULL;
-  if (!tail(p, r, n)) return NULL;
+  if (!tail(p, r)) return NULL;
   settle_references(r);
-  r->node = n;
-  r->op = n->op;
-  r->attr = &n->attr;
-  r->pos = n->pos;
   return tp_region_check(p->pl, r, tp_scan_pos(&p->in), p->in.err) ? r : NULL;
 }
 
@@ -486,12 +486,73 @@ static tp_pnode *statement(parser *p, const char **text) {
   return (x->rg = read_region(p)) ? x : NULL;
 }
 
+/* ---- what it stands on ---- */
+
+static bool named(parser *p, const char **name, tp_pos *pos) {
+  tp_scan_space(&p->in);
+  return (*p->in.s != '"' || (*name = tp_scan_string(&p->in))) && tp_scan_where(&p->in, pos) && tp_scan_end(&p->in);
+}
+
+static bool callee_results(parser *p, tp_callee *c) {
+  tp_dtype d[LISTED];
+  if (!accept(p, "gives")) return true;
+  do {
+    if (c->nres == LISTED) return fail(p, "too many results");
+    if (!tp_scan_dtype(&p->in, &d[c->nres++])) return false;
+  } while (accept(p, ","));
+  c->res = tp_dup(p->pl->a, d, sizeof *d * (size_t)c->nres);
+  return true;
+}
+
+static bool callee_line(parser *p) {
+  tp_callee c = { 0 };
+  const tp_sym *dom[32];
+  int i, kind, number = 0;
+  if (!letter(p, 'c') || !tp_scan_small(&p->in, &i) || !tp_scan_choice(&p->in, tp_callee_words, 4, &kind)) return false;
+  if (i != p->pl->calls.n) return fail(p, "callbacks must stand in order");
+  if ((kind != -TP_FN_TICK && !tp_scan_small(&p->in, &number)) || !expect(p, "(")) return false;
+  c.fn = kind ? -kind : number;
+  c.slot = kind ? number : 0;
+  while (!accept(p, ")")) {
+    if (c.ndom == 31) return fail(p, "too many dims");
+    if (c.ndom && !expect(p, ",")) return false;
+    if (accept(p, "over")) c.over |= 1u << c.ndom;
+    if (!symbol(p, TP_SYM_DIM, &dom[c.ndom++])) return false;
+  }
+  c.dom = tp_dup(p->pl->a, dom, sizeof *dom * (size_t)c.ndom);
+  if (!callee_results(p, &c) || !named(p, &c.name, &c.pos)) return false;
+  TP_PUSH(p->pl->a, &p->pl->calls, c);
+  return true;
+}
+
+static bool product_line(parser *p, bool hidden) {
+  tp_product o = { .hidden = hidden };
+  if (!tp_scan_dtype(&p->in, &o.type.dtype) || !tp_scan_list(&p->in, p->ix, TP_F_DIMS, &o.ndim, &o.dims)) return false;
+  if (!tp_scan_list(&p->in, p->ix, TP_F_EXTENTS, &o.type.rank, &o.type.shape) || !named(p, &o.name, &o.pos)) return false;
+  for (int i = 0; i < o.ndim; i++)
+    if (!o.dims[i]->bound) return fail(p, "a dim without a bound before this");
+  TP_PUSH(p->pl->a, &p->pl->products, o);
+  return true;
+}
+
+static bool end_line(parser *p) {
+  const tp_sym *s;
+  if (!symbol(p, TP_SYM_BOUND, &s) || !tp_scan_end(&p->in)) return false;
+  TP_PUSH(p->pl->a, &p->pl->ends, s);
+  return true;
+}
+
+static bool is_callee(parser *p) { return p->depth == 1 && p->in.s[0] == 'c' && isdigit((unsigned char)p->in.s[1]); }
 static bool is_buffer(parser *p) { return p->depth == 1 && p->in.s[0] == 'b' && isdigit((unsigned char)p->in.s[1]); }
 
 /* A line that names something; *told: it was one. */
 static bool declaration(parser *p, bool *told) {
   *told = true;
   if (is_buffer(p)) return buffer_line(p);
+  if (is_callee(p)) return callee_line(p);
+  if (p->depth == 1 && accept(p, "ends")) return end_line(p);
+  if (p->depth == 1 && accept(p, "output")) return product_line(p, false);
+  if (p->depth == 1 && accept(p, "parameter")) return product_line(p, true);
   if (accept(p, "dim")) return tp_sym_line(p->ix, &p->in, TP_SYM_DIM);
   if (accept(p, "bound")) return tp_sym_line(p->ix, &p->in, TP_SYM_BOUND);
   if (accept(p, "var")) return tp_sym_line(p->ix, &p->in, TP_SYM_VAR);
@@ -538,7 +599,7 @@ static bool lives(parser *p) {
 static bool read_all(tp_plan *pl, const char *text, tp_error *err) {
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the plan");
-  parser p = { .pl = pl, .ix = pl->g->ix };
+  parser p = { .pl = pl, .ix = pl->ix };
   tp_scan_init(&p.in, "plan", pl->a, tp_ictx_arena(p.ix), err);
   bool ok = (pl->body = block(&p, &text, false)) != NULL;
   if (ok) tp_plan_number(pl);
@@ -549,19 +610,20 @@ static bool read_all(tp_plan *pl, const char *text, tp_error *err) {
 }
 
 tp_plan *tp_plan_parse(tp_ictx *ix, const char *text, tp_error *err) {
-  tp_graph *g = tp_graph_new(ix);
+  tp_plan *pl = tp_calloc(sizeof *pl);
   tp_error own = { 0 };
   if (!err) err = &own;
-  if (!g) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for a plan"), NULL;
-  tp_plan *pl = TP_NEW(&g->arena, tp_plan);
-  pl->g = g;
-  pl->a = &g->arena;
+  if (!pl) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for a plan"), NULL;
+  tp_arena_init(&pl->own);
+  pl->ix = ix;
+  pl->a = &pl->own;
   return read_all(pl, text, err) ? pl : tp_plan_free(pl);
 }
 
 tp_plan *tp_plan_free(tp_plan *p) {
   if (!p) return NULL;
   for (int i = 0; i < p->bufs.n; i++) tp_array_unref(p->bufs.v[i]->data);
-  tp_graph_free(p->g);                          /* p lies in its arena */
+  tp_arena_free(&p->own);
+  tp_free(p);
   return NULL;
 }

@@ -2,11 +2,12 @@
  * a part is as many neighbours as there are without one inside. Whoever compiles parts and whoever runs them go by this one list. */
 #include "plan/plan.h"
 
-typedef struct { tp_arena *a; TP_VEC(tp_part) parts; TP_VEC(const tp_pnode *) group; } part_cutter;
+typedef struct { const tp_plan *p; tp_arena *a; TP_VEC(tp_part) parts; TP_VEC(const tp_pnode *) group; } part_cutter;
 
-bool tp_pnode_waits(const tp_pnode *x) {
-  bool any = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && (x->rg->attr->fn == TP_FN_TICK || x->rg->attr->fn == TP_FN_SHOW);
-  for (int i = 0; i < x->n && !any; i++) any = tp_pnode_waits(x->kid[i]);
+static bool waits(const tp_plan *p, const tp_pnode *x) {
+  int fn = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL ? p->calls.v[x->rg->call].fn : 0;
+  bool any = fn == TP_FN_TICK || fn == TP_FN_SHOW;
+  for (int i = 0; i < x->n && !any; i++) any = waits(p, x->kid[i]);
   return any;
 }
 
@@ -29,7 +30,7 @@ static void cut(part_cutter *c, const tp_pnode *x) {
     for (int i = 0; i < x->n; i++) cut(c, x->kid[i]);
     return;
   }
-  if (!tp_pnode_waits(x)) {
+  if (!waits(c->p, x)) {
     if (c->group.n || (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH)) TP_PUSH(c->a, &c->group, x);        /* a loop may go on behind these (flow.c) */
     return;
   }
@@ -41,7 +42,7 @@ static void cut(part_cutter *c, const tp_pnode *x) {
 }
 
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out) {
-  part_cutter c = { .a = a };
+  part_cutter c = { .p = p, .a = a };
   cut(&c, p->body);
   end_group(&c);
   *out = c.parts.v;

@@ -2,8 +2,7 @@
  * One plan serves any bounds. The interpreter runs it, the emitters print it as code. It prints and parses. */
 #ifndef TP_PLAN_H
 #define TP_PLAN_H
-#include "graph/graph.h"
-#include "poly/poly.h"
+#include "kern/run.h"
 
 typedef enum {                                  /* TEMP: in the arena */
 #define B(NAME, text) TP_BUF_##NAME,
@@ -45,17 +44,17 @@ typedef enum {
 #undef K
   TP_NRG
 } tp_rgkind;
-extern const char *const tp_rg_names[TP_NRG];
+extern const char *const tp_rg_names[TP_NRG], *const tp_callee_words[4];     /* by -fn */
 extern const char *const tp_bufkind_names[];
-typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; const tp_attr *attr; } tp_micro;   /* in < nin: region input; else micro in - nin. dtype of its result */
+typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; double f; const tp_ix *ix; } tp_micro;     /* in < nin: region input; else micro in - nin. dtype of its result. f: of FILL; ix: of VALUE */
 /* CALL over rows that may have ended: row r goes on while at < min(given, the number in nd at r), the greatest of these where nd has further axes; nd has an axis for
  * each dim of `over` first. along: the axis of the dim that ends, whose index is added to at; -1: none. */
 typedef struct tp_rows { const tp_ix *at, *given; int along; tp_nd nd; } tp_rows;
 typedef struct tp_region {
   tp_rgkind kind;
-  tp_op op; const tp_attr *attr;                /* RG_OP; attr's axes count spatial axes only */
-  const tp_node *node;                          /* for messages, CALL, and positions; in a parsed plan a stand-in: operator, attributes, name, position, and the dims of coord */
-  tp_pos pos;
+  tp_op op; tp_how how;                         /* OP; its axes count spatial axes only. A checked fold keeps keepdim */
+  int call;                                     /* CALL: which of the plan's */
+  tp_who who; tp_pos pos;                       /* of the last of its operators */
   int nlead; const tp_ix **lead;                /* extents of its axes: dims that this call runs over, in a LOOP then those of the elements */
   const tp_sym **leadvar; const tp_ix **leadlo; /* VAR that stands for the dim's value along each (lo + index), for VALUE, RAND, IOTA exprs */
   int npoint; uint32_t sums;                    /* LOOP: how many of its axes are dims; which are folded */
@@ -66,6 +65,8 @@ typedef struct tp_region {
   bool check; uint32_t along;                   /* check: NaN and infinity that it makes of finite operands end the run; along, of an acc: coordinates to which the result's first axes are added, in order */
   bool far; const tp_ix *row;                   /* in a plan with ticks: can wait; the row of its call in the loop of the first tick dim, NULL outside */
   int ncoord; const tp_ix **coord;              /* RAND: temporal coordinates in domain order; CALL: the point */
+  const tp_sym **dim;                           /* that these are of; NULL: nobody knows */
+  int nsaid; tp_who *said;                      /* check: its operands */
   int nrows; tp_rows *rows;                     /* CALL */
 } tp_region;
 
@@ -88,8 +89,11 @@ struct tp_pnode {
   tp_pnode *up;                                 /* parent */
 };
 typedef struct tp_plan {
-  tp_graph *g; tp_poly *poly;                   /* in a parsed plan g is empty and the plan's own, poly NULL */
-  tp_arena *a;
+  tp_ictx *ix;
+  tp_arena *a, own;                             /* own: of a parsed plan */
+  TP_VEC(tp_callee) calls;
+  TP_VEC(tp_product) products;                  /* the program's outputs */
+  TP_VEC(const tp_sym *) ends;                  /* bounds of dims that end by data */
   TP_VEC(tp_pbuf *) bufs;
   tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
   int64_t limit;                                /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
@@ -97,8 +101,10 @@ typedef struct tp_plan {
   int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 
-tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err);
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
+struct tp_graph;
+struct tp_poly;
+tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, tp_error *err);
 /* Before it has positions: fuse.c, tile.c */
 void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p);
@@ -119,9 +125,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
 /* Neighbours, sequences taken apart, that hold no place at which a run may wait: first .. last. parts.c */
 typedef struct tp_part { const tp_pnode *first, *last; } tp_part;
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
-bool tp_pnode_waits(const tp_pnode *x);         /* may a run wait inside it? */
-/* The dim that coordinate k is of; NULL: not known. */
-const tp_sym *tp_region_dim(const tp_region *r, int k);
+tp_op tp_region_op(const tp_region *r);         /* what messages call it by, where it has no name */
 /* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);

@@ -2,6 +2,9 @@
  *
  *   dim t:T
  *   var t1
+ *   ends T                                                    a bound whose dim ends by data
+ *   output f32 (t) [4] "y" @ rnn.lua:5                        what a call gives, a hidden `parameter` too
+ *   c0 fn 2 (over b, t) gives f32 "act" @ rnn.lua:4           a callback: number, dims, results; with ticks `tick`, `feed 0`, `show 1`
  *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape], the order of dims in memory if it is another, elements
  *   b1 temp f32 "h" [2][4] size 8 life 0..1
  *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
@@ -15,7 +18,7 @@
  * its own axes, and `wrap axis at lo mod width`. `+=` after the results accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates.
  * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1.
  * `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim (`inner`: another way), `up`, `down` or neither, `made` where they will be written, and of a whole buffer without `by` (plan.h); a plan that has them has a `limit` in bytes.
- * `checked`: NaN that is made of finite operands ends the run; `at(t = 1 ..)`: the result's first axis is added. With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
+ * `of "x", "" checked`: NaN that is made of finite operands, of these names, ends the run; `at(t = 1 ..)`: the result's first axis is added. With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
 #include "plan/plan.h"
 
 static void indent(tp_buf *b, int depth) { for (int i = 0; i < depth; i++) tp_puts(b, "  "); }
@@ -61,8 +64,8 @@ static const char *const reds[] = { "+=", "*=", "max=", "min=" };
 
 static void put_micro(tp_buf *b, const tp_region *r, const tp_micro *m) {
   tp_putf(b, "%s:%s(", tp_ops[m->op].text, tp_dtype_name(m->dtype));
-  if (m->op == TP_OP_FILL) tp_put_double(b, m->attr->f[0]);
-  if (m->op == TP_OP_VALUE) tp_ix_print(b, m->attr->ix[0]);
+  if (m->op == TP_OP_FILL) tp_put_double(b, m->f);
+  if (m->op == TP_OP_VALUE) tp_ix_print(b, m->ix);
   for (int j = 0; j < tp_ops[m->op].nin; j++) tp_putf(b, "%s%s%d", j ? "," : "", m->in[j] < r->nin ? "i" : "m", m->in[j] < r->nin ? m->in[j] : m->in[j] - r->nin);
   tp_puts(b, ")");
 }
@@ -77,18 +80,10 @@ static void put_micros(tp_buf *b, const tp_region *r) {
   for (int k = 0; k < r->nout; k++) tp_putf(b, " m%d", r->outmicro[k]);
 }
 
-const tp_sym *tp_region_dim(const tp_region *r, int k) {
-  const tp_node *n = r->node;
-  for (int d = 0; n && d < n->ndom; d++)
-    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d]) && k-- == 0) return n->dom[d];
-  return NULL;
-}
-
 static void put_coords(tp_buf *b, const tp_region *r) {
   tp_puts(b, " at(");
   for (int k = 0; k < r->ncoord; k++) {
-    const tp_sym *d = tp_region_dim(r, k);
-    tp_putf(b, "%s%s%s", k ? ", " : "", d ? d->name : "", d ? " = " : "");
+    tp_putf(b, "%s%s%s", k ? ", " : "", r->dim ? r->dim[k]->name : "", r->dim ? " = " : "");
     tp_ix_print(b, r->coord[k]);
     if (r->along >> k & 1) tp_puts(b, " ..");
   }
@@ -100,7 +95,9 @@ static void put_head(tp_buf *b, const tp_region *r) {
   int count = 0;
   tp_puts(b, tp_rg_names[r->kind]);
   if (r->kind == TP_RG_OP) tp_putf(b, " %s", tp_ops[r->op].text);
-  if (r->attr && r->kind != TP_RG_LOOP) tp_attr_print(b, r->attr, NULL, &count);
+  if (r->kind == TP_RG_CALL) tp_putf(b, " c%d", r->call);
+  tp_put_fields(b, tp_how_fields, &r->how, &count);
+  if (r->who.what && !r->who.name) tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, r->who.what);
   if (count) tp_puts(b, "}");
   for (int k = 0; k < r->nlead; k++) {
     tp_puts(b, k == 0 ? " over" : k == r->npoint && r->kind == TP_RG_LOOP ? " |" : ",");
@@ -114,11 +111,8 @@ static void put_head(tp_buf *b, const tp_region *r) {
 
 /* Whose line it is, as messages say it. */
 static void origin(tp_buf *b, const tp_region *r) {
-  const tp_node *n = r->node;
-  const char *name = n ? n->name : NULL;
-  if (n && !name && (n->op == TP_OP_INPUT || n->op == TP_OP_PARAM)) name = n->attr.str;
-  if (name) { tp_puts(b, " "); tp_put_string(b, name); }
-  tp_put_where(b, r->pos.file || !n ? r->pos : n->pos);
+  if (r->who.name) tp_puts(b, " "), tp_put_string(b, r->who.name);
+  tp_put_where(b, r->pos);
 }
 
 static void put_region(tp_buf *b, const tp_region *r) {
@@ -140,6 +134,7 @@ static void put_region(tp_buf *b, const tp_region *r) {
   }
   if (r->row) { tp_puts(b, " row "); tp_ix_print(b, r->row); }
   if (r->far) tp_puts(b, " far");
+  for (int k = 0; k < r->nsaid; k++) tp_puts(b, k ? ", " : " of "), tp_put_string(b, r->said[k].name ? r->said[k].name : "");
   if (r->check) tp_puts(b, " checked");
   origin(b, r);
   tp_puts(b, "\n");
@@ -249,7 +244,7 @@ static void use_region(bool *used, const tp_region *r) {
   for (int k = 0; k < r->nin; k++) use_nd(used, &r->in[k], r->nlead);
   for (int k = 0; k < r->nout; k++) use_nd(used, &r->out[k], r->nlead);
   for (int k = 0; k < r->nmicro; k++)
-    if (r->micro[k].op == TP_OP_VALUE) use_ix(used, r->micro[k].attr->ix[0]);
+    use_ix(used, r->micro[k].ix);
   use_list(used, r->nix, r->ix);
   use_list(used, r->ncoord, r->coord);
   for (int k = 0; k < r->nrows; k++) {
@@ -257,7 +252,7 @@ static void use_region(bool *used, const tp_region *r) {
     use_nd(used, &r->rows[k].nd, 0);
   }
   use_ix(used, r->row);
-  for (int k = 0; k < r->ncoord; k++) mark_used(used, tp_region_dim(r, k));
+  for (int k = 0; k < r->ncoord && r->dim; k++) mark_used(used, r->dim[k]);
 }
 
 static void use_node(bool *used, const tp_pnode *x) {
@@ -269,18 +264,71 @@ static void use_node(bool *used, const tp_pnode *x) {
   for (int i = 0; i < x->n; i++) use_node(used, x->kid[i]);
 }
 
+/* ---- what it stands on ---- */
+
+static void use_outside(bool *used, const tp_plan *p) {
+  for (int i = 0; i < p->calls.n; i++)
+    for (int d = 0; d < p->calls.v[i].ndom; d++) mark_used(used, p->calls.v[i].dom[d]);
+  for (int i = 0; i < p->products.n; i++) {
+    for (int d = 0; d < p->products.v[i].ndim; d++) mark_used(used, p->products.v[i].dims[d]);
+    use_list(used, p->products.v[i].type.rank, p->products.v[i].type.shape);
+  }
+  for (int i = 0; i < p->ends.n; i++) mark_used(used, p->ends.v[i]);
+}
+
+static void put_named(tp_buf *b, const char *name, tp_pos pos) {
+  if (name) tp_puts(b, " "), tp_put_string(b, name);
+  tp_put_where(b, pos);
+  tp_puts(b, "\n");
+}
+
+static void put_callee(tp_buf *b, int i, const tp_callee *c) {
+  tp_putf(b, "c%d %s", i, tp_callee_words[c->fn < 0 ? -c->fn : 0]);
+  if (c->fn != TP_FN_TICK) tp_putf(b, " %d", c->fn < 0 ? c->slot : c->fn);
+  tp_puts(b, " (");
+  for (int d = 0; d < c->ndom; d++) tp_putf(b, "%s%s%s", d ? ", " : "", c->over >> d & 1 ? "over " : "", c->dom[d]->name);
+  tp_puts(b, ")");
+  for (int k = 0; k < c->nres; k++) tp_putf(b, "%s%s", k ? ", " : " gives ", tp_dtype_name(c->res[k]));
+  put_named(b, c->name, c->pos);
+}
+
+static void put_product(tp_buf *b, const tp_product *o) {
+  tp_putf(b, "%s %s ", o->hidden ? "parameter" : "output", tp_dtype_name(o->type.dtype));
+  tp_put_list(b, TP_F_DIMS, o->ndim, o->dims);
+  tp_puts(b, " ");
+  tp_put_list(b, TP_F_EXTENTS, o->type.rank, o->type.shape);
+  put_named(b, o->name, o->pos);
+}
+
 /* ---- the whole ---- */
+
+const char *const tp_callee_words[4] = { "fn", "tick", "feed", "show" };
+
+tp_op tp_region_op(const tp_region *r) {
+  static const tp_op folds[TP_NRED] = { TP_OP_SUM, TP_OP_PROD, TP_OP_MAX, TP_OP_MIN }, kinds[TP_NRG] = {
+#define K(NAME, text, op) op,
+#include "plan/rgkinds.def"
+#undef K
+  };
+  if (r->kind == TP_RG_OP) return r->op;
+  if (r->kind != TP_RG_LOOP) return kinds[r->kind];
+  return r->acc ? TP_OP_ACCUM : r->sums ? folds[r->red] : r->nmicro ? r->micro[r->nmicro - 1].op : TP_OP_DETACH;
+}
 
 void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_arena scratch;
   tp_scratch_init(&scratch);
-  bool *used = TP_NEWN(&scratch, bool, tp_nsym(p->g->ix));
+  bool *used = TP_NEWN(&scratch, bool, tp_nsym(p->ix));
   for (int i = 0; i < p->bufs.n; i++) {
     use_list(used, p->bufs.v[i]->ndim + p->bufs.v[i]->rank, p->bufs.v[i]->slots);
     use_ix(used, p->bufs.v[i]->size);
   }
   use_node(used, p->body);
-  tp_syms_print(b, p->g->ix, used);
+  use_outside(used, p);
+  tp_syms_print(b, p->ix, used);
+  for (int i = 0; i < p->ends.n; i++) tp_putf(b, "ends %s\n", p->ends.v[i]->name);
+  for (int i = 0; i < p->products.n; i++) put_product(b, &p->products.v[i]);
+  for (int i = 0; i < p->calls.n; i++) put_callee(b, i, &p->calls.v[i]);
   if (p->lag) tp_putf(b, "lag %d\n", p->lag);
   if (p->limit) tp_putf(b, "limit %lld\n", (long long)p->limit);
   for (int i = 0; i < p->bufs.n; i++) buffer(b, p->bufs.v[i]);
