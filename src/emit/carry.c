@@ -12,12 +12,6 @@ typedef struct { tp_emit *e; const tp_pnode *loop; TP_VEC(touch) v; bool *bad; }
 
 /* ---- what the body touches ---- */
 
-static const tp_ix *offset_at(const tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at) {
-  const tp_ix *off = nd->off;
-  for (int i = 0; i < r->nlead && nd->lead; i++) off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->lead[i], at[i]));
-  return off;
-}
-
 static void touch_points(touches *t, const tp_region *r, bool direct) {
   int64_t shape[TP_MAXRANK];
   tp_walk w;
@@ -25,7 +19,7 @@ static void touch_points(touches *t, const tp_region *r, bool direct) {
   for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w))
     for (int i = 0; i < r->nin + r->nout; i++) {
       const tp_nd *nd = i < r->nin ? &r->in[i] : &r->out[i - r->nin];
-      if (nd->buf >= 0) TP_PUSH(t->e->a, &t->v, (touch){ nd, offset_at(t->e, r, nd, w.at), i >= r->nin, direct });
+      if (nd->buf >= 0) TP_PUSH(t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
     }
 }
 
@@ -100,7 +94,7 @@ static const touch *read_of(const touches *t, const touch *w, int k) {
 
 static void put_load(tp_emit *e, const touch *r) {
   tp_dtype d = e->p->bufs.v[r->nd->buf]->dtype;
-  bool half = d == TP_F16 || d == TP_BF16;
+  bool half = tp_emit_is_half(d);
   e->buf[r->nd->buf] = true;
   if (half) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
   tp_putf(e->b, "b%d[", r->nd->buf);
@@ -108,7 +102,7 @@ static void put_load(tp_emit *e, const touch *r) {
   tp_puts(e->b, half ? "])" : "]");
 }
 
-static void declare(tp_emit *e, const touches *t, const touch *w, tp_carry c) {
+static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c) {
   const char *type = tp_emit_held(e->p->bufs.v[c.buf]->dtype);
   TP_PUSH(e->a, &e->carry, c);
   for (int k = 0; k <= c.depth; k++) tp_emit_line(e, "%s c%d_%d = 0;\n", type, c.id, k);
@@ -143,7 +137,7 @@ int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop) {
     if (!w->write || !w->direct || !is_alone(&t, i) || !is_steady(loop, w)) continue;
     int depth = 0, deepest = is_ago(e, loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;     /* a place that stays holds the latest only */
     while (depth < deepest && read_of(&t, w, depth + 1)) depth++;
-    if (depth || is_read_again(&t, w)) declare(e, &t, w, (tp_carry){ .id = e->ncarried++, .buf = w->nd->buf, .depth = depth, .nd = w->nd, .off = w->off, .loop = loop });
+    if (depth || is_read_again(&t, w)) declare_carry(e, &t, w, (tp_carry){ .id = e->ncarried++, .buf = w->nd->buf, .depth = depth, .nd = w->nd, .off = w->off, .loop = loop });
   }
   return had;
 }

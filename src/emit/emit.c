@@ -10,7 +10,7 @@ void tp_emit_line(tp_emit *e, const char *fmt, ...) {
   tp_putf(e->b, "%*s%s", 2 * e->depth, "", text);
 }
 
-static void indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
+void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
 
 /* ---- how much there is ---- */
 
@@ -112,7 +112,7 @@ static bool is_short(const tp_emit *e, const tp_pnode *x) {
 
 static void put_for(tp_emit *e, const tp_pnode *x, const char *lo, const char *hi) {
   int v = x->var->id;
-  indent(e);
+  tp_emit_indent(e);
   tp_putf(e->b, "for (int64_t s%d = ", v);
   if (x->step > 0 && lo) tp_puts(e->b, lo);
   else if (x->step > 0) tp_emit_ix(e, x->lo);
@@ -178,7 +178,7 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   e->depth++;
   int carried = weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS ? tp_emit_carry_begin(e, x) : e->carry.n;
   if (blocks) {
-    indent(e);
+    tp_emit_indent(e);
     tp_putf(e->b, "const int64_t a%d = ", v);
     tp_emit_ix(e, x->lo);
     tp_putf(e->b, ", z%d = ", v);
@@ -197,7 +197,7 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
 }
 
 static void put_if(tp_emit *e, const tp_pnode *x) {
-  indent(e);
+  tp_emit_indent(e);
   tp_puts(e->b, "if (");
   tp_emit_ix(e, x->cond);
   tp_puts(e->b, ") {\n");

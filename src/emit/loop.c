@@ -2,7 +2,7 @@
  *
  * Axes of extent 1 are left out; the one along which walking is cheapest is innermost, as the interpreter chooses it, for bounds of a usual size; neighbours that lie one
  * within the other in every window are one. The body is a straight line of the prelude's functions, rounded where the interpreter rounds. Without a fold an iteration asks
- * nothing of another (ivdep). A fold along the innermost axis goes by TP_LANES partial results that are joined after TP_PART elements, one along other axes keeps a result
+ * nothing of another (ivdep). A fold along the innermost axis goes by TP_FOLD_LANES partial results that are joined after TP_FOLD_PART elements, one along other axes keeps a result
  * for each of up to COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. A few points of known extents are written out without loops. */
 #include "emit/priv.h"
 #include <math.h>
@@ -37,8 +37,6 @@ static const char *const names[TP_NOP] = {
 #undef S
 };
 
-static tp_dtype computed(tp_dtype d) { return d == TP_F16 || d == TP_BF16 ? TP_F32 : d; }
-static bool is_half(tp_dtype d) { return d == TP_F16 || d == TP_BF16; }
 static tp_dtype buffer_type(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
 
 /* Of an operand of a micro, or of what a region makes. */
@@ -56,7 +54,7 @@ static bool row_takes(tp_op op, tp_dtype d) {
 
 static bool micro_known(const tp_emit *e, const tp_region *r, const tp_micro *m) {
   if (m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST) return true;
-  return row_takes(m->op, computed(type_of(e, r, m->in[m->op == TP_OP_SELECT])));
+  return row_takes(m->op, tp_emit_computed(type_of(e, r, m->in[m->op == TP_OP_SELECT])));
 }
 
 static tp_dtype result_type(const tp_emit *e, const tp_region *r, int k) { return r->nmicro ? r->micro[r->outmicro[k]].dtype : buffer_type(e, &r->in[0]); }
@@ -69,7 +67,7 @@ static bool all_known(const tp_emit *e, const tp_region *r) {
   for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && window_known(&r->out[i]);
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
   if (!ok) return false;
-  tp_dtype d = computed(result_type(e, r, 0));
+  tp_dtype d = tp_emit_computed(result_type(e, r, 0));
   return d != TP_BOOL || !(r->sums || r->acc) || r->red == TP_RED_MAX || r->red == TP_RED_MIN;
 }
 
@@ -228,14 +226,7 @@ static nest nest_of(tp_emit *e, const tp_pnode *x) {
 
 /* ---- places ---- */
 
-static void indent(const nest *l) { tp_putf(l->e->b, "%*s", 2 * l->e->depth, ""); }
-
-/* The window's offset at a written out point. */
-static const tp_ix *offset_at(const nest *l, const tp_nd *nd) {
-  const tp_ix *off = nd->off;
-  for (int i = 0; i < l->r->nlead && nd->lead; i++) off = tp_ix_add(l->e->ix, off, tp_ix_mulc(l->e->ix, nd->lead[i], l->at[i]));
-  return off;
-}
+static const tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->e, l->r, nd, l->at); }
 
 static void put_element(const nest *l, int w) {
   tp_emit *e = l->e;
@@ -266,7 +257,7 @@ static void put_windows(const nest *l) {
     int buf = l->w[w]->buf;
     if (buf < 0) continue;
     e->buf[buf] = true;
-    indent(l);
+    tp_emit_indent(l->e);
     tp_putf(e->b, "%s%s *const w%d = b%d + ", w < l->r->nin ? "const " : "", tp_emit_type(buffer_type(e, l->w[w])), w, buf);
     tp_emit_place(e, l->w[w], l->w[w]->off);
     tp_puts(e->b, ";\n");
@@ -287,12 +278,12 @@ static bool is_fixed(const nest *l, int i) { return !l->at && l->nax && is_zero(
 static void put_input(const nest *l, int i) {
   tp_emit *e = l->e;
   tp_dtype d = buffer_type(e, l->w[i]);
-  indent(l);
+  tp_emit_indent(l->e);
   tp_putf(e->b, "const %s i%d = ", tp_emit_held(d), i);
   if (!l->at || !tp_emit_carried(e, l->w[i], offset_at(l, l->w[i]))) {
-    if (is_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
+    if (tp_emit_is_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
     put_element(l, i);
-    if (is_half(d)) tp_puts(e->b, ")");
+    if (tp_emit_is_half(d)) tp_puts(e->b, ")");
   }
   tp_puts(e->b, ";\n");
 }
@@ -308,14 +299,14 @@ static void put_name(const nest *l, int in) { tp_putf(l->e->b, in < l->r->nin ? 
 static bool rounds(const tp_micro *m) {
   switch (m->op) {
     case TP_OP_SELECT: case TP_OP_DETACH: case TP_OP_NEG: case TP_OP_ABS: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: case TP_OP_FILL: case TP_OP_VALUE: return false;
-    default: return is_half(m->dtype);
+    default: return tp_emit_is_half(m->dtype);
   }
 }
 
 static void put_call(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
-  tp_dtype from = computed(type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
-  if (m->op == TP_OP_CAST && from == TP_F64 && is_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
+  tp_dtype from = tp_emit_computed(type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
+  if (m->op == TP_OP_CAST && from == TP_F64 && tp_emit_is_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
   else if (m->op == TP_OP_CAST) tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
   else tp_putf(e->b, "tp_%s_%s(", names[m->op], tp_emit_sfx(from));
   for (int i = 0; i < tp_ops[m->op].nin; i++) {
@@ -346,7 +337,7 @@ static void put_end(const nest *l, int what, bool here) {
   tp_emit *e = l->e;
   e->depth++;
   tp_emit_ends(e);
-  indent(l);
+  tp_emit_indent(l->e);
   tp_putf(e->b, "const int64_t at[%d] = { ", TP_MAXRANK);
   for (int i = 0; i < l->r->nlead && here; i++) {
     if (i) tp_puts(e->b, ", ");
@@ -361,10 +352,10 @@ static void put_end(const nest *l, int what, bool here) {
 static void put_fault(const nest *l, const tp_micro *m) {
   static const char *const why[] = { [DIVZERO] = "DIVZERO", [NEGPOW] = "NEGPOW" };
   tp_emit *e = l->e;
-  tp_dtype d = computed(type_of(e, l->r, m->in[0]));
+  tp_dtype d = tp_emit_computed(type_of(e, l->r, m->in[0]));
   int fault = rows[m->op].fault;
   if (m->op == TP_OP_CAST || !fault || tp_dtype_float(d)) return;
-  indent(l);
+  tp_emit_indent(l->e);
   tp_putf(e->b, "if (__builtin_expect(tp_fault_%s_%s(", why[fault], tp_emit_sfx(d));
   put_name(l, m->in[0]);
   tp_puts(e->b, ", ");
@@ -385,7 +376,7 @@ static void put_micro(const nest *l, int k) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[k];
   if (m->op != TP_OP_FILL && m->op != TP_OP_VALUE) put_fault(l, m);
-  indent(l);
+  tp_emit_indent(l->e);
   tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
   if (rounds(m)) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
   if (m->op == TP_OP_FILL) tp_emit_number(e, m->dtype, m->f);
@@ -400,7 +391,7 @@ static void put_leads(const nest *l) {
   for (int i = 0; i < l->r->nlead; i++) {
     nest_axis a = { .nof = 1, .of = { i } };
     if (!is_named(l, &a)) continue;
-    indent(l);
+    tp_emit_indent(l->e);
     tp_putf(e->b, "const int64_t s%d = ", l->r->leadvar[i]->id);
     tp_emit_ix(e, l->r->leadlo[i]);
     tp_puts(e->b, " + ");
@@ -428,25 +419,25 @@ static void put_store(const nest *l, int k, const char *value) {
   tp_dtype d = buffer_type(e, nd);
   bool acc = l->r->acc && k == 0;
   tp_carry *c = l->at ? tp_emit_carries(e, nd, offset_at(l, nd)) : NULL;
-  indent(l);
-  if (c && is_half(d)) tp_putf(e->b, "c%d_0 = tp_load_%s(", c->id, tp_dtype_name(d));
+  tp_emit_indent(l->e);
+  if (c && tp_emit_is_half(d)) tp_putf(e->b, "c%d_0 = tp_load_%s(", c->id, tp_dtype_name(d));
   else if (c) tp_putf(e->b, "c%d_0 = ", c->id);
   put_element(l, w);
   tp_puts(e->b, " = ");
-  if (is_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
+  if (tp_emit_is_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
   if (acc) {
     tp_putf(e->b, "tp_%s_%s(", adds[l->r->red], tp_emit_sfx(d));
     if (!l->at || !tp_emit_carried(e, nd, offset_at(l, nd))) {
-      if (is_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
+      if (tp_emit_is_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
       put_element(l, w);
-      if (is_half(d)) tp_puts(e->b, ")");
+      if (tp_emit_is_half(d)) tp_puts(e->b, ")");
     }
     tp_puts(e->b, ", ");
   }
   tp_puts(e->b, value);
   tp_puts(e->b, acc ? ")" : "");
-  if (is_half(d)) tp_puts(e->b, ")");
-  tp_puts(e->b, c && is_half(d) ? ");\n" : ";\n");
+  if (tp_emit_is_half(d)) tp_puts(e->b, ")");
+  tp_puts(e->b, c && tp_emit_is_half(d) ? ");\n" : ";\n");
   if (c) c->written = true;
 }
 
@@ -463,7 +454,7 @@ static void put_results(const nest *l, int first) {
 
 static void open_axis(const nest *l, int k) {
   tp_emit *e = l->e;
-  indent(l);
+  tp_emit_indent(l->e);
   tp_putf(e->b, "for (int64_t x%d = 0, n%d = ", k, k);
   tp_emit_ix(e, l->ax[k].n);
   tp_putf(e->b, "; x%d < n%d; x%d++) {\n", k, k, k);
@@ -493,7 +484,7 @@ static void put_map(const nest *l) {
 typedef struct { const char *part, *acc, *fn; tp_dtype c; } fold_types;
 
 static fold_types types_of(const nest *l) {
-  tp_dtype c = computed(result_type(l->e, l->r, 0));
+  tp_dtype c = tp_emit_computed(result_type(l->e, l->r, 0));
   bool adds_up = l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD, most = l->r->red == TP_RED_MAX;
   const char *own = tp_emit_type(c), *natural = c == TP_I32 ? "uint32_t" : c == TP_I64 ? "uint64_t" : own;
   fold_types t = { own, own, NULL, c };
@@ -527,7 +518,7 @@ static void put_fold_step(const nest *l, const fold_types *t, const char *to, co
 static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
   char value[64];
   bool narrow = strcmp(t->acc, "double") == 0 && t->c == TP_F32;
-  const char *how = narrow && is_half(result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
+  const char *how = narrow && tp_emit_is_half(result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
   snprintf(value, sizeof value, narrow && how[0] == 't' ? "%s%s)" : "(%s)%s", narrow && how[0] == 't' ? how : tp_emit_type(t->c), acc);
   put_store(l, 0, value);
 }
@@ -564,25 +555,25 @@ static void put_row(const nest *l, const fold_types *t) {
   int64_t known;
   bool few = tp_ix_is_const(l->ax[k].n, &known) && known < 32;
   put_inputs(l, true);
-  indent(l);
+  tp_emit_indent(l->e);
   tp_putf(e->b, "const int64_t n%d = ", k);
   tp_emit_ix(e, l->ax[k].n);
   tp_puts(e->b, ";\n");
   tp_emit_line(e, "int64_t j = 0;\n");
   if (!few) {
-    tp_emit_line(e, "for (int64_t end; j + TP_LANES <= n%d;) {\n", k);
+    tp_emit_line(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;) {\n", k);
     e->depth++;
-    indent(l);
-    tp_putf(e->b, "%s part[TP_LANES];\n", t->part);
-    indent(l);
-    tp_puts(e->b, "for (int k = 0; k < TP_LANES; k++) part[k] = ");
+    tp_emit_indent(l->e);
+    tp_putf(e->b, "%s part[TP_FOLD_LANES];\n", t->part);
+    tp_emit_indent(l->e);
+    tp_puts(e->b, "for (int k = 0; k < TP_FOLD_LANES; k++) part[k] = ");
     put_identity(l, t);
     tp_puts(e->b, ";\n");
-    tp_emit_line(e, "end = n%d - j > TP_PART ? j + TP_PART : n%d;\n", k, k);
-    tp_emit_line(e, "for (; j + TP_LANES <= end; j += TP_LANES) {\n");
+    tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
+    tp_emit_line(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
     e->depth++;
     tp_emit_line(e, "TP_IVDEP\n");
-    tp_emit_line(e, "for (int k = 0; k < TP_LANES; k++) {\n");
+    tp_emit_line(e, "for (int k = 0; k < TP_FOLD_LANES; k++) {\n");
     e->depth++;
     tp_emit_line(e, "const int64_t x%d = j + k;\n", k);
     put_work(l);
@@ -590,7 +581,7 @@ static void put_row(const nest *l, const fold_types *t) {
     put_results(l, 1);
     shut(l);
     shut(l);
-    tp_emit_line(e, "for (int k = 0; k < TP_LANES; k++) acc = (%s)TP_FOLD_%s(acc, (%s)part[k]);\n", t->acc, t->fn, t->acc);
+    tp_emit_line(e, "for (int k = 0; k < TP_FOLD_LANES; k++) acc = (%s)TP_FOLD_%s(acc, (%s)part[k]);\n", t->acc, t->fn, t->acc);
     shut(l);
   }
   tp_emit_line(e, "for (; j < n%d; j++) {\n", k);
@@ -603,7 +594,7 @@ static void put_row(const nest *l, const fold_types *t) {
 }
 
 static void put_acc(const nest *l, const fold_types *t) {
-  indent(l);
+  tp_emit_indent(l->e);
   tp_putf(l->e->b, "%s acc = ", t->acc);
   put_identity(l, t);
   tp_puts(l->e->b, ";\n");
@@ -632,7 +623,7 @@ static void put_down(const nest *l, const fold_types *t) {
   int in = l->nax - 1, opened = 0, inner = 0;
   for (int k = 0; k < in; k++)
     if (!l->ax[k].red) open_axis(l, k), opened++;
-  indent(l);
+  tp_emit_indent(l->e);
   tp_putf(e->b, "for (int64_t j = 0, all = ");
   tp_emit_ix(e, l->ax[in].n);
   tp_putf(e->b, "; j < all; j += %d) {\n", COLUMNS);
@@ -641,7 +632,7 @@ static void put_down(const nest *l, const fold_types *t) {
   if (tp_ix_is_const(l->ax[in].n, &n) && n <= COLUMNS) tp_emit_line(e, "enum { some = %lld };\n", (long long)TP_MAX(n, 0));
   else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", COLUMNS, COLUMNS);
   tp_emit_line(e, "%s acc[%d];\n", t->acc, COLUMNS);
-  indent(l);
+  tp_emit_indent(l->e);
   tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
   put_identity(l, t);
   tp_puts(e->b, ";\n");
@@ -680,7 +671,7 @@ static void put_single(const nest *l, const fold_types *t) {
 static void put_empty(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   if (l->r->acc || tp_dtype_float(t->c) || t->c == TP_BOOL || l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD) return;
-  indent(l);
+  tp_emit_indent(l->e);
   tp_puts(e->b, "if (!(");
   put_folded(l);
   tp_puts(e->b, ") && ");
@@ -693,7 +684,7 @@ static void put_fold(const nest *l) {
   fold_types t = types_of(l);
   put_empty(l, &t);
   if (l->r->acc) {                              /* nothing leaves what is there as it was */
-    indent(l);
+    tp_emit_indent(l->e);
     tp_puts(l->e->b, "if (");
     put_folded(l);
     tp_puts(l->e->b, ") {\n");

@@ -29,11 +29,15 @@ typedef struct tp_emit {
 
 /* A line of the function that is being written. */
 void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
+void tp_emit_indent(tp_emit *e);
 void tp_emit_ends(tp_emit *e);                  /* loop variables go to the environment, before the run leaves native code for good */
 
 /* text.c */
+bool tp_emit_is_half(tp_dtype d);
+tp_dtype tp_emit_computed(tp_dtype d);         /* the type that computes it */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
 void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);     /* the element at which a window with that offset begins */
+const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);     /* of a window at a point of the region's axes */
 const char *tp_emit_sfx(tp_dtype d);            /* of the prelude's functions, in the type that computes d */
 const char *tp_emit_type(tp_dtype d);           /* in memory */
 const char *tp_emit_held(tp_dtype d);           /* computed */

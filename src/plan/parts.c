@@ -25,9 +25,9 @@ static void end_group(part_cutter *c) {
   c->group.n = 0;
 }
 
-static void cut(part_cutter *c, const tp_pnode *x) {
+static void cut_parts(part_cutter *c, const tp_pnode *x) {
   if (x->kind == TP_P_SEQ) {
-    for (int i = 0; i < x->n; i++) cut(c, x->kid[i]);
+    for (int i = 0; i < x->n; i++) cut_parts(c, x->kid[i]);
     return;
   }
   if (!waits(c->p, x)) {
@@ -36,14 +36,14 @@ static void cut(part_cutter *c, const tp_pnode *x) {
   }
   end_group(c);
   for (int i = 0; i < x->n; i++) {
-    cut(c, x->kid[i]);
+    cut_parts(c, x->kid[i]);
     end_group(c);
   }
 }
 
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out) {
   part_cutter c = { .p = p, .a = a };
-  cut(&c, p->body);
+  cut_parts(&c, p->body);
   end_group(&c);
   *out = c.parts.v;
   return c.parts.n;

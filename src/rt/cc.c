@@ -115,7 +115,7 @@ static int list_files(const char *dir, cached_file *v, int max, int64_t *total) 
   int n = 0;
   for (struct dirent *e; d && n < max && (e = readdir(d)) != NULL;) {
     if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof v->name || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) continue;
-    snprintf(v[n].name, sizeof v->name, "%s", e->d_name);
+    memcpy(v[n].name, e->d_name, strlen(e->d_name) + 1);
     v[n].size = (int64_t)s.st_size;
     v[n++].used = (int64_t)s.st_mtime;
     *total += (int64_t)s.st_size;

@@ -23,8 +23,8 @@ TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (u
 #else
 #define TP_IVDEP _Pragma("GCC ivdep")
 #endif
-#define TP_LANES 32
-#define TP_PART 1024
+#define TP_FOLD_LANES 32
+#define TP_FOLD_PART 1024
 #define TP_FOLD_ADD(x, y) ((x) + (y))
 #define TP_FOLD_MUL(x, y) ((x) * (y))
 #define TP_FOLD_MOST(x, y) ((y) > (x) ? (y) : (x))
