@@ -213,3 +213,58 @@ describe("an output from one point of a loop", function()
     helper.run(P, { y = h:sum() }, { x = support.random(support.rng(3), { 4, 32 }, "f32") }, { I = 4 }, { tol = 1e-3 })
   end)
 end)
+
+-- h[t] made of h[t-1] by `step(h, k, v)`: k is an index below 6, v is of shape {1}, h of {6}.
+local function carried(step)
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local k = P:input("k", { domain = { t }, dtype = "i64" })
+  local v = P:input("v", { domain = { t }, shape = { 1 } })
+  local h = P:tensor { domain = { t }, shape = { 6 }, name = "h" }
+  h[0] = tempo.arange(6) * 0.25
+  h[t] = step(h[t - 1], k, v)
+  return P, { y = h[T - 1] }
+end
+
+describe("a state that changes in part", function()
+  local inputs = {
+    k = tempo.array({ 3, 0, 5, 3, 3, 1, 2 }, "i64"), v = tempo.array({ { 1 }, { -2 }, { 0.5 }, { 4 }, { 1 / 3 }, { 1e8 }, { 2 } }, "f32"),
+  }
+  local function both(P, outputs)
+    for T = 1, 7 do
+      local part = { k = tempo.array({ table.unpack(inputs.k:totable(), 1, T) }, "i64"), v = tempo.array({ table.unpack(inputs.v:totable(), 1, T) }, "f32") }
+      helper.run(P, outputs, part, { T = T }, { tol = 1e-5 })
+    end
+  end
+
+  local once = {
+    ["a where"] = function(h, k, v) return tempo.where(tempo.arange(6):eq(k), v, h) end,
+    ["a scatter"] = function(h, k, v) return h:scatter_add(0, k:unsqueeze(0), v) end,
+    ["the same place twice"] = function(h, k, v)
+      return h:scatter_add(0, tempo.stack({ k, k }, 0), tempo.cat({ v, v * 3 }, 0))
+    end,
+    ["products of it"] = function(h, _, v) return (h:matmul(tempo.ones { 6, 6 } * 0.1) + h + v):tanh() end,
+    ["products alone"] = function(h) return h:matmul(tempo.ones { 6, 6 } * 0.1) end,
+    ["itself turned round, made before"] = function(h, _, v) return (h + v):flip(0) end,
+  }
+  for name, step in pairs(once) do
+    it("lies there once: " .. name, function()
+      local P, outputs = carried(step)
+      assert.equal("t: 1", slots(P:compile { outputs = outputs }).h)
+      both(P, outputs)
+    end)
+  end
+
+  local twice = {
+    ["itself turned round"] = function(h) return h:flip(0) end,
+    ["it and itself turned round"] = function(h, _, v) return (h:flip(0) + h * v):tanh() end,
+    ["itself, scattered into it"] = function(h, k) return h:scatter_add(0, tempo.cat({ k:unsqueeze(0), tempo.arange(5):to "i64" }, 0), h) end,
+  }
+  for name, step in pairs(twice) do
+    it("lies there twice: " .. name, function()
+      local P, outputs = carried(step)
+      assert.equal("t: 2", slots(P:compile { outputs = outputs }).h)
+      both(P, outputs)
+    end)
+  end
+end)
