@@ -108,7 +108,7 @@ static void put_values(text_writer *w, const text_row *r, int n, const char *v) 
   }
 }
 
-static void put_rows(text_writer *w, text_rows t, const void *x) {
+static void put_text(text_writer *w, text_rows t, const void *x) {
   bool there = false;
   for (const text_row *r = t.v; r < t.v + t.n; r++) {
     const void *v = (const char *)x + r->at;
@@ -138,7 +138,7 @@ static bool scan_list(parser *p, const text_row *r, int *count, void *list) {
   return true;
 }
 
-static bool scan_rows(parser *p, text_rows t, void *x) {
+static bool scan_text(parser *p, text_rows t, void *x) {
   bool there = false;
   for (const text_row *r = t.v; r < t.v + t.n; r++) {
     const char *at = p->in.s;
@@ -247,8 +247,8 @@ static const value_kind kind_WAY = { sizeof(int), put_way, scan_way, NULL, NULL 
 
 /* ---- windows ---- */
 
-static void put_ring(text_writer *w, const void *x) { put_rows(w, ring_rows(), x); }
-static bool scan_ring(parser *p, void *x) { return scan_rows(p, ring_rows(), x); }
+static void put_ring(text_writer *w, const void *x) { put_text(w, ring_rows(), x); }
+static bool scan_ring(parser *p, void *x) { return scan_text(p, ring_rows(), x); }
 
 static bool is_window(parser *p) { return is_numbered(p, 'b') || strncmp(p->in.s, "none{", 5) == 0; }
 
@@ -283,16 +283,16 @@ static const value_kind kind_LEADS = { 0, put_leads, scan_leads, NULL, NULL };
 
 static void put_window(text_writer *w, const void *x) {
   tp_puts(w->b, " ");
-  put_rows(w, window_rows(), x);
+  put_text(w, window_rows(), x);
 }
 
 static bool scan_window(parser *p, void *x) {
   *(tp_nd *)x = (tp_nd){ .wrap = -1 };
-  return scan_rows(p, window_rows(), x);
+  return scan_text(p, window_rows(), x);
 }
 
 /* Without axes of a region. */
-static void put_ends(text_writer *w, const void *x) { put_rows(&(text_writer){ w->b, w->used, NULL }, window_rows(), x); }
+static void put_ends(text_writer *w, const void *x) { put_text(&(text_writer){ w->b, w->used, NULL }, window_rows(), x); }
 
 static bool scan_ends(parser *p, void *x) {
   const tp_region *rg = p->rg;
@@ -530,11 +530,11 @@ static bool scan_coords(parser *p, void *x) {
   return expect(p, ")") && (ndim == r->ncoord || (ndim == 0 && r->kind != TP_RG_CALL) || fail(p, "a coordinate without its dim before this"));
 }
 
-static void put_ended(text_writer *w, const void *x) { put_rows(w, rows_rows(), x); }
+static void put_ended(text_writer *w, const void *x) { put_text(w, rows_rows(), x); }
 
 static bool scan_ended(parser *p, void *x) {
   ((tp_rows *)x)->along = -1;
-  return scan_rows(p, rows_rows(), x);
+  return scan_text(p, rows_rows(), x);
 }
 
 static const value_kind kind_WORK = { 0, put_work, scan_work, NULL, NULL }, kind_HOW = { 0, put_how, scan_how, NULL, NULL }, kind_AXES = { 0, put_axes, scan_axes, NULL, NULL };
@@ -545,7 +545,7 @@ static const value_kind kind_COORDS = { 0, put_coords, scan_coords, NULL, NULL }
 static tp_region *scan_region(parser *p) {
   tp_region *r = TP_NEW(p->pl->a, tp_region);
   p->rg = r;
-  if (!scan_rows(p, region_rows(), r)) return NULL;
+  if (!scan_text(p, region_rows(), r)) return NULL;
   settle_references(r);
   return tp_region_check(p->pl, r, tp_scan_pos(&p->in), p->in.err) ? r : NULL;
 }
@@ -633,7 +633,7 @@ static const value_kind kind_DATA = { 0, put_data, scan_data, NULL, NULL };
 static bool buffer_line(parser *p) {
   tp_pbuf *b = TP_NEW(p->pl->a, tp_pbuf);
   b->first = b->last = -1;
-  if (!scan_rows(p, buffer_rows(), b)) return false;
+  if (!scan_text(p, buffer_rows(), b)) return false;
   if (b->kind != TP_BUF_CONST) TP_PUSH(p->pl->a, &p->pl->bufs, b);
   return true;
 }
@@ -677,14 +677,14 @@ static const value_kind kind_CALLEE = { 0, put_callee, scan_callee, NULL, NULL }
 
 static bool callee_line(parser *p) {
   tp_callee c = { 0 };
-  if (!scan_rows(p, callee_rows(), &c)) return false;
+  if (!scan_text(p, callee_rows(), &c)) return false;
   TP_PUSH(p->pl->a, &p->pl->calls, c);
   return true;
 }
 
 static bool product_line(parser *p, bool hidden) {
   tp_product o = { .hidden = hidden };
-  if (!scan_rows(p, product_rows(), &o)) return false;
+  if (!scan_text(p, product_rows(), &o)) return false;
   TP_PUSH(p->pl->a, &p->pl->products, o);
   return true;
 }
@@ -698,7 +698,7 @@ static bool end_line(parser *p) {
 
 /* ---- statements ---- */
 
-static text_rows rows_of(tp_pkind kind) {
+static text_rows rows_of_kind(tp_pkind kind) {
   switch (kind) {
     case TP_P_FOR: return for_rows();
     case TP_P_IF: return if_rows();
@@ -713,7 +713,7 @@ static void put_node(text_writer *w, const tp_pnode *x, int depth) {
   if (x->kind == TP_P_SEQ) return;
   tp_putf(w->b, "%*s%s", 2 * depth, "", x->kind == TP_P_SPILL ? "spill" : x->kind == TP_P_FETCH ? "fetch" : "");
   w->rg = x->rg;
-  put_rows(w, rows_of(x->kind), x->rg ? (const void *)x->rg : x);
+  put_text(w, rows_of_kind(x->kind), x->rg ? (const void *)x->rg : x);
   tp_puts(w->b, "\n");
   for (int i = 0; i < x->n; i++) {
     if (i) tp_putf(w->b, "%*s} else {\n", 2 * depth, "");
@@ -729,7 +729,7 @@ static bool add_block(parser *p, const char **text, tp_pnode *x) { return tp_sca
 static bool statement_rest(parser *p, const char **text, tp_pnode *x) {
   if (x->kind == TP_P_REGION) return (x->rg = scan_region(p)) != NULL;
   p->rg = NULL;
-  if (!scan_rows(p, rows_of(x->kind), x)) return false;
+  if (!scan_text(p, rows_of_kind(x->kind), x)) return false;
   if (x->kind == TP_P_LOAD && !tp_end_check(p->pl, &x->nd, tp_scan_pos(&p->in), p->in.err)) return false;
   if ((x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) && !tp_kept_check(p->pl, x, tp_scan_pos(&p->in), p->in.err)) return false;
   if ((x->kind == TP_P_FOR || x->kind == TP_P_IF) && !add_block(p, text, x)) return false;
@@ -796,11 +796,11 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_buf_init(&text);
   text_writer w = { &text, TP_NEWN(&scratch, bool, tp_nsym(p->ix)), NULL };
   for (int i = 0; i < p->ends.n; i++) tp_puts(&text, "ends "), put_symbol(&w, &p->ends.v[i]), tp_puts(&text, "\n");
-  for (int i = 0; i < p->products.n; i++) tp_puts(&text, p->products.v[i].hidden ? "parameter " : "output "), put_rows(&w, product_rows(), &p->products.v[i]), tp_puts(&text, "\n");
-  for (int i = 0; i < p->calls.n; i++) tp_putf(&text, "c%d", i), put_rows(&w, callee_rows(), &p->calls.v[i]), tp_puts(&text, "\n");
+  for (int i = 0; i < p->products.n; i++) tp_puts(&text, p->products.v[i].hidden ? "parameter " : "output "), put_text(&w, product_rows(), &p->products.v[i]), tp_puts(&text, "\n");
+  for (int i = 0; i < p->calls.n; i++) tp_putf(&text, "c%d", i), put_text(&w, callee_rows(), &p->calls.v[i]), tp_puts(&text, "\n");
   if (p->lag) tp_putf(&text, "lag %d\n", p->lag);
   if (p->limit) tp_putf(&text, "limit %lld\n", (long long)p->limit);
-  for (int i = 0; i < p->bufs.n; i++) put_rows(&w, buffer_rows(), p->bufs.v[i]), tp_puts(&text, "\n");
+  for (int i = 0; i < p->bufs.n; i++) put_text(&w, buffer_rows(), p->bufs.v[i]), tp_puts(&text, "\n");
   put_node(&w, p->body, 0);
   tp_syms_print(b, p->ix, w.used);
   tp_putn(b, text.s, text.n);
