@@ -184,6 +184,48 @@ describe("windows", function()
   end)
 end)
 
+describe("windows of which rows are picked", function()
+  -- Rows that data names, and rows that index expressions name, of the last n points of h.
+  local function picked(batch)
+    local P = tempo.program()
+    local b = batch and P:dim "b"
+    local t = P:dim "t"
+    local n = P:bound "n"
+    local dims = batch and { b, t } or { t }
+    local x = P:input("x", { domain = dims, shape = { 2, 5 } })
+    local k = P:input("k", { domain = dims, shape = { 3 }, dtype = "i64" })
+    local h = P:tensor { domain = dims, shape = { 2, 5 }, name = "h" }
+    h[{ t = 0 }] = x
+    h:otherwise(h[{ t = t - 1 }] * 0.5 + x)
+    local last = h[{ t = tempo.max(0, t - n + 1) .. t + 1 }]
+    local size = tempo.min(t + 1, n)
+    return P, {
+      rows = last:index_select(0, k % size:value()), one = last:index_select(0, k:select(0, 1) % size:value()),
+      first = last:select(0, 0), mid = last:select(0, tempo.floordiv(size, 2)), turned = last:slice(0, 0, 1):mT(),
+    }
+  end
+
+  for name, batch in pairs { ["one row"] = false, ["rows of a batch"] = true } do
+    it("are not copied: " .. name, function()
+      local P, outputs = picked(batch)
+      local f = P:compile { outputs = outputs }
+      assert.is_nil(f:explain "storage":find "temp read")
+      local function room(n) return f:memory(batch and { B = 4, T = 4000, n = n } or { T = 4000, n = n }) end
+      local row = F32 * 10 * (batch and 4 or 1)
+      assert.is_true(room(1000) - room(10) <= 990 * row + 64)
+      local r = support.rng(5)
+      for _, n in ipairs { 1, 2, 4, 20 } do
+        for T = 0, 9, 3 do
+          local lead = batch and { 3, T } or { T }
+          local function shape(...) return { lead[1], lead[2] or ..., select(lead[2] and 1 or 2, ...) } end
+          local k = tempo.array(support.fill(shape(3), function() return math.floor(r() * 100) end), "i64", shape(3))
+          helper.run(P, outputs, { x = support.random(r, shape(2, 5), "f32"), k = k }, batch and { B = 3, T = T, n = n } or { T = T, n = n })
+        end
+      end
+    end)
+  end
+end)
+
 describe("an output from one point of a loop", function()
   it("keeps nothing of the others", function()
     local P = tempo.program()

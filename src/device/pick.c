@@ -46,9 +46,13 @@ static tp_view slice_at(const tp_view *v, int axis, int64_t i, int size) {
 }
 
 /* How one slice is copied, and what numbers them. With one row of indices for all leading points these are axes of the slices. */
-typedef struct chosen { tp_pair p; int walked; int64_t so, si; } chosen;
+typedef struct chosen { tp_pair p; int walked; int64_t so, si; bool ring; } chosen;
 
-void *tp_index_select_new(tp_exec *x) { return TP_NEW(&x->a, chosen); }
+void tp_index_select_new(tp_exec *x, tp_dreg *r) {
+  chosen *c = r->k = TP_NEW(&x->a, chosen);
+  c->ring = r->in[0].wrap == r->nlead + r->rg->how.axis && r->in[1].wrap < 0;
+  if (c->ring) r->wrapped = false;              /* it knows rings itself */
+}
 
 bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
   (void)x;
@@ -74,12 +78,15 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   int64_t n = many ? k->v.shape[r->nlead] : 1, step = many ? k->v.stride[r->nlead] : 0;
   if (c->p.empty || n == 0) return true;
   if (!check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
+  int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX, lo = c->ring ? tp_dx_get(&in->wlo, x->env) % m : 0;
+  if (lo < 0) lo += m;
   tp_walk w;
   for (tp_walk_start(&w, c->walked, o->v.shape); w.ok; tp_walk_next(&w)) {
     const char *from = (const char *)in->v.p + tp_walk_offset(&w, in->v.stride) * o->size;
     char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * o->size;
     const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-    for (int64_t j = 0; j < n; j++) tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size, from + index[j * step] * c->si * o->size);
+    for (int64_t j = 0; j < n; j++)
+      tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size, from + (lo + index[j * step]) % m * c->si * o->size);
   }
   return true;
 }

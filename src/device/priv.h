@@ -178,7 +178,7 @@ void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype
 void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);      /* either may lie on a ring */
 /* ops.c and friends: one function per operator */
 bool tp_op_new(tp_exec *x, tp_dreg *r);                        /* chooses bind and run */
-void *tp_index_select_new(tp_exec *x);
+void tp_index_select_new(tp_exec *x, tp_dreg *r);
 bool tp_bind_index_select(tp_exec *x, tp_dreg *r);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
 /* spill.c */

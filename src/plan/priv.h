@@ -4,7 +4,6 @@
 #include "plan/plan.h"
 
 enum { TP_MAXLEAD = 32 };
-static inline bool tp_is_number(const tp_ix *e, int64_t v) { int64_t c; return tp_ix_is_const(e, &c) && c == v; }
 const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x);        /* of its slots and shape */
 /* fuse.c: windows of a region, inputs before results */
 const tp_nd *tp_window_at(const tp_region *r, int i);

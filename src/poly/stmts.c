@@ -126,7 +126,7 @@ static bool emit(sb *b, tp_node *n, const tp_ix **at) {
     bool ok = n->op == TP_OP_CALL ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
                                   : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
     b->by = n, b->operand = k;
-    if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, false, !decides(b, n, k))) return false;
+    if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_picks_rows(n, k), !decides(b, n, k))) return false;
   }
   if (n->op == TP_OP_PINIT) parameter_access(b, n, at);
   TP_PUSH(b->l->a, &b->node, n);
