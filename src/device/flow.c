@@ -65,7 +65,7 @@ static bool lay_node(tp_exec *x, const tp_pnode *p, tp_error *err) {
       return x->inst[at].rg != NULL;
     }
     case TP_P_LOAD:
-      x->loadat[p->pos] = &x->inst[put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, p->nd) })];
+      x->loadat[p->pos] = &x->inst[put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, &p->nd) })];
       x->npos++;
       return true;
     case TP_P_SPILL: case TP_P_FETCH:

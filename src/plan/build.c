@@ -655,7 +655,7 @@ static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
 static void run_if(pb *b, tp_nd c) {
   const tp_sym *v = tp_sym_var(C(b), "c");
   tp_pnode *load = TP_NEW(b->a, tp_pnode), *cond = TP_NEW(b->a, tp_pnode);
-  *load = (tp_pnode){ .kind = TP_P_LOAD, .var = v, .given = K(b, 1), .nd = tp_dup(b->a, &c, sizeof c) };
+  *load = (tp_pnode){ .kind = TP_P_LOAD, .var = v, .given = K(b, 1), .nd = c };
   *cond = (tp_pnode){ .kind = TP_P_IF, .n = 1, .kid = TP_NEW(b->a, tp_pnode *), .cond = tp_ix_cmp(C(b), TP_GE, tp_ix_sym(C(b), v), K(b, 1)) };
   *cond->kid = seq(b, b->leaves.n, b->leaves.v);
   b->leaves.v = NULL; b->leaves.n = b->leaves.cap = 0;
@@ -666,7 +666,7 @@ static void run_if(pb *b, tp_nd c) {
 static bool stmt_regions(pb *b, const tp_tree *t) {
   open_stmt(b, t);
   const tp_stmt *s = b->s;
-  tp_nd cond;
+  tp_nd cond = { .buf = -1 };
   if (s->kind == TP_ST_INIT) {
     bool ok = tp_pb_fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), nd_write(b, target(s)));
     if (s->pos.file) b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
@@ -711,8 +711,7 @@ static int put_loads(pb *b, tp_pnode **to) {
     b->wanted[i] = false;
     tp_pnode *x = to[n++] = TP_NEW(b->a, tp_pnode);
     const tp_end *e = &b->p->ends.v[i];
-    *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e->stop].dim->bound), .nd = TP_NEW(b->a, tp_nd) };
-    *x->nd = nd_end(b, e);
+    *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e->stop].dim->bound), .nd = nd_end(b, e) };
   }
   return n;
 }
@@ -804,7 +803,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_SEQ) return seq(b, t->n, kid);
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
   *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = t->n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
-                   .label = t->label, .parallel = t->independent, .cond = t->kind == TP_T_IF ? t->cond : NULL };
+                   .label = t->label, .independent = t->independent, .cond = t->kind == TP_T_IF ? t->cond : NULL };
   if (!b->p->ends.n) return x;
   x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
   if (t->kind == TP_T_FOR && t->step > 0) kid[0] = before_loads(b, kid[0]);

@@ -253,6 +253,7 @@ static bool looked_at(const look *l) {
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
   look l = { p, r, at, err };
   if (!counts(&l) || !windows(&l)) return false;
+  if (r->far && !r->row) return bad(&l, "what can wait needs its row");
   if (r->kind != TP_RG_CALL && r->nrows) return bad(&l, "only a call has rows that end");
   switch (r->kind) {
     case TP_RG_LOOP: return loop_ok(&l) && looked_at(&l);
@@ -266,7 +267,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
 
 static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
   if (x->kind == TP_P_REGION) return tp_region_check(p, x->rg, x->rg->pos, err);
-  if (x->kind == TP_P_LOAD) return load_ok(p, x->nd, err);
+  if (x->kind == TP_P_LOAD) return load_ok(p, &x->nd, err);
   if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) return tp_kept_check(p, x, (tp_pos){ 0 }, err);
   for (int i = 0; i < x->n; i++)
     if (!check_node(p, x->kid[i], err)) return false;

@@ -44,6 +44,7 @@ static void join(common_loops *s, const tp_pnode *leaf) {
 static void stretch(tp_pbuf *x, const tp_pnode *leaf, int m) {
   const tp_pnode *path[LOOPS];
   int n = loops(leaf, path, LOOPS);
+  if (x->kind != TP_BUF_TEMP) return;
   const tp_pnode *q = m < n ? path[m] : leaf;
   int lo = q->pos, hi = q->lastpos;
   x->first = x->first < 0 ? lo : TP_MIN(x->first, lo);
@@ -56,7 +57,7 @@ static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), voi
     for (int i = 0; i < x->rg->nout; i++) fn(ud, x, &x->rg->out[i]);
     for (int i = 0; i < x->rg->nrows; i++) fn(ud, x, &x->rg->rows[i].nd);
   }
-  if (x->kind == TP_P_LOAD) fn(ud, x, x->nd);
+  if (x->kind == TP_P_LOAD) fn(ud, x, &x->nd);
   for (int i = 0; i < x->n; i++) each(x->kid[i], fn, ud);
 }
 
@@ -95,7 +96,7 @@ static void keep_apart(tp_plan *p) {
   for (int i = 0; i < p->bufs.n; i++) {
     tp_pbuf *x = p->bufs.v[i];
     x->far = s.far[i] && !s.near[i];
-    if (!s.far[i] || !s.near[i]) continue;
+    if (!s.far[i] || !s.near[i] || x->kind != TP_BUF_TEMP) continue;
     x->first = TP_MIN(x->first, s.first);
     x->last = TP_MAX(x->last, s.last);
   }

@@ -34,7 +34,7 @@ static void note_use(spiller *s, uselist *l, tp_pnode *leaf, const tp_nd *x, boo
 
 static void collect_uses(spiller *s, tp_pnode *x, uselist *l) {
   if (x->kind == TP_P_LOAD) {
-    note_use(s, l, x, x->nd, false);
+    note_use(s, l, x, &x->nd, false);
     TP_PUSH(s->p->a, &s->loads, x);
   }
   if (x->kind == TP_P_REGION) {
