@@ -7,7 +7,7 @@
 #include "emit/priv.h"
 #include <math.h>
 
-enum { POINTS = 16, STATEMENTS = 256, COLUMNS = 256, COLD = 1 << 16, USUAL = 1000 };
+enum { POINTS = 4, TERMS = 32, COLUMNS = 256, COLD = 1 << 16, USUAL = 1000 };
 
 typedef struct { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } nest_axis;       /* of: axes of the region, outermost first */
 typedef const tp_ix *nest_strides[TP_MAXRANK];
@@ -17,7 +17,7 @@ typedef struct {
   int nax; nest_axis ax[TP_MAXRANK];
   nest_strides *stride;                         /* by window, axis */
   const int64_t *at;                            /* a written out point: its place along the region's axes; NULL: loops */
-  bool folds;
+  bool folds, product;                          /* product: x * y is fused into the sum */
 } nest;
 
 /* ---- what native code knows ---- */
@@ -88,14 +88,17 @@ static bool in_loop(const tp_pnode *x) {
 }
 
 /* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
-bool tp_emit_knows(const tp_emit *e, const tp_pnode *x) {
-  bool cold = e->looped && !in_loop(x) && count(x->rg) >= 0;
-  return !cold && all_known(e, x->rg);
+bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = tp_emit_region(e, x);
+  bool cold = e->looped && !in_loop(x) && count(r) >= 0;
+  return !cold && all_known(e, r);
 }
 
-bool tp_emit_is_points(const tp_emit *e, const tp_pnode *x) {
-  int64_t n = x->kind == TP_P_REGION ? count(x->rg) : -1;
-  return n >= 0 && n <= POINTS && n * (x->rg->nmicro + 1) <= STATEMENTS && tp_emit_knows(e, x);
+bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
+  if (x->kind != TP_P_REGION) return false;
+  const tp_region *r = tp_emit_region(e, x);
+  int64_t n = count(r);
+  return n >= 0 && n <= (r == x->rg ? POINTS : TERMS) && tp_emit_knows(e, x);
 }
 
 /* ---- axes ---- */
@@ -214,8 +217,8 @@ static void find_axes(nest *l) {
 }
 
 static nest nest_of(tp_emit *e, const tp_pnode *x) {
-  const tp_region *r = x->rg;
-  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout };
+  const tp_region *r = tp_emit_region(e, x);
+  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg };
   l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
   l.stride = TP_NEWN(e->a, nest_strides, l.nw);
   for (int i = 0; i < l.nw; i++) l.w[i] = i < r->nin ? &r->in[i] : &r->out[i - r->nin];
@@ -493,7 +496,7 @@ static fold_types types_of(const nest *l) {
   else if (tp_dtype_float(c)) t.fn = most ? "FMOST" : "FLEAST";
   else t.fn = most ? "MOST" : "LEAST";
   if (adds_up) t.part = t.acc = natural;
-  if (adds_up && c == TP_F32) t.acc = "double", t.part = l->r->red == TP_RED_SUM ? "float" : "double";
+  if (adds_up && c == TP_F32 && !l->product) t.acc = "double", t.part = l->r->red == TP_RED_SUM ? "float" : "double";
   return t;
 }
 
@@ -510,6 +513,10 @@ static void put_identity(const nest *l, const fold_types *t) {
 
 static void put_fold_step(const nest *l, const fold_types *t, const char *to, const char *type) {
   char value[32];
+  if (l->product && tp_dtype_float(t->c)) {
+    tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
+    return;
+  }
   if (l->r->nmicro) snprintf(value, sizeof value, "m%d", l->r->outmicro[0]);
   else snprintf(value, sizeof value, "i0");
   tp_emit_line(l->e, "%s = (%s)TP_FOLD_%s(%s, (%s)%s);\n", to, type, t->fn, to, type, value);
@@ -629,9 +636,10 @@ static void put_down(const nest *l, const fold_types *t) {
   tp_putf(e->b, "; j < all; j += %d) {\n", COLUMNS);
   e->depth++;
   int64_t n;
-  if (tp_ix_is_const(l->ax[in].n, &n) && n <= COLUMNS) tp_emit_line(e, "enum { some = %lld };\n", (long long)TP_MAX(n, 0));
+  bool known = tp_ix_is_const(l->ax[in].n, &n) && n > 0 && n <= COLUMNS;
+  if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
   else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", COLUMNS, COLUMNS);
-  tp_emit_line(e, "%s acc[%d];\n", t->acc, COLUMNS);
+  tp_emit_line(e, "%s acc[%d];\n", t->acc, known ? (int)n : COLUMNS);
   tp_emit_indent(l->e);
   tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
   put_identity(l, t);

@@ -18,6 +18,7 @@ typedef struct tp_emit {
   const tp_plan *p;
   tp_ictx *ix;
   tp_arena *a;
+  const tp_region **as;                         /* by position: tp_emit_region of a product */
   bool looped;                                  /* some part of the plan is a loop */
   tp_buf *done;                                 /* functions that are complete */
   tp_buf *b;                                    /* the one that is being written */
@@ -43,9 +44,12 @@ const char *tp_emit_type(tp_dtype d);           /* in memory */
 const char *tp_emit_held(tp_dtype d);           /* computed */
 void tp_emit_number(tp_emit *e, tp_dtype d, double v);
 
+/* product.c */
+const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);       /* the region, or a LOOP that does the same */
+
 /* loop.c */
-bool tp_emit_knows(const tp_emit *e, const tp_pnode *x);       /* is the region one for native code? */
-bool tp_emit_is_points(const tp_emit *e, const tp_pnode *x);   /* does it become a few points without loops? */
+bool tp_emit_knows(tp_emit *e, const tp_pnode *x);       /* is the region one for native code? */
+bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);   /* does it become a few points without loops? */
 void tp_emit_loop(tp_emit *e, const tp_pnode *x);
 
 /* carry.c */
