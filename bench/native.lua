@@ -136,7 +136,7 @@ local peer = folder .. "/peer"
 local CC = "cc -O3 -march=native -ffp-contract=off -fno-math-errno -o %s bench/native_peer.c -lm"
 assert(os.execute(CC:format(peer)), "cc did not compile the peer")
 
--- The least (most: the greatest) of the first numbers that each of the commands prints, in turn; each one's second number.
+-- The least (most: the greatest) of the first numbers that each of the commands prints; each one's second number.
 local function turns(commands, most)
   local best, said = {}, {}
   for _ = 1, opt.rounds do
