@@ -2,7 +2,7 @@
  * more than it does; sums are kept in the dtype itself, each term fused into them where the processor can. */
 #include "emit/priv.h"
 
-enum { FEW = 4096 };                            /* terms */
+enum { PRODUCT_TERMS = 4096 };                            /* terms */
 
 static const tp_ix **strides(const tp_emit *e, const tp_region *r, const tp_nd *nd, const tp_ix *m, const tp_ix *n, const tp_ix *k) {
   const tp_ix **s = TP_NEWN(e->a, const tp_ix *, r->nlead + 3), *zero = tp_ix_const(e->ix, 0);
@@ -33,9 +33,9 @@ static bool is_small(const tp_region *r) {
   ext[r->nlead + 1] = r->out[0].shape[1];
   ext[r->nlead + 2] = r->in[0].shape[1];
   for (int i = 0; i < r->nlead + 3; i++) {
-    if (!tp_ix_is_const(ext[i], &n) || n < 1 || n > FEW) return false;
+    if (!tp_ix_is_const(ext[i], &n) || n < 1 || n > PRODUCT_TERMS) return false;
     all *= n;
-    if (all > FEW) return false;
+    if (all > PRODUCT_TERMS) return false;
   }
   return true;
 }
