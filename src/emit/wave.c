@@ -7,11 +7,11 @@
  * the row before is written LANES - 1 columns behind where it is read. Rows that are left over run as they stand in the plan. */
 #include "emit/priv.h"
 
-typedef enum { CELL_NONE, CELL_UP, CELL_LEFT, CELL_CORNER, CELL_ROW, CELL_COLUMN, CELL_SAME } cell;
+typedef enum { CELL_NONE, CELL_UP, CELL_LEFT, CELL_CORNER, CELL_ROW, CELL_COLUMN, CELL_SAME } wave_cell;
 typedef struct {
   tp_emit *e; const tp_pnode *p, *q, *body; const tp_region *r;
   int nbefore; const tp_pnode **before;
-  const tp_nd *x; int lanes, first; cell *in;   /* first: lane from which on rows are stored */
+  const tp_nd *x; int lanes, first; wave_cell *in;   /* first: lane from which on rows are stored */
 } wave;
 
 static bool mentions(const tp_ix *e, const tp_sym *s) { return tp_ix_mentions(e, s); }
@@ -38,7 +38,7 @@ static bool is_cell(const wave *w, const tp_nd *a, int dp, int dq) {
   return same;
 }
 
-static cell cell_of(const wave *w, const tp_nd *a) {
+static wave_cell cell_of(const wave *w, const tp_nd *a) {
   bool p = window_mentions(a, w->p->var), q = window_mentions(a, w->q->var);
   if (a->buf == w->x->buf) return is_cell(w, a, 1, 0) ? CELL_UP : is_cell(w, a, 0, 1) ? CELL_LEFT : is_cell(w, a, 1, 1) ? CELL_CORNER : CELL_NONE;
   return p && q ? CELL_NONE : p ? CELL_ROW : q ? CELL_COLUMN : CELL_SAME;
@@ -76,7 +76,7 @@ static bool fits_lanes(wave *w) {
   tp_dtype d = w->e->p->bufs.v[w->x->buf]->dtype;
   bool ok = d == TP_F32 || d == TP_I32 || d == TP_F64 || d == TP_I64, left = false;
   w->lanes = 64 / TP_MAX(tp_dtype_size(d), 4);
-  w->in = TP_NEWN(w->e->a, cell, w->r->nin + 1);
+  w->in = TP_NEWN(w->e->a, wave_cell, w->r->nin + 1);
   for (int i = 0; ok && i < w->r->nin; i++) {
     w->in[i] = cell_of(w, &w->r->in[i]);
     ok = w->in[i] != CELL_NONE;
