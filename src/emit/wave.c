@@ -24,7 +24,7 @@ static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
 
 /* ---- is it one? ---- */
 
-static const tp_ix *moved(const wave *w, const tp_ix *e, int dp, int dq) {
+static const tp_ix *wave_moved(const wave *w, const tp_ix *e, int dp, int dq) {
   const tp_sym *from[] = { w->p->var, w->q->var };
   const tp_ix *to[] = { tp_ix_addc(w->e->ix, tp_ix_sym(w->e->ix, from[0]), dp), tp_ix_addc(w->e->ix, tp_ix_sym(w->e->ix, from[1]), dq) };
   return tp_ix_subst(w->e->ix, e, 2, from, to);
@@ -32,9 +32,9 @@ static const tp_ix *moved(const wave *w, const tp_ix *e, int dp, int dq) {
 
 /* Is a, dp rows and dq columns on, the cell that is written? */
 static bool is_cell(const wave *w, const tp_nd *a, int dp, int dq) {
-  bool same = a->buf == w->x->buf && a->nring == w->x->nring && moved(w, a->off, dp, dq) == w->x->off;
+  bool same = a->buf == w->x->buf && a->nring == w->x->nring && wave_moved(w, a->off, dp, dq) == w->x->off;
   for (int i = 0; same && i < a->nring; i++)
-    same = moved(w, a->ring[i].idx, dp, dq) == w->x->ring[i].idx && a->ring[i].width == w->x->ring[i].width && a->ring[i].stride == w->x->ring[i].stride;
+    same = wave_moved(w, a->ring[i].idx, dp, dq) == w->x->ring[i].idx && a->ring[i].width == w->x->ring[i].width && a->ring[i].stride == w->x->ring[i].stride;
   return same;
 }
 
@@ -116,9 +116,9 @@ static bool is_wave(wave *w) {
 
 /* ---- text ---- */
 
-static tp_dtype type_of(const wave *w, int buf) { return w->e->p->bufs.v[buf]->dtype; }
+static tp_dtype wave_type(const wave *w, int buf) { return w->e->p->bufs.v[buf]->dtype; }
 
-static void open(const wave *w, const char *text) {
+static void open_wave(const wave *w, const char *text) {
   tp_emit_line(w->e, "%s {\n", text);
   w->e->depth++;
 }
@@ -129,7 +129,7 @@ static void shut_wave(const wave *w) {
 }
 
 static void put_cell(const wave *w, const tp_nd *nd) {
-  tp_dtype d = type_of(w, nd->buf);
+  tp_dtype d = wave_type(w, nd->buf);
   w->e->buf[nd->buf] = true;
   if (tp_emit_is_half(d)) tp_putf(w->e->b, "tp_load_%s(", tp_dtype_name(d));
   tp_putf(w->e->b, "b%d[", nd->buf);
@@ -148,11 +148,11 @@ static void put_read(const wave *w, const char *to, const tp_nd *nd, const char 
 static void put_begin(const wave *w) {
   tp_emit *e = w->e;
   char to[32];
-  const char *t = tp_emit_type(type_of(w, w->x->buf));
+  const char *t = tp_emit_type(wave_type(w, w->x->buf));
   tp_emit_line(e, "typedef %s lanes __attribute__((vector_size(%d * sizeof(%s))));\n", t, w->lanes, t);
   tp_emit_line(e, "lanes cells, above, corner;\n");
   for (int i = 0; i < w->r->nin; i++) {
-    const char *own = tp_emit_held(type_of(w, w->r->in[i].buf));
+    const char *own = tp_emit_held(wave_type(w, w->r->in[i].buf));
     if (w->in[i] == CELL_ROW) tp_emit_line(e, "%s i%d_[%d];\n", own, i, w->lanes);
     if (w->in[i] == CELL_COLUMN) tp_emit_line(e, "typedef %s lanes%d __attribute__((vector_size(%d * sizeof(%s)))); lanes%d i%d_ = { 0 };\n", own, i, w->lanes, own, i, i);
     if (w->in[i] == CELL_SAME) {
@@ -165,7 +165,7 @@ static void put_begin(const wave *w) {
   for (int i = 0; i < w->r->nin; i++)
     if (w->in[i] == CELL_CORNER) put_read(w, "before", &w->r->in[i], "row", "lo");
   snprintf(to, sizeof to, "for (int l = 0; l < %d; l++)", w->lanes);
-  open(w, to);
+  open_wave(w, to);
   tp_emit_line(e, "const int64_t s%d = row + l;\n", w->p->var->id);
   for (int i = 0; i < w->nbefore; i++) tp_emit_loop(e, w->before[i]);
   for (int i = 0; i < w->r->nin; i++) {
@@ -196,22 +196,22 @@ static void put_operand(const wave *w, int i) {
   static const char *const of[] = { [CELL_UP] = "above_[l]", [CELL_LEFT] = "cells_[l]", [CELL_CORNER] = "corner_[l]" };
   char own[32];
   snprintf(own, sizeof own, w->in[i] == CELL_SAME ? "i%d_" : w->in[i] == CELL_ROW ? "i%d_[l]" : "in%d[l]", i);
-  tp_emit_line(w->e, "const %s i%d = %s;\n", tp_emit_held(type_of(w, w->r->in[i].buf)), i, w->in[i] <= CELL_CORNER ? of[w->in[i]] : own);
+  tp_emit_line(w->e, "const %s i%d = %s;\n", tp_emit_held(wave_type(w, w->r->in[i].buf)), i, w->in[i] <= CELL_CORNER ? of[w->in[i]] : own);
 }
 
 /* One step of all lanes; some: not all of them are inside their rows. */
 static void put_step(const wave *w, bool some) {
   tp_emit *e = w->e;
   int p = w->p->var->id, q = w->q->var->id;
-  const char *t = tp_emit_type(type_of(w, w->x->buf));
+  const char *t = tp_emit_type(wave_type(w, w->x->buf));
   char text[96];
   tp_emit_line(e, "%s cells_[%d], above_[%d], corner_[%d], made[%d];\n", t, w->lanes, w->lanes, w->lanes, w->lanes);
   tp_emit_line(e, "__builtin_memcpy(cells_, &cells, sizeof cells), __builtin_memcpy(above_, &above, sizeof above), __builtin_memcpy(corner_, &corner, sizeof corner);\n");
   for (int i = 0; i < w->r->nin; i++)
-    if (w->in[i] == CELL_COLUMN) tp_emit_line(e, "%s in%d[%d]; __builtin_memcpy(in%d, &i%d_, sizeof i%d_);\n", tp_emit_held(type_of(w, w->r->in[i].buf)), i, w->lanes, i, i, i);
+    if (w->in[i] == CELL_COLUMN) tp_emit_line(e, "%s in%d[%d]; __builtin_memcpy(in%d, &i%d_, sizeof i%d_);\n", tp_emit_held(wave_type(w, w->r->in[i].buf)), i, w->lanes, i, i, i);
   tp_emit_line(e, "TP_IVDEP\n");
   snprintf(text, sizeof text, "for (int l = 0; l < %d; l++)", w->lanes);
-  open(w, text);
+  open_wave(w, text);
   tp_emit_line(e, "const int64_t s%d = row + l, s%d = step - l; (void)s%d, (void)s%d;\n", p, q, p, q);
   for (int i = 0; i < w->r->nin; i++) put_operand(w, i);
   tp_emit_micros(e, w->body);
@@ -219,7 +219,7 @@ static void put_step(const wave *w, bool some) {
   shut_wave(w);
   tp_emit_line(e, "__builtin_memcpy(&cells, made, sizeof cells);\n");
   snprintf(text, sizeof text, "for (int l = %d; l < %d; l++)", w->first, w->lanes);
-  open(w, text);
+  open_wave(w, text);
   tp_emit_line(e, "const int64_t s%d = row + l, s%d = step - l; (void)s%d;\n", p, q, p);
   tp_putf(e->b, "%*s%sb%d[", 2 * e->depth, "", some ? "if (step - l >= lo && step - l < hi) " : "", w->x->buf);
   e->buf[w->x->buf] = true;
@@ -229,7 +229,7 @@ static void put_step(const wave *w, bool some) {
 }
 
 static void put_steps(const wave *w, const char *loop, bool reads, bool some) {
-  open(w, loop);
+  open_wave(w, loop);
   put_enter(w, reads);
   put_step(w, some);
   shut_wave(w);
@@ -255,7 +255,7 @@ bool tp_emit_wave(tp_emit *e, const tp_pnode *x) {
   e->depth++;
   put_limits(&w);
   snprintf(text, sizeof text, "for (; end - row >= %d && hi - lo >= %d; row += %d)", w.lanes, w.lanes, w.lanes);
-  open(&w, text);
+  open_wave(&w, text);
   tp_emit_line(e, "if (__builtin_expect(*cancel, 0) && h->cancelled(h->exec, %d)) return 1;\n", x->pos);
   put_begin(&w);
   tp_emit_line(e, "int64_t step = lo;\n");
@@ -266,7 +266,7 @@ bool tp_emit_wave(tp_emit *e, const tp_pnode *x) {
   put_steps(&w, text, false, true);
   shut_wave(&w);
   snprintf(text, sizeof text, "for (int64_t s%d = row; s%d < end; s%d++)", x->var->id, x->var->id, x->var->id);
-  open(&w, text);
+  open_wave(&w, text);
   tp_emit_rest(e, x);
   shut_wave(&w);
   shut_wave(&w);
