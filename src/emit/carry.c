@@ -12,6 +12,13 @@ typedef struct { tp_emit *e; const tp_pnode *loop; TP_VEC(touch) v; bool *bad; }
 
 /* ---- what the body touches ---- */
 
+/* What is folded is written with the first of its points. */
+static bool is_first(const tp_region *r, const int64_t *at) {
+  bool first = true;
+  for (int i = 0; i < r->nlead; i++) first &= !(r->sums >> i & 1) || at[i] == 0;
+  return first;
+}
+
 static void touch_points(touches *t, const tp_region *r, bool direct) {
   int64_t shape[TP_MAXRANK];
   tp_walk w;
@@ -19,12 +26,12 @@ static void touch_points(touches *t, const tp_region *r, bool direct) {
   for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w))
     for (int i = 0; i < r->nin + r->nout; i++) {
       const tp_nd *nd = i < r->nin ? &r->in[i] : &r->out[i - r->nin];
-      if (nd->buf >= 0) TP_PUSH(t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
+      if (nd->buf >= 0 && (i < r->nin || is_first(r, w.at))) TP_PUSH(t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
     }
 }
 
 static void touch_all(touches *t, const tp_pnode *x, bool direct) {
-  if (x->kind == TP_P_REGION && tp_emit_is_points(t->e, x)) touch_points(t, x->rg, direct && !x->rg->sums);
+  if (x->kind == TP_P_REGION && tp_emit_is_points(t->e, x)) touch_points(t, tp_emit_region(t->e, x), direct);
   else if (x->kind == TP_P_REGION)
     for (int i = 0; i < x->rg->nout; i++)
       if (x->rg->out[i].buf >= 0) t->bad[x->rg->out[i].buf] = true;

@@ -14,14 +14,14 @@ void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
 
 /* ---- how much there is ---- */
 
-static int weight(const tp_emit *e, const tp_pnode *x) {
+static int weight(tp_emit *e, const tp_pnode *x) {
   int n = x->kind == TP_P_REGION && tp_emit_knows(e, x) ? 1 + x->rg->nmicro / 8 : 0;
   for (int i = 0; i < x->n; i++) n += weight(e, x->kid[i]);
   return n;
 }
 
 /* Does it leave this function? */
-static bool calls(const tp_emit *e, const tp_pnode *x) {
+static bool calls(tp_emit *e, const tp_pnode *x) {
   bool any = x->kind == TP_P_LOAD || (x->kind == TP_P_REGION && !tp_emit_knows(e, x)) || weight(e, x) > FULL;
   for (int i = 0; i < x->n && !any; i++) any = calls(e, x->kid[i]);
   return any;
@@ -104,7 +104,7 @@ static bool stays(const tp_pnode *x) {
 }
 
 /* Only points and conditions: an iteration takes some nanoseconds. */
-static bool is_short(const tp_emit *e, const tp_pnode *x) {
+static bool is_short(tp_emit *e, const tp_pnode *x) {
   bool ok = x->kind == TP_P_SEQ || x->kind == TP_P_IF || x->kind == TP_P_SPILL || x->kind == TP_P_FETCH || (x->kind == TP_P_REGION && tp_emit_is_points(e, x));
   for (int i = 0; i < x->n && ok; i++) ok = is_short(e, x->kid[i]);
   return ok;
@@ -171,8 +171,11 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried) {
   close(e);
 }
 
+void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.n); }
+
 static void put_loop(tp_emit *e, const tp_pnode *x) {
   int v = x->var->id;
+  if (tp_emit_wave(e, x)) return;
   bool was = e->sym[v], blocks = is_short(e, x->kid[0]) && stays(x);
   tp_emit_line(e, "{\n");
   e->depth++;
@@ -290,6 +293,7 @@ int tp_emit_c(tp_buf *b, const tp_plan *p) {
   tp_part *part;
   int n = tp_plan_parts(p, &a, &part);
   tp_emit e = { .p = p, .ix = p->ix, .a = &a, .looped = has_for(p->body), .done = b };
+  e.as = TP_NEWN(&a, const tp_region *, p->npos + 1);
   for (int i = 0; i < n; i++) put_part(&e, &part[i], i);
   tp_arena_free(&a);
   return n;

@@ -7,7 +7,7 @@
 #include "emit/priv.h"
 #include <math.h>
 
-enum { POINTS = 16, STATEMENTS = 256, COLUMNS = 256, COLD = 1 << 16, USUAL = 1000 };
+enum { POINTS = 4, TERMS = 32, COLUMNS = 256, COLD = 1 << 16, USUAL = 1000 };
 
 typedef struct { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } nest_axis;       /* of: axes of the region, outermost first */
 typedef const tp_ix *nest_strides[TP_MAXRANK];
@@ -17,7 +17,7 @@ typedef struct {
   int nax; nest_axis ax[TP_MAXRANK];
   nest_strides *stride;                         /* by window, axis */
   const int64_t *at;                            /* a written out point: its place along the region's axes; NULL: loops */
-  bool folds;
+  bool folds, product;                          /* product: x * y is fused into the sum */
 } nest;
 
 /* ---- what native code knows ---- */
@@ -71,6 +71,24 @@ static bool all_known(const tp_emit *e, const tp_region *r) {
   return d != TP_BOOL || !(r->sums || r->acc) || r->red == TP_RED_MAX || r->red == TP_RED_MIN;
 }
 
+/* Is there an operand for which the operator has no value? A number that is written out says so. */
+static bool may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m) {
+  int fault = m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST ? NO_FAULT : rows[m->op].fault;
+  if (!fault || tp_dtype_float(tp_emit_computed(type_of(e, r, m->in[0])))) return false;
+  const tp_micro *by = m->in[1] >= r->nin ? &r->micro[m->in[1] - r->nin] : NULL;
+  uint64_t cell = 0;
+  if (!by || by->op != TP_OP_FILL) return true;
+  tp_put(by->dtype, &cell, 0, by->f);
+  int64_t v = tp_geti(by->dtype, &cell, 0);
+  return fault == DIVZERO ? v == 0 : v < 0;
+}
+
+bool tp_emit_faults(const tp_emit *e, const tp_region *r) {
+  bool any = false;
+  for (int k = 0; k < r->nmicro; k++) any |= may_fault(e, r, &r->micro[k]);
+  return any;
+}
+
 /* Points of all its axes; -1: not known, or many. */
 static int64_t count(const tp_region *r) {
   int64_t n = 1, k;
@@ -88,14 +106,17 @@ static bool in_loop(const tp_pnode *x) {
 }
 
 /* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
-bool tp_emit_knows(const tp_emit *e, const tp_pnode *x) {
-  bool cold = e->looped && !in_loop(x) && count(x->rg) >= 0;
-  return !cold && all_known(e, x->rg);
+bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = tp_emit_region(e, x);
+  bool cold = e->looped && !in_loop(x) && count(r) >= 0;
+  return !cold && all_known(e, r);
 }
 
-bool tp_emit_is_points(const tp_emit *e, const tp_pnode *x) {
-  int64_t n = x->kind == TP_P_REGION ? count(x->rg) : -1;
-  return n >= 0 && n <= POINTS && n * (x->rg->nmicro + 1) <= STATEMENTS && tp_emit_knows(e, x);
+bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
+  if (x->kind != TP_P_REGION) return false;
+  const tp_region *r = tp_emit_region(e, x);
+  int64_t n = count(r);
+  return n >= 0 && n <= (r == x->rg ? POINTS : TERMS) && tp_emit_knows(e, x);
 }
 
 /* ---- axes ---- */
@@ -214,8 +235,8 @@ static void find_axes(nest *l) {
 }
 
 static nest nest_of(tp_emit *e, const tp_pnode *x) {
-  const tp_region *r = x->rg;
-  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout };
+  const tp_region *r = tp_emit_region(e, x);
+  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg };
   l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
   l.stride = TP_NEWN(e->a, nest_strides, l.nw);
   for (int i = 0; i < l.nw; i++) l.w[i] = i < r->nin ? &r->in[i] : &r->out[i - r->nin];
@@ -354,7 +375,7 @@ static void put_fault(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
   tp_dtype d = tp_emit_computed(type_of(e, l->r, m->in[0]));
   int fault = rows[m->op].fault;
-  if (m->op == TP_OP_CAST || !fault || tp_dtype_float(d)) return;
+  if (!may_fault(e, l->r, m)) return;
   tp_emit_indent(l->e);
   tp_putf(e->b, "if (__builtin_expect(tp_fault_%s_%s(", why[fault], tp_emit_sfx(d));
   put_name(l, m->in[0]);
@@ -375,7 +396,7 @@ static void put_value(const nest *l, const tp_micro *m) {
 static void put_micro(const nest *l, int k) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[k];
-  if (m->op != TP_OP_FILL && m->op != TP_OP_VALUE) put_fault(l, m);
+  put_fault(l, m);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
   if (rounds(m)) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
@@ -383,6 +404,11 @@ static void put_micro(const nest *l, int k) {
   else if (m->op == TP_OP_VALUE) put_value(l, m);
   else put_call(l, m);
   tp_puts(e->b, rounds(m) ? ");\n" : ";\n");
+}
+
+void tp_emit_micros(tp_emit *e, const tp_pnode *x) {
+  nest l = nest_of(e, x);
+  for (int k = 0; k < l.r->nmicro; k++) put_micro(&l, k);
 }
 
 /* Symbols of axes whose values are numbers of the body. */
@@ -493,7 +519,7 @@ static fold_types types_of(const nest *l) {
   else if (tp_dtype_float(c)) t.fn = most ? "FMOST" : "FLEAST";
   else t.fn = most ? "MOST" : "LEAST";
   if (adds_up) t.part = t.acc = natural;
-  if (adds_up && c == TP_F32) t.acc = "double", t.part = l->r->red == TP_RED_SUM ? "float" : "double";
+  if (adds_up && c == TP_F32 && !l->product) t.acc = "double", t.part = l->r->red == TP_RED_SUM ? "float" : "double";
   return t;
 }
 
@@ -510,6 +536,10 @@ static void put_identity(const nest *l, const fold_types *t) {
 
 static void put_fold_step(const nest *l, const fold_types *t, const char *to, const char *type) {
   char value[32];
+  if (l->product && tp_dtype_float(t->c)) {
+    tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
+    return;
+  }
   if (l->r->nmicro) snprintf(value, sizeof value, "m%d", l->r->outmicro[0]);
   else snprintf(value, sizeof value, "i0");
   tp_emit_line(l->e, "%s = (%s)TP_FOLD_%s(%s, (%s)%s);\n", to, type, t->fn, to, type, value);
@@ -629,9 +659,10 @@ static void put_down(const nest *l, const fold_types *t) {
   tp_putf(e->b, "; j < all; j += %d) {\n", COLUMNS);
   e->depth++;
   int64_t n;
-  if (tp_ix_is_const(l->ax[in].n, &n) && n <= COLUMNS) tp_emit_line(e, "enum { some = %lld };\n", (long long)TP_MAX(n, 0));
+  bool known = tp_ix_is_const(l->ax[in].n, &n) && n > 0 && n <= COLUMNS;
+  if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
   else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", COLUMNS, COLUMNS);
-  tp_emit_line(e, "%s acc[%d];\n", t->acc, COLUMNS);
+  tp_emit_line(e, "%s acc[%d];\n", t->acc, known ? (int)n : COLUMNS);
   tp_emit_indent(l->e);
   tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
   put_identity(l, t);
