@@ -1,7 +1,8 @@
 -- `lua5.4 .ci/amalgam.lua FOLDER`: for each folder of src a file FOLDER/<folder>.c that includes all of its .c files,
 -- so that a folder compiles as one unit: no static of two of its files has one name. Between folders statics may share
 -- a name (`inside`, `fits`: 200 do, each plain in its own place); types, enumerators and macros may not, as they meet
--- in headers and in a reader's mind: every one is unique over all of src, but for macros that the file undefines.
+-- in headers and in a reader's mind: every one is unique over all of src, but for macros that the file, or a .def that
+-- it includes, undefines.
 -- Kernels (src/device/kernel_*.c) are built one by one, with flags of their own, from headers that their macros set.
 local out = assert(arg[1], "amalgam.lua FOLDER")
 
@@ -17,11 +18,22 @@ local function note(file, kind, name)
   seen[name] = file
 end
 
+-- The .def files that a text includes.
+local function rows(text)
+  local all = {}
+  for name in text:gmatch '#include "([%w_/]+%.def)"' do
+    local f = io.open("src/" .. name)
+    if f then all[#all + 1] = f:read "a" f:close() end
+  end
+  return table.concat(all)
+end
+
 -- Text without comments, strings and the bodies of macros; macros are noted.
 local function plain(file, text)
+  local included = rows(text)
   text = text:gsub("/%*.-%*/", " "):gsub("\\\n", " "):gsub('"[^"\n]*"', '""'):gsub("'[^'\n]*'", "0")
   for name in text:gmatch "#define%s+([%w_]+)" do
-    if not text:find("#undef%s+" .. name .. "%f[^%w_]") then note(file, "macro", name) end
+    if not (text .. included):find("#undef%s+" .. name .. "%f[^%w_]") then note(file, "macro", name) end
   end
   return (text:gsub("#[^\n]*", ""))
 end

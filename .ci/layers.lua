@@ -4,7 +4,7 @@ local root = arg[1] or "."
 
 local rank = {}
 for r, folders in ipairs {
-  "base", "index io", "graph", "grad opt ref", "poly", "kern", "plan", "emit device", "rt", "api lua",
+  "base", "index io", "kern", "graph", "grad opt ref", "poly", "plan", "emit device", "rt", "api lua",
 } do
   for f in folders:gmatch "%S+" do rank[f] = r - 1 end
 end

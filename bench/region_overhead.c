@@ -41,7 +41,7 @@ static void make_ew(prog *p, const tp_ix *t, int64_t n, tp_pnode **out) {
   r->in[0] = ring_row(p, &x, t, n);
   r->in[1] = ring_row(p, &y, tp_ix_addc(p->c, t, -1), n);
   r->out[0] = ring_row(p, &y, t, n);
-  r->micro[0] = (tp_micro){ .op = TP_OP_FILL, .dtype = TP_F32, .attr = attr_copy(p, (tp_attr){ .f = { 0.9 } }) };
+  r->micro[0] = (tp_micro){ .op = TP_OP_FILL, .dtype = TP_F32, .f = 0.9 };
   r->micro[1] = (tp_micro){ .op = TP_OP_MUL, .dtype = TP_F32, .in = { 0, 2 } };
   r->micro[2] = (tp_micro){ .op = TP_OP_ADD, .dtype = TP_F32, .in = { 3, 1 } };
   *out = leaf(p, r);
@@ -74,7 +74,7 @@ static void make_sum(prog *p, const tp_ix *t, int64_t n, tp_pnode **out) {
   win x = window(p, TP_BUF_INPUT, TP_F32, 0, 2, four, 0, true), y = window(p, TP_BUF_OUTPUT, TP_F32, 0, 1, &k, 0, true);
   win one = { .rank = 1, .shape = { n }, .stride = { 1 } }, scalar = { .rank = 0, .buf = y.buf };
   tp_region *r = region(p, TP_RG_OP, TP_OP_SUM, 0, NULL, 1, &one, 1, &scalar);
-  *attr_of(r) = (tp_attr){ .naxes = 1, .axes = axes };
+  r->how = (tp_how){ .naxes = 1, .axes = axes };
   r->in[0] = ring_row(p, &x, t, n);
   *out = leaf(p, r);
 }

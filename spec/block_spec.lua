@@ -132,4 +132,35 @@ describe("a loop in blocks", function()
       helper.same(want.last:totable(), got.last, 1e-5)
     end
   end)
+
+  it("is made for what one operator hands on to the next of a cluster, too", function()
+    local function each(make, passes, tier)
+      local P = tempo.program { seed = 2 }
+      local t, T = P:dim "t"
+      return P:compile { outputs = { y = make(P, t, T) }, passes = passes, tier = tier }
+    end
+    local programs = {
+      noise = function(_, t) return tempo.normal({ 32, 32 }, { domain = { t }, name = "n" }):sum() end,
+      picked = function(P, t, T)
+        local k = P:input("k", { domain = { t }, dtype = "i64" })
+        local rows = tempo.arange(600):reshape { 20, 30 }:index_select(0, k:unsqueeze(0)):squeeze(0)
+        return (rows * 0.01):sin():sum()[{ t = 0 .. T }]:sum(0)
+      end,
+    }
+    for name, make in pairs(programs) do
+      local cut, whole, reference = each(make), each(make, { tile = false }), each(make, nil, "reference")
+      local function room(f, T) return f:memory { T = T } - (name == "noise" and 4 * T or 0) end
+      assert.is_true(room(cut, 1e6) < 4e6, name)
+      assert.is_true(room(cut, 1e6) - room(cut, 1e5) < 64, name)
+      assert.is_true(room(whole, 1e4) > 1e4 * 30 * 4, name)
+      for _, T in ipairs { 0, 1, 63, 64, 65, 3000 } do
+        local k = {}
+        for i = 1, T do k[i] = (i * 7) % 20 end
+        local inputs = name == "picked" and { k = tempo.array(k, "i64", { T }) } or {}
+        local want = reference(inputs, { T = T }).y
+        helper.same(want.totable and want:totable() or want, cut(inputs, { T = T }).y, 1e-4)
+        helper.same(want.totable and want:totable() or want, whole(inputs, { T = T }).y, 1e-4)
+      end
+    end
+  end)
 end)

@@ -184,6 +184,48 @@ describe("windows", function()
   end)
 end)
 
+describe("windows of which rows are picked", function()
+  -- Rows that data names, and rows that index expressions name, of the last n points of h.
+  local function picked(batch)
+    local P = tempo.program()
+    local b = batch and P:dim "b"
+    local t = P:dim "t"
+    local n = P:bound "n"
+    local dims = batch and { b, t } or { t }
+    local x = P:input("x", { domain = dims, shape = { 2, 5 } })
+    local k = P:input("k", { domain = dims, shape = { 3 }, dtype = "i64" })
+    local h = P:tensor { domain = dims, shape = { 2, 5 }, name = "h" }
+    h[{ t = 0 }] = x
+    h:otherwise(h[{ t = t - 1 }] * 0.5 + x)
+    local last = h[{ t = tempo.max(0, t - n + 1) .. t + 1 }]
+    local size = tempo.min(t + 1, n)
+    return P, {
+      rows = last:index_select(0, k % size:value()), one = last:index_select(0, k:select(0, 1) % size:value()),
+      first = last:select(0, 0), mid = last:select(0, tempo.floordiv(size, 2)), turned = last:slice(0, 0, 1):mT(),
+    }
+  end
+
+  for name, batch in pairs { ["one row"] = false, ["rows of a batch"] = true } do
+    it("are not copied: " .. name, function()
+      local P, outputs = picked(batch)
+      local f = P:compile { outputs = outputs }
+      assert.is_nil(f:explain "storage":find "temp read")
+      local function room(n) return f:memory(batch and { B = 4, T = 4000, n = n } or { T = 4000, n = n }) end
+      local row = F32 * 10 * (batch and 4 or 1)
+      assert.is_true(room(1000) - room(10) <= 990 * row + 64)
+      local r = support.rng(5)
+      for _, n in ipairs { 1, 2, 4, 20 } do
+        for T = 0, 9, 3 do
+          local lead = batch and { 3, T } or { T }
+          local function shape(...) return { lead[1], lead[2] or ..., select(lead[2] and 1 or 2, ...) } end
+          local k = tempo.array(support.fill(shape(3), function() return math.floor(r() * 100) end), "i64", shape(3))
+          helper.run(P, outputs, { x = support.random(r, shape(2, 5), "f32"), k = k }, batch and { B = 3, T = T, n = n } or { T = T, n = n })
+        end
+      end
+    end)
+  end
+end)
+
 describe("an output from one point of a loop", function()
   it("keeps nothing of the others", function()
     local P = tempo.program()
@@ -212,4 +254,59 @@ describe("an output from one point of a loop", function()
     assert.is_true(f:memory { I = 9 } < F32 * 32 * 32 * (3 * 10 + 9))
     helper.run(P, { y = h:sum() }, { x = support.random(support.rng(3), { 4, 32 }, "f32") }, { I = 4 }, { tol = 1e-3 })
   end)
+end)
+
+-- h[t] made of h[t-1] by `step(h, k, v)`: k is an index below 6, v is of shape {1}, h of {6}.
+local function carried(step)
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local k = P:input("k", { domain = { t }, dtype = "i64" })
+  local v = P:input("v", { domain = { t }, shape = { 1 } })
+  local h = P:tensor { domain = { t }, shape = { 6 }, name = "h" }
+  h[0] = tempo.arange(6) * 0.25
+  h[t] = step(h[t - 1], k, v)
+  return P, { y = h[T - 1] }
+end
+
+describe("a state that changes in part", function()
+  local inputs = {
+    k = tempo.array({ 3, 0, 5, 3, 3, 1, 2 }, "i64"), v = tempo.array({ { 1 }, { -2 }, { 0.5 }, { 4 }, { 1 / 3 }, { 1e8 }, { 2 } }, "f32"),
+  }
+  local function both(P, outputs)
+    for T = 1, 7 do
+      local part = { k = tempo.array({ table.unpack(inputs.k:totable(), 1, T) }, "i64"), v = tempo.array({ table.unpack(inputs.v:totable(), 1, T) }, "f32") }
+      helper.run(P, outputs, part, { T = T }, { tol = 1e-5 })
+    end
+  end
+
+  local once = {
+    ["a where"] = function(h, k, v) return tempo.where(tempo.arange(6):eq(k), v, h) end,
+    ["a scatter"] = function(h, k, v) return h:scatter_add(0, k:unsqueeze(0), v) end,
+    ["the same place twice"] = function(h, k, v)
+      return h:scatter_add(0, tempo.stack({ k, k }, 0), tempo.cat({ v, v * 3 }, 0))
+    end,
+    ["products of it"] = function(h, _, v) return (h:matmul(tempo.ones { 6, 6 } * 0.1) + h + v):tanh() end,
+    ["products alone"] = function(h) return h:matmul(tempo.ones { 6, 6 } * 0.1) end,
+    ["itself turned round, made before"] = function(h, _, v) return (h + v):flip(0) end,
+  }
+  for name, step in pairs(once) do
+    it("lies there once: " .. name, function()
+      local P, outputs = carried(step)
+      assert.equal("t: 1", slots(P:compile { outputs = outputs }).h)
+      both(P, outputs)
+    end)
+  end
+
+  local twice = {
+    ["itself turned round"] = function(h) return h:flip(0) end,
+    ["it and itself turned round"] = function(h, _, v) return (h:flip(0) + h * v):tanh() end,
+    ["itself, scattered into it"] = function(h, k) return h:scatter_add(0, tempo.cat({ k:unsqueeze(0), tempo.arange(5):to "i64" }, 0), h) end,
+  }
+  for name, step in pairs(twice) do
+    it("lies there twice: " .. name, function()
+      local P, outputs = carried(step)
+      assert.equal("t: 2", slots(P:compile { outputs = outputs }).h)
+      both(P, outputs)
+    end)
+  end
 end)

@@ -14,10 +14,10 @@ static void test_copy_fill(void) {
   win out = window(&p, TP_BUF_OUTPUT, d, nlead, rank, shape, 0, below(2)), filled = window(&p, TP_BUF_OUTPUT, d, nlead, rank, shape, 0, below(2));
   add(&p, leaf(&p, region(&p, TP_RG_LOOP, TP_OP_DETACH, nlead, shape, 1, &in, 1, &out)));
   tp_region *f = region(&p, TP_RG_LOOP, TP_OP_FILL, nlead, shape, 0, NULL, 1, &filled);
-  attr_of(f)->f[0] = (double)below(3);
+  f->how.f[0] = (double)below(3);
   add(&p, leaf(&p, f));
   bool ok = prog_run(&p);
-  EACH_POINT(at, rank, shape) ok &= same_element(&out, at, &in, at) && win_get(&filled, at) == hold(d, (cell){ f->attr->f[0], (int64_t)f->attr->f[0] }).f;
+  EACH_POINT(at, rank, shape) ok &= same_element(&out, at, &in, at) && win_get(&filled, at) == hold(d, (cell){ f->how.f[0], (int64_t)f->how.f[0] }).f;
   CHECK(ok);
   prog_close(&p);
 }
@@ -61,7 +61,7 @@ static void test_wrapped_operand(void) {
   memcpy(v.shape, cut, sizeof cut);
   tp_region *r = region(&p, TP_RG_LOOP, TP_OP_SUM, 0, NULL, 1, &v, 1, &out);
   int axes[1] = {0};
-  *attr_of(r) = (tp_attr){ .naxes = 1, .axes = axes };
+  r->how = (tp_how){ .naxes = 1, .axes = axes };
   r->in[0].wrap = 0, r->in[0].wlo = K(&p, lo), r->in[0].wmod = K(&p, m);
   add(&p, leaf(&p, r));
   bool ok = prog_run(&p);
@@ -98,7 +98,7 @@ static void test_index(void) {
   for (int64_t i = 0; i < k.a->count; i++) ((int64_t *)k.a->data)[i] = below(shape[axis]);
   win out = adds ? window(&p, TP_BUF_OUTPUT, d, nlead, rank, shape, 0, below(2)) : w, in[3] = { x, k, w };
   tp_region *r = region(&p, TP_RG_OP, adds ? TP_OP_INDEX_ADD : TP_OP_INDEX_SELECT, nlead, shape, adds ? 3 : 2, in, 1, &out);
-  *attr_of(r) = (tp_attr){ .axis = axis - nlead };
+  r->how = (tp_how){ .axis = axis - nlead };
   add(&p, leaf(&p, r));
   bool ok = prog_run(&p);
   double *want = calloc((size_t)out.a->count, sizeof *want);
@@ -138,7 +138,7 @@ static void test_gather(void) {
   for (int64_t i = 0; i < k.a->count; i++) ((int64_t *)k.a->data)[i] = below(shape[axis]);
   win w = window(&p, TP_BUF_INPUT, d, nlead, rank, ws, 0, below(2)), out = window(&p, TP_BUF_OUTPUT, d, nlead, rank, adds ? shape : ks, 0, below(2)), in[3] = { x, k, w };
   tp_region *r = region(&p, TP_RG_OP, adds ? TP_OP_SCATTER_ADD : TP_OP_GATHER, nlead, shape, adds ? 3 : 2, in, 1, &out);
-  *attr_of(r) = (tp_attr){ .axis = axis - nlead };
+  r->how = (tp_how){ .axis = axis - nlead };
   add(&p, leaf(&p, r));
   bool ok = prog_run(&p);
   double *want = calloc((size_t)out.a->count, sizeof *want);
@@ -169,7 +169,7 @@ static void test_bad_index(void) {
     for (int i = 0; i < 3; i++) ((int64_t *)in[1].a->data)[i] = i == 1 ? (c & 1 ? 5 : -1) : i;
     win out = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, c / 2 & 1 ? &n : &nk, 0, true);
     tp_region *r = region(&p, TP_RG_OP, ops[c / 2], 0, NULL, c / 2 & 1 ? 3 : 2, in, 1, &out);
-    *attr_of(r) = (tp_attr){0};
+    r->how = (tp_how){0};
     add(&p, leaf(&p, r));
     CHECK(!prog_go(&p, 1) && p.err.code == TP_E_INPUT && strstr(p.err.msg, c & 1 ? "index 5 is outside 0 .. 4" : "index -1 is outside 0 .. 4"));
     CHECK(p.err.pos.line == 7);
@@ -189,7 +189,7 @@ static void test_random(void) {
   tp_dtype d = kind == TP_RAND_BERNOULLI ? any_dtype() : kind == TP_RAND_RANDINT ? all[1 + below(3)] : all[4 + below(4)];
   win out = window(&p, TP_BUF_OUTPUT, d, nlead, rank, shape, 0, below(2));
   tp_region *r = region(&p, TP_RG_OP, TP_OP_RAND, nlead, shape, 0, NULL, 1, &out);
-  *attr_of(r) = (tp_attr){ .rand = kind, .f = { 0.3 }, .i = { -5, 40 }, .hash = 99, .dtype = d };
+  r->how = (tp_how){ .rand = kind, .f = { 0.3 }, .i = { -5, 40 }, .hash = 99 };
   const tp_sym *i = tp_sym_var(p.c, "i");
   r->coord = TP_NEWN(&p.a, const tp_ix *, 3);
   r->ncoord = 1 + nlead;
@@ -230,9 +230,7 @@ static void test_sources(void) {
     if (k == 3) e = tp_ix_sym(p.c, r->leadvar[2]);
     r->nmicro = 1 + (k == 1);
     r->micro = TP_NEWN(&p.a, tp_micro, 2);
-    const tp_ix **ix = TP_NEWN(&p.a, const tp_ix *, 1);
-    ix[0] = e;
-    r->micro[0] = (tp_micro){ .op = TP_OP_VALUE, .dtype = k == 2 ? TP_BOOL : TP_I64, .attr = attr_copy(&p, (tp_attr){ .nix = 1, .ix = ix }) };
+    r->micro[0] = (tp_micro){ .op = TP_OP_VALUE, .dtype = k == 2 ? TP_BOOL : TP_I64, .ix = e };
     r->micro[1] = (tp_micro){ .op = TP_OP_NEG, .dtype = TP_I64, .in = { 0 } };
     r->outmicro[0] = k == 1;
     add(&p, x);

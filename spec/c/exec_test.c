@@ -77,7 +77,7 @@ static void test_chain(void) {
   }
   tp_micro *m = TP_NEWN(&p.a, tp_micro, nmicro);
   for (int k = 0; k < nmicro; k++) {
-    if (below(8) == 0) m[k] = (tp_micro){ .op = TP_OP_FILL, .dtype = any_dtype(), .attr = attr_copy(&p, (tp_attr){ .f = { (double)below(5) } }) };
+    if (below(8) == 0) m[k] = (tp_micro){ .op = TP_OP_FILL, .dtype = any_dtype(), .f = (double)below(5) };
     else m[k] = random_micro(nin + k, d, rough);
     d[nin + k] = m[k].dtype;
     for (int i = 0; i < 3 && m[k].op != TP_OP_FILL; i++) rough[nin + k] |= m[k].op == TP_OP_TANH || rough[m[k].in[i]];
@@ -103,7 +103,7 @@ static void test_chain(void) {
     }
     for (int k = 0; k < nmicro; k++) {
       cell a[3] = { v[m[k].in[0]], v[m[k].in[1]], v[m[k].in[2]] };
-      if (m[k].op == TP_OP_FILL) v[nin + k] = hold(m[k].dtype, (cell){ m[k].attr->f[0], (int64_t)m[k].attr->f[0] });
+      if (m[k].op == TP_OP_FILL) v[nin + k] = hold(m[k].dtype, (cell){ m[k].f, (int64_t)m[k].f });
       else v[nin + k] = apply(m[k].op, d[m[k].in[m[k].op == TP_OP_SELECT]], m[k].dtype, a);
     }
     for (int i = 0; i < nout && ok; i++) {
@@ -210,7 +210,7 @@ static void test_reduce(void) {
     }
   }
   tp_region *r = region(&p, TP_RG_LOOP, ops[red], nlead, shape, 1, &in, 1, &out);
-  *attr_of(r) = (tp_attr){ .naxes = naxes, .axes = axes, .keepdim = keepdim };
+  r->how = (tp_how){ .naxes = naxes, .axes = axes, .keepdim = keepdim };
   r->acc = acc;
   r->red = (tp_red)red;
   add(&p, leaf(&p, r));
@@ -259,7 +259,7 @@ static void test_lines(void) {
   }
   tp_region *r = region(&p, TP_RG_OP, op, nlead, shape, 1, &in, op == TP_OP_SORT ? 2 : 1, out);
   double f = tp_dtype_float(d) ? 0.5 : (double)below(3);
-  *attr_of(r) = (tp_attr){ .axis = axis - nlead, .keepdim = keepdim, .flag = flag, .f = { f } };
+  r->how = (tp_how){ .axis = axis - nlead, .keepdim = keepdim, .flag = flag, .f = { f } };
   add(&p, leaf(&p, r));
   bool ok = prog_go(&p, 1);
   int64_t len = shape[axis], step = in.stride[axis];
@@ -440,7 +440,7 @@ static void test_loops(void) {
   step->in[0] = hb, step->in[1] = xt, step->out[0] = h;
   step->nmicro = 3;
   step->micro = TP_NEWN(&p.a, tp_micro, 3);
-  step->micro[0] = (tp_micro){ .op = TP_OP_FILL, .dtype = TP_F64, .attr = attr_copy(&p, (tp_attr){ .f = { 2 } }) };
+  step->micro[0] = (tp_micro){ .op = TP_OP_FILL, .dtype = TP_F64, .f = 2 };
   step->micro[1] = (tp_micro){ .op = TP_OP_MUL, .dtype = TP_F64, .in = { 0, 2 } };
   step->micro[2] = (tp_micro){ .op = TP_OP_ADD, .dtype = TP_F64, .in = { 3, 1 } };
   step->outmicro = TP_NEWN(&p.a, int, 1);
@@ -449,7 +449,7 @@ static void test_loops(void) {
   copy->in[0] = h, copy->out[0] = yt;
   tp_region *prefix = region(&p, TP_RG_LOOP, TP_OP_SUM, 0, NULL, 1, &x, 1, &one);
   int axes[1] = {0};
-  *attr_of(prefix) = (tp_attr){ .naxes = 1, .axes = axes };
+  prefix->how = (tp_how){ .naxes = 1, .axes = axes };
   prefix->in[0].shape[0] = tp_ix_addc(p.c, t, 1);
   prefix->out[0] = st;
   add(&p, loop(&p, v, K(&p, 0), len, 1, seq(&p, 3, (tp_pnode *[]){ leaf(&p, step), leaf(&p, copy), leaf(&p, prefix) })));
@@ -564,7 +564,7 @@ typedef struct calls { int n; bool ok; bool *cancel; } calls;
 
 static bool on_call(void *ud, const tp_call *c, tp_error *err) {
   calls *k = ud;
-  k->ok &= c->fn == 5 && c->nargs == 1 && c->nres == 2 && c->ndim == 1 && c->coord[0] == k->n && c->args[0]->rank == 2 && c->args[0]->shape[1] == 3;
+  k->ok &= c->of->fn == 5 && c->nargs == 1 && c->nres == 2 && c->ndim == 1 && c->coord[0] == k->n && c->args[0]->rank == 2 && c->args[0]->shape[1] == 3;
   const float *x = c->args[0]->data;
   float *y = c->res[0]->data;
   for (int i = 0; i < 6; i++) {
@@ -587,7 +587,7 @@ static void test_call(bool cancelling) {
   win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 3, shape, 0, false), y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 3, shape, 0, false), n = window(&p, TP_BUF_OUTPUT, TP_I64, 0, 2, one, 0, true);
   win early = window(&p, TP_BUF_OUTPUT, TP_I64, 0, 1, &plain, 0, true);
   tp_region *seven = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 1, &early);
-  attr_of(seven)->f[0] = 7;
+  seven->how.f[0] = 7;
   add(&p, leaf(&p, seven));
   const tp_sym *v = tp_sym_var(p.c, "t");
   const tp_ix *t = tp_ix_sym(p.c, v);
@@ -599,7 +599,8 @@ static void test_call(bool cancelling) {
   r->in[0].off = tp_ix_addc(p.c, tp_ix_mulc(p.c, t, x.stride[0]), x.off);
   r->out[0].off = tp_ix_addc(p.c, tp_ix_mulc(p.c, t, y.stride[0]), y.off);
   r->out[1].off = t;
-  attr_of(r)->fn = 5;
+  TP_PUSH(&p.a, &p.plan.calls, ((tp_callee){ .fn = 5, .ndom = 1, .dom = &v, .nres = 2, .res = (tp_dtype[]){ TP_F32, TP_I64 } }));
+  r->dim = &v;
   r->ncoord = 1;
   r->coord = TP_NEWN(&p.a, const tp_ix *, 1);
   r->coord[0] = t;
@@ -631,7 +632,7 @@ static void test_env(bool fail) {
   tp_region *r[3] = { region(&p, TP_RG_OP, TP_OP_ENV_RESET, 1, &B, 1, &u, 1, &s0), region(&p, TP_RG_OP, TP_OP_ENV_OBS, 1, &B, 1, &s0, 1, &obs),
                       region(&p, TP_RG_OP, TP_OP_ENV_STEP, 1, &B, 3, (win[]){ s0, act, u }, 5, out) };
   for (int i = 0; i < 3; i++) {
-    attr_of(r[i])->str = "CartPole-v1";
+    r[i]->how.str = "CartPole-v1";
     add(&p, leaf(&p, r[i]));
   }
   bool ok = prog_go(&p, 1);

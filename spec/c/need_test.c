@@ -245,7 +245,7 @@ static void test_calls(void) {
   program_new();
   dim t = dim_new("t");
   tp_val x = input("x", TP_F32, DOM(t));
-  tp_spec spec = { TP_F32, 0, NULL };
+  tp_out spec = { TP_F32, 0, NULL };
   tp_val c = node(TP_OP_CALL, 1, &x, (tp_attr){ .ndom = 1, .dom = &t, .nspec = 1, .spec = &spec });
   tp_val unread = node(TP_OP_CALL, 1, &x, (tp_attr){ .ndom = 1, .dom = &t, .nspec = 1, .spec = &spec });
   output("y", at1(c, pt(K(3))));

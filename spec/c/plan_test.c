@@ -2,6 +2,7 @@
  * plans run on the same inputs: outputs and calls of callbacks are the same bit for bit. Where there is x.want it holds the plan's text. A second argument
  * names a folder into which the texts are written. */
 #include "device/device.h"
+#include "poly/poly.h"
 #include "opt/opt.h"
 #include "check.h"
 #include <dirent.h>
@@ -88,7 +89,7 @@ static void given_free(given *v) {
 
 /* What a callback was told; its results are made of that. */
 static bool callback(void *ud, const tp_call *c, tp_error *err) {
-  uint64_t h = tp_hash(&c->fn, sizeof c->fn, *(uint64_t *)ud);
+  uint64_t h = tp_hash(&c->of->fn, sizeof c->of->fn, *(uint64_t *)ud);
   for (int i = 0; i < c->ndim; i++) h = tp_hash(&c->coord[i], sizeof(int64_t), tp_hash(c->dims[i]->name, strlen(c->dims[i]->name), h));
   for (int i = 0; i < c->nargs; i++) h = tp_hash(c->args[i]->data, tp_array_bytes(c->args[i]), h);
   for (int i = 0; i < c->nres; i++)
@@ -236,6 +237,9 @@ static const char base[] =
   "dim t:T\n"
   "var t1\n"
   "var a0\n"
+  "ends T\n"
+  "output f32 (t) [3] \"y\" @ a.lua:2\n"
+  "c0 fn 4 (t) gives f32 \"f\" @ a.lua:3\n"
   "limit 4096\n"
   "b0 input 0 f32 \"x\" [T][3] size 3*T\n"
   "b1 output 0 f32 \"y\" [T][3] size 3*T\n"
@@ -248,6 +252,7 @@ static const char base[] =
   "  loop over | sum a0 = 0 for 3 out b2{0; lead 0} in b0{3*t1; lead 1} @ a.lua:1\n"
   "  if t1 >= 1 {\n"
   "    loop over | a0 = 0 for 3 [mul:f32(i0,i1) add:f32(m0,i0)] -> m1 out b1{3*t1; lead 1} in b0{3*t1; lead 1} b2{0; lead 0} \"y\" @ a.lua:2\n"
+  "    call c0 out b5{0; box 3 by 1} in b0{3*t1; box 3 by 1} at(t = t1) \"f\" @ a.lua:3\n"
   "    op cumprod out b5{0; box 3 by 1} in b0{3*t1; box 3 by 1}\n"
   "  } else {\n"
   "    loop over | a0 = 0 for 3 out b1{3*t1; lead 1} in b0{0; ring t1 mod T by 3; lead 1}\n"
@@ -270,9 +275,22 @@ static const struct { const char *from, *to, *why; } wrong[] = {
   { "in b0{3*t1; lead 1} @", "in b0{t; lead 1} @", "a dim has no value" },
   { "in b0{3*t1; lead 1} @", "in b0{q; lead 1} @", "unknown symbol" },
   { "in b0{3*t1; lead 1} @", "in b0{t1 >= 1; lead 1} @", "a number is wanted" },
-  { "box 3 by 1", "box 3 by 1, 2", "as many strides" },
+  { "at(t = t1)", "at(t = t1) far", "needs its row" },
+  { "for t1 = 0 .. T step 1 of t {", "for t1 = 0 .. T step 1 of t parallel {", "'{' is wanted" },
+  { "ends T", "ends t", "a bound is wanted" },
+  { "output f32 (t)", "output f32 (t1)", "a dim is wanted" },
+  { "c0 fn 4 (t)", "c1 fn 4 (t)", "in order" },
+  { "c0 fn 4 (t)", "c0 fun 4 (t)", "unknown word" },
+  { "c0 fn 4 (t)", "c0 fn 4 (over t)", "points of other dims" },
+  { "gives f32", "gives f32, f32", "number of results" },
+  { "call c0", "call c1", "no such callback" },
+  { "call c0", "call", "a callback is wanted" },
+  { "at(t = t1)", "at(t1)", "a coordinate without its dim" },
+  { "at(t = t1) ", "", "points of other dims" },
+  { "box 3 by 1", "box 3 by 1, 2", "as many as were said" },
   { "box 3 by 1", "box 3 by 1; wrap 1 at 0 mod 2", "axis that wraps" },
-  { "box 3 by 1", "box 3 by 1; lead 1", "leading axes" },
+  { "box 3 by 1", "box 3 by 1; lead 1", "'}' is wanted" },
+  { "{0; lead 0}", "{0; lead 0, 1}", "leading axes" },
   { "lead 0} in", "lead 0; box 3 by 1} in", "axes of its own" },
   { "sum a0", "som a0", "a variable is wanted" },
   { "lead 0} in", "lead 0} max= in", "by another operator" },
@@ -288,11 +306,11 @@ static const struct { const char *from, *to, *why; } wrong[] = {
   { "mul:f32", "mul:f64", "other dtypes" },
   { "mul:f32(i0,i1)", "sort:f32(i0)", "not elementwise" },
   { "-> m1", "-> m2", "nothing makes" },
-  { "-> m1", "-> m1 m0", "as many windows" },
+  { "-> m1", "-> m1 m0", "as many as were said" },
   { "step 1", "step 0", "no such step" },
   { "for t1", "for t2", "a variable is wanted" },
   { "if t1 >= 1", "if t1", "a condition is wanted" },
-  { "life 0..2", "life 0..4", "life" },
+  { "life 0..2", "life 0..5", "life" },
   { "life 0..2", "life 2..0", "life" },
   { "data [2] 2 -1", "data [2] 22", "an integer is wanted" },
   { "data [2] 2 -1", "data [2] 2 1 3", "more data" },

@@ -17,7 +17,7 @@ static inline double unit(void) { return (double)(rnd() >> 11) * 0x1p-53; }
 
 enum { MAXBUF = 24, MAXAX = 8 };
 typedef struct prog {
-  tp_ictx *c; tp_graph *g; tp_arena a;
+  tp_ictx *c; tp_arena a;
   tp_plan plan;
   tp_array *in[MAXBUF], *out[MAXBUF], *params[MAXBUF];
   int nin, nout;
@@ -34,9 +34,8 @@ typedef struct win { int buf, nlead, rank; int64_t shape[MAXAX], stride[MAXAX], 
 static inline void prog_open(prog *p) {
   memset(p, 0, sizeof *p);
   p->c = tp_ictx_new();
-  p->g = tp_graph_new(p->c);
   tp_arena_init(&p->a);
-  p->plan.g = p->g;
+  p->plan.ix = p->c;
   p->plan.a = &p->a;
   p->env = calloc(256, sizeof *p->env);
 }
@@ -44,7 +43,6 @@ static inline void prog_open(prog *p) {
 static inline void prog_close(prog *p) {
   for (int i = 0; i < p->nin; i++) tp_array_unref(p->in[i]);
   for (int i = 0; i < p->nout; i++) tp_array_unref(p->out[i]);
-  tp_graph_free(p->g);
   tp_ictx_free(p->c);
   tp_arena_free(&p->a);
   free(p->env);
@@ -144,7 +142,6 @@ static inline tp_nd nd_of(prog *p, const win *w) {
 static inline tp_region *region(prog *p, tp_rgkind kind, tp_op op, int nlead, const int64_t *lead, int nin, const win *in, int nout, const win *out) {
   tp_region *r = TP_NEW(&p->a, tp_region);
   *r = (tp_region){ .kind = kind, .op = op, .pos = { "test.lua", 7 }, .nlead = nlead, .nin = nin, .nout = nout };
-  r->attr = TP_NEW(&p->a, tp_attr);
   r->lead = TP_NEWN(&p->a, const tp_ix *, nlead + 1);
   r->leadlo = TP_NEWN(&p->a, const tp_ix *, nlead + 1);
   r->leadvar = TP_NEWN(&p->a, const tp_sym *, nlead + 1);
@@ -159,14 +156,12 @@ static inline tp_region *region(prog *p, tp_rgkind kind, tp_op op, int nlead, co
   for (int i = 0; i < nout; i++) r->out[i] = nd_of(p, &out[i]);
   return r;
 }
-static inline tp_attr *attr_of(tp_region *r) { return (tp_attr *)r->attr; }
-static inline const tp_attr *attr_copy(prog *p, tp_attr a) { return tp_dup(&p->a, &a, sizeof a); }
 
 /* ---- loops: the axes of operands become the region's; a reduction's axes are its attribute's ---- */
 
 static inline unsigned gone_axes(const tp_region *r) {
   unsigned gone = 0;
-  for (int i = 0; i < r->attr->naxes && tp_ops[r->op].cls == TP_CLS_RED; i++) gone |= 1u << r->attr->axes[i];
+  for (int i = 0; i < r->how.naxes && tp_ops[r->op].cls == TP_CLS_RED; i++) gone |= 1u << r->how.axes[i];
   return gone;
 }
 
@@ -197,14 +192,14 @@ static inline void onto_loop(prog *p, tp_region *r) {
   r->lead = lead, r->leadlo = lo, r->leadvar = var;
   r->sums = gone_axes(r) << np;
   for (int i = 0; i < r->nin; i++) onto_axes(p, r, &r->in[i], 0);
-  for (int i = 0; i < r->nout; i++) onto_axes(p, r, &r->out[i], r->attr->keepdim ? 0 : gone_axes(r));
+  for (int i = 0; i < r->nout; i++) onto_axes(p, r, &r->out[i], r->how.keepdim ? 0 : gone_axes(r));
   for (int i = 0; i < np && r->acc; i++)
     if (r->out[0].lead[i] == K(p, 0)) r->sums |= 1u << i;
   if (!r->outmicro) r->outmicro = TP_NEWN(&p->a, int, r->nout + 1);
   if (r->op != TP_OP_FILL || r->nmicro) return;
   r->nmicro = 1;
   r->micro = TP_NEW(&p->a, tp_micro);
-  *r->micro = (tp_micro){ .op = TP_OP_FILL, .dtype = p->plan.bufs.v[r->out[0].buf]->dtype, .attr = r->attr };
+  *r->micro = (tp_micro){ .op = TP_OP_FILL, .dtype = p->plan.bufs.v[r->out[0].buf]->dtype, .f = r->how.f[0] };
 }
 
 static inline tp_pnode *leaf(prog *p, tp_region *r) {

@@ -409,7 +409,7 @@ static bool cancel;
 static bool on_call(void *ud, const tp_call *c, tp_error *e) {
   (void)ud;
   double sum = 1;
-  tp_putf(&log_, "%d(", c->fn);
+  tp_putf(&log_, "%d(", c->of->fn);
   for (int k = 0; k < c->ndim; k++) tp_putf(&log_, "%s%s=%lld", k ? "," : "", c->dims[k]->name, (long long)c->coord[k]);
   for (int k = 0; k < c->nargs; k++) {
     tp_putf(&log_, ":");
@@ -421,12 +421,12 @@ static bool on_call(void *ud, const tp_call *c, tp_error *e) {
   tp_puts(&log_, ") ");
   for (int k = 0; k < c->nres; k++)
     for (int64_t i = 0; i < c->res[k]->count; i++) tp_put(c->res[k]->dtype, c->res[k]->data, i, sum + (double)i);
-  if (c->fn == 3) cancel = true;
-  return c->fn != 9 || tp_fail(e, TP_E_CALLBACK, (tp_pos){0}, "callback: boom");
+  if (c->of->fn == 3) cancel = true;
+  return c->of->fn != 9 || tp_fail(e, TP_E_CALLBACK, (tp_pos){0}, "callback: boom");
 }
 
 static tp_val call(int fn, int nin, const tp_val *in, int nres, int ndom, const dim *dom, int nover, const dim *over) {
-  tp_spec spec = { TP_F32, 0, NULL };
+  tp_out spec = { TP_F32, 0, NULL };
   return node(TP_OP_CALL, nin, in, (tp_attr){ .fn = fn, .ndom = ndom, .dom = dom, .nover = nover, .over = over, .nspec = nres, .spec = &spec });
 }
 

@@ -52,7 +52,7 @@ static bool results_ok(const tp_call *c, const hook *h, tp_error *e) {
   for (int k = 0; k < c->nres; k++) {
     int64_t bad = api_not_bool(c->res[k]);
     if (bad >= 0)
-      return tp_fail(e, TP_E_CALLBACK, c->node->pos, "'%s': result %d is bool, and its element %lld is neither 0 nor 1",
+      return tp_fail(e, TP_E_CALLBACK, c->of->pos, "'%s': result %d is bool, and its element %lld is neither 0 nor 1",
                      h->name, k, (long long)bad);
   }
   return true;
@@ -61,18 +61,18 @@ static bool results_ok(const tp_call *c, const hook *h, tp_error *e) {
 /* The run fails with the host's own words, or with ours where it left none. */
 static bool ended(tempo_function *f, const tp_call *c, const hook *h, tp_error *e) {
   f->raised = f->error.message[0] != 0;
-  return tp_fail(e, TP_E_CALLBACK, c->node->pos, "'%s' ended the run", h->name);
+  return tp_fail(e, TP_E_CALLBACK, c->of->pos, "'%s' ended the run", h->name);
 }
 
 bool api_call(void *ud, const tp_call *c, tp_error *e) {
   tempo_function *f = ud;
-  const hook *h = hook_of(f, c->fn);
+  const hook *h = hook_of(f, c->of->fn);
   const char *dim[TP_MAXRANK];
   if (!h || !h->call)
-    return tp_fail(e, TP_E_CALLBACK, c->node->pos,
+    return tp_fail(e, TP_E_CALLBACK, c->of->pos,
                    "'%s' is called, and tempo_set_callback has set no function for it", h ? h->name : "?");
   if (c->ndim > TP_MAXRANK)
-    return tp_fail(e, TP_E_CALLBACK, c->node->pos, "'%s' is called at points of %d dims, more than %d",
+    return tp_fail(e, TP_E_CALLBACK, c->of->pos, "'%s' is called at points of %d dims, more than %d",
                    h->name, c->ndim, TP_MAXRANK);
   for (int k = 0; k < c->ndim; k++) dim[k] = c->dims[k]->name;
   const tempo_call call = {

@@ -256,7 +256,7 @@ int64_t tp_room_conv(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
   const int *role = tp_conv_roles(r->rg->op);
   tp_dreg like = *r;
   tp_dnd out = r->out[0];
-  conv c = { .r = &like, .op = r->rg->op, .size = out.size, .attr = r->rg->attr->axes };
+  conv c = { .r = &like, .op = r->rg->op, .size = out.size, .attr = r->rg->how.axes };
   const tp_view *full[3];
   for (int i = 0; i < 3; i++) full[role[i]] = &v[i];
   out.v = v[2];
@@ -273,7 +273,7 @@ int64_t tp_room_conv(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
 
 bool tp_run_conv(tp_exec *x, tp_dreg *r) {
   const int *role = tp_conv_roles(r->rg->op);
-  conv c = { .x = x, .r = r, .op = r->rg->op, .dtype = r->out[0].dtype, .size = r->out[0].size, .attr = r->rg->attr->axes };
+  conv c = { .x = x, .r = r, .op = r->rg->op, .dtype = r->out[0].dtype, .size = r->out[0].size, .attr = r->rg->how.axes };
   const tp_view *full[3];
   full[role[0]] = &r->in[0].v;
   full[role[1]] = &r->in[1].v;

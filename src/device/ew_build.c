@@ -31,11 +31,11 @@ static void source_number(tp_ewsrc *s, tp_exec *x, const tp_micro *m) {
   s->load = x->K->load[tp_log2size(s->c)];
   if (m->op == TP_OP_VALUE) {
     s->is_value = true;
-    s->value = tp_dx_new(&x->a, m->attr->ix[0]);
+    s->value = tp_dx_new(&x->a, m->ix);
     return;
   }
   uint64_t held = 0;
-  tp_put(m->dtype, &held, 0, m->attr->f[0]);
+  tp_put(m->dtype, &held, 0, m->f);
   if (tp_half(m->dtype)) tp_put(s->c, &s->cell, 0, tp_get(m->dtype, &held, 0));
   else s->cell = held;
 }

@@ -9,21 +9,16 @@ static const char *where(tp_exec *x, const tp_dreg *r, const int64_t *lead, cons
   *buf = 0;
   for (int i = 0; i < r->npoint; i++) x->env[r->rg->leadvar[i]->id] = tp_dx_get(&r->leadlo[i], x->env) + lead[i];
   for (int k = 0, at = 0; k < r->rg->ncoord && at < (int)n; k++) {
-    const tp_sym *d = tp_region_dim(r->rg, k);
     int64_t v = tp_dx_get(&r->coord[k], x->env) + (r->rg->along >> k & 1 && axis ? *axis++ : 0);
-    at += snprintf(buf + at, n - (size_t)at, "%s%s = %lld", k ? ", " : " at ", d ? d->name : "?", (long long)v);
+    at += snprintf(buf + at, n - (size_t)at, "%s%s = %lld", k ? ", " : " at ", r->rg->dim ? r->rg->dim[k]->name : "?", (long long)v);
   }
   return buf;
 }
 
 static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *text) {
   char name[256], point[256] = "";
-  const tp_node *n = r->rg->node;
-  tp_pos pos = r->rg->pos.file || !n ? r->rg->pos : n->pos;
   if (x->running && (lead || r->npoint == 0)) where(x, r, lead, axis, point, sizeof point);
-  if (n) tp_label_of(n, name, sizeof name);
-  else snprintf(name, sizeof name, "this %s", tp_op_said(r->rg->op));
-  return tp_fail(x->err, code, pos, "%s: %s%s: %s", tp_code_word(code), name, point, text);
+  return tp_fail(x->err, code, r->rg->pos, "%s: %s%s: %s", tp_code_word(code), tp_who_label(&r->rg->who, tp_region_op(r->rg), name, sizeof name), point, text);
 }
 
 #define TEXT(text, fmt) char text[512]; va_list ap; va_start(ap, fmt); vsnprintf(text, sizeof text, fmt, ap); va_end(ap)
@@ -41,6 +36,11 @@ bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code
 bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *fmt, ...) {
   TEXT(text, fmt);
   return fail_at(x, r, lead, axis, code, text);
+}
+
+bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what) {
+  if (what > TP_K_NEGPOW) return tp_rfail_at(x, r, lead, TP_E_INPUT, "%s of an empty range of integers", tp_red_name(r->rg->red));
+  return tp_rfail_at(x, r, lead, TP_E_INPUT, what == TP_K_DIVZERO ? "integer division by zero" : "integer power with a negative exponent");
 }
 
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size) {
@@ -96,7 +96,7 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p, tp_error *err) {
 }
 
 static void list_bounds(tp_exec *x) {
-  const tp_ictx *c = x->plan->g->ix;
+  const tp_ictx *c = x->plan->ix;
   x->nsym = tp_nsym(c);
   x->env = x->front.env = TP_NEWN(&x->a, int64_t, x->nsym);
   x->back.env = TP_NEWN(&x->a, int64_t, x->nsym);
@@ -113,6 +113,7 @@ static bool compile(tp_exec *x, tp_error *err) {
   x->count = TP_NEWN(&x->a, int64_t, nbuf);
   x->written = TP_NEWN(&x->a, int, nbuf);
   x->spilled = TP_NEWN(&x->a, tp_spilled, nbuf);
+  x->loadat = TP_NEWN(&x->a, const tp_inst *, x->plan->npos);
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   x->room = TP_NEWN(&x->a, int64_t, x->plan->npos);
   x->roomat = TP_NEWN(&x->a, int64_t, x->plan->npos);
@@ -276,7 +277,7 @@ static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
 }
 
 /* The run ends here without an error. Complete are those outputs that nothing from this region on, or round an enclosing loop, writes. */
-static bool cancelled(tp_exec *x, const tp_dreg *r) {
+bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r) {
   x->cancelled = true;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
@@ -292,7 +293,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
 }
 
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
-  if (tp_run_ends(x->run)) return cancelled(x, r);
+  if (tp_run_ends(x->run)) return tp_dreg_cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
   x->running = true;
   x->work_at = x->roomat[r->pos];

@@ -25,7 +25,7 @@ static void start_carry(tp_dtype d, bool prod, void *carry, int64_t lanes) {
 }
 
 bool tp_run_scan(tp_exec *x, tp_dreg *r) {
-  const tp_attr *a = r->rg->attr;
+  const tp_how *a = &r->rg->how;
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
   int axis = r->nlead + a->axis, size = o->size;
   int64_t n = o->v.shape[axis], so = o->v.stride[axis], si = in->v.stride[axis];
@@ -49,7 +49,7 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
 }
 
 bool tp_run_recur(tp_exec *x, tp_dreg *r) {
-  const tp_attr *a = r->rg->attr;
+  const tp_how *a = &r->rg->how;
   const tp_view *o = &r->out[0].v, *in = &r->in[0].v, *c = &r->in[1].v;
   int axis = r->nlead + a->axis, size = r->out[0].size;
   int64_t n = o->shape[axis], first = a->flag ? n - 1 : 0, dir = a->flag ? -1 : 1;
@@ -87,10 +87,10 @@ static void best_of_columns(const tp_exec *x, bool max, const tp_dnd *in, int64_
 
 bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
-  int axis = r->nlead + r->rg->attr->axis, lane;
+  int axis = r->nlead + r->rg->how.axis, lane;
   int64_t n = in->v.shape[axis], step = in->v.stride[axis];
   bool max = r->rg->op == TP_OP_ARGMAX;
-  tp_view li = across(&in->v, axis), lo = r->rg->attr->keepdim ? across(&o->v, axis) : o->v;
+  tp_view li = across(&in->v, axis), lo = r->rg->how.keepdim ? across(&o->v, axis) : o->v;
   if (n > 1 && step != 1 && (lane = lanes_of(&li, &li)) >= 0) {
     best_of_columns(x, max, in, n, step, &li, &lo, lane);
     return true;
@@ -146,19 +146,19 @@ typedef void sort_line(const tp_dnd *in, const char *p, int64_t step, int64_t n,
 
 int64_t tp_room_sort(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
   (void)x;
-  return tp_room(v[0].shape[r->nlead + r->rg->attr->axis], 2 * (int64_t)sizeof(up_f_item));
+  return tp_room(v[0].shape[r->nlead + r->rg->how.axis], 2 * (int64_t)sizeof(up_f_item));
 }
 
 bool tp_run_sort(tp_exec *x, tp_dreg *r) {
   static sort_line *const lines[2][2] = { { up_i_line, down_i_line }, { up_f_line, down_f_line } };
   const tp_dnd *in = &r->in[0], *vd = &r->out[0], *kd = r->nout > 1 ? &r->out[1] : NULL;
-  int axis = r->nlead + r->rg->attr->axis;
+  int axis = r->nlead + r->rg->how.axis;
   int64_t n = in->v.shape[axis];
   tp_view li = across(&in->v, axis), lv = across(&vd->v, axis), lk = kd ? across(&kd->v, axis) : lv;
   void *mem = tp_work(x, r, n, 2 * (int64_t)sizeof(up_f_item));
   if (!mem) return false;
   bool want_v = vd->buf >= 0, want_k = kd && kd->buf >= 0;
-  sort_line *line = lines[tp_dtype_float(in->dtype)][r->rg->attr->flag];
+  sort_line *line = lines[tp_dtype_float(in->dtype)][r->rg->how.flag];
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w))
     line(in, (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size, in->v.stride[axis], n, mem,

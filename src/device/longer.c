@@ -81,8 +81,9 @@ static uint64_t hash_of(const inst_walk *w, const tp_dx *d, int n, uint64_t h) {
 
 /* A callback of the script's, by its point and how long its arrays are; of one that ticks only the point: ends cut what it takes and shows. */
 static uint64_t call_hash(const inst_walk *w, const tp_dreg *r) {
-  uint64_t h = hash_of(w, r->coord, r->rg->ncoord, (uint64_t)r->rg->attr->fn);
-  for (int k = 0; k < r->nnd && r->rg->attr->fn >= 0; k++) h = hash_of(w, r->in[k].shape, r->in[k].rank, h);
+  int fn = w->x->plan->calls.v[r->rg->call].fn;
+  uint64_t h = hash_of(w, r->coord, r->rg->ncoord, (uint64_t)fn);
+  for (int k = 0; k < r->nnd && fn >= 0; k++) h = hash_of(w, r->in[k].shape, r->in[k].rank, h);
   return h;
 }
 

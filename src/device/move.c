@@ -42,7 +42,7 @@ static bool bind_fill(tp_exec *x, tp_dreg *r) {
 
 static void fill_new(tp_exec *x, tp_dreg *r) {
   tp_dcopy *c = r->k = TP_NEW(&x->a, tp_dcopy);
-  tp_put(r->out[0].dtype, &c->cell, 0, r->rg->micro->attr->f[0]);
+  tp_put(r->out[0].dtype, &c->cell, 0, r->rg->micro->f);
   r->bind = bind_fill;
   r->run = run_fill;
 }
@@ -67,7 +67,7 @@ static bool bind_value(tp_exec *x, tp_dreg *r) {
 }
 
 static void value_new(tp_exec *x, tp_dreg *r) {
-  tp_dx e = tp_dx_new(&x->a, r->rg->micro->attr->ix[0]);
+  tp_dx e = tp_dx_new(&x->a, r->rg->micro->ix);
   r->k = tp_dup(&x->a, &e, sizeof e);
   r->bind = bind_value;
   r->run = run_value;
@@ -97,7 +97,7 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r) {
 /* Element j of every window, for one j after the other: these lie apart. */
 bool tp_run_fold(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
-  const tp_attr *a = r->rg->attr;
+  const tp_how *a = &r->rg->how;
   int axis = r->nlead + a->axis;
   tp_view_fill(x, o->dtype, &o->v, 0);
   for (int64_t j = 0; j < in->v.shape[axis + 1]; j++) {

@@ -118,7 +118,7 @@ bool tp_op_new(tp_exec *x, tp_dreg *r) {
   r->bind = t->bind;
   r->room = t->room;
   if (op == TP_OP_MATMUL) r->k = TP_NEW(&x->a, tp_contraction);
-  if (op == TP_OP_INDEX_SELECT) r->k = tp_index_select_new(x);
+  if (op == TP_OP_INDEX_SELECT) tp_index_select_new(x, r);
   if (t->arithmetic && halves(r) && r->nnd <= MAXND) { r->run = run_widened; r->bind = NULL; r->room = widened_room; }
   return true;
 }

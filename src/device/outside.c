@@ -8,7 +8,7 @@ typedef struct tp_drows { tp_dx at, given; int along; tp_dnd *end; } tp_drows;  
 typedef struct tp_dcall {
   tp_drows *rows; bool *gone;                   /* by rows of one call */
   int64_t *reached;                             /* by dims in `over` */
-  int ndim; const tp_sym **dims; int64_t *coord;
+  int64_t *coord;
   tp_array **args, **res;
 } tp_dcall;
 
@@ -33,7 +33,8 @@ static tp_view view_of(const tp_array *a) {
   return v;
 }
 
-static tp_dtype result_dtype(const tp_dreg *r, int i) { return r->out[i].buf >= 0 || !r->rg->node ? r->out[i].dtype : r->rg->node->out[i].dtype; }
+static const tp_callee *callee(const tp_exec *x, const tp_dreg *r) { return &x->plan->calls.v[r->rg->call]; }
+static tp_dtype result_dtype(const tp_exec *x, const tp_dreg *r, int i) { return r->out[i].buf >= 0 ? r->out[i].dtype : callee(x, r)->res[i]; }
 
 static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   for (int i = 0; i < r->nin; i++) {
@@ -42,7 +43,7 @@ static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
     tp_view_copy(x, r->in[i].size, &to, &r->in[i].v);
   }
   for (int i = 0; i < r->nout; i++) {
-    if (!fit_array(x, r, &c->res[i], result_dtype(r, i), &r->out[i].v)) return false;
+    if (!fit_array(x, r, &c->res[i], result_dtype(x, r, i), &r->out[i].v)) return false;
     if (tp_array_bytes(c->res[i])) memset(c->res[i]->data, 0, tp_array_bytes(c->res[i]));
   }
   return true;
@@ -61,7 +62,7 @@ static int64_t end_of(const tp_dnd *d, int64_t first, int nrow) {
 static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
   tp_dend_place(x, rows->end);
   const tp_view *v = &rows->end->v;
-  int nrow = r->rg->attr->nover;
+  int nrow = tp_callee_nover(callee(x, r));
   int64_t at = tp_dx_get(&rows->at, x->env), given = tp_dx_get(&rows->given, x->env), row = 0;
   tp_walk w;
   for (tp_walk_start(&w, nrow, v->shape); w.ok; tp_walk_next(&w), row++) {
@@ -72,7 +73,7 @@ static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
 
 /* Those that have ended are zero in its arrays; dims that end are as long as the longest of the others. */
 static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
-  int nrow = r->rg->attr->nover;
+  int nrow = tp_callee_nover(callee(x, r));
   int64_t count = 1, row = 0;
   const tp_array *any = r->nin ? c->args[0] : r->nout ? c->res[0] : NULL;
   for (int i = 0; i < nrow && any; i++) count *= c->reached[i] = any->shape[i];
@@ -114,20 +115,20 @@ static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
 }
 
 /* A call over no rows stands for no point of its domain. */
-static bool no_rows(const tp_exec *x, const tp_node *n) {
-  for (int i = 0; n && i < n->attr.nover; i++)
-    if (x->env[n->attr.over[i]->bound->id] == 0) return true;
+static bool no_rows(const tp_exec *x, const tp_callee *c) {
+  for (int d = 0; d < c->ndom; d++)
+    if (c->over >> d & 1 && x->env[c->dom[d]->bound->id] == 0) return true;
   return false;
 }
 
 static bool run_call(tp_exec *x, tp_dreg *r) {
   tp_dcall *c = r->k;
-  if (no_rows(x, r->rg->node)) return true;
+  if (no_rows(x, callee(x, r))) return true;
   for (int i = 0; i < r->rg->ncoord; i++) c->coord[i] = tp_dx_get(&r->coord[i], x->env);
   if (!gather_args(x, r, c)) return false;
   if (!clear_rows(x, r, c)) return false;
-  tp_call call = { .fn = r->rg->attr->fn, .node = r->rg->node, .nargs = r->nin, .args = c->args, .nres = r->nout, .res = c->res,
-                   .ndim = r->rg->ncoord, .dims = c->dims, .coord = c->coord, .reached = c->reached };
+  tp_call call = { .of = callee(x, r), .nargs = r->nin, .args = c->args, .nres = r->nout, .res = c->res,
+                   .ndim = r->rg->ncoord, .dims = r->rg->dim, .coord = c->coord, .reached = c->reached };
   if (!x->run->call) return tp_rfail(x, r, TP_E_CALLBACK, "nothing runs callbacks here");
   if (!x->run->call(x->run->ud, &call, x->err)) return tp_rfail(x, r, TP_E_CALLBACK, "the callback failed");
   return scatter_results(x, r, c);
@@ -135,7 +136,6 @@ static bool run_call(tp_exec *x, tp_dreg *r) {
 
 void tp_call_new(tp_exec *x, tp_dreg *r) {
   tp_dcall *c = TP_NEW(&x->a, tp_dcall);
-  const tp_node *n = r->rg->node;
   c->args = TP_NEWN(&x->a, tp_array *, r->nin);
   c->res = TP_NEWN(&x->a, tp_array *, r->nout);
   c->coord = TP_NEWN(&x->a, int64_t, r->rg->ncoord);
@@ -144,10 +144,7 @@ void tp_call_new(tp_exec *x, tp_dreg *r) {
     const tp_rows *from = &r->rg->rows[i];
     c->rows[i] = (tp_drows){ tp_dx_new(&x->a, from->at), tp_dx_new(&x->a, from->given), from->along, tp_dend_new(x, &from->nd) };
   }
-  c->dims = TP_NEWN(&x->a, const tp_sym *, n ? n->ndom : 0);
-  c->reached = TP_NEWN(&x->a, int64_t, r->rg->attr->nover);
-  for (int d = 0; n && d < n->ndom; d++)
-    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) c->dims[c->ndim++] = n->dom[d];
+  c->reached = TP_NEWN(&x->a, int64_t, tp_callee_nover(callee(x, r)));
   r->k = c;
   r->run = run_call;
 }
@@ -176,7 +173,7 @@ typedef struct lane { tp_dnd *d; tp_view rows; int64_t n, step; double *room; } 
 static int64_t lane_room(const tp_env *e) { return TP_MAX(TP_MAX(e->nstate, e->nobs), TP_MAX(e->nu, e->nact)); }
 
 int64_t tp_room_env(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  const tp_env *e = tp_env_find(r->rg->attr->str);
+  const tp_env *e = tp_env_find(r->rg->how.str);
   (void)x; (void)v;
   return e ? r->nnd * tp_room(lane_room(e), sizeof(double)) : 0;
 }
@@ -237,9 +234,9 @@ static bool run_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, const lane *l, co
 }
 
 bool tp_run_env(tp_exec *x, tp_dreg *r) {
-  const tp_env *e = tp_env_find(r->rg->attr->str);
+  const tp_env *e = tp_env_find(r->rg->how.str);
   lane l[8];
-  if (!e) return tp_rfail(x, r, TP_E_OPTION, "no environment '%s'", r->rg->attr->str);
+  if (!e) return tp_rfail(x, r, TP_E_OPTION, "no environment '%s'", r->rg->how.str);
   if (!make_lanes(x, r, e, l)) return false;
   const tp_view *rows = &l[r->nin].rows;        /* of the first result: the state, or what is seen of it */
   bool ok = true;

@@ -46,15 +46,19 @@ static tp_view slice_at(const tp_view *v, int axis, int64_t i, int size) {
 }
 
 /* How one slice is copied, and what numbers them. With one row of indices for all leading points these are axes of the slices. */
-typedef struct chosen { tp_pair p; int walked; int64_t so, si; } chosen;
+typedef struct chosen { tp_pair p; int walked; int64_t so, si; bool ring; } chosen;
 
-void *tp_index_select_new(tp_exec *x) { return TP_NEW(&x->a, chosen); }
+void tp_index_select_new(tp_exec *x, tp_dreg *r) {
+  chosen *c = r->k = TP_NEW(&x->a, chosen);
+  c->ring = r->in[0].wrap == r->nlead + r->rg->how.axis && r->in[1].wrap < 0;
+  if (c->ring) r->wrapped = false;              /* it knows rings itself */
+}
 
 bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
   (void)x;
   const tp_view *o = &r->out[0].v, *in = &r->in[0].v, *k = &r->in[1].v;
   chosen *c = r->k;
-  int axis = r->nlead + r->rg->attr->axis;
+  int axis = r->nlead + r->rg->how.axis;
   c->walked = 0;
   for (int i = 0; i < r->nlead; i++)
     if (k->stride[i] != 0 && k->shape[i] != 1) c->walked = r->nlead;
@@ -73,13 +77,16 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   bool many = k->v.rank > r->nlead;
   int64_t n = many ? k->v.shape[r->nlead] : 1, step = many ? k->v.stride[r->nlead] : 0;
   if (c->p.empty || n == 0) return true;
-  if (!check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->attr->axis])) return false;
+  if (!check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
+  int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX, lo = c->ring ? tp_dx_get(&in->wlo, x->env) % m : 0;
+  if (lo < 0) lo += m;
   tp_walk w;
   for (tp_walk_start(&w, c->walked, o->v.shape); w.ok; tp_walk_next(&w)) {
     const char *from = (const char *)in->v.p + tp_walk_offset(&w, in->v.stride) * o->size;
     char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * o->size;
     const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-    for (int64_t j = 0; j < n; j++) tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size, from + index[j * step] * c->si * o->size);
+    for (int64_t j = 0; j < n; j++)
+      tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size, from + (lo + index[j * step]) % m * c->si * o->size);
   }
   return true;
 }
@@ -163,13 +170,13 @@ int64_t tp_room_index_add(const tp_exec *x, const tp_dreg *r, const tp_view *v) 
   (void)x;
   const tp_view *k = &v[1];
   tp_view row = tp_view_spatial(&v[r->nin], r->nlead);
-  row.shape[r->rg->attr->axis] = 1;
+  row.shape[r->rg->how.axis] = 1;
   return tp_room(k->rank > r->nlead ? k->shape[r->nlead] : 1, sizeof(hit)) + (r->out[0].dtype == TP_F32 ? tp_room(tp_room_count(&row), sizeof(double)) : 0);
 }
 
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
-  int axis = r->rg->attr->axis;
+  int axis = r->rg->how.axis;
   if (tp_view_count(&src->v) && !check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis])) return false;
   copy_base(x, r);
   if (tp_view_count(&src->v) == 0) return true;
@@ -196,7 +203,7 @@ static void strides_but(const tp_view *v, int axis, int64_t *s) {
 
 bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0], *k = &r->in[1];
-  int axis = r->nlead + r->rg->attr->axis, size = o->size;
+  int axis = r->nlead + r->rg->how.axis, size = o->size;
   int64_t s[TP_MAXRANK], n = in->v.shape[axis];
   strides_but(&in->v, axis, s);
   tp_walk w;
@@ -208,32 +215,51 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-int64_t tp_room_scatter_add(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  return r->out[0].dtype == TP_F32 ? tp_room(tp_room_count(&v[r->nin]), sizeof(double)) : 0;
+/* Sums of what is hit, by place; as many places as twice the hits at least, a power of two. */
+typedef struct place_sum { int64_t at; double sum; } place_sum;
+
+static int64_t places_for(int64_t hits) {
+  int64_t n = 2;
+  while (n < hits && n < INT64_MAX / 4) n *= 2;
+  return 2 * n;
 }
 
-/* f32 is summed in a dense image of the result in f64, all else in place. */
+/* A new one begins with what is there. */
+static double *sum_at(place_sum *t, int64_t mask, int64_t at, const float *out) {
+  int64_t i = (int64_t)((uint64_t)at * 0x9e3779b97f4a7c15u >> 20) & mask;
+  while (t[i].at >= 0 && t[i].at != at) i = (i + 1) & mask;
+  if (t[i].at < 0) t[i] = (place_sum){ at, out[at] };
+  return &t[i].sum;
+}
+
+int64_t tp_room_scatter_add(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
+  (void)x;
+  return r->out[0].dtype == TP_F32 ? tp_room(places_for(tp_room_count(&v[1])), sizeof(place_sum)) : 0;
+}
+
+/* What is hit costs, not what is there, if the base lies where the result does. f32 is summed in f64 and rounded once. */
 bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
-  int axis = r->nlead + r->rg->attr->axis, size = o->size;
-  int64_t s[TP_MAXRANK];
-  bool wide = o->dtype == TP_F32;
-  tp_kfn *add = x->K->ew[TP_OP_ADD][o->dtype];
+  int axis = r->nlead + r->rg->how.axis, size = o->size;
+  int64_t s[TP_MAXRANK], low = 0, places = o->dtype == TP_F32 ? places_for(tp_view_count(&k->v)) : 0;
+  tp_kfn *add = x->K->ew[TP_OP_ADD][o->dtype], *narrow = r->halved ? x->K->sticky : x->K->cast[TP_F64][TP_F32];
   if (!check_indices(x, r, &k->v, o->v.shape[axis])) return false;
-  double *image = wide ? tp_work(x, r, tp_view_count(&o->v), sizeof *image) : NULL;
-  if (wide && !image) return false;
-  tp_view to = wide ? tp_view_dense_as(&o->v, image) : o->v;
-  if (wide) sum_start(x, image, &r->in[0].v);
-  else copy_base(x, r);
-  strides_but(&to, axis, s);
+  place_sum *t = places ? tp_work(x, r, places, sizeof *t) : NULL;
+  if (places && !t) return false;
+  for (int64_t i = 0; i < places; i++) t[i].at = -1;
+  copy_base(x, r);
+  strides_but(&o->v, axis, s);
+  for (int i = 0; i < o->v.rank; i++) low += TP_MIN(o->v.stride[i], 0) * (o->v.shape[i] - 1);
+  char *first = (char *)o->v.p + low * size;
   tp_walk w;
   for (tp_walk_start(&w, k->v.rank, k->v.shape); w.ok; tp_walk_next(&w)) {
-    int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)], at = tp_walk_offset(&w, s) + i * to.stride[axis];
+    int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)];
+    int64_t at = tp_walk_offset(&w, s) + i * o->v.stride[axis] - low;
     const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
-    if (wide) image[at] += *(const float *)from;
-    else add((char *)to.p + at * size, (char *)to.p + at * size, from, from, 1);
+    if (places) *sum_at(t, places - 1, at, (const float *)first) += *(const float *)from;
+    else add(first + at * size, first + at * size, from, from, 1);
   }
-  if (wide) sum_end(x, r, &o->v, image);
+  for (int64_t i = 0; i < places; i++)
+    if (t[i].at >= 0) narrow((float *)first + t[i].at, &t[i].sum, &t[i].sum, &t[i].sum, 1);
   return true;
 }

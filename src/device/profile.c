@@ -33,8 +33,7 @@ static int dearest_first(const void *a, const void *b) {
 }
 
 static const char *name_of(const tp_exec *x, const tp_region *r) {
-  const char *name = r->node ? (r->node->name ? r->node->name : r->node->attr.str) : NULL;
-  return !name && r->nout && r->out[0].buf >= 0 ? x->plan->bufs.v[r->out[0].buf]->name : name;
+  return !r->who.name && r->nout && r->out[0].buf >= 0 ? x->plan->bufs.v[r->out[0].buf]->name : r->who.name;
 }
 
 static void put_work(tp_buf *b, const tp_region *r) {
@@ -50,7 +49,7 @@ static void put_work(tp_buf *b, const tp_region *r) {
 
 static void put_row(tp_buf *b, const tp_exec *x, const tp_dreg *r, double total) {
   double s = seconds(r);
-  tp_pos pos = r->rg->pos.file || !r->rg->node ? r->rg->pos : r->rg->node->pos;
+  tp_pos pos = r->rg->pos;
   const char *name = name_of(x, r->rg);
   tp_putf(b, "%10.3f %6.1f%% %10lld %10.2f  ", s * 1e3, total > 0 ? 100 * s / total : 0, (long long)r->clock.calls, s * 1e6 / (double)r->clock.calls);
   if (pos.file) tp_putf(b, "%s:%d  ", pos.file, pos.line);

@@ -3,14 +3,14 @@
 
 enum { DRAW = 512, SHORT = 64, MAXCOORD = 32 };                /* elements at a time of a long stream; words of a short one */
 
-static int words_per_element(const tp_attr *a, tp_dtype d) {
+static int words_per_element(const tp_how *a, tp_dtype d) {
   return a->rand == TP_RAND_NORMAL || a->rand == TP_RAND_RANDINT || (a->rand == TP_RAND_UNIFORM && d == TP_F64) ? 2 : 1;
 }
 
 static uint64_t pair(const uint32_t *w, int64_t i) { return (uint64_t)w[2 * i + 1] << 32 | w[2 * i]; }
 
 /* n elements of dtype d from their words, in order; n <= DRAW. */
-static void numbers(const tp_exec *x, const tp_attr *a, tp_dtype d, void *out, const uint32_t *w, int64_t n) {
+static void numbers(const tp_exec *x, const tp_how *a, tp_dtype d, void *out, const uint32_t *w, int64_t n) {
   float u[DRAW];
   double g[DRAW];
   if (words_per_element(a, d) == 1) x->K->uniform(d == TP_F32 && a->rand == TP_RAND_UNIFORM ? out : u, w, n);
@@ -46,7 +46,7 @@ static int shared_coords(const tp_dreg *r) {
 }
 
 static tp_philox_key shared_key(const tp_exec *x, const tp_dreg *r, int n) {
-  tp_philox_key k = tp_philox_op(x->run->seed, r->rg->attr->hash);
+  tp_philox_key k = tp_philox_op(x->run->seed, r->rg->how.hash);
   for (int i = 0; i < n; i++) k = tp_philox_coord(k, i + 1, tp_dx_get(&r->coord[i], x->env));
   return k;
 }
@@ -94,7 +94,7 @@ static void next_lanes(tp_exec *x, tp_dreg *r, tp_walk *w, const points *p, lane
 
 /* ---- drawing ---- */
 
-typedef struct draw { const tp_attr *a; tp_view each; int64_t n; int per; bool dense; char *mid; } draw;   /* each: the elements of one point */
+typedef struct draw { const tp_how *a; tp_view each; int64_t n; int per; bool dense; char *mid; } draw;   /* each: the elements of one point */
 
 static void put_point(const tp_exec *x, const tp_dnd *o, const draw *d, int64_t at, char *from) {
   tp_view b = d->each, t = tp_view_dense_as(&d->each, from);
@@ -137,13 +137,13 @@ static void draw_long(const tp_exec *x, const tp_dnd *o, const draw *d, const la
 int64_t tp_room_rand(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
   (void)x;
   tp_view each = tp_view_spatial(&v[r->nin], r->nlead);
-  int64_t n = tp_room_count(&each), per = words_per_element(r->rg->attr, r->out[0].dtype);
+  int64_t n = tp_room_count(&each), per = words_per_element(&r->rg->how, r->out[0].dtype);
   return tp_room(TP_MAX(n, TP_LANES * TP_MIN(n, SHORT / per)), r->out[0].size);
 }
 
 bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0];
-  draw d = { .a = r->rg->attr, .each = tp_view_spatial(&o->v, r->nlead) };
+  draw d = { .a = &r->rg->how, .each = tp_view_spatial(&o->v, r->nlead) };
   d.n = tp_view_count(&d.each);
   d.per = words_per_element(d.a, o->dtype);
   d.dense = tp_view_dense(&d.each);

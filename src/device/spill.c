@@ -110,7 +110,7 @@ static void note_spill(choice *c, const tp_pnode *x, const int64_t *lo, const in
 
 static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   choice *c = ud;
-  if (x->kind == TP_P_LOAD) touch(c, x->nd, x);
+  if (x->kind == TP_P_LOAD) touch(c, &x->nd, x);
   if (x->kind == TP_P_SPILL) note_spill(c, x, lo, hi);
   if (x->kind != TP_P_REGION) return;
   for (int i = 0; i < x->rg->nin; i++) touch(c, &x->rg->in[i], x);
@@ -393,7 +393,7 @@ static int pieces(const choice *c, tp_piece *v) {
   return n;
 }
 
-static int64_t planned(void *ud, const int64_t *env) { return tp_exec_memory(ud, env); }
+static int64_t planned(void *ud, int64_t *env) { return tp_exec_memory(ud, env); }
 
 static bool refuse(tp_exec *x, choice *c) {
   const tp_plan *p = x->plan;
@@ -401,23 +401,33 @@ static bool refuse(tp_exec *x, choice *c) {
   tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: these bounds need %lld bytes%s, more than memory = %lld", (long long)c->p.total, c->p.total > c->p.arena ? ", whatever a file can hold left out" : "",
           (long long)p->limit);
   tp_tell_pieces(x->err, v, pieces(c, v));
-  tp_tell_bounds(x->err, &(tp_demand){ p->g, planned, x }, tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), p->limit);
+  tp_tell_bounds(x->err, &(tp_demand){ p->ix, planned, x }, tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), p->limit);
   return false;
 }
 
 /* ---- more than there is ---- */
 
+static int64_t outputs(const tp_plan *p, const tp_run *run, tp_piece *v, int *n) {
+  int64_t sum = 0;
+  for (int i = 0; i < p->products.n; i++) sum = tp_sum_bytes(sum, tp_product_piece(&p->products.v[i], run, i, v, n));
+  return sum;
+}
+
+/* Dims that end by data have one step: where they will end is not known. */
+static void make_few(const tp_plan *p, int64_t *env) {
+  for (int i = 0; i < p->ends.n; i++) env[p->ends.v[i]->id] = TP_MIN(env[p->ends.v[i]->id], 1);
+}
+
 /* Outputs and what is planned; of dims that end by data one step is planned, as nobody knows more, while outputs have room for all. */
-static int64_t all_of_call(void *ud, const int64_t *env) {
+static int64_t all_of_call(void *ud, int64_t *env) {
   const tp_exec *x = ud;
-  const tp_graph *g = x->plan->g;
   tp_run run = *x->run;
   run.env = env;
-  int64_t sum = tp_run_outputs(g, &run, NULL, NULL);
+  int64_t sum = outputs(x->plan, &run, NULL, NULL);
   int64_t *few = tp_alloc(sizeof *few * (size_t)x->nsym);
   if (!few) return -1;
   memcpy(few, env, sizeof *few * (size_t)x->nsym);
-  tp_run_few(g, few);
+  make_few(x->plan, few);
   sum = tp_sum_bytes(sum, tp_exec_memory(x, few));
   tp_free(few);
   return sum;
@@ -426,15 +436,15 @@ static int64_t all_of_call(void *ud, const int64_t *env) {
 /* Sizes that overflow are of some buffers, or of all together. */
 static bool uncountable(tp_exec *x, choice *c) {
   const tp_plan *p = x->plan;
-  tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + p->g->outputs.n);
+  tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + p->products.n);
   tp_allowance a = tp_run_allowance(x->run, 0);
   int n = 0;
-  tp_run_outputs(p->g, x->run, v, &n);
+  outputs(p, x->run, v, &n);
   for (int b = 0; b < p->bufs.n; b++) {
     const tp_pbuf *q = p->bufs.v[b];
     if (q->kind == TP_BUF_TEMP) v[n++] = (tp_piece){ "", q->name ? q->name : "?", q->pos, tp_sum_bytes(tp_pbuf_bytes(q, c->env), 0) };
   }
-  return tp_run_refuse(x->err, &(tp_demand){ p->g, all_of_call, x }, tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), &a, INT64_MAX, v, n);
+  return tp_run_refuse(x->err, &(tp_demand){ p->ix, all_of_call, x }, tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), &a, INT64_MAX, v, n);
 }
 
 typedef struct { tp_exec *x; const tp_allowance *a; } judged;
@@ -442,27 +452,26 @@ typedef struct { tp_exec *x; const tp_allowance *a; } judged;
 static bool judge(void *ud, choice *c) {
   const judged *j = ud;
   tp_exec *x = j->x;
-  const tp_graph *g = x->plan->g;
-  tp_piece *v = TP_NEWN(&c->a, tp_piece, x->plan->bufs.n + g->outputs.n + 1);
+  tp_piece *v = TP_NEWN(&c->a, tp_piece, x->plan->bufs.n + x->plan->products.n + 1);
   int n = 0;
-  int64_t need = tp_sum_bytes(tp_run_outputs(g, x->run, v, &n), c->p.total);
+  int64_t need = tp_sum_bytes(outputs(x->plan, x->run, v, &n), c->p.total);
   if (need <= j->a->bytes) return true;
   if (!c->live && !spill_look(c)) return uncountable(x, c);
   n += pieces(c, v + n);
-  return tp_run_refuse(x->err, &(tp_demand){ g, all_of_call, x }, tp_dup(&c->a, x->env, sizeof *x->env * (size_t)x->nsym), j->a, need, v, n);
+  return tp_run_refuse(x->err, &(tp_demand){ x->plan->ix, all_of_call, x }, tp_dup(&c->a, x->env, sizeof *x->env * (size_t)x->nsym), j->a, need, v, n);
 }
 
 static bool few_steps(tp_exec *x, choice *c, const tp_allowance *a) {
   int64_t *few = tp_dup(&c->a, x->env, sizeof *few * (size_t)x->nsym);
-  tp_run_few(x->plan->g, few);
+  make_few(x->plan, few);
   return with_choice(x, few, judge, &(judged){ x, a });
 }
 
 static bool there_is(tp_exec *x, choice *c) {
   tp_allowance a;
-  int64_t need = tp_sum_bytes(tp_run_outputs(x->plan->g, x->run, NULL, NULL), c->p.total);
+  int64_t need = tp_sum_bytes(outputs(x->plan, x->run, NULL, NULL), c->p.total);
   if (tp_run_may(x->run, need, x->total + x->mapsize, &a)) return true;
-  return x->plan->g->stops.n ? few_steps(x, c, &a) : judge(&(judged){ x, &a }, c);
+  return x->plan->ends.n ? few_steps(x, c, &a) : judge(&(judged){ x, &a }, c);
 }
 
 /* ---- taking it all ---- */

@@ -1,7 +1,7 @@
 /* watch.c: regions that are checked: what one has made is looked at when it is done, and NaN or infinity that arose there ends the run. Only such regions come here
  * (tp_dreg_new), so that the others pay nothing. */
 #include "device/priv.h"
-#include "graph/made.h"
+#include "kern/made.h"
 #include <math.h>
 
 /* kept: inputs that the run may write over, and the result of an accumulation, as they were before; dense. */
@@ -63,7 +63,7 @@ static tp_lens lens_of(const tp_dreg *r, int i, const int64_t *lead, bool before
 
 /* A number written in the region. */
 static tp_lens number_of(const tp_micro *m, uint64_t *cell) {
-  tp_put(m->dtype, cell, 0, m->attr->f[0]);
+  tp_put(m->dtype, cell, 0, m->f);
   return (tp_lens){ .dtype = m->dtype, .data = cell };
 }
 
@@ -71,16 +71,15 @@ static tp_lens source_of(const tp_dreg *r, int k, const int64_t *lead) {
   const tp_watch *w = r->watch;
   int i = w->micro ? w->micro->in[k] : k;
   tp_lens l = i < r->nin ? lens_of(r, i, lead, is_written(r, i)) : number_of(&r->rg->micro[i - r->nin], &w->cell[k]);
-  const tp_node *n = r->rg->node;
-  if (n && k < n->nin) l.name = tp_own_name(n->in[k].src.node);
+  if (k < r->rg->nsaid) l.name = tp_who_name(&r->rg->said[k]);
   return l;
 }
 
 /* ---- an operator ---- */
 
 /* A fold as its operator. The result has one place along what is folded, or lacks the axis. */
-static void as_reduction(const tp_dreg *r, tp_made *m, tp_attr *a, int *axes) {
-  *a = (tp_attr){ .axes = axes, .keepdim = r->rg->attr && r->rg->attr->keepdim };
+static void as_reduction(const tp_dreg *r, tp_made *m, tp_how *a, int *axes) {
+  *a = (tp_how){ .axes = axes, .keepdim = r->rg->how.keepdim };
   int rank = m->out.rank, n = 0;
   for (int k = 0; k < rank; k++) {
     bool gone = r->rg->sums >> (r->npoint + k) & 1;
@@ -90,7 +89,7 @@ static void as_reduction(const tp_dreg *r, tp_made *m, tp_attr *a, int *axes) {
     m->out.stride[n++] = m->out.stride[k];
   }
   m->out.rank = n;
-  m->attr = a;
+  m->how = a;
 }
 
 static bool look_at(tp_exec *x, tp_dreg *r, int o, const int64_t *lead) {
@@ -98,9 +97,9 @@ static bool look_at(tp_exec *x, tp_dreg *r, int o, const int64_t *lead) {
   tp_lens in[w->nin + 1];
   int64_t at[TP_MAXRANK];
   int axes[TP_MAXRANK];
-  tp_attr a;
+  tp_how a;
   for (int k = 0; k < w->nin; k++) in[k] = source_of(r, k, lead);
-  tp_made m = { w->micro ? w->micro->op : r->rg->op, r->rg->attr, w->nin, o, in, lens_of(r, r->nin + o, lead, false) };
+  tp_made m = { w->micro ? w->micro->op : tp_region_op(r->rg), &r->rg->how, w->nin, o, in, lens_of(r, r->nin + o, lead, false) };
   if (r->rg->sums) as_reduction(r, &m, &a, axes);
   if (!tp_made_find(&m, at)) return true;
   tp_buf b;

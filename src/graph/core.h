@@ -47,11 +47,6 @@ void tp_recheck(tp_graph *g);
 /* ---- attributes and lists (attr.c) ---- */
 void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from);       /* deep; refs data */
 bool tp_ix_is_shape(tp_op op);                                  /* attr.ix is the shape of the result */
-typedef enum { TP_A_STRING, TP_A_INT, TP_A_BOOL, TP_A_FLOATS, TP_A_INTEGERS, TP_A_BITS, TP_A_WORD, TP_A_INTS, TP_A_EXTENTS, TP_A_INDICES, TP_A_DIMS,
-  TP_A_DOMAIN, TP_A_DTYPE, TP_A_SPECS, TP_A_ARRAY } tp_attr_kind;
-void tp_put_list(tp_buf *b, tp_attr_kind kind, int n, const void *v);   /* EXTENTS: const tp_ix *, INDICES: tp_at, DIMS: const tp_sym * */
-bool tp_scan_list(tp_scan *in, tp_ictx *c, tp_attr_kind kind, int *n, void *v);    /* v: the address of a pointer to these */
-bool tp_scan_ix(tp_scan *in, tp_ictx *c, const tp_ix **e);
 
 /* ---- text (print.c) ---- */
 void tp_node_print(tp_buf *b, const tp_node *n, int flags);     /* one line, no newline */

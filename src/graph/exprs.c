@@ -25,7 +25,7 @@ static const tp_at *map(const ix_visit *v, int n, const tp_at *at) {
 
 void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud) {
   const ix_visit v = { a, fn, ud };
-  tp_spec *spec = a && n->attr.nspec ? tp_dup(a, n->attr.spec, sizeof *spec * (size_t)n->attr.nspec) : NULL;
+  tp_out *spec = a && n->attr.nspec ? tp_dup(a, n->attr.spec, sizeof *spec * (size_t)n->attr.nspec) : NULL;
   n->attr.ix = all(&v, n->attr.nix, n->attr.ix);
   if (n->op == TP_OP_READ) n->attr.at = map(&v, n->in[0].src.node->ndom, n->attr.at);
   for (int o = 0; o < n->nout; o++) n->out[o].shape = all(&v, n->out[o].rank, n->out[o].shape);

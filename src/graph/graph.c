@@ -41,32 +41,11 @@ void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e) {
   n->in[n->nin++] = e;
 }
 
-/* Operators that scripts call otherwise. */
-const char *tp_op_said(tp_op op) {
-  switch (op) {
-    case TP_OP_SELECT: return "where";
-    case TP_OP_CONCAT: return "cat";
-    case TP_OP_CAST: return "to";
-    case TP_OP_SCAN: return "cumsum";
-    case TP_OP_ACCUM: return "sum";
-    case TP_OP_MERGE: return "tensor";
-    case TP_OP_FILL: case TP_OP_CONST: return "constant";
-    default: return tp_ops[op].text;
-  }
-}
-
 static const char *given_name(const tp_node *n) { return n->name ? n->name : tp_ops[n->op].cls == TP_CLS_ENV ? NULL : n->attr.str; }
 const char *tp_own_name(const tp_node *n) { return given_name(n) ? given_name(n) : n->var; }
 const char *tp_label(const tp_node *n) { return given_name(n) ? given_name(n) : tp_op_said(n->op); }
 
-const char *tp_label_of(const tp_node *n, char *buf, size_t size) {
-  const char *name = tp_own_name(n);
-  bool step = !name && n->what && !strncmp(n->what, "grad ", 5) && strncmp(n->what, "grad of ", 8);    /* on the way to a gradient */
-  if (name) snprintf(buf, size, "'%s'", name);
-  else if (n->what && !step) snprintf(buf, size, "%s", n->what);
-  else snprintf(buf, size, "this %s%s", tp_op_said(n->op), step ? " of a gradient" : "");
-  return buf;
-}
+tp_who tp_who_of(const tp_node *n) { return (tp_who){ given_name(n), n->var, n->what }; }
 
 const char *tp_called(tp_graph *g, const tp_node *n) {
   if (!tp_own_name(n) && g->learn) g->learn(g->host);

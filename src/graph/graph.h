@@ -4,28 +4,8 @@
 #include "base/base.h"
 #include "base/array.h"
 #include "base/scan.h"
-#include "index/index.h"
-
-typedef enum {
-#define O(N, text, cls, nin, nout, batch, diff) TP_OP_##N,
-#include "graph/ops.def"
-#undef O
-  TP_NOP
-} tp_op;
-typedef enum { TP_CLS_SRC, TP_CLS_UN, TP_CLS_UNF, TP_CLS_LOG, TP_CLS_CAST, TP_CLS_BIN, TP_CLS_CMP, TP_CLS_SEL, TP_CLS_RED, TP_CLS_ARG, TP_CLS_SCAN,
-  TP_CLS_MM, TP_CLS_CONV, TP_CLS_MOVE, TP_CLS_GATH, TP_CLS_SORT, TP_CLS_TIME, TP_CLS_FX, TP_CLS_ENV, TP_CLS_GRAD } tp_cls;
-typedef enum { TP_BATCH_E, TP_BATCH_A, TP_BATCH_C, TP_BATCH_V, TP_BATCH_L, TP_BATCH_R, TP_BATCH_X } tp_batch;
-typedef enum { TP_DIFF_D, TP_DIFF_N, TP_DIFF_S } tp_diff;
-typedef struct { const char *text; tp_cls cls; int nin, nout; tp_batch batch; tp_diff diff; } tp_oprow;
-extern const tp_oprow tp_ops[TP_NOP];
-bool tp_op_parse(const char *text, tp_op *out);
-enum { TP_CX, TP_CW, TP_CY };                                   /* y = conv(x, w) */
-const int *tp_conv_roles(tp_op op);                             /* which of these the two operands and the result of a convolution are */
-
-typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;
-typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;
-tp_red tp_op_red(tp_op op);                                     /* of a reduction */
-double tp_red_identity(tp_red red, tp_dtype d);                /* what adds nothing */
+#include "index/fields.h"
+#include "kern/kern.h"
 
 /* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */
 typedef enum { TP_CHECK_NONE, TP_CHECK_NAN, TP_CHECK_MEANT } tp_check;
@@ -35,12 +15,17 @@ typedef struct tp_node tp_node;
 typedef struct tp_graph tp_graph;
 typedef struct { tp_node *node; int out; } tp_val;              /* node == NULL: nothing */
 
-typedef struct tp_spec { tp_dtype dtype; int rank; const tp_ix *const *shape; } tp_spec;
 /* Everything an operator needs besides operands; unused fields are 0. Arrays are copied into the graph by tp_build. */
 typedef struct tp_attr {
-#define A(kind, type, field, dimension) type field dimension;
-#define W(type, field) type field;
-#define L(kind, type, field) int n##field; type const *field;
+  union {
+    tp_how how;
+    struct {
+#define A TP_FIELD_A
+#define W TP_FIELD_W
+#define L TP_FIELD_L
+#include "kern/how.def"
+    };
+  };
 #include "graph/attrs.def"
 #undef A
 #undef W
@@ -61,8 +46,6 @@ typedef struct tp_edge {
   bool gather;
   tp_pos pos;                                                   /* MERGE: the line of the branch */
 } tp_edge;
-
-typedef struct { tp_dtype dtype; int rank; const tp_ix *const *shape; } tp_out;
 
 struct tp_node {
   int id;                                       /* index in graph.nodes */
@@ -86,8 +69,6 @@ typedef struct { const tp_ix *a, *b; tp_pos pos; const char *what; } tp_shapeche
 typedef struct { const tp_ix *cond; tp_pos pos; tp_code code; const char *msg; } tp_boundcheck;
 /* hidden: a parameter's final value, named like it. shown: its points leave one by one, through a CALL of TP_FN_SHOW; first: it leaves with the first tick. */
 typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden, shown, first; } tp_output;
-/* attr.fn of the CALLs that ticking puts in (tp_insert_ticks): where a step begins; a point of input attr.i[0]; a point of output attr.i[0] */
-enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3 };
 
 /* A dim that ends by data. Its bound then is the *reached* end: one number for each point of dom, the other dims of done; known once the first done holds, at most
  * what the call gave. A node that lacks dims of dom goes on to the greatest end over these.
@@ -188,8 +169,7 @@ TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 const char *tp_own_name(const tp_node *n);                  /* the name the script gave it, as tensor, input or parameter, or its variable; NULL: none */
 const char *tp_called(tp_graph *g, const tp_node *n);       /* for messages: 'x', or the add of net.lua:12 */
 bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run after each pass */
-/* What an error of data calls it: 'h', grad of h, or: this add. */
-const char *tp_label_of(const tp_node *n, char *buf, size_t size);
+tp_who tp_who_of(const tp_node *n);
 /* What explain calls a node: its name, "grad of h", or operator and line. */
 const char *tp_title(tp_arena *a, const tp_node *n);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
@@ -197,15 +177,12 @@ enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions, 
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);  /* what prints parses; CONST data inline; CALL by number */
 void tp_graph_dot(tp_buf *b, const tp_graph *g);
-/* Attributes as items of a list in braces, of which *count have been written, and one item read by its key. Plans know no op and no c: theirs hold no expressions. */
-tp_buf *tp_attr_item(tp_buf *b, int *count, const char *key);  /* "{key" or ", key" */
-void tp_attr_print(tp_buf *b, const tp_attr *a, const tp_op *op, int *count);
+/* Attributes as items of a list in braces, of which *count have been written, and one item read by its key. */
+void tp_attr_print(tp_buf *b, const tp_attr *a, tp_op op, int *count);
 bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known);
 void tp_attr_key(tp_buf *b, const tp_attr *a);              /* bytes that are the same of equal ones */
 /* Marks, by node id, what n is made of through edges, and n; what is marked already was gone through. */
 void tp_reach(tp_arena *a, tp_node *n, bool *seen);
-const char *tp_red_name(tp_red red);                        /* "sum" */
-const char *tp_op_said(tp_op op);                           /* the operator as scripts call it: "where", "cat" */
 void tp_shape_print(tp_buf *b, tp_val v);                   /* "(T, 4)" */
 void tp_val_print(tp_buf *b, tp_val v);                     /* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
 uint64_t tp_graph_hash(const tp_graph *g);                  /* of the text without positions */

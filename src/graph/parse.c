@@ -19,7 +19,7 @@ static tp_pos here(const graph_parser *p) { return tp_scan_pos(&p->in); }
 static bool fail(graph_parser *p, const char *what) { return tp_scan_fail(&p->in, what); }
 
 static bool expression(graph_parser *p, const tp_ix **e) { return tp_scan_ix(&p->in, p->g->ix, e); }
-static bool list(graph_parser *p, tp_attr_kind kind, int *n, void *v) { return tp_scan_list(&p->in, p->g->ix, kind, n, v); }
+static bool list(graph_parser *p, tp_fieldkind kind, int *n, void *v) { return tp_scan_list(&p->in, p->g->ix, kind, n, v); }
 
 /* ---- nodes by number ---- */
 
@@ -48,7 +48,7 @@ static bool operand(graph_parser *p, tp_node *n) {
   if (!value(p, &e.src)) return false;
   to = tp_accept(&p->in, "to");
   from = !to && tp_accept(&p->in, "from");
-  if ((to || from) && !list(p, TP_A_INDICES, &nat, &e.at)) return false;
+  if ((to || from) && !list(p, TP_F_INDICES, &nat, &e.at)) return false;
   if (to || from) TP_PUSH(&p->g->arena, &p->arities, (arity){ n, n->nin, nat, p->in.line });
   e.gather = from;
   if (tp_accept(&p->in, "if") && !expression(p, &e.cond)) return false;
@@ -96,7 +96,7 @@ typedef TP_VEC(tp_out) outvec;
 
 static bool one_result(graph_parser *p, outvec *outs) {
   tp_out o;
-  if (!tp_scan_dtype(&p->in, &o.dtype) || !list(p, TP_A_EXTENTS, &o.rank, &o.shape)) return false;
+  if (!tp_scan_dtype(&p->in, &o.dtype) || !list(p, TP_F_EXTENTS, &o.rank, &o.shape)) return false;
   TP_PUSH(&p->g->arena, outs, o);
   return true;
 }
@@ -111,15 +111,15 @@ static void attrs_of_type(tp_graph *g, tp_node *n) {
   if (o && tp_ix_is_shape(n->op)) a->nix = o->rank, a->ix = o->shape;
   if (o && (source || declared || n->op == TP_OP_CAST)) a->dtype = o->dtype;
   if (n->op != TP_OP_CALL || !n->nout) return;
-  tp_spec *spec = TP_NEWN(&g->arena, tp_spec, n->nout);
-  for (int k = 0; k < n->nout; k++) spec[k] = (tp_spec){ n->out[k].dtype, n->out[k].rank, n->out[k].shape };
+  tp_out *spec = TP_NEWN(&g->arena, tp_out, n->nout);
+  for (int k = 0; k < n->nout; k++) spec[k] = (tp_out){ n->out[k].dtype, n->out[k].rank, n->out[k].shape };
   a->nspec = n->nout;
   a->spec = spec;
 }
 
 static bool type(graph_parser *p, tp_node *n) {
   outvec outs = { 0 };
-  if (!list(p, TP_A_DIMS, &n->ndom, &n->dom)) return false;
+  if (!list(p, TP_F_DIMS, &n->ndom, &n->dom)) return false;
   tp_scan_space(&p->in);
   if (*p->in.s && *p->in.s != '@') do {
     if (!one_result(p, &outs)) return false;
@@ -260,7 +260,7 @@ static bool shapecheck_line(graph_parser *p, int operands) {
   const tp_ix *const *e;
   tp_pos pos = { 0 };
   const char *what = NULL;
-  if (!list(p, TP_A_EXTENTS, &ne, &e) || !(what = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &pos)) return false;
+  if (!list(p, TP_F_EXTENTS, &ne, &e) || !(what = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &pos)) return false;
   if (ne != operands) return fail(p, "the number of expressions is wrong");
   tp_shapecheck_add(p->g, e[0], operands == 2 ? e[1] : NULL, pos, what);
   p->checks = true;
@@ -272,7 +272,7 @@ static bool boundcheck_line(graph_parser *p) {
   const tp_ix *const *e;
   tp_boundcheck c = { 0 };
   const char *cls;
-  if (!list(p, TP_A_EXTENTS, &ne, &e) || !(cls = tp_scan_word(&p->in)) || !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos)) return false;
+  if (!list(p, TP_F_EXTENTS, &ne, &e) || !(cls = tp_scan_word(&p->in)) || !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos)) return false;
   for (int k = 1; k < TP_NERR; k++)
     if (strcmp(tp_code_word((tp_code)k), cls) == 0) c.code = (tp_code)k;
   if (ne != 1 || !tp_ix_is_cond(e[0]) || !c.code) return fail(p, "a condition and a class of errors are wanted");

@@ -30,7 +30,7 @@ static void put_edge(tp_buf *b, const tp_node *n, const tp_edge *e, int flags) {
   put_val(b, e->src);
   if (n->op == TP_OP_ACCUM) {
     tp_puts(b, e->gather ? " from " : " to ");
-    tp_put_list(b, TP_A_INDICES, e->gather ? e->src.node->ndom : n->ndom, e->at);
+    tp_put_list(b, TP_F_INDICES, e->gather ? e->src.node->ndom : n->ndom, e->at);
   }
   if (e->cond) {
     tp_puts(b, " if ");
@@ -50,18 +50,18 @@ static void put_data(tp_buf *b, const tp_array *a, int flags) {
 static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   const tp_attr *a = &n->attr;
   int count = 0;
-  tp_attr_print(b, a, &n->op, &count);
-  if (n->what && !(flags & TP_TEXT_NOPOS)) tp_puts(tp_attr_item(b, &count, "what"), " "), tp_put_string(b, n->what);
-  if (a->data) put_data(tp_attr_item(b, &count, "data"), a->data, flags);
+  tp_attr_print(b, a, n->op, &count);
+  if (n->what && !(flags & TP_TEXT_NOPOS)) tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, n->what);
+  if (a->data) put_data(tp_put_item(b, &count, "data"), a->data, flags);
   if (count) tp_puts(b, "}");
 }
 
 static void put_type(tp_buf *b, const tp_node *n) {
   tp_puts(b, " : ");
-  tp_put_list(b, TP_A_DIMS, n->ndom, n->dom);
+  tp_put_list(b, TP_F_DIMS, n->ndom, n->dom);
   for (int k = 0; k < n->nout; k++) {
     tp_putf(b, "%s %s ", k ? "," : "", tp_dtype_name(n->out[k].dtype));
-    tp_put_list(b, TP_A_EXTENTS, n->out[k].rank, n->out[k].shape);
+    tp_put_list(b, TP_F_EXTENTS, n->out[k].rank, n->out[k].shape);
   }
 }
 
@@ -215,7 +215,7 @@ void tp_val_print(tp_buf *b, tp_val v) {
   tp_putf(b, "%s (", tp_dtype_name(tp_dtypeof(v)));
   for (int i = 0; i < n->ndom; i++) tp_putf(b, "%s%s%s%s", i ? ", " : "", n->dom[i]->name, n->dom[i]->bound ? ":" : "", n->dom[i]->bound ? n->dom[i]->bound->name : "");
   tp_puts(b, ") ");
-  tp_put_list(b, TP_A_EXTENTS, tp_rankof(v), tp_outof(v)->shape);
+  tp_put_list(b, TP_F_EXTENTS, tp_rankof(v), tp_outof(v)->shape);
   const char *name = n->name ? n->name : n->attr.str;
   if (name) tp_putf(b, " \"%s\"", name);
   if (n->pos.file) tp_putf(b, " at %s:%d", n->pos.file, n->pos.line);

@@ -2,18 +2,36 @@
 #include "graph/core.h"
 #include "graph/run.h"
 
-/* ---- shapes ---- */
+/* ---- what a graph says of a run ---- */
 
-/* An extent that varies over the domain takes its largest value: arrays are not ragged. */
-int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp_out *o, int64_t shape[TP_MAXRANK]) {
-  int rank = 0;
-  for (int i = 0; i < ndom && rank < TP_MAXRANK; i++) shape[rank++] = run->env[dom[i]->bound->id];
-  for (int i = 0; i < o->rank && rank < TP_MAXRANK; i++) {
-    int64_t least, most;
-    tp_ix_range(o->shape[i], run->env, NULL, &least, &most);
-    shape[rank++] = TP_MAX(most, 0);
+tp_callee tp_callee_of(tp_arena *a, const tp_node *n) {
+  tp_dtype *res = TP_NEWN(a, tp_dtype, n->nout);
+  uint32_t over = 0;
+  for (int k = 0; k < n->nout; k++) res[k] = n->out[k].dtype;
+  for (int d = 0; d < n->ndom; d++) over |= (uint32_t)tp_dom_has(n->attr.nover, n->attr.over, n->dom[d]) << d;
+  return (tp_callee){ n->attr.fn, (int)n->attr.i[0], n->name, n->pos, n->ndom, n->dom, over, n->nout, res };
+}
+
+tp_product tp_product_of(const tp_graph *g, int i) {
+  const tp_output *o = &g->outputs.v[i];
+  return (tp_product){ o->name, o->pos, o->hidden, o->val.node->ndom, o->val.node->dom, *tp_outof(o->val) };
+}
+
+int64_t tp_run_outputs(const tp_graph *g, const tp_run *run, tp_piece *v, int *n) {
+  int64_t sum = 0;
+  for (int i = 0; i < g->outputs.n; i++) {
+    tp_product o = tp_product_of(g, i);
+    sum = tp_sum_bytes(sum, tp_product_piece(&o, run, i, v, n));
   }
-  return rank;
+  return sum;
+}
+
+void tp_run_few(const tp_graph *g, int64_t *env) {
+  for (int i = 0; i < g->stops.n; i++) {
+    int64_t *bound = &env[g->stops.v[i].dim->bound->id];
+    *bound = TP_MIN(*bound, 1);
+  }
+  tp_run_given(g, env);
 }
 
 const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err) {
@@ -68,8 +86,9 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     int64_t shape[TP_MAXRANK];
     if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
     int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
-    if (tp_run_output_bytes(g, run, i) < 0) continue;
+    tp_product p = tp_product_of(g, i);
     int axis;
+    if (tp_product_bytes(&p, run, i) < 0) continue;
     bool whole = !some && !tp_varies(t->rank, t->shape, o->val.node->ndom, o->val.node->dom, &axis);
     run->outputs[i] = (whole ? tp_array_blank : tp_array_new)(t->dtype, rank, shape);
     if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);

@@ -58,7 +58,7 @@ static int refuse_call(lua_State *L, const tp_call *c, const char *fmt, ...) {
   char text[512], at[256];
   TP_FORMAT(text, fmt);
   tp_error e = { 0 };
-  tp_fail(&e, TP_E_CALLBACK, c->node->pos, "%s: %s", call_place(c, at, sizeof at), text);
+  tp_fail(&e, TP_E_CALLBACK, c->of->pos, "%s: %s", call_place(c, at, sizeof at), text);
   return tl_raise(L, &e);
 }
 
@@ -89,14 +89,14 @@ static int call_it(lua_State *L) {              /* callbacks, frame */
   const tp_call *c = f->c;
   if (c->nargs) push_arguments(L, f);
   int base = lua_gettop(L);
-  lua_rawgeti(L, 1, c->fn + 1);
+  lua_rawgeti(L, 1, c->of->fn + 1);
   if (c->nargs) lua_pushvalue(L, base);
   push_point(L, c);
   tl_call(L, c->nargs ? 2 : 1, LUA_MULTRET);
   int n = lua_gettop(L) - base;
   if (c->nres && n != c->nres) refuse_call(L, c, "the function returned %d value%s for %d spec%s", n, n == 1 ? "" : "s", c->nres, c->nres == 1 ? "" : "s");
   luaL_checkstack(L, 8, "callback");
-  f->r->lp->S->at = c->node->pos;               /* what is wrong with a result is wrong with the line of P:call */
+  f->r->lp->S->at = c->of->pos;               /* what is wrong with a result is wrong with the line of P:call */
   for (int k = 0; k < c->nres; k++) store(L, c, k, base + 1 + k, c->res[k]);
   if (c->nargs) return_arguments(L, f, base);
   tl_stress(L);
@@ -133,11 +133,11 @@ static bool fail(tl_run *r, const tp_call *c, tp_error *err) {
   lua_State *L = r->L;
   const char *text;
   if (is_yield(L, &text))
-    return tp_fail(err, TP_E_CALLBACK, c->node->pos, "callback: the function called here yields, and a run cannot be left and entered again: "
+    return tp_fail(err, TP_E_CALLBACK, c->of->pos, "callback: the function called here yields, and a run cannot be left and entered again: "
                    "resume coroutines outside of it");
   lua_replace(L, r->failed);
   r->raised = true;
-  return tp_fail(err, TP_E_CALLBACK, c->node->pos, "callback: the function raised an error");
+  return tp_fail(err, TP_E_CALLBACK, c->of->pos, "callback: the function raised an error");
 }
 
 bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
@@ -147,7 +147,7 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   frame_t f = { r, c, tp_calloc(sizeof(tl_lease)) };
   if (!f.lease || !lua_checkstack(L, 8)) {
     tp_free(f.lease);
-    return tp_fail(err, TP_E_MEMORY, c->node->pos, "memory: no memory for a callback");
+    return tp_fail(err, TP_E_MEMORY, c->of->pos, "memory: no memory for a callback");
   }
   f.lease->refs = 1;
   int top = lua_gettop(L);

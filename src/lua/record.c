@@ -20,7 +20,7 @@ static void take_inputs(lua_State *L, record_t *r, int i) {
   }
 }
 
-static void take_spec(lua_State *L, record_t *r, int i, tp_spec *s, bool first) {
+static void take_spec(lua_State *L, record_t *r, int i, tp_out *s, bool first) {
   static const char *const known[] = { "domain", "shape", "dtype", NULL };
   const tp_sym *const *dom = NULL;
   int n = 0;
@@ -48,7 +48,7 @@ static void take_spec(lua_State *L, record_t *r, int i, tp_spec *s, bool first) 
 static void take_specs(lua_State *L, record_t *r, int i) {
   int n = tl_sequence(L, i, r->what, "{{domain = {t}, shape = {3}}}");
   if (n == 0) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence of specs, {{domain = {t}, shape = {3}}}; without results it is P:sink", r->what);
-  tp_spec *s = TP_NEWN(&r->lp->p->g->arena, tp_spec, n);
+  tp_out *s = TP_NEWN(&r->lp->p->g->arena, tp_out, n);
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
     take_spec(L, r, lua_gettop(L), &s[k], k == 0);

@@ -20,7 +20,7 @@ static tp_node *call(tp_graph *g, const tp_ticks *t, int fn, int which, tp_val f
   const tp_out *o = tp_outof(from);
   const tp_sym **over;
   int nover = others(g, t, n, &over);
-  tp_spec spec = { o->dtype, o->rank, o->shape };
+  tp_out spec = { o->dtype, o->rank, o->shape };
   tp_attr a = { .fn = fn, .i = { which, 0 }, .flag = true, .ndom = n->ndom, .dom = n->dom, .nover = nover, .over = over, .nspec = result, .spec = &spec };
   g->pos = n->pos;
   tp_node *c = tp_build(g, TP_OP_CALL, !result, &from, &a, err);

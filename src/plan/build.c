@@ -30,7 +30,7 @@ static void layout(pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int r
 
 const tp_ix **tp_pb_upper(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
   const tp_ix **up = TP_NEWN(b->a, const tp_ix *, rank);
-  for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->pl->g, shape[i], nd, dims);
+  for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->graph, shape[i], nd, dims);
   return up;
 }
 
@@ -297,6 +297,8 @@ static bool harmless(tp_op op, tp_val v) {
   return true;
 }
 
+static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
+
 /* It is a region of its own, whose operands and result can be looked at. */
 static bool watched(const tp_node *n) { return n->attr.check == TP_CHECK_NAN; }
 
@@ -314,8 +316,19 @@ static bool may_fail(const tp_node *n) {
 static void point(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
   r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
-  for (int d = 0; d < n->ndom; d++)
-    if (!tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) r->coord[r->ncoord++] = tp_pb_here(b, b->s->nodeat[i][d]);
+  r->dim = TP_NEWN(b->a, const tp_sym *, n->ndom);
+  for (int d = 0; d < n->ndom; d++) {
+    if (is_over(n, n->dom[d])) continue;
+    r->dim[r->ncoord] = n->dom[d];
+    r->coord[r->ncoord++] = tp_pb_here(b, b->s->nodeat[i][d]);
+  }
+}
+
+/* Messages name its operands. */
+static void watch(pb *b, tp_region *r, const tp_node *n) {
+  if (!(r->check = watched(n))) return;
+  r->said = TP_NEWN(b->a, tp_who, n->nin);
+  for (r->nsaid = 0; r->nsaid < n->nin; r->nsaid++) r->said[r->nsaid] = tp_who_of(n->in[r->nsaid].src.node);
 }
 
 /* ---- elementwise groups ---- */
@@ -347,9 +360,9 @@ static bool group_close(pb *b) {
   b->g.open = false;
   tp_region *r = tp_pb_region(b, TP_RG_LOOP, NULL);
   const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
-  r->node = last; r->pos = last->pos; r->op = last->op; r->attr = &last->attr;
+  tp_pb_whose(r, last);
   if (may_fail(last)) point(b, r, b->g.node[b->g.n - 1]);
-  r->check = watched(last);
+  watch(b, r, last);
   r->in = b->g.in; r->nin = b->g.nin;
   r->micro = tp_dup(b->a, b->g.micro, sizeof *b->g.micro * (size_t)b->g.nmicro);
   r->nmicro = b->g.nmicro;
@@ -385,12 +398,12 @@ static bool group_add(pb *b, int i) {
     group_open(b, i);
     b->g.nmicro = 0;
   }
-  tp_micro m = { .op = n->op, .dtype = n->out[0].dtype, .attr = &n->attr };
+  tp_micro m = { .op = n->op, .dtype = n->out[0].dtype };
   for (int k = 0; k < n->nin; k++) {
     int j = tp_stmt_find(b->s, &o[k]), at = j < 0 ? -1 : group_find(b, j);
     if (at >= 0) m.in[k] = -1 - b->g.micro_of[at];
     else if (j >= 0 && b->s->node[j]->op == TP_OP_FILL) {
-      b->g.micro[b->g.nmicro] = (tp_micro){ .op = TP_OP_FILL, .dtype = b->s->node[j]->out[0].dtype, .attr = &b->s->node[j]->attr };
+      b->g.micro[b->g.nmicro] = (tp_micro){ .op = TP_OP_FILL, .dtype = b->s->node[j]->out[0].dtype, .f = b->s->node[j]->attr.f[0] };
       m.in[k] = -1 - b->g.nmicro++;
     } else {
       tp_pb_put(b, &b->g.in, &b->g.nin, nd_operand(b, &o[k]));
@@ -404,7 +417,7 @@ static bool group_add(pb *b, int i) {
   return !may_fail(n) || group_close(b);        /* the region's name, line and point are those of its last operator */
 }
 
-static void put_rows(pb *b, tp_region *r);
+static void call_of(pb *b, tp_region *r, const tp_node *n);
 
 /* ---- other operators ---- */
 
@@ -414,7 +427,7 @@ static void exprs(pb *b, tp_region *r, int i) {
   r->ix = TP_NEWN(b->a, const tp_ix *, r->nix);
   for (int k = 0; k < r->nix; k++) r->ix[k] = tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
   if (n->op == TP_OP_CALL || may_fail(n)) point(b, r, i);
-  r->check = watched(n);
+  watch(b, r, n);
 }
 
 /* The loaded array of a PINIT of this cluster. */
@@ -432,12 +445,7 @@ static bool is_loop(tp_op op) {
 }
 
 /* Numbers that a node stands for, over variables. */
-static tp_micro number_of(pb *b, int i, const tp_ix *e) {
-  tp_attr *a = TP_NEW(b->a, tp_attr);
-  a->nix = 1;
-  a->ix = tp_dup(b->a, &e, sizeof e);
-  return (tp_micro){ .op = TP_OP_VALUE, .dtype = b->s->node[i]->out[0].dtype, .attr = a };
-}
+static tp_micro number_of(pb *b, int i, const tp_ix *e) { return (tp_micro){ .op = TP_OP_VALUE, .dtype = b->s->node[i]->out[0].dtype, .ix = e }; }
 
 /* Reductions, numbers, and what is stored as it is. */
 static bool op_loop(pb *b, tp_region *r, int i) {
@@ -451,7 +459,7 @@ static bool op_loop(pb *b, tp_region *r, int i) {
   }
   bool reduces = tp_ops[n->op].cls == TP_CLS_RED;
   for (int k = 0; k < n->attr.naxes && reduces; k++) gone |= 1u << n->attr.axes[k];
-  if (reduces) r->red = tp_op_red(n->op);
+  if (reduces) r->red = tp_op_red(n->op), r->how.keepdim = r->check && n->attr.keepdim;
   r->outmicro = TP_NEW(b->a, int);
   return tp_pb_loop(b, r, r->in[0].rank, r->in[0].shape, gone, n->attr.keepdim);
 }
@@ -481,8 +489,9 @@ static bool op_region(pb *b, int i) {
   tp_region *r = tp_pb_region(b, is_loop(n->op) ? TP_RG_LOOP : n->op == TP_OP_CALL ? TP_RG_CALL : n->op == TP_OP_PINIT ? TP_RG_PINIT : TP_RG_OP, n);
   r->in = in, r->nin = nin;
   r->out = out, r->nout = nout;
+  if (r->kind == TP_RG_OP) r->op = n->op, r->how = n->attr.how;
   exprs(b, r, i);
-  if (n->op == TP_OP_CALL && n->attr.nover && b->p->g->stops.n) put_rows(b, r);
+  if (n->op == TP_OP_CALL) call_of(b, r, n);
   if (i == b->final) r->acc = b->final_acc, r->red = b->final_red;
   return !is_loop(n->op) || op_loop(b, r, i);
 }
@@ -587,9 +596,9 @@ static void point_of_sum(pb *b, tp_region *r) {
   const tp_access *w = target(b->s);
   const tp_node *n = b->s->into;
   r->check = true;
-  r->node = n;
-  r->pos = n->pos;
+  tp_pb_whose(r, n);
   r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
+  r->dim = (const tp_sym **)n->dom;
   for (int d = 0; d < n->ndom; d++) {
     r->along |= (uint32_t)w->at[d].range << d;
     r->coord[r->ncoord++] = tp_pb_here(b, w->at[d].lo);
@@ -609,15 +618,13 @@ static bool final_copy(pb *b) {
   tp_nd to = nd_write(b, target(s));
   if (s->kind != TP_ST_ACC) return tp_pb_copy(b, s->src.node, in, to);
   tp_region *r = tp_pb_region(b, TP_RG_LOOP, s->src.node);
-  r->pos = b->s->pos;
-  r->op = TP_OP_DETACH;
-  r->attr = NULL;
+  if (s->pos.file) r->pos = s->pos;
   if (watched(s->into)) point_of_sum(b, r);
   tp_pb_put(b, &r->in, &r->nin, in);
   tp_pb_put(b, &r->out, &r->nout, to);
   r->acc = true;
   r->red = s->into->attr.red;
-  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src), .attr = &s->src.node->attr });
+  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src) });
   return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
 }
 
@@ -648,7 +655,7 @@ static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
 static void run_if(pb *b, tp_nd c) {
   const tp_sym *v = tp_sym_var(C(b), "c");
   tp_pnode *load = TP_NEW(b->a, tp_pnode), *cond = TP_NEW(b->a, tp_pnode);
-  *load = (tp_pnode){ .kind = TP_P_LOAD, .var = v, .given = K(b, 1), .nd = tp_dup(b->a, &c, sizeof c) };
+  *load = (tp_pnode){ .kind = TP_P_LOAD, .var = v, .given = K(b, 1), .nd = c };
   *cond = (tp_pnode){ .kind = TP_P_IF, .n = 1, .kid = TP_NEW(b->a, tp_pnode *), .cond = tp_ix_cmp(C(b), TP_GE, tp_ix_sym(C(b), v), K(b, 1)) };
   *cond->kid = seq(b, b->leaves.n, b->leaves.v);
   b->leaves.v = NULL; b->leaves.n = b->leaves.cap = 0;
@@ -659,10 +666,10 @@ static void run_if(pb *b, tp_nd c) {
 static bool stmt_regions(pb *b, const tp_tree *t) {
   open_stmt(b, t);
   const tp_stmt *s = b->s;
-  tp_nd cond;
+  tp_nd cond = { .buf = -1 };
   if (s->kind == TP_ST_INIT) {
     bool ok = tp_pb_fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), nd_write(b, target(s)));
-    b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
+    if (s->pos.file) b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
     return ok;
   }
   if (!find_unless(b, &cond) || !count_uses(b) || !choose_final(b)) return false;
@@ -720,7 +727,7 @@ static void put_load(pb *b, int i, pnodes *to) {
   for (int k = 0; k < b->nendvar; k++)
     if (b->wanted[k] && window_mentions(&nd, b->endvar[k])) put_load(b, k, to);
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound), .nd = tp_dup(b->a, &nd, sizeof nd) };
+  *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound), .nd = nd };
   TP_PUSH(b->a, to, x);
 }
 
@@ -731,8 +738,6 @@ static void put_loads(pb *b, pnodes *to) {
 }
 
 /* ---- rows of a callback that have ended ---- */
-
-static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
 
 /* The ends of stop i with an axis for each dim of over, 0 by 0 for those that the end does not know, and after these one for each dim that the call lacks. */
 static tp_nd nd_ends(pb *b, const tp_node *n, int i) {
@@ -764,8 +769,7 @@ static tp_nd nd_ends(pb *b, const tp_node *n, int i) {
 }
 
 /* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of those in `over`. */
-static void put_rows(pb *b, tp_region *r) {
-  const tp_node *n = r->node;
+static void put_rows(pb *b, tp_region *r, const tp_node *n) {
   r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
   for (int i = 0; n->nin && i < b->p->g->stops.n; i++) {
     const tp_stop *s = &b->p->g->stops.v[i];
@@ -780,6 +784,12 @@ static void put_rows(pb *b, tp_region *r) {
     x.nd = nd_ends(b, n, i);
     r->rows[r->nrows++] = x;
   }
+}
+
+static void call_of(pb *b, tp_region *r, const tp_node *n) {
+  r->call = b->pl->calls.n;
+  TP_PUSH(b->a, &b->pl->calls, tp_callee_of(b->a, n));
+  if (n->attr.nover && b->graph->stops.n) put_rows(b, r, n);
 }
 
 /* ---- the tree ---- */
@@ -819,7 +829,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_SEQ) return seq(b, t->n, kid);
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
   *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = t->n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
-                   .label = t->label, .parallel = t->independent, .cond = t->kind == TP_T_IF ? t->cond : NULL };
+                   .label = t->label, .independent = t->independent, .cond = t->kind == TP_T_IF ? t->cond : NULL };
   if (!b->p->ends.n) return x;
   x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
   if (t->kind == TP_T_FOR && t->step > 0) kid[0] = before_loads(b, kid[0]);
@@ -829,16 +839,41 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   return x;
 }
 
+/* ---- the whole ---- */
+
+/* Extents of outputs are over what the call gave: nobody knows more before. */
+static void note_products(pb *b) {
+  const tp_graph *g = b->graph;
+  const tp_sym **from = TP_NEWN(b->a, const tp_sym *, g->stops.n);
+  const tp_ix **to = TP_NEWN(b->a, const tp_ix *, g->stops.n);
+  for (int i = 0; i < g->stops.n; i++) {
+    const tp_sym *bound = g->stops.v[i].dim->bound;
+    TP_PUSH(b->a, &b->pl->ends, bound);
+    from[i] = g->stops.v[i].sym == bound ? g->stops.v[i].given : g->stops.v[i].sym;
+    to[i] = tp_ix_sym(C(b), bound);
+  }
+  for (int i = 0; i < g->outputs.n; i++) {
+    tp_product o = tp_product_of(g, i);
+    const tp_ix **shape = TP_NEWN(b->a, const tp_ix *, o.type.rank);
+    for (int k = 0; k < o.type.rank; k++) shape[k] = tp_ix_subst(C(b), o.type.shape[k], g->stops.n, from, to);
+    o.type.shape = shape;
+    TP_PUSH(b->a, &b->pl->products, o);
+  }
+}
+
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   tp_plan *pl = TP_NEW(p->a, tp_plan);
-  pl->g = g; pl->poly = p; pl->a = p->a;
+  pl->ix = g->ix; pl->a = p->a;
   pl->lag = p->lag;
-  pb b = { .pl = pl, .p = p, .a = p->a, .err = err, .begun = TP_NEWN(p->a, bool, g->stops.n) };
+  pb b = { .pl = pl, .graph = g, .p = p, .a = p->a, .err = err, .begun = TP_NEWN(p->a, bool, g->stops.n) };
   array_bufs(&b);
+  note_products(&b);
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
   if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
-  tp_plan_lifetimes(pl, b.bufof);
+  int *cross = TP_NEWN(b.a, int, pl->bufs.n);
+  for (int i = 0; i < pl->bufs.n; i++) cross[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_CROSS_NONE;
+  tp_plan_lifetimes(pl, cross);
 #ifdef TP_HARD
   if (!tp_plan_check(pl, err)) return NULL;
 #endif

@@ -1,9 +1,10 @@
 /* Inside src/plan: the builder's state. */
 #ifndef TP_PLAN_BUILD_H
 #define TP_PLAN_BUILD_H
-#include "plan/plan.h"
+#include "plan/priv.h"
+#include "graph/run.h"
+#include "poly/poly.h"
 #define TP_GROUP 64
-#define TP_MAXLEAD 32
 typedef struct {                                /* an EW region being made */
   bool open; int first, n, nmicro, nin;
   int node[TP_GROUP], micro_of[TP_GROUP]; bool leaks[TP_GROUP];
@@ -12,7 +13,7 @@ typedef struct {                                /* an EW region being made */
   tp_opnd shape;
 } tp_group;
 typedef struct pb {
-  tp_plan *pl; tp_poly *p; tp_arena *a; tp_error *err;
+  tp_plan *pl; tp_graph *graph; tp_poly *p; tp_arena *a; tp_error *err;
   tp_pbuf **bufof;                              /* by array */
   const tp_stmt *s; const tp_ix **arg;          /* the statement and its dims' values */
   int nlead; const tp_sym *leadvar[TP_MAXLEAD]; const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD], *leadcap[TP_MAXLEAD];   /* leadcap: over bounds, at least lead */
@@ -27,22 +28,13 @@ typedef struct pb {
   bool *wanted;                                 /* ends that the node at work mentions, by the same numbers */
   bool *begun;                                  /* by stop: is its end begun in front of the node at work? */
 } pb;
-static inline tp_ictx *C(const pb *b) { return b->pl->g->ix; }
+static inline tp_ictx *C(const pb *b) { return b->pl->ix; }
 static inline const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
 /* build.c */
 const tp_ix *tp_pb_here(pb *b, const tp_ix *e);                /* at the statement's point, ends as variables that are loaded */
 tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d);
 void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape);        /* laid out for what the call runs over */
 const tp_ix **tp_pb_upper(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims);       /* extents over bounds, at least these */
-const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x);        /* of its slots and shape */
-/* fuse.c: windows of a region, inputs before results */
-static inline bool tp_is_number(const tp_ix *e, int64_t v) { int64_t c; return tp_ix_is_const(e, &c) && c == v; }
-const tp_nd *tp_window_at(const tp_region *r, int i);
-int tp_windows_on(const tp_region *r, int buf);
-bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offset and rings; no axis wraps */
-/* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that end are never written. */
-typedef bool tp_pairfn(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
-bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
 /* loops.c. A region becomes a leaf when it is made; false: b->err */
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n);
 void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x);             /* to the end of a list */
@@ -51,10 +43,10 @@ const tp_sym *tp_pb_axis(pb *b, int i);                        /* stands for the
 /* Axes of operands become axes of the region: dims of the call and these; `gone`, of its own axes, are folded by red, and the result lacks them. */
 bool tp_pb_loop(pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim);
 const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape);      /* strides */
+void tp_pb_whose(tp_region *r, const tp_node *n);  /* its name, and line if it has one */
 bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to);
 bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to);
 bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out);   /* in begins at lo of out */
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out);
 bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out);
-void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof);
 #endif

@@ -2,7 +2,7 @@
  * their buffers, indices by data) is the run's. */
 #include "plan/plan.h"
 #include "base/env.h"
-#include "graph/made.h"
+#include "kern/made.h"
 
 typedef struct { const tp_plan *p; const tp_region *r; tp_pos at; tp_error *err; } look;
 
@@ -69,7 +69,8 @@ static bool counts(const look *l) {
   }
   if ((nin >= 0 ? r->nin != nin : r->nin < least) || (r->kind == TP_RG_PINIT && r->nin > 2)) return bad(l, "the number of inputs is wrong");
   if (nout >= 0 ? r->nout != nout : r->kind == TP_RG_LOOP && r->nout < 1) return bad(l, "the number of results is wrong");
-  return (!r->acc || r->kind == TP_RG_LOOP || r->nout == 1) || bad(l, "an accumulation has one result");
+  bool sums = r->kind == TP_RG_LOOP || (r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_CONV_WEIGHT));
+  return !r->acc || sums || bad(l, "does not accumulate");
 }
 
 /* ---- elementwise ---- */
@@ -139,10 +140,10 @@ static bool types(const look *l, const char *letters) {
 
 static bool env_types(const look *l) {
   const tp_region *r = l->r;
-  if (!r->attr->str) return bad(l, "no environment");
+  if (!r->how.str) return bad(l, "no environment");
   if (r->op == TP_OP_ENV_RESET) return r->nin <= 1 ? types(l, "d") : bad(l, "the number of inputs is wrong");
   if (r->op == TP_OP_ENV_OBS) return types(l, "df");
-  const tp_env *e = tp_env_find(r->attr->str);
+  const tp_env *e = tp_env_find(r->how.str);
   return types(l, e && e->nactions ? "diddffbb" : "dfddffbb");
 }
 
@@ -179,7 +180,7 @@ static bool all_of_rank(const tp_region *r, int rank) {
 }
 
 static bool op_axes(const tp_region *r) {
-  const tp_attr *a = r->attr;
+  const tp_how *a = &r->how;
   int x = r->nin ? r->in[0].rank : 0, o = r->nout ? r->out[0].rank : 0;
   bool axis = a->axis >= 0 && a->axis < (r->nin ? x : o);
   switch (tp_ops[r->op].cls) {
@@ -196,10 +197,8 @@ static bool op_axes(const tp_region *r) {
 /* Elementwise operators and reductions are LOOPs. */
 static bool op(const look *l) {
   const tp_region *r = l->r;
-  if (!r->attr) return bad(l, "no attributes");
   bool loops = tp_ops[r->op].cls == TP_CLS_RED || tp_ops[r->op].cls == TP_CLS_TIME || (tp_ops[r->op].cls == TP_CLS_MOVE && r->op != TP_OP_FOLD) || r->op == TP_OP_IOTA || elementwise(r->op);
   if (loops) return bad(l, "is said by a loop");
-  if (r->acc && r->op != TP_OP_MATMUL && r->op != TP_OP_CONV_WEIGHT) return bad(l, "does not accumulate");
   return op_types(l) && (op_axes(r) || bad(l, "the axes do not fit"));
 }
 
@@ -220,14 +219,19 @@ bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err
   return ok || tp_fail(err, TP_E_FILE, at, "file: %s: rows of a temp are wanted", x->kind == TP_P_SPILL ? "spill" : "fetch");
 }
 
-static bool ended_rows(const look *l) {
+/* Dims in `over` lead the axes of all that is taken and given. */
+static bool call_ok(const look *l) {
   const tp_region *r = l->r;
+  if (r->call < 0 || r->call >= l->p->calls.n) return bad(l, "there is no such callback");
+  const tp_callee *c = &l->p->calls.v[r->call];
+  int nover = tp_callee_nover(c);
+  if (r->ncoord != c->ndom - nover || (r->ncoord && !r->dim)) return bad(l, "it is called at points of other dims");
+  if (r->nout != c->nres) return bad(l, "the number of results is wrong");
+  for (int i = 0; i < r->nin + r->nout; i++)
+    if ((i < r->nin ? &r->in[i] : &r->out[i - r->nin])->rank < nover) return bad(l, "an operand without its rows");
   for (int k = 0; k < r->nrows; k++) {
-    if (r->kind != TP_RG_CALL || !r->attr) return bad(l, "only a call has rows that end");
     if (!tp_end_check(l->p, &r->rows[k].nd, l->at, l->err)) return false;
-    if (r->rows[k].nd.rank < r->attr->nover || r->rows[k].along < -1 || r->rows[k].along >= r->attr->nover) return bad(l, "rows that end need an axis for each dim of over");
-    for (int i = 0; i < r->nin; i++)
-      if (r->in[i].rank < r->attr->nover) return bad(l, "an operand without its rows");
+    if (r->rows[k].nd.rank < nover || r->rows[k].along < -1 || r->rows[k].along >= nover) return bad(l, "rows that end need an axis for each dim of over");
   }
   return true;
 }
@@ -248,12 +252,14 @@ static bool looked_at(const look *l) {
 
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
   look l = { p, r, at, err };
-  if (!counts(&l) || !windows(&l) || !ended_rows(&l)) return false;
+  if (!counts(&l) || !windows(&l)) return false;
+  if (r->far && !r->row) return bad(&l, "what can wait needs its row");
+  if (r->kind != TP_RG_CALL && r->nrows) return bad(&l, "only a call has rows that end");
   switch (r->kind) {
     case TP_RG_LOOP: return loop_ok(&l) && looked_at(&l);
     case TP_RG_OP: return op(&l) && looked_at(&l);
     case TP_RG_PINIT: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
-    case TP_RG_CALL: return r->attr != NULL || bad(&l, "no attributes");
+    case TP_RG_CALL: return call_ok(&l);
     case TP_NRG: break;
   }
   return !TP_NEVER(true);
@@ -261,7 +267,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
 
 static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
   if (x->kind == TP_P_REGION) return tp_region_check(p, x->rg, x->rg->pos, err);
-  if (x->kind == TP_P_LOAD) return load_ok(p, x->nd, err);
+  if (x->kind == TP_P_LOAD) return load_ok(p, &x->nd, err);
   if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) return tp_kept_check(p, x, (tp_pos){ 0 }, err);
   for (int i = 0; i < x->n; i++)
     if (!check_node(p, x->kid[i], err)) return false;

@@ -11,7 +11,7 @@
  *
  * Left apart: what may fail or is checked (it says its own name and point), and what is too large
  * (tuning.def). */
-#include "plan/build.h"
+#include "plan/priv.h"
 
 /* uses: windows on each buffer in all of the plan; here: in the row of leaves at hand. own: in
  * every row that has it a buffer is written before it is read there. */
@@ -78,7 +78,7 @@ static bool meets(const tp_region *a, const tp_nd *x, const tp_region *b, const 
 static bool has_numbers(const tp_region *r) {
   for (int k = 0; k < r->nmicro; k++)
     for (int i = 0; r->micro[k].op == TP_OP_VALUE && i < r->nlead; i++)
-      if (tp_ix_mentions(r->micro[k].attr->ix[0], r->leadvar[i])) return true;
+      if (tp_ix_mentions(r->micro[k].ix, r->leadvar[i])) return true;
   return false;
 }
 
@@ -131,8 +131,8 @@ static int source_of(joint *j, const tp_nd *x) {
 static int same_number(joint *j, const tp_micro *m) {
   for (int k = 0; k < j->nm && (m->op == TP_OP_FILL || m->op == TP_OP_VALUE); k++) {
     const tp_micro *w = &j->m[k];
-    if (w->op != m->op || w->dtype != m->dtype || memcmp(w->attr->f, m->attr->f, sizeof *m->attr->f)) continue;
-    if (m->op == TP_OP_FILL || w->attr->ix[0] == m->attr->ix[0]) return k;
+    if (w->op != m->op || w->dtype != m->dtype || memcmp(&w->f, &m->f, sizeof m->f)) continue;
+    if (m->op == TP_OP_FILL || w->ix == m->ix) return k;
   }
   j->m[j->nm] = *m;
   return j->nm++;
@@ -155,7 +155,7 @@ static void take_over(joint *j, const tp_region *from, int *value) {
 static int made_by(fuser *f, joint *j, int value, int buf) {
   if (value < 0) return -1 - value;
   tp_dtype d = f->p->bufs.v[buf]->dtype;
-  j->m[j->nm] = (tp_micro){ .op = TP_OP_DETACH, .dtype = d, .in = { value }, .attr = TP_NEW(f->a, tp_attr) };
+  j->m[j->nm] = (tp_micro){ .op = TP_OP_DETACH, .dtype = d, .in = { value } };
   return j->nm++;
 }
 
@@ -294,7 +294,7 @@ static void see_region(fuser *f, writer *by, const tp_region *r) {
 /* A row ends where something stands that is no leaf. */
 static void find_own(fuser *f, const tp_pnode *x, writer *by) {
   if (x->kind == TP_P_REGION) see_region(f, by, x->rg);
-  if (x->kind == TP_P_LOAD) f->own[x->nd->buf] = false;
+  if (x->kind == TP_P_LOAD) f->own[x->nd.buf] = false;
   for (int i = 0; i < x->n; i++) {
     const tp_pnode *k = x->kid[i];
     find_own(f, k, by);
@@ -323,7 +323,7 @@ static void flatten(fuser *f, tp_pnode *x) {
 
 static void add_uses(int *uses, const tp_pnode *x) {
   if (x->kind == TP_P_REGION) count_windows(uses, x->rg, 1);
-  if (x->kind == TP_P_LOAD) uses[x->nd->buf]++;
+  if (x->kind == TP_P_LOAD) uses[x->nd.buf]++;
   for (int i = 0; i < x->n; i++) add_uses(uses, x->kid[i]);
 }
 

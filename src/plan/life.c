@@ -3,7 +3,7 @@
  * Let a buffer's accesses lie inside k common loops, and let its values cross no iteration of the outermost m of them (tp_arr.cross; m <= k). Then within one
  * iteration of loop m nothing from before it is alive, so the lifetime is the hull of the accesses there, each stretched over the whole of the loops between
  * loop m and itself. Scratch never crosses anything. */
-#include "plan/build.h"
+#include "plan/priv.h"
 
 typedef struct { tp_plan *p; int n; tp_pnode **leaf; } leaves;
 
@@ -17,7 +17,7 @@ static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
 
 void tp_plan_number(tp_plan *p) {
   p->npos = 0;
-  p->nsym = tp_nsym(p->g->ix);
+  p->nsym = tp_nsym(p->ix);
   number(p, p->body, NULL);
 }
 
@@ -29,7 +29,7 @@ static int loops(const tp_pnode *x, const tp_pnode **path, int max) {
   return n;
 }
 
-#define LOOPS 64
+enum { LOOPS = TP_CROSS_NONE };
 typedef struct { int n, common; const tp_pnode *path[LOOPS]; } common_loops;
 
 static void join(common_loops *s, const tp_pnode *leaf) {
@@ -44,6 +44,7 @@ static void join(common_loops *s, const tp_pnode *leaf) {
 static void stretch(tp_pbuf *x, const tp_pnode *leaf, int m) {
   const tp_pnode *path[LOOPS];
   int n = loops(leaf, path, LOOPS);
+  if (x->kind != TP_BUF_TEMP) return;
   const tp_pnode *q = m < n ? path[m] : leaf;
   int lo = q->pos, hi = q->lastpos;
   x->first = x->first < 0 ? lo : TP_MIN(x->first, lo);
@@ -56,7 +57,7 @@ static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), voi
     for (int i = 0; i < x->rg->nout; i++) fn(ud, x, &x->rg->out[i]);
     for (int i = 0; i < x->rg->nrows; i++) fn(ud, x, &x->rg->rows[i].nd);
   }
-  if (x->kind == TP_P_LOAD) fn(ud, x, x->nd);
+  if (x->kind == TP_P_LOAD) fn(ud, x, &x->nd);
   for (int i = 0; i < x->n; i++) each(x->kid[i], fn, ud);
 }
 
@@ -95,16 +96,13 @@ static void keep_apart(tp_plan *p) {
   for (int i = 0; i < p->bufs.n; i++) {
     tp_pbuf *x = p->bufs.v[i];
     x->far = s.far[i] && !s.near[i];
-    if (!s.far[i] || !s.near[i]) continue;
+    if (!s.far[i] || !s.near[i] || x->kind != TP_BUF_TEMP) continue;
     x->first = TP_MIN(x->first, s.first);
     x->last = TP_MAX(x->last, s.last);
   }
 }
 
-void tp_plan_lifetimes(tp_plan *p, tp_pbuf *const *bufof) {
-  int *cross = TP_NEWN(p->a, int, p->bufs.n);
-  for (int i = 0; i < p->bufs.n; i++) cross[i] = LOOPS;
-  for (int i = 0; i < p->poly->arrs.n; i++) cross[bufof[i]->id] = p->poly->arrs.v[i]->cross;
+void tp_plan_lifetimes(tp_plan *p, const int *cross) {
   tp_plan_number(p);
   ctx c = { p, TP_NEWN(p->a, common_loops, p->bufs.n), cross };
   each(p->body, visit_join, &c);

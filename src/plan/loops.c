@@ -5,17 +5,22 @@
 
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n) {
   tp_region *r = TP_NEW(b->a, tp_region);
-  *r = (tp_region){ .kind = kind, .node = n, .pos = n ? n->pos : b->s->pos, .nlead = b->nlead };
+  *r = (tp_region){ .kind = kind, .pos = b->s->pos, .nlead = b->nlead };
   r->far = b->s->far;
   r->row = b->s->tickrow ? tp_pb_here(b, b->s->tickrow) : NULL;
   r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
   r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
   r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
-  if (n) { r->op = n->op; r->attr = &n->attr; }
+  if (n) tp_pb_whose(r, n);
   tp_pnode *leaf = TP_NEW(b->a, tp_pnode);
   leaf->kind = TP_P_REGION; leaf->rg = r;
   TP_PUSH(b->a, &b->leaves, leaf);
   return r;
+}
+
+void tp_pb_whose(tp_region *r, const tp_node *n) {
+  r->who = tp_who_of(n);
+  if (n->pos.file) r->pos = n->pos;
 }
 
 void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x) {
@@ -95,9 +100,7 @@ void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m) {
 
 bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to) {
   tp_region *r = tp_pb_region(b, TP_RG_LOOP, n);
-  tp_attr *a = TP_NEW(b->a, tp_attr);
-  a->f[0] = value;
-  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_FILL, .dtype = b->pl->bufs.v[to.buf]->dtype, .attr = a });
+  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_FILL, .dtype = b->pl->bufs.v[to.buf]->dtype, .f = value });
   tp_pb_put(b, &r->out, &r->nout, to);
   return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
 }

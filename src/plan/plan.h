@@ -2,8 +2,7 @@
  * One plan serves any bounds. The interpreter runs it, the emitters print it as code. It prints and parses. */
 #ifndef TP_PLAN_H
 #define TP_PLAN_H
-#include "graph/graph.h"
-#include "poly/poly.h"
+#include "kern/run.h"
 
 typedef enum {                                  /* TEMP: in the arena */
 #define B(NAME, text) TP_BUF_##NAME,
@@ -11,30 +10,6 @@ typedef enum {                                  /* TEMP: in the arena */
 #undef B
   TP_NBUFKIND
 } tp_bufkind;
-typedef struct tp_pbuf {
-  int id; tp_bufkind kind; int slot;            /* INPUT, OUTPUT, PARAM: its number in tp_run */
-  const char *name; tp_pos pos;                 /* of what it holds */
-  tp_dtype dtype;
-  const tp_ix *size;                            /* elements, over bounds */
-  int first, last;                              /* TEMP: lifetime in positions of the plan (see tp_pnode.pos), inclusive */
-  bool far;                                     /* TEMP: only far regions touch it */
-  tp_array *data;                               /* CONST */
-  int ndim, rank; const tp_ix **slots;          /* layout: slots of each dim, then the shape (upper bounds) */
-  const int *order;                             /* dims from the outermost to the innermost; NULL: as they are */
-} tp_pbuf;
-
-/* One operand: a strided window on a buffer. Strides count elements and may be 0 (broadcast) or negative (flip).
- * It starts at element  off + sum over rings of (idx mod width) * stride  (mod floors; width is a formula over bounds, >= 1 when the region runs). */
-typedef struct tp_ring { const tp_ix *idx, *width, *stride; } tp_ring;
-typedef struct tp_nd {
-  int buf;
-  const tp_ix *off;
-  int nring; tp_ring *ring;
-  int rank; const tp_ix **shape, **stride;
-  const tp_ix **lead;                           /* nlead strides along the region's axes; 0: the same for all. A LOOP's windows have no other axes */
-  const tp_ix **span;                           /* while a plan is built: least and greatest index in each dim of the buffer, two a dim, NULL where not known; NULL: no array's */
-  int wrap; const tp_ix *wlo, *wmod;            /* wrap >= 0: index j of that axis (the region's first) lies at ((wlo + j) mod wmod) * stride: a window on a ring; else -1 */
-} tp_nd;
 
 /* LOOP: a straight line of elementwise operators (its micros; none: in[0] as it is) at each point of its axes, whose windows have one stride an axis and no
  * axes of their own; over axes in `sums` what it makes is folded by `red`: of its results the first is folded, or added to what is there, the others are stored at each point. Copies, fills, reductions, accumulations and chains are LOOPs.
@@ -45,29 +20,38 @@ typedef enum {
 #undef K
   TP_NRG
 } tp_rgkind;
-extern const char *const tp_rg_names[TP_NRG];
+extern const char *const tp_rg_names[TP_NRG], *const tp_callee_words[4];     /* by -fn */
 extern const char *const tp_bufkind_names[];
-typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; const tp_attr *attr; } tp_micro;   /* in < nin: region input; else micro in - nin. dtype of its result */
-/* CALL over rows that may have ended: row r goes on while at < min(given, the number in nd at r), the greatest of these where nd has further axes; nd has an axis for
- * each dim of `over` first. along: the axis of the dim that ends, whose index is added to at; -1: none. */
-typedef struct tp_rows { const tp_ix *at, *given; int along; tp_nd nd; } tp_rows;
-typedef struct tp_region {
-  tp_rgkind kind;
-  tp_op op; const tp_attr *attr;                /* RG_OP; attr's axes count spatial axes only */
-  const tp_node *node;                          /* for messages, CALL, and positions; in a parsed plan a stand-in: operator, attributes, name, position, and the dims of coord */
-  tp_pos pos;
-  int nlead; const tp_ix **lead;                /* extents of its axes: dims that this call runs over, in a LOOP then those of the elements */
-  const tp_sym **leadvar; const tp_ix **leadlo; /* VAR that stands for the dim's value along each (lo + index), for VALUE, RAND, IOTA exprs */
-  int npoint; uint32_t sums;                    /* LOOP: how many of its axes are dims; which are folded */
-  int nin, nout; tp_nd *in, *out;
-  int nmicro; tp_micro *micro; int *outmicro;   /* LOOP: micro whose result out[i] is */
-  bool acc; tp_red red;                         /* out (op)= result: of a LOOP, and by sum of MATMUL and CONV_WEIGHT, which sum over axes where out's stride is 0 */
-  int nix; const tp_ix **ix;                    /* attr.ix of the operator over VARs (VALUE's expression, slice bounds of PAD, ...) */
-  bool check; uint32_t along;                   /* check: NaN and infinity that it makes of finite operands end the run; along, of an acc: coordinates to which the result's first axes are added, in order */
-  bool far; const tp_ix *row;                   /* in a plan with ticks: can wait; the row of its call in the loop of the first tick dim, NULL outside */
-  int ncoord; const tp_ix **coord;              /* RAND: temporal coordinates in domain order; CALL: the point */
-  int nrows; tp_rows *rows;                     /* CALL */
-} tp_region;
+typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; double f; const tp_ix *ix; } tp_micro;     /* in < nin: region input; else micro in - nin. dtype of its result. f: of FILL; ix: of VALUE */
+
+/* tp_ring, tp_nd: one operand, a strided window on a buffer; strides count elements and may be 0 (broadcast) or negative (flip). tp_rows, tp_region, tp_pbuf. */
+#define TP_IS_IX const tp_ix *
+#define TP_IS_PLACE int
+#define TP_IS_BUFFER int
+#define TP_IS_FLAG bool
+#define TP_IS_DTYPE tp_dtype
+#define TP_IS_TITLE const char *
+#define TP_IS_POS tp_pos
+#define TP_IS_WHO tp_who
+#define TP_IS_RING tp_ring
+#define TP_IS_WINDOW tp_nd
+#define TP_IS_ENDS tp_nd
+#define TP_IS_ROWS tp_rows
+#define BEGIN(name, type) typedef struct type {
+#define END(type) } type;
+#define F(kind, name, text) TP_IS_##kind name;
+#define O(kind, name, text) TP_IS_##kind name;
+#define W(kind, name, text) TP_IS_##kind name;
+#define L(kind, name, count, text) int count; TP_IS_##kind *name;
+#define S(kind, name, count, text) TP_IS_##kind *name;
+#define E(kind, name, count, text) int count; TP_IS_##kind *name;
+#define V(kind, name, count, text) int count; TP_IS_##kind *name;
+#define I(kind, name, count, text) int count; TP_IS_##kind *name;
+#define C(kind)
+#define T(text)
+#define X(text)
+#define U(...) __VA_ARGS__
+#include "plan/fields.def"
 
 /* SPILL and FETCH: of buffer `buf` the `hi` rows from `lo` on of its dim `dim` (as they lie in memory) are used at a time (-1: all of it is one row). Where a run keeps the buffer in a file
  * that way, a SPILL lets go of memory: with a step, at the begin of a loop's body that goes through the rows that way, of what lies behind them; with step 0, after the last
@@ -78,18 +62,21 @@ struct tp_pnode {
   tp_pkind kind;
   int n; tp_pnode **kid;                        /* SEQ; FOR: one; IF: one or two */
   const tp_sym *var; const tp_ix *lo, *hi; int step;  /* as tp_tree */
-  const tp_sym *label; bool parallel;
+  const tp_sym *label; bool independent;         /* no iteration reads or writes what another one writes, were each value an element of its own */
   const tp_ix *cond;
   tp_region *rg;
   int buf, dim; bool inner, made;               /* SPILL, FETCH; with lo, hi, step. inner: another way to go by the same dim; made: FETCH of rows that will be written */
-  const tp_ix *given; tp_nd *nd;                /* LOAD var = min(given, the greatest of the i64 in nd): an end by data, read again wherever it is used; or a bool */
+  const tp_ix *given; tp_nd nd;                /* LOAD var = min(given, the greatest of the i64 in nd): an end by data, read again wherever it is used; or a bool */
   int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
   int lastpos;
   tp_pnode *up;                                 /* parent */
 };
 typedef struct tp_plan {
-  tp_graph *g; tp_poly *poly;                   /* in a parsed plan g is empty and the plan's own, poly NULL */
-  tp_arena *a;
+  tp_ictx *ix;
+  tp_arena *a, own;                             /* own: of a parsed plan */
+  TP_VEC(tp_callee) calls;
+  TP_VEC(tp_product) products;                  /* the program's outputs */
+  TP_VEC(const tp_sym *) ends;                  /* bounds of dims that end by data */
   TP_VEC(tp_pbuf *) bufs;
   tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
   int64_t limit;                                /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
@@ -97,8 +84,10 @@ typedef struct tp_plan {
   int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 
-tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err);
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
+struct tp_graph;
+struct tp_poly;
+tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, tp_error *err);
 /* Before it has positions: fuse.c, tile.c */
 void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p);
@@ -116,8 +105,10 @@ bool tp_plan_check(const tp_plan *p, tp_error *err);
 bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err);   /* a window of ends */
 bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);      /* SPILL, FETCH */
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
-/* The dim that coordinate k is of; NULL: not known. */
-const tp_sym *tp_region_dim(const tp_region *r, int k);
+/* Neighbours, sequences taken apart, that hold no place at which a run may wait: first .. last. parts.c */
+typedef struct tp_part { const tp_pnode *first, *last; } tp_part;
+int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
+tp_op tp_region_op(const tp_region *r);         /* what messages call it by, where it has no name */
 /* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);

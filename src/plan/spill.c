@@ -9,7 +9,7 @@
  * Every dim with such loops is offered, where they are nested the outermost and the innermost of them, and all of the buffer where no dim has them. Which buffers go to a file,
  * and by which of these, is chosen for given bounds
  * (device/spill.c); for the others these statements do nothing. None of them takes a position or decides what a region reads: they only say what will be used. */
-#include "plan/build.h"
+#include "plan/priv.h"
 
 enum { SMALL = 1 << 16, FEW = 64, LONG = 2 };   /* bytes, slots: what is known to be less is never worth a file; regions between two uses */
 
@@ -34,7 +34,7 @@ static void note_use(spiller *s, uselist *l, tp_pnode *leaf, const tp_nd *x, boo
 
 static void collect_uses(spiller *s, tp_pnode *x, uselist *l) {
   if (x->kind == TP_P_LOAD) {
-    note_use(s, l, x, x->nd, false);
+    note_use(s, l, x, &x->nd, false);
     TP_PUSH(s->p->a, &s->loads, x);
   }
   if (x->kind == TP_P_REGION) {
@@ -361,7 +361,7 @@ static void rebuild(spiller *s, tp_pnode *x) {
 }
 
 bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err) {
-  spiller s = { .p = p, .ix = p->g->ix };
+  spiller s = { .p = p, .ix = p->ix };
   nodelist l = { 0 };
   p->limit = bytes;
   if (!bytes) return true;

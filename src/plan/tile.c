@@ -13,7 +13,7 @@
  * It pays where a leaf goes over more than the cache holds, and a few places of the axis do not:
  * B is so many that they make TP_TUNE_TILE_ELEMENTS elements. Extents have to be known for that:
  * small programs pay nothing. */
-#include "plan/build.h"
+#include "plan/priv.h"
 #include <stdlib.h>
 
 typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart; } tiler;
@@ -242,7 +242,7 @@ static void tile_node(tiler *t, tp_pnode *x) {
 
 void tp_plan_tile(tp_plan *p) {
   const char *set = tp_setting("TEMPO_TILE");
-  tiler t = { p, p->a, p->g->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE };
+  tiler t = { p, p->a, p->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);
 }

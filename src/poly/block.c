@@ -17,15 +17,46 @@ static bool is_free(const cutter *c, int st) {
   return used == all;
 }
 
+static double elements(int rank, const tp_ix *const *shape) {
+  double n = 1;
+  int64_t v;
+  for (int k = 0; k < rank; k++) n *= tp_ix_is_const(shape[k], &v) ? (double)v : TP_TUNE_BLOCK_EXTENT;
+  return n;
+}
+
+/* Is it handed on from one leaf to another? Elementwise chains are one, with the fold behind them. */
+static bool is_handed_on(const tp_stmt *s, int i) {
+  const tp_node *n = s->node[i];
+  bool stays = tp_ops[n->op].batch == TP_BATCH_E;
+  for (int r = i + 1; r < s->nnode && stays; r++)
+    for (int k = 0; k < s->node[r]->nin; k++)
+      stays &= s->node[r]->in[k].src.node != n || tp_ops[s->node[r]->op].batch == TP_BATCH_E || tp_ops[s->node[r]->op].cls == TP_CLS_RED;
+  return !stays && n->nout == 1;
+}
+
+double tp_row_inside(const tp_poly *p, const tp_stmt *s) {
+  double most = 0, result = 0;
+  for (int a = 0; a < s->nacc; a++) {
+    const tp_arr *r = p->arrs.v[s->acc[a].arr];
+    if (s->acc[a].kind != TP_ACC_READ) result = TP_MAX(result, (double)tp_dtype_size(r->dtype) * elements(r->rank, r->shape));
+  }
+  for (int i = 0; i + 1 < s->nnode; i++) {
+    const tp_out *o = &s->node[i]->out[0];
+    if (is_handed_on(s, i)) most = TP_MAX(most, (double)tp_dtype_size(o->dtype) * elements(o->rank, o->shape));
+  }
+  return most > result ? most : 0;
+}
+
 /* Bytes of the largest thing that has a value for each iteration, made or read, and so may have to be kept for a block. */
 static double row_bytes(const cutter *c, int st) {
   tp_sched *S = c->S;
   const tp_stmt *s = S->p->stmts.v[st];
   int along = tp_dim_of(S, st, c->x->label);
-  double most = 0;
+  double most = tp_is_cut(S, c->x->label) ? tp_row_inside(S->p, s) : 0;
+  for (int d = 0; d < s->ndim; d++) most *= d != along && (s->vec >> d & 1) ? TP_TUNE_BLOCK_EXTENT : 1;
   for (int a = 0; a < s->nacc; a++) {
     const tp_arr *r = S->p->arrs.v[s->acc[a].arr];
-    double n = (double)tp_dtype_size(r->dtype);
+    double n = (double)tp_dtype_size(r->dtype) * elements(r->rank, r->shape);
     bool each = false;
     if (r->kind != TP_ARR_TEMP || tp_is_first_end(&s->acc[a])) continue;
     for (int k = 0; k < r->ndim; k++)
@@ -34,10 +65,6 @@ static double row_bytes(const cutter *c, int st) {
         each |= d == along;
         n *= d == along ? 1 : TP_TUNE_BLOCK_EXTENT;
       }
-    for (int k = 0; k < r->rank; k++) {
-      int64_t v;
-      n *= tp_ix_is_const(r->shape[k], &v) ? (double)v : TP_TUNE_BLOCK_EXTENT;
-    }
     if (each) most = TP_MAX(most, n);
   }
   return most;

@@ -106,12 +106,15 @@ static void effect_deps(tp_sched *S, int st) {
   }
 }
 
-/* With ticks: a reader that is as far along as the update, so reads an older value. It is not to hold the update up, which may come much later (behind.c). */
+/* A reader of which some point is as far along as the update, so reads an older value. It is not to hold the update up, and all
+ * that this waits for, nor may it with ticks, where updates come much later (behind.c). */
 static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m) {
-  int64_t lo, hi;
   const tp_stmt *r = S->p->stmts.v[reader];
-  for (int d = 0; d < r->ndim && S->p->ticks; d++)
-    if (r->label[d] == s->label[0]) return tp_const_distance(S, m, d, 0, &lo, &hi) && hi <= 0;
+  for (int d = 0; d < r->ndim; d++)
+    if (r->label[d] == s->label[0]) {
+      isl_map *late = tp_keep_map(S, isl_map_order_le(isl_map_copy(m), isl_dim_out, 0, isl_dim_in, d));
+      return late && !tp_map_empty(S, late);
+    }
   return false;
 }
 

@@ -10,6 +10,18 @@
 
 /* ---- modes ---- */
 
+bool tp_picks_rows(const tp_node *n, int k) {
+  bool one = n->op == TP_OP_SLICE && tp_is_number(n->attr.ix[1], 1);
+  return (one || n->op == TP_OP_INDEX_SELECT) && k == 0 && n->attr.axis == 0;
+}
+
+/* Do both ends of some range of it move? */
+static bool slides(const tp_node *n) {
+  for (int d = 0; d < n->in[0].src.node->ndom; d++)
+    if (n->attr.at[d].range && tp_moves(n, n->attr.at[d].lo) && tp_moves(n, n->attr.at[d].hi)) return true;
+  return false;
+}
+
 static tp_vmode first_mode(const tp_node *n) {
   switch (n->op) {
     case TP_OP_FILL: case TP_OP_VALUE: return TP_V_INLINE;
@@ -17,20 +29,22 @@ static tp_vmode first_mode(const tp_node *n) {
     case TP_OP_READ: break;
     default: return TP_V_STORED;
   }
-  int nd = n->in[0].src.node->ndom;             /* a sliding window is copied, so that a ring can hold what it slides over */
-  const tp_sym *const *syms;
-  for (int d = 0; d < nd; d++) {
-    const tp_at *e = &n->attr.at[d];
-    if (!e->range) continue;
-    bool moves[2] = { false, false };
-    const tp_ix *ends[2] = { e->lo, e->hi };
-    for (int k = 0; k < 2; k++) {
-      int m = tp_ix_syms(ends[k], &syms);
-      for (int i = 0; i < m; i++) moves[k] |= syms[i]->kind == TP_SYM_DIM;
-    }
-    if (moves[0] && moves[1]) return TP_V_STORED;
+  return slides(n) ? TP_V_STORED : TP_V_VIEW;
+}
+
+/* A sliding window is copied, so that a ring can hold what it slides over; but what only picks rows of it by number finds them
+ * on the ring. */
+static void leave_picked(low *l) {
+  int n = l->g->nodes.n;
+  bool *other = TP_NEWN(l->a, bool, n);
+  for (int i = 0; i < l->g->outputs.n; i++) other[l->g->outputs.v[i].val.node->id] = true;
+  for (int i = 0; i < n; i++) {
+    const tp_node *by = l->g->nodes.v[i];
+    for (int k = 0; k < by->nin && l->live[i]; k++)
+      if (!tp_picks_rows(by, k)) other[by->in[k].src.node->id] = true;
   }
-  return TP_V_VIEW;
+  for (int i = 0; i < n; i++)
+    if (l->g->nodes.v[i]->op == TP_OP_READ && !other[i]) l->p->mode[i] = TP_V_VIEW;
 }
 
 bool tp_low_needed(const low *l, const tp_node *n) { return l->need->set[n->id] && l->live[n->id]; }
@@ -294,6 +308,7 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
     l->p->ticks |= g->sinks.v[i]->attr.fn == TP_FN_TICK;
   }
   for (int i = 0; i < g->stops.n; i++) tp_reach(l->a, g->stops.v[i].end, l->live);
+  leave_picked(l);
   if (!settle_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
   for (int i = 0; i < g->outputs.n; i++)
     if (!g->outputs.v[i].shown && !output(l, i)) return tp_poly_free(l->p);

@@ -36,7 +36,8 @@ typedef struct tp_access {
   tp_rel *rel;                                  /* {statement point -> elements}, restricted to the statement's domain */
   const tp_ix *upto;                            /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims. NULL: all; 0: none */
   bool idle;                                    /* result: of a guard that is not looked at */
-  bool alias;                                   /* READ: the kernel may write its result over this operand (elementwise, same shape) */
+  const tp_node *by; int operand;               /* READ: for which operand of which operator of the cluster; NULL: of what is copied */
+  bool alias;                                   /* READ: the statement has read it before it writes its result over it */
   tp_pos pos;
 } tp_access;
 

@@ -86,10 +86,21 @@ static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
   }
 }
 
+/* One place of a range's axis is a point. */
+static void pin_axis(view_walk *w, tp_opnd *o, int k, const tp_ix *place) {
+  int v = o->axisvar[k];
+  const tp_ix **idx = TP_NEWN(w->p->a, const tp_ix *, o->base.node->ndom);
+  for (int d = 0; d < o->base.node->ndom; d++) idx[d] = tp_ix_subst(w->p->g->ix, o->idx[d], 1, &w->var[v], &place);
+  o->idx = idx;
+  o->axisvar[k] = -1;
+  o->shape[k] = tp_ix_const(w->p->g->ix, 1);
+}
+
 static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
   const tp_ix *lo = at_point(w, n, n->attr.ix[0], at), *ext = at_point(w, n, n->attr.ix[1], at);
   int64_t v;
+  if (o->axisvar[k] >= 0 && tp_is_number(ext, 1)) { pin_axis(w, o, k, lo); return; }
   if (o->axisvar[k] >= 0 && !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.i[0] == 1 && ext == o->shape[k])) { o->bad = w->by[o->axisvar[k]]; return; }
   o->off = tp_ix_add(w->p->g->ix, o->off, tp_ix_mul(w->p->g->ix, lo, o->stride[k]));
   o->stride[k] = tp_ix_mulc(w->p->g->ix, o->stride[k], n->attr.i[0]);
@@ -119,15 +130,13 @@ static void unfold(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
   }
 }
 
-static bool is_one(const tp_ix *e) { int64_t v; return tp_ix_is_const(e, &v) && v == 1; }
-
 /* Regroups old axes to new ones: runs of old axes that lie contiguously may split or join; axes of extent 1 come and go. */
 static bool regroup(view_walk *w, tp_opnd *o, int lead, int r1, const tp_ix *const *want) {
   const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK], *ns[TP_MAXRANK]; int av[TP_MAXRANK], nv[TP_MAXRANK], r0 = 0, i = 0, j = 0;
   for (int k = lead; k < o->rank; k++)
-    if (!is_one(o->shape[k])) { sh[r0] = o->shape[k]; st[r0] = o->stride[k]; av[r0++] = o->axisvar[k]; }
+    if (!tp_is_number(o->shape[k], 1)) { sh[r0] = o->shape[k]; st[r0] = o->stride[k]; av[r0++] = o->axisvar[k]; }
   while (j < r1) {
-    if (is_one(want[j])) { ns[j] = tp_ix_const(w->p->g->ix, 0); nv[j++] = -1; continue; }
+    if (tp_is_number(want[j], 1)) { ns[j] = tp_ix_const(w->p->g->ix, 0); nv[j++] = -1; continue; }
     if (i >= r0) return false;
     if (sh[i] == want[j]) { ns[j] = st[i]; nv[j++] = av[i++]; continue; }
     const tp_ix *po = sh[i], *pn = want[j];

@@ -5,6 +5,7 @@ typedef struct {                                /* a statement being made */
   low *l; tp_stmt *s;
   uint32_t pinned;                              /* dims that its domain fixes to one value */
   bool exact;                                   /* its guard has to be */
+  const tp_node *by; int operand;               /* for whom what is met now is read */
   TP_VEC(tp_node *) node;
   TP_VEC(const tp_ix **) at;
   TP_VEC(tp_access) acc;
@@ -124,7 +125,8 @@ static bool emit(sb *b, tp_node *n, const tp_ix **at) {
     tp_opnd o;
     bool ok = n->op == TP_OP_CALL ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
                                   : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
-    if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, false, !decides(b, n, k))) return false;
+    b->by = n, b->operand = k;
+    if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_picks_rows(n, k), !decides(b, n, k))) return false;
   }
   if (n->op == TP_OP_PINIT) parameter_access(b, n, at);
   TP_PUSH(b->l->a, &b->node, n);
@@ -166,8 +168,10 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside) {
   }
   tp_arr *x = tp_low_stored(l, o->base);
   add_access(b, TP_ACC_READ, x, ats_of(b, o, x, window), pos);
-  b->acc.v[b->acc.n - 1].upto = o->upto;
-  b->acc.v[b->acc.n - 1].alias = o->identity;
+  tp_access *made = &b->acc.v[b->acc.n - 1];
+  made->upto = o->upto;
+  made->by = b->by, made->operand = b->operand;
+  made->alias = o->identity;
   return true;
 }
 
@@ -277,18 +281,39 @@ static uint32_t may_vectorise(sb *b) {
   return may;
 }
 
-/* ---- in place: the whole statement is one elementwise pass over the shape of its result ---- */
+/* ---- in place ----
+ * The operators of a statement run one after the other, elementwise ones together, and only the last writes the result. What is
+ * not elementwise has read its operands by then, if it is not the last. Who is elementwise, or copies, may write over what it
+ * sees as it sees its result; so may an operator that begins with a copy of its first operand and changes a part of that. */
 
-static bool elementwise(const sb *b, const tp_out *res) {
-  for (int i = 0; i < b->s->nnode; i++) {
-    const tp_node *n = b->s->node[i];
-    if (tp_ops[n->op].batch != TP_BATCH_E || (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_FILL)) return false;
-    if (n->op == TP_OP_FILL) continue;
-    if (n->out[0].rank != res->rank) return false;
-    for (int a = 0; a < res->rank; a++)
-      if (n->out[0].shape[a] != res->shape[a]) return false;
-  }
-  return true;
+/* Does operator n leave alone, of its first operand, whatever it does not change? */
+static bool changes_part(tp_op op) { return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD; }
+
+static int readings(const sb *b, const tp_node *by, int arr) {
+  int n = 0;
+  for (int i = 0; i < b->acc.n; i++) n += b->acc.v[i].kind == TP_ACC_READ && b->acc.v[i].arr == arr && b->acc.v[i].by == by;
+  return n;
+}
+
+static bool is_elementwise(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_E; }
+
+static bool writes_over(const sb *b, const tp_access *x, const tp_node *last, const tp_out *res) {
+  const tp_arr *r = b->l->p->arrs.v[x->arr];
+  if (x->by && x->by != last && !is_elementwise(x->by)) return true;
+  if (!x->alias || r->rank != res->rank || r->dtype != res->dtype) return false;
+  for (int a = 0; a < r->rank; a++)
+    if (r->shape[a] != res->shape[a]) return false;
+  if (x->by != last || !last || is_elementwise(last)) return true;
+  return changes_part(last->op) && x->operand == 0 && readings(b, last, x->arr) == 1;
+}
+
+/* The operator that writes the result; NULL: a copy does. */
+static const tp_node *last_writer(const sb *b) {
+  tp_opnd o;
+  if (!b->s->src.node) return b->node.n ? b->node.v[b->node.n - 1] : NULL;
+  if (!tp_stmt_src(b->l->p, b->s, &o, b->l->err) || !o.identity) return NULL;
+  int i = tp_stmt_find(b->s, &o);
+  return i < 0 ? NULL : b->node.v[i];
 }
 
 /* ---- what ends it waits for ---- */
@@ -387,13 +412,12 @@ static bool finish(sb *b, const tp_out *res) {
   tp_stmt *s = b->s;
   sync(b);
   if (!wait_for_ends(b)) return false;
-  bool ew = res && elementwise(b, res);
+  const tp_node *last = res ? last_writer(b) : NULL;
   for (int i = 0; i < b->acc.n; i++) {
     tp_access *x = &b->acc.v[i];
     tp_arr *r = l->p->arrs.v[x->arr];
     x->rel = tp_rel_restrict(tp_rel_at(b->l->g->ix, s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
-    x->alias = x->alias && ew && r->rank == res->rank && r->dtype == res->dtype;
-    for (int a = 0; a < r->rank && x->alias; a++) x->alias = r->shape[a] == res->shape[a];
+    x->alias = res && x->kind == TP_ACC_READ && writes_over(b, x, last, res);
   }
   s->acc = b->acc.v; s->nacc = b->acc.n;
   s->mayvec = may_vectorise(b);

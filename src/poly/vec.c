@@ -171,7 +171,8 @@ static bool in_step(tp_sched *S, const tp_dep *d, const tp_sym *l) {
   return false;
 }
 
-/* Nothing recurs among the statements with l, which go along it in step; none is an effect, no other cut is among them, and one of them hands something on to another. */
+/* Nothing recurs among the statements with l, which go along it in step; none is an effect, no other cut is among them, and one of them hands something on to another, or on to itself that is larger than
+ * what it makes. */
 static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
   bool hands_on = false;
@@ -183,6 +184,7 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
     for (int k = 0; k < s->ndim; k++)
       if (tp_is_cut(S, s->label[k])) return false;
     st[n++] = i;
+    hands_on |= tp_row_inside(S->p, s) > 0;
   }
   for (int e = 0; e < all->n; e++) {
     const tp_dep *d = tp_dep_of(S, &all->v[e]);

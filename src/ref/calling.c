@@ -10,6 +10,7 @@ static ref_calls *calls_of(ref *r, const tp_node *n) {
   ref_calls **at = &r->calls[n->id], *q = *at;
   if (q) return q;
   q = *at = TP_NEW(&r->arena, ref_calls);
+  q->of = tp_callee_of(&r->arena, n);
   for (int k = 0; k < n->ndom; k++) {
     q->ended |= ref_bound(r, n->dom[k]) == 0;
     if (!is_over(n, n->dom[k])) q->dims[q->ndim++] = n->dom[k];
@@ -162,7 +163,7 @@ static bool make_arrays(ref *r, tp_cell *c, const ref_calls *q, tp_array **args,
 static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_array **res) {
   const tp_node *n = c->node;
   if (!make_arrays(r, c, q, args, res)) return false;
-  tp_call call = { n->attr.fn, n, n->nin, args, n->nout, res, q->ndim, q->dims, q->at, NULL };
+  tp_call call = { &q->of, n->nin, args, n->nout, res, q->ndim, q->dims, q->at, NULL };
   if (!r->run->call || !r->run->call(r->run->ud, &call, r->err)) return tp_fail(r->err, TP_E_CALLBACK, n->pos, "the callback failed");
   for (int o = 0; o < n->nout; o++) spread_result(r, n, q, o, res[o]);
   mark_done(r, n, q);

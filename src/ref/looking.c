@@ -1,6 +1,6 @@
 /* looking.c: check = "nan": what a marked operator has made is looked at before anybody reads it. */
 #include "ref/machine.h"
-#include "graph/made.h"
+#include "kern/made.h"
 #include <math.h>
 
 static tp_lens lens_of(const ref_data *v, const tp_node *n) {
@@ -23,7 +23,7 @@ bool ref_look(ref *r, tp_cell *c, const ref_data *out, const ref_data *in) {
   tp_lens *l = TP_NEWN(&r->arena, tp_lens, n->nin);
   for (int k = 0; k < n->nin; k++) l[k] = lens_of(&in[k], n->in[k].src.node);
   for (int o = 0; o < n->nout; o++) {
-    tp_made m = { n->op, &n->attr, n->nin, o, l, lens_of(&out[o], NULL) };
+    tp_made m = { n->op, &n->attr.how, n->nin, o, l, lens_of(&out[o], NULL) };
     if (!tp_made_find(&m, at)) continue;
     tp_buf b;
     tp_buf_init(&b);

@@ -34,7 +34,7 @@ typedef struct ref_ending { const tp_stop *stop; tp_node *alive, *end; bool *own
 typedef enum { REF_NO, REF_YES, REF_WAIT, REF_FAILED } ref_answer;
 
 /* How far a callback is: the next point (domain without `over`) to call it at. */
-typedef struct ref_calls { bool begun, ended; int ndim; const tp_sym *dims[TP_MAXDIM]; int64_t at[TP_MAXDIM]; } ref_calls;
+typedef struct ref_calls { tp_callee of; bool begun, ended; int ndim; const tp_sym *dims[TP_MAXDIM]; int64_t at[TP_MAXDIM]; } ref_calls;
 
 typedef struct ref {
   tp_graph *g;

@@ -225,8 +225,8 @@ bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
 /* ---- the words of errors ---- */
 
 const char *ref_label(ref *r, const tp_node *n) {
-  char *buf = tp_new_bytes(&r->arena, 256);
-  return tp_label_of(n, buf, 256);
+  tp_who w = tp_who_of(n);
+  return tp_who_label(&w, n->op, tp_new_bytes(&r->arena, 256), 256);
 }
 
 const char *ref_where(ref *r, const tp_node *n, const int64_t *at) {

@@ -151,19 +151,21 @@ static void put_number(tp_buf *b, int64_t v, int width) {
 }
 
 /* "for i, t: matmul@net.lua:7" */
-static void put_place(tp_buf *b, const tp_plan *plan, const tp_poly *p, const tp_pnode *x) {
+static void put_place(tp_buf *b, const tp_plan *plan, const tp_pnode *x) {
   const tp_pnode *loop[64];
   int n = 0;
   for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
     if (q->kind == TP_P_FOR) loop[n++] = q;
   for (int i = n - 1; i >= 0; i--) tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ", (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
-  const tp_node *of = x->rg->node;
-  const char *to = x->rg->nout ? plan->bufs.v[x->rg->out[0].buf]->name : NULL;
-  tp_puts(b, of && of->id >= 0 ? p->title[of->id] : to ? to : "?");      /* the plan has operators of its own */
+  const tp_region *r = x->rg;
+  const tp_pbuf *to = r->nout && r->out[0].buf >= 0 ? plan->bufs.v[r->out[0].buf] : NULL;
+  if (r->who.name) tp_puts(b, r->who.name);
+  else if (to && to->name && (to->kind == TP_BUF_TEMP || !r->pos.file)) tp_puts(b, to->name);
+  else tp_putf(b, "%s@%d", tp_op_said(tp_region_op(r)), r->pos.line);
 }
 
 /* One line for as many regions as it takes to have no more than LINES; each shows the most among its own. */
-static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
+static void put_plot(tp_buf *b, const chart *c) {
   int n = 0;
   for (int i = 0; i < c->plan->npos; i++) n += c->region[i] != NULL;
   int each = TP_MAX((n + LINES - 1) / LINES, 1), best = -1, seen = 0;
@@ -174,7 +176,7 @@ static void put_plot(tp_buf *b, const chart *c, const tp_poly *poly) {
     int bar = c->live[c->peak] ? (int)((c->live[best] * BAR + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
     put_number(b, c->live[best], 14);
     tp_putf(b, " |%.*s%*s| ", bar, "########################################", BAR - bar, "");
-    put_place(b, c->plan, poly, c->region[best]);
+    put_place(b, c->plan, c->region[best]);
     tp_puts(b, best == c->peak ? "  <- peak\n" : "\n");
     best = -1;
   }
@@ -192,7 +194,7 @@ static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
     return;
   }
   tp_putf(b, "  %s: ", x->buf->name ? x->buf->name : "?");
-  tp_ix_print(b, tp_ix_mulc(c->plan->g->ix, x->buf->size, tp_dtype_size(x->buf->dtype)));
+  tp_ix_print(b, tp_ix_mulc(c->plan->ix, x->buf->size, tp_dtype_size(x->buf->dtype)));
   tp_puts(b, " bytes");
   if (x->buf->pos.file) tp_putf(b, "  -- %s:%d", x->buf->pos.file, x->buf->pos.line);
   tp_puts(b, "\n");
@@ -223,7 +225,7 @@ static void formulas(tp_buf *b, const tp_plan *p) {
     if (p->bufs.v[i]->kind == TP_BUF_TEMP && p->bufs.v[i]->first >= 0) {
       const tp_pbuf *x = p->bufs.v[i];
       tp_putf(b, "%s: ", x->name ? x->name : "?");
-      tp_ix_print(b, tp_ix_mulc(p->g->ix, x->size, tp_dtype_size(x->dtype)));
+      tp_ix_print(b, tp_ix_mulc(p->ix, x->size, tp_dtype_size(x->dtype)));
       tp_putf(b, " bytes from region %d to %d", x->first, x->last);
       if (x->pos.file) tp_putf(b, "  -- %s:%d", x->pos.file, x->pos.line);
       tp_puts(b, "\n");
@@ -280,7 +282,7 @@ static void put_memory(void *ud, const tp_places *places) {
   if (g->ok && !c.region[c.peak]) tp_puts(g->b, "nothing runs with these bounds\n");
   else if (g->ok) {
     put_total(g->b, &c);
-    put_plot(g->b, &c, c.poly);
+    put_plot(g->b, &c);
     tp_puts(g->b, "at the peak:\n");
     put_top(g->b, &a, &c, g->env);
     put_spilled(g->b, &c);
@@ -305,6 +307,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env);
   else if (!strcmp(s, "memory") && env) return memory(f, env, b);
   else if (!strcmp(s, "memory")) formulas(b, f->plan);
+  else if (!strcmp(s, "code") && f->tier == TP_TIER_NATIVE) tp_fn_code(f, b);
   else tp_plan_print(b, f->plan);
   return true;
 }

@@ -24,8 +24,9 @@ bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp
 
 /* ---- memory ---- */
 
-static int64_t referred(void *ud, const int64_t *env) {
+static int64_t referred(void *ud, int64_t *env) {
   const tp_fn *f = ud;
+  tp_run_given(f->graph, env);
   tp_run run = { .env = env };
   return tp_sum_bytes(tp_run_outputs(f->graph, &run, NULL, NULL), tp_ref_bytes(f->graph, f->whole, env, NULL, NULL));
 }
@@ -35,16 +36,18 @@ static bool reference_fits(tp_fn *f, tp_run *run, tp_error *err) {
   tp_allowance a;
   int n = 0;
   if (tp_fn_is_endless(f, run->env)) return true;
-  int64_t need = referred(f, run->env);
-  if (tp_run_may(run, need, 0, &a)) return true;
   tp_arena mine;
   tp_scratch_init(&mine);
-  tp_piece *v = TP_NEWN(&mine, tp_piece, g->outputs.n + g->nodes.n);
-  tp_run_outputs(g, run, v, &n);
-  tp_ref_bytes(g, f->whole, run->env, v, &n);
-  tp_run_refuse(err, &(tp_demand){ g, referred, f }, tp_dup(&mine, run->env, sizeof *run->env * (size_t)tp_nsym(g->ix)), &a, need, v, n);
+  int64_t *env = tp_dup(&mine, run->env, sizeof *env * (size_t)tp_nsym(g->ix)), need = referred(f, env);
+  bool fits = tp_run_may(run, need, 0, &a);
+  if (!fits) {
+    tp_piece *v = TP_NEWN(&mine, tp_piece, g->outputs.n + g->nodes.n);
+    tp_run_outputs(g, run, v, &n);
+    tp_ref_bytes(g, f->whole, run->env, v, &n);
+    tp_run_refuse(err, &(tp_demand){ g->ix, referred, f }, env, &a, need, v, n);
+  }
   tp_arena_free(&mine);
-  return false;
+  return fits;
 }
 
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {

@@ -6,23 +6,23 @@
 
 /* ---- a point of an array over a domain ---- */
 
-/* Between the whole of an array over n's domain and the part of it at a point of the tick dims, which is dense. */
-static void move_part(const tp_fn *f, const tp_node *n, const int64_t *point, const tp_array *whole, const tp_array *part, bool out) {
+/* Between the whole of an array over a domain and the part of it at a point of the tick dims, which is dense. */
+static void move_part(const tp_fn *f, int ndom, const tp_sym *const *dom, const int64_t *point, const tp_array *whole, const tp_array *part, bool out) {
   int64_t at[TP_MAXRANK] = { 0 }, inner = tp_dtype_size(whole->dtype);
   bool fixed[TP_MAXRANK];
-  for (int k = n->ndom; k < whole->rank; k++) inner *= whole->shape[k];
-  for (int k = 0; k < n->ndom; k++) {
+  for (int k = ndom; k < whole->rank; k++) inner *= whole->shape[k];
+  for (int k = 0; k < ndom; k++) {
     fixed[k] = false;
     for (int j = 0; j < f->ntick; j++)
-      if (f->tick[j] == n->dom[k]) { fixed[k] = true; at[k] = point[j]; }
+      if (f->tick[j] == dom[k]) { fixed[k] = true; at[k] = point[j]; }
   }
   char *p = part->data;
   for (bool more = part->count > 0; more; p += inner) {
     int64_t place = 0;
-    for (int k = 0; k < n->ndom; k++) place = place * whole->shape[k] + at[k];
+    for (int k = 0; k < ndom; k++) place = place * whole->shape[k] + at[k];
     char *w = (char *)whole->data + place * inner;
     memcpy(out ? p : w, out ? w : p, (size_t)inner);
-    int k = n->ndom - 1;
+    int k = ndom - 1;
     while (k >= 0 && (fixed[k] || ++at[k] == whole->shape[k])) {
       if (!fixed[k]) at[k] = 0;
       k--;
@@ -40,31 +40,31 @@ static bool hand(tp_step *s, int i, const tp_call *c, tp_error *err) {
   int64_t shape[TP_MAXRANK];
   tp_array *a = c->args[0];
   memcpy(shape, a->shape, sizeof shape);
-  memcpy(shape, c->reached, sizeof *shape * (size_t)c->node->attr.nover);
+  memcpy(shape, c->reached, sizeof *shape * (size_t)tp_callee_nover(c->of));
   a = memcmp(shape, a->shape, sizeof *shape * (size_t)a->rank) ? tp_array_corner(a, shape) : tp_array_ref(a);
   tp_array_unref(s->out[i]);                    /* of a broken state may come twice */
   s->out[i] = a;
-  return a || tp_fail(err, TP_E_MEMORY, c->node->pos, "memory: no room for what a tick shows");
+  return a || tp_fail(err, TP_E_MEMORY, c->of->pos, "memory: no room for what a tick shows");
 }
 
 static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
   door *d = ud;
-  int i = (int)c->node->attr.i[0];
-  if (c->fn == TP_FN_TICK) return true;
-  if (c->fn == TP_FN_FEED && d->values) {
-    if (!d->values[i]) return tp_fail(err, TP_E_FILE, c->node->pos, "'%s' is taken before any tick: the run goes on from a broken state", c->node->name);
+  int i = c->of->slot;
+  if (c->of->fn == TP_FN_TICK) return true;
+  if (c->of->fn == TP_FN_FEED && d->values) {
+    if (!d->values[i]) return tp_fail(err, TP_E_FILE, c->of->pos, "'%s' is taken before any tick: the run goes on from a broken state", c->of->name);
     memcpy(c->res[0]->data, d->values[i]->data, tp_array_bytes(c->res[0]));
     return true;
   }
-  if (c->fn == TP_FN_FEED) {
-    move_part(d->f, c->node, c->coord, d->run->inputs[i], c->res[0], true);
+  if (c->of->fn == TP_FN_FEED) {
+    move_part(d->f, c->of->ndom, c->of->dom, c->coord, d->run->inputs[i], c->res[0], true);
     return true;
   }
-  if (c->fn == TP_FN_SHOW) {
-    if (d->run->outputs[i]) move_part(d->f, c->node, c->coord, d->run->outputs[i], c->args[0], false);
+  if (c->of->fn == TP_FN_SHOW) {
+    if (d->run->outputs[i]) move_part(d->f, c->of->ndom, c->of->dom, c->coord, d->run->outputs[i], c->args[0], false);
     return !d->step || !d->run->shown[i] || hand(d->step, i, c, err);
   }
-  return d->call ? d->call(d->ud, c, err) : tp_fail(err, TP_E_CALLBACK, c->node->pos, "nothing runs callbacks here");
+  return d->call ? d->call(d->ud, c, err) : tp_fail(err, TP_E_CALLBACK, c->of->pos, "nothing runs callbacks here");
 }
 
 /* What left point by point is whole only when all of it has. */
@@ -168,7 +168,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   if (endless(f, s->env) && !may_be_endless(f, err)) return false;
   bool refer = f->tier == TP_TIER_REFERENCE;
   if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err)) return false;
-  if (!refer && !(s->exec = tp_exec_new(f->steps.plan, f->threads, err))) return false;
+  if (!refer && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
   if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL, f->first };
   return refer ? (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL : tp_exec_begin(s->exec, &s->run, err);
@@ -383,7 +383,7 @@ static bool cut_values(tp_fn *f, finish *x, tp_error *err) {
     tp_array_unref(x->values[i]);
     x->values[i] = tp_array_new(f->closed->inputs.v[i]->out[0].dtype, tp_fn_fed_shape(f, i, &x->q->run, shape), shape);
     if (!x->values[i]) return tp_no_memory(err, f->pos);
-    move_part(f, f->closed->inputs.v[i], x->q->at, x->q->inputs[i], x->values[i], true);
+    move_part(f, f->closed->inputs.v[i]->ndom, f->closed->inputs.v[i]->dom, x->q->at, x->q->inputs[i], x->values[i], true);
   }
   return true;
 }

@@ -1,6 +1,6 @@
 /* made.c: one function for each way in which operators take elements (see made.h). Only operators that can make what is not finite are known: those that move or
  * choose elements are never asked about. */
-#include "graph/made.h"
+#include "kern/made.h"
 #include <math.h>
 
 /* ---- elements ---- */
@@ -65,7 +65,7 @@ static bool of_places(const asking *q) {
 
 static bool of_axes(const asking *q) {
   const tp_lens *x = &q->m->in[0];
-  const tp_attr *a = q->m->attr;
+  const tp_how *a = q->m->how;
   int64_t at[TP_MAXRANK], shape[TP_MAXRANK], from[TP_MAXRANK];
   for (int i = 0, gone = 0; i < x->rank; i++) {
     bool reduced = gone < a->naxes && a->axes[gone] == i;
@@ -86,9 +86,9 @@ static bool of_axes(const asking *q) {
 static bool of_before(const asking *q) {
   const tp_made *m = q->m;
   int64_t at[TP_MAXRANK];
-  int axis = m->attr->axis;
+  int axis = m->how->axis;
   memcpy(at, q->at, sizeof *at * (size_t)m->out.rank);
-  at[axis] += m->attr->flag ? 1 : -1;
+  at[axis] += m->how->flag ? 1 : -1;
   bool first = at[axis] < 0 || at[axis] >= m->out.shape[axis];
   if (!ask(q, 0, q->at)) return false;
   return first || ((m->nin < 2 || ask(q, 1, q->at)) && ask(q, m->nin, at));
@@ -124,7 +124,7 @@ static bool of_windows(const asking *q) {
     bool ok = true;
     for (int i = 0; i < d; i++) {
       e[TP_CY][3 + i] = at[4 + i], e[TP_CW][3 + i] = at[4 + d + i];
-      e[TP_CX][3 + i] = at[4 + i] * m->attr->axes[3 * i] + at[4 + d + i] * m->attr->axes[3 * i + 1] - m->attr->axes[3 * i + 2];
+      e[TP_CX][3 + i] = at[4 + i] * m->how->axes[3 * i] + at[4 + d + i] * m->how->axes[3 * i + 1] - m->how->axes[3 * i + 2];
       ok &= e[TP_CX][3 + i] >= 0 && e[TP_CX][3 + i] < v[TP_CX]->shape[3 + i];
     }
     if (!ok || memcmp(e[role[2]], q->at, sizeof *q->at * (size_t)(3 + d))) continue;
@@ -135,7 +135,7 @@ static bool of_windows(const asking *q) {
 
 static bool of_copies(const asking *q) {
   const tp_lens *x = &q->m->in[0];
-  const tp_attr *a = q->m->attr;
+  const tp_how *a = q->m->how;
   int64_t at[TP_MAXRANK];
   for (int i = 0; i < x->rank; i++) at[i] = i <= a->axis ? q->at[i] : q->at[i - 1];
   for (int64_t p = 0; p < x->shape[a->axis]; p++) {
@@ -151,7 +151,7 @@ static bool of_copies(const asking *q) {
 /* The base's element and what data adds there; src may be larger than k in scatter_add. */
 static bool of_scattered(const asking *q) {
   const tp_lens *k = &q->m->in[1], *src = &q->m->in[2];
-  int axis = q->m->attr->axis;
+  int axis = q->m->how->axis;
   bool by_place = q->m->op == TP_OP_SCATTER_ADD;
   int64_t at[TP_MAXRANK] = { 0 };
   const int64_t *shape = by_place ? k->shape : src->shape;

@@ -2,11 +2,11 @@
  * every tier, only where a run looks for them (tp_attr.check). */
 #ifndef TP_MADE_H
 #define TP_MADE_H
-#include "graph/graph.h"
+#include "kern/kern.h"
 
 /* A value at one point, wherever its elements lie. */
 typedef struct tp_lens { const char *name; tp_dtype dtype; int rank; int64_t shape[TP_MAXRANK], stride[TP_MAXRANK]; const void *data; } tp_lens;   /* name: NULL or the tensor's */
-typedef struct tp_made { tp_op op; const tp_attr *attr; int nin, o; const tp_lens *in; tp_lens out; } tp_made;     /* o: which result `out` is */
+typedef struct tp_made { tp_op op; const tp_how *how; int nin, o; const tp_lens *in; tp_lens out; } tp_made;     /* o: which result `out` is */
 
 /* Calls fn with each operand's number and the place in it, in row-major order of what is summed; nin stands for the result itself, an element that was made before
  * (scans). False: fn said so. */

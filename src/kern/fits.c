@@ -1,6 +1,6 @@
 /* fits: what a call takes, against what it may. One that takes more is refused before its first step, with the bytes, what needs most of them, and bounds that
  * would do. */
-#include "graph/run.h"
+#include "kern/run.h"
 #include <stdlib.h>
 
 enum { TOLD = 4 };                              /* pieces that are told */
@@ -17,33 +17,29 @@ int64_t tp_times_bytes(int64_t a, int64_t times) {
   return __builtin_mul_overflow(a, times, &n) ? INT64_MAX : n;
 }
 
+int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp_out *o, int64_t shape[TP_MAXRANK]) {
+  int rank = 0;
+  for (int i = 0; i < ndom && rank < TP_MAXRANK; i++) shape[rank++] = run->env[dom[i]->bound->id];
+  for (int i = 0; i < o->rank && rank < TP_MAXRANK; i++) {
+    int64_t least, most;
+    tp_ix_range(o->shape[i], run->env, NULL, &least, &most);
+    shape[rank++] = TP_MAX(most, 0);
+  }
+  return rank;
+}
+
 /* Points that have been given away are also kept, for whoever goes on from a state; not where they would fill the memory. */
-int64_t tp_run_output_bytes(const tp_graph *g, const tp_run *run, int i) {
-  tp_val v = g->outputs.v[i].val;
-  int64_t shape[TP_MAXRANK];
-  int rank = tp_run_shape(run, v.node->ndom, v.node->dom, tp_outof(v), shape);
-  int64_t n = tp_dtype_size(tp_dtypeof(v));
+int64_t tp_product_bytes(const tp_product *o, const tp_run *run, int i) {
+  int64_t shape[TP_MAXRANK], n = tp_dtype_size(o->type.dtype);
+  int rank = tp_run_shape(run, o->ndim, o->dims, &o->type, shape);
   for (int k = 0; k < rank; k++) n = tp_times_bytes(n, shape[k]);
   return run->shown && run->shown[i] && n > TP_TUNE_FITS_WHOLE ? -1 : n;
 }
 
-int64_t tp_run_outputs(const tp_graph *g, const tp_run *run, tp_piece *v, int *n) {
-  int64_t sum = 0;
-  for (int i = 0; i < g->outputs.n; i++) {
-    const tp_output *o = &g->outputs.v[i];
-    int64_t bytes = TP_MAX(tp_run_output_bytes(g, run, i), 0);
-    sum = tp_sum_bytes(sum, bytes);
-    if (v && bytes) v[(*n)++] = (tp_piece){ o->hidden ? "parameter " : output_word, o->name, o->pos, bytes };
-  }
-  return sum;
-}
-
-void tp_run_few(const tp_graph *g, int64_t *env) {
-  for (int i = 0; i < g->stops.n; i++) {
-    int64_t *bound = &env[g->stops.v[i].dim->bound->id];
-    *bound = TP_MIN(*bound, 1);
-  }
-  tp_run_given(g, env);
+int64_t tp_product_piece(const tp_product *o, const tp_run *run, int i, tp_piece *v, int *n) {
+  int64_t bytes = TP_MAX(tp_product_bytes(o, run, i), 0);
+  if (v && bytes) v[(*n)++] = (tp_piece){ o->hidden ? "parameter " : output_word, o->name, o->pos, bytes };
+  return bytes;
 }
 
 tp_allowance tp_run_allowance(const tp_run *run, int64_t back) {
@@ -87,19 +83,17 @@ static int64_t fitting(const tp_demand *d, int64_t *env, int bound, int64_t most
   int64_t was = env[bound], lo = 0, hi = was;   /* lo: fits, or is not known to */
   while (hi - lo > TP_MAX(lo / 64, 1) && tp_now() < until) {
     env[bound] = lo + (hi - lo) / 2;
-    tp_run_given(d->g, env);
     int64_t n = d->bytes(d->ud, env);
     *(n >= 0 && n <= most ? &lo : &hi) = env[bound];
   }
   env[bound] = was;
-  tp_run_given(d->g, env);
   return lo > 0 ? lo : -1;
 }
 
 void tp_tell_bounds(tp_error *err, const tp_demand *d, int64_t *env, int64_t most) {
   double until = tp_now() + 0.5;
-  for (int i = 0; i < tp_nsym(d->g->ix) && tp_now() < until; i++) {
-    const tp_sym *s = tp_sym_at(d->g->ix, i);
+  for (int i = 0; i < tp_nsym(d->ix) && tp_now() < until; i++) {
+    const tp_sym *s = tp_sym_at(d->ix, i);
     int64_t n = s->kind != TP_SYM_BOUND || s->hidden || env[i] < 2 ? -1 : fitting(d, env, i, most, until);
     if (n > 0) tp_note(err, "%s = %lld would do in place of %lld", s->name, (long long)n, (long long)env[i]);
   }

@@ -1,0 +1,79 @@
+/* The table of operators, names to operators, and how each works (how.def). */
+#include "kern/kern.h"
+
+const tp_oprow tp_ops[TP_NOP] = {
+#define O(N, text, cls, nin, nout, batch, diff) [TP_OP_##N] = { text, TP_CLS_##cls, nin, nout, TP_BATCH_##batch, TP_DIFF_##diff },
+#include "kern/ops.def"
+#undef O
+};
+
+bool tp_op_parse(const char *text, tp_op *out) {
+  for (int i = 0; i < TP_NOP; i++)
+    if (strcmp(tp_ops[i].text, text) == 0) {
+      *out = (tp_op)i;
+      return true;
+    }
+  return false;
+}
+
+/* Operators that scripts call otherwise. */
+const char *tp_op_said(tp_op op) {
+  switch (op) {
+    case TP_OP_SELECT: return "where";
+    case TP_OP_CONCAT: return "cat";
+    case TP_OP_CAST: return "to";
+    case TP_OP_SCAN: return "cumsum";
+    case TP_OP_ACCUM: return "sum";
+    case TP_OP_MERGE: return "tensor";
+    case TP_OP_FILL: case TP_OP_CONST: return "constant";
+    default: return tp_ops[op].text;
+  }
+}
+
+tp_red tp_op_red(tp_op op) { return op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN; }
+
+const int *tp_conv_roles(tp_op op) {
+  static const int roles[3][3] = { { TP_CX, TP_CW, TP_CY }, { TP_CY, TP_CW, TP_CX }, { TP_CX, TP_CY, TP_CW } };
+  return roles[op - TP_OP_CONV];
+}
+
+double tp_red_identity(tp_red red, tp_dtype d) {
+  if (red == TP_RED_SUM || red == TP_RED_PROD) return red == TP_RED_PROD;
+  bool max = red == TP_RED_MAX;
+  if (tp_dtype_float(d)) return max ? -__builtin_inf() : __builtin_inf();
+  if (d == TP_BOOL) return max ? 0 : 1;
+  if (d == TP_U8) return max ? 0 : 255;
+  if (d == TP_I32) return max ? INT32_MIN : INT32_MAX;
+  return max ? -9223372036854775808.0 : 9223372036854775808.0;   /* saturates */
+}
+
+const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size) {
+  bool step = w->what && !strncmp(w->what, "grad ", 5) && strncmp(w->what, "grad of ", 8);    /* on the way to a gradient */
+  if (tp_who_name(w)) snprintf(buf, size, "'%s'", tp_who_name(w));
+  else if (w->what && !step) snprintf(buf, size, "%s", w->what);
+  else snprintf(buf, size, "this %s%s", tp_op_said(op), step ? " of a gradient" : "");
+  return buf;
+}
+
+const char *const tp_red_words[TP_NRED] = { "sum", "prod", "max", "min" };
+static const char *const rand_words[] = { "uniform", "normal", "bernoulli", "randint" };
+
+static const tp_field how_rows[] = {
+#define TP_OWNER tp_how
+#define A TP_ROW_A
+#define W TP_ROW_W
+#define L TP_ROW_L
+#include "kern/how.def"
+#undef A
+#undef W
+#undef L
+#undef TP_OWNER
+};
+const tp_fields tp_how_fields = { how_rows, TP_LEN(how_rows) };
+
+tp_how tp_how_copy(tp_arena *a, const tp_how *h) {
+  tp_how to = *h;
+  to.axes = h->naxes ? tp_dup(a, h->axes, sizeof *h->axes * (size_t)h->naxes) : NULL;
+  to.str = h->str ? tp_strdup(a, h->str) : NULL;
+  return to;
+}

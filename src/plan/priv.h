@@ -1,0 +1,18 @@
+/* Inside src/plan: what its files ask of regions and windows. */
+#ifndef TP_PLAN_PRIV_H
+#define TP_PLAN_PRIV_H
+#include "plan/plan.h"
+
+enum { TP_MAXLEAD = 32 };
+const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x);        /* of its slots and shape */
+/* fuse.c: windows of a region, inputs before results */
+const tp_nd *tp_window_at(const tp_region *r, int i);
+int tp_windows_on(const tp_region *r, int buf);
+bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offset and rings; no axis wraps */
+/* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that end are never written. */
+typedef bool tp_pairfn(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
+bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
+/* life.c. cross, by buffer: its values cross no iteration of so many of the outermost loops around its uses */
+enum { TP_CROSS_NONE = 64 };
+void tp_plan_lifetimes(tp_plan *p, const int *cross);
+#endif
