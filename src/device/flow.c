@@ -97,6 +97,17 @@ static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
   return true;
 }
 
+/* A guard inside the loop of the first tick dim looks at nothing far (poly/behind.c); what follows that loop may look at what is made far in it. */
+static void find_beyond(tp_exec *x) {
+  bool *inrow = TP_NEWN(&x->a, bool, x->ninst);
+  for (int k = 0; k < x->ninst; k++)
+    for (int up = k; up >= 0 && x->inst[k].rg && x->inst[k].rg->inrow; up = x->inst[up].up) inrow[up] = true;
+  for (int k = 0; k < x->ninst; k++) {
+    x->inst[k].beyond = x->inst[k].op == TP_I_LOAD && x->plan->lag;
+    for (int up = x->inst[k].up; up >= 0; up = x->inst[up].up) x->inst[k].beyond &= !inrow[up];
+  }
+}
+
 bool tp_flow_new(tp_exec *x, tp_error *err) {
   int ninst = 0, nreg = 0;
   count_insts(x->plan->body, &ninst, &nreg);
@@ -104,7 +115,9 @@ bool tp_flow_new(tp_exec *x, tp_error *err) {
   x->reg = TP_NEWN(&x->a, tp_dreg *, nreg);
   x->around = -1;
   x->npart = tp_plan_parts(x->plan, &x->a, &x->part);
-  return lay(x, x->plan->body, err);
+  if (!lay(x, x->plan->body, err)) return false;
+  find_beyond(x);
+  return true;
 }
 
 /* Where a loop goes on: behind the statements of its body's begin that have nothing to do, as long as no buffer is in a file. */
@@ -185,7 +198,7 @@ static bool passes(tp_exec *x, const tp_inst *i, int pc) {
   return holds(x, i) == (pc < i->to);
 }
 
-static bool is_stop(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK; }
+static bool is_stop(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK || i->beyond; }
 
 /* The next stop from i on, or the end. A run waits nowhere else: behind the last region of a loop it may come round again (tp_exec_complete). */
 static const tp_inst *next_stop(tp_exec *x, const tp_inst *i) {
@@ -239,7 +252,7 @@ static bool follow(tp_exec *x, int64_t row, double until) {
   bool ok = true;
   enter_back(x, true);
   for (bool more = true; ok && more && tp_flow_before(x, &x->back, &x->front); x->back.pc = (int)(i - x->inst)) {
-    if (!is_stop(i)) { i = turn(x, i); continue; }
+    if (!is_stop(i) || i->beyond) { i = turn(x, i); continue; }
     if (i->rg->far) {
       x->backrow = tp_dx_get(&i->rg->row, x->env);
       if (x->backrow > row) break;
@@ -295,6 +308,8 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       s = TP_AT_TICK;
       break;
     } else {
+      x->front.pc = (int)(i - x->inst);
+      if (i->beyond && !tp_flow_catch_up(x, 0)) { s = TP_AT_ERROR; break; }
       i = turn(x, i);
     }
   }

@@ -68,7 +68,7 @@ typedef struct tp_inst {
   int pos;                                      /* of the next region from here on, in the plan's positions */
   int part, behind;                             /* a part of the plan begins here: its number, from 1 on, and the instruction behind it; 0: none */
   tp_dreg *rg;
-  tp_dnd *end;                                  /* LOAD */
+  tp_dnd *end; bool beyond;                     /* LOAD; beyond: outside the loop of the first tick dim, where some of what it looks at may have been left */
 } tp_inst;
 #define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner))   /* in which a buffer may lie in the file */
 /* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet fewer regions. pos: of the last one run. */
