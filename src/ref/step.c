@@ -448,6 +448,23 @@ static bool calls_over_more(const tp_node *n, const int64_t *was, const int64_t 
   return more;
 }
 
+/* Where calls go on that had come to the end of smaller bounds: behind their last row. False: rows before it would have had more. */
+static bool goes_on(tp_refsteps *s, const tp_node *n, const int64_t *was, int64_t *at, bool *more) {
+  const tp_sym *dims[TP_MAXDIM];
+  int ndim = ref_call_dims(n, dims);
+  for (int k = 0; k < ndim && !*more; k++) {
+    const int64_t *now = s->r->run->env;
+    int b = dims[k]->bound->id;
+    if (was[b] == now[b]) continue;
+    if (k > 0) return false;
+    memset(at, 0, sizeof *at * (size_t)n->ndom);
+    for (int d = 0; d < n->ndom; d++)
+      if (n->dom[d] == dims[0]) at[d] = was[b];
+    *more = true;
+  }
+  return true;
+}
+
 static bool leave_cell(const tp_node *n, tp_reader *r) {
   for (int k = 0; k < n->ndom; k++) tp_take_i64(r);
   for (int o = 0; o < n->nout && !r->bad; o++) tp_take(r, (size_t)tp_take_i64(r));
@@ -480,6 +497,7 @@ static bool get(tp_refsteps *s, void *arg) {
     int64_t at[TP_MAXDIM];
     bool more = tp_take_in(r, 0, 2);
     for (int k = 0; k < s->call[i]->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, s->call[i]->dom[k]), 1));
+    if (was && !goes_on(s, s->call[i], was, at, &more)) return false;
     ref_call_at(s->r, s->call[i], at, !more);
   }
   take_ends(s, r);
