@@ -7,7 +7,7 @@
 #include "emit/priv.h"
 #include <math.h>
 
-enum { POINTS = 4, TERMS = 32, COLUMNS = 256, COLD = 1 << 16, USUAL = 1000 };
+enum { POINTS = 4, TERMS = 32, COLUMNS = 1024, COLD = 1 << 16, USUAL = 1000 };
 
 typedef struct { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } nest_axis;       /* of: axes of the region, outermost first */
 typedef const tp_ix *nest_strides[TP_MAXRANK];
