@@ -143,7 +143,7 @@ TP_API void tempo_program_free(TEMPO_TAKE tempo_program *p);
 /* A field that is 0 asks for the default: tempo_options o = { .size = sizeof o }; */
 typedef struct tempo_options {
   size_t size;                  /* sizeof(tempo_options) of the header that the caller has */
-  const char *tier;             /* "auto", "reference", "interpreter" */
+  const char *tier;             /* "auto", "reference", "interpreter", "native" */
   const char *passes;           /* all; "none"; or by name: "cse=false,tile=false" */
   const char *device;           /* "cpu" */
   int precise;                  /* 1: no pass that reassociates floats */

@@ -56,7 +56,6 @@ describe("a compiled function", function()
     local f = capi.compile(text, { passes = "cse=false" })
     assert.truthy(capi.text(C.tempo_explain(f, "passes", err)):find "cse +off")
     for wrong, want in pairs {
-      [{ tier = "native" }] = { C.TEMPO_E_DEVICE, "device: tier 'native'" },
       [{ tier = "fast" }] = { C.TEMPO_E_OPTION, "option: unknown tier 'fast'" },
       [{ passes = "csee" }] = { C.TEMPO_E_OPTION, "did you mean 'cse'?" },
       [{ device = "gpu" }] = { C.TEMPO_E_DEVICE, "device 'gpu'" },

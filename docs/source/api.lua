@@ -182,7 +182,7 @@ P:sink({ x[0 .. t + 1]:sum(0) }, function(arrays, point) print(point.t, arrays[1
 P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
       { name = "compile", args = {}, options = {
           arg("outputs", "table<string, tempo.Operand>", "tensors by name; may be left out when there is a sink"),
-          arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan (\"auto\")"),
+          arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan, \"native\" compiles it with `$CC` or `cc` (the interpreter runs it where there is none) (\"auto\": the interpreter)"),
           arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
           arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; or `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "`\"nan\"`: the first NaN or infinity that is made of finite operands ends the run (none)"),
           arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
@@ -369,7 +369,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
           arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },
         text = "What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; "
-          .. "`memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.", errors = "`option` for an unknown section, with the nearest.",
+          .. "`memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: the same, and with `tier = \"native\"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.", errors = "`option` for an unknown section, with the nearest.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:explain "storage")\nprint(f:explain("memory", { T = 100 }))' },
       { name = "memory", args = { arg("bounds", "table<string, integer>", "") }, returns = { { "integer?", "bytes; nil where the tier does not know" } },
         text = "Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are "
@@ -385,7 +385,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:simulate({ T = 5 }).loose)' },
       { name = "profile", args = { arg("rows?", "integer", "how many regions to name (20)") }, returns = { { "string" } },
         text = "Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, "
-          .. "the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.",
+          .. "the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none; of native code only what it calls the interpreter for is timed.",
         errors = "`option` for a negative number of rows.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(#f:profile(5) > 0)' },
       { name = "export", args = { arg("dir", "string", "a folder") }, returns = {}, text = "Will write native code that needs no tempo; this build has none.", errors = "`device`, always.",

@@ -6,7 +6,7 @@
 --   cycles    true: a cycle would be no surprise; else that error is a finding
 --   ends      by dim: its bound as a value, of dims that end by data
 --   smooth    gradients may be compared with differences: { loss = name of an output, { input, output with its gradient }, ... }
---   options   of the third tier, which is the interpreter again
+--   options   of the third tier, which is the interpreter again; where NATIVE is set there is a fourth, native code
 -- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed. Schedules are gone through point by point too:
 -- order, and that no slot is given away too early. check.counts adds up what was seen besides.
 local S = require "spec.support"
@@ -45,6 +45,7 @@ local function tiers_of(case, quick)
   local third = case.options or { passes = "none" }
   if not quick then list[3] = { "interpreter, " .. options_text(third), { tier = "interpreter" } } end
   for k, v in pairs(list[3] and third or {}) do list[3][2][k] = v end
+  if os.getenv "NATIVE" then list[#list + 1] = { "native", { tier = "native" } } end
   return list
 end
 

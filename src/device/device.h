@@ -21,6 +21,10 @@ void tp_exec_pass(tp_exec *x);
 /* Whether regions that can wait are left for later; leaving none first does what was left. */
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err);
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err);    /* what was left, oldest first; until 0: all of it */
+/* Compiled parts of its plan, in the order of tp_plan_parts (kern/prelude/native.h): they run from now on wherever a run goes through a whole part. NULL: none. */
+struct tp_host;
+typedef int tp_native(const struct tp_host *h);
+void tp_exec_native(tp_exec *x, tp_native *const *fn);
 /* Where it stands and the buffers that are alive there. get: after a begin with the same bounds (was NULL), or with greater ones that change nothing before that place;
  * false: what is there does not fit this plan (r->bad), or an error. */
 void tp_exec_put(tp_exec *x, tp_buf *b);

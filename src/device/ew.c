@@ -304,7 +304,7 @@ static bool bad_data(tp_exec *x, tp_dreg *r, const tp_ew *e, int64_t *at, int64_
   at[e->rank - 1] += rc / 4 % n;
   if (e->rank > 1) at[e->rank - 2] += rc / 4 / n;
   lead_of(r, e, at, lead);
-  return tp_rfail_at(x, r, lead, TP_E_INPUT, rc % 4 == TP_K_DIVZERO ? "integer division by zero" : "integer power with a negative exponent");
+  return tp_rfault(x, r, lead, rc % 4);
 }
 
 /* The result v (dense, rows x n) goes to its place. */
@@ -436,7 +436,7 @@ static bool run_fold(tp_exec *x, tp_dreg *r, tp_ew *e) {
 static bool nothing_to_fold(tp_exec *x, tp_dreg *r, const tp_ew *e) {
   tp_dtype d = e->dst[0].d;
   if (tp_dtype_float(d) || d == TP_BOOL || e->red == TP_RED_SUM || e->red == TP_RED_PROD) return true;
-  return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "%s of an empty range of integers", tp_red_name(e->red));
+  return tp_rfault(x, r, (int64_t[TP_MAXRANK]){0}, 3);
 }
 
 bool tp_ew_run(tp_exec *x, tp_dreg *r) {

@@ -38,6 +38,11 @@ bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_
   return fail_at(x, r, lead, axis, code, text);
 }
 
+bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what) {
+  if (what > TP_K_NEGPOW) return tp_rfail_at(x, r, lead, TP_E_INPUT, "%s of an empty range of integers", tp_red_name(r->rg->red));
+  return tp_rfail_at(x, r, lead, TP_E_INPUT, what == TP_K_DIVZERO ? "integer division by zero" : "integer power with a negative exponent");
+}
+
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size) {
   int64_t n = (count * size + TP_WORK_LINE - 1) / TP_WORK_LINE * TP_WORK_LINE, at = x->work_at;
   if (n > x->work_end - at) {
@@ -107,6 +112,7 @@ static bool compile(tp_exec *x, tp_error *err) {
   x->count = TP_NEWN(&x->a, int64_t, nbuf);
   x->written = TP_NEWN(&x->a, int, nbuf);
   x->spilled = TP_NEWN(&x->a, tp_spilled, nbuf);
+  x->loadat = TP_NEWN(&x->a, const tp_inst *, x->plan->npos);
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
   tp_spill_new(x);
@@ -269,7 +275,7 @@ static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
 }
 
 /* The run ends here without an error. Complete are those outputs that nothing from this region on, or round an enclosing loop, writes. */
-static bool cancelled(tp_exec *x, const tp_dreg *r) {
+bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r) {
   x->cancelled = true;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
@@ -285,7 +291,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
 }
 
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
-  if (tp_run_ends(x->run)) return cancelled(x, r);
+  if (tp_run_ends(x->run)) return tp_dreg_cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
   x->running = true;
   x->work_at = x->work_end = 0;

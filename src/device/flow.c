@@ -57,7 +57,7 @@ static tp_dop op_of(const tp_plan *p, const tp_region *r) {
   return fn == TP_FN_TICK ? TP_I_TICK : fn == TP_FN_SHOW ? TP_I_SHOW : TP_I_REGION;
 }
 
-static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
+static bool lay_node(tp_exec *x, const tp_pnode *p, tp_error *err) {
   switch (p->kind) {
     case TP_P_REGION: {
       int at = put(x, (tp_inst){ .op = op_of(x->plan, p->rg), .rg = tp_dreg_new(x, p, err) });
@@ -65,7 +65,7 @@ static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
       return x->inst[at].rg != NULL;
     }
     case TP_P_LOAD:
-      put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, &p->nd) });
+      x->loadat[p->pos] = &x->inst[put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, &p->nd) })];
       x->npos++;
       return true;
     case TP_P_SPILL: case TP_P_FETCH:
@@ -81,12 +81,29 @@ static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
   return true;
 }
 
+/* Notes where parts begin and end. */
+static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
+  int at = x->ninst;
+  bool first = x->parting < x->npart && x->part[x->parting].first == p;
+  if (!lay_node(x, p, err)) return false;
+  if (first) {
+    x->inst[at].part = x->parting + 1;
+    x->partat = at;
+  }
+  if (x->parting < x->npart && x->part[x->parting].last == p) {
+    x->inst[x->partat].behind = x->ninst;
+    x->parting++;
+  }
+  return true;
+}
+
 bool tp_flow_new(tp_exec *x, tp_error *err) {
   int ninst = 0, nreg = 0;
   count_insts(x->plan->body, &ninst, &nreg);
   x->inst = TP_NEWN(&x->a, tp_inst, ninst);
   x->reg = TP_NEWN(&x->a, tp_dreg *, nreg);
   x->around = -1;
+  x->npart = tp_plan_parts(x->plan, &x->a, &x->part);
   return lay(x, x->plan->body, err);
 }
 
@@ -266,7 +283,10 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   const tp_inst *i = x->inst + x->front.pc, *end = x->inst + x->ninst;
   tp_stand s = TP_AT_END;
   while (i < end) {
-    if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
+    if (tp_native_takes(x, i, g)) {
+      if (!tp_native_run(x, i)) { s = TP_AT_ERROR; break; }
+      i = x->inst + i->behind;
+    } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
       if (!front_region(x, i)) { s = TP_AT_ERROR; break; }
       i++;
       if (g->shown && x->nshown == g->shown) { s = TP_AT_SHOWN; break; }

@@ -61,6 +61,7 @@ typedef struct tp_inst {
   int var, step, way; bool made;                /* SPILL, FETCH: var is the buffer */
   tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on */
   int pos;                                      /* of the next region from here on, in the plan's positions */
+  int part, behind;                             /* a part of the plan begins here: its number, from 1 on, and the instruction behind it; 0: none */
   tp_dreg *rg;
   tp_dnd *end;                                  /* LOAD */
 } tp_inst;
@@ -86,6 +87,9 @@ struct tp_exec {
   char **base; int64_t *count;                  /* every buffer: its first element, its elements */
   int *written; bool cancelled;                 /* position after which nothing writes the buffer */
   int ninst; tp_inst *inst;
+  const tp_inst **loadat;                       /* by position: a LOAD */
+  int npart, parting, partat; tp_part *part;    /* while laying out: the part that comes next, where it begins */
+  tp_native *const *native;                     /* by part; NULL: not compiled */
   tp_cursor front, back;                        /* split: front leaves the regions that can wait (tp_region.far) to back, which follows behind it */
   bool split, inback; int64_t backrow;          /* all far regions of rows below that are done */
   int nshown;                                   /* since the last tick */
@@ -101,9 +105,15 @@ struct tp_exec {
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) TP_PRINTF(5, 6);
 bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *fmt, ...) TP_PRINTF(6, 7);
+/* Integers that have no value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of none. */
+bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what);
+bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r);          /* false: the run ends at this region without an error */
 /* Aligned memory until the region ends, in its work buffer; NULL (and the error filled): none left. */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 
+/* native.c */
+bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);    /* does a compiled part begin here, and may it run? */
+bool tp_native_run(tp_exec *x, const tp_inst *i);
 /* watch.c */
 void tp_watch_new(tp_exec *x, tp_dreg *r);                     /* takes the place of r->run */
 void tp_watch_free(tp_dreg *r);

@@ -106,6 +106,9 @@ bool tp_plan_check(const tp_plan *p, tp_error *err);
 bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err);   /* a window of ends */
 bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);      /* SPILL, FETCH */
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
+/* Neighbours, sequences taken apart, that hold no place at which a run may wait: first .. last. parts.c */
+typedef struct tp_part { const tp_pnode *first, *last; } tp_part;
+int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
 tp_op tp_region_op(const tp_region *r);         /* what messages call it by, where it has no name */
 /* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);

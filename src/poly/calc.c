@@ -333,10 +333,10 @@ tp_wt tp_last_row(tp_sched *S, int st, int dim, int s) {
   return s > 0 ? w : tp_wt_sub(S, tp_wt_c(0), w);
 }
 
-typedef struct { int dim; bool found; } pin;
+typedef struct { int dim; bool found; } pinned_dim;
 
 static isl_stat pin_constraint(isl_constraint *c, void *ud) {
-  pin *x = ud;
+  pinned_dim *x = ud;
   bool alone;
   x->found |= isl_constraint_is_equality(c) && tp_isl_concerns(c, x->dim, &alone) && alone;
   isl_constraint_free(c);
@@ -352,7 +352,7 @@ static isl_stat pin_set(isl_basic_set *b, void *ud) {
 bool tp_pinned(tp_sched *S, int st, int dim) {
   tp_set *dom = S->p->stmts.v[st]->dom;
   if (isl_set_n_basic_set(dom) != 1) return false;
-  pin x = { dim, false };
+  pinned_dim x = { dim, false };
   isl_set_foreach_basic_set(dom, pin_set, &x);
   return x.found;
 }

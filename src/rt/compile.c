@@ -210,7 +210,7 @@ static bool ticking(tp_fn *f, tp_error *err) {
 
 static bool interpreter(tp_fn *f, tp_error *err) {
   return (f->ticking ? ticking(f, err) : tp_sweep_graph(f, f->graph, err) && tp_make_code(f, &f->graph, NULL, &f->poly, &f->plan, err)) &&
-         (f->exec = tp_exec_new(f->plan, f->threads, err));
+         (f->exec = tp_fn_exec(f, f->plan, err));
 }
 
 /* What the watch adds counts as one point where memory is looked at. */
@@ -276,6 +276,7 @@ tp_fn *tp_fn_free(tp_fn *f) {
   if (!f) return NULL;
   f->session = tp_session_free(f, f->session);
   tp_exec_free(f->exec);
+  tp_code_free(f);
   if (!f->ticking) tp_poly_free(f->poly);       /* else it is that of the steps */
   tp_poly_free(f->steps.poly);
   if (f->steps.graph) tp_graph_free(f->steps.graph);

@@ -306,6 +306,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env);
   else if (!strcmp(s, "memory") && env) return memory(f, env, b);
   else if (!strcmp(s, "memory")) formulas(b, f->plan);
+  else if (!strcmp(s, "code") && f->tier == TP_TIER_NATIVE) tp_fn_code(f, b);
   else tp_plan_print(b, f->plan);
   return true;
 }

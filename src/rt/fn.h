@@ -18,6 +18,7 @@ typedef struct tp_session {
   bool begun, over;                             /* begun: some tick is done */
   bool *shown;                                  /* by output: goes point by point; where no tick comes, what would go with the last one inside its point does not */
 } tp_session;
+typedef struct tp_native_code tp_native_code;   /* what a plan became, or that it became nothing (native.c) */
 struct tp_fn {
   tp_program *program;
   tp_pos pos;
@@ -25,6 +26,7 @@ struct tp_fn {
   tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
+  tp_native_code *code[2];                          /* of plan, of steps.plan where that is another; NULL: not asked for yet */
   bool running; int64_t peak;
   tp_array **loaded, **latest;                  /* by parameter: what runs begin with (NULL: its init), and what the last one left; from the closed graph on */
   bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
@@ -46,6 +48,10 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
 int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err);  /* outputs to the ends reached */
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);    /* memory for a call before its outputs are made; x NULL: by the reference */
+/* native.c */
+tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err);       /* of f's plan, or of its steps'; native where that is the tier */
+void tp_fn_code(tp_fn *f, tp_buf *out);         /* as C */
+void tp_code_free(tp_fn *f);
 /* options.c */
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err);
 /* params.c */

@@ -1937,7 +1937,7 @@ function Function:params() end
 ---@return tempo.Function # itself
 function Function:load_params(params) end
 
---- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: here the same; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
+--- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: the same, and with `tier = "native"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
 ---@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot" a summary if left out
 ---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
@@ -1957,7 +1957,7 @@ function Function:peak() end
 ---@return table<string, integer>? # `kept` slots of all `arrays`, slots `needed` by brute force, and how many arrays are `loose`, more than two slots of a dim wider; nil where the tier has no schedule or a dim ends by data
 function Function:simulate(bounds) end
 
---- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none.
+--- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none; of native code only what it calls the interpreter for is timed.
 ---@param rows? integer how many regions to name (20)
 ---@return string
 function Function:profile(rows) end

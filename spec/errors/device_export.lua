@@ -1,6 +1,7 @@
--- A tier that is not there.
+-- What is not there yet.
 local tempo = require "tempo"
 local P = tempo.program()
 local t = P:dim "t"
 local x = P:input("x", { domain = { t } })
-P:compile { outputs = { x = x }, tier = "native" } -- here
+local f = P:compile { outputs = { x = x * 2 } }
+f:export "out" -- here

@@ -1,0 +1,208 @@
+-- What native code costs, each side in a process of its own, pinned to the same one core, in turn:
+--   scalar-vs-c, policy-vs-c, dp-vs-c        a recurrence of one number, a 16-wide MLP, edit distance, by hand in C
+--   ode-vs-jax, dp-vs-jax, reinforce-vs-jax  Lorenz in scalars, edit distance by diagonals, CartPole in one jit
+--   chain-, norm-, softmax-bandwidth         16 Mi floats, as a part of the bandwidth that C has in the same run
+-- and each of ours by the interpreter in the same turns.
+--   lua5.4 bench/native.lua [--rows scalar,ode] [--rounds 3] [--iterations 30]
+-- Needs cc, and a python3 with JAX on the PATH; without it the rows against JAX are left out, which fails.
+local tempo = require "tempo"
+local tier = os.getenv "TEMPO_TIER" or "native"
+
+-- ---- our programs: each gives a function that does the work once and gives a number of its result -------------------
+local ours = {}
+
+function ours.scalar(n)
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local x = P:tensor { domain = { t } }
+  x[0] = 0.5
+  x[t] = 3.7 * x[t - 1] * (1 - x[t - 1])
+  local f = P:compile { outputs = { x = x[T - 1] }, tier = tier }
+  return function() return f({}, { T = n }).x:item() end, n
+end
+
+function ours.ode(n)
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local x, y, z = P:tensor { domain = { t } }, P:tensor { domain = { t } }, P:tensor { domain = { t } }
+  x[0], y[0], z[0] = 1, 1, 1
+  x[t] = x[t - 1] + 0.05 * (y[t - 1] - x[t - 1])
+  y[t] = y[t - 1] + 0.005 * (x[t - 1] * (28 - z[t - 1]) - y[t - 1])
+  z[t] = z[t - 1] + 0.005 * (x[t - 1] * y[t - 1] - z[t - 1] * 2.6667)
+  local f = P:compile { outputs = { x = x[T - 1], y = y[T - 1], z = z[T - 1] }, tier = tier }
+  return function() return f({}, { T = n }).x:item() end, n
+end
+
+function ours.dp(n)
+  local P = tempo.program()
+  local p, M = P:dim("p", "M")
+  local q, N = P:dim("q", "N")
+  local a, b = P:input("a", { domain = { p }, dtype = "i32" }), P:input("b", { domain = { q }, dtype = "i32" })
+  local d = P:tensor { domain = { p, q }, dtype = "i32" }
+  d[{ p = 0 }], d[{ q = 0 }] = q:value():to "i32", p:value():to "i32"
+  d:otherwise((d[{ p - 1, q }] + 1):minimum(d[{ p, q - 1 }] + 1):minimum(d[{ p - 1, q - 1 }] + a:ne(b)))
+  local f = P:compile { outputs = { d = d[{ M - 1, N - 1 }] }, tier = tier }
+  local A, B = {}, {}
+  for k = 0, n - 1 do A[k + 1], B[k + 1] = k * k % 7, k * k % 11 % 5 end
+  A, B = tempo.array(A, "i32"), tempo.array(B, "i32")
+  return function() return f({ a = A, b = B }, { M = n, N = n }).d:item() end, n * n
+end
+
+function ours.policy(n)
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local sizes, inputs, w = { { 4, 16 }, { 16 }, { 16, 16 }, { 16 }, { 16, 4 }, { 4 } }, {}, {}
+  for k, s in ipairs(sizes) do
+    local v, i = {}, 0
+    local function number()
+      i = i + 1
+      return math.sin(i * 7.3 + k - 1) * 0.3
+    end
+    for r = 1, s[1] do
+      v[r] = s[2] and {} or number()
+      for c = 1, s[2] or 0 do v[r][c] = number() end
+    end
+    w[k], inputs["w" .. k] = P:input("w" .. k, { shape = s }), tempo.array(v)
+  end
+  local x = P:tensor { domain = { t }, shape = { 4 } }
+  local h = ((x:matmul(w[1]) + w[2]):tanh():matmul(w[3]) + w[4]):tanh():matmul(w[5]) + w[6]
+  x[0] = tempo.ones { 4 }
+  x[t] = x[t - 1] * 0.9 + h[t - 1]
+  local f = P:compile { outputs = { x = x[T - 1] }, tier = tier }
+  return function() return f(inputs, { T = n }).x:get(0) end, n
+end
+
+-- The same done to its own result again and again: memory is warm, and what begins and ends a call weighs little.
+local STREAMED = 20
+local function streaming(shape, make)
+  return function()
+    local P, Q = tempo.program(), tempo.program { seed = 1 }
+    local t, T = P:dim "t"
+    local y, z = P:input("y", { shape = shape }), P:tensor { domain = { t }, shape = shape }
+    z[0] = y
+    z[t] = make(z[t - 1], y)
+    local f = P:compile { outputs = { s = z[T - 1]:abs():max() }, tier = tier }
+    local inputs = Q:compile { outputs = { y = tempo.uniform(shape) }, tier = "interpreter" } {}
+    local function run(n) return f(inputs, { T = n }).s:item() end
+    return function() return run(STREAMED + 1) end, STREAMED
+  end
+end
+
+ours.chain = streaming({ 1 << 24 }, function(x, y)
+  local a = x * y + 0.5
+  local b = a * a - x
+  local c = (b - a) * 0.25 + y
+  local d = c:maximum(a) * b
+  local e = (d:abs() + 1):sqrt()
+  local g = (d / e - c) * a
+  return ((g + e) * (g - e) + b * c):clamp(-1, 1)
+end)
+ours.norm = streaming({ 1 << 14, 1 << 10 }, function(x) return x:layer_norm { 1024 } end)
+ours.softmax = streaming({ 1 << 14, 1 << 10 }, function(x) return x:softmax(-1) end)
+
+-- Nanoseconds of one by the wall, the best of five, and the number.
+if arg[1] == "--run" then
+  local run, n = ours[arg[2]](tonumber(arg[3]))
+  local best, y = math.huge, run()
+  for _ = 1, 5 do
+    local from = tempo.clock()
+    y = run()
+    best = math.min(best, tempo.clock() - from)
+  end
+  print(("%.6g %.9g"):format(best * 1e9 / n, y))
+  os.exit()
+end
+
+-- ---- all of them ---------------------------------------------------------------------------------------------------
+local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, iterations = 30 }, "lua5.4 bench/native.lua")
+
+local function output(command)
+  local pipe = assert(io.popen(command))
+  local text = pipe:read "*a"
+  pipe:close()
+  return text
+end
+
+local core = assert(output "taskset -cp $$":match "(%d+)%s*$", "taskset did not say which processors there are")
+local PIN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 taskset -c " .. core .. " "
+local python
+for _, exe in ipairs { "python3", "/usr/bin/python3" } do
+  python = python or (output(exe .. " -c 'import jax; print(1)' 2>/dev/null"):match "1" and exe)
+end
+local folder = os.tmpname()
+os.remove(folder)
+assert(os.execute("mkdir -p " .. folder))
+local peer = folder .. "/peer"
+local CC = "cc -O3 -march=native -ffp-contract=off -fno-math-errno -o %s bench/native_peer.c -lm"
+assert(os.execute(CC:format(peer)), "cc did not compile the peer")
+
+-- The least (most: the greatest) of the first numbers that each of the commands prints; each one's second number.
+local function turns(commands, most)
+  local best, said = {}, {}
+  for _ = 1, opt.rounds do
+    for k, command in ipairs(commands) do
+      local a, b = output(command):match "(%S+) (%S+)%s*$"
+      assert(a, command .. " printed no numbers")
+      a = tonumber(a)
+      best[k], said[k] = best[k] and (most and math.max or math.min)(best[k], a) or a, tonumber(b)
+    end
+  end
+  return best, said
+end
+
+local function wanted(name) return opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) end
+local function mine(name, n, how)
+  return ("%senv TEMPO_TIER=%s %s bench/native.lua --run %s %d"):format(PIN, how, arg[-1], name, n)
+end
+local function in_jax(name, n) return ("%s%s bench/native_peer.py %s %s 2>/dev/null"):format(PIN, python, name, n) end
+local function in_c(name, n) return ("%s%s %s %d"):format(PIN, peer, name, n) end
+
+-- close: what both compute is the same; else it is chaotic.
+local function against(name, n, command, of, close)
+  local best, said = turns { mine(name, n, "native"), command, mine(name, n, "interpreter") }
+  local same = not close or math.abs(said[1] - said[2]) <= 1e-4 * math.abs(said[2])
+  assert(same, ("%s: %g here, %g there"):format(name, said[1], said[2]))
+  print(("RATIO %s-vs-%s %.2f (%.2f vs %.2f ns)"):format(name, of, best[2] / best[1], best[1], best[2]))
+  print(("%-12s by the interpreter %.2f ns"):format(name, best[3]))
+end
+
+if wanted "scalar" then against("scalar", 10000000, in_c("scalar", 10000000), "c") end
+if wanted "policy" then against("policy", 100000, in_c("policy", 100000), "c") end
+if wanted "dp" then against("dp", 2000, in_c("dp", 2000), "c", true) end
+if wanted "ode" and python then against("ode", 1000000, in_jax("ode", 1000000), "jax") end
+if wanted "dp" and python then against("dp", 2000, in_jax("dp", 2000), "jax", true) end
+
+for _, row in ipairs { { "chain", 3 }, { "norm", 2 }, { "softmax", 2 } } do
+  if wanted(row[1]) then
+    local bytes = row[2] * 4 * (1 << 24)
+    local best = turns { mine(row[1], 0, "native") }
+    local most = turns({ in_c("stream", 1 << 24) }, true)
+    local rate = bytes / best[1]
+    print(("RATIO %s-bandwidth %.2f (%.1f vs %.1f GB/s)"):format(row[1], rate / most[1], rate, most[1]))
+  end
+end
+
+-- Iterations of the example after the first two, as bench/plan.lua counts them.
+local function cartpole(how, envs)
+  local text = output(("%senv TEMPO_TIER=%s %s examples/reinforce_cartpole.lua --iterations %d --envs %d --out %s")
+    :format(PIN, how, arg[-1], opt.iterations, envs, folder))
+  local sum, n = 0, 0
+  for it, speed in text:gmatch "iteration +(%d+) .- (%d+) steps/s" do
+    if tonumber(it) >= 2 then sum, n = sum + 1e9 / tonumber(speed), n + 1 end
+  end
+  return (assert(n > 0 and sum / n, text))
+end
+
+if wanted "reinforce" and python then
+  for _, envs in ipairs { 32, 256 } do
+    local a, b, c = math.huge, math.huge, math.huge
+    for _ = 1, opt.rounds do
+      a, c = math.min(a, cartpole("native", envs)), math.min(c, cartpole("interpreter", envs))
+      b = math.min(b, tonumber((output(in_jax("reinforce", opt.iterations .. " " .. envs)):match "%S+")))
+    end
+    print(("RATIO reinforce-%d-vs-jax %.2f (%.0f vs %.0f ns a step of an environment)"):format(envs, b / a, a, b))
+    print(("%-12s by the interpreter %.0f ns"):format("reinforce", c))
+  end
+end
+os.execute("rm -r " .. folder)
+if not python then error "no python3 with JAX is there: its rows are left out" end

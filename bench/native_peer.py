@@ -1,0 +1,134 @@
+"""The peers of bench/native.lua in JAX, as its users write them, jitted and compiled before they are timed.
+
+    python3 bench/native_peer.py ode|dp|reinforce N [ENVS]     nanoseconds a step (a cell, a step of an environment) by the wall, and what was computed
+"""
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def timed(run, n, rounds=5):
+    jax.block_until_ready(run())
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        y = jax.block_until_ready(run())
+        best = min(best, time.perf_counter() - start)
+    return best * 1e9 / n, y
+
+
+def ode(n):
+    """Lorenz by Euler's steps: the better of three carried scalars and of a vector."""
+
+    def move(x, y, z):
+        return x + 0.05 * (y - x), y + 0.005 * (x * (28 - z) - y), z + 0.005 * (x * y - z * 2.6667)
+
+    one = jnp.float32(1)
+    scalars = jax.jit(lambda s: jax.lax.fori_loop(1, n, lambda _, s: move(*s), s))
+    vector = jax.jit(lambda s: jax.lax.fori_loop(1, n, lambda _, s: jnp.stack(move(s[0], s[1], s[2])), s))
+    a, y = timed(lambda: scalars((one, one, one)), n)
+    b, _ = timed(lambda: vector(jnp.ones(3, jnp.float32)), n)
+    return min(a, b), float(y[0])
+
+
+def dp(n):
+    """Edit distance by diagonals: all cells of one at once."""
+    k = np.arange(n, dtype=np.int64)
+    a, b = jnp.asarray(k * k % 7, jnp.int32), jnp.asarray(k * k % 11 % 5, jnp.int32)
+    p = jnp.arange(n, dtype=jnp.int32)
+    back = jnp.concatenate([b[::-1], jnp.zeros(n, jnp.int32)])
+
+    @jax.jit
+    def run(a, back):
+        def diagonal(carry, s):
+            before, last = carry  # of diagonals s - 2 and s - 1, by p
+            other = jax.lax.dynamic_slice(jnp.concatenate([jnp.zeros(n, jnp.int32), back]), (2 * n - 1 - s,), (n,))
+            up, corner = jnp.roll(last, 1), jnp.roll(before, 1)
+            d = jnp.minimum(jnp.minimum(up, last) + 1, corner + (a != other))
+            d = jnp.where((p == 0) | (p == s), s, d)
+            return (last, d), None
+
+        zero = jnp.zeros(n, jnp.int32)
+        (_, d), _ = jax.lax.scan(diagonal, (zero, zero), jnp.arange(1, 2 * n - 1, dtype=jnp.int32))
+        return d[n - 1]
+
+    t, y = timed(lambda: run(a, back), n * n, 3)
+    return t, float(y)
+
+
+def reinforce(iterations, envs):
+    """bench/reinforce_peer.py in JAX: the whole loop in one jit, with its parameters returned."""
+    steps, hidden, gamma = 500, 64, 0.99
+    rng = np.random.default_rng(0)
+
+    def net(out, gain):
+        sizes, params = [4, hidden, hidden, out], []
+        for k, (a, b) in enumerate(zip(sizes, sizes[1:])):
+            q = np.linalg.qr(rng.standard_normal((max(a, b), min(a, b))))[0]
+            params += [jnp.asarray((q if a >= b else q.T) * (gain if k == 2 else np.sqrt(2)), jnp.float32), jnp.zeros(b, jnp.float32)]
+        return params
+
+    def forward(p, x):
+        return jnp.tanh(jnp.tanh(x @ p[0] + p[1]) @ p[2] + p[3]) @ p[4] + p[5]
+
+    def move(s, n, a):
+        x, v, th, om = s.T
+        c, sn = jnp.cos(th), jnp.sin(th)
+        tmp = (jnp.where(a == 1, 10.0, -10.0) + 0.05 * om * om * sn) / 1.1
+        acc = (9.8 * sn - c * tmp) / (0.5 * (4 / 3 - 0.1 * c * c / 1.1))
+        s = jnp.stack([x + 0.02 * v, v + 0.02 * (tmp - 0.05 * acc * c / 1.1), th + 0.02 * om, om + 0.02 * acc], 1)
+        term = (jnp.abs(s[:, 0]) > 2.4) | (jnp.abs(s[:, 2]) > 12 * 2 * np.pi / 360)
+        return s, n + 1, term, (n + 1 >= 500) & ~term
+
+    def start(key):
+        return jax.random.uniform(key, (envs, 4), jnp.float32, -0.05, 0.05)
+
+    def rollout(policy, key):
+        def act(carry, key):
+            s, n = carry
+            ka, kr = jax.random.split(key)
+            a = jnp.argmax(forward(policy, s) + jax.random.gumbel(ka, (envs, 2)), 1)
+            after, n, term, trunc = move(s, n, a)
+            done = term | trunc
+            return (jnp.where(done[:, None], start(kr), after), jnp.where(done, 0, n)), (s, a, after, term, trunc)
+
+        kr, ks = jax.random.split(key)
+        return jax.lax.scan(act, (start(kr), jnp.zeros(envs, jnp.int32)), jax.random.split(ks, steps))[1]
+
+    def loss(params, obs, a, adv_of, ret):
+        policy, critic = params[:6], params[6:]
+        value = forward(critic, obs)[..., 0]
+        log_p = jnp.take_along_axis(jax.nn.log_softmax(forward(policy, obs)), a[..., None], -1)[..., 0]
+        return jnp.mean(0.5 * (ret - value) ** 2 - log_p * jax.lax.stop_gradient(ret - value))
+
+    def iterate(carry, it):
+        params, m, v, key = carry
+        key, now = jax.random.split(key)
+        obs, a, after, term, trunc = rollout(params[:6], now)
+        next_value = forward(params[6:], after)[..., 0]
+
+        def back(following, x):
+            value, term, trunc = x
+            g = 1 + gamma * jnp.where(trunc, value, following) * ~term
+            return g, g
+
+        _, ret = jax.lax.scan(back, next_value[-1], (next_value, term, trunc), reverse=True)
+        grads = jax.grad(loss)(params, obs, a, None, jax.lax.stop_gradient(ret))
+        lr, k = 0.01 * (1 - it / iterations), it + 1
+        m = [0.9 * x + 0.1 * g for x, g in zip(m, grads)]
+        v = [0.999 * x + 0.001 * g * g for x, g in zip(v, grads)]
+        params = [w - lr * (x / (1 - 0.9**k)) / (jnp.sqrt(y / (1 - 0.999**k)) + 1e-8) for w, x, y in zip(params, m, v)]
+        return (params, m, v, key), steps * envs / jnp.maximum((term | trunc).sum(), 1)
+
+    params = net(2, 0.01) + net(1, 1.0)
+    zero = [jnp.zeros_like(w) for w in params]
+    run = jax.jit(lambda c: jax.lax.scan(iterate, c, jnp.arange(iterations, dtype=jnp.float32)))
+    t, (_, score) = timed(lambda: run((params, zero, zero, jax.random.PRNGKey(0))), iterations * steps * envs, 3)
+    return t, float(score[-5:].mean())
+
+
+what = {"ode": ode, "dp": dp, "reinforce": reinforce}[sys.argv[1]]
+print("%.6g %.9g" % what(*map(int, sys.argv[2:])))

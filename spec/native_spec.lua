@@ -1,0 +1,440 @@
+-- Tier "native": what a plan's C computes, against the reference and bit for bit against the interpreter; steps, states, ends, errors and cancelling in it;
+-- what is built, kept and shared.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local fails, fill = helper.fails, helper.fill
+
+local function wave(...)
+  local s = 0
+  for k, v in ipairs { ... } do s = s * 7 + v * k end
+  return math.sin(s)
+end
+
+-- Every bit of two nested tables; NaN is NaN.
+local function same_bits(a, b, where)
+  if type(a) ~= "table" then
+    assert(a == b or (a ~= a and b ~= b), ("%s: %s, not %s"):format(where, tostring(b), tostring(a)))
+    return
+  end
+  assert.equal(#a, #b, where)
+  for k = 1, #a do same_bits(a[k], b[k], where .. "." .. k) end
+end
+
+-- Runs what make(P) gives on all tiers: native as the interpreter, both near the reference. Gives native's function and arrays.
+local function agree(make, inputs, bounds, options)
+  local fs, outs = {}, {}
+  for _, tier in ipairs { "reference", "interpreter", "native" } do
+    local P = tempo.program { seed = 5 }
+    local outputs, tick = make(P)
+    fs[tier] = P:compile { outputs = outputs, tick = tick, tier = tier, check = options and options.check }
+    outs[tier] = fs[tier](inputs, bounds)
+  end
+  for name, a in pairs(outs.interpreter) do
+    local want, got = a:totable(), outs.native[name]:totable()
+    if options and options.near then helper.same(want, got, options.near) else same_bits({ want }, { got }, name) end
+    helper.same(outs.reference[name]:totable(), got, options and options.tol or 1e-4)
+  end
+  return fs.native, outs.native
+end
+
+local function count(text, word)
+  local n = 0
+  for _ in text:gmatch(word) do n = n + 1 end
+  return n
+end
+
+describe("native code computes what the interpreter does", function()
+  it("of scalars that a loop carries in locals", function()
+    local f = agree(function(P)
+      local t, T = P:dim "t"
+      local x, y, z = P:tensor { domain = { t } }, P:tensor { domain = { t } }, P:tensor { domain = { t } }
+      x[0], y[0], z[0] = 1, 1, 1
+      x[t] = x[t - 1] + 0.05 * (y[t - 1] - x[t - 1])
+      y[t] = y[t - 1] + 0.005 * (x[t - 1] * (28 - z[t - 1]) - y[t - 1])
+      z[t] = z[t - 1] + 0.005 * (x[t - 1] * y[t - 1] - z[t - 1] * 2.6667)
+      return { x = x[T - 1], y = y[T - 1], z = z[T - 1], all = x }
+    end, {}, { T = 300 })
+    local code = f:explain "code"
+    assert.truthy(code:find("c%d+_1 = c%d+_0;"), code)
+    assert.falsy(code:match "for %b() (%b{})":find("const float i%d+ = b"), "a read of the iteration before goes through memory")
+  end)
+
+  it("of small vectors, of two lags, backwards in time", function()
+    agree(function(P)
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 3 } })
+      local h, back = P:tensor { domain = { t }, shape = { 3 } }, P:tensor { domain = { t }, shape = { 3 } }
+      local fib = P:tensor { domain = { t }, dtype = "i64" }
+      h[0] = x[0]
+      h[t] = (h[t - 1] * 0.9 + x):tanh()
+      fib[0], fib[1] = 0, 1
+      fib[t] = fib[t - 1] + fib[t - 2]
+      back[T - 1] = x
+      back[t] = x * h + back[t + 1] * 0.5
+      return { h = h, fib = fib[T - 1], back = back[0], last = h[T - 1] }
+    end, { x = fill({ 40, 3 }, wave) }, { T = 40 })
+  end)
+
+  it("of a recurrence over two dims", function()
+    agree(function(P)
+      local p, M = P:dim("p", "M")
+      local q, N = P:dim("q", "N")
+      local a, b = P:input("a", { domain = { p }, dtype = "i64" }), P:input("b", { domain = { q }, dtype = "i64" })
+      local d = P:tensor { domain = { p, q }, dtype = "i64" }
+      d[{ p = 0 }], d[{ q = 0 }] = q:value(), p:value()
+      d:otherwise((d[{ p - 1, q }] + 1):minimum(d[{ p, q - 1 }] + 1):minimum(d[{ p - 1, q - 1 }] + a:ne(b)))
+      return { d = d, distance = d[{ M - 1, N - 1 }] }
+    end, { a = fill({ 30 }, function(k) return k * k % 5 end), b = fill({ 23 }, function(k) return k * 3 % 7 end) }, { M = 30, N = 23 })
+  end)
+
+  it("of every dtype, rounded where it rounds", function()
+    for _, d in ipairs { "f16", "bf16", "f32", "f64", "i32", "i64", "u8" } do
+      local float = d:find "f" ~= nil
+      agree(function(P)
+        local t = P:dim "t"
+        local x, y = P:input("x", { domain = { t }, shape = { 5, 7 }, dtype = d }), P:input("y", { domain = { t }, shape = { 7 }, dtype = d })
+        local s = P:tensor { domain = { t }, shape = { 7 }, dtype = d }
+        s[0] = y[0]
+        s[t] = float and (s[t - 1] * 0.75 + y):maximum(-y) or s[t - 1] * 3 + y
+        local z = x * y + s
+        local more = float and (x / (y:abs() + 1)):exp():log1p() or x:floordiv(3) % 5
+        return { z = z, s = s, more = more, some = tempo.where(z:gt(y), x, s), sum = z:to "f64":sum(0), most = x:max(1), least = (x - y):min(0),
+        t = z * t:value():to(d) }
+      end, { x = tempo.array(fill({ 6, 5, 7 }, function(...) return float and wave(...) or math.floor(60 + 50 * wave(...)) end), d),
+             y = tempo.array(fill({ 6, 7 }, function(...) return float and wave(3, ...) or math.floor(60 + 50 * wave(3, ...)) end), d) }, { T = 6 },
+         { tol = d:find "16" and 0.1 or 1e-4 })
+    end
+  end)
+
+  it("of folds along any axes, however long", function()
+    for _, shape in ipairs { { 3, 5 }, { 40, 3 }, { 3, 1500 }, { 700, 70 } } do
+      agree(function(P)
+        local t, T = P:dim "t"
+        local x = P:input("x", { domain = { t }, shape = shape })
+        local y = x:softmax(-1)
+        return { first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
+          time = x[0 .. T]:sum(0), any = x:gt(0.9999):any() }
+      end, { x = fill({ 3, shape[1], shape[2] }, wave) }, { T = 3 }, { near = 1e-6 })
+    end
+  end)
+
+  it("of sums that a loop carries, of gradients and parameters", function()
+    local f = agree(function(P)
+      local i = P:dim "i"
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 4 } })
+      local w = P:param("w", { along = { i }, shape = { 4 }, init = { 0.1, 0.2, 0.3, 0.4 } })
+      local h = P:tensor { domain = { i, t } }
+      h[{ t = 0 }] = (w * x):sum()
+      h:otherwise((h[t - 1] * 0.8 + (w * x):sum()):tanh())
+      local loss = ((h - 0.3) ^ 2)[{ t = 0 .. T }]:mean(0)
+      tempo.optim.Adam({ w }, { lr = 0.05 }):step(loss)
+      return { loss = loss }
+    end, { x = fill({ 12, 4 }, wave) }, { I = 8, T = 12 }, { near = 1e-6 })
+    assert.is_true(count(f:explain "code", "\nstatic int f%d+") + count(f:explain "code", "\nint tp_part_%d+") >= 1)
+  end)
+
+  it("of programs of many statements, in many functions", function()
+    local f = agree(function(P)
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 20 } })
+      local h = {}
+      for k = 1, 60 do
+        h[k] = P:tensor { domain = { t }, shape = { 20 } }
+        h[k][0] = x[0] * k
+      end
+      for k = 1, 60 do h[k][t] = (h[k][t - 1] * 0.5 + h[k % 60 + 1][t - 1] * 0.25 + x):tanh() end
+      return { y = h[1][T - 1], z = h[60] }
+    end, { x = fill({ 9, 20 }, wave) }, { T = 9 })
+    assert.is_true(count(f:explain "code", "\nstatic int f%d+") > 1)
+  end)
+
+  it("of no points at all", function()
+    agree(function(P)
+      local t = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 3 } })
+      return { y = x * 2, s = x:sum() }
+    end, { x = tempo.array({}, "f32", { 0, 3 }) }, { T = 0 })
+  end)
+end)
+
+describe("native code ends", function()
+  it("where data says so", function()
+    for _, start in ipairs { 1, 3, 900 } do
+      local _, out = agree(function(P)
+        local t, T = P:dim "t"
+        local n = P:tensor { domain = { t }, dtype = "i64" }
+        n[0] = P:constant(tempo.array(start, "i64"))
+        n[t] = tempo.where((n[t - 1] % 2):eq(0), n[t - 1]:floordiv(2), n[t - 1] * 3 + 1)
+        P:stop(t, n:le(1))
+        return { n = n, steps = T:value(), all = n[0 .. T]:sum(0) }
+      end, {}, { T = 200 })
+      assert.equal(({ [1] = 1, [3] = 8, [900] = 55 })[start], out.steps:item())
+    end
+  end)
+
+  it("for rows of a batch", function()
+    agree(function(P)
+      local b = P:dim "b"
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { b } })
+      local y = P:tensor { domain = { b, t } }
+      y[{ t = 0 }] = x
+      y:otherwise(y[t - 1] * 1.5)
+      P:stop(t, y:gt(10))
+      return { y = y, total = y[{ t = 0 .. T }]:sum(0) }
+    end, { x = { 1, 20, 3, 0.1 } }, { B = 4, T = 9 })
+  end)
+
+  it("at the first point without a value", function()
+    local function message(tier, divisor)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 2, 3 }, dtype = "i64" })
+      local h = P:tensor { domain = { t }, shape = { 2, 3 }, dtype = "i64" }
+      h[0] = x[0]
+      h[t] = (h[t - 1] + 100):floordiv(x)
+      local f = P:compile { outputs = { h = h, last = h[T - 1] }, tier = tier }
+      local v = fill({ 5, 2, 3 }, function(a, b, c) return a == 3 and b == 1 and c == 0 and divisor or 3 end)
+      local text = fails(function() f({ x = v }, { T = 5 }) end, "input", "h")
+      assert.equal(3, f({ x = fill({ 1, 2, 3 }, function() return 3 end) }, { T = 1 }).h:get(0, 1, 1))        -- and f stays usable
+      return text
+    end
+    assert.equal(message("interpreter", 0), message("native", 0))
+    assert.truthy(message("native", 0):find("at t = 3: integer division by zero", 1, true))
+  end)
+
+  it("at the least of no integers", function()
+    local function message(tier)
+      local P = tempo.program()
+      local t = P:dim "t"
+      local x = P:input("x", { domain = { t }, dtype = "i64" })
+      local f = P:compile { outputs = { y = x[tempo.max(0, t - 2) .. t]:min(0) }, tier = tier }
+      return fails(function() f({ x = { 1, 2, 3 } }, { T = 3 }) end, "input", "empty range")
+    end
+    assert.equal(message "interpreter", message "native")
+  end)
+
+  it("where a callback fails, or cancels", function()
+    local f
+    local function make(tier, what)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x, y = P:tensor { domain = { t } }, P:tensor { domain = { t }, shape = { 40 } }
+      x[0] = 1
+      x[t] = x[t - 1] * 1.01 + 1
+      local early = tempo.range(0, 3)
+      y[0] = tempo.zeros { 40 }
+      y[t] = y[t - 1] + P:call(function(a, p)
+        if p.t == 7 then return what(a) end
+        return a[1]
+      end, { x }, { { domain = { t } } })
+      f = P:compile { outputs = { x = x, y = y[T - 1], early = x[{ t = early }] }, tier = tier }
+      return f
+    end
+    local why = {}
+    local ok, e = pcall(make("native", function() error(why, 0) end), {}, { T = 20 })
+    assert.is_false(ok)
+    assert.equal(why, e)
+    for _, tier in ipairs { "interpreter", "native" } do
+      local out = make(tier, function(a)
+        f:cancel()
+        return a[1]
+      end)({}, { T = 20 })
+      assert.is_true(out.cancelled)
+      assert.is_nil(out.x)
+      assert.is_nil(out.y)
+    end
+  end)
+
+  it("at the first NaN, when it is looked for", function()
+    local function message(tier)
+      local P = tempo.program()
+      local t = P:dim "t"
+      local x = P:input("x", { domain = { t } })
+      local h = P:tensor { domain = { t } }
+      h[0] = x[0]
+      h[t] = (x - h[t - 1]):log()
+      local f = P:compile { outputs = { h = h }, tier = tier, check = "nan" }
+      return fails(function() f({ x = { 1, 2, 0, 1 } }, { T = 4 }) end, "nan", "t = ")
+    end
+    assert.equal(message "interpreter", message "native")
+  end)
+end)
+
+describe("native code in steps", function()
+  local function learner(P)
+    local i = P:dim "i"
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { i, t }, shape = { 3 } })
+    local w = P:param("w", { along = { i }, shape = { 3 }, init = { 0.5, -0.25, 1 } })
+    local h = P:tensor { domain = { i, t }, shape = { 3 } }
+    h[{ t = 0 }] = x * w
+    h:otherwise((h[t - 1] * 0.5 + x * w):tanh())
+    local loss = (h * h)[{ t = 0 .. T }]:sum(0):mean()
+    tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss)
+    return { y = h:sum(), loss = loss }, { i, t }
+  end
+  local I, T = 4, 5
+  local X = fill({ I, T, 3 }, wave)
+
+  local function compiled(tier)
+    local P = tempo.program()
+    local outputs, tick = learner(P)
+    return P:compile { outputs = outputs, tick = tick, tier = tier }
+  end
+
+  -- n steps from k on, with a budget in ms or none; the numbers of all outputs.
+  local function steps(f, from, n, budget)
+    local seen = {}
+    for k = from, from + n - 1 do
+      local _, out = f:step({ x = X[math.floor(k / T) + 1][k % T + 1] }, budget and { budget_ms = budget } or nil)
+      for _, name in ipairs { "y", "loss" } do
+        if out[name] then seen[#seen + 1] = out[name]:item() end
+      end
+    end
+    return seen
+  end
+
+  it("gives the numbers of a run, with budgets and without", function()
+    local run = compiled "interpreter"
+    run:start({}, { I = I, T = T })
+    local want = steps(run, 0, I * T)
+    local f = compiled "native"
+    for _, budget in ipairs { false, 0, 1e6 } do
+      f:start({}, { I = I, T = T })
+      same_bits(want, steps(f, 0, I * T, budget), "steps")
+      same_bits(run:params().w:totable(), f:params().w:totable(), "w")
+    end
+    same_bits(run({ x = X }, { I = I, T = T }).y:totable(), f({ x = X }, { I = I, T = T }).y:totable(), "y")
+  end)
+
+  it("takes states of the other tier, and gives its own", function()
+    local whole = compiled "native"
+    whole:start({}, { I = I, T = T })
+    local want = steps(whole, 0, I * T)
+    for _, pair in ipairs { { "native", "interpreter" }, { "interpreter", "native" }, { "native", "native" } } do
+      for at = 1, I * T - 1, 3 do
+        for _, budget in ipairs { false, 0 } do
+          local a, b = compiled(pair[1]), compiled(pair[2])
+          a:start({}, { I = I, T = T })
+          local seen = steps(a, 0, at, budget)
+          b:load_state(a:state())
+          for _, v in ipairs(steps(b, at, I * T - at)) do seen[#seen + 1] = v end
+          same_bits(want, seen, ("%s to %s at %d"):format(pair[1], pair[2], at))
+        end
+      end
+    end
+  end)
+
+  it("runs under a limit of memory, by the interpreter where rows lie in a file", function()
+    local function make(tier, memory)
+      local P = tempo.program()
+      local t, N = P:dim("t", "N")
+      local x = P:tensor { domain = { t }, shape = { 256 } }
+      x[0] = tempo.ones { 256 }
+      x[t] = x[t - 1] * 1.001
+      local back = P:tensor { domain = { t }, shape = { 256 } }
+      back[N - 1] = x
+      back[t] = back[t + 1] * 0.5 + x
+      return P:compile { outputs = { y = back[0] }, tier = tier, memory = memory }
+    end
+    local want = make("interpreter")({}, { N = 2000 }).y:totable()
+    same_bits(want, make("native")({}, { N = 2000 }).y:totable(), "no limit")
+    same_bits(want, make("native", "1MiB")({}, { N = 2000 }).y:totable(), "1 MiB")
+  end)
+end)
+
+describe("native code is built", function()
+  local text = [[
+    local tempo = require "tempo"
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:tensor { domain = { t } }
+    x[0] = 1
+    x[t] = x[t - 1] * 0.5 + 1
+    local f = P:compile { outputs = { y = x[T - 1] }, tier = "native" }
+    print(f({}, { T = 4 }).y:item(), P:compile { outputs = { z = x[T - 2] }, tier = "native" }({}, { T = 4 }).z:item())
+    print(f:explain "code")
+  ]]
+  local folder
+
+  before_each(function()
+    folder = os.tmpname()
+    os.remove(folder)
+    assert(os.execute("mkdir -p " .. folder))
+  end)
+  after_each(function() os.execute("chmod -R u+w " .. folder .. " && rm -rf " .. folder) end)
+
+  local function run(settings) return helper.script(text, nil, settings) end
+  local function files(pattern)
+    local p = assert(io.popen("find " .. folder .. " -name '" .. pattern .. "' | wc -l"))
+    local n = tonumber(p:read "*a")
+    p:close()
+    return n
+  end
+
+  it("once, in a folder of the user's alone", function()
+    local cc = folder .. "/mycc"
+    local file = assert(io.open(cc, "w"))
+    file:write("#!/bin/sh\necho x >> " .. folder .. "/built\nexec cc \"$@\"\n")
+    file:close()
+    assert(os.execute("chmod +x " .. cc))
+    local settings = ("export TEMPO_CACHE=%s/a/cache CC=%s; "):format(folder, cc)
+    for _ = 1, 3 do assert.truthy(run(settings):find("^1.875\t1.75\n"), run(settings)) end
+    local built = assert(io.open(folder .. "/built"))
+    assert.equal("x\nx\n", built:read "*a")
+    built:close()
+    assert.equal(2, files "*.so")
+    assert.equal(2, files "*.c")
+    assert.equal(4, files "?*.?*")
+    local p = assert(io.popen(("stat -c %%a %s/a/cache"):format(folder)))
+    assert.equal("700\n", p:read "*a")
+    p:close()
+    run(settings .. "export TEMPO_CFLAGS=-O1; ")
+    assert.equal(4, files "*.so")
+  end)
+
+  it("by many processes at once", function()
+    local script = folder .. "/one.lua"
+    local file = assert(io.open(script, "w"))
+    file:write(text)
+    file:close()
+    local out = helper.script(([[
+      local all = {}
+      for k = 1, 4 do all[k] = assert(io.popen(arg[-1] .. " %s 2>&1")) end
+      for k = 1, 4 do io.write(all[k]:read "*a") end]]):format(script), nil, ("export TEMPO_CACHE=%s/cache; "):format(folder))
+    assert.equal(4, count(out, "1.875\t1.75\n"), out)
+    assert.equal(2, files "*.so")
+    assert.equal(5, files "?*.?*")
+  end)
+
+  it("elsewhere, for the moment, where the folder cannot be written or is not the user's alone", function()
+    for _, spoil in ipairs { "touch %s/cache", "mkdir %s/cache && chmod 777 %s/cache" } do
+      assert(os.execute((spoil:gsub("%%s", folder))))
+      local out = run(("export TEMPO_CACHE=%s/cache; "):format(folder))
+      assert.truthy(out:find "^1.875\t1.75\n", out)
+      assert.truthy(out:find("tp_part_0", 1, true))
+      assert.equal(0, files "*.so")
+      os.execute("rm -rf " .. folder .. "/cache")
+    end
+    assert.truthy(run("export TEMPO_CACHE=none; "):find "^1.875\t1.75\n")
+  end)
+
+  it("or not, and the interpreter runs the plan and says so once", function()
+    for _, cc in ipairs { "/nonexistent/cc", "false" } do
+      local out = run(("export TEMPO_CACHE=%s CC=%s; "):format(folder, cc))
+      assert.truthy(out:find("1.875\t1.75\n", 1, true), out)
+      assert.equal(1, count(out, "no native code"))
+      assert.truthy(out:find("'" .. cc .. "' failed", 1, true), out)
+      assert.truthy(out:find("not compiled: the interpreter runs the plan", 1, true))
+    end
+  end)
+
+  it("anew where what is kept is damaged", function()
+    local settings = ("export TEMPO_CACHE=%s/cache; "):format(folder)
+    run(settings)
+    os.execute(("for f in %s/cache/*.so; do : > $f; done"):format(folder))
+    assert.truthy(run(settings):find "^1.875\t1.75\n")
+  end)
+end)

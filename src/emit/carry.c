@@ -1,0 +1,178 @@
+/* carry.c: what a recurrence reads of the iteration before stays in a local.
+ *
+ * An element of a buffer is carried by a loop if one written out point, which every iteration reaches, writes it, and nobody else in the loop writes there: every other
+ * write of the buffer is a written out point whose element is a constant other distance off. A read of the loop is of the same element k iterations ago if its place, with
+ * the loop's variable moved by k steps, is the place written. Memory is written as well, so all other reads find it there. */
+#include "emit/priv.h"
+
+enum { DEEPEST = 4 };
+
+typedef struct { const tp_nd *nd; const tp_ix *off; bool write, direct; } touch;
+typedef struct { tp_emit *e; const tp_pnode *loop; TP_VEC(touch) v; bool *bad; } touches;
+
+/* ---- what the body touches ---- */
+
+/* What is folded is written with the first of its points. */
+static bool is_first(const tp_region *r, const int64_t *at) {
+  bool first = true;
+  for (int i = 0; i < r->nlead; i++) first &= !(r->sums >> i & 1) || at[i] == 0;
+  return first;
+}
+
+static void touch_points(touches *t, const tp_region *r, bool direct) {
+  int64_t shape[TP_MAXRANK];
+  tp_walk w;
+  for (int i = 0; i < r->nlead; i++) (void)tp_ix_is_const(r->lead[i], &shape[i]);
+  for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w))
+    for (int i = 0; i < r->nin + r->nout; i++) {
+      const tp_nd *nd = i < r->nin ? &r->in[i] : &r->out[i - r->nin];
+      if (nd->buf >= 0 && (i < r->nin || is_first(r, w.at))) TP_PUSH(t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
+    }
+}
+
+static void touch_all(touches *t, const tp_pnode *x, bool direct) {
+  if (x->kind == TP_P_REGION && tp_emit_is_points(t->e, x)) touch_points(t, tp_emit_region(t->e, x), direct);
+  else if (x->kind == TP_P_REGION)
+    for (int i = 0; i < x->rg->nout; i++)
+      if (x->rg->out[i].buf >= 0) t->bad[x->rg->out[i].buf] = true;
+  for (int i = 0; i < x->n; i++) touch_all(t, x->kid[i], direct && x->kind == TP_P_SEQ);
+}
+
+/* ---- places ---- */
+
+static const tp_ix *moved(const tp_emit *e, const tp_pnode *loop, const tp_ix *x, int k) {
+  const tp_ix *to = tp_ix_addc(e->ix, tp_ix_sym(e->ix, loop->var), (int64_t)k * loop->step);
+  return k ? tp_ix_subst(e->ix, x, 1, &loop->var, &to) : x;
+}
+
+static bool same_rings(const tp_emit *e, const tp_pnode *loop, const tp_nd *a, const tp_nd *b, int k) {
+  bool same = a->nring == b->nring;
+  for (int i = 0; same && i < a->nring; i++)
+    same = moved(e, loop, a->ring[i].idx, k) == b->ring[i].idx && a->ring[i].width == b->ring[i].width && a->ring[i].stride == b->ring[i].stride;
+  return same;
+}
+
+/* Is what lies at nd, off now what the other wrote k iterations ago? */
+static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, const tp_ix *off, const tp_nd *other, const tp_ix *at, int k) {
+  return nd->buf == other->buf && moved(e, loop, off, k) == at && same_rings(e, loop, nd, other, k);
+}
+
+/* Does the place depend on nothing but bounds and loops around? */
+static bool is_steady_ix(const tp_pnode *loop, const tp_ix *x) {
+  const tp_sym *const *sym;
+  bool ok = true;
+  for (int i = 0, n = tp_ix_syms(x, &sym); i < n && ok; i++) {
+    bool around = sym[i]->kind == TP_SYM_BOUND;
+    for (const tp_pnode *q = loop; q && !around; q = q->up) around = q->kind == TP_P_FOR && q->var == sym[i];
+    ok = around;
+  }
+  return ok;
+}
+
+static bool is_steady(const tp_pnode *loop, const touch *t) {
+  bool ok = is_steady_ix(loop, t->off);
+  for (int i = 0; i < t->nd->nring; i++) ok &= is_steady_ix(loop, t->nd->ring[i].idx) && is_steady_ix(loop, t->nd->ring[i].width) && is_steady_ix(loop, t->nd->ring[i].stride);
+  return ok;
+}
+
+/* Is it the only write of its element? */
+static bool is_alone(const touches *t, int k) {
+  const touch *a = &t->v.v[k];
+  bool ok = !t->bad[a->nd->buf];
+  for (int i = 0; i < t->v.n && ok; i++) {
+    const touch *b = &t->v.v[i];
+    int64_t d = 0;
+    if (i == k || !b->write || b->nd->buf != a->nd->buf) continue;
+    ok = b->direct && same_rings(t->e, t->loop, a->nd, b->nd, 0) && tp_ix_is_const(tp_ix_sub(t->e->ix, a->off, b->off), &d) && d != 0;
+  }
+  return ok;
+}
+
+/* A read that every iteration makes; NULL: none. */
+static const touch *read_of(const touches *t, const touch *w, int k) {
+  for (int i = 0; i < t->v.n; i++) {
+    const touch *r = &t->v.v[i];
+    if (!r->write && r->direct && is_ago(t->e, t->loop, r->nd, r->off, w->nd, w->off, k)) return r;
+  }
+  return NULL;
+}
+
+/* ---- locals ---- */
+
+static void put_load(tp_emit *e, const touch *r) {
+  tp_dtype d = e->p->bufs.v[r->nd->buf]->dtype;
+  bool half = tp_emit_is_half(d);
+  e->buf[r->nd->buf] = true;
+  if (half) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
+  tp_putf(e->b, "b%d[", r->nd->buf);
+  tp_emit_place(e, r->nd, r->off);
+  tp_puts(e->b, half ? "])" : "]");
+}
+
+static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c) {
+  const char *type = tp_emit_held(e->p->bufs.v[c.buf]->dtype);
+  TP_PUSH(e->a, &e->carry, c);
+  for (int k = 0; k <= c.depth; k++) tp_emit_line(e, "%s c%d_%d = 0;\n", type, c.id, k);
+  if (!c.depth) return;
+  tp_putf(e->b, "%*sif (", 2 * e->depth, "");
+  tp_emit_ix(e, t->loop->lo);
+  tp_puts(e->b, " < ");
+  tp_emit_ix(e, t->loop->hi);
+  tp_putf(e->b, ") {\n%*sconst int64_t s%d = ", 2 * e->depth + 2, "", t->loop->var->id);
+  tp_emit_ix(e, t->loop->step > 0 ? t->loop->lo : tp_ix_addc(e->ix, t->loop->hi, -1));
+  tp_puts(e->b, ";\n");
+  for (int k = 1; k <= c.depth; k++) {
+    tp_putf(e->b, "%*sc%d_%d = ", 2 * e->depth + 2, "", c.id, k);
+    put_load(e, read_of(t, w, k));
+    tp_puts(e->b, ";\n");
+  }
+  tp_emit_line(e, "}\n");
+}
+
+static bool is_read_again(const touches *t, const touch *w) {
+  bool any = false;
+  for (int i = 0; i < t->v.n && !any; i++) any = !t->v.v[i].write && is_ago(t->e, t->loop, t->v.v[i].nd, t->v.v[i].off, w->nd, w->off, 0);
+  return any;
+}
+
+int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop) {
+  int had = e->carry.n;
+  touches t = { .e = e, .loop = loop, .bad = TP_NEWN(e->a, bool, e->p->bufs.n + 1) };
+  touch_all(&t, loop->kid[0], true);
+  for (int i = 0; i < t.v.n; i++) {
+    const touch *w = &t.v.v[i];
+    if (!w->write || !w->direct || !is_alone(&t, i) || !is_steady(loop, w)) continue;
+    int depth = 0, deepest = is_ago(e, loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;     /* a place that stays holds the latest only */
+    while (depth < deepest && read_of(&t, w, depth + 1)) depth++;
+    if (depth || is_read_again(&t, w)) declare_carry(e, &t, w, (tp_carry){ .id = e->ncarried++, .buf = w->nd->buf, .depth = depth, .nd = w->nd, .off = w->off, .loop = loop });
+  }
+  return had;
+}
+
+void tp_emit_carry_next(tp_emit *e, int from) {
+  for (int i = from; i < e->carry.n; i++) {
+    tp_carry *c = &e->carry.v[i];
+    for (int k = c->depth; k > 0; k--) tp_emit_line(e, "c%d_%d = c%d_%d;\n", c->id, k, c->id, k - 1);
+    c->written = false;
+  }
+}
+
+bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+  for (int i = e->carry.n - 1; i >= 0; i--) {
+    const tp_carry *c = &e->carry.v[i];
+    for (int k = !c->written; k <= c->depth; k++) {
+      if (!is_ago(e, c->loop, nd, off, c->nd, c->off, k)) continue;
+      tp_putf(e->b, "c%d_%d", c->id, k);
+      return true;
+    }
+  }
+  return false;
+}
+
+tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+  for (int i = e->carry.n - 1; i >= 0; i--) {
+    tp_carry *c = &e->carry.v[i];
+    if (is_ago(e, c->loop, nd, off, c->nd, c->off, 0)) return c;
+  }
+  return NULL;
+}

@@ -1,0 +1,297 @@
+/* emit.c: the plan's tree as functions. A FOR is a for, an IF an if, a LOOP what loop.c makes of it; everything else is a call of what the interpreter has at
+ * this position. Symbols are locals: read from the environment where a function begins, written back at the begin of an iteration that calls. */
+#include "emit/priv.h"
+
+enum { FULL = 32 };                             /* of loops in a function: beyond, what stands one after the other is cut into functions */
+
+void tp_emit_line(tp_emit *e, const char *fmt, ...) {
+  char text[512];
+  TP_FORMAT(text, fmt);
+  tp_putf(e->b, "%*s%s", 2 * e->depth, "", text);
+}
+
+void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
+
+/* ---- how much there is ---- */
+
+static int weight(tp_emit *e, const tp_pnode *x) {
+  int n = x->kind == TP_P_REGION && tp_emit_knows(e, x) ? 1 + x->rg->nmicro / 8 : 0;
+  for (int i = 0; i < x->n; i++) n += weight(e, x->kid[i]);
+  return n;
+}
+
+/* Does it leave this function? */
+static bool calls(tp_emit *e, const tp_pnode *x) {
+  bool any = x->kind == TP_P_LOAD || (x->kind == TP_P_REGION && !tp_emit_knows(e, x)) || weight(e, x) > FULL;
+  for (int i = 0; i < x->n && !any; i++) any = calls(e, x->kid[i]);
+  return any;
+}
+
+/* ---- functions ---- */
+
+typedef struct { tp_buf b; tp_hold hold; tp_buf *was; bool *sym, *buf; int depth, outer; } function;
+
+static void begin_function(tp_emit *e, function *f) {
+  *f = (function){ .was = e->b, .sym = e->sym, .buf = e->buf, .depth = e->depth, .outer = e->outer };
+  tp_buf_hold(&f->b, &f->hold);
+  e->b = &f->b;
+  e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
+  e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
+  e->depth = 1;
+  e->outer = e->nloop;
+}
+
+static void declare(tp_emit *e, tp_buf *b) {
+  tp_puts(b, "  int64_t *const env = h->env;\n  const volatile unsigned char *const cancel = h->cancel;\n  (void)env, (void)cancel;\n");
+  for (int i = 0; i < tp_nsym(e->ix); i++)
+    if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d];\n", i, i);
+  for (int i = 0; i < e->p->bufs.n; i++)
+    if (e->buf[i]) tp_putf(b, "  %s *const b%d = (%s *)h->base[%d];\n", tp_emit_type(e->p->bufs.v[i]->dtype), i, tp_emit_type(e->p->bufs.v[i]->dtype), i);
+}
+
+static void end_function(tp_emit *e, function *f, const char *head) {
+  tp_putf(e->done, "\n%s(const tp_host *h) {\n", head);
+  declare(e, e->done);
+  tp_putn(e->done, f->b.s ? f->b.s : "", f->b.n);
+  tp_puts(e->done, "  return 0;\n}\n");
+  e->done->failed |= f->b.failed;
+  e->b = f->was;
+  e->sym = f->sym;
+  e->buf = f->buf;
+  e->depth = f->depth;
+  e->outer = f->outer;
+  tp_buf_drop(&f->b, &f->hold);
+}
+
+/* ---- statements ---- */
+
+typedef TP_VEC(const tp_pnode *) list;
+static void put_list(tp_emit *e, const tp_pnode *const *v, int n);
+
+static void flatten(tp_emit *e, const tp_pnode *x, list *out) {
+  if (x->kind != TP_P_SEQ) TP_PUSH(e->a, out, x);
+  for (int i = 0; x->kind == TP_P_SEQ && i < x->n; i++) flatten(e, x->kid[i], out);
+}
+
+static void put_body(tp_emit *e, const tp_pnode *x) {
+  list l = { 0 };
+  flatten(e, x, &l);
+  put_list(e, l.v, l.n);
+}
+
+/* What it loaded, there or in a function that was called. */
+static void take_loaded(tp_emit *e, const tp_pnode *x) {
+  if (x->kind == TP_P_LOAD) {
+    e->sym[x->var->id] = true;
+    tp_emit_line(e, "s%d = env[%d];\n", x->var->id, x->var->id);
+  }
+  for (int i = 0; i < x->n; i++) take_loaded(e, x->kid[i]);
+}
+
+static bool loads(const tp_pnode *x, const tp_sym *s) {
+  bool any = x->kind == TP_P_LOAD && x->var == s;
+  for (int i = 0; i < x->n && !any; i++) any = loads(x->kid[i], s);
+  return any;
+}
+
+/* Is the loop's end known when it begins? */
+static bool stays(const tp_pnode *x) {
+  const tp_sym *const *sym;
+  bool moves = false;
+  for (int i = 0, n = tp_ix_syms(x->hi, &sym); i < n; i++) moves |= loads(x, sym[i]);
+  for (int i = 0, n = tp_ix_syms(x->lo, &sym); i < n; i++) moves |= loads(x, sym[i]);
+  return !moves;
+}
+
+/* Only points and conditions: an iteration takes some nanoseconds. */
+static bool is_short(tp_emit *e, const tp_pnode *x) {
+  bool ok = x->kind == TP_P_SEQ || x->kind == TP_P_IF || x->kind == TP_P_SPILL || x->kind == TP_P_FETCH || (x->kind == TP_P_REGION && tp_emit_is_points(e, x));
+  for (int i = 0; i < x->n && ok; i++) ok = is_short(e, x->kid[i]);
+  return ok;
+}
+
+static void put_for(tp_emit *e, const tp_pnode *x, const char *lo, const char *hi) {
+  int v = x->var->id;
+  tp_emit_indent(e);
+  tp_putf(e->b, "for (int64_t s%d = ", v);
+  if (x->step > 0 && lo) tp_puts(e->b, lo);
+  else if (x->step > 0) tp_emit_ix(e, x->lo);
+  else if (hi) tp_putf(e->b, "%s - 1", hi);
+  else tp_emit_ix(e, tp_ix_addc(e->ix, x->hi, -1));
+  tp_putf(e->b, "; s%d %s ", v, x->step > 0 ? "<" : ">=");
+  if (x->step > 0 ? hi : lo) tp_puts(e->b, x->step > 0 ? hi : lo);
+  else tp_emit_ix(e, x->step > 0 ? x->hi : x->lo);
+  tp_putf(e->b, "; s%d += %d) {\n", v, x->step);
+  e->depth++;
+}
+
+static void close(tp_emit *e) {
+  e->depth--;
+  tp_emit_line(e, "}\n");
+}
+
+static void put_cancel(tp_emit *e, int pos) {
+  tp_emit_line(e, "if (__builtin_expect(*cancel, 0)) {\n");
+  e->depth++;
+  tp_emit_ends(e);
+  tp_emit_line(e, "if (h->cancelled(h->exec, %d)) return 1;\n", pos);
+  close(e);
+}
+
+void tp_emit_ends(tp_emit *e) {
+  for (int i = e->outer; i < e->nloop; i++) tp_emit_line(e, "env[%d] = s%d;\n", e->loop[i]->var->id, e->loop[i]->var->id);
+}
+
+static void put_iteration(tp_emit *e, const tp_pnode *x, int carried) {
+  int v = x->var->id;
+  e->loop[e->nloop++] = x;
+  if (calls(e, x)) tp_emit_line(e, "env[%d] = s%d;\n", v, v);
+  put_body(e, x->kid[0]);
+  tp_emit_carry_next(e, carried);
+  e->nloop--;
+}
+
+/* Short iterations go in blocks, and only these look whether the run ends: what is inside stays free of everything else. */
+enum { LOOKS = 4096 };
+static void put_blocks(tp_emit *e, const tp_pnode *x, int carried) {
+  char lo[32], hi[32];
+  int v = x->var->id;
+  snprintf(lo, sizeof lo, "l%d", v);
+  snprintf(hi, sizeof hi, "h%d", v);
+  tp_emit_line(e, x->step > 0 ? "for (int64_t l%d = a%d, h%d; l%d < z%d; l%d = h%d) {\n" : "for (int64_t h%d = z%d, l%d; h%d > a%d; h%d = l%d) {\n",
+               v, v, v, v, v, v, v);
+  e->depth++;
+  put_cancel(e, x->pos);
+  int span = LOOKS * (x->step > 0 ? x->step : -x->step);
+  if (x->step > 0) tp_emit_line(e, "h%d = z%d - l%d > %d ? l%d + %d : z%d;\n", v, v, v, span, v, span, v);
+  else tp_emit_line(e, "l%d = h%d - a%d > %d ? h%d - %d : a%d;\n", v, v, v, span, v, span, v);
+  put_for(e, x, lo, hi);
+  put_iteration(e, x, carried);
+  close(e);
+  close(e);
+}
+
+static void put_loop(tp_emit *e, const tp_pnode *x) {
+  int v = x->var->id;
+  bool was = e->sym[v], blocks = is_short(e, x->kid[0]) && stays(x);
+  tp_emit_line(e, "{\n");
+  e->depth++;
+  int carried = weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS ? tp_emit_carry_begin(e, x) : e->carry.n;
+  if (blocks) {
+    tp_emit_indent(e);
+    tp_putf(e->b, "const int64_t a%d = ", v);
+    tp_emit_ix(e, x->lo);
+    tp_putf(e->b, ", z%d = ", v);
+    tp_emit_ix(e, x->hi);
+    tp_puts(e->b, ";\n");
+    put_blocks(e, x, carried);
+  } else {
+    put_for(e, x, NULL, NULL);
+    put_cancel(e, x->pos);
+    put_iteration(e, x, carried);
+    close(e);
+  }
+  e->carry.n = carried;
+  close(e);
+  e->sym[v] = was;
+}
+
+static void put_if(tp_emit *e, const tp_pnode *x) {
+  tp_emit_indent(e);
+  tp_puts(e->b, "if (");
+  tp_emit_ix(e, x->cond);
+  tp_puts(e->b, ") {\n");
+  e->depth++;
+  put_body(e, x->kid[0]);
+  if (x->n > 1) {
+    e->depth--;
+    tp_emit_line(e, "} else {\n");
+    e->depth++;
+    put_body(e, x->kid[1]);
+  }
+  close(e);
+}
+
+static void put_leaf(tp_emit *e, const tp_pnode *x) {
+  tp_emit_line(e, "if (h->leaf(h->exec, %d)) return 1;\n", x->pos);
+  take_loaded(e, x);
+}
+
+static void put_statement(tp_emit *e, const tp_pnode *x) {
+  switch (x->kind) {
+    case TP_P_FOR: put_loop(e, x); return;
+    case TP_P_IF: put_if(e, x); return;
+    case TP_P_REGION:
+      if (tp_emit_knows(e, x)) tp_emit_loop(e, x);
+      else put_leaf(e, x);
+      return;
+    case TP_P_LOAD: put_leaf(e, x); return;
+    case TP_P_SEQ: case TP_P_SPILL: case TP_P_FETCH: return;
+  }
+}
+
+static void put_outside(tp_emit *e, const tp_pnode *const *v, int n) {
+  char head[64];
+  function f;
+  int id = e->nfn++;
+  snprintf(head, sizeof head, "static int f%d", id);
+  begin_function(e, &f);
+  for (int i = 0; i < n; i++) put_statement(e, v[i]);
+  end_function(e, &f, head);
+  tp_emit_line(e, "if (f%d(h)) return 1;\n", id);
+  for (int i = 0; i < n; i++) take_loaded(e, v[i]);
+}
+
+static void put_list(tp_emit *e, const tp_pnode *const *v, int n) {
+  int all = 0;
+  for (int i = 0; i < n; i++) all += weight(e, v[i]);
+  for (int i = 0, k; i < n; i = k) {
+    int some = weight(e, v[i]);
+    for (k = i + 1; k < n && some + weight(e, v[k]) <= FULL; k++) some += weight(e, v[k]);
+    if (all > FULL && some <= FULL && some > 0) put_outside(e, v + i, k - i);
+    else
+      for (; i < k; i++) put_statement(e, v[i]);
+  }
+}
+
+/* ---- parts ---- */
+
+/* The statements from first to last below x, in order. */
+static bool between(tp_emit *e, const tp_pnode *x, const tp_part *p, bool *in, list *out) {
+  *in |= x == p->first;
+  if (*in && x->kind != TP_P_SEQ) TP_PUSH(e->a, out, x);
+  else
+    for (int i = 0; i < x->n; i++)
+      if (between(e, x->kid[i], p, in, out)) return true;
+  return x == p->last;
+}
+
+static void put_part(tp_emit *e, const tp_part *p, int k) {
+  list l = { 0 };
+  char head[64];
+  bool in = false;
+  function f;
+  between(e, e->p->body, p, &in, &l);
+  snprintf(head, sizeof head, "int tp_part_%d", k);
+  begin_function(e, &f);
+  put_list(e, l.v, l.n);
+  end_function(e, &f, head);
+}
+
+static bool has_for(const tp_pnode *x) {
+  bool any = x->kind == TP_P_FOR;
+  for (int i = 0; i < x->n && !any; i++) any = has_for(x->kid[i]);
+  return any;
+}
+
+int tp_emit_c(tp_buf *b, const tp_plan *p) {
+  tp_arena a;
+  tp_scratch_init(&a);
+  tp_part *part;
+  int n = tp_plan_parts(p, &a, &part);
+  tp_emit e = { .p = p, .ix = p->ix, .a = &a, .looped = has_for(p->body), .done = b };
+  e.as = TP_NEWN(&a, const tp_region *, p->npos + 1);
+  for (int i = 0; i < n; i++) put_part(&e, &part[i], i);
+  tp_arena_free(&a);
+  return n;
+}

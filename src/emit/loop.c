@@ -1,0 +1,778 @@
+/* loop.c: a LOOP as C loops.
+ *
+ * Axes of extent 1 are left out; the one along which walking is cheapest is innermost, as the interpreter chooses it, for bounds of a usual size; neighbours that lie one
+ * within the other in every window are one. The body is a straight line of the prelude's functions, rounded where the interpreter rounds. Without a fold an iteration asks
+ * nothing of another (ivdep). A fold along the innermost axis goes by TP_FOLD_LANES partial results that are joined after TP_FOLD_PART elements, one along other axes keeps a result
+ * for each of up to COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. A few points of known extents are written out without loops. */
+#include "emit/priv.h"
+#include <math.h>
+
+enum { POINTS = 4, TERMS = 32, COLUMNS = 256, COLD = 1 << 16, USUAL = 1000 };
+
+typedef struct { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } nest_axis;       /* of: axes of the region, outermost first */
+typedef const tp_ix *nest_strides[TP_MAXRANK];
+typedef struct {
+  tp_emit *e; const tp_region *r; int pos;
+  int nw; const tp_nd **w;                      /* windows: inputs, then results */
+  int nax; nest_axis ax[TP_MAXRANK];
+  nest_strides *stride;                         /* by window, axis */
+  const int64_t *at;                            /* a written out point: its place along the region's axes; NULL: loops */
+  bool folds, product;                          /* product: x * y is fused into the sum */
+} nest;
+
+/* ---- what native code knows ---- */
+
+enum { NO_FAULT, DIVZERO, NEGPOW, NONE = NO_FAULT };
+typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } typeclass;
+typedef struct { typeclass types; int fault; } scalar_row;
+static const scalar_row rows[TP_NOP] = {
+#define S(NAME, operands, types, result, f, i, b, near, fault) [TP_OP_##NAME] = { OF_##types, fault },
+#include "kern/scalar.def"
+#undef S
+};
+
+static const char *const names[TP_NOP] = {
+#define S(NAME, operands, types, result, f, i, b, near, fault) [TP_OP_##NAME] = #NAME,
+#include "kern/scalar.def"
+#undef S
+};
+
+static tp_dtype buffer_type(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
+
+/* Of an operand of a micro, or of what a region makes. */
+static tp_dtype type_of(const tp_emit *e, const tp_region *r, int in) { return in < r->nin ? buffer_type(e, &r->in[in]) : r->micro[in - r->nin].dtype; }
+
+static bool row_takes(tp_op op, tp_dtype d) {
+  switch (rows[op].types) {
+    case OF_FLOAT: return tp_dtype_float(d);
+    case OF_NUMBER: return d != TP_BOOL;
+    case OF_ANY: return true;
+    case OF_BOOL: return d == TP_BOOL;
+    default: return false;
+  }
+}
+
+static bool micro_known(const tp_emit *e, const tp_region *r, const tp_micro *m) {
+  if (m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST) return true;
+  return row_takes(m->op, tp_emit_computed(type_of(e, r, m->in[m->op == TP_OP_SELECT])));
+}
+
+static tp_dtype result_type(const tp_emit *e, const tp_region *r, int k) { return r->nmicro ? r->micro[r->outmicro[k]].dtype : buffer_type(e, &r->in[0]); }
+
+static bool window_known(const tp_nd *nd) { return nd->wrap < 0 && nd->rank == 0; }
+
+static bool all_known(const tp_emit *e, const tp_region *r) {
+  bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0;
+  for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && window_known(&r->in[i]);
+  for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && window_known(&r->out[i]);
+  for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
+  if (!ok) return false;
+  tp_dtype d = tp_emit_computed(result_type(e, r, 0));
+  return d != TP_BOOL || !(r->sums || r->acc) || r->red == TP_RED_MAX || r->red == TP_RED_MIN;
+}
+
+/* Points of all its axes; -1: not known, or many. */
+static int64_t count(const tp_region *r) {
+  int64_t n = 1, k;
+  for (int i = 0; i < r->nlead; i++) {
+    if (!tp_ix_is_const(r->lead[i], &k) || k > COLD || n > COLD) return -1;
+    n *= k > 0 ? k : 0;
+  }
+  return n;
+}
+
+static bool in_loop(const tp_pnode *x) {
+  bool any = false;
+  for (const tp_pnode *q = x->up; q; q = q->up) any |= q->kind == TP_P_FOR;
+  return any;
+}
+
+/* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
+bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = tp_emit_region(e, x);
+  bool cold = e->looped && !in_loop(x) && count(r) >= 0;
+  return !cold && all_known(e, r);
+}
+
+bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
+  if (x->kind != TP_P_REGION) return false;
+  const tp_region *r = tp_emit_region(e, x);
+  int64_t n = count(r);
+  return n >= 0 && n <= (r == x->rg ? POINTS : TERMS) && tp_emit_knows(e, x);
+}
+
+/* ---- axes ---- */
+
+static bool is_one(const tp_ix *e) {
+  int64_t k;
+  return tp_ix_is_const(e, &k) && k == 1;
+}
+
+static bool is_zero(const tp_ix *e) {
+  int64_t k;
+  return tp_ix_is_const(e, &k) && k == 0;
+}
+
+static void swap_axes(nest *l, int i, int k) {
+  nest_axis t = l->ax[i];
+  l->ax[i] = l->ax[k];
+  l->ax[k] = t;
+  for (int w = 0; w < l->nw; w++) {
+    const tp_ix *s = l->stride[w][i];
+    l->stride[w][i] = l->stride[w][k];
+    l->stride[w][k] = s;
+  }
+}
+
+/* Numbers where bounds are large and loops have just begun: what comes first does not matter, only which is larger. */
+typedef struct { int64_t n[TP_MAXRANK], s[64][TP_MAXRANK]; } usual;
+
+static void usual_sizes(const nest *l, usual *u) {
+  int n = tp_nsym(l->e->ix);
+  int64_t *env = TP_NEWN(l->e->a, int64_t, n);
+  for (int i = 0; i < n; i++) env[i] = tp_sym_at(l->e->ix, i)->kind == TP_SYM_BOUND ? USUAL : 1;
+  for (int k = 0; k < l->nax; k++) {
+    u->n[k] = TP_MAX(tp_ix_evalq(l->ax[k].n, env), 1);
+    for (int w = 0; w < l->nw && w < 64; w++) {
+      int64_t s = tp_ix_evalq(l->stride[w][k], env);
+      u->s[w][k] = s < 0 ? -s : s;
+    }
+  }
+}
+
+/* As ew.c weighs it: cache lines, in elements, that a walk along the axis goes through. */
+static double walk_cost(const nest *l, const usual *u, int a) {
+  double sum = 0, all = 1;
+  for (int k = 0; k < l->nax; k++) all *= (double)u->n[k];
+  for (int w = 0; w < l->nw && w < 64; w++) {
+    double size = w >= l->r->nin ? 2 : 1;
+    for (int k = 0; k < l->nax; k++) size *= u->s[w][k] ? (double)u->n[k] : 1;
+    sum += size * (double)TP_MIN(u->s[w][a], 16);
+  }
+  return sum + all * 8 / (double)u->n[a];
+}
+
+static bool smaller_steps(const nest *l, const usual *u, int a, int b) {
+  for (int i = 0; i < l->nw && i < 64; i++) {
+    int w = (i + l->r->nin) % l->nw;            /* results first */
+    if (w < 64 && u->s[w][a] != u->s[w][b]) return u->s[w][a] < u->s[w][b];
+  }
+  return false;
+}
+
+/* From large steps to small ones, the cheapest to walk along last. */
+static void order_axes(nest *l) {
+  usual *u = TP_NEW(l->e->a, usual);
+  for (int i = 1; i < l->nax; i++)
+    for (int k = i; k > 0; k--) {
+      usual_sizes(l, u);
+      if (smaller_steps(l, u, k - 1, k)) swap_axes(l, k - 1, k);
+    }
+  if (l->nax < 2) return;
+  usual_sizes(l, u);
+  int best = l->nax - 1;
+  for (int i = l->nax - 2; i >= 0; i--)
+    if (walk_cost(l, u, i) < walk_cost(l, u, best)) best = i;
+  for (int i = best; i + 1 < l->nax; i++) swap_axes(l, i, i + 1);
+}
+
+static bool is_named(const nest *l, const nest_axis *a) {
+  bool any = false;
+  for (int k = 0; k < l->r->nmicro; k++)
+    for (int i = 0; i < a->nof; i++) any |= l->r->micro[k].op == TP_OP_VALUE && tp_ix_mentions(l->r->micro[k].ix, l->r->leadvar[a->of[i]]);
+  return any;
+}
+
+/* Does axis i lie around axis i + 1 in every window? */
+static bool is_around(const nest *l, int i) {
+  const nest_axis *a = &l->ax[i], *b = &l->ax[i + 1];
+  bool ok = a->red == b->red && !is_named(l, a) && !is_named(l, b);
+  for (int w = 0; w < l->nw && ok; w++) ok = l->stride[w][i] == tp_ix_mul(l->e->ix, l->stride[w][i + 1], b->n);
+  return ok;
+}
+
+static void merge_axes(nest *l) {
+  for (int i = l->nax - 2; i >= 0; i--) {
+    if (!is_around(l, i)) continue;
+    nest_axis *a = &l->ax[i], *b = &l->ax[i + 1];
+    a->n = tp_ix_mul(l->e->ix, a->n, b->n);
+    memcpy(a->of + a->nof, b->of, sizeof *b->of * (size_t)b->nof);
+    a->nof += b->nof;
+    l->nax--;
+    for (int w = 0; w < l->nw; w++) memmove(&l->stride[w][i], &l->stride[w][i + 1], sizeof *l->stride[w] * (size_t)(l->nax - i));
+    memmove(b, b + 1, sizeof *b * (size_t)(l->nax - i - 1));
+  }
+}
+
+static void find_axes(nest *l) {
+  const tp_ix *zero = tp_ix_const(l->e->ix, 0);
+  for (int i = 0; i < l->r->nlead; i++) {
+    if (is_one(l->r->lead[i])) continue;
+    l->ax[l->nax] = (nest_axis){ .n = l->r->lead[i], .red = l->r->sums >> i & 1, .nof = 1, .of = { i } };
+    for (int w = 0; w < l->nw; w++) l->stride[w][l->nax] = l->w[w]->lead ? l->w[w]->lead[i] : zero;
+    l->nax++;
+  }
+  order_axes(l);
+  merge_axes(l);
+}
+
+static nest nest_of(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = tp_emit_region(e, x);
+  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg };
+  l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
+  l.stride = TP_NEWN(e->a, nest_strides, l.nw);
+  for (int i = 0; i < l.nw; i++) l.w[i] = i < r->nin ? &r->in[i] : &r->out[i - r->nin];
+  l.folds = r->sums && !r->acc;
+  for (int i = 0; i < r->nlead; i++) l.folds |= (r->sums >> i & 1) && !is_one(r->lead[i]);
+  return l;
+}
+
+/* ---- places ---- */
+
+static const tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->e, l->r, nd, l->at); }
+
+static void put_element(const nest *l, int w) {
+  tp_emit *e = l->e;
+  const tp_nd *nd = l->w[w];
+  if (l->at) {
+    e->buf[nd->buf] = true;
+    tp_putf(e->b, "b%d[", nd->buf);
+    tp_emit_place(e, nd, offset_at(l, nd));
+    tp_puts(e->b, "]");
+    return;
+  }
+  bool any = false;
+  tp_putf(e->b, "w%d[", w);
+  for (int k = 0; k < l->nax; k++) {
+    if (is_zero(l->stride[w][k])) continue;
+    tp_putf(e->b, "%sx%d", any ? " + " : "", k);
+    any = true;
+    if (is_one(l->stride[w][k])) continue;
+    tp_puts(e->b, "*");
+    tp_emit_ix(e, l->stride[w][k]);
+  }
+  tp_puts(e->b, any ? "]" : "0]");
+}
+
+static void put_windows(const nest *l) {
+  tp_emit *e = l->e;
+  for (int w = 0; w < l->nw; w++) {
+    int buf = l->w[w]->buf;
+    if (buf < 0) continue;
+    e->buf[buf] = true;
+    tp_emit_indent(l->e);
+    tp_putf(e->b, "%s%s *const w%d = b%d + ", w < l->r->nin ? "const " : "", tp_emit_type(buffer_type(e, l->w[w])), w, buf);
+    tp_emit_place(e, l->w[w], l->w[w]->off);
+    tp_puts(e->b, ";\n");
+  }
+}
+
+/* ---- the body ---- */
+
+static bool is_written(const nest *l, int buf) {
+  bool any = false;
+  for (int i = 0; i < l->r->nout; i++) any |= l->r->out[i].buf == buf;
+  return any;
+}
+
+/* The same along the innermost axis: read before it. */
+static bool is_fixed(const nest *l, int i) { return !l->at && l->nax && is_zero(l->stride[i][l->nax - 1]) && !is_written(l, l->w[i]->buf); }
+
+static void put_input(const nest *l, int i) {
+  tp_emit *e = l->e;
+  tp_dtype d = buffer_type(e, l->w[i]);
+  tp_emit_indent(l->e);
+  tp_putf(e->b, "const %s i%d = ", tp_emit_held(d), i);
+  if (!l->at || !tp_emit_carried(e, l->w[i], offset_at(l, l->w[i]))) {
+    if (tp_emit_is_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
+    put_element(l, i);
+    if (tp_emit_is_half(d)) tp_puts(e->b, ")");
+  }
+  tp_puts(e->b, ";\n");
+}
+
+static void put_inputs(const nest *l, bool fixed) {
+  for (int i = 0; i < l->r->nin; i++)
+    if (is_fixed(l, i) == fixed) put_input(l, i);
+}
+
+static void put_name(const nest *l, int in) { tp_putf(l->e->b, in < l->r->nin ? "i%d" : "m%d", in < l->r->nin ? in : in - l->r->nin); }
+
+/* What the interpreter rounds to 16 bits. */
+static bool rounds(const tp_micro *m) {
+  switch (m->op) {
+    case TP_OP_SELECT: case TP_OP_DETACH: case TP_OP_NEG: case TP_OP_ABS: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: case TP_OP_FILL: case TP_OP_VALUE: return false;
+    default: return tp_emit_is_half(m->dtype);
+  }
+}
+
+static void put_call(const nest *l, const tp_micro *m) {
+  tp_emit *e = l->e;
+  tp_dtype from = tp_emit_computed(type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
+  if (m->op == TP_OP_CAST && from == TP_F64 && tp_emit_is_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
+  else if (m->op == TP_OP_CAST) tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
+  else tp_putf(e->b, "tp_%s_%s(", names[m->op], tp_emit_sfx(from));
+  for (int i = 0; i < tp_ops[m->op].nin; i++) {
+    if (i) tp_puts(e->b, ", ");
+    put_name(l, m->in[i]);
+  }
+  tp_puts(e->b, ")");
+}
+
+/* Where the element is along axis i of the region. */
+static void put_at(const nest *l, int i) {
+  tp_emit *e = l->e;
+  for (int k = 0; k < l->nax && !l->at; k++)
+    for (int j = 0; j < l->ax[k].nof; j++) {
+      if (l->ax[k].of[j] != i) continue;
+      const tp_ix *inner = tp_ix_const(e->ix, 1);
+      for (int q = j + 1; q < l->ax[k].nof; q++) inner = tp_ix_mul(e->ix, inner, l->r->lead[l->ax[k].of[q]]);
+      tp_putf(e->b, "x%d", k);
+      if (!is_one(inner)) { tp_puts(e->b, "/"); tp_emit_ix(e, inner); }
+      if (j) { tp_puts(e->b, "%"); tp_emit_ix(e, l->r->lead[i]); }
+      return;
+    }
+  tp_putf(e->b, "%lld", (long long)(l->at ? l->at[i] : 0));
+}
+
+/* The run ends at this point. */
+static void put_end(const nest *l, int what, bool here) {
+  tp_emit *e = l->e;
+  e->depth++;
+  tp_emit_ends(e);
+  tp_emit_indent(l->e);
+  tp_putf(e->b, "const int64_t at[%d] = { ", TP_MAXRANK);
+  for (int i = 0; i < l->r->nlead && here; i++) {
+    if (i) tp_puts(e->b, ", ");
+    put_at(l, i);
+  }
+  tp_puts(e->b, l->r->nlead && here ? " };\n" : "0 };\n");
+  tp_emit_line(e, "return h->fault(h->exec, %d, %d, at);\n", l->pos, what);
+  e->depth--;
+  tp_emit_line(e, "}\n");
+}
+
+static void put_fault(const nest *l, const tp_micro *m) {
+  static const char *const why[] = { [DIVZERO] = "DIVZERO", [NEGPOW] = "NEGPOW" };
+  tp_emit *e = l->e;
+  tp_dtype d = tp_emit_computed(type_of(e, l->r, m->in[0]));
+  int fault = rows[m->op].fault;
+  if (m->op == TP_OP_CAST || !fault || tp_dtype_float(d)) return;
+  tp_emit_indent(l->e);
+  tp_putf(e->b, "if (__builtin_expect(tp_fault_%s_%s(", why[fault], tp_emit_sfx(d));
+  put_name(l, m->in[0]);
+  tp_puts(e->b, ", ");
+  put_name(l, m->in[1]);
+  tp_puts(e->b, "), 0)) {\n");
+  put_end(l, fault, true);
+}
+
+/* The number at this point, in the symbols of its axes. */
+static void put_value(const nest *l, const tp_micro *m) {
+  tp_emit *e = l->e;
+  tp_putf(e->b, "tp_cast_i64_%s(", tp_emit_sfx(m->dtype));
+  tp_emit_ix(e, m->ix);
+  tp_puts(e->b, ")");
+}
+
+static void put_micro(const nest *l, int k) {
+  tp_emit *e = l->e;
+  const tp_micro *m = &l->r->micro[k];
+  if (m->op != TP_OP_FILL && m->op != TP_OP_VALUE) put_fault(l, m);
+  tp_emit_indent(l->e);
+  tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
+  if (rounds(m)) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
+  if (m->op == TP_OP_FILL) tp_emit_number(e, m->dtype, m->f);
+  else if (m->op == TP_OP_VALUE) put_value(l, m);
+  else put_call(l, m);
+  tp_puts(e->b, rounds(m) ? ");\n" : ";\n");
+}
+
+/* Symbols of axes whose values are numbers of the body. */
+static void put_leads(const nest *l) {
+  tp_emit *e = l->e;
+  for (int i = 0; i < l->r->nlead; i++) {
+    nest_axis a = { .nof = 1, .of = { i } };
+    if (!is_named(l, &a)) continue;
+    tp_emit_indent(l->e);
+    tp_putf(e->b, "const int64_t s%d = ", l->r->leadvar[i]->id);
+    tp_emit_ix(e, l->r->leadlo[i]);
+    tp_puts(e->b, " + ");
+    put_at(l, i);
+    tp_puts(e->b, ";\n");
+  }
+}
+
+static void put_work(const nest *l) {
+  put_leads(l);
+  put_inputs(l, false);
+  for (int k = 0; k < l->r->nmicro; k++) put_micro(l, k);
+}
+
+/* ---- results ---- */
+
+static const char *const adds[] = { [TP_RED_SUM] = "ADD", [TP_RED_PROD] = "MUL", [TP_RED_MAX] = "MAXIMUM", [TP_RED_MIN] = "MINIMUM" };
+
+/* Result k, whose value the text is, goes to its place, or is added to what is there. */
+static void put_store(const nest *l, int k, const char *value) {
+  tp_emit *e = l->e;
+  int w = l->r->nin + k;
+  const tp_nd *nd = l->w[w];
+  if (nd->buf < 0) return;
+  tp_dtype d = buffer_type(e, nd);
+  bool acc = l->r->acc && k == 0;
+  tp_carry *c = l->at ? tp_emit_carries(e, nd, offset_at(l, nd)) : NULL;
+  tp_emit_indent(l->e);
+  if (c && tp_emit_is_half(d)) tp_putf(e->b, "c%d_0 = tp_load_%s(", c->id, tp_dtype_name(d));
+  else if (c) tp_putf(e->b, "c%d_0 = ", c->id);
+  put_element(l, w);
+  tp_puts(e->b, " = ");
+  if (tp_emit_is_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
+  if (acc) {
+    tp_putf(e->b, "tp_%s_%s(", adds[l->r->red], tp_emit_sfx(d));
+    if (!l->at || !tp_emit_carried(e, nd, offset_at(l, nd))) {
+      if (tp_emit_is_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
+      put_element(l, w);
+      if (tp_emit_is_half(d)) tp_puts(e->b, ")");
+    }
+    tp_puts(e->b, ", ");
+  }
+  tp_puts(e->b, value);
+  tp_puts(e->b, acc ? ")" : "");
+  if (tp_emit_is_half(d)) tp_puts(e->b, ")");
+  tp_puts(e->b, c && tp_emit_is_half(d) ? ");\n" : ";\n");
+  if (c) c->written = true;
+}
+
+static void put_results(const nest *l, int first) {
+  char value[32];
+  for (int k = first; k < l->r->nout; k++) {
+    if (l->r->nmicro) snprintf(value, sizeof value, "m%d", l->r->outmicro[k]);
+    else snprintf(value, sizeof value, "i0");
+    put_store(l, k, value);
+  }
+}
+
+/* ---- loops ---- */
+
+static void open_axis(const nest *l, int k) {
+  tp_emit *e = l->e;
+  tp_emit_indent(l->e);
+  tp_putf(e->b, "for (int64_t x%d = 0, n%d = ", k, k);
+  tp_emit_ix(e, l->ax[k].n);
+  tp_putf(e->b, "; x%d < n%d; x%d++) {\n", k, k, k);
+  e->depth++;
+}
+
+static void shut(const nest *l) {
+  l->e->depth--;
+  tp_emit_line(l->e, "}\n");
+}
+
+static void put_map(const nest *l) {
+  for (int k = 0; k < l->nax; k++) {
+    if (k == l->nax - 1) {
+      put_inputs(l, true);
+      tp_emit_line(l->e, "TP_IVDEP\n");
+    }
+    open_axis(l, k);
+  }
+  put_work(l);
+  put_results(l, 0);
+  for (int k = 0; k < l->nax; k++) shut(l);
+}
+
+/* ---- folds ---- */
+
+typedef struct { const char *part, *acc, *fn; tp_dtype c; } fold_types;
+
+static fold_types types_of(const nest *l) {
+  tp_dtype c = tp_emit_computed(result_type(l->e, l->r, 0));
+  bool adds_up = l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD, most = l->r->red == TP_RED_MAX;
+  const char *own = tp_emit_type(c), *natural = c == TP_I32 ? "uint32_t" : c == TP_I64 ? "uint64_t" : own;
+  fold_types t = { own, own, NULL, c };
+  if (adds_up) t.fn = l->r->red == TP_RED_SUM ? "ADD" : "MUL";
+  else if (c == TP_BOOL) t.fn = most ? "ANY" : "ALL";
+  else if (tp_dtype_float(c)) t.fn = most ? "FMOST" : "FLEAST";
+  else t.fn = most ? "MOST" : "LEAST";
+  if (adds_up) t.part = t.acc = natural;
+  if (adds_up && c == TP_F32 && !l->product) t.acc = "double", t.part = l->r->red == TP_RED_SUM ? "float" : "double";
+  return t;
+}
+
+/* What a fold of nothing is. */
+static void put_identity(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  static const double least[] = { [TP_U8] = 0, [TP_I32] = INT32_MIN, [TP_I64] = -0x1p63 }, most[] = { [TP_U8] = 255, [TP_I32] = INT32_MAX };
+  if (l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD) tp_puts(e->b, l->r->red == TP_RED_SUM ? "0" : "1");
+  else if (tp_dtype_float(t->c)) tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? -HUGE_VAL : HUGE_VAL);
+  else if (t->c == TP_BOOL) tp_puts(e->b, l->r->red == TP_RED_MAX ? "0" : "1");
+  else if (l->r->red == TP_RED_MIN && t->c == TP_I64) tp_puts(e->b, "9223372036854775807LL");
+  else tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? least[t->c] : most[t->c]);
+}
+
+static void put_fold_step(const nest *l, const fold_types *t, const char *to, const char *type) {
+  char value[32];
+  if (l->product && tp_dtype_float(t->c)) {
+    tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
+    return;
+  }
+  if (l->r->nmicro) snprintf(value, sizeof value, "m%d", l->r->outmicro[0]);
+  else snprintf(value, sizeof value, "i0");
+  tp_emit_line(l->e, "%s = (%s)TP_FOLD_%s(%s, (%s)%s);\n", to, type, t->fn, to, type, value);
+}
+
+static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
+  char value[64];
+  bool narrow = strcmp(t->acc, "double") == 0 && t->c == TP_F32;
+  const char *how = narrow && tp_emit_is_half(result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
+  snprintf(value, sizeof value, narrow && how[0] == 't' ? "%s%s)" : "(%s)%s", narrow && how[0] == 't' ? how : tp_emit_type(t->c), acc);
+  put_store(l, 0, value);
+}
+
+/* Extents of the folded axes, as a product that is 0 where there is nothing to fold. */
+static void put_folded(const nest *l) {
+  bool any = false;
+  for (int k = 0; k < l->nax; k++) {
+    if (!l->ax[k].red) continue;
+    tp_puts(l->e->b, any ? " && " : "");
+    tp_emit_ix(l->e, l->ax[k].n);
+    tp_puts(l->e->b, " > 0");
+    any = true;
+  }
+  if (!any) tp_puts(l->e->b, "1");
+}
+
+static void put_kept(const nest *l) {
+  bool any = false;
+  for (int k = 0; k < l->nax; k++) {
+    if (l->ax[k].red) continue;
+    tp_puts(l->e->b, any ? " && " : "");
+    tp_emit_ix(l->e, l->ax[k].n);
+    tp_puts(l->e->b, " > 0");
+    any = true;
+  }
+  if (!any) tp_puts(l->e->b, "1");
+}
+
+/* Along the innermost axis. */
+static void put_row(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int k = l->nax - 1;
+  int64_t known;
+  bool few = tp_ix_is_const(l->ax[k].n, &known) && known < 32;
+  put_inputs(l, true);
+  tp_emit_indent(l->e);
+  tp_putf(e->b, "const int64_t n%d = ", k);
+  tp_emit_ix(e, l->ax[k].n);
+  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "int64_t j = 0;\n");
+  if (!few) {
+    tp_emit_line(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;) {\n", k);
+    e->depth++;
+    tp_emit_indent(l->e);
+    tp_putf(e->b, "%s part[TP_FOLD_LANES];\n", t->part);
+    tp_emit_indent(l->e);
+    tp_puts(e->b, "for (int k = 0; k < TP_FOLD_LANES; k++) part[k] = ");
+    put_identity(l, t);
+    tp_puts(e->b, ";\n");
+    tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
+    tp_emit_line(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
+    e->depth++;
+    tp_emit_line(e, "TP_IVDEP\n");
+    tp_emit_line(e, "for (int k = 0; k < TP_FOLD_LANES; k++) {\n");
+    e->depth++;
+    tp_emit_line(e, "const int64_t x%d = j + k;\n", k);
+    put_work(l);
+    put_fold_step(l, t, "part[k]", t->part);
+    put_results(l, 1);
+    shut(l);
+    shut(l);
+    tp_emit_line(e, "for (int k = 0; k < TP_FOLD_LANES; k++) acc = (%s)TP_FOLD_%s(acc, (%s)part[k]);\n", t->acc, t->fn, t->acc);
+    shut(l);
+  }
+  tp_emit_line(e, "for (; j < n%d; j++) {\n", k);
+  e->depth++;
+  tp_emit_line(e, "const int64_t x%d = j;\n", k);
+  put_work(l);
+  put_fold_step(l, t, "acc", t->acc);
+  put_results(l, 1);
+  shut(l);
+}
+
+static void put_acc(const nest *l, const fold_types *t) {
+  tp_emit_indent(l->e);
+  tp_putf(l->e->b, "%s acc = ", t->acc);
+  put_identity(l, t);
+  tp_puts(l->e->b, ";\n");
+}
+
+/* Kept axes around, then the folded ones, the innermost axis being one of these. */
+static void put_across(const nest *l, const fold_types *t) {
+  int in = l->nax - 1, opened = 0, inner = 0;
+  for (int k = 0; k < l->nax; k++)
+    if (!l->ax[k].red) open_axis(l, k), opened++;
+  put_acc(l, t);
+  for (int k = 0; k < in; k++)
+    if (l->ax[k].red) open_axis(l, k), inner++;
+  tp_emit_line(l->e, "{\n");
+  l->e->depth++;
+  put_row(l, t);
+  shut(l);
+  for (int k = 0; k < inner; k++) shut(l);
+  put_delivery(l, t, "acc");
+  for (int k = 0; k < opened; k++) shut(l);
+}
+
+/* The innermost axis is kept: results of a few of its places at a time. */
+static void put_down(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int in = l->nax - 1, opened = 0, inner = 0;
+  for (int k = 0; k < in; k++)
+    if (!l->ax[k].red) open_axis(l, k), opened++;
+  tp_emit_indent(l->e);
+  tp_putf(e->b, "for (int64_t j = 0, all = ");
+  tp_emit_ix(e, l->ax[in].n);
+  tp_putf(e->b, "; j < all; j += %d) {\n", COLUMNS);
+  e->depth++;
+  int64_t n;
+  bool known = tp_ix_is_const(l->ax[in].n, &n) && n > 0 && n <= COLUMNS;
+  if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
+  else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", COLUMNS, COLUMNS);
+  tp_emit_line(e, "%s acc[%d];\n", t->acc, known ? (int)n : COLUMNS);
+  tp_emit_indent(l->e);
+  tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
+  put_identity(l, t);
+  tp_puts(e->b, ";\n");
+  for (int k = 0; k < in; k++)
+    if (l->ax[k].red) open_axis(l, k), inner++;
+  put_inputs(l, true);
+  tp_emit_line(e, "TP_IVDEP\n");
+  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) {\n");
+  e->depth++;
+  tp_emit_line(e, "const int64_t x%d = j + k;\n", in);
+  put_work(l);
+  put_fold_step(l, t, "acc[k]", t->acc);
+  put_results(l, 1);
+  shut(l);
+  for (int k = 0; k < inner; k++) shut(l);
+  tp_emit_line(e, "TP_IVDEP\n");
+  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) {\n");
+  e->depth++;
+  tp_emit_line(e, "const int64_t x%d = j + k;\n", in);
+  put_delivery(l, t, "acc[k]");
+  shut(l);
+  shut(l);
+  for (int k = 0; k < opened; k++) shut(l);
+}
+
+/* No axis is left: one element, folded. */
+static void put_single(const nest *l, const fold_types *t) {
+  put_acc(l, t);
+  put_work(l);
+  put_fold_step(l, t, "acc", t->acc);
+  put_results(l, 1);
+  put_delivery(l, t, "acc");
+}
+
+/* Integers have no least and no greatest of nothing. */
+static void put_empty(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  if (l->r->acc || tp_dtype_float(t->c) || t->c == TP_BOOL || l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD) return;
+  tp_emit_indent(l->e);
+  tp_puts(e->b, "if (!(");
+  put_folded(l);
+  tp_puts(e->b, ") && ");
+  put_kept(l);
+  tp_puts(e->b, ") {\n");
+  put_end(l, 3, false);
+}
+
+static void put_fold(const nest *l) {
+  fold_types t = types_of(l);
+  put_empty(l, &t);
+  if (l->r->acc) {                              /* nothing leaves what is there as it was */
+    tp_emit_indent(l->e);
+    tp_puts(l->e->b, "if (");
+    put_folded(l);
+    tp_puts(l->e->b, ") {\n");
+    l->e->depth++;
+  }
+  if (!l->nax) put_single(l, &t);
+  else if (l->ax[l->nax - 1].red) put_across(l, &t);
+  else put_down(l, &t);
+  if (l->r->acc) shut(l);
+}
+
+/* ---- written out ---- */
+
+static void put_point(nest *l, const int64_t *at) {
+  l->at = at;
+  tp_emit_line(l->e, "{\n");
+  l->e->depth++;
+  put_work(l);
+  put_results(l, 0);
+  shut(l);
+}
+
+/* Points that are kept, each with all that is folded into it. */
+static void put_folded_point(nest *l, int64_t *at, const int64_t *shape) {
+  fold_types t = types_of(l);
+  int64_t ext[TP_MAXRANK];
+  tp_walk w;
+  for (int i = 0; i < l->r->nlead; i++) ext[i] = l->r->sums >> i & 1 ? shape[i] : 1;
+  l->at = at;
+  tp_emit_line(l->e, "{\n");
+  l->e->depth++;
+  put_acc(l, &t);
+  for (tp_walk_start(&w, l->r->nlead, ext); w.ok; tp_walk_next(&w)) {
+    for (int i = 0; i < l->r->nlead; i++)
+      if (l->r->sums >> i & 1) at[i] = w.at[i];
+    tp_emit_line(l->e, "{\n");
+    l->e->depth++;
+    put_work(l);
+    put_fold_step(l, &t, "acc", t.acc);
+    put_results(l, 1);
+    shut(l);
+  }
+  for (int i = 0; i < l->r->nlead; i++)
+    if (l->r->sums >> i & 1) at[i] = 0;
+  put_delivery(l, &t, "acc");
+  shut(l);
+}
+
+static void put_points(nest *l) {
+  int64_t shape[TP_MAXRANK], at[TP_MAXRANK], ext[TP_MAXRANK];
+  tp_walk w;
+  for (int i = 0; i < l->r->nlead; i++) {
+    (void)tp_ix_is_const(l->r->lead[i], &shape[i]);
+    ext[i] = l->folds && (l->r->sums >> i & 1) ? 1 : shape[i];
+  }
+  for (tp_walk_start(&w, l->r->nlead, ext); w.ok; tp_walk_next(&w)) {
+    memcpy(at, w.at, sizeof at);
+    if (l->folds) put_folded_point(l, at, shape);
+    else put_point(l, at);
+  }
+}
+
+/* Nothing to fold into a written out point. */
+static bool folds_nothing(const nest *l) {
+  bool any = false;
+  for (int i = 0; i < l->r->nlead; i++) any |= (l->r->sums >> i & 1) && is_zero(l->r->lead[i]);
+  return any;
+}
+
+void tp_emit_loop(tp_emit *e, const tp_pnode *x) {
+  nest l = nest_of(e, x);
+  tp_emit_line(e, "{ /* %d */\n", x->pos);
+  e->depth++;
+  if (tp_emit_is_points(e, x) && !folds_nothing(&l)) put_points(&l);
+  else {
+    find_axes(&l);
+    put_windows(&l);
+    if (l.folds) put_fold(&l);
+    else put_map(&l);
+  }
+  e->depth--;
+  tp_emit_line(e, "}\n");
+}

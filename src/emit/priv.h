@@ -1,0 +1,60 @@
+/* Inside src/emit. A function is written into a buffer of its own; when it ends, what it turned out to use is declared before it. */
+#ifndef TP_EMIT_PRIV_H
+#define TP_EMIT_PRIV_H
+#include "emit/emit.h"
+
+enum { TP_EMIT_LOOPS = 64 };
+
+/* What a loop carries from one iteration to the next: elements of a buffer that one point of its body writes in each, and others read. Reads are served by
+ * locals c<id>_0 (written in this iteration) .. c<id>_<depth> (so many iterations before); memory is written as well. */
+typedef struct tp_carry {
+  int id, buf, depth;
+  const tp_nd *nd; const tp_ix *off;            /* where the element lies: nd's rings, this offset */
+  const tp_pnode *loop;
+  bool written;                                 /* in this iteration, as far as it is emitted */
+} tp_carry;
+
+typedef struct tp_emit {
+  const tp_plan *p;
+  tp_ictx *ix;
+  tp_arena *a;
+  const tp_region **as;                         /* by position: tp_emit_region of a product */
+  bool looped;                                  /* some part of the plan is a loop */
+  tp_buf *done;                                 /* functions that are complete */
+  tp_buf *b;                                    /* the one that is being written */
+  bool *sym, *buf;                              /* what it uses: symbols, buffers */
+  int depth, nfn, ncarried;
+  int outer, nloop; const tp_pnode *loop[TP_EMIT_LOOPS];        /* around; those from `outer` on in this function */
+  TP_VEC(tp_carry) carry;
+} tp_emit;
+
+/* A line of the function that is being written. */
+void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
+void tp_emit_indent(tp_emit *e);
+void tp_emit_ends(tp_emit *e);                  /* loop variables go to the environment, before the run leaves native code for good */
+
+/* text.c */
+bool tp_emit_is_half(tp_dtype d);
+tp_dtype tp_emit_computed(tp_dtype d);         /* the type that computes it */
+void tp_emit_ix(tp_emit *e, const tp_ix *x);
+void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);     /* the element at which a window with that offset begins */
+const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);     /* of a window at a point of the region's axes */
+const char *tp_emit_sfx(tp_dtype d);            /* of the prelude's functions, in the type that computes d */
+const char *tp_emit_type(tp_dtype d);           /* in memory */
+const char *tp_emit_held(tp_dtype d);           /* computed */
+void tp_emit_number(tp_emit *e, tp_dtype d, double v);
+
+/* product.c */
+const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);       /* the region, or a LOOP that does the same */
+
+/* loop.c */
+bool tp_emit_knows(tp_emit *e, const tp_pnode *x);       /* is the region one for native code? */
+bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);   /* does it become a few points without loops? */
+void tp_emit_loop(tp_emit *e, const tp_pnode *x);
+
+/* carry.c */
+int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop);     /* how many were carried before */
+void tp_emit_carry_next(tp_emit *e, int from);                 /* at the end of an iteration */
+bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off);   /* prints the local that holds this element */
+tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, const tp_ix *off);      /* that which is written here; NULL */
+#endif

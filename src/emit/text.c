@@ -1,0 +1,160 @@
+/* text.c: types, numbers and index expressions in C. Indices are int64_t and wrap. */
+#include "emit/priv.h"
+#include <math.h>
+
+bool tp_emit_is_half(tp_dtype d) { return d == TP_F16 || d == TP_BF16; }
+tp_dtype tp_emit_computed(tp_dtype d) { return tp_emit_is_half(d) ? TP_F32 : d; }
+
+const char *tp_emit_sfx(tp_dtype d) { return tp_dtype_name(tp_emit_computed(d)); }
+
+const char *tp_emit_type(tp_dtype d) {
+  static const char *const text[] = {
+#define D(N, t, c, b, f) #c,
+#include "base/dtypes.def"
+#undef D
+  };
+  return text[d];
+}
+
+const char *tp_emit_held(tp_dtype d) { return tp_emit_type(tp_emit_computed(d)); }
+
+/* v is representable in d, or rounds to what is meant. */
+void tp_emit_number(tp_emit *e, tp_dtype d, double v) {
+  const char *size = tp_emit_computed(d) == TP_F32 ? "F32" : "F64";
+  uint64_t cell = 0;
+  tp_put(d, &cell, 0, v);
+  if (!tp_dtype_float(d)) {
+    int64_t k = tp_geti(d, &cell, 0);
+    if (k == INT64_MIN) tp_puts(e->b, "(-9223372036854775807LL - 1)");
+    else tp_putf(e->b, "%lldLL", (long long)k);
+    return;
+  }
+  v = tp_get(d, &cell, 0);
+  if (isnan(v)) tp_putf(e->b, "TP_NAN_%s", size);
+  else if (isinf(v)) tp_putf(e->b, "%sTP_INF_%s", v < 0 ? "-" : "", size);
+  else tp_putf(e->b, "%a%s", v, tp_emit_computed(d) == TP_F32 ? "f" : "");
+}
+
+static void put_const(tp_emit *e, int64_t v) {
+  if (v == INT64_MIN) tp_puts(e->b, "(-9223372036854775807LL - 1)");
+  else tp_putf(e->b, v < 0 ? "(%lldLL)" : v > INT32_MAX ? "%lldLL" : "%lld", (long long)v);
+}
+
+static void put_product(tp_emit *e, int64_t coef, int n, const tp_ix *const *atom) {
+  if (coef != 1) {
+    put_const(e, coef);
+    tp_puts(e->b, "*");
+  }
+  for (int k = 0; k < n; k++) {
+    if (k) tp_puts(e->b, "*");
+    tp_emit_ix(e, atom[k]);
+  }
+}
+
+static void put_sum(tp_emit *e, const tp_ix *x) {
+  int64_t c = tp_ix_cst(x);
+  tp_puts(e->b, "(");
+  for (int i = 0; i < tp_ix_nterm(x); i++) {
+    const tp_ix *const *atom;
+    int n = tp_ix_term(x, i, &atom);
+    if (i) tp_puts(e->b, " + ");
+    put_product(e, tp_ix_coef(x, i), n, atom);
+  }
+  if (c || !tp_ix_nterm(x)) {
+    if (tp_ix_nterm(x)) tp_puts(e->b, " + ");
+    put_const(e, c);
+  }
+  tp_puts(e->b, ")");
+}
+
+static void put_nested(tp_emit *e, const char *fn, const tp_ix *x) {
+  int n = tp_ix_narg(x);
+  for (int i = 0; i + 1 < n; i++) tp_putf(e->b, "%s(", fn);
+  tp_emit_ix(e, tp_ix_arg(x, 0));
+  for (int i = 1; i < n; i++) {
+    tp_puts(e->b, ", ");
+    tp_emit_ix(e, tp_ix_arg(x, i));
+    tp_puts(e->b, ")");
+  }
+}
+
+static int log2_of(int64_t k) {
+  int s = 0;
+  while (s < 62 && (int64_t)1 << s < k) s++;
+  return (int64_t)1 << s == k ? s : -1;
+}
+
+static void put_division(tp_emit *e, const tp_ix *x) {
+  int64_t k = tp_ix_div(x);
+  int s = log2_of(k);
+  bool mod = tp_ix_kind(x) == TP_IX_MOD;
+  tp_puts(e->b, s >= 0 ? "(" : mod ? "tp_index_mod(" : "tp_index_div(");
+  tp_emit_ix(e, tp_ix_arg(x, 0));
+  if (s < 0) tp_putf(e->b, ", %lldLL)", (long long)k);
+  else if (mod) tp_putf(e->b, " & %lldLL)", (long long)(k - 1));
+  else tp_putf(e->b, " >> %d)", s);
+}
+
+static void put_joined(tp_emit *e, const tp_ix *x, const char *word) {
+  tp_puts(e->b, "(");
+  for (int i = 0; i < tp_ix_narg(x); i++) {
+    if (i) tp_puts(e->b, word);
+    tp_emit_ix(e, tp_ix_arg(x, i));
+  }
+  tp_puts(e->b, ")");
+}
+
+static void put_test(tp_emit *e, const tp_ix *x, const char *test) {
+  tp_puts(e->b, "(");
+  tp_emit_ix(e, tp_ix_arg(x, 0));
+  tp_putf(e->b, " %s 0)", test);
+}
+
+void tp_emit_ix(tp_emit *e, const tp_ix *x) {
+  const tp_sym *s = tp_ix_as_sym(x);
+  if (s) {
+    e->sym[s->id] = true;
+    tp_putf(e->b, "s%d", s->id);
+    return;
+  }
+  switch (tp_ix_kind(x)) {
+    case TP_IX_MIN: put_nested(e, "tp_index_min", x); return;
+    case TP_IX_MAX: put_nested(e, "tp_index_max", x); return;
+    case TP_IX_FDIV: case TP_IX_MOD: put_division(e, x); return;
+    case TP_IX_TRUE: tp_puts(e->b, "1"); return;
+    case TP_IX_FALSE: tp_puts(e->b, "0"); return;
+    case TP_IX_GE0: put_test(e, x, ">="); return;
+    case TP_IX_EQ0: put_test(e, x, "=="); return;
+    case TP_IX_AND: put_joined(e, x, " && "); return;
+    case TP_IX_OR: put_joined(e, x, " || "); return;
+    case TP_IX_NOT: put_test(e, x, "=="); return;
+    default: put_sum(e, x);
+  }
+}
+
+static void put_ring(tp_emit *e, const tp_ring *r) {
+  int64_t w = 0;
+  bool known = tp_ix_is_const(r->width, &w);
+  int s = known ? log2_of(w) : -1;
+  if (known && w <= 1) return;
+  tp_puts(e->b, s >= 0 ? " + (" : " + tp_ring_at(");
+  tp_emit_ix(e, r->idx);
+  if (s >= 0) tp_putf(e->b, " & %lldLL)*", (long long)(w - 1));
+  else {
+    tp_puts(e->b, ", ");
+    tp_emit_ix(e, r->width);
+    tp_puts(e->b, ")*");
+  }
+  tp_emit_ix(e, r->stride);
+}
+
+void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+  tp_emit_ix(e, off);
+  for (int i = 0; i < nd->nring; i++) put_ring(e, &nd->ring[i]);
+}
+
+const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at) {
+  const tp_ix *off = nd->off;
+  for (int i = 0; i < r->nlead && nd->lead; i++) off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->lead[i], at[i]));
+  return off;
+}

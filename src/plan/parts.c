@@ -1,0 +1,50 @@
+/* parts: what of a plan runs from begin to end without a place at which a run may wait. Waiting is done at ticks and where a point of an output is given away;
+ * a part is as many neighbours as there are without one inside. Whoever compiles parts and whoever runs them go by this one list. */
+#include "plan/plan.h"
+
+typedef struct { const tp_plan *p; tp_arena *a; TP_VEC(tp_part) parts; TP_VEC(const tp_pnode *) group; } part_cutter;
+
+static bool waits(const tp_plan *p, const tp_pnode *x) {
+  int fn = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL ? p->calls.v[x->rg->call].fn : 0;
+  bool any = fn == TP_FN_TICK || fn == TP_FN_SHOW;
+  for (int i = 0; i < x->n && !any; i++) any = waits(p, x->kid[i]);
+  return any;
+}
+
+/* Something that is more than a call. */
+static bool has_loop(const tp_pnode *x) {
+  bool any = x->kind == TP_P_FOR || (x->kind == TP_P_REGION && x->rg->kind == TP_RG_LOOP);
+  for (int i = 0; i < x->n && !any; i++) any = has_loop(x->kid[i]);
+  return any;
+}
+
+static void end_group(part_cutter *c) {
+  bool worth = false;
+  for (int i = 0; i < c->group.n; i++) worth |= has_loop(c->group.v[i]);
+  if (worth) TP_PUSH(c->a, &c->parts, (tp_part){ c->group.v[0], c->group.v[c->group.n - 1] });
+  c->group.n = 0;
+}
+
+static void cut_parts(part_cutter *c, const tp_pnode *x) {
+  if (x->kind == TP_P_SEQ) {
+    for (int i = 0; i < x->n; i++) cut_parts(c, x->kid[i]);
+    return;
+  }
+  if (!waits(c->p, x)) {
+    if (c->group.n || (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH)) TP_PUSH(c->a, &c->group, x);        /* a loop may go on behind these (flow.c) */
+    return;
+  }
+  end_group(c);
+  for (int i = 0; i < x->n; i++) {
+    cut_parts(c, x->kid[i]);
+    end_group(c);
+  }
+}
+
+int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out) {
+  part_cutter c = { .p = p, .a = a };
+  cut_parts(&c, p->body);
+  end_group(&c);
+  *out = c.parts.v;
+  return c.parts.n;
+}

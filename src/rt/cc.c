@@ -1,0 +1,261 @@
+/* cc.c: C becomes a shared object in a folder of the user's, ${TEMPO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/tempo}, named by what it depends on: text, flags, compiler, processor.
+ * It is written under a name of its own and renamed, so any number of processes may do the same at once. Where the folder cannot be had, or is full, a folder of the moment takes its place,
+ * which is gone when the object is open. */
+#include "rt/cc.h"
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Bits stay the interpreter's: nothing is contracted or reordered. */
+static const char *const flags = "-O3 -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math -w";
+enum { ARGS = 128, CACHED_BYTES = 256 << 20 };          /* words of a command; bytes of a cache */
+
+/* ---- what the result depends on ---- */
+
+static const char *compiler(void) {
+  const char *cc = getenv("CC");
+  return cc && *cc ? cc : "cc";
+}
+
+/* Of a file on the PATH: where it is, how large and how old. */
+static uint64_t hash_program(const char *command, uint64_t h) {
+  size_t n = strcspn(command, " ");
+  const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
+  for (const char *p = path ? path : ""; ; p++) {
+    char file[TP_CC_PATH];
+    struct stat s;
+    size_t k = strcspn(p, ":");
+    snprintf(file, sizeof file, "%.*s%s%.*s", (int)k, p, k ? "/" : "", (int)n, command);
+    p += k;
+    if (stat(file, &s) == 0 && S_ISREG(s.st_mode)) {
+      int64_t of[] = { (int64_t)s.st_size, (int64_t)s.st_mtime, (int64_t)s.st_ino };
+      return tp_hash(of, sizeof of, tp_hash(file, strlen(file), h));
+    }
+    if (!*p) return h;
+  }
+}
+
+/* The lines that say what the processor is and can. */
+static uint64_t hash_processor(uint64_t h) {
+  static const char *const lines[] = { "vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU " };
+  char line[4096];
+  FILE *f = fopen("/proc/cpuinfo", "re");
+  bool more = f != NULL;
+  while (more && (more = fgets(line, sizeof line, f) != NULL) && line[0] != '\n')
+    for (size_t i = 0; i < TP_LEN(lines); i++)
+      if (!strncmp(line, lines[i], strlen(lines[i]))) h = tp_hash(line, strlen(line), h);
+  if (f) fclose(f);
+  return h;
+}
+
+static void name_of(const char *text, size_t n, char name[33]) {
+  const char *own = tp_setting("TEMPO_CFLAGS"), *cc = compiler();
+  for (int i = 0; i < 2; i++) {
+    uint64_t h = hash_processor(hash_program(cc, tp_hash(cc, strlen(cc), (uint64_t)i + 1)));
+    h = tp_hash(flags, strlen(flags), own ? tp_hash(own, strlen(own), h) : h);
+    snprintf(name + 16 * i, 17, "%016llx", (unsigned long long)tp_hash(text, n, h));
+  }
+}
+
+/* ---- folders ---- */
+
+static bool is_ours(const char *dir) {
+  struct stat s;
+  return lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* With what lies above it. */
+static bool make_folder(char *dir) {
+  for (char *p = dir + 1; *p; p++) {
+    if (*p != '/') continue;
+    *p = 0;
+    mkdir(dir, 0700);
+    *p = '/';
+  }
+  mkdir(dir, 0700);
+  return is_ours(dir);
+}
+
+static bool cache_folder(char dir[TP_CC_PATH]) {
+  const char *own = tp_setting("TEMPO_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int n = -1;
+  if (own && !strcmp(own, "none")) return false;
+  if (own) n = snprintf(dir, TP_CC_PATH, "%s", own);
+  else if (xdg && *xdg == '/') n = snprintf(dir, TP_CC_PATH, "%s/tempo", xdg);
+  else if (home && *home == '/') n = snprintf(dir, TP_CC_PATH, "%s/.cache/tempo", home);
+  return n > 0 && n < TP_CC_PATH - 128 && make_folder(dir);
+}
+
+static bool moment_folder(char dir[TP_CC_PATH]) {
+  const char *tmp = getenv("TMPDIR");
+  int n = snprintf(dir, TP_CC_PATH, "%s/tempo-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
+  return n < TP_CC_PATH - 128 && mkdtemp(dir);
+}
+
+/* ---- a cache that stays small: the oldest go ---- */
+
+typedef struct { char name[64]; int64_t size, used; } cached_file;
+
+static int oldest_first(const void *a, const void *b) {
+  const cached_file *x = a, *y = b;
+  return (x->used > y->used) - (x->used < y->used);
+}
+
+static int list_files(const char *dir, cached_file *v, int max, int64_t *total) {
+  DIR *d = opendir(dir);
+  struct stat s;
+  int n = 0;
+  for (struct dirent *e; d && n < max && (e = readdir(d)) != NULL;) {
+    if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof v->name || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) continue;
+    memcpy(v[n].name, e->d_name, strlen(e->d_name) + 1);
+    v[n].size = (int64_t)s.st_size;
+    v[n++].used = (int64_t)s.st_mtime;
+    *total += (int64_t)s.st_size;
+  }
+  if (d) closedir(d);
+  return n;
+}
+
+static void prune(const char *dir) {
+  enum { MOST = 1 << 14 };
+  cached_file *v = tp_alloc(sizeof *v * MOST);
+  int64_t total = 0;
+  int n = v ? list_files(dir, v, MOST, &total) : 0;
+  if (n > 1) qsort(v, (size_t)n, sizeof *v, oldest_first);
+  for (int i = 0; i < n && (total > CACHED_BYTES || n - i > MOST / 2); i++) {
+    char path[TP_CC_PATH + 64];
+    snprintf(path, sizeof path, "%s/%s", dir, v[i].name);
+    if (unlink(path) == 0) total -= v[i].size;
+  }
+  tp_free(v);
+}
+
+/* ---- compiling ---- */
+
+static bool write_file(const char *path, const char *text, size_t n) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool ok = fd >= 0;
+  for (size_t at = 0; ok && at < n;) {
+    ssize_t k = write(fd, text + at, n - at);
+    if (k > 0) at += (size_t)k;
+    else ok = k < 0 && errno == EINTR;
+  }
+  return fd >= 0 && close(fd) == 0 && ok;
+}
+
+/* Its words, cut in place, behind those that are there. */
+static int words(char *s, char **argv, int n) {
+  for (char *w = strtok_r(s, " \t\n", &s); w && n < ARGS - 8; w = strtok_r(NULL, " \t\n", &s)) argv[n++] = w;
+  return n;
+}
+
+static bool runs(char **argv, const char *log) {
+  posix_spawn_file_actions_t act;
+  pid_t pid;
+  int status = -1;
+  if (posix_spawn_file_actions_init(&act)) return false;
+  posix_spawn_file_actions_addopen(&act, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&act, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&act, 1, 2);
+  bool ok = posix_spawnp(&pid, argv[0], &act, NULL, argv, environ) == 0;
+  posix_spawn_file_actions_destroy(&act);
+  while (ok && waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) { status = 0; break; }  /* somebody else waits for children: the file tells */
+  return ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* The first line that tells of an error, else the first of all. */
+static void put_reason(tp_buf *why, const char *log) {
+  char line[256], told[256] = "";
+  FILE *f = fopen(log, "re");
+  bool error = false;
+  while (f && !error && fgets(line, sizeof line, f)) {
+    error = strstr(line, "error") != NULL;
+    if (error || !*told) memcpy(told, line, sizeof told);
+  }
+  if (*told) tp_putf(why, ": %.*s", (int)strcspn(told, "\n"), told);
+  if (f) fclose(f);
+}
+
+static bool compile_file(const char *c, const char *so, tp_buf *why) {
+  char command[TP_CC_PATH], all[2 * TP_CC_PATH], log[TP_CC_PATH + 8], *argv[ARGS];
+  const char *own = tp_setting("TEMPO_CFLAGS");
+  snprintf(command, sizeof command, "%s", compiler());
+  snprintf(all, sizeof all, "%s %s", flags, own ? own : "");
+  snprintf(log, sizeof log, "%s.log", so);
+  int n = words(all, argv, words(command, argv, 0));
+  const char *rest[] = { "-o", so, c, "-lm", NULL };
+  for (size_t i = 0; i < TP_LEN(rest); i++) argv[n++] = (char *)rest[i];
+  bool ok = runs(argv, log);
+  if (!ok) {
+    tp_putf(why, "'%s' failed", compiler());
+    put_reason(why, log);
+  }
+  unlink(log);
+  return ok;
+}
+
+typedef struct { char c[TP_CC_PATH], so[TP_CC_PATH], done_c[TP_CC_PATH], done_so[TP_CC_PATH]; } paths;
+
+static void name_files(paths *p, const char *dir, const char *name) {
+  static int made;
+  int k = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
+  snprintf(p->c, sizeof p->c, "%.900s/%s.%ld.%d.c", dir, name, (long)getpid(), k);
+  snprintf(p->so, sizeof p->so, "%.900s/%s.%ld.%d.so", dir, name, (long)getpid(), k);
+  snprintf(p->done_c, sizeof p->done_c, "%.900s/%s.c", dir, name);
+  snprintf(p->done_so, sizeof p->done_so, "%.900s/%s.so", dir, name);
+}
+
+static bool make_object(const paths *p, const char *text, size_t n, tp_buf *why) {
+  bool ok = write_file(p->c, text, n);
+  if (!ok) tp_puts(why, "no file can be written");
+  ok = ok && compile_file(p->c, p->so, why) && rename(p->so, p->done_so) == 0 && rename(p->c, p->done_c) == 0;
+  unlink(p->c);
+  unlink(p->so);
+  return ok;
+}
+
+static void *from_cache(const char *dir, const char *name, const char *text, size_t n, char path[TP_CC_PATH], tp_buf *why) {
+  paths p;
+  name_files(&p, dir, name);
+  snprintf(path, TP_CC_PATH, "%s", p.done_c);
+  void *lib = access(p.done_so, R_OK) == 0 ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (lib || !make_object(&p, text, n, why)) return lib;
+  prune(dir);
+  return dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *from_moment(const char *name, const char *text, size_t n, tp_buf *why) {
+  char dir[TP_CC_PATH];
+  paths p;
+  if (!moment_folder(dir)) return tp_puts(why, "no folder for it"), NULL;
+  name_files(&p, dir, name);
+  void *lib = make_object(&p, text, n, why) ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  unlink(p.done_so);
+  unlink(p.done_c);
+  rmdir(dir);
+  return lib;
+}
+
+void *tp_cc_open(const char *text, size_t n, char path[TP_CC_PATH], tp_buf *why) {
+  char dir[TP_CC_PATH], name[33];
+  name_of(text, n, name);
+  void *lib = cache_folder(dir) ? from_cache(dir, name, text, n, path, why) : NULL;
+  if (lib) return lib;
+  *path = 0;
+  why->n = 0;
+  return from_moment(name, text, n, why);
+}
+
+void *tp_cc_close(void *lib) {
+  if (lib) dlclose(lib);
+  return NULL;
+}
