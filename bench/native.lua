@@ -39,7 +39,8 @@ function ours.dp(n)
   local q, N = P:dim("q", "N")
   local a, b = P:input("a", { domain = { p }, dtype = "i32" }), P:input("b", { domain = { q }, dtype = "i32" })
   local d = P:tensor { domain = { p, q }, dtype = "i32" }
-  d[{ p = 0 }], d[{ q = 0 }] = q:value():to "i32", p:value():to "i32"
+  d[{ p = 0 }] = q:value():to "i32"
+  d[{ q = 0 }] = p:value():to "i32"
   d:otherwise((d[{ p - 1, q }] + 1):minimum(d[{ p, q - 1 }] + 1):minimum(d[{ p - 1, q - 1 }] + a:ne(b)))
   local f = P:compile { outputs = { d = d[{ M - 1, N - 1 }] }, tier = tier }
   local A, B = {}, {}

@@ -75,6 +75,23 @@ describe("native code computes what the interpreter does", function()
     end, { x = fill({ 40, 3 }, wave) }, { T = 40 })
   end)
 
+  it("of small matrix products in a loop", function()
+    for _, n in ipairs { 2, 3, 16, 20 } do
+      agree(function(P)
+        local t, T = P:dim "t"
+        local w, v = P:input("w", { shape = { n, n } }), P:input("v", { domain = { t }, shape = { n, n }, dtype = "i64" })
+        local x, m = P:tensor { domain = { t }, shape = { n } }, P:tensor { domain = { t }, shape = { n, n } }
+        local s = P:tensor { domain = { t }, shape = { n, n }, dtype = "i64" }
+        x[0], m[0], s[0] = tempo.ones { n }, w, v
+        x[t] = x[t - 1]:matmul(w) + w:matmul(x[t - 1]) * 0.5
+        m[t] = (m[t - 1]:matmul(w) + w:matmul(m[t - 1]:mT())) * 0.5
+        s[t] = s[t - 1]:matmul(v) % 1000
+        return { x = x, m = m[T - 1], s = s[T - 1] }
+      end, { w = fill({ n, n }, function(a, b) return wave(a, b) / n end),
+             v = fill({ 5, n, n }, function(...) return math.floor(9 * wave(...)) end) }, { T = 5 }, { near = 1e-5 })
+    end
+  end)
+
   it("of a recurrence over two dims", function()
     agree(function(P)
       local p, M = P:dim("p", "M")
@@ -85,6 +102,35 @@ describe("native code computes what the interpreter does", function()
       d:otherwise((d[{ p - 1, q }] + 1):minimum(d[{ p, q - 1 }] + 1):minimum(d[{ p - 1, q - 1 }] + a:ne(b)))
       return { d = d, distance = d[{ M - 1, N - 1 }] }
     end, { a = fill({ 30 }, function(k) return k * k % 5 end), b = fill({ 23 }, function(k) return k * 3 % 7 end) }, { M = 30, N = 23 })
+  end)
+
+  it("of rows of such a recurrence in lanes, however many", function()
+    for _, d in ipairs { "i32", "f64" } do
+      for _, last in ipairs { true, false } do
+        local fs = {}
+        for _, tier in ipairs { "interpreter", "native" } do
+          local P = tempo.program()
+          local p, M = P:dim("p", "M")
+          local q, N = P:dim("q", "N")
+          local a, b = P:input("a", { domain = { p }, dtype = d }), P:input("b", { domain = { q }, dtype = d })
+          local h = P:tensor { domain = { p, q }, dtype = d }
+          h[{ p = 0 }] = q:value():to(d) * 2
+          h[{ q = 0 }] = p:value():to(d) * 3
+          local same = h[{ p - 1, q - 1 }] + tempo.where(a:eq(b), 3, -2)
+          h:otherwise((h[{ p - 1, q }] - a + 1):maximum(h[{ p, q - 1 }] - 1 + b):maximum(same):maximum(0) % 100)
+          fs[tier] = P:compile { outputs = { y = last and h[{ M - 1, N - 1 }] or h }, tier = tier }
+        end
+        assert.truthy(fs.native:explain "code":find("rows of %d+ in lanes"))
+        for _, m in ipairs { 1, 2, 8, 16, 17, 18, 33, 50 } do
+          for _, n in ipairs { 1, 2, 9, 16, 17, 33, 64 } do
+            local inputs = { a = tempo.array(fill({ m }, function(k) return k * k % 5 end), d),
+              b = tempo.array(fill({ n }, function(k) return k * k * k % 5 end), d) }
+            local bounds = { M = m, N = n }
+            same_bits({ fs.interpreter(inputs, bounds).y:totable() }, { fs.native(inputs, bounds).y:totable() }, ("%s %d x %d"):format(d, m, n))
+          end
+        end
+      end
+    end
   end)
 
   it("of every dtype, rounded where it rounds", function()

@@ -81,21 +81,18 @@ static bool fits_blas(tp_contraction *t) {
          layout(s->m, s->n, s->scm, s->scn, &tc, &t->ldc) && tc == 111;
 }
 
-/* Measured with OpenBLAS 0.3.21: with AVX-512 it has kernels for small matrices that beat ours nearly everywhere; others pay for packing and a call. Ours are
- * better for one row where rows of B are contiguous, and for a few rows with a B that no cache holds. */
-enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8 };
-enum { SMALL_LEAST = 16, SMALL_DOTS_LEAST = 256, CALL_LEAST = 4096 };
+/* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are better up to sizes at which B no longer lies in a cache for all rows of A; with less,
+ * only where packing and a call cost more than the products. Ours are better for one row where rows of B are contiguous, and for a few rows with a B that no cache holds. */
+enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096, NARROW = 32 };
 enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };                    /* dot products with one row: GEMV below, GEMM, GEMV above */
+#define OWN_MOST 0x1p33                                        /* products */
 
-static double least_work(bool dots) {
-  bool small = !strcmp(tp_kernels_get()->isa, "avx512");
-  return small ? (dots ? SMALL_DOTS_LEAST : SMALL_LEAST) : CALL_LEAST;
-}
+static bool ours_is_better(double work) { return work < (tp_kernels_get()->narrower ? OWN_MOST : CALL_LEAST); }
 
 static tp_mmkind choose_library(tp_contraction *t, double work) {
   const tp_mm *s = &t->s;
   bool dots = s->sbn != 1 && s->n > 1;
-  if (work < least_work(dots) || (s->m == 1 && !dots && (s->n == 1 || s->n >= ROW_LEAST))) return TP_MM_OWN;
+  if (ours_is_better(work) || (s->m == 1 && !dots && (s->n == 1 || s->n >= ROW_LEAST))) return TP_MM_OWN;
   if (s->m == 1 && dots && (work < GEMV_SMALL || work >= GEMV_LARGE)) {
     bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX && s->k <= INT_MAX && s->n <= INT_MAX;
     return steps && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) ? TP_MM_GEMV : TP_MM_OWN;
@@ -110,7 +107,7 @@ static tp_mmkind choose_kernel(tp_contraction *t) {
   if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);      /* columns of C are contiguous */
   if (s->n == 1 && s->m > 1) turn_over(t);
   double work = (double)s->m * (double)s->n * (double)s->k;
-  if ((t->d != TP_F32 && t->d != TP_F64) || work < SMALL_LEAST) return TP_MM_OWN;
+  if ((t->d != TP_F32 && t->d != TP_F64) ) return TP_MM_OWN;
   const tp_blas *b = tp_blas_get();
   return b->sgemm && b->dgemm && b->sgemv && b->dgemv ? choose_library(t, work) : TP_MM_OWN;
 }
@@ -172,7 +169,7 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
   switch (t->kind) {
     case TP_MM_NOTHING: break;
     case TP_MM_ZERO: if (!acc) zero_matrix(t, c); break;
-    case TP_MM_OWN: K->mm[t->d](&t->s, a, b, c, acc); break;
+    case TP_MM_OWN: (K->narrower && t->s.n * t->size <= NARROW ? K->narrower : K)->mm[t->d](&t->s, a, b, c, acc); break;
     case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
     case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
     case TP_MM_BLOCKS: widened_blocks(t, K, a, b, c, acc, room); break;

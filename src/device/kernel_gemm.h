@@ -1,9 +1,9 @@
-/* Matrix products of any strides, when BLAS is absent, too heavy or has no such type. B is taken in panels of NR columns (packed unless its rows are contiguous),
- * MR rows of C are held in registers. */
+/* Matrix products of any strides. B is taken in panels of up to NR columns (packed unless its rows are contiguous and few), MR rows of a panel of C are held in
+ * registers. */
 #ifndef VBYTES
 #define VBYTES 16
 #endif
-enum { MM_KC = 256, MM_MR = 6 };
+enum { MM_KC = VBYTES == 64 ? 128 : 256, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /* PACKED: rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
 
 /* a * b + c of vectors; b may be one number. */
 #define MAD(a, b, c) ((a) * (b) + (c))
@@ -21,41 +21,71 @@ enum { MM_KC = 256, MM_MR = 6 };
 #define MAD_f32 MAD
 #define MAD_f64 MAD
 #endif
-#define GEMM(sfx, T, S, MAD) \
+/* Rows of four from columns of four, o[p * ldo + j] = b[p + j * sbn]; what is left of rows and columns one by one. */
+#define TURN4(S, o, ldo, b, sbn) do { \
+  typedef S q4 __attribute__((vector_size(4 * sizeof(S)), aligned(sizeof(S)), may_alias)); \
+  typedef __typeof__(__builtin_choose_expr(sizeof(S) == 8, (int64_t)0, __builtin_choose_expr(sizeof(S) == 4, (int32_t)0, (int8_t)0))) i1; \
+  typedef i1 i4 __attribute__((vector_size(4 * sizeof(S)))); \
+  q4 r0 = *(const q4 *)(b), r1 = *(const q4 *)((b) + (sbn)), r2 = *(const q4 *)((b) + 2 * (sbn)), r3 = *(const q4 *)((b) + 3 * (sbn)); \
+  q4 t0 = __builtin_shuffle(r0, r1, (i4){ 0, 4, 1, 5 }), t1 = __builtin_shuffle(r2, r3, (i4){ 0, 4, 1, 5 }); \
+  q4 t2 = __builtin_shuffle(r0, r1, (i4){ 2, 6, 3, 7 }), t3 = __builtin_shuffle(r2, r3, (i4){ 2, 6, 3, 7 }); \
+  *(q4 *)(o) = __builtin_shuffle(t0, t1, (i4){ 0, 1, 4, 5 }), *(q4 *)((o) + (ldo)) = __builtin_shuffle(t0, t1, (i4){ 2, 3, 6, 7 }); \
+  *(q4 *)((o) + 2 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 0, 1, 4, 5 }), *(q4 *)((o) + 3 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 2, 3, 6, 7 }); \
+} while (0)
+#define GEMM(sfx, T, S, MAD, NVECTORS) \
   typedef S v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(S)), may_alias)); \
-  enum { L_##sfx = VBYTES / sizeof(S), NR_##sfx = 2 * L_##sfx }; \
-  /* tile (mr x NR) = A (mr x k) * panel */ \
-  KI void tile_##sfx(int mr, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *tile) { \
-    v_##sfx r[MM_MR][2]; \
-    for (int i = 0; i < mr; i++) r[i][0] = r[i][1] = (v_##sfx){0}; \
+  enum { L_##sfx = VBYTES / sizeof(S), NV_##sfx = NVECTORS, NR_##sfx = NVECTORS * L_##sfx }; \
+  /* c (mr x nv vectors) (+)= A (mr x k) * panel */ \
+  KI void tile_##sfx(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc) { \
+    v_##sfx r[MM_MR][NV_##sfx], x[NV_##sfx]; \
+    for (int i = 0; i < mr; i++) \
+      for (int v = 0; v < nv; v++) r[i][v] = (v_##sfx){0}; \
     for (int64_t p = 0; p < k; p++, b += ldb) { \
-      v_##sfx b0 = *(const v_##sfx *)b, b1 = *(const v_##sfx *)(b + L_##sfx); \
+      for (int v = 0; v < nv; v++) x[v] = *(const v_##sfx *)(b + v * L_##sfx); \
       for (int i = 0; i < mr; i++) { \
-        S x = a[i * sam + p * sak]; \
-        r[i][0] = MAD(b0, x, r[i][0]); \
-        r[i][1] = MAD(b1, x, r[i][1]); \
+        S y = a[i * sam + p * sak]; \
+        for (int v = 0; v < nv; v++) r[i][v] = MAD(x[v], y, r[i][v]); \
       } \
     } \
-    for (int i = 0; i < mr; i++) { \
-      *(v_##sfx *)(tile + i * NR_##sfx) = r[i][0]; \
-      *(v_##sfx *)(tile + i * NR_##sfx + L_##sfx) = r[i][1]; \
+    for (int i = 0; i < mr; i++, c += ldc) \
+      for (int v = 0; v < nv; v++) { \
+        v_##sfx *to = (v_##sfx *)(c + v * L_##sfx); \
+        if (acc) *to += r[i][v]; \
+        else *to = r[i][v]; \
+      } } \
+  KI void vectors_##sfx(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc) { \
+    switch (nv < NV_##sfx ? nv : NV_##sfx) { \
+      case 1: tile_##sfx(mr, 1, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
+      case 2: tile_##sfx(mr, 2, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
+      case 3: tile_##sfx(mr, NV_##sfx > 2 ? 3 : 2, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
+      default: tile_##sfx(mr, NV_##sfx, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
     } } \
-  static void rows_##sfx(int64_t mr, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *tile) { \
+  static void rows_##sfx(int64_t mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc) { \
     switch (mr) { \
-      case 1: tile_##sfx(1, k, a, sam, sak, b, ldb, tile); break; \
-      case 2: tile_##sfx(2, k, a, sam, sak, b, ldb, tile); break; \
-      case 3: tile_##sfx(3, k, a, sam, sak, b, ldb, tile); break; \
-      case 4: tile_##sfx(4, k, a, sam, sak, b, ldb, tile); break; \
-      case 5: tile_##sfx(5, k, a, sam, sak, b, ldb, tile); break; \
-      default: tile_##sfx(6, k, a, sam, sak, b, ldb, tile); break; \
+      case 1: vectors_##sfx(1, nv, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
+      case 2: vectors_##sfx(2, nv, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
+      case 3: vectors_##sfx(3, nv, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
+      default: vectors_##sfx(MM_MR, nv, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
     } } \
-  static void pack_##sfx(S *o, const S *b, int64_t sbk, int64_t sbn, int64_t k, int64_t n) { \
-    if (n < NR_##sfx) memset(o, 0, sizeof(S) * (size_t)(k * NR_##sfx)); \
-    if (sbk == 1) for (int64_t j = 0; j < n; j++) for (int64_t p = 0; p < k; p++) o[p * NR_##sfx + j] = b[p + j * sbn]; \
-    else for (int64_t p = 0; p < k; p++) for (int64_t j = 0; j < n; j++) o[p * NR_##sfx + j] = b[p * sbk + j * sbn]; \
+  static void turn_##sfx(S *o, int64_t ldo, const S *b, int64_t sbn, int64_t k, int64_t n) { \
+    int64_t j = 0; \
+    for (; j + 4 <= n && sizeof(S) >= 4; j += 4) { \
+      int64_t p = 0; \
+      for (; p + 4 <= k; p += 4) TURN4(S, o + p * ldo + j, ldo, b + p + j * sbn, sbn); \
+      for (; p < k; p++) \
+        for (int q = 0; q < 4; q++) o[p * ldo + j + q] = b[p + (j + q) * sbn]; \
+    } \
+    for (; j < n; j++) \
+      for (int64_t p = 0; p < k; p++) o[p * ldo + j] = b[p + j * sbn]; \
   } \
-  static void put_##sfx(const tp_mm *s, S *c, const S *tile, int64_t m, int64_t n, bool acc) { \
-    for (int64_t i = 0; i < m; i++, c += s->scm, tile += NR_##sfx) { \
+  static void pack_##sfx(S *o, int64_t ldo, const S *b, int64_t sbk, int64_t sbn, int64_t k, int64_t n) { \
+    if (n < ldo) memset(o, 0, sizeof(S) * (size_t)(k * ldo)); \
+    if (sbk == 1) turn_##sfx(o, ldo, b, sbn, k, n); \
+    else if (sbn == 1) for (int64_t p = 0; p < k; p++) memcpy(o + p * ldo, b + p * sbk, sizeof(S) * (size_t)n); \
+    else for (int64_t p = 0; p < k; p++) for (int64_t j = 0; j < n; j++) o[p * ldo + j] = b[p * sbk + j * sbn]; \
+  } \
+  static void put_##sfx(const tp_mm *s, S *c, const S *tile, int64_t ldt, int64_t m, int64_t n, bool acc) { \
+    for (int64_t i = 0; i < m; i++, c += s->scm, tile += ldt) { \
       if (s->scn == 1 && acc) for (int64_t j = 0; j < n; j++) c[j] += tile[j]; \
       else if (s->scn == 1) for (int64_t j = 0; j < n; j++) c[j] = tile[j]; \
       else for (int64_t j = 0; j < n; j++) c[j * s->scn] = acc ? (S)(c[j * s->scn] + tile[j]) : tile[j]; \
@@ -103,10 +133,12 @@ enum { MM_KC = 256, MM_MR = 6 };
       } } \
   static void panel_##sfx(const tp_mm *s, const S *a, const S *b, int64_t ldb, S *c, int64_t k, int64_t n, bool acc) { \
     S tile[MM_MR * NR_##sfx]; \
+    int nv = (int)((n + L_##sfx - 1) / L_##sfx); \
+    bool whole = s->scn == 1 && n % L_##sfx == 0; \
     for (int64_t i = 0; i < s->m; i += MM_MR) { \
       int64_t mr = s->m - i < MM_MR ? s->m - i : MM_MR; \
-      rows_##sfx(mr, k, a + i * s->sam, s->sam, s->sak, b, ldb, tile); \
-      put_##sfx(s, c + i * s->scm, tile, mr, n, acc); \
+      rows_##sfx(mr, nv, k, a + i * s->sam, s->sam, s->sak, b, ldb, whole ? c + i * s->scm : tile, whole ? s->scm : NR_##sfx, whole && acc); \
+      if (!whole) put_##sfx(s, c + i * s->scm, tile, NR_##sfx, mr, n, acc); \
     } } \
   static void mm_##sfx(const tp_mm *s, const void *a_, const void *b_, void *c_, bool acc) { \
     const S *a = a_, *b = b_; S *c = c_; \
@@ -120,20 +152,22 @@ enum { MM_KC = 256, MM_MR = 6 };
       mm_##sfx(&rest, a, b + j, c + j, acc); \
       return; \
     } \
-    if (s->sak == 1 && s->sbk == 1 && (s->m < 8 || s->n < 4) && s->k >= L_##sfx) { dots_##sfx(s, a, b, c, acc); return; } \
+    if (s->sak == 1 && s->sbk == 1 && (s->m < 3 || s->n < 4) && s->k >= L_##sfx) { dots_##sfx(s, a, b, c, acc); return; } \
     if (s->n < L_##sfx / 2 + 1 && (s->m <= 3 || s->m * s->n * s->k <= 256)) { few_##sfx(s, a, b, c, acc); return; } \
     for (int64_t p = 0; p < s->k; p += MM_KC) { \
       int64_t k = s->k - p < MM_KC ? s->k - p : MM_KC; \
       for (int64_t j = 0; j < s->n; j += NR_##sfx) { \
         int64_t n = s->n - j < NR_##sfx ? s->n - j : NR_##sfx; \
         const S *bp = b + p * s->sbk + j * s->sbn; \
-        bool direct = n == NR_##sfx && s->sbn == 1; \
-        if (!direct) pack_##sfx(pack, bp, s->sbk, s->sbn, k, n); \
-        panel_##sfx(s, a + p * s->sak, direct ? bp : pack, direct ? s->sbk : NR_##sfx, c + j * s->scn, k, n, acc || p > 0); \
+        bool direct = n % L_##sfx == 0 && s->sbn == 1 && (s->m < MM_PACKED || k < MM_PACKED || s->sbk <= MM_NEAR); \
+        int64_t ldb = direct ? s->sbk : (n + L_##sfx - 1) / L_##sfx * L_##sfx; \
+        if (!direct) pack_##sfx(pack, ldb, bp, s->sbk, s->sbn, k, n); \
+        panel_##sfx(s, a + p * s->sak, direct ? bp : pack, ldb, c + j * s->scn, k, n, acc || p > 0); \
       } \
     } }
-GEMM(f32, float, float, MAD_f32)
-GEMM(f64, double, double, MAD_f64)
-GEMM(i32, int32_t, uint32_t, MAD)
-GEMM(i64, int64_t, uint64_t, MAD)
-GEMM(u8, uint8_t, uint8_t, MAD)
+#define WIDE_PANEL (VBYTES == 64 ? 4 : 2)                /* as many as there are registers for */
+GEMM(f32, float, float, MAD_f32, WIDE_PANEL)
+GEMM(f64, double, double, MAD_f64, WIDE_PANEL)
+GEMM(i32, int32_t, uint32_t, MAD, 2)
+GEMM(i64, int64_t, uint64_t, MAD, 2)
+GEMM(u8, uint8_t, uint8_t, MAD, 2)

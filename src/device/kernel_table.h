@@ -12,6 +12,9 @@
 
 const tp_kernels TABLE = {
   .isa = ISA,
+#if VBYTES == 64
+  .narrower = &tp_kernels_avx2,
+#endif
   .ew = {
 #include "kern/scalar.def"
   },

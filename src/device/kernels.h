@@ -40,8 +40,10 @@ typedef void tp_krecur(void *y, int64_t ystep, const void *x, int64_t xstep, con
 enum { TP_LANES = 16 };                                        /* streams drawn from side by side */
 typedef struct tp_philox_lanes { uint32_t w[4][TP_LANES]; } tp_philox_lanes;
 
-typedef struct tp_kernels {
+typedef struct tp_kernels tp_kernels;
+struct tp_kernels {
   const char *isa;
+  const tp_kernels *narrower;                                  /* of 512 bits: the table for results that are narrower than half a vector; NULL: none */
   tp_kfn *ew[TP_NOP][TP_NDTYPE];                               /* by the operands' compute type (SELECT: of the values) */
   tp_kfn *cast[TP_NDTYPE][TP_NDTYPE];                          /* compute type to compute type */
   tp_kfn *round[TP_NDTYPE];                                    /* F16, BF16: f32 rounded to what they hold */
@@ -60,7 +62,7 @@ typedef struct tp_kernels {
   void (*philox_lanes)(tp_philox_lanes *ctr, const uint32_t key[2][TP_LANES]);      /* in place: one block of each of TP_LANES streams */
   void (*uniform)(float *o, const uint32_t *w, int64_t n);     /* from n words */
   void (*normal)(double *o, const uint32_t *w, int64_t n);     /* from 2n words */
-} tp_kernels;
+};
 
 const tp_kernels *tp_kernels_get(void);
 extern const tp_kernels tp_kernels_base;

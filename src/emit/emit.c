@@ -171,8 +171,11 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried) {
   close(e);
 }
 
+void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.n); }
+
 static void put_loop(tp_emit *e, const tp_pnode *x) {
   int v = x->var->id;
+  if (tp_emit_wave(e, x)) return;
   bool was = e->sym[v], blocks = is_short(e, x->kid[0]) && stays(x);
   tp_emit_line(e, "{\n");
   e->depth++;

@@ -7,7 +7,7 @@
 #include "emit/priv.h"
 #include <math.h>
 
-enum { POINTS = 4, TERMS = 32, COLUMNS = 256, COLD = 1 << 16, USUAL = 1000 };
+enum { POINTS = 4, TERMS = 32, COLUMNS = 1024, COLD = 1 << 16, USUAL = 1000 };
 
 typedef struct { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } nest_axis;       /* of: axes of the region, outermost first */
 typedef const tp_ix *nest_strides[TP_MAXRANK];
@@ -69,6 +69,24 @@ static bool all_known(const tp_emit *e, const tp_region *r) {
   if (!ok) return false;
   tp_dtype d = tp_emit_computed(result_type(e, r, 0));
   return d != TP_BOOL || !(r->sums || r->acc) || r->red == TP_RED_MAX || r->red == TP_RED_MIN;
+}
+
+/* Is there an operand for which the operator has no value? A number that is written out says so. */
+static bool may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m) {
+  int fault = m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST ? NO_FAULT : rows[m->op].fault;
+  if (!fault || tp_dtype_float(tp_emit_computed(type_of(e, r, m->in[0])))) return false;
+  const tp_micro *by = m->in[1] >= r->nin ? &r->micro[m->in[1] - r->nin] : NULL;
+  uint64_t cell = 0;
+  if (!by || by->op != TP_OP_FILL) return true;
+  tp_put(by->dtype, &cell, 0, by->f);
+  int64_t v = tp_geti(by->dtype, &cell, 0);
+  return fault == DIVZERO ? v == 0 : v < 0;
+}
+
+bool tp_emit_faults(const tp_emit *e, const tp_region *r) {
+  bool any = false;
+  for (int k = 0; k < r->nmicro; k++) any |= may_fault(e, r, &r->micro[k]);
+  return any;
 }
 
 /* Points of all its axes; -1: not known, or many. */
@@ -357,7 +375,7 @@ static void put_fault(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
   tp_dtype d = tp_emit_computed(type_of(e, l->r, m->in[0]));
   int fault = rows[m->op].fault;
-  if (m->op == TP_OP_CAST || !fault || tp_dtype_float(d)) return;
+  if (!may_fault(e, l->r, m)) return;
   tp_emit_indent(l->e);
   tp_putf(e->b, "if (__builtin_expect(tp_fault_%s_%s(", why[fault], tp_emit_sfx(d));
   put_name(l, m->in[0]);
@@ -378,7 +396,7 @@ static void put_value(const nest *l, const tp_micro *m) {
 static void put_micro(const nest *l, int k) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[k];
-  if (m->op != TP_OP_FILL && m->op != TP_OP_VALUE) put_fault(l, m);
+  put_fault(l, m);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
   if (rounds(m)) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
@@ -386,6 +404,11 @@ static void put_micro(const nest *l, int k) {
   else if (m->op == TP_OP_VALUE) put_value(l, m);
   else put_call(l, m);
   tp_puts(e->b, rounds(m) ? ");\n" : ";\n");
+}
+
+void tp_emit_micros(tp_emit *e, const tp_pnode *x) {
+  nest l = nest_of(e, x);
+  for (int k = 0; k < l.r->nmicro; k++) put_micro(&l, k);
 }
 
 /* Symbols of axes whose values are numbers of the body. */

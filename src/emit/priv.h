@@ -31,6 +31,7 @@ typedef struct tp_emit {
 /* A line of the function that is being written. */
 void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_emit_indent(tp_emit *e);
+void tp_emit_rest(tp_emit *e, const tp_pnode *loop);   /* an iteration as it stands, inside braces */
 void tp_emit_ends(tp_emit *e);                  /* loop variables go to the environment, before the run leaves native code for good */
 
 /* text.c */
@@ -51,6 +52,11 @@ const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);       /* the reg
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x);       /* is the region one for native code? */
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);   /* does it become a few points without loops? */
 void tp_emit_loop(tp_emit *e, const tp_pnode *x);
+bool tp_emit_faults(const tp_emit *e, const tp_region *r);     /* may a point have no value? */
+void tp_emit_micros(tp_emit *e, const tp_pnode *x);            /* of a point, over i0, i1, ..: m0, m1, .. */
+
+/* wave.c */
+bool tp_emit_wave(tp_emit *e, const tp_pnode *loop);           /* false: it is none, and nothing is printed */
 
 /* carry.c */
 int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop);     /* how many were carried before */

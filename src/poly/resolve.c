@@ -87,7 +87,7 @@ static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
 }
 
 /* One place of a range's axis is a point. */
-static void pin(view_walk *w, tp_opnd *o, int k, const tp_ix *place) {
+static void pin_axis(view_walk *w, tp_opnd *o, int k, const tp_ix *place) {
   int v = o->axisvar[k];
   const tp_ix **idx = TP_NEWN(w->p->a, const tp_ix *, o->base.node->ndom);
   for (int d = 0; d < o->base.node->ndom; d++) idx[d] = tp_ix_subst(w->p->g->ix, o->idx[d], 1, &w->var[v], &place);
@@ -100,7 +100,7 @@ static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opn
   int k = lead + n->attr.axis;
   const tp_ix *lo = at_point(w, n, n->attr.ix[0], at), *ext = at_point(w, n, n->attr.ix[1], at);
   int64_t v;
-  if (o->axisvar[k] >= 0 && tp_is_number(ext, 1)) { pin(w, o, k, lo); return; }
+  if (o->axisvar[k] >= 0 && tp_is_number(ext, 1)) { pin_axis(w, o, k, lo); return; }
   if (o->axisvar[k] >= 0 && !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.i[0] == 1 && ext == o->shape[k])) { o->bad = w->by[o->axisvar[k]]; return; }
   o->off = tp_ix_add(w->p->g->ix, o->off, tp_ix_mul(w->p->g->ix, lo, o->stride[k]));
   o->stride[k] = tp_ix_mulc(w->p->g->ix, o->stride[k], n->attr.i[0]);

@@ -33,3 +33,16 @@ TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (u
 #define TP_FOLD_FLEAST(x, y) ((x) != (x) ? (x) : (y) >= (x) ? (x) : (y))
 #define TP_FOLD_ANY(x, y) ((x) | ((y) != 0))
 #define TP_FOLD_ALL(x, y) ((x) & ((y) != 0))
+
+/* ---- rows in lanes: element l of what comes out is l - 1 of what goes in ---- */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define TP_SHIFT_16(v) __builtin_shufflevector(v, v, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)
+#define TP_SHIFT_8(v) __builtin_shufflevector(v, v, 0, 0, 1, 2, 3, 4, 5, 6)
+#endif
+#endif
+#ifndef TP_SHIFT_8
+#define TP_SHIFTED(v, n) ({ __typeof__(v) to_ = (v); for (int l_ = 1; l_ < n; l_++) to_[l_] = (v)[l_ - 1]; to_; })
+#define TP_SHIFT_16(v) TP_SHIFTED(v, 16)
+#define TP_SHIFT_8(v) TP_SHIFTED(v, 8)
+#endif
