@@ -287,7 +287,8 @@ local function grow(pair, case, set, bounds, r)
   local fine, want, params
   fine, want, grown = run_with(f, inputs, grown)
   if fine then params = f:params() end
-  local _, before, less = run_with(g, small, bounds)
+  local runs, before, less = run_with(g, small, bounds)
+  if not runs then return check.count "smaller bounds that do not run" end
   local list = ticks_of(set.names, ends_of(case, before), bounds)
   g:start(small, less)
   for k = 1, r(#list) do g:step(values_at(case, small, set.names, list[k]), budget_of(r)) end

@@ -31,6 +31,7 @@ void tp_exec_put(tp_exec *x, tp_buf *b);
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was);
 /* Before a get with greater bounds, and before the state's outputs are in their places: to the tick at `at`. */
 bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err);
+bool tp_exec_made_anew(const tp_exec *x, int output);          /* then the state's is not to be taken */
 /* The point of the tick that it stands at; false: it stands at none. */
 bool tp_exec_tick(const tp_exec *x, int64_t *at);
 bool tp_exec_cancelled(const tp_exec *x);

@@ -1,58 +1,131 @@
 /* longer.c: going on with larger bounds. A tick is found by its point; what ends by data is not known before it runs.
  *
- * The same is meant by: as many regions of the same extents. What lies before the first tick and is not the same for the new bounds is run anew, if it calls nobody: it asks for no values of ticks, and what
- * only it writes is right then. The rest is taken from the state, if what ran since the row began, up to the tick, is the same for both. */
+ * What lies before the first tick and is not the same for the new bounds is run anew, if it calls nobody: it asks for no values of ticks, and what only it writes is right then. The rest is taken from the
+ * state, if what lies before the tick calls the same and writes as much of everything that is kept for both: elements, not regions, as a row stands in the plan more than once, in other pieces. What is
+ * computed at a point does not mention the bounds (rt/state.c), so elements as often written hold the same. */
 #include "device/priv.h"
 
-/* A walk through the instructions that runs none, as if no row had ended: seen are regions, and loops without ticks with what is inside them, of the rows at which it is. */
-typedef enum { UNSEEN, HERE, INSIDE } sight;
-typedef struct { const tp_exec *x; int64_t *env; sight *seen; bool ticked; } inst_walk;
+/* A walk through the instructions that runs none. Ends lie where `ends` says: on the way to a tick, at the smaller bounds in both walks, as what has ended did before. wrote: by buffer, the sum of BASE ^ element over everything that was written,
+ * elements counted as they lie for the larger bounds; the sum is the same however windows cut it. */
+#define BASE UINT64_C(0x9e3779b97f4a7c15)
+typedef struct { int n; int64_t was[2 * TP_MAXRANK], now[2 * TP_MAXRANK]; } corner;
+typedef struct { tp_exec *x; int64_t *env, *ends; const bool *kept, *met; corner **lies; uint64_t *wrote, calls; } inst_walk;
 
-static int64_t value(const tp_dx *d, const int64_t *env) { return d->e ? tp_ix_evalq(d->e, env) : 0; }
+static int64_t value(const tp_dx *d, const int64_t *env) { return d->e ? tp_ix_evalq(d->e, env) : d->c; }
 static int place(const inst_walk *w, const tp_inst *i) { return (int)(i - w->x->inst); }
-
-static bool has_tick(const tp_exec *x, int from, int to) {
-  bool any = false;
-  for (int i = from; i < to && !any; i++) any = x->inst[i].op == TP_I_TICK;
-  return any;
-}
 
 /* The outermost loop around it; itself if there is none. */
 static int outermost(const tp_exec *x, int pc) {
-  for (int i = 0; i < pc; i++)
-    if (x->inst[i].op == TP_I_FOR && pc < x->inst[i].to) return i;
+  while (x->inst[pc].up >= 0) pc = x->inst[pc].up;
   return pc;
 }
 
-static void forget(inst_walk *w, int from, int to) { memset(w->seen + from, 0, sizeof *w->seen * (size_t)(to - from)); }
+/* ---- what was written ---- */
 
-/* Behind a loop: of one inside a row its own part is forgotten, of one around all rows everything. */
-static const tp_inst *walk_leave(inst_walk *w, int loop) {
-  int to = w->x->inst[loop].to;
-  forget(w, outermost(w->x, loop) == loop ? 0 : loop, to);
-  return w->x->inst + to;
+static uint64_t power(uint64_t q, uint64_t n) {
+  uint64_t p = 1;
+  for (; n; n >>= 1, q *= q)
+    if (n & 1) p *= q;
+  return p;
 }
 
-static const tp_inst *iterate(inst_walk *w, const tp_inst *i, int loop, int64_t at) {
-  int64_t lo = value(&i->lo, w->env), hi = value(&i->hi, w->env);
-  w->env[i->var] = at;
-  if (at < lo || at >= hi) return walk_leave(w, loop);
-  forget(w, loop + 1, w->x->inst[loop].to);
-  return w->x->inst + loop + 1;
+/* 1 + q + .. + q^(n-1) */
+static uint64_t geometric(uint64_t q, uint64_t n) {
+  uint64_t sum = 0, part = 1;                   /* of so many terms as the bit counts */
+  for (; n; n >>= 1, part *= 1 + q, q *= q)
+    if (n & 1) sum = sum * q + part;
+  return sum;
 }
 
-static const tp_inst *enter(inst_walk *w, const tp_inst *i) {
-  int loop = place(w, i);
-  if (has_tick(w->x, loop, i->to)) return iterate(w, i, loop, i->step > 0 ? value(&i->lo, w->env) : value(&i->hi, w->env) - 1);
-  w->seen[loop] = HERE;
-  for (int k = loop + 1; k < i->to; k++) w->seen[k] = INSIDE;
-  return w->x->inst + i->to;
+/* From where an element lies for the smaller bounds to where it lies for the larger ones; also for distances. */
+static int64_t lies_at(const corner *c, int64_t p) {
+  int64_t at = 0, unit = 1;
+  if (!c) return p;
+  for (int k = c->n - 1; k >= 0; unit *= c->now[k--]) {
+    at += p % TP_MAX(c->was[k], 1) * unit;
+    p /= TP_MAX(c->was[k], 1);
+  }
+  return at;
 }
 
-static const tp_inst *next(inst_walk *w, const tp_inst *i) {
-  int loop = i->to - 1;                         /* or further in front (enter_body) */
-  while (w->x->inst[loop].op != TP_I_FOR) loop--;
-  return iterate(w, i, loop, w->env[i->var] + i->step);
+static int64_t around_ring(int64_t i, int64_t width) { return i % TP_MAX(width, 1) + (i % TP_MAX(width, 1) < 0 ? width : 0); }
+
+/* Of n elements in a row; of a window on a ring from lo on, at most all m of it. */
+static uint64_t in_a_row(const inst_walk *w, const tp_dnd *d, bool wraps, uint64_t q, int64_t n) {
+  if (!wraps) return geometric(q, (uint64_t)n);
+  int64_t m = value(&d->wmod, w->env), lo = around_ring(value(&d->wlo, w->env), m), first = TP_MIN(n, m - lo);
+  return power(q, (uint64_t)lo) * geometric(q, (uint64_t)first) + geometric(q, (uint64_t)(n - first));
+}
+
+static uint64_t window_sum(const inst_walk *w, const tp_dnd *d) {
+  const corner *c = w->lies ? w->lies[d->buf] : NULL;
+  int64_t off = value(&d->off, w->env);
+  uint64_t sum = 1;
+  for (int i = 0; i < d->nring; i++) off += around_ring(value(&d->ring[i].idx, w->env), value(&d->ring[i].width, w->env)) * value(&d->ring[i].stride, w->env);
+  for (int k = 0; k < d->rank; k++) {
+    int64_t n = value(&d->shape[k], w->env), s = value(&d->stride[k], w->env);
+    if (n <= 0) return 0;
+    if (s < 0) off += (n - 1) * s;
+    sum *= in_a_row(w, d, k == d->wrap, power(BASE, (uint64_t)lies_at(c, s < 0 ? -s : s)), n);
+  }
+  return sum * power(BASE, (uint64_t)lies_at(c, off));
+}
+
+static uint64_t hash_of(const inst_walk *w, const tp_dx *d, int n, uint64_t h) {
+  for (int k = 0; k < n; k++) {
+    int64_t v = value(&d[k], w->env);
+    h = tp_hash(&v, sizeof v, h);
+  }
+  return h;
+}
+
+/* A callback of the script's, by its point and how long its arrays are; of one that ticks only the point: ends cut what it takes and shows. */
+static uint64_t call_hash(const inst_walk *w, const tp_dreg *r) {
+  int fn = w->x->plan->calls.v[r->rg->call].fn;
+  uint64_t h = hash_of(w, r->coord, r->rg->ncoord, (uint64_t)fn);
+  for (int k = 0; k < r->nnd && fn >= 0; k++) h = hash_of(w, r->in[k].shape, r->in[k].rank, h);
+  return h;
+}
+
+static void note_region(inst_walk *w, const tp_dreg *r) {
+  if (r->rg->kind == TP_RG_CALL) w->calls += call_hash(w, r);
+  for (int o = 0; o < r->nout; o++)
+    if (r->out[o].buf >= 0 && w->kept[r->out[o].buf]) w->wrote[r->out[o].buf] += window_sum(w, &r->out[o]);
+}
+
+/* ---- the walk ---- */
+
+/* Does it live at a tick, or for ever? */
+static bool is_kept(const tp_exec *x, const tp_pbuf *b) {
+  bool kept = b->kind == TP_BUF_OUTPUT;
+  for (int i = 0; b->kind == TP_BUF_TEMP && i < x->ninst && !kept; i++) kept = x->inst[i].op == TP_I_TICK && b->first <= x->inst[i].pos && x->inst[i].pos <= b->last;
+  return kept;
+}
+
+static bool is_region(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW; }
+
+static bool *all_kept(tp_exec *x) {
+  bool *kept = TP_NEWN(&x->a, bool, x->plan->bufs.n);
+  for (int b = 0; b < x->plan->bufs.n; b++) kept[b] = is_kept(x, x->plan->bufs.v[b]);
+  return kept;
+}
+
+/* Instructions that write what is kept, or call, and ticks; loops with one of these inside. */
+static bool *all_met(tp_exec *x, const bool *kept) {
+  bool *met = TP_NEWN(&x->a, bool, x->ninst);
+  for (int k = 0; k < x->ninst; k++) {
+    const tp_inst *i = &x->inst[k];
+    bool is = i->op == TP_I_TICK || (is_region(i) && i->rg->rg->kind == TP_RG_CALL);
+    for (int o = 0; is_region(i) && o < i->rg->nout; o++) is |= i->rg->out[o].buf >= 0 && kept[i->rg->out[o].buf];
+    for (int up = k; is && up >= 0 && !met[up]; up = x->inst[up].up) met[up] = true;
+  }
+  return met;
+}
+
+static const tp_inst *iterate(inst_walk *w, const tp_inst *loop, int64_t at) {
+  bool inside = w->met[place(w, loop)] && at >= value(&loop->lo, w->env) && at < value(&loop->hi, w->env);
+  w->env[loop->var] = at;
+  return inside ? loop + 1 : w->x->inst + loop->to;
 }
 
 static bool holds_at(const inst_walk *w, const tp_inst *i) {
@@ -62,12 +135,14 @@ static bool holds_at(const inst_walk *w, const tp_inst *i) {
 
 static const tp_inst *walk_turn(inst_walk *w, const tp_inst *i) {
   switch (i->op) {
-    case TP_I_FOR: return enter(w, i);
-    case TP_I_NEXT: return next(w, i);
+    case TP_I_FOR: return iterate(w, i, i->step > 0 ? value(&i->lo, w->env) : value(&i->hi, w->env) - 1);
+    case TP_I_NEXT: return iterate(w, w->x->inst + i->up, w->env[i->var] + i->step);
     case TP_I_IF: return holds_at(w, i) ? i + 1 : w->x->inst + i->to;
     case TP_I_JUMP: return w->x->inst + i->to;
-    case TP_I_LOAD: w->env[i->var] = value(&i->hi, w->env); return i + 1;
-    case TP_I_REGION: case TP_I_SHOW: w->seen[place(w, i)] = HERE; return i + 1;
+    case TP_I_LOAD: w->env[i->var] = value(&i->hi, w->ends); return i + 1;
+    case TP_I_REGION: case TP_I_SHOW:
+      if (w->met[place(w, i)]) note_region(w, i->rg);
+      return i + 1;
     default: return i + 1;
   }
 }
@@ -80,86 +155,10 @@ static bool is_at(const inst_walk *w, const tp_inst *i, const int64_t *at) {
 
 /* The instruction of the tick at this point, NULL: the first; -1: there is none. */
 static int find_tick(inst_walk *w, const int64_t *at) {
-  for (const tp_inst *i = w->x->inst, *end = i + w->x->ninst; i < end; i = walk_turn(w, i)) {
-    if (i->op != TP_I_TICK) continue;
-    if (is_at(w, i, at)) return place(w, i);
-    if (!w->ticked) forget(w, 0, outermost(w->x, place(w, i)));
-    w->ticked = true;
-  }
-  return -1;
+  const tp_inst *i = w->x->inst, *end = i + w->x->ninst;
+  while (i < end && !(i->op == TP_I_TICK && is_at(w, i, at))) i = walk_turn(w, i);
+  return i < end ? place(w, i) : -1;
 }
-
-/* Of values; of what is inside a loop that is gone through whole, of the bounds that it depends on. */
-static uint64_t hash_of(const inst_walk *w, sight how, const tp_dx *d, int n, uint64_t h) {
-  for (int k = 0; k < n; k++) {
-    const tp_sym *const *sym;
-    int64_t v = how == HERE ? value(&d[k], w->env) : 0;
-    int m = how == HERE ? 0 : tp_ix_syms(d[k].e, &sym);
-    h = tp_hash(&v, sizeof v, h);
-    for (int i = 0; i < m; i++)
-      if (sym[i]->kind == TP_SYM_BOUND) h = tp_hash(&w->env[sym[i]->id], sizeof *w->env, h);
-  }
-  return h;
-}
-
-/* Of what was seen, in order. */
-static uint64_t extents(const inst_walk *w) {
-  uint64_t h = 0;
-  for (int k = 0; k < w->x->ninst; k++) {
-    const tp_inst *i = &w->x->inst[k];
-    bool region = i->op == TP_I_REGION || i->op == TP_I_SHOW;
-    if (!w->seen[k]) continue;
-    h = region ? hash_of(w, w->seen[k], i->rg->ix, i->rg->rg->nix, h) : hash_of(w, w->seen[k], &i->cond, 1, hash_of(w, w->seen[k], &i->hi, 1, hash_of(w, w->seen[k], &i->lo, 1, h)));
-    for (int o = 0; region && o < i->rg->nnd; o++) h = hash_of(w, w->seen[k], i->rg->in[o].shape, i->rg->in[o].rank, h);
-  }
-  return h;
-}
-
-/* Where the tick at this point is for these bounds, and what was seen on the way; now: the run goes on from there. */
-static int find_for(tp_exec *x, const int64_t *bounds, const int64_t *at, bool now, uint64_t *h) {
-  inst_walk w = { x, TP_NEWN(&x->a, int64_t, x->nsym), TP_NEWN(&x->a, sight, x->ninst), false };
-  for (int i = 0; i < x->nbound; i++) w.env[x->bound[i]] = bounds[x->bound[i]];
-  int pc = find_tick(&w, at);
-  *h = extents(&w);
-  if (now && pc >= 0) memcpy(x->front.env, w.env, sizeof *w.env * (size_t)x->nsym);
-  return pc;
-}
-
-static bool calls(const tp_exec *x, int to) {
-  bool any = false;
-  for (int i = 0; i < to; i++) any |= x->inst[i].op == TP_I_SHOW || (x->inst[i].op == TP_I_REGION && x->inst[i].rg->rg->kind == TP_RG_CALL);
-  return any;
-}
-
-/* What lies before the first tick. */
-static bool begin_anew(tp_exec *x, const int64_t *was, tp_error *err) {
-  uint64_t before, h;
-  int first = find_for(x, x->env, NULL, false, &h);
-  x->later = 0;
-  if (first < 0 || (find_for(x, was, NULL, false, &before) == first && h == before)) return first >= 0;
-  x->later = outermost(x, first);
-  return !calls(x, first) && tp_exec_go(x, &(tp_goal){ .tick = true }, err) == TP_AT_TICK;
-}
-
-bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err) {
-  uint64_t before, h;
-  if (!begin_anew(x, was, err) || find_for(x, was, at, false, &before) < 0) return false;
-  x->front.pc = find_for(x, x->env, at, true, &h);
-  if (x->front.pc < 0 || h != before) return false;
-  x->front.pos = x->inst[x->front.pc].pos;
-  return true;
-}
-
-/* ---- buffers ---- */
-
-bool tp_longer_takes(const tp_exec *x, int buf) {
-  for (int i = x->later; i < x->ninst; i++)
-    for (int o = 0; (x->inst[i].op == TP_I_REGION || x->inst[i].op == TP_I_SHOW) && o < x->inst[i].rg->nout; o++)
-      if (x->inst[i].rg->out[o].buf == buf) return true;
-  return false;
-}
-
-typedef struct { int n; int64_t was[2 * TP_MAXRANK], now[2 * TP_MAXRANK]; } corner;
 
 /* Extents as they lie in memory. A dim that grows has a slot for each of its points, in which none has gone round. */
 static bool corner_of(const tp_exec *x, const tp_pbuf *b, const int64_t *was, corner *c) {
@@ -173,6 +172,81 @@ static bool corner_of(const tp_exec *x, const tp_pbuf *b, const int64_t *was, co
   }
   return true;
 }
+
+static int64_t *bounds_of(tp_exec *x, const int64_t *from) {
+  int64_t *env = TP_NEWN(&x->a, int64_t, x->nsym);
+  for (int i = 0; i < x->nbound; i++) env[x->bound[i]] = from[x->bound[i]];
+  return env;
+}
+
+static corner **corners(tp_exec *x, const int64_t *was) {
+  corner **all = TP_NEWN(&x->a, corner *, x->plan->bufs.n), c;
+  for (int b = 0; b < x->plan->bufs.n; b++)
+    if (corner_of(x, x->plan->bufs.v[b], was, &c)) all[b] = tp_dup(&x->a, &c, sizeof c);
+  return all;
+}
+
+/* From the begin to the tick at this point, for the smaller and for the larger bounds. at: the tick's instructions; false: there is none for one of them. */
+typedef struct { inst_walk was, now; int pc[2]; } both;
+
+static bool walk_both(tp_exec *x, const int64_t *was, const int64_t *at, both *w) {
+  int n = x->plan->bufs.n;
+  const bool *kept = all_kept(x), *met = all_met(x, kept);
+  w->was = (inst_walk){ x, bounds_of(x, was), bounds_of(x, was), kept, met, corners(x, was), TP_NEWN(&x->a, uint64_t, n), 0 };
+  w->now = (inst_walk){ x, bounds_of(x, x->env), bounds_of(x, at ? was : x->env), kept, met, NULL, TP_NEWN(&x->a, uint64_t, n), 0 };
+  w->pc[0] = find_tick(&w->was, at);
+  w->pc[1] = find_tick(&w->now, at);
+  return w->pc[0] >= 0 && w->pc[1] >= 0;
+}
+
+static bool calls(const tp_exec *x, int to) {
+  bool any = false;
+  for (int i = 0; i < to; i++) any |= x->inst[i].op == TP_I_SHOW || (x->inst[i].op == TP_I_REGION && x->inst[i].rg->rg->kind == TP_RG_CALL);
+  return any;
+}
+
+static bool writes(const tp_exec *x, int from, int to, int buf) {
+  bool any = false;
+  for (int i = from; i < to; i++)
+    for (int o = 0; is_region(&x->inst[i]) && o < x->inst[i].rg->nout; o++) any |= x->inst[i].rg->out[o].buf == buf;
+  return any;
+}
+
+bool tp_longer_takes(const tp_exec *x, int buf) { return writes(x, x->later, x->ninst, buf); }
+
+bool tp_exec_made_anew(const tp_exec *x, int output) {
+  bool anew = false;
+  for (int b = 0; b < x->plan->bufs.n; b++)
+    if (x->plan->bufs.v[b]->kind == TP_BUF_OUTPUT && x->plan->bufs.v[b]->slot == output) anew = writes(x, 0, x->later, b) && !tp_longer_takes(x, b);
+  return anew;
+}
+
+static bool is_same(const both *w, const tp_exec *x) {
+  bool same = w->was.calls == w->now.calls;
+  for (int b = 0; b < x->plan->bufs.n; b++) same &= !tp_longer_takes(x, b) || w->was.wrote[b] == w->now.wrote[b];
+  return same;
+}
+
+/* What lies before the first tick. */
+static bool begin_anew(tp_exec *x, const int64_t *was, tp_error *err) {
+  both w;
+  bool found = walk_both(x, was, NULL, &w);
+  x->later = 0;
+  if (w.pc[1] < 0 || (found && w.pc[0] == w.pc[1] && is_same(&w, x))) return w.pc[1] >= 0;
+  x->later = outermost(x, w.pc[1]);
+  return !calls(x, w.pc[1]) && tp_exec_go(x, &(tp_goal){ .tick = true }, err) == TP_AT_TICK;
+}
+
+bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err) {
+  both w;
+  if (!begin_anew(x, was, err) || !walk_both(x, was, at, &w) || !is_same(&w, x)) return false;
+  memcpy(x->front.env, w.now.env, sizeof *w.now.env * (size_t)x->nsym);
+  x->front.pc = w.pc[1];
+  x->front.pos = x->inst[x->front.pc].pos;
+  return true;
+}
+
+/* ---- buffers ---- */
 
 static void copy_corner(const corner *c, int k, size_t size, const char **from, char *to) {
   size_t row = size;

@@ -91,15 +91,21 @@ static void take_longer(tp_exec *x, tp_reader *r, const int64_t *was) {
   if (!r->bad) tp_longer_ends(x);
 }
 
-/* With larger bounds front is found already (tp_exec_longer): the state's is read and left. */
+/* With larger bounds front is found already (tp_exec_longer): the state's is read and left, if it stands at the tick, with nothing of the row before to do. */
+static bool take_front(tp_exec *x, tp_reader *r, bool found) {
+  tp_cursor *c = found ? &x->back : &x->front;
+  take_cursor(x, c, r);
+  return !r->bad && (found ? c->pc < x->ninst && x->inst[c->pc].op == TP_I_TICK : tp_flow_possible(x, c));
+}
+
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
   memcpy(x->back.env, x->front.env, sizeof *x->env * (size_t)x->nsym);
   x->split = tp_take_in(r, 0, x->plan->lag ? 2 : 1);
   x->nshown = (int)tp_take_in(r, 0, INT32_MAX);
-  take_cursor(x, was ? &x->back : &x->front, r);
+  bool ok = take_front(x, r, was);
   take_cursor(x, &x->back, r);
   x->backrow = INT64_MIN;
-  bool ok = !r->bad && (was || tp_flow_possible(x, &x->front)) && ((was && !x->split) || (tp_flow_possible(x, &x->back) && !tp_flow_before(x, &x->front, &x->back)));
+  ok = ok && !r->bad && ((was && !x->split) || (tp_flow_possible(x, &x->back) && !tp_flow_before(x, &x->front, &x->back)));
   if (!(r->bad = !ok)) (was ? take_longer(x, r, was) : take_buffers(x, r));
   if (ok) tp_spill_rest(x);
   return !r->bad;

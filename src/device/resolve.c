@@ -119,7 +119,7 @@ tp_dnd *tp_dend_new(tp_exec *x, const tp_nd *nd) {
   return tp_dup(&x->a, &d, sizeof d);
 }
 
-/* Extents and strides mention bounds only. */
+/* Extents and strides mention bounds, and ends that were loaded before. */
 void tp_dend_place(const tp_exec *x, tp_dnd *d) {
   d->v.rank = d->rank;
   for (int i = 0; i < d->rank; i++) {
@@ -143,7 +143,6 @@ int64_t tp_dend_most(const tp_exec *x, tp_dnd *d, int64_t given) {
   if (!has_rows(x, d)) return 0;
   const int64_t *p = d->v.p;
   if (d->dtype == TP_BOOL) return TP_MIN(*(const uint8_t *)d->v.p, given);     /* of rank 0 */
-  if (!d->rank) return TP_MIN(*p, given);
   for (tp_walk_start(&w, d->rank, d->v.shape); w.ok; tp_walk_next(&w)) most = TP_MAX(most, p[tp_walk_offset(&w, d->v.stride)]);
   return TP_MIN(most, given);
 }

@@ -162,7 +162,7 @@ static isl_set *of_cond(const frame *f, const tp_ix *e) {
   s = of_cond(f, e->arg[0]);
   for (int i = 1; i < e->narg; i++) {
     isl_set *t = of_cond(f, e->arg[i]);
-    s = e->kind == TP_IX_AND ? isl_set_intersect(s, t) : isl_set_union(s, t);
+    s = e->kind == TP_IX_AND ? tp_isl_coalesce(isl_set_intersect(s, t)) : isl_set_union(s, t);     /* as pieces multiply */
   }
   return tp_isl_coalesce(s);
 }

@@ -687,6 +687,14 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
 
 /* ---- ends by data ---- */
 
+/* How far rows of dim d go over which e is the greatest: to their own end, if that is begun, as those beyond it were perhaps never made. */
+static const tp_ix *rows_end(pb *b, const tp_end *e, int d) {
+  const tp_sym *dim = b->p->g->stops.v[e->stop].dom[d], *end = NULL;
+  for (int i = 0; i < b->p->g->stops.n; i++)
+    if (b->p->g->stops.v[i].dim == dim && b->begun[i]) end = tp_end_of_rows(b->p, e, d);
+  return tp_ix_sym(C(b), end ? end : dim->bound);
+}
+
 /* The numbers of an end as a window, one axis for each dim over which it is the greatest; exprs are over variables and bounds. */
 static tp_nd nd_end(pb *b, const tp_end *e) {
   const tp_stop *s = &b->p->g->stops.v[e->stop];
@@ -694,7 +702,7 @@ static tp_nd nd_end(pb *b, const tp_end *e) {
   const tp_stmt *was = b->s;
   int nlead = b->nlead;
   tp_at *at = TP_NEWN(b->a, tp_at, s->ndom);
-  for (int d = 0; d < s->ndom; d++) at[d] = e->at[d] ? (tp_at){ .lo = e->at[d] } : (tp_at){ true, K(b, 0), tp_ix_sym(C(b), s->dom[d]->bound) };
+  for (int d = 0; d < s->ndom; d++) at[d] = e->at[d] ? (tp_at){ .lo = e->at[d] } : (tp_at){ true, K(b, 0), rows_end(b, e, d) };
   b->s = &nothing;
   b->nlead = 0;
   tp_nd n = nd_write(b, &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = at });
@@ -703,17 +711,30 @@ static tp_nd nd_end(pb *b, const tp_end *e) {
   return n;
 }
 
+typedef TP_VEC(tp_pnode *) pnodes;
+
+static bool window_mentions(const tp_nd *x, const tp_sym *v) {
+  bool any = false;
+  for (int a = 0; v && a < x->rank; a++) any |= tp_ix_mentions(x->shape[a], v);
+  return any;
+}
+
+/* The load of end i, behind those of ends that its window mentions. */
+static void put_load(pb *b, int i, pnodes *to) {
+  const tp_end e = b->p->ends.v[i];
+  tp_nd nd = nd_end(b, &e);
+  b->wanted[i] = false;
+  for (int k = 0; k < b->nendvar; k++)
+    if (b->wanted[k] && window_mentions(&nd, b->endvar[k])) put_load(b, k, to);
+  tp_pnode *x = TP_NEW(b->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound), .nd = nd };
+  TP_PUSH(b->a, to, x);
+}
+
 /* Loads of what was wanted, in front of what wants it. */
-static int put_loads(pb *b, tp_pnode **to) {
-  int n = 0;
-  for (int i = 0; i < b->nendvar; i++) {
-    if (!b->wanted[i]) continue;
-    b->wanted[i] = false;
-    tp_pnode *x = to[n++] = TP_NEW(b->a, tp_pnode);
-    const tp_end *e = &b->p->ends.v[i];
-    *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e->stop].dim->bound), .nd = nd_end(b, e) };
-  }
-  return n;
+static void put_loads(pb *b, pnodes *to) {
+  for (int i = 0; i < b->nendvar; i++)
+    if (b->wanted[i]) put_load(b, i, to);
 }
 
 /* ---- rows of a callback that have ended ---- */
@@ -774,30 +795,35 @@ static void call_of(pb *b, tp_region *r, const tp_node *n) {
 /* ---- the tree ---- */
 
 static tp_pnode *after_loads(pb *b, tp_pnode *x) {
-  tp_pnode **v = TP_NEWN(b->a, tp_pnode *, b->nendvar + 1);
-  int n = put_loads(b, v);
-  v[n++] = x;
-  return seq(b, n, v);
+  pnodes v = { 0 };
+  put_loads(b, &v);
+  TP_PUSH(b->a, &v, x);
+  return seq(b, v.n, v.v);
 }
 
 /* A loop's end is looked at after each iteration, and may have come nearer by then. What is wanted stays so. */
 static tp_pnode *before_loads(pb *b, tp_pnode *x) {
-  if (!b->nendvar) return x;
-  bool *wanted = tp_dup(b->a, b->wanted, sizeof *wanted * (size_t)b->nendvar);
-  tp_pnode **v = TP_NEWN(b->a, tp_pnode *, b->nendvar + 1);
-  v[0] = x;
-  int n = 1 + put_loads(b, v + 1);
-  memcpy(b->wanted, wanted, sizeof *wanted * (size_t)b->nendvar);
-  return seq(b, n, v);
+  pnodes v = { 0 };
+  int n = b->nendvar;
+  bool *wanted = tp_dup(b->a, b->wanted, sizeof *wanted * (size_t)n);
+  TP_PUSH(b->a, &v, x);
+  put_loads(b, &v);
+  if (n) memcpy(b->wanted, wanted, sizeof *wanted * (size_t)n);
+  return seq(b, v.n, v.v);
+}
+
+static tp_pnode *build_run(pb *b, const tp_tree *t) {
+  b->leaves.v = NULL; b->leaves.n = b->leaves.cap = 0;
+  if (!stmt_regions(b, t)) return NULL;
+  tp_pnode *x = after_loads(b, seq(b, b->leaves.n, b->leaves.v));
+  for (int i = 0; b->s->kind == TP_ST_INIT && i < b->p->g->stops.n; i++) b->begun[i] |= b->p->g->stops.v[i].end == b->s->into;
+  return x;
 }
 
 static tp_pnode *build(pb *b, const tp_tree *t) {
-  if (t->kind == TP_T_RUN) {
-    b->leaves.v = NULL; b->leaves.n = b->leaves.cap = 0;
-    if (!stmt_regions(b, t)) return NULL;
-    return after_loads(b, seq(b, b->leaves.n, b->leaves.v));
-  }
+  if (t->kind == TP_T_RUN) return build_run(b, t);
   tp_pnode **kid = TP_NEWN(b->a, tp_pnode *, t->n);
+  bool *begun = tp_dup(b->a, b->begun, sizeof *begun * (size_t)b->p->g->stops.n), *inside = b->begun;   /* as it is in front */
   for (int i = 0; i < t->n; i++)
     if (!(kid[i] = build(b, t->kid[i]))) return NULL;
   if (t->kind == TP_T_SEQ) return seq(b, t->n, kid);
@@ -807,7 +833,10 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   if (!b->p->ends.n) return x;
   x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
   if (t->kind == TP_T_FOR && t->step > 0) kid[0] = before_loads(b, kid[0]);
-  return after_loads(b, x);
+  b->begun = begun;
+  x = after_loads(b, x);
+  b->begun = inside;
+  return x;
 }
 
 /* ---- the whole ---- */
@@ -832,16 +861,16 @@ static void note_products(pb *b) {
   }
 }
 
-tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
+tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, int64_t tile, tp_error *err) {
   tp_plan *pl = TP_NEW(p->a, tp_plan);
   pl->ix = g->ix; pl->a = p->a;
   pl->lag = p->lag;
-  pb b = { .pl = pl, .graph = g, .p = p, .a = p->a, .err = err };
+  pb b = { .pl = pl, .graph = g, .p = p, .a = p->a, .err = err, .begun = TP_NEWN(p->a, bool, g->stops.n) };
   array_bufs(&b);
   note_products(&b);
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
-  if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
+  if (tile) tp_plan_fuse(pl), tp_plan_tile(pl, tile);
   int *cross = TP_NEWN(b.a, int, pl->bufs.n);
   for (int i = 0; i < pl->bufs.n; i++) cross[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_CROSS_NONE;
   tp_plan_lifetimes(pl, cross);

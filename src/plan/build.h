@@ -26,6 +26,7 @@ typedef struct pb {
   const tp_sym **endvar; int nendvar;           /* by poly's ends: the VAR that a LOAD sets */
   int naxisvar; const tp_sym *axisvar[TP_MAXRANK];      /* that stand for the place along axes of elements */
   bool *wanted;                                 /* ends that the node at work mentions, by the same numbers */
+  bool *begun;                                  /* by stop: is its end begun in front of the node at work? */
 } pb;
 static inline tp_ictx *C(const pb *b) { return b->pl->ix; }
 static inline const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }

@@ -39,6 +39,13 @@ static const tp_sym *end_at(tp_poly *p, int stop, int n, const tp_sym *const *di
   return tp_end_of(p, stop, d);
 }
 
+const tp_sym *tp_end_of_rows(tp_poly *p, const tp_end *e, int d) {
+  const tp_stop *s = &p->g->stops.v[e->stop];
+  for (int i = 0; i < p->g->stops.n && !e->at[d]; i++)
+    if (p->g->stops.v[i].dim == s->dom[d]) return end_at(p, i, s->ndom, s->dom, e->at);
+  return NULL;
+}
+
 /* The ends that e mentions: the next one's place in the table from `from` on, -1: no more. */
 int tp_next_end(const tp_poly *p, const tp_ix *e, int from) {
   for (int i = from; e && i < p->ends.n; i++)

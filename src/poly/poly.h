@@ -152,6 +152,7 @@ int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node tha
 
 /* ---- ends by data (ends.c) ---- */
 const tp_sym *tp_end_of(tp_poly *p, int stop, const tp_ix *const *at);
+const tp_sym *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);      /* the end of rows over which e is the greatest, if they end */
 int tp_next_end(const tp_poly *p, const tp_ix *e, int from);
 bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s);    /* e mentions s, or an end at a point that does */
 /* An expression of the graph over these dims, at their values: bounds that are reached become ends there. */

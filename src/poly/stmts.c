@@ -373,6 +373,18 @@ static void end_access(sb *b, int end, const tp_ix *upto) {
   TP_PUSH(l->a, &b->acc, (tp_access){ .kind = TP_ACC_READ, .arr = x->id, .at = at, .upto = upto, .pos = b->s->pos });
 }
 
+/* The greatest of rows is that of rows which are there: it waits for the ends of their dims. */
+static void rows_access(sb *b, int end) {
+  const tp_end e = b->l->p->ends.v[end];
+  for (int d = 0; d < b->l->g->stops.v[e.stop].ndom; d++) {
+    const tp_sym *rows = tp_end_of_rows(b->l->p, &e, d);
+    int inner = rows ? tp_next_end(b->l->p, tp_ix_sym(b->l->g->ix, rows), 0) : -1;
+    if (inner < 0) continue;
+    rows_access(b, inner);
+    end_access(b, inner, NULL);
+  }
+}
+
 static bool wait_for_ends(sb *b) {
   low *l = b->l;
   end_list v = { 0 };
@@ -388,6 +400,7 @@ static bool wait_for_ends(sb *b) {
     for (int a = 0; a < l->p->arrs.v[b->acc.v[i].arr]->rank; a++) note(b, &v, extent_at(b, &b->acc.v[i], a));
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
   b->s->exact = is_exact(b);
+  for (int k = 0; b->s->exact && tp_guard_part(l->p, b->s->guard, k, &end, &least); k++) rows_access(b, end);
   b->s->gacc = b->acc.n;
   for (int k = 0; tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
     end_access(b, end, b->s->exact ? tp_ix_addc(b->l->g->ix, least, -1) : tp_ix_const(b->l->g->ix, 0));

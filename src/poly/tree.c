@@ -51,16 +51,19 @@ static isl_set *exact_calls(tp_sched *S, int st) {
   return dom;
 }
 
-/* isl makes loops around the hull of many pieces, and the call asks whether its point is one of them. NULL: all are. */
+/* isl makes loops around the hull of this many pieces, and the call asks whether its point is one of them. */
+static int many(const tp_sched *S) { return S->outlined ? 1 : TP_TUNE_MANY_PIECES; }
+
+/* NULL: all points are. */
 static const tp_ix *asks(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
   const tp_sym *dims[s->ndim + 1];
   int n = 0;
-  if (S->st[st].asked || isl_set_n_basic_set(s->dom) <= TP_TUNE_MANY_PIECES) return S->st[st].asks;
+  if (S->st[st].asked || isl_set_n_basic_set(s->dom) <= many(S)) return S->st[st].asks;
   isl_set *dom = exact_calls(S, st);
   for (int d = 0; d < s->ndim; d++)
     if (is_called(s, d)) dims[n++] = s->dim[d];
-  if (isl_set_n_basic_set(dom) > TP_TUNE_MANY_PIECES) S->st[st].asks = tp_cond_of_set(S->ix, n, dims, dom);
+  if (isl_set_n_basic_set(dom) > many(S)) S->st[st].asks = tp_cond_of_set(S->ix, n, dims, dom);
   S->st[st].asked = true;
   isl_set_free(dom);
   return S->st[st].asks;
@@ -176,7 +179,7 @@ static bool innermost(tp_sched *S, const tp_item *x) {
 
 static isl_set *few_pieces(tp_sched *S, int st) {
   isl_set *dom = isl_set_copy(S->p->stmts.v[st]->dom);
-  return isl_set_n_basic_set(dom) <= TP_TUNE_MANY_PIECES ? dom : isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
+  return isl_set_n_basic_set(dom) <= many(S) ? dom : isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
 }
 
 /* Do the members run over different ranges of rows, few enough to give each its own loop? */
@@ -678,17 +681,40 @@ static isl_schedule *alive(TP_TAKE isl_schedule *sch, TP_KEEP isl_set *context) 
   return sch;
 }
 
-/* narrow: the context leaves bounds out. */
-static tp_tree *generate(ast_walk *c, tp_item *x, TP_TAKE isl_set *context, bool narrow) {
-  tp_ask(c->S, "the loops around '%s'", c->S->p->stmts.v[x->st < 0 ? x->mem[0].st : x->st]->name, NULL);
-  tp_query_long(c->S, TP_TUNE_TREE_BUDGETS);
-  isl_schedule *sch = of_item(c->S, x);
+static isl_ast_node *loops_of(tp_sched *S, tp_item *x, TP_KEEP isl_set *context, bool narrow) {
+  isl_schedule *sch = of_item(S, x);
   if (narrow) sch = alive(sch, context);
-  isl_ast_build *build = isl_ast_build_from_context(context);
+  isl_ast_build *build = isl_ast_build_from_context(isl_set_copy(context));
   isl_ast_node *ast = isl_ast_build_node_from_schedule(build, sch);
   isl_ast_build_free(build);
+  return ast;
+}
+
+/* From now on every statement's points are one piece to isl. */
+static void outline(tp_sched *S) {
+  S->outlined = true;
+  for (int i = 0; i < S->p->stmts.n; i++) {
+    S->st[i].calls = NULL;
+    S->st[i].asked = false;
+    S->st[i].pieces = (tp_sets){ 0 };
+  }
+}
+
+/* narrow: the context leaves bounds out. */
+static tp_tree *generate(ast_walk *c, tp_item *x, TP_TAKE isl_set *context, bool narrow) {
+  tp_sched *S = c->S;
+  isl_ast_node *ast = NULL;
+  tp_ask(S, "the loops around '%s'", S->p->stmts.v[x->st < 0 ? x->mem[0].st : x->st]->name, NULL);
+  if (!S->outlined) {
+    tp_query_long(S, TP_TUNE_TREE_TRY);
+    ast = loops_of(S, x, context, narrow);
+    if (!tp_query_end(S)) ast = isl_ast_node_free(ast), outline(S);
+  }
+  tp_query_long(S, TP_TUNE_TREE_BUDGETS);
+  if (!ast) ast = loops_of(S, x, context, narrow);
+  isl_set_free(context);
   tp_tree *t = node(c, ast);
-  c->failed |= !tp_query_end(c->S);
+  c->failed |= !tp_query_end(S);
   return t;
 }
 

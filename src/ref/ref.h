@@ -23,9 +23,9 @@ tp_refsteps *tp_ref_begin(tp_graph *g, tp_run *run, const tp_ticks *t, tp_error 
 tp_refsteps *tp_ref_end(tp_refsteps *s);        /* NULL */
 bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, int64_t *next, bool *more, tp_error *err);
 bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err);
-/* Everything made so far. get: right after begin; false: it does not fit (r->bad) or no memory. */
+/* Everything made so far. get: right after begin, was: with bounds that were less (NULL: the same); false: it does not fit (r->bad) or no memory. */
 void tp_ref_put(tp_refsteps *s, tp_buf *b);
-bool tp_ref_get(tp_refsteps *s, tp_reader *r, tp_error *err);
+bool tp_ref_get(tp_refsteps *s, tp_reader *r, const int64_t *was, tp_error *err);
 bool tp_ref_cancelled(const tp_refsteps *s);
 /* One value at one point, for peek: at[] are the coordinates of v's domain. */
 TP_GIVE tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_error *err);

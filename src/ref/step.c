@@ -408,8 +408,9 @@ static void put_cell(tp_refsteps *s, tp_cell *c, tp_buf *b) {
   for (int o = 0; o < c->node->nout; o++) {
     ref_data v;
     bool any = ref_view(s->r, c, o, &v) && v.data;
-    tp_put_i64(b, any);
-    if (any) tp_put_bytes(b, v.data, (size_t)v.n * (size_t)tp_dtype_size(v.dtype));
+    size_t bytes = any ? (size_t)v.n * (size_t)tp_dtype_size(v.dtype) : 0;
+    tp_put_i64(b, any ? (int64_t)bytes : -1);
+    if (any) tp_put_bytes(b, v.data, bytes);
   }
 }
 
@@ -426,6 +427,33 @@ void tp_ref_put(tp_refsteps *s, tp_buf *b) {
   tp_put_i64(b, -1);
 }
 
+/* By node: is it made of what mentions a bound that is larger now? Last values of parameters and lengths are (rt/state.c): they are made again. */
+static bool *mentioning(ref *r, const int64_t *was, const int64_t *now) {
+  tp_graph *g = r->g;
+  bool *made = TP_NEWN(&r->arena, bool, g->nodes.n);
+  for (int b = 0; was && b < tp_nsym(g->ix); b++)
+    for (int i = 0; tp_sym_at(g->ix, b)->kind == TP_SYM_BOUND && was[b] != now[b] && i < g->nodes.n; i++) made[i] |= tp_node_mentions(g->nodes.v[i], tp_sym_at(g->ix, b));
+  for (bool more = was != NULL; more;) {
+    more = false;
+    for (int i = 0; i < g->nodes.n; i++)
+      for (int k = 0; k < g->nodes.v[i]->nin && !made[i]; k++) more |= made[i] = made[g->nodes.v[i]->in[k].src.node->id];
+  }
+  return made;
+}
+
+/* Would it have been called with more? */
+static bool calls_over_more(const tp_node *n, const int64_t *was, const int64_t *now) {
+  bool more = false;
+  for (int k = 0; k < n->attr.nover; k++) more |= was[n->attr.over[k]->bound->id] != now[n->attr.over[k]->bound->id];
+  return more;
+}
+
+static bool leave_cell(const tp_node *n, tp_reader *r) {
+  for (int k = 0; k < n->ndom; k++) tp_take_i64(r);
+  for (int o = 0; o < n->nout && !r->bad; o++) tp_take(r, (size_t)tp_take_i64(r));
+  return !r->bad;
+}
+
 static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
   int64_t at[TP_MAXDIM];
   for (int k = 0; k < n->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, n->dom[k]), 1));
@@ -433,8 +461,8 @@ static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
   tp_cell *c = ref_cell(s->r, n, at);
   for (int o = 0; o < n->nout; o++) {
     ref_data v;
-    if (!tp_take_in(r, 1, 2) || !ref_view(s->r, c, o, &v) || (uint64_t)v.n * (uint64_t)tp_dtype_size(v.dtype) > r->left) return !(r->bad = true);
-    size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
+    size_t bytes = (size_t)tp_take_i64(r);
+    if (bytes > r->left || !ref_view(s->r, c, o, &v) || bytes != (size_t)v.n * (size_t)tp_dtype_size(v.dtype)) return !(r->bad = true);
     c->data[o] = tp_new_bytes(&s->r->arena, bytes);
     tp_take_bytes(r, c->data[o], bytes);
   }
@@ -442,8 +470,12 @@ static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
   return true;
 }
 
+typedef struct { tp_reader *r; const int64_t *was; } getting;
+
 static bool get(tp_refsteps *s, void *arg) {
-  tp_reader *r = arg;
+  tp_reader *r = ((getting *)arg)->r;
+  const int64_t *was = ((getting *)arg)->was;
+  const bool *again = mentioning(s->r, was, s->r->run->env);
   for (int i = 0; i < s->ncall; i++) {
     int64_t at[TP_MAXDIM];
     bool more = tp_take_in(r, 0, 2);
@@ -451,12 +483,15 @@ static bool get(tp_refsteps *s, void *arg) {
     ref_call_at(s->r, s->call[i], at, !more);
   }
   take_ends(s, r);
-  for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;)
-    if (!take_cell(s, s->r->g->nodes.v[id], r)) return false;
+  for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;) {
+    const tp_node *n = s->r->g->nodes.v[id];
+    if (was && n->op == TP_OP_CALL && (again[id] || calls_over_more(n, was, s->r->run->env))) return false;
+    if (!(again[id] ? leave_cell(n, r) : take_cell(s, n, r))) return false;
+  }
   return !r->bad && r->left == 0;
 }
 
-bool tp_ref_get(tp_refsteps *s, tp_reader *r, tp_error *err) { return guarded(s, get, r, err); }
+bool tp_ref_get(tp_refsteps *s, tp_reader *r, const int64_t *was, tp_error *err) { return guarded(s, get, &(getting){ r, was }, err); }
 
 /* ---- after a cancel ---- */
 

@@ -7,7 +7,7 @@
 #include "rt/fn.h"
 #include "io/io.h"
 
-enum { VERSION = 3, HEAD = 32 };
+enum { VERSION = 4, HEAD = 32 };
 static const char magic[8] = "tempo\0st";
 
 /* Of everything that decides where a state's bytes belong. */
@@ -224,8 +224,19 @@ static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a, bool same
   return true;
 }
 
+/* Are ticks over of what was the last row of a dim that ends by data, along which a parameter evolves? What the update there gave may stand as the last value. */
+static bool has_last_values(tp_fn *f, const saved *v, const int64_t *now) {
+  bool any = false, inside = false;
+  for (int k = f->ntick - 1; k >= 0; inside |= v->at[k--] > 0) {
+    const tp_sym *d = f->tick[k];
+    if (!inside || !tp_stop_of(f->closed, d->bound) || v->env[d->bound->id] == now[d->bound->id] || v->at[k] + 1 < v->env[d->bound->id]) continue;
+    for (int i = 0; i < f->closed->params.n; i++) any |= tp_dom_has(f->closed->params.v[i]->attr.nalong, f->closed->params.v[i]->attr.along, d);
+  }
+  return any;
+}
+
 static bool none_longer(tp_fn *f, tp_error *err) {
-  return tp_fail(err, TP_E_BOUND, f->pos, "a larger bound than the state's is possible only where nothing that is kept is as large, and all work of the tick is done");
+  return tp_fail(err, TP_E_BOUND, f->pos, "a larger bound than the state's is possible only where nothing that is kept is as large, nothing was left out because of it, and all work of the tick is done");
 }
 
 static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool same, tp_error *err) {
@@ -238,13 +249,13 @@ static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool 
   for (int i = 0; i < f->closed->inputs.n; i++)
     if (f->fed[i] && !restore_value(f, s, i, v->values[i], same)) return broken(f, err);
   if (was && s->exec && !s->begun) return true;  /* nothing has run */
-  if (was && s->exec && !tp_exec_longer(s->exec, was, s->at, err)) return none_longer(f, err);
+  if (was && s->exec && (has_last_values(f, v, s->env) || !tp_exec_longer(s->exec, was, s->at, err))) return none_longer(f, err);
   for (int i = 0; i < f->closed->outputs.n; i++) {
     tp_array *to = s->run.outputs[i];
-    if (v->outputs[i] && to && !copy_output(v->outputs[i], to)) return broken(f, err);
+    if (v->outputs[i] && to && !(s->exec && tp_exec_made_anew(s->exec, i)) && !copy_output(v->outputs[i], to)) return broken(f, err);
   }
   if (s->over) return r->left == 0 || broken(f, err);
-  if (s->ref) return tp_ref_get(s->ref, r, err) || broken(f, err);
+  if (s->ref) return tp_ref_get(s->ref, r, was, err) || (same ? broken(f, err) : none_longer(f, err));
   int64_t at[TP_MAXTICK];
   if (!tp_exec_get(s->exec, r, was) || r->left) return same ? broken(f, err) : none_longer(f, err);
   if (tp_exec_tick(s->exec, at) && memcmp(at, s->at, sizeof *at * (size_t)f->ntick)) return broken(f, err);
