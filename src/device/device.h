@@ -1,4 +1,4 @@
-/* device: executes plans. Rank 6. The interpreter: regions with everything that does not depend on loop variables resolved once per bounds,
+/* device: executes plans. Rank 7. The interpreter: regions with everything that does not depend on loop variables resolved once per bounds,
  * kernels for every operator, BLAS by dlopen. No allocation per step. */
 #ifndef TP_DEVICE_H
 #define TP_DEVICE_H

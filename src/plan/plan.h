@@ -1,4 +1,4 @@
-/* plan: what runs. Rank 5. Loops over regions over buffers; every size, offset and extent is an expression over bounds and loop VARs.
+/* plan: what runs. Rank 6. Loops over regions over buffers; every size, offset and extent is an expression over bounds and loop VARs.
  * One plan serves any bounds. The interpreter runs it, the emitters print it as code. It prints and parses. */
 #ifndef TP_PLAN_H
 #define TP_PLAN_H
