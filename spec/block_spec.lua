@@ -156,10 +156,10 @@ describe("a loop in blocks", function()
       for _, T in ipairs { 0, 1, 63, 64, 65, 3000 } do
         local k = {}
         for i = 1, T do k[i] = (i * 7) % 20 end
-        local inputs = name == "picked" and { k = tempo.array(k, "i64", { T }) } or {}
-        local want = reference(inputs, { T = T }).y
-        helper.same(want.totable and want:totable() or want, cut(inputs, { T = T }).y, 1e-4)
-        helper.same(want.totable and want:totable() or want, whole(inputs, { T = T }).y, 1e-4)
+        local given = name == "picked" and { k = tempo.array(k, "i64", { T }) } or {}
+        local want = reference(given, { T = T }).y
+        helper.same(want.totable and want:totable() or want, cut(given, { T = T }).y, 1e-4)
+        helper.same(want.totable and want:totable() or want, whole(given, { T = T }).y, 1e-4)
       end
     end
   end)

@@ -21,13 +21,30 @@ static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, in
 }
 
 static bool check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
+  int last = TP_MAX(k->rank - 1, 0);
+  int64_t count = k->rank ? k->shape[last] : 1, step = k->rank ? k->stride[last] : 1;
   tp_walk w;
-  for (tp_walk_start(&w, k->rank, k->shape); w.ok; tp_walk_next(&w)) {
-    int64_t i = ((const int64_t *)k->p)[tp_walk_offset(&w, k->stride)];
-    if (i < 0 || i >= n) return bad_index(x, r, w.at, i, n);
+  for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
+    const int64_t *p = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
+    bool bad = false;
+    for (int64_t j = 0; j < count; j++) bad |= (uint64_t)p[j * step] >= (uint64_t)n;
+    for (int64_t j = 0; bad && j < count; j++) {
+      if (k->rank) w.at[last] = j;
+      if ((uint64_t)p[j * step] >= (uint64_t)n) return bad_index(x, r, w.at, p[j * step], n);
+    }
   }
   return true;
 }
+
+/* Calls COPY(type of that size) with what the compiler knows. */
+#define BY_SIZE(size, COPY) \
+  switch (size) { \
+    case 1: COPY(uint8_t); break; \
+    case 2: COPY(uint16_t); break; \
+    case 4: COPY(uint32_t); break; \
+    case 8: COPY(uint64_t); break; \
+    default: (void)TP_NEVER(true); \
+  }
 
 /* ---- whole slices along an axis ---- */
 
@@ -50,8 +67,7 @@ typedef struct chosen { tp_pair p; int walked; int64_t so, si; bool ring; } chos
 
 void tp_index_select_new(tp_exec *x, tp_dreg *r) {
   chosen *c = r->k = TP_NEW(&x->a, chosen);
-  c->ring = r->in[0].wrap == r->nlead + r->rg->how.axis && r->in[1].wrap < 0;
-  if (c->ring) r->wrapped = false;              /* it knows rings itself */
+  c->ring = tp_knows_rings(r->rg);
 }
 
 bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
@@ -71,6 +87,27 @@ bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
+/* Rows of `bytes` contiguous bytes; steps in bytes but for index's. */
+typedef struct chosen_rows { int64_t n, so, si, step, lo, m; size_t bytes; } chosen_rows;
+
+static inline void pick_each(const chosen_rows *q, char *to, const char *from, const int64_t *index, size_t bytes) {
+  for (int64_t j = 0; j < q->n; j++) {
+    int64_t at = q->lo + index[j * q->step];
+    memcpy(to + j * q->so, from + (at < q->m ? at : at % q->m) * q->si, bytes);
+  }
+}
+
+static void pick_rows(const chosen_rows *q, char *to, const char *from, const int64_t *index) {
+  switch (q->bytes) {
+    case 4: pick_each(q, to, from, index, 4); break;
+    case 8: pick_each(q, to, from, index, 8); break;
+    case 16: pick_each(q, to, from, index, 16); break;
+    case 32: pick_each(q, to, from, index, 32); break;
+    case 64: pick_each(q, to, from, index, 64); break;
+    default: pick_each(q, to, from, index, q->bytes);
+  }
+}
+
 bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0], *k = &r->in[1];
   const chosen *c = r->k;
@@ -80,12 +117,15 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   if (!check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
   int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX, lo = c->ring ? tp_dx_get(&in->wlo, x->env) % m : 0;
   if (lo < 0) lo += m;
+  bool row = c->p.rank == 1 && ((c->p.so[0] == 1 && c->p.si[0] == 1) || c->p.ext[0] == 1);
+  chosen_rows q = { n, c->so * o->size, c->si * o->size, step, lo, m, (size_t)(c->p.ext[0] * o->size) };
   tp_walk w;
   for (tp_walk_start(&w, c->walked, o->v.shape); w.ok; tp_walk_next(&w)) {
     const char *from = (const char *)in->v.p + tp_walk_offset(&w, in->v.stride) * o->size;
     char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * o->size;
     const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-    for (int64_t j = 0; j < n; j++)
+    if (row) pick_rows(&q, to, from, index);
+    for (int64_t j = 0; j < n && !row; j++)
       tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size, from + (lo + index[j * step]) % m * c->si * o->size);
   }
   return true;
@@ -166,14 +206,6 @@ static void add_slices(const tp_exec *x, const tp_dreg *r, const tp_view *b, con
   }
 }
 
-int64_t tp_room_index_add(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  const tp_view *k = &v[1];
-  tp_view row = tp_view_spatial(&v[r->nin], r->nlead);
-  row.shape[r->rg->how.axis] = 1;
-  return tp_room(k->rank > r->nlead ? k->shape[r->nlead] : 1, sizeof(hit)) + (r->out[0].dtype == TP_F32 ? tp_room(tp_room_count(&row), sizeof(double)) : 0);
-}
-
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
   int axis = r->rg->how.axis;
@@ -201,47 +233,44 @@ static void strides_but(const tp_view *v, int axis, int64_t *s) {
   s[axis] = 0;
 }
 
+/* n elements along one axis, of which each names its place by k; steps in elements. */
+typedef struct line { int64_t n, so, si, sk, axis; } line;
+
 bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0], *k = &r->in[1];
-  int axis = r->nlead + r->rg->how.axis, size = o->size;
-  int64_t s[TP_MAXRANK], n = in->v.shape[axis];
+  int axis = r->nlead + r->rg->how.axis, size = o->size, last = TP_MAX(o->v.rank - 1, 0);
+  int64_t s[TP_MAXRANK];
   strides_but(&in->v, axis, s);
+  line l = { o->v.rank ? o->v.shape[last] : 1, o->v.stride[last], s[last], k->v.stride[last], in->v.stride[axis] };
+  if (!check_indices(x, r, &k->v, in->v.shape[axis])) return false;
   tp_walk w;
-  for (tp_walk_start(&w, o->v.rank, o->v.shape); w.ok; tp_walk_next(&w)) {
-    int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)];
-    if (i < 0 || i >= n) return bad_index(x, r, w.at, i, n);
-    memcpy((char *)o->v.p + tp_walk_offset(&w, o->v.stride) * size, (const char *)in->v.p + (tp_walk_offset(&w, s) + i * in->v.stride[axis]) * size, (size_t)size);
+  for (tp_walk_start(&w, last, o->v.shape); w.ok; tp_walk_next(&w)) {
+    char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * size;
+    const char *from = (const char *)in->v.p + tp_walk_offset(&w, s) * size;
+    const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
+#define LINE_OF(T) for (int64_t j = 0; j < l.n; j++) ((T *)to)[j * l.so] = ((const T *)from)[j * l.si + index[j * l.sk] * l.axis]
+    if (l.sk == 0 && l.so == 1 && l.si == 1) memcpy(to, from + *index * l.axis * size, (size_t)(l.n * size));
+    else BY_SIZE(size, LINE_OF)
   }
   return true;
 }
 
-/* Sums of what is hit, by place; as many places as twice the hits at least, a power of two. */
+/* Sums of what is hit, by place; twice as many places as hits. */
 typedef struct place_sum { int64_t at; double sum; } place_sum;
 
-static int64_t places_for(int64_t hits) {
-  int64_t n = 2;
-  while (n < hits && n < INT64_MAX / 4) n *= 2;
-  return 2 * n;
-}
-
 /* A new one begins with what is there. */
-static double *sum_at(place_sum *t, int64_t mask, int64_t at, const float *out) {
-  int64_t i = (int64_t)((uint64_t)at * 0x9e3779b97f4a7c15u >> 20) & mask;
-  while (t[i].at >= 0 && t[i].at != at) i = (i + 1) & mask;
+static double *sum_at(place_sum *t, int64_t places, int64_t at, const float *out) {
+  int64_t i = (int64_t)(((uint64_t)at * 0x9e3779b97f4a7c15u >> 32) * (uint64_t)places >> 32);
+  while (t[i].at >= 0 && t[i].at != at) i = i + 1 < places ? i + 1 : 0;
   if (t[i].at < 0) t[i] = (place_sum){ at, out[at] };
   return &t[i].sum;
-}
-
-int64_t tp_room_scatter_add(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  return r->out[0].dtype == TP_F32 ? tp_room(places_for(tp_room_count(&v[1])), sizeof(place_sum)) : 0;
 }
 
 /* What is hit costs, not what is there, if the base lies where the result does. f32 is summed in f64 and rounded once. */
 bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
   int axis = r->nlead + r->rg->how.axis, size = o->size;
-  int64_t s[TP_MAXRANK], low = 0, places = o->dtype == TP_F32 ? places_for(tp_view_count(&k->v)) : 0;
+  int64_t s[TP_MAXRANK], low = 0, places = o->dtype == TP_F32 ? 2 * tp_view_count(&k->v) : 0;
   tp_kfn *add = x->K->ew[TP_OP_ADD][o->dtype], *narrow = r->halved ? x->K->sticky : x->K->cast[TP_F64][TP_F32];
   if (!check_indices(x, r, &k->v, o->v.shape[axis])) return false;
   place_sum *t = places ? tp_work(x, r, places, sizeof *t) : NULL;
@@ -256,7 +285,7 @@ bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
     int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)];
     int64_t at = tp_walk_offset(&w, s) + i * o->v.stride[axis] - low;
     const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
-    if (places) *sum_at(t, places - 1, at, (const float *)first) += *(const float *)from;
+    if (places) *sum_at(t, places, at, (const float *)first) += *(const float *)from;
     else add(first + at * size, first + at * size, from, from, 1);
   }
   for (int64_t i = 0; i < places; i++)
