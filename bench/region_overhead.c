@@ -103,6 +103,7 @@ static double measure(maker *make, int64_t n, int count) {
   make(&p, tp_ix_sym(p.c, v), n, &body);
   p.plan.body = loop(&p, v, K(&p, 1), K(&p, count + 1), 1, body);
   number_nodes(&p, p.plan.body, NULL);
+  tp_plan_work(&p.plan);
   tp_exec *x = tp_exec_new(&p.plan, 1, &p.err);
   p.run = (tp_run){ .env = p.env, .inputs = p.in, .outputs = p.out };
   double best = 1e30;

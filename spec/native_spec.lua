@@ -26,7 +26,7 @@ local function agree(make, inputs, bounds, options)
   for _, tier in ipairs { "reference", "interpreter", "native" } do
     local P = tempo.program { seed = 5 }
     local outputs, tick = make(P)
-    fs[tier] = P:compile { outputs = outputs, tick = tick, tier = tier, check = options and options.check }
+    fs[tier] = P:compile { outputs = outputs, tick = tick, tier = tier, check = options and options.check, passes = options and options.passes }
     outs[tier] = fs[tier](inputs, bounds)
   end
   for name, a in pairs(outs.interpreter) do
@@ -89,6 +89,22 @@ describe("native code computes what the interpreter does", function()
         return { x = x, m = m[T - 1], s = s[T - 1] }
       end, { w = fill({ n, n }, function(a, b) return wave(a, b) / n end),
              v = fill({ 5, n, n }, function(...) return math.floor(9 * wave(...)) end) }, { T = 5 }, { near = 1e-5 })
+    end
+  end)
+
+  it("of what two statements of a loop add to, an iteration apart", function()
+    for _, algebra in ipairs { true, false } do
+      for T = 1, 5 do
+        agree(function(P)
+          local t, N = P:dim("t", "N")
+          local x, w = P:input("x", { domain = { t }, shape = { 4 }, dtype = "f64" }), P:input("w", { shape = { 4, 4 }, dtype = "f64" })
+          local h = P:tensor { domain = { t }, shape = { 4 }, dtype = "f64" }
+          h[0] = x
+          h[t + 1] = (h[t]:matmul(w) + x):tanh()
+          local g = tempo.grad((h[N - 1 - t] * h * (t + 1):value():to "f64"):sum(), { w, x })
+          return { gw = g[1], gx = g[2] }
+        end, { x = fill({ T, 4 }, wave), w = fill({ 4, 4 }, wave) }, { N = T }, { near = 1e-12, tol = 1e-9, passes = { algebra = algebra } })
+      end
     end
   end)
 

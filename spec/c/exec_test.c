@@ -523,12 +523,18 @@ static void test_bounds(void) {
 
 typedef struct { int64_t at, bytes; int first, last; } lying;
 
-/* Buffers and the working memory of regions; nothing that is alive at one time overlaps. */
+static tp_pnode *worker(prog *p, tp_region *r) {
+  tp_pnode *x = TP_NEW(&p->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = r };
+  return x;
+}
+
+/* Buffers, what a region works in among them; nothing that is alive at one time overlaps. */
 static void test_color(void) {
   prog p;
   prog_open(&p);
   int n = 1 + (int)below(30), npos = 26;
-  int64_t off[64], room[26], roomat[26], sum = 0;
+  int64_t off[64], bytes[64], sum = 0;
   lying v[64];
   for (int i = 0; i < n; i++) {
     win w = { .nlead = 0, .rank = 0, .d = any_dtype() };
@@ -536,18 +542,19 @@ static void test_color(void) {
     tp_pbuf *b = p.plan.bufs.v[w.buf];
     b->first = (int)below(20);
     b->last = b->first + (int)below(6);
-    if (below(9)) add(&p, leaf(&p, region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 1, &w)));
+    tp_region *r = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, !(i % 3 == 1), &w);
+    if (i % 3 == 1) b->kind = TP_BUF_WORK, b->dtype = TP_U8, r->work = b;
+    if (below(9)) add(&p, i % 3 == 1 ? worker(&p, r) : leaf(&p, r));
     else b->size = K(&p, 0);                    /* nothing runs that uses it, so it has no place */
     v[i] = (lying){ 0, (tp_ix_evalq(b->size, p.env) * tp_dtype_size(b->dtype) + 63) / 64 * 64, b->first, b->last };
   }
-  for (int i = 0; i < npos; i++) room[i] = below(3) ? 0 : 64 * below(9);
   p.plan.body = seq(&p, p.list.n, p.list.v);
   p.plan.npos = npos;
-  int64_t total = tp_plan_color(&p.plan, p.env, NULL, room, off, roomat);
+  int64_t total = tp_plan_color(&p.plan, p.env, NULL, bytes, off);
   bool ok = total >= 0;
   for (int i = 0; i < n; i++) v[i].at = off[i];
-  for (int i = 0; i < npos; i++) v[n + i] = (lying){ roomat[i], room[i], i, i };
-  for (int i = 0; i < n + npos; i++) {
+  for (int i = 0; i < n; i++) ok &= off[i] < 0 || bytes[i] == v[i].bytes;
+  for (int i = 0; i < n; i++) {
     if (!v[i].bytes) continue;
     sum += v[i].bytes;
     ok &= v[i].at % 64 == 0 && v[i].at + v[i].bytes <= total;

@@ -226,6 +226,7 @@ static inline bool prog_go(prog *p, int times) {
   tp_plan_number(&p->plan);
   for (int i = 0; i < p->plan.bufs.n; i++)
     if (p->plan.bufs.v[i]->kind == TP_BUF_TEMP) p->plan.bufs.v[i]->first = 0, p->plan.bufs.v[i]->last = p->plan.npos - 1;
+  tp_plan_work(&p->plan);
   tp_exec *x = tp_exec_new(&p->plan, 1, &p->err);
   bool ok = x != NULL;
   p->run.env = p->env;

@@ -360,7 +360,7 @@ function ticks.check(case)
   local ok, plain = pcall(case.P.compile, case.P, { outputs = case.outputs })
   if not ok then return "illegal", tostring(plain) end
   for _, set in ipairs(tick_sets(case)) do
-    for _, tier in ipairs { "interpreter", "reference" } do
+    for _, tier in ipairs { "interpreter", "reference", os.getenv "NATIVE" and "native" or nil } do
       local why = one(case, set, tier, plain, r)
       if why then return "finding", ("ticks of %s on the %s: %s"):format(set.text, tier, why) end
     end

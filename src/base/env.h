@@ -7,6 +7,8 @@
 typedef tempo_env tp_env;
 /* Ours, and those that hosts registered: entries last until the process ends. From any thread. */
 const tp_env *tp_env_find(const char *name);    /* NULL: unknown */
+/* Numbers of its longest vector. */
+static inline int64_t tp_env_lane(const tp_env *e) { return TP_MAX(TP_MAX(e->nstate, e->nobs), TP_MAX(e->nu, e->nact)); }
 int tp_env_names(const char **out, int max);
 bool tp_env_add(const tp_env *e, tp_error *err);        /* copied but for its data; error option: no environment, or a name that is taken; memory */
 /* As operators: env_reset(u f64 [nu]) -> state f64 [nstate]

@@ -178,7 +178,7 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
 
 /* ---- 16-bit floats: blocks of A and B become f32 and are multiplied as such; C is f32 all along ---- */
 
-enum { BLOCK_M = 1024, BLOCK_N = 256, BLOCK_K = 256 };         /* a block of B stays in the cache for all the rows of A's */
+enum { BLOCK_M = TP_WORK_BLOCK_M, BLOCK_N = TP_WORK_BLOCK_N, BLOCK_K = TP_WORK_BLOCK_K };         /* a block of B stays in the cache for all the rows of A's */
 
 /* rows x cols elements, dense along whichever axis was contiguous; the strides they have then. */
 static void widen_block(const tp_contraction *t, const tp_kernels *K, float *o, const char *a, int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t *so_row, int64_t *so_col) {
@@ -212,8 +212,6 @@ int64_t tp_contraction_room(const tp_contraction *t) {
   if (t->kind != TP_MM_BLOCKS) return 0;
   return TP_MIN(s->k, BLOCK_K) * (TP_MIN(s->m, BLOCK_M) + TP_MIN(s->n, BLOCK_N));
 }
-
-int64_t tp_contraction_most(int64_t depth, int64_t n) { return TP_MIN(depth, BLOCK_K) * (TP_MIN(n, BLOCK_M) + TP_MIN(n, BLOCK_N)); }
 
 static bool first_sum(const tp_contraction *t, const tp_walk *w) {
   for (int i = t->firstsum; i < t->nloop; i++)

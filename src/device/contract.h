@@ -14,6 +14,5 @@ typedef struct tp_contraction {
 } tp_contraction;
 void tp_contraction_make(tp_contraction *t, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc);
 int64_t tp_contraction_room(const tp_contraction *t);           /* floats of working space for a run */
-int64_t tp_contraction_most(int64_t depth, int64_t n);          /* at most so many where sums have `depth` terms and C has n elements */
 void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room);
 #endif

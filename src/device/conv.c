@@ -10,10 +10,11 @@
  * w moves (leading axes, groups) the whole begins anew. */
 #include "device/contract.h"
 
-enum { CHUNK_BYTES = 1 << 19, FEWEST = 64, MAXD = TP_MAXRANK - 3 };
+enum { MAXD = TP_MAXRANK - 3 };
 
 typedef struct image_axes { int n; int64_t ext[TP_MAXRANK], s[3][TP_MAXRANK]; } image_axes;
 typedef struct piece { int64_t x, y, at[MAXD], col, n; } piece;     /* n columns from col on, along the last spatial axis; where their images begin; x's place of window 0 */
+_Static_assert(sizeof(piece) <= TP_WORK_PIECE, "pieces are larger than plan/work.c counts");
 typedef struct block { char *p; int64_t row; } block;               /* a matrix whose columns are contiguous */
 
 typedef struct conv {
@@ -77,7 +78,7 @@ static void measure(conv *c, const tp_view *full[3]) {
   c->columns = extents_product(c->image.n, c->image.ext) * c->P;
   c->pointwise = pointwise(c);
   c->ydense = spatial_dense(y);
-  c->apart = c->P >= FEWEST;
+  c->apart = c->P >= TP_WORK_FEWEST;
 }
 
 static bool weight_dense(const conv *c) {
@@ -87,10 +88,9 @@ static bool weight_dense(const conv *c) {
 
 /* Columns in a chunk: those of an image in equal parts, or those of some images. */
 static int64_t chunk_size(const conv *c) {
-  int64_t fit = TP_MAX(CHUNK_BYTES / (c->size * TP_MAX(c->CK, 1)), FEWEST);
+  int64_t fit = tp_work_columns(c->size * c->CK);
   if (!c->apart) return TP_MIN(fit, c->columns);
-  int64_t parts = c->pointwise ? 1 : (c->P + fit - 1) / fit;
-  return TP_MIN(((c->P + parts - 1) / parts + 15) & ~(int64_t)15, c->P);
+  return c->pointwise ? c->P : tp_work_equal_parts(c->P, fit);
 }
 
 /* Working memory for a chunk, as far as it is needed: counts and sizes of pieces, columns, their results, and the weights. */
@@ -98,7 +98,7 @@ typedef struct { int64_t n[4], size[4]; } needs;
 static needs needs_of(const conv *c) {
   bool direct = c->pointwise && c->apart, ydirect = c->ydense && c->apart;
   int64_t lines = c->chunk / TP_MAX(c->v[TP_CY].shape[c->d + 2], 1) + 2;
-  return (needs){ { lines, direct ? 0 : c->CK * c->chunk, ydirect ? 0 : c->O * c->chunk, weight_dense(c) ? 0 : c->O * c->CK }, { sizeof(piece), c->size, c->size, c->size } };
+  return (needs){ { lines, direct ? 0 : c->CK * c->chunk, ydirect ? 0 : c->O * c->chunk, weight_dense(c) ? 0 : c->O * c->CK }, { TP_WORK_PIECE, c->size, c->size, c->size } };
 }
 
 static bool prepare(conv *c) {
@@ -248,27 +248,6 @@ static void images(conv *c) {
     chunk(c, b, n, acc || from > 0);
   }
   if (c->weight && makes && c->columns) tp_view_copy(c->x, c->size, &w, &dense);
-}
-
-/* A chunk of fewer columns takes no more, but for its lines: one a column at most. */
-int64_t tp_room_conv(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  const int *role = tp_conv_roles(r->rg->op);
-  tp_dreg like = *r;
-  tp_dnd out = r->out[0];
-  conv c = { .r = &like, .op = r->rg->op, .size = out.size, .attr = r->rg->how.axes };
-  const tp_view *full[3];
-  for (int i = 0; i < 3; i++) full[role[i]] = &v[i];
-  out.v = v[2];
-  like.out = &out;
-  measure(&c, full);
-  if (r->dynamic) c.apart = false;              /* of fewer positions anything may hold */
-  c.chunk = chunk_size(&c) + (r->dynamic ? 15 : 0);
-  needs s = needs_of(&c);
-  if (r->dynamic) s.n[0] = c.chunk + 2;
-  int64_t n = 0;
-  for (int i = 0; i < 4; i++) n += s.n[i] ? tp_room(s.n[i], s.size[i]) : 0;
-  return n;
 }
 
 bool tp_run_conv(tp_exec *x, tp_dreg *r) {

@@ -1,4 +1,4 @@
-/* device: executes plans. Rank 6. The interpreter: regions with everything that does not depend on loop variables resolved once per bounds,
+/* device: executes plans. Rank 7. The interpreter: regions with everything that does not depend on loop variables resolved once per bounds,
  * kernels for every operator, BLAS by dlopen. No allocation per step. */
 #ifndef TP_DEVICE_H
 #define TP_DEVICE_H
@@ -37,17 +37,15 @@ bool tp_exec_tick(const tp_exec *x, int64_t *at);
 bool tp_exec_cancelled(const tp_exec *x);
 int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the highest */
 void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);  /* where the time of all runs so far went, dearest region first */
-/* Working memory of regions for env, by position of the plan; false: out of memory. */
-bool tp_exec_rooms(const tp_exec *x, const int64_t *env, int64_t *room);
 /* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped of buffers in a file; -1: too many. Changes nothing. */
 int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);
 /* A buffer that lies in the file: `outer` parts of `count` rows of `row` bytes each, from place `at`; rows of a ring go round. Rows from lo to hi are in use or
  * wait to leave, `chunk` of them together; those from there to `ready` are mapped, those to `asked` asked for. most: bytes mapped at a time.
  * chunk 0: it is in the arena. */
 typedef struct tp_spilled { int dim, way; bool ring; int64_t at, bytes, outer, count, row, chunk, most, lo, hi, ready, asked; } tp_spilled;
-/* Where everything would lie: by buffer, whether it is in the file, its place in the arena (-1: none), and how it lies in the file; by position, working memory, its place,
- * and what is mapped of the file. total: arena and the most that is mapped. */
-typedef struct tp_places { bool *out; int64_t *at; tp_spilled *as; int64_t *room, *roomat, *load, arena, total; } tp_places;
+/* Where everything would lie: by buffer, whether it is in the file, its bytes and place in the arena (-1: none), and how it lies in the file; by position,
+ * what is mapped of the file. total: arena and the most that is mapped. */
+typedef struct tp_places { bool *out; int64_t *at; tp_spilled *as; int64_t *bytes, *load, arena, total; } tp_places;
 typedef void tp_atplaces(void *ud, const tp_places *p);
 bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void *ud);  /* calls fn once; false: out of memory, or too many bytes */
 

@@ -38,19 +38,6 @@ static void value_strides(tp_dreg *r, tp_ewsrc *s, const int64_t *ext, int rank)
   }
 }
 
-int64_t tp_ew_room(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  const tp_ew *e = r->k;
-  int64_t n = 0;
-  for (int k = 0; k < e->nsrc; k++) {
-    tp_view lead = { .rank = 0 };
-    for (int i = 0; i < r->nlead && e->src[k].is_value; i++)
-      if (value_moves(r, &e->src[k], i)) lead.shape[lead.rank++] = v[r->nin].shape[i];
-    if (lead.rank) n += tp_room(tp_room_count(&lead), tp_dtype_size(e->src[k].c));
-  }
-  return n;
-}
-
 /* The value at each point of the axes that it mentions, dense. */
 static bool value_array(tp_exec *x, tp_dreg *r, tp_ewsrc *s) {
   tp_view v = { .p = &s->cell, .rank = r->nlead };

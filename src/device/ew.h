@@ -49,5 +49,4 @@ typedef struct tp_ew {
 
 bool tp_ew_bind(tp_exec *x, tp_dreg *r);
 bool tp_ew_run(tp_exec *x, tp_dreg *r);
-tp_droom tp_ew_room;
 #endif

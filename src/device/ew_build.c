@@ -152,8 +152,6 @@ static void finish(builder *b) {
   if (e->acc) known &= e->dst[0].combine && e->across;
   b->r->bind = known ? tp_ew_bind : NULL;
   b->r->run = known ? tp_ew_run : run_unknown;
-  for (int i = 0; i < e->nsrc; i++)
-    if (e->src[i].is_value) b->r->room = tp_ew_room;
   b->r->k = e;
 }
 

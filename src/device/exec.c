@@ -44,13 +44,12 @@ bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what) {
 }
 
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size) {
-  int64_t n = tp_room(count, size), at = x->work_at;
+  int64_t n = (count * size + TP_WORK_LINE - 1) / TP_WORK_LINE * TP_WORK_LINE, at = x->work_at;
   if (n > x->work_end - at) {
     tp_rfail(x, r, TP_E_MEMORY, "internal: %lld bytes of working memory, %lld are left", (long long)n, (long long)(x->work_end - at));
     return NULL;
   }
   x->work_at += n;
-  if (x->poison) x->top = TP_MAX(x->top, x->work_at);
   return x->arena + at;
 }
 
@@ -115,8 +114,6 @@ static bool compile(tp_exec *x, tp_error *err) {
   x->spilled = TP_NEWN(&x->a, tp_spilled, nbuf);
   x->loadat = TP_NEWN(&x->a, const tp_inst *, x->plan->npos);
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
-  x->room = TP_NEWN(&x->a, int64_t, x->plan->npos);
-  x->roomat = TP_NEWN(&x->a, int64_t, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
   tp_spill_new(x);
   if (!tp_flow_new(x, err)) return false;
@@ -187,7 +184,7 @@ static bool bind(tp_exec *x) {
   x->bound_once = x->running = false;
   if (!tp_take_memory(x)) return false;
   for (int i = 0; i < x->plan->bufs.n; i++)
-    if (!tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
+    if (x->plan->bufs.v[i]->kind != TP_BUF_WORK && !tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
   tp_flow_bind(x);
   for (int i = 0; i < x->nreg; i++)
     if (!bind_region(x, x->reg[i])) return false;
@@ -201,6 +198,7 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
   static char nowhere[64];
   x->base[b->id] = nowhere;
   switch (b->kind) {
+    case TP_BUF_WORK: return true;
     case TP_BUF_TEMP:
       if (x->spilled[b->id].chunk) x->base[b->id] = x->map + x->spilled[b->id].at;
       else if (x->offset[b->id] >= 0) x->base[b->id] = x->arena + x->offset[b->id];
@@ -296,8 +294,12 @@ bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
   if (tp_run_ends(x->run)) return tp_dreg_cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
   x->running = true;
-  x->work_at = x->roomat[r->pos];
-  x->work_end = x->work_at + x->room[r->pos];
+  x->work_at = x->work_end = 0;
+  if (r->rg->work) {
+    x->work_at = x->offset[r->rg->work->id];
+    x->work_end = x->work_at + x->count[r->rg->work->id];
+    x->top = TP_MAX(x->top, x->work_end);
+  }
   if (again && !tp_dreg_resolve(x, r)) return false;
   for (tp_dnd *d = r->in, *end = d + r->nnd; d < end; d++)
     if (d->buf >= 0) tp_dnd_place(x, d);

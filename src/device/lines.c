@@ -144,18 +144,13 @@ MERGE_SORT(down_i, int64_t, MORE)
 
 typedef void sort_line(const tp_dnd *in, const char *p, int64_t step, int64_t n, void *mem, char *v, int64_t vstep, int64_t *at, int64_t atstep);
 
-int64_t tp_room_sort(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  return tp_room(v[0].shape[r->nlead + r->rg->how.axis], 2 * (int64_t)sizeof(up_f_item));
-}
-
 bool tp_run_sort(tp_exec *x, tp_dreg *r) {
   static sort_line *const lines[2][2] = { { up_i_line, down_i_line }, { up_f_line, down_f_line } };
   const tp_dnd *in = &r->in[0], *vd = &r->out[0], *kd = r->nout > 1 ? &r->out[1] : NULL;
   int axis = r->nlead + r->rg->how.axis;
   int64_t n = in->v.shape[axis];
   tp_view li = across(&in->v, axis), lv = across(&vd->v, axis), lk = kd ? across(&kd->v, axis) : lv;
-  void *mem = tp_work(x, r, n, 2 * (int64_t)sizeof(up_f_item));
+  void *mem = tp_work(x, r, n, 2 * TP_WORK_PAIR);
   if (!mem) return false;
   bool want_v = vd->buf >= 0, want_k = kd && kd->buf >= 0;
   sort_line *line = lines[tp_dtype_float(in->dtype)][r->rg->how.flag];

@@ -21,7 +21,6 @@ static void copy_new(tp_exec *x, tp_dreg *r) {
   r->k = TP_NEW(&x->a, tp_dcopy);
   r->bind = bind_copy;
   r->run = run_copy;
-  r->wrapped = false;                           /* it knows rings itself */
 }
 
 static bool run_fill(tp_exec *x, tp_dreg *r) {

@@ -34,15 +34,6 @@ bool tp_run_matmul(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* Its roles depend on strides: at most this. */
-static int64_t matmul_room(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  const tp_view *a = &v[0], *c = &v[2];
-  int64_t depth = a->shape[a->rank - 1], n = tp_room_count(c);
-  for (int i = 0; i < r->nlead; i++) depth = c->stride[i] ? depth : depth * TP_MAX(c->shape[i], 1);
-  return tp_half(r->in[0].dtype) ? tp_room(tp_contraction_most(depth, n), sizeof(float)) : 0;
-}
-
 /* ---- 16-bit floats: operators that are not elementwise run in f32 on copies (matmul's operands: a block at a time, contract.c) ---- */
 
 enum { MAXND = 8 };
@@ -71,35 +62,18 @@ static bool run_in_f32(tp_exec *x, tp_dreg *r, bool (*bind)(tp_exec *, tp_dreg *
 
 /* ---- the table ---- */
 
-typedef struct row { tp_oprun *run; bool (*bind)(tp_exec *, tp_dreg *); bool arithmetic; tp_droom *room; } row;   /* arithmetic: has no kernel for halves */
+typedef struct row { tp_oprun *run; bool (*bind)(tp_exec *, tp_dreg *); bool arithmetic; } row;   /* arithmetic: has no kernel for halves */
 static const row rows[TP_NOP] = {
-  [TP_OP_RAND] = { tp_run_rand, 0, 0, tp_room_rand },
-  [TP_OP_ARGMAX] = { tp_run_arg, 0, 1, 0 }, [TP_OP_ARGMIN] = { tp_run_arg, 0, 1, 0 }, [TP_OP_SCAN] = { tp_run_scan, 0, 1, 0 }, [TP_OP_CUMPROD] = { tp_run_scan, 0, 1, 0 },
-  [TP_OP_RECUR] = { tp_run_recur, 0, 1, 0 },
-  [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1, matmul_room },
-  [TP_OP_CONV] = { tp_run_conv, 0, 1, tp_room_conv }, [TP_OP_CONV_DATA] = { tp_run_conv, 0, 1, tp_room_conv }, [TP_OP_CONV_WEIGHT] = { tp_run_conv, 0, 1, tp_room_conv },
-  [TP_OP_FOLD] = { tp_run_fold, 0, 1, 0 },
-  [TP_OP_INDEX_SELECT] = { tp_run_index_select, tp_bind_index_select, 0, 0 }, [TP_OP_INDEX_ADD] = { tp_run_index_add, 0, 1, tp_room_index_add }, [TP_OP_GATHER] = { tp_run_gather, 0, 0, 0 },
-  [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1, tp_room_scatter_add }, [TP_OP_SORT] = { tp_run_sort, 0, 0, tp_room_sort }, [TP_OP_PINIT] = { tp_run_pinit, 0, 0, 0 },
-  [TP_OP_ENV_RESET] = { tp_run_env, 0, 0, tp_room_env }, [TP_OP_ENV_OBS] = { tp_run_env, 0, 0, tp_room_env }, [TP_OP_ENV_STEP] = { tp_run_env, 0, 0, tp_room_env },
+  [TP_OP_RAND] = { tp_run_rand, 0, 0 },
+  [TP_OP_ARGMAX] = { tp_run_arg, 0, 1 }, [TP_OP_ARGMIN] = { tp_run_arg, 0, 1 }, [TP_OP_SCAN] = { tp_run_scan, 0, 1 }, [TP_OP_CUMPROD] = { tp_run_scan, 0, 1 },
+  [TP_OP_RECUR] = { tp_run_recur, 0, 1 },
+  [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1 },
+  [TP_OP_CONV] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_DATA] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_WEIGHT] = { tp_run_conv, 0, 1 },
+  [TP_OP_FOLD] = { tp_run_fold, 0, 1 },
+  [TP_OP_INDEX_SELECT] = { tp_run_index_select, tp_bind_index_select, 0 }, [TP_OP_INDEX_ADD] = { tp_run_index_add, 0, 1 }, [TP_OP_GATHER] = { tp_run_gather, 0, 0 },
+  [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1 }, [TP_OP_SORT] = { tp_run_sort, 0, 0 }, [TP_OP_PINIT] = { tp_run_pinit, 0, 0 },
+  [TP_OP_ENV_RESET] = { tp_run_env, 0, 0 }, [TP_OP_ENV_OBS] = { tp_run_env, 0, 0 }, [TP_OP_ENV_STEP] = { tp_run_env, 0, 0 },
 };
-
-/* The copies, and what the operator takes on these. */
-static int64_t widened_room(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  tp_dnd wide[MAXND];
-  tp_dreg w = *r;
-  int64_t n = 0;
-  memcpy(wide, r->in, sizeof *wide * (size_t)r->nnd);
-  for (int i = 0; i < r->nnd; i++) {
-    if ((i < r->nin && r->rg->op == TP_OP_MATMUL) || wide[i].buf < 0 || !tp_half(wide[i].dtype)) continue;
-    wide[i].dtype = TP_F32;
-    wide[i].size = 4;
-    n += tp_room(tp_room_count(&v[i]), 4);
-  }
-  w.in = wide;
-  w.out = wide + r->nin;
-  return rows[r->rg->op].room ? n + rows[r->rg->op].room(x, &w, v) : n;
-}
 
 static bool run_widened(tp_exec *x, tp_dreg *r) { return run_in_f32(x, r, rows[r->rg->op].bind, rows[r->rg->op].run); }
 
@@ -116,9 +90,8 @@ bool tp_op_new(tp_exec *x, tp_dreg *r) {
   const row *t = &rows[op];
   r->run = t->run ? t->run : run_missing;
   r->bind = t->bind;
-  r->room = t->room;
   if (op == TP_OP_MATMUL) r->k = TP_NEW(&x->a, tp_contraction);
   if (op == TP_OP_INDEX_SELECT) tp_index_select_new(x, r);
-  if (t->arithmetic && halves(r) && r->nnd <= MAXND) { r->run = run_widened; r->bind = NULL; r->room = widened_room; }
+  if (t->arithmetic && halves(r) && r->nnd <= MAXND) { r->run = run_widened; r->bind = NULL; }
   return true;
 }

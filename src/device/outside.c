@@ -170,16 +170,8 @@ void tp_call_free(tp_dreg *r) {
 /* The vectors of one environment: in place where they are contiguous, else through `room`. */
 typedef struct lane { tp_dnd *d; tp_view rows; int64_t n, step; double *room; } lane;
 
-static int64_t lane_room(const tp_env *e) { return TP_MAX(TP_MAX(e->nstate, e->nobs), TP_MAX(e->nu, e->nact)); }
-
-int64_t tp_room_env(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  const tp_env *e = tp_env_find(r->rg->how.str);
-  (void)x; (void)v;
-  return e ? r->nnd * tp_room(lane_room(e), sizeof(double)) : 0;
-}
-
 static bool make_lane(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l, tp_dnd *d, bool scalar) {
-  *l = (lane){ d, d->v, 1, 1, tp_work(x, r, lane_room(e), sizeof(double)) };
+  *l = (lane){ d, d->v, 1, 1, tp_work(x, r, tp_env_lane(e), sizeof(double)) };
   if (scalar || d->v.rank == 0) return l->room != NULL;
   int last = --l->rows.rank;
   l->n = d->v.shape[last];

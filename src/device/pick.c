@@ -67,8 +67,7 @@ typedef struct chosen { tp_pair p; int walked; int64_t so, si; bool ring; } chos
 
 void tp_index_select_new(tp_exec *x, tp_dreg *r) {
   chosen *c = r->k = TP_NEW(&x->a, chosen);
-  c->ring = r->in[0].wrap == r->nlead + r->rg->how.axis && r->in[1].wrap < 0;
-  if (c->ring) r->wrapped = false;              /* it knows rings itself */
+  c->ring = tp_knows_rings(r->rg);
 }
 
 bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
@@ -207,14 +206,6 @@ static void add_slices(const tp_exec *x, const tp_dreg *r, const tp_view *b, con
   }
 }
 
-int64_t tp_room_index_add(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  const tp_view *k = &v[1];
-  tp_view row = tp_view_spatial(&v[r->nin], r->nlead);
-  row.shape[r->rg->how.axis] = 1;
-  return tp_room(k->rank > r->nlead ? k->shape[r->nlead] : 1, sizeof(hit)) + (r->out[0].dtype == TP_F32 ? tp_room(tp_room_count(&row), sizeof(double)) : 0);
-}
-
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
   int axis = r->rg->how.axis;
@@ -264,33 +255,22 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* Sums of what is hit, by place; as many places as twice the hits at least, a power of two. */
+/* Sums of what is hit, by place; twice as many places as hits. */
 typedef struct place_sum { int64_t at; double sum; } place_sum;
 
-static int64_t places_for(int64_t hits) {
-  int64_t n = 2;
-  while (n < hits && n < INT64_MAX / 4) n *= 2;
-  return 2 * n;
-}
-
 /* A new one begins with what is there. */
-static double *sum_at(place_sum *t, int64_t mask, int64_t at, const float *out) {
-  int64_t i = (int64_t)((uint64_t)at * 0x9e3779b97f4a7c15u >> 20) & mask;
-  while (t[i].at >= 0 && t[i].at != at) i = (i + 1) & mask;
+static double *sum_at(place_sum *t, int64_t places, int64_t at, const float *out) {
+  int64_t i = (int64_t)(((uint64_t)at * 0x9e3779b97f4a7c15u >> 32) * (uint64_t)places >> 32);
+  while (t[i].at >= 0 && t[i].at != at) i = i + 1 < places ? i + 1 : 0;
   if (t[i].at < 0) t[i] = (place_sum){ at, out[at] };
   return &t[i].sum;
-}
-
-int64_t tp_room_scatter_add(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  return r->out[0].dtype == TP_F32 ? tp_room(places_for(tp_room_count(&v[1])), sizeof(place_sum)) : 0;
 }
 
 /* What is hit costs, not what is there, if the base lies where the result does. f32 is summed in f64 and rounded once. */
 bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
   int axis = r->nlead + r->rg->how.axis, size = o->size;
-  int64_t s[TP_MAXRANK], low = 0, places = o->dtype == TP_F32 ? places_for(tp_view_count(&k->v)) : 0;
+  int64_t s[TP_MAXRANK], low = 0, places = o->dtype == TP_F32 ? 2 * tp_view_count(&k->v) : 0;
   tp_kfn *add = x->K->ew[TP_OP_ADD][o->dtype], *narrow = r->halved ? x->K->sticky : x->K->cast[TP_F64][TP_F32];
   if (!check_indices(x, r, &k->v, o->v.shape[axis])) return false;
   place_sum *t = places ? tp_work(x, r, places, sizeof *t) : NULL;
@@ -305,7 +285,7 @@ bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
     int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)];
     int64_t at = tp_walk_offset(&w, s) + i * o->v.stride[axis] - low;
     const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
-    if (places) *sum_at(t, places - 1, at, (const float *)first) += *(const float *)from;
+    if (places) *sum_at(t, places, at, (const float *)first) += *(const float *)from;
     else add(first + at * size, first + at * size, from, from, 1);
   }
   for (int64_t i = 0; i < places; i++)

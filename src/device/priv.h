@@ -36,15 +36,10 @@ typedef struct tp_dnd {
 typedef struct tp_clock { int64_t calls, next, nlater; double first, later; } tp_clock;
 typedef struct tp_dreg tp_dreg;
 typedef struct tp_watch tp_watch;
-/* Bytes of working memory that a run takes at most, where the windows have at most the extents of v (inputs, results); in units of tp_room. A stride that is not
- * known is TP_ANYSTRIDE. */
-typedef int64_t tp_droom(const tp_exec *x, const tp_dreg *r, const tp_view *v);
-#define TP_ANYSTRIDE ((int64_t)1 << 40)
 struct tp_dreg {
   const tp_region *rg;
   bool (*bind)(tp_exec *x, tp_dreg *r);         /* may be NULL */
   bool (*run)(tp_exec *x, tp_dreg *r);
-  tp_droom *room;                               /* NULL: works in place */
   int nin, nout, nnd, nlead, npoint;            /* npoint: axes that are dims */
   tp_dnd *in, *out;                             /* one array: inputs, then outputs */
   bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
@@ -84,7 +79,6 @@ struct tp_exec {
   int nbound; int *bound;                       /* ids of bounds */
   bool bound_once;
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
-  int64_t *room, *roomat;                       /* by position: working memory there, its place in the arena */
   tp_spilled *spilled; char *mapping, *map; int64_t mapsize;     /* by buffer; the file, mapped: all that was reserved, its begin */
   int64_t page, grain; bool populates;          /* bytes that are mapped and counted together; pages can be mapped ahead */
   int64_t beside;                               /* bytes of it that are mapped at a time, at most */
@@ -103,7 +97,7 @@ struct tp_exec {
   int npos, around;                             /* while laying out: the plan's next position, the FOR around it */
   int nreg; tp_dreg **reg, **regat;             /* in order; by position */
   char *scratch; size_t scratch_size;           /* blocks of elementwise chains */
-  int64_t work_at, work_end;                    /* what is left of the region's room */
+  int64_t work_at, work_end;                    /* what is left of the region's work buffer */
   bool poison, running;                         /* running: loop variables have their values */
 };
 
@@ -114,10 +108,8 @@ bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_
 /* Integers that have no value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of none. */
 bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what);
 bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r);          /* false: the run ends at this region without an error */
-/* Aligned memory until the region ends, out of what its room said; NULL (and the error filled): none left. */
+/* Aligned memory until the region ends, in its work buffer; NULL (and the error filled): none left. */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
-int64_t tp_room(int64_t count, int64_t size);   /* what tp_work takes for it; saturates */
-int64_t tp_room_count(const tp_view *v);        /* elements; saturates */
 
 /* native.c */
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);    /* does a compiled part begin here, and may it run? */
@@ -207,8 +199,6 @@ void tp_call_free(tp_dreg *r);
 typedef bool tp_oprun(tp_exec *x, tp_dreg *r);
 tp_oprun tp_run_fold, tp_run_conv, tp_run_rand, tp_run_env, tp_run_index_select, tp_run_index_add,
   tp_run_gather, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_recur, tp_run_arg, tp_run_matmul;
-
-tp_droom tp_room_sort, tp_room_index_add, tp_room_scatter_add, tp_room_rand, tp_room_conv, tp_room_env;
 
 /* blas.c: NULL functions where there is no library */
 typedef struct tp_blas {

@@ -1,11 +1,7 @@
 /* random.c: RAND. Each point of the leading axes has a stream of its own; small streams are drawn TP_LANES points at a time. */
 #include "device/priv.h"
 
-enum { DRAW = 512, SHORT = 64, MAXCOORD = 32 };                /* elements at a time of a long stream; words of a short one */
-
-static int words_per_element(const tp_how *a, tp_dtype d) {
-  return a->rand == TP_RAND_NORMAL || a->rand == TP_RAND_RANDINT || (a->rand == TP_RAND_UNIFORM && d == TP_F64) ? 2 : 1;
-}
+enum { DRAW = 512, SHORT = TP_WORK_DRAWN, MAXCOORD = 32 };                /* elements at a time of a long stream; words of a short one */
 
 static uint64_t pair(const uint32_t *w, int64_t i) { return (uint64_t)w[2 * i + 1] << 32 | w[2 * i]; }
 
@@ -13,7 +9,7 @@ static uint64_t pair(const uint32_t *w, int64_t i) { return (uint64_t)w[2 * i + 
 static void numbers(const tp_exec *x, const tp_how *a, tp_dtype d, void *out, const uint32_t *w, int64_t n) {
   float u[DRAW];
   double g[DRAW];
-  if (words_per_element(a, d) == 1) x->K->uniform(d == TP_F32 && a->rand == TP_RAND_UNIFORM ? out : u, w, n);
+  if (tp_words_per_draw(a, d) == 1) x->K->uniform(d == TP_F32 && a->rand == TP_RAND_UNIFORM ? out : u, w, n);
   if (a->rand == TP_RAND_NORMAL) x->K->normal(d == TP_F64 ? out : g, w, n);
   switch (a->rand) {
     case TP_RAND_UNIFORM:
@@ -133,19 +129,11 @@ static void draw_long(const tp_exec *x, const tp_dnd *o, const draw *d, const la
   }
 }
 
-/* Short streams may take more than longer ones. */
-int64_t tp_room_rand(const tp_exec *x, const tp_dreg *r, const tp_view *v) {
-  (void)x;
-  tp_view each = tp_view_spatial(&v[r->nin], r->nlead);
-  int64_t n = tp_room_count(&each), per = words_per_element(&r->rg->how, r->out[0].dtype);
-  return tp_room(TP_MAX(n, TP_LANES * TP_MIN(n, SHORT / per)), r->out[0].size);
-}
-
 bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0];
   draw d = { .a = &r->rg->how, .each = tp_view_spatial(&o->v, r->nlead) };
   d.n = tp_view_count(&d.each);
-  d.per = words_per_element(d.a, o->dtype);
+  d.per = tp_words_per_draw(d.a, o->dtype);
   d.dense = tp_view_dense(&d.each);
   if (tp_view_count(&o->v) == 0) return true;
   if (d.a->rand == TP_RAND_RANDINT && d.a->i[0] >= d.a->i[1]) return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "no integer in %lld .. %lld", (long long)d.a->i[0], (long long)d.a->i[1]);

@@ -130,16 +130,8 @@ static void choose_way(choice *c, int b) {
   c->as[b].most = most[best];
 }
 
-static bool count_bytes(choice *c) {
-  for (int b = 0; b < c->x->plan->bufs.n; b++) {
-    c->bytes[b] = tp_pbuf_bytes(c->x->plan->bufs.v[b], c->env);
-    if (c->bytes[b] < 0) return false;
-  }
-  return true;
-}
-
 static int64_t color(choice *c) {
-  c->p.arena = tp_plan_color(c->x->plan, c->env, c->p.out, c->p.room, c->p.at, c->p.roomat);
+  c->p.arena = tp_plan_color(c->x->plan, c->env, c->p.out, c->p.bytes, c->p.at);
   return c->p.arena < 0 ? -1 : c->p.arena + c->maxload;
 }
 
@@ -150,23 +142,21 @@ static int64_t begin(choice *c, const tp_exec *x, const int64_t *env) {
   c->env = env;
   c->p.out = TP_NEWN(&c->a, bool, nbuf);
   c->p.at = TP_NEWN(&c->a, int64_t, nbuf);
-  c->p.room = TP_NEWN(&c->a, int64_t, npos);
-  c->p.roomat = TP_NEWN(&c->a, int64_t, npos);
+  c->p.bytes = c->bytes = TP_NEWN(&c->a, int64_t, nbuf);
   c->p.load = c->load = TP_NEWN(&c->a, int64_t, npos);
   c->p.as = c->as = TP_NEWN(&c->a, tp_spilled, nbuf);
-  if (!tp_exec_rooms(x, env, c->p.room)) tp_oom();
   return color(c);
 }
 
 /* What the statements of the plan offer. */
 static bool spill_look(choice *c) {
   const tp_plan *p = c->x->plan;
-  c->bytes = TP_NEWN(&c->a, int64_t, p->bufs.n);
   c->live = TP_NEWN(&c->a, int64_t, p->npos);
   c->since = TP_NEWN(&c->a, const tp_pnode **, p->bufs.n);
   c->from = TP_NEWN(&c->a, int, p->bufs.n);
   for (int b = 0; b < p->bufs.n; b++) c->since[b] = TP_NEWN(&c->a, const tp_pnode *, ways(c, b));
-  if (!count_bytes(c)) return false;
+  for (int b = 0; b < p->bufs.n; b++)
+    if (c->bytes[b] < 0) return false;
   if (!tp_plan_reach(p, c->env, note, c)) tp_oom();
   c->next = TP_NEWN(&c->a, int, c->units.n);
   for (int b = 0; b < p->bufs.n; b++) c->from[b] = -1;
@@ -174,7 +164,6 @@ static bool spill_look(choice *c) {
     c->next[i] = c->from[c->units.v[i].buf];
     c->from[c->units.v[i].buf] = i;
   }
-  memcpy(c->live, c->p.room, sizeof *c->live * (size_t)p->npos);
   for (int b = 0; b < p->bufs.n; b++) {
     choose_way(c, b);
     for (int k = p->bufs.v[b]->first; c->p.at[b] >= 0 && k <= p->bufs.v[b]->last; k++) c->live[k] += c->bytes[b];
@@ -384,12 +373,12 @@ static int pieces(const choice *c, tp_piece *v) {
   for (int b = 0; b < p->bufs.n; b++) {
     const tp_pbuf *x = p->bufs.v[b];
     tp_piece q = { "", x->name ? x->name : "?", x->pos, 0 };
+    if (x->kind == TP_BUF_WORK) q = (tp_piece){ "the working memory of an operator", NULL, { 0 }, 0 };
     if (c->p.at[b] >= 0 && x->first <= peak && peak <= x->last) q.bytes = c->bytes[b];
     for (int i = c->from[b]; i >= 0 && c->p.out[b]; i = c->next[i])
       if (c->units.v[i].way == c->as[b].way && c->units.v[i].first <= peak && peak <= c->units.v[i].last) q.bytes += c->units.v[i].most;
     if (q.bytes) v[n++] = q;
   }
-  if (p->npos && c->p.room[peak]) v[n++] = (tp_piece){ "the working memory of an operator", NULL, { 0 }, c->p.room[peak] };
   return n;
 }
 
@@ -483,8 +472,8 @@ static bool spill_settle(void *ud, choice *c) {
   if (x->plan->limit && c->p.total > x->plan->limit) return refuse(x, c);
   if (!there_is(x, c)) return false;
   memcpy(x->offset, c->p.at, sizeof *x->offset * (size_t)x->plan->bufs.n);
-  memcpy(x->room, c->p.room, sizeof *x->room * (size_t)x->plan->npos);
-  memcpy(x->roomat, c->p.roomat, sizeof *x->roomat * (size_t)x->plan->npos);
+  for (int b = 0; b < x->plan->bufs.n; b++)
+    if (x->plan->bufs.v[b]->kind == TP_BUF_WORK) x->count[b] = c->bytes[b];
   if (!place_out(x, c)) return false;
   x->beside = c->maxload;
   if (x->arena && arena == x->total) return true;

@@ -1,7 +1,7 @@
 /* carry.c: what a recurrence reads of the iteration before stays in a local.
  *
  * An element of a buffer is carried by a loop if one written out point, which every iteration reaches, writes it, and nobody else in the loop writes there: every other
- * write of the buffer is a written out point whose element is a constant other distance off. A read of the loop is of the same element k iterations ago if its place, with
+ * write of the buffer is a written out point whose element is a constant distance off, at which no iteration meets another's. A read of the loop is of the same element k iterations ago if its place, with
  * the loop's variable moved by k steps, is the place written. Memory is written as well, so all other reads find it there. */
 #include "emit/priv.h"
 
@@ -75,6 +75,20 @@ static bool is_steady(const tp_pnode *loop, const touch *t) {
   return ok;
 }
 
+/* Two places d apart in each iteration are never one and the same in two iterations: what moves them moves by steps of which d is no multiple. */
+static bool never_meet(const touches *t, const touch *a, int64_t d) {
+  int64_t step = 0, s = 0;
+  const tp_ix *rest;
+  if (tp_ix_mentions(a->off, t->loop->var) && !tp_ix_linear_in(t->e->ix, a->off, t->loop->var, &step, &rest)) return false;
+  step *= t->loop->step;
+  for (int i = 0; i < a->nd->nring; i++) {
+    if (!tp_ix_mentions(a->nd->ring[i].idx, t->loop->var)) continue;
+    if (step || !tp_ix_is_const(a->nd->ring[i].stride, &s)) return false;
+    step = s;
+  }
+  return step ? d % step != 0 : d != 0;
+}
+
 /* Is it the only write of its element? */
 static bool is_alone(const touches *t, int k) {
   const touch *a = &t->v.v[k];
@@ -83,7 +97,7 @@ static bool is_alone(const touches *t, int k) {
     const touch *b = &t->v.v[i];
     int64_t d = 0;
     if (i == k || !b->write || b->nd->buf != a->nd->buf) continue;
-    ok = b->direct && same_rings(t->e, t->loop, a->nd, b->nd, 0) && tp_ix_is_const(tp_ix_sub(t->e->ix, a->off, b->off), &d) && d != 0;
+    ok = b->direct && same_rings(t->e, t->loop, a->nd, b->nd, 0) && tp_ix_is_const(tp_ix_sub(t->e->ix, a->off, b->off), &d) && never_meet(t, a, d);
   }
   return ok;
 }

@@ -187,8 +187,9 @@ static void put_enter(const wave *w, bool reads) {
   for (int i = 0; i < w->r->nin; i++)
     if (w->in[i] == CELL_COLUMN) tp_emit_line(e, "i%d_ = TP_SHIFT_%d(i%d_);\n", i, w->lanes, i);
   for (int i = 0; reads && i < w->r->nin; i++) {
-    snprintf(to, sizeof to, w->in[i] == CELL_UP ? "above[0]" : "i%d_[0]", i);
-    if (w->in[i] == CELL_UP || w->in[i] == CELL_COLUMN) put_read(w, to, &w->r->in[i], "row", "step");
+    bool column = w->in[i] == CELL_COLUMN, next = w->in[i] == CELL_CORNER;      /* the next step's corner is what is above now */
+    snprintf(to, sizeof to, column ? "i%d_[0]" : "above[0]", i);
+    if (column || next || w->in[i] == CELL_UP) put_read(w, to, &w->r->in[i], "row", next ? "step + 1" : "step");
   }
 }
 

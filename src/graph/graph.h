@@ -1,4 +1,4 @@
-/* graph: the symbolic dependence graph. Rank 2. Nodes live in the graph's arena and are never freed one by one. */
+/* graph: the symbolic dependence graph. Rank 3. Nodes live in the graph's arena and are never freed one by one. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 #include "base/base.h"

@@ -48,6 +48,7 @@ typedef struct tp_how {
 #undef W
 #undef L
 extern const tp_fields tp_how_fields;
+int tp_words_per_draw(const tp_how *how, tp_dtype d);            /* of an element that RAND draws */
 tp_how tp_how_copy(tp_arena *a, const tp_how *h);
 
 /* Calls that ticking puts in, beside those of the program's table of callbacks, which are 0, 1, ..: where a step begins, a point of an input, a point of an output. */

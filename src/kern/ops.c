@@ -71,6 +71,10 @@ static const tp_field how_rows[] = {
 };
 const tp_fields tp_how_fields = { how_rows, TP_LEN(how_rows) };
 
+int tp_words_per_draw(const tp_how *how, tp_dtype d) {
+  return how->rand == TP_RAND_NORMAL || how->rand == TP_RAND_RANDINT || (how->rand == TP_RAND_UNIFORM && d == TP_F64) ? 2 : 1;
+}
+
 tp_how tp_how_copy(tp_arena *a, const tp_how *h) {
   tp_how to = *h;
   to.axes = h->naxes ? tp_dup(a, h->axes, sizeof *h->axes * (size_t)h->naxes) : NULL;

@@ -874,6 +874,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, int64_t tile, tp_error *err) {
   int *cross = TP_NEWN(b.a, int, pl->bufs.n);
   for (int i = 0; i < pl->bufs.n; i++) cross[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_CROSS_NONE;
   tp_plan_lifetimes(pl, cross);
+  tp_plan_work(pl);
 #ifdef TP_HARD
   if (!tp_plan_check(pl, err)) return NULL;
 #endif

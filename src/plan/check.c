@@ -30,15 +30,13 @@ static bool input(const look *l, int k) {
   return (l->p->bufs.v[x->buf]->kind == TP_BUF_PARAM) == loaded || bad(l, "a parameter's array is read by pinit alone");
 }
 
-static bool copies(const tp_region *r) { return r->kind == TP_RG_LOOP && !r->nmicro && !r->acc && !r->sums; }
-
 static bool output(const look *l, int k) {
   const tp_nd *x = &l->r->out[k];
   const tp_region *r = l->r;
   bool several = r->kind == TP_RG_CALL || (r->kind == TP_RG_OP && tp_ops[r->op].nout > 1);
   if (!window(l, x)) return false;
   if (x->buf < 0) return several || bad(l, "the result is missing");
-  if (x->wrap >= 0 && r->kind != TP_RG_CALL && !copies(r)) return bad(l, "a result wraps");
+  if (x->wrap >= 0 && r->kind != TP_RG_CALL && !(r->kind == TP_RG_LOOP && tp_knows_rings(r))) return bad(l, "a result wraps");
   tp_bufkind kind = l->p->bufs.v[x->buf]->kind;
   return kind == TP_BUF_TEMP || kind == TP_BUF_OUTPUT || bad(l, "the result's buffer is not to be written");
 }

@@ -1,9 +1,9 @@
-/* color: places in the arena. Buffers, and the working memory of regions, in order of their first position (larger ones first, then by id) each take the lowest
+/* color: places in the arena. Buffers, those that regions work in among them, in order of their first position (larger ones first, then by id) each take the lowest
  * place at which nothing lies that is alive at the same time. Those of far regions, which run at other times than the others, lie behind those. */
 #include "plan/plan.h"
 #include <stdlib.h>
 
-typedef struct item { int id, first, last; int64_t bytes, at; } item;      /* id: a buffer; from bufs.n on: a position's working memory */
+typedef struct item { int id, first, last; int64_t bytes, at; } item;
 
 static int by_start(const void *pa, const void *pb) {
   const item *a = pa, *b = pb;
@@ -24,38 +24,46 @@ int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env) {
   return n > (INT64_MAX / 4) / size ? -1 : (n * size + 63) / 64 * 64;
 }
 
-/* What runs for these bounds: by buffer, whether something uses it; by position, whether it is a far region. */
-typedef struct { bool *used, *far; } running;
+/* What runs for these bounds: by buffer, whether something uses it. */
+typedef struct { const tp_plan *p; const int64_t *env; bool *used; int64_t *bytes; } running;
 
 static void use(bool *used, const tp_nd *x) {
   if (x->buf >= 0) used[x->buf] = true;
 }
 
+/* The most that it is here. */
+static int64_t bytes_there(const tp_pbuf *b, const int64_t *lo, const int64_t *hi) {
+  int64_t least, most;
+  tp_ix_range(b->size, lo, hi, &least, &most);
+  return most > INT64_MAX / 4 ? -1 : (TP_MAX(most, 0) + 63) / 64 * 64;
+}
+
 static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   running *r = ud;
   const tp_region *g = x->rg;
-  (void)lo; (void)hi;
   if (x->kind == TP_P_LOAD) use(r->used, &x->nd);
   if (x->kind != TP_P_REGION) return;
   for (int i = 0; i < g->nin; i++) use(r->used, &g->in[i]);
   for (int i = 0; i < g->nout; i++) use(r->used, &g->out[i]);
   for (int i = 0; i < g->nrows; i++) use(r->used, &g->rows[i].nd);
-  r->far[x->pos] = g->far;
+  if (!g->work) return;
+  r->used[g->work->id] = true;
+  r->bytes[g->work->id] = bytes_there(g->work, lo, hi);
+}
+
+static bool measure(running *r) {
+  for (int i = 0; i < r->p->bufs.n; i++) r->bytes[i] = r->p->bufs.v[i]->kind == TP_BUF_TEMP ? tp_pbuf_bytes(r->p->bufs.v[i], r->env) : 0;
+  return tp_plan_reach(r->p, r->env, note, r);
 }
 
 /* Of one side. -1: a size overflows. */
-static int collect(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, bool far, const running *r, item *v) {
+static int collect(const running *r, const bool *out, bool far, item *v) {
   int n = 0;
-  for (int i = 0; i < p->bufs.n; i++) {
-    const tp_pbuf *b = p->bufs.v[i];
-    if (b->kind != TP_BUF_TEMP || !r->used[i] || b->far != far || (out && out[i])) continue;
-    int64_t bytes = tp_pbuf_bytes(b, env);
-    if (bytes < 0) return -1;
-    if (bytes > 0) v[n++] = (item){ i, b->first, b->last, bytes, 0 };
-  }
-  for (int i = 0; room && i < p->npos; i++) {
-    if (room[i] > INT64_MAX / 4) return -1;
-    if (room[i] > 0 && r->far[i] == far) v[n++] = (item){ p->bufs.n + i, i, i, (room[i] + 63) / 64 * 64, 0 };
+  for (int i = 0; i < r->p->bufs.n; i++) {
+    const tp_pbuf *b = r->p->bufs.v[i];
+    if (!tp_in_arena(b) || !r->used[i] || b->far != far || (out && out[i])) continue;
+    if (r->bytes[i] < 0) return -1;
+    if (r->bytes[i] > 0) v[n++] = (item){ i, b->first, b->last, r->bytes[i], 0 };
   }
   return n;
 }
@@ -87,29 +95,28 @@ static int64_t color(item *v, int n, item **alive, int64_t base) {
   return total;
 }
 
-static int64_t color_sides(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, const running *r, item *v, item **alive, int64_t *offsets, int64_t *roomat) {
+static int64_t color_sides(const running *r, const bool *out, item *v, item **alive, int64_t *offsets) {
   int64_t total = 0;
-  for (int side = 0; side < (p->lag ? 2 : 1) && total >= 0; side++) {
+  for (int side = 0; side < (r->p->lag ? 2 : 1) && total >= 0; side++) {
     int64_t base = total;
-    int n = collect(p, env, out, room, side, r, v);
+    int n = collect(r, out, side, v);
     total = color(v, n, alive, base);
-    for (int i = 0; i < n; i++) *(v[i].id < p->bufs.n ? &offsets[v[i].id] : &roomat[v[i].id - p->bufs.n]) = base + v[i].at;
+    for (int i = 0; i < n; i++) offsets[v[i].id] = base + v[i].at;
   }
   return total;
 }
 
-int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, int64_t *offsets, int64_t *roomat) {
-  size_t most = (size_t)(p->bufs.n + p->npos + 1);
+int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, int64_t *bytes, int64_t *offsets) {
+  size_t most = (size_t)p->bufs.n + 1;
   item *v = tp_alloc(sizeof *v * most);
   item **alive = tp_alloc(sizeof *alive * most);
-  running r = { tp_calloc(most), tp_calloc(most) };
+  running r = { p, env, tp_calloc(most), bytes };
   for (int i = 0; i < p->bufs.n; i++) offsets[i] = -1;
-  bool ok = v && alive && r.used && r.far && tp_plan_reach(p, env, note, &r);
-  int64_t total = ok ? color_sides(p, env, out, room, &r, v, alive, offsets, roomat) : -1;
+  bool ok = v && alive && r.used && measure(&r);
+  int64_t total = ok ? color_sides(&r, out, v, alive, offsets) : -1;
   tp_free(v);
   tp_free(alive);
   tp_free(r.used);
-  tp_free(r.far);
   if (!ok) tp_oom();
   return total;
 }

@@ -1,4 +1,4 @@
-/* plan: what runs. Rank 5. Loops over regions over buffers; every size, offset and extent is an expression over bounds and loop VARs.
+/* plan: what runs. Rank 6. Loops over regions over buffers; every size, offset and extent is an expression over bounds and loop VARs.
  * One plan serves any bounds. The interpreter runs it, the emitters print it as code. It prints and parses. */
 #ifndef TP_PLAN_H
 #define TP_PLAN_H
@@ -29,6 +29,7 @@ typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; double f; const t
 #define TP_IS_PLACE int
 #define TP_IS_BUFFER int
 #define TP_IS_FLAG bool
+#define TP_IS_NUMBER struct tp_pbuf *
 #define TP_IS_DTYPE tp_dtype
 #define TP_IS_TITLE const char *
 #define TP_IS_POS tp_pos
@@ -115,6 +116,16 @@ typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, co
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
 int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env);      /* a multiple of 64; -1: too many */
 /* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow. No memory: to the latest guard.
- * out[buf]: it lies elsewhere; NULL: none does. room[pos]: bytes that the region at a position needs while it works, placed at roomat[pos]; NULL: none. */
-int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, const int64_t *room, int64_t *offsets, int64_t *roomat);
+ * out[buf]: it lies elsewhere; NULL: none does. bytes[buf]: of TEMP and WORK. */
+int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, int64_t *bytes, int64_t *offsets);
+static inline bool tp_in_arena(const tp_pbuf *b) { return b->kind == TP_BUF_TEMP || b->kind == TP_BUF_WORK; }
+/* What regions work in becomes buffers: when they have positions. work.c */
+void tp_plan_work(tp_plan *p);
+/* What kernels take, and plan/work.c counts: alignment; words of a short stream, points drawn together; bytes of a value with its place; columns of a convolution, bytes
+ * of its pieces; blocks of a product of 16-bit floats. */
+enum { TP_WORK_LINE = 64, TP_WORK_DRAWN = 64, TP_WORK_POINTS = 16, TP_WORK_PAIR = 16, TP_WORK_CHUNK = 1 << 19, TP_WORK_FEWEST = 64, TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),
+  TP_WORK_BLOCK_M = 1024, TP_WORK_BLOCK_N = 256, TP_WORK_BLOCK_K = 256 };
+bool tp_knows_rings(const tp_region *r);        /* it reads operands on rings where they lie: a copy, or picked rows */
+int64_t tp_work_columns(int64_t row_bytes);     /* of a chunk, at most */
+int64_t tp_work_equal_parts(int64_t P, int64_t fit);   /* columns of each when P are cut into parts of about `fit` */
 #endif

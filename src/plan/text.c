@@ -57,7 +57,7 @@ static bool numbered(parser *p, char c, int *v) { return is_numbered(p, c) && (p
 /* ---- rows of fields ---- */
 
 static const value_kind kind_IX, kind_COND, kind_EXTENT, kind_VAR, kind_DIM, kind_PLACE, kind_FLAG, kind_DTYPE, kind_TITLE, kind_NAME, kind_WHO,
-  kind_POS, kind_STEP, kind_WAY, kind_RING, kind_BUFFER, kind_LEADS, kind_WINDOW, kind_ENDS, kind_WORK, kind_HOW, kind_AXES, kind_MICROS, kind_ACC,
+  kind_POS, kind_STEP, kind_WAY, kind_RING, kind_NUMBER, kind_BUFFER, kind_LEADS, kind_WINDOW, kind_ENDS, kind_WORK, kind_HOW, kind_AXES, kind_MICROS, kind_ACC,
   kind_COORDS, kind_ROWS, kind_BUFKIND, kind_LAYOUT, kind_DATA, kind_CALLEE;
 
 #define BEGIN(name, type) static text_rows name##_rows(void) { typedef type of; static const text_row v[] = {
@@ -277,6 +277,17 @@ static bool scan_leads(parser *p, void *x) {
   return scan_list(p, &row, &n, &((tp_nd *)x)->lead) && ((p->rg && n == p->rg->nlead) || fail(p, "as many strides as leading axes are wanted before this"));
 }
 
+static void put_number(text_writer *w, const void *x) { tp_putf(w->b, "b%d", (*(tp_pbuf *const *)x)->id); }
+
+static bool scan_number(parser *p, void *x) {
+  int i;
+  if (!scan_buffer(p, &i)) return false;
+  if (i < 0 || i >= p->pl->bufs.n || p->pl->bufs.v[i]->kind != TP_BUF_WORK) return fail(p, "no working memory before this");
+  *(tp_pbuf **)x = p->pl->bufs.v[i];
+  return true;
+}
+
+static const value_kind kind_NUMBER = { sizeof(tp_pbuf *), put_number, scan_number, has_pointer, NULL };
 static const value_kind kind_RING = { sizeof(tp_ring), put_ring, scan_ring, NULL, NULL }, kind_BUFFER = { sizeof(int), put_buffer, scan_buffer, NULL, NULL };
 static const value_kind kind_LEADS = { 0, put_leads, scan_leads, NULL, NULL };
 
@@ -555,7 +566,7 @@ static tp_region *scan_region(parser *p) {
 static void put_bufkind(text_writer *w, const void *x) {
   const tp_pbuf *b = x;
   tp_putf(w->b, "b%d %s", b->id, tp_bufkind_names[b->kind]);
-  if (b->kind != TP_BUF_TEMP && b->kind != TP_BUF_CONST) tp_putf(w->b, " %d", b->slot);
+  if (!tp_in_arena(b) && b->kind != TP_BUF_CONST) tp_putf(w->b, " %d", b->slot);
 }
 
 static bool scan_bufkind(parser *p, void *x) {
@@ -564,7 +575,7 @@ static bool scan_bufkind(parser *p, void *x) {
   if (!numbered(p, 'b', &b->id) || !tp_scan_choice(&p->in, tp_bufkind_names, TP_NBUFKIND, &kind)) return false;
   b->kind = (tp_bufkind)kind;
   if (b->id != p->pl->bufs.n) return fail(p, "buffers must stand in order");
-  return b->kind == TP_BUF_TEMP || b->kind == TP_BUF_CONST || tp_scan_small(&p->in, &b->slot);
+  return tp_in_arena(b) || b->kind == TP_BUF_CONST || tp_scan_small(&p->in, &b->slot);
 }
 
 static void put_layout(text_writer *w, const void *x) {

@@ -1,4 +1,4 @@
-/* poly: statements, dependences, schedule, live ranges, loop tree. Rank 4; with src/index/isl* the only place that includes isl.
+/* poly: statements, dependences, schedule, live ranges, loop tree. Rank 5; with src/index/isl* the only place that includes isl.
  *
  *   tp_lower     closed graph + needed points  ->  arrays and statements            (lower.c)
  *   tp_schedule  statements -> time rows, proof, vector dims, loop tree, widths       (driver.c deps.c proof.c tree.c live.c)

@@ -14,9 +14,11 @@
 
 extern char **environ;
 
-/* Bits stay the interpreter's: nothing is contracted or reordered. */
-static const char *const flags = "-O3 -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math -w";
-enum { ARGS = 128, CACHED_BYTES = 256 << 20 };          /* words of a command; bytes of a cache */
+/* Bits stay the interpreter's: nothing is contracted or reordered. Loops are not distributed: gcc 12 makes a memset of a part whose rows alias another by data. */
+static const char *const flags =
+  "-O3 -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math "
+  "-fno-tree-loop-distribution -fno-tree-loop-distribute-patterns -w";
+enum { ARGS = 128, VARIABLES = 1024, CACHED_BYTES = 256 << 20 };          /* words of a command; variables it is given; bytes of a cache */
 
 /* ---- what the result depends on ---- */
 
@@ -56,11 +58,17 @@ static uint64_t hash_processor(uint64_t h) {
   return h;
 }
 
+/* As much of the processor as our kernels may use. */
+static const char *isa_flags(void) {
+  const char *isa = tp_setting("TEMPO_ISA");
+  return !isa ? "" : !strcmp(isa, "base") ? "-mno-avx" : !strcmp(isa, "avx2") ? "-mno-avx512f" : "";
+}
+
 static void name_of(const char *text, size_t n, char name[33]) {
   const char *own = tp_setting("TEMPO_CFLAGS"), *cc = compiler();
   for (int i = 0; i < 2; i++) {
     uint64_t h = hash_processor(hash_program(cc, tp_hash(cc, strlen(cc), (uint64_t)i + 1)));
-    h = tp_hash(flags, strlen(flags), own ? tp_hash(own, strlen(own), h) : h);
+    h = tp_hash(isa_flags(), strlen(isa_flags()), tp_hash(flags, strlen(flags), own ? tp_hash(own, strlen(own), h) : h));
     snprintf(name + 16 * i, 17, "%016llx", (unsigned long long)tp_hash(text, n, h));
   }
 }
@@ -157,15 +165,25 @@ static int words(char *s, char **argv, int n) {
   return n;
 }
 
+/* Without what was loaded before us: a sanitizer would look for leaks of the compiler. */
+static char **environment(char **to, int max) {
+  int n = 0;
+  for (char **v = environ; v && *v && n < max - 1; v++)
+    if (strncmp(*v, "LD_PRELOAD=", 11)) to[n++] = *v;
+  to[n] = NULL;
+  return to;
+}
+
 static bool runs(char **argv, const char *log) {
   posix_spawn_file_actions_t act;
+  char *env[VARIABLES];
   pid_t pid;
   int status = -1;
   if (posix_spawn_file_actions_init(&act)) return false;
   posix_spawn_file_actions_addopen(&act, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&act, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&act, 1, 2);
-  bool ok = posix_spawnp(&pid, argv[0], &act, NULL, argv, environ) == 0;
+  bool ok = posix_spawnp(&pid, argv[0], &act, NULL, argv, environment(env, VARIABLES)) == 0;
   posix_spawn_file_actions_destroy(&act);
   while (ok && waitpid(pid, &status, 0) < 0)
     if (errno != EINTR) { status = 0; break; }  /* somebody else waits for children: the file tells */
@@ -189,7 +207,7 @@ static bool compile_file(const char *c, const char *so, tp_buf *why) {
   char command[TP_CC_PATH], all[2 * TP_CC_PATH], log[TP_CC_PATH + 8], *argv[ARGS];
   const char *own = tp_setting("TEMPO_CFLAGS");
   snprintf(command, sizeof command, "%s", compiler());
-  snprintf(all, sizeof all, "%s %s", flags, own ? own : "");
+  snprintf(all, sizeof all, "%s %s %s", flags, isa_flags(), own ? own : "");
   snprintf(log, sizeof log, "%s.log", so);
   int n = words(all, argv, words(command, argv, 0));
   const char *rest[] = { "-o", so, c, "-lm", NULL };

@@ -129,10 +129,10 @@ static void note_region(void *ud, const tp_pnode *x, const int64_t *lo, const in
 static bool fill_chart(chart *c, const int64_t *env) {
   const tp_plan *p = c->plan;
   if (!tp_plan_reach(p, env, note_region, c)) return false;
-  for (int i = 0; i < p->npos; i++) c->live[i] = c->places->room[i] + c->places->load[i];
+  for (int i = 0; i < p->npos; i++) c->live[i] = c->places->load[i];
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
-    for (int k = b->first; b->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && k <= b->last; k++) c->live[k] += tp_pbuf_bytes(b, env);
+    for (int k = b->first; c->places->at[i] >= 0 && k <= b->last; k++) c->live[k] += c->places->bytes[i];
   }
   for (int i = 0; i < p->npos; i++)
     if (c->region[i] && (!c->region[c->peak] || c->live[i] > c->live[c->peak])) c->peak = i;
@@ -189,7 +189,7 @@ static int by_bytes(const void *pa, const void *pb) {
 
 static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
   put_number(b, x->bytes, 14);
-  if (!x->buf) {
+  if (x->buf->kind == TP_BUF_WORK) {
     tp_puts(b, "  working memory of the operator\n");
     return;
   }
@@ -206,9 +206,8 @@ static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) 
   int n = 0;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
-    if (x->kind == TP_BUF_TEMP && c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (held_piece){ x, i, tp_pbuf_bytes(x, env) };
+    if (c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (held_piece){ x, i, c->places->bytes[i] };
   }
-  if (c->places->room[c->peak]) v[n++] = (held_piece){ NULL, n, c->places->room[c->peak] };
   qsort(v, (size_t)n, sizeof *v, by_bytes);
   int64_t rest = 0;
   for (int i = 0; i < n; i++)
