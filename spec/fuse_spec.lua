@@ -122,4 +122,19 @@ describe("rows of loops", function()
     local fused = both({ 4096, 64 }, function(x) return { p = x:softmax(0) } end)
     assert.is_nil(fused:explain("plan"):find "for tile")
   end)
+
+  it("store to so many places and no more", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 3 } })
+    local outputs = {}
+    for k = 1, 150 do
+      local h = P:tensor { domain = { t }, shape = { 3 }, name = "h" .. k }
+      h[0] = tempo.zeros { 3 }
+      h[t] = h[t - 1] + x * k
+      outputs["y" .. k] = h[T - 1]
+    end
+    local out = P:compile { outputs = outputs, tier = "interpreter" }({ x = tempo.array({ { 9, 9, 9 }, { 1, 2, 3 }, { 1, 0, 1 } }, "f32") }, { T = 3 })
+    for k = 1, 150 do assert.same({ 2 * k, 2 * k, 4 * k }, out["y" .. k]:totable()) end
+  end)
 end)

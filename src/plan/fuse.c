@@ -99,7 +99,9 @@ static bool same_axes(const tp_region *a, const tp_region *b) {
 static bool joins(const tp_region *a, const tp_region *b) {
   if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || !same_axes(a, b)) return false;
   if (a->far != b->far || a->row != b->row) return false;
-  if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS || a->nin + b->nin > TP_TUNE_FUSE_WINDOWS) return false;
+  if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS || a->nin + b->nin > TP_TUNE_FUSE_WINDOWS ||
+      a->nout + b->nout > TP_TUNE_FUSE_WINDOWS)
+    return false;
   for (int k = 0; k < a->nout && b->acc; k++)
     if (a->out[k].buf == b->out[0].buf) return false;
   return tp_all_conflicts(a, b, meets, NULL);
@@ -203,7 +205,7 @@ static void count_both(fuser *f, const tp_region *r, int n) {
 static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
   tp_region *r = tp_dup(f->a, b, sizeof *b);
   tp_micro m[TP_TUNE_FUSE_OPERATORS + 2 * TP_TUNE_FUSE_WINDOWS];
-  int va[TP_TUNE_FUSE_OPERATORS], vb[TP_TUNE_FUSE_OPERATORS];
+  int va[TP_TUNE_FUSE_WINDOWS], vb[TP_TUNE_FUSE_WINDOWS];
   joint j = { .r = r, .m = m };
   r->in = TP_NEWN(f->a, tp_nd, a->nin + b->nin);
   r->out = TP_NEWN(f->a, tp_nd, a->nout + b->nout);
