@@ -88,11 +88,11 @@ typedef struct tp_plan {
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 struct tp_graph;
 struct tp_poly;
-/* tile: elements of a loop in a tile of rows; 0: loops are left as they are. */
-tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, int64_t tile, tp_error *err);
+/* fuse: loops are joined and go over tiles; native: as code wants them in which a leaf costs no call. */
+tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, bool native, tp_error *err);
 /* Before it has positions: fuse.c, tile.c */
 void tp_plan_fuse(tp_plan *p);
-void tp_plan_tile(tp_plan *p, int64_t elements);
+void tp_plan_tile(tp_plan *p, bool native);
 int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
 /* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c */

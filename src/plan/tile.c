@@ -16,7 +16,7 @@
 #include "plan/priv.h"
 #include <stdlib.h>
 
-typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart; } tiler;
+typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart, columns; } tiler;
 enum { SEEN = 128 };                            /* windows on a buffer that shrinks */
 typedef struct { int n, axis[64]; int64_t extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
 
@@ -128,7 +128,7 @@ static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
   for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(v[i]->rg));
   int64_t each = most / TP_MAX(run->extent, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
   if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= run->extent) return 0;
-  if (b < t->apart && cuts_lines(v, run)) return 0;
+  if (b < t->apart && cuts_lines(v, run)) return t->apart < run->extent && t->apart * each <= t->columns ? t->apart : 0;
   for (int64_t d = b; d > b / 2; d--)          /* without a rest if a number near it divides the extent */
     if (run->extent % d == 0) return d;
   return b;
@@ -240,9 +240,10 @@ static void tile_node(tiler *t, tp_pnode *x) {
   x->n = n;
 }
 
-void tp_plan_tile(tp_plan *p, int64_t elements) {
+void tp_plan_tile(tp_plan *p, bool native) {
   const char *set = tp_setting("TEMPO_TILE");
-  tiler t = { p, p->a, p->ix, tp_plan_uses(p), elements, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE };
+  tiler t = { p, p->a, p->ix, tp_plan_uses(p), native ? TP_TUNE_TILE_NATIVE : TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE,
+              native ? TP_TUNE_TILE_COLUMNS : 0 };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);
 }

@@ -170,11 +170,6 @@ static bool judge(tp_fn *f, tp_graph *g, const bool **whole, tp_error *err) {
   return ok;
 }
 
-static int64_t tile_of(const tp_fn *f) {
-  if (!f->opt.on[TP_PASS_FUSE]) return 0;
-  return f->tier == TP_TIER_NATIVE ? TP_TUNE_TILE_NATIVE : TP_TUNE_TILE_ELEMENTS;
-}
-
 static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
   needed_bounds(f);
@@ -200,7 +195,7 @@ bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_
          tp_passes_run(&w, TP_ORDERED, err) &&
          tp_passes_run(&w, TP_KEPT, err) &&
          (*poly = order_graph(f, g, err)) &&
-         (*plan = tp_plan_build(*g, *poly, tile_of(f), err)) &&
+         (*plan = tp_plan_build(*g, *poly, f->opt.on[TP_PASS_FUSE], f->tier == TP_TIER_NATIVE, err)) &&
          tp_plan_limit(*plan, f->limit, err);
 }
 
