@@ -156,6 +156,8 @@ typedef enum {
 const char *tp_dtype_name(tp_dtype d);
 int tp_dtype_size(tp_dtype d);
 bool tp_dtype_float(tp_dtype d);
+static inline bool tp_half(tp_dtype d) { return d == TP_F16 || d == TP_BF16; }
+static inline tp_dtype tp_compute(tp_dtype d) { return tp_half(d) ? TP_F32 : d; }       /* the type that computes it */
 bool tp_dtype_parse(const char *s, tp_dtype *out);
 tp_dtype tp_dtype_promote(tp_dtype a, tp_dtype b);
 float tp_f16_to_f32(uint16_t h);   uint16_t tp_f32_to_f16(float f);      /* round to nearest even */

@@ -106,9 +106,7 @@ static void move_to(tp_ew *e, int to, int from) {
   move_axis(e, to, e->rank);
 }
 
-enum { LINE = 16, ROW = 8 };                    /* elements that a cache line has, or that a row costs besides its own */
-
-static int64_t apart(int64_t stride) { return TP_MIN(stride < 0 ? -stride : stride, LINE); }
+static int64_t apart(int64_t stride) { return TP_MIN(stride < 0 ? -stride : stride, TP_TUNE_WALK_LINE); }
 
 /* Cache lines, in elements, that a walk along axis a goes through: each operand is gone through once, a result is
  * read and written. */
@@ -121,7 +119,7 @@ static double walk_cost(const tp_ew *e, int a) {
     for (int i = 0; i < e->rank; i++) size *= s[i] ? (double)e->ext[i] : 1;
     sum += size * (double)apart(s[a]);
   }
-  return sum + all * ROW / (double)e->ext[a];
+  return sum + all * TP_TUNE_WALK_ROW / (double)e->ext[a];
 }
 
 /* The axis that is cheapest to walk along goes last. */
@@ -141,7 +139,7 @@ static void choose_crossing(tp_ew *e) {
   int in = e->rank - 1, at = -1;
   for (int k = 0; k < e->ndst + e->nsrc; k++) {
     const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
-    for (int i = 0; i < in && apart(s[in]) == LINE; i++)
+    for (int i = 0; i < in && apart(s[in]) == TP_TUNE_WALK_LINE; i++)
       if (s[i] == 1) at = i;
   }
   e->crossed = at >= 0;

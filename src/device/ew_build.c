@@ -56,10 +56,6 @@ static void lifetimes(builder *b) {
   for (int i = 0; i < b->r->nout; i++) b->last[b->slot_of[g->outmicro[i]]] = g->nmicro;
 }
 
-static bool rounds(tp_op op) {
-  return op != TP_OP_SELECT && op != TP_OP_DETACH && op != TP_OP_NEG && op != TP_OP_ABS && op != TP_OP_MINIMUM && op != TP_OP_MAXIMUM;
-}
-
 static tp_kfn *kernel_of(const builder *b, const tp_micro *m, const int *in) {
   tp_dtype from = tp_compute(b->dtype[in[m->op == TP_OP_SELECT]]);
   if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) return b->x->K->sticky;
@@ -90,7 +86,7 @@ static bool add_micro(builder *b, int k) {
   if (!fn) return false;
   assign_block(b, k, o, in, n);
   e->step[e->nstep++] = (tp_ewstep){ fn, o, { in[0], n > 1 ? in[1] : in[0], n > 2 ? in[2] : in[0] } };
-  if (tp_half(m->dtype) && rounds(m->op)) e->step[e->nstep++] = (tp_ewstep){ b->x->K->round[m->dtype], o, { o, o, o } };
+  if (tp_half(m->dtype) && tp_op_rounds(m->op)) e->step[e->nstep++] = (tp_ewstep){ b->x->K->round[m->dtype], o, { o, o, o } };
   if (b->last[o] < 0) b->b.free[b->b.nfree++] = e->slottmp[o];           /* nobody reads it */
   return true;
 }

@@ -10,8 +10,6 @@ enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner 
 #define TP_BLOCK 1024                                          /* elements of a block */
 #define TP_SQUARE 32                                           /* squared: TP_BLOCK */
 
-static inline tp_dtype tp_compute(tp_dtype d) { return d == TP_F16 || d == TP_BF16 ? TP_F32 : d; }
-static inline bool tp_half(tp_dtype d) { return d == TP_F16 || d == TP_BF16; }
 static inline int tp_log2size(tp_dtype d) { int s = tp_dtype_size(d); return s == 8 ? 3 : s == 4 ? 2 : s == 2; }
 
 /* o may be a or b exactly; otherwise nothing overlaps. */

@@ -25,7 +25,7 @@ static void touch_points(touches *t, const tp_region *r, bool direct) {
   for (int i = 0; i < r->nlead; i++) (void)tp_ix_is_const(r->lead[i], &shape[i]);
   for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w))
     for (int i = 0; i < r->nin + r->nout; i++) {
-      const tp_nd *nd = i < r->nin ? &r->in[i] : &r->out[i - r->nin];
+      const tp_nd *nd = tp_window_at(r, i);
       if (nd->buf >= 0 && (i < r->nin || is_first(r, w.at))) TP_PUSH(t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
     }
 }
@@ -115,7 +115,7 @@ static const touch *read_of(const touches *t, const touch *w, int k) {
 
 static void put_load(tp_emit *e, const touch *r) {
   tp_dtype d = e->p->bufs.v[r->nd->buf]->dtype;
-  bool half = tp_emit_is_half(d);
+  bool half = tp_half(d);
   e->buf[r->nd->buf] = true;
   if (half) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
   tp_putf(e->b, "b%d[", r->nd->buf);

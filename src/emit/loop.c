@@ -54,7 +54,7 @@ static bool row_takes(tp_op op, tp_dtype d) {
 
 static bool micro_known(const tp_emit *e, const tp_region *r, const tp_micro *m) {
   if (m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST) return true;
-  return row_takes(m->op, tp_emit_computed(type_of(e, r, m->in[m->op == TP_OP_SELECT])));
+  return row_takes(m->op, tp_compute(type_of(e, r, m->in[m->op == TP_OP_SELECT])));
 }
 
 static tp_dtype result_type(const tp_emit *e, const tp_region *r, int k) { return r->nmicro ? r->micro[r->outmicro[k]].dtype : buffer_type(e, &r->in[0]); }
@@ -67,14 +67,14 @@ static bool all_known(const tp_emit *e, const tp_region *r) {
   for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && window_known(&r->out[i]);
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
   if (!ok) return false;
-  tp_dtype d = tp_emit_computed(result_type(e, r, 0));
+  tp_dtype d = tp_compute(result_type(e, r, 0));
   return d != TP_BOOL || !(r->sums || r->acc) || r->red == TP_RED_MAX || r->red == TP_RED_MIN;
 }
 
 /* Is there an operand for which the operator has no value? A number that is written out says so. */
 static bool may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m) {
   int fault = m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST ? NO_FAULT : rows[m->op].fault;
-  if (!fault || tp_dtype_float(tp_emit_computed(type_of(e, r, m->in[0])))) return false;
+  if (!fault || tp_dtype_float(tp_compute(type_of(e, r, m->in[0])))) return false;
   const tp_micro *by = m->in[1] >= r->nin ? &r->micro[m->in[1] - r->nin] : NULL;
   uint64_t cell = 0;
   if (!by || by->op != TP_OP_FILL) return true;
@@ -121,16 +121,6 @@ bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
 
 /* ---- axes ---- */
 
-static bool is_one(const tp_ix *e) {
-  int64_t k;
-  return tp_ix_is_const(e, &k) && k == 1;
-}
-
-static bool is_zero(const tp_ix *e) {
-  int64_t k;
-  return tp_ix_is_const(e, &k) && k == 0;
-}
-
 static void swap_axes(nest *l, int i, int k) {
   nest_axis t = l->ax[i];
   l->ax[i] = l->ax[k];
@@ -165,9 +155,9 @@ static double walk_cost(const nest *l, const usual *u, int a) {
   for (int w = 0; w < l->nw && w < 64; w++) {
     double size = w >= l->r->nin ? 2 : 1;
     for (int k = 0; k < l->nax; k++) size *= u->s[w][k] ? (double)u->n[k] : 1;
-    sum += size * (double)TP_MIN(u->s[w][a], 16);
+    sum += size * (double)TP_MIN(u->s[w][a], TP_TUNE_WALK_LINE);
   }
-  return sum + all * 8 / (double)u->n[a];
+  return sum + all * TP_TUNE_WALK_ROW / (double)u->n[a];
 }
 
 static bool smaller_steps(const nest *l, const usual *u, int a, int b) {
@@ -225,7 +215,7 @@ static void merge_axes(nest *l) {
 static void find_axes(nest *l) {
   const tp_ix *zero = tp_ix_const(l->e->ix, 0);
   for (int i = 0; i < l->r->nlead; i++) {
-    if (is_one(l->r->lead[i])) continue;
+    if (tp_is_number(l->r->lead[i], 1)) continue;
     l->ax[l->nax] = (nest_axis){ .n = l->r->lead[i], .red = l->r->sums >> i & 1, .nof = 1, .of = { i } };
     for (int w = 0; w < l->nw; w++) l->stride[w][l->nax] = l->w[w]->lead ? l->w[w]->lead[i] : zero;
     l->nax++;
@@ -239,9 +229,9 @@ static nest nest_of(tp_emit *e, const tp_pnode *x) {
   nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg };
   l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
   l.stride = TP_NEWN(e->a, nest_strides, l.nw);
-  for (int i = 0; i < l.nw; i++) l.w[i] = i < r->nin ? &r->in[i] : &r->out[i - r->nin];
+  for (int i = 0; i < l.nw; i++) l.w[i] = tp_window_at(r, i);
   l.folds = r->sums && !r->acc;
-  for (int i = 0; i < r->nlead; i++) l.folds |= (r->sums >> i & 1) && !is_one(r->lead[i]);
+  for (int i = 0; i < r->nlead; i++) l.folds |= (r->sums >> i & 1) && !tp_is_number(r->lead[i], 1);
   return l;
 }
 
@@ -262,10 +252,10 @@ static void put_element(const nest *l, int w) {
   bool any = false;
   tp_putf(e->b, "w%d[", w);
   for (int k = 0; k < l->nax; k++) {
-    if (is_zero(l->stride[w][k])) continue;
+    if (tp_is_number(l->stride[w][k], 0)) continue;
     tp_putf(e->b, "%sx%d", any ? " + " : "", k);
     any = true;
-    if (is_one(l->stride[w][k])) continue;
+    if (tp_is_number(l->stride[w][k], 1)) continue;
     tp_puts(e->b, "*");
     tp_emit_ix(e, l->stride[w][k]);
   }
@@ -294,7 +284,7 @@ static bool is_written(const nest *l, int buf) {
 }
 
 /* The same along the innermost axis: read before it. */
-static bool is_fixed(const nest *l, int i) { return !l->at && l->nax && is_zero(l->stride[i][l->nax - 1]) && !is_written(l, l->w[i]->buf); }
+static bool is_fixed(const nest *l, int i) { return !l->at && l->nax && tp_is_number(l->stride[i][l->nax - 1], 0) && !is_written(l, l->w[i]->buf); }
 
 static void put_input(const nest *l, int i) {
   tp_emit *e = l->e;
@@ -302,9 +292,9 @@ static void put_input(const nest *l, int i) {
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s i%d = ", tp_emit_held(d), i);
   if (!l->at || !tp_emit_carried(e, l->w[i], offset_at(l, l->w[i]))) {
-    if (tp_emit_is_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
+    if (tp_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
     put_element(l, i);
-    if (tp_emit_is_half(d)) tp_puts(e->b, ")");
+    if (tp_half(d)) tp_puts(e->b, ")");
   }
   tp_puts(e->b, ";\n");
 }
@@ -316,18 +306,10 @@ static void put_inputs(const nest *l, bool fixed) {
 
 static void put_name(const nest *l, int in) { tp_putf(l->e->b, in < l->r->nin ? "i%d" : "m%d", in < l->r->nin ? in : in - l->r->nin); }
 
-/* What the interpreter rounds to 16 bits. */
-static bool rounds(const tp_micro *m) {
-  switch (m->op) {
-    case TP_OP_SELECT: case TP_OP_DETACH: case TP_OP_NEG: case TP_OP_ABS: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: case TP_OP_FILL: case TP_OP_VALUE: return false;
-    default: return tp_emit_is_half(m->dtype);
-  }
-}
-
 static void put_call(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
-  tp_dtype from = tp_emit_computed(type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
-  if (m->op == TP_OP_CAST && from == TP_F64 && tp_emit_is_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
+  tp_dtype from = tp_compute(type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
+  if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
   else if (m->op == TP_OP_CAST) tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
   else tp_putf(e->b, "tp_%s_%s(", names[m->op], tp_emit_sfx(from));
   for (int i = 0; i < tp_ops[m->op].nin; i++) {
@@ -346,7 +328,7 @@ static void put_at(const nest *l, int i) {
       const tp_ix *inner = tp_ix_const(e->ix, 1);
       for (int q = j + 1; q < l->ax[k].nof; q++) inner = tp_ix_mul(e->ix, inner, l->r->lead[l->ax[k].of[q]]);
       tp_putf(e->b, "x%d", k);
-      if (!is_one(inner)) { tp_puts(e->b, "/"); tp_emit_ix(e, inner); }
+      if (!tp_is_number(inner, 1)) { tp_puts(e->b, "/"); tp_emit_ix(e, inner); }
       if (j) { tp_puts(e->b, "%"); tp_emit_ix(e, l->r->lead[i]); }
       return;
     }
@@ -373,7 +355,7 @@ static void put_end(const nest *l, int what, bool here) {
 static void put_fault(const nest *l, const tp_micro *m) {
   static const char *const why[] = { [DIVZERO] = "DIVZERO", [NEGPOW] = "NEGPOW" };
   tp_emit *e = l->e;
-  tp_dtype d = tp_emit_computed(type_of(e, l->r, m->in[0]));
+  tp_dtype d = tp_compute(type_of(e, l->r, m->in[0]));
   int fault = rows[m->op].fault;
   if (!may_fault(e, l->r, m)) return;
   tp_emit_indent(l->e);
@@ -399,11 +381,12 @@ static void put_micro(const nest *l, int k) {
   put_fault(l, m);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
-  if (rounds(m)) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
+  bool rounded = tp_half(m->dtype) && tp_op_rounds(m->op);
+  if (rounded) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
   if (m->op == TP_OP_FILL) tp_emit_number(e, m->dtype, m->f);
   else if (m->op == TP_OP_VALUE) put_value(l, m);
   else put_call(l, m);
-  tp_puts(e->b, rounds(m) ? ");\n" : ";\n");
+  tp_puts(e->b, rounded ? ");\n" : ";\n");
 }
 
 void tp_emit_micros(tp_emit *e, const tp_pnode *x) {
@@ -446,24 +429,24 @@ static void put_store(const nest *l, int k, const char *value) {
   bool acc = l->r->acc && k == 0;
   tp_carry *c = l->at ? tp_emit_carries(e, nd, offset_at(l, nd)) : NULL;
   tp_emit_indent(l->e);
-  if (c && tp_emit_is_half(d)) tp_putf(e->b, "c%d_0 = tp_load_%s(", c->id, tp_dtype_name(d));
+  if (c && tp_half(d)) tp_putf(e->b, "c%d_0 = tp_load_%s(", c->id, tp_dtype_name(d));
   else if (c) tp_putf(e->b, "c%d_0 = ", c->id);
   put_element(l, w);
   tp_puts(e->b, " = ");
-  if (tp_emit_is_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
+  if (tp_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
   if (acc) {
     tp_putf(e->b, "tp_%s_%s(", adds[l->r->red], tp_emit_sfx(d));
     if (!l->at || !tp_emit_carried(e, nd, offset_at(l, nd))) {
-      if (tp_emit_is_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
+      if (tp_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
       put_element(l, w);
-      if (tp_emit_is_half(d)) tp_puts(e->b, ")");
+      if (tp_half(d)) tp_puts(e->b, ")");
     }
     tp_puts(e->b, ", ");
   }
   tp_puts(e->b, value);
   tp_puts(e->b, acc ? ")" : "");
-  if (tp_emit_is_half(d)) tp_puts(e->b, ")");
-  tp_puts(e->b, c && tp_emit_is_half(d) ? ");\n" : ";\n");
+  if (tp_half(d)) tp_puts(e->b, ")");
+  tp_puts(e->b, c && tp_half(d) ? ");\n" : ";\n");
   if (c) c->written = true;
 }
 
@@ -510,7 +493,7 @@ static void put_map(const nest *l) {
 typedef struct { const char *part, *acc, *fn; tp_dtype c; } fold_types;
 
 static fold_types types_of(const nest *l) {
-  tp_dtype c = tp_emit_computed(result_type(l->e, l->r, 0));
+  tp_dtype c = tp_compute(result_type(l->e, l->r, 0));
   bool adds_up = l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD, most = l->r->red == TP_RED_MAX;
   const char *own = tp_emit_type(c), *natural = c == TP_I32 ? "uint32_t" : c == TP_I64 ? "uint64_t" : own;
   fold_types t = { own, own, NULL, c };
@@ -548,7 +531,7 @@ static void put_fold_step(const nest *l, const fold_types *t, const char *to, co
 static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
   char value[64];
   bool narrow = strcmp(t->acc, "double") == 0 && t->c == TP_F32;
-  const char *how = narrow && tp_emit_is_half(result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
+  const char *how = narrow && tp_half(result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
   snprintf(value, sizeof value, narrow && how[0] == 't' ? "%s%s)" : "(%s)%s", narrow && how[0] == 't' ? how : tp_emit_type(t->c), acc);
   put_store(l, 0, value);
 }
@@ -781,7 +764,7 @@ static void put_points(nest *l) {
 /* Nothing to fold into a written out point. */
 static bool folds_nothing(const nest *l) {
   bool any = false;
-  for (int i = 0; i < l->r->nlead; i++) any |= (l->r->sums >> i & 1) && is_zero(l->r->lead[i]);
+  for (int i = 0; i < l->r->nlead; i++) any |= (l->r->sums >> i & 1) && tp_is_number(l->r->lead[i], 0);
   return any;
 }
 

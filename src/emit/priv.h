@@ -35,8 +35,6 @@ void tp_emit_rest(tp_emit *e, const tp_pnode *loop);   /* an iteration as it sta
 void tp_emit_ends(tp_emit *e);                  /* loop variables go to the environment, before the run leaves native code for good */
 
 /* text.c */
-bool tp_emit_is_half(tp_dtype d);
-tp_dtype tp_emit_computed(tp_dtype d);         /* the type that computes it */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
 void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);     /* the element at which a window with that offset begins */
 const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);     /* of a window at a point of the region's axes */

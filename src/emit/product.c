@@ -22,7 +22,7 @@ static tp_nd window(const tp_nd *nd, const tp_ix **lead) {
 
 static bool is_plain(const tp_emit *e, const tp_nd *nd) {
   tp_dtype d = nd->buf >= 0 ? e->p->bufs.v[nd->buf]->dtype : TP_BOOL;
-  return nd->wrap < 0 && nd->rank == 2 && d != TP_BOOL && !tp_emit_is_half(d);
+  return nd->wrap < 0 && nd->rank == 2 && d != TP_BOOL && !tp_half(d);
 }
 
 static bool is_small(const tp_region *r) {

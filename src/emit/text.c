@@ -2,10 +2,8 @@
 #include "emit/priv.h"
 #include <math.h>
 
-bool tp_emit_is_half(tp_dtype d) { return d == TP_F16 || d == TP_BF16; }
-tp_dtype tp_emit_computed(tp_dtype d) { return tp_emit_is_half(d) ? TP_F32 : d; }
 
-const char *tp_emit_sfx(tp_dtype d) { return tp_dtype_name(tp_emit_computed(d)); }
+const char *tp_emit_sfx(tp_dtype d) { return tp_dtype_name(tp_compute(d)); }
 
 const char *tp_emit_type(tp_dtype d) {
   static const char *const text[] = {
@@ -16,11 +14,11 @@ const char *tp_emit_type(tp_dtype d) {
   return text[d];
 }
 
-const char *tp_emit_held(tp_dtype d) { return tp_emit_type(tp_emit_computed(d)); }
+const char *tp_emit_held(tp_dtype d) { return tp_emit_type(tp_compute(d)); }
 
 /* v is representable in d, or rounds to what is meant. */
 void tp_emit_number(tp_emit *e, tp_dtype d, double v) {
-  const char *size = tp_emit_computed(d) == TP_F32 ? "F32" : "F64";
+  const char *size = tp_compute(d) == TP_F32 ? "F32" : "F64";
   uint64_t cell = 0;
   tp_put(d, &cell, 0, v);
   if (!tp_dtype_float(d)) {
@@ -32,7 +30,7 @@ void tp_emit_number(tp_emit *e, tp_dtype d, double v) {
   v = tp_get(d, &cell, 0);
   if (isnan(v)) tp_putf(e->b, "TP_NAN_%s", size);
   else if (isinf(v)) tp_putf(e->b, "%sTP_INF_%s", v < 0 ? "-" : "", size);
-  else tp_putf(e->b, "%a%s", v, tp_emit_computed(d) == TP_F32 ? "f" : "");
+  else tp_putf(e->b, "%a%s", v, tp_compute(d) == TP_F32 ? "f" : "");
 }
 
 static void put_const(tp_emit *e, int64_t v) {

@@ -61,7 +61,7 @@ static bool dtypes(tp_mk k, conv_call *c) {
   tp_dtype d = tp_dtype_promote(tp_dtypeof(c->x), tp_dtypeof(c->w));
   if (c->bias.node) d = tp_dtype_promote(d, tp_dtypeof(c->bias));
   c->dtype = d == TP_BOOL ? TP_I64 : d;
-  tp_dtype in = c->dtype == TP_F16 || c->dtype == TP_BF16 ? TP_F32 : c->dtype;
+  tp_dtype in = tp_compute(c->dtype);
   c->x = mk_cast(k, c->x, in);
   c->w = mk_cast(k, c->w, in);
   c->bias = mk_cast(k, c->bias, in);

@@ -152,11 +152,6 @@ static bool diagonals(tp_mk k, const tp_method *m, lettered *x) {
   return x->v.node;
 }
 
-static bool is_one(const tp_ix *e) {
-  int64_t v;
-  return tp_ix_is_const(e, &v) && v == 1;
-}
-
 /* Axes of 1 whose letter is larger elsewhere are left out. */
 static void drop_ones(tp_mk k, int n, lettered *op) {
   for (int i = 0; i < n; i++)
@@ -164,9 +159,9 @@ static void drop_ones(tp_mk k, int n, lettered *op) {
       bool larger = false;
       for (int j = 0; j < n; j++) {
         int b = letter_place(&op[j], op[i].letter[a]);
-        larger |= b >= 0 && !is_one(mk_extent(op[j].v, b));
+        larger |= b >= 0 && !tp_is_number(mk_extent(op[j].v, b), 1);
       }
-      if (!larger || !is_one(mk_extent(op[i].v, a))) continue;
+      if (!larger || !tp_is_number(mk_extent(op[i].v, a), 1)) continue;
       op[i].v = mk_squeeze(k, op[i].v, a);
       memmove(op[i].letter + a, op[i].letter + a + 1, (size_t)(--op[i].n - a));
     }

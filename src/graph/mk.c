@@ -3,13 +3,8 @@
 
 tp_val mk_flip(tp_mk k, tp_val x, int axis) { return mk_op(k, TP_OP_FLIP, 1, &x, &(tp_attr){ .axis = axis }); }
 
-static bool is_zero(const tp_ix *e) {
-  int64_t v;
-  return tp_ix_is_const(e, &v) && v == 0;
-}
-
 tp_val mk_pad(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *hi, double value) {
-  if (is_zero(lo) && is_zero(hi)) return x;
+  if (tp_is_number(lo, 0) && tp_is_number(hi, 0)) return x;
   return mk_op(k, TP_OP_PAD, 1, &x, &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *const[]){ lo, hi }, .f = { value } });
 }
 

@@ -55,6 +55,13 @@ const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size) {
   return buf;
 }
 
+bool tp_op_rounds(tp_op op) {
+  switch (op) {
+    case TP_OP_FILL: case TP_OP_VALUE: case TP_OP_SELECT: case TP_OP_DETACH: case TP_OP_NEG: case TP_OP_ABS: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: return false;
+    default: return true;
+  }
+}
+
 const char *const tp_red_words[TP_NRED] = { "sum", "prod", "max", "min" };
 static const char *const rand_words[] = { "uniform", "normal", "bernoulli", "randint" };
 

@@ -125,7 +125,7 @@ static bool types(const look *l, const char *letters) {
   const tp_region *r = l->r;
   tp_dtype same = TP_NDTYPE;
   for (int k = 0; k < r->nin + r->nout; k++) {
-    tp_dtype d = dtype_of(l, k < r->nin ? &r->in[k] : &r->out[k - r->nin]);
+    tp_dtype d = dtype_of(l, tp_window_at(r, k));
     char c = *letters;
     if (letters[1]) letters++;
     if (d == TP_NDTYPE) continue;
@@ -226,7 +226,7 @@ static bool call_ok(const look *l) {
   if (r->ncoord != c->ndom - nover || (r->ncoord && !r->dim)) return bad(l, "it is called at points of other dims");
   if (r->nout != c->nres) return bad(l, "the number of results is wrong");
   for (int i = 0; i < r->nin + r->nout; i++)
-    if ((i < r->nin ? &r->in[i] : &r->out[i - r->nin])->rank < nover) return bad(l, "an operand without its rows");
+    if (tp_window_at(r, i)->rank < nover) return bad(l, "an operand without its rows");
   for (int k = 0; k < r->nrows; k++) {
     if (!tp_end_check(l->p, &r->rows[k].nd, l->at, l->err)) return false;
     if (r->rows[k].nd.rank < nover || r->rows[k].along < -1 || r->rows[k].along >= nover) return bad(l, "rows that end need an axis for each dim of over");

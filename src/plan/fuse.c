@@ -19,8 +19,6 @@ typedef struct { tp_plan *p; tp_arena *a; int *uses, *here; bool *own; int row; 
 
 /* ---- windows ---- */
 
-const tp_nd *tp_window_at(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
-
 int tp_windows_on(const tp_region *r, int buf) {
   int n = 0;
   for (int k = 0; k < r->nin + r->nout; k++) n += tp_window_at(r, k)->buf == buf;

@@ -72,6 +72,9 @@ struct tp_pnode {
   int lastpos;
   tp_pnode *up;                                 /* parent */
 };
+/* Inputs before results. */
+static inline const tp_nd *tp_window_at(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
+
 typedef struct tp_plan {
   tp_ictx *ix;
   tp_arena *a, own;                             /* own: of a parsed plan */

@@ -5,8 +5,7 @@
 
 enum { TP_MAXLEAD = 32 };
 const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x);        /* of its slots and shape */
-/* fuse.c: windows of a region, inputs before results */
-const tp_nd *tp_window_at(const tp_region *r, int i);
+/* fuse.c: windows of a region */
 int tp_windows_on(const tp_region *r, int buf);
 bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offset and rings; no axis wraps */
 /* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that end are never written. */

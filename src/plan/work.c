@@ -46,8 +46,7 @@ static const tp_ix *moving(const worker *w, const tp_nd *x) {
 }
 
 static tp_dtype window_dtype(const worker *w, const tp_nd *x) { return x->buf < 0 ? TP_NDTYPE : w->p->bufs.v[x->buf]->dtype; }
-static bool is_half(const worker *w, const tp_nd *x) { return window_dtype(w, x) == TP_F16 || window_dtype(w, x) == TP_BF16; }
-static tp_dtype computed(tp_dtype d) { return d == TP_F16 || d == TP_BF16 ? TP_F32 : d; }
+static bool is_half(const worker *w, const tp_nd *x) { return tp_half(window_dtype(w, x)); }
 
 /* ---- operators ---- */
 
@@ -67,12 +66,12 @@ static const tp_ix *added_rows(const worker *w) {
   const tp_ix *row = num(w, 1), *hits = bytes(w, k->rank ? window_extent(w, k, w->r->nlead) : num(w, 1), TP_WORK_PAIR);
   for (int i = 0; i < o->rank; i++)
     if (i != w->r->how.axis) row = times(w, row, window_extent(w, o, w->r->nlead + i));
-  return computed(window_dtype(w, o)) == TP_F32 ? plus(w, hits, bytes(w, row, sizeof(double))) : hits;
+  return tp_compute(window_dtype(w, o)) == TP_F32 ? plus(w, hits, bytes(w, row, sizeof(double))) : hits;
 }
 
 /* A table of the places that are hit, half empty, in f64. */
 static const tp_ix *added_elements(const worker *w) {
-  return computed(window_dtype(w, &w->r->out[0])) == TP_F32 ? bytes(w, window_count(w, &w->r->in[1], 0), 2 * TP_WORK_PAIR) : num(w, 0);
+  return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32 ? bytes(w, window_count(w, &w->r->in[1], 0), 2 * TP_WORK_PAIR) : num(w, 0);
 }
 
 /* Blocks of both operands in f32. Roles depend on strides: at most this. */
@@ -115,7 +114,7 @@ static bool is_pointwise(const worker *w, const conv_sizes *s) {
 static conv_sizes conv_of(const worker *w) {
   const tp_region *r = w->r;
   const int *role = tp_conv_roles(r->op);
-  conv_sizes s = { .d = r->in[0].rank - 3, .P = num(w, 1), .rows = num(w, 1), .columns = num(w, 1), .size = tp_dtype_size(computed(window_dtype(w, &r->out[0]))) };
+  conv_sizes s = { .d = r->in[0].rank - 3, .P = num(w, 1), .rows = num(w, 1), .columns = num(w, 1), .size = tp_dtype_size(tp_compute(window_dtype(w, &r->out[0]))) };
   for (int i = 0; i < 3; i++) s.v[role[i]] = i < 2 ? &r->in[i] : &r->out[0];
   s.O = window_extent(w, s.v[TP_CY], r->nlead + 2);
   s.CK = window_extent(w, s.v[TP_CX], r->nlead + 2);
@@ -176,7 +175,7 @@ static const tp_ix *numbers(const worker *w) {
       moves = true;
       n = times(w, n, window_extent(w, &r->out[0], i));
     }
-    if (moves) sum = plus(w, sum, bytes(w, n, tp_dtype_size(computed(r->micro[k].dtype))));
+    if (moves) sum = plus(w, sum, bytes(w, n, tp_dtype_size(tp_compute(r->micro[k].dtype))));
   }
   return sum;
 }
