@@ -34,7 +34,7 @@ static bool prog_open(prog *p, const char *text) {
   memset(p, 0, sizeof *p);
   p->ix = tp_ictx_new();
   p->g = tp_graph_parse(p->ix, text, &p->err);
-  return p->g && schedule(p) && (p->plan = tp_plan_build(p->g, p->poly, true, false, &p->err));
+  return p->g && schedule(p) && (p->plan = tp_plan_build(p->g, p->poly, true, &p->err));
 }
 
 static void prog_close(prog *p) {

@@ -1,13 +1,7 @@
 /* Reductions of blocks, and scans. */
 
 /* ---- across: acc[i] takes row i ---- a row is cut into LANES partial results that are joined at its end */
-#define LANES 32
-#define ADD(x, y) ((x) + (y))
-#define MUL(x, y) ((x) * (y))
-#define LEAST(x, y) ((y) < (x) ? (y) : (x))
-#define MOST(x, y) ((y) > (x) ? (y) : (x))
-#define FLEAST(x, y) ((x) != (x) ? (x) : (y) >= (x) ? (x) : (y))     /* a NaN stays, a new NaN gets in */
-#define FMOST(x, y) ((x) != (x) ? (x) : (y) <= (x) ? (x) : (y))
+enum { LANES = TP_FOLD_LANES };
 
 /* T: elements, P: partial results, A: accumulators */
 #define ACROSS(name, T, P, A, f, unit) \
@@ -21,7 +15,7 @@
         for (int64_t end; j + LANES <= n;) { \
           P part[LANES]; \
           for (int k = 0; k < LANES; k++) part[k] = (P)(unit); \
-          end = n - j > TP_BLOCK ? j + TP_BLOCK : n; \
+          end = n - j > TP_FOLD_PART ? j + TP_FOLD_PART : n; \
           for (; j + LANES <= end; j += LANES) \
             for (int k = 0; k < LANES; k++) { P x = part[k], y = (P)a[j + k]; part[k] = (P)f(x, y); } \
           for (int k = 0; k < LANES; k++) { A y = (A)part[k]; r = (A)f(r, y); } \
@@ -48,31 +42,29 @@
       for (int64_t k = j; k < n; k++) { A x = acc[k], y = (A)a[k]; acc[k] = (A)f(x, y); } \
     } }
 #define FOLD(red, sfx, T, P, A, f, unit) ACROSS(across_##red##_##sfx, T, P, A, f, unit) DOWN(down_##red##_##sfx, T, A, f)
-FOLD(sum, f32, float, float, double, ADD, 0)
-FOLD(prod, f32, float, double, double, MUL, 1)
-FOLD(max, f32, float, float, float, FMOST, -INFINITY)
-FOLD(min, f32, float, float, float, FLEAST, INFINITY)
-FOLD(sum, f64, double, double, double, ADD, 0)
-FOLD(prod, f64, double, double, double, MUL, 1)
-FOLD(max, f64, double, double, double, FMOST, -INFINITY)
-FOLD(min, f64, double, double, double, FLEAST, INFINITY)
+FOLD(sum, f32, float, float, double, TP_FOLD_ADD, 0)
+FOLD(prod, f32, float, double, double, TP_FOLD_MUL, 1)
+FOLD(max, f32, float, float, float, TP_FOLD_FMOST, -INFINITY)
+FOLD(min, f32, float, float, float, TP_FOLD_FLEAST, INFINITY)
+FOLD(sum, f64, double, double, double, TP_FOLD_ADD, 0)
+FOLD(prod, f64, double, double, double, TP_FOLD_MUL, 1)
+FOLD(max, f64, double, double, double, TP_FOLD_FMOST, -INFINITY)
+FOLD(min, f64, double, double, double, TP_FOLD_FLEAST, INFINITY)
 /* Sums and products in the unsigned type; u8 by way of u32, so that nothing is promoted to int. */
-FOLD(sum, i32, uint32_t, uint32_t, uint32_t, ADD, 0)
-FOLD(prod, i32, uint32_t, uint32_t, uint32_t, MUL, 1)
-FOLD(max, i32, int32_t, int32_t, int32_t, MOST, INT32_MIN)
-FOLD(min, i32, int32_t, int32_t, int32_t, LEAST, INT32_MAX)
-FOLD(sum, i64, uint64_t, uint64_t, uint64_t, ADD, 0)
-FOLD(prod, i64, uint64_t, uint64_t, uint64_t, MUL, 1)
-FOLD(max, i64, int64_t, int64_t, int64_t, MOST, INT64_MIN)
-FOLD(min, i64, int64_t, int64_t, int64_t, LEAST, INT64_MAX)
-FOLD(sum, u8, uint8_t, uint8_t, uint8_t, ADD, 0)
-FOLD(prod, u8, uint8_t, uint8_t, uint8_t, MUL, 1)
-FOLD(max, u8, uint8_t, uint8_t, uint8_t, MOST, 0)
-FOLD(min, u8, uint8_t, uint8_t, uint8_t, LEAST, 255)
-#define ANY(x, y) ((x) | ((y) != 0))
-#define ALL(x, y) ((x) & ((y) != 0))
-FOLD(max, bool, uint8_t, uint8_t, uint8_t, ANY, 0)
-FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
+FOLD(sum, i32, uint32_t, uint32_t, uint32_t, TP_FOLD_ADD, 0)
+FOLD(prod, i32, uint32_t, uint32_t, uint32_t, TP_FOLD_MUL, 1)
+FOLD(max, i32, int32_t, int32_t, int32_t, TP_FOLD_MOST, INT32_MIN)
+FOLD(min, i32, int32_t, int32_t, int32_t, TP_FOLD_LEAST, INT32_MAX)
+FOLD(sum, i64, uint64_t, uint64_t, uint64_t, TP_FOLD_ADD, 0)
+FOLD(prod, i64, uint64_t, uint64_t, uint64_t, TP_FOLD_MUL, 1)
+FOLD(max, i64, int64_t, int64_t, int64_t, TP_FOLD_MOST, INT64_MIN)
+FOLD(min, i64, int64_t, int64_t, int64_t, TP_FOLD_LEAST, INT64_MAX)
+FOLD(sum, u8, uint8_t, uint8_t, uint8_t, TP_FOLD_ADD, 0)
+FOLD(prod, u8, uint8_t, uint8_t, uint8_t, TP_FOLD_MUL, 1)
+FOLD(max, u8, uint8_t, uint8_t, uint8_t, TP_FOLD_MOST, 0)
+FOLD(min, u8, uint8_t, uint8_t, uint8_t, TP_FOLD_LEAST, 255)
+FOLD(max, bool, uint8_t, uint8_t, uint8_t, TP_FOLD_ANY, 0)
+FOLD(min, bool, uint8_t, uint8_t, uint8_t, TP_FOLD_ALL, 1)
 
 /* ---- the row of the best of each column ---- */
 #define BETTER_COLUMNS(T, get, better, width) \

@@ -11,8 +11,7 @@
  * leaves the order of everything that depends on each other as it was. Buffers that nothing else
  * touches shrink to B places of that axis. Sums stay sums of the same numbers in the same order.
  * It pays where a leaf goes over more than the cache holds, and a few places of the axis do not:
- * B is so many that they make TP_TUNE_TILE_ELEMENTS elements, TP_TUNE_TILE_NATIVE where a leaf costs no call. Extents have to be known for that:
- * small programs pay nothing. */
+ * B is so many that they make TP_TUNE_TILE_ELEMENTS elements. Extents have to be known for that: small programs pay nothing. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
@@ -240,10 +239,9 @@ static void tile_node(tiler *t, tp_pnode *x) {
   x->n = n;
 }
 
-void tp_plan_tile(tp_plan *p, bool native) {
+void tp_plan_tile(tp_plan *p) {
   const char *set = tp_setting("TEMPO_TILE");
-  tiler t = { p, p->a, p->ix, tp_plan_uses(p), native ? TP_TUNE_TILE_NATIVE : TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE,
-              native ? TP_TUNE_TILE_COLUMNS : 0 };
+  tiler t = { p, p->a, p->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE, TP_TUNE_TILE_COLUMNS };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);
 }
