@@ -333,7 +333,9 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
 
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
+  tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
+  tp_native_end(x);
   if (s == TP_AT_ERROR) tp_spill_rest(x);
   return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
 }

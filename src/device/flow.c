@@ -25,6 +25,16 @@ static int put(tp_exec *x, tp_inst i) {
 
 static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err);
 
+/* Of a loop that is a statement of the part that is being laid out. */
+static void note_entry(tp_exec *x, const tp_pnode *p, int next) {
+  const tp_part *part = x->parting < x->npart ? &x->part[x->parting] : NULL;
+  for (int i = 0; part && i < part->n; i++)
+    if (part->node[i] == p) {
+      x->inst[next].entry = i + 1;
+      x->inst[next].part = x->parting + 1;
+    }
+}
+
 static bool lay_loop(tp_exec *x, const tp_pnode *p, tp_error *err) {
   tp_inst i = { .op = TP_I_FOR, .var = p->var->id, .step = p->step, .lo = tp_dx_new(&x->a, p->lo), .hi = tp_dx_new(&x->a, p->hi) };
   int begin = put(x, i), around = x->around;
@@ -34,7 +44,9 @@ static bool lay_loop(tp_exec *x, const tp_pnode *p, tp_error *err) {
   i.to = begin + 1;
   i.lo = tp_dx_new(&x->a, p->lo);               /* each is bound on its own */
   i.hi = tp_dx_new(&x->a, p->hi);
-  x->inst[begin].to = put(x, i) + 1;
+  int next = put(x, i);
+  x->inst[begin].to = next + 1;
+  note_entry(x, p, next);
   x->around = around;
   return true;
 }
@@ -81,17 +93,19 @@ static bool lay_node(tp_exec *x, const tp_pnode *p, tp_error *err) {
   return true;
 }
 
-/* Notes where parts begin and end. */
+/* Notes where parts begin and end: the instructions from which a compiled one may go on know what is behind it. */
 static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err) {
   int at = x->ninst;
-  bool first = x->parting < x->npart && x->part[x->parting].first == p;
+  const tp_part *part = x->parting < x->npart ? &x->part[x->parting] : NULL;
+  bool first = part && part->node[0] == p, last = part && part->node[part->n - 1] == p;
   if (!lay_node(x, p, err)) return false;
   if (first) {
     x->inst[at].part = x->parting + 1;
     x->partat = at;
   }
-  if (x->parting < x->npart && x->part[x->parting].last == p) {
-    x->inst[x->partat].behind = x->ninst;
+  if (last) {
+    for (int i = x->partat; i < x->ninst; i++)
+      if (x->inst[i].part == x->parting + 1) x->inst[i].behind = x->ninst;
     x->parting++;
   }
   return true;
@@ -296,7 +310,9 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   const tp_inst *i = x->inst + x->front.pc, *end = x->inst + x->ninst;
   tp_stand s = TP_AT_END;
   while (i < end) {
+    if (i->entry && x->ask) tp_native_ask(x);
     if (tp_native_takes(x, i, g)) {
+      if (i->entry) turn(x, i);                 /* an iteration is over: the next one is env's, if there is one */
       if (!tp_native_run(x, i)) { s = TP_AT_ERROR; break; }
       i = x->inst + i->behind;
     } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {

@@ -32,8 +32,49 @@ bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
 bool tp_native_run(tp_exec *x, const tp_inst *i) {
   static const unsigned char goes_on;
   x->front.pc = (int)(i - x->inst);
-  tp_host h = { x->env, x->base, x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, x, native_leaf, native_cancelled, native_fault };
+  tp_host h = { x->env, x->base, i->entry, x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, x, native_leaf, native_cancelled, native_fault };
   return !x->native[i->part - 1](&h);
 }
 
 void tp_exec_native(tp_exec *x, tp_native *const *fn) { x->native = fn; }
+
+/* ---- code that comes later ---- */
+
+#define ASK_EACH 1e-3
+
+void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud) {
+  x->ask = ask;
+  x->asked = ud;
+  x->skips = 1;
+}
+
+static void ask_now(tp_exec *x) {
+  tp_native *const *fn = NULL;
+  double ran = x->ran;
+  x->ran = 0;
+  if (!x->ask(x->asked, ran, &fn)) return;
+  x->ask = NULL;
+  x->native = fn;
+}
+
+/* So many iterations are passed over as take about that time. */
+void tp_native_ask(tp_exec *x) {
+  if (--x->skip > 0) return;
+  double now = tp_now(), took = now - x->asking;
+  x->asking = now;
+  x->ran += took;
+  if (took < ASK_EACH / 2 && x->skips < 1 << 20) x->skips *= 2;
+  else if (took > 2 * ASK_EACH) x->skips = TP_MAX(x->skips / 2, 1);
+  x->skip = x->skips;
+  ask_now(x);
+}
+
+void tp_native_begin(tp_exec *x) {
+  if (!x->ask) return;
+  ask_now(x);
+  x->asking = tp_now();
+}
+
+void tp_native_end(tp_exec *x) {
+  if (x->ask) x->ran += tp_now() - x->asking;
+}

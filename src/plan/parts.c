@@ -21,7 +21,7 @@ static bool has_loop(const tp_pnode *x) {
 static void end_group(part_cutter *c) {
   bool worth = false;
   for (int i = 0; i < c->group.n; i++) worth |= has_loop(c->group.v[i]);
-  if (worth) TP_PUSH(c->a, &c->parts, (tp_part){ c->group.v[0], c->group.v[c->group.n - 1] });
+  if (worth) TP_PUSH(c->a, &c->parts, (tp_part){ c->group.n, tp_dup(c->a, c->group.v, sizeof *c->group.v * (size_t)c->group.n) });
   c->group.n = 0;
 }
 

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -174,6 +175,31 @@ static char **environment(char **to, int max) {
   return to;
 }
 
+/* A child that has none of our files, signals or terminal's keys; 0: there is none. */
+static pid_t beside(char **argv) {
+  posix_spawn_file_actions_t act;
+  posix_spawnattr_t attr;
+  sigset_t none, all;
+  char *env[VARIABLES];
+  pid_t pid = 0;
+  if (posix_spawn_file_actions_init(&act)) return 0;
+  if (posix_spawnattr_init(&attr)) return posix_spawn_file_actions_destroy(&act), 0;
+  for (int fd = 0; fd < 3; fd++) posix_spawn_file_actions_addopen(&act, fd, "/dev/null", O_RDWR, 0);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+  posix_spawn_file_actions_addclosefrom_np(&act, 3);
+#endif
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attr, &none);
+  posix_spawnattr_setsigdefault(&attr, &all);
+  posix_spawnattr_setpgroup(&attr, 0);
+  posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  if (posix_spawn(&pid, argv[0], &act, &attr, argv, environment(env, VARIABLES))) pid = 0;
+  posix_spawnattr_destroy(&attr);
+  posix_spawn_file_actions_destroy(&act);
+  return pid;
+}
+
 static bool runs(char **argv, const char *log) {
   posix_spawn_file_actions_t act;
   char *env[VARIABLES];
@@ -203,20 +229,27 @@ static void put_reason(tp_buf *why, const char *log) {
   if (f) fclose(f);
 }
 
-static bool compile_file(const char *c, const char *so, tp_buf *why) {
-  char command[TP_CC_PATH], all[2 * TP_CC_PATH], log[TP_CC_PATH + 8], *argv[ARGS];
-  const char *own = tp_setting("TEMPO_CFLAGS");
-  snprintf(command, sizeof command, "%s", compiler());
-  snprintf(all, sizeof all, "%s %s %s", flags, isa_flags(), own ? own : "");
-  snprintf(log, sizeof log, "%s.log", so);
-  int n = words(all, argv, words(command, argv, 0));
-  const char *rest[] = { "-o", so, c, "-lm", NULL };
+/* The compiler's words, behind the n that are there; they lie in `command` and `all`. */
+enum { COMMAND = 3 * TP_CC_PATH };
+static int put_command(char **argv, int n, const char *c, const char *so, char all[COMMAND]) {
+  const char *own = tp_setting("TEMPO_CFLAGS"), *rest[] = { "-o", so, c, "-lm", NULL };
+  snprintf(all, COMMAND, "%s %s %s %s", compiler(), flags, isa_flags(), own ? own : "");
+  n = words(all, argv, n);
   for (size_t i = 0; i < TP_LEN(rest); i++) argv[n++] = (char *)rest[i];
+  return n;
+}
+
+static void put_failure(tp_buf *why, const char *log) {
+  tp_putf(why, "'%s' failed", compiler());
+  put_reason(why, log);
+}
+
+static bool compile_file(const char *c, const char *so, tp_buf *why) {
+  char all[COMMAND], log[TP_CC_PATH + 8], *argv[ARGS];
+  snprintf(log, sizeof log, "%s.log", so);
+  put_command(argv, 0, c, so, all);
   bool ok = runs(argv, log);
-  if (!ok) {
-    tp_putf(why, "'%s' failed", compiler());
-    put_reason(why, log);
-  }
+  if (!ok) put_failure(why, log);
   unlink(log);
   return ok;
 }
@@ -261,6 +294,87 @@ static void *from_moment(const char *name, const char *text, size_t n, tp_buf *w
   unlink(p.done_c);
   rmdir(dir);
   return lib;
+}
+
+/* ---- beside us ---- */
+
+/* owner: the process whose child it is; after a fork there are others that know of it. */
+struct tp_cc_job { paths p; char log[TP_CC_PATH + 8]; pid_t pid, owner; double began; };
+
+enum { MOST_SECONDS = 600 };                    /* that another process waits for what it cannot ask */
+
+/* $1 .. $4: the paths; the rest: the compiler's words. Who is left without a parent leaves no log. */
+static const char script[] =
+  "c=$1 so=$2 done_c=$3 done_so=$4; shift 4; "
+  "if \"$@\" >\"$so.log\" 2>&1 && mv -f \"$c\" \"$done_c\" && mv -f \"$so\" \"$done_so\"; then rm -f \"$so.log\"; "
+  "else rm -f \"$c\" \"$so\"; kill -0 $PPID 2>/dev/null || rm -f \"$so.log\"; exit 1; fi";
+
+static void remove_files(const tp_cc_job *j) {
+  unlink(j->p.c);
+  unlink(j->p.so);
+  unlink(j->log);
+}
+
+void *tp_cc_cached(const char *text, size_t n, char path[TP_CC_PATH]) {
+  char dir[TP_CC_PATH], name[33];
+  paths p;
+  if (!cache_folder(dir)) return NULL;
+  name_of(text, n, name);
+  name_files(&p, dir, name);
+  snprintf(path, TP_CC_PATH, "%s", p.done_c);
+  return access(p.done_so, R_OK) == 0 ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+static bool begin(tp_cc_job *j, tp_buf *why) {
+  char all[COMMAND], *argv[ARGS] = { "/bin/sh", "-c", (char *)script, "sh", j->p.c, j->p.so, j->p.done_c, j->p.done_so };
+  put_command(argv, 8, j->p.c, j->p.so, all);
+  j->pid = beside(argv);
+  j->owner = getpid();
+  if (!j->pid) tp_putf(why, "'%s' cannot be started", compiler());
+  return j->pid != 0;
+}
+
+tp_cc_job *tp_cc_begin(const char *text, size_t n, tp_buf *why) {
+  char dir[TP_CC_PATH], name[33];
+  tp_cc_job *j = tp_calloc(sizeof *j);
+  if (!j || !cache_folder(dir)) return tp_puts(why, "no folder for it"), tp_free(j), NULL;
+  name_of(text, n, name);
+  name_files(&j->p, dir, name);
+  snprintf(j->log, sizeof j->log, "%s.log", j->p.so);
+  j->began = tp_now();
+  if (!write_file(j->p.c, text, n)) tp_puts(why, "no file can be written");
+  else if (begin(j, why)) return j;
+  remove_files(j);
+  tp_free(j);
+  return NULL;
+}
+
+/* Somebody else may wait for all children of a process: then the files tell. */
+bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
+  bool mine = j->owner == getpid(), there = false;
+  pid_t got = mine && j->pid ? waitpid(j->pid, NULL, WNOHANG) : -1;
+  if (got == 0 || (got < 0 && mine && errno == EINTR)) return false;
+  there = access(j->p.done_so, R_OK) == 0;
+  if (!mine && !there && tp_now() - j->began < MOST_SECONDS) return false;
+  j->pid = 0;
+  *lib = there ? dlopen(j->p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  snprintf(path, TP_CC_PATH, "%s", j->p.done_c);
+  if (!*lib) put_failure(why, j->log);
+  if (!mine) return true;
+  char dir[TP_CC_PATH];
+  if (*lib && cache_folder(dir)) prune(dir);
+  remove_files(j);
+  return true;
+}
+
+tp_cc_job *tp_cc_drop(tp_cc_job *j) {
+  if (j && j->pid && j->owner == getpid()) {
+    kill(-j->pid, SIGTERM);
+    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {}
+    remove_files(j);
+  }
+  tp_free(j);
+  return NULL;
 }
 
 void *tp_cc_open(const char *text, size_t n, char path[TP_CC_PATH], tp_buf *why) {
