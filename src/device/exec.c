@@ -1,6 +1,7 @@
 /* exec.c: making, binding and running a plan. */
 #include "device/priv.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- errors and working memory ---- */
 
@@ -322,6 +323,7 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!place_buffer(x, x->plan->bufs.v[i])) return false;
   x->poison = tp_setting("TEMPO_POISON") != NULL;
+  x->late = tp_setting("TEMPO_LATE") ? atoi(tp_setting("TEMPO_LATE")) : 0;
   x->top = 0;
   if (x->poison && x->total > 0) memset(x->arena, 0xff, (size_t)x->total);
   tp_spill_rest(x);

@@ -25,11 +25,11 @@ static int put(tp_exec *x, tp_inst i) {
 
 static bool lay(tp_exec *x, const tp_pnode *p, tp_error *err);
 
-/* Of a loop that is a statement of the part that is being laid out. */
+/* Of a loop at which the part that is being laid out may be entered. */
 static void note_entry(tp_exec *x, const tp_pnode *p, int next) {
   const tp_part *part = x->parting < x->npart ? &x->part[x->parting] : NULL;
-  for (int i = 0; part && i < part->n; i++)
-    if (part->node[i] == p) {
+  for (int i = 0; part && i < part->nloop; i++)
+    if (part->loop[i] == p) {
       x->inst[next].entry = i + 1;
       x->inst[next].part = x->parting + 1;
     }

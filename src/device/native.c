@@ -25,8 +25,9 @@ static int native_fault(void *exec, int pos, int what, const int64_t *lead) {
   return !tp_rfault(x, x->regat[pos], lead, what);
 }
 
-bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
-  return i->part && x->native && !x->split && !x->poison && !x->map && !g->until;
+bool tp_native_takes(tp_exec *x, const tp_inst *i, const tp_goal *g) {
+  bool may = i->part && x->native && !x->split && !x->poison && !x->map && !g->until;
+  return may && (!x->late || (i->entry && !--x->late));
 }
 
 bool tp_native_run(tp_exec *x, const tp_inst *i) {

@@ -62,7 +62,7 @@ typedef struct tp_inst {
   tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on */
   int pos;                                      /* of the next region from here on, in the plan's positions */
   int part, behind;                             /* a part of the plan begins here: its number, from 1 on, and the instruction behind it; 0: none */
-  int entry;                                    /* NEXT of a loop that is a statement of the part: its number there, from 1 on */
+  int entry;                                    /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
   tp_dreg *rg;
   tp_dnd *end; bool beyond;                     /* LOAD; beyond: outside the loop of the first tick dim, where some of what it looks at may have been left */
 } tp_inst;
@@ -94,6 +94,7 @@ struct tp_exec {
   tp_codeask *ask; void *asked;                 /* whether it is by now; NULL: it is, or never will be */
   double ran, asking;                           /* seconds of running since it was asked; when running was last looked at */
   int skip, skips;                              /* iterations until it is looked at again; of that many */
+  int late;                                     /* TEMPO_LATE: iterations until a run may go on in native code */
   tp_cursor front, back;                        /* split: front leaves the regions that can wait (tp_region.far) to back, which follows behind it */
   bool split, inback; int64_t backrow;          /* all far regions of rows below that are done */
   int nshown;                                   /* since the last tick */
@@ -116,7 +117,7 @@ bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r);          /* false: the run
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 
 /* native.c */
-bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);    /* does a compiled part begin here, and may it run? */
+bool tp_native_takes(tp_exec *x, const tp_inst *i, const tp_goal *g);    /* does a compiled part begin here, and may it run? */
 bool tp_native_run(tp_exec *x, const tp_inst *i);
 void tp_native_ask(tp_exec *x);                                /* now and then */
 void tp_native_begin(tp_exec *x);                              /* around what runs */

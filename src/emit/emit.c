@@ -66,17 +66,18 @@ static void end_function(tp_emit *e, function *f, const char *head) {
 /* ---- statements ---- */
 
 typedef TP_VEC(const tp_pnode *) list;
-static void put_list(tp_emit *e, const tp_pnode *const *v, int n, int from);
+static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top);
 
 static void flatten(tp_emit *e, const tp_pnode *x, list *out) {
   if (x->kind != TP_P_SEQ) TP_PUSH(e->a, out, x);
   for (int i = 0; x->kind == TP_P_SEQ && i < x->n; i++) flatten(e, x->kid[i], out);
 }
 
-static void put_body(tp_emit *e, const tp_pnode *x) {
+/* top: no loop of the part is around it. */
+static void put_body(tp_emit *e, const tp_pnode *x, bool top) {
   list l = { 0 };
   flatten(e, x, &l);
-  put_list(e, l.v, l.n, -1);
+  put_list(e, l.v, l.n, top);
 }
 
 /* What it loaded, there or in a function that was called. */
@@ -150,7 +151,7 @@ static void put_iteration(tp_emit *e, const tp_pnode *x, int carried) {
   int v = x->var->id;
   e->loop[e->nloop++] = x;
   if (calls(e, x)) tp_emit_line(e, "env[%d] = s%d;\n", v, v);
-  put_body(e, x->kid[0]);
+  put_body(e, x->kid[0], false);
   tp_emit_carry_next(e, carried);
   e->nloop--;
 }
@@ -204,18 +205,21 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   e->sym[v] = was;
 }
 
-static void put_if(tp_emit *e, const tp_pnode *x) {
+/* Where a run goes on inside, that says which of the two parts is meant. */
+static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
+  int first = e->passed + 1, last = top ? tp_part_loops(x->kid[0], NULL, e->passed) : 0;
   tp_emit_indent(e);
   tp_puts(e->b, "if (");
+  if (top && tp_part_loops(x, NULL, 0)) tp_putf(e->b, "h->entry >= %d ? h->entry <= %d : ", first, last);
   tp_emit_ix(e, x->cond);
   tp_puts(e->b, ") {\n");
   e->depth++;
-  put_body(e, x->kid[0]);
+  put_body(e, x->kid[0], top);
   if (x->n > 1) {
     e->depth--;
     tp_emit_line(e, "} else {\n");
     e->depth++;
-    put_body(e, x->kid[1]);
+    put_body(e, x->kid[1], top);
   }
   close(e);
 }
@@ -225,10 +229,10 @@ static void put_leaf(tp_emit *e, const tp_pnode *x) {
   take_loaded(e, x);
 }
 
-static void put_statement(tp_emit *e, const tp_pnode *x) {
+static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
   switch (x->kind) {
     case TP_P_FOR: put_loop(e, x); return;
-    case TP_P_IF: put_if(e, x); return;
+    case TP_P_IF: put_if(e, x, top); return;
     case TP_P_REGION:
       if (tp_emit_knows(e, x)) tp_emit_loop(e, x);
       else put_leaf(e, x);
@@ -238,38 +242,40 @@ static void put_statement(tp_emit *e, const tp_pnode *x) {
   }
 }
 
-/* Statement number `at` of its part, from 0 on; -1: it is inside of one. What lies before the place where the run goes on is left out. */
-static void put_member(tp_emit *e, const tp_pnode *x, int at) {
-  if (at < 0) { put_statement(e, x); return; }
-  e->entry = x->kind == TP_P_FOR ? at + 1 : 0;
-  tp_emit_line(e, "if (h->entry <= %d) {\n", at + (x->kind == TP_P_FOR));
+/* What lies before the loop in which a run goes on is left out. */
+static void put_member(tp_emit *e, const tp_pnode *x, bool top) {
+  if (!top) { put_statement(e, x, false); return; }
+  int last = tp_part_loops(x, NULL, e->passed);
+  tp_emit_line(e, "if (h->entry <= %d) {\n", last);
   e->depth++;
-  put_statement(e, x);
+  e->entry = x->kind == TP_P_FOR ? last : 0;
+  put_statement(e, x, true);
   close(e);
   e->entry = 0;
+  e->passed = last;
 }
 
-static void put_outside(tp_emit *e, const tp_pnode *const *v, int n, int from) {
+static void put_outside(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
   char head[64];
   function f;
   int id = e->nfn++;
   snprintf(head, sizeof head, "static int f%d", id);
   begin_function(e, &f);
-  for (int i = 0; i < n; i++) put_member(e, v[i], from < 0 ? -1 : from + i);
+  for (int i = 0; i < n; i++) put_member(e, v[i], top);
   end_function(e, &f, head);
   tp_emit_line(e, "if (f%d(h)) return 1;\n", id);
   for (int i = 0; i < n; i++) take_loaded(e, v[i]);
 }
 
-static void put_list(tp_emit *e, const tp_pnode *const *v, int n, int from) {
+static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
   int all = 0;
   for (int i = 0; i < n; i++) all += weight(e, v[i]);
   for (int i = 0, k; i < n; i = k) {
-    int some = weight(e, v[i]), at = from < 0 ? -1 : from + i;
+    int some = weight(e, v[i]);
     for (k = i + 1; k < n && some + weight(e, v[k]) <= FULL; k++) some += weight(e, v[k]);
-    if (all > FULL && some <= FULL && some > 0) put_outside(e, v + i, k - i, at);
+    if (all > FULL && some <= FULL && some > 0) put_outside(e, v + i, k - i, top);
     else
-      for (; i < k; i++, at += at >= 0) put_member(e, v[i], at);
+      for (; i < k; i++) put_member(e, v[i], top);
   }
 }
 
@@ -278,12 +284,11 @@ static void put_list(tp_emit *e, const tp_pnode *const *v, int n, int from) {
 /* Without a loop there is nothing to go on in. */
 static void put_part(tp_emit *e, const tp_part *p, int k) {
   char head[64];
-  bool loops = false;
   function f;
-  for (int i = 0; i < p->n; i++) loops |= p->node[i]->kind == TP_P_FOR;
   snprintf(head, sizeof head, "int tp_part_%d", k);
   begin_function(e, &f);
-  put_list(e, p->node, p->n, loops ? 0 : -1);
+  e->passed = 0;
+  put_list(e, p->node, p->n, p->nloop > 0);
   end_function(e, &f, head);
 }
 

@@ -24,7 +24,7 @@ typedef struct tp_emit {
   tp_buf *b;                                    /* the one that is being written */
   bool *sym, *buf;                              /* what it uses: symbols, buffers */
   int depth, nfn, ncarried;
-  int entry;                                    /* the loop that is emitted next may be entered at any iteration: its number in the part; else 0 */
+  int passed, entry;                            /* loops so far at which the part may be entered; of such a one that is emitted next its number, else 0 */
   int outer, nloop; const tp_pnode *loop[TP_EMIT_LOOPS];        /* around; those from `outer` on in this function */
   TP_VEC(tp_carry) carry;
 } tp_emit;

@@ -110,8 +110,10 @@ bool tp_plan_check(const tp_plan *p, tp_error *err);
 bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err);   /* a window of ends */
 bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);      /* SPILL, FETCH */
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
-/* Neighbours, sequences taken apart, that hold no place at which a run may wait. Whoever runs a part may begin it at an iteration of a loop that is one of its statements. parts.c */
-typedef struct tp_part { int n; const tp_pnode **node; } tp_part;
+/* Neighbours, sequences taken apart, that hold no place at which a run may wait. loop: those that lie in no other loop of the part, in order: whoever runs a part may begin it at any iteration
+ * of one of them. parts.c */
+typedef struct tp_part { int n; const tp_pnode **node; int nloop; const tp_pnode **loop; } tp_part;
+int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n);       /* of x, into v from n on, unless it is NULL; n and as many more */
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
 /* The axes of a LOOP of extent other than 1, outermost first, in the order in which its folds are made, whoever runs it. walk.c */
 typedef struct tp_axis { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } tp_axis;        /* of: axes of the region that are one here, outermost first */

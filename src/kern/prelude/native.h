@@ -2,7 +2,7 @@
 typedef struct tp_host {
   int64_t *env;                                 /* by symbol: bounds, and loop variables wherever `leaf` is called */
   char *const *base;                            /* by buffer */
-  int64_t entry;                                /* 0; or the number, from 1 on, of the statement at which the run goes on: in a loop, at the iteration that env says */
+  int64_t entry;                                /* 0; or the number, from 1 on, of the part's loop in which the run goes on, at the iteration that env says */
   const volatile unsigned char *cancel;         /* the run ends when it is not 0; never NULL */
   void *exec;                                   /* the first argument of the functions; what they give is not 0 where the run ends */
   int (*leaf)(void *exec, int pos);             /* runs what stands at a position of the plan */
