@@ -1,4 +1,5 @@
--- Tier "auto": a run begins in the interpreter and goes on in native code, between calls, ticks and iterations, with the same bits; what becomes of the compiler beside it.
+-- Tier "auto": a run begins in the interpreter and goes on in native code, between calls, ticks and iterations, with the same bits;
+-- what becomes of the compiler beside it.
 local helper = require "spec.helper"
 
 local source = [[

@@ -57,7 +57,8 @@ local lua = arg[-1] or "lua5.4"
 
 local function settings(seed)
   local n = math.floor(seed / 20)
-  return (options.native and (n % 2 == 0 and "NATIVE=1 TEMPO_CFLAGS=-O1 " or "NATIVE=1 ") .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "") or n % 5 > 0 and "TEMPO_POISON=1 " or "") ..
+  local native = (n % 2 == 0 and "NATIVE=1 TEMPO_CFLAGS=-O1 " or "NATIVE=1 ") .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
+  return (options.native and native or n % 5 > 0 and "TEMPO_POISON=1 " or "") ..
     (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
     ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
     .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "")

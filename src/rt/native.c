@@ -61,7 +61,7 @@ static void with_text(tp_native_code *c, void (*fn)(tp_native_code *c, const tp_
 }
 
 /* The library becomes parts, in as many as the plan has. */
-static void take(tp_native_code *c, void *lib, tp_buf *why) {
+static void code_take(tp_native_code *c, void *lib, tp_buf *why) {
   tp_part *parts;
   c->lib = lib;
   c->stage = lib && find_parts(c->f, c, tp_plan_parts(c->plan, &c->f->closed->arena, &parts)) ? CODE_THERE : CODE_NEVER;
@@ -70,29 +70,29 @@ static void take(tp_native_code *c, void *lib, tp_buf *why) {
   if (!why->s) tp_puts(why, "what was compiled cannot be opened");
 }
 
-static void build(tp_native_code *c, const tp_buf *text, tp_buf *why) { take(c, tp_cc_open(text->s, text->n, c->path, why), why); }
+static void code_build(tp_native_code *c, const tp_buf *text, tp_buf *why) { code_take(c, tp_cc_open(text->s, text->n, c->path, why), why); }
 
 /* ---- tier auto ---- */
 
-static void look(tp_native_code *c, const tp_buf *text, tp_buf *why) {
+static void code_look(tp_native_code *c, const tp_buf *text, tp_buf *why) {
   void *lib = tp_cc_cached(text->s, text->n, c->path);
   c->stage = CODE_LOOKED;
-  if (lib) take(c, lib, why);
+  if (lib) code_take(c, lib, why);
 }
 
-static void begin(tp_native_code *c, const tp_buf *text, tp_buf *why) {
+static void code_begin(tp_native_code *c, const tp_buf *text, tp_buf *why) {
   c->job = tp_cc_begin(text->s, text->n, why);
   c->stage = c->job ? CODE_BUILDS : CODE_NEVER;
 }
 
-static void wait(tp_native_code *c) {
+static void code_wait(tp_native_code *c) {
   tp_buf why;
   tp_hold h;
   void *lib = NULL;
   tp_buf_hold(&why, &h);
   if (tp_cc_ended(c->job, &lib, c->path, &why)) {
     c->job = tp_cc_drop(c->job);
-    if (lib) take(c, lib, &why);
+    if (lib) code_take(c, lib, &why);
     else c->stage = CODE_NEVER;
   }
   if (why.s) snprintf(c->why, sizeof c->why, "%s", why.s);
@@ -104,11 +104,11 @@ static double builds_after(void) {
   return set ? strtod(set, NULL) : TP_TUNE_AUTO_BUILDS_MS * 1e-3;
 }
 
-static void go_on(tp_native_code *c) {
+static void code_advance(tp_native_code *c) {
   double builds = builds_after();
-  if (c->stage == CODE_NONE && c->ran >= TP_MIN(TP_TUNE_AUTO_LOOKS_MS * 1e-3, builds)) with_text(c, look);
-  if (c->stage == CODE_LOOKED && c->ran >= builds) with_text(c, begin);
-  if (c->stage == CODE_BUILDS) wait(c);
+  if (c->stage == CODE_NONE && c->ran >= TP_MIN(TP_TUNE_AUTO_LOOKS_MS * 1e-3, builds)) with_text(c, code_look);
+  if (c->stage == CODE_LOOKED && c->ran >= builds) with_text(c, code_begin);
+  if (c->stage == CODE_BUILDS) code_wait(c);
 }
 
 /* Nothing that goes wrong here is the run's. */
@@ -117,7 +117,7 @@ static bool asked(void *ud, double ran, tp_native *const **fn) {
   tp_guard oom;
   c->ran += ran;
   if (TP_GUARDED(&oom)) {
-    go_on(c);
+    code_advance(c);
     tp_unguard(&oom);
   } else c->stage = CODE_NEVER;
   *fn = c->part;
@@ -133,7 +133,7 @@ static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
   c->f = f;
   c->plan = p;
   if (f->tier != TP_TIER_NATIVE) return c;
-  with_text(c, build);
+  with_text(c, code_build);
   if (*c->why) warn_once(f, c->why);
   return c;
 }
