@@ -250,9 +250,9 @@ bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
   if (tp_run_ends(x->run)) return tp_dreg_cancelled(x, r);
   bool again = r->dynamic || r->wrapped;
   x->running = true;
-  x->work = x->workend = NULL;
+  x->work = x->workend = x->mem->arena;
   if (r->rg->work) {
-    x->work = x->mem->arena + x->mem->offset[r->rg->work->id];
+    x->work += x->mem->offset[r->rg->work->id];
     x->workend = x->work + x->count[r->rg->work->id];
   }
   if (again && !tp_dreg_resolve(x, r)) return false;

@@ -41,7 +41,7 @@ bool tp_poison_begin(tp_exec *x) {
 
 bool tp_poison_region(tp_exec *x, const tp_dreg *r) {
   poison_dead(x, r->pos);
-  if (x->work) x->mem->top = TP_MAX(x->mem->top, x->workend - x->mem->arena);
+  if (r->rg->work) x->mem->top = TP_MAX(x->mem->top, x->workend - x->mem->arena);
   for (int i = 0; i < r->nnd; i++)
     if (!window_inside(x, r, &r->in[i])) return false;
   return true;
