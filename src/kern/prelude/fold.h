@@ -22,14 +22,14 @@
 #define TP_LANE_ANY(P, x, odd, y) ((x) = (P)TP_FOLD_ANY(x, y))
 #define TP_LANE_ALL(P, x, odd, y) ((x) = (P)TP_FOLD_ALL(x, y))
 /* What a lane has come to. */
-#define TP_LANE_END_ADD(x, odd) (x)
-#define TP_LANE_END_MUL(x, odd) (x)
-#define TP_LANE_END_MOST(x, odd) (x)
-#define TP_LANE_END_LEAST(x, odd) (x)
+#define TP_LANE_END_ADD(x, odd) ((void)(odd), (x))
+#define TP_LANE_END_MUL(x, odd) ((void)(odd), (x))
+#define TP_LANE_END_MOST(x, odd) ((void)(odd), (x))
+#define TP_LANE_END_LEAST(x, odd) ((void)(odd), (x))
 #define TP_LANE_END_FMOST(x, odd) ((odd) != (odd) ? (odd) : (x))
 #define TP_LANE_END_FLEAST(x, odd) ((odd) != (odd) ? (odd) : (x))
-#define TP_LANE_END_ANY(x, odd) (x)
-#define TP_LANE_END_ALL(x, odd) (x)
+#define TP_LANE_END_ANY(x, odd) ((void)(odd), (x))
+#define TP_LANE_END_ALL(x, odd) ((void)(odd), (x))
 
 #define TP_LANES_START(P, part, odd, unit) \
   P part[TP_FOLD_LANES], odd[TP_FOLD_LANES]; \
