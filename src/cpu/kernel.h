@@ -9,6 +9,7 @@
 #include "kern/prelude/half.h"
 #include "kern/prelude/philox.h"
 #include "kern/prelude/scalar.h"
+#include "kern/prelude/fold.h"
 #include "cpu/kernel_scalar.h"
 #include "cpu/kernel_move.h"
 #include "cpu/kernel_fold.h"
