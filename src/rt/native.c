@@ -141,7 +141,7 @@ static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err) {
   tp_cc_reap();
   tp_native_code *c = f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO ? code_of(f, p) : NULL;
-  tp_exec *x = tp_exec_new(p, f->threads, err);
+  tp_exec *x = tp_exec_new(p, &tp_interp, err);
   if (x && c) tp_exec_native(x, c->part);
   if (x && c && c->stage < CODE_THERE) tp_exec_ask(x, asked, c);
   return x;
