@@ -287,7 +287,7 @@ static uint32_t may_vectorise(sb *b) {
  * sees as it sees its result; so may an operator that begins with a copy of its first operand and changes a part of that. */
 
 /* Does operator n leave alone, of its first operand, whatever it does not change? */
-static bool changes_part(tp_op op) { return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD; }
+static bool changes_part(tp_op op) { return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_PUT; }
 
 static int readings(const sb *b, const tp_node *by, int arr) {
   int n = 0;
