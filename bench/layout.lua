@@ -18,7 +18,7 @@
 local tempo = require "tempo"
 local nn, optim, rl = tempo.nn, tempo.optim, tempo.rl
 
--- ---- our programs: each gives a function that does the work n times and gives a number of its result, and n ----------
+-- ---- our programs: each gives a function that does the work n times and gives a number of its result, and n ---------
 local ours = {}
 
 -- Of a program without inputs.
@@ -315,7 +315,8 @@ if wanted "adam-copies" then
   local i = P:dim "i"
   local w = P:param("w", { along = { i }, shape = { n }, init = tempo.zeros { n } })
   optim.Adam({ w }, { lr = 1e-3 }):step((w * P:input("g", { shape = { n } })):sum())
-  local loop = (P:compile { outputs = { first = w:slice(0, 0, 1) } }:explain "plan"):match "\n  for [^\n]* of i {\n(.-)\n  }\n"
+  local plan = P:compile { outputs = { first = w:slice(0, 0, 1) } }:explain "plan"
+  local loop = plan:match "\n  for [^\n]* of i {\n(.-)\n  }\n"
   for line in assert(loop, "no loop along i"):gmatch "[^\n]+" do
     local long = line:find(" for " .. n, 1, true) or line:find(" for tile", 1, true) or line:find("box " .. n, 1, true)
     for _ in (long and line or ""):gmatch "b%d+{[^}]-[1-9]%d*}" do moved = moved + 1 end

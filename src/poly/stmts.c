@@ -282,9 +282,10 @@ static uint32_t may_vectorise(sb *b) {
 }
 
 /* ---- in place ----
- * The operators of a statement run one after the other, elementwise ones together, and only the last writes the result. What is
- * not elementwise has read its operands by then, if it is not the last. Who is elementwise, or copies, may write over what it
- * sees as it sees its result; so may an operator that begins with a copy of its first operand and changes a part of that. */
+ * The operators of a statement run one after the other, elementwise ones that follow each other together, and only the last writes
+ * the result. Who does not run together with the last has read its operands by then. Who is elementwise, or copies, may write over
+ * what it sees as it sees its result; so may an operator that begins with a copy of its first operand and changes a part of that,
+ * and a concatenation over parts that lie where it puts them. */
 
 /* Does operator n leave alone, of its first operand, whatever it does not change? */
 static bool changes_part(tp_op op) { return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_PUT; }
@@ -326,7 +327,7 @@ static bool all_stay(const sb *b, int arr) {
 
 static bool writes_over(const sb *b, const tp_access *x, const tp_node *last, const tp_out *res) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
-  if (x->by && x->by != last && !is_elementwise(x->by)) return true;
+  if (x->by && x->by != last && !(is_elementwise(x->by) && (!last || is_elementwise(last)))) return true;
   if (r->rank != res->rank || r->dtype != res->dtype) return false;
   for (int a = 0; a < r->rank; a++)
     if (r->shape[a] != res->shape[a]) return false;
