@@ -261,8 +261,7 @@ static bool check_windows(tp_exec *x, const tp_dreg *r) {
 
 /* A window on a ring becomes an ordinary one: where it is if it doesn't cross the seam, else a copy. */
 static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
-  int64_t m = TP_MAX(tp_dx_get(&d->wmod, x->env), 1), lo = tp_dx_get(&d->wlo, x->env) % m, n = d->v.shape[d->wrap];
-  if (lo < 0) lo += m;
+  int64_t m = TP_MAX(tp_dx_get(&d->wmod, x->env), 1), lo = tp_floormod(tp_dx_get(&d->wlo, x->env), m), n = d->v.shape[d->wrap];
   if (lo + n <= m) {
     d->v.p = (char *)d->v.p + lo * d->v.stride[d->wrap] * d->size;
     return true;

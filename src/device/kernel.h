@@ -9,6 +9,7 @@
 #include "kern/prelude/half.h"
 #include "kern/prelude/philox.h"
 #include "kern/prelude/scalar.h"
+#include "kern/prelude/fold.h"
 #include "device/kernel_scalar.h"
 #include "device/kernel_move.h"
 #include "device/kernel_fold.h"

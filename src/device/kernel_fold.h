@@ -1,37 +1,28 @@
 /* Reductions of blocks, and scans. */
 
 /* ---- across: acc[i] takes row i ---- a row is cut into LANES partial results that are joined at its end */
-#define LANES 32
-#define ADD(x, y) ((x) + (y))
-#define MUL(x, y) ((x) * (y))
-#define LEAST(x, y) ((y) < (x) ? (y) : (x))
-#define MOST(x, y) ((y) > (x) ? (y) : (x))
-#define FLEAST(x, y) ((x) != (x) ? (x) : (y) >= (x) ? (x) : (y))     /* a NaN stays, a new NaN gets in */
-#define FMOST(x, y) ((x) != (x) ? (x) : (y) <= (x) ? (x) : (y))
+#define LANES TP_FOLD_LANES
 
 /* T: elements, P: partial results, A: accumulators */
-#define ACROSS(name, T, P, A, f, unit) \
+#define ACROSS(name, T, P, A, fn, unit) \
   static void name(void *acc_, const void *a_, int64_t row, int64_t rows, int64_t n) { \
     A *acc = acc_; \
     for (int64_t i = 0; i < rows; i++) { \
       const T *a = (const T *)a_ + i * row; \
       A r = acc[i]; \
       int64_t j = 0; \
-      if (n >= LANES) { \
-        for (int64_t end; j + LANES <= n;) { \
-          P part[LANES]; \
-          for (int k = 0; k < LANES; k++) part[k] = (P)(unit); \
-          end = n - j > TP_BLOCK ? j + TP_BLOCK : n; \
-          for (; j + LANES <= end; j += LANES) \
-            for (int k = 0; k < LANES; k++) { P x = part[k], y = (P)a[j + k]; part[k] = (P)f(x, y); } \
-          for (int k = 0; k < LANES; k++) { A y = (A)part[k]; r = (A)f(r, y); } \
-        } \
+      for (int64_t end; j + LANES <= n;) { \
+        TP_LANES_START(P, part, odd, unit); \
+        end = n - j > TP_FOLD_PART ? j + TP_FOLD_PART : n; \
+        for (; j + LANES <= end; j += LANES) \
+          for (int k = 0; k < LANES; k++) { P y = (P)a[j + k]; TP_LANE_##fn(P, part[k], odd[k], y); } \
+        TP_LANES_JOIN(A, fn, r, part, odd); \
       } \
-      for (; j < n; j++) { A y = (A)a[j]; r = (A)f(r, y); } \
+      for (; j < n; j++) { A y = (A)a[j]; r = (A)TP_FOLD_##fn(r, y); } \
       acc[i] = r; \
     } }
 /* ---- down: acc[j] takes column j ---- */
-#define DOWN(name, T, A, f) \
+#define DOWN(name, T, A, fn) \
   static void name(void *acc_, const void *a_, int64_t row, int64_t rows, int64_t n) { \
     A *restrict acc = acc_; \
     int64_t j = 0; \
@@ -39,15 +30,15 @@
       A r[LANES]; \
       for (int k = 0; k < LANES; k++) r[k] = acc[j + k]; \
       for (int64_t i = 0; i < rows; i++) \
-        for (int k = 0; k < LANES; k++) { A y = (A)((const T *)a_)[i * row + j + k]; r[k] = (A)f(r[k], y); } \
+        for (int k = 0; k < LANES; k++) { A y = (A)((const T *)a_)[i * row + j + k]; r[k] = (A)TP_FOLD_##fn(r[k], y); } \
       for (int k = 0; k < LANES; k++) acc[j + k] = r[k]; \
     } \
     if (j == n) return; \
     for (int64_t i = 0; i < rows; i++) { \
       const T *a = (const T *)a_ + i * row; \
-      for (int64_t k = j; k < n; k++) { A x = acc[k], y = (A)a[k]; acc[k] = (A)f(x, y); } \
+      for (int64_t k = j; k < n; k++) { A x = acc[k], y = (A)a[k]; acc[k] = (A)TP_FOLD_##fn(x, y); } \
     } }
-#define FOLD(red, sfx, T, P, A, f, unit) ACROSS(across_##red##_##sfx, T, P, A, f, unit) DOWN(down_##red##_##sfx, T, A, f)
+#define FOLD(red, sfx, T, P, A, fn, unit) ACROSS(across_##red##_##sfx, T, P, A, fn, unit) DOWN(down_##red##_##sfx, T, A, fn)
 FOLD(sum, f32, float, float, double, ADD, 0)
 FOLD(prod, f32, float, double, double, MUL, 1)
 FOLD(max, f32, float, float, float, FMOST, -INFINITY)
@@ -69,8 +60,6 @@ FOLD(sum, u8, uint8_t, uint8_t, uint8_t, ADD, 0)
 FOLD(prod, u8, uint8_t, uint8_t, uint8_t, MUL, 1)
 FOLD(max, u8, uint8_t, uint8_t, uint8_t, MOST, 0)
 FOLD(min, u8, uint8_t, uint8_t, uint8_t, LEAST, 255)
-#define ANY(x, y) ((x) | ((y) != 0))
-#define ALL(x, y) ((x) & ((y) != 0))
 FOLD(max, bool, uint8_t, uint8_t, uint8_t, ANY, 0)
 FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
 

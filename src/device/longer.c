@@ -48,12 +48,10 @@ static int64_t lies_at(const corner *c, int64_t p) {
   return at;
 }
 
-static int64_t around_ring(int64_t i, int64_t width) { return i % TP_MAX(width, 1) + (i % TP_MAX(width, 1) < 0 ? width : 0); }
-
 /* Of n elements in a row; of a window on a ring from lo on, at most all m of it. */
 static uint64_t in_a_row(const inst_walk *w, const tp_dnd *d, bool wraps, uint64_t q, int64_t n) {
   if (!wraps) return geometric(q, (uint64_t)n);
-  int64_t m = value(&d->wmod, w->env), lo = around_ring(value(&d->wlo, w->env), m), first = TP_MIN(n, m - lo);
+  int64_t m = TP_MAX(value(&d->wmod, w->env), 1), lo = tp_floormod(value(&d->wlo, w->env), m), first = TP_MIN(n, m - lo);
   return power(q, (uint64_t)lo) * geometric(q, (uint64_t)first) + geometric(q, (uint64_t)(n - first));
 }
 
@@ -61,7 +59,7 @@ static uint64_t window_sum(const inst_walk *w, const tp_dnd *d) {
   const corner *c = w->lies ? w->lies[d->buf] : NULL;
   int64_t off = value(&d->off, w->env);
   uint64_t sum = 1;
-  for (int i = 0; i < d->nring; i++) off += around_ring(value(&d->ring[i].idx, w->env), value(&d->ring[i].width, w->env)) * value(&d->ring[i].stride, w->env);
+  for (int i = 0; i < d->nring; i++) off += tp_floormod(value(&d->ring[i].idx, w->env), TP_MAX(value(&d->ring[i].width, w->env), 1)) * value(&d->ring[i].stride, w->env);
   for (int k = 0; k < d->rank; k++) {
     int64_t n = value(&d->shape[k], w->env), s = value(&d->stride[k], w->env);
     if (n <= 0) return 0;

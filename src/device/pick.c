@@ -115,8 +115,7 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   int64_t n = many ? k->v.shape[r->nlead] : 1, step = many ? k->v.stride[r->nlead] : 0;
   if (c->p.empty || n == 0) return true;
   if (!check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
-  int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX, lo = c->ring ? tp_dx_get(&in->wlo, x->env) % m : 0;
-  if (lo < 0) lo += m;
+  int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX, lo = c->ring ? tp_floormod(tp_dx_get(&in->wlo, x->env), m) : 0;
   bool row = c->p.rank == 1 && ((c->p.so[0] == 1 && c->p.si[0] == 1) || c->p.ext[0] == 1);
   chosen_rows q = { n, c->so * o->size, c->si * o->size, step, lo, m, (size_t)(c->p.ext[0] * o->size) };
   tp_walk w;

@@ -151,7 +151,7 @@ static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
   for (int i = 0; i < d->nlive; i++) {
     const tp_dring *r = &d->ring[i];
     int64_t at = tp_dx_get(&r->idx, x->env);
-    if ((uint64_t)at >= (uint64_t)r->w) at = at % r->w + (at % r->w < 0 ? r->w : 0);
+    if ((uint64_t)at >= (uint64_t)r->w) at = tp_floormod(at, r->w);
     o += at * r->s;
   }
   d->v.p = x->base[d->buf] + o * d->size;

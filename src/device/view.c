@@ -196,14 +196,12 @@ void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype
 
 /* ---- windows on rings ---- */
 
-static int64_t floormod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k : 0); }
-
 /* From index j of the axis to the seam or the end: where it starts and how many there are. */
 static int64_t run_length(const tp_exec *x, const tp_dnd *d, int64_t j, int64_t n, int64_t *start) {
   *start = j;
   if (d->wrap < 0) return n - j;
   int64_t m = TP_MAX(tp_dx_get(&d->wmod, x->env), 1);
-  *start = floormod(tp_dx_get(&d->wlo, x->env) + j, m);
+  *start = tp_floormod(tp_dx_get(&d->wlo, x->env) + j, m);
   return TP_MIN(n - j, m - *start);
 }
 
