@@ -11,10 +11,10 @@
 
 /* Where a condition holds: at the index k of the axis that is number `end` from the end; `no`: everywhere but there. k has the
  * condition's shape, with 1 for that axis. end 0: it is no such condition. */
-typedef struct place { int end; tp_val k; bool no; } place;
+typedef struct row_place { int end; tp_val k; bool no; } row_place;
 
-enum { DEPTH = 8 };                             /* operators of a condition that are looked through, one inside the other */
-static const place nowhere = { 0 };
+enum { CONDITION_DEPTH = 8 };                             /* operators of a condition that are looked through, one inside the other */
+static const row_place nowhere = { 0 };
 
 static tp_val arg(tp_val v, int k) { return v.node->in[k].src; }
 
@@ -93,19 +93,19 @@ static tp_val as_index(tp_mk mk, tp_val y) {
   return mk_select(mk, whole, mk_cast(mk, y, TP_I64), mk_num(mk, -1, TP_I64));
 }
 
-static place compared(tp_mk mk, tp_val c) {
+static row_place compared(tp_mk mk, tp_val c) {
   for (int s = 0; s < 2; s++) {
     int end = index_axis(arg(c, s));
-    if (end && is_flat(arg(c, 1 - s), end)) return (place){ end, spread(mk, as_index(mk, arg(c, 1 - s)), c, end), c.node->op == TP_OP_NE };
+    if (end && is_flat(arg(c, 1 - s), end)) return (row_place){ end, spread(mk, as_index(mk, arg(c, 1 - s)), c, end), c.node->op == TP_OP_NE };
   }
   return nowhere;
 }
 
-static place find_place(tp_mk mk, tp_val c, int depth);
+static row_place find_place(tp_mk mk, tp_val c, int depth);
 
-static place also(tp_mk mk, tp_val c, int depth) {
+static row_place also(tp_mk mk, tp_val c, int depth) {
   for (int s = 0; s < 2; s++) {
-    place p = find_place(mk, arg(c, s), depth);
+    row_place p = find_place(mk, arg(c, s), depth);
     if (!p.end || p.no || !is_flat(arg(c, 1 - s), p.end)) continue;
     p.k = spread(mk, mk_select(mk, arg(c, 1 - s), p.k, mk_num(mk, -1, TP_I64)), c, p.end);
     return p;
@@ -113,8 +113,8 @@ static place also(tp_mk mk, tp_val c, int depth) {
   return nowhere;
 }
 
-static place seen(tp_mk mk, tp_val c, int depth) {
-  place p = find_place(mk, arg(c, 0), depth);
+static row_place seen(tp_mk mk, tp_val c, int depth) {
+  row_place p = find_place(mk, arg(c, 0), depth);
   int end = moved_axis(c, p.end);
   if (!end) return nowhere;
   const tp_ix *shape[TP_MAXRANK];
@@ -126,12 +126,12 @@ static place seen(tp_mk mk, tp_val c, int depth) {
   return p;
 }
 
-static place find_place(tp_mk mk, tp_val c, int depth) {
+static row_place find_place(tp_mk mk, tp_val c, int depth) {
   switch (depth-- > 0 ? c.node->op : TP_NOP) {
     case TP_OP_EQ: case TP_OP_NE: return compared(mk, c);
     case TP_OP_LAND: return also(mk, c, depth);
     case TP_OP_LNOT: {
-      place p = find_place(mk, arg(c, 0), depth);
+      row_place p = find_place(mk, arg(c, 0), depth);
       p.no = !p.no;
       return p;
     }
@@ -178,7 +178,7 @@ static bool put_row(tp_mk mk, tp_node *n) {
   bool second = is_state_of(n->in[2].src, n);
   if (!second && !is_state_of(n->in[1].src, n)) return true;
   mk.g->pos = n->pos;
-  place p = find_place(mk, n->in[0].src, DEPTH);
+  row_place p = find_place(mk, n->in[0].src, CONDITION_DEPTH);
   if (!p.end) return true;
   int base = p.no ? 1 : 2;
   tp_val x = n->in[3 - base].src;
