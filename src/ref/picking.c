@@ -80,7 +80,7 @@ static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, con
   return true;
 }
 
-static bool put(ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src, int axis) {
+static bool put_at(ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src, int axis) {
   size_t size = (size_t)tp_dtype_size(out->dtype);
   int64_t to[TP_MAXRANK], from[TP_MAXRANK], i = 0, step = stride_of(out, axis);
   ref_strides(out, to);
@@ -143,7 +143,7 @@ bool ref_pick(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   switch (c->node->op) {
     case TP_OP_INDEX_SELECT: case TP_OP_GATHER: return gather(r, c, out, &in[0], &in[1]);
     case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: return scatter(r, c, out, &in[0], &in[1], &in[2]);
-    case TP_OP_PUT: return put(out, &in[0], &in[1], &in[2], c->node->attr.axis);
+    case TP_OP_PUT: return put_at(out, &in[0], &in[1], &in[2], c->node->attr.axis);
     default: return sort(r, &c->node->attr, out, in);
   }
 }
