@@ -58,7 +58,7 @@ LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
 
 # ---- what there is --------------------------------------------------------------------------------------------------
 CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c)))
-KERNEL_SRC := $(sort $(wildcard src/device/*kernel*.c src/device/*kernel*/*.c kernels/cpu/*.c))
+KERNEL_SRC := $(sort $(wildcard src/cpu/*kernel*.c kernels/cpu/*.c))
 LUA_SRC    := $(sort $(wildcard src/lua/*.c))
 CTEST_SRC  := $(sort $(wildcard spec/c/*_test.c))
 

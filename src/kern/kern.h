@@ -19,6 +19,7 @@ typedef struct { const char *text; tp_cls cls; int nin, nout; tp_batch batch; tp
 extern const tp_oprow tp_ops[TP_NOP];
 bool tp_op_parse(const char *text, tp_op *out);
 const char *tp_op_said(tp_op op);                               /* the operator as scripts call it: "where", "cat" */
+enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
 enum { TP_CX, TP_CW, TP_CY };                                   /* y = conv(x, w) */
 const int *tp_conv_roles(tp_op op);                             /* which of these the two operands and the result of a convolution are */
 
