@@ -208,8 +208,8 @@ static bool passes(tp_exec *x, const tp_inst *i, int pc) {
   return holds(x, i) == (pc < i->to);
 }
 
-static bool is_region(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK; }
-static bool is_stop(const tp_inst *i) { return is_region(i) || i->op == TP_I_WAIT; }
+static bool is_leaf(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK; }
+static bool is_stop(const tp_inst *i) { return is_leaf(i) || i->op == TP_I_WAIT; }
 
 /* The next stop from i on, or the end. A run waits nowhere else: behind the last region of a loop it may come round again (tp_exec_complete). */
 static const tp_inst *next_stop(tp_exec *x, const tp_inst *i) {
@@ -266,7 +266,7 @@ static bool follow(tp_exec *x, int64_t row, double until) {
   bool ok = true;
   enter_back(x, true);
   for (bool more = true; ok && more && tp_flow_before(x, &f->back, &f->front); f->back.pc = (int)(i - f->inst)) {
-    if (!is_region(i)) { i = turn(x, i, false); continue; }
+    if (!is_leaf(i)) { i = turn(x, i, false); continue; }
     if (i->side >= 0) {
       f->backrow = tp_dx_get(&f->inst[i->side].lo, x->env);
       if (f->backrow > row) break;
