@@ -26,8 +26,8 @@ static int native_fault(void *exec, int pos, int what, const int64_t *lead) {
 }
 
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
-  struct tp_flow *f = x->flow;
-  bool may = i->part && f->native && !f->split && !x->poison && !x->mem->map && !g->until;
+  tp_flow *f = x->flow;
+  bool may = i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->map && !g->until;
   return may && (!f->late || (i->entry && !--f->late));
 }
 
@@ -50,7 +50,7 @@ void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud) {
   x->flow->skips = 1;
 }
 
-static void ask_now(struct tp_flow *f) {
+static void ask_now(tp_flow *f) {
   tp_native *const *fn = NULL;
   double ran = f->ran;
   f->ran = 0;
@@ -61,7 +61,7 @@ static void ask_now(struct tp_flow *f) {
 
 /* So many iterations are passed over as take about that time. */
 void tp_native_ask(tp_exec *x) {
-  struct tp_flow *f = x->flow;
+  tp_flow *f = x->flow;
   if (--f->skip > 0) return;
   double now = tp_now(), took = now - f->asking;
   f->asking = now;
