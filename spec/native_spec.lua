@@ -92,6 +92,66 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of folds of extents that the call gives, also of one and of none", function()
+    local sizes = { 0, 1, 2, 31, 33, 1100 }
+    for _, d in ipairs { "f32", "f64", "f16" } do
+      local function make(P)
+        local A, B = P:bound "A", P:bound "B"
+        local x = P:input("x", { shape = { A, B, 3 }, dtype = d })
+        local t = x:permute { 2, 1, 0 }
+        return { a = x:sum(0), b = x:sum(1), c = x:sum(2), ab = x:sum { 0, 1 }, bc = x:sum { 1, 2 }, ac = x:sum { 0, 2 }, all = (x * 1.5):sum(),
+          turned = (t * t):sum { 0, 1 }, crossed = (t + 0.25):sum { 0, 2 }, prod = (x * 0.01 + 1):prod(0), most = t:max(2, { keepdim = true }) }
+      end
+      local fs = {}
+      for _, tier in ipairs { "interpreter", "native" } do
+        local P = tempo.program()
+        fs[tier] = P:compile { outputs = make(P), tier = tier }
+      end
+      for _, a in ipairs(sizes) do
+        for _, b in ipairs(sizes) do
+          if a * b < 40000 then
+            local x = a * b == 0 and tempo.array({}, d, { a, b, 3 }) or tempo.array(fill({ a, b, 3 }, wave), d)
+            local want, got = fs.interpreter({ x = x }, { A = a, B = b }), fs.native({ x = x }, { A = a, B = b })
+            for name, v in pairs(want) do same_bits({ v:totable() }, { got[name]:totable() }, ("%s %s %d x %d"):format(name, d, a, b)) end
+          end
+        end
+      end
+    end
+  end)
+
+  it("of products of every layout, added up as the kernels do", function()
+    local layouts = { { 1, 1, 17 }, { 1, 4, 2 }, { 1, 17, 16 }, { 2, 3, 15 }, { 2, 9, 80 }, { 3, 1, 64 }, { 3, 9, 17 }, { 5, 3, 33 }, { 5, 9, 16 }, { 5, 17, 40 }, { 3, 4, 130 } }
+    local written = 0
+    for _, d in ipairs { "f32", "f64" } do
+      local inputs = {}
+      local function array(shape, ...)
+        inputs[#inputs + 1] = { tempo.array(fill({ 2, (table.unpack or unpack)(shape) }, wave), d), shape }       -- luacheck: globals unpack
+        return #inputs
+      end
+      for _, l in ipairs(layouts) do
+        local m, n, k = l[1], l[2], l[3]
+        l.of = { array { m, k }, array { k, n }, array { k, m }, array { n, k } }
+      end
+      local given = {}
+      for i, x in ipairs(inputs) do given["x" .. i] = x[1] end
+      local f = agree(function(P)
+        local t, T = P:dim "t"
+        local v, outputs = {}, {}
+        for i, x in ipairs(inputs) do v[i] = P:input("x" .. i, { domain = { t }, shape = x[2], dtype = d }) end
+        for i, l in ipairs(layouts) do
+          local a, b, at, bt = v[l.of[1]], v[l.of[2]], v[l.of[3]]:mT(), v[l.of[4]]:mT()
+          local s = P:tensor { domain = { t }, shape = { l[1], l[2] }, dtype = d }
+          s[0] = a[0]:matmul(b[0])
+          s[t] = s[t - 1] * 0.5 + a:matmul(bt) + at:matmul(b) + at:matmul(bt)
+          outputs["s" .. i] = s[T - 1]
+        end
+        return outputs
+      end, given, { T = 2 }, { tol = 1e-3 })
+      written = written + count(f:explain "code", "tp_dot_f%d+%(&") + count(f:explain "code", "= tp_mad_f%d+%(i0, i1")
+    end
+    assert.is_true(written > 20, written)
+  end)
+
   it("of what two statements of a loop add to, an iteration apart", function()
     for _, algebra in ipairs { true, false } do
       for T = 1, 5 do

@@ -11,8 +11,8 @@
  * leaves the order of everything that depends on each other as it was. Buffers that nothing else
  * touches shrink to B places of that axis. Sums stay sums of the same numbers in the same order.
  * It pays where a leaf goes over more than the cache holds, and a few places of the axis do not:
- * B is so many that they make TP_TUNE_TILE_ELEMENTS elements. An extent that only the call knows is taken for TP_TUNE_TILE_UNKNOWN places: one iteration that was not
- * needed costs little. Small programs of known extents pay nothing. */
+ * B is so many that they make TP_TUNE_TILE_ELEMENTS elements. An extent that only the call knows, and is no dim's bound, is taken for TP_TUNE_TILE_UNKNOWN places: one
+ * iteration that was not needed costs little. Small programs of known extents pay nothing. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
@@ -61,9 +61,15 @@ static bool meet(tiler *t, const tp_region *a, int ka, const tp_region *b, int k
 
 /* ---- which leaves ---- */
 
+/* -1: not known, and the bound of a dim: what goes over tiles of it could not go on with a larger one. */
 static int64_t extent(const tp_ix *e) {
+  const tp_sym *const *sym;
   int64_t n;
-  return tp_ix_is_const(e, &n) ? n : TP_TUNE_TILE_UNKNOWN;
+  if (tp_ix_is_const(e, &n)) return n;
+  n = TP_TUNE_TILE_UNKNOWN;
+  for (int i = 0, all = tp_ix_syms(e, &sym); i < all; i++)
+    if (sym[i]->kind != TP_SYM_BOUND || sym[i]->dim) n = -1;
+  return n;
 }
 
 static bool is_free(const tp_region *r, int k, const tp_ix *e) { return r->lead[k] == e && !(r->sums >> k & 1); }

@@ -155,8 +155,17 @@ void tp_code_free(tp_fn *f) {
   }
 }
 
-bool tp_fn_is_native(const tp_fn *f) { return f->code[0] && f->code[0]->stage == CODE_THERE; }
-const char *tp_fn_why_not_native(const tp_fn *f) { return f->code[0] && *f->code[0]->why ? f->code[0]->why : NULL; }
+bool tp_fn_is_native(const tp_fn *f) {
+  bool any = false;
+  for (size_t i = 0; i < TP_LEN(f->code); i++) any |= f->code[i] && f->code[i]->stage == CODE_THERE;
+  return any;
+}
+
+const char *tp_fn_why_not_native(const tp_fn *f) {
+  for (size_t i = 0; i < TP_LEN(f->code); i++)
+    if (f->code[i] && *f->code[i]->why) return f->code[i]->why;
+  return NULL;
+}
 
 void tp_fn_code(tp_fn *f, tp_buf *out) {
   const tp_native_code *c = f->code[0];
