@@ -42,7 +42,7 @@ typedef struct tp_sst {
   int npath; tp_way *path;
   int then; bool follows;                       /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
   bool asked; const tp_ix *asks;                /* tree.c: what each call asks of its point */
-  isl_set *calls; tp_sets pieces;               /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
+  isl_set *calls, *told;                        /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
 } tp_sst;
 
 typedef struct tp_sched {
