@@ -69,17 +69,16 @@ static bool demand_read(ref *r, tp_cell *c) {
 
 /* ---- branches ---- */
 
-int ref_branch(ref *r, tp_cell *c) {
-  ref_point(r, c->node, ref_at(c));
-  for (int k = 0; k < c->node->nin; k++) {
-    const tp_ix *cond = c->node->in[k].cond;
+int ref_branch(const ref *r, const tp_node *n) {
+  for (int k = 0; k < n->nin; k++) {
+    const tp_ix *cond = n->in[k].cond;
     if (!cond || tp_ix_evalq(cond, r->env)) return k;
   }
   return -1;
 }
 
 static bool demand_branch(ref *r, tp_cell *c) {
-  int k = ref_branch(r, c);
+  int k = ref_branch(r, c->node);
   return k < 0 ? ref_fail(r, c, TP_E_UNDEFINED, "no branch matches") : demand_same(r, c, c->node->in[k].src);
 }
 

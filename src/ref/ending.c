@@ -199,12 +199,14 @@ static const tp_ix *add_ix(void *ud, const tp_ix *e) {
   return e;
 }
 
-/* All that n says at env's point: indices, conditions, shapes. */
+/* All that n says at env's point: indices, conditions, shapes; of branches which is taken. */
 static uint64_t said(const ref *r, const tp_node *n) {
   hashing x = { r, 0 };
   tp_edge in[n->nin + 1];
   tp_node own;
-  tp_node_map(NULL, own_part(n, &own, in), add_ix, &x);
+  own_part(n, &own, in);
+  if (n->op == TP_OP_MERGE) own.nin = 0, x.h = (uint64_t)ref_branch(r, n);
+  tp_node_map(NULL, &own, add_ix, &x);
   return x.h;
 }
 

@@ -97,7 +97,7 @@ void ref_set_ends(ref *r, const tp_node *n);
 bool ref_want(ref *r, tp_cell *c);                                            /* done, or r->waiting for it */
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row);
 bool ref_demand_operands(ref *r, tp_cell *c);                                 /* all but CALL */
-int ref_branch(ref *r, tp_cell *c);                                           /* MERGE: the first that holds at env's point, -1: none */
+int ref_branch(const ref *r, const tp_node *n);                              /* MERGE: the first that holds at env's point, -1: none */
 
 /* ---- walking multi-indices ---- */
 void ref_strides(const ref_data *v, int64_t *stride);
