@@ -65,7 +65,7 @@ static bool lay_node(tp_exec *x, const tp_pnode *p, tp_error *err) {
       return x->inst[at].rg != NULL;
     }
     case TP_P_LOAD:
-      x->loadat[p->pos] = &x->inst[put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, &p->nd) })];
+      x->loadat[p->pos] = &x->inst[put(x, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&x->a, p->given), .end = tp_dend_new(x, p) })];
       x->npos++;
       return true;
     case TP_P_SPILL: case TP_P_FETCH:
@@ -132,7 +132,7 @@ void tp_flow_bind(tp_exec *x) {
     tp_dx_bind(&i->lo, x->env);
     tp_dx_bind(&i->hi, x->env);
     tp_dx_bind(&i->cond, x->env);
-    if (i->end) tp_dnd_bind(i->end, x->env);
+    if (i->end) tp_dnd_bind(&i->end->nd, x->env), tp_drows_bind(i->end->rows, i->end->nrow, x->env);
     if (i->op == TP_I_FOR) enter_body(x, i);
   }
 }
