@@ -150,9 +150,19 @@ static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
   return -1;
 }
 
+/* Does the cell's own point, which is there, say that this one is? Its rows are among those over which the end is the greatest here. */
+static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
+  bool same = by && by->node->id < r->g->nodes.n;
+  for (int k = 0; k < e->alive->ndom && same; k++) {
+    int p = position(n, dims, e->alive->dom[k]), q = position(by->node->ndom, by->node->dom, e->alive->dom[k]);
+    same = p < 0 || (q >= 0 && ref_at(by)[q] == at[p]);
+  }
+  return same;
+}
+
 ref_answer ref_alive(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
   for (int i = 0; i < r->g->stops.n; i++) {
-    if (position(n, dims, r->ending[i].stop->dim) < 0) continue;
+    if (position(n, dims, r->ending[i].stop->dim) < 0 || is_implied(r, by, &r->ending[i], n, dims, at)) continue;
     ref_answer x = alive_for(r, by, &r->ending[i], n, dims, at);
     if (x == REF_NO && which) *which = i;
     if (x != REF_YES) return x;
