@@ -11,7 +11,10 @@ static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
   tp_stmt *p = tp_dup(S->a, s, sizeof *s);
   p->dom = dom;
   p->acc = tp_dup(S->a, s->acc, sizeof *s->acc * (size_t)s->nacc);
-  for (int i = 0; i < s->nacc; i++) p->acc[i].rel = isl_map_intersect_domain(isl_map_copy(s->acc[i].rel), isl_set_copy(dom));
+  for (int i = 0; i < s->nacc; i++) {
+    const tp_arr *r = S->p->arrs.v[s->acc[i].arr];
+    p->acc[i].rel = tp_rel_restrict(tp_rel_at(S->ix, s->ndim, s->dim, r->ndim, r->dim, s->acc[i].at), isl_set_copy(dom));
+  }
   return p;
 }
 
@@ -39,7 +42,7 @@ static bool cut_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   tp_query(S);
   isl_set *slice = isl_set_eliminate(isl_set_eliminate(touched, isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
   slice = isl_set_drop_constraints_not_involving_dims(tp_isl_coalesce(slice), isl_dim_set, d, 1);
-  isl_set *in = isl_set_intersect(isl_set_copy(s->dom), isl_set_copy(slice));
+  isl_set *in = tp_isl_coalesce(isl_set_intersect(isl_set_copy(s->dom), isl_set_copy(slice)));
   isl_set *out = tp_isl_coalesce(isl_set_subtract(isl_set_copy(s->dom), slice));
   bool proper = has_points(S, in) && has_points(S, out);
   if (!tp_query_end(S) || !proper) { isl_set_free(in); isl_set_free(out); return false; }
