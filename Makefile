@@ -58,7 +58,7 @@ LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
 
 # ---- what there is --------------------------------------------------------------------------------------------------
 CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c)))
-KERNEL_SRC := $(sort $(wildcard src/device/*kernel*.c src/device/*kernel*/*.c kernels/cpu/*.c))
+KERNEL_SRC := $(sort $(wildcard src/cpu/*kernel*.c kernels/cpu/*.c))
 LUA_SRC    := $(sort $(wildcard src/lua/*.c))
 CTEST_SRC  := $(sort $(wildcard spec/c/*_test.c))
 
@@ -80,7 +80,7 @@ all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo-lua5.4.a 
 
 # ---- build ----------------------------------------------------------------------------------------------------------
 # The prelude as a string, with the rows of scalar.def where they are included. sed is wherever make is.
-PRELUDE := $(foreach h,math half philox scalar native,src/kern/prelude/$(h).h)
+PRELUDE := $(foreach h,math half philox scalar fold native,src/kern/prelude/$(h).h)
 $(B)/gen/prelude.inc: $(PRELUDE) src/kern/scalar.def Makefile
 	@mkdir -p $(@D)
 	$(Q)cat $(PRELUDE) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/' > $@

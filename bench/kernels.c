@@ -1,7 +1,7 @@
 /* Nanoseconds an element of the interpreter's elementwise kernels, for each table that this processor can run: operands of 1024 elements stay in the
  * first-level cache, so that what is measured is arithmetic. The best of many short runs, so that other processes do not matter.
  * cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/kernels.c build/libtempo.a -lisl -lgmp -lz -lm -ldl -lpthread -o /tmp/kernels && /tmp/kernels [table [row]] */
-#include "device/kernels.h"
+#include "cpu/kernels.h"
 #include <math.h>
 #include <stdio.h>
 #include <time.h>

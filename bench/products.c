@@ -1,8 +1,8 @@
 /* Matrix products of f32 by our kernels and by OpenBLAS, one after the other in one process on one core: GFLOP/s of both, and theirs over ours. n: as it lies, T: transposed.
  * cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/products.c build/libtempo.a -lisl -lgmp -lz -lm -ldl -lpthread -o /tmp/products && taskset -c 1 /tmp/products
  * TEMPO_ISA=base|avx2|avx512 chooses the table; OPENBLAS_CORETYPE theirs. */
-#include "device/contract.h"
-#include "device/kernels.h"
+#include "cpu/contract.h"
+#include "cpu/kernels.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

@@ -499,4 +499,17 @@ describe("native code is built", function()
     os.execute(("for f in %s/cache/*.so; do : > $f; done"):format(folder))
     assert.truthy(run(settings):find "^1.875\t1.75\n")
   end)
+
+  it("goes over tiles of an axis whose extent the call gives", function()
+    for _, n in ipairs { 1, 3, 64, 65, 130 } do
+      local x = fill({ n, 40 }, function(i, k) return math.sin(i * 7 + k * 3) end)
+      local f = agree(function(P)
+        local N = P:bound "N"
+        local v = P:input("x", { shape = { N, 40 } })
+        local s = v:softmax(-1)
+        return { last = s, first = v:softmax(0), norm = v:layer_norm { 40 }, twice = (s * s):sum(-1) }
+      end, { x = x }, { N = n })
+      assert.is_truthy(f:explain "plan":match "for tile")
+    end
+  end)
 end)

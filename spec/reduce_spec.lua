@@ -189,4 +189,25 @@ describe("reductions and copies over each axis", function()
       end
     end
   end)
+
+  -- One NaN a row, at each place in turn: in every lane, before and behind the seam of lanes, of parts, and in what is left over.
+  it("has a NaN for the most and the least of what has one, wherever it stands", function()
+    for _, tier in ipairs { "interpreter", "native" } do
+      for _, n in ipairs { 1, 31, 33, 100, 1024 + 64 + 3 } do
+        local P = tempo.program()
+        local x = P:input("x", { shape = { n + 1, n } })
+        local f = P:compile { outputs = { most = x:max(-1), least = x:min(-1), down = x:max(0) }, tier = tier }
+        local rows = {}
+        for i = 1, n + 1 do
+          rows[i] = {}
+          for j = 1, n do rows[i][j] = i == j and 0 / 0 or i > n and math.huge or (i * 7 + j * 13) % 17 - 8 end
+        end
+        local r = f { x = rows }
+        local most, least, down = r.most:totable(), r.least:totable(), r.down:totable()
+        for i = 1, n do assert(most[i] ~= most[i] and least[i] ~= least[i] and down[i] ~= down[i], tier .. " " .. n .. " " .. i) end
+        assert.equal(math.huge, most[n + 1])
+        assert.equal(math.huge, least[n + 1])
+      end
+    end
+  end)
 end)

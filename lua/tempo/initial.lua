@@ -153,42 +153,11 @@ function init.kaiming_normal(P, shape, o)
 end
 init.kaiming, init.he = init.kaiming_uniform, init.kaiming_uniform
 
--- Rows of `a` made orthonormal where they are no more than columns, else columns: modified Gram-Schmidt, each vector
--- twice ("twice is enough": Giraud and Langou 2005). Of a Gaussian matrix this is uniform over orthogonal ones.
-local function orthonormal(a)
-  local n, m = #a, #a[1]
-  local byrow = n <= m
-  local count, length = math.min(n, m), math.max(n, m)
-  local v = {}
-  for j = 1, count do
-    local vj = {}
-    for k = 1, length do vj[k] = byrow and a[j][k] or not byrow and a[k][j] end
-    for _ = 1, 2 do
-      for i = 1, j - 1 do
-        local vi, dot = v[i], 0
-        for k = 1, length do dot = dot + vi[k] * vj[k] end
-        for k = 1, length do vj[k] = vj[k] - dot * vi[k] end
-      end
-    end
-    local norm = 0
-    for k = 1, length do norm = norm + vj[k] * vj[k] end
-    norm = math.sqrt(norm)
-    for k = 1, length do vj[k] = vj[k] / norm end
-    v[j] = vj
-  end
-  if byrow then return v end
-  local out = {}
-  for i = 1, n do
-    out[i] = {}
-    for j = 1, m do out[i][j] = v[j][i] end
-  end
-  return out
-end
-local function orthonormalise(arrays) return orthonormal(arrays[1]:totable()) end
+local function orthonormalise(arrays) return arrays[1]:orthonormal() end
 
 --- Orthonormal rows or columns, whichever are fewer, times gain; axes after the first count as one (as PyTorch's).
 --- A Gaussian matrix drawn in the program, made orthonormal by a callback when the program runs: `seed` at the call
---- and `domain` are respected, and the graph grows by two nodes a layer. Costs n^2 m in Lua: 20 ms for 64 x 64.
+--- and `domain` are respected, and the graph grows by two nodes a layer. Costs n^2 m: 0.6 ms for 64 x 64.
 ---@param P tempo.Program
 ---@param shape integer[]
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }

@@ -498,7 +498,7 @@ static void test_bounds(void) {
   p.plan.bufs.v[mid]->first = 0, p.plan.bufs.v[mid]->last = 1;
   p.plan.body = seq(&p, 2, (tp_pnode *[]){ leaf(&p, a), leaf(&p, b) });
   tp_plan_number(&p.plan);
-  tp_exec *e = tp_exec_new(&p.plan, 1, &p.err);
+  tp_exec *e = tp_exec_new(&p.plan, &tp_interp, &p.err);
   p.run = (tp_run){ .env = p.env, .inputs = p.in, .outputs = p.out };
   for (int k = 0; k < 6; k++) {
     int64_t size = k == 2 ? 0 : 1 + below(most);

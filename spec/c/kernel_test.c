@@ -1,6 +1,5 @@
 /* Kernels: every instruction set's table against libm and plain loops; contractions of any strides against loops in double. */
-#include "device/device.h"
-#include "device/kernels.h"
+#include "cpu/cpu.h"
 #include "check.h"
 #include <math.h>
 #include <stdlib.h>

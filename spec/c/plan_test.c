@@ -1,7 +1,7 @@
 /* The plan's text. Programs lie in spec/plan as x.sdg: each is compiled, its plan printed, read and printed again, in its own context and in a fresh one, and both
  * plans run on the same inputs: outputs and calls of callbacks are the same bit for bit. Where there is x.want it holds the plan's text. A second argument
  * names a folder into which the texts are written. */
-#include "device/device.h"
+#include "interp/interp.h"
 #include "poly/poly.h"
 #include "opt/opt.h"
 #include "check.h"
@@ -102,7 +102,7 @@ typedef struct { tp_run run; uint64_t calls; bool ok; tp_error err; } result;
 
 static result execute(const prog *p, const tp_plan *plan, const given *v) {
   result r = { .run = { .env = v->env, .inputs = v->in, .params = v->loaded ? v->param : NULL, .seed = 11, .call = callback } };
-  tp_exec *x = tp_exec_new(plan, 1, &r.err);
+  tp_exec *x = tp_exec_new(plan, &tp_interp, &r.err);
   r.run.ud = &r.calls;
   r.ok = x && tp_run_alloc(p->g, &r.run, &r.err) && tp_exec_run(x, &r.run, &r.err);
   tp_exec_free(x);
@@ -179,7 +179,7 @@ static bool survive(const char *text) {
   bool ok = p != NULL;
   if (p) {
     free(text_of(p));
-    tp_exec_free(tp_exec_new(p, 1, &err));
+    tp_exec_free(tp_exec_new(p, &tp_interp, &err));
   }
   tp_plan_free(p);
   tp_ictx_free(ix);

@@ -1,7 +1,7 @@
 /* Hand-built plans for the device's tests: windows with random layouts on input and output buffers, regions, loops. */
 #ifndef TP_PLANS_H
 #define TP_PLANS_H
-#include "device/device.h"
+#include "interp/interp.h"
 #include "plan/plan.h"
 #include "check.h"
 #include <math.h>
@@ -227,7 +227,7 @@ static inline bool prog_go(prog *p, int times) {
   for (int i = 0; i < p->plan.bufs.n; i++)
     if (p->plan.bufs.v[i]->kind == TP_BUF_TEMP) p->plan.bufs.v[i]->first = 0, p->plan.bufs.v[i]->last = p->plan.npos - 1;
   tp_plan_work(&p->plan);
-  tp_exec *x = tp_exec_new(&p->plan, 1, &p->err);
+  tp_exec *x = tp_exec_new(&p->plan, &tp_interp, &p->err);
   bool ok = x != NULL;
   p->run.env = p->env;
   p->run.inputs = p->in;

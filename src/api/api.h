@@ -1,4 +1,4 @@
-/* api: include/tempo.h over rt.h. Rank 8. Handles of programs and arrays are the core's own objects; a function's is the one below. */
+/* api: include/tempo.h over rt.h. Rank 11. Handles of programs and arrays are the core's own objects; a function's is the one below. */
 #ifndef TP_API_H
 #define TP_API_H
 #include "tempo.h"

@@ -1,5 +1,6 @@
 /* Host arrays. A view holds a reference to the array whose data it shows; the owner's data is freed with the last of them. */
 #include "base/array.h"
+#include <math.h>
 
 /* ---- making and keeping ---- */
 
@@ -88,6 +89,55 @@ tp_array *tp_array_cast(tp_array *a, tp_dtype d) {
   else
     for (int64_t i = 0; i < a->count; i++) tp_puti(d, b->data, i, tp_geti(a->dtype, a->data, i));
   return b;
+}
+
+/* ---- orthonormal ---- modified Gram-Schmidt, each vector twice ("twice is enough": Giraud and Langou 2005) */
+
+static double dot(const double *x, const double *y, int64_t n) {
+  double part[8] = { 0 }, sum = 0;
+  int64_t k = 0;
+  for (; k + 8 <= n; k += 8)
+    for (int j = 0; j < 8; j++) part[j] += x[k + j] * y[k + j];
+  for (; k < n; k++) sum += x[k] * y[k];
+  for (int j = 0; j < 8; j++) sum += part[j];
+  return sum;
+}
+
+static void orthonormal_rows(double *v, int64_t n, int64_t m) {
+  for (int64_t j = 0; j < n; j++) {
+    double *vj = v + j * m;
+    for (int64_t i = 0; i < 2 * j; i++) {
+      const double *vi = v + i % j * m, d = dot(vi, vj, m);
+      for (int64_t k = 0; k < m; k++) vj[k] -= d * vi[k];
+    }
+    double norm = sqrt(dot(vj, vj, m));
+    for (int64_t k = 0; k < m; k++) vj[k] /= norm;
+  }
+}
+
+/* to[j][i] = from[i][j] */
+static void turn(double *to, const double *from, int64_t n, int64_t m) {
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < m; j++) to[j * n + i] = from[i * m + j];
+}
+
+tp_array *tp_array_orthonormal(const tp_array *a) {
+  int64_t n = a->shape[0], m = a->shape[1];
+  tp_array *v = tp_array_blank(TP_F64, 2, a->shape), *turned = n > m ? tp_array_blank(TP_F64, 2, (int64_t[]){ m, n }) : NULL;
+  if (!v || (n > m && !turned)) {
+    tp_array_unref(turned);
+    return tp_array_unref(v);
+  }
+  for (int64_t i = 0; i < a->count; i++) tp_put(TP_F64, v->data, i, tp_get(a->dtype, a->data, i));
+  if (!turned) {
+    orthonormal_rows(v->data, n, m);
+    return v;
+  }
+  turn(turned->data, v->data, n, m);
+  orthonormal_rows(turned->data, m, n);
+  turn(v->data, turned->data, m, n);
+  tp_array_unref(turned);
+  return v;
 }
 
 void tp_array_overlay(tp_array *to, const tp_array *from) {

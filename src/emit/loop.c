@@ -517,15 +517,33 @@ static void put_identity(const nest *l, const fold_types *t) {
   else tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? least[t->c] : most[t->c]);
 }
 
-static void put_fold_step(const nest *l, const fold_types *t, const char *to, const char *type) {
-  char value[32];
+/* What a fold takes at a point. */
+static void put_folded_value(const nest *l) {
+  if (l->r->nmicro) tp_putf(l->e->b, "m%d", l->r->outmicro[0]);
+  else tp_puts(l->e->b, "i0");
+}
+
+static void put_fold_step(const nest *l, const fold_types *t, const char *to) {
   if (l->product && tp_dtype_float(t->c)) {
     tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
     return;
   }
-  if (l->r->nmicro) snprintf(value, sizeof value, "m%d", l->r->outmicro[0]);
-  else snprintf(value, sizeof value, "i0");
-  tp_emit_line(l->e, "%s = (%s)TP_FOLD_%s(%s, (%s)%s);\n", to, type, t->fn, to, type, value);
+  tp_emit_indent(l->e);
+  tp_putf(l->e->b, "%s = (%s)TP_FOLD_%s(%s, (%s)", to, t->acc, t->fn, to, t->acc);
+  put_folded_value(l);
+  tp_puts(l->e->b, ");\n");
+}
+
+static void put_lane_step(const nest *l, const fold_types *t) {
+  if (l->product && tp_dtype_float(t->c)) {
+    put_fold_step(l, t, "part[k]");
+    return;
+  }
+  tp_emit_indent(l->e);
+  tp_putf(l->e->b, "const %s y = (%s)", t->part, t->part);
+  put_folded_value(l);
+  tp_putf(l->e->b, ";\n");
+  tp_emit_line(l->e, "TP_LANE_%s(%s, part[k], odd[k], y);\n", t->fn, t->part);
 }
 
 static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
@@ -577,11 +595,9 @@ static void put_row(const nest *l, const fold_types *t) {
     tp_emit_line(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;) {\n", k);
     e->depth++;
     tp_emit_indent(l->e);
-    tp_putf(e->b, "%s part[TP_FOLD_LANES];\n", t->part);
-    tp_emit_indent(l->e);
-    tp_puts(e->b, "for (int k = 0; k < TP_FOLD_LANES; k++) part[k] = ");
+    tp_putf(e->b, "TP_LANES_START(%s, part, odd, ", t->part);
     put_identity(l, t);
-    tp_puts(e->b, ";\n");
+    tp_puts(e->b, ");\n");
     tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
     tp_emit_line(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
     e->depth++;
@@ -590,18 +606,18 @@ static void put_row(const nest *l, const fold_types *t) {
     e->depth++;
     tp_emit_line(e, "const int64_t x%d = j + k;\n", k);
     put_work(l);
-    put_fold_step(l, t, "part[k]", t->part);
+    put_lane_step(l, t);
     put_results(l, 1);
     shut(l);
     shut(l);
-    tp_emit_line(e, "for (int k = 0; k < TP_FOLD_LANES; k++) acc = (%s)TP_FOLD_%s(acc, (%s)part[k]);\n", t->acc, t->fn, t->acc);
+    tp_emit_line(e, "TP_LANES_JOIN(%s, %s, acc, part, odd);\n", t->acc, t->fn);
     shut(l);
   }
   tp_emit_line(e, "for (; j < n%d; j++) {\n", k);
   e->depth++;
   tp_emit_line(e, "const int64_t x%d = j;\n", k);
   put_work(l);
-  put_fold_step(l, t, "acc", t->acc);
+  put_fold_step(l, t, "acc");
   put_results(l, 1);
   shut(l);
 }
@@ -658,7 +674,7 @@ static void put_down(const nest *l, const fold_types *t) {
   e->depth++;
   tp_emit_line(e, "const int64_t x%d = j + k;\n", in);
   put_work(l);
-  put_fold_step(l, t, "acc[k]", t->acc);
+  put_fold_step(l, t, "acc[k]");
   put_results(l, 1);
   shut(l);
   for (int k = 0; k < inner; k++) shut(l);
@@ -676,7 +692,7 @@ static void put_down(const nest *l, const fold_types *t) {
 static void put_single(const nest *l, const fold_types *t) {
   put_acc(l, t);
   put_work(l);
-  put_fold_step(l, t, "acc", t->acc);
+  put_fold_step(l, t, "acc");
   put_results(l, 1);
   put_delivery(l, t, "acc");
 }
@@ -737,7 +753,7 @@ static void put_folded_point(nest *l, int64_t *at, const int64_t *shape) {
     tp_emit_line(l->e, "{\n");
     l->e->depth++;
     put_work(l);
-    put_fold_step(l, &t, "acc", t.acc);
+    put_fold_step(l, &t, "acc");
     put_results(l, 1);
     shut(l);
   }

@@ -19,6 +19,7 @@ typedef struct { const char *text; tp_cls cls; int nin, nout; tp_batch batch; tp
 extern const tp_oprow tp_ops[TP_NOP];
 bool tp_op_parse(const char *text, tp_op *out);
 const char *tp_op_said(tp_op op);                               /* the operator as scripts call it: "where", "cat" */
+enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
 enum { TP_CX, TP_CW, TP_CY };                                   /* y = conv(x, w) */
 const int *tp_conv_roles(tp_op op);                             /* which of these the two operands and the result of a convolution are */
 
@@ -55,7 +56,7 @@ tp_how tp_how_copy(tp_arena *a, const tp_how *h);
 /* Calls that ticking puts in, beside those of the program's table of callbacks, which are 0, 1, ..: where a step begins, a point of an input, a point of an output. */
 enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3 };
 
-/* math.h, half.h, philox.h, scalar.h and native.h of the prelude, in this order, with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
+/* math.h, half.h, philox.h, scalar.h, fold.h and native.h of the prelude, in this order, with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
  * TP_FN, TP_FMA, the types of stdint and the functions that prelude/math.h names. */
 extern const char tp_prelude[];
 #endif

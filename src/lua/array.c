@@ -149,6 +149,15 @@ static int array_clone(lua_State *L) {
   return 1;
 }
 
+static int array_orthonormal(lua_State *L) {
+  tp_array *a = tl_toarray(L, 1, "orthonormal");
+  if (a->rank != 2 || !tp_dtype_float(a->dtype)) tl_fail(L, TP_E_SHAPE, "shape: orthonormal: a matrix of floats is wanted, not %s of %d axes", tp_dtype_name(a->dtype), a->rank);
+  tl_array *wide = tl_pusharray(L), *u = tl_pusharray(L);
+  tl_setarray(L, wide, tp_array_orthonormal(a));
+  tl_setarray(L, u, tp_array_cast(wide->a, a->dtype));
+  return 1;
+}
+
 /* ---- elements and rows ---- */
 static int64_t offset(lua_State *L, const tp_array *a, int first, const char *what) {
   int64_t k = 0;
@@ -292,6 +301,7 @@ static const tl_reg array_meta[] = {
 };
 static const tl_reg array_methods[] = {
   { "shape", array_shape, 1 }, { "dtype", array_dtype, 1 }, { "totable", array_totable, 1 }, { "item", array_item, 1 }, { "clone", array_clone, 1 },
+  { "orthonormal", array_orthonormal, 1 },
   { "rows", array_rows, 1 }, { "get", array_get, 0 }, { "set", array_set, 0 }, { "save", tl_array_save, 2 }, { "data", array_data, 1 },
   { "int64", array_int64, 1 }, { "free", array_free, 1 }, { 0 },
 };

@@ -1,4 +1,4 @@
-/* lua: the binding. The only place that knows Lua, and the only one that raises. Rank 8.
+/* lua: the binding. The only place that knows Lua, and the only one that raises. Rank 11.
  *
  * Userdata first, resource second: whatever may raise runs when what it would leak already belongs to a userdata.
  * Every function that Lua can call goes through one entry (state.c), whose guard turns a failed allocation of the core into a Lua error.

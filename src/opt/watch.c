@@ -1,7 +1,7 @@
 /* watch: what check = "nan" asks of a graph: operators that can make NaN or infinity of finite operands are marked, and nothing else changes.
  *
  * A marked operator can fail while running, and is treated like others that can (integer division): it is a region of its own that knows its point, nobody runs it
- * where a row has ended, and the tier looks at what it made (device/watch.c, ref). Unmarked stay those that move or choose values, and those whose NaN or infinity
+ * where a row has ended, and the tier looks at what it made (run/watch.c, ref). Unmarked stay those that move or choose values, and those whose NaN or infinity
  * is what the function is defined to be where there is nothing:
  *
  *   sum(x) / size of x             mean of nothing is NaN

@@ -8,7 +8,7 @@
  *
  * Every dim with such loops is offered, where they are nested the outermost and the innermost of them, and all of the buffer where no dim has them. Which buffers go to a file,
  * and by which of these, is chosen for given bounds
- * (device/spill.c); for the others these statements do nothing. None of them takes a position or decides what a region reads: they only say what will be used. */
+ * (run/file.c); for the others these statements do nothing. None of them takes a position or decides what a region reads: they only say what will be used. */
 #include "plan/priv.h"
 
 enum { SMALL = 1 << 16, FEW = 64, LONG = 2 };   /* bytes, slots: what is known to be less is never worth a file; regions between two uses */

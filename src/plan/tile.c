@@ -11,14 +11,14 @@
  * leaves the order of everything that depends on each other as it was. Buffers that nothing else
  * touches shrink to B places of that axis. Sums stay sums of the same numbers in the same order.
  * It pays where a leaf goes over more than the cache holds, and a few places of the axis do not:
- * B is so many that they make TP_TUNE_TILE_ELEMENTS elements, TP_TUNE_TILE_NATIVE where a leaf costs no call. Extents have to be known for that:
- * small programs pay nothing. */
+ * B is so many that they make TP_TUNE_TILE_ELEMENTS elements, TP_TUNE_TILE_NATIVE where a leaf costs no call. An extent that only the call knows is taken for
+ * TP_TUNE_TILE_UNKNOWN places there, where one iteration that was not needed costs nothing either; else extents have to be known: small programs pay nothing. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
-typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart, columns; } tiler;
+typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart, columns; bool unknown; } tiler;
 enum { SEEN = 128 };                            /* windows on a buffer that shrinks */
-typedef struct { int n, axis[64]; int64_t extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
+typedef struct { int n, axis[64]; const tp_ix *extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
 
 /* ---- windows ---- */
 
@@ -61,26 +61,28 @@ static bool meet(tiler *t, const tp_region *a, int ka, const tp_region *b, int k
 
 /* ---- which leaves ---- */
 
-static bool extent(const tp_region *r, int k, int64_t *n) { return tp_ix_is_const(r->lead[k], n); }
-
-static bool is_free(const tp_region *r, int k, int64_t e) {
+/* -1: not known. */
+static int64_t extent(const tiler *t, const tp_ix *e) {
   int64_t n;
-  return extent(r, k, &n) && n == e && !(r->sums >> k & 1);
+  return tp_ix_is_const(e, &n) ? n : t->unknown ? TP_TUNE_TILE_UNKNOWN : -1;
 }
 
+static bool is_free(const tp_region *r, int k, const tp_ix *e) { return r->lead[k] == e && !(r->sums >> k & 1); }
+
 /* All that it goes over; -1: not known. */
-static int64_t points(const tp_region *r) {
-  int64_t all = 1, n;
+static int64_t points(const tiler *t, const tp_region *r) {
+  int64_t all = 1;
   for (int k = 0; k < r->nlead; k++) {
-    if (!extent(r, k, &n) || n > INT32_MAX) return -1;
+    int64_t n = extent(t, r->lead[k]);
+    if (n < 0 || n > INT32_MAX) return -1;
     all = TP_MIN(all * TP_MAX(n, 1), (int64_t)1 << 40);
   }
   return all;
 }
 
 /* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
-static bool fits(const tp_region *r) {
-  if (r->kind != TP_RG_LOOP || r->check || r->ncoord || points(r) < 0) return false;
+static bool fits(const tiler *t, const tp_region *r) {
+  if (r->kind != TP_RG_LOOP || r->check || r->ncoord || points(t, r) < 0) return false;
   for (int k = 0; k < r->nin + r->nout; k++)
     if (tp_window_at(r, k)->wrap >= 0) return false;
   return true;
@@ -98,12 +100,11 @@ static int axis_of_leaf(tiler *t, tp_pnode *const *v, const tiled *run, int j) {
 
 /* The longest run of leaves from v on, at most n, along axis k of the first. */
 static tiled run_along(tiler *t, tp_pnode *const *v, int n, int k) {
-  tiled run = { .n = 1, .axis = { k } };
-  (void)extent(v[0]->rg, k, &run.extent);
+  tiled run = { .n = 1, .axis = { k }, .extent = v[0]->rg->lead[k] };
   if (!meet(t, v[0]->rg, k, v[0]->rg, k)) return (tiled){ 0 };
   for (int j = 1; j < n && j < (int)TP_LEN(run.axis); j++) {
     const tp_region *r = v[j]->kind == TP_P_REGION ? v[j]->rg : NULL;
-    if (!r || !fits(r) || r->row != v[0]->rg->row || r->far != v[0]->rg->far) break;
+    if (!r || !fits(t, r) || r->row != v[0]->rg->row || r->far != v[0]->rg->far) break;
     int at = axis_of_leaf(t, v, &run, j);
     if (at < 0) break;
     run.axis[run.n++] = at;
@@ -124,13 +125,13 @@ static bool cuts_lines(tp_pnode *const *v, const tiled *run) {
 
 /* Places of the axis in a tile; 0: it does not pay. */
 static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
-  int64_t most = 0;
-  for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(v[i]->rg));
-  int64_t each = most / TP_MAX(run->extent, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
-  if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= run->extent) return 0;
-  if (b < t->apart && cuts_lines(v, run)) return t->apart < run->extent && t->apart * each <= t->columns ? t->apart : 0;
-  for (int64_t d = b; d > b / 2; d--)          /* without a rest if a number near it divides the extent */
-    if (run->extent % d == 0) return d;
+  int64_t most = 0, all = extent(t, run->extent);
+  for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(t, v[i]->rg));
+  int64_t each = most / TP_MAX(all, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
+  if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= all) return 0;
+  if (b < t->apart && cuts_lines(v, run)) return t->apart < all && t->apart * each <= t->columns ? t->apart : 0;
+  for (int64_t d = b; d > b / 2 && tp_ix_is_const(run->extent, NULL); d--)      /* without a rest if a number near it divides the extent */
+    if (all % d == 0) return d;
   return b;
 }
 
@@ -193,8 +194,9 @@ static void cut(tiler *t, tp_region *r, int k, const tp_ix *first, const tp_ix *
 
 static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
   const tp_sym *var = tp_sym_var(t->ix, "tile");
-  const tp_ix *first = tp_ix_mulc(t->ix, tp_ix_sym(t->ix, var), b), *n = tp_ix_const(t->ix, b);
-  if (run->extent % b) n = tp_ix_min(t->ix, n, tp_ix_sub(t->ix, tp_ix_const(t->ix, run->extent), first));
+  const tp_ix *first = tp_ix_mulc(t->ix, tp_ix_sym(t->ix, var), b), *n = tp_ix_const(t->ix, b), *all = run->extent;
+  int64_t known;
+  if (!tp_ix_is_const(all, &known) || known % b) n = tp_ix_min(t->ix, n, tp_ix_sub(t->ix, all, first));
   bool *small = TP_NEWN(t->a, bool, t->p->bufs.n);
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
@@ -207,7 +209,7 @@ static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
   tp_pnode *body = TP_NEW(t->a, tp_pnode), *x = TP_NEW(t->a, tp_pnode);
   *body = (tp_pnode){ .kind = TP_P_SEQ, .n = run->n, .kid = tp_dup(t->a, v, sizeof *v * (size_t)run->n) };
   *x = (tp_pnode){ .kind = TP_P_FOR, .n = 1, .kid = tp_dup(t->a, &body, sizeof body), .var = var, .lo = tp_ix_const(t->ix, 0),
-                   .hi = tp_ix_const(t->ix, (run->extent + b - 1) / b), .step = 1 };
+                   .hi = tp_ix_fdiv(t->ix, tp_ix_add(t->ix, all, tp_ix_const(t->ix, b - 1)), b), .step = 1 };
   return x;
 }
 
@@ -215,10 +217,9 @@ static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
 static int tile_from(tiler *t, tp_pnode **v, int n) {
   tiled best = { 0 };
   int64_t b = 0;
-  if (v[0]->kind != TP_P_REGION || !fits(v[0]->rg)) return 0;
+  if (v[0]->kind != TP_P_REGION || !fits(t, v[0]->rg)) return 0;
   for (int k = v[0]->rg->npoint; k < v[0]->rg->nlead; k++) {
-    int64_t e;
-    if (!extent(v[0]->rg, k, &e) || e < 2 || v[0]->rg->sums >> k & 1) continue;
+    if (extent(t, v[0]->rg->lead[k]) < 2 || v[0]->rg->sums >> k & 1) continue;
     tiled run = run_along(t, v, n, k);
     int64_t n_places = run.n > best.n ? places(t, v, &run) : 0;
     if (n_places) best = run, b = n_places;
@@ -243,7 +244,7 @@ static void tile_node(tiler *t, tp_pnode *x) {
 void tp_plan_tile(tp_plan *p, bool native) {
   const char *set = tp_setting("TEMPO_TILE");
   tiler t = { p, p->a, p->ix, tp_plan_uses(p), native ? TP_TUNE_TILE_NATIVE : TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE,
-              native ? TP_TUNE_TILE_COLUMNS : 0 };
+              native ? TP_TUNE_TILE_COLUMNS : 0, native };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);
 }

@@ -110,8 +110,10 @@ static void effect_deps(tp_sched *S, int st) {
  * that this waits for, nor may it with ticks, where updates come much later (behind.c). */
 static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m) {
   const tp_stmt *r = S->p->stmts.v[reader];
+  int64_t lo, hi;
   for (int d = 0; d < r->ndim; d++)
     if (r->label[d] == s->label[0]) {
+      if (tp_const_distance(S, m, d, 0, &lo, &hi)) return lo <= 0;
       isl_map *late = tp_keep_map(S, isl_map_order_le(isl_map_copy(m), isl_dim_out, 0, isl_dim_in, d));
       return late && !tp_map_empty(S, late);
     }

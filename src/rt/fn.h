@@ -7,7 +7,7 @@
 #include "ref/ref.h"
 #include "poly/poly.h"
 #include "plan/plan.h"
-#include "device/device.h"
+#include "interp/interp.h"
 /* What one way of running executes. */
 typedef struct tp_stages { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_stages;
 /* A run in steps (step.c). */

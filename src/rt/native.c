@@ -60,7 +60,7 @@ static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
 
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err) {
   tp_native **part = f->tier == TP_TIER_NATIVE ? code_of(f, p)->part : NULL;
-  tp_exec *x = tp_exec_new(p, f->threads, err);
+  tp_exec *x = tp_exec_new(p, &tp_interp, err);
   if (x) tp_exec_native(x, part);
   return x;
 }

@@ -1,4 +1,4 @@
-/* rt: programs, compilation, running. Rank 7. What the binding (and include/tempo.h) stands on. */
+/* rt: programs, compilation, running. Rank 10. What the binding (and include/tempo.h) stands on. */
 #ifndef TP_RT_H
 #define TP_RT_H
 #include "graph/graph.h"

@@ -1998,6 +1998,10 @@ function Array:item() end
 ---@return tempo.Array
 function Array:clone() end
 
+--- Of a matrix of floats: its rows made orthonormal where they are no more than its columns, else its columns; computed in f64. Modified Gram-Schmidt, each vector twice (Giraud and Langou 2005).
+---@return tempo.Array
+function Array:orthonormal() end
+
 --- Iterates over index (from 0) and row.
 ---@return fun(): integer?, tempo.Array|number|boolean
 function Array:rows() end

@@ -1,4 +1,4 @@
-/* What native code and whoever runs it say to each other, and what its loops need besides scalar.h. After scalar.h. */
+/* What native code and whoever runs it say to each other, and what its loops need besides scalar.h and fold.h. After both. */
 typedef struct tp_host {
   int64_t *env;                                 /* by symbol: bounds, and loop variables wherever `leaf` is called */
   char *const *base;                            /* by buffer */
@@ -17,22 +17,11 @@ TP_FN int64_t tp_index_div(int64_t a, int64_t k) { return a / k - (a % k < 0); }
 TP_FN int64_t tp_index_mod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k : 0); }
 TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (uint64_t)at < (uint64_t)width ? at : tp_index_mod(at, width); }
 
-/* ---- folds: a row is cut into lanes that are joined after each part of it ---- */
 #ifdef __clang__
 #define TP_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define TP_IVDEP _Pragma("GCC ivdep")
 #endif
-#define TP_FOLD_LANES 32
-#define TP_FOLD_PART 1024
-#define TP_FOLD_ADD(x, y) ((x) + (y))
-#define TP_FOLD_MUL(x, y) ((x) * (y))
-#define TP_FOLD_MOST(x, y) ((y) > (x) ? (y) : (x))
-#define TP_FOLD_LEAST(x, y) ((y) < (x) ? (y) : (x))
-#define TP_FOLD_FMOST(x, y) ((x) != (x) ? (x) : (y) <= (x) ? (x) : (y))      /* a NaN stays, a new NaN gets in */
-#define TP_FOLD_FLEAST(x, y) ((x) != (x) ? (x) : (y) >= (x) ? (x) : (y))
-#define TP_FOLD_ANY(x, y) ((x) | ((y) != 0))
-#define TP_FOLD_ALL(x, y) ((x) & ((y) != 0))
 
 /* ---- rows in lanes: element l of what comes out is l - 1 of what goes in ---- */
 #if defined(__has_builtin)

@@ -1,0 +1,236 @@
+/* contract.c: sums of products. Every axis has a stride in A, B and C; which of the three move along it is its role:
+ *
+ *   A, C: m      B, C: n      not C: k (summed)      A, B, C or C alone: a loop
+ *
+ * Axes of one role merge where strides allow, so that a batch over time and environments with shared weights is one GEMM. One axis of each role makes the
+ * matrix product, the rest are loops around it, the summed ones innermost. */
+#include "cpu/contract.h"
+#include <limits.h>
+
+enum { M, N, K, LOOP };
+typedef struct gemm_axis { int64_t n, a, b, c; } gemm_axis;
+typedef struct gemm_roles { int count[4]; gemm_axis v[4][TP_MAXRANK + 1]; } gemm_roles;
+
+static int role_of(const gemm_axis *x) {
+  if (x->c == 0) return K;
+  if (x->a && x->b) return LOOP;
+  return x->a ? M : x->b ? N : LOOP;
+}
+
+static bool lies_inside(const gemm_axis *o, const gemm_axis *i) { return o->a == i->a * i->n && o->b == i->b * i->n && o->c == i->c * i->n; }
+
+/* Any two axes of one role that lie one within the other become one. */
+static void merge_roles(gemm_axis *v, int *n) {
+  for (int i = 0; i < *n; i++)
+    for (int j = 0; j < *n; j++) {
+      if (i == j || !lies_inside(&v[i], &v[j])) continue;
+      v[j].n *= v[i].n;
+      v[i] = v[--*n];
+      i = -1;
+      break;
+    }
+}
+
+static bool unit(int role, const gemm_axis *x) { return role == M ? x->a == 1 || x->c == 1 : role == N ? x->b == 1 || x->c == 1 : x->a == 1 || x->b == 1; }
+
+/* The axis of a role that the matrix product gets: contiguous if there is one, else the longest. The rest become loops. */
+static gemm_axis widest_axis(gemm_roles *r, int role) {
+  gemm_axis *v = r->v[role];
+  int n = r->count[role], best = 0;
+  if (n == 0) return (gemm_axis){ .n = 1 };
+  for (int i = 1; i < n; i++)
+    if (unit(role, &v[i]) != unit(role, &v[best]) ? unit(role, &v[i]) : v[i].n > v[best].n) best = i;
+  gemm_axis x = v[best];
+  v[best] = v[n - 1];
+  r->count[role]--;
+  return x;
+}
+
+static void add_loops(tp_contraction *t, const gemm_roles *r, int role) {
+  for (int i = 0; i < r->count[role]; i++) {
+    const gemm_axis *x = &r->v[role][i];
+    t->ext[t->nloop] = x->n;
+    t->la[t->nloop] = x->a;
+    t->lb[t->nloop] = x->b;
+    t->lc[t->nloop++] = x->c;
+  }
+}
+
+/* ---- BLAS ---- */
+
+/* Rows of `cols` elements with stride `row`, elements `step` apart, as BLAS wants it: transposed or not, leading dimension. */
+static bool layout(int64_t rows, int64_t cols, int64_t row, int64_t step, int *trans, int *ld) {
+  bool plain = (step == 1 || cols == 1) && (rows == 1 || row >= cols), turned = (row == 1 || rows == 1) && (cols == 1 || step >= rows);
+  int64_t lead = plain ? (rows == 1 ? cols : row) : cols == 1 ? rows : step;
+  *trans = plain ? 111 : 112;
+  *ld = (int)TP_MAX(lead, 1);
+  return (plain || turned) && lead <= INT_MAX;
+}
+
+static void turn_over(tp_contraction *t) {
+  tp_mm s = t->s;
+  t->s = (tp_mm){ s.n, s.m, s.k, s.sbn, s.sbk, s.sak, s.sam, s.scn, s.scm };
+  t->swapped = !t->swapped;
+}
+
+static bool fits_blas(tp_contraction *t) {
+  const tp_mm *s = &t->s;
+  int tc;
+  if (s->m > INT_MAX || s->n > INT_MAX || s->k > INT_MAX) return false;
+  return layout(s->m, s->k, s->sam, s->sak, &t->ta, &t->lda) && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) &&
+         layout(s->m, s->n, s->scm, s->scn, &tc, &t->ldc) && tc == 111;
+}
+
+/* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are better up to sizes at which B no longer lies in a cache for all rows of A; with less,
+ * only where packing and a call cost more than the products. Ours are better for one row where rows of B are contiguous, and for a few rows with a B that no cache holds. */
+enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096, NARROW = 32 };
+enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };                    /* dot products with one row: GEMV below, GEMM, GEMV above */
+#define OWN_MOST 0x1p33                                        /* products */
+
+static bool ours_is_better(double work) { return work < (tp_kernels_get()->narrower ? OWN_MOST : CALL_LEAST); }
+
+static tp_mmkind choose_library(tp_contraction *t, double work) {
+  const tp_mm *s = &t->s;
+  bool dots = s->sbn != 1 && s->n > 1;
+  if (ours_is_better(work) || (s->m == 1 && !dots && (s->n == 1 || s->n >= ROW_LEAST))) return TP_MM_OWN;
+  if (s->m == 1 && dots && (work < GEMV_SMALL || work >= GEMV_LARGE)) {
+    bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX && s->k <= INT_MAX && s->n <= INT_MAX;
+    return steps && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) ? TP_MM_GEMV : TP_MM_OWN;
+  }
+  if (s->m <= FEW_ROWS && !dots && (double)s->n * (double)s->k * t->size > CACHED) return TP_MM_OWN;
+  return fits_blas(t) ? TP_MM_GEMM : TP_MM_OWN;
+}
+
+static tp_mmkind choose_kernel(tp_contraction *t) {
+  const tp_mm *s = &t->s;
+  if (t->in != t->d) return TP_MM_BLOCKS;
+  if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);      /* columns of C are contiguous */
+  if (s->n == 1 && s->m > 1) turn_over(t);
+  double work = (double)s->m * (double)s->n * (double)s->k;
+  if ((t->d != TP_F32 && t->d != TP_F64) ) return TP_MM_OWN;
+  const tp_blas *b = tp_blas_get();
+  return b->sgemm && b->dgemm && b->sgemv && b->dgemv ? choose_library(t, work) : TP_MM_OWN;
+}
+
+void tp_contraction_make(tp_contraction *t, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
+  gemm_roles r = {0};
+  *t = (tp_contraction){ .d = d, .in = in, .size = tp_dtype_size(d), .insize = tp_dtype_size(in), .kind = TP_MM_OWN };
+  bool nothing = false, zero = false;
+  for (int i = 0; i < naxes; i++) {
+    gemm_axis x = { extent[i], sa[i], sb[i], sc[i] };
+    int role = role_of(&x);
+    if (x.n == 0) *(role == K ? &zero : &nothing) = true;
+    if (x.n != 1) r.v[role][r.count[role]++] = x;
+  }
+  if (nothing) { t->kind = TP_MM_NOTHING; return; }
+  for (int k = 0; k < 4; k++) merge_roles(r.v[k], &r.count[k]);
+  gemm_axis m = widest_axis(&r, M), n = widest_axis(&r, N), k = widest_axis(&r, K);
+  t->s = (tp_mm){ m.n, n.n, k.n, m.a, k.a, k.b, n.b, m.c, n.c };
+  add_loops(t, &r, LOOP);
+  add_loops(t, &r, M);
+  add_loops(t, &r, N);
+  t->firstsum = t->nloop;
+  if (!zero) add_loops(t, &r, K);
+  t->kind = zero ? TP_MM_ZERO : choose_kernel(t);
+}
+
+/* ---- running ---- */
+
+static void zero_matrix(const tp_contraction *t, char *c) {
+  const tp_mm *s = &t->s;
+  for (int64_t i = 0; i < s->m; i++)
+    if (s->scn == 1) memset(c + i * s->scm * t->size, 0, (size_t)(s->n * t->size));
+    else
+      for (int64_t j = 0; j < s->n; j++) memset(c + (i * s->scm + j * s->scn) * t->size, 0, (size_t)t->size);
+}
+
+static void gemm(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
+  const tp_blas *f = tp_blas_get();
+  int m = (int)t->s.m, n = (int)t->s.n, k = (int)t->s.k;
+  if (t->d == TP_F32) f->sgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, (float)acc, c, t->ldc);
+  else f->dgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, acc, c, t->ldc);
+}
+
+/* y = 0 first: what BLAS makes of 0 * NaN is not agreed on. */
+static void gemv(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
+  const tp_blas *f = tp_blas_get();
+  const tp_mm *s = &t->s;
+  bool plain = t->tb == 111;                                   /* B is stored k x n; y = B' x */
+  int rows = (int)(plain ? s->k : s->n), cols = (int)(plain ? s->n : s->k), trans = plain ? 112 : 111;
+  if (!acc) zero_matrix(t, c);
+  if (t->d == TP_F32) f->sgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
+  else f->dgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
+}
+
+static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room);
+
+static void product(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room) {
+  if (t->swapped) { const char *x = a; a = b; b = x; }
+  switch (t->kind) {
+    case TP_MM_NOTHING: break;
+    case TP_MM_ZERO: if (!acc) zero_matrix(t, c); break;
+    case TP_MM_OWN: (K->narrower && t->s.n * t->size <= NARROW ? K->narrower : K)->mm[t->d](&t->s, a, b, c, acc); break;
+    case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
+    case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
+    case TP_MM_BLOCKS: widened_blocks(t, K, a, b, c, acc, room); break;
+  }
+}
+
+/* ---- 16-bit floats: blocks of A and B become f32 and are multiplied as such; C is f32 all along ---- */
+
+enum { BLOCK_M = TP_WORK_BLOCK_M, BLOCK_N = TP_WORK_BLOCK_N, BLOCK_K = TP_WORK_BLOCK_K };         /* a block of B stays in the cache for all the rows of A's */
+
+/* rows x cols elements, dense along whichever axis was contiguous; the strides they have then. */
+static void widen_block(const tp_contraction *t, const tp_kernels *K, float *o, const char *a, int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t *so_row, int64_t *so_col) {
+  bool turned = row == 1 && col != 1;
+  if (turned) K->loadhalf[t->in](o, a, col, row, cols, rows);
+  else K->loadhalf[t->in](o, a, row, col, rows, cols);
+  *so_row = turned ? 1 : cols;
+  *so_col = turned ? rows : 1;
+}
+
+static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room) {
+  const tp_mm *s = &t->s;
+  float *wa = room, *wb = room + TP_MIN(s->m, BLOCK_M) * TP_MIN(s->k, BLOCK_K);
+  for (int64_t p = 0; p < s->k; p += BLOCK_K)
+    for (int64_t i = 0; i < s->m; i += BLOCK_M) {
+      tp_contraction u = { .d = t->d, .in = t->d, .size = t->size, .insize = t->size };
+      u.s = (tp_mm){ .m = TP_MIN(s->m - i, BLOCK_M), .k = TP_MIN(s->k - p, BLOCK_K), .scm = s->scm, .scn = s->scn };
+      widen_block(t, K, wa, a + (i * s->sam + p * s->sak) * t->insize, s->sam, s->sak, u.s.m, u.s.k, &u.s.sam, &u.s.sak);
+      for (int64_t j = 0; j < s->n; j += BLOCK_N) {
+        tp_contraction v = u;
+        v.s.n = TP_MIN(s->n - j, BLOCK_N);
+        widen_block(t, K, wb, b + (p * s->sbk + j * s->sbn) * t->insize, s->sbk, s->sbn, v.s.k, v.s.n, &v.s.sbk, &v.s.sbn);
+        v.kind = choose_kernel(&v);
+        product(&v, K, (const char *)wa, (const char *)wb, c + (i * s->scm + j * s->scn) * t->size, acc || p > 0, NULL);
+      }
+    }
+}
+
+int64_t tp_contraction_room(const tp_contraction *t) {
+  const tp_mm *s = &t->s;
+  if (t->kind != TP_MM_BLOCKS) return 0;
+  return TP_MIN(s->k, BLOCK_K) * (TP_MIN(s->m, BLOCK_M) + TP_MIN(s->n, BLOCK_N));
+}
+
+static bool first_sum(const tp_contraction *t, const tp_walk *w) {
+  for (int i = t->firstsum; i < t->nloop; i++)
+    if (w->at[i]) return false;
+  return true;
+}
+
+void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room) {
+  if (t->kind == TP_MM_NOTHING) return;
+  const tp_kernels *k = tp_kernels_get();
+  if (t->nloop == 0) { product(t, k, a, b, c, acc, room); return; }
+  tp_walk w;
+  for (tp_walk_start(&w, t->nloop, t->ext); w.ok; tp_walk_next(&w))
+    product(t, k, (const char *)a + tp_walk_offset(&w, t->la) * t->insize, (const char *)b + tp_walk_offset(&w, t->lb) * t->insize,
+            (char *)c + tp_walk_offset(&w, t->lc) * t->size, acc || !first_sum(t, &w), room);
+}
+
+void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc, const void *a, const void *b, void *c, bool acc) {
+  tp_contraction t;
+  tp_contraction_make(&t, d, d, naxes, extent, sa, sb, sc);
+  tp_contraction_run(&t, a, b, c, acc, NULL);
+}

@@ -1,0 +1,163 @@
+/* lines.c: operators along one axis: scans, arg max and min, sort. The other axes, leading ones too, number the lines. */
+#include "cpu/priv.h"
+
+/* v without the axis. */
+static tp_view across(const tp_view *v, int axis) {
+  tp_view s = *v;
+  s.rank--;
+  for (int i = axis; i < s.rank; i++) s.shape[i] = s.shape[i + 1], s.stride[i] = s.stride[i + 1];
+  return s;
+}
+
+/* ---- scans ---- */
+
+/* Another axis along which both sides are contiguous: its lines are scanned side by side. -1: none. */
+static int lanes_of(const tp_view *o, const tp_view *in) {
+  for (int i = o->rank - 1; i >= 0; i--)
+    if (o->stride[i] == 1 && in->stride[i] == 1 && o->shape[i] > 1) return i;
+  return -1;
+}
+
+static void start_carry(tp_dtype d, bool prod, void *carry, int64_t lanes) {
+  for (int64_t i = 0; i < lanes; i++)
+    if (tp_dtype_float(d)) ((double *)carry)[i] = prod;
+    else ((uint64_t *)carry)[i] = prod;
+}
+
+bool tp_run_scan(tp_exec *x, tp_dreg *r) {
+  const tp_how *a = &r->rg->how;
+  const tp_dnd *o = &r->out[0], *in = &r->in[0];
+  int axis = r->nlead + a->axis, size = o->size;
+  int64_t n = o->v.shape[axis], so = o->v.stride[axis], si = in->v.stride[axis];
+  bool prod = r->rg->op == TP_OP_CUMPROD;
+  tp_kscan *scan = prod ? x->cpu->K->prod_scan[o->dtype] : x->cpu->K->sum_scan[o->dtype];
+  if (!scan) return tp_rfail(x, r, TP_E_DEVICE, "no kernel for scans of %s", tp_dtype_name(o->dtype));
+  tp_view lo = across(&o->v, axis), li = across(&in->v, axis);
+  int lane = n ? lanes_of(&lo, &li) : -1;
+  int64_t total = lane >= 0 ? lo.shape[lane] : 1;
+  if (lane >= 0) lo = across(&lo, lane), li = across(&li, lane);
+  double carry[TP_BLOCK];
+  tp_walk w;
+  for (tp_walk_start(&w, lo.rank, lo.shape); w.ok && n > 0; tp_walk_next(&w))
+    for (int64_t at = 0; at < total; at += TP_BLOCK) {
+      int64_t lanes = TP_MIN(total - at, TP_BLOCK), first = a->flag ? n - 1 : 0, dir = a->flag ? -1 : 1;
+      start_carry(o->dtype, prod, carry, lanes);
+      scan((char *)lo.p + (tp_walk_offset(&w, lo.stride) + at + first * so) * size, dir * so,
+           (const char *)li.p + (tp_walk_offset(&w, li.stride) + at + first * si) * size, dir * si, n, lanes, a->f[0], carry);
+    }
+  return true;
+}
+
+bool tp_run_recur(tp_exec *x, tp_dreg *r) {
+  const tp_how *a = &r->rg->how;
+  const tp_view *o = &r->out[0].v, *in = &r->in[0].v, *c = &r->in[1].v;
+  int axis = r->nlead + a->axis, size = r->out[0].size;
+  int64_t n = o->shape[axis], first = a->flag ? n - 1 : 0, dir = a->flag ? -1 : 1;
+  tp_krecur *recur = x->cpu->K->recur[r->out[0].dtype];
+  tp_view lo = across(o, axis), li = across(in, axis), lc = across(c, axis);
+  int lane = n ? lanes_of(&lo, &li) : -1;
+  if (lane >= 0 && lc.stride[lane] != 1) lane = -1;
+  int64_t total = lane >= 0 ? lo.shape[lane] : 1;
+  if (lane >= 0) lo = across(&lo, lane), li = across(&li, lane), lc = across(&lc, lane);
+  double carry[TP_BLOCK];
+  tp_walk w;
+  for (tp_walk_start(&w, lo.rank, lo.shape); w.ok && n > 0; tp_walk_next(&w))
+    for (int64_t at = 0; at < total; at += TP_BLOCK)
+      recur((char *)lo.p + (tp_walk_offset(&w, lo.stride) + at + first * o->stride[axis]) * size, dir * o->stride[axis],
+            (const char *)li.p + (tp_walk_offset(&w, li.stride) + at + first * in->stride[axis]) * size, dir * in->stride[axis],
+            (const char *)lc.p + (tp_walk_offset(&w, lc.stride) + at + first * c->stride[axis]) * size, dir * c->stride[axis], n, TP_MIN(total - at, TP_BLOCK), carry);
+  return true;
+}
+
+/* ---- arg max, arg min: the first at ties, the first NaN wins ---- */
+
+/* Lines that lie side by side, a block of them at once: every row of the block is gone through as it lies. */
+static void best_of_columns(const tp_exec *x, bool max, const tp_dnd *in, int64_t n, int64_t step, const tp_view *li,
+                            const tp_view *lo, int lane) {
+  tp_view mi = across(li, lane), mo = across(lo, lane);
+  int64_t total = li->shape[lane], at[TP_BLOCK];
+  tp_walk w;
+  for (tp_walk_start(&w, mi.rank, mi.shape); w.ok; tp_walk_next(&w))
+    for (int64_t j = 0; j < total; j += TP_BLOCK) {
+      int64_t lanes = TP_MIN(total - j, TP_BLOCK), *to = (int64_t *)mo.p + tp_walk_offset(&w, mo.stride) + j * lo->stride[lane];
+      x->cpu->K->best[max][in->dtype](at, (const char *)mi.p + (tp_walk_offset(&w, mi.stride) + j) * in->size, step, n, lanes);
+      for (int64_t k = 0; k < lanes; k++) to[k * lo->stride[lane]] = at[k];
+    }
+}
+
+bool tp_run_arg(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *in = &r->in[0];
+  int axis = r->nlead + r->rg->how.axis, lane;
+  int64_t n = in->v.shape[axis], step = in->v.stride[axis];
+  bool max = r->rg->op == TP_OP_ARGMAX;
+  tp_view li = across(&in->v, axis), lo = r->rg->how.keepdim ? across(&o->v, axis) : o->v;
+  if (n > 1 && step != 1 && (lane = lanes_of(&li, &li)) >= 0) {
+    best_of_columns(x, max, in, n, step, &li, &lo, lane);
+    return true;
+  }
+  tp_walk w;
+  for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
+    if (n == 0) return tp_rfail_at(x, r, w.at, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
+    const char *line = (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size;
+    int64_t *at = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride);
+    if (step == 1 || n == 1) *at = x->cpu->K->bestof[max][in->dtype](line, n);
+    else x->cpu->K->best[max][in->dtype](at, line, step, n, 1);
+  }
+  return true;
+}
+
+/* ---- sort: stable, NaN last in both directions ---- merge sort, from runs of one up */
+#define MERGE_SORT(name, T, BEFORE) \
+  typedef struct name##_item { T v; int64_t at; } name##_item; \
+  static name##_item *name(name##_item *a, name##_item *b, int64_t n) { \
+    for (int64_t width = 1; width < n; width *= 2) { \
+      for (int64_t lo = 0; lo < n; lo += 2 * width) { \
+        int64_t mid = TP_MIN(lo + width, n), hi = TP_MIN(mid + width, n), i = lo, j = mid, k = lo; \
+        while (i < mid && j < hi) { \
+          T l = a[i].v, r = a[j].v; \
+          b[k++] = BEFORE(r, l) ? a[j++] : a[i++]; \
+        } \
+        while (i < mid) b[k++] = a[i++]; \
+        while (j < hi) b[k++] = a[j++]; \
+      } \
+      name##_item *t = a; a = b; b = t; \
+    } \
+    return a; \
+  } \
+  static void name##_line(const tp_dnd *in, const char *p, int64_t step, int64_t n, void *mem, char *v, int64_t vstep, int64_t *at, int64_t atstep) { \
+    name##_item *a = mem; \
+    for (int64_t i = 0; i < n; i++) a[i] = (name##_item){ (T)GET_##T(in->dtype, p, i * step), i }; \
+    a = name(a, a + n, n); \
+    for (int64_t i = 0; i < n && v; i++) memcpy(v + i * vstep * in->size, p + a[i].at * step * in->size, (size_t)in->size); \
+    for (int64_t i = 0; i < n && at; i++) at[i * atstep] = a[i].at; \
+  }
+#define GET_double tp_get
+#define GET_int64_t tp_geti
+#define LESS(x, y) ((x) < (y))
+#define MORE(x, y) ((x) > (y))
+#define FLESS(x, y) ((x) < (y) || ((y) != (y) && (x) == (x)))
+#define FMORE(x, y) ((x) > (y) || ((y) != (y) && (x) == (x)))
+MERGE_SORT(up_f, double, FLESS)
+MERGE_SORT(down_f, double, FMORE)
+MERGE_SORT(up_i, int64_t, LESS)
+MERGE_SORT(down_i, int64_t, MORE)
+
+typedef void sort_line(const tp_dnd *in, const char *p, int64_t step, int64_t n, void *mem, char *v, int64_t vstep, int64_t *at, int64_t atstep);
+
+bool tp_run_sort(tp_exec *x, tp_dreg *r) {
+  static sort_line *const lines[2][2] = { { up_i_line, down_i_line }, { up_f_line, down_f_line } };
+  const tp_dnd *in = &r->in[0], *vd = &r->out[0], *kd = r->nout > 1 ? &r->out[1] : NULL;
+  int axis = r->nlead + r->rg->how.axis;
+  int64_t n = in->v.shape[axis];
+  tp_view li = across(&in->v, axis), lv = across(&vd->v, axis), lk = kd ? across(&kd->v, axis) : lv;
+  void *mem = tp_work(x, r, n, 2 * TP_WORK_PAIR);
+  if (!mem) return false;
+  bool want_v = vd->buf >= 0, want_k = kd && kd->buf >= 0;
+  sort_line *line = lines[tp_dtype_float(in->dtype)][r->rg->how.flag];
+  tp_walk w;
+  for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w))
+    line(in, (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size, in->v.stride[axis], n, mem,
+         want_v ? (char *)lv.p + tp_walk_offset(&w, lv.stride) * vd->size : NULL, vd->v.stride[axis],
+         want_k ? (int64_t *)lk.p + tp_walk_offset(&w, lk.stride) : NULL, want_k ? kd->v.stride[axis] : 0);
+  return true;
+}

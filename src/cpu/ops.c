@@ -1,0 +1,125 @@
+/* ops.c: which function runs which operator, operands that need something done to them first, and matmul's roles. */
+#include "cpu/contract.h"
+
+/* ---- matmul ---- */
+
+typedef struct split_axes { int n; int64_t ext[TP_MAXRANK + 1], a[TP_MAXRANK + 1], b[TP_MAXRANK + 1], c[TP_MAXRANK + 1]; } split_axes;
+
+static void axis(split_axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
+  s->ext[s->n] = n;
+  s->a[s->n] = a;
+  s->b[s->n] = b;
+  s->c[s->n++] = c;
+}
+
+static int64_t along(const tp_view *v, int i, int64_t n) { return v->shape[i] == n ? v->stride[i] : 0; }   /* a 1 does not move */
+
+static bool bind_matmul(tp_exec *x, tp_dreg *r) {
+  const tp_view *a = &r->in[0].v, *b = &r->in[1].v, *c = &r->out[0].v;
+  int last = c->rank - 1;
+  split_axes s = {0};
+  for (int i = 0; i < last - 1; i++) axis(&s, c->shape[i], along(a, i, c->shape[i]), along(b, i, c->shape[i]), c->shape[i] == 1 ? 0 : c->stride[i]);
+  axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
+  axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
+  axis(&s, a->shape[last], a->stride[last], b->stride[last - 1], 0);
+  tp_contraction_make(r->k, r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
+  return true;
+}
+
+bool tp_run_matmul(tp_exec *x, tp_dreg *r) {
+  int64_t n = tp_contraction_room(r->k);
+  float *room = n ? tp_work(x, r, n, sizeof *room) : NULL;
+  if (n && !room) return false;
+  tp_contraction_run(r->k, r->in[0].v.p, r->in[1].v.p, r->out[0].v.p, r->rg->acc, room);
+  return true;
+}
+
+/* ---- 16-bit floats: operators that are not elementwise run in f32 on copies (matmul's operands: a block at a time, contract.c) ---- */
+
+enum { MAXND = 8 };
+
+static bool widen(tp_exec *x, tp_dreg *r, tp_dnd *d, const tp_dnd *half, bool read) {
+  d->dtype = TP_F32;
+  d->size = 4;
+  if (!(d->v.p = tp_work(x, r, tp_dense_strides(&d->v), 4))) return false;
+  if (read) tp_view_convert(x, TP_F32, &d->v, half->dtype, &half->v);
+  return true;
+}
+
+static bool run_in_f32(tp_exec *x, tp_dreg *r, bool (*bind)(tp_exec *, tp_dreg *), tp_oprun *run) {
+  tp_dnd kept[MAXND];
+  bool ok = true;
+  memcpy(kept, r->in, sizeof *kept * (size_t)r->nnd);
+  for (int i = 0; i < r->nnd && ok; i++)
+    if ((i >= r->nin || r->rg->op != TP_OP_MATMUL) && r->in[i].buf >= 0 && tp_half(r->in[i].dtype)) ok = widen(x, r, &r->in[i], &kept[i], i < r->nin || r->rg->acc);
+  r->halved = tp_half(kept[r->nin].dtype);
+  ok = ok && (!bind || bind(x, r)) && run(x, r);
+  for (int i = r->nin; i < r->nnd && ok; i++)
+    if (kept[i].buf >= 0 && tp_half(kept[i].dtype)) tp_view_convert(x, kept[i].dtype, &kept[i].v, TP_F32, &r->in[i].v);
+  memcpy(r->in, kept, sizeof *kept * (size_t)r->nnd);
+  return ok;
+}
+
+/* ---- first values, and what is folded into overlapping places ---- */
+
+bool tp_run_pinit(tp_exec *x, tp_dreg *r) {
+  int from = 0;
+  if (r->nin > 1) {
+    const tp_pbuf *b = x->plan->bufs.v[r->in[1].buf];
+    if (b->kind == TP_BUF_PARAM && x->run->params && x->run->params[b->slot]) from = 1;
+  }
+  tp_view in = r->in[from].v;
+  if (in.rank != r->out[0].v.rank) return tp_rfail(x, r, TP_E_SHAPE, "the first value of a parameter has another rank");
+  tp_view_copy(x, r->out[0].size, &r->out[0].v, &in);
+  return true;
+}
+
+/* Element j of every window, for one j after the other: these lie apart. */
+bool tp_run_fold(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *in = &r->in[0];
+  const tp_how *a = &r->rg->how;
+  int axis = r->nlead + a->axis;
+  tp_view_fill(x, o->dtype, &o->v, 0);
+  for (int64_t j = 0; j < in->v.shape[axis + 1]; j++) {
+    tp_view from = tp_view_part(&in->v, axis + 1, j, 1, in->size), to = tp_view_part(&o->v, axis, j * a->i[1], from.shape[axis], o->size);
+    from.rank--;
+    for (int i = axis + 1; i < from.rank; i++) from.shape[i] = from.shape[i + 1], from.stride[i] = from.stride[i + 1];
+    to.stride[axis] *= a->i[0];
+    tp_view_add(x, o->dtype, &to, &from);
+  }
+  return true;
+}
+
+/* ---- the table ---- */
+
+typedef struct row { tp_oprun *run; bool (*bind)(tp_exec *, tp_dreg *); bool arithmetic; } row;   /* arithmetic: has no kernel for halves */
+static const row rows[TP_NOP] = {
+  [TP_OP_RAND] = { tp_run_rand, 0, 0 },
+  [TP_OP_ARGMAX] = { tp_run_arg, 0, 1 }, [TP_OP_ARGMIN] = { tp_run_arg, 0, 1 }, [TP_OP_SCAN] = { tp_run_scan, 0, 1 }, [TP_OP_CUMPROD] = { tp_run_scan, 0, 1 },
+  [TP_OP_RECUR] = { tp_run_recur, 0, 1 },
+  [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1 },
+  [TP_OP_CONV] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_DATA] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_WEIGHT] = { tp_run_conv, 0, 1 },
+  [TP_OP_FOLD] = { tp_run_fold, 0, 1 },
+  [TP_OP_INDEX_SELECT] = { tp_run_index_select, tp_bind_index_select, 0 }, [TP_OP_INDEX_ADD] = { tp_run_index_add, 0, 1 }, [TP_OP_GATHER] = { tp_run_gather, 0, 0 },
+  [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1 }, [TP_OP_SORT] = { tp_run_sort, 0, 0 },
+};
+
+static bool run_widened(tp_exec *x, tp_dreg *r) { return run_in_f32(x, r, rows[r->rg->op].bind, rows[r->rg->op].run); }
+
+static bool run_missing(tp_exec *x, tp_dreg *r) { return tp_rfail(x, r, TP_E_DEVICE, "no kernel for '%s' on this device", tp_ops[r->rg->op].text); }
+
+static bool halves(const tp_dreg *r) {
+  bool any = false;
+  for (int i = 0; i < r->nnd; i++) any |= r->in[i].buf >= 0 && tp_half(r->in[i].dtype);
+  return any;
+}
+
+void tp_op_new(tp_exec *x, tp_dreg *r) {
+  tp_op op = r->rg->op;
+  const row *t = &rows[op];
+  r->run = t->run ? t->run : run_missing;
+  r->bind = t->bind;
+  if (op == TP_OP_MATMUL) r->k = TP_NEW(&x->a, tp_contraction);
+  if (op == TP_OP_INDEX_SELECT) tp_index_select_new(x, r);
+  if (t->arithmetic && halves(r) && r->nnd <= MAXND) { r->run = run_widened; r->bind = NULL; }
+}

@@ -1,0 +1,293 @@
+/* pick.c: elements chosen by data. Indices count from 0, never wrap and are checked before anything is written. */
+#include "cpu/priv.h"
+#include <stdlib.h>
+
+/* v at one point of the leading axes. */
+static tp_view rest_at(const tp_view *v, int nlead, const tp_walk *w, int size) {
+  tp_view s = { .p = (char *)v->p + tp_walk_offset(w, v->stride) * size, .rank = v->rank - nlead };
+  for (int i = 0; i < s.rank; i++) s.shape[i] = v->shape[nlead + i], s.stride[i] = v->stride[nlead + i];
+  return s;
+}
+
+static tp_view without(const tp_view *v, int axis) {
+  tp_view s = *v;
+  s.rank--;
+  for (int i = axis; i < s.rank; i++) s.shape[i] = s.shape[i + 1], s.stride[i] = s.stride[i + 1];
+  return s;
+}
+
+static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, int64_t n) {
+  return tp_rfail_at(x, r, lead, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i, (long long)n - 1);
+}
+
+static bool check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
+  int last = TP_MAX(k->rank - 1, 0);
+  int64_t count = k->rank ? k->shape[last] : 1, step = k->rank ? k->stride[last] : 1;
+  tp_walk w;
+  for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
+    const int64_t *p = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
+    bool bad = false;
+    for (int64_t j = 0; j < count; j++) bad |= (uint64_t)p[j * step] >= (uint64_t)n;
+    for (int64_t j = 0; bad && j < count; j++) {
+      if (k->rank) w.at[last] = j;
+      if ((uint64_t)p[j * step] >= (uint64_t)n) return bad_index(x, r, w.at, p[j * step], n);
+    }
+  }
+  return true;
+}
+
+/* Calls COPY(type of that size) with what the compiler knows. */
+#define BY_SIZE(size, COPY) \
+  switch (size) { \
+    case 1: COPY(uint8_t); break; \
+    case 2: COPY(uint16_t); break; \
+    case 4: COPY(uint32_t); break; \
+    case 8: COPY(uint64_t); break; \
+    default: (void)TP_NEVER(true); \
+  }
+
+/* ---- whole slices along an axis ---- */
+
+static int64_t slice_index(const tp_view *k, int64_t j) { return ((const int64_t *)k->p)[k->rank ? j * k->stride[0] : 0]; }
+
+/* Slice number j of a tensor whose axis is indexed by k; with k of rank 0 the axis is gone. */
+static tp_view slice_of(const tp_view *v, const tp_view *k, int axis, int64_t j, int size) {
+  if (k->rank == 0) return *v;
+  tp_view s = tp_view_part(v, axis, j, 1, size);
+  return without(&s, axis);
+}
+
+static tp_view slice_at(const tp_view *v, int axis, int64_t i, int size) {
+  tp_view s = tp_view_part(v, axis, i, 1, size);
+  return without(&s, axis);
+}
+
+/* How one slice is copied, and what numbers them. With one row of indices for all leading points these are axes of the slices. */
+typedef struct chosen { tp_pair p; int walked; int64_t so, si; bool ring; } chosen;
+
+void tp_index_select_new(tp_exec *x, tp_dreg *r) {
+  chosen *c = r->k = TP_NEW(&x->a, chosen);
+  c->ring = tp_knows_rings(r->rg);
+}
+
+bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
+  (void)x;
+  const tp_view *o = &r->out[0].v, *in = &r->in[0].v, *k = &r->in[1].v;
+  chosen *c = r->k;
+  int axis = r->nlead + r->rg->how.axis;
+  c->walked = 0;
+  for (int i = 0; i < r->nlead; i++)
+    if (k->stride[i] != 0 && k->shape[i] != 1) c->walked = r->nlead;
+  tp_view from = without(in, axis), to = k->rank > r->nlead ? without(o, axis) : *o;
+  c->so = k->rank > r->nlead ? o->stride[axis] : 0;
+  c->si = in->stride[axis];
+  from = tp_view_spatial(&from, c->walked);
+  to = tp_view_spatial(&to, c->walked);
+  tp_pair_make(&c->p, &to, &from);
+  return true;
+}
+
+/* Rows of `bytes` contiguous bytes; steps in bytes but for index's. */
+typedef struct chosen_rows { int64_t n, so, si, step, lo, m; size_t bytes; } chosen_rows;
+
+static inline void pick_each(const chosen_rows *q, char *to, const char *from, const int64_t *index, size_t bytes) {
+  for (int64_t j = 0; j < q->n; j++) {
+    int64_t at = q->lo + index[j * q->step];
+    memcpy(to + j * q->so, from + (at < q->m ? at : at % q->m) * q->si, bytes);
+  }
+}
+
+static void pick_rows(const chosen_rows *q, char *to, const char *from, const int64_t *index) {
+  switch (q->bytes) {
+    case 4: pick_each(q, to, from, index, 4); break;
+    case 8: pick_each(q, to, from, index, 8); break;
+    case 16: pick_each(q, to, from, index, 16); break;
+    case 32: pick_each(q, to, from, index, 32); break;
+    case 64: pick_each(q, to, from, index, 64); break;
+    default: pick_each(q, to, from, index, q->bytes);
+  }
+}
+
+bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *in = &r->in[0], *k = &r->in[1];
+  const chosen *c = r->k;
+  bool many = k->v.rank > r->nlead;
+  int64_t n = many ? k->v.shape[r->nlead] : 1, step = many ? k->v.stride[r->nlead] : 0;
+  if (c->p.empty || n == 0) return true;
+  if (!check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
+  int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX, lo = c->ring ? tp_floormod(tp_dx_get(&in->wlo, x->env), m) : 0;
+  bool row = c->p.rank == 1 && ((c->p.so[0] == 1 && c->p.si[0] == 1) || c->p.ext[0] == 1);
+  chosen_rows q = { n, c->so * o->size, c->si * o->size, step, lo, m, (size_t)(c->p.ext[0] * o->size) };
+  tp_walk w;
+  for (tp_walk_start(&w, c->walked, o->v.shape); w.ok; tp_walk_next(&w)) {
+    const char *from = (const char *)in->v.p + tp_walk_offset(&w, in->v.stride) * o->size;
+    char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * o->size;
+    const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
+    if (row) pick_rows(&q, to, from, index);
+    for (int64_t j = 0; j < n && !row; j++)
+      tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size, from + (lo + index[j * step]) % m * c->si * o->size);
+  }
+  return true;
+}
+
+static void copy_base(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *base = &r->in[0];
+  if (base->v.p != o->v.p || memcmp(base->v.stride, o->v.stride, sizeof *o->v.stride * (size_t)o->v.rank)) tp_view_copy(x, o->size, &o->v, &base->v);
+}
+
+/* ---- sums of floats: in f64, in order, rounded once ---- */
+
+enum { PICK_LINE = 256 };
+
+/* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense image of it. */
+#define EACH_LINE(v, sum) \
+  tp_walk w; \
+  int last = (v)->rank - 1; \
+  int64_t n = last < 0 ? 1 : (v)->shape[last], step = last < 0 ? 1 : (v)->stride[last]; \
+  for (tp_walk_start(&w, TP_MAX(last, 0), (v)->shape); w.ok; tp_walk_next(&w)) \
+    for (int64_t at = 0, m; m = TP_MIN(n - at, PICK_LINE), at < n; at += m, (sum) += m)
+#define PLACE(v) ((float *)(v)->p + tp_walk_offset(&w, (v)->stride) + at * step)
+
+static void sum_start(const tp_exec *x, double *sum, const tp_view *v) {
+  float line[PICK_LINE];
+  EACH_LINE(v, sum) {
+    x->cpu->K->load[2](line, PLACE(v), 0, step, 1, m);
+    x->cpu->K->cast[TP_F32][TP_F64](sum, line, line, line, m);
+  }
+}
+
+static void sum_add(const tp_exec *x, double *sum, const tp_view *v) {
+  float line[PICK_LINE];
+  double wide[PICK_LINE];
+  EACH_LINE(v, sum) {
+    x->cpu->K->load[2](line, PLACE(v), 0, step, 1, m);
+    x->cpu->K->cast[TP_F32][TP_F64](wide, line, line, line, m);
+    x->cpu->K->ew[TP_OP_ADD][TP_F64](sum, sum, wide, sum, m);
+  }
+}
+
+static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const double *sum) {
+  float line[PICK_LINE];
+  tp_kfn *narrow = r->halved ? x->cpu->K->sticky : x->cpu->K->cast[TP_F64][TP_F32];
+  EACH_LINE(v, sum) {
+    narrow(line, sum, sum, sum, m);
+    x->cpu->K->store[2](PLACE(v), 0, step, line, 1, m);
+  }
+}
+
+typedef struct hit { int64_t index, j; } hit;                  /* row `index` gets slice j */
+
+static int by_index(const void *a, const void *b) {
+  const hit *p = a, *q = b;
+  return p->index != q->index ? (p->index > q->index) - (p->index < q->index) : (p->j > q->j) - (p->j < q->j);
+}
+
+/* One point of the leading axes: the slices of each row together, so that a row hit once costs one addition and no other memory. */
+static void add_slices(const tp_exec *x, const tp_dreg *r, const tp_view *b, const tp_view *k, const tp_view *s, int axis, hit *hits, double *sum) {
+  int size = r->out[0].size;
+  int64_t n = k->rank ? k->shape[0] : 1;
+  for (int64_t j = 0; j < n; j++) hits[j] = (hit){ slice_index(k, j), j };
+  if (sum) qsort(hits, (size_t)n, sizeof *hits, by_index);
+  for (int64_t j = 0, end; j < n; j = end) {
+    for (end = j + 1; sum && end < n && hits[end].index == hits[j].index;) end++;
+    tp_view to = slice_at(b, axis, hits[j].index, size), from;
+    if (end == j + 1) {
+      from = slice_of(s, k, axis, hits[j].j, size);
+      tp_view_add(x, r->out[0].dtype, &to, &from);
+      continue;
+    }
+    sum_start(x, sum, &to);
+    for (int64_t i = j; i < end; i++) {
+      from = slice_of(s, k, axis, hits[i].j, size);
+      sum_add(x, sum, &from);
+    }
+    sum_end(x, r, &to, sum);
+  }
+}
+
+bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
+  int axis = r->rg->how.axis;
+  if (tp_view_count(&src->v) && !check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis])) return false;
+  copy_base(x, r);
+  if (tp_view_count(&src->v) == 0) return true;
+  int64_t n = kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1, row = 1;
+  for (int i = r->nlead; i < o->v.rank; i++) row *= i == r->nlead + axis ? 1 : o->v.shape[i];
+  hit *hits = tp_work(x, r, n, sizeof *hits);
+  double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, row, sizeof *sum) : NULL;
+  if (!hits || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
+  tp_walk w;
+  for (tp_walk_start(&w, r->nlead, o->v.shape); w.ok; tp_walk_next(&w)) {
+    tp_view b = rest_at(&o->v, r->nlead, &w, o->size), k = rest_at(&kd->v, r->nlead, &w, 8), s = rest_at(&src->v, r->nlead, &w, o->size);
+    add_slices(x, r, &b, &k, &s, axis, hits, sum);
+  }
+  return true;
+}
+
+/* ---- element by element ---- */
+
+/* Strides of v with the indexed axis not moving: its place comes from k. */
+static void strides_but(const tp_view *v, int axis, int64_t *s) {
+  memcpy(s, v->stride, sizeof *s * (size_t)v->rank);
+  s[axis] = 0;
+}
+
+/* n elements along one axis, of which each names its place by k; steps in elements. */
+typedef struct line { int64_t n, so, si, sk, axis; } line;
+
+bool tp_run_gather(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *in = &r->in[0], *k = &r->in[1];
+  int axis = r->nlead + r->rg->how.axis, size = o->size, last = TP_MAX(o->v.rank - 1, 0);
+  int64_t s[TP_MAXRANK];
+  strides_but(&in->v, axis, s);
+  line l = { o->v.rank ? o->v.shape[last] : 1, o->v.stride[last], s[last], k->v.stride[last], in->v.stride[axis] };
+  if (!check_indices(x, r, &k->v, in->v.shape[axis])) return false;
+  tp_walk w;
+  for (tp_walk_start(&w, last, o->v.shape); w.ok; tp_walk_next(&w)) {
+    char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * size;
+    const char *from = (const char *)in->v.p + tp_walk_offset(&w, s) * size;
+    const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
+#define LINE_OF(T) for (int64_t j = 0; j < l.n; j++) ((T *)to)[j * l.so] = ((const T *)from)[j * l.si + index[j * l.sk] * l.axis]
+    if (l.sk == 0 && l.so == 1 && l.si == 1) memcpy(to, from + *index * l.axis * size, (size_t)(l.n * size));
+    else BY_SIZE(size, LINE_OF)
+  }
+  return true;
+}
+
+/* Sums of what is hit, by place; twice as many places as hits. */
+typedef struct place_sum { int64_t at; double sum; } place_sum;
+
+/* A new one begins with what is there. */
+static double *sum_at(place_sum *t, int64_t places, int64_t at, const float *out) {
+  int64_t i = (int64_t)(((uint64_t)at * 0x9e3779b97f4a7c15u >> 32) * (uint64_t)places >> 32);
+  while (t[i].at >= 0 && t[i].at != at) i = i + 1 < places ? i + 1 : 0;
+  if (t[i].at < 0) t[i] = (place_sum){ at, out[at] };
+  return &t[i].sum;
+}
+
+/* What is hit costs, not what is there, if the base lies where the result does. f32 is summed in f64 and rounded once. */
+bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
+  int axis = r->nlead + r->rg->how.axis, size = o->size;
+  int64_t s[TP_MAXRANK], low = 0, places = o->dtype == TP_F32 ? 2 * tp_view_count(&k->v) : 0;
+  tp_kfn *add = x->cpu->K->ew[TP_OP_ADD][o->dtype], *narrow = r->halved ? x->cpu->K->sticky : x->cpu->K->cast[TP_F64][TP_F32];
+  if (!check_indices(x, r, &k->v, o->v.shape[axis])) return false;
+  place_sum *t = places ? tp_work(x, r, places, sizeof *t) : NULL;
+  if (places && !t) return false;
+  for (int64_t i = 0; i < places; i++) t[i].at = -1;
+  copy_base(x, r);
+  strides_but(&o->v, axis, s);
+  for (int i = 0; i < o->v.rank; i++) low += TP_MIN(o->v.stride[i], 0) * (o->v.shape[i] - 1);
+  char *first = (char *)o->v.p + low * size;
+  tp_walk w;
+  for (tp_walk_start(&w, k->v.rank, k->v.shape); w.ok; tp_walk_next(&w)) {
+    int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)];
+    int64_t at = tp_walk_offset(&w, s) + i * o->v.stride[axis] - low;
+    const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
+    if (places) *sum_at(t, places, at, (const float *)first) += *(const float *)from;
+    else add(first + at * size, first + at * size, from, from, 1);
+  }
+  for (int64_t i = 0; i < places; i++)
+    if (t[i].at >= 0) narrow((float *)first + t[i].at, &t[i].sum, &t[i].sum, &t[i].sum, 1);
+  return true;
+}

@@ -1,0 +1,453 @@
+/* ew.c: binding and running elementwise chains and reductions (see ew.h). */
+#include "interp/ew.h"
+#include <math.h>
+
+/* ---- the iteration space ---- */
+
+static void strides_of(const tp_view *v, const int64_t *ext, int64_t *stride) {
+  for (int i = 0; i < v->rank; i++) stride[i] = ext[i] == 1 ? 0 : v->stride[i];
+}
+
+/* What is added to, a fold of nothing leaves as it was. */
+static void find_space(tp_dreg *r, tp_ew *e) {
+  const tp_region *g = r->rg;
+  e->rank = r->nlead;
+  e->nothing = e->emptyfold = false;
+  e->folds = g->sums && !g->acc;
+  for (int i = 0; i < e->rank; i++) {
+    int64_t n = e->ext[i] = r->out[0].v.shape[i];
+    e->reduced[i] = (g->sums >> i & 1) && (n != 1 || !g->acc);
+    e->folds |= e->reduced[i];
+    if (n == 0) *(e->reduced[i] && !g->acc ? &e->emptyfold : &e->nothing) = true;
+  }
+  for (int i = 0; i < e->ndst; i++) strides_of(&r->out[i].v, e->ext, e->dst[i].stride);
+  for (int i = 0; i < e->nsrc; i++)
+    if (e->src[i].nd >= 0) strides_of(&r->in[e->src[i].nd].v, e->ext, e->src[i].stride);
+}
+
+/* ---- numbers along leading variables ---- */
+
+static bool value_moves(const tp_dreg *r, const tp_ewsrc *s, int lead) { return s->value.e && tp_ix_mentions(s->value.e, r->rg->leadvar[lead]); }
+
+static void value_strides(tp_dreg *r, tp_ewsrc *s, const int64_t *ext, int rank) {
+  int64_t n = 1;
+  for (int i = rank - 1; i >= 0; i--) {
+    bool moves = i < r->nlead && value_moves(r, s, i);
+    s->stride[i] = moves && ext[i] != 1 ? n : 0;
+    if (moves) n *= ext[i];
+  }
+}
+
+/* The value at each point of the axes that it mentions, dense. */
+static bool value_array(tp_exec *x, tp_dreg *r, tp_ewsrc *s) {
+  tp_view v = { .p = &s->cell, .rank = r->nlead };
+  bool moves = false;
+  for (int i = 0; i < r->nlead; i++) {
+    bool along = value_moves(r, s, i);
+    v.shape[i] = along ? r->out[0].v.shape[i] : 1;
+    moves |= along;
+  }
+  if (!moves) {
+    tp_puti(s->c, &s->cell, 0, tp_dx_get(&s->value, x->env));
+    s->base = v.p;
+    return true;
+  }
+  tp_view_strides(&v);
+  if (!(v.p = tp_work(x, r, tp_view_count(&v), tp_dtype_size(s->c)))) return false;
+  tp_put_numbers(x, r, &s->value, s->c, &v);
+  s->base = v.p;
+  return true;
+}
+
+/* ---- squeezing, choosing, merging ---- */
+
+static void move_axis(tp_ew *e, int to, int from) {
+  e->ext[to] = e->ext[from];
+  e->reduced[to] = e->reduced[from];
+  e->id[to] = e->id[from];
+  for (int i = 0; i < e->nsrc; i++) e->src[i].stride[to] = e->src[i].stride[from];
+  for (int i = 0; i < e->ndst; i++) e->dst[i].stride[to] = e->dst[i].stride[from];
+}
+
+static void squeeze(tp_ew *e) {
+  int n = 0;
+  for (int i = 0; i < e->rank; i++) e->id[i] = i;
+  for (int i = 0; i < e->rank; i++)
+    if (e->ext[i] != 1) {
+      if (n != i) move_axis(e, n, i);
+      n++;
+    }
+  e->rank = n;
+}
+
+/* Does axis a take smaller steps than b, in the results or else in what is read? */
+static bool smaller_steps(const tp_ew *e, int a, int b) {
+  for (int i = 0; i < e->ndst + e->nsrc; i++) {
+    const int64_t *s = i < e->ndst ? e->dst[i].stride : e->src[i - e->ndst].stride;
+    int64_t x = s[a] < 0 ? -s[a] : s[a], y = s[b] < 0 ? -s[b] : s[b];
+    if (x != y) return x < y;
+  }
+  return false;
+}
+
+/* Axes go from large steps to small ones, whatever order they were given in, so that those which lie one within the other merge. */
+static void sort_axes(tp_ew *e) {
+  for (int i = 1; i < e->rank; i++)
+    for (int k = i; k > 0 && e->reduced[k] == e->reduced[k - 1] && smaller_steps(e, k - 1, k); k--) {
+      move_axis(e, e->rank, k);
+      move_axis(e, k, k - 1);
+      move_axis(e, k - 1, e->rank);
+    }
+}
+
+static void move_to(tp_ew *e, int to, int from) {
+  move_axis(e, e->rank, from);
+  for (int i = from; i < to; i++) move_axis(e, i, i + 1);
+  move_axis(e, to, e->rank);
+}
+
+static int64_t apart(int64_t stride) { return TP_MIN(stride < 0 ? -stride : stride, TP_TUNE_WALK_LINE); }
+
+/* Cache lines, in elements, that a walk along axis a goes through: each operand is gone through once, a result is
+ * read and written. */
+static double walk_cost(const tp_ew *e, int a) {
+  double sum = 0, all = 1;
+  for (int i = 0; i < e->rank; i++) all *= (double)e->ext[i];
+  for (int k = 0; k < e->ndst + e->nsrc; k++) {
+    const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
+    double size = k < e->ndst ? 2 : 1;
+    for (int i = 0; i < e->rank; i++) size *= s[i] ? (double)e->ext[i] : 1;
+    sum += size * (double)apart(s[a]);
+  }
+  return sum + all * TP_TUNE_WALK_ROW / (double)e->ext[a];
+}
+
+/* The axis that is cheapest to walk along goes last. */
+static void choose_inner(tp_ew *e) {
+  int best = e->rank - 1;
+  double least = walk_cost(e, best);
+  for (int i = e->rank - 2; i >= 0; i--) {
+    double cost = walk_cost(e, i);
+    if (cost < least) least = cost, best = i;
+  }
+  move_to(e, e->rank - 1, best);
+}
+
+/* An operand that jumps along the inner axis and is contiguous along another: that one goes before it, and tiles
+ * are square, so that every line that is touched is gone through while it is near. */
+static void choose_crossing(tp_ew *e) {
+  int in = e->rank - 1, at = -1;
+  for (int k = 0; k < e->ndst + e->nsrc; k++) {
+    const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
+    for (int i = 0; i < in && apart(s[in]) == TP_TUNE_WALK_LINE; i++)
+      if (s[i] == 1) at = i;
+  }
+  e->crossed = at >= 0;
+  if (e->crossed) move_to(e, in - 1, at);
+}
+
+static bool mergeable(const tp_ew *e, int a, int b) {
+  if (e->reduced[a] != e->reduced[b]) return false;
+  for (int i = 0; i < e->nsrc; i++)
+    if (e->src[i].stride[a] != e->src[i].stride[b] * e->ext[b]) return false;
+  for (int i = 0; i < e->ndst; i++)
+    if (e->dst[i].stride[a] != e->dst[i].stride[b] * e->ext[b]) return false;
+  return true;
+}
+
+static void merge(tp_ew *e) {
+  int n = 0, id[TP_MAXRANK];                    /* n: the last axis that stays */
+  memcpy(id, e->id, sizeof id);
+  memcpy(e->extent, e->ext, sizeof e->ext);
+  e->end[0] = e->rank ? 0 : -1;
+  for (int i = 1; i < e->rank; i++) {
+    if (mergeable(e, n, i)) {
+      int64_t outer = e->ext[n];
+      move_axis(e, n, i);
+      e->ext[n] *= outer;
+    } else move_axis(e, ++n, i);
+    e->end[n] = i;
+  }
+  memcpy(e->id, id, sizeof id);
+  e->rank = TP_MIN(e->rank, n + 1);
+}
+
+/* Where the element at `at` (by axis, merged ones) lies along the leading axes. */
+static void lead_of(const tp_dreg *r, const tp_ew *e, const int64_t *at, int64_t *lead) {
+  memset(lead, 0, sizeof *lead * TP_MAXRANK);
+  for (int k = 0; k < e->rank; k++) {
+    int64_t v = at[k];
+    for (int i = e->end[k], first = k ? e->end[k - 1] + 1 : 0; i >= first; v /= e->extent[i--])
+      if (e->id[i] < r->nlead) lead[e->id[i]] = v % e->extent[i];
+  }
+}
+
+/* ---- tiles ---- */
+
+static bool plain_fold(const tp_ew *e) {
+  bool blockless = e->rank == 1 || e->reduced[e->rank - 1] || e->reduced[e->rank - 2];
+  return blockless && e->folds && e->nstep == 0 && e->nsrc == 1 && e->ndst == 1 && !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
+}
+
+/* Folding what is contiguous in memory needs no blocks: only accumulators are limited. */
+static void choose_tile(tp_ew *e) {
+  int in = e->rank - 1, up = e->rank - 2;
+  bool plain = plain_fold(e);
+  e->e0 = e->ext[in];
+  e->red0 = e->reduced[in];
+  e->e1 = up >= 0 ? e->ext[up] : 1;
+  e->red1 = up >= 0 && e->reduced[up];
+  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, e->crossed ? TP_SQUARE : TP_BLOCK);
+  if (up < 0) e->n1 = 1;
+  else if (plain) e->n1 = e->red1 ? e->e1 : TP_MIN(e->e1, TP_BLOCK);
+  else e->n1 = e->n0 <= TP_BLOCK / 2 ? TP_MIN(e->e1, TP_BLOCK / TP_MAX(e->n0, 1)) : 1;
+}
+
+static void add_loop(tp_ew *e, int axis, int64_t step) {
+  if (e->ext[axis] <= step) return;
+  tp_ewloop l = { axis, e->ext[axis], step };
+  if (e->reduced[axis]) e->red_loop[e->nred++] = l;
+  else e->keep[e->nkeep++] = l;
+}
+
+static void choose_loops(tp_ew *e) {
+  e->nkeep = e->nred = 0;
+  for (int i = 0; i < e->rank; i++) add_loop(e, i, i == e->rank - 1 ? e->n0 : i == e->rank - 2 ? e->n1 : 1);
+}
+
+static bool moved(const tp_ew *e, const int64_t *stride) {
+  for (int i = 0; i < e->nkeep; i++)
+    if (stride[e->keep[i].axis]) return true;
+  for (int i = 0; i < e->nred; i++)
+    if (stride[e->red_loop[i].axis]) return true;
+  return false;
+}
+
+static void tile_sources(tp_exec *x, tp_ew *e) {
+  bool plain = plain_fold(e);
+  for (int i = 0; i < e->nsrc; i++) {
+    tp_ewsrc *s = &e->src[i];
+    s->step = s->stride[e->rank - 1];
+    s->row = e->n1 > 1 ? s->stride[e->rank - 2] : 0;
+    s->direct = plain || (!tp_half(s->d) && (e->n0 * e->n1 == 1 || (s->step == 1 && (e->n1 == 1 || s->row == e->n0))));
+    s->fixed = !moved(e, s->stride);
+    s->tmp = x->cpu->scratch + s->tmpoff;
+    if (s->nd < 0 && !s->is_value) s->base = (char *)&s->cell;
+  }
+}
+
+static void tile_results(tp_exec *x, tp_ew *e) {
+  for (int i = 0; i < e->ndst; i++) {
+    tp_ewdst *t = &e->dst[i];
+    t->step = t->stride[e->rank - 1];
+    t->row = e->n1 > 1 ? t->stride[e->rank - 2] : 0;
+    bool dense = e->n0 * e->n1 == 1 || (t->step == 1 && (e->n1 == 1 || t->row == e->n0));
+    t->direct = dense && (i || (!e->folds && !e->acc)) && !tp_half(t->d) && !t->mayalias && t->slot >= e->nsrc;
+    for (int k = 0; k < i; k++) t->direct &= !(e->dst[k].direct && e->dst[k].slot == t->slot);
+    t->tmp = x->cpu->scratch + t->tmpoff;
+  }
+}
+
+bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
+  tp_ew *e = r->k;
+  find_space(r, e);
+  for (int i = 0; i < e->nsrc; i++)
+    if (e->src[i].is_value) { tp_dx_bind(&e->src[i].value, x->env); value_strides(r, &e->src[i], e->ext, e->rank); }
+  if (e->nothing) return true;
+  squeeze(e);
+  e->crossed = false;
+  if (e->rank > 1 && e->rank < TP_MAXRANK) {
+    sort_axes(e);
+    choose_inner(e);
+    choose_crossing(e);
+  }
+  merge(e);
+  if (e->rank == 0) {
+    e->ext[0] = 1;
+    e->reduced[0] = false;
+    e->rank = 1;
+    for (int i = 0; i < e->nsrc; i++) e->src[i].stride[0] = 0;
+    for (int i = 0; i < e->ndst; i++) e->dst[i].stride[0] = 0;
+  }
+  choose_tile(e);
+  choose_loops(e);
+  tile_sources(x, e);
+  tile_results(x, e);
+  for (int i = e->nsrc; i < e->nslot; i++) e->p[i] = x->cpu->scratch + e->slottmp[i];
+  return true;
+}
+
+/* ---- running ---- */
+
+static int64_t offset(const tp_ew *e, const int64_t *stride, const int64_t *at) {
+  int64_t o = 0;
+  for (int i = 0; i < e->rank; i++) o += stride[i] * at[i];
+  return o;
+}
+
+static inline int64_t cut(int64_t want, int64_t extent, int64_t at) { return want < extent - at ? want : extent - at; }
+
+static bool advance(const tp_ewloop *l, int n, int64_t *at) {
+  for (int i = n - 1; i >= 0; i--) {
+    at[l[i].axis] += l[i].step;
+    if (at[l[i].axis] < l[i].n) return true;
+    at[l[i].axis] = 0;
+  }
+  return false;
+}
+
+/* rc: of the tile of rows of n elements at `at`. */
+static bool bad_data(tp_exec *x, tp_dreg *r, const tp_ew *e, int64_t *at, int64_t n, int rc) {
+  int64_t lead[TP_MAXRANK];
+  at[e->rank - 1] += rc / 4 % n;
+  if (e->rank > 1) at[e->rank - 2] += rc / 4 / n;
+  lead_of(r, e, at, lead);
+  return tp_rfault(x, r, lead, rc % 4);
+}
+
+/* The result v (dense, rows x n) goes to its place. */
+static void deliver(tp_ewdst *t, bool acc, char *place, const void *v, int64_t row, int64_t step, int64_t rows, int64_t n) {
+  if (acc && !tp_half(t->d) && (rows * n == 1 || (step == 1 && (rows == 1 || row == n)))) {
+    t->combine(place, place, v, v, rows * n);
+    return;
+  }
+  if (acc) {
+    t->load(t->tmp, place, row, step, rows, n);
+    t->combine(t->tmp, t->tmp, v, v, rows * n);
+    v = t->tmp;
+  }
+  t->store(place, row, step, v, rows, n);
+}
+
+static void point_sources(tp_ew *e, const int64_t *at, int64_t rows, int64_t n) {
+  for (int i = 0; i < e->nsrc; i++) {
+    tp_ewsrc *s = &e->src[i];
+    if (s->fixed) continue;
+    char *q = s->base + offset(e, s->stride, at) * tp_dtype_size(s->d);
+    if (s->direct) e->p[i] = q;
+    else s->load(s->tmp, q, s->row, s->step, rows, n);
+  }
+}
+
+static void point_fixed(tp_ew *e) {
+  for (int i = 0; i < e->nsrc; i++) {
+    tp_ewsrc *s = &e->src[i];
+    e->p[i] = s->direct ? s->base : s->tmp;
+    if (s->fixed && !s->direct) s->load(s->tmp, s->base, s->row, s->step, e->n1, e->n0);
+  }
+}
+
+static inline int chain(const tp_ew *e, int64_t n) {
+  int rc = TP_K_OK;
+  for (const tp_ewstep *s = e->step, *end = s + e->nstep; s < end && rc == TP_K_OK; s++) rc = s->fn(e->p[s->o], e->p[s->in[0]], e->p[s->in[1]], e->p[s->in[2]], n);
+  return rc;
+}
+
+/* The chain over a tile, and the results from the first that is stored at each point. */
+static int map_tile(tp_ew *e, int first, const int64_t *at, int64_t rows, int64_t n) {
+  for (int i = first; i < e->ndst; i++)
+    if (e->dst[i].direct) e->p[e->dst[i].slot] = e->dst[i].base + offset(e, e->dst[i].stride, at) * tp_dtype_size(e->dst[i].d);
+  int rc = chain(e, rows * n);
+  for (int i = first; i < e->ndst && rc == TP_K_OK; i++) {
+    tp_ewdst *t = &e->dst[i];
+    if (!t->direct) deliver(t, e->acc && i == 0, t->base + offset(e, t->stride, at) * tp_dtype_size(t->d), e->p[t->slot], t->row, t->step, rows, n);
+  }
+  return rc;
+}
+
+static bool run_map(tp_exec *x, tp_dreg *r, tp_ew *e) {
+  int64_t at[TP_MAXRANK] = {0};
+  do {
+    int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
+    point_sources(e, at, rows, n);
+    int rc = map_tile(e, 0, at, rows, n);
+    if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
+  } while (e->nkeep && advance(e->keep, e->nkeep, at));
+  return true;
+}
+
+/* ---- folding ---- */
+
+static void set_identity(tp_dtype d, tp_red red, void *p, int64_t n) {
+  bool max = red == TP_RED_MAX;
+  switch (red) {
+    case TP_RED_SUM: memset(p, 0, (size_t)(n * tp_dtype_size(d))); return;
+    case TP_RED_PROD:
+      for (int64_t i = 0; i < n; i++) tp_puti(d, p, i, 1);
+      return;
+    default: break;
+  }
+  for (int64_t i = 0; i < n; i++)
+    if (tp_dtype_float(d)) tp_put(d, p, i, max ? -INFINITY : INFINITY);
+    else tp_puti(d, p, i, d == TP_BOOL ? !max : d == TP_U8 ? (max ? 0 : 255) : d == TP_I32 ? (max ? INT32_MIN : INT32_MAX) : max ? INT64_MIN : INT64_MAX);
+}
+
+static void fold_tile(const tp_ew *e, char *acc, const char *v, int64_t vrow, int64_t rows, int64_t n, int size) {
+  bool keep1 = e->n1 > 1 && !e->red1;
+  if (!e->red0) {
+    if (keep1) e->down(acc, v, 0, 1, rows * n);
+    else e->down(acc, v, vrow, rows, n);
+  } else if (keep1) e->across(acc, v, vrow, rows, n);
+  else if (vrow == n || rows == 1) e->across(acc, v, 0, 1, rows * n);
+  else
+    for (int64_t i = 0; i < rows; i++) e->across(acc, v + i * vrow * size, 0, 1, n);
+}
+
+/* One block of kept elements: everything that is reduced into it. */
+static bool fold_block(tp_exec *x, tp_dreg *r, tp_ew *e, int64_t *at, char *acc) {
+  const tp_ewdst *t = &e->dst[0];
+  bool plain = plain_fold(e);
+  do {
+    int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
+    point_sources(e, at, rows, n);
+    int rc = map_tile(e, 1, at, rows, n);
+    if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
+    fold_tile(e, acc, e->p[t->slot], plain ? e->src[0].row : n, rows, n, tp_dtype_size(t->c));
+  } while (e->nred && advance(e->red_loop, e->nred, at));
+  return true;
+}
+
+static void fold_deliver(tp_exec *x, tp_ew *e, const int64_t *at, int64_t keep1, int64_t keep0) {
+  tp_ewdst *t = &e->dst[0];
+  char *acc = x->cpu->scratch + e->accoff, *v = acc, *place = t->base + offset(e, t->stride, at) * tp_dtype_size(t->d);
+  if (e->narrow) {
+    v = x->cpu->scratch + e->outoff;
+    e->narrow(v, acc, acc, acc, keep1 * keep0);
+  }
+  if (e->red0) deliver(t, e->acc, place, v, 0, t->row, 1, keep1);
+  else deliver(t, e->acc, place, v, t->row, t->step, keep1, keep0);
+}
+
+static bool run_fold(tp_exec *x, tp_dreg *r, tp_ew *e) {
+  int64_t at[TP_MAXRANK] = {0};
+  char *acc = x->cpu->scratch + e->accoff;
+  do {
+    int64_t keep0 = e->red0 ? 1 : cut(e->n0, e->e0, at[e->rank - 1]);
+    int64_t keep1 = e->red1 || e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
+    set_identity(e->acct, e->red, acc, keep0 * keep1);
+    if (!e->emptyfold && !fold_block(x, r, e, at, acc)) return false;
+    fold_deliver(x, e, at, keep1, keep0);
+  } while (e->nkeep && advance(e->keep, e->nkeep, at));
+  return true;
+}
+
+static bool nothing_to_fold(tp_exec *x, tp_dreg *r, const tp_ew *e) {
+  tp_dtype d = e->dst[0].d;
+  if (tp_dtype_float(d) || d == TP_BOOL || e->red == TP_RED_SUM || e->red == TP_RED_PROD) return true;
+  return tp_rfault(x, r, (int64_t[TP_MAXRANK]){0}, 3);
+}
+
+bool tp_ew_run(tp_exec *x, tp_dreg *r) {
+  tp_ew *e = r->k;
+  if (e->nothing) return true;
+  if (e->emptyfold && !nothing_to_fold(x, r, e)) return false;
+  for (int i = 0; i < e->nsrc; i++) {
+    tp_ewsrc *s = &e->src[i];
+    if (s->nd >= 0) s->base = r->in[s->nd].v.p;
+    else if (s->is_value && !value_array(x, r, s)) return false;
+  }
+  for (int i = 0; i < e->ndst; i++) e->dst[i].base = r->out[i].v.p;
+  if (e->emptyfold) return run_fold(x, r, e);
+  point_fixed(e);
+  return e->folds ? run_fold(x, r, e) : run_map(x, r, e);
+}

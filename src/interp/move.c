@@ -1,0 +1,108 @@
+/* move.c: the table of the interpreter, and LOOPs that only put elements into other places. */
+#include "interp/ew.h"
+
+typedef struct tp_dcopy { tp_pair p; uint64_t cell; } tp_dcopy;      /* cell: the element that fills */
+
+static bool run_copy(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *in = &r->in[0];
+  tp_dcopy *c = r->k;
+  if (o->wrap >= 0 || in->wrap >= 0) tp_wrapped_copy(x, o->size, o, in);
+  else tp_pair_copy(x, o->size, &c->p, o->v.p, in->v.p);
+  return true;
+}
+
+static bool bind_copy(tp_exec *x, tp_dreg *r) {
+  (void)x;
+  tp_pair_make(&((tp_dcopy *)r->k)->p, &r->out[0].v, &r->in[0].v);
+  return true;
+}
+
+static void copy_new(tp_exec *x, tp_dreg *r) {
+  r->k = TP_NEW(&x->a, tp_dcopy);
+  r->bind = bind_copy;
+  r->run = run_copy;
+}
+
+static bool run_fill(tp_exec *x, tp_dreg *r) {
+  tp_dcopy *c = r->k;
+  int64_t n = c->p.ext[0];
+  if (c->cell == 0 && c->p.rank == 1 && c->p.so[0] == 1 && !c->p.empty) memset(r->out[0].v.p, 0, (size_t)(n * r->out[0].size));
+  else tp_pair_copy(x, r->out[0].size, &c->p, r->out[0].v.p, &c->cell);
+  return true;
+}
+
+static bool bind_fill(tp_exec *x, tp_dreg *r) {
+  (void)x;
+  tp_view still = r->out[0].v;
+  memset(still.stride, 0, sizeof still.stride);
+  tp_pair_make(&((tp_dcopy *)r->k)->p, &r->out[0].v, &still);
+  return true;
+}
+
+static void fill_new(tp_exec *x, tp_dreg *r) {
+  tp_dcopy *c = r->k = TP_NEW(&x->a, tp_dcopy);
+  tp_put(r->out[0].dtype, &c->cell, 0, r->rg->micro->f);
+  r->bind = bind_fill;
+  r->run = run_fill;
+}
+
+void tp_put_numbers(tp_exec *x, const tp_dreg *r, const tp_dx *e, tp_dtype d, const tp_view *v) {
+  tp_walk w;
+  for (tp_walk_start(&w, r->nlead, v->shape); w.ok; tp_walk_next(&w)) {
+    for (int k = 0; k < r->nlead; k++) x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
+    tp_puti(d, v->p, tp_walk_offset(&w, v->stride), tp_dx_get(e, x->env));
+  }
+}
+
+/* Numbers that are all there is go to their place without working memory. */
+static bool run_value(tp_exec *x, tp_dreg *r) {
+  tp_put_numbers(x, r, r->k, r->out[0].dtype, &r->out[0].v);
+  return true;
+}
+
+static bool bind_value(tp_exec *x, tp_dreg *r) {
+  tp_dx_bind(r->k, x->env);
+  return true;
+}
+
+static void value_new(tp_exec *x, tp_dreg *r) {
+  tp_dx e = tp_dx_new(&x->a, r->rg->micro->ix);
+  r->k = tp_dup(&x->a, &e, sizeof e);
+  r->bind = bind_value;
+  r->run = run_value;
+}
+
+static void loop_new(tp_exec *x, tp_dreg *r) {
+  const tp_region *g = r->rg;
+  bool plain = !g->acc && !g->sums && r->nout == 1;
+  if (plain && !g->nmicro) copy_new(x, r);
+  else if (plain && g->nmicro == 1 && g->micro->op == TP_OP_FILL) fill_new(x, r);
+  else if (plain && g->nmicro == 1 && g->micro->op == TP_OP_VALUE) value_new(x, r);
+  else tp_ew_new(x, r);
+}
+
+/* ---- the table ---- */
+
+static bool open_cpu(tp_exec *x) {
+  x->cpu = TP_NEW(&x->a, struct tp_cpu);
+  x->cpu->K = tp_kernels_get();
+  return true;
+}
+
+static void make(tp_exec *x, tp_dreg *r) {
+  if (r->rg->kind == TP_RG_LOOP) loop_new(x, r);
+  else if (r->rg->kind == TP_RG_OP) tp_op_new(x, r);
+  else r->run = tp_run_pinit;
+}
+
+static bool take_scratch(tp_exec *x) {
+  size_t n = x->cpu->scratch_size;
+  x->cpu->scratch = tp_alloc_aligned(n);
+  return x->cpu->scratch || tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "no memory for %lld bytes of working space", (long long)n);
+}
+
+static void close_cpu(tp_exec *x) {
+  if (x->cpu) tp_free_aligned(x->cpu->scratch);
+}
+
+const tp_target tp_interp = { open_cpu, make, take_scratch, close_cpu, tp_wrapped_copy };

@@ -1,0 +1,140 @@
+/* call.c: callbacks. */
+#include "run/priv.h"
+
+/* ---- callbacks ---- the arrays live as long as the region and are made anew only when a shape changes or somebody kept one */
+
+typedef struct tp_dcall {
+  tp_drows *rows; bool *gone;                   /* by rows of one call */
+  int64_t *reached;                             /* by dims in `over` */
+  int64_t *coord;
+  tp_array **args, **res;
+} tp_dcall;
+
+static bool array_fits(const tp_array *a, const tp_view *v) {
+  if (!a || a->refs > 1 || a->rank != v->rank) return false;
+  for (int i = 0; i < v->rank; i++)
+    if (a->shape[i] != v->shape[i]) return false;
+  return true;
+}
+
+static bool fit_array(tp_exec *x, tp_dreg *r, tp_array **a, tp_dtype d, const tp_view *v) {
+  if (array_fits(*a, v) && (*a)->dtype == d) return true;
+  tp_array_unref(*a);
+  *a = tp_array_new(d, v->rank, v->shape);
+  return *a || tp_rfail(x, r, TP_E_MEMORY, "no memory for the arrays of a callback");
+}
+
+static tp_view view_of(const tp_array *a) {
+  tp_view v = { .p = a->data, .rank = a->rank };
+  memcpy(v.shape, a->shape, sizeof v.shape);
+  tp_view_strides(&v);
+  return v;
+}
+
+static const tp_callee *callee(const tp_exec *x, const tp_dreg *r) { return &x->plan->calls.v[r->rg->call]; }
+static tp_dtype result_dtype(const tp_exec *x, const tp_dreg *r, int i) { return r->out[i].buf >= 0 ? r->out[i].dtype : callee(x, r)->res[i]; }
+
+static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
+  for (int i = 0; i < r->nin; i++) {
+    if (!fit_array(x, r, &c->args[i], r->in[i].dtype, &r->in[i].v)) return false;
+    tp_view to = view_of(c->args[i]);
+    tp_copy(x, r->in[i].size, &to, &r->in[i].v);
+  }
+  for (int i = 0; i < r->nout; i++) {
+    if (!fit_array(x, r, &c->res[i], result_dtype(x, r, i), &r->out[i].v)) return false;
+    if (tp_array_bytes(c->res[i])) memset(c->res[i]->data, 0, tp_array_bytes(c->res[i]));
+  }
+  return true;
+}
+
+/* Which rows of the callback's arrays are there? */
+static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
+  tp_walk w;
+  int64_t row = 0;
+  int nrow = tp_callee_nover(callee(x, r));
+  tp_drows_place(x, rows);
+  for (tp_walk_start(&w, nrow, rows->nd.v.shape); w.ok; tp_walk_next(&w), row++) c->gone[row] |= !tp_drows_there(x, rows, nrow, &w);
+}
+
+/* Those that have ended are zero in its arrays; dims that end are as long as the longest of the others. */
+static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
+  int nrow = tp_callee_nover(callee(x, r));
+  int64_t count = 1, row = 0;
+  const tp_array *any = r->nin ? c->args[0] : r->nout ? c->res[0] : NULL;
+  for (int i = 0; i < nrow && any; i++) count *= c->reached[i] = any->shape[i];
+  if (!r->rg->nrows) return true;
+  int64_t shape[TP_MAXRANK];
+  memcpy(shape, c->reached, sizeof *shape * (size_t)nrow);
+  tp_free(c->gone);
+  if (!(c->gone = tp_calloc((size_t)count + 1))) return tp_rfail(x, r, TP_E_MEMORY, "out of memory");
+  for (int i = 0; i < r->rg->nrows; i++) {
+    note_rows(x, r, c, &c->rows[i]);
+    if (c->rows[i].along >= 0) c->reached[c->rows[i].along] = 0;
+  }
+  tp_walk w;
+  for (tp_walk_start(&w, nrow, shape); w.ok; tp_walk_next(&w), row++) {
+    for (int i = 0; i < r->rg->nrows; i++)
+      if (c->rows[i].along >= 0 && !c->gone[row]) c->reached[c->rows[i].along] = TP_MAX(c->reached[c->rows[i].along], w.at[c->rows[i].along] + 1);
+    for (int i = 0; i < r->nin && c->gone[row]; i++) {
+      size_t bytes = tp_array_bytes(c->args[i]) / (size_t)count;
+      if (bytes) memset((char *)c->args[i]->data + (size_t)row * bytes, 0, bytes);
+    }
+  }
+  return true;
+}
+
+static bool same_array(const tp_array *a, tp_dtype d, const tp_view *v) {
+  bool same = a && a->dtype == d && a->rank == v->rank;
+  for (int i = 0; same && i < v->rank; i++) same = a->shape[i] == v->shape[i];
+  return same;
+}
+
+static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
+  for (int i = 0; i < r->nout; i++) {
+    if (r->out[i].buf < 0) continue;
+    if (!same_array(c->res[i], r->out[i].dtype, &r->out[i].v)) return tp_rfail(x, r, TP_E_CALLBACK, "result %d of the callback has another dtype or shape than its spec", i + 1);
+    tp_dnd from = { .wrap = -1, .v = view_of(c->res[i]) };
+    x->target->copy(x, r->out[i].size, &r->out[i], &from);
+  }
+  return true;
+}
+
+/* A call over no rows stands for no point of its domain. */
+static bool no_rows(const tp_exec *x, const tp_callee *c) {
+  for (int d = 0; d < c->ndom; d++)
+    if (c->over >> d & 1 && x->env[c->dom[d]->bound->id] == 0) return true;
+  return false;
+}
+
+static bool run_call(tp_exec *x, tp_dreg *r) {
+  tp_dcall *c = r->k;
+  if (no_rows(x, callee(x, r))) return true;
+  for (int i = 0; i < r->rg->ncoord; i++) c->coord[i] = tp_dx_get(&r->coord[i], x->env);
+  if (!gather_args(x, r, c)) return false;
+  if (!clear_rows(x, r, c)) return false;
+  tp_call call = { .of = callee(x, r), .nargs = r->nin, .args = c->args, .nres = r->nout, .res = c->res,
+                   .ndim = r->rg->ncoord, .dims = r->rg->dim, .coord = c->coord, .reached = c->reached };
+  if (!x->run->call) return tp_rfail(x, r, TP_E_CALLBACK, "nothing runs callbacks here");
+  if (!x->run->call(x->run->ud, &call, x->err)) return tp_rfail(x, r, TP_E_CALLBACK, "the callback failed");
+  return scatter_results(x, r, c);
+}
+
+void tp_call_new(tp_exec *x, tp_dreg *r) {
+  tp_dcall *c = TP_NEW(&x->a, tp_dcall);
+  c->args = TP_NEWN(&x->a, tp_array *, r->nin);
+  c->res = TP_NEWN(&x->a, tp_array *, r->nout);
+  c->coord = TP_NEWN(&x->a, int64_t, r->rg->ncoord);
+  c->rows = tp_drows_new(x, r->rg->nrows, r->rg->rows);
+  c->reached = TP_NEWN(&x->a, int64_t, tp_callee_nover(callee(x, r)));
+  r->k = c;
+  r->run = run_call;
+}
+
+void tp_call_bind(tp_exec *x, tp_dreg *r) { tp_drows_bind(((tp_dcall *)r->k)->rows, r->rg->nrows, x->env); }
+
+void tp_call_free(tp_dreg *r) {
+  tp_dcall *c = r->k;
+  for (int i = 0; c && i < r->nin; i++) c->args[i] = tp_array_unref(c->args[i]);
+  for (int i = 0; c && i < r->nout; i++) c->res[i] = tp_array_unref(c->res[i]);
+  if (c) tp_free(c->gone);
+}

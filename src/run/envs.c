@@ -1,0 +1,81 @@
+/* envs.c: environments, each a row of what an operand holds. */
+#include "run/priv.h"
+#include "base/env.h"
+
+/* ---- environments ---- the last axis of each operand (none of a scalar) belongs to one of them; all other axes number them */
+
+/* The vectors of one environment: in place where they are contiguous, else through `room`. */
+typedef struct lane { tp_dnd *d; tp_view rows; int64_t n, step; double *room; } lane;
+
+static bool make_lane(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l, tp_dnd *d, bool scalar) {
+  *l = (lane){ d, d->v, 1, 1, tp_work(x, r, tp_env_lane(e), sizeof(double)) };
+  if (scalar || d->v.rank == 0) return l->room != NULL;
+  int last = --l->rows.rank;
+  l->n = d->v.shape[last];
+  l->step = d->v.stride[last];
+  return l->room != NULL;
+}
+
+static bool make_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l) {
+  bool step = r->rg->op == TP_OP_ENV_STEP;
+  for (int i = 0; i < r->nnd; i++)
+    if (!make_lane(x, r, e, &l[i], &r->in[i], step && (i >= r->nin + 2 || (i == 1 && e->nactions > 0)))) return false;
+  return true;
+}
+
+static char *lane_at(const lane *l, const tp_walk *w) { return l->d->buf < 0 ? NULL : (char *)l->rows.p + tp_walk_offset(w, l->rows.stride) * l->d->size; }
+
+static bool dense(const lane *l) { return l->step == 1 || l->n == 1; }
+
+static void move_lane(int size, char *o, int64_t so, const char *a, int64_t sa, int64_t n) {
+  for (int64_t i = 0; i < n; i++, o += so * size, a += sa * size)
+    if (size == 8) memcpy(o, a, 8);
+    else memcpy(o, a, (size_t)size);
+}
+
+static const void *read_lane(const lane *l, const tp_walk *w) {
+  const char *p = lane_at(l, w);
+  if (dense(l)) return p;
+  move_lane(l->d->size, (char *)l->room, 1, p, l->step, l->n);
+  return l->room;
+}
+
+static void *write_lane(const lane *l, const tp_walk *w) { return l->d->buf >= 0 && dense(l) ? lane_at(l, w) : (void *)l->room; }
+
+static void store_lane(const lane *l, const tp_walk *w) {
+  if (l->d->buf >= 0 && !dense(l)) move_lane(l->d->size, lane_at(l, w), l->step, (const char *)l->room, 1, l->n);
+}
+
+static bool action_ok(tp_exec *x, tp_dreg *r, const tp_env *e, const tp_walk *w, const int64_t *action) {
+  return !e->nactions || (*action >= 0 && *action < e->nactions) ||
+         tp_rfail_at(x, r, w->at, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*action, e->name, e->nactions - 1);
+}
+
+/* One environment. A state may be where the next one is written: the environment is given a copy of it then. */
+static bool run_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, const lane *l, const tp_walk *w) {
+  const void *v[3] = { NULL };
+  void *o[5];
+  for (int i = 0; i < r->nin; i++) v[i] = read_lane(&l[i], w);
+  for (int i = 0; i < r->nout; i++) o[i] = write_lane(&l[r->nin + i], w);
+  if (r->rg->op == TP_OP_ENV_RESET) e->reset(e->data, v[0], o[0]);
+  else if (r->rg->op == TP_OP_ENV_OBS) e->observe(e->data, v[0], o[0]);
+  else {
+    if (!action_ok(x, r, e, w, v[1])) return false;
+    if (v[0] == o[0]) v[0] = memcpy(l[0].room, v[0], sizeof(double) * (size_t)e->nstate);
+    e->step(e->data, v[0], v[1], v[2], o[0], o[1], o[2], o[3], o[4]);
+  }
+  for (int i = 0; i < r->nout; i++) store_lane(&l[r->nin + i], w);
+  return true;
+}
+
+bool tp_run_env(tp_exec *x, tp_dreg *r) {
+  const tp_env *e = tp_env_find(r->rg->how.str);
+  lane l[8];
+  if (!e) return tp_rfail(x, r, TP_E_OPTION, "no environment '%s'", r->rg->how.str);
+  if (!make_lanes(x, r, e, l)) return false;
+  const tp_view *rows = &l[r->nin].rows;        /* of the first result: the state, or what is seen of it */
+  bool ok = true;
+  tp_walk w;
+  for (tp_walk_start(&w, rows->rank, rows->shape); ok && w.ok; tp_walk_next(&w)) ok = run_lanes(x, r, e, l, &w);
+  return ok;
+}

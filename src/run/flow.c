@@ -1,0 +1,324 @@
+/* flow.c: the plan's tree as a row of instructions, and running it. A run can stop between any two of them and go on later. */
+#include "run/priv.h"
+
+/* ---- laying out ---- */
+
+static void count_insts(const tp_pnode *p, int *ninst, int *nreg) {
+  *nreg += p->kind == TP_P_REGION;
+  *ninst += p->kind == TP_P_REGION || p->kind == TP_P_LOAD || p->kind == TP_P_SPILL || p->kind == TP_P_FETCH ? 1 : p->kind == TP_P_SEQ ? 0 : 2;
+  for (int i = 0; i < p->n; i++) count_insts(p->kid[i], ninst, nreg);
+}
+
+/* A condition e >= 0 or e == 0 is its e. */
+static tp_dx condition(tp_exec *x, const tp_ix *c, tp_dtest *test) {
+  tp_ixkind k = tp_ix_kind(c);
+  *test = k == TP_IX_GE0 ? TP_TEST_GE0 : k == TP_IX_EQ0 ? TP_TEST_EQ0 : TP_TEST_TRUE;
+  return tp_dx_new(&x->a, *test == TP_TEST_TRUE ? c : tp_ix_arg(c, 0));
+}
+
+/* Where laying out stands: the plan's next position, the FOR around it, the part that comes next and where it begins. */
+typedef struct { tp_exec *x; tp_inst *inst; int n, npos, around, npart, parting, partat; tp_part *part; } layout;
+
+static int put(layout *l, tp_inst i) {
+  i.pos = l->npos;
+  i.up = l->around;
+  l->inst[l->n] = i;
+  return l->n++;
+}
+
+static bool lay(layout *l, const tp_pnode *p);
+
+static bool lay_loop(layout *l, const tp_pnode *p) {
+  tp_inst i = { .op = TP_I_FOR, .var = p->var->id, .step = p->step, .lo = tp_dx_new(&l->x->a, p->lo), .hi = tp_dx_new(&l->x->a, p->hi) };
+  int begin = put(l, i), around = l->around;
+  l->around = begin;
+  if (!lay(l, p->kid[0])) return false;
+  i.op = TP_I_NEXT;
+  i.to = begin + 1;
+  i.lo = tp_dx_new(&l->x->a, p->lo);               /* each is bound on its own */
+  i.hi = tp_dx_new(&l->x->a, p->hi);
+  l->inst[begin].to = put(l, i) + 1;
+  l->around = around;
+  return true;
+}
+
+static bool lay_if(layout *l, const tp_pnode *p) {
+  tp_inst i = { .op = TP_I_IF };
+  i.cond = condition(l->x, p->cond, &i.test);
+  int test = put(l, i);
+  if (!lay(l, p->kid[0])) return false;
+  int jump = p->n > 1 ? put(l, (tp_inst){ .op = TP_I_JUMP }) : -1;
+  l->inst[test].to = l->n;
+  if (jump < 0) return true;
+  if (!lay(l, p->kid[1])) return false;
+  l->inst[jump].to = l->n;
+  return true;
+}
+
+static tp_dop op_of(const tp_plan *p, const tp_region *r) {
+  int fn = r->kind == TP_RG_CALL ? p->calls.v[r->call].fn : 0;
+  return fn == TP_FN_TICK ? TP_I_TICK : fn == TP_FN_SHOW ? TP_I_SHOW : TP_I_REGION;
+}
+
+static bool lay_node(layout *l, const tp_pnode *p) {
+  switch (p->kind) {
+    case TP_P_REGION: {
+      int at = put(l, (tp_inst){ .op = op_of(l->x->plan, p->rg), .rg = tp_dreg_new(l->x, p) });
+      l->npos++;
+      return l->inst[at].rg != NULL;
+    }
+    case TP_P_LOAD:
+      l->x->flow->loadat[p->pos] = &l->inst[put(l, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&l->x->a, p->given), .end = tp_dend_new(l->x, p) })];
+      l->npos++;
+      return true;
+    case TP_P_SPILL: case TP_P_FETCH:
+      put(l, (tp_inst){ .op = p->kind == TP_P_SPILL ? TP_I_SPILL : TP_I_FETCH, .var = p->buf, .way = TP_WAY(p->dim, p->inner), .made = p->made, .step = p->step, .lo = tp_dx_new(&l->x->a, p->lo), .hi = tp_dx_new(&l->x->a, p->hi) });
+      return true;
+    case TP_P_FOR: return lay_loop(l, p);
+    case TP_P_IF: return lay_if(l, p);
+    case TP_P_SEQ:
+      for (int i = 0; i < p->n; i++)
+        if (!lay(l, p->kid[i])) return false;
+      return true;
+  }
+  return true;
+}
+
+/* Notes where parts begin and end. */
+static bool lay(layout *l, const tp_pnode *p) {
+  int at = l->n;
+  bool first = l->parting < l->npart && l->part[l->parting].first == p;
+  if (!lay_node(l, p)) return false;
+  if (first) {
+    l->inst[at].part = l->parting + 1;
+    l->partat = at;
+  }
+  if (l->parting < l->npart && l->part[l->parting].last == p) {
+    l->inst[l->partat].behind = l->n;
+    l->parting++;
+  }
+  return true;
+}
+
+/* A guard inside the loop of the first tick dim looks at nothing far (poly/behind.c); what follows that loop may look at what is made far in it. */
+static void find_beyond(tp_exec *x) {
+  bool *inrow = TP_NEWN(&x->a, bool, x->flow->ninst);
+  for (int k = 0; k < x->flow->ninst; k++)
+    for (int up = k; up >= 0 && x->flow->inst[k].rg && x->flow->inst[k].rg->inrow; up = x->flow->inst[up].up) inrow[up] = true;
+  for (int k = 0; k < x->flow->ninst; k++) {
+    x->flow->inst[k].beyond = x->flow->inst[k].op == TP_I_LOAD && x->plan->lag;
+    for (int up = x->flow->inst[k].up; up >= 0; up = x->flow->inst[up].up) x->flow->inst[k].beyond &= !inrow[up];
+  }
+}
+
+bool tp_flow_new(tp_exec *x) {
+  int ninst = 0, nreg = 0;
+  count_insts(x->plan->body, &ninst, &nreg);
+  x->reg = TP_NEWN(&x->a, tp_dreg *, nreg);
+  x->flow->loadat = TP_NEWN(&x->a, const tp_inst *, x->plan->npos);
+  layout l = { .x = x, .inst = TP_NEWN(&x->a, tp_inst, ninst), .around = -1 };
+  l.npart = tp_plan_parts(x->plan, &x->a, &l.part);
+  if (!lay(&l, x->plan->body)) return false;
+  x->flow->inst = l.inst;
+  x->flow->ninst = l.n;
+  find_beyond(x);
+  return true;
+}
+
+/* Where a loop goes on: behind the statements of its body's begin that have nothing to do, as long as no buffer is in a file. */
+static void enter_body(tp_exec *x, tp_inst *loop) {
+  int *to = &x->flow->inst[loop->to - 1].to;
+  *to = (int)(loop - x->flow->inst) + 1;
+  while (!x->mem->map && (x->flow->inst[*to].op == TP_I_SPILL || x->flow->inst[*to].op == TP_I_FETCH)) ++*to;
+}
+
+void tp_flow_bind(tp_exec *x) {
+  for (tp_inst *i = x->flow->inst, *end = i + x->flow->ninst; i < end; i++) {
+    tp_dx_bind(&i->lo, x->env);
+    tp_dx_bind(&i->hi, x->env);
+    tp_dx_bind(&i->cond, x->env);
+    if (i->end) tp_dnd_bind(&i->end->nd, x->env), tp_drows_bind(i->end->rows, i->end->nrow, x->env);
+    if (i->op == TP_I_FOR) enter_body(x, i);
+  }
+}
+
+/* ---- running ---- */
+
+static bool holds(const tp_exec *x, const tp_inst *i) {
+  int64_t v = tp_dx_get(&i->cond, x->env);
+  return i->test == TP_TEST_GE0 ? v >= 0 : i->test == TP_TEST_EQ0 ? v == 0 : v != 0;
+}
+
+/* Is the loop's variable still inside? */
+static bool is_inside(const tp_exec *x, const tp_inst *i) {
+  return i->step > 0 ? x->env[i->var] < tp_dx_get(&i->hi, x->env) : x->env[i->var] >= tp_dx_get(&i->lo, x->env);
+}
+
+static const tp_inst *begin_loop(tp_exec *x, const tp_inst *i) {
+  x->env[i->var] = i->step > 0 ? tp_dx_get(&i->lo, x->env) : tp_dx_get(&i->hi, x->env) - 1;
+  return is_inside(x, i) ? i + 1 : x->flow->inst + i->to;
+}
+
+static const tp_inst *next_iteration(tp_exec *x, const tp_inst *i) {
+  x->env[i->var] += i->step;
+  return is_inside(x, i) ? x->flow->inst + i->to : i + 1;
+}
+
+/* Of a buffer that lies in the file, the way that it does. */
+static void keep_rows(tp_exec *x, const tp_inst *i) {
+  const tp_spilled *s = &x->mem->spilled[i->var];
+  if (!s->chunk || s->way != i->way) return;
+  if (i->op == TP_I_SPILL) tp_run_spill(x, i);
+  else tp_run_fetch(x, i);
+}
+
+/* An instruction that is no region. */
+static const tp_inst *turn(tp_exec *x, const tp_inst *i) {
+  switch (i->op) {
+    case TP_I_FOR: return begin_loop(x, i);
+    case TP_I_NEXT: return next_iteration(x, i);
+    case TP_I_IF: return holds(x, i) ? i + 1 : x->flow->inst + i->to;
+    case TP_I_JUMP: return x->flow->inst + i->to;
+    case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); return i + 1;
+    case TP_I_SPILL: case TP_I_FETCH: keep_rows(x, i); return i + 1;
+    default: return i + 1;
+  }
+}
+
+/* ---- finding a place again ---- */
+
+/* Where the part for "if not" begins; `to` where there is none. */
+static int else_of(const tp_exec *x, const tp_inst *i) {
+  const tp_inst *last = x->flow->inst + i->to - 1;
+  return last->op == TP_I_JUMP && last->to > i->to ? last->to : i->to;
+}
+
+static bool passes(tp_exec *x, const tp_inst *i, int pc) {
+  int here = (int)(i - x->flow->inst);
+  if (i->op == TP_I_FOR && pc > here && pc < i->to) {
+    int64_t lo = tp_dx_get(&i->lo, x->env), hi = tp_dx_get(&i->hi, x->env), v = x->env[i->var];
+    return v >= lo && v < hi && (i->step > 0 ? v - lo : hi - 1 - v) % i->step == 0;
+  }
+  if (i->op != TP_I_IF || pc <= here || pc >= else_of(x, i)) return true;
+  return holds(x, i) == (pc < i->to);
+}
+
+static bool is_stop(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK || i->beyond; }
+
+/* The next stop from i on, or the end. A run waits nowhere else: behind the last region of a loop it may come round again (tp_exec_complete). */
+static const tp_inst *next_stop(tp_exec *x, const tp_inst *i) {
+  while (i < x->flow->inst + x->flow->ninst && !is_stop(i)) i = turn(x, i);
+  return i;
+}
+
+/* Back goes no further than front: what it would look at may not be made. */
+void tp_flow_settle(tp_exec *x, tp_cursor *c) {
+  int64_t *was = x->env;
+  x->env = c->env;
+  while (c->pc < x->flow->ninst && !is_stop(&x->flow->inst[c->pc]) && (c == &x->flow->front || tp_flow_before(x, c, &x->flow->front))) c->pc = (int)(turn(x, &x->flow->inst[c->pc]) - x->flow->inst);
+  x->env = was;
+}
+
+bool tp_flow_possible(const tp_exec *cx, const tp_cursor *c) {
+  tp_exec *x = (tp_exec *)cx;
+  int64_t *was = x->env;
+  bool ok = c->pc >= 0 && c->pc <= x->flow->ninst;
+  x->env = c->env;
+  for (int i = 0; ok && i < c->pc; i++) ok = passes(x, &x->flow->inst[i], c->pc);
+  x->env = was;
+  return ok;
+}
+
+/* ---- back ---- */
+
+static void enter_back(tp_exec *x, bool in) {
+  x->flow->inback = in;
+  x->env = in ? x->flow->back.env : x->flow->front.env;
+}
+
+/* Whose loops, from `loop` outwards, are further behind: < 0: a's. */
+static int order(const tp_exec *x, int loop, const int64_t *a, const int64_t *b) {
+  if (loop < 0) return 0;
+  const tp_inst *i = &x->flow->inst[loop];
+  int outer = order(x, i->up, a, b), here = (a[i->var] > b[i->var]) - (a[i->var] < b[i->var]);
+  return outer ? outer : i->step > 0 ? here : -here;
+}
+
+bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b) {
+  int loop = a->pc < x->flow->ninst ? x->flow->inst[a->pc].up : -1;
+  while (loop >= 0 && (b->pc <= loop || b->pc >= x->flow->inst[loop].to)) loop = x->flow->inst[loop].up;
+  int o = order(x, loop, a->env, b->env);
+  return o < 0 || (o == 0 && a->pc < b->pc);
+}
+
+/* Runs what front has left, up to rows beyond `row`, a point in time, or front. */
+static bool follow(tp_exec *x, int64_t row, double until) {
+  const tp_inst *i = x->flow->inst + x->flow->back.pc;
+  bool ok = true;
+  enter_back(x, true);
+  for (bool more = true; ok && more && tp_flow_before(x, &x->flow->back, &x->flow->front); x->flow->back.pc = (int)(i - x->flow->inst)) {
+    if (!is_stop(i) || i->beyond) { i = turn(x, i); continue; }
+    if (i->rg->far) {
+      x->flow->backrow = tp_dx_get(&i->rg->row, x->env);
+      if (x->flow->backrow > row) break;
+      ok = tp_dreg_run(x, i->rg);
+      more = !until || tp_now() < until;
+    }
+    i++;
+  }
+  enter_back(x, false);
+  return ok;
+}
+
+bool tp_flow_catch_up(tp_exec *x, double until) { return !x->flow->split || follow(x, INT64_MAX, until); }
+
+/* What is left must not lag so far that this region would meet it. */
+static bool wait_for_back(tp_exec *x, const tp_dreg *r) {
+  if (!tp_flow_before(x, &x->flow->back, &x->flow->front)) return true;
+  int64_t row = r->inrow ? tp_dx_get(&r->row, x->env) - x->plan->lag : INT64_MAX;
+  return row < x->flow->backrow || follow(x, row, 0);
+}
+
+/* ---- front ---- */
+
+void tp_flow_begin(tp_exec *x) {
+  x->flow->front.pc = 0;
+  x->flow->front.pos = -1;
+  x->flow->split = x->flow->inback = false;
+  x->flow->nshown = 0;
+}
+
+static bool front_region(tp_exec *x, const tp_inst *i) {
+  bool ok = true;
+  x->flow->front.pc = (int)(i - x->flow->inst);
+  if (!x->flow->split) ok = tp_dreg_run(x, i->rg);
+  else if (!i->rg->far) ok = wait_for_back(x, i->rg) && tp_dreg_run(x, i->rg);
+  x->flow->nshown += i->op == TP_I_SHOW;
+  return ok;
+}
+
+tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
+  const tp_inst *i = x->flow->inst + x->flow->front.pc, *end = x->flow->inst + x->flow->ninst;
+  tp_stand s = TP_AT_END;
+  while (i < end) {
+    if (tp_native_takes(x, i, g)) {
+      if (!tp_native_run(x, i)) { s = TP_AT_ERROR; break; }
+      i = x->flow->inst + i->behind;
+    } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
+      if (!front_region(x, i)) { s = TP_AT_ERROR; break; }
+      i++;
+      if (g->shown && x->flow->nshown == g->shown) { s = TP_AT_SHOWN; break; }
+      if (g->until && tp_now() >= g->until) { s = TP_AT_TIME; break; }
+    } else if (i->op == TP_I_TICK && g->tick) {
+      s = TP_AT_TICK;
+      break;
+    } else {
+      x->flow->front.pc = (int)(i - x->flow->inst);
+      if (i->beyond && !tp_flow_catch_up(x, 0)) { s = TP_AT_ERROR; break; }
+      i = turn(x, i);
+    }
+  }
+  x->flow->front.pc = (int)((s == TP_AT_ERROR ? i : next_stop(x, i)) - x->flow->inst);
+  if (s == TP_AT_END && !tp_flow_catch_up(x, 0)) s = TP_AT_ERROR;
+  return s;
+}

@@ -1,0 +1,111 @@
+/* Inside src/run. */
+#ifndef TP_RUN_PRIV_H
+#define TP_RUN_PRIV_H
+#include "run/target.h"
+
+/* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
+typedef struct { tp_dx at, given; int along; tp_dnd nd; } tp_drows;
+typedef struct { tp_dnd nd; int nrow; tp_drows *rows; } tp_dend;
+
+/* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of the loop variables ---- */
+typedef enum { TP_I_REGION, TP_I_SHOW, TP_I_TICK, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD, TP_I_SPILL, TP_I_FETCH } tp_dop;   /* SHOW: a region that gives a point of an output away */
+typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
+typedef struct tp_inst {
+  tp_dop op; tp_dtest test;                     /* IF: what must hold of cond's value */
+  int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP */
+  int up;                                       /* the FOR around it; -1: none */
+  int var, step, way; bool made;                /* SPILL, FETCH: var is the buffer */
+  tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on */
+  int pos;                                      /* of the next region from here on, in the plan's positions */
+  int part, behind;                             /* a part of the plan begins here: its number, from 1 on, and the instruction behind it; 0: none */
+  tp_dreg *rg;
+  tp_dend *end; bool beyond;                    /* LOAD; beyond: outside the loop of the first tick dim, where some of what it looks at may have been left */
+} tp_inst;
+#define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner))   /* in which a buffer may lie in the file */
+/* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet fewer regions. pos: of the last one run. */
+typedef struct tp_cursor { int pc, pos; int64_t *env; } tp_cursor;
+
+struct tp_flow {
+  int ninst; tp_inst *inst;
+  const tp_inst **loadat;                       /* by position: a LOAD */
+  tp_native *const *native;                     /* by part; NULL: not compiled */
+  tp_cursor front, back;                        /* split: front leaves the regions that can wait (tp_region.far) to back, which follows behind it */
+  bool split, inback; int64_t backrow;          /* all far regions of rows below that are done */
+  int nshown;                                   /* since the last tick */
+  int later;                                    /* going on with larger bounds: the instruction from which on what is written is taken from the state */
+};
+
+struct tp_store {
+  int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
+  tp_spilled *spilled; char *mapping, *map; int64_t mapsize;     /* by buffer; the file, mapped: all that was reserved, its begin */
+  int64_t page, grain; bool populates;          /* bytes that are mapped and counted together; pages can be mapped ahead */
+  int64_t beside;                               /* bytes of it that are mapped at a time, at most */
+  unsigned char *touched; int64_t ntouched, mosttouched;        /* where poisoned: its grains, and how many of them, are mapped */
+  int64_t top;                                  /* where poisoned: the end of what was used */
+};
+
+/* native.c */
+bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);    /* does a compiled part begin here, and may it run? */
+bool tp_native_run(tp_exec *x, const tp_inst *i);
+/* watch.c */
+void tp_watch_new(tp_exec *x, tp_dreg *r);                     /* takes the place of r->run */
+void tp_watch_free(tp_dreg *r);
+/* exec.c */
+tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
+bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
+bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */
+/* flow.c */
+bool tp_flow_new(tp_exec *x);                  /* lays the plan out */
+void tp_flow_bind(tp_exec *x);
+tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
+bool tp_flow_catch_up(tp_exec *x, double until);               /* back, to where front is or until that time */
+void tp_flow_begin(tp_exec *x);
+void tp_flow_settle(tp_exec *x, tp_cursor *c);                 /* to the next region or tick */
+/* Is the cursor at a place where its loop variables may have their values? */
+bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
+/* Goes from the start to where so many regions and ticks are behind it, running none. False: there is no such place. */
+bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
+
+/* longer.c: a state of smaller bounds, in a plan in which dims end by data */
+/* Runs what lies before the first tick, and goes to the tick at this point; false: what ran there is not the same for both bounds. */
+bool tp_longer_takes(const tp_exec *x, int buf);               /* is it written after the first tick? */
+bool tp_longer_buffer(tp_exec *x, const tp_pbuf *b, const int64_t *was, tp_reader *r, size_t n);
+void tp_longer_ends(tp_exec *x);                               /* as the buffers say */
+
+/* resolve.c */
+void tp_dreg_windows(tp_exec *x, tp_dreg *r);                  /* compiles operands; sets dynamic, wrapped */
+tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows);
+void tp_drows_bind(tp_drows *r, int n, const int64_t *env);
+void tp_drows_place(const tp_exec *x, tp_drows *r);            /* before tp_drows_there */
+bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_walk *at);         /* the row `at` of so many axes */
+tp_dend *tp_dend_new(tp_exec *x, const tp_pnode *load);
+int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given);             /* the greatest of it, at most what was given */
+bool tp_dreg_resolve(tp_exec *x, tp_dreg *r);                  /* extents and strides for env */
+void tp_dnd_bind(tp_dnd *d, const int64_t *env);
+/* arena.c */
+bool tp_take_memory(tp_exec *x);                                /* for x->env: the arena, and the file where the limit wants one */
+/* file.c */
+void tp_spill_new(tp_exec *x);
+int64_t tp_spill_space(const tp_exec *x, int64_t bytes);        /* what so many bytes of a buffer take in it */
+bool tp_spill_open(tp_exec *x, int64_t bytes);
+void tp_spill_close(tp_exec *x);
+void tp_run_spill(tp_exec *x, const tp_inst *i);                /* of buffers in the file */
+void tp_run_fetch(tp_exec *x, const tp_inst *i);
+void tp_spill_rest(tp_exec *x);                                 /* nothing of the file stays mapped */
+bool tp_spill_poison(tp_exec *x);
+bool tp_spill_touch(tp_exec *x, const tp_dreg *r, const tp_dnd *d);     /* where poisoned: is no more mapped than was said? */
+int64_t tp_spill_most(const tp_exec *x);
+/* Of dense or strided windows. */
+static inline void tp_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
+  x->target->copy(x, size, &(tp_dnd){ .wrap = -1, .v = *out }, &(tp_dnd){ .wrap = -1, .v = *in });
+}
+/* call.c */
+void tp_call_new(tp_exec *x, tp_dreg *r);
+void tp_call_bind(tp_exec *x, tp_dreg *r);
+void tp_call_free(tp_dreg *r);
+/* envs.c */
+bool tp_run_env(tp_exec *x, tp_dreg *r);
+/* poison.c: memory that nothing has written yet, or whose value is over, is NaN (TEMPO_POISON) */
+bool tp_poison_begin(tp_exec *x);
+bool tp_poison_region(tp_exec *x, const tp_dreg *r);            /* before it runs; false: a window of it leaves its buffer */
+#endif

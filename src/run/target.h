@@ -1,0 +1,108 @@
+/* What a target sees of a plan that runs, and what it gives: the functions of regions.
+ *
+ * A run makes each region ready once: every expression becomes a tp_dx. When bounds change it binds: expressions over bounds become numbers, those over loop variables
+ * become linear forms where they are ones, windows get extents and strides, kernels their loops. A region whose extents or strides mention loop variables (dynamic) is
+ * bound again each time it runs. What is left for each execution are the offsets. */
+#ifndef TP_TARGET_H
+#define TP_TARGET_H
+#include "run/run.h"
+
+/* ---- windows (view.c) ---- */
+typedef struct tp_view { void *p; int rank; int64_t shape[TP_MAXRANK], stride[TP_MAXRANK]; } tp_view;     /* p at element 0 of the window; strides in elements; leading axes first */
+int64_t tp_view_count(const tp_view *v);
+bool tp_view_dense(const tp_view *v);
+void tp_view_strides(tp_view *v);                              /* row major */
+int64_t tp_dense_strides(tp_view *v);                          /* row major, but axes that do not move still don't: elements that are one stay one. How many there are */
+tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size);
+tp_view tp_view_spatial(const tp_view *v, int nlead);           /* without the leading axes */
+tp_view tp_view_dense_as(const tp_view *like, void *p);        /* of that shape, over dense elements */
+
+/* ---- expressions (expr.c) ---- value = c + sum of coef * env[sym], or tp_ix_evalq */
+typedef struct tp_dxterm { int64_t coef; int sym; } tp_dxterm;
+typedef struct tp_dx { const tp_ix *e; bool var, generic; int n; int64_t c; tp_dxterm *t; } tp_dx;
+tp_dx tp_dx_new(tp_arena *a, const tp_ix *e);                  /* NULL is 0 */
+void tp_dx_bind(tp_dx *d, const int64_t *env);
+static inline int64_t tp_dx_get(const tp_dx *d, const int64_t *env) {
+  if (d->generic) return tp_ix_evalq(d->e, env);
+  uint64_t v = (uint64_t)d->c;
+  for (int i = 0; i < d->n; i++) v += (uint64_t)d->t[i].coef * (uint64_t)env[d->t[i].sym];
+  return (int64_t)v;
+}
+
+/* ---- operands (resolve.c) ---- */
+typedef struct tp_dring { tp_dx idx, width, stride; int64_t w, s; } tp_dring;
+typedef struct tp_dnd {
+  int buf; tp_dtype dtype; int size;            /* buf < 0: nobody wants this result */
+  tp_dx off; int nring, nlive; tp_dring *ring;  /* live: of width > 1, first */
+  int rank; tp_dx *shape, *stride;              /* the region's leading axes first */
+  bool ragged;                                  /* extents or strides mention loop variables */
+  int wrap; tp_dx wlo, wmod;                    /* axis of the view that lies on a ring; -1 */
+  tp_view v;                                    /* p: found anew by each execution */
+} tp_dnd;
+
+/* ---- regions ---- */
+/* next: the execution that is timed next. first, later: seconds of the first executions and of the nlater timed ones after them. */
+typedef struct tp_clock { int64_t calls, next, nlater; double first, later; } tp_clock;
+typedef struct tp_dreg tp_dreg;
+typedef struct tp_watch tp_watch;
+struct tp_dreg {
+  const tp_region *rg;
+  bool (*bind)(tp_exec *x, tp_dreg *r);         /* may be NULL */
+  bool (*run)(tp_exec *x, tp_dreg *r);
+  int nin, nout, nnd, nlead, npoint;            /* npoint: axes that are dims */
+  tp_dnd *in, *out;                             /* one array: inputs, then outputs */
+  bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
+  tp_dx *lead, *leadlo, *ix, *coord, row;
+  bool far, inrow;                              /* inrow: in the loop of the first tick dim */
+  int pos;
+  tp_clock clock;
+  struct tp_watch *watch;                       /* of a region that is checked */
+  void *k;                                      /* what its functions keep: tp_ew, tp_dcall, ... */
+};
+
+/* ---- the table ---- */
+struct tp_target {
+  bool (*open)(tp_exec *x);                     /* before any region is made */
+  void (*make)(tp_exec *x, tp_dreg *r);         /* gives a LOOP, OP or PINIT its functions */
+  bool (*ready)(tp_exec *x);                    /* all regions are made */
+  void (*close)(tp_exec *x);                    /* also where open failed, or never was */
+  void (*copy)(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);        /* elements of one shape; either may lie on a ring */
+};
+
+struct tp_exec {
+  const tp_plan *plan; const tp_target *target;
+  tp_arena a;                                   /* until it is freed */
+  struct tp_cpu *cpu;                           /* the target's own (cpu/kernels.h) */
+  tp_run *run; tp_error *err;                   /* of the run in progress */
+  int nsym; int64_t *env;                       /* of the cursor that runs */
+  int nbound; int *bound; bool bound_once;      /* ids of bounds */
+  char **base; int64_t *count;                  /* every buffer: its first element, its elements */
+  int nreg; tp_dreg **reg, **regat;             /* in order; by position */
+  int *written;                                 /* by buffer: position after which nothing writes it */
+  char *work, *workend;                         /* what is left of the region's work buffer */
+  bool poison, running, cancelled;              /* running: loop variables have their values */
+  struct tp_store *mem; struct tp_flow *flow;   /* where buffers lie; where it stands (run/priv.h) */
+};
+
+/* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them; tp_rfail knows none. axis: place along the axes of rg->along. */
+bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
+bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) TP_PRINTF(5, 6);
+bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *fmt, ...) TP_PRINTF(6, 7);
+/* Integers that have no value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of none. */
+bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what);
+bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r);          /* false: the run ends at this region without an error */
+/* Aligned memory until the region ends, in its work buffer; NULL (and the error filled): none left. */
+void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
+
+/* The operand's place for this execution. */
+static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
+  int64_t o = tp_dx_get(&d->off, x->env);
+  for (int i = 0; i < d->nlive; i++) {
+    const tp_dring *r = &d->ring[i];
+    int64_t at = tp_dx_get(&r->idx, x->env);
+    if ((uint64_t)at >= (uint64_t)r->w) at = tp_floormod(at, r->w);
+    o += at * r->s;
+  }
+  d->v.p = x->base[d->buf] + o * d->size;
+}
+#endif
