@@ -74,7 +74,7 @@ bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c) {
 
 /* ---- isl's scheduler ---- */
 
-static isl_id *stmt_id(tp_sched *S, int st) {
+isl_id *tp_stmt_id(tp_sched *S, int st) {
   char name[32];
   snprintf(name, sizeof name, "S%d", st);
   return isl_id_alloc(S->ctx, name, NULL);
@@ -84,11 +84,11 @@ static isl_schedule *compute(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   isl_union_set *dom = isl_union_set_empty(tp_isl_params(S->ix));
   isl_union_map *val = isl_union_map_empty(tp_isl_params(S->ix));
   for (int i = 0; i < c->n; i++)
-    dom = isl_union_set_add_set(dom, isl_set_set_tuple_id(isl_set_copy(S->p->stmts.v[c->st[i]]->dom), stmt_id(S, c->st[i])));
+    dom = isl_union_set_add_set(dom, isl_set_set_tuple_id(isl_set_copy(S->p->stmts.v[c->st[i]]->dom), tp_stmt_id(S, c->st[i])));
   for (int e = 0; e < in->n; e++) {
     const tp_dep *d = tp_dep_of(S, &in->v[e]);
-    isl_map *m = isl_map_set_tuple_id(isl_map_copy(in->v[e].map), isl_dim_in, stmt_id(S, d->src));
-    val = isl_union_map_add_map(val, isl_map_set_tuple_id(m, isl_dim_out, stmt_id(S, d->dst)));
+    isl_map *m = isl_map_set_tuple_id(isl_map_copy(in->v[e].map), isl_dim_in, tp_stmt_id(S, d->src));
+    val = isl_union_map_add_map(val, isl_map_set_tuple_id(m, isl_dim_out, tp_stmt_id(S, d->dst)));
   }
   isl_schedule_constraints *k = isl_schedule_constraints_on_domain(dom);
   k = isl_schedule_constraints_set_context(k, isl_set_copy(S->context));

@@ -9,12 +9,6 @@
 
 /* ---- schedule tree ---- */
 
-static isl_id *stmt_id(tp_sched *S, int st) {
-  char name[32];
-  snprintf(name, sizeof name, "S%d", st);
-  return isl_id_alloc(S->ctx, name, NULL);
-}
-
 /* floor((x_d + shift) / size) on the space of dom. */
 static isl_pw_aff *block_number(tp_sched *S, const tp_stmt *s, isl_space *space) {
   isl_pw_aff *x = isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(isl_space_copy(space)), isl_dim_set, s->bdim));
@@ -110,13 +104,13 @@ static TP_KEEP isl_set *told_set(tp_sched *S, int st) {
   tp_sst *s = &S->st[st];
   if (s->told) return s->told;
   isl_set *dom = isl_set_gist_params(isl_set_intersect_params(isl_set_copy(called_set(S, st)), isl_set_copy(S->context)), isl_set_copy(S->context));
-  return s->told = tp_keep_set(S, isl_set_set_tuple_id(dom, stmt_id(S, st)));
+  return s->told = tp_keep_set(S, isl_set_set_tuple_id(dom, tp_stmt_id(S, st)));
 }
 
 static isl_union_set *add_domain(tp_sched *S, TP_TAKE isl_union_set *to, int st) { return isl_union_set_add_set(to, isl_set_copy(told_set(S, st))); }
 
 static isl_union_pw_aff *add_rows(tp_sched *S, TP_TAKE isl_union_pw_aff *rows, const tp_mem *m) {
-  return isl_union_pw_aff_add_pw_aff(rows, isl_pw_aff_set_tuple_id(call_row(S, m), isl_dim_in, stmt_id(S, m->st)));
+  return isl_union_pw_aff_add_pw_aff(rows, isl_pw_aff_set_tuple_id(call_row(S, m), isl_dim_in, tp_stmt_id(S, m->st)));
 }
 
 /* No loop inside but those that only sum up. */
