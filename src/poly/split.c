@@ -11,10 +11,7 @@ static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
   tp_stmt *p = tp_dup(S->a, s, sizeof *s);
   p->dom = dom;
   p->acc = tp_dup(S->a, s->acc, sizeof *s->acc * (size_t)s->nacc);
-  for (int i = 0; i < s->nacc; i++) {
-    const tp_arr *r = S->p->arrs.v[s->acc[i].arr];
-    p->acc[i].rel = tp_rel_restrict(tp_rel_at(S->ix, s->ndim, s->dim, r->ndim, r->dim, s->acc[i].at), isl_set_copy(dom));
-  }
+  for (int i = 0; i < s->nacc; i++) p->acc[i].rel = tp_isl_coalesce_map(isl_map_intersect_domain(isl_map_copy(s->acc[i].rel), isl_set_copy(dom)));
   return p;
 }
 

@@ -233,22 +233,28 @@ static int64_t at_least(ref *r, const tp_node *n, const ref_ending *e) {
   return least;
 }
 
-/* Does n say the same whatever the end will be, as x[min(t, T - 1)] does? The end itself is known when it has been asked for, also where it can be one number only. */
-static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
-  const tp_sym *t = e->stop->dim->bound;
-  int mentioned = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t ? 2 : 0;
-  for (int i = 0; i < r->g->stops.n; i++) mentioned += r->ending[i].own[n->id];
-  if (mentioned > 1) return false;
-  int64_t lo = at_least(r, n, e), k = lo;
+/* The end itself makes a difference also where it can be one number only: it is known when it has been asked for. */
+bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least) {
+  int64_t was = r->env[t->bound->id], k = least;
+  int mentioned = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t->bound ? 2 : 0;
+  for (int i = 0; i < g->stops.n; i++) mentioned += ref_mentions(n, g->stops.v[i].dim->bound);
   uint64_t first = 0;
-  for (bool same = true; same && k <= ref_bound(r, e->stop->dim); k += same) {
-    r->env[t->id] = k;
+  for (bool same = mentioned < 2; same && k <= ref_bound(r, t); k += same) {
+    r->env[t->bound->id] = k;
     uint64_t h = said(r, n);
-    same = k == lo || h == first;
-    first = k == lo ? h : first;
+    same = k == least || h == first;
+    first = k == least ? h : first;
   }
-  r->env[t->id] = lo;
-  return k > ref_bound(r, e->stop->dim);
+  r->env[t->bound->id] = was;
+  return mentioned < 2 && k > ref_bound(r, t);
+}
+
+/* Then the least that it can be stands for it. */
+static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
+  int64_t least = at_least(r, n, e);
+  bool same = ref_says_same(r, r->g, n, e->stop->dim, least);
+  if (same) r->env[e->stop->dim->bound->id] = least;
+  return same;
 }
 
 /* The ends that the node mentions at its point, which is in env: those that make a difference. */
