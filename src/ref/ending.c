@@ -150,9 +150,9 @@ static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
   return -1;
 }
 
-/* Does the cell's own point, which is there, say that this one is? Its rows are among those over which the end is the greatest here. */
+/* Does the cell's own point, which is there, say that this one is? Its rows are among those over which the end is the greatest here. A call over rows stands at the first, there or not. */
 static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
-  bool same = by && by->node->id < r->g->nodes.n;
+  bool same = by && by->node->id < r->g->nodes.n && !by->node->attr.nover;
   for (int k = 0; k < e->alive->ndom && same; k++) {
     int p = position(n, dims, e->alive->dom[k]), q = position(by->node->ndom, by->node->dom, e->alive->dom[k]);
     same = p < 0 || (q >= 0 && ref_at(by)[q] == at[p]);
