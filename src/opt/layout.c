@@ -9,7 +9,7 @@
 #include "opt/opt.h"
 #include "graph/mk.h"
 
-enum { BACK = 1, AHEAD = 2, ANYHOW = BACK | AHEAD };
+enum { WAY_BACK = 1, WAY_AHEAD = 2, ANY_WAY = WAY_BACK | WAY_AHEAD };
 
 typedef struct layer { tp_graph *g; int *scc; int *way; } layer;       /* way: by symbol of a dim, whither reads inside recurrences go along it */
 
@@ -24,7 +24,7 @@ static void mark_way(layer *l, const tp_node *read) {
   for (int d = 0; d < x->ndom; d++) {
     int64_t steps;
     bool near = is_near(l->g, read, d, &steps);
-    l->way[x->dom[d]->id] |= !near ? ANYHOW : steps < 0 ? BACK : steps > 0 ? AHEAD : 0;
+    l->way[x->dom[d]->id] |= !near ? ANY_WAY : steps < 0 ? WAY_BACK : steps > 0 ? WAY_AHEAD : 0;
   }
 }
 
@@ -35,7 +35,7 @@ static bool is_strided(const layer *l, tp_val v) {
   bool outer = false, across = false;
   for (int d = 0; d < n->ndom; d++) {
     int way = l->way[n->dom[d]->id];
-    if (way == ANYHOW) return false;
+    if (way == ANY_WAY) return false;
     across |= outer && way;
     outer |= !way;
   }
