@@ -62,7 +62,7 @@ static bool is_seen_near(const layer *l, const tp_node *n) {
   return true;
 }
 
-static tp_val stored(layer *l, tp_val v, tp_error *err) {
+static tp_val stored_copy(layer *l, tp_val v, tp_error *err) {
   l->g->pos = v.node->pos;
   return mk_op((tp_mk){ l->g, err }, TP_OP_DETACH, 1, &v, &(tp_attr){ .flag = true });
 }
@@ -75,7 +75,7 @@ static bool turn_input(layer *l, tp_node *n, tp_error *err) {
     tp_node *by = l->g->nodes.v[i];
     for (int k = 0; k < by->nin; k++) {
       if (by->in[k].src.node != n || !looks_near(l, by, k)) continue;
-      if (!now.node && !(now = stored(l, tp_v(n), err)).node) return false;
+      if (!now.node && !(now = stored_copy(l, tp_v(n), err)).node) return false;
       by->in[k].src = now;
     }
   }
@@ -88,7 +88,7 @@ static bool turn_output(layer *l, tp_output *o, tp_error *err) {
   while (v.node->op == TP_OP_DETACH && !v.node->attr.flag) v = v.node->in[0].src;
   bool made = v.node->op != TP_OP_INPUT && v.node->op != TP_OP_CONST && !v.node->attr.flag;
   if (!made || !is_strided(l, v) || !is_seen_near(l, v.node)) return true;
-  tp_val now = stored(l, v, err);
+  tp_val now = stored_copy(l, v, err);
   if (!now.node) return false;
   now.node->name = o->name;
   o->val = now;
