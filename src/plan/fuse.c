@@ -95,7 +95,7 @@ static bool same_axes(const tp_region *a, const tp_region *b) {
 }
 
 static bool joins(const tp_region *a, const tp_region *b) {
-  if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || !same_axes(a, b)) return false;
+  if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || a->newest || b->newest || !same_axes(a, b)) return false;
   if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS || a->nin + b->nin > TP_TUNE_FUSE_WINDOWS ||
       a->nout + b->nout > TP_TUNE_FUSE_WINDOWS)
     return false;
@@ -276,7 +276,7 @@ static bool covers(const fuser *f, const writer *by, const tp_region *r, const t
 }
 
 static void see_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
-  if (f->own[x->buf]) f->own[x->buf] = r->kind == TP_RG_LOOP && covers(f, &by[x->buf], r, x);
+  if (f->own[x->buf]) f->own[x->buf] = r->kind == TP_RG_LOOP && !r->newest && covers(f, &by[x->buf], r, x);
 }
 
 static void see_region(fuser *f, writer *by, const tp_region *r) {

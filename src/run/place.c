@@ -108,6 +108,7 @@ bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
   x->flow->backrow = INT64_MIN;
   ok = ok && !r->bad && ((was && !x->flow->split) || (tp_flow_possible(x, &x->flow->back) && !tp_flow_before(x, &x->flow->front, &x->flow->back)));
   ok = ok && !(x->flow->split && tp_flow_side(x, &x->flow->front));
+  tp_newest_forget(x);                          /* as the outputs that were read say */
   if (!(r->bad = !ok)) (was ? take_longer(x, r, was) : take_buffers(x, r));
   if (ok) tp_spill_rest(x);
   return !r->bad;

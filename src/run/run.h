@@ -26,6 +26,8 @@ bool tp_exec_rest(tp_exec *x, double until, tp_error *err);    /* what was left,
 struct tp_host;
 typedef int tp_native(const struct tp_host *h);
 void tp_exec_native(tp_exec *x, tp_native *const *fn);
+/* Brings the outputs that are last values of parameters up to date, as far as copies were put off. */
+bool tp_exec_newest(tp_exec *x, tp_error *err);
 /* Where it stands and the buffers that are alive there. get: after a begin with the same bounds (was NULL), or with greater ones that change nothing before that place;
  * false: what is there does not fit this plan (r->bad), or an error. */
 void tp_exec_put(tp_exec *x, tp_buf *b);
