@@ -253,9 +253,20 @@ static void count_row(fuser *f, const tp_pnode *x, int n) {
     if (x->kid[i]->kind == TP_P_REGION) count_windows(f->here, x->kid[i]->rg, n);
 }
 
+/* Copies that are put off stand in nobody's way: as late as what they read is still there, and before all that calls. */
+static void put_last(tp_pnode **v, int n) {
+  for (int i = n - 2; i >= 0; i--)
+    for (int k = i; k + 1 < n && v[k]->kind == TP_P_REGION && v[k]->rg->newest && !is_wall(v[k + 1]) && can_sink(v, k, k + 2); k++) {
+      tp_pnode *copy = v[k];
+      v[k] = v[k + 1];
+      v[k + 1] = copy;
+    }
+}
+
 static void fuse_node(fuser *f, tp_pnode *x) {
   for (int i = 0; i < x->n; i++) fuse_node(f, x->kid[i]);
   if (x->kind != TP_P_SEQ) return;
+  put_last(x->kid, x->n);
   count_row(f, x, 1);
   for (int j = 1; j < x->n; j++)
     if (!is_wall(x->kid[j])) take_in(f, x->kid, j);
