@@ -231,6 +231,41 @@ describe("steps", function()
     end)
   end)
 
+  it("gives new values of large parameters when they are asked for", function()
+    -- a power of two, so that plain arithmetic gives the same bits; the second behind by an iteration
+    local n = 5000
+    local P = tempo.program()
+    local i = P:dim "i"
+    local x = P:input("x", { domain = { i } })
+    local w = P:param("w", { along = { i }, shape = { n }, init = 1 })
+    local v = P:param("v", { along = { i }, shape = { n }, init = 2 })
+    tempo.optim.SGD({ w, v }, { lr = 0.25 }):step(((w - x):square() + (v - x):square()):sum())
+    local y = w:slice(0, 0, 1) + v[tempo.max(i - 1, 0)]:slice(0, 0, 1)
+    each(function(tier)
+      local f = P:compile { outputs = { y = y }, tick = i, tier = tier }
+      for _, budget in ipairs { false, 0 } do
+        f:start({}, { I = math.huge })
+        local want = { w = 1, v = 2 }
+        for k = 1, 12 do
+          f:step({ x = k }, budget and { budget_ms = budget } or nil)
+          for name, a in pairs(want) do want[name] = a - 0.5 * (a - k) end
+          if k % 5 == 0 then
+            local state = f:state()
+            f:step { x = -1 }
+            f:load_state(state)
+          end
+          local seen = k % 3 == 0 and not budget and f:params() or {}
+          for name, a in pairs(seen) do
+            local all = a:totable()
+            assert.same({ want[name], want[name] }, { all[1], all[n] })
+          end
+        end
+        f:step { x = 0 }                          -- no budget: all that waits
+        for name, a in pairs(f:params()) do assert.equal(want[name] / 2, a:totable()[n]) end
+      end
+    end)
+  end)
+
   it("of no ticks are one that is done", function()
     each(function(tier)
       local P, t, T, x, h = accumulator()

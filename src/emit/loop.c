@@ -105,6 +105,7 @@ static bool in_loop(const tp_pnode *x) {
 /* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
+  if (x->rg->newest) return false;
   bool cold = e->looped && !in_loop(x) && count(r) >= 0;
   return !cold && all_known(e, r);
 }

@@ -630,6 +630,24 @@ static bool final_copy(pb *b) {
 
 /* ---- parameters between ticks: each new value goes to the place of the last one too, where whoever asks finds the newest ---- */
 
+/* Is a new value made whole, by one leaf, in a place of its own? */
+static bool is_made_at_once(const pb *b, int arr) {
+  int n = 0;
+  for (int i = 0; i < b->p->arrs.n; i++) n += b->bufof[i] == b->bufof[arr];
+  for (int i = 0; i < b->leaves.n; i++) {
+    const tp_region *r = b->leaves.v[i]->rg;
+    for (int o = 0; r && o < r->nout; o++) n += r->out[o].buf == b->bufof[arr]->id;
+    n += !r;
+  }
+  return n == 2;
+}
+
+/* Does the copy cost more than noting that it is due? */
+static bool is_dear(const pb *b, const tp_arr *to) {
+  int64_t n = 0;
+  return to->ndim == 0 && tp_ix_is_const(b->bufof[to->id]->size, &n) && n >= TP_TUNE_NEWEST_LEAST;
+}
+
 static bool copy_newest(pb *b) {
   const tp_stmt *s = b->s;
   const tp_arr *to = b->p->ticks ? tp_newest_in(b->p, s) : NULL;
@@ -641,7 +659,10 @@ static bool copy_newest(pb *b) {
     for (int e = 0; e < from->ndim; e++)
       if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;
   tp_opnd o = whole(b, to->val, to->ndim, to->dim, idx);
-  return tp_pb_copy(b, s->into, nd_write(b, w), nd_array(b, to, &o));
+  bool later = is_dear(b, to) && is_made_at_once(b, w->arr);
+  if (!tp_pb_copy(b, s->into, nd_write(b, w), nd_array(b, to, &o))) return false;
+  b->leaves.v[b->leaves.n - 1]->rg->newest = later;
+  return true;
 }
 
 static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {

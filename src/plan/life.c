@@ -105,10 +105,25 @@ static void keep_apart(tp_plan *p) {
   }
 }
 
+/* ---- what is copied when somebody asks (run/newest.c) ---- */
+
+static void last_tick(const tp_plan *p, const tp_pnode *x, int *last) {
+  if (x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && p->calls.v[x->rg->call].fn < 0) *last = x->pos;
+  for (int i = 0; i < x->n; i++) last_tick(p, x->kid[i], last);
+}
+
+static void keep_for_ticks(tp_plan *p, const tp_pnode *x, int last) {
+  if (x->kind == TP_P_REGION && x->rg->newest) p->bufs.v[x->rg->in[0].buf]->last = TP_MAX(p->bufs.v[x->rg->in[0].buf]->last, last);
+  for (int i = 0; i < x->n; i++) keep_for_ticks(p, x->kid[i], last);
+}
+
 void tp_plan_lifetimes(tp_plan *p, const int *cross) {
   tp_plan_number(p);
   ctx c = { p, TP_NEWN(p->a, common_loops, p->bufs.n), cross };
   each(p->body, visit_join, &c);
   each(p->body, visit_stretch, &c);
+  int last = -1;
+  last_tick(p, p->body, &last);
+  keep_for_ticks(p, p->body, last);
   if (tp_has_behind(p->body)) keep_apart(p);
 }

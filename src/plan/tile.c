@@ -87,7 +87,7 @@ static int64_t points(const tiler *t, const tp_region *r) {
 
 /* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
 static bool fits(const tiler *t, const tp_region *r) {
-  if (r->kind != TP_RG_LOOP || r->check || r->ncoord || points(t, r) < 0) return false;
+  if (r->kind != TP_RG_LOOP || r->check || r->newest || r->ncoord || points(t, r) < 0) return false;
   for (int k = 0; k < r->nin + r->nout; k++)
     if (tp_window_at(r, k)->wrap >= 0) return false;
   return true;

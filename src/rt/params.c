@@ -56,5 +56,7 @@ void tp_keep_params(tp_fn *f, tp_array *const *outputs) {
 
 tp_array *tp_fn_param_value(tp_fn *f, int k) {
   const tp_session *s = f->session;
-  return s && s->begun && !s->over ? s->run.outputs[final_of(f, k)] : f->latest[k];
+  tp_error err = { 0 };
+  if (!s || !s->begun || s->over) return f->latest[k];
+  return s->exec && !tp_exec_newest(s->exec, &err) ? NULL : s->run.outputs[final_of(f, k)];
 }

@@ -50,7 +50,7 @@ static void put_head(tp_fn *f, tp_buf *b) {
 static bool put_all(tp_fn *f, void *arg, tp_error *err) {
   static const char room[HEAD];
   tp_buf *out = arg;
-  (void)err;
+  if (f->session->exec && f->session->begun && !f->session->over && !tp_exec_newest(f->session->exec, err)) return false;
   tp_put_bytes(out, room, sizeof room);
   put_session(f, f->session, out);
   put_head(f, out);

@@ -110,7 +110,9 @@ static bool compile(tp_exec *x) {
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
   tp_spill_new(x);
-  return x->target->open(x) && tp_flow_new(x) && x->target->ready(x);
+  if (!x->target->open(x) || !tp_flow_new(x)) return false;
+  tp_newest_new(x);
+  return x->target->ready(x);
 }
 
 tp_exec *tp_exec_new(const tp_plan *p, const tp_target *t, tp_error *err) {
@@ -243,8 +245,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
   return !r->bind || r->bind(x, r);
 }
 
-bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
-  if (tp_run_ends(x->run)) return tp_dreg_cancelled(x, r);
+bool tp_dreg_here(tp_exec *x, tp_dreg *r) {
   bool again = r->dynamic || r->wrapped;
   x->running = true;
   x->work = x->workend = x->mem->arena;
@@ -259,6 +260,8 @@ bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
   if (again && !bind_again(x, r)) return false;
   return r->run(x, r);
 }
+
+bool tp_dreg_execute(tp_exec *x, tp_dreg *r) { return tp_run_ends(x->run) ? tp_dreg_cancelled(x, r) : tp_dreg_here(x, r); }
 
 bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err) {
   x->run = run;
@@ -275,6 +278,7 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   x->flow->late = tp_setting("TEMPO_LATE") ? atoi(tp_setting("TEMPO_LATE")) : 0;
   if (!tp_poison_begin(x)) return false;
   x->cancelled = false;
+  tp_newest_forget(x);
   tp_flow_begin(x);
   return true;
 }

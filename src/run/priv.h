@@ -59,7 +59,11 @@ void tp_native_end(tp_exec *x);
 /* watch.c */
 void tp_watch_new(tp_exec *x, tp_dreg *r);                     /* takes the place of r->run */
 void tp_watch_free(tp_dreg *r);
+/* newest.c */
+void tp_newest_new(tp_exec *x);
+void tp_newest_forget(tp_exec *x);
 /* exec.c */
+bool tp_dreg_here(tp_exec *x, tp_dreg *r);                     /* with the variables' values in x->env, whoever has cancelled the run */
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
 bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */

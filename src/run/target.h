@@ -56,6 +56,7 @@ struct tp_dreg {
   int pos;
   tp_clock clock;
   struct tp_watch *watch;                       /* of a region that is checked */
+  struct tp_later *later;                       /* of one that writes what another may put off */
   void *k;                                      /* what its functions keep: tp_ew, tp_dcall, ... */
 };
 
@@ -79,7 +80,8 @@ struct tp_exec {
   int nreg; tp_dreg **reg, **regat;             /* in order; by position */
   int *written;                                 /* by buffer: position after which nothing writes it */
   char *work, *workend;                         /* what is left of the region's work buffer */
-  bool poison, running, cancelled;              /* running: loop variables have their values */
+  tp_dreg **due;                                /* by buffer: the copy into it that was put off; NULL: there are none such (newest.c) */
+  bool poison, running, cancelled, asking;      /* running: loop variables have their values; asking: what was put off is made */
   struct tp_store *mem; struct tp_flow *flow;   /* where buffers lie; where it stands (run/priv.h) */
 };
 
