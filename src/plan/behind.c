@@ -97,19 +97,24 @@ static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
   return wait ? two(a, wait, x) : x;
 }
 
-/* What stands behind the loop of ticks, or looks at ends there, finds all of it done. */
-void tp_plan_behind(tp_plan *p) {
-  side_by_side s = { .a = p->a }, all = { .a = p->a };
-  put_kids(&s, gather(p->a, p->body));
+/* x, which is the last that has work to leave; behind the loop of ticks in it everything is over. */
+static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x) {
+  side_by_side s = { .a = a }, all = { .a = a };
+  if (x->kind == TP_P_FOR || !tp_has_behind(x)) return x;
+  for (int i = 0; i < x->n && x->kind == TP_P_IF; i++) x->kid[i] = end_with_wait(a, x->kid[i]);
+  if (x->kind != TP_P_SEQ) return x;
+  put_kids(&s, x);
   int last = s.kids.n;
-  while (last > 0 && !tp_has_behind(s.kids.v[last - 1])) last--;
+  while (!tp_has_behind(s.kids.v[last - 1])) last--;
   for (int i = 0; i < s.kids.n; i++) {
-    TP_PUSH(p->a, &all.kids, s.kids.v[i]);
-    if (i + 1 == last && last < s.kids.n) {
-      tp_pnode *wait = TP_NEW(p->a, tp_pnode);
-      wait->kind = TP_P_WAIT;
-      TP_PUSH(p->a, &all.kids, wait);
-    }
+    TP_PUSH(a, &all.kids, i + 1 == last ? end_with_wait(a, s.kids.v[i]) : s.kids.v[i]);
+    if (i + 1 != last || last == s.kids.n) continue;
+    tp_pnode *wait = TP_NEW(a, tp_pnode);
+    wait->kind = TP_P_WAIT;
+    TP_PUSH(a, &all.kids, wait);
   }
-  p->body = together(&all);
+  return together(&all);
 }
+
+/* What stands behind the loop of ticks, or looks at ends there, finds all of it done. */
+void tp_plan_behind(tp_plan *p) { p->body = end_with_wait(p->a, gather(p->a, p->body)); }
