@@ -429,6 +429,15 @@ end)
 describe("ties", function()
   setup(helper.quiet)
   teardown(helper.loud)
+  it("of several axes go to the first element in row-major order; of NaN nobody has the gradient", function()
+    local P = tempo.program()
+    local x = P:input("x", { shape = { 2, 3, 2 }, dtype = "f64" })
+    local w = P:input("w", { shape = { 3 }, dtype = "f64" })
+    local g = tempo.grad((x:max { 0, 2 } * w):sum(), { x })[1]
+    local nan = 0 / 0
+    local out = helper.run(P, { g = g }, { x = { { { 1, 5 }, { 2, 2 }, { 0, nan } }, { { 5, 5 }, { 2, 1 }, { 7, 7 } } }, w = { 3, 4, 5 } }, {}, { tol = 0 })
+    S.same(out.g, { { { 0, 3 }, { 4, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 }, { 0, 0 } } }, 0, "g")
+  end)
   it("of reductions go to the first index, of maximum and minimum to the first operand; kinks have slope 0", function()
     local P = tempo.program()
     local t, T = P:dim "t"

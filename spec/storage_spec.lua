@@ -394,3 +394,71 @@ describe("a choice that changes a row of a state", function()
     end)
   end
 end)
+
+-- Inputs and outputs over (b, t), t carried: in memory t lies inside.
+describe("a recurrence over the inner dim of its arrays", function()
+  local function program(o)
+    local P = tempo.program()
+    local b, B = P:dim "b"
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { b, t }, shape = o.shape, dtype = "f64" })
+    local on = P:input("on", { domain = { b, t }, dtype = "bool" })
+    local h = P:tensor { domain = { b, t }, shape = o.shape, dtype = "f64", name = "h" }
+    if o.back then
+      h[{ t = T - 1 }] = x
+      h:otherwise(tempo.where(on, h[t + 1] * 0.5 + x, x))
+    else
+      h[{ t = 0 }] = x
+      h:otherwise(tempo.where(on, h[t - 1] * 0.5 + x, x))
+    end
+    return P, { y = h, more = o.more and o.more(h, x, t, T, B) }
+  end
+  local function run(P, outputs, shape)
+    local r = support.rng(11)
+    for _, n in ipairs { { 1, 1 }, { 3, 2 }, { 2, 64 }, { 5, 65 }, { 2, 131 } } do
+      local x, on = support.fill({ n[1], n[2], table.unpack(shape) }, r), {}
+      for i = 1, n[1] do
+        on[i] = {}
+        for t = 1, n[2] do on[i][t] = r(4) > 0 end
+      end
+      helper.run(P, outputs, { x = tempo.array(x, "f64"), on = tempo.array(on, "bool") }, { B = n[1], T = n[2] }, { tol = 0 })
+    end
+  end
+
+  for name, o in pairs { forwards = { shape = {} }, backwards = { shape = {}, back = true }, ["of two numbers"] = { shape = { 2 } },
+                         ["seen whole, too"] = { shape = {}, more = function(h, x, _, T) return x[{ t = 0 .. T }]:mean(0) + h[{ t = T - 1 }] end } } do
+    it("goes by copies that lie as it does, a block long: " .. name, function()
+      local P, outputs = program(o)
+      local f = P:compile { outputs = outputs, tier = "interpreter" }
+      local kept = slots(f)
+      if not o.more then
+        assert.equal("b: B, t: min(64, T)", kept.on)
+        assert.equal("b: B, t: min(64, T)", kept.h)
+        assert.equal(f:memory { B = 100, T = 1000 }, f:memory { B = 100, T = 10000 })
+      end
+      run(P, outputs, o.shape)
+    end)
+  end
+
+  local as_they_are = {
+    ["larger elements"] = { shape = { 8 } },
+    ["what goes both ways"] = { shape = {}, more = function(h, _, t, T)
+      local g = h:program():tensor { domain = h:domain(), dtype = "f64" }
+      g[{ t = T - 1 }] = h
+      g:otherwise(g[t + 1] + h)
+      return g
+    end },
+  }
+  for name, o in pairs(as_they_are) do
+    it("leaves what would be kept whole as it lies: " .. name, function()
+      local P, outputs = program(o)
+      assert.is_nil(slots(P:compile { outputs = outputs, tier = "interpreter" }).x)
+      run(P, outputs, o.shape)
+    end)
+  end
+
+  it("stays a switch", function()
+    local P, outputs = program { shape = {} }
+    assert.is_nil(slots(P:compile { outputs = outputs, tier = "interpreter", passes = { layout = false } }).on)
+  end)
+end)

@@ -25,6 +25,7 @@ static tp_ticks stepped(tp_graph *g) {
 
 static bool applied(tp_graph *g, int row, tp_error *err) {
   tp_switches o = { .check = true };
+  for (int i = 0; i < TP_NPASS; i++) o.on[i] = true;
   tp_need *need = NULL;
   tp_ticks t = stepped(g);
   bool ok = tp_passes[row].stage != TP_NEEDED || (need = tp_need_outputs(g, err));

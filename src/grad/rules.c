@@ -93,15 +93,30 @@ RULE(d_prod) {
   return mk_mul(mk, spread(mk, n, dy), mk_scatter_axes(mk, others, X, n->attr.naxes, n->attr.axes));
 }
 
-/* All of it to the first element (row major) that equals the result. */
+/* The place of each element of x among those along axes, row major, as floats that count them exactly; 1 for the other axes. */
+static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
+  int64_t all;
+  int rank = tp_rankof(x);
+  const tp_ix *shape[TP_MAXRANK], *behind = mk_int(mk, 1);
+  tp_dtype d = tp_ix_is_const(mk_numel(mk, x, naxes, axes), &all) && all <= 1 << 24 ? TP_F32 : TP_F64;
+  tp_val sum = mk_num(mk, 0, d);
+  for (int i = naxes - 1; i >= 0; i--) {
+    for (int k = 0; k < rank; k++) shape[k] = k == axes[i] ? mk_extent(x, k) : mk_int(mk, 1);
+    tp_val index = mk_cast(mk, mk_iota(mk, axes[i], rank, shape, 0, NULL), d);
+    sum = mk_add(mk, mk_mul(mk, index, mk_size(mk, behind, d)), sum);
+    behind = tp_ix_mul(mk.g->ix, behind, mk_extent(x, axes[i]));
+  }
+  return sum;
+}
+
+/* All of it to the first element (row major) that equals the result: the least place of these. */
 RULE(d_max) {
   (void)k;
   const tp_attr *a = &n->attr;
-  tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y));
-  tp_val flat = mk_gather_axes(mk, mk_cast(mk, hit, TP_I64), a->naxes, a->axes);
-  if (!flat.node) return flat;
-  tp_val count = mk_scatter_axes(mk, mk_scan(mk, flat, tp_rankof(flat) - 1, 1, false), X, a->naxes, a->axes);
-  return mk_where(mk, mk_and(mk, hit, mk_binc(mk, TP_OP_EQ, count, 1)), spread(mk, n, dy));
+  tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y)), place = places(mk, X, a->naxes, a->axes);
+  if (!place.node) return place;
+  tp_val first = mk_reduce(mk, TP_OP_MIN, mk_select(mk, hit, place, mk_num(mk, INFINITY, tp_dtypeof(place))), a->naxes, a->axes, true);
+  return mk_where(mk, mk_bin(mk, TP_OP_EQ, place, first), spread(mk, n, dy));
 }
 
 /* y[i] = f y[i-1] + x[i]: the same scan from the other end. */

@@ -150,12 +150,15 @@ static bool multiplies(const cutter *c, int st) {
   return false;
 }
 
-/* Worth it are rows that become matrices. What else can, goes along where it works on their results, or for them alone; false: nothing is. */
+/* Does it copy what lies otherwise (opt/layout.c)? */
+static bool turns(const tp_stmt *s) { return s->through && s->src.node->op == TP_OP_DETACH && s->src.node->attr.flag; }
+
+/* Worth it are rows that become matrices, and copies that turn them. What else can, goes along where it works on their results, or for them alone; false: nothing is. */
 static bool choose(cutter *c) {
   tp_sched *S = c->S;
   bool *able = c->vec, some = false, *in = TP_NEWN(S->a, bool, c->ncomp), *from = TP_NEWN(S->a, bool, c->ncomp), *to = TP_NEWN(S->a, bool, c->ncomp), *other = TP_NEWN(S->a, bool, c->ncomp);
   if (tp_is_cut(S, c->x->label)) return true;
-  for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(c, c->comp[i]->st[0]));
+  for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(c, c->comp[i]->st[0]) || turns(S->p->stmts.v[c->comp[i]->st[0]]));
   for (bool more = some; more;) {
     more = false;
     memset(from, 0, sizeof(bool) * (size_t)c->ncomp);

@@ -25,7 +25,8 @@ static bool slides(const tp_node *n) {
 static tp_vmode first_mode(const tp_node *n) {
   switch (n->op) {
     case TP_OP_FILL: case TP_OP_VALUE: return TP_V_INLINE;
-    case TP_OP_DETACH: case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: case TP_OP_UNFOLD: case TP_OP_RESHAPE: return TP_V_VIEW;
+    case TP_OP_DETACH: return n->attr.flag ? TP_V_STORED : TP_V_VIEW;
+    case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: case TP_OP_UNFOLD: case TP_OP_RESHAPE: return TP_V_VIEW;
     case TP_OP_READ: break;
     default: return TP_V_STORED;
   }

@@ -308,6 +308,37 @@ const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d) {
   return x->align && x->align[d] ? "block" : "ring";
 }
 
+/* What calls run over lies inside, if that is not the order of the dims anyway; points aside. */
+static void put_order(tp_buf *b, const tp_arr *x) {
+  int order[TP_MAXRANK], n = 0;
+  bool turned = false;
+  for (int d = 0; x->order && d < x->ndim && n < TP_MAXRANK; d++)
+    if (!tp_is_number(x->width[x->order[d]], 1)) order[n++] = x->order[d];
+  for (int i = 1; i < n; i++) turned |= order[i] < order[i - 1];
+  for (int i = 0; turned && i < n; i++) tp_putf(b, "%s%s", i ? ", " : "; lies as ", x->dim[order[i]]->name);
+}
+
+/* Does the access see, of the array that the statement writes, what lies where it writes? */
+static bool is_same_place(const tp_arr *x, const tp_access *r, const tp_access *w) {
+  bool same = r->kind == TP_ACC_READ && r->arr == w->arr && r->alias && r->at && w->at;
+  for (int d = 0; d < x->ndim && same; d++) same = !r->at[d].range && (r->at[d].lo == w->at[d].lo || tp_is_number(x->width[d], 1));
+  return same;
+}
+
+/* The lines that write it over what they see of it. */
+static void put_in_place(tp_buf *b, const tp_poly *p, const tp_arr *x) {
+  int said = -1;
+  for (int i = 0; i < p->stmts.n; i++) {
+    const tp_stmt *s = p->stmts.v[i];
+    bool over = false;
+    for (int w = 0; w < s->nacc && s->pos.line != said; w++)
+      for (int r = 0; r < s->nacc && s->acc[w].kind == TP_ACC_WRITE && s->acc[w].arr == x->id; r++) over |= is_same_place(x, &s->acc[r], &s->acc[w]);
+    if (!over) continue;
+    tp_putf(b, "%s%s:%d", said < 0 ? "; in place at " : ", ", s->pos.file ? s->pos.file : "?", s->pos.line);
+    said = s->pos.line;
+  }
+}
+
 static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_t *env) {
   static const char *const kind[] = { "temp", "input", "const", "output", "param" };
   tp_putf(b, "%s %s", kind[x->kind], x->name ? x->name : "?");
@@ -320,6 +351,10 @@ static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_
   put_bytes(b, tp_arr_bytes(p, x), env);
   for (int d = 0; d < x->ndim && x->kind == TP_ARR_TEMP; d++)
     tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(p, x, d), x->why[d][0] ? ", " : "", x->why[d]);
+  if (x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT) {
+    put_order(b, x);
+    put_in_place(b, p, x);
+  }
   tp_puts(b, "\n");
 }
 
