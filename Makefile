@@ -80,7 +80,7 @@ all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo-lua5.4.a 
 
 # ---- build ----------------------------------------------------------------------------------------------------------
 # The prelude as a string, with the rows of scalar.def where they are included. sed is wherever make is.
-PRELUDE := $(foreach h,math half philox scalar fold native,src/kern/prelude/$(h).h)
+PRELUDE := $(foreach h,math half philox scalar fold dot native,src/kern/prelude/$(h).h)
 $(B)/gen/prelude.inc: $(PRELUDE) src/kern/scalar.def Makefile
 	@mkdir -p $(@D)
 	$(Q)cat $(PRELUDE) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/' > $@

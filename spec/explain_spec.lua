@@ -97,7 +97,7 @@ describe("explain", function()
 
   it("sums up what runs where, what is kept and why, and what was not fused", function()
     local text = f:explain(nil, { T = 10 })
-    assert.truthy(text:find "^tier interpreter, %d+ operators, %d+ statements, %d+ fused into them, %d+ arrays\n", text)
+    assert.truthy(text:find "^tier auto %(interpreter%), %d+ operators, %d+ statements, %d+ fused into them, %d+ arrays\n", text)
     assert.truthy(text:find "\norder of loops proved with %d+ isl queries %(%d+ spaces%); ms: ")
     assert.truthy(text:find(("needs %d bytes besides inputs and outputs\n"):format(f:memory { T = 10 }), 1, true), text)
     assert.truthy(text:find "\n  once  +[^\n]*w", text)

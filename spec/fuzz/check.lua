@@ -6,7 +6,7 @@
 --   cycles    true: a cycle would be no surprise; else that error is a finding
 --   ends      by dim: its bound as a value, of dims that end by data
 --   smooth    gradients may be compared with differences: { loss = name of an output, { input, output with its gradient }, ... }
---   options   of the third tier, which is the interpreter again; where NATIVE is set there is a fourth, native code
+--   options   of the third tier, which is the interpreter again; where NATIVE is set there is a fourth, native code, which is the second bit for bit
 -- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed. Schedules are gone through point by point too:
 -- order, and that no slot is given away too early. check.counts adds up what was seen besides.
 local S = require "spec.support"
@@ -133,6 +133,29 @@ local function once(f, case, bounds)
   return run
 end
 
+-- Native code is the interpreter again: every bit of what it gives, also the sign of a zero; a NaN is a NaN.
+local function bits(x)
+  if type(x) ~= "number" then return tostring(x) end
+  return x ~= x and "nan" or x == 0 and (1 / x < 0 and "-0" or "0") or ("%a"):format(x)
+end
+
+local function text_of_bits(v)
+  if type(v) ~= "table" then return bits(v) end
+  local list = {}
+  for k, x in ipairs(v) do list[k] = text_of_bits(x) end
+  return "{" .. table.concat(list, ",") .. "}"
+end
+
+local function same_bits(run, other)
+  if run.ok ~= other.ok then return "native runs where the interpreter does not, or does not where it does" end
+  if not run.ok then return tostring(run.err) ~= tostring(other.err) and ("native: %s\ninterpreter: %s"):format(tostring(run.err), tostring(other.err)) end
+  if run.predicted ~= other.predicted then return ("native needs %s bytes, the interpreter %s"):format(run.predicted, other.predicted) end
+  for k, want in pairs(other.out) do
+    local a, b = text_of_bits(S.plain(want)), text_of_bits(S.plain(run.out[k]))
+    if a ~= b then return ("native: '%s' is %s, by the interpreter %s"):format(k, b:sub(1, 300), a:sub(1, 300)) end
+  end
+end
+
 local function flatten(v, out)
   out = out or {}
   if type(v) ~= "table" then out[#out + 1] = v
@@ -231,9 +254,11 @@ function check.check(case, quick)
   end
   if bad then return "finding", bad end
   for _, bounds in ipairs(case.bounds) do
-    local ref = once(fns[1], case, bounds)
+    local ref, second = once(fns[1], case, bounds), nil
     for k = 2, #tiers do
       local run = once(fns[k], case, bounds)
+      if tiers[k][1] == "native" then bad = bad or same_bits(run, second) end
+      if k == 2 then second = run end
       if run.ok ~= ref.ok then
         return "finding", ("at %s %s: %s, reference: %s"):format(text_of(bounds), tiers[k][1], run.ok and "runs" or tostring(run.err),
           ref.ok and "runs" or tostring(ref.err))

@@ -12,7 +12,8 @@ local ticks = require "spec.fuzz.ticks"
 tempo.warn = false                                     -- random programs have many a gradient that is 0
 
 -- TEMPO_BLOCK and TEMPO_TILE go by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any, two of three tiles of
--- 1 to 5 elements. Memory is poisoned in four of five; --native yes adds native code as a tier, and poisons none, as it would run nothing then.
+-- 1 to 5 elements. Memory is poisoned in four of five; --native yes adds native code as a tier, in a third of the programs entered in the midst of a loop, and
+-- poisons none, as it would run nothing then.
 local options = { seconds = 30, from = 1 }
 do
   local k = 1
@@ -57,7 +58,8 @@ local lua = arg[-1] or "lua5.4"
 
 local function settings(seed)
   local n = math.floor(seed / 20)
-  return (options.native and (n % 2 == 0 and "NATIVE=1 TEMPO_CFLAGS=-O1 " or "NATIVE=1 ") or n % 5 > 0 and "TEMPO_POISON=1 " or "") ..
+  local native = (n % 2 == 0 and "NATIVE=1 TEMPO_CFLAGS=-O1 " or "NATIVE=1 ") .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
+  return (options.native and native or n % 5 > 0 and "TEMPO_POISON=1 " or "") ..
     (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
     ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
     .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "")

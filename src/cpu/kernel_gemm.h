@@ -1,9 +1,9 @@
-/* Matrix products of any strides. B is taken in panels of up to NR columns (packed unless its rows are contiguous and few), MR rows of a panel of C are held in
+/* Matrix products of any strides; prelude/fold.h says how terms are added up. B is taken in panels of up to NR columns (packed unless its rows are contiguous and few), MR rows of a panel of C are held in
  * registers. */
 #ifndef VBYTES
 #define VBYTES 16
 #endif
-enum { MM_KC = VBYTES == 64 ? 128 : 256, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /* PACKED: rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
+enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /* PACKED: rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
 
 /* a * b + c of vectors; b may be one number. */
 #define MAD(a, b, c) ((a) * (b) + (c))
@@ -32,7 +32,7 @@ enum { MM_KC = VBYTES == 64 ? 128 : 256, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 25
   *(q4 *)(o) = __builtin_shuffle(t0, t1, (i4){ 0, 1, 4, 5 }), *(q4 *)((o) + (ldo)) = __builtin_shuffle(t0, t1, (i4){ 2, 3, 6, 7 }); \
   *(q4 *)((o) + 2 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 0, 1, 4, 5 }), *(q4 *)((o) + 3 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 2, 3, 6, 7 }); \
 } while (0)
-#define GEMM(sfx, T, S, MAD, NVECTORS) \
+#define GEMM(sfx, T, S, MAD, SCALAR_MAD, DOT_LANES, NVECTORS) \
   typedef S v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(S)), may_alias)); \
   enum { L_##sfx = VBYTES / sizeof(S), NV_##sfx = NVECTORS, NR_##sfx = NVECTORS * L_##sfx }; \
   /* c (mr x nv vectors) (+)= A (mr x k) * panel */ \
@@ -95,42 +95,59 @@ enum { MM_KC = VBYTES == 64 ? 128 : 256, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 25
     int64_t j = 0; \
     for (; j + 4 * L_##sfx <= s->n; j += 4 * L_##sfx) { \
       v_##sfx r[4]; \
-      for (int q = 0; q < 4; q++) r[q] = acc ? *(const v_##sfx *)(c + j + q * L_##sfx) : (v_##sfx){0}; \
-      for (int64_t p = 0; p < s->k; p++) \
-        for (int q = 0; q < 4; q++) r[q] = MAD(*(const v_##sfx *)(b + p * s->sbk + j + q * L_##sfx), a[p * s->sak], r[q]); \
-      for (int q = 0; q < 4; q++) *(v_##sfx *)(c + j + q * L_##sfx) = r[q]; \
+      for (int64_t p0 = 0; p0 < s->k; p0 += MM_KC) { \
+        for (int q = 0; q < 4; q++) r[q] = (v_##sfx){0}; \
+        for (int64_t p = p0; p < s->k && p < p0 + MM_KC; p++) \
+          for (int q = 0; q < 4; q++) r[q] = MAD(*(const v_##sfx *)(b + p * s->sbk + j + q * L_##sfx), a[p * s->sak], r[q]); \
+        for (int q = 0; q < 4; q++) { \
+          v_##sfx *to = (v_##sfx *)(c + j + q * L_##sfx); \
+          if (acc || p0) *to += r[q]; \
+          else *to = r[q]; \
+        } \
+      } \
     } \
     return j; } \
-  /* both operands contiguous along k: dot products */ \
+  /* both operands contiguous along k: as tp_dot */ \
+  static S dot_##sfx(const S *x, const S *y, int64_t k) { \
+    enum { D = DOT_LANES, G = D / L_##sfx }; \
+    v_##sfx r[4 * G]; \
+    S part[D]; \
+    int64_t p = 0; \
+    for (int q = 0; q < 4 * G; q++) r[q] = (v_##sfx){0}; \
+    for (; p + 4 * D <= k; p += 4 * D) \
+      for (int q = 0; q < 4 * G; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L_##sfx), *(const v_##sfx *)(y + p + q * L_##sfx), r[q]); \
+    for (; p + D <= k; p += D) \
+      for (int q = 0; q < G; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L_##sfx), *(const v_##sfx *)(y + p + q * L_##sfx), r[q]); \
+    for (int q = 0; q < G; q++) *(v_##sfx *)(part + q * L_##sfx) = (r[q] + r[G + q]) + (r[2 * G + q] + r[3 * G + q]); \
+    for (int h = D / 2; h; h /= 2) \
+      for (int l = 0; l < h; l++) part[l] = (S)(part[l] + part[l + h]); \
+    S sum = part[0]; \
+    for (; p < k; p++) sum = (S)SCALAR_MAD(x[p], y[p], sum); \
+    return sum; } \
   static void dots_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
     for (int64_t i = 0; i < s->m; i++) \
       for (int64_t j = 0; j < s->n; j++) { \
-        const S *x = a + i * s->sam, *y = b + j * s->sbn; \
-        v_##sfx r[4] = { {0}, {0}, {0}, {0} }; \
-        int64_t p = 0; \
-        for (; p + 4 * L_##sfx <= s->k; p += 4 * L_##sfx) \
-          for (int q = 0; q < 4; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L_##sfx), *(const v_##sfx *)(y + p + q * L_##sfx), r[q]); \
-        for (; p + L_##sfx <= s->k; p += L_##sfx) r[0] = MAD(*(const v_##sfx *)(x + p), *(const v_##sfx *)(y + p), r[0]); \
-        r[0] = (r[0] + r[1]) + (r[2] + r[3]); \
-        S sum = 0; \
-        for (int q = 0; q < L_##sfx; q++) sum = (S)(sum + r[0][q]); \
-        for (; p < s->k; p++) sum = (S)(sum + x[p] * y[p]); \
-        S *o = c + i * s->scm + j * s->scn; \
+        S sum = dot_##sfx(a + i * s->sam, b + j * s->sbn, s->k), *o = c + i * s->scm + j * s->scn; \
         *o = acc ? (S)(*o + sum) : sum; \
       } } \
-  /* a few rows, a few columns: packing a panel would cost more than the products */ \
+  /* a few rows, a few columns, four sums at a time: packing a panel would cost more than the products */ \
   static void few_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
-    for (int64_t i = 0; i < s->m; i++) \
-      for (int64_t j = 0; j < s->n; j++) { \
-        const S *x = a + i * s->sam, *y = b + j * s->sbn; \
+    for (int64_t at = 0, i = 0, j = 0, all = s->m * s->n; at < all; at += 4) { \
+      const S *x[4], *y[4]; \
+      S *o[4]; \
+      int n = all - at < 4 ? (int)(all - at) : 4; \
+      for (int q = 0; q < 4; q++) { \
+        x[q] = a + i * s->sam, y[q] = b + j * s->sbn, o[q] = c + i * s->scm + j * s->scn; \
+        if (q < n - 1 && ++j == s->n) j = 0, i++; \
+      } \
+      if (++j == s->n) j = 0, i++; \
+      for (int64_t p0 = 0; p0 < s->k; p0 += MM_KC) { \
         S r[4] = {0}; \
-        int64_t p = 0; \
-        for (; p + 4 <= s->k; p += 4) \
-          for (int q = 0; q < 4; q++) r[q] = (S)(r[q] + x[(p + q) * s->sak] * y[(p + q) * s->sbk]); \
-        for (; p < s->k; p++) r[0] = (S)(r[0] + x[p * s->sak] * y[p * s->sbk]); \
-        S *o = c + i * s->scm + j * s->scn, sum = (S)((S)(r[0] + r[1]) + (S)(r[2] + r[3])); \
-        *o = acc ? (S)(*o + sum) : sum; \
-      } } \
+        for (int64_t p = p0; p < s->k && p < p0 + MM_KC; p++) \
+          for (int q = 0; q < 4; q++) r[q] = (S)SCALAR_MAD(x[q][p * s->sak], y[q][p * s->sbk], r[q]); \
+        for (int q = 0; q < n; q++) *o[q] = acc || p0 ? (S)(*o[q] + r[q]) : r[q]; \
+      } \
+    } } \
   static void panel_##sfx(const tp_mm *s, const S *a, const S *b, int64_t ldb, S *c, int64_t k, int64_t n, bool acc) { \
     S tile[MM_MR * NR_##sfx]; \
     int nv = (int)((n + L_##sfx - 1) / L_##sfx); \
@@ -143,6 +160,7 @@ enum { MM_KC = VBYTES == 64 ? 128 : 256, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 25
   static void mm_##sfx(const tp_mm *s, const void *a_, const void *b_, void *c_, bool acc) { \
     const S *a = a_, *b = b_; S *c = c_; \
     S pack[MM_KC * NR_##sfx] __attribute__((aligned(64))); \
+    if (s->sak == 1 && s->sbk == 1 && (s->m < TP_DOT_FEW || s->n < TP_DOT_FEW) && s->k >= TP_DOT_LEAST) { dots_##sfx(s, a, b, c, acc); return; } \
     if (s->m <= 2 && s->sbn == 1 && s->scn == 1 && s->n >= 4 * L_##sfx && s->k <= 4 * MM_KC) { \
       int64_t j = 0; \
       for (int64_t i = 0; i < s->m; i++) j = row_##sfx(s, a + i * s->sam, b, c + i * s->scm, acc); \
@@ -152,7 +170,6 @@ enum { MM_KC = VBYTES == 64 ? 128 : 256, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 25
       mm_##sfx(&rest, a, b + j, c + j, acc); \
       return; \
     } \
-    if (s->sak == 1 && s->sbk == 1 && (s->m < 3 || s->n < 4) && s->k >= L_##sfx) { dots_##sfx(s, a, b, c, acc); return; } \
     if (s->n < L_##sfx / 2 + 1 && (s->m <= 3 || s->m * s->n * s->k <= 256)) { few_##sfx(s, a, b, c, acc); return; } \
     for (int64_t p = 0; p < s->k; p += MM_KC) { \
       int64_t k = s->k - p < MM_KC ? s->k - p : MM_KC; \
@@ -166,8 +183,8 @@ enum { MM_KC = VBYTES == 64 ? 128 : 256, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 25
       } \
     } }
 #define WIDE_PANEL (VBYTES == 64 ? 4 : 2)                /* as many as there are registers for */
-GEMM(f32, float, float, MAD_f32, WIDE_PANEL)
-GEMM(f64, double, double, MAD_f64, WIDE_PANEL)
-GEMM(i32, int32_t, uint32_t, MAD, 2)
-GEMM(i64, int64_t, uint64_t, MAD, 2)
-GEMM(u8, uint8_t, uint8_t, MAD, 2)
+GEMM(f32, float, float, MAD_f32, tp_mad_f32, 16, WIDE_PANEL)
+GEMM(f64, double, double, MAD_f64, tp_mad_f64, 8, WIDE_PANEL)
+GEMM(i32, int32_t, uint32_t, MAD, MAD, 16, 2)
+GEMM(i64, int64_t, uint64_t, MAD, MAD, 8, 2)
+GEMM(u8, uint8_t, uint8_t, MAD, MAD, 64, 2)

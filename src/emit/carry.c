@@ -123,7 +123,7 @@ static void put_load(tp_emit *e, const touch *r) {
   tp_puts(e->b, half ? "])" : "]");
 }
 
-static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c) {
+static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c, int entry) {
   const char *type = tp_emit_held(e->p->bufs.v[c.buf]->dtype);
   TP_PUSH(e->a, &e->carry, c);
   for (int k = 0; k <= c.depth; k++) tp_emit_line(e, "%s c%d_%d = 0;\n", type, c.id, k);
@@ -133,7 +133,7 @@ static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry
   tp_puts(e->b, " < ");
   tp_emit_ix(e, t->loop->hi);
   tp_putf(e->b, ") {\n%*sconst int64_t s%d = ", 2 * e->depth + 2, "", t->loop->var->id);
-  tp_emit_ix(e, t->loop->step > 0 ? t->loop->lo : tp_ix_addc(e->ix, t->loop->hi, -1));
+  tp_emit_start(e, t->loop, entry);
   tp_puts(e->b, ";\n");
   for (int k = 1; k <= c.depth; k++) {
     tp_putf(e->b, "%*sc%d_%d = ", 2 * e->depth + 2, "", c.id, k);
@@ -149,7 +149,7 @@ static bool is_read_again(const touches *t, const touch *w) {
   return any;
 }
 
-int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop) {
+int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry) {
   int had = e->carry.n;
   touches t = { .e = e, .loop = loop, .bad = TP_NEWN(e->a, bool, e->p->bufs.n + 1) };
   touch_all(&t, loop->kid[0], true);
@@ -158,7 +158,7 @@ int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop) {
     if (!w->write || !w->direct || !is_alone(&t, i) || !is_steady(loop, w)) continue;
     int depth = 0, deepest = is_ago(e, loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;     /* a place that stays holds the latest only */
     while (depth < deepest && read_of(&t, w, depth + 1)) depth++;
-    if (depth || is_read_again(&t, w)) declare_carry(e, &t, w, (tp_carry){ .id = e->ncarried++, .buf = w->nd->buf, .depth = depth, .nd = w->nd, .off = w->off, .loop = loop });
+    if (depth || is_read_again(&t, w)) declare_carry(e, &t, w, (tp_carry){ .id = e->ncarried++, .buf = w->nd->buf, .depth = depth, .nd = w->nd, .off = w->off, .loop = loop }, entry);
   }
   return had;
 }

@@ -66,17 +66,18 @@ static void end_function(tp_emit *e, function *f, const char *head) {
 /* ---- statements ---- */
 
 typedef TP_VEC(const tp_pnode *) list;
-static void put_list(tp_emit *e, const tp_pnode *const *v, int n);
+static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top);
 
 static void flatten(tp_emit *e, const tp_pnode *x, list *out) {
   if (!tp_is_row(x)) TP_PUSH(e->a, out, x);
   for (int i = 0; tp_is_row(x) && i < x->n; i++) flatten(e, x->kid[i], out);
 }
 
-static void put_body(tp_emit *e, const tp_pnode *x) {
+/* top: no loop of the part is around it. */
+static void put_body(tp_emit *e, const tp_pnode *x, bool top) {
   list l = { 0 };
   flatten(e, x, &l);
-  put_list(e, l.v, l.n);
+  put_list(e, l.v, l.n, top);
 }
 
 /* What it loaded, there or in a function that was called. */
@@ -110,16 +111,20 @@ static bool is_short(tp_emit *e, const tp_pnode *x) {
   return ok;
 }
 
-static void put_for(tp_emit *e, const tp_pnode *x, const char *lo, const char *hi) {
+void tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
+  if (entry) tp_putf(e->b, "h->entry == %d ? env[%d] : ", entry, x->var->id);
+  tp_emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
+}
+
+/* end: its text; NULL: as the plan says, in each iteration anew. */
+static void put_for(tp_emit *e, const tp_pnode *x, const char *start, const char *end, int entry) {
   int v = x->var->id;
   tp_emit_indent(e);
   tp_putf(e->b, "for (int64_t s%d = ", v);
-  if (x->step > 0 && lo) tp_puts(e->b, lo);
-  else if (x->step > 0) tp_emit_ix(e, x->lo);
-  else if (hi) tp_putf(e->b, "%s - 1", hi);
-  else tp_emit_ix(e, tp_ix_addc(e->ix, x->hi, -1));
+  if (start) tp_puts(e->b, start);
+  else tp_emit_start(e, x, entry);
   tp_putf(e->b, "; s%d %s ", v, x->step > 0 ? "<" : ">=");
-  if (x->step > 0 ? hi : lo) tp_puts(e->b, x->step > 0 ? hi : lo);
+  if (end) tp_puts(e->b, end);
   else tp_emit_ix(e, x->step > 0 ? x->hi : x->lo);
   tp_putf(e->b, "; s%d += %d) {\n", v, x->step);
   e->depth++;
@@ -146,26 +151,33 @@ static void put_iteration(tp_emit *e, const tp_pnode *x, int carried) {
   int v = x->var->id;
   e->loop[e->nloop++] = x;
   if (calls(e, x)) tp_emit_line(e, "env[%d] = s%d;\n", v, v);
-  put_body(e, x->kid[0]);
+  put_body(e, x->kid[0], false);
   tp_emit_carry_next(e, carried);
   e->nloop--;
 }
 
 /* Short iterations go in blocks, and only these look whether the run ends: what is inside stays free of everything else. */
 enum { LOOKS = 4096 };
-static void put_blocks(tp_emit *e, const tp_pnode *x, int carried) {
-  char lo[32], hi[32];
-  int v = x->var->id;
-  snprintf(lo, sizeof lo, "l%d", v);
-  snprintf(hi, sizeof hi, "h%d", v);
-  tp_emit_line(e, x->step > 0 ? "for (int64_t l%d = a%d, h%d; l%d < z%d; l%d = h%d) {\n" : "for (int64_t h%d = z%d, l%d; h%d > a%d; h%d = l%d) {\n",
-               v, v, v, v, v, v, v);
+static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
+  char from[32], to[32];
+  int v = x->var->id, span = LOOKS * (x->step > 0 ? x->step : -x->step);
+  bool up = x->step > 0;
+  snprintf(from, sizeof from, "b%d_from", v);
+  snprintf(to, sizeof to, "b%d_to", v);
+  tp_emit_indent(e);
+  tp_putf(e->b, "const int64_t b%d_end = ", v);
+  tp_emit_ix(e, up ? x->hi : x->lo);
+  tp_puts(e->b, ";\n");
+  tp_emit_indent(e);
+  tp_putf(e->b, "for (int64_t %s = ", from);
+  tp_emit_start(e, x, entry);
+  tp_putf(e->b, ", %s; %s %s b%d_end; %s = %s) {\n", to, from, up ? "<" : ">=", v, from, to);
   e->depth++;
   put_cancel(e, x->pos);
-  int span = LOOKS * (x->step > 0 ? x->step : -x->step);
-  if (x->step > 0) tp_emit_line(e, "h%d = z%d - l%d > %d ? l%d + %d : z%d;\n", v, v, v, span, v, span, v);
-  else tp_emit_line(e, "l%d = h%d - a%d > %d ? h%d - %d : a%d;\n", v, v, v, span, v, span, v);
-  put_for(e, x, lo, hi);
+  if (up) tp_emit_line(e, "%s = b%d_end - %s > %d ? %s + %d : b%d_end;\n", to, v, from, span, from, span, v);
+  else tp_emit_line(e, "%s = %s - b%d_end >= %d ? %s - %d : b%d_end - 1;\n", to, from, v, span, from, span, v);
+  if (!up) snprintf(to, sizeof to, "b%d_to + 1", v);
+  put_for(e, x, from, to, 0);
   put_iteration(e, x, carried);
   close(e);
   close(e);
@@ -174,22 +186,16 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried) {
 void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.n); }
 
 static void put_loop(tp_emit *e, const tp_pnode *x) {
-  int v = x->var->id;
-  if (tp_emit_wave(e, x)) return;
-  bool was = e->sym[v], blocks = is_short(e, x->kid[0]) && stays(x);
+  int v = x->var->id, entry = e->entry;
+  e->entry = 0;
+  if (tp_emit_wave(e, x, entry)) return;
+  bool was = e->sym[v];
   tp_emit_line(e, "{\n");
   e->depth++;
-  int carried = weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS ? tp_emit_carry_begin(e, x) : e->carry.n;
-  if (blocks) {
-    tp_emit_indent(e);
-    tp_putf(e->b, "const int64_t a%d = ", v);
-    tp_emit_ix(e, x->lo);
-    tp_putf(e->b, ", z%d = ", v);
-    tp_emit_ix(e, x->hi);
-    tp_puts(e->b, ";\n");
-    put_blocks(e, x, carried);
-  } else {
-    put_for(e, x, NULL, NULL);
+  int carried = weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
+  if (is_short(e, x->kid[0]) && stays(x)) put_blocks(e, x, carried, entry);
+  else {
+    put_for(e, x, NULL, NULL, entry);
     put_cancel(e, x->pos);
     put_iteration(e, x, carried);
     close(e);
@@ -199,18 +205,21 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   e->sym[v] = was;
 }
 
-static void put_if(tp_emit *e, const tp_pnode *x) {
+/* Where a run goes on inside, that says which of the two parts is meant. */
+static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
+  int first = e->passed + 1, last = top ? tp_part_loops(x->kid[0], NULL, e->passed) : 0;
   tp_emit_indent(e);
   tp_puts(e->b, "if (");
+  if (top && tp_part_loops(x, NULL, 0)) tp_putf(e->b, "h->entry >= %d ? h->entry <= %d : ", first, last);
   tp_emit_ix(e, x->cond);
   tp_puts(e->b, ") {\n");
   e->depth++;
-  put_body(e, x->kid[0]);
+  put_body(e, x->kid[0], top);
   if (x->n > 1) {
     e->depth--;
     tp_emit_line(e, "} else {\n");
     e->depth++;
-    put_body(e, x->kid[1]);
+    put_body(e, x->kid[1], top);
   }
   close(e);
 }
@@ -220,10 +229,10 @@ static void put_leaf(tp_emit *e, const tp_pnode *x) {
   take_loaded(e, x);
 }
 
-static void put_statement(tp_emit *e, const tp_pnode *x) {
+static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
   switch (x->kind) {
     case TP_P_FOR: put_loop(e, x); return;
-    case TP_P_IF: put_if(e, x); return;
+    case TP_P_IF: put_if(e, x, top); return;
     case TP_P_REGION:
       if (tp_emit_knows(e, x)) tp_emit_loop(e, x);
       else put_leaf(e, x);
@@ -233,51 +242,53 @@ static void put_statement(tp_emit *e, const tp_pnode *x) {
   }
 }
 
-static void put_outside(tp_emit *e, const tp_pnode *const *v, int n) {
+/* What lies before the loop in which a run goes on is left out. */
+static void put_member(tp_emit *e, const tp_pnode *x, bool top) {
+  if (!top) { put_statement(e, x, false); return; }
+  int last = tp_part_loops(x, NULL, e->passed);
+  tp_emit_line(e, "if (h->entry <= %d) {\n", last);
+  e->depth++;
+  e->entry = x->kind == TP_P_FOR ? last : 0;
+  put_statement(e, x, true);
+  close(e);
+  e->entry = 0;
+  e->passed = last;
+}
+
+static void put_outside(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
   char head[64];
   function f;
   int id = e->nfn++;
   snprintf(head, sizeof head, "static int f%d", id);
   begin_function(e, &f);
-  for (int i = 0; i < n; i++) put_statement(e, v[i]);
+  for (int i = 0; i < n; i++) put_member(e, v[i], top);
   end_function(e, &f, head);
   tp_emit_line(e, "if (f%d(h)) return 1;\n", id);
   for (int i = 0; i < n; i++) take_loaded(e, v[i]);
 }
 
-static void put_list(tp_emit *e, const tp_pnode *const *v, int n) {
+static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
   int all = 0;
   for (int i = 0; i < n; i++) all += weight(e, v[i]);
   for (int i = 0, k; i < n; i = k) {
     int some = weight(e, v[i]);
     for (k = i + 1; k < n && some + weight(e, v[k]) <= FULL; k++) some += weight(e, v[k]);
-    if (all > FULL && some <= FULL && some > 0) put_outside(e, v + i, k - i);
+    if (all > FULL && some <= FULL && some > 0) put_outside(e, v + i, k - i, top);
     else
-      for (; i < k; i++) put_statement(e, v[i]);
+      for (; i < k; i++) put_member(e, v[i], top);
   }
 }
 
 /* ---- parts ---- */
 
-/* The statements from first to last below x, in order. */
-static bool between(tp_emit *e, const tp_pnode *x, const tp_part *p, bool *in, list *out) {
-  *in |= x == p->first;
-  if (*in && x->kind != TP_P_SEQ) TP_PUSH(e->a, out, x);
-  else
-    for (int i = 0; i < x->n; i++)
-      if (between(e, x->kid[i], p, in, out)) return true;
-  return x == p->last;
-}
-
+/* Without a loop there is nothing to go on in. */
 static void put_part(tp_emit *e, const tp_part *p, int k) {
-  list l = { 0 };
   char head[64];
-  bool in = false;
   function f;
-  between(e, e->p->body, p, &in, &l);
   snprintf(head, sizeof head, "int tp_part_%d", k);
   begin_function(e, &f);
-  put_list(e, l.v, l.n);
+  e->passed = 0;
+  put_list(e, p->node, p->n, p->nloop > 0);
   end_function(e, &f, head);
 }
 

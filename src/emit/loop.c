@@ -1,21 +1,18 @@
 /* loop.c: a LOOP as C loops.
  *
- * Axes of extent 1 are left out; the one along which walking is cheapest is innermost, as the interpreter chooses it, for bounds of a usual size; neighbours that lie one
- * within the other in every window are one. The body is a straight line of the prelude's functions, rounded where the interpreter rounds. Without a fold an iteration asks
+ * Axes are walked in the plan's order (plan/walk.c). The body is a straight line of the prelude's functions, rounded where the interpreter rounds. Without a fold an iteration asks
  * nothing of another (ivdep). A fold along the innermost axis goes by TP_FOLD_LANES partial results that are joined after TP_FOLD_PART elements, one along other axes keeps a result
  * for each of up to COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. A few points of known extents are written out without loops. */
 #include "emit/priv.h"
+#include "kern/prelude/fold.h"
 #include <math.h>
 
-enum { POINTS = 4, TERMS = 32, COLUMNS = 1024, COLD = 1 << 16, USUAL = 1000 };
+enum { POINTS = 4, TERMS = 32, LANES = TP_FOLD_LANES, COLUMNS = 1024, COLD = 1 << 16 };
 
-typedef struct { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } nest_axis;       /* of: axes of the region, outermost first */
-typedef const tp_ix *nest_strides[TP_MAXRANK];
 typedef struct {
   tp_emit *e; const tp_region *r; int pos;
   int nw; const tp_nd **w;                      /* windows: inputs, then results */
-  int nax; nest_axis ax[TP_MAXRANK];
-  nest_strides *stride;                         /* by window, axis */
+  int nax; tp_axis *ax; tp_axis_strides *stride;       /* as tp_nest */
   const int64_t *at;                            /* a written out point: its place along the region's axes; NULL: loops */
   bool folds, product;                          /* product: x * y is fused into the sum */
 } nest;
@@ -53,7 +50,7 @@ static bool row_takes(tp_op op, tp_dtype d) {
 }
 
 static bool micro_known(const tp_emit *e, const tp_region *r, const tp_micro *m) {
-  if (m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST) return true;
+  if (m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST || m->op == TP_OP_MATMUL) return true;
   return row_takes(m->op, tp_compute(type_of(e, r, m->in[m->op == TP_OP_SELECT])));
 }
 
@@ -117,119 +114,24 @@ bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
   if (x->kind != TP_P_REGION) return false;
   const tp_region *r = tp_emit_region(e, x);
   int64_t n = count(r);
-  return n >= 0 && n <= (r == x->rg ? POINTS : TERMS) && tp_emit_knows(e, x);
+  return n >= 0 && n <= (r == x->rg || !r->sums ? POINTS : TERMS) && tp_emit_knows(e, x);
 }
 
 /* ---- axes ---- */
 
-static void swap_axes(nest *l, int i, int k) {
-  nest_axis t = l->ax[i];
-  l->ax[i] = l->ax[k];
-  l->ax[k] = t;
-  for (int w = 0; w < l->nw; w++) {
-    const tp_ix *s = l->stride[w][i];
-    l->stride[w][i] = l->stride[w][k];
-    l->stride[w][k] = s;
-  }
-}
-
-/* Numbers where bounds are large and loops have just begun: what comes first does not matter, only which is larger. */
-typedef struct { int64_t n[TP_MAXRANK], s[64][TP_MAXRANK]; } usual;
-
-static void usual_sizes(const nest *l, usual *u) {
-  int n = tp_nsym(l->e->ix);
-  int64_t *env = TP_NEWN(l->e->a, int64_t, n);
-  for (int i = 0; i < n; i++) env[i] = tp_sym_at(l->e->ix, i)->kind == TP_SYM_BOUND ? USUAL : 1;
-  for (int k = 0; k < l->nax; k++) {
-    u->n[k] = TP_MAX(tp_ix_evalq(l->ax[k].n, env), 1);
-    for (int w = 0; w < l->nw && w < 64; w++) {
-      int64_t s = tp_ix_evalq(l->stride[w][k], env);
-      u->s[w][k] = s < 0 ? -s : s;
-    }
-  }
-}
-
-/* As ew.c weighs it: cache lines, in elements, that a walk along the axis goes through. */
-static double walk_cost(const nest *l, const usual *u, int a) {
-  double sum = 0, all = 1;
-  for (int k = 0; k < l->nax; k++) all *= (double)u->n[k];
-  for (int w = 0; w < l->nw && w < 64; w++) {
-    double size = w >= l->r->nin ? 2 : 1;
-    for (int k = 0; k < l->nax; k++) size *= u->s[w][k] ? (double)u->n[k] : 1;
-    sum += size * (double)TP_MIN(u->s[w][a], TP_TUNE_WALK_LINE);
-  }
-  return sum + all * TP_TUNE_WALK_ROW / (double)u->n[a];
-}
-
-static bool smaller_steps(const nest *l, const usual *u, int a, int b) {
-  for (int i = 0; i < l->nw && i < 64; i++) {
-    int w = (i + l->r->nin) % l->nw;            /* results first */
-    if (w < 64 && u->s[w][a] != u->s[w][b]) return u->s[w][a] < u->s[w][b];
-  }
-  return false;
-}
-
-/* From large steps to small ones, the cheapest to walk along last. */
-static void order_axes(nest *l) {
-  usual *u = TP_NEW(l->e->a, usual);
-  for (int i = 1; i < l->nax; i++)
-    for (int k = i; k > 0; k--) {
-      usual_sizes(l, u);
-      if (smaller_steps(l, u, k - 1, k)) swap_axes(l, k - 1, k);
-    }
-  if (l->nax < 2) return;
-  usual_sizes(l, u);
-  int best = l->nax - 1;
-  for (int i = l->nax - 2; i >= 0; i--)
-    if (walk_cost(l, u, i) < walk_cost(l, u, best)) best = i;
-  for (int i = best; i + 1 < l->nax; i++) swap_axes(l, i, i + 1);
-}
-
-static bool is_named(const nest *l, const nest_axis *a) {
-  bool any = false;
-  for (int k = 0; k < l->r->nmicro; k++)
-    for (int i = 0; i < a->nof; i++) any |= l->r->micro[k].op == TP_OP_VALUE && tp_ix_mentions(l->r->micro[k].ix, l->r->leadvar[a->of[i]]);
-  return any;
-}
-
-/* Does axis i lie around axis i + 1 in every window? */
-static bool is_around(const nest *l, int i) {
-  const nest_axis *a = &l->ax[i], *b = &l->ax[i + 1];
-  bool ok = a->red == b->red && !is_named(l, a) && !is_named(l, b);
-  for (int w = 0; w < l->nw && ok; w++) ok = l->stride[w][i] == tp_ix_mul(l->e->ix, l->stride[w][i + 1], b->n);
-  return ok;
-}
-
-static void merge_axes(nest *l) {
-  for (int i = l->nax - 2; i >= 0; i--) {
-    if (!is_around(l, i)) continue;
-    nest_axis *a = &l->ax[i], *b = &l->ax[i + 1];
-    a->n = tp_ix_mul(l->e->ix, a->n, b->n);
-    memcpy(a->of + a->nof, b->of, sizeof *b->of * (size_t)b->nof);
-    a->nof += b->nof;
-    l->nax--;
-    for (int w = 0; w < l->nw; w++) memmove(&l->stride[w][i], &l->stride[w][i + 1], sizeof *l->stride[w] * (size_t)(l->nax - i));
-    memmove(b, b + 1, sizeof *b * (size_t)(l->nax - i - 1));
-  }
-}
-
+/* Of a product the summed axis goes innermost or around columns: its terms are added one by one either way. */
 static void find_axes(nest *l) {
-  const tp_ix *zero = tp_ix_const(l->e->ix, 0);
-  for (int i = 0; i < l->r->nlead; i++) {
-    if (tp_is_number(l->r->lead[i], 1)) continue;
-    l->ax[l->nax] = (nest_axis){ .n = l->r->lead[i], .red = l->r->sums >> i & 1, .nof = 1, .of = { i } };
-    for (int w = 0; w < l->nw; w++) l->stride[w][l->nax] = l->w[w]->lead ? l->w[w]->lead[i] : zero;
-    l->nax++;
-  }
-  order_axes(l);
-  merge_axes(l);
+  tp_nest *n = TP_NEW(l->e->a, tp_nest);
+  tp_plan_walk(l->e->ix, l->e->a, l->r, n);
+  l->nax = n->nax;
+  l->ax = n->ax;
+  l->stride = n->stride;
 }
 
 static nest nest_of(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg };
   l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
-  l.stride = TP_NEWN(e->a, nest_strides, l.nw);
   for (int i = 0; i < l.nw; i++) l.w[i] = tp_window_at(r, i);
   l.folds = r->sums && !r->acc;
   for (int i = 0; i < r->nlead; i++) l.folds |= (r->sums >> i & 1) && !tp_is_number(r->lead[i], 1);
@@ -287,8 +189,12 @@ static bool is_written(const nest *l, int buf) {
 /* The same along the innermost axis: read before it. */
 static bool is_fixed(const nest *l, int i) { return !l->at && l->nax && tp_is_number(l->stride[i][l->nax - 1], 0) && !is_written(l, l->w[i]->buf); }
 
+/* Does each point go through neighbours itself (product.c)? */
+static bool is_dot(const nest *l) { return l->r->nmicro == 1 && l->r->micro->op == TP_OP_MATMUL; }
+
 static void put_input(const nest *l, int i) {
   tp_emit *e = l->e;
+  if (is_dot(l)) return;
   tp_dtype d = buffer_type(e, l->w[i]);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s i%d = ", tp_emit_held(d), i);
@@ -376,6 +282,16 @@ static void put_value(const nest *l, const tp_micro *m) {
   tp_puts(e->b, ")");
 }
 
+static void put_dot(const nest *l, const tp_micro *m) {
+  tp_putf(l->e->b, "tp_dot_%s(&", tp_emit_sfx(m->dtype));
+  put_element(l, 0);
+  tp_puts(l->e->b, ", &");
+  put_element(l, 1);
+  tp_puts(l->e->b, ", ");
+  tp_emit_ix(l->e, m->ix);
+  tp_puts(l->e->b, ")");
+}
+
 static void put_micro(const nest *l, int k) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[k];
@@ -386,6 +302,7 @@ static void put_micro(const nest *l, int k) {
   if (rounded) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
   if (m->op == TP_OP_FILL) tp_emit_number(e, m->dtype, m->f);
   else if (m->op == TP_OP_VALUE) put_value(l, m);
+  else if (m->op == TP_OP_MATMUL) put_dot(l, m);
   else put_call(l, m);
   tp_puts(e->b, rounded ? ");\n" : ";\n");
 }
@@ -399,8 +316,8 @@ void tp_emit_micros(tp_emit *e, const tp_pnode *x) {
 static void put_leads(const nest *l) {
   tp_emit *e = l->e;
   for (int i = 0; i < l->r->nlead; i++) {
-    nest_axis a = { .nof = 1, .of = { i } };
-    if (!is_named(l, &a)) continue;
+    tp_axis a = { .nof = 1, .of = { i } };
+    if (!tp_walk_is_named(l->r, &a)) continue;
     tp_emit_indent(l->e);
     tp_putf(e->b, "const int64_t s%d = ", l->r->leadvar[i]->id);
     tp_emit_ix(e, l->r->leadlo[i]);
@@ -585,7 +502,7 @@ static void put_row(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int k = l->nax - 1;
   int64_t known;
-  bool few = tp_ix_is_const(l->ax[k].n, &known) && known < 32;
+  bool few = l->product || (tp_ix_is_const(l->ax[k].n, &known) && known < LANES);
   put_inputs(l, true);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const int64_t n%d = ", k);
@@ -738,19 +655,27 @@ static void put_point(nest *l, const int64_t *at) {
   shut(l);
 }
 
+/* The folded axes of extent other than 1 in the order in which they are walked; how many. */
+static int folded_axes(const nest *l, int *of) {
+  int n = 0;
+  for (int k = 0; k < l->nax; k++)
+    for (int i = 0; l->ax[k].red && i < l->ax[k].nof; i++) of[n++] = l->ax[k].of[i];
+  return n;
+}
+
 /* Points that are kept, each with all that is folded into it. */
 static void put_folded_point(nest *l, int64_t *at, const int64_t *shape) {
   fold_types t = types_of(l);
   int64_t ext[TP_MAXRANK];
+  int of[TP_MAXRANK], n = folded_axes(l, of);
   tp_walk w;
-  for (int i = 0; i < l->r->nlead; i++) ext[i] = l->r->sums >> i & 1 ? shape[i] : 1;
+  for (int i = 0; i < n; i++) ext[i] = shape[of[i]];
   l->at = at;
   tp_emit_line(l->e, "{\n");
   l->e->depth++;
   put_acc(l, &t);
-  for (tp_walk_start(&w, l->r->nlead, ext); w.ok; tp_walk_next(&w)) {
-    for (int i = 0; i < l->r->nlead; i++)
-      if (l->r->sums >> i & 1) at[i] = w.at[i];
+  for (tp_walk_start(&w, n, ext); w.ok; tp_walk_next(&w)) {
+    for (int i = 0; i < n; i++) at[of[i]] = w.at[i];
     tp_emit_line(l->e, "{\n");
     l->e->depth++;
     put_work(l);
@@ -758,8 +683,7 @@ static void put_folded_point(nest *l, int64_t *at, const int64_t *shape) {
     put_results(l, 1);
     shut(l);
   }
-  for (int i = 0; i < l->r->nlead; i++)
-    if (l->r->sums >> i & 1) at[i] = 0;
+  for (int i = 0; i < n; i++) at[of[i]] = 0;
   put_delivery(l, &t, "acc");
   shut(l);
 }
@@ -767,6 +691,7 @@ static void put_folded_point(nest *l, int64_t *at, const int64_t *shape) {
 static void put_points(nest *l) {
   int64_t shape[TP_MAXRANK], at[TP_MAXRANK], ext[TP_MAXRANK];
   tp_walk w;
+  if (l->folds) find_axes(l);
   for (int i = 0; i < l->r->nlead; i++) {
     (void)tp_ix_is_const(l->r->lead[i], &shape[i]);
     ext[i] = l->folds && (l->r->sums >> i & 1) ? 1 : shape[i];

@@ -24,6 +24,7 @@ typedef struct tp_emit {
   tp_buf *b;                                    /* the one that is being written */
   bool *sym, *buf;                              /* what it uses: symbols, buffers */
   int depth, nfn, ncarried;
+  int passed, entry;                            /* loops so far at which the part may be entered; of such a one that is emitted next its number, else 0 */
   int outer, nloop; const tp_pnode *loop[TP_EMIT_LOOPS];        /* around; those from `outer` on in this function */
   TP_VEC(tp_carry) carry;
 } tp_emit;
@@ -32,6 +33,7 @@ typedef struct tp_emit {
 void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_emit_indent(tp_emit *e);
 void tp_emit_rest(tp_emit *e, const tp_pnode *loop);   /* an iteration as it stands, inside braces */
+void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);       /* its variable's first value */
 void tp_emit_ends(tp_emit *e);                  /* loop variables go to the environment, before the run leaves native code for good */
 
 /* text.c */
@@ -54,10 +56,10 @@ bool tp_emit_faults(const tp_emit *e, const tp_region *r);     /* may a point ha
 void tp_emit_micros(tp_emit *e, const tp_pnode *x);            /* of a point, over i0, i1, ..: m0, m1, .. */
 
 /* wave.c */
-bool tp_emit_wave(tp_emit *e, const tp_pnode *loop);           /* false: it is none, and nothing is printed */
+bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);           /* false: it is none, and nothing is printed */
 
 /* carry.c */
-int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop);     /* how many were carried before */
+int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry);  /* how many were carried before */
 void tp_emit_carry_next(tp_emit *e, int from);                 /* at the end of an iteration */
 bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off);   /* prints the local that holds this element */
 tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, const tp_ix *off);      /* that which is written here; NULL */

@@ -1,8 +1,9 @@
-/* product.c: a small matrix product is a loop as well: m, n and k are axes, x * y is summed along k. It is one where all extents are known and so few that a call costs
- * more than it does; sums are kept in the dtype itself, each term fused into them where the processor can. */
+/* product.c: a small matrix product is a loop as well: m, n and k are axes, x * y is summed along k; or m and n are, and each of its points is a dot product of
+ * neighbours. It is one where all extents are known and so few that a call costs more than it does, and where it is known how the interpreter's kernels add it up. */
 #include "emit/priv.h"
+#include "kern/prelude/fold.h"
 
-enum { PRODUCT_TERMS = 4096 };                            /* terms */
+enum { PRODUCT_TERMS = 4096 };                  /* fewer: with more a library may be called, which adds them up as it likes */
 
 static const tp_ix **strides(const tp_emit *e, const tp_region *r, const tp_nd *nd, const tp_ix *m, const tp_ix *n, const tp_ix *k) {
   const tp_ix **s = TP_NEWN(e->a, const tp_ix *, r->nlead + 3), *zero = tp_ix_const(e->ix, 0);
@@ -25,28 +26,52 @@ static bool is_plain(const tp_emit *e, const tp_nd *nd) {
   return nd->wrap < 0 && nd->rank == 2 && d != TP_BOOL && !tp_half(d);
 }
 
-static bool is_small(const tp_region *r) {
-  int64_t all = 1, n;
-  const tp_ix *ext[TP_MAXRANK + 3];
-  for (int i = 0; i < r->nlead; i++) ext[i] = r->lead[i];
-  ext[r->nlead] = r->out[0].shape[0];
-  ext[r->nlead + 1] = r->out[0].shape[1];
-  ext[r->nlead + 2] = r->in[0].shape[1];
-  for (int i = 0; i < r->nlead + 3; i++) {
-    if (!tp_ix_is_const(ext[i], &n) || n < 1 || n > PRODUCT_TERMS) return false;
-    all *= n;
-    if (all > PRODUCT_TERMS) return false;
-  }
-  return true;
+/* Axes: the region's, then m, n and k. */
+typedef enum { CALLED, LOOPED, DOTTED } product_way;
+typedef struct { int n; int64_t extent[TP_MAXRANK + 3], a[TP_MAXRANK + 3], b[TP_MAXRANK + 3], c[TP_MAXRANK + 3]; } small_product;
+
+/* What has one place does not move. */
+static bool add_axis(small_product *s, const tp_ix *n, const tp_ix *a, const tp_ix *b, const tp_ix *c) {
+  int i = s->n++;
+  bool ok = tp_ix_is_const(n, &s->extent[i]) && s->extent[i] >= 1 && s->extent[i] <= PRODUCT_TERMS;
+  if (!ok || s->extent[i] == 1) return ok;
+  return (!a || tp_ix_is_const(a, &s->a[i])) && (!b || tp_ix_is_const(b, &s->b[i])) && (!c || tp_ix_is_const(c, &s->c[i]));
 }
 
-static const tp_region *product(const tp_emit *e, const tp_region *r) {
+static bool find_extents(const tp_region *r, small_product *s) {
+  const tp_nd *a = &r->in[0], *b = &r->in[1], *c = &r->out[0];
+  int64_t all = 1;
+  bool ok = true;
+  for (int i = 0; ok && i < r->nlead; i++) ok = add_axis(s, r->lead[i], a->lead ? a->lead[i] : NULL, b->lead ? b->lead[i] : NULL, c->lead ? c->lead[i] : NULL);
+  ok = ok && add_axis(s, c->shape[0], a->stride[0], NULL, c->stride[0]) && add_axis(s, c->shape[1], NULL, b->stride[1], c->stride[1]) &&
+       add_axis(s, a->shape[1], a->stride[1], b->stride[0], NULL);
+  for (int i = 0; ok && i < s->n; i++) ok = (all *= s->extent[i]) < PRODUCT_TERMS;
+  return ok;
+}
+
+/* As the interpreter's kernels make it (prelude/fold.h): rows and columns that axes of the region lengthen are not looked for. */
+static product_way way_of(const tp_region *r, tp_dtype d) {
+  small_product s = { 0 };
+  bool longer = false;
+  if (!find_extents(r, &s)) return CALLED;
+  if (!tp_dtype_float(d)) return LOOPED;
+  int64_t m = s.extent[s.n - 3], n = s.extent[s.n - 2], k = s.extent[s.n - 1];
+  for (int i = 0; i < s.n - 3; i++) {
+    if (s.extent[i] > 1 && !s.c[i]) return CALLED;
+    longer |= s.extent[i] > 1 && !(s.a[i] && s.b[i]);
+  }
+  bool contiguous = s.a[s.n - 1] == 1 && s.b[s.n - 1] == 1 && k >= TP_DOT_LEAST;
+  if (k > TP_DOT_BLOCK || (contiguous && longer)) return CALLED;
+  return contiguous && (m < TP_DOT_FEW || n < TP_DOT_FEW) ? DOTTED : LOOPED;
+}
+
+/* k: NULL where each point is a dot product. */
+static const tp_region *product(const tp_emit *e, const tp_region *r, const tp_ix *k) {
   const tp_nd *a = &r->in[0], *b = &r->in[1], *c = &r->out[0];
   tp_region *p = tp_dup(e->a, r, sizeof *r);
-  int64_t zero;
   p->kind = TP_RG_LOOP;
-  p->nlead = r->nlead + 3;
-  p->lead = TP_NEWN(e->a, const tp_ix *, p->nlead);
+  p->nlead = r->nlead + 2 + (k != NULL);
+  p->lead = TP_NEWN(e->a, const tp_ix *, r->nlead + 3);
   for (int i = 0; i < r->nlead; i++) p->lead[i] = r->lead[i];
   p->lead[r->nlead] = c->shape[0];
   p->lead[r->nlead + 1] = c->shape[1];
@@ -57,12 +82,12 @@ static const tp_region *product(const tp_emit *e, const tp_region *r) {
   p->in[1] = window(b, strides(e, r, b, NULL, b->stride[1], b->stride[0]));
   p->out[0] = window(c, strides(e, r, c, c->stride[0], c->stride[1], NULL));
   p->red = TP_RED_SUM;
-  p->sums = 1u << (r->nlead + 2);
-  for (int i = 0; i < r->nlead; i++)
-    if (tp_ix_is_const(p->out[0].lead[i], &zero) && zero == 0) p->sums |= 1u << i;
+  p->sums = k ? 1u << (r->nlead + 2) : 0;
+  for (int i = 0; i < r->nlead && k; i++)
+    if (tp_is_number(p->out[0].lead[i], 0)) p->sums |= 1u << i;
   p->nmicro = 1;
   p->micro = TP_NEW(e->a, tp_micro);
-  p->micro[0] = (tp_micro){ .op = TP_OP_MUL, .dtype = e->p->bufs.v[c->buf]->dtype, .in = { 0, 1 } };
+  p->micro[0] = (tp_micro){ .op = k ? TP_OP_MUL : TP_OP_MATMUL, .dtype = e->p->bufs.v[c->buf]->dtype, .in = { 0, 1 }, .ix = a->shape[1] };
   p->outmicro = TP_NEW(e->a, int);
   return p;
 }
@@ -71,6 +96,7 @@ const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || r->check) return r;
   if (e->as[x->pos]) return e->as[x->pos];
-  bool ok = r->nin == 2 && is_plain(e, &r->in[0]) && is_plain(e, &r->in[1]) && is_plain(e, &r->out[0]) && is_small(r);
-  return e->as[x->pos] = ok ? product(e, r) : r;
+  bool plain = r->nin == 2 && is_plain(e, &r->in[0]) && is_plain(e, &r->in[1]) && is_plain(e, &r->out[0]);
+  product_way way = plain ? way_of(r, e->p->bufs.v[r->out[0].buf]->dtype) : CALLED;
+  return e->as[x->pos] = way == CALLED ? r : product(e, r, way == LOOPED ? r->in[0].shape[1] : NULL);
 }

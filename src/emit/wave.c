@@ -236,25 +236,27 @@ static void put_steps(const wave *w, const char *loop, bool reads, bool some) {
   shut_wave(w);
 }
 
-static void put_limits(const wave *w) {
+static void put_limits(const wave *w, int entry) {
   tp_emit *e = w->e;
-  const tp_ix *of[] = { w->p->hi, w->q->lo, w->q->hi, w->p->lo };
-  static const char *const names[] = { "const int64_t end = ", ", lo = ", ", hi = ", ";\nint64_t row = " };
-  for (int i = 0; i < 4; i++) {
+  const tp_ix *of[] = { w->p->hi, w->q->lo, w->q->hi };
+  static const char *const names[] = { "const int64_t end = ", ", lo = ", ", hi = " };
+  for (int i = 0; i < 3; i++) {
     tp_puts(e->b, names[i]);
     tp_emit_ix(e, of[i]);
   }
+  tp_puts(e->b, ";\nint64_t row = ");
+  tp_emit_start(e, w->p, entry);
   tp_puts(e->b, ";\n");
 }
 
-bool tp_emit_wave(tp_emit *e, const tp_pnode *x) {
+bool tp_emit_wave(tp_emit *e, const tp_pnode *x, int entry) {
   wave w = { .e = e, .p = x };
   char text[96];
   if (!is_wave(&w)) return false;
   bool p = e->sym[x->var->id], q = e->sym[w.q->var->id];
   tp_emit_line(e, "{ /* rows of %d in lanes */\n", w.body->pos);
   e->depth++;
-  put_limits(&w);
+  put_limits(&w, entry);
   snprintf(text, sizeof text, "for (; end - row >= %d && hi - lo >= %d; row += %d)", w.lanes, w.lanes, w.lanes);
   open_wave(&w, text);
   tp_emit_line(e, "if (__builtin_expect(*cancel, 0) && h->cancelled(h->exec, %d)) return 1;\n", x->pos);

@@ -1,11 +1,12 @@
 /* ew.c: binding and running elementwise chains and reductions (see ew.h). */
 #include "interp/ew.h"
+#include "kern/prelude/fold.h"
 #include <math.h>
 
 /* ---- the iteration space ---- */
 
-static void strides_of(const tp_view *v, const int64_t *ext, int64_t *stride) {
-  for (int i = 0; i < v->rank; i++) stride[i] = ext[i] == 1 ? 0 : v->stride[i];
+static void strides_of(const tp_ew *e, const tp_view *v, int64_t *stride) {
+  for (int i = 0; i < e->rank; i++) stride[i] = e->ext[i] == 1 ? 0 : v->stride[e->id[i]];
 }
 
 /* What is added to, a fold of nothing leaves as it was. */
@@ -15,27 +16,28 @@ static void find_space(tp_dreg *r, tp_ew *e) {
   e->nothing = e->emptyfold = false;
   e->folds = g->sums && !g->acc;
   for (int i = 0; i < e->rank; i++) {
-    int64_t n = e->ext[i] = r->out[0].v.shape[i];
-    e->reduced[i] = (g->sums >> i & 1) && (n != 1 || !g->acc);
+    int a = e->id[i] = e->order[i];
+    int64_t n = e->ext[i] = r->out[0].v.shape[a];
+    e->reduced[i] = (g->sums >> a & 1) && !(g->acc && tp_is_number(g->lead[a], 1));
     e->folds |= e->reduced[i];
     if (n == 0) *(e->reduced[i] && !g->acc ? &e->emptyfold : &e->nothing) = true;
   }
-  for (int i = 0; i < e->ndst; i++) strides_of(&r->out[i].v, e->ext, e->dst[i].stride);
+  for (int i = 0; i < e->ndst; i++) strides_of(e, &r->out[i].v, e->dst[i].stride);
   for (int i = 0; i < e->nsrc; i++)
-    if (e->src[i].nd >= 0) strides_of(&r->in[e->src[i].nd].v, e->ext, e->src[i].stride);
+    if (e->src[i].nd >= 0) strides_of(e, &r->in[e->src[i].nd].v, e->src[i].stride);
 }
 
 /* ---- numbers along leading variables ---- */
 
 static bool value_moves(const tp_dreg *r, const tp_ewsrc *s, int lead) { return s->value.e && tp_ix_mentions(s->value.e, r->rg->leadvar[lead]); }
 
-static void value_strides(tp_dreg *r, tp_ewsrc *s, const int64_t *ext, int rank) {
-  int64_t n = 1;
-  for (int i = rank - 1; i >= 0; i--) {
-    bool moves = i < r->nlead && value_moves(r, s, i);
-    s->stride[i] = moves && ext[i] != 1 ? n : 0;
-    if (moves) n *= ext[i];
+static void value_strides(tp_dreg *r, tp_ewsrc *s, const tp_ew *e) {
+  int64_t n = 1, by[TP_MAXRANK];
+  for (int i = r->nlead - 1; i >= 0; i--) {
+    by[i] = value_moves(r, s, i) ? n : 0;
+    if (by[i]) n *= r->out[0].v.shape[i];
   }
+  for (int i = 0; i < e->rank; i++) s->stride[i] = e->ext[i] == 1 ? 0 : by[e->id[i]];
 }
 
 /* The value at each point of the axes that it mentions, dense. */
@@ -69,14 +71,15 @@ static void move_axis(tp_ew *e, int to, int from) {
   for (int i = 0; i < e->ndst; i++) e->dst[i].stride[to] = e->dst[i].stride[from];
 }
 
+/* A fold keeps its inner axis, or one that is part of it. */
 static void squeeze(tp_ew *e) {
-  int n = 0;
-  for (int i = 0; i < e->rank; i++) e->id[i] = i;
-  for (int i = 0; i < e->rank; i++)
-    if (e->ext[i] != 1) {
-      if (n != i) move_axis(e, n, i);
-      n++;
-    }
+  int n = 0, last = e->rank - 1;
+  for (int i = 0; i <= last; i++) {
+    bool inner = e->folds && i == last && !(n && e->group[e->id[n - 1]] == e->group[e->id[last]]);
+    if (e->ext[i] == 1 && !inner) continue;
+    if (n != i) move_axis(e, n, i);
+    n++;
+  }
   e->rank = n;
 }
 
@@ -93,7 +96,7 @@ static bool smaller_steps(const tp_ew *e, int a, int b) {
 /* Axes go from large steps to small ones, whatever order they were given in, so that those which lie one within the other merge. */
 static void sort_axes(tp_ew *e) {
   for (int i = 1; i < e->rank; i++)
-    for (int k = i; k > 0 && e->reduced[k] == e->reduced[k - 1] && smaller_steps(e, k - 1, k); k--) {
+    for (int k = i; k > 0 && smaller_steps(e, k - 1, k); k--) {
       move_axis(e, e->rank, k);
       move_axis(e, k, k - 1);
       move_axis(e, k - 1, e->rank);
@@ -133,6 +136,13 @@ static void choose_inner(tp_ew *e) {
   move_to(e, e->rank - 1, best);
 }
 
+/* Squares would cut the rows of a fold, and folded axes stay in order. */
+static bool may_cross(const tp_ew *e, int i) {
+  bool ok = !e->folds || !e->reduced[e->rank - 1];
+  for (int k = i + 1; e->reduced[i] && k < e->rank; k++) ok &= !e->reduced[k];
+  return ok;
+}
+
 /* An operand that jumps along the inner axis and is contiguous along another: that one goes before it, and tiles
  * are square, so that every line that is touched is gone through while it is near. */
 static void choose_crossing(tp_ew *e) {
@@ -140,14 +150,16 @@ static void choose_crossing(tp_ew *e) {
   for (int k = 0; k < e->ndst + e->nsrc; k++) {
     const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
     for (int i = 0; i < in && apart(s[in]) == TP_TUNE_WALK_LINE; i++)
-      if (s[i] == 1) at = i;
+      if (s[i] == 1 && may_cross(e, i)) at = i;
   }
   e->crossed = at >= 0;
   if (e->crossed) move_to(e, in - 1, at);
 }
 
+/* Rows that are folded are those of the plan. */
 static bool mergeable(const tp_ew *e, int a, int b) {
   if (e->reduced[a] != e->reduced[b]) return false;
+  if (e->reduced[a] && e->reduced[e->rank - 1] && e->group[e->id[a]] != e->group[e->id[b]]) return false;
   for (int i = 0; i < e->nsrc; i++)
     if (e->src[i].stride[a] != e->src[i].stride[b] * e->ext[b]) return false;
   for (int i = 0; i < e->ndst; i++)
@@ -252,13 +264,12 @@ bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   tp_ew *e = r->k;
   find_space(r, e);
   for (int i = 0; i < e->nsrc; i++)
-    if (e->src[i].is_value) { tp_dx_bind(&e->src[i].value, x->env); value_strides(r, &e->src[i], e->ext, e->rank); }
+    if (e->src[i].is_value) { tp_dx_bind(&e->src[i].value, x->env); value_strides(r, &e->src[i], e); }
   if (e->nothing) return true;
   squeeze(e);
   e->crossed = false;
   if (e->rank > 1 && e->rank < TP_MAXRANK) {
-    sort_axes(e);
-    choose_inner(e);
+    if (!e->folds) sort_axes(e), choose_inner(e);
     choose_crossing(e);
   }
   merge(e);
@@ -388,7 +399,7 @@ static void fold_tile(const tp_ew *e, char *acc, const char *v, int64_t vrow, in
     if (keep1) e->down(acc, v, 0, 1, rows * n);
     else e->down(acc, v, vrow, rows, n);
   } else if (keep1) e->across(acc, v, vrow, rows, n);
-  else if (vrow == n || rows == 1) e->across(acc, v, 0, 1, rows * n);
+  else if (n < TP_FOLD_LANES && vrow == n) e->down(acc, v, 1, rows * n, 1);
   else
     for (int64_t i = 0; i < rows; i++) e->across(acc, v + i * vrow * size, 0, 1, n);
 }

@@ -1,7 +1,7 @@
 /* Inside src/interp: elementwise chains and reductions, one engine (ew_build.c makes it, ew.c binds and runs it).
  *
  * An iteration space (leading axes, then the shape) is squeezed, one axis chosen as inner, neighbours merged, and walked in tiles of at most TP_BLOCK elements
- * (rows x n). Each tile: sources are pointed at where they are dense, loaded into blocks where not; the steps of the chain run over the tile; results go
+ * (rows x n). Folds are made in the order that the plan says (plan/walk.c): there the inner axis and the order of folded ones are not ours to choose. Each tile: sources are pointed at where they are dense, loaded into blocks where not; the steps of the chain run over the tile; results go
  * straight to their place, are stored or combined with what is there, or are folded into accumulators of the kept axes, which are finished when
  * the reduced axes (walked innermost) are done. */
 #ifndef TP_EW_H
@@ -38,6 +38,7 @@ typedef struct tp_ew {
   tp_red red;                                   /* of both */
   tp_kfold *across, *down; tp_kfn *narrow;      /* narrow: accumulators to the compute type */
   tp_dtype acct; int64_t accoff, outoff;        /* accumulators, and they narrowed, in the scratch */
+  int order[TP_MAXRANK], group[TP_MAXRANK];     /* the region's axes as they are walked; by axis, which are one axis then (-1: of extent 1) */
   /* bound */
   int rank; int64_t ext[TP_MAXRANK]; bool reduced[TP_MAXRANK];
   int id[TP_MAXRANK];                           /* which axis of the space this was, before neighbours were merged */

@@ -138,11 +138,27 @@ static void folding(builder *b, tp_dtype c) {
   e->outoff = block_new(&b->b);
 }
 
+/* Axes of extent 1 first: they are squeezed out. What is not folded is walked as its bounds say, in any order. */
+static void order_walk(const builder *b, tp_ew *e) {
+  const tp_region *g = b->r->rg;
+  tp_nest nest = { 0 };
+  int n = 0;
+  for (int i = 0; i < g->nlead; i++) e->group[i] = -1;
+  if (g->sums) tp_plan_walk(b->x->plan->ix, &b->x->a, g, &nest);
+  for (int k = 0; k < nest.nax; k++)
+    for (int i = 0; i < nest.ax[k].nof; i++) e->group[nest.ax[k].of[i]] = k;
+  for (int i = 0; i < g->nlead; i++)
+    if (e->group[i] < 0) e->order[n++] = i;
+  for (int k = 0; k < nest.nax; k++)
+    for (int i = 0; i < nest.ax[k].nof; i++) e->order[n++] = nest.ax[k].of[i];
+}
+
 static void finish(builder *b) {
   tp_ew *e = b->e;
   for (int i = 0; i < e->nsrc; i++) e->slottmp[i] = e->src[i].tmpoff = block_new(&b->b);
   e->p = TP_NEWN(&b->x->a, void *, e->nslot + 1);
   if (e->ndst) folding(b, e->dst[0].c);
+  order_walk(b, e);
   b->x->cpu->scratch_size = TP_MAX(b->x->cpu->scratch_size, (size_t)b->b.next);
   bool known = !b->r->rg->sums || e->across;
   if (e->acc) known &= e->dst[0].combine && e->across;

@@ -56,7 +56,7 @@ tp_how tp_how_copy(tp_arena *a, const tp_how *h);
 /* Calls that ticking puts in, beside those of the program's table of callbacks, which are 0, 1, ..: where a step begins, a point of an input, a point of an output. */
 enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3 };
 
-/* math.h, half.h, philox.h, scalar.h, fold.h and native.h of the prelude, in this order, with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
+/* math.h, half.h, philox.h, scalar.h, fold.h, dot.h and native.h of the prelude, in this order, with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
  * TP_FN, TP_FMA, the types of stdint and the functions that prelude/math.h names. */
 extern const char tp_prelude[];
 #endif

@@ -912,7 +912,7 @@ static void note_products(pb *b) {
   }
 }
 
-tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, bool native, tp_error *err) {
+tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   tp_plan *pl = TP_NEW(p->a, tp_plan);
   pl->ix = g->ix; pl->a = p->a;
   pb b = { .pl = pl, .graph = g, .p = p, .a = p->a, .err = err, .begun = TP_NEWN(p->a, bool, g->stops.n) };
@@ -921,7 +921,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, bool native, tp_error
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
   if (p->lag) tp_plan_behind(pl);
-  if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl, native);
+  if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
   int *cross = TP_NEWN(b.a, int, pl->bufs.n);
   for (int i = 0; i < pl->bufs.n; i++) cross[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_CROSS_NONE;
   tp_plan_lifetimes(pl, cross);

@@ -18,10 +18,27 @@ static bool has_loop(const tp_pnode *x) {
   return any;
 }
 
+int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n) {
+  if (x->kind == TP_P_FOR) {
+    if (v) v[n] = x;
+    return n + 1;
+  }
+  for (int i = 0; i < x->n; i++) n = tp_part_loops(x->kid[i], v, n);
+  return n;
+}
+
+static void add_part(part_cutter *c) {
+  tp_part p = { .n = c->group.n, .node = tp_dup(c->a, c->group.v, sizeof *c->group.v * (size_t)c->group.n) };
+  for (int i = 0; i < p.n; i++) p.nloop = tp_part_loops(p.node[i], NULL, p.nloop);
+  p.loop = TP_NEWN(c->a, const tp_pnode *, p.nloop + 1);
+  for (int i = 0, n = 0; i < p.n; i++) n = tp_part_loops(p.node[i], p.loop, n);
+  TP_PUSH(c->a, &c->parts, p);
+}
+
 static void end_group(part_cutter *c) {
   bool worth = false;
   for (int i = 0; i < c->group.n; i++) worth |= has_loop(c->group.v[i]);
-  if (worth) TP_PUSH(c->a, &c->parts, (tp_part){ c->group.v[0], c->group.v[c->group.n - 1] });
+  if (worth) add_part(c);
   c->group.n = 0;
 }
 

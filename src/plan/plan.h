@@ -91,12 +91,12 @@ typedef struct tp_plan {
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 struct tp_graph;
 struct tp_poly;
-/* fuse: loops are joined and go over tiles; native: as code wants them in which a leaf costs no call. */
-tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, bool native, tp_error *err);
+/* fuse: loops are joined and go over tiles. */
+tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, tp_error *err);
 /* Before it has positions: behind.c, fuse.c, tile.c */
 void tp_plan_behind(tp_plan *p);
 void tp_plan_fuse(tp_plan *p);
-void tp_plan_tile(tp_plan *p, bool native);
+void tp_plan_tile(tp_plan *p);
 int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
 /* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c */
@@ -115,9 +115,17 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
 static inline bool tp_is_row(const tp_pnode *x) { return x->kind == TP_P_SEQ || x->kind == TP_P_BEHIND; }
 bool tp_has_behind(const tp_pnode *x);           /* in it or below */
 bool tp_is_behind(const tp_pnode *x);            /* is it inside of one? It has its parents */
-/* Neighbours, sequences taken apart, that hold no place at which a run may wait: first .. last. parts.c */
-typedef struct tp_part { const tp_pnode *first, *last; } tp_part;
+/* Neighbours, sequences taken apart, that hold no place at which a run may wait. loop: those that lie in no other loop of the part, in order: whoever runs a part may begin it at any iteration
+ * of one of them. parts.c */
+typedef struct tp_part { int n; const tp_pnode **node; int nloop; const tp_pnode **loop; } tp_part;
+int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n);       /* of x, into v from n on, unless it is NULL; n and as many more */
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
+/* The axes of a LOOP of extent other than 1, outermost first, in the order in which its folds are made, whoever runs it. walk.c */
+typedef struct tp_axis { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } tp_axis;        /* of: axes of the region that are one here, outermost first */
+typedef const tp_ix *tp_axis_strides[TP_MAXRANK];
+typedef struct tp_nest { int nax; tp_axis ax[TP_MAXRANK]; int nw; tp_axis_strides *stride; } tp_nest;     /* stride: by window, inputs first, and axis */
+void tp_plan_walk(tp_ictx *ix, tp_arena *a, const tp_region *r, tp_nest *to);
+bool tp_walk_is_named(const tp_region *r, const tp_axis *a);   /* does a number of the body mention the axis? */
 tp_op tp_region_op(const tp_region *r);         /* what messages call it by, where it has no name */
 /* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);

@@ -11,12 +11,12 @@
  * leaves the order of everything that depends on each other as it was. Buffers that nothing else
  * touches shrink to B places of that axis. Sums stay sums of the same numbers in the same order.
  * It pays where a leaf goes over more than the cache holds, and a few places of the axis do not:
- * B is so many that they make TP_TUNE_TILE_ELEMENTS elements, TP_TUNE_TILE_NATIVE where a leaf costs no call. An extent that only the call knows is taken for
- * TP_TUNE_TILE_UNKNOWN places there, where one iteration that was not needed costs nothing either; else extents have to be known: small programs pay nothing. */
+ * B is so many that they make TP_TUNE_TILE_ELEMENTS elements. An extent that only the call knows, and is no dim's bound, is taken for TP_TUNE_TILE_UNKNOWN places: one
+ * iteration that was not needed costs little. Small programs of known extents pay nothing. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
-typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart, columns; bool unknown; } tiler;
+typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart, columns; } tiler;
 enum { SEEN = 128 };                            /* windows on a buffer that shrinks */
 typedef struct { int n, axis[64]; const tp_ix *extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
 
@@ -61,10 +61,15 @@ static bool meet(tiler *t, const tp_region *a, int ka, const tp_region *b, int k
 
 /* ---- which leaves ---- */
 
-/* -1: not known. */
-static int64_t extent(const tiler *t, const tp_ix *e) {
+/* -1: not known, and the bound of a dim: what goes over tiles of it could not go on with a larger one. */
+static int64_t extent(const tp_ix *e) {
+  const tp_sym *const *sym;
   int64_t n;
-  return tp_ix_is_const(e, &n) ? n : t->unknown ? TP_TUNE_TILE_UNKNOWN : -1;
+  if (tp_ix_is_const(e, &n)) return n;
+  n = TP_TUNE_TILE_UNKNOWN;
+  for (int i = 0, all = tp_ix_syms(e, &sym); i < all; i++)
+    if (sym[i]->kind != TP_SYM_BOUND || sym[i]->dim) n = -1;
+  return n;
 }
 
 static bool is_free(const tp_region *r, int k, const tp_ix *e) { return r->lead[k] == e && !(r->sums >> k & 1); }
@@ -73,7 +78,7 @@ static bool is_free(const tp_region *r, int k, const tp_ix *e) { return r->lead[
 static int64_t points(const tiler *t, const tp_region *r) {
   int64_t all = 1;
   for (int k = 0; k < r->nlead; k++) {
-    int64_t n = extent(t, r->lead[k]);
+    int64_t n = extent(r->lead[k]);
     if (n < 0 || n > INT32_MAX) return -1;
     all = TP_MIN(all * TP_MAX(n, 1), (int64_t)1 << 40);
   }
@@ -125,7 +130,7 @@ static bool cuts_lines(tp_pnode *const *v, const tiled *run) {
 
 /* Places of the axis in a tile; 0: it does not pay. */
 static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
-  int64_t most = 0, all = extent(t, run->extent);
+  int64_t most = 0, all = extent(run->extent);
   for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(t, v[i]->rg));
   int64_t each = most / TP_MAX(all, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
   if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= all) return 0;
@@ -219,7 +224,7 @@ static int tile_from(tiler *t, tp_pnode **v, int n) {
   int64_t b = 0;
   if (v[0]->kind != TP_P_REGION || !fits(t, v[0]->rg)) return 0;
   for (int k = v[0]->rg->npoint; k < v[0]->rg->nlead; k++) {
-    if (extent(t, v[0]->rg->lead[k]) < 2 || v[0]->rg->sums >> k & 1) continue;
+    if (extent(v[0]->rg->lead[k]) < 2 || v[0]->rg->sums >> k & 1) continue;
     tiled run = run_along(t, v, n, k);
     int64_t n_places = run.n > best.n ? places(t, v, &run) : 0;
     if (n_places) best = run, b = n_places;
@@ -241,10 +246,9 @@ static void tile_node(tiler *t, tp_pnode *x) {
   x->n = n;
 }
 
-void tp_plan_tile(tp_plan *p, bool native) {
+void tp_plan_tile(tp_plan *p) {
   const char *set = tp_setting("TEMPO_TILE");
-  tiler t = { p, p->a, p->ix, tp_plan_uses(p), native ? TP_TUNE_TILE_NATIVE : TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE,
-              native ? TP_TUNE_TILE_COLUMNS : 0, native };
+  tiler t = { p, p->a, p->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE, TP_TUNE_TILE_COLUMNS };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);
 }

@@ -6,6 +6,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -174,6 +176,33 @@ static char **environment(char **to, int max) {
   return to;
 }
 
+/* A child that has none of our files, signals or terminal's keys, and says to `out` what goes wrong; 0: there is none. */
+static pid_t beside(char **argv, int out) {
+  posix_spawn_file_actions_t act;
+  posix_spawnattr_t attr;
+  sigset_t none, all;
+  char *env[VARIABLES];
+  pid_t pid = 0;
+  if (posix_spawn_file_actions_init(&act)) return 0;
+  if (posix_spawnattr_init(&attr)) return posix_spawn_file_actions_destroy(&act), 0;
+  posix_spawn_file_actions_adddup2(&act, out, 2);
+  posix_spawn_file_actions_adddup2(&act, out, 1);
+  posix_spawn_file_actions_addopen(&act, 0, "/dev/null", O_RDONLY, 0);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+  posix_spawn_file_actions_addclosefrom_np(&act, 3);
+#endif
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attr, &none);
+  posix_spawnattr_setsigdefault(&attr, &all);
+  posix_spawnattr_setpgroup(&attr, 0);
+  posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  if (posix_spawn(&pid, argv[0], &act, &attr, argv, environment(env, VARIABLES))) pid = 0;
+  posix_spawnattr_destroy(&attr);
+  posix_spawn_file_actions_destroy(&act);
+  return pid;
+}
+
 static bool runs(char **argv, const char *log) {
   posix_spawn_file_actions_t act;
   char *env[VARIABLES];
@@ -190,11 +219,11 @@ static bool runs(char **argv, const char *log) {
   return ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The first line that tells of an error, else the first of all. */
-static void put_reason(tp_buf *why, const char *log) {
+/* The first line that tells of an error, else the first of all. f: closed; NULL: nothing is told. */
+static void put_failure(tp_buf *why, FILE *f) {
   char line[256], told[256] = "";
-  FILE *f = fopen(log, "re");
   bool error = false;
+  tp_putf(why, "'%s' failed", compiler());
   while (f && !error && fgets(line, sizeof line, f)) {
     error = strstr(line, "error") != NULL;
     if (error || !*told) memcpy(told, line, sizeof told);
@@ -203,20 +232,22 @@ static void put_reason(tp_buf *why, const char *log) {
   if (f) fclose(f);
 }
 
-static bool compile_file(const char *c, const char *so, tp_buf *why) {
-  char command[TP_CC_PATH], all[2 * TP_CC_PATH], log[TP_CC_PATH + 8], *argv[ARGS];
-  const char *own = tp_setting("TEMPO_CFLAGS");
-  snprintf(command, sizeof command, "%s", compiler());
-  snprintf(all, sizeof all, "%s %s %s", flags, isa_flags(), own ? own : "");
-  snprintf(log, sizeof log, "%s.log", so);
-  int n = words(all, argv, words(command, argv, 0));
-  const char *rest[] = { "-o", so, c, "-lm", NULL };
+/* The compiler's words, behind the n that are there; they lie in `command` and `all`. */
+enum { COMMAND = 3 * TP_CC_PATH };
+static int put_command(char **argv, int n, const char *c, const char *so, char all[COMMAND]) {
+  const char *own = tp_setting("TEMPO_CFLAGS"), *rest[] = { "-o", so, c, "-lm", NULL };
+  snprintf(all, COMMAND, "%s %s %s %s", compiler(), flags, isa_flags(), own ? own : "");
+  n = words(all, argv, n);
   for (size_t i = 0; i < TP_LEN(rest); i++) argv[n++] = (char *)rest[i];
+  return n;
+}
+
+static bool compile_file(const char *c, const char *so, tp_buf *why) {
+  char all[COMMAND], log[TP_CC_PATH + 8], *argv[ARGS];
+  snprintf(log, sizeof log, "%s.log", so);
+  put_command(argv, 0, c, so, all);
   bool ok = runs(argv, log);
-  if (!ok) {
-    tp_putf(why, "'%s' failed", compiler());
-    put_reason(why, log);
-  }
+  if (!ok) put_failure(why, fopen(log, "re"));
   unlink(log);
   return ok;
 }
@@ -261,6 +292,123 @@ static void *from_moment(const char *name, const char *text, size_t n, tp_buf *w
   unlink(p.done_c);
   rmdir(dir);
   return lib;
+}
+
+/* ---- beside us ---- */
+
+/* owner: the process whose child it is; after a fork there are others that know of it. told: the end of a pipe, from which the first n bytes are said. */
+struct tp_cc_job { paths p; pid_t pid, owner; int told; double began; size_t n; char said[2048]; };
+
+enum { MOST_SECONDS = 600 };                    /* that another process waits for what it cannot ask */
+
+/* $1 .. $4: the paths; the rest: the compiler's words. */
+static const char script[] =
+  "c=$1 so=$2 done_c=$3 done_so=$4; shift 4; "
+  "\"$@\" && mv -f \"$c\" \"$done_c\" && mv -f \"$so\" \"$done_so\" || { rm -f \"$c\" \"$so\"; exit 1; }";
+
+/* Children whose job was dropped before they ended. */
+enum { LEFT = 64 };
+static pid_t left[LEFT];
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void reap_left(void) {
+  for (int i = 0; i < LEFT; i++)
+    if (left[i] && waitpid(left[i], NULL, WNOHANG) != 0) left[i] = 0;
+}
+
+void tp_cc_reap(void) {
+  pthread_mutex_lock(&left_lock);
+  reap_left();
+  pthread_mutex_unlock(&left_lock);
+}
+
+/* False: there are too many. */
+static bool leave(pid_t pid) {
+  int at = 0;
+  pthread_mutex_lock(&left_lock);
+  reap_left();
+  while (at < LEFT && left[at]) at++;
+  if (at < LEFT) left[at] = pid;
+  pthread_mutex_unlock(&left_lock);
+  return at < LEFT;
+}
+
+void *tp_cc_cached(const char *text, size_t n, char path[TP_CC_PATH]) {
+  char dir[TP_CC_PATH], name[33];
+  paths p;
+  if (!cache_folder(dir)) return NULL;
+  name_of(text, n, name);
+  name_files(&p, dir, name);
+  snprintf(path, TP_CC_PATH, "%s", p.done_c);
+  return access(p.done_so, R_OK) == 0 ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+static bool spawn(tp_cc_job *j, tp_buf *why) {
+  char all[COMMAND], *argv[ARGS] = { "/bin/sh", "-c", (char *)script, "sh", j->p.c, j->p.so, j->p.done_c, j->p.done_so };
+  int end[2];
+  put_command(argv, 8, j->p.c, j->p.so, all);
+  if (pipe2(end, O_CLOEXEC)) end[0] = end[1] = -1;
+  else {
+    fcntl(end[0], F_SETFL, O_NONBLOCK);
+    j->pid = beside(argv, end[1]);
+    close(end[1]);
+  }
+  j->told = end[0];
+  j->owner = getpid();
+  if (!j->pid) tp_putf(why, "'%s' cannot be started", compiler());
+  return j->pid != 0;
+}
+
+tp_cc_job *tp_cc_begin(const char *text, size_t n, tp_buf *why) {
+  char dir[TP_CC_PATH], name[33];
+  tp_cc_job *j = tp_calloc(sizeof *j);
+  if (!j || !cache_folder(dir)) return tp_puts(why, "no folder for it"), tp_free(j), NULL;
+  name_of(text, n, name);
+  name_files(&j->p, dir, name);
+  j->began = tp_now();
+  j->told = -1;
+  if (!write_file(j->p.c, text, n)) tp_puts(why, "no file can be written");
+  else if (spawn(j, why)) return j;
+  unlink(j->p.c);
+  return tp_cc_drop(j);
+}
+
+/* So that nobody waits for us to read. */
+static void hear(tp_cc_job *j) {
+  char more[4096];
+  for (ssize_t k; (k = read(j->told, more, sizeof more)) > 0;) {
+    size_t room = TP_MIN(sizeof j->said - j->n, (size_t)k);
+    memcpy(j->said + j->n, more, room);
+    j->n += room;
+  }
+}
+
+/* Somebody else may wait for all children of a process: then the files tell. */
+bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
+  char dir[TP_CC_PATH];
+  bool mine = j->owner == getpid();
+  pid_t got = mine ? waitpid(j->pid, NULL, WNOHANG) : -1;
+  hear(j);
+  if (got == 0) return false;
+  if (got < 0 && mine && errno == EINTR) return false;
+  bool there = access(j->p.done_so, R_OK) == 0;
+  if (!mine && !there && tp_now() - j->began < MOST_SECONDS) return false;
+  j->pid = 0;
+  *lib = there ? dlopen(j->p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  snprintf(path, TP_CC_PATH, "%s", j->p.done_c);
+  if (!*lib) put_failure(why, j->n ? fmemopen(j->said, j->n, "r") : NULL);
+  else if (mine && cache_folder(dir)) prune(dir);
+  return true;
+}
+
+tp_cc_job *tp_cc_drop(tp_cc_job *j) {
+  if (j && j->told >= 0) close(j->told);
+  if (j && j->pid && j->owner == getpid() && !leave(j->pid)) {
+    kill(-j->pid, SIGTERM);
+    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {}
+  }
+  tp_free(j);
+  return NULL;
 }
 
 void *tp_cc_open(const char *text, size_t n, char path[TP_CC_PATH], tp_buf *why) {

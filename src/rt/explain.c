@@ -86,7 +86,7 @@ static void put_checked(tp_buf *b, const tp_fn *f, const tp_graph *g) {
 static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   const tp_poly *p = f->poly;
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
-  tp_putf(b, "tier %s, %d operators", tp_tier_names[f->tier], g->nodes.n);
+  tp_putf(b, "tier %s%s, %d operators", tp_tier_names[f->tier], f->tier != TP_TIER_AUTO ? "" : tp_fn_is_native(f) ? " (native code)" : " (interpreter)", g->nodes.n);
   if (!p) {
     tp_puts(b, ", evaluated point by point as they are asked for\n");
     put_checked(b, f, g);
@@ -97,6 +97,7 @@ static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   }
   tp_putf(b, ", %d statements, %d fused into them, %d arrays\n", p->stmts.n, fused(p), p->arrs.n);
   put_checked(b, f, g);
+  if (tp_fn_why_not_native(f)) tp_putf(b, "no native code: %s; the interpreter runs the plan\n", tp_fn_why_not_native(f));
   tp_putf(b, "order of loops proved with %d isl queries (%ld spaces); ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", p->nquery,
           tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
   tp_poly_print_unknown(b, p);
@@ -306,7 +307,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env);
   else if (!strcmp(s, "memory") && env) return memory(f, env, b);
   else if (!strcmp(s, "memory")) formulas(b, f->plan);
-  else if (!strcmp(s, "code") && f->tier == TP_TIER_NATIVE) tp_fn_code(f, b);
+  else if (!strcmp(s, "code") && (f->tier == TP_TIER_NATIVE || tp_fn_is_native(f))) tp_fn_code(f, b);
   else tp_plan_print(b, f->plan);
   return true;
 }

@@ -51,6 +51,8 @@ bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);    /* memory 
 /* native.c */
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err);       /* of f's plan, or of its steps'; native where that is the tier */
 void tp_fn_code(tp_fn *f, tp_buf *out);         /* as C */
+bool tp_fn_is_native(const tp_fn *f);           /* does native code run by now, of calls or of steps? */
+const char *tp_fn_why_not_native(const tp_fn *f);       /* NULL: it does, or may yet */
 void tp_code_free(tp_fn *f);
 /* options.c */
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err);

@@ -1,11 +1,21 @@
-/* native.c: the tier that compiles a plan's C. Without a compiler the interpreter runs the same plan, and a warning says so, once a process. */
+/* native.c: the tiers that compile a plan's C. Without a compiler the interpreter runs the same plan: of tier native a warning says so, once a process; tier auto says it where it is
+ * asked (explain). Tier auto begins in the interpreter. When the plan has run for TP_TUNE_AUTO_LOOKS_MS in sum it takes what the cache has, after TP_TUNE_AUTO_BUILDS_MS a compiler begins as a
+ * child process; runs go on in native code from the next part, or iteration of an outermost loop, on when it is there. */
 #include "rt/fn.h"
 #include "rt/cc.h"
 #include "emit/emit.h"
 #include "kern/kern.h"
 #include <dlfcn.h>
+#include <stdlib.h>
 
-struct tp_native_code { const tp_plan *plan; void *lib; int n; tp_native **part; char path[TP_CC_PATH]; };
+typedef enum { CODE_NONE, CODE_LOOKED, CODE_BUILDS, CODE_THERE, CODE_NEVER } code_stage;
+struct tp_native_code {
+  tp_fn *f; const tp_plan *plan;
+  code_stage stage;
+  void *lib; tp_native **part; char path[TP_CC_PATH];   /* part: NULL until it is THERE */
+  tp_cc_job *job; double ran;                   /* of tier auto: the compiler; seconds of running */
+  char why[256];                                /* of NEVER */
+};
 
 static const char head[] =
   "#include <stdint.h>\n#include <math.h>\n"
@@ -35,39 +45,126 @@ static bool find_parts(tp_fn *f, tp_native_code *c, int n) {
   return true;
 }
 
-static void build(tp_fn *f, tp_native_code *c) {
+/* fn of the plan's C; without any there is nothing to compile, and nothing to say. */
+static void with_text(tp_native_code *c, void (*fn)(tp_native_code *c, const tp_buf *text, tp_buf *why)) {
   tp_buf text, why;
   tp_hold h, hw;
   tp_buf_hold(&text, &h);
   tp_buf_hold(&why, &hw);
   int n = put_code(&text, c->plan);
   if (text.failed) tp_oom();
-  c->lib = n ? tp_cc_open(text.s, text.n, c->path, &why) : NULL;
-  if (c->lib && !find_parts(f, c, n)) c->part = NULL;
-  if (n && !c->part) warn_once(f, why.s ? why.s : "what was compiled cannot be opened");
+  if (n) fn(c, &text, &why);
+  else c->stage = CODE_NEVER;
+  if (why.s) snprintf(c->why, sizeof c->why, "%s", why.s);
   tp_buf_drop(&why, &hw);
   tp_buf_drop(&text, &h);
 }
+
+/* The library becomes parts, in as many as the plan has. */
+static void code_take(tp_native_code *c, void *lib, tp_buf *why) {
+  tp_part *parts;
+  c->lib = lib;
+  c->stage = lib && find_parts(c->f, c, tp_plan_parts(c->plan, &c->f->closed->arena, &parts)) ? CODE_THERE : CODE_NEVER;
+  if (c->stage == CODE_THERE) return;
+  c->part = NULL;
+  if (!why->s) tp_puts(why, "what was compiled cannot be opened");
+}
+
+static void code_build(tp_native_code *c, const tp_buf *text, tp_buf *why) { code_take(c, tp_cc_open(text->s, text->n, c->path, why), why); }
+
+/* ---- tier auto ---- */
+
+static void code_look(tp_native_code *c, const tp_buf *text, tp_buf *why) {
+  void *lib = tp_cc_cached(text->s, text->n, c->path);
+  c->stage = CODE_LOOKED;
+  if (lib) code_take(c, lib, why);
+}
+
+static void code_begin(tp_native_code *c, const tp_buf *text, tp_buf *why) {
+  c->job = tp_cc_begin(text->s, text->n, why);
+  c->stage = c->job ? CODE_BUILDS : CODE_NEVER;
+}
+
+static void code_wait(tp_native_code *c) {
+  tp_buf why;
+  tp_hold h;
+  void *lib = NULL;
+  tp_buf_hold(&why, &h);
+  if (tp_cc_ended(c->job, &lib, c->path, &why)) {
+    c->job = tp_cc_drop(c->job);
+    if (lib) code_take(c, lib, &why);
+    else c->stage = CODE_NEVER;
+  }
+  if (why.s) snprintf(c->why, sizeof c->why, "%s", why.s);
+  tp_buf_drop(&why, &h);
+}
+
+static double builds_after(void) {
+  const char *set = tp_setting("TEMPO_NATIVE_AFTER");
+  return set ? strtod(set, NULL) : TP_TUNE_AUTO_BUILDS_MS * 1e-3;
+}
+
+static void code_advance(tp_native_code *c) {
+  double builds = builds_after();
+  if (c->stage == CODE_NONE && c->ran >= TP_MIN(TP_TUNE_AUTO_LOOKS_MS * 1e-3, builds)) with_text(c, code_look);
+  if (c->stage == CODE_LOOKED && c->ran >= builds) with_text(c, code_begin);
+  if (c->stage == CODE_BUILDS) code_wait(c);
+}
+
+/* Nothing that goes wrong here is the run's. */
+static bool asked(void *ud, double ran, tp_native *const **fn) {
+  tp_native_code *c = ud;
+  tp_guard oom;
+  c->ran += ran;
+  if (TP_GUARDED(&oom)) {
+    code_advance(c);
+    tp_unguard(&oom);
+  } else c->stage = CODE_NEVER;
+  *fn = c->part;
+  return c->stage >= CODE_THERE;
+}
+
+/* ---- what rt asks for ---- */
 
 static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
   tp_native_code *c = f->code[p != f->plan];
   if (c) return c;
   c = f->code[p != f->plan] = TP_NEW(&f->closed->arena, tp_native_code);
+  c->f = f;
   c->plan = p;
-  build(f, c);
+  if (f->tier != TP_TIER_NATIVE) return c;
+  with_text(c, code_build);
+  if (*c->why) warn_once(f, c->why);
   return c;
 }
 
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err) {
-  tp_native **part = f->tier == TP_TIER_NATIVE ? code_of(f, p)->part : NULL;
+  tp_cc_reap();
+  tp_native_code *c = f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO ? code_of(f, p) : NULL;
   tp_exec *x = tp_exec_new(p, &tp_interp, err);
-  if (x) tp_exec_native(x, part);
+  if (x && c) tp_exec_native(x, c->part);
+  if (x && c && c->stage < CODE_THERE) tp_exec_ask(x, asked, c);
   return x;
 }
 
 void tp_code_free(tp_fn *f) {
+  for (size_t i = 0; i < TP_LEN(f->code); i++) {
+    if (!f->code[i]) continue;
+    f->code[i]->job = tp_cc_drop(f->code[i]->job);
+    f->code[i]->lib = tp_cc_close(f->code[i]->lib);
+  }
+}
+
+bool tp_fn_is_native(const tp_fn *f) {
+  bool any = false;
+  for (size_t i = 0; i < TP_LEN(f->code); i++) any |= f->code[i] && f->code[i]->stage == CODE_THERE;
+  return any;
+}
+
+const char *tp_fn_why_not_native(const tp_fn *f) {
   for (size_t i = 0; i < TP_LEN(f->code); i++)
-    if (f->code[i]) f->code[i]->lib = tp_cc_close(f->code[i]->lib);
+    if (f->code[i] && *f->code[i]->why) return f->code[i]->why;
+  return NULL;
 }
 
 void tp_fn_code(tp_fn *f, tp_buf *out) {

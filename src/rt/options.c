@@ -19,7 +19,6 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
   f->tier = o->tier;
   const char *env = tp_setting("TEMPO_TIER");
   if (env && !tp_tier_parse(env, &f->tier)) return tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
-  if (f->tier == TP_TIER_AUTO) f->tier = TP_TIER_INTERPRETER;
   static const char *const known[] = { "cpu", "cuda" };
   if (o->device && strcmp(o->device, "cpu")) {
     bool there = !strcmp(o->device, "cuda");

@@ -14,7 +14,7 @@ static const char magic[8] = "tempo\0st";
 static uint64_t program_hash(tp_fn *f) {
   uint64_t h = tp_graph_hash(f->closed);
   int ninst = f->steps.plan ? f->steps.plan->npos : 0, nbuf = f->steps.plan ? f->steps.plan->bufs.n : 0;
-  int64_t shape[4] = { f->tier == TP_TIER_NATIVE ? TP_TIER_INTERPRETER : f->tier, f->opt.precise, ninst, nbuf };
+  int64_t shape[4] = { f->tier == TP_TIER_REFERENCE ? f->tier : TP_TIER_INTERPRETER, f->opt.precise, ninst, nbuf };
   h = tp_hash(f->opt.on, sizeof f->opt.on, h);
   for (int k = 0; k < f->ntick; k++) h = tp_hash(f->tick[k]->name, strlen(f->tick[k]->name), h);
   return tp_hash(shape, sizeof shape, h);

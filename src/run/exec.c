@@ -1,6 +1,7 @@
 /* exec.c: making, binding and running a plan. */
 #include "run/priv.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- errors and working memory ---- */
 
@@ -274,6 +275,7 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!place_buffer(x, x->plan->bufs.v[i])) return false;
   x->poison = tp_setting("TEMPO_POISON") != NULL;
+  x->flow->late = tp_setting("TEMPO_LATE") ? atoi(tp_setting("TEMPO_LATE")) : 0;
   if (!tp_poison_begin(x)) return false;
   x->cancelled = false;
   tp_newest_forget(x);
@@ -283,7 +285,9 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
 
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
+  tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
+  tp_native_end(x);
   if (s == TP_AT_ERROR) tp_spill_rest(x);
   return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
 }

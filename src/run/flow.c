@@ -29,6 +29,16 @@ static int put(layout *l, tp_inst i) {
 
 static bool lay(layout *l, const tp_pnode *p);
 
+/* Of a loop at which the part that is being laid out may be entered. */
+static void note_entry(layout *l, const tp_pnode *p, int next) {
+  const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
+  for (int i = 0; part && i < part->nloop; i++)
+    if (part->loop[i] == p) {
+      l->inst[next].entry = i + 1;
+      l->inst[next].part = l->parting + 1;
+    }
+}
+
 static bool lay_loop(layout *l, const tp_pnode *p) {
   tp_inst i = { .op = TP_I_FOR, .var = p->var->id, .step = p->step, .lo = tp_dx_new(&l->x->a, p->lo), .hi = tp_dx_new(&l->x->a, p->hi) };
   int begin = put(l, i), around = l->around;
@@ -38,7 +48,9 @@ static bool lay_loop(layout *l, const tp_pnode *p) {
   i.to = begin + 1;
   i.lo = tp_dx_new(&l->x->a, p->lo);               /* each is bound on its own */
   i.hi = tp_dx_new(&l->x->a, p->hi);
-  l->inst[begin].to = put(l, i) + 1;
+  int next = put(l, i);
+  l->inst[begin].to = next + 1;
+  note_entry(l, p, next);
   l->around = around;
   return true;
 }
@@ -98,19 +110,21 @@ static bool lay_node(layout *l, const tp_pnode *p) {
   return true;
 }
 
-/* Notes where parts begin and end. */
+/* Notes where parts begin and end: the instructions from which a compiled one may go on know what is behind it. */
 static bool lay(layout *l, const tp_pnode *p) {
   int at = l->n;
-  bool first = l->parting < l->npart && l->part[l->parting].first == p;
+  const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
+  bool first = part && part->node[0] == p, last = part && part->node[part->n - 1] == p;
   if (!lay_node(l, p)) return false;
   if (first) {
     l->inst[at].part = l->parting + 1;
     l->partat = at;
   }
-  if (l->parting < l->npart && l->part[l->parting].last == p) {
-    tp_inst *first = &l->inst[l->partat];
-    first->next = l->n;
-    for (int i = l->partat; i < l->n; i++) first->mixed |= l->inst[i].op == TP_I_BEHIND;
+  if (last) {
+    tp_inst *begin = &l->inst[l->partat];
+    for (int i = l->partat; i < l->n; i++) begin->mixed |= l->inst[i].op == TP_I_BEHIND;
+    for (int i = l->partat; i < l->n; i++)
+      if (l->inst[i].part == l->parting + 1) l->inst[i].next = l->n, l->inst[i].mixed = begin->mixed;
     l->parting++;
   }
   return true;
@@ -329,7 +343,9 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   const tp_inst *i = f->inst + f->front.pc, *end = f->inst + f->ninst;
   tp_stand s = TP_AT_END;
   while (i < end) {
+    if (i->entry && f->ask) tp_native_ask(x);
     if (tp_native_takes(x, i, g)) {
+      if (i->entry) turn(x, i, f->split);                 /* an iteration is over: the next one is env's, if there is one */
       if (!tp_native_run(x, i)) { s = TP_AT_ERROR; break; }
       i = f->inst + i->next;
     } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {

@@ -26,14 +26,58 @@ static int native_fault(void *exec, int pos, int what, const int64_t *lead) {
 }
 
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
-  return i->part && x->flow->native && (!x->flow->split || !i->mixed) && !x->poison && !x->mem->map && !g->until;
+  tp_flow *f = x->flow;
+  bool may = i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->map && !g->until;
+  return may && (!f->late || (i->entry && !--f->late));
 }
 
 bool tp_native_run(tp_exec *x, const tp_inst *i) {
   static const unsigned char goes_on;
   x->flow->front.pc = (int)(i - x->flow->inst);
-  tp_host h = { x->env, x->base, x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, x, native_leaf, native_cancelled, native_fault };
+  tp_host h = { x->env, x->base, i->entry, x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, x, native_leaf, native_cancelled, native_fault };
   return !x->flow->native[i->part - 1](&h);
 }
 
 void tp_exec_native(tp_exec *x, tp_native *const *fn) { x->flow->native = fn; }
+
+/* ---- code that comes later ---- */
+
+#define ASK_EACH 1e-3                           /* seconds */
+
+void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud) {
+  x->flow->ask = ask;
+  x->flow->asked = ud;
+  x->flow->skips = 1;
+}
+
+static void ask_now(tp_flow *f) {
+  tp_native *const *fn = NULL;
+  double ran = f->ran;
+  f->ran = 0;
+  if (!f->ask(f->asked, ran, &fn)) return;
+  f->ask = NULL;
+  f->native = fn;
+}
+
+/* So many iterations are passed over as take about that time. */
+void tp_native_ask(tp_exec *x) {
+  tp_flow *f = x->flow;
+  if (--f->skip > 0) return;
+  double now = tp_now(), took = now - f->asking;
+  f->asking = now;
+  f->ran += took;
+  if (took < ASK_EACH / 2 && f->skips < 1 << 20) f->skips *= 2;
+  else if (took > 2 * ASK_EACH) f->skips = TP_MAX(f->skips / 2, 1);
+  f->skip = f->skips;
+  ask_now(f);
+}
+
+void tp_native_begin(tp_exec *x) {
+  if (!x->flow->ask) return;
+  ask_now(x->flow);
+  x->flow->asking = tp_now();
+}
+
+void tp_native_end(tp_exec *x) {
+  if (x->flow->ask) x->flow->ran += tp_now() - x->flow->asking;
+}

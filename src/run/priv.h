@@ -19,6 +19,7 @@ typedef struct tp_inst {
   int pos;                                      /* of the next region from here on, in the plan's positions */
   int side;                                     /* the BEHIND around it; -1: none */
   int part, next; bool mixed;                   /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none. mixed: something of it runs behind */
+  int entry;                                    /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
   tp_dreg *rg;
   tp_dend *end;                                 /* LOAD */
 } tp_inst;
@@ -30,6 +31,10 @@ typedef struct tp_flow {
   int ninst; tp_inst *inst;
   const tp_inst **loadat;                       /* by position: a LOAD */
   tp_native *const *native;                     /* by part; NULL: not compiled */
+  tp_codeask *ask; void *asked;                 /* whether it is by now; NULL: it is, or never will be */
+  double ran, asking;                           /* seconds of running since it was asked; when running was last looked at */
+  int skip, skips;                              /* iterations until it is looked at again; of that many */
+  int late;                                     /* TEMPO_LATE: iterations until a run may go on in native code */
   tp_cursor front, back; bool behind;           /* split: front leaves BEHIND, of which there is some, to back, which follows it */
   bool split, inback; int64_t backrow;          /* all that is left of rows below that is done */
   int nshown;                                   /* since the last tick */
@@ -46,8 +51,11 @@ typedef struct tp_store {
 } tp_store;
 
 /* native.c */
-bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);    /* does a compiled part begin here, and may it run? */
+bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);    /* does a compiled part begin here, or may it be entered, and may it run? */
 bool tp_native_run(tp_exec *x, const tp_inst *i);
+void tp_native_ask(tp_exec *x);                                /* now and then */
+void tp_native_begin(tp_exec *x);                              /* around what runs */
+void tp_native_end(tp_exec *x);
 /* watch.c */
 void tp_watch_new(tp_exec *x, tp_dreg *r);                     /* takes the place of r->run */
 void tp_watch_free(tp_dreg *r);

@@ -28,6 +28,10 @@ typedef int tp_native(const struct tp_host *h);
 void tp_exec_native(tp_exec *x, tp_native *const *fn);
 /* Brings the outputs that are last values of parameters up to date, as far as copies were put off. */
 bool tp_exec_newest(tp_exec *x, tp_error *err);
+/* For code that comes while a run goes on. Asked with the seconds of running since the last time, where a run or step begins, and between iterations of outermost loops about each
+ * millisecond. False: there is none yet; true: *fn is what tp_exec_native is given, and it is asked no more. */
+typedef bool tp_codeask(void *ud, double ran, tp_native *const **fn);
+void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud);
 /* Where it stands and the buffers that are alive there. get: after a begin with the same bounds (was NULL), or with greater ones that change nothing before that place;
  * false: what is there does not fit this plan (r->bad), or an error. */
 void tp_exec_put(tp_exec *x, tp_buf *b);

@@ -41,3 +41,10 @@
     for (int k = 0; k < half_; k++) all_[k] = (A)TP_FOLD_##fn(all_[k], all_[k + half_]); \
   (acc) = (A)TP_FOLD_##fn(acc, all_[0]); \
 } while (0)
+
+/* ---- products ---- each sum is of the dtype itself, a term fused into it by tp_mad. Its terms are added one by one, from 0 on, in blocks of TP_DOT_BLOCK whose sums are added
+ * up. But where both operands lie contiguous along at least TP_DOT_LEAST terms and there are less than TP_DOT_FEW rows or columns it is that of tp_dot: four rows of
+ * TP_DOT_LEAST lanes (f64: half of that), joined by halves. */
+#define TP_DOT_BLOCK 128
+#define TP_DOT_LEAST 16
+#define TP_DOT_FEW 4

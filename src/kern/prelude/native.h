@@ -1,7 +1,8 @@
-/* What native code and whoever runs it say to each other, and what its loops need besides scalar.h and fold.h. After both. */
+/* What native code and whoever runs it say to each other, and what its loops need besides scalar.h, fold.h and dot.h. After them. */
 typedef struct tp_host {
   int64_t *env;                                 /* by symbol: bounds, and loop variables wherever `leaf` is called */
   char *const *base;                            /* by buffer */
+  int64_t entry;                                /* 0; or the number, from 1 on, of the part's loop in which the run goes on, at the iteration that env says */
   const volatile unsigned char *cancel;         /* the run ends when it is not 0; never NULL */
   void *exec;                                   /* the first argument of the functions; what they give is not 0 where the run ends */
   int (*leaf)(void *exec, int pos);             /* runs what stands at a position of the plan */
@@ -17,6 +18,7 @@ TP_FN int64_t tp_index_div(int64_t a, int64_t k) { return a / k - (a % k < 0); }
 TP_FN int64_t tp_index_mod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k : 0); }
 TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (uint64_t)at < (uint64_t)width ? at : tp_index_mod(at, width); }
 
+/* ---- loops of which no iteration asks anything of another ---- */
 #ifdef __clang__
 #define TP_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else

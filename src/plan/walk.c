@@ -1,0 +1,123 @@
+/* walk: the axes of a LOOP in the order in which it is walked.
+ *
+ * The axis along which walking is cheapest is innermost, the others go from large steps to small
+ * ones, and neighbours that lie one within the other in every window are one. This is decided of
+ * the plan alone, with bounds of a usual size, so that a fold is one sum for everybody who runs it:
+ *
+ * Let the folded axes be a, b, .. in this order. Where the innermost axis is kept, each element is
+ * folded one by one, b within a. Where it is folded, each of its rows goes by TP_FOLD_LANES partial
+ * results, which are joined in order after every TP_FOLD_PART elements; what is left of a row that
+ * makes no more lanes is folded one by one; rows follow each other. Axes that were made one are one
+ * row. Results do not depend on the order of kept axes. */
+#include "plan/plan.h"
+
+enum { USUAL = 1000 };                          /* what a bound counts as */
+
+/* Numbers where loops have just begun: what matters is which is larger. */
+typedef int64_t axis_numbers[TP_MAXRANK];
+typedef struct { tp_ictx *ix; tp_nest *l; int first; axis_numbers n, *s; } walker;    /* first: of the results' windows */
+
+static void swap_axes(walker *w, int i, int k) {
+  tp_nest *l = w->l;
+  tp_axis t = l->ax[i];
+  int64_t n = w->n[i];
+  l->ax[i] = l->ax[k], l->ax[k] = t;
+  w->n[i] = w->n[k], w->n[k] = n;
+  for (int a = 0; a < l->nw; a++) {
+    const tp_ix *e = l->stride[a][i];
+    int64_t s = w->s[a][i];
+    l->stride[a][i] = l->stride[a][k], l->stride[a][k] = e;
+    w->s[a][i] = w->s[a][k], w->s[a][k] = s;
+  }
+}
+
+static void usual_sizes(walker *w, tp_arena *a) {
+  int n = tp_nsym(w->ix);
+  int64_t *env = TP_NEWN(a, int64_t, n);
+  for (int i = 0; i < n; i++) env[i] = tp_sym_at(w->ix, i)->kind == TP_SYM_BOUND ? USUAL : 1;
+  for (int k = 0; k < w->l->nax; k++) {
+    w->n[k] = TP_MAX(tp_ix_evalq(w->l->ax[k].n, env), 1);
+    for (int i = 0; i < w->l->nw; i++) {
+      int64_t s = tp_ix_evalq(w->l->stride[i][k], env);
+      w->s[i][k] = s < 0 ? -s : s;
+    }
+  }
+}
+
+/* Cache lines, in elements, that a walk along the axis goes through: each operand is gone through once, a result is read and written. */
+static double walk_cost(const walker *w, int a) {
+  double sum = 0, all = 1;
+  for (int k = 0; k < w->l->nax; k++) all *= (double)w->n[k];
+  for (int i = 0; i < w->l->nw; i++) {
+    double size = i >= w->first ? 2 : 1;
+    for (int k = 0; k < w->l->nax; k++) size *= w->s[i][k] ? (double)w->n[k] : 1;
+    sum += size * (double)TP_MIN(w->s[i][a], TP_TUNE_WALK_LINE);
+  }
+  return sum + all * TP_TUNE_WALK_ROW / (double)w->n[a];
+}
+
+/* In the results, or else in what is read. */
+static bool smaller_steps(const walker *w, int a, int b) {
+  for (int i = 0; i < w->l->nw; i++) {
+    const int64_t *s = w->s[(i + w->first) % w->l->nw];
+    if (s[a] != s[b]) return s[a] < s[b];
+  }
+  return false;
+}
+
+static void order_axes(walker *w) {
+  int last = w->l->nax - 1, best = last;
+  for (int i = 1; i <= last; i++)
+    for (int k = i; k > 0 && smaller_steps(w, k - 1, k); k--) swap_axes(w, k - 1, k);
+  for (int i = last - 1; i >= 0; i--)
+    if (walk_cost(w, i) < walk_cost(w, best)) best = i;
+  for (int i = best; i < last; i++) swap_axes(w, i, i + 1);
+}
+
+bool tp_walk_is_named(const tp_region *r, const tp_axis *a) {
+  bool any = false;
+  for (int k = 0; k < r->nmicro; k++)
+    for (int i = 0; i < a->nof; i++) any |= r->micro[k].op == TP_OP_VALUE && tp_ix_mentions(r->micro[k].ix, r->leadvar[a->of[i]]);
+  return any;
+}
+
+/* Does axis i lie around axis i + 1 in every window? */
+static bool is_around(const walker *w, const tp_region *r, int i) {
+  const tp_axis *a = &w->l->ax[i], *b = &w->l->ax[i + 1];
+  bool ok = a->red == b->red && !tp_walk_is_named(r, a) && !tp_walk_is_named(r, b);
+  for (int k = 0; k < w->l->nw && ok; k++) ok = w->l->stride[k][i] == tp_ix_mul(w->ix, w->l->stride[k][i + 1], b->n);
+  return ok;
+}
+
+static void merge_axes(walker *w, const tp_region *r) {
+  tp_nest *l = w->l;
+  for (int i = l->nax - 2; i >= 0; i--) {
+    if (!is_around(w, r, i)) continue;
+    tp_axis *a = &l->ax[i], *b = &l->ax[i + 1];
+    a->n = tp_ix_mul(w->ix, a->n, b->n);
+    memcpy(a->of + a->nof, b->of, sizeof *b->of * (size_t)b->nof);
+    a->nof += b->nof;
+    l->nax--;
+    for (int k = 0; k < l->nw; k++) memmove(&l->stride[k][i], &l->stride[k][i + 1], sizeof *l->stride[k] * (size_t)(l->nax - i));
+    memmove(b, b + 1, sizeof *b * (size_t)(l->nax - i - 1));
+  }
+}
+
+void tp_plan_walk(tp_ictx *ix, tp_arena *a, const tp_region *r, tp_nest *l) {
+  const tp_ix *zero = tp_ix_const(ix, 0);
+  *l = (tp_nest){ .nw = r->nin + r->nout };
+  l->stride = TP_NEWN(a, tp_axis_strides, l->nw + 1);
+  for (int i = 0; i < r->nlead; i++) {
+    if (tp_is_number(r->lead[i], 1)) continue;
+    l->ax[l->nax] = (tp_axis){ .n = r->lead[i], .red = r->sums >> i & 1, .nof = 1, .of = { i } };
+    for (int k = 0; k < l->nw; k++) {
+      const tp_nd *nd = tp_window_at(r, k);
+      l->stride[k][l->nax] = nd->buf >= 0 && nd->lead ? nd->lead[i] : zero;
+    }
+    l->nax++;
+  }
+  walker w = { .ix = ix, .l = l, .first = r->nin, .s = TP_NEWN(a, axis_numbers, l->nw + 1) };
+  usual_sizes(&w, a);
+  order_axes(&w);
+  merge_axes(&w, r);
+}
