@@ -44,9 +44,10 @@ static void begin_function(tp_emit *e, function *f) {
 static void declare(tp_emit *e, tp_buf *b) {
   tp_puts(b, "  int64_t *const env = h->env;\n  const volatile unsigned char *const cancel = h->cancel;\n  (void)env, (void)cancel;\n");
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d];\n", i, i);
+    if (e->sym[i] && e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND) tp_putf(b, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
+    else if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d];\n", i, i);
   for (int i = 0; i < e->p->bufs.n; i++)
-    if (e->buf[i]) tp_putf(b, "  %s *const b%d = (%s *)h->base[%d];\n", tp_emit_type(e->p->bufs.v[i]->dtype), i, tp_emit_type(e->p->bufs.v[i]->dtype), i);
+    if (e->buf[i]) tp_putf(b, "  %s *const b%d = (%s *)h->base[%d];\n", tp_emit_cell(e, e->p->bufs.v[i]->dtype), i, tp_emit_cell(e, e->p->bufs.v[i]->dtype), i);
 }
 
 static void end_function(tp_emit *e, function *f, const char *head) {
@@ -131,6 +132,7 @@ static void close(tp_emit *e) {
 }
 
 static void put_cancel(tp_emit *e, int pos) {
+  if (e->given) return;
   tp_emit_line(e, "if (__builtin_expect(*cancel, 0)) {\n");
   e->depth++;
   tp_emit_ends(e);
@@ -175,7 +177,7 @@ void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.
 
 static void put_loop(tp_emit *e, const tp_pnode *x) {
   int v = x->var->id;
-  if (tp_emit_wave(e, x)) return;
+  if (!e->given && tp_emit_wave(e, x)) return;
   bool was = e->sym[v], blocks = is_short(e, x->kid[0]) && stays(x);
   tp_emit_line(e, "{\n");
   e->depth++;
@@ -216,7 +218,8 @@ static void put_if(tp_emit *e, const tp_pnode *x) {
 }
 
 static void put_leaf(tp_emit *e, const tp_pnode *x) {
-  tp_emit_line(e, "if (h->leaf(h->exec, %d)) return 1;\n", x->pos);
+  if (e->given) tp_emit_leaf(e, x);
+  else tp_emit_line(e, "if (h->leaf(h->exec, %d)) return 1;\n", x->pos);
   take_loaded(e, x);
 }
 
@@ -259,6 +262,13 @@ static void put_list(tp_emit *e, const tp_pnode *const *v, int n) {
 
 /* ---- parts ---- */
 
+void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n) {
+  function f;
+  begin_function(e, &f);
+  put_list(e, v, n);
+  end_function(e, &f, head);
+}
+
 /* The statements from first to last below x, in order. */
 static bool between(tp_emit *e, const tp_pnode *x, const tp_part *p, bool *in, list *out) {
   *in |= x == p->first;
@@ -273,12 +283,9 @@ static void put_part(tp_emit *e, const tp_part *p, int k) {
   list l = { 0 };
   char head[64];
   bool in = false;
-  function f;
   between(e, e->p->body, p, &in, &l);
   snprintf(head, sizeof head, "int tp_part_%d", k);
-  begin_function(e, &f);
-  put_list(e, l.v, l.n);
-  end_function(e, &f, head);
+  tp_emit_function(e, head, l.v, l.n);
 }
 
 static bool has_for(const tp_pnode *x) {

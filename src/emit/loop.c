@@ -59,12 +59,12 @@ static bool micro_known(const tp_emit *e, const tp_region *r, const tp_micro *m)
 
 static tp_dtype result_type(const tp_emit *e, const tp_region *r, int k) { return r->nmicro ? r->micro[r->outmicro[k]].dtype : buffer_type(e, &r->in[0]); }
 
-static bool window_known(const tp_nd *nd) { return nd->wrap < 0 && nd->rank == 0; }
+static bool window_known(const tp_emit *e, const tp_nd *nd) { return (nd->wrap < 0 || e->given) && nd->rank == 0; }
 
 static bool all_known(const tp_emit *e, const tp_region *r) {
   bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0;
-  for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && window_known(&r->in[i]);
-  for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && window_known(&r->out[i]);
+  for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && window_known(e, &r->in[i]);
+  for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && window_known(e, &r->out[i]);
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
   if (!ok) return false;
   tp_dtype d = tp_compute(result_type(e, r, 0));
@@ -108,14 +108,20 @@ static bool in_loop(const tp_pnode *x) {
 /* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  bool cold = e->looped && !in_loop(x) && count(r) >= 0;
+  bool cold = e->looped && !e->given && !in_loop(x) && count(r) >= 0;
   return !cold && all_known(e, r);
+}
+
+static bool wraps(const tp_region *r) {
+  bool any = false;
+  for (int i = 0; i < r->nin + r->nout; i++) any |= tp_window_at(r, i)->wrap >= 0;
+  return any;
 }
 
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
   if (x->kind != TP_P_REGION) return false;
   const tp_region *r = tp_emit_region(e, x);
-  int64_t n = count(r);
+  int64_t n = wraps(r) ? -1 : count(r);
   return n >= 0 && n <= (r == x->rg ? POINTS : TERMS) && tp_emit_knows(e, x);
 }
 
@@ -184,6 +190,12 @@ static void order_axes(nest *l) {
   for (int i = best; i + 1 < l->nax; i++) swap_axes(l, i, i + 1);
 }
 
+static bool is_wrapped(const nest *l, const nest_axis *a) {
+  bool any = false;
+  for (int w = 0; w < l->nw; w++) any |= l->w[w]->wrap >= 0 && l->w[w]->wrap == a->of[0];
+  return any;
+}
+
 static bool is_named(const nest *l, const nest_axis *a) {
   bool any = false;
   for (int k = 0; k < l->r->nmicro; k++)
@@ -194,7 +206,7 @@ static bool is_named(const nest *l, const nest_axis *a) {
 /* Does axis i lie around axis i + 1 in every window? */
 static bool is_around(const nest *l, int i) {
   const nest_axis *a = &l->ax[i], *b = &l->ax[i + 1];
-  bool ok = a->red == b->red && !is_named(l, a) && !is_named(l, b);
+  bool ok = a->red == b->red && !is_named(l, a) && !is_named(l, b) && !is_wrapped(l, a) && !is_wrapped(l, b);
   for (int w = 0; w < l->nw && ok; w++) ok = l->stride[w][i] == tp_ix_mul(l->e->ix, l->stride[w][i + 1], b->n);
   return ok;
 }
@@ -239,6 +251,16 @@ static nest nest_of(tp_emit *e, const tp_pnode *x) {
 
 static const tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->e, l->r, nd, l->at); }
 
+/* Where the window's elements along its ring begin: at place k of the nest, or, where that has one place only, at the first (k < 0). */
+static void put_wrapped(const nest *l, const tp_nd *nd, int k) {
+  tp_puts(l->e->b, "tp_ring_at(");
+  tp_emit_ix(l->e, nd->wlo);
+  if (k >= 0) tp_putf(l->e->b, " + x%d", k);
+  tp_puts(l->e->b, ", ");
+  tp_emit_ix(l->e, nd->wmod);
+  tp_puts(l->e->b, ")");
+}
+
 static void put_element(const nest *l, int w) {
   tp_emit *e = l->e;
   const tp_nd *nd = l->w[w];
@@ -253,7 +275,9 @@ static void put_element(const nest *l, int w) {
   tp_putf(e->b, "w%d[", w);
   for (int k = 0; k < l->nax; k++) {
     if (tp_is_number(l->stride[w][k], 0)) continue;
-    tp_putf(e->b, "%sx%d", any ? " + " : "", k);
+    tp_puts(e->b, any ? " + " : "");
+    if (nd->wrap >= 0 && l->ax[k].of[0] == nd->wrap) put_wrapped(l, nd, k);
+    else tp_putf(e->b, "x%d", k);
     any = true;
     if (tp_is_number(l->stride[w][k], 1)) continue;
     tp_puts(e->b, "*");
@@ -269,8 +293,14 @@ static void put_windows(const nest *l) {
     if (buf < 0) continue;
     e->buf[buf] = true;
     tp_emit_indent(l->e);
-    tp_putf(e->b, "%s%s *const w%d = b%d + ", w < l->r->nin ? "const " : "", tp_emit_type(buffer_type(e, l->w[w])), w, buf);
+    tp_putf(e->b, "%s%s *const w%d = b%d + ", w < l->r->nin ? "const " : "", tp_emit_cell(e, buffer_type(e, l->w[w])), w, buf);
     tp_emit_place(e, l->w[w], l->w[w]->off);
+    if (l->w[w]->wrap >= 0 && tp_is_number(l->r->lead[l->w[w]->wrap], 1)) {
+      tp_puts(e->b, " + ");
+      put_wrapped(l, l->w[w], -1);
+      tp_puts(e->b, "*");
+      tp_emit_ix(e, l->w[w]->lead ? l->w[w]->lead[l->w[w]->wrap] : tp_ix_const(e->ix, 0));
+    }
     tp_puts(e->b, ";\n");
   }
 }
