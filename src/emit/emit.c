@@ -45,7 +45,7 @@ static void declare(tp_emit *e, tp_buf *b) {
   tp_puts(b, "  int64_t *const env = h->env;\n  const volatile unsigned char *const cancel = h->cancel;\n  (void)env, (void)cancel;\n");
   for (int i = 0; i < tp_nsym(e->ix); i++)
     if (e->sym[i] && e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND) tp_putf(b, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
-    else if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d];\n", i, i);
+    else if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d]; (void)s%d;\n", i, i, i);
   for (int i = 0; i < e->p->bufs.n; i++)
     if (e->buf[i]) tp_putf(b, "  %s *const b%d = (%s *)h->base[%d];\n", tp_emit_cell(e, e->p->bufs.v[i]->dtype), i, tp_emit_cell(e, e->p->bufs.v[i]->dtype), i);
 }

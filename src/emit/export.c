@@ -653,16 +653,18 @@ static void put_where(exporter *w, const tp_pnode *x) {
 static const char head[] =
   "#include <math.h>\n#include <string.h>\n"
   "/* The same bits everywhere: what is fused is written as fma, nothing else may be. Without -DTP_FMA=0 processors that have no fma do it in libm. */\n"
-  "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#elif defined(__GNUC__) && !defined(__STRICT_ANSI__)\n#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
+  "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#pragma clang diagnostic ignored \"-Wunknown-warning-option\"\n#pragma clang diagnostic ignored \"-Wbitwise-instead-of-logical\"\n#elif defined(__GNUC__) && !defined(__STRICT_ANSI__)\n#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
   "#ifndef TP_FMA\n#define TP_FMA 1\n#endif\n"
   "#ifdef __GNUC__\n#define TP_FN static inline __attribute__((__unused__))\n#define TPX_ALIAS __attribute__((__may_alias__))\n#else\n#define TP_FN static inline\n#define TPX_ALIAS\n"
   "#define __builtin_expect(x, y) (x)\n#endif\n#if !defined(__GNUC__) || defined(__clang__)\n#define TP_IVDEP\n#endif\n#define TP_ALONE\n"
   "typedef uint8_t TPX_ALIAS tpx_bool, tpx_u8;\ntypedef uint16_t TPX_ALIAS tpx_f16, tpx_bf16;\ntypedef int32_t TPX_ALIAS tpx_i32;\ntypedef int64_t TPX_ALIAS tpx_i64;\n"
   "typedef float TPX_ALIAS tpx_f32;\ntypedef double TPX_ALIAS tpx_f64;\n";
 
-static const char foot[] =
+static const char host[] =
   "\nstatic int tpx_host(void *exec, int which, const int64_t *point, const void *const *in, void *const *out) {\n"
-  "  %n *a = (%n *)exec;\n  return a->call && a->call(a->user, which, point, in, out);\n}\n"
+  "  %n *a = (%n *)exec;\n  return a->call && a->call(a->user, which, point, in, out);\n}\n";
+
+static const char foot[] =
   "\nstatic int tpx_fault(void *exec, int pos, int what, const int64_t *at) {\n"
   "  static const char *const why[] = { \"\", \"integer division by zero\", \"integer power with a negative exponent\", \"a fold of nothing\", \"an index is outside\",\n"
   "                                     \"no integer in the range\", \"nothing to choose from\", \"an action is outside\", \"the host's function failed\" };\n"
@@ -758,6 +760,12 @@ static void put_doors(const exporter *w) {
                        : "  return tpx_go(a) != TPX_FAILED;\n}\n");
 }
 
+static bool calls_host(const tp_plan *p, const tp_pnode *x) {
+  bool any = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && fn_of(p, x) >= 0;
+  for (int i = 0; i < x->n && !any; i++) any = calls_host(p, x->kid[i]);
+  return any;
+}
+
 static void put_file(exporter *w) {
   tp_buf *c = w->c;
   const tp_export *x = w->x;
@@ -766,7 +774,7 @@ static void put_file(exporter *w) {
   tp_putf(c, "#define TPX_RANK %d\n#define TPX_OPERANDS %d\n#define TPX_SEED %lluULL\n#define TPX_BUFFERS %d\n#define TPX_NPARAM %d\n#define TPX_PARAMS %lld\n", w->rank, w->operands,
           (unsigned long long)x->seed, w->e.p->bufs.n, x->nparam, (long long)x->weights);
   tp_puts(c, tp_prelude);
-  tp_puts(c, "static int tpx_host(void *exec, int which, const int64_t *point, const void *const *in, void *const *out);\n");
+  if (calls_host(w->e.p, w->e.p->body)) put_text(w, c, host);
   put_library(w);
 }
 
