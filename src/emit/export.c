@@ -653,7 +653,7 @@ static void put_where(exporter *w, const tp_pnode *x) {
 static const char head[] =
   "#include <math.h>\n#include <string.h>\n"
   "/* The same bits everywhere: what is fused is written as fma, nothing else may be. Without -DTP_FMA=0 processors that have no fma do it in libm. */\n"
-  "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#pragma clang diagnostic ignored \"-Wunknown-warning-option\"\n#pragma clang diagnostic ignored \"-Wbitwise-instead-of-logical\"\n#elif defined(__GNUC__) && !defined(__STRICT_ANSI__)\n#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
+  "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#pragma clang diagnostic ignored \"-Wunknown-warning-option\"\n#pragma clang diagnostic ignored \"-Wbitwise-instead-of-logical\"\n#pragma clang diagnostic ignored \"-Wparentheses-equality\"\n#elif defined(__GNUC__) && !defined(__STRICT_ANSI__)\n#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
   "#ifndef TP_FMA\n#define TP_FMA 1\n#endif\n"
   "#ifdef __GNUC__\n#define TP_FN static inline __attribute__((__unused__))\n#define TPX_ALIAS __attribute__((__may_alias__))\n#else\n#define TP_FN static inline\n#define TPX_ALIAS\n"
   "#define __builtin_expect(x, y) (x)\n#endif\n#if !defined(__GNUC__) || defined(__clang__)\n#define TP_IVDEP\n#endif\n#define TP_ALONE\n"
