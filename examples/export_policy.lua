@@ -54,12 +54,12 @@ run:close()
 
 f:start({}, { T = 5 })
 local frame, apart = 0, 0
-for action, logits in theirs:gmatch "action (%d), logits ([^\n]+)" do
+for action, numbers in theirs:gmatch "action (%d), logits ([^\n]+)" do
   local row, k = {}, 0
   for j = 0, 5 do row[j + 1] = ((frame * 7 + j * 3) % 5) / 4 end
   local _, out = f:step { seen = row }
   assert(out.action:item() == tonumber(action), "another action")
-  for v in logits:gmatch "%S+" do
+  for v in numbers:gmatch "%S+" do
     apart, k = math.max(apart, math.abs(out.logits:get(k) - tonumber(v))), k + 1
   end
   frame = frame + 1

@@ -256,7 +256,7 @@ describe("an output from one point of a loop", function()
   end)
 end)
 
--- h[t] made of h[t-1] by `step(h, k, v)`: k is an index below 6, v is of shape {1}, h of {6}.
+-- h[t] made of h[t-1] by `step(h, k, v, t)`: k is an index below 6, v is of shape {1}, h of {6}.
 local function carried(step)
   local P = tempo.program()
   local t, T = P:dim "t"
@@ -264,7 +264,7 @@ local function carried(step)
   local v = P:input("v", { domain = { t }, shape = { 1 } })
   local h = P:tensor { domain = { t }, shape = { 6 }, name = "h" }
   h[0] = tempo.arange(6) * 0.25
-  h[t] = step(h[t - 1], k, v)
+  h[t] = step(h[t - 1], k, v, t)
   return P, { y = h[T - 1] }
 end
 
@@ -285,6 +285,11 @@ describe("a state that changes in part", function()
     ["the same place twice"] = function(h, k, v)
       return h:scatter_add(0, tempo.stack({ k, k }, 0), tempo.cat({ v, v * 3 }, 0))
     end,
+    ["an element between the others, t % 6"] = function(h, _, v, t) return tempo.cat({ h:slice(0, 0, t % 6), v, h:slice(0, t % 6 + 1, 6) }, 0) end,
+    ["two elements between the others"] = function(h, _, v)
+      return tempo.cat({ h:slice(0, 0, 1), v, h:slice(0, 2, 4), h:slice(0, 0, 1) + 1, h:slice(0, 5, 6) }, 0)
+    end,
+    ["nothing but its parts"] = function(h) return tempo.cat({ h:slice(0, 0, 2), h:slice(0, 2, 6) }, 0) end,
     ["products of it"] = function(h, _, v) return (h:matmul(tempo.ones { 6, 6 } * 0.1) + h + v):tanh() end,
     ["products alone"] = function(h) return h:matmul(tempo.ones { 6, 6 } * 0.1) end,
     ["itself turned round, made before"] = function(h, _, v) return (h + v):flip(0) end,
@@ -300,6 +305,10 @@ describe("a state that changes in part", function()
   local twice = {
     ["itself turned round"] = function(h) return h:flip(0) end,
     ["it and itself turned round"] = function(h, _, v) return (h:flip(0) + h * v):tanh() end,
+    ["its parts in other places"] = function(h) return tempo.cat({ h:slice(0, 5, 6), h:slice(0, 1, 5), h:slice(0, 0, 1) }, 0) end,
+    ["its parts and one from elsewhere"] = function(h, _, _, t)
+      return tempo.cat({ h:slice(0, 0, t % 6), h:slice(0, 0, 1), h:slice(0, t % 6 + 1, 6) }, 0)
+    end,
     ["itself, scattered into it"] = function(h, k) return h:scatter_add(0, tempo.cat({ k:unsqueeze(0), tempo.arange(5):to "i64" }, 0), h) end,
   }
   for name, step in pairs(twice) do
@@ -307,6 +316,81 @@ describe("a state that changes in part", function()
       local P, outputs = carried(step)
       assert.equal("t: 2", slots(P:compile { outputs = outputs }).h)
       both(P, outputs)
+    end)
+  end
+end)
+
+-- h, a state over (b, t) of shape {3, 4}, of which a choice changes a row or a column; k and v over what a case says.
+describe("a choice that changes a row of a state", function()
+  local function program(choose, form)
+    local P = tempo.program()
+    local b = P:dim "b"
+    local t, T = P:dim "t"
+    local k = P:input("k", { domain = { b, t }, dtype = "i64" })
+    local h = P:tensor { domain = { b, t }, shape = { 3, 4 }, name = "h" }
+    local v = P:input("v", { domain = { t }, shape = { 3, 4 } })
+    h[{ t = 0 }] = v[{ t = 0 }]
+    h:otherwise(choose(h[{ t = t - 1 }], k, v, t, P))
+    return P, { y = form == "all" and h or h[{ t = T - 1 }] }
+  end
+  local function run(P, outputs, passes)
+    local r = support.rng(7)
+    for _, T in ipairs { 1, 2, 9 } do
+      local k, v = {}, {}
+      for i = 1, 2 do
+        k[i] = {}
+        for t = 1, T do k[i][t] = r(8) - 2 end
+      end
+      for t = 1, T do v[t] = support.fill({ 3, 4 }, r) end
+      helper.run(P, outputs, { k = tempo.array(k, "i64"), v = tempo.array(v) }, { B = 2, T = T }, { tol = 0, compile = { passes = passes } })
+    end
+  end
+  local function rows(k, dtype) return tempo.arange({ 3 }, { dtype = dtype }):eq(k):reshape { 3, 1 } end
+
+  local cases = {
+    ["a row by a number of its own"] = function(h, k, v) return tempo.where(rows(k, "i64"), v:select(0, 0), h) end,
+    ["numbers as floats"] = function(h, k, v) return tempo.where(rows(k), v:select(0, 1), h) end,
+    ["the comparison the other way round"] = function(h, k, v) return tempo.where(k:eq(tempo.arange { 4 }), v:slice(1, 0, 1), h) end,
+    ["the sides the other way round"] = function(h, k, v) return tempo.where(tempo.arange { 4 }:ne(k), h, v:slice(1, 0, 1)) end,
+    ["not the others"] = function(h, k, v) return tempo.where(rows(k):lnot(), h, 1) end,
+    ["only sometimes"] = function(h, k, v) return tempo.where(rows(k % 3):land(k:gt(0)), 7, h) end,
+    ["only where another axis says"] = function(h, k, v) return tempo.where(v:select(0, 0):gt(0):land(rows(k, "i32")):lnot():lnot(), 7, h) end,
+    ["one element"] = function(h, k, v) return tempo.where(rows(k):land(tempo.arange { 4 }:eq(k + 1)), v, h) end,
+    ["as many values as the state has"] = function(h, k, v) return tempo.where(rows(k), v * 2, h) end,
+    ["a value of itself"] = function(h, k, v) return tempo.where(rows(k), h:sum(0) + v, h) end,
+    ["an index"] = function(h, _, v, t) return tempo.where(tempo.arange { 4 }:eq(t % 5), v, h) end,
+    ["floats of which some are no numbers of a row"] = function(h, k, v)
+      return tempo.where(rows(tempo.where(k:eq(1), v:sum():sign() / 0, k:to "f32" * 0.5)), 2, h)
+    end,
+    ["bytes"] = function(h, k, v) return tempo.where(tempo.arange({ 4 }, { dtype = "u8" }):eq(k:to "u8"), v, h) end,
+  }
+  for name, choose in pairs(cases) do
+    it("writes it: " .. name, function()
+      local P, outputs = program(choose)
+      local f = P:compile { outputs = outputs, tier = "interpreter" }
+      assert.truthy(f:explain "plan":find("op put", 1, true))
+      assert.truthy(slots(f).h:find("t: 1", 1, true))
+      run(P, outputs)
+      assert.falsy(P:compile { outputs = outputs, tier = "interpreter", passes = { rows = false } }:explain "plan":find("op put", 1, true))
+      run(P, outputs, { rows = false })
+      run(program(choose, "all"))
+    end)
+  end
+
+  local others = {
+    ["two rows at a time"] = function(h, k, v) return tempo.where(rows(k):lor(rows(k + 1)), v, h) end,
+    ["what is no state"] = function(h, k, v) return tempo.where(rows(k), v, v * 2) + h end,
+    ["all rows from one on"] = function(h, k, v) return tempo.where(tempo.arange { 4 }:ge(k), v, h) end,
+    ["more rows than the dtype has numbers"] = function(h, k, v)
+      local many = tempo.arange({ 300 }, { dtype = "u8" }):eq(k:to "u8")
+      return h + tempo.where(many, v:sum(), 0):sum() * 0
+    end,
+  }
+  for name, choose in pairs(others) do
+    it("goes over all of it: " .. name, function()
+      local P, outputs = program(choose)
+      assert.falsy(P:compile { outputs = outputs, tier = "interpreter" }:explain "plan":find("op put", 1, true))
+      run(P, outputs)
     end)
   end
 end)

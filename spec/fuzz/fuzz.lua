@@ -1,10 +1,11 @@
 -- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--ends yes|no] [--native yes]
--- [--seed N] [--script FILE]
+-- [--parts yes] [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
 -- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
 local tempo = require "tempo"
 local generate = require "spec.fuzz.generate"
+local parts = require "spec.fuzz.parts"
 local check = require "spec.fuzz.check"
 local ticks = require "spec.fuzz.ticks"
 
@@ -26,8 +27,8 @@ end
 -- With --ticks N in steps, and not otherwise, every program; without, every tenth twenty of programs also.
 local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
 
--- With --ends yes dims end by data in all of them, with --ends no in none.
-local function generated(seed) return generate.generate(seed, options.ends) end
+-- With --ends yes dims end by data in all of them, with --ends no in none; with --parts yes states change in part.
+local function generated(seed) return options.parts and parts.generate(seed) or generate.generate(seed, options.ends) end
 
 local function run(text, seed)
   local case, why = generate.load(text)
@@ -139,7 +140,7 @@ end
 while os.time() < stop and seed < (options.to or math.huge) do
   local count = math.min(batch, 20 - seed % 20)
   local text = child(seed, ("%s %s --child yes%s%s --from %d --count %d"):format(lua, arg[0], options.ticks and " --ticks yes" or "",
-    options.ends and " --ends " .. options.ends or "", seed, count), 600)
+    (options.ends and " --ends " .. options.ends or "") .. (options.parts and " --parts yes" or ""), seed, count), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do
     local b = line:match "^begin (%d+)"

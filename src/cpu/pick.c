@@ -254,6 +254,29 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
+/* Elements of `from`, si apart, to where k says, so apart; the last axis, along which l.axis is what an index is worth. */
+bool tp_run_put(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
+  int axis = r->nlead + r->rg->how.axis, size = o->size, last = TP_MAX(k->v.rank - 1, 0);
+  int64_t s[TP_MAXRANK], n = o->v.shape[axis];
+  strides_but(&o->v, axis, s);
+  line l = { k->v.shape[last], s[last], src->v.stride[last], k->v.stride[last], o->v.stride[axis] };
+  copy_base(x, r);
+  tp_walk w;
+  for (tp_walk_start(&w, last, k->v.shape); w.ok && l.n; tp_walk_next(&w)) {
+    char *to = (char *)o->v.p + tp_walk_offset(&w, s) * size;
+    const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
+    const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
+    bool one = l.sk == 0, there = (uint64_t)*index < (uint64_t)n;
+#define LINE_TO(T) for (int64_t j = 0; j < l.n; j++) \
+  if (one || (uint64_t)index[j * l.sk] < (uint64_t)n) ((T *)to)[j * l.so + index[j * l.sk] * l.axis] = ((const T *)from)[j * l.si]
+    if (one && !there) continue;
+    if (one && l.so == 1 && l.si == 1) memcpy(to + *index * l.axis * size, from, (size_t)(l.n * size));
+    else BY_SIZE(size, LINE_TO)
+  }
+  return true;
+}
+
 /* Sums of what is hit, by place; twice as many places as hits. */
 typedef struct place_sum { int64_t at; double sum; } place_sum;
 

@@ -35,7 +35,7 @@ static void touch_all(touches *t, const tp_pnode *x, bool direct) {
   else if (x->kind == TP_P_REGION)
     for (int i = 0; i < x->rg->nout; i++)
       if (x->rg->out[i].buf >= 0) t->bad[x->rg->out[i].buf] = true;
-  for (int i = 0; i < x->n; i++) touch_all(t, x->kid[i], direct && x->kind == TP_P_SEQ);
+  for (int i = 0; i < x->n; i++) touch_all(t, x->kid[i], direct && tp_is_row(x));
 }
 
 /* ---- places ---- */

@@ -70,8 +70,8 @@ typedef TP_VEC(const tp_pnode *) list;
 static void put_list(tp_emit *e, const tp_pnode *const *v, int n);
 
 static void flatten(tp_emit *e, const tp_pnode *x, list *out) {
-  if (x->kind != TP_P_SEQ) TP_PUSH(e->a, out, x);
-  for (int i = 0; x->kind == TP_P_SEQ && i < x->n; i++) flatten(e, x->kid[i], out);
+  if (!tp_is_row(x)) TP_PUSH(e->a, out, x);
+  for (int i = 0; tp_is_row(x) && i < x->n; i++) flatten(e, x->kid[i], out);
 }
 
 static void put_body(tp_emit *e, const tp_pnode *x) {
@@ -106,7 +106,7 @@ static bool stays(const tp_pnode *x) {
 
 /* Only points and conditions: an iteration takes some nanoseconds. */
 static bool is_short(tp_emit *e, const tp_pnode *x) {
-  bool ok = x->kind == TP_P_SEQ || x->kind == TP_P_IF || x->kind == TP_P_SPILL || x->kind == TP_P_FETCH || (x->kind == TP_P_REGION && tp_emit_is_points(e, x));
+  bool ok = tp_is_row(x) || x->kind == TP_P_IF || x->kind == TP_P_SPILL || x->kind == TP_P_FETCH || x->kind == TP_P_WAIT || (x->kind == TP_P_REGION && tp_emit_is_points(e, x));
   for (int i = 0; i < x->n && ok; i++) ok = is_short(e, x->kid[i]);
   return ok;
 }
@@ -232,7 +232,7 @@ static void put_statement(tp_emit *e, const tp_pnode *x) {
       else put_leaf(e, x);
       return;
     case TP_P_LOAD: put_leaf(e, x); return;
-    case TP_P_SEQ: case TP_P_SPILL: case TP_P_FETCH: return;
+    case TP_P_SEQ: case TP_P_SPILL: case TP_P_FETCH: case TP_P_BEHIND: case TP_P_WAIT: return;
   }
 }
 

@@ -87,7 +87,7 @@ static bool fits_lanes(wave *w) {
 
 /* The statements of a sequence, in order. */
 static int listed(const tp_pnode *x, const tp_pnode **v, int n, int max) {
-  if (x->kind != TP_P_SEQ) {
+  if (!tp_is_row(x)) {
     if (n < max) v[n] = x;
     return n + 1;
   }

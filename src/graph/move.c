@@ -243,7 +243,7 @@ static bool gather_op(tp_graph *g, tp_node *n, tp_error *err) {
 
 bool tp_infer_gather(tp_graph *g, tp_node *n, tp_error *err) {
   if (!axis_ok(n, tp_rankof(n->in[0].src), err) || !index_dtype(n, err)) return false;
-  return n->op == TP_OP_GATHER || n->op == TP_OP_SCATTER_ADD ? gather_op(g, n, err) : index_op(g, n, err);
+  return n->op == TP_OP_GATHER || n->op == TP_OP_SCATTER_ADD || n->op == TP_OP_PUT ? gather_op(g, n, err) : index_op(g, n, err);
 }
 
 bool tp_infer_sort(tp_graph *g, tp_node *n, tp_error *err) {

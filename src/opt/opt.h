@@ -12,6 +12,8 @@ bool tp_fold(tp_graph *g, bool precise);
 bool tp_close_params(tp_graph *g, tp_error *err);
 /* Reductions over range axes become accumulations (sums.c). */
 bool tp_lower_sums(tp_graph *g, tp_error *err);
+/* Where a carried state changes along one index of an axis, that is written (rows.c). */
+bool tp_put_rows(tp_graph *g, tp_error *err);
 /* Accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded once (sums.c). */
 bool tp_widen_sums(tp_graph *g, tp_error *err);
 /* Accumulations that add at most one thing at a point become values (direct.c); graph and need are to be made anew if it

@@ -812,10 +812,20 @@ static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   return seq(b, v.n, v.v);
 }
 
+/* In the loop of ticks: what may wait, or what waits for it (behind.c). */
+static tp_pnode *in_its_body(pb *b, tp_pnode *x) {
+  if (!b->p->lag || !b->s->tickrow) return x;
+  const tp_ix *row = tp_pb_here(b, b->s->tickrow);
+  tp_pnode *side = TP_NEW(b->a, tp_pnode), *kid[] = { side, x };
+  if (b->s->far) *side = (tp_pnode){ .kind = TP_P_BEHIND, .n = 1, .kid = tp_dup(b->a, &x, sizeof x), .lo = row };
+  else *side = (tp_pnode){ .kind = TP_P_WAIT, .lo = tp_ix_addc(C(b), row, -b->p->lag) };
+  return b->s->far ? side : seq(b, 2, tp_dup(b->a, kid, sizeof kid));
+}
+
 static tp_pnode *build_run(pb *b, const tp_tree *t) {
   b->leaves.v = NULL; b->leaves.n = b->leaves.cap = 0;
   if (!stmt_regions(b, t)) return NULL;
-  tp_pnode *x = after_loads(b, seq(b, b->leaves.n, b->leaves.v));
+  tp_pnode *x = after_loads(b, in_its_body(b, seq(b, b->leaves.n, b->leaves.v)));
   for (int i = 0; b->s->kind == TP_ST_INIT && i < b->p->g->stops.n; i++) b->begun[i] |= b->p->g->stops.v[i].end == b->s->into;
   return x;
 }
@@ -864,12 +874,12 @@ static void note_products(pb *b) {
 tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, bool native, tp_error *err) {
   tp_plan *pl = TP_NEW(p->a, tp_plan);
   pl->ix = g->ix; pl->a = p->a;
-  pl->lag = p->lag;
   pb b = { .pl = pl, .graph = g, .p = p, .a = p->a, .err = err, .begun = TP_NEWN(p->a, bool, g->stops.n) };
   array_bufs(&b);
   note_products(&b);
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
+  if (p->lag) tp_plan_behind(pl);
   if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl, native);
   int *cross = TP_NEWN(b.a, int, pl->bufs.n);
   for (int i = 0; i < pl->bufs.n; i++) cross[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_CROSS_NONE;

@@ -251,7 +251,6 @@ static bool looked_at(const look *l) {
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
   look l = { p, r, at, err };
   if (!counts(&l) || !windows(&l)) return false;
-  if (r->far && !r->row) return bad(&l, "what can wait needs its row");
   if (r->kind != TP_RG_CALL && r->nrows) return bad(&l, "only a call has rows that end");
   switch (r->kind) {
     case TP_RG_LOOP: return loop_ok(&l) && looked_at(&l);

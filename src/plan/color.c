@@ -1,5 +1,5 @@
 /* color: places in the arena. Buffers, those that regions work in among them, in order of their first position (larger ones first, then by id) each take the lowest
- * place at which nothing lies that is alive at the same time. Those of far regions, which run at other times than the others, lie behind those. */
+ * place at which nothing lies that is alive at the same time. Those of what runs behind, at other times than the rest, lie behind those. */
 #include "plan/plan.h"
 #include <stdlib.h>
 
@@ -97,7 +97,7 @@ static int64_t color(item *v, int n, item **alive, int64_t base) {
 
 static int64_t color_sides(const running *r, const bool *out, item *v, item **alive, int64_t *offsets) {
   int64_t total = 0;
-  for (int side = 0; side < (r->p->lag ? 2 : 1) && total >= 0; side++) {
+  for (int side = 0; side < 2 && total >= 0; side++) {
     int64_t base = total;
     int n = collect(r, out, side, v);
     total = color(v, n, alive, base);

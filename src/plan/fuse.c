@@ -96,7 +96,6 @@ static bool same_axes(const tp_region *a, const tp_region *b) {
 
 static bool joins(const tp_region *a, const tp_region *b) {
   if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || !same_axes(a, b)) return false;
-  if (a->far != b->far || a->row != b->row) return false;
   if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS || a->nin + b->nin > TP_TUNE_FUSE_WINDOWS ||
       a->nout + b->nout > TP_TUNE_FUSE_WINDOWS)
     return false;

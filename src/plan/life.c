@@ -68,37 +68,39 @@ static void visit_stretch(void *ud, tp_pnode *leaf, const tp_nd *n) {
   stretch(c->p->bufs.v[n->buf], leaf, TP_MIN(c->cross[n->buf], c->s[n->buf].common));
 }
 
-/* ---- what runs behind (poly/behind.c) ---- */
+/* ---- what runs behind (behind.c) ---- */
 
-typedef struct { tp_plan *p; bool *far, *near; int first, last; } sides;
+typedef struct { bool *far, *near; } sides;
 
 /* An end, or a condition, is looked at by both. */
 static void visit_side(void *ud, tp_pnode *leaf, const tp_nd *n) {
   sides *s = ud;
-  if (!leaf->rg || leaf->rg->far) s->far[n->buf] = true;
-  if (!leaf->rg || !leaf->rg->far) s->near[n->buf] = true;
+  bool behind = tp_is_behind(leaf);
+  if (!leaf->rg || behind) s->far[n->buf] = true;
+  if (!leaf->rg || !behind) s->near[n->buf] = true;
 }
 
-static void loop_of_ticks(const tp_pnode *x, sides *s) {
-  if (x->kind == TP_P_REGION && x->rg->row) {
-    s->first = s->first < 0 ? x->pos : s->first;
-    s->last = x->pos;
-  }
-  for (int i = 0; i < x->n; i++) loop_of_ticks(x->kid[i], s);
+/* Of the outermost nodes with something that runs behind. */
+static void span_of_ticks(const tp_pnode *x, int *first, int *last) {
+  for (int i = 0; i < x->n && x->kind == TP_P_SEQ; i++) span_of_ticks(x->kid[i], first, last);
+  if (x->kind == TP_P_SEQ || !tp_has_behind(x)) return;
+  *first = TP_MIN(*first, x->pos);
+  *last = TP_MAX(*last, x->lastpos);
 }
 
-/* Far regions and the others go through the loop of ticks at different times: what both touch lives all through it, what only far ones touch has places of
+/* What runs behind and the rest go through the loop of ticks at different times: what both touch lives all through it, what only the former touches has places of
  * its own (color.c). */
 static void keep_apart(tp_plan *p) {
-  sides s = { p, TP_NEWN(p->a, bool, p->bufs.n), TP_NEWN(p->a, bool, p->bufs.n), -1, -1 };
+  sides s = { TP_NEWN(p->a, bool, p->bufs.n), TP_NEWN(p->a, bool, p->bufs.n) };
+  int first = p->npos, last = -1;
   each(p->body, visit_side, &s);
-  loop_of_ticks(p->body, &s);
+  span_of_ticks(p->body, &first, &last);
   for (int i = 0; i < p->bufs.n; i++) {
     tp_pbuf *x = p->bufs.v[i];
     x->far = s.far[i] && !s.near[i];
     if (!s.far[i] || !s.near[i] || x->kind != TP_BUF_TEMP) continue;
-    x->first = TP_MIN(x->first, s.first);
-    x->last = TP_MAX(x->last, s.last);
+    x->first = TP_MIN(x->first, first);
+    x->last = TP_MAX(x->last, last);
   }
 }
 
@@ -107,5 +109,5 @@ void tp_plan_lifetimes(tp_plan *p, const int *cross) {
   ctx c = { p, TP_NEWN(p->a, common_loops, p->bufs.n), cross };
   each(p->body, visit_join, &c);
   each(p->body, visit_stretch, &c);
-  if (p->lag) keep_apart(p);
+  if (tp_has_behind(p->body)) keep_apart(p);
 }

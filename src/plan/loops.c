@@ -6,8 +6,6 @@
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n) {
   tp_region *r = TP_NEW(b->a, tp_region);
   *r = (tp_region){ .kind = kind, .pos = b->s->pos, .nlead = b->nlead };
-  r->far = b->s->far;
-  r->row = b->s->tickrow ? tp_pb_here(b, b->s->tickrow) : NULL;
   r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
   r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
   r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
@@ -144,11 +142,29 @@ bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const 
   return true;
 }
 
+static bool same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
+  for (int i = 0; i < n; i++)
+    if (x[i] != y[i]) return false;
+  return true;
+}
+
+/* Do both see the same elements? */
+static bool is_same_window(const pb *b, const tp_nd *x, const tp_nd *y) {
+  bool same = x->buf == y->buf && x->off == y->off && x->nring == y->nring && x->rank == y->rank && x->wrap < 0 && y->wrap < 0;
+  for (int i = 0; same && i < x->nring; i++) same = x->ring[i].idx == y->ring[i].idx && x->ring[i].width == y->ring[i].width && x->ring[i].stride == y->ring[i].stride;
+  return same && same_exprs(b->nlead, x->lead, y->lead) && same_exprs(x->rank, x->shape, y->shape) && same_exprs(x->rank, x->stride, y->stride);
+}
+
+/* A part that lies there already is left as it is; of a concatenation of nothing else the last one is copied. */
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out) {
   const tp_ix *at = K(b, 0);
+  bool made = false;
   for (int k = 0; k < nin; k++) {
     const tp_ix *count = in[k].shape[n->attr.axis];
-    if (!tp_pb_copy(b, n, in[k], part(b, out, n->attr.axis, at, count))) return false;
+    tp_nd to = part(b, out, n->attr.axis, at, count);
+    bool there = is_same_window(b, &in[k], &to) && (made || k < nin - 1);
+    if (!there && !tp_pb_copy(b, n, in[k], to)) return false;
+    made |= !there;
     at = tp_ix_add(C(b), at, count);
   }
   return true;

@@ -25,12 +25,13 @@ static void end_group(part_cutter *c) {
   c->group.n = 0;
 }
 
+/* What runs behind is no part with what does not; a loop with some of each is one for runs that leave nothing. */
 static void cut_parts(part_cutter *c, const tp_pnode *x) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) cut_parts(c, x->kid[i]);
     return;
   }
-  if (!waits(c->p, x)) {
+  if (!waits(c->p, x) && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT) {
     if (c->group.n || (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH)) TP_PUSH(c->a, &c->group, x);        /* a loop may go on behind these (flow.c) */
     return;
   }

@@ -57,11 +57,12 @@ typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; double f; const t
 /* SPILL and FETCH: of buffer `buf` the `hi` rows from `lo` on of its dim `dim` (as they lie in memory) are used at a time (-1: all of it is one row). Where a run keeps the buffer in a file
  * that way, a SPILL lets go of memory: with a step, at the begin of a loop's body that goes through the rows that way, of what lies behind them; with step 0, after the last
  * use for now, of everything. A FETCH asks for the rows that come next, or, with step 0, for these. For other buffers, and other ways, both do nothing. */
-typedef enum { TP_P_SEQ, TP_P_FOR, TP_P_IF, TP_P_REGION, TP_P_LOAD, TP_P_SPILL, TP_P_FETCH } tp_pkind;
+/* BEHIND: what is inside, of row `lo` of the loop of ticks, may wait. WAIT: what was left of rows up to `lo` (NULL: of all) is over before what follows. behind.c */
+typedef enum { TP_P_SEQ, TP_P_FOR, TP_P_IF, TP_P_REGION, TP_P_LOAD, TP_P_SPILL, TP_P_FETCH, TP_P_BEHIND, TP_P_WAIT } tp_pkind;
 typedef struct tp_pnode tp_pnode;
 struct tp_pnode {
   tp_pkind kind;
-  int n; tp_pnode **kid;                        /* SEQ; FOR: one; IF: one or two */
+  int n; tp_pnode **kid;                        /* SEQ; FOR, BEHIND: one; IF: one or two */
   const tp_sym *var; const tp_ix *lo, *hi; int step;  /* as tp_tree */
   const tp_sym *label; bool independent;         /* no iteration reads or writes what another one writes, were each value an element of its own */
   const tp_ix *cond;
@@ -85,7 +86,6 @@ typedef struct tp_plan {
   tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
   int64_t limit;                                /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
 #define TP_SPILL_ALL INT64_MAX
-  int lag;                                      /* far regions may run so many rows later, less one; 0: there are none */
 } tp_plan;
 
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
@@ -93,7 +93,8 @@ struct tp_graph;
 struct tp_poly;
 /* fuse: loops are joined and go over tiles; native: as code wants them in which a leaf costs no call. */
 tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, bool native, tp_error *err);
-/* Before it has positions: fuse.c, tile.c */
+/* Before it has positions: behind.c, fuse.c, tile.c */
+void tp_plan_behind(tp_plan *p);
 void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p, bool native);
 int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
@@ -110,6 +111,10 @@ bool tp_plan_check(const tp_plan *p, tp_error *err);
 bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err);   /* a window of ends */
 bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);      /* SPILL, FETCH */
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
+/* Does what is inside run once, in order? */
+static inline bool tp_is_row(const tp_pnode *x) { return x->kind == TP_P_SEQ || x->kind == TP_P_BEHIND; }
+bool tp_has_behind(const tp_pnode *x);           /* in it or below */
+bool tp_is_behind(const tp_pnode *x);            /* is it inside of one? It has its parents */
 /* Neighbours, sequences taken apart, that hold no place at which a run may wait: first .. last. parts.c */
 typedef struct tp_part { const tp_pnode *first, *last; } tp_part;
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);

@@ -20,7 +20,7 @@
  * A loop is `independent` if no iteration needs another one's values.
  * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback have ended at t1.
  * `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim (`inner`: another way), `up`, `down` or neither, `made` where they will be written, and of a whole buffer without `by` (plan.h); a plan that has them has a `limit` in bytes.
- * `of "x", "" checked`: NaN that is made of finite operands, of these names, ends the run; `at(t = 1 ..)`: the result's first axis is added. With ticks a region has `row e`, the plan may have `lag 2`, and regions and buffers that can wait are `far`. */
+ * `of "x", "" checked`: NaN that is made of finite operands, of these names, ends the run; `at(t = 1 ..)`: the result's first axis is added. With ticks there may be `behind e {`, `wait for e` and `wait`; buffers that only what runs behind touches are `far`. */
 #include "plan/priv.h"
 #include <ctype.h>
 
@@ -714,6 +714,8 @@ static text_rows rows_of_kind(tp_pkind kind) {
     case TP_P_FOR: return for_rows();
     case TP_P_IF: return if_rows();
     case TP_P_LOAD: return load_rows();
+    case TP_P_BEHIND: return behind_rows();
+    case TP_P_WAIT: return wait_rows();
     case TP_P_SPILL: case TP_P_FETCH: return kept_rows();
     default: return region_rows();
   }
@@ -743,7 +745,7 @@ static bool statement_rest(parser *p, const char **text, tp_pnode *x) {
   if (!scan_text(p, rows_of_kind(x->kind), x)) return false;
   if (x->kind == TP_P_LOAD && !tp_end_check(p->pl, &x->nd, tp_scan_pos(&p->in), p->in.err)) return false;
   if ((x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) && !tp_kept_check(p->pl, x, tp_scan_pos(&p->in), p->in.err)) return false;
-  if ((x->kind == TP_P_FOR || x->kind == TP_P_IF) && !add_block(p, text, x)) return false;
+  if ((x->kind == TP_P_FOR || x->kind == TP_P_IF || x->kind == TP_P_BEHIND) && !add_block(p, text, x)) return false;
   if (x->kind == TP_P_IF && accept_text(p, "else {") && !add_block(p, text, x)) return false;
   return tp_scan_end(&p->in);
 }
@@ -751,7 +753,7 @@ static bool statement_rest(parser *p, const char **text, tp_pnode *x) {
 static tp_pnode *statement(parser *p, const char **text) {
   tp_pnode *x = TP_NEW(p->pl->a, tp_pnode);
   const char *at = p->in.s;
-  x->kind = accept(p, "spill") ? TP_P_SPILL : accept(p, "fetch") ? TP_P_FETCH : accept(p, "load") ? TP_P_LOAD : accept(p, "for") ? TP_P_FOR : accept(p, "if") ? TP_P_IF : TP_P_REGION;
+  x->kind = accept(p, "spill") ? TP_P_SPILL : accept(p, "fetch") ? TP_P_FETCH : accept(p, "load") ? TP_P_LOAD : accept(p, "for") ? TP_P_FOR : accept(p, "if") ? TP_P_IF : accept(p, "behind") ? TP_P_BEHIND : accept(p, "wait") ? TP_P_WAIT : TP_P_REGION;
   if (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH) p->in.s = at;     /* which their rows begin with */
   x->kid = TP_NEWN(p->pl->a, tp_pnode *, 2);
   x->dim = -1;
@@ -770,7 +772,6 @@ static bool declaration(parser *p, bool *told) {
   if (accept(p, "ends")) return end_line(p);
   if (accept(p, "output")) return product_line(p, false);
   if (accept(p, "parameter")) return product_line(p, true);
-  if (accept(p, "lag")) return tp_scan_small(&p->in, &pl->lag) && (pl->lag > 0 || fail(p, "no such lag before this")) && tp_scan_end(&p->in);
   if (accept(p, "limit")) return tp_scan_int(&p->in, &pl->limit) && (pl->limit > 0 || fail(p, "no such limit before this")) && tp_scan_end(&p->in);
   *told = false;
   return true;
@@ -809,7 +810,6 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   for (int i = 0; i < p->ends.n; i++) tp_puts(&text, "ends "), put_symbol(&w, &p->ends.v[i]), tp_puts(&text, "\n");
   for (int i = 0; i < p->products.n; i++) tp_puts(&text, p->products.v[i].hidden ? "parameter " : "output "), put_text(&w, product_rows(), &p->products.v[i]), tp_puts(&text, "\n");
   for (int i = 0; i < p->calls.n; i++) tp_putf(&text, "c%d", i), put_text(&w, callee_rows(), &p->calls.v[i]), tp_puts(&text, "\n");
-  if (p->lag) tp_putf(&text, "lag %d\n", p->lag);
   if (p->limit) tp_putf(&text, "limit %lld\n", (long long)p->limit);
   for (int i = 0; i < p->bufs.n; i++) put_text(&w, buffer_rows(), p->bufs.v[i]), tp_puts(&text, "\n");
   put_node(&w, p->body, 0);

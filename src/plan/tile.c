@@ -104,7 +104,7 @@ static tiled run_along(tiler *t, tp_pnode *const *v, int n, int k) {
   if (!meet(t, v[0]->rg, k, v[0]->rg, k)) return (tiled){ 0 };
   for (int j = 1; j < n && j < (int)TP_LEN(run.axis); j++) {
     const tp_region *r = v[j]->kind == TP_P_REGION ? v[j]->rg : NULL;
-    if (!r || !fits(t, r) || r->row != v[0]->rg->row || r->far != v[0]->rg->far) break;
+    if (!r || !fits(t, r)) break;
     int at = axis_of_leaf(t, v, &run, j);
     if (at < 0) break;
     run.axis[run.n++] = at;

@@ -225,7 +225,7 @@ static void give_work(tp_plan *p, tp_pnode *x) {
   if (tp_is_number(size, 0)) return;
   tp_pbuf *b = x->rg->work = TP_NEW(p->a, tp_pbuf);
   *b = (tp_pbuf){ .id = p->bufs.n, .kind = TP_BUF_WORK, .name = tp_op_said(tp_region_op(x->rg)), .pos = x->rg->pos, .dtype = TP_U8, .size = size,
-                  .first = x->pos, .last = x->pos, .far = x->rg->far };
+                  .first = x->pos, .last = x->pos, .far = tp_is_behind(x) };
   TP_PUSH(p->a, &p->bufs, b);
 }
 

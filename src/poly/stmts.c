@@ -282,12 +282,13 @@ static uint32_t may_vectorise(sb *b) {
 }
 
 /* ---- in place ----
- * The operators of a statement run one after the other, elementwise ones together, and only the last writes the result. What is
- * not elementwise has read its operands by then, if it is not the last. Who is elementwise, or copies, may write over what it
- * sees as it sees its result; so may an operator that begins with a copy of its first operand and changes a part of that. */
+ * The operators of a statement run one after the other, elementwise ones that follow each other together, and only the last writes
+ * the result. Who does not run together with the last has read its operands by then. Who is elementwise, or copies, may write over
+ * what it sees as it sees its result; so may an operator that begins with a copy of its first operand and changes a part of that,
+ * and a concatenation over parts that lie where it puts them. */
 
 /* Does operator n leave alone, of its first operand, whatever it does not change? */
-static bool changes_part(tp_op op) { return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD; }
+static bool changes_part(tp_op op) { return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_PUT; }
 
 static int readings(const sb *b, const tp_node *by, int arr) {
   int n = 0;
@@ -297,12 +298,41 @@ static int readings(const sb *b, const tp_node *by, int arr) {
 
 static bool is_elementwise(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_E; }
 
+/* Is part k of the concatenation, number i of the cluster, a part of an array of the result's shape just where the result has it? */
+static bool stays_put(const sb *b, int i, int k) {
+  tp_ictx *c = b->l->g->ix;
+  const tp_node *n = b->s->node[i];
+  const tp_ix *before = tp_ix_const(c, 0), *stride = tp_ix_const(c, 1);
+  tp_opnd o;
+  if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || o.nvar) return false;
+  for (int j = 0; j < k; j++) before = tp_ix_add(c, before, tp_outof(n->in[j].src)->shape[n->attr.axis]);
+  before = tp_at_point(b->l->p, n, before, b->s->nodeat[i]);
+  for (int a = o.rank - 1; a >= 0; a--) {
+    if (o.stride[a] != stride && !tp_is_number(o.shape[a], 1)) return false;
+    if (a == n->attr.axis && o.off != tp_ix_mul(c, before, stride)) return false;
+    stride = tp_ix_mul(c, stride, tp_outof(o.base)->shape[a]);
+  }
+  return true;
+}
+
+/* What the last operator, a concatenation, sees of the array lies where it will see it in the result. */
+static bool all_stay(const sb *b, int arr) {
+  int i = b->node.n - 1;
+  for (int k = 0; k < b->acc.n; k++) {
+    const tp_access *x = &b->acc.v[k];
+    if (x->kind == TP_ACC_READ && x->arr == arr && x->by == b->node.v[i] && !stays_put(b, i, x->operand)) return false;
+  }
+  return true;
+}
+
 static bool writes_over(const sb *b, const tp_access *x, const tp_node *last, const tp_out *res) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
-  if (x->by && x->by != last && !is_elementwise(x->by)) return true;
-  if (!x->alias || r->rank != res->rank || r->dtype != res->dtype) return false;
+  if (x->by && x->by != last && !(is_elementwise(x->by) && (!last || is_elementwise(last)))) return true;
+  if (r->rank != res->rank || r->dtype != res->dtype) return false;
   for (int a = 0; a < r->rank; a++)
     if (r->shape[a] != res->shape[a]) return false;
+  if (x->by && x->by == last && last->op == TP_OP_CONCAT) return last == b->node.v[b->node.n - 1] && all_stay(b, x->arr);
+  if (!x->alias) return false;
   if (x->by != last || !last || is_elementwise(last)) return true;
   return changes_part(last->op) && x->operand == 0 && readings(b, last, x->arr) == 1;
 }

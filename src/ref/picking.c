@@ -80,6 +80,22 @@ static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, con
   return true;
 }
 
+static bool put_at(ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src, int axis) {
+  size_t size = (size_t)tp_dtype_size(out->dtype);
+  int64_t to[TP_MAXRANK], from[TP_MAXRANK], i = 0, step = stride_of(out, axis);
+  ref_strides(out, to);
+  ref_strides(src, from);
+  to[axis] = 0;
+  memcpy(out->data, base->data, (size_t)out->n * size);
+  tp_walk w;
+  for (tp_walk_start(&w, k->rank, k->shape); w.ok; tp_walk_next(&w), i++) {
+    int64_t at = tp_geti(k->dtype, k->data, i);
+    if (at < 0 || at >= out->shape[axis]) continue;
+    memcpy((char *)out->data + (size_t)(tp_walk_offset(&w, to) + at * step) * size, (const char *)src->data + (size_t)tp_walk_offset(&w, from) * size, size);
+  }
+  return true;
+}
+
 /* ---- sorting ---- */
 
 typedef struct sort_item { double f; int64_t i, at; } sort_item;       /* f of floats, i of integers, the other 0 */
@@ -127,6 +143,7 @@ bool ref_pick(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   switch (c->node->op) {
     case TP_OP_INDEX_SELECT: case TP_OP_GATHER: return gather(r, c, out, &in[0], &in[1]);
     case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: return scatter(r, c, out, &in[0], &in[1], &in[2]);
+    case TP_OP_PUT: return put_at(out, &in[0], &in[1], &in[2], c->node->attr.axis);
     default: return sort(r, &c->node->attr, out, in);
   }
 }

@@ -76,9 +76,6 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p) {
   tp_dreg *r = TP_NEW(&x->a, tp_dreg);
   r->rg = p->rg;
   r->pos = p->pos;
-  r->far = p->rg->far;
-  r->inrow = p->rg->row != NULL;
-  r->row = tp_dx_new(&x->a, p->rg->row);
   tp_dreg_windows(x, r);
   if (!ranks_fit(x, r)) return NULL;
   note_writes(x, p);
@@ -171,7 +168,6 @@ static bool bind_region(tp_exec *x, tp_dreg *r) {
   bind_dxs(r->ix, r->rg->nix, x->env);
   bind_dxs(r->coord, r->rg->ncoord, x->env);
   if (r->rg->kind == TP_RG_CALL) tp_call_bind(x, r);
-  tp_dx_bind(&r->row, x->env);
   if (r->dynamic || r->wrapped) return true;
   return tp_dreg_resolve(x, r) && (!r->bind || r->bind(x, r));
 }
@@ -300,14 +296,9 @@ bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
 }
 
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
-  if (split == x->flow->split || !x->plan->lag || (split && x->mem->map)) return true;     /* two cursors would use rows that one has let go */
+  if (split == x->flow->split || !x->flow->behind || (split && x->mem->map)) return true;   /* two cursors would use rows that one has let go */
   if (!split && !tp_exec_rest(x, 0, err)) return false;
-  x->flow->split = split;
-  int64_t *env = x->flow->back.env;
-  memcpy(env, x->flow->front.env, sizeof *env * (size_t)x->nsym);
-  x->flow->back = x->flow->front;
-  x->flow->back.env = env;
-  x->flow->backrow = INT64_MIN;
+  tp_flow_split(x, split);
   return true;
 }
 

@@ -5,7 +5,7 @@
 
 static void count_insts(const tp_pnode *p, int *ninst, int *nreg) {
   *nreg += p->kind == TP_P_REGION;
-  *ninst += p->kind == TP_P_REGION || p->kind == TP_P_LOAD || p->kind == TP_P_SPILL || p->kind == TP_P_FETCH ? 1 : p->kind == TP_P_SEQ ? 0 : 2;
+  *ninst += p->kind == TP_P_SEQ ? 0 : p->kind == TP_P_FOR || p->kind == TP_P_IF ? 2 : 1;
   for (int i = 0; i < p->n; i++) count_insts(p->kid[i], ninst, nreg);
 }
 
@@ -16,12 +16,13 @@ static tp_dx condition(tp_exec *x, const tp_ix *c, tp_dtest *test) {
   return tp_dx_new(&x->a, *test == TP_TEST_TRUE ? c : tp_ix_arg(c, 0));
 }
 
-/* Where laying out stands: the plan's next position, the FOR around it, the part that comes next and where it begins. */
-typedef struct { tp_exec *x; tp_inst *inst; int n, npos, around, npart, parting, partat; tp_part *part; } layout;
+/* Where laying out stands: the plan's next position, the FOR and the BEHIND around it, the part that comes next and where it begins. */
+typedef struct { tp_exec *x; tp_inst *inst; int n, npos, around, side, npart, parting, partat; tp_part *part; } layout;
 
 static int put(layout *l, tp_inst i) {
   i.pos = l->npos;
   i.up = l->around;
+  i.side = l->side;
   l->inst[l->n] = i;
   return l->n++;
 }
@@ -55,6 +56,15 @@ static bool lay_if(layout *l, const tp_pnode *p) {
   return true;
 }
 
+static bool lay_behind(layout *l, const tp_pnode *p) {
+  int begin = put(l, (tp_inst){ .op = TP_I_BEHIND, .lo = tp_dx_new(&l->x->a, p->lo) });
+  l->side = begin;
+  if (!lay(l, p->kid[0])) return false;
+  l->side = -1;
+  l->inst[begin].to = l->n;
+  return l->x->flow->behind = true;
+}
+
 static tp_dop op_of(const tp_plan *p, const tp_region *r) {
   int fn = r->kind == TP_RG_CALL ? p->calls.v[r->call].fn : 0;
   return fn == TP_FN_TICK ? TP_I_TICK : fn == TP_FN_SHOW ? TP_I_SHOW : TP_I_REGION;
@@ -76,6 +86,10 @@ static bool lay_node(layout *l, const tp_pnode *p) {
       return true;
     case TP_P_FOR: return lay_loop(l, p);
     case TP_P_IF: return lay_if(l, p);
+    case TP_P_BEHIND: return lay_behind(l, p);
+    case TP_P_WAIT:
+      put(l, (tp_inst){ .op = TP_I_WAIT, .lo = p->lo ? tp_dx_new(&l->x->a, p->lo) : (tp_dx){ .c = INT64_MAX } });
+      return true;
     case TP_P_SEQ:
       for (int i = 0; i < p->n; i++)
         if (!lay(l, p->kid[i])) return false;
@@ -94,21 +108,12 @@ static bool lay(layout *l, const tp_pnode *p) {
     l->partat = at;
   }
   if (l->parting < l->npart && l->part[l->parting].last == p) {
-    l->inst[l->partat].behind = l->n;
+    tp_inst *first = &l->inst[l->partat];
+    first->next = l->n;
+    for (int i = l->partat; i < l->n; i++) first->mixed |= l->inst[i].op == TP_I_BEHIND;
     l->parting++;
   }
   return true;
-}
-
-/* A guard inside the loop of the first tick dim looks at nothing far (poly/behind.c); what follows that loop may look at what is made far in it. */
-static void find_beyond(tp_exec *x) {
-  bool *inrow = TP_NEWN(&x->a, bool, x->flow->ninst);
-  for (int k = 0; k < x->flow->ninst; k++)
-    for (int up = k; up >= 0 && x->flow->inst[k].rg && x->flow->inst[k].rg->inrow; up = x->flow->inst[up].up) inrow[up] = true;
-  for (int k = 0; k < x->flow->ninst; k++) {
-    x->flow->inst[k].beyond = x->flow->inst[k].op == TP_I_LOAD && x->plan->lag;
-    for (int up = x->flow->inst[k].up; up >= 0; up = x->flow->inst[up].up) x->flow->inst[k].beyond &= !inrow[up];
-  }
 }
 
 bool tp_flow_new(tp_exec *x) {
@@ -116,12 +121,11 @@ bool tp_flow_new(tp_exec *x) {
   count_insts(x->plan->body, &ninst, &nreg);
   x->reg = TP_NEWN(&x->a, tp_dreg *, nreg);
   x->flow->loadat = TP_NEWN(&x->a, const tp_inst *, x->plan->npos);
-  layout l = { .x = x, .inst = TP_NEWN(&x->a, tp_inst, ninst), .around = -1 };
+  layout l = { .x = x, .inst = TP_NEWN(&x->a, tp_inst, ninst), .around = -1, .side = -1 };
   l.npart = tp_plan_parts(x->plan, &x->a, &l.part);
   if (!lay(&l, x->plan->body)) return false;
   x->flow->inst = l.inst;
   x->flow->ninst = l.n;
-  find_beyond(x);
   return true;
 }
 
@@ -172,13 +176,14 @@ static void keep_rows(tp_exec *x, const tp_inst *i) {
   else tp_run_fetch(x, i);
 }
 
-/* An instruction that is no region. */
-static const tp_inst *turn(tp_exec *x, const tp_inst *i) {
+/* An instruction that is no region. leaves: what may wait is left out. */
+static const tp_inst *turn(tp_exec *x, const tp_inst *i, bool leaves) {
   switch (i->op) {
     case TP_I_FOR: return begin_loop(x, i);
     case TP_I_NEXT: return next_iteration(x, i);
     case TP_I_IF: return holds(x, i) ? i + 1 : x->flow->inst + i->to;
     case TP_I_JUMP: return x->flow->inst + i->to;
+    case TP_I_BEHIND: return leaves ? x->flow->inst + i->to : i + 1;
     case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); return i + 1;
     case TP_I_SPILL: case TP_I_FETCH: keep_rows(x, i); return i + 1;
     default: return i + 1;
@@ -203,19 +208,22 @@ static bool passes(tp_exec *x, const tp_inst *i, int pc) {
   return holds(x, i) == (pc < i->to);
 }
 
-static bool is_stop(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK || i->beyond; }
+static bool is_leaf(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK; }
+static bool is_stop(const tp_inst *i) { return is_leaf(i) || i->op == TP_I_WAIT; }
 
 /* The next stop from i on, or the end. A run waits nowhere else: behind the last region of a loop it may come round again (tp_exec_complete). */
 static const tp_inst *next_stop(tp_exec *x, const tp_inst *i) {
-  while (i < x->flow->inst + x->flow->ninst && !is_stop(i)) i = turn(x, i);
+  while (i < x->flow->inst + x->flow->ninst && !is_stop(i)) i = turn(x, i, x->flow->split);
   return i;
 }
 
 /* Back goes no further than front: what it would look at may not be made. */
 void tp_flow_settle(tp_exec *x, tp_cursor *c) {
+  tp_flow *f = x->flow;
   int64_t *was = x->env;
+  bool front = c == &f->front;
   x->env = c->env;
-  while (c->pc < x->flow->ninst && !is_stop(&x->flow->inst[c->pc]) && (c == &x->flow->front || tp_flow_before(x, c, &x->flow->front))) c->pc = (int)(turn(x, &x->flow->inst[c->pc]) - x->flow->inst);
+  while (c->pc < f->ninst && !is_stop(&f->inst[c->pc]) && (front || tp_flow_before(x, c, &f->front))) c->pc = (int)(turn(x, &f->inst[c->pc], front && f->split) - f->inst);
   x->env = was;
 }
 
@@ -253,14 +261,15 @@ bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b) {
 
 /* Runs what front has left, up to rows beyond `row`, a point in time, or front. */
 static bool follow(tp_exec *x, int64_t row, double until) {
-  const tp_inst *i = x->flow->inst + x->flow->back.pc;
+  tp_flow *f = x->flow;
+  const tp_inst *i = f->inst + f->back.pc;
   bool ok = true;
   enter_back(x, true);
-  for (bool more = true; ok && more && tp_flow_before(x, &x->flow->back, &x->flow->front); x->flow->back.pc = (int)(i - x->flow->inst)) {
-    if (!is_stop(i) || i->beyond) { i = turn(x, i); continue; }
-    if (i->rg->far) {
-      x->flow->backrow = tp_dx_get(&i->rg->row, x->env);
-      if (x->flow->backrow > row) break;
+  for (bool more = true; ok && more && tp_flow_before(x, &f->back, &f->front); f->back.pc = (int)(i - f->inst)) {
+    if (!is_leaf(i)) { i = turn(x, i, false); continue; }
+    if (i->side >= 0) {
+      f->backrow = tp_dx_get(&f->inst[i->side].lo, x->env);
+      if (f->backrow > row) break;
       ok = tp_dreg_run(x, i->rg);
       more = !until || tp_now() < until;
     }
@@ -272,11 +281,32 @@ static bool follow(tp_exec *x, int64_t row, double until) {
 
 bool tp_flow_catch_up(tp_exec *x, double until) { return !x->flow->split || follow(x, INT64_MAX, until); }
 
-/* What is left must not lag so far that this region would meet it. */
-static bool wait_for_back(tp_exec *x, const tp_dreg *r) {
-  if (!tp_flow_before(x, &x->flow->back, &x->flow->front)) return true;
-  int64_t row = r->inrow ? tp_dx_get(&r->row, x->env) - x->plan->lag : INT64_MAX;
-  return row < x->flow->backrow || follow(x, row, 0);
+/* What is left must not lag so far that what follows would meet it. */
+static bool wait_for_back(tp_exec *x, const tp_inst *i) {
+  tp_flow *f = x->flow;
+  if (!f->split || !tp_flow_before(x, &f->back, &f->front)) return true;
+  int64_t row = tp_dx_get(&i->lo, x->env);
+  return row < f->backrow || follow(x, row, 0);
+}
+
+/* The BEHIND that it is in; NULL: none. */
+const tp_inst *tp_flow_side(const tp_exec *x, const tp_cursor *c) {
+  const tp_flow *f = x->flow;
+  return c->pc < f->ninst && f->inst[c->pc].side >= 0 ? &f->inst[f->inst[c->pc].side] : NULL;
+}
+
+/* From now on front leaves what may wait to back, or does it again; nothing is left then. */
+void tp_flow_split(tp_exec *x, bool split) {
+  tp_flow *f = x->flow;
+  int64_t *env = f->back.env;
+  memcpy(env, f->front.env, sizeof *env * (size_t)x->nsym);
+  f->split = split;
+  f->back = f->front;
+  f->back.env = env;
+  f->backrow = INT64_MIN;
+  const tp_inst *side = split ? tp_flow_side(x, &f->front) : NULL;
+  if (side) f->front.pc = side->to;
+  tp_flow_settle(x, &f->front);
 }
 
 /* ---- front ---- */
@@ -289,36 +319,34 @@ void tp_flow_begin(tp_exec *x) {
 }
 
 static bool front_region(tp_exec *x, const tp_inst *i) {
-  bool ok = true;
   x->flow->front.pc = (int)(i - x->flow->inst);
-  if (!x->flow->split) ok = tp_dreg_run(x, i->rg);
-  else if (!i->rg->far) ok = wait_for_back(x, i->rg) && tp_dreg_run(x, i->rg);
   x->flow->nshown += i->op == TP_I_SHOW;
-  return ok;
+  return tp_dreg_run(x, i->rg);
 }
 
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
-  const tp_inst *i = x->flow->inst + x->flow->front.pc, *end = x->flow->inst + x->flow->ninst;
+  tp_flow *f = x->flow;
+  const tp_inst *i = f->inst + f->front.pc, *end = f->inst + f->ninst;
   tp_stand s = TP_AT_END;
   while (i < end) {
     if (tp_native_takes(x, i, g)) {
       if (!tp_native_run(x, i)) { s = TP_AT_ERROR; break; }
-      i = x->flow->inst + i->behind;
+      i = f->inst + i->next;
     } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
       if (!front_region(x, i)) { s = TP_AT_ERROR; break; }
       i++;
-      if (g->shown && x->flow->nshown == g->shown) { s = TP_AT_SHOWN; break; }
+      if (g->shown && f->nshown == g->shown) { s = TP_AT_SHOWN; break; }
       if (g->until && tp_now() >= g->until) { s = TP_AT_TIME; break; }
     } else if (i->op == TP_I_TICK && g->tick) {
       s = TP_AT_TICK;
       break;
     } else {
-      x->flow->front.pc = (int)(i - x->flow->inst);
-      if (i->beyond && !tp_flow_catch_up(x, 0)) { s = TP_AT_ERROR; break; }
-      i = turn(x, i);
+      f->front.pc = (int)(i - f->inst);
+      if (i->op == TP_I_WAIT && !wait_for_back(x, i)) { s = TP_AT_ERROR; break; }
+      i = turn(x, i, f->split);
     }
   }
-  x->flow->front.pc = (int)((s == TP_AT_ERROR ? i : next_stop(x, i)) - x->flow->inst);
+  f->front.pc = (int)((s == TP_AT_ERROR ? i : next_stop(x, i)) - f->inst);
   if (s == TP_AT_END && !tp_flow_catch_up(x, 0)) s = TP_AT_ERROR;
   return s;
 }

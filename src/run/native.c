@@ -26,7 +26,7 @@ static int native_fault(void *exec, int pos, int what, const int64_t *lead) {
 }
 
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
-  return i->part && x->flow->native && !x->flow->split && !x->poison && !x->mem->map && !g->until;
+  return i->part && x->flow->native && (!x->flow->split || !i->mixed) && !x->poison && !x->mem->map && !g->until;
 }
 
 bool tp_native_run(tp_exec *x, const tp_inst *i) {

@@ -23,11 +23,12 @@ bool tp_exec_tick(const tp_exec *x, int64_t *at) {
 /* ---- writing ---- */
 
 static bool keeps(const tp_inst *i) { return i->op == TP_I_SPILL || i->op == TP_I_FETCH; }
+static bool counts(const tp_inst *i) { return !keeps(i) && i->op != TP_I_BEHIND && i->op != TP_I_WAIT; }
 
-/* Instructions before it, without those that a limit of memory brings: a state does not depend on it. */
+/* Instructions before it, without those that a limit of memory brings, on which no state depends, and those that only say where something may wait. */
 static int64_t place_of(const tp_exec *x, int pc) {
   int64_t n = 0;
-  for (int i = 0; i < pc; i++) n += !keeps(&x->flow->inst[i]);
+  for (int i = 0; i < pc; i++) n += counts(&x->flow->inst[i]);
   return n;
 }
 
@@ -60,7 +61,7 @@ void tp_exec_put(tp_exec *x, tp_buf *b) {
 
 static void take_cursor(const tp_exec *x, tp_cursor *c, tp_reader *r) {
   int64_t place = tp_take_in(r, 0, (int64_t)x->flow->ninst + 1);
-  for (c->pc = 0; c->pc < x->flow->ninst && (place > 0 || keeps(&x->flow->inst[c->pc])); c->pc++) place -= !keeps(&x->flow->inst[c->pc]);
+  for (c->pc = 0; c->pc < x->flow->ninst && (place > 0 || keeps(&x->flow->inst[c->pc])); c->pc++) place -= counts(&x->flow->inst[c->pc]);
   if (place > 0) r->bad = true;
   c->pos = (int)tp_take_in(r, -1, INT32_MAX);
   for (int i = 0; i < x->flow->ninst; i++)
@@ -100,12 +101,13 @@ static bool take_front(tp_exec *x, tp_reader *r, bool found) {
 
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
   memcpy(x->flow->back.env, x->flow->front.env, sizeof *x->env * (size_t)x->nsym);
-  x->flow->split = tp_take_in(r, 0, x->plan->lag ? 2 : 1);
+  x->flow->split = tp_take_in(r, 0, x->flow->behind ? 2 : 1);
   x->flow->nshown = (int)tp_take_in(r, 0, INT32_MAX);
   bool ok = take_front(x, r, was);
   take_cursor(x, &x->flow->back, r);
   x->flow->backrow = INT64_MIN;
   ok = ok && !r->bad && ((was && !x->flow->split) || (tp_flow_possible(x, &x->flow->back) && !tp_flow_before(x, &x->flow->front, &x->flow->back)));
+  ok = ok && !(x->flow->split && tp_flow_side(x, &x->flow->front));
   if (!(r->bad = !ok)) (was ? take_longer(x, r, was) : take_buffers(x, r));
   if (ok) tp_spill_rest(x);
   return !r->bad;

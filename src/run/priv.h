@@ -4,41 +4,42 @@
 #include "run/target.h"
 
 /* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of the loop variables ---- */
-typedef enum { TP_I_REGION, TP_I_SHOW, TP_I_TICK, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD, TP_I_SPILL, TP_I_FETCH } tp_dop;   /* SHOW: a region that gives a point of an output away */
+typedef enum { TP_I_REGION, TP_I_SHOW, TP_I_TICK, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD, TP_I_SPILL, TP_I_FETCH, TP_I_BEHIND, TP_I_WAIT } tp_dop;   /* SHOW: a region that gives a point of an output away */
 typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 typedef struct tp_inst {
   tp_dop op; tp_dtest test;                     /* IF: what must hold of cond's value */
-  int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP */
+  int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP; BEHIND: what follows it */
   int up;                                       /* the FOR around it; -1: none */
   int var, step, way; bool made;                /* SPILL, FETCH: var is the buffer */
-  tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on */
+  tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on; BEHIND, WAIT: lo is the row */
   int pos;                                      /* of the next region from here on, in the plan's positions */
-  int part, behind;                             /* a part of the plan begins here: its number, from 1 on, and the instruction behind it; 0: none */
+  int side;                                     /* the BEHIND around it; -1: none */
+  int part, next; bool mixed;                   /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none. mixed: something of it runs behind */
   tp_dreg *rg;
-  tp_dnd *end; bool beyond;                     /* LOAD; beyond: outside the loop of the first tick dim, where some of what it looks at may have been left */
+  tp_dnd *end;                                  /* LOAD */
 } tp_inst;
 #define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner))   /* in which a buffer may lie in the file */
 /* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet fewer regions. pos: of the last one run. */
 typedef struct tp_cursor { int pc, pos; int64_t *env; } tp_cursor;
 
-struct tp_flow {
+typedef struct tp_flow {
   int ninst; tp_inst *inst;
   const tp_inst **loadat;                       /* by position: a LOAD */
   tp_native *const *native;                     /* by part; NULL: not compiled */
-  tp_cursor front, back;                        /* split: front leaves the regions that can wait (tp_region.far) to back, which follows behind it */
-  bool split, inback; int64_t backrow;          /* all far regions of rows below that are done */
+  tp_cursor front, back; bool behind;           /* split: front leaves BEHIND, of which there is some, to back, which follows it */
+  bool split, inback; int64_t backrow;          /* all that is left of rows below that is done */
   int nshown;                                   /* since the last tick */
   int later;                                    /* going on with larger bounds: the instruction from which on what is written is taken from the state */
-};
+} tp_flow;
 
-struct tp_store {
+typedef struct tp_store {
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
   tp_spilled *spilled; char *mapping, *map; int64_t mapsize;     /* by buffer; the file, mapped: all that was reserved, its begin */
   int64_t page, grain; bool populates;          /* bytes that are mapped and counted together; pages can be mapped ahead */
   int64_t beside;                               /* bytes of it that are mapped at a time, at most */
   unsigned char *touched; int64_t ntouched, mosttouched;        /* where poisoned: its grains, and how many of them, are mapped */
   int64_t top;                                  /* where poisoned: the end of what was used */
-};
+} tp_store;
 
 /* native.c */
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);    /* does a compiled part begin here, and may it run? */
@@ -56,7 +57,9 @@ void tp_flow_bind(tp_exec *x);
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
 bool tp_flow_catch_up(tp_exec *x, double until);               /* back, to where front is or until that time */
 void tp_flow_begin(tp_exec *x);
+void tp_flow_split(tp_exec *x, bool split);
 void tp_flow_settle(tp_exec *x, tp_cursor *c);                 /* to the next region or tick */
+const tp_inst *tp_flow_side(const tp_exec *x, const tp_cursor *c);     /* the BEHIND that it is in; NULL: none */
 /* Is the cursor at a place where its loop variables may have their values? */
 bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
 /* Goes from the start to where so many regions and ticks are behind it, running none. False: there is no such place. */

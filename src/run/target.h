@@ -52,8 +52,7 @@ struct tp_dreg {
   int nin, nout, nnd, nlead, npoint;            /* npoint: axes that are dims */
   tp_dnd *in, *out;                             /* one array: inputs, then outputs */
   bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
-  tp_dx *lead, *leadlo, *ix, *coord, row;
-  bool far, inrow;                              /* inrow: in the loop of the first tick dim */
+  tp_dx *lead, *leadlo, *ix, *coord;
   int pos;
   tp_clock clock;
   struct tp_watch *watch;                       /* of a region that is checked */

@@ -1,0 +1,115 @@
+/* behind: the loop of the first tick dim as two bodies (poly/behind.c says what may wait). What runs behind stands in BEHIND nodes: a run with a budget leaves them out and
+ * follows with them later. A WAIT says up to which row they have to be over before what follows. The builder makes both, a statement at a time; here neighbours of one row become
+ * one, a loop that has nothing else goes into it, and waits go out of loops that do not change them. What comes later sees ordinary statements. */
+#include "plan/priv.h"
+
+typedef struct { tp_arena *a; TP_VEC(tp_pnode *) kids; } side_by_side;
+
+bool tp_has_behind(const tp_pnode *x) {
+  bool any = x->kind == TP_P_BEHIND;
+  for (int i = 0; i < x->n && !any; i++) any = tp_has_behind(x->kid[i]);
+  return any;
+}
+
+bool tp_is_behind(const tp_pnode *x) {
+  while (x && x->kind != TP_P_BEHIND) x = x->up;
+  return x != NULL;
+}
+
+static bool has_load(const tp_pnode *x) {
+  bool any = x->kind == TP_P_LOAD;
+  for (int i = 0; i < x->n && !any; i++) any = has_load(x->kid[i]);
+  return any;
+}
+
+/* What neighbours in a sequence are; one that stands alone, itself. */
+static void put_kids(side_by_side *s, tp_pnode *x) {
+  for (int i = 0; i < x->n && x->kind == TP_P_SEQ; i++) put_kids(s, x->kid[i]);
+  if (x->kind != TP_P_SEQ) TP_PUSH(s->a, &s->kids, x);
+}
+
+static tp_pnode *together(side_by_side *s) {
+  if (s->kids.n == 1) return s->kids.v[0];
+  tp_pnode *x = TP_NEW(s->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = s->kids.n, .kid = s->kids.v };
+  return x;
+}
+
+static tp_pnode *two(tp_arena *a, tp_pnode *x, tp_pnode *y) {
+  side_by_side s = { .a = a };
+  put_kids(&s, x);
+  put_kids(&s, y);
+  return together(&s);
+}
+
+/* ---- one row ---- */
+
+static bool waits_for(const side_by_side *s, const tp_ix *row) {
+  bool any = false;
+  for (int i = 0; i < s->kids.n; i++) any |= s->kids.v[i]->kind == TP_P_WAIT && s->kids.v[i]->lo == row;
+  return any;
+}
+
+static tp_pnode *join_neighbours(tp_arena *a, tp_pnode *x) {
+  side_by_side all = { .a = a }, s = { .a = a };
+  put_kids(&all, x);
+  for (int i = 0; i < all.kids.n; i++) {
+    tp_pnode *k = all.kids.v[i], *last = s.kids.n ? s.kids.v[s.kids.n - 1] : NULL;
+    if (k->kind == TP_P_WAIT && waits_for(&s, k->lo)) continue;
+    if (last && k->kind == TP_P_BEHIND && last->kind == TP_P_BEHIND && last->lo == k->lo) last->kid[0] = two(a, last->kid[0], k->kid[0]);
+    else TP_PUSH(a, &s.kids, k);
+  }
+  return together(&s);
+}
+
+/* A row that x's variable does not move, or none. */
+static bool stays(const tp_pnode *x, const tp_ix *row) { return x->kind != TP_P_FOR || !tp_ix_mentions(row, x->var); }
+
+/* The wait that a body begins with goes in front of the loop, or the condition. */
+static tp_pnode *take_out_wait(tp_arena *a, tp_pnode *x) {
+  tp_pnode *out = NULL;
+  for (int i = 0; i < x->n; i++) {
+    tp_pnode *k = x->kid[i], *first = k->kind == TP_P_SEQ && k->n ? k->kid[0] : k;
+    if (k == first || first->kind != TP_P_WAIT || !stays(x, first->lo) || (out && out->lo != first->lo)) continue;
+    out = first;
+    side_by_side rest = { .a = a };
+    for (int j = 1; j < k->n; j++) TP_PUSH(a, &rest.kids, k->kid[j]);
+    x->kid[i] = together(&rest);
+  }
+  return out;
+}
+
+/* A loop, or condition, of nothing else is left out as a whole. */
+static tp_pnode *turn_inside_out(tp_pnode *x) {
+  tp_pnode *k = x->kid[0];
+  if (x->n != 1 || k->kind != TP_P_BEHIND || !stays(x, k->lo) || has_load(k)) return x;
+  x->kid[0] = k->kid[0];
+  k->kid[0] = x;
+  return k;
+}
+
+static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
+  for (int i = 0; i < x->n; i++) x->kid[i] = gather(a, x->kid[i]);
+  if (x->kind == TP_P_SEQ) return join_neighbours(a, x);
+  if (x->kind != TP_P_FOR && x->kind != TP_P_IF) return x;
+  tp_pnode *wait = take_out_wait(a, x);
+  x = turn_inside_out(x);
+  return wait ? two(a, wait, x) : x;
+}
+
+/* What stands behind the loop of ticks, or looks at ends there, finds all of it done. */
+void tp_plan_behind(tp_plan *p) {
+  side_by_side s = { .a = p->a }, all = { .a = p->a };
+  put_kids(&s, gather(p->a, p->body));
+  int last = s.kids.n;
+  while (last > 0 && !tp_has_behind(s.kids.v[last - 1])) last--;
+  for (int i = 0; i < s.kids.n; i++) {
+    TP_PUSH(p->a, &all.kids, s.kids.v[i]);
+    if (i + 1 == last && last < s.kids.n) {
+      tp_pnode *wait = TP_NEW(p->a, tp_pnode);
+      wait->kind = TP_P_WAIT;
+      TP_PUSH(p->a, &all.kids, wait);
+    }
+  }
+  p->body = together(&all);
+}
