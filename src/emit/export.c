@@ -14,7 +14,7 @@ typedef struct {
 
 /* ---- what can be exported ---- */
 
-static const struct { const char *fn, *section; bool faults; } calls[TP_NOP] = {
+static const struct { const char *fn, *section; bool faults; } in_library[TP_NOP] = {
   [TP_OP_MATMUL] = { "matmul", "matmul" }, [TP_OP_CONV] = { "conv", "conv" }, [TP_OP_CONV_DATA] = { "conv", "conv" }, [TP_OP_CONV_WEIGHT] = { "conv", "conv" },
   [TP_OP_FOLD] = { "fold", "fold" }, [TP_OP_SCAN] = { "scan", "scan" }, [TP_OP_CUMPROD] = { "scan", "scan" }, [TP_OP_RECUR] = { "recur", "recur" },
   [TP_OP_ARGMAX] = { "arg", "arg", true }, [TP_OP_ARGMIN] = { "arg", "arg", true }, [TP_OP_SORT] = { "sort", "sort" },
@@ -37,7 +37,7 @@ static bool region_goes(tp_emit *e, const tp_pnode *x, tp_error *err) {
   if (r->check) return refused(r, err, TP_E_OPTION, "code that stands alone does not look for NaN: compile without check");
   if (r->kind == TP_RG_CALL) return !r->nrows || refused(r, err, TP_E_DEVICE, "a callback over rows that end by data cannot be exported");
   if (is_env(r) && !tp_env_text(r->how.str)) return refused(r, err, TP_E_DEVICE, "the environment is the host's, and its source is not known here: step it by inputs, or by a callback");
-  if (r->kind == TP_RG_PINIT || tp_emit_knows(e, x) || (r->kind == TP_RG_OP && calls[r->op].fn)) return true;
+  if (r->kind == TP_RG_PINIT || tp_emit_knows(e, x) || (r->kind == TP_RG_OP && in_library[r->op].fn)) return true;
   return refused(r, err, TP_E_DEVICE, "this operator cannot be exported");
 }
 
@@ -152,7 +152,7 @@ static void put_window(tp_emit *e, const tp_region *r, const tp_nd *nd, tp_dtype
   } else tp_puts(e->b, ", -1, 0, 0 }");
 }
 
-static void put_windows(exporter *w, const tp_region *r, int first) {
+static void put_operands(exporter *w, const tp_region *r, int first) {
   tp_emit *e = &w->e;
   int n = r->nin + r->nout, all = TP_MAX(n, r->kind == TP_RG_OP && r->op == TP_OP_SORT ? 3 : 1);
   tp_emit_line(e, "tpx_window v[%d] = {\n", all);
@@ -244,7 +244,7 @@ static void put_draw(exporter *w, const tp_pnode *x) {
     tp_emit_ix(e, r->leadlo[i]);
     tp_putf(e->b, " + x%d;\n", i);
   }
-  put_windows(w, r, r->nlead);
+  put_operands(w, r, r->nlead);
   tp_emit_indent(e);
   tp_puts(e->b, "const int64_t coord[] = { ");
   for (int k = 0; k < r->ncoord; k++) {
@@ -290,8 +290,8 @@ static void put_operator(exporter *w, const tp_pnode *x) {
     case TP_OP_SCATTER_ADD: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, work", axis); break;
     default: (void)TP_NEVER(true);
   }
-  if (calls[r->op].faults) tp_emit_line(e, "if (tpx_%s(h, %d, %s)) return 1;\n", calls[r->op].fn, x->pos, with);
-  else tp_emit_line(e, "tpx_%s(%s);\n", calls[r->op].fn, with);
+  if (in_library[r->op].faults) tp_emit_line(e, "if (tpx_%s(h, %d, %s)) return 1;\n", in_library[r->op].fn, x->pos, with);
+  else tp_emit_line(e, "tpx_%s(%s);\n", in_library[r->op].fn, with);
 }
 
 /* A loaded value takes the place of the first one: its buffer is there if it was loaded. */
@@ -326,7 +326,7 @@ static void put_callback(exporter *w, const tp_pnode *x, const tp_callee *c) {
 }
 
 /* The greatest end, or a bool, becomes a symbol. */
-static void put_load(exporter *w, const tp_pnode *x) {
+static void put_end_of(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
   int v = x->var->id;
   tp_emit_indent(e);
@@ -351,11 +351,11 @@ void tp_emit_leaf(tp_emit *e, const tp_pnode *x) {
   if (c && no_rows(w, c)) return;
   tp_emit_line(e, "{ /* %d */\n", x->pos);
   e->depth++;
-  if (x->kind == TP_P_LOAD) put_load(w, x);
+  if (x->kind == TP_P_LOAD) put_end_of(w, x);
   else {
     bool draws = r->kind == TP_RG_OP && r->op == TP_OP_RAND;
     if (!draws) {
-      put_windows(w, r, 0);
+      put_operands(w, r, 0);
       put_ready(w, r);
     }
     if (c) put_callback(w, x, c);
@@ -484,7 +484,7 @@ static void mark_region(const exporter *w, const tp_region *r, bool *on) {
   for (int i = 0; i < r->nin + r->nout; i++)
     if (goes_wide(w, r, i)) need_section(on, "wide");
   if (r->kind == TP_RG_CALL) need_section(on, fn < 0 ? "ticks" : "call");
-  if (r->kind == TP_RG_OP) need_section(on, calls[r->op].section);
+  if (r->kind == TP_RG_OP) need_section(on, in_library[r->op].section);
   if (r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD || r->op == TP_OP_GATHER || r->op == TP_OP_SCATTER_ADD) need_section(on, "indices");
 }
 
