@@ -21,7 +21,9 @@ void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);      /* the dims of w
 /* ---- ends by data (stop.c) ---- */
 bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom);   /* s is no reached end, or dom has the dims of which it is a function */
 tp_set *tp_set_unended(tp_graph *g, TP_TAKE tp_set *a, const tp_stop *s);   /* without a say on the reached end; it keeps one on the number given */
-tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a, bool plain);       /* reached ends become any that there may be; plain: they are what was given */
+tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a, const tp_sym *zero);       /* reached ends become any that there may be; zero: of runs to which nothing is given for it (tp_need_without) */
+bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim);     /* where dim has no points, the dim of s has none either: it has no row, or is that dim */
+tp_set *tp_set_nothing(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims, const tp_sym *zero);   /* points where dim zero has none, and what needs it */
 bool tp_affine(const tp_ix *e);                                 /* also inside conditions */
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err);
 bool tp_rank_ok(tp_node *n, int rank, tp_error *err);

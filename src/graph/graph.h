@@ -197,8 +197,8 @@ tp_need *tp_need_free(tp_need *n);
 bool *tp_need_whole(const tp_need *n, tp_arena *a);             /* by node id: is it needed at every point, whatever the bounds? */
 /* Roots of a graph: all outputs and sinks, and what ends dims. */
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
-/* The same, but for what ends dims, of the runs to which nothing is given for the dim of `zero`: bounds are what they are in other programs. */
-tp_need *tp_need_without(tp_graph *g, const tp_stop *zero, tp_error *err);
+/* The same, but for what ends dims, of the runs to which nothing is given for dim `zero`: bounds are what they are in other programs. */
+tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err);
 /* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;
  * what holds for some bounds only goes to g->boundchecks. */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);

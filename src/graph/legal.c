@@ -9,7 +9,7 @@ typedef struct check {
   const tp_need *need;
   tp_error *err;
   int64_t *env;                                 /* a witness, by symbol id */
-  const tp_stop *zero;                          /* the runs to which nothing is given for this dim; NULL: all others */
+  const tp_sym *zero;                           /* the runs to which nothing is given for this dim; NULL: all others */
 } check;
 
 /* ---- the words ---- */
@@ -379,8 +379,8 @@ static check start(tp_graph *g, const tp_need *need, tp_error *err) {
   return (check){ .g = g, .need = need, .err = err, .env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) };
 }
 
-/* Where nothing is given for a dim that ends, no done is asked and its end is 0. What is not legal there is for the call to see. */
-static bool check_nothing(check *c, const tp_stop *zero) {
+/* Where nothing is given for a dim that ends, or for one of its rows, no done is asked and its end is 0. What is not legal there is for the call to see. */
+static bool check_nothing(check *c, const tp_sym *zero) {
   tp_need *need = tp_need_without(c->g, zero, c->err);
   check z = { .g = c->g, .need = need, .err = c->err, .env = c->env, .zero = zero };
   bool ok = need && check_all(&z);
@@ -388,10 +388,22 @@ static bool check_nothing(check *c, const tp_stop *zero) {
   return ok;
 }
 
+/* Does a dim that ends by data have a point only where dim d has one? Another dim than d itself: and does anything have that dim and lack d? */
+static bool ends_without(const tp_graph *g, const tp_sym *d) {
+  bool any = false;
+  for (int i = 0; i < g->stops.n && d->kind == TP_SYM_DIM && !any; i++) {
+    const tp_stop *s = &g->stops.v[i];
+    bool asked = !s->end && tp_stop_needs(g, s, d);
+    any = asked && s->dim == d;
+    for (int k = 0; asked && k < g->nodes.n; k++) any |= tp_dom_has(g->nodes.v[k]->ndom, g->nodes.v[k]->dom, s->dim) && !tp_dom_has(g->nodes.v[k]->ndom, g->nodes.v[k]->dom, d);
+  }
+  return any;
+}
+
 bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
   check c = start(g, need, err);
   bool ok = check_greatest(&c) && check_all(&c);
-  for (int i = 0; i < g->stops.n && ok; i++) ok = g->stops.v[i].end || check_nothing(&c, &g->stops.v[i]);
+  for (int i = 0; i < tp_nsym(g->ix) && ok; i++) ok = !ends_without(g, tp_sym_at(g->ix, i)) || check_nothing(&c, tp_sym_at(g->ix, i));
   return tp_isl_check(g->ix, g->pos, err) && ok;
 }
 

@@ -30,7 +30,7 @@ typedef struct sweep {
   tp_rel **path;                                /* scratch, by node id */
   tp_rel ***rel;                                /* by node id and edge, made on first use */
   TP_VEC(boxed) boxes;
-  const tp_stop *zero;                          /* of the runs to which nothing is given for this dim: then no dim ends; NULL: of all others */
+  const tp_sym *zero;                           /* of the runs to which nothing is given for this dim: no dim ends then; NULL: of all others */
   bool widen, *lost;                            /* is a superset to be in one piece? by a component's first member: was one taken, here or in the sweep before? */
 } sweep;
 
@@ -42,7 +42,7 @@ static TP_KEEP tp_set *box_of(sweep *s, const tp_node *n) {
   for (int i = 0; i < s->boxes.n; i++)
     if (tp_dom_same(n->ndom, n->dom, s->boxes.v[i].ndom, s->boxes.v[i].dom)) return s->boxes.v[i].box;
   tp_set *box = tp_set_box(s->g->ix, n->ndom, n->dom);
-  if (s->zero) box = tp_set_and(box, tp_set_cond(s->g->ix, n->ndom, n->dom, tp_ix_cmp(s->g->ix, TP_EQ, tp_ix_sym(s->g->ix, s->zero->dim->bound), tp_ix_const(s->g->ix, 0))));
+  if (s->zero) box = tp_set_nothing(s->g, box, n->ndom, n->dom, s->zero);
   TP_PUSH(&s->g->arena, &s->boxes, (boxed){ n->ndom, n->dom, box });
   return box;
 }
@@ -407,7 +407,7 @@ static sweep sweep_new(tp_graph *g, tp_set **need, bool widen, bool *lost) {
                   .path = TP_NEWN(&g->arena, tp_rel *, n), .widen = widen, .lost = lost };
 }
 
-static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, const tp_stop *zero, bool widen, bool *lost, tp_error *err) {
+static tp_need *compute(tp_graph *g, int nroot, const tp_root *roots, const tp_sym *zero, bool widen, bool *lost, tp_error *err) {
   int n = g->nodes.n;
   tp_need *out = tp_calloc(sizeof *out);
   if (out) *out = (tp_need){ .g = g, .n = n, .set = tp_calloc(sizeof *out->set * (size_t)(n + 1)) };
@@ -460,18 +460,18 @@ static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) 
 }
 
 /* Outputs, sinks, and what ends dims, but for those to which nothing is given. */
-static int roots_of(const tp_graph *g, const tp_stop *zero, tp_root *roots) {
+static int roots_of(const tp_graph *g, const tp_sym *zero, tp_root *roots) {
   int n = 0;
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = (tp_root){ g->outputs.v[i].val, NULL };
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = (tp_root){ tp_v(g->sinks.v[i]), NULL };
   for (int i = 0; i < g->stops.n; i++)
-    if (&g->stops.v[i] != zero) roots[n++] = (tp_root){ g->stops.v[i].end ? tp_v(g->stops.v[i].end) : g->stops.v[i].done, NULL };
+    if (!zero || !tp_stop_needs(g, &g->stops.v[i], zero)) roots[n++] = (tp_root){ g->stops.v[i].end ? tp_v(g->stops.v[i].end) : g->stops.v[i].done, NULL };
   return n;
 }
 
 static tp_root *room_for_roots(tp_graph *g) { return TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + g->stops.n); }
 
-tp_need *tp_need_without(tp_graph *g, const tp_stop *zero, tp_error *err) {
+tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err) {
   tp_root *roots = room_for_roots(g);
   return compute(g, roots_of(g, zero, roots), roots, zero, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
 }

@@ -126,7 +126,7 @@ static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, con
     tp_set_free(points);
     return false;
   }
-  tp_set *bad = tp_set_given(g, differ(g, a, b, n, dims, points), false);
+  tp_set *bad = tp_set_given(g, differ(g, a, b, n, dims, points), NULL);
   bool equal = bad && tp_set_is_empty(g->ix, bad), open = bad && !equal && tp_set_can_be_empty(g->ix, bad, 2);
   if (open) tp_shapecheck_add(g, tp_set_empty_when(g->ix, bad), NULL, g->pos, what);
   tp_set_free(bad);

@@ -75,11 +75,31 @@ tp_set *tp_set_reached(tp_graph *g, tp_set *a, int n, const tp_sym *const *dims)
   return a;
 }
 
-tp_set *tp_set_given(tp_graph *g, tp_set *a, bool plain) {
+static const tp_ix *is_zero(tp_graph *g, const tp_sym *s) { return tp_ix_cmp(g->ix, TP_EQ, bound(g, s), tp_ix_const(g->ix, 0)); }
+
+/* Ends of ends have no circles (no_circle). */
+bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim) {
+  bool needs = s->dim == dim;
+  for (int i = 0; i < s->ndom && !needs; i++) {
+    const tp_stop *row = tp_stop_of(g, s->dom[i]);
+    needs = s->dom[i] == dim || (row && tp_stop_needs(g, row, dim));
+  }
+  return needs;
+}
+
+tp_set *tp_set_nothing(tp_graph *g, tp_set *a, int n, const tp_sym *const *dims, const tp_sym *zero) {
+  a = tp_set_and(a, tp_set_cond(g->ix, n, dims, is_zero(g, zero->bound)));
+  for (int i = 0; i < g->stops.n; i++)
+    if (tp_stop_needs(g, &g->stops.v[i], zero)) a = tp_set_and(a, tp_set_cond(g->ix, n, dims, is_zero(g, g->stops.v[i].sym)));
+  return a;
+}
+
+tp_set *tp_set_given(tp_graph *g, tp_set *a, const tp_sym *zero) {
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
     a = tp_set_some(g->ix, a, s->other, at_least(g, s->other, 1));
-    if (!plain) a = tp_set_some(g->ix, a, s->sym, tp_end_within(g, s, 1));
+    if (!zero) a = tp_set_some(g->ix, a, s->sym, tp_end_within(g, s, 1));
+    else if (s->dim != zero && tp_stop_needs(g, s, zero)) a = tp_set_some(g->ix, a, s->sym, is_zero(g, s->sym));
     if (s->given != s->dim->bound) a = tp_set_some(g->ix, a, s->given, tp_ix_cmp(g->ix, TP_EQ, bound(g, s->given), bound(g, s->sym)));
   }
   return a;

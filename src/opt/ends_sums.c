@@ -302,12 +302,27 @@ static bool elsewhere(const sum *s, int d, const tp_sym *t) {
   return tp_ends_shape_moves(s->e.src, t);
 }
 
+/* x where cond may hold, whatever is reached, and nothing elsewhere, where x need not be anything. */
+static tp_val only_where(const sum *s, const tp_ix *cond, tp_val x) {
+  ends *l = s->l;
+  const tp_node *n = x.node;
+  if (!n) return x;
+  tp_set *may = tp_ends_project(l, tp_set_cond(l->ix, n->ndom, n->dom, cond)), *box = tp_set_box(l->ix, n->ndom, n->dom);
+  const tp_ix *there = may && !tp_set_subset(l->ix, box, may) ? tp_set_told(l->ix, n->ndom, n->dom, may, box) : (tp_set_free(box), NULL);
+  tp_set_free(may);
+  if (!there) return x;
+  const tp_out *o = tp_outof(x);
+  tp_val none = mk_fill(l->mk, tp_red_identity(s->n->attr.red, o->dtype), o->dtype, o->rank, o->shape, n->ndom, n->dom);
+  tp_val y = mk_op(l->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n->ndom, .dom = n->dom });
+  return y.node && none.node && tp_merge_add(l->g, y.node, there, x, l->err) && tp_merge_add(l->g, y.node, NULL, none, l->err) ? y : tp_none;
+}
+
 /* All that ends say of p, now: the operand is nothing where it does not count. */
 static bool mask_now(sum *s) {
   ends *l = s->l;
   const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, operand(s)));
   s->parts = s->plain = NULL;
-  s->e.src = tp_ends_masked(l, cond, operand(s)->ndom, operand(s)->dom, s->e.src, s->n->attr.red, false);
+  s->e.src = only_where(s, cond, tp_ends_masked(l, cond, operand(s)->ndom, operand(s)->dom, s->e.src, s->n->attr.red, false));
   s->e.cond = NULL;
   return s->e.src.node;
 }

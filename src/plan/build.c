@@ -687,22 +687,14 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
 
 /* ---- ends by data ---- */
 
-/* How far rows of dim d go over which e is the greatest: to their own end, if that is begun, as those beyond it were perhaps never made. */
-static const tp_ix *rows_end(pb *b, const tp_end *e, int d) {
-  const tp_sym *dim = b->p->g->stops.v[e->stop].dom[d], *end = NULL;
-  for (int i = 0; i < b->p->g->stops.n; i++)
-    if (b->p->g->stops.v[i].dim == dim && b->begun[i]) end = tp_end_of_rows(b->p, e, d);
-  return tp_ix_sym(C(b), end ? end : dim->bound);
-}
-
-/* The numbers of an end as a window, one axis for each dim over which it is the greatest; exprs are over variables and bounds. */
-static tp_nd nd_end(pb *b, const tp_end *e) {
-  const tp_stop *s = &b->p->g->stops.v[e->stop];
+/* The numbers of end i as a window, one axis for each dim whose value is not given; exprs are over variables and bounds. */
+static tp_nd nd_end(pb *b, int i, const tp_ix *const *given) {
+  const tp_stop *s = &b->p->g->stops.v[i];
   static const tp_stmt nothing;
   const tp_stmt *was = b->s;
   int nlead = b->nlead;
   tp_at *at = TP_NEWN(b->a, tp_at, s->ndom);
-  for (int d = 0; d < s->ndom; d++) at[d] = e->at[d] ? (tp_at){ .lo = e->at[d] } : (tp_at){ true, K(b, 0), rows_end(b, e, d) };
+  for (int d = 0; d < s->ndom; d++) at[d] = given[d] ? (tp_at){ .lo = given[d] } : (tp_at){ true, K(b, 0), tp_ix_sym(C(b), s->dom[d]->bound) };
   b->s = &nothing;
   b->nlead = 0;
   tp_nd n = nd_write(b, &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = at });
@@ -711,61 +703,89 @@ static tp_nd nd_end(pb *b, const tp_end *e) {
   return n;
 }
 
+/* The ends of stop i as rows: an axis for each of these dims, 0 by 0 for those that the end does not know, and after these one for each dim without a value in `at`. */
+static tp_nd nd_ends(pb *b, int i, int naxis, const tp_sym *const *axis, const tp_ix *const *at) {
+  const tp_stop *s = &b->p->g->stops.v[i];
+  tp_nd all = nd_end(b, i, at), x = all;
+  x.rank = naxis;
+  x.shape = TP_NEWN(b->a, const tp_ix *, naxis + all.rank);
+  x.stride = TP_NEWN(b->a, const tp_ix *, naxis + all.rank);
+  for (int k = 0; k < naxis; k++) x.shape[k] = tp_ix_sym(C(b), axis[k]->bound), x.stride[k] = K(b, 0);
+  for (int d = 0, e = 0; d < s->ndom; e += !at[d++]) {
+    if (at[d]) continue;
+    int k = 0;
+    while (k < naxis && axis[k] != s->dom[d]) k++;
+    if (k == naxis) x.shape[x.rank++] = all.shape[e];
+    x.stride[k < naxis ? k : x.rank - 1] = all.stride[e];
+  }
+  return x;
+}
+
+/* ---- the greatest of rows is that of rows which are there ---- */
+
+/* Is each row's end of stop i at hand? */
+static bool rows_known(pb *b, int i, const tp_ix *const *at) {
+  const tp_stop *s = &b->p->g->stops.v[i];
+  const tp_arr *r = tp_array_of(b->p, tp_v(s->end));
+  bool known = b->begun[i];
+  for (int d = 0; d < s->ndom; d++) known &= at[d] || (r->dense >> d & 1);
+  return known;
+}
+
+/* By the ends of the dims of e's rows, as far as these are begun: before, what is read is too large. */
+static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
+  const tp_stop *s = &b->p->g->stops.v[e->stop];
+  const tp_sym *axis[s->ndom + 1];
+  int naxis = 0, place[s->ndom + 1];
+  for (int d = 0; d < s->ndom; d++)
+    if (!e->at[d]) axis[place[d] = naxis++] = s->dom[d];
+  load->rows = TP_NEWN(b->a, tp_rows, s->ndom);
+  for (int d = 0; d < s->ndom; d++) {
+    const tp_stop *q = tp_stop_of(b->p->g, s->dom[d]);
+    if (!q) continue;
+    const tp_ix *at[q->ndom + 1];
+    int i = (int)(q - b->p->g->stops.v);
+    bool differ = !e->at[d];
+    for (int k = 0; k < q->ndom; k++) {
+      at[k] = NULL;
+      for (int j = 0; j < s->ndom; j++)
+        if (s->dom[j] == q->dom[k]) at[k] = e->at[j], differ |= !e->at[j];
+    }
+    if (differ && rows_known(b, i, at))
+      load->rows[load->nrows++] = (tp_rows){ .at = e->at[d] ? e->at[d] : K(b, 0), .along = e->at[d] ? -1 : place[d], .given = tp_ix_sym(C(b), q->dim->bound), .nd = nd_ends(b, i, naxis, axis, at) };
+  }
+}
+
 typedef TP_VEC(tp_pnode *) pnodes;
-
-static bool window_mentions(const tp_nd *x, const tp_sym *v) {
-  bool any = false;
-  for (int a = 0; v && a < x->rank; a++) any |= tp_ix_mentions(x->shape[a], v);
-  return any;
-}
-
-/* The load of end i, behind those of ends that its window mentions. */
-static void put_load(pb *b, int i, pnodes *to) {
-  const tp_end e = b->p->ends.v[i];
-  tp_nd nd = nd_end(b, &e);
-  b->wanted[i] = false;
-  for (int k = 0; k < b->nendvar; k++)
-    if (b->wanted[k] && window_mentions(&nd, b->endvar[k])) put_load(b, k, to);
-  tp_pnode *x = TP_NEW(b->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound), .nd = nd };
-  TP_PUSH(b->a, to, x);
-}
 
 /* Loads of what was wanted, in front of what wants it. */
 static void put_loads(pb *b, pnodes *to) {
-  for (int i = 0; i < b->nendvar; i++)
-    if (b->wanted[i]) put_load(b, i, to);
+  for (int i = 0; i < b->nendvar; i++) {
+    if (!b->wanted[i]) continue;
+    const tp_end e = b->p->ends.v[i];
+    b->wanted[i] = false;
+    tp_pnode *x = TP_NEW(b->a, tp_pnode);
+    *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound), .nd = nd_end(b, e.stop, e.at) };
+    rows_of_end(b, &e, x);
+    TP_PUSH(b->a, to, x);
+  }
 }
 
 /* ---- rows of a callback that have ended ---- */
 
-/* The ends of stop i with an axis for each dim of over, 0 by 0 for those that the end does not know, and after these one for each dim that the call lacks. */
-static tp_nd nd_ends(pb *b, const tp_node *n, int i) {
+static tp_nd call_ends(pb *b, const tp_node *n, int i) {
   const tp_stop *s = &b->p->g->stops.v[i];
   const tp_ix *at[s->ndom + 1];
+  const tp_sym *over[n->ndom + 1];
+  int nover = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (is_over(n, n->dom[k])) over[nover++] = n->dom[k];
   for (int d = 0; d < s->ndom; d++) {
     at[d] = NULL;
     for (int k = 0; k < n->ndom; k++)
       if (n->dom[k] == s->dom[d] && !is_over(n, n->dom[k])) at[d] = tp_pb_here(b, b->s->nodeat[b->s->nnode - 1][k]);
   }
-  tp_nd all = nd_end(b, &(tp_end){ i, NULL, at }), x = all;
-  x.rank = 0;
-  x.shape = TP_NEWN(b->a, const tp_ix *, n->attr.nover + all.rank);
-  x.stride = TP_NEWN(b->a, const tp_ix *, n->attr.nover + all.rank);
-  for (int k = 0; k < n->ndom; k++) {
-    if (!is_over(n, n->dom[k])) continue;
-    x.shape[x.rank] = tp_ix_sym(C(b), n->dom[k]->bound);
-    x.stride[x.rank] = K(b, 0);
-    for (int d = 0, e = 0; d < s->ndom; e += !at[d++])
-      if (s->dom[d] == n->dom[k]) x.stride[x.rank] = all.stride[e];
-    x.rank++;
-  }
-  for (int d = 0, e = 0; d < s->ndom; e += !at[d++]) {
-    if (at[d] || tp_dom_has(n->ndom, n->dom, s->dom[d])) continue;
-    x.shape[x.rank] = all.shape[e];
-    x.stride[x.rank++] = all.stride[e];
-  }
-  return x;
+  return nd_ends(b, i, nover, over, at);
 }
 
 /* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of those in `over`. */
@@ -781,7 +801,7 @@ static void put_rows(pb *b, tp_region *r, const tp_node *n) {
     }
     for (int d = 0; d < s->ndom; d++) differ |= is_over(n, s->dom[d]);
     if (!differ || !tp_dom_has(n->ndom, n->dom, s->dim)) continue;
-    x.nd = nd_ends(b, n, i);
+    x.nd = call_ends(b, n, i);
     r->rows[r->nrows++] = x;
   }
 }

@@ -202,14 +202,20 @@ static bool op(const look *l) {
 
 /* ---- the whole ---- */
 
-bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err) {
+/* Of n axes. */
+static bool rows_fit(const tp_rows *r, int n) { return r->nd.rank >= n && r->along >= -1 && r->along < n; }
+
+static bool end_ok(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err) {
   bool ok = x->buf >= 0 && x->buf < p->bufs.n && x->rank >= 0 && x->rank <= TP_MAXRANK && x->wrap < 0 && p->bufs.v[x->buf]->kind == TP_BUF_TEMP && p->bufs.v[x->buf]->dtype == TP_I64;
   return ok || tp_fail(err, TP_E_FILE, at, "file: an end is read from a temp of i64");
 }
 
-static bool load_ok(const tp_plan *p, const tp_nd *x, tp_error *err) {
-  if (x->buf >= 0 && x->buf < p->bufs.n && p->bufs.v[x->buf]->dtype == TP_BOOL) return x->rank == 0 || tp_fail(err, TP_E_FILE, (tp_pos){ 0 }, "file: one bool is loaded");
-  return tp_end_check(p, x, (tp_pos){ 0 }, err);
+bool tp_load_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
+  const tp_nd *d = &x->nd;
+  if (!x->nrows && d->buf >= 0 && d->buf < p->bufs.n && p->bufs.v[d->buf]->dtype == TP_BOOL) return d->rank == 0 || tp_fail(err, TP_E_FILE, at, "file: one bool is loaded");
+  bool ok = end_ok(p, d, at, err);
+  for (int k = 0; k < x->nrows && ok; k++) ok = end_ok(p, &x->rows[k].nd, at, err) && (rows_fit(&x->rows[k], d->rank) || tp_fail(err, TP_E_FILE, at, "file: load: rows without the window's axes"));
+  return ok;
 }
 
 bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
@@ -228,8 +234,8 @@ static bool call_ok(const look *l) {
   for (int i = 0; i < r->nin + r->nout; i++)
     if (tp_window_at(r, i)->rank < nover) return bad(l, "an operand without its rows");
   for (int k = 0; k < r->nrows; k++) {
-    if (!tp_end_check(l->p, &r->rows[k].nd, l->at, l->err)) return false;
-    if (r->rows[k].nd.rank < nover || r->rows[k].along < -1 || r->rows[k].along >= nover) return bad(l, "rows that end need an axis for each dim of over");
+    if (!end_ok(l->p, &r->rows[k].nd, l->at, l->err)) return false;
+    if (!rows_fit(&r->rows[k], nover)) return bad(l, "rows that end need an axis for each dim of over");
   }
   return true;
 }
@@ -264,7 +270,7 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
 
 static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
   if (x->kind == TP_P_REGION) return tp_region_check(p, x->rg, x->rg->pos, err);
-  if (x->kind == TP_P_LOAD) return load_ok(p, &x->nd, err);
+  if (x->kind == TP_P_LOAD) return tp_load_check(p, x, (tp_pos){ 0 }, err);
   if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) return tp_kept_check(p, x, (tp_pos){ 0 }, err);
   for (int i = 0; i < x->n; i++)
     if (!check_node(p, x->kid[i], err)) return false;

@@ -42,6 +42,7 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
   running *r = ud;
   const tp_region *g = x->rg;
   if (x->kind == TP_P_LOAD) use(r->used, &x->nd);
+  for (int i = 0; i < x->nrows; i++) use(r->used, &x->rows[i].nd);
   if (x->kind != TP_P_REGION) return;
   for (int i = 0; i < g->nin; i++) use(r->used, &g->in[i]);
   for (int i = 0; i < g->nout; i++) use(r->used, &g->out[i]);

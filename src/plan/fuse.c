@@ -294,6 +294,7 @@ static void see_region(fuser *f, writer *by, const tp_region *r) {
 static void find_own(fuser *f, const tp_pnode *x, writer *by) {
   if (x->kind == TP_P_REGION) see_region(f, by, x->rg);
   if (x->kind == TP_P_LOAD) f->own[x->nd.buf] = false;
+  for (int i = 0; i < x->nrows; i++) f->own[x->rows[i].nd.buf] = false;
   for (int i = 0; i < x->n; i++) {
     const tp_pnode *k = x->kid[i];
     find_own(f, k, by);
@@ -323,6 +324,7 @@ static void flatten(fuser *f, tp_pnode *x) {
 static void add_uses(int *uses, const tp_pnode *x) {
   if (x->kind == TP_P_REGION) count_windows(uses, x->rg, 1);
   if (x->kind == TP_P_LOAD) uses[x->nd.buf]++;
+  for (int i = 0; i < x->nrows; i++) uses[x->rows[i].nd.buf]++;
   for (int i = 0; i < x->n; i++) add_uses(uses, x->kid[i]);
 }
 

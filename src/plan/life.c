@@ -58,6 +58,7 @@ static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), voi
     for (int i = 0; i < x->rg->nrows; i++) fn(ud, x, &x->rg->rows[i].nd);
   }
   if (x->kind == TP_P_LOAD) fn(ud, x, &x->nd);
+  for (int i = 0; i < x->nrows; i++) fn(ud, x, &x->rows[i].nd);
   for (int i = 0; i < x->n; i++) each(x->kid[i], fn, ud);
 }
 

@@ -68,7 +68,7 @@ struct tp_pnode {
   const tp_ix *cond;
   tp_region *rg;
   int buf, dim; bool inner, made;               /* SPILL, FETCH; with lo, hi, step. inner: another way to go by the same dim; made: FETCH of rows that will be written */
-  const tp_ix *given; tp_nd nd;                /* LOAD var = min(given, the greatest of the i64 in nd): an end by data, read again wherever it is used; or a bool */
+  const tp_ix *given; tp_nd nd; tp_rows *rows; int nrows;      /* LOAD var = min(given, the greatest of the i64 in nd whose rows are there): an end by data, read again wherever it is used; or a bool */
   int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
   int lastpos;
   tp_pnode *up;                                 /* parent */
@@ -108,7 +108,7 @@ tp_plan *tp_plan_parse(tp_ictx *ix, const char *text, tp_error *err);
 tp_plan *tp_plan_free(tp_plan *p);              /* a parsed plan; NULL. A built one goes with its poly */
 /* What every region has to keep: numbers of buffers, of operands and of axes, dtypes. check.c */
 bool tp_plan_check(const tp_plan *p, tp_error *err);
-bool tp_end_check(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err);   /* a window of ends */
+bool tp_load_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);
 bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);      /* SPILL, FETCH */
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
 /* Does what is inside run once, in order? */

@@ -35,6 +35,7 @@ static void note_use(spiller *s, uselist *l, tp_pnode *leaf, const tp_nd *x, boo
 static void collect_uses(spiller *s, tp_pnode *x, uselist *l) {
   if (x->kind == TP_P_LOAD) {
     note_use(s, l, x, &x->nd, false);
+    for (int i = 0; i < x->nrows; i++) note_use(s, l, x, &x->rows[i].nd, false);
     TP_PUSH(s->p->a, &s->loads, x);
   }
   if (x->kind == TP_P_REGION) {

@@ -743,7 +743,7 @@ static bool statement_rest(parser *p, const char **text, tp_pnode *x) {
   if (x->kind == TP_P_REGION) return (x->rg = scan_region(p)) != NULL;
   p->rg = NULL;
   if (!scan_text(p, rows_of_kind(x->kind), x)) return false;
-  if (x->kind == TP_P_LOAD && !tp_end_check(p->pl, &x->nd, tp_scan_pos(&p->in), p->in.err)) return false;
+  if (x->kind == TP_P_LOAD && !tp_load_check(p->pl, x, tp_scan_pos(&p->in), p->in.err)) return false;
   if ((x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) && !tp_kept_check(p->pl, x, tp_scan_pos(&p->in), p->in.err)) return false;
   if ((x->kind == TP_P_FOR || x->kind == TP_P_IF || x->kind == TP_P_BEHIND) && !add_block(p, text, x)) return false;
   if (x->kind == TP_P_IF && accept_text(p, "else {") && !add_block(p, text, x)) return false;

@@ -51,7 +51,7 @@ static isl_map *few(tp_sched *S, TP_KEEP isl_map *m) {
   return many ? tp_isl_few(m) : m;
 }
 
-/* {writing point -> reading point}; the same objects give the same one. NULL: isl failed. */
+/* {point of one access -> point of the other} at the same element; the same objects give the same one. NULL: isl failed. */
 static isl_map *through(tp_sched *S, const tp_access *w, const tp_access *r) {
   struct { const void *w, *r; char what[8]; } key = { w->rel, r->rel, "through" };
   isl_map *m = tp_hmap_get(&S->memo, &key, sizeof key);
@@ -129,13 +129,12 @@ static void update_deps(tp_sched *S, tp_place old, const uses *u) {
   for (int a = 0; a < s->nacc; a++)
     if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].arr == r->arr) w = &s->acc[a];
   if (!w || !r->alias || !s->ndim) return;
-  isl_map *self = tp_keep_map(S, isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel))));
+  isl_map *self = through(S, w, r);
   if (!self || !tp_const_distance(S, self, 0, 0, &lo, &hi) || lo != hi || lo < 1) return;
   for (int i = 0; i < u->reads.n; i++) {
     tp_place q = u->reads.v[i];
     if (q.st == old.st) continue;
-    isl_map *m = isl_map_apply_range(isl_map_copy(access_at(S, q)->rel), isl_map_reverse(isl_map_copy(r->rel)));
-    tp_keep_map(S, m);
+    isl_map *m = through(S, access_at(S, q), r);
     if (m && !tp_map_empty(S, m) && !lags(S, q.st, s, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
   }
 }

@@ -42,7 +42,7 @@ typedef struct tp_sst {
   int npath; tp_way *path;
   int then; bool follows;                       /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
   bool asked; const tp_ix *asks;                /* tree.c: what each call asks of its point */
-  isl_set *calls; tp_sets pieces;               /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
+  isl_set *calls, *told;                        /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
 } tp_sst;
 
 typedef struct tp_sched {
@@ -140,6 +140,7 @@ bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, t
 /* ---- split.c: when no dim is legal ---- */
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);           /* one statement becomes two; everything starts anew */
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
+isl_id *tp_stmt_id(tp_sched *S, int st);                                /* its name to isl */
 /* ---- vec.c ---- */
 tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);

@@ -11,7 +11,7 @@ static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
   tp_stmt *p = tp_dup(S->a, s, sizeof *s);
   p->dom = dom;
   p->acc = tp_dup(S->a, s->acc, sizeof *s->acc * (size_t)s->nacc);
-  for (int i = 0; i < s->nacc; i++) p->acc[i].rel = isl_map_intersect_domain(isl_map_copy(s->acc[i].rel), isl_set_copy(dom));
+  for (int i = 0; i < s->nacc; i++) p->acc[i].rel = tp_isl_coalesce_map(isl_map_intersect_domain(isl_map_copy(s->acc[i].rel), isl_set_copy(dom)));
   return p;
 }
 
@@ -39,7 +39,7 @@ static bool cut_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   tp_query(S);
   isl_set *slice = isl_set_eliminate(isl_set_eliminate(touched, isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
   slice = isl_set_drop_constraints_not_involving_dims(tp_isl_coalesce(slice), isl_dim_set, d, 1);
-  isl_set *in = isl_set_intersect(isl_set_copy(s->dom), isl_set_copy(slice));
+  isl_set *in = tp_isl_coalesce(isl_set_intersect(isl_set_copy(s->dom), isl_set_copy(slice)));
   isl_set *out = tp_isl_coalesce(isl_set_subtract(isl_set_copy(s->dom), slice));
   bool proper = has_points(S, in) && has_points(S, out);
   if (!tp_query_end(S) || !proper) { isl_set_free(in); isl_set_free(out); return false; }
@@ -71,7 +71,7 @@ bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c) {
 
 /* ---- isl's scheduler ---- */
 
-static isl_id *stmt_id(tp_sched *S, int st) {
+isl_id *tp_stmt_id(tp_sched *S, int st) {
   char name[32];
   snprintf(name, sizeof name, "S%d", st);
   return isl_id_alloc(S->ctx, name, NULL);
@@ -81,11 +81,11 @@ static isl_schedule *compute(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   isl_union_set *dom = isl_union_set_empty(tp_isl_params(S->ix));
   isl_union_map *val = isl_union_map_empty(tp_isl_params(S->ix));
   for (int i = 0; i < c->n; i++)
-    dom = isl_union_set_add_set(dom, isl_set_set_tuple_id(isl_set_copy(S->p->stmts.v[c->st[i]]->dom), stmt_id(S, c->st[i])));
+    dom = isl_union_set_add_set(dom, isl_set_set_tuple_id(isl_set_copy(S->p->stmts.v[c->st[i]]->dom), tp_stmt_id(S, c->st[i])));
   for (int e = 0; e < in->n; e++) {
     const tp_dep *d = tp_dep_of(S, &in->v[e]);
-    isl_map *m = isl_map_set_tuple_id(isl_map_copy(in->v[e].map), isl_dim_in, stmt_id(S, d->src));
-    val = isl_union_map_add_map(val, isl_map_set_tuple_id(m, isl_dim_out, stmt_id(S, d->dst)));
+    isl_map *m = isl_map_set_tuple_id(isl_map_copy(in->v[e].map), isl_dim_in, tp_stmt_id(S, d->src));
+    val = isl_union_map_add_map(val, isl_map_set_tuple_id(m, isl_dim_out, tp_stmt_id(S, d->dst)));
   }
   isl_schedule_constraints *k = isl_schedule_constraints_on_domain(dom);
   k = isl_schedule_constraints_set_context(k, isl_set_copy(S->context));

@@ -9,12 +9,6 @@
 
 /* ---- schedule tree ---- */
 
-static isl_id *piece_id(tp_sched *S, int st, int piece) {
-  char name[32];
-  snprintf(name, sizeof name, piece ? "S%d.%d" : "S%d", st, piece);
-  return isl_id_alloc(S->ctx, name, NULL);
-}
-
 /* floor((x_d + shift) / size) on the space of dom. */
 static isl_pw_aff *block_number(tp_sched *S, const tp_stmt *s, isl_space *space) {
   isl_pw_aff *x = isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(isl_space_copy(space)), isl_dim_set, s->bdim));
@@ -51,19 +45,23 @@ static isl_set *exact_calls(tp_sched *S, int st) {
   return dom;
 }
 
-/* isl makes loops around the hull of this many pieces, and the call asks whether its point is one of them. */
-static int many(const tp_sched *S) { return S->outlined ? 1 : TP_TUNE_MANY_PIECES; }
+/* isl makes loops around the hull of these points, and the call asks whether its point is one of them: where pieces are many, and of two with divisions, which isl may take for more points when it
+ * coalesces them somewhere on its way (tp_isl_coalesce). */
+static bool outlined(const tp_sched *S, TP_KEEP isl_set *dom) {
+  int n = (int)isl_set_n_basic_set(dom);
+  return n > (S->outlined ? 1 : TP_TUNE_MANY_PIECES) || tp_isl_divided(dom);
+}
 
 /* NULL: all points are. */
 static const tp_ix *asks(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
   const tp_sym *dims[s->ndim + 1];
   int n = 0;
-  if (S->st[st].asked || isl_set_n_basic_set(s->dom) <= many(S)) return S->st[st].asks;
+  if (S->st[st].asked || isl_set_n_basic_set(s->dom) < 2) return S->st[st].asks;
   isl_set *dom = exact_calls(S, st);
   for (int d = 0; d < s->ndim; d++)
     if (is_called(s, d)) dims[n++] = s->dim[d];
-  if (isl_set_n_basic_set(dom) > many(S)) S->st[st].asks = tp_cond_of_set(S->ix, n, dims, dom);
+  if (outlined(S, dom)) S->st[st].asks = tp_cond_of_set(S->ix, n, dims, dom);
   S->st[st].asked = true;
   isl_set_free(dom);
   return S->st[st].asks;
@@ -101,70 +99,18 @@ static isl_pw_aff *call_row(tp_sched *S, const tp_mem *m) {
   return s->vec ? isl_pw_aff_pullback_multi_aff(row, call_points(S, s)) : row;
 }
 
-/* isl coalesces what it makes loops of: does that go wrong at some depth (tp_isl_coalesce)? */
-static bool misread(tp_sched *S, int st, TP_KEEP isl_set *dom) {
-  const tp_sst *s = &S->st[st];
-  isl_map *rows = NULL;
-  bool wrong = false;
-  for (int i = 0; i < s->npath && s->path[i].loop && !wrong; i++) {
-    isl_map *row = isl_map_from_pw_aff(call_row(S, s->path[i].mem));
-    rows = rows ? isl_map_flat_range_product(rows, row) : row;
-    isl_set *at = isl_set_apply(isl_set_copy(dom), isl_map_copy(rows)), *seen = isl_set_coalesce(isl_set_copy(at));
-    wrong = isl_set_is_subset(seen, at) == isl_bool_false;
-    isl_set_free(at);
-    isl_set_free(seen);
-  }
-  isl_map_free(rows);
-  return wrong;
-}
-
-typedef struct { tp_sched *S; int st; } owner;
-
-static void add_piece(tp_sched *S, int st, TP_TAKE isl_set *s) {
-  s = isl_set_set_tuple_id(s, piece_id(S, st, S->st[st].pieces.n));
-  TP_PUSH(S->a, &S->st[st].pieces, tp_keep_set(S, s));
-}
-
-static isl_stat add_basic(TP_TAKE isl_basic_set *b, void *user) {
-  const owner *o = user;
-  isl_set *s = isl_set_intersect_params(isl_set_from_basic_set(b), isl_set_copy(o->S->context));
-  if (isl_set_is_empty(s) == isl_bool_true) isl_set_free(s);
-  else add_piece(o->S, o->st, s);
-  return isl_stat_ok;
-}
-
-/* What the context rules out goes first: isl makes no loop of a piece that it finds void there. */
-static isl_set *told_bounds(tp_sched *S, TP_TAKE isl_set *dom) {
-  return isl_set_gist_params(isl_set_intersect_params(dom, isl_set_copy(S->context)), isl_set_copy(S->context));
-}
-
-/* The points as a statement of isl's, or as one for each part where isl would take more for them. */
-static const tp_sets *pieces_of(tp_sched *S, int st) {
+/* The points as a statement of isl's. What the context rules out goes first: isl makes no loop of a piece that it finds void there. */
+static TP_KEEP isl_set *told_set(tp_sched *S, int st) {
   tp_sst *s = &S->st[st];
-  if (s->pieces.v) return &s->pieces;
-  isl_set *dom = told_bounds(S, isl_set_copy(called_set(S, st)));
-  if (!tp_isl_divided(dom) || !misread(S, st, dom)) add_piece(S, st, dom);
-  else {
-    dom = isl_set_make_disjoint(dom);
-    isl_set_foreach_basic_set(dom, add_basic, &(owner){ S, st });
-    isl_set_free(dom);
-  }
-  return &s->pieces;
+  if (s->told) return s->told;
+  isl_set *dom = isl_set_gist_params(isl_set_intersect_params(isl_set_copy(called_set(S, st)), isl_set_copy(S->context)), isl_set_copy(S->context));
+  return s->told = tp_keep_set(S, isl_set_set_tuple_id(dom, tp_stmt_id(S, st)));
 }
 
-static isl_union_set *add_domain(tp_sched *S, TP_TAKE isl_union_set *to, int st) {
-  const tp_sets *all = pieces_of(S, st);
-  for (int i = 0; i < all->n; i++) to = isl_union_set_add_set(to, isl_set_copy(all->v[i]));
-  return to;
-}
+static isl_union_set *add_domain(tp_sched *S, TP_TAKE isl_union_set *to, int st) { return isl_union_set_add_set(to, isl_set_copy(told_set(S, st))); }
 
 static isl_union_pw_aff *add_rows(tp_sched *S, TP_TAKE isl_union_pw_aff *rows, const tp_mem *m) {
-  const tp_sets *all = pieces_of(S, m->st);
-  isl_pw_aff *row = call_row(S, m);
-  for (int i = 0; i < all->n; i++)
-    rows = isl_union_pw_aff_add_pw_aff(rows, isl_pw_aff_set_tuple_id(isl_pw_aff_copy(row), isl_dim_in, isl_set_get_tuple_id(all->v[i])));
-  isl_pw_aff_free(row);
-  return rows;
+  return isl_union_pw_aff_add_pw_aff(rows, isl_pw_aff_set_tuple_id(call_row(S, m), isl_dim_in, tp_stmt_id(S, m->st)));
 }
 
 /* No loop inside but those that only sum up. */
@@ -179,7 +125,7 @@ static bool innermost(tp_sched *S, const tp_item *x) {
 
 static isl_set *few_pieces(tp_sched *S, int st) {
   isl_set *dom = isl_set_copy(S->p->stmts.v[st]->dom);
-  return isl_set_n_basic_set(dom) <= many(S) ? dom : isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
+  return outlined(S, dom) ? isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom))) : dom;
 }
 
 /* Do the members run over different ranges of rows, few enough to give each its own loop? */
@@ -696,7 +642,7 @@ static void outline(tp_sched *S) {
   for (int i = 0; i < S->p->stmts.n; i++) {
     S->st[i].calls = NULL;
     S->st[i].asked = false;
-    S->st[i].pieces = (tp_sets){ 0 };
+    S->st[i].told = NULL;
   }
 }
 

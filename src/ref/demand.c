@@ -69,17 +69,16 @@ static bool demand_read(ref *r, tp_cell *c) {
 
 /* ---- branches ---- */
 
-int ref_branch(ref *r, tp_cell *c) {
-  ref_point(r, c->node, ref_at(c));
-  for (int k = 0; k < c->node->nin; k++) {
-    const tp_ix *cond = c->node->in[k].cond;
+int ref_branch(const ref *r, const tp_node *n) {
+  for (int k = 0; k < n->nin; k++) {
+    const tp_ix *cond = n->in[k].cond;
     if (!cond || tp_ix_evalq(cond, r->env)) return k;
   }
   return -1;
 }
 
 static bool demand_branch(ref *r, tp_cell *c) {
-  int k = ref_branch(r, c);
+  int k = ref_branch(r, c->node);
   return k < 0 ? ref_fail(r, c, TP_E_UNDEFINED, "no branch matches") : demand_same(r, c, c->node->in[k].src);
 }
 
@@ -194,22 +193,25 @@ static bool contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *
   return tp_node_mentions(&probe, end);
 }
 
-/* At env's point, a point of the operand: does its image hold c's? */
-static bool reaches(ref *r, tp_cell *c, const tp_edge *e) {
+/* At env's point, a point of the operand: does its image hold c's? known: are the ends that it mentions? Then all of it is looked at, else what mentions none. */
+static bool reaches(ref *r, tp_cell *c, const tp_edge *e, bool known) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM];
-  if (e->cond && !tp_ix_evalq(e->cond, r->env)) return false;
+  const tp_ix *cond = !e->cond || known ? e->cond : tp_end_parts(r->g, e->cond, false);
+  if (cond && !tp_ix_evalq(cond, r->env)) return false;
   box_of(r, c->node->ndom, e->at, lo, hi);
-  for (int k = 0; k < c->node->ndom; k++)
-    if (ref_at(c)[k] < lo[k] || ref_at(c)[k] >= hi[k]) return false;
+  for (int k = 0; k < c->node->ndom; k++) {
+    bool clear = known || !(tp_mentions_end(r->g, e->at[k].lo) || (e->at[k].range && tp_mentions_end(r->g, e->at[k].hi)));
+    if (clear && (ref_at(c)[k] < lo[k] || ref_at(c)[k] >= hi[k])) return false;
+  }
   return true;
 }
 
-/* Only of points that may count is it asked whether they are alive; where the map mentions ends that has to come first. */
+/* Only of points that may count is it asked whether they are alive; what the map says of ends is known after that. */
 static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at, bool asks) {
   const tp_node *m = e->src.node;
   int64_t row;
   ref_point(r, m, at);
-  if (!asks && !reaches(r, c, e)) return true;
+  if (!reaches(r, c, e, !asks)) return true;
   ref_answer x = ref_alive(r, c, m->ndom, m->dom, at, NULL);
   if (x != REF_YES) return x != REF_FAILED;
   ref_point(r, m, at);
@@ -217,7 +219,7 @@ static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at,
     if (contribution_asks(c->node, e, r->ending[i].stop->dim->bound) && !ref_want_end(r, &r->ending[i])) return false;
   if (asks && r->waiting) return true;
   ref_point(r, m, at);
-  return !reaches(r, c, e) || (scatter_row(r, c, e, &row) && ref_demand(r, c, e->src, at, row));
+  return !reaches(r, c, e, true) || (scatter_row(r, c, e, &row) && ref_demand(r, c, e->src, at, row));
 }
 
 static bool demand_searched(ref *r, tp_cell *c, int k) {

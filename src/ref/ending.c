@@ -150,9 +150,19 @@ static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
   return -1;
 }
 
+/* Does the cell's own point, which is there, say that this one is? Its rows are among those over which the end is the greatest here. A call over rows stands at the first, there or not. */
+static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
+  bool same = by && by->node->id < r->g->nodes.n && !by->node->attr.nover;
+  for (int k = 0; k < e->alive->ndom && same; k++) {
+    int p = position(n, dims, e->alive->dom[k]), q = position(by->node->ndom, by->node->dom, e->alive->dom[k]);
+    same = p < 0 || (q >= 0 && ref_at(by)[q] == at[p]);
+  }
+  return same;
+}
+
 ref_answer ref_alive(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
   for (int i = 0; i < r->g->stops.n; i++) {
-    if (position(n, dims, r->ending[i].stop->dim) < 0) continue;
+    if (position(n, dims, r->ending[i].stop->dim) < 0 || is_implied(r, by, &r->ending[i], n, dims, at)) continue;
     ref_answer x = alive_for(r, by, &r->ending[i], n, dims, at);
     if (x == REF_NO && which) *which = i;
     if (x != REF_YES) return x;
@@ -199,12 +209,14 @@ static const tp_ix *add_ix(void *ud, const tp_ix *e) {
   return e;
 }
 
-/* All that n says at env's point: indices, conditions, shapes. */
+/* All that n says at env's point: indices, conditions, shapes; of branches which is taken. */
 static uint64_t said(const ref *r, const tp_node *n) {
   hashing x = { r, 0 };
   tp_edge in[n->nin + 1];
   tp_node own;
-  tp_node_map(NULL, own_part(n, &own, in), add_ix, &x);
+  own_part(n, &own, in);
+  if (n->op == TP_OP_MERGE) own.nin = 0, x.h = (uint64_t)ref_branch(r, n);
+  tp_node_map(NULL, &own, add_ix, &x);
   return x.h;
 }
 
@@ -221,22 +233,28 @@ static int64_t at_least(ref *r, const tp_node *n, const ref_ending *e) {
   return least;
 }
 
-/* Does n say the same whatever the end will be, as x[min(t, T - 1)] does? The end itself is known when it has been asked for, also where it can be one number only. */
-static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
-  const tp_sym *t = e->stop->dim->bound;
-  int mentioned = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t ? 2 : 0;
-  for (int i = 0; i < r->g->stops.n; i++) mentioned += r->ending[i].own[n->id];
-  if (mentioned > 1) return false;
-  int64_t lo = at_least(r, n, e), k = lo;
+/* The end itself makes a difference also where it can be one number only: it is known when it has been asked for. */
+bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least) {
+  int64_t was = r->env[t->bound->id], k = least;
+  int mentioned = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t->bound ? 2 : 0;
+  for (int i = 0; i < g->stops.n; i++) mentioned += ref_mentions(n, g->stops.v[i].dim->bound);
   uint64_t first = 0;
-  for (bool same = true; same && k <= ref_bound(r, e->stop->dim); k += same) {
-    r->env[t->id] = k;
+  for (bool same = mentioned < 2; same && k <= ref_bound(r, t); k += same) {
+    r->env[t->bound->id] = k;
     uint64_t h = said(r, n);
-    same = k == lo || h == first;
-    first = k == lo ? h : first;
+    same = k == least || h == first;
+    first = k == least ? h : first;
   }
-  r->env[t->id] = lo;
-  return k > ref_bound(r, e->stop->dim);
+  r->env[t->bound->id] = was;
+  return mentioned < 2 && k > ref_bound(r, t);
+}
+
+/* Then the least that it can be stands for it. */
+static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
+  int64_t least = at_least(r, n, e);
+  bool same = ref_says_same(r, r->g, n, e->stop->dim, least);
+  if (same) r->env[e->stop->dim->bound->id] = least;
+  return same;
 }
 
 /* The ends that the node mentions at its point, which is in env: those that make a difference. */

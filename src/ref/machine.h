@@ -89,6 +89,7 @@ bool ref_stop_step(ref *r, tp_cell *c);
 ref_answer ref_alive(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which);
 /* at moves on, in lexicographic order, to the first point that is alive, if it isn't one itself; NO: there is none. */
 ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
+bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least);   /* does n, at its point, which is in env, say the same whatever end of g t has from `least` on, as x[min(t, T - 1)] does? */
 bool ref_demand_ends(ref *r, const tp_node *n);
 bool ref_want_end(ref *r, const ref_ending *e);                               /* at env's point */
 void ref_set_ends(ref *r, const tp_node *n);
@@ -97,7 +98,7 @@ void ref_set_ends(ref *r, const tp_node *n);
 bool ref_want(ref *r, tp_cell *c);                                            /* done, or r->waiting for it */
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row);
 bool ref_demand_operands(ref *r, tp_cell *c);                                 /* all but CALL */
-int ref_branch(ref *r, tp_cell *c);                                           /* MERGE: the first that holds at env's point, -1: none */
+int ref_branch(const ref *r, const tp_node *n);                              /* MERGE: the first that holds at env's point, -1: none */
 
 /* ---- walking multi-indices ---- */
 void ref_strides(const ref_data *v, int64_t *stride);

@@ -73,7 +73,9 @@ static bool demand_ends(const reach *q, tp_cell *c) {
   const tp_node *n = c->node;
   for (int i = 0; i < q->g->stops.n; i++) {
     const tp_stop *s = &q->g->stops.v[i];
-    int64_t upto = tp_node_mentions(n, s->sym) ? ref_bound(q->r, s->dim) : 0;
+    ref_point(q->r, n, ref_at(c));
+    int64_t least = tp_dom_has(n->ndom, n->dom, s->dim) ? q->r->env[s->dim->id] + 1 : 1;
+    int64_t upto = tp_node_mentions(n, s->sym) && !ref_says_same(q->r, q->g, n, s->dim, least) ? ref_bound(q->r, s->dim) : 0;
     for (int d = 0; d < n->ndom; d++)
       if (n->op == TP_OP_CALL && n->dom[d] == s->dim) upto = TP_MAX(upto, ref_at(c)[d]);
     if (upto && !demand_done(q, c, s, upto)) return false;
@@ -200,17 +202,26 @@ static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, 
   return ok;
 }
 
+/* Bounds for a sample: b, or `rest` of dims that do not tick; a window, a lag: also a short one. */
+static void set_bounds(tp_graph *g, int n, const tp_sym *const *dims, int64_t b, int64_t rest, int64_t *env) {
+  for (int i = 0; i < tp_nsym(g->ix); i++) {
+    const tp_sym *d = tp_sym_at(g->ix, i)->dim;
+    env[i] = d && !tp_dom_has(n, dims, d) ? rest : d || b % 2 ? b : 1;
+  }
+}
+
 bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced, bool *ends, tp_error *err) {
   reach q = { .n = n, .dims = dims };
   candidates(&q, g, shown, paced, ends);
-  int nsym = tp_nsym(g->ix), left = TP_TUNE_TICKS_SAMPLES;
-  int64_t *env = tp_calloc(sizeof *env * (size_t)(nsym + 1));
+  int left = TP_TUNE_TICKS_SAMPLES;
+  int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
   bool ok = env || tp_no_memory(err, g->pos), counts;
-  for (int64_t b = 3; b <= TP_TUNE_TICKS_LARGEST && ok && left; b++) {
-    for (int i = 0; i < nsym; i++) env[i] = b % 2 || tp_sym_at(g->ix, i)->dim ? b : 1;      /* a window, a lag: also a short one */
-    ok = sample(g, n, dims, env, shown, paced, ends, &counts, err);
-    left -= counts;
-  }
+  for (int64_t rest = 0; rest < 3 && left == TP_TUNE_TICKS_SAMPLES; rest++)      /* a program may be legal where other dims are short only */
+    for (int64_t b = 3; b <= TP_TUNE_TICKS_LARGEST && ok && left; b++) {
+      set_bounds(g, n, dims, b, rest ? 3 - rest : b, env);
+      ok = sample(g, n, dims, env, shown, paced, ends, &counts, err);
+      left -= counts;
+    }
   tp_free(env);
   return ok;
 }

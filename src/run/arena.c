@@ -77,6 +77,7 @@ static void note_spill(choice *c, const tp_pnode *x, const int64_t *lo, const in
 static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   choice *c = ud;
   if (x->kind == TP_P_LOAD) touch(c, &x->nd, x);
+  for (int i = 0; i < x->nrows; i++) touch(c, &x->rows[i].nd, x);
   if (x->kind == TP_P_SPILL) note_spill(c, x, lo, hi);
   if (x->kind != TP_P_REGION) return;
   for (int i = 0; i < x->rg->nin; i++) touch(c, &x->rg->in[i], x);

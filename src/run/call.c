@@ -3,7 +3,6 @@
 
 /* ---- callbacks ---- the arrays live as long as the region and are made anew only when a shape changes or somebody kept one */
 
-typedef struct tp_drows { tp_dx at, given; int along; tp_dnd *end; } tp_drows;       /* see tp_rows */
 typedef struct tp_dcall {
   tp_drows *rows; bool *gone;                   /* by rows of one call */
   int64_t *reached;                             /* by dims in `over` */
@@ -48,26 +47,13 @@ static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   return true;
 }
 
-/* At a row: the axes after those of rows are those of which the greatest counts. */
-static int64_t end_of(const tp_dnd *d, int64_t first, int nrow) {
-  const tp_view *v = &d->v;
-  int64_t most = 0;
-  tp_walk w;
-  for (tp_walk_start(&w, v->rank - nrow, v->shape + nrow); w.ok; tp_walk_next(&w)) most = TP_MAX(most, ((const int64_t *)v->p)[first + tp_walk_offset(&w, v->stride + nrow)]);
-  return most;
-}
-
 /* Which rows of the callback's arrays are there? */
 static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
-  tp_dend_place(x, rows->end);
-  const tp_view *v = &rows->end->v;
-  int nrow = tp_callee_nover(callee(x, r));
-  int64_t at = tp_dx_get(&rows->at, x->env), given = tp_dx_get(&rows->given, x->env), row = 0;
   tp_walk w;
-  for (tp_walk_start(&w, nrow, v->shape); w.ok; tp_walk_next(&w), row++) {
-    int64_t t = at + (rows->along < 0 ? 0 : w.at[rows->along]);
-    if (t >= TP_MIN(given, end_of(rows->end, tp_walk_offset(&w, v->stride), nrow))) c->gone[row] = true;
-  }
+  int64_t row = 0;
+  int nrow = tp_callee_nover(callee(x, r));
+  tp_drows_place(x, rows);
+  for (tp_walk_start(&w, nrow, rows->nd.v.shape); w.ok; tp_walk_next(&w), row++) c->gone[row] |= !tp_drows_there(x, rows, nrow, &w);
 }
 
 /* Those that have ended are zero in its arrays; dims that end are as long as the longest of the others. */
@@ -138,24 +124,13 @@ void tp_call_new(tp_exec *x, tp_dreg *r) {
   c->args = TP_NEWN(&x->a, tp_array *, r->nin);
   c->res = TP_NEWN(&x->a, tp_array *, r->nout);
   c->coord = TP_NEWN(&x->a, int64_t, r->rg->ncoord);
-  c->rows = TP_NEWN(&x->a, tp_drows, r->rg->nrows);
-  for (int i = 0; i < r->rg->nrows; i++) {
-    const tp_rows *from = &r->rg->rows[i];
-    c->rows[i] = (tp_drows){ tp_dx_new(&x->a, from->at), tp_dx_new(&x->a, from->given), from->along, tp_dend_new(x, &from->nd) };
-  }
+  c->rows = tp_drows_new(x, r->rg->nrows, r->rg->rows);
   c->reached = TP_NEWN(&x->a, int64_t, tp_callee_nover(callee(x, r)));
   r->k = c;
   r->run = run_call;
 }
 
-void tp_call_bind(tp_exec *x, tp_dreg *r) {
-  tp_dcall *c = r->k;
-  for (int i = 0; i < r->rg->nrows; i++) {
-    tp_dx_bind(&c->rows[i].at, x->env);
-    tp_dx_bind(&c->rows[i].given, x->env);
-    tp_dnd_bind(c->rows[i].end, x->env);
-  }
-}
+void tp_call_bind(tp_exec *x, tp_dreg *r) { tp_drows_bind(((tp_dcall *)r->k)->rows, r->rg->nrows, x->env); }
 
 void tp_call_free(tp_dreg *r) {
   tp_dcall *c = r->k;

@@ -78,7 +78,7 @@ static bool lay_node(layout *l, const tp_pnode *p) {
       return l->inst[at].rg != NULL;
     }
     case TP_P_LOAD:
-      l->x->flow->loadat[p->pos] = &l->inst[put(l, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&l->x->a, p->given), .end = tp_dend_new(l->x, &p->nd) })];
+      l->x->flow->loadat[p->pos] = &l->inst[put(l, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&l->x->a, p->given), .end = tp_dend_new(l->x, p) })];
       l->npos++;
       return true;
     case TP_P_SPILL: case TP_P_FETCH:
@@ -141,7 +141,7 @@ void tp_flow_bind(tp_exec *x) {
     tp_dx_bind(&i->lo, x->env);
     tp_dx_bind(&i->hi, x->env);
     tp_dx_bind(&i->cond, x->env);
-    if (i->end) tp_dnd_bind(i->end, x->env);
+    if (i->end) tp_dnd_bind(&i->end->nd, x->env), tp_drows_bind(i->end->rows, i->end->nrow, x->env);
     if (i->op == TP_I_FOR) enter_body(x, i);
   }
 }

@@ -276,6 +276,6 @@ static bool around(const tp_exec *x, int pc, int place) {
 void tp_longer_ends(tp_exec *x) {
   for (int i = 0; i < x->flow->front.pc; i++) {
     const tp_inst *l = &x->flow->inst[i];
-    if (l->op == TP_I_LOAD && l->end->dtype != TP_BOOL && around(x, x->flow->front.pc, i)) x->env[l->var] = tp_dend_most(x, l->end, tp_dx_get(&l->hi, x->env));
+    if (l->op == TP_I_LOAD && l->end->nd.dtype != TP_BOOL && around(x, x->flow->front.pc, i)) x->env[l->var] = tp_dend_most(x, l->end, tp_dx_get(&l->hi, x->env));
   }
 }

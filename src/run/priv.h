@@ -3,6 +3,10 @@
 #define TP_RUN_PRIV_H
 #include "run/target.h"
 
+/* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
+typedef struct { tp_dx at, given; int along; tp_dnd nd; } tp_drows;
+typedef struct { tp_dnd nd; int nrow; tp_drows *rows; } tp_dend;
+
 /* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of the loop variables ---- */
 typedef enum { TP_I_REGION, TP_I_SHOW, TP_I_TICK, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD, TP_I_SPILL, TP_I_FETCH, TP_I_BEHIND, TP_I_WAIT } tp_dop;   /* SHOW: a region that gives a point of an output away */
 typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
@@ -16,7 +20,7 @@ typedef struct tp_inst {
   int side;                                     /* the BEHIND around it; -1: none */
   int part, next; bool mixed;                   /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none. mixed: something of it runs behind */
   tp_dreg *rg;
-  tp_dnd *end;                                  /* LOAD */
+  tp_dend *end;                                 /* LOAD */
 } tp_inst;
 #define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner))   /* in which a buffer may lie in the file */
 /* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet fewer regions. pos: of the last one run. */
@@ -73,9 +77,12 @@ void tp_longer_ends(tp_exec *x);                               /* as the buffers
 
 /* resolve.c */
 void tp_dreg_windows(tp_exec *x, tp_dreg *r);                  /* compiles operands; sets dynamic, wrapped */
-tp_dnd *tp_dend_new(tp_exec *x, const tp_nd *nd);              /* a window of ends by data */
-void tp_dend_place(const tp_exec *x, tp_dnd *d);
-int64_t tp_dend_most(const tp_exec *x, tp_dnd *d, int64_t given);              /* the greatest of it, at most what was given */
+tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows);
+void tp_drows_bind(tp_drows *r, int n, const int64_t *env);
+void tp_drows_place(const tp_exec *x, tp_drows *r);            /* before tp_drows_there */
+bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_walk *at);         /* the row `at` of so many axes */
+tp_dend *tp_dend_new(tp_exec *x, const tp_pnode *load);
+int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given);             /* the greatest of it, at most what was given */
 bool tp_dreg_resolve(tp_exec *x, tp_dreg *r);                  /* extents and strides for env */
 void tp_dnd_bind(tp_dnd *d, const int64_t *env);
 /* arena.c */

@@ -113,20 +113,53 @@ bool tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
 
 /* ---- ends by data ---- */
 
-tp_dnd *tp_dend_new(tp_exec *x, const tp_nd *nd) {
+static tp_dnd end_new(tp_exec *x, const tp_nd *nd) {
   tp_dreg alone = { .nlead = 0 };
-  tp_dnd d = compile_nd(x, &alone, nd);
-  return tp_dup(&x->a, &d, sizeof d);
+  return compile_nd(x, &alone, nd);
+}
+
+tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows) {
+  tp_drows *all = TP_NEWN(&x->a, tp_drows, n);
+  for (int i = 0; i < n; i++) all[i] = (tp_drows){ tp_dx_new(&x->a, rows[i].at), tp_dx_new(&x->a, rows[i].given), rows[i].along, end_new(x, &rows[i].nd) };
+  return all;
+}
+
+void tp_drows_bind(tp_drows *r, int n, const int64_t *env) {
+  for (int i = 0; i < n; i++) {
+    tp_dx_bind(&r[i].at, env);
+    tp_dx_bind(&r[i].given, env);
+    tp_dnd_bind(&r[i].nd, env);
+  }
+}
+
+tp_dend *tp_dend_new(tp_exec *x, const tp_pnode *load) {
+  tp_dend e = { end_new(x, &load->nd), load->nrows, tp_drows_new(x, load->nrows, load->rows) };
+  return tp_dup(&x->a, &e, sizeof e);
 }
 
 /* Extents and strides mention bounds, and ends that were loaded before. */
-void tp_dend_place(const tp_exec *x, tp_dnd *d) {
+static void end_place(const tp_exec *x, tp_dnd *d) {
   d->v.rank = d->rank;
   for (int i = 0; i < d->rank; i++) {
     d->v.shape[i] = tp_dx_get(&d->shape[i], x->env);
     d->v.stride[i] = tp_dx_get(&d->stride[i], x->env);
   }
   tp_dnd_place(x, d);
+}
+
+void tp_drows_place(const tp_exec *x, tp_drows *r) { end_place(x, &r->nd); }
+
+/* The greatest of n further axes. */
+static int64_t end_at(const tp_view *v, int64_t first, int naxis) {
+  int64_t most = 0;
+  tp_walk w;
+  for (tp_walk_start(&w, v->rank - naxis, v->shape + naxis); w.ok; tp_walk_next(&w)) most = TP_MAX(most, ((const int64_t *)v->p)[first + tp_walk_offset(&w, v->stride + naxis)]);
+  return most;
+}
+
+bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_walk *at) {
+  int64_t t = tp_dx_get(&r->at, x->env) + (r->along < 0 ? 0 : at->at[r->along]);
+  return t < TP_MIN(tp_dx_get(&r->given, x->env), end_at(&r->nd.v, tp_walk_offset(at, r->nd.v.stride), naxis));
 }
 
 /* Is the window that of rows which are there? A loop looks at the ends of all that can run in it, for other bounds too: b[J - 2] at J = 1 is nobody's. */
@@ -136,13 +169,19 @@ static bool has_rows(const tp_exec *x, const tp_dnd *d) {
   return first >= 0 && last < x->count[d->buf];
 }
 
-int64_t tp_dend_most(const tp_exec *x, tp_dnd *d, int64_t given) {
+int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given) {
   tp_walk w;
+  tp_dnd *d = &e->nd;
   int64_t most = 0;
-  tp_dend_place(x, d);
+  end_place(x, d);
   if (!has_rows(x, d)) return 0;
   const int64_t *p = d->v.p;
   if (d->dtype == TP_BOOL) return TP_MIN(*(const uint8_t *)d->v.p, given);     /* of rank 0 */
-  for (tp_walk_start(&w, d->rank, d->v.shape); w.ok; tp_walk_next(&w)) most = TP_MAX(most, p[tp_walk_offset(&w, d->v.stride)]);
+  for (int i = 0; i < e->nrow; i++) tp_drows_place(x, &e->rows[i]);
+  for (tp_walk_start(&w, d->rank, d->v.shape); w.ok; tp_walk_next(&w)) {
+    bool there = true;
+    for (int i = 0; i < e->nrow && there; i++) there = tp_drows_there(x, &e->rows[i], d->rank, &w);
+    if (there) most = TP_MAX(most, p[tp_walk_offset(&w, d->v.stride)]);
+  }
   return TP_MIN(most, given);
 }
