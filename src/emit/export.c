@@ -43,6 +43,7 @@ static bool region_goes(tp_emit *e, const tp_pnode *x, tp_error *err) {
 
 static bool all_go(tp_emit *e, const tp_pnode *x, tp_error *err) {
   if (x->kind == TP_P_REGION && !region_goes(e, x, err)) return false;
+  if (x->kind == TP_P_LOAD && x->nrows) return tp_fail(err, TP_E_DEVICE, e->p->bufs.v[x->nd.buf]->pos, "device: export: an end that is the greatest of rows that may have ended cannot be exported");
   for (int i = 0; i < x->n; i++)
     if (!all_go(e, x->kid[i], err)) return false;
   return true;
@@ -740,8 +741,8 @@ static void put_go(const exporter *w) {
   tp_puts(c, "  tp_host h = { 0 };\n  h.env = a->own.env;\n  h.base = base;\n  h.cancel = &goes_on;\n  h.exec = a;\n  h.fault = tpx_fault;\n  h.seed = a->seed;\n"
              "  h.room = (char *)a->own.room.b;\n  h.at = a->own.at;\n");
   if (w->x->ticks) put_tick_arrays(w);
-  tp_puts(c, "  stands = tpx_run(&h);\n  a->own.at = h.at;\n  if (stands != TPX_WAITS) a->own.over = 1;\n");
-  for (int k = 0; k < w->x->nparam; k++) tp_putf(c, "  a->own.made[%d] = 1;\n", k);
+  tp_puts(c, "  stands = tpx_run(&h);\n  a->own.at = h.at;\n  a->own.over = stands == TPX_WAITS ? 0 : stands == TPX_OVER ? 2 : 1;\n");
+  for (int k = 0; k < w->x->nparam; k++) tp_putf(c, "  if (stands != TPX_FAILED) a->own.made[%d] = 1;\n", k);
   tp_puts(c, "  return stands;\n}\n");
 }
 
@@ -754,9 +755,9 @@ static void put_doors(const exporter *w) {
   put_given(w);
   put_text(w, c, ticks ? "  return tpx_go(a, NULL, NULL) != TPX_FAILED;\n}\n"
                          "\nint %n_step(%n *a, const %n_values *values, const %n_shown *shown, int *done) {\n  int stands = TPX_OVER;\n"
-                         "  if (a->own.over && a->own.at == 0) { a->error = \"no run is going on\"; a->where = \"\"; return 0; }\n"
+                         "  if (a->own.over == 1) { a->error = \"no run is going on\"; a->where = \"\"; return 0; }\n"
                          "  if (!a->own.over) stands = tpx_go(a, values, shown);\n"
-                         "  *done = stands == TPX_OVER;\n  return stands != TPX_FAILED;\n}\n"
+                         "  *done = stands == TPX_OVER;\n  if (stands == TPX_OVER) a->own.over = 1;\n  return stands != TPX_FAILED;\n}\n"
                        : "  return tpx_go(a) != TPX_FAILED;\n}\n");
 }
 
