@@ -422,7 +422,7 @@ static void put_flow_if(exporter *w, const tp_pnode *x) {
 }
 
 static void collect(exporter *w, const tp_pnode *x, nodes *group) {
-  if (x->kind == TP_P_SEQ) {
+  if (tp_is_row(x)) {
     for (int i = 0; i < x->n; i++) collect(w, x->kid[i], group);
     return;
   }
