@@ -79,13 +79,22 @@ all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo-lua5.4.a 
 	@:
 
 # ---- build ----------------------------------------------------------------------------------------------------------
-# The prelude as a string, with the rows of scalar.def where they are included. sed is wherever make is.
+# Texts that go into other people's files, as strings: the prelude, with the rows of scalar.def where they are included, what exported code calls besides, and
+# environments. sed is wherever make is.
 PRELUDE := $(foreach h,math half philox scalar fold dot native,src/kern/prelude/$(h).h)
+QUOTE := sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/'
 $(B)/gen/prelude.inc: $(PRELUDE) src/kern/scalar.def Makefile
 	@mkdir -p $(@D)
-	$(Q)cat $(PRELUDE) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/' > $@
-$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: CORE += -I$(B)/gen
-$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: $(B)/gen/prelude.inc
+	$(Q)cat $(PRELUDE) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | $(QUOTE) > $@
+$(B)/gen/export.inc: src/kern/prelude/export.h Makefile
+	@mkdir -p $(@D)
+	$(Q)$(QUOTE) $< > $@
+$(B)/gen/cartpole.inc: src/base/cartpole.h Makefile
+	@mkdir -p $(@D)
+	$(Q)$(QUOTE) $< > $@
+$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o $(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: CORE += -I$(B)/gen
+$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: $(B)/gen/prelude.inc $(B)/gen/export.inc
+$(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: $(B)/gen/cartpole.inc
 
 $(B)/obj/core/%.o: %.c Makefile
 	@mkdir -p $(@D)

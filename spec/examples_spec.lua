@@ -76,6 +76,8 @@ describe("example", function()
       "w = 100:\t1 1.5 2 2.5 3 3.5 4 4.5 5 5.5")
   end)
 
+  it("export_policy", function() has(run "export_policy", "frame 4: action", "5 frames, the same actions; logits are apart by less than 1e-6") end)
+
   it("causal_attention", function() has(run "causal_attention", "equal") end)
 
   it("forward_backward", function()         -- the numbers of Wikipedia's article on the algorithm

@@ -439,7 +439,7 @@ describe("running (section 7)", function()
     end
   end)
 
-  it("explains by section, profiles by region, and says that there is no export", function()
+  it("explains by section, profiles by region, and says what cannot be exported", function()
     local h = P:tensor { domain = { t }, name = "h" }
     h[0] = x[0]
     h[t] = (h[t - 1] * 0.5 + x):tanh()
@@ -467,7 +467,11 @@ describe("running (section 7)", function()
     assert.is_truthy(f:profile():find("%d+ calls of %d+ regions") and not f:profile():find(" " .. calls .. " "))
     assert.is_truthy(P:compile { outputs = { h = h }, tier = "reference" }:profile():find "no profile")
     fails(function() f:profile(-1) end, "option", "profile")
-    fails(function() f:export "out" end, "device", "export")
+    fails(function() f:export "out" end, "bound", "'T'")
+    fails(function() f:export("a-b", { T = 3 }) end, "option", "export", "a-b")
+    fails(function() P:compile { outputs = { h = h }, tier = "reference" }:export("out", { T = 3 }) end, "device", "export", "reference")
+    fails(function() P:compile { outputs = { h = h }, tier = "interpreter", check = "nan" }:export("out", { T = 3 }) end, "option", "export", "check")
+    fails(function() f:export("no such folder/out", { T = 3 }) end, "file")
   end)
 end)
 

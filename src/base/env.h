@@ -9,6 +9,9 @@ typedef tempo_env tp_env;
 const tp_env *tp_env_find(const char *name);    /* NULL: unknown */
 /* Numbers of its longest vector. */
 static inline int64_t tp_env_lane(const tp_env *e) { return TP_MAX(TP_MAX(e->nstate, e->nobs), TP_MAX(e->nu, e->nact)); }
+/* An environment in C99, over stdint.h, string.h and math.h: static functions PREFIX_reset, PREFIX_observe, PREFIX_step, typed as a tempo_env's. */
+typedef struct tp_envtext { const char *text, *prefix; } tp_envtext;
+const tp_envtext *tp_env_text(const char *name);        /* NULL: nobody knows it, as of those of hosts */
 int tp_env_names(const char **out, int max);
 bool tp_env_add(const tp_env *e, tp_error *err);        /* copied but for its data; error option: no environment, or a name that is taken; memory */
 /* As operators: env_reset(u f64 [nu]) -> state f64 [nstate]

@@ -126,7 +126,7 @@ static void put_load(tp_emit *e, const touch *r) {
 static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c, int entry) {
   const char *type = tp_emit_held(e->p->bufs.v[c.buf]->dtype);
   TP_PUSH(e->a, &e->carry, c);
-  for (int k = 0; k <= c.depth; k++) tp_emit_line(e, "%s c%d_%d = 0;\n", type, c.id, k);
+  for (int k = 0; k <= c.depth; k++) tp_emit_line(e, "%s c%d_%d = 0; (void)c%d_%d;\n", type, c.id, k, c.id, k);
   if (!c.depth) return;
   tp_putf(e->b, "%*sif (", 2 * e->depth, "");
   tp_emit_ix(e, t->loop->lo);
@@ -134,7 +134,7 @@ static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry
   tp_emit_ix(e, t->loop->hi);
   tp_putf(e->b, ") {\n%*sconst int64_t s%d = ", 2 * e->depth + 2, "", t->loop->var->id);
   tp_emit_start(e, t->loop, entry);
-  tp_puts(e->b, ";\n");
+  tp_putf(e->b, "; (void)s%d;\n", t->loop->var->id);
   for (int k = 1; k <= c.depth; k++) {
     tp_putf(e->b, "%*sc%d_%d = ", 2 * e->depth + 2, "", c.id, k);
     put_load(e, read_of(t, w, k));

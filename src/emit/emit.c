@@ -44,9 +44,10 @@ static void begin_function(tp_emit *e, function *f) {
 static void declare(tp_emit *e, tp_buf *b) {
   tp_puts(b, "  int64_t *const env = h->env;\n  const volatile unsigned char *const cancel = h->cancel;\n  (void)env, (void)cancel;\n");
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d];\n", i, i);
+    if (e->sym[i] && e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND) tp_putf(b, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
+    else if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d]; (void)s%d;\n", i, i, i);
   for (int i = 0; i < e->p->bufs.n; i++)
-    if (e->buf[i]) tp_putf(b, "  %s *const b%d = (%s *)h->base[%d];\n", tp_emit_type(e->p->bufs.v[i]->dtype), i, tp_emit_type(e->p->bufs.v[i]->dtype), i);
+    if (e->buf[i]) tp_putf(b, "  %s *const b%d = (%s *)h->base[%d];\n", tp_emit_cell(e, e->p->bufs.v[i]->dtype), i, tp_emit_cell(e, e->p->bufs.v[i]->dtype), i);
 }
 
 static void end_function(tp_emit *e, function *f, const char *head) {
@@ -136,6 +137,7 @@ static void close(tp_emit *e) {
 }
 
 static void put_cancel(tp_emit *e, int pos) {
+  if (e->given) return;
   tp_emit_line(e, "if (__builtin_expect(*cancel, 0)) {\n");
   e->depth++;
   tp_emit_ends(e);
@@ -188,7 +190,7 @@ void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.
 static void put_loop(tp_emit *e, const tp_pnode *x) {
   int v = x->var->id, entry = e->entry;
   e->entry = 0;
-  if (tp_emit_wave(e, x, entry)) return;
+  if (!e->given && tp_emit_wave(e, x, entry)) return;
   bool was = e->sym[v];
   tp_emit_line(e, "{\n");
   e->depth++;
@@ -225,7 +227,8 @@ static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
 }
 
 static void put_leaf(tp_emit *e, const tp_pnode *x) {
-  tp_emit_line(e, "if (h->leaf(h->exec, %d)) return 1;\n", x->pos);
+  if (e->given) tp_emit_leaf(e, x);
+  else tp_emit_line(e, "if (h->leaf(h->exec, %d)) return 1;\n", x->pos);
   take_loaded(e, x);
 }
 
@@ -280,6 +283,14 @@ static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
 }
 
 /* ---- parts ---- */
+
+void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n) {
+  function f;
+  begin_function(e, &f);
+  e->passed = 0;
+  put_list(e, v, n, false);
+  end_function(e, &f, head);
+}
 
 /* Without a loop there is nothing to go on in. */
 static void put_part(tp_emit *e, const tp_part *p, int k) {

@@ -56,12 +56,12 @@ static bool micro_known(const tp_emit *e, const tp_region *r, const tp_micro *m)
 
 static tp_dtype result_type(const tp_emit *e, const tp_region *r, int k) { return r->nmicro ? r->micro[r->outmicro[k]].dtype : buffer_type(e, &r->in[0]); }
 
-static bool window_known(const tp_nd *nd) { return nd->wrap < 0 && nd->rank == 0; }
+static bool window_known(const tp_emit *e, const tp_nd *nd) { return (nd->wrap < 0 || e->given) && nd->rank == 0; }
 
 static bool all_known(const tp_emit *e, const tp_region *r) {
   bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0;
-  for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && window_known(&r->in[i]);
-  for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && window_known(&r->out[i]);
+  for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && window_known(e, &r->in[i]);
+  for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && window_known(e, &r->out[i]);
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
   if (!ok) return false;
   tp_dtype d = tp_compute(result_type(e, r, 0));
@@ -105,15 +105,21 @@ static bool in_loop(const tp_pnode *x) {
 /* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  if (x->rg->newest) return false;
-  bool cold = e->looped && !in_loop(x) && count(r) >= 0;
+  if (x->rg->newest && !e->given) return false;
+  bool cold = e->looped && !e->given && !in_loop(x) && count(r) >= 0;
   return !cold && all_known(e, r);
+}
+
+static bool wraps(const tp_region *r) {
+  bool any = false;
+  for (int i = 0; i < r->nin + r->nout; i++) any |= tp_window_at(r, i)->wrap >= 0;
+  return any;
 }
 
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
   if (x->kind != TP_P_REGION) return false;
   const tp_region *r = tp_emit_region(e, x);
-  int64_t n = count(r);
+  int64_t n = wraps(r) ? -1 : count(r);
   return n >= 0 && n <= (r == x->rg || !r->sums ? POINTS : TERMS) && tp_emit_knows(e, x);
 }
 
@@ -142,6 +148,16 @@ static nest nest_of(tp_emit *e, const tp_pnode *x) {
 
 static const tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->e, l->r, nd, l->at); }
 
+/* Where the window's elements along its ring begin: at place k of the nest, or, where that has one place only, at the first (k < 0). */
+static void put_wrapped(const nest *l, const tp_nd *nd, int k) {
+  tp_puts(l->e->b, "tp_ring_at(");
+  tp_emit_ix(l->e, nd->wlo);
+  if (k >= 0) tp_putf(l->e->b, " + x%d", k);
+  tp_puts(l->e->b, ", ");
+  tp_emit_ix(l->e, nd->wmod);
+  tp_puts(l->e->b, ")");
+}
+
 static void put_element(const nest *l, int w) {
   tp_emit *e = l->e;
   const tp_nd *nd = l->w[w];
@@ -156,7 +172,9 @@ static void put_element(const nest *l, int w) {
   tp_putf(e->b, "w%d[", w);
   for (int k = 0; k < l->nax; k++) {
     if (tp_is_number(l->stride[w][k], 0)) continue;
-    tp_putf(e->b, "%sx%d", any ? " + " : "", k);
+    tp_puts(e->b, any ? " + " : "");
+    if (nd->wrap >= 0 && l->ax[k].of[0] == nd->wrap) put_wrapped(l, nd, k);
+    else tp_putf(e->b, "x%d", k);
     any = true;
     if (tp_is_number(l->stride[w][k], 1)) continue;
     tp_puts(e->b, "*");
@@ -172,8 +190,14 @@ static void put_windows(const nest *l) {
     if (buf < 0) continue;
     e->buf[buf] = true;
     tp_emit_indent(l->e);
-    tp_putf(e->b, "%s%s *const w%d = b%d + ", w < l->r->nin ? "const " : "", tp_emit_type(buffer_type(e, l->w[w])), w, buf);
+    tp_putf(e->b, "%s%s *const w%d = b%d + ", w < l->r->nin ? "const " : "", tp_emit_cell(e, buffer_type(e, l->w[w])), w, buf);
     tp_emit_place(e, l->w[w], l->w[w]->off);
+    if (l->w[w]->wrap >= 0 && tp_is_number(l->r->lead[l->w[w]->wrap], 1)) {
+      tp_puts(e->b, " + ");
+      put_wrapped(l, l->w[w], -1);
+      tp_puts(e->b, "*");
+      tp_emit_ix(e, l->w[w]->lead ? l->w[w]->lead[l->w[w]->wrap] : tp_ix_const(e->ix, 0));
+    }
     tp_puts(e->b, ";\n");
   }
 }
@@ -330,6 +354,7 @@ static void put_leads(const nest *l) {
 static void put_work(const nest *l) {
   put_leads(l);
   put_inputs(l, false);
+  if (l->product && tp_dtype_float(l->r->micro[0].dtype)) return;       /* fused into the sum */
   for (int k = 0; k < l->r->nmicro; k++) put_micro(l, k);
 }
 

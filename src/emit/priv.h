@@ -16,6 +16,7 @@ typedef struct tp_carry {
 
 typedef struct tp_emit {
   const tp_plan *p;
+  const int64_t *given;                         /* bounds by symbol: C99 that nobody calls back (export.c); NULL: native code */
   tp_ictx *ix;
   tp_arena *a;
   const tp_region **as;                         /* by position: tp_emit_region of a product */
@@ -34,6 +35,7 @@ void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_emit_indent(tp_emit *e);
 void tp_emit_rest(tp_emit *e, const tp_pnode *loop);   /* an iteration as it stands, inside braces */
 void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);       /* its variable's first value */
+void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n);  /* of statements, in order */
 void tp_emit_ends(tp_emit *e);                  /* loop variables go to the environment, before the run leaves native code for good */
 
 /* text.c */
@@ -43,6 +45,7 @@ const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, con
 const char *tp_emit_sfx(tp_dtype d);            /* of the prelude's functions, in the type that computes d */
 const char *tp_emit_type(tp_dtype d);           /* in memory */
 const char *tp_emit_held(tp_dtype d);           /* computed */
+const char *tp_emit_cell(const tp_emit *e, tp_dtype d);         /* in memory, where pointers go to it */
 void tp_emit_number(tp_emit *e, tp_dtype d, double v);
 
 /* product.c */
@@ -54,6 +57,9 @@ bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);   /* does it become a few
 void tp_emit_loop(tp_emit *e, const tp_pnode *x);
 bool tp_emit_faults(const tp_emit *e, const tp_region *r);     /* may a point have no value? */
 void tp_emit_micros(tp_emit *e, const tp_pnode *x);            /* of a point, over i0, i1, ..: m0, m1, .. */
+
+/* export.c */
+void tp_emit_leaf(tp_emit *e, const tp_pnode *x);              /* what is no loop, as a call of the library */
 
 /* wave.c */
 bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);           /* false: it is none, and nothing is printed */

@@ -14,6 +14,15 @@ const char *tp_emit_type(tp_dtype d) {
   return text[d];
 }
 
+const char *tp_emit_cell(const tp_emit *e, tp_dtype d) {
+  static const char *const text[] = {
+#define D(N, t, c, b, f) "tpx_" t,
+#include "base/dtypes.def"
+#undef D
+  };
+  return e->given ? text[d] : tp_emit_type(d);
+}
+
 const char *tp_emit_held(tp_dtype d) { return tp_emit_type(tp_compute(d)); }
 
 /* v is representable in d, or rounds to what is meant. */

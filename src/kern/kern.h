@@ -59,4 +59,5 @@ enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3 };
 /* math.h, half.h, philox.h, scalar.h, fold.h, dot.h and native.h of the prelude, in this order, with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
  * TP_FN, TP_FMA, the types of stdint and the functions that prelude/math.h names. */
 extern const char tp_prelude[];
+extern const char tp_prelude_export[];          /* export.h: behind it, in code that nobody calls back (emit/export.c) */
 #endif

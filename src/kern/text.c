@@ -3,3 +3,7 @@
 const char tp_prelude[] =
 #include "prelude.inc"
 ;
+
+const char tp_prelude_export[] =
+#include "export.inc"
+;

@@ -211,9 +211,14 @@ static int fn_profile(lua_State *L) {
 }
 
 static int fn_export(lua_State *L) {
-  tl_fn_self(L, "export");
-  tl_string(L, 2, "export");
-  return tl_fail(L, TP_E_DEVICE, "device: export writes native code, which is not in this build");
+  tl_fn *u = tl_fn_self(L, "export");
+  tp_error e = { 0 };
+  const char *path = tl_string(L, 2, "export");
+  tl_run *r = tl_fn_run(L, u, 3, false);
+  bool ok = tp_fn_export(u->f, path, r->env, &e);
+  tl_run_release(r);
+  if (!ok) tl_raise(L, &e);
+  return 0;
 }
 
 static int push_bytes(lua_State *L, int64_t n) {        /* nil: not known */
@@ -271,7 +276,7 @@ static const tl_reg fn_meta[] = { { "__call", fn_call, 0 }, { "__tostring", fn_t
 static const tl_reg fn_methods[] = {
   { "params", fn_params, 1 }, { "load_params", fn_load_params, 2 }, { "explain", fn_explain, 3 }, { "memory", fn_memory, 2 }, { "peak", fn_peak, 1 }, { "simulate", fn_simulate, 2 },
   { "start", tl_fn_start, 4 }, { "step", tl_fn_step, 3 }, { "cancel", tl_fn_cancel, 1 }, { "state", tl_fn_state, 1 }, { "load_state", tl_fn_load_state, 2 },
-  { "save", tl_fn_save, 2 }, { "load", tl_fn_load, 2 }, { "profile", fn_profile, 2 }, { "export", fn_export, 2 }, { "free", fn_free, 1 }, { 0 },
+  { "save", tl_fn_save, 2 }, { "load", tl_fn_load, 2 }, { "profile", fn_profile, 2 }, { "export", fn_export, 3 }, { "free", fn_free, 1 }, { 0 },
 };
 
 void tl_open_fn(lua_State *L, tl_state *S) {

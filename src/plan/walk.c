@@ -81,10 +81,16 @@ bool tp_walk_is_named(const tp_region *r, const tp_axis *a) {
   return any;
 }
 
+static bool is_wrapped(const tp_region *r, const tp_axis *a) {
+  bool any = false;
+  for (int k = 0; k < r->nin + r->nout; k++) any |= tp_window_at(r, k)->wrap >= 0 && tp_window_at(r, k)->wrap == a->of[0];
+  return any;
+}
+
 /* Does axis i lie around axis i + 1 in every window? */
 static bool is_around(const walker *w, const tp_region *r, int i) {
   const tp_axis *a = &w->l->ax[i], *b = &w->l->ax[i + 1];
-  bool ok = a->red == b->red && !tp_walk_is_named(r, a) && !tp_walk_is_named(r, b);
+  bool ok = a->red == b->red && !tp_walk_is_named(r, a) && !tp_walk_is_named(r, b) && !is_wrapped(r, a) && !is_wrapped(r, b);
   for (int k = 0; k < w->l->nw && ok; k++) ok = w->l->stride[k][i] == tp_ix_mul(w->ix, w->l->stride[k][i + 1], b->n);
   return ok;
 }

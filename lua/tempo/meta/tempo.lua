@@ -1962,9 +1962,10 @@ function Function:simulate(bounds) end
 ---@return string
 function Function:profile(rows) end
 
---- Will write native code that needs no tempo; this build has none.
----@param dir string a folder
-function Function:export(dir) end
+--- Writes the function for these bounds as C99 that needs libm and nothing else: `agent.c`, `agent.h`, `agent.weights` with the newest parameters, and `agent_main.c`, which shows how they are used. It allocates nothing, all that it writes is in one struct or in the caller's arrays, and it has the numbers of the program; `docs/export.md` says more. With `tick` it goes in steps, as `f:start` and `f:step`.
+---@param path string a folder, and a name that C takes: "dir/agent"
+---@param bounds? table<string, integer> those that the function needs
+function Function:export(path, bounds) end
 
 --- Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.
 function Function:free() end

@@ -8,6 +8,12 @@ typedef struct tp_host {
   int (*leaf)(void *exec, int pos);             /* runs what stands at a position of the plan */
   int (*cancelled)(void *exec, int pos);
   int (*fault)(void *exec, int pos, int what, const int64_t *lead);
+#ifdef TP_ALONE                                 /* export.h: leaf and cancelled are not called */
+  uint64_t seed;
+  const void *const *values; void *const *shown;        /* of this tick, by input and output */
+  char *room;                                   /* of a callback's arrays */
+  int at;                                       /* the tick that it waits at */
+#endif
 } tp_host;
 enum { TP_FAULT_DIVZERO = 1, TP_FAULT_NEGPOW, TP_FAULT_EMPTY };
 
@@ -19,7 +25,8 @@ TP_FN int64_t tp_index_mod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k
 TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (uint64_t)at < (uint64_t)width ? at : tp_index_mod(at, width); }
 
 /* ---- loops of which no iteration asks anything of another ---- */
-#ifdef __clang__
+#if defined(TP_IVDEP)
+#elif defined(__clang__)
 #define TP_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define TP_IVDEP _Pragma("GCC ivdep")

@@ -1,0 +1,403 @@
+-- f:export: C99 that stands alone. Each program is exported, compiled with every warning an error, and run on the same
+-- inputs; outputs and weights come back as bytes.
+local tempo = require "tempo"
+local helper = require "spec.helper"
+
+local function shell(cmd)
+  local p = assert(io.popen(cmd .. " 2>&1; echo rc=$?"))
+  local s = p:read "*a"
+  p:close()
+  return s:match "rc=0\n$" and s:gsub("rc=0\n$", "") or error(cmd .. "\n" .. s, 0)
+end
+
+local folder
+setup(function()
+  folder = os.tmpname()
+  os.remove(folder)
+  shell("mkdir " .. folder)
+end)
+teardown(function() shell("rm -r " .. folder) end)
+
+local function has(cc) return os.execute(cc .. " --version >/dev/null 2>&1") == true or os.execute(cc .. " --version >/dev/null 2>&1") == 0 end
+local STRICT = "-std=c99 -Wall -Wextra -Werror -pedantic"
+local ways = { "cc " .. STRICT .. " -O0", "cc " .. STRICT .. " -O2" }
+if has "clang" then ways[3] = "clang " .. STRICT .. " -O1" end
+
+local function write(path, s)
+  local f = assert(io.open(path, "wb"))
+  f:write(s)
+  f:close()
+end
+
+local function read(path)
+  local f = assert(io.open(path, "rb"))
+  local s = f:read "*a"
+  f:close()
+  return s
+end
+
+-- Bytes of an array, as its file has them behind the head.
+local function bytes(a, dtype)
+  if type(a) ~= "userdata" then a = tempo.array(a, dtype or "f32") end
+  local path = folder .. "/a.npy"
+  a:save(path)
+  local s = read(path)
+  return s:sub(11 + s:byte(9) + 256 * s:byte(10))
+end
+
+-- A main that reads each input from NAME.in and writes each output to NAME.out.
+local MAIN = [[
+#include <stdio.h>
+#include <stdlib.h>
+#include "%s.h"
+static %s a;
+static void get(const char *name, void *p, size_t n) {
+  FILE *f = fopen(name, "rb");
+  if (!f || fread(p, 1, n, f) != n) exit(2);
+  fclose(f);
+}
+static void put(const char *name, const void *p, size_t n) { FILE *f = fopen(name, "wb"); if (!f || fwrite(p, 1, n, f) != n) exit(3); fclose(f); }
+%s
+int main(void) {
+  static unsigned char w[%s_WEIGHTS];
+  get("%s.weights", w, sizeof w);
+  %s_init(&a);
+  if (!%s_load(&a, w, sizeof w) || %s_load(&a, w, sizeof w - 1)) return 4;
+%s
+  if (a.error) { printf("%%s: %%s\n", a.where, a.error); return 0; }
+  %s_save(&a, w);
+  put("weights.out", w, sizeof w);
+  return 0;
+}
+]]
+
+-- The members of a struct of the header: { name, type, elements }.
+local function members(header, what)
+  local list = {}
+  local body = header:match("typedef struct agent_" .. what .. " {(.-)}") or ""
+  for kind, name, dtype, shape in body:gmatch "([%w_]+) %*([%w_]+);%s+/%* (%w+) (%S*) %*/" do
+    local n = 1
+    for k in shape:gmatch "%d+" do n = n * tonumber(k) end
+    list[#list + 1] = { name = name, type = kind, n = n, dtype = dtype }
+  end
+  return list
+end
+
+local function main_of(header, body, extra)
+  local name = "agent"
+  return MAIN:format(name, name, extra or "", "AGENT", name, name, name, name, body, name)
+end
+
+local function arrays(list, var, fill)
+  local text, names = {}, {}
+  for _, m in ipairs(list) do
+    local id = var .. "_" .. m.name
+    text[#text + 1] = ("  static %s %s[%d];"):format(m.type, id, math.max(m.n, 1))
+    if fill then text[#text + 1] = ('  get("%s.in", %s, %d * sizeof *%s);'):format(m.name, id, m.n, id) end
+    names[#names + 1] = id
+  end
+  return table.concat(text, "\n"), #names > 0 and table.concat(names, ", ") or "0"
+end
+
+local function puts(list, var)
+  local text = {}
+  for _, m in ipairs(list) do text[#text + 1] = ('  put("%s.out", %s_%s, %d * sizeof *%s_%s);'):format(m.name, var, m.name, m.n, var, m.name) end
+  return table.concat(text, "\n")
+end
+
+-- Exports f, runs it one way, the next time another; check(read, printed).
+local turn = 0
+local function compiled(f, inputs, bounds, check, opts)
+  opts = opts or {}
+  f:export(folder .. "/agent", bounds)
+  local header = read(folder .. "/agent.h")
+  local ins, outs = members(header, "inputs"), members(header, "outputs")
+  for _, m in ipairs(ins) do write(folder .. "/" .. m.name .. ".in", bytes(inputs[m.name], m.dtype)) end
+  local body
+  if opts.body then body = opts.body(header)
+  else
+    local it, inames = arrays(ins, "in", true)
+    local ot, onames = arrays(outs, "out")
+    body = ("%s\n%s\n  agent_inputs in = { %s };\n  agent_outputs out = { %s };\n  %sagent_run(&a, &in, &out);\n%s"):format(it, ot,
+      inames, onames, opts.before or "", puts(outs, "out"))
+  end
+  write(folder .. "/go.c", main_of(header, body, opts.extra))
+  turn = turn % #ways + 1
+  for i, cc in ipairs(opts.all and ways or { ways[turn] }) do
+    local printed = shell(("cd %s && rm -f *.out && %s -o go%d go.c agent.c -lm && ./go%d"):format(folder, cc, i, i))
+    check(function(name) return read(folder .. "/" .. name .. ".out") end, printed, i)
+  end
+end
+
+-- Outputs have the bits of f's; those named in `near` are compared as numbers.
+local function same(f, inputs, bounds, opts)
+  opts = opts or {}
+  local want = f(inputs, bounds, { seed = opts.seed })
+  compiled(f, inputs, bounds, function(out)
+    for name, a in pairs(want) do
+      local got = tempo.array(out(name), a:dtype(), a:shape())
+      if opts.near and opts.near[name] then helper.same(a:totable(), got, opts.near[name])
+      else assert.equal(bytes(a), out(name), name) end
+    end
+  end, opts)
+  return want
+end
+
+local function program()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  return P, t, T
+end
+
+local function rows(n, m, k)
+  return helper.fill(m and { n, m } or { n }, function(i) return ((i * 37 + (k or 0)) % 23 - 11) / 8 end)
+end
+
+local function compile(P, outputs, opts)
+  opts = opts or {}
+  opts.outputs, opts.tier = outputs, opts.tier or "interpreter"
+  return P:compile(opts)
+end
+
+describe("export", function()
+  it("writes a policy whose numbers are those of the program", function()
+    local P, t = program()
+    local x = P:input("x", { domain = { t }, shape = { 5 } })
+    local net = tempo.nn.Sequential(P, { tempo.nn.Linear(P, 5, 16), tempo.nn.Tanh(P), tempo.nn.Linear(P, 16, 3) })
+    local p = net(x):softmax(0)
+    local f = compile(P, { p = p, a = p:argmax(0), best = p:max(0) })
+    for _, T in ipairs { 0, 1, 7 } do same(f, { x = rows(T, 5) }, { T = T }, { all = T == 7, near = { p = 1e-6, best = 1e-6 } }) end
+  end)
+
+  it("keeps recurrences, rings and windows", function()
+    local P, t, T = program()
+    local x = P:input("x", { domain = { t }, shape = { 3 } })
+    local h = P:tensor { domain = { t }, shape = { 3 } }
+    h[0] = x * 2
+    h[1] = x + h[0]
+    h[t] = (h[t - 1] * 0.5 + h[t - 2] * 0.25 + x):tanh()
+    local w = h[tempo.max(0, t - 4) .. t + 1]
+    local f = compile(P, { h = h, mean = w:mean(0),
+      soft = ((w * h:unsqueeze(0)):sum(1)):softmax(0):sum(0), last = h[T - 1], suffix = x[t .. T]:sum(0), cum = x[0 .. T]:cumsum(0) })
+    for _, n in ipairs { 2, 3, 9 } do same(f, { x = rows(n, 3) }, { T = n }) end
+  end)
+
+  it("attends to a window and to all that was", function()
+    local P, t = program()
+    local x = P:input("x", { domain = { t }, shape = { 4 } })
+    local q, k, v = x * 0.5, x + 1, x:exp()
+    local function attend(lo)
+      local s = k[lo .. t + 1]:matmul(q)
+      return s:softmax(0):matmul(v[lo .. t + 1])
+    end
+    local f = compile(P, { near = attend(tempo.max(0, t - 2)), all = attend(0) })
+    for _, n in ipairs { 1, 8 } do same(f, { x = rows(n, 4) }, { T = n }, { near = { near = 1e-6, all = 1e-6 } }) end
+  end)
+
+  it("draws the same bits, for the seed that it is given", function()
+    local P, t = program()
+    local out = {}
+    for _, d in ipairs { "f32", "f64", "f16", "bf16" } do
+      out["u" .. d] = tempo.uniform({ 5 }, { domain = { t }, name = "u" .. d, dtype = d })
+      out["n" .. d] = tempo.normal({ 3, 2 }, { domain = { t }, name = "n" .. d, dtype = d })
+    end
+    out.b = tempo.bernoulli({ 9 }, 0.3, { domain = { t }, name = "b" })
+    out.i = tempo.randint({ 7 }, -5, 1000, { domain = { t }, name = "i" })
+    out.p = tempo.randperm({ 11 }, { domain = { t }, name = "p" })
+    local f = compile(P, out)
+    same(f, {}, { T = 4 })
+    same(f, {}, { T = 3 }, { seed = 12345, before = "a.seed = 12345; " })
+  end)
+
+  it("computes in each dtype as the program does", function()
+    local P, t = program()
+    local out = {}
+    local inputs = {}
+    for _, d in ipairs { "u8", "i32", "i64", "f16", "bf16", "f32", "f64" } do
+      local x = P:input("x" .. d, { domain = { t }, shape = { 4 }, dtype = d })
+      inputs["x" .. d] = tempo.array(helper.fill({ 3, 4 }, function(i) return (i * 7) % 5 + 1 end), d)
+      out["a" .. d] = x * 3 + x // 2
+      out["s" .. d] = x:sum(0)
+      out["m" .. d] = x:max(0)
+      out["c" .. d] = x:cumsum(0)
+      out["p" .. d] = x:cumprod(0)
+      out["g" .. d] = x:argmin(0)
+      out["o" .. d] = x:sort(0, { descending = true })
+      out["mm" .. d] = x:reshape { 2, 2 }:matmul(x:reshape { 2, 2 })
+      out["cast" .. d] = x:to "f64" / 3
+    end
+    out.flags = P:input("xb", { domain = { t }, shape = { 4 }, dtype = "bool" }):any(0)
+    inputs.xb = tempo.array({ { false, true, false, false }, { false, false, false, false }, { true, true, true, true } }, "bool")
+    same(compile(P, out), inputs, { T = 3 }, { all = true })
+  end)
+
+  it("picks by data", function()
+    local P, t = program()
+    local x = P:input("x", { domain = { t }, shape = { 6, 3 } })
+    local k = P:input("k", { domain = { t }, shape = { 4 }, dtype = "i64" })
+    local g = P:input("g", { domain = { t }, shape = { 2, 3 }, dtype = "i64" })
+    local inputs = {
+      x = helper.fill({ 5, 6, 3 }, function(i) return ((i * 31) % 17) / 7 end),
+      k = helper.fill({ 5, 4 }, function(i) return (i * 5) % 6 end),
+      g = helper.fill({ 5, 2, 3 }, function(i) return (i * 3) % 6 end),
+    }
+    local rowsum = x:index_select(0, k)
+    local loss = (rowsum * rowsum):sum() + (x:gather(0, g):exp()):sum()
+    local back = tempo.grad(loss, { x })[1]
+    local past = x:select(1, 0)[0 .. t + 1]
+    local age = P:input("age", { domain = { t }, dtype = "i64" })
+    inputs.age = tempo.array({ 0, 0, 1, 3, 2 }, "i64")
+    local f = compile(P, { rows = rowsum, at = x:gather(0, g), back = back,
+      past = past:index_select(0, age), top = x:topk(2, 0), cat = tempo.cat({ x, x:flip(0) }, 0):roll(1, 0) })
+    same(f, inputs, { T = 5 }, { near = { back = 1e-6 } })
+  end)
+
+  it("convolves, and folds windows", function()
+    local P, t, T = program()
+    local x = P:input("x", { domain = { t }, shape = { 1, 2, 6, 5 } })
+    local w = P:input("w", { shape = { 3, 2, 3, 2 } })
+    local y = x:conv2d(w, { stride = 2, padding = 1 })
+    local loss = (y * y):sum()
+    local gx, gw = (table.unpack or unpack)(tempo.grad(loss[0 .. T]:sum(0), { x, w }))   -- luacheck: globals unpack
+    local pool = x:max_pool2d(2)
+    local inputs = { x = helper.fill({ 3, 1, 2, 6, 5 }, function(i) return ((i * 31) % 17 - 8) / 16 end),
+      w = helper.fill({ 3, 2, 3, 2 }, function(i) return ((i * 13) % 11 - 5) / 8 end) }
+    same(compile(P, { y = y, gx = gx, gw = gw, pool = pool }), inputs, { T = 3 }, { near = { y = 1e-5, gx = 1e-4, gw = 1e-4 } })
+  end)
+
+  it("goes on from parameters, trains, and gives them back", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local b, B = P:dim "b"
+    local x = P:input("x", { domain = { b }, shape = { 3 } })
+    local w = P:param("w", { along = { i }, shape = { 3, 2 }, init = tempo.normal({ 3, 2 }, { name = "w0" }) })
+    local y = (x:matmul(w)):tanh()
+    local loss = ((y - 0.5) * (y - 0.5)):sum()[{ b = tempo.range(0, B) }]:mean(0)
+    tempo.optim.Adam({ w }, { lr = 0.05 }):step(loss)
+    local f, g = compile(P, { loss = loss }), compile(P, { loss = loss })
+    local inputs = { x = rows(4, 3) }
+    local function check(n)
+      local want = f(inputs, { I = n, B = 4 })
+      local newest = f:params()
+      return function(out, _, k)
+        helper.same(want.loss:totable(), tempo.array(out "loss", "f32", { n }), 1e-5)
+        local s = out "weights"
+        assert.equal(#read(folder .. "/agent.weights"), #s)
+        local flat = tempo.array(bytes(newest.w), "f32", { 6 }):totable()
+        local found = false
+        for at = 1, #s - 23, 4 do
+          local v = tempo.array(s:sub(at, at + 23), "f32", { 6 }):totable()
+          local all = true
+          for q = 1, 6 do all = all and math.abs(v[q] - flat[q]) < 1e-5 end
+          found = found or all
+        end
+        assert.truthy(found, "weights of way " .. k)
+      end
+    end
+    compiled(g, inputs, { I = 5, B = 4 }, check(5))
+    f:load_params(f:params())                     -- goes on where the last run ended
+    g:load_params(f:params())
+    compiled(g, inputs, { I = 3, B = 4 }, check(3))
+  end)
+
+  it("takes rows that end by data, and gives lengths", function()
+    local P = tempo.program()
+    local b = P:dim "b"
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { b } })
+    local s = P:tensor { domain = { b, t } }
+    s[{ t = 0 }] = x
+    s[{ t = t }] = s[{ t = t - 1 }] * 2
+    P:stop(t, s:gt(10))
+    local f = compile(P, { total = s[{ t = tempo.range(0, T) }]:sum(0), n = T:value() })
+    same(f, { x = { 1, 7, 30, 0.1 } }, { B = 4, T = 6 })
+  end)
+
+  it("steps through ticks", function()
+    local P, t, T = program()
+    local x = P:input("x", { domain = { t }, shape = { 3 } })
+    local c = P:input("c", { shape = { 3 } })
+    local h = P:tensor { domain = { t }, shape = { 3 } }
+    h[0] = x
+    h[t] = (h[t - 1] * 0.5 + x * c):tanh()
+    local f = compile(P, { h = h, best = (h[tempo.max(0, t - 2) .. t + 1]:sum(1)):max(0), all = x[0 .. T]:sum(0) }, { tick = t })
+    local inputs = { x = rows(5, 3), c = { 1, -1, 0.5 } }
+    local want = f(inputs, { T = 5 })
+    compiled(f, inputs, { T = 5 }, function(out)
+      for name, a in pairs(want) do assert.equal(bytes(a), out(name), name) end
+    end, { body = function()
+      write(folder .. "/x.in", bytes(inputs.x))
+      return [[
+  static float x[15], c[3], h[15], best[5], all[3];
+  int done = 0;
+  get("x.in", x, sizeof x); get("c.in", c, sizeof c);
+  agent_inputs in = { c };
+  agent_outputs out = { all };
+  if (!agent_start(&a, &in, &out)) return 5;
+  for (int k = 0; k < 5; k++) {
+    agent_values v = { x + 3 * k };
+    agent_shown s = { best + k, h + 3 * k };
+    if (!agent_step(&a, &v, &s, &done) || done != (k == 4)) return 6;
+  }
+  put("h.out", h, sizeof h); put("best.out", best, sizeof best); put("all.out", all, sizeof all);]]
+    end })
+  end)
+
+  it("calls the host's functions, and says what failed and where", function()
+    local P, t = program()
+    local x = P:input("x", { domain = { t }, dtype = "i64" })
+    local y = P:call(function(a, point) return a[1]:item() * 10 + point.t end, { x }, { { domain = { t }, dtype = "i64" } })
+    local f = compile(P, { y = y, of = tempo.zeros({ 3 }):index_select(0, x), q = y // x })
+    local function run(values, call, want)
+      compiled(f, { x = tempo.array(values, "i64") }, { T = 3 }, function(out, printed)
+        if type(want) == "string" then return assert.truthy(printed:find(want, 1, true), printed) end
+        assert.same(want, tempo.array(out "y", "i64", { 3 }):totable())
+      end, { before = call and "a.call = call; " or "", extra = [[
+static int call(void *user, int which, const int64_t *point, const void *const *in, void *const *out) {
+  (void)user;
+  *(int64_t *)out[0] = *(const int64_t *)in[0] * 10 + point[0];
+  return which == 0;
+}
+int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = call;]] })
+    end
+    run({ 2, 1, 2 }, true, { 20, 11, 22 })
+    run({ 2, 1, 2 }, false, "export_spec.lua:")
+    run({ 2, 3, 1 }, true, "an index is outside")
+    run({ 2, 0, 1 }, true, "integer division by zero")
+  end)
+
+  it("needs an environment whose source is known, and refuses a name that C does not take", function()
+    local P, t = program()
+    local f = compile(P, { y = t:value() })
+    for _, name in ipairs { "", "1a", "a b", folder .. "/a-b", folder .. "/" } do helper.fails(function() f:export(name, { T = 2 }) end, "option", "export") end
+    helper.fails(function() f:export(folder .. "/agent", { T = -1 }) end, "bound")
+    helper.fails(function() f:export(folder .. "/agent", { T = 1, K = 2 }) end, "bound", "'K'")
+    local Q, u = program()
+    local z = Q:input("z", { domain = { u } })
+    helper.fails(function() compile(Q, { y = z[2] }):export(folder .. "/none", { T = 2 }) end, "domain", "'z'")
+    assert.is_nil(io.open(folder .. "/none.c"))
+  end)
+
+  it("trains in an environment of ours, with the same weights from every build", function()
+    local P = tempo.program { seed = 3 }
+    local i, I = P:dim "i"
+    local b, B = P:dim "b"
+    local t, T = P:dim "t"
+    local env = tempo.rl.env(P, "CartPole-v1", { domain = { i, b, t }, time = t })
+    local policy = tempo.nn.MLP(P, { 4, 8, 2 }, { name = "policy", activation = "tanh", along = { i } })
+    local pi = tempo.dist.Categorical { logits = policy(env.obs) }
+    local action = pi:sample { name = "action", domain = { i, b, t } }
+    env:step(action)
+    local G = tempo.rl.monte_carlo(env, { gamma = 0.99 })
+    local loss = -pi:log_prob(action) * G:detach() * (1 / (B * T):value():to "f32")
+    tempo.optim.Adam(policy:parameters(), { lr = 0.02 }):step(loss)
+    local sum = env.obs[{ b = tempo.range(0, B), t = tempo.range(0, T) }]:sum()
+    local f = compile(P, { sum = sum, last = (I - 1):value() })
+    local want, first = compile(P, { sum = sum })({}, { I = 6, B = 3, T = 20 }).sum:totable(), nil
+    compiled(f, {}, { I = 6, B = 3, T = 20 }, function(out)
+      helper.same(want, tempo.array(out "sum", "f32", { 6 }), 1e-3)
+      first = first or out "weights"
+      assert.equal(first, out "weights")
+    end, { all = true })
+  end)
+end)

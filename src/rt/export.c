@@ -1,0 +1,145 @@
+/* export: a compiled function for given bounds as files of C that need no tempo (emit/export.c). */
+#include "rt/fn.h"
+#include "emit/emit.h"
+#include "io/io.h"
+
+typedef struct { tp_fn *f; const char *path; const int64_t *env; tp_export x; tp_export_text to; tp_run run; } exporting;
+
+/* ---- what it takes and gives ---- */
+
+/* A member's name: letters, digits and _ of a name, none before it in v. */
+static const char *member_of(tp_fn *f, const char *name, const tp_export_array *v, int n) {
+  static const char *const words[] = { "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline",
+    "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "none" };
+  char *s = tp_printf(&f->closed->arena, "%s%s", *name >= '0' && *name <= '9' ? "_" : "", *name ? name : "_");
+  for (char *p = s; *p; p++)
+    if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9'))) *p = '_';
+  bool taken = false;
+  for (size_t i = 0; i < TP_LEN(words); i++) taken |= strcmp(s, words[i]) == 0;
+  for (int i = 0; i < n; i++) taken |= v[i].as && strcmp(s, v[i].as) == 0;
+  return taken ? member_of(f, tp_printf(&f->closed->arena, "%s_", s), v, n) : s;
+}
+
+static void set_bytes(tp_export_array *a) {
+  a->bytes = tp_dtype_size(a->dtype);
+  for (int i = 0; i < a->rank; i++) a->bytes = tp_times_bytes(a->bytes, a->shape[i]);
+}
+
+/* Without the dims that steps go through, where it comes or goes with them. */
+static void describe(exporting *q, tp_export_array *a, const tp_node *n, const tp_out *o, bool ticks) {
+  const tp_sym *dom[TP_MAXRANK];
+  int nd = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (!ticks || !tp_dom_has(q->f->ntick, q->f->tick, n->dom[k])) dom[nd++] = n->dom[k];
+  a->dtype = o->dtype;
+  a->ticks = ticks;
+  a->rank = tp_run_shape(&q->run, nd, dom, o, a->shape);
+  set_bytes(a);
+}
+
+static void list_inputs(exporting *q) {
+  tp_graph *g = q->f->closed;
+  q->x.nin = g->inputs.n;
+  q->x.in = TP_NEWN(&g->arena, tp_export_array, g->inputs.n + 1);
+  for (int i = 0; i < g->inputs.n; i++) {
+    tp_export_array *a = &q->x.in[i];
+    if (!tp_fn_needs_input(q->f, i)) continue;
+    describe(q, a, g->inputs.v[i], &g->inputs.v[i]->out[0], q->x.ticks && q->f->fed[i]);
+    a->name = g->inputs.v[i]->attr.str;
+    a->as = member_of(q->f, a->name, q->x.in, i);
+  }
+}
+
+static void list_outputs(exporting *q) {
+  tp_graph *g = q->f->closed;
+  int nparam = 0;
+  q->x.nout = g->outputs.n;
+  q->x.out = TP_NEWN(&g->arena, tp_export_array, g->outputs.n + 1);
+  for (int i = 0; i < g->outputs.n; i++) {
+    const tp_output *o = &g->outputs.v[i];
+    tp_export_array *a = &q->x.out[i];
+    describe(q, a, o->val.node, tp_outof(o->val), q->x.ticks && q->f->shown[i]);
+    a->param = o->hidden ? nparam++ : -1;
+    a->name = o->name;
+    if (!o->hidden) a->as = member_of(q->f, o->name, q->x.out, i);
+  }
+}
+
+/* The last value of a parameter has the place of its first in the file of weights. */
+static bool list_params(exporting *q, tp_error *err) {
+  tp_fn *f = q->f;
+  q->x.nparam = tp_fn_nparam(f);
+  q->x.param = TP_NEWN(&f->closed->arena, tp_export_array, q->x.nparam + 1);
+  for (int i = 0; i < q->x.nout; i++) {
+    tp_export_array *o = &q->x.out[i];
+    if (o->param < 0) continue;
+    tp_export_array *a = &q->x.param[o->param];
+    *a = *o;
+    a->name = tp_fn_param(f, o->param)->attr.str;
+    a->value = tp_fn_param_value(f, o->param);
+    a->at = q->x.weights;
+    q->x.weights = tp_sum_bytes(q->x.weights, tp_sum_bytes(a->bytes, 7) / 8 * 8);
+    bool fits = !a->value || (a->value->rank == a->rank && !memcmp(a->value->shape, a->shape, sizeof *a->shape * (size_t)a->rank));
+    if (!fits) return tp_fail(err, TP_E_SHAPE, tp_fn_param(f, o->param)->pos, "shape: export: parameter '%s' has a value of other extents than these bounds give", a->name);
+  }
+  return true;
+}
+
+/* ---- files ---- */
+
+static const char *base_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static bool good_name(const char *s) {
+  bool ok = *s && !(*s >= '0' && *s <= '9');
+  for (; *s; s++) ok &= (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_';
+  return ok;
+}
+
+static bool write_text(FILE *f, void *ud) {
+  const tp_buf *b = ud;
+  return fwrite(b->s ? b->s : "", 1, b->n, f) == b->n;
+}
+
+static bool write_files(exporting *q, tp_error *err) {
+  const struct { const char *end; tp_buf *b; } file[] = { { ".h", &q->to.h }, { ".c", &q->to.c }, { ".weights", &q->to.weights }, { "_main.c", &q->to.example } };
+  for (size_t i = 0; i < TP_LEN(file); i++)
+    if (file[i].b->failed) tp_oom();
+  for (size_t i = 0; i < TP_LEN(file); i++)
+    if (!tp_file_replace(tp_printf(&q->f->closed->arena, "%s%s", q->path, file[i].end), write_text, file[i].b, err)) return false;
+  return true;
+}
+
+/* ---- */
+
+static bool may_be_exported(exporting *q, tp_error *err) {
+  tp_fn *f = q->f;
+  if (!good_name(q->x.name)) return tp_fail(err, TP_E_OPTION, TP_NOWHERE, "option: export: '%s' must end with a name that C takes: letters, digits and _, as \"dir/agent\"", q->path);
+  if (f->ticking && !tp_fn_ticks(f, err)) return false;
+  if (!f->plan) return tp_fail(err, TP_E_DEVICE, f->pos, "device: export: the reference evaluator has no plan: compile with tier = \"interpreter\" or \"native\"");
+  return tp_run_check_bounds(f->ticking ? f->steps.graph : f->graph, &q->run, err);
+}
+
+static bool export_now(tp_fn *f, void *arg, tp_error *err) {
+  exporting *q = arg;
+  q->x.ticks = f->ticking;
+  if (!may_be_exported(q, err)) return false;
+  list_inputs(q);
+  list_outputs(q);
+  return list_params(q, err) && tp_emit_export(&q->to, f->plan, &q->x, err) && write_files(q, err);
+}
+
+bool tp_fn_export(tp_fn *f, const char *path, const int64_t *given, tp_error *err) {
+  int64_t *env = tp_full_env(f, given);
+  exporting q = { .f = f, .path = path, .env = env, .run = { .env = env } };
+  tp_buf *const b[] = { &q.to.c, &q.to.h, &q.to.example, &q.to.weights };
+  if (!env) return tp_no_memory(err, f->pos);
+  q.x = (tp_export){ .name = base_of(path), .pos = f->pos, .env = env, .seed = f->closed->seed, .nbound = f->nbound, .bounds = f->bounds };
+  for (int i = 0; i < 4; i++) tp_buf_init(b[i]);
+  bool ok = tp_guarded(f, export_now, &q, err);
+  for (int i = 0; i < 4; i++) tp_buf_free(b[i]);
+  tp_free(env);
+  return ok;
+}
