@@ -354,7 +354,7 @@ static void put_leads(const nest *l) {
 static void put_work(const nest *l) {
   put_leads(l);
   put_inputs(l, false);
-  if (l->product && tp_dtype_float(l->r->micro[0].dtype)) return;       /* fused into the sum */
+  if (l->product && !is_dot(l) && tp_dtype_float(l->r->micro[0].dtype)) return;       /* fused into the sum */
   for (int k = 0; k < l->r->nmicro; k++) put_micro(l, k);
 }
 

@@ -118,7 +118,7 @@ static bool may_be_exported(exporting *q, tp_error *err) {
   tp_fn *f = q->f;
   if (!good_name(q->x.name)) return tp_fail(err, TP_E_OPTION, TP_NOWHERE, "option: export: '%s' must end with a name that C takes: letters, digits and _, as \"dir/agent\"", q->path);
   if (f->ticking && !tp_fn_ticks(f, err)) return false;
-  if (!f->plan) return tp_fail(err, TP_E_DEVICE, f->pos, "device: export: the reference evaluator has no plan: compile with tier = \"interpreter\" or \"native\"");
+  if (!f->plan) return tp_fail(err, TP_E_DEVICE, TP_NOWHERE, "device: export: the reference evaluator has no plan: compile with tier = \"interpreter\" or \"native\"");
   return tp_run_check_bounds(f->ticking ? f->steps.graph : f->graph, &q->run, err);
 }
 
