@@ -4,7 +4,8 @@
 --   lua5.4 bench/plan.lua [--rows softmax,chain] [--rounds 3] [--times 7] [--before DIR]
 -- --before runs ours from another built tree (DIR/build, DIR/lua) in the same turns and prints that against ours too.
 -- Needs a python3 with JAX and NumPy on the PATH; without it the rows against JAX are left out, which fails.
--- Times are the processor's, system time included, the best of all; the wall's stand beside them.
+-- Times are the processor's, system time included, the best of all, after some seconds in which both sides may compile;
+-- the wall's stand beside them.
 local tempo = require "tempo"
 
 -- ---- our programs: each gives a function that does the work once and gives its result; or n times, and n -----------
@@ -62,6 +63,13 @@ local function squares(y)
   return P:compile { outputs = { s = x:to("f64"):square():sum() } } { x = y }.s:item()
 end
 
+-- As JAX's first call compiles, ours runs until its code has had time to come (tier auto).
+local WARM = 4
+local function warm(once, n)
+  local from = tempo.clock()
+  while tempo.clock() - from < WARM do once(n):free() end
+end
+
 -- The best times of the processor and of the wall in ms, and the last result.
 local function least(times, once, n)
   local cpu, wall, y = math.huge, math.huge, nil
@@ -77,6 +85,7 @@ end
 -- Prints both times and a number. Of what is done n times: of one of these, what begins and ends a call left out.
 local function run(name, times, folder, ...)
   local once, n = ours[name](function(x) return tempo.load(folder .. "/" .. x .. ".npy") end, ...)
+  warm(once, n)
   local cpu, wall, y = least(times, once, n)
   if n then
     local cpu1, wall1 = least(times, once, 1)
