@@ -182,7 +182,7 @@ P:sink({ x[0 .. t + 1]:sum(0) }, function(arrays, point) print(point.t, arrays[1
 P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
       { name = "compile", args = {}, options = {
           arg("outputs", "table<string, tempo.Operand>", "tensors by name; may be left out when there is a sink"),
-          arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan, \"native\" compiles it with `$CC` or `cc` (the interpreter runs it where there is none) (\"auto\": the interpreter)"),
+          arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan, \"native\" compiles it with `$CC` or `cc` (the interpreter runs it where there is none); \"auto\", the default, begins in the interpreter and goes over to native code when a second of running has paid for a compiler beside it, at once where the cache has it"),
           arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
           arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; or `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "`\"nan\"`: the first NaN or infinity that is made of finite operands ends the run (none)"),
           arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
