@@ -358,24 +358,14 @@ if wanted "ppo-vs-jax" and python then
   ratio("ppo-vs-jax", said[1] / 1e6, said[2] / 1e6, "ms, the worse of both")
 end
 
--- Iterations of the example after the first two, as bench/native.lua counts them.
 if wanted "reinforce-plan-vs-jax" and python then
-  local folder = os.tmpname()
-  os.remove(folder)
-  local command = ("%senv TEMPO_TIER=%s %s examples/reinforce_cartpole.lua --iterations %d --envs 32 --out %s")
-    :format(sides.PIN, os.getenv "TEMPO_TIER" or "interpreter", arg[-1], opt.iterations, folder)
-  local a, b = math.huge, math.huge
+  local tier, a, b = os.getenv "TEMPO_TIER" or "interpreter", math.huge, math.huge
   for _ = 1, opt.rounds do
-    local sum, n = 0, 0
-    for it, speed in sides.output(command):gmatch "iteration +(%d+) .- (%d+) steps/s" do
-      if tonumber(it) >= 2 then sum, n = sum + 1e9 / tonumber(speed), n + 1 end
-    end
-    assert(n > 0, "the example printed no iterations")
     local theirs = sides.output(("%s%s bench/native_peer.py reinforce %d 32 2>/dev/null")
       :format(sides.PIN, python, opt.iterations))
-    a, b = math.min(a, sum / n), math.min(b, tonumber((theirs:match "%S+")))
+    a = math.min(a, sides.cartpole(tier, opt.iterations, 32))
+    b = math.min(b, tonumber((theirs:match "%S+")))
   end
-  os.execute("rm -rf " .. folder)
   ratio("reinforce-plan-vs-jax", a, b, "ns a step of an environment")
 end
 

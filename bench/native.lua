@@ -117,19 +117,8 @@ end
 -- ---- all of them ---------------------------------------------------------------------------------------------------
 local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, iterations = 30 }, "lua5.4 bench/native.lua")
 
-local function output(command)
-  local pipe = assert(io.popen(command))
-  local text = pipe:read "*a"
-  pipe:close()
-  return text
-end
-
-local core = assert(output "taskset -cp $$":match "(%d+)%s*$", "taskset did not say which processors there are")
-local PIN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 taskset -c " .. core .. " "
-local python
-for _, exe in ipairs { "python3", "/usr/bin/python3" } do
-  python = python or (output(exe .. " -c 'import jax; print(1)' 2>/dev/null"):match "1" and exe)
-end
+local sides = require "bench.common.sides"
+local output, PIN, python = sides.output, sides.PIN, sides.python "jax"
 local folder = os.tmpname()
 os.remove(folder)
 assert(os.execute("mkdir -p " .. folder))
@@ -137,19 +126,7 @@ local peer = folder .. "/peer"
 local CC = "cc -O3 -march=native -ffp-contract=off -fno-math-errno -o %s bench/native_peer.c -lm"
 assert(os.execute(CC:format(peer)), "cc did not compile the peer")
 
--- The least (most: the greatest) of the first numbers that each of the commands prints; each one's second number.
-local function turns(commands, most)
-  local best, said = {}, {}
-  for _ = 1, opt.rounds do
-    for k, command in ipairs(commands) do
-      local a, b = output(command):match "(%S+) (%S+)%s*$"
-      assert(a, command .. " printed no numbers")
-      a = tonumber(a)
-      best[k], said[k] = best[k] and (most and math.max or math.min)(best[k], a) or a, tonumber(b)
-    end
-  end
-  return best, said
-end
+local function turns(commands, most) return sides.turns(opt.rounds, commands, most) end
 
 local function wanted(name) return opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) end
 local function mine(name, n, how)
@@ -183,16 +160,7 @@ for _, row in ipairs { { "chain", 3 }, { "norm", 2 }, { "softmax", 2 } } do
   end
 end
 
--- Iterations of the example after the first two, as bench/plan.lua counts them.
-local function cartpole(how, envs)
-  local text = output(("%senv TEMPO_TIER=%s %s examples/reinforce_cartpole.lua --iterations %d --envs %d --out %s")
-    :format(PIN, how, arg[-1], opt.iterations, envs, folder))
-  local sum, n = 0, 0
-  for it, speed in text:gmatch "iteration +(%d+) .- (%d+) steps/s" do
-    if tonumber(it) >= 2 then sum, n = sum + 1e9 / tonumber(speed), n + 1 end
-  end
-  return (assert(n > 0 and sum / n, text))
-end
+local function cartpole(how, envs) return sides.cartpole(how, opt.iterations, envs) end
 
 if wanted "reinforce" and python then
   for _, envs in ipairs { 32, 256 } do

@@ -122,32 +122,9 @@ local rows = {                                          -- the name of the ratio
   { "select-vs-jax", "select", "16777216" }, { "adam-vs-jax", "adam", "10000000" },
 }
 
--- f with a folder that is there while it runs.
-local function with_folder(f)
-  local folder = os.tmpname()
-  os.remove(folder)
-  os.execute("mkdir -p " .. folder)
-  f(folder)
-  os.execute("rm -r " .. folder)
-end
-
-local function output(command)
-  local pipe = assert(io.popen(command))
-  local text = pipe:read "*a"
-  pipe:close()
-  return text
-end
-
-local core = output "taskset -cp $$":match "(%d+)%s*$"  -- the last one that this process may use
-assert(core, "taskset did not say on which processors this process may run")
-local PIN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 taskset -c " .. core .. " "
-
-local function found()
-  for _, exe in ipairs { "python3", "/usr/bin/python3" } do
-    if output(exe .. " -c 'import jax, numpy; print(1)' 2>/dev/null"):match "1" then return exe end
-  end
-end
-local python, sides = found(), { { "ours", PIN .. arg[-1] .. " " } }
+local common = require "bench.common.sides"
+local output, with_folder, PIN = common.output, common.with_folder, common.PIN
+local python, sides = common.python "jax, numpy", { { "ours", PIN .. arg[-1] .. " " } }
 if opt.before ~= "" then
   local env = "LUA_PATH_5_4='@/lua/?.lua;@/lua/?/init.lua;;' LUA_CPATH_5_4='@/build/5.4/?.so;;' "
   sides[2] = { "before", env:gsub("@", (opt.before:gsub("%%", "%%%%"))) .. sides[1][2] }

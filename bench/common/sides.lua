@@ -21,18 +21,44 @@ function sides.python(modules)
   end
 end
 
---- Each command `rounds` times in turn: the least of the first numbers that it prints last, and its second number.
-function sides.turns(rounds, commands)
+--- f with a folder that is there while it runs.
+function sides.with_folder(f)
+  local folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute("mkdir -p " .. folder))
+  f(folder)
+  os.execute("rm -r " .. folder)
+end
+
+--- Each command `rounds` times in turn: the least (most: the greatest) of the first numbers that it prints last, and
+--- its second number.
+function sides.turns(rounds, commands, most)
+  local better = most and math.max or math.min
   local best, said = {}, {}
   for _ = 1, rounds do
     for k, command in pairs(commands) do
       local text = sides.output(command)
       local a, b = text:match "(%S+) (%S+)%s*$"
       a = assert(tonumber(a), command .. " printed no numbers, but: " .. text)
-      best[k], said[k] = math.min(best[k] or a, a), tonumber(b)
+      best[k], said[k] = better(best[k] or a, a), tonumber(b)
     end
   end
   return best, said
+end
+
+--- Nanoseconds a step of an environment of the CartPole example, on that tier, in its iterations after the first two.
+function sides.cartpole(tier, iterations, envs)
+  local sum, n = 0, 0
+  sides.with_folder(function(folder)
+    local what = "examples/reinforce_cartpole.lua --iterations %d --envs %d --out %s"
+    local text = sides.output(("%senv TEMPO_TIER=%s %s " .. what)
+      :format(sides.PIN, tier, arg[-1], iterations, envs, folder))
+    for it, speed in text:gmatch "iteration +(%d+) .- (%d+) steps/s" do
+      if tonumber(it) >= 2 then sum, n = sum + 1e9 / tonumber(speed), n + 1 end
+    end
+    assert(n > 0, text)
+  end)
+  return sum / n
 end
 
 return sides
