@@ -222,6 +222,17 @@ static void put_env(exporter *w, const tp_pnode *x) {
   tp_emit_line(&w->e, "if (tpx_env_run(h, %d, &env_is, %d, v, work)) return 1;\n", x->pos, what);
 }
 
+/* Of a draw or a call: where it stands. */
+static void put_coordinates(tp_emit *e, const tp_region *r) {
+  tp_emit_indent(e);
+  tp_puts(e->b, "const int64_t point[] = { ");
+  for (int k = 0; k < r->ncoord; k++) {
+    if (k) tp_puts(e->b, ", ");
+    tp_emit_ix(e, r->coord[k]);
+  }
+  tp_puts(e->b, r->ncoord ? " };\n" : "0 };\n");
+}
+
 /* Numbers of one point of the leading axes at a time: coordinates are in the symbols of these. */
 static void put_draw(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
@@ -246,14 +257,8 @@ static void put_draw(exporter *w, const tp_pnode *x) {
     tp_putf(e->b, " + x%d;\n", i);
   }
   put_operands(w, r, r->nlead);
-  tp_emit_indent(e);
-  tp_puts(e->b, "const int64_t coord[] = { ");
-  for (int k = 0; k < r->ncoord; k++) {
-    if (k) tp_puts(e->b, ", ");
-    tp_emit_ix(e, r->coord[k]);
-  }
-  tp_puts(e->b, r->ncoord ? " };\n" : "0 };\n");
-  tp_emit_line(e, "tpx_draw(&v[0], h->seed, %lluULL, %d, coord, %d, %a, %lldLL, %lldLL);\n", (unsigned long long)h->hash, r->ncoord, (int)h->rand, h->f[0], (long long)h->i[0],
+  put_coordinates(e, r);
+  tp_emit_line(e, "tpx_draw(&v[0], h->seed, %lluULL, %d, point, %d, %a, %lldLL, %lldLL);\n", (unsigned long long)h->hash, r->ncoord, (int)h->rand, h->f[0], (long long)h->i[0],
                (long long)h->i[1]);
   for (int i = 0; i < r->nlead; i++) {
     e->depth--;
@@ -315,13 +320,7 @@ static void put_callback(exporter *w, const tp_pnode *x, const tp_callee *c) {
   if (c->fn == TP_FN_FEED) tp_emit_line(e, "tpx_take(&v[0], h->values[%d]);\n", c->slot);
   else if (c->fn == TP_FN_SHOW) tp_emit_line(e, "tpx_show(&v[0], h->shown[%d]);\n", c->slot);
   else {
-    tp_emit_indent(e);
-    tp_puts(e->b, "const int64_t point[] = { ");
-    for (int k = 0; k < r->ncoord; k++) {
-      if (k) tp_puts(e->b, ", ");
-      tp_emit_ix(e, r->coord[k]);
-    }
-    tp_puts(e->b, r->ncoord ? " };\n" : "0 };\n");
+    put_coordinates(e, r);
     tp_emit_line(e, "if (tpx_call(h, %d, %d, point, v, %d, %d, h->room)) return 1;\n", x->pos, c->fn, r->nin, r->nout);
   }
 }

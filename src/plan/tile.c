@@ -16,7 +16,7 @@
 #include "plan/priv.h"
 #include <stdlib.h>
 
-typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart, columns; } tiler;
+typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart; } tiler;
 enum { SEEN = 128 };                            /* windows on a buffer that shrinks */
 typedef struct { int n, axis[64]; const tp_ix *extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
 
@@ -75,7 +75,7 @@ static int64_t extent(const tp_ix *e) {
 static bool is_free(const tp_region *r, int k, const tp_ix *e) { return r->lead[k] == e && !(r->sums >> k & 1); }
 
 /* All that it goes over; -1: not known. */
-static int64_t points(const tiler *t, const tp_region *r) {
+static int64_t points(const tp_region *r) {
   int64_t all = 1;
   for (int k = 0; k < r->nlead; k++) {
     int64_t n = extent(r->lead[k]);
@@ -86,8 +86,8 @@ static int64_t points(const tiler *t, const tp_region *r) {
 }
 
 /* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
-static bool fits(const tiler *t, const tp_region *r) {
-  if (r->kind != TP_RG_LOOP || r->check || r->newest || r->ncoord || points(t, r) < 0) return false;
+static bool fits(const tp_region *r) {
+  if (r->kind != TP_RG_LOOP || r->check || r->newest || r->ncoord || points(r) < 0) return false;
   for (int k = 0; k < r->nin + r->nout; k++)
     if (tp_window_at(r, k)->wrap >= 0) return false;
   return true;
@@ -109,7 +109,7 @@ static tiled run_along(tiler *t, tp_pnode *const *v, int n, int k) {
   if (!meet(t, v[0]->rg, k, v[0]->rg, k)) return (tiled){ 0 };
   for (int j = 1; j < n && j < (int)TP_LEN(run.axis); j++) {
     const tp_region *r = v[j]->kind == TP_P_REGION ? v[j]->rg : NULL;
-    if (!r || !fits(t, r)) break;
+    if (!r || !fits(r)) break;
     int at = axis_of_leaf(t, v, &run, j);
     if (at < 0) break;
     run.axis[run.n++] = at;
@@ -131,10 +131,10 @@ static bool cuts_lines(tp_pnode *const *v, const tiled *run) {
 /* Places of the axis in a tile; 0: it does not pay. */
 static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
   int64_t most = 0, all = extent(run->extent);
-  for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(t, v[i]->rg));
+  for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(v[i]->rg));
   int64_t each = most / TP_MAX(all, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
   if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= all) return 0;
-  if (b < t->apart && cuts_lines(v, run)) return t->apart < all && t->apart * each <= t->columns ? t->apart : 0;
+  if (b < t->apart && cuts_lines(v, run)) return t->apart < all && t->apart * each <= TP_TUNE_TILE_COLUMNS ? t->apart : 0;
   for (int64_t d = b; d > b / 2 && tp_ix_is_const(run->extent, NULL); d--)      /* without a rest if a number near it divides the extent */
     if (all % d == 0) return d;
   return b;
@@ -222,7 +222,7 @@ static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
 static int tile_from(tiler *t, tp_pnode **v, int n) {
   tiled best = { 0 };
   int64_t b = 0;
-  if (v[0]->kind != TP_P_REGION || !fits(t, v[0]->rg)) return 0;
+  if (v[0]->kind != TP_P_REGION || !fits(v[0]->rg)) return 0;
   for (int k = v[0]->rg->npoint; k < v[0]->rg->nlead; k++) {
     if (extent(v[0]->rg->lead[k]) < 2 || v[0]->rg->sums >> k & 1) continue;
     tiled run = run_along(t, v, n, k);
@@ -248,7 +248,7 @@ static void tile_node(tiler *t, tp_pnode *x) {
 
 void tp_plan_tile(tp_plan *p) {
   const char *set = tp_setting("TEMPO_TILE");
-  tiler t = { p, p->a, p->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE, TP_TUNE_TILE_COLUMNS };
+  tiler t = { p, p->a, p->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);
 }
