@@ -922,9 +922,9 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   if (!pl->body) return NULL;
   if (p->lag) tp_plan_behind(pl);
   if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
-  int *cross = TP_NEWN(b.a, int, pl->bufs.n);
-  for (int i = 0; i < pl->bufs.n; i++) cross[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_CROSS_NONE;
-  tp_plan_lifetimes(pl, cross);
+  int *inside = TP_NEWN(b.a, int, pl->bufs.n);
+  for (int i = 0; i < pl->bufs.n; i++) inside[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_INSIDE_ALL;
+  tp_plan_lifetimes(pl, inside);
   tp_plan_work(pl);
 #ifdef TP_HARD
   if (!tp_plan_check(pl, err)) return NULL;
