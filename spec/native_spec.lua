@@ -249,15 +249,20 @@ describe("native code computes what the interpreter does", function()
       for _, shape in ipairs { { 2, 5 }, { 3, 300 }, { 40, 70 }, { 3, 1100 } } do
         for _, far in ipairs { false, true } do
           local most = d == "f16" and 0.01 or 1e-4
-          local x = fill(shape, function(r, c) return far and (r * 31 + c * 7) % 60 < 6 and odd[(r * 31 + c * 7) % 60 + 1] or 0.1 + math.abs(wave(r, c)) end)
+          local function number(r, c)
+            local k = (r * 31 + c * 7) % 60
+            return far and odd[k + 1] or 0.1 + math.abs(wave(r, c))
+          end
+          local function divisor(r, c) return far and c % 9 == 4 and 0 or 0.2 + math.abs(wave(c, r)) end
           local f = agree(function(P)
             local t, T = P:dim "t"
             local x, y = P:input("x", { shape = shape, dtype = d }), P:input("y", { shape = shape, dtype = d })
             local z = P:tensor { domain = { t }, shape = shape, dtype = d }
             z[0] = x
             z[t] = (z[t - 1] + y):sin()
-            return { z = z[T - 1], t = x:tan() + y:cos(), p = x:pow(y), m = x % y, q = x:floordiv(y), most = (x * y):sin():max(-1), down = (x * y):cos():max(0) }
-          end, { x = tempo.array(x, d), y = tempo.array(fill(shape, function(r, c) return far and c % 9 == 4 and 0 or 0.2 + math.abs(wave(c, r)) end), d) }, { T = 4 }, { tol = most })
+            return { z = z[T - 1], t = x:tan() + y:cos(), p = x:pow(y), m = x % y, q = x:floordiv(y),
+              most = (x * y):sin():max(-1), down = (x * y):cos():max(0) }
+          end, { x = tempo.array(fill(shape, number), d), y = tempo.array(fill(shape, divisor), d) }, { T = 4 }, { tol = most })
           assert.truthy(f:explain "code":find "tp_near_sin_")
         end
       end

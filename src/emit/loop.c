@@ -240,7 +240,7 @@ static void put_inputs(const nest *l, bool fixed) {
 
 static void put_name(const nest *l, int in) { tp_putf(l->e->b, in < l->r->nin ? "i%d" : "m%d", in < l->r->nin ? in : in - l->r->nin); }
 
-static void put_operands(const nest *l, const tp_micro *m) {
+static void put_arguments(const nest *l, const tp_micro *m) {
   for (int i = 0; i < tp_ops[m->op].nin; i++) {
     if (i) tp_puts(l->e->b, ", ");
     put_name(l, m->in[i]);
@@ -258,14 +258,14 @@ static void put_call(const nest *l, const tp_micro *m) {
   else if (m->op == TP_OP_CAST) tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
   else if (l->near && has_near(m)) tp_putf(e->b, "tp_near_%s_%s(", rows[m->op].near, tp_emit_sfx(from));
   else tp_putf(e->b, "tp_%s_%s(", names[m->op], tp_emit_sfx(from));
-  put_operands(l, m);
+  put_arguments(l, m);
 }
 
 /* Is the operand, are both, near? */
-static void put_test(const nest *l, const tp_micro *m) {
+static void put_near(const nest *l, const tp_micro *m) {
   tp_emit_indent(l->e);
   tp_putf(l->e->b, "far |= !tp_is_near_%s_%s(", rows[m->op].test, tp_emit_sfx(tp_compute(m->dtype)));
-  put_operands(l, m);
+  put_arguments(l, m);
   tp_puts(l->e->b, ";\n");
 }
 
@@ -339,7 +339,7 @@ static void put_micro(const nest *l, int k) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[k];
   put_fault(l, m);
-  if (l->near && has_near(m)) put_test(l, m);
+  if (l->near && has_near(m)) put_near(l, m);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
   bool rounded = tp_half(m->dtype) && tp_op_rounds(m->op);
