@@ -85,6 +85,7 @@ typedef struct tp_plan {
   TP_VEC(const tp_sym *) ends;                  /* bounds of dims that end by data */
   TP_VEC(tp_pbuf *) bufs;
   tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
+  bool reproducible;                            /* the same bits on every processor: nothing is fused, products are added up in one order */
   int64_t limit;                                /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
 #define TP_SPILL_ALL INT64_MAX
 } tp_plan;
