@@ -314,9 +314,9 @@ static landing landing_of(const tp_dreg *r) {
 
 /* The sum of a place that is hit. Until it is there the place holds the number of its sum, which is believed if that sum is of the place. */
 typedef struct place_sum { int64_t at; double sum; } place_sum;
-typedef union place { float f; uint32_t number; } place;
+typedef union hit_place { float f; uint32_t number; } hit_place;
 
-static inline int64_t add_at(place_sum *t, int64_t n, place *to, int64_t at, float more) {
+static inline int64_t add_at(place_sum *t, int64_t n, hit_place *to, int64_t at, float more) {
   if (to->number < (uint64_t)n && t[to->number].at == at) {
     t[to->number].sum += more;
     return n;
@@ -327,7 +327,7 @@ static inline int64_t add_at(place_sum *t, int64_t n, place *to, int64_t at, flo
 }
 
 /* In order; how many places are hit. */
-static int64_t sum_places(const tp_dreg *r, const landing *l, place *first, place_sum *t) {
+static int64_t sum_places(const tp_dreg *r, const landing *l, hit_place *first, place_sum *t) {
   const tp_view *k = &r->in[1].v, *src = &r->in[2].v;
   int last = k->rank - 1;
   int64_t n = 0, sk = k->stride[last], sv = src->stride[last], so = l->stride[last], worth = l->worth;
@@ -348,7 +348,7 @@ static int64_t sum_places(const tp_dreg *r, const landing *l, place *first, plac
 static bool scatter_f32(tp_exec *x, tp_dreg *r, const landing *l) {
   int64_t count = tp_view_count(&r->in[1].v);
   place_sum *t = tp_work(x, r, count, sizeof *t);
-  place *first = (place *)r->out[0].v.p + l->low;
+  hit_place *first = (hit_place *)r->out[0].v.p + l->low;
   if (!t) return false;
   if (count > UINT32_MAX) return tp_rfail(x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
   int64_t n = sum_places(r, l, first, t);
