@@ -55,7 +55,7 @@ static bool is_output(const tp_graph *g, const tp_node *w) {
 typedef struct { tp_graph *g; tp_error *err; tp_node *read; int dim; } holder;
 
 /* The value read with the moved dim at `at`. */
-static tp_val read_at(const holder *h, tp_val v, const tp_ix *at) {
+static tp_val held_at(const holder *h, tp_val v, const tp_ix *at) {
   const tp_node *w = v.node;
   tp_at *to = tp_at_own(h->g, w->ndom, w->dom);
   for (int d = 0; d < w->ndom; d++)
@@ -71,7 +71,7 @@ static bool hold(const holder *h, const steps *s) {
   const tp_ix *k = tp_ix_sym(ix, w.node->dom[h->dim]), *zero = tp_ix_const(ix, 0), *first = tp_ix_const(ix, s->c - tp_floormod(s->c, s->n) + s->b);
   g->pos = h->read->pos;
   tp_node *m = tp_build(g, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = h->read->ndom, .dom = h->read->dom }, h->err);
-  tp_val anew = m ? read_at(h, w, tp_ix_addc(ix, k, s->c + s->b)) : (tp_val){ 0 }, begin = anew.node ? read_at(h, w, first) : (tp_val){ 0 }, before = begin.node ? read_at(h, tp_v(m), tp_ix_addc(ix, k, -1)) : (tp_val){ 0 };
+  tp_val anew = m ? held_at(h, w, tp_ix_addc(ix, k, s->c + s->b)) : (tp_val){ 0 }, begin = anew.node ? held_at(h, w, first) : (tp_val){ 0 }, before = begin.node ? held_at(h, tp_v(m), tp_ix_addc(ix, k, -1)) : (tp_val){ 0 };
   if (!before.node || !tp_merge_add(g, m, tp_ix_cmp(ix, TP_EQ, tp_ix_mod(ix, tp_ix_addc(ix, k, s->c), s->n), zero), anew, h->err) ||
       !tp_merge_add(g, m, tp_ix_cmp(ix, TP_EQ, k, zero), begin, h->err) || !tp_merge_add(g, m, NULL, before, h->err))
     return false;
