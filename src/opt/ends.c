@@ -244,21 +244,10 @@ const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim) {
   return tp_ix_max(l->ix, num(l, 0), tp_ix_min(l->ix, e, tp_ix_addc(l->ix, sym(l, dim->bound), -1)));
 }
 
-static const tp_ix *is_none(ends *l, const tp_sym *s) { return tp_ix_cmp(l->ix, TP_EQ, sym(l, s), num(l, 0)); }
-
-/* Nothing is given for the dim, or it has no row. Ends of ends have no circles. */
-static const tp_ix *none_given(ends *l, const tp_stop *s) {
-  const tp_ix *none = is_none(l, s->given);
-  for (int d = 0; d < s->ndom; d++) {
-    const tp_stop *row = tp_stop_of(l->g, s->dom[d]);
-    none = tp_ix_or(l->ix, none, row ? none_given(l, row) : is_none(l, s->dom[d]->bound));
-  }
-  return none;
-}
-
-/* Any number from 1 on, up to what was given; 0 where there is none. */
+/* Any number from 1 on, up to what was given; 0 if that is 0. */
 static const tp_ix *within(ends *l, const tp_stop *s) {
-  return tp_ix_or(l->ix, tp_end_within(l->g, s, 1), tp_ix_and(l->ix, is_none(l, s->sym), none_given(l, s)));
+  const tp_ix *none = tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->sym), num(l, 0)), tp_ix_cmp(l->ix, TP_EQ, sym(l, s->given), num(l, 0)));
+  return tp_ix_or(l->ix, tp_end_within(l->g, s, 1), none);
 }
 
 const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a) {

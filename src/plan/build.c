@@ -901,7 +901,8 @@ static void note_products(pb *b) {
   const tp_ix **to = TP_NEWN(b->a, const tp_ix *, g->stops.n);
   for (int i = 0; i < g->stops.n; i++) {
     const tp_sym *bound = g->stops.v[i].dim->bound;
-    TP_PUSH(b->a, &b->pl->ends, bound);
+    if (!g->stops.v[i].ndom) TP_PUSH(b->a, &b->pl->ends, (tp_pend){ bound, NULL });
+    for (int d = 0; d < g->stops.v[i].ndom; d++) TP_PUSH(b->a, &b->pl->ends, (tp_pend){ bound, g->stops.v[i].dom[d]->bound });
     from[i] = g->stops.v[i].sym == bound ? g->stops.v[i].given : g->stops.v[i].sym;
     to[i] = tp_ix_sym(C(b), bound);
   }
