@@ -23,7 +23,7 @@ static const char *end_name(tp_poly *p, int stop, const tp_at *at) {
   return s->ndom ? tp_printf(p->a, "%s)", name) : name;
 }
 
-static const tp_ix *end_of(tp_poly *p, int stop, const tp_at *at) {
+static const tp_ix *the_end(tp_poly *p, int stop, const tp_at *at) {
   const tp_stop *s = &p->g->stops.v[stop];
   for (int i = 0; i < p->ends.n; i++) {
     bool same = p->ends.v[i].stop == stop;
@@ -44,7 +44,7 @@ static const tp_ix *end_at(tp_poly *p, int stop, int n, const tp_sym *const *dim
     for (int k = 0; k < n; k++)
       if (dims[k] == s->dom[i] && at[k].lo) d[i] = at[k];
   }
-  return end_of(p, stop, d);
+  return the_end(p, stop, d);
 }
 
 const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d) {
@@ -108,7 +108,7 @@ const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const
     tp_at at[nd + 1];
     for (int d = 0; d < nd; d++) at[d] = moved(p, &x, d, n, dims, to, gone);
     TP_PUSH(p->a, &from, x.sym);
-    TP_PUSH(p->a, &by, end_of(p, x.stop, at));
+    TP_PUSH(p->a, &by, the_end(p, x.stop, at));
   }
   for (int k = 0; k < n; k++)
     if (!(gone >> k & 1)) {
@@ -172,7 +172,7 @@ static const tp_ix *end_of_run(tp_poly *p, const tp_stmt *s, const tp_tree *run,
     if (s->bdim < 0 || e.at[d].range || tp_ix_as_sym(e.at[d].lo) != s->dim[s->bdim]) continue;
     tp_run_range(p->g->ix, s, &uncut, s->bdim, &at[d].lo, &at[d].hi);
   }
-  return end_of(p, e.stop, at);
+  return the_end(p, e.stop, at);
 }
 
 /* One part: end >= least. NULL: it depends on several dims that the call runs over. */
