@@ -320,6 +320,33 @@ describe("a state that changes in part", function()
   end
 end)
 
+-- Until its sum is there, a place holds the number of that sum: so these places hold such numbers, as 2^-149 times a number has its bits.
+describe("numbers added at places by data", function()
+  local unit, n, many = 2 ^ -149, 40, 300
+  for _, dtype in ipairs { "f32", "f64", "f16", "i64" } do
+    it("may begin with any bits: " .. dtype, function()
+      local one = ({ f32 = unit, f64 = unit, f16 = 2 ^ -24, i64 = 1 })[dtype]
+      local base, want, at, more = { {}, {} }, { {}, {} }, {}, {}
+      for row = 1, 2 do
+        for k = 1, n do
+          base[row][k] = (k + row) % 9 * one
+          want[3 - row][k] = base[row][k]
+        end
+      end
+      for k = 1, many do
+        at[k], more[k] = k * 7 % n, k % 5 * one
+        want[1][at[k] + 1] = want[1][at[k] + 1] + more[k]
+      end
+      local P = tempo.program()
+      local x = P:input("x", { shape = { 2, n }, dtype = dtype }):flip(0)
+      local k, v = P:input("k", { shape = { 1, many }, dtype = "i64" }), P:input("v", { shape = { 1, many }, dtype = dtype })
+      local f = P:compile { outputs = { y = x:scatter_add(1, k, v) }, tier = "interpreter" }
+      local y = f { x = tempo.array(base, dtype), k = tempo.array({ at }, "i64"), v = tempo.array({ more }, dtype) }.y
+      assert.same(want, y:totable())
+    end)
+  end
+end)
+
 -- h, a state over (b, t) of shape {3, 4}, of which a choice changes a row or a column; k and v over what a case says.
 describe("a choice that changes a row of a state", function()
   local function program(choose, form)
