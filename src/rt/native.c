@@ -23,11 +23,11 @@ static const char head[] =
   "#include <stdint.h>\n#include <math.h>\n"
   "#if defined(__AVX512F__) && !defined(__clang__)\n#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n"
   "#define TP_FN static inline\n";
-static const char fused[] = "#ifdef __FMA__\n#define TP_FMA 1\n#else\n#define TP_FMA 0\n#endif\n";
+static const char fuses[] = "#ifdef __FMA__\n#define TP_FMA 1\n#else\n#define TP_FMA 0\n#endif\n";
 
 static int put_code(tp_buf *b, const tp_plan *p) {
   tp_puts(b, head);
-  tp_puts(b, p->reproducible ? "#define TP_FMA 0\n" : fused);
+  tp_puts(b, p->reproducible ? "#define TP_FMA 0\n" : fuses);
   tp_puts(b, tp_prelude);
   return tp_emit_c(b, p);
 }
