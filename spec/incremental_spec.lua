@@ -94,6 +94,76 @@ describe("incremental", function()
     end)
   end
 
+  it("derivatives are sums of those whose ranges hold the point, in linear work", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x, w = P:input("x", { domain = { t }, dtype = "f64" }), P:input("w", { domain = { t }, dtype = "f64" })
+    -- d/dx[p] of sum_t w[t] y[t]: y the prefix sum, the suffix sum of squares, and mean((x - mean)^2) n of the prefix, in f32
+    local z = x:to "f32"
+    local r = z[0 .. t + 1]
+    local outputs = {
+      a = tempo.grad(w * x[0 .. t + 1]:sum(0), { x })[1],
+      b = tempo.grad(w * x[t .. T]:square():sum(0), { x })[1],
+      c = tempo.grad(w:to "f32" * (r - r:mean(0):detach()):square():sum(0), { x })[1],
+    }
+    local f = P:compile { outputs = outputs, tier = "interpreter" }
+    for _, n in ipairs { 1, 2, 7, 30 } do
+      local v, u = sample(n), sample(n, 5)
+      local got = f({ x = v, w = u }, { T = n })
+      for p = 1, n do
+        local a, b, c, mean = 0, 0, 0, 0
+        for k = p, n do a = a + u[k] end
+        for k = 1, p do b = b + 2 * v[p] * u[k] end
+        for k = 1, n do
+          mean = mean + v[k]
+          if k >= p then c = c + 2 * u[k] * (v[p] - mean / k) end
+        end
+        close(a, got.a:get(p - 1), 1e-12, "prefix " .. p)
+        close(b, got.b:get(p - 1), 1e-12, "suffix " .. p)
+        close(c, got.c:get(p - 1), 1e-5, "deviation " .. p)
+      end
+    end
+    for name, y in pairs(outputs) do
+      if name ~= "c" then
+        local g = P:compile { outputs = { y = y }, tier = "interpreter" }
+        assert.is_true(work(g, { T = 4000 }) < 4.2 * work(g, { T = 1000 }), name)
+      end
+    end
+  end)
+
+  it("precise leaves sums of floats in their order, and nothing else", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local function grows(y)
+      local f = P:compile { outputs = { y = y }, tier = "interpreter", precise = true }
+      return work(f, { T = 4000 }) > 12 * work(f, { T = 1000 })
+    end
+    assert.is_true(grows(x[t .. T]:sum(0)))
+    assert.is_true(grows(x[0 .. t + 1]:prod(0)))
+    assert.is_false(grows(x[t .. T]:max(0)))
+    assert.is_false(grows(x:to("i64")[t .. T]:sum(0)))
+  end)
+
+  it("goes on from a state, and in steps, as what runs at once", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local outputs = { s = x[0 .. t + 1]:sum(0), m = x[0 .. t + 1]:max(0), v = x[0 .. t + 1]:square():mean(0) }
+    local f, v = P:compile { outputs = outputs, tick = t, tier = "interpreter" }, sample(12)
+    local whole = f({ x = v }, { T = 12 })
+    f:start({}, { T = 12 })
+    local state
+    for k = 0, 11 do
+      if k == 5 then state = f:state() end
+      local _, out = f:step { x = v[k + 1] }
+      for name in pairs(outputs) do assert.equal(whole[name]:get(k), out[name]:item()) end
+    end
+    f:load_state(state)
+    for k = 5, 11 do assert.equal(whole.s:get(k), select(2, f:step { x = v[k + 1] }).s:item()) end
+    assert.is_true(f:memory { T = 4000 } < 1000)
+  end)
+
   it("NaN and infinities go where they go without the pass", function()
     local nan, inf = 0 / 0, math.huge
     local P = tempo.program()

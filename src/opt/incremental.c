@@ -27,12 +27,10 @@ static int ranges(int n, const tp_at *at, int *last) {
 
 /* ---- sums over ranges ---- */
 
-/* Of x at `at`, in a dtype that is carried; {NULL}, without an error: it is no recurrence. */
-static tp_val over_range(incremental *s, tp_red red, tp_val x, const tp_at *at) {
-  moving m = { .mk = s->mk, .red = red, .at = at };
-  if (ranges(x.node->ndom, at, &m.r) != 1) return tp_none;
-  m.x = mk_cast(s->mk, x, carried_in(red, tp_outof(x)));
-  return m.x.node && tp_moving_range(&m) ? tp_running(&m) : tp_none;
+/* Of x at `at`; {NULL}, without an error: it is no recurrence. */
+static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at) {
+  moving m = { .mk = s->mk, .of = of, .red = red, .x = x, .at = at, .dtype = carried_in(red, tp_outof(x)) };
+  return ranges(x.node->ndom, at, &m.r) == 1 && tp_moving_range(&m) ? tp_running(&m) : tp_none;
 }
 
 /* A value of which each edge is a sum: nothing but v, or v among others. */
@@ -50,7 +48,7 @@ static bool take_place(incremental *s, tp_node *n, int k, tp_val v) {
 
 static tp_val gathered_run(incremental *s, const tp_node *n, const tp_edge *e) {
   if (e->cond && tp_ix_kind(e->cond) != TP_IX_TRUE) return tp_none;
-  return over_range(s, n->attr.red, e->src, e->at);
+  return over_range(s, n, n->attr.red, e->src, e->at);
 }
 
 /* ---- what is reduced in one call with what makes it ---- */
@@ -88,7 +86,7 @@ static tp_val run_of(incremental *s, const tp_node *n, const terms *t, const ter
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
   if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
-  tp_val y = over_range(s, red, x, own_but(s, x, t->d, t->range));
+  tp_val y = over_range(s, n, red, x, own_but(s, x, t->d, t->range));
   return y.node && e->out.node ? mk_mul(s->mk, mk_cast(s->mk, e->out, tp_dtypeof(y)), y) : y;
 }
 
@@ -115,7 +113,7 @@ static bool is_whole(const incremental *s, const tp_node *n, const tp_at *range)
 static tp_val reduced_run(incremental *s, const tp_node *n) {
   const tp_node *read = range_below(n->in[0].src, 12);
   int r = 0, axes[TP_MAXRANK];
-  if (!read || n->attr.axes[0] != 0) return tp_none;
+  if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
   ranges(read->in[0].src.node->ndom, read->attr.at, &r);
   terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .c = moves_with(s, read, r), .sums = n->op == TP_OP_SUM };
   if (!t.c || !is_whole(s, n, t.range) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !tp_running_terms(&t, n->in[0].src)) return tp_none;
@@ -164,7 +162,7 @@ static tp_val scattered_term(incremental *s, const scatter *x, const term *e, co
     v = mk_mul(s->mk, v, one);
   }
   if (!v.node) return v;
-  tp_val y = over_range(s, TP_RED_SUM, v, own_but(s, v, x->m.c, from));
+  tp_val y = over_range(s, x->n, TP_RED_SUM, v, own_but(s, v, x->m.c, from));
   return y.node && e->in.node ? mk_mul(s->mk, mk_cast(s->mk, e->in, tp_dtypeof(y)), y) : y;
 }
 

@@ -98,11 +98,11 @@ static tp_at *with_row(const moving *m, tp_at row) {
   return at;
 }
 
-static tp_val x_at(const moving *m, const tp_ix *p) { return tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err); }
+static tp_val x_at(const moving *m, const tp_ix *p) { return mk_cast(m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype); }
 
 static tp_val nothing(const moving *m) {
   const tp_out *o = tp_outof(m->x);
-  return mk_fill(m->mk, tp_red_identity(m->red, o->dtype), o->dtype, o->rank, o->shape, 0, NULL);
+  return mk_fill(m->mk, tp_red_identity(m->red, m->dtype), m->dtype, o->rank, o->shape, 0, NULL);
 }
 
 /* The whole reduction at one value of c. */
@@ -117,15 +117,17 @@ static tp_val reduced_at(const moving *m, const tp_ix *v) {
   n = tp_ix_extent(g->ix, lo, hi, nleft, left);
   if (tp_is_number(n, 0)) return nothing(m);
   if (tp_is_number(n, 1)) return x_at(m, lo);
-  tp_val acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .ndom = nleft, .dom = left, .nix = o->rank, .ix = o->shape, .red = m->red });
-  return acc.node && tp_accum_add(g, acc.node, (tp_edge){ .src = m->x, .at = with_row(m, (tp_at){ true, lo, hi }), .gather = true, .pos = g->pos }, m->mk.err) ? acc : tp_none;
+  tp_val x = mk_cast(m->mk, m->x, m->dtype), acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = m->dtype, .ndom = nleft, .dom = left, .nix = o->rank, .ix = o->shape, .red = m->red });
+  return x.node && acc.node && tp_accum_add(g, acc.node, (tp_edge){ .src = x, .at = with_row(m, (tp_at){ true, lo, hi }), .gather = true, .pos = g->pos }, m->mk.err) ? acc : tp_none;
 }
 
 /* ---- the recurrence ---- */
 
 static tp_val declared(const moving *m) {
   const tp_out *o = tp_outof(m->x);
-  return mk_op(m->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = m->ndom, .dom = m->dom });
+  tp_val s = mk_op(m->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = m->dtype, .nix = o->rank, .ix = o->shape, .ndom = m->ndom, .dom = m->dom });
+  if (s.node) s.node->what = m->of->name ? m->of->name : m->of->what;
+  return s;
 }
 
 static bool branch(const moving *m, tp_val s, const tp_ix *cond, tp_val e) { return e.node && tp_merge_add(m->mk.g, s.node, cond, e, m->mk.err); }

@@ -8,7 +8,9 @@
  * max(L, c + l) or L alone, the upper one min(H, c + h) or H alone; NULL: there is none such. Nothing else of at mentions c. */
 typedef struct moving {
   tp_mk mk; tp_red red;
+  const tp_node *of;                            /* gives the recurrence its name */
   tp_val x; const tp_at *at; int r;
+  tp_dtype dtype;                               /* that it is carried in */
   int ndom; const tp_sym *const *dom;
   const tp_sym *c;
   const tp_ix *l, *L, *h, *H;
@@ -17,7 +19,7 @@ typedef struct moving {
 /* Is it such a range, of which a recurrence can be made? Fills in dom and what follows. */
 bool tp_moving_range(moving *m);
 bool tp_moving_ends(moving *m, const tp_at *range);     /* the ends alone, along m->c */
-/* The recurrence's value over m->dom, in the dtype of x. */
+/* The recurrence's value over m->dom. */
 tp_val tp_running(const moving *m);
 
 /* A reduction's operand along its first axis, which stands for the rows lo .. hi of dim d of what is read. running_terms.c */

@@ -68,10 +68,19 @@ static tp_val row_moved(terms *t, const tp_node *n, int rank, bool *in) {
 
 static tp_val row_reduced(terms *t, const tp_node *n, int rank, bool *in) {
   int axes[TP_MAXRANK], nx = tp_rankof(n->in[0].src);
-  if (n->out[0].rank != rank || n->attr.axes[0] == 0) return tp_none;
+  if (n->out[0].rank != rank || !n->attr.naxes || n->attr.axes[0] == 0) return tp_none;
   for (int i = 0; i < n->attr.naxes; i++) axes[i] = n->attr.axes[i] - 1;
   tp_val row = row_of(t, n->in[0].src, nx, in);
   return mk_reduce(t->mk, n->op, row, n->attr.naxes, axes, n->attr.keepdim);
+}
+
+/* An accumulation that is its operand, as the derivative of a view often is. */
+static bool is_same(const tp_node *n) {
+  const tp_edge *e = &n->in[0];
+  if (n->op != TP_OP_ACCUM || n->nin != 1 || !e->gather || e->cond || !tp_same_type(&n->out[0], tp_outof(e->src)) || n->ndom != e->src.node->ndom) return false;
+  for (int k = 0; k < n->ndom; k++)
+    if (e->at[k].range || tp_ix_as_sym(e->at[k].lo) != n->dom[k]) return false;
+  return true;
 }
 
 /* One row of v, whose axis number rank from the end is that of the rows; {NULL}: that cannot be said. in: it is another for each row. */
@@ -79,14 +88,14 @@ static tp_val row_of(terms *t, tp_val v, int rank, bool *in) {
   const tp_node *n = v.node;
   tp_val only = tp_rankof(v) <= rank ? only_row(t, v, rank) : tp_none;
   if (only.node || t->mk.err->code || tp_rankof(v) > rank) return only;
-  switch (n->op == TP_OP_READ || n->op == TP_OP_EXPAND || n->op == TP_OP_RESHAPE || n->op == TP_OP_PERMUTE || n->op == TP_OP_DETACH ? TP_CLS_TIME : tp_ops[n->op].cls) {
-    case TP_CLS_UN: case TP_CLS_UNF: case TP_CLS_BIN: case TP_CLS_CMP: case TP_CLS_LOG: case TP_CLS_SEL: case TP_CLS_CAST: return rows_apart(t, n, rank, in);
-    case TP_CLS_RED: return row_reduced(t, n, rank, in);
-    case TP_CLS_TIME: break;
-    default: return tp_none;
+  switch (n->op) {
+    case TP_OP_READ: return row_read(t, n, in);
+    case TP_OP_EXPAND: case TP_OP_RESHAPE: case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
+    case TP_OP_ACCUM: return is_same(n) ? row_of(t, n->in[0].src, rank, in) : tp_none;
+    default: break;
   }
-  if (n->op == TP_OP_READ) return row_read(t, n, in);
-  return n->op == TP_OP_DETACH ? rows_apart(t, n, rank, in) : row_moved(t, n, rank, in);
+  if (tp_ops[n->op].batch == TP_BATCH_E && tp_ops[n->op].cls != TP_CLS_SRC) return rows_apart(t, n, rank, in);
+  return n->op == TP_OP_DETACH ? rows_apart(t, n, rank, in) : tp_ops[n->op].cls == TP_CLS_RED ? row_reduced(t, n, rank, in) : tp_none;
 }
 
 /* ---- sums of products ---- */
@@ -123,6 +132,26 @@ static bool quotient_terms(terms *t, const tp_node *n, int rank) {
   return true;
 }
 
+/* From the first on, each times k. */
+static void scale_terms(terms *t, int first, double k) {
+  for (int i = first; i < t->n; i++) {
+    tp_val *to = t->v[i].in.node ? &t->v[i].in : &t->v[i].out;
+    *to = k < 0 ? mk_neg(t->mk, *to) : mk_mulc(t->mk, *to, k);
+  }
+}
+
+static bool sum_terms(terms *t, const tp_node *n, int rank) {
+  tp_val a = n->in[0].src, b = n->in[1].src;
+  bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
+  int first = t->n;
+  if ((!twice && !t->differences) || !all_terms(t, a, rank)) return false;
+  if (twice) { scale_terms(t, first, 2); return true; }
+  first = t->n;
+  if (!all_terms(t, b, rank)) return false;
+  if (n->op == TP_OP_SUB) scale_terms(t, first, -1);
+  return true;
+}
+
 static bool all_terms(terms *t, tp_val v, int rank) {
   const tp_node *n = v.node;
   int first = t->n;
@@ -132,21 +161,13 @@ static bool all_terms(terms *t, tp_val v, int rank) {
   switch (n->op) {
     case TP_OP_MUL: return product_terms(t, n, rank);
     case TP_OP_DIV: return quotient_terms(t, n, rank);
-    case TP_OP_ADD: case TP_OP_SUB:
-      if (!t->differences || !all_terms(t, n->in[0].src, rank)) return false;
-      first = t->n;
-      if (!all_terms(t, n->in[1].src, rank)) return false;
-      break;
+    case TP_OP_ADD: case TP_OP_SUB: return sum_terms(t, n, rank);
     case TP_OP_NEG:
       if (!all_terms(t, n->in[0].src, rank)) return false;
-      break;
+      scale_terms(t, first, -1);
+      return true;
     default: return false;
   }
-  for (int i = first; i < t->n && n->op != TP_OP_ADD; i++) {
-    tp_val *to = t->v[i].in.node ? &t->v[i].in : &t->v[i].out;
-    *to = mk_neg(t->mk, *to);
-  }
-  return true;
 }
 
 bool tp_running_terms(terms *t, tp_val v) {
