@@ -1,5 +1,5 @@
--- The pass incremental: reductions over ranges that grow, shrink or slide are recurrences. Numbers are held to plain Lua, to the reference tier and to the same program
--- without the pass; work is counted.
+-- The pass incremental: reductions over ranges that grow, shrink or slide are recurrences. Numbers are held to plain Lua, to the reference tier and to the
+-- same program without the pass; work is counted.
 local tempo = require "tempo"
 
 local function number(s) return tonumber((s:gsub(",", ""))) end
@@ -87,7 +87,8 @@ describe("incremental", function()
       local x = P:input("x", { domain = { t } })
       local r = range(x, t, T)
       local outputs = { s = r:sum(0), m = r:max(0), p = r:square():mean(0), a = r:gt(2):any(0) }
-      local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "interpreter", passes = { incremental = false } }
+      local f = P:compile { outputs = outputs, tier = "interpreter" }
+      local g = P:compile { outputs = outputs, tier = "interpreter", passes = { incremental = false } }
       assert.is_true(work(f, { T = 4000 }) < 4.2 * work(f, { T = 1000 }))
       assert.is_true(work(g, { T = 4000 }) > 12 * work(g, { T = 1000 }))
       assert.is_true(f:memory { T = 4000 } <= g:memory { T = 4000 })
@@ -216,8 +217,9 @@ describe("incremental", function()
     local w = P:input("w", { domain = { t } })
     local r, q = x[{ t = 0 .. t + 1 }], x[{ t = t .. T }]
     local outputs = {
-      a = (r:exp() * 0.1 + 1):sum(0), b = (q * w):sum(0), c = (q * w[t .. T]:unsqueeze(1)):mean { 0, 1 }, d = (w * r:square() / (w * w + 1)):sum(0), e = r:norm(0),
-      f = r:sum(1):max(0), g = (-(q * x)):sum(0), h = r:tanh():prod(0), i = r:mT():sum(1), k = q:square():sum { 0, 1 }:sqrt(), l = tempo.where(r:gt(0), r, 0):sum(0),
+      a = (r:exp() * 0.1 + 1):sum(0), b = (q * w):sum(0), c = (q * w[t .. T]:unsqueeze(1)):mean { 0, 1 },
+      d = (w * r:square() / (w * w + 1)):sum(0), e = r:norm(0), f = r:sum(1):max(0), g = (-(q * x)):sum(0), h = r:tanh():prod(0),
+      i = r:mT():sum(1), k = q:square():sum { 0, 1 }:sqrt(), l = tempo.where(r:gt(0), r, 0):sum(0),
     }
     local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
     local bounds = { B = 2, T = 19 }

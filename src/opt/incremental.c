@@ -80,7 +80,7 @@ static tp_at *own_but(incremental *s, tp_val x, const tp_sym *d, const tp_at *ra
 }
 
 /* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
-static tp_val run_of(incremental *s, const tp_node *n, const terms *t, const term *e, int naxes, const int *axes) {
+static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, const running_term *e, int naxes, const int *axes) {
   tp_red red = tp_op_red(n->op);
   tp_val x = e->in;
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
@@ -95,7 +95,7 @@ static bool never_empty(const incremental *s, const tp_at *at, const tp_node *n)
   return tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), n->ndom, n->dom);
 }
 
-static tp_val sum_of_terms(incremental *s, const tp_node *n, const terms *t, int naxes, const int *axes) {
+static tp_val sum_of_terms(incremental *s, const tp_node *n, const running_terms *t, int naxes, const int *axes) {
   tp_val all = tp_none;
   for (int i = 0; i < t->n; i++) {
     if (t->v[i].out.node && (naxes || !never_empty(s, t->range, n))) return tp_none;
@@ -115,7 +115,7 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
   int r = 0, axes[TP_MAXRANK];
   if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
   ranges(read->in[0].src.node->ndom, read->attr.at, &r);
-  terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .c = moves_with(s, read, r), .sums = n->op == TP_OP_SUM };
+  running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .c = moves_with(s, read, r), .sums = n->op == TP_OP_SUM };
   if (!t.c || !is_whole(s, n, t.range) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !tp_running_terms(&t, n->in[0].src)) return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
   tp_val y = sum_of_terms(s, n, &t, n->attr.naxes - 1, axes);
@@ -145,7 +145,7 @@ static bool find_scatter(incremental *s, scatter *x) {
 }
 
 /* The term's part that varies with p, where the scatter is done at all. */
-static tp_val scattered_part(incremental *s, const scatter *x, const term *e) {
+static tp_val scattered_part(incremental *s, const scatter *x, const running_term *e) {
   tp_val v = e->out.node ? e->out : mk_fill(s->mk, 1, tp_dtypeof(x->e->src), 0, NULL, 1, &x->m.c);
   if (!v.node || !x->e->cond || tp_ix_kind(x->e->cond) == TP_IX_TRUE) return v;
   const tp_out *o = tp_outof(v);
@@ -155,7 +155,7 @@ static tp_val scattered_part(incremental *s, const scatter *x, const term *e) {
   return y.node && none.node && tp_merge_add(s->mk.g, y.node, x->e->cond, v, s->mk.err) && tp_merge_add(s->mk.g, y.node, NULL, none, s->mk.err) ? y : tp_none;
 }
 
-static tp_val scattered_term(incremental *s, const scatter *x, const term *e, const tp_at *from) {
+static tp_val scattered_term(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
   tp_val v = scattered_part(s, x, e), one;
   if (v.node && !tp_dom_has(v.node->ndom, v.node->dom, x->m.c)) {
     one = mk_fill(s->mk, 1, tp_dtypeof(v), 0, NULL, 1, &x->m.c);
@@ -193,7 +193,7 @@ static tp_at reached_from(incremental *s, const scatter *x) {
 static tp_val scattered_run(incremental *s, const tp_node *n, const tp_edge *e) {
   scatter x = { .n = n, .e = e };
   if (n->attr.red != TP_RED_SUM || !find_scatter(s, &x) || !tp_moving_ends(&x.m, &e->at[x.d])) return tp_none;
-  terms t = { .mk = s->mk, .range = &e->at[x.d], .d = n->dom[x.d], .c = x.m.c, .sums = true, .differences = tp_dtypeof(e->src) != TP_F64 && tp_is_small(&n->out[0]) };
+  running_terms t = { .mk = s->mk, .range = &e->at[x.d], .d = n->dom[x.d], .c = x.m.c, .sums = true, .differences = tp_dtypeof(e->src) != TP_F64 && tp_is_small(&n->out[0]) };
   if (!tp_running_terms(&t, e->src)) return tp_none;
   tp_at from = reached_from(s, &x);
   tp_val all = tp_none;

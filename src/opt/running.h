@@ -23,9 +23,9 @@ bool tp_moving_ends(moving *m, const tp_at *range);     /* the ends alone, along
 tp_val tp_running(const moving *m);
 
 /* A reduction's operand along its first axis, which stands for the rows lo .. hi of dim d of what is read. running_terms.c */
-typedef struct term { tp_val in, out; } term;   /* the reduction of out * in: `in` varies along the axis and not with c, out the other way round; NULL: 1 */
+typedef struct running_term { tp_val in, out; } running_term;   /* the reduction of out * in: `in` varies along the axis and not with c, out the other way round; NULL: 1 */
 enum { RUNNING_TERMS = 6 };
 /* sums: of sums of products each is a term; differences too: a difference cancels after it is summed, for what is summed in f64 and rounded to less. */
-typedef struct terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; bool sums, differences; int n; term v[RUNNING_TERMS]; } terms;
-bool tp_running_terms(terms *t, tp_val v);
+typedef struct running_terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; bool sums, differences; int n; running_term v[RUNNING_TERMS]; } running_terms;
+bool tp_running_terms(running_terms *t, tp_val v);
 #endif

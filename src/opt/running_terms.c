@@ -5,12 +5,12 @@
  * An operator that works on each row by itself works on one row; what is the same for all rows is told by its one row. */
 #include "opt/running.h"
 
-static bool varies_along(const terms *t, const tp_node *n) { return tp_dom_has(n->ndom, n->dom, t->c) || tp_dom_has(n->ndom, n->dom, t->d); }
+static bool varies_along(const running_terms *t, const tp_node *n) { return tp_dom_has(n->ndom, n->dom, t->c) || tp_dom_has(n->ndom, n->dom, t->d); }
 
-static tp_val row_of(terms *t, tp_val v, int rank, bool *in);
+static tp_val row_of(running_terms *t, tp_val v, int rank, bool *in);
 
 /* A range of the rows that the axis stands for: the row at the point d. */
-static tp_val row_read(terms *t, const tp_node *n, bool *in) {
+static tp_val row_read(running_terms *t, const tp_node *n, bool *in) {
   const tp_node *x = n->in[0].src.node;
   tp_at *at = TP_NEWN(&t->mk.g->arena, tp_at, x->ndom + 1);
   int ranges = 0;
@@ -28,13 +28,13 @@ static tp_val row_read(terms *t, const tp_node *n, bool *in) {
 }
 
 /* v, in which all rows are one. */
-static tp_val only_row(terms *t, tp_val v, int rank) {
+static tp_val only_row(running_terms *t, tp_val v, int rank) {
   int64_t n;
   if (tp_rankof(v) < rank) return v;
   return tp_ix_is_const(mk_extent(v, 0), &n) && n == 1 ? mk_squeeze(t->mk, v, 0) : tp_none;
 }
 
-static tp_val rows_apart(terms *t, const tp_node *n, int rank, bool *in) {
+static tp_val rows_apart(running_terms *t, const tp_node *n, int rank, bool *in) {
   tp_val row[8];
   bool inner[8], any = false;
   if (n->nin > (int)TP_LEN(row) || n->nout != 1) return tp_none;
@@ -51,7 +51,7 @@ static tp_val rows_apart(terms *t, const tp_node *n, int rank, bool *in) {
 }
 
 /* The operand's rows, whose first axis is n's own, in n's shape. */
-static tp_val row_moved(terms *t, const tp_node *n, int rank, bool *in) {
+static tp_val row_moved(running_terms *t, const tp_node *n, int rank, bool *in) {
   tp_val x = n->in[0].src, row;
   const tp_out *o = &n->out[0];
   bool whole = n->op == TP_OP_EXPAND ? tp_rankof(x) <= rank : tp_rankof(x) > 0 && mk_extent(x, 0) == o->shape[0];
@@ -66,7 +66,7 @@ static tp_val row_moved(terms *t, const tp_node *n, int rank, bool *in) {
   return mk_permute(t->mk, row, order);
 }
 
-static tp_val row_reduced(terms *t, const tp_node *n, int rank, bool *in) {
+static tp_val row_reduced(running_terms *t, const tp_node *n, int rank, bool *in) {
   int axes[TP_MAXRANK], nx = tp_rankof(n->in[0].src);
   if (n->out[0].rank != rank || !n->attr.naxes || n->attr.axes[0] == 0) return tp_none;
   for (int i = 0; i < n->attr.naxes; i++) axes[i] = n->attr.axes[i] - 1;
@@ -84,7 +84,7 @@ static bool is_same(const tp_node *n) {
 }
 
 /* One row of v, whose axis number rank from the end is that of the rows; {NULL}: that cannot be said. in: it is another for each row. */
-static tp_val row_of(terms *t, tp_val v, int rank, bool *in) {
+static tp_val row_of(running_terms *t, tp_val v, int rank, bool *in) {
   const tp_node *n = v.node;
   tp_val only = tp_rankof(v) <= rank ? only_row(t, v, rank) : tp_none;
   if (only.node || t->mk.err->code || tp_rankof(v) > rank) return only;
@@ -100,27 +100,27 @@ static tp_val row_of(terms *t, tp_val v, int rank, bool *in) {
 
 /* ---- sums of products ---- */
 
-static tp_val times(terms *t, tp_val a, tp_val b) { return !a.node ? b : !b.node ? a : mk_mul(t->mk, a, b); }
+static tp_val times(running_terms *t, tp_val a, tp_val b) { return !a.node ? b : !b.node ? a : mk_mul(t->mk, a, b); }
 
-static bool term_of(terms *t, tp_val v, int rank) {
+static bool term_of(running_terms *t, tp_val v, int rank) {
   bool in = false;
   tp_val row = row_of(t, v, rank, &in);
-  if (row.node && t->n < RUNNING_TERMS) t->v[t->n++] = in ? (term){ .in = row } : (term){ .out = row };
+  if (row.node && t->n < RUNNING_TERMS) t->v[t->n++] = in ? (running_term){ .in = row } : (running_term){ .out = row };
   return row.node && t->n <= RUNNING_TERMS;
 }
 
-static bool all_terms(terms *t, tp_val v, int rank);
+static bool all_terms(running_terms *t, tp_val v, int rank);
 
-static bool product_terms(terms *t, const tp_node *n, int rank) {
-  terms a = *t, b = *t;
+static bool product_terms(running_terms *t, const tp_node *n, int rank) {
+  running_terms a = *t, b = *t;
   a.n = b.n = 0;
   if (!all_terms(&a, n->in[0].src, rank) || !all_terms(&b, n->in[1].src, rank) || t->n + a.n * b.n > RUNNING_TERMS) return false;
   for (int i = 0; i < a.n; i++)
-    for (int k = 0; k < b.n; k++) t->v[t->n++] = (term){ times(t, a.v[i].in, b.v[k].in), times(t, a.v[i].out, b.v[k].out) };
+    for (int k = 0; k < b.n; k++) t->v[t->n++] = (running_term){ times(t, a.v[i].in, b.v[k].in), times(t, a.v[i].out, b.v[k].out) };
   return true;
 }
 
-static bool quotient_terms(terms *t, const tp_node *n, int rank) {
+static bool quotient_terms(running_terms *t, const tp_node *n, int rank) {
   int first = t->n;
   bool in = false;
   tp_val by = row_of(t, n->in[1].src, rank, &in);
@@ -133,14 +133,14 @@ static bool quotient_terms(terms *t, const tp_node *n, int rank) {
 }
 
 /* From the first on, each times k. */
-static void scale_terms(terms *t, int first, double k) {
+static void scale_terms(running_terms *t, int first, double k) {
   for (int i = first; i < t->n; i++) {
     tp_val *to = t->v[i].in.node ? &t->v[i].in : &t->v[i].out;
     *to = k < 0 ? mk_neg(t->mk, *to) : mk_mulc(t->mk, *to, k);
   }
 }
 
-static bool sum_terms(terms *t, const tp_node *n, int rank) {
+static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
   tp_val a = n->in[0].src, b = n->in[1].src;
   bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
   int first = t->n;
@@ -152,7 +152,7 @@ static bool sum_terms(terms *t, const tp_node *n, int rank) {
   return true;
 }
 
-static bool all_terms(terms *t, tp_val v, int rank) {
+static bool all_terms(running_terms *t, tp_val v, int rank) {
   const tp_node *n = v.node;
   int first = t->n;
   if (term_of(t, v, rank)) return true;
@@ -170,7 +170,7 @@ static bool all_terms(terms *t, tp_val v, int rank) {
   }
 }
 
-bool tp_running_terms(terms *t, tp_val v) {
+bool tp_running_terms(running_terms *t, tp_val v) {
   t->n = 0;
   if (tp_rankof(v) < 1) return false;
   if (t->sums) return all_terms(t, v, tp_rankof(v)) && !t->mk.err->code;
