@@ -34,6 +34,8 @@ local function agree(make, inputs, bounds, options)
     same_bits({ want }, { got }, name)
     helper.same(outs.reference[name]:totable(), got, options and options.tol or 1e-4)
   end
+  local code = fs.native:explain "code"
+  assert.truthy(code:find("not compiled", 1, true) == nil or code:find("nothing of this plan", 1, true), code)
   return fs.native, outs.native
 end
 
@@ -238,6 +240,32 @@ describe("native code computes what the interpreter does", function()
         return { first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
           time = x[0 .. T]:sum(0), any = x:gt(0.9999):any() }
       end, { x = fill({ 3, shape[1], shape[2] }, wave) }, { T = 3 })
+    end
+  end)
+
+  it("of what most operands take no branch for, also where some do", function()
+    local odd = { 1e30, -4e7, 0, 1 / 0, -3.5, 0 / 0 }
+    for _, d in ipairs { "f32", "f64", "f16" } do
+      for _, shape in ipairs { { 2, 5 }, { 3, 300 }, { 40, 70 }, { 3, 1100 } } do
+        for _, far in ipairs { false, true } do
+          local most = d == "f16" and 0.01 or 1e-4
+          local function number(r, c)
+            local k = (r * 31 + c * 7) % 60
+            return far and odd[k + 1] or 0.1 + math.abs(wave(r, c))
+          end
+          local function divisor(r, c) return far and c % 9 == 4 and 0 or 0.2 + math.abs(wave(c, r)) end
+          local f = agree(function(P)
+            local t, T = P:dim "t"
+            local x, y = P:input("x", { shape = shape, dtype = d }), P:input("y", { shape = shape, dtype = d })
+            local z = P:tensor { domain = { t }, shape = shape, dtype = d }
+            z[0] = x
+            z[t] = (z[t - 1] + y):sin()
+            return { z = z[T - 1], t = x:tan() + y:cos(), p = x:pow(y), m = x % y, q = x:floordiv(y),
+              most = (x * y):sin():max(-1), down = (x * y):cos():max(0) }
+          end, { x = tempo.array(fill(shape, number), d), y = tempo.array(fill(shape, divisor), d) }, { T = 4 }, { tol = most })
+          assert.truthy(f:explain "code":find "tp_near_sin_")
+        end
+      end
     end
   end)
 

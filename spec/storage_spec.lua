@@ -320,6 +320,33 @@ describe("a state that changes in part", function()
   end
 end)
 
+-- Until its sum is there, a place holds the number of that sum: so these places hold such numbers, as 2^-149 times a number has its bits.
+describe("numbers added at places by data", function()
+  local unit, n, many = 2 ^ -149, 40, 300
+  for _, dtype in ipairs { "f32", "f64", "f16", "i64" } do
+    it("may begin with any bits: " .. dtype, function()
+      local one = ({ f32 = unit, f64 = unit, f16 = 2 ^ -24, i64 = 1 })[dtype]
+      local base, want, at, more = { {}, {} }, { {}, {} }, {}, {}
+      for row = 1, 2 do
+        for k = 1, n do
+          base[row][k] = (k + row) % 9 * one
+          want[3 - row][k] = base[row][k]
+        end
+      end
+      for k = 1, many do
+        at[k], more[k] = k * 7 % n, k % 5 * one
+        want[1][at[k] + 1] = want[1][at[k] + 1] + more[k]
+      end
+      local P = tempo.program()
+      local x = P:input("x", { shape = { 2, n }, dtype = dtype }):flip(0)
+      local k, v = P:input("k", { shape = { 1, many }, dtype = "i64" }), P:input("v", { shape = { 1, many }, dtype = dtype })
+      local f = P:compile { outputs = { y = x:scatter_add(1, k, v) }, tier = "interpreter" }
+      local y = f { x = tempo.array(base, dtype), k = tempo.array({ at }, "i64"), v = tempo.array({ more }, dtype) }.y
+      assert.same(want, y:totable())
+    end)
+  end
+end)
+
 -- h, a state over (b, t) of shape {3, 4}, of which a choice changes a row or a column; k and v over what a case says.
 describe("a choice that changes a row of a state", function()
   local function program(choose, form)
@@ -460,5 +487,83 @@ describe("a recurrence over the inner dim of its arrays", function()
   it("stays a switch", function()
     local P, outputs = program { shape = {} }
     assert.is_nil(slots(P:compile { outputs = outputs, tier = "interpreter", passes = { layout = false } }).on)
+  end)
+end)
+
+describe("what is read at every n-th point", function()
+  -- Follows a copy of itself that is n steps old at most; read: how the copy is said.
+  local function program(read)
+    local P = tempo.program()
+    local k, K = P:dim "k"
+    local w = P:tensor { domain = { k }, shape = { 4 }, dtype = "i64", name = "w" }
+    w[0] = tempo.arange(4):to "i64"
+    w[k + 1] = (w[k] * 3 + read(w, k, P) + 1) % 1009
+    return P, { y = w[K - 1] }, k
+  end
+
+  -- The same in plain Lua: c says where the copy is from.
+  local function by_hand(K, c)
+    local w = { [0] = { 0, 1, 2, 3 } }
+    for k = 0, K - 2 do
+      w[k + 1] = {}
+      for j = 1, 4 do w[k + 1][j] = (w[k][j] * 3 + w[c(k)][j] + 1) % 1009 end
+    end
+    return w[K - 1]
+  end
+
+  local cases = {
+    { "w[k - k % n]", function(w, k) return w[k - k % 7] end, function(k) return k - k % 7 end, "held" },
+    { "w[n * (k // n)]", function(w, k) return w[7 * (k // 7)] end, function(k) return k - k % 7 end, "held" },
+    { "w[n * (k // n) or later]", function(w, k) return w[tempo.max(0, 7 * ((k + 3) // 7) - 3)] end,
+      function(k) return math.max(0, k + 3 - (k + 3) % 7 - 3) end },
+    { "steps of two", function(w, k) return w[k - k % 2] end, function(k) return k - k % 2 end },
+    { "a copy by hand", function(w, k, P)
+      local copy = P:tensor { domain = { k }, shape = { 4 }, dtype = "i64", name = "copy" }
+      copy:when((k % 7):eq(0), w[k])
+      copy:otherwise(copy[k - 1])
+      return copy[k]
+    end, function(k) return k - k % 7 end, "copy" },
+  }
+  for _, c in ipairs(cases) do
+    it("is held in one place: " .. c[1], function()
+      local P, outputs = program(c[2])
+      local on = P:compile { outputs = outputs, tier = "interpreter" }
+      local off = P:compile { outputs = outputs, tier = "interpreter", passes = { hold = false } }
+      local reference = P:compile { outputs = outputs, tier = "reference" }
+      if c[4] then assert.equal("k: 1", slots(on)[c[4]]) end
+      for _, K in ipairs { 1, 2, 3, 7, 8, 9, 40 } do
+        local want = by_hand(K, c[3])
+        for _, f in ipairs { on, off, reference } do assert.same(want, f({}, { K = K }).y:totable()) end
+      end
+    end)
+  end
+
+  it("takes memory and work that do not grow with n", function()
+    local function memory(n)
+      local P, outputs = program(function(w, k) return w[k - k % n] end)
+      local f = P:compile { outputs = outputs, tier = "interpreter" }
+      assert.truthy(f:explain "plan":find("if k1%%" .. n .. " == 0"))
+      return f:memory { K = 10000 }
+    end
+    assert.equal(memory(5), memory(500))
+  end)
+
+  it("goes on from a state", function()
+    local P, outputs, k = program(function(w, at) return w[at - at % 7] end)
+    local path = os.tmpname()
+    local function begun()
+      local f = P:compile { outputs = outputs, tier = "interpreter", tick = k }
+      f:start({}, { K = 40 })
+      return f
+    end
+    local f = begun()
+    for _ = 1, 18 do f:step() end
+    f:save(path)
+    local g = begun()
+    g:load(path)
+    local done, out
+    repeat done, out = g:step() until done
+    assert.same(by_hand(40, function(at) return at - at % 7 end), out.y:totable())
+    os.remove(path)
   end)
 end)

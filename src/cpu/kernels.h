@@ -49,6 +49,7 @@ struct tp_kernels {
   tp_kstore *store[4], *storehalf[TP_NDTYPE];
   tp_kfold *across[4][TP_NDTYPE];                              /* [red]: acc[i] takes row i */
   tp_kfold *down[4][TP_NDTYPE];                                /* [red]: acc[j] takes column j */
+  tp_kfold *across_wide, *down_wide;                           /* sums of f32 as those of f64 */
   tp_kbest *best[2][TP_NDTYPE];                                /* [max] */
   tp_kbestof *bestof[2][TP_NDTYPE];
   tp_kmm *mm[TP_NDTYPE];

@@ -7,7 +7,7 @@
 #include "kern/prelude/fold.h"
 #include <math.h>
 
-enum { POINTS = 4, TERMS = 32, LANES = TP_FOLD_LANES, COLUMNS = 1024, COLD = 1 << 16 };
+enum { POINTS = 4, TERMS = 32, LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, COLD = 1 << 16 };
 
 typedef struct {
   tp_emit *e; const tp_region *r; int pos;
@@ -15,15 +15,18 @@ typedef struct {
   int nax; tp_axis *ax; tp_axis_strides *stride;       /* as tp_nest */
   const int64_t *at;                            /* a written out point: its place along the region's axes; NULL: loops */
   bool folds, product;                          /* product: x * y is fused into the sum */
+  bool near;                                    /* operators take operands for near ones; `far` becomes 1 where one is not */
 } nest;
 
 /* ---- what native code knows ---- */
 
 enum { NO_FAULT, DIVZERO, NEGPOW, NONE = NO_FAULT };
 typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } typeclass;
-typedef struct { typeclass types; int fault; } scalar_row;
+typedef struct { typeclass types; int fault; const char *test, *near; } scalar_row;
+#define BY_NONE NULL, NULL
+#define BY_AT(p, f) #p, #f
 static const scalar_row rows[TP_NOP] = {
-#define S(NAME, operands, types, result, f, i, b, near, fault) [TP_OP_##NAME] = { OF_##types, fault },
+#define S(NAME, operands, types, result, f, i, b, near, fault) [TP_OP_##NAME] = { OF_##types, fault, BY_##near },
 #include "kern/scalar.def"
 #undef S
 };
@@ -139,7 +142,7 @@ static nest nest_of(tp_emit *e, const tp_pnode *x) {
   nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg };
   l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
   for (int i = 0; i < l.nw; i++) l.w[i] = tp_window_at(r, i);
-  l.folds = r->sums && !r->acc;
+  l.folds = r->sums && (!r->acc || l.product);
   for (int i = 0; i < r->nlead; i++) l.folds |= (r->sums >> i & 1) && !tp_is_number(r->lead[i], 1);
   return l;
 }
@@ -237,17 +240,33 @@ static void put_inputs(const nest *l, bool fixed) {
 
 static void put_name(const nest *l, int in) { tp_putf(l->e->b, in < l->r->nin ? "i%d" : "m%d", in < l->r->nin ? in : in - l->r->nin); }
 
+static void put_arguments(const nest *l, const tp_micro *m) {
+  for (int i = 0; i < tp_ops[m->op].nin; i++) {
+    if (i) tp_puts(l->e->b, ", ");
+    put_name(l, m->in[i]);
+  }
+  tp_puts(l->e->b, ")");
+}
+
+/* Has the operator a form without branches, for what is near? */
+static bool has_near(const tp_micro *m) { return rows[m->op].near && tp_dtype_float(m->dtype); }
+
 static void put_call(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
   tp_dtype from = tp_compute(type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
   if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
   else if (m->op == TP_OP_CAST) tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
+  else if (l->near && has_near(m)) tp_putf(e->b, "tp_near_%s_%s(", rows[m->op].near, tp_emit_sfx(from));
   else tp_putf(e->b, "tp_%s_%s(", names[m->op], tp_emit_sfx(from));
-  for (int i = 0; i < tp_ops[m->op].nin; i++) {
-    if (i) tp_puts(e->b, ", ");
-    put_name(l, m->in[i]);
-  }
-  tp_puts(e->b, ")");
+  put_arguments(l, m);
+}
+
+/* Is the operand, are both, near? */
+static void put_near(const nest *l, const tp_micro *m) {
+  tp_emit_indent(l->e);
+  tp_putf(l->e->b, "far |= !tp_is_near_%s_%s(", rows[m->op].test, tp_emit_sfx(tp_compute(m->dtype)));
+  put_arguments(l, m);
+  tp_puts(l->e->b, ";\n");
 }
 
 /* Where the element is along axis i of the region. */
@@ -320,6 +339,7 @@ static void put_micro(const nest *l, int k) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[k];
   put_fault(l, m);
+  if (l->near && has_near(m)) put_near(l, m);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
   bool rounded = tp_half(m->dtype) && tp_op_rounds(m->op);
@@ -418,17 +438,90 @@ static void shut(const nest *l) {
   tp_emit_line(l->e, "}\n");
 }
 
+/* Elements j .. j + some of an axis, `most` at a time; the largest `some`. */
+static int open_pieces(const nest *l, int axis, int most) {
+  tp_emit *e = l->e;
+  int64_t n;
+  tp_emit_indent(e);
+  tp_puts(e->b, "for (int64_t j = 0, all = ");
+  tp_emit_ix(e, l->ax[axis].n);
+  tp_putf(e->b, "; j < all; j += %d) {\n", most);
+  e->depth++;
+  bool known = tp_ix_is_const(l->ax[axis].n, &n) && n > 0 && n <= most;
+  if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
+  else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
+  return known ? (int)n : most;
+}
+
+static bool is_branched(const nest *l) {
+  bool any = false;
+  for (int k = 0; k < l->r->nmicro; k++) any |= has_near(&l->r->micro[k]);
+  return any && !tp_emit_faults(l->e, l->r);
+}
+
+static void open_elements(const nest *l, int axis, const char *count) {
+  tp_emit_line(l->e, "for (int64_t k = 0; k < %s; k++) {\n", count);
+  l->e->depth++;
+  tp_emit_line(l->e, "const int64_t x%d = j + k; (void)x%d;\n", axis, axis);
+}
+
+/* Is result k a micro that no result before it is, and that somebody takes? */
+static bool is_held(const nest *l, int k) {
+  bool first = k == 0 || l->r->out[k].buf >= 0;
+  for (int i = 0; i < k; i++) first &= l->r->outmicro[i] != l->r->outmicro[k];
+  return first;
+}
+
+/* Values of elements are held: a result may lie over an operand. */
+static void put_held(nest *l, int axis, const char *count, bool near) {
+  l->near = near;
+  if (near) tp_emit_line(l->e, "TP_IVDEP\n");
+  open_elements(l, axis, count);
+  put_work(l);
+  for (int k = 0; k < l->r->nout; k++)
+    if (is_held(l, k)) tp_emit_line(l->e, "v%d[k] = m%d;\n", k, l->r->outmicro[k]);
+  shut(l);
+  l->near = false;
+}
+
+/* For each element what the micros make of it; `most`: of `count`. Where operators have branches all go without, and if one was wrong about that again with them. */
+static void open_work(const nest *of, int axis, const char *count, int most) {
+  nest l = *of;
+  tp_emit *e = l.e;
+  bool branched = is_branched(&l);
+  for (int k = 0; branched && k < l.r->nout; k++)
+    if (is_held(&l, k)) tp_emit_line(e, "%s v%d[%d];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype), k, most);
+  if (branched) {
+    tp_emit_line(e, "int far = 0;\n");
+    put_held(&l, axis, count, true);
+    tp_emit_line(e, "if (far)\n");
+    e->depth++;
+    put_held(&l, axis, count, false);
+    e->depth--;
+  }
+  tp_emit_line(e, "TP_IVDEP\n");
+  open_elements(&l, axis, count);
+  if (!branched) put_work(&l);
+  for (int k = 0; branched && k < l.r->nout; k++)
+    if (is_held(&l, k)) tp_emit_line(e, "const %s m%d = v%d[k];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype), l.r->outmicro[k], k);
+}
+
 static void put_map(const nest *l) {
-  for (int k = 0; k < l->nax; k++) {
-    if (k == l->nax - 1) {
+  int in = l->nax - 1;
+  bool strips = in >= 0 && is_branched(l);
+  for (int k = 0; k < in + !strips; k++) {
+    if (k == in) {
       put_inputs(l, true);
       tp_emit_line(l->e, "TP_IVDEP\n");
     }
     open_axis(l, k);
   }
-  put_work(l);
+  if (strips) {
+    put_inputs(l, true);
+    open_work(l, in, "some", open_pieces(l, in, STRIP));
+  } else put_work(l);
   put_results(l, 0);
-  for (int k = 0; k < l->nax; k++) shut(l);
+  for (int k = 0; k < l->nax + strips; k++) shut(l);
 }
 
 /* ---- folds ---- */
@@ -544,11 +637,7 @@ static void put_row(const nest *l, const fold_types *t) {
     tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
     tp_emit_line(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
     e->depth++;
-    tp_emit_line(e, "TP_IVDEP\n");
-    tp_emit_line(e, "for (int k = 0; k < TP_FOLD_LANES; k++) {\n");
-    e->depth++;
-    tp_emit_line(e, "const int64_t x%d = j + k;\n", k);
-    put_work(l);
+    open_work(l, k, "TP_FOLD_LANES", LANES);
     put_lane_step(l, t);
     put_results(l, 1);
     shut(l);
@@ -595,16 +684,8 @@ static void put_down(const nest *l, const fold_types *t) {
   int in = l->nax - 1, opened = 0, inner = 0;
   for (int k = 0; k < in; k++)
     if (!l->ax[k].red) open_axis(l, k), opened++;
-  tp_emit_indent(l->e);
-  tp_putf(e->b, "for (int64_t j = 0, all = ");
-  tp_emit_ix(e, l->ax[in].n);
-  tp_putf(e->b, "; j < all; j += %d) {\n", COLUMNS);
-  e->depth++;
-  int64_t n;
-  bool known = tp_ix_is_const(l->ax[in].n, &n) && n > 0 && n <= COLUMNS;
-  if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
-  else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", COLUMNS, COLUMNS);
-  tp_emit_line(e, "%s acc[%d];\n", t->acc, known ? (int)n : COLUMNS);
+  int most = open_pieces(l, in, COLUMNS);
+  tp_emit_line(e, "%s acc[%d];\n", t->acc, most);
   tp_emit_indent(l->e);
   tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
   put_identity(l, t);
@@ -612,19 +693,13 @@ static void put_down(const nest *l, const fold_types *t) {
   for (int k = 0; k < in; k++)
     if (l->ax[k].red) open_axis(l, k), inner++;
   put_inputs(l, true);
-  tp_emit_line(e, "TP_IVDEP\n");
-  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) {\n");
-  e->depth++;
-  tp_emit_line(e, "const int64_t x%d = j + k;\n", in);
-  put_work(l);
+  open_work(l, in, "some", most);
   put_fold_step(l, t, "acc[k]");
   put_results(l, 1);
   shut(l);
   for (int k = 0; k < inner; k++) shut(l);
   tp_emit_line(e, "TP_IVDEP\n");
-  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) {\n");
-  e->depth++;
-  tp_emit_line(e, "const int64_t x%d = j + k;\n", in);
+  open_elements(l, in, "some");
   put_delivery(l, t, "acc[k]");
   shut(l);
   shut(l);

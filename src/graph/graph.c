@@ -313,9 +313,10 @@ int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
 
 uint64_t tp_graph_hash(const tp_graph *g) {
   tp_buf b;
-  tp_buf_init(&b);
+  tp_hold mine;
+  tp_buf_hold(&b, &mine);
   tp_graph_print_as(&b, g, TP_TEXT_NOPOS | TP_TEXT_HASHDATA);
   uint64_t h = tp_hash(b.s ? b.s : "", b.n, 0);
-  tp_buf_free(&b);
+  tp_buf_drop(&b, &mine);
   return h;
 }

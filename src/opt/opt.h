@@ -21,6 +21,8 @@ bool tp_put_rows(tp_graph *g, tp_error *err);
 bool tp_turn_edges(tp_graph *g, tp_error *err);
 /* Accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded once (sums.c). */
 bool tp_widen_sums(tp_graph *g, tp_error *err);
+/* A state that is read at every n-th point only is held (hold.c); if it changed anything, graph and need are to be made anew. */
+bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
 /* Accumulations that add at most one thing at a point become values (direct.c); graph and need are to be made anew if it
  * changed anything. Then values that a branch stores are read where they are stored (share.c); need stays right. */
 bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);

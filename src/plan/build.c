@@ -605,6 +605,13 @@ static void point_of_sum(pb *b, tp_region *r) {
   }
 }
 
+/* A value that keeps its place. */
+static bool is_there(const tp_nd *from, const tp_nd *to) {
+  bool same = tp_same_start(from, to) && from->rank == to->rank;
+  for (int k = 0; same && k < from->rank; k++) same = from->stride[k] == to->stride[k] && from->shape[k] == to->shape[k];
+  return same;
+}
+
 static bool final_copy(pb *b) {
   const tp_stmt *s = b->s;
   if (!s->src.node || b->final >= 0) return true;
@@ -616,6 +623,7 @@ static bool final_copy(pb *b) {
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
   tp_nd to = nd_write(b, target(s));
+  if (s->kind != TP_ST_ACC && !b->nlead && is_there(&in, &to)) return true;
   if (s->kind != TP_ST_ACC) return tp_pb_copy(b, s->src.node, in, to);
   tp_region *r = tp_pb_region(b, TP_RG_LOOP, s->src.node);
   if (s->pos.file) r->pos = s->pos;
@@ -871,15 +879,22 @@ static tp_pnode *build_run(pb *b, const tp_tree *t) {
   return x;
 }
 
+static bool are_empty(int n, tp_pnode *const *kid) {
+  bool all = true;
+  for (int i = 0; i < n; i++) all &= kid[i]->kind == TP_P_SEQ && are_empty(kid[i]->n, kid[i]->kid);
+  return all;
+}
+
 static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_RUN) return build_run(b, t);
   tp_pnode **kid = TP_NEWN(b->a, tp_pnode *, t->n);
   bool *begun = tp_dup(b->a, b->begun, sizeof *begun * (size_t)b->p->g->stops.n), *inside = b->begun;   /* as it is in front */
   for (int i = 0; i < t->n; i++)
     if (!(kid[i] = build(b, t->kid[i]))) return NULL;
-  if (t->kind == TP_T_SEQ) return seq(b, t->n, kid);
+  if (t->kind == TP_T_SEQ || are_empty(t->n, kid)) return seq(b, t->kind == TP_T_SEQ ? t->n : 0, kid);
+  int n = t->n == 2 && are_empty(1, kid + 1) ? 1 : t->n;          /* an `else` with nothing in it */
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
-  *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = t->n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
+  *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
                    .label = t->label, .independent = t->independent, .cond = t->kind == TP_T_IF ? t->cond : NULL };
   if (!b->p->ends.n) return x;
   x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
@@ -922,9 +937,9 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   if (!pl->body) return NULL;
   if (p->lag) tp_plan_behind(pl);
   if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
-  int *cross = TP_NEWN(b.a, int, pl->bufs.n);
-  for (int i = 0; i < pl->bufs.n; i++) cross[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_CROSS_NONE;
-  tp_plan_lifetimes(pl, cross);
+  int *inside = TP_NEWN(b.a, int, pl->bufs.n);
+  for (int i = 0; i < pl->bufs.n; i++) inside[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_INSIDE_ALL;
+  tp_plan_lifetimes(pl, inside);
   tp_plan_work(pl);
 #ifdef TP_HARD
   if (!tp_plan_check(pl, err)) return NULL;

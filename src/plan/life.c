@@ -1,8 +1,8 @@
 /* life: positions of regions and lifetimes of buffers.
  *
- * Let a buffer's accesses lie inside k common loops, and let its values cross no iteration of the outermost m of them (tp_arr.cross; m <= k). Then within one
- * iteration of loop m nothing from before it is alive, so the lifetime is the hull of the accesses there, each stretched over the whole of the loops between
- * loop m and itself. Scratch never crosses anything. */
+ * Let a buffer's accesses lie inside k common loops, and let its values cross no iteration of the outermost m of them (tp_arr.cross; m <= k; a tile's buffers: tile.c).
+ * Then loop m is its scope: within one iteration nothing from before it is alive, so the lifetime is the hull of the accesses there, each stretched over the whole of the
+ * loops between loop m and itself. Scratch never crosses anything. */
 #include "plan/priv.h"
 
 typedef struct { tp_plan *p; int n; tp_pnode **leaf; } leaves;
@@ -29,7 +29,7 @@ static int loops(const tp_pnode *x, const tp_pnode **path, int max) {
   return n;
 }
 
-enum { LOOPS = TP_CROSS_NONE };
+enum { LOOPS = TP_INSIDE_ALL };
 typedef struct { int n, common; const tp_pnode *path[LOOPS]; } common_loops;
 
 static void join(common_loops *s, const tp_pnode *leaf) {
@@ -62,11 +62,20 @@ static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), voi
   for (int i = 0; i < x->n; i++) each(x->kid[i], fn, ud);
 }
 
-typedef struct { tp_plan *p; common_loops *s; const int *cross; } ctx;
+typedef struct { tp_plan *p; common_loops *s; } ctx;
 static void visit_join(void *ud, tp_pnode *leaf, const tp_nd *n) { join(&((ctx *)ud)->s[n->buf], leaf); }
 static void visit_stretch(void *ud, tp_pnode *leaf, const tp_nd *n) {
   ctx *c = ud;
-  stretch(c->p->bufs.v[n->buf], leaf, TP_MIN(c->cross[n->buf], c->s[n->buf].common));
+  stretch(c->p->bufs.v[n->buf], leaf, c->s[n->buf].common);
+}
+
+/* Of the common loops those stay that its values never leave. */
+static void find_scope(tp_pbuf *x, common_loops *s, int inside) {
+  int m = TP_MIN(inside, s->common);
+  for (int k = m; x->scope && k < s->common; k++)
+    if (s->path[k]->var == x->scope) m = k + 1;
+  s->common = m;
+  x->scope = m && x->kind == TP_BUF_TEMP ? s->path[m - 1]->var : NULL;
 }
 
 /* ---- what runs behind (behind.c) ---- */
@@ -117,10 +126,11 @@ static void keep_for_ticks(tp_plan *p, const tp_pnode *x, int last) {
   for (int i = 0; i < x->n; i++) keep_for_ticks(p, x->kid[i], last);
 }
 
-void tp_plan_lifetimes(tp_plan *p, const int *cross) {
+void tp_plan_lifetimes(tp_plan *p, const int *inside) {
   tp_plan_number(p);
-  ctx c = { p, TP_NEWN(p->a, common_loops, p->bufs.n), cross };
+  ctx c = { p, TP_NEWN(p->a, common_loops, p->bufs.n) };
   each(p->body, visit_join, &c);
+  for (int i = 0; i < p->bufs.n; i++) find_scope(p->bufs.v[i], &c.s[i], inside[i]);
   each(p->body, visit_stretch, &c);
   int last = -1;
   last_tick(p, p->body, &last);

@@ -29,6 +29,7 @@ typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; double f; const t
 #define TP_IS_PLACE int
 #define TP_IS_BUFFER int
 #define TP_IS_FLAG bool
+#define TP_IS_VAR const tp_sym *
 #define TP_IS_NUMBER struct tp_pbuf *
 #define TP_IS_DTYPE tp_dtype
 #define TP_IS_TITLE const char *

@@ -11,7 +11,7 @@ bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offse
 /* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that end are never written. */
 typedef bool tp_pairfn(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
-/* life.c. cross, by buffer: its values cross no iteration of so many of the outermost loops around its uses */
-enum { TP_CROSS_NONE = 64 };
-void tp_plan_lifetimes(tp_plan *p, const int *cross);
+/* life.c: positions, lifetimes and scopes. inside, by buffer: its values leave no iteration of so many of the outermost loops around its uses; nor of a loop that is its scope already */
+enum { TP_INSIDE_ALL = 64 };
+void tp_plan_lifetimes(tp_plan *p, const int *inside);
 #endif

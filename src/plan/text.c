@@ -7,7 +7,7 @@
  *   output f32 (t) [4] "y" @ rnn.lua:5                        what a call gives, a hidden `parameter` too
  *   c0 fn 2 (over b, t) gives f32 "act" @ rnn.lua:4           a callback: number, dims, results; with ticks `tick`, `feed 0`, `show 1`
  *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape], the order of dims in memory if it is another, elements
- *   b1 temp f32 "h" [2][4] size 8 life 0..1
+ *   b1 temp f32 "h" [2][4] size 8 life 0..1                   with `scope t1`: its values leave no iteration of t1
  *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
  *   for t1 = 0 .. T step 1 of t {
  *     loop over a0 = 0 for 4 [mul:f32(i0,i1)] -> m0 out b1{0; ring t1 mod 2 by 4; lead 1} in b0{4*t1; lead 1} b1{...} "h" @ rnn.lua:3
@@ -203,7 +203,7 @@ static bool scan_dim(parser *p, void *x) { return scan_symbol(p, TP_SYM_DIM, x) 
 static bool scan_var(parser *p, void *x) { return scan_symbol(p, TP_SYM_VAR, x); }
 
 static const value_kind kind_IX = { sizeof(const tp_ix *), put_ix, scan_ix, has_pointer, no_close }, kind_COND = { sizeof(const tp_ix *), put_ix, scan_cond, NULL, NULL };
-static const value_kind kind_EXTENT = { sizeof(const tp_ix *), put_ix, scan_extent, NULL, no_close }, kind_VAR = { sizeof(const tp_sym *), put_symbol, scan_var, NULL, NULL };
+static const value_kind kind_EXTENT = { sizeof(const tp_ix *), put_ix, scan_extent, NULL, no_close }, kind_VAR = { sizeof(const tp_sym *), put_symbol, scan_var, has_pointer, NULL };
 static const value_kind kind_DIM = { sizeof(const tp_sym *), put_symbol, scan_dim, has_pointer, no_close };
 
 /* ---- numbers, words, names ---- */

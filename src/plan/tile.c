@@ -208,6 +208,7 @@ static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
       int d, buf = tp_window_at(v[i]->rg, k)->buf;
       if (small[buf] || !shrinks(t, v, run, buf, &d)) continue;
       shrink(t, v, run, buf, d, b);
+      t->p->bufs.v[buf]->scope = var;
       small[buf] = true;
     }
   for (int i = 0; i < run->n; i++) cut(t, v[i]->rg, run->axis[i], first, n, small);

@@ -121,7 +121,7 @@ static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m) {
 }
 
 /* Soft: where a statement updates an array in place along its outermost dim (a parameter), the other readers of the old value go first, so that one copy
- * is enough. `old`: the statement's read of it. */
+ * is enough. `old`: the statement's read of it. A state that keeps its value holds nobody up. */
 static void update_deps(tp_sched *S, tp_place old, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[old.st];
   const tp_access *w = NULL, *r = access_at(S, old);
@@ -135,7 +135,7 @@ static void update_deps(tp_sched *S, tp_place old, const uses *u) {
     tp_place q = u->reads.v[i];
     if (q.st == old.st) continue;
     isl_map *m = through(S, access_at(S, q), r);
-    if (m && !tp_map_empty(S, m) && !lags(S, q.st, s, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
+    if (m && !tp_map_empty(S, m) && (!s->nnode || !lags(S, q.st, s, m))) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
   }
 }
 

@@ -1,0 +1,98 @@
+/* hold: a state that is read at every n-th point only is held.
+ *
+ *   w[n * ((k + c) // n) + b]   =>   h[k],  h = w[k + c + b] where (k + c) % n == 0, w[n * (c // n) + b] where k == 0, otherwise h[k-1]
+ *
+ * so that two states are kept and not n (target networks). Both are the same value at each point, and h, which keeps its place, is no work between two of these
+ * points (plan/loops.c). Only where w and who reads it there are made in one recurrence, so that h adds no order; where w is needed everywhere, so that h asks for no point of
+ * it that nothing else does; and where w is no output along k, which is kept whole as it is. */
+#include "opt/opt.h"
+
+enum { FEWEST = 3 };                            /* n for which two states are less than what a ring keeps */
+
+/* The first part of e that is (dim + c) mod n or (dim + c) // n; NULL: none. */
+static const tp_ix *step_atom(const tp_ix *e, const tp_sym *dim, int64_t *c) {
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    const tp_ix *const *atom;
+    for (int k = 0, n = tp_ix_term(e, i, &atom); k < n; k++) {
+      bool steps = tp_ix_kind(atom[k]) == TP_IX_MOD || tp_ix_kind(atom[k]) == TP_IX_FDIV;
+      const tp_ix *of = steps ? tp_ix_arg(atom[k], 0) : NULL;
+      if (of && tp_ix_nterm(of) == 1 && tp_ix_coef(of, 0) == 1 && tp_ix_mentions(of, dim)) return *c = tp_ix_cst(of), atom[k];
+    }
+  }
+  return NULL;
+}
+
+/* e = n * ((dim + c) // n) + b, at 0 for dim = 0 or after, and never after dim. */
+typedef struct { int64_t n, c, b; } steps;
+static bool is_steps(tp_ictx *ix, const tp_ix *e, const tp_sym *dim, steps *s) {
+  const tp_ix *atom = step_atom(e, dim, &s->c);
+  if (!atom) return false;
+  s->n = tp_ix_div(atom);
+  const tp_ix *at = tp_ix_addc(ix, tp_ix_sym(ix, dim), s->c);
+  bool same = tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_sub(ix, at, tp_ix_mod(ix, at, s->n))), &s->b) || tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_mulc(ix, tp_ix_fdiv(ix, at, s->n), s->n)), &s->b);
+  return same && s->n >= FEWEST && s->c - tp_floormod(s->c, s->n) + s->b >= 0 && s->c + s->b <= 0;
+}
+
+/* Which of its dims the read moves, by steps; -1: it is no such read. */
+static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
+  const tp_node *w = read->in[0].src.node;
+  int moved = -1;
+  for (int d = 0; d < w->ndom; d++) {
+    const tp_at *at = &read->attr.at[d];
+    if (!at->range && tp_ix_as_sym(at->lo) == w->dom[d]) continue;
+    if (moved >= 0 || at->range || !tp_dom_has(read->ndom, read->dom, w->dom[d]) || !is_steps(ix, at->lo, w->dom[d], s)) return -1;
+    moved = d;
+  }
+  return moved;
+}
+
+static bool is_output(const tp_graph *g, const tp_node *w) {
+  bool any = false;
+  for (int i = 0; i < g->outputs.n; i++) any |= g->outputs.v[i].val.node == w;
+  return any;
+}
+
+typedef struct { tp_graph *g; tp_error *err; tp_node *read; int dim; } holder;
+
+/* The value read with the moved dim at `at`. */
+static tp_val held_at(const holder *h, tp_val v, const tp_ix *at) {
+  const tp_node *w = v.node;
+  tp_at *to = tp_at_own(h->g, w->ndom, w->dom);
+  for (int d = 0; d < w->ndom; d++)
+    if (w->dom[d] == h->read->in[0].src.node->dom[h->dim]) to[d].lo = at;
+  return tp_read(h->g, v, to, h->err);
+}
+
+static bool hold(const holder *h, const steps *s) {
+  tp_graph *g = h->g;
+  tp_ictx *ix = g->ix;
+  tp_val w = h->read->in[0].src;
+  const tp_out *o = &h->read->out[0];
+  const tp_ix *k = tp_ix_sym(ix, w.node->dom[h->dim]), *zero = tp_ix_const(ix, 0), *first = tp_ix_const(ix, s->c - tp_floormod(s->c, s->n) + s->b);
+  g->pos = h->read->pos;
+  tp_node *m = tp_build(g, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = h->read->ndom, .dom = h->read->dom }, h->err);
+  tp_val anew = m ? held_at(h, w, tp_ix_addc(ix, k, s->c + s->b)) : (tp_val){ 0 }, begin = anew.node ? held_at(h, w, first) : (tp_val){ 0 }, before = begin.node ? held_at(h, tp_v(m), tp_ix_addc(ix, k, -1)) : (tp_val){ 0 };
+  if (!before.node || !tp_merge_add(g, m, tp_ix_cmp(ix, TP_EQ, tp_ix_mod(ix, tp_ix_addc(ix, k, s->c), s->n), zero), anew, h->err) ||
+      !tp_merge_add(g, m, tp_ix_cmp(ix, TP_EQ, k, zero), begin, h->err) || !tp_merge_add(g, m, NULL, before, h->err))
+    return false;
+  m->what = "held";
+  tp_replace(g, tp_v(h->read), tp_v(m));
+  return true;
+}
+
+bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *err) {
+  int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n);
+  const bool *whole = NULL;
+  tp_graph_sccs(g, scc, NULL);
+  for (int i = 0; i < n; i++) {
+    tp_node *r = g->nodes.v[i];
+    steps s;
+    holder h = { g, err, r, r->op == TP_OP_READ && scc[i] == scc[r->in[0].src.node->id] ? moved_dim(g->ix, r, &s) : -1 };
+    if (h.dim < 0 || is_output(g, r->in[0].src.node)) continue;
+    if (!whole) whole = tp_need_whole(need, &g->arena);
+    if (!whole[r->in[0].src.node->id]) continue;
+    if (!hold(&h, &s)) return false;
+    *changed = true;
+  }
+  return true;
+}
