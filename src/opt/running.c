@@ -88,8 +88,8 @@ bool tp_moving_range(moving *m) {
 
 /* ---- pieces ---- */
 
-static const tp_ix *here(const moving *m, int64_t steps) { return tp_ix_addc(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), steps); }
-static const tp_ix *plus(const moving *m, const tp_ix *off, int64_t steps) { return tp_ix_add(m->mk.g->ix, here(m, steps), off); }
+static const tp_ix *c_at(const moving *m, int64_t steps) { return tp_ix_addc(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), steps); }
+static const tp_ix *plus(const moving *m, const tp_ix *off, int64_t steps) { return tp_ix_add(m->mk.g->ix, c_at(m, steps), off); }
 
 static tp_at *with_row(const moving *m, tp_at row) {
   tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, m->x.node->ndom + 1);
@@ -135,7 +135,7 @@ static bool branch(const moving *m, tp_val s, const tp_ix *cond, tp_val e) { ret
 static tp_val neighbour(const moving *m, tp_val s, int64_t steps) {
   tp_at *at = tp_at_own(m->mk.g, m->ndom, m->dom);
   for (int i = 0; i < m->ndom; i++)
-    if (m->dom[i] == m->c) at[i].lo = here(m, steps);
+    if (m->dom[i] == m->c) at[i].lo = c_at(m, steps);
   return tp_read(m->mk.g, s, at, m->mk.err);
 }
 
@@ -150,7 +150,7 @@ static bool empty_branch(const moving *m, tp_val s) {
 /* The range grows by row p as c goes `steps` on from its first value; clip: p is no row of it. */
 static tp_val recurrence(const moving *m, const tp_ix *first, int64_t steps, const tp_ix *p, const tp_ix *clip) {
   tp_val s = declared(m);
-  if (!s.node || !empty_branch(m, s) || !branch(m, s, tp_ix_cmp(m->mk.g->ix, TP_EQ, here(m, 0), first), reduced_at(m, first))) return tp_none;
+  if (!s.node || !empty_branch(m, s) || !branch(m, s, tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), first), reduced_at(m, first))) return tp_none;
   tp_val before = neighbour(m, s, -steps);
   if (clip && !branch(m, s, clip, before)) return tp_none;
   return branch(m, s, NULL, combined(m, before, x_at(m, p))) ? s : tp_none;

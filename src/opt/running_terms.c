@@ -102,7 +102,7 @@ static tp_val row_of(running_terms *t, tp_val v, int rank, bool *in) {
 
 static tp_val times(running_terms *t, tp_val a, tp_val b) { return !a.node ? b : !b.node ? a : mk_mul(t->mk, a, b); }
 
-static bool term_of(running_terms *t, tp_val v, int rank) {
+static bool row_term(running_terms *t, tp_val v, int rank) {
   bool in = false;
   tp_val row = row_of(t, v, rank, &in);
   if (row.node && t->n < RUNNING_TERMS) t->v[t->n++] = in ? (running_term){ .in = row } : (running_term){ .out = row };
@@ -155,7 +155,7 @@ static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
 static bool all_terms(running_terms *t, tp_val v, int rank) {
   const tp_node *n = v.node;
   int first = t->n;
-  if (term_of(t, v, rank)) return true;
+  if (row_term(t, v, rank)) return true;
   t->n = first;
   if (t->mk.err->code || tp_rankof(v) != rank || n->out[0].dtype == TP_BOOL) return false;
   switch (n->op) {
@@ -174,5 +174,5 @@ bool tp_running_terms(running_terms *t, tp_val v) {
   t->n = 0;
   if (tp_rankof(v) < 1) return false;
   if (t->sums) return all_terms(t, v, tp_rankof(v)) && !t->mk.err->code;
-  return term_of(t, v, tp_rankof(v)) && t->v[0].in.node && !t->mk.err->code;
+  return row_term(t, v, tp_rankof(v)) && t->v[0].in.node && !t->mk.err->code;
 }
