@@ -77,18 +77,22 @@ struct tp_pnode {
 /* Inputs before results. */
 static inline const tp_nd *tp_window_at(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
 
+/* The bound of a dim that ends by data, and that of a dim of its rows; NULL: it has one row. Where there are no rows nothing is given either (tp_plan_given). */
+typedef struct { const tp_sym *bound, *row; } tp_pend;
+
 typedef struct tp_plan {
   tp_ictx *ix;
   tp_arena *a, own;                             /* own: of a parsed plan */
   TP_VEC(tp_callee) calls;
   TP_VEC(tp_product) products;                  /* the program's outputs */
-  TP_VEC(const tp_sym *) ends;                  /* bounds of dims that end by data */
+  TP_VEC(tp_pend) ends;
   TP_VEC(tp_pbuf *) bufs;
   tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
   int64_t limit;                                /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
 #define TP_SPILL_ALL INT64_MAX
 } tp_plan;
 
+void tp_plan_given(const tp_plan *p, int64_t *env);
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 struct tp_graph;
 struct tp_poly;

@@ -107,7 +107,7 @@ static void copy_checks(tp_graph *to, const tp_graph *from) {
 /* Passes leave what is needed as it was, but what is known of it may get worse: larger sets that read outside are refused here. */
 static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
   if (!need->rough) return true;
-  if (!g->stops.n) tp_need_trim(g, need);
+  tp_need_trim(g, need);
   if (tp_need_stays(g, need, err)) return true;
   tp_note(err, "which points are needed is known only roughly here: it may be that the program itself does not read there");
   return false;
