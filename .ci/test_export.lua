@@ -1,5 +1,6 @@
--- make test-export: a training loop with its environment inside, exported, gives the weights of the program itself, bit for
--- bit, from every compiler and on every processor that is here, after 1,000 updates each. Debian's packages for all of them:
+-- make test-export: a training loop with its environment inside, exported, gives the weights of the program itself,
+-- bit for bit, from every compiler and on every processor that is here, after 1,000 updates each. Debian's packages
+-- for all of them:
 --   gcc clang-14 lib32gcc-12-dev libc6-dev-i386 gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 --   wasi-libc lld-14 libclang-rt-14-dev-wasm32 wabt
 -- What is not here is named; TEST_EXPORT=all makes that an error.
@@ -135,8 +136,9 @@ for k, target in ipairs(targets) do
   if number then got = ("%016x"):format(unsigned(number)) end
   local absent = not got and target.name and os.getenv "TEST_EXPORT" ~= "all"
   if got ~= want and not absent then failed = failed + 1 end
-  print(("%-10s %-60s %s"):format(target.name or "", command, got and got .. (got == want and "" or "  DIFFERS")
-    or (absent and "not here: " or "FAILED: ") .. said:sub(1, 300)))
+  local verdict = got and got .. (got == want and "" or "  DIFFERS")
+  verdict = verdict or (absent and "not here: " or "FAILED: ") .. said:sub(1, 300)
+  print(("%-10s %-60s %s"):format(target.name or "", command, verdict))
 end
 os.execute("rm -r " .. folder)
 os.exit(failed == 0)
