@@ -124,7 +124,8 @@ local targets = {
   far("32 bits", "cc", "-O2 -m32 -msse2 -mfpmath=sse -I/usr/include/x86_64-linux-gnu"),
   far("aarch64", "aarch64-linux-gnu-gcc", "-O0 -static", "qemu-aarch64 "),
   far("aarch64", "aarch64-linux-gnu-gcc", "-O3 -static", "qemu-aarch64 "),
-  far("wasm32", "clang", "-O2 --target=wasm32-wasi -nostartfiles -Wl,--no-entry,--export=go", "wasm-interp --run-all-exports "),
+  far("wasm32", "clang", "-O2 --target=wasm32-wasi -nostartfiles -Wl,--no-entry,--export=go",
+    "wasm-interp --run-all-exports "),
 }
 
 local failed = 0
