@@ -10,6 +10,7 @@ typedef struct group {
   int pos;
 } group;
 
+enum { BRIDGE_DEPTH = 4 };                      /* single points, one after the other, that are looked through */
 typedef struct { TP_VEC(int) in, out; } arc_ends;   /* arcs of a component from and to others */
 
 typedef struct fusion {
@@ -134,14 +135,29 @@ static bool may_run_ahead(const fusion *f, int k, const group *g, tp_wt c) {
   return true;
 }
 
+/* Does what the loop makes, or might, reach one that could run in it past component k, a single point? Without k there that could not (adjoints of a recurrence's first point). */
+static bool bridges(const fusion *f, int k, const group *g, int depth) {
+  for (int i = 0; i < f->end[k].out.n && depth; i++) {
+    int v = f->L->of[dep(f, f->end[k].out.v[i])->dst];
+    const tp_scc *x = &f->L->scc[v];
+    if (x->pinned && bridges(f, v, g, depth - 1)) return true;
+    for (int j = 0; j < f->end[v].in.n && !x->pinned && pick_label(x) == g->label && pick_sign(x, g->s); j++) {
+      int u = f->L->of[dep(f, f->end[v].in.v[j])->src];
+      const tp_scc *y = &f->L->scc[u];
+      if (u != k && !y->pinned && (y->placed ? f->of[u] == g : pick_label(y) == g->label && pick_sign(y, g->s))) return true;
+    }
+  }
+  return false;
+}
+
 static bool shift_in(const fusion *f, int k, const group *g, tp_wt *out) {
-  bool any = false;
+  bool any = false, alone = f->L->scc[k].pinned && !bridges(f, k, g, BRIDGE_DEPTH);
   tp_wt c = tp_wt_c(0);
   for (int i = 0; i < f->end[k].in.n; i++) {
     int e = f->end[k].in.v[i];
     tp_wt x;
     if (group_of(f, dep(f, e)->src) != g) continue;
-    if (!asked(f, e, g, f->L->scc[k].pinned, &x)) return false;
+    if (!asked(f, e, g, alone, &x)) return false;
     c = any ? tp_wt_max(f->S, c, x) : x;
     any = true;
   }
