@@ -14,6 +14,8 @@ bool tp_close_params(tp_graph *g, tp_error *err);
 bool tp_lower_sums(tp_graph *g, tp_error *err);
 /* Where a carried state changes along one index of an axis, that is written (rows.c). */
 bool tp_put_rows(tp_graph *g, tp_error *err);
+/* Matrices that data picks are multiplied where they lie (takes.c). */
+bool tp_take_matrices(tp_graph *g, tp_error *err);
 /* Inputs and outputs that a recurrence would walk at a stride are copied, a block at a time (layout.c). */
 bool tp_turn_edges(tp_graph *g, tp_error *err);
 /* Accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded once (sums.c). */
