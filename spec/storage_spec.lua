@@ -593,7 +593,8 @@ describe("matrices that data picks", function()
     local y = tempo.einsum("kh,khd->kd", h, down:index_select(0, k)):sum(0)
     local loss = y[0 .. T]:square():sum()
     local g = tempo.grad(loss, { x, up, down })
-    local inputs = { x = support.fill({ 40, 6 }, r), k = indices(40, 5), up = support.fill({ 5, 6, 9 }, r), down = support.fill({ 5, 9, 6 }, r) }
+    local inputs = { x = support.fill({ 40, 6 }, r), k = indices(40, 5),
+      up = support.fill({ 5, 6, 9 }, r), down = support.fill({ 5, 9, 6 }, r) }
     compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, inputs, { T = 40 })
     compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, { x = support.fill({ 1, 6 }, r), k = indices(1, 5), up = inputs.up,
       down = inputs.down }, { T = 1 })
@@ -609,7 +610,8 @@ describe("matrices that data picks", function()
         local k, one = P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" }), P:input("one", { dtype = "i64" })
         local w, v = P:input("w", { shape = { 3, 19, 7 }, dtype = dtype }), P:input("v", { shape = { 3, 2, 19 }, dtype = dtype })
         local own = P:input("own", { domain = { t }, shape = { 3, 19, 2 }, dtype = dtype })
-        local outputs = { plain = x:matmul(w:index_select(0, k)), turned = x:matmul(v:mT():index_select(0, k)), turned_later = x:matmul(v:index_select(0, k):mT()),
+        local outputs = { plain = x:matmul(w:index_select(0, k)), turned = x:matmul(v:mT():index_select(0, k)),
+          turned_later = x:matmul(v:index_select(0, k):mT()),
           own = x:matmul(own:index_select(0, k)), one = x:select(0, 0):matmul(w:index_select(0, one)),
           shared = x:slice(0, 0, 1):matmul(w:index_select(0, k)) }
         for _, T in ipairs { 1, 150 } do
@@ -617,7 +619,8 @@ describe("matrices that data picks", function()
             local a = support.fill(shape, r)
             return dtype == "i32" and support.map(a, function(e) return math.floor(e * 10) end) or a
           end
-          compare(P, outputs, { x = whole { T, 2, m, 19 }, k = indices(T, 3), one = 2, w = whole { 3, 19, 7 }, v = whole { 3, 2, 19 },
+          compare(P, outputs, { x = whole { T, 2, m, 19 }, k = indices(T, 3), one = 2, w = whole { 3, 19, 7 },
+            v = whole { 3, 2, 19 },
             own = whole { T, 3, 19, 2 } }, { T = T })
         end
       end)
@@ -628,7 +631,8 @@ describe("matrices that data picks", function()
     local P = tempo.program()
     local k, w = P:input("k", { shape = { 2 }, dtype = "i64" }), P:input("w", { shape = { 3, 4, 5 } })
     local x, picked = P:input("x", { shape = { 2, 1, 4 } }), w:index_select(0, k)
-    compare(P, { y = x:matmul(picked), picked = picked }, { k = tempo.array({ 2, 0 }, "i64"), w = support.fill({ 3, 4, 5 }, r), x = support.fill({ 2, 1, 4 }, r) }, {}, 1)
+    compare(P, { y = x:matmul(picked), picked = picked },
+      { k = tempo.array({ 2, 0 }, "i64"), w = support.fill({ 3, 4, 5 }, r), x = support.fill({ 2, 1, 4 }, r) }, {}, 1)
   end)
 
   it("are blamed on who picks one that is not there", function()
@@ -640,7 +644,8 @@ describe("matrices that data picks", function()
     local y = P:input("x", { domain = { t }, shape = { 2, 1, 4 } }):matmul(picked)
     for _, tier in ipairs { "reference", "interpreter", "native" } do
       local f = P:compile { outputs = { y = y }, tier = tier }
-      local ok, e = pcall(f, { k = tempo.array({ { 0, 1 }, { 2, 3 } }, "i64"), w = support.fill({ 3, 4, 5 }, r), x = support.fill({ 2, 2, 1, 4 }, r) }, { T = 2 })
+      local ok, e = pcall(f, { k = tempo.array({ { 0, 1 }, { 2, 3 } }, "i64"), w = support.fill({ 3, 4, 5 }, r),
+        x = support.fill({ 2, 2, 1, 4 }, r) }, { T = 2 })
       assert.is_false(ok)
       assert.truthy(e:find(("spec.lua:%d: input: 'picked' at t = 1: index 3 is outside 0 .. 2"):format(line), 1, true), tostring(e))
     end

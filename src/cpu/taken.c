@@ -18,7 +18,9 @@ typedef struct taking {
 
 static void one_product(const taking *t, int64_t m, const char *x, const int64_t *sx, const char *w, char *y, const int64_t *sy) {
   int64_t ext[] = { m, t->n, t->k }, a[] = { sx[0], 0, sx[1] }, b[] = { 0, t->sw[2], t->sw[1] }, c[] = { sy[0], sy[1], 0 };
-  tp_contract(t->d, 3, ext, a, b, c, x, w, y, false);
+  tp_contraction q;
+  tp_contraction_make(&q, t->exec->cpu, t->d, t->d, 3, ext, a, b, c);
+  tp_contraction_run(&q, x, w, y, false, NULL);
 }
 
 /* There are TP_DOT_FEW rows at least, so that no sum's order depends on who else takes the matrix. */

@@ -88,7 +88,7 @@ struct tp_tree {
 };
 
 /* What a dim that ends by data has reached at one point of the stop's domain, as written: a symbol, see ends.c. */
-typedef struct tp_end { int stop; const tp_sym *sym; const tp_ix **at; } tp_end;   /* at[d] NULL: the greatest over this dim */
+typedef struct tp_end { int stop; const tp_sym *sym; const tp_at *at; } tp_end;      /* at[d] a range: the greatest over it, all of the dim or a call's block */
 
 /* Bounds for which a read closes a cycle: a call that gives them is refused. */
 typedef struct tp_late { tp_set *bad; int st, acc; } tp_late;
@@ -151,8 +151,7 @@ void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, cons
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
 
 /* ---- ends by data (ends.c) ---- */
-const tp_sym *tp_end_of(tp_poly *p, int stop, const tp_ix *const *at);
-const tp_sym *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);      /* the end of rows over which e is the greatest, if they end */
+const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);       /* the end of rows over which e is the greatest, if they end */
 int tp_next_end(const tp_poly *p, const tp_ix *e, int from);
 bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s);    /* e mentions s, or an end at a point that does */
 /* An expression of the graph over these dims, at their values: bounds that are reached become ends there. */
