@@ -23,7 +23,7 @@ static tp_val taken_from(tp_mk mk, tp_val v, tp_node **by) {
   return n->in[0].src;
 }
 
-static bool take(tp_mk mk, tp_node *n) {
+static bool take_matrix(tp_mk mk, tp_node *n) {
   tp_node *by = NULL;
   tp_val x = n->in[0].src, w;
   mk.g->pos = n->pos;
@@ -46,7 +46,7 @@ static bool take(tp_mk mk, tp_node *n) {
 bool tp_take_matrices(tp_graph *g, tp_error *err) {
   int n0 = g->nodes.n;
   for (int i = 0; i < n0; i++)
-    if (g->nodes.v[i]->op == TP_OP_MATMUL && !take((tp_mk){ g, err }, g->nodes.v[i])) return false;
+    if (g->nodes.v[i]->op == TP_OP_MATMUL && !take_matrix((tp_mk){ g, err }, g->nodes.v[i])) return false;
   tp_graph_prune(g);
   return true;
 }
