@@ -22,7 +22,7 @@ static bool bind_matmul(tp_exec *x, tp_dreg *r) {
   axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
   axis(&s, a->shape[last], a->stride[last], b->stride[last - 1], 0);
-  tp_contraction_make(r->k, r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
+  tp_contraction_make(r->k, x->cpu, r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
   return true;
 }
 

@@ -30,6 +30,7 @@ const char *tp_op_said(tp_op op) {
   }
 }
 
+tp_op tp_red_op(tp_red red) { return red == TP_RED_SUM ? TP_OP_SUM : red == TP_RED_PROD ? TP_OP_PROD : red == TP_RED_MAX ? TP_OP_MAX : TP_OP_MIN; }
 tp_red tp_op_red(tp_op op) { return op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN; }
 
 const int *tp_conv_roles(tp_op op) {
