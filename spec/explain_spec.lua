@@ -70,6 +70,28 @@ describe("explain", function()
     assert.is_true(last < 100)
   end)
 
+  it("counts what runs, by region and in all, and says it as formulas", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 3 } })
+    local h = P:tensor { domain = { t }, shape = { 3 }, name = "h" }
+    h[0] = x
+    h[t] = (h[t-1] * 0.5 + x):tanh()
+    local g = P:compile { outputs = { h = h, m = x:matmul(tempo.ones { 3, 5 }) }, tier = "interpreter", passes = { tile = false } }
+    local text = g:explain("work", { T = 100 })
+    assert.truthy(text:find "\n%s+297%s+99  for t: tanh@%d+: constant, mul, add, tanh\n", text)
+    assert.truthy(text:find "\n%s+1,485%s+99  for t: m: matmul\n", text)
+    local all, runs, turns = text:match "^%s*([%d,]+)%s+([%d,]+)  elements, and runs of regions, in all; loops turn ([%d,]+) times\n"
+    local sums = { 0, 0 }
+    for elements, n in text:gmatch "\n%s+([%d,]+)%s+([%d,]+)  " do
+      sums = { sums[1] + elements:gsub(",", ""), sums[2] + n:gsub(",", "") }
+    end
+    assert.same({ sums[1], sums[2] }, { tonumber((all:gsub(",", ""))), tonumber((runs:gsub(",", ""))) })
+    assert.equal("99", turns)
+    assert.truthy(g:explain("work", { T = 0 }):find "^%s*0%s+0  elements")
+    assert.truthy(g:explain "work":find "\n%(T %- 1%) %(3%) for t: tanh@%d+: constant, mul, add, tanh\n")
+  end)
+
   it("draws memory over time, with what is largest at the peak", function()
     local text = f:explain("memory", { T = 1000 })
     local arena, most = text:match "^([%d,]+) bytes of arena; at most ([%d,]+) are in use at once\n"
@@ -163,7 +185,7 @@ describe("every section of explain", function()
     local h = P:tensor { domain = { t }, name = 'h "quoted"\nnew' }
     h[0] = x
     h[t] = (h[t - 1] + x):name "sum\n"
-    local texts = all(P:compile { outputs = { ['o\n"u'] = h[0 .. t + 1]:max(0) } }, { T = 3 })
+    local texts = all(P:compile { outputs = { ['o\n"u'] = h[0 .. t + 1]:max(0) }, passes = { incremental = false } }, { T = 3 })
     assert.truthy(texts.schedule:find('h "quoted"\\nnew[t] = add(h "quoted"\\nnew[t - 1], in"put\\n\\n\\1\195\169[t])', 1, true), texts.schedule)
     assert.truthy(texts.schedule:find('o\\n"u[t] max= h "quoted"\\nnew[t2]', 1, true))
     assert.truthy(texts.storage:find('\ninput in"put\\n\\n\\1\195\169 (t: T); f32', 1, true), texts.storage)

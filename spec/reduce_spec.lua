@@ -211,3 +211,49 @@ describe("reductions and copies over each axis", function()
     end
   end)
 end)
+
+-- Sums of a dim are kept in f64: one after the other down the columns; along a row in 32 lanes, which are joined by halves after 1,024 numbers.
+describe("sums of f32 over a dim", function()
+  local rows, columns = 19, 2087
+  local function value(i, j) return tempo.array({ ((i * 7919 + j * 104729) % 1009 - 300) / 7 }, "f32"):get(0) end
+  local x = {}
+  for i = 1, rows do
+    x[i] = {}
+    for j = 1, columns do x[i][j] = value(i, j) end
+  end
+
+  local function along(row)
+    local sum, at = 0, 0
+    while #row - at >= 32 do
+      local part, last = {}, math.min(at + 1024, at + math.floor((#row - at) / 32) * 32)
+      for k = 0, 31 do part[k] = 0 end
+      for k = at, last - 1 do part[k % 32] = part[k % 32] + row[k + 1] end
+      for _, half in ipairs { 16, 8, 4, 2, 1 } do
+        for k = 0, half - 1 do part[k] = part[k] + part[k + half] end
+      end
+      sum, at = sum + part[0], last
+    end
+    for k = at + 1, #row do sum = sum + row[k] end
+    return sum
+  end
+
+  local function down(j)
+    local sum = 0
+    for i = 1, rows do sum = sum + x[i][j] end
+    return sum
+  end
+
+  it("have the bits of sums in f64", function()
+    local P = tempo.program()
+    local a, A = P:dim "a"
+    local b, B = P:dim "b"
+    local v = P:input("x", { domain = { a, b } })
+    local f = P:compile { outputs = { down = v[{ a = 0 .. A }]:sum(0), along = v[{ b = 0 .. B }]:sum(0) }, tier = "interpreter" }
+    local got = f({ x = tempo.array(x, "f32") }, { A = rows, B = columns })
+    local want_down, want_along = {}, {}
+    for j = 1, columns do want_down[j] = down(j) end
+    for i = 1, rows do want_along[i] = along(x[i]) end
+    assert.same(tempo.array(want_down, "f32"):totable(), got.down:totable())
+    assert.same(tempo.array(want_along, "f32"):totable(), got.along:totable())
+  end)
+end)

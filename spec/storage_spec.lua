@@ -320,6 +320,33 @@ describe("a state that changes in part", function()
   end
 end)
 
+-- Until its sum is there, a place holds the number of that sum: so these places hold such numbers, as 2^-149 times a number has its bits.
+describe("numbers added at places by data", function()
+  local unit, n, many = 2 ^ -149, 40, 300
+  for _, dtype in ipairs { "f32", "f64", "f16", "i64" } do
+    it("may begin with any bits: " .. dtype, function()
+      local one = ({ f32 = unit, f64 = unit, f16 = 2 ^ -24, i64 = 1 })[dtype]
+      local base, want, at, more = { {}, {} }, { {}, {} }, {}, {}
+      for row = 1, 2 do
+        for k = 1, n do
+          base[row][k] = (k + row) % 9 * one
+          want[3 - row][k] = base[row][k]
+        end
+      end
+      for k = 1, many do
+        at[k], more[k] = k * 7 % n, k % 5 * one
+        want[1][at[k] + 1] = want[1][at[k] + 1] + more[k]
+      end
+      local P = tempo.program()
+      local x = P:input("x", { shape = { 2, n }, dtype = dtype }):flip(0)
+      local k, v = P:input("k", { shape = { 1, many }, dtype = "i64" }), P:input("v", { shape = { 1, many }, dtype = dtype })
+      local f = P:compile { outputs = { y = x:scatter_add(1, k, v) }, tier = "interpreter" }
+      local y = f { x = tempo.array(base, dtype), k = tempo.array({ at }, "i64"), v = tempo.array({ more }, dtype) }.y
+      assert.same(want, y:totable())
+    end)
+  end
+end)
+
 -- h, a state over (b, t) of shape {3, 4}, of which a choice changes a row or a column; k and v over what a case says.
 describe("a choice that changes a row of a state", function()
   local function program(choose, form)
@@ -591,6 +618,90 @@ describe("what is elementwise of what is there anyway", function()
     for name in pairs(outputs) do
       assert.same(b[name]:totable(), a[name]:totable())
       helper.same(c[name]:totable(), a[name], 1e-4)
+    end
+  end)
+end)
+
+-- Matrices that data picks are multiplied where they lie; products, gradients and errors are those of the copies.
+describe("matrices that data picks", function()
+  local r = support.rng(5)
+  local function compare(P, outputs, inputs, bounds, picks)
+    local f = P:compile { outputs = outputs, tier = "interpreter" }
+    local plan = f:explain "plan"
+    assert.equal(picks or 0, select(2, plan:gsub("op index_select", "")))
+    assert.truthy(plan:find("op matmul_at", 1, true))
+    helper.run(P, outputs, inputs, bounds, { tol = 1e-4 })
+  end
+  local function indices(rows, n)
+    local k = {}
+    for i = 1, rows do k[i] = { i * i * 7 % n, (i * 5 + 1) % n } end
+    return tempo.array(k, "i64")
+  end
+
+  it("are read where they lie, also for gradients", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x, k = P:input("x", { domain = { t }, shape = { 6 } }), P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" })
+    local up, down = P:input("up", { shape = { 5, 6, 9 } }), P:input("down", { shape = { 5, 9, 6 } })
+    local h = tempo.einsum("d,kdh->kh", x, up:index_select(0, k)):tanh()
+    local y = tempo.einsum("kh,khd->kd", h, down:index_select(0, k)):sum(0)
+    local loss = y[0 .. T]:square():sum()
+    local g = tempo.grad(loss, { x, up, down })
+    local inputs = { x = support.fill({ 40, 6 }, r), k = indices(40, 5),
+      up = support.fill({ 5, 6, 9 }, r), down = support.fill({ 5, 9, 6 }, r) }
+    compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, inputs, { T = 40 })
+    compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, { x = support.fill({ 1, 6 }, r), k = indices(1, 5), up = inputs.up,
+      down = inputs.down }, { T = 1 })
+  end)
+
+  -- Rows of a point: one, a few, many; columns fewer than make a dot product, a last piece of 128 rows; matrices that lie turned; of each point.
+  for _, m in ipairs { 1, 3, 20 } do
+    for _, dtype in ipairs { "f32", "f64", "i32" } do
+      it(("have %d rows of %s"):format(m, dtype), function()
+        local P = tempo.program()
+        local t = P:dim "t"
+        local x = P:input("x", { domain = { t }, shape = { 2, m, 19 }, dtype = dtype })
+        local k, one = P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" }), P:input("one", { dtype = "i64" })
+        local w, v = P:input("w", { shape = { 3, 19, 7 }, dtype = dtype }), P:input("v", { shape = { 3, 2, 19 }, dtype = dtype })
+        local own = P:input("own", { domain = { t }, shape = { 3, 19, 2 }, dtype = dtype })
+        local outputs = { plain = x:matmul(w:index_select(0, k)), turned = x:matmul(v:mT():index_select(0, k)),
+          turned_later = x:matmul(v:index_select(0, k):mT()),
+          own = x:matmul(own:index_select(0, k)), one = x:select(0, 0):matmul(w:index_select(0, one)),
+          shared = x:slice(0, 0, 1):matmul(w:index_select(0, k)) }
+        for _, T in ipairs { 1, 150 } do
+          local function whole(shape)
+            local a = support.fill(shape, r)
+            return dtype == "i32" and support.map(a, function(e) return math.floor(e * 10) end) or a
+          end
+          compare(P, outputs, { x = whole { T, 2, m, 19 }, k = indices(T, 3), one = 2, w = whole { 3, 19, 7 },
+            v = whole { 3, 2, 19 },
+            own = whole { T, 3, 19, 2 } }, { T = T })
+        end
+      end)
+    end
+  end
+
+  it("stay a copy where somebody reads it", function()
+    local P = tempo.program()
+    local k, w = P:input("k", { shape = { 2 }, dtype = "i64" }), P:input("w", { shape = { 3, 4, 5 } })
+    local x, picked = P:input("x", { shape = { 2, 1, 4 } }), w:index_select(0, k)
+    compare(P, { y = x:matmul(picked), picked = picked },
+      { k = tempo.array({ 2, 0 }, "i64"), w = support.fill({ 3, 4, 5 }, r), x = support.fill({ 2, 1, 4 }, r) }, {}, 1)
+  end)
+
+  it("are blamed on who picks one that is not there", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local k, w = P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" }), P:input("w", { shape = { 3, 4, 5 } })
+    local picked = w:index_select(0, k)
+    local line = debug.getinfo(1, "l").currentline - 1
+    local y = P:input("x", { domain = { t }, shape = { 2, 1, 4 } }):matmul(picked)
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      local f = P:compile { outputs = { y = y }, tier = tier }
+      local ok, e = pcall(f, { k = tempo.array({ { 0, 1 }, { 2, 3 } }, "i64"), w = support.fill({ 3, 4, 5 }, r),
+        x = support.fill({ 2, 2, 1, 4 }, r) }, { T = 2 })
+      assert.is_false(ok)
+      assert.truthy(e:find(("spec.lua:%d: input: 'picked' at t = 1: index 3 is outside 0 .. 2"):format(line), 1, true), tostring(e))
     end
   end)
 end)

@@ -24,7 +24,7 @@ static tp_ticks stepped(tp_graph *g) {
 }
 
 static bool applied(tp_graph *g, int row, tp_error *err) {
-  tp_switches o = { .check = true };
+  tp_switches o = { .check = row == TP_PASS_WATCH };
   for (int i = 0; i < TP_NPASS; i++) o.on[i] = true;
   tp_need *need = NULL;
   tp_ticks t = stepped(g);

@@ -12,7 +12,8 @@ local NAMES = { "i", "j", "k" }
 local BOUNDS = { "I", "J", "K" }
 
 -- Of the third tier, by seed.
-local OPTIONS = { "passes = 'none'", "precise = true", "passes = { vectorize = false }", "passes = { tile = false }", "passes = { cse = false }",
+local OPTIONS = { "passes = 'none'", "precise = true", "passes = { vectorize = false }", "passes = { tile = false }",
+                  "passes = { cse = false, incremental = false }",
                   "passes = { fold = false, dce = false }", "passes = { algebra = false }" }
 
 local G = {}                                           -- a generator: r, case, pool of values

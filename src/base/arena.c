@@ -54,7 +54,7 @@ void tp_free_aligned(void *p) { free(p); }
 void *tp_pages(size_t n) {
   if (n < TP_TUNE_ARENA_PAGES) return tp_alloc_aligned(n);
   void *p = refused() ? MAP_FAILED : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return p == MAP_FAILED ? NULL : p;
+  return p == MAP_FAILED ? NULL : advised(p, n);
 }
 
 void tp_pages_free(void *p, size_t n) {

@@ -21,25 +21,29 @@
       for (; j < n; j++) { A y = (A)a[j]; r = (A)TP_FOLD_##fn(r, y); } \
       acc[i] = r; \
     } }
-/* ---- down: acc[j] takes column j ---- */
+/* ---- down: acc[j] takes column j ---- some rows at a time, so that each is gone through as it lies and accumulators are seldom moved */
+enum { DOWN_ROWS = 8 };
 #define DOWN(name, T, A, fn) \
   static void name(void *acc_, const void *a_, int64_t row, int64_t rows, int64_t n) { \
     A *restrict acc = acc_; \
-    int64_t j = 0; \
-    for (; j + LANES <= n; j += LANES) { \
-      A r[LANES]; \
-      for (int k = 0; k < LANES; k++) r[k] = acc[j + k]; \
-      for (int64_t i = 0; i < rows; i++) \
-        for (int k = 0; k < LANES; k++) { A y = (A)((const T *)a_)[i * row + j + k]; r[k] = (A)TP_FOLD_##fn(r[k], y); } \
-      for (int k = 0; k < LANES; k++) acc[j + k] = r[k]; \
-    } \
-    if (j == n) return; \
-    for (int64_t i = 0; i < rows; i++) { \
-      const T *a = (const T *)a_ + i * row; \
-      for (int64_t k = j; k < n; k++) { A x = acc[k], y = (A)a[k]; acc[k] = (A)TP_FOLD_##fn(x, y); } \
+    for (int64_t first = 0, end; first < rows; first = end) { \
+      int64_t j = 0; \
+      end = rows - first > DOWN_ROWS ? first + DOWN_ROWS : rows; \
+      for (; j + LANES <= n; j += LANES) { \
+        A r[LANES]; \
+        for (int k = 0; k < LANES; k++) r[k] = acc[j + k]; \
+        for (int64_t i = first; i < end; i++) \
+          for (int k = 0; k < LANES; k++) { A y = (A)((const T *)a_)[i * row + j + k]; r[k] = (A)TP_FOLD_##fn(r[k], y); } \
+        for (int k = 0; k < LANES; k++) acc[j + k] = r[k]; \
+      } \
+      for (int64_t i = first; i < end && j < n; i++) { \
+        const T *a = (const T *)a_ + i * row; \
+        for (int64_t k = j; k < n; k++) { A x = acc[k], y = (A)a[k]; acc[k] = (A)TP_FOLD_##fn(x, y); } \
+      } \
     } }
 #define FOLD(red, sfx, T, P, A, fn, unit) ACROSS(across_##red##_##sfx, T, P, A, fn, unit) DOWN(down_##red##_##sfx, T, A, fn)
 FOLD(sum, f32, float, float, double, ADD, 0)
+FOLD(sum, wide, float, double, double, ADD, 0)
 FOLD(prod, f32, float, double, double, MUL, 1)
 FOLD(max, f32, float, float, float, FMOST, -INFINITY)
 FOLD(min, f32, float, float, float, FLEAST, INFINITY)

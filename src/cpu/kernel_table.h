@@ -27,6 +27,7 @@ const tp_kernels TABLE = {
   .storehalf = { [TP_F16] = store_f16, [TP_BF16] = store_bf16 },
   .across = { [TP_RED_SUM] = FOLD_ROW(across_sum), [TP_RED_PROD] = FOLD_ROW(across_prod), [TP_RED_MAX] = FOLD_ROW_BOOL(across_max), [TP_RED_MIN] = FOLD_ROW_BOOL(across_min) },
   .down = { [TP_RED_SUM] = FOLD_ROW(down_sum), [TP_RED_PROD] = FOLD_ROW(down_prod), [TP_RED_MAX] = FOLD_ROW_BOOL(down_max), [TP_RED_MIN] = FOLD_ROW_BOOL(down_min) },
+  .across_wide = across_sum_wide, .down_wide = down_sum_wide,
   .best = { FOLD_ROW_BOOL(least), FOLD_ROW_BOOL(most) }, .bestof = { FOLD_ROW_BOOL(least_of), FOLD_ROW_BOOL(most_of) },
   .mm = { [TP_F32] = mm_f32, [TP_F64] = mm_f64, [TP_I32] = mm_i32, [TP_I64] = mm_i64, [TP_U8] = mm_u8 },
   .window = { window_uint8_t, window_uint16_t, window_uint32_t, window_uint64_t }, .unwindow = FOLD_ROW(unwindow),

@@ -20,7 +20,7 @@ static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, in
   return tp_rfail_at(x, r, lead, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i, (long long)n - 1);
 }
 
-static bool check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
+bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
   int last = TP_MAX(k->rank - 1, 0);
   int64_t count = k->rank ? k->shape[last] : 1, step = k->rank ? k->stride[last] : 1;
   tp_walk w;
@@ -88,13 +88,34 @@ bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
 }
 
 /* Rows of `bytes` contiguous bytes; steps in bytes but for index's. */
+enum { PICK_PART = 256 };                                     /* bytes */
 typedef struct chosen_rows { int64_t n, so, si, step, lo, m; size_t bytes; } chosen_rows;
 
-static inline void pick_each(const chosen_rows *q, char *to, const char *from, const int64_t *index, size_t bytes) {
-  for (int64_t j = 0; j < q->n; j++) {
-    int64_t at = q->lo + index[j * q->step];
-    memcpy(to + j * q->so, from + (at < q->m ? at : at % q->m) * q->si, bytes);
+/* A long row: while a part of it is copied, that part of the next one is on its way. */
+static void pick_row(char *to, const char *from, const char *next, size_t bytes) {
+  for (size_t at = 0, n; at < bytes; at += n) {
+    n = TP_MIN(bytes - at, PICK_PART);
+    for (size_t k = 0; k < n; k += TP_WORK_LINE) __builtin_prefetch(next + at + k);
+    memcpy(to + at, from + at, n);
   }
+}
+
+static inline const char *row_at(const chosen_rows *q, const char *from, const int64_t *index, int64_t j) {
+  int64_t at = q->lo + index[j * q->step];
+  return from + (at < q->m ? at : at % q->m) * q->si;
+}
+
+static void pick_long(const chosen_rows *q, char *to, const char *from, const int64_t *index) {
+  const char *row = row_at(q, from, index, 0);
+  for (int64_t j = 0; j < q->n; j++) {
+    const char *next = row_at(q, from, index, TP_MIN(j + 1, q->n - 1));
+    pick_row(to + j * q->so, row, next, q->bytes);
+    row = next;
+  }
+}
+
+static inline void pick_each(const chosen_rows *q, char *to, const char *from, const int64_t *index, size_t bytes) {
+  for (int64_t j = 0; j < q->n; j++) memcpy(to + j * q->so, row_at(q, from, index, j), bytes);
 }
 
 static void pick_rows(const chosen_rows *q, char *to, const char *from, const int64_t *index) {
@@ -104,7 +125,7 @@ static void pick_rows(const chosen_rows *q, char *to, const char *from, const in
     case 16: pick_each(q, to, from, index, 16); break;
     case 32: pick_each(q, to, from, index, 32); break;
     case 64: pick_each(q, to, from, index, 64); break;
-    default: pick_each(q, to, from, index, q->bytes);
+    default: (q->bytes < PICK_PART ? pick_each(q, to, from, index, q->bytes) : pick_long(q, to, from, index));
   }
 }
 
@@ -114,7 +135,7 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   bool many = k->v.rank > r->nlead;
   int64_t n = many ? k->v.shape[r->nlead] : 1, step = many ? k->v.stride[r->nlead] : 0;
   if (c->p.empty || n == 0) return true;
-  if (!check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
+  if (!tp_check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
   int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX, lo = c->ring ? tp_floormod(tp_dx_get(&in->wlo, x->env), m) : 0;
   bool row = c->p.rank == 1 && ((c->p.so[0] == 1 && c->p.si[0] == 1) || c->p.ext[0] == 1);
   chosen_rows q = { n, c->so * o->size, c->si * o->size, step, lo, m, (size_t)(c->p.ext[0] * o->size) };
@@ -208,7 +229,7 @@ static void add_slices(const tp_exec *x, const tp_dreg *r, const tp_view *b, con
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
   int axis = r->rg->how.axis;
-  if (tp_view_count(&src->v) && !check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis])) return false;
+  if (tp_view_count(&src->v) && !tp_check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis])) return false;
   copy_base(x, r);
   if (tp_view_count(&src->v) == 0) return true;
   int64_t n = kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1, row = 1;
@@ -241,7 +262,7 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   int64_t s[TP_MAXRANK];
   strides_but(&in->v, axis, s);
   line l = { o->v.rank ? o->v.shape[last] : 1, o->v.stride[last], s[last], k->v.stride[last], in->v.stride[axis] };
-  if (!check_indices(x, r, &k->v, in->v.shape[axis])) return false;
+  if (!tp_check_indices(x, r, &k->v, in->v.shape[axis])) return false;
   tp_walk w;
   for (tp_walk_start(&w, last, o->v.shape); w.ok; tp_walk_next(&w)) {
     char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * size;
@@ -277,40 +298,79 @@ bool tp_run_put(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* Sums of what is hit, by place; twice as many places as hits. */
-typedef struct place_sum { int64_t at; double sum; } place_sum;
+/* ---- elements added where data says ---- what is hit costs, not what is there, if the base lies where the result does */
 
-/* A new one begins with what is there. */
-static double *sum_at(place_sum *t, int64_t places, int64_t at, const float *out) {
-  int64_t i = (int64_t)(((uint64_t)at * 0x9e3779b97f4a7c15u >> 32) * (uint64_t)places >> 32);
-  while (t[i].at >= 0 && t[i].at != at) i = i + 1 < places ? i + 1 : 0;
-  if (t[i].at < 0) t[i] = (place_sum){ at, out[at] };
-  return &t[i].sum;
+/* Where elements land, in elements from the first of the result, which `low` is from where it begins. */
+typedef struct landing { int64_t stride[TP_MAXRANK], worth, low; } landing;
+
+static landing landing_of(const tp_dreg *r) {
+  const tp_view *o = &r->out[0].v;
+  int axis = r->nlead + r->rg->how.axis;
+  landing l = { .worth = o->stride[axis] };
+  strides_but(o, axis, l.stride);
+  for (int i = 0; i < o->rank; i++) l.low += TP_MIN(o->stride[i], 0) * (o->shape[i] - 1);
+  return l;
 }
 
-/* What is hit costs, not what is there, if the base lies where the result does. f32 is summed in f64 and rounded once. */
+/* The sum of a place that is hit. Until it is there the place holds the number of its sum, which is believed if that sum is of the place. */
+typedef struct place_sum { int64_t at; double sum; } place_sum;
+typedef union hit_place { float f; uint32_t number; } hit_place;
+
+static inline int64_t add_at(place_sum *t, int64_t n, hit_place *to, int64_t at, float more) {
+  if (to->number < (uint64_t)n && t[to->number].at == at) {
+    t[to->number].sum += more;
+    return n;
+  }
+  t[n] = (place_sum){ at, (double)to->f + more };
+  to->number = (uint32_t)n;
+  return n + 1;
+}
+
+/* In order; how many places are hit. */
+static int64_t sum_places(const tp_dreg *r, const landing *l, hit_place *first, place_sum *t) {
+  const tp_view *k = &r->in[1].v, *src = &r->in[2].v;
+  int last = k->rank - 1;
+  int64_t n = 0, sk = k->stride[last], sv = src->stride[last], so = l->stride[last], worth = l->worth;
+  tp_walk w;
+  for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
+    const int64_t *index = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
+    const float *from = (const float *)src->p + tp_walk_offset(&w, src->stride);
+    int64_t to = tp_walk_offset(&w, l->stride) - l->low;
+    for (int64_t j = 0; j < k->shape[last]; j++) {
+      int64_t at = to + j * so + index[j * sk] * worth;
+      n = add_at(t, n, &first[at], at, from[j * sv]);
+    }
+  }
+  return n;
+}
+
+/* In f64, rounded once. */
+static bool scatter_f32(tp_exec *x, tp_dreg *r, const landing *l) {
+  int64_t count = tp_view_count(&r->in[1].v);
+  place_sum *t = tp_work(x, r, count, sizeof *t);
+  hit_place *first = (hit_place *)r->out[0].v.p + l->low;
+  if (!t) return false;
+  if (count > UINT32_MAX) return tp_rfail(x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
+  int64_t n = sum_places(r, l, first, t);
+  if (r->halved) for (int64_t i = 0; i < n; i++) x->cpu->K->sticky(&first[t[i].at], &t[i].sum, &t[i].sum, &t[i].sum, 1);
+  else for (int64_t i = 0; i < n; i++) first[t[i].at].f = (float)t[i].sum;
+  return true;
+}
+
 bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
-  int axis = r->nlead + r->rg->how.axis, size = o->size;
-  int64_t s[TP_MAXRANK], low = 0, places = o->dtype == TP_F32 ? 2 * tp_view_count(&k->v) : 0;
-  tp_kfn *add = x->cpu->K->ew[TP_OP_ADD][o->dtype], *narrow = r->halved ? x->cpu->K->sticky : x->cpu->K->cast[TP_F64][TP_F32];
-  if (!check_indices(x, r, &k->v, o->v.shape[axis])) return false;
-  place_sum *t = places ? tp_work(x, r, places, sizeof *t) : NULL;
-  if (places && !t) return false;
-  for (int64_t i = 0; i < places; i++) t[i].at = -1;
+  int size = o->size;
+  tp_kfn *add = x->cpu->K->ew[TP_OP_ADD][o->dtype];
+  landing l = landing_of(r);
+  if (!tp_check_indices(x, r, &k->v, o->v.shape[r->nlead + r->rg->how.axis])) return false;
   copy_base(x, r);
-  strides_but(&o->v, axis, s);
-  for (int i = 0; i < o->v.rank; i++) low += TP_MIN(o->v.stride[i], 0) * (o->v.shape[i] - 1);
-  char *first = (char *)o->v.p + low * size;
+  if (o->dtype == TP_F32) return scatter_f32(x, r, &l);
   tp_walk w;
   for (tp_walk_start(&w, k->v.rank, k->v.shape); w.ok; tp_walk_next(&w)) {
     int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)];
-    int64_t at = tp_walk_offset(&w, s) + i * o->v.stride[axis] - low;
+    char *to = (char *)o->v.p + (tp_walk_offset(&w, l.stride) + i * l.worth) * size;
     const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
-    if (places) *sum_at(t, places, at, (const float *)first) += *(const float *)from;
-    else add(first + at * size, first + at * size, from, from, 1);
+    add(to, to, from, from, 1);
   }
-  for (int64_t i = 0; i < places; i++)
-    if (t[i].at >= 0) narrow((float *)first + t[i].at, &t[i].sum, &t[i].sum, &t[i].sum, 1);
   return true;
 }

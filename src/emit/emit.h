@@ -12,7 +12,7 @@ int tp_emit_c(tp_buf *b, const tp_plan *p);
 typedef struct tp_export_array { const char *name, *as; tp_dtype dtype; int rank; int64_t shape[TP_MAXRANK], bytes; bool ticks; int param; int64_t at; const tp_array *value; } tp_export_array;
 typedef struct tp_export {
   const char *name; tp_pos pos;                 /* what its files and functions are called */
-  const int64_t *env; uint64_t seed;            /* bounds by symbol */
+  int64_t *env; uint64_t seed;                  /* bounds by symbol */
   int nbound; const tp_sym *const *bounds;
   int nin, nout, nparam;                        /* by number of input, output, parameter. Outputs: param >= 0, the last value of one. Parameters: at, in the file of weights; value: NULL, none yet */
   tp_export_array *in, *out, *param;

@@ -203,7 +203,7 @@ tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err);
  * what holds for some bounds only goes to g->boundchecks. */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);
 bool tp_need_stays(tp_graph *g, const tp_need *n, tp_error *err);       /* of these the reads only */
-/* Of a program that is legal, whose sets are rough: without the points that read outside a domain, or such points. Without ends by data. */
+/* Of rough sets: without the points that read outside a domain, or such points, if nothing that has to be there reads them. Ends by data are lowered. */
 void tp_need_trim(tp_graph *g, tp_need *need);
 /* A check for each call: that the bounds are not in bad, a set without dims; `late` says what is wrong there. False: isl could not say it as a condition. */
 bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late);

@@ -528,13 +528,28 @@ static bool all_bad(sweep *s, tp_need *need, tp_set **bad) {
   return false;
 }
 
+/* What is there whatever anybody reads. */
+static bool is_root(const tp_graph *g, const tp_node *n) {
+  bool is = n->op == TP_OP_CALL;
+  for (int i = 0; i < g->outputs.n; i++) is |= g->outputs.v[i].val.node == n;
+  for (int i = 0; i < g->stops.n; i++) is |= g->stops.v[i].end == n;
+  return is;
+}
+
+/* No root reads what is bad: what is left of the sets holds all that roots need. */
+static bool roots_stay(const tp_need *need, tp_set *const *bad) {
+  bool stay = true;
+  for (int i = 0; i < need->n; i++) stay &= !bad[i] || !is_root(need->g, need->g->nodes.v[i]);
+  return stay;
+}
+
 void tp_need_trim(tp_graph *g, tp_need *need) {
   tp_set **bad = TP_NEWN(&g->arena, tp_set *, need->n);
   sweep s = sweep_new(g, need->set, false, NULL);
   for (int i = 0; i < need->n; i++) box_of(&s, g->nodes.v[i]);
   unsigned long before = tp_isl_budget(g->ix, BUDGET_HULLS + BUDGET_TRIM * (unsigned long)need->n);
   bool ok = all_bad(&s, need, bad);
-  ok = tp_isl_within(g->ix, before) && ok;
+  ok = tp_isl_within(g->ix, before) && ok && roots_stay(need, bad);
   for (int i = 0; i < need->n; i++) {
     if (ok && bad[i]) need->set[i] = tp_set_minus(need->set[i], bad[i]);
     else tp_set_free(bad[i]);

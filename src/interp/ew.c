@@ -413,7 +413,7 @@ static bool fold_block(tp_exec *x, tp_dreg *r, tp_ew *e, int64_t *at, char *acc)
     point_sources(e, at, rows, n);
     int rc = map_tile(e, 1, at, rows, n);
     if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
-    fold_tile(e, acc, e->p[t->slot], plain ? e->src[0].row : n, rows, n, tp_dtype_size(t->c));
+    fold_tile(e, acc, e->p[t->slot], plain ? e->src[0].row : n, rows, n, tp_dtype_size(e->folded));
   } while (e->nred && advance(e->red_loop, e->nred, at));
   return true;
 }

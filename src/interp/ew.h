@@ -37,7 +37,7 @@ typedef struct tp_ew {
   bool acc, folds;                              /* out (op)= result; some axis is reduced */
   tp_red red;                                   /* of both */
   tp_kfold *across, *down; tp_kfn *narrow;      /* narrow: accumulators to the compute type */
-  tp_dtype acct; int64_t accoff, outoff;        /* accumulators, and they narrowed, in the scratch */
+  tp_dtype acct, folded; int64_t accoff, outoff;        /* accumulators, of what they are folded; they, and they narrowed, in the scratch */
   int order[TP_MAXRANK], group[TP_MAXRANK];     /* the region's axes as they are walked; by axis, which are one axis then (-1: of extent 1) */
   /* bound */
   int rank; int64_t ext[TP_MAXRANK]; bool reduced[TP_MAXRANK];

@@ -91,6 +91,26 @@ static bool add_micro(builder *b, int k) {
   return true;
 }
 
+/* Is there a fold, for whatever bounds? */
+static bool has_fold(const tp_region *g) {
+  bool any = g->sums && !g->acc;
+  for (int i = 0; i < g->nlead; i++) any |= (g->sums >> i & 1) && !tp_is_number(g->lead[i], 1);
+  return any;
+}
+
+/* f32 that are cast to be summed in f64, which the kernels of sums do as they go. */
+static bool is_widened(const builder *b, int k) {
+  const tp_region *g = b->r->rg;
+  bool cast = g->micro[k].op == TP_OP_CAST && g->micro[k].dtype == TP_F64 && b->dtype[slot_ref(b, g->micro[k].in[0])] == TP_F32;
+  return cast && k == g->nmicro - 1 && k == g->outmicro[0] && g->red == TP_RED_SUM;
+}
+
+/* What is folded without being written may be an operand itself. */
+static bool is_passed(const builder *b, int k) {
+  const tp_region *g = b->r->rg;
+  return b->r->nout == 1 && has_fold(g) && (g->micro[k].op == TP_OP_DETACH || is_widened(b, k));
+}
+
 /* Slots: operands, then numbers, then the other micros. */
 static void number_slots(builder *b) {
   const tp_region *g = b->r->rg;
@@ -104,6 +124,10 @@ static void number_slots(builder *b) {
     b->dtype[i] = e->src[i].d;
   }
   for (int k = 0, number = g->nin, other = e->nsrc; k < g->nmicro; k++) {
+    if (is_passed(b, k)) {
+      b->slot_of[k] = slot_ref(b, g->micro[k].in[0]);
+      continue;
+    }
     int s = b->slot_of[k] = is_number(g->micro[k].op) ? number++ : other++;
     b->dtype[s] = g->micro[k].dtype;
     if (is_number(g->micro[k].op)) source_number(&e->src[s], b->x, &g->micro[k]);
@@ -130,9 +154,12 @@ static void dest(builder *b, int i, int slot) {
 
 static void folding(builder *b, tp_dtype c) {
   tp_ew *e = b->e;
+  const tp_region *g = b->r->rg;
+  bool wide = g->nmicro && is_passed(b, g->nmicro - 1) && is_widened(b, g->nmicro - 1);
   e->acct = tp_acctype(e->red, c);
-  e->across = b->x->cpu->K->across[e->red][c];
-  e->down = b->x->cpu->K->down[e->red][c];
+  e->folded = wide ? TP_F32 : c;
+  e->across = wide ? b->x->cpu->K->across_wide : b->x->cpu->K->across[e->red][c];
+  e->down = wide ? b->x->cpu->K->down_wide : b->x->cpu->K->down[e->red][c];
   e->narrow = e->acct == c ? NULL : tp_half(e->dst[0].d) ? b->x->cpu->K->sticky : b->x->cpu->K->cast[e->acct][c];
   e->accoff = block_new(&b->b);
   e->outoff = block_new(&b->b);
@@ -190,7 +217,7 @@ void tp_ew_new(tp_exec *x, tp_dreg *r) {
   number_slots(&b);
   if (g->nmicro) lifetimes(&b);
   for (int k = 0; k < g->nmicro; k++)
-    if (!is_number(g->micro[k].op) && !add_micro(&b, k)) { r->run = run_unknown; return; }
+    if (!is_number(g->micro[k].op) && !is_passed(&b, k) && !add_micro(&b, k)) { r->run = run_unknown; return; }
   for (int i = 0; i < r->nout; i++) dest(&b, i, g->nmicro ? b.slot_of[g->outmicro[i]] : 0);
   finish(&b);
 }

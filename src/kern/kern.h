@@ -37,6 +37,7 @@ extern const char *const tp_red_words[TP_NRED];
 static inline const char *tp_red_name(tp_red red) { return tp_red_words[red]; }      /* "sum" */
 bool tp_op_rounds(tp_op op);                                    /* elementwise: may what it makes of 16-bit floats be none? Else it is one of its operands */
 tp_red tp_op_red(tp_op op);                                     /* of a reduction */
+tp_op tp_red_op(tp_red red);                                    /* and back */
 double tp_red_identity(tp_red red, tp_dtype d);                 /* what adds nothing */
 
 /* How an operator works; unused fields are 0. */

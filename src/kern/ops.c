@@ -30,6 +30,7 @@ const char *tp_op_said(tp_op op) {
   }
 }
 
+tp_op tp_red_op(tp_red red) { return red == TP_RED_SUM ? TP_OP_SUM : red == TP_RED_PROD ? TP_OP_PROD : red == TP_RED_MAX ? TP_OP_MAX : TP_OP_MIN; }
 tp_red tp_op_red(tp_op op) { return op == TP_OP_SUM ? TP_RED_SUM : op == TP_OP_PROD ? TP_RED_PROD : op == TP_OP_MAX ? TP_RED_MAX : TP_RED_MIN; }
 
 const int *tp_conv_roles(tp_op op) {
@@ -48,6 +49,7 @@ double tp_red_identity(tp_red red, tp_dtype d) {
 }
 
 const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size) {
+  if (op == TP_OP_MATMUL_AT) op = TP_OP_INDEX_SELECT;          /* what fails in it */
   bool step = w->what && !strncmp(w->what, "grad ", 5) && strncmp(w->what, "grad of ", 8);    /* on the way to a gradient */
   if (tp_who_name(w)) snprintf(buf, size, "'%s'", tp_who_name(w));
   else if (w->what && !step) snprintf(buf, size, "%s", w->what);

@@ -199,8 +199,6 @@ static bool widen_range(sum *s, int k) {
   return true;
 }
 
-static tp_op reduction(tp_red red) { return red == TP_RED_SUM ? TP_OP_SUM : red == TP_RED_PROD ? TP_OP_PROD : red == TP_RED_MAX ? TP_OP_MAX : TP_OP_MIN; }
-
 /* The whole contribution at u's point: read, then reduced. */
 static bool stacked(sum *s) {
   ends *l = s->l;
@@ -208,7 +206,7 @@ static bool stacked(sum *s) {
   int axes[TP_MAXRANK], n = 0;
   for (int k = 0; k < x->ndom; k++)
     if (s->e.at[k].range) axes[n] = n, n++;
-  tp_val y = mk_reduce(l->mk, reduction(s->n->attr.red), tp_ends_read_at(l, s->e.src, s->e.at), n, axes, false);
+  tp_val y = mk_reduce(l->mk, tp_red_op(s->n->attr.red), tp_ends_read_at(l, s->e.src, s->e.at), n, axes, false);
   if (y.node) s->e.at = tp_at_own(l->g, y.node->ndom, y.node->dom);
   return becomes(s, y);
 }

@@ -12,8 +12,13 @@ bool tp_fold(tp_graph *g, bool precise);
 bool tp_close_params(tp_graph *g, tp_error *err);
 /* Reductions over range axes become accumulations (sums.c). */
 bool tp_lower_sums(tp_graph *g, tp_error *err);
+/* Reductions over ranges that move along a dim become recurrences (incremental.c). */
+bool tp_incremental(tp_graph *g, bool precise, tp_error *err);
+bool tp_is_small(const tp_out *o);              /* a sum of it is kept in f64 */
 /* Where a carried state changes along one index of an axis, that is written (rows.c). */
 bool tp_put_rows(tp_graph *g, tp_error *err);
+/* Matrices that data picks are multiplied where they lie (takes.c). */
+bool tp_take_matrices(tp_graph *g, tp_error *err);
 /* Inputs and outputs that a recurrence would walk at a stride are copied, a block at a time (layout.c). */
 bool tp_turn_edges(tp_graph *g, tp_error *err);
 /* Accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded once (sums.c). */

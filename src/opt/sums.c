@@ -87,12 +87,14 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
  * and what is small stays so. Matrix products and scatters are added up in place, and over blocks of points at a time: these stay what they are, and so do sums
  * over prefixes, which are as many as there are points. Largest and smallest values need no more than their own dtype. */
 
-static int64_t elements(const tp_node *n) {     /* SMALL + 1: more, or not known */
+static int64_t elements(const tp_out *o) {     /* SMALL + 1: more, or not known */
   int64_t all = 1, e;
-  for (int i = 0; i < n->out[0].rank && all <= TP_TUNE_SMALL_SUM; i++)
-    all = tp_ix_is_const(n->out[0].shape[i], &e) && e <= TP_TUNE_SMALL_SUM ? all * e : TP_TUNE_SMALL_SUM + 1;
+  for (int i = 0; i < o->rank && all <= TP_TUNE_SMALL_SUM; i++)
+    all = tp_ix_is_const(o->shape[i], &e) && e <= TP_TUNE_SMALL_SUM ? all * e : TP_TUNE_SMALL_SUM + 1;
   return TP_MIN(all, TP_TUNE_SMALL_SUM + 1);
 }
+
+bool tp_is_small(const tp_out *o) { return elements(o) <= TP_TUNE_SMALL_SUM; }
 
 static bool in_place(const tp_node *x, bool gather) {
   switch (x->op) {
@@ -134,7 +136,7 @@ static bool gathers_many(const tp_node *n, const tp_edge *e, bool one) {
 }
 
 static bool in_double(const tp_node *n) {
-  int64_t size = elements(n);
+  int64_t size = elements(&n->out[0]);
   bool many = false;
   for (int k = 0; k < n->nin; k++) {
     if (size > 1 && in_place(n->in[k].src.node, n->in[k].gather)) return false;

@@ -716,32 +716,33 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
 
 /* ---- ends by data ---- */
 
-/* The numbers of end i as a window, one axis for each dim whose value is not given; exprs are over variables and bounds. */
-static tp_nd nd_end(pb *b, int i, const tp_ix *const *given) {
+/* The numbers of end i as a window, one axis for each range; exprs are over variables and bounds. */
+static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   static const tp_stmt nothing;
   const tp_stmt *was = b->s;
   int nlead = b->nlead;
-  tp_at *at = TP_NEWN(b->a, tp_at, s->ndom);
-  for (int d = 0; d < s->ndom; d++) at[d] = given[d] ? (tp_at){ .lo = given[d] } : (tp_at){ true, K(b, 0), tp_ix_sym(C(b), s->dom[d]->bound) };
   b->s = &nothing;
   b->nlead = 0;
-  tp_nd n = nd_write(b, &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = at });
+  tp_nd n = nd_write(b, &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = tp_dup(b->a, at, sizeof *at * (size_t)s->ndom) });
   b->s = was;
   b->nlead = nlead;
   return n;
 }
 
-/* The ends of stop i as rows: an axis for each of these dims, 0 by 0 for those that the end does not know, and after these one for each dim without a value in `at`. */
-static tp_nd nd_ends(pb *b, int i, int naxis, const tp_sym *const *axis, const tp_ix *const *at) {
+static const tp_ix *extent_of(pb *b, tp_at at) { return tp_ix_sub(C(b), at.hi, at.lo); }
+static tp_at all_of(pb *b, const tp_sym *dim) { return (tp_at){ true, K(b, 0), tp_ix_sym(C(b), dim->bound) }; }
+
+/* The ends of stop i as rows: an axis for each of these dims, over the range in `along`, 0 by 0 for those that the end does not know, and after these one for each further range in `at`. */
+static tp_nd nd_ends(pb *b, int i, int naxis, const tp_sym *const *axis, const tp_at *along, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   tp_nd all = nd_end(b, i, at), x = all;
   x.rank = naxis;
   x.shape = TP_NEWN(b->a, const tp_ix *, naxis + all.rank);
   x.stride = TP_NEWN(b->a, const tp_ix *, naxis + all.rank);
-  for (int k = 0; k < naxis; k++) x.shape[k] = tp_ix_sym(C(b), axis[k]->bound), x.stride[k] = K(b, 0);
-  for (int d = 0, e = 0; d < s->ndom; e += !at[d++]) {
-    if (at[d]) continue;
+  for (int k = 0; k < naxis; k++) x.shape[k] = extent_of(b, along[k]), x.stride[k] = K(b, 0);
+  for (int d = 0, e = 0; d < s->ndom; e += at[d++].range) {
+    if (!at[d].range) continue;
     int k = 0;
     while (k < naxis && axis[k] != s->dom[d]) k++;
     if (k == naxis) x.shape[x.rank++] = all.shape[e];
@@ -753,11 +754,11 @@ static tp_nd nd_ends(pb *b, int i, int naxis, const tp_sym *const *axis, const t
 /* ---- the greatest of rows is that of rows which are there ---- */
 
 /* Is each row's end of stop i at hand? */
-static bool rows_known(pb *b, int i, const tp_ix *const *at) {
+static bool rows_known(pb *b, int i, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   const tp_arr *r = tp_array_of(b->p, tp_v(s->end));
   bool known = b->begun[i];
-  for (int d = 0; d < s->ndom; d++) known &= at[d] || (r->dense >> d & 1);
+  for (int d = 0; d < s->ndom; d++) known &= !at[d].range || (r->dense >> d & 1);
   return known;
 }
 
@@ -765,23 +766,24 @@ static bool rows_known(pb *b, int i, const tp_ix *const *at) {
 static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
   const tp_stop *s = &b->p->g->stops.v[e->stop];
   const tp_sym *axis[s->ndom + 1];
+  tp_at along[s->ndom + 1];
   int naxis = 0, place[s->ndom + 1];
   for (int d = 0; d < s->ndom; d++)
-    if (!e->at[d]) axis[place[d] = naxis++] = s->dom[d];
+    if (e->at[d].range) axis[naxis] = s->dom[d], along[naxis] = e->at[d], place[d] = naxis++;
   load->rows = TP_NEWN(b->a, tp_rows, s->ndom);
   for (int d = 0; d < s->ndom; d++) {
     const tp_stop *q = tp_stop_of(b->p->g, s->dom[d]);
     if (!q) continue;
-    const tp_ix *at[q->ndom + 1];
+    tp_at at[q->ndom + 1];
     int i = (int)(q - b->p->g->stops.v);
-    bool differ = !e->at[d];
+    bool differ = e->at[d].range;
     for (int k = 0; k < q->ndom; k++) {
-      at[k] = NULL;
+      at[k] = all_of(b, q->dom[k]);
       for (int j = 0; j < s->ndom; j++)
-        if (s->dom[j] == q->dom[k]) at[k] = e->at[j], differ |= !e->at[j];
+        if (s->dom[j] == q->dom[k]) at[k] = e->at[j], differ |= e->at[j].range;
     }
     if (differ && rows_known(b, i, at))
-      load->rows[load->nrows++] = (tp_rows){ .at = e->at[d] ? e->at[d] : K(b, 0), .along = e->at[d] ? -1 : place[d], .given = tp_ix_sym(C(b), q->dim->bound), .nd = nd_ends(b, i, naxis, axis, at) };
+      load->rows[load->nrows++] = (tp_rows){ .at = e->at[d].lo, .along = e->at[d].range ? place[d] : -1, .given = tp_ix_sym(C(b), q->dim->bound), .nd = nd_ends(b, i, naxis, axis, along, at) };
   }
 }
 
@@ -804,17 +806,17 @@ static void put_loads(pb *b, pnodes *to) {
 
 static tp_nd call_ends(pb *b, const tp_node *n, int i) {
   const tp_stop *s = &b->p->g->stops.v[i];
-  const tp_ix *at[s->ndom + 1];
   const tp_sym *over[n->ndom + 1];
+  tp_at at[s->ndom + 1], along[n->ndom + 1];
   int nover = 0;
   for (int k = 0; k < n->ndom; k++)
-    if (is_over(n, n->dom[k])) over[nover++] = n->dom[k];
+    if (is_over(n, n->dom[k])) over[nover] = n->dom[k], along[nover++] = all_of(b, n->dom[k]);
   for (int d = 0; d < s->ndom; d++) {
-    at[d] = NULL;
+    at[d] = all_of(b, s->dom[d]);
     for (int k = 0; k < n->ndom; k++)
-      if (n->dom[k] == s->dom[d] && !is_over(n, n->dom[k])) at[d] = tp_pb_here(b, b->s->nodeat[b->s->nnode - 1][k]);
+      if (n->dom[k] == s->dom[d] && !is_over(n, n->dom[k])) at[d] = (tp_at){ .lo = tp_pb_here(b, b->s->nodeat[b->s->nnode - 1][k]) };
   }
-  return nd_ends(b, i, nover, over, at);
+  return nd_ends(b, i, nover, over, along, at);
 }
 
 /* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of those in `over`. */
@@ -914,7 +916,8 @@ static void note_products(pb *b) {
   const tp_ix **to = TP_NEWN(b->a, const tp_ix *, g->stops.n);
   for (int i = 0; i < g->stops.n; i++) {
     const tp_sym *bound = g->stops.v[i].dim->bound;
-    TP_PUSH(b->a, &b->pl->ends, bound);
+    if (!g->stops.v[i].ndom) TP_PUSH(b->a, &b->pl->ends, (tp_pend){ bound, NULL });
+    for (int d = 0; d < g->stops.v[i].ndom; d++) TP_PUSH(b->a, &b->pl->ends, (tp_pend){ bound, g->stops.v[i].dom[d]->bound });
     from[i] = g->stops.v[i].sym == bound ? g->stops.v[i].given : g->stops.v[i].sym;
     to[i] = tp_ix_sym(C(b), bound);
   }

@@ -15,6 +15,13 @@ static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
   x->lastpos = p->npos - 1;
 }
 
+/* Rows may be points of dims that end themselves, and ends of ends have no circles. */
+void tp_plan_given(const tp_plan *p, int64_t *env) {
+  for (int round = 0; round < p->ends.n; round++)
+    for (int i = 0; i < p->ends.n; i++)
+      if (p->ends.v[i].row && env[p->ends.v[i].row->id] == 0) env[p->ends.v[i].bound->id] = 0;
+}
+
 void tp_plan_number(tp_plan *p) {
   p->npos = 0;
   p->nsym = tp_nsym(p->ix);

@@ -77,18 +77,23 @@ struct tp_pnode {
 /* Inputs before results. */
 static inline const tp_nd *tp_window_at(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
 
+/* The bound of a dim that ends by data, and that of a dim of its rows; NULL: it has one row. Where there are no rows nothing is given either (tp_plan_given). */
+typedef struct { const tp_sym *bound, *row; } tp_pend;
+
 typedef struct tp_plan {
   tp_ictx *ix;
   tp_arena *a, own;                             /* own: of a parsed plan */
   TP_VEC(tp_callee) calls;
   TP_VEC(tp_product) products;                  /* the program's outputs */
-  TP_VEC(const tp_sym *) ends;                  /* bounds of dims that end by data */
+  TP_VEC(tp_pend) ends;
   TP_VEC(tp_pbuf *) bufs;
   tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
+  bool reproducible;                            /* the same bits on every processor: nothing is fused, products are added up in one order */
   int64_t limit;                                /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
 #define TP_SPILL_ALL INT64_MAX
 } tp_plan;
 
+void tp_plan_given(const tp_plan *p, int64_t *env);
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 struct tp_graph;
 struct tp_poly;
@@ -131,6 +136,9 @@ tp_op tp_region_op(const tp_region *r);         /* what messages call it by, whe
 /* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
+/* By position of a region: how often it runs for these bounds, and how many elements that is; turns: iterations of loops. False: out of memory. count.c */
+typedef struct tp_counted { int64_t runs, elements; } tp_counted;
+bool tp_plan_count(const tp_plan *p, const int64_t *env, tp_counted *at, int64_t *turns);
 int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env);      /* a multiple of 64; -1: too many */
 /* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow. No memory: to the latest guard.
  * out[buf]: it lies elsewhere; NULL: none does. bytes[buf]: of TEMP and WORK. */
@@ -141,7 +149,7 @@ void tp_plan_work(tp_plan *p);
 /* What kernels take, and plan/work.c counts: alignment; words of a short stream, points drawn together; bytes of a value with its place; columns of a convolution, bytes
  * of its pieces; blocks of a product of 16-bit floats. */
 enum { TP_WORK_LINE = 64, TP_WORK_DRAWN = 64, TP_WORK_POINTS = 16, TP_WORK_PAIR = 16, TP_WORK_CHUNK = 1 << 19, TP_WORK_FEWEST = 64, TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),
-  TP_WORK_BLOCK_M = 1024, TP_WORK_BLOCK_N = 256, TP_WORK_BLOCK_K = 256 };
+  TP_WORK_TAKEN = 128, TP_WORK_BLOCK_M = 1024, TP_WORK_BLOCK_N = 256, TP_WORK_BLOCK_K = 256 };
 bool tp_knows_rings(const tp_region *r);        /* it reads operands on rings where they lie: a copy, or picked rows */
 int64_t tp_work_columns(int64_t row_bytes);     /* of a chunk, at most */
 int64_t tp_work_equal_parts(int64_t P, int64_t fit);   /* columns of each when P are cut into parts of about `fit` */

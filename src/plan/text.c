@@ -3,7 +3,7 @@
  *
  *   dim t:T
  *   var t1
- *   ends T                                                    a bound whose dim ends by data
+ *   ends T of B                                               a bound whose dim ends by data, for each point of the dim with bound B
  *   output f32 (t) [4] "y" @ rnn.lua:5                        what a call gives, a hidden `parameter` too
  *   c0 fn 2 (over b, t) gives f32 "act" @ rnn.lua:4           a callback: number, dims, results; with ticks `tick`, `feed 0`, `show 1`
  *   b0 input 0 f32 "x" [T][4] size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape], the order of dims in memory if it is another, elements
@@ -701,9 +701,9 @@ static bool product_line(parser *p, bool hidden) {
 }
 
 static bool end_line(parser *p) {
-  const tp_sym *s;
-  if (!scan_symbol(p, TP_SYM_BOUND, &s) || !tp_scan_end(&p->in)) return false;
-  TP_PUSH(p->pl->a, &p->pl->ends, s);
+  tp_pend e = { 0 };
+  if (!scan_symbol(p, TP_SYM_BOUND, &e.bound) || (accept(p, "of") && !scan_symbol(p, TP_SYM_BOUND, &e.row)) || !tp_scan_end(&p->in)) return false;
+  TP_PUSH(p->pl->a, &p->pl->ends, e);
   return true;
 }
 
@@ -772,6 +772,7 @@ static bool declaration(parser *p, bool *told) {
   if (accept(p, "ends")) return end_line(p);
   if (accept(p, "output")) return product_line(p, false);
   if (accept(p, "parameter")) return product_line(p, true);
+  if (accept(p, "reproducible")) return (pl->reproducible = true) && tp_scan_end(&p->in);
   if (accept(p, "limit")) return tp_scan_int(&p->in, &pl->limit) && (pl->limit > 0 || fail(p, "no such limit before this")) && tp_scan_end(&p->in);
   *told = false;
   return true;
@@ -800,6 +801,13 @@ static tp_pnode *block(parser *p, const char **text, bool inner) {
 
 /* ---- the whole ---- */
 
+static void put_end(text_writer *w, const tp_pend *e) {
+  tp_puts(w->b, "ends ");
+  put_symbol(w, &e->bound);
+  if (e->row) tp_puts(w->b, " of "), put_symbol(w, &e->row);
+  tp_puts(w->b, "\n");
+}
+
 /* Symbols stand before all else: those that were written. */
 void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_arena scratch;
@@ -807,9 +815,10 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_scratch_init(&scratch);
   tp_buf_init(&text);
   text_writer w = { &text, TP_NEWN(&scratch, bool, tp_nsym(p->ix)), NULL };
-  for (int i = 0; i < p->ends.n; i++) tp_puts(&text, "ends "), put_symbol(&w, &p->ends.v[i]), tp_puts(&text, "\n");
+  for (int i = 0; i < p->ends.n; i++) put_end(&w, &p->ends.v[i]);
   for (int i = 0; i < p->products.n; i++) tp_puts(&text, p->products.v[i].hidden ? "parameter " : "output "), put_text(&w, product_rows(), &p->products.v[i]), tp_puts(&text, "\n");
   for (int i = 0; i < p->calls.n; i++) tp_putf(&text, "c%d", i), put_text(&w, callee_rows(), &p->calls.v[i]), tp_puts(&text, "\n");
+  if (p->reproducible) tp_puts(&text, "reproducible\n");
   if (p->limit) tp_putf(&text, "limit %lld\n", (long long)p->limit);
   for (int i = 0; i < p->bufs.n; i++) put_text(&w, buffer_rows(), p->bufs.v[i]), tp_puts(&text, "\n");
   put_node(&w, p->body, 0);

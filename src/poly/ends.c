@@ -9,39 +9,47 @@
 
 /* ---- the table ---- */
 
-static const char *end_name(tp_poly *p, const tp_stop *s, const tp_ix *const *at) {
+static tp_at whole_dim(const tp_poly *p, int stop, int d) { return (tp_at){ true, tp_ix_const(p->g->ix, 0), tp_ix_sym(p->g->ix, p->g->stops.v[stop].dom[d]->bound) }; }
+static bool same_at(tp_at a, tp_at b) { return a.range == b.range && a.lo == b.lo && (!a.range || a.hi == b.hi); }
+
+static const char *end_name(tp_poly *p, int stop, const tp_at *at) {
+  const tp_stop *s = &p->g->stops.v[stop];
+  tp_ictx *c = p->g->ix;
   const char *name = tp_printf(p->a, "%s_end", s->dim->bound->name);
-  for (int i = 0; i < s->ndom; i++) name = tp_printf(p->a, "%s%s%s", name, i ? ", " : "(", at[i] ? tp_ix_str(p->g->ix, at[i]) : "*");
+  for (int i = 0; i < s->ndom; i++) {
+    const char *one = !at[i].range ? tp_ix_str(c, at[i].lo) : same_at(at[i], whole_dim(p, stop, i)) ? "*" : tp_printf(p->a, "%s ..", tp_ix_str(c, at[i].lo));
+    name = tp_printf(p->a, "%s%s%s", name, i ? ", " : "(", one);
+  }
   return s->ndom ? tp_printf(p->a, "%s)", name) : name;
 }
 
-const tp_sym *tp_end_of(tp_poly *p, int stop, const tp_ix *const *at) {
+static const tp_ix *the_end(tp_poly *p, int stop, const tp_at *at) {
   const tp_stop *s = &p->g->stops.v[stop];
   for (int i = 0; i < p->ends.n; i++) {
     bool same = p->ends.v[i].stop == stop;
-    for (int d = 0; same && d < s->ndom; d++) same = p->ends.v[i].at[d] == at[d];
-    if (same) return p->ends.v[i].sym;
+    for (int d = 0; same && d < s->ndom; d++) same = same_at(p->ends.v[i].at[d], at[d]);
+    if (same) return tp_ix_sym(p->g->ix, p->ends.v[i].sym);
   }
-  const tp_sym *sym = tp_sym_var(p->g->ix, end_name(p, s, at));
+  const tp_sym *sym = tp_sym_var(p->g->ix, end_name(p, stop, at));
   TP_PUSH(p->a, &p->ends, (tp_end){ stop, sym, tp_dup(p->a, at, sizeof *at * (size_t)s->ndom) });
-  return sym;
+  return tp_ix_sym(p->g->ix, sym);
 }
 
 /* Of a node at a point: where it lacks dims, the greatest. */
-static const tp_sym *end_at(tp_poly *p, int stop, int n, const tp_sym *const *dims, const tp_ix *const *at) {
+static const tp_ix *end_at(tp_poly *p, int stop, int n, const tp_sym *const *dims, const tp_at *at) {
   const tp_stop *s = &p->g->stops.v[stop];
-  const tp_ix *d[s->ndom + 1];
+  tp_at d[s->ndom + 1];
   for (int i = 0; i < s->ndom; i++) {
-    d[i] = NULL;
+    d[i] = whole_dim(p, stop, i);
     for (int k = 0; k < n; k++)
-      if (dims[k] == s->dom[i]) d[i] = at[k];
+      if (dims[k] == s->dom[i] && at[k].lo) d[i] = at[k];
   }
-  return tp_end_of(p, stop, d);
+  return the_end(p, stop, d);
 }
 
-const tp_sym *tp_end_of_rows(tp_poly *p, const tp_end *e, int d) {
+const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d) {
   const tp_stop *s = &p->g->stops.v[e->stop];
-  for (int i = 0; i < p->g->stops.n && !e->at[d]; i++)
+  for (int i = 0; i < p->g->stops.n && e->at[d].range; i++)
     if (p->g->stops.v[i].dim == s->dom[d]) return end_at(p, i, s->ndom, s->dom, e->at);
   return NULL;
 }
@@ -53,11 +61,13 @@ int tp_next_end(const tp_poly *p, const tp_ix *e, int from) {
   return -1;
 }
 
+static bool at_mentions(tp_at at, const tp_sym *s) { return tp_ix_mentions(at.lo, s) || (at.range && tp_ix_mentions(at.hi, s)); }
+
 bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s) {
   if (tp_ix_mentions(e, s)) return true;
   for (int i = tp_next_end(p, e, 0); i >= 0; i = tp_next_end(p, e, i + 1))
     for (int d = 0; d < p->g->stops.v[p->ends.v[i].stop].ndom; d++)
-      if (p->ends.v[i].at[d] && tp_ix_mentions(p->ends.v[i].at[d], s)) return true;
+      if (at_mentions(p->ends.v[i].at[d], s)) return true;
   return false;
 }
 
@@ -67,16 +77,26 @@ const tp_ix *tp_at_dims(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *
   int ns = p->g->stops.n, m = n;
   const tp_sym *from[n + ns + 1];
   const tp_ix *to[n + ns + 1];
-  for (int k = 0; k < n; k++) from[k] = dims[k], to[k] = at[k];
+  tp_at point[n + 1];
+  for (int k = 0; k < n; k++) from[k] = dims[k], to[k] = at[k], point[k] = (tp_at){ .lo = at[k] };
   for (int i = 0; i < ns; i++) {
     if (!tp_ix_mentions(e, p->g->stops.v[i].sym)) continue;
     from[m] = p->g->stops.v[i].sym;
-    to[m++] = tp_ix_sym(p->g->ix, end_at(p, i, n, dims, at));
+    to[m++] = end_at(p, i, n, dims, point);
   }
   return tp_ix_subst(p->g->ix, e, m, from, to);
 }
 
 const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_ix *const *at) { return tp_at_dims(p, e, n->ndom, n->dom, at); }
+
+static tp_at moved(tp_poly *p, const tp_end *e, int d, int n, const tp_sym *const *dims, const tp_ix *const *to, uint32_t gone) {
+  tp_at at = e->at[d];
+  for (int k = 0; k < n; k++)
+    if ((gone >> k & 1) && at_mentions(at, dims[k])) at = whole_dim(p, e->stop, d);
+  at.lo = tp_ix_subst(p->g->ix, at.lo, n, dims, to);
+  if (at.range) at.hi = tp_ix_subst(p->g->ix, at.hi, n, dims, to);
+  return at;
+}
 
 /* Ends follow their points where the dims of e are replaced; what depends on a symbol of `gone` becomes the greatest. */
 const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *to, uint32_t gone) {
@@ -85,15 +105,10 @@ const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const
   for (int i = tp_next_end(p, e, 0), last = p->ends.n; i >= 0 && i < last; i = tp_next_end(p, e, i + 1)) {
     const tp_end x = p->ends.v[i];
     int nd = p->g->stops.v[x.stop].ndom;
-    const tp_ix *at[nd + 1];
-    for (int d = 0; d < nd; d++) {
-      at[d] = x.at[d];
-      for (int k = 0; k < n && at[d]; k++)
-        if ((gone >> k & 1) && tp_ix_mentions(at[d], dims[k])) at[d] = NULL;
-      if (at[d]) at[d] = tp_ix_subst(p->g->ix, at[d], n, dims, to);
-    }
+    tp_at at[nd + 1];
+    for (int d = 0; d < nd; d++) at[d] = moved(p, &x, d, n, dims, to, gone);
     TP_PUSH(p->a, &from, x.sym);
-    TP_PUSH(p->a, &by, tp_ix_sym(p->g->ix, tp_end_of(p, x.stop, at)));
+    TP_PUSH(p->a, &by, the_end(p, x.stop, at));
   }
   for (int k = 0; k < n; k++)
     if (!(gone >> k & 1)) {
@@ -112,14 +127,13 @@ const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *c
 
 /* ---- guards ---- */
 
-static const tp_ix *at_least(const tp_poly *p, const tp_sym *end, const tp_ix *least) { return tp_ix_cmp(p->g->ix, TP_GE, tp_ix_sym(p->g->ix, end), least); }
-
 const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at) {
   const tp_ix *all = NULL;
   for (int i = 0; i < p->g->stops.n; i++)
     for (int d = 0; d < n->ndom; d++) {
       if (n->dom[d] != p->g->stops.v[i].dim || !at[d]) continue;
-      all = tp_ix_both(p->g->ix, all, at_least(p, end_at(p, i, n->ndom, n->dom, at), tp_ix_addc(p->g->ix, at[d], 1)));
+      const tp_ix *end = tp_at_point(p, n, tp_ix_sym(p->g->ix, p->g->stops.v[i].sym), at);
+      all = tp_ix_both(p->g->ix, all, tp_ix_cmp(p->g->ix, TP_GE, end, tp_ix_addc(p->g->ix, at[d], 1)));
     }
   return all;
 }
@@ -147,10 +161,24 @@ static const tp_ix *range_begin(const tp_poly *p, const tp_stmt *s, const tp_tre
   return d == s->bdim ? tp_ix_sub(p->g->ix, tp_ix_mulc(p->g->ix, run->arg[d], s->block), s->bshift) : s->vlo[d];
 }
 
+/* The end of the points that the call runs over. Of a block it looks at the rows of the block alone: those of others may not have been made yet, and how long a product is
+ * decides its last bit. */
+static const tp_ix *end_of_run(tp_poly *p, const tp_stmt *s, const tp_tree *run, int end) {
+  const tp_end e = p->ends.v[end];
+  const tp_tree uncut = { .arg = run->arg };
+  tp_at at[p->g->stops.v[e.stop].ndom + 1];
+  for (int d = 0; d < p->g->stops.v[e.stop].ndom; d++) {
+    at[d] = moved(p, &e, d, s->ndim, s->dim, run->arg, s->vec);
+    if (s->bdim < 0 || e.at[d].range || tp_ix_as_sym(e.at[d].lo) != s->dim[s->bdim]) continue;
+    tp_run_range(p->g->ix, s, &uncut, s->bdim, &at[d].lo, &at[d].hi);
+  }
+  return the_end(p, e.stop, at);
+}
+
 /* One part: end >= least. NULL: it depends on several dims that the call runs over. */
-static const tp_ix *part_run(tp_poly *p, const tp_stmt *s, tp_tree *run, const tp_sym *end, const tp_ix *least) {
+static const tp_ix *part_run(tp_poly *p, const tp_stmt *s, tp_tree *run, int end, const tp_ix *least) {
   tp_ictx *c = p->g->ix;
-  const tp_ix *e = tp_move_ends(p, tp_ix_sym(c, end), s->ndim, s->dim, run->arg, s->vec), *rest;
+  const tp_ix *e = end_of_run(p, s, run, end), *rest;
   int64_t coef;
   int d, n = calls_over(s, least, &d);
   least = tp_move_ends(p, least, s->ndim, s->dim, run->arg, s->vec);
@@ -166,7 +194,7 @@ const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run) {
   const tp_ix *all = NULL, *least;
   int end;
   for (int k = 0; tp_guard_part(p, s->guard, k, &end, &least); k++)
-    if (!s->acc[s->gacc + k].idle) all = tp_ix_both(p->g->ix, all, part_run(p, s, run, p->ends.v[end].sym, least));
+    if (!s->acc[s->gacc + k].idle) all = tp_ix_both(p->g->ix, all, part_run(p, s, run, end, least));
   return all;
 }
 

@@ -66,7 +66,7 @@ typedef struct tp_stmt {
   const tp_node *of;                            /* whose value it makes, for errors; NULL: not known */
   /* result */
   uint32_t vec;                                 /* dims that one call runs over */
-  bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the first tick dim, over its dims; NULL: outside */
+  bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the tick dim, over its dims; NULL: outside */
   const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */
   int bdim; int64_t block; const tp_ix *bshift; /* bdim >= 0: of this dim in vec a call runs over one block, the points with floor((x + bshift) / block) its number */
 } tp_stmt;
@@ -88,7 +88,7 @@ struct tp_tree {
 };
 
 /* What a dim that ends by data has reached at one point of the stop's domain, as written: a symbol, see ends.c. */
-typedef struct tp_end { int stop; const tp_sym *sym; const tp_ix **at; } tp_end;   /* at[d] NULL: the greatest over this dim */
+typedef struct tp_end { int stop; const tp_sym *sym; const tp_at *at; } tp_end;      /* at[d] a range: the greatest over it, all of the dim or a call's block */
 
 /* Bounds for which a read closes a cycle: a call that gives them is refused. */
 typedef struct tp_late { tp_set *bad; int st, acc; } tp_late;
@@ -115,7 +115,7 @@ typedef struct tp_poly {
   int64_t block;                                /* set before tp_schedule: blocks of this size wherever they can be */
   bool judge;                                   /* set before tp_schedule: whether there is an order is all that is asked */
   bool ticks;                                   /* tp_insert_ticks was there */
-  int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
+  int lag, lagdepth;                            /* far statements of row r are over before anything of row r + lag; 0: there are none. How many loops are around that of the rows */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ..." */
   int64_t budget; int nover; TP_VEC(const char *) unknown;      /* isl operations a query may take; queries that took more, where the worse answer stands; the first few of what they asked */
   double ms_schedule, ms_proof, ms_tree, ms_live;
@@ -151,8 +151,7 @@ void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, cons
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
 
 /* ---- ends by data (ends.c) ---- */
-const tp_sym *tp_end_of(tp_poly *p, int stop, const tp_ix *const *at);
-const tp_sym *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);      /* the end of rows over which e is the greatest, if they end */
+const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);       /* the end of rows over which e is the greatest, if they end */
 int tp_next_end(const tp_poly *p, const tp_ix *e, int from);
 bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s);    /* e mentions s, or an end at a point that does */
 /* An expression of the graph over these dims, at their values: bounds that are reached become ends there. */

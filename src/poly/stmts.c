@@ -395,10 +395,8 @@ static void end_access(sb *b, int end, const tp_ix *upto) {
   tp_arr *x = tp_low_stored(l, tp_v(s->end));
   tp_at *at = TP_NEWN(l->a, tp_at, s->ndom);
   for (int d = 0; d < s->ndom; d++) {
-    at[d] = (tp_at){ .lo = e->at[d] };
-    if (e->at[d]) continue;
-    at[d] = (tp_at){ true, tp_ix_const(b->l->g->ix, 0), tp_ix_sym(b->l->g->ix, s->dom[d]->bound) };
-    x->dense |= 1u << d;
+    at[d] = e->at[d];
+    if (at[d].range) x->dense |= 1u << d;
   }
   TP_PUSH(l->a, &b->acc, (tp_access){ .kind = TP_ACC_READ, .arr = x->id, .at = at, .upto = upto, .pos = b->s->pos });
 }
@@ -407,8 +405,8 @@ static void end_access(sb *b, int end, const tp_ix *upto) {
 static void rows_access(sb *b, int end) {
   const tp_end e = b->l->p->ends.v[end];
   for (int d = 0; d < b->l->g->stops.v[e.stop].ndom; d++) {
-    const tp_sym *rows = tp_end_of_rows(b->l->p, &e, d);
-    int inner = rows ? tp_next_end(b->l->p, tp_ix_sym(b->l->g->ix, rows), 0) : -1;
+    const tp_ix *rows = tp_end_of_rows(b->l->p, &e, d);
+    int inner = rows ? tp_next_end(b->l->p, rows, 0) : -1;
     if (inner < 0) continue;
     rows_access(b, inner);
     end_access(b, inner, NULL);

@@ -107,7 +107,7 @@ static void copy_checks(tp_graph *to, const tp_graph *from) {
 /* Passes leave what is needed as it was, but what is known of it may get worse: larger sets that read outside are refused here. */
 static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
   if (!need->rough) return true;
-  if (!g->stops.n) tp_need_trim(g, need);
+  tp_need_trim(g, need);
   if (tp_need_stays(g, need, err)) return true;
   tp_note(err, "which points are needed is known only roughly here: it may be that the program itself does not read there");
   return false;
@@ -208,7 +208,7 @@ bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_
          tp_passes_run(&w, TP_KEPT, err) &&
          (*poly = order_graph(f, g, err)) &&
          (*plan = tp_plan_build(*g, *poly, f->opt.on[TP_PASS_FUSE], err)) &&
-         tp_plan_limit(*plan, f->limit, err);
+         (((*plan)->reproducible = f->opt.reproducible), tp_plan_limit(*plan, f->limit, err));
 }
 
 /* With ticks given, what runs at once is what steps run. */

@@ -2,7 +2,7 @@
 #include "rt/fn.h"
 #include <stdlib.h>
 
-static const char *const sections[] = { "graph", "schedule", "storage", "memory", "plan", "code", "passes", "dot" };
+static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan", "code", "passes", "dot" };
 
 /* ---- passes ---- */
 
@@ -295,6 +295,82 @@ static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
   return tp_exec_places(f->exec, env, put_memory, &g) && g.ok;
 }
 
+/* ---- work ---- */
+
+typedef struct { const tp_pnode *x; tp_counted done; } worked;
+typedef TP_VEC(worked) worked_list;
+
+static void list_regions(tp_arena *a, worked_list *to, const tp_pnode *x, const tp_counted *at) {
+  if (x->kind == TP_P_REGION && (!at || at[x->pos].runs)) TP_PUSH(a, to, (worked){ x, at ? at[x->pos] : (tp_counted){ 0, 0 } });
+  for (int i = 0; i < x->n; i++) list_regions(a, to, x->kid[i], at);
+}
+
+static int by_elements(const void *pa, const void *pb) {
+  const worked *a = pa, *b = pb;
+  return a->done.elements != b->done.elements ? (a->done.elements > b->done.elements ? -1 : 1) : a->x->pos - b->x->pos;
+}
+
+/* ": add, sum" */
+static void put_operators(tp_buf *b, const tp_region *r) {
+  int n = 0;
+  for (int i = 0; i < r->nmicro; i++)
+    if (r->micro[i].op != TP_OP_DETACH) tp_putf(b, "%s%s", n++ ? ", " : ": ", tp_op_said(r->micro[i].op));
+  if (r->kind == TP_RG_OP) tp_putf(b, "%s%s", n++ ? ", " : ": ", tp_op_said(r->op));
+  if (r->kind == TP_RG_LOOP && (r->acc || r->sums)) tp_putf(b, "%s%s", n++ ? ", " : ": ", tp_op_said(tp_red_op(r->red)));
+  tp_puts(b, n ? "\n" : ": copy\n");
+}
+
+static void put_worked(tp_buf *b, const tp_plan *p, const worked_list *all, int64_t turns) {
+  tp_counted sum = { 0, 0 };
+  for (int i = 0; i < all->n; i++) sum.runs += all->v[i].done.runs, sum.elements += all->v[i].done.elements;
+  put_number(b, sum.elements, 14);
+  put_number(b, sum.runs, 14);
+  tp_puts(b, "  elements, and runs of regions, in all; loops turn ");
+  put_number(b, turns, 0);
+  tp_puts(b, " times\n");
+  for (int i = 0; i < all->n; i++) {
+    put_number(b, all->v[i].done.elements, 14);
+    put_number(b, all->v[i].done.runs, 14);
+    tp_puts(b, "  ");
+    put_place(b, p, all->v[i].x);
+    put_operators(b, all->v[i].x->rg);
+  }
+}
+
+static void put_factor(tp_buf *b, tp_ictx *c, const tp_ix *n, const char *of) {
+  if (!tp_is_number(n, 1)) tp_putf(b, "(%s)%s", tp_ix_str(c, n), of);
+}
+
+/* "(T) (t + 1) for t, t: y: sum" */
+static void put_formula(tp_buf *b, const tp_plan *p, const tp_pnode *x) {
+  const tp_pnode *loop[64];
+  int n = 0;
+  for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
+    if (q->kind == TP_P_FOR) loop[n++] = q;
+  while (n-- > 0) put_factor(b, p->ix, tp_ix_sub(p->ix, loop[n]->hi, loop[n]->lo), " ");
+  for (int i = 0; i < x->rg->nlead; i++) put_factor(b, p->ix, x->rg->lead[i], " ");
+  put_place(b, p, x);
+  put_operators(b, x->rg);
+}
+
+static void work(tp_fn *f, const int64_t *env, tp_buf *b) {
+  tp_arena a;
+  worked_list all = { 0 };
+  int64_t turns = 0;
+  tp_scratch_init(&a);
+  tp_counted *at = env ? TP_NEWN(&a, tp_counted, f->plan->npos + 1) : NULL;
+  if (env && !tp_plan_count(f->plan, env, at, &turns)) tp_oom();
+  list_regions(&a, &all, f->plan->body, at);
+  if (env) {
+    qsort(all.v, (size_t)all.n, sizeof *all.v, by_elements);
+    put_worked(b, f->plan, &all, turns);
+  } else {
+    for (int i = 0; i < all.n; i++) put_formula(b, f->plan, all.v[i].x);
+    tp_puts(b, "with bounds, f:explain(\"work\", { T = 100 }), these are numbers\n");
+  }
+  tp_arena_free(&a);
+}
+
 /* ---- sections ---- */
 
 static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b) {
@@ -307,6 +383,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env);
   else if (!strcmp(s, "memory") && env) return memory(f, env, b);
   else if (!strcmp(s, "memory")) formulas(b, f->plan);
+  else if (!strcmp(s, "work")) work(f, env, b);
   else if (!strcmp(s, "code") && (f->tier == TP_TIER_NATIVE || tp_fn_is_native(f))) tp_fn_code(f, b);
   else tp_plan_print(b, f->plan);
   return true;
@@ -331,7 +408,7 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
   const char *near = tp_nearest(section, sections, TP_LEN(sections));
-  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, plan, code, passes or dot",
+  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, work, plan, code, passes or dot",
                  near ? near : "", near ? "'?" : "");
 }
 

@@ -126,20 +126,22 @@ static bool export_now(tp_fn *f, void *arg, tp_error *err) {
   exporting *q = arg;
   q->x.ticks = f->ticking;
   if (!may_be_exported(q, err)) return false;
+  tp_plan_given(f->plan, q->x.env);
   list_inputs(q);
   list_outputs(q);
   return list_params(q, err) && tp_emit_export(&q->to, f->plan, &q->x, err) && write_files(q, err);
 }
 
 bool tp_fn_export(tp_fn *f, const char *path, const int64_t *given, tp_error *err) {
-  int64_t *env = tp_full_env(f, given);
+  int64_t *env = tp_full_env(f, given), *runs = tp_full_env(f, given);
   exporting q = { .f = f, .path = path, .env = env, .run = { .env = env } };
   tp_buf *const b[] = { &q.to.c, &q.to.h, &q.to.example, &q.to.weights };
-  if (!env) return tp_no_memory(err, f->pos);
-  q.x = (tp_export){ .name = base_of(path), .pos = f->pos, .env = env, .seed = f->closed->seed, .nbound = f->nbound, .bounds = f->bounds };
+  if (!env || !runs) return tp_free(env), tp_free(runs), tp_no_memory(err, f->pos);
+  q.x = (tp_export){ .name = base_of(path), .pos = f->pos, .env = runs, .seed = f->closed->seed, .nbound = f->nbound, .bounds = f->bounds };
   for (int i = 0; i < 4; i++) tp_buf_init(b[i]);
   bool ok = tp_guarded(f, export_now, &q, err);
   for (int i = 0; i < 4; i++) tp_buf_free(b[i]);
   tp_free(env);
+  tp_free(runs);
   return ok;
 }

@@ -137,15 +137,33 @@ static bool gives_end(const tp_graph *g, const tp_output *o) {
   return s && !strcmp(o->name, s->dim->bound->name);
 }
 
-/* A node that is computed for more than parameters' last values and lengths, which alone may know the end. */
+typedef struct { tp_node **node; int n; bool *seen; } met_nodes;
+
+static void meet(met_nodes *m, tp_node *n) {
+  if (!m->seen[n->id]) m->node[m->n++] = n;
+  m->seen[n->id] = true;
+}
+
+/* Of a parameter its first value and the step along the innermost of its dims, which has all of the update: the last points of these dims, which its other branches read, are no mention of them. */
+static int own_inputs(const tp_graph *g, const tp_node *n) {
+  bool param = false;
+  for (int k = 0; k < g->params.n; k++) param |= g->params.v[k] == n;
+  return param ? TP_MIN(n->nin, 2) : n->nin;
+}
+
+/* A node that mentions it, computed for more than to give back lengths and last values, which alone may know the end. */
 static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   tp_graph *g = f->closed;
-  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  met_nodes m = { TP_NEWN(&g->arena, tp_node *, g->nodes.n), 0, TP_NEWN(&g->arena, bool, g->nodes.n) };
   for (int i = 0; i < g->outputs.n; i++)
-    if (!g->outputs.v[i].hidden && !gives_end(g, &g->outputs.v[i])) tp_reach(&g->arena, g->outputs.v[i].val.node, seen);
-  for (int i = 0; i < g->sinks.n; i++) tp_reach(&g->arena, g->sinks.v[i], seen);
-  for (int i = 0; i < g->nodes.n; i++)
-    if (seen[i] && (tp_node_mentions(g->nodes.v[i], b) || adds_over(g->nodes.v[i], b))) return g->nodes.v[i];
+    if (!g->outputs.v[i].hidden && !gives_end(g, &g->outputs.v[i])) meet(&m, g->outputs.v[i].val.node);
+  for (int i = 0; i < g->sinks.n; i++) meet(&m, g->sinks.v[i]);
+  for (int i = 0; i < g->params.n; i++) meet(&m, g->params.v[i]);
+  for (int i = 0; i < g->stops.n; i++) meet(&m, g->stops.v[i].done.node);
+  for (int i = 0; i < m.n; i++) {
+    if (tp_node_mentions(m.node[i], b) || adds_over(m.node[i], b)) return m.node[i];
+    for (int k = 0; k < own_inputs(g, m.node[i]); k++) meet(&m, m.node[i]->in[k].src.node);
+  }
   return NULL;
 }
 

@@ -318,7 +318,7 @@ static int64_t outputs(const tp_plan *p, const tp_run *run, tp_piece *v, int *n)
 
 /* Dims that end by data have one step: where they will end is not known. */
 static void make_few(const tp_plan *p, int64_t *env) {
-  for (int i = 0; i < p->ends.n; i++) env[p->ends.v[i]->id] = TP_MIN(env[p->ends.v[i]->id], 1);
+  for (int i = 0; i < p->ends.n; i++) env[p->ends.v[i].bound->id] = TP_MIN(env[p->ends.v[i].bound->id], 1);
 }
 
 /* Outputs and what is planned; of dims that end by data one step is planned, as nobody knows more, while outputs have room for all. */

@@ -157,6 +157,7 @@ static bool bounds_changed(tp_exec *x, const int64_t *env) {
     changed |= x->env[x->bound[i]] != env[x->bound[i]];
     x->env[x->bound[i]] = env[x->bound[i]];
   }
+  tp_plan_given(x->plan, x->env);
   return changed;
 }
 

@@ -174,6 +174,7 @@ static bool corner_of(const tp_exec *x, const tp_pbuf *b, const int64_t *was, co
 static int64_t *bounds_of(tp_exec *x, const int64_t *from) {
   int64_t *env = TP_NEWN(&x->a, int64_t, x->nsym);
   for (int i = 0; i < x->nbound; i++) env[x->bound[i]] = from[x->bound[i]];
+  tp_plan_given(x->plan, env);
   return env;
 }
 

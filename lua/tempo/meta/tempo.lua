@@ -1018,10 +1018,12 @@ function Program:sink(inputs, fn, options) end
 ---
 --- A call that takes more memory than there is is refused before its first step, with the bytes that it needs, the tensors that need most of them and bounds that would do. There is what the machine has, what the groups (cgroup) of its container allow, or what `RLIMIT_AS` and `RLIMIT_DATA` leave to the process, whichever is least; swap and what others use do not count. A call takes its outputs and what `f:memory` says; inputs are there already. Bounds count as given, but a dim that ends by data (`P:stop`) counts one step for what is kept inside: its bound may be a capacity, of which only what is reached is ever touched. The reference tier counts a value for each point that the outputs need, as far as that is known. `memory = "none"`, or `TEMPO_MEMORY` in the environment, starts such a call all the same: it may be right where a tensor is long and only a part of it is ever made.
 ---
+--- With `reproducible = true` a program computes the same bits on every processor with IEEE floats, in the interpreter, in native code and where it is exported: nothing is fused, sums have one order, products of matrices are ours and never a library's; products are slower for it. Not part of it: what callbacks compute, the sines of our environments (the C library's), the reference tier, NaN's payloads, compilers that are told otherwise (`-ffast-math`), and, in exported code, gradients of a convolution's weights, which are summed in another order there.
+---
 --- With `check = "nan"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. NaN and infinity that come in (inputs, loaded parameters, results of callbacks, literals such as `math.huge`) are taken as meant, and so is whatever is made of them; max, mean, var and logsumexp of nothing have no operand. What lies beyond the end of a row (`P:stop`) is nobody's business. Both tiers meet the points of an operator in lexicographic order; where several operators fail in a run, each tier names the one that it comes to first. The interpreter carries sums over time in f64 where it can: such a sum fails where it is rounded. No number changes but the last digit of what is added up in place (gradients of matrix products over time); a checked function runs operators one by one, and a state goes on only in one that is checked too. Without a check nothing is looked at.
 ---
 --- Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. What is not used for long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; no number changes. The space of the file is taken first, so a full disk is the error `file` before the first step. `TMPDIR` should be on a disk: a tmpfs is memory. Inputs and outputs are not counted, a state and `f:state()` neither; with a budget a step under a limit that needs the file leaves no work behind. The reference tier plans nothing and keeps to no limit.
----@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, device?: string, threads?: integer, memory?: number|string, check?: "nan"|"none", tick?: tempo.Index|tempo.Index[] }
+---@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, reproducible?: boolean, device?: string, threads?: integer, memory?: number|string, check?: "nan"|"none", tick?: tempo.Index|tempo.Index[] }
 ---@return tempo.Function
 function Program:compile(options) end
 
@@ -1899,7 +1901,7 @@ local Function = {}
 ---@return tempo.Function # itself
 function Function:start(inputs, bounds, options) end
 
---- Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of the first tick dim (learning whose parameters an actor reads one iteration old) runs behind; no number changes.
+--- Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of a tick dim (learning whose parameters an actor reads one iteration old, or one tick) runs behind; no number changes.
 ---@param values? table<string, tempo.Data> the inputs with the tick dims, at this tick: without these dims
 ---@param options? { budget_ms?: number }
 ---@return boolean # was it the last tick
@@ -1937,8 +1939,8 @@ function Function:params() end
 ---@return tempo.Function # itself
 function Function:load_params(params) end
 
---- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `plan` every region and buffer, and `code` what executes: the same, and with `tier = "native"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
----@param section? "graph"|"schedule"|"storage"|"memory"|"plan"|"code"|"passes"|"dot" a summary if left out
+--- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `work` how often each region runs and how many elements it goes through, most first; `plan` every region and buffer, and `code` what executes: the same, and with `tier = "native"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
+---@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"code"|"passes"|"dot" a summary if left out
 ---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
 function Function:explain(section, bounds) end

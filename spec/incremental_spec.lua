@@ -1,0 +1,236 @@
+-- The pass incremental: reductions over ranges that grow, shrink or slide are recurrences. Numbers are held to plain Lua, to the reference tier and to the
+-- same program without the pass; work is counted.
+local tempo = require "tempo"
+
+local function number(s) return tonumber((s:gsub(",", ""))) end
+
+local function work(f, bounds)
+  local elements, turns = f:explain("work", bounds):match "^%s*([%d,]+)%s+[%d,]+  elements[^;]*; loops turn ([%d,]+) times"
+  return number(elements) + number(turns)
+end
+
+-- Numbers with signs and sizes of all kinds, always the same.
+local function sample(n, seed)
+  local v, s = {}, seed or 7
+  for k = 1, n do
+    s = (s * 16807) % 2147483647
+    v[k] = (s % 2001 - 1000) / 64
+  end
+  return v
+end
+
+local ranges = {
+  grows = function(x, t) return x[0 .. t + 1] end,
+  ["grows behind"] = function(x, t) return x[0 .. t] end,
+  ["grows ahead"] = function(x, t, T) return x[0 .. tempo.min(t + 3, T)] end,
+  ["grows from 2"] = function(x, t, T) return x[tempo.min(2, T) .. t + 1] end,
+  shrinks = function(x, t, T) return x[t .. T] end,
+  ["shrinks behind"] = function(x, t, T) return x[tempo.max(0, t - 2) .. T] end,
+  ["shrinks to T - 1"] = function(x, t, T) return x[t .. T - 1] end,
+}
+
+-- lo, hi of these, t and T given.
+local ends = {
+  grows = function(t) return 0, t + 1 end,
+  ["grows behind"] = function(t) return 0, t end,
+  ["grows ahead"] = function(t, T) return 0, math.min(t + 3, T) end,
+  ["grows from 2"] = function(t, T) return math.min(2, T), t + 1 end,
+  shrinks = function(t, T) return t, T end,
+  ["shrinks behind"] = function(t, T) return math.max(0, t - 2), T end,
+  ["shrinks to T - 1"] = function(t, T) return t, T - 1 end,
+}
+
+local folds = {
+  sum = { 0, function(a, b) return a + b end },
+  prod = { 1, function(a, b) return a * b end },
+  max = { -math.huge, function(a, b) return (a ~= a or a > b) and a or b end },
+  min = { math.huge, function(a, b) return (a ~= a or a < b) and a or b end },
+}
+
+local function folded(of, v, lo, hi)
+  local y = folds[of][1]
+  for k = lo, hi - 1 do
+    local b = v[k + 1]
+    y = (b ~= b or y ~= y) and 0 / 0 or folds[of][2](y, b)
+  end
+  return y
+end
+
+local function close(want, got, rel, what)
+  if want ~= want then assert.is_true(got ~= got, what) return end
+  if want == got then return end
+  assert.is_true(math.abs(want - got) <= rel * math.max(math.abs(want), 1), ("%s: %.9g for %.9g"):format(what, got, want))
+end
+
+describe("incremental", function()
+  for name, range in pairs(ranges) do
+    for of in pairs(folds) do
+      it(of .. " of what " .. name .. " is what plain Lua makes of it", function()
+        local P = tempo.program()
+        local t, T = P:dim "t"
+        local x = P:input("x", { domain = { t }, dtype = "f64" })
+        local f = P:compile { outputs = { y = range(x, t, T)[of](range(x, t, T), 0) }, tier = "interpreter" }
+        for _, n in ipairs { 0, 1, 2, 3, 9 } do
+          local v = sample(n)
+          local y = f({ x = tempo.array(v, "f64", { n }) }, { T = n }).y
+          for k = 0, n - 1 do
+            local lo, hi = ends[name](k, n)
+            close(folded(of, v, lo, hi), y:get(k), 1e-12, of .. " " .. name .. " " .. k .. " of " .. n)
+          end
+        end
+      end)
+    end
+
+    it("work for what " .. name .. " is linear", function()
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t } })
+      local r = range(x, t, T)
+      local outputs = { s = r:sum(0), m = r:max(0), p = r:square():mean(0), a = r:gt(2):any(0) }
+      local f = P:compile { outputs = outputs, tier = "interpreter" }
+      local g = P:compile { outputs = outputs, tier = "interpreter", passes = { incremental = false } }
+      assert.is_true(work(f, { T = 4000 }) < 4.2 * work(f, { T = 1000 }))
+      assert.is_true(work(g, { T = 4000 }) > 12 * work(g, { T = 1000 }))
+      assert.is_true(f:memory { T = 4000 } <= g:memory { T = 4000 })
+    end)
+  end
+
+  it("derivatives are sums of those whose ranges hold the point, in linear work", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x, w = P:input("x", { domain = { t }, dtype = "f64" }), P:input("w", { domain = { t }, dtype = "f64" })
+    -- d/dx[p] of sum_t w[t] y[t]: y the prefix sum, the suffix sum of squares, and mean((x - mean)^2) n of the prefix, in f32
+    local z = x:to "f32"
+    local r = z[0 .. t + 1]
+    local outputs = {
+      a = tempo.grad(w * x[0 .. t + 1]:sum(0), { x })[1],
+      b = tempo.grad(w * x[t .. T]:square():sum(0), { x })[1],
+      c = tempo.grad(w:to "f32" * (r - r:mean(0):detach()):square():sum(0), { x })[1],
+    }
+    local f = P:compile { outputs = outputs, tier = "interpreter" }
+    for _, n in ipairs { 1, 2, 7, 30 } do
+      local v, u = sample(n), sample(n, 5)
+      local got = f({ x = v, w = u }, { T = n })
+      for p = 1, n do
+        local a, b, c, mean = 0, 0, 0, 0
+        for k = p, n do a = a + u[k] end
+        for k = 1, p do b = b + 2 * v[p] * u[k] end
+        for k = 1, n do
+          mean = mean + v[k]
+          if k >= p then c = c + 2 * u[k] * (v[p] - mean / k) end
+        end
+        close(a, got.a:get(p - 1), 1e-12, "prefix " .. p)
+        close(b, got.b:get(p - 1), 1e-12, "suffix " .. p)
+        close(c, got.c:get(p - 1), 1e-5, "deviation " .. p)
+      end
+    end
+    for name, y in pairs(outputs) do
+      if name ~= "c" then
+        local g = P:compile { outputs = { y = y }, tier = "interpreter" }
+        assert.is_true(work(g, { T = 4000 }) < 4.2 * work(g, { T = 1000 }), name)
+      end
+    end
+  end)
+
+  it("precise leaves sums of floats in their order, and nothing else", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local function grows(y)
+      local f = P:compile { outputs = { y = y }, tier = "interpreter", precise = true }
+      return work(f, { T = 4000 }) > 12 * work(f, { T = 1000 })
+    end
+    assert.is_true(grows(x[t .. T]:sum(0)))
+    assert.is_true(grows(x[0 .. t + 1]:prod(0)))
+    assert.is_false(grows(x[t .. T]:max(0)))
+    assert.is_false(grows(x:to("i64")[t .. T]:sum(0)))
+  end)
+
+  it("goes on from a state, and in steps, as what runs at once", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local outputs = { s = x[0 .. t + 1]:sum(0), m = x[0 .. t + 1]:max(0), v = x[0 .. t + 1]:square():mean(0) }
+    local f, v = P:compile { outputs = outputs, tick = t, tier = "interpreter" }, sample(12)
+    local whole = f({ x = v }, { T = 12 })
+    f:start({}, { T = 12 })
+    local state
+    for k = 0, 11 do
+      if k == 5 then state = f:state() end
+      local _, out = f:step { x = v[k + 1] }
+      for name in pairs(outputs) do assert.equal(whole[name]:get(k), out[name]:item()) end
+    end
+    f:load_state(state)
+    for k = 5, 11 do assert.equal(whole.s:get(k), select(2, f:step { x = v[k + 1] }).s:item()) end
+    assert.is_true(f:memory { T = 4000 } < 1000)
+  end)
+
+  it("NaN and infinities go where they go without the pass", function()
+    local nan, inf = 0 / 0, math.huge
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local outputs = {}
+    for name, range in pairs(ranges) do
+      for of in pairs(folds) do outputs[of .. name:gsub("%A", "")] = range(x, t, T)[of](range(x, t, T), 0) end
+    end
+    local f = P:compile { outputs = outputs, tier = "interpreter" }
+    local g = P:compile { outputs = outputs, tier = "reference" }
+    for _, v in ipairs { { 1, nan, 2, 3 }, { 1, inf, 2, -inf, 3 }, { inf, inf, 0, 1 }, { -inf, 0, nan }, { 0, -0.0, 1e30, 1e30, 1e-30 } } do
+      local a, b = f({ x = v }, { T = #v }), g({ x = v }, { T = #v })
+      for name in pairs(outputs) do
+        for k = 0, #v - 1 do close(b[name]:get(k), a[name]:get(k), 1e-6, name .. " " .. k) end
+      end
+    end
+  end)
+
+  it("integers and bools are equal bit for bit", function()
+    for _, dtype in ipairs { "i64", "i32", "u8", "bool" } do
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local b, B = P:dim "b"
+      local x = P:input("x", { domain = { t, b }, shape = { 2 }, dtype = dtype })
+      local outputs = {}
+      for name, range in pairs(ranges) do
+        local read = function(over) return range(over, t, T) end
+        local id = name:gsub("%A", "")
+        outputs["sum" .. id], outputs["all" .. id], outputs["any" .. id] = read(x):sum(0), read(x):ne(0):all(0), read(x):sum(1):gt(3):any(0)
+        if dtype ~= "bool" then outputs["prod" .. id] = read(x * 3):prod { 0, 1 } end
+      end
+      outputs.max = x[0 .. t + 1]:max(0)
+      outputs.both = x[{ t = t .. T, b = 0 .. B }]:sum { 0, 1 }
+      local v, n, m = {}, 23, 3
+      for k, r in ipairs(sample(n * m * 2)) do v[k] = dtype == "bool" and r > 0 or dtype ~= "bool" and math.floor(math.abs(r) * 8) % 251 end
+      local arrays, bounds = { x = tempo.array(v, dtype, { n, m, 2 }) }, { T = n, B = m }
+      local want = P:compile({ outputs = outputs, tier = "reference" })(arrays, bounds)
+      local got = P:compile({ outputs = outputs, tier = "interpreter" })(arrays, bounds)
+      for name in pairs(outputs) do assert.same(want[name]:totable(), got[name]:totable(), dtype .. " " .. name) end
+      assert.is_truthy(b)
+    end
+  end)
+
+  it("what is reduced may be made of the range, and weighed by what is outside of it", function()
+    local P = tempo.program()
+    local b = P:dim "b"
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { b, t }, shape = { 3 } })
+    local w = P:input("w", { domain = { t } })
+    local r, q = x[{ t = 0 .. t + 1 }], x[{ t = t .. T }]
+    local outputs = {
+      a = (r:exp() * 0.1 + 1):sum(0), b = (q * w):sum(0), c = (q * w[t .. T]:unsqueeze(1)):mean { 0, 1 },
+      d = (w * r:square() / (w * w + 1)):sum(0), e = r:norm(0), f = r:sum(1):max(0), g = (-(q * x)):sum(0), h = r:tanh():prod(0),
+      i = r:mT():sum(1), k = q:square():sum { 0, 1 }:sqrt(), l = tempo.where(r:gt(0), r, 0):sum(0),
+    }
+    local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+    local bounds = { B = 2, T = 19 }
+    local arrays = { x = tempo.array(sample(2 * 19 * 3), "f32", { 2, 19, 3 }), w = sample(19, 3) }
+    local got, want = f(arrays, bounds), g(arrays, bounds)
+    for name in pairs(outputs) do
+      local a, c = got[name]:totable(), want[name]:totable()
+      local function both(u, v)
+        if type(u) == "table" then for k in ipairs(u) do both(u[k], v[k]) end else close(v, u, 2e-5, name) end
+      end
+      both(a, c)
+    end
+  end)
+end)

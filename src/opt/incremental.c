@@ -1,0 +1,238 @@
+/* incremental: a reduction over a range that moves along a dim is a recurrence along that dim.
+ *
+ *   y[t] = sum(x[0 .. t+1])             =>   y[t] = y[t-1] + x[t]                      (running.c; so do prod, max, min, any, all, and suffixes backwards)
+ *   y[t] = a[t] * sum(f(x[t .. T]))     =>   y[t] = a[t] * s[t], s[t] = f(x[t]) + s[t+1]       (running_terms.c)
+ *   dx[p] += dy[t] * f'(x[p]), p in lo[t] .. hi[t]   =>   dx[p] = f'(x[p]) * sum(dy[t] of all t with p in their ranges), a range of t that moves along p
+ *
+ * so that work is linear in the dim's length. What is carried is a point. Integers, largest and smallest values and bools stay the same bit for bit. Sums and products of floats are carried in f64, up
+ * to as many elements as other sums are, which is no worse than a sum of the range in any order; they are left alone where `precise` asks for the order in which they were written. */
+#include "opt/running.h"
+
+typedef struct incremental { tp_mk mk; bool precise; } incremental;
+
+static tp_dtype carried_in(tp_red red, const tp_out *o) {
+  if (!tp_dtype_float(o->dtype) || (red != TP_RED_SUM && red != TP_RED_PROD)) return o->dtype;
+  return o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
+}
+
+/* Largest and smallest values do not depend on the order. */
+static bool may_reorder(const incremental *s, tp_red red, tp_dtype d) { return !s->precise || !tp_dtype_float(d) || red == TP_RED_MAX || red == TP_RED_MIN; }
+
+static int ranges(int n, const tp_at *at, int *last) {
+  int count = 0;
+  for (int k = 0; k < n; k++)
+    if (at[k].range) count++, *last = k;
+  return count;
+}
+
+/* ---- sums over ranges ---- */
+
+/* Of x at `at`; {NULL}, without an error: it is no recurrence. */
+static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at) {
+  moving m = { .mk = s->mk, .of = of, .red = red, .x = x, .at = at, .dtype = carried_in(red, tp_outof(x)) };
+  return ranges(x.node->ndom, at, &m.r) == 1 && tp_moving_range(&m) ? tp_running(&m) : tp_none;
+}
+
+/* A value of which each edge is a sum: nothing but v, or v among others. */
+static bool take_place(incremental *s, tp_node *n, int k, tp_val v) {
+  tp_graph *g = s->mk.g;
+  v = mk_expand(s->mk, mk_cast(s->mk, v, n->out[0].dtype), n->out[0].rank, n->out[0].shape);
+  if (!v.node) return false;
+  if (n->nin > 1) n->in[k] = (tp_edge){ .src = v, .at = tp_at_own(g, v.node->ndom, v.node->dom), .gather = true, .pos = n->in[k].pos };
+  else {
+    if (v.node->id >= 0 && !v.node->name) v.node->name = n->name, v.node->what = n->what;
+    tp_replace(g, tp_v(n), v);
+  }
+  return true;
+}
+
+static tp_val gathered_run(incremental *s, const tp_node *n, const tp_edge *e) {
+  if (e->cond && tp_ix_kind(e->cond) != TP_IX_TRUE) return tp_none;
+  return over_range(s, n, n->attr.red, e->src, e->at);
+}
+
+/* ---- what is reduced in one call with what makes it ---- */
+
+/* A read of a range whose rows are the first axis of v. */
+static const tp_node *range_below(tp_val v, int depth) {
+  const tp_node *n = v.node, *found = NULL;
+  int r;
+  if (tp_rankof(v) < 1 || depth == 0) return NULL;
+  if (n->op == TP_OP_READ) return ranges(n->in[0].src.node->ndom, n->attr.at, &r) == 1 ? n : NULL;
+  for (int k = 0; k < n->nin && !found; k++) {
+    found = tp_rankof(n->in[k].src) ? range_below(n->in[k].src, depth - 1) : NULL;
+    if (found && found->out[0].shape[0] != tp_outof(v)->shape[0]) found = NULL;
+  }
+  return found;
+}
+
+/* The dim along which a range of the read moves. */
+static const tp_sym *moves_with(const incremental *s, const tp_node *read, int r) {
+  moving m = { .mk = s->mk, .x = read->in[0].src, .at = read->attr.at, .r = r };
+  return tp_moving_range(&m) ? m.c : NULL;
+}
+
+static tp_at *own_but(incremental *s, tp_val x, const tp_sym *d, const tp_at *range) {
+  tp_at *at = tp_at_own(s->mk.g, x.node->ndom, x.node->dom);
+  for (int k = 0; k < x.node->ndom; k++)
+    if (x.node->dom[k] == d) at[k] = *range;
+  return at;
+}
+
+/* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
+static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, const running_term *e, int naxes, const int *axes) {
+  tp_red red = tp_op_red(n->op);
+  tp_val x = e->in;
+  if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
+  if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
+  if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
+  tp_val y = over_range(s, n, red, x, own_but(s, x, t->d, t->range));
+  return y.node && e->out.node ? mk_mul(s->mk, mk_cast(s->mk, e->out, tp_dtypeof(y)), y) : y;
+}
+
+static bool never_empty(const incremental *s, const tp_at *at, const tp_node *n) {
+  tp_ictx *ix = s->mk.g->ix;
+  return tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), n->ndom, n->dom);
+}
+
+static tp_val sum_of_terms(incremental *s, const tp_node *n, const running_terms *t, int naxes, const int *axes) {
+  tp_val all = tp_none;
+  for (int i = 0; i < t->n; i++) {
+    if (t->v[i].out.node && (naxes || !never_empty(s, t->range, n))) return tp_none;
+    tp_val y = run_of(s, n, t, &t->v[i], naxes, axes);
+    if (!y.node) return y;
+    all = all.node ? mk_add(s->mk, all, y) : y;
+  }
+  return all;
+}
+
+static bool is_whole(const incremental *s, const tp_node *n, const tp_at *range) {
+  return n->op == TP_OP_SUM || n->op == TP_OP_PROD || n->out[0].dtype == TP_BOOL || tp_dtype_float(n->out[0].dtype) || never_empty(s, range, n);
+}
+
+static tp_val reduced_run(incremental *s, const tp_node *n) {
+  const tp_node *read = range_below(n->in[0].src, 12);
+  int r = 0, axes[TP_MAXRANK];
+  if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
+  ranges(read->in[0].src.node->ndom, read->attr.at, &r);
+  running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .c = moves_with(s, read, r), .sums = n->op == TP_OP_SUM };
+  if (!t.c || !is_whole(s, n, t.range) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !tp_running_terms(&t, n->in[0].src)) return tp_none;
+  for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
+  tp_val y = sum_of_terms(s, n, &t, n->attr.naxes - 1, axes);
+  return mk_reshape(s->mk, mk_cast(s->mk, y, n->out[0].dtype), n->out[0].rank, n->out[0].shape);
+}
+
+/* ---- derivatives of reads ---- */
+
+/* A scatter over ranges of dim d of the target, from points p that have the target's other dims and one more, c. */
+typedef struct scatter { const tp_node *n; const tp_edge *e; int d; moving m; } scatter;
+
+static bool find_scatter(incremental *s, scatter *x) {
+  const tp_node *p = x->e->src.node;
+  int other = -1;
+  if (ranges(x->n->ndom, x->e->at, &x->d) != 1) return false;
+  for (int k = 0; k < p->ndom; k++) {
+    bool told = false;
+    for (int u = 0; u < x->n->ndom; u++) told |= u != x->d && x->n->dom[u] == p->dom[k] && tp_ix_as_sym(x->e->at[u].lo) == p->dom[k];
+    if (!told && other >= 0) return false;
+    if (!told) other = k;
+  }
+  for (int u = 0; u < x->n->ndom; u++)
+    if (u != x->d && (!tp_ix_as_sym(x->e->at[u].lo) || tp_ix_as_sym(x->e->at[u].lo) != x->n->dom[u])) return false;
+  if (other < 0) return false;
+  x->m = (moving){ .mk = s->mk, .c = p->dom[other] };
+  return true;
+}
+
+/* The term's part that varies with p, where the scatter is done at all. */
+static tp_val scattered_part(incremental *s, const scatter *x, const running_term *e) {
+  tp_val v = e->out.node ? e->out : mk_fill(s->mk, 1, tp_dtypeof(x->e->src), 0, NULL, 1, &x->m.c);
+  if (!v.node || !x->e->cond || tp_ix_kind(x->e->cond) == TP_IX_TRUE) return v;
+  const tp_out *o = tp_outof(v);
+  const tp_node *p = x->e->src.node;
+  tp_val y = mk_op(s->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = p->ndom, .dom = p->dom });
+  tp_val none = mk_fill(s->mk, 0, o->dtype, o->rank, o->shape, 0, NULL);
+  return y.node && none.node && tp_merge_add(s->mk.g, y.node, x->e->cond, v, s->mk.err) && tp_merge_add(s->mk.g, y.node, NULL, none, s->mk.err) ? y : tp_none;
+}
+
+static tp_val scattered_term(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
+  tp_val v = scattered_part(s, x, e), one;
+  if (v.node && !tp_dom_has(v.node->ndom, v.node->dom, x->m.c)) {
+    one = mk_fill(s->mk, 1, tp_dtypeof(v), 0, NULL, 1, &x->m.c);
+    v = mk_mul(s->mk, v, one);
+  }
+  if (!v.node) return v;
+  tp_val y = over_range(s, x->n, TP_RED_SUM, v, own_but(s, v, x->m.c, from));
+  return y.node && e->in.node ? mk_mul(s->mk, mk_cast(s->mk, e->in, tp_dtypeof(y)), y) : y;
+}
+
+/* Nothing where no p reaches. */
+static tp_val where_reached(incremental *s, const scatter *x, tp_val y) {
+  tp_ictx *ix = s->mk.g->ix;
+  const tp_node *n = x->n;
+  const tp_ix *u = tp_ix_sym(ix, n->dom[x->d]), *cond = NULL;
+  if (x->m.L && !tp_ix_prove_ge0(ix, tp_ix_sub(ix, u, x->m.L), n->ndom, n->dom)) cond = tp_ix_cmp(ix, TP_GE, u, x->m.L);
+  if (x->m.H && !tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, x->m.H, u), -1), n->ndom, n->dom)) cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, u, x->m.H));
+  if (!cond || !y.node) return y;
+  const tp_out *o = tp_outof(y);
+  tp_val m = mk_op(s->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n->ndom, .dom = n->dom });
+  tp_val none = mk_fill(s->mk, 0, o->dtype, o->rank, o->shape, 0, NULL);
+  return m.node && none.node && tp_merge_add(s->mk.g, m.node, cond, y, s->mk.err) && tp_merge_add(s->mk.g, m.node, NULL, none, s->mk.err) ? m : tp_none;
+}
+
+/* From where the target's point is reached. */
+static tp_at reached_from(incremental *s, const scatter *x) {
+  tp_ictx *ix = s->mk.g->ix;
+  const tp_ix *u = tp_ix_sym(ix, x->n->dom[x->d]), *zero = tp_ix_const(ix, 0), *end = tp_ix_sym(ix, x->m.c->bound);
+  tp_at at = { true, zero, end };
+  if (x->m.h) at.lo = tp_ix_simplify(ix, tp_ix_max(ix, zero, tp_ix_addc(ix, tp_ix_sub(ix, u, x->m.h), 1)), x->n->ndom, x->n->dom);
+  if (x->m.l) at.hi = tp_ix_simplify(ix, tp_ix_min(ix, end, tp_ix_addc(ix, tp_ix_sub(ix, u, x->m.l), 1)), x->n->ndom, x->n->dom);
+  return at;
+}
+
+static tp_val scattered_run(incremental *s, const tp_node *n, const tp_edge *e) {
+  scatter x = { .n = n, .e = e };
+  if (n->attr.red != TP_RED_SUM || !find_scatter(s, &x) || !tp_moving_ends(&x.m, &e->at[x.d])) return tp_none;
+  running_terms t = { .mk = s->mk, .range = &e->at[x.d], .d = n->dom[x.d], .c = x.m.c, .sums = true, .differences = tp_dtypeof(e->src) != TP_F64 && tp_is_small(&n->out[0]) };
+  if (!tp_running_terms(&t, e->src)) return tp_none;
+  tp_at from = reached_from(s, &x);
+  tp_val all = tp_none;
+  for (int i = 0; i < t.n; i++) {
+    tp_val y = scattered_term(s, &x, &t.v[i], &from);
+    if (!y.node) return y;
+    all = all.node ? mk_add(s->mk, all, y) : y;
+  }
+  return where_reached(s, &x, all);
+}
+
+/* ---- all ---- */
+
+static bool try_accum(incremental *s, tp_node *n) {
+  if (!may_reorder(s, n->attr.red, n->out[0].dtype)) return true;
+  for (int k = 0; k < n->nin; k++) {
+    tp_edge *e = &n->in[k];
+    tp_val y = e->gather ? gathered_run(s, n, e) : scattered_run(s, n, e);
+    if (y.node ? !take_place(s, n, k, y) : s->mk.err->code != 0) return false;
+  }
+  return true;
+}
+
+static bool try_reduction(incremental *s, tp_node *n) {
+  if (!may_reorder(s, tp_op_red(n->op), n->out[0].dtype)) return true;
+  tp_val y = reduced_run(s, n);
+  if (y.node) tp_replace(s->mk.g, tp_v(n), y);
+  return y.node || !s->mk.err->code;
+}
+
+bool tp_incremental(tp_graph *g, bool precise, tp_error *err) {
+  incremental s = { { g, err }, precise };
+  int n0 = g->nodes.n;
+  for (int i = 0; i < n0; i++) {
+    tp_node *n = g->nodes.v[i];
+    g->pos = n->pos;
+    if (n->op == TP_OP_ACCUM && !try_accum(&s, n)) return false;
+    if (tp_ops[n->op].cls == TP_CLS_RED && !try_reduction(&s, n)) return false;
+  }
+  if (g->nodes.n > n0) tp_graph_prune(g);
+  return true;
+}

@@ -1,0 +1,164 @@
+/* running: the recurrence that a reduction over a moving range is.
+ *
+ *   grows:    y[c] = red(x[L .. c+h])     =>   y[0] = red(x[L .. h]), y[c] = red(y[c-1], x[c+h-1])
+ *   shrinks:  y[c] = red(x[c+l .. H])     =>   y[C-1] = red(x[C-1+l .. H]), y[c] = red(x[c+l], y[c+1])
+ *
+ * Nothing is read that the range does not hold, so what is needed of x stays the same, and a point waits for nothing new: where there was an order of the points there is one. */
+#include "opt/running.h"
+
+static tp_op combining(const moving *m) {
+  bool logical = tp_dtypeof(m->x) == TP_BOOL;
+  switch (m->red) {
+    case TP_RED_SUM: return TP_OP_ADD;
+    case TP_RED_PROD: return TP_OP_MUL;
+    case TP_RED_MAX: return logical ? TP_OP_LOR : TP_OP_MAXIMUM;
+    default: return logical ? TP_OP_LAND : TP_OP_MINIMUM;
+  }
+}
+
+static tp_val combined(const moving *m, tp_val a, tp_val b) { return mk_op(m->mk, combining(m), 2, (tp_val[]){ a, b }, NULL); }
+
+/* ---- what moves, and how ---- */
+
+/* The max, or min, in e that mentions c, and is in it once: e is rest more. NULL: there is none. */
+static const tp_ix *clipping(tp_ictx *ix, const tp_ix *e, const tp_sym *c, tp_ixkind kind, const tp_ix **rest) {
+  const tp_ix *const *atoms;
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    if (tp_ix_term(e, i, &atoms) != 1 || tp_ix_coef(e, i) != 1 || tp_ix_kind(atoms[0]) != kind || !tp_ix_mentions(atoms[0], c)) continue;
+    *rest = tp_ix_sub(ix, e, atoms[0]);
+    return tp_ix_mentions(*rest, c) ? NULL : atoms[0];
+  }
+  return NULL;
+}
+
+/* e = max(clip, c + off), or the least of them, or one of the two alone. */
+static bool split_end(tp_ictx *ix, const tp_ix *e, const tp_sym *c, bool upper, const tp_ix **off, const tp_ix **clip) {
+  int64_t k;
+  const tp_ix *rest, *of;
+  *off = *clip = NULL;
+  if (!tp_ix_mentions(e, c)) { *clip = e; return true; }
+  if (tp_ix_linear_in(ix, e, c, &k, off)) return k == 1;
+  *off = NULL;
+  of = clipping(ix, e, c, upper ? TP_IX_MIN : TP_IX_MAX, &rest);
+  for (int i = 0; of && i < tp_ix_narg(of); i++) {
+    const tp_ix *a = tp_ix_add(ix, tp_ix_arg(of, i), rest);
+    if (!tp_ix_mentions(a, c)) *clip = !*clip ? a : upper ? tp_ix_min(ix, *clip, a) : tp_ix_max(ix, *clip, a);
+    else if (*off || !tp_ix_linear_in(ix, a, c, &k, off) || k != 1) return false;
+  }
+  return *off;
+}
+
+/* The dims of the value: those of x that are not gone through, as `at` has them. */
+static void find_dom(moving *m) {
+  tp_node dims = { 0 };
+  const tp_node *x = m->x.node;
+  for (int k = 0; k < x->ndom; k++) {
+    tp_dom_add(m->mk.g, &dims, m->at[k].lo);
+    if (m->at[k].range) tp_dom_add(m->mk.g, &dims, m->at[k].hi);
+  }
+  m->ndom = dims.ndom;
+  m->dom = dims.dom;
+}
+
+bool tp_moving_ends(moving *m, const tp_at *range) {
+  const tp_graph *g = m->mk.g;
+  if (!m->c->bound || tp_stop_of(g, m->c) || tp_mentions_end(g, range->lo) || tp_mentions_end(g, range->hi)) return false;
+  return split_end(g->ix, range->lo, m->c, false, &m->l, &m->L) && split_end(g->ix, range->hi, m->c, true, &m->h, &m->H) && (m->l || m->h);
+}
+
+static bool moves_along(moving *m, const tp_sym *c) {
+  const tp_at *at = &m->at[m->r];
+  const tp_node *x = m->x.node;
+  for (int k = 0; k < x->ndom; k++)
+    if (k != m->r && (m->at[k].range || tp_ix_mentions(m->at[k].lo, c))) return false;
+  for (int a = 0; a < tp_rankof(m->x); a++)
+    if (tp_ix_mentions(mk_extent(m->x, a), c) || tp_ix_mentions(mk_extent(m->x, a), x->dom[m->r])) return false;
+  m->c = c;
+  return tp_moving_ends(m, at);
+}
+
+bool tp_moving_range(moving *m) {
+  const tp_graph *g = m->mk.g;
+  if (tp_stop_of(g, m->x.node->dom[m->r])) return false;
+  find_dom(m);
+  for (int i = 0; i < m->ndom; i++)
+    if (moves_along(m, m->dom[i])) return !m->l || !m->h;
+  return false;
+}
+
+/* ---- pieces ---- */
+
+static const tp_ix *c_at(const moving *m, int64_t steps) { return tp_ix_addc(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), steps); }
+static const tp_ix *plus(const moving *m, const tp_ix *off, int64_t steps) { return tp_ix_add(m->mk.g->ix, c_at(m, steps), off); }
+
+static tp_at *with_row(const moving *m, tp_at row) {
+  tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, m->x.node->ndom + 1);
+  memcpy(at, m->at, sizeof *at * (size_t)m->x.node->ndom);
+  at[m->r] = row;
+  return at;
+}
+
+static tp_val x_at(const moving *m, const tp_ix *p) { return mk_cast(m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype); }
+
+static tp_val nothing(const moving *m) {
+  const tp_out *o = tp_outof(m->x);
+  return mk_fill(m->mk, tp_red_identity(m->red, m->dtype), m->dtype, o->rank, o->shape, 0, NULL);
+}
+
+/* The whole reduction at one value of c. */
+static tp_val reduced_at(const moving *m, const tp_ix *v) {
+  tp_graph *g = m->mk.g;
+  const tp_ix *lo = tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v), *hi = tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v), *n;
+  const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
+  const tp_out *o = tp_outof(m->x);
+  int nleft = 0;
+  for (int i = 0; i < m->ndom; i++)
+    if (m->dom[i] != m->c) left[nleft++] = m->dom[i];
+  n = tp_ix_extent(g->ix, lo, hi, nleft, left);
+  if (tp_is_number(n, 0)) return nothing(m);
+  if (tp_is_number(n, 1)) return x_at(m, lo);
+  tp_val x = mk_cast(m->mk, m->x, m->dtype), acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = m->dtype, .ndom = nleft, .dom = left, .nix = o->rank, .ix = o->shape, .red = m->red });
+  return x.node && acc.node && tp_accum_add(g, acc.node, (tp_edge){ .src = x, .at = with_row(m, (tp_at){ true, lo, hi }), .gather = true, .pos = g->pos }, m->mk.err) ? acc : tp_none;
+}
+
+/* ---- the recurrence ---- */
+
+static tp_val declared(const moving *m) {
+  const tp_out *o = tp_outof(m->x);
+  tp_val s = mk_op(m->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = m->dtype, .nix = o->rank, .ix = o->shape, .ndom = m->ndom, .dom = m->dom });
+  if (s.node) s.node->what = m->of->name ? m->of->name : m->of->what;
+  return s;
+}
+
+static bool branch(const moving *m, tp_val s, const tp_ix *cond, tp_val e) { return e.node && tp_merge_add(m->mk.g, s.node, cond, e, m->mk.err); }
+
+static tp_val neighbour(const moving *m, tp_val s, int64_t steps) {
+  tp_at *at = tp_at_own(m->mk.g, m->ndom, m->dom);
+  for (int i = 0; i < m->ndom; i++)
+    if (m->dom[i] == m->c) at[i].lo = c_at(m, steps);
+  return tp_read(m->mk.g, s, at, m->mk.err);
+}
+
+/* Without points where the range is never empty. */
+static bool empty_branch(const moving *m, tp_val s) {
+  tp_ictx *ix = m->mk.g->ix;
+  const tp_at *at = &m->at[m->r];
+  if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), m->ndom, m->dom)) return true;
+  return branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), nothing(m));
+}
+
+/* The range grows by row p as c goes `steps` on from its first value; clip: p is no row of it. */
+static tp_val recurrence(const moving *m, const tp_ix *first, int64_t steps, const tp_ix *p, const tp_ix *clip) {
+  tp_val s = declared(m);
+  if (!s.node || !empty_branch(m, s) || !branch(m, s, tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), first), reduced_at(m, first))) return tp_none;
+  tp_val before = neighbour(m, s, -steps);
+  if (clip && !branch(m, s, clip, before)) return tp_none;
+  return branch(m, s, NULL, combined(m, before, x_at(m, p))) ? s : tp_none;
+}
+
+tp_val tp_running(const moving *m) {
+  tp_ictx *ix = m->mk.g->ix;
+  const tp_ix *first = m->h ? tp_ix_const(ix, 0) : tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), *p = m->h ? plus(m, m->h, -1) : plus(m, m->l, 0);
+  const tp_ix *clip = m->h ? m->H ? tp_ix_cmp(ix, TP_GE, p, m->H) : NULL : m->L ? tp_ix_cmp(ix, TP_LT, p, m->L) : NULL;
+  return recurrence(m, first, m->h ? 1 : -1, p, clip);
+}

@@ -1,0 +1,31 @@
+/* What the files that make reductions over moving ranges recurrences share (incremental.c says how). */
+#ifndef TP_RUNNING_H
+#define TP_RUNNING_H
+#include "opt/opt.h"
+#include "graph/mk.h"
+
+/* X over the points lo .. hi of its dim number `r` (at[r]), other dims at at[..], is reduced: the value at each point of dom. Along dim `c` of dom the range moves: its lower end is
+ * max(L, c + l) or L alone, the upper one min(H, c + h) or H alone; NULL: there is none such. Nothing else of at mentions c. */
+typedef struct moving {
+  tp_mk mk; tp_red red;
+  const tp_node *of;                            /* gives the recurrence its name */
+  tp_val x; const tp_at *at; int r;
+  tp_dtype dtype;                               /* that it is carried in */
+  int ndom; const tp_sym *const *dom;
+  const tp_sym *c;
+  const tp_ix *l, *L, *h, *H;
+} moving;
+
+/* Is it such a range, of which a recurrence can be made? Fills in dom and what follows. */
+bool tp_moving_range(moving *m);
+bool tp_moving_ends(moving *m, const tp_at *range);     /* the ends alone, along m->c */
+/* The recurrence's value over m->dom. */
+tp_val tp_running(const moving *m);
+
+/* A reduction's operand along its first axis, which stands for the rows lo .. hi of dim d of what is read. running_terms.c */
+typedef struct running_term { tp_val in, out; } running_term;   /* the reduction of out * in: `in` varies along the axis and not with c, out the other way round; NULL: 1 */
+enum { RUNNING_TERMS = 6 };
+/* sums: of sums of products each is a term; differences too: a difference cancels after it is summed, for what is summed in f64 and rounded to less. */
+typedef struct running_terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; bool sums, differences; int n; running_term v[RUNNING_TERMS]; } running_terms;
+bool tp_running_terms(running_terms *t, tp_val v);
+#endif

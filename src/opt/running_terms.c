@@ -1,0 +1,178 @@
+/* running_terms: what is reduced along a range, taken apart row by row.
+ *
+ *   sum(out * f(x[lo .. hi]), axis 0)   =>   out * sum(z[lo .. hi]),  z[p] = f(x[p])
+ *
+ * An operator that works on each row by itself works on one row; what is the same for all rows is told by its one row. */
+#include "opt/running.h"
+
+static bool varies_along(const running_terms *t, const tp_node *n) { return tp_dom_has(n->ndom, n->dom, t->c) || tp_dom_has(n->ndom, n->dom, t->d); }
+
+static tp_val row_of(running_terms *t, tp_val v, int rank, bool *in);
+
+/* A range of the rows that the axis stands for: the row at the point d. */
+static tp_val row_read(running_terms *t, const tp_node *n, bool *in) {
+  const tp_node *x = n->in[0].src.node;
+  tp_at *at = TP_NEWN(&t->mk.g->arena, tp_at, x->ndom + 1);
+  int ranges = 0;
+  for (int k = 0; k < x->ndom; k++) {
+    at[k] = n->attr.at[k];
+    if (!at[k].range) {
+      if (tp_ix_mentions(at[k].lo, t->c) || tp_ix_mentions(at[k].lo, t->d)) return tp_none;
+      continue;
+    }
+    if (ranges++ || at[k].lo != t->range->lo || at[k].hi != t->range->hi || x->dom[k]->bound != t->d->bound) return tp_none;
+    at[k] = (tp_at){ .lo = tp_ix_sym(t->mk.g->ix, t->d) };
+  }
+  *in = true;
+  return ranges ? tp_read(t->mk.g, n->in[0].src, at, t->mk.err) : tp_none;
+}
+
+/* v, in which all rows are one. */
+static tp_val only_row(running_terms *t, tp_val v, int rank) {
+  int64_t n;
+  if (tp_rankof(v) < rank) return v;
+  return tp_ix_is_const(mk_extent(v, 0), &n) && n == 1 ? mk_squeeze(t->mk, v, 0) : tp_none;
+}
+
+static tp_val rows_apart(running_terms *t, const tp_node *n, int rank, bool *in) {
+  tp_val row[8];
+  bool inner[8], any = false;
+  if (n->nin > (int)TP_LEN(row) || n->nout != 1) return tp_none;
+  for (int k = 0; k < n->nin; k++) {
+    inner[k] = false;
+    row[k] = row_of(t, n->in[k].src, rank, &inner[k]);
+    if (!row[k].node) return tp_none;
+    any |= inner[k];
+  }
+  for (int k = 0; k < n->nin && any; k++)
+    if (!inner[k] && varies_along(t, row[k].node)) return tp_none;
+  *in = any;
+  return mk_op(t->mk, n->op, n->nin, row, &n->attr);
+}
+
+/* The operand's rows, whose first axis is n's own, in n's shape. */
+static tp_val row_moved(running_terms *t, const tp_node *n, int rank, bool *in) {
+  tp_val x = n->in[0].src, row;
+  const tp_out *o = &n->out[0];
+  bool whole = n->op == TP_OP_EXPAND ? tp_rankof(x) <= rank : tp_rankof(x) > 0 && mk_extent(x, 0) == o->shape[0];
+  if (o->rank != rank || !whole) return tp_none;
+  row = row_of(t, x, n->op == TP_OP_EXPAND ? rank : tp_rankof(x), in);
+  if (!row.node) return row;
+  if (n->op == TP_OP_EXPAND) return mk_expand(t->mk, row, rank - 1, o->shape + 1);
+  if (n->op == TP_OP_RESHAPE) return mk_reshape(t->mk, row, rank - 1, o->shape + 1);
+  int order[TP_MAXRANK];
+  if (n->attr.axes[0] != 0) return tp_none;
+  for (int a = 1; a < rank; a++) order[a - 1] = n->attr.axes[a] - 1;
+  return mk_permute(t->mk, row, order);
+}
+
+static tp_val row_reduced(running_terms *t, const tp_node *n, int rank, bool *in) {
+  int axes[TP_MAXRANK], nx = tp_rankof(n->in[0].src);
+  if (n->out[0].rank != rank || !n->attr.naxes || n->attr.axes[0] == 0) return tp_none;
+  for (int i = 0; i < n->attr.naxes; i++) axes[i] = n->attr.axes[i] - 1;
+  tp_val row = row_of(t, n->in[0].src, nx, in);
+  return mk_reduce(t->mk, n->op, row, n->attr.naxes, axes, n->attr.keepdim);
+}
+
+/* An accumulation that is its operand, as the derivative of a view often is. */
+static bool is_same(const tp_node *n) {
+  const tp_edge *e = &n->in[0];
+  if (n->op != TP_OP_ACCUM || n->nin != 1 || !e->gather || e->cond || !tp_same_type(&n->out[0], tp_outof(e->src)) || n->ndom != e->src.node->ndom) return false;
+  for (int k = 0; k < n->ndom; k++)
+    if (e->at[k].range || tp_ix_as_sym(e->at[k].lo) != n->dom[k]) return false;
+  return true;
+}
+
+/* One row of v, whose axis number rank from the end is that of the rows; {NULL}: that cannot be said. in: it is another for each row. */
+static tp_val row_of(running_terms *t, tp_val v, int rank, bool *in) {
+  const tp_node *n = v.node;
+  tp_val only = tp_rankof(v) <= rank ? only_row(t, v, rank) : tp_none;
+  if (only.node || t->mk.err->code || tp_rankof(v) > rank) return only;
+  switch (n->op) {
+    case TP_OP_READ: return row_read(t, n, in);
+    case TP_OP_EXPAND: case TP_OP_RESHAPE: case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
+    case TP_OP_ACCUM: return is_same(n) ? row_of(t, n->in[0].src, rank, in) : tp_none;
+    default: break;
+  }
+  if (tp_ops[n->op].batch == TP_BATCH_E && tp_ops[n->op].cls != TP_CLS_SRC) return rows_apart(t, n, rank, in);
+  return n->op == TP_OP_DETACH ? rows_apart(t, n, rank, in) : tp_ops[n->op].cls == TP_CLS_RED ? row_reduced(t, n, rank, in) : tp_none;
+}
+
+/* ---- sums of products ---- */
+
+static tp_val times(running_terms *t, tp_val a, tp_val b) { return !a.node ? b : !b.node ? a : mk_mul(t->mk, a, b); }
+
+static bool row_term(running_terms *t, tp_val v, int rank) {
+  bool in = false;
+  tp_val row = row_of(t, v, rank, &in);
+  if (row.node && t->n < RUNNING_TERMS) t->v[t->n++] = in ? (running_term){ .in = row } : (running_term){ .out = row };
+  return row.node && t->n <= RUNNING_TERMS;
+}
+
+static bool all_terms(running_terms *t, tp_val v, int rank);
+
+static bool product_terms(running_terms *t, const tp_node *n, int rank) {
+  running_terms a = *t, b = *t;
+  a.n = b.n = 0;
+  if (!all_terms(&a, n->in[0].src, rank) || !all_terms(&b, n->in[1].src, rank) || t->n + a.n * b.n > RUNNING_TERMS) return false;
+  for (int i = 0; i < a.n; i++)
+    for (int k = 0; k < b.n; k++) t->v[t->n++] = (running_term){ times(t, a.v[i].in, b.v[k].in), times(t, a.v[i].out, b.v[k].out) };
+  return true;
+}
+
+static bool quotient_terms(running_terms *t, const tp_node *n, int rank) {
+  int first = t->n;
+  bool in = false;
+  tp_val by = row_of(t, n->in[1].src, rank, &in);
+  if (!by.node || !all_terms(t, n->in[0].src, rank)) return false;
+  for (int i = first; i < t->n; i++) {
+    tp_val *to = in ? &t->v[i].in : &t->v[i].out;
+    *to = to->node ? mk_div(t->mk, *to, by) : mk_cbin(t->mk, TP_OP_DIV, 1, by);
+  }
+  return true;
+}
+
+/* From the first on, each times k. */
+static void scale_terms(running_terms *t, int first, double k) {
+  for (int i = first; i < t->n; i++) {
+    tp_val *to = t->v[i].in.node ? &t->v[i].in : &t->v[i].out;
+    *to = k < 0 ? mk_neg(t->mk, *to) : mk_mulc(t->mk, *to, k);
+  }
+}
+
+static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
+  tp_val a = n->in[0].src, b = n->in[1].src;
+  bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
+  int first = t->n;
+  if ((!twice && !t->differences) || !all_terms(t, a, rank)) return false;
+  if (twice) { scale_terms(t, first, 2); return true; }
+  first = t->n;
+  if (!all_terms(t, b, rank)) return false;
+  if (n->op == TP_OP_SUB) scale_terms(t, first, -1);
+  return true;
+}
+
+static bool all_terms(running_terms *t, tp_val v, int rank) {
+  const tp_node *n = v.node;
+  int first = t->n;
+  if (row_term(t, v, rank)) return true;
+  t->n = first;
+  if (t->mk.err->code || tp_rankof(v) != rank || n->out[0].dtype == TP_BOOL) return false;
+  switch (n->op) {
+    case TP_OP_MUL: return product_terms(t, n, rank);
+    case TP_OP_DIV: return quotient_terms(t, n, rank);
+    case TP_OP_ADD: case TP_OP_SUB: return sum_terms(t, n, rank);
+    case TP_OP_NEG:
+      if (!all_terms(t, n->in[0].src, rank)) return false;
+      scale_terms(t, first, -1);
+      return true;
+    default: return false;
+  }
+}
+
+bool tp_running_terms(running_terms *t, tp_val v) {
+  t->n = 0;
+  if (tp_rankof(v) < 1) return false;
+  if (t->sums) return all_terms(t, v, tp_rankof(v)) && !t->mk.err->code;
+  return row_term(t, v, tp_rankof(v)) && t->v[0].in.node && !t->mk.err->code;
+}

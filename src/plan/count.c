@@ -1,0 +1,77 @@
+/* count: how often each region runs for given bounds, and how many elements it goes through. Exact but for what only data tells: a dim that ends by data goes on to the bound that is given. A loop
+ * whose body is the same in each of its iterations is gone through once. */
+#include "plan/plan.h"
+
+typedef struct { int64_t *env, turns; tp_counted *at; } counter;
+
+static bool region_moves(const tp_region *r, const tp_sym *v) {
+  bool any = false;
+  for (int i = 0; i < r->nlead; i++) any |= tp_ix_mentions(r->lead[i], v);
+  for (int i = 0; i < r->nin + r->nout; i++)
+    for (int k = 0; k < tp_window_at(r, i)->rank; k++) any |= tp_ix_mentions(tp_window_at(r, i)->shape[k], v);
+  return any;
+}
+
+/* Does what x counts depend on v? */
+static bool count_moves(const tp_pnode *x, const tp_sym *v) {
+  bool any = x->kind == TP_P_FOR ? tp_ix_mentions(x->lo, v) || tp_ix_mentions(x->hi, v) : x->kind == TP_P_IF && tp_ix_mentions(x->cond, v);
+  if (x->kind == TP_P_REGION) return region_moves(x->rg, v);
+  for (int i = 0; i < x->n && !any; i++) any = count_moves(x->kid[i], v);
+  return any;
+}
+
+static int64_t volume(int n, const tp_ix *const *extent, const int64_t *env) {
+  int64_t all = 1;
+  for (int i = 0; i < n; i++) all *= TP_MAX(tp_ix_evalq(extent[i], env), 0);
+  return all;
+}
+
+/* A product's multiplications; the elements of the largest operand or result of another operator. */
+static int64_t elements_in(const tp_region *r, const int64_t *env) {
+  int64_t lead = volume(r->nlead, r->lead, env), most = r->kind == TP_RG_LOOP ? 1 : 0;
+  for (int i = 0; i < r->nin + r->nout && r->kind != TP_RG_LOOP; i++) {
+    const tp_nd *w = tp_window_at(r, i);
+    most = TP_MAX(most, volume(w->rank, w->shape, env));
+  }
+  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && r->in[0].rank) most = volume(r->out[0].rank, r->out[0].shape, env) * tp_ix_evalq(r->in[0].shape[r->in[0].rank - 1], env);
+  return lead * most;
+}
+
+static void count(counter *c, const tp_pnode *x, int64_t times);
+
+static void count_loop(counter *c, const tp_pnode *x, int64_t times) {
+  int64_t lo = tp_ix_evalq(x->lo, c->env), hi = tp_ix_evalq(x->hi, c->env), step = x->step < 0 ? -x->step : x->step;
+  if (hi <= lo) return;
+  int64_t n = (hi - lo + step - 1) / step;
+  bool moves = count_moves(x->kid[0], x->var);
+  c->turns += times * n;
+  c->env[x->var->id] = lo;
+  if (!moves) count(c, x->kid[0], times * n);
+  for (int64_t v = x->step < 0 ? hi - 1 : lo; moves && v >= lo && v < hi; v += x->step) {
+    c->env[x->var->id] = v;
+    count(c, x->kid[0], times);
+  }
+}
+
+static void count(counter *c, const tp_pnode *x, int64_t times) {
+  if (x->kind == TP_P_FOR) { count_loop(c, x, times); return; }
+  if (x->kind == TP_P_LOAD) c->env[x->var->id] = tp_ix_evalq(x->given, c->env);
+  if (x->kind == TP_P_REGION) {
+    c->at[x->pos].runs += times;
+    c->at[x->pos].elements += times * elements_in(x->rg, c->env);
+  }
+  int first = x->kind == TP_P_IF && !tp_ix_evalq(x->cond, c->env), end = x->kind == TP_P_IF ? TP_MIN(first + 1, x->n) : x->n;
+  for (int i = first; i < end; i++) count(c, x->kid[i], times);
+}
+
+bool tp_plan_count(const tp_plan *p, const int64_t *env, tp_counted *at, int64_t *turns) {
+  size_t n = sizeof *env * (size_t)p->nsym;
+  counter c = { .env = tp_alloc(n), .at = at };
+  if (!c.env) return false;
+  memcpy(c.env, env, n);
+  memset(at, 0, sizeof *at * (size_t)p->npos);
+  count(&c, p->body, 1);
+  *turns = c.turns;
+  tp_free(c.env);
+  return true;
+}
