@@ -344,7 +344,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         returns = { { "boolean", "was it the last tick" }, { "table", "for each output with the tick dims its value here, without them; for one with only the outer of several tick dims its value at that point, with the last tick "
           .. "inside it; any other, or one that is complete only later, comes once as an array: with the first tick if no tick has a part in it, else with the last. Where dims end by data, done comes with the tick after "
           .. "which no row goes on, the part of a row that has ended is zero, and further dims are as long as the rows of this tick have reached; with a budget `late_ms`, by how much it was overrun; `cancelled`" } },
-        text = "Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of the first tick dim (learning whose parameters an actor reads one iteration old) runs behind; no number changes.",
+        text = "Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of a tick dim (learning whose parameters an actor reads one iteration old, or one tick) runs behind; no number changes.",
         errors = "`option` where no run is going on; `input`, `shape`, `dtype` for the values, which cost no tick; any other error ends the run.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal s = P:tensor { domain = { t } }\ns[0] = x\ns[t] = s[t-1] + x\nlocal f = P:compile { outputs = { s = s }, tick = t }\nf:start({}, { T = math.huge })\n'
           .. 'for k = 1, 3 do\n  local done, out = f:step({ x = k }, { budget_ms = 1 })\n  print(done, out.s)\nend' },

@@ -1901,7 +1901,7 @@ local Function = {}
 ---@return tempo.Function # itself
 function Function:start(inputs, bounds, options) end
 
---- Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of the first tick dim (learning whose parameters an actor reads one iteration old) runs behind; no number changes.
+--- Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of a tick dim (learning whose parameters an actor reads one iteration old, or one tick) runs behind; no number changes.
 ---@param values? table<string, tempo.Data> the inputs with the tick dims, at this tick: without these dims
 ---@param options? { budget_ms?: number }
 ---@return boolean # was it the last tick
