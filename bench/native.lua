@@ -1,7 +1,8 @@
 -- What native code costs, each side in a process of its own, pinned to the same one core, in turn:
 --   scalar-vs-c, policy-vs-c, dp-vs-c        a recurrence of one number, a 16-wide MLP, edit distance, by hand in C
---   small-matmul-vs-c, gemm-worst            batches of small products against C's, the worst of 2 to 16; all sizes against OpenBLAS
---   lstm-vs-best, gru-vs-jax, hmm-vs-jax     forward and backward; scan-carries, scan-update, scan-small: of 40 scalars, 4 MB, 3 x 3 f64
+--   small-matmul-vs-c, gemm-worst            batches of small products in C, the worst of 2 to 16; OpenBLAS's products
+--   lstm-vs-best, gru-vs-jax, hmm-vs-jax     forward and backward
+--   scan-carries, scan-update, scan-small    carries of 40 scalars with the gradient, of 4 MB, of 3 x 3 f64, in JAX
 --   ode-vs-jax, dp-vs-jax, reinforce-vs-jax  Lorenz in scalars, edit distance by diagonals, CartPole in one jit
 --   chain-, norm-, softmax-bandwidth         16 Mi floats, as a part of the bandwidth that C has in the same run
 -- and each of ours by the interpreter in the same turns.
@@ -139,7 +140,9 @@ end
 local function in_jax(name, n) return ("%s%s bench/native_peer.py %s %s 2>/dev/null"):format(PIN, python, name, n) end
 local function in_c(name, n) return ("%s%s %s %d"):format(PIN, peer, name, n) end
 
-local function close_to(a, b, what) assert(math.abs(a - b) <= 1e-4 * math.abs(b), ("%s: %g here, %g there"):format(what, a, b)) end
+local function close_to(a, b, what)
+  assert(math.abs(a - b) <= 1e-4 * math.abs(b), ("%s: %g here, %g there"):format(what, a, b))
+end
 
 -- close: what both compute is the same; else it is chaotic. as: what the ratio is called.
 local function against(name, n, command, of, close, as)
@@ -158,19 +161,21 @@ local function small_products()
     print(("%-12s %2d x %-2d %.2f (%.1f vs %.1f ns)"):format("matmul", n, n, ratio, best[1], best[2]))
     if not worst or ratio < worst[1] then worst = { ratio, n, best[1], best[2] } end
   end
-  print(("RATIO small-matmul-vs-c %.2f (%.1f vs %.1f ns, %d x %d)"):format(worst[1], worst[3], worst[4], worst[2], worst[2]))
+  print(("RATIO small-matmul-vs-c %.2f (%.1f vs %.1f ns, of %d)"):format(worst[1], worst[3], worst[4], worst[2]))
 end
 
 -- bench/products.c: m, n, k, GFLOP/s of ours and of OpenBLAS, ours over theirs.
 local function products()
-  local build = "cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/products.c build/libtempo.a -lisl -lgmp -lz -lm -ldl -lpthread -o %s/products"
-  assert(os.execute(build:format(folder)), "cc did not compile bench/products.c")
+  local build = "cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/products.c build/libtempo.a %s -o %s/products"
+  assert(os.execute(build:format("-lisl -lgmp -lz -lm -ldl -lpthread", folder)), "cc did not compile bench/products.c")
   local worst
   for _ = 1, opt.rounds do
     local least
     local row = "\n *(%d+) +(%d+) +(%d+) (%a%a) +([%d.]+) +([%d.]+) +([%d.]+)"
     for m, n, k, lies, a, b, ratio in output(PIN .. folder .. "/products"):gmatch(row) do
-      if not least or tonumber(ratio) < least[1] then least = { tonumber(ratio), a, b, ("%s x %s x %s %s"):format(m, k, n, lies) } end
+      if not least or tonumber(ratio) < least[1] then
+        least = { tonumber(ratio), a, b, ("%s x %s x %s %s"):format(m, k, n, lies) }
+      end
     end
     if not worst or least[1] > worst[1] then worst = least end
   end

@@ -10,7 +10,8 @@ local function waves(shapes)
   for name, s in pairs(shapes) do
     local n = 1
     for _, v in ipairs(s.shape) do n = n * v end
-    outputs[name] = ((tempo.arange({ n }, 0, 1, { dtype = "f64" }) * 7.3 + s.k):sin() * s.scale):to(s.dtype or "f32"):reshape(s.shape)
+    local wave = (tempo.arange({ n }, 0, 1, { dtype = "f64" }) * 7.3 + s.k):sin() * s.scale
+    outputs[name] = wave:to(s.dtype or "f32"):reshape(s.shape)
   end
   local got = Q:compile { outputs = outputs, tier = "interpreter" } {}
   for name in pairs(shapes) do inputs[name] = got[name] end
@@ -23,10 +24,11 @@ local BATCH, HIDDEN, FEATURES = 32, 128, 128
 local function layer(n, gates)
   local P = tempo.program()
   local t, T = P:dim "t"
-  local inputs = waves { x = { shape = { n, BATCH, FEATURES }, k = 0, scale = 1 }, wx = { shape = { FEATURES, gates * HIDDEN }, k = 1, scale = 0.1 },
-    wh = { shape = { HIDDEN, gates * HIDDEN }, k = 2, scale = 0.1 } }
+  local width = gates * HIDDEN
+  local inputs = waves { x = { shape = { n, BATCH, FEATURES }, k = 0, scale = 1 },
+    wx = { shape = { FEATURES, width }, k = 1, scale = 0.1 }, wh = { shape = { HIDDEN, width }, k = 2, scale = 0.1 } }
   local x = P:input("x", { domain = { t }, shape = { BATCH, FEATURES } })
-  local wx, wh = P:input("wx", { shape = { FEATURES, gates * HIDDEN } }), P:input("wh", { shape = { HIDDEN, gates * HIDDEN } })
+  local wx, wh = P:input("wx", { shape = { FEATURES, width } }), P:input("wh", { shape = { HIDDEN, width } })
   local function gate(z, k) return z:slice(1, k * HIDDEN, (k + 1) * HIDDEN) end
   local function tensor() return P:tensor { domain = { t }, shape = { BATCH, HIDDEN } } end
   local function finish(h)
@@ -43,14 +45,12 @@ end
 
 function scans.lstm(n)
   local t, x, wx, wh, gate, tensor, finish = layer(n, 4)
-  local h, c, z = tensor(), tensor(), tensor()
+  local h, c = tensor(), tensor()
   local a = x:matmul(wx)
-  local from = h[t - 1]:matmul(wh)
-  z = a
-  local function cell(s) return gate(s, 0):sigmoid() * gate(s, 2):tanh() end
-  c[0] = cell(z)
-  h[0] = gate(z, 3):sigmoid() * c:tanh()
-  local s = a + from
+  local s = a + h[t - 1]:matmul(wh)
+  local function cell(z) return gate(z, 0):sigmoid() * gate(z, 2):tanh() end
+  c[0] = cell(a)
+  h[0] = gate(a, 3):sigmoid() * c:tanh()
   c[t] = gate(s, 1):sigmoid() * c[t - 1] + cell(s)
   h[t] = gate(s, 3):sigmoid() * c:tanh()
   return finish(h)
@@ -115,7 +115,8 @@ function scans.update(n)
   h[0] = tempo.zeros { rows, 16 }
   local at = t:value() * 7 % rows
   local from = h[t - 1]:index_select(0, (at - 7):clamp(0, rows - 1):reshape { 1 }):squeeze(0)
-  h[t] = tempo.where(tempo.arange({ rows }, { dtype = "i64" }):eq(at):unsqueeze(1), (from * 0.5 + 1):unsqueeze(0), h[t - 1])
+  local here = tempo.arange({ rows }, { dtype = "i64" }):eq(at):unsqueeze(1)
+  h[t] = tempo.where(here, (from * 0.5 + 1):unsqueeze(0), h[t - 1])
   local f = P:compile { outputs = { y = h[T - 1]:sum() }, tier = tier }
   return function() return f({}, { T = n }).y:item() end, n
 end
@@ -139,7 +140,8 @@ function scans.matmul(n)
   local t, T = P:dim "t"
   local shape = { 256, n, n }
   local inputs = waves { x = { shape = shape, k = 0, scale = 1 }, w = { shape = shape, k = 1, scale = 0.1 } }
-  local x, w, y = P:input("x", { shape = shape }), P:input("w", { shape = shape }), P:tensor { domain = { t }, shape = shape }
+  local x, w = P:input("x", { shape = shape }), P:input("w", { shape = shape })
+  local y = P:tensor { domain = { t }, shape = shape }
   y[0] = x
   y[t] = y[t - 1]:matmul(w) * 0.5 + x
   local f = P:compile { outputs = { y = y[T - 1]:sum() }, tier = tier }
