@@ -513,8 +513,8 @@ describe("what is read at every n-th point", function()
 
   local cases = {
     { "w[k - k % n]", function(w, k) return w[k - k % 7] end, function(k) return k - k % 7 end, "held" },
-    { "w[n * (k // n)]", function(w, k) return w[7 * (k // 7)] end, function(k) return k - k % 7 end, "held" },
-    { "w[n * (k // n) or later]", function(w, k) return w[tempo.max(0, 7 * ((k + 3) // 7) - 3)] end,
+    { "w[n * (k // n)]", function(w, k) return w[7 * tempo.floordiv(k, 7)] end, function(k) return k - k % 7 end, "held" },
+    { "w[n * (k // n) or later]", function(w, k) return w[tempo.max(0, 7 * tempo.floordiv(k + 3, 7) - 3)] end,
       function(k) return math.max(0, k + 3 - (k + 3) % 7 - 3) end },
     { "steps of two", function(w, k) return w[k - k % 2] end, function(k) return k - k % 2 end },
     { "a copy by hand", function(w, k, P)
@@ -565,6 +565,60 @@ describe("what is read at every n-th point", function()
     repeat done, out = g:step() until done
     assert.same(by_hand(40, function(at) return at - at % 7 end), out.y:totable())
     os.remove(path)
+  end)
+end)
+
+describe("what is elementwise of what is there anyway", function()
+  -- A selective state-space model: at each step an outer product is the state's size, what it is made of is not.
+  local D, N = 512, 16
+  local function program()
+    local P = tempo.program { seed = 5 }
+    local t, T = P:dim "t"
+    local u, dt = P:input("u", { domain = { t }, shape = { D } }), P:input("dt", { domain = { t }, shape = { D } })
+    local B = P:input("B", { domain = { t }, shape = { N } })
+    local A = P:input("A", { shape = { D, N } })
+    local decay = (dt:unsqueeze(-1) * A):exp()
+    local step = (dt * u):unsqueeze(-1) * B:unsqueeze(0)
+    local h = P:tensor { domain = { t }, shape = { D, N }, name = "h" }
+    h[0] = step[0]
+    h[t] = decay * h[t - 1] + step
+    local loss = h[tempo.range(0, T)]:sum(-1):square():sum()
+    local gu, gdt = tempo.grad(loss, u), tempo.grad(loss, dt)
+    return P, { gu = gu, gdt = gdt, loss = loss }
+  end
+
+  local function inputs(T)
+    local function rows(n, f, count)
+      local r = {}
+      for k = 1, count or T do
+        r[k] = {}
+        for j = 1, n do r[k][j] = f(k, j) end
+      end
+      return r
+    end
+    return { u = rows(D, function(k, j) return math.sin(k * 3 + j) end),
+      dt = rows(D, function(k, j) return 0.05 + 0.01 * ((k + j) % 5) end),
+      B = rows(N, function(k, j) return math.cos(k + 2 * j) end), A = rows(N, function(_, j) return -j / N end, D) }
+  end
+
+  it("is made again, not kept along a recurrence and its gradient", function()
+    local P, outputs = program()
+    local on = P:compile { outputs = outputs, tier = "interpreter" }
+    local off = P:compile { outputs = outputs, tier = "interpreter", passes = { again = false } }
+    local whole = {}
+    for name, dims in pairs(slots(on)) do
+      if dims == "t: T" and on:explain "storage":find("temp " .. name .. " (t: T); f32[512, 16]", 1, true) then whole[#whole + 1] = name end
+    end
+    assert.same({ "h" }, whole)
+    local row = D * N * F32
+    assert.is_true(off:memory { T = 100 } - on:memory { T = 100 } >= 99 * row)
+    local x = inputs(5)
+    local a, b = on(x, { T = 5 }), off(x, { T = 5 })
+    local c = P:compile { outputs = outputs, tier = "reference" } (x, { T = 5 })
+    for name in pairs(outputs) do
+      assert.same(b[name]:totable(), a[name]:totable())
+      helper.same(c[name]:totable(), a[name], 1e-4)
+    end
   end)
 end)
 

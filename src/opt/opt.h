@@ -29,6 +29,9 @@ bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *e
  * changed anything. Then values that a branch stores are read where they are stored (share.c); need stays right. */
 bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
 bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err);
+/* Values that each who reads them makes for itself, and the nodes that make them, by id (again.c; which: poly/again.c). */
+typedef struct tp_again { int n; tp_node **value; bool *chain; } tp_again;
+bool tp_make_again(tp_graph *g, const tp_again *w, tp_error *err);
 /* check = "nan": marks the operators that are looked at (watch.c); later those that were made since. */
 bool tp_watch(tp_graph *g, tp_error *err);
 void tp_watch_rest(tp_graph *g);
