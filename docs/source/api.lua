@@ -195,7 +195,7 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           .. "The reference tier counts a value for each point that the outputs need, as far as that is known. `memory = \"none\"`, or `TEMPO_MEMORY` in the environment, starts such a call all the same: it may be right where a "
           .. "tensor is long and only a part of it is ever made.\n\n"
           .. "With `reproducible = true` a program computes the same bits on every processor with IEEE floats, in the interpreter, in native code and where it is exported: nothing is fused, sums have one order, products of matrices are ours "
-          .. "and never a library's; products are slower for it. Not part of it: what callbacks compute, the sines of our environments (the C library's), the reference tier, NaN's payloads, compilers that are told otherwise (`-ffast-math`), "
+          .. "and never a library's; where products dominate it is half as fast. Not part of it: what callbacks compute, the sines of our environments (the C library's), the reference tier, NaN's payloads, compilers that are told otherwise (`-ffast-math`), "
           .. "and, in exported code, gradients of a convolution's weights, which are summed in another order there.\n\n"
           .. "With `check = \"nan\"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it "
           .. "is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. "

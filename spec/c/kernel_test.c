@@ -20,7 +20,7 @@ static float any_float(void) {
   return f;
 }
 
-static const tp_kernels *tables[3];
+static const tp_kernels *tables[5];
 static int ntables;
 
 static void find_tables(void) {
@@ -30,6 +30,12 @@ static void find_tables(void) {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) tables[ntables++] = &tp_kernels_avx512;
 #endif
   CHECK(tp_kernels_get() == tables[ntables - 1] || tp_setting("TEMPO_ISA"));
+#ifdef TP_X86
+  int fused = ntables;
+  if (fused > 1) tables[ntables++] = &tp_kernels_plain_avx2;
+  if (fused > 2) tables[ntables++] = &tp_kernels_plain_avx512;
+  CHECK(tp_kernels_plain_get() == tables[ntables - 1] || tp_setting("TEMPO_ISA"));
+#endif
 }
 
 /* ---- functions of f32, in units of the last place ---- */
@@ -421,7 +427,7 @@ static void test_mm(const tp_kernels *k, tp_dtype d) {
         }
         tp_puti(d, &wi, 0, sum);
         int64_t at = i * s.scm + j * s.scn;
-        if (flt && s.ordered) ok &= tp_get(d, c, at) == ordered_sum(k != &tp_kernels_plain, d, &s, a, b, i, j, 1, acc);
+        if (flt && s.ordered) ok &= tp_get(d, c, at) == ordered_sum(k->fuses, d, &s, a, b, i, j, 1, acc);
         ok &= flt ? fabs(tp_get(d, c, at) - w) <= 1e-4 : tp_geti(d, c, at) == tp_geti(d, &wi, 0);
       }
     CHECKF(ok, "%s product of %s: %d %d %d", k->isa, tp_dtype_name(d), (int)m, (int)n, (int)kk);

@@ -7,10 +7,10 @@ enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /*
 
 /* a * b + c of vectors; b may be one number. */
 #define MAD(a, b, c) ((a) * (b) + (c))
-#if VBYTES == 64
+#if VBYTES == 64 && FMA
 #define MAD_f32(a, b, c) ((v_f32)_mm512_fmadd_ps((__m512)(a), (__m512)((v_f32){0} + (b)), (__m512)(c)))
 #define MAD_f64(a, b, c) ((v_f64)_mm512_fmadd_pd((__m512d)(a), (__m512d)((v_f64){0} + (b)), (__m512d)(c)))
-#elif VBYTES == 32
+#elif VBYTES == 32 && FMA
 #define MAD_f32(a, b, c) ((v_f32)_mm256_fmadd_ps((__m256)(a), (__m256)((v_f32){0} + (b)), (__m256)(c)))
 #define MAD_f64(a, b, c) ((v_f64)_mm256_fmadd_pd((__m256d)(a), (__m256d)((v_f64){0} + (b)), (__m256d)(c)))
 #elif FMA

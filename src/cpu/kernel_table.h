@@ -12,8 +12,9 @@
 
 const tp_kernels TABLE = {
   .isa = ISA,
-#if VBYTES == 64
-  .narrower = &tp_kernels_avx2,
+  .fuses = FMA,
+#ifdef NARROWER
+  .narrower = &NARROWER,
 #endif
   .ew = {
 #include "kern/scalar.def"

@@ -39,7 +39,7 @@ typedef struct tp_philox_lanes { uint32_t w[4][TP_LANES]; } tp_philox_lanes;
 
 typedef struct tp_kernels tp_kernels;
 struct tp_kernels {
-  const char *isa;
+  const char *isa; bool fuses;
   const tp_kernels *narrower;                                  /* of 512 bits: the table for results that are narrower than half a vector; NULL: none */
   tp_kfn *ew[TP_NOP][TP_NDTYPE];                               /* by the operands' compute type (SELECT: of the values) */
   tp_kfn *cast[TP_NDTYPE][TP_NDTYPE];                          /* compute type to compute type */
@@ -66,7 +66,8 @@ const tp_kernels *tp_kernels_get(void);
 /* What the interpreter keeps with a run: the table, and blocks of elementwise chains. same: of a plan that is reproducible, products are added up in one order, by our kernels. */
 struct tp_cpu { const tp_kernels *K; bool same; char *scratch; size_t scratch_size; };
 extern const tp_kernels tp_kernels_base;
-/* Without fma: the same bits on all processors. */
+/* The best of those without fma: the same bits on all processors. */
+const tp_kernels *tp_kernels_plain_get(void);
 #ifdef __FP_FAST_FMA
 extern const tp_kernels tp_kernels_plain;
 #else
@@ -74,7 +75,7 @@ extern const tp_kernels tp_kernels_plain;
 #endif
 #if defined(__x86_64__) && defined(__GNUC__)
 #define TP_X86 1
-extern const tp_kernels tp_kernels_avx2, tp_kernels_avx512;
+extern const tp_kernels tp_kernels_avx2, tp_kernels_avx512, tp_kernels_plain_avx2, tp_kernels_plain_avx512;
 #endif
 
 /* The dtype that accumulates a reduction of compute type d. */
