@@ -8,19 +8,19 @@
 #include "opt/running.h"
 
 /* Windows over dim d of x that end at a row (way -1) or begin with it (1), up to the clip; NULL: none clips. */
-typedef struct window { const moving *m; const tp_sym *d; int way; const tp_ix *clip; int ndom; const tp_sym *const *dom; } window;
+typedef struct window_rows { const moving *m; const tp_sym *d; int way; const tp_ix *clip; int ndom; const tp_sym *const *dom; } window_rows;
 
-static const tp_ix *row_by(const window *w, const tp_ix *p, int64_t n) { return tp_ix_addc(w->m->mk.g->ix, p, w->way * n); }
+static const tp_ix *row_by(const window_rows *w, const tp_ix *p, int64_t n) { return tp_ix_addc(w->m->mk.g->ix, p, w->way * n); }
 
 /* Row p lies on the inner side of the clip. */
-static const tp_ix *is_inside(const window *w, const tp_ix *p) { return tp_ix_cmp(w->m->mk.g->ix, w->way < 0 ? TP_GE : TP_LT, p, w->clip); }
+static const tp_ix *is_inside(const window_rows *w, const tp_ix *p) { return tp_ix_cmp(w->m->mk.g->ix, w->way < 0 ? TP_GE : TP_LT, p, w->clip); }
 
-static bool surely_inside(const window *w, const tp_ix *p) {
+static bool surely_inside(const window_rows *w, const tp_ix *p) {
   tp_ictx *ix = w->m->mk.g->ix;
   return !w->clip || tp_ix_prove_ge0(ix, w->way < 0 ? tp_ix_sub(ix, p, w->clip) : tp_ix_addc(ix, tp_ix_sub(ix, w->clip, p), -1), w->m->ndom, w->m->dom);
 }
 
-static tp_val either(const window *w, int n, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no) {
+static tp_val either(const window_rows *w, int n, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no) {
   const moving *m = w->m;
   if (!yes.node || !no.node) return tp_none;
   const tp_out *o = tp_outof(yes);
@@ -29,7 +29,7 @@ static tp_val either(const window *w, int n, const tp_sym *const *dom, const tp_
   return y.node && tp_merge_add(m->mk.g, y.node, cond, yes, m->mk.err) && tp_merge_add(m->mk.g, y.node, NULL, no, m->mk.err) ? y : tp_none;
 }
 
-static tp_val window_at(const window *w, tp_val z, const tp_ix *p) {
+static tp_val window_at(const window_rows *w, tp_val z, const tp_ix *p) {
   if (!z.node) return z;
   tp_at *at = tp_at_own(w->m->mk.g, z.node->ndom, z.node->dom);
   for (int k = 0; k < z.node->ndom; k++)
@@ -38,13 +38,13 @@ static tp_val window_at(const window *w, tp_val z, const tp_ix *p) {
 }
 
 /* Windows of twice the rows. */
-static tp_val doubled(const window *w, tp_val z, int64_t n) {
+static tp_val doubled(const window_rows *w, tp_val z, int64_t n) {
   const tp_ix *p = tp_ix_sym(w->m->mk.g->ix, w->d), *far = row_by(w, p, n);
   tp_val both = tp_running_pair(w->m, z, window_at(w, z, far));
   return w->clip ? either(w, w->ndom, w->dom, is_inside(w, far), both, z) : both;
 }
 
-static tp_val single_rows(const window *w) {
+static tp_val single_rows(const window_rows *w) {
   const moving *m = w->m;
   tp_graph *g = m->mk.g;
   tp_at *at = TP_NEWN(&g->arena, tp_at, m->x.node->ndom + 1);
@@ -54,7 +54,7 @@ static tp_val single_rows(const window *w) {
 }
 
 /* y and the window z whose row nearest to y is p; `had`: y has rows. */
-static tp_val joined(const window *w, tp_val y, tp_val z, const tp_ix *p) {
+static tp_val joined(const window_rows *w, tp_val y, tp_val z, const tp_ix *p) {
   const moving *m = w->m;
   tp_val there = window_at(w, z, p), both = y.node ? tp_running_pair(m, y, there) : there;
   if (surely_inside(w, p)) return both;
@@ -62,7 +62,7 @@ static tp_val joined(const window *w, tp_val y, tp_val z, const tp_ix *p) {
 }
 
 /* n rows from p on, p the first of them, by way. */
-static tp_val rows_from(window *w, const tp_ix *p, int64_t n) {
+static tp_val rows_from(window_rows *w, const tp_ix *p, int64_t n) {
   bool again = w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN;     /* a row may count twice */
   tp_val z = single_rows(w), y = tp_none;
   int64_t size = 1;
@@ -79,7 +79,7 @@ static tp_val rows_from(window *w, const tp_ix *p, int64_t n) {
   return y.node && again && n > size ? joined(w, y, z, row_by(w, p, n - size)) : y;
 }
 
-static bool make_window(window *w) {
+static bool make_window(window_rows *w) {
   const moving *m = w->m;
   tp_node dims = { 0 };
   tp_graph *g = m->mk.g;
@@ -111,14 +111,14 @@ static const tp_ix *cut_at(const moving *m, int64_t *before, int64_t *after) {
 bool tp_is_window(const moving *m) {
   int64_t before, after;
   if (!m->l || !m->h || !tp_is_small(tp_outof(m->x)) || !cut_at(m, &before, &after) || before + after < 2 || before + after > TP_TUNE_WINDOW) return false;
-  return make_window(&(window){ .m = m, .d = m->x.node->dom[m->r] });
+  return make_window(&(window_rows){ .m = m, .d = m->x.node->dom[m->r] });
 }
 
 tp_val tp_running_window(const moving *m) {
   tp_ictx *ix = m->mk.g->ix;
   int64_t before, after;
   const tp_ix *s = tp_ix_add(ix, tp_ix_sym(ix, m->c), cut_at(m, &before, &after));
-  window low = { .m = m, .d = m->x.node->dom[m->r], .way = -1, .clip = m->L }, high = low;
+  window_rows low = { .m = m, .d = m->x.node->dom[m->r], .way = -1, .clip = m->L }, high = low;
   high.way = 1, high.clip = m->H;
   make_window(&low);
   make_window(&high);
