@@ -152,6 +152,7 @@ typedef struct tempo_options {
   int ntick;                    /* the dims that steps go through, by name */
   const char *const *tick;
   const char *check;            /* "none"; "nan": a NaN or infinity made of finite operands ends the run */
+  int reproducible;             /* 1: the same bits on every processor, by every compiler, with any number of threads */
 } tempo_options;
 /* tempo_options.memory: no limit, not even what the machine has, beyond which 0 refuses a run. */
 #define TEMPO_MEMORY_ANY ((int64_t)-1)

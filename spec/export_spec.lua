@@ -129,10 +129,10 @@ local function compiled(f, inputs, bounds, check, opts)
   end
 end
 
--- Outputs have the bits of f's; those named in `near` are compared as numbers.
+-- Outputs have the bits of f's, or of another function, as exporting takes parameters as they are; those named in `near` are compared as numbers.
 local function same(f, inputs, bounds, opts)
   opts = opts or {}
-  local want = f(inputs, bounds, { seed = opts.seed })
+  local want = (opts.of or f)(inputs, bounds, { seed = opts.seed })
   compiled(f, inputs, bounds, function(out)
     for name, a in pairs(want) do
       local got = tempo.array(out(name), a:dtype(), a:shape())
@@ -247,8 +247,13 @@ describe("export", function()
     local past = x:select(1, 0)[0 .. t + 1]
     local age = P:input("age", { domain = { t }, dtype = "i64" })
     inputs.age = tempo.array({ 0, 0, 1, 3, 2 }, "i64")
+    local w, own = P:input("w", { shape = { 6, 3, 2 } }), P:input("own", { domain = { t }, shape = { 6, 3, 2 } })
+    inputs.w = helper.fill({ 6, 3, 2 }, function(i) return ((i * 13) % 11 - 5) / 8 end)
+    inputs.own = helper.fill({ 5, 6, 3, 2 }, function(i) return ((i * 7) % 13 - 6) / 8 end)
     local f = compile(P, { rows = rowsum, at = x:gather(0, g), back = back,
-      past = past:index_select(0, age), top = x:topk(2, 0), cat = tempo.cat({ x, x:flip(0) }, 0):roll(1, 0) })
+      taken = x:slice(0, 0, 4):unsqueeze(1):matmul(w:index_select(0, k)),
+      each = x:select(0, 0):matmul(own:index_select(0, k)), past = past:index_select(0, age),
+      top = x:topk(2, 0), cat = tempo.cat({ x, x:flip(0) }, 0):roll(1, 0) })
     same(f, inputs, { T = 5 }, { near = { back = 1e-6 } })
   end)
 
@@ -376,6 +381,39 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
     local z = Q:input("z", { domain = { u } })
     helper.fails(function() compile(Q, { y = z[2] }):export(folder .. "/none", { T = 2 }) end, "domain", "'z'")
     assert.is_nil(io.open(folder .. "/none.c"))
+  end)
+
+  it("has all bits of a program that is reproducible, of products and convolutions too", function()
+    local P, t, T = program()
+    local i = P:dim "i"
+    local x = P:input("x", { domain = { t }, shape = { 200 } })
+    local net = tempo.nn.MLP(P, { 200, 17, 3 }, { name = "net", activation = "tanh", along = { i } })
+    local y = net(x)
+    local ys, xs = y[{ t = 0 .. T }], x[{ t = 0 .. T }]
+    local loss = (y ^ 2)[{ t = 0 .. T }]:sum() + ys:matmul(ys:transpose(0, 1)):sin():mean()
+    tempo.optim.Adam(net:parameters(), { lr = 0.01 }):step(loss)
+    local hs = xs:to "f16"
+    local outputs = { loss = loss, y = xs:matmul(xs:transpose(0, 1)):matmul(ys), half = hs:matmul(hs:transpose(0, 1)) }
+    for _, n in ipairs { 1, 2, 9 } do
+      local f, first = compile(P, outputs, { reproducible = true }), compile(P, outputs, { reproducible = true })
+      same(f, { x = rows(n, 200) }, { T = n, I = 5 }, { all = n == 9, of = first })
+    end
+
+    local Q, b = program()
+    local k = Q:dim "k"
+    local shape = { 2, 20, 7, 8 }
+    local img = Q:input("img", { domain = { b }, shape = shape })
+    local w = Q:param("w", { along = { k }, shape = { 150, 20, 3, 3 }, init = tempo.normal { 150, 20, 3, 3 } })
+    local z = img:conv2d(w, { padding = 1, stride = 2 }):tanh()
+    local cost = z[{ t = tempo.range(0, 3) }]:sum()
+    w:update(w * 0.9)
+    local conv = { z = z, cost = cost, back = tempo.grad(cost, img) }
+    local inputs = { img = helper.fill({ 3, 2, 20, 7, 8 }, function(...)
+      local s = 0
+      for _, v in ipairs { ... } do s = s * 7 + v end
+      return math.sin(s)
+    end) }
+    same(compile(Q, conv, { reproducible = true }), inputs, { T = 3, K = 3 }, { of = compile(Q, conv, { reproducible = true }) })
   end)
 
   it("trains in an environment of ours, with the same weights from every build", function()

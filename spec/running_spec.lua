@@ -607,6 +607,56 @@ describe("budgets", function()
     end)
   end)
 
+  -- The weight is another at each tick; tick (i, t) acts with that of t - lag, in its own iteration.
+  local function at_each_tick(lag, most, log, tier)
+    local P = tempo.program()
+    local i = P:dim "i"
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { i, t }, shape = { 4 }, dtype = "f64" })
+    local w = P:param("w", { along = { i, t }, shape = { 4 }, init = tempo.full({ 4 }, 0.1, { dtype = "f64" }), dtype = "f64" })
+    local y = (w[{ t = tempo.max(t - lag, 0) }] * x):sum()
+    if most then P:stop(t, y:gt(most)) end
+    local loss = ((w * x):sum() - 1):square()
+    P:sink({ loss }, function(_, p) log[#log+1] = p.i * T + p.t end)
+    tempo.optim.Adam({ w }, { lr = 0.05 }):step(loss)
+    return P:compile { outputs = { y = y }, tick = { i, t }, tier = tier }
+  end
+
+  it("let updates at each tick of two dims fall behind inside an iteration", function()
+    each(function(tier)
+      for lag = 1, 3 do
+        for _, most in ipairs { false, 0.2, 0.05 } do
+          local log, n = {}, 0
+          local f, g = at_each_tick(lag, most, log, tier), at_each_tick(lag, most, log, tier)
+          local want = f({ x = tempo.array(X, "f64") }, { I = I, T = T })
+          local params, order = f:params().w:totable(), { (table.unpack or unpack)(log) }          -- luacheck: globals unpack
+          for _, budget in ipairs { 0, 1e6, 0.01 } do
+            for k = #log, 1, -1 do log[k] = nil end
+            f:start({}, { I = I, T = T })
+            n = 0
+            for a = 1, I do
+              for b = 1, most and want.T:get(a - 1) or T do
+                local done, out = f:step({ x = X[a][b] }, { budget_ms = budget })
+                n = n + 1
+                assert.equal(want.y:get(a - 1, b - 1), out.y:item())
+                if tier == "interpreter" and budget == 1e6 then assert.equal(n, #log) end
+                if tier == "interpreter" and budget == 0 and not most and not done then
+                  assert.equal(math.min(b, lag + 1), n - #log)
+                end
+                if (a + b) % 3 == 0 and not done then
+                  g:load_state(f:state())
+                  f, g = g, f
+                end
+              end
+            end
+            assert.same(order, log)
+            assert.same(params, f:params().w:totable())
+          end
+        end
+      end
+    end)
+  end)
+
   it("act first, then do what was left, oldest first", function()
     local log = {}
     local P, outputs, tick = agent(1, log)

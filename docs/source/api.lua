@@ -184,6 +184,7 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           arg("outputs", "table<string, tempo.Operand>", "tensors by name; may be left out when there is a sink"),
           arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan, \"native\" compiles it with `$CC` or `cc` (the interpreter runs it where there is none); \"auto\", the default, begins in the interpreter and goes over to native code when a second of running has paid for a compiler beside it, at once where the cache has it"),
           arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
+          arg("reproducible", "boolean", "the same bits on every processor, by every compiler at any level, with any number of threads (false)"),
           arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; or `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "`\"nan\"`: the first NaN or infinity that is made of finite operands ends the run (none)"),
           arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
         returns = { { "tempo.Function" } },
@@ -193,6 +194,9 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           .. "inputs are there already. Bounds count as given, but a dim that ends by data (`P:stop`) counts one step for what is kept inside: its bound may be a capacity, of which only what is reached is ever touched. "
           .. "The reference tier counts a value for each point that the outputs need, as far as that is known. `memory = \"none\"`, or `TEMPO_MEMORY` in the environment, starts such a call all the same: it may be right where a "
           .. "tensor is long and only a part of it is ever made.\n\n"
+          .. "With `reproducible = true` a program computes the same bits on every processor with IEEE floats, in the interpreter, in native code and where it is exported: nothing is fused, sums have one order, products of matrices are ours "
+          .. "and never a library's; products are slower for it. Not part of it: what callbacks compute, the sines of our environments (the C library's), the reference tier, NaN's payloads, compilers that are told otherwise (`-ffast-math`), "
+          .. "and, in exported code, gradients of a convolution's weights, which are summed in another order there.\n\n"
           .. "With `check = \"nan\"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it "
           .. "is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. "
           .. "NaN and infinity that come in (inputs, loaded parameters, results of callbacks, literals such as `math.huge`) are taken as meant, and so is whatever is made of them; max, mean, var and logsumexp of nothing "
@@ -340,7 +344,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         returns = { { "boolean", "was it the last tick" }, { "table", "for each output with the tick dims its value here, without them; for one with only the outer of several tick dims its value at that point, with the last tick "
           .. "inside it; any other, or one that is complete only later, comes once as an array: with the first tick if no tick has a part in it, else with the last. Where dims end by data, done comes with the tick after "
           .. "which no row goes on, the part of a row that has ended is zero, and further dims are as long as the rows of this tick have reached; with a budget `late_ms`, by how much it was overrun; `cancelled`" } },
-        text = "Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of the first tick dim (learning whose parameters an actor reads one iteration old) runs behind; no number changes.",
+        text = "Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of a tick dim (learning whose parameters an actor reads one iteration old, or one tick) runs behind; no number changes.",
         errors = "`option` where no run is going on; `input`, `shape`, `dtype` for the values, which cost no tick; any other error ends the run.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal s = P:tensor { domain = { t } }\ns[0] = x\ns[t] = s[t-1] + x\nlocal f = P:compile { outputs = { s = s }, tick = t }\nf:start({}, { T = math.huge })\n'
           .. 'for k = 1, 3 do\n  local done, out = f:step({ x = k }, { budget_ms = 1 })\n  print(done, out.s)\nend' },

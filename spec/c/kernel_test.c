@@ -381,11 +381,27 @@ static void test_contraction(tp_dtype d, int64_t most) {
   free(a), free(b), free(c), free(before), free(f), free(v), free(touched);
 }
 
+/* Terms one by one, in blocks of 128. */
+static double ordered_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a, const char *b, int64_t i, int64_t j, double c, bool acc) {
+  for (int64_t p0 = 0; p0 < s->k; p0 += 128) {
+    double r = 0;
+    for (int64_t p = p0; p < s->k && p < p0 + 128; p++) {
+      double x = tp_get(d, a, i * s->sam + p * s->sak), y = tp_get(d, b, p * s->sbk + j * s->sbn);
+      if (d == TP_F64) r = fused ? fma(x, y, r) : x * y + r;
+      else r = fused ? fmaf((float)x, (float)y, (float)r) : (float)((float)x * (float)y) + (float)r;
+      if (d == TP_F32) r = (float)r;
+    }
+    c = acc || p0 ? c + r : r;
+    if (d == TP_F32) c = (float)c;
+  }
+  return c;
+}
+
 static void test_mm(const tp_kernels *k, tp_dtype d) {
   static char a[200000], b[200000], c[200000];
   for (int round = 0; round < 150; round++) {
     int64_t m = 1 + below(round & 1 ? 3 : 20), n = 1 + below(round & 2 ? 5 : 90), kk = 1 + below(round < 140 ? 40 : 400);
-    tp_mm s = { m, n, kk, kk, 1, n, 1, n, 1 };
+    tp_mm s = { m, n, kk, kk, 1, n, 1, n, 1, below(2) };
     if (below(3) == 0) s.sam = 1, s.sak = m;
     if (below(3) == 0) s.sbn = kk, s.sbk = 1;
     if (below(3) == 0) s.scm = 1, s.scn = m;
@@ -405,6 +421,7 @@ static void test_mm(const tp_kernels *k, tp_dtype d) {
         }
         tp_puti(d, &wi, 0, sum);
         int64_t at = i * s.scm + j * s.scn;
+        if (flt && s.ordered) ok &= tp_get(d, c, at) == ordered_sum(k != &tp_kernels_plain, d, &s, a, b, i, j, 1, acc);
         ok &= flt ? fabs(tp_get(d, c, at) - w) <= 1e-4 : tp_geti(d, c, at) == tp_geti(d, &wi, 0);
       }
     CHECKF(ok, "%s product of %s: %d %d %d", k->isa, tp_dtype_name(d), (int)m, (int)n, (int)kk);

@@ -176,12 +176,13 @@ static void here_and_back(const char *name, const prog *p, const char *text) {
   tp_plan_free(q);
 }
 
-/* With everything that may be in a file: the same results as the plan of that text, and a text that reads back. */
+/* With everything that may be in a file: the same results as the plan of that text, and a text that reads back; so does that of a plan that is reproducible, too. */
 static void in_a_file(const char *name, prog *p, const char *text) {
   tp_error err = { 0 };
   tp_plan *q = tp_plan_parse(p->ix, text, &err);
   if (!CHECKF(q && tp_plan_limit(p->plan, TP_SPILL_ALL, &err) && tp_plan_check(p->plan, &err), "%s:%d %s", name, err.pos.line, err.msg)) return;
   for (int i = 0; i < 3; i++) compare_runs(name, p, q, (int64_t[]){ 5, 1, 8 }[i], i == 2);
+  p->plan->reproducible = true;
   char *limited = text_of(p->plan);
   here_and_back(name, p, limited);
   round_trip(name, limited);
@@ -261,6 +262,7 @@ static const char base[] =
   "ends T\n"
   "output f32 (t) [3] \"y\" @ a.lua:2\n"
   "c0 fn 4 (t) gives f32 \"f\" @ a.lua:3\n"
+  "reproducible\n"
   "limit 4096\n"
   "b0 input 0 f32 \"x\" [T][3] size 3*T\n"
   "b1 output 0 f32 \"y\" [T][3] size 3*T\n"
@@ -283,6 +285,7 @@ static const char base[] =
 static const struct { const char *from, *to, *why; } wrong[] = {
   { "out b2{", "out b7{", "no such buffer" },
   { "limit 4096", "limit 0", "no such limit" },
+  { "reproducible", "reproducible 1", "" },
   { "spill b2", "spill b0", "rows of a temp" },
   { "spill b2", "spill b7", "rows of a temp" },
   { "spill b2", "spill b2 by 0", "rows of a temp" },

@@ -3,7 +3,7 @@
  *   A, C: m      B, C: n      not C: k (summed)      A, B, C or C alone: a loop
  *
  * Axes of one role merge where strides allow, so that a batch over time and environments with shared weights is one GEMM. One axis of each role makes the
- * matrix product, the rest are loops around it, the summed ones innermost. */
+ * matrix product, the rest are loops around it, the summed ones innermost. What a reproducible plan sums does not merge: the product has the last summed axis, whatever its extent. */
 #include "cpu/contract.h"
 #include <limits.h>
 
@@ -69,7 +69,7 @@ static bool layout(int64_t rows, int64_t cols, int64_t row, int64_t step, int *t
 
 static void turn_over(tp_contraction *t) {
   tp_mm s = t->s;
-  t->s = (tp_mm){ s.n, s.m, s.k, s.sbn, s.sbk, s.sak, s.sam, s.scn, s.scm };
+  t->s = (tp_mm){ s.n, s.m, s.k, s.sbn, s.sbk, s.sak, s.sam, s.scn, s.scm, s.ordered };
   t->swapped = !t->swapped;
 }
 
@@ -87,12 +87,12 @@ enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096, NARROW
 enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };                    /* dot products with one row: GEMV below, GEMM, GEMV above */
 #define OWN_MOST 0x1p33                                        /* products */
 
-static bool ours_is_better(double work) { return work < (tp_kernels_get()->narrower ? OWN_MOST : CALL_LEAST); }
+static bool ours_is_better(const tp_contraction *t, double work) { return t->cpu->same || work < (t->cpu->K->narrower ? OWN_MOST : CALL_LEAST); }
 
 static tp_mmkind choose_library(tp_contraction *t, double work) {
   const tp_mm *s = &t->s;
   bool dots = s->sbn != 1 && s->n > 1;
-  if (ours_is_better(work) || (s->m == 1 && !dots && (s->n == 1 || s->n >= ROW_LEAST))) return TP_MM_OWN;
+  if (ours_is_better(t, work) || (s->m == 1 && !dots && (s->n == 1 || s->n >= ROW_LEAST))) return TP_MM_OWN;
   if (s->m == 1 && dots && (work < GEMV_SMALL || work >= GEMV_LARGE)) {
     bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX && s->k <= INT_MAX && s->n <= INT_MAX;
     return steps && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) ? TP_MM_GEMV : TP_MM_OWN;
@@ -112,20 +112,30 @@ static tp_mmkind choose_kernel(tp_contraction *t) {
   return b->sgemm && b->dgemm && b->sgemv && b->dgemv ? choose_library(t, work) : TP_MM_OWN;
 }
 
-void tp_contraction_make(tp_contraction *t, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
+/* The last axis that is summed, taken out of its role. */
+static gemm_axis last_summed(gemm_roles *r, int last, const int64_t *extent, const int64_t *sa, const int64_t *sb) {
+  if (last < 0 || extent[last] == 1) return (gemm_axis){ .n = 1 };
+  r->count[K]--;
+  return (gemm_axis){ extent[last], sa[last], sb[last], 0 };
+}
+
+void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
   gemm_roles r = {0};
-  *t = (tp_contraction){ .d = d, .in = in, .size = tp_dtype_size(d), .insize = tp_dtype_size(in), .kind = TP_MM_OWN };
+  int last = -1;
+  *t = (tp_contraction){ .cpu = cpu, .d = d, .in = in, .size = tp_dtype_size(d), .insize = tp_dtype_size(in), .kind = TP_MM_OWN };
   bool nothing = false, zero = false;
   for (int i = 0; i < naxes; i++) {
     gemm_axis x = { extent[i], sa[i], sb[i], sc[i] };
     int role = role_of(&x);
     if (x.n == 0) *(role == K ? &zero : &nothing) = true;
+    if (role == K) last = i;
     if (x.n != 1) r.v[role][r.count[role]++] = x;
   }
   if (nothing) { t->kind = TP_MM_NOTHING; return; }
-  for (int k = 0; k < 4; k++) merge_roles(r.v[k], &r.count[k]);
-  gemm_axis m = widest_axis(&r, M), n = widest_axis(&r, N), k = widest_axis(&r, K);
-  t->s = (tp_mm){ m.n, n.n, k.n, m.a, k.a, k.b, n.b, m.c, n.c };
+  for (int k = 0; k < 4; k++)
+    if (k != K || !cpu->same) merge_roles(r.v[k], &r.count[k]);
+  gemm_axis m = widest_axis(&r, M), n = widest_axis(&r, N), k = cpu->same ? last_summed(&r, last, extent, sa, sb) : widest_axis(&r, K);
+  t->s = (tp_mm){ m.n, n.n, k.n, m.a, k.a, k.b, n.b, m.c, n.c, cpu->same };
   add_loops(t, &r, LOOP);
   add_loops(t, &r, M);
   add_loops(t, &r, N);
@@ -194,8 +204,8 @@ static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const c
   float *wa = room, *wb = room + TP_MIN(s->m, BLOCK_M) * TP_MIN(s->k, BLOCK_K);
   for (int64_t p = 0; p < s->k; p += BLOCK_K)
     for (int64_t i = 0; i < s->m; i += BLOCK_M) {
-      tp_contraction u = { .d = t->d, .in = t->d, .size = t->size, .insize = t->size };
-      u.s = (tp_mm){ .m = TP_MIN(s->m - i, BLOCK_M), .k = TP_MIN(s->k - p, BLOCK_K), .scm = s->scm, .scn = s->scn };
+      tp_contraction u = { .cpu = t->cpu, .d = t->d, .in = t->d, .size = t->size, .insize = t->size };
+      u.s = (tp_mm){ .m = TP_MIN(s->m - i, BLOCK_M), .k = TP_MIN(s->k - p, BLOCK_K), .scm = s->scm, .scn = s->scn, .ordered = s->ordered };
       widen_block(t, K, wa, a + (i * s->sam + p * s->sak) * t->insize, s->sam, s->sak, u.s.m, u.s.k, &u.s.sam, &u.s.sak);
       for (int64_t j = 0; j < s->n; j += BLOCK_N) {
         tp_contraction v = u;
@@ -221,7 +231,7 @@ static bool first_sum(const tp_contraction *t, const tp_walk *w) {
 
 void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room) {
   if (t->kind == TP_MM_NOTHING) return;
-  const tp_kernels *k = tp_kernels_get();
+  const tp_kernels *k = t->cpu->K;
   if (t->nloop == 0) { product(t, k, a, b, c, acc, room); return; }
   tp_walk w;
   for (tp_walk_start(&w, t->nloop, t->ext); w.ok; tp_walk_next(&w))
@@ -230,7 +240,8 @@ void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, v
 }
 
 void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc, const void *a, const void *b, void *c, bool acc) {
+  struct tp_cpu cpu = { .K = tp_kernels_get() };
   tp_contraction t;
-  tp_contraction_make(&t, d, d, naxes, extent, sa, sb, sc);
+  tp_contraction_make(&t, &cpu, d, d, naxes, extent, sa, sb, sc);
   tp_contraction_run(&t, a, b, c, acc, NULL);
 }

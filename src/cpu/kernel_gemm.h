@@ -160,7 +160,7 @@ enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /*
   static void mm_##sfx(const tp_mm *s, const void *a_, const void *b_, void *c_, bool acc) { \
     const S *a = a_, *b = b_; S *c = c_; \
     S pack[MM_KC * NR_##sfx] __attribute__((aligned(64))); \
-    if (s->sak == 1 && s->sbk == 1 && (s->m < TP_DOT_FEW || s->n < TP_DOT_FEW) && s->k >= TP_DOT_LEAST) { dots_##sfx(s, a, b, c, acc); return; } \
+    if (!s->ordered && s->sak == 1 && s->sbk == 1 && (s->m < TP_DOT_FEW || s->n < TP_DOT_FEW) && s->k >= TP_DOT_LEAST) { dots_##sfx(s, a, b, c, acc); return; } \
     if (s->m <= 2 && s->sbn == 1 && s->scn == 1 && s->n >= 4 * L_##sfx && s->k <= 4 * MM_KC) { \
       int64_t j = 0; \
       for (int64_t i = 0; i < s->m; i++) j = row_##sfx(s, a + i * s->sam, b, c + i * s->scm, acc); \

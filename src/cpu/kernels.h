@@ -23,7 +23,7 @@ typedef void tp_kbest(int64_t *at, const void *a, int64_t row, int64_t rows, int
 /* The same of n neighbours, n > 0: which of them. */
 typedef int64_t tp_kbestof(const void *a, int64_t n);
 /* C (m x n) = or += A (m x k) B (k x n), any strides. */
-typedef struct tp_mm { int64_t m, n, k, sam, sak, sbk, sbn, scm, scn; } tp_mm;
+typedef struct tp_mm { int64_t m, n, k, sam, sak, sbk, sbn, scm, scn; bool ordered; } tp_mm;        /* ordered: terms one by one, however the operands lie */
 typedef void tp_kmm(const tp_mm *s, const void *a, const void *b, void *c, bool acc);
 /* y[i] = f * y[i-1] + x[i] (prod: y[i-1] * x[i]) for `lanes` lines side by side; steps in elements. carry: lanes doubles or u64. */
 typedef void tp_kscan(void *y, int64_t ystep, const void *x, int64_t xstep, int64_t n, int64_t lanes, double f, void *carry);
@@ -63,9 +63,15 @@ struct tp_kernels {
 };
 
 const tp_kernels *tp_kernels_get(void);
-/* What the interpreter keeps with a run: the table, and blocks of elementwise chains. */
-struct tp_cpu { const tp_kernels *K; char *scratch; size_t scratch_size; };
+/* What the interpreter keeps with a run: the table, and blocks of elementwise chains. same: of a plan that is reproducible, products are added up in one order, by our kernels. */
+struct tp_cpu { const tp_kernels *K; bool same; char *scratch; size_t scratch_size; };
 extern const tp_kernels tp_kernels_base;
+/* Without fma: the same bits on all processors. */
+#ifdef __FP_FAST_FMA
+extern const tp_kernels tp_kernels_plain;
+#else
+#define tp_kernels_plain tp_kernels_base
+#endif
 #if defined(__x86_64__) && defined(__GNUC__)
 #define TP_X86 1
 extern const tp_kernels tp_kernels_avx2, tp_kernels_avx512;

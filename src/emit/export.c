@@ -19,7 +19,7 @@ static const struct { const char *fn, *section; bool faults; } in_library[TP_NOP
   [TP_OP_FOLD] = { "fold", "fold" }, [TP_OP_SCAN] = { "scan", "scan" }, [TP_OP_CUMPROD] = { "scan", "scan" }, [TP_OP_RECUR] = { "recur", "recur" },
   [TP_OP_ARGMAX] = { "arg", "arg", true }, [TP_OP_ARGMIN] = { "arg", "arg", true }, [TP_OP_SORT] = { "sort", "sort" },
   [TP_OP_INDEX_SELECT] = { "index_select", "index_select", true }, [TP_OP_INDEX_ADD] = { "index_add", "index_add", true }, [TP_OP_GATHER] = { "gather", "gather", true },
-  [TP_OP_SCATTER_ADD] = { "scatter_add", "scatter_add", true }, [TP_OP_RAND] = { "draw", "rand" },
+  [TP_OP_SCATTER_ADD] = { "scatter_add", "scatter_add", true }, [TP_OP_MATMUL_AT] = { "matmul_at", "matmul_at", true }, [TP_OP_RAND] = { "draw", "rand" },
   [TP_OP_ENV_RESET] = { "env_run", "env", true }, [TP_OP_ENV_OBS] = { "env_run", "env", true }, [TP_OP_ENV_STEP] = { "env_run", "env", true },
 };
 
@@ -293,6 +293,7 @@ static void put_operator(exporter *w, const tp_pnode *x) {
     case TP_OP_INDEX_SELECT: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d", r->nlead, axis); break;
     case TP_OP_INDEX_ADD: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, %d, work", r->nlead, axis); break;
     case TP_OP_GATHER: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d", axis); break;
+    case TP_OP_MATMUL_AT: snprintf(with, sizeof with, "v, %d", r->nlead); break;
     case TP_OP_SCATTER_ADD: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, work", axis); break;
     default: (void)TP_NEVER(true);
   }
@@ -470,7 +471,7 @@ static void put_run(exporter *w) {
 /* ---- the library ---- */
 
 static const char *const sections[] = { "base", "unwrap", "wide", "matmul", "conv", "fold", "scan", "recur", "arg", "sort", "indices", "index_select", "index_add", "gather",
-                                        "scatter_add", "rand", "end", "env", "call", "ticks" };
+                                        "scatter_add", "matmul_at", "rand", "end", "env", "call", "ticks" };
 enum { NSECTION = sizeof sections / sizeof *sections };
 
 static void need_section(bool *on, const char *name) {
@@ -485,7 +486,8 @@ static void mark_region(const exporter *w, const tp_region *r, bool *on) {
     if (goes_wide(w, r, i)) need_section(on, "wide");
   if (r->kind == TP_RG_CALL) need_section(on, fn < 0 ? "ticks" : "call");
   if (r->kind == TP_RG_OP) need_section(on, in_library[r->op].section);
-  if (r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD || r->op == TP_OP_GATHER || r->op == TP_OP_SCATTER_ADD) need_section(on, "indices");
+  if (r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD || r->op == TP_OP_GATHER || r->op == TP_OP_SCATTER_ADD || r->op == TP_OP_MATMUL_AT) need_section(on, "indices");
+  if (r->op == TP_OP_MATMUL_AT) need_section(on, "matmul");
 }
 
 static void mark_sections_of(exporter *w, const tp_pnode *x, bool *on) {
@@ -652,13 +654,19 @@ static void put_where(exporter *w, const tp_pnode *x) {
 
 static const char head[] =
   "#include <math.h>\n#include <string.h>\n"
-  "/* The same bits everywhere: what is fused is written as fma, nothing else may be. Without -DTP_FMA=0 processors that have no fma do it in libm. */\n"
   "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#pragma clang diagnostic ignored \"-Wunknown-warning-option\"\n#pragma clang diagnostic ignored \"-Wbitwise-instead-of-logical\"\n#pragma clang diagnostic ignored \"-Wparentheses-equality\"\n#elif defined(__GNUC__) && !defined(__STRICT_ANSI__)\n#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
-  "#ifndef TP_FMA\n#define TP_FMA 1\n#endif\n"
   "#ifdef __GNUC__\n#define TP_FN static inline __attribute__((__unused__))\n#define TPX_ALIAS __attribute__((__may_alias__))\n#else\n#define TP_FN static inline\n#define TPX_ALIAS\n"
   "#define __builtin_expect(x, y) (x)\n#endif\n#if !defined(__GNUC__) || defined(__clang__)\n#define TP_IVDEP\n#endif\n#define TP_ALONE\n"
   "typedef uint8_t TPX_ALIAS tpx_bool, tpx_u8;\ntypedef uint16_t TPX_ALIAS tpx_f16, tpx_bf16;\ntypedef int32_t TPX_ALIAS tpx_i32;\ntypedef int64_t TPX_ALIAS tpx_i64;\n"
   "typedef float TPX_ALIAS tpx_f32;\ntypedef double TPX_ALIAS tpx_f64;\n";
+
+static const char fused[] =
+  "/* The same bits everywhere: what is fused is written as fma, nothing else may be. Without -DTP_FMA=0 processors that have no fma do it in libm. */\n"
+  "#ifndef TP_FMA\n#define TP_FMA 1\n#endif\n";
+
+static const char unfused[] =
+  "/* The same bits everywhere, and those of the program: nothing is fused. */\n#undef TP_FMA\n#define TP_FMA 0\n"
+  "#include <float.h>\n#if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16\n#error floats are computed in another type: -msse2 -mfpmath=sse\n#endif\n";
 
 static const char host[] =
   "\nstatic int tpx_host(void *exec, int which, const int64_t *point, const void *const *in, void *const *out) {\n"
@@ -771,6 +779,7 @@ static void put_file(exporter *w) {
   const tp_export *x = w->x;
   put_text(w, c, "/* %n.c: made by tempo. %n.h says what it is. */\n#include \"%n.h\"\n");
   tp_puts(c, head);
+  tp_puts(c, w->e.p->reproducible ? unfused : fused);
   tp_putf(c, "#define TPX_RANK %d\n#define TPX_OPERANDS %d\n#define TPX_SEED %lluULL\n#define TPX_BUFFERS %d\n#define TPX_NPARAM %d\n#define TPX_PARAMS %lld\n", w->rank, w->operands,
           (unsigned long long)x->seed, w->e.p->bufs.n, x->nparam, (long long)x->weights);
   tp_puts(c, tp_prelude);

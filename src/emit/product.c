@@ -50,7 +50,7 @@ static bool find_extents(const tp_region *r, small_product *s) {
 }
 
 /* As the interpreter's kernels make it (prelude/fold.h): rows and columns that axes of the region lengthen are not looked for. */
-static product_way way_of(const tp_region *r, tp_dtype d) {
+static product_way way_of(const tp_region *r, tp_dtype d, bool ordered) {
   small_product s = { 0 };
   bool longer = false;
   if (!find_extents(r, &s)) return CALLED;
@@ -60,7 +60,7 @@ static product_way way_of(const tp_region *r, tp_dtype d) {
     if (s.extent[i] > 1 && !s.c[i]) return CALLED;
     longer |= s.extent[i] > 1 && !(s.a[i] && s.b[i]);
   }
-  bool contiguous = s.a[s.n - 1] == 1 && s.b[s.n - 1] == 1 && k >= TP_DOT_LEAST;
+  bool contiguous = !ordered && s.a[s.n - 1] == 1 && s.b[s.n - 1] == 1 && k >= TP_DOT_LEAST;
   if (k > TP_DOT_BLOCK || (contiguous && longer)) return CALLED;
   return contiguous && (m < TP_DOT_FEW || n < TP_DOT_FEW) ? DOTTED : LOOPED;
 }
@@ -97,6 +97,6 @@ const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x) {
   if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || r->check) return r;
   if (e->as[x->pos]) return e->as[x->pos];
   bool plain = r->nin == 2 && is_plain(e, &r->in[0]) && is_plain(e, &r->in[1]) && is_plain(e, &r->out[0]);
-  product_way way = plain ? way_of(r, e->p->bufs.v[r->out[0].buf]->dtype) : CALLED;
+  product_way way = plain ? way_of(r, e->p->bufs.v[r->out[0].buf]->dtype, e->p->reproducible) : CALLED;
   return e->as[x->pos] = way == CALLED ? r : product(e, r, way == LOOPED ? r->in[0].shape[1] : NULL);
 }

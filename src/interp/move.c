@@ -85,7 +85,8 @@ static void loop_new(tp_exec *x, tp_dreg *r) {
 
 static bool open_cpu(tp_exec *x) {
   x->cpu = TP_NEW(&x->a, struct tp_cpu);
-  x->cpu->K = tp_kernels_get();
+  x->cpu->same = x->plan->reproducible;
+  x->cpu->K = x->cpu->same ? &tp_kernels_plain : tp_kernels_get();
   return true;
 }
 

@@ -2,7 +2,7 @@
 #include "lua/tl.h"
 #include <stdlib.h>
 
-static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "check", "tick", NULL };
+static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "reproducible", "check", "tick", NULL };
 
 static int count_keys(lua_State *L, int i) {
   int n = 0;
@@ -89,13 +89,19 @@ static void take_memory(lua_State *L, int i, tp_copts *o) {
   lua_pop(L, 1);
 }
 
+static bool take_switch(lua_State *L, int i, const char *name) {
+  bool on = false;
+  if (!tl_option(L, i, name)) return false;
+  if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: %s: expected true or false, got %s", name, tl_describe(L, -1));
+  on = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return on;
+}
+
 static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   take_memory(L, i, o);
-  if (tl_option(L, i, "precise")) {
-    if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: precise: expected true or false, got %s", tl_describe(L, -1));
-    o->precise = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-  }
+  o->precise = take_switch(L, i, "precise");
+  o->reproducible = take_switch(L, i, "reproducible");
   if (tl_option(L, i, "check")) {
     o->check = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), "check"));
     lua_pop(L, 1);

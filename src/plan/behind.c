@@ -1,4 +1,4 @@
-/* behind: the loop of the first tick dim as two bodies (poly/behind.c says what may wait). What runs behind stands in BEHIND nodes: a run with a budget leaves them out and
+/* behind: the loop of a tick dim as two bodies (poly/behind.c says what may wait). What runs behind stands in BEHIND nodes: a run with a budget leaves them out and
  * follows with them later. A WAIT says up to which row they have to be over before what follows. The builder makes both, a statement at a time; here neighbours of one row become
  * one, a loop that has nothing else goes into it, and waits go out of loops that do not change them. What comes later sees ordinary statements. */
 #include "plan/priv.h"
@@ -62,6 +62,20 @@ static tp_pnode *join_neighbours(tp_arena *a, tp_pnode *x) {
   return together(&s);
 }
 
+/* Is x the loop of rows? */
+static bool goes_through_rows(const tp_pnode *x, const tp_pnode *in) {
+  bool any = (in->kind == TP_P_BEHIND || (in->kind == TP_P_WAIT && in->lo)) && tp_ix_mentions(in->lo, x->var);
+  for (int i = 0; x->kind == TP_P_FOR && i < in->n && !any; i++) any = goes_through_rows(x, in->kid[i]);
+  return x->kind == TP_P_FOR && any;
+}
+
+/* A loop around that of rows? In each iteration rows count anew. */
+static bool is_around(const tp_pnode *x, const tp_pnode *in) {
+  bool any = false;
+  for (int i = 0; x->kind == TP_P_FOR && i < in->n && !any; i++) any = goes_through_rows(in->kid[i], in->kid[i]) || is_around(x, in->kid[i]);
+  return any;
+}
+
 /* A row that x's variable does not move, or none. */
 static bool stays(const tp_pnode *x, const tp_ix *row) { return x->kind != TP_P_FOR || !tp_ix_mentions(row, x->var); }
 
@@ -91,24 +105,25 @@ static tp_pnode *turn_inside_out(tp_pnode *x) {
 static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
   for (int i = 0; i < x->n; i++) x->kid[i] = gather(a, x->kid[i]);
   if (x->kind == TP_P_SEQ) return join_neighbours(a, x);
-  if (x->kind != TP_P_FOR && x->kind != TP_P_IF) return x;
+  if ((x->kind != TP_P_FOR && x->kind != TP_P_IF) || is_around(x, x)) return x;
   tp_pnode *wait = take_out_wait(a, x);
   x = turn_inside_out(x);
   return wait ? two(a, wait, x) : x;
 }
 
-/* x, which is the last that has work to leave; behind the loop of ticks in it everything is over. */
-static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x) {
+/* x, which is the last that has work to leave; behind the loop of rows in it everything is over. comes_back: x is run again. */
+static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
   side_by_side s = { .a = a }, all = { .a = a };
-  if (x->kind == TP_P_FOR || !tp_has_behind(x)) return x;
-  for (int i = 0; i < x->n && x->kind == TP_P_IF; i++) x->kid[i] = end_with_wait(a, x->kid[i]);
-  if (x->kind != TP_P_SEQ) return x;
+  bool around = is_around(x, x);
+  if (!tp_has_behind(x)) return x;
+  for (int i = 0; i < x->n && (x->kind == TP_P_IF || around); i++) x->kid[i] = end_with_wait(a, x->kid[i], comes_back || around);
+  if (x->kind != TP_P_SEQ && !(comes_back && x->kind == TP_P_FOR)) return x;
   put_kids(&s, x);
   int last = s.kids.n;
   while (!tp_has_behind(s.kids.v[last - 1])) last--;
   for (int i = 0; i < s.kids.n; i++) {
-    TP_PUSH(a, &all.kids, i + 1 == last ? end_with_wait(a, s.kids.v[i]) : s.kids.v[i]);
-    if (i + 1 != last || last == s.kids.n) continue;
+    TP_PUSH(a, &all.kids, i + 1 == last && s.kids.v[i] != x ? end_with_wait(a, s.kids.v[i], false) : s.kids.v[i]);
+    if (i + 1 != last || (last == s.kids.n && !comes_back)) continue;
     tp_pnode *wait = TP_NEW(a, tp_pnode);
     wait->kind = TP_P_WAIT;
     TP_PUSH(a, &all.kids, wait);
@@ -116,5 +131,5 @@ static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x) {
   return together(&all);
 }
 
-/* What stands behind the loop of ticks, or looks at ends there, finds all of it done. */
-void tp_plan_behind(tp_plan *p) { p->body = end_with_wait(p->a, gather(p->a, p->body)); }
+/* What stands behind the loop of rows, or looks at ends there, finds all of it done. */
+void tp_plan_behind(tp_plan *p) { p->body = end_with_wait(p->a, gather(p->a, p->body), false); }

@@ -772,6 +772,7 @@ static bool declaration(parser *p, bool *told) {
   if (accept(p, "ends")) return end_line(p);
   if (accept(p, "output")) return product_line(p, false);
   if (accept(p, "parameter")) return product_line(p, true);
+  if (accept(p, "reproducible")) return (pl->reproducible = true) && tp_scan_end(&p->in);
   if (accept(p, "limit")) return tp_scan_int(&p->in, &pl->limit) && (pl->limit > 0 || fail(p, "no such limit before this")) && tp_scan_end(&p->in);
   *told = false;
   return true;
@@ -817,6 +818,7 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   for (int i = 0; i < p->ends.n; i++) put_end(&w, &p->ends.v[i]);
   for (int i = 0; i < p->products.n; i++) tp_puts(&text, p->products.v[i].hidden ? "parameter " : "output "), put_text(&w, product_rows(), &p->products.v[i]), tp_puts(&text, "\n");
   for (int i = 0; i < p->calls.n; i++) tp_putf(&text, "c%d", i), put_text(&w, callee_rows(), &p->calls.v[i]), tp_puts(&text, "\n");
+  if (p->reproducible) tp_puts(&text, "reproducible\n");
   if (p->limit) tp_putf(&text, "limit %lld\n", (long long)p->limit);
   for (int i = 0; i < p->bufs.n; i++) put_text(&w, buffer_rows(), p->bufs.v[i]), tp_puts(&text, "\n");
   put_node(&w, p->body, 0);

@@ -1,26 +1,29 @@
-/* behind: what a step can leave for later ones. In the loop of the first tick dim a statement is *far* if whatever a tick gives out needs its results two rows
+/* behind: what a step can leave for later ones. In the loop of a tick dim a statement is *far* if whatever a tick gives out needs its results two rows
  * later at the earliest (learning whose parameters are read one iteration old), or never (what is printed). Far statements may run behind the others, in
  * their own order, as long as those of row r are over before anything of row r + lag: then every value is there when it is read. Storage is such that nothing is
  * overwritten before they have read it (live.c).
  *
- * All that write one accumulated array are far together, so that sums add up in one order. */
+ * All that write one accumulated array are far together, so that sums add up in one order.
+ *
+ * Of several tick dims the loop counts in which most may wait, the outermost of equals. In an inner one only rows of one point of the outer dims wait for each other: when such a loop ends, so
+ * does what was left. */
 #include "poly/sched.h"
 
 enum { LAG_LEAST = 2 };
 
-typedef struct { tp_sched *S; const tp_item *loop; bool *near; } behind;
+typedef struct { tp_sched *S; int depth; const tp_item *loop; bool *near; int nfar; } behind;     /* depth: loops around it */
 
 static const tp_mem *row_in(const behind *b, int st) {
   const tp_sst *s = &b->S->st[st];
-  return s->npath > 1 && s->path[0].loop == b->loop ? s->path[0].mem : NULL;
+  return s->npath > b->depth + 1 && s->path[b->depth].loop == b->loop ? s->path[b->depth].mem : NULL;
 }
 
-/* The one loop that all ticks are in. */
-static const tp_item *tick_loop(tp_sched *S) {
+/* The one loop at this depth that all ticks are in. */
+static const tp_item *tick_loop(tp_sched *S, int depth) {
   const tp_item *loop = NULL;
   for (int i = 0; i < S->p->stmts.n; i++) {
     if (!tp_is_tick(S->p->stmts.v[i])) continue;
-    const tp_item *mine = S->st[i].npath > 1 ? S->st[i].path[0].loop : NULL;
+    const tp_item *mine = S->st[i].npath > depth + 1 ? S->st[i].path[depth].loop : NULL;
     if (!mine || (loop && loop != mine)) return NULL;
     loop = mine;
   }
@@ -42,12 +45,16 @@ static bool note_rows(const behind *b) {
   return true;
 }
 
-/* By how many rows the dependence looks back, at least; LEAST - 1: too few, or not known. */
+/* By how many rows the dependence looks back, at least, inside one iteration of the loops around; LEAST - 1: too few, or not known. */
 static int rows_back(const behind *b, const tp_dep *d) {
   tp_sched *S = b->S;
   const tp_mem *u = row_in(b, d->src), *v = row_in(b, d->dst);
+  tp_arc arc = { (int)(d - S->deps.v), d->map };
+  bool exact;
+  for (int k = 0; k < b->depth; k++)
+    if (!tp_arc_at(S, &arc, S->st[d->src].path[k].mem, S->st[d->dst].path[k].mem, &arc, &exact)) return TP_TUNE_LAG_MOST;
   if (u->s != v->s) return LAG_LEAST - 1;
-  tp_wt w = tp_wt_add(S, tp_distance(S, d->map, u->dim, v->dim, u->s), tp_wt_sub(S, v->shift, u->shift));
+  tp_wt w = tp_wt_add(S, tp_distance(S, arc.map, u->dim, v->dim, u->s), tp_wt_sub(S, v->shift, u->shift));
   if (w.bad || !tp_wt_le(S, tp_wt_c(LAG_LEAST), w)) return LAG_LEAST - 1;
   return w.p ? LAG_LEAST : (int)TP_MIN(w.c, TP_TUNE_LAG_MOST);
 }
@@ -116,13 +123,24 @@ static int least_lag(const behind *b) {
   return lag ? lag : LAG_LEAST;
 }
 
+static behind far_in(tp_sched *S, int depth, const tp_item *loop) {
+  behind b = { S, depth, loop, TP_NEWN(S->a, bool, S->p->stmts.n), 0 };
+  for (int i = 0; i < S->p->stmts.n; i++) b.near[i] = tp_call_fn(S->p->stmts.v[i]) < 0;
+  spread_far(&b);
+  for (int i = 0; i < S->p->stmts.n; i++) b.nfar += row_in(&b, i) && !b.near[i];
+  return b;
+}
+
 void tp_behind(tp_sched *S) {
   tp_poly *p = S->p;
-  behind b = { S, tick_loop(S), TP_NEWN(S->a, bool, p->stmts.n) };
-  if (!b.loop || !note_rows(&b)) return;
-  for (int i = 0; i < p->stmts.n; i++) b.near[i] = tp_call_fn(p->stmts.v[i]) < 0;
-  spread_far(&b);
-  bool any = false;
-  for (int i = 0; i < p->stmts.n; i++) any |= p->stmts.v[i]->far = row_in(&b, i) && !b.near[i];
-  p->lag = any ? least_lag(&b) : 0;
+  behind most = { 0 };
+  const tp_item *loop;
+  for (int depth = 0; (loop = tick_loop(S, depth)); depth++) {
+    behind b = far_in(S, depth, loop);
+    if (b.nfar > most.nfar) most = b;
+  }
+  if (!most.nfar || !note_rows(&most)) return;
+  for (int i = 0; i < p->stmts.n; i++) p->stmts.v[i]->far = row_in(&most, i) && !most.near[i];
+  p->lag = least_lag(&most);
+  p->lagdepth = most.depth;
 }

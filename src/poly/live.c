@@ -241,16 +241,19 @@ static bool both_kinds(const life *f) {
 
 /* {time -> times before everything of the row that is `lag` rows later} */
 static isl_map *before_the_limit(const life *f) {
-  int c = f->isrow[0] ? 0 : 1;                  /* the column of the rows: first, or behind the places in the outermost sequence */
+  int c = 0;                                    /* the column of the rows */
+  while (!f->isrow[c] || f->level[c] != f->S->p->lagdepth) c++;
   isl_map *m = isl_map_universe(isl_space_map_from_set(time_space(f)));
   isl_local_space *ls = isl_local_space_from_space(isl_map_get_space(m));
   isl_constraint *k = isl_constraint_alloc_inequality(ls);
   k = isl_constraint_set_coefficient_si(k, isl_dim_in, c, 1);
   k = isl_constraint_set_coefficient_si(k, isl_dim_out, c, -1);
   m = isl_map_add_constraint(m, isl_constraint_set_constant_si(k, f->S->p->lag - 1));
-  if (c == 0) return m;
-  isl_map *outside = isl_map_order_gt(isl_map_universe(isl_map_get_space(m)), isl_dim_in, 0, isl_dim_out, 0);
-  return isl_map_union(outside, isl_map_equate(m, isl_dim_in, 0, isl_dim_out, 0));
+  for (int k = c - 1; k >= 0; k--) {            /* or earlier by a loop around, or a place in a sequence */
+    isl_map *outside = isl_map_order_gt(isl_map_universe(isl_map_get_space(m)), isl_dim_in, k, isl_dim_out, k);
+    m = isl_map_union(outside, isl_map_equate(m, isl_dim_in, k, isl_dim_out, k));
+  }
+  return m;
 }
 
 /* What the others write in place of an element that a far statement still has to touch. */

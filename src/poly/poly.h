@@ -66,7 +66,7 @@ typedef struct tp_stmt {
   const tp_node *of;                            /* whose value it makes, for errors; NULL: not known */
   /* result */
   uint32_t vec;                                 /* dims that one call runs over */
-  bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the first tick dim, over its dims; NULL: outside */
+  bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the tick dim, over its dims; NULL: outside */
   const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */
   int bdim; int64_t block; const tp_ix *bshift; /* bdim >= 0: of this dim in vec a call runs over one block, the points with floor((x + bshift) / block) its number */
 } tp_stmt;
@@ -115,7 +115,7 @@ typedef struct tp_poly {
   int64_t block;                                /* set before tp_schedule: blocks of this size wherever they can be */
   bool judge;                                   /* set before tp_schedule: whether there is an order is all that is asked */
   bool ticks;                                   /* tp_insert_ticks was there */
-  int lag;                                      /* far statements of row r are over before anything of row r + lag; 0: there are none */
+  int lag, lagdepth;                            /* far statements of row r are over before anything of row r + lag; 0: there are none. How many loops are around that of the rows */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ..." */
   int64_t budget; int nover; TP_VEC(const char *) unknown;      /* isl operations a query may take; queries that took more, where the worse answer stands; the first few of what they asked */
   double ms_schedule, ms_proof, ms_tree, ms_live;
@@ -186,4 +186,7 @@ double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);    
  * point exactly once) and storage (slot holds the element read), for every statement point. slots: by array, of temporaries; NULL: not asked. */
 typedef struct tp_slots { int64_t kept, needed; bool near; } tp_slots;  /* needed: by brute force; near: no dim is wider than that by more than what live.c gives away */
 bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_error *err);
+/* Of a scheduled program the values that are kept along a whole dim and better made again by each who reads them (again.c); how many. */
+struct tp_again;
+int tp_made_again(const tp_poly *p, tp_arena *a, struct tp_again *out);
 #endif

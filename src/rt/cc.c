@@ -16,10 +16,8 @@
 
 extern char **environ;
 
-/* Bits stay the interpreter's: nothing is contracted or reordered. Loops are not distributed: gcc 12 makes a memset of a part whose rows alias another by data. */
-static const char *const flags =
-  "-O3 -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math "
-  "-fno-tree-loop-distribution -fno-tree-loop-distribute-patterns -w";
+/* Bits stay the interpreter's: nothing is contracted or reordered. */
+static const char *const flags = "-O3 -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math -w";
 enum { ARGS = 128, VARIABLES = 1024, CACHED_BYTES = 256 << 20 };          /* words of a command; variables it is given; bytes of a cache */
 
 /* ---- what the result depends on ---- */

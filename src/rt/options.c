@@ -100,6 +100,7 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
   bool none = s && !strcmp(s, "none");
   for (int i = 0; i < TP_NPASS; i++) f->opt.on[i] = !none || tp_passes[i].always;
   f->opt.precise = o->precise;
+  f->opt.reproducible = o->reproducible;
   if (!s || none || !strcmp(s, "all")) return true;
   while (*s) {
     size_t n = strcspn(s, "=,"), v = 0;

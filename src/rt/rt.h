@@ -30,7 +30,7 @@ typedef struct tp_copts {
   int nout; const tp_output *outputs;           /* may be none when there is a sink */
   tp_tier tier;
   const char *passes;                           /* NULL: defaults; "none"; or "evolve=false,cse=true": one text form of the script's table and of TEMPO_PASSES */
-  bool precise;
+  bool precise, reproducible;
   const char *check;                            /* NULL, "none"; "nan": the first NaN or infinity made of finite operands ends the run */
   const char *device;                           /* NULL, "cpu"; others: error device */
   int threads;                                  /* 0: default */

@@ -298,9 +298,10 @@ bool tp_flow_catch_up(tp_exec *x, double until) { return !x->flow->split || foll
 /* What is left must not lag so far that what follows would meet it. */
 static bool wait_for_back(tp_exec *x, const tp_inst *i) {
   tp_flow *f = x->flow;
-  if (!f->split || !tp_flow_before(x, &f->back, &f->front)) return true;
   int64_t row = tp_dx_get(&i->lo, x->env);
-  return row < f->backrow || follow(x, row, 0);
+  bool ok = !f->split || !tp_flow_before(x, &f->back, &f->front) || row < f->backrow || follow(x, row, 0);
+  if (row == INT64_MAX) f->backrow = INT64_MIN;                 /* rows count anew */
+  return ok;
 }
 
 /* The BEHIND that it is in; NULL: none. */

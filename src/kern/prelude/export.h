@@ -165,28 +165,31 @@ TP_FN void tpx_narrow(const tpx_window *to, const tpx_window *wide) {
   if (to->p && wide->type != to->type) tpx_copy(to, wide);
 }
 /* > matmul */
-/* c (+)= a b, sums in the order of k, each term fused; axes before the last two along which c stays are summed too. Loads of 16-bit floats are f32. */
+/* c (+)= a b, sums in the order of k, TP_DOT_BLOCK terms at a time, each term fused; axes before the last two along which c stays are summed too. Loads of 16-bit floats are f32. */
 enum { TPX_STRIP = 64 };
 #define TPX_LOAD(x) (x)
 #define TPX_MADI(a, b, c) ((a) * (b) + (c))
 #define TPX_MATRIX(name, C, S, in, load, mad) \
   TP_FN void name(int64_t m, int64_t n, int64_t k, const in *a, const int64_t *sa, const in *b, const int64_t *sb, C *c, const int64_t *sc, int add) { \
     S sum[TPX_STRIP]; \
-    for (int64_t i = 0; i < m; i++) \
-      for (int64_t j = 0; j < n; j += TPX_STRIP) { \
-        const int64_t some = n - j < TPX_STRIP ? n - j : TPX_STRIP; \
-        for (int64_t q = 0; q < some; q++) sum[q] = 0; \
-        for (int64_t p = 0; p < k; p++) { \
-          const S x = (S)load(a[i * sa[0] + p * sa[1]]); \
-          const in *y = b + p * sb[0] + j * sb[1]; \
-          if (sb[1] == 1) for (int64_t q = 0; q < some; q++) sum[q] = (S)mad(x, (S)load(y[q]), sum[q]); \
-          else for (int64_t q = 0; q < some; q++) sum[q] = (S)mad(x, (S)load(y[q * sb[1]]), sum[q]); \
+    for (int64_t from = 0; from < k || (from == 0 && !add); from += TP_DOT_BLOCK) { \
+      const int64_t to = k - from < TP_DOT_BLOCK ? k : from + TP_DOT_BLOCK; \
+      for (int64_t i = 0; i < m; i++) \
+        for (int64_t j = 0; j < n; j += TPX_STRIP) { \
+          const int64_t some = n - j < TPX_STRIP ? n - j : TPX_STRIP; \
+          for (int64_t q = 0; q < some; q++) sum[q] = 0; \
+          for (int64_t p = from; p < to; p++) { \
+            const S x = (S)load(a[i * sa[0] + p * sa[1]]); \
+            const in *y = b + p * sb[0] + j * sb[1]; \
+            if (sb[1] == 1) for (int64_t q = 0; q < some; q++) sum[q] = (S)mad(x, (S)load(y[q]), sum[q]); \
+            else for (int64_t q = 0; q < some; q++) sum[q] = (S)mad(x, (S)load(y[q * sb[1]]), sum[q]); \
+          } \
+          for (int64_t q = 0; q < some; q++) { \
+            C *o = c + i * sc[0] + (j + q) * sc[1]; \
+            *o = (C)(add || from ? (S)((S)*o + sum[q]) : sum[q]); \
+          } \
         } \
-        for (int64_t q = 0; q < some; q++) { \
-          C *o = c + i * sc[0] + (j + q) * sc[1]; \
-          *o = (C)(add ? (S)((S)*o + sum[q]) : sum[q]); \
-        } \
-      } \
+    } \
   }
 TPX_MATRIX(tpx_matrix_f32, tpx_f32, float, tpx_f32, TPX_LOAD, tp_mad_f32)
 TPX_MATRIX(tpx_matrix_f64, tpx_f64, double, tpx_f64, TPX_LOAD, tp_mad_f64)
@@ -237,9 +240,11 @@ TP_FN void tpx_matmul(const tpx_window *v, int acc) {
       for (int go = tpx_first(d, P, q_at); go; go = tpx_next(d, P, q_at)) { \
         for (int i = 0; i < d; i++) p[i] = which == 1 ? P[i] - 1 - q_at[i] : q_at[i]; \
         T *q = Y + o * y->s[d] + tpx_place(d, p, y->s); \
-        S sum = 0; \
+        S sum = 0, part = 0; \
+        int terms = 0, cut = 0; \
         for (int64_t c = 0; c < C; c++) \
           for (int more = tpx_first(d, K, k); more; more = tpx_next(d, K, k)) { \
+            if (terms++ == TP_DOT_BLOCK) sum = cut ? (S)(sum + part) : part, part = 0, terms = cut = 1; \
             int64_t from = c * x->s[d]; \
             int inside = 1; \
             for (int i = 0; i < d; i++) { \
@@ -249,15 +254,19 @@ TP_FN void tpx_matmul(const tpx_window *v, int acc) {
             } \
             if (!inside) continue; \
             T *u = W + o * w->s[d] + c * w->s[d + 1] + tpx_place(d, k, w->s); \
-            if (which == 0) sum = (S)mad((S)X[from], (S)*u, sum); \
+            if (which == 0) part = (S)mad((S)X[from], (S)*u, part); \
             else if (which == 2) *u = (T)mad((S)X[from], (S)*q, (S)*u); \
             else { \
               S all = 0; \
-              for (int64_t e = 0; e < O; e++) all = (S)mad((S)u[e * w->s[d]], (S)q[e * y->s[d]], all); \
+              for (int64_t e = 0; e < O; e += TP_DOT_BLOCK) { \
+                part = 0; \
+                for (int64_t f = e; f < O && f < e + TP_DOT_BLOCK; f++) part = (S)mad((S)u[f * w->s[d]], (S)q[f * y->s[d]], part); \
+                all = e ? (S)(all + part) : part; \
+              } \
               X[from] = (T)((S)X[from] + all); \
             } \
           } \
-        if (which == 0) *q = (T)sum; \
+        if (which == 0) *q = (T)(cut ? (S)(sum + part) : part); \
       } \
   }
 #define TPX_CMADI(a, b, c) ((a) * (b) + (c))
@@ -535,6 +544,23 @@ TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, con
   }
   for (int64_t i = 0; i < places; i++)
     if (t[i].at != INT64_MIN) tpx_put(o->type, o->p, t[i].at, t[i].sum);
+  return 0;
+}
+/* > matmul_at */
+/* v: rows, which matrix each is multiplied by, the matrices, the product. */
+TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlead) {
+  const tpx_window *k = &v[1], *c = &v[3];
+  int r = c->rank - 2;
+  int64_t at[TPX_RANK], here[TPX_RANK];
+  if (tpx_count(c) && tpx_outside(k, v[2].n[nlead])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
+  for (int go = tpx_count(c) && tpx_first(r, c->n, at); go; go = tpx_next(r, c->n, at)) {
+    int64_t i = ((const tpx_i64 *)k->p)[tpx_place(r, at, k->s)];
+    tpx_window one[3] = { tpx_rest(&v[0], r, at), v[2], tpx_rest(c, r, at) };
+    for (int d = 0; d < nlead; d++) here[d] = v[2].n[d] == 1 ? 0 : at[d];
+    here[nlead] = i;
+    one[1] = tpx_rest(&v[2], nlead + 1, here);
+    tpx_matmul(one, 0);
+  }
   return 0;
 }
 /* > rand */

@@ -1,0 +1,101 @@
+-- compile{ reproducible = true }: weights after many updates have the same bits whatever executes the plan and with whatever flags it was compiled. The bits
+-- stand here, so that another machine is asked too. What code that stands alone has is asked in export_spec.lua.
+local helper = require "spec.helper"
+
+-- Batches of dims and of axes, products of more than 128 terms, dot products, sums along all axes, draws, every kind of elementwise function; prints a hash.
+local text = [[
+  local tempo = require "tempo"
+  local function hash(h, a)
+    for _, v in ipairs(a) do
+      if type(v) == "table" then h = hash(h, v)
+      else
+        v = v == 0 and 0 or v
+        local m, e = 0, 0
+        if v ~= v or v == math.huge or v == -math.huge then m, e = 1, v ~= v and 0 or v > 0 and 1 or 2
+        elseif v ~= 0 then
+          m = v
+          while math.abs(m) >= 1 do m, e = m / 2, e + 1 end
+          while math.abs(m) < 0.5 do m, e = m * 2, e - 1 end
+          m = m * 16777216
+        end
+        h = (h * 31 + (m % 1048573) * 7 + e % 4096) % 1048573
+      end
+    end
+    return h
+  end
+  local function hash_params(h, f)
+    local names, params = {}, f:params()
+    for name in pairs(params) do names[#names + 1] = name end
+    table.sort(names)
+    for _, name in ipairs(names) do h = hash(h, { params[name]:totable() }) end
+    return h
+  end
+  local how = REPRODUCIBLE
+  local function compile(P, outputs) return P:compile { outputs = outputs, reproducible = how, threads = tonumber(os.getenv "N") } end
+
+  local P = tempo.program { seed = 11 }
+  local i, I = P:dim "i"
+  local b, B = P:dim "b"
+  local t, T = P:dim "t"
+  local x = tempo.normal({ 150 }, { domain = { i, b, t } })
+  local net = tempo.nn.MLP(P, { 150, 24, 3 }, { name = "net", activation = "tanh", along = { i } })
+  local h = P:tensor { domain = { i, b, t }, shape = { 3 } }
+  h[{ t = 0 }] = net(x)
+  h:otherwise((h[t - 1] * 0.7 + net(x)):sin() + (x[{ i, b, t }]:slice(0, 0, 3) * 0.1):exp():log1p())
+  local y = (x:sum() * 0.3):cos() + tempo.uniform({}, { domain = { i, b, t } })
+  local all = h[{ b = tempo.range(0, B), t = tempo.range(0, T) }]
+  local loss = ((h:sum() - y) ^ 2)[{ b = tempo.range(0, B), t = tempo.range(0, T) }]:mean() + all:softmax(-1):var() + all:sigmoid():pow(1.7):sum() * 1e-3
+  tempo.optim.Adam(net:parameters(), { lr = 0.01 }):step(loss)
+  local f = compile(P, { loss = loss })
+  local out = f({}, { I = 40, B = 5, T = 7 })
+  local k = hash(0, out.loss:totable())
+  k = hash_params(k, f)
+
+  local Q = tempo.program { seed = 5 }
+  local j = Q:dim "j"
+  local u = tempo.normal({ 2, 3, 9, 9 }, { domain = { j } })
+  local w = Q:param("w", { along = { j }, shape = { 4, 3, 3, 3 }, init = tempo.normal { 4, 3, 3, 3 } })
+  local v = Q:param("v", { along = { j }, shape = { 4 * 49, 300 }, init = tempo.uniform { 4 * 49, 300 } * 0.1 - 0.05 })
+  local z = u:conv2d(w):tanh():reshape { 2, 4 * 49 }:matmul(v)
+  local cost = ((z:gelu() - 1) ^ 2):mean() + z:to "f64":cumsum(1):abs():sum() * 1e-5 + z:to "f16":max()
+  tempo.optim.SGD({ w, v }, { lr = 0.05 }):step(cost)
+  local g = compile(Q, { cost = cost })
+  k = hash(k, g({}, { J = 12 }).cost:totable())
+  print(math.floor(hash_params(k, g)))
+]]
+
+local WANT = "901608\n"
+
+local function run(settings, how) return helper.script((text:gsub("REPRODUCIBLE", how or "true")), nil, settings) end
+local function has(cc) return (os.execute(cc .. " --version >/dev/null 2>&1")) end
+
+describe("a reproducible program has the same bits", function()
+  it("by the interpreter, whatever the processor has", function()
+    for _, isa in ipairs { "base", "avx2", "avx512" } do assert.equal(WANT, run(("export TEMPO_TIER=interpreter TEMPO_ISA=%s; "):format(isa)), isa) end
+    assert.equal(WANT, run "export TEMPO_TIER=interpreter TEMPO_BLAS=none; ")
+  end)
+
+  it("in native code of any compiler, at any level", function()
+    for _, cc in ipairs { "cc", "gcc", "clang" } do
+      for _, level in ipairs { "-O0", "-O3" } do
+        if has(cc) then
+          assert.equal(WANT, run(("export TEMPO_TIER=native TEMPO_CACHE=none CC=%s TEMPO_CFLAGS=%s; "):format(cc, level)), cc .. " " .. level)
+        end
+      end
+    end
+  end)
+
+  it("going over from one to the other, in one thread and in two", function()
+    for n = 1, 2 do
+      assert.equal(WANT, run(("export TEMPO_TIER=auto TEMPO_CACHE=none TEMPO_NATIVE_AFTER=0.01 TEMPO_LATE=%d N=%d OMP_NUM_THREADS=%d; "):format(n, n, n)), n)
+    end
+  end)
+
+  it("which it has not without the option, where a processor fuses", function()
+    local base, best = run("export TEMPO_TIER=interpreter TEMPO_ISA=base; ", "false"), run("export TEMPO_TIER=interpreter; ", "false")
+    local f = io.open "/proc/cpuinfo"
+    local fuses = f and f:read "*a":find "[ \t]fma[ \n]"
+    if f then f:close() end
+    assert.equal(not fuses, base == best)
+  end)
+end)
