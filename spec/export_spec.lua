@@ -247,8 +247,13 @@ describe("export", function()
     local past = x:select(1, 0)[0 .. t + 1]
     local age = P:input("age", { domain = { t }, dtype = "i64" })
     inputs.age = tempo.array({ 0, 0, 1, 3, 2 }, "i64")
+    local w, own = P:input("w", { shape = { 6, 3, 2 } }), P:input("own", { domain = { t }, shape = { 6, 3, 2 } })
+    inputs.w = helper.fill({ 6, 3, 2 }, function(i) return ((i * 13) % 11 - 5) / 8 end)
+    inputs.own = helper.fill({ 5, 6, 3, 2 }, function(i) return ((i * 7) % 13 - 6) / 8 end)
     local f = compile(P, { rows = rowsum, at = x:gather(0, g), back = back,
-      past = past:index_select(0, age), top = x:topk(2, 0), cat = tempo.cat({ x, x:flip(0) }, 0):roll(1, 0) })
+      taken = x:slice(0, 0, 4):unsqueeze(1):matmul(w:index_select(0, k)),
+      each = x:select(0, 0):matmul(own:index_select(0, k)), past = past:index_select(0, age),
+      top = x:topk(2, 0), cat = tempo.cat({ x, x:flip(0) }, 0):roll(1, 0) })
     same(f, inputs, { T = 5 }, { near = { back = 1e-6 } })
   end)
 

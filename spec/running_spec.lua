@@ -626,14 +626,14 @@ describe("budgets", function()
     each(function(tier)
       for lag = 1, 3 do
         for _, most in ipairs { false, 0.2, 0.05 } do
-          local log, n = {}, 0
+          local log = {}
           local f, g = at_each_tick(lag, most, log, tier), at_each_tick(lag, most, log, tier)
           local want = f({ x = tempo.array(X, "f64") }, { I = I, T = T })
           local params, order = f:params().w:totable(), { (table.unpack or unpack)(log) }          -- luacheck: globals unpack
           for _, budget in ipairs { 0, 1e6, 0.01 } do
             for k = #log, 1, -1 do log[k] = nil end
             f:start({}, { I = I, T = T })
-            n = 0
+            local n = 0
             for a = 1, I do
               for b = 1, most and want.T:get(a - 1) or T do
                 local done, out = f:step({ x = X[a][b] }, { budget_ms = budget })

@@ -513,8 +513,8 @@ describe("what is read at every n-th point", function()
 
   local cases = {
     { "w[k - k % n]", function(w, k) return w[k - k % 7] end, function(k) return k - k % 7 end, "held" },
-    { "w[n * (k // n)]", function(w, k) return w[7 * (k // 7)] end, function(k) return k - k % 7 end, "held" },
-    { "w[n * (k // n) or later]", function(w, k) return w[tempo.max(0, 7 * ((k + 3) // 7) - 3)] end,
+    { "w[n * (k // n)]", function(w, k) return w[7 * tempo.floordiv(k, 7)] end, function(k) return k - k % 7 end, "held" },
+    { "w[n * (k // n) or later]", function(w, k) return w[tempo.max(0, 7 * tempo.floordiv(k + 3, 7) - 3)] end,
       function(k) return math.max(0, k + 3 - (k + 3) % 7 - 3) end },
     { "steps of two", function(w, k) return w[k - k % 2] end, function(k) return k - k % 2 end },
     { "a copy by hand", function(w, k, P)
@@ -565,5 +565,143 @@ describe("what is read at every n-th point", function()
     repeat done, out = g:step() until done
     assert.same(by_hand(40, function(at) return at - at % 7 end), out.y:totable())
     os.remove(path)
+  end)
+end)
+
+describe("what is elementwise of what is there anyway", function()
+  -- A selective state-space model: at each step an outer product is the state's size, what it is made of is not.
+  local D, N = 512, 16
+  local function program()
+    local P = tempo.program { seed = 5 }
+    local t, T = P:dim "t"
+    local u, dt = P:input("u", { domain = { t }, shape = { D } }), P:input("dt", { domain = { t }, shape = { D } })
+    local B = P:input("B", { domain = { t }, shape = { N } })
+    local A = P:input("A", { shape = { D, N } })
+    local decay = (dt:unsqueeze(-1) * A):exp()
+    local step = (dt * u):unsqueeze(-1) * B:unsqueeze(0)
+    local h = P:tensor { domain = { t }, shape = { D, N }, name = "h" }
+    h[0] = step[0]
+    h[t] = decay * h[t - 1] + step
+    local loss = h[tempo.range(0, T)]:sum(-1):square():sum()
+    local gu, gdt = tempo.grad(loss, u), tempo.grad(loss, dt)
+    return P, { gu = gu, gdt = gdt, loss = loss }
+  end
+
+  local function inputs(T)
+    local function rows(n, f, count)
+      local r = {}
+      for k = 1, count or T do
+        r[k] = {}
+        for j = 1, n do r[k][j] = f(k, j) end
+      end
+      return r
+    end
+    return { u = rows(D, function(k, j) return math.sin(k * 3 + j) end),
+      dt = rows(D, function(k, j) return 0.05 + 0.01 * ((k + j) % 5) end),
+      B = rows(N, function(k, j) return math.cos(k + 2 * j) end), A = rows(N, function(_, j) return -j / N end, D) }
+  end
+
+  it("is made again, not kept along a recurrence and its gradient", function()
+    local P, outputs = program()
+    local on = P:compile { outputs = outputs, tier = "interpreter" }
+    local off = P:compile { outputs = outputs, tier = "interpreter", passes = { again = false } }
+    local whole = {}
+    for name, dims in pairs(slots(on)) do
+      if dims == "t: T" and on:explain "storage":find("temp " .. name .. " (t: T); f32[512, 16]", 1, true) then whole[#whole + 1] = name end
+    end
+    assert.same({ "h" }, whole)
+    local row = D * N * F32
+    assert.is_true(off:memory { T = 100 } - on:memory { T = 100 } >= 99 * row)
+    local x = inputs(5)
+    local a, b = on(x, { T = 5 }), off(x, { T = 5 })
+    local c = P:compile { outputs = outputs, tier = "reference" } (x, { T = 5 })
+    for name in pairs(outputs) do
+      assert.same(b[name]:totable(), a[name]:totable())
+      helper.same(c[name]:totable(), a[name], 1e-4)
+    end
+  end)
+end)
+
+-- Matrices that data picks are multiplied where they lie; products, gradients and errors are those of the copies.
+describe("matrices that data picks", function()
+  local r = support.rng(5)
+  local function compare(P, outputs, inputs, bounds, picks)
+    local f = P:compile { outputs = outputs, tier = "interpreter" }
+    local plan = f:explain "plan"
+    assert.equal(picks or 0, select(2, plan:gsub("op index_select", "")))
+    assert.truthy(plan:find("op matmul_at", 1, true))
+    helper.run(P, outputs, inputs, bounds, { tol = 1e-4 })
+  end
+  local function indices(rows, n)
+    local k = {}
+    for i = 1, rows do k[i] = { i * i * 7 % n, (i * 5 + 1) % n } end
+    return tempo.array(k, "i64")
+  end
+
+  it("are read where they lie, also for gradients", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x, k = P:input("x", { domain = { t }, shape = { 6 } }), P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" })
+    local up, down = P:input("up", { shape = { 5, 6, 9 } }), P:input("down", { shape = { 5, 9, 6 } })
+    local h = tempo.einsum("d,kdh->kh", x, up:index_select(0, k)):tanh()
+    local y = tempo.einsum("kh,khd->kd", h, down:index_select(0, k)):sum(0)
+    local loss = y[0 .. T]:square():sum()
+    local g = tempo.grad(loss, { x, up, down })
+    local inputs = { x = support.fill({ 40, 6 }, r), k = indices(40, 5),
+      up = support.fill({ 5, 6, 9 }, r), down = support.fill({ 5, 9, 6 }, r) }
+    compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, inputs, { T = 40 })
+    compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, { x = support.fill({ 1, 6 }, r), k = indices(1, 5), up = inputs.up,
+      down = inputs.down }, { T = 1 })
+  end)
+
+  -- Rows of a point: one, a few, many; columns fewer than make a dot product, a last piece of 128 rows; matrices that lie turned; of each point.
+  for _, m in ipairs { 1, 3, 20 } do
+    for _, dtype in ipairs { "f32", "f64", "i32" } do
+      it(("have %d rows of %s"):format(m, dtype), function()
+        local P = tempo.program()
+        local t = P:dim "t"
+        local x = P:input("x", { domain = { t }, shape = { 2, m, 19 }, dtype = dtype })
+        local k, one = P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" }), P:input("one", { dtype = "i64" })
+        local w, v = P:input("w", { shape = { 3, 19, 7 }, dtype = dtype }), P:input("v", { shape = { 3, 2, 19 }, dtype = dtype })
+        local own = P:input("own", { domain = { t }, shape = { 3, 19, 2 }, dtype = dtype })
+        local outputs = { plain = x:matmul(w:index_select(0, k)), turned = x:matmul(v:mT():index_select(0, k)),
+          turned_later = x:matmul(v:index_select(0, k):mT()),
+          own = x:matmul(own:index_select(0, k)), one = x:select(0, 0):matmul(w:index_select(0, one)),
+          shared = x:slice(0, 0, 1):matmul(w:index_select(0, k)) }
+        for _, T in ipairs { 1, 150 } do
+          local function whole(shape)
+            local a = support.fill(shape, r)
+            return dtype == "i32" and support.map(a, function(e) return math.floor(e * 10) end) or a
+          end
+          compare(P, outputs, { x = whole { T, 2, m, 19 }, k = indices(T, 3), one = 2, w = whole { 3, 19, 7 },
+            v = whole { 3, 2, 19 },
+            own = whole { T, 3, 19, 2 } }, { T = T })
+        end
+      end)
+    end
+  end
+
+  it("stay a copy where somebody reads it", function()
+    local P = tempo.program()
+    local k, w = P:input("k", { shape = { 2 }, dtype = "i64" }), P:input("w", { shape = { 3, 4, 5 } })
+    local x, picked = P:input("x", { shape = { 2, 1, 4 } }), w:index_select(0, k)
+    compare(P, { y = x:matmul(picked), picked = picked },
+      { k = tempo.array({ 2, 0 }, "i64"), w = support.fill({ 3, 4, 5 }, r), x = support.fill({ 2, 1, 4 }, r) }, {}, 1)
+  end)
+
+  it("are blamed on who picks one that is not there", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local k, w = P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" }), P:input("w", { shape = { 3, 4, 5 } })
+    local picked = w:index_select(0, k)
+    local line = debug.getinfo(1, "l").currentline - 1
+    local y = P:input("x", { domain = { t }, shape = { 2, 1, 4 } }):matmul(picked)
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      local f = P:compile { outputs = { y = y }, tier = tier }
+      local ok, e = pcall(f, { k = tempo.array({ { 0, 1 }, { 2, 3 } }, "i64"), w = support.fill({ 3, 4, 5 }, r),
+        x = support.fill({ 2, 2, 1, 4 }, r) }, { T = 2 })
+      assert.is_false(ok)
+      assert.truthy(e:find(("spec.lua:%d: input: 'picked' at t = 1: index 3 is outside 0 .. 2"):format(line), 1, true), tostring(e))
+    end
   end)
 end)

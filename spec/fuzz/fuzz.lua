@@ -65,7 +65,7 @@ local function settings(seed)
   return (options.native and native or n % 5 > 0 and "TEMPO_POISON=1 " or "") ..
     (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
     ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
-    .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "")
+    .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "") .. (n % 7 < 4 and "TEMPO_AGAIN=1 " or "")
 end
 
 local function child(seed, command, limit)              -- limit: seconds of processor time

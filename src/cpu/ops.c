@@ -101,7 +101,7 @@ static const row rows[TP_NOP] = {
   [TP_OP_CONV] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_DATA] = { tp_run_conv, 0, 1 }, [TP_OP_CONV_WEIGHT] = { tp_run_conv, 0, 1 },
   [TP_OP_FOLD] = { tp_run_fold, 0, 1 },
   [TP_OP_INDEX_SELECT] = { tp_run_index_select, tp_bind_index_select, 0 }, [TP_OP_INDEX_ADD] = { tp_run_index_add, 0, 1 }, [TP_OP_GATHER] = { tp_run_gather, 0, 0 },
-  [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1 }, [TP_OP_PUT] = { tp_run_put, 0, 0 }, [TP_OP_SORT] = { tp_run_sort, 0, 0 },
+  [TP_OP_SCATTER_ADD] = { tp_run_scatter_add, 0, 1 }, [TP_OP_MATMUL_AT] = { tp_run_matmul_at, 0, 1 }, [TP_OP_PUT] = { tp_run_put, 0, 0 }, [TP_OP_SORT] = { tp_run_sort, 0, 0 },
 };
 
 static bool run_widened(tp_exec *x, tp_dreg *r) { return run_in_f32(x, r, rows[r->rg->op].bind, rows[r->rg->op].run); }

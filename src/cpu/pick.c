@@ -20,7 +20,7 @@ static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, in
   return tp_rfail_at(x, r, lead, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i, (long long)n - 1);
 }
 
-static bool check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
+bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
   int last = TP_MAX(k->rank - 1, 0);
   int64_t count = k->rank ? k->shape[last] : 1, step = k->rank ? k->stride[last] : 1;
   tp_walk w;
@@ -135,7 +135,7 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   bool many = k->v.rank > r->nlead;
   int64_t n = many ? k->v.shape[r->nlead] : 1, step = many ? k->v.stride[r->nlead] : 0;
   if (c->p.empty || n == 0) return true;
-  if (!check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
+  if (!tp_check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
   int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX, lo = c->ring ? tp_floormod(tp_dx_get(&in->wlo, x->env), m) : 0;
   bool row = c->p.rank == 1 && ((c->p.so[0] == 1 && c->p.si[0] == 1) || c->p.ext[0] == 1);
   chosen_rows q = { n, c->so * o->size, c->si * o->size, step, lo, m, (size_t)(c->p.ext[0] * o->size) };
@@ -229,7 +229,7 @@ static void add_slices(const tp_exec *x, const tp_dreg *r, const tp_view *b, con
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
   int axis = r->rg->how.axis;
-  if (tp_view_count(&src->v) && !check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis])) return false;
+  if (tp_view_count(&src->v) && !tp_check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis])) return false;
   copy_base(x, r);
   if (tp_view_count(&src->v) == 0) return true;
   int64_t n = kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1, row = 1;
@@ -262,7 +262,7 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   int64_t s[TP_MAXRANK];
   strides_but(&in->v, axis, s);
   line l = { o->v.rank ? o->v.shape[last] : 1, o->v.stride[last], s[last], k->v.stride[last], in->v.stride[axis] };
-  if (!check_indices(x, r, &k->v, in->v.shape[axis])) return false;
+  if (!tp_check_indices(x, r, &k->v, in->v.shape[axis])) return false;
   tp_walk w;
   for (tp_walk_start(&w, last, o->v.shape); w.ok; tp_walk_next(&w)) {
     char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * size;
@@ -362,7 +362,7 @@ bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   int size = o->size;
   tp_kfn *add = x->cpu->K->ew[TP_OP_ADD][o->dtype];
   landing l = landing_of(r);
-  if (!check_indices(x, r, &k->v, o->v.shape[r->nlead + r->rg->how.axis])) return false;
+  if (!tp_check_indices(x, r, &k->v, o->v.shape[r->nlead + r->rg->how.axis])) return false;
   copy_base(x, r);
   if (o->dtype == TP_F32) return scatter_f32(x, r, &l);
   tp_walk w;

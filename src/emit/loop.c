@@ -7,7 +7,7 @@
 #include "kern/prelude/fold.h"
 #include <math.h>
 
-enum { POINTS = 4, TERMS = 32, LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, COLD = 1 << 16 };
+enum { POINTS = 4, TERMS = 32, LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, COLD = 1 << 16, SQUARE = 1024 };
 
 typedef struct {
   tp_emit *e; const tp_region *r; int pos;
@@ -105,12 +105,48 @@ static bool in_loop(const tp_pnode *x) {
   return any;
 }
 
+static bool is_far(const tp_ix *stride) {
+  int64_t s;
+  return !tp_ix_is_const(stride, &s) || s >= TP_TUNE_WALK_LINE || s <= -TP_TUNE_WALK_LINE;
+}
+
+/* Does the window lie along axis i and jump along k? */
+static bool lies_along(const tp_nd *nd, int i, int k) { return nd->buf >= 0 && nd->lead && tp_is_number(nd->lead[i], 1) && is_far(nd->lead[k]); }
+
+/* Windows that lie along one axis each and jump along the other's: the target goes over squares, in which each line is gone through while it is near. */
+static bool turns(const tp_region *r) {
+  bool along[TP_MAXRANK][TP_MAXRANK] = { 0 }, any = false;
+  for (int w = 0; w < r->nin + r->nout; w++)
+    for (int i = 0; i < r->nlead; i++)
+      for (int k = 0; k < r->nlead; k++)
+        if (i != k && !tp_is_number(r->lead[i], 1) && !tp_is_number(r->lead[k], 1)) along[i][k] |= lies_along(tp_window_at(r, w), i, k);
+  for (int i = 0; i < r->nlead; i++)
+    for (int k = 0; k < i; k++) any |= along[i][k] && along[k][i];
+  return any;
+}
+
+/* Are columns of what lies there folded, at most widened? Kernels take some rows of them at a time. */
+static bool folds_columns(const tp_emit *e, const tp_region *r) {
+  bool plain = r->nout == 1 && r->nin == 1 && (r->nmicro == 0 || (r->nmicro == 1 && (r->micro->op == TP_OP_DETACH || r->micro->op == TP_OP_CAST)));
+  if (!plain || !r->sums) return false;
+  tp_nest n;
+  tp_plan_walk(e->ix, e->a, r, &n);
+  return n.nax > 1 && !n.ax[n.nax - 1].red;
+}
+
+/* What the target's kernels do better than a loop: of many points. */
+static bool leaves(const tp_emit *e, const tp_region *r) {
+  int64_t points = count(r);
+  if (points >= 0 && points <= SQUARE) return false;
+  return r->sums ? folds_columns(e, r) : !r->acc && turns(r);
+}
+
 /* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   if (x->rg->newest && !e->given) return false;
   bool cold = e->looped && !e->given && !in_loop(x) && count(r) >= 0;
-  return !cold && all_known(e, r);
+  return !cold && all_known(e, r) && (e->given || !leaves(e, r));
 }
 
 static bool wraps(const tp_region *r) {
@@ -615,6 +651,21 @@ static void put_kept(const nest *l) {
   if (!any) tp_puts(l->e->b, "1");
 }
 
+/* What is left of a row, fewer than there are lanes: what is folded is made side by side, and then folded in order. */
+static void put_rest(const nest *l, const fold_types *t, int axis) {
+  tp_emit *e = l->e;
+  tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(result_type(e, l->r, 0)));
+  tp_emit_line(e, "const int64_t rest = n%d - j;\n", axis);
+  open_work(l, axis, "rest", LANES);
+  tp_emit_indent(e);
+  tp_puts(e->b, "y[k] = ");
+  put_folded_value(l);
+  tp_puts(e->b, ";\n");
+  put_results(l, 1);
+  shut(l);
+  tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n", t->acc, t->fn, t->acc);
+}
+
 /* Along the innermost axis. */
 static void put_row(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
@@ -644,6 +695,10 @@ static void put_row(const nest *l, const fold_types *t) {
     shut(l);
     tp_emit_line(e, "TP_LANES_JOIN(%s, %s, acc, part, odd);\n", t->acc, t->fn);
     shut(l);
+  }
+  if (!l->product && l->r->nmicro > 1) {
+    put_rest(l, t, k);
+    return;
   }
   tp_emit_line(e, "for (; j < n%d; j++) {\n", k);
   e->depth++;

@@ -78,9 +78,21 @@ static bool agree(tp_mk k, const tp_method *m, const lettered *x, const lettered
   return true;
 }
 
+/* A vector times a stack of matrices: the letters of y before those that are summed number the matrices, which stay as they lie. */
+static void number_matrices(const lettered *y, const char *batch, const char *rows, char *inner, char *cols, char *front) {
+  int n = 0, k = (int)strlen(inner);
+  while (n < y->n && cols[n] && cols[n] == y->letter[n]) n++;
+  bool stack = n > 0 && k > 0 && !*batch && !*rows && n + k < y->n;
+  for (int i = 0; i < k && stack; i++) stack = strchr(inner, y->letter[n + i]) != NULL;
+  snprintf(front, TP_MAXRANK + 1, "%.*s", stack ? n : 0, cols);
+  if (!stack) return;
+  memmove(cols, cols + n, strlen(cols + n) + 1);
+  memcpy(inner, y->letter + n, (size_t)k);
+}
+
 /* x := x * y summed over the letters of both that `keep` lacks. */
 static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, const char *keep) {
-  char batch[TP_MAXRANK + 1], inner[TP_MAXRANK + 1], rows[TP_MAXRANK + 1], cols[TP_MAXRANK + 1], needed[TP_MAXRANK + 100];
+  char batch[TP_MAXRANK + 1], inner[TP_MAXRANK + 1], rows[TP_MAXRANK + 1], cols[TP_MAXRANK + 1], front[TP_MAXRANK + 1], needed[TP_MAXRANK + 100];
   if (!agree(k, m, x, y)) return false;
   snprintf(needed, sizeof needed, "%s%.*s", keep, y->n, y->letter);
   sum_out(k, x, needed);
@@ -90,10 +102,12 @@ static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, cons
   letters(x, y, true, keep, 0, inner);
   letters(x, y, false, keep, -1, rows);
   letters(y, x, false, keep, -1, cols);
-  tp_val p = mk_matmul(k, folded(k, x, (const char *[]){ batch, rows, inner }), folded(k, y, (const char *[]){ batch, inner, cols }));
+  number_matrices(y, batch, rows, inner, cols, front);
+  tp_val p = mk_matmul(k, folded(k, x, (const char *[]){ batch, rows, inner }), folded(k, y, (const char *[]){ *front ? front : batch, inner, cols }));
   const tp_ix *shape[3 * TP_MAXRANK];
   int n = 0;
   lettered z = { .v = p };
+  for (const char *c = front; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(y->v, letter_place(y, *c));
   for (const char *c = batch; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
   for (const char *c = rows; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
   for (const char *c = cols; *c && n < TP_MAXRANK; c++) z.letter[n] = *c, shape[n++] = mk_extent(y->v, letter_place(y, *c));

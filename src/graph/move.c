@@ -241,8 +241,20 @@ static bool gather_op(tp_graph *g, tp_node *n, tp_error *err) {
   return src ? one_dtype(n, 0, 2, err) && tp_out1(g, n, x->dtype, x->rank, x->shape) : tp_out1(g, n, x->dtype, k->rank, k->shape);
 }
 
+/* Operands: rows, which matrix they are multiplied by, the matrices. */
+static bool matmul_at(tp_graph *g, tp_node *n, tp_error *err) {
+  const tp_out *x = tp_outof(n->in[0].src), *k = tp_outof(n->in[1].src), *w = tp_outof(n->in[2].src);
+  const tp_ix *shape[TP_MAXRANK];
+  bool fits = x->rank >= 2 && k->rank == x->rank - 2 && w->rank == 3 && eq(g, n, x->shape[x->rank - 1], w->shape[1]);
+  for (int i = 0; fits && i < k->rank; i++) fits = eq(g, n, k->shape[i], x->shape[i]);
+  if (!fits) return tp_bad_shape(n, err, "rows, indices and matrices do not fit");
+  for (int i = 0; i < x->rank; i++) shape[i] = i < x->rank - 1 ? x->shape[i] : w->shape[2];
+  return one_dtype(n, 0, 2, err) && tp_out1(g, n, x->dtype, x->rank, shape);
+}
+
 bool tp_infer_gather(tp_graph *g, tp_node *n, tp_error *err) {
   if (!axis_ok(n, tp_rankof(n->in[0].src), err) || !index_dtype(n, err)) return false;
+  if (n->op == TP_OP_MATMUL_AT) return matmul_at(g, n, err);
   return n->op == TP_OP_GATHER || n->op == TP_OP_SCATTER_ADD || n->op == TP_OP_PUT ? gather_op(g, n, err) : index_op(g, n, err);
 }
 

@@ -49,6 +49,7 @@ double tp_red_identity(tp_red red, tp_dtype d) {
 }
 
 const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size) {
+  if (op == TP_OP_MATMUL_AT) op = TP_OP_INDEX_SELECT;          /* what fails in it */
   bool step = w->what && !strncmp(w->what, "grad ", 5) && strncmp(w->what, "grad of ", 8);    /* on the way to a gradient */
   if (tp_who_name(w)) snprintf(buf, size, "'%s'", tp_who_name(w));
   else if (w->what && !step) snprintf(buf, size, "%s", w->what);

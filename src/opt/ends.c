@@ -329,7 +329,7 @@ static int fails_by(const tp_node *n, double *safe) {
   switch (n->op) {
     case TP_OP_MOD: case TP_OP_FLOORDIV: case TP_OP_POW: return integer ? 1 : -1;
     case TP_OP_INDEX_SELECT: case TP_OP_INDEX_ADD: case TP_OP_ENV_STEP: return 1;
-    case TP_OP_GATHER: case TP_OP_SCATTER_ADD: return 1;
+    case TP_OP_GATHER: case TP_OP_SCATTER_ADD: case TP_OP_MATMUL_AT: return 1;
     default: return -1;
   }
 }

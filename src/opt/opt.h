@@ -17,6 +17,8 @@ bool tp_incremental(tp_graph *g, bool precise, tp_error *err);
 bool tp_is_small(const tp_out *o);              /* a sum of it is kept in f64 */
 /* Where a carried state changes along one index of an axis, that is written (rows.c). */
 bool tp_put_rows(tp_graph *g, tp_error *err);
+/* Matrices that data picks are multiplied where they lie (takes.c). */
+bool tp_take_matrices(tp_graph *g, tp_error *err);
 /* Inputs and outputs that a recurrence would walk at a stride are copied, a block at a time (layout.c). */
 bool tp_turn_edges(tp_graph *g, tp_error *err);
 /* Accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded once (sums.c). */
@@ -27,6 +29,9 @@ bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *e
  * changed anything. Then values that a branch stores are read where they are stored (share.c); need stays right. */
 bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
 bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err);
+/* Values that each who reads them makes for itself, and the nodes that make them, by id (again.c; which: poly/again.c). */
+typedef struct tp_again { int n; tp_node **value; bool *chain; } tp_again;
+bool tp_make_again(tp_graph *g, const tp_again *w, tp_error *err);
 /* check = "nan": marks the operators that are looked at (watch.c); later those that were made since. */
 bool tp_watch(tp_graph *g, tp_error *err);
 void tp_watch_rest(tp_graph *g);

@@ -70,9 +70,9 @@ static bool goes_through_rows(const tp_pnode *x, const tp_pnode *in) {
 }
 
 /* A loop around that of rows? In each iteration rows count anew. */
-static bool is_around(const tp_pnode *x, const tp_pnode *in) {
+static bool is_around_rows(const tp_pnode *x, const tp_pnode *in) {
   bool any = false;
-  for (int i = 0; x->kind == TP_P_FOR && i < in->n && !any; i++) any = goes_through_rows(in->kid[i], in->kid[i]) || is_around(x, in->kid[i]);
+  for (int i = 0; x->kind == TP_P_FOR && i < in->n && !any; i++) any = goes_through_rows(in->kid[i], in->kid[i]) || is_around_rows(x, in->kid[i]);
   return any;
 }
 
@@ -105,7 +105,7 @@ static tp_pnode *turn_inside_out(tp_pnode *x) {
 static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
   for (int i = 0; i < x->n; i++) x->kid[i] = gather(a, x->kid[i]);
   if (x->kind == TP_P_SEQ) return join_neighbours(a, x);
-  if ((x->kind != TP_P_FOR && x->kind != TP_P_IF) || is_around(x, x)) return x;
+  if ((x->kind != TP_P_FOR && x->kind != TP_P_IF) || is_around_rows(x, x)) return x;
   tp_pnode *wait = take_out_wait(a, x);
   x = turn_inside_out(x);
   return wait ? two(a, wait, x) : x;
@@ -114,7 +114,7 @@ static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
 /* x, which is the last that has work to leave; behind the loop of rows in it everything is over. comes_back: x is run again. */
 static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
   side_by_side s = { .a = a }, all = { .a = a };
-  bool around = is_around(x, x);
+  bool around = is_around_rows(x, x);
   if (!tp_has_behind(x)) return x;
   for (int i = 0; i < x->n && (x->kind == TP_P_IF || around); i++) x->kid[i] = end_with_wait(a, x->kid[i], comes_back || around);
   if (x->kind != TP_P_SEQ && !(comes_back && x->kind == TP_P_FOR)) return x;

@@ -165,6 +165,7 @@ static bool picks(const tp_region *r) {
     case TP_OP_INDEX_SELECT: return k <= 1 && o == x - 1 + k;
     case TP_OP_INDEX_ADD: return k <= 1 && o == x && r->in[2].rank == x - 1 + k;
     case TP_OP_GATHER: return k == x && o == x;
+    case TP_OP_MATMUL_AT: return x >= 2 && k == x - 2 && o == x && r->in[2].rank == 3;
     default: return k == x && o == x && r->in[2].rank == x;
   }
 }

@@ -3,6 +3,7 @@
  * Here is said which way of working is taken, as far as it shows in extents and strides; kernels take no more than that. */
 #include "plan/priv.h"
 #include "base/env.h"
+#include "kern/prelude/fold.h"
 
 typedef struct { const tp_plan *p; tp_ictx *c; const tp_region *r; } worker;
 
@@ -41,7 +42,7 @@ static const tp_ix *window_count(const worker *w, const tp_nd *x, int from) {
 static const tp_ix *moving(const worker *w, const tp_nd *x) {
   const tp_ix *n = num(w, 1);
   for (int i = 0; i < rank_of(w, x); i++)
-    if (!tp_is_number(window_stride(w, x, i), 0)) n = times(w, n, window_extent(w, x, i));
+    if (!tp_is_number(window_stride(w, x, i), 0)) n = times(w, n, i == x->wrap ? tp_ix_min(w->c, window_extent(w, x, i), x->wmod) : window_extent(w, x, i));
   return n;
 }
 
@@ -72,6 +73,16 @@ static const tp_ix *added_rows(const worker *w) {
 /* A table of the places that are hit, half empty, in f64. */
 static const tp_ix *added_elements(const worker *w) {
   return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32 ? bytes(w, window_count(w, &w->r->in[1], 0), 2 * TP_WORK_PAIR) : num(w, 0);
+}
+
+/* Who takes which matrix, and the rows, read and made, of some that take the same. */
+static const tp_ix *taken_rows(const worker *w) {
+  const tp_nd *x = &w->r->in[0], *k = &w->r->in[1], *m = &w->r->in[2];
+  int last = rank_of(w, x) - 1, first = w->r->nlead;
+  const tp_ix *points = window_count(w, k, 0), *rows = tp_ix_addc(w->c, least(w, times(w, points, window_extent(w, x, last - 1)), num(w, TP_WORK_TAKEN)), TP_DOT_FEW);
+  int64_t size = tp_dtype_size(tp_compute(window_dtype(w, x)));
+  const tp_ix *lists = plus(w, bytes(w, tp_ix_addc(w->c, window_extent(w, m, first), 1), sizeof(int64_t)), bytes(w, points, TP_WORK_PAIR));
+  return plus(w, lists, plus(w, bytes(w, times(w, rows, window_extent(w, x, last)), size), bytes(w, times(w, rows, window_extent(w, m, first + 2)), size)));
 }
 
 /* Blocks of both operands in f32. Roles depend on strides: at most this. */
@@ -184,7 +195,7 @@ static const tp_ix *numbers(const worker *w) {
 static bool is_arithmetic(tp_op op) {
   switch (tp_ops[op].cls) {
     case TP_CLS_ARG: case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_CONV: case TP_CLS_MOVE: return true;
-    default: return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD;
+    default: return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_MATMUL_AT;
   }
 }
 
@@ -196,6 +207,7 @@ static const tp_ix *operator_work(const worker *w) {
     case TP_OP_SORT: return sorted(w);
     case TP_OP_INDEX_ADD: return added_rows(w);
     case TP_OP_SCATTER_ADD: return added_elements(w);
+    case TP_OP_MATMUL_AT: return taken_rows(w);
     case TP_OP_MATMUL: return product(w);
     case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT: return columns_of(w);
     case TP_OP_ENV_RESET: case TP_OP_ENV_OBS: case TP_OP_ENV_STEP: return environment(w);

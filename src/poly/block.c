@@ -17,7 +17,7 @@ static bool is_free(const cutter *c, int st) {
   return used == all;
 }
 
-static double elements(int rank, const tp_ix *const *shape) {
+double tp_elements(int rank, const tp_ix *const *shape) {
   double n = 1;
   int64_t v;
   for (int k = 0; k < rank; k++) n *= tp_ix_is_const(shape[k], &v) ? (double)v : TP_TUNE_BLOCK_EXTENT;
@@ -38,11 +38,11 @@ double tp_row_inside(const tp_poly *p, const tp_stmt *s) {
   double most = 0, result = 0;
   for (int a = 0; a < s->nacc; a++) {
     const tp_arr *r = p->arrs.v[s->acc[a].arr];
-    if (s->acc[a].kind != TP_ACC_READ) result = TP_MAX(result, (double)tp_dtype_size(r->dtype) * elements(r->rank, r->shape));
+    if (s->acc[a].kind != TP_ACC_READ) result = TP_MAX(result, (double)tp_dtype_size(r->dtype) * tp_elements(r->rank, r->shape));
   }
   for (int i = 0; i + 1 < s->nnode; i++) {
     const tp_out *o = &s->node[i]->out[0];
-    if (is_handed_on(s, i)) most = TP_MAX(most, (double)tp_dtype_size(o->dtype) * elements(o->rank, o->shape));
+    if (is_handed_on(s, i)) most = TP_MAX(most, (double)tp_dtype_size(o->dtype) * tp_elements(o->rank, o->shape));
   }
   return most > result ? most : 0;
 }
@@ -56,7 +56,7 @@ static double row_bytes(const cutter *c, int st) {
   for (int d = 0; d < s->ndim; d++) most *= d != along && (s->vec >> d & 1) ? TP_TUNE_BLOCK_EXTENT : 1;
   for (int a = 0; a < s->nacc; a++) {
     const tp_arr *r = S->p->arrs.v[s->acc[a].arr];
-    double n = (double)tp_dtype_size(r->dtype) * elements(r->rank, r->shape);
+    double n = (double)tp_dtype_size(r->dtype) * tp_elements(r->rank, r->shape);
     bool each = false;
     if (r->kind != TP_ARR_TEMP || tp_is_first_end(&s->acc[a])) continue;
     for (int k = 0; k < r->ndim; k++)
@@ -82,7 +82,7 @@ static const tp_mem *mem_of(const tp_item *x, int st) {
   return &x->mem[lo];
 }
 
-/* A ring serves calls over blocks only where these begin with its own; what only this loop knows would have to be kept whole otherwise. */
+/* What only this loop knows is kept for blocks where calls over them write it as they go, and read a point of it a number of steps away, round the ring. */
 static bool keeps_rings(const cutter *c, int st, int d) {
   tp_sched *S = c->S;
   const tp_stmt *s = S->p->stmts.v[st];
@@ -91,7 +91,7 @@ static bool keeps_rings(const cutter *c, int st, int d) {
     const tp_access *x = &s->acc[a];
     if (tp_is_first_end(x) || S->p->arrs.v[x->arr]->kind != TP_ARR_TEMP || c->away[x->arr]) continue;
     for (int k = 0; k < S->p->arrs.v[x->arr]->ndim; k++)
-      if (tp_linked(S, s, x, d, k) && !(tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == shift && hi == shift)) return false;
+      if (tp_linked(S, s, x, d, k) && !(tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == shift && hi == shift) && !tp_goes_round(S, s, x, d, k)) return false;
   }
   return true;
 }

@@ -186,4 +186,7 @@ double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);    
  * point exactly once) and storage (slot holds the element read), for every statement point. slots: by array, of temporaries; NULL: not asked. */
 typedef struct tp_slots { int64_t kept, needed; bool near; } tp_slots;  /* needed: by brute force; near: no dim is wider than that by more than what live.c gives away */
 bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_error *err);
+/* Of a scheduled program the values that are kept along a whole dim and better made again by each who reads them (again.c); how many. */
+struct tp_again;
+int tp_made_again(const tp_poly *p, tp_arena *a, struct tp_again *out);
 #endif

@@ -139,10 +139,31 @@ static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   return true;
 }
 
+/* Rows of x times the matrices of w that k names; terms in order, rounded once. */
+static bool taken(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const ref_data *k, const ref_data *w) {
+  int64_t m = x->shape[x->rank - 2], depth = w->shape[1], n = w->shape[2], all = 1, at;
+  for (int i = 0; i < out->rank; i++) all *= out->shape[i];
+  for (int64_t i = 0; i < all; i++) {
+    int64_t point = i / (m * n), row = i / n, col = i % n;
+    if (!pick(r, c, k, point, w->shape[0], &at)) return false;
+    double sum = 0;
+    uint64_t whole = 0;
+    for (int64_t p = 0; p < depth; p++) {
+      int64_t ix = row * depth + p, iw = (at * depth + p) * n + col;
+      if (tp_dtype_float(out->dtype)) sum += tp_get(x->dtype, x->data, ix) * tp_get(w->dtype, w->data, iw);
+      else whole += (uint64_t)tp_geti(x->dtype, x->data, ix) * (uint64_t)tp_geti(w->dtype, w->data, iw);
+    }
+    if (tp_dtype_float(out->dtype)) tp_put(out->dtype, out->data, i, sum);
+    else tp_puti(out->dtype, out->data, i, (int64_t)whole);
+  }
+  return true;
+}
+
 bool ref_pick(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   switch (c->node->op) {
     case TP_OP_INDEX_SELECT: case TP_OP_GATHER: return gather(r, c, out, &in[0], &in[1]);
     case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: return scatter(r, c, out, &in[0], &in[1], &in[2]);
+    case TP_OP_MATMUL_AT: return taken(r, c, out, &in[0], &in[1], &in[2]);
     case TP_OP_PUT: return put_at(out, &in[0], &in[1], &in[2], c->node->attr.axis);
     default: return sort(r, &c->node->attr, out, in);
   }

@@ -113,13 +113,25 @@ static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
   return false;
 }
 
+/* Values that the order would keep for long are made again by each who reads them, which asks for another order. */
+static tp_poly *made_again(tp_fn *f, tp_graph *g, tp_poly *p, tp_error *err) {
+  tp_again again;
+  if (!p || g == f->trial || !f->opt.on[TP_PASS_AGAIN] || !tp_made_again(p, &g->arena, &again)) return p;
+  tp_poly_free(p);
+  f->need = tp_need_free(f->need);
+  if (!tp_make_again(g, &again, err)) return NULL;
+  tp_graph_prune(g);
+  tp_dump_graph(g, "again");
+  return tp_verify(g, err) && (f->need = tp_need_outputs(g, err)) ? ordered(f, g, err) : NULL;
+}
+
 static tp_poly *lowered(tp_fn *f, tp_graph *g, bool apart, tp_error *err) {
   tp_work w = work_on(f, g);
   w.apart = apart;
   tp_poly *p = NULL;
   if (tp_passes_run(&w, TP_ENDED, err) && (f->need = tp_need_outputs(g, err)) && tp_passes_run(&w, TP_NEEDED, err) && stays(g, f->need, err)) {
     if (f->opt.check) tp_watch_rest(g);
-    p = ordered(f, g, err);
+    p = made_again(f, g, ordered(f, g, err), err);
   }
   f->need = tp_need_free(f->need);
   return p;

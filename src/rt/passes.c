@@ -12,6 +12,7 @@ static bool ticks_pass(const tp_work *w, tp_error *err) { return !w->ticks || tp
 static bool sums_pass(const tp_work *w, tp_error *err) { return tp_lower_sums(w->g, err); }
 static bool incremental_pass(const tp_work *w, tp_error *err) { return w->o->check || tp_incremental(w->g, w->o->precise, err); }
 static bool rows_pass(const tp_work *w, tp_error *err) { return tp_put_rows(w->g, err); }
+static bool takes_pass(const tp_work *w, tp_error *err) { return tp_take_matrices(w->g, err); }
 static bool layout_pass(const tp_work *w, tp_error *err) { return w->o->precise || !w->o->on[TP_PASS_TILE] || !w->o->on[TP_PASS_VECTORIZE] || tp_turn_edges(w->g, err); }
 static bool widen_pass(const tp_work *w, tp_error *err) { return tp_widen_sums(w->g, err); }
 static bool ends_pass(const tp_work *w, tp_error *err) { return tp_lower_ends(w->g, w->apart, err); }

@@ -546,6 +546,23 @@ TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, con
     if (t[i].at != INT64_MIN) tpx_put(o->type, o->p, t[i].at, t[i].sum);
   return 0;
 }
+/* > matmul_at */
+/* v: rows, which matrix each is multiplied by, the matrices, the product. */
+TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlead) {
+  const tpx_window *k = &v[1], *c = &v[3];
+  int r = c->rank - 2;
+  int64_t at[TPX_RANK], here[TPX_RANK];
+  if (tpx_count(c) && tpx_outside(k, v[2].n[nlead])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
+  for (int go = tpx_count(c) && tpx_first(r, c->n, at); go; go = tpx_next(r, c->n, at)) {
+    int64_t i = ((const tpx_i64 *)k->p)[tpx_place(r, at, k->s)];
+    tpx_window one[3] = { tpx_rest(&v[0], r, at), v[2], tpx_rest(c, r, at) };
+    for (int d = 0; d < nlead; d++) here[d] = v[2].n[d] == 1 ? 0 : at[d];
+    here[nlead] = i;
+    one[1] = tpx_rest(&v[2], nlead + 1, here);
+    tpx_matmul(one, 0);
+  }
+  return 0;
+}
 /* > rand */
 /* docs/random.md of tempo has the layout of counters. */
 enum { TPX_UNIFORM, TPX_NORMAL, TPX_BERNOULLI, TPX_RANDINT };
