@@ -169,7 +169,7 @@ local function example(name, seconds)
   ratio(name .. "-compile", seconds / t, t, seconds, "s")
 end
 
--- Programs in which dims end by data, each in a process of its own for its memory: the most of the compiler's, beside what the process had before.
+-- Programs in which dims end by data, each in a process of its own: seconds, and by how many MB its memory grows.
 local function by_data(name)
   local text = ([[
     local function most() return tonumber(io.open "/proc/self/status":read "*a":match "VmHWM:%%s*(%%d+)") end
@@ -190,8 +190,11 @@ local function by_data(name)
   return assert(seconds, name), mb
 end
 
+local ended = { "ppo", "ppo_lstm", "early", "decode_all_rows", "decode_window_rows", "decode_bound_rows", "replay", "tagger", "three",
+                "rewards", "agent" }
+
 local function ends()
-  for _, name in ipairs { "ppo", "ppo_lstm", "early", "decode_all_rows", "decode_window_rows", "decode_bound_rows", "replay", "tagger", "three", "rewards", "agent" } do
+  for _, name in ipairs(ended) do
     local seconds, mb = math.huge, nil
     for _ = 1, 3 do
       local s, m = by_data(name)
