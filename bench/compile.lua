@@ -190,8 +190,8 @@ local function by_data(name)
   return assert(seconds, name), mb
 end
 
-local ended = { "ppo", "ppo_lstm", "early", "decode_all_rows", "decode_window_rows", "decode_bound_rows", "replay", "tagger",
-                "three", "rewards", "agent" }
+local ended = { "ppo", "ppo_lstm", "early", "decode_all_rows", "decode_window_rows", "decode_bound_rows", "replay",
+                "tagger", "three", "rewards", "agent" }
 
 local function ends()
   for _, name in ipairs(ended) do
