@@ -19,6 +19,7 @@
 #   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
 #   make install      the module for LUA_INCDIR into INST_LIBDIR, lua/tempo into INST_LUADIR (what LuaRocks calls)
 #   make install-c    the header and the libraries for hosts in C into PREFIX
+#   make test-export  an exported training loop under gcc, clang, -m32, aarch64 and wasm32, as far as they are here: the same weights (.ci/test_export.lua)
 #   make rock-test    `luarocks make` for both Luas into a scratch tree, specs and an example from there; what other Luas are told
 #   make clean
 #
@@ -71,7 +72,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all amalgam c-examples deps run test spec layers lint size tuning check-hard valgrind fuzz bench docs env rock rock-test install install-c clean ctests
+.PHONY: all amalgam c-examples deps run test spec layers lint size tuning check-hard valgrind fuzz bench docs env rock rock-test test-export install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -255,6 +256,9 @@ rock:
 	  echo "tempo needs the headers of Lua 5.4 or LuaJIT; LUA_INCDIR=$(LUA_INCDIR) has neither." >&2; \
 	  echo "For LuaJIT on Debian: luarocks --lua-version 5.1 make LUA_INCDIR=/usr/include/luajit-2.1" >&2; exit 1; }
 	@$(MAKE) $(B)/$(ROCK)/tempo.so
+
+test-export: all
+	@$(IN_TREE) lua5.4 .ci/test_export.lua
 
 rock-test: all
 	@.ci/rock.sh 5.4

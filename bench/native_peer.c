@@ -1,5 +1,6 @@
 /* What bench/native.lua is held to: recurrences by hand, compiled as native code is (flags on its line there), and this machine's streaming bandwidth.
  *   native_peer scalar|policy|dp N      nanoseconds a step (a cell), and what was computed
+ *   native_peer matmul N                nanoseconds a product of N x N (2, 4, 8, 16), of 256 at a time
  *   native_peer stream N                GB/s read and written, over N floats of warm memory: the best of a copy, a scale and a sum of two */
 #include <math.h>
 #include <stdint.h>
@@ -61,6 +62,35 @@ static double dp(int64_t n) {
   return d;
 }
 
+/* y = 0.5 y w + x of 256 matrices of N x N, 400 times. */
+enum { MATRICES = 256, TIMES = 400 };
+static float mx[MATRICES * 256], mw[MATRICES * 256], my[MATRICES * 256];
+#define MATRIX(N) \
+  static void matrix_##N(void) { \
+    for (int b = 0; b < MATRICES; b++) { \
+      float *y = my + b * N * N, r[N * N]; \
+      const float *w = mw + b * N * N, *x = mx + b * N * N; \
+      for (int i = 0; i < N; i++) { \
+        float row[N] = { 0 }; \
+        for (int k = 0; k < N; k++) \
+          for (int j = 0; j < N; j++) row[j] += y[i * N + k] * w[k * N + j]; \
+        for (int j = 0; j < N; j++) r[i * N + j] = 0.5f * row[j] + x[i * N + j]; \
+      } \
+      memcpy(y, r, sizeof r); \
+    } }
+MATRIX(2)
+MATRIX(4)
+MATRIX(8)
+MATRIX(16)
+
+static double matmul(int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < MATRICES * n * n; i++) my[i] = mx[i] = (float)sin((double)i * 7.3), mw[i] = (float)(0.1 * sin((double)i * 7.3 + 1));
+  for (int t = 0; t < TIMES; t++) n == 2 ? matrix_2() : n == 4 ? matrix_4() : n == 8 ? matrix_8() : matrix_16();
+  for (int64_t i = 0; i < MATRICES * n * n; i++) sum += my[i];
+  return sum;
+}
+
 static double stream(int64_t n) {
   float *x = malloc((size_t)n * 4), *y = malloc((size_t)n * 4), *z = malloc((size_t)n * 4);
   double best = 0;
@@ -82,13 +112,13 @@ static double stream(int64_t n) {
 int main(int argc, char **argv) {
   if (argc < 3) return 2;
   int64_t n = atoll(argv[2]);
-  double (*run)(int64_t) = !strcmp(argv[1], "scalar") ? scalar : !strcmp(argv[1], "policy") ? policy : dp, least = 1e9, y = 0;
+  double (*run)(int64_t) = !strcmp(argv[1], "scalar") ? scalar : !strcmp(argv[1], "policy") ? policy : !strcmp(argv[1], "matmul") ? matmul : dp, least = 1e9, y = 0;
   if (!strcmp(argv[1], "stream")) return stream(n) <= 0;
   for (int round = 0; round < 5; round++) {
     double from = now();
     y = run(n);
     least = fmin(least, now() - from);
   }
-  printf("%.6g %.9g\n", least * 1e9 / (double)n / (run == dp ? (double)n : 1), y);
+  printf("%.6g %.9g\n", least * 1e9 / (run == matmul ? MATRICES * TIMES : (double)n * (run == dp ? (double)n : 1)), y);
   return 0;
 }

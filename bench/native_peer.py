@@ -1,6 +1,6 @@
 """The peers of bench/native.lua in JAX, as its users write them, jitted and compiled before they are timed.
 
-    python3 bench/native_peer.py ode|dp|reinforce N [ENVS]     nanoseconds a step (a cell, a step of an environment) by the wall, and what was computed
+    python3 bench/native_peer.py ode|dp|reinforce|lstm|gru|hmm|carries|update|small N [ENVS]     nanoseconds a step (a cell, a step of an environment) by the wall, and what was computed
 """
 import sys
 import time
@@ -130,5 +130,99 @@ def reinforce(iterations, envs):
     return t, float(score[-5:].mean())
 
 
-what = {"ode": ode, "dp": dp, "reinforce": reinforce}[sys.argv[1]]
+def waves(shape, k, scale, dtype=np.float32):
+    return jnp.asarray((scale * np.sin(np.arange(np.prod(shape)) * 7.3 + k)).reshape(shape).astype(dtype))
+
+
+BATCH, HIDDEN, FEATURES = 32, 128, 128
+
+
+def layer(n, gates, cell, states):
+    """A recurrent layer, forward and backward; cell: state, what x gives, what h gives -> state, whose last is h."""
+    x = waves((n, BATCH, FEATURES), 0, 1)
+    weights = waves((FEATURES, gates * HIDDEN), 1, 0.1), waves((HIDDEN, gates * HIDDEN), 2, 0.1)
+
+    def loss(weights, x):
+        wx, wh = weights
+
+        def step(state, a):
+            state = cell(state, a, state[-1] @ wh)
+            return state, state[-1]
+
+        zero = jnp.zeros((BATCH, HIDDEN))
+        _, h = jax.lax.scan(step, (zero,) * states, x @ wx)
+        return jnp.mean(h * h)
+
+    run = jax.jit(jax.value_and_grad(loss))
+    t, (y, g) = timed(lambda: run(weights, x), n)
+    return t, float(y + g[0][3, 5] + g[1][3, 5])
+
+
+def lstm(n):
+    def cell(state, a, b):
+        i, f, g, o = jnp.split(a + b, 4, 1)
+        c = jax.nn.sigmoid(f) * state[0] + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return c, jax.nn.sigmoid(o) * jnp.tanh(c)
+
+    return layer(n, 4, cell, 2)
+
+
+def gru(n):
+    def cell(state, a, b):
+        (ar, au, an), (br, bu, bn) = jnp.split(a, 3, 1), jnp.split(b, 3, 1)
+        u = jax.nn.sigmoid(au + bu)
+        return (u * state[0] + (1 - u) * jnp.tanh(an + jax.nn.sigmoid(ar + br) * bn),)
+
+    return layer(n, 3, cell, 1)
+
+
+def hmm(n):
+    e, w = waves((n, 32), 0, 1), waves((32, 32), 1, 1)
+
+    def loss(w, e):
+        move = jax.nn.log_softmax(w, 1)
+        a, _ = jax.lax.scan(lambda a, e: (jax.nn.logsumexp(a[:, None] + move, 0) + e, None), e[0], e[1:])
+        return jax.nn.logsumexp(a) / n
+
+    run = jax.jit(jax.value_and_grad(loss))
+    t, (y, g) = timed(lambda: run(w, e), n)
+    return t, float(y + g[3, 5])
+
+
+def carries(n):
+    def last(w):
+        def step(x, _):
+            return tuple(jnp.tanh(x[k] * 0.9 + x[(k + 1) % 40] * w) for k in range(40)), None
+
+        return sum(jax.lax.scan(step, tuple(jnp.float32((k + 1) / 40) for k in range(40)), None, n - 1)[0])
+
+    run = jax.jit(jax.value_and_grad(last))
+    t, (y, g) = timed(lambda: run(jnp.float32(0.3)), n)
+    return t, float(y + g)
+
+
+def update(n):
+    rows = 1 << 16
+
+    @jax.jit
+    def run(h):
+        def step(t, h):
+            at = t * 7 % rows
+            return h.at[at].set(h[jnp.clip(at - 7, 0, rows - 1)] * 0.5 + 1)
+
+        return jax.lax.fori_loop(1, n, step, h).sum()
+
+    t, y = timed(lambda: run(jnp.zeros((rows, 16))), n)
+    return t, float(y)
+
+
+def small(n):
+    jax.config.update("jax_enable_x64", True)
+    w = waves((3, 3), 1, 0.3, np.float64)
+    run = jax.jit(lambda m: jax.lax.fori_loop(1, n, lambda _, m: jnp.tanh(m @ w + m) + w, m).sum())
+    t, y = timed(lambda: run(w), n)
+    return t, float(y)
+
+
+what = {f.__name__: f for f in (ode, dp, reinforce, lstm, gru, hmm, carries, update, small)}[sys.argv[1]]
 print("%.6g %.9g" % what(*map(int, sys.argv[2:])))

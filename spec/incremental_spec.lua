@@ -27,6 +27,12 @@ local ranges = {
   shrinks = function(x, t, T) return x[t .. T] end,
   ["shrinks behind"] = function(x, t, T) return x[tempo.max(0, t - 2) .. T] end,
   ["shrinks to T - 1"] = function(x, t, T) return x[t .. T - 1] end,
+  ["slides to t"] = function(x, t) return x[tempo.max(0, t - 4) .. t + 1] end,
+  ["slides before t"] = function(x, t) return x[tempo.max(0, t - 7) .. tempo.max(0, t - 1)] end,
+  ["slides from t"] = function(x, t, T) return x[t .. tempo.min(t + 8, T)] end,
+  ["slides after t"] = function(x, t, T) return x[tempo.min(t + 2, T) .. tempo.min(t + 13, T)] end,
+  ["slides around t"] = function(x, t, T) return x[tempo.max(0, t - 3) .. tempo.min(t + 4, T)] end,
+  ["slides by two"] = function(x, t) return x[tempo.max(0, t - 1) .. t + 1] end,
 }
 
 -- lo, hi of these, t and T given.
@@ -38,6 +44,12 @@ local ends = {
   shrinks = function(t, T) return t, T end,
   ["shrinks behind"] = function(t, T) return math.max(0, t - 2), T end,
   ["shrinks to T - 1"] = function(t, T) return t, T - 1 end,
+  ["slides to t"] = function(t) return math.max(0, t - 4), t + 1 end,
+  ["slides before t"] = function(t) return math.max(0, t - 7), math.max(0, t - 1) end,
+  ["slides from t"] = function(t, T) return t, math.min(t + 8, T) end,
+  ["slides after t"] = function(t, T) return math.min(t + 2, T), math.min(t + 13, T) end,
+  ["slides around t"] = function(t, T) return math.max(0, t - 3), math.min(t + 4, T) end,
+  ["slides by two"] = function(t) return math.max(0, t - 1), t + 1 end,
 }
 
 local folds = {
@@ -81,7 +93,7 @@ describe("incremental", function()
       end)
     end
 
-    it("work for what " .. name .. " is linear", function()
+    if not name:find "slides" then it("work for what " .. name .. " is linear", function()
       local P = tempo.program()
       local t, T = P:dim "t"
       local x = P:input("x", { domain = { t } })
@@ -92,7 +104,7 @@ describe("incremental", function()
       assert.is_true(work(f, { T = 4000 }) < 4.2 * work(f, { T = 1000 }))
       assert.is_true(work(g, { T = 4000 }) > 12 * work(g, { T = 1000 }))
       assert.is_true(f:memory { T = 4000 } <= g:memory { T = 4000 })
-    end)
+    end) end
   end
 
   it("derivatives are sums of those whose ranges hold the point, in linear work", function()
@@ -128,6 +140,31 @@ describe("incremental", function()
       if name ~= "c" then
         local g = P:compile { outputs = { y = y }, tier = "interpreter" }
         assert.is_true(work(g, { T = 4000 }) < 4.2 * work(g, { T = 1000 }), name)
+      end
+    end
+  end)
+
+  it("windows go over blocks, round the rings that these lie on: what is kept does not grow", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local z, outputs = x:tanh(), {}
+    for _, w in ipairs { 2, 7, 64, 100 } do
+      outputs["p" .. w] = z[tempo.max(0, t - w + 1) .. t + 1]:sum(0)
+      outputs["m" .. w] = z[tempo.max(0, t - w + 1) .. t + 1]:max(0)
+    end
+    local ahead = { n = z[t .. tempo.min(t + 50, T)]:sum(0), l = z[t .. tempo.min(t + 5, T)]:min(0) }
+    for _, some in ipairs { outputs, ahead } do
+      local f = P:compile { outputs = some, tier = "interpreter" }
+      local g = P:compile { outputs = some, tier = "interpreter", passes = { incremental = false, tile = false } }
+      assert.equal(f:memory { T = 1e5 }, f:memory { T = 1e6 })
+      assert.is_true(work(f, { T = 1e5 }) < 26 * 1e5 * 8)
+      for _, n in ipairs { 1, 63, 4096, 4097, 20000 } do
+        local v = { x = tempo.array(sample(n), "f32", { n }) }
+        local got, want = f(v, { T = n }), g(v, { T = n })
+        for name in pairs(some) do
+          for k = 0, n - 1 do close(want[name]:get(k), got[name]:get(k), 2e-5, name .. " " .. k .. " of " .. n) end
+        end
       end
     end
   end)

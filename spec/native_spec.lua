@@ -77,6 +77,30 @@ describe("native code computes what the interpreter does", function()
     end, { x = fill({ 40, 3 }, wave) }, { T = 40 })
   end)
 
+  it("of batches of small matrix products, of axes and of dims", function()
+    for _, d in ipairs { "f32", "f64", "i32" } do
+      for _, m in ipairs { { 2, 2, 2 }, { 3, 5, 4 }, { 1, 20, 3 }, { 7, 16, 2 }, { 16, 16, 16 } } do
+        local function make(P)
+          local b, B = P:dim "b"
+          local t, T = P:dim "t"
+          local x = P:input("x", { domain = { b }, shape = { 2, 9, m[1], m[2] }, dtype = d })
+          local w, v = P:input("w", { domain = { b }, shape = { 2, 9, m[2], m[3] }, dtype = d }), P:input("v", { shape = { 9, m[2], m[3] }, dtype = d })
+          local y = P:tensor { domain = { t, b }, shape = { 2, 9, m[1], m[3] }, dtype = d }
+          y[{ t = 0 }] = x:matmul(v)
+          local turned = w:transpose(-1, -2):transpose(2, 3)
+          y:otherwise(y[t - 1] + x:matmul(w) - x:slice(1, 0, 1):matmul(turned))
+          return { y = y[T - 1], s = y[{ t = T - 1, b = tempo.range(0, B) }]:sum(0) }
+        end
+        local inputs, float = {}, d ~= "i32"
+        for name, s in pairs { x = { 4, 2, 9, m[1], m[2] }, w = { 4, 2, 9, m[2], m[3] }, v = { 9, m[2], m[3] } } do
+          inputs[name] = tempo.array(fill(s, function(...) return float and wave(...) or math.floor(50 * wave(...)) end), d)
+        end
+        local f = agree(make, inputs, { B = 4, T = 3 })
+        assert.truthy(not float or f:explain "code":find "tp_mad_", "no product is written out")
+      end
+    end
+  end)
+
   it("of small matrix products in a loop", function()
     for _, n in ipairs { 2, 3, 16, 20 } do
       agree(function(P)

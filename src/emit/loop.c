@@ -651,6 +651,21 @@ static void put_kept(const nest *l) {
   if (!any) tp_puts(l->e->b, "1");
 }
 
+/* What is left of a row, fewer than there are lanes: what is folded is made side by side, and then folded in order. */
+static void put_rest(const nest *l, const fold_types *t, int axis) {
+  tp_emit *e = l->e;
+  tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(result_type(e, l->r, 0)));
+  tp_emit_line(e, "const int64_t rest = n%d - j;\n", axis);
+  open_work(l, axis, "rest", LANES);
+  tp_emit_indent(e);
+  tp_puts(e->b, "y[k] = ");
+  put_folded_value(l);
+  tp_puts(e->b, ";\n");
+  put_results(l, 1);
+  shut(l);
+  tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n", t->acc, t->fn, t->acc);
+}
+
 /* Along the innermost axis. */
 static void put_row(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
@@ -680,6 +695,10 @@ static void put_row(const nest *l, const fold_types *t) {
     shut(l);
     tp_emit_line(e, "TP_LANES_JOIN(%s, %s, acc, part, odd);\n", t->acc, t->fn);
     shut(l);
+  }
+  if (!l->product && l->r->nmicro > 1) {
+    put_rest(l, t, k);
+    return;
   }
   tp_emit_line(e, "for (; j < n%d; j++) {\n", k);
   e->depth++;

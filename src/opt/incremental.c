@@ -10,9 +10,12 @@
 
 typedef struct incremental { tp_mk mk; bool precise; } incremental;
 
-static tp_dtype carried_in(tp_red red, const tp_out *o) {
-  if (!tp_dtype_float(o->dtype) || (red != TP_RED_SUM && red != TP_RED_PROD)) return o->dtype;
-  return o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
+/* The sum of a window is one of a tree. */
+static tp_dtype carried_in(const moving *m) {
+  const tp_out *o = tp_outof(m->x);
+  bool window = m->l && m->h;
+  if (!tp_dtype_float(o->dtype) || (m->red != TP_RED_SUM && m->red != TP_RED_PROD)) return o->dtype;
+  return o->dtype == TP_F64 || (window ? o->rank == 0 : tp_is_small(o)) ? TP_F64 : TP_F32;
 }
 
 /* Largest and smallest values do not depend on the order. */
@@ -29,8 +32,10 @@ static int ranges(int n, const tp_at *at, int *last) {
 
 /* Of x at `at`; {NULL}, without an error: it is no recurrence. */
 static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at) {
-  moving m = { .mk = s->mk, .of = of, .red = red, .x = x, .at = at, .dtype = carried_in(red, tp_outof(x)) };
-  return ranges(x.node->ndom, at, &m.r) == 1 && tp_moving_range(&m) ? tp_running(&m) : tp_none;
+  moving m = { .mk = s->mk, .of = of, .red = red, .x = x, .at = at };
+  if (ranges(x.node->ndom, at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
+  m.dtype = carried_in(&m);
+  return tp_running(&m);
 }
 
 /* A value of which each edge is a sum: nothing but v, or v among others. */

@@ -2,6 +2,7 @@
  *
  *   grows:    y[c] = red(x[L .. c+h])     =>   y[0] = red(x[L .. h]), y[c] = red(y[c-1], x[c+h-1])
  *   shrinks:  y[c] = red(x[c+l .. H])     =>   y[C-1] = red(x[C-1+l .. H]), y[c] = red(x[c+l], y[c+1])
+ *   slides:   running_window.c
  *
  * Nothing is read that the range does not hold, so what is needed of x stays the same, and a point waits for nothing new: where there was an order of the points there is one. */
 #include "opt/running.h"
@@ -16,7 +17,7 @@ static tp_op combining(const moving *m) {
   }
 }
 
-static tp_val combined(const moving *m, tp_val a, tp_val b) { return mk_op(m->mk, combining(m), 2, (tp_val[]){ a, b }, NULL); }
+tp_val tp_running_pair(const moving *m, tp_val a, tp_val b) { return mk_op(m->mk, combining(m), 2, (tp_val[]){ a, b }, NULL); }
 
 /* ---- what moves, and how ---- */
 
@@ -82,7 +83,7 @@ bool tp_moving_range(moving *m) {
   if (tp_stop_of(g, m->x.node->dom[m->r])) return false;
   find_dom(m);
   for (int i = 0; i < m->ndom; i++)
-    if (moves_along(m, m->dom[i])) return !m->l || !m->h;
+    if (moves_along(m, m->dom[i])) return !m->l || !m->h || tp_is_window(m);
   return false;
 }
 
@@ -100,7 +101,7 @@ static tp_at *with_row(const moving *m, tp_at row) {
 
 static tp_val x_at(const moving *m, const tp_ix *p) { return mk_cast(m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype); }
 
-static tp_val nothing(const moving *m) {
+tp_val tp_running_nothing(const moving *m) {
   const tp_out *o = tp_outof(m->x);
   return mk_fill(m->mk, tp_red_identity(m->red, m->dtype), m->dtype, o->rank, o->shape, 0, NULL);
 }
@@ -115,7 +116,7 @@ static tp_val reduced_at(const moving *m, const tp_ix *v) {
   for (int i = 0; i < m->ndom; i++)
     if (m->dom[i] != m->c) left[nleft++] = m->dom[i];
   n = tp_ix_extent(g->ix, lo, hi, nleft, left);
-  if (tp_is_number(n, 0)) return nothing(m);
+  if (tp_is_number(n, 0)) return tp_running_nothing(m);
   if (tp_is_number(n, 1)) return x_at(m, lo);
   tp_val x = mk_cast(m->mk, m->x, m->dtype), acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = m->dtype, .ndom = nleft, .dom = left, .nix = o->rank, .ix = o->shape, .red = m->red });
   return x.node && acc.node && tp_accum_add(g, acc.node, (tp_edge){ .src = x, .at = with_row(m, (tp_at){ true, lo, hi }), .gather = true, .pos = g->pos }, m->mk.err) ? acc : tp_none;
@@ -144,7 +145,7 @@ static bool empty_branch(const moving *m, tp_val s) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_at *at = &m->at[m->r];
   if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), m->ndom, m->dom)) return true;
-  return branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), nothing(m));
+  return branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), tp_running_nothing(m));
 }
 
 /* The range grows by row p as c goes `steps` on from its first value; clip: p is no row of it. */
@@ -153,10 +154,11 @@ static tp_val recurrence(const moving *m, const tp_ix *first, int64_t steps, con
   if (!s.node || !empty_branch(m, s) || !branch(m, s, tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), first), reduced_at(m, first))) return tp_none;
   tp_val before = neighbour(m, s, -steps);
   if (clip && !branch(m, s, clip, before)) return tp_none;
-  return branch(m, s, NULL, combined(m, before, x_at(m, p))) ? s : tp_none;
+  return branch(m, s, NULL, tp_running_pair(m, before, x_at(m, p))) ? s : tp_none;
 }
 
 tp_val tp_running(const moving *m) {
+  if (m->l && m->h) return tp_running_window(m);
   tp_ictx *ix = m->mk.g->ix;
   const tp_ix *first = m->h ? tp_ix_const(ix, 0) : tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), *p = m->h ? plus(m, m->h, -1) : plus(m, m->l, 0);
   const tp_ix *clip = m->h ? m->H ? tp_ix_cmp(ix, TP_GE, p, m->H) : NULL : m->L ? tp_ix_cmp(ix, TP_LT, p, m->L) : NULL;

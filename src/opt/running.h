@@ -21,6 +21,10 @@ bool tp_moving_range(moving *m);
 bool tp_moving_ends(moving *m, const tp_at *range);     /* the ends alone, along m->c */
 /* The recurrence's value over m->dom. */
 tp_val tp_running(const moving *m);
+tp_val tp_running_pair(const moving *m, tp_val a, tp_val b);    /* red(a, b) */
+tp_val tp_running_nothing(const moving *m);     /* of no rows */
+bool tp_is_window(const moving *m);             /* both ends move: running_window.c */
+tp_val tp_running_window(const moving *m);
 
 /* A reduction's operand along its first axis, which stands for the rows lo .. hi of dim d of what is read. running_terms.c */
 typedef struct running_term { tp_val in, out; } running_term;   /* the reduction of out * in: `in` varies along the axis and not with c, out the other way round; NULL: 1 */

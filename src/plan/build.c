@@ -175,7 +175,33 @@ static void span(pb *b, const tp_ix *e, const tp_ix *extent, const tp_ix **lo, c
   if (extent) *hi = tp_ix_addc(C(b), tp_ix_add(C(b), *hi, unclipped(extent)), -1);
 }
 
-static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
+/* Of the places at which a call over a block may begin, is the one that moves with the blocks where a block begins? Nothing moves in the first block. */
+static bool at_block(tp_ictx *c, const tp_ix *e) {
+  const tp_ix *const *atom;
+  bool begins = tp_ix_is_const(e, NULL);
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    int64_t n = tp_ix_coef(e, i);
+    int atoms = tp_ix_term(e, i, &atom);
+    const tp_sym *s = atoms == 1 ? tp_ix_as_sym(atom[0]) : NULL;
+    if (s && s->kind == TP_SYM_VAR && n > 1) { begins = tp_ix_cst(e) % n == 0; continue; }
+    if (atoms != 1 || n != 1 || tp_ix_kind(atom[0]) != TP_IX_MAX) return false;
+    for (int k = 0; k < tp_ix_narg(atom[0]); k++)
+      if (!tp_ix_is_const(tp_ix_arg(atom[0], k), NULL)) begins |= at_block(c, tp_ix_add(c, tp_ix_arg(atom[0], k), tp_ix_sub(c, e, atom[0])));
+  }
+  return begins;
+}
+
+/* Along a dim that lies on a ring. Calls over blocks begin with one, and lie in a row; some read from elsewhere on, round the ring. */
+static void on_ring(pb *b, bool reads, tp_nd *n, const tp_ix *e, const tp_ix *width, const tp_ix *stride) {
+  int along = -1;
+  for (int k = 0; k < b->nlead; k++)
+    if (tp_ix_mentions(e, b->leadvar[k])) along = k;
+  const tp_ix *first = split_lead(b, e, stride, n->lead);
+  if (!reads || along < 0 || n->wrap >= 0 || at_block(C(b), first)) n->ring[n->nring++] = (tp_ring){ first, width, stride };
+  else n->wrap = along, n->wlo = first, n->wmod = width;
+}
+
+static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
   const tp_pbuf *x = b->bufof[r->id];
   tp_nd n = nd_new(b, x, o);
   n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
@@ -193,7 +219,7 @@ static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o) {
     if (is_dense(b, x, r, d)) {
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), split_lead(b, e, st, n.lead), st));
     } else if (axis < 0) {
-      n.ring[n.nring++] = (tp_ring){ split_lead(b, e, st, n.lead), x->slots[d], st };
+      on_ring(b, reads, &n, e, x->slots[d], st);
     } else {
       n.wrap = b->nlead + axis; n.wlo = e; n.wmod = x->slots[d];
     }
@@ -229,7 +255,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
   for (int d = 0; d < r->ndim; d++) { idx[d] = w->at[d].lo; nv += w->at[d].range; }
   o = whole(b, r->val, r->ndim, r->dim, idx);
   for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++) o.stride[i] = tp_pbuf_stride(C(b), b->bufof[r->id], r->ndim + i);
-  if (!nv) return nd_array(b, r, &o);
+  if (!nv) return nd_array(b, r, &o, false);
   tp_opnd q = o;                                /* ranges (dims in a CALL's `over`, what an update stretches over) lead */
   q.rank = nv + o.rank; q.nvar = nv; nv = 0;
   q.shape = TP_NEWN(b->a, const tp_ix *, q.rank); q.stride = TP_NEWN(b->a, const tp_ix *, q.rank); q.axisvar = TP_NEWN(b->a, int, q.rank);
@@ -241,7 +267,7 @@ static tp_nd nd_write(pb *b, const tp_access *w) {
     idx[d] = tp_ix_add(C(b), idx[d], tp_ix_sym(C(b), q.var[nv++]));
   }
   for (int i = 0; i < o.rank; i++) { q.shape[nv + i] = o.shape[i]; q.stride[nv + i] = o.stride[i]; q.axisvar[nv + i] = -1; }
-  return nd_array(b, r, &q);
+  return nd_array(b, r, &q, false);
 }
 
 void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape) {
@@ -276,7 +302,7 @@ static tp_nd nd_operand(pb *b, const tp_opnd *o) {
     if (b->s->node[i]->op == TP_OP_FILL) (void)fill_scratch(b, i);       /* b->err, if it cannot be */
     return nd_scratch(b, scratch_of(b, i), o);
   }
-  return nd_array(b, tp_array_of(b->p, o->base), o);
+  return nd_array(b, tp_array_of(b->p, o->base), o, true);
 }
 
 static bool is_ew(const tp_node *n) {
@@ -520,7 +546,7 @@ static bool find_unless(pb *b, tp_nd *c) {
   tp_opnd self = whole(b, tp_v(s->node[i]), s->node[i]->ndom, s->node[i]->dom, s->nodeat[i]);
   if (!tp_stmt_operand(b->p, s, i, 0, &o, b->err) || !tp_stmt_operand(b->p, s, i, 1, &x, b->err)) return false;
   if (tp_stmt_find(s, &o) >= 0 || !same_shape(&self, &x)) return true;
-  tp_nd cond = nd_array(b, tp_array_of(b->p, o.base), &o);
+  tp_nd cond = nd_array(b, tp_array_of(b->p, o.base), &o, true);
   if (!same_for_all(b, &cond)) return true;
   *c = cond;
   b->unless = i;
@@ -668,7 +694,7 @@ static bool copy_newest(pb *b) {
       if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;
   tp_opnd o = whole(b, to->val, to->ndim, to->dim, idx);
   bool later = is_dear(b, to) && is_made_at_once(b, w->arr);
-  if (!tp_pb_copy(b, s->into, nd_write(b, w), nd_array(b, to, &o))) return false;
+  if (!tp_pb_copy(b, s->into, nd_write(b, w), nd_array(b, to, &o, true))) return false;
   b->leaves.v[b->leaves.n - 1]->rg->newest = later;
   return true;
 }

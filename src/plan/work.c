@@ -42,7 +42,7 @@ static const tp_ix *window_count(const worker *w, const tp_nd *x, int from) {
 static const tp_ix *moving(const worker *w, const tp_nd *x) {
   const tp_ix *n = num(w, 1);
   for (int i = 0; i < rank_of(w, x); i++)
-    if (!tp_is_number(window_stride(w, x, i), 0)) n = times(w, n, window_extent(w, x, i));
+    if (!tp_is_number(window_stride(w, x, i), 0)) n = times(w, n, i == x->wrap ? tp_ix_min(w->c, window_extent(w, x, i), x->wmod) : window_extent(w, x, i));
   return n;
 }
 

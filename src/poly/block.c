@@ -82,7 +82,7 @@ static const tp_mem *mem_of(const tp_item *x, int st) {
   return &x->mem[lo];
 }
 
-/* A ring serves calls over blocks only where these begin with its own; what only this loop knows would have to be kept whole otherwise. */
+/* What only this loop knows is kept for blocks where calls over them write it as they go, and read a point of it a number of steps away, round the ring. */
 static bool keeps_rings(const cutter *c, int st, int d) {
   tp_sched *S = c->S;
   const tp_stmt *s = S->p->stmts.v[st];
@@ -91,7 +91,7 @@ static bool keeps_rings(const cutter *c, int st, int d) {
     const tp_access *x = &s->acc[a];
     if (tp_is_first_end(x) || S->p->arrs.v[x->arr]->kind != TP_ARR_TEMP || c->away[x->arr]) continue;
     for (int k = 0; k < S->p->arrs.v[x->arr]->ndim; k++)
-      if (tp_linked(S, s, x, d, k) && !(tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == shift && hi == shift)) return false;
+      if (tp_linked(S, s, x, d, k) && !(tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == shift && hi == shift) && !tp_goes_round(S, s, x, d, k)) return false;
   }
   return true;
 }

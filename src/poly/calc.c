@@ -359,7 +359,8 @@ bool tp_pinned(tp_sched *S, int st, int dim) {
 
 /* ---- distances ---- */
 
-typedef struct { int du, dv; bool here, all; int64_t c, lo, hi; int n; } distance_apart;
+/* x, y: they tell du and dv by bounds alone */
+typedef struct { int du, dv; bool here, all; int64_t c, lo, hi; int n; isl_constraint *x, *y; } distance_apart;
 
 static int64_t coef(isl_constraint *c, enum isl_dim_type t, int i) {
   isl_val *v = isl_constraint_get_coefficient_val(c, t, i);
@@ -374,16 +375,37 @@ static bool only(isl_constraint *c, enum isl_dim_type t, int at) {
   return isl_constraint_involves_dims(c, t, 0, at) == isl_bool_false && isl_constraint_involves_dims(c, t, at + 1, n - at - 1) == isl_bool_false;
 }
 
+/* Does it say what dim d is by bounds alone? */
+static bool tells(isl_constraint *c, enum isl_dim_type t, int d) {
+  int64_t a = coef(c, t, d);
+  return (a == 1 || a == -1) && only(c, t, d) && only(c, t == isl_dim_in ? isl_dim_out : isl_dim_in, -1) && only(c, isl_dim_div, -1);
+}
+
+static int64_t constant_of(isl_constraint *c) {
+  isl_val *v = isl_constraint_get_constant_val(c);
+  int64_t k = isl_val_get_num_si(v);
+  isl_val_free(v);
+  return k;
+}
+
+/* x = e and y = e + k. */
+static void apart_told(distance_apart *p) {
+  if (p->here || !p->x || !p->y) return;
+  int64_t a = -coef(p->x, isl_dim_in, p->du), b = -coef(p->y, isl_dim_out, p->dv);
+  p->here = true;
+  for (int i = 0; i < (int)isl_constraint_dim(p->x, isl_dim_param); i++) p->here &= a * coef(p->x, isl_dim_param, i) == b * coef(p->y, isl_dim_param, i);
+  p->c = b * constant_of(p->y) - a * constant_of(p->x);
+}
+
 static isl_stat apart_constraint(isl_constraint *c, void *ud) {
   distance_apart *x = ud;
   if (!x->here && isl_constraint_is_equality(c)) {
     int64_t a = coef(c, isl_dim_in, x->du), b = coef(c, isl_dim_out, x->dv);
     if (a && a == -b && only(c, isl_dim_in, x->du) && only(c, isl_dim_out, x->dv) && only(c, isl_dim_param, -1) && only(c, isl_dim_div, -1)) {
-      isl_val *v = isl_constraint_get_constant_val(c);
-      int64_t k = isl_val_get_num_si(v);
-      isl_val_free(v);
+      int64_t k = constant_of(c);
       if (k % b == 0) { x->here = true; x->c = -k / b; }     /* b*y - b*x + k = 0 */
-    }
+    } else if (!x->x && tells(c, isl_dim_in, x->du)) { x->x = c; return isl_stat_ok; }
+    else if (!x->y && tells(c, isl_dim_out, x->dv)) { x->y = c; return isl_stat_ok; }
   }
   isl_constraint_free(c);
   return isl_stat_ok;
@@ -392,7 +414,11 @@ static isl_stat apart_constraint(isl_constraint *c, void *ud) {
 static isl_stat apart_map(isl_basic_map *m, void *ud) {
   distance_apart *x = ud;
   x->here = false;
+  x->x = x->y = NULL;
   isl_basic_map_foreach_constraint(m, apart_constraint, x);
+  apart_told(x);
+  isl_constraint_free(x->x);
+  isl_constraint_free(x->y);
   isl_basic_map_free(m);
   x->all &= x->here;
   if (x->here && (!x->n || x->c < x->lo)) x->lo = x->c;

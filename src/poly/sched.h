@@ -147,6 +147,7 @@ int tp_most_axes(const tp_stmt *s);
 double tp_elements(int rank, const tp_ix *const *shape);         /* what only the call knows counts TP_TUNE_BLOCK_EXTENT */
 double tp_row_inside(const tp_poly *p, const tp_stmt *s);          /* bytes of the largest result that the cluster keeps to itself, for one point; 0: none */
 bool tp_is_cut(const tp_sched *S, const tp_sym *label);
+bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 /* Does which element is accessed in array dim k depend on the statement's dim d? */
 bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 /* Does dim d of the statement's domain stand apart from the others, from lo up to before hi? */

@@ -308,6 +308,14 @@ static void order_dims(tp_sched *S) {
   }
 }
 
+/* May a call over a block of dim d of s read dim k of the array round the ring that it lies on? It does so a point a number of steps away at a time. */
+bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
+  bool is = x->kind == TP_ACC_READ && x->at && !x->upto;
+  int64_t lo, hi;
+  for (int j = 0; is && j < S->p->arrs.v[x->arr]->ndim; j++) is = !x->at[j].range && (j == k || !tp_linked(S, s, x, d, j));
+  return is && tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi;
+}
+
 /* What a call runs over lies dense, or in whole blocks of a ring; what a call writes as a range is dense. */
 void tp_dense_vectors(tp_sched *S) {
   for (int i = 0; i < S->p->stmts.n; i++) {
@@ -321,7 +329,7 @@ void tp_dense_vectors(tp_sched *S) {
             if (d == s->bdim && !tp_is_first_end(&s->acc[a]) && aligned(S, s, &s->acc[a], k)) {
               if (!r->align) r->align = TP_NEWN(S->a, int64_t, r->ndim);
               r->align[k] = r->align[k] ? lcm(r->align[k], s->block) : s->block;
-            } else r->dense |= 1u << k;
+            } else if (d != s->bdim || !tp_goes_round(S, s, &s->acc[a], d, k)) r->dense |= 1u << k;
           }
       }
     }
