@@ -131,6 +131,19 @@ static tp_val sum_of_terms(incremental *s, const tp_node *n, const running_terms
   return all;
 }
 
+/* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is */
+static tp_val squares_run(incremental *s, const tp_node *n, running_terms *t) {
+  tp_mk mk = s->mk;
+  tp_val x, from, mean, count;
+  if (n->op != TP_OP_SUM || n->attr.naxes != 1 || !never_empty(s, t->range, n) || !tp_running_square(t, n->in[0].src, &x, &from)) return tp_none;
+  moving m = { .mk = mk, .of = n, .red = TP_RED_SUM, .x = x, .at = own_but(s, x, t->d, t->range), .dtype = tp_is_small(tp_outof(x)) ? TP_F64 : tp_dtypeof(x) };
+  if (!tp_dtype_float(tp_dtypeof(x)) || !tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
+  tp_val y = tp_running_squares(&m, &mean, &count);
+  if (!y.node) return y;
+  tp_val off = mk_sub(mk, mean, mk_cast(mk, from, m.dtype));
+  return mk_add(mk, y, mk_mul(mk, count, mk_mul(mk, off, off)));
+}
+
 static bool is_whole(const incremental *s, const tp_node *n, const tp_at *range) {
   return n->op == TP_OP_SUM || n->op == TP_OP_PROD || n->out[0].dtype == TP_BOOL || tp_dtype_float(n->out[0].dtype) || never_empty(s, range, n);
 }
@@ -141,9 +154,10 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
   if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
   ranges(read->in[0].src.node->ndom, read->attr.at, &r);
   running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .c = moves_with(s, read, r), .sums = n->op == TP_OP_SUM, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
-  if (!t.c || !is_whole(s, n, t.range) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !tp_running_terms(&t, n->in[0].src)) return tp_none;
+  if (!t.c || !is_whole(s, n, t.range) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
-  tp_val y = sum_of_terms(s, n, &t, n->attr.naxes - 1, axes);
+  tp_val y = squares_run(s, n, &t);
+  if (!y.node && !s->mk.err->code && tp_running_terms(&t, n->in[0].src)) y = sum_of_terms(s, n, &t, n->attr.naxes - 1, axes);
   return mk_reshape(s->mk, mk_cast(s->mk, y, n->out[0].dtype), n->out[0].rank, n->out[0].shape);
 }
 

@@ -217,3 +217,23 @@ tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
   *top = finite_top(m, *top);
   return y;
 }
+
+/* ---- squares of deviations ----
+ *
+ *   m2[c] = m2[c-1] + (x - mean[c-1])^2 (k - 1) / k,  k rows from the first to x (Welford): what is added never cancels
+ */
+tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count) {
+  tp_mk mk = m->mk;
+  tp_graph *g = mk.g;
+  course k = course_of(m);
+  const tp_at *at = &m->at[m->r];
+  const tp_ix *lo = tp_ix_subst(g->ix, at->lo, 1, &m->c, &k.first), *hi = tp_ix_subst(g->ix, at->hi, 1, &m->c, &k.first);
+  if ((m->l && m->h) || !tp_is_number(tp_ix_extent(g->ix, lo, hi, m->ndom, m->dom), 1)) return tp_none;
+  tp_val sum = tp_running(m), s = declared(m), n = tp_ixvalue(g, tp_ix_sub(g->ix, at->hi, at->lo), mk.err);
+  *count = mk_cast(mk, n, m->dtype);
+  if (!sum.node || !s.node || !count->node) return tp_none;
+  tp_val less = mk_addc(mk, *count, -1), before = neighbour(m, s, -k.steps), d = mk_sub(mk, x_at(m, k.p), mk_div(mk, neighbour(m, sum, -k.steps), less));
+  tp_val step = mk_mul(mk, mk_mul(mk, d, d), mk_div(mk, less, *count));
+  *mean = mk_div(mk, sum, *count);
+  return carried(m, &k, s, tp_running_nothing(m), before, mk_add(mk, before, step));
+}

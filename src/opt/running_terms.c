@@ -214,3 +214,12 @@ bool tp_running_terms(running_terms *t, tp_val v) {
   if (t->sums) return all_terms(t, v, tp_rankof(v)) && !t->mk.err->code;
   return row_term(t, v, tp_rankof(v)) && t->v[0].in.node && !t->mk.err->code;
 }
+
+bool tp_running_square(running_terms *t, tp_val v, tp_val *x, tp_val *from) {
+  tp_val d = v.node->op == TP_OP_MUL && v.node->in[0].src.node == v.node->in[1].src.node ? v.node->in[0].src : tp_none;
+  bool in[2] = { false, false };
+  if (!d.node || d.node->op != TP_OP_SUB || tp_rankof(d) < 1) return false;
+  *x = row_of(t, d.node->in[0].src, tp_rankof(d), &in[0]);
+  *from = row_of(t, d.node->in[1].src, tp_rankof(d), &in[1]);
+  return x->node && from->node && in[0] && !in[1];
+}
