@@ -164,25 +164,6 @@ static bool split(branching *b, int k) {
   return b->ncell < MOST;
 }
 
-/* Where t == T - 1, x[T - 1] is x: of branch k, by what its condition asks of its own dims. */
-static tp_val here(branching *b, int k) {
-  ends *l = b->l;
-  tp_val v = b->was[k].src;
-  const tp_ix *part;
-  bool any = false;
-  if (v.node->op != TP_OP_READ) return v;
-  const tp_node *x = v.node->in[0].src.node;
-  tp_at *at = tp_dup(&l->g->arena, v.node->attr.at, sizeof *at * (size_t)x->ndom);
-  for (int d = 0; d < x->ndom; d++) {
-    const tp_ix *equal = tp_ix_cmp(l->ix, TP_EQ, dim_ix(l, x->dom[d]), at[d].lo);
-    if (at[d].range || !tp_mentions_end(l->g, at[d].lo) || !tp_dom_has(b->n->ndom, b->n->dom, x->dom[d])) continue;
-    for (int i = 0; (part = tp_ix_conjunct(b->was[k].cond, i)); i++)
-      if (part == equal) at[d].lo = dim_ix(l, x->dom[d]), any = true;
-  }
-  if (any) v = tp_read(l->g, v.node->in[0].src, at, l->err);
-  return any && v.node ? later(l, v, b->n, NULL) : v;
-}
-
 /* The first of the cell's branches that holds. */
 static tp_val choose(branching *b, uint32_t may) {
   ends *l = b->l;
@@ -190,7 +171,7 @@ static tp_val choose(branching *b, uint32_t may) {
   for (int k = b->nwas - 1; k >= 0; k--) {
     if (!(may >> k & 1)) continue;
     l->g->pos = b->was[k].pos.file ? b->was[k].pos : b->n->pos;
-    y = y.node ? mk_select(l->mk, tp_ends_cond(l, b->was[k].cond, b->n->ndom, b->n->dom), here(b, k), y) : here(b, k);
+    y = y.node ? mk_select(l->mk, tp_ends_cond(l, b->was[k].cond, b->n->ndom, b->n->dom), b->was[k].src, y) : b->was[k].src;
     if (!y.node) return y;
   }
   return y;

@@ -238,7 +238,7 @@ static bool gathered(sum *s, tp_edge *to) {
 
 /* ---- scatters: ends stand in the map ---- */
 
-/* The one row that all of the axis are, as the derivative of a sum is; {NULL}: they differ. */
+/* The one row that all of the axis are, as the derivative of a sum over all of dim t is; {NULL}: they differ. */
 static tp_val one_row(const sum *s, int axis) {
   const tp_node *x = operand(s);
   int64_t one;
@@ -249,30 +249,20 @@ static tp_val one_row(const sum *s, int axis) {
   return tp_ix_is_const(mk_extent(y, a), &one) && one == 1 ? mk_squeeze(s->l->mk, y, a) : tp_none;
 }
 
-/* A range lo .. hi of rows that are one and the same: that one at each point of u's dim, where p lacks the dim; else as many as there may be, of which those beyond hi are nothing. */
+/* A range lo .. hi of rows that are one and the same: that one at each point of u's dim, which p lacks. */
 static bool repeated(sum *s, int d, int axis, tp_val row) {
   ends *l = s->l;
   const tp_sym *t = s->n->dom[d];
   tp_at r = s->e.at[d];
-  const tp_ix *hi = tp_ends_extreme(l, r.hi, true, t), *shape[TP_MAXRANK], *want;
-  int rank = tp_rankof(s->e.src), n = 0;
-  bool apart = !tp_dom_has(s->ndom, s->dom, t);
-  want = tp_ix_extent(l->ix, r.lo, hi, operand(s)->ndom, operand(s)->dom);
-  for (int a = 0; a < rank; a++)
-    if (!apart || a != axis) shape[n++] = a == axis ? want : mk_extent(s->e.src, a);
-  if (apart) {
-    s->e.src = mk_expand(l->mk, row, n, shape);
-    if (!s->e.src.node) return false;
-    bring_in(s, 1, &t);
-    s->parts = both(s, s->parts, tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_GE, sum_sym(s, t), r.lo), tp_ix_cmp(l->ix, TP_LT, sum_sym(s, t), r.hi)));
-  } else {
-    tp_val there = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, want), tp_ends_value(l, tp_ix_sub(l->ix, r.hi, r.lo), s->ndom, s->dom));
-    for (int a = axis + 1; a < rank; a++) there = mk_unsqueeze(l->mk, there, tp_rankof(there));
-    s->e.src = mk_where(l->mk, there, mk_expand(l->mk, operand(s)->in[0].src, n, shape));
-    if (!s->e.src.node) return false;
-    bring_in(s, operand(s)->ndom, operand(s)->dom);
-  }
-  set_at(s, s->n->ndom, d, apart ? (tp_at){ .lo = sum_sym(s, t) } : (tp_at){ true, r.lo, hi });
+  const tp_ix *shape[TP_MAXRANK];
+  int n = 0;
+  for (int a = 0; a < tp_rankof(s->e.src); a++)
+    if (a != axis) shape[n++] = mk_extent(s->e.src, a);
+  s->e.src = mk_expand(l->mk, row, n, shape);
+  if (!s->e.src.node) return false;
+  bring_in(s, 1, &t);
+  s->parts = both(s, s->parts, tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_GE, sum_sym(s, t), r.lo), tp_ix_cmp(l->ix, TP_LT, sum_sym(s, t), r.hi)));
+  set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(s, t) });
   return true;
 }
 
@@ -281,10 +271,10 @@ static bool padded(sum *s, int d, int axis) {
   ends *l = s->l;
   tp_at r = s->e.at[d];
   tp_node *x = operand(s);
-  tp_val row = sum_mentions(s, r.lo) ? tp_none : one_row(s, axis);
-  const tp_ix *lo = tp_ends_extreme(l, r.lo, false, s->n->dom[d]), *hi = tp_ends_extreme(l, r.hi, true, s->n->dom[d]);
+  tp_val row = tp_dom_has(s->ndom, s->dom, s->n->dom[d]) ? tp_none : one_row(s, axis);
   if (row.node) return repeated(s, d, axis, row);
   if (l->err->code) return false;
+  const tp_ix *lo = tp_ends_extreme(l, r.lo, false, s->n->dom[d]), *hi = tp_ends_extreme(l, r.hi, true, s->n->dom[d]);
   const tp_ix *want = tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom), *before = tp_ix_sub(l->ix, r.lo, lo);
   const tp_ix *after = tp_ix_sub(l->ix, tp_ix_sub(l->ix, want, before), mk_extent(s->e.src, axis));
   s->e.src = mk_pad(l->mk, s->e.src, axis, before, after, 0);

@@ -75,20 +75,11 @@ static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, cons
   return true;
 }
 
-/* The condition holds at one value of var only: an end asks for nothing there if that is the first. */
-static bool at_first(tp_poly *p, const tp_ix *cond, const tp_sym *var) {
-  const tp_ix *x;
-  for (int k = 0; (x = tp_ix_conjunct(cond, k)); k++)
-    if (tp_ix_kind(x) == TP_IX_EQ0 && tp_ix_as_sym(tp_ix_arg(x, 0)) == var) return true;
-  return false;
-}
-
 /* All that runs inside t asks for an end of var: they are put into `all`. */
 static bool gather_tops(tp_poly *p, const tp_tree *t, const tp_sym *var, nested in, tops *all) {
   const tp_ix *top;
   bool exact;
   if (t->kind == TP_T_RUN || in.n == (int)TP_LEN(in.v)) return false;
-  if (t->kind == TP_T_IF && t->n == 1 && at_first(p, t->cond, var)) return true;
   if ((t->kind == TP_T_IF && t->n == 1) || (t->kind == TP_T_FOR && t->cond))
     for (int k = 0; top_of(p, t->cond, k, var, &in, &top, &exact); k++)
       if (top) return add_top(all, top);

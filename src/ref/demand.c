@@ -188,7 +188,7 @@ static bool is_fixed(const tp_node *n, const tp_edge *e) {
 }
 
 /* Does the contribution, or the operand's shape, mention this end? */
-static bool contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
+bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
   tp_node probe = { .op = TP_OP_ACCUM, .ndom = n->ndom, .nin = 1, .in = (tp_edge *)e, .nout = e->src.node->nout, .out = e->src.node->out };
   return tp_node_mentions(&probe, end);
 }
@@ -216,7 +216,7 @@ static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at,
   if (x != REF_YES) return x != REF_FAILED;
   ref_point(r, m, at);
   for (int i = 0; asks && i < r->g->stops.n; i++)
-    if (contribution_asks(c->node, e, r->ending[i].stop->dim->bound) && !ref_want_end(r, &r->ending[i])) return false;
+    if (ref_contribution_asks(c->node, e, r->ending[i].stop->dim->bound) && !ref_want_end(r, &r->ending[i])) return false;
   if (asks && r->waiting) return true;
   ref_point(r, m, at);
   return !reaches(r, c, e, true) || (scatter_row(r, c, e, &row) && ref_demand(r, c, e->src, at, row));
@@ -227,7 +227,7 @@ static bool demand_searched(ref *r, tp_cell *c, int k) {
   const tp_node *m = e->src.node;
   bool asks = false;
   cell_points p;
-  for (int i = 0; i < r->g->stops.n; i++) asks |= contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
+  for (int i = 0; i < r->g->stops.n; i++) asks |= ref_contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
   for (bool more = points_of(r, c, e, &p); more; more = ref_next(m->ndom, p.lo, p.hi, p.at)) {
     if (!demand_from(r, c, e, p.at, asks)) return false;
     if (asks && r->waiting) return true;

@@ -90,6 +90,7 @@ ref_answer ref_alive(ref *r, tp_cell *by, int n, const tp_sym *const *dims, cons
 /* at moves on, in lexicographic order, to the first point that is alive, if it isn't one itself; NO: there is none. */
 ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
 bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least);   /* does n, at its point, which is in env, say the same whatever end of g t has from `least` on, as x[min(t, T - 1)] does? */
+bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end);
 bool ref_demand_ends(ref *r, const tp_node *n);
 bool ref_want_end(ref *r, const ref_ending *e);                               /* at env's point */
 void ref_set_ends(ref *r, const tp_node *n);

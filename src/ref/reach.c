@@ -68,6 +68,13 @@ static bool demand_done(const reach *q, tp_cell *c, const tp_stop *s, int64_t up
   return true;
 }
 
+/* Is something sent to n by a map that mentions the end? At which points is said at the operand's. */
+static bool is_sent(const tp_node *n, const tp_stop *s) {
+  bool any = false;
+  for (int k = 0; k < n->nin && n->op == TP_OP_ACCUM; k++) any |= !n->in[k].gather && ref_contribution_asks(n, &n->in[k], s->sym);
+  return any;
+}
+
 /* Who mentions an end waits for it; a callback has to know whether its point is there. */
 static bool demand_ends(const reach *q, tp_cell *c) {
   const tp_node *n = c->node;
@@ -75,7 +82,8 @@ static bool demand_ends(const reach *q, tp_cell *c) {
     const tp_stop *s = &q->g->stops.v[i];
     ref_point(q->r, n, ref_at(c));
     int64_t least = tp_dom_has(n->ndom, n->dom, s->dim) ? q->r->env[s->dim->id] + 1 : 1;
-    int64_t upto = tp_node_mentions(n, s->sym) && !ref_says_same(q->r, q->g, n, s->dim, least) ? ref_bound(q->r, s->dim) : 0;
+    bool waits = is_sent(n, s) || (ref_mentions(n, s->sym) && !ref_says_same(q->r, q->g, n, s->dim, least));
+    int64_t upto = waits ? ref_bound(q->r, s->dim) : 0;
     for (int d = 0; d < n->ndom; d++)
       if (n->op == TP_OP_CALL && n->dom[d] == s->dim) upto = TP_MAX(upto, ref_at(c)[d]);
     if (upto && !demand_done(q, c, s, upto)) return false;
