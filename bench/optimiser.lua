@@ -1,7 +1,7 @@
 -- What the optimiser makes of programs that are written as they read: each side in a process of its own, pinned to the
 -- same one core, in turn.
---   incremental-slope   4.6 over the time at T = 65,536 against that at T = 16,384: the worst of a prefix sum, a sliding
---                       maximum, a running variance, softmax-weighted sums of a prefix, a suffix sum, a derivative
+--   incremental-slope   4.6 over the time at T = 65,536 against that at T = 16,384: the worst of a prefix sum, a suffix
+--                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a derivative
 --   incremental-work    the same of what is counted: elements and turns of loops, 4 if work is linear
 --   prefix-vs-jax       a prefix sum of 65,536 numbers; jnp.cumsum
 --   window-vs-jax       the maximum of each 64 of them; lax.reduce_window
@@ -89,7 +89,8 @@ if wanted "incremental-work" then
     local f = compiled(row)
     worst = math.max(worst, count(f, LONG) / count(f, SHORT))
   end
-  print(("RATIO incremental-work %.3g (%.4g vs 4.01 times the work for 4 times the length)"):format(4.01 / worst, worst))
+  local said = "RATIO incremental-work %.3g (%.4g vs 4.01 times the work for 4 times the length)"
+  print(said:format(4.01 / worst, worst))
 end
 
 local python = sides.python "jax, numpy"

@@ -172,8 +172,8 @@ static tp_val carried(const moving *m, const course *k, tp_val s, tp_val base, t
 tp_val tp_running(const moving *m) {
   if (m->l && m->h) return tp_running_window(m);
   course k = course_of(m);
-  tp_val s = declared(m), before = s.node ? neighbour(m, s, -k.steps) : s;
-  return carried(m, &k, s, reduced_at(m, k.first), before, tp_running_pair(m, before, x_at(m, k.p)));
+  tp_val s = declared(m), base = reduced_at(m, k.first), before = s.node ? neighbour(m, s, -k.steps) : s;
+  return carried(m, &k, s, base, before, tp_running_pair(m, before, x_at(m, k.p)));
 }
 
 /* ---- sums of exponentials, each as far below the greatest as it is ----
