@@ -110,6 +110,11 @@ describe("example", function()
     assert.is_true(tonumber(first) > 0.2 and tonumber(last) < 0.1)
   end)
 
+  it("state_space", function()
+    local first, last = run("state_space", "--quiet"):match "loss (%S+) %-> (%S+)"
+    assert.is_true(tonumber(first) > 0.2 and tonumber(last) < 0.02)
+  end)
+
   it("long_sequence keeps to its limit, with the numbers of a run without one", function()
     local out = run("long_sequence", "--steps 3000 --memory 2MiB --iterations 3")
     local plain, taken = out:match "3000 steps: (%S+) MiB without a limit, (%S+) MiB of 2MiB"

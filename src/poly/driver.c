@@ -660,6 +660,7 @@ static bool begin(tp_sched *S) {
   tp_hmap_init(&S->memo, S->a);
   S->st = TP_NEWN(S->a, tp_sst, S->p->stmts.n);
   S->deps.n = S->cut.n = 0;
+  S->skewed = false;
   S->top = (tp_items){ 0 };
   S->context = tp_keep_set(S, tp_isl_context(S->ix, 0));
   isl_set *free_ = isl_set_universe(tp_isl_params(S->ix));
@@ -773,28 +774,18 @@ static bool keep_enough(tp_sched *S) {
 
 /* ---- loops around rows of isl's own ---- */
 
-static bool has_skewed(const tp_items *seq) {
-  bool any = false;
-  for (int i = 0; i < seq->n; i++) {
-    const tp_item *x = seq->v[i];
-    for (int m = 0; m < x->nmem; m++) any |= x->mem[m].dim < 0;
-    any |= x->st < 0 && has_skewed(&x->body);
-  }
-  return any;
-}
-
 /* Of rows with divisions isl has written loops in another order than it was told (fuzz seed 1410000092), so these are gone through at small bounds, all of them alike. */
 static bool is_in_order(tp_sched *S) {
   enum { TRIED = 12 };
   const tp_graph *g = S->p->g;
   int64_t *env = TP_NEWN(S->a, int64_t, tp_nsym(S->ix));
-  if (g->stops.n || !has_skewed(&S->top)) return true;
+  if (g->stops.n || !S->skewed) return true;
   for (int64_t n = 0; n < TRIED; n++) {
     tp_error why = { 0 };
     bool given = true;
     for (int i = 0; i < tp_nsym(S->ix); i++) env[i] = n;
     for (int i = 0; i < g->boundchecks.n; i++) given &= tp_ix_evalq(g->boundchecks.v[i].cond, env);
-    if (!given || tp_poly_simulate(S->p, env, NULL, &why)) continue;
+    if (!given || tp_poly_simulate(S->p, env, NULL, &why) || why.code != TP_E_CYCLE) continue;
     return tp_fail(S->err, TP_E_AFFINE, TP_NOWHERE, "affine: the loops of this program cannot be written down: %s", why.msg);
   }
   return true;

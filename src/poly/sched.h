@@ -59,6 +59,7 @@ typedef struct tp_sched {
   int nsplit;
   const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */
   TP_VEC(const tp_sym *) cut;                   /* labels that get a loop only to be cut in blocks (vec.c) */
+  bool skewed;                                  /* isl's scheduler made some of the rows (split.c) */
   bool hulled;                                  /* some dependence is larger than it is (deps.c) */
   bool outlined;                                /* points of several pieces count as one (tree.c) */
 } tp_sched;

@@ -92,6 +92,8 @@ static bool wrong(sim *s, const char *what, const char *a, const char *b) {
   return tp_fail(s->err, TP_E_CYCLE, TP_NOWHERE, "cycle: simulation: %s %s%s%s", what, a, b ? " by " : "", b ? b : "");
 }
 
+static bool too_large(sim *s, const char *name) { return tp_fail(s->err, TP_E_AFFINE, TP_NOWHERE, "affine: simulation: '%s' has too many points", name); }
+
 /* ---- storage ---- */
 
 static bool tracked(const tp_arr *x) { return x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT; }
@@ -279,12 +281,12 @@ static bool prepare(sim *s) {
   for (int i = 0; i < p->arrs.n; i++) { tp_hmap_init(&s->held[i], &s->a); tp_hmap_init(&s->made[i], &s->a); tp_hmap_init(&s->life[i], &s->a); }
   for (int i = 0; i < p->stmts.n; i++) {
     const tp_stmt *q = p->stmts.v[i];
-    if (q->ndim > SIM_DIM || !fill_table(s, &s->points[i], q->ndim, q->ndim, isl_set_copy(q->dom))) return wrong(s, "cannot enumerate", q->name, NULL);
+    if (q->ndim > SIM_DIM || !fill_table(s, &s->points[i], q->ndim, q->ndim, isl_set_copy(q->dom))) return too_large(s, q->name);
     s->ran[i] = TP_NEWN(&s->a, bool, s->points[i].n);
     s->touch[i] = TP_NEWN(&s->a, table, q->nacc);
     for (int a = 0; a < q->nacc; a++) {
       int n = p->arrs.v[q->acc[a].arr]->ndim;
-      if (n > SIM_DIM || !fill_table(s, &s->touch[i][a], q->ndim, q->ndim + n, isl_map_wrap(isl_map_copy(q->acc[a].rel)))) return wrong(s, "cannot enumerate", q->name, NULL);
+      if (n > SIM_DIM || !fill_table(s, &s->touch[i][a], q->ndim, q->ndim + n, isl_map_wrap(isl_map_copy(q->acc[a].rel)))) return too_large(s, q->name);
     }
   }
   expect(s);

@@ -151,5 +151,6 @@ tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
   isl_schedule_free(sch);
   if (!tp_query_end(S) || !ok || !r.loop) return TP_S_FAIL;
   cut_nest(S, c, &r, out);
+  S->skewed = true;
   return TP_S_OK;
 }
