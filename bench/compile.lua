@@ -169,6 +169,45 @@ local function example(name, seconds)
   ratio(name .. "-compile", seconds / t, t, seconds, "s")
 end
 
+-- Programs in which dims end by data, each in a process of its own: seconds, and by how many MB its memory grows.
+local function by_data(name)
+  local text = ([[
+    local function most() return tonumber(io.open "/proc/self/status":read "*a":match "VmHWM:%%s*(%%d+)") end
+    local tempo, ended = require "tempo", require "spec.ended"
+    tempo.warn = false
+    local had, t0 = most(), os.clock()
+    local P, outputs = ended.%s()
+    P:compile { outputs = outputs, tier = "interpreter" }
+    print(os.clock() - t0, (most() - had) / 1024)]]):format(name)
+  local path = os.tmpname()
+  local f = assert(io.open(path, "w"))
+  f:write(text)
+  f:close()
+  local pipe = io.popen(("LUA_PATH_5_4='./?.lua;%s' lua5.4 %s"):format(package.path, path))
+  local seconds, mb = pipe:read("*n", "*n")
+  pipe:close()
+  os.remove(path)
+  return assert(seconds, name), mb
+end
+
+local ended = { "ppo", "ppo_lstm", "early", "decode_all_rows", "decode_window_rows", "decode_bound_rows", "replay",
+                "tagger", "three", "rewards", "agent" }
+
+local function ends()
+  for _, name in ipairs(ended) do
+    local seconds, mb = math.huge, nil
+    for _ = 1, 3 do
+      local s, m = by_data(name)
+      seconds, mb = math.min(seconds, s), m
+    end
+    print(("%20s: %6.2f s, %4.0f MB"):format(name, seconds, mb))
+    if name == "three" then
+      ratio("compile-ends", 5 / seconds, seconds, 5, "s, ends inside ends, three deep in a batch")
+      ratio("compile-ends-memory", 500 / mb, mb, 500, "MB, the same")
+    end
+  end
+end
+
 depth()
 linear()
 series("carries", carries, { 20, 40, 80, 160, 320, 640 }, 2)
@@ -176,3 +215,4 @@ series("branches", branches, { 50, 200, 400, 1000, 2000 }, 2)
 series("bidirectional", bidirectional, { 1, 2, 4, 8 }, 2)
 example("reinforce", 1)
 example("ppo", 0.7)
+ends()

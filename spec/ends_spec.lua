@@ -111,6 +111,21 @@ describe("what is kept where dims end by data", function()
   end)
 end)
 
+-- How long it takes is in docs/benchmarks.md; counted is what is asked of isl, and that no question takes too much.
+describe("compiling what ends by data", function()
+  local most = { ppo = 750, ppo_lstm = 1300, early = 350, decode_all = 150, decode_window = 150, decode_bound = 200, decode_all_rows = 200,
+                 decode_window_rows = 200, decode_bound_rows = 250, replay = 200, tagger = 900, three = 800, rewards = 1800, agent = 150 }
+
+  it("asks isl few questions, and has an answer to each", function()
+    for name, n in pairs(most) do
+      local said = compile(name):explain()
+      local asked = tonumber(said:match "proved with (%d+) isl queries")
+      assert.is_true(asked <= n, ("%s: %d questions"):format(name, asked))
+      assert.is_nil(said:find("no answer", 1, true) or said:find("given up", 1, true), name)
+    end
+  end)
+end)
+
 -- Rows of a batch that end by a recurrence: row b has n[b] points.
 describe("rows that end at their own points", function()
   local N = { 3, 1, 5, 4 }

@@ -5,13 +5,13 @@
  *
  * All that write one accumulated array are far together, so that sums add up in one order.
  *
- * Of several tick dims the loop counts in which most may wait, the outermost of equals. In an inner one only rows of one point of the outer dims wait for each other: when such a loop ends, so
- * does what was left. */
+ * Of several tick dims the outermost loop counts in which something may wait that later ticks need, as learning is; else the outermost in which anything may. In an inner loop only rows of one
+ * point of the outer dims wait for each other: when it ends, so does what was left. */
 #include "poly/sched.h"
 
 enum { LAG_LEAST = 2 };
 
-typedef struct { tp_sched *S; int depth; const tp_item *loop; bool *near; int nfar; } behind;     /* depth: loops around it */
+typedef struct { tp_sched *S; int depth; const tp_item *loop; bool *near; } behind;     /* depth: loops around it */
 
 static const tp_mem *row_in(const behind *b, int st) {
   const tp_sst *s = &b->S->st[st];
@@ -112,6 +112,7 @@ static void spread_far(const behind *b) {
   }
 }
 
+/* 0: no tick needs what may wait. */
 static int least_lag(const behind *b) {
   int lag = 0;
   for (int i = 0; i < b->S->deps.n; i++) {
@@ -120,27 +121,36 @@ static int least_lag(const behind *b) {
     int back = rows_back(b, d);
     lag = lag ? TP_MIN(lag, back) : back;
   }
-  return lag ? lag : LAG_LEAST;
+  return lag;
 }
 
 static behind far_in(tp_sched *S, int depth, const tp_item *loop) {
-  behind b = { S, depth, loop, TP_NEWN(S->a, bool, S->p->stmts.n), 0 };
+  behind b = { S, depth, loop, TP_NEWN(S->a, bool, S->p->stmts.n) };
   for (int i = 0; i < S->p->stmts.n; i++) b.near[i] = tp_call_fn(S->p->stmts.v[i]) < 0;
   spread_far(&b);
-  for (int i = 0; i < S->p->stmts.n; i++) b.nfar += row_in(&b, i) && !b.near[i];
   return b;
+}
+
+static bool is_far(const behind *b, int st) { return row_in(b, st) && !b->near[st]; }
+
+static bool has_far(const behind *b) {
+  bool any = false;
+  for (int i = 0; i < b->S->p->stmts.n; i++) any |= is_far(b, i);
+  return any;
 }
 
 void tp_behind(tp_sched *S) {
   tp_poly *p = S->p;
-  behind most = { 0 };
+  behind best = { 0 };
   const tp_item *loop;
-  for (int depth = 0; (loop = tick_loop(S, depth)); depth++) {
+  int lag = 0;
+  for (int depth = 0; !lag && (loop = tick_loop(S, depth)); depth++) {
     behind b = far_in(S, depth, loop);
-    if (b.nfar > most.nfar) most = b;
+    lag = least_lag(&b);
+    if (lag || (!best.loop && has_far(&b))) best = b;
   }
-  if (!most.nfar || !note_rows(&most)) return;
-  for (int i = 0; i < p->stmts.n; i++) p->stmts.v[i]->far = row_in(&most, i) && !most.near[i];
-  p->lag = least_lag(&most);
-  p->lagdepth = most.depth;
+  if (!best.loop || !note_rows(&best)) return;
+  for (int i = 0; i < p->stmts.n; i++) p->stmts.v[i]->far = is_far(&best, i);
+  p->lag = lag ? lag : LAG_LEAST;
+  p->lagdepth = best.depth;
 }
