@@ -278,7 +278,42 @@ static void test_machine(void) {
   CHECK(setrlimit(RLIMIT_DATA, &was) == 0);
 }
 
+/* Freed blocks wait for the next of their size, the latest first; there is a limit of bytes and of blocks, beyond which the oldest goes. */
+static void test_blocks(void) {
+#if !defined(__SANITIZE_ADDRESS__)
+  enum { SIZE = 1 << 20, SMALL = 1 << 10, MANY = 40 };
+  void *many[MANY], *a = tp_block_alloc(SIZE), *b = tp_block_alloc(SIZE);
+  tp_blocks_drop();
+  tp_block_free(a, SIZE);
+  tp_block_free(b, SIZE);
+  CHECK(tp_block_alloc(SIZE) == b && tp_block_alloc(SIZE) == a);
+  tp_block_free(a, SIZE);
+  void *c = tp_block_alloc(SIZE + 64);
+  CHECK(c && c != a && ((uintptr_t)c & 63) == 0);
+  tp_block_free(c, SIZE + 64);
+  CHECK(tp_block_alloc(SIZE) == a);
+  CHECK(tp_blocks_drop() && !tp_blocks_drop());
+  tp_block_free(tp_block_alloc(SMALL), SMALL);
+  tp_block_free(tp_block_alloc(TP_TUNE_BLOCKS_WAIT + 64), TP_TUNE_BLOCKS_WAIT + 64);
+  CHECK(!tp_blocks_drop());
+  for (int i = 0; i < MANY; i++) many[i] = tp_block_alloc(SIZE);
+  for (int i = 0; i < MANY; i++) tp_block_free(many[i], SIZE);
+  for (int i = MANY - 1; i >= MANY - 16; i--) CHECK(tp_block_alloc(SIZE) == many[i]);
+  CHECK(!tp_blocks_drop());
+  for (int i = MANY - 1; i >= MANY - 16; i--) tp_free_aligned(many[i]);
+  tp_block_free(a, SIZE);
+  tp_block_free(tp_block_alloc(TP_TUNE_BLOCKS_WAIT), TP_TUNE_BLOCKS_WAIT);        /* room for nothing else */
+  void *d = tp_block_alloc(TP_TUNE_BLOCKS_WAIT);
+  CHECK(d && !tp_blocks_drop());
+  tp_free_aligned(d);
+  tp_free_aligned(b);
+  tp_fail_alloc(1);
+  CHECK(!tp_block_alloc(SIZE) && tp_fail_alloc(0));
+#endif
+}
+
 int main(void) {
+  test_blocks();
   test_groups();
   test_machine();
   test_errors();

@@ -45,11 +45,69 @@ static void *advised(void *p, size_t n) {
   return p;
 }
 
-void *tp_alloc_aligned(size_t n) {
-  if (n > SIZE_MAX - 64 || refused()) return NULL;
-  return advised(aligned_alloc(64, n ? (n + 63) & ~(size_t)63 : 64), n);
-}
+static void *aligned(size_t n) { return n > SIZE_MAX - 64 ? NULL : advised(aligned_alloc(64, n ? (n + 63) & ~(size_t)63 : 64), n); }
+
+void *tp_alloc_aligned(size_t n) { return refused() ? NULL : aligned(n); }
 void tp_free_aligned(void *p) { free(p); }
+
+/* ---- blocks that were freed lately wait for who asks for as much: their pages are there, and the latest may be in a cache ---- */
+
+enum { WAITING = 16 };
+typedef struct tp_block { void *p; size_t n; } tp_block;
+static tp_block waiting[WAITING];               /* the latest last */
+static int nwaiting;
+static size_t bytes_waiting;
+static atomic_flag blocks_taken = ATOMIC_FLAG_INIT;
+
+static void take_blocks(void) { while (atomic_flag_test_and_set_explicit(&blocks_taken, memory_order_acquire)) {} }
+static void leave_blocks(void) { atomic_flag_clear_explicit(&blocks_taken, memory_order_release); }
+
+static void *remove_block(int i) {
+  void *p = waiting[i].p;
+  bytes_waiting -= waiting[i].n;
+  memmove(waiting + i, waiting + i + 1, sizeof *waiting * (size_t)(--nwaiting - i));
+  return p;
+}
+
+/* One of n bytes, or the oldest (n 0); NULL: there is none. */
+static void *waiting_block(size_t n) {
+  void *p = NULL;
+  take_blocks();
+  int i = n ? nwaiting - 1 : 0;
+  while (n && i >= 0 && waiting[i].n != n) i--;
+  if (i >= 0 && i < nwaiting) p = remove_block(i);
+  leave_blocks();
+  return p;
+}
+
+static bool add_block(void *p, size_t n) {
+  take_blocks();
+  bool fits = nwaiting < WAITING && bytes_waiting + n <= TP_TUNE_BLOCKS_WAIT;
+  if (fits) waiting[nwaiting++] = (tp_block){ p, n }, bytes_waiting += n;
+  leave_blocks();
+  return fits;
+}
+
+bool tp_blocks_drop(void) {
+  bool any = false;
+  for (void *p; (p = waiting_block(0)); any = true) free(p);
+  return any;
+}
+
+void *tp_block_alloc(size_t n) {
+  if (refused()) return NULL;
+  void *p = n < TP_TUNE_BLOCK_WAITS ? NULL : waiting_block(n);
+  if (!p) p = aligned(n);
+  return p || !tp_blocks_drop() ? p : aligned(n);
+}
+
+void tp_block_free(void *p, size_t n) {
+  if (!p || CHUNK_EXACT || n < TP_TUNE_BLOCK_WAITS || n > TP_TUNE_BLOCKS_WAIT) { free(p); return; }
+#ifdef TP_HARD
+  memset(p, 0xA5, n);
+#endif
+  while (!add_block(p, n)) free(waiting_block(0));
+}
 
 void *tp_pages(size_t n) {
   if (n < TP_TUNE_ARENA_PAGES) return tp_alloc_aligned(n);

@@ -29,7 +29,7 @@ static tp_array *head(tp_dtype d, int rank, const int64_t *shape) {
 tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape) {
   tp_array *a = head(d, rank, shape);
   if (!a) return NULL;
-  a->data = tp_alloc_aligned(tp_array_bytes(a));
+  a->data = tp_block_alloc(tp_array_bytes(a));
   if (!a->data) {
     tp_free(a);
     return NULL;
@@ -68,7 +68,7 @@ tp_array *tp_array_ref(tp_array *a) {
 tp_array *tp_array_unref(tp_array *a) {
   if (!a || --a->refs > 0) return NULL;
   if (a->base) tp_array_unref(a->base);
-  else if (!a->borrowed) tp_free_aligned(a->data);
+  else if (!a->borrowed) tp_block_free(a->data, tp_array_bytes(a));
   tp_free(a);
   return NULL;
 }

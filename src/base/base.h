@@ -79,6 +79,10 @@ void *tp_realloc(void *p, size_t n);
 void *tp_alloc_aligned(size_t n);               /* 64-byte aligned, freed by tp_free_aligned */
 void tp_free(void *p);
 void tp_free_aligned(void *p);
+/* The same for arrays, which say what they have: large ones wait for the next of their size. */
+void *tp_block_alloc(size_t n);
+void tp_block_free(void *p, size_t n);
+bool tp_blocks_drop(void);                      /* gives back what waits; false: nothing did */
 /* Memory for an arena, 64-byte aligned; large ones are pages that cost nothing before something is written there. */
 void *tp_pages(size_t n);
 void tp_pages_free(void *p, size_t n);          /* n: as asked for */

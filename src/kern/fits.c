@@ -49,6 +49,7 @@ tp_allowance tp_run_allowance(const tp_run *run, int64_t back) {
 bool tp_run_may(const tp_run *run, int64_t bytes, int64_t back, tp_allowance *a) {
   if (run->memory < 0 || (!run->memory && bytes <= TP_TUNE_FITS_UNASKED)) return true;
   *a = tp_run_allowance(run, back);
+  if (bytes > a->bytes && tp_blocks_drop()) *a = tp_run_allowance(run, back);
   return bytes <= a->bytes;
 }
 

@@ -128,12 +128,16 @@ static bool cuts_lines(tp_pnode *const *v, const tiled *run) {
   return false;
 }
 
-/* Places of the axis in a tile; 0: it does not pay. */
+/* Places of the axis in a tile; 0: it does not pay. A leaf of many elements has to meet another: a mean's sum is only made worse. */
 static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
-  int64_t most = 0, all = extent(run->extent);
-  for (int i = 0; i < run->n; i++) most = TP_MAX(most, points(v[i]->rg));
+  int64_t most = 0, next = 0, all = extent(run->extent);
+  for (int i = 0; i < run->n; i++) {
+    int64_t n = points(v[i]->rg);
+    next = TP_MAX(next, TP_MIN(n, most));
+    most = TP_MAX(most, n);
+  }
   int64_t each = most / TP_MAX(all, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
-  if (run->n < 2 || most < t->least || each > 4 * t->tile || b >= all) return 0;
+  if (next < t->least || each > 4 * t->tile || b >= all) return 0;
   if (b < t->apart && cuts_lines(v, run)) return t->apart < all && t->apart * each <= TP_TUNE_TILE_COLUMNS ? t->apart : 0;
   for (int64_t d = b; d > b / 2 && tp_ix_is_const(run->extent, NULL); d--)      /* without a rest if a number near it divides the extent */
     if (all % d == 0) return d;
