@@ -71,6 +71,15 @@ describe("example", function()
     assert.equal("3", out:match "abc%s+(%d+)")
   end)
 
+  it("running_statistics: the same work a step however many steps", function()
+    local out = run "running_statistics"
+    has(out, "mean      \t3 2 2.667 2.25 2.8 3.833 3.571 3.875", "deviation \t0 1 1.247 1.299 1.6 2.734 2.611 2.571",
+      "highest   \t3 3 4 4 5 9 9 9", "recent    \t3 3 4 4 5 9 9 9", "ahead     \t31 28 27 23 22 17 8 6")
+    local steps = {}
+    for with, without in out:gmatch "T = +%d+ +(%d+) +(%d+)\n" do steps[#steps + 1] = { tonumber(with), tonumber(without) } end
+    assert.is_true(steps[3][1] <= steps[1][1] and steps[3][2] > 50 * steps[1][2], out)
+  end)
+
   it("sliding_mean", function()
     has(run "sliding_mean", "w =   1:\t1 2 3 4 5 6 7 8 9 10", "w =   3:\t1 1.5 2 3 4 5 6 7 8 9",
       "w = 100:\t1 1.5 2 2.5 3 3.5 4 4.5 5 5.5")

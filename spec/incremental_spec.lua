@@ -68,6 +68,13 @@ local function folded(of, v, lo, hi)
   return y
 end
 
+local function flat(v, to)
+  for _, e in ipairs(v) do
+    if type(e) == "table" then flat(e, to) else to[#to + 1] = e end
+  end
+  return to
+end
+
 local function close(want, got, rel, what)
   if want ~= want then assert.is_true(got ~= got, what) return end
   if want == got then return end
@@ -141,6 +148,52 @@ describe("incremental", function()
         local g = P:compile { outputs = { y = y }, tier = "interpreter" }
         assert.is_true(work(g, { T = 4000 }) < 4.2 * work(g, { T = 1000 }), name)
       end
+    end
+  end)
+
+  -- Deviations and exponentials, their derivatives: against the reference, and counted.
+  local function statistics()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x, v = P:input("x", { domain = { t } }), P:input("v", { domain = { t }, shape = { 2 } })
+    local r, q = x[0 .. t + 1], x[t .. T]
+    local weighed = (r:softmax(0):unsqueeze(1) * v[0 .. t + 1]):sum(0)
+    local outputs = {
+      var = r:var(0), std = q:std(0), all = q:var(0, { correction = 0 }), lse = r:logsumexp(0), lse_ahead = q:logsumexp(0), weighed = weighed,
+      norm = r:norm(0), off = (r - r:mean(0)):sum(0), around = (q - x):square():sum(0),
+    }
+    outputs.dvar = tempo.grad(outputs.all * x:detach(), { x })[1]
+    outputs.dlse = tempo.grad(outputs.lse * x:detach(), { x })[1]
+    outputs.dv = tempo.grad((weighed * v:detach()):sum(), { v })[1]
+    return P, outputs
+  end
+
+  it("variances, logsumexp and softmax-weighted sums are what the reference says, NaN and infinities too", function()
+    local P, outputs = statistics()
+    local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+    local inf, nan = math.huge, 0 / 0
+    local plain = sample(17)
+    local far = {}
+    for k, a in ipairs(plain) do far[k] = 30000 + a end
+    local kinds = { {}, { 3 }, plain, far, { 1, 2, nan, 4 }, { -inf, -inf, 1, 2 }, { 1, inf, 2 }, { -inf, 5, -inf, 90, -90 } }
+    for j, a in ipairs(kinds) do
+      local n = #a
+      local arrays = { x = tempo.array(a, "f32", { n }), v = tempo.array(sample(2 * n, 3), "f32", { n, 2 }) }
+      local got, want = f(arrays, { T = n }), g(arrays, { T = n })
+      for name in pairs(outputs) do
+        -- a mean that is rounded to f32 first is all the reference has, far from 0
+        local rel = a == far and (name == "off" or name:find "var") and 1e-2 or 1e-4
+        local said = flat(want[name]:totable(), {})
+        for k, y in ipairs(flat(got[name]:totable(), {})) do close(said[k], y, rel, name .. " " .. k .. " of " .. j) end
+      end
+    end
+  end)
+
+  it("work for variances, logsumexp and softmax-weighted sums is linear", function()
+    local P, outputs = statistics()
+    for name, y in pairs(outputs) do
+      local f = P:compile { outputs = { y = y }, tier = "interpreter" }
+      assert.is_true(work(f, { T = 4000 }) < 4.2 * work(f, { T = 1000 }), name)
     end
   end)
 

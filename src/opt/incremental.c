@@ -84,14 +84,34 @@ static tp_at *own_but(incremental *s, tp_val x, const tp_sym *d, const tp_at *ra
   return at;
 }
 
+/* The sum of `in` times exp(up - off), of rows at `range` of d. Rows of both have one shape, in what is carried. */
+static tp_val exp_run(incremental *s, const tp_node *of, const running_term *e, const tp_sym *d, const tp_at *range) {
+  tp_mk mk = s->mk;
+  tp_val both = e->in.node ? mk_mul(mk, e->in, e->up) : e->up, up = e->up, in = e->in, top;
+  if (!both.node || !tp_dom_same(both.node->ndom, both.node->dom, up.node->ndom, up.node->dom) || !tp_dom_has(up.node->ndom, up.node->dom, d)) return tp_none;
+  const tp_out *o = tp_outof(both);
+  up = mk_cast(mk, mk_expand(mk, up, o->rank, o->shape), o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32);
+  if (in.node) in = mk_expand(mk, in, o->rank, o->shape);
+  if (!up.node) return up;
+  moving m = { .mk = mk, .of = of, .red = TP_RED_SUM, .x = up, .at = own_but(s, up, d, range), .dtype = tp_dtypeof(up) };
+  if (ranges(up.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
+  tp_val y = tp_running_exp(&m, in, &top);
+  return y.node ? mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->off, m.dtype)))) : y;
+}
+
 /* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
 static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, const running_term *e, int naxes, const int *axes) {
   tp_red red = tp_op_red(n->op);
-  tp_val x = e->in;
+  tp_val x = e->in, y;
+  if (e->up.node) {
+    if (naxes) return tp_none;
+    y = exp_run(s, n, e, t->d, t->range);
+    return y.node && e->out.node ? mk_mul(s->mk, mk_cast(s->mk, e->out, tp_dtypeof(y)), y) : y;
+  }
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
   if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
-  tp_val y = over_range(s, n, red, x, own_but(s, x, t->d, t->range));
+  y = over_range(s, n, red, x, own_but(s, x, t->d, t->range));
   return y.node && e->out.node ? mk_mul(s->mk, mk_cast(s->mk, e->out, tp_dtypeof(y)), y) : y;
 }
 
@@ -103,12 +123,25 @@ static bool never_empty(const incremental *s, const tp_at *at, const tp_node *n)
 static tp_val sum_of_terms(incremental *s, const tp_node *n, const running_terms *t, int naxes, const int *axes) {
   tp_val all = tp_none;
   for (int i = 0; i < t->n; i++) {
-    if (t->v[i].out.node && (naxes || !never_empty(s, t->range, n))) return tp_none;
+    if ((t->v[i].out.node || t->v[i].up.node) && (naxes || !never_empty(s, t->range, n))) return tp_none;
     tp_val y = run_of(s, n, t, &t->v[i], naxes, axes);
     if (!y.node) return y;
     all = all.node ? mk_add(s->mk, all, y) : y;
   }
   return all;
+}
+
+/* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is */
+static tp_val squares_run(incremental *s, const tp_node *n, running_terms *t) {
+  tp_mk mk = s->mk;
+  tp_val x, from, mean, count;
+  if (n->op != TP_OP_SUM || n->attr.naxes != 1 || !never_empty(s, t->range, n) || !tp_running_square(t, n->in[0].src, &x, &from)) return tp_none;
+  moving m = { .mk = mk, .of = n, .red = TP_RED_SUM, .x = x, .at = own_but(s, x, t->d, t->range), .dtype = tp_is_small(tp_outof(x)) ? TP_F64 : tp_dtypeof(x) };
+  if (!tp_dtype_float(tp_dtypeof(x)) || !tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
+  tp_val y = tp_running_squares(&m, &mean, &count);
+  if (!y.node) return y;
+  tp_val off = mk_sub(mk, mean, mk_cast(mk, from, m.dtype));
+  return mk_add(mk, y, mk_mul(mk, count, mk_mul(mk, off, off)));
 }
 
 static bool is_whole(const incremental *s, const tp_node *n, const tp_at *range) {
@@ -120,10 +153,11 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
   int r = 0, axes[TP_MAXRANK];
   if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
   ranges(read->in[0].src.node->ndom, read->attr.at, &r);
-  running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .c = moves_with(s, read, r), .sums = n->op == TP_OP_SUM };
-  if (!t.c || !is_whole(s, n, t.range) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !tp_running_terms(&t, n->in[0].src)) return tp_none;
+  running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .c = moves_with(s, read, r), .sums = n->op == TP_OP_SUM, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
+  if (!t.c || !is_whole(s, n, t.range) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
-  tp_val y = sum_of_terms(s, n, &t, n->attr.naxes - 1, axes);
+  tp_val y = squares_run(s, n, &t);
+  if (!y.node && !s->mk.err->code && tp_running_terms(&t, n->in[0].src)) y = sum_of_terms(s, n, &t, n->attr.naxes - 1, axes);
   return mk_reshape(s->mk, mk_cast(s->mk, y, n->out[0].dtype), n->out[0].rank, n->out[0].shape);
 }
 
@@ -161,13 +195,19 @@ static tp_val scattered_part(incremental *s, const scatter *x, const running_ter
 }
 
 static tp_val scattered_term(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
+  bool always = !x->e->cond || tp_ix_kind(x->e->cond) == TP_IX_TRUE;
+  tp_val y;
+  if (e->up.node) {                             /* of all p, in the order of -off; it may not be known where the scatter is not done */
+    y = always ? exp_run(s, x->n, &(running_term){ .in = e->out, .up = mk_neg(s->mk, e->off), .off = mk_neg(s->mk, e->up) }, x->m.c, from) : tp_none;
+    return y.node && e->in.node ? mk_mul(s->mk, mk_cast(s->mk, e->in, tp_dtypeof(y)), y) : y;
+  }
   tp_val v = scattered_part(s, x, e), one;
   if (v.node && !tp_dom_has(v.node->ndom, v.node->dom, x->m.c)) {
     one = mk_fill(s->mk, 1, tp_dtypeof(v), 0, NULL, 1, &x->m.c);
     v = mk_mul(s->mk, v, one);
   }
   if (!v.node) return v;
-  tp_val y = over_range(s, x->n, TP_RED_SUM, v, own_but(s, v, x->m.c, from));
+  y = over_range(s, x->n, TP_RED_SUM, v, own_but(s, v, x->m.c, from));
   return y.node && e->in.node ? mk_mul(s->mk, mk_cast(s->mk, e->in, tp_dtypeof(y)), y) : y;
 }
 

@@ -6,6 +6,7 @@
  *
  * Nothing is read that the range does not hold, so what is needed of x stays the same, and a point waits for nothing new: where there was an order of the points there is one. */
 #include "opt/running.h"
+#include <math.h>
 
 static tp_op combining(const moving *m) {
   bool logical = tp_dtypeof(m->x) == TP_BOOL;
@@ -148,19 +149,91 @@ static bool empty_branch(const moving *m, tp_val s) {
   return branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), tp_running_nothing(m));
 }
 
-/* The range grows by row p as c goes `steps` on from its first value; clip: p is no row of it. */
-static tp_val recurrence(const moving *m, const tp_ix *first, int64_t steps, const tp_ix *p, const tp_ix *clip) {
-  tp_val s = declared(m);
-  if (!s.node || !empty_branch(m, s) || !branch(m, s, tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), first), reduced_at(m, first))) return tp_none;
-  tp_val before = neighbour(m, s, -steps);
-  if (clip && !branch(m, s, clip, before)) return tp_none;
-  return branch(m, s, NULL, tp_running_pair(m, before, x_at(m, p))) ? s : tp_none;
+/* What a recurrence along c begins with, goes through and takes up: the range grows by row p as c goes `steps` on from its first value; clip: where p is no row of it. */
+typedef struct course { const tp_ix *first, *p, *clip; int64_t steps; } course;
+
+static course course_of(const moving *m) {
+  tp_ictx *ix = m->mk.g->ix;
+  if (m->h) {
+    const tp_ix *p = plus(m, m->h, -1);
+    return (course){ tp_ix_const(ix, 0), p, m->H ? tp_ix_cmp(ix, TP_GE, p, m->H) : NULL, 1 };
+  }
+  const tp_ix *p = plus(m, m->l, 0);
+  return (course){ tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), p, m->L ? tp_ix_cmp(ix, TP_LT, p, m->L) : NULL, -1 };
+}
+
+/* s, whose first value is `base`, and which is `next` where the range has grown. */
+static tp_val carried(const moving *m, const course *k, tp_val s, tp_val base, tp_val before, tp_val next) {
+  const tp_ix *begin = tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), k->first);
+  if (!s.node || !before.node || !next.node || !empty_branch(m, s) || !branch(m, s, begin, base) || (k->clip && !branch(m, s, k->clip, before))) return tp_none;
+  return branch(m, s, NULL, next) ? s : tp_none;
 }
 
 tp_val tp_running(const moving *m) {
   if (m->l && m->h) return tp_running_window(m);
-  tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *first = m->h ? tp_ix_const(ix, 0) : tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), *p = m->h ? plus(m, m->h, -1) : plus(m, m->l, 0);
-  const tp_ix *clip = m->h ? m->H ? tp_ix_cmp(ix, TP_GE, p, m->H) : NULL : m->L ? tp_ix_cmp(ix, TP_LT, p, m->L) : NULL;
-  return recurrence(m, first, m->h ? 1 : -1, p, clip);
+  course k = course_of(m);
+  tp_val s = declared(m), base = reduced_at(m, k.first), before = s.node ? neighbour(m, s, -k.steps) : s;
+  return carried(m, &k, s, base, before, tp_running_pair(m, before, x_at(m, k.p)));
+}
+
+/* ---- sums of exponentials, each as far below the greatest as it is ----
+ *
+ *   r[c] = r[c-1] * exp(top[c-1] - top[c]) + v * exp(x - top[c]),  top the running maximum of x
+ *
+ * exp(-inf - -inf) must not arise, so a step that leaves the maximum as it was multiplies by 1, and where it is not finite exponents count from 0. */
+static tp_val finite_top(const moving *m, tp_val top) {
+  return mk_where(m->mk, mk_binc(m->mk, TP_OP_LT, mk_un(m->mk, TP_OP_ABS, top), INFINITY), top);
+}
+
+static tp_val risen(const moving *m, tp_val v, tp_val x, tp_val top) {
+  tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, top)));
+  return v.node ? mk_mul(m->mk, mk_cast(m->mk, v, m->dtype), e) : e;
+}
+
+/* v read as x is at row p, which lacks dims that x has, or not. */
+static tp_val beside(const moving *m, tp_val v, const tp_ix *p) {
+  if (!v.node) return v;
+  tp_at *at = tp_at_own(m->mk.g, v.node->ndom, v.node->dom);
+  for (int i = 0; i < v.node->ndom; i++)
+    if (v.node->dom[i] == m->x.node->dom[m->r]) at[i].lo = p;
+  return tp_read(m->mk.g, v, at, m->mk.err);
+}
+
+tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
+  moving most = *m, sum = *m;
+  course k = course_of(m);
+  tp_mk mk = m->mk;
+  const tp_ix *lo = tp_ix_subst(mk.g->ix, m->at[m->r].lo, 1, &m->c, &k.first), *hi = tp_ix_subst(mk.g->ix, m->at[m->r].hi, 1, &m->c, &k.first);
+  most.red = TP_RED_MAX;
+  sum.red = TP_RED_SUM;
+  if ((m->l && m->h) || !tp_is_number(tp_ix_extent(mk.g->ix, lo, hi, m->ndom, m->dom), 1)) return tp_none;
+  *top = tp_running(&most);
+  tp_val s = declared(&sum), t0 = top->node ? neighbour(m, *top, -k.steps) : tp_none;
+  if (!s.node || !t0.node) return tp_none;
+  tp_val before = neighbour(m, s, -k.steps), same = mk_bin(mk, TP_OP_EQ, t0, *top);
+  tp_val scale = mk_select(mk, same, mk_num(mk, 1, m->dtype), mk_exp(mk, mk_sub(mk, t0, *top)));
+  tp_val next = mk_add(mk, mk_mul(mk, before, scale), risen(m, beside(m, v, k.p), x_at(m, k.p), *top));
+  tp_val x0 = x_at(m, lo), y = carried(&sum, &k, s, risen(m, beside(m, v, lo), x0, x0), before, next);
+  *top = finite_top(m, *top);
+  return y;
+}
+
+/* ---- squares of deviations ----
+ *
+ *   m2[c] = m2[c-1] + (x - mean[c-1])^2 (k - 1) / k,  k rows from the first to x (Welford): what is added never cancels
+ */
+tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count) {
+  tp_mk mk = m->mk;
+  tp_graph *g = mk.g;
+  course k = course_of(m);
+  const tp_at *at = &m->at[m->r];
+  const tp_ix *lo = tp_ix_subst(g->ix, at->lo, 1, &m->c, &k.first), *hi = tp_ix_subst(g->ix, at->hi, 1, &m->c, &k.first);
+  if ((m->l && m->h) || !tp_is_number(tp_ix_extent(g->ix, lo, hi, m->ndom, m->dom), 1)) return tp_none;
+  tp_val sum = tp_running(m), s = declared(m), n = tp_ixvalue(g, tp_ix_sub(g->ix, at->hi, at->lo), mk.err);
+  *count = mk_cast(mk, n, m->dtype);
+  if (!sum.node || !s.node || !count->node) return tp_none;
+  tp_val less = mk_addc(mk, *count, -1), before = neighbour(m, s, -k.steps), d = mk_sub(mk, x_at(m, k.p), mk_div(mk, neighbour(m, sum, -k.steps), less));
+  tp_val step = mk_mul(mk, mk_mul(mk, d, d), mk_div(mk, less, *count));
+  *mean = mk_div(mk, sum, *count);
+  return carried(m, &k, s, tp_running_nothing(m), before, mk_add(mk, before, step));
 }

@@ -115,8 +115,13 @@ static bool product_terms(running_terms *t, const tp_node *n, int rank) {
   running_terms a = *t, b = *t;
   a.n = b.n = 0;
   if (!all_terms(&a, n->in[0].src, rank) || !all_terms(&b, n->in[1].src, rank) || t->n + a.n * b.n > RUNNING_TERMS) return false;
+  if (a.n > 1 && b.n > 1) return false;         /* squares of differences cancel beyond what f64 has */
   for (int i = 0; i < a.n; i++)
-    for (int k = 0; k < b.n; k++) t->v[t->n++] = (running_term){ times(t, a.v[i].in, b.v[k].in), times(t, a.v[i].out, b.v[k].out) };
+    for (int k = 0; k < b.n; k++) {
+      const running_term *x = &a.v[i], *y = &b.v[k], *e = x->up.node ? x : y;
+      if (x->up.node && y->up.node) return false;
+      t->v[t->n++] = (running_term){ times(t, x->in, y->in), times(t, x->out, y->out), e->up, e->off };
+    }
   return true;
 }
 
@@ -132,10 +137,41 @@ static bool quotient_terms(running_terms *t, const tp_node *n, int rank) {
   return true;
 }
 
+/* exp(a - b), one of the two inside. */
+static bool exp_term(running_terms *t, const tp_node *n, int rank) {
+  const tp_node *d = n->in[0].src.node;
+  bool in[2] = { false, false };
+  if (d->op != TP_OP_SUB || d->out[0].rank != rank || t->n == RUNNING_TERMS) return false;
+  tp_val a = row_of(t, d->in[0].src, rank, &in[0]), b = row_of(t, d->in[1].src, rank, &in[1]);
+  if (!a.node || !b.node || in[0] == in[1]) return false;
+  t->v[t->n++] = in[0] ? (running_term){ .up = a, .off = b } : (running_term){ .up = mk_neg(t->mk, b), .off = mk_neg(t->mk, a) };
+  return true;
+}
+
+/* One row of what n, a reshape or an expansion, makes of rows like v. */
+static tp_val row_shaped(running_terms *t, const tp_node *n, tp_val v) {
+  const tp_out *x = tp_outof(n->in[0].src), *o = &n->out[0];
+  if (!v.node) return v;
+  if (n->op == TP_OP_EXPAND) return mk_expand(t->mk, v, o->rank - 1, o->shape + 1);
+  return mk_reshape(t->mk, mk_expand(t->mk, v, x->rank - 1, x->shape + 1), o->rank - 1, o->shape + 1);
+}
+
+static bool shaped_terms(running_terms *t, const tp_node *n) {
+  tp_val x = n->in[0].src;
+  int first = t->n;
+  if (tp_rankof(x) < 1 || mk_extent(x, 0) != n->out[0].shape[0] || (n->op == TP_OP_EXPAND && tp_rankof(x) != n->out[0].rank) || !all_terms(t, x, tp_rankof(x))) return false;
+  for (int i = first; i < t->n; i++) {
+    running_term *e = &t->v[i];
+    *e = (running_term){ row_shaped(t, n, e->in), row_shaped(t, n, e->out), row_shaped(t, n, e->up), row_shaped(t, n, e->off) };
+  }
+  return true;
+}
+
 /* From the first on, each times k. */
 static void scale_terms(running_terms *t, int first, double k) {
   for (int i = first; i < t->n; i++) {
     tp_val *to = t->v[i].in.node ? &t->v[i].in : &t->v[i].out;
+    if (!to->node) *to = mk_num(t->mk, 1, tp_dtypeof(t->v[i].up));
     *to = k < 0 ? mk_neg(t->mk, *to) : mk_mulc(t->mk, *to, k);
   }
 }
@@ -161,6 +197,8 @@ static bool all_terms(running_terms *t, tp_val v, int rank) {
   switch (n->op) {
     case TP_OP_MUL: return product_terms(t, n, rank);
     case TP_OP_DIV: return quotient_terms(t, n, rank);
+    case TP_OP_RESHAPE: case TP_OP_EXPAND: return shaped_terms(t, n);
+    case TP_OP_EXP: return exp_term(t, n, rank);
     case TP_OP_ADD: case TP_OP_SUB: return sum_terms(t, n, rank);
     case TP_OP_NEG:
       if (!all_terms(t, n->in[0].src, rank)) return false;
@@ -175,4 +213,13 @@ bool tp_running_terms(running_terms *t, tp_val v) {
   if (tp_rankof(v) < 1) return false;
   if (t->sums) return all_terms(t, v, tp_rankof(v)) && !t->mk.err->code;
   return row_term(t, v, tp_rankof(v)) && t->v[0].in.node && !t->mk.err->code;
+}
+
+bool tp_running_square(running_terms *t, tp_val v, tp_val *x, tp_val *from) {
+  tp_val d = v.node->op == TP_OP_MUL && v.node->in[0].src.node == v.node->in[1].src.node ? v.node->in[0].src : tp_none;
+  bool in[2] = { false, false };
+  if (!d.node || d.node->op != TP_OP_SUB || tp_rankof(d) < 1) return false;
+  *x = row_of(t, d.node->in[0].src, tp_rankof(d), &in[0]);
+  *from = row_of(t, d.node->in[1].src, tp_rankof(d), &in[1]);
+  return x->node && from->node && in[0] && !in[1];
 }

@@ -1,0 +1,107 @@
+-- What the optimiser makes of programs that are written as they read: each side in a process of its own, pinned to the
+-- same one core, in turn.
+--   incremental-slope   4.6 over the time at T = 65,536 against that at T = 16,384: the worst of a prefix sum, a suffix
+--                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a derivative
+--   incremental-work    the same of what is counted: elements and turns of loops, 4 if work is linear
+--   prefix-vs-jax       a prefix sum of 65,536 numbers; jnp.cumsum
+--   window-vs-jax       the maximum of each 64 of them; lax.reduce_window
+--   lua5.4 bench/optimiser.lua [--rows incremental-slope,prefix-vs-jax] [--rounds 3]
+-- Needs a python3 with JAX on the PATH for the rows against it; without it these are left out, which fails.
+-- Times are of the wall, the best of all, by native code unless TEMPO_TIER says otherwise.
+local tempo = require "tempo"
+
+-- ---- our programs --------------------------------------------------------------------------------------------------
+local made = {}
+
+function made.prefix(x, t) return x[0 .. t + 1]:sum(0) end
+function made.suffix(x, t, T) return x[t .. T]:sum(0) end
+function made.window(x, t) return x[tempo.max(0, t - 63) .. t + 1]:max(0) end
+function made.variance(x, t) return x[0 .. t + 1]:var(0, { correction = 0 }) end
+function made.softmax(x, t)
+  local past = x[0 .. t + 1]
+  return (past:softmax(0) * past:square()):sum(0)
+end
+function made.derivative(x, t, T)
+  return tempo.grad(x:detach() * x[t .. T]:square():mean(0), { x })[1]
+end
+
+local SLOPES = { "prefix", "suffix", "window", "variance", "softmax", "derivative" }
+
+local function compiled(row)
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local y = made[row](P:input("x", { domain = { t } }), t, T)
+  return P:compile { outputs = { y = y }, tier = os.getenv "TEMPO_TIER" or "native" }
+end
+
+local function numbers(n)
+  local P = tempo.program()
+  local x = (tempo.arange({ n }, 0, 1, { dtype = "f64" }) * 7.3):sin():to "f32"
+  return P:compile { outputs = { x = P:constant(0) + x }, tier = "interpreter" } {}.x
+end
+
+-- Nanoseconds of a run, the best of 20, and a number of its result.
+if arg[1] == "--run" then
+  local f, n = compiled(arg[2]), tonumber(arg[3])
+  local x, best, y = { x = numbers(n) }, math.huge, nil
+  f(x, { T = n })
+  for _ = 1, 20 do
+    local a = tempo.clock()
+    y = f(x, { T = n }).y
+    best = math.min(best, tempo.clock() - a)
+  end
+  print(("%.6g %.9g"):format(best * 1e9, y:get(n // 2)))
+  os.exit()
+end
+
+-- ---- all of them ---------------------------------------------------------------------------------------------------
+package.path = arg[0]:match "^(.-)[^/]*$" .. "common/?.lua;" .. package.path
+local sides = require "sides"
+local opt = { rows = nil, rounds = 3 }
+for k = 1, #arg, 2 do
+  local name = arg[k]:match "^%-%-(%l+)$"
+  assert(name == "rows" or name == "rounds", "unknown option " .. arg[k])
+  opt[name] = name == "rows" and arg[k + 1] or tonumber(arg[k + 1])
+end
+
+local function wanted(row) return not opt.rows or ("," .. opt.rows .. ","):find("," .. row .. ",", 1, true) end
+local function mine(row, n) return ("%s%s %s --run %s %d"):format(sides.PIN, arg[-1], arg[0], row, n) end
+local LONG, SHORT = 65536, 16384
+local failed
+
+if wanted "incremental-slope" then
+  local worst = 0
+  for _, row in ipairs(SLOPES) do
+    local t = sides.turns(opt.rounds, { mine(row, LONG), mine(row, SHORT) })
+    print(("%-12s %8.1f us at %d, %.1f at %d: %.2f"):format(row, t[1] / 1e3, LONG, t[2] / 1e3, SHORT, t[1] / t[2]))
+    worst = math.max(worst, t[1] / t[2])
+  end
+  print(("RATIO incremental-slope %.3g (%.2f vs 4.6 times the time for 4 times the length)"):format(4.6 / worst, worst))
+end
+
+if wanted "incremental-work" then
+  local worst = 0
+  local function count(f, n)
+    local elements, turns = f:explain("work", { T = n }):match "^%s*([%d,]+).-turn ([%d,]+) times"
+    return tonumber((elements:gsub(",", ""))) + tonumber((turns:gsub(",", "")))
+  end
+  for _, row in ipairs(SLOPES) do
+    local f = compiled(row)
+    worst = math.max(worst, count(f, LONG) / count(f, SHORT))
+  end
+  local said = "RATIO incremental-work %.3g (%.4g vs 4.01 times the work for 4 times the length)"
+  print(said:format(4.01 / worst, worst))
+end
+
+local python = sides.python "jax, numpy"
+for name, row in pairs { ["prefix-vs-jax"] = "prefix", ["window-vs-jax"] = "window" } do
+  if wanted(name) and not python then
+    failed = name .. " needs a python3 with JAX"
+  elseif wanted(name) then
+    local peer = ("%s%s bench/optimiser_peer.py %s %d 2>/dev/null"):format(sides.PIN, python, row, LONG)
+    local t, said = sides.turns(opt.rounds, { mine(row, LONG), peer })
+    assert(math.abs(said[1] - said[2]) < 1e-3, name .. ": the sides differ")
+    print(("RATIO %s %.3g (%.1f vs %.1f us)"):format(name, t[2] / t[1], t[1] / 1e3, t[2] / 1e3))
+  end
+end
+if failed then error(failed) end
