@@ -25,8 +25,8 @@ for _, name in ipairs { "mean", "deviation", "highest", "recent", "soft", "ahead
 end
 
 local function work(g, n)
-  local elements = g:explain("work", { T = n }):match "^%s*([%d,]+)":gsub(",", "")
-  return tonumber(elements)
+  local elements = g:explain("work", { T = n }):match "^%s*([%d,]+)"
+  return elements and tonumber((elements:gsub(",", ""))) or 0                       -- 0: the reference tier has no plan
 end
 local without = P:compile { outputs = outputs, tier = "interpreter", passes = { incremental = false } }
 print "elements a step, with the pass and without"

@@ -294,7 +294,7 @@ describe("incremental", function()
       local arrays, bounds = { x = tempo.array(v, dtype, { n, m, 2 }) }, { T = n, B = m }
       local want = P:compile({ outputs = outputs, tier = "reference" })(arrays, bounds)
       local got = P:compile({ outputs = outputs, tier = "interpreter" })(arrays, bounds)
-      for name in pairs(outputs) do assert.same(want[name]:totable(), got[name]:totable(), dtype .. " " .. name) end
+      for name in pairs(outputs) do assert.equal(tostring(want[name]), tostring(got[name]), dtype .. " " .. name) end   -- all of their digits
       assert.is_truthy(b)
     end
   end)
