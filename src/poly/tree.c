@@ -67,10 +67,21 @@ static const tp_ix *asks(tp_sched *S, int st) {
   return S->st[st].asks;
 }
 
+/* isl's outline of these points along some dims of the statement, all or those that are called. Where its pieces' sides have no direction in common it is without end, which isl makes no loops of. */
+static isl_set *outline_of(tp_sched *S, const tp_stmt *s, TP_TAKE isl_set *dom, bool all) {
+  const tp_sym *dims[s->ndim + 1];
+  int n = 0;
+  bool box = true;
+  for (int d = 0; d < s->ndim; d++)
+    if (all || is_called(s, d)) dims[n++] = s->label[d], box &= s->label[d]->bound && d != s->bdim;
+  isl_set *hull = isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
+  return box ? tp_set_and(hull, tp_set_box(S->ix, n, dims)) : hull;
+}
+
 static TP_KEEP isl_set *called_set(tp_sched *S, int st) {
   if (S->st[st].calls) return S->st[st].calls;
   isl_set *dom = exact_calls(S, st);
-  if (asks(S, st)) dom = isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom)));
+  if (asks(S, st)) dom = outline_of(S, S->p->stmts.v[st], dom, false);
   return S->st[st].calls = tp_keep_set(S, dom);
 }
 
@@ -125,7 +136,7 @@ static bool innermost(tp_sched *S, const tp_item *x) {
 
 static isl_set *few_pieces(tp_sched *S, int st) {
   isl_set *dom = isl_set_copy(S->p->stmts.v[st]->dom);
-  return outlined(S, dom) ? isl_set_from_basic_set(isl_set_simple_hull(isl_set_compute_divs(dom))) : dom;
+  return outlined(S, dom) ? outline_of(S, S->p->stmts.v[st], dom, true) : dom;
 }
 
 /* Do the members run over different ranges of rows, few enough to give each its own loop? */
