@@ -21,14 +21,14 @@
       for (; j < n; j++) { A y = (A)a[j]; r = (A)TP_FOLD_##fn(r, y); } \
       acc[i] = r; \
     } }
-/* ---- down: acc[j] takes column j ---- some rows at a time, so that each is gone through as it lies and accumulators are seldom moved */
-enum { DOWN_ROWS = 8 };
+/* ---- down: acc[j] takes column j ---- long rows some at a time, so that each is gone through as it lies and accumulators are seldom moved */
+enum { DOWN_ROWS = 8, DOWN_LONG = 8 * LANES };
 #define DOWN(name, T, A, fn) \
   static void name(void *acc_, const void *a_, int64_t row, int64_t rows, int64_t n) { \
     A *restrict acc = acc_; \
     for (int64_t first = 0, end; first < rows; first = end) { \
       int64_t j = 0; \
-      end = rows - first > DOWN_ROWS ? first + DOWN_ROWS : rows; \
+      end = n >= DOWN_LONG && rows - first > DOWN_ROWS ? first + DOWN_ROWS : rows; \
       for (; j + LANES <= n; j += LANES) { \
         A r[LANES]; \
         for (int k = 0; k < LANES; k++) r[k] = acc[j + k]; \

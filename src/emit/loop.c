@@ -125,13 +125,15 @@ static bool turns(const tp_region *r) {
   return any;
 }
 
-/* Are columns of what lies there folded, at most widened? Kernels take some rows of them at a time. */
+enum { LONG_ROW = 256 };
+/* Are columns of what lies there folded, at most widened? Kernels take some rows of them at a time, if these are long. */
 static bool folds_columns(const tp_emit *e, const tp_region *r) {
   bool plain = r->nout == 1 && r->nin == 1 && (r->nmicro == 0 || (r->nmicro == 1 && (r->micro->op == TP_OP_DETACH || r->micro->op == TP_OP_CAST)));
   if (!plain || !r->sums) return false;
   tp_nest n;
   tp_plan_walk(e->ix, e->a, r, &n);
-  return n.nax > 1 && !n.ax[n.nax - 1].red;
+  int64_t row;
+  return n.nax > 1 && !n.ax[n.nax - 1].red && !(tp_ix_is_const(n.ax[n.nax - 1].n, &row) && row < LONG_ROW);
 }
 
 /* What the target's kernels do better than a loop: of many points. */
