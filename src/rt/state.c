@@ -180,15 +180,17 @@ static bool row_over(tp_fn *f, const saved *v, const tp_stop *s, const tp_node *
   return c < 0;
 }
 
-/* Has a row ended by the bound that the state had, and would it go on with another? */
+/* Has a row ended by the bound that the state had, and would it go on with another? An end that nobody has asked for yet, 0, may have been that. */
 static bool is_reached(tp_fn *f, const saved *v, const tp_stop *s) {
   const tp_graph *g = f->closed;
   bool any = false;
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_node *n = g->outputs.v[i].val.node;
     const tp_array *ends = gives_end(g, &g->outputs.v[i]) && tp_stop_of(g, tp_ix_as_sym(n->attr.ix[0])) == s ? v->outputs[i] : NULL;
-    for (int64_t k = 0; ends && ends->dtype == TP_I64 && ends->rank == n->ndom && k < ends->count; k++)
-      any |= ((const int64_t *)ends->data)[k] == v->env[s->dim->bound->id] && row_over(f, v, s, n, ends, k);
+    for (int64_t k = 0; ends && ends->dtype == TP_I64 && ends->rank == n->ndom && k < ends->count; k++) {
+      int64_t end = ((const int64_t *)ends->data)[k];
+      any |= (!end || end == v->env[s->dim->bound->id]) && row_over(f, v, s, n, ends, k);
+    }
   }
   return any;
 }
