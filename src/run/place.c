@@ -2,8 +2,10 @@
  * bytes that these bounds give it. */
 #include "run/priv.h"
 
+/* A wait has the position of what follows it, which is behind the loop where it ends a loop's body. */
 static bool alive_at(const tp_exec *x, const tp_pbuf *b, const tp_cursor *c) {
-  return c->pc < x->flow->ninst && b->first <= x->flow->inst[c->pc].pos && x->flow->inst[c->pc].pos <= b->last;
+  const tp_inst *i = &x->flow->inst[c->pc];
+  return c->pc < x->flow->ninst && b->first <= i->pos && i->pos - (i->op == TP_I_WAIT) <= b->last;
 }
 
 static bool alive(const tp_exec *x, const tp_pbuf *b) {
