@@ -7,6 +7,13 @@ tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom) {
   return at;
 }
 
+tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at) {
+  tp_at *all = tp_at_own(g, x->ndom, x->dom);
+  for (int i = 0; i < x->ndom; i++)
+    if (x->dom[i] == d) all[i] = at;
+  return all;
+}
+
 static tp_rel *identity_rel(tp_graph *g, const tp_node *n, const tp_node *x) {
   return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, tp_at_own(g, x->ndom, x->dom));
 }

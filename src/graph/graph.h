@@ -139,6 +139,7 @@ tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *cons
 bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
 /* No dim of s->dom is moved by at (of x's dims). */
 tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);         /* each dim at its own value */
+tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at);     /* of x's dims each but d */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
 /* Every index expression that n says becomes what fn makes of it, in lists of a's; a NULL: fn only looks at them. exprs.c */
 typedef const tp_ix *tp_ixfn(void *ud, const tp_ix *e);

@@ -71,6 +71,20 @@ tp_val mk_zeros_like(tp_mk k, tp_val x) {
   return x.node ? mk_fill(k, 0, tp_dtypeof(x), tp_rankof(x), tp_outof(x)->shape, 0, NULL) : x;
 }
 
+tp_val mk_at(tp_mk k, tp_val v, const tp_sym *d, const tp_ix *p) {
+  return v.node ? tp_read(k.g, v, tp_at_but(k.g, v.node, d, (tp_at){ .lo = p }), k.err) : v;
+}
+
+tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
+  return mk_op(k, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = dtype, .nix = rank, .ix = shape, .ndom = ndom, .dom = dom });
+}
+
+tp_val mk_either(tp_mk k, int ndom, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no) {
+  if (!yes.node || !no.node) return tp_none;
+  tp_val y = mk_declared(k, tp_dtypeof(yes), tp_rankof(yes), tp_outof(yes)->shape, ndom, dom);
+  return y.node && tp_merge_add(k.g, y.node, cond, yes, k.err) && tp_merge_add(k.g, y.node, NULL, no, k.err) ? y : tp_none;
+}
+
 tp_val mk_indices(tp_mk k, const tp_ix *n) { return mk_iota(k, 0, 1, &n, 0, NULL); }
 
 const tp_ix *mk_numel(tp_mk k, tp_val x, int naxes, const int *axes) {

@@ -66,6 +66,9 @@ tp_val mk_swap(tp_mk k, tp_val x, int a, int b);
 tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom);
 tp_val mk_iota(tp_mk k, int axis, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom);
 tp_val mk_zeros_like(tp_mk k, tp_val x);                        /* shape and dtype of x; the dims that its shape mentions */
+tp_val mk_at(tp_mk k, tp_val v, const tp_sym *d, const tp_ix *p);      /* v with dim d at p */
+tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom);     /* a MERGE without branches yet */
+tp_val mk_either(tp_mk k, int ndom, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no);         /* a MERGE over dom, of yes's type: no where cond does not hold */
 tp_val mk_indices(tp_mk k, const tp_ix *n);                     /* i64: 0 .. n-1 */
 const tp_ix *mk_numel(tp_mk k, tp_val x, int naxes, const int *axes);   /* product of these extents; axes NULL: of the first naxes */
 tp_val mk_size(tp_mk k, const tp_ix *n, tp_dtype d);            /* an extent as a scalar */

@@ -301,8 +301,7 @@ static tp_val only_where(const sum *s, const tp_ix *cond, tp_val x) {
   if (!there) return x;
   const tp_out *o = tp_outof(x);
   tp_val none = mk_fill(l->mk, tp_red_identity(s->n->attr.red, o->dtype), o->dtype, o->rank, o->shape, n->ndom, n->dom);
-  tp_val y = mk_op(l->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n->ndom, .dom = n->dom });
-  return y.node && none.node && tp_merge_add(l->g, y.node, there, x, l->err) && tp_merge_add(l->g, y.node, NULL, none, l->err) ? y : tp_none;
+  return mk_either(l->mk, n->ndom, n->dom, there, x, none);
 }
 
 /* All that ends say of p, now: the operand is nothing where it does not count. */

@@ -6,6 +6,7 @@
  * points (plan/loops.c). Only where w and who reads it there are made in one recurrence, so that h adds no order; where w is needed everywhere, so that h asks for no point of
  * it that nothing else does; and where w is no output along k, which is kept whole as it is. */
 #include "opt/opt.h"
+#include "graph/mk.h"
 
 enum { FEWEST = 3 };                            /* n for which two states are less than what a ring keeps */
 
@@ -52,31 +53,19 @@ static bool is_output(const tp_graph *g, const tp_node *w) {
   return any;
 }
 
-typedef struct { tp_graph *g; tp_error *err; tp_node *read; int dim; } holder;
-
-/* The value read with the moved dim at `at`. */
-static tp_val held_at(const holder *h, tp_val v, const tp_ix *at) {
-  const tp_node *w = v.node;
-  tp_at *to = tp_at_own(h->g, w->ndom, w->dom);
-  for (int d = 0; d < w->ndom; d++)
-    if (w->dom[d] == h->read->in[0].src.node->dom[h->dim]) to[d].lo = at;
-  return tp_read(h->g, v, to, h->err);
-}
-
-static bool hold(const holder *h, const steps *s) {
-  tp_graph *g = h->g;
+static bool hold(tp_mk mk, const tp_node *read, const tp_sym *dim, const steps *s) {
+  tp_graph *g = mk.g;
   tp_ictx *ix = g->ix;
-  tp_val w = h->read->in[0].src;
-  const tp_out *o = &h->read->out[0];
-  const tp_ix *k = tp_ix_sym(ix, w.node->dom[h->dim]), *zero = tp_ix_const(ix, 0), *first = tp_ix_const(ix, s->c - tp_floormod(s->c, s->n) + s->b);
-  g->pos = h->read->pos;
-  tp_node *m = tp_build(g, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = h->read->ndom, .dom = h->read->dom }, h->err);
-  tp_val anew = m ? held_at(h, w, tp_ix_addc(ix, k, s->c + s->b)) : (tp_val){ 0 }, begin = anew.node ? held_at(h, w, first) : (tp_val){ 0 }, before = begin.node ? held_at(h, tp_v(m), tp_ix_addc(ix, k, -1)) : (tp_val){ 0 };
-  if (!before.node || !tp_merge_add(g, m, tp_ix_cmp(ix, TP_EQ, tp_ix_mod(ix, tp_ix_addc(ix, k, s->c), s->n), zero), anew, h->err) ||
-      !tp_merge_add(g, m, tp_ix_cmp(ix, TP_EQ, k, zero), begin, h->err) || !tp_merge_add(g, m, NULL, before, h->err))
+  tp_val w = read->in[0].src;
+  const tp_ix *k = tp_ix_sym(ix, dim), *zero = tp_ix_const(ix, 0), *first = tp_ix_const(ix, s->c - tp_floormod(s->c, s->n) + s->b);
+  g->pos = read->pos;
+  tp_val m = mk_declared(mk, read->out[0].dtype, read->out[0].rank, read->out[0].shape, read->ndom, read->dom);
+  tp_val anew = mk_at(mk, w, dim, tp_ix_addc(ix, k, s->c + s->b)), begin = mk_at(mk, w, dim, first), before = mk_at(mk, m, dim, tp_ix_addc(ix, k, -1));
+  if (!anew.node || !begin.node || !before.node || !tp_merge_add(g, m.node, tp_ix_cmp(ix, TP_EQ, tp_ix_mod(ix, tp_ix_addc(ix, k, s->c), s->n), zero), anew, mk.err) ||
+      !tp_merge_add(g, m.node, tp_ix_cmp(ix, TP_EQ, k, zero), begin, mk.err) || !tp_merge_add(g, m.node, NULL, before, mk.err))
     return false;
-  m->what = "held";
-  tp_replace(g, tp_v(h->read), tp_v(m));
+  m.node->what = "held";
+  tp_replace(g, tp_v((tp_node *)read), m);
   return true;
 }
 
@@ -85,13 +74,13 @@ bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *e
   const bool *whole = NULL;
   tp_graph_sccs(g, scc, NULL);
   for (int i = 0; i < n; i++) {
-    tp_node *r = g->nodes.v[i];
+    const tp_node *r = g->nodes.v[i], *w = r->op == TP_OP_READ ? r->in[0].src.node : NULL;
     steps s;
-    holder h = { g, err, r, r->op == TP_OP_READ && scc[i] == scc[r->in[0].src.node->id] ? moved_dim(g->ix, r, &s) : -1 };
-    if (h.dim < 0 || is_output(g, r->in[0].src.node)) continue;
+    int dim = w && scc[i] == scc[w->id] ? moved_dim(g->ix, r, &s) : -1;
+    if (dim < 0 || is_output(g, w)) continue;
     if (!whole) whole = tp_need_whole(need, &g->arena);
-    if (!whole[r->in[0].src.node->id]) continue;
-    if (!hold(&h, &s)) return false;
+    if (!whole[w->id]) continue;
+    if (!hold((tp_mk){ g, err }, r, w->dom[dim], &s)) return false;
     *changed = true;
   }
   return true;

@@ -51,8 +51,10 @@ static bool take_place(incremental *s, tp_node *n, int k, tp_val v) {
   return true;
 }
 
+static bool is_always(const tp_edge *e) { return !e->cond || tp_ix_kind(e->cond) == TP_IX_TRUE; }
+
 static tp_val gathered_run(incremental *s, const tp_node *n, const tp_edge *e) {
-  if (e->cond && tp_ix_kind(e->cond) != TP_IX_TRUE) return tp_none;
+  if (!is_always(e)) return tp_none;
   return over_range(s, n, n->attr.red, e->src, e->at);
 }
 
@@ -77,12 +79,10 @@ static const tp_sym *moves_with(const incremental *s, const tp_node *read, int r
   return tp_moving_range(&m) ? m.c : NULL;
 }
 
-static tp_at *own_but(incremental *s, tp_val x, const tp_sym *d, const tp_at *range) {
-  tp_at *at = tp_at_own(s->mk.g, x.node->ndom, x.node->dom);
-  for (int k = 0; k < x.node->ndom; k++)
-    if (x.node->dom[k] == d) at[k] = *range;
-  return at;
-}
+static tp_at *own_but(const incremental *s, tp_val x, const tp_sym *d, const tp_at *range) { return tp_at_but(s->mk.g, x.node, d, *range); }
+
+/* Times what does not vary with the rows, where there is such. */
+static tp_val times_one(const incremental *s, tp_val by, tp_val y) { return y.node && by.node ? mk_mul(s->mk, mk_cast(s->mk, by, tp_dtypeof(y)), y) : y; }
 
 /* The sum of `in` times exp(up - off), of rows at `range` of d. Rows of both have one shape, in what is carried. */
 static tp_val exp_run(incremental *s, const tp_node *of, const running_term *e, const tp_sym *d, const tp_at *range) {
@@ -106,13 +106,13 @@ static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, c
   if (e->up.node) {
     if (naxes) return tp_none;
     y = exp_run(s, n, e, t->d, t->range);
-    return y.node && e->out.node ? mk_mul(s->mk, mk_cast(s->mk, e->out, tp_dtypeof(y)), y) : y;
+    return times_one(s, e->out, y);
   }
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
   if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
   y = over_range(s, n, red, x, own_but(s, x, t->d, t->range));
-  return y.node && e->out.node ? mk_mul(s->mk, mk_cast(s->mk, e->out, tp_dtypeof(y)), y) : y;
+  return times_one(s, e->out, y);
 }
 
 static bool never_empty(const incremental *s, const tp_at *at, const tp_node *n) {
@@ -186,20 +186,15 @@ static bool find_scatter(incremental *s, scatter *x) {
 /* The term's part that varies with p, where the scatter is done at all. */
 static tp_val scattered_part(incremental *s, const scatter *x, const running_term *e) {
   tp_val v = e->out.node ? e->out : mk_fill(s->mk, 1, tp_dtypeof(x->e->src), 0, NULL, 1, &x->m.c);
-  if (!v.node || !x->e->cond || tp_ix_kind(x->e->cond) == TP_IX_TRUE) return v;
-  const tp_out *o = tp_outof(v);
   const tp_node *p = x->e->src.node;
-  tp_val y = mk_op(s->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = p->ndom, .dom = p->dom });
-  tp_val none = mk_fill(s->mk, 0, o->dtype, o->rank, o->shape, 0, NULL);
-  return y.node && none.node && tp_merge_add(s->mk.g, y.node, x->e->cond, v, s->mk.err) && tp_merge_add(s->mk.g, y.node, NULL, none, s->mk.err) ? y : tp_none;
+  return is_always(x->e) ? v : mk_either(s->mk, p->ndom, p->dom, x->e->cond, v, mk_zeros_like(s->mk, v));
 }
 
 static tp_val scattered_term(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
-  bool always = !x->e->cond || tp_ix_kind(x->e->cond) == TP_IX_TRUE;
   tp_val y;
   if (e->up.node) {                             /* of all p, in the order of -off; it may not be known where the scatter is not done */
-    y = always ? exp_run(s, x->n, &(running_term){ .in = e->out, .up = mk_neg(s->mk, e->off), .off = mk_neg(s->mk, e->up) }, x->m.c, from) : tp_none;
-    return y.node && e->in.node ? mk_mul(s->mk, mk_cast(s->mk, e->in, tp_dtypeof(y)), y) : y;
+    y = is_always(x->e) ? exp_run(s, x->n, &(running_term){ .in = e->out, .up = mk_neg(s->mk, e->off), .off = mk_neg(s->mk, e->up) }, x->m.c, from) : tp_none;
+    return times_one(s, e->in, y);
   }
   tp_val v = scattered_part(s, x, e), one;
   if (v.node && !tp_dom_has(v.node->ndom, v.node->dom, x->m.c)) {
@@ -208,7 +203,7 @@ static tp_val scattered_term(incremental *s, const scatter *x, const running_ter
   }
   if (!v.node) return v;
   y = over_range(s, x->n, TP_RED_SUM, v, own_but(s, v, x->m.c, from));
-  return y.node && e->in.node ? mk_mul(s->mk, mk_cast(s->mk, e->in, tp_dtypeof(y)), y) : y;
+  return times_one(s, e->in, y);
 }
 
 /* Nothing where no p reaches. */
@@ -218,11 +213,7 @@ static tp_val where_reached(incremental *s, const scatter *x, tp_val y) {
   const tp_ix *u = tp_ix_sym(ix, n->dom[x->d]), *cond = NULL;
   if (x->m.L && !tp_ix_prove_ge0(ix, tp_ix_sub(ix, u, x->m.L), n->ndom, n->dom)) cond = tp_ix_cmp(ix, TP_GE, u, x->m.L);
   if (x->m.H && !tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, x->m.H, u), -1), n->ndom, n->dom)) cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, u, x->m.H));
-  if (!cond || !y.node) return y;
-  const tp_out *o = tp_outof(y);
-  tp_val m = mk_op(s->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n->ndom, .dom = n->dom });
-  tp_val none = mk_fill(s->mk, 0, o->dtype, o->rank, o->shape, 0, NULL);
-  return m.node && none.node && tp_merge_add(s->mk.g, m.node, cond, y, s->mk.err) && tp_merge_add(s->mk.g, m.node, NULL, none, s->mk.err) ? m : tp_none;
+  return cond ? mk_either(s->mk, n->ndom, n->dom, cond, y, mk_zeros_like(s->mk, y)) : y;
 }
 
 /* From where the target's point is reached. */

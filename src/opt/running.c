@@ -100,7 +100,7 @@ static tp_at *with_row(const moving *m, tp_at row) {
   return at;
 }
 
-static tp_val x_at(const moving *m, const tp_ix *p) { return mk_cast(m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype); }
+tp_val tp_running_row(const moving *m, const tp_ix *p) { return mk_cast(m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype); }
 
 tp_val tp_running_nothing(const moving *m) {
   const tp_out *o = tp_outof(m->x);
@@ -118,7 +118,7 @@ static tp_val reduced_at(const moving *m, const tp_ix *v) {
     if (m->dom[i] != m->c) left[nleft++] = m->dom[i];
   n = tp_ix_extent(g->ix, lo, hi, nleft, left);
   if (tp_is_number(n, 0)) return tp_running_nothing(m);
-  if (tp_is_number(n, 1)) return x_at(m, lo);
+  if (tp_is_number(n, 1)) return tp_running_row(m, lo);
   tp_val x = mk_cast(m->mk, m->x, m->dtype), acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = m->dtype, .ndom = nleft, .dom = left, .nix = o->rank, .ix = o->shape, .red = m->red });
   return x.node && acc.node && tp_accum_add(g, acc.node, (tp_edge){ .src = x, .at = with_row(m, (tp_at){ true, lo, hi }), .gather = true, .pos = g->pos }, m->mk.err) ? acc : tp_none;
 }
@@ -126,20 +126,14 @@ static tp_val reduced_at(const moving *m, const tp_ix *v) {
 /* ---- the recurrence ---- */
 
 static tp_val declared(const moving *m) {
-  const tp_out *o = tp_outof(m->x);
-  tp_val s = mk_op(m->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = m->dtype, .nix = o->rank, .ix = o->shape, .ndom = m->ndom, .dom = m->dom });
+  tp_val s = mk_declared(m->mk, m->dtype, tp_rankof(m->x), tp_outof(m->x)->shape, m->ndom, m->dom);
   if (s.node) s.node->what = m->of->name ? m->of->name : m->of->what;
   return s;
 }
 
 static bool branch(const moving *m, tp_val s, const tp_ix *cond, tp_val e) { return e.node && tp_merge_add(m->mk.g, s.node, cond, e, m->mk.err); }
 
-static tp_val neighbour(const moving *m, tp_val s, int64_t steps) {
-  tp_at *at = tp_at_own(m->mk.g, m->ndom, m->dom);
-  for (int i = 0; i < m->ndom; i++)
-    if (m->dom[i] == m->c) at[i].lo = c_at(m, steps);
-  return tp_read(m->mk.g, s, at, m->mk.err);
-}
+static tp_val neighbour(const moving *m, tp_val s, int64_t steps) { return mk_at(m->mk, s, m->c, c_at(m, steps)); }
 
 /* Without points where the range is never empty. */
 static bool empty_branch(const moving *m, tp_val s) {
@@ -169,11 +163,19 @@ static tp_val carried(const moving *m, const course *k, tp_val s, tp_val base, t
   return branch(m, s, NULL, next) ? s : tp_none;
 }
 
+/* The one row that the range begins with; NULL: a window, or it begins otherwise. */
+static const tp_ix *begin_row(const moving *m, const course *k) {
+  tp_ictx *ix = m->mk.g->ix;
+  const tp_at *at = &m->at[m->r];
+  const tp_ix *lo = tp_ix_subst(ix, at->lo, 1, &m->c, &k->first), *hi = tp_ix_subst(ix, at->hi, 1, &m->c, &k->first);
+  return !(m->l && m->h) && tp_is_number(tp_ix_extent(ix, lo, hi, m->ndom, m->dom), 1) ? lo : NULL;
+}
+
 tp_val tp_running(const moving *m) {
   if (m->l && m->h) return tp_running_window(m);
   course k = course_of(m);
-  tp_val s = declared(m), base = reduced_at(m, k.first), before = s.node ? neighbour(m, s, -k.steps) : s;
-  return carried(m, &k, s, base, before, tp_running_pair(m, before, x_at(m, k.p)));
+  tp_val s = declared(m), base = reduced_at(m, k.first), before = neighbour(m, s, -k.steps);
+  return carried(m, &k, s, base, before, tp_running_pair(m, before, tp_running_row(m, k.p)));
 }
 
 /* ---- sums of exponentials, each as far below the greatest as it is ----
@@ -191,29 +193,23 @@ static tp_val risen(const moving *m, tp_val v, tp_val x, tp_val top) {
 }
 
 /* v read as x is at row p, which lacks dims that x has, or not. */
-static tp_val beside(const moving *m, tp_val v, const tp_ix *p) {
-  if (!v.node) return v;
-  tp_at *at = tp_at_own(m->mk.g, v.node->ndom, v.node->dom);
-  for (int i = 0; i < v.node->ndom; i++)
-    if (v.node->dom[i] == m->x.node->dom[m->r]) at[i].lo = p;
-  return tp_read(m->mk.g, v, at, m->mk.err);
-}
+static tp_val beside(const moving *m, tp_val v, const tp_ix *p) { return mk_at(m->mk, v, m->x.node->dom[m->r], p); }
 
 tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
   moving most = *m, sum = *m;
   course k = course_of(m);
   tp_mk mk = m->mk;
-  const tp_ix *lo = tp_ix_subst(mk.g->ix, m->at[m->r].lo, 1, &m->c, &k.first), *hi = tp_ix_subst(mk.g->ix, m->at[m->r].hi, 1, &m->c, &k.first);
+  const tp_ix *lo = begin_row(m, &k);
   most.red = TP_RED_MAX;
   sum.red = TP_RED_SUM;
-  if ((m->l && m->h) || !tp_is_number(tp_ix_extent(mk.g->ix, lo, hi, m->ndom, m->dom), 1)) return tp_none;
+  if (!lo) return tp_none;
   *top = tp_running(&most);
-  tp_val s = declared(&sum), t0 = top->node ? neighbour(m, *top, -k.steps) : tp_none;
+  tp_val s = declared(&sum), t0 = neighbour(m, *top, -k.steps);
   if (!s.node || !t0.node) return tp_none;
   tp_val before = neighbour(m, s, -k.steps), same = mk_bin(mk, TP_OP_EQ, t0, *top);
   tp_val scale = mk_select(mk, same, mk_num(mk, 1, m->dtype), mk_exp(mk, mk_sub(mk, t0, *top)));
-  tp_val next = mk_add(mk, mk_mul(mk, before, scale), risen(m, beside(m, v, k.p), x_at(m, k.p), *top));
-  tp_val x0 = x_at(m, lo), y = carried(&sum, &k, s, risen(m, beside(m, v, lo), x0, x0), before, next);
+  tp_val next = mk_add(mk, mk_mul(mk, before, scale), risen(m, beside(m, v, k.p), tp_running_row(m, k.p), *top));
+  tp_val x0 = tp_running_row(m, lo), y = carried(&sum, &k, s, risen(m, beside(m, v, lo), x0, x0), before, next);
   *top = finite_top(m, *top);
   return y;
 }
@@ -227,12 +223,11 @@ tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count) {
   tp_graph *g = mk.g;
   course k = course_of(m);
   const tp_at *at = &m->at[m->r];
-  const tp_ix *lo = tp_ix_subst(g->ix, at->lo, 1, &m->c, &k.first), *hi = tp_ix_subst(g->ix, at->hi, 1, &m->c, &k.first);
-  if ((m->l && m->h) || !tp_is_number(tp_ix_extent(g->ix, lo, hi, m->ndom, m->dom), 1)) return tp_none;
+  if (!begin_row(m, &k)) return tp_none;
   tp_val sum = tp_running(m), s = declared(m), n = tp_ixvalue(g, tp_ix_sub(g->ix, at->hi, at->lo), mk.err);
   *count = mk_cast(mk, n, m->dtype);
   if (!sum.node || !s.node || !count->node) return tp_none;
-  tp_val less = mk_addc(mk, *count, -1), before = neighbour(m, s, -k.steps), d = mk_sub(mk, x_at(m, k.p), mk_div(mk, neighbour(m, sum, -k.steps), less));
+  tp_val less = mk_addc(mk, *count, -1), before = neighbour(m, s, -k.steps), d = mk_sub(mk, tp_running_row(m, k.p), mk_div(mk, neighbour(m, sum, -k.steps), less));
   tp_val step = mk_mul(mk, mk_mul(mk, d, d), mk_div(mk, less, *count));
   *mean = mk_div(mk, sum, *count);
   return carried(m, &k, s, tp_running_nothing(m), before, mk_add(mk, before, step));

@@ -27,6 +27,7 @@ tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top);
 tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count);
 tp_val tp_running_pair(const moving *m, tp_val a, tp_val b);    /* red(a, b) */
 tp_val tp_running_nothing(const moving *m);     /* of no rows */
+tp_val tp_running_row(const moving *m, const tp_ix *p);         /* row p, in what is carried */
 bool tp_is_window(const moving *m);             /* both ends move: running_window.c */
 tp_val tp_running_window(const moving *m);
 

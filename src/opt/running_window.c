@@ -22,35 +22,18 @@ static bool surely_inside(const window_rows *w, const tp_ix *p) {
 
 static tp_val either(const window_rows *w, int n, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no) {
   const moving *m = w->m;
-  if (!yes.node || !no.node) return tp_none;
-  const tp_out *o = tp_outof(yes);
-  tp_val y = mk_op(m->mk, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = dom });
+  tp_val y = mk_either(m->mk, n, dom, cond, yes, no);
   if (y.node) y.node->what = m->of->name ? m->of->name : m->of->what;
-  return y.node && tp_merge_add(m->mk.g, y.node, cond, yes, m->mk.err) && tp_merge_add(m->mk.g, y.node, NULL, no, m->mk.err) ? y : tp_none;
+  return y;
 }
 
-static tp_val window_at(const window_rows *w, tp_val z, const tp_ix *p) {
-  if (!z.node) return z;
-  tp_at *at = tp_at_own(w->m->mk.g, z.node->ndom, z.node->dom);
-  for (int k = 0; k < z.node->ndom; k++)
-    if (z.node->dom[k] == w->d) at[k].lo = p;
-  return tp_read(w->m->mk.g, z, at, w->m->mk.err);
-}
+static tp_val window_at(const window_rows *w, tp_val z, const tp_ix *p) { return mk_at(w->m->mk, z, w->d, p); }
 
 /* Windows of twice the rows. */
 static tp_val doubled(const window_rows *w, tp_val z, int64_t n) {
   const tp_ix *p = tp_ix_sym(w->m->mk.g->ix, w->d), *far = row_by(w, p, n);
   tp_val both = tp_running_pair(w->m, z, window_at(w, z, far));
   return w->clip ? either(w, w->ndom, w->dom, is_inside(w, far), both, z) : both;
-}
-
-static tp_val single_rows(const window_rows *w) {
-  const moving *m = w->m;
-  tp_graph *g = m->mk.g;
-  tp_at *at = TP_NEWN(&g->arena, tp_at, m->x.node->ndom + 1);
-  memcpy(at, m->at, sizeof *at * (size_t)m->x.node->ndom);
-  at[m->r] = (tp_at){ .lo = tp_ix_sym(g->ix, w->d) };
-  return mk_cast(m->mk, tp_read(g, m->x, at, m->mk.err), m->dtype);
 }
 
 /* y and the window z whose row nearest to y is p; `had`: y has rows. */
@@ -64,7 +47,7 @@ static tp_val joined(const window_rows *w, tp_val y, tp_val z, const tp_ix *p) {
 /* n rows from p on, p the first of them, by way. */
 static tp_val rows_from(window_rows *w, const tp_ix *p, int64_t n) {
   bool again = w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN;     /* a row may count twice */
-  tp_val z = single_rows(w), y = tp_none;
+  tp_val z = tp_running_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = tp_none;
   int64_t size = 1;
   for (; z.node && size * 2 <= n; size *= 2) {
     if (n & size && !again) {

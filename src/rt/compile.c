@@ -116,13 +116,12 @@ static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
 /* Values that the order would keep for long are made again by each who reads them, which asks for another order. */
 static tp_poly *made_again(tp_fn *f, tp_graph *g, tp_poly *p, tp_error *err) {
   tp_again again;
+  tp_work w = work_on(f, g);
   if (!p || g == f->trial || !f->opt.on[TP_PASS_AGAIN] || !tp_made_again(p, &g->arena, &again)) return p;
   tp_poly_free(p);
-  f->need = tp_need_free(f->need);
-  if (!tp_make_again(g, &again, err)) return NULL;
-  tp_graph_prune(g);
+  if (!tp_make_again(g, &again, err) || !tp_needed_anew(&w, err)) return NULL;
   tp_dump_graph(g, "again");
-  return tp_verify(g, err) && (f->need = tp_need_outputs(g, err)) ? ordered(f, g, err) : NULL;
+  return tp_verify(g, err) ? ordered(f, g, err) : NULL;
 }
 
 static tp_poly *lowered(tp_fn *f, tp_graph *g, bool apart, tp_error *err) {

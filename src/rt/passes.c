@@ -41,8 +41,7 @@ static bool lengths_pass(const tp_work *w, tp_error *err) {
   return true;
 }
 
-/* What is needed of a graph that has changed. */
-static bool needed_anew(const tp_work *w, tp_error *err) {
+bool tp_needed_anew(const tp_work *w, tp_error *err) {
   *w->need = tp_need_free(*w->need);
   tp_graph_prune(w->g);
   return (*w->need = tp_need_outputs(w->g, err));
@@ -50,12 +49,12 @@ static bool needed_anew(const tp_work *w, tp_error *err) {
 
 static bool hold_pass(const tp_work *w, tp_error *err) {
   bool changed = false;
-  return tp_hold_states(w->g, *w->need, &changed, err) && (!changed || needed_anew(w, err));
+  return tp_hold_states(w->g, *w->need, &changed, err) && (!changed || tp_needed_anew(w, err));
 }
 
 static bool algebra_pass(const tp_work *w, tp_error *err) {
   bool changed = false;
-  return tp_direct_sums(w->g, *w->need, &changed, err) && (!changed || needed_anew(w, err)) && tp_share_branches(w->g, *w->need, err);
+  return tp_direct_sums(w->g, *w->need, &changed, err) && (!changed || tp_needed_anew(w, err)) && tp_share_branches(w->g, *w->need, err);
 }
 
 enum { ALWAYS = true, ON = false };

@@ -26,6 +26,7 @@ extern const tp_pass tp_passes[TP_NPASS];
 int tp_pass_named(const char *s, size_t n);     /* its row; -1: none */
 bool tp_pass_run(const tp_work *w, int row, tp_error *err);     /* and verify, and dump */
 bool tp_passes_run(const tp_work *w, tp_stage stage, tp_error *err);    /* those of the stage that are on */
+bool tp_needed_anew(const tp_work *w, tp_error *err);           /* the graph has changed: what nothing reaches goes, and what is needed is found out again */
 bool tp_dump_wanted(const char *name);          /* does TEMPO_DUMP name it? */
 void tp_dump_graph(const tp_graph *g, const char *after);
 #endif
