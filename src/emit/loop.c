@@ -148,6 +148,7 @@ bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   if (x->rg->newest && !e->given) return false;
   bool cold = e->looped && !e->given && !in_loop(x) && count(r) >= 0;
+  if (tp_emit_is_pointwise(e, r)) return !cold;
   return !cold && all_known(e, r) && (e->given || !leaves(e, r));
 }
 
@@ -158,7 +159,7 @@ static bool wraps(const tp_region *r) {
 }
 
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
-  if (x->kind != TP_P_REGION) return false;
+  if (x->kind != TP_P_REGION || tp_emit_is_pointwise(e, x->rg)) return false;
   const tp_region *r = tp_emit_region(e, x);
   int64_t n = wraps(r) ? -1 : count(r);
   return n >= 0 && n <= (r == x->rg || !r->sums ? POINTS : TERMS) && tp_emit_knows(e, x);
