@@ -91,7 +91,7 @@ static void put_pointers(tp_emit *e, const tp_region *r) {
 }
 
 /* The element of window i at the point, off further on, and what `more` says. */
-static void put_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off, const char *more) {
+static void put_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off, const char *more) {
   const tp_nd *nd = tp_window_at(r, i);
   tp_putf(e->b, "w%d[", i);
   tp_emit_ix(e, off);
@@ -218,7 +218,7 @@ static void put_elements(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < o->rank; i++) (void)tp_ix_is_const(o->shape[i], &shape[i]);
   for (tp_walk_start(&w, o->rank, shape); w.ok; tp_walk_next(&w), q += per) {
     tp_emit_indent(e);
-    put_cell(e, r, 0, own_offset(e, o, w.at), "");
+    put_point_cell(e, r, 0, own_offset(e, o, w.at), "");
     tp_puts(e->b, " = ");
     put_drawn(e, &r->how, d, q);
     tp_puts(e->b, ";\n");
@@ -264,7 +264,7 @@ static void put_better(tp_emit *e, const tp_region *r, const tp_ix *off, int64_t
   tp_emit_line(e, "{\n");
   tp_emit_indent(e);
   tp_putf(e->b, "  const %s y = ", tp_emit_held(cell_type(e, &r->in[0])));
-  put_cell(e, r, 0, off, "");
+  put_point_cell(e, r, 0, off, "");
   tp_puts(e->b, ";\n");
   tp_emit_line(e, "  const int is = y %s best%s;\n", than, flt ? " || (y != y && best == best)" : "");
   tp_emit_line(e, "  best = is ? y : best, at = is ? %lld : at;\n", (long long)k);
@@ -287,7 +287,7 @@ static void put_best(tp_emit *e, const tp_region *r) {
     tp_emit_line(e, "{\n");
     tp_emit_indent(e);
     tp_putf(e->b, "%s best = ", tp_emit_held(cell_type(e, in)));
-    put_cell(e, r, 0, own_offset(e, in, from), "");
+    put_point_cell(e, r, 0, own_offset(e, in, from), "");
     tp_puts(e->b, ";\n");
     tp_emit_line(e, "int64_t at = 0;\n");
     for (int64_t k = 1; k < along; k++) {
@@ -295,7 +295,7 @@ static void put_best(tp_emit *e, const tp_region *r) {
       put_better(e, r, own_offset(e, in, from), k, tp_dtype_float(cell_type(e, in)));
     }
     tp_emit_indent(e);
-    put_cell(e, r, 1, own_offset(e, out, to), "");
+    put_point_cell(e, r, 1, own_offset(e, out, to), "");
     tp_puts(e->b, " = at;\n");
     tp_emit_line(e, "}\n");
   }
@@ -318,7 +318,7 @@ static void put_picks(tp_emit *e, const tp_pnode *x, bool look) {
     from[axis] = 0;
     tp_emit_indent(e);
     tp_puts(e->b, look ? "wrong |= (uint64_t)" : "{ const int64_t at = ");
-    put_cell(e, r, 1, own_offset(e, k, w.at), "");
+    put_point_cell(e, r, 1, own_offset(e, k, w.at), "");
     if (look) {
       tp_puts(e->b, " >= (uint64_t)");
       tp_emit_ix(e, in->shape[axis]);
@@ -326,10 +326,10 @@ static void put_picks(tp_emit *e, const tp_pnode *x, bool look) {
       continue;
     }
     tp_puts(e->b, "; ");
-    put_cell(e, r, 2, own_offset(e, o, w.at), "");
+    put_point_cell(e, r, 2, own_offset(e, o, w.at), "");
     tp_puts(e->b, " = ");
     char more[32] = " + at*stride";
-    put_cell(e, r, 0, own_offset(e, in, from), more);
+    put_point_cell(e, r, 0, own_offset(e, in, from), more);
     tp_puts(e->b, "; }\n");
   }
   shut_some(e, r->nlead);
@@ -356,7 +356,7 @@ static void put_lane(tp_emit *e, const tp_region *r, int i, int n, const char *t
     int64_t at = k;
     tp_emit_indent(e);
     tp_putf(e->b, "v%d[%d] = ", i, k);
-    put_cell(e, r, i, own_offset(e, nd, &at), "");
+    put_point_cell(e, r, i, own_offset(e, nd, &at), "");
     tp_puts(e->b, ";\n");
   }
 }
@@ -366,7 +366,7 @@ static void put_results_of(tp_emit *e, const tp_region *r, int i, int n) {
   for (int k = 0; k < n && nd->buf >= 0; k++) {
     int64_t at = k;
     tp_emit_indent(e);
-    put_cell(e, r, i, own_offset(e, nd, &at), "");
+    put_point_cell(e, r, i, own_offset(e, nd, &at), "");
     tp_putf(e->b, " = v%d[%d];\n", i, k);
   }
 }
@@ -376,7 +376,7 @@ static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {
   open_leads(e, x->rg);
   tp_emit_indent(e);
   tp_puts(e->b, "wrong |= (uint64_t)");
-  put_cell(e, x->rg, 1, tp_ix_const(e->ix, 0), "");
+  put_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0), "");
   tp_putf(e->b, " >= %d;\n", nactions);
   shut_some(e, x->rg->nlead);
   put_wrong(e, x);
