@@ -48,6 +48,7 @@ typedef struct tp_stmt {
   int id; tp_stkind kind;
   int nnode; tp_node **node;                    /* the cluster in order of execution */
   const tp_ix *const **nodeat;                  /* per node of the cluster: its dims as expressions over the statement's */
+  uint64_t there;                               /* nodes whose value lies where the result comes to lie, until the next of them changes it there */
   tp_node *into;                                /* INIT, ACC: the ACCUM; OP: the MERGE whose element it defines; else NULL */
   int k;                                        /* ACC: the contribution; into a MERGE: the branch; else -1 */
   tp_val src; const tp_ix *const *srcat;        /* what is finally written when it isn't the last node's own results: a branch's or contribution's value, an
