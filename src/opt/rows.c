@@ -167,15 +167,15 @@ static bool has_elements(const tp_node *n, int end) {
 }
 
 /* The choice n, whose operand `base` is a value of the state, becomes a put. */
-static bool put_row(tp_mk mk, tp_node *n, row_place p) {
+static tp_node *put_row(tp_mk mk, tp_node *n, row_place p) {
   int base = p.no ? 1 : 2;
   tp_val k = spread(mk, p.k, tp_v(n), p.end);
   tp_val y = mk_op(mk, TP_OP_PUT, 3, (tp_val[]){ n->in[base].src, k, written(mk, n->in[3 - base].src, k, n, p.end) }, &(tp_attr){ .axis = n->out[0].rank - p.end });
-  if (!y.node) return false;
+  if (!y.node) return NULL;
   y.node->name = n->name;
   y.node->what = n->what;
   tp_replace(mk.g, tp_v(n), y);
-  return true;
+  return y.node;
 }
 
 /* ---- rows of changes: the branch may change what is changed before, and so on down to the state ---- */
@@ -183,6 +183,46 @@ static bool put_row(tp_mk mk, tp_node *n, row_place p) {
 typedef struct { tp_mk mk; const tp_node *m; int nnode, *found; bool failed; } changes;     /* found, by node: what leads() found, of the state m: twice m's number + 2, + 1 if so */
 
 static bool leads(changes *c, tp_val v);
+
+/* ---- what is written over is seen before ---- */
+
+static bool is_view(tp_val v) { return tp_ops[v.node->op].batch == TP_BATCH_V && v.node->op != TP_OP_PINIT && !(v.node->op == TP_OP_DETACH && v.node->attr.flag); }
+
+/* At most a quarter of y's elements, whatever is not known before the call. */
+static bool is_small(tp_val x, tp_val y) {
+  int64_t n, part = 1, all = 1;
+  for (int i = 0; i < tp_rankof(x); i++) {
+    if (!tp_ix_is_const(mk_extent(x, i), &n)) return false;
+    part *= n;
+  }
+  for (int i = 0; i < tp_rankof(y); i++)
+    if (tp_ix_is_const(mk_extent(y, i), &n)) all *= n; else return true;
+  return 4 * part <= all;
+}
+
+/* A view of some version, so of what is about to be written over, which is read while it is: a small one is copied before. */
+static void see_before(changes *c, tp_node *n, int k) {
+  tp_val x = n->in[k].src, v = x;
+  while (is_view(v) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
+  if (x.node == v.node || !tp_same_type(tp_outof(v), &n->out[0]) || !is_small(x, tp_v(n)) || !leads(c, v)) return;
+  c->mk.g->pos = n->pos;
+  tp_val y = mk_op(c->mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .flag = true });
+  if (y.node) n->in[k].src = y;
+  else c->failed = true;
+}
+
+/* Is part k just where the concatenation puts it? */
+static bool stays_put(changes *c, const tp_node *n, int k) {
+  const tp_node *x = shown(n->in[k].src).node;
+  const tp_ix *before = tp_ix_const(c->mk.g->ix, 0);
+  for (int j = 0; j < k; j++) before = tp_ix_add(c->mk.g->ix, before, mk_extent(n->in[j].src, n->attr.axis));
+  return x->op == TP_OP_SLICE && x->attr.axis == n->attr.axis && x->attr.ix[0] == before && tp_same_type(tp_outof(x->in[0].src), &n->out[0]);
+}
+
+static void see_all_before(changes *c, tp_node *n) {
+  for (int k = 0; k < n->nin; k++)
+    if (n->op == TP_OP_CONCAT ? !stays_put(c, n, k) : k > 0) see_before(c, n, k);
+}
 
 static bool is_put(tp_val v) { return shown(v).node->op == TP_OP_PUT; }
 
@@ -236,7 +276,9 @@ static bool choice_leads(changes *c, tp_node *n) {
   if (!p.end) return either_leads(c, n);
   if (!tp_same_type(tp_outof(n->in[base].src), &n->out[0]) || !leads(c, n->in[base].src)) return false;
   if (!is_flat(n->in[3 - base].src, p.end) && !has_elements(n, p.end)) return false;
-  c->failed |= !put_row(c->mk, n, p);
+  tp_node *y = put_row(c->mk, n, p);
+  if (y) see_all_before(c, y);
+  c->failed |= !y;
   return true;
 }
 
@@ -275,6 +317,7 @@ static bool leads(changes *c, tp_val v) {
   if (*is != no && *is != no + 1) {
     *is = no;
     *is += node_leads(c, n);
+    if (*is > no && tp_ops[n->op].batch != TP_BATCH_E) see_all_before(c, n);
   }
   return *is == no + 1;
 }

@@ -45,6 +45,7 @@ static void array_bufs(pb *b) {
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
     layout(b, x, r->ndim, r->width, r->rank, tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
   }
+  for (int i = 0; i < b->p->arrs.n; i++) b->bufof[i] = b->bufof[tp_lies_in(b->p->arrs.v[i])->id];
 }
 
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
@@ -987,6 +988,10 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
   int *inside = TP_NEWN(b.a, int, pl->bufs.n);
   for (int i = 0; i < pl->bufs.n; i++) inside[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_INSIDE_ALL;
+  for (int i = 0; i < p->arrs.n; i++) {
+    int in = tp_lies_in(p->arrs.v[i])->id;
+    inside[in] = TP_MIN(inside[in], inside[i]);
+  }
   tp_plan_lifetimes(pl, inside);
   tp_plan_work(pl);
 #ifdef TP_HARD

@@ -304,6 +304,14 @@ static uint32_t may_vectorise(sb *b) {
  * and a concatenation over parts that lie where it puts them. What such an operator changes may be another's value, which then lies
  * where the result comes to lie (`there`): so of a row of changes the first is the one that writes over what was read before. */
 
+bool tp_is_version(const tp_poly *p, const tp_access *r, const tp_access *w) {
+  const tp_arr *a = p->arrs.v[r->arr], *b = p->arrs.v[w->arr];
+  bool is = r->kind == TP_ACC_READ && r->alias && r->by && a != b && (changes_part(r->by->op) || r->by->op == TP_OP_CONCAT);
+  is = is && a->rank == b->rank && a->dtype == b->dtype && a->kind == TP_ARR_TEMP && b->kind == TP_ARR_TEMP;
+  for (int i = 0; is && i < a->rank; i++) is = a->shape[i] == b->shape[i];
+  return is;
+}
+
 static int readings(const sb *b, const tp_node *by, int arr) {
   int n = 0;
   for (int i = 0; i < b->acc.n; i++) n += b->acc.v[i].kind == TP_ACC_READ && b->acc.v[i].arr == arr && b->acc.v[i].by == by;
