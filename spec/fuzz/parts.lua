@@ -166,7 +166,10 @@ function G:change(p, shape, dtype)
     function() return self:parts(self:parts(p, shape, dtype), shape, dtype) end,
     function() return self:scatter(p, shape, dtype) end,
     function() return ("tempo.where(%s:gt(0), %s, %s)"):format(self:input(self:dims(), {}, "i64"), self:change(p, shape, dtype), p) end,
-    function() return ("tempo.where(%s:gt(0), %s, %s)"):format(self:input(self:dims(), {}, "i64"), self:change(p, shape, dtype), self:change(p, shape, dtype)) end,
+    function()
+      local c = self:input(self:dims(), {}, "i64")
+      return ("tempo.where(%s:gt(0), %s, %s)"):format(c, self:change(p, shape, dtype), self:change(p, shape, dtype))
+    end,
     function() return self:scatter(self:choice(p, shape, dtype), shape, dtype) end,
     function() return self:choice(("(%s * 0.5)"):format(p), shape, dtype) end,
     function() return self:swap(p, shape, dtype) end,

@@ -4,7 +4,7 @@
  *
  * so that it costs what changes where h is updated in place (poly/stmts.c). The comparison may stand either way round, as `ne`
  * and `lnot` with the sides swapped, under `land` with conditions that do not vary along the axis, and behind views. A k that
- * no index equals writes nothing. Only states whose branch the choice is: elsewhere the choice fuses with its neighbours. */
+ * no index equals writes nothing. Only in rows of changes from a state to its branch: elsewhere the choice fuses with its neighbours. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 #include <math.h>
