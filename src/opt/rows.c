@@ -186,7 +186,7 @@ static bool leads(changes *c, tp_val v);
 
 /* ---- what is written over is seen before ---- */
 
-static bool is_view(tp_val v) { return tp_ops[v.node->op].batch == TP_BATCH_V && v.node->op != TP_OP_PINIT && !(v.node->op == TP_OP_DETACH && v.node->attr.flag); }
+static bool only_shows(tp_val v) { return tp_ops[v.node->op].batch == TP_BATCH_V && v.node->op != TP_OP_PINIT && !(v.node->op == TP_OP_DETACH && v.node->attr.flag); }
 
 /* At most a quarter of y's elements, whatever is not known before the call. */
 static bool is_small(tp_val x, tp_val y) {
@@ -203,7 +203,7 @@ static bool is_small(tp_val x, tp_val y) {
 /* A view of some version, so of what is about to be written over, which is read while it is: a small one is copied before. */
 static void see_before(changes *c, tp_node *n, int k) {
   tp_val x = n->in[k].src, v = x;
-  while (is_view(v) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
+  while (only_shows(v) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
   if (x.node == v.node || !tp_same_type(tp_outof(v), &n->out[0]) || !is_small(x, tp_v(n)) || !leads(c, v)) return;
   c->mk.g->pos = n->pos;
   tp_val y = mk_op(c->mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .flag = true });
