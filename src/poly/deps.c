@@ -121,7 +121,7 @@ static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m, int leas
 }
 
 /* 1: it writes over what it reads there, further along its outermost dim; 0: it makes a further version; -1: neither. */
-static int writes_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
+static int written_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
   const tp_access *w = NULL;
   int64_t lo, hi;
   bool version = false;
@@ -139,7 +139,7 @@ static int writes_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
 static void update_deps(tp_sched *S, tp_place old, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[old.st];
   const tp_access *r = access_at(S, old);
-  int least = writes_over(S, s, r);
+  int least = written_over(S, s, r);
   if (least < 0) return;
   for (int i = 0; i < u->reads.n; i++) {
     tp_place q = u->reads.v[i];

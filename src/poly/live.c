@@ -606,7 +606,7 @@ static bool same_elements(const tp_arr *a, const tp_arr *b) {
 }
 
 /* All accesses of the arrays that lie, or would lie, in one. */
-static life versions(tp_sched *S, const life *all, const tp_arr *a, const tp_arr *b) {
+static life as_versions(tp_sched *S, const life *all, const tp_arr *a, const tp_arr *b) {
   bool *member = TP_NEWN(S->a, bool, S->p->arrs.n);
   tp_arr *x = tp_dup(S->a, b, sizeof *b);
   const tp_sym **dim = TP_NEWN(S->a, const tp_sym *, b->ndim + 1);
@@ -650,7 +650,7 @@ static void lay_in(tp_sched *S, tp_arr *a, tp_arr *b, const tp_ix **width) {
 /* Do they take less as one? */
 static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b) {
   if (a == b || !same_elements(a, b)) return;
-  life f = versions(S, all, a, b);
+  life f = as_versions(S, all, a, b);
   const tp_ix **width = TP_NEWN(S->a, const tp_ix *, f.x->ndim);
   if (both_kinds(&f) || !one_version(&f, width)) return;
   life g = { .S = S, .x = b };

@@ -128,12 +128,12 @@ static void used(sim *s, const tp_arr *x, const int64_t *e, int64_t when) {
 
 static tp_hmap *place_of(const sim *s, const tp_arr *x) { return &s->held[x->in ? x->in->id : x->id]; }
 
-static bool is_in(const sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
+static bool lies_there(const sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
   const int64_t *in = tp_hmap_get(place_of(s, x), slot, elem_bytes(x));
   return in && in[0] == x->id && !memcmp(in + 1, e, elem_bytes(x));
 }
 
-static void put_in(sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
+static void lay_there(sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
   int64_t in[SIM_DIM + 1] = { x->id };
   memcpy(in + 1, e, elem_bytes(x));
   tp_hmap_set(place_of(s, x), slot, elem_bytes(x), tp_dup(&s->a, in, sizeof *in + elem_bytes(x)));
@@ -144,7 +144,7 @@ static bool holds(sim *s, const tp_arr *x, const int64_t *e, const char *who) {
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, false, who)) return false;
   intptr_t missing = (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
   if (missing != 1) return wrong(s, missing ? "read before it is made:" : "never made:", text(s, x->name, x->ndim, e), who);
-  return is_in(s, x, slot, e) || wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
+  return lies_there(s, x, slot, e) || wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
 }
 
 /* How often an element is written or updated in all, plus 1. */
@@ -168,8 +168,8 @@ static bool write_one(sim *s, const tp_access *acc, const int64_t *e, const char
   const tp_arr *x = s->p->arrs.v[acc->arr];
   int64_t slot[SIM_DIM];
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, true, who)) return false;
-  if (acc->kind == TP_ACC_UPDATE && !is_in(s, x, slot, e)) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
-  put_in(s, x, slot, e);
+  if (acc->kind == TP_ACC_UPDATE && !lies_there(s, x, slot, e)) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
+  lay_there(s, x, slot, e);
   if (acc->kind == TP_ACC_UPDATE) used(s, x, e, s->now);
   else {
     elem_span *q = TP_NEW(&s->a, elem_span);
