@@ -168,6 +168,7 @@ TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r);           /*
 bool tp_set_is_empty(tp_ictx *c, TP_KEEP tp_set *s);                          /* for all bounds >= 0 */
 bool tp_set_subset(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);         /* for all bounds >= 0 */
 bool tp_set_equal(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
+bool tp_set_few(tp_ictx *c, TP_KEEP tp_set *s, int dim, int most);            /* for each value of the other dims, has this one at most so many, as s is written? */
 /* The condition on bounds (context: all >= 0) under which the set has a point; under which it is empty, in the fewest words. NULL: isl could not say it. */
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, TP_KEEP tp_set *s);
 const tp_ix *tp_set_empty_when(tp_ictx *c, TP_KEEP tp_set *s);
