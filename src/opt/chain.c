@@ -83,20 +83,33 @@ static tp_val of_terms(tp_evolving *e, const tp_node *n, unsigned lin, const tp_
   return mk_op(e->mk, n->op, n->nin, in, &at);
 }
 
-/* What a linear operator that changes no element for another does to a state's factor. */
+/* 0 where a state is not there. */
+static tp_val factor_or_0(const tp_evolving *e, const tp_form *f, int i, tp_dtype d) { return f->has[i] ? factor(e, f->by[i], d) : mk_num(e->mk, 0, d); }
+
+/* A state's factor after a linear operator that changes no element for another. */
+static bool state_of(tp_evolving *e, const tp_node *n, const tp_form *f, int i, tp_val *by) {
+  tp_dtype d = n->out[0].dtype;
+  switch (n->op) {
+    case TP_OP_RESHAPE: case TP_OP_EXPAND: case TP_OP_DETACH: return *by = f[0].by[i], true;
+    case TP_OP_NEG: return *by = mk_neg(e->mk, factor(e, f[0].by[i], d)), true;
+    case TP_OP_DIV: return *by = mk_div(e->mk, factor(e, f[0].by[i], d), f[1].c[0]), true;
+    case TP_OP_SELECT:
+      *by = f[1].by[i];
+      if (!f[1].has[i] || !f[2].has[i] || f[1].by[i].node != f[2].by[i].node) *by = mk_select(e->mk, f[0].c[0], factor_or_0(e, &f[1], i, d), factor_or_0(e, &f[2], i, d));
+      return true;
+    default: return false;
+  }
+}
+
 static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form *out) {
+  int first = n->op == TP_OP_SELECT;
   for (int i = 0; i < EVOLVE_STATES; i++) {
-    bool a = f[n->op == TP_OP_SELECT ? 1 : 0].has[i], b = n->op == TP_OP_SELECT && f[2].has[i];
-    tp_dtype d = n->out[0].dtype;
-    if (!a && !b) continue;
-    bool views = n->op == TP_OP_RESHAPE || n->op == TP_OP_EXPAND || n->op == TP_OP_DETACH;
-    if (!one_shape(&n->out[0], tp_outof(n->in[n->op == TP_OP_SELECT ? 1 : 0].src))) return not_form(e, n, "it moves the elements of what it steps from");
+    bool any = false, fits = true;
+    for (int k = first; k < n->nin; k++)
+      if (f[k].has[i]) any = true, fits &= one_shape(&n->out[0], tp_outof(n->in[k].src));
+    if (!any) continue;
     out->has[i] = true;
-    if (views) out->by[i] = f[0].by[i];
-    else if (n->op == TP_OP_NEG) out->by[i] = mk_neg(e->mk, factor(e, f[0].by[i], d));
-    else if (n->op == TP_OP_DIV) out->by[i] = mk_div(e->mk, factor(e, f[0].by[i], d), f[1].c[0]);
-    else if (n->op == TP_OP_SELECT) out->by[i] = mk_select(e->mk, f[0].c[0], a ? factor(e, f[1].by[i], d) : mk_num(e->mk, 0, d), b ? factor(e, f[2].by[i], d) : mk_num(e->mk, 0, d));
-    else return not_form(e, n, "it moves the elements of what it steps from");
+    if (!fits || !state_of(e, n, f, i, &out->by[i])) return not_form(e, n, "it moves the elements of what it steps from");
   }
   return is_ok(e);
 }
@@ -267,7 +280,7 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
   tp_val alone = m->in[m->nin == 2 ? !step : step].src;
   if (m->nin == 2 && !varies(e, alone.node)) return alone;
   tp_val y = mk_declared(e->mk, m->out[0].dtype, m->out[0].rank, m->out[0].shape, n, left);
-  for (int k = 0; k < m->nin && y.node; k++) {
+  for (int k = 0; k < m->nin && y.node && !y.node->done; k++) {
     tp_val v = m->in[k].src;
     const tp_ix *cond = m->in[k].cond ? tp_ix_subst(g->ix, m->in[k].cond, 1, &e->dim, &p) : NULL;
     if (k == step || (cond && tp_ix_kind(cond) == TP_IX_FALSE)) continue;

@@ -10,19 +10,30 @@
 
 enum { FEW_POINTS = 4 };                        /* pieces of one point each, that a reader needs */
 
-typedef struct evolution { tp_graph *g; const tp_need *need; bool precise; int n0; tp_evolving *course; int ncourse; TP_VEC(tp_told) stays; tp_error *err; } evolution;
+typedef struct evolution { tp_graph *g; const tp_need *need; bool precise; int n0, *scc, *size; tp_evolving *course; int ncourse; TP_VEC(tp_told) stays; tp_error *err; } evolution;
 
 /* ---- who reads it ---- */
 
-/* Marks m and what its step makes of it. True: v is such. */
-static bool mark_cone(const evolution *v, const tp_node *m, const tp_node *n, char *seen) {
+/* What a recurrence's step makes of it, by node id; m itself too. */
+enum { CONE_SEEN = 1, CONE_IN };
+
+/* True: n is in the cone. What is found on a way around may be missed: then more is needed of the others. */
+static bool mark_cone(const evolution *v, const tp_node *m, const tp_node *n, char *cone) {
   if (n == m) return true;
-  if (n->id >= v->n0 || seen[n->id]) return n->id < v->n0 && seen[n->id] == 2;
-  seen[n->id] = 1;
+  if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) return n->id < v->n0 && cone[n->id] == CONE_IN;
+  cone[n->id] = CONE_SEEN;
   bool in = false;
-  for (int k = 0; k < n->nin; k++) in |= mark_cone(v, m, n->in[k].src.node, seen);
-  if (in) seen[n->id] = 2;
+  for (int k = 0; k < n->nin; k++) in |= mark_cone(v, m, n->in[k].src.node, cone);
+  if (in) cone[n->id] = CONE_IN;
   return in;
+}
+
+/* NULL: m does not step from itself. */
+static const char *cone_of(const evolution *v, const tp_node *m, const tp_node *step) {
+  char *cone = TP_NEWN(&v->g->arena, char, v->n0);
+  if (!mark_cone(v, m, step, cone)) return NULL;
+  cone[m->id] = CONE_IN;
+  return cone;
 }
 
 /* Do these need few points along dim d of what they read there? */
@@ -46,17 +57,13 @@ static bool is_shown(const evolution *v, const tp_node *n, const tp_sym *dim) {
   return any && tp_dom_has(n->ndom, n->dom, dim);
 }
 
-/* Few points are needed of m by what is no part of its recurrence. */
-static bool needs_few(const evolution *v, const tp_node *m, const tp_node *step, const tp_sym *dim) {
-  char *seen = TP_NEWN(&v->g->arena, char, v->n0);
-  mark_cone(v, m, step, seen);
-  seen[m->id] = 2;
+/* Few points are needed of the cone by what is not in it. */
+static bool needs_few(const evolution *v, const char *cone, const tp_sym *dim) {
   for (int i = 0; i < v->n0; i++) {
     const tp_node *n = v->g->nodes.v[i];
-    if (seen[i] == 2 && is_shown(v, n, dim)) return false;
-    if (seen[i] == 2 && n->op == TP_OP_CALL) return false;
-    for (int k = 0; seen[i] != 2 && k < n->nin; k++)
-      if (seen[n->in[k].src.node->id] == 2 && !reads_few(v, n, k, dim)) return false;
+    if (cone[i] == CONE_IN && (n->op == TP_OP_CALL || is_shown(v, n, dim))) return false;
+    for (int k = 0; cone[i] != CONE_IN && k < n->nin; k++)
+      if (cone[n->in[k].src.node->id] == CONE_IN && !reads_few(v, n, k, dim)) return false;
   }
   return true;
 }
@@ -78,11 +85,6 @@ static tp_evolving *course_along(evolution *v, const tp_sym *dim, bool back) {
   return e;
 }
 
-static bool steps_itself(const evolution *v, const tp_node *m, const tp_course *c) {
-  char *seen = TP_NEWN(&v->g->arena, char, v->n0);
-  return c->step.node->id < v->n0 && mark_cone(v, m, c->step.node, seen);
-}
-
 /* ---- what is told ---- */
 
 static const char *called_along(const evolution *v, const tp_node *m, const tp_sym *dim) { return tp_printf(&v->g->arena, "%s along %s", tp_title(&v->g->arena, m), dim->name); }
@@ -93,35 +95,61 @@ static void tell_stays(evolution *v, const tp_node *m, const tp_sym *dim, const 
   TP_PUSH(&v->g->arena, &v->stays, (tp_told){ "evolve", m->pos, text });
 }
 
-static const char *said_value(const evolution *v, tp_val x) {
-  tp_arena *a = &v->g->arena;
-  while (!x.node->name && (x.node->op == TP_OP_EXPAND || x.node->op == TP_OP_RESHAPE || x.node->op == TP_OP_CAST)) x = x.node->in[0].src;
-  if (x.node->op == TP_OP_FILL) return tp_printf(a, "%g", x.node->attr.f[0]);
-  if (x.node->op == TP_OP_VALUE) return tp_ix_str(v->g->ix, x.node->attr.ix[0]);
-  return tp_title(a, x.node);
+static bool is_view(const tp_node *n) { return n->op == TP_OP_EXPAND || n->op == TP_OP_RESHAPE || n->op == TP_OP_CAST || n->op == TP_OP_PERMUTE; }
+
+/* A number that v is everywhere. */
+static bool said_number(tp_val v, double *c) {
+  const tp_node *n = v.node;
+  double a, b;
+  int64_t k;
+  if (is_view(n)) return said_number(n->in[0].src, c);
+  if (n->op == TP_OP_FILL) return *c = n->attr.f[0], true;
+  if (n->op == TP_OP_VALUE) return tp_ix_is_const(n->attr.ix[0], &k) && (*c = (double)k, true);
+  if (n->op == TP_OP_NEG) return said_number(n->in[0].src, &a) && (*c = -a, true);
+  if ((n->op != TP_OP_ADD && n->op != TP_OP_SUB && n->op != TP_OP_MUL) || !said_number(n->in[0].src, &a) || !said_number(n->in[1].src, &b)) return false;
+  return *c = n->op == TP_OP_ADD ? a + b : n->op == TP_OP_SUB ? a - b : a * b, true;
 }
+
+enum { SAID_DEPTH = 4 };
+
+/* As one would write it: "2 b", "a + 3", "slice@net.lua:7". */
+static const char *said_value(const evolution *v, tp_val x, int depth) {
+  tp_arena *a = &v->g->arena;
+  double c;
+  while (!x.node->name && is_view(x.node)) x = x.node->in[0].src;
+  if (said_number(x, &c)) return tp_printf(a, "%.9g", c);
+  const tp_node *n = x.node;
+  if (n->op == TP_OP_VALUE) return tp_ix_str(v->g->ix, n->attr.ix[0]);
+  bool sum = n->op == TP_OP_ADD || n->op == TP_OP_SUB;
+  if (n->nin == 1 && n->op != TP_OP_READ && !n->name && depth) return tp_printf(a, "%s(%s)", tp_op_said(n->op), said_value(v, n->in[0].src, depth - 1));
+  if ((!sum && n->op != TP_OP_MUL) || n->name || !depth) return tp_title(a, n);
+  const char *l = said_value(v, n->in[0].src, depth - 1), *r = said_value(v, n->in[1].src, depth - 1);
+  return sum ? tp_printf(a, "(%s %s %s)", l, n->op == TP_OP_ADD ? "+" : "-", r) : tp_printf(a, "%s %s", l, r);
+}
+
+static const char *said(const evolution *v, tp_val x) { return said_value(v, x, SAID_DEPTH); }
 
 /* x = {x0,+,x1,+,x2} */
 static void tell_form(evolution *v, const tp_node *m, const tp_sym *dim, const tp_form *f) {
   tp_arena *a = &v->g->arena;
   const char *s = "";
-  for (int j = 0; j < f->n; j++) s = tp_printf(a, "%s%s%s", s, j ? ",+," : "", said_value(v, f->c[j]));
+  for (int j = 0; j < f->n; j++) s = tp_printf(a, "%s%s%s", s, j ? ",+," : "", said(v, f->c[j]));
   tp_tell(v->g, "evolve", m->pos, tp_printf(a, "%s = {%s}", called_along(v, m, dim), s));
 }
 
 /* x = {x0,+,(a-1) x0 + b,*,a}, or {x0,*,a} */
 static void tell_system(evolution *v, const tp_node *m, const tp_sym *dim, const tp_system *s) {
   tp_arena *a = &v->g->arena;
-  const char *x0 = said_value(v, s->of[0].init), *by = said_value(v, s->row[0].by[0]), *text;
+  const char *x0 = said(v, s->of[0].init), *by = said(v, s->row[0].by[0]), *text;
   if (!s->row[0].n) text = tp_printf(a, "{%s,*,%s}", x0, by);
-  else text = tp_printf(a, "{%s,+,(%s - 1) %s + %s,*,%s}", x0, by, x0, said_value(v, s->row[0].c[0]), by);
+  else text = tp_printf(a, "{%s,+,(%s - 1) %s + %s,*,%s}", x0, by, x0, said(v, s->row[0].c[0]), by);
   tp_tell(v->g, "evolve", m->pos, tp_printf(a, "%s = %s", called_along(v, m, dim), text));
 }
 
 /* ---- a recurrence ---- */
 
-static tp_val evolved(evolution *v, tp_evolving *e, tp_node *m, const tp_course *c) {
-  bool few = needs_few(v, m, c->step.node, e->dim);
+static tp_val evolved(evolution *v, tp_evolving *e, tp_node *m, const char *cone) {
+  bool few = needs_few(v, cone, e->dim);
   v->g->pos = m->pos;
   const tp_solution *y = few || !tp_dtype_float(m->out[0].dtype) ? tp_evolution_of(e, m) : NULL;
   tp_val r = tp_none;
@@ -142,8 +170,8 @@ static tp_val try_merge(evolution *v, tp_node *m) {
     for (int back = 0; back < 2 && may_along(v, m->dom[d]); back++) {
       tp_evolving *e = course_along(v, m->dom[d], back);
       tp_course c;
-      if (!tp_course_of(e, m, &c) || !steps_itself(v, m, &c)) continue;
-      tp_val y = evolved(v, e, m, &c);
+      const char *cone = tp_course_of(e, m, &c) ? cone_of(v, m, c.step.node) : NULL;
+      tp_val y = cone ? evolved(v, e, m, cone) : tp_none;
       if (y.node || v->err->code) return y;
     }
   return tp_none;
@@ -156,13 +184,12 @@ static void put_in_place(evolution *v, const tp_node *m, tp_val now) {
 
 /* All are looked for before one is put in place. */
 static bool evolve_round(evolution *v, bool *changed) {
-  int *scc = TP_NEWN(&v->g->arena, int, v->n0), *size = TP_NEWN(&v->g->arena, int, v->n0 + 1);
   tp_val *now = TP_NEWN(&v->g->arena, tp_val, v->n0 + 1);
-  tp_graph_sccs(v->g, scc, NULL);
-  for (int i = 0; i < v->n0; i++) size[scc[i]]++;
+  tp_graph_sccs(v->g, v->scc, NULL);
+  for (int i = 0; i < v->n0; i++) v->size[v->scc[i]]++;
   for (int i = 0; i < v->n0; i++) {
     tp_node *m = v->g->nodes.v[i];
-    if (size[scc[i]] < 2 || !may_evolve(v, m)) continue;
+    if (v->size[v->scc[i]] < 2 || !may_evolve(v, m)) continue;
     now[i] = try_merge(v, m);
     if (v->err->code) return false;
     *changed |= now[i].node != NULL;
@@ -175,7 +202,9 @@ static bool evolve_round(evolution *v, bool *changed) {
 bool tp_evolve(tp_graph *g, const tp_need *need, bool precise, bool *changed, tp_error *err) {
   int dims = 0;
   for (int i = 0; i < tp_nsym(g->ix); i++) dims += tp_sym_at(g->ix, i)->kind == TP_SYM_DIM;
-  evolution v = { .g = g, .need = need, .precise = precise, .n0 = g->nodes.n, .course = TP_NEWN(&g->arena, tp_evolving, 2 * dims + 1), .err = err };
+  tp_arena *a = &g->arena;
+  int n = g->nodes.n;
+  evolution v = { .g = g, .need = need, .precise = precise, .n0 = n, .scc = TP_NEWN(a, int, n), .size = TP_NEWN(a, int, n + 1), .course = TP_NEWN(a, tp_evolving, 2 * dims + 1), .err = err };
   if (!evolve_round(&v, changed)) return false;
   if (*changed) return true;
   g->nodes.n = v.n0;                            /* what was tried is in nobody's way */
