@@ -622,6 +622,51 @@ describe("what is elementwise of what is there anyway", function()
   end)
 end)
 
+-- All scores together are a square: their rows are made again on the way back from what is there, one row at a time.
+describe("causal attention and its gradient", function()
+  local H, D = 2, 8
+  local function program(window)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local function over(name) return P:input(name, { domain = { t }, shape = { H, D } }) end
+    local q, k, v = over "q", over "k", over "v"
+    local function past(x) return x[window(t, T)]:transpose(0, 1) end
+    local scores = past(k):matmul(q:unsqueeze(-1)):squeeze(-1) / 8
+    local out = scores:softmax(-1):unsqueeze(1):matmul(past(v)):squeeze(1)
+    local loss = out[tempo.range(0, T)]:square():sum()
+    local g = tempo.grad(loss, { q, k, v })
+    return P, { loss = loss, q = g[1], k = g[2], v = g[3] }
+  end
+  local windows = {
+    before = function(t) return tempo.range(0, t + 1) end,
+    behind = function(t, T) return tempo.range(t, T) end,
+  }
+
+  for name, window in pairs(windows) do
+    it("keep no row for each point, over " .. name, function()
+      local P, outputs = program(window)
+      local f = P:compile { outputs = outputs, tier = "interpreter" }
+      local kept = P:compile { outputs = outputs, tier = "interpreter", passes = { again = false } }
+      assert.is_true(f:memory { T = 4096 } < 2.2 * f:memory { T = 2048 })
+      assert.is_true(kept:memory { T = 4096 } > 3.5 * kept:memory { T = 2048 })
+      local r = support.rng(7)
+      for _, T in ipairs { 1, 2, 9 } do
+        local x = {}
+        for _, n in ipairs { "q", "k", "v" } do x[n] = support.random(r, { T, H, D }, "f32") end
+        local a, b = f(x, { T = T }), P:compile { outputs = outputs, tier = "reference" } (x, { T = T })
+        for n in pairs(outputs) do helper.same(b[n]:totable(), a[n], 1e-4) end
+      end
+    end)
+  end
+
+  it("adds products of a column and a row where they are made", function()
+    local P, outputs = program(windows.before)
+    local plan = P:compile { outputs = outputs, tier = "interpreter" }:explain "plan"
+    assert.equal(5, select(2, plan:gsub("op matmul", "")))            -- scores twice, values, gradients of both by row
+    assert.equal(2, select(2, plan:gsub("mul:f32%(i0,i1%)[^\n]-+=", "")))
+  end)
+end)
+
 -- Matrices that data picks are multiplied where they lie; products, gradients and errors are those of the copies.
 describe("matrices that data picks", function()
   local r = support.rng(5)
