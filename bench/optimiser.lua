@@ -4,7 +4,7 @@
 --                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a derivative
 --   incremental-work    the same of what is counted: elements and turns of loops, 4 if work is linear
 --   prefix-vs-jax       a prefix sum of 65,536 numbers; jnp.cumsum
---   evolve-flat         recurrences of which the last point is needed: the time of 1,000 steps over that of 10^9, the worst
+--   evolve-flat         recurrences of which the last point is needed: 1,000 steps over 10^9, the worst
 --   window-vs-jax       the maximum of each 64 of them; lax.reduce_window
 --   lua5.4 bench/optimiser.lua [--rows incremental-slope,prefix-vs-jax] [--rounds 3]
 -- Needs a python3 with JAX on the PATH for the rows against it; without it these are left out, which fails.

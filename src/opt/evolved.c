@@ -11,16 +11,16 @@
 #include "opt/evolve.h"
 #include <math.h>
 
-typedef struct { tp_evolving *e; tp_mk mk; tp_dtype dtype; const tp_ix *n; const tp_out *o; } closing;
+typedef struct { tp_evolving *e; tp_mk mk; tp_dtype dtype; const tp_ix *n; const tp_out *o; } formula;
 
-static tp_val number_at(const closing *k, const tp_ix *i) { return tp_ixvalue(k->mk.g, i, k->mk.err); }
-static tp_val times_at(const closing *k, tp_val a, tp_val b) { return !a.node ? b : !b.node ? a : mk_mul(k->mk, a, b); }
-static tp_val plain(const closing *k, tp_val v) { return v.node ? mk_cast(k->mk, v, k->dtype) : v; }
+static tp_val number_at(const formula *k, const tp_ix *i) { return tp_ixvalue(k->mk.g, i, k->mk.err); }
+static tp_val times_at(const formula *k, tp_val a, tp_val b) { return !a.node ? b : !b.node ? a : mk_mul(k->mk, a, b); }
+static tp_val plain(const formula *k, tp_val v) { return v.node ? mk_cast(k->mk, v, k->dtype) : v; }
 
 /* ---- binomials ---- */
 
 /* n (n-1) .. (n-j+1) without the factors of 2 that j! has; {NULL}: 1. */
-static tp_val halved(const closing *k, const tp_ix *n, int j) {
+static tp_val halved(const formula *k, const tp_ix *n, int j) {
   tp_ictx *ix = k->mk.g->ix;
   int half = j / 2;
   const tp_ix *odd = tp_ix_addc(ix, tp_ix_mulc(ix, tp_ix_fdiv(ix, tp_ix_addc(ix, n, 1), 2), 2), -1);    /* n or n - 1 */
@@ -37,13 +37,13 @@ static int64_t inverse_of_odd(int j) {
   return (int64_t)inv;
 }
 
-static tp_val whole_binomial(const closing *k, int j) {
+static tp_val whole_binomial(const formula *k, int j) {
   tp_val y = halved(k, k->n, j);
   int64_t inv = inverse_of_odd(j);
   return inv == 1 ? y : times_at(k, y, number_at(k, tp_ix_const(k->mk.g->ix, inv)));
 }
 
-static tp_val float_binomial(const closing *k, int j) {
+static tp_val float_binomial(const formula *k, int j) {
   tp_val y = tp_none;
   double down = 1;
   for (int i = 0; i < j; i++) {
@@ -53,17 +53,17 @@ static tp_val float_binomial(const closing *k, int j) {
   return down == 1 ? y : mk_binc(k->mk, TP_OP_DIV, y, down);
 }
 
-/* ---- closings ---- */
+/* ---- formulas ---- */
 
 /* In what arithmetic is done. */
-static closing closing_of(tp_evolving *e, const tp_node *m) {
+static formula formula_of(tp_evolving *e, const tp_node *m) {
   tp_ictx *ix = e->mk.g->ix;
   const tp_ix *t = tp_ix_sym(ix, e->dim), *n = e->back ? tp_ix_addc(ix, tp_ix_sub(ix, tp_ix_sym(ix, e->dim->bound), t), -1) : t;
-  return (closing){ e, e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
+  return (formula){ e, e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
 }
 
 /* In m's dtype, shape and domain. */
-static tp_val as_of(const closing *k, const tp_node *m, tp_val y) {
+static tp_val as_of(const formula *k, const tp_node *m, tp_val y) {
   y = mk_expand(k->mk, mk_cast(k->mk, y, k->o->dtype), k->o->rank, k->o->shape);
   if (!y.node || tp_dom_same(y.node->ndom, y.node->dom, m->ndom, m->dom)) return y;
   tp_val z = mk_declared(k->mk, k->o->dtype, k->o->rank, k->o->shape, m->ndom, m->dom);
@@ -71,7 +71,7 @@ static tp_val as_of(const closing *k, const tp_node *m, tp_val y) {
 }
 
 tp_val tp_evolved_form(tp_evolving *e, const tp_node *m, const tp_form *f) {
-  closing k = closing_of(e, m);
+  formula k = formula_of(e, m);
   tp_val y = plain(&k, f->c[0]);
   for (int j = 1; j < f->n; j++) {
     tp_val times = k.dtype == TP_I64 ? whole_binomial(&k, j) : float_binomial(&k, j);
@@ -90,7 +90,7 @@ static bool is_literal(tp_val v, double *c) {
 }
 
 /* 1 + a + .. + a^(n-1), p being a^n */
-static tp_val series(const closing *k, tp_val a, tp_val n, tp_val p) {
+static tp_val series(const formula *k, tp_val a, tp_val n, tp_val p) {
   tp_mk mk = k->mk;
   double c = 0;
   bool known = is_literal(a, &c);
@@ -104,7 +104,7 @@ static tp_val series(const closing *k, tp_val a, tp_val n, tp_val p) {
 }
 
 /* x a^n; what is 0 stays so, whatever a finite a has grown to. */
-static tp_val grown(const closing *k, tp_val x, tp_val a, tp_val p) {
+static tp_val grown(const formula *k, tp_val x, tp_val a, tp_val p) {
   tp_mk mk = k->mk;
   double c = 0;
   tp_val y = mk_mul(mk, x, p);
@@ -114,11 +114,11 @@ static tp_val grown(const closing *k, tp_val x, tp_val a, tp_val p) {
 }
 
 /* x + d S, where something is added at all */
-static tp_val risen_by(const closing *k, tp_val x, tp_val d, tp_val s) {
+static tp_val risen_by(const formula *k, tp_val x, tp_val d, tp_val s) {
   return mk_select(k->mk, mk_binc(k->mk, TP_OP_EQ, d, 0), x, mk_add(k->mk, x, mk_mul(k->mk, d, s)));
 }
 
-static tp_val affine(const closing *k, tp_val x, tp_val a, tp_val b) {
+static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
   tp_mk mk = k->mk;
   double c = 0;
   tp_val n = plain(k, number_at(k, k->n)), p = mk_bin(mk, TP_OP_POW, a, n);
@@ -131,7 +131,7 @@ static tp_val affine(const closing *k, tp_val x, tp_val a, tp_val b) {
 }
 
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s) {
-  closing k = closing_of(e, m);
+  formula k = formula_of(e, m);
   const tp_form *f = &s->row[0];
   if (s->n != 1 || f->n > 1 || !f->has[0] || !f->by[0].node) return tp_none;
   tp_val x = plain(&k, s->of[0].init), a = plain(&k, f->by[0]), b = plain(&k, f->n ? f->c[0] : tp_none);
