@@ -25,11 +25,11 @@ static bool has_states(const tp_form *f) {
   return any;
 }
 
-static tp_form constant(tp_val v) { return (tp_form){ .n = 1, .c = { v } }; }
+static tp_form constant_form(tp_val v) { return (tp_form){ .n = 1, .c = { v } }; }
 
 /* ---- sums and shifts ---- */
 
-static tp_val sum_of(tp_mk mk, tp_op op, tp_val a, tp_val b) { return !b.node ? a : a.node ? mk_bin(mk, op, a, b) : op == TP_OP_SUB ? mk_neg(mk, b) : b; }
+static tp_val sum_or_one(tp_mk mk, tp_op op, tp_val a, tp_val b) { return !b.node ? a : a.node ? mk_bin(mk, op, a, b) : op == TP_OP_SUB ? mk_neg(mk, b) : b; }
 
 /* by is a factor, and a state's own number where there is none. */
 static tp_val factor(const tp_evolving *e, tp_val by, tp_dtype d) { return by.node ? by : mk_num(e->mk, 1, d); }
@@ -41,7 +41,7 @@ static bool combine(tp_evolving *e, tp_op op, tp_form *a, const tp_form *b, tp_d
     a->by[i] = a->has[i] ? mk_bin(e->mk, op, factor(e, a->by[i], d), by) : op == TP_OP_SUB ? mk_neg(e->mk, by) : b->by[i];
     a->has[i] = true;
   }
-  for (int j = 0; j < b->n; j++) a->c[j] = sum_of(e->mk, op, j < a->n ? a->c[j] : tp_none, b->c[j]);
+  for (int j = 0; j < b->n; j++) a->c[j] = sum_or_one(e->mk, op, j < a->n ? a->c[j] : tp_none, b->c[j]);
   a->n = TP_MAX(a->n, b->n);
   return is_ok(e);
 }
@@ -139,7 +139,7 @@ static bool sum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shi
   return combine(e, n->op, out, &b, n->out[0].dtype);
 }
 
-static double choose(int n, int k) {
+static double ways_of(int n, int k) {
   double c = 1;
   for (int i = 0; i < k; i++) c = c * (n - i) / (i + 1);
   return c;
@@ -156,8 +156,8 @@ static bool product_terms_of(tp_evolving *e, const tp_node *n, const tp_form *a,
     for (int j = 0; j < b->n; j++) {
       tp_val ab = product(e, n, a->c[i], b->c[j]);
       for (int k = TP_MAX(i, j); k <= i + j; k++) {
-        double times = choose(k, i) * choose(i, k - j);
-        out->c[k] = sum_of(e->mk, TP_OP_ADD, out->c[k], times == 1 ? ab : mk_mulc(e->mk, ab, times));
+        double times = ways_of(k, i) * ways_of(i, k - j);
+        out->c[k] = sum_or_one(e->mk, TP_OP_ADD, out->c[k], times == 1 ? ab : mk_mulc(e->mk, ab, times));
       }
     }
   return is_ok(e);
@@ -350,7 +350,7 @@ static bool merge_form(tp_evolving *e, tp_system *s, tp_node *m, int64_t shift, 
 /* v as a function of n, `shift` steps on from there. */
 static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_form *out) {
   tp_node *n = v.node;
-  if (!varies(e, n)) return *out = constant(v), true;
+  if (!varies(e, n)) return *out = constant_form(v), true;
   if (--e->left < 0) return not_form(e, n, "it is too large");
   unsigned lin = linear_in(n);
   if (lin) return linear_form(e, s, n, lin, shift, out);

@@ -10,7 +10,7 @@
 
 enum { FEW_POINTS = 4 };                        /* pieces of one point each, that a reader needs */
 
-typedef struct evolution { tp_graph *g; const tp_need *need; bool precise; int n0, *scc, *size; tp_evolving *course; int ncourse; TP_VEC(tp_told) stays; tp_error *err; } evolution;
+typedef struct evolve_work { tp_graph *g; const tp_need *need; bool precise; int n0, *scc, *size; tp_evolving *course; int ncourse; TP_VEC(tp_told) stays; tp_error *err; } evolve_work;
 
 /* ---- who reads it ---- */
 
@@ -18,7 +18,7 @@ typedef struct evolution { tp_graph *g; const tp_need *need; bool precise; int n
 enum { CONE_SEEN = 1, CONE_IN };
 
 /* True: n is in the cone. What is found on a way around may be missed: then more is needed of the others. */
-static bool mark_cone(const evolution *v, const tp_node *m, const tp_node *n, char *cone) {
+static bool mark_cone(const evolve_work *v, const tp_node *m, const tp_node *n, char *cone) {
   if (n == m) return true;
   if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) return n->id < v->n0 && cone[n->id] == CONE_IN;
   cone[n->id] = CONE_SEEN;
@@ -29,7 +29,7 @@ static bool mark_cone(const evolution *v, const tp_node *m, const tp_node *n, ch
 }
 
 /* NULL: m does not step from itself. */
-static const char *cone_of(const evolution *v, const tp_node *m, const tp_node *step) {
+static const char *cone_of(const evolve_work *v, const tp_node *m, const tp_node *step) {
   char *cone = TP_NEWN(&v->g->arena, char, v->n0);
   if (!mark_cone(v, m, step, cone)) return NULL;
   cone[m->id] = CONE_IN;
@@ -37,7 +37,7 @@ static const char *cone_of(const evolution *v, const tp_node *m, const tp_node *
 }
 
 /* Do these need few points along dim d of what they read there? */
-static bool reads_few(const evolution *v, const tp_node *n, int k, const tp_sym *dim) {
+static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sym *dim) {
   const tp_node *x = n->in[k].src.node;
   int at = -1;
   for (int d = 0; d < x->ndom; d++)
@@ -50,7 +50,7 @@ static bool reads_few(const evolution *v, const tp_node *n, int k, const tp_sym 
   return few;
 }
 
-static bool is_shown(const evolution *v, const tp_node *n, const tp_sym *dim) {
+static bool is_shown(const evolve_work *v, const tp_node *n, const tp_sym *dim) {
   bool any = false;
   for (int i = 0; i < v->g->outputs.n; i++) any |= v->g->outputs.v[i].val.node == n;
   for (int i = 0; i < v->g->stops.n; i++) any |= v->g->stops.v[i].done.node == n || v->g->stops.v[i].end == n;
@@ -58,7 +58,7 @@ static bool is_shown(const evolution *v, const tp_node *n, const tp_sym *dim) {
 }
 
 /* Few points are needed of the cone by what is not in it. */
-static bool needs_few(const evolution *v, const char *cone, const tp_sym *dim) {
+static bool needs_few(const evolve_work *v, const char *cone, const tp_sym *dim) {
   for (int i = 0; i < v->n0; i++) {
     const tp_node *n = v->g->nodes.v[i];
     if (cone[i] == CONE_IN && (n->op == TP_OP_CALL || is_shown(v, n, dim))) return false;
@@ -70,14 +70,14 @@ static bool needs_few(const evolution *v, const char *cone, const tp_sym *dim) {
 
 /* ---- one recurrence ---- */
 
-static bool may_evolve(const evolution *v, const tp_node *m) {
+static bool may_evolve(const evolve_work *v, const tp_node *m) {
   tp_dtype d = m->out[0].dtype;
   return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && d != TP_BOOL && (tp_dtype_float(d) ? !v->precise && tp_dtype_size(d) >= 4 : true);
 }
 
-static bool may_along(const evolution *v, const tp_sym *d) { return d->bound && !tp_stop_of(v->g, d); }
+static bool may_along(const evolve_work *v, const tp_sym *d) { return d->bound && !tp_stop_of(v->g, d); }
 
-static tp_evolving *course_along(evolution *v, const tp_sym *dim, bool back) {
+static tp_evolving *course_along(evolve_work *v, const tp_sym *dim, bool back) {
   for (int i = 0; i < v->ncourse; i++)
     if (v->course[i].dim == dim && v->course[i].back == back) return &v->course[i];
   tp_evolving *e = &v->course[v->ncourse++];
@@ -87,9 +87,9 @@ static tp_evolving *course_along(evolution *v, const tp_sym *dim, bool back) {
 
 /* ---- what is told ---- */
 
-static const char *called_along(const evolution *v, const tp_node *m, const tp_sym *dim) { return tp_printf(&v->g->arena, "%s along %s", tp_title(&v->g->arena, m), dim->name); }
+static const char *called_along(const evolve_work *v, const tp_node *m, const tp_sym *dim) { return tp_printf(&v->g->arena, "%s along %s", tp_title(&v->g->arena, m), dim->name); }
 
-static void tell_stays(evolution *v, const tp_node *m, const tp_sym *dim, const char *why, tp_pos at) {
+static void tell_stays(evolve_work *v, const tp_node *m, const tp_sym *dim, const char *why, tp_pos at) {
   const char *line = at.file && at.line != m->pos.line ? tp_printf(&v->g->arena, " (line %d)", at.line) : "";
   const char *text = tp_printf(&v->g->arena, "%s goes step by step: %s%s", called_along(v, m, dim), why, line);
   TP_PUSH(&v->g->arena, &v->stays, (tp_told){ "evolve", m->pos, text });
@@ -113,7 +113,7 @@ static bool said_number(tp_val v, double *c) {
 enum { SAID_DEPTH = 4 };
 
 /* As one would write it: "2 b", "a + 3", "slice@net.lua:7". */
-static const char *said_value(const evolution *v, tp_val x, int depth) {
+static const char *said_value(const evolve_work *v, tp_val x, int depth) {
   tp_arena *a = &v->g->arena;
   double c;
   while (!x.node->name && is_view(x.node)) x = x.node->in[0].src;
@@ -127,10 +127,10 @@ static const char *said_value(const evolution *v, tp_val x, int depth) {
   return sum ? tp_printf(a, "(%s %s %s)", l, n->op == TP_OP_ADD ? "+" : "-", r) : tp_printf(a, "%s %s", l, r);
 }
 
-static const char *said(const evolution *v, tp_val x) { return said_value(v, x, SAID_DEPTH); }
+static const char *said(const evolve_work *v, tp_val x) { return said_value(v, x, SAID_DEPTH); }
 
 /* x = {x0,+,x1,+,x2} */
-static void tell_form(evolution *v, const tp_node *m, const tp_sym *dim, const tp_form *f) {
+static void tell_form(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_form *f) {
   tp_arena *a = &v->g->arena;
   const char *s = "";
   for (int j = 0; j < f->n; j++) s = tp_printf(a, "%s%s%s", s, j ? ",+," : "", said(v, f->c[j]));
@@ -138,7 +138,7 @@ static void tell_form(evolution *v, const tp_node *m, const tp_sym *dim, const t
 }
 
 /* x = {x0,+,(a-1) x0 + b,*,a}, or {x0,*,a} */
-static void tell_system(evolution *v, const tp_node *m, const tp_sym *dim, const tp_system *s) {
+static void tell_system(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_system *s) {
   tp_arena *a = &v->g->arena;
   const char *x0 = said(v, s->of[0].init), *by = said(v, s->row[0].by[0]), *text;
   if (!s->row[0].n) text = tp_printf(a, "{%s,*,%s}", x0, by);
@@ -148,7 +148,7 @@ static void tell_system(evolution *v, const tp_node *m, const tp_sym *dim, const
 
 /* ---- a recurrence ---- */
 
-static tp_val evolved(evolution *v, tp_evolving *e, tp_node *m, const char *cone) {
+static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *cone) {
   bool few = needs_few(v, cone, e->dim);
   v->g->pos = m->pos;
   const tp_solution *y = few || !tp_dtype_float(m->out[0].dtype) ? tp_evolution_of(e, m) : NULL;
@@ -165,7 +165,7 @@ static tp_val evolved(evolution *v, tp_evolving *e, tp_node *m, const char *cone
 }
 
 /* {NULL}: it stays. */
-static tp_val try_merge(evolution *v, tp_node *m) {
+static tp_val try_merge(evolve_work *v, tp_node *m) {
   for (int d = 0; d < m->ndom; d++)
     for (int back = 0; back < 2 && may_along(v, m->dom[d]); back++) {
       tp_evolving *e = course_along(v, m->dom[d], back);
@@ -177,13 +177,13 @@ static tp_val try_merge(evolution *v, tp_node *m) {
   return tp_none;
 }
 
-static void put_in_place(evolution *v, const tp_node *m, tp_val now) {
+static void put_in_place(evolve_work *v, const tp_node *m, tp_val now) {
   if (now.node->id >= v->n0 && !now.node->name) now.node->name = m->name, now.node->what = m->what;
   tp_replace(v->g, tp_v((tp_node *)m), now);
 }
 
 /* All are looked for before one is put in place. */
-static bool evolve_round(evolution *v, bool *changed) {
+static bool evolve_round(evolve_work *v, bool *changed) {
   tp_val *now = TP_NEWN(&v->g->arena, tp_val, v->n0 + 1);
   tp_graph_sccs(v->g, v->scc, NULL);
   for (int i = 0; i < v->n0; i++) v->size[v->scc[i]]++;
@@ -204,7 +204,7 @@ bool tp_evolve(tp_graph *g, const tp_need *need, bool precise, bool *changed, tp
   for (int i = 0; i < tp_nsym(g->ix); i++) dims += tp_sym_at(g->ix, i)->kind == TP_SYM_DIM;
   tp_arena *a = &g->arena;
   int n = g->nodes.n;
-  evolution v = { .g = g, .need = need, .precise = precise, .n0 = n, .scc = TP_NEWN(a, int, n), .size = TP_NEWN(a, int, n + 1), .course = TP_NEWN(a, tp_evolving, 2 * dims + 1), .err = err };
+  evolve_work v = { .g = g, .need = need, .precise = precise, .n0 = n, .scc = TP_NEWN(a, int, n), .size = TP_NEWN(a, int, n + 1), .course = TP_NEWN(a, tp_evolving, 2 * dims + 1), .err = err };
   if (!evolve_round(&v, changed)) return false;
   if (*changed) return true;
   g->nodes.n = v.n0;                            /* what was tried is in nobody's way */
