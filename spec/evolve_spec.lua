@@ -66,6 +66,35 @@ for _, dtype in ipairs { "u8", "i32", "i64" } do
   end
 end
 
+-- By the digits of how many steps: a table of the same kind.
+local stepping = {}
+for _, dtype in ipairs { "u8", "i32", "i64" } do
+  stepping["geometric series and their sums in " .. dtype] = function(_, t, T, declare)
+    local x, y, z = declare(dtype), declare(dtype), declare(dtype)
+    x[0] = 5; x[t] = 3 * x[t - 1] + 7
+    y[0] = 1; y[t] = y[t - 1] + x[t]
+    z[0] = 2; z[t] = 2 * z[t - 1] - y[t - 1] + 3
+    return { x = x[T - 1], y = y[T - 1], z = z[T - 1], early = y[1] }
+  end
+  stepping["pairs in " .. dtype] = function(P, t, T, declare)
+    local a, b = declare(dtype, { 2 }), declare(dtype, { 2 })
+    a[0] = P:constant({ 0, 3 }):to(dtype); a[t] = b[t - 1]
+    b[0] = P:constant({ 1, 2 }):to(dtype); b[t] = a[t - 1] * P:constant({ 1, 5 }):to(dtype) + b[t - 1] - 2
+    return { a = a[T - 1], b = b[T - 1] }
+  end
+  stepping["backwards in " .. dtype] = function(_, t, T, declare)
+    local x = declare "i64"
+    x[T - 1] = 1; x[t] = 3 * x[t + 1] + t * 5 - 4
+    return { x = x[0] }
+  end
+end
+stepping["momentum"] = function(P, t, T, declare)
+  local g, v, w = P:constant { 1, 2, 4 }, declare("f64", { 3 }), declare("f64", { 3 })
+  v[0] = tempo.zeros({ 3 }, { dtype = "f64" }); v[t] = 0.5 * v[t - 1] + g
+  w[0] = tempo.ones({ 3 }, { dtype = "f64" }); w[t] = w[t - 1] - 0.25 * v[t]
+  return { w = (w[T - 1] * 4096):round() }
+end
+
 -- ---- floats: program, what plain Lua makes of it in doubles ----
 local inputs = { x0 = 0.75, a = 0.875, b = -0.3125, up = 1.03125, same = 1, none = 0, minus = -1, still = 2 }
 local made = setmetatable({}, { __mode = "k" })
@@ -103,6 +132,18 @@ describe("evolve", function()
       end
       local f = program(make)
       assert.are.equal(work(f, { T = 10 }), work(f, { T = 1000000000 }))
+    end)
+  end
+
+  for name, make in pairs(stepping) do
+    it("steps by digits: " .. name, function()
+      local f = program(make)
+      for _, opts in ipairs { { tier = "reference" }, { passes = { evolve = false } }, { tier = "native" } } do
+        local g = program(make, opts)
+        for _, n in ipairs { 2, 3, 4, 7, 64, 65, 261 } do assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n }))) end
+      end
+      assert.is_true(work(f, { T = 1000000000 }) < 4 * work(f, { T = 1000 }))
+      assert.is_nil(f:explain("evolution"):find("goes step by step", 1, true))
     end)
   end
 

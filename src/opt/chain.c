@@ -180,11 +180,21 @@ static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t
   return product_terms_of(e, n, &f[0], &f[1], out);
 }
 
-/* Wider integers would not wrap where these do; numbers of steps are far from that. */
+/* Made of numbers of steps alone, which are far from wrapping. */
+static bool counts_steps(const tp_evolving *e, tp_val v) {
+  const tp_node *n = v.node;
+  if (!varies(e, n)) return true;
+  if (n->op == TP_OP_VALUE) return !tp_ix_is_cond(n->attr.ix[0]);
+  bool yes = n->op == TP_OP_ADD || n->op == TP_OP_SUB || n->op == TP_OP_MUL || n->op == TP_OP_NEG || n->op == TP_OP_RESHAPE || n->op == TP_OP_EXPAND;
+  for (int k = 0; k < n->nin && yes; k++) yes = counts_steps(e, n->in[k].src);
+  return yes;
+}
+
+/* Wider integers would not wrap where these do. */
 static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->out[0].dtype;
   bool floats = tp_dtype_float(from) && tp_dtype_float(to), narrower = !tp_dtype_float(from) && !tp_dtype_float(to) && tp_dtype_size(to) < tp_dtype_size(from) && to != TP_BOOL;
-  if (!floats && !narrower && !(n->in[0].src.node->op == TP_OP_VALUE && from == TP_I64 && to != TP_BOOL)) return not_form(e, n, "its rounding depends on the step");
+  if (!floats && !narrower && !(counts_steps(e, n->in[0].src) && from == TP_I64 && to != TP_BOOL)) return not_form(e, n, "its rounding depends on the step");
   if (!form_of(e, s, n->in[0].src, shift, out)) return false;
   for (int j = 0; j < out->n; j++) out->c[j] = mk_cast(e->mk, out->c[j], to);
   for (int i = 0; i < EVOLVE_STATES; i++)
@@ -372,19 +382,20 @@ static bool is_sum(const tp_system *s) {
   return s->n == 1 && f->has[0] && !f->by[0].node && f->n < EVOLVE_TERMS;
 }
 
-static void solve(tp_evolving *e, tp_solution *y, tp_node *m) {
-  tp_system *s = TP_NEW(&e->mk.g->arena, tp_system);
+/* False: it is no system, or there is an error. */
+static bool solved_system(tp_evolving *e, tp_system *s, tp_node *m) {
   s->state[0] = m;
   s->n = 1;
-  y->is = SOLVE_NOT;
-  if (!tp_course_of(e, m, &s->of[0])) return;
-  for (int i = 0; i < s->n; i++)
-    if (!form_of(e, s, s->of[i].step, 1, &s->row[i])) return;
-  y->sys = s;
-  y->is = SOLVE_SYSTEM;
-  bool alone = s->n == 1 && !s->row[0].has[0];  /* given by the step alone, but for the first point */
-  if (!is_sum(s) || alone) return;
-  y->is = SOLVE_FORM;
+  bool ok = tp_course_of(e, m, &s->of[0]);
+  for (int i = 0; i < s->n && ok; i++) ok = form_of(e, s, s->of[i].step, 1, &s->row[i]);
+  return ok;
+}
+
+static void solve(tp_evolving *e, tp_solution *y, tp_node *m) {
+  tp_system *s = y->sys = TP_NEW(&e->mk.g->arena, tp_system);
+  if (!solved_system(e, s, m)) { y->is = SOLVE_NOT; return; }
+  y->is = is_sum(s) ? SOLVE_FORM : SOLVE_SYSTEM;
+  if (y->is == SOLVE_SYSTEM) return;
   y->form = (tp_form){ .n = s->row[0].n + 1, .c = { s->of[0].init } };
   memcpy(y->form.c + 1, s->row[0].c, sizeof *y->form.c * (size_t)s->row[0].n);
 }

@@ -75,7 +75,7 @@ static bool may_evolve(const evolve_work *v, const tp_node *m) {
   return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && d != TP_BOOL && (tp_dtype_float(d) ? !v->precise && tp_dtype_size(d) >= 4 : true);
 }
 
-static bool may_along(const evolve_work *v, const tp_sym *d) { return d->bound && !tp_stop_of(v->g, d); }
+static bool may_along(const evolve_work *v, const tp_sym *d) { return d->bound && !d->bound->digits && !tp_stop_of(v->g, d); }
 
 static tp_evolving *course_along(evolve_work *v, const tp_sym *dim, bool back) {
   for (int i = 0; i < v->ncourse; i++)
@@ -129,21 +129,42 @@ static const char *said_value(const evolve_work *v, tp_val x, int depth) {
 
 static const char *said(const evolve_work *v, tp_val x) { return said_value(v, x, SAID_DEPTH); }
 
-/* x = {x0,+,x1,+,x2} */
-static void tell_form(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_form *f) {
+/* {c0,+,c1,+,c2} */
+static const char *said_form(const evolve_work *v, const tp_form *f) {
   tp_arena *a = &v->g->arena;
   const char *s = "";
   for (int j = 0; j < f->n; j++) s = tp_printf(a, "%s%s%s", s, j ? ",+," : "", said(v, f->c[j]));
-  tp_tell(v->g, "evolve", m->pos, tp_printf(a, "%s = {%s}", called_along(v, m, dim), s));
+  return tp_printf(a, "{%s}", s);
 }
 
-/* x = {x0,+,(a-1) x0 + b,*,a}, or {x0,*,a} */
+static void tell_form(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_form *f) {
+  tp_tell(v->g, "evolve", m->pos, tp_printf(&v->g->arena, "%s = %s", called_along(v, m, dim), said_form(v, f)));
+}
+
+/* a x + b y + {c0,+,c1} */
+static const char *said_row(const evolve_work *v, const tp_system *s, int i) {
+  tp_arena *a = &v->g->arena;
+  const tp_form *f = &s->row[i];
+  const char *y = "";
+  for (int j = 0; j < s->n; j++) {
+    if (!f->has[j]) continue;
+    const char *by = f->by[j].node ? tp_printf(a, "%s ", said(v, f->by[j])) : "";
+    y = tp_printf(a, "%s%s%s%s", y, *y ? " + " : "", by, tp_title(a, s->state[j]));
+  }
+  if (!f->n) return y;
+  return tp_printf(a, "%s%s%s", y, *y ? " + " : "", f->n == 1 ? said(v, f->c[0]) : said_form(v, f));
+}
+
+/* x = {x0,+,(a-1) x0 + b,*,a}, or {x0,*,a}, or what it steps by and from. */
 static void tell_system(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_system *s) {
   tp_arena *a = &v->g->arena;
-  const char *x0 = said(v, s->of[0].init), *by = said(v, s->row[0].by[0]), *text;
-  if (!s->row[0].n) text = tp_printf(a, "{%s,*,%s}", x0, by);
-  else text = tp_printf(a, "{%s,+,(%s - 1) %s + %s,*,%s}", x0, by, x0, said(v, s->row[0].c[0]), by);
-  tp_tell(v->g, "evolve", m->pos, tp_printf(a, "%s = %s", called_along(v, m, dim), text));
+  const tp_form *f = &s->row[0];
+  const char *x0 = said(v, s->of[0].init), *by = f->by[0].node ? said(v, f->by[0]) : "1", *text = "";
+  if (s->n == 1 && f->n == 0) text = tp_printf(a, " = {%s,*,%s}", x0, by);
+  else if (s->n == 1 && f->n == 1) text = tp_printf(a, " = {%s,+,(%s - 1) %s + %s,*,%s}", x0, by, x0, said(v, f->c[0]), by);
+  else
+    for (int i = 0; i < s->n; i++) text = tp_printf(a, "%s%s %s' = %s from %s", text, i ? "," : ":", tp_title(a, s->state[i]), said_row(v, s, i), said(v, s->of[i].init));
+  tp_tell(v->g, "evolve", m->pos, tp_printf(a, "%s%s", called_along(v, m, dim), text));
 }
 
 /* ---- a recurrence ---- */

@@ -37,4 +37,6 @@ const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m);
 /* evolved.c. The value at every point of m's domain, without a step between them; {NULL}: not found. */
 tp_val tp_evolved_form(tp_evolving *e, const tp_node *m, const tp_form *f);
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s);
+/* digits.c. The system's first state after n steps; n varies along e's dim. */
+tp_val tp_evolved_digits(tp_evolving *e, const tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype);
 #endif

@@ -64,6 +64,7 @@ static formula formula_of(tp_evolving *e, const tp_node *m) {
 
 /* In m's dtype, shape and domain. */
 static tp_val as_of(const formula *k, const tp_node *m, tp_val y) {
+  if (!y.node) return y;
   y = mk_expand(k->mk, mk_cast(k->mk, y, k->o->dtype), k->o->rank, k->o->shape);
   if (!y.node || tp_dom_same(y.node->ndom, y.node->dom, m->ndom, m->dom)) return y;
   tp_val z = mk_declared(k->mk, k->o->dtype, k->o->rank, k->o->shape, m->ndom, m->dom);
@@ -133,11 +134,8 @@ static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s) {
   formula k = formula_of(e, m);
   const tp_form *f = &s->row[0];
-  if (s->n != 1 || f->n > 1 || !f->has[0] || !f->by[0].node) return tp_none;
+  if (s->n != 1 || f->n > (k.dtype == TP_F64) || !f->has[0] || !f->by[0].node) return as_of(&k, m, tp_evolved_digits(e, m, s, k.n, k.dtype));
   tp_val x = plain(&k, s->of[0].init), a = plain(&k, f->by[0]), b = plain(&k, f->n ? f->c[0] : tp_none);
-  if (k.dtype == TP_I64) {
-    if (b.node) return tp_none;
-    return as_of(&k, m, mk_mul(k.mk, x, mk_bin(k.mk, TP_OP_POW, a, number_at(&k, k.n))));
-  }
+  if (k.dtype == TP_I64) return as_of(&k, m, mk_mul(k.mk, x, mk_bin(k.mk, TP_OP_POW, a, number_at(&k, k.n))));
   return as_of(&k, m, affine(&k, x, a, b));
 }
