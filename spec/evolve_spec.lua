@@ -52,7 +52,7 @@ for _, dtype in ipairs { "u8", "i32", "i64" } do
   end
   whole["steps that know t in " .. dtype] = function(_, t, T, declare)
     local x, y = declare(dtype), declare "i64"
-    y[0] = 3; y[t] = y[t - 1] + t * 2 - 5
+    y[0] = 3; y[t] = y[t - 1] + t * t * 2 - 5 * t + 1
     x[0] = 1; x[t] = x[t - 1] + y[t]:to(dtype)
     return { x = x[T - 1], y = y[T - 1] }
   end
@@ -238,7 +238,20 @@ describe("evolve", function()
     local out = f({ x0 = 2, b = 0.25 }, { T = 6 })
     local x = 2 / 32 + 0.25 * (2 - 2 / 32)
     assert.is_true(math.abs(out.x0:item() - 2 * x / 32) < 1e-15)
-    assert.is_true(math.abs(out.b:item() - 2 * x * (2 - 2 / 32)) < 1e-15)
+    assert.is_true(math.abs(out.b:item() - 2 * x * (2 - 2 / 32)) < 1e-14)
+    assert.is_true(work(f, { T = 1000000 }) < 4 * work(f, { T = 100 }))
+  end)
+
+  it("sums up what evolves", function()
+    local function make(_, t, T, declare)
+      local x, y = declare "i64", declare "i64"
+      x[0] = 5; x[t] = 3 * x[t - 1]
+      y[T - 1] = 2; y[t] = y[t + 1] + t
+      return { x = x[0 .. T]:sum(0), y = y[0 .. T]:sum(0), squares = (t * t):value()[0 .. T]:sum(0) }
+    end
+    local f, g = program(make), program(make, { tier = "reference" })
+    for _, n in ipairs { 1, 2, 3, 30, 300 } do assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n }))) end
+    assert.is_true(work(f, { T = 1000000 }) < 4 * work(f, { T = 100 }))
   end)
 
   it("goes through nests of recurrences", function()

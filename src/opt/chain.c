@@ -210,13 +210,16 @@ static const tp_ix *point_after(const tp_evolving *e, int64_t steps) {
   return e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1 - steps) : tp_ix_const(ix, steps);
 }
 
+/* A polynomial in the dim: its differences, until one does not vary. */
 static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form *out) {
-  int64_t k;
-  const tp_ix *rest, *x = n->attr.ix[0], *p = point_after(e, shift);
-  if (tp_ix_is_cond(x) || !tp_ix_linear_in(e->mk.g->ix, x, e->dim, &k, &rest)) return not_form(e, n, "it is no linear function of the dim");
-  *out = (tp_form){ .n = 2, .c = { tp_ixvalue(e->mk.g, tp_ix_subst(e->mk.g->ix, x, 1, &e->dim, &p), e->mk.err),
-                                   tp_ixvalue(e->mk.g, tp_ix_const(e->mk.g->ix, e->back ? -k : k), e->mk.err) } };
-  return is_ok(e);
+  tp_ictx *ix = e->mk.g->ix;
+  const tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(ix, d, 1), *x = n->attr.ix[0];
+  const tp_ix *from = e->back ? tp_ix_sub(ix, point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
+  *out = (tp_form){ 0 };
+  if (tp_ix_is_cond(x)) return not_form(e, n, "it depends on where the dim is");
+  for (x = tp_ix_subst(ix, x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0); x = tp_ix_sub(ix, tp_ix_subst(ix, x, 1, &e->dim, &next), x))
+    out->c[out->n++] = tp_ixvalue(e->mk.g, tp_ix_subst(ix, x, 1, &e->dim, &zero), e->mk.err);
+  return tp_is_number(x, 0) ? is_ok(e) : not_form(e, n, "it is no polynomial in the dim");
 }
 
 /* c, which lacks the dim, where x, of which it is a coefficient, is read at `at`. */
@@ -400,6 +403,12 @@ static void solve(tp_evolving *e, tp_solution *y, tp_node *m) {
   memcpy(y->form.c + 1, s->row[0].c, sizeof *y->form.c * (size_t)s->row[0].n);
 }
 
+void tp_evolution_of_new(tp_evolving *e, tp_solution *y, tp_node *m) {
+  e->why = NULL;
+  e->left = LOOKED_AT;
+  solve(e, y, m);
+}
+
 const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m) {
   static const tp_solution never = { .is = SOLVE_NOT };
   if (m->id >= e->n0 || m->op != TP_OP_MERGE) return &never;
@@ -408,10 +417,8 @@ const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m) {
   const char *why = e->why;
   tp_pos at = e->at;
   int left = e->left;
-  e->why = NULL;
-  e->left = LOOKED_AT;
   y->is = SOLVE_BUSY;
-  solve(e, y, m);
+  tp_evolution_of_new(e, y, m);
   y->why = e->why, y->at = e->at;
   e->why = why, e->at = at, e->left = left;
   return y;

@@ -70,9 +70,10 @@ static bool needs_few(const evolve_work *v, const char *cone, const tp_sym *dim)
 
 /* ---- one recurrence ---- */
 
+static bool may_reorder_steps(const evolve_work *v, const tp_node *n) { return tp_dtype_float(n->out[0].dtype) ? !v->precise && tp_dtype_size(n->out[0].dtype) >= 4 : n->out[0].dtype != TP_BOOL; }
+
 static bool may_evolve(const evolve_work *v, const tp_node *m) {
-  tp_dtype d = m->out[0].dtype;
-  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && d != TP_BOOL && (tp_dtype_float(d) ? !v->precise && tp_dtype_size(d) >= 4 : true);
+  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && may_reorder_steps(v, m);
 }
 
 static bool may_along(const evolve_work *v, const tp_sym *d) { return d->bound && !d->bound->digits && !tp_stop_of(v->g, d); }
@@ -198,6 +199,44 @@ static tp_val try_merge(evolve_work *v, tp_node *m) {
   return tp_none;
 }
 
+/* ---- sums over a dim ---- */
+
+static tp_val try_total(evolve_work *v, const tp_node *n, const tp_edge *e, const tp_ix **cond) {
+  int64_t lo, less;
+  int axis;
+  tp_val y = tp_none;
+  const tp_sym *d = may_reorder_steps(v, n) ? tp_totals_along(v->g, n, e, &lo, &less) : NULL;
+  if (!d || !may_along(v, d) || tp_varies(tp_rankof(e->src), tp_outof(e->src)->shape, 1, &d, &axis)) return y;
+  v->g->pos = n->pos;
+  for (int back = 0; back < 2 && !y.node && !v->err->code; back++) y = tp_evolved_total(course_along(v, d, back), e->src, lo, less, cond);
+  if (y.node) tp_tell(v->g, "evolve", n->pos, tp_printf(&v->g->arena, "%s: the sum along %s evolves with what it sums", tp_title(&v->g->arena, n), d->name));
+  return y;
+}
+
+typedef struct { tp_node *n; int k; tp_val now; const tp_ix *cond; } total;
+typedef TP_VEC(total) totals;
+
+static bool find_totals(evolve_work *v, totals *found) {
+  for (int i = 0; i < v->n0; i++) {
+    tp_node *n = v->g->nodes.v[i];
+    for (int k = 0; n->op == TP_OP_ACCUM && k < n->nin; k++) {
+      total t = { n, k, tp_none, NULL };
+      t.now = try_total(v, n, &n->in[k], &t.cond);
+      if (v->err->code) return false;
+      if (t.now.node) TP_PUSH(&v->g->arena, found, t);
+    }
+  }
+  return true;
+}
+
+static void put_total(evolve_work *v, const total *t) {
+  tp_edge *e = &t->n->in[t->k];
+  bool gather = e->gather;
+  e->src = t->now;
+  e->cond = t->cond;
+  if (gather) e->at = tp_at_own(v->g, t->now.node->ndom, t->now.node->dom);
+}
+
 static void put_in_place(evolve_work *v, const tp_node *m, tp_val now) {
   if (now.node->id >= v->n0 && !now.node->name) now.node->name = m->name, now.node->what = m->what;
   tp_replace(v->g, tp_v((tp_node *)m), now);
@@ -215,6 +254,10 @@ static bool evolve_round(evolve_work *v, bool *changed) {
     if (v->err->code) return false;
     *changed |= now[i].node != NULL;
   }
+  totals sums = { 0 };
+  if (!find_totals(v, &sums)) return false;
+  *changed |= sums.n > 0;
+  for (int i = 0; i < sums.n; i++) put_total(v, &sums.v[i]);
   for (int i = 0; i < v->n0; i++)
     if (now[i].node) put_in_place(v, v->g->nodes.v[i], now[i]);
   return true;

@@ -34,9 +34,16 @@ typedef struct tp_evolving {
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out);
 const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m);
 
+/* Of a merge that is no part of the graph yet. */
+void tp_evolution_of_new(tp_evolving *e, tp_solution *y, tp_node *m);
+
 /* evolved.c. The value at every point of m's domain, without a step between them; {NULL}: not found. */
 tp_val tp_evolved_form(tp_evolving *e, const tp_node *m, const tp_form *f);
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s);
+/* totals.c. The sum of x over the points lo .. (the dim's bound - less) of e's dim, as a contribution that is there where cond holds, which is over bounds; {NULL}: not found. */
+tp_val tp_evolved_total(tp_evolving *e, tp_val x, int64_t lo, int64_t less, const tp_ix **cond);
+/* Does the edge of an accumulation sum up such points, and of which of its operand's dims? NULL: it does not. */
+const tp_sym *tp_totals_along(tp_graph *g, const tp_node *n, const tp_edge *e, int64_t *lo, int64_t *less);
 /* digits.c. The system's first state after n steps; n varies along e's dim. */
 tp_val tp_evolved_digits(tp_evolving *e, const tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype);
 #endif
