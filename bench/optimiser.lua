@@ -1,7 +1,8 @@
 -- What the optimiser makes of programs that are written as they read: each side in a process of its own, pinned to the
 -- same one core, in turn.
 --   incremental-slope   4.6 over the time at T = 65,536 against that at T = 16,384: the worst of a prefix sum, a suffix
---                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a derivative
+--                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a
+--                       discounted suffix, a derivative
 --   incremental-work    the same of what is counted: elements and turns of loops, 4 if work is linear
 --   prefix-vs-jax       a prefix sum of 65,536 numbers; jnp.cumsum
 --   evolve-flat         recurrences of which the last point is needed: 1,000 steps over 10^9, the worst
@@ -22,11 +23,12 @@ function made.softmax(x, t)
   local past = x[0 .. t + 1]
   return (past:softmax(0) * past:square()):sum(0)
 end
+function made.discounted(x, t, T) return (x[t .. T] * 0.99 ^ tempo.arange(T - t)):sum(0) end
 function made.derivative(x, t, T)
   return tempo.grad(x:detach() * x[t .. T]:square():mean(0), { x })[1]
 end
 
-local SLOPES = { "prefix", "suffix", "window", "variance", "softmax", "derivative" }
+local SLOPES = { "prefix", "suffix", "window", "variance", "softmax", "discounted", "derivative" }
 
 -- Recurrences, each read at its last point.
 local evolving = {}
