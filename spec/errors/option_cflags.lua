@@ -3,4 +3,4 @@ local tempo = require "tempo"
 local P = tempo.program()
 local t = P:dim "t"
 local x = P:input("x", { domain = { t } })
-local f = P:compile { outputs = { y = x * 2 }, reproducible = true, cflags = "-O2 -ffast-math" }  -- here
+P:compile { outputs = { y = x * 2 }, reproducible = true, cflags = "-O2 -ffast-math" }  -- here
