@@ -32,7 +32,7 @@ function export.differs(case, bounds, tools)
     local done, said = pcall(exported.run, folder, nil, inputs, bounds, { ways[tools.turn % #ways + 1] }, {}, function(out, printed)
       for name in pairs(case.outputs) do
         local want = run.out[name]
-        local all = #exported.bytes(folder, want) == #out(name)        -- else rows end by data: there is room for more
+        local all = not next(case.ends or {})                          -- what lies beyond an end is 0 in a call, and anything in exported code
         local a = all and tools.bits(want)
         local b = all and tools.bits(tempo.array(out(name), want:dtype(), want:shape()))
         if not bad and not near and a ~= b then

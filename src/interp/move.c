@@ -106,4 +106,4 @@ static void close_cpu(tp_exec *x) {
   if (x->cpu) tp_free_aligned(x->cpu->scratch);
 }
 
-const tp_target tp_interp = { open_cpu, make, take_scratch, close_cpu, tp_wrapped_copy };
+const tp_target tp_interp = { open_cpu, make, take_scratch, close_cpu, tp_wrapped_copy, tp_cpu_speed };
