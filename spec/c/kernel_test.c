@@ -247,6 +247,24 @@ static void test_loads(const tp_kernels *k) {
     }
 }
 
+static void test_turns(const tp_kernels *k) {
+  enum { SIDE = 70 };
+  static unsigned char from[8 * SIDE * SIDE], to[8 * SIDE * SIDE], was[8 * SIDE * SIDE];
+  for (int log = 0; log < 4; log++)
+    for (int round = 0; round < 60; round++) {
+      int64_t size = 1 << log, rows = below(SIDE + 1), n = below(SIDE + 1), arow = rows + below(SIDE - (int)rows + 1), orow = n + below(SIDE - (int)n + 1);
+      bool ok = true;
+      for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)rnd(), was[i] = to[i] = (unsigned char)rnd();
+      k->turn[log](to, orow, from, arow, rows, n);
+      for (int64_t i = 0; i < SIDE; i++)
+        for (int64_t j = 0; j < orow && i * orow + j < SIDE * SIDE; j++) {
+          const unsigned char *want = i < rows && j < n ? from + (j * arow + i) * size : was + (i * orow + j) * size;
+          ok &= memcmp(to + (i * orow + j) * size, want, (size_t)size) == 0;
+        }
+      CHECKF(ok, "%s turns %d x %d of %d", k->isa, (int)rows, (int)n, (int)size);
+    }
+}
+
 /* ---- folds and scans ---- */
 
 static void fold_one(tp_red red, tp_dtype d, double *f, int64_t *i, double vf, int64_t vi) {
@@ -480,6 +498,7 @@ int main(int argc, char **argv) {
     test_casts(k);
     test_halves(k);
     test_loads(k);
+    test_turns(k);
     test_random(k);
     test_normal_ends(k);
   }
