@@ -221,7 +221,7 @@ static void choose_tile(tp_ew *e) {
   e->red0 = e->reduced[in];
   e->e1 = up >= 0 ? e->ext[up] : 1;
   e->red1 = up >= 0 && e->reduced[up];
-  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, e->crossed ? TP_SQUARE : TP_BLOCK);
+  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, e->crossed ? 256 : TP_BLOCK);
   if (up < 0) e->n1 = 1;
   else if (plain) e->n1 = e->red1 ? e->e1 : TP_MIN(e->e1, TP_BLOCK);
   else e->n1 = e->n0 <= TP_BLOCK / 2 ? TP_MIN(e->e1, TP_BLOCK / TP_MAX(e->n0, 1)) : 1;
