@@ -171,3 +171,11 @@ static int round_f16(void *o_, const void *a_, const void *b_, const void *c_, i
   }
   return TP_K_OK;
 }
+
+/* Of a negative index, and of one beyond the last, i or n - 1 - i has the sign's bit. */
+static bool outside(const int64_t *index, int64_t step, int64_t count, int64_t n) {
+  uint64_t any = 0, last = (uint64_t)n - 1;
+  if (step == 1) for (int64_t j = 0; j < count; j++) any |= (uint64_t)index[j] | (last - (uint64_t)index[j]);
+  else for (int64_t j = 0; j < count; j++) any |= (uint64_t)index[j * step] | (last - (uint64_t)index[j * step]);
+  return any >> 63;
+}
