@@ -1,22 +1,23 @@
 /* strip: loops whose leaves all go over one axis are gone through a strip of it at a time.
  *
- * Let each leaf of a loop, or of loops in it, go over an axis of one extent E that it does not fold, and let every window on a buffer that is written there lie, at
+ * Let each leaf of a loop, of loops in it and of neighbours go over an axis of one extent E that it does not fold, and let every window on a buffer that is written there lie, at
  * place i of that axis, at index i of one dim of the buffer. Then place i needs of the others nothing, in whatever iteration, and instead of each leaf going over
  * all of E in each iteration
  *
- *   for v = 0 .. E / B { the loop, its leaves over B places from B * v on }
+ *   for v = 0 .. E / B { the loop and its neighbours, their leaves over B places from B * v on }
  *
  * leaves the order of everything that depends on each other as it was. Buffers that nothing else touches shrink to B places: what a recurrence turns, makes and carries
  * for a block of its steps stays in the cache. It pays where these are larger than that; of an extent that only the call knows that is taken for granted.
  *
  * Not where callbacks see what runs when. */
 #include "plan/priv.h"
+#include <stdlib.h>
 
 enum { STRIP_LEAVES = 64 };
 /* axis: by leaf; dim: by buffer, that moves with it, -1 where nothing is written, TP_MAXRANK where it is not known yet; uses: windows in all of the plan. */
-typedef struct { tp_plan *p; tp_pnode *loop; const tp_ix *extent; int n; tp_region *leaf[STRIP_LEAVES]; int axis[STRIP_LEAVES]; int *dim, *uses; } strip;
+typedef struct { tp_plan *p; const tp_ix *extent; int n; tp_region *leaf[STRIP_LEAVES]; int axis[STRIP_LEAVES]; int *dim, *uses; } strip;
 
-static bool collect_leaves(strip *s, tp_pnode *x) {
+static bool collect_leaves(strip *s, const tp_pnode *x) {
   bool ok = true;
   for (int i = 0; i < x->n && ok; i++) ok = collect_leaves(s, x->kid[i]);
   if (x->kind == TP_P_SEQ || x->kind == TP_P_FOR || x->kind == TP_P_IF) return ok;
@@ -58,14 +59,16 @@ static bool take_leaf(strip *s, int j) {
   return true;
 }
 
-/* Along an axis of this extent. */
-static bool goes_along(strip *s, const tp_ix *extent) {
+/* Do all leaves of n nodes, along an axis of this extent? */
+static bool goes_along(strip *s, const tp_ix *extent, tp_pnode *const *v, int n) {
+  bool ok = true;
   s->extent = extent;
+  s->n = 0;
+  for (int i = 0; i < n && ok; i++) ok = collect_leaves(s, v[i]);
   for (int i = 0; i < s->p->bufs.n; i++) s->dim[i] = -1;
   for (int j = 0; j < s->n; j++)
     for (int i = 0; i < s->leaf[j]->nout; i++)
       if (s->leaf[j]->out[i].buf >= 0) s->dim[s->leaf[j]->out[i].buf] = TP_MAXRANK;
-  bool ok = true;
   for (int j = 0; j < s->n && ok; j++) ok = take_leaf(s, j);
   return ok;
 }
@@ -123,7 +126,7 @@ static int64_t strip_places(const strip *s, const bool *small) {
     if (small[i]) bytes += place_bytes(s, i);
   tp_ix_is_const(s->extent, &all);
   if (!bytes || (set && all < 2)) return 0;
-  if (set) return 3;
+  if (set) return TP_MAX(atoll(set), 1);
   int64_t b = TP_MAX(TP_TUNE_STRIP_BYTES / bytes / vector, 4) | 1;
   return b * vector * 2 <= all ? b * vector : 0;
 }
@@ -160,10 +163,10 @@ static void shrink_buffer(const strip *s, int buf, int64_t places, const tp_ix *
     }
 }
 
-static void make_strips(strip *s, int64_t places, const bool *small, int *inside) {
+static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, const bool *small, int *inside) {
   tp_ictx *ix = s->p->ix;
   const tp_sym *var = tp_sym_var(ix, "strip");
-  const tp_ix *first = tp_ix_mulc(ix, tp_ix_sym(ix, var), places), *n = tp_ix_min(ix, tp_ix_const(ix, places), tp_ix_sub(ix, s->extent, first));
+  const tp_ix *first = tp_ix_mulc(ix, tp_ix_sym(ix, var), places), *all = tp_ix_min(ix, tp_ix_const(ix, places), tp_ix_sub(ix, s->extent, first));
   for (int j = 0; j < s->n; j++) {
     tp_region *r = s->leaf[j];
     r->in = tp_dup(s->p->a, r->in, sizeof *r->in * (size_t)r->nin);
@@ -171,13 +174,11 @@ static void make_strips(strip *s, int64_t places, const bool *small, int *inside
   }
   for (int i = 0; i < s->p->bufs.n; i++)
     if (small[i]) {
-      shrink_buffer(s, i, places, n, var);
+      shrink_buffer(s, i, places, all, var);
       inside[i] += inside[i] < TP_INSIDE_ALL;   /* the new loop is around those that it counts */
     }
-  for (int j = 0; j < s->n; j++) tp_cut_axis(s->p, s->leaf[j], s->axis[j], first, n, small);
-  tp_pnode *body = TP_NEW(s->p->a, tp_pnode);
-  *body = *s->loop;
-  *s->loop = *tp_loop_over_tiles(s->p, var, s->extent, places, 1, &body);
+  for (int j = 0; j < s->n; j++) tp_cut_axis(s->p, s->leaf[j], s->axis[j], first, all, small);
+  return tp_loop_over_tiles(s->p, var, s->extent, places, n, v);
 }
 
 static bool is_of_bounds(const tp_ix *e) {
@@ -187,26 +188,51 @@ static bool is_of_bounds(const tp_ix *e) {
   return ok;
 }
 
-static bool strip_loop(tp_plan *p, tp_pnode *x, int *dim, int *uses, int *inside) {
-  strip s = { .p = p, .loop = x, .dim = dim, .uses = uses };
-  if (!collect_leaves(&s, x) || !s.n) return false;
-  for (int k = 0; k < s.leaf[0]->nlead; k++) {
-    if (!is_of_bounds(s.leaf[0]->lead[k]) || tp_is_number(s.leaf[0]->lead[k], 1) || !goes_along(&s, s.leaf[0]->lead[k])) continue;
-    bool *small = TP_NEWN(p->a, bool, p->bufs.n);
-    for (int i = 0; i < p->bufs.n; i++) small[i] = is_small(&s, i);
-    int64_t places = strip_places(&s, small);
-    if (!places) continue;
-    make_strips(&s, places, small, inside);
-    return true;
-  }
-  return false;
+static bool holds_loop(const tp_pnode *x) {
+  bool any = x->kind == TP_P_FOR;
+  for (int i = 0; i < x->n && !any; i++) any = holds_loop(x->kid[i]);
+  return any;
 }
 
-static void strips_in(tp_plan *p, tp_pnode *x, int *dim, int *uses, int *inside) {
-  if (x->kind == TP_P_FOR && strip_loop(p, x, dim, uses, inside)) return;
-  for (int i = 0; i < x->n; i++) strips_in(p, x->kid[i], dim, uses, inside);
+/* Node `at` of the row v and the neighbours that go with it become a loop over strips of this extent: at node *from, `to` is behind the last. */
+static bool strip_along(strip *s, const tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to, int *inside) {
+  bool *small = TP_NEWN(s->p->a, bool, s->p->bufs.n);
+  *from = at, *to = at + 1;
+  if (!is_of_bounds(extent) || tp_is_number(extent, 1) || !goes_along(s, extent, v + at, 1)) return false;
+  while (*from > 0 && goes_along(s, extent, v + *from - 1, *to - *from + 1)) --*from;
+  while (*to < n && goes_along(s, extent, v + *from, *to - *from + 1)) ++*to;
+  goes_along(s, extent, v + *from, *to - *from);
+  for (int i = 0; i < s->p->bufs.n; i++) small[i] = is_small(s, i);
+  int64_t places = strip_places(s, small);
+  if (places) v[*from] = make_strips(s, v + *from, *to - *from, places, small, inside);
+  return places;
+}
+
+static bool strip_node(strip *s, tp_pnode **v, int n, int at, int *from, int *to, int *inside) {
+  s->n = 0;
+  if (!holds_loop(v[at]) || !collect_leaves(s, v[at]) || !s->n) return false;
+  const tp_region *first = s->leaf[0];
+  bool done = false;
+  for (int k = 0; k < first->nlead && !done; k++) done = strip_along(s, first->lead[k], v, n, at, from, to, inside);
+  return done;
+}
+
+/* Nodes of a row, n of them; how many are left. */
+static int strips_in(strip *s, tp_pnode **v, int n, int *inside) {
+  int from, to;
+  for (int i = 0; i < n; i++) {
+    if (strip_node(s, v, n, i, &from, &to, inside)) {
+      memmove(v + from + 1, v + to, sizeof *v * (size_t)(n - to));
+      n -= to - from - 1;
+      i = from;
+    } else if (v[i]->kind == TP_P_SEQ) v[i]->n = strips_in(s, v[i]->kid, v[i]->n, inside);
+    else
+      for (int k = 0; k < v[i]->n; k++) strips_in(s, v[i]->kid + k, 1, inside);
+  }
+  return n;
 }
 
 void tp_plan_strips(tp_plan *p, int *inside) {
-  if (!p->calls.n) strips_in(p, p->body, TP_NEWN(p->a, int, p->bufs.n), tp_plan_uses(p), inside);
+  strip s = { .p = p, .dim = TP_NEWN(p->a, int, p->bufs.n), .uses = tp_plan_uses(p) };
+  if (!p->calls.n) strips_in(&s, &p->body, 1, inside);
 }
