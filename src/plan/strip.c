@@ -14,8 +14,9 @@
 #include <stdlib.h>
 
 enum { STRIP_LEAVES = 64 };
-/* axis: by leaf; dim: by buffer, that moves with it, -1 where nothing is written, TP_MAXRANK where it is not known yet; uses: windows in all of the plan. */
-typedef struct { tp_plan *p; const tp_ix *extent; int n; tp_region *leaf[STRIP_LEAVES]; int axis[STRIP_LEAVES]; int *dim, *uses; } strip;
+/* axis: by leaf; dim: by buffer, that moves with it, -1 where nothing is written, TP_MAXRANK where it is not known yet; uses: windows in all of the plan; inside: as
+ * tp_plan_lifetimes; depth: loops around the row. */
+typedef struct { tp_plan *p; const tp_ix *extent; int n; tp_region *leaf[STRIP_LEAVES]; int axis[STRIP_LEAVES]; int *dim, *uses, *inside, depth; } strip;
 
 static bool collect_leaves(strip *s, const tp_pnode *x) {
   bool ok = true;
@@ -89,9 +90,10 @@ static bool is_placed(const strip *s, const tp_nd *x) {
   return ok;
 }
 
+/* Only seen here, and not from one iteration of a loop around to the next. */
 static bool is_small(const strip *s, int buf) {
   int n = 0;
-  if (s->dim[buf] < 0 || s->p->bufs.v[buf]->kind != TP_BUF_TEMP) return false;
+  if (s->dim[buf] < 0 || s->p->bufs.v[buf]->kind != TP_BUF_TEMP || s->inside[buf] < s->depth) return false;
   for (int j = 0; j < s->n; j++)
     for (int i = 0; i < s->leaf[j]->nin + s->leaf[j]->nout; i++) {
       const tp_nd *x = tp_window_at(s->leaf[j], i);
@@ -163,7 +165,7 @@ static void shrink_buffer(const strip *s, int buf, int64_t places, const tp_ix *
     }
 }
 
-static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, const bool *small, int *inside) {
+static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, const bool *small) {
   tp_ictx *ix = s->p->ix;
   const tp_sym *var = tp_sym_var(ix, "strip");
   const tp_ix *first = tp_ix_mulc(ix, tp_ix_sym(ix, var), places), *all = tp_ix_min(ix, tp_ix_const(ix, places), tp_ix_sub(ix, s->extent, first));
@@ -175,7 +177,7 @@ static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, cons
   for (int i = 0; i < s->p->bufs.n; i++)
     if (small[i]) {
       shrink_buffer(s, i, places, all, var);
-      inside[i] += inside[i] < TP_INSIDE_ALL;   /* the new loop is around those that it counts */
+      s->inside[i] += s->inside[i] < TP_INSIDE_ALL;     /* the new loop is around those that it counts */
     }
   for (int j = 0; j < s->n; j++) tp_cut_axis(s->p, s->leaf[j], s->axis[j], first, all, small);
   return tp_loop_over_tiles(s->p, var, s->extent, places, n, v);
@@ -195,7 +197,7 @@ static bool holds_loop(const tp_pnode *x) {
 }
 
 /* Node `at` of the row v and the neighbours that go with it become a loop over strips of this extent: at node *from, `to` is behind the last. */
-static bool strip_along(strip *s, const tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to, int *inside) {
+static bool strip_along(strip *s, const tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to) {
   bool *small = TP_NEWN(s->p->a, bool, s->p->bufs.n);
   *from = at, *to = at + 1;
   if (!is_of_bounds(extent) || tp_is_number(extent, 1) || !goes_along(s, extent, v + at, 1)) return false;
@@ -204,35 +206,38 @@ static bool strip_along(strip *s, const tp_ix *extent, tp_pnode **v, int n, int 
   goes_along(s, extent, v + *from, *to - *from);
   for (int i = 0; i < s->p->bufs.n; i++) small[i] = is_small(s, i);
   int64_t places = strip_places(s, small);
-  if (places) v[*from] = make_strips(s, v + *from, *to - *from, places, small, inside);
+  if (places) v[*from] = make_strips(s, v + *from, *to - *from, places, small);
   return places;
 }
 
-static bool strip_node(strip *s, tp_pnode **v, int n, int at, int *from, int *to, int *inside) {
+static bool strip_node(strip *s, tp_pnode **v, int n, int at, int *from, int *to) {
   s->n = 0;
   if (!holds_loop(v[at]) || !collect_leaves(s, v[at]) || !s->n) return false;
   const tp_region *first = s->leaf[0];
   bool done = false;
-  for (int k = 0; k < first->nlead && !done; k++) done = strip_along(s, first->lead[k], v, n, at, from, to, inside);
+  for (int k = 0; k < first->nlead && !done; k++) done = strip_along(s, first->lead[k], v, n, at, from, to);
   return done;
 }
 
 /* Nodes of a row, n of them; how many are left. */
-static int strips_in(strip *s, tp_pnode **v, int n, int *inside) {
+static int strips_in(strip *s, tp_pnode **v, int n) {
   int from, to;
   for (int i = 0; i < n; i++) {
-    if (strip_node(s, v, n, i, &from, &to, inside)) {
+    if (strip_node(s, v, n, i, &from, &to)) {
       memmove(v + from + 1, v + to, sizeof *v * (size_t)(n - to));
       n -= to - from - 1;
       i = from;
-    } else if (v[i]->kind == TP_P_SEQ) v[i]->n = strips_in(s, v[i]->kid, v[i]->n, inside);
-    else
-      for (int k = 0; k < v[i]->n; k++) strips_in(s, v[i]->kid + k, 1, inside);
+    } else if (v[i]->kind == TP_P_SEQ) v[i]->n = strips_in(s, v[i]->kid, v[i]->n);
+    else {
+      s->depth += v[i]->kind == TP_P_FOR;
+      for (int k = 0; k < v[i]->n; k++) strips_in(s, v[i]->kid + k, 1);
+      s->depth -= v[i]->kind == TP_P_FOR;
+    }
   }
   return n;
 }
 
 void tp_plan_strips(tp_plan *p, int *inside) {
-  strip s = { .p = p, .dim = TP_NEWN(p->a, int, p->bufs.n), .uses = tp_plan_uses(p) };
-  if (!p->calls.n) strips_in(&s, &p->body, 1, inside);
+  strip s = { .p = p, .inside = inside, .dim = TP_NEWN(p->a, int, p->bufs.n), .uses = tp_plan_uses(p) };
+  if (!p->calls.n) strips_in(&s, &p->body, 1);
 }
