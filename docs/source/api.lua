@@ -78,6 +78,20 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
       { name = "mod", row = true, args = { arg("a", "tempo.Operand", ""), arg("b", "tempo.Operand", "of an index expression: a positive integer") },
         returns = { { "any", "an index expression, a number or a tensor, as its operands" } }, text = "a % b, with the sign of b.", errors = "`affine` for an index expression by another, or by 0.",
         example = "print(tempo.mod(t, 2), tempo.mod(-7, 2))" },
+      { name = "associative_scan", args = { arg("fn", "fun(a: any, b: any): any", "of two values in the form of x, many of them at once; gives a third; associative"),
+          arg("x", "tempo.Tensor|table", "a tensor, or a table of tensors that are scanned together") },
+        options = { arg("axis", "integer", "the axis that is scanned (0); its extent is a number"), arg("dim", "tempo.Index", "the dim that is scanned, in place of an axis"), arg("reverse", "boolean", "from the end (false)") },
+        returns = { { "any", "in the form of x, as large" } },
+        text = "All prefixes of x under fn: y[0] = x[0], y[k] = fn(y[k-1], x[k]). Along an axis pairs are combined, then pairs of pairs, 2 log2(n) applications to slices; along a dim it is the recurrence. "
+          .. "That fn is associative is not looked at: along an axis the result is some other number where it is not.",
+        errors = "`option` for what is no function, no tensor, or gives other tensors than it takes; `shape` for an axis that is not there, or as long as only the call knows; `domain` for a dim that x lacks.",
+        example = [[
+local a, b = P:constant { 0.5, 0.5, 2 }, P:constant { 1, 1, 1 }
+local y = tempo.associative_scan(function(f, g)            -- h[k] = a[k] h[k-1] + b[k]: functions of h, composed
+  return { a = f.a * g.a, b = f.b * g.a + g.b }
+end, { a = a, b = b })
+print(P:compile { outputs = { h = y.b } } ({}, {}).h)]],
+        fails = 'tempo.associative_scan(function(a, b) return a + b end, P:input("x", { domain = { t } })[0 .. T])' },
       { name = "warn", args = { arg("text", "string", "the warning, with the script's place") }, returns = {},
         text = "What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence. It is told of a loop that records more than 10,000 nodes, of "
           .. "a random tensor without a domain inside a larger one, of a reduction without an axis of a scalar at each point (it reduces nothing), and when compiling of a gradient by what the loss does not contain (it is 0) "
@@ -370,7 +384,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
           .. "index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, "
           .. "with a larger bound if need be: `examples/going_on.lua` does both.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
-      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
+      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"code"|"passes"|"evolution"|"dot"', "a summary if left out"),
           arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },
         text = "What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; "
           .. "`memory` what is in use at each step of the plan, and the largest at the peak; `work` how often each region runs and how many elements it goes through, most first; `plan` every region and buffer, and `code` what executes: the same, and with `tier = \"native\"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.", errors = "`option` for an unknown section, with the nearest.",

@@ -352,14 +352,18 @@ const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_se
 
 /* ---- sets ---- */
 
+/* The points of one dim. */
+static isl_set *side(tp_ictx *c, const tp_sym *dim) {
+  frame f = { c, 1, &dim };
+  if (!dim->bound) return isl_set_universe(tp_isl_space(c, 1));
+  const tp_ix *d = tp_ix_sym(c, dim), *bound = tp_ix_sym(c, dim->bound);
+  return of_cond(&f, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound)));
+}
+
+/* By place: a dim may be there twice. */
 static tp_set *box(tp_ictx *c, int n, const tp_sym *const *dims) {
-  frame f = { c, n, dims };
-  isl_set *s = isl_set_universe(tp_isl_space(c, n));
-  for (int i = 0; i < n; i++)
-    if (dims[i]->bound) {
-      const tp_ix *d = tp_ix_sym(c, dims[i]), *bound = tp_ix_sym(c, dims[i]->bound);
-      s = isl_set_intersect(s, of_cond(&f, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound))));
-    }
+  isl_set *s = isl_set_universe(tp_isl_space(c, 0));
+  for (int i = 0; i < n; i++) s = isl_set_flat_product(s, side(c, dims[i]));
   return s;
 }
 
@@ -521,6 +525,25 @@ bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && tp_memo_ask(c, TP_ASK_
 bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) { return a == b || (a && b && tp_memo_ask(c, TP_ASK_SUBSET, a, b, subset)); }
 
 bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a, b) && tp_set_subset(c, b, a); }
+
+typedef struct { int dim, n, left; } few_points;
+
+static isl_stat count_piece(isl_basic_set *b, void *ud) {
+  few_points *f = ud;
+  isl_map *m = isl_map_from_range(isl_set_from_basic_set(b));
+  m = isl_map_move_dims(m, isl_dim_in, 0, isl_dim_out, 0, (unsigned)f->dim);
+  m = isl_map_move_dims(m, isl_dim_in, (unsigned)f->dim, isl_dim_out, 1, (unsigned)(f->n - f->dim - 1));
+  if (isl_map_is_single_valued(m) != isl_bool_true) f->left = 0;
+  isl_map_free(m);
+  return f->left-- > 0 ? isl_stat_ok : isl_stat_error;
+}
+
+bool tp_set_few(tp_ictx *c, tp_set *s, int dim, int most) {
+  few_points f = { dim, (int)isl_set_dim(s, isl_dim_set), most };
+  bool few = isl_set_foreach_basic_set(s, count_piece, &f) == isl_stat_ok;
+  isl_ctx_reset_error(tp_isl_ctx(c));
+  return few;
+}
 
 static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
 

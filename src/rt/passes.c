@@ -5,7 +5,7 @@
 static bool grad_pass(const tp_work *w, tp_error *err) { return tp_grad_expand(w->g, err); }
 static bool params_pass(const tp_work *w, tp_error *err) { return tp_close_params(w->g, err); }
 static bool cse_pass(const tp_work *w, tp_error *err) { (void)err; return tp_share_equal(w->g); }
-static bool fold_pass(const tp_work *w, tp_error *err) { (void)err; return tp_fold(w->g, w->o->precise); }
+static bool fold_pass(const tp_work *w, tp_error *err) { return tp_fold(w->g, w->o->precise, err); }
 static bool dce_pass(const tp_work *w, tp_error *err) { (void)err; tp_graph_prune(w->g); return true; }
 static bool watch_pass(const tp_work *w, tp_error *err) { return !w->o->check || tp_watch(w->g, err); }
 static bool ticks_pass(const tp_work *w, tp_error *err) { return !w->ticks || tp_insert_ticks(w->g, w->ticks, err); }
@@ -55,6 +55,16 @@ static bool hold_pass(const tp_work *w, tp_error *err) {
 static bool algebra_pass(const tp_work *w, tp_error *err) {
   bool changed = false;
   return tp_direct_sums(w->g, *w->need, &changed, err) && (!changed || tp_needed_anew(w, err)) && tp_share_branches(w->g, *w->need, err);
+}
+
+/* A tensor that is a formula may leave few points of another. */
+static bool evolve_pass(const tp_work *w, tp_error *err) {
+  bool changed = !w->o->check;
+  while (changed) {
+    changed = false;
+    if (!tp_evolve(w->g, *w->need, w->o->precise, &changed, err) || (changed && !tp_needed_anew(w, err))) return false;
+  }
+  return true;
 }
 
 enum { ALWAYS = true, ON = false };

@@ -89,6 +89,13 @@ function tempo.floordiv(a, b) end
 ---@return any # an index expression, a number or a tensor, as its operands
 function tempo.mod(a, b) end
 
+--- All prefixes of x under fn: y[0] = x[0], y[k] = fn(y[k-1], x[k]). Along an axis pairs are combined, then pairs of pairs, 2 log2(n) applications to slices; along a dim it is the recurrence. That fn is associative is not looked at: along an axis the result is some other number where it is not.
+---@param fn fun(a: any, b: any): any of two values in the form of x, many of them at once; gives a third; associative
+---@param x tempo.Tensor|table a tensor, or a table of tensors that are scanned together
+---@param options? { axis?: integer, dim?: tempo.Index, reverse?: boolean }
+---@return any # in the form of x, as large
+function tempo.associative_scan(fn, x, options) end
+
 --- What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence. It is told of a loop that records more than 10,000 nodes, of a random tensor without a domain inside a larger one, of a reduction without an axis of a scalar at each point (it reduces nothing), and when compiling of a gradient by what the loss does not contain (it is 0) and of a parameter's gradient that nothing needs.
 ---@param text string the warning, with the script's place
 function tempo.warn(text) end
@@ -1940,7 +1947,7 @@ function Function:params() end
 function Function:load_params(params) end
 
 --- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `work` how often each region runs and how many elements it goes through, most first; `plan` every region and buffer, and `code` what executes: the same, and with `tier = "native"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
----@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"code"|"passes"|"dot" a summary if left out
+---@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"code"|"passes"|"evolution"|"dot" a summary if left out
 ---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
 function Function:explain(section, bounds) end
