@@ -83,7 +83,7 @@ static bool fits_blas(tp_contraction *t) {
 
 /* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are better up to sizes at which B no longer lies in a cache for all rows of A; with less,
  * only where packing and a call cost more than the products. Ours are better for one row where rows of B are contiguous, and for a few rows with a B that no cache holds. */
-enum { ROW_LEAST = 64, CACHED = 1 << 20, ROWS_OF_OWN = 8, CALL_LEAST = 4096 };
+enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096 };
 enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };                    /* dot products with one row: GEMV below, GEMM, GEMV above */
 #define OWN_MOST 0x1p33                                        /* products */
 enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };     /* bytes of a row of C of which columns are better rows, if those and their terms are many */
@@ -98,7 +98,7 @@ static tp_mmkind choose_library(tp_contraction *t, double work) {
     bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX && s->k <= INT_MAX && s->n <= INT_MAX;
     return steps && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) ? TP_MM_GEMV : TP_MM_OWN;
   }
-  if (s->m <= ROWS_OF_OWN && !dots && (double)s->n * (double)s->k * t->size > CACHED) return TP_MM_OWN;
+  if (s->m <= FEW_ROWS && !dots && (double)s->n * (double)s->k * t->size > CACHED) return TP_MM_OWN;
   return fits_blas(t) ? TP_MM_GEMM : TP_MM_OWN;
 }
 
