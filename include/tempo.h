@@ -153,6 +153,7 @@ typedef struct tempo_options {
   const char *const *tick;
   const char *check;            /* "none"; "nan": a NaN or infinity made of finite operands ends the run */
   int reproducible;             /* 1: the same bits on every processor, by every compiler, with any number of threads */
+  const char *cflags;           /* for the compiler of native code, behind those of this version: "-O1" */
 } tempo_options;
 /* tempo_options.memory: no limit, not even what the machine has, beyond which 0 refuses a run. */
 #define TEMPO_MEMORY_ANY ((int64_t)-1)
@@ -291,7 +292,7 @@ TP_API int tempo_memory(tempo_function *f, int nbound, const char *const *bound_
                         int64_t *bytes, tempo_error *err);
 TP_API int64_t tempo_peak(const tempo_function *f);           /* bytes that the last run took */
 /* tempo_text_free. section: NULL (a summary), "graph", "schedule", "storage", "memory", "plan", "code",
- * "passes", "dot". */
+ * "passes", "evolution", "dot". */
 TP_API TEMPO_GIVE char *tempo_explain(tempo_function *f, const char *section, tempo_error *err);
 /* The same for given bounds: with sizes in bytes, and memory over time. */
 TP_API TEMPO_GIVE char *tempo_explain_for(tempo_function *f, const char *section, int nbound,

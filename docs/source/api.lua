@@ -199,6 +199,7 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan, \"native\" compiles it with `$CC` or `cc` (the interpreter runs it where there is none); \"auto\", the default, begins in the interpreter and goes over to native code when a second of running has paid for a compiler beside it, at once where the cache has it"),
           arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
           arg("reproducible", "boolean", "the same bits on every processor, by every compiler at any level, with any number of threads (false)"),
+          arg("cflags", "string", "flags for the compiler of native code, behind those of this version (`f:explain \"code\"` shows them all): `\"-O1\"`"),
           arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; or `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "`\"nan\"`: the first NaN or infinity that is made of finite operands ends the run (none)"),
           arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
         returns = { { "tempo.Function" } },
@@ -209,7 +210,7 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           .. "The reference tier counts a value for each point that the outputs need, as far as that is known. `memory = \"none\"`, or `TEMPO_MEMORY` in the environment, starts such a call all the same: it may be right where a "
           .. "tensor is long and only a part of it is ever made.\n\n"
           .. "With `reproducible = true` a program computes the same bits on every processor with IEEE floats, in the interpreter, in native code and where it is exported: nothing is fused, sums have one order, products of matrices are ours "
-          .. "and never a library's; where products dominate it is half as fast. Not part of it: what callbacks compute, the sines of our environments (the C library's), the reference tier, NaN's payloads, compilers that are told otherwise (`-ffast-math`), "
+          .. "and never a library's; where products dominate it is half as fast. Flags in `cflags` or `TEMPO_CFLAGS` that would break this, `-ffast-math` and the like, are an error. Not part of it: what callbacks compute, the reference tier, NaN's payloads, "
           .. "and, in exported code, gradients of a convolution's weights, which are summed in another order there.\n\n"
           .. "With `check = \"nan\"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it "
           .. "is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. "
@@ -384,7 +385,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
           .. "index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, "
           .. "with a larger bound if need be: `examples/going_on.lua` does both.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf:load_params { w = tempo.array(10) }\nprint(f({}, { T = 3 }).w)' },
-      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"code"|"passes"|"dot"', "a summary if left out"),
+      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"code"|"passes"|"evolution"|"dot"', "a summary if left out"),
           arg("bounds?", "table<string, integer>", "for sizes in bytes, and memory over time") }, returns = { { "string" } },
         text = "What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; "
           .. "`memory` what is in use at each step of the plan, and the largest at the peak; `work` how often each region runs and how many elements it goes through, most first; `plan` every region and buffer, and `code` what executes: the same, and with `tier = \"native\"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.", errors = "`option` for an unknown section, with the nearest.",
