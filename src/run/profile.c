@@ -17,7 +17,7 @@ static double waited(void) {
   return now - ((double)t.tv_sec + (double)t.tv_nsec / 1e9);
 }
 
-static double look(tp_exec *x) {
+static double see_waits(tp_exec *x) {
   double before = x->away;
   x->away = waited();
   x->looked = tp_now();
@@ -26,13 +26,13 @@ static double look(tp_exec *x) {
 
 double tp_clock_begin(tp_exec *x, tp_clock *c) {
   c->next += c->calls <= FIRST ? 1 : 33 + (int64_t)((uint32_t)c->calls * 2654435761u >> 26);
-  if (tp_now() - x->looked > LOOK_EACH) (void)look(x);
+  if (tp_now() - x->looked > LOOK_EACH) (void)see_waits(x);
   return tp_now();
 }
 
 void tp_clock_end(tp_exec *x, tp_clock *c, double from) {
   double took = tp_now() - from;
-  if (took > LONG_ENOUGH) took -= TP_MIN(TP_MAX(look(x), 0), took);
+  if (took > LONG_ENOUGH) took -= TP_MIN(TP_MAX(see_waits(x), 0), took);
   if (c->calls <= FIRST) c->first += took;
   else c->later += took, c->nlater++, c->most = TP_MAX(c->most, took);
 }
