@@ -59,6 +59,11 @@ static bool meet(tiler *t, const tp_region *a, int ka, const tp_region *b, int k
   return tp_all_conflicts(a, b, at_one_place, &(axis_pair){ t, ka, kb });
 }
 
+bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region *b, int kb) {
+  tiler t = { .p = (tp_plan *)p, .a = p->a, .ix = p->ix };
+  return meet(&t, a, ka, b, kb);
+}
+
 /* ---- which leaves ---- */
 
 /* -1: not known, and the bound of a dim: what goes over tiles of it could not go on with a larger one. */
@@ -188,16 +193,16 @@ static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int 
   }
 }
 
-static void cut(tiler *t, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
-  r->in = tp_dup(t->a, r->in, sizeof *r->in * (size_t)r->nin);
-  r->out = tp_dup(t->a, r->out, sizeof *r->out * (size_t)r->nout);
-  r->lead = tp_dup(t->a, r->lead, sizeof *r->lead * (size_t)r->nlead);
-  r->leadlo = tp_dup(t->a, r->leadlo, sizeof *r->leadlo * (size_t)r->nlead);
+void tp_region_cut(tp_ictx *ix, tp_arena *a, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
+  r->in = tp_dup(a, r->in, sizeof *r->in * (size_t)r->nin);
+  r->out = tp_dup(a, r->out, sizeof *r->out * (size_t)r->nout);
+  r->lead = tp_dup(a, r->lead, sizeof *r->lead * (size_t)r->nlead);
+  r->leadlo = tp_dup(a, r->leadlo, sizeof *r->leadlo * (size_t)r->nlead);
   r->lead[k] = n;
-  r->leadlo[k] = tp_ix_add(t->ix, r->leadlo[k], first);
+  r->leadlo[k] = tp_ix_add(ix, r->leadlo[k], first);
   for (int i = 0; i < r->nin + r->nout; i++) {
     tp_nd *x = (tp_nd *)tp_window_at(r, i);
-    if (!small[x->buf]) x->off = tp_ix_add(t->ix, x->off, tp_ix_mul(t->ix, x->lead[k], first));
+    if (x->buf >= 0 && !(small && small[x->buf])) x->off = tp_ix_add(ix, x->off, tp_ix_mul(ix, x->lead[k], first));
   }
 }
 
@@ -215,7 +220,7 @@ static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
       t->p->bufs.v[buf]->scope = var;
       small[buf] = true;
     }
-  for (int i = 0; i < run->n; i++) cut(t, v[i]->rg, run->axis[i], first, n, small);
+  for (int i = 0; i < run->n; i++) tp_region_cut(t->ix, t->a, v[i]->rg, run->axis[i], first, n, small);
   tp_pnode *body = TP_NEW(t->a, tp_pnode), *x = TP_NEW(t->a, tp_pnode);
   *body = (tp_pnode){ .kind = TP_P_SEQ, .n = run->n, .kid = tp_dup(t->a, v, sizeof *v * (size_t)run->n) };
   *x = (tp_pnode){ .kind = TP_P_FOR, .n = 1, .kid = tp_dup(t->a, &body, sizeof body), .var = var, .lo = tp_ix_const(t->ix, 0),

@@ -99,6 +99,7 @@ static void choose_way(choice *c, int b) {
 
 static int64_t color(choice *c) {
   c->p.arena = tp_plan_color(c->x->plan, c->env, c->p.out, c->p.bytes, c->p.at);
+  if (c->p.arena >= 0) c->p.arena = tp_sum_bytes(c->p.arena, tp_workers_room(c->x, c->p.bytes));
   return c->p.arena < 0 ? -1 : c->p.arena + c->maxload;
 }
 
@@ -394,6 +395,7 @@ static bool spill_settle(void *ud, choice *c) {
   tp_pages_free(x->mem->arena, (size_t)x->mem->total);
   x->mem->arena = tp_pages((size_t)arena);
   x->mem->total = x->mem->arena ? arena : 0;
+  tp_workers_place(x);
   return x->mem->arena || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the %lld bytes that these bounds need", (long long)arena);
 }
 
