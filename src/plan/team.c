@@ -202,12 +202,25 @@ static bool may_have_cut(const teamster *t, const tp_pnode *x) {
   return b.v.n > 0;
 }
 
+/* Nothing of known extents that one thread has done before another one is awake. */
+static bool may_pay(const tp_pnode *x) {
+  double all = x->kind == TP_P_REGION ? x->rg->nmicro + 1 : 0;
+  int64_t n;
+  for (int k = 0; all && k < x->rg->nlead; k++) all *= tp_ix_is_const(x->rg->lead[k], &n) ? (double)n : TP_TUNE_TEAM_LEAST;
+  for (int k = 0; all && x->rg->kind == TP_RG_OP && k < x->rg->out[0].rank; k++) all *= tp_ix_is_const(x->rg->out[0].shape[k], &n) ? (double)n : TP_TUNE_TEAM_LEAST;
+  bool any = all >= TP_TUNE_TEAM_LEAST || tp_setting("TEMPO_SHARE");
+  for (int i = 0; i < x->n && !any; i++) any = may_pay(x->kid[i]);
+  return any;
+}
+
 /* What no leaf is cut of, at the begin and the end, stays outside. */
 static void end_team(teamster *t) {
   int first = 0, last = t->group.n - 1;
   while (first <= last && !may_have_cut(t, t->group.v[first].as)) first++;
   while (last > first && !may_have_cut(t, t->group.v[last].as)) last--;
-  if (first <= last) {
+  bool pays = false;
+  for (int i = first; i <= last && !pays; i++) pays = may_pay(t->group.v[i].as);
+  if (pays) {
     tp_team m = { .n = last - first + 1, .v = tp_dup(t->a, t->group.v + first, sizeof *m.v * (size_t)(last - first + 1)) };
     ballot b = { .a = t->a };
     for (int i = 0; i < m.n; i++) vote_all(t, m.v[i].as, &b);
@@ -260,6 +273,7 @@ tp_teams *tp_plan_teams(const tp_plan *p) {
   all->nshare = t.share.n;
   all->share = t.share.v;
   all->nteam = t.team.n;
+  all->plan.teams = all;
   all->team = t.team.v;
   return all;
 }
