@@ -148,6 +148,8 @@ describe("the API", function()
         for name in list:gmatch '"([%w_]+)"' do live[name] = true end
       end
     end)
+    local scan = blocks.read "lua/tempo/associative_scan.lua"
+    for name in scan:match('util%.options%(WHAT, o, "(.-)"'):gmatch "%S+" do live[name] = true end
     same_names(documented, live)
   end)
 

@@ -256,15 +256,16 @@ describe("an output from one point of a loop", function()
   end)
 end)
 
--- h[t] made of h[t-1] by `step(h, k, v, t)`: k is an index below 6, v is of shape {1}, h of {6}.
-local function carried(step)
+-- h[t] made of h[t-1] by `step(h, k, v, t, n)`: k is an index below 6, v is of shape {1}, h of {n}, 6.
+local function carried(step, n)
+  n = n or 6
   local P = tempo.program()
   local t, T = P:dim "t"
   local k = P:input("k", { domain = { t }, dtype = "i64" })
   local v = P:input("v", { domain = { t }, shape = { 1 } })
-  local h = P:tensor { domain = { t }, shape = { 6 }, name = "h" }
-  h[0] = tempo.arange(6) * 0.25
-  h[t] = step(h[t - 1], k, v, t)
+  local h = P:tensor { domain = { t }, shape = { n }, name = "h" }
+  h[0] = n == 6 and tempo.arange(6) * 0.25 or tempo.zeros { n }
+  h[t] = step(h[t - 1], k, v, t, n)
   return P, { y = h[T - 1] }
 end
 
@@ -289,6 +290,12 @@ describe("a state that changes in part", function()
     ["two elements between the others"] = function(h, _, v)
       return tempo.cat({ h:slice(0, 0, 1), v, h:slice(0, 2, 4), h:slice(0, 0, 1) + 1, h:slice(0, 5, 6) }, 0)
     end,
+    ["its first and its last in each other's place"] = function(h)
+      return tempo.cat({ h:slice(0, 5, 6), h:slice(0, 1, 5), h:slice(0, 0, 1) }, 0)
+    end,
+    ["its parts and one from elsewhere"] = function(h, _, _, t)
+      return tempo.cat({ h:slice(0, 0, t % 6), h:slice(0, 0, 1), h:slice(0, t % 6 + 1, 6) }, 0)
+    end,
     ["nothing but its parts"] = function(h) return tempo.cat({ h:slice(0, 0, 2), h:slice(0, 2, 6) }, 0) end,
     ["products of it"] = function(h, _, v) return (h:matmul(tempo.ones { 6, 6 } * 0.1) + h + v):tanh() end,
     ["products alone"] = function(h) return h:matmul(tempo.ones { 6, 6 } * 0.1) end,
@@ -302,13 +309,73 @@ describe("a state that changes in part", function()
     end)
   end
 
+  local function put(h, k, v, n) return tempo.where(tempo.arange({ n }, { dtype = "i64" }):eq(k), v, h) end
+  local function among(h, k, v, n) return tempo.cat({ h:slice(0, 0, k), v, h:slice(0, k + 1, n) }, 0) end
+  local rows = {
+    ["a where of a where"] = function(h, k, v, _, n) return put(put(h, k, v, n), 5 - k, v * 2, n) end,
+    ["a dozen of them"] = function(h, k, v, _, n)
+      for i = 1, 12 do h = put(h, k * i % 6, v * i, n) end
+      return h
+    end,
+    ["two that change places"] = function(h, k, _, t, n)
+      local a, b = h:index_select(0, k:reshape { 1 }), h:select(0, t % 6)
+      return put(put(h, k, b, n), t % 6, a, n)
+    end,
+    ["a scatter of a scatter"] = function(h, k, v)
+      return h:scatter_add(0, k:unsqueeze(0), v):scatter_add(0, 5 - k:unsqueeze(0), v + h:select(0, 2))
+    end,
+    ["an element of an element between the others"] = function(h, _, v, t, n)
+      return among(among(h, t % 6, v, n), (t + 2) % 6, h:slice(0, 0, 1), n)
+    end,
+    ["a where of an element between the others"] = function(h, k, v, t, n) return put(among(h, t % 6, v, n), k, h:max(), n) end,
+    ["a scatter of what was made less"] = function(h, k, v) return (h * 0.5):scatter_add(0, k:unsqueeze(0), v) end,
+    ["a where of what was made less"] = function(h, k, v, _, n) return put(h * 0.5, k, v, n) end,
+    ["a where seen before the next one"] = function(h, k, v, t, n)
+      local a = put(h, k, v, n)
+      return put(a, t % 6, a:select(0, k) * 2 + 1, n)
+    end,
+    ["a where of an element of the one before"] = function(h, k, v, t, n)
+      local a = put(h, k, v, n)
+      return put(a, t % 6, a:select(0, 5), n)
+    end,
+    ["a stack's top two and what they make"] = function(h, k, v, _, n)
+      local a = put(h, k, v, n)
+      return put(a, (k + 1) % 6, a:select(0, k) + a:select(0, (k + 1) % 6), n)
+    end,
+    ["neighbours in order, one after the other"] = function(h, _, v, _, n)
+      h = put(h, 0, v, n)
+      for i = 0, 4 do
+        local a, b = h:select(0, i), h:select(0, i + 1)
+        h = put(put(h, i, tempo.minimum(a, b), n), i + 1, tempo.maximum(a, b), n)
+      end
+      return h
+    end,
+    ["two that change places, with a look between"] = function(h, k, v, t, n)
+      local a, b = h:index_select(0, k:reshape { 1 }), h:index_select(0, t:value():reshape { 1 } % 6)
+      local half = put(h, k, b + v, n)
+      return put(half, t % 6, a + half:select(0, 3), n)
+    end,
+    ["a where, only sometimes"] = function(h, k, v, _, n) return tempo.where(v:gt(0), put(h, k, v, n), h) end,
+    ["one where or another"] = function(h, k, v, _, n)
+      return tempo.where(v:gt(0), put(put(h, k, v, n), 0, 7, n), put(h, 5 - k, h:max(), n))
+    end,
+  }
+  for name, step in pairs(rows) do
+    it("lies there once, however many changes there are: " .. name, function()
+      local P, outputs = carried(step)
+      both(P, outputs)
+      local n = 10000
+      P, outputs = carried(step, n)
+      local f = P:compile { outputs = { y = outputs.y:slice(0, 0, 1) } }
+      assert.equal("t: 1", slots(f).h)
+      assert.is_true(f:memory { T = 7 } < F32 * 1.5 * n)
+    end)
+  end
+
   local twice = {
     ["itself turned round"] = function(h) return h:flip(0) end,
     ["it and itself turned round"] = function(h, _, v) return (h:flip(0) + h * v):tanh() end,
-    ["its parts in other places"] = function(h) return tempo.cat({ h:slice(0, 5, 6), h:slice(0, 1, 5), h:slice(0, 0, 1) }, 0) end,
-    ["its parts and one from elsewhere"] = function(h, _, _, t)
-      return tempo.cat({ h:slice(0, 0, t % 6), h:slice(0, 0, 1), h:slice(0, t % 6 + 1, 6) }, 0)
-    end,
+    ["its halves in each other's place"] = function(h) return tempo.cat({ h:slice(0, 3, 6), h:slice(0, 0, 3) }, 0) end,
     ["itself, scattered into it"] = function(h, k) return h:scatter_add(0, tempo.cat({ k:unsqueeze(0), tempo.arange(5):to "i64" }, 0), h) end,
   }
   for name, step in pairs(twice) do
@@ -619,6 +686,51 @@ describe("what is elementwise of what is there anyway", function()
       assert.same(b[name]:totable(), a[name]:totable())
       helper.same(c[name]:totable(), a[name], 1e-4)
     end
+  end)
+end)
+
+-- All scores together are a square: their rows are made again on the way back from what is there, one row at a time.
+describe("causal attention and its gradient", function()
+  local H, D = 2, 8
+  local function program(window)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local function over(name) return P:input(name, { domain = { t }, shape = { H, D } }) end
+    local q, k, v = over "q", over "k", over "v"
+    local function past(x) return x[window(t, T)]:transpose(0, 1) end
+    local scores = past(k):matmul(q:unsqueeze(-1)):squeeze(-1) / 8
+    local out = scores:softmax(-1):unsqueeze(1):matmul(past(v)):squeeze(1)
+    local loss = out[tempo.range(0, T)]:square():sum()
+    local g = tempo.grad(loss, { q, k, v })
+    return P, { loss = loss, q = g[1], k = g[2], v = g[3] }
+  end
+  local windows = {
+    before = function(t) return tempo.range(0, t + 1) end,
+    behind = function(t, T) return tempo.range(t, T) end,
+  }
+
+  for name, window in pairs(windows) do
+    it("keep no row for each point, over " .. name, function()
+      local P, outputs = program(window)
+      local f = P:compile { outputs = outputs, tier = "interpreter" }
+      local kept = P:compile { outputs = outputs, tier = "interpreter", passes = { again = false } }
+      assert.is_true(f:memory { T = 4096 } < 2.2 * f:memory { T = 2048 })
+      assert.is_true(kept:memory { T = 4096 } > 3.5 * kept:memory { T = 2048 })
+      local r = support.rng(7)
+      for _, T in ipairs { 1, 2, 9 } do
+        local x = {}
+        for _, n in ipairs { "q", "k", "v" } do x[n] = support.random(r, { T, H, D }, "f32") end
+        local a, b = f(x, { T = T }), P:compile { outputs = outputs, tier = "reference" } (x, { T = T })
+        for n in pairs(outputs) do helper.same(b[n]:totable(), a[n], 1e-4) end
+      end
+    end)
+  end
+
+  it("adds products of a column and a row where they are made", function()
+    local P, outputs = program(windows.before)
+    local plan = P:compile { outputs = outputs, tier = "interpreter" }:explain "plan"
+    assert.equal(5, select(2, plan:gsub("op matmul", "")))            -- scores twice, values, gradients of both by row
+    assert.equal(2, select(2, plan:gsub("mul:f32%(i0,i1%)[^\n]-+=", "")))
   end)
 end)
 

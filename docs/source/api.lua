@@ -78,6 +78,20 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
       { name = "mod", row = true, args = { arg("a", "tempo.Operand", ""), arg("b", "tempo.Operand", "of an index expression: a positive integer") },
         returns = { { "any", "an index expression, a number or a tensor, as its operands" } }, text = "a % b, with the sign of b.", errors = "`affine` for an index expression by another, or by 0.",
         example = "print(tempo.mod(t, 2), tempo.mod(-7, 2))" },
+      { name = "associative_scan", args = { arg("fn", "fun(a: any, b: any): any", "of two values in the form of x, many of them at once; gives a third; associative"),
+          arg("x", "tempo.Tensor|table", "a tensor, or a table of tensors that are scanned together") },
+        options = { arg("axis", "integer", "the axis that is scanned (0); its extent is a number"), arg("dim", "tempo.Index", "the dim that is scanned, in place of an axis"), arg("reverse", "boolean", "from the end (false)") },
+        returns = { { "any", "in the form of x, as large" } },
+        text = "All prefixes of x under fn: y[0] = x[0], y[k] = fn(y[k-1], x[k]). Along an axis pairs are combined, then pairs of pairs, 2 log2(n) applications to slices; along a dim it is the recurrence. "
+          .. "That fn is associative is not looked at: along an axis the result is some other number where it is not.",
+        errors = "`option` for what is no function, no tensor, or gives other tensors than it takes; `shape` for an axis that is not there, or as long as only the call knows; `domain` for a dim that x lacks.",
+        example = [[
+local a, b = P:constant { 0.5, 0.5, 2 }, P:constant { 1, 1, 1 }
+local y = tempo.associative_scan(function(f, g)            -- h[k] = a[k] h[k-1] + b[k]: functions of h, composed
+  return { a = f.a * g.a, b = f.b * g.a + g.b }
+end, { a = a, b = b })
+print(P:compile { outputs = { h = y.b } } ({}, {}).h)]],
+        fails = 'tempo.associative_scan(function(a, b) return a + b end, P:input("x", { domain = { t } })[0 .. T])' },
       { name = "warn", args = { arg("text", "string", "the warning, with the script's place") }, returns = {},
         text = "What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence. It is told of a loop that records more than 10,000 nodes, of "
           .. "a random tensor without a domain inside a larger one, of a reduction without an axis of a scalar at each point (it reduces nothing), and when compiling of a gradient by what the loss does not contain (it is 0) "

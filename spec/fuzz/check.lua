@@ -191,6 +191,7 @@ local function walk(f, case, name, quick)
     if not ok and tostring(r):find("simulation", 1, true) then return ("%s at %s: %s"):format(name, text_of(bounds), tostring(r)) end
     if ok and r then
       count("schedules walked through")
+      if n == 1 then count("arrays that lie in another", select(2, f:explain "storage":gsub("; lies in [^a]", ""))) end
       for k, v in pairs(r) do count((quick and "slots, third tier: " or "slots: ") .. k, v) end
     end
   end

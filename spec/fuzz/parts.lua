@@ -123,6 +123,38 @@ function G:scatter(p, shape, dtype)
   return ("%s:scatter_add(%d, %s:abs() %% %d, %s)"):format(p, a, self:input(dom, count, "i64"), shape[a + 1], self:input(self:dims(), count, dtype))
 end
 
+-- Two rows, by data or not, change places.
+function G:swap(p, shape, dtype)
+  local n = shape[1]
+  local i, j = self:index(n), self:index(n)
+  local function row(k) return ("%s:index_select(0, (%s):to('i64'):abs():reshape {1} %% %d)"):format(p, k, n) end
+  local function put(x, k, v)
+    local index = ('tempo.arange({%d}, { dtype = "i64" }):eq((%s):to("i64"):abs() %% %d):reshape {%d%s}'):format(n, k, n, n, (", 1"):rep(#shape - 1))
+    return ("tempo.where(%s, %s, %s)"):format(index, v, x)
+  end
+  if i:find "^%d" then i = "tempo.full({}, " .. i .. ")" end
+  if j:find "^%d" then j = "tempo.full({}, " .. j .. ")" end
+  return put(put(p, i, row(j)), j, row(i)), dtype
+end
+
+-- Several changes one after the other, each with a name: what comes later may look at any of them.
+function G:row(p, shape, dtype)
+  local e = p
+  for _ = 1, self.r(3) + 2 do
+    local name = self:fresh "v"
+    self:emit(name, ("%s = %s"):format(name, self:pick {
+      function() return self:choice(e, shape, dtype) end,
+      function() return self:scatter(e, shape, dtype) end,
+      function() return self:parts(e, shape, dtype) end,
+      function() return (self:swap(e, shape, dtype)) end,
+      function() return ("%s * 0.5"):format(e) end,
+    }()), { deps = self.deps })
+    if not self:chance(0.7) then e = ("tempo.where(%s:max():gt(0), %s, %s)"):format(name, name, e) else e = name end
+    self.deps = { name, table.unpack(self.deps) }
+  end
+  return e
+end
+
 -- One step of the state whose value before it is p.
 function G:change(p, shape, dtype)
   return self:pick {
@@ -134,6 +166,15 @@ function G:change(p, shape, dtype)
     function() return self:parts(self:parts(p, shape, dtype), shape, dtype) end,
     function() return self:scatter(p, shape, dtype) end,
     function() return ("tempo.where(%s:gt(0), %s, %s)"):format(self:input(self:dims(), {}, "i64"), self:change(p, shape, dtype), p) end,
+    function()
+      local c = self:input(self:dims(), {}, "i64")
+      return ("tempo.where(%s:gt(0), %s, %s)"):format(c, self:change(p, shape, dtype), self:change(p, shape, dtype))
+    end,
+    function() return self:scatter(self:choice(p, shape, dtype), shape, dtype) end,
+    function() return self:choice(("(%s * 0.5)"):format(p), shape, dtype) end,
+    function() return self:swap(p, shape, dtype) end,
+    function() return self:row(p, shape, dtype) end,
+    function() return self:row(p, shape, dtype) end,
     function() return ("%s + %s"):format(self:choice(p, shape, dtype), self:input(self:dims(), shape, dtype)) end,
   }()
 end
@@ -153,11 +194,12 @@ function G:state()
   local before = ("%s[{ %s = %s %s 1 }]"):format(h, n, n, forward and "-" or "+")
   local older = forward and ("tempo.max(%s - 2, 0)"):format(n) or ("tempo.min(%s + 2, %s - 1)"):format(n, N)
   local extra = ("%s[{ %s = %s }]"):format(h, n, older)
-  local e = self:change(before, shape, dtype)
-  if self:chance(0.2) then e = ("tempo.where(%s:gt(2), %s, %s)"):format(self:input(self:dims(), {}, "i64"), extra, e) end
   local code = ('%s = P:tensor { domain = %s, shape = %s, dtype = "%s" }'):format(h, dom_text(dom), list_text(shape), dtype)
   local value = { name = h, code = code, dom = dom, shape = shape, dtype = dtype, deps = {} }
   table.insert(self.case.stmts, value)
+  self.deps = { h, table.unpack(self.deps) }
+  local e = self:change(before, shape, dtype)
+  if self:chance(0.2) then e = ("tempo.where(%s:gt(2), %s, %s)"):format(self:input(self:dims(), {}, "i64"), extra, e) end
   self:emit(h .. "#first", ("%s[{ %s = %s }] = %s"):format(h, n, forward and "0" or N .. " - 1", first), { of = h, deps = self.deps })
   self:emit(h .. "#rest", ("%s:otherwise(%s)"):format(h, e), { of = h, deps = self.deps })
   return value, before

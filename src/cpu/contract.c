@@ -84,11 +84,12 @@ static bool fits_blas(tp_contraction *t) {
 
 /* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are better up to sizes at which B no longer lies in a cache for all rows of A; with less,
  * only where packing and a call cost more than the products. Ours are better for one row where rows of B are contiguous, and for a few rows with a B that no cache holds. */
-enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096, NARROW = 32 };
+enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096 };
 enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };                    /* dot products with one row: GEMV below, GEMM, GEMV above */
 #define OWN_MOST 0x1p33                                        /* products */
+enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };     /* bytes of a row of C of which columns are better rows, if those and their terms are many */
 
-static bool ours_is_better(const tp_contraction *t, double work) { return t->cpu->same || work < (t->cpu->K->narrower ? OWN_MOST : CALL_LEAST); }
+static bool ours_is_better(const tp_contraction *t, double work) { return t->cpu->same || work < (t->cpu->K->wide ? OWN_MOST : CALL_LEAST); }
 
 static tp_mmkind choose_library(tp_contraction *t, double work) {
   const tp_mm *s = &t->s;
@@ -102,15 +103,20 @@ static tp_mmkind choose_library(tp_contraction *t, double work) {
   return fits_blas(t) ? TP_MM_GEMM : TP_MM_OWN;
 }
 
+static bool goes_along(const tp_mm *s) { return !s->ordered && s->sak == 1 && s->sbk == 1; }
+static bool is_narrow(const tp_contraction *t) { return t->s.n * t->size <= NARROW && t->s.m >= TURNED_ROWS && t->s.k >= TURNED_TERMS && !goes_along(&t->s); }
+
 static tp_mmkind choose_kernel(tp_contraction *t) {
   const tp_mm *s = &t->s;
   if (t->in != t->d) return TP_MM_BLOCKS;
   if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);      /* columns of C are contiguous */
   if (s->n == 1 && s->m > 1) turn_over(t);
   double work = (double)s->m * (double)s->n * (double)s->k;
-  if ((t->d != TP_F32 && t->d != TP_F64) ) return TP_MM_OWN;
-  const tp_blas *b = tp_blas_get();
-  return b->sgemm && b->dgemm && b->sgemv && b->dgemv ? choose_library(t, work) : TP_MM_OWN;
+  bool flt = t->d == TP_F32 || t->d == TP_F64;
+  const tp_blas *b = flt ? tp_blas_get() : NULL;
+  tp_mmkind kind = flt && b->sgemm && b->dgemm && b->sgemv && b->dgemv ? choose_library(t, work) : TP_MM_OWN;
+  if (kind == TP_MM_OWN && is_narrow(t)) turn_over(t);
+  return kind;
 }
 
 /* The last axis that is summed, taken out of its role. */
@@ -189,7 +195,7 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
   switch (t->kind) {
     case TP_MM_NOTHING: break;
     case TP_MM_ZERO: if (!acc) zero_matrix(t, c); break;
-    case TP_MM_OWN: (K->narrower && t->s.n * t->size <= NARROW ? K->narrower : K)->mm[t->d](&t->s, a, b, c, acc); break;
+    case TP_MM_OWN: K->mm[t->d](&t->s, a, b, c, acc); break;
     case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
     case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
     case TP_MM_BLOCKS: widened_blocks(t, K, a, b, c, acc, room); break;

@@ -1,25 +1,53 @@
 /* Matrix products of any strides; prelude/fold.h says how terms are added up. B is taken in panels of up to NR columns (packed unless its rows are contiguous and few), MR rows of a panel of C are held in
- * registers. */
+ * registers, MM_TALL where that is one vector wide. */
 #ifndef VBYTES
 #define VBYTES 16
 #endif
-enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /* PACKED: rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
+enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_TALL = 8, MM_MC = 512, MM_PACKED = 64, MM_NEAR = 256 };      /* MC: rows of A that stay in a cache for all panels. PACKED: rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
 
 /* a * b + c of vectors; b may be one number. */
 #define MAD(a, b, c) ((a) * (b) + (c))
 #if VBYTES == 64 && FMA
-#define MAD_f32(a, b, c) ((v_f32)_mm512_fmadd_ps((__m512)(a), (__m512)((v_f32){0} + (b)), (__m512)(c)))
-#define MAD_f64(a, b, c) ((v_f64)_mm512_fmadd_pd((__m512d)(a), (__m512d)((v_f64){0} + (b)), (__m512d)(c)))
+#define MAD_f32(a, b, c) ((v_f32)_mm512_fmadd_ps((__m512)(a), (__m512)((b) - (v_f32){0}), (__m512)(c)))
+#define MAD_f64(a, b, c) ((v_f64)_mm512_fmadd_pd((__m512d)(a), (__m512d)((b) - (v_f64){0}), (__m512d)(c)))
 #elif VBYTES == 32 && FMA
-#define MAD_f32(a, b, c) ((v_f32)_mm256_fmadd_ps((__m256)(a), (__m256)((v_f32){0} + (b)), (__m256)(c)))
-#define MAD_f64(a, b, c) ((v_f64)_mm256_fmadd_pd((__m256d)(a), (__m256d)((v_f64){0} + (b)), (__m256d)(c)))
+#define MAD_f32(a, b, c) ((v_f32)_mm256_fmadd_ps((__m256)(a), (__m256)((b) - (v_f32){0}), (__m256)(c)))
+#define MAD_f64(a, b, c) ((v_f64)_mm256_fmadd_pd((__m256d)(a), (__m256d)((b) - (v_f64){0}), (__m256d)(c)))
 #elif FMA
-#define FUSED(T, mad, a, b, c) ({ T a_ = (a), b_ = (T){0} + (b), c_ = (c); for (int l = 0; l < (int)(sizeof c_ / sizeof c_[0]); l++) c_[l] = mad(a_[l], b_[l], c_[l]); c_; })
+#define FUSED(T, mad, a, b, c) ({ T a_ = (a), b_ = (b) - (T){0}, c_ = (c); for (int l = 0; l < (int)(sizeof c_ / sizeof c_[0]); l++) c_[l] = mad(a_[l], b_[l], c_[l]); c_; })
 #define MAD_f32(a, b, c) FUSED(v_f32, tp_mad_f32, a, b, c)
 #define MAD_f64(a, b, c) FUSED(v_f64, tp_mad_f64, a, b, c)
 #else
 #define MAD_f32 MAD
 #define MAD_f64 MAD
+#endif
+/* The last vector of a row, of which the lanes of m are there. */
+#if VBYTES == 64
+enum { MASKS = 1 };
+#define LAST_f32(p, m) ((v_f32)_mm512_maskz_loadu_ps((__mmask16)(m), p))
+#define LAST_f64(p, m) ((v_f64)_mm512_maskz_loadu_pd((__mmask8)(m), p))
+#define LAST_i32(p, m) ((v_i32)_mm512_maskz_loadu_epi32((__mmask16)(m), p))
+#define LAST_i64(p, m) ((v_i64)_mm512_maskz_loadu_epi64((__mmask8)(m), p))
+#define LAST_u8(p, m) ((v_u8)_mm512_maskz_loadu_epi8((__mmask64)(m), p))
+#define PUT_LAST_f32(p, v, m) _mm512_mask_storeu_ps(p, (__mmask16)(m), (__m512)(v))
+#define PUT_LAST_f64(p, v, m) _mm512_mask_storeu_pd(p, (__mmask8)(m), (__m512d)(v))
+#define PUT_LAST_i32(p, v, m) _mm512_mask_storeu_epi32(p, (__mmask16)(m), (__m512i)(v))
+#define PUT_LAST_i64(p, v, m) _mm512_mask_storeu_epi64(p, (__mmask8)(m), (__m512i)(v))
+#define PUT_LAST_u8(p, v, m) _mm512_mask_storeu_epi8(p, (__mmask64)(m), (__m512i)(v))
+#else
+enum { MASKS = 0 };
+#define ALL_OF(V, p, m) ((void)(m), *(const V *)(p))
+#define LAST_f32(p, m) ALL_OF(v_f32, p, m)
+#define LAST_f64(p, m) ALL_OF(v_f64, p, m)
+#define LAST_i32(p, m) ALL_OF(v_i32, p, m)
+#define LAST_i64(p, m) ALL_OF(v_i64, p, m)
+#define LAST_u8(p, m) ALL_OF(v_u8, p, m)
+#define PUT_ALL(V, p, v, m) ((void)(m), *(V *)(p) = (v))
+#define PUT_LAST_f32(p, v, m) PUT_ALL(v_f32, p, v, m)
+#define PUT_LAST_f64(p, v, m) PUT_ALL(v_f64, p, v, m)
+#define PUT_LAST_i32(p, v, m) PUT_ALL(v_i32, p, v, m)
+#define PUT_LAST_i64(p, v, m) PUT_ALL(v_i64, p, v, m)
+#define PUT_LAST_u8(p, v, m) PUT_ALL(v_u8, p, v, m)
 #endif
 /* Rows of four from columns of four, o[p * ldo + j] = b[p + j * sbn]; what is left of rows and columns one by one. */
 #define TURN4(S, o, ldo, b, sbn) do { \
@@ -32,43 +60,132 @@ enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /*
   *(q4 *)(o) = __builtin_shuffle(t0, t1, (i4){ 0, 1, 4, 5 }), *(q4 *)((o) + (ldo)) = __builtin_shuffle(t0, t1, (i4){ 2, 3, 6, 7 }); \
   *(q4 *)((o) + 2 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 0, 1, 4, 5 }), *(q4 *)((o) + 3 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 2, 3, 6, 7 }); \
 } while (0)
-#define GEMM(sfx, T, S, MAD, SCALAR_MAD, DOT_LANES, NVECTORS) \
+/* The same of sixteen columns of four bytes, o[p * ldo + j] for p < 4: a quarter of a vector is one column. */
+#if VBYTES == 64
+enum { TURN_WIDE = 16 };
+KI void turn_wide(void *o_, int64_t ldo, const void *b_, int64_t sbn) {
+  float *o = o_;
+  const float *b = b_;
+  __m512 r[4];
+  for (int q = 0; q < 4; q++, b += sbn) {
+    r[q] = _mm512_castps128_ps512(_mm_loadu_ps(b));
+    r[q] = _mm512_insertf32x4(r[q], _mm_loadu_ps(b + 4 * sbn), 1);
+    r[q] = _mm512_insertf32x4(r[q], _mm_loadu_ps(b + 8 * sbn), 2);
+    r[q] = _mm512_insertf32x4(r[q], _mm_loadu_ps(b + 12 * sbn), 3);
+  }
+  __m512d t0 = (__m512d)_mm512_unpacklo_ps(r[0], r[1]), t1 = (__m512d)_mm512_unpacklo_ps(r[2], r[3]);
+  __m512d t2 = (__m512d)_mm512_unpackhi_ps(r[0], r[1]), t3 = (__m512d)_mm512_unpackhi_ps(r[2], r[3]);
+  _mm512_storeu_ps(o, (__m512)_mm512_unpacklo_pd(t0, t1)), _mm512_storeu_ps(o + ldo, (__m512)_mm512_unpackhi_pd(t0, t1));
+  _mm512_storeu_ps(o + 2 * ldo, (__m512)_mm512_unpacklo_pd(t2, t3)), _mm512_storeu_ps(o + 3 * ldo, (__m512)_mm512_unpackhi_pd(t2, t3));
+}
+#else
+enum { TURN_WIDE = 0 };
+KI void turn_wide(void *o, int64_t ldo, const void *b, int64_t sbn) { (void)o, (void)ldo, (void)b, (void)sbn; }
+#endif
+/* A step of a tree of sums over lanes: each h lanes of a, and of b, with the h that follow them. */
+#define AT(L, h, l) ((l) / (h) * 2 * (h) % (L) + (l) % (h) + ((l) < (L) / 2 ? 0 : (L)))
+#define AT_2(L, h, l, o) AT(L, h, l) + (o), AT(L, h, l + 1) + (o)
+#define AT_4(L, h, l, o) AT_2(L, h, l, o), AT_2(L, h, l + 2, o)
+#define AT_8(L, h, l, o) AT_4(L, h, l, o), AT_4(L, h, l + 4, o)
+#define AT_16(L, h, l, o) AT_8(L, h, l, o), AT_8(L, h, l + 8, o)
+#define HALVED(I, L, h, a, b) (__builtin_shuffle(a, b, (I){ AT_##L(L, h, 0, 0) }) + __builtin_shuffle(a, b, (I){ AT_##L(L, h, 0, h) }))
+#define HALVE(I, L, h, r) for (int q = 0; q < (h); q++) (r)[q] = HALVED(I, L, h, (r)[2 * q], (r)[2 * q + 1])
+#define TREE_2(I, L, r) HALVE(I, L, 1, r)
+#define TREE_4(I, L, r) HALVE(I, L, 2, r); TREE_2(I, L, r)
+#define TREE_8(I, L, r) HALVE(I, L, 4, r); TREE_4(I, L, r)
+#define TREE_16(I, L, r) HALVE(I, L, 8, r); TREE_8(I, L, r)
+/* Both operands contiguous along k: as tp_dot. L: lanes of a vector; so many dot products go through the tree together. */
+#define DOTS(sfx, S, I, MAD, SCALAR_MAD, DOT_LANES, L) \
   typedef S v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(S)), may_alias)); \
+  typedef I i_##sfx __attribute__((vector_size(VBYTES))); \
+  /* what is left when whole rows of lanes are added up */ \
+  KI v_##sfx lanes_##sfx(const S *x, const S *y, int64_t k) { \
+    enum { D = DOT_LANES, G = D / L }; \
+    v_##sfx r[4 * G]; \
+    int64_t p = 0; \
+    for (int q = 0; q < 4 * G; q++) r[q] = (v_##sfx){0}; \
+    for (; p + 4 * D <= k; p += 4 * D) \
+      for (int q = 0; q < 4 * G; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L), *(const v_##sfx *)(y + p + q * L), r[q]); \
+    for (; p + D <= k; p += D) \
+      for (int q = 0; q < G; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L), *(const v_##sfx *)(y + p + q * L), r[q]); \
+    for (int q = 0; q < G; q++) r[q] = (r[q] + r[G + q]) + (r[2 * G + q] + r[3 * G + q]); \
+    for (int h = G / 2; h; h /= 2) \
+      for (int q = 0; q < h; q++) r[q] += r[q + h]; \
+    return r[0]; } \
+  /* the sums of n products, from row i and column j on; where the next one is */ \
+  KI void some_##sfx(const tp_mm *s, const S *a, const S *b, int64_t *i, int64_t *j, int n, v_##sfx *r) { \
+    const S *x = a + *i * s->sam, *y = b + *j * s->sbn; \
+    for (int q = 0; q < n; q++, y += s->sbn) { \
+      r[q] = lanes_##sfx(x, y, s->k); \
+      if (++*j == s->n) *j = 0, ++*i, x += s->sam, y = b - s->sbn; \
+    } } \
+  static __attribute__((noinline)) void dots_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
+    int64_t whole = s->k / DOT_LANES * DOT_LANES, i = 0, j = 0, ri = 0, rj = 0; \
+    for (int64_t all = s->m * s->n; all > 0; all -= L) { \
+      int n = all < L ? (int)all : L; \
+      v_##sfx r[L]; \
+      S sum[L]; \
+      for (int q = n; q < L; q++) r[q] = (v_##sfx){0}; \
+      if (n == L) some_##sfx(s, a, b, &i, &j, L, r); \
+      else some_##sfx(s, a, b, &i, &j, n, r); \
+      TREE_##L(i_##sfx, L, r); \
+      *(v_##sfx *)sum = r[0]; \
+      for (int q = 0; q < n; q++) { \
+        S *to = c + ri * s->scm + rj * s->scn; \
+        for (int64_t p = whole; p < s->k; p++) sum[q] = (S)SCALAR_MAD(a[ri * s->sam + p], b[rj * s->sbn + p], sum[q]); \
+        *to = acc ? (S)(*to + sum[q]) : sum[q]; \
+        if (++rj == s->n) rj = 0, ri++; \
+      } \
+    } }
+/* ALONG: what multiplies a few rows or columns that are contiguous along k, if that has an order of its own. */
+#define GEMM(sfx, T, S, MAD, SCALAR_MAD, ALONG, NVECTORS) \
   enum { L_##sfx = VBYTES / sizeof(S), NV_##sfx = NVECTORS, NR_##sfx = NVECTORS * L_##sfx }; \
-  /* c (mr x nv vectors) (+)= A (mr x k) * panel */ \
-  KI void tile_##sfx(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc) { \
-    v_##sfx r[MM_MR][NV_##sfx], x[NV_##sfx]; \
+  /* c (mr x nv vectors) (+)= A (mr x k) * panel; of the last vector the lanes `last` */ \
+  KI void tile_##sfx(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, uint64_t last) { \
+    v_##sfx r[MM_TALL][NV_##sfx], x[NV_##sfx]; \
     for (int i = 0; i < mr; i++) \
       for (int v = 0; v < nv; v++) r[i][v] = (v_##sfx){0}; \
     for (int64_t p = 0; p < k; p++, b += ldb) { \
-      for (int v = 0; v < nv; v++) x[v] = *(const v_##sfx *)(b + v * L_##sfx); \
+      for (int v = 0; v < nv - 1; v++) x[v] = *(const v_##sfx *)(b + v * L_##sfx); \
+      x[nv - 1] = LAST_##sfx(b + (nv - 1) * L_##sfx, last); \
       for (int i = 0; i < mr; i++) { \
         S y = a[i * sam + p * sak]; \
         for (int v = 0; v < nv; v++) r[i][v] = MAD(x[v], y, r[i][v]); \
       } \
     } \
-    for (int i = 0; i < mr; i++, c += ldc) \
-      for (int v = 0; v < nv; v++) { \
+    for (int i = 0; i < mr; i++, c += ldc) { \
+      for (int v = 0; v < nv - 1; v++) { \
         v_##sfx *to = (v_##sfx *)(c + v * L_##sfx); \
         if (acc) *to += r[i][v]; \
         else *to = r[i][v]; \
-      } } \
-  KI void vectors_##sfx(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc) { \
-    switch (nv < NV_##sfx ? nv : NV_##sfx) { \
-      case 1: tile_##sfx(mr, 1, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
-      case 2: tile_##sfx(mr, 2, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
-      case 3: tile_##sfx(mr, NV_##sfx > 2 ? 3 : 2, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
-      default: tile_##sfx(mr, NV_##sfx, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
+      } \
+      S *end = c + (nv - 1) * L_##sfx; \
+      if (acc) r[i][nv - 1] += LAST_##sfx(end, last); \
+      PUT_LAST_##sfx(end, r[i][nv - 1], last); \
     } } \
-  static void rows_##sfx(int64_t mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc) { \
+  KI void vectors_##sfx(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, uint64_t last) { \
+    switch (nv < NV_##sfx ? nv : NV_##sfx) { \
+      case 1: tile_##sfx(mr, 1, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
+      case 2: tile_##sfx(mr, 2, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
+      case 3: tile_##sfx(mr, NV_##sfx > 2 ? 3 : 2, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
+      default: tile_##sfx(mr, NV_##sfx, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
+    } } \
+  static void rows_##sfx(int64_t mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, uint64_t last) { \
     switch (mr) { \
-      case 1: vectors_##sfx(1, nv, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
-      case 2: vectors_##sfx(2, nv, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
-      case 3: vectors_##sfx(3, nv, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
-      default: vectors_##sfx(MM_MR, nv, k, a, sam, sak, b, ldb, c, ldc, acc); break; \
+      case 1: vectors_##sfx(1, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
+      case 2: vectors_##sfx(2, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
+      case 3: vectors_##sfx(3, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
+      case MM_TALL: tile_##sfx(MM_TALL, 1, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
+      default: vectors_##sfx(MM_MR, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
     } } \
   static void turn_##sfx(S *o, int64_t ldo, const S *b, int64_t sbn, int64_t k, int64_t n) { \
     int64_t j = 0; \
+    for (; TURN_WIDE && sizeof(S) == 4 && j + TURN_WIDE <= n; j += TURN_WIDE) { \
+      int64_t p = 0; \
+      for (; p + 4 <= k; p += 4) turn_wide(o + p * ldo + j, ldo, b + p + j * sbn, sbn); \
+      for (; p < k; p++) \
+        for (int q = 0; q < TURN_WIDE; q++) o[p * ldo + j + q] = b[p + (j + q) * sbn]; \
+    } \
     for (; j + 4 <= n && sizeof(S) >= 4; j += 4) { \
       int64_t p = 0; \
       for (; p + 4 <= k; p += 4) TURN4(S, o + p * ldo + j, ldo, b + p + j * sbn, sbn); \
@@ -107,29 +224,6 @@ enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /*
       } \
     } \
     return j; } \
-  /* both operands contiguous along k: as tp_dot */ \
-  static S dot_##sfx(const S *x, const S *y, int64_t k) { \
-    enum { D = DOT_LANES, G = D / L_##sfx }; \
-    v_##sfx r[4 * G]; \
-    S part[D]; \
-    int64_t p = 0; \
-    for (int q = 0; q < 4 * G; q++) r[q] = (v_##sfx){0}; \
-    for (; p + 4 * D <= k; p += 4 * D) \
-      for (int q = 0; q < 4 * G; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L_##sfx), *(const v_##sfx *)(y + p + q * L_##sfx), r[q]); \
-    for (; p + D <= k; p += D) \
-      for (int q = 0; q < G; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L_##sfx), *(const v_##sfx *)(y + p + q * L_##sfx), r[q]); \
-    for (int q = 0; q < G; q++) *(v_##sfx *)(part + q * L_##sfx) = (r[q] + r[G + q]) + (r[2 * G + q] + r[3 * G + q]); \
-    for (int h = D / 2; h; h /= 2) \
-      for (int l = 0; l < h; l++) part[l] = (S)(part[l] + part[l + h]); \
-    S sum = part[0]; \
-    for (; p < k; p++) sum = (S)SCALAR_MAD(x[p], y[p], sum); \
-    return sum; } \
-  static void dots_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
-    for (int64_t i = 0; i < s->m; i++) \
-      for (int64_t j = 0; j < s->n; j++) { \
-        S sum = dot_##sfx(a + i * s->sam, b + j * s->sbn, s->k), *o = c + i * s->scm + j * s->scn; \
-        *o = acc ? (S)(*o + sum) : sum; \
-      } } \
   /* a few rows, a few columns, four sums at a time: packing a panel would cost more than the products */ \
   static void few_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
     for (int64_t at = 0, i = 0, j = 0, all = s->m * s->n; at < all; at += 4) { \
@@ -149,18 +243,29 @@ enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /*
       } \
     } } \
   static void panel_##sfx(const tp_mm *s, const S *a, const S *b, int64_t ldb, S *c, int64_t k, int64_t n, bool acc) { \
-    S tile[MM_MR * NR_##sfx]; \
+    S tile[MM_TALL * NR_##sfx]; \
     int nv = (int)((n + L_##sfx - 1) / L_##sfx); \
-    bool whole = s->scn == 1 && n % L_##sfx == 0; \
-    for (int64_t i = 0; i < s->m; i += MM_MR) { \
-      int64_t mr = s->m - i < MM_MR ? s->m - i : MM_MR; \
-      rows_##sfx(mr, nv, k, a + i * s->sam, s->sam, s->sak, b, ldb, whole ? c + i * s->scm : tile, whole ? s->scm : NR_##sfx, whole && acc); \
+    bool whole = s->scn == 1 && (MASKS || n % L_##sfx == 0); \
+    uint64_t last = whole && n % L_##sfx ? ((uint64_t)1 << n % L_##sfx) - 1 : ~(uint64_t)0; \
+    for (int64_t i = 0, mr; i < s->m; i += mr) { \
+      mr = s->m - i < MM_MR ? s->m - i : nv == 1 && s->m - i >= MM_TALL ? MM_TALL : MM_MR; \
+      rows_##sfx(mr, nv, k, a + i * s->sam, s->sam, s->sak, b, ldb, whole ? c + i * s->scm : tile, whole ? s->scm : NR_##sfx, whole && acc, last); \
       if (!whole) put_##sfx(s, c + i * s->scm, tile, NR_##sfx, mr, n, acc); \
+    } } \
+  /* k terms of all columns */ \
+  static void block_##sfx(const tp_mm *s, const S *a, const S *b, S *c, int64_t k, bool acc) { \
+    S pack[MM_KC * NR_##sfx] __attribute__((aligned(64))); \
+    for (int64_t j = 0; j < s->n; j += NR_##sfx) { \
+      int64_t n = s->n - j < NR_##sfx ? s->n - j : NR_##sfx; \
+      const S *bp = b + j * s->sbn; \
+      bool direct = ((MASKS && s->scn == 1) || n % L_##sfx == 0) && s->sbn == 1 && (s->m < MM_PACKED || k < MM_PACKED || s->sbk <= MM_NEAR); \
+      int64_t ldb = direct ? s->sbk : (n + L_##sfx - 1) / L_##sfx * L_##sfx; \
+      if (!direct) pack_##sfx(pack, ldb, bp, s->sbk, s->sbn, k, n); \
+      panel_##sfx(s, a, direct ? bp : pack, ldb, c + j * s->scn, k, n, acc); \
     } } \
   static void mm_##sfx(const tp_mm *s, const void *a_, const void *b_, void *c_, bool acc) { \
     const S *a = a_, *b = b_; S *c = c_; \
-    S pack[MM_KC * NR_##sfx] __attribute__((aligned(64))); \
-    if (!s->ordered && s->sak == 1 && s->sbk == 1 && (s->m < TP_DOT_FEW || s->n < TP_DOT_FEW) && s->k >= TP_DOT_LEAST) { dots_##sfx(s, a, b, c, acc); return; } \
+    if (!s->ordered && s->sak == 1 && s->sbk == 1 && (s->m < TP_DOT_FEW || s->n < TP_DOT_FEW) && s->k >= TP_DOT_LEAST && ALONG != few_##sfx) { ALONG(s, a, b, c, acc); return; } \
     if (s->m <= 2 && s->sbn == 1 && s->scn == 1 && s->n >= 4 * L_##sfx && s->k <= 4 * MM_KC) { \
       int64_t j = 0; \
       for (int64_t i = 0; i < s->m; i++) j = row_##sfx(s, a + i * s->sam, b, c + i * s->scm, acc); \
@@ -170,21 +275,30 @@ enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_PACKED = 64, MM_NEAR = 256 };      /*
       mm_##sfx(&rest, a, b + j, c + j, acc); \
       return; \
     } \
-    if (s->n < L_##sfx / 2 + 1 && (s->m <= 3 || s->m * s->n * s->k <= 256)) { few_##sfx(s, a, b, c, acc); return; } \
-    for (int64_t p = 0; p < s->k; p += MM_KC) { \
-      int64_t k = s->k - p < MM_KC ? s->k - p : MM_KC; \
-      for (int64_t j = 0; j < s->n; j += NR_##sfx) { \
-        int64_t n = s->n - j < NR_##sfx ? s->n - j : NR_##sfx; \
-        const S *bp = b + p * s->sbk + j * s->sbn; \
-        bool direct = n % L_##sfx == 0 && s->sbn == 1 && (s->m < MM_PACKED || k < MM_PACKED || s->sbk <= MM_NEAR); \
-        int64_t ldb = direct ? s->sbk : (n + L_##sfx - 1) / L_##sfx * L_##sfx; \
-        if (!direct) pack_##sfx(pack, ldb, bp, s->sbk, s->sbn, k, n); \
-        panel_##sfx(s, a + p * s->sak, direct ? bp : pack, ldb, c + j * s->scn, k, n, acc || p > 0); \
-      } \
-    } }
+    if (!(MASKS && s->sbn == 1 && s->scn == 1) && s->n < L_##sfx / 2 + 1 && (s->m <= 3 || s->m * s->n * s->k <= 256)) { few_##sfx(s, a, b, c, acc); return; } \
+    tp_mm part = *s; \
+    for (int64_t p = 0; p < s->k; p += MM_KC) \
+      for (int64_t i = 0; i < s->m; i += MM_MC) { \
+        part.m = s->m - i < MM_MC ? s->m - i : MM_MC; \
+        block_##sfx(&part, a + i * s->sam + p * s->sak, b + p * s->sbk, c + i * s->scm, s->k - p < MM_KC ? s->k - p : MM_KC, acc || p > 0); \
+      } }
 #define WIDE_PANEL (VBYTES == 64 ? 4 : 2)                /* as many as there are registers for */
-GEMM(f32, float, float, MAD_f32, tp_mad_f32, 16, WIDE_PANEL)
-GEMM(f64, double, double, MAD_f64, tp_mad_f64, 8, WIDE_PANEL)
-GEMM(i32, int32_t, uint32_t, MAD, MAD, 16, 2)
-GEMM(i64, int64_t, uint64_t, MAD, MAD, 8, 2)
-GEMM(u8, uint8_t, uint8_t, MAD, MAD, 64, 2)
+#if VBYTES == 64
+DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 16)
+DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 8)
+#elif VBYTES == 32
+DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 8)
+DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 4)
+#else
+DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 4)
+DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 2)
+#endif
+#define VECTOR(sfx, U) typedef U v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(U)), may_alias));
+VECTOR(i32, uint32_t)
+VECTOR(i64, uint64_t)
+VECTOR(u8, uint8_t)
+GEMM(f32, float, float, MAD_f32, tp_mad_f32, dots_f32, WIDE_PANEL)
+GEMM(f64, double, double, MAD_f64, tp_mad_f64, dots_f64, WIDE_PANEL)
+GEMM(i32, int32_t, uint32_t, MAD, MAD, few_i32, 2)
+GEMM(i64, int64_t, uint64_t, MAD, MAD, few_i64, 2)
+GEMM(u8, uint8_t, uint8_t, MAD, MAD, few_u8, 2)

@@ -3,7 +3,6 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi2,f16c,prefer-vector-width=512")
 #include <immintrin.h>
 #define TABLE tp_kernels_plain_avx512
-#define NARROWER tp_kernels_plain_avx2
 #define ISA "avx512, plain"
 #define VBYTES 64
 #define FMA 0

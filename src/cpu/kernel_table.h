@@ -13,9 +13,7 @@
 const tp_kernels TABLE = {
   .isa = ISA,
   .fuses = FMA,
-#ifdef NARROWER
-  .narrower = &NARROWER,
-#endif
+  .wide = VBYTES == 64,
   .ew = {
 #include "kern/scalar.def"
   },

@@ -40,7 +40,7 @@ typedef struct tp_philox_lanes { uint32_t w[4][TP_LANES]; } tp_philox_lanes;
 typedef struct tp_kernels tp_kernels;
 struct tp_kernels {
   const char *isa; bool fuses;
-  const tp_kernels *narrower;                                  /* of 512 bits: the table for results that are narrower than half a vector; NULL: none */
+  bool wide;                                                   /* vectors of 512 bits, of which parts are read and written */
   tp_kfn *ew[TP_NOP][TP_NDTYPE];                               /* by the operands' compute type (SELECT: of the values) */
   tp_kfn *cast[TP_NDTYPE][TP_NDTYPE];                          /* compute type to compute type */
   tp_kfn *round[TP_NDTYPE];                                    /* F16, BF16: f32 rounded to what they hold */

@@ -352,14 +352,18 @@ const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_se
 
 /* ---- sets ---- */
 
+/* The points of one dim. */
+static isl_set *side(tp_ictx *c, const tp_sym *dim) {
+  frame f = { c, 1, &dim };
+  if (!dim->bound) return isl_set_universe(tp_isl_space(c, 1));
+  const tp_ix *d = tp_ix_sym(c, dim), *bound = tp_ix_sym(c, dim->bound);
+  return of_cond(&f, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound)));
+}
+
+/* By place: a dim may be there twice. */
 static tp_set *box(tp_ictx *c, int n, const tp_sym *const *dims) {
-  frame f = { c, n, dims };
-  isl_set *s = isl_set_universe(tp_isl_space(c, n));
-  for (int i = 0; i < n; i++)
-    if (dims[i]->bound) {
-      const tp_ix *d = tp_ix_sym(c, dims[i]), *bound = tp_ix_sym(c, dims[i]->bound);
-      s = isl_set_intersect(s, of_cond(&f, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound))));
-    }
+  isl_set *s = isl_set_universe(tp_isl_space(c, 0));
+  for (int i = 0; i < n; i++) s = isl_set_flat_product(s, side(c, dims[i]));
   return s;
 }
 

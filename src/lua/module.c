@@ -3,7 +3,7 @@
 
 static const char module_key;                   /* registry: the module */
 
-static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger", "viz" };
+static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger", "viz", "associative_scan" };
 
 /* Where tempo/nn.lua is, its folder's chunks are ours: errors and nodes get the line of the script that called them. */
 static void find_libraries(lua_State *L, tl_state *S) {

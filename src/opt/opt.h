@@ -7,7 +7,7 @@
 
 /* simple.c; nothing can fail. dce is tp_graph_prune: right because nothing else is needed; callbacks without readers are not needed either (docs/language.md, section 7). */
 bool tp_share_equal(tp_graph *g);
-bool tp_fold(tp_graph *g, bool precise);
+bool tp_fold(tp_graph *g, bool precise, tp_error *err);
 /* PARAM becomes MERGE of READs of its update, and one hidden output with its final value. After tp_grad_expand. */
 bool tp_close_params(tp_graph *g, tp_error *err);
 /* Reductions over range axes become accumulations (sums.c). */
@@ -29,8 +29,9 @@ bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *e
  * changed anything. Then values that a branch stores are read where they are stored (share.c); need stays right. */
 bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
 bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err);
-/* Values that each who reads them makes for itself, and the nodes that make them, by id (again.c; which: poly/again.c). */
-typedef struct tp_again { int n; tp_node **value; bool *chain; } tp_again;
+/* Who reads, in which loop, what is made again there, and the nodes that make such values, by id (again.c; which: poly/again.c). */
+typedef struct tp_again_reader { tp_node *by; const void *loop; } tp_again_reader;
+typedef struct tp_again { int n; tp_again_reader *v; bool *chain; } tp_again;
 bool tp_make_again(tp_graph *g, const tp_again *w, tp_error *err);
 /* check = "nan": marks the operators that are looked at (watch.c); later those that were made since. */
 bool tp_watch(tp_graph *g, tp_error *err);
@@ -39,6 +40,8 @@ void tp_watch_rest(tp_graph *g);
 bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err);
 /* What comes and goes at each tick becomes callbacks (tick.c). */
 bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
+/* A view of its one operand: no work of its own. */
+static inline bool tp_is_view(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_V && n->nin == 1; }
 /* Every edge and output that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);
 #endif

@@ -4,7 +4,7 @@
  *
  * so that it costs what changes where h is updated in place (poly/stmts.c). The comparison may stand either way round, as `ne`
  * and `lnot` with the sides swapped, under `land` with conditions that do not vary along the axis, and behind views. A k that
- * no index equals writes nothing. Only states whose branch the choice is: elsewhere the choice fuses with its neighbours. */
+ * no index equals writes nothing. Only in rows of changes from a state to its branch: elsewhere the choice fuses with its neighbours. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 #include <math.h>
@@ -150,14 +150,6 @@ static tp_val shown(tp_val v) {
   return v;
 }
 
-/* Is x, as it lies, a declared tensor of which n is a branch? */
-static bool is_state_of(tp_val x, const tp_node *n) {
-  const tp_node *m = shown(x).node;
-  for (int k = 0; m->op == TP_OP_MERGE && k < m->nin; k++)
-    if (shown(m->in[k].src).node == n) return tp_same_type(tp_outof(x), &n->out[0]);
-  return false;
-}
-
 /* What is written: x at the places k. */
 static tp_val written(tp_mk mk, tp_val x, tp_val k, const tp_node *n, int end) {
   tp_val all = { (tp_node *)n, 0 };
@@ -174,28 +166,172 @@ static bool has_elements(const tp_node *n, int end) {
   return tp_ix_is_const(n->out[0].shape[n->out[0].rank - end], &extent) && extent > 0;
 }
 
-static bool put_row(tp_mk mk, tp_node *n) {
-  bool second = is_state_of(n->in[2].src, n);
-  if (!second && !is_state_of(n->in[1].src, n)) return true;
-  mk.g->pos = n->pos;
-  row_place p = find_place(mk, n->in[0].src, CONDITION_DEPTH);
-  if (!p.end) return true;
+/* The choice n, whose operand `base` is a value of the state, becomes a put. */
+static tp_node *put_row(tp_mk mk, tp_node *n, row_place p) {
   int base = p.no ? 1 : 2;
-  tp_val x = n->in[3 - base].src;
-  if (!is_state_of(n->in[base].src, n) || (!is_flat(x, p.end) && !has_elements(n, p.end))) return true;
   tp_val k = spread(mk, p.k, tp_v(n), p.end);
-  tp_val y = mk_op(mk, TP_OP_PUT, 3, (tp_val[]){ n->in[base].src, k, written(mk, x, k, n, p.end) }, &(tp_attr){ .axis = n->out[0].rank - p.end });
-  if (!y.node) return false;
+  tp_val y = mk_op(mk, TP_OP_PUT, 3, (tp_val[]){ n->in[base].src, k, written(mk, n->in[3 - base].src, k, n, p.end) }, &(tp_attr){ .axis = n->out[0].rank - p.end });
+  if (!y.node) return NULL;
   y.node->name = n->name;
   y.node->what = n->what;
   tp_replace(mk.g, tp_v(n), y);
+  return y.node;
+}
+
+/* ---- rows of changes: the branch may change what is changed before, and so on down to the state ---- */
+
+typedef struct { tp_mk mk; const tp_node *m; int nnode, *found; bool failed; } changes;     /* found, by node: what leads() found, of the state m: twice m's number + 2, + 1 if so */
+
+static bool leads(changes *c, tp_val v);
+
+/* ---- what is written over is seen before ---- */
+
+static bool only_shows(tp_val v) { return tp_ops[v.node->op].batch == TP_BATCH_V && v.node->op != TP_OP_PINIT && !(v.node->op == TP_OP_DETACH && v.node->attr.flag); }
+
+/* At most a quarter of y's elements, whatever is not known before the call. */
+static bool is_small(tp_val x, tp_val y) {
+  int64_t n, part = 1, all = 1;
+  for (int i = 0; i < tp_rankof(x); i++) {
+    if (!tp_ix_is_const(mk_extent(x, i), &n)) return false;
+    part *= n;
+  }
+  for (int i = 0; i < tp_rankof(y); i++)
+    if (tp_ix_is_const(mk_extent(y, i), &n)) all *= n; else return true;
+  return 4 * part <= all;
+}
+
+/* A view of some version, so of what is about to be written over, which is read while it is: a small one is copied before. */
+static void see_before(changes *c, tp_node *n, int k) {
+  tp_val x = n->in[k].src, v = x;
+  while (only_shows(v) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
+  if (x.node == v.node || !tp_same_type(tp_outof(v), &n->out[0]) || !is_small(x, tp_v(n)) || !leads(c, v)) return;
+  c->mk.g->pos = n->pos;
+  tp_val y = mk_op(c->mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .flag = true });
+  if (y.node) n->in[k].src = y;
+  else c->failed = true;
+}
+
+/* Is part k just where the concatenation puts it? */
+static bool stays_put(changes *c, const tp_node *n, int k) {
+  const tp_node *x = shown(n->in[k].src).node;
+  const tp_ix *before = tp_ix_const(c->mk.g->ix, 0);
+  for (int j = 0; j < k; j++) before = tp_ix_add(c->mk.g->ix, before, mk_extent(n->in[j].src, n->attr.axis));
+  return x->op == TP_OP_SLICE && x->attr.axis == n->attr.axis && x->attr.ix[0] == before && tp_same_type(tp_outof(x->in[0].src), &n->out[0]);
+}
+
+static void see_all_before(changes *c, tp_node *n) {
+  for (int k = 0; k < n->nin; k++)
+    if (n->op == TP_OP_CONCAT ? !stays_put(c, n, k) : k > 0) see_before(c, n, k);
+}
+
+static bool is_put(tp_val v) { return shown(v).node->op == TP_OP_PUT; }
+
+static tp_val before_puts(tp_val v) {
+  while (is_put(v)) v = arg(shown(v), 0);
+  return v;
+}
+
+static bool same_value(tp_val a, tp_val b) {
+  if (a.node == b.node) return a.out == b.out;
+  bool same = a.node->op == TP_OP_READ && b.node->op == TP_OP_READ && arg(a, 0).node == arg(b, 0).node;
+  for (int d = 0; same && d < arg(a, 0).node->ndom; d++) {
+    const tp_at *x = &a.node->attr.at[d], *y = &b.node->attr.at[d];
+    same = !x->range && !y->range && x->lo == y->lo;
+  }
+  return same;
+}
+
+static bool all_flat(tp_val cond, tp_val v) {
+  bool all = true;
+  for (; is_put(v); v = arg(shown(v), 0)) all &= is_flat(cond, tp_rankof(v) - shown(v).node->attr.axis);
+  return all;
+}
+
+/* The puts of v where the condition is `when`, onto something else. */
+static tp_val put_when(tp_mk mk, tp_val cond, bool when, tp_val v, tp_val onto) {
+  if (!is_put(v)) return onto;
+  tp_node *n = shown(v).node;
+  tp_val no = mk_num(mk, -1, TP_I64), k = n->in[1].src, c = spread(mk, cond, tp_v(n), n->out[0].rank - n->attr.axis);
+  k = when ? mk_select(mk, c, k, no) : mk_select(mk, c, no, k);
+  return mk_op(mk, TP_OP_PUT, 3, (tp_val[]){ put_when(mk, cond, when, n->in[0].src, onto), k, n->in[2].src }, &(tp_attr){ .axis = n->attr.axis });
+}
+
+/* where(c, puts of x, other puts of x)   =>   these puts one after the other, each where c is right */
+static bool either_leads(changes *c, tp_node *n) {
+  for (int k = 1; k <= 2; k++)
+    if (!tp_same_type(tp_outof(n->in[k].src), &n->out[0]) || !leads(c, n->in[k].src)) return false;
+  tp_val cond = n->in[0].src, yes = n->in[1].src, no = n->in[2].src, x = before_puts(no);
+  if (!(is_put(yes) || is_put(no)) || !same_value(before_puts(yes), x) || !all_flat(cond, yes) || !all_flat(cond, no)) return false;
+  tp_val y = put_when(c->mk, cond, false, no, put_when(c->mk, cond, true, yes, x));
+  if (!y.node) return !(c->failed = true);
+  y.node->name = n->name, y.node->what = n->what;
+  tp_replace(c->mk.g, tp_v(n), y);
   return true;
 }
 
-bool tp_put_rows(tp_graph *g, tp_error *err) {
-  int n0 = g->nodes.n;
-  for (int i = 0; i < n0; i++)
-    if (g->nodes.v[i]->op == TP_OP_SELECT && !put_row((tp_mk){ g, err }, g->nodes.v[i])) return false;
-  tp_graph_prune(g);
+static bool choice_leads(changes *c, tp_node *n) {
+  c->mk.g->pos = n->pos;
+  row_place p = find_place(c->mk, n->in[0].src, CONDITION_DEPTH);
+  int base = p.no ? 1 : 2;
+  if (!p.end) return either_leads(c, n);
+  if (!tp_same_type(tp_outof(n->in[base].src), &n->out[0]) || !leads(c, n->in[base].src)) return false;
+  if (!is_flat(n->in[3 - base].src, p.end) && !has_elements(n, p.end)) return false;
+  tp_node *y = put_row(c->mk, n, p);
+  if (y) see_all_before(c, y);
+  c->failed |= !y;
   return true;
+}
+
+/* Parts of what leads there: they are not asked to be where they were, which is of no matter but for speed. */
+static bool parts_lead(changes *c, tp_node *n) {
+  bool any = false;
+  for (int k = 0; k < n->nin; k++) {
+    tp_val x = shown(n->in[k].src);
+    if (x.node->op == TP_OP_SLICE && tp_same_type(tp_outof(arg(x, 0)), &n->out[0])) any |= leads(c, arg(x, 0));
+  }
+  return any;
+}
+
+static bool operands_lead(changes *c, tp_node *n) {
+  bool any = false;
+  for (int k = 0; k < n->nin; k++) any |= tp_same_type(tp_outof(n->in[k].src), &n->out[0]) && leads(c, n->in[k].src);
+  return any;
+}
+
+static bool node_leads(changes *c, tp_node *n) {
+  switch (n->op) {
+    case TP_OP_SELECT: return choice_leads(c, n);
+    case TP_OP_PUT: case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: return leads(c, n->in[0].src);
+    case TP_OP_CONCAT: return parts_lead(c, n);
+    default: return tp_ops[n->op].batch == TP_BATCH_E && operands_lead(c, n);
+  }
+}
+
+/* Is v the state at some point, or made of it by a row of changes? The choices among these are puts then. Elementwise operators
+ * may stand before changes, as these need not look at each element once more. */
+static bool leads(changes *c, tp_val v) {
+  tp_node *n = shown(v).node;
+  if (n == c->m) return true;
+  if (n->id >= c->nnode) return n->op == TP_OP_PUT;       /* made here */
+  int *is = &c->found[n->id], no = 2 * c->m->id + 2;
+  if (*is != no && *is != no + 1) {
+    *is = no;
+    *is += node_leads(c, n);
+    if (*is > no && tp_ops[n->op].batch != TP_BATCH_E) see_all_before(c, n);
+  }
+  return *is == no + 1;
+}
+
+static bool changes_part(const tp_node *n) { return n->op == TP_OP_SELECT || tp_ops[n->op].batch != TP_BATCH_E; }
+
+bool tp_put_rows(tp_graph *g, tp_error *err) {
+  changes c = { { g, err }, .nnode = g->nodes.n };
+  c.found = TP_NEWN(&g->arena, int, c.nnode);
+  for (int i = 0; i < c.nnode && !c.failed; i++) {
+    c.m = g->nodes.v[i];
+    for (int k = 0; c.m->op == TP_OP_MERGE && k < c.m->nin; k++)
+      if (tp_same_type(tp_outof(c.m->in[k].src), &c.m->out[0]) && changes_part(shown(c.m->in[k].src).node)) (void)leads(&c, c.m->in[k].src);
+  }
+  tp_graph_prune(g);
+  return !c.failed;
 }

@@ -69,11 +69,50 @@ bool tp_share_equal(tp_graph *g) {
 
 /* fold: identities that hold for every value, NaN and infinities included:
  *   x * 1 => x, x / 1 => x, x - 0 => x   when shape, dtype and domain stay; 1 may be spread over the shape   (x + 0 is not: -0 + 0 is +0; it goes unless `precise`)
+ *   x [.., m, 1] matmul y [.., 1, n] => x * y, where that is taken element by element
  *   cast to the dtype it has => x,  reshape, expand to the shape it has => x,  permute by the identity => x
  * The reader's points are x's points, so what is needed of x does not grow. */
 static bool filled_with(tp_val v, double c) {
   while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE) v = v.node->in[0].src;
   return v.node->op == TP_OP_FILL && v.node->attr.f[0] == c;
+}
+
+static bool is_outer(const tp_node *n) {
+  const tp_out *x = n->nin ? tp_outof(n->in[0].src) : NULL, *w = n->nin > 1 ? tp_outof(n->in[1].src) : NULL;
+  return n->op == TP_OP_MATMUL && !n->attr.check && tp_dtype_float(n->out[0].dtype) && x->rank > 1 && w->rank > 1 && tp_is_number(x->shape[x->rank - 1], 1) && tp_is_number(w->shape[w->rank - 2], 1);
+}
+
+/* Taken element by element, at each point for itself: not a sum over points, which is one product for many of them. */
+static bool is_by_element(const tp_node *by, const tp_node *x) {
+  bool all = by->op == TP_OP_ACCUM;
+  for (int i = 0; i < x->ndom && all; i++) all = tp_dom_has(by->ndom, by->dom, x->dom[i]);
+  return all || tp_ops[by->op].batch == TP_BATCH_E;
+}
+
+/* By node: something else reads it, through views or not. */
+static bool *read_otherwise(tp_graph *g) {
+  bool *other = TP_NEWN(&g->arena, bool, g->nodes.n), more = true;
+  for (int i = 0; i < g->outputs.n; i++) other[g->outputs.v[i].val.node->id] = true;
+  while (more) {
+    more = false;
+    for (int i = 0; i < g->nodes.n; i++) {
+      const tp_node *by = g->nodes.v[i];
+      for (int k = 0; k < by->nin; k++) {
+        const tp_node *x = by->in[k].src.node;
+        if (other[x->id] || (tp_is_view(by) ? !other[i] : is_by_element(by, x))) continue;
+        other[x->id] = more = true;
+      }
+    }
+  }
+  return other;
+}
+
+/* A product of a column and a row, or of stacks of them, is a multiplication at each element, which can be part of a loop. */
+static tp_val outer(tp_graph *g, const tp_node *n, tp_error *err) {
+  g->pos = n->pos;
+  tp_val y = tp_bin(g, TP_OP_MUL, n->in[0].src, n->in[1].src, err);
+  if (y.node) y.node->name = n->name, y.node->what = n->what;
+  return y;
 }
 
 static tp_val folded(const tp_node *n, bool precise) {
@@ -94,12 +133,17 @@ static tp_val folded(const tp_node *n, bool precise) {
   return r.node && n->ndom == r.node->ndom && tp_same_type(&n->out[0], tp_outof(r)) ? r : none;
 }
 
-bool tp_fold(tp_graph *g, bool precise) {
+bool tp_fold(tp_graph *g, bool precise, tp_error *err) {
+  int n = g->nodes.n;
+  bool *other = NULL;
   for (int i = 0; i < g->nodes.n; i++) {
-    tp_node *n = g->nodes.v[i];
-    if (!n->nout) continue;
-    tp_val r = folded(n, precise);
-    if (r.node && r.node != n) tp_replace(g, tp_v(n), r);
+    tp_node *x = g->nodes.v[i];
+    if (!x->nout) continue;
+    if (!other && is_outer(x)) other = read_otherwise(g);
+    bool split = i < n && is_outer(x) && !other[i];
+    tp_val r = split ? outer(g, x, err) : folded(x, precise);
+    if (split && !r.node) return false;
+    if (r.node && r.node != x) tp_replace(g, tp_v(x), r);
   }
   tp_graph_prune(g);
   return true;

@@ -45,6 +45,7 @@ static void array_bufs(pb *b) {
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
     layout(b, x, r->ndim, r->width, r->rank, tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
   }
+  for (int i = 0; i < b->p->arrs.n; i++) b->bufof[i] = b->bufof[tp_lies_in(b->p->arrs.v[i])->id];
 }
 
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
@@ -295,9 +296,28 @@ static bool fill_scratch(pb *b, int i) {
   return b->scratch[i] || tp_pb_fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_scratch_out(b, i));
 }
 
+static const tp_access *target(const tp_stmt *s);
+
+/* Does node i's value lie where the result comes to lie? */
+static bool is_in_place(const pb *b, int i) { return b->s->there >> i & 1; }
+
+/* What an operand shows of the value that lies there. */
+static tp_nd nd_there(pb *b, const tp_opnd *o) {
+  const tp_access *w = target(b->s);
+  const tp_arr *r = b->p->arrs.v[w->arr];
+  tp_opnd q = *o;
+  q.base = r->val;
+  q.idx = TP_NEWN(b->a, const tp_ix *, r->ndim);
+  for (int d = 0; d < r->ndim; d++) q.idx[d] = w->at[d].lo;
+  return nd_array(b, r, &q, false);
+}
+
+static tp_nd nd_value(pb *b, int i) { return is_in_place(b, i) ? nd_write(b, target(b->s)) : nd_scratch_out(b, i); }
+
 /* Where an operand's elements are: an array, or the scratch of a node of the cluster. */
 static tp_nd nd_operand(pb *b, const tp_opnd *o) {
   int i = tp_stmt_find(b->s, o);
+  if (i >= 0 && is_in_place(b, i)) return nd_there(b, o);
   if (i >= 0) {
     if (b->s->node[i]->op == TP_OP_FILL) (void)fill_scratch(b, i);       /* b->err, if it cannot be */
     return nd_scratch(b, scratch_of(b, i), o);
@@ -401,7 +421,7 @@ static bool group_close(pb *b) {
     bool final = i == b->final;
     if (final) { r->acc = b->final_acc; r->red = b->final_red; }
     if (!final && b->uses[i] <= b->g.node[b->g.n - 1] && !b->g.leaks[k]) continue;
-    tp_pb_put(b, &r->out, &r->nout, final ? b->final_nd : nd_scratch_out(b, i));
+    tp_pb_put(b, &r->out, &r->nout, final ? b->final_nd : nd_value(b, i));
     outs[r->nout - 1] = b->g.micro_of[k];
   }
   r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
@@ -492,7 +512,7 @@ static bool op_loop(pb *b, tp_region *r, int i) {
 
 static void result_windows(pb *b, int i, tp_nd **out, int *nout) {
   if (i == b->final) tp_pb_put(b, out, nout, b->final_nd);
-  else if (i < b->s->nnode - 1 || b->s->src.node) tp_pb_put(b, out, nout, nd_scratch_out(b, i));
+  else if (i < b->s->nnode - 1 || b->s->src.node) tp_pb_put(b, out, nout, nd_value(b, i));
   else
     for (int k = 0; k < b->s->nacc; k++)
       if (b->s->acc[k].kind == TP_ACC_WRITE) tp_pb_put(b, out, nout, nd_write(b, &b->s->acc[k]));
@@ -968,6 +988,10 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
   int *inside = TP_NEWN(b.a, int, pl->bufs.n);
   for (int i = 0; i < pl->bufs.n; i++) inside[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_INSIDE_ALL;
+  for (int i = 0; i < p->arrs.n; i++) {
+    int in = tp_lies_in(p->arrs.v[i])->id;
+    inside[in] = TP_MIN(inside[in], inside[i]);
+  }
   tp_plan_lifetimes(pl, inside);
   tp_plan_work(pl);
 #ifdef TP_HARD

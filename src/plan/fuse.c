@@ -1,7 +1,7 @@
 /* fuse: loops that go over the same points become one.
  *
  * Two loops of a row of leaves have the same axes when their extents are the same expressions in
- * the same order. If every buffer that one of them writes and the other touches is seen by both
+ * the same order, into which those of the first are brought where it folds nothing. If every buffer that one of them writes and the other touches is seen by both
  * through the same window, in which no two points share an element, then each point needs of the
  * other loop only what that made at the same point, and the later one can go on where the earlier
  * one stopped: values go from one to the other without memory. What nothing else reads is not
@@ -102,6 +102,57 @@ static bool joins(const tp_region *a, const tp_region *b) {
   for (int k = 0; k < a->nout && b->acc; k++)
     if (a->out[k].buf == b->out[0].buf) return false;
   return tp_all_conflicts(a, b, meets, NULL);
+}
+
+/* Place k of order: the axis of a along which x goes as y does along b's axis k. False: there is none. */
+static bool axes_of(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, int *order) {
+  uint32_t taken = 0;
+  for (int k = 0; k < b->nlead; k++) {
+    int i = 0;
+    while (i < a->nlead && (taken >> i & 1 || a->lead[i] != b->lead[k] || x->lead[i] != y->lead[k])) i++;
+    if (i == a->nlead) return false;
+    taken |= 1u << i;
+    order[k] = i;
+  }
+  return true;
+}
+
+static void *reordered(fuser *f, const void *v, size_t size, int n, const int *order) {
+  if (!v) return NULL;
+  char *to = TP_NEWN(f->a, char, size * (size_t)n);
+  for (int k = 0; k < n; k++) memcpy(to + size * (size_t)k, (const char *)v + size * (size_t)order[k], size);
+  return to;
+}
+
+static tp_nd *turn_windows(fuser *f, const tp_nd *v, int count, int n, const int *order) {
+  tp_nd *to = tp_dup(f->a, v, sizeof *v * (size_t)count);
+  for (int i = 0; i < count; i++) to[i].lead = reordered(f, v[i].lead, sizeof *v->lead, n, order);
+  return to;
+}
+
+/* a with its axes in this order, which is as good as any where nothing is folded. */
+static tp_region *turned(fuser *f, const tp_region *a, const int *order) {
+  tp_region *r = tp_dup(f->a, a, sizeof *a);
+  r->lead = reordered(f, a->lead, sizeof *a->lead, a->nlead, order);
+  r->leadvar = reordered(f, a->leadvar, sizeof *a->leadvar, a->nlead, order);
+  r->leadlo = reordered(f, a->leadlo, sizeof *a->leadlo, a->nlead, order);
+  r->in = turn_windows(f, a->in, a->nin, a->nlead, order);
+  r->out = turn_windows(f, a->out, a->nout, a->nlead, order);
+  return r;
+}
+
+/* a, as it is or with its axes as b has them, if the two can be one. */
+static const tp_region *fitting(fuser *f, const tp_region *a, const tp_region *b) {
+  int order[TP_MAXLEAD];
+  if (joins(a, b)) return a;
+  if (!is_plain(a) || a->sums || a->acc || a->nlead != b->nlead) return NULL;
+  for (int i = 0; i < a->nout; i++)
+    for (int k = 0; k < b->nin; k++) {
+      if (!tp_same_start(&a->out[i], &b->in[k]) || !axes_of(a, &a->out[i], b, &b->in[k], order)) continue;
+      const tp_region *t = turned(f, a, order);
+      return joins(t, b) ? t : NULL;
+    }
+  return NULL;
 }
 
 /* ---- one of two ---- */
@@ -242,8 +293,9 @@ static void take_in(fuser *f, tp_pnode **v, int j) {
   for (int i = j - 1; i >= 0 && i >= j - TP_TUNE_FUSE_NEAR; i--) {
     if (!v[i]) continue;
     if (is_wall(v[i])) return;
-    if (!joins(v[i]->rg, v[j]->rg) || !can_sink(v, i, j)) continue;
-    v[j]->rg = join_loops(f, v[i]->rg, v[j]->rg);
+    const tp_region *a = can_sink(v, i, j) ? fitting(f, v[i]->rg, v[j]->rg) : NULL;
+    if (!a) continue;
+    v[j]->rg = join_loops(f, a, v[j]->rg);
     v[i] = NULL;
   }
 }

@@ -106,36 +106,46 @@ static void effect_deps(tp_sched *S, int st) {
   }
 }
 
-/* A reader of which some point is as far along as the update, so reads an older value. It is not to hold the update up, and all
- * that this waits for, nor may it with ticks, where updates come much later (behind.c). */
-static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m) {
+/* A reader of which some point is as far along as the update, so reads an older value: less than `least` before. It is not to hold the
+ * update up, and all that this waits for, nor may it with ticks, where updates come much later (behind.c). */
+static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m, int least) {
   const tp_stmt *r = S->p->stmts.v[reader];
   int64_t lo, hi;
   for (int d = 0; d < r->ndim; d++)
     if (r->label[d] == s->label[0]) {
-      if (tp_const_distance(S, m, d, 0, &lo, &hi)) return lo <= 0;
-      isl_map *late = tp_keep_map(S, isl_map_order_le(isl_map_copy(m), isl_dim_out, 0, isl_dim_in, d));
+      if (tp_const_distance(S, m, d, 0, &lo, &hi)) return lo < least;
+      isl_map *late = tp_keep_map(S, least ? isl_map_order_le(isl_map_copy(m), isl_dim_out, 0, isl_dim_in, d) : isl_map_order_lt(isl_map_copy(m), isl_dim_out, 0, isl_dim_in, d));
       return late && !tp_map_empty(S, late);
     }
   return false;
 }
 
-/* Soft: where a statement updates an array in place along its outermost dim (a parameter), the other readers of the old value go first, so that one copy
+/* 1: it writes over what it reads there, further along its outermost dim; 0: it makes a further version; -1: neither. */
+static int written_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
+  const tp_access *w = NULL;
+  int64_t lo, hi;
+  bool version = false;
+  for (int a = 0; a < s->nacc; a++) {
+    if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].arr == r->arr) w = &s->acc[a];
+    version |= s->acc[a].kind == TP_ACC_WRITE && tp_is_version(S->p, r, &s->acc[a]);
+  }
+  if (!w || !r->alias || !s->ndim) return version ? 0 : -1;
+  isl_map *self = through(S, w, r);
+  return self && tp_const_distance(S, self, 0, 0, &lo, &hi) && lo == hi && lo >= 1 ? 1 : -1;
+}
+
+/* Soft: where a statement updates an array in place (a parameter), the other readers of the old value go first, so that one copy
  * is enough. `old`: the statement's read of it. A state that keeps its value holds nobody up. */
 static void update_deps(tp_sched *S, tp_place old, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[old.st];
-  const tp_access *w = NULL, *r = access_at(S, old);
-  int64_t lo, hi;
-  for (int a = 0; a < s->nacc; a++)
-    if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].arr == r->arr) w = &s->acc[a];
-  if (!w || !r->alias || !s->ndim) return;
-  isl_map *self = through(S, w, r);
-  if (!self || !tp_const_distance(S, self, 0, 0, &lo, &hi) || lo != hi || lo < 1) return;
+  const tp_access *r = access_at(S, old);
+  int least = written_over(S, s, r);
+  if (least < 0) return;
   for (int i = 0; i < u->reads.n; i++) {
     tp_place q = u->reads.v[i];
     if (q.st == old.st) continue;
     isl_map *m = through(S, access_at(S, q), r);
-    if (m && !tp_map_empty(S, m) && (!s->nnode || !lags(S, q.st, s, m))) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
+    if (m && !tp_map_empty(S, m) && (!s->nnode || !s->ndim || !lags(S, q.st, s, m, least))) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
   }
 }
 

@@ -332,6 +332,16 @@ static bool group_add(fusion *f, int k, const group *to) {
   return true;
 }
 
+/* Made again for who reads it: what it is made of is kept for it, unless that is made again too. */
+static bool is_anew(const fusion *f, int k) {
+  bool anew = false;
+  for (int i = 0; i < f->L->scc[k].n; i++) {
+    const tp_stmt *s = f->S->p->stmts.v[f->L->scc[k].st[i]];
+    for (int j = 0; j < s->nnode; j++) anew |= s->node[j]->attr.anew;
+  }
+  return anew;
+}
+
 /* What must go along with the first of the set: who makes its operands, where these are not read in the other loop anyway, and who reads its results before that
  * loop; there may be the loop's first point by itself, which then becomes part of it. False: it cannot be. */
 static bool company(fusion *f, const group *to) {
@@ -341,7 +351,8 @@ static bool company(fusion *f, const group *to) {
     for (int i = 0; i < x->in.n && !f->of[f->list[at]]->pinned; i++) {
       const tp_dep *d = dep(f, x->in.v[i]);
       int u = f->L->of[d->src];
-      if (d->arr >= 0 && f->of[u] == from && !f->in[u] && !array_read(f, d->arr, f->list[at], to, NULL) && !group_add(f, u, to)) return false;
+      if (d->arr < 0 || f->of[u] != from || f->in[u] || array_read(f, d->arr, f->list[at], to, NULL) || (is_anew(f, f->list[at]) && !is_anew(f, u))) continue;
+      if (!group_add(f, u, to)) return false;
     }
     for (int i = 0; i < x->out.n; i++) {
       int v = f->L->of[dep(f, x->out.v[i])->dst];

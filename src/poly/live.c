@@ -2,7 +2,10 @@
  *
  * With W: element -> time of its write and R: element -> time of a read,  M = (R . lex_ge . W^-1) n (W . lex_lt . W^-1)  is {e -> e': e' is written after e
  * and not after some read of e}: they must not share a slot. Successive modulo on D = deltas(M): the width of a dim is 1 + max |D_d|, then D_d = 0. Done
- * from the outermost dim and from the innermost one; the smaller product at sample bounds stays. */
+ * from the outermost dim and from the innermost one; the smaller product at sample bounds stays.
+ *
+ * Where a statement changes a part of one array and what it makes is another (a state of which several rows change, one after the other, each seen in
+ * between), both are one array in two versions: elements with one more coordinate, the version. If that needs no more than one of them, one lies in the other. */
 #include "poly/sched.h"
 #include <stdlib.h>
 
@@ -18,6 +21,7 @@ typedef struct {
   tp_ints *marks;                               /* by level: the places of its writes in their sequences, ascending; a read's place counts by these only */
   int ncol, *level; bool *isrow;                /* columns of the times that tell its accesses apart */
   tp_ints last;                                 /* reads that no other one comes after whatever is written in between */
+  const bool *member;                           /* by array: it is one of those that lie in one; NULL: x alone */
   isl_set *late;                                /* more of it, where far statements run as late as they may; NULL: none */
   answer *a;
 } life;
@@ -142,19 +146,21 @@ static isl_map *time_of(const life *f, tp_place at) {
 
 /* {element -> time at which this access touches it, at least} */
 static isl_map *touched(const life *f, tp_place at) {
-  isl_map *back = isl_map_reverse(tp_isl_few(isl_map_copy(acc(f, at)->rel)));
-  return isl_map_apply_range(back, time_of(f, at));
+  isl_map *rel = tp_isl_few(isl_map_copy(acc(f, at)->rel));
+  if (f->member) rel = isl_map_fix_si(isl_map_add_dims(rel, isl_dim_out, 1), isl_dim_out, (unsigned)f->x->ndim - 1, acc(f, at)->arr);
+  return isl_map_apply_range(isl_map_reverse(rel), time_of(f, at));
 }
 
 /* ---- may the kernel write over this operand? ---- */
 
-static bool moves_with(const life *f, const tp_stmt *s, const tp_access *a, int d, int *dim, int64_t *by) {
+static bool moves_with(const life *f, const tp_access *a, int d, int *dim, int64_t *by) {
   int64_t hi;
-  for (int k = 0; k < f->x->ndim; k++)
+  for (int k = 0; k < f->S->p->arrs.v[a->arr]->ndim; k++)
     if (tp_const_distance(f->S, a->rel, d, k, by, &hi) && *by == hi) { *dim = k; return true; }
-  (void)s;
   return false;
 }
+
+static bool is_of(const life *f, const tp_access *w, const tp_access *r) { return f->member ? f->member[w->arr] : w->arr == r->arr; }
 
 /* Over vector dims only if each call's point writes where it has read. */
 static bool in_place(const life *f, tp_place p) {
@@ -162,11 +168,11 @@ static bool in_place(const life *f, tp_place p) {
   const tp_access *r = acc(f, p);
   if (!r->alias) return false;
   for (int w = 0; w < s->nacc; w++) {
-    if (s->acc[w].kind != TP_ACC_WRITE || s->acc[w].arr != r->arr) continue;
+    if (s->acc[w].kind != TP_ACC_WRITE || !is_of(f, &s->acc[w], r)) continue;
     for (int d = 0; d < s->ndim; d++) {
       int kr, kw; int64_t br, bw;
       if (!(s->vec >> d & 1)) continue;
-      if (!moves_with(f, s, r, d, &kr, &br) || !moves_with(f, s, &s->acc[w], d, &kw, &bw) || kr != kw || br != bw) return false;
+      if (!moves_with(f, r, d, &kr, &br) || !moves_with(f, &s->acc[w], d, &kw, &bw) || kr != kw || br != bw) return false;
     }
   }
   return true;
@@ -472,6 +478,7 @@ typedef TP_VEC(int64_t) words;
 static void put_access(const life *f, words *w, tp_place p) {
   TP_PUSH(f->S->a, w, (int64_t)(intptr_t)acc(f, p)->rel);
   TP_PUSH(f->S->a, w, stmt(f, p)->far);
+  if (f->member) TP_PUSH(f->S->a, w, acc(f, p)->arr);
   for (int c = 0; c < f->ncol; c++) {
     const tp_mem *m = f->isrow[c] ? row_at(way(f, p), f->level[c]) : NULL;
     TP_PUSH(f->S->a, w, m ? (int64_t)(intptr_t)m->row : 0);
@@ -586,6 +593,79 @@ static bool analyse(life *f) {
   return true;
 }
 
+/* ---- versions ---- */
+
+static bool same_elements(const tp_arr *a, const tp_arr *b) {
+  bool same = a->kind == TP_ARR_TEMP && b->kind == TP_ARR_TEMP && a->dtype == b->dtype && a->rank == b->rank && a->ndim == b->ndim;
+  for (int i = 0; same && i < a->rank; i++) same = a->shape[i] == b->shape[i];
+  for (int d = 0; same && d < a->ndim; d++) {
+    same = a->dim[d] == b->dim[d] && (a->order ? a->order[d] : d) == (b->order ? b->order[d] : d);
+    same = same && (a->align ? a->align[d] : 0) == (b->align ? b->align[d] : 0);
+  }
+  return same && !((a->dense ^ b->dense) & ((1u << a->ndim) - 1));
+}
+
+/* All accesses of the arrays that lie, or would lie, in one. */
+static life as_versions(tp_sched *S, const life *all, const tp_arr *a, const tp_arr *b) {
+  bool *member = TP_NEWN(S->a, bool, S->p->arrs.n);
+  tp_arr *x = tp_dup(S->a, b, sizeof *b);
+  const tp_sym **dim = TP_NEWN(S->a, const tp_sym *, b->ndim + 1);
+  for (int d = 0; d < b->ndim; d++) dim[d] = b->dim[d];
+  dim[b->ndim] = tp_sym_hidden_dim(S->ix, "version");
+  x->dim = dim;
+  x->dense &= (1u << x->ndim++) - 1;
+  life f = { .S = S, .x = x, .member = member };
+  for (int i = 0; i < S->p->arrs.n; i++) {
+    const tp_arr *in = tp_lies_in(S->p->arrs.v[i]);
+    if (!(member[i] = in == a || in == b)) continue;
+    for (int k = 0; k < all[i].writes.n; k++) TP_PUSH(S->a, &f.writes, all[i].writes.v[k]);
+    for (int k = 0; k < all[i].reads.n; k++) TP_PUSH(S->a, &f.reads, all[i].reads.v[k]);
+  }
+  return f;
+}
+
+/* Slots of the dims, if no two versions are wanted at once in one of them. */
+static bool one_version(life *f, const tp_ix **width) {
+  int last = f->x->ndim - 1;
+  columns(f);
+  last_reads(f);
+  f->a = TP_NEW(f->S->a, answer);
+  tp_ask(f->S, "whether changes of '%s' lie in one place", f->x->name, NULL);
+  tp_query(f->S);
+  bool ok = conflicts(f) && width_successive(f, true, width);
+  ok = tp_query_end(f->S) && ok && tp_is_number(width[last], 1);
+  for (int d = 0; ok && d < last; d++) width[d] = whole_blocks(f, width[d], d);
+  return ok;
+}
+
+/* a lies in b from now on, and all that lay in a. */
+static void lay_in(tp_sched *S, tp_arr *a, tp_arr *b, const tp_ix **width) {
+  for (int i = 0; i < S->p->arrs.n; i++) {
+    tp_arr *x = S->p->arrs.v[i];
+    if (tp_lies_in(x) == a) x->in = b;
+    if (tp_lies_in(x) == b) x->width = width;
+  }
+}
+
+/* Do they take less as one? */
+static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b) {
+  if (a == b || !same_elements(a, b)) return;
+  life f = as_versions(S, all, a, b);
+  const tp_ix **width = TP_NEWN(S->a, const tp_ix *, f.x->ndim);
+  if (both_kinds(&f) || !one_version(&f, width)) return;
+  life g = { .S = S, .x = b };
+  if (product_at(&g, width, 50) < product_at(&g, a->width, 50) + product_at(&g, b->width, 50)) lay_in(S, a, b, width);
+}
+
+static void join_versions(tp_sched *S, const life *all) {
+  for (int i = 0; i < S->p->stmts.n; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    for (int w = 0; w < s->nacc; w++)
+      for (int r = 0; r < s->nacc && s->acc[w].kind == TP_ACC_WRITE; r++)
+        if (tp_is_version(S->p, &s->acc[r], &s->acc[w])) join(S, all, tp_lies_in(S->p->arrs.v[s->acc[r].arr]), tp_lies_in(S->p->arrs.v[s->acc[w].arr]));
+  }
+}
+
 static void crossings(tp_sched *S, life *all) {
   for (int i = 0; i < S->p->arrs.n; i++)          /* guards read ends of any iteration, and are no dependences */
     all[i].x->cross = count(&all[i]) && !tp_stop_sym(S->p, i) ? common_loops(&all[i]) : 0;
@@ -612,11 +692,13 @@ bool tp_live(tp_sched *S) {
   crossings(S, all);
   for (int i = 0; i < S->p->arrs.n; i++) {
     life *f = &all[i];
+    f->x->in = NULL;
     f->x->width = TP_NEWN(S->a, const tp_ix *, f->x->ndim);
     f->x->why = TP_NEWN(S->a, const char *, f->x->ndim);
     if (f->x->kind != TP_ARR_TEMP) kept_whole(f, f->x->kind == TP_ARR_OUTPUT ? "an output" : "given");
     else if (!f->writes.n) kept_whole(f, "never written");
     else all_known &= analyse(f);
   }
+  join_versions(S, all);
   return all_known;
 }

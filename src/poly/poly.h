@@ -25,9 +25,11 @@ typedef struct tp_arr {
   const tp_ix **width;                          /* per dim: slots kept, a formula over bounds: 1 a point, the bound if dense; element x is in slot x mod width */
   int64_t *align;                               /* per dim: calls run over blocks of so many slots, so width is a multiple; 0: any */
   const int *order;                             /* dims from the outermost to the innermost as they lie in memory; NULL: as they are */
+  struct tp_arr *in;                            /* it lies in this one, whose width it has; NULL: it has a place of its own */
   const char **why;                             /* per dim: what decided it: "read of x[t - 2] at rnn.lua:7", for explain */
   int cross;                                    /* flow dependences stay within one iteration of the outermost `cross` loops around the accesses; for lifetimes */
 } tp_arr;
+static inline tp_arr *tp_lies_in(tp_arr *x) { return x->in ? x->in : x; }
 
 typedef enum { TP_ACC_READ, TP_ACC_WRITE, TP_ACC_UPDATE } tp_acckind;   /* UPDATE: y += ..., commutes with other updates */
 typedef struct tp_access {
@@ -48,6 +50,7 @@ typedef struct tp_stmt {
   int id; tp_stkind kind;
   int nnode; tp_node **node;                    /* the cluster in order of execution */
   const tp_ix *const **nodeat;                  /* per node of the cluster: its dims as expressions over the statement's */
+  uint64_t there;                               /* nodes whose value lies where the result comes to lie, until the next of them changes it there */
   tp_node *into;                                /* INIT, ACC: the ACCUM; OP: the MERGE whose element it defines; else NULL */
   int k;                                        /* ACC: the contribution; into a MERGE: the branch; else -1 */
   tp_val src; const tp_ix *const *srcat;        /* what is finally written when it isn't the last node's own results: a branch's or contribution's value, an
@@ -149,6 +152,9 @@ bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);    
 /* What the call of a RUN covers of a dim in vec. */
 void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
+
+/* A statement reads r, and changes a part of it to make another array, w: may one lie in the other? */
+bool tp_is_version(const tp_poly *p, const tp_access *r, const tp_access *w);
 
 /* ---- ends by data (ends.c) ---- */
 const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);       /* the end of rows over which e is the greatest, if they end */

@@ -278,7 +278,7 @@ void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
 
 const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x) {
   tp_ictx *ix = p->g->ix;
-  const tp_ix *n = tp_ix_const(ix, tp_dtype_size(x->dtype));
+  const tp_ix *n = tp_ix_const(ix, x->in ? 0 : tp_dtype_size(x->dtype));
   for (int d = 0; d < x->ndim; d++) n = tp_ix_mul(ix, n, x->width[d]);
   for (int i = 0; i < x->rank; i++) n = tp_ix_mul(ix, n, tp_ix_upper(ix, x->shape[i], x->ndim, x->dim));
   return n;
@@ -319,8 +319,8 @@ static void put_order(tp_buf *b, const tp_arr *x) {
 }
 
 /* Does the access see, of the array that the statement writes, what lies where it writes? */
-static bool is_same_place(const tp_arr *x, const tp_access *r, const tp_access *w) {
-  bool same = r->kind == TP_ACC_READ && r->arr == w->arr && r->alias && r->at && w->at;
+static bool is_same_place(const tp_poly *p, const tp_arr *x, const tp_access *r, const tp_access *w) {
+  bool same = r->kind == TP_ACC_READ && tp_lies_in(p->arrs.v[r->arr]) == tp_lies_in(p->arrs.v[w->arr]) && r->alias && r->at && w->at;
   for (int d = 0; d < x->ndim && same; d++) same = !r->at[d].range && (r->at[d].lo == w->at[d].lo || tp_is_number(x->width[d], 1));
   return same;
 }
@@ -332,7 +332,7 @@ static void put_in_place(tp_buf *b, const tp_poly *p, const tp_arr *x) {
     const tp_stmt *s = p->stmts.v[i];
     bool over = false;
     for (int w = 0; w < s->nacc && s->pos.line != said; w++)
-      for (int r = 0; r < s->nacc && s->acc[w].kind == TP_ACC_WRITE && s->acc[w].arr == x->id; r++) over |= is_same_place(x, &s->acc[r], &s->acc[w]);
+      for (int r = 0; r < s->nacc && s->acc[w].kind == TP_ACC_WRITE && s->acc[w].arr == x->id; r++) over |= is_same_place(p, x, &s->acc[r], &s->acc[w]);
     if (!over) continue;
     tp_putf(b, "%s%s:%d", said < 0 ? "; in place at " : ", ", s->pos.file ? s->pos.file : "?", s->pos.line);
     said = s->pos.line;
@@ -352,6 +352,7 @@ static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_
   for (int d = 0; d < x->ndim && x->kind == TP_ARR_TEMP; d++)
     tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(p, x, d), x->why[d][0] ? ", " : "", x->why[d]);
   if (x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT) {
+    if (x->in) tp_putf(b, "; lies in %s", x->in->name);
     put_order(b, x);
     put_in_place(b, p, x);
   }

@@ -22,7 +22,7 @@ typedef struct {
   bool **ran;
   table **touch;                                /* by statement and access */
   together *loops;
-  tp_hmap *held;                                /* by array: slot -> the element in it */
+  tp_hmap *held;                                /* by array: slot -> the array that lies there and its element in it */
   tp_hmap *made;                                /* by array: element -> how many writes are still missing */
   int64_t now;                                  /* calls so far, twice: what a kernel may write over is read before a call, all else during it */
   tp_hmap *life; elem_spans *lives;         /* by array: element -> its span, and all of them */
@@ -126,14 +126,25 @@ static void used(sim *s, const tp_arr *x, const int64_t *e, int64_t when) {
   if (q) q->used = TP_MAX(q->used, when);
 }
 
+static tp_hmap *place_of(const sim *s, const tp_arr *x) { return &s->held[x->in ? x->in->id : x->id]; }
+
+static bool lies_there(const sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
+  const int64_t *in = tp_hmap_get(place_of(s, x), slot, elem_bytes(x));
+  return in && in[0] == x->id && !memcmp(in + 1, e, elem_bytes(x));
+}
+
+static void lay_there(sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
+  int64_t in[SIM_DIM + 1] = { x->id };
+  memcpy(in + 1, e, elem_bytes(x));
+  tp_hmap_set(place_of(s, x), slot, elem_bytes(x), tp_dup(&s->a, in, sizeof *in + elem_bytes(x)));
+}
+
 static bool holds(sim *s, const tp_arr *x, const int64_t *e, const char *who) {
   int64_t slot[SIM_DIM];
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, false, who)) return false;
   intptr_t missing = (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
   if (missing != 1) return wrong(s, missing ? "read before it is made:" : "never made:", text(s, x->name, x->ndim, e), who);
-  const int64_t *in = tp_hmap_get(&s->held[x->id], slot, elem_bytes(x));
-  if (!in || memcmp(in, e, elem_bytes(x))) return wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
-  return true;
+  return lies_there(s, x, slot, e) || wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
 }
 
 /* How often an element is written or updated in all, plus 1. */
@@ -157,9 +168,8 @@ static bool write_one(sim *s, const tp_access *acc, const int64_t *e, const char
   const tp_arr *x = s->p->arrs.v[acc->arr];
   int64_t slot[SIM_DIM];
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, true, who)) return false;
-  const int64_t *in = tp_hmap_get(&s->held[x->id], slot, elem_bytes(x));
-  if (acc->kind == TP_ACC_UPDATE && (!in || memcmp(in, e, elem_bytes(x)))) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
-  tp_hmap_set(&s->held[x->id], slot, elem_bytes(x), tp_dup(&s->a, e, elem_bytes(x)));
+  if (acc->kind == TP_ACC_UPDATE && !lies_there(s, x, slot, e)) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
+  lay_there(s, x, slot, e);
   if (acc->kind == TP_ACC_UPDATE) used(s, x, e, s->now);
   else {
     elem_span *q = TP_NEW(&s->a, elem_span);
@@ -363,7 +373,7 @@ static tp_slots slots_of(sim *s, const tp_arr *x) {
 static bool measure_slots(sim *s, tp_slots *slots) {
   for (int i = 0; i < s->p->arrs.n; i++) {
     const tp_arr *x = s->p->arrs.v[i];
-    slots[i] = x->kind == TP_ARR_TEMP ? slots_of(s, x) : (tp_slots){ .near = true };
+    slots[i] = x->kind == TP_ARR_TEMP && !x->in ? slots_of(s, x) : (tp_slots){ .near = true };
     if (slots[i].needed > slots[i].kept) return wrong(s, "fewer slots than elements at once:", x->name, NULL);
   }
   return true;

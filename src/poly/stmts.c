@@ -120,14 +120,30 @@ static void parameter_access(sb *b, tp_node *n, const tp_ix *const *at) {
 /* Is it the condition under which something is added? It is made before, so that nothing else runs where it does not hold (plan/build.c). */
 static bool decides(const sb *b, const tp_node *n, int k) { return k == 0 && n->op == TP_OP_SELECT && b->s->kind == TP_ST_ACC && b->s->src.node == n; }
 
+/* Does operator n leave alone, of its first operand, whatever it does not change? */
+static bool changes_part(tp_op op) { return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_PUT; }
+
+static bool is_elementwise(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_E; }
+
+/* May n's result lie where its operand k does? What else n needs is made first, of what is there before. */
+static bool may_change(const tp_node *n, int k, const tp_opnd *o) {
+  if (changes_part(n->op)) return k == 0;
+  bool after = is_elementwise(n) && (changes_part(o->base.node->op) || o->base.node->op == TP_OP_CONCAT);
+  return (after || n->op == TP_OP_CONCAT) && tp_same_type(tp_outof(o->base), &n->out[0]);
+}
+
+static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool last) {
+  tp_opnd o;
+  bool ok = n->op == TP_OP_CALL ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
+                                : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
+  if (!ok || last != may_change(n, k, &o)) return ok;
+  b->by = n, b->operand = k;
+  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_picks_rows(n, k), !decides(b, n, k));
+}
+
 static bool emit(sb *b, tp_node *n, const tp_ix **at) {
-  for (int k = 0; k < n->nin; k++) {
-    tp_opnd o;
-    bool ok = n->op == TP_OP_CALL ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
-                                  : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
-    b->by = n, b->operand = k;
-    if (!ok || !use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_picks_rows(n, k), !decides(b, n, k))) return false;
-  }
+  for (int k = 0; k < 2 * n->nin; k++)
+    if (!use_operand(b, n, at, k % n->nin, k >= n->nin)) return false;
   if (n->op == TP_OP_PINIT) parameter_access(b, n, at);
   TP_PUSH(b->l->a, &b->node, n);
   TP_PUSH(b->l->a, &b->at, at);
@@ -285,18 +301,22 @@ static uint32_t may_vectorise(sb *b) {
  * The operators of a statement run one after the other, elementwise ones that follow each other together, and only the last writes
  * the result. Who does not run together with the last has read its operands by then. Who is elementwise, or copies, may write over
  * what it sees as it sees its result; so may an operator that begins with a copy of its first operand and changes a part of that,
- * and a concatenation over parts that lie where it puts them. */
+ * and a concatenation over parts that lie where it puts them. What such an operator changes may be another's value, which then lies
+ * where the result comes to lie (`there`): so of a row of changes the first is the one that writes over what was read before. */
 
-/* Does operator n leave alone, of its first operand, whatever it does not change? */
-static bool changes_part(tp_op op) { return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_PUT; }
+bool tp_is_version(const tp_poly *p, const tp_access *r, const tp_access *w) {
+  const tp_arr *a = p->arrs.v[r->arr], *b = p->arrs.v[w->arr];
+  bool is = r->kind == TP_ACC_READ && r->alias && r->by && a != b && (changes_part(r->by->op) || r->by->op == TP_OP_CONCAT);
+  is = is && a->rank == b->rank && a->dtype == b->dtype && a->kind == TP_ARR_TEMP && b->kind == TP_ARR_TEMP;
+  for (int i = 0; is && i < a->rank; i++) is = a->shape[i] == b->shape[i];
+  return is;
+}
 
 static int readings(const sb *b, const tp_node *by, int arr) {
   int n = 0;
   for (int i = 0; i < b->acc.n; i++) n += b->acc.v[i].kind == TP_ACC_READ && b->acc.v[i].arr == arr && b->acc.v[i].by == by;
   return n;
 }
-
-static bool is_elementwise(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_E; }
 
 /* Is part k of the concatenation, number i of the cluster, a part of an array of the result's shape just where the result has it? */
 static bool stays_put(const sb *b, int i, int k) {
@@ -315,9 +335,8 @@ static bool stays_put(const sb *b, int i, int k) {
   return true;
 }
 
-/* What the last operator, a concatenation, sees of the array lies where it will see it in the result. */
-static bool all_stay(const sb *b, int arr) {
-  int i = b->node.n - 1;
+/* What number i, a concatenation, sees of the array lies where it will see it in the result. */
+static bool all_stay(const sb *b, int i, int arr) {
   for (int k = 0; k < b->acc.n; k++) {
     const tp_access *x = &b->acc.v[k];
     if (x->kind == TP_ACC_READ && x->arr == arr && x->by == b->node.v[i] && !stays_put(b, i, x->operand)) return false;
@@ -325,25 +344,73 @@ static bool all_stay(const sb *b, int arr) {
   return true;
 }
 
-static bool writes_over(const sb *b, const tp_access *x, const tp_node *last, const tp_out *res) {
+static int last_place(const sb *b, const tp_node *n) {
+  int i = b->node.n - 1;
+  while (i >= 0 && b->node.v[i] != n) i--;
+  return i;
+}
+
+/* first: the operator that writes where the result comes to lie, before others that do; -1: a copy does. */
+static bool writes_over(const sb *b, const tp_access *x, int first, const tp_out *res) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
-  if (x->by && x->by != last && !(is_elementwise(x->by) && (!last || is_elementwise(last)))) return true;
+  const tp_node *by = first < 0 ? NULL : b->node.v[first];
+  if (by && x->by && last_place(b, x->by) > first) return false;
+  if (x->by && x->by != by && !(is_elementwise(x->by) && (!by || is_elementwise(by)))) return true;
   if (r->rank != res->rank || r->dtype != res->dtype) return false;
   for (int a = 0; a < r->rank; a++)
     if (r->shape[a] != res->shape[a]) return false;
-  if (x->by && x->by == last && last->op == TP_OP_CONCAT) return last == b->node.v[b->node.n - 1] && all_stay(b, x->arr);
+  if (by && x->by == by && by->op == TP_OP_CONCAT) return all_stay(b, first, x->arr);
   if (!x->alias) return false;
-  if (x->by != last || !last || is_elementwise(last)) return true;
-  return changes_part(last->op) && x->operand == 0 && readings(b, last, x->arr) == 1;
+  if (x->by != by || !by || is_elementwise(by)) return true;
+  return changes_part(by->op) && x->operand == 0 && readings(b, by, x->arr) == 1;
 }
 
-/* The operator that writes the result; NULL: a copy does. */
-static const tp_node *last_writer(const sb *b) {
+/* Operands of the cluster that show node j. */
+static int showings(const sb *b, int j) {
+  int n = 0;
   tp_opnd o;
-  if (!b->s->src.node) return b->node.n ? b->node.v[b->node.n - 1] : NULL;
-  if (!tp_stmt_src(b->l->p, b->s, &o, b->l->err) || !o.identity) return NULL;
-  int i = tp_stmt_find(b->s, &o);
-  return i < 0 ? NULL : b->node.v[i];
+  for (int i = j + 1; i < b->s->nnode; i++)
+    for (int k = 0; k < b->s->node[i]->nin; k++)
+      n += tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) && tp_stmt_find(b->s, &o) == j;
+  return n;
+}
+
+/* The operator of the cluster whose value number i changes where it lies, as nobody else sees it; -1: none. */
+static int changed_by(const sb *b, int i) {
+  const tp_node *n = b->s->node[i];
+  int found = -1, seen = 0;
+  tp_opnd o;
+  for (int k = 0; k < n->nin; k++) {
+    if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !may_change(n, k, &o)) continue;
+    int j = tp_stmt_find(b->s, &o);
+    if (j < 0 || (found >= 0 && j != found) || !(n->op == TP_OP_CONCAT ? stays_put(b, i, k) : o.identity)) continue;
+    found = j;
+    seen++;
+  }
+  return found >= 0 && b->s->node[found]->op != TP_OP_FILL && showings(b, found) == seen ? found : -1;
+}
+
+static bool varies(const sb *b, const tp_out *res) {
+  bool any = false;
+  for (int a = 0; a < res->rank; a++) {
+    any |= tp_mentions_end(b->l->g, res->shape[a]);
+    for (int d = 0; d < b->s->ndim; d++) any |= tp_ix_mentions(res->shape[a], b->s->dim[d]);
+  }
+  return any;
+}
+
+/* From the operator that writes the result back to the first whose value lies there. */
+static int find_there(sb *b, int last, const tp_out *res) {
+  if (last < 0 || varies(b, res)) return last;
+  for (int i; (i = changed_by(b, last)) >= 0; last = i) b->s->there |= 1ull << i;
+  return last;
+}
+
+/* The operator that writes the result; -1: a copy does. */
+static int last_writer(const sb *b) {
+  tp_opnd o;
+  if (!b->s->src.node) return b->node.n - 1;
+  return tp_stmt_src(b->l->p, b->s, &o, b->l->err) && o.identity ? tp_stmt_find(b->s, &o) : -1;
 }
 
 /* ---- what ends it waits for ---- */
@@ -440,12 +507,12 @@ static bool finish(sb *b, const tp_out *res) {
   tp_stmt *s = b->s;
   sync(b);
   if (!wait_for_ends(b)) return false;
-  const tp_node *last = res ? last_writer(b) : NULL;
+  int first = res ? find_there(b, last_writer(b), res) : -1;
   for (int i = 0; i < b->acc.n; i++) {
     tp_access *x = &b->acc.v[i];
     tp_arr *r = l->p->arrs.v[x->arr];
     x->rel = tp_rel_restrict(tp_rel_at(b->l->g->ix, s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
-    x->alias = res && x->kind == TP_ACC_READ && writes_over(b, x, last, res);
+    x->alias = res && x->kind == TP_ACC_READ && writes_over(b, x, first, res);
   }
   s->acc = b->acc.v; s->nacc = b->acc.n;
   s->mayvec = may_vectorise(b);

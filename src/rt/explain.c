@@ -362,7 +362,7 @@ static void work(tp_fn *f, const int64_t *env, tp_buf *b) {
   if (env && !tp_plan_count(f->plan, env, at, &turns)) tp_oom();
   list_regions(&a, &all, f->plan->body, at);
   if (env) {
-    qsort(all.v, (size_t)all.n, sizeof *all.v, by_elements);
+    if (all.n) qsort(all.v, (size_t)all.n, sizeof *all.v, by_elements);
     put_worked(b, f->plan, &all, turns);
   } else {
     for (int i = 0; i < all.n; i++) put_formula(b, f->plan, all.v[i].x);

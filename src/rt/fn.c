@@ -118,7 +118,7 @@ int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
 
 static void count_slots(const tp_poly *p, const tp_slots *slots, tp_kept *out) {
   for (int i = 0; i < p->arrs.n; i++) {
-    if (p->arrs.v[i]->kind != TP_ARR_TEMP) continue;
+    if (p->arrs.v[i]->kind != TP_ARR_TEMP || p->arrs.v[i]->in) continue;
     out->narray++;
     out->kept += slots[i].kept;
     out->needed += slots[i].needed;

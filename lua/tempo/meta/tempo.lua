@@ -89,6 +89,13 @@ function tempo.floordiv(a, b) end
 ---@return any # an index expression, a number or a tensor, as its operands
 function tempo.mod(a, b) end
 
+--- All prefixes of x under fn: y[0] = x[0], y[k] = fn(y[k-1], x[k]). Along an axis pairs are combined, then pairs of pairs, 2 log2(n) applications to slices; along a dim it is the recurrence. That fn is associative is not looked at: along an axis the result is some other number where it is not.
+---@param fn fun(a: any, b: any): any of two values in the form of x, many of them at once; gives a third; associative
+---@param x tempo.Tensor|table a tensor, or a table of tensors that are scanned together
+---@param options? { axis?: integer, dim?: tempo.Index, reverse?: boolean }
+---@return any # in the form of x, as large
+function tempo.associative_scan(fn, x, options) end
+
 --- What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence. It is told of a loop that records more than 10,000 nodes, of a random tensor without a domain inside a larger one, of a reduction without an axis of a scalar at each point (it reduces nothing), and when compiling of a gradient by what the loss does not contain (it is 0) and of a parameter's gradient that nothing needs.
 ---@param text string the warning, with the script's place
 function tempo.warn(text) end
