@@ -48,7 +48,7 @@ static const char script[] =
   "  h:otherwise((h[t-1]:matmul(w) + u):tanh())\n"
   "  local loss = (h:sum() ^ 2)[{ t = 0 .. T }]:mean(0)\n"
   "  tempo.optim.Adam({ w }, { lr = 0.01 }):step(loss)\n"
-  "  return P:compile { outputs = { y = h:sum(), loss = loss }, tick = { i, t } }\n"
+  "  return P:compile { outputs = { y = h:sum(), loss = loss }, tick = { i, t }, threads = threads }\n"
   "end\n"
   "local f, g = program(), program()\n"
   "local out = f({}, { I = 20, T = 6 })\n"

@@ -118,6 +118,7 @@ typedef struct tp_teams {
   tp_cut *cut; const tp_pnode **leaf;           /* by position; leaves of teams, as threads run them */
 } tp_teams;
 tp_teams *tp_plan_teams(const tp_plan *p);       /* of one that has its positions */
+const char *tp_why_alone(const tp_plan *p, const tp_region *r);        /* why the first thread runs it */
 const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
 const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);        /* of window w along the cut; NULL: it does not move */
 int64_t tp_share_from(int64_t whole, int who, int n);          /* who = n: its end */
@@ -140,6 +141,7 @@ bool tp_is_behind(const tp_pnode *x);            /* is it inside of one? It has 
 /* Neighbours, sequences taken apart, that hold no place at which a run may wait. loop: those that lie in no other loop of the part, in order: whoever runs a part may begin it at any iteration
  * of one of them. parts.c */
 typedef struct tp_part { int n; const tp_pnode **node; int nloop; const tp_pnode **loop; } tp_part;
+bool tp_part_waits(const tp_plan *p, const tp_pnode *x);        /* is there a place in it at which a run may wait? */
 int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n);       /* of x, into v from n on, unless it is NULL; n and as many more */
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
 /* The axes of a LOOP of extent other than 1, outermost first, in the order in which its folds are made, whoever runs it. walk.c */

@@ -84,9 +84,24 @@ static bool may_cut_matrix(const tp_region *r, const tp_cut *c) {
   return ok;
 }
 
+static double places(const tp_ix *e) {
+  int64_t n;
+  return tp_ix_is_const(e, &n) ? (double)n : TP_TUNE_TEAM_LEAST;
+}
+
+/* Nothing of known extents that one thread has done before another one is awake. Native code writes out small products of known extents. */
+static bool may_pay_leaf(const tp_region *r) {
+  double all = r->nmicro + 1;
+  for (int k = 0; k < r->nlead; k++) all *= places(r->lead[k]);
+  for (int k = 0; r->kind == TP_RG_OP && k < r->out[0].rank; k++) all *= places(r->out[0].shape[k]);
+  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL) return all * places(r->in[0].shape[r->in[0].rank - 1]) >= TP_TUNE_TEAM_LEAST;
+  return all >= TP_TUNE_TEAM_LEAST || tp_setting("TEMPO_SHARE");
+}
+
 static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   int64_t n;
   const tp_ix *e = tp_cut_extent(r, c);
+  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !may_pay_leaf(r)) return false;
   if ((tp_ix_is_const(e, &n) && n < 2) || !over_bounds(e)) return false;
   if (is_own(c)) return may_cut_matrix(r, c);
   for (int i = 0; i < r->nin + r->nout; i++)
@@ -138,6 +153,13 @@ static void choose(void *ud, const tp_cut *c, const tp_ix *extent) {
       w->extent = extent;
       w->worth = w->b->v.v[i].worth;
     }
+}
+
+const char *tp_why_alone(const tp_plan *p, const tp_region *r) {
+  if (r->check) return "it is checked";
+  if (r->kind == TP_RG_LOOP && loop_fails(p, r)) return "it may fail";
+  if (!takes_parts(p, r)) return "its operator is not cut";
+  return r->kind == TP_RG_LOOP && r->sums ? "it folds what could be cut" : "no axis of it can be cut";
 }
 
 /* ---- the copy ---- */
@@ -202,13 +224,8 @@ static bool may_have_cut(const teamster *t, const tp_pnode *x) {
   return b.v.n > 0;
 }
 
-/* Nothing of known extents that one thread has done before another one is awake. */
 static bool may_pay(const tp_pnode *x) {
-  double all = x->kind == TP_P_REGION ? x->rg->nmicro + 1 : 0;
-  int64_t n;
-  for (int k = 0; all && k < x->rg->nlead; k++) all *= tp_ix_is_const(x->rg->lead[k], &n) ? (double)n : TP_TUNE_TEAM_LEAST;
-  for (int k = 0; all && x->rg->kind == TP_RG_OP && k < x->rg->out[0].rank; k++) all *= tp_ix_is_const(x->rg->out[0].shape[k], &n) ? (double)n : TP_TUNE_TEAM_LEAST;
-  bool any = all >= TP_TUNE_TEAM_LEAST || tp_setting("TEMPO_SHARE");
+  bool any = x->kind == TP_P_REGION && may_pay_leaf(x->rg);
   for (int i = 0; i < x->n && !any; i++) any = may_pay(x->kid[i]);
   return any;
 }
@@ -243,7 +260,7 @@ static bool holds_loop(const tp_pnode *x) {
   return any;
 }
 
-/* inside: of a loop. One that is in no other stays outside of teams: a run may go on in it. */
+/* inside: of a loop of the same part. One that is in no other stays outside of teams: a run may go on in it. */
 static void find_teams(teamster *t, const tp_pnode *x, tp_pnode *as, bool inside) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) find_teams(t, x->kid[i], as->kid[i], inside);
@@ -254,8 +271,9 @@ static void find_teams(teamster *t, const tp_pnode *x, tp_pnode *as, bool inside
     return;
   }
   end_team(t);
+  if (x->kind == TP_P_FOR) inside = !tp_part_waits(t->p, x);
   for (int i = 0; i < x->n; i++) {
-    find_teams(t, x->kid[i], as->kid[i], inside || x->kind == TP_P_FOR);
+    find_teams(t, x->kid[i], as->kid[i], inside);
     end_team(t);
   }
 }

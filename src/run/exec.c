@@ -149,7 +149,8 @@ tp_exec *tp_exec_free(tp_exec *x) {
   return NULL;
 }
 
-int64_t tp_exec_peak(const tp_exec *x) { return (x->poison ? x->mem->top : x->mem->total) + tp_spill_most(x); }
+/* A run that is poisoned is one thread's: what others would work in counts all the same. */
+int64_t tp_exec_peak(const tp_exec *x) { return (x->poison ? tp_sum_bytes(x->mem->top, tp_workers_room(x, x->count)) : x->mem->total) + tp_spill_most(x); }
 
 /* ---- binding ---- */
 
