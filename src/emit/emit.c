@@ -208,7 +208,8 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   bool was = e->sym[v];
   tp_emit_line(e, "{\n");
   e->depth++;
-  int carried = weight(e, x) <= FULL && !has_team(e, x) && stays(x) && e->nloop < TP_EMIT_LOOPS ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
+  bool alone = !e->teamed && !has_team(e, x);   /* what the first thread makes, others read in memory */
+  int carried = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
   if (is_short(e, x->kid[0]) && stays(x)) put_blocks(e, x, carried, entry);
   else {
     put_for(e, x, NULL, NULL, entry);

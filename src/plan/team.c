@@ -109,13 +109,15 @@ static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   return !(r->sums >> c->lead & 1) && tp_meet_along(t->p, r, c->lead, r, c->lead);
 }
 
-/* Calls fn with each way to cut the leaf. */
+/* Calls fn with each way to cut the leaf. Of matrices that a dim lays side by side each stays whole. */
 static void each_cut(const teamster *t, const tp_region *r, void (*fn)(void *ud, const tp_cut *c, const tp_ix *extent), void *ud) {
   if (!takes_parts(t->p, r)) return;
   bool matrix = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL;
-  for (int k = 0; k < r->nlead + (matrix ? 2 : 0); k++) {
+  for (int k = 0; k < (matrix ? r->nlead + 2 : r->nlead); k++) {
     tp_cut c = { .lead = k < r->nlead ? k : -1, .columns = k > r->nlead };
-    if (may_cut(t, r, &c)) fn(ud, &c, tp_cut_extent(r, &c));
+    if (!may_cut(t, r, &c)) continue;
+    fn(ud, &c, tp_cut_extent(r, &c));
+    matrix &= k >= r->nlead;
   }
 }
 

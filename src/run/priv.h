@@ -47,6 +47,7 @@ typedef struct tp_store {
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
   tp_spilled *spilled; char *mapping, *map; int64_t mapsize;     /* by buffer; the file, mapped: all that was reserved, its begin */
   int64_t page, grain; bool populates;          /* bytes that are mapped and counted together; pages can be mapped ahead */
+  bool alone;                                   /* there is no room for threads to work in */
   int64_t beside;                               /* bytes of it that are mapped at a time, at most */
   unsigned char *touched; int64_t ntouched, mosttouched;        /* where poisoned: its grains, and how many of them, are mapped */
   int64_t top;                                  /* where poisoned: the end of what was used */
@@ -75,7 +76,6 @@ typedef struct tp_workers {
 void tp_workers_free(tp_exec *x);
 bool tp_workers_bind(tp_exec *x);
 void tp_workers_rest(tp_exec *x);                              /* threads go to others */
-void tp_workers_place(tp_exec *x);                             /* when the arena has its place */
 int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes);       /* what they work in, all together; bytes: of each buffer */
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
 bool tp_team_run(tp_exec *x, const tp_inst *i);

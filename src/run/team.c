@@ -72,6 +72,23 @@ void tp_workers_rest(tp_exec *x) {
   if (x->workers) x->workers->crew = tp_crew_give(x->workers->crew);
 }
 
+/* ---- what they work in ---- */
+
+static int64_t room_of_one(const tp_workers *all, const int64_t *bytes) {
+  int64_t most = 0;
+  for (int pos = 0; pos < all->x->plan->npos; pos++)
+    if (is_cut(all->teams, pos) && all->teams->leaf[pos]->rg->work) most = TP_MAX(most, bytes[all->teams->leaf[pos]->rg->work->id]);
+  return most;
+}
+
+int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes) { return x->workers ? tp_times_bytes(room_of_one(x->workers, bytes), x->workers->n) : 0; }
+
+/* At the end of the arena. */
+static void place_workers(tp_exec *x) {
+  int64_t each = room_of_one(x->workers, x->count);
+  for (int i = 0; i < x->workers->n; i++) x->workers->w[i].x.room = x->mem->arena + x->mem->total - each * (x->workers->n - i);
+}
+
 /* ---- binding ---- */
 
 /* Of one thread of so many. */
@@ -99,27 +116,10 @@ bool tp_workers_bind(tp_exec *x) {
   tp_workers *all = x->workers;
   if (!all) return true;
   memset(all->alone, 0, sizeof *all->alone * (size_t)x->plan->npos);
+  place_workers(x);
   for (int i = all->n - 1; i >= 0; i--)
     if (!bind_worker(&all->w[i])) { *x->err = all->w[i].err; return false; }
   return tp_team_judge(all) || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
-}
-
-/* ---- what they work in ---- */
-
-static int64_t room_of_one(const tp_workers *all, const int64_t *bytes) {
-  int64_t most = 0;
-  for (int pos = 0; pos < all->x->plan->npos; pos++)
-    if (is_cut(all->teams, pos) && all->teams->leaf[pos]->rg->work) most = TP_MAX(most, bytes[all->teams->leaf[pos]->rg->work->id]);
-  return most;
-}
-
-int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes) { return x->workers ? tp_times_bytes(room_of_one(x->workers, bytes), x->workers->n) : 0; }
-
-/* At the end of the arena. */
-void tp_workers_place(tp_exec *x) {
-  if (!x->workers) return;
-  int64_t each = room_of_one(x->workers, x->count);
-  for (int i = 0; i < x->workers->n; i++) x->workers->w[i].x.room = x->mem->arena + x->mem->total - each * (x->workers->n - i);
 }
 
 /* ---- running ---- */
@@ -208,7 +208,7 @@ static bool has_crew(tp_workers *all) {
   return all->crew;
 }
 
-static bool may_share(const tp_exec *x) { return x->workers && !x->flow->split && !x->poison && !x->mem->map; }
+static bool may_share(const tp_exec *x) { return x->workers && !x->flow->split && !x->poison && !x->mem->map && !x->mem->alone; }
 
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   return i->team && may_share(x) && !g->until && x->workers->works[i->team - 1] && !tp_run_ends(x->run) && has_crew(x->workers);
@@ -220,7 +220,7 @@ bool tp_team_run(tp_exec *x, const tp_inst *i) { return run_job(x->workers, &(te
 int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h) {
   tp_exec *x = exec;
   tp_workers *all = x->workers;
-  if (all && all->works[id] && has_crew(all)) return !run_job(all, &(team_job){ .all = all, .fn = fn });
+  if (may_share(x) && all->works[id] && has_crew(all)) return !run_job(all, &(team_job){ .all = all, .fn = fn });
   put_shares(x->plan->teams, x->env, 0, 1);
   return fn(h);
 }
