@@ -1,5 +1,5 @@
--- threads =: every bit is the same for any number of threads, on both compiled tiers; what fails names the first point; runs are cancelled; forks; what is said about it.
-local tempo = require "tempo"
+-- threads =: every bit is the same for any number of threads, on both compiled tiers;
+-- what fails names the first point; runs are cancelled; forks; what is said about it.
 local helper = require "spec.helper"
 
 -- Programs by name: each gives outputs, inputs and bounds. With TEMPO_SHARE=0 all is shared that may be; sizes are odd, so shares are not equal.
@@ -40,7 +40,8 @@ local programs = [[
     h[{ t = 0 }] = x
     h:otherwise((h[t - 1]:matmul(w) + x + tempo.normal({ 6 }, { domain = { b, t } })):sigmoid())
     local all = h[{ b = tempo.range(0, B), t = tempo.range(0, T) }]
-    return { h = h, s = h:sum(), best = h:argmax(0), all = all:sum(), prefix = x[{ t = tempo.range(0, t + 1) }]:sum(0), up = x:cumsum(0), sorted = (x:sort(0)) },
+    local prefix = x[{ t = tempo.range(0, t + 1) }]:sum(0)
+    return { h = h, s = h:sum(), best = h:argmax(0), all = all:sum(), prefix = prefix, up = x:cumsum(0), sorted = (x:sort(0)) },
       { x = wave { 21, 8, 6 }, w = wave { 6, 6 } }, { B = 21, T = 8 }
   end
   function programs.products(P)
@@ -196,51 +197,81 @@ describe("threads", function()
         return P:compile(options):explain "threads":match "^%d+ threads" or "1 thread"
       end
       print(said {}, said { threads = 3 }, said { threads = 1 })]]
-    assert.equal("1 thread\t3 threads\t1 thread\n", script(text, "OMP_NUM_THREADS="))
-    assert.equal("4 threads\t3 threads\t1 thread\n", script(text, "OMP_NUM_THREADS=4,2"))
+    assert.equal("1 thread\t3 threads\t1 thread\n", script(text, "TEMPO_THREADS= OMP_NUM_THREADS="))
+    assert.equal("4 threads\t3 threads\t1 thread\n", script(text, "TEMPO_THREADS= OMP_NUM_THREADS=4,2"))
     assert.equal("2 threads\t2 threads\t2 threads\n", script(text, "TEMPO_THREADS=2 OMP_NUM_THREADS=4"))
-    assert.equal("1 thread\t3 threads\t1 thread\n", script(text, "OMP_NUM_THREADS=many"))
+    assert.equal("1 thread\t3 threads\t1 thread\n", script(text, "TEMPO_THREADS= OMP_NUM_THREADS=many"))
   end)
 
   it("share what takes long enough, and say who does what", function()
-    local P = tempo.program()
-    local t, T = P:dim "t"
-    local x = P:input("x", { shape = { 64, 3000 } })
-    local k = P:input("k", { domain = { t }, shape = { 64 }, dtype = "i64" })
-    local h = P:tensor { domain = { t }, shape = { 64, 3000 } }
-    h[0] = x
-    h[t] = (x + h[t - 1]:tanh()):index_select(0, k):exp():clamp(0, 1)
-    local f = P:compile { outputs = { s = h[T - 1]:sum() }, tier = "interpreter", threads = 2 }
-    assert.truthy(f:explain():find('2 threads share what explain "threads" says', 1, true))
-    assert.truthy(f:explain "threads":find("no bounds yet", 1, true))
-    local ks = tempo.array(helper.fill({ 3, 64 }, function(a, b) return (a * b) % 64 end), "i64")
-    f({ x = helper.fill({ 64, 3000 }, function() return 0.5 end), k = ks }, { T = 3 })
-    local said = f:explain "threads"
-    assert.truthy(said:find("cut along", 1, true), said)
-    assert.truthy(said:find("shared at the last bounds", 1, true), said)
-    assert.truthy(said:find("by the first thread: ", 1, true), said)
-    assert.equal("one thread runs everything: threads = 1\n", P:compile { outputs = { s = h[T - 1]:sum() }, tier = "interpreter", threads = 1 }:explain "threads")
-    local Q = tempo.program()
-    local b, B = Q:dim "b"
-    local y = Q:input("y", { domain = { b } })
-    local g = Q:compile { outputs = { z = y:exp() }, tier = "interpreter", threads = 2 }
-    for _, row in ipairs { { 100, "too little work" }, { 1000000, "shared" }, { 100, "too little work" } } do
-      g({ y = helper.fill({ row[1] }, function() return 1 end) }, { B = row[1] })
-      assert.truthy(g:explain "threads":find(row[2], 1, true), g:explain "threads")
-    end
+    local text = [[
+      local function holds(said, what)
+        if not said:find(what, 1, true) then print("no " .. what .. " in " .. said) end
+      end
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:input("x", { shape = { 64, 3000 } })
+      local k = P:input("k", { domain = { t }, shape = { 64 }, dtype = "i64" })
+      local h = P:tensor { domain = { t }, shape = { 64, 3000 } }
+      h[0] = x
+      h[t] = (x + h[t - 1]:tanh()):index_select(0, k):exp():clamp(0, 1)
+      local function compile(threads) return P:compile { outputs = { s = h[T - 1]:sum() }, tier = "interpreter", threads = threads } end
+      local f = compile(2)
+      holds(f:explain(), '2 threads share what explain "threads" says')
+      holds(f:explain "threads", "no bounds yet")
+      f({ x = wave { 64, 3000 }, k = wave({ 3, 64 }, "i64") }, { T = 3 })
+      for _, what in ipairs { "cut along 64", "shared at the last bounds", "by the first thread: " } do holds(f:explain "threads", what) end
+      holds(compile(1):explain "threads", "one thread runs everything: threads = 1")
+      local Q = tempo.program()
+      local b, B = Q:dim "b"
+      local g = Q:compile { outputs = { z = Q:input("y", { domain = { b } }):exp() }, tier = "interpreter", threads = 2 }
+      for _, row in ipairs { { 100, "too little work" }, { 1000000, "shared" }, { 100, "too little work" } } do
+        g({ y = wave { row[1] } }, { B = row[1] })
+        holds(g:explain "threads", row[2])
+      end
+      print "said"]]
+    assert.equal("said\n", script(text, "TEMPO_THREADS= TEMPO_SHARE="))
   end)
 
   it("work in memory that f:memory counts", function()
-    local function bytes(threads)
-      local P = tempo.program()
-      local b = P:dim "b"
-      local f = P:compile { outputs = { x = tempo.normal({ 3000 }, { domain = { b }, dtype = "f64" }) }, tier = "interpreter", threads = threads }
-      f({}, { B = 50 })
-      return f:memory { B = 50 }, f:peak()
-    end
-    local one, two = bytes(1), bytes(2)
-    local m, peak = bytes(2)
-    assert.truthy(two > one)
-    assert.equal(m, peak)
+    local text = [[
+      local function bytes(threads)
+        local P = tempo.program()
+        local b = P:dim "b"
+        local f = P:compile { outputs = { x = tempo.normal({ 3000 }, { domain = { b }, dtype = "f64" }) }, tier = "interpreter", threads = threads }
+        f({}, { B = 50 })
+        assert(f:memory { B = 50 } == f:peak())
+        return f:peak()
+      end
+      print(bytes(2) > bytes(1))]]
+    assert.equal("true\n", script(text, "TEMPO_THREADS= "))
   end)
+
+  -- A callback ends the run while threads are at work around it; the next one goes on as if nothing had been.
+  for _, tier in ipairs { "interpreter", "native" } do
+    it("end when a callback fails or the run is cancelled: " .. tier, function()
+      local text = ([[
+        local P = tempo.program()
+        local t, T = P:dim "t"
+        local h = P:tensor { domain = { t }, shape = { 64, 100 } }
+        local at = -1
+        local seen = P:call(function(arrays, p)
+          if p.t == at then error "enough" end
+          return arrays[1]
+        end, { h:sum() }, { { domain = { t } } })
+        h[0] = tempo.normal { 64, 100 }
+        h[t] = (h[t - 1] * 1.5 + seen[t - 1] * 1e-6):sin()
+        local f = P:compile { outputs = { s = h:sum() }, tier = %q, threads = 3 }
+        local want = tostring(f({}, { T = 20 }).s)
+        for k = 0, 18, 3 do
+          at = k
+          local ok, e = pcall(f, {}, { T = 20 })
+          assert(not ok and tostring(e):find "enough", tostring(e))
+          at = -1
+          assert(tostring(f({}, { T = 20 }).s) == want)
+        end
+        print "ended"]]):format(tier)
+      assert.equal("ended\n", script(text, "TEMPO_SHARE=0"))
+    end)
+  end
 end)

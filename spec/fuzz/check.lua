@@ -155,7 +155,9 @@ local function same_bits(run, other, name)
   if not run.ok then
     return tostring(run.err) ~= tostring(other.err) and ("%s: %s\ninterpreter: %s"):format(name, tostring(run.err), tostring(other.err))
   end
-  if run.predicted ~= other.predicted and name ~= "threads" then return ("%s needs %s bytes, the interpreter %s"):format(name, run.predicted, other.predicted) end
+  if run.predicted ~= other.predicted and name ~= "threads" then
+    return ("%s needs %s bytes, the interpreter %s"):format(name, run.predicted, other.predicted)
+  end
   for k, want in pairs(other.out) do
     local a, b = text_of_bits(S.plain(want)), text_of_bits(S.plain(run.out[k]))
     if a ~= b then return ("%s: '%s' is %s, by the interpreter %s"):format(name, k, b:sub(1, 300), a:sub(1, 300)) end

@@ -15,7 +15,8 @@ function tempo.warn(text)
 end
 
 -- TEMPO_BLOCK and TEMPO_TILE go by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any, two of three tiles of
--- 1 to 5 elements. In one of four, two to four threads share all that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the midst of a loop, and
+-- 1 to 5 elements. In one of four, two to four threads share all
+-- that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the midst of a loop, and
 -- poisons none, as it would run nothing then.
 local options = { seconds = 30, from = 1 }
 do

@@ -1,8 +1,6 @@
 /* native.c: parts of the plan that are compiled. Where a run comes to the begin of one, its function runs all of it; it calls back for what the interpreter does. A run
  * that is split, poisoned, or keeps a buffer in a file goes through the instructions of the part instead: both leave the same behind. */
 #include "run/priv.h"
-#define TP_FN static inline
-#include "kern/prelude/native.h"
 
 static int native_leaf(void *exec, int pos) {
   tp_exec *x = exec;

@@ -3,6 +3,8 @@
 #define TP_RUN_PRIV_H
 #include "run/target.h"
 #include "base/pool.h"
+#define TP_FN static inline
+#include "kern/prelude/native.h"
 
 /* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
 typedef struct { tp_dx at, given; int along; tp_dnd nd; } tp_drows;
@@ -59,8 +61,7 @@ bool tp_native_run(tp_exec *x, const tp_inst *i);
 void tp_native_ask(tp_exec *x);                                /* now and then */
 void tp_native_begin(tp_exec *x);                              /* around what runs */
 void tp_native_end(tp_exec *x);
-struct tp_host;
-int tp_native_team(void *exec, int id, tp_native *fn, const struct tp_host *h);        /* team.c */
+int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h);        /* team.c */
 bool tp_native_cancelled(tp_exec *x, int pos);
 bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead);      /* true */
 /* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks */

@@ -4,8 +4,6 @@
  * Everything else (buffers, instructions) is that of the run. The first is the thread that runs: its variables are the run's, and it alone runs what is not cut. What it finds, an error
  * or that the run is cancelled, ends the others at their next region. */
 #include "run/priv.h"
-#define TP_FN static inline
-#include "kern/prelude/native.h"
 
 /* ---- making ---- */
 
