@@ -1,9 +1,11 @@
 -- What the optimiser makes of programs that are written as they read: each side in a process of its own, pinned to the
 -- same one core, in turn.
 --   incremental-slope   4.6 over the time at T = 65,536 against that at T = 16,384: the worst of a prefix sum, a suffix
---                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a derivative
+--                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a
+--                       discounted suffix, a derivative
 --   incremental-work    the same of what is counted: elements and turns of loops, 4 if work is linear
 --   prefix-vs-jax       a prefix sum of 65,536 numbers; jnp.cumsum
+--   evolve-flat         recurrences of which the last point is needed: 1,000 steps over 10^9, the worst
 --   window-vs-jax       the maximum of each 64 of them; lax.reduce_window
 --   lua5.4 bench/optimiser.lua [--rows incremental-slope,prefix-vs-jax] [--rounds 3]
 -- Needs a python3 with JAX on the PATH for the rows against it; without it these are left out, which fails.
@@ -21,23 +23,63 @@ function made.softmax(x, t)
   local past = x[0 .. t + 1]
   return (past:softmax(0) * past:square()):sum(0)
 end
+function made.discounted(x, t, T) return (x[t .. T] * 0.99 ^ tempo.arange(T - t)):sum(0) end
 function made.derivative(x, t, T)
   return tempo.grad(x:detach() * x[t .. T]:square():mean(0), { x })[1]
 end
 
-local SLOPES = { "prefix", "suffix", "window", "variance", "softmax", "derivative" }
+local SLOPES = { "prefix", "suffix", "window", "variance", "softmax", "discounted", "derivative" }
+
+-- Recurrences, each read at its last point.
+local evolving = {}
+
+local function stepping(P, t, dtype, shape, first, step)
+  local x = P:tensor { domain = { t }, dtype = dtype, shape = shape }
+  x[0] = first
+  x[t] = step(x[t - 1])
+  return x
+end
+
+function evolving.cubic(P, t, T)
+  local x = stepping(P, t, "i64", {}, 5, function(x) return x + 3 end)
+  local y = stepping(P, t, "i64", {}, 1, function(y) return y + x[t] end)
+  return stepping(P, t, "i64", {}, 1, function(z) return z + y[t] end)[T - 1]
+end
+function evolving.sum(P, t, T)
+  return stepping(P, t, "f32", { 64 }, tempo.zeros { 64 }, function(x) return x + 0.1 end)[T - 1]
+end
+function evolving.power(P, t, T)
+  return stepping(P, t, "i64", {}, 1, function(x) return x * 3 end)[T - 1]
+end
+function evolving.affine(P, t, T)
+  return stepping(P, t, "f32", { 64 }, tempo.ones { 64 }, function(x) return x * 0.99999 + 0.5 end)[T - 1]
+end
 
 local function compiled(row)
   local P = tempo.program()
   local t, T = P:dim "t"
+  local tier = os.getenv "TEMPO_TIER" or "native"
+  if evolving[row] then return P:compile { outputs = { y = evolving[row](P, t, T) }, tier = tier } end
   local y = made[row](P:input("x", { domain = { t } }), t, T)
-  return P:compile { outputs = { y = y }, tier = os.getenv "TEMPO_TIER" or "native" }
+  return P:compile { outputs = { y = y }, tier = tier }
 end
 
 local function numbers(n)
   local P = tempo.program()
   local x = (tempo.arange({ n }, 0, 1, { dtype = "f64" }) * 7.3):sin():to "f32"
   return P:compile { outputs = { x = P:constant(0) + x }, tier = "interpreter" } {}.x
+end
+
+-- Nanoseconds of a call, the best of 20 times a thousand calls.
+if arg[1] == "--run" and evolving[arg[2]] then
+  local f, bounds, best = compiled(arg[2]), { T = tonumber(arg[3]) }, math.huge
+  for _ = 1, 20 do
+    local a = tempo.clock()
+    for _ = 1, 1000 do f({}, bounds) end
+    best = math.min(best, tempo.clock() - a)
+  end
+  print(("%.6g 0"):format(best * 1e6))
+  os.exit()
 end
 
 -- Nanoseconds of a run, the best of 20, and a number of its result.
@@ -91,6 +133,16 @@ if wanted "incremental-work" then
   end
   local said = "RATIO incremental-work %.3g (%.4g vs 4.01 times the work for 4 times the length)"
   print(said:format(4.01 / worst, worst))
+end
+
+if wanted "evolve-flat" then
+  local worst, said = math.huge, nil
+  for row in pairs(evolving) do
+    local t = sides.turns(opt.rounds, { mine(row, 1000), mine(row, 1000000000) })
+    print(("%-12s %8.2f us at 1e3, %.2f at 1e9"):format(row, t[1] / 1e3, t[2] / 1e3))
+    if t[1] / t[2] < worst then worst, said = t[1] / t[2], ("%.2f vs %.2f us"):format(t[1] / 1e3, t[2] / 1e3) end
+  end
+  print(("RATIO evolve-flat %.3g (%s)"):format(worst, said))
 end
 
 local python = sides.python "jax, numpy"

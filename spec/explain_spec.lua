@@ -166,7 +166,7 @@ describe("explain", function()
   end)
 end)
 
-local sections = { "graph", "schedule", "storage", "memory", "plan", "code", "passes", "dot" }
+local sections = { "graph", "schedule", "storage", "memory", "plan", "code", "passes", "evolution", "dot" }
 
 describe("every section of explain", function()
   local function all(f, bounds)

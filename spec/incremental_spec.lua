@@ -324,3 +324,70 @@ describe("incremental", function()
     end
   end)
 end)
+
+-- Weights that are powers of how far a row is, as returns are written in books.
+describe("discounted sums", function()
+  local function count(n) return tempo.arange({ n }, { dtype = "f64" }) end
+  local function later(v, w, t, T)
+    local y = 0
+    for p = t, T - 1 do y = y + w ^ (p - t) * v[p + 1] end
+    return y
+  end
+  local function before(v, w, t)
+    local y = 0
+    for p = 0, t do y = y + w ^ (t - p) * v[p + 1] end
+    return y
+  end
+  local written = {
+    ["from t on"] = { function(x, t, T, w) return (x[t .. T] * w ^ count(T - t)):sum(0) end, later },
+    ["from t on, of rows"] = { function(x, t, T, w)
+        local rows = tempo.stack({ x, 2 * x }, 0)
+        return (rows[t .. T] * (w ^ count(T - t)):unsqueeze(-1)):sum(0):sum(-1) / 3
+      end, later },
+    ["up to t"] = { function(x, t, _, w) return (x[0 .. t + 1] * w ^ (t:value() - count(t + 1))):sum(0) end, before },
+    ["by a rate"] = { function(x, t, T, w) return (x[t .. T] * (-(count(T - t) * -math.log(w))):exp()):sum(0) end, later },
+    ["in f32"] = { function(x, t, T, w) return (x[t .. T] * w ^ tempo.arange(T - t)):sum(0) end, later },
+  }
+
+  local function program(name, w)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, dtype = "f64" })
+    local y = written[name][1](x, t, T, w)
+    local outputs = { y = y, dx = tempo.grad(y[tempo.range(0, T)]:square():sum(0), x) }
+    return function(options)
+      options.outputs = outputs
+      return P:compile(options)
+    end
+  end
+
+  for name, of in pairs(written) do
+    for _, w in ipairs { 0.5, 0.99, 1, 1.5 } do
+      it(("%s by %g are the loop's, and so are their derivatives"):format(name, w), function()
+        local made = program(name, w)
+        local f, g = made { tier = "interpreter" }, made { tier = "reference" }
+        for _, n in ipairs { 1, 2, 3, 40 } do
+          local v = sample(n)
+          local y, r = f({ x = tempo.array(v, "f64", { n }) }, { T = n }), g({ x = tempo.array(v, "f64", { n }) }, { T = n })
+          for t = 0, n - 1 do
+            close(of[2](v, w, t, n), y.y:get(t), name == "in f32" and 1e-5 or 1e-11, name .. " " .. t .. " of " .. n)
+            close(r.dx:get(t), y.dx:get(t), name == "in f32" and 1e-5 or 1e-10, "derivative of " .. name)
+          end
+        end
+      end)
+    end
+
+    it(name .. " take linear work", function()
+      local f = program(name, 0.99) { tier = "interpreter" }
+      local least, most = work(f, { T = 500 }), work(f, { T = 2000 })
+      assert.is_true(most < 4.2 * least, least .. " " .. most)
+    end)
+  end
+
+  it("are right where the first weight is below all numbers", function()
+    local n = 50000
+    local f = program("from t on", 0.9) { tier = "interpreter" }
+    local y = f({ x = tempo.array(1, "f64", { n }) }, { T = n }).y
+    for _, t in ipairs { 0, 10000, n - 10, n - 1 } do close((1 - 0.9 ^ (n - t)) / (1 - 0.9), y:get(t), 1e-12, "at " .. t) end
+  end)
+end)

@@ -7,12 +7,15 @@ local S = require "spec.support"
 local LENGTHS = 137
 local r = S.rng(7)
 
+-- What was made; which tier runs it may change meanwhile.
+local function told(f) return (f:explain():gsub("^tier [^,]*", "")) end
+
 -- Runs f at every length, and nothing of what was made of the program may change.
 local function run_all(f, first, run)
-  local counts, plan = f:explain(), f:explain "plan"
+  local counts, plan = told(f), f:explain "plan"
   assert.truthy(counts:find "%d+ isl queries %(%d+ spaces%)")
   for n = first, first + LENGTHS - 1 do run(n) end
-  assert.equal(counts, f:explain())
+  assert.equal(counts, told(f))
   assert.equal(plan, f:explain "plan")
 end
 

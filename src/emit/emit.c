@@ -255,7 +255,8 @@ static void put_region(tp_emit *e, const tp_pnode *x) {
     tp_emit_line(e, "if (!h->who) {\n");
     e->depth++;
   }
-  if (known) tp_emit_loop(e, x);
+  if (known && tp_emit_is_pointwise(e, x->rg)) tp_emit_pointwise(e, x);
+  else if (known) tp_emit_loop(e, x);
   else put_leaf(e, x);
   if (guarded) close(e);
 }
@@ -363,6 +364,7 @@ int tp_emit_c(tp_buf *b, const tp_plan *p) {
   tp_part *part;
   if (p->teams) p = &p->teams->plan;
   int n = tp_plan_parts(p, &a, &part);
+  tp_emit_environments(b, p, &a);
   tp_emit e = { .p = p, .ix = p->ix, .a = &a, .looped = has_for(p->body), .done = b };
   e.as = TP_NEWN(&a, const tp_region *, p->npos + 1);
   for (int i = 0; i < n; i++) put_part(&e, &part[i], i);

@@ -66,6 +66,8 @@ const char *tp_title(tp_arena *a, const tp_node *n) {
   return n->pos.file ? tp_printf(a, "%s@%s:%d", op, base_name(n->pos.file), n->pos.line) : tp_printf(a, "%s%d", op, n->id);
 }
 
+void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text) { TP_PUSH(&g->arena, &g->told, (tp_told){ pass, pos, text }); }
+
 /* ---- clone ---- */
 
 static tp_val moved(tp_graph *g, tp_val v) { return v.node ? (tp_val){ g->nodes.v[v.node->id], v.out } : v; }
@@ -136,6 +138,7 @@ static void copy_lists(tp_graph *c, const tp_graph *g) {
     TP_PUSH(a, &c->boundchecks, s);
   }
   for (int i = 0; i < g->warnings.n; i++) TP_PUSH(a, &c->warnings, tp_strdup(a, g->warnings.v[i]));
+  for (int i = 0; i < g->told.n; i++) tp_tell(c, g->told.v[i].pass, g->told.v[i].pos, tp_strdup(a, g->told.v[i].text));
 }
 
 static void copy_all(tp_graph *c, const tp_graph *g) {

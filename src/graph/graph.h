@@ -67,6 +67,8 @@ struct tp_node {
 typedef struct { const tp_ix *a, *b; tp_pos pos; const char *what; } tp_shapecheck;
 /* Legality that holds for some bounds only: cond over bounds must hold at the call. */
 typedef struct { const tp_ix *cond; tp_pos pos; tp_code code; const char *msg; } tp_boundcheck;
+/* What a pass did somewhere, or why it did not, for explain. */
+typedef struct { const char *pass; tp_pos pos; const char *text; } tp_told;
 /* hidden: a parameter's final value, named like it. shown: its points leave one by one, through a CALL of TP_FN_SHOW; first: it leaves with the first tick. */
 typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden, shown, first; } tp_output;
 
@@ -95,6 +97,7 @@ struct tp_graph {
   TP_VEC(tp_shapecheck) shapechecks;
   TP_VEC(tp_boundcheck) boundchecks;            /* filled by tp_need_check */
   TP_VEC(const char *) warnings;                /* full texts, for the binding to print once */
+  TP_VEC(tp_told) told;                         /* by passes, in their order */
   uint64_t seed;
   int nrand;                                    /* ordinals of unnamed random ops */
   tp_pos pos;                                   /* position given to nodes made now */
@@ -173,6 +176,7 @@ bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant a
 tp_who tp_who_of(const tp_node *n);
 /* What explain calls a node: its name, "grad of h", or operator and line. */
 const char *tp_title(tp_arena *a, const tp_node *n);
+void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text);       /* all of which stay where they are */
 void tp_graph_print(tp_buf *b, const tp_graph *g);
 enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions, and names made of them, out; hashes instead of CONST data (does not parse) */
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);

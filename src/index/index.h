@@ -24,6 +24,7 @@ struct tp_sym {
   int order;                    /* dims: in order of creation, which is the order of every domain */
   bool hidden;                  /* made by the compiler: not to be given at the call */
   const struct tp_ix *whole;    /* of a VAR that stands for a thread's share of an extent (plan/team.c): that extent; it stays while a run goes on. Else NULL */
+  const tp_sym *digits;         /* of a hidden bound: it is how many binary digits this bound has, at least 1 (tp_sym_digits); else NULL */
   tp_pos pos;
 };
 
@@ -46,6 +47,8 @@ tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err);
 tp_sym *tp_sym_var(tp_ictx *c, const char *hint);       /* fresh VAR: hint, hint1, hint2, ... never clashes */
 tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint);/* fresh dim without a bound */
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);   /* the hidden bound of that name; made, by a name that is free, if there is none */
+tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound);  /* the hidden dim that goes over the binary digits of a bound, which each evaluation gives it anew */
+void tp_sym_set_digits(const tp_ictx *c, int64_t *env); /* the bounds of these dims, of the bounds in env */
 tp_sym *tp_sym_find(tp_ictx *c, const char *name);      /* dim or bound or var, NULL */
 int tp_nsym(const tp_ictx *c);
 tp_sym *tp_sym_at(const tp_ictx *c, int id);
@@ -169,6 +172,7 @@ TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r);           /*
 bool tp_set_is_empty(tp_ictx *c, TP_KEEP tp_set *s);                          /* for all bounds >= 0 */
 bool tp_set_subset(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);         /* for all bounds >= 0 */
 bool tp_set_equal(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
+bool tp_set_few(tp_ictx *c, TP_KEEP tp_set *s, int dim, int most);            /* for each value of the other dims, has this one at most so many, as s is written? */
 /* The condition on bounds (context: all >= 0) under which the set has a point; under which it is empty, in the fewest words. NULL: isl could not say it. */
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, TP_KEEP tp_set *s);
 const tp_ix *tp_set_empty_when(tp_ictx *c, TP_KEEP tp_set *s);

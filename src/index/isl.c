@@ -526,6 +526,25 @@ bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) { return a == b || (a && b 
 
 bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a, b) && tp_set_subset(c, b, a); }
 
+typedef struct { int dim, n, left; } few_points;
+
+static isl_stat count_piece(isl_basic_set *b, void *ud) {
+  few_points *f = ud;
+  isl_map *m = isl_map_from_range(isl_set_from_basic_set(b));
+  m = isl_map_move_dims(m, isl_dim_in, 0, isl_dim_out, 0, (unsigned)f->dim);
+  m = isl_map_move_dims(m, isl_dim_in, (unsigned)f->dim, isl_dim_out, 1, (unsigned)(f->n - f->dim - 1));
+  if (isl_map_is_single_valued(m) != isl_bool_true) f->left = 0;
+  isl_map_free(m);
+  return f->left-- > 0 ? isl_stat_ok : isl_stat_error;
+}
+
+bool tp_set_few(tp_ictx *c, tp_set *s, int dim, int most) {
+  few_points f = { dim, (int)isl_set_dim(s, isl_dim_set), most };
+  bool few = isl_set_foreach_basic_set(s, count_piece, &f) == isl_stat_ok;
+  isl_ctx_reset_error(tp_isl_ctx(c));
+  return few;
+}
+
 static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
 
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {

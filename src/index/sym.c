@@ -119,3 +119,20 @@ tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint) {
   s->hidden = true;
   return s;
 }
+
+tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound) {
+  for (int i = 0; i < c->sym.n; i++)
+    if (c->sym.v[i]->kind == TP_SYM_DIM && c->sym.v[i]->bound && c->sym.v[i]->bound->digits == bound) return c->sym.v[i];
+  tp_sym *d = tp_sym_hidden_dim(c, tp_printf(&c->arena, "%s_digit", bound->name));
+  d->bound = tp_sym_hidden_bound(c, fresh_name(c, tp_printf(&c->arena, "%s_digits", bound->name)));
+  d->bound->dim = d;
+  d->bound->digits = bound;
+  return d;
+}
+
+void tp_sym_set_digits(const tp_ictx *c, int64_t *env) {
+  for (int i = 0; i < c->sym.n; i++) {
+    const tp_sym *s = c->sym.v[i];
+    if (s->digits) env[s->id] = 64 - __builtin_clzll((unsigned long long)TP_MAX(env[s->digits->id], 1));
+  }
+}

@@ -6,7 +6,8 @@ void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
     const tp_sym *s = tp_sym_at(c, i);
     const char *hidden = s->hidden ? " hidden" : "";
     if (!used[i]) continue;
-    if (s->kind == TP_SYM_DIM) tp_putf(b, "dim %s%s%s%s\n", s->name, s->bound ? ":" : "", s->bound ? s->bound->name : "", hidden);
+    if (s->kind == TP_SYM_DIM && s->bound && s->bound->digits) tp_putf(b, "dim %s:%s hidden digits %s\n", s->name, s->bound->name, s->bound->digits->name);
+    else if (s->kind == TP_SYM_DIM) tp_putf(b, "dim %s%s%s%s\n", s->name, s->bound ? ":" : "", s->bound ? s->bound->name : "", hidden);
     else if (s->kind == TP_SYM_VAR) tp_putf(b, "var %s\n", s->name);
     else if (!s->dim) tp_putf(b, "bound %s%s\n", s->name, hidden);
   }
@@ -16,6 +17,12 @@ void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
 static tp_sym *made(tp_scan *in, tp_sym *s, const tp_error *e) {
   if (!s) tp_fail(in->err, TP_E_FILE, tp_scan_pos(in), "file: %s", e->msg);
   return s;
+}
+
+static bool digits_of(tp_ictx *c, tp_scan *in, tp_sym *bound) {
+  const char *of = tp_accept(in, "digits") ? tp_scan_word(in) : NULL;
+  bound->digits = of ? tp_sym_find(c, of) : NULL;
+  return !of || (bound->digits && bound->digits->kind == TP_SYM_BOUND) || tp_scan_fail(in, "there is no such bound before this");
 }
 
 /* A hidden bound, or one shared with another dim, is said after its dim. */
@@ -30,7 +37,7 @@ static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
   if (bound && !b) {
     s = made(in, tp_sym_dim(c, name, bound, tp_scan_pos(in), &e), &e);
     if (s) s->hidden = s->bound->hidden = hidden;
-    return s != NULL;
+    return s && digits_of(c, in, s->bound);
   }
   s = tp_sym_hidden_dim(c, name);
   s->bound = b;

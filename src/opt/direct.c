@@ -2,11 +2,11 @@
  *
  *   y = accum  a[p] to [p]  and  b[p] to [p - 1] if p >= 1   =>   y[t] = a[t] + b[t+1] if t+1 < T, else a[t]
  *
- * Derivatives of reads come as accumulations; most are such. As values they are stored where they are used, or not at all, and not next to the statement that
+ * Contributions to the same points are one. Derivatives of reads come as accumulations; most are such. As values they are stored where they are used, or not at all, and not next to the statement that
  * clears them. Right on the points that something needs: `need` judges which contributions reach all of those. Sums over rows that end by data stay. */
 #include "opt/opt.h"
 
-typedef struct term { tp_val value; const tp_ix *cond; tp_set *at; bool all, none; } term;      /* at: the needed points that it reaches */
+typedef struct term { tp_val value; const tp_ix *cond; tp_set *at; bool all, none; int group; } term;      /* at: the needed points that it reaches; group: the first term that reaches the same */
 typedef struct turn { tp_graph *g; const tp_need *need; tp_node *n; int nterm; term *term; tp_error *err; } turn;
 
 /* ---- one contribution at the point where it arrives ---- */
@@ -94,12 +94,20 @@ static bool term_of(turn *w, const tp_edge *e, term *out) {
 
 /* ---- the sum ---- */
 
-/* Those of two terms that leave points out must not meet. */
+static void group_terms(turn *w) {
+  for (int i = 0; i < w->nterm; i++) {
+    term *a = &w->term[i];
+    for (a->group = 0; a->group < i && (w->term[a->group].all || !tp_set_equal(w->g->ix, w->term[a->group].at, a->at)); a->group++) {}
+  }
+}
+
+/* Those of two groups that leave points out must not meet. */
 static bool apart(turn *w) {
+  group_terms(w);
   for (int i = 0; i < w->nterm; i++)
     for (int j = 0; j < i; j++) {
       const term *a = &w->term[i], *b = &w->term[j];
-      if (a->all || b->all || a->none || b->none) continue;
+      if (a->all || b->all || a->none || b->none || a->group == b->group) continue;
       tp_set *both = tp_set_and(tp_set_copy(a->at), tp_set_copy(b->at));
       bool empty = both && tp_set_is_empty(w->g->ix, both);
       tp_set_free(both);
@@ -108,12 +116,12 @@ static bool apart(turn *w) {
   return true;
 }
 
-/* What arrives everywhere, and of the others term k (-1: none), in the order of contributions; {NULL} where there is nothing. */
+/* What arrives everywhere, and of the others group k (-1: none), in the order of contributions; {NULL} where there is nothing. */
 static tp_val turned_sum(turn *w, int k) {
   tp_val y = { 0 };
   for (int i = 0; i < w->nterm; i++) {
     const term *t = &w->term[i];
-    if (t->none || (!t->all && i != k)) continue;
+    if (t->none || (!t->all && t->group != k)) continue;
     y = y.node ? tp_bin(w->g, TP_OP_ADD, y, t->value, w->err) : t->value;
     if (!y.node) break;
   }
@@ -138,7 +146,7 @@ static tp_node *like(turn *w, tp_op op) {
 static tp_val by_branches(turn *w) {
   tp_node *m = like(w, TP_OP_MERGE);
   for (int i = 0; m && i < w->nterm; i++) {
-    if (w->term[i].all || w->term[i].none) continue;
+    if (w->term[i].all || w->term[i].none || w->term[i].group != i) continue;
     tp_val v = turned_sum(w, i);
     if (!v.node || !tp_merge_add(w->g, m, w->term[i].cond, v, w->err)) return (tp_val){ 0 };
   }

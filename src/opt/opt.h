@@ -25,6 +25,8 @@ bool tp_turn_edges(tp_graph *g, tp_error *err);
 bool tp_widen_sums(tp_graph *g, tp_error *err);
 /* A state that is read at every n-th point only is held (hold.c); if it changed anything, graph and need are to be made anew. */
 bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
+/* A recurrence of which few points are needed is a formula (evolve.c); as above. */
+bool tp_evolve(tp_graph *g, const tp_need *need, bool precise, bool *changed, tp_error *err);
 /* Accumulations that add at most one thing at a point become values (direct.c); graph and need are to be made anew if it
  * changed anything. Then values that a branch stores are read where they are stored (share.c); need stays right. */
 bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);

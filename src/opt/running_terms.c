@@ -4,6 +4,7 @@
  *
  * An operator that works on each row by itself works on one row; what is the same for all rows is told by its one row. */
 #include "opt/running.h"
+#include <math.h>
 
 static bool varies_along(const running_terms *t, const tp_node *n) { return tp_dom_has(n->ndom, n->dom, t->c) || tp_dom_has(n->ndom, n->dom, t->d); }
 
@@ -137,14 +138,83 @@ static bool quotient_terms(running_terms *t, const tp_node *n, int rank) {
   return true;
 }
 
-/* exp(a - b), one of the two inside. */
+/* ---- exponents: differences of what each row has and what is the same for all ---- */
+
+/* v = up - off; NULL: 0. */
+typedef struct { tp_val up, off; } apart_rows;
+
+static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x);
+
+static tp_val in_f64(const running_terms *t, tp_val v) { return mk_cast(t->mk, v, TP_F64); }
+
+static tp_val either_or_both(const running_terms *t, tp_op op, tp_val a, tp_val b) {
+  if (!b.node) return a;
+  return a.node ? mk_bin(t->mk, op, a, b) : op == TP_OP_SUB ? mk_neg(t->mk, b) : b;
+}
+
+/* Counted from the begin of the range: that moves, and so does the count. */
+static bool counted_rows(running_terms *t, const tp_node *n, apart_rows *x) {
+  tp_graph *g = t->mk.g;
+  if (n->attr.axis != 0 || n->out[0].rank != 1 || n->out[0].shape[0] != tp_ix_sub(g->ix, t->range->hi, t->range->lo)) return false;
+  *x = (apart_rows){ in_f64(t, tp_ixvalue(g, tp_ix_sym(g->ix, t->d), t->mk.err)), in_f64(t, tp_ixvalue(g, t->range->lo, t->mk.err)) };
+  return x->up.node && x->off.node;
+}
+
+static bool both_rows(running_terms *t, const tp_node *n, apart_rows *x) {
+  apart_rows a = { tp_none, tp_none }, b = a;
+  if (!rows_differ(t, n->in[0].src, n->out[0].rank, &a) || !rows_differ(t, n->in[1].src, n->out[0].rank, &b)) return false;
+  *x = (apart_rows){ either_or_both(t, n->op, a.up, b.up), either_or_both(t, n->op, a.off, b.off) };
+  return true;
+}
+
+/* A number in f32 or f64, through what only spreads it; NaN: it is none. */
+static double number_in(tp_val v) {
+  while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE) v = v.node->in[0].src;
+  if (v.node->op != TP_OP_FILL || !tp_dtype_float(v.node->attr.dtype) || tp_dtype_size(v.node->attr.dtype) < 4) return NAN;
+  return v.node->attr.dtype == TP_F32 ? (double)(float)v.node->attr.f[0] : v.node->attr.f[0];
+}
+
+static void scale_rows(const running_terms *t, apart_rows *x, double k) {
+  if (x->up.node) x->up = mk_mulc(t->mk, in_f64(t, x->up), k);
+  if (x->off.node) x->off = mk_mulc(t->mk, in_f64(t, x->off), k);
+}
+
+static bool times_number(running_terms *t, const tp_node *n, apart_rows *x) {
+  double a = number_in(n->in[0].src), b = number_in(n->in[1].src);
+  if (isnan(a) == isnan(b) || !rows_differ(t, n->in[isnan(a) ? 0 : 1].src, n->out[0].rank, x)) return false;
+  scale_rows(t, x, isnan(a) ? b : a);
+  return true;
+}
+
+static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
+  const tp_node *n = v.node;
+  bool in = false;
+  tp_val row = row_of(t, v, rank, &in);
+  if (row.node) {
+    *x = in ? (apart_rows){ row, tp_none } : (apart_rows){ tp_none, mk_neg(t->mk, row) };
+    return true;
+  }
+  if (t->mk.err->code || n->out[0].rank != rank) return false;
+  switch (n->op) {
+    case TP_OP_IOTA: return counted_rows(t, n, x);
+    case TP_OP_ADD: case TP_OP_SUB: return both_rows(t, n, x);
+    case TP_OP_MUL: return times_number(t, n, x);
+    case TP_OP_CAST: return tp_dtype_float(n->attr.dtype) && tp_dtype_size(n->attr.dtype) >= 4 && rows_differ(t, n->in[0].src, rank, x);
+    case TP_OP_NEG:
+      if (!rows_differ(t, n->in[0].src, rank, x)) return false;
+      *x = (apart_rows){ x->up.node ? mk_neg(t->mk, x->up) : x->up, x->off.node ? mk_neg(t->mk, x->off) : x->off };
+      return true;
+    default: return false;
+  }
+}
+
+/* exp(up - off), or a power of a number above 0, which is one. */
 static bool exp_term(running_terms *t, const tp_node *n, int rank) {
-  const tp_node *d = n->in[0].src.node;
-  bool in[2] = { false, false };
-  if (d->op != TP_OP_SUB || d->out[0].rank != rank || t->n == RUNNING_TERMS) return false;
-  tp_val a = row_of(t, d->in[0].src, rank, &in[0]), b = row_of(t, d->in[1].src, rank, &in[1]);
-  if (!a.node || !b.node || in[0] == in[1]) return false;
-  t->v[t->n++] = in[0] ? (running_term){ .up = a, .off = b } : (running_term){ .up = mk_neg(t->mk, b), .off = mk_neg(t->mk, a) };
+  double base = n->op == TP_OP_POW ? number_in(n->in[0].src) : 0;
+  apart_rows x = { tp_none, tp_none };
+  if ((n->op == TP_OP_POW && !(base > 0 && base < HUGE_VAL)) || t->n == RUNNING_TERMS || !rows_differ(t, n->in[n->op == TP_OP_POW].src, rank, &x) || !x.up.node || !x.off.node) return false;
+  if (base > 0) scale_rows(t, &x, log(base));
+  t->v[t->n++] = (running_term){ .up = x.up, .off = x.off };
   return true;
 }
 
@@ -176,6 +246,12 @@ static void scale_terms(running_terms *t, int first, double k) {
   }
 }
 
+/* What is computed of it is computed in the wider one from the start. */
+static bool widens(const tp_node *n) {
+  tp_dtype from = tp_dtypeof(n->in[0].src), to = n->attr.dtype;
+  return tp_dtype_float(from) && tp_dtype_float(to) && tp_dtype_size(from) >= 4 && tp_dtype_size(to) >= tp_dtype_size(from);
+}
+
 static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
   tp_val a = n->in[0].src, b = n->in[1].src;
   bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
@@ -198,7 +274,8 @@ static bool all_terms(running_terms *t, tp_val v, int rank) {
     case TP_OP_MUL: return product_terms(t, n, rank);
     case TP_OP_DIV: return quotient_terms(t, n, rank);
     case TP_OP_RESHAPE: case TP_OP_EXPAND: return shaped_terms(t, n);
-    case TP_OP_EXP: return exp_term(t, n, rank);
+    case TP_OP_EXP: case TP_OP_POW: return exp_term(t, n, rank);
+    case TP_OP_CAST: return widens(n) && all_terms(t, n->in[0].src, rank);
     case TP_OP_ADD: case TP_OP_SUB: return sum_terms(t, n, rank);
     case TP_OP_NEG:
       if (!all_terms(t, n->in[0].src, rank)) return false;

@@ -76,6 +76,12 @@ static bool is_around_rows(const tp_pnode *x, const tp_pnode *in) {
   return any;
 }
 
+static bool has_loop_around(const tp_pnode *x) {
+  bool any = is_around_rows(x, x);
+  for (int i = 0; i < x->n && !any; i++) any = has_loop_around(x->kid[i]);
+  return any;
+}
+
 /* A row that x's variable does not move, or none. */
 static bool stays(const tp_pnode *x, const tp_ix *row) { return x->kind != TP_P_FOR || !tp_ix_mentions(row, x->var); }
 
@@ -111,7 +117,8 @@ static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
   return wait ? two(a, wait, x) : x;
 }
 
-/* x, which is the last that has work to leave; behind the loop of rows in it everything is over. comes_back: x is run again. */
+/* x, which is the last that has work to leave; behind the loop of rows in it everything is over, and behind each that is no last one where rows count anew: beside a loop
+ * around one of rows others are iterations of that by themselves. comes_back: x is run again. */
 static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
   side_by_side s = { .a = a }, all = { .a = a };
   bool around = is_around_rows(x, x);
@@ -120,10 +127,13 @@ static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
   if (x->kind != TP_P_SEQ && !(comes_back && x->kind == TP_P_FOR)) return x;
   put_kids(&s, x);
   int last = s.kids.n;
+  bool anew = x->kind == TP_P_SEQ && has_loop_around(x);
   while (!tp_has_behind(s.kids.v[last - 1])) last--;
   for (int i = 0; i < s.kids.n; i++) {
-    TP_PUSH(a, &all.kids, i + 1 == last && s.kids.v[i] != x ? end_with_wait(a, s.kids.v[i], false) : s.kids.v[i]);
-    if (i + 1 != last || (last == s.kids.n && !comes_back)) continue;
+    tp_pnode *k = s.kids.v[i];
+    bool inner = k != x && has_loop_around(k);
+    TP_PUSH(a, &all.kids, (i + 1 == last && k != x) || inner ? end_with_wait(a, k, false) : k);
+    if (i + 1 == last ? last == s.kids.n && !comes_back : !anew || inner || !tp_has_behind(k)) continue;
     tp_pnode *wait = TP_NEW(a, tp_pnode);
     wait->kind = TP_P_WAIT;
     TP_PUSH(a, &all.kids, wait);

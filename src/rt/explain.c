@@ -2,7 +2,7 @@
 #include "rt/fn.h"
 #include <stdlib.h>
 
-static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan", "threads", "code", "passes", "dot" };
+static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan", "threads", "code", "passes", "evolution", "dot" };
 
 /* ---- passes ---- */
 
@@ -33,6 +33,21 @@ static void passes(tp_buf *b, tp_fn *f) {
     }
     tp_puts(b, "\n");
   }
+}
+
+/* ---- what passes told ---- */
+
+static void told(tp_buf *b, const tp_fn *f, const char *pass, const char *none) {
+  const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
+  int n = 0;
+  for (int i = 0; i < g->told.n; i++) {
+    const tp_told *t = &g->told.v[i];
+    if (strcmp(t->pass, pass) != 0) continue;
+    if (t->pos.file) tp_putf(b, "%s:%d: ", t->pos.file, t->pos.line);
+    tp_putf(b, "%s\n", t->text);
+    n++;
+  }
+  if (!n) tp_putf(b, "%s\n", none);
 }
 
 /* ---- summary ---- */
@@ -379,6 +394,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   if (!strcmp(s, "graph")) tp_graph_print(b, f->closed);
   else if (!strcmp(s, "dot")) tp_graph_dot(b, f->closed);
   else if (!strcmp(s, "passes")) passes(b, f);
+  else if (!strcmp(s, "evolution") && f->poly) told(b, f, "evolve", "nothing is a recurrence whose points a formula could tell");
   else if (!f->poly) tp_putf(b, "the reference evaluator has no %s: it computes points as they are asked for; with tier = \"interpreter\" there is one\n", s);
   else if (!strcmp(s, "schedule")) tp_poly_print_schedule(b, f->poly);
   else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env);
@@ -410,7 +426,7 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
   const char *near = tp_nearest(section, sections, TP_LEN(sections));
-  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, work, plan, threads, code, passes or dot",
+  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, work, plan, threads, code, passes, evolution or dot",
                  near ? near : "", near ? "'?" : "");
 }
 

@@ -20,7 +20,7 @@ struct tp_native_code {
 /* Loops are not distributed: gcc 12 makes a memset of a part whose rows alias another by data. */
 static const char head[] =
   "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC optimize(\"no-tree-loop-distribution\", \"no-tree-loop-distribute-patterns\")\n#endif\n"
-  "#include <stdint.h>\n#include <math.h>\n"
+  "#include <stdint.h>\n#include <string.h>\n#include <math.h>\n"
   "#if defined(__AVX512F__) && !defined(__clang__)\n#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n"
   "#define TP_FN static inline\n";
 static const char fuses[] = "#ifdef __FMA__\n#define TP_FMA 1\n#else\n#define TP_FMA 0\n#endif\n";

@@ -57,6 +57,16 @@ static bool algebra_pass(const tp_work *w, tp_error *err) {
   return tp_direct_sums(w->g, *w->need, &changed, err) && (!changed || tp_needed_anew(w, err)) && tp_share_branches(w->g, *w->need, err);
 }
 
+/* A tensor that is a formula may leave few points of another. */
+static bool evolve_pass(const tp_work *w, tp_error *err) {
+  bool changed = !w->o->check;
+  while (changed) {
+    changed = false;
+    if (!tp_evolve(w->g, *w->need, w->o->precise, &changed, err) || (changed && !tp_needed_anew(w, err))) return false;
+  }
+  return true;
+}
+
 enum { ALWAYS = true, ON = false };
 const tp_pass tp_passes[TP_NPASS] = {
 #define L(name)

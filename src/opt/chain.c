@@ -1,0 +1,425 @@
+/* chain: values as functions of how many steps a dim has gone (evolve.h).
+ *
+ *   {a0,+,a1,..} + {b0,+,b1,..}  =>  {a0+b0,+,a1+b1,..}                     L {a0,+,a1,..}  =>  {L a0,+,L a1,..}   for every linear L that does not vary with the dim
+ *   {a0,..} * {b0,..}            =>  c[k] = sum of a[i] b[j] k! / ((k-i)! (k-j)! (i+j-k)!),  also for products of matrices, in their order
+ *   x[0] = a, x[n] = x[n-1] + f(n)  =>  {a,+,f0+f1,+,f1+f2,..}
+ *
+ * Exact for integers, which wrap. For floats each coefficient is made by as many roundings as one step takes. */
+#include "opt/evolve.h"
+
+enum { LOOKED_AT = 600 };                       /* operators, of one recurrence */
+
+static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_form *out);
+
+static bool not_form(tp_evolving *e, const tp_node *n, const char *why) {
+  if (!e->why) e->why = why, e->at = n->pos;
+  return false;
+}
+
+static bool is_ok(const tp_evolving *e) { return !e->mk.err->code; }
+static bool varies(const tp_evolving *e, const tp_node *n) { return tp_dom_has(n->ndom, n->dom, e->dim); }
+
+static bool has_states(const tp_form *f) {
+  bool any = false;
+  for (int i = 0; i < EVOLVE_STATES; i++) any |= f->has[i];
+  return any;
+}
+
+static tp_form constant_form(tp_val v) { return (tp_form){ .n = 1, .c = { v } }; }
+
+/* ---- sums and shifts ---- */
+
+static tp_val sum_or_one(tp_mk mk, tp_op op, tp_val a, tp_val b) { return !b.node ? a : a.node ? mk_bin(mk, op, a, b) : op == TP_OP_SUB ? mk_neg(mk, b) : b; }
+
+/* by is a factor, and a state's own number where there is none. */
+static tp_val factor(const tp_evolving *e, tp_val by, tp_dtype d) { return by.node ? by : mk_num(e->mk, 1, d); }
+
+static bool combine(tp_evolving *e, tp_op op, tp_form *a, const tp_form *b, tp_dtype d) {
+  for (int i = 0; i < EVOLVE_STATES; i++) {
+    if (!b->has[i]) continue;
+    tp_val by = factor(e, b->by[i], d);
+    a->by[i] = a->has[i] ? mk_bin(e->mk, op, factor(e, a->by[i], d), by) : op == TP_OP_SUB ? mk_neg(e->mk, by) : b->by[i];
+    a->has[i] = true;
+  }
+  for (int j = 0; j < b->n; j++) a->c[j] = sum_or_one(e->mk, op, j < a->n ? a->c[j] : tp_none, b->c[j]);
+  a->n = TP_MAX(a->n, b->n);
+  return is_ok(e);
+}
+
+/* The same function, so many steps on. */
+static void shift_form(tp_mk mk, tp_form *f, int64_t steps) {
+  for (; steps > 0; steps--)
+    for (int j = 0; j + 1 < f->n; j++) f->c[j] = mk_add(mk, f->c[j], f->c[j + 1]);
+  for (; steps < 0; steps++)
+    for (int j = f->n - 2; j >= 0; j--) f->c[j] = mk_sub(mk, f->c[j], f->c[j + 1]);
+}
+
+/* ---- linear operators ---- */
+
+static bool one_shape(const tp_out *a, const tp_out *b) { return a->rank == b->rank && !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank); }
+
+/* Operands by which the operator is linear, as bits; 0: none. */
+static unsigned linear_in(const tp_node *n) {
+  switch (n->op) {
+    case TP_OP_NEG: case TP_OP_SUM: case TP_OP_SCAN: case TP_OP_RESHAPE: case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: case TP_OP_PAD:
+    case TP_OP_UNFOLD: case TP_OP_FOLD: case TP_OP_DETACH: case TP_OP_INDEX_SELECT: case TP_OP_GATHER: case TP_OP_RECUR: case TP_OP_DIV: return 1;
+    case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: return 1 | 4;
+    case TP_OP_SELECT: return 2 | 4;
+    case TP_OP_CONCAT: return n->nin < 32 ? (1u << n->nin) - 1 : 0;
+    default: return 0;
+  }
+}
+
+static tp_val nothing_like(tp_mk mk, const tp_out *o) { return mk_fill(mk, 0, o->dtype, o->rank, o->shape, 0, NULL); }
+
+enum { LINEAR_OPERANDS = 32 };
+
+/* The operator of term j of what varies and of what does not. */
+static tp_val of_terms(tp_evolving *e, const tp_node *n, unsigned lin, const tp_form *f, int j) {
+  tp_val in[LINEAR_OPERANDS];
+  tp_attr at = n->attr;
+  if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
+  for (int k = 0; k < n->nin; k++) in[k] = !(lin >> k & 1) || j < f[k].n ? f[k].c[lin >> k & 1 ? j : 0] : nothing_like(e->mk, tp_outof(n->in[k].src));
+  return mk_op(e->mk, n->op, n->nin, in, &at);
+}
+
+/* 0 where a state is not there. */
+static tp_val factor_or_0(const tp_evolving *e, const tp_form *f, int i, tp_dtype d) { return f->has[i] ? factor(e, f->by[i], d) : mk_num(e->mk, 0, d); }
+
+/* A state's factor after a linear operator that changes no element for another. */
+static bool state_of(tp_evolving *e, const tp_node *n, const tp_form *f, int i, tp_val *by) {
+  tp_dtype d = n->out[0].dtype;
+  switch (n->op) {
+    case TP_OP_RESHAPE: case TP_OP_EXPAND: case TP_OP_DETACH: return *by = f[0].by[i], true;
+    case TP_OP_NEG: return *by = mk_neg(e->mk, factor(e, f[0].by[i], d)), true;
+    case TP_OP_DIV: return *by = mk_div(e->mk, factor(e, f[0].by[i], d), f[1].c[0]), true;
+    case TP_OP_SELECT:
+      *by = f[1].by[i];
+      if (!f[1].has[i] || !f[2].has[i] || f[1].by[i].node != f[2].by[i].node) *by = mk_select(e->mk, f[0].c[0], factor_or_0(e, &f[1], i, d), factor_or_0(e, &f[2], i, d));
+      return true;
+    default: return false;
+  }
+}
+
+static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form *out) {
+  int first = n->op == TP_OP_SELECT;
+  for (int i = 0; i < EVOLVE_STATES; i++) {
+    bool any = false, fits = true;
+    for (int k = first; k < n->nin; k++)
+      if (f[k].has[i]) any = true, fits &= one_shape(&n->out[0], tp_outof(n->in[k].src));
+    if (!any) continue;
+    out->has[i] = true;
+    if (!fits || !state_of(e, n, f, i, &out->by[i])) return not_form(e, n, "it moves the elements of what it steps from");
+  }
+  return is_ok(e);
+}
+
+static bool linear_form(tp_evolving *e, tp_system *s, const tp_node *n, unsigned lin, int64_t shift, tp_form *out) {
+  tp_form *f = TP_NEWN(&e->mk.g->arena, tp_form, n->nin + 1);
+  int terms = n->op == TP_OP_PAD && n->attr.f[0] != 0;
+  if (n->nin > LINEAR_OPERANDS || tp_node_mentions(n, e->dim)) return not_form(e, n, "its shape varies along the dim");
+  for (int k = 0; k < n->nin; k++) {
+    if (!form_of(e, s, n->in[k].src, shift, &f[k])) return false;
+    bool varying = lin >> k & 1;
+    if (!varying && (f[k].n != 1 || has_states(&f[k]))) return not_form(e, n, n->op == TP_OP_SELECT ? "what it chooses by varies along the dim" : "it is not linear in what varies");
+    if (varying) terms = TP_MAX(terms, f[k].n);
+  }
+  *out = (tp_form){ .n = terms };
+  for (int j = 0; j < terms; j++) out->c[j] = of_terms(e, n, lin, f, j);
+  return is_ok(e) && states_of(e, n, f, out);
+}
+
+/* ---- sums, products, casts ---- */
+
+static bool sum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
+  tp_form b;
+  if (!form_of(e, s, n->in[0].src, shift, out) || !form_of(e, s, n->in[1].src, shift, &b)) return false;
+  for (int k = 0; k < 2; k++)
+    if (has_states(k ? &b : out) && !one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it spreads what it steps from");
+  return combine(e, n->op, out, &b, n->out[0].dtype);
+}
+
+static double ways_of(int n, int k) {
+  double c = 1;
+  for (int i = 0; i < k; i++) c = c * (n - i) / (i + 1);
+  return c;
+}
+
+static tp_val product(tp_evolving *e, const tp_node *n, tp_val a, tp_val b) { return mk_op(e->mk, n->op, 2, (tp_val[]){ a, b }, &n->attr); }
+
+/* C(n,i) C(n,j) = sum over k of C(k,i) C(i,k-j) C(n,k) */
+static bool product_terms_of(tp_evolving *e, const tp_node *n, const tp_form *a, const tp_form *b, tp_form *out) {
+  if (a->n + b->n - 1 > EVOLVE_TERMS) return not_form(e, n, "its degree is too high");
+  out->n = TP_MAX(a->n + b->n - 1, 0);
+  if (!a->n || !b->n) out->n = 0;
+  for (int i = 0; i < a->n && b->n; i++)
+    for (int j = 0; j < b->n; j++) {
+      tp_val ab = product(e, n, a->c[i], b->c[j]);
+      for (int k = TP_MAX(i, j); k <= i + j; k++) {
+        double times = ways_of(k, i) * ways_of(i, k - j);
+        out->c[k] = sum_or_one(e->mk, TP_OP_ADD, out->c[k], times == 1 ? ab : mk_mulc(e->mk, ab, times));
+      }
+    }
+  return is_ok(e);
+}
+
+static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
+  tp_form f[2];
+  if (!form_of(e, s, n->in[0].src, shift, &f[0]) || !form_of(e, s, n->in[1].src, shift, &f[1])) return false;
+  *out = (tp_form){ 0 };
+  if (tp_node_mentions(n, e->dim)) return not_form(e, n, "its shape varies along the dim");
+  for (int k = 0; k < 2; k++) {
+    const tp_form *state = &f[k], *by = &f[!k];
+    if (!has_states(state)) continue;
+    if (has_states(by)) return not_form(e, n, "it multiplies what it steps from by itself");
+    if (by->n > 1) return not_form(e, n, "the factor of what it steps from varies along the dim");
+    if (n->op != TP_OP_MUL || !one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it moves the elements of what it steps from");
+    for (int i = 0; i < EVOLVE_STATES; i++)
+      if (state->has[i] && by->n) out->has[i] = true, out->by[i] = state->by[i].node ? mk_mul(e->mk, state->by[i], by->c[0]) : by->c[0];
+  }
+  return product_terms_of(e, n, &f[0], &f[1], out);
+}
+
+/* Made of numbers of steps alone, which are far from wrapping. */
+static bool counts_steps(const tp_evolving *e, tp_val v) {
+  const tp_node *n = v.node;
+  if (!varies(e, n)) return true;
+  if (n->op == TP_OP_VALUE) return !tp_ix_is_cond(n->attr.ix[0]);
+  bool yes = n->op == TP_OP_ADD || n->op == TP_OP_SUB || n->op == TP_OP_MUL || n->op == TP_OP_NEG || n->op == TP_OP_RESHAPE || n->op == TP_OP_EXPAND;
+  for (int k = 0; k < n->nin && yes; k++) yes = counts_steps(e, n->in[k].src);
+  return yes;
+}
+
+/* Wider integers would not wrap where these do. */
+static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
+  tp_dtype from = tp_dtypeof(n->in[0].src), to = n->out[0].dtype;
+  bool floats = tp_dtype_float(from) && tp_dtype_float(to), narrower = !tp_dtype_float(from) && !tp_dtype_float(to) && tp_dtype_size(to) < tp_dtype_size(from) && to != TP_BOOL;
+  if (!floats && !narrower && !(counts_steps(e, n->in[0].src) && from == TP_I64 && to != TP_BOOL)) return not_form(e, n, "its rounding depends on the step");
+  if (!form_of(e, s, n->in[0].src, shift, out)) return false;
+  for (int j = 0; j < out->n; j++) out->c[j] = mk_cast(e->mk, out->c[j], to);
+  for (int i = 0; i < EVOLVE_STATES; i++)
+    if (out->has[i]) out->by[i] = mk_cast(e->mk, out->by[i], to);
+  return is_ok(e);
+}
+
+/* ---- time ---- */
+
+/* The dim after n steps: 0 + n, or its last point less n. */
+static const tp_ix *point_after(const tp_evolving *e, int64_t steps) {
+  tp_ictx *ix = e->mk.g->ix;
+  return e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1 - steps) : tp_ix_const(ix, steps);
+}
+
+/* A polynomial in the dim: its differences, until one does not vary. */
+static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form *out) {
+  tp_ictx *ix = e->mk.g->ix;
+  const tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(ix, d, 1), *x = n->attr.ix[0];
+  const tp_ix *from = e->back ? tp_ix_sub(ix, point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
+  *out = (tp_form){ 0 };
+  if (tp_ix_is_cond(x)) return not_form(e, n, "it depends on where the dim is");
+  for (x = tp_ix_subst(ix, x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0); x = tp_ix_sub(ix, tp_ix_subst(ix, x, 1, &e->dim, &next), x))
+    out->c[out->n++] = tp_ixvalue(e->mk.g, tp_ix_subst(ix, x, 1, &e->dim, &zero), e->mk.err);
+  return tp_is_number(x, 0) ? is_ok(e) : not_form(e, n, "it is no polynomial in the dim");
+}
+
+/* c, which lacks the dim, where x, of which it is a coefficient, is read at `at`. */
+static tp_val read_coefficient(tp_evolving *e, const tp_node *x, const tp_at *at, tp_val c) {
+  tp_at *mine = TP_NEWN(&e->mk.g->arena, tp_at, c.node ? c.node->ndom + 1 : 1);
+  for (int k = 0; c.node && k < c.node->ndom; k++) {
+    mine[k] = (tp_at){ .lo = tp_ix_sym(e->mk.g->ix, c.node->dom[k]) };
+    for (int d = 0; d < x->ndom; d++)
+      if (x->dom[d] == c.node->dom[k]) mine[k] = at[d];
+  }
+  return c.node ? tp_read(e->mk.g, c, mine, e->mk.err) : c;
+}
+
+/* How many steps on x is read, -1 for a step back. other: at other points of other dims too. */
+static bool steps_of(tp_evolving *e, const tp_node *n, int64_t *steps, bool *other) {
+  const tp_node *x = n->in[0].src.node;
+  *other = false;
+  for (int d = 0; d < x->ndom; d++) {
+    const tp_at *at = &n->attr.at[d];
+    int64_t k;
+    const tp_ix *rest;
+    if (at->range) return not_form(e, n, "it reads a range");
+    if (x->dom[d] != e->dim) {
+      *other |= tp_ix_as_sym(at->lo) != x->dom[d];
+      if (tp_ix_mentions(at->lo, e->dim)) return not_form(e, n, "it reads along two dims at once");
+      continue;
+    }
+    if (!tp_ix_linear_in(e->mk.g->ix, at->lo, e->dim, &k, &rest) || k != 1 || !tp_ix_is_const(rest, steps)) return not_form(e, n, "it does not read a fixed number of steps away");
+    if (e->back) *steps = -*steps;
+  }
+  return true;
+}
+
+static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
+  const tp_node *x = n->in[0].src.node;
+  int64_t steps = 0;
+  bool other;
+  if (!varies(e, x)) return not_form(e, n, "it reads where the dim says");
+  if (!steps_of(e, n, &steps, &other) || !form_of(e, s, n->in[0].src, shift + steps, out)) return false;
+  if (!other) return true;
+  if (has_states(out)) return not_form(e, n, "it steps from another point of another dim");
+  for (int j = 0; j < out->n; j++) out->c[j] = read_coefficient(e, x, n->attr.at, out->c[j]);
+  return is_ok(e);
+}
+
+/* An accumulation to which each operand adds itself at its own point. */
+static bool accum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
+  *out = (tp_form){ 0 };
+  for (int k = 0; k < n->nin; k++) {
+    const tp_edge *x = &n->in[k];
+    int nat = x->gather ? x->src.node->ndom : n->ndom;
+    tp_form f;
+    bool own = n->attr.red == TP_RED_SUM && !x->cond && tp_same_type(&n->out[0], tp_outof(x->src)) && x->src.node->ndom == n->ndom;
+    for (int d = 0; own && d < nat; d++) own = !x->at[d].range && tp_ix_as_sym(x->at[d].lo) == n->dom[d];
+    if (!own) return not_form(e, n, "it adds up other points");
+    if (!form_of(e, s, x->src, shift, &f) || !combine(e, TP_OP_ADD, out, &f, n->out[0].dtype)) return false;
+  }
+  return true;
+}
+
+/* ---- recurrences ---- */
+
+/* m at its first point, over its other dims, from all branches but the step. */
+static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
+  tp_graph *g = e->mk.g;
+  const tp_ix *p = point_after(e, 0);
+  const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
+  int n = 0;
+  for (int d = 0; d < m->ndom; d++)
+    if (m->dom[d] != e->dim) left[n++] = m->dom[d];
+  tp_val alone = m->in[m->nin == 2 ? !step : step].src;
+  if (m->nin == 2 && !varies(e, alone.node)) return alone;
+  tp_val y = mk_declared(e->mk, m->out[0].dtype, m->out[0].rank, m->out[0].shape, n, left);
+  for (int k = 0; k < m->nin && y.node && !y.node->done; k++) {
+    tp_val v = m->in[k].src;
+    const tp_ix *cond = m->in[k].cond ? tp_ix_subst(g->ix, m->in[k].cond, 1, &e->dim, &p) : NULL;
+    if (k == step || (cond && tp_ix_kind(cond) == TP_IX_FALSE)) continue;
+    if (varies(e, v.node)) v = mk_at(e->mk, v, e->dim, p);
+    if (!v.node || !tp_merge_add(g, y.node, cond && tp_ix_kind(cond) == TP_IX_TRUE ? NULL : cond, v, e->mk.err)) return tp_none;
+  }
+  return y;
+}
+
+/* The branch that holds everywhere but at the first point of the dim; -1: none. */
+static int step_of(tp_evolving *e, const tp_node *m) {
+  tp_graph *g = e->mk.g;
+  tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
+  tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, tp_ix_cmp(g->ix, TP_NE, tp_ix_sym(g->ix, e->dim), point_after(e, 0))));
+  int found = -1;
+  for (int k = 0; k < m->nin && found < 0; k++) {
+    tp_set *b = tp_set_and(tp_branch_set(g, m, k), tp_set_copy(box));
+    if (tp_set_equal(g->ix, b, rest)) found = k;
+    tp_set_free(b);
+  }
+  tp_set_free(rest);
+  tp_set_free(box);
+  return found;
+}
+
+static bool branches_on(const tp_node *m, const tp_sym *d) {
+  for (int k = 0; k < m->nin; k++)
+    if (m->in[k].cond && tp_ix_mentions(m->in[k].cond, d)) return true;
+  return false;
+}
+
+bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out) {
+  if (m->op != TP_OP_MERGE || m->nin < 2 || !varies(e, m) || !branches_on(m, e->dim) || tp_node_mentions(&(tp_node){ .nout = m->nout, .out = m->out }, e->dim)) return false;
+  int step = step_of(e, m);
+  if (step < 0) return false;
+  *out = (tp_course){ first_of(e, m, step), m->in[step].src };
+  return is_ok(e) && out->init.node;
+}
+
+/* The state's number in the system; -1: it has too many. */
+static int state_number(tp_evolving *e, tp_system *s, tp_node *m) {
+  for (int i = 0; i < s->n; i++)
+    if (s->state[i] == m) return i;
+  if (s->n == EVOLVE_STATES || !tp_course_of(e, m, &s->of[s->n])) return -1;
+  s->state[s->n] = m;
+  return s->n++;
+}
+
+static bool merge_form(tp_evolving *e, tp_system *s, tp_node *m, int64_t shift, tp_form *out) {
+  const tp_solution *known = m == s->state[0] ? NULL : tp_evolution_of(e, m);
+  if (!is_ok(e)) return false;
+  if (known && known->is == SOLVE_FORM) {
+    *out = known->form;
+    shift_form(e->mk, out, shift);
+    return is_ok(e);
+  }
+  if (known && known->is == SOLVE_NOT) return not_form(e, m, known->why ? known->why : "one branch does not hold at all points but the first");
+  int i = state_number(e, s, m);
+  if (i < 0) return not_form(e, m, "one branch does not hold at all points but the first");
+  if (shift == 1) return form_of(e, s, s->of[i].step, 1, out);
+  if (shift != 0) return not_form(e, m, "it steps from further back than one point");
+  *out = (tp_form){ 0 };
+  out->has[i] = true;
+  return true;
+}
+
+/* v as a function of n, `shift` steps on from there. */
+static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_form *out) {
+  tp_node *n = v.node;
+  if (!varies(e, n)) return *out = constant_form(v), true;
+  if (--e->left < 0) return not_form(e, n, "it is too large");
+  unsigned lin = linear_in(n);
+  if (lin) return linear_form(e, s, n, lin, shift, out);
+  switch (n->op) {
+    case TP_OP_ADD: case TP_OP_SUB: return sum_form(e, s, n, shift, out);
+    case TP_OP_MUL: case TP_OP_MATMUL: case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT: return product_form(e, s, n, shift, out);
+    case TP_OP_CAST: return cast_form(e, s, n, shift, out);
+    case TP_OP_VALUE: return value_form(e, n, shift, out);
+    case TP_OP_READ: return read_form(e, s, n, shift, out);
+    case TP_OP_ACCUM: return accum_form(e, s, n, shift, out);
+    case TP_OP_MERGE: return merge_form(e, s, n, shift, out);
+    default: return not_form(e, n, tp_ops[n->op].cls == TP_CLS_SRC || tp_ops[n->op].cls == TP_CLS_FX ? "it takes up data at each step" : "it is not linear in what varies");
+  }
+}
+
+/* x[n+1] = x[n] + f(n), x[0] = a: a before f. */
+static bool is_sum(const tp_system *s) {
+  const tp_form *f = &s->row[0];
+  return s->n == 1 && f->has[0] && !f->by[0].node && f->n < EVOLVE_TERMS;
+}
+
+/* False: it is no system, or there is an error. */
+static bool solved_system(tp_evolving *e, tp_system *s, tp_node *m) {
+  s->state[0] = m;
+  s->n = 1;
+  bool ok = tp_course_of(e, m, &s->of[0]);
+  for (int i = 0; i < s->n && ok; i++) ok = form_of(e, s, s->of[i].step, 1, &s->row[i]);
+  return ok;
+}
+
+static void solve(tp_evolving *e, tp_solution *y, tp_node *m) {
+  tp_system *s = y->sys = TP_NEW(&e->mk.g->arena, tp_system);
+  if (!solved_system(e, s, m)) { y->is = SOLVE_NOT; return; }
+  y->is = is_sum(s) ? SOLVE_FORM : SOLVE_SYSTEM;
+  if (y->is == SOLVE_SYSTEM) return;
+  y->form = (tp_form){ .n = s->row[0].n + 1, .c = { s->of[0].init } };
+  memcpy(y->form.c + 1, s->row[0].c, sizeof *y->form.c * (size_t)s->row[0].n);
+}
+
+void tp_evolution_of_new(tp_evolving *e, tp_solution *y, tp_node *m) {
+  e->why = NULL;
+  e->left = LOOKED_AT;
+  solve(e, y, m);
+}
+
+const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m) {
+  static const tp_solution never = { .is = SOLVE_NOT };
+  if (m->id >= e->n0 || m->op != TP_OP_MERGE) return &never;
+  tp_solution *y = &e->known[m->id];
+  if (y->is != SOLVE_UNKNOWN) return y;
+  const char *why = e->why;
+  tp_pos at = e->at;
+  int left = e->left;
+  y->is = SOLVE_BUSY;
+  tp_evolution_of_new(e, y, m);
+  y->why = e->why, y->at = e->at;
+  e->why = why, e->at = at, e->left = left;
+  return y;
+}
