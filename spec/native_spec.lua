@@ -648,6 +648,24 @@ describe("native code is built", function()
     assert.equal(4, files "*.so")
   end)
 
+  it("with the flags that one asks for, which explain shows", function()
+    local said, got = {}, {}
+    for k, flags in ipairs { "", "-O0", "-O3 -march=native", "-O0 " } do
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:tensor { domain = { t } }
+      x[0] = 0.3
+      x[t] = (x[t - 1] * 3.1):sin() + 0.1
+      local f = P:compile { outputs = { x = x[T - 1] }, tier = "native", cflags = flags ~= "" and flags or nil }
+      got[k], said[k] = f({}, { T = 200 }).x:item(), f:explain "code"
+      assert.truthy(said[k]:find("/%* [^\n]*cc[^\n]* %-O3 %-march=native [^\n]*" .. flags:gsub("%-", "%%-") .. " %*/"), said[k])
+    end
+    for k = 2, 4 do
+      assert.equal(got[1], got[k])
+      assert.not_equal(said[1]:match "^[^\n]+", said[k]:match "^[^\n]+")
+    end
+  end)
+
   it("by many processes at once", function()
     local script = folder .. "/one.lua"
     local file = assert(io.open(script, "w"))
