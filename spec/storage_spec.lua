@@ -707,6 +707,7 @@ describe("causal attention and its gradient", function()
   local windows = {
     before = function(t) return tempo.range(0, t + 1) end,
     behind = function(t, T) return tempo.range(t, T) end,
+    all = function(_, T) return tempo.range(0, T) end,
   }
 
   for name, window in pairs(windows) do
