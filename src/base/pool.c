@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-enum { LINE = 64, LOOKS = 64 };                 /* looks between two at the clock */
+enum { LINE = 64, CREW_LOOKS = 64 };                 /* looks between two at the clock */
 typedef struct { tp_crew *crew; int who; } crew_hand;
 struct tp_crew {
   tp_crew *next;                                /* in the list */
@@ -74,7 +74,7 @@ static void crew_await(tp_crew *c, const unsigned *p, unsigned old, bool stops) 
   for (int i = 1;; i++) {
     if (crew_read(p) != old || (stops && crew_is_stopped(c))) return;
     crew_pause();
-    if (i % LOOKS) continue;
+    if (i % CREW_LOOKS) continue;
     double now = tp_now();
     if (!until) until = now + TP_TUNE_POOL_SPIN * 1e-6;
     else if (now >= until) break;
