@@ -256,6 +256,36 @@ describe("an output from one point of a loop", function()
   end)
 end)
 
+describe("an optimiser's states", function()
+  -- What is kept of a matrix: it, its moments, its gradient; and what follows it.
+  local function program(rule, options, target)
+    local P = tempo.program { seed = 5 }
+    local i = P:dim "i"
+    local x = P:input("x", { domain = { i }, shape = { 4, 128 } })
+    local net = tempo.nn.Linear(P, 128, 128, { name = "net", along = { i } })
+    local loss = net(x):square():mean()
+    tempo.optim[rule](net, options):step(loss)
+    return P, { loss = loss, q = target and net:target(target)(x):sum() or nil }
+  end
+  local MATRIX = F32 * 128 * 128
+  local cases = {
+    { "SGD", { lr = 0.1 }, 2 }, { "SGD", { lr = 0.1, momentum = 0.9 }, 3 },
+    { "SGD", { lr = 0.1, momentum = 0.9, clip_norm = 1 }, 3 }, { "SGD", { lr = 0.1, momentum = 0.9, nesterov = true }, 3 },
+    { "RMSProp", { lr = 0.1, clip_norm = 1 }, 3 }, { "RMSProp", { lr = 0.1, momentum = 0.5 }, 4 },
+    { "Adam", { lr = 0.1, clip_norm = 1 }, 4 }, { "AdamW", { lr = 0.1 }, 4 },
+    { "SGD", { lr = 0.1, momentum = 0.9 }, 4, { tau = 0.1 } }, { "Adam", { lr = 0.1, clip_norm = 1 }, 5, { tau = 0.1 } },
+    { "Adam", { lr = 0.1 }, 5, { every = 3 } },
+  }
+  for n, c in ipairs(cases) do
+    it(("lie there once: %s, %d"):format(c[1], n), function()
+      local P, outputs = program(c[1], c[2], c[4])
+      local kept = P:compile { outputs = outputs }:memory { I = 9 }
+      assert.is_true(kept < (c[3] + 0.5) * MATRIX, ("%d bytes, %.2f matrices"):format(kept, kept / MATRIX))
+      helper.run(P, outputs, { x = support.random(support.rng(3), { 7, 4, 128 }, "f32") }, { I = 7 }, { tol = 1e-3 })
+    end)
+  end
+end)
+
 -- h[t] made of h[t-1] by `step(h, k, v, t, n)`: k is an index below 6, v is of shape {1}, h of {n}, 6.
 local function carried(step, n)
   n = n or 6
