@@ -84,7 +84,7 @@ static bool may_cut_matrix(const tp_region *r, const tp_cut *c) {
   return ok;
 }
 
-static double places(const tp_ix *e) {
+static double extent_about(const tp_ix *e) {
   int64_t n;
   return tp_ix_is_const(e, &n) ? (double)n : TP_TUNE_TEAM_LEAST;
 }
@@ -92,9 +92,9 @@ static double places(const tp_ix *e) {
 /* Nothing of known extents that one thread has done before another one is awake. Native code writes out small products of known extents. */
 static bool may_pay_leaf(const tp_region *r) {
   double all = r->nmicro + 1;
-  for (int k = 0; k < r->nlead; k++) all *= places(r->lead[k]);
-  for (int k = 0; r->kind == TP_RG_OP && k < r->out[0].rank; k++) all *= places(r->out[0].shape[k]);
-  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL) return all * places(r->in[0].shape[r->in[0].rank - 1]) >= TP_TUNE_TEAM_LEAST;
+  for (int k = 0; k < r->nlead; k++) all *= extent_about(r->lead[k]);
+  for (int k = 0; r->kind == TP_RG_OP && k < r->out[0].rank; k++) all *= extent_about(r->out[0].shape[k]);
+  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL) return all * extent_about(r->in[0].shape[r->in[0].rank - 1]) >= TP_TUNE_TEAM_LEAST;
   return all >= TP_TUNE_TEAM_LEAST || tp_setting("TEMPO_SHARE");
 }
 

@@ -9,12 +9,12 @@
 
 typedef struct { int buf, share; bool written, own; int64_t step; } team_access;
 typedef struct { bool runs, cut; int n; team_access *v; double ns; int64_t times; } team_leaf_use;
-typedef struct { tp_workers *all; tp_arena a; team_leaf_use *use; int64_t *bytes; const tp_teams *t; const int64_t *lo, *hi; } judge;
+typedef struct { tp_workers *all; tp_arena a; team_leaf_use *use; int64_t *bytes; const tp_teams *t; const int64_t *lo, *hi; } team_judge;
 typedef struct { int n, *v; } pending;
 
 /* ---- what is whose ---- */
 
-static bool known(const judge *j, const tp_ix *e, int64_t *v) {
+static bool known(const team_judge *j, const tp_ix *e, int64_t *v) {
   int64_t most;
   if (!e) return *v = 0, true;
   tp_ix_range(e, j->lo, j->hi, v, &most);
@@ -24,7 +24,7 @@ static bool known(const judge *j, const tp_ix *e, int64_t *v) {
 /* Multiples of `period` left out, what the rest of it is between; *base: its constant. False: it cannot be said. */
 typedef struct { int64_t lo, hi; } span;
 
-static bool term_span(const judge *j, const tp_ix *e, int i, int64_t period, span *s) {
+static bool term_span(const team_judge *j, const tp_ix *e, int i, int64_t period, span *s) {
   const tp_ix *const *atom;
   int n = tp_ix_term(e, i, &atom), vars = 0;
   int64_t coef = tp_ix_coef(e, i), lo = 1, hi = 1;
@@ -40,7 +40,7 @@ static bool term_span(const judge *j, const tp_ix *e, int i, int64_t period, spa
   return true;
 }
 
-static bool offset_span(const judge *j, const tp_ix *e, int64_t period, span *s) {
+static bool offset_span(const team_judge *j, const tp_ix *e, int64_t period, span *s) {
   int64_t c = e ? tp_floormod(tp_ix_cst(e), period) : 0;
   *s = (span){ c, c };
   for (int i = 0; e && i < tp_ix_nterm(e); i++)
@@ -57,13 +57,13 @@ static bool add_places(span *s, int64_t step, int64_t n, int64_t period) {
   return step > 0;
 }
 
-static int64_t most_of(const judge *j, const tp_ix *e) {
+static int64_t most_of(const team_judge *j, const tp_ix *e) {
   int64_t lo, hi;
   tp_ix_range(e, j->lo, j->hi, &lo, &hi);
   return hi;
 }
 
-static bool add_axes(const judge *j, const tp_region *r, const tp_nd *w, const tp_ix *moves, span *s, int64_t period) {
+static bool add_axes(const team_judge *j, const tp_region *r, const tp_nd *w, const tp_ix *moves, span *s, int64_t period) {
   int64_t step;
   bool left = false;                            /* the cut's axis is left out once */
   for (int k = 0; k < r->nlead + w->rank; k++) {
@@ -77,7 +77,7 @@ static bool add_axes(const judge *j, const tp_region *r, const tp_nd *w, const t
   return true;
 }
 
-static bool is_own(const judge *j, const tp_region *r, const tp_cut *c, int w, int64_t *step) {
+static bool is_own(const team_judge *j, const tp_region *r, const tp_cut *c, int w, int64_t *step) {
   const tp_nd *x = tp_window_at(r, w);
   const tp_ix *moves = tp_cut_stride(r, c, w);
   int64_t whole, period;
@@ -89,7 +89,7 @@ static bool is_own(const judge *j, const tp_region *r, const tp_cut *c, int w, i
 
 /* ---- leaves ---- */
 
-static double cost(const judge *j, const tp_region *r) {
+static double cost(const team_judge *j, const tp_region *r) {
   double all = 1, own = 1;
   for (int k = 0; k < r->nlead; k++) all *= (double)TP_MAX(most_of(j, r->lead[k]), 0);
   if (r->kind == TP_RG_LOOP) return all * (r->nmicro + 1) * TP_TUNE_TEAM_ELEMENT * 1e-3;
@@ -107,7 +107,7 @@ static bool is_top(const tp_teams *t, const tp_pnode *x) {
 }
 
 /* How often it runs in one execution of its team. */
-static int64_t times(const judge *j, const tp_pnode *leaf) {
+static int64_t times(const team_judge *j, const tp_pnode *leaf) {
   int64_t n = 1;
   for (const tp_pnode *x = leaf; x; x = is_top(j->t, x) ? NULL : x->up)
     if (x->kind == TP_P_FOR) n *= TP_MAX(j->hi[x->var->id] - j->lo[x->var->id], 0) / abs(x->step) + 1;
@@ -115,7 +115,7 @@ static int64_t times(const judge *j, const tp_pnode *leaf) {
 }
 
 static void note_use(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
-  judge *j = ud;
+  team_judge *j = ud;
   if (x->kind != TP_P_REGION || !j->t->leaf[x->pos]) return;
   const tp_region *r = x->rg;
   const tp_cut *c = &j->t->cut[x->pos];
@@ -137,12 +137,12 @@ static void note_use(void *ud, const tp_pnode *x, const int64_t *lo, const int64
 
 /* ---- meetings ---- */
 
-static bool overlap(const judge *j, int a, int b) {
+static bool overlap(const team_judge *j, int a, int b) {
   const int64_t *at = j->all->x->mem->offset;
   return a == b || (at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + j->bytes[b] && at[b] < at[a] + j->bytes[a]);
 }
 
-static bool conflict(const judge *j, const team_leaf_use *a, const team_leaf_use *b) {
+static bool conflict(const team_judge *j, const team_leaf_use *a, const team_leaf_use *b) {
   if (!a->cut && !b->cut) return false;
   for (int i = 0; i < a->n; i++)
     for (int k = 0; k < b->n; k++) {
@@ -153,7 +153,7 @@ static bool conflict(const judge *j, const team_leaf_use *a, const team_leaf_use
   return false;
 }
 
-static void reach_leaf(judge *j, int pos, pending *p) {
+static void reach_leaf(team_judge *j, int pos, pending *p) {
   if (!j->use[pos].runs) return;
   unsigned char *meets = &j->all->meets[pos];
   for (int i = 0; i < p->n && !*meets; i++) *meets = conflict(j, &j->use[p->v[i]], &j->use[pos]);
@@ -169,13 +169,13 @@ static void add_pending(pending *to, const pending *from) {
   }
 }
 
-static pending copy_pending(judge *j, const pending *p) {
+static pending copy_pending(team_judge *j, const pending *p) {
   pending q = { p->n, TP_NEWN(&j->a, int, j->all->x->plan->npos + 1) };
   memcpy(q.v, p->v, sizeof *q.v * (size_t)p->n);
   return q;
 }
 
-static void find_meetings(judge *j, const tp_pnode *x, pending *p) {
+static void find_meetings(team_judge *j, const tp_pnode *x, pending *p) {
   if (x->kind == TP_P_REGION) { reach_leaf(j, x->pos, p); return; }
   bool branch = x->kind == TP_P_IF || x->kind == TP_P_FOR;
   pending was = branch ? copy_pending(j, p) : (pending){ 0 }, all = branch ? copy_pending(j, p) : (pending){ 0 };
@@ -190,7 +190,7 @@ static void find_meetings(judge *j, const tp_pnode *x, pending *p) {
 
 /* ---- is it worth it ---- */
 
-static void weigh(const judge *j, const tp_pnode *x, double *shared, double *meeting) {
+static void weigh(const team_judge *j, const tp_pnode *x, double *shared, double *meeting) {
   if (x->kind == TP_P_REGION) {
     *shared += j->use[x->pos].ns;
     *meeting += j->all->meets[x->pos] ? (double)TP_TUNE_TEAM_MEET * (double)j->use[x->pos].times : 0;
@@ -198,7 +198,7 @@ static void weigh(const judge *j, const tp_pnode *x, double *shared, double *mee
   for (int i = 0; i < x->n; i++) weigh(j, x->kid[i], shared, meeting);
 }
 
-static bool pays(judge *j, const tp_team *m) {
+static bool pays(team_judge *j, const tp_team *m) {
   const char *set = tp_setting("TEMPO_SHARE");
   double shared = 0, meeting = 0;
   for (int i = 0; i < m->n; i++) weigh(j, m->v[i].as, &shared, &meeting);
@@ -206,7 +206,7 @@ static bool pays(judge *j, const tp_team *m) {
   return shared * (1 - 1.0 / j->all->n) > meeting + TP_TUNE_TEAM_FORK;
 }
 
-static void judge_all(judge *j) {
+static void judge_all(team_judge *j) {
   tp_workers *all = j->all;
   const tp_plan *p = all->x->plan;
   j->use = TP_NEWN(&j->a, team_leaf_use, p->npos + 1);
@@ -223,7 +223,7 @@ static void judge_all(judge *j) {
 }
 
 bool tp_team_judge(tp_workers *all) {
-  judge j = { .all = all, .t = all->teams };
+  team_judge j = { .all = all, .t = all->teams };
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return false;
   tp_scratch_init(&j.a);
