@@ -192,7 +192,7 @@ static tp_region *cut_region(teamster *t, const tp_region *whole, const tp_cut *
   tp_region *r = tp_dup(t->a, whole, sizeof *r);
   const tp_ix *from = tp_ix_sym(t->ix, t->share.v[c->share].from), *n = tp_ix_sym(t->ix, t->share.v[c->share].n);
   if (is_own(c)) cut_own(t, r, c, from, n);
-  else tp_region_cut(t->ix, t->a, r, c->lead, from, n, NULL);
+  else tp_cut_axis((tp_plan *)t->p, r, c->lead, from, n, NULL);
   return r;
 }
 
