@@ -38,13 +38,13 @@ void tp_clock_end(tp_exec *x, tp_clock *c, double from) {
 }
 
 static bool run_timed(tp_exec *x, tp_dreg *r) {
-  double from = tp_clock_begin(x, &r->clock);
+  double from = tp_clock_begin(x, r->clock);
   bool ok = tp_dreg_execute(x, r);
-  tp_clock_end(x, &r->clock, from);
+  tp_clock_end(x, r->clock, from);
   return ok;
 }
 
-bool tp_dreg_run(tp_exec *x, tp_dreg *r) { return r->clock.calls++ == r->clock.next ? run_timed(x, r) : tp_dreg_execute(x, r); }
+bool tp_dreg_run(tp_exec *x, tp_dreg *r) { return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r); }
 
 /* ---- the table ---- */
 
@@ -103,7 +103,7 @@ static void put_row(tp_buf *b, const tp_exec *x, const profile_row *w, const tp_
 
 /* Seconds of the regions that it calls. */
 static double called(const tp_exec *x, const tp_pnode *n) {
-  double s = n->kind == TP_P_REGION && x->regat[n->pos] ? seconds(&x->regat[n->pos]->clock) : 0;
+  double s = n->kind == TP_P_REGION && x->regat[n->pos] ? seconds(x->regat[n->pos]->clock) : 0;
   for (int i = 0; i < n->n; i++) s += called(x, n->kid[i]);
   return s;
 }
@@ -112,7 +112,7 @@ static int list_rows(const tp_exec *x, tp_arena *a, profile_row *row) {
   tp_part *part;
   int n = 0, nparts = x->flow->partclock ? tp_plan_parts(x->plan, a, &part) : 0;
   for (int i = 0; i < x->nreg; i++)
-    if (x->reg[i]->clock.calls) row[n++] = (profile_row){ x->reg[i], -1, x->reg[i]->clock, seconds(&x->reg[i]->clock) };
+    if (x->reg[i]->clock->calls) row[n++] = (profile_row){ x->reg[i], -1, *x->reg[i]->clock, seconds(x->reg[i]->clock) };
   for (int i = 0; i < nparts; i++) {
     const tp_clock *c = &x->flow->partclock[i];
     double s = seconds(c);
