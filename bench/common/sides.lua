@@ -49,8 +49,8 @@ function sides.turns(rounds, commands, most)
   return best, said
 end
 
---- Nanoseconds a step of an environment of the CartPole example, on that tier, in its iterations after the first two: on
---- one core, or as `before` says.
+--- Nanoseconds a step of an environment of the CartPole example, on that tier, in its iterations after the first two:
+--- on one core, or as `before` says.
 function sides.cartpole(tier, iterations, envs, before)
   local sum, n = 0, 0
   sides.with_folder(function(folder)
