@@ -270,8 +270,8 @@ describe("export", function()
       h[t] = tempo.where(tempo.arange(3):eq(k):land(k:gt(1)), v:select(0, 0):to(dtype), again)
       local f = compile(P, { all = h, last = h[T - 1]:to "f32":sum(0) })
       assert.truthy(f:explain "plan":find("op put", 1, true))
-      local k = tempo.array({ 1, 3, 7, -2, 2, 5, 0 }, "i64")
-      same(f, { k = k, v = helper.fill({ 7, 3 }, function(i) return (i * 7 % 11 - 5) / 4 end) }, { T = 7 }, { all = true })
+      local at = tempo.array({ 1, 3, 7, -2, 2, 5, 0 }, "i64")
+      same(f, { k = at, v = helper.fill({ 7, 3 }, function(i) return (i * 7 % 11 - 5) / 4 end) }, { T = 7 }, { all = true })
     end
   end)
 

@@ -597,6 +597,31 @@ describe("a recurrence over the inner dim of its arrays", function()
     end)
   end
 
+  -- Two floats and a bool a place, a block of them: strips are 2^18 bytes, an odd number of vectors.
+  it("is gone through in strips of the outer dim", function()
+    for _, tier in ipairs { "interpreter", "native" } do
+      for _, back in ipairs { false, true } do
+        local P, outputs = program { shape = {}, back = back }
+        local f = P:compile { outputs = outputs, tier = tier }
+        assert.is_truthy(f:explain("plan"):find("for strip = 0 .. (B + 239)//240 step 1", 1, true))
+        assert.equal(f:memory { B = 240, T = 1000 }, f:memory { B = 10000, T = 1000 })
+        for _, n in ipairs { { 239, 3 }, { 240, 64 }, { 241, 65 }, { 500, 140 } } do
+          local B, T, x, on, want = n[1], n[2], {}, {}, {}
+          for i = 1, B do
+            x[i], on[i], want[i] = {}, {}, {}
+            for t = 1, T do x[i][t], on[i][t] = i * 7 % 31 + t % 5, (i + t) % 6 > 0 end
+            for k = 1, T do
+              local t, before = back and T + 1 - k or k, want[i][back and T + 2 - k or k - 1]
+              want[i][t] = before and on[i][t] and before * 0.5 + x[i][t] or x[i][t]
+            end
+          end
+          local out = f({ x = tempo.array(x, "f64"), on = tempo.array(on, "bool") }, { B = B, T = T })
+          assert.same(want, out.y:totable())
+        end
+      end
+    end
+  end)
+
   it("stays a switch", function()
     local P, outputs = program { shape = {} }
     assert.is_nil(slots(P:compile { outputs = outputs, tier = "interpreter", passes = { layout = false } }).on)

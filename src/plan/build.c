@@ -986,13 +986,13 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
   if (p->lag) tp_plan_behind(pl);
-  if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
   int *inside = TP_NEWN(b.a, int, pl->bufs.n);
   for (int i = 0; i < pl->bufs.n; i++) inside[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_INSIDE_ALL;
   for (int i = 0; i < p->arrs.n; i++) {
     int in = tp_lies_in(p->arrs.v[i])->id;
     inside[in] = TP_MIN(inside[in], inside[i]);
   }
+  if (fuse) tp_plan_fuse(pl), tp_plan_strips(pl, inside), tp_plan_tile(pl);
   tp_plan_lifetimes(pl, inside);
   tp_plan_work(pl);
 #ifdef TP_HARD
