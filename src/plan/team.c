@@ -256,19 +256,13 @@ static bool is_for_all(const tp_pnode *x) {
   return ok;
 }
 
-static bool holds_loop(const tp_pnode *x) {
-  bool any = x->kind == TP_P_FOR;
-  for (int i = 0; i < x->n && !any; i++) any = holds_loop(x->kid[i]);
-  return any;
-}
-
 /* inside: of a loop of the same part. One that is in no other stays outside of teams: a run may go on in it. */
 static void find_teams(teamster *t, const tp_pnode *x, tp_pnode *as, bool inside) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) find_teams(t, x->kid[i], as->kid[i], inside);
     return;
   }
-  if (is_for_all(x) && (inside || !holds_loop(x))) {
+  if (is_for_all(x) && (inside || !tp_holds_loop(x))) {
     TP_PUSH(t->a, &t->group, ((tp_teamed){ x, as }));
     return;
   }
