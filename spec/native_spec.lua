@@ -294,7 +294,7 @@ describe("native code computes what the interpreter does", function()
   end)
 
   it("of i64 divided by a number, near zero or far from it", function()
-    local by, far = { 3, 10, 1000003, 2 ^ 31 - 1, 2 ^ 44 + 1, 2 ^ 45 - 1, 6, 7 }, { 2 ^ 45, 2 ^ 45 + 1, 2 ^ 53, 2 ^ 60, 2 ^ 63 - 1024 }
+    local by, far = { 3, 10, 1000003, 2 ^ 31 - 1, 2 ^ 44 + 1, 2 ^ 45 - 1, 6, 7 }, { 2 ^ 45, 2 ^ 45 + 1, 2 ^ 53 }
     for _, some in ipairs { {}, far } do
       local x = { 0, 1, -1, 2 ^ 44, -2 ^ 44 }
       for _, y in ipairs(by) do
