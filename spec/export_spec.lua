@@ -257,6 +257,24 @@ describe("export", function()
     same(f, inputs, { T = 5 }, { near = { back = 1e-6 } })
   end)
 
+  it("changes parts of a state where it lies", function()
+    for _, dtype in ipairs { "f32", "f64", "i64", "bf16", "bool" } do
+      local P, t, T = program()
+      local k = P:input("k", { domain = { t }, dtype = "i64" })
+      local v = P:input("v", { domain = { t }, shape = { 3 }, dtype = "f32" })
+      local h = P:tensor { domain = { t }, shape = { 6, 3 }, dtype = dtype }
+      h[0] = tempo.zeros({ 6, 3 }, { dtype = dtype })
+      local function put(x, i, y) return tempo.where(tempo.arange(6):eq(i):reshape { 6, 1 }, y, x) end
+      local first = put(h[t - 1], k, v:to(dtype))
+      local again = put(put(first, (k * 2) % 6, first:select(0, 5)), t % 6, h[t - 1]:select(0, t % 3))
+      h[t] = tempo.where(tempo.arange(3):eq(k):land(k:gt(1)), v:select(0, 0):to(dtype), again)
+      local f = compile(P, { all = h, last = h[T - 1]:to "f32":sum(0) })
+      assert.truthy(f:explain "plan":find("op put", 1, true))
+      local at = tempo.array({ 1, 3, 7, -2, 2, 5, 0 }, "i64")
+      same(f, { k = at, v = helper.fill({ 7, 3 }, function(i) return (i * 7 % 11 - 5) / 4 end) }, { T = 7 }, { all = true })
+    end
+  end)
+
   it("convolves, and folds windows", function()
     local P, t, T = program()
     local x = P:input("x", { domain = { t }, shape = { 1, 2, 6, 5 } })
