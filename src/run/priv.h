@@ -65,13 +65,14 @@ int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h);        
 bool tp_native_cancelled(tp_exec *x, int pos);
 bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead);      /* true */
 /* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks */
-typedef struct tp_worker { struct tp_workers *all; int who; tp_exec x; tp_error err; } tp_worker;
+typedef struct tp_worker { struct tp_workers *all; int who; tp_exec x; tp_error err; tp_cursor at; } tp_worker;     /* at: where it failed */
 typedef struct tp_workers {
   tp_exec *x; int n; tp_worker *w;              /* w[0]: the thread that runs x, with its variables */
   const tp_teams *teams;
   bool *works;                                  /* by team: is it worth it for these bounds? */
   unsigned char *meets, *never;                 /* by position: they meet before it; never: all 0, for one thread alone */
   bool *alone;                                  /* by position: a cut leaf whose parts are not bit for bit what the whole makes: the first thread runs that */
+  bool over;                                    /* the run is cancelled */
   tp_crew *crew;                                /* while it runs; NULL: none was asked for yet */
 } tp_workers;
 void tp_workers_free(tp_exec *x);
