@@ -107,12 +107,21 @@ static tp_val nothing_like(tp_mk mk, const tp_out *o) { return mk_fill(mk, 0, o-
 
 enum { LINEAR_OPERANDS = 32 };
 
+/* A coefficient may lack axes of the value: who moves elements sees them. */
+static tp_val whole_of(tp_evolving *e, const tp_node *n, int k, tp_val c) {
+  const tp_out *o = tp_outof(n->in[k].src);
+  return tp_ops[n->op].batch == TP_BATCH_E ? c : mk_expand(e->mk, c, o->rank, o->shape);
+}
+
 /* The operator of term j of what varies and of what does not. */
 static tp_val of_terms(tp_evolving *e, const tp_node *n, unsigned lin, const tp_form *f, int j) {
   tp_val in[LINEAR_OPERANDS];
   tp_attr at = n->attr;
   if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
-  for (int k = 0; k < n->nin; k++) in[k] = !(lin >> k & 1) || j < f[k].n ? f[k].c[lin >> k & 1 ? j : 0] : nothing_like(e->mk, tp_outof(n->in[k].src));
+  for (int k = 0; k < n->nin; k++) {
+    bool varying = lin >> k & 1;
+    in[k] = varying && j >= f[k].n ? nothing_like(e->mk, tp_outof(n->in[k].src)) : whole_of(e, n, k, f[k].c[varying ? j : 0]);
+  }
   return mk_op(e->mk, n->op, n->nin, in, &at);
 }
 
@@ -180,7 +189,7 @@ static double ways_of(int n, int k) {
   return c;
 }
 
-static tp_val product(tp_evolving *e, const tp_node *n, tp_val a, tp_val b) { return mk_op(e->mk, n->op, 2, (tp_val[]){ a, b }, &n->attr); }
+static tp_val product(tp_evolving *e, const tp_node *n, tp_val a, tp_val b) { return mk_op(e->mk, n->op, 2, (tp_val[]){ whole_of(e, n, 0, a), whole_of(e, n, 1, b) }, &n->attr); }
 
 /* C(n,i) C(n,j) = sum over k of C(k,i) C(i,k-j) C(n,k) */
 static bool product_terms_of(tp_evolving *e, const tp_node *n, const tp_form *a, const tp_form *b, tp_form *out) {
@@ -224,7 +233,7 @@ static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t
     if (!has_states(state)) continue;
     if (has_states(by)) return not_form(e, n, "it multiplies what it steps from by itself");
     if (by->n > 1) return not_form(e, n, "the factor of what it steps from varies along the dim");
-    if (n->op == TP_OP_MATMUL && by->n && matrix_state(e, s, n, k, state, by->c[0], out)) continue;
+    if (n->op == TP_OP_MATMUL && by->n && matrix_state(e, s, n, k, state, whole_of(e, n, !k, by->c[0]), out)) continue;
     if (n->op != TP_OP_MUL || !one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it moves the elements of what it steps from");
     for (int i = 0; i < EVOLVE_STATES; i++) {
       if (!state->has[i] || !by->n) continue;

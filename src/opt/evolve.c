@@ -125,6 +125,7 @@ static const char *said_value(const evolve_work *v, tp_val x, int depth) {
   bool sum = n->op == TP_OP_ADD || n->op == TP_OP_SUB;
   if (n->nin == 1 && n->op != TP_OP_READ && !n->name && depth) return tp_printf(a, "%s(%s)", tp_op_said(n->op), said_value(v, n->in[0].src, depth - 1));
   if ((!sum && n->op != TP_OP_MUL) || n->name || !depth) return tp_title(a, n);
+  if (n->op == TP_OP_ADD && said_number(n->in[0].src, &c) && c == 0) return said_value(v, n->in[1].src, depth);
   const char *l = said_value(v, n->in[0].src, depth - 1), *r = said_value(v, n->in[1].src, depth - 1);
   return sum ? tp_printf(a, "(%s %s %s)", l, n->op == TP_OP_ADD ? "+" : "-", r) : tp_printf(a, "%s %s", l, r);
 }
