@@ -153,6 +153,7 @@ typedef struct tempo_options {
   const char *const *tick;
   const char *check;            /* "none"; "nan": a NaN or infinity made of finite operands ends the run */
   int reproducible;             /* 1: the same bits on every processor, by every compiler, with any number of threads */
+  const char *cflags;           /* for the compiler of native code, behind those of this version: "-O1" */
 } tempo_options;
 /* tempo_options.memory: no limit, not even what the machine has, beyond which 0 refuses a run. */
 #define TEMPO_MEMORY_ANY ((int64_t)-1)

@@ -324,6 +324,84 @@ describe("native code computes what the interpreter does", function()
     assert.is_true(count(f:explain "code", "\nstatic int f%d+") > 1)
   end)
 
+  it("of draws, over dims, of coordinates that are expressions, of none", function()
+    local f = agree(function(P)
+      local t, T = P:dim "t"
+      local b = P:dim "b"
+      local function over(...) return { domain = { ... }, name = "n" .. select("#", ...) } end
+      local function typed(d, name) return { domain = { b, t }, dtype = d, name = name } end
+      local h = P:tensor { domain = { b, t }, shape = { 2, 3 } }
+      h[{ t = 0 }] = 0
+      h[t] = h[t - 1] * 0.5 + tempo.uniform({ 2, 3 }, over(b, t)) + tempo.normal({ 3 }, { domain = { t }, name = "m" })
+      return {
+        h = h, one = tempo.normal({}, over(t)) * 2, last = h[T - 1], back = tempo.uniform({ 2 }, { domain = { t }, name = "r" })[T - 1 - t] * 1,
+        d = tempo.uniform({ 4 }, typed("f64", "d")) + h:to "f64":sum(), e = tempo.normal({ 2 }, typed("f64", "e")) * h:to "f64":sum(),
+        k = tempo.randint({ 3 }, -5, 12, { domain = { b, t }, name = "k" }) + 1, p = tempo.bernoulli({ 3 }, 0.3, { domain = { b, t }, name = "p" }):to "i32",
+      }
+    end, {}, { T = 21, B = 19 })
+    for _, made in ipairs { "tp_uniform_of(w[0][k])", "tp_normal_of(w[0][k], w[1][k])", "0x1p-53", "%% 17ULL", "< 0x1.3" } do
+      assert.truthy(f:explain "code":find(made, 1, made:find "%%" == nil), made)
+    end
+  end)
+
+  it("of places of the largest and the least, at ties, of NaN, of any dtype", function()
+    local x, nan = {}, 0 / 0
+    for k = 1, 40 do x[k] = { { wave(k, 1), k % 3, k % 5 == 0 and nan or 1 }, { k % 7 == 0 and nan or k % 2, 1, k % 7 == 0 and nan or 0 } } end
+    local f = agree(function(P)
+      local t, T = P:dim "t"
+      local a, h = P:input("x", { domain = { t }, shape = { 2, 3 } }), P:tensor { domain = { t }, shape = { 2, 3 } }
+      h[0] = a[0]
+      h[t] = h[t - 1] * 0.25 + a
+      local i = (h * 3):to "i32"
+      local o = { kept = (h + a):argmax(1, { keepdim = true }), first = (a - h[t]):argmin(0), whole = a:argmax(), last = h[T - 1] }
+      for _, d in ipairs { "u8", "i64", "bool", "f64" } do o[d] = i:to(d):argmax(-1) + h:argmax() * 0 end
+      return o
+    end, { x = x }, { T = 40 })
+    assert.truthy(f:explain "code":find("best == best", 1, true))
+  end)
+
+  it("of picks by data, until one is wrong, and says which", function()
+    local function make(P)
+      local t, T = P:dim "t"
+      local x, k = P:input("x", { domain = { t }, shape = { 2, 3 } }), P:input("k", { domain = { t }, shape = { 2, 1 }, dtype = "i64" })
+      local h = P:tensor { domain = { t }, shape = { 2, 1 } }
+      h[0] = x:gather(1, k)[0]
+      h[t] = h[t - 1] * 0.5 + (x + 1):gather(1, k)
+      return { h = h, last = h[T - 1] }
+    end
+    local x, k = fill({ 17, 2, 3 }, wave), fill({ 17, 2, 1 }, function(i, j) return (i * 5 + j * 2) % 3 end)
+    local f = agree(make, { x = x, k = tempo.array(k, "i64") }, { T = 17 })
+    k[12][2][1] = 3
+    local said = {}
+    for _, tier in ipairs { "interpreter", "native" } do
+      local P = tempo.program()
+      said[tier] = tostring(select(2, pcall(P:compile { outputs = make(P), tier = tier }, { x = x, k = tempo.array(k, "i64") }, { T = 17 })))
+    end
+    assert.equal(said.interpreter, said.native)
+    assert.truthy(said.native:find("index 3 is outside 0 .. 2", 1, true), said.native)
+    assert.truthy(f:explain "code":find("(wrong, 0)", 1, true))
+  end)
+
+  it("of environments whose source is known, and of what they are not asked", function()
+    local function make(P, wrong)
+      local t, T = P:dim "t"
+      local b = P:dim "b"
+      local env = tempo.rl.env(P, "CartPole-v1", { domain = { b, t }, time = t })
+      local action = (env.obs:sum():sin() * 1000):abs():to "i64" % 2
+      env:step(wrong and action + (t:value():eq(40)):to "i64" * 5 or action)
+      return { obs = env.obs, next = env.next_obs[T - 1], reward = env.reward, done = env.terminated, cut = env.truncated }
+    end
+    local f = agree(make, {}, { T = 60, B = 5 })
+    assert.truthy(f:explain "code":find("cart_step(0, ", 1, true))
+    local said = {}
+    for _, tier in ipairs { "interpreter", "native" } do
+      local P = tempo.program { seed = 5 }
+      said[tier] = tostring(select(2, pcall(P:compile { outputs = make(P, true), tier = tier }, {}, { T = 60, B = 5 })))
+    end
+    assert.equal(said.interpreter, said.native)
+    assert.truthy(said.native:find("is outside 0 .. 1", 1, true), said.native)
+  end)
+
   it("of no points at all", function()
     agree(function(P)
       local t = P:dim "t"
@@ -568,6 +646,24 @@ describe("native code is built", function()
     p:close()
     run(settings .. "export TEMPO_CFLAGS=-O1; ")
     assert.equal(4, files "*.so")
+  end)
+
+  it("with the flags that one asks for, which explain shows", function()
+    local said, got = {}, {}
+    for k, flags in ipairs { "", "-O0", "-O3 -march=native", "-O0 " } do
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:tensor { domain = { t } }
+      x[0] = 0.3
+      x[t] = (x[t - 1] * 3.1):sin() + 0.1
+      local f = P:compile { outputs = { x = x[T - 1] }, tier = "native", cflags = flags ~= "" and flags or nil }
+      got[k], said[k] = f({}, { T = 200 }).x:item(), f:explain "code"
+      assert.truthy(said[k]:find("/%* [^\n]*cc[^\n]* %-O3 %-march=native [^\n]*" .. flags:gsub("%-", "%%-") .. " %*/"), said[k])
+    end
+    for k = 2, 4 do
+      assert.equal(got[1], got[k])
+      assert.not_equal(said[1]:match "^[^\n]+", said[k]:match "^[^\n]+")
+    end
   end)
 
   it("by many processes at once", function()

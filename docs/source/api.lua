@@ -199,6 +199,7 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan, \"native\" compiles it with `$CC` or `cc` (the interpreter runs it where there is none); \"auto\", the default, begins in the interpreter and goes over to native code when a second of running has paid for a compiler beside it, at once where the cache has it"),
           arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
           arg("reproducible", "boolean", "the same bits on every processor, by every compiler at any level, with any number of threads (false)"),
+          arg("cflags", "string", "flags for the compiler of native code, behind those of this version (`f:explain \"code\"` shows them all): `\"-O1\"`"),
           arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; or `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "`\"nan\"`: the first NaN or infinity that is made of finite operands ends the run (none)"),
           arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`") },
         returns = { { "tempo.Function" } },
@@ -209,7 +210,7 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           .. "The reference tier counts a value for each point that the outputs need, as far as that is known. `memory = \"none\"`, or `TEMPO_MEMORY` in the environment, starts such a call all the same: it may be right where a "
           .. "tensor is long and only a part of it is ever made.\n\n"
           .. "With `reproducible = true` a program computes the same bits on every processor with IEEE floats, in the interpreter, in native code and where it is exported: nothing is fused, sums have one order, products of matrices are ours "
-          .. "and never a library's; where products dominate it is half as fast. Not part of it: what callbacks compute, the sines of our environments (the C library's), the reference tier, NaN's payloads, compilers that are told otherwise (`-ffast-math`), "
+          .. "and never a library's; where products dominate it is half as fast. Flags in `cflags` or `TEMPO_CFLAGS` that would break this, `-ffast-math` and the like, are an error. Not part of it: what callbacks compute, the reference tier, NaN's payloads, "
           .. "and, in exported code, gradients of a convolution's weights, which are summed in another order there.\n\n"
           .. "With `check = \"nan\"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it "
           .. "is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. "

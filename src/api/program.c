@@ -81,7 +81,7 @@ _Static_assert(TEMPO_MEMORY_ANY == TP_MEMORY_ANY, "one number for no limit");
 /* Outputs stand in the text itself, so none are given to tp_compile. */
 static tp_fn *compiled(tp_program *p, const tempo_options *o, tp_error *e) {
   const tp_sym *dims[TP_MAXTICK];
-  tp_copts c = { .passes = o->passes, .precise = o->precise, .reproducible = o->reproducible, .device = o->device, .threads = o->threads,
+  tp_copts c = { .passes = o->passes, .precise = o->precise, .reproducible = o->reproducible, .cflags = o->cflags, .device = o->device, .threads = o->threads,
                  .memory = o->memory, .check = o->check, .ntick = o->ntick, .tick = dims };
   if (!named_tier(o->tier, &c.tier, e) || !limits_ok(o, e)) return NULL;
   return tick_dims(p, o->ntick, o->tick, dims, e) ? tp_compile(p, &c, e) : NULL;

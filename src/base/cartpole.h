@@ -16,13 +16,39 @@ static void cart_observe(void *data, const double *s, float *obs) {
   for (int k = 0; k < 4; k++) obs[k] = (float)s[k];
 }
 
+/* The sine and the cosine of an angle of at most an eighth turn, no pole stands at another: fdlibm's polynomials, less than one unit of the last place off. Each operation is
+ * rounded by itself, so the bits are the same everywhere, whatever libm there is. */
+static double cart_sin(double x) {
+  const double z = x * x;
+  double p = 1.58969099521155010221e-10;
+  if (!(z < 0.616)) return sin(x);
+  p = p * z - 2.50507602534068634195e-08;
+  p = p * z + 2.75573137070700676789e-06;
+  p = p * z - 1.98412698298579493134e-04;
+  p = p * z + 8.33333333332248946124e-03;
+  p = p * z - 1.66666666666666324348e-01;
+  return x + x * z * p;
+}
+
+static double cart_cos(double x) {
+  const double z = x * x, half = 0.5 * z, one = 1 - half;
+  double p = -1.13596475577881948265e-11;
+  if (!(z < 0.616)) return cos(x);
+  p = p * z + 2.08757232129817482790e-09;
+  p = p * z - 2.75573143513906633035e-07;
+  p = p * z + 2.48015872894767294178e-05;
+  p = p * z - 1.38888888888741095749e-03;
+  p = p * z + 4.16666666666666019037e-02;
+  return one + ((1 - one - half) + z * z * p);
+}
+
 /* One explicit Euler step of tau: positions move with the old velocities. */
 static void cart_physics(const double *s, int64_t action, double *n) {
   const double gravity = 9.8, masscart = 1.0, masspole = 0.1, length = 0.5, force_mag = 10.0, tau = 0.02;
   const double total_mass = masspole + masscart, polemass_length = masspole * length;
   double x = s[CART_X], v = s[CART_V], theta = s[CART_THETA], omega = s[CART_OMEGA];
   double force = action == 1 ? force_mag : -force_mag;
-  double c = cos(theta), sn = sin(theta);
+  double c = cart_cos(theta), sn = cart_sin(theta);
   double temp = (force + polemass_length * (omega * omega) * sn) / total_mass;
   double alpha = (gravity * sn - c * temp) / (length * (4.0 / 3.0 - masspole * (c * c) / total_mass));
   double acc = temp - polemass_length * alpha * c / total_mass;

@@ -237,7 +237,8 @@ static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
     case TP_P_FOR: put_loop(e, x); return;
     case TP_P_IF: put_if(e, x, top); return;
     case TP_P_REGION:
-      if (tp_emit_knows(e, x)) tp_emit_loop(e, x);
+      if (tp_emit_knows(e, x) && tp_emit_is_pointwise(e, x->rg)) tp_emit_pointwise(e, x);
+      else if (tp_emit_knows(e, x)) tp_emit_loop(e, x);
       else put_leaf(e, x);
       return;
     case TP_P_LOAD: put_leaf(e, x); return;
@@ -314,6 +315,7 @@ int tp_emit_c(tp_buf *b, const tp_plan *p) {
   tp_scratch_init(&a);
   tp_part *part;
   int n = tp_plan_parts(p, &a, &part);
+  tp_emit_environments(b, p, &a);
   tp_emit e = { .p = p, .ix = p->ix, .a = &a, .looped = has_for(p->body), .done = b };
   e.as = TP_NEWN(&a, const tp_region *, p->npos + 1);
   for (int i = 0; i < n; i++) put_part(&e, &part[i], i);

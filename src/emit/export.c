@@ -23,7 +23,7 @@ static const struct { const char *fn, *section; bool faults; } in_library[TP_NOP
   [TP_OP_ENV_RESET] = { "env_run", "env", true }, [TP_OP_ENV_OBS] = { "env_run", "env", true }, [TP_OP_ENV_STEP] = { "env_run", "env", true },
 };
 
-static bool is_env(const tp_region *r) { return r->kind == TP_RG_OP && (r->op == TP_OP_ENV_RESET || r->op == TP_OP_ENV_OBS || r->op == TP_OP_ENV_STEP); }
+static bool is_env(const tp_region *r) { return r->kind == TP_RG_OP && tp_op_is_env(r->op); }
 
 static int fn_of(const tp_plan *p, const tp_pnode *x) { return x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL ? p->calls.v[x->rg->call].fn : 0; }
 
@@ -787,24 +787,11 @@ static void put_file(exporter *w) {
   put_library(w);
 }
 
-static void put_environments(exporter *w, const tp_pnode *x, int *n, const tp_envtext **done) {
-  const tp_envtext *t = x->kind == TP_P_REGION && is_env(x->rg) ? tp_env_text(x->rg->how.str) : NULL;
-  for (int i = 0; i < *n && t; i++)
-    if (done[i] == t) t = NULL;
-  if (t) {
-    done[(*n)++] = t;
-    tp_putf(w->c, "\n%s", t->text);
-  }
-  for (int i = 0; i < x->n; i++) put_environments(w, x->kid[i], n, done);
-}
-
 static void put_code(exporter *w) {
-  int n = 0;
-  const tp_envtext **done = TP_NEWN(w->e.a, const tp_envtext *, w->e.p->npos + 1);
   put_file(w);
   for (int i = 0; i < w->e.p->bufs.n; i++)
     if (w->e.p->bufs.v[i]->kind == TP_BUF_CONST) put_constant(w, w->e.p->bufs.v[i]);
-  put_environments(w, w->e.p->body, &n, done);
+  tp_emit_environments(w->c, w->e.p, w->e.a);
   put_run(w);
   tp_puts(w->c, "\nstatic const char *tpx_where(int pos) {\n  switch (pos) {\n");
   put_where(w, w->e.p->body);

@@ -125,7 +125,14 @@ static bool turns(const tp_region *r) {
   return any;
 }
 
-enum { LONG_ROW = 256 };
+enum { LONG_ROW = 256, FEW_ROWS = 4 };
+static bool folds_few(const tp_nest *n) {
+  int64_t rows = 1, k;
+  for (int i = 0; i < n->nax && rows <= FEW_ROWS; i++)
+    if (n->ax[i].red) rows = tp_ix_is_const(n->ax[i].n, &k) ? rows * k : FEW_ROWS + 1;
+  return rows <= FEW_ROWS;
+}
+
 /* Are columns of what lies there folded, at most widened? Kernels take some rows of them at a time, if these are long. */
 static bool folds_columns(const tp_emit *e, const tp_region *r) {
   bool plain = r->nout == 1 && r->nin == 1 && (r->nmicro == 0 || (r->nmicro == 1 && (r->micro->op == TP_OP_DETACH || r->micro->op == TP_OP_CAST)));
@@ -133,7 +140,7 @@ static bool folds_columns(const tp_emit *e, const tp_region *r) {
   tp_nest n;
   tp_plan_walk(e->ix, e->a, r, &n);
   int64_t row;
-  return n.nax > 1 && !n.ax[n.nax - 1].red && !(tp_ix_is_const(n.ax[n.nax - 1].n, &row) && row < LONG_ROW);
+  return n.nax > 1 && !n.ax[n.nax - 1].red && !folds_few(&n) && !(tp_ix_is_const(n.ax[n.nax - 1].n, &row) && row < LONG_ROW);
 }
 
 /* What the target's kernels do better than a loop: of many points. */
@@ -148,6 +155,7 @@ bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   if (x->rg->newest && !e->given) return false;
   bool cold = e->looped && !e->given && !in_loop(x) && count(r) >= 0;
+  if (tp_emit_is_pointwise(e, r)) return !cold;
   return !cold && all_known(e, r) && (e->given || !leaves(e, r));
 }
 
@@ -158,7 +166,7 @@ static bool wraps(const tp_region *r) {
 }
 
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
-  if (x->kind != TP_P_REGION) return false;
+  if (x->kind != TP_P_REGION || tp_emit_is_pointwise(e, x->rg)) return false;
   const tp_region *r = tp_emit_region(e, x);
   int64_t n = wraps(r) ? -1 : count(r);
   return n >= 0 && n <= (r == x->rg || !r->sums ? POINTS : TERMS) && tp_emit_knows(e, x);

@@ -58,6 +58,11 @@ void tp_emit_loop(tp_emit *e, const tp_pnode *x);
 bool tp_emit_faults(const tp_emit *e, const tp_region *r);     /* may a point have no value? */
 void tp_emit_micros(tp_emit *e, const tp_pnode *x);            /* of a point, over i0, i1, ..: m0, m1, .. */
 
+/* point.c: what is made point by point and is no loop over elements, in native code */
+bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
+void tp_emit_pointwise(tp_emit *e, const tp_pnode *x);
+void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);   /* those whose source is known, each once */
+
 /* export.c */
 void tp_emit_leaf(tp_emit *e, const tp_pnode *x);              /* what is no loop, as a call of the library */
 

@@ -35,6 +35,7 @@ typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;
 enum { TP_NRED = TP_RED_MIN + 1 };
 extern const char *const tp_red_words[TP_NRED];
 static inline const char *tp_red_name(tp_red red) { return tp_red_words[red]; }      /* "sum" */
+bool tp_op_is_env(tp_op op);                                    /* one of the three things that environments do */
 bool tp_op_rounds(tp_op op);                                    /* elementwise: may what it makes of 16-bit floats be none? Else it is one of its operands */
 tp_red tp_op_red(tp_op op);                                     /* of a reduction */
 tp_op tp_red_op(tp_red red);                                    /* and back */

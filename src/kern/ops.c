@@ -57,6 +57,8 @@ const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size) {
   return buf;
 }
 
+bool tp_op_is_env(tp_op op) { return op == TP_OP_ENV_RESET || op == TP_OP_ENV_OBS || op == TP_OP_ENV_STEP; }
+
 bool tp_op_rounds(tp_op op) {
   switch (op) {
     case TP_OP_FILL: case TP_OP_VALUE: case TP_OP_SELECT: case TP_OP_DETACH: case TP_OP_NEG: case TP_OP_ABS: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: return false;

@@ -2,7 +2,7 @@
 #include "lua/tl.h"
 #include <stdlib.h>
 
-static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "reproducible", "check", "tick", NULL };
+static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "reproducible", "cflags", "check", "tick", NULL };
 
 static int count_keys(lua_State *L, int i) {
   int n = 0;
@@ -102,6 +102,10 @@ static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   take_memory(L, i, o);
   o->precise = take_switch(L, i, "precise");
   o->reproducible = take_switch(L, i, "reproducible");
+  if (tl_option(L, i, "cflags")) {
+    o->cflags = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), "cflags"));
+    lua_pop(L, 1);
+  }
   if (tl_option(L, i, "check")) {
     o->check = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), "check"));
     lua_pop(L, 1);

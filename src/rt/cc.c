@@ -64,12 +64,12 @@ static const char *isa_flags(void) {
   return !isa ? "" : !strcmp(isa, "base") ? "-mno-avx" : !strcmp(isa, "avx2") ? "-mno-avx512f" : "";
 }
 
-static void name_of(const char *text, size_t n, char name[33]) {
-  const char *own = tp_setting("TEMPO_CFLAGS"), *cc = compiler();
+static void name_of(const tp_cc_source *s, char name[33]) {
+  const char *cc = compiler();
   for (int i = 0; i < 2; i++) {
     uint64_t h = hash_processor(hash_program(cc, tp_hash(cc, strlen(cc), (uint64_t)i + 1)));
-    h = tp_hash(isa_flags(), strlen(isa_flags()), tp_hash(flags, strlen(flags), own ? tp_hash(own, strlen(own), h) : h));
-    snprintf(name + 16 * i, 17, "%016llx", (unsigned long long)tp_hash(text, n, h));
+    h = tp_hash(isa_flags(), strlen(isa_flags()), tp_hash(flags, strlen(flags), tp_hash(s->flags, strlen(s->flags), h)));
+    snprintf(name + 16 * i, 17, "%016llx", (unsigned long long)tp_hash(s->text, s->n, h));
   }
 }
 
@@ -232,18 +232,25 @@ static void put_failure(tp_buf *why, FILE *f) {
 
 /* The compiler's words, behind the n that are there; they lie in `command` and `all`. */
 enum { COMMAND = 3 * TP_CC_PATH };
-static int put_command(char **argv, int n, const char *c, const char *so, char all[COMMAND]) {
-  const char *own = tp_setting("TEMPO_CFLAGS"), *rest[] = { "-o", so, c, "-lm", NULL };
-  snprintf(all, COMMAND, "%s %s %s %s", compiler(), flags, isa_flags(), own ? own : "");
+static int put_command(char **argv, int n, const char *c, const char *so, const char *own, char all[COMMAND]) {
+  const char *rest[] = { "-o", so, c, "-lm", NULL };
+  snprintf(all, COMMAND, "%s %s %s %s", compiler(), flags, isa_flags(), own);
   n = words(all, argv, n);
   for (size_t i = 0; i < TP_LEN(rest); i++) argv[n++] = (char *)rest[i];
   return n;
 }
 
-static bool compile_file(const char *c, const char *so, tp_buf *why) {
+void tp_cc_command(tp_buf *b, const char *own) {
+  const char *v[] = { flags, isa_flags(), own };
+  tp_puts(b, compiler());
+  for (size_t i = 0; i < TP_LEN(v); i++)
+    if (*v[i]) tp_putf(b, " %s", v[i]);
+}
+
+static bool compile_file(const char *c, const char *so, const char *own, tp_buf *why) {
   char all[COMMAND], log[TP_CC_PATH + 8], *argv[ARGS];
   snprintf(log, sizeof log, "%s.log", so);
-  put_command(argv, 0, c, so, all);
+  put_command(argv, 0, c, so, own, all);
   bool ok = runs(argv, log);
   if (!ok) put_failure(why, fopen(log, "re"));
   unlink(log);
@@ -261,31 +268,31 @@ static void name_files(paths *p, const char *dir, const char *name) {
   snprintf(p->done_so, sizeof p->done_so, "%.900s/%s.so", dir, name);
 }
 
-static bool make_object(const paths *p, const char *text, size_t n, tp_buf *why) {
-  bool ok = write_file(p->c, text, n);
+static bool make_object(const paths *p, const tp_cc_source *s, tp_buf *why) {
+  bool ok = write_file(p->c, s->text, s->n);
   if (!ok) tp_puts(why, "no file can be written");
-  ok = ok && compile_file(p->c, p->so, why) && rename(p->so, p->done_so) == 0 && rename(p->c, p->done_c) == 0;
+  ok = ok && compile_file(p->c, p->so, s->flags, why) && rename(p->so, p->done_so) == 0 && rename(p->c, p->done_c) == 0;
   unlink(p->c);
   unlink(p->so);
   return ok;
 }
 
-static void *from_cache(const char *dir, const char *name, const char *text, size_t n, char path[TP_CC_PATH], tp_buf *why) {
+static void *from_cache(const char *dir, const char *name, const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why) {
   paths p;
   name_files(&p, dir, name);
   snprintf(path, TP_CC_PATH, "%s", p.done_c);
   void *lib = access(p.done_so, R_OK) == 0 ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
-  if (lib || !make_object(&p, text, n, why)) return lib;
+  if (lib || !make_object(&p, s, why)) return lib;
   prune(dir);
   return dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void *from_moment(const char *name, const char *text, size_t n, tp_buf *why) {
+static void *from_moment(const char *name, const tp_cc_source *s, tp_buf *why) {
   char dir[TP_CC_PATH];
   paths p;
   if (!moment_folder(dir)) return tp_puts(why, "no folder for it"), NULL;
   name_files(&p, dir, name);
-  void *lib = make_object(&p, text, n, why) ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  void *lib = make_object(&p, s, why) ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
   unlink(p.done_so);
   unlink(p.done_c);
   rmdir(dir);
@@ -331,20 +338,20 @@ static bool leave(pid_t pid) {
   return at < LEFT;
 }
 
-void *tp_cc_cached(const char *text, size_t n, char path[TP_CC_PATH]) {
+void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
   char dir[TP_CC_PATH], name[33];
   paths p;
   if (!cache_folder(dir)) return NULL;
-  name_of(text, n, name);
+  name_of(s, name);
   name_files(&p, dir, name);
   snprintf(path, TP_CC_PATH, "%s", p.done_c);
   return access(p.done_so, R_OK) == 0 ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-static bool spawn(tp_cc_job *j, tp_buf *why) {
+static bool spawn(tp_cc_job *j, const char *own, tp_buf *why) {
   char all[COMMAND], *argv[ARGS] = { "/bin/sh", "-c", (char *)script, "sh", j->p.c, j->p.so, j->p.done_c, j->p.done_so };
   int end[2];
-  put_command(argv, 8, j->p.c, j->p.so, all);
+  put_command(argv, 8, j->p.c, j->p.so, own, all);
   if (pipe2(end, O_CLOEXEC)) end[0] = end[1] = -1;
   else {
     fcntl(end[0], F_SETFL, O_NONBLOCK);
@@ -357,16 +364,16 @@ static bool spawn(tp_cc_job *j, tp_buf *why) {
   return j->pid != 0;
 }
 
-tp_cc_job *tp_cc_begin(const char *text, size_t n, tp_buf *why) {
+tp_cc_job *tp_cc_begin(const tp_cc_source *s, tp_buf *why) {
   char dir[TP_CC_PATH], name[33];
   tp_cc_job *j = tp_calloc(sizeof *j);
   if (!j || !cache_folder(dir)) return tp_puts(why, "no folder for it"), tp_free(j), NULL;
-  name_of(text, n, name);
+  name_of(s, name);
   name_files(&j->p, dir, name);
   j->began = tp_now();
   j->told = -1;
-  if (!write_file(j->p.c, text, n)) tp_puts(why, "no file can be written");
-  else if (spawn(j, why)) return j;
+  if (!write_file(j->p.c, s->text, s->n)) tp_puts(why, "no file can be written");
+  else if (spawn(j, s->flags, why)) return j;
   unlink(j->p.c);
   return tp_cc_drop(j);
 }
@@ -409,14 +416,14 @@ tp_cc_job *tp_cc_drop(tp_cc_job *j) {
   return NULL;
 }
 
-void *tp_cc_open(const char *text, size_t n, char path[TP_CC_PATH], tp_buf *why) {
+void *tp_cc_open(const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why) {
   char dir[TP_CC_PATH], name[33];
-  name_of(text, n, name);
-  void *lib = cache_folder(dir) ? from_cache(dir, name, text, n, path, why) : NULL;
+  name_of(s, name);
+  void *lib = cache_folder(dir) ? from_cache(dir, name, s, path, why) : NULL;
   if (lib) return lib;
   *path = 0;
   why->n = 0;
-  return from_moment(name, text, n, why);
+  return from_moment(name, s, why);
 }
 
 void *tp_cc_close(void *lib) {

@@ -22,7 +22,7 @@ typedef struct tp_native_code tp_native_code;   /* what a plan became, or that i
 struct tp_fn {
   tp_program *program;
   tp_pos pos;
-  tp_tier tier; tp_switches opt; int did[TP_NPASS][2]; int threads; int64_t limit, most;   /* did: by pass, operators before and after; most: tp_run.memory */
+  tp_tier tier; tp_switches opt; int did[TP_NPASS][2]; int threads; const char *cflags; int64_t limit, most;   /* did: by pass, operators before and after; most: tp_run.memory */
   tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;

@@ -20,7 +20,7 @@ struct tp_native_code {
 /* Loops are not distributed: gcc 12 makes a memset of a part whose rows alias another by data. */
 static const char head[] =
   "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC optimize(\"no-tree-loop-distribution\", \"no-tree-loop-distribute-patterns\")\n#endif\n"
-  "#include <stdint.h>\n#include <math.h>\n"
+  "#include <stdint.h>\n#include <string.h>\n#include <math.h>\n"
   "#if defined(__AVX512F__) && !defined(__clang__)\n#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n"
   "#define TP_FN static inline\n";
 static const char fuses[] = "#ifdef __FMA__\n#define TP_FMA 1\n#else\n#define TP_FMA 0\n#endif\n";
@@ -50,14 +50,14 @@ static bool find_parts(tp_fn *f, tp_native_code *c, int n) {
 }
 
 /* fn of the plan's C; without any there is nothing to compile, and nothing to say. */
-static void with_text(tp_native_code *c, void (*fn)(tp_native_code *c, const tp_buf *text, tp_buf *why)) {
+static void with_text(tp_native_code *c, void (*fn)(tp_native_code *c, const tp_cc_source *s, tp_buf *why)) {
   tp_buf text, why;
   tp_hold h, hw;
   tp_buf_hold(&text, &h);
   tp_buf_hold(&why, &hw);
   int n = put_code(&text, c->plan);
   if (text.failed) tp_oom();
-  if (n) fn(c, &text, &why);
+  if (n) fn(c, &(tp_cc_source){ text.s, text.n, c->f->cflags }, &why);
   else c->stage = CODE_NEVER;
   if (why.s) snprintf(c->why, sizeof c->why, "%s", why.s);
   tp_buf_drop(&why, &hw);
@@ -74,18 +74,18 @@ static void code_take(tp_native_code *c, void *lib, tp_buf *why) {
   if (!why->s) tp_puts(why, "what was compiled cannot be opened");
 }
 
-static void code_build(tp_native_code *c, const tp_buf *text, tp_buf *why) { code_take(c, tp_cc_open(text->s, text->n, c->path, why), why); }
+static void code_build(tp_native_code *c, const tp_cc_source *s, tp_buf *why) { code_take(c, tp_cc_open(s, c->path, why), why); }
 
 /* ---- tier auto ---- */
 
-static void code_look(tp_native_code *c, const tp_buf *text, tp_buf *why) {
-  void *lib = tp_cc_cached(text->s, text->n, c->path);
+static void code_look(tp_native_code *c, const tp_cc_source *s, tp_buf *why) {
+  void *lib = tp_cc_cached(s, c->path);
   c->stage = CODE_LOOKED;
   if (lib) code_take(c, lib, why);
 }
 
-static void code_begin(tp_native_code *c, const tp_buf *text, tp_buf *why) {
-  c->job = tp_cc_begin(text->s, text->n, why);
+static void code_begin(tp_native_code *c, const tp_cc_source *s, tp_buf *why) {
+  c->job = tp_cc_begin(s, why);
   c->stage = c->job ? CODE_BUILDS : CODE_NEVER;
 }
 
@@ -176,6 +176,11 @@ void tp_fn_code(tp_fn *f, tp_buf *out) {
   tp_buf text;
   tp_hold h;
   if (c && c->part && *c->path) tp_putf(out, "/* %s */\n", c->path);
+  if (f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO) {
+    tp_puts(out, "/* ");
+    tp_cc_command(out, f->cflags);
+    tp_puts(out, " */\n");
+  }
   if (!c || !c->part) tp_puts(out, "/* not compiled: the interpreter runs the plan */\n");
   tp_buf_hold(&text, &h);
   int n = tp_emit_c(&text, f->plan);

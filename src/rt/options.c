@@ -113,10 +113,30 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
+/* Of what compilers offer, all that lets floats come out otherwise. */
+static const char *breaks_promise(const char *s) {
+  static const char *const words[] = { "-Ofast", "-ffast-math", "-funsafe-math-optimizations", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-ffinite-math-only",
+                                       "-ffp-contract=fast", "-ffp-contract=on", "-ffp-model=fast", "-fexcess-precision=fast", "-fsingle-precision-constant", "-mfpmath=387" };
+  for (size_t n; *(s += strspn(s, " \t\n")); s += n) {
+    n = strcspn(s, " \t\n");
+    for (size_t i = 0; i < TP_LEN(words); i++)
+      if (strlen(words[i]) == n && !memcmp(s, words[i], n)) return words[i];
+  }
+  return NULL;
+}
+
+static bool choose_flags(tp_fn *f, const tp_copts *o, tp_error *err) {
+  const char *env = tp_setting("TEMPO_CFLAGS"), *own = o->cflags ? o->cflags : "";
+  f->cflags = tp_printf(&f->program->g->arena, "%s%s%s", own, *own && env ? " " : "", env ? env : "");
+  const char *bad = o->reproducible ? breaks_promise(f->cflags) : NULL;
+  return !bad || tp_fail(err, TP_E_OPTION, o->pos, "option: %s has '%s', which makes floats come out otherwise; reproducible = true promises that they do not", breaks_promise(own) ? "cflags" : "TEMPO_CFLAGS", bad);
+}
+
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err) {
   return choose_tier(f, o, err) &&
          choose_threads(f, o, err) &&
          choose_limit(f, o, err) &&
          choose_check(f, o, err) &&
+         choose_flags(f, o, err) &&
          choose_passes(f, o, err);
 }

@@ -32,6 +32,7 @@ typedef struct tp_copts {
   const char *passes;                           /* NULL: defaults; "none"; or "evolve=false,cse=true": one text form of the script's table and of TEMPO_PASSES */
   bool precise, reproducible;
   const char *check;                            /* NULL, "none"; "nan": the first NaN or infinity made of finite operands ends the run */
+  const char *cflags;                           /* of native code's compiler, behind those of this version; NULL: none */
   const char *device;                           /* NULL, "cpu"; others: error device */
   int threads;                                  /* 0: default */
   int64_t memory;                               /* the limit in bytes; 0: none but what the machine has; TP_MEMORY_ANY: not even that */

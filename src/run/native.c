@@ -34,7 +34,7 @@ bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
 bool tp_native_run(tp_exec *x, const tp_inst *i) {
   static const unsigned char goes_on;
   x->flow->front.pc = (int)(i - x->flow->inst);
-  tp_host h = { x->env, x->base, i->entry, x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, x, native_leaf, native_cancelled, native_fault };
+  tp_host h = { x->env, x->base, i->entry, x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, x, native_leaf, native_cancelled, native_fault, x->run->seed };
   return !x->flow->native[i->part - 1](&h);
 }
 

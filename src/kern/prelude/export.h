@@ -566,18 +566,12 @@ TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlea
 /* > rand */
 /* docs/random.md of tempo has the layout of counters. */
 enum { TPX_UNIFORM, TPX_NORMAL, TPX_BERNOULLI, TPX_RANDINT };
-TP_FN void tpx_key_next(uint32_t key[2], int ordinal, int64_t coord) {
-  uint32_t c[4];
-  c[0] = (uint32_t)coord, c[1] = (uint32_t)((uint64_t)coord >> 32), c[2] = (uint32_t)ordinal, c[3] = 0x74656d70;
-  tp_philox_block(c, key[0], key[1]);
-  key[0] = c[0], key[1] = c[1];
-}
 TP_FN void tpx_draw(const tpx_window *o, uint64_t seed, uint64_t hash, int ncoord, const int64_t *coord, int kind, double p, int64_t lo, int64_t hi) {
   uint32_t key[2], c[4] = { 0, 0, 0, 0 };
   int64_t at[TPX_RANK], e = 0, block = -1, per = kind == TPX_NORMAL || kind == TPX_RANDINT || (kind == TPX_UNIFORM && o->type == TPX_F64) ? 2 : 1;
   key[0] = (uint32_t)seed, key[1] = (uint32_t)(seed >> 32);
-  tpx_key_next(key, 0, (int64_t)hash);
-  for (int i = 0; i < ncoord; i++) tpx_key_next(key, i + 1, coord[i]);
+  tp_philox_next(key, 0, (int64_t)hash);
+  for (int i = 0; i < ncoord; i++) tp_philox_next(key, i + 1, coord[i]);
   for (int go = tpx_first(o->rank, o->n, at); go; go = tpx_next(o->rank, o->n, at), e++) {
     int64_t q = tpx_at(o, at);
     const uint32_t *w = c + e * per % 4;

@@ -8,8 +8,8 @@ typedef struct tp_host {
   int (*leaf)(void *exec, int pos);             /* runs what stands at a position of the plan */
   int (*cancelled)(void *exec, int pos);
   int (*fault)(void *exec, int pos, int what, const int64_t *lead);
-#ifdef TP_ALONE                                 /* export.h: leaf and cancelled are not called */
   uint64_t seed;
+#ifdef TP_ALONE                                 /* export.h: leaf and cancelled are not called */
   const void *const *values; void *const *shown;        /* of this tick, by input and output */
   char *room;                                   /* of a callback's arrays */
   int at;                                       /* the tick that it waits at */

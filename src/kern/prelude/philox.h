@@ -14,6 +14,30 @@ TP_FN void tp_philox_block(uint32_t c[4], uint32_t k0, uint32_t k1) {
   for (i = 0; i < 10; i++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) tp_philox_round(c, k0, k1);
 }
 
+/* A key with one more coordinate in it (docs/random.md). */
+#define TP_PHILOX_COORD 0x74656d70
+TP_FN void tp_philox_next(uint32_t key[2], int ordinal, int64_t coord) {
+  uint32_t c[4];
+  c[0] = (uint32_t)coord, c[1] = (uint32_t)((uint64_t)coord >> 32), c[2] = (uint32_t)ordinal, c[3] = TP_PHILOX_COORD;
+  tp_philox_block(c, key[0], key[1]);
+  key[0] = c[0], key[1] = c[1];
+}
+
+/* A counter and a key in each lane. */
+#define TP_PHILOX_LANES 16
+TP_FN void tp_philox_many(uint32_t c[4][TP_PHILOX_LANES], uint32_t key[2][TP_PHILOX_LANES]) {
+  int i, k;
+  uint32_t k0 = 0, k1 = 0;
+  for (i = 0; i < 10; i++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
+    for (k = 0; k < TP_PHILOX_LANES; k++) {
+      uint64_t p = (uint64_t)0xD2511F53u * c[0][k], q = (uint64_t)0xCD9E8D57u * c[2][k];
+      c[0][k] = (uint32_t)(q >> 32) ^ c[1][k] ^ (key[0][k] + k0);
+      c[1][k] = (uint32_t)q;
+      c[2][k] = (uint32_t)(p >> 32) ^ c[3][k] ^ (key[1][k] + k1);
+      c[3][k] = (uint32_t)p;
+    }
+}
+
 TP_FN float tp_uniform_of(uint32_t w) { return (float)(int32_t)(w >> 8) * 0x1p-24f; }
 
 /* sqrt(-2 ln u1) cos(2 pi u2), u1 = 2^n (1 + f). No tp_mad: its bits are a promise without TP_FMA too. A quarter turn is 2^22 units of u2, exactly. */

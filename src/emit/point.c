@@ -1,0 +1,427 @@
+/* point.c: operators that are no loops over elements and yet are worth no call: draws, places of the largest, picks by data, environments. Each point of the region's axes is
+ * made by itself, of few elements, so a loop over points is all there is. Where data may be wrong it is looked at before anything is written; the target, which goes on then, says what is wrong. */
+#include "emit/priv.h"
+#include "base/env.h"
+#include "kern/kern.h"
+
+enum { FEW_WORDS = 16, FEW_ELEMENTS = 16 };     /* of a point: more are no few */
+
+/* ---- what is known ---- */
+
+static tp_dtype cell_type(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
+
+/* Elements of one point; -1: not known, or too many. */
+static int64_t elements_of(const tp_nd *nd) {
+  int64_t n = 1, k;
+  for (int i = 0; i < nd->rank; i++) {
+    if (!tp_ix_is_const(nd->shape[i], &k) || k > FEW_ELEMENTS) return -1;
+    n *= k > 0 ? k : 0;
+  }
+  return n > FEW_ELEMENTS ? -1 : n;
+}
+
+static bool is_straight(const tp_nd *nd) { return nd->buf >= 0 && nd->wrap < 0; }
+
+static bool draws_few(const tp_emit *e, const tp_region *r) {
+  const tp_how *h = &r->how;
+  tp_dtype d = cell_type(e, &r->out[0]);
+  int64_t n = elements_of(&r->out[0]);
+  bool type = !tp_half(d) && (h->rand == TP_RAND_BERNOULLI || (h->rand == TP_RAND_RANDINT ? d != TP_BOOL && h->i[0] < h->i[1] : tp_dtype_float(d)));
+  return type && n > 0 && n * tp_words_per_draw(h, d) <= FEW_WORDS;
+}
+
+static bool takes_best(const tp_emit *e, const tp_region *r) {
+  tp_dtype d = cell_type(e, &r->in[0]);
+  return !tp_half(d) && elements_of(&r->in[0]) > 0;
+}
+
+static bool picks_few(const tp_region *r) { return elements_of(&r->out[0]) > 0; }
+
+static tp_dtype env_type(const tp_env *v, tp_op op, int i) {
+  static const tp_dtype step[] = { TP_F64, TP_I64, TP_F64, TP_F64, TP_F32, TP_F32, TP_BOOL, TP_BOOL };
+  if (op == TP_OP_ENV_RESET) return TP_F64;
+  if (op == TP_OP_ENV_OBS) return i ? TP_F32 : TP_F64;
+  return i == 1 && !v->nactions ? TP_F32 : step[i];
+}
+
+static int env_length(const tp_env *v, tp_op op, int i) {
+  const int reset[] = { v->nu, v->nstate }, obs[] = { v->nstate, v->nobs };
+  const int step[] = { v->nstate, v->nactions ? 1 : v->nact, v->nu, v->nstate, v->nobs, 1, 1, 1 };
+  return op == TP_OP_ENV_RESET ? reset[i] : op == TP_OP_ENV_OBS ? obs[i] : step[i];
+}
+
+static bool env_known(const tp_emit *e, const tp_region *r) {
+  const tp_env *v = tp_env_find(r->how.str);
+  bool ok = v && !v->data && tp_env_text(r->how.str);
+  for (int i = 0; i < r->nin + r->nout && ok; i++) {
+    const tp_nd *nd = tp_window_at(r, i);
+    bool scalar = r->op == TP_OP_ENV_STEP && (i >= 5 || (i == 1 && v->nactions));
+    if (nd->buf < 0 && i > r->nin) continue;
+    ok = is_straight(nd) && cell_type(e, nd) == env_type(v, r->op, i) && nd->rank == !scalar && (scalar || tp_is_number(nd->shape[0], env_length(v, r->op, i)));
+  }
+  return ok;
+}
+
+bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
+  if (e->given || r->kind != TP_RG_OP || r->check || r->nlead >= TP_MAXRANK || !r->nout) return false;
+  if (tp_op_is_env(r->op)) return env_known(e, r);
+  bool ok = is_straight(&r->out[0]);
+  for (int i = 0; i < r->nin; i++) ok &= is_straight(&r->in[i]);
+  if (!ok || r->acc) return false;
+  switch (r->op) {
+    case TP_OP_RAND: return draws_few(e, r);
+    case TP_OP_ARGMAX: case TP_OP_ARGMIN: return takes_best(e, r);
+    case TP_OP_GATHER: return picks_few(r);
+    default: return false;
+  }
+}
+
+/* ---- loops over points ---- */
+
+static void put_pointers(tp_emit *e, const tp_region *r) {
+  for (int i = 0; i < r->nin + r->nout; i++) {
+    const tp_nd *nd = tp_window_at(r, i);
+    if (nd->buf < 0) continue;
+    e->buf[nd->buf] = true;
+    tp_emit_indent(e);
+    tp_putf(e->b, "%s *const w%d = b%d + ", tp_emit_type(cell_type(e, nd)), i, nd->buf);
+    tp_emit_place(e, nd, nd->off);
+    tp_puts(e->b, ";\n");
+  }
+}
+
+/* The element of window i at the point, off further on, and what `more` says. */
+static void put_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off, const char *more) {
+  const tp_nd *nd = tp_window_at(r, i);
+  tp_putf(e->b, "w%d[", i);
+  tp_emit_ix(e, off);
+  for (int k = 0; k < r->nlead && nd->lead; k++) {
+    if (tp_is_number(nd->lead[k], 0)) continue;
+    tp_putf(e->b, " + x%d*", k);
+    tp_emit_ix(e, nd->lead[k]);
+  }
+  tp_putf(e->b, "%s]", more);
+}
+
+static const tp_ix *own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
+  const tp_ix *off = tp_ix_const(e->ix, 0);
+  for (int i = 0; i < nd->rank; i++) off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->stride[i], at[i]));
+  return off;
+}
+
+static bool is_named(const tp_region *r, int i) {
+  bool any = false;
+  for (int k = 0; k < r->ncoord; k++) any |= tp_ix_mentions(r->coord[k], r->leadvar[i]);
+  return any;
+}
+
+static void put_name_of(tp_emit *e, const tp_region *r, int i, const char *at) {
+  if (!is_named(r, i)) return;
+  tp_emit_indent(e);
+  tp_putf(e->b, "const int64_t s%d = ", r->leadvar[i]->id);
+  tp_emit_ix(e, r->leadlo[i]);
+  tp_putf(e->b, " + %s; (void)s%d;\n", at, r->leadvar[i]->id);
+}
+
+static void open_lead(tp_emit *e, const tp_region *r, int i) {
+  tp_emit_indent(e);
+  tp_putf(e->b, "for (int64_t x%d = 0, n%d = ", i, i);
+  tp_emit_ix(e, r->lead[i]);
+  tp_putf(e->b, "; x%d < n%d; x%d++) {\n", i, i, i);
+  e->depth++;
+}
+
+static void open_leads(tp_emit *e, const tp_region *r) {
+  for (int i = 0; i < r->nlead; i++) {
+    if (i == r->nlead - 1) tp_emit_line(e, "TP_IVDEP\n");
+    open_lead(e, r, i);
+  }
+}
+
+static void shut_some(tp_emit *e, int n) {
+  for (int i = 0; i < n; i++) {
+    e->depth--;
+    tp_emit_line(e, "}\n");
+  }
+}
+
+/* What `wrong` found is for the target to say. */
+static void put_wrong(tp_emit *e, const tp_pnode *x) {
+  tp_emit_line(e, "if (__builtin_expect(wrong, 0)) {\n");
+  e->depth++;
+  tp_emit_ends(e);
+  tp_emit_line(e, "if (h->leaf(h->exec, %d)) return 1;\n", x->pos);
+  e->depth--;
+  tp_emit_line(e, "} else {\n");
+  e->depth++;
+}
+
+/* ---- draws ---- */
+
+static int shared_coords(const tp_region *r) {
+  for (int i = 0; i < r->ncoord; i++)
+    for (int k = 0; k < r->nlead; k++)
+      if (tp_ix_mentions(r->coord[i], r->leadvar[k])) return i;
+  return r->ncoord;
+}
+
+/* The key of each point of a strip, from the one that all have in common. */
+static void put_keys(tp_emit *e, const tp_region *r) {
+  int last = r->nlead - 1;
+  tp_emit_line(e, "uint32_t key[2][TP_PHILOX_LANES], c[4][TP_PHILOX_LANES];\n");
+  tp_emit_line(e, "for (int k = 0; k < TP_PHILOX_LANES; k++) key[0][k] = shared[0], key[1][k] = shared[1];\n");
+  for (int i = shared_coords(r); i < r->ncoord; i++) {
+    tp_emit_line(e, "for (int k = 0; k < TP_PHILOX_LANES; k++) {\n");
+    e->depth++;
+    if (last >= 0) put_name_of(e, r, last, "j + k");
+    tp_emit_indent(e);
+    tp_puts(e->b, "const int64_t at = ");
+    tp_emit_ix(e, r->coord[i]);
+    tp_puts(e->b, ";\n");
+    tp_emit_line(e, "c[0][k] = (uint32_t)at, c[1][k] = (uint32_t)((uint64_t)at >> 32), c[2][k] = %d, c[3][k] = TP_PHILOX_COORD;\n", i + 1);
+    shut_some(e, 1);
+    tp_emit_line(e, "tp_philox_many(c, key);\n");
+    tp_emit_line(e, "for (int k = 0; k < TP_PHILOX_LANES; k++) key[0][k] = c[0][k], key[1][k] = c[1][k];\n");
+  }
+}
+
+static void put_words(tp_emit *e, int words) {
+  tp_emit_line(e, "uint32_t w[%d][TP_PHILOX_LANES];\n", (words + 3) / 4 * 4);
+  for (int b = 0; b < (words + 3) / 4; b++) {
+    tp_emit_line(e, "for (int k = 0; k < TP_PHILOX_LANES; k++) w[%d][k] = %d, w[%d][k] = w[%d][k] = w[%d][k] = 0;\n", 4 * b, b, 4 * b + 1, 4 * b + 2, 4 * b + 3);
+    tp_emit_line(e, "tp_philox_many(w + %d, key);\n", 4 * b);
+  }
+}
+
+/* The number that words from q on make. */
+static void put_drawn(tp_emit *e, const tp_how *h, tp_dtype d, int q) {
+  switch (h->rand) {
+    case TP_RAND_UNIFORM:
+      if (d == TP_F32) tp_putf(e->b, "tp_uniform_of(w[%d][k])", q);
+      else tp_putf(e->b, "(double)(int64_t)(((uint64_t)w[%d][k] << 32 | w[%d][k]) >> 11) * 0x1p-53", q + 1, q);
+      break;
+    case TP_RAND_NORMAL: tp_putf(e->b, "(%s)tp_normal_of(w[%d][k], w[%d][k])", tp_emit_type(d), q, q + 1); break;
+    case TP_RAND_BERNOULLI: tp_putf(e->b, "(double)tp_uniform_of(w[%d][k]) < %a", q, h->f[0]); break;
+    case TP_RAND_RANDINT:
+      tp_putf(e->b, "(%s)(int64_t)(%lluULL + ((uint64_t)w[%d][k] << 32 | w[%d][k]) %% %lluULL)", tp_emit_type(d), (unsigned long long)h->i[0], q + 1, q,
+              (unsigned long long)h->i[1] - (unsigned long long)h->i[0]);
+      break;
+  }
+}
+
+static void put_elements(tp_emit *e, const tp_region *r) {
+  const tp_nd *o = &r->out[0];
+  tp_dtype d = cell_type(e, o);
+  int64_t shape[TP_MAXRANK];
+  int per = tp_words_per_draw(&r->how, d), q = 0;
+  tp_walk w;
+  for (int i = 0; i < o->rank; i++) (void)tp_ix_is_const(o->shape[i], &shape[i]);
+  for (tp_walk_start(&w, o->rank, shape); w.ok; tp_walk_next(&w), q += per) {
+    tp_emit_indent(e);
+    put_point_cell(e, r, 0, own_offset(e, o, w.at), "");
+    tp_puts(e->b, " = ");
+    put_drawn(e, &r->how, d, q);
+    tp_puts(e->b, ";\n");
+  }
+}
+
+static void put_stream(tp_emit *e, const tp_region *r) {
+  int last = r->nlead - 1;
+  tp_emit_line(e, "uint32_t shared[2] = { (uint32_t)h->seed, (uint32_t)(h->seed >> 32) };\n");
+  tp_emit_line(e, "tp_philox_next(shared, 0, (int64_t)%lluULL);\n", (unsigned long long)r->how.hash);
+  for (int i = 0, n = shared_coords(r); i < n; i++) {
+    tp_emit_indent(e);
+    tp_putf(e->b, "tp_philox_next(shared, %d, ", i + 1);
+    tp_emit_ix(e, r->coord[i]);
+    tp_puts(e->b, ");\n");
+  }
+  for (int i = 0; i < last; i++) {
+    char at[16];
+    open_lead(e, r, i);
+    snprintf(at, sizeof at, "x%d", i);
+    put_name_of(e, r, i, at);
+  }
+  tp_emit_indent(e);
+  tp_puts(e->b, "for (int64_t j = 0, all = ");
+  if (last >= 0) tp_emit_ix(e, r->lead[last]);
+  else tp_puts(e->b, "1");
+  tp_puts(e->b, "; j < all; j += TP_PHILOX_LANES) {\n");
+  e->depth++;
+  tp_emit_line(e, "const int64_t some = all - j < TP_PHILOX_LANES ? all - j : TP_PHILOX_LANES;\n");
+  put_keys(e, r);
+  put_words(e, (int)elements_of(&r->out[0]) * tp_words_per_draw(&r->how, cell_type(e, &r->out[0])));
+  tp_emit_line(e, "TP_IVDEP\nfor (int64_t k = 0; k < some; k++) {\n");
+  e->depth++;
+  if (last >= 0) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
+  put_elements(e, r);
+  shut_some(e, 2 + (last > 0 ? last : 0));
+}
+
+/* ---- the place of the largest, the least ---- */
+
+static void put_better(tp_emit *e, const tp_region *r, const tp_ix *off, int64_t k, bool flt) {
+  const char *than = r->op == TP_OP_ARGMAX ? ">" : "<";
+  tp_emit_line(e, "{\n");
+  tp_emit_indent(e);
+  tp_putf(e->b, "  const %s y = ", tp_emit_held(cell_type(e, &r->in[0])));
+  put_point_cell(e, r, 0, off, "");
+  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "  const int is = y %s best%s;\n", than, flt ? " || (y != y && best == best)" : "");
+  tp_emit_line(e, "  best = is ? y : best, at = is ? %lld : at;\n", (long long)k);
+  tp_emit_line(e, "}\n");
+}
+
+static void put_best(tp_emit *e, const tp_region *r) {
+  const tp_nd *in = &r->in[0], *out = &r->out[0];
+  int axis = r->how.axis, n = 0;
+  int64_t shape[TP_MAXRANK], along = 1;
+  tp_walk w;
+  open_leads(e, r);
+  for (int i = 0; i < in->rank; i++)
+    if (i != axis) (void)tp_ix_is_const(in->shape[i], &shape[n++]);
+    else (void)tp_ix_is_const(in->shape[i], &along);
+  for (tp_walk_start(&w, n, shape); w.ok; tp_walk_next(&w)) {
+    int64_t from[TP_MAXRANK] = {0}, to[TP_MAXRANK] = {0};
+    for (int i = 0, k = 0; i < in->rank; i++)
+      if (i != axis) from[i] = w.at[k], to[r->how.keepdim ? i : k] = w.at[k], k++;
+    tp_emit_line(e, "{\n");
+    tp_emit_indent(e);
+    tp_putf(e->b, "%s best = ", tp_emit_held(cell_type(e, in)));
+    put_point_cell(e, r, 0, own_offset(e, in, from), "");
+    tp_puts(e->b, ";\n");
+    tp_emit_line(e, "int64_t at = 0;\n");
+    for (int64_t k = 1; k < along; k++) {
+      from[axis] = k;
+      put_better(e, r, own_offset(e, in, from), k, tp_dtype_float(cell_type(e, in)));
+    }
+    tp_emit_indent(e);
+    put_point_cell(e, r, 1, own_offset(e, out, to), "");
+    tp_puts(e->b, " = at;\n");
+    tp_emit_line(e, "}\n");
+  }
+  shut_some(e, r->nlead);
+}
+
+/* ---- picks ---- */
+
+static void put_picks(tp_emit *e, const tp_pnode *x, bool look) {
+  const tp_region *r = x->rg;
+  const tp_nd *in = &r->in[0], *k = &r->in[1], *o = &r->out[0];
+  int axis = r->how.axis;
+  int64_t shape[TP_MAXRANK];
+  tp_walk w;
+  for (int i = 0; i < o->rank; i++) (void)tp_ix_is_const(o->shape[i], &shape[i]);
+  open_leads(e, r);
+  for (tp_walk_start(&w, o->rank, shape); w.ok; tp_walk_next(&w)) {
+    int64_t from[TP_MAXRANK];
+    memcpy(from, w.at, sizeof from);
+    from[axis] = 0;
+    tp_emit_indent(e);
+    tp_puts(e->b, look ? "wrong |= (uint64_t)" : "{ const int64_t at = ");
+    put_point_cell(e, r, 1, own_offset(e, k, w.at), "");
+    if (look) {
+      tp_puts(e->b, " >= (uint64_t)");
+      tp_emit_ix(e, in->shape[axis]);
+      tp_puts(e->b, ";\n");
+      continue;
+    }
+    tp_puts(e->b, "; ");
+    put_point_cell(e, r, 2, own_offset(e, o, w.at), "");
+    tp_puts(e->b, " = ");
+    char more[32] = " + at*stride";
+    put_point_cell(e, r, 0, own_offset(e, in, from), more);
+    tp_puts(e->b, "; }\n");
+  }
+  shut_some(e, r->nlead);
+}
+
+static void put_gather(tp_emit *e, const tp_pnode *x) {
+  tp_emit_indent(e);
+  tp_puts(e->b, "const int64_t stride = ");
+  tp_emit_ix(e, x->rg->in[0].stride[x->rg->how.axis]);
+  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "int wrong = 0;\n");
+  put_picks(e, x, true);
+  put_wrong(e, x);
+  put_picks(e, x, false);
+  shut_some(e, 1);
+}
+
+/* ---- environments ---- */
+
+static void put_lane(tp_emit *e, const tp_region *r, int i, int n, const char *type) {
+  const tp_nd *nd = tp_window_at(r, i);
+  tp_emit_line(e, "%s v%d[%d];\n", type, i, n);
+  for (int k = 0; k < n && i < r->nin; k++) {
+    int64_t at = k;
+    tp_emit_indent(e);
+    tp_putf(e->b, "v%d[%d] = ", i, k);
+    put_point_cell(e, r, i, own_offset(e, nd, &at), "");
+    tp_puts(e->b, ";\n");
+  }
+}
+
+static void put_results_of(tp_emit *e, const tp_region *r, int i, int n) {
+  const tp_nd *nd = tp_window_at(r, i);
+  for (int k = 0; k < n && nd->buf >= 0; k++) {
+    int64_t at = k;
+    tp_emit_indent(e);
+    put_point_cell(e, r, i, own_offset(e, nd, &at), "");
+    tp_putf(e->b, " = v%d[%d];\n", i, k);
+  }
+}
+
+static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {
+  tp_emit_line(e, "int wrong = 0;\n");
+  open_leads(e, x->rg);
+  tp_emit_indent(e);
+  tp_puts(e->b, "wrong |= (uint64_t)");
+  put_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0), "");
+  tp_putf(e->b, " >= %d;\n", nactions);
+  shut_some(e, x->rg->nlead);
+  put_wrong(e, x);
+}
+
+static void put_environment(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  const tp_env *v = tp_env_find(r->how.str);
+  const char *p = tp_env_text(r->how.str)->prefix;
+  bool looks = r->op == TP_OP_ENV_STEP && v->nactions;
+  if (looks) put_actions_checked(e, x, v->nactions);
+  open_leads(e, r);
+  for (int i = 0; i < r->nin + r->nout; i++) put_lane(e, r, i, env_length(v, r->op, i), tp_emit_type(env_type(v, r->op, i)));
+  if (r->op == TP_OP_ENV_RESET) tp_emit_line(e, "%s_reset(0, v0, v1);\n", p);
+  else if (r->op == TP_OP_ENV_OBS) tp_emit_line(e, "%s_observe(0, v0, v1);\n", p);
+  else tp_emit_line(e, "%s_step(0, v0, v1, v2, v3, v4, v5, v6, v7);\n", p);
+  for (int i = r->nin; i < r->nin + r->nout; i++) put_results_of(e, r, i, env_length(v, r->op, i));
+  shut_some(e, r->nlead + looks);
+}
+
+void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
+  tp_emit_line(e, "{\n");
+  e->depth++;
+  put_pointers(e, x->rg);
+  if (tp_op_is_env(x->rg->op)) put_environment(e, x);
+  else if (x->rg->op == TP_OP_RAND) put_stream(e, x->rg);
+  else if (x->rg->op == TP_OP_GATHER) put_gather(e, x);
+  else put_best(e, x->rg);
+  shut_some(e, 1);
+}
+
+/* ---- texts ---- */
+
+static void put_texts(tp_buf *b, const tp_pnode *x, int *n, const tp_envtext **done) {
+  const tp_envtext *t = x->kind == TP_P_REGION && x->rg->kind == TP_RG_OP && tp_op_is_env(x->rg->op) ? tp_env_text(x->rg->how.str) : NULL;
+  for (int i = 0; i < *n && t; i++)
+    if (done[i] == t) t = NULL;
+  if (t) {
+    done[(*n)++] = t;
+    tp_putf(b, "\n%s", t->text);
+  }
+  for (int i = 0; i < x->n; i++) put_texts(b, x->kid[i], n, done);
+}
+
+void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a) {
+  int n = 0;
+  put_texts(b, p->body, &n, TP_NEWN(a, const tp_envtext *, p->npos + 1));
+}
