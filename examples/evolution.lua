@@ -1,5 +1,6 @@
---- Loops that need no loop: what is read at one point of a recurrence is a formula of how many steps lie before it. The first is the loop of the paper on
---- tensor evolution (arXiv 2502.03402): y = 0; 15 times { x = x + a; y = y + x[1, :] }; return y, which is y + 15 x[1, :] + 15 (15 + 1) / 2 a[1, :].
+--- Loops that need no loop: what is read at one point of a recurrence is a formula of how many steps lie before it. The
+--- first is the loop of the paper on tensor evolution (arXiv 2502.03402): y = 0; 15 times { x = x + a; y = y + x[1, :] },
+--- which leaves y + 15 x[1, :] + 15 (15 + 1) / 2 a[1, :].
 local tempo = require "tempo"
 local opt = require "tempo.cli" (arg, { steps = 15 })
 
@@ -49,9 +50,11 @@ for _, loop in ipairs(loops) do
     local t, T = P:dim "t"
     made[on] = P:compile { outputs = { y = loop[2](P, t)[T - 1] }, passes = { evolve = on } }
   end
-  for line in made[true]:explain("evolution"):gmatch "[^\n]+" do print("  " .. line:gsub("^.-evolution.lua:", "line ")) end
-  print(("  after %d steps: %s"):format(opt.steps, (tostring(made[true]({}, { T = opt.steps + 1 }).y):gsub("%s*\n%s*", " "))))
+  for line in made[true]:explain("evolution"):gmatch "[^\n]+" do print("  " .. line:gsub("^.-:%d+: ", "")) end
+  local y = made[true]({}, { T = opt.steps + 1 }).y
+  print(("  after %d steps: %s"):format(opt.steps, tostring(y)))
   for _, steps in ipairs { opt.steps, 100000 } do
-    print(("  elements made for %d steps: %s, one by one %s"):format(steps, work(made[true], steps), work(made[false], steps)))
+    local few, many = work(made[true], steps), work(made[false], steps)
+    print(("  elements made for %d steps: %s, one by one %s"):format(steps, few, many))
   end
 end
