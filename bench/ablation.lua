@@ -5,7 +5,8 @@
 -- Times are of the wall, the best of all. A program that is not compiled without a pass is said to be.
 package.path = "./?.lua;" .. package.path
 local tempo = require "tempo"
-local opt = require "tempo.cli"(arg, { programs = "reinforce,ppo,hmm", passes = "", rounds = 3 }, "lua5.4 bench/ablation.lua")
+local known = { programs = "reinforce,ppo,hmm", passes = "", rounds = 3 }
+local opt = require "tempo.cli"(arg, known, "lua5.4 bench/ablation.lua")
 local sides = require "bench.common.sides"
 
 local function run(what) return ("%s %s"):format(arg[-1], what) end
@@ -18,7 +19,8 @@ local programs = {
 }
 local function printed(what)
   return function(passes)
-    local text = sides.output(("%senv TEMPO_TIER=native TEMPO_PASSES=%s %s 2>/dev/null"):format(sides.PIN, passes, run(what)))
+    local command = "%senv TEMPO_TIER=native TEMPO_PASSES=%s %s 2>/dev/null"
+    local text = sides.output(command:format(sides.PIN, passes, run(what)))
     return tonumber(text:match "(%S+) %S+%s*$")
   end
 end
@@ -33,8 +35,11 @@ local function switched()
   return names
 end
 
-local passes = {}
-for name in (opt.passes ~= "" and opt.passes or table.concat(switched(), ",")):gmatch "[^,]+" do passes[#passes + 1] = name end
+local passes = switched()
+if opt.passes ~= "" then
+  passes = {}
+  for name in opt.passes:gmatch "[^,]+" do passes[#passes + 1] = name end
+end
 
 for program in opt.programs:gmatch "[^,]+" do
   local measure, all, without = programs[program], math.huge, {}
@@ -47,7 +52,8 @@ for program in opt.programs:gmatch "[^,]+" do
   end
   for _, name in ipairs(passes) do
     if without[name] then
-      print(("RATIO ablation-%s-%s %.3g (%.4g vs %.4g ns)"):format(program, name, without[name] / all, without[name], all))
+      local line = "RATIO ablation-%s-%s %.3g (%.4g vs %.4g ns)"
+      print(line:format(program, name, without[name] / all, without[name], all))
     else
       print(("ablation-%s-%s is not compiled without"):format(program, name))
     end

@@ -256,6 +256,36 @@ describe("an output from one point of a loop", function()
   end)
 end)
 
+describe("an optimiser's states", function()
+  -- What is kept of a matrix: it, its moments, its gradient; and what follows it.
+  local function program(rule, options, target)
+    local P = tempo.program { seed = 5 }
+    local i = P:dim "i"
+    local x = P:input("x", { domain = { i }, shape = { 4, 128 } })
+    local net = tempo.nn.Linear(P, 128, 128, { name = "net", along = { i } })
+    local loss = net(x):square():mean()
+    tempo.optim[rule](net, options):step(loss)
+    return P, { loss = loss, q = target and net:target(target)(x):sum() or nil }
+  end
+  local MATRIX = F32 * 128 * 128
+  local cases = {
+    { "SGD", { lr = 0.1 }, 2 }, { "SGD", { lr = 0.1, momentum = 0.9 }, 3 },
+    { "SGD", { lr = 0.1, momentum = 0.9, clip_norm = 1 }, 3 }, { "SGD", { lr = 0.1, momentum = 0.9, nesterov = true }, 3 },
+    { "RMSProp", { lr = 0.1, clip_norm = 1 }, 3 }, { "RMSProp", { lr = 0.1, momentum = 0.5 }, 4 },
+    { "Adam", { lr = 0.1, clip_norm = 1 }, 4 }, { "AdamW", { lr = 0.1 }, 4 },
+    { "SGD", { lr = 0.1, momentum = 0.9 }, 4, { tau = 0.1 } }, { "Adam", { lr = 0.1, clip_norm = 1 }, 5, { tau = 0.1 } },
+    { "Adam", { lr = 0.1 }, 5, { every = 3 } },
+  }
+  for n, c in ipairs(cases) do
+    it(("lie there once: %s, %d"):format(c[1], n), function()
+      local P, outputs = program(c[1], c[2], c[4])
+      local kept = P:compile { outputs = outputs }:memory { I = 9 }
+      assert.is_true(kept < (c[3] + 0.5) * MATRIX, ("%d bytes, %.2f matrices"):format(kept, kept / MATRIX))
+      helper.run(P, outputs, { x = support.random(support.rng(3), { 7, 4, 128 }, "f32") }, { I = 7 }, { tol = 1e-3 })
+    end)
+  end
+end)
+
 -- h[t] made of h[t-1] by `step(h, k, v, t, n)`: k is an index below 6, v is of shape {1}, h of {n}, 6.
 local function carried(step, n)
   n = n or 6
@@ -551,6 +581,31 @@ describe("a recurrence over the inner dim of its arrays", function()
     end)
   end
 
+  -- Two floats and a bool a place, a block of them: strips are 2^18 bytes, an odd number of vectors.
+  it("is gone through in strips of the outer dim", function()
+    for _, tier in ipairs { "interpreter", "native" } do
+      for _, back in ipairs { false, true } do
+        local P, outputs = program { shape = {}, back = back }
+        local f = P:compile { outputs = outputs, tier = tier }
+        assert.is_truthy(f:explain("plan"):find("for strip = 0 .. (B + 239)//240 step 1", 1, true))
+        assert.equal(f:memory { B = 240, T = 1000 }, f:memory { B = 10000, T = 1000 })
+        for _, n in ipairs { { 239, 3 }, { 240, 64 }, { 241, 65 }, { 500, 140 } } do
+          local B, T, x, on, want = n[1], n[2], {}, {}, {}
+          for i = 1, B do
+            x[i], on[i], want[i] = {}, {}, {}
+            for t = 1, T do x[i][t], on[i][t] = i * 7 % 31 + t % 5, (i + t) % 6 > 0 end
+            for k = 1, T do
+              local t, before = back and T + 1 - k or k, want[i][back and T + 2 - k or k - 1]
+              want[i][t] = before and on[i][t] and before * 0.5 + x[i][t] or x[i][t]
+            end
+          end
+          local out = f({ x = tempo.array(x, "f64"), on = tempo.array(on, "bool") }, { B = B, T = T })
+          assert.same(want, out.y:totable())
+        end
+      end
+    end
+  end)
+
   it("stays a switch", function()
     local P, outputs = program { shape = {} }
     assert.is_nil(slots(P:compile { outputs = outputs, tier = "interpreter", passes = { layout = false } }).on)
@@ -707,6 +762,7 @@ describe("causal attention and its gradient", function()
   local windows = {
     before = function(t) return tempo.range(0, t + 1) end,
     behind = function(t, T) return tempo.range(t, T) end,
+    all = function(_, T) return tempo.range(0, T) end,
   }
 
   for name, window in pairs(windows) do

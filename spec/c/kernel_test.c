@@ -247,6 +247,39 @@ static void test_loads(const tp_kernels *k) {
     }
 }
 
+static void test_turns(const tp_kernels *k) {
+  enum { SIDE = 70 };
+  static unsigned char from[8 * SIDE * SIDE], to[8 * SIDE * SIDE], was[8 * SIDE * SIDE];
+  for (int log = 0; log < 4; log++)
+    for (int round = 0; round < 60; round++) {
+      int64_t size = 1 << log, rows = below(SIDE + 1), n = below(SIDE + 1), arow = rows + below(SIDE - (int)rows + 1), orow = n + below(SIDE - (int)n + 1);
+      bool ok = true;
+      for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)rnd(), was[i] = to[i] = (unsigned char)rnd();
+      k->turn[log](to, orow, from, arow, rows, n);
+      for (int64_t i = 0; i < SIDE; i++)
+        for (int64_t j = 0; j < orow && i * orow + j < SIDE * SIDE; j++) {
+          const unsigned char *want = i < rows && j < n ? from + (j * arow + i) * size : was + (i * orow + j) * size;
+          ok &= memcmp(to + (i * orow + j) * size, want, (size_t)size) == 0;
+        }
+      CHECKF(ok, "%s turns %d x %d of %d", k->isa, (int)rows, (int)n, (int)size);
+    }
+}
+
+static void test_outside(const tp_kernels *k) {
+  static const int64_t odd[] = { -1, INT64_MIN, INT64_MAX, 100, 101, INT64_MIN + 50 };
+  int64_t index[150];
+  for (int round = 0; round < 200; round++) {
+    int64_t step = 1 + below(3), count = below(51), at = below(150);
+    for (int i = 0; i < 150; i++) index[i] = below(100);
+    if (round < 20 && count) index[0] = 99;
+    bool want = round % 2 && at % step == 0 && at / step < count;
+    if (round % 2) index[at] = odd[below((int)TP_LEN(odd))];
+    CHECKF(k->outside(index, step, count, 100) == want, "%s %d of %d by %d", k->isa, (int)at, (int)count, (int)step);
+  }
+  index[0] = 0;
+  CHECKF(k->outside(index, 1, 1, 0) && !k->outside(index, 1, 0, 0), "%s of none", k->isa);
+}
+
 /* ---- folds and scans ---- */
 
 static void fold_one(tp_red red, tp_dtype d, double *f, int64_t *i, double vf, int64_t vi) {
@@ -480,6 +513,8 @@ int main(int argc, char **argv) {
     test_casts(k);
     test_halves(k);
     test_loads(k);
+    test_turns(k);
+    test_outside(k);
     test_random(k);
     test_normal_ends(k);
   }

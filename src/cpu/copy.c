@@ -46,15 +46,11 @@ void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
 
 typedef struct pair_rows { int64_t n, count, ro, ri, so, si; } pair_rows;   /* count rows of n elements; strides between rows, between elements */
 
-/* Columns become rows, square by square, so that every line is gone through while it is near. */
+/* Columns become rows, a few lines of them at a time, so that every line is gone through while it is near. */
 static void copy_across(const tp_exec *x, int size, int log, const pair_rows *r, char *o, const char *a) {
-  uint64_t part[TP_SQUARE * TP_SQUARE];
   for (int64_t i = 0; i < r->count; i += TP_SQUARE)
-    for (int64_t k = 0; k < r->n; k += TP_SQUARE) {
-      int64_t count = TP_MIN(r->count - i, TP_SQUARE), n = TP_MIN(r->n - k, TP_SQUARE);
-      x->cpu->K->load[log](part, a + (i + k * r->si) * size, 1, r->si, count, n);
-      x->cpu->K->store[log](o + (i * r->ro + k) * size, r->ro, 1, part, count, n);
-    }
+    for (int64_t k = 0; k < r->n; k += TP_SQUARE)
+      x->cpu->K->turn[log](o + (i * r->ro + k) * size, r->ro, a + (i + k * r->si) * size, r->si, TP_MIN(r->count - i, TP_SQUARE), TP_MIN(r->n - k, TP_SQUARE));
 }
 
 static void copy_rows(const tp_exec *x, int size, const pair_rows *r, char *o, const char *a) {

@@ -29,30 +29,98 @@ KI int64_t f16_out(uint16_t *o, const float *a, int64_t n) { return 0; }
 #endif
 KI int64_t none_in(void *o, const void *a, int64_t n) { return 0; }
 
-/* ---- rows x n elements of which those of a column are neighbours: o[i][j] = a[j][i] ---- */
+/* ---- rows x n elements of which those of a column are neighbours: o[i][j] = a[j][i] ----
+ *
+ * Squares in vectors. Of small elements, log2(side) times: lane k of vectors i and i + side / 2 become neighbours in vector 2 i, or 2 i + 1 of the
+ * upper lanes. Of 4 bytes: squares of 4 within 128 bits, then the squares change places. */
+#define LOWER_16 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define UPPER_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define LOWER_8 0, 8, 1, 9, 2, 10, 3, 11
+#define UPPER_8 4, 12, 5, 13, 6, 14, 7, 15
+#define LOWER_4 0, 4, 1, 5
+#define UPPER_4 2, 6, 3, 7
+#define SQUARE(sfx, T, side) \
+  typedef T v##side##_##sfx __attribute__((vector_size(side * sizeof(T)), aligned(sizeof(T)), may_alias)); \
+  KI void square##side##_##sfx(T *o, int64_t orow, const T *a, int64_t arow) { \
+    v##side##_##sfx x[2][side]; \
+    int now = 0; \
+    for (int i = 0; i < side; i++) x[0][i] = *(const v##side##_##sfx *)(a + i * arow); \
+    for (int step = 1; step < side; step *= 2, now = !now) \
+      for (int i = 0; i < side / 2; i++) { \
+        x[!now][2 * i] = __builtin_shufflevector(x[now][i], x[now][i + side / 2], LOWER_##side); \
+        x[!now][2 * i + 1] = __builtin_shufflevector(x[now][i], x[now][i + side / 2], UPPER_##side); \
+      } \
+    for (int i = 0; i < side; i++) *(v##side##_##sfx *)(o + i * orow) = x[now][i]; \
+  }
+SQUARE(1, uint8_t, 4)
+SQUARE(1, uint8_t, 16)
+SQUARE(2, uint16_t, 4)
+SQUARE(2, uint16_t, 8)
+SQUARE(4, uint32_t, 4)
+SQUARE(8, uint64_t, 4)
+#if VBYTES < 32
+enum { SIDE = 4 };
+#define square_wide square4_4
+#else
+enum { SIDE = VBYTES / 4 };
+#if VBYTES == 64
+typedef __m512 wide;
+typedef __m512d wide_pairs;
+#define MM(name) _mm512_##name
+#define EVEN(x, y) _mm512_shuffle_f32x4(x, y, 0x88)
+#define ODD(x, y) _mm512_shuffle_f32x4(x, y, 0xdd)
+#else
+typedef __m256 wide;
+typedef __m256d wide_pairs;
+#define MM(name) _mm256_##name
+#define EVEN(x, y) _mm256_permute2f128_ps(x, y, 0x20)
+#define ODD(x, y) _mm256_permute2f128_ps(x, y, 0x31)
+#endif
+KI void square_wide(uint32_t *o, int64_t orow, const uint32_t *a, int64_t arow) {
+  wide x[SIDE], y[SIDE];
+  for (int i = 0; i < SIDE; i++) x[i] = MM(loadu_ps)((const float *)(a + i * arow));
+  for (int i = 0; i < SIDE; i += 2) {
+    y[i] = MM(unpacklo_ps)(x[i], x[i + 1]);
+    y[i + 1] = MM(unpackhi_ps)(x[i], x[i + 1]);
+  }
+  for (int i = 0; i < SIDE; i += 2) {
+    int p = (i & ~3) + (i >> 1 & 1);
+    x[i] = (wide)MM(unpacklo_pd)((wide_pairs)y[p], (wide_pairs)y[p + 2]);
+    x[i + 1] = (wide)MM(unpackhi_pd)((wide_pairs)y[p], (wide_pairs)y[p + 2]);
+  }
+#if VBYTES == 64
+  for (int i = 0; i < 16; i += 8)
+    for (int k = 0; k < 4; k++) y[i + k] = EVEN(x[i + k], x[i + k + 4]), y[i + k + 4] = ODD(x[i + k], x[i + k + 4]);
+#else
+  for (int k = 0; k < 8; k++) y[k] = x[k];
+#endif
+  for (int k = 0; k < SIDE / 2; k++) {
+    MM(storeu_ps)((float *)(o + k * orow), EVEN(y[k], y[k + SIDE / 2]));
+    MM(storeu_ps)((float *)(o + (k + SIDE / 2) * orow), ODD(y[k], y[k + SIDE / 2]));
+  }
+}
+#endif
+
 #define AS_IS(x) (x)
-#define TURN(sfx, T) \
-  typedef T v4_##sfx __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias)); \
-  static void turn_##sfx(T *restrict o, int64_t orow, const T *restrict a, int64_t arow, int64_t rows, int64_t n) { \
+#define TURN(sfx, T, side, square) \
+  static void quads_##sfx(T *o, int64_t orow, const T *a, int64_t arow, int64_t rows, int64_t n) { \
     int64_t i, j = 0; \
     for (; j + 4 <= n; j += 4) { \
-      for (i = 0; i + 4 <= rows; i += 4) { \
-        const T *p = a + j * arow + i; \
-        T *q = o + i * orow + j; \
-        v4_##sfx x = *(const v4_##sfx *)p, y = *(const v4_##sfx *)(p + arow); \
-        v4_##sfx z = *(const v4_##sfx *)(p + 2 * arow), w = *(const v4_##sfx *)(p + 3 * arow); \
-        v4_##sfx lo = __builtin_shufflevector(x, y, 0, 4, 1, 5), hi = __builtin_shufflevector(x, y, 2, 6, 3, 7); \
-        v4_##sfx under = __builtin_shufflevector(z, w, 0, 4, 1, 5), over = __builtin_shufflevector(z, w, 2, 6, 3, 7); \
-        *(v4_##sfx *)q = __builtin_shufflevector(lo, under, 0, 1, 4, 5); \
-        *(v4_##sfx *)(q + orow) = __builtin_shufflevector(lo, under, 2, 3, 6, 7); \
-        *(v4_##sfx *)(q + 2 * orow) = __builtin_shufflevector(hi, over, 0, 1, 4, 5); \
-        *(v4_##sfx *)(q + 3 * orow) = __builtin_shufflevector(hi, over, 2, 3, 6, 7); \
-      } \
+      for (i = 0; i + 4 <= rows; i += 4) square4_##sfx(o + i * orow + j, orow, a + j * arow + i, arow); \
       for (; i < rows; i++) \
         for (int k = 0; k < 4; k++) o[i * orow + j + k] = a[(j + k) * arow + i]; \
     } \
     for (; j < n; j++) \
       for (i = 0; i < rows; i++) o[i * orow + j] = a[j * arow + i]; \
+  } \
+  static void turn_##sfx(void *o_, int64_t orow, const void *a_, int64_t arow, int64_t rows, int64_t n) { \
+    T *o = o_; \
+    const T *a = a_; \
+    int64_t r = rows - rows % side, m = n - n % side; \
+    for (int64_t j = 0; j < m; j += side) \
+      for (int64_t i = 0; i < r; i += side) square(o + i * orow + j, orow, a + j * arow + i, arow); \
+    if (r < rows) quads_##sfx(o + r * orow, orow, a + r, arow, rows - r, m); \
+    if (m < n) quads_##sfx(o + m, orow, a + m * arow, arow, rows, n - m); \
   }
 #define TURN_EACH(name, S, T, get) \
   static void name(T *restrict o, int64_t orow, const S *restrict a, int64_t arow, int64_t rows, int64_t n) { \
@@ -80,14 +148,14 @@ KI int64_t none_in(void *o, const void *a, int64_t n) { return 0; }
       if (step == 1) for (int64_t j = vectors(o, a, n); j < n; j++) o[j] = put(a[j]); \
       else for (int64_t j = 0; j < n; j++) o[j * step] = put(a[j]); \
     } }
-#define MOVES(sfx, T) TURN(sfx, T) LOADS(sfx, T, T, AS_IS, none_in, turn_##sfx) STORES(sfx, T, T, AS_IS, none_in, turn_##sfx)
+#define MOVES(sfx, T, side, square) TURN(sfx, T, side, square) LOADS(sfx, T, T, AS_IS, none_in, turn_##sfx) STORES(sfx, T, T, AS_IS, none_in, turn_##sfx)
 #define HALVES(sfx, in, out, vectors_in, vectors_out) \
   TURN_EACH(turn_in_##sfx, uint16_t, float, in) TURN_EACH(turn_out_##sfx, float, uint16_t, out) \
   LOADS(sfx, uint16_t, float, in, vectors_in, turn_in_##sfx) STORES(sfx, uint16_t, float, out, vectors_out, turn_out_##sfx)
-MOVES(1, uint8_t)
-MOVES(2, uint16_t)
-MOVES(4, uint32_t)
-MOVES(8, uint64_t)
+MOVES(1, uint8_t, 16, square16_1)
+MOVES(2, uint16_t, 8, square8_2)
+MOVES(4, uint32_t, SIDE, square_wide)
+MOVES(8, uint64_t, 4, square4_8)
 HALVES(f16, tp_load_f16, tp_store_f16, f16_in, f16_out)
 HALVES(bf16, tp_load_bf16, tp_store_bf16, none_in, none_in)
 
@@ -102,4 +170,12 @@ static int round_f16(void *o_, const void *a_, const void *b_, const void *c_, i
     for (int64_t i = f16_in(o + at, h, m); i < m; i++) o[at + i] = tp_load_f16(h[i]);
   }
   return TP_K_OK;
+}
+
+/* Of a negative index, and of one beyond the last, i or n - 1 - i has the sign's bit. */
+static bool outside(const int64_t *index, int64_t step, int64_t count, int64_t n) {
+  uint64_t any = 0, last = (uint64_t)n - 1;
+  if (step == 1) for (int64_t j = 0; j < count; j++) any |= (uint64_t)index[j] | (last - (uint64_t)index[j]);
+  else for (int64_t j = 0; j < count; j++) any |= (uint64_t)index[j * step] | (last - (uint64_t)index[j * step]);
+  return any >> 63;
 }

@@ -16,6 +16,8 @@ typedef int tp_kfn(void *o, const void *a, const void *b, const void *c, int64_t
 /* rows x n elements: row i of the destination is dense, the source has strides. */
 typedef void tp_kload(void *o, const void *a, int64_t row, int64_t step, int64_t rows, int64_t n);
 typedef void tp_kstore(void *o, int64_t row, int64_t step, const void *a, int64_t rows, int64_t n);
+/* rows x n elements: o[i * orow + j] = a[j * arow + i]. */
+typedef void tp_kturn(void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
 /* Reductions of rows x n values (row stride in elements). Accumulators are f64 for sums and products of floats, else the compute type. */
 typedef void tp_kfold(void *acc, const void *a, int64_t row, int64_t rows, int64_t n);
 /* at[j]: the row of the least or greatest value of column j; the first at ties, the first NaN wins. */
@@ -47,6 +49,8 @@ struct tp_kernels {
   tp_kfn *sticky;                                              /* f64 to f32 on the way to a half: rounding again rounds once */
   tp_kload *load[4], *loadhalf[TP_NDTYPE];                     /* by log2 of the size; halves become f32 */
   tp_kstore *store[4], *storehalf[TP_NDTYPE];
+  tp_kturn *turn[4];                                           /* by log2 of the size */
+  bool (*outside)(const int64_t *index, int64_t step, int64_t count, int64_t n);    /* is one of them none of 0 .. n - 1? */
   tp_kfold *across[4][TP_NDTYPE];                              /* [red]: acc[i] takes row i */
   tp_kfold *down[4][TP_NDTYPE];                                /* [red]: acc[j] takes column j */
   tp_kfold *across_wide, *down_wide;                           /* sums of f32 as those of f64 */

@@ -70,7 +70,7 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r) {
   }
   tp_view in = r->in[from].v;
   if (in.rank != r->out[0].v.rank) return tp_rfail(x, r, TP_E_SHAPE, "the first value of a parameter has another rank");
-  tp_view_copy(x, r->out[0].size, &r->out[0].v, &in);
+  if (in.p != r->out[0].v.p) tp_view_copy(x, r->out[0].size, &r->out[0].v, &in);       /* else it was made there */
   return true;
 }
 

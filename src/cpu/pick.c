@@ -26,8 +26,7 @@ bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
   tp_walk w;
   for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
     const int64_t *p = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
-    bool bad = false;
-    for (int64_t j = 0; j < count; j++) bad |= (uint64_t)p[j * step] >= (uint64_t)n;
+    bool bad = x->cpu->K->outside(p, step, count, n);
     for (int64_t j = 0; bad && j < count; j++) {
       if (k->rank) w.at[last] = j;
       if ((uint64_t)p[j * step] >= (uint64_t)n) return bad_index(x, r, w.at, p[j * step], n);
@@ -114,18 +113,19 @@ static void pick_long(const chosen_rows *q, char *to, const char *from, const in
   }
 }
 
-static inline void pick_each(const chosen_rows *q, char *to, const char *from, const int64_t *index, size_t bytes) {
-  for (int64_t j = 0; j < q->n; j++) memcpy(to + j * q->so, row_at(q, from, index, j), bytes);
+/* Rows of few bytes that the compiler knows; `around`: of a ring. */
+static inline void pick_each(chosen_rows q, char *to, const char *from, const int64_t *index, size_t bytes, bool around) {
+  for (int64_t j = 0; j < q.n; j++, index += q.step, to += q.so) memcpy(to, around ? row_at(&q, from, index, 0) : from + *index * q.si, bytes);
 }
 
-static void pick_rows(const chosen_rows *q, char *to, const char *from, const int64_t *index) {
+static inline void pick_rows(const chosen_rows *q, char *to, const char *from, const int64_t *index, bool around) {
   switch (q->bytes) {
-    case 4: pick_each(q, to, from, index, 4); break;
-    case 8: pick_each(q, to, from, index, 8); break;
-    case 16: pick_each(q, to, from, index, 16); break;
-    case 32: pick_each(q, to, from, index, 32); break;
-    case 64: pick_each(q, to, from, index, 64); break;
-    default: (q->bytes < PICK_PART ? pick_each(q, to, from, index, q->bytes) : pick_long(q, to, from, index));
+    case 4: pick_each(*q, to, from, index, 4, around); break;
+    case 8: pick_each(*q, to, from, index, 8, around); break;
+    case 16: pick_each(*q, to, from, index, 16, around); break;
+    case 32: pick_each(*q, to, from, index, 32, around); break;
+    case 64: pick_each(*q, to, from, index, 64, around); break;
+    default: (q->bytes < PICK_PART ? pick_each(*q, to, from, index, q->bytes, around) : pick_long(q, to, from, index));
   }
 }
 
@@ -144,7 +144,8 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
     const char *from = (const char *)in->v.p + tp_walk_offset(&w, in->v.stride) * o->size;
     char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * o->size;
     const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-    if (row) pick_rows(&q, to, from, index);
+    if (row && c->ring) pick_rows(&q, to, from, index, true);
+    else if (row) pick_rows(&q, to, from, index, false);
     for (int64_t j = 0; j < n && !row; j++)
       tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size, from + (lo + index[j * step]) % m * c->si * o->size);
   }

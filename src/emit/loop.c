@@ -125,12 +125,12 @@ static bool turns(const tp_region *r) {
   return any;
 }
 
-enum { LONG_ROW = 256, FEW_ROWS = 4 };
+enum { LONG_ROW = 256, FEW_FOLDED = 4 };
 static bool folds_few(const tp_nest *n) {
   int64_t rows = 1, k;
-  for (int i = 0; i < n->nax && rows <= FEW_ROWS; i++)
-    if (n->ax[i].red) rows = tp_ix_is_const(n->ax[i].n, &k) ? rows * k : FEW_ROWS + 1;
-  return rows <= FEW_ROWS;
+  for (int i = 0; i < n->nax && rows <= FEW_FOLDED; i++)
+    if (n->ax[i].red) rows = tp_ix_is_const(n->ax[i].n, &k) ? rows * k : FEW_FOLDED + 1;
+  return rows <= FEW_FOLDED;
 }
 
 /* Are columns of what lies there folded, at most widened? Kernels take some rows of them at a time, if these are long. */

@@ -143,6 +143,16 @@ static bool may_cross(const tp_ew *e, int i) {
   return ok;
 }
 
+/* Of the operands of a point, those that are contiguous along axis a and jump along b: they are turned where b is the inner one. */
+static int bytes_across(const tp_ew *e, int a, int b) {
+  int sum = 0;
+  for (int k = 0; k < e->ndst + e->nsrc; k++) {
+    const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
+    if (s[a] == 1 && apart(s[b]) == TP_TUNE_WALK_LINE) sum += tp_dtype_size(k < e->ndst ? e->dst[k].d : e->src[k - e->ndst].d);
+  }
+  return sum;
+}
+
 /* An operand that jumps along the inner axis and is contiguous along another: that one goes before it, and tiles
  * are square, so that every line that is touched is gone through while it is near. */
 static void choose_crossing(tp_ew *e) {
@@ -153,7 +163,9 @@ static void choose_crossing(tp_ew *e) {
       if (s[i] == 1 && may_cross(e, i)) at = i;
   }
   e->crossed = at >= 0;
-  if (e->crossed) move_to(e, in - 1, at);
+  if (!e->crossed) return;
+  move_to(e, in - 1, at);
+  if (!e->folds && bytes_across(e, in - 1, in) > bytes_across(e, in, in - 1)) move_to(e, in, in - 1);
 }
 
 /* Rows that are folded are those of the plan. */
@@ -209,7 +221,7 @@ static void choose_tile(tp_ew *e) {
   e->red0 = e->reduced[in];
   e->e1 = up >= 0 ? e->ext[up] : 1;
   e->red1 = up >= 0 && e->reduced[up];
-  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, e->crossed ? TP_SQUARE : TP_BLOCK);
+  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, e->crossed ? 256 : TP_BLOCK);
   if (up < 0) e->n1 = 1;
   else if (plain) e->n1 = e->red1 ? e->e1 : TP_MIN(e->e1, TP_BLOCK);
   else e->n1 = e->n0 <= TP_BLOCK / 2 ? TP_MIN(e->e1, TP_BLOCK / TP_MAX(e->n0, 1)) : 1;

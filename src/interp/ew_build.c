@@ -105,10 +105,17 @@ static bool is_widened(const builder *b, int k) {
   return cast && k == g->nmicro - 1 && k == g->outmicro[0] && g->red == TP_RED_SUM;
 }
 
-/* What is folded without being written may be an operand itself. */
+static bool is_result(const tp_region *g, int k) {
+  bool any = false;
+  for (int i = 0; i < g->nout; i++) any |= g->outmicro[i] == k;
+  return any;
+}
+
+/* An operand that is not written as it is, but folded or part of something else. */
 static bool is_passed(const builder *b, int k) {
   const tp_region *g = b->r->rg;
-  return b->r->nout == 1 && has_fold(g) && (g->micro[k].op == TP_OP_DETACH || is_widened(b, k));
+  bool folded = b->r->nout == 1 && has_fold(g);
+  return g->micro[k].op == TP_OP_DETACH ? folded || !is_result(g, k) : folded && is_widened(b, k);
 }
 
 /* Slots: operands, then numbers, then the other micros. */

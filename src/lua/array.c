@@ -10,7 +10,7 @@ void tl_charge(lua_State *L, tl_array *u) {
   u->charged = sizeof *u->a + (u->a->base ? 0 : tp_array_bytes(u->a));
   S->held += u->charged;
   S->untold += u->charged;
-  if (S->untold < TP_TUNE_GC_STEP || !lua_gc(L, LUA_GCISRUNNING, 0)) return;
+  if (S->untold < TP_MAX(TP_TUNE_GC_STEP, 4 * u->charged) || !lua_gc(L, LUA_GCISRUNNING, 0)) return;
   size_t kb = TP_MIN(S->untold >> 10, (size_t)INT_MAX >> 10);
   S->untold = 0;
   if (S->held < 2 * S->kept + TP_TUNE_GC_SLACK) {

@@ -292,10 +292,6 @@ static tp_nd nd_scratch_out(pb *b, int i) {
 
 /* ---- regions ---- */
 
-static bool fill_scratch(pb *b, int i) {
-  return b->scratch[i] || tp_pb_fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_scratch_out(b, i));
-}
-
 static const tp_access *target(const tp_stmt *s);
 
 /* Does node i's value lie where the result comes to lie? */
@@ -314,12 +310,17 @@ static tp_nd nd_there(pb *b, const tp_opnd *o) {
 
 static tp_nd nd_value(pb *b, int i) { return is_in_place(b, i) ? nd_write(b, target(b->s)) : nd_scratch_out(b, i); }
 
+/* A value that lies where the result does is seen once. */
+static bool fill_value(pb *b, int i) {
+  return b->scratch[i] || tp_pb_fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_value(b, i));
+}
+
 /* Where an operand's elements are: an array, or the scratch of a node of the cluster. */
 static tp_nd nd_operand(pb *b, const tp_opnd *o) {
   int i = tp_stmt_find(b->s, o);
-  if (i >= 0 && is_in_place(b, i)) return nd_there(b, o);
   if (i >= 0) {
-    if (b->s->node[i]->op == TP_OP_FILL) (void)fill_scratch(b, i);       /* b->err, if it cannot be */
+    if (b->s->node[i]->op == TP_OP_FILL) (void)fill_value(b, i);         /* b->err, if it cannot be */
+    if (is_in_place(b, i)) return nd_there(b, o);
     return nd_scratch(b, scratch_of(b, i), o);
   }
   return nd_array(b, tp_array_of(b->p, o->base), o, true);
@@ -985,13 +986,13 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, tp_error *err) {
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
   if (p->lag) tp_plan_behind(pl);
-  if (fuse) tp_plan_fuse(pl), tp_plan_tile(pl);
   int *inside = TP_NEWN(b.a, int, pl->bufs.n);
   for (int i = 0; i < pl->bufs.n; i++) inside[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_INSIDE_ALL;
   for (int i = 0; i < p->arrs.n; i++) {
     int in = tp_lies_in(p->arrs.v[i])->id;
     inside[in] = TP_MIN(inside[in], inside[i]);
   }
+  if (fuse) tp_plan_fuse(pl), tp_plan_strips(pl, inside), tp_plan_tile(pl);
   tp_plan_lifetimes(pl, inside);
   tp_plan_work(pl);
 #ifdef TP_HARD

@@ -11,7 +11,16 @@ bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offse
 /* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that end are never written. */
 typedef bool tp_pairfn(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
+/* tile.c. The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is not known, -2: it does not move. Every axis moves along a dim of its own. */
+int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k);
+bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x);
+bool tp_fits_tile(const tp_region *r);           /* may it go over tiles, whatever it touches? */
+/* Of its axis k the region goes over n places from `first` on; in buffers that are small (by number) they are the first ones. */
+void tp_cut_axis(tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
+/* A loop over tiles of b of `all` places, around n nodes. */
+tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v);
 /* life.c: positions, lifetimes and scopes. inside, by buffer: its values leave no iteration of so many of the outermost loops around its uses; nor of a loop that is its scope already */
 enum { TP_INSIDE_ALL = 64 };
 void tp_plan_lifetimes(tp_plan *p, const int *inside);
+void tp_plan_strips(tp_plan *p, int *inside);    /* strip.c */
 #endif

@@ -25,21 +25,18 @@ typedef struct { int n, axis[64]; const tp_ix *extent; } tiled;     /* n leaves 
 static bool is_one(const tp_ix *e) { return tp_is_number(e, 1); }
 static bool is_still(const tp_ix *e) { return tp_is_number(e, 0); }
 
-/* The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is
- * not known, -2: it does not move. */
-static int dim_of(tiler *t, const tp_region *r, const tp_nd *x, int k) {
-  const tp_pbuf *b = t->p->bufs.v[x->buf];
+int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) {
+  const tp_pbuf *b = p->bufs.v[x->buf];
   if (is_still(x->lead[k]) || is_one(r->lead[k])) return -2;
   for (int d = 0; d < b->ndim + b->rank; d++)
-    if (tp_pbuf_stride(t->ix, b, d) == x->lead[k] && !is_one(b->slots[d])) return d;
+    if (tp_pbuf_stride(p->ix, b, d) == x->lead[k] && !is_one(b->slots[d])) return d;
   return -1;
 }
 
-/* Every axis moves along a dim of its own. */
-static bool is_regular(tiler *t, const tp_region *r, const tp_nd *x) {
+bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x) {
   uint64_t seen = 0;
   for (int k = 0; k < r->nlead; k++) {
-    int d = dim_of(t, r, x, k);
+    int d = tp_moves_along(p, r, x, k);
     if (d == -1 || d >= 63 || (d >= 0 && seen >> d & 1) || x->wrap >= 0) return false;
     if (d >= 0) seen |= (uint64_t)1 << d;
   }
@@ -50,8 +47,8 @@ typedef struct { tiler *t; int ka, kb; } axis_pair;
 
 static bool at_one_place(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
   const axis_pair *m = ud;
-  int d = dim_of(m->t, a, x, m->ka);
-  return d >= 0 && d == dim_of(m->t, b, y, m->kb) && tp_same_start(x, y) && is_regular(m->t, a, x) && is_regular(m->t, b, y);
+  int d = tp_moves_along(m->t->p, a, x, m->ka);
+  return d >= 0 && d == tp_moves_along(m->t->p, b, y, m->kb) && tp_same_start(x, y) && tp_is_regular(m->t->p, a, x) && tp_is_regular(m->t->p, b, y);
 }
 
 /* Do the two leaves meet at one place of the axis only, wherever they meet? */
@@ -86,12 +83,14 @@ static int64_t points(const tp_region *r) {
 }
 
 /* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
-static bool fits(const tp_region *r) {
-  if (r->kind != TP_RG_LOOP || r->check || r->newest || r->ncoord || points(r) < 0) return false;
+bool tp_fits_tile(const tp_region *r) {
+  if (r->kind != TP_RG_LOOP || r->check || r->newest || r->ncoord) return false;
   for (int k = 0; k < r->nin + r->nout; k++)
     if (tp_window_at(r, k)->wrap >= 0) return false;
   return true;
 }
+
+static bool fits(const tp_region *r) { return tp_fits_tile(r) && points(r) >= 0; }
 
 /* An axis of leaf j along which it goes with those before it; -1: none. */
 static int axis_of_leaf(tiler *t, tp_pnode *const *v, const tiled *run, int j) {
@@ -157,8 +156,8 @@ static bool shrinks(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
       const tp_nd *x = tp_window_at(v[i]->rg, k);
       if (x->buf != buf) continue;
-      int at = dim_of(t, v[i]->rg, x, run->axis[i]);
-      if (at < 0 || (*d >= 0 && at != *d) || x->nring || !is_still(x->off) || !is_regular(t, v[i]->rg, x)) return false;
+      int at = tp_moves_along(t->p, v[i]->rg, x, run->axis[i]);
+      if (at < 0 || (*d >= 0 && at != *d) || x->nring || !is_still(x->off) || !tp_is_regular(t->p, v[i]->rg, x)) return false;
       *d = at;
     }
   return *d >= 0;
@@ -174,7 +173,7 @@ static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int 
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
       tp_nd *w = (tp_nd *)tp_window_at(v[i]->rg, k);
       if (w->buf != buf) continue;
-      for (int j = 0; j < v[i]->rg->nlead; j++) dims[nw][j] = dim_of(t, v[i]->rg, w, j);
+      for (int j = 0; j < v[i]->rg->nlead; j++) dims[nw][j] = tp_moves_along(t->p, v[i]->rg, w, j);
       nlead[nw] = v[i]->rg->nlead;
       seen[nw++] = w;
     }
@@ -188,17 +187,25 @@ static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int 
   }
 }
 
-static void cut(tiler *t, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
-  r->in = tp_dup(t->a, r->in, sizeof *r->in * (size_t)r->nin);
-  r->out = tp_dup(t->a, r->out, sizeof *r->out * (size_t)r->nout);
-  r->lead = tp_dup(t->a, r->lead, sizeof *r->lead * (size_t)r->nlead);
-  r->leadlo = tp_dup(t->a, r->leadlo, sizeof *r->leadlo * (size_t)r->nlead);
+void tp_cut_axis(tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
+  r->in = tp_dup(p->a, r->in, sizeof *r->in * (size_t)r->nin);
+  r->out = tp_dup(p->a, r->out, sizeof *r->out * (size_t)r->nout);
+  r->lead = tp_dup(p->a, r->lead, sizeof *r->lead * (size_t)r->nlead);
+  r->leadlo = tp_dup(p->a, r->leadlo, sizeof *r->leadlo * (size_t)r->nlead);
   r->lead[k] = n;
-  r->leadlo[k] = tp_ix_add(t->ix, r->leadlo[k], first);
+  r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
   for (int i = 0; i < r->nin + r->nout; i++) {
     tp_nd *x = (tp_nd *)tp_window_at(r, i);
-    if (!small[x->buf]) x->off = tp_ix_add(t->ix, x->off, tp_ix_mul(t->ix, x->lead[k], first));
+    if (!small[x->buf]) x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
   }
+}
+
+tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v) {
+  tp_pnode *body = TP_NEW(p->a, tp_pnode), *x = TP_NEW(p->a, tp_pnode);
+  *body = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(p->a, v, sizeof *v * (size_t)n) };
+  *x = (tp_pnode){ .kind = TP_P_FOR, .n = 1, .kid = tp_dup(p->a, &body, sizeof body), .var = var, .lo = tp_ix_const(p->ix, 0),
+                   .hi = tp_ix_fdiv(p->ix, tp_ix_add(p->ix, all, tp_ix_const(p->ix, b - 1)), b), .step = 1 };
+  return x;
 }
 
 static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
@@ -215,12 +222,8 @@ static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
       t->p->bufs.v[buf]->scope = var;
       small[buf] = true;
     }
-  for (int i = 0; i < run->n; i++) cut(t, v[i]->rg, run->axis[i], first, n, small);
-  tp_pnode *body = TP_NEW(t->a, tp_pnode), *x = TP_NEW(t->a, tp_pnode);
-  *body = (tp_pnode){ .kind = TP_P_SEQ, .n = run->n, .kid = tp_dup(t->a, v, sizeof *v * (size_t)run->n) };
-  *x = (tp_pnode){ .kind = TP_P_FOR, .n = 1, .kid = tp_dup(t->a, &body, sizeof body), .var = var, .lo = tp_ix_const(t->ix, 0),
-                   .hi = tp_ix_fdiv(t->ix, tp_ix_add(t->ix, all, tp_ix_const(t->ix, b - 1)), b), .step = 1 };
-  return x;
+  for (int i = 0; i < run->n; i++) tp_cut_axis(t->p, v[i]->rg, run->axis[i], first, n, small);
+  return tp_loop_over_tiles(t->p, var, all, b, run->n, v);
 }
 
 /* The longest run from v on that pays becomes a loop; how many leaves that are. */

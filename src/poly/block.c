@@ -179,13 +179,27 @@ static bool choose(cutter *c) {
   return some;
 }
 
+/* Does a row grow with the loop? What an unknown extent counts as says nothing of that. */
+static bool row_grows(const cutter *c, int st) {
+  const tp_stmt *s = c->S->p->stmts.v[st];
+  bool grows = false;
+  for (int a = 0; a < s->nacc; a++) {
+    const tp_arr *r = c->S->p->arrs.v[s->acc[a].arr];
+    for (int i = 0; i < r->rank && tp_dom_has(r->ndim, r->dim, c->x->label); i++) grows |= tp_ix_mentions(r->shape[i], c->x->label->bound);
+  }
+  return grows;
+}
+
 static int64_t block_size(const cutter *c) {
   double most = 1;
   int64_t n = TP_TUNE_BLOCK_MOST;
-  for (int i = 0; i < c->ncomp; i++)
-    if (c->vec[i]) most = TP_MAX(most, row_bytes(c, c->comp[i]->st[0]));
-  bool cut = tp_is_cut(c->S, c->x->label);
-  if (cut) n = TP_TUNE_BLOCK_CUT;
+  bool cut = tp_is_cut(c->S, c->x->label), grows = false;
+  for (int i = 0; i < c->ncomp; i++) {
+    if (!c->vec[i]) continue;
+    most = TP_MAX(most, row_bytes(c, c->comp[i]->st[0]));
+    grows |= row_grows(c, c->comp[i]->st[0]);
+  }
+  if (cut && !grows) n = TP_TUNE_BLOCK_CUT;
   while (n > TP_TUNE_BLOCK_LEAST && (double)n * most > (!cut ? TP_TUNE_BLOCK_ROOM : n > TP_TUNE_BLOCK_MOST ? TP_TUNE_BLOCK_ROOM_CUT : TP_TUNE_BLOCK_ROOM_MOST)) n /= 2;
   return n;
 }

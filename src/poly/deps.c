@@ -127,7 +127,7 @@ static int written_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
   bool version = false;
   for (int a = 0; a < s->nacc; a++) {
     if (s->acc[a].kind == TP_ACC_WRITE && s->acc[a].arr == r->arr) w = &s->acc[a];
-    version |= s->acc[a].kind == TP_ACC_WRITE && tp_is_version(S->p, r, &s->acc[a]);
+    version |= s->acc[a].kind == TP_ACC_WRITE && r->by && tp_is_version(S->p, s, r, &s->acc[a]);
   }
   if (!w || !r->alias || !s->ndim) return version ? 0 : -1;
   isl_map *self = through(S, w, r);

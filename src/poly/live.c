@@ -144,12 +144,15 @@ static isl_map *time_of(const life *f, tp_place at) {
   return isl_map_from_multi_pw_aff(t);
 }
 
-/* {element -> time at which this access touches it, at least} */
-static isl_map *touched(const life *f, tp_place at) {
+/* {element -> points of the statement at which this access touches it, at least} */
+static isl_map *touching(const life *f, tp_place at) {
   isl_map *rel = tp_isl_few(isl_map_copy(acc(f, at)->rel));
   if (f->member) rel = isl_map_fix_si(isl_map_add_dims(rel, isl_dim_out, 1), isl_dim_out, (unsigned)f->x->ndim - 1, acc(f, at)->arr);
-  return isl_map_apply_range(isl_map_reverse(rel), time_of(f, at));
+  return isl_map_reverse(rel);
 }
+
+/* {element -> time at which this access touches it, at least} */
+static isl_map *touched(const life *f, tp_place at) { return isl_map_apply_range(touching(f, at), time_of(f, at)); }
 
 /* ---- may the kernel write over this operand? ---- */
 
@@ -211,13 +214,26 @@ static bool by_blocks(const life *f) {
   return false;
 }
 
+static bool exact(const life *f, tp_place at) { return isl_map_n_basic_map(acc(f, at)->rel) <= TP_TUNE_MANY_PIECES; }
+
+/* Without the pairs of elements of which the second is a copy of the first: both are one value. */
+static isl_map *but_copies(const life *f, isl_map *later) {
+  for (int i = 0; i < f->reads.n && f->member; i++)
+    for (int w = 0; w < f->writes.n; w++) {
+      tp_place r = f->reads.v[i], to = f->writes.v[w];
+      if (r.st != to.st || !tp_is_copy(stmt(f, r)) || !acc(f, r)->alias || !exact(f, r) || !exact(f, to)) continue;
+      later = isl_map_subtract(later, isl_map_apply_range(touching(f, r), isl_map_reverse(touching(f, to))));
+    }
+  return later;
+}
+
 static bool conflicts(life *f) {
   tp_sched *S = f->S;
   isl_map *W = isl_map_empty(isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f)));
   for (int i = 0; i < f->writes.n; i++) W = isl_map_union(W, touched(f, f->writes.v[i]));
   isl_map *back = isl_map_reverse(isl_map_copy(W));
   isl_map *later = isl_map_apply_range(W, by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
-  later = tp_isl_coalesce_map(isl_map_apply_range(later, isl_map_copy(back)));
+  later = but_copies(f, tp_isl_coalesce_map(isl_map_apply_range(later, isl_map_copy(back))));
   bool ok = later != NULL;
   for (int i = 0; i < f->last.n && ok; i++) {
     tp_place r = f->reads.v[f->last.v[i]];
@@ -647,9 +663,15 @@ static void lay_in(tp_sched *S, tp_arr *a, tp_arr *b, const tp_ix **width) {
   }
 }
 
-/* Do they take less as one? */
-static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b) {
-  if (a == b || !same_elements(a, b)) return;
+static bool same_width(const tp_arr *a, const tp_arr *b) {
+  bool same = true;
+  for (int d = 0; d < a->ndim; d++) same &= a->width[d] == b->width[d];
+  return same;
+}
+
+/* Do they take less as one? A copy is left, too, where a point is kept along a dim: that is near at hand, and what is kept may go to a file. */
+static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b, bool copy) {
+  if (a == b || !same_elements(a, b) || (copy && !same_width(a, b))) return;
   life f = as_versions(S, all, a, b);
   const tp_ix **width = TP_NEWN(S->a, const tp_ix *, f.x->ndim);
   if (both_kinds(&f) || !one_version(&f, width)) return;
@@ -662,7 +684,7 @@ static void join_versions(tp_sched *S, const life *all) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int w = 0; w < s->nacc; w++)
       for (int r = 0; r < s->nacc && s->acc[w].kind == TP_ACC_WRITE; r++)
-        if (tp_is_version(S->p, &s->acc[r], &s->acc[w])) join(S, all, tp_lies_in(S->p->arrs.v[s->acc[r].arr]), tp_lies_in(S->p->arrs.v[s->acc[w].arr]));
+        if (tp_is_version(S->p, s, &s->acc[r], &s->acc[w])) join(S, all, tp_lies_in(S->p->arrs.v[s->acc[r].arr]), tp_lies_in(S->p->arrs.v[s->acc[w].arr]), !s->acc[r].by);
   }
 }
 

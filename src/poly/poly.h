@@ -153,8 +153,9 @@ bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);    
 void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
 
-/* A statement reads r, and changes a part of it to make another array, w: may one lie in the other? */
-bool tp_is_version(const tp_poly *p, const tp_access *r, const tp_access *w);
+/* A statement reads r, and copies it or changes a part of it to make another array, w: may one lie in the other? */
+bool tp_is_version(const tp_poly *p, const tp_stmt *s, const tp_access *r, const tp_access *w);
+static inline bool tp_is_copy(const tp_stmt *s) { return s->kind == TP_ST_OP && s->src.node && !s->nnode; }
 
 /* ---- ends by data (ends.c) ---- */
 const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);       /* the end of rows over which e is the greatest, if they end */

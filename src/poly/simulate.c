@@ -10,6 +10,8 @@ typedef struct { int key, width, n, cap; int64_t *v; } table;
 typedef struct { int64_t elem[SIM_DIM], made, used; } elem_span;      /* when it is made, and last used */
 typedef TP_VEC(elem_span *) elem_spans;
 
+typedef struct holder { int arr; int64_t elem[SIM_DIM]; struct holder *same; } holder;      /* same: another of which it is a copy */
+
 typedef struct together {                       /* a loop marked independent that is being run */
   int64_t at;                                   /* its iteration */
   tp_hmap by;                                   /* (array, element) -> the iteration that made it */
@@ -22,7 +24,8 @@ typedef struct {
   bool **ran;
   table **touch;                                /* by statement and access */
   together *loops;
-  tp_hmap *held;                                /* by array: slot -> the array that lies there and its element in it */
+  tp_hmap *held;                                /* by array: slot -> what lies there */
+  holder *copied;                               /* what the statement at work copies */
   tp_hmap *made;                                /* by array: element -> how many writes are still missing */
   int64_t now;                                  /* calls so far, twice: what a kernel may write over is read before a call, all else during it */
   tp_hmap *life; elem_spans *lives;         /* by array: element -> its span, and all of them */
@@ -128,22 +131,28 @@ static void used(sim *s, const tp_arr *x, const int64_t *e, int64_t when) {
 
 static tp_hmap *place_of(const sim *s, const tp_arr *x) { return &s->held[x->in ? x->in->id : x->id]; }
 
-static bool lies_there(const sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
-  const int64_t *in = tp_hmap_get(place_of(s, x), slot, elem_bytes(x));
-  return in && in[0] == x->id && !memcmp(in + 1, e, elem_bytes(x));
+static holder *held_by(const sim *s, const tp_arr *x, const int64_t *slot) { return tp_hmap_get(place_of(s, x), slot, elem_bytes(x)); }
+
+static holder *lies_there(const sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
+  holder *h = held_by(s, x, slot);
+  while (h && (h->arr != x->id || memcmp(h->elem, e, elem_bytes(x)))) h = h->same;
+  return h;
 }
 
+/* A copy of what is there leaves that there, too. */
 static void lay_there(sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
-  int64_t in[SIM_DIM + 1] = { x->id };
-  memcpy(in + 1, e, elem_bytes(x));
-  tp_hmap_set(place_of(s, x), slot, elem_bytes(x), tp_dup(&s->a, in, sizeof *in + elem_bytes(x)));
+  holder *h = TP_NEW(&s->a, holder), *was = held_by(s, x, slot);
+  *h = (holder){ .arr = x->id, .same = was && was == s->copied ? was : NULL };
+  memcpy(h->elem, e, elem_bytes(x));
+  tp_hmap_set(place_of(s, x), slot, elem_bytes(x), h);
 }
 
-static bool holds(sim *s, const tp_arr *x, const int64_t *e, const char *who) {
+static bool holds(sim *s, const tp_arr *x, const int64_t *e, const char *who, bool copied) {
   int64_t slot[SIM_DIM];
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, false, who)) return false;
   intptr_t missing = (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
   if (missing != 1) return wrong(s, missing ? "read before it is made:" : "never made:", text(s, x->name, x->ndim, e), who);
+  s->copied = copied ? held_by(s, x, slot) : NULL;
   return lies_there(s, x, slot, e) || wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
 }
 
@@ -201,7 +210,7 @@ static bool touch_all(sim *s, int st, const int64_t *x, phase f) {
     if (!tracked(arr) || !in_phase(acc, f)) continue;
     for (int i = lower(t, x); starts(t, i, x); i++) {
       const int64_t *e = table_row(t, i) + t->key;
-      if (!(f == RESULTS ? write_one(s, acc, e, q->name) : holds(s, arr, e, q->name))) return false;
+      if (!(f == RESULTS ? write_one(s, acc, e, q->name) : holds(s, arr, e, q->name, f == ALIASED && tp_is_copy(q)))) return false;
       if (f != RESULTS) used(s, arr, e, s->now - (f == ALIASED));
     }
   }
@@ -235,6 +244,7 @@ static bool run_node(sim *s, const tp_tree *t) {
     if (!(q->vec >> d & 1)) x[d] = tp_ix_evalq(t->arg[d], s->env);
   cross(s, q, t, x, 0, &c, &cap);
   s->now += 2;
+  s->copied = NULL;
   const table *pts = &s->points[t->stmt];
   for (int i = 0; i < c.n; i++) {
     const int64_t *p = c.x + i * SIM_DIM;

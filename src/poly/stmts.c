@@ -127,8 +127,9 @@ static bool is_elementwise(const tp_node *n) { return tp_ops[n->op].batch == TP_
 
 /* May n's result lie where its operand k does? What else n needs is made first, of what is there before. */
 static bool may_change(const tp_node *n, int k, const tp_opnd *o) {
-  if (changes_part(n->op)) return k == 0;
-  bool after = is_elementwise(n) && (changes_part(o->base.node->op) || o->base.node->op == TP_OP_CONCAT);
+  const tp_node *x = o->base.node;
+  if (changes_part(n->op) || n->op == TP_OP_PINIT) return k == 0;
+  bool after = is_elementwise(n) && (changes_part(x->op) || x->op == TP_OP_CONCAT);
   return (after || n->op == TP_OP_CONCAT) && tp_same_type(tp_outof(o->base), &n->out[0]);
 }
 
@@ -304,9 +305,9 @@ static uint32_t may_vectorise(sb *b) {
  * and a concatenation over parts that lie where it puts them. What such an operator changes may be another's value, which then lies
  * where the result comes to lie (`there`): so of a row of changes the first is the one that writes over what was read before. */
 
-bool tp_is_version(const tp_poly *p, const tp_access *r, const tp_access *w) {
+bool tp_is_version(const tp_poly *p, const tp_stmt *s, const tp_access *r, const tp_access *w) {
   const tp_arr *a = p->arrs.v[r->arr], *b = p->arrs.v[w->arr];
-  bool is = r->kind == TP_ACC_READ && r->alias && r->by && a != b && (changes_part(r->by->op) || r->by->op == TP_OP_CONCAT);
+  bool is = r->kind == TP_ACC_READ && r->alias && a != b && (r->by ? changes_part(r->by->op) || r->by->op == TP_OP_CONCAT : tp_is_copy(s));
   is = is && a->rank == b->rank && a->dtype == b->dtype && a->kind == TP_ARR_TEMP && b->kind == TP_ARR_TEMP;
   for (int i = 0; is && i < a->rank; i++) is = a->shape[i] == b->shape[i];
   return is;
@@ -375,11 +376,29 @@ static int showings(const sb *b, int j) {
   return n;
 }
 
+/* Values that elementwise operators may change where they lie: of operators whose own operands are over, or that have none. */
+static bool is_source(const tp_node *x) { return changes_part(x->op) || x->op == TP_OP_CONCAT || x->op == TP_OP_RAND; }
+
+/* Of the elementwise number i, through such as only serve it. */
+static int changed_through(const sb *b, int i) {
+  tp_opnd o;
+  const tp_node *n = b->s->node[i];
+  for (int k = 0; k < n->nin; k++) {
+    int j = tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) && o.identity ? tp_stmt_find(b->s, &o) : -1;
+    if (j < 0 || showings(b, j) != 1 || !tp_same_type(tp_outof(o.base), &n->out[0])) continue;
+    if (is_source(b->s->node[j])) return j;
+    int found = is_elementwise(b->s->node[j]) ? changed_through(b, j) : -1;
+    if (found >= 0) return found;
+  }
+  return -1;
+}
+
 /* The operator of the cluster whose value number i changes where it lies, as nobody else sees it; -1: none. */
 static int changed_by(const sb *b, int i) {
   const tp_node *n = b->s->node[i];
   int found = -1, seen = 0;
   tp_opnd o;
+  if (is_elementwise(n)) return changed_through(b, i);
   for (int k = 0; k < n->nin; k++) {
     if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !may_change(n, k, &o)) continue;
     int j = tp_stmt_find(b->s, &o);
@@ -387,7 +406,7 @@ static int changed_by(const sb *b, int i) {
     found = j;
     seen++;
   }
-  return found >= 0 && b->s->node[found]->op != TP_OP_FILL && showings(b, found) == seen ? found : -1;
+  return found >= 0 && (b->s->node[found]->op != TP_OP_FILL || seen == 1) && showings(b, found) == seen ? found : -1;
 }
 
 static bool varies(const sb *b, const tp_out *res) {

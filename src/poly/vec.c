@@ -171,8 +171,8 @@ static bool in_step(tp_sched *S, const tp_dep *d, const tp_sym *l) {
   return false;
 }
 
-/* Nothing recurs among the statements with l, which go along it in step; none is an effect, no other cut is among them, and one of them hands something on to another, or on to itself that is larger than
- * what it makes. */
+/* Nothing recurs among the statements with l that go along it in step, each with each: what is not in step stands in another loop. None is an effect, no other cut is among them, and one of them hands
+ * something on to another, or on to itself that is larger than what it makes. */
 static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
   bool hands_on = false;
@@ -189,7 +189,7 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   for (int e = 0; e < all->n; e++) {
     const tp_dep *d = tp_dep_of(S, &all->v[e]);
     if (!has_label(S->p->stmts.v[d->src], l) || !has_label(S->p->stmts.v[d->dst], l)) continue;
-    if (!in_step(S, d, l)) return false;
+    if (!in_step(S, d, l)) continue;
     TP_PUSH(S->a, &arcs, all->v[e]);
     hands_on |= d->src != d->dst && d->arr >= 0 && S->p->arrs.v[d->arr]->kind == TP_ARR_TEMP;
   }
