@@ -147,7 +147,7 @@ typedef struct tempo_options {
   const char *passes;           /* all; "none"; or by name: "cse=false,tile=false" */
   const char *device;           /* "cpu" */
   int precise;                  /* 1: no pass that reassociates floats */
-  int threads;                  /* 1 to 4096; this version's interpreter uses one all the same */
+  int threads;                  /* 1 to 4096; 0: what OMP_NUM_THREADS says, else 1. Every bit is the same for any number */
   int64_t memory;               /* a limit in bytes: what does not fit goes to a file and back */
   int ntick;                    /* the dims that steps go through, by name */
   const char *const *tick;

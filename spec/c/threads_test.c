@@ -1,4 +1,5 @@
-/* Several Lua states, each in a thread of its own, each with programs of its own: what they compute is what one alone computes. Lua is opened at run time. */
+/* Several Lua states, each in a thread of its own, each with programs of its own, which threads share: what they compute is what one thread alone computes, also in the child of a
+ * fork and where a state was closed before. Lua is opened at run time. */
 #include "check.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -7,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { THREADS = 4, ROUNDS = 3 };
 
@@ -34,7 +37,7 @@ static bool open_lua(void) {
 }
 
 static const char script[] =
-  "local folder = ...\n"
+  "local folder, threads = ...\n"
   "package.cpath, package.path = folder .. '/?.so', 'lua/?.lua;lua/?/init.lua'\n"
   "local tempo = require 'tempo'\n"
   "local function program()\n"
@@ -48,7 +51,7 @@ static const char script[] =
   "  h:otherwise((h[t-1]:matmul(w) + u):tanh())\n"
   "  local loss = (h:sum() ^ 2)[{ t = 0 .. T }]:mean(0)\n"
   "  tempo.optim.Adam({ w }, { lr = 0.01 }):step(loss)\n"
-  "  return P:compile { outputs = { y = h:sum(), loss = loss }, tick = { i, t } }\n"
+  "  return P:compile { outputs = { y = h:sum(), loss = loss }, tick = { i, t }, threads = tonumber(threads) }\n"
   "end\n"
   "local f, g = program(), program()\n"
   "local out = f({}, { I = 20, T = 6 })\n"
@@ -63,13 +66,14 @@ static const char script[] =
   "return table.concat(all, '\\n')\n";
 
 /* What the script gives, malloc'ed; NULL: it failed. */
-static char *run(void) {
+static char *run(const char *threads) {
   lua_State *L = newstate();
   openlibs(L);
   int bad = loadstring(L, script);
   if (!bad) {
     pushstring(L, folder);
-    bad = pcallk(L, 1, 1, 0, 0, NULL);
+    pushstring(L, threads);
+    bad = pcallk(L, 2, 1, 0, 0, NULL);
   }
   char *s = bad ? NULL : strdup(tolstring(L, -1, NULL));
   if (bad) fprintf(stderr, "%s\n", tolstring(L, -1, NULL));
@@ -80,11 +84,19 @@ static char *run(void) {
 static void *thread(void *want) {
   bool ok = true;
   for (int k = 0; k < ROUNDS; k++) {
-    char *s = run();
+    char *s = run(k ? "3" : "2");
     ok &= s && !strcmp(s, want);
     free(s);
   }
   return ok ? want : NULL;
+}
+
+/* Its threads are not there after the fork. */
+static bool in_child(char *want) {
+  int status = -1;
+  pid_t child = fork();
+  if (!child) _exit(thread(want) == want ? 0 : 1);
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
 int main(int argc, char **argv) {
@@ -93,13 +105,16 @@ int main(int argc, char **argv) {
   for (int k = 0; k < 3; k++) *strrchr(folder, '/') = 0;                /* build/spec/c/threads_test: build */
   strncat(folder, "/5.4", sizeof folder - strlen(folder) - 1);
   if (!CHECKF(open_lua(), "no liblua5.4 here")) return check_report();
-  char *want = run();
+  setenv("TEMPO_SHARE", "0", 1);
+  char *want = run("1");
   pthread_t id[THREADS];
   void *got[THREADS];
   if (!CHECK(want && strstr(want, "bound: 'T' is missing"))) return check_report();    /* the last of what it gives */
   for (int k = 0; k < THREADS; k++) pthread_create(&id[k], NULL, thread, want);
   for (int k = 0; k < THREADS; k++) pthread_join(id[k], &got[k]);
   for (int k = 0; k < THREADS; k++) CHECK(got[k] == want);
+  CHECK(in_child(want));
+  CHECK(thread(want) == want);
   free(want);
   return check_report();
 }

@@ -6,7 +6,8 @@
 --   cycles    true: a cycle would be no surprise; else that error is a finding
 --   ends      by dim: its bound as a value, of dims that end by data
 --   smooth    gradients may be compared with differences: { loss = name of an output, { input, output with its gradient }, ... }
---   options   of the third tier, which is the interpreter again; where NATIVE is set there is a fourth, native code, which is the second bit for bit
+--   options   of the third tier, which is the interpreter again; where NATIVE is set there is a fourth, native code, and where THREADS is
+--             a number, another by as many: both are the second bit for bit
 -- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed. Schedules are gone through point by point too:
 -- order, and that no slot is given away too early. check.counts adds up what was seen besides.
 local S = require "spec.support"
@@ -45,7 +46,9 @@ local function tiers_of(case, quick)
   local third = case.options or { passes = "none" }
   if not quick then list[3] = { "interpreter, " .. options_text(third), { tier = "interpreter" } } end
   for k, v in pairs(list[3] and third or {}) do list[3][2][k] = v end
-  if os.getenv "NATIVE" then list[#list + 1] = { "native", { tier = "native" } } end
+  local native, threads = os.getenv "NATIVE", tonumber(os.getenv "THREADS")
+  if native then list[#list + 1] = { "native", { tier = "native" }, bits = true } end
+  if threads then list[#list + 1] = { "threads", { tier = native and "native" or "interpreter", threads = threads }, bits = true } end
   return list
 end
 
@@ -146,13 +149,18 @@ local function text_of_bits(v)
   return "{" .. table.concat(list, ",") .. "}"
 end
 
-local function same_bits(run, other)
-  if run.ok ~= other.ok then return "native runs where the interpreter does not, or does not where it does" end
-  if not run.ok then return tostring(run.err) ~= tostring(other.err) and ("native: %s\ninterpreter: %s"):format(tostring(run.err), tostring(other.err)) end
-  if run.predicted ~= other.predicted then return ("native needs %s bytes, the interpreter %s"):format(run.predicted, other.predicted) end
+-- The same run on another tier, or by more threads, which work in memory of their own.
+local function same_bits(run, other, name)
+  if run.ok ~= other.ok then return name .. " runs where the interpreter does not, or does not where it does" end
+  if not run.ok then
+    return tostring(run.err) ~= tostring(other.err) and ("%s: %s\ninterpreter: %s"):format(name, tostring(run.err), tostring(other.err))
+  end
+  if run.predicted ~= other.predicted and name ~= "threads" then
+    return ("%s needs %s bytes, the interpreter %s"):format(name, run.predicted, other.predicted)
+  end
   for k, want in pairs(other.out) do
     local a, b = text_of_bits(S.plain(want)), text_of_bits(S.plain(run.out[k]))
-    if a ~= b then return ("native: '%s' is %s, by the interpreter %s"):format(k, b:sub(1, 300), a:sub(1, 300)) end
+    if a ~= b then return ("%s: '%s' is %s, by the interpreter %s"):format(name, k, b:sub(1, 300), a:sub(1, 300)) end
   end
 end
 
@@ -258,7 +266,7 @@ function check.check(case, quick)
     local ref, second = once(fns[1], case, bounds), nil
     for k = 2, #tiers do
       local run = once(fns[k], case, bounds)
-      if tiers[k][1] == "native" then bad = bad or same_bits(run, second) end
+      if tiers[k].bits then bad = bad or same_bits(run, second, tiers[k][1]) end
       if k == 2 then second = run end
       if run.ok ~= ref.ok then
         return "finding", ("at %s %s: %s, reference: %s"):format(text_of(bounds), tiers[k][1], run.ok and "runs" or tostring(run.err),

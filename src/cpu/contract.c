@@ -5,6 +5,7 @@
  * Axes of one role merge where strides allow, so that a batch over time and environments with shared weights is one GEMM. One axis of each role makes the
  * matrix product, the rest are loops around it, the summed ones innermost. What a reproducible plan sums does not merge: the product has the last summed axis, whatever its extent. */
 #include "cpu/contract.h"
+#include "kern/prelude/fold.h"
 #include <limits.h>
 
 enum { M, N, K, LOOP };
@@ -148,6 +149,15 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
   t->firstsum = t->nloop;
   if (!zero) add_loops(t, &r, K);
   t->kind = zero ? TP_MM_ZERO : choose_kernel(t);
+}
+
+/* Our kernels add the terms of an element in one order, but where rows and columns are few (kernel_gemm.h); what a library does with fewer rows, nobody says. */
+static bool makes_dots(const tp_mm *s) { return !s->ordered && s->sak == 1 && s->sbk == 1 && (s->m < TP_DOT_FEW || s->n < TP_DOT_FEW) && s->k >= TP_DOT_LEAST; }
+
+bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *part) {
+  if (part->kind == TP_MM_NOTHING) return true;
+  if (whole->kind != part->kind) return false;
+  return whole->kind == TP_MM_ZERO || (whole->kind == TP_MM_OWN && makes_dots(&whole->s) == makes_dots(&part->s));
 }
 
 /* ---- running ---- */

@@ -14,6 +14,7 @@ typedef struct tp_contraction {
   int64_t ext[TP_MAXRANK], la[TP_MAXRANK], lb[TP_MAXRANK], lc[TP_MAXRANK];
 } tp_contraction;
 void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc);
+bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *part);    /* does each element of the part get its terms as in the whole? */
 int64_t tp_contraction_room(const tp_contraction *t);           /* floats of working space for a run */
 void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room);
 #endif

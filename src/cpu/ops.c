@@ -114,6 +114,10 @@ static bool halves(const tp_dreg *r) {
   return any;
 }
 
+bool tp_op_alike(const tp_dreg *whole, const tp_dreg *part) {
+  return whole->rg->op != TP_OP_MATMUL || (whole->bind && !whole->dynamic && !whole->wrapped && tp_contraction_alike(whole->k, part->k));
+}
+
 void tp_op_new(tp_exec *x, tp_dreg *r) {
   tp_op op = r->rg->op;
   const row *t = &rows[op];

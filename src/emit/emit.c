@@ -20,9 +20,23 @@ static int weight(tp_emit *e, const tp_pnode *x) {
   return n;
 }
 
+/* The team that begins with it, unless that is being written; NULL: none does. */
+static const tp_team *team_at(const tp_emit *e, const tp_pnode *x) {
+  const tp_teams *t = e->given ? NULL : e->p->teams;
+  for (int i = 0; t && !e->teamed && i < t->nteam; i++)
+    if (t->team[i].v[0].as == x) return &t->team[i];
+  return NULL;
+}
+
+static bool has_team(const tp_emit *e, const tp_pnode *x) {
+  bool any = team_at(e, x) != NULL;
+  for (int i = 0; i < x->n && !any; i++) any = has_team(e, x->kid[i]);
+  return any;
+}
+
 /* Does it leave this function? */
 static bool calls(tp_emit *e, const tp_pnode *x) {
-  bool any = x->kind == TP_P_LOAD || (x->kind == TP_P_REGION && !tp_emit_knows(e, x)) || weight(e, x) > FULL;
+  bool any = team_at(e, x) || x->kind == TP_P_LOAD || (x->kind == TP_P_REGION && !tp_emit_knows(e, x)) || weight(e, x) > FULL;
   for (int i = 0; i < x->n && !any; i++) any = calls(e, x->kid[i]);
   return any;
 }
@@ -194,7 +208,8 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   bool was = e->sym[v];
   tp_emit_line(e, "{\n");
   e->depth++;
-  int carried = weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
+  bool alone = !e->teamed && !has_team(e, x);   /* what the first thread makes, others read in memory */
+  int carried = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
   if (is_short(e, x->kid[0]) && stays(x)) put_blocks(e, x, carried, entry);
   else {
     put_for(e, x, NULL, NULL, entry);
@@ -232,15 +247,25 @@ static void put_leaf(tp_emit *e, const tp_pnode *x) {
   take_loaded(e, x);
 }
 
+/* What is not cut, the first thread runs; of what is a call, the run knows that. */
+static void put_region(tp_emit *e, const tp_pnode *x) {
+  bool known = tp_emit_knows(e, x), guarded = e->teamed && known && e->p->teams->cut[x->pos].share < 0;
+  if (e->teamed) tp_emit_line(e, "if (h->meets[%d] && h->meet(h->exec)) return 1;\n", x->pos);
+  if (guarded) {
+    tp_emit_line(e, "if (!h->who) {\n");
+    e->depth++;
+  }
+  if (known && tp_emit_is_pointwise(e, x->rg)) tp_emit_pointwise(e, x);
+  else if (known) tp_emit_loop(e, x);
+  else put_leaf(e, x);
+  if (guarded) close(e);
+}
+
 static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
   switch (x->kind) {
     case TP_P_FOR: put_loop(e, x); return;
     case TP_P_IF: put_if(e, x, top); return;
-    case TP_P_REGION:
-      if (tp_emit_knows(e, x) && tp_emit_is_pointwise(e, x->rg)) tp_emit_pointwise(e, x);
-      else if (tp_emit_knows(e, x)) tp_emit_loop(e, x);
-      else put_leaf(e, x);
-      return;
+    case TP_P_REGION: put_region(e, x); return;
     case TP_P_LOAD: put_leaf(e, x); return;
     case TP_P_SEQ: case TP_P_SPILL: case TP_P_FETCH: case TP_P_BEHIND: case TP_P_WAIT: return;
   }
@@ -271,12 +296,35 @@ static void put_outside(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
   for (int i = 0; i < n; i++) take_loaded(e, v[i]);
 }
 
+/* A function that all threads run. No loop in which a run may go on is in it. */
+static void put_team(tp_emit *e, const tp_team *m, bool top) {
+  char head[64];
+  function f;
+  list l = { 0 };
+  int id = e->nfn++;
+  snprintf(head, sizeof head, "static int f%d", id);
+  begin_function(e, &f);
+  e->teamed = true;
+  for (int i = 0; i < m->n; i++) TP_PUSH(e->a, &l, m->v[i].as);
+  put_list(e, l.v, l.n, false);
+  e->teamed = false;
+  end_function(e, &f, head);
+  if (top) tp_emit_line(e, "if (h->entry <= %d)\n", e->passed);
+  tp_emit_line(e, "%sif (h->team(h->exec, %d, f%d, h)) return 1;\n", top ? "  " : "", (int)(m - e->p->teams->team), id);
+}
+
 static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
   int all = 0;
   for (int i = 0; i < n; i++) all += weight(e, v[i]);
   for (int i = 0, k; i < n; i = k) {
+    const tp_team *m = team_at(e, v[i]);
+    if (m) {
+      put_team(e, m, top);
+      k = i + m->n;
+      continue;
+    }
     int some = weight(e, v[i]);
-    for (k = i + 1; k < n && some + weight(e, v[k]) <= FULL; k++) some += weight(e, v[k]);
+    for (k = i + 1; k < n && !team_at(e, v[k]) && some + weight(e, v[k]) <= FULL; k++) some += weight(e, v[k]);
     if (all > FULL && some <= FULL && some > 0) put_outside(e, v + i, k - i, top);
     else
       for (; i < k; i++) put_member(e, v[i], top);
@@ -314,6 +362,7 @@ int tp_emit_c(tp_buf *b, const tp_plan *p) {
   tp_arena a;
   tp_scratch_init(&a);
   tp_part *part;
+  if (p->teams) p = &p->teams->plan;
   int n = tp_plan_parts(p, &a, &part);
   tp_emit_environments(b, p, &a);
   tp_emit e = { .p = p, .ix = p->ix, .a = &a, .looped = has_for(p->body), .done = b };

@@ -99,6 +99,18 @@ static int64_t count(const tp_region *r) {
   return n;
 }
 
+static bool is_known(const tp_ix *e) {
+  const tp_sym *share = tp_ix_as_sym(e);
+  return tp_ix_is_const(share && share->whole ? share->whole : e, NULL);
+}
+
+/* Are all of its extents, where threads share one the whole of it? */
+static bool has_extents(const tp_region *r) {
+  bool all = true;
+  for (int i = 0; i < r->nlead; i++) all &= is_known(r->lead[i]);
+  return all;
+}
+
 static bool in_loop(const tp_pnode *x) {
   bool any = false;
   for (const tp_pnode *q = x->up; q; q = q->up) any |= q->kind == TP_P_FOR;
@@ -154,7 +166,7 @@ static bool leaves(const tp_emit *e, const tp_region *r) {
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   if (x->rg->newest && !e->given) return false;
-  bool cold = e->looped && !e->given && !in_loop(x) && count(r) >= 0;
+  bool cold = e->looped && !e->given && !in_loop(x) && (count(r) >= 0 || (e->teamed && has_extents(r)));
   if (tp_emit_is_pointwise(e, r)) return !cold;
   return !cold && all_known(e, r) && (e->given || !leaves(e, r));
 }

@@ -23,6 +23,7 @@ struct tp_sym {
   tp_sym *dim;                  /* of a bound made by a dim: that dim, else NULL */
   int order;                    /* dims: in order of creation, which is the order of every domain */
   bool hidden;                  /* made by the compiler: not to be given at the call */
+  const struct tp_ix *whole;    /* of a VAR that stands for a thread's share of an extent (plan/team.c): that extent; it stays while a run goes on. Else NULL */
   const tp_sym *digits;         /* of a hidden bound: it is how many binary digits this bound has, at least 1 (tp_sym_digits); else NULL */
   tp_pos pos;
 };

@@ -4,10 +4,10 @@
 
 typedef struct { const tp_plan *p; tp_arena *a; TP_VEC(tp_part) parts; TP_VEC(const tp_pnode *) group; } part_cutter;
 
-static bool waits(const tp_plan *p, const tp_pnode *x) {
+bool tp_part_waits(const tp_plan *p, const tp_pnode *x) {
   int fn = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL ? p->calls.v[x->rg->call].fn : 0;
   bool any = fn == TP_FN_TICK || fn == TP_FN_SHOW;
-  for (int i = 0; i < x->n && !any; i++) any = waits(p, x->kid[i]);
+  for (int i = 0; i < x->n && !any; i++) any = tp_part_waits(p, x->kid[i]);
   return any;
 }
 
@@ -48,7 +48,7 @@ static void cut_parts(part_cutter *c, const tp_pnode *x) {
     for (int i = 0; i < x->n; i++) cut_parts(c, x->kid[i]);
     return;
   }
-  if (!waits(c->p, x) && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT) {
+  if (!tp_part_waits(c->p, x) && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT) {
     if (c->group.n || (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH)) TP_PUSH(c->a, &c->group, x);        /* a loop may go on behind these (flow.c) */
     return;
   }

@@ -91,6 +91,7 @@ typedef struct tp_plan {
   bool reproducible;                            /* the same bits on every processor: nothing is fused, products are added up in one order */
   int64_t limit;                                /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
 #define TP_SPILL_ALL INT64_MAX
+  struct tp_teams *teams;                       /* what several threads share; NULL: one runs everything */
 } tp_plan;
 
 void tp_plan_given(const tp_plan *p, int64_t *env);
@@ -105,6 +106,22 @@ void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p);
 int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
+/* What threads do side by side: team.c. Of each extent that is cut a thread has n places, from `from` on. */
+typedef struct tp_share { const tp_ix *whole; const tp_sym *from, *n; } tp_share;
+typedef struct tp_cut { int share, lead; bool columns; } tp_cut;       /* share < 0: the first thread runs the leaf. lead: an axis of the region, or -1: columns or rows of a product */
+typedef struct tp_teamed { const tp_pnode *node; tp_pnode *as; } tp_teamed;    /* of the plan, and as threads run it */
+typedef struct tp_team { int n; tp_teamed *v; } tp_team;               /* neighbours, sequences taken apart */
+typedef struct tp_teams {
+  tp_plan plan;                                 /* as the plan that it was made of, but that cut leaves go over a thread's share */
+  int nshare; tp_share *share;
+  int nteam; tp_team *team;
+  tp_cut *cut; const tp_pnode **leaf;           /* by position; leaves of teams, as threads run them */
+} tp_teams;
+tp_teams *tp_plan_teams(const tp_plan *p);       /* of one that has its positions */
+const char *tp_why_alone(const tp_plan *p, const tp_region *r);        /* why the first thread runs it */
+const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
+const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);        /* of window w along the cut; NULL: it does not move */
+int64_t tp_share_from(int64_t whole, int who, int n);          /* who = n: its end */
 /* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c */
 bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err);   /* true */
 void tp_plan_print(tp_buf *b, const tp_plan *p);
@@ -124,6 +141,7 @@ bool tp_is_behind(const tp_pnode *x);            /* is it inside of one? It has 
 /* Neighbours, sequences taken apart, that hold no place at which a run may wait. loop: those that lie in no other loop of the part, in order: whoever runs a part may begin it at any iteration
  * of one of them. parts.c */
 typedef struct tp_part { int n; const tp_pnode **node; int nloop; const tp_pnode **loop; } tp_part;
+bool tp_part_waits(const tp_plan *p, const tp_pnode *x);        /* is there a place in it at which a run may wait? */
 int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n);       /* of x, into v from n on, unless it is NULL; n and as many more */
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
 /* The axes of a LOOP of extent other than 1, outermost first, in the order in which its folds are made, whoever runs it. walk.c */

@@ -15,10 +15,13 @@ bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, con
 int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k);
 bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x);
 bool tp_fits_tile(const tp_region *r);           /* may it go over tiles, whatever it touches? */
-/* Of its axis k the region goes over n places from `first` on; in buffers that are small (by number) they are the first ones. */
+/* Of its axis k the region goes over n places from `first` on; in buffers that are small (by number) they are the first ones; small NULL: none are. */
 void tp_cut_axis(tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
 /* A loop over tiles of b of `all` places, around n nodes. */
 tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v);
+bool tp_holds_loop(const tp_pnode *x);           /* strip.c: is it one, or is there one in it? */
+/* Do two leaves meet at one place of an axis of each only, wherever one of them writes? */
+bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region *b, int kb);
 /* life.c: positions, lifetimes and scopes. inside, by buffer: its values leave no iteration of so many of the outermost loops around its uses; nor of a loop that is its scope already */
 enum { TP_INSIDE_ALL = 64 };
 void tp_plan_lifetimes(tp_plan *p, const int *inside);

@@ -190,9 +190,9 @@ static bool is_of_bounds(const tp_ix *e) {
   return ok;
 }
 
-static bool holds_loop(const tp_pnode *x) {
+bool tp_holds_loop(const tp_pnode *x) {
   bool any = x->kind == TP_P_FOR;
-  for (int i = 0; i < x->n && !any; i++) any = holds_loop(x->kid[i]);
+  for (int i = 0; i < x->n && !any; i++) any = tp_holds_loop(x->kid[i]);
   return any;
 }
 
@@ -212,7 +212,7 @@ static bool strip_along(strip *s, const tp_ix *extent, tp_pnode **v, int n, int 
 
 static bool strip_node(strip *s, tp_pnode **v, int n, int at, int *from, int *to) {
   s->n = 0;
-  if (!holds_loop(v[at]) || !collect_leaves(s, v[at]) || !s->n) return false;
+  if (!tp_holds_loop(v[at]) || !collect_leaves(s, v[at]) || !s->n) return false;
   const tp_region *first = s->leaf[0];
   bool done = false;
   for (int k = 0; k < first->nlead && !done; k++) done = strip_along(s, first->lead[k], v, n, at, from, to);

@@ -56,6 +56,11 @@ static bool meet(tiler *t, const tp_region *a, int ka, const tp_region *b, int k
   return tp_all_conflicts(a, b, at_one_place, &(axis_pair){ t, ka, kb });
 }
 
+bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region *b, int kb) {
+  tiler t = { .p = (tp_plan *)p, .a = p->a, .ix = p->ix };
+  return meet(&t, a, ka, b, kb);
+}
+
 /* ---- which leaves ---- */
 
 /* -1: not known, and the bound of a dim: what goes over tiles of it could not go on with a larger one. */
@@ -196,7 +201,7 @@ void tp_cut_axis(tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_i
   r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
   for (int i = 0; i < r->nin + r->nout; i++) {
     tp_nd *x = (tp_nd *)tp_window_at(r, i);
-    if (!small[x->buf]) x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
+    if (x->buf >= 0 && !(small && small[x->buf])) x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
   }
 }
 

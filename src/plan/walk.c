@@ -35,6 +35,8 @@ static void usual_sizes(walker *w, tp_arena *a) {
   int n = tp_nsym(w->ix);
   int64_t *env = TP_NEWN(a, int64_t, n);
   for (int i = 0; i < n; i++) env[i] = tp_sym_at(w->ix, i)->kind == TP_SYM_BOUND ? USUAL : 1;
+  for (int i = 0; i < n; i++)                   /* a thread's share is gone through as the whole is */
+    if (tp_sym_at(w->ix, i)->whole) env[i] = tp_ix_evalq(tp_sym_at(w->ix, i)->whole, env);
   for (int k = 0; k < w->l->nax; k++) {
     w->n[k] = TP_MAX(tp_ix_evalq(w->l->ax[k].n, env), 1);
     for (int i = 0; i < w->l->nw; i++) {

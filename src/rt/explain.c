@@ -2,7 +2,7 @@
 #include "rt/fn.h"
 #include <stdlib.h>
 
-static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan", "code", "passes", "evolution", "dot" };
+static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan", "threads", "code", "passes", "evolution", "dot" };
 
 /* ---- passes ---- */
 
@@ -116,6 +116,7 @@ static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   tp_putf(b, "order of loops proved with %d isl queries (%ld spaces); ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", p->nquery,
           tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
   tp_poly_print_unknown(b, p);
+  if (f->threads > 1) tp_putf(b, "%d threads share what explain \"threads\" says\n", f->threads);
   put_ticks(b, f);
   put_checks(b, f);
   int64_t bytes = env ? tp_exec_memory(f->exec, env) : 0;
@@ -400,6 +401,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   else if (!strcmp(s, "memory") && env) return memory(f, env, b);
   else if (!strcmp(s, "memory")) formulas(b, f->plan);
   else if (!strcmp(s, "work")) work(f, env, b);
+  else if (!strcmp(s, "threads")) tp_fn_threads(b, f);
   else if (!strcmp(s, "code") && (f->tier == TP_TIER_NATIVE || tp_fn_is_native(f))) tp_fn_code(f, b);
   else tp_plan_print(b, f->plan);
   return true;
@@ -424,7 +426,7 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
   const char *near = tp_nearest(section, sections, TP_LEN(sections));
-  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, work, plan, code, passes, evolution or dot",
+  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, work, plan, threads, code, passes, evolution or dot",
                  near ? near : "", near ? "'?" : "");
 }
 

@@ -54,6 +54,8 @@ void tp_fn_code(tp_fn *f, tp_buf *out);         /* as C */
 bool tp_fn_is_native(const tp_fn *f);           /* does native code run by now, of calls or of steps? */
 const char *tp_fn_why_not_native(const tp_fn *f);       /* NULL: it does, or may yet */
 void tp_code_free(tp_fn *f);
+/* threads.c */
+void tp_fn_threads(tp_buf *b, const tp_fn *f);  /* who runs what, of a plan */
 /* options.c */
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err);
 /* params.c */

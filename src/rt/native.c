@@ -146,6 +146,7 @@ tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err) {
   tp_cc_reap();
   tp_native_code *c = f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO ? code_of(f, p) : NULL;
   tp_exec *x = tp_exec_new(p, &tp_interp, err);
+  if (x && !tp_exec_threads(x, f->threads, err)) return tp_exec_free(x);
   if (x && c) tp_exec_native(x, c->part);
   if (x && c && c->stage < CODE_THERE) tp_exec_ask(x, asked, c);
   return x;

@@ -30,9 +30,10 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
 }
 
 static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
-  const char *env = tp_setting("TEMPO_THREADS");
+  const char *env = tp_setting("TEMPO_THREADS"), *omp = getenv("OMP_NUM_THREADS");
   char *end = NULL;
-  long n = env ? strtol(env, &end, 10) : o->threads;
+  long n = env ? strtol(env, &end, 10) : o->threads ? o->threads : omp ? strtol(omp, NULL, 10) : 1;     /* OpenMP's own may be a list, of which the first number counts */
+  if (!env && !o->threads && (n < 1 || n > 4096)) n = 1;
   if (env && (*end || n < 1 || n > 4096)) return tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_THREADS is '%s'; it may be 1 to 4096", env);
   f->threads = (int)n;
   return true;

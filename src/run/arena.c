@@ -43,6 +43,7 @@ typedef struct choice {
   const tp_pnode ***since;                      /* by buffer and way: the first that uses it after the last SPILL */
   int64_t *bytes, *live, *load, maxload;        /* by buffer; by position: alive in the arena, mapped */
   tp_places p;
+  bool alone;                                   /* one thread runs everything, as the limit is not kept otherwise */
 } choice;
 
 static int ways(const choice *c, int buf) { return TP_WAY(c->x->plan->bufs.v[buf]->ndim, 0); }
@@ -99,6 +100,7 @@ static void choose_way(choice *c, int b) {
 
 static int64_t color(choice *c) {
   c->p.arena = tp_plan_color(c->x->plan, c->env, c->p.out, c->p.bytes, c->p.at);
+  if (c->p.arena >= 0 && !c->alone) c->p.arena = tp_sum_bytes(c->p.arena, tp_workers_room(c->x, c->p.bytes));
   return c->p.arena < 0 ? -1 : c->p.arena + c->maxload;
 }
 
@@ -223,6 +225,7 @@ static int64_t all_out(choice *c) {
 
 static int64_t spill_choose(choice *c, const tp_exec *x, const int64_t *env) {
   int64_t total = begin(c, x, env), limit = x->plan->limit;
+  if (limit && total > limit) c->alone = true, total = color(c);
   if (total >= 0 && limit && (limit == TP_SPILL_ALL || total > limit)) total = spill_look(c) ? limit == TP_SPILL_ALL ? all_out(c) : go_out(c, total) : -1;
   c->p.total = total;
   return total;
@@ -390,6 +393,7 @@ static bool spill_settle(void *ud, choice *c) {
     if (x->plan->bufs.v[b]->kind == TP_BUF_WORK) x->count[b] = c->bytes[b];
   if (!place_out(x, c)) return false;
   x->mem->beside = c->maxload;
+  x->mem->alone = c->alone;
   if (x->mem->arena && arena == x->mem->total) return true;
   tp_pages_free(x->mem->arena, (size_t)x->mem->total);
   x->mem->arena = tp_pages((size_t)arena);

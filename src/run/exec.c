@@ -77,6 +77,7 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p) {
   tp_dreg *r = TP_NEW(&x->a, tp_dreg);
   r->rg = p->rg;
   r->pos = p->pos;
+  r->clock = TP_NEW(&x->a, tp_clock);
   tp_dreg_windows(x, r);
   if (!ranks_fit(x, r)) return NULL;
   note_writes(x, p);
@@ -137,6 +138,7 @@ tp_exec *tp_exec_free(tp_exec *x) {
   for (int i = 0; i < x->nreg; i++)
     if (x->reg[i]->rg->kind == TP_RG_CALL) tp_call_free(x->reg[i]);
     else tp_watch_free(x->reg[i]);
+  tp_workers_free(x);
   x->target->close(x);
   if (x->mem) {
     tp_pages_free(x->mem->arena, (size_t)x->mem->total);
@@ -147,7 +149,8 @@ tp_exec *tp_exec_free(tp_exec *x) {
   return NULL;
 }
 
-int64_t tp_exec_peak(const tp_exec *x) { return (x->poison ? x->mem->top : x->mem->total) + tp_spill_most(x); }
+/* A run that is poisoned is one thread's: what others would work in counts all the same. */
+int64_t tp_exec_peak(const tp_exec *x) { return (x->poison ? tp_sum_bytes(x->mem->top, tp_workers_room(x, x->count)) : x->mem->total) + tp_spill_most(x); }
 
 /* ---- binding ---- */
 
@@ -165,7 +168,7 @@ static void bind_dxs(tp_dx *d, int n, const int64_t *env) {
   for (int i = 0; i < n; i++) tp_dx_bind(&d[i], env);
 }
 
-static bool bind_region(tp_exec *x, tp_dreg *r) {
+bool tp_dreg_bind(tp_exec *x, tp_dreg *r) {
   for (int i = 0; i < r->nnd; i++) tp_dnd_bind(&r->in[i], x->env);
   bind_dxs(r->lead, r->rg->nlead, x->env);
   bind_dxs(r->leadlo, r->rg->nlead, x->env);
@@ -183,7 +186,8 @@ static bool bind(tp_exec *x) {
     if (x->plan->bufs.v[i]->kind != TP_BUF_WORK && !tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i])) return tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "these bounds need more than 2^63 elements");
   tp_flow_bind(x);
   for (int i = 0; i < x->nreg; i++)
-    if (!bind_region(x, x->reg[i])) return false;
+    if (!tp_dreg_bind(x, x->reg[i])) return false;
+  if (!tp_workers_bind(x)) return false;
   x->bound_once = true;
   return true;
 }
@@ -250,7 +254,10 @@ bool tp_dreg_here(tp_exec *x, tp_dreg *r) {
   bool again = r->dynamic || r->wrapped;
   x->running = true;
   x->work = x->workend = x->mem->arena;
-  if (r->rg->work) {
+  if (r->rg->work && x->room) {
+    x->work = x->room;
+    x->workend = x->work + x->count[r->rg->work->id];
+  } else if (r->rg->work) {
     x->work += x->mem->offset[r->rg->work->id];
     x->workend = x->work + x->count[r->rg->work->id];
   }
@@ -289,6 +296,7 @@ tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
   tp_native_end(x);
+  tp_workers_rest(x);
   if (s == TP_AT_ERROR) tp_spill_rest(x);
   return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
 }

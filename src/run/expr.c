@@ -1,7 +1,7 @@
 /* expr.c: index expressions made quick. */
 #include "run/priv.h"
 
-static bool is_var(const tp_sym *s) { return s->kind != TP_SYM_BOUND; }
+static bool is_var(const tp_sym *s) { return s->kind != TP_SYM_BOUND && !s->whole; }
 
 static bool mentions_var(const tp_ix *e) {
   const tp_sym *const *syms;

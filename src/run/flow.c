@@ -17,7 +17,7 @@ static tp_dx condition(tp_exec *x, const tp_ix *c, tp_dtest *test) {
 }
 
 /* Where laying out stands: the plan's next position, the FOR and the BEHIND around it, the part that comes next and where it begins. */
-typedef struct { tp_exec *x; tp_inst *inst; int n, npos, around, side, npart, parting, partat; tp_part *part; } layout;
+typedef struct { tp_exec *x; tp_inst *inst; int n, npos, around, side, npart, parting, partat; tp_part *part; int teaming, teamat; } layout;
 
 static int put(layout *l, tp_inst i) {
   i.pos = l->npos;
@@ -110,6 +110,16 @@ static bool lay_node(layout *l, const tp_pnode *p) {
   return true;
 }
 
+static void lay_team(layout *l, const tp_pnode *p, int at) {
+  const tp_teams *t = l->x->plan->teams;
+  const tp_team *m = t && l->teaming < t->nteam ? &t->team[l->teaming] : NULL;
+  if (!m) return;
+  if (m->v[0].node == p) l->teamat = at;
+  if (m->v[m->n - 1].node != p) return;
+  l->inst[l->teamat].team = ++l->teaming;
+  l->inst[l->teamat].beyond = l->n;
+}
+
 /* Notes where parts begin and end: the instructions from which a compiled one may go on know what is behind it. */
 static bool lay(layout *l, const tp_pnode *p) {
   int at = l->n;
@@ -120,6 +130,7 @@ static bool lay(layout *l, const tp_pnode *p) {
     l->inst[at].part = l->parting + 1;
     l->partat = at;
   }
+  lay_team(l, p, at);
   if (last) {
     tp_inst *begin = &l->inst[l->partat];
     for (int i = l->partat; i < l->n; i++) begin->mixed |= l->inst[i].op == TP_I_BEHIND;
@@ -202,6 +213,14 @@ static const tp_inst *turn(tp_exec *x, const tp_inst *i, bool leaves) {
     case TP_I_SPILL: case TP_I_FETCH: keep_rows(x, i); return i + 1;
     default: return i + 1;
   }
+}
+
+bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to, bool (*fn)(void *ud, const tp_inst *i), void *ud) {
+  while (i < to) {
+    if (i->op != TP_I_REGION) i = turn(x, i, false);
+    else if (!fn(ud, i++)) return false;
+  }
+  return true;
 }
 
 /* ---- finding a place again ---- */
@@ -349,6 +368,10 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       if (i->entry) turn(x, i, f->split);                 /* an iteration is over: the next one is env's, if there is one */
       if (!tp_native_run(x, i)) { s = TP_AT_ERROR; break; }
       i = f->inst + i->next;
+    } else if (tp_team_takes(x, i, g)) {
+      f->front.pc = (int)(i - f->inst);
+      if (!tp_team_run(x, i)) { s = TP_AT_ERROR; break; }
+      i = f->inst + i->beyond;
     } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
       if (!front_region(x, i)) { s = TP_AT_ERROR; break; }
       i++;

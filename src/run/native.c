@@ -1,8 +1,6 @@
 /* native.c: parts of the plan that are compiled. Where a run comes to the begin of one, its function runs all of it; it calls back for what the interpreter does. A run
  * that is split, poisoned, or keeps a buffer in a file goes through the instructions of the part instead: both leave the same behind. */
 #include "run/priv.h"
-#define TP_FN static inline
-#include "kern/prelude/native.h"
 
 static int native_leaf(void *exec, int pos) {
   tp_exec *x = exec;
@@ -13,17 +11,19 @@ static int native_leaf(void *exec, int pos) {
 }
 
 /* Any region of the same outermost loop stands for where the run is. */
-static int native_cancelled(void *exec, int pos) {
-  tp_exec *x = exec;
+bool tp_native_cancelled(tp_exec *x, int pos) {
   while (pos < x->plan->npos && !x->regat[pos]) pos++;
   return pos < x->plan->npos && tp_run_ends(x->run) && !tp_dreg_cancelled(x, x->regat[pos]);
 }
 
-static int native_fault(void *exec, int pos, int what, const int64_t *lead) {
-  tp_exec *x = exec;
+bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead) {
   x->running = true;
   return !tp_rfault(x, x->regat[pos], lead, what);
 }
+
+static int native_cancelled(void *exec, int pos) { return tp_native_cancelled(exec, pos); }
+static int native_fault(void *exec, int pos, int what, const int64_t *lead) { return tp_native_fault(exec, pos, what, lead); }
+static int native_meet(void *exec) { return exec == NULL; }    /* nobody else is there */
 
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   tp_flow *f = x->flow;
@@ -34,7 +34,8 @@ bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
 bool tp_native_run(tp_exec *x, const tp_inst *i) {
   static const unsigned char goes_on;
   x->flow->front.pc = (int)(i - x->flow->inst);
-  tp_host h = { x->env, x->base, i->entry, x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, x, native_leaf, native_cancelled, native_fault, x->run->seed };
+  tp_host h = { .env = x->env, .base = x->base, .entry = i->entry, .cancel = x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, .exec = x,
+                .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .team = tp_native_team };
   return !x->flow->native[i->part - 1](&h);
 }
 

@@ -2,6 +2,9 @@
 #ifndef TP_RUN_PRIV_H
 #define TP_RUN_PRIV_H
 #include "run/target.h"
+#include "base/pool.h"
+#define TP_FN static inline
+#include "kern/prelude/native.h"
 
 /* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
 typedef struct { tp_dx at, given; int along; tp_dnd nd; } tp_drows;
@@ -19,6 +22,7 @@ typedef struct tp_inst {
   int pos;                                      /* of the next region from here on, in the plan's positions */
   int side;                                     /* the BEHIND around it; -1: none */
   int part, next; bool mixed;                   /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none. mixed: something of it runs behind */
+  int team, beyond;                             /* what threads share begins here: its number, from 1 on, and the instruction after it; 0: nothing does */
   int entry;                                    /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
   tp_dreg *rg;
   tp_dend *end;                                 /* LOAD */
@@ -45,6 +49,7 @@ typedef struct tp_store {
   int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
   tp_spilled *spilled; char *mapping, *map; int64_t mapsize;     /* by buffer; the file, mapped: all that was reserved, its begin */
   int64_t page, grain; bool populates;          /* bytes that are mapped and counted together; pages can be mapped ahead */
+  bool alone;                                   /* there is no room for threads to work in */
   int64_t beside;                               /* bytes of it that are mapped at a time, at most */
   unsigned char *touched; int64_t ntouched, mosttouched;        /* where poisoned: its grains, and how many of them, are mapped */
   int64_t top;                                  /* where poisoned: the end of what was used */
@@ -56,6 +61,27 @@ bool tp_native_run(tp_exec *x, const tp_inst *i);
 void tp_native_ask(tp_exec *x);                                /* now and then */
 void tp_native_begin(tp_exec *x);                              /* around what runs */
 void tp_native_end(tp_exec *x);
+int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h);        /* team.c */
+bool tp_native_cancelled(tp_exec *x, int pos);
+bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead);      /* true */
+/* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks */
+typedef struct tp_worker { struct tp_workers *all; int who; tp_exec x; tp_error err; } tp_worker;
+typedef struct tp_workers {
+  tp_exec *x; int n; tp_worker *w;              /* w[0]: the thread that runs x, with its variables */
+  const tp_teams *teams;
+  bool *works;                                  /* by team: is it worth it for these bounds? */
+  unsigned char *meets, *never;                 /* by position: they meet before it; never: all 0, for one thread alone */
+  bool *alone;                                  /* by position: a cut leaf whose parts are not bit for bit what the whole makes: the first thread runs that */
+  tp_crew *crew;                                /* while it runs; NULL: none was asked for yet */
+} tp_workers;
+void tp_workers_free(tp_exec *x);
+bool tp_workers_bind(tp_exec *x);
+void tp_workers_rest(tp_exec *x);                              /* threads go to others */
+int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes);       /* what they work in, all together; bytes: of each buffer */
+bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
+bool tp_team_run(tp_exec *x, const tp_inst *i);
+/* meet.c: fills works and meets */
+bool tp_team_judge(tp_workers *all);
 /* watch.c */
 void tp_watch_new(tp_exec *x, tp_dreg *r);                     /* takes the place of r->run */
 void tp_watch_free(tp_dreg *r);
@@ -65,6 +91,7 @@ void tp_newest_forget(tp_exec *x);
 /* exec.c */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);                     /* with the variables' values in x->env, whoever has cancelled the run */
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
+bool tp_dreg_bind(tp_exec *x, tp_dreg *r);                     /* to the bounds in x->env */
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
 bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */
 /* flow.c */
@@ -72,6 +99,8 @@ bool tp_flow_new(tp_exec *x);                  /* lays the plan out */
 void tp_flow_bind(tp_exec *x);
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
 bool tp_flow_catch_up(tp_exec *x, double until);               /* back, to where front is or until that time */
+/* From one instruction to another, with x's variables; fn at each region, until it is false. */
+bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to, bool (*fn)(void *ud, const tp_inst *i), void *ud);
 void tp_flow_begin(tp_exec *x);
 void tp_flow_split(tp_exec *x, bool split);
 void tp_flow_settle(tp_exec *x, tp_cursor *c);                 /* to the next region or tick */

@@ -6,7 +6,7 @@
 enum { FIRST = 16 };
 
 static bool run_timed(tp_exec *x, tp_dreg *r) {
-  tp_clock *c = &r->clock;
+  tp_clock *c = r->clock;
   bool first = c->calls <= FIRST;
   c->next += first ? 1 : 33 + (int64_t)((uint32_t)c->calls * 2654435761u >> 26);
   double from = tp_now();
@@ -17,12 +17,12 @@ static bool run_timed(tp_exec *x, tp_dreg *r) {
   return ok;
 }
 
-bool tp_dreg_run(tp_exec *x, tp_dreg *r) { return r->clock.calls++ == r->clock.next ? run_timed(x, r) : tp_dreg_execute(x, r); }
+bool tp_dreg_run(tp_exec *x, tp_dreg *r) { return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r); }
 
 /* ---- the table ---- */
 
 static double seconds(const tp_dreg *r) {
-  const tp_clock *c = &r->clock;
+  const tp_clock *c = r->clock;
   return c->first + (c->nlater ? c->later * (double)(c->calls - FIRST) / (double)c->nlater : 0);
 }
 
@@ -51,7 +51,7 @@ static void put_row(tp_buf *b, const tp_exec *x, const tp_dreg *r, double total)
   double s = seconds(r);
   tp_pos pos = r->rg->pos;
   const char *name = name_of(x, r->rg);
-  tp_putf(b, "%10.3f %6.1f%% %10lld %10.2f  ", s * 1e3, total > 0 ? 100 * s / total : 0, (long long)r->clock.calls, s * 1e6 / (double)r->clock.calls);
+  tp_putf(b, "%10.3f %6.1f%% %10lld %10.2f  ", s * 1e3, total > 0 ? 100 * s / total : 0, (long long)r->clock->calls, s * 1e6 / (double)r->clock->calls);
   if (pos.file) tp_putf(b, "%s:%d  ", pos.file, pos.line);
   if (name) tp_putf(b, "'%s' ", name);
   put_work(b, r->rg);
@@ -66,9 +66,9 @@ void tp_exec_profile(const tp_exec *x, int rows, tp_buf *b) {
   long long calls = 0;
   double total = 0, rest = 0;
   for (int i = 0; i < x->nreg; i++) {
-    if (!x->reg[i]->clock.calls) continue;
+    if (!x->reg[i]->clock->calls) continue;
     order[n++] = x->reg[i];
-    calls += x->reg[i]->clock.calls;
+    calls += x->reg[i]->clock->calls;
     total += seconds(x->reg[i]);
   }
   qsort(order, (size_t)n, sizeof *order, dearest_first);

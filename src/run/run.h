@@ -9,6 +9,10 @@ typedef struct tp_exec tp_exec;
 typedef struct tp_target tp_target;
 tp_exec *tp_exec_new(const tp_plan *p, const tp_target *t, tp_error *err);
 tp_exec *tp_exec_free(tp_exec *x);              /* NULL */
+/* Before its first run: n threads share what the plan's teams say, the caller's one of them. False: no memory. */
+bool tp_exec_threads(tp_exec *x, int n, tp_error *err);
+/* Do threads share this team at the bounds of the last run? meetings: leaves before which they meet; -1: there was no run. */
+bool tp_exec_shares(const tp_exec *x, int team, int *meetings);
 /* Colours the arena for run->env (kept while the bounds stay the same), binds inputs and outputs, runs. run->outputs exist. */
 bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err);
 /* The same in parts. begin: everything up to the first region. go: on to what the goal says, whatever comes first; `run` may have got other callbacks in

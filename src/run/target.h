@@ -54,7 +54,7 @@ struct tp_dreg {
   bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
   tp_dx *lead, *leadlo, *ix, *coord;
   int pos;
-  tp_clock clock;
+  tp_clock *clock;
   struct tp_watch *watch;                       /* of a region that is checked */
   struct tp_later *later;                       /* of one that writes what another may put off */
   void *k;                                      /* what its functions keep: tp_ew, tp_dcall, ... */
@@ -66,6 +66,7 @@ struct tp_target {
   void (*make)(tp_exec *x, tp_dreg *r);         /* gives a LOOP, OP or PINIT its functions */
   bool (*ready)(tp_exec *x);                    /* all regions are made */
   void (*close)(tp_exec *x);                    /* also where open failed, or never was */
+  bool (*alike)(const tp_dreg *whole, const tp_dreg *part);     /* both bound: does the part make the bits that the whole would make there? */
   void (*copy)(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);        /* elements of one shape; either may lie on a ring */
 };
 
@@ -80,6 +81,8 @@ struct tp_exec {
   int nreg; tp_dreg **reg, **regat;             /* in order; by position */
   int *written;                                 /* by buffer: position after which nothing writes it */
   char *work, *workend;                         /* what is left of the region's work buffer */
+  char *room;                                   /* of a thread of a team: where its regions work; else NULL */
+  struct tp_workers *workers;                   /* what runs beside this thread (team.c); NULL: nothing */
   tp_dreg **due;                                /* by buffer: the copy into it that was put off; NULL: there are none such (newest.c) */
   bool poison, running, cancelled, asking;      /* running: loop variables have their values; asking: what was put off is made */
   struct tp_store *mem; struct tp_flow *flow;   /* where buffers lie; where it stands (run/priv.h) */

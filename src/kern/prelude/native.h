@@ -9,7 +9,12 @@ typedef struct tp_host {
   int (*cancelled)(void *exec, int pos);
   int (*fault)(void *exec, int pos, int what, const int64_t *lead);
   uint64_t seed;
-#ifdef TP_ALONE                                 /* export.h: leaf and cancelled are not called */
+#ifndef TP_ALONE
+  int who;                                      /* of the threads that go through a team: 0 is the one that runs what is not cut */
+  const unsigned char *meets;                   /* by position: they meet there */
+  int (*meet)(void *exec);
+  int (*team)(void *exec, int id, int (*fn)(const struct tp_host *h), const struct tp_host *h);       /* runs fn by all of them */
+#else                                           /* export.h: leaf and cancelled are not called */
   const void *const *values; void *const *shown;        /* of this tick, by input and output */
   char *room;                                   /* of a callback's arrays */
   int at;                                       /* the tick that it waits at */

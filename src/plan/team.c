@@ -1,0 +1,300 @@
+/* team: what threads do side by side.
+ *
+ * A team is a run of neighbours of the plan (sequences taken apart) that all threads of a run go through together: each goes through the same loops and conditions with loop variables of its
+ * own. A leaf of it is cut: each thread runs it over its share of one axis, from .. from + n; or it is left alone, and the first thread runs it. Where one leaf touches what another
+ * one has made, and not in the same share, they meet before it; whoever runs a team finds out where, as bounds and places in memory decide that (run/team.c).
+ *
+ * An axis may be cut where nothing is folded along it, its extent is one over bounds, each place of it writes elements of its own, and reads of what the leaf writes itself only these.
+ * Elements are then made of the same numbers by the same operators in the same order, so no bit depends on how many threads there are. A product is cut along a dim, or along its
+ * rows or columns. Left alone is what may fail (the first point at which it does is the one to be named), is checked, or folds everything.
+ *
+ * The plan itself stays as it is. Cut leaves stand in a copy of its tree, with two symbols for each extent that is cut: they have the values of the thread that asks. */
+#include "plan/priv.h"
+
+typedef struct { const tp_plan *p; tp_ictx *ix; tp_arena *a; tp_teams *t; TP_VEC(tp_share) share; TP_VEC(tp_team) team; TP_VEC(tp_teamed) group; } teamster;
+
+/* ---- what may be cut ---- */
+
+static bool over_bounds(const tp_ix *e) {
+  const tp_sym *const *sym;
+  bool all = true;
+  for (int i = 0, n = tp_ix_syms(e, &sym); i < n; i++) all &= sym[i]->kind == TP_SYM_BOUND;
+  return all;
+}
+
+static bool is_integer(tp_dtype d) { return !tp_dtype_float(d) && d != TP_BOOL; }
+
+static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) { return in < r->nin ? p->bufs.v[r->in[in].buf]->dtype : r->micro[in - r->nin].dtype; }
+
+/* An integer without a value, or the most of none. */
+static bool loop_fails(const tp_plan *p, const tp_region *r) {
+  static const bool faults[TP_NOP] = { [TP_OP_MOD] = true, [TP_OP_FLOORDIV] = true, [TP_OP_POW] = true };
+  bool any = r->sums && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) && is_integer(p->bufs.v[r->out[0].buf]->dtype);
+  for (int k = 0; k < r->nmicro && !any; k++) any = faults[r->micro[k].op] && is_integer(operand_type(p, r, r->micro[k].in[0]));
+  return any;
+}
+
+static bool most_of_some(const tp_region *r) {
+  int64_t n;
+  return tp_ix_is_const(r->in[0].shape[r->how.axis], &n) && n > 0;
+}
+
+/* Operators that make each result of the same numbers in the same order, whatever other results are made with it, and cannot fail. */
+static bool op_takes_parts(const tp_region *r) {
+  switch (r->op) {
+    case TP_OP_MATMUL: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: case TP_OP_SORT: return true;
+    case TP_OP_RAND: return r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1];
+    case TP_OP_ARGMAX: case TP_OP_ARGMIN: return most_of_some(r);
+    default: return false;
+  }
+}
+
+static bool takes_parts(const tp_plan *p, const tp_region *r) {
+  if (r->check || r->newest || r->nrows || !r->nout) return false;
+  for (int i = 0; i < r->nin + r->nout; i++)
+    if (tp_window_at(r, i)->buf < 0 && i < r->nin + 1) return false;
+  return r->kind == TP_RG_LOOP ? !loop_fails(p, r) : r->kind == TP_RG_OP && op_takes_parts(r);
+}
+
+/* ---- along what ---- */
+
+static bool is_own(const tp_cut *c) { return c->lead < 0; }
+
+/* The window's axis that moves with the cut, of those of its own. */
+static int own_axis(const tp_region *r, const tp_cut *c, int w) {
+  const tp_nd *x = tp_window_at(r, w);
+  bool moves = w == r->nin || w == (c->columns ? 1 : 0);
+  return moves ? x->rank - (c->columns ? 1 : 2) : -1;
+}
+
+const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c) { return is_own(c) ? r->out[0].shape[own_axis(r, c, r->nin)] : r->lead[c->lead]; }
+
+const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
+  const tp_nd *x = tp_window_at(r, w);
+  if (!is_own(c)) return x->buf >= 0 ? x->lead[c->lead] : NULL;
+  int k = own_axis(r, c, w);
+  return k >= 0 ? x->stride[k] : NULL;
+}
+
+/* A matrix's rows and columns lie apart, and a product reads nothing of what it writes. */
+static bool may_cut_matrix(const tp_region *r, const tp_cut *c) {
+  bool ok = r->op == TP_OP_MATMUL && r->kind == TP_RG_OP && !tp_is_number(tp_cut_stride(r, c, r->nin), 0);
+  for (int i = 0; i < r->nin && ok; i++) ok = r->in[i].buf != r->out[0].buf;
+  for (int i = 0; i <= r->nin && ok; i++) ok = tp_window_at(r, i)->wrap < 0;
+  return ok;
+}
+
+static double extent_about(const tp_ix *e) {
+  int64_t n;
+  return tp_ix_is_const(e, &n) ? (double)n : TP_TUNE_TEAM_LEAST;
+}
+
+/* Nothing of known extents that one thread has done before another one is awake. Native code writes out small products of known extents. */
+static bool may_pay_leaf(const tp_region *r) {
+  double all = r->nmicro + 1;
+  for (int k = 0; k < r->nlead; k++) all *= extent_about(r->lead[k]);
+  for (int k = 0; r->kind == TP_RG_OP && k < r->out[0].rank; k++) all *= extent_about(r->out[0].shape[k]);
+  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL) return all * extent_about(r->in[0].shape[r->in[0].rank - 1]) >= TP_TUNE_TEAM_LEAST;
+  return all >= TP_TUNE_TEAM_LEAST || tp_setting("TEMPO_SHARE");
+}
+
+static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
+  int64_t n;
+  const tp_ix *e = tp_cut_extent(r, c);
+  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !may_pay_leaf(r)) return false;
+  if ((tp_ix_is_const(e, &n) && n < 2) || !over_bounds(e)) return false;
+  if (is_own(c)) return may_cut_matrix(r, c);
+  for (int i = 0; i < r->nin + r->nout; i++)
+    if (tp_window_at(r, i)->wrap == c->lead) return false;
+  return !(r->sums >> c->lead & 1) && tp_meet_along(t->p, r, c->lead, r, c->lead);
+}
+
+/* Calls fn with each way to cut the leaf. Of matrices that a dim lays side by side each stays whole. */
+static void each_cut(const teamster *t, const tp_region *r, void (*fn)(void *ud, const tp_cut *c, const tp_ix *extent), void *ud) {
+  if (!takes_parts(t->p, r)) return;
+  bool matrix = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL;
+  for (int k = 0; k < (matrix ? r->nlead + 2 : r->nlead); k++) {
+    tp_cut c = { .lead = k < r->nlead ? k : -1, .columns = k > r->nlead };
+    if (!may_cut(t, r, &c)) continue;
+    fn(ud, &c, tp_cut_extent(r, &c));
+    matrix &= k >= r->nlead;
+  }
+}
+
+/* ---- which of the ways ---- */
+
+/* What each extent is worth to the leaves of a team: one that most of them have keeps what they say to each other in one share. */
+typedef struct { const tp_ix *extent; int64_t worth; } candidate;
+typedef struct { tp_arena *a; TP_VEC(candidate) v; } ballot;
+
+static int64_t worth_of(const tp_ix *e) {
+  int64_t n;
+  return tp_ix_is_const(e, &n) ? TP_MIN(n, TP_TUNE_TEAM_GRAIN) : TP_TUNE_TEAM_GRAIN;
+}
+
+static void vote(void *ud, const tp_cut *c, const tp_ix *extent) {
+  ballot *b = ud;
+  (void)c;
+  for (int i = 0; i < b->v.n; i++)
+    if (b->v.v[i].extent == extent) { b->v.v[i].worth += worth_of(extent); return; }
+  TP_PUSH(b->a, &b->v, ((candidate){ extent, worth_of(extent) }));
+}
+
+static void vote_all(const teamster *t, const tp_pnode *x, ballot *b) {
+  if (x->kind == TP_P_REGION) each_cut(t, x->rg, vote, b);
+  for (int i = 0; i < x->n; i++) vote_all(t, x->kid[i], b);
+}
+
+typedef struct { const ballot *b; tp_cut best; const tp_ix *extent; int64_t worth; } winner;
+
+static void choose(void *ud, const tp_cut *c, const tp_ix *extent) {
+  winner *w = ud;
+  for (int i = 0; i < w->b->v.n; i++)
+    if (w->b->v.v[i].extent == extent && w->b->v.v[i].worth > w->worth) {
+      w->best = *c;
+      w->extent = extent;
+      w->worth = w->b->v.v[i].worth;
+    }
+}
+
+const char *tp_why_alone(const tp_plan *p, const tp_region *r) {
+  if (r->check) return "it is checked";
+  if (r->kind == TP_RG_LOOP && loop_fails(p, r)) return "it may fail";
+  if (!takes_parts(p, r)) return "its operator is not cut";
+  return r->kind == TP_RG_LOOP && r->sums ? "it folds what could be cut" : "no axis of it can be cut";
+}
+
+/* ---- the copy ---- */
+
+static int share_of(teamster *t, const tp_ix *whole) {
+  for (int i = 0; i < t->share.n; i++)
+    if (t->share.v[i].whole == whole) return i;
+  tp_sym *from = tp_sym_var(t->ix, "from"), *n = tp_sym_var(t->ix, "share");
+  from->whole = n->whole = whole;
+  TP_PUSH(t->a, &t->share, ((tp_share){ whole, from, n }));
+  return t->share.n - 1;
+}
+
+static void cut_own(teamster *t, tp_region *r, const tp_cut *c, const tp_ix *from, const tp_ix *n) {
+  r->in = tp_dup(t->a, r->in, sizeof *r->in * (size_t)r->nin);
+  r->out = tp_dup(t->a, r->out, sizeof *r->out * (size_t)r->nout);
+  for (int i = 0; i <= r->nin; i++) {
+    tp_nd *x = (tp_nd *)tp_window_at(r, i);
+    int k = own_axis(r, c, i);
+    if (k < 0) continue;
+    x->shape = tp_dup(t->a, x->shape, sizeof *x->shape * (size_t)x->rank);
+    x->shape[k] = n;
+    x->off = tp_ix_add(t->ix, x->off, tp_ix_mul(t->ix, x->stride[k], from));
+  }
+}
+
+static tp_region *cut_region(teamster *t, const tp_region *whole, const tp_cut *c) {
+  tp_region *r = tp_dup(t->a, whole, sizeof *r);
+  const tp_ix *from = tp_ix_sym(t->ix, t->share.v[c->share].from), *n = tp_ix_sym(t->ix, t->share.v[c->share].n);
+  if (is_own(c)) cut_own(t, r, c, from, n);
+  else tp_cut_axis((tp_plan *)t->p, r, c->lead, from, n, NULL);
+  return r;
+}
+
+static tp_pnode *copy_tree(teamster *t, const tp_pnode *x, tp_pnode *up) {
+  tp_pnode *y = tp_dup(t->a, x, sizeof *y);
+  y->up = up;
+  y->kid = TP_NEWN(t->a, tp_pnode *, x->n + 1);
+  for (int i = 0; i < x->n; i++) y->kid[i] = copy_tree(t, x->kid[i], y);
+  return y;
+}
+
+/* ---- teams ---- */
+
+static int cut_leaves(teamster *t, tp_pnode *x, const ballot *b) {
+  int n = 0;
+  for (int i = 0; i < x->n; i++) n += cut_leaves(t, x->kid[i], b);
+  if (x->kind != TP_P_REGION) return n;
+  t->t->leaf[x->pos] = x;
+  winner w = { .b = b };
+  each_cut(t, x->rg, choose, &w);
+  if (!w.extent) return 0;
+  w.best.share = share_of(t, w.extent);
+  t->t->cut[x->pos] = w.best;
+  x->rg = cut_region(t, x->rg, &w.best);
+  return 1;
+}
+
+static bool may_have_cut(const teamster *t, const tp_pnode *x) {
+  ballot b = { .a = t->a };
+  vote_all(t, x, &b);
+  return b.v.n > 0;
+}
+
+static bool may_pay(const tp_pnode *x) {
+  bool any = x->kind == TP_P_REGION && may_pay_leaf(x->rg);
+  for (int i = 0; i < x->n && !any; i++) any = may_pay(x->kid[i]);
+  return any;
+}
+
+/* What no leaf is cut of, at the begin and the end, stays outside. */
+static void end_team(teamster *t) {
+  int first = 0, last = t->group.n - 1;
+  while (first <= last && !may_have_cut(t, t->group.v[first].as)) first++;
+  while (last > first && !may_have_cut(t, t->group.v[last].as)) last--;
+  bool pays = false;
+  for (int i = first; i <= last && !pays; i++) pays = may_pay(t->group.v[i].as);
+  if (pays) {
+    tp_team m = { .n = last - first + 1, .v = tp_dup(t->a, t->group.v + first, sizeof *m.v * (size_t)(last - first + 1)) };
+    ballot b = { .a = t->a };
+    for (int i = 0; i < m.n; i++) vote_all(t, m.v[i].as, &b);
+    for (int i = 0; i < m.n; i++) cut_leaves(t, m.v[i].as, &b);
+    TP_PUSH(t->a, &t->team, m);
+  }
+  t->group.n = 0;
+}
+
+/* May all threads go through it? A callback is the first one's, at its time. */
+static bool is_for_all(const tp_pnode *x) {
+  bool ok = x->kind != TP_P_LOAD && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT && (x->kind != TP_P_REGION || (x->rg->kind != TP_RG_CALL && !x->rg->newest));
+  for (int i = 0; i < x->n && ok; i++) ok = is_for_all(x->kid[i]);
+  return ok;
+}
+
+/* inside: of a loop of the same part. One that is in no other stays outside of teams: a run may go on in it. */
+static void find_teams(teamster *t, const tp_pnode *x, tp_pnode *as, bool inside) {
+  if (x->kind == TP_P_SEQ) {
+    for (int i = 0; i < x->n; i++) find_teams(t, x->kid[i], as->kid[i], inside);
+    return;
+  }
+  if (is_for_all(x) && (inside || !tp_holds_loop(x))) {
+    TP_PUSH(t->a, &t->group, ((tp_teamed){ x, as }));
+    return;
+  }
+  end_team(t);
+  if (x->kind == TP_P_FOR) inside = !tp_part_waits(t->p, x);
+  for (int i = 0; i < x->n; i++) {
+    find_teams(t, x->kid[i], as->kid[i], inside);
+    end_team(t);
+  }
+}
+
+tp_teams *tp_plan_teams(const tp_plan *p) {
+  teamster t = { .p = p, .ix = p->ix, .a = p->a };
+  tp_teams *all = t.t = TP_NEW(p->a, tp_teams);
+  all->plan = *p;
+  all->cut = TP_NEWN(p->a, tp_cut, p->npos + 1);
+  all->leaf = TP_NEWN(p->a, const tp_pnode *, p->npos + 1);
+  for (int i = 0; i < p->npos; i++) all->cut[i].share = -1;
+  all->plan.body = copy_tree(&t, p->body, NULL);
+  find_teams(&t, p->body, all->plan.body, false);
+  end_team(&t);
+  all->nshare = t.share.n;
+  all->share = t.share.v;
+  all->nteam = t.team.n;
+  all->plan.teams = all;
+  all->team = t.team.v;
+  return all;
+}
+
+/* The place at which the part of thread `who` of n begins. Both ends of all are places of the whole: parts follow each other. */
+int64_t tp_share_from(int64_t whole, int who, int n) {
+  int64_t each = whole / n, grain = each >= TP_TUNE_TEAM_GRAIN ? TP_TUNE_TEAM_GRAIN : each >= 4 ? 4 : 1;
+  int64_t grains = (whole + grain - 1) / grain;
+  return TP_MIN(whole, grains * who / n * grain);
+}

@@ -1,0 +1,234 @@
+/* meet.c: whether it is worth it for threads to share a team at these bounds, and where they have to meet.
+ *
+ * A window of a cut leaf is *the thread's own* if all that it touches of its buffer, wherever it stands, lies in the thread's share: let the cut move it by s, of a whole of N places;
+ * then what else moves it goes by multiples of s N, or stays below s. Places of the buffer belong to threads by (place / s) mod N then, so threads that touch it by windows that
+ * are their own, with one s and one share, never meet in it. Two leaves that touch the same memory otherwise, one of them writing, have a meeting between them, unless
+ * the first thread runs both. Buffers of different lives may lie at one place. Loops are gone through twice: what one iteration leaves to the next. */
+#include "run/priv.h"
+#include <stdlib.h>
+
+typedef struct { int buf, share; bool written, own; int64_t step; } team_access;
+typedef struct { bool runs, cut; int n; team_access *v; double ns; int64_t times; } team_leaf_use;
+typedef struct { tp_workers *all; tp_arena a; team_leaf_use *use; int64_t *bytes; const tp_teams *t; const int64_t *lo, *hi; } team_judge;
+typedef struct { int n, *v; } pending;
+
+/* ---- what is whose ---- */
+
+static bool known(const team_judge *j, const tp_ix *e, int64_t *v) {
+  int64_t most;
+  if (!e) return *v = 0, true;
+  tp_ix_range(e, j->lo, j->hi, v, &most);
+  return *v == most;
+}
+
+/* Multiples of `period` left out, what the rest of it is between; *base: its constant. False: it cannot be said. */
+typedef struct { int64_t lo, hi; } span;
+
+static bool term_span(const team_judge *j, const tp_ix *e, int i, int64_t period, span *s) {
+  const tp_ix *const *atom;
+  int n = tp_ix_term(e, i, &atom), vars = 0;
+  int64_t coef = tp_ix_coef(e, i), lo = 1, hi = 1;
+  for (int k = 0; k < n; k++) {
+    int64_t v;
+    if (known(j, atom[k], &v)) coef *= v;
+    else if (vars++) return coef % period == 0;
+    else tp_ix_range(atom[k], j->lo, j->hi, &lo, &hi);
+  }
+  if (coef % period == 0) return true;
+  s->lo += coef < 0 ? coef * hi : coef * lo;
+  s->hi += coef < 0 ? coef * lo : coef * hi;
+  return true;
+}
+
+static bool offset_span(const team_judge *j, const tp_ix *e, int64_t period, span *s) {
+  int64_t c = e ? tp_floormod(tp_ix_cst(e), period) : 0;
+  *s = (span){ c, c };
+  for (int i = 0; e && i < tp_ix_nterm(e); i++)
+    if (!term_span(j, e, i, period, s)) return false;
+  int64_t over = s->lo == s->hi ? s->lo - tp_floormod(s->lo, period) : 0;
+  s->lo -= over, s->hi -= over;
+  return true;
+}
+
+/* n places, `step` apart. */
+static bool add_places(span *s, int64_t step, int64_t n, int64_t period) {
+  if (n <= 1 || step % period == 0) return true;
+  s->hi += step * (n - 1);
+  return step > 0;
+}
+
+static int64_t most_of(const team_judge *j, const tp_ix *e) {
+  int64_t lo, hi;
+  tp_ix_range(e, j->lo, j->hi, &lo, &hi);
+  return hi;
+}
+
+static bool add_axes(const team_judge *j, const tp_region *r, const tp_nd *w, const tp_ix *moves, span *s, int64_t period) {
+  int64_t step;
+  bool left = false;                            /* the cut's axis is left out once */
+  for (int k = 0; k < r->nlead + w->rank; k++) {
+    const tp_ix *e = k >= r->nlead ? w->stride[k - r->nlead] : w->lead ? w->lead[k] : NULL;
+    if (e == moves && !left) { left = true; continue; }
+    int64_t n = k == w->wrap ? most_of(j, w->wmod) : most_of(j, k < r->nlead ? r->lead[k] : w->shape[k - r->nlead]);
+    if (!known(j, e, &step) || !add_places(s, step, n, period)) return false;
+  }
+  for (int k = 0; k < w->nring; k++)
+    if (!known(j, w->ring[k].stride, &step) || !add_places(s, step, most_of(j, w->ring[k].width), period)) return false;
+  return true;
+}
+
+static bool is_own(const team_judge *j, const tp_region *r, const tp_cut *c, int w, int64_t *step) {
+  const tp_nd *x = tp_window_at(r, w);
+  const tp_ix *moves = tp_cut_stride(r, c, w);
+  int64_t whole, period;
+  span s;
+  if (!moves || !known(j, moves, step) || *step <= 0 || !known(j, tp_cut_extent(r, c), &whole) || whole < 1) return false;
+  if (__builtin_mul_overflow(*step, whole, &period)) return false;
+  return offset_span(j, x->off, period, &s) && add_axes(j, r, x, moves, &s, period) && s.lo >= 0 && s.hi < *step;
+}
+
+/* ---- leaves ---- */
+
+static double cost(const team_judge *j, const tp_region *r) {
+  double all = 1, own = 1;
+  for (int k = 0; k < r->nlead; k++) all *= (double)TP_MAX(most_of(j, r->lead[k]), 0);
+  if (r->kind == TP_RG_LOOP) return all * (r->nmicro + 1) * TP_TUNE_TEAM_ELEMENT * 1e-3;
+  const tp_nd *o = &r->out[0];
+  for (int k = 0; k < o->rank; k++) own *= (double)TP_MAX(most_of(j, o->shape[k]), 0);
+  if (r->op != TP_OP_MATMUL) return all * own * TP_TUNE_TEAM_OTHER * 1e-3;
+  return all * own * (double)most_of(j, r->in[0].shape[r->in[0].rank - 1]) * TP_TUNE_TEAM_PRODUCT * 1e-3;
+}
+
+static bool is_top(const tp_teams *t, const tp_pnode *x) {
+  for (int i = 0; i < t->nteam; i++)
+    for (int k = 0; k < t->team[i].n; k++)
+      if (t->team[i].v[k].as == x) return true;
+  return false;
+}
+
+/* How often it runs in one execution of its team. */
+static int64_t times(const team_judge *j, const tp_pnode *leaf) {
+  int64_t n = 1;
+  for (const tp_pnode *x = leaf; x; x = is_top(j->t, x) ? NULL : x->up)
+    if (x->kind == TP_P_FOR) n *= TP_MAX(j->hi[x->var->id] - j->lo[x->var->id], 0) / abs(x->step) + 1;
+  return n;
+}
+
+static void note_use(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
+  team_judge *j = ud;
+  if (x->kind != TP_P_REGION || !j->t->leaf[x->pos]) return;
+  const tp_region *r = x->rg;
+  const tp_cut *c = &j->t->cut[x->pos];
+  team_leaf_use *u = &j->use[x->pos];
+  j->lo = lo, j->hi = hi;
+  u->runs = true;
+  u->cut = c->share >= 0 && !j->all->alone[x->pos];
+  u->times = times(j, j->t->leaf[x->pos]);
+  u->ns = u->cut ? cost(j, r) * (double)u->times : 0;
+  u->v = TP_NEWN(&j->a, team_access, r->nin + r->nout + 1);
+  for (int i = 0; i < r->nin + r->nout; i++) {
+    team_access *a = &u->v[u->n];
+    *a = (team_access){ .buf = tp_window_at(r, i)->buf, .share = c->share, .written = i >= r->nin };
+    a->own = u->cut && a->buf >= 0 && is_own(j, r, c, i, &a->step);
+    u->n += a->buf >= 0;
+  }
+  if (r->work && !u->cut) u->v[u->n++] = (team_access){ .buf = r->work->id, .written = true };
+}
+
+/* ---- meetings ---- */
+
+static bool overlap(const team_judge *j, int a, int b) {
+  const int64_t *at = j->all->x->mem->offset;
+  return a == b || (at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + j->bytes[b] && at[b] < at[a] + j->bytes[a]);
+}
+
+static bool conflict(const team_judge *j, const team_leaf_use *a, const team_leaf_use *b) {
+  if (!a->cut && !b->cut) return false;
+  for (int i = 0; i < a->n; i++)
+    for (int k = 0; k < b->n; k++) {
+      const team_access *p = &a->v[i], *q = &b->v[k];
+      if ((!p->written && !q->written) || !overlap(j, p->buf, q->buf)) continue;
+      if (p->buf != q->buf || !p->own || !q->own || p->step != q->step || p->share != q->share) return true;
+    }
+  return false;
+}
+
+static void reach_leaf(team_judge *j, int pos, pending *p) {
+  if (!j->use[pos].runs) return;
+  unsigned char *meets = &j->all->meets[pos];
+  for (int i = 0; i < p->n && !*meets; i++) *meets = conflict(j, &j->use[p->v[i]], &j->use[pos]);
+  if (*meets) p->n = 0;
+  p->v[p->n++] = pos;
+}
+
+static void add_pending(pending *to, const pending *from) {
+  for (int i = 0; i < from->n; i++) {
+    int k = 0;
+    while (k < to->n && to->v[k] != from->v[i]) k++;
+    if (k == to->n) to->v[to->n++] = from->v[i];
+  }
+}
+
+static pending copy_pending(team_judge *j, const pending *p) {
+  pending q = { p->n, TP_NEWN(&j->a, int, j->all->x->plan->npos + 1) };
+  memcpy(q.v, p->v, sizeof *q.v * (size_t)p->n);
+  return q;
+}
+
+static void find_meetings(team_judge *j, const tp_pnode *x, pending *p) {
+  if (x->kind == TP_P_REGION) { reach_leaf(j, x->pos, p); return; }
+  bool branch = x->kind == TP_P_IF || x->kind == TP_P_FOR;
+  pending was = branch ? copy_pending(j, p) : (pending){ 0 }, all = branch ? copy_pending(j, p) : (pending){ 0 };
+  for (int i = 0; i < x->n; i++) {
+    if (x->kind == TP_P_IF) *p = copy_pending(j, &was);
+    find_meetings(j, x->kid[i], p);
+    if (x->kind == TP_P_FOR) find_meetings(j, x->kid[i], p);
+    if (branch) add_pending(&all, p);
+  }
+  if (branch) *p = all;
+}
+
+/* ---- is it worth it ---- */
+
+static void weigh(const team_judge *j, const tp_pnode *x, double *shared, double *meeting) {
+  if (x->kind == TP_P_REGION) {
+    *shared += j->use[x->pos].ns;
+    *meeting += j->all->meets[x->pos] ? (double)TP_TUNE_TEAM_MEET * (double)j->use[x->pos].times : 0;
+  }
+  for (int i = 0; i < x->n; i++) weigh(j, x->kid[i], shared, meeting);
+}
+
+static bool pays(team_judge *j, const tp_team *m) {
+  const char *set = tp_setting("TEMPO_SHARE");
+  double shared = 0, meeting = 0;
+  for (int i = 0; i < m->n; i++) weigh(j, m->v[i].as, &shared, &meeting);
+  if (set) return shared > 0 && shared >= atof(set);
+  return shared * (1 - 1.0 / j->all->n) > meeting + TP_TUNE_TEAM_FORK;
+}
+
+static void judge_all(team_judge *j) {
+  tp_workers *all = j->all;
+  const tp_plan *p = all->x->plan;
+  j->use = TP_NEWN(&j->a, team_leaf_use, p->npos + 1);
+  j->bytes = TP_NEWN(&j->a, int64_t, p->bufs.n);
+  for (int i = 0; i < p->bufs.n; i++)
+    j->bytes[i] = p->bufs.v[i]->kind == TP_BUF_WORK ? all->x->count[i] : p->bufs.v[i]->kind == TP_BUF_TEMP ? tp_pbuf_bytes(p->bufs.v[i], all->x->env) : 0;
+  if (!tp_plan_reach(p, all->x->env, note_use, j)) tp_oom();
+  memset(all->meets, 0, sizeof *all->meets * (size_t)p->npos);
+  for (int i = 0; i < j->t->nteam; i++) {
+    pending none = { 0, TP_NEWN(&j->a, int, p->npos + 1) };
+    for (int k = 0; k < j->t->team[i].n; k++) find_meetings(j, j->t->team[i].v[k].as, &none);
+    all->works[i] = pays(j, &j->t->team[i]);
+  }
+}
+
+bool tp_team_judge(tp_workers *all) {
+  team_judge j = { .all = all, .t = all->teams };
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return false;
+  tp_scratch_init(&j.a);
+  judge_all(&j);
+  tp_arena_free(&j.a);
+  tp_unguard(&oom);
+  return true;
+}

@@ -1,0 +1,241 @@
+/* team.c: threads that go through a part of the plan together (plan/team.c).
+ *
+ * Each has an exec of its own: the regions that are cut, made and bound again for its share of an axis, blocks to work in, and a copy of the variables, taken where a team begins.
+ * Everything else (buffers, instructions) is that of the run. The first is the thread that runs: its variables are the run's, and it alone runs what is not cut. What it finds, an error
+ * or that the run is cancelled, ends the others at their next region. */
+#include "run/priv.h"
+
+/* ---- making ---- */
+
+static bool is_cut(const tp_teams *t, int pos) { return t->leaf[pos] && t->cut[pos].share >= 0; }
+
+static bool make_worker(tp_workers *all, int who) {
+  tp_worker *w = &all->w[who];
+  tp_exec *x = all->x;
+  *w = (tp_worker){ .all = all, .who = who, .x = *x };
+  w->x.workers = NULL;
+  w->x.cpu = NULL;
+  w->x.nreg = 0;
+  w->x.err = &w->err;
+  tp_arena_init(&w->x.a);
+  w->x.plan = &all->teams->plan;
+  w->x.reg = TP_NEWN(&w->x.a, tp_dreg *, x->nreg);
+  w->x.regat = TP_NEWN(&w->x.a, tp_dreg *, x->plan->npos);
+  w->x.written = TP_NEWN(&w->x.a, int, x->plan->bufs.n);
+  w->x.due = NULL;
+  w->x.running = true;
+  if (who) w->x.env = TP_NEWN(&w->x.a, int64_t, x->nsym);
+  if (!x->target->open(&w->x)) return false;
+  for (int pos = 0; pos < x->plan->npos; pos++) {
+    if (!is_cut(all->teams, pos)) continue;
+    if (!tp_dreg_new(&w->x, all->teams->leaf[pos])) return false;
+    if (!who) w->x.regat[pos]->clock = x->regat[pos]->clock;
+  }
+  return x->target->ready(&w->x);
+}
+
+static bool make_workers(tp_exec *x, int n) {
+  tp_workers *all = x->workers = TP_NEW(&x->a, tp_workers);
+  *all = (tp_workers){ .x = x, .teams = x->plan->teams, .w = TP_NEWN(&x->a, tp_worker, n) };
+  all->works = TP_NEWN(&x->a, bool, all->teams->nteam + 1);
+  all->alone = TP_NEWN(&x->a, bool, x->plan->npos + 1);
+  all->meets = TP_NEWN(&x->a, unsigned char, x->plan->npos + 1);
+  all->never = TP_NEWN(&x->a, unsigned char, x->plan->npos + 1);
+  for (; all->n < n; all->n++)
+    if (!make_worker(all, all->n)) return false;
+  return true;
+}
+
+bool tp_exec_threads(tp_exec *x, int n, tp_error *err) {
+  if (n < 2 || !x->plan->teams || !x->plan->teams->nteam) return true;
+  x->err = err;
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  bool ok = make_workers(x, n);
+  if (!ok && x->workers->n < n) *err = x->workers->w[x->workers->n].err;
+  tp_unguard(&oom);
+  return ok;
+}
+
+void tp_workers_free(tp_exec *x) {
+  tp_workers *all = x->workers;
+  tp_workers_rest(x);
+  for (int i = 0; all && all->w && i < all->n; i++) {
+    x->target->close(&all->w[i].x);
+    tp_arena_free(&all->w[i].x.a);
+  }
+}
+
+void tp_workers_rest(tp_exec *x) {
+  if (x->workers) x->workers->crew = tp_crew_give(x->workers->crew);
+}
+
+/* ---- what they work in ---- */
+
+static int64_t room_of_one(const tp_workers *all, const int64_t *bytes) {
+  int64_t most = 0;
+  for (int pos = 0; pos < all->x->plan->npos; pos++)
+    if (is_cut(all->teams, pos) && all->teams->leaf[pos]->rg->work) most = TP_MAX(most, bytes[all->teams->leaf[pos]->rg->work->id]);
+  return most;
+}
+
+int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes) { return x->workers ? tp_times_bytes(room_of_one(x->workers, bytes), x->workers->n) : 0; }
+
+/* At the end of the arena. */
+static void place_workers(tp_exec *x) {
+  int64_t each = room_of_one(x->workers, x->count);
+  for (int i = 0; i < x->workers->n; i++) x->workers->w[i].x.room = x->mem->arena + x->mem->total - each * (x->workers->n - i);
+}
+
+/* ---- binding ---- */
+
+/* Of one thread of so many. */
+static void put_shares(const tp_teams *t, int64_t *env, int who, int n) {
+  for (int i = 0; i < t->nshare; i++) {
+    int64_t whole = tp_ix_evalq(t->share[i].whole, env), from = tp_share_from(whole, who, n);
+    env[t->share[i].from->id] = from;
+    env[t->share[i].n->id] = tp_share_from(whole, who + 1, n) - from;
+  }
+}
+
+static bool bind_worker(tp_worker *w) {
+  const tp_exec *x = w->all->x;
+  if (w->who) memcpy(w->x.env, x->env, sizeof *x->env * (size_t)x->nsym);
+  put_shares(w->all->teams, w->x.env, w->who, w->all->n);
+  for (int i = 0; i < w->x.nreg; i++) {
+    tp_dreg *r = w->x.reg[i];
+    if (!tp_dreg_bind(&w->x, r)) return false;
+    w->all->alone[r->pos] |= x->regat[r->pos]->later || !x->target->alike(x->regat[r->pos], r);
+  }
+  return true;
+}
+
+bool tp_workers_bind(tp_exec *x) {
+  tp_workers *all = x->workers;
+  if (!all) return true;
+  memset(all->alone, 0, sizeof *all->alone * (size_t)x->plan->npos);
+  place_workers(x);
+  for (int i = all->n - 1; i >= 0; i--)
+    if (!bind_worker(&all->w[i])) { *x->err = all->w[i].err; return false; }
+  return tp_team_judge(all) || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+}
+
+/* ---- running ---- */
+
+typedef struct { tp_workers *all; const tp_inst *from; int id; tp_native *fn; bool ok; } team_job;
+
+static bool cut_leaf(tp_worker *w, int pos) {
+  tp_dreg *r = w->x.regat[pos];
+  if (*tp_crew_stopped(w->all->crew)) return false;
+  if (!w->x.env[w->all->teams->share[w->all->teams->cut[pos].share].n->id]) return true;
+  return w->who ? tp_dreg_here(&w->x, r) : tp_dreg_run(&w->x, r);
+}
+
+static bool team_leaf(tp_worker *w, int pos) {
+  tp_workers *all = w->all;
+  bool ok = true;
+  if (w->x.regat[pos] && !all->alone[pos]) ok = cut_leaf(w, pos);
+  else if (!w->who) ok = tp_dreg_run(all->x, all->x->regat[pos]);
+  if (!ok) tp_crew_stop(all->crew);
+  return ok;
+}
+
+static bool meet_at_leaf(void *ud, const tp_inst *i) {
+  tp_worker *w = ud;
+  int pos = i->rg->pos;
+  return (!w->all->meets[pos] || tp_crew_meet(w->all->crew)) && team_leaf(w, pos);
+}
+
+static int host_leaf(void *exec, int pos) { return !team_leaf(exec, pos); }
+
+static int host_meet(void *exec) { return !tp_crew_meet(((tp_worker *)exec)->all->crew); }
+
+static int host_cancelled(void *exec, int pos) {
+  tp_worker *w = exec;
+  bool over = w->who ? *tp_crew_stopped(w->all->crew) : tp_native_cancelled(w->all->x, pos);
+  if (over) tp_crew_stop(w->all->crew);
+  return over;
+}
+
+static int host_fault(void *exec, int pos, int what, const int64_t *lead) {
+  tp_worker *w = exec;
+  tp_crew_stop(w->all->crew);
+  return tp_native_fault(w->all->x, pos, what, lead);
+}
+
+static bool run_native(tp_worker *w, const team_job *j) {
+  static const unsigned char goes_on;
+  const tp_run *run = w->all->x->run;
+  const volatile unsigned char *cancel = w->who ? (const volatile unsigned char *)tp_crew_stopped(w->all->crew) : run->cancel ? (const volatile unsigned char *)run->cancel : &goes_on;
+  tp_host h = { .env = w->x.env, .base = w->x.base, .cancel = cancel, .exec = w, .leaf = host_leaf, .cancelled = host_cancelled, .fault = host_fault, .seed = run->seed,
+                .who = w->who, .meets = w->all->meets, .meet = host_meet };
+  return !j->fn(&h);
+}
+
+static void work(void *ud, int who) {
+  team_job *j = ud;
+  tp_workers *all = j->all;
+  tp_worker *w = &all->w[who];
+  tp_exec *x = all->x;
+  if (who) memcpy(w->x.env, x->flow->front.env, sizeof *x->env * (size_t)x->nsym);
+  put_shares(all->teams, w->x.env, who, all->n);
+  w->x.run = x->run;
+  w->x.base = x->base;
+  w->x.cancelled = false;
+  bool ok = j->fn ? run_native(w, j) : tp_flow_through(&w->x, j->from, x->flow->inst + j->from->beyond, meet_at_leaf, w);
+  if (!ok) tp_crew_stop(all->crew);
+}
+
+/* The error of the first thread that has one. */
+static bool ended(tp_workers *all) {
+  all->x->cancelled |= all->w[0].x.cancelled;
+  for (int i = 0; i < all->n && !all->x->cancelled && !all->x->err->code; i++) *all->x->err = all->w[i].err;
+  return false;
+}
+
+static bool run_job(tp_workers *all, team_job *j) {
+  for (int i = 0; i < all->n; i++) all->w[i].err.code = TP_OK;
+  tp_crew_run(all->crew, work, j);
+  return !*tp_crew_stopped(all->crew) || ended(all);
+}
+
+/* A crew that another process left behind runs nothing. */
+static bool has_crew(tp_workers *all) {
+  if (all->crew && !tp_crew_is_ours(all->crew)) all->crew = NULL;
+  if (!all->crew) all->crew = tp_crew_take(all->n);
+  return all->crew;
+}
+
+static bool may_share(const tp_exec *x) { return x->workers && !x->flow->split && !x->poison && !x->mem->map && !x->mem->alone; }
+
+bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
+  return i->team && may_share(x) && !g->until && x->workers->works[i->team - 1] && !tp_run_ends(x->run) && has_crew(x->workers);
+}
+
+bool tp_team_run(tp_exec *x, const tp_inst *i) { return run_job(x->workers, &(team_job){ .all = x->workers, .from = i }); }
+
+/* Alone, a thread's share is everything. */
+int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h) {
+  tp_exec *x = exec;
+  tp_workers *all = x->workers;
+  if (may_share(x) && all->works[id] && has_crew(all)) return !run_job(all, &(team_job){ .all = all, .fn = fn });
+  put_shares(x->plan->teams, x->env, 0, 1);
+  return fn(h);
+}
+
+/* ---- what is said about it ---- */
+
+static int count_meetings(const tp_workers *all, const tp_pnode *x) {
+  int n = x->kind == TP_P_REGION && all->meets[x->pos];
+  for (int i = 0; i < x->n; i++) n += count_meetings(all, x->kid[i]);
+  return n;
+}
+
+bool tp_exec_shares(const tp_exec *x, int team, int *meetings) {
+  const tp_workers *all = x->workers;
+  *meetings = all && x->bound_once ? 0 : -1;
+  if (*meetings < 0) return false;
+  const tp_team *m = &all->teams->team[team];
+  for (int i = 0; i < m->n; i++) *meetings += count_meetings(all, m->v[i].as);
+  return all->works[team];
+}
