@@ -429,6 +429,7 @@ static bool merge_form(tp_evolving *e, tp_system *s, tp_node *m, int64_t shift, 
 /* v as a function of n, `shift` steps on from there. */
 static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_form *out) {
   tp_node *n = v.node;
+  if (!varies(e, n) && n->id < e->n0 && e->scc[n->id] == e->in) return not_form(e, n, "its coefficients are made of it");
   if (!varies(e, n)) return *out = constant_form(v), true;
   if (--e->left < 0) return not_form(e, n, "it is too large");
   unsigned lin = linear_in(n);
@@ -480,12 +481,11 @@ const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m) {
   if (m->id >= e->n0 || m->op != TP_OP_MERGE) return &never;
   tp_solution *y = &e->known[m->id];
   if (y->is != SOLVE_UNKNOWN) return y;
-  const char *why = e->why;
-  tp_pos at = e->at;
-  int left = e->left;
+  tp_evolving was = *e;
   y->is = SOLVE_BUSY;
+  e->in = e->scc[m->id];
   tp_evolution_of_new(e, y, m);
   y->why = e->why, y->at = e->at;
-  e->why = why, e->at = at, e->left = left;
+  e->why = was.why, e->at = was.at, e->left = was.left, e->in = was.in;
   return y;
 }

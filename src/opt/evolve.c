@@ -83,7 +83,7 @@ static tp_evolving *course_along(evolve_work *v, const tp_sym *dim, bool back) {
   for (int i = 0; i < v->ncourse; i++)
     if (v->course[i].dim == dim && v->course[i].back == back) return &v->course[i];
   tp_evolving *e = &v->course[v->ncourse++];
-  *e = (tp_evolving){ .mk = { v->g, v->err }, .dim = dim, .back = back, .precise = v->precise, .n0 = v->n0, .known = TP_NEWN(&v->g->arena, tp_solution, v->n0) };
+  *e = (tp_evolving){ .mk = { v->g, v->err }, .dim = dim, .back = back, .precise = v->precise, .n0 = v->n0, .scc = v->scc, .in = -1, .known = TP_NEWN(&v->g->arena, tp_solution, v->n0) };
   return e;
 }
 

@@ -29,6 +29,7 @@ typedef struct tp_solution { tp_solved is; tp_form form; tp_system *sys; const c
 typedef struct tp_evolving {
   tp_mk mk; const tp_sym *dim; bool back, precise;
   int n0; tp_solution *known;                   /* of nodes below n0 */
+  const int *scc; int in;                       /* of the graph, by id; that of the recurrence which is looked at, -1: of none */
   const char *why; tp_pos at;                   /* what was met that is no form */
   int left;                                     /* operators that may still be looked at */
 } tp_evolving;

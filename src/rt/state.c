@@ -144,11 +144,22 @@ static void meet(met_nodes *m, tp_node *n) {
   m->seen[n->id] = true;
 }
 
+/* Is each dim that the parameter evolves along, outside of that with this bound, one of ticks? Then what was made of the last point is over with the tick (is_past). */
+static bool steps_with_ticks(const tp_fn *f, const tp_node *n, const tp_sym *b) {
+  bool all = true;
+  for (int j = 0; j < n->attr.nalong && n->attr.along[j]->bound != b; j++) {
+    bool ticks = false;
+    for (int t = 0; t < f->ntick; t++) ticks |= f->tick[t] == n->attr.along[j];
+    all &= ticks;
+  }
+  return all;
+}
+
 /* Of a parameter its first value and the step along the innermost of its dims, which has all of the update: the last points of these dims, which its other branches read, are no mention of them. */
-static int own_inputs(const tp_graph *g, const tp_node *n) {
+static int own_inputs(const tp_fn *f, const tp_node *n, const tp_sym *b) {
   bool param = false;
-  for (int k = 0; k < g->params.n; k++) param |= g->params.v[k] == n;
-  return param ? TP_MIN(n->nin, 2) : n->nin;
+  for (int k = 0; k < f->closed->params.n; k++) param |= f->closed->params.v[k] == n;
+  return param && steps_with_ticks(f, n, b) ? TP_MIN(n->nin, 2) : n->nin;
 }
 
 /* A node that mentions it, computed for more than to give back lengths and last values, which alone may know the end. */
@@ -162,7 +173,7 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   for (int i = 0; i < g->stops.n; i++) meet(&m, g->stops.v[i].done.node);
   for (int i = 0; i < m.n; i++) {
     if (tp_node_mentions(m.node[i], b) || adds_over(m.node[i], b)) return m.node[i];
-    for (int k = 0; k < own_inputs(g, m.node[i]); k++) meet(&m, m.node[i]->in[k].src.node);
+    for (int k = 0; k < own_inputs(f, m.node[i], b); k++) meet(&m, m.node[i]->in[k].src.node);
   }
   return NULL;
 }
