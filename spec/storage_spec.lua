@@ -276,6 +276,22 @@ describe("an optimiser's states", function()
     { "SGD", { lr = 0.1, momentum = 0.9 }, 4, { tau = 0.1 } }, { "Adam", { lr = 0.1, clip_norm = 1 }, 5, { tau = 0.1 } },
     { "Adam", { lr = 0.1 }, 5, { every = 3 } },
   }
+  it("see a gradient as it lies: the product that makes it is made turned", function()
+    local P = tempo.program { seed = 5 }
+    local i = P:dim "i"
+    local x, y = P:input("x", { domain = { i }, shape = { 4, 64 } }), P:input("y", { domain = { i }, shape = { 4, 48 } })
+    local net = tempo.nn.Linear(P, 64, 48, { name = "net", along = { i } })
+    tempo.optim.Adam(net, { lr = 0.1, clip_norm = 1 }):step((net(x):tanh() - y):square():mean())
+    local outputs = { q = net(x):sum() }
+    local plan = P:compile { outputs = outputs, tier = "interpreter" }:explain "plan"
+    assert.truthy(plan:find "op matmul {what \"grad of net.weight\"} out b%d+{0; box 48, 64 by 64, 1}")
+    for line in plan:gmatch "[^\n]+" do
+      if line:find("loop over", 1, true) then assert.falsy(line:find("lead 1, 48", 1, true), line) end
+    end
+    local r = support.rng(3)
+    helper.run(P, outputs, { x = support.random(r, { 5, 4, 64 }, "f32"), y = support.random(r, { 5, 4, 48 }, "f32") }, { I = 5 }, { tol = 1e-3 })
+  end)
+
   for n, c in ipairs(cases) do
     it(("lie there once: %s, %d"):format(c[1], n), function()
       local P, outputs = program(c[1], c[2], c[4])

@@ -19,7 +19,7 @@ static const struct { const char *fn, *section; bool faults; } in_library[TP_NOP
   [TP_OP_FOLD] = { "fold", "fold" }, [TP_OP_SCAN] = { "scan", "scan" }, [TP_OP_CUMPROD] = { "scan", "scan" }, [TP_OP_RECUR] = { "recur", "recur" },
   [TP_OP_ARGMAX] = { "arg", "arg", true }, [TP_OP_ARGMIN] = { "arg", "arg", true }, [TP_OP_SORT] = { "sort", "sort" },
   [TP_OP_INDEX_SELECT] = { "index_select", "index_select", true }, [TP_OP_INDEX_ADD] = { "index_add", "index_add", true }, [TP_OP_GATHER] = { "gather", "gather", true },
-  [TP_OP_SCATTER_ADD] = { "scatter_add", "scatter_add", true }, [TP_OP_MATMUL_AT] = { "matmul_at", "matmul_at", true }, [TP_OP_RAND] = { "draw", "rand" },
+  [TP_OP_PUT] = { "put_at", "put" }, [TP_OP_SCATTER_ADD] = { "scatter_add", "scatter_add", true }, [TP_OP_MATMUL_AT] = { "matmul_at", "matmul_at", true }, [TP_OP_RAND] = { "draw", "rand" },
   [TP_OP_ENV_RESET] = { "env_run", "env", true }, [TP_OP_ENV_OBS] = { "env_run", "env", true }, [TP_OP_ENV_STEP] = { "env_run", "env", true },
 };
 
@@ -293,6 +293,7 @@ static void put_operator(exporter *w, const tp_pnode *x) {
     case TP_OP_INDEX_SELECT: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d", r->nlead, axis); break;
     case TP_OP_INDEX_ADD: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, %d, work", r->nlead, axis); break;
     case TP_OP_GATHER: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d", axis); break;
+    case TP_OP_PUT: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d", axis); break;
     case TP_OP_MATMUL_AT: snprintf(with, sizeof with, "v, %d", r->nlead); break;
     case TP_OP_SCATTER_ADD: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, work", axis); break;
     default: (void)TP_NEVER(true);
@@ -471,7 +472,7 @@ static void put_run(exporter *w) {
 /* ---- the library ---- */
 
 static const char *const sections[] = { "base", "unwrap", "wide", "matmul", "conv", "fold", "scan", "recur", "arg", "sort", "indices", "index_select", "index_add", "gather",
-                                        "scatter_add", "matmul_at", "rand", "end", "env", "call", "ticks" };
+                                        "put", "scatter_add", "matmul_at", "rand", "end", "env", "call", "ticks" };
 enum { NSECTION = sizeof sections / sizeof *sections };
 
 static void need_section(bool *on, const char *name) {
@@ -486,7 +487,7 @@ static void mark_region(const exporter *w, const tp_region *r, bool *on) {
     if (goes_wide(w, r, i)) need_section(on, "wide");
   if (r->kind == TP_RG_CALL) need_section(on, fn < 0 ? "ticks" : "call");
   if (r->kind == TP_RG_OP) need_section(on, in_library[r->op].section);
-  if (r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD || r->op == TP_OP_GATHER || r->op == TP_OP_SCATTER_ADD || r->op == TP_OP_MATMUL_AT) need_section(on, "indices");
+  if (r->kind == TP_RG_OP && tp_ops[r->op].cls == TP_CLS_GATH) need_section(on, "indices");
   if (r->op == TP_OP_MATMUL_AT) need_section(on, "matmul");
 }
 

@@ -1,5 +1,6 @@
 /* simple: the passes that only ever shrink the graph. */
 #include "opt/opt.h"
+#include "graph/mk.h"
 
 /* cse: hash-consing. Two nodes with the same operator, attributes, domain and operands (with their index maps) compute the same at every point, so the second's readers
  * go to the first. Never for RAND (two draws are two draws), CALL, INPUT, MERGE and ACCUM (declared things keep their identity), ENV_* are pure and may. */
@@ -72,6 +73,7 @@ bool tp_share_equal(tp_graph *g) {
 /* fold: identities that hold for every value, NaN and infinities included:
  *   x * 1 => x, x / 1 => x, x - 0 => x   when shape, dtype and domain stay; 1 may be spread over the shape   (x + 0 is not: -0 + 0 is +0; it goes unless `precise`)
  *   x [.., m, 1] matmul y [.., 1, n] => x * y, where that is taken element by element
+ *   (x matmul y), of which all see rows as columns => y turned matmul x turned, so it is stored as it is seen
  *   cast to the dtype it has => x,  reshape, expand to the shape it has => x,  permute by the identity => x
  * The reader's points are x's points, so what is needed of x does not grow. */
 static bool filled_with(tp_val v, double c) {
@@ -117,6 +119,37 @@ static tp_val outer(tp_graph *g, const tp_node *n, tp_error *err) {
   return y;
 }
 
+/* Does it show rows as columns, and all else as it is? */
+static bool turns(const tp_node *n) {
+  int rank = n->attr.naxes;
+  bool does = n->op == TP_OP_PERMUTE && rank > 1 && n->attr.axes[rank - 2] == rank - 1 && n->attr.axes[rank - 1] == rank - 2;
+  for (int i = 0; i < rank - 2 && does; i++) does = n->attr.axes[i] == i;
+  return does;
+}
+
+static bool all_turn(const tp_graph *g, const tp_node *m) {
+  bool all = true;
+  for (int i = 0; i < g->outputs.n; i++) all &= g->outputs.v[i].val.node != m;
+  for (int i = 0; i < g->nodes.n && all; i++)
+    for (int k = 0; k < g->nodes.v[i]->nin && all; k++) all = g->nodes.v[i]->in[k].src.node != m || turns(g->nodes.v[i]);
+  return all;
+}
+
+static tp_val turned(tp_mk mk, tp_val x) { return turns(x.node) ? x.node->in[0].src : mk_swap(mk, x, tp_rankof(x) - 2, tp_rankof(x) - 1); }
+
+/* The product n, a turned one, made so. */
+static tp_val turned_product(tp_graph *g, const tp_node *n, tp_error *err) {
+  const tp_node *m = n->in[0].src.node;
+  tp_val none = { 0 };
+  bool is = turns(n) && m->op == TP_OP_MATMUL && !m->attr.check && tp_rankof(m->in[0].src) > 1 && tp_rankof(m->in[1].src) > 1;
+  if (!is || !all_turn(g, m)) return none;
+  g->pos = m->pos;
+  tp_mk mk = { g, err };
+  tp_val y = mk_matmul(mk, turned(mk, m->in[1].src), turned(mk, m->in[0].src));
+  if (y.node) y.node->name = n->name ? n->name : m->name, y.node->what = n->what ? n->what : m->what;
+  return y;
+}
+
 static tp_val folded(const tp_node *n, bool precise) {
   tp_val none = { 0 }, a = n->nin > 0 ? n->in[0].src : none, b = n->nin > 1 ? n->in[1].src : none, r = none;
   switch (n->op) {
@@ -142,6 +175,7 @@ static const char *rule_of(const tp_node *n) {
     case TP_OP_SUB: return "x - 0 => x";
     case TP_OP_ADD: return "x + 0 => x";
     case TP_OP_MATMUL: return "column @ row => column * row";
+    case TP_OP_PERMUTE: return "turned: it changes nothing, or the product is taken the other way round";
     default: return "it changes nothing => its operand";
   }
 }
@@ -154,8 +188,9 @@ bool tp_fold(tp_graph *g, bool precise, tp_error *err) {
     if (!x->nout) continue;
     if (!other && is_outer(x)) other = read_otherwise(g);
     bool split = i < n && is_outer(x) && !other[i];
-    tp_val r = split ? outer(g, x, err) : folded(x, precise);
-    if (split && !r.node) return false;
+    tp_val r = split ? outer(g, x, err) : x->op == TP_OP_PERMUTE ? turned_product(g, x, err) : folded(x, precise);
+    if (err->code) return false;
+    if (!r.node && x->op == TP_OP_PERMUTE) r = folded(x, precise);
     if (r.node && r.node != x) tp_rewrite(g, tp_v(x), r, "fold", rule_of(x));
   }
   tp_graph_prune(g);

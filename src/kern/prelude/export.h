@@ -519,6 +519,17 @@ TP_FN int tpx_gather(const tp_host *h, int pos, const tpx_window *x, const tpx_w
   }
   return 0;
 }
+/* > put */
+/* src to where k says along an axis, and nowhere if that is outside. */
+TP_FN void tpx_put_at(const tpx_window *base, const tpx_window *k, const tpx_window *src, const tpx_window *o, int axis) {
+  int64_t at[TPX_RANK], size = tpx_size(o->type);
+  tpx_base(o, base);
+  for (int go = tpx_first(k->rank, k->n, at); go; go = tpx_next(k->rank, k->n, at)) {
+    int64_t i = ((const tpx_i64 *)k->p)[tpx_place(k->rank, at, k->s)];
+    if (i < 0 || i >= o->n[axis]) continue;
+    memcpy(o->p + (tpx_place(o->rank, at, o->s) + (i - at[axis]) * o->s[axis]) * size, src->p + tpx_place(src->rank, at, src->s) * size, (size_t)size);
+  }
+}
 /* > scatter_add */
 /* Sums of what is hit, by place; twice as many places as hits. */
 typedef struct tpx_hit { int64_t at; double sum; } tpx_hit;
