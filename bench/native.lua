@@ -5,6 +5,7 @@
 --   scan-carries, scan-update, scan-small    carries of 40 scalars with the gradient, of 4 MB, of 3 x 3 f64, in JAX
 --   ode-vs-jax, dp-vs-jax, reinforce-vs-jax  Lorenz in scalars, edit distance by diagonals, CartPole in one jit
 --   chain-, norm-, softmax-bandwidth         16 Mi floats, as a part of the bandwidth that C has in the same run
+--   threads                                  two threads over one: the least of LSTM and CartPole, not pinned
 -- and each of ours by the interpreter in the same turns.
 --   lua5.4 bench/native.lua [--rows scalar,ode] [--rounds 3] [--iterations 30]
 -- Needs cc, and a python3 with JAX on the PATH; without it the rows against JAX are left out, which fails.
@@ -219,6 +220,25 @@ if wanted "reinforce" and python then
     print(("RATIO reinforce-%d-vs-jax %.2f (%.0f vs %.0f ns a step of an environment)"):format(envs, b / a, a, b))
     print(("%-12s by the interpreter %.0f ns"):format("reinforce", c))
   end
+end
+
+-- One thread and two, each where it likes: the best of many turns, as what else runs here disturbs two more than one.
+if wanted "threads" then
+  local least
+  local function ratio(name, one, two, unit)
+    print(("RATIO threads-%s %.2f (%.1f vs %.1f %s)"):format(name, one / two, two, one, unit))
+    least = math.min(least or math.huge, one / two)
+  end
+  local command = ("%%senv TEMPO_TIER=native %s bench/native.lua --run lstm 512"):format(arg[-1])
+  local best = turns { command:format(sides.threads(1)), command:format(sides.threads(2)) }
+  ratio("lstm", best[1] / 1000, best[2] / 1000, "us a step")
+  local a, b = math.huge, math.huge
+  for _ = 1, opt.rounds do
+    a = math.min(a, sides.cartpole("native", opt.iterations, 256, sides.threads(1)))
+    b = math.min(b, sides.cartpole("native", opt.iterations, 256, sides.threads(2)))
+  end
+  ratio("reinforce", a, b, "ns a step of an environment")
+  print(("RATIO threads %.2f (the least of both)"):format(least))
 end
 os.execute("rm -r " .. folder)
 if not python then error "no python3 with JAX is there: its rows are left out" end

@@ -84,6 +84,14 @@ local programs = [[
     tempo.optim.Adam(net:parameters(), { lr = 0.01 }):step(loss)
     return { loss = loss }, {}, { I = 12, B = 50 }
   end
+  function programs.cartpole(P)
+    local b, B = P:dim "b"
+    local t, T = P:dim "t"
+    local w = P:input("w", { shape = { 4, 2 } })
+    local env = require "tempo.rl".env(P, "CartPole-v1", { domain = { b, t }, time = t })
+    env:step(env.obs:matmul(w):argmax(-1))
+    return { r = env.reward, last = env.obs }, { w = wave { 4, 2 } }, { B = 37, T = 30 }
+  end
   function programs.ends(P)
     local b, B = P:dim "b"
     local t, T = P:dim "t"
@@ -187,6 +195,41 @@ describe("threads", function()
       assert.equal("compared\n", script(text, "TEMPO_SHARE=0"))
     end)
   end
+
+  it("name the action that one thread names first, of several environments", function()
+    local text = [[
+      local function fails(tier, threads)
+        local P = tempo.program { seed = 1 }
+        local b, B = P:dim "b"
+        local t, T = P:dim "t"
+        local a = P:input("a", { domain = { b, t }, dtype = "i64" })
+        local env = require "tempo.rl".env(P, "CartPole-v1", { domain = { b, t }, time = t })
+        env:step(a)
+        local f = P:compile { outputs = { r = env.reward }, tier = tier, threads = threads }
+        local all = {}
+        for _, bad in ipairs { { { 30, 4 }, { 2, 5 } }, { { 30, 5 }, { 2, 5 } }, { { 39, 1 }, { 20, 3 }, { 1, 6 } } } do
+          local rows = {}
+          for i = 1, 40 do
+            rows[i] = {}
+            for j = 1, 8 do rows[i][j] = (i * j) % 2 end
+          end
+          for _, p in ipairs(bad) do rows[p[1] ] [p[2] ] = p[1] end
+          all[#all + 1] = tostring(select(2, pcall(f, { a = tempo.array(rows, "i64") }, { B = 40, T = 8 })))
+        end
+        return all
+      end
+      for _, tier in ipairs { "interpreter", "native" } do
+        local want = fails(tier, 1)
+        for k, v in ipairs { "action 30", "action 2", "action 39" } do assert(want[k]:find(v, 1, true), want[k]) end
+        for _, n in ipairs { 2, 3, 7 } do
+          for k, v in ipairs(fails(tier, n)) do
+            if v ~= want[k] then print(tier, n, v, want[k]) end
+          end
+        end
+      end
+      print "compared"]]
+    assert.equal("compared\n", script(text, "TEMPO_SHARE=0"))
+  end)
 
   it("are one unless somebody asks: an option, OMP_NUM_THREADS, or TEMPO_THREADS before both", function()
     local text = [[

@@ -11,8 +11,11 @@ end
 
 local core = sides.output "taskset -cp $$":match "(%d+)%s*$"  -- the last one that this process may use
 assert(core, "taskset did not say on which processors this process may run")
+local plain = "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE -u OMP_NUM_THREADS OPENBLAS_NUM_THREADS=1 "
 --- Before a command: on that core, one thread of BLAS.
-sides.PIN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 taskset -c " .. core .. " "
+sides.PIN = plain .. "taskset -c " .. core .. " "
+--- On all cores that this process may use, by so many threads.
+function sides.threads(n) return ("%senv TEMPO_THREADS=%d "):format(plain, n) end
 
 --- A python that has the modules; nil: none has.
 function sides.python(modules)
@@ -46,13 +49,14 @@ function sides.turns(rounds, commands, most)
   return best, said
 end
 
---- Nanoseconds a step of an environment of the CartPole example, on that tier, in its iterations after the first two.
-function sides.cartpole(tier, iterations, envs)
+--- Nanoseconds a step of an environment of the CartPole example, on that tier, in its iterations after the first two:
+--- on one core, or as `before` says.
+function sides.cartpole(tier, iterations, envs, before)
   local sum, n = 0, 0
   sides.with_folder(function(folder)
     local what = "examples/reinforce_cartpole.lua --iterations %d --envs %d --out %s"
     local text = sides.output(("%senv TEMPO_TIER=%s %s " .. what)
-      :format(sides.PIN, tier, arg[-1], iterations, envs, folder))
+      :format(before or sides.PIN, tier, arg[-1], iterations, envs, folder))
     for it, speed in text:gmatch "iteration +(%d+) .- (%d+) steps/s" do
       if tonumber(it) >= 2 then sum, n = sum + 1e9 / tonumber(speed), n + 1 end
     end

@@ -133,7 +133,7 @@ bool tp_crew_meet(tp_crew *c) {
     __atomic_add_fetch(&c->meeting, 1, __ATOMIC_SEQ_CST);
     crew_tell(c);
   } else crew_await(c, &c->meeting, now, true);
-  return !crew_is_stopped(c);
+  return crew_read(&c->meeting) != now;         /* also where somebody has stopped since */
 }
 
 void tp_crew_stop(tp_crew *c) {

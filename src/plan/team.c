@@ -10,6 +10,7 @@
  *
  * The plan itself stays as it is. Cut leaves stand in a copy of its tree, with two symbols for each extent that is cut: they have the values of the thread that asks. */
 #include "plan/priv.h"
+#include "base/env.h"
 
 typedef struct { const tp_plan *p; tp_ictx *ix; tp_arena *a; tp_teams *t; TP_VEC(tp_share) share; TP_VEC(tp_team) team; TP_VEC(tp_teamed) group; } teamster;
 
@@ -39,12 +40,23 @@ static bool most_of_some(const tp_region *r) {
   return tp_ix_is_const(r->in[0].shape[r->how.axis], &n) && n > 0;
 }
 
-/* Operators that make each result of the same numbers in the same order, whatever other results are made with it, and cannot fail. */
+/* One that is known to depend on nothing else. */
+static bool is_pure_env(const tp_region *r) {
+  const tp_env *v = tp_env_find(r->how.str);
+  return v && !v->data && tp_env_text(r->how.str);
+}
+
+/* It may fail: along the axis that it goes through first, the first share that does has the first point. */
+static bool op_may_fail(tp_op op) { return op == TP_OP_INDEX_SELECT || op == TP_OP_GATHER || op == TP_OP_ENV_STEP; }
+
+/* Operators that make each result of the same numbers in the same order, whatever other results are made with it. */
 static bool op_takes_parts(const tp_region *r) {
   switch (r->op) {
     case TP_OP_MATMUL: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: case TP_OP_SORT: return true;
     case TP_OP_RAND: return r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1];
     case TP_OP_ARGMAX: case TP_OP_ARGMIN: return most_of_some(r);
+    case TP_OP_INDEX_SELECT: case TP_OP_GATHER: return true;
+    case TP_OP_ENV_RESET: case TP_OP_ENV_OBS: case TP_OP_ENV_STEP: return is_pure_env(r);
     default: return false;
   }
 }
@@ -104,6 +116,7 @@ static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !may_pay_leaf(r)) return false;
   if ((tp_ix_is_const(e, &n) && n < 2) || !over_bounds(e)) return false;
   if (is_own(c)) return may_cut_matrix(r, c);
+  if (r->kind == TP_RG_OP && op_may_fail(r->op) && c->lead) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
     if (tp_window_at(r, i)->wrap == c->lead) return false;
   return !(r->sums >> c->lead & 1) && tp_meet_along(t->p, r, c->lead, r, c->lead);

@@ -20,20 +20,22 @@ static void put_loops(tp_buf *b, const tp_pnode *x) {
   if (x->kind == TP_P_FOR) tp_putf(b, " in %s", x->label ? x->label->name : x->var->name);
 }
 
-static void put_alone(tp_buf *b, const tp_plan *p, const tp_pnode *x) {
+enum { ALONE_SHOWN = 8 };
+
+static void put_alone(tp_buf *b, const tp_plan *p, const tp_pnode *x, int *n) {
   char name[256];
-  if (x->kind == TP_P_REGION && p->teams->cut[x->pos].share < 0) {
+  if (x->kind == TP_P_REGION && p->teams->cut[x->pos].share < 0 && (*n)++ < ALONE_SHOWN) {
     tp_puts(b, "  by the first thread: ");
     if (x->rg->pos.file) tp_putf(b, "%s:%d ", x->rg->pos.file, x->rg->pos.line);
     tp_putf(b, "%s, as %s\n", tp_who_label(&x->rg->who, tp_region_op(x->rg), name, sizeof name), tp_why_alone(p, x->rg));
   }
-  for (int i = 0; i < x->n; i++) put_alone(b, p, x->kid[i]);
+  for (int i = 0; i < x->n; i++) put_alone(b, p, x->kid[i], n);
 }
 
 static void put_team(tp_buf *b, const tp_plan *p, int k, const tp_exec *x) {
   const tp_teams *t = p->teams;
   const tp_team *m = &t->team[k];
-  int meetings;
+  int meetings, alone = 0;
   tp_putf(b, "team %d", k + 1);
   put_loops(b, m->v[0].node->up);
   bool shared = tp_exec_shares(x, k, &meetings);
@@ -44,7 +46,8 @@ static void put_team(tp_buf *b, const tp_plan *p, int k, const tp_exec *x) {
     int n = cut_in(t, m, s);
     if (n) tp_putf(b, "  %d cut along %s\n", n, tp_ix_str(p->ix, t->share[s].whole));
   }
-  for (int i = 0; i < m->n; i++) put_alone(b, p, m->v[i].as);
+  for (int i = 0; i < m->n; i++) put_alone(b, p, m->v[i].as, &alone);
+  if (alone > ALONE_SHOWN) tp_putf(b, "  and %d more\n", alone - ALONE_SHOWN);
 }
 
 static int leaf_count(const tp_pnode *x) {

@@ -35,6 +35,7 @@ typedef struct tp_flow {
   int ninst; tp_inst *inst;
   const tp_inst **loadat;                       /* by position: a LOAD */
   tp_native *const *native;                     /* by part; NULL: not compiled */
+  tp_clock *partclock;                          /* by part; NULL: none has run */
   tp_codeask *ask; void *asked;                 /* whether it is by now; NULL: it is, or never will be */
   double ran, asking;                           /* seconds of running since it was asked; when running was last looked at */
   int skip, skips;                              /* iterations until it is looked at again; of that many */
@@ -65,13 +66,14 @@ int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h);        
 bool tp_native_cancelled(tp_exec *x, int pos);
 bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead);      /* true */
 /* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks */
-typedef struct tp_worker { struct tp_workers *all; int who; tp_exec x; tp_error err; } tp_worker;
+typedef struct tp_worker { struct tp_workers *all; int who; tp_exec x; tp_error err; tp_cursor at; } tp_worker;     /* at: where it failed */
 typedef struct tp_workers {
   tp_exec *x; int n; tp_worker *w;              /* w[0]: the thread that runs x, with its variables */
   const tp_teams *teams;
   bool *works;                                  /* by team: is it worth it for these bounds? */
   unsigned char *meets, *never;                 /* by position: they meet before it; never: all 0, for one thread alone */
   bool *alone;                                  /* by position: a cut leaf whose parts are not bit for bit what the whole makes: the first thread runs that */
+  bool over;                                    /* the run is cancelled */
   tp_crew *crew;                                /* while it runs; NULL: none was asked for yet */
 } tp_workers;
 void tp_workers_free(tp_exec *x);
@@ -94,6 +96,8 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
 bool tp_dreg_bind(tp_exec *x, tp_dreg *r);                     /* to the bounds in x->env */
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
 bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */
+double tp_clock_begin(tp_exec *x, tp_clock *c);                /* around an execution that is timed, and counted already */
+void tp_clock_end(tp_exec *x, tp_clock *c, double from);
 /* flow.c */
 bool tp_flow_new(tp_exec *x);                  /* lays the plan out */
 void tp_flow_bind(tp_exec *x);

@@ -126,18 +126,31 @@ typedef struct { tp_workers *all; const tp_inst *from; int id; tp_native *fn; bo
 
 static bool cut_leaf(tp_worker *w, int pos) {
   tp_dreg *r = w->x.regat[pos];
-  if (*tp_crew_stopped(w->all->crew)) return false;
+  if (__atomic_load_n(&w->all->over, __ATOMIC_RELAXED)) return false;
   if (!w->x.env[w->all->teams->share[w->all->teams->cut[pos].share].n->id]) return true;
   return w->who ? tp_dreg_here(&w->x, r) : tp_dreg_run(&w->x, r);
 }
 
+static int inst_at(const tp_exec *x, int pos) {
+  int i = 0;
+  while (x->flow->inst[i].op != TP_I_REGION || x->flow->inst[i].rg->pos != pos) i++;
+  return i;
+}
+
+/* Others go on to the next meeting, or the end: what they find may come before it. */
+static bool fails(tp_worker *w, int pos, bool alone) {
+  tp_exec *x = w->all->x;
+  if (alone) w->err = *x->err;
+  w->at = (tp_cursor){ inst_at(x, pos), pos, w->x.env };
+  if (w->x.cancelled || x->cancelled) __atomic_store_n(&w->all->over, true, __ATOMIC_RELAXED);
+  tp_crew_stop(w->all->crew);
+  return false;
+}
+
 static bool team_leaf(tp_worker *w, int pos) {
   tp_workers *all = w->all;
-  bool ok = true;
-  if (w->x.regat[pos] && !all->alone[pos]) ok = cut_leaf(w, pos);
-  else if (!w->who) ok = tp_dreg_run(all->x, all->x->regat[pos]);
-  if (!ok) tp_crew_stop(all->crew);
-  return ok;
+  bool cut = w->x.regat[pos] && !all->alone[pos], ok = cut ? cut_leaf(w, pos) : w->who || tp_dreg_run(all->x, all->x->regat[pos]);
+  return ok || fails(w, pos, !cut);
 }
 
 static bool meet_at_leaf(void *ud, const tp_inst *i) {
@@ -152,21 +165,20 @@ static int host_meet(void *exec) { return !tp_crew_meet(((tp_worker *)exec)->all
 
 static int host_cancelled(void *exec, int pos) {
   tp_worker *w = exec;
-  bool over = w->who ? *tp_crew_stopped(w->all->crew) : tp_native_cancelled(w->all->x, pos);
-  if (over) tp_crew_stop(w->all->crew);
+  bool over = w->who ? __atomic_load_n(&w->all->over, __ATOMIC_RELAXED) : tp_native_cancelled(w->all->x, pos);
+  if (over && !w->who) fails(w, pos, true);
   return over;
 }
 
 static int host_fault(void *exec, int pos, int what, const int64_t *lead) {
   tp_worker *w = exec;
-  tp_crew_stop(w->all->crew);
-  return tp_native_fault(w->all->x, pos, what, lead);
+  return tp_native_fault(w->all->x, pos, what, lead) && !fails(w, pos, true);
 }
 
 static bool run_native(tp_worker *w, const team_job *j) {
   static const unsigned char goes_on;
   const tp_run *run = w->all->x->run;
-  const volatile unsigned char *cancel = w->who ? (const volatile unsigned char *)tp_crew_stopped(w->all->crew) : run->cancel ? (const volatile unsigned char *)run->cancel : &goes_on;
+  const volatile unsigned char *cancel = w->who ? (const volatile unsigned char *)&w->all->over : run->cancel ? (const volatile unsigned char *)run->cancel : &goes_on;
   tp_host h = { .env = w->x.env, .base = w->x.base, .cancel = cancel, .exec = w, .leaf = host_leaf, .cancelled = host_cancelled, .fault = host_fault, .seed = run->seed,
                 .who = w->who, .meets = w->all->meets, .meet = host_meet };
   return !j->fn(&h);
@@ -186,15 +198,19 @@ static void work(void *ud, int who) {
   if (!ok) tp_crew_stop(all->crew);
 }
 
-/* The error of the first thread that has one. */
+/* The error that one thread alone would have met first; of one leaf, in the first share. */
 static bool ended(tp_workers *all) {
+  const tp_worker *first = NULL;
   all->x->cancelled |= all->w[0].x.cancelled;
-  for (int i = 0; i < all->n && !all->x->cancelled && !all->x->err->code; i++) *all->x->err = all->w[i].err;
+  for (int i = 0; i < all->n && !all->x->cancelled; i++)
+    if (all->w[i].err.code && (!first || tp_flow_before(all->x, &all->w[i].at, &first->at))) first = &all->w[i];
+  if (first) *all->x->err = first->err;
   return false;
 }
 
 static bool run_job(tp_workers *all, team_job *j) {
   for (int i = 0; i < all->n; i++) all->w[i].err.code = TP_OK;
+  all->over = false;
   tp_crew_run(all->crew, work, j);
   return !*tp_crew_stopped(all->crew) || ended(all);
 }
