@@ -2,13 +2,9 @@
 -- inputs; outputs and weights come back as bytes.
 local tempo = require "tempo"
 local helper = require "spec.helper"
+local exported = require "spec.exported"
 
-local function shell(cmd)
-  local p = assert(io.popen(cmd .. " 2>&1; echo rc=$?"))
-  local s = p:read "*a"
-  p:close()
-  return s:match "rc=0\n$" and s:gsub("rc=0\n$", "") or error(cmd .. "\n" .. s, 0)
-end
+local shell, read, write = exported.shell, exported.read, exported.write
 
 local folder
 setup(function()
@@ -23,111 +19,15 @@ local STRICT = "-std=c99 -Wall -Wextra -Werror -pedantic"
 local ways = { "cc " .. STRICT .. " -O0", "cc " .. STRICT .. " -O2" }
 if has "clang" then ways[3] = "clang " .. STRICT .. " -O1" end
 
-local function write(path, s)
-  local f = assert(io.open(path, "wb"))
-  f:write(s)
-  f:close()
-end
-
-local function read(path)
-  local f = assert(io.open(path, "rb"))
-  local s = f:read "*a"
-  f:close()
-  return s
-end
-
--- Bytes of an array, as its file has them behind the head.
-local function bytes(a, dtype)
-  if type(a) ~= "userdata" then a = tempo.array(a, dtype or "f32") end
-  local path = folder .. "/a.npy"
-  a:save(path)
-  local s = read(path)
-  return s:sub(11 + s:byte(9) + 256 * s:byte(10))
-end
-
--- A main that reads each input from NAME.in and writes each output to NAME.out.
-local MAIN = [[
-#include <stdio.h>
-#include <stdlib.h>
-#include "%s.h"
-static %s a;
-static void get(const char *name, void *p, size_t n) {
-  FILE *f = fopen(name, "rb");
-  if (!f || fread(p, 1, n, f) != n) exit(2);
-  fclose(f);
-}
-static void put(const char *name, const void *p, size_t n) { FILE *f = fopen(name, "wb"); if (!f || fwrite(p, 1, n, f) != n) exit(3); fclose(f); }
-%s
-int main(void) {
-  static unsigned char w[%s_WEIGHTS];
-  get("%s.weights", w, sizeof w);
-  %s_init(&a);
-  if (!%s_load(&a, w, sizeof w) || %s_load(&a, w, sizeof w - 1)) return 4;
-%s
-  if (a.error) { printf("%%s: %%s\n", a.where, a.error); return 0; }
-  %s_save(&a, w);
-  put("weights.out", w, sizeof w);
-  return 0;
-}
-]]
-
--- The members of a struct of the header: { name, type, elements }.
-local function members(header, what)
-  local list = {}
-  local body = header:match("typedef struct agent_" .. what .. " {(.-)}") or ""
-  for kind, name, dtype, shape in body:gmatch "([%w_]+) %*([%w_]+);%s+/%* (%w+) (%S*) %*/" do
-    local n = 1
-    for k in shape:gmatch "%d+" do n = n * tonumber(k) end
-    list[#list + 1] = { name = name, type = kind, n = n, dtype = dtype }
-  end
-  return list
-end
-
-local function main_of(header, body, extra)
-  local name = "agent"
-  return MAIN:format(name, name, extra or "", "AGENT", name, name, name, name, body, name)
-end
-
-local function arrays(list, var, fill)
-  local text, names = {}, {}
-  for _, m in ipairs(list) do
-    local id = var .. "_" .. m.name
-    text[#text + 1] = ("  static %s %s[%d];"):format(m.type, id, math.max(m.n, 1))
-    if fill then text[#text + 1] = ('  get("%s.in", %s, %d * sizeof *%s);'):format(m.name, id, m.n, id) end
-    names[#names + 1] = id
-  end
-  return table.concat(text, "\n"), #names > 0 and table.concat(names, ", ") or "0"
-end
-
-local function puts(list, var)
-  local text = {}
-  for _, m in ipairs(list) do text[#text + 1] = ('  put("%s.out", %s_%s, %d * sizeof *%s_%s);'):format(m.name, var, m.name, m.n, var, m.name) end
-  return table.concat(text, "\n")
-end
-
 -- Exports f, runs it one way, the next time another; check(read, printed).
 local turn = 0
 local function compiled(f, inputs, bounds, check, opts)
   opts = opts or {}
-  f:export(folder .. "/agent", bounds)
-  local header = read(folder .. "/agent.h")
-  local ins, outs = members(header, "inputs"), members(header, "outputs")
-  for _, m in ipairs(ins) do write(folder .. "/" .. m.name .. ".in", bytes(inputs[m.name], m.dtype)) end
-  local body
-  if opts.body then body = opts.body(header)
-  else
-    local it, inames = arrays(ins, "in", true)
-    local ot, onames = arrays(outs, "out")
-    body = ("%s\n%s\n  agent_inputs in = { %s };\n  agent_outputs out = { %s };\n  %sagent_run(&a, &in, &out);\n%s"):format(it, ot,
-      inames, onames, opts.before or "", puts(outs, "out"))
-  end
-  write(folder .. "/go.c", main_of(header, body, opts.extra))
   turn = turn % #ways + 1
-  for i, cc in ipairs(opts.all and ways or { ways[turn] }) do
-    local printed = shell(("cd %s && rm -f *.out && %s -o go%d go.c agent.c -lm && ./go%d"):format(folder, cc, i, i))
-    check(function(name) return read(folder .. "/" .. name .. ".out") end, printed, i)
-  end
+  exported.run(folder, f, inputs, bounds, opts.all and ways or { ways[turn] }, opts, check)
 end
+
+local function bytes(a, dtype) return exported.bytes(folder, a, dtype) end
 
 -- Outputs have the bits of f's, or of another function, as exporting takes parameters as they are; those named in `near` are compared as numbers.
 local function same(f, inputs, bounds, opts)

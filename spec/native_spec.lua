@@ -293,6 +293,27 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of i64 divided by a number, near zero or far from it", function()
+    local by, far = { 3, 10, 1000003, 2 ^ 31 - 1, 2 ^ 44 + 1, 2 ^ 45 - 1, 6, 7 }, { 2 ^ 45, 2 ^ 45 + 1, 2 ^ 53 }
+    for _, some in ipairs { {}, far } do
+      local x = { 0, 1, -1, 2 ^ 44, -2 ^ 44 }
+      for _, y in ipairs(by) do
+        for k = -40, 40 do
+          local v = y * k + (k % 3 - 1)
+          if math.abs(v) < 2 ^ 45 then x[#x + 1] = v end
+        end
+      end
+      for k, v in ipairs(some) do x[k * 97], x[k * 97 + 1] = v, -v end
+      local f = agree(function(P)
+        local t = P:dim "t"
+        local v, outputs = P:input("x", { domain = { t }, dtype = "i64" }), {}
+        for k, y in ipairs(by) do outputs["m" .. k], outputs["d" .. k] = v % y, v:floordiv(y) end
+        return outputs
+      end, { x = tempo.array(x, "i64") }, { T = #x })
+      assert.is_truthy(f:explain "code":find "tp_near_mod_i64")
+    end
+  end)
+
   it("of sums that a loop carries, of gradients and parameters", function()
     local f = agree(function(P)
       local i = P:dim "i"

@@ -439,6 +439,34 @@ describe("running (section 7)", function()
     end
   end)
 
+  it("profiles what a region moves and calculates, and the parts of native code", function()
+    for _, tier in ipairs { "interpreter", "native" } do
+      local Q = tempo.program()
+      local i, I = Q:dim "i"
+      local a, w = Q:input("a", { shape = { 64, 96 } }), Q:input("w", { shape = { 96, 80 } })
+      local y = Q:tensor { domain = { i }, shape = { 64, 80 }, name = "y" }
+      y[0] = 0
+      y[i] = (y[i - 1] * 0.5 + (a * (i:value() + 1)):matmul(w)):tanh()
+      local f = Q:compile { outputs = { y = y[I - 1] }, tier = tier }
+      local function rows(m, n)
+        local v = {}
+        for r = 1, m do
+          v[r] = {}
+          for c = 1, n do v[r][c] = math.sin(r * 7 + c) end
+        end
+        return v
+      end
+      for _ = 1, 3 do f({ a = rows(64, 96), w = rows(96, 80) }, { I = 50 }) end
+      local text = f:profile()
+      local ms, calls, bytes, flops = text:match "\n +([%d.]+) +[%d.]+%% +(%d+) +[%d.]+ +([%d.]+) +([%d.]+)  %S+  '[^\n]*' matmul\n"
+      assert.is_true(tonumber(calls) == 3 * 49 or tonumber(calls) == 3 * 50, text)
+      local each = tonumber(ms) / 1e3 / tonumber(calls)
+      assert.is_true(math.abs(flops * 1e9 * each / (2 * 64 * 96 * 80) - 1) < 0.02, text)
+      assert.is_true(math.abs(bytes * 1e9 * each / (4 * (64 * 96 + 96 * 80 + 64 * 80)) - 1) < 0.05, text)
+      assert.equal(tier == "native", text:find("native code, part 0 of the plan", 1, true) ~= nil, text)
+    end
+  end)
+
   it("explains by section, profiles by region, and says what cannot be exported", function()
     local h = P:tensor { domain = { t }, name = "h" }
     h[0] = x[0]
@@ -461,6 +489,9 @@ describe("running (section 7)", function()
     local all, regions = f:profile():match "in (%d+) calls of (%d+) regions\n$"
     assert.is_true(tonumber(all) >= 6000 and tonumber(regions) >= 2)
     assert.is_truthy(text:find(("of %d more\n"):format(regions - 1), 1, true))
+    assert.is_truthy(text:find("us/call     GB/s  GFLOP/s  line", 1, true))
+    local bytes, flops = f:profile():match "\n +([%d.]+) +([%d.]+)  one core of this machine"
+    assert.is_true(tonumber(bytes) > 0.05 and tonumber(flops) > 0.05, text)
     f:start({}, { T = 2 })
     f:step { x = 1 }
     f:step { x = 1 }

@@ -403,8 +403,10 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
           .. "still to be read. To find bugs of ours; it takes a while where bounds are not small.", errors = "`bound`, what a call with these bounds is told, and `cycle` for what is wrong.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:simulate({ T = 5 }).loose)' },
       { name = "profile", args = { arg("rows?", "integer", "how many regions to name (20)") }, returns = { { "string" } },
-        text = "Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, "
-          .. "the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none; of native code only what it calls the interpreter for is timed.",
+        text = "Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, how many GB of its operands and results and how many "
+          .. "operations it goes through a second (those of elementwise operators, sums and matrix products; of others none are counted), the script's line, the tensor and the operators in it. One line says what a core of this machine does, measured when first asked: "
+          .. "memory read and written, and products. The clock is always on: the first executions of a region are timed, then about one in 64, of which the longest is left out, and what the thread waited for a processor. The reference tier has none; native code has a line for each of its parts, "
+          .. "without the regions that it calls, which have their own.",
         errors = "`option` for a negative number of rows.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(#f:profile(5) > 0)' },
       { name = "export", args = { arg("path", "string", 'a folder, and a name that C takes: "dir/agent"'), arg("bounds?", "table<string, integer>", "those that the function needs") }, returns = {},

@@ -7,10 +7,11 @@
 --   ends      by dim: its bound as a value, of dims that end by data
 --   smooth    gradients may be compared with differences: { loss = name of an output, { input, output with its gradient }, ... }
 --   options   of the third tier, which is the interpreter again; where NATIVE is set there is a fourth, native code, and where THREADS is
---             a number, another by as many: both are the second bit for bit
+--             a number, another by as many: both are the second bit for bit; where EXPORT is set, C that stands alone (spec/fuzz/export.lua)
 -- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed. Schedules are gone through point by point too:
 -- order, and that no slot is given away too early. check.counts adds up what was seen besides.
 local S = require "spec.support"
+local export = require "spec.fuzz.export"
 
 local check = {}
 local heard                                            -- what sinks were called with in this run
@@ -234,6 +235,13 @@ local function differences(f, case, bounds, out)
   end
 end
 
+local turn = 0
+local function stands_alone(case, bounds)
+  turn = turn + 1
+  local function bits_of(a) return text_of_bits(S.plain(a)) end
+  return export.differs(case, bounds, { once = once, inputs = check.inputs, count = count, text_of = text_of, bits = bits_of, turn = turn })
+end
+
 -- quick: without the third tier.
 function check.check(case, quick)
   local fns, errs, bad = {}, {}, nil
@@ -277,6 +285,7 @@ function check.check(case, quick)
         bad = bad or ("at %s %s: %s\nreference: %s"):format(text_of(bounds), tiers[k][1], tostring(run.err), tostring(ref.err))
       end
     end
+    if ref.ok and not quick and os.getenv "EXPORT" then bad = bad or stands_alone(case, bounds) end
     if bad then return "finding", bad end
     if ref.ok and case.smooth and case.outputs[case.smooth.loss] then
       bad = differences(fns[1], case, bounds, ref.out)

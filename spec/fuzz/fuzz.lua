@@ -1,5 +1,5 @@
 -- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--ends yes|no] [--native yes]
--- [--parts yes] [--seed N] [--script FILE]
+-- [--export yes] [--parts yes] [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
 -- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
@@ -17,7 +17,7 @@ end
 -- TEMPO_BLOCK and TEMPO_TILE go by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any, two of three tiles of
 -- 1 to 5 elements. In one of four, two to four threads share all
 -- that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the midst of a loop, and
--- poisons none, as it would run nothing then.
+-- poisons none, as it would run nothing then. It is compiled with -O0, -O1 or -O3. --export yes writes each program as C too, compiles and runs that.
 local options = { seconds = 30, from = 1 }
 do
   local k = 1
@@ -62,9 +62,9 @@ local lua = arg[-1] or "lua5.4"
 
 local function settings(seed)
   local n = math.floor(seed / 20)
-  local native = (n % 2 == 0 and "NATIVE=1 TEMPO_CFLAGS=-O1 " or "NATIVE=1 ") .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
+  local native = ("NATIVE=1 TEMPO_CFLAGS=%s "):format(({ "-O0", "-O1", "-O3" })[n % 3 + 1]) .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
   local threads = n % 4 == 2 and ("THREADS=%d TEMPO_SHARE=0 "):format(n % 3 + 2) or ""
-  return (options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "") .. threads ..
+  return (options.export and "EXPORT=1 " or "") .. (options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "") .. threads ..
     (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
     ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
     .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "") .. (n % 7 < 4 and "TEMPO_AGAIN=1 " or "")

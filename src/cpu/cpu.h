@@ -23,4 +23,5 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r);
  * where the shapes allow, also i32 i64. acc: add to C. Axes with stride 0 in C are summed. */
 void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc,
                  const void *a, const void *b, void *c, bool acc);
+const tp_speed *tp_cpu_speed(void);            /* of one core, measured when somebody asks first */
 #endif

@@ -306,15 +306,22 @@ static void put_arguments(const nest *l, const tp_micro *m) {
   tp_puts(l->e->b, ")");
 }
 
+/* An i64 divided by a number for which compilers know nothing better in vectors. */
+static bool divides_i64(const tp_region *r, const tp_micro *m) {
+  const tp_micro *by = m->in[1] >= r->nin ? &r->micro[m->in[1] - r->nin] : NULL;
+  int64_t v = by && by->op == TP_OP_FILL && by->f > 0 && by->f < 0x1p45 ? (int64_t)by->f : 0;
+  return m->dtype == TP_I64 && rows[m->op].fault == DIVZERO && (v & (v - 1));
+}
+
 /* Has the operator a form without branches, for what is near? */
-static bool has_near(const tp_micro *m) { return rows[m->op].near && tp_dtype_float(m->dtype); }
+static bool has_near(const tp_region *r, const tp_micro *m) { return rows[m->op].near && (tp_dtype_float(m->dtype) || divides_i64(r, m)); }
 
 static void put_call(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
   tp_dtype from = tp_compute(type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
   if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
   else if (m->op == TP_OP_CAST) tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
-  else if (l->near && has_near(m)) tp_putf(e->b, "tp_near_%s_%s(", rows[m->op].near, tp_emit_sfx(from));
+  else if (l->near && has_near(l->r, m)) tp_putf(e->b, "tp_near_%s_%s(", rows[m->op].near, tp_emit_sfx(from));
   else tp_putf(e->b, "tp_%s_%s(", names[m->op], tp_emit_sfx(from));
   put_arguments(l, m);
 }
@@ -397,7 +404,7 @@ static void put_micro(const nest *l, int k) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[k];
   put_fault(l, m);
-  if (l->near && has_near(m)) put_near(l, m);
+  if (l->near && has_near(l->r, m)) put_near(l, m);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
   bool rounded = tp_half(m->dtype) && tp_op_rounds(m->op);
@@ -513,7 +520,7 @@ static int open_pieces(const nest *l, int axis, int most) {
 
 static bool is_branched(const nest *l) {
   bool any = false;
-  for (int k = 0; k < l->r->nmicro; k++) any |= has_near(&l->r->micro[k]);
+  for (int k = 0; k < l->r->nmicro; k++) any |= has_near(l->r, &l->r->micro[k]);
   return any && !tp_emit_faults(l->e, l->r);
 }
 

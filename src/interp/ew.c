@@ -213,6 +213,8 @@ static bool plain_fold(const tp_ew *e) {
   return blockless && e->folds && e->nstep == 0 && e->nsrc == 1 && e->ndst == 1 && !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
 }
 
+enum { CROSSED_ROW = 64 };                      /* elements along the inner axis where tiles are crossed */
+
 /* Folding what is contiguous in memory needs no blocks: only accumulators are limited. */
 static void choose_tile(tp_ew *e) {
   int in = e->rank - 1, up = e->rank - 2;
@@ -221,7 +223,7 @@ static void choose_tile(tp_ew *e) {
   e->red0 = e->reduced[in];
   e->e1 = up >= 0 ? e->ext[up] : 1;
   e->red1 = up >= 0 && e->reduced[up];
-  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, e->crossed ? 256 : TP_BLOCK);
+  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, e->crossed ? CROSSED_ROW : TP_BLOCK);
   if (up < 0) e->n1 = 1;
   else if (plain) e->n1 = e->red1 ? e->e1 : TP_MIN(e->e1, TP_BLOCK);
   else e->n1 = e->n0 <= TP_BLOCK / 2 ? TP_MIN(e->e1, TP_BLOCK / TP_MAX(e->n0, 1)) : 1;

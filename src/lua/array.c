@@ -3,7 +3,8 @@
 #include <limits.h>
 
 /* The collector sees a few words of a userdata that may hold gigabytes. It gets the bytes as steps; and since steps of the generational mode
- * may leave dead userdata for long, a full collection when the bytes held have doubled since the last one. */
+ * may leave dead userdata for long, a full collection when the bytes held have doubled since the last one. A step for each large array would
+ * find it and the one before alive twice, so old: steps are made for four of them, and the next output lies where one of these lay, still in a cache. */
 void tl_charge(lua_State *L, tl_array *u) {
   tl_state *S = tl_stateof(L);
   if (u->a->borrowed) return;

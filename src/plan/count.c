@@ -2,7 +2,7 @@
  * whose body is the same in each of its iterations is gone through once. */
 #include "plan/plan.h"
 
-typedef struct { int64_t *env, turns; tp_counted *at; } counter;
+typedef struct { const tp_plan *p; int64_t *env, turns; tp_counted *at; } counter;
 
 static bool region_moves(const tp_region *r, const tp_sym *v) {
   bool any = false;
@@ -37,6 +37,29 @@ static int64_t elements_in(const tp_region *r, const int64_t *env) {
   return lead * most;
 }
 
+/* Each element of what it reads and writes, once. */
+static double bytes_in(const tp_plan *p, const tp_region *r, const int64_t *env) {
+  double all = 0;
+  for (int i = 0; i < r->nin + r->nout; i++) {
+    const tp_nd *w = tp_window_at(r, i);
+    if (w->buf < 0) continue;
+    double n = (double)volume(w->rank, w->shape, env) * tp_dtype_size(p->bufs.v[w->buf]->dtype);
+    for (int k = 0; k < r->nlead; k++)
+      if (w->lead && tp_ix_evalq(w->lead[k], env)) n *= (double)volume(1, &r->lead[k], env);
+    all += n;
+  }
+  return all;
+}
+
+/* Operators of a LOOP, two for each multiplication of a product that is added; of others nobody counts. */
+static double flops_in(const tp_region *r, const int64_t *env) {
+  double each = r->sums || r->acc;
+  if (r->kind == TP_RG_OP) each = r->op == TP_OP_MATMUL ? 2 : 0;
+  for (int k = 0; r->kind == TP_RG_LOOP && k < r->nmicro; k++)
+    each += r->micro[k].op != TP_OP_FILL && r->micro[k].op != TP_OP_VALUE && r->micro[k].op != TP_OP_DETACH;
+  return each * (double)elements_in(r, env);
+}
+
 static void count(counter *c, const tp_pnode *x, int64_t times);
 
 static void count_loop(counter *c, const tp_pnode *x, int64_t times) {
@@ -59,6 +82,8 @@ static void count(counter *c, const tp_pnode *x, int64_t times) {
   if (x->kind == TP_P_REGION) {
     c->at[x->pos].runs += times;
     c->at[x->pos].elements += times * elements_in(x->rg, c->env);
+    c->at[x->pos].bytes += (double)times * bytes_in(c->p, x->rg, c->env);
+    c->at[x->pos].flops += (double)times * flops_in(x->rg, c->env);
   }
   int first = x->kind == TP_P_IF && !tp_ix_evalq(x->cond, c->env), end = x->kind == TP_P_IF ? TP_MIN(first + 1, x->n) : x->n;
   for (int i = first; i < end; i++) count(c, x->kid[i], times);
@@ -66,7 +91,7 @@ static void count(counter *c, const tp_pnode *x, int64_t times) {
 
 bool tp_plan_count(const tp_plan *p, const int64_t *env, tp_counted *at, int64_t *turns) {
   size_t n = sizeof *env * (size_t)p->nsym;
-  counter c = { .env = tp_alloc(n), .at = at };
+  counter c = { .p = p, .env = tp_alloc(n), .at = at };
   if (!c.env) return false;
   memcpy(c.env, env, n);
   memset(at, 0, sizeof *at * (size_t)p->npos);

@@ -317,7 +317,7 @@ typedef struct { const tp_pnode *x; tp_counted done; } worked;
 typedef TP_VEC(worked) worked_list;
 
 static void list_regions(tp_arena *a, worked_list *to, const tp_pnode *x, const tp_counted *at) {
-  if (x->kind == TP_P_REGION && (!at || at[x->pos].runs)) TP_PUSH(a, to, (worked){ x, at ? at[x->pos] : (tp_counted){ 0, 0 } });
+  if (x->kind == TP_P_REGION && (!at || at[x->pos].runs)) TP_PUSH(a, to, (worked){ x, at ? at[x->pos] : (tp_counted){ 0 } });
   for (int i = 0; i < x->n; i++) list_regions(a, to, x->kid[i], at);
 }
 
@@ -337,7 +337,7 @@ static void put_operators(tp_buf *b, const tp_region *r) {
 }
 
 static void put_worked(tp_buf *b, const tp_plan *p, const worked_list *all, int64_t turns) {
-  tp_counted sum = { 0, 0 };
+  tp_counted sum = { 0 };
   for (int i = 0; i < all->n; i++) sum.runs += all->v[i].done.runs, sum.elements += all->v[i].done.elements;
   put_number(b, sum.elements, 14);
   put_number(b, sum.runs, 14);

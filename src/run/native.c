@@ -36,10 +36,19 @@ bool tp_native_run(tp_exec *x, const tp_inst *i) {
   x->flow->front.pc = (int)(i - x->flow->inst);
   tp_host h = { .env = x->env, .base = x->base, .entry = i->entry, .cancel = x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, .exec = x,
                 .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .team = tp_native_team };
-  return !x->flow->native[i->part - 1](&h);
+  tp_clock *c = &x->flow->partclock[i->part - 1];
+  if (c->calls++ != c->next) return !x->flow->native[i->part - 1](&h);
+  double from = tp_clock_begin(x, c);
+  bool ok = !x->flow->native[i->part - 1](&h);
+  tp_clock_end(x, c, from);
+  return ok;
 }
 
-void tp_exec_native(tp_exec *x, tp_native *const *fn) { x->flow->native = fn; }
+void tp_exec_native(tp_exec *x, tp_native *const *fn) {
+  tp_flow *f = x->flow;
+  f->native = fn;
+  if (fn && !f->partclock) f->partclock = TP_NEWN(&x->a, tp_clock, x->plan->npos + 1);
+}
 
 /* ---- code that comes later ---- */
 
@@ -51,13 +60,14 @@ void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud) {
   x->flow->skips = 1;
 }
 
-static void ask_now(tp_flow *f) {
+static void ask_now(tp_exec *x) {
+  tp_flow *f = x->flow;
   tp_native *const *fn = NULL;
   double ran = f->ran;
   f->ran = 0;
   if (!f->ask(f->asked, ran, &fn)) return;
   f->ask = NULL;
-  f->native = fn;
+  tp_exec_native(x, fn);
 }
 
 /* So many iterations are passed over as take about that time. */
@@ -70,12 +80,12 @@ void tp_native_ask(tp_exec *x) {
   if (took < ASK_EACH / 2 && f->skips < 1 << 20) f->skips *= 2;
   else if (took > 2 * ASK_EACH) f->skips = TP_MAX(f->skips / 2, 1);
   f->skip = f->skips;
-  ask_now(f);
+  ask_now(x);
 }
 
 void tp_native_begin(tp_exec *x) {
   if (!x->flow->ask) return;
-  ask_now(x->flow);
+  ask_now(x);
   x->flow->asking = tp_now();
 }
 

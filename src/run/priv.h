@@ -35,6 +35,7 @@ typedef struct tp_flow {
   int ninst; tp_inst *inst;
   const tp_inst **loadat;                       /* by position: a LOAD */
   tp_native *const *native;                     /* by part; NULL: not compiled */
+  tp_clock *partclock;                          /* by part; NULL: none has run */
   tp_codeask *ask; void *asked;                 /* whether it is by now; NULL: it is, or never will be */
   double ran, asking;                           /* seconds of running since it was asked; when running was last looked at */
   int skip, skips;                              /* iterations until it is looked at again; of that many */
@@ -95,6 +96,8 @@ tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
 bool tp_dreg_bind(tp_exec *x, tp_dreg *r);                     /* to the bounds in x->env */
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
 bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */
+double tp_clock_begin(tp_exec *x, tp_clock *c);                /* around an execution that is timed, and counted already */
+void tp_clock_end(tp_exec *x, tp_clock *c, double from);
 /* flow.c */
 bool tp_flow_new(tp_exec *x);                  /* lays the plan out */
 void tp_flow_bind(tp_exec *x);

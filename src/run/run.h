@@ -47,7 +47,7 @@ bool tp_exec_made_anew(const tp_exec *x, int output);          /* then the state
 bool tp_exec_tick(const tp_exec *x, int64_t *at);
 bool tp_exec_cancelled(const tp_exec *x);
 int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the highest */
-void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);  /* where the time of all runs so far went, dearest region first */
+void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);   /* where the time of all runs so far went, dearest region first; beside what the machine can do */
 /* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped of buffers in a file; -1: too many. Changes nothing. */
 int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);
 /* A buffer that lies in the file: `outer` parts of `count` rows of `row` bytes each, from place `at`; rows of a ring go round. Rows from lo to hi are in use or

@@ -1966,7 +1966,7 @@ function Function:peak() end
 ---@return table<string, integer>? # `kept` slots of all `arrays`, slots `needed` by brute force, and how many arrays are `loose`, more than two slots of a dim wider; nil where the tier has no schedule or a dim ends by data
 function Function:simulate(bounds) end
 
---- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, the script's line, the tensor and the operators in it. The clock is always on: the first executions of a region are timed, then about one in 64. The reference tier has none; of native code only what it calls the interpreter for is timed.
+--- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, how many GB of its operands and results and how many operations it goes through a second (those of elementwise operators, sums and matrix products; of others none are counted), the script's line, the tensor and the operators in it. One line says what a core of this machine does, measured when first asked: memory read and written, and products. The clock is always on: the first executions of a region are timed, then about one in 64, of which the longest is left out, and what the thread waited for a processor. The reference tier has none; native code has a line for each of its parts, without the regions that it calls, which have their own.
 ---@param rows? integer how many regions to name (20)
 ---@return string
 function Function:profile(rows) end

@@ -23,6 +23,22 @@ TP_INTEGERS(u8, uint8_t, uint32_t, TP_NEVER_BELOW)
 TP_INTEGERS(i32, int32_t, uint32_t, TP_BELOW)
 TP_INTEGERS(i64, int64_t, uint64_t, TP_BELOW)
 
+/* Of numbers that a double holds with bits to spare the quotient is found as a double, one too large or too small at most. */
+TP_FN int tp_is_near_mod_i64(int64_t x, int64_t y) { return (x >= -((int64_t)1 << 45)) & (x <= (int64_t)1 << 45) & (y > 0) & (y <= (int64_t)1 << 45); }
+TP_FN int64_t tp_quotient_i64(int64_t x, int64_t y) {
+  double k = (double)x * (1.0 / (double)y);
+  return (int64_t)k - (k < 0);
+}
+TP_FN int64_t tp_near_mod_i64(int64_t x, int64_t y) {
+  int64_t r = x - tp_quotient_i64(x, y) * y;
+  r = r < 0 ? r + y : r;
+  return r >= y ? r - y : r;
+}
+TP_FN int64_t tp_near_floordiv_i64(int64_t x, int64_t y) {
+  int64_t k = tp_quotient_i64(x, y), r = x - k * y;
+  return r < 0 ? k - 1 : r >= y ? k + 1 : k;
+}
+
 /* ---- rows ---- */
 
 #define TP_DEFINE_1(name, T, R, clean, e) TP_FN R name(T x) { clean(x); return (R)(e); }
