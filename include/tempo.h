@@ -292,7 +292,7 @@ TP_API int tempo_memory(tempo_function *f, int nbound, const char *const *bound_
                         int64_t *bytes, tempo_error *err);
 TP_API int64_t tempo_peak(const tempo_function *f);           /* bytes that the last run took */
 /* tempo_text_free. section: NULL (a summary), "graph", "schedule", "storage", "memory", "plan", "code",
- * "passes", "evolution", "dot". */
+ * "passes", "rules", "evolution", "dot". */
 TP_API TEMPO_GIVE char *tempo_explain(tempo_function *f, const char *section, tempo_error *err);
 /* The same for given bounds: with sizes in bytes, and memory over time. */
 TP_API TEMPO_GIVE char *tempo_explain_for(tempo_function *f, const char *section, int nbound,

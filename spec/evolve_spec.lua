@@ -95,6 +95,18 @@ stepping["momentum"] = function(P, t, T, declare)
   return { w = (w[T - 1] * 4096):round() }
 end
 
+for _, dtype in ipairs { "i32", "i64" } do
+  stepping["matrices in " .. dtype] = function(P, t, T, declare)
+    local a, w = P:constant({ { 1, 1 }, { 1, 0 } }):to(dtype), P:constant({ { 1, 2, 3 }, { 0, 1, 1 }, { 2, 0, 1 } }):to(dtype)
+    local x, y, z, u = declare(dtype, { 2 }), declare(dtype, { 3 }), declare(dtype, { 3, 2 }), declare(dtype, { 3 })
+    x[0] = P:constant({ 1, 0 }):to(dtype); x[t] = a:matmul(x[t - 1])
+    y[T - 1] = P:constant({ 1, 2, 3 }):to(dtype); y[t] = y[t + 1]:matmul(w) * 3 - y[t + 1] + 1
+    z[0] = tempo.ones({ 3, 2 }, { dtype = dtype }); z[t] = w:matmul(w:matmul(z[t - 1]))
+    u[0] = tempo.zeros({ 3 }, { dtype = dtype }); u[t] = w:matmul(u[t - 1] - 4) + w:transpose(0, 1):select(0, 1)
+    return { x = x[T - 1], y = y[0], z = z[T - 1], u = u[T - 1] }
+  end
+end
+
 -- ---- floats: program, what plain Lua makes of it in doubles ----
 local inputs = { x0 = 0.75, a = 0.875, b = -0.3125, up = 1.03125, same = 1, none = 0, minus = -1, still = 2 }
 local made = setmetatable({}, { __mode = "k" })
@@ -140,7 +152,7 @@ describe("evolve", function()
       local f = program(make)
       for _, opts in ipairs { { tier = "reference" }, { passes = { evolve = false } }, { tier = "native" } } do
         local g = program(make, opts)
-        for _, n in ipairs { 2, 3, 4, 7, 64, 65, 261 } do assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n }))) end
+        for _, n in ipairs { 2, 3, 4, 7, 52, 56, 57, 60, 64, 65, 261 } do assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n }))) end
       end
       assert.is_true(work(f, { T = 1000000000 }) < 4 * work(f, { T = 1000 }))
       assert.is_nil(f:explain("evolution"):find("goes step by step", 1, true))
@@ -252,6 +264,22 @@ describe("evolve", function()
     local f, g = program(make), program(make, { tier = "reference" })
     for _, n in ipairs { 1, 2, 3, 30, 300 } do assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n }))) end
     assert.is_true(work(f, { T = 1000000 }) < 4 * work(f, { T = 100 }))
+  end)
+
+  it("turns by a matrix as often as one likes", function()
+    local f = program(function(P, t, T, declare)
+      local x = declare("f64", { 2 })
+      x[0] = P:constant({ 1, 0 }):to "f64"
+      x[t] = (P:constant({ { 4, -3 }, { 3, 4 } }):to "f64" / 5):matmul(x[t - 1])
+      return { x = x[T - 1] }
+    end)
+    local angle = 2 * math.atan(1 / 3)                    -- whose cosine is 0.8
+    for _, n in ipairs { 10, 50, 56, 57, 100, 1000, 100000, 1000000 } do
+      local x = f({}, { T = n + 1 }).x
+      assert.is_true(math.abs(x:get(0) - math.cos(n * angle)) < 1e-15 * (n + 10), n)
+      assert.is_true(math.abs(x:get(1) - math.sin(n * angle)) < 1e-15 * (n + 10), n)
+    end
+    assert.is_true(work(f, { T = 1000000000 }) < 4 * work(f, { T = 1000 }))
   end)
 
   it("goes through nests of recurrences", function()

@@ -58,6 +58,11 @@ describe("example", function()
       "backward \t14 11 10 6 5", "suffix   \t37 35 28 27 19 17 9 8")
   end)
 
+  it("evolution", function()
+    has(run("evolution", "--steps 15"), "[480. 600. 720.]", "z along t = {0,+,-11,+,-26,+,-22,+,-6}", "[987 610]",
+      "elements made for 100000 steps: 14, one by one 900,012")
+  end)
+
   it("fibonacci", function()
     has(run("fibonacci", "--steps 12"), "0 1 1 2 3 5 8 13 21 34 55 89\n", "190392490709135")
   end)

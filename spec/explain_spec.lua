@@ -151,6 +151,25 @@ describe("explain", function()
     helper.fails(function() f:explain "memroy" end, "option", "memory")
   end)
 
+  it("says which rules changed what, with the script's lines", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 4 } })
+    local y = (x * 1 + x:exp()) - x:exp()
+    local z = (x / 2)[0 .. t + 1]:max(0)
+    local line = debug.getinfo(1, "l").currentline
+    local o = { outputs = { y = y, z = z, w = x[0 .. T]:sum(0) }, tier = "interpreter" }
+    local said = P:compile(o):explain "rules"
+    local function has(text, at) assert.truthy(said:find(("explain_spec.lua:%d: %s"):format(at, text), 1, true), said) end
+    has(("fold: mul@explain_spec.lua:%d: x * 1 => x\n"):format(line - 2), line - 2)
+    has(("cse: exp@explain_spec.lua:%d: equal => one\n"):format(line - 2), line - 2)
+    has("incremental: z: a reduction over a range that moves => a recurrence\n", line - 1)
+    has("sums: w: a reduction over a range of a dim => an accumulation\n", line + 1)
+    o.passes = "none"
+    said = P:compile(o):explain "rules"
+    assert.is_nil(said:find("fold:", 1, true) or said:find("cse:", 1, true) or said:find("incremental:", 1, true))
+  end)
+
   it("draws the graph for Graphviz", function()
     local dot = f:explain "dot"
     assert.truthy(dot:find "^digraph sdg {\n.*\n}\n$")
@@ -166,7 +185,7 @@ describe("explain", function()
   end)
 end)
 
-local sections = { "graph", "schedule", "storage", "memory", "plan", "code", "passes", "evolution", "dot" }
+local sections = { "graph", "schedule", "storage", "memory", "plan", "code", "passes", "rules", "evolution", "dot" }
 
 describe("every section of explain", function()
   local function all(f, bounds)

@@ -475,3 +475,34 @@ it("a larger set of points than the needed ones stays inside all domains", funct
     S.same(f(inputs, b).g:totable(), reference(inputs, b).g:totable())
   end
 end)
+
+describe("a callback over two dims of which the inner one is nobody's", function()
+  it("goes through it alone: what it shows is made in one call", function()
+    local P = tempo.program { seed = 3 }
+    local t, T = P:dim "t"
+    local b = P:dim "b"
+    local w = P:input("w", { shape = { 4, 4 } })
+    local s = P:tensor { domain = { t, b }, shape = { 4 } }
+    s[{ t = 0 }] = P:input("first", { domain = { b }, shape = { 4 } })
+    local y = s:matmul(w):tanh()
+    s[{ t = t + 1 }] = s * 0.5 + y
+    local seen
+    P:sink({ y:sum() }, function(a, p) seen[#seen + 1] = { p.t, p.b, a[1]:item() } end)
+    local f = P:compile { outputs = { last = s[{ t = T - 1 }] }, tier = "interpreter" }
+    assert.truthy(f:explain "schedule":find "tanh@%d+%[t, 0 %.%. B%] = matmul tanh")
+    local inputs = { w = {}, first = {} }
+    for i = 1, 4 do inputs.w[i] = { 0.1 * i, -0.2, 0.3, 0.05 * i } end
+    for i = 1, 3 do inputs.first[i] = { i, -i, 0.5, 1 } end
+    seen = {}
+    f(inputs, { T = 5, B = 3 })
+    local got = seen
+    seen = {}
+    P:compile { outputs = { last = s[{ t = T - 1 }] }, tier = "reference" }(inputs, { T = 5, B = 3 })
+    assert.equal(15, #got)
+    for n, x in ipairs(got) do
+      assert.equal(math.floor((n - 1) / 3), x[1])
+      assert.equal((n - 1) % 3, x[2])
+      assert.is_true(math.abs(x[3] - seen[n][3]) < 1e-5)
+    end
+  end)
+end)

@@ -34,12 +34,34 @@ static tp_val sum_or_one(tp_mk mk, tp_op op, tp_val a, tp_val b) { return !b.nod
 /* by is a factor, and a state's own number where there is none. */
 static tp_val factor(const tp_evolving *e, tp_val by, tp_dtype d) { return by.node ? by : mk_num(e->mk, 1, d); }
 
-static bool combine(tp_evolving *e, tp_op op, tp_form *a, const tp_form *b, tp_dtype d) {
+/* The matrix that multiplies by a number, of the size of another. */
+static bool number_as_matrix(tp_evolving *e, tp_form *f, int i, tp_val like, tp_dtype d) {
+  if (f->by[i].node && tp_rankof(f->by[i])) return false;
+  const tp_ix *m = mk_extent(like, tp_rankof(like) - 1), *shape[2] = { m, m };
+  tp_val same = mk_bin(e->mk, TP_OP_EQ, mk_iota(e->mk, 0, 2, shape, 0, NULL), mk_iota(e->mk, 1, 2, shape, 0, NULL));
+  f->by[i] = mk_mul(e->mk, factor(e, f->by[i], d), mk_cast(e->mk, same, d));
+  return true;
+}
+
+/* Both factors of the same kind. */
+static bool alike(tp_evolving *e, tp_form *a, tp_form *b, int i, tp_dtype d) {
+  if (a->side[i] == b->side[i]) return true;
+  tp_form *number = a->side[i] ? b : a, *matrix = a->side[i] ? a : b;
+  if (number->side[i] || !number_as_matrix(e, number, i, matrix->by[i], d)) return false;
+  number->side[i] = matrix->side[i];
+  return true;
+}
+
+static bool combine(tp_evolving *e, const tp_node *n, tp_form *a, tp_form *b) {
+  tp_op op = n->op == TP_OP_SUB ? TP_OP_SUB : TP_OP_ADD;
+  tp_dtype d = n->out[0].dtype;
   for (int i = 0; i < EVOLVE_STATES; i++) {
     if (!b->has[i]) continue;
+    if (a->has[i] && !alike(e, a, b, i, d)) return not_form(e, n, "matrices multiply it in more than one way");
     tp_val by = factor(e, b->by[i], d);
     a->by[i] = a->has[i] ? mk_bin(e->mk, op, factor(e, a->by[i], d), by) : op == TP_OP_SUB ? mk_neg(e->mk, by) : b->by[i];
     a->has[i] = true;
+    a->side[i] = b->side[i];
   }
   for (int j = 0; j < b->n; j++) a->c[j] = sum_or_one(e->mk, op, j < a->n ? a->c[j] : tp_none, b->c[j]);
   a->n = TP_MAX(a->n, b->n);
@@ -58,6 +80,17 @@ static void shift_form(tp_mk mk, tp_form *f, int64_t steps) {
 
 static bool one_shape(const tp_out *a, const tp_out *b) { return a->rank == b->rank && !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank); }
 
+/* But for axes of 1. */
+static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
+  int i = 0, j = 0;
+  for (;; i++, j++) {
+    while (i < a->rank && tp_is_number(a->shape[i], 1)) i++;
+    while (j < b->rank && tp_is_number(b->shape[j], 1)) j++;
+    if (i == a->rank || j == b->rank) return i == a->rank && j == b->rank;
+    if (a->shape[i] != b->shape[j]) return false;
+  }
+}
+
 /* Operands by which the operator is linear, as bits; 0: none. */
 static unsigned linear_in(const tp_node *n) {
   switch (n->op) {
@@ -74,12 +107,21 @@ static tp_val nothing_like(tp_mk mk, const tp_out *o) { return mk_fill(mk, 0, o-
 
 enum { LINEAR_OPERANDS = 32 };
 
+/* A coefficient may lack axes of the value: who moves elements sees them. */
+static tp_val whole_of(tp_evolving *e, const tp_node *n, int k, tp_val c) {
+  const tp_out *o = tp_outof(n->in[k].src);
+  return tp_ops[n->op].batch == TP_BATCH_E ? c : mk_expand(e->mk, c, o->rank, o->shape);
+}
+
 /* The operator of term j of what varies and of what does not. */
 static tp_val of_terms(tp_evolving *e, const tp_node *n, unsigned lin, const tp_form *f, int j) {
   tp_val in[LINEAR_OPERANDS];
   tp_attr at = n->attr;
   if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
-  for (int k = 0; k < n->nin; k++) in[k] = !(lin >> k & 1) || j < f[k].n ? f[k].c[lin >> k & 1 ? j : 0] : nothing_like(e->mk, tp_outof(n->in[k].src));
+  for (int k = 0; k < n->nin; k++) {
+    bool varying = lin >> k & 1;
+    in[k] = varying && j >= f[k].n ? nothing_like(e->mk, tp_outof(n->in[k].src)) : whole_of(e, n, k, f[k].c[varying ? j : 0]);
+  }
   return mk_op(e->mk, n->op, n->nin, in, &at);
 }
 
@@ -92,8 +134,9 @@ static bool state_of(tp_evolving *e, const tp_node *n, const tp_form *f, int i, 
   switch (n->op) {
     case TP_OP_RESHAPE: case TP_OP_EXPAND: case TP_OP_DETACH: return *by = f[0].by[i], true;
     case TP_OP_NEG: return *by = mk_neg(e->mk, factor(e, f[0].by[i], d)), true;
-    case TP_OP_DIV: return *by = mk_div(e->mk, factor(e, f[0].by[i], d), f[1].c[0]), true;
+    case TP_OP_DIV: return *by = mk_div(e->mk, factor(e, f[0].by[i], d), f[1].c[0]), !f[0].side[i] || !tp_rankof(f[1].c[0]);
     case TP_OP_SELECT:
+      if (f[1].side[i] || f[2].side[i]) return false;
       *by = f[1].by[i];
       if (!f[1].has[i] || !f[2].has[i] || f[1].by[i].node != f[2].by[i].node) *by = mk_select(e->mk, f[0].c[0], factor_or_0(e, &f[1], i, d), factor_or_0(e, &f[2], i, d));
       return true;
@@ -104,11 +147,12 @@ static bool state_of(tp_evolving *e, const tp_node *n, const tp_form *f, int i, 
 static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form *out) {
   int first = n->op == TP_OP_SELECT;
   for (int i = 0; i < EVOLVE_STATES; i++) {
-    bool any = false, fits = true;
+    bool any = false, fits = true, single = !f[first].by[i].node || !tp_rankof(f[first].by[i]) || f[first].side[i];
     for (int k = first; k < n->nin; k++)
-      if (f[k].has[i]) any = true, fits &= one_shape(&n->out[0], tp_outof(n->in[k].src));
+      if (f[k].has[i]) any = true, fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : one_shape)(&n->out[0], tp_outof(n->in[k].src));
     if (!any) continue;
     out->has[i] = true;
+    out->side[i] = f[first].side[i];
     if (!fits || !state_of(e, n, f, i, &out->by[i])) return not_form(e, n, "it moves the elements of what it steps from");
   }
   return is_ok(e);
@@ -136,7 +180,7 @@ static bool sum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shi
   if (!form_of(e, s, n->in[0].src, shift, out) || !form_of(e, s, n->in[1].src, shift, &b)) return false;
   for (int k = 0; k < 2; k++)
     if (has_states(k ? &b : out) && !one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it spreads what it steps from");
-  return combine(e, n->op, out, &b, n->out[0].dtype);
+  return combine(e, n, out, &b);
 }
 
 static double ways_of(int n, int k) {
@@ -145,7 +189,7 @@ static double ways_of(int n, int k) {
   return c;
 }
 
-static tp_val product(tp_evolving *e, const tp_node *n, tp_val a, tp_val b) { return mk_op(e->mk, n->op, 2, (tp_val[]){ a, b }, &n->attr); }
+static tp_val product(tp_evolving *e, const tp_node *n, tp_val a, tp_val b) { return mk_op(e->mk, n->op, 2, (tp_val[]){ whole_of(e, n, 0, a), whole_of(e, n, 1, b) }, &n->attr); }
 
 /* C(n,i) C(n,j) = sum over k of C(k,i) C(i,k-j) C(n,k) */
 static bool product_terms_of(tp_evolving *e, const tp_node *n, const tp_form *a, const tp_form *b, tp_form *out) {
@@ -163,6 +207,22 @@ static bool product_terms_of(tp_evolving *e, const tp_node *n, const tp_form *a,
   return is_ok(e);
 }
 
+/* The state in operand k, times the matrix in the other. */
+static bool matrix_state(tp_evolving *e, tp_system *s, const tp_node *n, int k, const tp_form *f, tp_val by, tp_form *out) {
+  const tp_out *o = tp_outof(n->in[k].src);
+  char side = k ? 'l' : 'r';
+  int r = tp_rankof(by);
+  bool fits = r >= 2 && mk_extent(by, r - 1) == mk_extent(by, r - 2) && one_shape(&n->out[0], o) && (!s->matrix || one_shape(s->matrix, o));
+  if (!fits || !f->has[0] || (f->side[0] && f->side[0] != side) || (!f->side[0] && f->by[0].node && tp_rankof(f->by[0]))) return false;
+  for (int i = 1; i < EVOLVE_STATES; i++)
+    if (f->has[i]) return false;
+  s->matrix = o;
+  out->has[0] = true;
+  out->side[0] = side;
+  out->by[0] = !f->by[0].node ? by : !f->side[0] ? mk_mul(e->mk, by, f->by[0]) : k ? mk_matmul(e->mk, by, f->by[0]) : mk_matmul(e->mk, f->by[0], by);
+  return true;
+}
+
 static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_form f[2];
   if (!form_of(e, s, n->in[0].src, shift, &f[0]) || !form_of(e, s, n->in[1].src, shift, &f[1])) return false;
@@ -173,9 +233,15 @@ static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t
     if (!has_states(state)) continue;
     if (has_states(by)) return not_form(e, n, "it multiplies what it steps from by itself");
     if (by->n > 1) return not_form(e, n, "the factor of what it steps from varies along the dim");
+    if (n->op == TP_OP_MATMUL && by->n && matrix_state(e, s, n, k, state, whole_of(e, n, !k, by->c[0]), out)) continue;
     if (n->op != TP_OP_MUL || !one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it moves the elements of what it steps from");
-    for (int i = 0; i < EVOLVE_STATES; i++)
-      if (state->has[i] && by->n) out->has[i] = true, out->by[i] = state->by[i].node ? mk_mul(e->mk, state->by[i], by->c[0]) : by->c[0];
+    for (int i = 0; i < EVOLVE_STATES; i++) {
+      if (!state->has[i] || !by->n) continue;
+      if (state->side[i] && tp_rankof(by->c[0])) return not_form(e, n, "it moves the elements of what it steps from");
+      out->has[i] = true;
+      out->side[i] = state->side[i];
+      out->by[i] = state->by[i].node ? mk_mul(e->mk, state->by[i], by->c[0]) : by->c[0];
+    }
   }
   return product_terms_of(e, n, &f[0], &f[1], out);
 }
@@ -275,7 +341,7 @@ static bool accum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t s
     bool own = n->attr.red == TP_RED_SUM && !x->cond && tp_same_type(&n->out[0], tp_outof(x->src)) && x->src.node->ndom == n->ndom;
     for (int d = 0; own && d < nat; d++) own = !x->at[d].range && tp_ix_as_sym(x->at[d].lo) == n->dom[d];
     if (!own) return not_form(e, n, "it adds up other points");
-    if (!form_of(e, s, x->src, shift, &f) || !combine(e, TP_OP_ADD, out, &f, n->out[0].dtype)) return false;
+    if (!form_of(e, s, x->src, shift, &f) || !combine(e, n, out, &f)) return false;
   }
   return true;
 }
@@ -383,7 +449,7 @@ static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_fo
 /* x[n+1] = x[n] + f(n), x[0] = a: a before f. */
 static bool is_sum(const tp_system *s) {
   const tp_form *f = &s->row[0];
-  return s->n == 1 && f->has[0] && !f->by[0].node && f->n < EVOLVE_TERMS;
+  return s->n == 1 && !s->matrix && f->has[0] && !f->by[0].node && f->n < EVOLVE_TERMS;
 }
 
 /* False: it is no system, or there is an error. */

@@ -176,7 +176,7 @@ static bool take(turn *w, bool *changed) {
     tp_val y = value_of(w);
     if (y.node) {
       if (y.node->id >= made && y.node->op != TP_OP_READ) { y.node->name = n->name; y.node->what = n->what; }
-      tp_replace(g, tp_v(n), y);
+      tp_rewrite(g, tp_v(n), y, "algebra", "a sum of one term at each point => a value");
       *changed = true;
     }
   }

@@ -33,6 +33,7 @@ static const char *cone_of(const evolve_work *v, const tp_node *m, const tp_node
   char *cone = TP_NEWN(&v->g->arena, char, v->n0);
   if (!mark_cone(v, m, step, cone)) return NULL;
   cone[m->id] = CONE_IN;
+  for (int i = 0; i < v->n0; i++) cone[i] = cone[i] == CONE_IN;
   return cone;
 }
 
@@ -61,9 +62,9 @@ static bool is_shown(const evolve_work *v, const tp_node *n, const tp_sym *dim) 
 static bool needs_few(const evolve_work *v, const char *cone, const tp_sym *dim) {
   for (int i = 0; i < v->n0; i++) {
     const tp_node *n = v->g->nodes.v[i];
-    if (cone[i] == CONE_IN && (n->op == TP_OP_CALL || is_shown(v, n, dim))) return false;
-    for (int k = 0; cone[i] != CONE_IN && k < n->nin; k++)
-      if (cone[n->in[k].src.node->id] == CONE_IN && !reads_few(v, n, k, dim)) return false;
+    if (cone[i] && (n->op == TP_OP_CALL || is_shown(v, n, dim))) return false;
+    for (int k = 0; !cone[i] && k < n->nin; k++)
+      if (cone[n->in[k].src.node->id] && !reads_few(v, n, k, dim)) return false;
   }
   return true;
 }
@@ -73,7 +74,7 @@ static bool needs_few(const evolve_work *v, const char *cone, const tp_sym *dim)
 static bool may_reorder_steps(const evolve_work *v, const tp_node *n) { return tp_dtype_float(n->out[0].dtype) ? !v->precise && tp_dtype_size(n->out[0].dtype) >= 4 : n->out[0].dtype != TP_BOOL; }
 
 static bool may_evolve(const evolve_work *v, const tp_node *m) {
-  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && may_reorder_steps(v, m);
+  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && !m->attr.flag && may_reorder_steps(v, m);
 }
 
 static bool may_along(const evolve_work *v, const tp_sym *d) { return d->bound && !d->bound->digits && !tp_stop_of(v->g, d); }
@@ -124,6 +125,7 @@ static const char *said_value(const evolve_work *v, tp_val x, int depth) {
   bool sum = n->op == TP_OP_ADD || n->op == TP_OP_SUB;
   if (n->nin == 1 && n->op != TP_OP_READ && !n->name && depth) return tp_printf(a, "%s(%s)", tp_op_said(n->op), said_value(v, n->in[0].src, depth - 1));
   if ((!sum && n->op != TP_OP_MUL) || n->name || !depth) return tp_title(a, n);
+  if (n->op == TP_OP_ADD && said_number(n->in[0].src, &c) && c == 0) return said_value(v, n->in[1].src, depth);
   const char *l = said_value(v, n->in[0].src, depth - 1), *r = said_value(v, n->in[1].src, depth - 1);
   return sum ? tp_printf(a, "(%s %s %s)", l, n->op == TP_OP_ADD ? "+" : "-", r) : tp_printf(a, "%s %s", l, r);
 }
@@ -149,8 +151,8 @@ static const char *said_row(const evolve_work *v, const tp_system *s, int i) {
   const char *y = "";
   for (int j = 0; j < s->n; j++) {
     if (!f->has[j]) continue;
-    const char *by = f->by[j].node ? tp_printf(a, "%s ", said(v, f->by[j])) : "";
-    y = tp_printf(a, "%s%s%s%s", y, *y ? " + " : "", by, tp_title(a, s->state[j]));
+    const char *by = f->by[j].node ? said(v, f->by[j]) : "", *of = tp_title(a, s->state[j]), *left = f->side[j] == 'r' ? of : by, *right = f->side[j] == 'r' ? by : of;
+    y = tp_printf(a, "%s%s%s%s%s", y, *y ? " + " : "", left, f->side[j] ? " @ " : *by ? " " : "", right);
   }
   if (!f->n) return y;
   return tp_printf(a, "%s%s%s", y, *y ? " + " : "", f->n == 1 ? said(v, f->c[0]) : said_form(v, f));
@@ -161,8 +163,8 @@ static void tell_system(evolve_work *v, const tp_node *m, const tp_sym *dim, con
   tp_arena *a = &v->g->arena;
   const tp_form *f = &s->row[0];
   const char *x0 = said(v, s->of[0].init), *by = f->by[0].node ? said(v, f->by[0]) : "1", *text = "";
-  if (s->n == 1 && f->n == 0) text = tp_printf(a, " = {%s,*,%s}", x0, by);
-  else if (s->n == 1 && f->n == 1) text = tp_printf(a, " = {%s,+,(%s - 1) %s + %s,*,%s}", x0, by, x0, said(v, f->c[0]), by);
+  if (s->n == 1 && f->n == 0 && !s->matrix) text = tp_printf(a, " = {%s,*,%s}", x0, by);
+  else if (s->n == 1 && f->n == 1 && !s->matrix) text = tp_printf(a, " = {%s,+,(%s - 1) %s + %s,*,%s}", x0, by, x0, said(v, f->c[0]), by);
   else
     for (int i = 0; i < s->n; i++) text = tp_printf(a, "%s%s %s' = %s from %s", text, i ? "," : ":", tp_title(a, s->state[i]), said_row(v, s, i), said(v, s->of[i].init));
   tp_tell(v->g, "evolve", m->pos, tp_printf(a, "%s%s", called_along(v, m, dim), text));
@@ -179,7 +181,7 @@ static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *co
     r = tp_evolved_form(e, m, &y->form);
     if (r.node) tell_form(v, m, e->dim, &y->form);
   } else if (few && y->is == SOLVE_SYSTEM) {
-    r = tp_evolved_system(e, m, y->sys);
+    r = tp_steps_where_few(e, m, y->sys, cone, tp_evolved_system(e, m, y->sys));
     if (r.node) tell_system(v, m, e->dim, y->sys);
   }
   if (!r.node) tell_stays(v, m, e->dim, !few ? "all its points are needed" : y->why ? y->why : "no formula is known", few && y->why ? y->at : m->pos);

@@ -12,12 +12,15 @@ enum { EVOLVE_TERMS = 8, EVOLVE_STATES = 4 };
 typedef struct tp_form {
   int n; tp_val c[EVOLVE_TERMS];                /* n == 0: 0 */
   bool has[EVOLVE_STATES]; tp_val by[EVOLVE_STATES];    /* and state i times by[i]; {NULL}: times 1 */
+  char side[EVOLVE_STATES];                     /* 'l': by[i] is a matrix, the product by[i] @ state; 'r': state @ by[i]; 0: element by element */
 } tp_form;
 
 /* x[first] = init, otherwise x = step, a value at x's points. */
 typedef struct tp_course { tp_val init, step; } tp_course;
 /* States that step together, each from all: row i is what state i is one step on. */
-typedef struct tp_system { int n; tp_node *state[EVOLVE_STATES]; tp_course of[EVOLVE_STATES]; tp_form row[EVOLVE_STATES]; } tp_system;
+typedef struct tp_system { int n; tp_node *state[EVOLVE_STATES]; tp_course of[EVOLVE_STATES]; tp_form row[EVOLVE_STATES];
+  const tp_out *matrix;                         /* of a state that matrices multiply: its type where they do; it is that but for axes of 1 */
+} tp_system;
 
 typedef enum { SOLVE_UNKNOWN, SOLVE_BUSY, SOLVE_FORM, SOLVE_SYSTEM, SOLVE_NOT } tp_solved;
 typedef struct tp_solution { tp_solved is; tp_form form; tp_system *sys; const char *why; tp_pos at; } tp_solution;
@@ -45,6 +48,17 @@ tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s);
 tp_val tp_evolved_total(tp_evolving *e, tp_val x, int64_t lo, int64_t less, const tp_ix **cond);
 /* Does the edge of an accumulation sum up such points, and of which of its operand's dims? NULL: it does not. */
 const tp_sym *tp_totals_along(tp_graph *g, const tp_node *n, const tp_edge *e, int64_t *lo, int64_t *less);
+/* digits.c. The binary digits of how many steps lie before a point: a hidden dim k. */
+typedef struct tp_digits { tp_mk mk; const tp_sym *dim, *k; tp_dtype dtype; } tp_digits;
+tp_digits tp_digits_along(const tp_evolving *e, tp_dtype dtype);
+tp_val tp_over_digits(const tp_digits *d, tp_val like, tp_val a, tp_val b, bool with_dim);    /* declared: like's type, the dims of all three ({NULL}: none), and k */
+tp_val tp_digit_before(const tp_digits *d, tp_val v);   /* at k - 1 */
+bool tp_digits_define(const tp_digits *d, tp_val v, tp_val first, tp_val next);
+tp_val tp_digit_of(const tp_digits *d, const tp_ix *n);         /* bool: is digit k of n 1? */
+tp_val tp_digits_last(const tp_digits *d, tp_val v);
+/* matrix.c. Of a system of one state that matrices multiply; it goes step by step where steps are few, from m, whose step is made of what cone marks by id. */
+tp_val tp_evolved_matrix(tp_evolving *e, tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype);
+tp_val tp_steps_where_few(tp_evolving *e, tp_node *m, const tp_system *s, const char *cone, tp_val evolved);
 /* digits.c. The system's first state after n steps; n varies along e's dim. */
 tp_val tp_evolved_digits(tp_evolving *e, const tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype);
 #endif

@@ -65,7 +65,7 @@ static bool hold(tp_mk mk, const tp_node *read, const tp_sym *dim, const steps *
       !tp_merge_add(g, m.node, tp_ix_cmp(ix, TP_EQ, k, zero), begin, mk.err) || !tp_merge_add(g, m.node, NULL, before, mk.err))
     return false;
   m.node->what = "held";
-  tp_replace(g, tp_v((tp_node *)read), m);
+  tp_rewrite(g, tp_v((tp_node *)read), m, "hold", "a state read at every n-th point => held from one to the next");
   return true;
 }
 

@@ -8,6 +8,8 @@
  * to as many elements as other sums are, which is no worse than a sum of the range in any order; they are left alone where `precise` asks for the order in which they were written. */
 #include "opt/running.h"
 
+static const char MOVING_RULE[] = "a reduction over a range that moves => a recurrence";
+
 typedef struct incremental { tp_mk mk; bool precise; } incremental;
 
 /* The sum of a window is one of a tree. */
@@ -46,7 +48,7 @@ static bool take_place(incremental *s, tp_node *n, int k, tp_val v) {
   if (n->nin > 1) n->in[k] = (tp_edge){ .src = v, .at = tp_at_own(g, v.node->ndom, v.node->dom), .gather = true, .pos = n->in[k].pos };
   else {
     if (v.node->id >= 0 && !v.node->name) v.node->name = n->name, v.node->what = n->what;
-    tp_replace(g, tp_v(n), v);
+    tp_rewrite(g, tp_v(n), v, "incremental", MOVING_RULE);
   }
   return true;
 }
@@ -256,7 +258,7 @@ static bool try_accum(incremental *s, tp_node *n) {
 static bool try_reduction(incremental *s, tp_node *n) {
   if (!may_reorder(s, tp_op_red(n->op), n->out[0].dtype)) return true;
   tp_val y = reduced_run(s, n);
-  if (y.node) tp_replace(s->mk.g, tp_v(n), y);
+  if (y.node) tp_rewrite(s->mk.g, tp_v(n), y, "incremental", MOVING_RULE);
   return y.node || !s->mk.err->code;
 }
 

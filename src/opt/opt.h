@@ -46,4 +46,6 @@ bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
 static inline bool tp_is_view(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_V && n->nin == 1; }
 /* Every edge and output that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);
+/* The same by a rule of a pass, which explain "rules" tells: "x * 1 => x". */
+void tp_rewrite(tp_graph *g, tp_val old, tp_val now, const char *pass, const char *rule);
 #endif

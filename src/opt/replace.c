@@ -17,3 +17,8 @@ void tp_replace(tp_graph *g, tp_val old, tp_val now) {
   for (int i = 0; i < g->losses.n; i++)
     if (same(g->losses.v[i], old)) g->losses.v[i] = now;
 }
+
+void tp_rewrite(tp_graph *g, tp_val old, tp_val now, const char *pass, const char *rule) {
+  tp_tell(g, pass, old.node->pos, tp_printf(&g->arena, "%s: %s", tp_title(&g->arena, old.node), rule));
+  tp_replace(g, old, now);
+}

@@ -174,7 +174,7 @@ static tp_node *put_row(tp_mk mk, tp_node *n, row_place p) {
   if (!y.node) return NULL;
   y.node->name = n->name;
   y.node->what = n->what;
-  tp_replace(mk.g, tp_v(n), y);
+  tp_rewrite(mk.g, tp_v(n), y, "rows", "a choice of one row => that row is written");
   return y.node;
 }
 
@@ -265,7 +265,7 @@ static bool either_leads(changes *c, tp_node *n) {
   tp_val y = put_when(c->mk, cond, false, no, put_when(c->mk, cond, true, yes, x));
   if (!y.node) return !(c->failed = true);
   y.node->name = n->name, y.node->what = n->what;
-  tp_replace(c->mk.g, tp_v(n), y);
+  tp_rewrite(c->mk.g, tp_v(n), y, "rows", "a choice of states that differ in a row => that row is written");
   return true;
 }
 

@@ -53,8 +53,10 @@ bool tp_share_equal(tp_graph *g) {
     if (!shareable(x)) continue;
     put_node(&b, x);
     tp_node *twin = tp_hmap_get(&seen, b.s, b.n);
-    if (twin) x->subst = twin;
-    else tp_hmap_set(&seen, b.s, b.n, x);
+    if (twin) {
+      x->subst = twin;
+      if (tp_ops[x->op].cls != TP_CLS_SRC) tp_tell(g, "cse", x->pos, tp_printf(&g->arena, "%s: equal => one", tp_title(&g->arena, x)));
+    } else tp_hmap_set(&seen, b.s, b.n, x);
   }
   tp_hold_end(&mine);
   tp_buf_free(&b);
@@ -166,6 +168,18 @@ static tp_val folded(const tp_node *n, bool precise) {
   return r.node && n->ndom == r.node->ndom && tp_same_type(&n->out[0], tp_outof(r)) ? r : none;
 }
 
+static const char *rule_of(const tp_node *n) {
+  switch (n->op) {
+    case TP_OP_MUL: return "x * 1 => x";
+    case TP_OP_DIV: return "x / 1 => x";
+    case TP_OP_SUB: return "x - 0 => x";
+    case TP_OP_ADD: return "x + 0 => x";
+    case TP_OP_MATMUL: return "column @ row => column * row";
+    case TP_OP_PERMUTE: return "turned: it changes nothing, or the product is taken the other way round";
+    default: return "it changes nothing => its operand";
+  }
+}
+
 bool tp_fold(tp_graph *g, bool precise, tp_error *err) {
   int n = g->nodes.n;
   bool *other = NULL;
@@ -177,7 +191,7 @@ bool tp_fold(tp_graph *g, bool precise, tp_error *err) {
     tp_val r = split ? outer(g, x, err) : x->op == TP_OP_PERMUTE ? turned_product(g, x, err) : folded(x, precise);
     if (err->code) return false;
     if (!r.node && x->op == TP_OP_PERMUTE) r = folded(x, precise);
-    if (r.node && r.node != x) tp_replace(g, tp_v(x), r);
+    if (r.node && r.node != x) tp_rewrite(g, tp_v(x), r, "fold", rule_of(x));
   }
   tp_graph_prune(g);
   return true;

@@ -72,7 +72,7 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
     g->pos = n->pos;
     tp_val y = accumulate(g, n, read, nr, red, err);
     if (!y.node) return false;
-    tp_replace(g, (tp_val){ n, 0 }, y);
+    tp_rewrite(g, (tp_val){ n, 0 }, y, "sums", "a reduction over a range of a dim => an accumulation");
   }
   tp_graph_prune(g);
   return true;

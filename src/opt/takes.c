@@ -39,7 +39,7 @@ static bool take_matrix(tp_mk mk, tp_node *n) {
   y.node->name = by->name;
   y.node->what = by->what;
   y.node->var = by->var;
-  tp_replace(mk.g, tp_v(n), y);
+  tp_rewrite(mk.g, tp_v(n), y, "takes", "a product with matrices that data picks => a product where they lie");
   return true;
 }
 

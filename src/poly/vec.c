@@ -42,12 +42,17 @@ static tp_sres collect_inside(tp_sched *S, labels *C, const tp_level *L, int k) 
   return r;
 }
 
+/* A callback's points inside a loop: their order asks for a loop of its own, and of nobody else for one. A loop of ticks is all that there is in it. */
+static bool is_effect_inside(const tp_sched *S, const tp_scc *c) {
+  return c->n == 1 && S->p->stmts.v[c->st[0]]->effect && S->st[c->st[0]].used && !S->p->ticks;
+}
+
 static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_arcs *arcs) {
   tp_level *L = tp_level_make(S, nst, st, arcs);
   tp_choose_recurrences(S, L);
   for (int k = 0; k < L->nscc; k++) {
     const tp_scc *c = &L->scc[k];
-    if (!c->rec) continue;
+    if (!c->rec || is_effect_inside(S, c)) continue;
     if (c->pick < 0) {
       if (c->left && tp_split(S, L, c)) return TP_S_RESTART;
       need_all(S, C, c);

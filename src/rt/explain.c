@@ -2,7 +2,7 @@
 #include "rt/fn.h"
 #include <stdlib.h>
 
-static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan", "threads", "code", "passes", "evolution", "dot" };
+static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan", "threads", "code", "passes", "rules", "evolution", "dot" };
 
 /* ---- passes ---- */
 
@@ -35,16 +35,16 @@ static void passes(tp_buf *b, tp_fn *f) {
   }
 }
 
-/* ---- what passes told ---- */
+/* ---- what passes told: of one, or of all but that of explain "evolution" ---- */
 
 static void told(tp_buf *b, const tp_fn *f, const char *pass, const char *none) {
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
   int n = 0;
   for (int i = 0; i < g->told.n; i++) {
     const tp_told *t = &g->told.v[i];
-    if (strcmp(t->pass, pass) != 0) continue;
+    if (pass ? strcmp(t->pass, pass) != 0 : !strcmp(t->pass, "evolve")) continue;
     if (t->pos.file) tp_putf(b, "%s:%d: ", t->pos.file, t->pos.line);
-    tp_putf(b, "%s\n", t->text);
+    tp_putf(b, "%s%s%s\n", pass ? "" : t->pass, pass ? "" : ": ", t->text);
     n++;
   }
   if (!n) tp_putf(b, "%s\n", none);
@@ -395,6 +395,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   else if (!strcmp(s, "dot")) tp_graph_dot(b, f->closed);
   else if (!strcmp(s, "passes")) passes(b, f);
   else if (!strcmp(s, "evolution") && f->poly) told(b, f, "evolve", "nothing is a recurrence whose points a formula could tell");
+  else if (!strcmp(s, "rules") && f->poly) told(b, f, NULL, "no rule has changed anything");
   else if (!f->poly) tp_putf(b, "the reference evaluator has no %s: it computes points as they are asked for; with tier = \"interpreter\" there is one\n", s);
   else if (!strcmp(s, "schedule")) tp_poly_print_schedule(b, f->poly);
   else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env);
@@ -426,7 +427,7 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
   const char *near = tp_nearest(section, sections, TP_LEN(sections));
-  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, work, plan, threads, code, passes, evolution or dot",
+  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, work, plan, threads, code, passes, rules, evolution or dot",
                  near ? near : "", near ? "'?" : "");
 }
 

@@ -1947,7 +1947,7 @@ function Function:params() end
 function Function:load_params(params) end
 
 --- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `work` how often each region runs and how many elements it goes through, most first; `plan` every region and buffer; `threads` which of them threads share, along what, and what the first runs alone, and why; `code` what executes: the same, and with `tier = "native"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
----@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"code"|"passes"|"evolution"|"dot" a summary if left out
+---@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"code"|"passes"|"rules"|"evolution"|"dot" a summary if left out
 ---@param bounds? table<string, integer> for sizes in bytes, and memory over time
 ---@return string
 function Function:explain(section, bounds) end
