@@ -1,5 +1,6 @@
 /* ops.c: which function runs which operator, operands that need something done to them first, and matmul's roles. */
 #include "cpu/contract.h"
+#include "kern/prelude/fold.h"
 
 /* ---- matmul ---- */
 
@@ -114,8 +115,34 @@ static bool halves(const tp_dreg *r) {
   return any;
 }
 
-bool tp_op_alike(const tp_dreg *whole, const tp_dreg *part) {
-  return whole->rg->op != TP_OP_MATMUL || (whole->bind && !whole->dynamic && !whole->wrapped && tp_contraction_alike(whole->k, part->k));
+static bool is_still(const tp_dx *s) { return !s->var && s->c == 0; }
+
+/* Are there TP_DOT_FEW rows at least, whichever axis of rows a product gets that is bound when it runs? */
+static bool has_rows(const tp_dreg *r) {
+  const tp_dnd *a = &r->in[0], *b = &r->in[1], *c = &r->out[0];
+  int64_t most = 0;
+  for (int i = 0, rows = c->rank - 2; i <= rows; i++) {
+    const tp_dx *n = &c->shape[i];
+    if (is_still(&a->stride[i]) || is_still(&c->stride[i]) || (i < rows && !is_still(&b->stride[i]))) continue;
+    bool unit = (!a->stride[i].var && a->stride[i].c == 1) || (!c->stride[i].var && c->stride[i].c == 1);
+    if (n->var ? unit : n->c > 1 && n->c < TP_DOT_FEW) return false;
+    if (!n->var) most = TP_MAX(most, n->c);
+  }
+  return most >= TP_DOT_FEW;
+}
+
+/* Its extents or places are those of a loop's iteration. Many rows, or none, are multiplied by our kernels, and columns stay whole. */
+static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
+  const tp_dnd *c = &whole->out[0];
+  const tp_dx *k = &whole->in[0].shape[whole->in[0].rank - 1];
+  bool ours = (x->cpu->same || x->cpu->K->wide) && !k->var && (double)x->count[c->buf] * (double)k->c < TP_OWN_MOST;
+  return ours && c->shape[c->rank - 1].e == part->out[0].shape[c->rank - 1].e && has_rows(whole) && has_rows(part);
+}
+
+bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
+  if (whole->rg->op != TP_OP_MATMUL) return true;
+  if (!whole->bind) return false;
+  return whole->dynamic || whole->wrapped ? alike_later(x, whole, part) : tp_contraction_alike(whole->k, part->k);
 }
 
 void tp_op_new(tp_exec *x, tp_dreg *r) {

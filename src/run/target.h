@@ -67,7 +67,7 @@ struct tp_target {
   void (*make)(tp_exec *x, tp_dreg *r);         /* gives a LOOP, OP or PINIT its functions */
   bool (*ready)(tp_exec *x);                    /* all regions are made */
   void (*close)(tp_exec *x);                    /* also where open failed, or never was */
-  bool (*alike)(const tp_dreg *whole, const tp_dreg *part);     /* both bound: does the part make the bits that the whole would make there? */
+  bool (*alike)(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);     /* both bound: does the part make the bits that the whole would make there? */
   void (*copy)(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);        /* elements of one shape; either may lie on a ring */
   const tp_speed *(*speed)(void);               /* what it can do at most: memory read and written, products of f32; 0: not known */
 };

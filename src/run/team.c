@@ -105,7 +105,7 @@ static bool bind_worker(tp_worker *w) {
   for (int i = 0; i < w->x.nreg; i++) {
     tp_dreg *r = w->x.reg[i];
     if (!tp_dreg_bind(&w->x, r)) return false;
-    w->all->alone[r->pos] |= x->regat[r->pos]->later || !x->target->alike(x->regat[r->pos], r);
+    w->all->alone[r->pos] |= x->regat[r->pos]->later || !x->target->alike(x, x->regat[r->pos], r);
   }
   return true;
 }
