@@ -366,39 +366,42 @@ static bool writes_over(const sb *b, const tp_access *x, int first, const tp_out
   return changes_part(by->op) && x->operand == 0 && readings(b, by, x->arr) == 1;
 }
 
-/* Operands of the cluster that show node j. */
-static int showings(const sb *b, int j) {
-  int n = 0;
-  tp_opnd o;
-  for (int i = j + 1; i < b->s->nnode; i++)
-    for (int k = 0; k < b->s->node[i]->nin; k++)
-      n += tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) && tp_stmt_find(b->s, &o) == j;
-  return n;
-}
-
 /* Values that elementwise operators may change where they lie: of operators whose own operands are over, or that have none. */
 static bool is_source(const tp_node *x) { return changes_part(x->op) || x->op == TP_OP_CONCAT || x->op == TP_OP_RAND; }
 
+enum { PLACES = 64 };                           /* bits of tp_stmt.there */
+
+/* By place: how many operands of the cluster show its value. */
+static void count_showings(const sb *b, int *shown) {
+  tp_opnd o;
+  memset(shown, 0, sizeof *shown * (size_t)b->s->nnode);
+  for (int i = 0; i < b->s->nnode; i++)
+    for (int k = 0; k < b->s->node[i]->nin; k++) {
+      int j = tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) ? tp_stmt_find(b->s, &o) : -1;
+      if (j >= 0 && j < i) shown[j]++;
+    }
+}
+
 /* Of the elementwise number i, through such as only serve it. */
-static int changed_through(const sb *b, int i) {
+static int changed_through(const sb *b, const int *shown, int i) {
   tp_opnd o;
   const tp_node *n = b->s->node[i];
   for (int k = 0; k < n->nin; k++) {
     int j = tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) && o.identity ? tp_stmt_find(b->s, &o) : -1;
-    if (j < 0 || showings(b, j) != 1 || !tp_same_type(tp_outof(o.base), &n->out[0])) continue;
+    if (j < 0 || shown[j] != 1 || !tp_same_type(tp_outof(o.base), &n->out[0])) continue;
     if (is_source(b->s->node[j])) return j;
-    int found = is_elementwise(b->s->node[j]) ? changed_through(b, j) : -1;
+    int found = is_elementwise(b->s->node[j]) ? changed_through(b, shown, j) : -1;
     if (found >= 0) return found;
   }
   return -1;
 }
 
 /* The operator of the cluster whose value number i changes where it lies, as nobody else sees it; -1: none. */
-static int changed_by(const sb *b, int i) {
+static int changed_by(const sb *b, const int *shown, int i) {
   const tp_node *n = b->s->node[i];
   int found = -1, seen = 0;
   tp_opnd o;
-  if (is_elementwise(n)) return changed_through(b, i);
+  if (is_elementwise(n)) return changed_through(b, shown, i);
   for (int k = 0; k < n->nin; k++) {
     if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !may_change(n, k, &o)) continue;
     int j = tp_stmt_find(b->s, &o);
@@ -406,7 +409,7 @@ static int changed_by(const sb *b, int i) {
     found = j;
     seen++;
   }
-  return found >= 0 && (b->s->node[found]->op != TP_OP_FILL || seen == 1) && showings(b, found) == seen ? found : -1;
+  return found >= 0 && (b->s->node[found]->op != TP_OP_FILL || seen == 1) && shown[found] == seen ? found : -1;
 }
 
 static bool varies(const sb *b, const tp_out *res) {
@@ -420,8 +423,10 @@ static bool varies(const sb *b, const tp_out *res) {
 
 /* From the operator that writes the result back to the first whose value lies there. */
 static int find_there(sb *b, int last, const tp_out *res) {
-  if (last < 0 || varies(b, res)) return last;
-  for (int i; (i = changed_by(b, last)) >= 0; last = i) b->s->there |= 1ull << i;
+  int shown[PLACES];
+  if (last < 0 || b->s->nnode > PLACES || varies(b, res)) return last;
+  count_showings(b, shown);
+  for (int i; (i = changed_by(b, shown, last)) >= 0; last = i) b->s->there |= 1ull << i;
   return last;
 }
 
