@@ -160,7 +160,9 @@ bool tp_is_cut(const tp_sched *S, const tp_sym *label) {
   return false;
 }
 
+/* An effect runs point by point in a loop of its own. */
 static bool has_label(const tp_stmt *s, const tp_sym *l) {
+  if (s->effect) return false;
   for (int d = 0; d < s->ndim; d++)
     if (s->label[d] == l) return true;
   return false;
@@ -176,8 +178,8 @@ static bool in_step(tp_sched *S, const tp_dep *d, const tp_sym *l) {
   return false;
 }
 
-/* Nothing recurs among the statements with l that go along it in step, each with each: what is not in step stands in another loop. None is an effect, no other cut is among them, and one of them hands
- * something on to another, or on to itself that is larger than what it makes. */
+/* Nothing recurs among the statements with l that go along it in step, each with each: what is not in step stands in another loop. No other cut is among them, and one of them hands something
+ * on to another, or on to itself that is larger than what it makes. */
 static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
   bool hands_on = false;
@@ -185,7 +187,6 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   for (int i = 0; i < S->p->stmts.n; i++) {
     const tp_stmt *s = S->p->stmts.v[i];
     if (!has_label(s, l)) continue;
-    if (s->effect) return false;
     for (int k = 0; k < s->ndim; k++)
       if (tp_is_cut(S, s->label[k])) return false;
     st[n++] = i;
