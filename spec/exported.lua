@@ -44,7 +44,7 @@ static void get(const char *name, void *p, size_t n) {
 }
 static void put(const char *name, const void *p, size_t n) { FILE *f = fopen(name, "wb"); if (!f || fwrite(p, 1, n, f) != n) exit(3); fclose(f); }
 %s
-int main(void) {
+ int main(void) {
   static unsigned char w[%s_WEIGHTS];
   get("%s.weights", w, sizeof w);
   %s_init(&a);

@@ -71,24 +71,30 @@ static tp_val as_of(const formula *k, const tp_node *m, tp_val y) {
   return z.node && tp_merge_add(k->mk.g, z.node, NULL, y, k->mk.err) ? z : tp_none;
 }
 
-tp_val tp_evolved_form(tp_evolving *e, const tp_node *m, const tp_form *f) {
-  formula k = formula_of(e, m);
-  tp_val y = plain(&k, f->c[0]);
-  for (int j = 1; j < f->n; j++) {
-    tp_val times = k.dtype == TP_I64 ? whole_binomial(&k, j) : float_binomial(&k, j);
-    y = mk_add(k.mk, y, mk_mul(k.mk, plain(&k, f->c[j]), times));
-  }
-  return as_of(&k, m, y);
-}
-
-/* ---- x' = a x + b ---- */
-
 /* A number that v is everywhere. */
 static bool is_literal(tp_val v, double *c) {
   while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE || (v.node->op == TP_OP_CAST && tp_dtypeof(v) == TP_F64)) v = v.node->in[0].src;
   if (v.node->op == TP_OP_FILL) *c = v.node->attr.f[0];
   return v.node->op == TP_OP_FILL;
 }
+
+/* c C(n, j), of floats nothing before step j: c may be no number. */
+static tp_val term_of(const formula *k, tp_val c, int j) {
+  double number = INFINITY;
+  if (k->dtype == TP_I64) return mk_mul(k->mk, c, whole_binomial(k, j));
+  tp_val times = float_binomial(k, j), y = mk_mul(k->mk, c, times);
+  if (is_literal(c, &number) && isfinite(number)) return y;
+  return mk_select(k->mk, mk_binc(k->mk, TP_OP_EQ, times, 0), mk_num(k->mk, 0, TP_F64), y);
+}
+
+tp_val tp_evolved_form(tp_evolving *e, const tp_node *m, const tp_form *f) {
+  formula k = formula_of(e, m);
+  tp_val y = plain(&k, f->c[0]);
+  for (int j = 1; j < f->n; j++) y = mk_add(k.mk, y, term_of(&k, plain(&k, f->c[j]), j));
+  return as_of(&k, m, y);
+}
+
+/* ---- x' = a x + b ---- */
 
 /* 1 + a + .. + a^(n-1), p being a^n */
 static tp_val series(const formula *k, tp_val a, tp_val n, tp_val p) {
@@ -119,7 +125,7 @@ static tp_val risen_by(const formula *k, tp_val x, tp_val d, tp_val s) {
   return mk_select(k->mk, mk_binc(k->mk, TP_OP_EQ, d, 0), x, mk_add(k->mk, x, mk_mul(k->mk, d, s)));
 }
 
-static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
+static tp_val stepped(const formula *k, tp_val x, tp_val a, tp_val b) {
   tp_mk mk = k->mk;
   double c = 0;
   tp_val n = plain(k, number_at(k, k->n)), p = mk_bin(mk, TP_OP_POW, a, n);
@@ -129,6 +135,14 @@ static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
   if (known && fabs(c) <= 1) return near;
   tp_val d = mk_add(mk, mk_mul(mk, x, mk_addc(mk, a, -1)), b), far = risen_by(k, x, d, s);
   return known ? far : mk_select(mk, mk_binc(mk, TP_OP_LE, mk_un(mk, TP_OP_ABS, a), 1), near, far);
+}
+
+/* Before the first step it is x, whatever a and b are. */
+static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
+  double number = INFINITY;
+  tp_val y = stepped(k, x, a, b);
+  bool finite = is_literal(a, &number) && isfinite(number) && (!b.node || (is_literal(b, &number) && isfinite(number)));
+  return finite ? y : mk_select(k->mk, mk_binc(k->mk, TP_OP_EQ, plain(k, number_at(k, k->n)), 0), x, y);
 }
 
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s) {
