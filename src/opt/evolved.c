@@ -79,7 +79,7 @@ static bool is_literal(tp_val v, double *c) {
 }
 
 /* c C(n, j), of floats nothing before step j: c may be no number. */
-static tp_val term_of(const formula *k, tp_val c, int j) {
+static tp_val binomial_term(const formula *k, tp_val c, int j) {
   double number = INFINITY;
   if (k->dtype == TP_I64) return mk_mul(k->mk, c, whole_binomial(k, j));
   tp_val times = float_binomial(k, j), y = mk_mul(k->mk, c, times);
@@ -90,7 +90,7 @@ static tp_val term_of(const formula *k, tp_val c, int j) {
 tp_val tp_evolved_form(tp_evolving *e, const tp_node *m, const tp_form *f) {
   formula k = formula_of(e, m);
   tp_val y = plain(&k, f->c[0]);
-  for (int j = 1; j < f->n; j++) y = mk_add(k.mk, y, term_of(&k, plain(&k, f->c[j]), j));
+  for (int j = 1; j < f->n; j++) y = mk_add(k.mk, y, binomial_term(&k, plain(&k, f->c[j]), j));
   return as_of(&k, m, y);
 }
 
