@@ -22,7 +22,7 @@ static dim t;
 static tp_val letter[TP_RULE_LETTERS];
 static int named_inputs;
 
-static tp_val gen(const tp_term *x, tp_dtype d, form f);
+static tp_val gen(const tp_ruleterm *x, tp_dtype d, form f);
 
 static const tp_ix *size(void) {
   int k = below(12);
@@ -88,7 +88,7 @@ static tp_dtype operand_dtype(tp_op op, int k, tp_dtype d) {
   }
 }
 
-static tp_op of_family(const tp_term *x, tp_dtype d) {
+static tp_op of_family(const tp_ruleterm *x, tp_dtype d) {
   for (;;) {
     tp_op op = (tp_op)below(TP_NOP);
     tp_cls c = tp_ops[op].cls;
@@ -98,7 +98,7 @@ static tp_op of_family(const tp_term *x, tp_dtype d) {
 }
 
 /* Operands that broadcast, one of which has the whole shape; of one dtype where they are compared. */
-static tp_val elementwise(const tp_term *x, tp_op op, tp_dtype d, form f) {
+static tp_val elementwise(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
   tp_val in[3] = { { 0 } };
   int full = below(x->nkid);
   tp_dtype common = operand_dtype(op, 0, d);
@@ -113,7 +113,7 @@ static form inserted(form f, int axis, const tp_ix *e) {
   return f;
 }
 
-static tp_val permuted(const tp_term *x, tp_dtype d, form f) {
+static tp_val permuted(const tp_ruleterm *x, tp_dtype d, form f) {
   int axes[TP_MAXRANK];
   form s = f;
   for (int i = 0; i < f.rank; i++) axes[i] = i;
@@ -126,7 +126,7 @@ static tp_val permuted(const tp_term *x, tp_dtype d, form f) {
   return un(TP_OP_PERMUTE, gen(x->kid[0], d, s), (tp_attr){ .naxes = f.rank, .axes = axes });
 }
 
-static tp_val reshaped(const tp_term *x, tp_dtype d, form f) {
+static tp_val reshaped(const tp_ruleterm *x, tp_dtype d, form f) {
   form s = f;
   if (chance(50) && f.rank < 5) s = inserted(f, below(f.rank + 1), K(1));
   else if (chance(50)) {
@@ -136,7 +136,7 @@ static tp_val reshaped(const tp_term *x, tp_dtype d, form f) {
   return un(TP_OP_RESHAPE, gen(x->kid[0], d, s), (tp_attr){ .nix = f.rank, .ix = f.shape });
 }
 
-static tp_val sliced(const tp_term *x, tp_dtype d, form f) {
+static tp_val sliced(const tp_ruleterm *x, tp_dtype d, form f) {
   if (!f.rank) return tp_none;
   int axis = below(f.rank), step = 1 + below(2), lo = below(3), rest = below(2);
   form s = f;
@@ -146,7 +146,7 @@ static tp_val sliced(const tp_term *x, tp_dtype d, form f) {
   return un(TP_OP_SLICE, gen(x->kid[0], d, s), (tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *[]){ K(lo), f.shape[axis] }, .i = { step } });
 }
 
-static tp_val padded(const tp_term *x, tp_dtype d, form f) {
+static tp_val padded(const tp_ruleterm *x, tp_dtype d, form f) {
   int64_t n, lo, hi;
   if (!f.rank) return tp_none;
   int axis = below(f.rank);
@@ -172,7 +172,7 @@ static tp_val joined(tp_dtype d, form f, int depth) {
   return node(TP_OP_CONCAT, parts, in, (tp_attr){ .axis = axis });
 }
 
-static tp_val picked(const tp_term *x, tp_dtype d, form f) {
+static tp_val picked(const tp_ruleterm *x, tp_dtype d, form f) {
   int axis = below(f.rank + 1);
   const tp_ix *e = size();
   form whole = inserted(f, axis, e), one = { 0 };
@@ -182,7 +182,7 @@ static tp_val picked(const tp_term *x, tp_dtype d, form f) {
   return node(TP_OP_INDEX_SELECT, 2, in, (tp_attr){ .axis = axis });
 }
 
-static tp_val reduced(const tp_term *x, tp_op op, tp_dtype d, form f) {
+static tp_val reduced(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
   int axes[TP_MAXRANK], n = 0;
   bool keep = f.rank && chance(40);
   form s = f;
@@ -199,7 +199,7 @@ static tp_val reduced(const tp_term *x, tp_op op, tp_dtype d, form f) {
   return n ? un(op, gen(x->kid[0], d, s), (tp_attr){ .naxes = n, .axes = axes, .keepdim = keep }) : tp_none;
 }
 
-static tp_val multiplied(const tp_term *x, tp_dtype d, form f) {
+static tp_val multiplied(const tp_ruleterm *x, tp_dtype d, form f) {
   if (f.rank < 2) return tp_none;
   form a = f, b = f;
   const tp_ix *inner = size();
@@ -209,7 +209,7 @@ static tp_val multiplied(const tp_term *x, tp_dtype d, form f) {
   return node(TP_OP_MATMUL, 2, (tp_val[]){ gen(x->kid[0], d, a), gen(x->kid[1], d, b) }, (tp_attr){ 0 });
 }
 
-static tp_val an_operator(const tp_term *x, tp_dtype d, form f) {
+static tp_val an_operator(const tp_ruleterm *x, tp_dtype d, form f) {
   tp_op op = x->kind == TP_TERM_OP ? x->op : of_family(x, d);
   if (tp_ops[op].batch == TP_BATCH_E && tp_ops[op].nin > 0) return elementwise(x, op, d, f);
   switch (op) {
@@ -230,7 +230,7 @@ static tp_val an_operator(const tp_term *x, tp_dtype d, form f) {
   }
 }
 
-static tp_val made_of(const tp_term *x, tp_dtype d, form f) {
+static tp_val made_of(const tp_ruleterm *x, tp_dtype d, form f) {
   switch (x->kind) {
     case TP_TERM_HOLE: return chance(85) ? an_input(dtype_of_sort(x->sort, d), f) : in_form(an_input(dtype_of_sort(x->sort, d), smaller(f)), f);
     case TP_TERM_NUMBER: return a_number(some_number(d), d, f);
@@ -239,7 +239,7 @@ static tp_val made_of(const tp_term *x, tp_dtype d, form f) {
   }
 }
 
-static tp_val gen(const tp_term *x, tp_dtype d, form f) {
+static tp_val gen(const tp_ruleterm *x, tp_dtype d, form f) {
   if (x->letter >= 0 && letter[x->letter].node) return letter[x->letter];
   tp_val v = err.code ? tp_none : made_of(x, d, f);
   if (x->letter >= 0) letter[x->letter] = v;
@@ -327,7 +327,7 @@ static bool compares(void) {
   return did;
 }
 
-static bool trial(const tp_term *pattern) {
+static bool trial(const tp_ruleterm *pattern) {
   program_new();
   memset(letter, 0, sizeof letter);
   named_inputs = 0;

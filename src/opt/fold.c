@@ -1,5 +1,6 @@
-/* fold: the pass that applies the rows of rules.def. Operands come before who reads them, and whatever a row makes is gone through at once, so one way through the graph
- * leaves nothing that a row would change; it costs a look at each operator and at those that a pattern names below it. */
+/* fold: the pass that applies the rows of rules.def. Operands come before who reads them, and whatever a row makes is gone
+ * through at once, so one way through the graph leaves nothing that a row would change; it costs a look at each operator and at
+ * those that a pattern names below it. */
 #include "opt/rules.h"
 #include <math.h>
 
@@ -19,19 +20,21 @@ static bool same_number(double a, double b) { return a == b && signbit(a) == sig
 
 static bool is_of_sort(tp_val v, char sort) {
   tp_dtype d = tp_dtypeof(v);
-  return !sort || (sort == 'f' ? tp_dtype_float(d) : sort == 'b' ? d == TP_BOOL : d != TP_BOOL && !tp_dtype_float(d));
+  bool fraction = tp_dtype_float(d);
+  return !sort || (sort == 'f' ? fraction : sort == 'b' ? d == TP_BOOL : d != TP_BOOL && !fraction);
 }
 
 static bool takes_letter(tp_match *m, int letter, tp_val v) {
-  tp_val *at = &m->at[letter];
-  if (at->node) return at->node == v.node && at->out == v.out;
-  *at = v;
+  const tp_val *at = &m->at[letter];
+  if (m->bound >> letter & 1) return at->node == v.node && at->out == v.out;
+  m->bound |= 1u << letter;
+  m->at[letter] = v;
   return true;
 }
 
-static bool matches(tp_match *m, const tp_term *x, tp_val v);
+static bool matches(tp_match *m, const tp_ruleterm *x, tp_val v);
 
-static bool operands_match(tp_match *m, const tp_term *x, const tp_node *n) {
+static bool operands_match(tp_match *m, const tp_ruleterm *x, const tp_node *n) {
   if (n->attr.check || (x->nkid && x->nkid != n->nin)) return false;
   m->met[m->nmet++] = n;
   for (int k = 0; k < x->nkid; k++)
@@ -39,7 +42,7 @@ static bool operands_match(tp_match *m, const tp_term *x, const tp_node *n) {
   return true;
 }
 
-static bool matches(tp_match *m, const tp_term *x, tp_val v) {
+static bool matches(tp_match *m, const tp_ruleterm *x, tp_val v) {
   double c;
   if (x->letter >= 0 && !takes_letter(m, x->letter, v)) return false;
   switch (x->kind) {
@@ -50,7 +53,7 @@ static bool matches(tp_match *m, const tp_term *x, tp_val v) {
   }
 }
 
-static void arguments(const tp_match *m, const tp_term *x, tp_val *v) {
+static void arguments(const tp_match *m, const tp_ruleterm *x, tp_val *v) {
   for (int k = 0; k < x->nkid; k++) v[k] = m->at[x->kid[k]->letter];
 }
 
@@ -119,7 +122,7 @@ static void unread(tp_rewriter *r, const tp_node *n, int times) {
   for (int k = 0; k < n->nin; k++) unread(r, n->in[k].src.node, 1);
 }
 
-/* Taken element by element, at each point for itself: not a sum over points, which is one product for many of them. */
+/* Taken element by element, at each point for itself: not a sum over points, which is one product for many. */
 static bool is_by_element(const tp_node *by, const tp_node *x) {
   bool all = by->op == TP_OP_ACCUM;
   for (int i = 0; i < x->ndom && all; i++) all = tp_dom_has(by->ndom, by->dom, x->dom[i]);
@@ -153,10 +156,10 @@ bool tp_by_element(const tp_match *m) {
 
 /* ---- results ---- */
 
-static tp_val result_of(tp_match *m, const tp_term *x, tp_dtype d);
+static tp_val result_of(tp_match *m, const tp_ruleterm *x, tp_dtype d);
 
 /* An operator's attributes are those of its like in the pattern. */
-static tp_val operator_of(tp_match *m, const tp_term *x) {
+static tp_val operator_of(tp_match *m, const tp_ruleterm *x) {
   tp_val in[TP_TERM_KIDS] = { { 0 } };
   const tp_node *like = NULL;
   for (int i = m->nmet; i-- > 0;)
@@ -168,20 +171,21 @@ static tp_val operator_of(tp_match *m, const tp_term *x) {
   return mk_op(m->mk, x->kind == TP_TERM_OP ? x->op : like->op, x->nkid, in, like ? &like->attr : NULL);
 }
 
-static tp_val result_of(tp_match *m, const tp_term *x, tp_dtype d) {
+static tp_val result_of(tp_match *m, const tp_ruleterm *x, tp_dtype d) {
+  const tp_out *o = &m->root->out[0];
   tp_val v[TP_TERM_KIDS];
   double c;
   switch (x->kind) {
     case TP_TERM_HOLE: return m->at[x->letter];
     case TP_TERM_NUMBER: tp_number_of(m->at[x->letter], &c); return mk_num(m->mk, c, tp_dtypeof(m->at[x->letter]));
-    case TP_TERM_LITERAL: return mk_fill(m->mk, x->value, d, m->root->out[0].rank, m->root->out[0].shape, m->root->ndom, m->root->dom);
+    case TP_TERM_LITERAL: return mk_fill(m->mk, x->value, d, o->rank, o->shape, m->root->ndom, m->root->dom);
     case TP_TERM_CALL: arguments(m, x, v); return tp_rule_makers[x->fn](m, v);
     default: return operator_of(m, x);
   }
 }
 
 /* In the root's shape; nothing, if it cannot take the root's place. */
-static tp_val fitted(tp_match *m, tp_val y) {
+static tp_val fitted_result(tp_match *m, tp_val y) {
   const tp_out *o = &m->root->out[0];
   if (!y.node || y.node == m->root || tp_dtypeof(y) != o->dtype) return tp_none;
   if (!tp_same_type(o, tp_outof(y))) y = mk_expand(m->mk, y, o->rank, o->shape);
@@ -208,41 +212,45 @@ static void take_in(tp_rewriter *r) {
   }
 }
 
-static tp_val fire(tp_rewriter *r, const tp_ruleform *f, tp_node *n) {
-  tp_match m = { .mk = r->mk, .r = r, .root = n };
+static tp_val fire(tp_rewriter *r, tp_ruleform *f, tp_node *n) {
+  tp_match m;
+  m.mk = r->mk, m.r = r, m.root = n, m.bound = 0, m.nmet = 0;
   if (r->o->precise && f->rule->cls != TP_RULE_EXACT && tp_dtype_float(n->out[0].dtype)) return tp_none;
-  if (!matches(&m, f->pattern, tp_v(n)) || !guarded(&m, f)) return tp_none;
+  if (!matches(&m, f->pattern, tp_v(n)) || !tp_rule_ready(r, f) || !guarded(&m, f)) return tp_none;
   r->mk.g->pos = n->pos;
-  return fitted(&m, result_of(&m, f->result, n->out[0].dtype));
+  return fitted_result(&m, result_of(&m, f->result, n->out[0].dtype));
 }
 
-static void settle(tp_rewriter *r, tp_node *n);
+static void settle_node(tp_rewriter *r, tp_node *n);
 
 /* y, and what was made for it from id `from` on, is in n's place. */
-static void put_in_place(tp_rewriter *r, const tp_ruleform *f, tp_node *n, tp_val y, int from) {
+static void retire(tp_rewriter *r, const tp_ruleform *f, tp_node *n, tp_val y, int from) {
   tp_graph *g = r->mk.g;
   int made = g->nodes.n;
-  tp_tell(g, "fold", n->pos, tp_printf(&g->arena, "%s: %s: %s => %s", tp_title(&g->arena, n), f->rule->name, f->rule->pattern, f->rule->result));
+  const tp_rule *rule = f->rule;
+  const char *title = tp_title(&g->arena, n);
+  tp_tell(g, "fold", n->pos, tp_printf(&g->arena, "%s: %s: %s => %s", title, rule->name, rule->pattern, rule->result));
   if (y.node->id >= from) y.node->name = n->name, y.node->what = n->what, y.node->var = n->var;
   take_in(r);
   for (int id = from; id < made; id++) count_operands(r, g->nodes.v[id]);
   r->readers.v[y.node->id] += r->readers.v[n->id];
   r->now.v[n->id] = y;
   unread(r, n, r->readers.v[n->id]);
-  for (int id = from; id < made; id++) settle(r, g->nodes.v[id]);
+  for (int id = from; id < made; id++) settle_node(r, g->nodes.v[id]);
   if (r->now.v[y.node->id].node) r->now.v[n->id] = r->now.v[y.node->id];
 }
 
 /* n's operands are settled. */
-static void settle(tp_rewriter *r, tp_node *n) {
+static void settle_node(tp_rewriter *r, tp_node *n) {
   tp_val y = tp_none;
   rewire_operands(r, n);
-  for (int i = 0; n->nout == 1 && i < r->at[n->op].n && !y.node && r->left > 0; i++) {
-    const tp_ruleform *f = r->at[n->op].v[i];
+  const tp_ruleforms *at = tp_rules_of(r, n->op);
+  for (int i = 0; n->nout == 1 && i < at->forms.n && !y.node && r->left > 0; i++) {
+    tp_ruleform *f = at->forms.v[i];
     int from = r->mk.g->nodes.n;
     y = fire(r, f, n);
     if (r->mk.err->code) return;
-    if (y.node) r->left--, put_in_place(r, f, n, y, from);
+    if (y.node) r->left--, retire(r, f, n, y, from);
     else take_in(r);
   }
 }
@@ -267,11 +275,11 @@ enum { REWRITES_EACH = 32 };                    /* of an operator, more than whi
 bool tp_fold(tp_graph *g, const tp_rulings *o, tp_error *err) {
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
   tp_rewriter r = { .mk = { g, err }, .o = o, .before = n, .left = n * REWRITES_EACH };
-  tp_rules_read(&r);
+  tp_rules_begin(&r);
   take_in(&r);
   count_readers(&r);
   tp_graph_sccs(g, scc, order);
-  for (int i = 0; i < n && !err->code; i++) settle(&r, g->nodes.v[order[i]]);
+  for (int i = 0; i < n && !err->code; i++) settle_node(&r, g->nodes.v[order[i]]);
   TP_ASSERT(err->code || r.left > 0);
   rewire_roots(&r);
   tp_graph_prune(g);

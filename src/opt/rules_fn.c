@@ -1,8 +1,9 @@
-/* rules_fn: the functions that rows of rules.def name. Guards say whether a match counts; makers make what a pattern cannot say, or nothing. */
+/* rules_fn: the functions that rows of rules.def name. Guards say whether a match counts; makers make what a pattern cannot
+ * say, or nothing. */
 #include "opt/rules.h"
 #include <math.h>
 
-static const tp_node *within(tp_val v) { return v.node; }
+static const tp_node *inner_of(tp_val v) { return v.node; }
 
 /* ---- guards ---- */
 
@@ -10,7 +11,9 @@ static bool rule_one(const tp_match *m, const tp_val *v) { return tp_readers(m, 
 static bool rule_bool(const tp_match *m, const tp_val *v) { return tp_dtypeof(v[0]) == TP_BOOL; }
 static bool rule_signed(const tp_match *m, const tp_val *v) { return tp_dtypeof(v[0]) != TP_U8; }
 static bool rule_sure(const tp_match *m, const tp_val *v) { return !tp_may_fail(m->root); }
-static bool rule_same_axis(const tp_match *m, const tp_val *v) { return m->root->attr.axis == within(v[0])->attr.axis; }
+static bool rule_same_axis(const tp_match *m, const tp_val *v) {
+  return m->root->attr.axis == inner_of(v[0])->attr.axis;
+}
 
 static bool rule_holds(const tp_match *m, const tp_val *v) {
   tp_dtype wide = tp_dtypeof(v[0]), d = tp_dtypeof(v[1]);
@@ -47,9 +50,11 @@ static bool rule_all_rows(const tp_match *m, const tp_val *v) {
   return tp_rankof(v[1]) == 1 && mk_extent(v[1], 0) == mk_extent(v[0], m->root->attr.axis);
 }
 
-static const tp_ix *elements(tp_mk mk, tp_val v) { return mk_numel(mk, v, tp_rankof(v), NULL); }
+static const tp_ix *count_elements(tp_mk mk, tp_val v) { return mk_numel(mk, v, tp_rankof(v), NULL); }
 
-static bool rule_smaller(const tp_match *m, const tp_val *v) { return elements(m->mk, v[0]) != elements(m->mk, v[1]); }
+static bool rule_smaller(const tp_match *m, const tp_val *v) {
+  return count_elements(m->mk, v[0]) != count_elements(m->mk, v[1]);
+}
 
 static bool rule_column_row(const tp_match *m, const tp_val *v) {
   return tp_is_number(mk_extent(v[0], tp_rankof(v[0]) - 1), 1);
@@ -59,9 +64,11 @@ static bool rule_by_element(const tp_match *m, const tp_val *v) { return tp_by_e
 
 /* ---- numbers ---- */
 
-static bool both_numbers(const tp_val *v, double *a, double *b) { return tp_number_of(v[0], a) && tp_number_of(v[1], b); }
+static bool both_numbers(const tp_val *v, double *a, double *b) {
+  return tp_number_of(v[0], a) && tp_number_of(v[1], b);
+}
 
-/* A number of the dtype that the root computes in, as if it had been computed there: f16 and bf16 by way of f32. */
+/* As it would have been computed: f16 and bf16 by way of f32. Nothing, if no finite number comes of it. */
 static tp_val float_number(const tp_match *m, tp_val like, double c) {
   tp_dtype d = tp_dtypeof(like);
   if (tp_half(d)) c = (float)c;
@@ -81,25 +88,25 @@ static tp_val whole_number(const tp_match *m, tp_val like, int64_t c) {
 
 static tp_val number(const tp_match *m, tp_val like, double f, uint64_t i) {
   tp_dtype d = tp_dtypeof(like);
-  return d == TP_BOOL ? tp_none : tp_dtype_float(d) ? float_number(m, like, f) : whole_number(m, like, (int64_t)i);
+  if (d == TP_BOOL) return tp_none;
+  return tp_dtype_float(d) ? float_number(m, like, f) : whole_number(m, like, (int64_t)i);
 }
 
-static uint64_t whole(double c) { return (uint64_t)(int64_t)c; }
+static uint64_t as_whole(double c) { return (uint64_t)(int64_t)c; }
 
 static tp_val make_sum(const tp_match *m, const tp_val *v) {
   double a, b;
-  return both_numbers(v, &a, &b) ? number(m, v[0], a + b, whole(a) + whole(b)) : tp_none;
+  return both_numbers(v, &a, &b) ? number(m, v[0], a + b, as_whole(a) + as_whole(b)) : tp_none;
 }
 
 static tp_val make_difference(const tp_match *m, const tp_val *v) {
   double a, b;
-  return both_numbers(v, &a, &b) ? number(m, v[0], a - b, whole(a) - whole(b)) : tp_none;
+  return both_numbers(v, &a, &b) ? number(m, v[0], a - b, as_whole(a) - as_whole(b)) : tp_none;
 }
 
-/* Of none that is 0: the sign of what it multiplies, and its NaNs, count. */
 static tp_val make_product(const tp_match *m, const tp_val *v) {
   double a, b;
-  return both_numbers(v, &a, &b) ? number(m, v[0], a * b, whole(a) * whole(b)) : tp_none;
+  return both_numbers(v, &a, &b) ? number(m, v[0], a * b, as_whole(a) * as_whole(b)) : tp_none;
 }
 
 static tp_val make_quotient(const tp_match *m, const tp_val *v) {
@@ -109,7 +116,7 @@ static tp_val make_quotient(const tp_match *m, const tp_val *v) {
 
 static tp_val make_minus(const tp_match *m, const tp_val *v) {
   double a;
-  return tp_number_of(v[0], &a) ? number(m, v[0], -a, 0 - whole(a)) : tp_none;
+  return tp_number_of(v[0], &a) ? number(m, v[0], -a, 0 - as_whole(a)) : tp_none;
 }
 
 /* 1 / a of a power of two, which the dtype has: x / a and x * (1 / a) are one number, rounded once. */
@@ -129,28 +136,32 @@ static tp_val make_converted(const tp_match *m, const tp_val *v) {
   if (!tp_number_of(v[0], &a) || !isfinite(a)) return tp_none;
   tp_put(d, one, 0, a);
   bool rounds = tp_dtype_float(d) && tp_dtype_float(tp_dtypeof(v[0]));
-  return (rounds ? isfinite(tp_get(d, one, 0)) : tp_get(d, one, 0) == a) ? mk_num(m->mk, tp_get(d, one, 0), d) : tp_none;
+  double c = tp_get(d, one, 0);
+  return (rounds ? isfinite(c) : c == a) ? mk_num(m->mk, c, d) : tp_none;
 }
 
 /* ---- views ---- */
 
-static tp_val make_unchanged(const tp_match *m, const tp_val *v) { return tp_same_type(tp_outof(v[0]), &m->root->out[0]) ? v[0] : tp_none; }
+static tp_val make_unchanged(const tp_match *m, const tp_val *v) {
+  return tp_same_type(tp_outof(v[0]), &m->root->out[0]) ? v[0] : tp_none;
+}
 
 static tp_val make_permuted(const tp_match *m, const tp_val *v) {
   int axes[TP_MAXRANK];
-  for (int i = 0; i < m->root->attr.naxes; i++) axes[i] = within(v[0])->attr.axes[m->root->attr.axes[i]];
+  for (int i = 0; i < m->root->attr.naxes; i++) axes[i] = inner_of(v[0])->attr.axes[m->root->attr.axes[i]];
   return mk_permute(m->mk, v[1], axes);
 }
 
 static tp_val make_sliced(const tp_match *m, const tp_val *v) {
-  const tp_attr *s = &m->root->attr, *t = &within(v[0])->attr;
+  const tp_attr *s = &m->root->attr, *t = &inner_of(v[0])->attr;
   tp_ictx *c = m->mk.g->ix;
   if (s->axis != t->axis) return tp_none;
-  return mk_slice(m->mk, v[1], s->axis, tp_ix_add(c, t->ix[0], tp_ix_mulc(c, s->ix[0], t->i[0])), s->ix[1], s->i[0] * t->i[0]);
+  const tp_ix *lo = tp_ix_add(c, t->ix[0], tp_ix_mulc(c, s->ix[0], t->i[0]));
+  return mk_slice(m->mk, v[1], s->axis, lo, s->ix[1], s->i[0] * t->i[0]);
 }
 
 static tp_val make_padded(const tp_match *m, const tp_val *v) {
-  const tp_attr *s = &m->root->attr, *t = &within(v[0])->attr;
+  const tp_attr *s = &m->root->attr, *t = &inner_of(v[0])->attr;
   tp_ictx *c = m->mk.g->ix;
   if (s->axis != t->axis || memcmp(s->f, t->f, sizeof s->f[0])) return tp_none;
   return mk_pad(m->mk, v[1], s->axis, tp_ix_add(c, s->ix[0], t->ix[0]), tp_ix_add(c, s->ix[1], t->ix[1]), s->f[0]);
@@ -160,8 +171,8 @@ static bool at_least(const tp_match *m, const tp_ix *a, const tp_ix *b) {
   return a == b || tp_ix_prove_ge0(m->mk.g->ix, tp_ix_sub(m->mk.g->ix, a, b), m->root->ndom, m->root->dom);
 }
 
-/* Of x, which lies at `from` of what the root's slice is of, the part that is the slice; nothing, if it is not known that the slice has no more. */
-static tp_val part_of(const tp_match *m, tp_val x, const tp_ix *from) {
+/* Of x, which lies at `from` of what the root slices, the part that is the slice; nothing, if the slice may have more. */
+static tp_val slice_part(const tp_match *m, tp_val x, const tp_ix *from) {
   const tp_attr *s = &m->root->attr;
   tp_ictx *c = m->mk.g->ix;
   const tp_ix *last = tp_ix_add(c, s->ix[0], tp_ix_mulc(c, tp_ix_addc(c, s->ix[1], -1), s->i[0]));
@@ -171,8 +182,8 @@ static tp_val part_of(const tp_match *m, tp_val x, const tp_ix *from) {
 }
 
 static tp_val make_slice_inside(const tp_match *m, const tp_val *v) {
-  const tp_attr *p = &within(v[0])->attr;
-  return m->root->attr.axis == p->axis ? part_of(m, v[1], p->ix[0]) : tp_none;
+  const tp_attr *p = &inner_of(v[0])->attr;
+  return m->root->attr.axis == p->axis ? slice_part(m, v[1], p->ix[0]) : tp_none;
 }
 
 static bool others_may_leave(const tp_match *m, const tp_node *n, int k) {
@@ -182,11 +193,11 @@ static bool others_may_leave(const tp_match *m, const tp_node *n, int k) {
 }
 
 static tp_val make_slice_part(const tp_match *m, const tp_val *v) {
-  const tp_node *n = within(v[0]);
+  const tp_node *n = inner_of(v[0]);
   const tp_ix *from = mk_int(m->mk, 0);
   tp_val y = tp_none;
   for (int k = 0; m->root->attr.axis == n->attr.axis && k < n->nin && !y.node; k++) {
-    y = part_of(m, n->in[k].src, from);
+    y = slice_part(m, n->in[k].src, from);
     if (y.node && !others_may_leave(m, n, k)) return tp_none;
     from = tp_ix_add(m->mk.g->ix, from, mk_extent(n->in[k].src, n->attr.axis));
   }
@@ -202,7 +213,7 @@ static tp_val make_joined(const tp_match *m, const tp_val *v) {
   bool any = n->nin == 1;
   for (int k = 0; k < n->nin; k++) {
     const tp_node *x = n->in[k].src.node;
-    bool opens = x->op == TP_OP_CONCAT && x->attr.axis == n->attr.axis && tp_readers(m, n->in[k].src) == 1 && !x->attr.check;
+    bool opens = x->op == TP_OP_CONCAT && x->attr.axis == n->attr.axis && tp_readers(m, n->in[k].src) == 1;
     if (count + (opens ? x->nin : 1) > JOINED_MOST) return tp_none;
     for (int i = 0; i < (opens ? x->nin : 1); i++) in[count++] = opens ? x->in[i].src : n->in[k].src;
     any |= opens;
@@ -221,27 +232,27 @@ static tp_val make_row(const tp_match *m, const tp_val *v) {
   return mk_squeeze(m->mk, mk_slice(m->mk, v[0], axis, at, one, 1), axis);
 }
 
+/* The extent of v's axis i, counted from the last one, is 1, or it has no such axis. */
+static bool is_one_at(tp_val v, int i) { return i > tp_rankof(v) || tp_is_number(mk_extent(v, tp_rankof(v) - i), 1); }
+
 static tp_val make_spread_later(const tp_match *m, const tp_val *v) {
-  const tp_ix *shape[TP_MAXRANK];
-  const tp_out *a = tp_outof(v[0]), *b = tp_outof(v[1]), *o = &m->root->out[0];
-  int rank = TP_MAX(a->rank, b->rank);
-  bool less = rank < o->rank;
-  for (int i = 1; i <= rank && !less; i++) {
-    shape[0] = i <= a->rank ? a->shape[a->rank - i] : NULL, shape[1] = i <= b->rank ? b->shape[b->rank - i] : NULL;
-    less = (!shape[0] || tp_is_number(shape[0], 1)) && (!shape[1] || tp_is_number(shape[1], 1)) && !tp_is_number(o->shape[o->rank - i], 1);
-  }
+  int rank = m->root->out[0].rank;
+  bool less = false;
+  for (int i = 1; i <= rank; i++) less |= is_one_at(v[0], i) && is_one_at(v[1], i) && !is_one_at(tp_v(m->root), i);
   return less ? mk_op(m->mk, m->root->op, 2, v, NULL) : tp_none;
 }
 
-static tp_val make_turned(const tp_match *m, const tp_val *v) { return mk_swap(m->mk, v[0], tp_rankof(v[0]) - 2, tp_rankof(v[0]) - 1); }
+static tp_val make_turned(const tp_match *m, const tp_val *v) {
+  return mk_swap(m->mk, v[0], tp_rankof(v[0]) - 2, tp_rankof(v[0]) - 1);
+}
 
 /* ---- the tables ---- */
 
-tp_guard_fn *const tp_rule_guards[] = {
+tp_ruleguard *const tp_rule_guards[] = {
 #define G(f) rule_##f,
 #include "opt/rules.def"
 };
-tp_made_fn *const tp_rule_makers[] = {
+tp_rulemaker *const tp_rule_makers[] = {
 #define B(f) make_##f,
 #include "opt/rules.def"
 };
