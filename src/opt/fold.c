@@ -212,13 +212,24 @@ static void take_in(tp_rewriter *r) {
   }
 }
 
+/* The root's, or that of an operator like it within. */
+static void take_name(const tp_match *m, tp_node *y) {
+  const tp_node *of = m->root;
+  for (int i = 1; i < m->nmet && !of->name && !of->what; i++)
+    if (m->met[i]->op == y->op) of = m->met[i];
+  y->name = of->name, y->what = of->what, y->var = of->var;
+}
+
 static tp_val fire(tp_rewriter *r, tp_ruleform *f, tp_node *n) {
   tp_match m;
   m.mk = r->mk, m.r = r, m.root = n, m.bound = 0, m.nmet = 0;
   if (r->o->precise && f->rule->cls != TP_RULE_EXACT && tp_dtype_float(n->out[0].dtype)) return tp_none;
   if (!matches(&m, f->pattern, tp_v(n)) || !tp_rule_ready(r, f) || !guarded(&m, f)) return tp_none;
   r->mk.g->pos = n->pos;
-  return fitted_result(&m, result_of(&m, f->result, n->out[0].dtype));
+  int from = r->mk.g->nodes.n;
+  tp_val y = fitted_result(&m, result_of(&m, f->result, n->out[0].dtype));
+  if (y.node && y.node->id >= from) take_name(&m, y.node);
+  return y;
 }
 
 static void settle_node(tp_rewriter *r, tp_node *n);
@@ -230,7 +241,6 @@ static void retire(tp_rewriter *r, const tp_ruleform *f, tp_node *n, tp_val y, i
   const tp_rule *rule = f->rule;
   const char *title = tp_title(&g->arena, n);
   tp_tell(g, "fold", n->pos, tp_printf(&g->arena, "%s: %s: %s => %s", title, rule->name, rule->pattern, rule->result));
-  if (y.node->id >= from) y.node->name = n->name, y.node->what = n->what, y.node->var = n->var;
   take_in(r);
   for (int id = from; id < made; id++) count_operands(r, g->nodes.v[id]);
   r->readers.v[y.node->id] += r->readers.v[n->id];
