@@ -146,7 +146,7 @@ static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_for
   for (int i = 0; i < EVOLVE_STATES; i++) {
     bool any = false, fits = true, single = !f[first].by[i].node || !tp_rankof(f[first].by[i]) || f[first].side[i];
     for (int k = first; k < n->nin; k++)
-      if (f[k].has[i]) any = true, fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : one_shape)(&n->out[0], tp_outof(n->in[k].src));
+      if (f[k].has[i]) any = true, fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : tp_one_shape)(&n->out[0], tp_outof(n->in[k].src));
     if (!any) continue;
     out->has[i] = true;
     out->side[i] = f[first].side[i];
