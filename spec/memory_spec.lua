@@ -359,7 +359,7 @@ describe("a limit of memory", function()
       return seen
     end
     local free = make()
-    local limit = math.floor(free:memory { T = N } / 3)
+    local limit = math.floor(free:memory { T = N } / 2.5)
     local limited = make(limit)
     assert.is_true(limited:memory { T = N } <= limit)
     free:start({}, { T = N })

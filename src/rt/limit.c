@@ -8,12 +8,13 @@ static int64_t longest_block(const tp_poly *p) {
   return most;
 }
 
-/* The same function with blocks of at most `rows` rows, or NULL where it has no order. */
+/* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it has no order. */
 static tp_fn *made_shorter(tp_fn *f, int64_t rows) {
   tp_error none = { 0 };
   tp_fn *g = tp_calloc(sizeof *g);
   if (!g) return NULL;
   *g = (tp_fn){ .program = tp_program_ref(f->program), .pos = f->pos, .tier = f->tier, .opt = f->opt, .threads = f->threads, .cflags = f->cflags, .limit = f->limit, .most = f->most, .rows = rows };
+  g->opt.on[TP_PASS_TURN] = false;
   return tp_compile_again(g, f->closed, &none) ? g : tp_fn_free(g);
 }
 
