@@ -43,6 +43,10 @@ bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err);
 /* What comes and goes at each tick becomes callbacks (tick.c). */
 bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
 /* A view of its one operand: no work of its own. */
+static inline tp_val tp_spread(tp_val v) {       /* what v has at each of its places, if that is one number */
+  while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE) v = v.node->in[0].src;
+  return v;
+}
 static inline bool tp_is_view(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_V && n->nin == 1; }
 /* Every edge and output that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);
