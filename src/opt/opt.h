@@ -21,6 +21,8 @@ bool tp_put_rows(tp_graph *g, tp_error *err);
 bool tp_take_matrices(tp_graph *g, tp_error *err);
 /* Inputs and outputs that a recurrence would walk at a stride are copied, a block at a time (layout.c). */
 bool tp_turn_edges(tp_graph *g, tp_error *err);
+/* Matrices that a recurrence multiplies by and sees turned are turned before it (turned.c); graph and need are to be made anew if it changed anything. */
+bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err);
 /* Accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded once (sums.c). */
 bool tp_widen_sums(tp_graph *g, tp_error *err);
 /* A state that is read at every n-th point only is held (hold.c); if it changed anything, graph and need are to be made anew. */
