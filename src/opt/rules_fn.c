@@ -68,19 +68,19 @@ static bool rule_finite(const tp_match *m, const tp_val *v) {
 /* ---- what products cost ---- */
 
 /* A product as far as its cost goes: its shape but for rows and columns, its rows, columns and dims. */
-typedef struct product { int lead; const tp_ix *shape[TP_MAXRANK], *rows, *columns; int ndom; const tp_sym *const *dom; } product;
+typedef struct costed { int lead; const tp_ix *shape[TP_MAXRANK], *rows, *columns; int ndom; const tp_sym *const *dom; } costed;
 
-static product product_of(tp_val v) {
+static costed costed_of(tp_val v) {
   const tp_out *o = tp_outof(v);
-  product p = { .lead = o->rank - 2, .rows = o->shape[o->rank - 2], .columns = o->shape[o->rank - 1], .ndom = v.node->ndom, .dom = v.node->dom };
+  costed p = { .lead = o->rank - 2, .rows = o->shape[o->rank - 2], .columns = o->shape[o->rank - 1], .ndom = v.node->ndom, .dom = v.node->dom };
   memcpy(p.shape, o->shape, sizeof *p.shape * (size_t)p.lead);
   return p;
 }
 
 /* Their product; how many multiplications it takes is added to *cost. */
-static product multiply(tp_graph *g, const product *a, const product *b, const tp_ix **cost) {
+static costed product_with(tp_graph *g, const costed *a, const costed *b, const tp_ix **cost) {
   tp_ictx *c = g->ix;
-  product p = *a;
+  costed p = *a;
   const tp_ix *n = tp_ix_mul(c, tp_ix_mul(c, a->rows, a->columns), b->columns);
   p.columns = b->columns;
   p.ndom = tp_dom_union(g, a->ndom, a->dom, b->ndom, b->dom, &p.dom);
@@ -96,10 +96,10 @@ static product multiply(tp_graph *g, const product *a, const product *b, const t
 /* Of (x y) z less that of x (y z). */
 static const tp_ix *left_less_right(tp_graph *g, const tp_val *v) {
   const tp_ix *zero = tp_ix_const(g->ix, 0), *left = zero, *right = zero;
-  product x = product_of(v[0]), y = product_of(v[1]), z = product_of(v[2]);
-  product xy = multiply(g, &x, &y, &left), yz = multiply(g, &y, &z, &right);
-  multiply(g, &xy, &z, &left);
-  multiply(g, &x, &yz, &right);
+  costed x = costed_of(v[0]), y = costed_of(v[1]), z = costed_of(v[2]);
+  costed xy = product_with(g, &x, &y, &left), yz = product_with(g, &y, &z, &right);
+  product_with(g, &xy, &z, &left);
+  product_with(g, &x, &yz, &right);
   return tp_ix_sub(g->ix, left, right);
 }
 
