@@ -693,7 +693,8 @@ describe("what is added to a part of a tensor", function()
     ["rows that two dims name"] = { function(x, j, t) return x:select(0, j + t) end, function(j, t) return { j + t } end },
     ["half of a dim"] = { function(x, j) return x:select(0, j // 2) end, function(j) return { j // 2 } end },
     ["every third row"] = { function(x) return x:slice(0, 1, 11, 3) end, function() return { 1, 4, 7, 10 } end, true },
-    ["rows that data names, some twice"] = { function(x, _, _, _, k) return x:index_select(0, k) end, function(j) return { j * j % N, (3 * j + 1) % N } end, true },
+    ["rows that data names, some twice"] = { function(x, _, _, _, k) return x:index_select(0, k) end,
+                                             function(j) return { j * j % N, (3 * j + 1) % N } end, true },
     ["elements that data names"] = { function(x, _, _, _, k) return x:gather(0, k:unsqueeze(1):expand { 2, 3 }) end,
                                      function(j) return { j * j % N, (3 * j + 1) % N } end, true },
   }
