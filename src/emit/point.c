@@ -42,15 +42,15 @@ static bool same_window(const tp_region *r, const tp_nd *a, const tp_nd *b) {
   return same;
 }
 
-/* Windows of an operator that moves each element of EACH to, or from, where INDEX says in another window. */
-enum { INDEX = 1, EACH = 2 };
+/* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in another window. */
+enum { PICK_BY = 1, PICK_EACH = 2 };
 static int target_of(const tp_region *r) { return r->op == TP_OP_PUT ? r->nin : 0; }
 
 /* Of what something is put into, the rest lies there already. */
 static bool picks_few(const tp_region *r) {
   const tp_nd *out = &r->out[0];
-  bool apart = r->op == TP_OP_PUT ? same_window(r, &r->in[0], out) && r->in[EACH].buf != out->buf : r->in[0].buf != out->buf;
-  return apart && r->in[INDEX].buf != out->buf && elements_of(tp_window_at(r, EACH), FEW_PICKED) > 0;
+  bool apart = r->op == TP_OP_PUT ? same_window(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf;
+  return apart && r->in[PICK_BY].buf != out->buf && elements_of(tp_window_at(r, PICK_EACH), FEW_PICKED) > 0;
 }
 
 static tp_dtype env_type(const tp_env *v, tp_op op, int i) {
@@ -326,9 +326,9 @@ static void put_best(tp_emit *e, const tp_region *r) {
 
 static bool moves_along(const tp_nd *nd, int i) { return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0); }
 
-/* The axis of EACH that goes with one of INDEX, of the other window: `index_select` has an index for a row. */
+/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` has an index for a row. */
 static int with_index(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT ? i + r->how.axis : i; }
-static int with_target(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT && i > r->how.axis ? i - 1 + r->in[INDEX].rank : i; }
+static int with_target(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT && i > r->how.axis ? i - 1 + r->in[PICK_BY].rank : i; }
 static int with_itself(const tp_region *r, int i) { (void)r; return i; }
 
 /* An element of window w; at: along this axis data says where. */
@@ -344,18 +344,18 @@ static void put_element_of(tp_emit *e, const tp_region *r, int w, int (*with)(co
   tp_puts(e->b, "]");
 }
 
-static void put_index(tp_emit *e, const tp_region *r) { put_element_of(e, r, INDEX, with_index, -1); }
+static void put_index(tp_emit *e, const tp_region *r) { put_element_of(e, r, PICK_BY, with_index, -1); }
 
 static bool index_moves(const tp_region *r, int axis) {
   bool any = false;
-  for (int i = 0; i < r->in[INDEX].rank; i++) any |= with_index(r, i) == axis && moves_along(&r->in[INDEX], i);
+  for (int i = 0; i < r->in[PICK_BY].rank; i++) any |= with_index(r, i) == axis && moves_along(&r->in[PICK_BY], i);
   return any;
 }
 
 static void open_element(tp_emit *e, const tp_region *r, int i) {
   tp_emit_indent(e);
   tp_putf(e->b, "for (int64_t e%d = 0; e%d < ", i, i);
-  tp_emit_ix(e, tp_window_at(r, EACH)->shape[i]);
+  tp_emit_ix(e, tp_window_at(r, PICK_EACH)->shape[i]);
   tp_putf(e->b, "; e%d++) {\n", i);
   e->depth++;
 }
@@ -363,7 +363,7 @@ static void open_element(tp_emit *e, const tp_region *r, int i) {
 static void put_looks(tp_emit *e, const tp_region *r) {
   int n = r->nlead;
   open_leads(e, r);
-  for (int i = 0; i < tp_window_at(r, EACH)->rank; i++)
+  for (int i = 0; i < tp_window_at(r, PICK_EACH)->rank; i++)
     if (index_moves(r, i)) open_element(e, r, i), n++;
   tp_emit_indent(e);
   tp_puts(e->b, "wrong |= (uint64_t)");
@@ -376,7 +376,7 @@ static void put_looks(tp_emit *e, const tp_region *r) {
 
 /* Elements that have an index in common go in loops inside of it. What is put outside of a tensor is nowhere. */
 static void put_picks(tp_emit *e, const tp_region *r) {
-  int rank = tp_window_at(r, EACH)->rank, inside = rank, to = target_of(r);
+  int rank = tp_window_at(r, PICK_EACH)->rank, inside = rank, to = target_of(r);
   while (inside > 0 && !index_moves(r, inside - 1)) inside--;
   open_leads(e, r);
   for (int i = 0; i < inside; i++) open_element(e, r, i);
@@ -396,9 +396,9 @@ static void put_picks(tp_emit *e, const tp_region *r) {
     open_element(e, r, i);
   }
   tp_emit_indent(e);
-  put_element_of(e, r, to ? to : EACH, to ? with_target : with_itself, to ? r->how.axis : -1);
+  put_element_of(e, r, to ? to : PICK_EACH, to ? with_target : with_itself, to ? r->how.axis : -1);
   tp_puts(e->b, " = ");
-  put_element_of(e, r, to ? EACH : to, to ? with_itself : with_target, to ? -1 : r->how.axis);
+  put_element_of(e, r, to ? PICK_EACH : to, to ? with_itself : with_target, to ? -1 : r->how.axis);
   tp_puts(e->b, ";\n");
   shut_some(e, r->nlead + rank + (to > 0));
 }
