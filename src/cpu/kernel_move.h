@@ -179,3 +179,17 @@ static bool outside(const int64_t *index, int64_t step, int64_t count, int64_t n
   else for (int64_t j = 0; j < count; j++) any |= (uint64_t)index[j * step] | (last - (uint64_t)index[j * step]);
   return any >> 63;
 }
+
+/* Is each `by` or `by` - m more than the one before? What is not 0 has the sign's bit, or its negative has. */
+static bool even(const int64_t *index, int64_t n, int64_t by, int64_t m) {
+  bool ok = true;
+  for (int64_t at = 1; at < n && ok; at += PART) {
+    uint64_t any = 0;
+    for (int64_t j = at, end = n - at < PART ? n : at + PART; j < end; j++) {
+      uint64_t more = (uint64_t)index[j] - (uint64_t)index[j - 1] - (uint64_t)by, around = more + (uint64_t)m;
+      any |= (more | -more) & (around | -around);
+    }
+    ok = !(any >> 63);
+  }
+  return ok;
+}
