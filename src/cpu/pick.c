@@ -301,12 +301,13 @@ bool tp_run_put(tp_exec *x, tp_dreg *r) {
 
 /* ---- elements added where data says ---- what is hit costs, not what is there, if the base lies where the result does */
 
-/* What may hit a place again: v[j] goes to first[at[j]]. was, root, sum: room for as many. */
+/* What may hit a place again: v[j] goes to first[at[j]]. The others: room for as many. */
 typedef union hit_place { float f; uint32_t number; } hit_place;
-typedef struct hits { int64_t n; const int64_t *at; const float *v; hit_place *first, *was; uint32_t *root; double *sum; } hits;
+typedef struct hits { int64_t n; const int64_t *at; const float *v; hit_place *first, *was; uint32_t *which, *who; double *sum; } hits;
 
 /* While hits are looked at, a place holds the number of who hit it last, as a NaN: seldom is something else taken for one. */
 #define HIT_MARK 0x7fa00000u
+enum { HITS_FEW = 64 };
 
 static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
 
@@ -317,41 +318,53 @@ static bool goes_around(const tp_exec *x, const hits *h, int64_t m) {
   return x->cpu->K->even(h->at, h->n, by, m) && h->n <= m / common_divisor(m, by);
 }
 
-/* Each number goes where it hits, what was there aside. Is some of that a number? */
-static bool mark_places(const hits *h) {
+/* The numbers of hits from `from` to `to` go where these hit, what was there aside. Is some of that a number? */
+static bool mark_places(const hits *h, int64_t from, int64_t to) {
   bool again = false;
-  for (int64_t j = 0; j < h->n; j++) {
-    hit_place *to = &h->first[h->at[j]];
-    h->was[j] = *to;
-    to->number = HIT_MARK + (uint32_t)j;
+  for (int64_t j = from; j < to; j++) {
+    hit_place *place = &h->first[h->at[j]];
+    h->was[j] = *place;
+    place->number = HIT_MARK + (uint32_t)j;
   }
-  for (int64_t j = 0; j < h->n; j++) again |= h->was[j].number - HIT_MARK < (uint64_t)h->n;
+  for (int64_t j = from; j < to; j++) again |= h->was[j].number - HIT_MARK < (uint64_t)to;
   return again;
 }
 
-/* root: who hit the place first; its sum has all that get there, in order. */
-static void sum_places(const hits *h) {
+/* In order, a sum for each place, where the first hits are marked: which[j] is that of hit j, who[i] a hit of sum i. How many there are. */
+static int64_t sum_places(const hits *h, int64_t marked) {
+  int64_t n = 0;
   for (int64_t j = 0; j < h->n; j++) {
-    uint32_t i = h->was[j].number - HIT_MARK;
-    bool again = i < j && h->at[i] == h->at[j];
-    h->root[j] = again ? h->root[i] : (uint32_t)j;
-    h->sum[j] = again ? 0 : (double)h->was[j].f;
-    h->sum[h->root[j]] += h->v[j];
+    hit_place *place = &h->first[h->at[j]], was = j < marked ? h->was[j] : *place;
+    uint32_t before = was.number - HIT_MARK;
+    bool again = before < j && h->at[before] == h->at[j];
+    uint32_t i = h->which[j] = again ? h->which[before] : (uint32_t)n;
+    if (!again) {
+      h->who[n] = (uint32_t)j;
+      h->sum[n++] = (double)was.f;
+      if (j >= marked) place->number = HIT_MARK + (uint32_t)j;
+    }
+    h->sum[i] += h->v[j];
   }
+  return n;
 }
 
-/* In f64, rounded once: of two numbers it is what f32 makes. */
+/* In f64, rounded once: of two numbers it is what f32 makes. Whether places are hit again is asked of a few first. */
 static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
   tp_kfn *narrow = r->halved ? x->cpu->K->sticky : x->cpu->K->cast[TP_F64][TP_F32];
   if (!r->halved && goes_around(x, h, m)) {
     for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]].f += h->v[j];
-  } else if (!mark_places(h) && !r->halved) {
+    return;
+  }
+  int64_t marked = TP_MIN(h->n, HITS_FEW);
+  bool again = mark_places(h, 0, marked);
+  if (!again && marked < h->n) again = mark_places(h, marked, h->n), marked = h->n;
+  if (!again && !r->halved) {
     x->cpu->K->ew[TP_OP_ADD][TP_F32](h->was, h->was, h->v, h->was, h->n);
     for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]] = h->was[j];
   } else {
-    sum_places(h);
-    narrow(h->was, h->sum, h->sum, h->sum, h->n);
-    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]] = h->was[h->root[j]];
+    int64_t n = sum_places(h, marked);
+    narrow(h->was, h->sum, h->sum, h->sum, n);
+    for (int64_t i = 0; i < n; i++) h->first[h->at[h->who[i]]] = h->was[i];
   }
 }
 
@@ -371,7 +384,7 @@ static bool scatter_f32(tp_exec *x, tp_dreg *r, const line *l, const int64_t *st
   int64_t *at = tp_work(x, r, count, 2 * TP_WORK_PAIR);
   double *sum = (double *)(at + count);
   float *v = (float *)(sum + count);
-  hits h = { 0, at, v, r->out[0].v.p, (hit_place *)(v + count), (uint32_t *)(v + 2 * count), sum };
+  hits h = { 0, at, v, r->out[0].v.p, (hit_place *)(v + count), (uint32_t *)(v + 2 * count), (uint32_t *)(v + 3 * count), sum };
   tp_walk w;
   if (!at) return false;
   if (count > UINT32_MAX) return tp_rfail(x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
@@ -380,7 +393,7 @@ static bool scatter_f32(tp_exec *x, tp_dreg *r, const line *l, const int64_t *st
     const float *from = (const float *)src->p + tp_walk_offset(&w, src->stride);
     int64_t to = tp_walk_offset(&w, stride);
     if (axis == last && l->sk == 1 && l->si == 1 && l->axis == 1) {
-      hits line = { l->n, index, from, h.first + to, h.was, h.root, sum };
+      hits line = { l->n, index, from, h.first + to, h.was, h.which, h.who, sum };
       add_hits(x, r, &line, around);
       continue;
     }
