@@ -35,7 +35,7 @@ bool tp_native_run(tp_exec *x, const tp_inst *i) {
   static const unsigned char goes_on;
   x->flow->front.pc = (int)(i - x->flow->inst);
   tp_host h = { .env = x->env, .base = x->base, .entry = i->entry, .cancel = x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, .exec = x,
-                .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .team = tp_native_team };
+                .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .turn = x->target->turn, .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .team = tp_native_team };
   tp_clock *c = &x->flow->partclock[i->part - 1];
   if (c->calls++ != c->next) return !x->flow->native[i->part - 1](&h);
   double from = tp_clock_begin(x, c);
