@@ -76,7 +76,7 @@ typedef __m256d wide_pairs;
 #define EVEN(x, y) _mm256_permute2f128_ps(x, y, 0x20)
 #define ODD(x, y) _mm256_permute2f128_ps(x, y, 0x31)
 #endif
-KI void square_wide(uint32_t *o, int64_t orow, const uint32_t *a, int64_t arow) {
+static __attribute__((noinline)) void square_wide(uint32_t *o, int64_t orow, const uint32_t *a, int64_t arow) {
   wide x[SIDE], y[SIDE];
   for (int i = 0; i < SIDE; i++, a += arow) x[i] = MM(loadu_ps)((const float *)a);
   for (int i = 0; i < SIDE; i += 2) {
