@@ -292,8 +292,15 @@ describe("one tensor of", function()
     end
   end)
 
+  -- To 24 bits, ties to even.
+  local function to_f32(v)
+    local step, big = 1, 1.5 * 2 ^ 52
+    while math.abs(v) >= 2 ^ 24 * step do step = step * 2 end
+    while v ~= 0 and math.abs(v) < 2 ^ 23 * step do step = step / 2 end
+    return (v / step + big - big) * step
+  end
   local PLACES, round = 60, {
-    f32 = function(v) return (string.unpack("f", string.pack("f", v))) end,
+    f32 = to_f32,
     f64 = function(v) return v end,
     i32 = function(v) return (v + 2 ^ 31) % 2 ^ 32 - 2 ^ 31 end,
   }
