@@ -180,9 +180,10 @@ static bool is_small(const tp_region *r) {
   return points >= 0 && points <= SQUARE;
 }
 
-/* Does a chain go over tiles? Plain copies the target makes better. */
+/* Does a chain go over tiles? Plain copies the target makes better, and which point without a value is the first one is the target's to say. */
 static bool has_tiles(const tp_emit *e, const tp_region *r, const tp_nest *n) {
-  return !e->given && r->nmicro && !r->sums && !r->acc && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
+  bool chain = r->nmicro && !r->sums && !r->acc && !tp_emit_faults(e, r);
+  return !e->given && chain && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
 }
 
 static void swap_axes(tp_nest *n, int i, int k) {
