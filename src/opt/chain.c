@@ -103,7 +103,6 @@ static unsigned linear_in(const tp_node *n) {
   }
 }
 
-static tp_val nothing_like(tp_mk mk, const tp_out *o) { return mk_fill(mk, 0, o->dtype, o->rank, o->shape, 0, NULL); }
 
 enum { LINEAR_OPERANDS = 32 };
 
@@ -120,7 +119,7 @@ static tp_val of_terms(tp_evolving *e, const tp_node *n, unsigned lin, const tp_
   if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
   for (int k = 0; k < n->nin; k++) {
     bool varying = lin >> k & 1;
-    in[k] = varying && j >= f[k].n ? nothing_like(e->mk, tp_outof(n->in[k].src)) : whole_of(e, n, k, f[k].c[varying ? j : 0]);
+    in[k] = varying && j >= f[k].n ? mk_zeros_like(e->mk, n->in[k].src) : whole_of(e, n, k, f[k].c[varying ? j : 0]);
   }
   return mk_op(e->mk, n->op, n->nin, in, &at);
 }
@@ -270,8 +269,7 @@ static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 
 /* ---- time ---- */
 
-/* The dim after n steps: 0 + n, or its last point less n. */
-static const tp_ix *point_after(const tp_evolving *e, int64_t steps) {
+const tp_ix *tp_point_after(const tp_evolving *e, int64_t steps) {
   tp_ictx *ix = e->mk.g->ix;
   return e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1 - steps) : tp_ix_const(ix, steps);
 }
@@ -280,7 +278,7 @@ static const tp_ix *point_after(const tp_evolving *e, int64_t steps) {
 static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form *out) {
   tp_ictx *ix = e->mk.g->ix;
   const tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(ix, d, 1), *x = n->attr.ix[0];
-  const tp_ix *from = e->back ? tp_ix_sub(ix, point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
+  const tp_ix *from = e->back ? tp_ix_sub(ix, tp_point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
   *out = (tp_form){ 0 };
   if (tp_ix_is_cond(x)) return not_form(e, n, "it depends on where the dim is");
   for (x = tp_ix_subst(ix, x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0); x = tp_ix_sub(ix, tp_ix_subst(ix, x, 1, &e->dim, &next), x))
@@ -351,7 +349,7 @@ static bool accum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t s
 /* m at its first point, over its other dims, from all branches but the step. */
 static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
   tp_graph *g = e->mk.g;
-  const tp_ix *p = point_after(e, 0);
+  const tp_ix *p = tp_point_after(e, 0);
   const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
   int n = 0;
   for (int d = 0; d < m->ndom; d++)
@@ -373,7 +371,7 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
 static int step_of(tp_evolving *e, const tp_node *m) {
   tp_graph *g = e->mk.g;
   tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
-  tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, tp_ix_cmp(g->ix, TP_NE, tp_ix_sym(g->ix, e->dim), point_after(e, 0))));
+  tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, tp_ix_cmp(g->ix, TP_NE, tp_ix_sym(g->ix, e->dim), tp_point_after(e, 0))));
   int found = -1;
   for (int k = 0; k < m->nin && found < 0; k++) {
     tp_set *b = tp_set_and(tp_branch_set(g, m, k), tp_set_copy(box));

@@ -16,13 +16,6 @@ typedef struct { const tp_plan *p; tp_ictx *ix; tp_arena *a; tp_teams *t; TP_VEC
 
 /* ---- what may be cut ---- */
 
-static bool over_bounds(const tp_ix *e) {
-  const tp_sym *const *sym;
-  bool all = true;
-  for (int i = 0, n = tp_ix_syms(e, &sym); i < n; i++) all &= sym[i]->kind == TP_SYM_BOUND;
-  return all;
-}
-
 static bool is_integer(tp_dtype d) { return !tp_dtype_float(d) && d != TP_BOOL; }
 
 static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) { return in < r->nin ? p->bufs.v[r->in[in].buf]->dtype : r->micro[in - r->nin].dtype; }
@@ -114,7 +107,7 @@ static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   int64_t n;
   const tp_ix *e = tp_cut_extent(r, c);
   if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !may_pay_leaf(r)) return false;
-  if ((tp_ix_is_const(e, &n) && n < 2) || !over_bounds(e)) return false;
+  if ((tp_ix_is_const(e, &n) && n < 2) || !tp_ix_of_bounds(e)) return false;
   if (is_own(c)) return may_cut_matrix(r, c);
   if (r->kind == TP_RG_OP && op_may_fail(r->op) && c->lead) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
