@@ -264,9 +264,11 @@ describe("native code computes what the interpreter does", function()
           local n, m = P:bound "n", P:bound "m"
           local x, y = P:input("x", { shape = { n, m }, dtype = d }), P:input("y", { shape = { m, n }, dtype = d })
           local turned = x:transpose(0, 1)
-          return { sum = turned * 3 + y, both = (x * x + 1):transpose(0, 1) + y:maximum(turned), odd = float and (turned + y):sin() or turned % 5 + y,
-            less = turned:lt(y), place = turned + y * P:bound "k":value():to(d), back = (y + turned):transpose(0, 1) * x, part = (turned:slice(0, 0, m) + y):flip(1) }
-        end, { x = tempo.array(fill({ size[1], size[2] }, number), d), y = tempo.array(fill({ size[2], size[1] }, number), d) },
+          return { sum = turned * 3 + y, both = (x * x + 1):transpose(0, 1) + y:maximum(turned),
+            odd = float and (turned + y):sin() or turned % 5 + y, less = turned:lt(y), place = turned + y * P:bound "k":value():to(d),
+            back = (y + turned):transpose(0, 1) * x,
+            part = (turned:slice(0, 0, m) + y):flip(1) }
+        end, { x = tempo.array(fill(size, number), d), y = tempo.array(fill({ size[2], size[1] }, number), d) },
           { n = size[1], m = size[2], k = 3 }, { tol = d == "f16" and 0.02 or 1e-4 })
         assert.is_truthy(f:explain "code":find "h->turn")
       end
@@ -287,8 +289,8 @@ describe("native code computes what the interpreter does", function()
           z[{ t = T - 1 }] = k
           z[{ b = b, t = t }] = z[t + 1] * 3 + k
           return { y = y, z = z, top = (y * 2):tanh() }
-        end, { x = tempo.array(fill({ size[1], size[2] }, wave), d), k = tempo.array(fill({ size[1], size[2] }, function(r, c) return (r * 5 + c) % 9 end), "i32"),
-               last = fill({ size[1], size[2] }, function(r, c) return (r + c * 3) % 17 == 0 end) }, { B = size[1], T = size[2] })
+        end, { x = tempo.array(fill(size, wave), d), k = tempo.array(fill(size, function(r, c) return (r * 5 + c) % 9 end), "i32"),
+               last = fill(size, function(r, c) return (r + c * 3) % 17 == 0 end) }, { B = size[1], T = size[2] })
         assert.is_truthy(f:explain "code":find "h->turn")
       end
     end
