@@ -78,8 +78,6 @@ static void shift_form(tp_mk mk, tp_form *f, int64_t steps) {
 
 /* ---- linear operators ---- */
 
-static bool one_shape(const tp_out *a, const tp_out *b) { return a->rank == b->rank && !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank); }
-
 /* But for axes of 1. */
 static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
   int i = 0, j = 0;
@@ -148,7 +146,7 @@ static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_for
   for (int i = 0; i < EVOLVE_STATES; i++) {
     bool any = false, fits = true, single = !f[first].by[i].node || !tp_rankof(f[first].by[i]) || f[first].side[i];
     for (int k = first; k < n->nin; k++)
-      if (f[k].has[i]) any = true, fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : one_shape)(&n->out[0], tp_outof(n->in[k].src));
+      if (f[k].has[i]) any = true, fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : tp_one_shape)(&n->out[0], tp_outof(n->in[k].src));
     if (!any) continue;
     out->has[i] = true;
     out->side[i] = f[first].side[i];
@@ -178,7 +176,7 @@ static bool sum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shi
   tp_form b;
   if (!form_of(e, s, n->in[0].src, shift, out) || !form_of(e, s, n->in[1].src, shift, &b)) return false;
   for (int k = 0; k < 2; k++)
-    if (has_states(k ? &b : out) && !one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it spreads what it steps from");
+    if (has_states(k ? &b : out) && !tp_one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it spreads what it steps from");
   return combine(e, n, out, &b);
 }
 
@@ -211,7 +209,7 @@ static bool matrix_state(tp_evolving *e, tp_system *s, const tp_node *n, int k, 
   const tp_out *o = tp_outof(n->in[k].src);
   char side = k ? 'l' : 'r';
   int r = tp_rankof(by);
-  bool fits = r >= 2 && mk_extent(by, r - 1) == mk_extent(by, r - 2) && one_shape(&n->out[0], o) && (!s->matrix || one_shape(s->matrix, o));
+  bool fits = r >= 2 && mk_extent(by, r - 1) == mk_extent(by, r - 2) && tp_one_shape(&n->out[0], o) && (!s->matrix || tp_one_shape(s->matrix, o));
   if (!fits || !f->has[0] || (f->side[0] && f->side[0] != side) || (!f->side[0] && f->by[0].node && tp_rankof(f->by[0]))) return false;
   for (int i = 1; i < EVOLVE_STATES; i++)
     if (f->has[i]) return false;
@@ -233,7 +231,7 @@ static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t
     if (has_states(by)) return not_form(e, n, "it multiplies what it steps from by itself");
     if (by->n > 1) return not_form(e, n, "the factor of what it steps from varies along the dim");
     if (n->op == TP_OP_MATMUL && by->n && matrix_state(e, s, n, k, state, whole_of(e, n, !k, by->c[0]), out)) continue;
-    if (n->op != TP_OP_MUL || !one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it moves the elements of what it steps from");
+    if (n->op != TP_OP_MUL || !tp_one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it moves the elements of what it steps from");
     for (int i = 0; i < EVOLVE_STATES; i++) {
       if (!state->has[i] || !by->n) continue;
       if (state->side[i] && tp_rankof(by->c[0])) return not_form(e, n, "it moves the elements of what it steps from");

@@ -45,6 +45,7 @@ bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err);
 /* What comes and goes at each tick becomes callbacks (tick.c). */
 bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
 /* A view of its one operand: no work of its own. */
+static inline bool tp_one_shape(const tp_out *a, const tp_out *b) { return a->rank == b->rank && (!a->rank || !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank)); }
 static inline tp_val tp_spread(tp_val v) {       /* what v has at each of its places, if that is one number */
   while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE) v = v.node->in[0].src;
   return v;

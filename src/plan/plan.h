@@ -98,8 +98,8 @@ void tp_plan_given(const tp_plan *p, int64_t *env);
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 struct tp_graph;
 struct tp_poly;
-/* fuse: loops are joined and go over tiles. */
-tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, tp_error *err);
+/* fuse: loops are joined, become axes of their leaves and go over tiles. limited: a limit of memory will be given, so rows are used one at a time. */
+tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, bool limited, tp_error *err);
 /* Before it has positions: behind.c, fuse.c, tile.c */
 void tp_plan_behind(tp_plan *p);
 void tp_plan_fuse(tp_plan *p);
@@ -154,9 +154,9 @@ tp_op tp_region_op(const tp_region *r);         /* what messages call it by, whe
 /* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
-/* By position of a region: how often it runs for these bounds, how many elements that is, how many bytes its windows have, what is calculated; turns: iterations of loops. False: out of memory. count.c */
+/* By position of a region: how often it runs for these bounds, how many elements that is, how many bytes its windows have, what is calculated; turns: iterations of loops. Of what stands at a node, with the variables around it as in env; of all: the body. False: out of memory. count.c */
 typedef struct tp_counted { int64_t runs, elements; double bytes, flops; } tp_counted;
-bool tp_plan_count(const tp_plan *p, const int64_t *env, tp_counted *at, int64_t *turns);
+bool tp_plan_count(const tp_plan *p, const tp_pnode *of, const int64_t *env, tp_counted *at, int64_t *turns);
 int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env);      /* a multiple of 64; -1: too many */
 /* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow. No memory: to the latest guard.
  * out[buf]: it lies elsewhere; NULL: none does. bytes[buf]: of TEMP and WORK. */

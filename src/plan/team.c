@@ -20,8 +20,7 @@ static bool is_integer(tp_dtype d) { return !tp_dtype_float(d) && d != TP_BOOL; 
 
 static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) { return in < r->nin ? p->bufs.v[r->in[in].buf]->dtype : r->micro[in - r->nin].dtype; }
 
-/* An integer without a value, or the most of none. */
-static bool loop_fails(const tp_plan *p, const tp_region *r) {
+bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
   static const bool faults[TP_NOP] = { [TP_OP_MOD] = true, [TP_OP_FLOORDIV] = true, [TP_OP_POW] = true };
   bool any = r->sums && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) && is_integer(p->bufs.v[r->out[0].buf]->dtype);
   for (int k = 0; k < r->nmicro && !any; k++) any = faults[r->micro[k].op] && is_integer(operand_type(p, r, r->micro[k].in[0]));
@@ -58,7 +57,7 @@ static bool takes_parts(const tp_plan *p, const tp_region *r) {
   if (r->check || r->newest || r->nrows || !r->nout) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
     if (tp_window_at(r, i)->buf < 0 && i < r->nin + 1) return false;
-  return r->kind == TP_RG_LOOP ? !loop_fails(p, r) : r->kind == TP_RG_OP && op_takes_parts(r);
+  return r->kind == TP_RG_LOOP ? !tp_loop_fails(p, r) : r->kind == TP_RG_OP && op_takes_parts(r);
 }
 
 /* ---- along what ---- */
@@ -165,7 +164,7 @@ static void choose(void *ud, const tp_cut *c, const tp_ix *extent) {
 
 const char *tp_why_alone(const tp_plan *p, const tp_region *r) {
   if (r->check) return "it is checked";
-  if (r->kind == TP_RG_LOOP && loop_fails(p, r)) return "it may fail";
+  if (r->kind == TP_RG_LOOP && tp_loop_fails(p, r)) return "it may fail";
   if (!takes_parts(p, r)) return "its operator is not cut";
   return r->kind == TP_RG_LOOP && r->sums ? "it folds what could be cut" : "no axis of it can be cut";
 }

@@ -207,7 +207,7 @@ bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_
          tp_passes_run(&w, TP_ORDERED, err) &&
          tp_passes_run(&w, TP_KEPT, err) &&
          (*poly = order_graph(f, g, err)) &&
-         (*plan = tp_plan_build(*g, *poly, f->opt.on[TP_PASS_FUSE], err)) &&
+         (*plan = tp_plan_build(*g, *poly, f->opt.on[TP_PASS_FUSE], f->limit != 0, err)) &&
          (((*plan)->reproducible = f->opt.reproducible), tp_plan_limit(*plan, f->limit, err)) &&
          (((*plan)->teams = f->threads > 1 ? tp_plan_teams(*plan) : NULL), true);
 }
