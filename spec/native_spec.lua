@@ -404,6 +404,35 @@ describe("native code computes what the interpreter does", function()
     assert.truthy(f:explain "code":find("(wrong, 0)", 1, true))
   end)
 
+  it("of rows picked and put by data, inside a tensor and outside", function()
+    local pairs_of_rows = { { 1, 1 }, { 0, 4 }, { 3, 2 }, { 4, 4 }, { 2, 0 }, { 5, 1 }, { 0, 0 }, { 1, 5 } }
+    local inputs = { at = tempo.array({ 2, 0, 5, 9, 2, 1, 6, 3 }, "i64"), two = tempo.array(pairs_of_rows, "i64") }
+    local function make(P)
+      local t, T = P:dim "t"
+      local at = P:input("at", { domain = { t }, shape = {}, dtype = "i64" })
+      local two = P:input("two", { domain = { t }, shape = { 2 }, dtype = "i64" })
+      local h, v = P:tensor { domain = { t }, shape = { 7, 3, 2 } }, P:tensor { domain = { t }, shape = { 6 } }
+      h[0], v[0] = tempo.arange({ 42 }):reshape { 7, 3, 2 }, tempo.arange { 6 }
+      local rows = h[t - 1]:index_select(0, two)
+      local column = h[t - 1]:permute(1, 0, 2):index_select(1, two:slice(0, 0, 1):squeeze(0))
+      local here = tempo.arange({ 7 }, { dtype = "i64" }):eq(at):reshape { 7, 1, 1 }
+      h[t] = tempo.where(here, (rows:sum(0) * 0.25 + column):unsqueeze(0), h[t - 1])
+      v[t] = tempo.where(tempo.arange({ 6 }, { dtype = "i64" }):eq(at), v[t - 1]:gather(0, two):sum() * 0.5, v[t - 1])
+      return { h = h[T - 1], v = v[T - 1] }
+    end
+    local f = agree(make, inputs, { T = 8 }, { tol = 1e-5 })
+    local code = f:explain "code"
+    assert.truthy(code:find "if %(%(uint64_t%)at <" and code:find "wrong |=", code)
+    local loop = code:match "for %(int64_t s.-\n  if %(h%->entry"
+    assert.equal(count(loop, "h%->leaf"), count(loop, "%(wrong, 0%)"), code)       -- nothing in the loop is a call unless an index is wrong
+    inputs.two:set(7, 4, 1)
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      local P = tempo.program()
+      local g = P:compile { outputs = make(P), tier = tier }
+      fails(function() g(inputs, { T = 8 }) end, "at t = 4: index 7 is outside 0 .. ")
+    end
+  end)
+
   it("of environments whose source is known, and of what they are not asked", function()
     local function make(P, wrong)
       local t, T = P:dim "t"

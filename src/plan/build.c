@@ -295,7 +295,7 @@ static tp_nd nd_scratch_out(pb *b, int i) {
 static const tp_access *target(const tp_stmt *s);
 
 /* Does node i's value lie where the result comes to lie? */
-static bool is_in_place(const pb *b, int i) { return b->s->there >> i & 1; }
+static bool is_in_place(const pb *b, int i) { return i < 64 && b->s->there >> i & 1; }
 
 /* What an operand shows of the value that lies there. */
 static tp_nd nd_there(pb *b, const tp_opnd *o) {

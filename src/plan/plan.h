@@ -105,6 +105,7 @@ void tp_plan_behind(tp_plan *p);
 void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p);
 int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
+bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offset and rings; no axis wraps */
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
 /* What threads do side by side: team.c. Of each extent that is cut a thread has n places, from `from` on. */
 typedef struct tp_share { const tp_ix *whole; const tp_sym *from, *n; } tp_share;

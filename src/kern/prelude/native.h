@@ -34,7 +34,7 @@ TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (u
 #elif defined(__clang__)
 #define TP_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
-#define TP_IVDEP _Pragma("GCC ivdep")
+#define TP_IVDEP _Pragma("GCC ivdep") _Pragma("GCC unroll 1")      /* unrolled before they are made vectors, short ones stay what they are */
 #endif
 
 /* ---- rows in lanes: element l of what comes out is l - 1 of what goes in ---- */
