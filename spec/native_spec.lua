@@ -255,6 +255,47 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of chains that turn what they read or write, over tiles of any size", function()
+    for _, d in ipairs { "f32", "f64", "f16", "u8", "i64" } do
+      local float = d:find "f" ~= nil
+      local function number(r, c) return float and 0.1 + math.abs(wave(r, c)) or (r * 7 + c * 3) % 11 end
+      for _, size in ipairs { { 1, 1 }, { 16, 64 }, { 17, 65 }, { 65, 17 }, { 130, 3 }, { 2, 200 } } do
+        local f = agree(function(P)
+          local n, m = P:bound "n", P:bound "m"
+          local x, y = P:input("x", { shape = { n, m }, dtype = d }), P:input("y", { shape = { m, n }, dtype = d })
+          local turned = x:transpose(0, 1)
+          return { sum = turned * 3 + y, both = (x * x + 1):transpose(0, 1) + y:maximum(turned),
+            odd = float and (turned + y):sin() or turned % 5 + y, less = turned:lt(y), place = turned + y * P:bound "k":value():to(d),
+            back = (y + turned):transpose(0, 1) * x,
+            part = (turned:slice(0, 0, m) + y):flip(1) }
+        end, { x = tempo.array(fill(size, number), d), y = tempo.array(fill({ size[2], size[1] }, number), d) },
+          { n = size[1], m = size[2], k = 3 }, { tol = d == "f16" and 0.02 or 1e-4 })
+        assert.is_truthy(f:explain "code":find "h->turn")
+      end
+    end
+  end)
+
+  it("of recurrences along the inner dim, whose inputs and outputs are turned", function()
+    for _, size in ipairs { { 1, 1 }, { 1, 200 }, { 16, 64 }, { 33, 65 }, { 500, 1 }, { 479, 70 }, { 930, 2 } } do
+      for _, d in ipairs { "f32", "f64" } do
+        local f = agree(function(P)
+          local b, t, T = P:dim "b", P:dim "t"
+          local x, k = P:input("x", { domain = { b, t }, dtype = d }), P:input("k", { domain = { b, t }, dtype = "i32" })
+          local last = P:input("last", { domain = { b, t }, dtype = "bool" })
+          local y, z = P:tensor { domain = { b, t }, dtype = d }, P:tensor { domain = { b, t }, dtype = "i32" }
+          local more = x * 0.99 + tempo.where(last, 0, x * x)
+          y[{ t = T - 1 }] = more
+          y[{ b = b, t = t }] = more + tempo.where(last, 0, y[t + 1]) * 0.9
+          z[{ t = T - 1 }] = k
+          z[{ b = b, t = t }] = z[t + 1] * 3 + k
+          return { y = y, z = z, top = (y * 2):tanh() }
+        end, { x = tempo.array(fill(size, wave), d), k = tempo.array(fill(size, function(r, c) return (r * 5 + c) % 9 end), "i32"),
+               last = fill(size, function(r, c) return (r + c * 3) % 17 == 0 end) }, { B = size[1], T = size[2] })
+        assert.is_truthy(f:explain "code":find "h->turn")
+      end
+    end
+  end)
+
   it("of folds along any axes, however long", function()
     for _, shape in ipairs { { 3, 5 }, { 40, 3 }, { 3, 1500 }, { 700, 70 } } do
       agree(function(P)

@@ -51,7 +51,8 @@ bool tp_native_run(tp_exec *x, const tp_inst *i) {
   static const unsigned char goes_on;
   x->flow->front.pc = (int)(i - x->flow->inst);
   tp_host h = { .env = x->env, .base = x->base, .entry = i->entry, .cancel = x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, .exec = x,
-                .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .team = tp_native_team };
+                .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .turn = x->target->turn,
+                .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .team = tp_native_team };
   return run_part(x, i->part - 1, &h);
 }
 

@@ -69,6 +69,7 @@ struct tp_target {
   void (*close)(tp_exec *x);                    /* also where open failed, or never was */
   bool (*alike)(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);     /* both bound: does the part make the bits that the whole would make there? */
   void (*copy)(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);        /* elements of one shape; either may lie on a ring */
+  void (*turn)(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);   /* rows x n elements: o[i * orow + j] = a[j * arow + i] */
   const tp_speed *(*speed)(void);               /* what it can do at most: memory read and written, products of f32; 0: not known */
 };
 

@@ -187,7 +187,7 @@ static bool run_native(tp_worker *w, const team_job *j) {
   const tp_run *run = w->all->x->run;
   const volatile unsigned char *cancel = w->who ? (const volatile unsigned char *)&w->all->over : run->cancel ? (const volatile unsigned char *)run->cancel : &goes_on;
   tp_host h = { .env = w->x.env, .base = w->x.base, .cancel = cancel, .exec = w, .leaf = host_leaf, .cancelled = host_cancelled, .fault = host_fault, .seed = run->seed,
-                .who = w->who, .meets = w->all->meets, .meet = host_meet };
+                .turn = w->x.target->turn, .who = w->who, .meets = w->all->meets, .meet = host_meet };
   return !j->fn(&h);
 }
 

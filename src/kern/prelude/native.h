@@ -10,6 +10,8 @@ typedef struct tp_host {
   int (*fault)(void *exec, int pos, int what, const int64_t *lead);
   uint64_t seed;
 #ifndef TP_ALONE
+  /* o[i * orow + j] = a[j * arow + i], elements of so many bytes */
+  void (*turn)(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
   int who;                                      /* of the threads that go through a team: 0 is the one that runs what is not cut */
   const unsigned char *meets;                   /* by position: they meet there */
   int (*meet)(void *exec);
