@@ -302,7 +302,8 @@ describe("native code computes what the interpreter does", function()
         local t, T = P:dim "t"
         local x = P:input("x", { domain = { t }, shape = shape })
         local y, e = x:softmax(-1), (x * 3):exp()
-        return { e = e[T - 1], down = e:sum(0), product = (x * x + 1):log1p():prod(0), first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
+        return { e = e[T - 1], down = e:sum(0), product = (x * x + 1):log1p():prod(0),
+          first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
           time = x[0 .. T]:sum(0), any = x:gt(0.9999):any() }
       end, { x = fill({ 3, shape[1], shape[2] }, wave) }, { T = 3 })
     end
