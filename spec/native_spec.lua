@@ -301,8 +301,9 @@ describe("native code computes what the interpreter does", function()
       agree(function(P)
         local t, T = P:dim "t"
         local x = P:input("x", { domain = { t }, shape = shape })
-        local y = x:softmax(-1)
-        return { first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
+        local y, e = x:softmax(-1), (x * 3):exp()
+        return { e = e[T - 1], down = e:sum(0), product = (x * x + 1):log1p():prod(0),
+          first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
           time = x[0 .. T]:sum(0), any = x:gt(0.9999):any() }
       end, { x = fill({ 3, shape[1], shape[2] }, wave) }, { T = 3 })
     end
@@ -326,7 +327,8 @@ describe("native code computes what the interpreter does", function()
             z[0] = x
             z[t] = (z[t - 1] + y):sin()
             return { z = z[T - 1], t = x:tan() + y:cos(), p = x:pow(y), m = x % y, q = x:floordiv(y),
-              most = (x * y):sin():max(-1), down = (x * y):cos():max(0) }
+              most = (x * y):sin():max(-1), down = (x * y):cos():max(0),
+              sum = (x * y):sin():sum(0) }
           end, { x = tempo.array(fill(shape, number), d), y = tempo.array(fill(shape, divisor), d) }, { T = 4 }, { tol = most })
           assert.truthy(f:explain "code":find "tp_near_sin_")
         end
