@@ -101,7 +101,7 @@ static bool *effects(const tp_graph *g, int n) {
 
 bool tp_may_leave(const tp_match *m, tp_val v) {
   tp_rewriter *r = m->r;
-  if (r->o->check) return false;
+  if (r->o->check || m->mk.g->stops.n) return false;
   if (!r->stays) r->stays = effects(m->mk.g, r->before);
   if (v.node->id < r->before) return !r->stays[v.node->id];
   bool may = !has_effect(v.node);
