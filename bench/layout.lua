@@ -377,12 +377,14 @@ local function against_best(name, what, near)
   end
   local commands = { mine(what), peer(what) }
   if torch then commands[3] = ("%s%s bench/layout_peer.py %s-torch 2>/dev/null"):format(sides.PIN, torch, what) end
-  local best, said = sides.turns(opt.rounds, commands)
+  local times, said = sides.turns(opt.rounds, commands)
   for k = 2, near and #commands or 0 do
-    assert(math.abs(said[1] - said[k]) <= near * math.abs(said[k]), ("%s: %.9g here, %.9g there"):format(name, said[1], said[k]))
+    local same = math.abs(said[1] - said[k]) <= near * math.abs(said[k])
+    assert(same, ("%s: %.9g here, %.9g there"):format(name, said[1], said[k]))
   end
-  print(("%-16s %.2f ms, JAX %.2f, PyTorch %s"):format(name, best[1] / 1e6, best[2] / 1e6, torch and ("%.2f"):format(best[3] / 1e6) or "?"))
-  ratio(name, best[1] / 1e6, math.min(best[2], best[3] or math.huge) / 1e6, "ms a step")
+  local ms, other, third = times[1] / 1e6, times[2] / 1e6, torch and times[3] / 1e6
+  print(("%-16s %.2f ms, JAX %.2f, PyTorch %s"):format(name, ms, other, third and ("%.2f"):format(third) or "?"))
+  ratio(name, ms, math.min(other, third or math.huge), "ms a step")
 end
 against_best("pool-vs-best", "pool", 1e-3)
 against_best("cnn-vs-best", "cnn")
