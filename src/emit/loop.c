@@ -886,14 +886,23 @@ static void put_across(const nest *l, const fold_types *t) {
   for (int k = 0; k < opened; k++) shut(l);
 }
 
-/* The innermost axis is kept: results of a few of its places at a time. */
+/* Operators of floats alone take many instructions. */
+static bool is_long(const tp_region *r) {
+  bool any = false;
+  for (int i = 0; i < r->nmicro; i++) any |= rows[r->micro[i].op].types == OF_FLOAT;
+  return any;
+}
+
+/* The innermost axis is kept: results of a few of its places at a time. What takes long is made before it is added: a loop of f32 and f64 costs more than two. */
 static void put_down(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int in = l->nax - 1, opened = 0, inner = 0;
   for (int k = 0; k < in; k++)
     if (!l->ax[k].red) open_axis(l, k), opened++;
   int most = open_pieces(l, in, COLUMNS);
+  bool apart = t->c == TP_F32 && strcmp(t->acc, "double") == 0 && is_long(l->r);
   tp_emit_line(e, "%s acc[%d];\n", t->acc, most);
+  if (apart) tp_emit_line(e, "float y[%d];\n", most);
   tp_emit_indent(l->e);
   tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
   put_identity(l, t);
@@ -902,9 +911,15 @@ static void put_down(const nest *l, const fold_types *t) {
     if (l->ax[k].red) open_axis(l, k), inner++;
   put_inputs(l, true);
   open_work(l, in, "some", most);
-  put_fold_step(l, t, "acc[k]");
+  if (apart) {
+    tp_emit_indent(e);
+    tp_puts(e->b, "y[k] = ");
+    put_folded_value(l);
+    tp_puts(e->b, ";\n");
+  } else put_fold_step(l, t, "acc[k]");
   put_results(l, 1);
   shut(l);
+  if (apart) tp_emit_line(e, "for (int64_t k = 0; k < some; k++) acc[k] = TP_FOLD_%s(acc[k], (double)y[k]);\n", t->fn);
   for (int k = 0; k < inner; k++) shut(l);
   tp_emit_line(e, "TP_IVDEP\n");
   open_elements(l, in, "some");
