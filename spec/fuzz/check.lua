@@ -301,7 +301,8 @@ function check.check(case, quick)
         bad = bad or ("at %s %s: %s\nreference: %s"):format(text_of(bounds), tiers[k][1], tostring(run.err), tostring(ref.err))
       end
     end
-    if ref.ok and not quick and os.getenv "LIMIT" and not os.getenv "TEMPO_SPILL" and second.predicted then bad = bad or under_a_limit(case, bounds, second, ref) end
+    local limits_it = os.getenv "LIMIT" and not os.getenv "TEMPO_SPILL"
+    if ref.ok and not quick and limits_it and second.predicted then bad = bad or under_a_limit(case, bounds, second, ref) end
     if ref.ok and not quick and os.getenv "EXPORT" then bad = bad or stands_alone(case, bounds) end
     if bad then return "finding", bad end
     if ref.ok and case.smooth and case.outputs[case.smooth.loss] then
