@@ -80,6 +80,7 @@ bool tp_may_fail(const tp_node *n) {
 static bool has_effect(const tp_node *n) {
   switch (n->op) {
     case TP_OP_MERGE: case TP_OP_ACCUM: case TP_OP_CALL: case TP_OP_PARAM: case TP_OP_GRAD: return true;
+    case TP_OP_INPUT: return n->ndom > 0;       /* in steps it comes with its points: who calls knows that */
     default: return tp_may_fail(n);
   }
 }
