@@ -6,8 +6,9 @@
 
 /* ---- matching ---- */
 
+/* Not through a parameter's first value, whose place another may take. */
 bool tp_number_of(tp_val v, double *c) {
-  while (tp_is_view(v.node) && v.node->op != TP_OP_READ && !v.node->attr.check) v = v.node->in[0].src;
+  while (tp_is_view(v.node) && tp_ops[v.node->op].cls == TP_CLS_MOVE) v = v.node->in[0].src;
   const tp_node *n = v.node;
   if (n->op != TP_OP_FILL) return false;
   uint64_t one[1];
