@@ -15,7 +15,7 @@ static void axis(split_axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
 
 static int64_t along(const tp_view *v, int i, int64_t n) { return v->shape[i] == n ? v->stride[i] : 0; }   /* a 1 does not move */
 
-static bool bind_matmul(tp_exec *x, tp_dreg *r) {
+static void bind_product(tp_exec *x, tp_dreg *r) {
   const tp_view *a = &r->in[0].v, *b = &r->in[1].v, *c = &r->out[0].v;
   int last = c->rank - 1;
   split_axes s = {0};
@@ -24,16 +24,56 @@ static bool bind_matmul(tp_exec *x, tp_dreg *r) {
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
   axis(&s, a->shape[last], a->stride[last], b->stride[last - 1], 0);
   tp_contraction_make(r->k, x->cpu, r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
-  return true;
 }
 
-bool tp_run_matmul(tp_exec *x, tp_dreg *r) {
+static bool run_product(tp_exec *x, tp_dreg *r, bool acc) {
   int64_t n = tp_contraction_room(r->k);
   float *room = n ? tp_work(x, r, n, sizeof *room) : NULL;
   if (n && !room) return false;
-  tp_contraction_run(r->k, r->in[0].v.p, r->in[1].v.p, r->out[0].v.p, r->rg->acc, room);
+  tp_contraction_run(r->k, r->in[0].v.p, r->in[1].v.p, r->out[0].v.p, acc, room);
   return true;
 }
+
+/* The operand of a product that lies on a ring and is read there; -1: none. */
+static int on_ring(const tp_dreg *r) {
+  if (r->wrapped) return -1;
+  return r->in[0].wrap >= 0 ? 0 : r->in[1].wrap >= 0 ? 1 : -1;
+}
+
+/* Rows from .. from + n of what lies on the ring, which begin at its row `slot`, with what they meet. whole: the views of all. */
+static bool multiply_part(tp_exec *x, tp_dreg *r, const tp_view *whole, int64_t from, int64_t n, int64_t slot) {
+  int i = on_ring(r), w = r->in[i].wrap, last = whole[2].rank - 1;
+  bool summed = w == last - i;
+  int meets = !summed ? w : i ? last : last - 1;
+  tp_dnd *ring = &r->in[i], *other = &r->in[1 - i], *o = &r->out[0];
+  ring->v = tp_view_part(&whole[i], w, slot, n, ring->size);
+  other->v = whole[1 - i], o->v = whole[2];
+  if (summed || (w < last - 1 && other->v.shape[w] != 1)) other->v = tp_view_part(&other->v, meets, from, n, other->size);
+  if (!summed) o->v = tp_view_part(&o->v, w, from, n, o->size);
+  bind_product(x, r);
+  return run_product(x, r, r->rg->acc || (from && (summed || whole[2].stride[w] == 0)));
+}
+
+/* What lies behind the seam of the ring is a product of its own. */
+static bool multiply_ring(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *ring = &r->in[on_ring(r)];
+  tp_view whole[3] = { r->in[0].v, r->in[1].v, r->out[0].v };
+  int64_t m = TP_MAX(tp_dx_get(&ring->wmod, x->env), 1), lo = tp_floormod(tp_dx_get(&ring->wlo, x->env), m), n = ring->v.shape[ring->wrap];
+  int64_t first = TP_MIN(n, m - lo);
+  char *work = x->work;
+  bool ok = multiply_part(x, r, whole, 0, first, lo);
+  x->work = work;
+  ok = ok && (first == n || multiply_part(x, r, whole, first, n - first, 0));
+  r->in[0].v = whole[0], r->in[1].v = whole[1], r->out[0].v = whole[2];
+  return ok;
+}
+
+static bool bind_matmul(tp_exec *x, tp_dreg *r) {
+  if (on_ring(r) < 0) bind_product(x, r);
+  return true;
+}
+
+bool tp_run_matmul(tp_exec *x, tp_dreg *r) { return on_ring(r) < 0 ? run_product(x, r, r->rg->acc) : multiply_ring(x, r); }
 
 /* ---- 16-bit floats: operators that are not elementwise run in f32 on copies (matmul's operands: a block at a time, contract.c) ---- */
 
@@ -142,7 +182,7 @@ static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *p
 bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
   if (whole->rg->op != TP_OP_MATMUL) return true;
   if (!whole->bind) return false;
-  return whole->dynamic || whole->wrapped ? alike_later(x, whole, part) : tp_contraction_alike(whole->k, part->k);
+  return whole->dynamic || whole->wrapped || on_ring(whole) >= 0 ? alike_later(x, whole, part) : tp_contraction_alike(whole->k, part->k);
 }
 
 void tp_op_new(tp_exec *x, tp_dreg *r) {

@@ -184,7 +184,7 @@ static bool goes_wide(const exporter *w, const tp_region *r, int i) {
 
 static bool works(const exporter *w, const tp_region *r) {
   bool any = is_env(r) || (r->kind == TP_RG_OP && (r->op == TP_OP_SORT || r->op == TP_OP_INDEX_ADD || r->op == TP_OP_SCATTER_ADD));
-  for (int i = 0; i < r->nin + r->nout; i++) any |= goes_wide(w, r, i) || (i < r->nin && tp_window_at(r, i)->wrap >= 0 && !tp_knows_rings(r));
+  for (int i = 0; i < r->nin + r->nout; i++) any |= goes_wide(w, r, i) || (i < r->nin && tp_window_at(r, i)->wrap >= 0 && !tp_knows_rings(w->e.p, r));
   return any;
 }
 
@@ -197,7 +197,7 @@ static void put_ready(exporter *w, const tp_region *r) {
     } else tp_emit_line(e, "char *work = NULL;\n");
   }
   for (int i = 0; i < r->nin; i++)
-    if (r->in[i].wrap >= 0 && !tp_knows_rings(r)) tp_emit_line(e, "tpx_unwrap(&v[%d], &work);\n", i);
+    if (r->in[i].wrap >= 0 && !tp_knows_rings(e->p, r)) tp_emit_line(e, "tpx_unwrap(&v[%d], &work);\n", i);
   for (int i = 0; i < r->nin + r->nout; i++)
     if (goes_wide(w, r, i)) tp_emit_line(e, "const tpx_window o%d = v[%d];\n", i, i);
   for (int i = 0; i < r->nin + r->nout; i++)

@@ -168,7 +168,7 @@ void tp_plan_work(tp_plan *p);
  * of its pieces; blocks of a product of 16-bit floats. */
 enum { TP_WORK_LINE = 64, TP_WORK_DRAWN = 64, TP_WORK_POINTS = 16, TP_WORK_PAIR = 16, TP_WORK_CHUNK = 1 << 19, TP_WORK_FEWEST = 64, TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),
   TP_WORK_TAKEN = 128, TP_WORK_BLOCK_M = 1024, TP_WORK_BLOCK_N = 256, TP_WORK_BLOCK_K = 256 };
-bool tp_knows_rings(const tp_region *r);        /* it reads operands on rings where they lie: a copy, or picked rows */
+bool tp_knows_rings(const tp_plan *p, const tp_region *r);        /* it reads operands on rings where they lie: a copy, picked rows, a product with one such operand */
 int64_t tp_work_columns(int64_t row_bytes);     /* of a chunk, at most */
 int64_t tp_work_equal_parts(int64_t P, int64_t fit);   /* columns of each when P are cut into parts of about `fit` */
 #endif

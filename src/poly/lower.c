@@ -7,6 +7,7 @@
  * the operands then have to wait for the reader.
  * A statement's dims are in the order of P:dim by label; the second dim of a label is a hidden symbol. */
 #include "poly/lower.h"
+#include "poly/sched.h"
 
 /* ---- modes ---- */
 
@@ -33,16 +34,39 @@ static tp_vmode first_mode(const tp_node *n) {
   return slides(n) ? TP_V_STORED : TP_V_VIEW;
 }
 
-/* A sliding window is copied, so that a ring can hold what it slides over; but what only picks rows of it by number finds them
- * on the ring. */
-static void leave_picked(low *l) {
+static bool is_window(const tp_node *n) { return n->op == TP_OP_READ && slides(n); }
+
+/* The sliding window that a value shows, through views; NULL: none, or one row of it. */
+static const tp_node *window_under(const tp_node *x) {
+  for (; first_mode(x) == TP_V_VIEW; x = x->in[0].src.node)
+    if (tp_picks_rows(x, 0) && is_window(x->in[0].src.node)) return NULL;
+  return is_window(x) ? x : NULL;
+}
+
+/* What is known to be small is copied sooner than multiplied in two parts. */
+static bool multiplies_window(const tp_node *n, int k) {
+  const tp_node *x = n->op == TP_OP_MATMUL ? window_under(n->in[k].src.node) : NULL;
+  return x && tp_elements(x->out[0].rank, x->out[0].shape) >= TP_TUNE_WINDOW_COPIED;
+}
+
+bool tp_reads_ring(const tp_node *n, int k) { return tp_picks_rows(n, k) || multiplies_window(n, k); }
+
+/* A sliding window is copied, so that a ring can hold what it slides over; but what only picks rows of it by number, or multiplies it,
+ * finds them on the ring. */
+static void leave_windows(low *l) {
   int n = l->g->nodes.n;
   bool *other = TP_NEWN(l->a, bool, n);
-  for (int i = 0; i < l->g->outputs.n; i++) other[l->g->outputs.v[i].val.node->id] = true;
+  for (int i = 0; i < l->g->outputs.n; i++) {
+    const tp_node *x = window_under(l->g->outputs.v[i].val.node);
+    if (x) other[x->id] = true;
+  }
   for (int i = 0; i < n; i++) {
     const tp_node *by = l->g->nodes.v[i];
-    for (int k = 0; k < by->nin && l->live[i]; k++)
-      if (!tp_picks_rows(by, k)) other[by->in[k].src.node->id] = true;
+    for (int k = 0; k < by->nin && l->live[i] && first_mode(by) != TP_V_VIEW; k++) {
+      const tp_node *x = window_under(by->in[k].src.node);
+      bool picks = x && x == by->in[k].src.node && tp_picks_rows(by, k);
+      if (x && !picks && !multiplies_window(by, k)) other[x->id] = true;
+    }
   }
   for (int i = 0; i < n; i++)
     if (l->g->nodes.v[i]->op == TP_OP_READ && !other[i]) l->p->mode[i] = TP_V_VIEW;
@@ -309,7 +333,7 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
     l->p->ticks |= g->sinks.v[i]->attr.fn == TP_FN_TICK;
   }
   for (int i = 0; i < g->stops.n; i++) tp_reach(l->a, g->stops.v[i].end, l->live);
-  leave_picked(l);
+  leave_windows(l);
   if (!settle_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
   for (int i = 0; i < g->outputs.n; i++)
     if (!g->outputs.v[i].shown && !output(l, i)) return tp_poly_free(l->p);
