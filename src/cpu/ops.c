@@ -40,31 +40,46 @@ static int on_ring(const tp_dreg *r) {
   return r->in[0].wrap >= 0 ? 0 : r->in[1].wrap >= 0 ? 1 : -1;
 }
 
-/* Rows from .. from + n of what lies on the ring, which begin at its row `slot`, with what they meet. whole: the views of all. */
-static bool multiply_part(tp_exec *x, tp_dreg *r, const tp_view *whole, int64_t from, int64_t n, int64_t slot) {
-  int i = on_ring(r), w = r->in[i].wrap, last = whole[2].rank - 1;
-  bool summed = w == last - i;
-  int meets = !summed ? w : i ? last : last - 1;
-  tp_dnd *ring = &r->in[i], *other = &r->in[1 - i], *o = &r->out[0];
-  ring->v = tp_view_part(&whole[i], w, slot, n, ring->size);
-  other->v = whole[1 - i], o->v = whole[2];
-  if (summed || (w < last - 1 && other->v.shape[w] != 1)) other->v = tp_view_part(&other->v, meets, from, n, other->size);
-  if (!summed) o->v = tp_view_part(&o->v, w, from, n, o->size);
+/* A product with an operand on a ring: which axis of A, B and C goes along the ring (-1: none), and whether it is summed. */
+typedef struct { int of, axis[3]; bool summed; void *p[3]; int64_t n; } ring_product;
+
+static ring_product ring_of(const tp_dreg *r) {
+  int i = on_ring(r), w = r->in[i].wrap, last = r->out[0].v.rank - 1;
+  bool sum = w == last - i, batch = w < last - 1;
+  ring_product q = { .of = i, .summed = sum || r->out[0].v.stride[w] == 0, .n = r->in[i].v.shape[w] };
+  q.axis[i] = w;
+  q.axis[1 - i] = sum ? (i ? last : last - 1) : batch && r->in[1 - i].v.shape[w] != 1 ? w : -1;
+  q.axis[2] = sum ? -1 : w;
+  for (int k = 0; k < 3; k++) q.p[k] = r->in[k].v.p;
+  return q;
+}
+
+static void show_part(tp_dreg *r, const ring_product *q, int64_t from, int64_t n, int64_t slot) {
+  for (int k = 0; k < 3; k++) {
+    tp_view *v = &r->in[k].v;
+    if (q->axis[k] < 0) continue;
+    v->p = (char *)q->p[k] + (k == q->of ? slot : from) * v->stride[q->axis[k]] * r->in[k].size;
+    v->shape[q->axis[k]] = n;
+  }
+}
+
+/* Elements from .. from + n of the axis, which are at `slot` of the ring. */
+static bool run_part(tp_exec *x, tp_dreg *r, const ring_product *q, int64_t from, int64_t n, int64_t slot) {
+  char *work = x->work;
+  show_part(r, q, from, n, slot);
   bind_product(x, r);
-  return run_product(x, r, r->rg->acc || (from && (summed || whole[2].stride[w] == 0)));
+  bool ok = run_product(x, r, r->rg->acc || (from && q->summed));
+  x->work = work;
+  return ok;
 }
 
 /* What lies behind the seam of the ring is a product of its own. */
-static bool multiply_ring(tp_exec *x, tp_dreg *r) {
+static bool run_ring(tp_exec *x, tp_dreg *r) {
   const tp_dnd *ring = &r->in[on_ring(r)];
-  tp_view whole[3] = { r->in[0].v, r->in[1].v, r->out[0].v };
-  int64_t m = TP_MAX(tp_dx_get(&ring->wmod, x->env), 1), lo = tp_floormod(tp_dx_get(&ring->wlo, x->env), m), n = ring->v.shape[ring->wrap];
-  int64_t first = TP_MIN(n, m - lo);
-  char *work = x->work;
-  bool ok = multiply_part(x, r, whole, 0, first, lo);
-  x->work = work;
-  ok = ok && (first == n || multiply_part(x, r, whole, first, n - first, 0));
-  r->in[0].v = whole[0], r->in[1].v = whole[1], r->out[0].v = whole[2];
+  ring_product q = ring_of(r);
+  int64_t m = TP_MAX(tp_dx_get(&ring->wmod, x->env), 1), lo = tp_floormod(tp_dx_get(&ring->wlo, x->env), m), first = TP_MIN(q.n, m - lo);
+  bool ok = run_part(x, r, &q, 0, first, lo) && (first == q.n || run_part(x, r, &q, first, q.n - first, 0));
+  show_part(r, &q, 0, q.n, 0);
   return ok;
 }
 
@@ -73,7 +88,7 @@ static bool bind_matmul(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-bool tp_run_matmul(tp_exec *x, tp_dreg *r) { return on_ring(r) < 0 ? run_product(x, r, r->rg->acc) : multiply_ring(x, r); }
+bool tp_run_matmul(tp_exec *x, tp_dreg *r) { return on_ring(r) < 0 ? run_product(x, r, r->rg->acc) : run_ring(x, r); }
 
 /* ---- 16-bit floats: operators that are not elementwise run in f32 on copies (matmul's operands: a block at a time, contract.c) ---- */
 

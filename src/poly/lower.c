@@ -7,7 +7,6 @@
  * the operands then have to wait for the reader.
  * A statement's dims are in the order of P:dim by label; the second dim of a label is a hidden symbol. */
 #include "poly/lower.h"
-#include "poly/sched.h"
 
 /* ---- modes ---- */
 
@@ -43,10 +42,18 @@ static const tp_node *window_under(const tp_node *x) {
   return is_window(x) ? x : NULL;
 }
 
-/* What is known to be small is copied sooner than multiplied in two parts. */
+/* Is it copied sooner than multiplied in two parts? */
+static bool is_small(const tp_node *window) {
+  int64_t n = 1, v;
+  bool known = true;
+  for (int k = 0; k < window->out[0].rank && known && n < TP_TUNE_WINDOW_COPIED; k++)
+    if ((known = tp_ix_is_const(window->out[0].shape[k], &v))) n *= v;
+  return known && n < TP_TUNE_WINDOW_COPIED;
+}
+
 static bool multiplies_window(const tp_node *n, int k) {
   const tp_node *x = n->op == TP_OP_MATMUL ? window_under(n->in[k].src.node) : NULL;
-  return x && tp_elements(x->out[0].rank, x->out[0].shape) >= TP_TUNE_WINDOW_COPIED;
+  return x && !is_small(x);
 }
 
 bool tp_reads_ring(const tp_node *n, int k) { return tp_picks_rows(n, k) || multiplies_window(n, k); }
