@@ -2,12 +2,7 @@
 -- without the pass and to plain Lua, floats to plain Lua's doubles; work is counted; what stays says why.
 local tempo = require "tempo"
 
-local function number(s) return tonumber((s:gsub(",", ""))) end
-
-local function work(f, bounds)
-  local elements, turns = f:explain("work", bounds):match "^%s*([%d,]+)%s+[%d,]+  elements[^;]*; loops turn ([%d,]+) times"
-  return number(elements) + number(turns)
-end
+local work = require("spec.helper").work
 
 -- Each tensor made of (P, t, T, declare, inputs); declare(dtype, shape) gives a tensor over t.
 local function program(make, opts)

@@ -138,3 +138,54 @@ describe("rows of loops", function()
     for k = 1, 150 do assert.same({ 2 * k, 2 * k, 4 * k }, out["y" .. k]:totable()) end
   end)
 end)
+
+-- Ranges that are no box: the plan's loop over one is an axis of its only leaf.
+describe("a loop around one leaf", function()
+  local function loops(f) return select(2, f:explain "plan":gsub("%f[%w]for [%w]+ = ", "")) end
+  local function numbers(n)
+    local x = {}
+    for k = 1, n do x[k] = (k * k * 7) % 23 - 11 end
+    return x
+  end
+
+  it("folds a window whose width the call gives", function()
+    local P = tempo.program()
+    local t = P:dim("t", "T")
+    local w = P:bound "w"
+    local x = P:input("x", { domain = { t }, dtype = "i64" })
+    local window = x[tempo.max(0, t - w + 1) .. t + 1]
+    for name, fold in pairs { sum = function(a, b) return a + b end, prod = function(a, b) return a * b end } do
+      local f = P:compile { outputs = { y = window[name](window, 0) }, tier = "interpreter" }
+      local before = P:compile { outputs = { y = window[name](window, 0) }, tier = "interpreter", passes = { fuse = false } }
+      assert.equal(loops(before) - 1, loops(f))
+      for _, b in ipairs { { T = 0, w = 3 }, { T = 1, w = 1 }, { T = 9, w = 4 }, { T = 9, w = 1 }, { T = 5, w = 40 } } do
+        local row, want = numbers(b.T), {}
+        for k = 1, b.T do
+          want[k] = row[k]
+          for j = math.max(1, k - b.w + 1), k - 1 do want[k] = fold(want[k], row[j]) end
+        end
+        assert.same(want, f({ x = tempo.array(row, "i64") }, b).y:totable())
+      end
+    end
+  end)
+
+  it("goes over a triangle of elements of their own", function()
+    local P = tempo.program()
+    local t = P:dim("t", "T")
+    local s = P:dim("s", "S")
+    local x = P:input("x", { domain = { t } })
+    local out = (x * x[{ t = s }]):floor()[{ s = 0 .. t + 1 }]
+    local f = P:compile { outputs = { sums = out:sum(0), most = out:max(0) }, tier = "interpreter" }
+    local row, sums, most = numbers(7), {}, {}
+    for k = 1, 7 do
+      sums[k], most[k] = 0, -math.huge
+      for j = 1, k do
+        sums[k] = sums[k] + row[k] * row[j]
+        most[k] = math.max(most[k], row[k] * row[j])
+      end
+    end
+    local got = f({ x = row }, { T = 7, S = 7 })
+    assert.same(sums, got.sums:totable())
+    assert.same(most, got.most:totable())
+  end)
+end)

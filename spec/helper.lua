@@ -27,6 +27,13 @@ local function compare(got, want, tol, path)
   for i, v in ipairs(want) do compare(got[i], v, tol, path .. "[" .. i .. "]") end
 end
 
+-- Points of elements that a run with these bounds makes, and turns of its loops.
+function helper.work(f, bounds)
+  local function number(text) return tonumber((text:gsub(",", ""))) end
+  local elements, turns = f:explain("work", bounds):match "^%s*([%d,]+)%s+[%d,]+  elements[^;]*; loops turn ([%d,]+) times"
+  return number(elements) + number(turns)
+end
+
 -- f(tier) for each.
 function helper.each(f)
   for _, tier in ipairs(helper.tiers) do f(tier) end

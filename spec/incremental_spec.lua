@@ -2,12 +2,7 @@
 -- same program without the pass; work is counted.
 local tempo = require "tempo"
 
-local function number(s) return tonumber((s:gsub(",", ""))) end
-
-local function work(f, bounds)
-  local elements, turns = f:explain("work", bounds):match "^%s*([%d,]+)%s+[%d,]+  elements[^;]*; loops turn ([%d,]+) times"
-  return number(elements) + number(turns)
-end
+local work = require("spec.helper").work
 
 -- Numbers with signs and sizes of all kinds, always the same.
 local function sample(n, seed)

@@ -638,7 +638,7 @@ describe("a recurrence over the inner dim of its arrays", function()
     end
     return P, { y = h, more = o.more and o.more(h, x, t, T, B) }
   end
-  local function run(P, outputs, shape)
+  local function run(P, outputs, shape, tol)                -- elementwise: to the bit
     local r = support.rng(11)
     for _, n in ipairs { { 1, 1 }, { 3, 2 }, { 2, 64 }, { 5, 65 }, { 2, 131 } } do
       local x, on = support.fill({ n[1], n[2], table.unpack(shape) }, r), {}
@@ -646,7 +646,7 @@ describe("a recurrence over the inner dim of its arrays", function()
         on[i] = {}
         for t = 1, n[2] do on[i][t] = r(4) > 0 end
       end
-      helper.run(P, outputs, { x = tempo.array(x, "f64"), on = tempo.array(on, "bool") }, { B = n[1], T = n[2] }, { tol = 0 })
+      helper.run(P, outputs, { x = tempo.array(x, "f64"), on = tempo.array(on, "bool") }, { B = n[1], T = n[2] }, { tol = tol or 0 })
     end
   end
 
@@ -661,7 +661,7 @@ describe("a recurrence over the inner dim of its arrays", function()
         assert.equal("b: B, t: min(64, T)", kept.h)
         assert.equal(f:memory { B = 100, T = 1000 }, f:memory { B = 100, T = 10000 })
       end
-      run(P, outputs, o.shape)
+      run(P, outputs, o.shape, o.more and 1e-12)
     end)
   end
 
@@ -711,6 +711,59 @@ describe("a recurrence over the inner dim of its arrays", function()
     local P, outputs = program { shape = {} }
     assert.is_nil(slots(P:compile { outputs = outputs, tier = "interpreter", passes = { layout = false } }).on)
   end)
+end)
+
+describe("a matrix that a recurrence multiplies by", function()
+  -- Rows of h by w, whose numbers are small integers, so that no order of sums matters; and the last h, of plain loops.
+  local function program(rows, seen)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local w = P:input("w", { shape = { 16, 16 }, dtype = "f64" }):name "w"
+    local h = P:tensor { domain = { t }, shape = rows > 0 and { rows, 16 } or { 16 }, dtype = "f64" }
+    h[0] = rows > 0 and tempo.arange(rows * 16):to "f64":reshape { rows, 16 } or tempo.arange(16):to "f64"
+    h[t] = seen(h[t - 1], w) % 7
+    return P:compile { outputs = { y = h[T - 1] }, tier = "interpreter" }
+  end
+  local function by_hand(w, rows, turned, T)
+    local h = {}
+    for r = 1, math.max(rows, 1) do
+      h[r] = {}
+      for i = 1, 16 do h[r][i] = (r - 1) * 16 + i - 1 end
+      for _ = 2, T do
+        local n = {}
+        for i = 1, 16 do
+          n[i] = 0
+          for k = 1, 16 do n[i] = n[i] + h[r][k] * (turned and w[i][k] or w[k][i]) end
+          n[i] = n[i] % 7
+        end
+        h[r] = n
+      end
+    end
+    return rows > 0 and h or h[1]
+  end
+  -- Of so many rows, seen so: is it turned before the loop?
+  local cases = {
+    { 0, true, "x @ w:mT()", function(h, w) return h:matmul(w:mT()) end }, { 0, true, "w @ x", function(h, w) return w:matmul(h) end },
+    { 4, true, "rows @ w:mT()", function(h, w) return h:matmul(w:mT()) end }, { 4, false, "rows @ w", function(h, w) return h:matmul(w) end },
+    { 64, false, "many rows @ w:mT()", function(h, w) return h:matmul(w:mT()) end }, { 0, false, "x @ w", function(h, w) return h:matmul(w) end },
+    { 4, true, "(w @ rows:mT()):mT()", function(h, w) return w:matmul(h:mT()):mT() end },
+  }
+  for _, c in ipairs(cases) do
+    it("is turned once where the product gains by that: " .. c[3], function()
+      local f, w = program(c[1], c[4]), {}
+      for i = 1, 16 do
+        w[i] = {}
+        for k = 1, 16 do w[i][k] = (i * 5 + k * 3 + i * k) % 4 end
+      end
+      local plan = f:explain "plan"
+      local before, loop = plan:match "^(.-)\n *(for t%d* = .*)$"
+      local copied = before:find("loop over | a0 = 0 for 16, a1 = 0 for 16 out b%d+{[^}]+} in b%d+{0; lead 1, 16}")
+      assert.equal(c[2], copied ~= nil, plan)
+      assert.is_nil(loop:find "a0 = 0 for 16, a1 = 0 for 16")
+      local turned = c[3]:find("w:mT", 1, true) or c[3]:find("w @", 1, true)
+      assert.same(by_hand(w, c[1], turned, 9), f({ w = tempo.array(w, "f64") }, { T = 9 }).y:totable())
+    end)
+  end
 end)
 
 describe("what is read at every n-th point", function()

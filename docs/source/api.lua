@@ -218,8 +218,9 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
           .. "have no operand. What lies beyond the end of a row (`P:stop`) is nobody's business. Both tiers meet the points of an operator in lexicographic order; where several operators fail in a run, each tier names the "
           .. "one that it comes to first. The interpreter carries sums over time in f64 where it can: such a sum fails where it is rounded. No number changes but the last digit of what is added up in place "
           .. "(gradients of matrix products over time); a checked function runs operators one by one, and a state goes on only in one that is checked too. Without a check nothing is looked at.\n\n"
-          .. "Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. What is not used for "
-          .. "long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; no number changes. The space of the file is taken first, "
+          .. "Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. Blocks of rows are made "
+          .. "shorter first, as far as the bounds ask for it (`explain(\"storage\", bounds)` says so; sums in blocks may differ in the last digit; not where steps share the plan); where that is not enough, what is not used for "
+          .. "long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; the file changes no number. The space of the file is taken first, "
           .. "so a full disk is the error `file` before the first step. `TMPDIR` should be on a disk: a tmpfs is memory. Inputs and outputs are not counted, a state and `f:state()` neither; with a budget "
           .. "a step under a limit that needs the file leaves no work behind. The reference tier plans nothing and keeps to no limit.",
         errors = "whatever is wrong with the program: `domain`, `cycle`, `undefined`, `ragged`, `affine`, `shape` with the line of the read or branch at fault and a witness point; `option`; `device`.",

@@ -243,11 +243,7 @@ static void put_draw(exporter *w, const tp_pnode *x) {
     return;
   }
   for (int i = 0; i < r->nlead; i++) {
-    tp_emit_indent(e);
-    tp_putf(e->b, "for (int64_t x%d = 0, n%d = ", i, i);
-    tp_emit_ix(e, r->lead[i]);
-    tp_putf(e->b, "; x%d < n%d; x%d++) {\n", i, i, i);
-    e->depth++;
+    tp_emit_lead(e, r, i);
     bool named = false;
     for (int k = 0; k < r->ncoord; k++) named |= tp_ix_mentions(r->coord[k], r->leadvar[i]);
     if (!named) continue;

@@ -123,7 +123,7 @@ static void put_name_of(tp_emit *e, const tp_region *r, int i, const char *at) {
   tp_putf(e->b, " + %s; (void)s%d;\n", at, r->leadvar[i]->id);
 }
 
-static void open_lead(tp_emit *e, const tp_region *r, int i) {
+void tp_emit_lead(tp_emit *e, const tp_region *r, int i) {
   tp_emit_indent(e);
   tp_putf(e->b, "for (int64_t x%d = 0, n%d = ", i, i);
   tp_emit_ix(e, r->lead[i]);
@@ -134,7 +134,7 @@ static void open_lead(tp_emit *e, const tp_region *r, int i) {
 static void open_leads(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < r->nlead; i++) {
     if (i == r->nlead - 1) tp_emit_line(e, "TP_IVDEP\n");
-    open_lead(e, r, i);
+    tp_emit_lead(e, r, i);
   }
 }
 
@@ -237,7 +237,7 @@ static void put_stream(tp_emit *e, const tp_region *r) {
   }
   for (int i = 0; i < last; i++) {
     char at[16];
-    open_lead(e, r, i);
+    tp_emit_lead(e, r, i);
     snprintf(at, sizeof at, "x%d", i);
     put_name_of(e, r, i, at);
   }

@@ -62,6 +62,7 @@ void tp_emit_micros(tp_emit *e, const tp_pnode *x);            /* of a point, ov
 /* point.c: what is made point by point and is no loop over elements, in native code */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_pointwise(tp_emit *e, const tp_pnode *x);
+void tp_emit_lead(tp_emit *e, const tp_region *r, int i);      /* opens the loop over leading axis i */
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);   /* those whose source is known, each once */
 
 /* export.c */

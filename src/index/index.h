@@ -89,6 +89,7 @@ static inline bool tp_is_number(const tp_ix *e, int64_t v) { int64_t c; return t
 bool tp_ix_is_affine(const tp_ix *e);
 bool tp_ix_mentions(const tp_ix *e, const tp_sym *s);
 int tp_ix_syms(const tp_ix *e, const tp_sym *const **out);   /* distinct symbols mentioned, ascending id; how many; e NULL: none */
+bool tp_ix_of_bounds(const tp_ix *e);                        /* it mentions none but bounds */
 const tp_sym *tp_ix_as_sym(const tp_ix *e);           /* the symbol if e is just one, else NULL */
 int tp_ix_nterm(const tp_ix *e);                      /* of any integer expression, the constant not counted */
 int64_t tp_ix_cst(const tp_ix *e);                    /* its constant term */

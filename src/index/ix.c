@@ -413,6 +413,13 @@ int tp_ix_syms(const tp_ix *e, const tp_sym *const **out) {
   return e ? e->nsym : 0;
 }
 
+bool tp_ix_of_bounds(const tp_ix *e) {
+  const tp_sym *const *sym;
+  bool all = true;
+  for (int i = 0, n = tp_ix_syms(e, &sym); i < n; i++) all &= sym[i]->kind == TP_SYM_BOUND;
+  return all;
+}
+
 /* ---- rebuilding ---- */
 
 const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) {

@@ -78,8 +78,6 @@ static void shift_form(tp_mk mk, tp_form *f, int64_t steps) {
 
 /* ---- linear operators ---- */
 
-static bool one_shape(const tp_out *a, const tp_out *b) { return a->rank == b->rank && !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank); }
-
 /* But for axes of 1. */
 static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
   int i = 0, j = 0;
@@ -103,7 +101,6 @@ static unsigned linear_in(const tp_node *n) {
   }
 }
 
-static tp_val nothing_like(tp_mk mk, const tp_out *o) { return mk_fill(mk, 0, o->dtype, o->rank, o->shape, 0, NULL); }
 
 enum { LINEAR_OPERANDS = 32 };
 
@@ -120,7 +117,7 @@ static tp_val of_terms(tp_evolving *e, const tp_node *n, unsigned lin, const tp_
   if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
   for (int k = 0; k < n->nin; k++) {
     bool varying = lin >> k & 1;
-    in[k] = varying && j >= f[k].n ? nothing_like(e->mk, tp_outof(n->in[k].src)) : whole_of(e, n, k, f[k].c[varying ? j : 0]);
+    in[k] = varying && j >= f[k].n ? mk_zeros_like(e->mk, n->in[k].src) : whole_of(e, n, k, f[k].c[varying ? j : 0]);
   }
   return mk_op(e->mk, n->op, n->nin, in, &at);
 }
@@ -149,7 +146,7 @@ static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_for
   for (int i = 0; i < EVOLVE_STATES; i++) {
     bool any = false, fits = true, single = !f[first].by[i].node || !tp_rankof(f[first].by[i]) || f[first].side[i];
     for (int k = first; k < n->nin; k++)
-      if (f[k].has[i]) any = true, fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : one_shape)(&n->out[0], tp_outof(n->in[k].src));
+      if (f[k].has[i]) any = true, fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : tp_one_shape)(&n->out[0], tp_outof(n->in[k].src));
     if (!any) continue;
     out->has[i] = true;
     out->side[i] = f[first].side[i];
@@ -179,7 +176,7 @@ static bool sum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shi
   tp_form b;
   if (!form_of(e, s, n->in[0].src, shift, out) || !form_of(e, s, n->in[1].src, shift, &b)) return false;
   for (int k = 0; k < 2; k++)
-    if (has_states(k ? &b : out) && !one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it spreads what it steps from");
+    if (has_states(k ? &b : out) && !tp_one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it spreads what it steps from");
   return combine(e, n, out, &b);
 }
 
@@ -212,7 +209,7 @@ static bool matrix_state(tp_evolving *e, tp_system *s, const tp_node *n, int k, 
   const tp_out *o = tp_outof(n->in[k].src);
   char side = k ? 'l' : 'r';
   int r = tp_rankof(by);
-  bool fits = r >= 2 && mk_extent(by, r - 1) == mk_extent(by, r - 2) && one_shape(&n->out[0], o) && (!s->matrix || one_shape(s->matrix, o));
+  bool fits = r >= 2 && mk_extent(by, r - 1) == mk_extent(by, r - 2) && tp_one_shape(&n->out[0], o) && (!s->matrix || tp_one_shape(s->matrix, o));
   if (!fits || !f->has[0] || (f->side[0] && f->side[0] != side) || (!f->side[0] && f->by[0].node && tp_rankof(f->by[0]))) return false;
   for (int i = 1; i < EVOLVE_STATES; i++)
     if (f->has[i]) return false;
@@ -234,7 +231,7 @@ static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t
     if (has_states(by)) return not_form(e, n, "it multiplies what it steps from by itself");
     if (by->n > 1) return not_form(e, n, "the factor of what it steps from varies along the dim");
     if (n->op == TP_OP_MATMUL && by->n && matrix_state(e, s, n, k, state, whole_of(e, n, !k, by->c[0]), out)) continue;
-    if (n->op != TP_OP_MUL || !one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it moves the elements of what it steps from");
+    if (n->op != TP_OP_MUL || !tp_one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it moves the elements of what it steps from");
     for (int i = 0; i < EVOLVE_STATES; i++) {
       if (!state->has[i] || !by->n) continue;
       if (state->side[i] && tp_rankof(by->c[0])) return not_form(e, n, "it moves the elements of what it steps from");
@@ -270,8 +267,7 @@ static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 
 /* ---- time ---- */
 
-/* The dim after n steps: 0 + n, or its last point less n. */
-static const tp_ix *point_after(const tp_evolving *e, int64_t steps) {
+const tp_ix *tp_point_after(const tp_evolving *e, int64_t steps) {
   tp_ictx *ix = e->mk.g->ix;
   return e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1 - steps) : tp_ix_const(ix, steps);
 }
@@ -280,7 +276,7 @@ static const tp_ix *point_after(const tp_evolving *e, int64_t steps) {
 static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form *out) {
   tp_ictx *ix = e->mk.g->ix;
   const tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(ix, d, 1), *x = n->attr.ix[0];
-  const tp_ix *from = e->back ? tp_ix_sub(ix, point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
+  const tp_ix *from = e->back ? tp_ix_sub(ix, tp_point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
   *out = (tp_form){ 0 };
   if (tp_ix_is_cond(x)) return not_form(e, n, "it depends on where the dim is");
   for (x = tp_ix_subst(ix, x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0); x = tp_ix_sub(ix, tp_ix_subst(ix, x, 1, &e->dim, &next), x))
@@ -351,7 +347,7 @@ static bool accum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t s
 /* m at its first point, over its other dims, from all branches but the step. */
 static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
   tp_graph *g = e->mk.g;
-  const tp_ix *p = point_after(e, 0);
+  const tp_ix *p = tp_point_after(e, 0);
   const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
   int n = 0;
   for (int d = 0; d < m->ndom; d++)
@@ -373,7 +369,7 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
 static int step_of(tp_evolving *e, const tp_node *m) {
   tp_graph *g = e->mk.g;
   tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
-  tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, tp_ix_cmp(g->ix, TP_NE, tp_ix_sym(g->ix, e->dim), point_after(e, 0))));
+  tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, tp_ix_cmp(g->ix, TP_NE, tp_ix_sym(g->ix, e->dim), tp_point_after(e, 0))));
   int found = -1;
   for (int k = 0; k < m->nin && found < 0; k++) {
     tp_set *b = tp_set_and(tp_branch_set(g, m, k), tp_set_copy(box));

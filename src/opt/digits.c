@@ -82,7 +82,7 @@ static bool put_added(digit_system *d, int i, const tp_form *f) {
 static bool put_system(digit_system *d, const tp_system *s) {
   for (int i = 0; i < s->n; i++) {
     const tp_out *o = &s->state[i]->out[0];
-    if (o->rank != d->o->rank || memcmp(o->shape, d->o->shape, sizeof *o->shape * (size_t)o->rank)) return false;
+    if (!tp_one_shape(o, d->o)) return false;
     new_state(d, s->of[i].init);
   }
   for (int i = 0; i < s->n; i++) {

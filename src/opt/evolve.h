@@ -35,6 +35,7 @@ typedef struct tp_evolving {
 } tp_evolving;
 
 /* chain.c. False: it is none, and why says so, or there is an error. */
+const tp_ix *tp_point_after(const tp_evolving *e, int64_t steps);       /* the dim after them: 0 + steps, or its last point less steps */
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out);
 const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m);
 

@@ -73,7 +73,8 @@ static tp_val as_of(const formula *k, const tp_node *m, tp_val y) {
 
 /* A number that v is everywhere. */
 static bool is_literal(tp_val v, double *c) {
-  while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE || (v.node->op == TP_OP_CAST && tp_dtypeof(v) == TP_F64)) v = v.node->in[0].src;
+  v = tp_spread(v);
+  while (v.node->op == TP_OP_CAST && tp_dtypeof(v) == TP_F64) v = tp_spread(v.node->in[0].src);
   if (v.node->op == TP_OP_FILL) *c = v.node->attr.f[0];
   return v.node->op == TP_OP_FILL;
 }

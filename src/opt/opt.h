@@ -21,6 +21,8 @@ bool tp_put_rows(tp_graph *g, tp_error *err);
 bool tp_take_matrices(tp_graph *g, tp_error *err);
 /* Inputs and outputs that a recurrence would walk at a stride are copied, a block at a time (layout.c). */
 bool tp_turn_edges(tp_graph *g, tp_error *err);
+/* Matrices that a recurrence multiplies by and sees turned are turned before it (turned.c); graph and need are to be made anew if it changed anything. */
+bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err);
 /* Accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded once (sums.c). */
 bool tp_widen_sums(tp_graph *g, tp_error *err);
 /* A state that is read at every n-th point only is held (hold.c); if it changed anything, graph and need are to be made anew. */
@@ -43,6 +45,11 @@ bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err);
 /* What comes and goes at each tick becomes callbacks (tick.c). */
 bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
 /* A view of its one operand: no work of its own. */
+static inline bool tp_one_shape(const tp_out *a, const tp_out *b) { return a->rank == b->rank && (!a->rank || !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank)); }
+static inline tp_val tp_spread(tp_val v) {       /* what v has at each of its places, if that is one number */
+  while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE) v = v.node->in[0].src;
+  return v;
+}
 static inline bool tp_is_view(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_V && n->nin == 1; }
 /* Every edge and output that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);

@@ -169,7 +169,7 @@ static bool both_rows(running_terms *t, const tp_node *n, apart_rows *x) {
 
 /* A number in f32 or f64, through what only spreads it; NaN: it is none. */
 static double number_in(tp_val v) {
-  while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE) v = v.node->in[0].src;
+  v = tp_spread(v);
   if (v.node->op != TP_OP_FILL || !tp_dtype_float(v.node->attr.dtype) || tp_dtype_size(v.node->attr.dtype) < 4) return NAN;
   return v.node->attr.dtype == TP_F32 ? (double)(float)v.node->attr.f[0] : v.node->attr.f[0];
 }

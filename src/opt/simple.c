@@ -77,7 +77,7 @@ bool tp_share_equal(tp_graph *g) {
  *   cast to the dtype it has => x,  reshape, expand to the shape it has => x,  permute by the identity => x
  * The reader's points are x's points, so what is needed of x does not grow. */
 static bool filled_with(tp_val v, double c) {
-  while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE) v = v.node->in[0].src;
+  v = tp_spread(v);
   return v.node->op == TP_OP_FILL && v.node->attr.f[0] == c;
 }
 

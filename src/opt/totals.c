@@ -68,7 +68,7 @@ const tp_sym *tp_totals_along(tp_graph *g, const tp_node *n, const tp_edge *e, i
 /* r, without the points that are left out before its first. */
 static tp_val summed_up(tp_evolving *e, tp_val x, bool without_first) {
   tp_ictx *ix = e->mk.g->ix;
-  const tp_ix *t = tp_ix_sym(ix, e->dim), *first = e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1) : tp_ix_const(ix, 0);
+  const tp_ix *t = tp_ix_sym(ix, e->dim), *first = tp_point_after(e, 0);
   tp_val r = mk_declared(e->mk, tp_dtypeof(x), tp_rankof(x), tp_outof(x)->shape, x.node->ndom, x.node->dom);
   tp_val begin = without_first ? mk_zeros_like(e->mk, x) : mk_at(e->mk, x, e->dim, first), next = mk_add(e->mk, mk_at(e->mk, r, e->dim, tp_ix_addc(ix, t, e->back ? 1 : -1)), x);
   bool ok = r.node && begin.node && next.node && tp_merge_add(e->mk.g, r.node, tp_ix_cmp(ix, TP_EQ, t, first), begin, e->mk.err) && tp_merge_add(e->mk.g, r.node, NULL, next, e->mk.err);

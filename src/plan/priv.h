@@ -26,4 +26,6 @@ bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region
 enum { TP_INSIDE_ALL = 64 };
 void tp_plan_lifetimes(tp_plan *p, const int *inside);
 void tp_plan_strips(tp_plan *p, int *inside);    /* strip.c */
+bool tp_plan_absorb(tp_plan *p);                 /* absorb.c: has it any? */
+bool tp_loop_fails(const tp_plan *p, const tp_region *r);       /* team.c: may it make an integer without a value, or the most of none? */
 #endif

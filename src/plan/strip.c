@@ -183,13 +183,6 @@ static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, cons
   return tp_loop_over_tiles(s->p, var, s->extent, places, n, v);
 }
 
-static bool is_of_bounds(const tp_ix *e) {
-  const tp_sym *const *sym;
-  bool ok = true;
-  for (int i = 0, n = tp_ix_syms(e, &sym); i < n; i++) ok &= sym[i]->kind == TP_SYM_BOUND;
-  return ok;
-}
-
 bool tp_holds_loop(const tp_pnode *x) {
   bool any = x->kind == TP_P_FOR;
   for (int i = 0; i < x->n && !any; i++) any = tp_holds_loop(x->kid[i]);
@@ -200,7 +193,7 @@ bool tp_holds_loop(const tp_pnode *x) {
 static bool strip_along(strip *s, const tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to) {
   bool *small = TP_NEWN(s->p->a, bool, s->p->bufs.n);
   *from = at, *to = at + 1;
-  if (!is_of_bounds(extent) || tp_is_number(extent, 1) || !goes_along(s, extent, v + at, 1)) return false;
+  if (!tp_ix_of_bounds(extent) || tp_is_number(extent, 1) || !goes_along(s, extent, v + at, 1)) return false;
   while (*from > 0 && goes_along(s, extent, v + *from - 1, *to - *from + 1)) --*from;
   while (*to < n && goes_along(s, extent, v + *from, *to - *from + 1)) ++*to;
   goes_along(s, extent, v + *from, *to - *from);

@@ -16,19 +16,11 @@ typedef struct { const tp_plan *p; tp_ictx *ix; tp_arena *a; tp_teams *t; TP_VEC
 
 /* ---- what may be cut ---- */
 
-static bool over_bounds(const tp_ix *e) {
-  const tp_sym *const *sym;
-  bool all = true;
-  for (int i = 0, n = tp_ix_syms(e, &sym); i < n; i++) all &= sym[i]->kind == TP_SYM_BOUND;
-  return all;
-}
-
 static bool is_integer(tp_dtype d) { return !tp_dtype_float(d) && d != TP_BOOL; }
 
 static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) { return in < r->nin ? p->bufs.v[r->in[in].buf]->dtype : r->micro[in - r->nin].dtype; }
 
-/* An integer without a value, or the most of none. */
-static bool loop_fails(const tp_plan *p, const tp_region *r) {
+bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
   static const bool faults[TP_NOP] = { [TP_OP_MOD] = true, [TP_OP_FLOORDIV] = true, [TP_OP_POW] = true };
   bool any = r->sums && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) && is_integer(p->bufs.v[r->out[0].buf]->dtype);
   for (int k = 0; k < r->nmicro && !any; k++) any = faults[r->micro[k].op] && is_integer(operand_type(p, r, r->micro[k].in[0]));
@@ -65,7 +57,7 @@ static bool takes_parts(const tp_plan *p, const tp_region *r) {
   if (r->check || r->newest || r->nrows || !r->nout) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
     if (tp_window_at(r, i)->buf < 0 && i < r->nin + 1) return false;
-  return r->kind == TP_RG_LOOP ? !loop_fails(p, r) : r->kind == TP_RG_OP && op_takes_parts(r);
+  return r->kind == TP_RG_LOOP ? !tp_loop_fails(p, r) : r->kind == TP_RG_OP && op_takes_parts(r);
 }
 
 /* ---- along what ---- */
@@ -114,7 +106,7 @@ static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   int64_t n;
   const tp_ix *e = tp_cut_extent(r, c);
   if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !may_pay_leaf(r)) return false;
-  if ((tp_ix_is_const(e, &n) && n < 2) || !over_bounds(e)) return false;
+  if ((tp_ix_is_const(e, &n) && n < 2) || !tp_ix_of_bounds(e)) return false;
   if (is_own(c)) return may_cut_matrix(r, c);
   if (r->kind == TP_RG_OP && op_may_fail(r->op) && c->lead) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
@@ -172,7 +164,7 @@ static void choose(void *ud, const tp_cut *c, const tp_ix *extent) {
 
 const char *tp_why_alone(const tp_plan *p, const tp_region *r) {
   if (r->check) return "it is checked";
-  if (r->kind == TP_RG_LOOP && loop_fails(p, r)) return "it may fail";
+  if (r->kind == TP_RG_LOOP && tp_loop_fails(p, r)) return "it may fail";
   if (!takes_parts(p, r)) return "its operator is not cut";
   return r->kind == TP_RG_LOOP && r->sums ? "it folds what could be cut" : "no axis of it can be cut";
 }

@@ -103,8 +103,9 @@ static bool can(const cutter *c, const tp_scc *k) {
   int d = tp_dim_of(S, st, c->x->label);
   const tp_ix *lo, *hi;
   int room = tp_is_cut(S, c->x->label) ? TP_TUNE_BLOCK_ROOM_MOST : TP_TUNE_BLOCK_ROOM;
+  int64_t least = S->p->rows ? TP_MIN(S->p->rows, TP_TUNE_BLOCK_LEAST) : TP_TUNE_BLOCK_LEAST;
   return k->n == 1 && !k->rec && !s->effect && !tp_pinned(S, st, d) && tp_most_axes(s) + __builtin_popcount(s->vec) < TP_MAXRANK && is_free(c, st) &&
-         (s->mayvec >> d & 1) && row_bytes(c, st) * TP_TUNE_BLOCK_LEAST <= room && tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
+         (s->mayvec >> d & 1) && row_bytes(c, st) * (double)least <= room && tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
 }
 
 /* What an effect waits for is made at its time. */
@@ -201,7 +202,7 @@ static int64_t block_size(const cutter *c) {
   }
   if (cut && !grows) n = TP_TUNE_BLOCK_CUT;
   while (n > TP_TUNE_BLOCK_LEAST && (double)n * most > (!cut ? TP_TUNE_BLOCK_ROOM : n > TP_TUNE_BLOCK_MOST ? TP_TUNE_BLOCK_ROOM_CUT : TP_TUNE_BLOCK_ROOM_MOST)) n /= 2;
-  return n;
+  return c->S->p->rows ? TP_MIN(n, c->S->p->rows) : n;
 }
 
 static tp_phase *phase_of(cutter *c, tp_blocks *b, bool vec) {

@@ -21,7 +21,7 @@ typedef struct {
   tp_ints *marks;                               /* by level: the places of its writes in their sequences, ascending; a read's place counts by these only */
   int ncol, *level; bool *isrow;                /* columns of the times that tell its accesses apart */
   tp_ints last;                                 /* reads that no other one comes after whatever is written in between */
-  const bool *member;                           /* by array: it is one of those that lie in one; NULL: x alone */
+  const int *version;                           /* by array: its number among those that lie in one, -1: not one of them; NULL: x alone */
   isl_set *late;                                /* more of it, where far statements run as late as they may; NULL: none */
   answer *a;
 } life;
@@ -147,7 +147,7 @@ static isl_map *time_of(const life *f, tp_place at) {
 /* {element -> points of the statement at which this access touches it, at least} */
 static isl_map *touching(const life *f, tp_place at) {
   isl_map *rel = tp_isl_few(isl_map_copy(acc(f, at)->rel));
-  if (f->member) rel = isl_map_fix_si(isl_map_add_dims(rel, isl_dim_out, 1), isl_dim_out, (unsigned)f->x->ndim - 1, acc(f, at)->arr);
+  if (f->version) rel = isl_map_fix_si(isl_map_add_dims(rel, isl_dim_out, 1), isl_dim_out, (unsigned)f->x->ndim - 1, f->version[acc(f, at)->arr]);
   return isl_map_reverse(rel);
 }
 
@@ -163,7 +163,7 @@ static bool moves_with(const life *f, const tp_access *a, int d, int *dim, int64
   return false;
 }
 
-static bool is_of(const life *f, const tp_access *w, const tp_access *r) { return f->member ? f->member[w->arr] : w->arr == r->arr; }
+static bool is_of(const life *f, const tp_access *w, const tp_access *r) { return f->version ? f->version[w->arr] >= 0 : w->arr == r->arr; }
 
 /* Over vector dims only if each call's point writes where it has read. */
 static bool in_place(const life *f, tp_place p) {
@@ -216,14 +216,20 @@ static bool by_blocks(const life *f) {
 
 static bool exact(const life *f, tp_place at) { return isl_map_n_basic_map(acc(f, at)->rel) <= TP_TUNE_MANY_PIECES; }
 
+/* The write of what this read's statement copies among the versions; -1: none. */
+static int copied_to(const life *f, tp_place r) {
+  if (!tp_is_copy(stmt(f, r)) || !acc(f, r)->alias || !exact(f, r)) return -1;
+  for (int w = 0; w < f->writes.n; w++)
+    if (f->writes.v[w].st == r.st) return exact(f, f->writes.v[w]) ? w : -1;
+  return -1;
+}
+
 /* Without the pairs of elements of which the second is a copy of the first: both are one value. */
 static isl_map *but_copies(const life *f, isl_map *later) {
-  for (int i = 0; i < f->reads.n && f->member; i++)
-    for (int w = 0; w < f->writes.n; w++) {
-      tp_place r = f->reads.v[i], to = f->writes.v[w];
-      if (r.st != to.st || !tp_is_copy(stmt(f, r)) || !acc(f, r)->alias || !exact(f, r) || !exact(f, to)) continue;
-      later = isl_map_subtract(later, isl_map_apply_range(touching(f, r), isl_map_reverse(touching(f, to))));
-    }
+  for (int i = 0; i < f->reads.n && f->version; i++) {
+    int w = copied_to(f, f->reads.v[i]);
+    if (w >= 0) later = isl_map_subtract(later, isl_map_apply_range(touching(f, f->reads.v[i]), isl_map_reverse(touching(f, f->writes.v[w]))));
+  }
   return later;
 }
 
@@ -494,7 +500,7 @@ typedef TP_VEC(int64_t) words;
 static void put_access(const life *f, words *w, tp_place p) {
   TP_PUSH(f->S->a, w, (int64_t)(intptr_t)acc(f, p)->rel);
   TP_PUSH(f->S->a, w, stmt(f, p)->far);
-  if (f->member) TP_PUSH(f->S->a, w, acc(f, p)->arr);
+  TP_PUSH(f->S->a, w, f->version ? f->version[acc(f, p)->arr] : -1);
   for (int c = 0; c < f->ncol; c++) {
     const tp_mem *m = f->isrow[c] ? row_at(way(f, p), f->level[c]) : NULL;
     TP_PUSH(f->S->a, w, m ? (int64_t)(intptr_t)m->row : 0);
@@ -542,6 +548,12 @@ static answer *answer_of(const life *f, bool *fresh) {
     put_access(f, &w, p);
     TP_PUSH(a, &w, i >= f->writes.n && in_place(f, p));
     for (int c = 0; c < f->ncol; c++) TP_PUSH(a, &w, f->isrow[c] ? -1 : place_at(f, p, f->level[c]));
+  }
+  for (int i = 0; i < f->reads.n && f->version; i++) {
+    int to = copied_to(f, f->reads.v[i]);
+    if (to < 0) continue;
+    put_access(f, &w, f->reads.v[i]);
+    TP_PUSH(a, &w, to);
   }
   size_t n = sizeof *w.v * (size_t)w.n;
   answer *x = tp_hmap_get(f->known, w.v, n);
@@ -623,35 +635,42 @@ static bool same_elements(const tp_arr *a, const tp_arr *b) {
 
 /* All accesses of the arrays that lie, or would lie, in one. */
 static life as_versions(tp_sched *S, const life *all, const tp_arr *a, const tp_arr *b) {
-  bool *member = TP_NEWN(S->a, bool, S->p->arrs.n);
+  static const tp_sym number = { .name = "version", .kind = TP_SYM_DIM };
+  int *version = TP_NEWN(S->a, int, S->p->arrs.n), n = 0;
   tp_arr *x = tp_dup(S->a, b, sizeof *b);
   const tp_sym **dim = TP_NEWN(S->a, const tp_sym *, b->ndim + 1);
   for (int d = 0; d < b->ndim; d++) dim[d] = b->dim[d];
-  dim[b->ndim] = tp_sym_hidden_dim(S->ix, "version");
+  dim[b->ndim] = &number;
   x->dim = dim;
   x->dense &= (1u << x->ndim++) - 1;
-  life f = { .S = S, .x = x, .member = member };
+  life f = { .S = S, .x = x, .known = all->known, .version = version };
   for (int i = 0; i < S->p->arrs.n; i++) {
     const tp_arr *in = tp_lies_in(S->p->arrs.v[i]);
-    if (!(member[i] = in == a || in == b)) continue;
+    version[i] = in == a || in == b ? n++ : -1;
+    if (version[i] < 0) continue;
     for (int k = 0; k < all[i].writes.n; k++) TP_PUSH(S->a, &f.writes, all[i].writes.v[k]);
     for (int k = 0; k < all[i].reads.n; k++) TP_PUSH(S->a, &f.reads, all[i].reads.v[k]);
   }
   return f;
 }
 
-/* Slots of the dims, if no two versions are wanted at once in one of them. */
-static bool one_version(life *f, const tp_ix **width) {
-  int last = f->x->ndim - 1;
-  columns(f);
-  last_reads(f);
-  f->a = TP_NEW(f->S->a, answer);
+static void find_version_widths(life *f) {
+  f->a->width = TP_NEWN(f->S->a, const tp_ix *, f->x->ndim);
   tp_ask(f->S, "whether changes of '%s' lie in one place", f->x->name, NULL);
   tp_query(f->S);
-  bool ok = conflicts(f) && width_successive(f, true, width);
-  ok = tp_query_end(f->S) && ok && tp_is_number(width[last], 1);
-  for (int d = 0; ok && d < last; d++) width[d] = whole_blocks(f, width[d], d);
-  return ok;
+  bool ok = conflicts(f) && width_successive(f, true, f->a->width);
+  f->a->ok = tp_query_end(f->S) && ok && tp_is_number(f->a->width[f->x->ndim - 1], 1);
+}
+
+/* Slots of the dims, if no two versions are wanted at once in one of them. */
+static bool one_version(life *f, const tp_ix **width) {
+  bool fresh;
+  columns(f);
+  last_reads(f);
+  f->a = answer_of(f, &fresh);
+  if (fresh) find_version_widths(f);
+  for (int d = 0; f->a->ok && d < f->x->ndim - 1; d++) width[d] = whole_blocks(f, f->a->width[d], d);
+  return f->a->ok;
 }
 
 /* a lies in b from now on, and all that lay in a. */

@@ -115,7 +115,7 @@ typedef struct tp_poly {
   tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
   const char **title;                           /* by node id: what explain calls it, no two unnamed ones alike */
   uint32_t without, gave_up;                    /* bits of tp_relax: set before tp_schedule, what is not wanted; what had to be given up (also in without) */
-  int64_t block;                                /* set before tp_schedule: blocks of this size wherever they can be */
+  int64_t block, rows;                          /* set before tp_schedule: blocks of this size wherever they can be; of at most so many rows (0: any number) */
   bool judge;                                   /* set before tp_schedule: whether there is an order is all that is asked */
   bool ticks;                                   /* tp_insert_ticks was there */
   int lag, lagdepth;                            /* far statements of row r are over before anything of row r + lag; 0: there are none. How many loops are around that of the rows */

@@ -89,6 +89,7 @@ static tp_poly *ordered(tp_fn *f, tp_graph *g, tp_error *err) {
     p->judge = g == f->trial;
     p->without = (p->judge || !f->opt.on[TP_PASS_VECTORIZE] ? 1u << TP_RX_CALLS : 0) | (!f->opt.on[TP_PASS_TILE] || f->opt.precise ? 1u << TP_RX_BLOCKS : 0);
     p->block = tp_setting("TEMPO_BLOCK") ? atoll(tp_setting("TEMPO_BLOCK")) : 0;
+    p->rows = f->rows;
   }
   bool ok = p && tp_schedule(p, err);
   f->order = NULL;
@@ -206,7 +207,7 @@ bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_
          tp_passes_run(&w, TP_ORDERED, err) &&
          tp_passes_run(&w, TP_KEPT, err) &&
          (*poly = order_graph(f, g, err)) &&
-         (*plan = tp_plan_build(*g, *poly, f->opt.on[TP_PASS_FUSE], err)) &&
+         (*plan = tp_plan_build(*g, *poly, f->opt.on[TP_PASS_FUSE], f->limit != 0, err)) &&
          (((*plan)->reproducible = f->opt.reproducible), tp_plan_limit(*plan, f->limit, err)) &&
          (((*plan)->teams = f->threads > 1 ? tp_plan_teams(*plan) : NULL), true);
 }
@@ -284,8 +285,15 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   return f;
 }
 
+static bool again(tp_fn *f, void *of, tp_error *err) {
+  return (f->closed = tp_graph_clone(of, err)) && make_params(f) && check_graph(f, err) && interpreter(f, err);
+}
+
+bool tp_compile_again(tp_fn *f, tp_graph *closed, tp_error *err) { return tp_making(f, again, closed, err); }
+
 tp_fn *tp_fn_free(tp_fn *f) {
   if (!f) return NULL;
+  for (int k = 0; k < TP_MAXSHORTER; k++) tp_fn_free(f->shorter[k]);
   f->session = tp_session_free(f, f->session);
   tp_exec_free(f->exec);
   tp_code_free(f);

@@ -286,6 +286,10 @@ static void put_total(tp_buf *b, const chart *c) {
   tp_puts(b, p->total <= c->plan->limit ? "\n" : ": a call with these bounds is refused\n");
 }
 
+static void put_rows(tp_buf *b, const tp_fn *f) {
+  if (f->rows) tp_putf(b, "blocks have at most %lld row%s, as more would not keep to the limit of memory\n", (long long)f->rows, f->rows == 1 ? "" : "s");
+}
+
 typedef struct { tp_buf *b; tp_fn *f; const int64_t *env; bool ok; } page;
 
 static void put_memory(void *ud, const tp_places *places) {
@@ -302,6 +306,7 @@ static void put_memory(void *ud, const tp_places *places) {
     tp_puts(g->b, "at the peak:\n");
     put_top(g->b, &a, &c, g->env);
     put_spilled(g->b, &c);
+    put_rows(g->b, g->f);
   }
   tp_arena_free(&a);
 }
@@ -398,7 +403,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   else if (!strcmp(s, "rules") && f->poly) told(b, f, NULL, "no rule has changed anything");
   else if (!f->poly) tp_putf(b, "the reference evaluator has no %s: it computes points as they are asked for; with tier = \"interpreter\" there is one\n", s);
   else if (!strcmp(s, "schedule")) tp_poly_print_schedule(b, f->poly);
-  else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env);
+  else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env), put_rows(b, f);
   else if (!strcmp(s, "memory") && env) return memory(f, env, b);
   else if (!strcmp(s, "memory")) formulas(b, f->plan);
   else if (!strcmp(s, "work")) work(f, env, b);
@@ -416,6 +421,7 @@ static bool tell(tp_fn *f, void *arg, tp_error *err) {
 }
 
 static bool with_bounds(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+  f = env ? tp_fn_within(f, env) : f;
   telling t = { section, env ? tp_full_env(f, env) : NULL, out };
   bool ok = env && !t.env ? tp_no_memory(err, f->pos) : tp_guarded(f, tell, &t, err);
   tp_free(t.env);
@@ -435,7 +441,7 @@ typedef struct { int rows; tp_buf *out; } profiling;
 
 static bool profile(tp_fn *f, void *arg, tp_error *err) {
   profiling *p = arg;
-  const tp_exec *x = f->session && f->session->exec ? f->session->exec : f->exec;
+  const tp_exec *x = f->session && f->session->exec ? f->session->exec : f->ran ? f->ran->exec : f->exec;
   (void)err;
   if (x) tp_exec_profile(x, p->rows, p->out);
   else tp_puts(p->out, "the reference evaluator has no profile\n");

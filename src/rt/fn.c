@@ -90,14 +90,16 @@ static bool execute(tp_fn *f, void *given, tp_error *err) {
 
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback may not call it again");
-  int64_t *env = tp_full_env(f, run->env);
+  tp_fn *g = f->ran = tp_fn_within(f, run->env);
+  int64_t *env = tp_full_env(g, run->env);
   if (!env) return tp_no_memory(err, f->pos);
   tp_run inner = *run;
   inner.env = env;
   inner.params = f->loaded;
   f->running = true;
-  bool ok = tp_guarded(f, execute, &inner, err);
+  bool ok = tp_guarded(g, execute, &inner, err);
   f->running = false;
+  f->peak = g->peak;
   if (ok) tp_keep_params(f, inner.outputs);
   else tp_run_free_outputs(f->graph, &inner);
   run->outputs = ok ? inner.outputs : NULL;
@@ -109,6 +111,7 @@ void tp_fn_outputs_free(tp_fn *f, tp_run *run) { tp_run_free_outputs(f->graph, r
 
 int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   if (!f->plan) return -1;
+  f = tp_fn_within(f, env);
   int64_t *all = tp_full_env(f, env);
   int64_t n = all ? tp_exec_memory(f->exec, all) : -1;
   if (n < 0) tp_fail(err, TP_E_MEMORY, f->pos, "sizes overflow for these bounds");

@@ -19,6 +19,7 @@ typedef struct tp_session {
   bool *shown;                                  /* by output: goes point by point; where no tick comes, what would go with the last one inside its point does not */
 } tp_session;
 typedef struct tp_native_code tp_native_code;   /* what a plan became, or that it became nothing (native.c) */
+enum { TP_MAXSHORTER = 4 };                     /* lengths of blocks that a limit of memory may come to */
 struct tp_fn {
   tp_program *program;
   tp_pos pos;
@@ -28,6 +29,7 @@ struct tp_fn {
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
   tp_native_code *code[2];                          /* of plan, of steps.plan where that is another; NULL: not asked for yet */
   bool running; int64_t peak;
+  int64_t rows; tp_fn *shorter[TP_MAXSHORTER], *ran; bool asked[TP_MAXSHORTER];    /* limit.c. rows: of its blocks at most; 0: any. ran: what the latest run executed; NULL: f */
   tp_array **loaded, **latest;                  /* by parameter: what runs begin with (NULL: its init), and what the last one left; from the closed graph on */
   bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
   int ntick; const tp_sym **tick;               /* 0: the program has several dims, or none */
@@ -48,6 +50,8 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
 int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err);  /* outputs to the ends reached */
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);    /* memory for a call before its outputs are made; x NULL: by the reference */
+bool tp_compile_again(tp_fn *f, tp_graph *closed, tp_error *err);     /* f has its options: of a function's closed graph */
+tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);    /* which runs with these bounds: f, or the same with shorter blocks, as its limit of memory wants (limit.c) */
 /* native.c */
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err);       /* of f's plan, or of its steps'; native where that is the tier */
 void tp_fn_code(tp_fn *f, tp_buf *out);         /* as C */

@@ -67,6 +67,11 @@ static bool evolve_pass(const tp_work *w, tp_error *err) {
   return true;
 }
 
+static bool turn_pass(const tp_work *w, tp_error *err) {
+  bool changed = false;
+  return w->o->precise || w->o->check || (tp_turn_matrices(w->g, &changed, err) && (!changed || tp_needed_anew(w, err)));
+}
+
 enum { ALWAYS = true, ON = false };
 const tp_pass tp_passes[TP_NPASS] = {
 #define L(name)

@@ -1,0 +1,113 @@
+/* absorb: a loop around one leaf becomes an axis of it.
+ *
+ *   for s = lo .. hi { a[t] += x[s] }   =>   a[t] += x[lo + k] over k = 0 .. hi - lo, folded
+ *
+ * Ranges whose ends depend on loops around them are no box, so that no call goes over them when the loops are made; here a leaf goes over as many places as its turn has. The loop's iterations
+ * write elements of their own, or all fold into the same ones, which nothing else in them touches; every window moves by one stride, and by none on a ring. A fold adds up in the order of
+ * folds (plan/walk.c), whoever runs it. Elements of no fold keep their bits. What may fail says its point by the loops around it, so it stays as it is. */
+#include "plan/priv.h"
+
+typedef struct { tp_plan *p; tp_ictx *ix; bool any; } absorber;
+
+/* The one leaf inside; NULL: there is more, or another thing. */
+static tp_region *only_leaf(const tp_pnode *x) {
+  while (x->kind == TP_P_SEQ && x->n == 1) x = x->kid[0];
+  return x->kind == TP_P_REGION ? x->rg : NULL;
+}
+
+static bool is_over_vars(const tp_ix *e) {
+  const tp_sym *const *sym;
+  bool any = false;
+  for (int i = 0, n = tp_ix_syms(e, &sym); i < n; i++) any |= sym[i]->kind == TP_SYM_VAR;
+  return any;
+}
+
+static const tp_ix *at_value(tp_ictx *ix, const tp_ix *e, const tp_sym *var, const tp_ix *v) { return tp_ix_subst(ix, e, 1, &var, &v); }
+
+/* How far the window moves from one iteration to the next; NULL: not by one stride. */
+static const tp_ix *stride_of(const absorber *w, const tp_region *r, const tp_nd *x, const tp_sym *var) {
+  bool still = true;
+  for (int i = 0; i < x->nring; i++) still &= !tp_ix_mentions(x->ring[i].idx, var);
+  for (int k = 0; k < r->nlead; k++) still &= !tp_ix_mentions(x->lead[k], var);
+  if (!still) return NULL;
+  const tp_ix *by = tp_ix_sub(w->ix, at_value(w->ix, x->off, var, tp_ix_addc(w->ix, tp_ix_sym(w->ix, var), 1)), x->off);
+  return tp_ix_mentions(by, var) ? NULL : by;
+}
+
+static bool same_places(const tp_region *r, const tp_nd *a, const tp_nd *b) {
+  bool same = tp_same_start(a, b);
+  for (int k = 0; k < r->nlead; k++) same = same && a->lead[k] == b->lead[k];
+  return same;
+}
+
+/* Does it read what it writes at the very same places only, or not at all? */
+static bool reads_own(const tp_region *r, bool folds) {
+  for (int i = 0; i < r->nin; i++)
+    for (int k = 0; k < r->nout; k++)
+      if (r->in[i].buf == r->out[k].buf && (folds || !same_places(r, &r->in[i], &r->out[k]))) return false;
+  return true;
+}
+
+/* Strides of the windows along the loop. False: it stays. */
+static bool strides_along(const absorber *w, const tp_pnode *x, const tp_region *r, const tp_ix **by, bool *folds) {
+  for (int k = 0; k < r->nlead; k++)
+    if (tp_ix_mentions(r->lead[k], x->var) || tp_ix_mentions(r->leadlo[k], x->var)) return false;
+  for (int k = 0; k < r->nmicro; k++)
+    if (r->micro[k].ix && tp_ix_mentions(r->micro[k].ix, x->var)) return false;
+  for (int i = 0; i < r->nin + r->nout; i++)
+    if (!(by[i] = stride_of(w, r, tp_window_at(r, i), x->var))) return false;
+  *folds = r->acc && r->nout == 1 && tp_is_number(by[r->nin], 0);
+  for (int i = r->nin; i < r->nin + r->nout && !*folds; i++)
+    if (!x->independent || tp_is_number(by[i], 0)) return false;
+  return reads_own(r, *folds);
+}
+
+static void *with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
+  char *to = TP_NEWN(a, char, size * (size_t)(n + 1));
+  memcpy(to, first, size);
+  if (n) memcpy(to + size, rest, size * (size_t)n);
+  return to;
+}
+
+static void move_along(const absorber *w, const tp_pnode *x, int nlead, tp_nd *v, const tp_ix *by) {
+  const tp_pbuf *b = v->buf < 0 ? NULL : w->p->bufs.v[v->buf];
+  v->lead = with_first(w->p->a, &by, v->lead, sizeof by, nlead);
+  v->off = at_value(w->ix, v->off, x->var, x->lo);
+  if (!v->span) return;
+  v->span = tp_dup(w->p->a, v->span, sizeof *v->span * 2 * (size_t)b->ndim);
+  for (int d = 0; d < 2 * b->ndim; d++)
+    if (v->span[d] && tp_ix_mentions(v->span[d], x->var)) v->span[d] = NULL;
+}
+
+/* The loop becomes its leaf. */
+static void absorb_loop(absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *n, const tp_ix *const *by, bool folds) {
+  tp_arena *a = w->p->a;
+  tp_region *r = tp_dup(a, was, sizeof *was);
+  r->in = tp_dup(a, was->in, sizeof *was->in * (size_t)was->nin);
+  r->out = tp_dup(a, was->out, sizeof *was->out * (size_t)was->nout);
+  for (int i = 0; i < r->nin + r->nout; i++) move_along(w, x, was->nlead, (tp_nd *)tp_window_at(r, i), by[i]);
+  r->lead = with_first(a, &n, was->lead, sizeof n, was->nlead);
+  r->leadvar = with_first(a, &x->var, was->leadvar, sizeof x->var, was->nlead);
+  r->leadlo = with_first(a, &x->lo, was->leadlo, sizeof x->lo, was->nlead);
+  r->sums = was->sums << 1 | folds;
+  r->nlead++;
+  r->npoint++;
+  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = r, .up = x->up };
+  w->any = true;
+}
+
+static void absorb_node(absorber *w, tp_pnode *x) {
+  for (int i = 0; i < x->n; i++) absorb_node(w, x->kid[i]);
+  const tp_region *r = x->kind == TP_P_FOR && !x->cond ? only_leaf(x->kid[0]) : NULL;
+  if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(w->p, r)) return;
+  tp_ictx *ix = w->ix;
+  const tp_ix *n = tp_ix_max(ix, tp_ix_const(ix, 0), tp_ix_sub(ix, x->hi, x->lo)), **by = TP_NEWN(w->p->a, const tp_ix *, r->nin + r->nout);
+  bool folds;
+  if (is_over_vars(n) && (x->step == 1 || x->step == -1) && strides_along(w, x, r, by, &folds)) absorb_loop(w, x, r, n, by, folds);
+}
+
+bool tp_plan_absorb(tp_plan *p) {
+  absorber w = { .p = p, .ix = p->ix };
+  absorb_node(&w, p->body);
+  return w.any;
+}

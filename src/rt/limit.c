@@ -1,0 +1,54 @@
+/* limit: which plan runs under a limit of memory. What a plan keeps for blocks of rows is less with shorter blocks, so before buffers go to a file the program is ordered again with
+ * blocks of fewer rows. Lengths of blocks are numbers of an order and what fits is known with the bounds: a plan is made when the first bounds ask for it, and kept. */
+#include "rt/fn.h"
+
+static int64_t longest_block(const tp_poly *p) {
+  int64_t most = 1;
+  for (int i = 0; i < p->stmts.n; i++) most = TP_MAX(most, p->stmts.v[i]->block);
+  return most;
+}
+
+/* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it has no order. */
+static tp_fn *made_shorter(tp_fn *f, int64_t rows) {
+  tp_error none = { 0 };
+  tp_fn *g = tp_calloc(sizeof *g);
+  if (!g) return NULL;
+  *g = (tp_fn){ .program = tp_program_ref(f->program), .pos = f->pos, .tier = f->tier, .opt = f->opt, .threads = f->threads, .cflags = f->cflags, .limit = f->limit, .most = f->most, .rows = rows };
+  g->opt.on[TP_PASS_TURN] = false;
+  return tp_compile_again(g, f->closed, &none) ? g : tp_fn_free(g);
+}
+
+/* The k-th length of blocks that is tried. */
+static int64_t rows_of(const tp_fn *f, int k) { return TP_MAX(longest_block(f->poly) >> TP_TUNE_BLOCK_SHRINKS * (k + 1), 1); }
+
+static tp_fn *shorter(tp_fn *f, int k) {
+  if (!f->asked[k]) f->shorter[k] = made_shorter(f, rows_of(f, k));
+  f->asked[k] = true;
+  return f->shorter[k];
+}
+
+typedef enum { NOT_AT_ALL, WITH_A_FILE, IN_MEMORY } fitting;
+
+static void look_where(void *ud, const tp_places *p) { *(tp_places *)ud = *p; }
+
+static fitting fits(tp_fn *f, const int64_t *given) {
+  tp_places p = { .total = INT64_MAX };
+  int64_t *env = tp_full_env(f, given);
+  if (env) tp_exec_places(f->exec, env, look_where, &p);
+  tp_free(env);
+  return p.total > f->limit ? NOT_AT_ALL : p.total > p.arena ? WITH_A_FILE : IN_MEMORY;
+}
+
+/* The longest blocks with which all is in memory; where the shortest do not do that, a file with f's own, and with the shortest if only they keep to the limit so. */
+tp_fn *tp_fn_within(tp_fn *f, const int64_t *given) {
+  if (f->limit <= 0 || f->limit == TP_SPILL_ALL || f->ticking || !f->exec || tp_fn_is_endless(f, given)) return f;
+  fitting own = fits(f, given);
+  int last = 0;
+  if (own == IN_MEMORY) return f;
+  while (rows_of(f, last) > 1 && last + 1 < TP_MAXSHORTER) last++;
+  tp_fn *least = shorter(f, last);
+  if (!least || fits(least, given) != IN_MEMORY) return least && own == NOT_AT_ALL ? least : f;
+  for (int k = 0; k < last; k++)
+    if (shorter(f, k) && fits(f->shorter[k], given) == IN_MEMORY) return f->shorter[k];
+  return least;
+}
