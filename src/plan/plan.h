@@ -98,8 +98,9 @@ void tp_plan_given(const tp_plan *p, int64_t *env);
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 struct tp_graph;
 struct tp_poly;
-/* fuse: loops are joined, become axes of their leaves and go over tiles. limited: a limit of memory will be given, so rows are used one at a time. */
-tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, bool limited, tp_error *err);
+/* What was asked. fuse: loops are joined, become axes of their leaves and go over tiles. limited: a limit of memory will be given, so rows are used one at a time. */
+typedef struct { bool fuse, limited, reproducible; } tp_planned;
+tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, const tp_planned *asked, tp_error *err);
 /* Before it has positions: behind.c, fuse.c, tile.c */
 void tp_plan_behind(tp_plan *p);
 void tp_plan_fuse(tp_plan *p);
