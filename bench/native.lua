@@ -1,14 +1,18 @@
 -- What native code costs, each side in a process of its own, pinned to the same one core, in turn:
 --   scalar-vs-c, policy-vs-c, dp-vs-c        a recurrence of one number, a 16-wide MLP, edit distance, by hand in C
 --   small-matmul-vs-c, gemm-worst            batches of small products in C, the worst of 2 to 16; OpenBLAS's products
---   lstm-vs-best, gru-vs-jax, hmm-vs-jax     forward and backward
+--   lstm-vs-best, gru-vs-jax, hmm-vs-jax     forward and backward; the LSTM also in PyTorch, eager and compiled
 --   scan-carries, scan-update, scan-small    carries of 40 scalars with the gradient, of 4 MB, of 3 x 3 f64, in JAX
 --   ode-vs-jax, dp-vs-jax, reinforce-vs-jax  Lorenz in scalars, edit distance by diagonals, CartPole in one jit
+--   ppo-vs-jax                               CartPole as PureJaxRL has it, 4 and 2,048 environments
+--   reinforce-memory-vs-jax                  the largest memory of the whole process, 32 and 256 environments
+--   time-to-native-cold, -cached, -auto      REINFORCE from the process's begin to its first iteration's end
 --   chain-, norm-, softmax-bandwidth         16 Mi floats, as a part of the bandwidth that C has in the same run
 --   threads                                  two threads over one: the least of LSTM and CartPole, not pinned
 -- and each of ours by the interpreter in the same turns.
 --   lua5.4 bench/native.lua [--rows scalar,ode] [--rounds 3] [--iterations 30]
--- Needs cc, and a python3 with JAX on the PATH; without it the rows against JAX are left out, which fails.
+-- Needs cc, and a python3 with JAX and PyTorch, which bench/setup makes; rows whose peer is not there are left out,
+-- which fails.
 local tempo = require "tempo"
 local tier = os.getenv "TEMPO_TIER" or "native"
 
@@ -107,6 +111,17 @@ ours.softmax = streaming({ 1 << 14, 1 << 10 }, function(x) return x:softmax(-1) 
 
 for name, make in pairs(require "bench.common.scans") do ours[name] = make end
 
+-- As many updates as take JAX some seconds.
+function ours.ppo(envs) return require "bench.common.ppo"(envs, envs > 100 and 6 or 100, tier) end
+
+-- MB of 2^20 bytes that this process had at most, with the REINFORCE example in it.
+if arg[1] == "--peak" then
+  rawset(_G, "arg", { "--quiet", table.unpack(arg, 2) })
+  dofile "examples/reinforce_cartpole.lua"
+  print(("%.6g 0"):format(io.open "/proc/self/status":read "*a":match "VmHWM:%s*(%d+)" / 1024))
+  os.exit()
+end
+
 -- Nanoseconds of one by the wall, the best of five, and the number.
 if arg[1] == "--run" then
   local run, n = ours[arg[2]](tonumber(arg[3]))
@@ -124,7 +139,7 @@ end
 local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, iterations = 30 }, "lua5.4 bench/native.lua")
 
 local sides = require "bench.common.sides"
-local output, PIN, python = sides.output, sides.PIN, sides.python "jax"
+local output, PIN, python, torch = sides.output, sides.PIN, sides.python "jax", sides.python "torch"
 local folder = os.tmpname()
 os.remove(folder)
 assert(os.execute("mkdir -p " .. folder))
@@ -145,12 +160,16 @@ local function close_to(a, b, what)
   assert(math.abs(a - b) <= 1e-4 * math.abs(b), ("%s: %g here, %g there"):format(what, a, b))
 end
 
--- close: what both compute is the same; else it is chaotic. as: what the ratio is called.
-local function against(name, n, command, of, close, as)
-  local best, said = turns { mine(name, n, "native"), command, mine(name, n, "interpreter") }
-  if close then close_to(said[1], said[2], name) end
-  print(("RATIO %s %.2f (%.2f vs %.2f ns)"):format(as or name .. "-vs-" .. of, best[2] / best[1], best[1], best[2]))
-  print(("%-12s by the interpreter %.2f ns"):format(name, best[3]))
+-- close: what both compute is the same; else it is chaotic. as: what the ratio is called. others: more peers, of which
+-- the best counts.
+local function against(name, n, command, of, close, as, others)
+  local ways = { mine(name, n, "native"), mine(name, n, "interpreter"), command, table.unpack(others or {}) }
+  local best, said = turns(ways)
+  local least = math.min(table.unpack(best, 3))
+  for k = 3, close and #said or 2 do close_to(said[1], said[k], name) end
+  print(("RATIO %s %.2f (%.2f vs %.2f ns)"):format(as or name .. "-vs-" .. of, least / best[1], best[1], least))
+  print(("%-12s by the interpreter %.2f ns"):format(name, best[2]))
+  for k = 3, others and #best or 2 do print(("%-12s peer %d %.2f ns"):format(name, k - 2, best[k])) end
 end
 
 local function small_products()
@@ -191,8 +210,15 @@ if wanted "dp" and python then against("dp", 2000, in_jax("dp", 2000), "jax", tr
 
 if wanted "matmul" then small_products() end
 if wanted "gemm" then products() end
+if wanted "lstm" and python then
+  local in_torch = {}
+  for k, how in ipairs(torch and { "eager", "compiled" } or {}) do
+    in_torch[k] = ("%s%s bench/native_torch.py %s 512 2>/dev/null"):format(PIN, torch, how)
+  end
+  against("lstm", 512, in_jax("lstm", 512), "jax", true, "lstm-vs-best", in_torch)
+end
 for _, row in ipairs {
-  { "lstm", 512, "lstm-vs-best" }, { "gru", 512, "gru-vs-jax" }, { "hmm", 1000, "hmm-vs-jax" },
+  { "gru", 512, "gru-vs-jax" }, { "hmm", 1000, "hmm-vs-jax" },
   { "carries", 2000, "scan-carries" }, { "update", 20000, "scan-update" }, { "small", 100000, "scan-small" },
 } do
   if wanted(row[1]) and python then against(row[1], row[2], in_jax(row[1], row[2]), "jax", true, row[3]) end
@@ -222,6 +248,51 @@ if wanted "reinforce" and python then
   end
 end
 
+-- The lesser of both numbers of environments; scores of few updates are noise.
+if wanted "ppo" and python then
+  local least
+  for _, row in ipairs { { 4, 100 }, { 2048, 6 } } do
+    local envs, updates = row[1], row[2]
+    local best, said = turns { mine("ppo", envs, "native"), in_jax("ppo", envs .. " " .. updates) }
+    print(("RATIO ppo-%d-vs-jax %.2f (%.0f vs %.0f ns a step of an environment; episodes of %.0f and %.0f steps)")
+      :format(envs, best[2] / best[1], best[1], best[2], said[1], said[2]))
+    least = math.min(least or math.huge, best[2] / best[1])
+  end
+  print(("RATIO ppo-vs-jax %.2f (the least of both)"):format(least))
+end
+
+if wanted "memory" and python then
+  for _, envs in ipairs { 32, 256 } do
+    local us = "%senv TEMPO_TIER=native %s bench/native.lua --peak --iterations 10 --envs %d --out %s"
+    local best = turns({ us:format(PIN, arg[-1], envs, folder), in_jax("peak-reinforce", "10 " .. envs) }, true)
+    local name = envs == 256 and "reinforce-memory-vs-jax" or "reinforce-32-memory-vs-jax"
+    print(("RATIO %s %.2f (%.0f vs %.0f MB)"):format(name, best[2] / best[1], best[1], best[2]))
+  end
+end
+
+-- Seconds by the wall from the begin of the example's process to its end, one iteration, with that cache of code.
+local function to_end(how, cache)
+  local command = "%senv TEMPO_TIER=%s XDG_CACHE_HOME=%s %s examples/reinforce_cartpole.lua --iterations 1 --out %s"
+  local from = tempo.clock()
+  output(command:format(PIN, how, cache, arg[-1], folder))
+  return tempo.clock() - from
+end
+
+if wanted "start" then
+  local cold, cached, auto, plain = math.huge, math.huge, math.huge, math.huge
+  for k = 1, opt.rounds do
+    local cache = folder .. "/cache" .. k
+    auto = math.min(auto, to_end("auto", cache))
+    cold = math.min(cold, to_end("native", cache))
+    cached = math.min(cached, to_end("native", cache))
+    plain = math.min(plain, to_end("interpreter", cache))
+  end
+  print(("RATIO time-to-native-cold %.2f (%.2f vs %.2f s, at most)"):format(4 / cold, cold, 4))
+  print(("RATIO time-to-native-cached %.2f (%.3f vs %.3f s, the interpreter's and 0.2)")
+    :format((plain + 0.2) / cached, cached, plain + 0.2))
+  print(("RATIO time-to-native-auto %.2f (%.2f vs %.2f s, at most)"):format(0.6 / auto, auto, 0.6))
+end
+
 -- One thread and two, each where it likes: the best of many turns, as what else runs here disturbs two more than one.
 if wanted "threads" then
   local least
@@ -241,4 +312,5 @@ if wanted "threads" then
   print(("RATIO threads %.2f (the least of both)"):format(least))
 end
 os.execute("rm -r " .. folder)
-if not python then error "no python3 with JAX is there: its rows are left out" end
+if not python then error "no python3 with JAX is there: its rows are left out; bench/setup makes one" end
+if wanted "lstm" and not torch then error "no python3 with PyTorch is there: it was no peer of the LSTM" end

@@ -1,7 +1,9 @@
 """The peers of bench/native.lua in JAX, as its users write them, jitted and compiled before they are timed.
 
-    python3 bench/native_peer.py ode|dp|reinforce|lstm|gru|hmm|carries|update|small N [ENVS]     nanoseconds a step (a cell, a step of an environment) by the wall, and what was computed
+    python3 bench/native_peer.py ode|dp|reinforce|ppo|lstm|gru|hmm|carries|update|small N [M]     nanoseconds a step (a cell, a step of an environment) by the wall, and what was computed
+    python3 bench/native_peer.py peak-reinforce N ENVS     the largest memory that the process had, in MB of 2^20 bytes, and what was computed
 """
+import resource
 import sys
 import time
 
@@ -59,44 +61,55 @@ def dp(n):
     return t, float(y)
 
 
+def cartpole_net(rng, out, gain):
+    sizes, params = [4, 64, 64, out], []
+    for k, (a, b) in enumerate(zip(sizes, sizes[1:])):
+        q = np.linalg.qr(rng.standard_normal((max(a, b), min(a, b))))[0]
+        params += [jnp.asarray((q if a >= b else q.T) * (gain if k == 2 else np.sqrt(2)), jnp.float32), jnp.zeros(b, jnp.float32)]
+    return params
+
+
+def forward(p, x):
+    return jnp.tanh(jnp.tanh(x @ p[0] + p[1]) @ p[2] + p[3]) @ p[4] + p[5]
+
+
+def cartpole(s, n, a):
+    """A step of each: states, how many steps, terminated, truncated."""
+    x, v, th, om = s.T
+    c, sn = jnp.cos(th), jnp.sin(th)
+    tmp = (jnp.where(a == 1, 10.0, -10.0) + 0.05 * om * om * sn) / 1.1
+    acc = (9.8 * sn - c * tmp) / (0.5 * (4 / 3 - 0.1 * c * c / 1.1))
+    s = jnp.stack([x + 0.02 * v, v + 0.02 * (tmp - 0.05 * acc * c / 1.1), th + 0.02 * om, om + 0.02 * acc], 1)
+    term = (jnp.abs(s[:, 0]) > 2.4) | (jnp.abs(s[:, 2]) > 12 * 2 * np.pi / 360)
+    return s, n + 1, term, (n + 1 >= 500) & ~term
+
+
+def cartpole_start(key, envs):
+    return jax.random.uniform(key, (envs, 4), jnp.float32, -0.05, 0.05)
+
+
+def adam(params, grads, m, v, k, lr, eps):
+    m = [0.9 * x + 0.1 * g for x, g in zip(m, grads)]
+    v = [0.999 * x + 0.001 * g * g for x, g in zip(v, grads)]
+    return [w - lr * (x / (1 - 0.9**k)) / (jnp.sqrt(y / (1 - 0.999**k)) + eps) for w, x, y in zip(params, m, v)], m, v
+
+
 def reinforce(iterations, envs):
     """bench/reinforce_peer.py in JAX: the whole loop in one jit, with its parameters returned."""
-    steps, hidden, gamma = 500, 64, 0.99
+    steps, gamma = 500, 0.99
     rng = np.random.default_rng(0)
-
-    def net(out, gain):
-        sizes, params = [4, hidden, hidden, out], []
-        for k, (a, b) in enumerate(zip(sizes, sizes[1:])):
-            q = np.linalg.qr(rng.standard_normal((max(a, b), min(a, b))))[0]
-            params += [jnp.asarray((q if a >= b else q.T) * (gain if k == 2 else np.sqrt(2)), jnp.float32), jnp.zeros(b, jnp.float32)]
-        return params
-
-    def forward(p, x):
-        return jnp.tanh(jnp.tanh(x @ p[0] + p[1]) @ p[2] + p[3]) @ p[4] + p[5]
-
-    def move(s, n, a):
-        x, v, th, om = s.T
-        c, sn = jnp.cos(th), jnp.sin(th)
-        tmp = (jnp.where(a == 1, 10.0, -10.0) + 0.05 * om * om * sn) / 1.1
-        acc = (9.8 * sn - c * tmp) / (0.5 * (4 / 3 - 0.1 * c * c / 1.1))
-        s = jnp.stack([x + 0.02 * v, v + 0.02 * (tmp - 0.05 * acc * c / 1.1), th + 0.02 * om, om + 0.02 * acc], 1)
-        term = (jnp.abs(s[:, 0]) > 2.4) | (jnp.abs(s[:, 2]) > 12 * 2 * np.pi / 360)
-        return s, n + 1, term, (n + 1 >= 500) & ~term
-
-    def start(key):
-        return jax.random.uniform(key, (envs, 4), jnp.float32, -0.05, 0.05)
 
     def rollout(policy, key):
         def act(carry, key):
             s, n = carry
             ka, kr = jax.random.split(key)
             a = jnp.argmax(forward(policy, s) + jax.random.gumbel(ka, (envs, 2)), 1)
-            after, n, term, trunc = move(s, n, a)
+            after, n, term, trunc = cartpole(s, n, a)
             done = term | trunc
-            return (jnp.where(done[:, None], start(kr), after), jnp.where(done, 0, n)), (s, a, after, term, trunc)
+            return (jnp.where(done[:, None], cartpole_start(kr, envs), after), jnp.where(done, 0, n)), (s, a, after, term, trunc)
 
         kr, ks = jax.random.split(key)
-        return jax.lax.scan(act, (start(kr), jnp.zeros(envs, jnp.int32)), jax.random.split(ks, steps))[1]
+        return jax.lax.scan(act, (cartpole_start(kr, envs), jnp.zeros(envs, jnp.int32)), jax.random.split(ks, steps))[1]
 
     def loss(params, obs, a, adv_of, ret):
         policy, critic = params[:6], params[6:]
@@ -118,16 +131,91 @@ def reinforce(iterations, envs):
         _, ret = jax.lax.scan(back, next_value[-1], (next_value, term, trunc), reverse=True)
         grads = jax.grad(loss)(params, obs, a, None, jax.lax.stop_gradient(ret))
         lr, k = 0.01 * (1 - it / iterations), it + 1
-        m = [0.9 * x + 0.1 * g for x, g in zip(m, grads)]
-        v = [0.999 * x + 0.001 * g * g for x, g in zip(v, grads)]
-        params = [w - lr * (x / (1 - 0.9**k)) / (jnp.sqrt(y / (1 - 0.999**k)) + 1e-8) for w, x, y in zip(params, m, v)]
+        params, m, v = adam(params, grads, m, v, k, lr, 1e-8)
         return (params, m, v, key), steps * envs / jnp.maximum((term | trunc).sum(), 1)
 
-    params = net(2, 0.01) + net(1, 1.0)
+    params = cartpole_net(rng, 2, 0.01) + cartpole_net(rng, 1, 1.0)
     zero = [jnp.zeros_like(w) for w in params]
     run = jax.jit(lambda c: jax.lax.scan(iterate, c, jnp.arange(iterations, dtype=jnp.float32)))
     t, (_, score) = timed(lambda: run((params, zero, zero, jax.random.PRNGKey(0))), iterations * steps * envs, 3)
     return t, float(score[-5:].mean())
+
+
+def ppo(envs, updates):
+    """PureJaxRL's PPO: the whole loop in one jit, with its parameters returned."""
+    steps, epochs, parts, gamma, lam, clip = 128, 4, 4, 0.99, 0.95, 0.2
+    n, rng = envs * steps, np.random.default_rng(0)
+
+    def log_probs(policy, obs, a):
+        log_p = jax.nn.log_softmax(forward(policy, obs))
+        return jnp.take_along_axis(log_p, a[..., None], -1)[..., 0], log_p
+
+    def loss(params, obs, a, old, old_value, gain):
+        target = gain + old_value
+        now, log_p = log_probs(params[:6], obs, a)
+        value = forward(params[6:], obs)[:, 0]
+        near = old_value + jnp.clip(value - old_value, -clip, clip)
+        miss = 0.5 * jnp.maximum(jnp.square(value - target), jnp.square(near - target)).mean()
+        ratio = jnp.exp(now - old)
+        gain = (gain - gain.mean()) / (gain.std() + 1e-8)
+        won = jnp.minimum(ratio * gain, jnp.clip(ratio, 1 - clip, 1 + clip) * gain).mean()
+        entropy = -(jnp.exp(log_p) * log_p).sum(-1).mean()
+        return 0.5 * miss - won - 0.01 * entropy
+
+    def update(carry, it):
+        params, m, v, k, state, key = carry
+        lr = 2.5e-4 * (1 - it / updates)
+
+        def act(carry, key):
+            s, count = carry
+            ka, kr = jax.random.split(key)
+            logits = forward(params[:6], s)
+            a = jnp.argmax(logits + jax.random.gumbel(ka, (envs, 2)), 1)
+            old = jnp.take_along_axis(jax.nn.log_softmax(logits), a[:, None], 1)[:, 0]
+            after, count, term, trunc = cartpole(s, count, a)
+            done = term | trunc
+            value = forward(params[6:], s)[:, 0]
+            now = jnp.where(done[:, None], cartpole_start(kr, envs), after), jnp.where(done, 0, count)
+            return now, (s, a, old, value, done)
+
+        key, kr, ks = jax.random.split(key, 3)
+        state, (obs, a, old, value, done) = jax.lax.scan(act, state, jax.random.split(kr, steps))
+
+        def back(carry, x):
+            following, gain = carry
+            value, done = x
+            gain = 1 + gamma * following * ~done - value + gamma * lam * ~done * gain
+            return (value, gain), gain
+
+        last = forward(params[6:], state[0])[:, 0]
+        _, gain = jax.lax.scan(back, (last, jnp.zeros(envs)), (value, done), reverse=True)
+        data = [x.reshape((n,) + x.shape[2:]) for x in (obs, a, old, value, gain)]
+
+        def minibatch(carry, at):
+            params, m, v, k = carry
+            grads = jax.grad(loss)(params, *[x[at] for x in data])
+            norm = jnp.sqrt(sum(jnp.square(g).sum() for g in grads))
+            grads = [g * jnp.minimum(1, 0.5 / (norm + 1e-6)) for g in grads]
+            return adam(params, grads, m, v, k, lr, 1e-5) + (k + 1,), None
+
+        def epoch(carry, key):
+            return jax.lax.scan(minibatch, carry, jax.random.permutation(key, n).reshape(parts, -1))
+
+        (params, m, v, k), _ = jax.lax.scan(epoch, (params, m, v, k), jax.random.split(ks, epochs))
+        return (params, m, v, k, state, key), n / jnp.maximum(done.sum(), 1)
+
+    params = cartpole_net(rng, 2, 0.01) + cartpole_net(rng, 1, 1.0)
+    zero = [jnp.zeros_like(w) for w in params]
+    state = cartpole_start(jax.random.PRNGKey(1), envs), jnp.zeros(envs, jnp.int32)
+    start = (params, zero, zero, jnp.float32(1), state, jax.random.PRNGKey(0))
+    run = jax.jit(lambda c: jax.lax.scan(update, c, jnp.arange(updates, dtype=jnp.float32)))
+    t, (_, score) = timed(lambda: run(start), updates * n, 3)
+    return t, float(score[-5:].mean())
+
+
+def peak_reinforce(iterations, envs):
+    _, score = reinforce(iterations, envs)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, score
 
 
 def waves(shape, k, scale, dtype=np.float32):
@@ -224,5 +312,5 @@ def small(n):
     return t, float(y)
 
 
-what = {f.__name__: f for f in (ode, dp, reinforce, lstm, gru, hmm, carries, update, small)}[sys.argv[1]]
+what = {f.__name__: f for f in (ode, dp, reinforce, peak_reinforce, ppo, lstm, gru, hmm, carries, update, small)}[sys.argv[1].replace("-", "_")]
 print("%.6g %.9g" % what(*map(int, sys.argv[2:])))

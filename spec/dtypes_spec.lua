@@ -291,6 +291,74 @@ describe("one tensor of", function()
       end
     end
   end)
+
+  -- To 24 bits, ties to even.
+  local function to_f32(v)
+    local step, big = 1, 1.5 * 2 ^ 52
+    while math.abs(v) >= 2 ^ 24 * step do step = step * 2 end
+    while v ~= 0 and math.abs(v) < 2 ^ 23 * step do step = step / 2 end
+    return (v / step + big - big) * step
+  end
+  local PLACES, round = 60, {
+    f32 = to_f32,
+    f64 = function(v) return v end,
+    i32 = function(v) return (v + 2 ^ 31) % 2 ^ 32 - 2 ^ 31 end,
+  }
+  -- Which place number i of n hits.
+  local ways = {
+    ["all places once"] = function(i) return (i * 7 + 3) % PLACES end,
+    ["all places backwards"] = function(i) return (9 - i) % PLACES end,
+    ["some places again and again"] = function(i) return (i * 8) % PLACES end,
+    ["places that follow no rule"] = function(i) return i * i * 31 % 59 end,
+    ["all but one place by a rule"] = function(i) return i == 50 and 7 or i % PLACES end,
+    ["one place"] = function() return 5 end,
+  }
+  local function matrix(n, cell)
+    local m = {}
+    for r = 1, n do m[r] = { cell(r - 1, 0), cell(r - 1, 1), cell(r - 1, 2) } end
+    return m
+  end
+  local function column(m, c)
+    local v = {}
+    for r, row in ipairs(m) do v[r] = row[c] end
+    return v
+  end
+  local function added(base, k, v, d, place)
+    local sum = matrix(#base, function(r, c) return base[r + 1][c + 1] end)
+    for r, row in ipairs(v) do
+      for c, x in ipairs(row) do sum[place(k[r])][c] = sum[place(k[r])][c] + x end
+    end
+    return matrix(#base, function(r, c) return round[d](sum[r + 1][c + 1]) end)
+  end
+
+  for name, way in pairs(ways) do
+    it("sums what hits " .. name, function()
+      for _, case in ipairs { { "f32", 1 }, { "f32", 44 }, { "f32", 130 }, { "f64", 130 }, { "i32", 130 } } do
+        local d, n = table.unpack(case)
+        local whole, k = d == "i32" and math.floor or round[d], {}
+        for i = 1, n do k[i] = way(i - 1) end
+        local base = matrix(PLACES, function(r, c) return r % 11 == 0 and 0 or r % 7 == c and 2 ^ 30 or 1 end)
+        local v = matrix(n, function(r, c) return r % 9 == 0 and 2 ^ 24 or whole((r - 20) * 0.3 + c) end)
+        local P = tempo.program()
+        local b, x = P:input("b", { shape = { PLACES, 3 }, dtype = d }), P:input("v", { shape = { n, 3 }, dtype = d })
+        local i = P:input("k", { shape = { n }, dtype = "i64" })
+        local wide = i:unsqueeze(1):expand(-1, 3)
+        local y = {
+          rows = b:scatter_add(0, wide, x),
+          columns = b:permute(1, 0):scatter_add(1, wide:permute(1, 0), x:permute(1, 0)):permute(1, 0),
+          line = b:select(1, 0):scatter_add(0, i, x:select(1, 0)),
+          turned = b:flip(0):scatter_add(0, wide, x):flip(0),
+        }
+        local rows = added(base, k, v, d, function(j) return j + 1 end)
+        local turned = added(base, k, v, d, function(j) return PLACES - j end)
+        for _, tier in ipairs(helper.tiers) do
+          local out = P:compile { outputs = y, tier = tier } { b = base, v = v, k = k }
+          assert.same({ rows, rows, column(rows, 1), turned },
+            { out.rows:totable(), out.columns:totable(), out.line:totable(), out.turned:totable() }, tier .. d .. n)
+        end
+      end
+    end)
+  end
 end)
 
 -- nothing -----------------------------------------------------------------------------------------------------------------------

@@ -161,10 +161,14 @@ describe("explain", function()
     local o = { outputs = { y = y, z = z, w = x[0 .. T]:sum(0) }, tier = "interpreter" }
     local said = P:compile(o):explain "rules"
     local function has(text, at) assert.truthy(said:find(("explain_spec.lua:%d: %s"):format(at, text), 1, true), said) end
-    has(("fold: mul@explain_spec.lua:%d: x * 1 => x\n"):format(line - 2), line - 2)
+    has(("fold: mul@explain_spec.lua:%d: mul_one: (mul x 1) => x\n"):format(line - 2), line - 2)
     has(("cse: exp@explain_spec.lua:%d: equal => one\n"):format(line - 2), line - 2)
     has("incremental: z: a reduction over a range that moves => a recurrence\n", line - 1)
     has("sums: w: a reduction over a range of a dim => an accumulation\n", line + 1)
+    o.passes = { mul_one = false }
+    said = P:compile(o):explain "rules"
+    assert.is_nil(said:find("mul_one", 1, true))
+    has(("fold: div@explain_spec.lua:%d: div_power: "):format(line - 1), line - 1)
     o.passes = "none"
     said = P:compile(o):explain "rules"
     assert.is_nil(said:find("fold:", 1, true) or said:find("cse:", 1, true) or said:find("incremental:", 1, true))

@@ -255,13 +255,55 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of chains that turn what they read or write, over tiles of any size", function()
+    for _, d in ipairs { "f32", "f64", "f16", "u8", "i64" } do
+      local float = d:find "f" ~= nil
+      local function number(r, c) return float and 0.1 + math.abs(wave(r, c)) or (r * 7 + c * 3) % 11 end
+      for _, size in ipairs { { 1, 1 }, { 16, 64 }, { 17, 65 }, { 65, 17 }, { 130, 3 }, { 2, 200 } } do
+        local f = agree(function(P)
+          local n, m = P:bound "n", P:bound "m"
+          local x, y = P:input("x", { shape = { n, m }, dtype = d }), P:input("y", { shape = { m, n }, dtype = d })
+          local turned = x:transpose(0, 1)
+          return { sum = turned * 3 + y, both = (x * x + 1):transpose(0, 1) + y:maximum(turned),
+            odd = float and (turned + y):sin() or turned % 5 + y, less = turned:lt(y), place = turned + y * P:bound "k":value():to(d),
+            back = (y + turned):transpose(0, 1) * x,
+            part = (turned:slice(0, 0, m) + y):flip(1) }
+        end, { x = tempo.array(fill(size, number), d), y = tempo.array(fill({ size[2], size[1] }, number), d) },
+          { n = size[1], m = size[2], k = 3 }, { tol = d == "f16" and 0.02 or 1e-4 })
+        assert.is_truthy(f:explain "code":find "h->turn")
+      end
+    end
+  end)
+
+  it("of recurrences along the inner dim, whose inputs and outputs are turned", function()
+    for _, size in ipairs { { 1, 1 }, { 1, 200 }, { 16, 64 }, { 33, 65 }, { 500, 1 }, { 479, 70 }, { 930, 2 } } do
+      for _, d in ipairs { "f32", "f64" } do
+        local f = agree(function(P)
+          local b, t, T = P:dim "b", P:dim "t"
+          local x, k = P:input("x", { domain = { b, t }, dtype = d }), P:input("k", { domain = { b, t }, dtype = "i32" })
+          local last = P:input("last", { domain = { b, t }, dtype = "bool" })
+          local y, z = P:tensor { domain = { b, t }, dtype = d }, P:tensor { domain = { b, t }, dtype = "i32" }
+          local more = x * 0.99 + tempo.where(last, 0, x * x)
+          y[{ t = T - 1 }] = more
+          y[{ b = b, t = t }] = more + tempo.where(last, 0, y[t + 1]) * 0.9
+          z[{ t = T - 1 }] = k
+          z[{ b = b, t = t }] = z[t + 1] * 3 + k
+          return { y = y, z = z, top = (y * 2):tanh() }
+        end, { x = tempo.array(fill(size, wave), d), k = tempo.array(fill(size, function(r, c) return (r * 5 + c) % 9 end), "i32"),
+               last = fill(size, function(r, c) return (r + c * 3) % 17 == 0 end) }, { B = size[1], T = size[2] })
+        assert.is_truthy(f:explain "code":find "h->turn")
+      end
+    end
+  end)
+
   it("of folds along any axes, however long", function()
     for _, shape in ipairs { { 3, 5 }, { 40, 3 }, { 3, 1500 }, { 700, 70 } } do
       agree(function(P)
         local t, T = P:dim "t"
         local x = P:input("x", { domain = { t }, shape = shape })
-        local y = x:softmax(-1)
-        return { first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
+        local y, e = x:softmax(-1), (x * 3):exp()
+        return { e = e[T - 1], down = e:sum(0), product = (x * x + 1):log1p():prod(0),
+          first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
           time = x[0 .. T]:sum(0), any = x:gt(0.9999):any() }
       end, { x = fill({ 3, shape[1], shape[2] }, wave) }, { T = 3 })
     end
@@ -285,7 +327,8 @@ describe("native code computes what the interpreter does", function()
             z[0] = x
             z[t] = (z[t - 1] + y):sin()
             return { z = z[T - 1], t = x:tan() + y:cos(), p = x:pow(y), m = x % y, q = x:floordiv(y),
-              most = (x * y):sin():max(-1), down = (x * y):cos():max(0) }
+              most = (x * y):sin():max(-1), down = (x * y):cos():max(0),
+              sum = (x * y):sin():sum(0) }
           end, { x = tempo.array(fill(shape, number), d), y = tempo.array(fill(shape, divisor), d) }, { T = 4 }, { tol = most })
           assert.truthy(f:explain "code":find "tp_near_sin_")
         end
@@ -401,6 +444,35 @@ describe("native code computes what the interpreter does", function()
     assert.equal(said.interpreter, said.native)
     assert.truthy(said.native:find("index 3 is outside 0 .. 2", 1, true), said.native)
     assert.truthy(f:explain "code":find("(wrong, 0)", 1, true))
+  end)
+
+  it("of rows picked and put by data, inside a tensor and outside", function()
+    local pairs_of_rows = { { 1, 1 }, { 0, 4 }, { 3, 2 }, { 4, 4 }, { 2, 0 }, { 5, 1 }, { 0, 0 }, { 1, 5 } }
+    local inputs = { at = tempo.array({ 2, 0, 5, 9, 2, 1, 6, 3 }, "i64"), two = tempo.array(pairs_of_rows, "i64") }
+    local function make(P)
+      local t, T = P:dim "t"
+      local at = P:input("at", { domain = { t }, shape = {}, dtype = "i64" })
+      local two = P:input("two", { domain = { t }, shape = { 2 }, dtype = "i64" })
+      local h, v = P:tensor { domain = { t }, shape = { 7, 3, 2 } }, P:tensor { domain = { t }, shape = { 6 } }
+      h[0], v[0] = tempo.arange({ 42 }):reshape { 7, 3, 2 }, tempo.arange { 6 }
+      local rows = h[t - 1]:index_select(0, two)
+      local column = h[t - 1]:permute(1, 0, 2):index_select(1, two:slice(0, 0, 1):squeeze(0))
+      local here = tempo.arange({ 7 }, { dtype = "i64" }):eq(at):reshape { 7, 1, 1 }
+      h[t] = tempo.where(here, (rows:sum(0) * 0.25 + column):unsqueeze(0), h[t - 1])
+      v[t] = tempo.where(tempo.arange({ 6 }, { dtype = "i64" }):eq(at), v[t - 1]:gather(0, two):sum() * 0.5, v[t - 1])
+      return { h = h[T - 1], v = v[T - 1] }
+    end
+    local f = agree(make, inputs, { T = 8 }, { tol = 1e-5 })
+    local code = f:explain "code"
+    assert.truthy(code:find "if %(%(uint64_t%)at <" and code:find "wrong |=", code)
+    local loop = code:match "for %(int64_t s.-\n  if %(h%->entry"
+    assert.equal(count(loop, "h%->leaf"), count(loop, "%(wrong, 0%)"), code)       -- nothing in the loop is a call unless an index is wrong
+    inputs.two:set(7, 4, 1)
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      local P = tempo.program()
+      local g = P:compile { outputs = make(P), tier = tier }
+      fails(function() g(inputs, { T = 8 }) end, "at t = 4: index 7 is outside 0 .. ")
+    end
   end)
 
   it("of environments whose source is known, and of what they are not asked", function()

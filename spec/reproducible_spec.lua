@@ -2,8 +2,8 @@
 -- stand here, so that another machine is asked too. What code that stands alone has is asked in export_spec.lua.
 local helper = require "spec.helper"
 
--- Batches of dims and of axes, products of more than 128 terms, dot products, sums along all axes, draws, every kind of elementwise function; prints a hash.
-local text = [[
+-- What both programs share.
+local hashes = [[
   local tempo = require "tempo"
   local function hash(h, a)
     for _, v in ipairs(a) do
@@ -32,7 +32,10 @@ local text = [[
   end
   local how = REPRODUCIBLE
   local function compile(P, outputs) return P:compile { outputs = outputs, reproducible = how, threads = tonumber(os.getenv "N") } end
+]]
 
+-- Batches of dims and of axes, products of more than 128 terms, dot products, sums along all axes, draws, every kind of elementwise function; prints a hash.
+local text = hashes .. [[
   local P = tempo.program { seed = 11 }
   local i, I = P:dim "i"
   local b, B = P:dim "b"
@@ -66,7 +69,40 @@ local text = [[
 
 local WANT = "901608\n"
 
-local function run(settings, how) return helper.script((text:gsub("REPRODUCIBLE", how or "true")), nil, settings) end
+-- REINFORCE with a critic on CartPole: prints a hash of the weights and Adam's moments after so many updates, and of the last return.
+local cartpole = hashes .. [[
+  local nn, rl = tempo.nn, tempo.rl
+  local P = tempo.program { seed = 3 }
+  local i, I = P:dim "i"
+  local b, B = P:dim "b"
+  local t, T = P:dim "t"
+  local env = rl.env(P, "CartPole-v1", { domain = { i, b, t }, time = t })
+  local function net(name, n, gain)
+    return nn.MLP(P, { 4, 16, n }, { name = name, activation = "tanh", along = { i }, init = "orthogonal", out_gain = gain })
+  end
+  local policy, critic = net("policy", 2, 0.01), net("critic", 1, 1)
+  local pi = tempo.dist.Categorical { logits = policy(env.obs) }
+  local action = pi:sample { name = "action", domain = { i, b, t } }
+  env:step(action)
+  local value = critic(env.obs):squeeze(-1)
+  local G = rl.monte_carlo(env, { gamma = 0.99, next_value = critic(env.next_obs):squeeze(-1) })
+  local loss = (0.5 * (G - value):square() - pi:log_prob(action) * (G - value):detach()) / (B * T):value():to "f32"
+  local all = policy:parameters()
+  for _, w in ipairs(critic:parameters()) do all[#all + 1] = w end
+  tempo.optim.Adam(all, { lr = 0.003 }):step(loss)
+  local f = compile(P, { G = G[{ i = I - 1, t = 0 }], n = env.done:to "f32"[{ b = 0 .. B, t = 0 .. T }]:sum() })
+  local out = f({}, { I = UPDATES, B = 3, T = 40 })
+  local params, n = 0, out.n:totable()
+  for _ in pairs(f:params()) do params = params + 1 end
+  local ended, at_last = 0, 0
+  for k, v in ipairs(n) do
+    ended = ended + v
+    if k > #n - 100 then at_last = at_last + v end
+  end
+  print(math.floor(hash_params(hash(0, { out.G:totable() }), f)), params, math.floor(ended), math.floor(at_last))
+]]
+
+local function run(settings, how, of) return helper.script(((of or text):gsub("REPRODUCIBLE", how or "true")), nil, settings) end
 local function has(cc) return (os.execute(cc .. " --version >/dev/null 2>&1")) end
 
 describe("a reproducible program has the same bits", function()
@@ -89,6 +125,23 @@ describe("a reproducible program has the same bits", function()
     for n = 1, 2 do
       assert.equal(WANT, run(("export TEMPO_TIER=auto TEMPO_CACHE=none TEMPO_NATIVE_AFTER=0.01 TEMPO_LATE=%d N=%d OMP_NUM_THREADS=%d; "):format(n, n, n)), n)
     end
+  end)
+
+  -- An environment inside, actions drawn: one bit of difference, and soon another episode is played.
+  it("as CartPole learns for 10,000 updates, in every tier, of any compiler at any level, in one thread and in two", function()
+    local want = { [10000] = "546210\t25\t273\t0\n", [1000] = "446766\t25\t267\t0\n" }
+    local function trains(updates, settings)
+      local got = run("export TEMPO_CACHE=none " .. settings .. "; ", "true", (cartpole:gsub("UPDATES", updates)))
+      assert.equal(want[updates], got, settings)
+    end
+    for _, isa in ipairs { "base", "avx512" } do trains(10000, "TEMPO_TIER=interpreter TEMPO_ISA=" .. isa) end
+    for _, cc in ipairs { "gcc", "clang" } do
+      for _, level in ipairs { "-O0", "-O3" } do
+        if has(cc) then trains(10000, ("TEMPO_TIER=native CC=%s TEMPO_CFLAGS=%s"):format(cc, level)) end
+      end
+    end
+    for _, tier in ipairs { "interpreter", "native" } do trains(1000, ("TEMPO_TIER=%s TEMPO_SHARE=0 N=2"):format(tier)) end
+    trains(10000, "TEMPO_TIER=auto TEMPO_NATIVE_AFTER=0.01 TEMPO_LATE=5")
   end)
 
   it("which it has not without the option, where a processor fuses", function()

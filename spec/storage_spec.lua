@@ -783,6 +783,60 @@ describe("a matrix that a recurrence multiplies by", function()
   end
 end)
 
+describe("what is added to a part of a tensor", function()
+  -- The gradient by x of sums of c * rows of x, over all points: rows(x, ..) says the rows, places(j, t) which elements (from 0) a point takes.
+  local N = 12
+  local cases = {
+    ["a row of its own for each point"] = { function(x, j) return x:select(0, j) end, function(j) return { j } end, true },
+    ["rows from the end"] = { function(x, j, _, J) return x:select(0, J - 1 - j) end, function(j, _, J) return { J - 1 - j } end, true },
+    ["one row for all points"] = { function(x) return x:select(0, 3) end, function() return { 3 } end, true },
+    ["every other two rows"] = { function(x, j) return x:narrow(0, 2 * j, 2) end, function(j) return { 2 * j, 2 * j + 1 } end, true },
+    ["rows that overlap"] = { function(x, j) return x:narrow(0, j, 3) end, function(j) return { j, j + 1, j + 2 } end },
+    ["rows that two dims name"] = { function(x, j, t) return x:select(0, j + t) end, function(j, t) return { j + t } end },
+    ["half of a dim"] = { function(x, j) return x:select(0, j // 2) end, function(j) return { j // 2 } end },
+    ["every third row"] = { function(x) return x:slice(0, 1, 11, 3) end, function() return { 1, 4, 7, 10 } end, true },
+    ["rows that data names, some twice"] = { function(x, _, _, _, k) return x:index_select(0, k) end,
+                                             function(j) return { j * j % N, (3 * j + 1) % N } end, true },
+    ["elements that data names"] = { function(x, _, _, _, k) return x:gather(0, k:unsqueeze(1):expand { 2, 3 }) end,
+                                     function(j) return { j * j % N, (3 * j + 1) % N } end, true },
+  }
+  for name, c in pairs(cases) do
+    it("costs what is added: " .. name, function()
+      local P = tempo.program()
+      local j, J = P:dim "j"
+      local t, T = P:dim "t"
+      local x, k = P:input("x", { shape = { N, 3 }, dtype = "f64" }), P:input("k", { domain = { j }, shape = { 2 }, dtype = "i64" })
+      local loss = ((c[1](x, j, t, J, k) * (j:value() * 7 + t:value() + 1):to "f64"):sum())[{ j = 0 .. J, t = 0 .. T }]:sum { 0, 1 }
+      for _, tier in ipairs { "interpreter", "native", "reference" } do
+        local f = P:compile { outputs = { g = tempo.grad(loss, { x })[1] }, tier = tier }
+        if c[3] and tier == "interpreter" then assert.is_nil(f:explain "plan":find("for t%d* = 0 .. T"), f:explain "plan") end
+        local want, bounds, rows, ks = {}, { J = 5, T = 4 }, {}, {}
+        for i = 1, N do want[i], rows[i] = { 0, 0, 0 }, { i, 2 * i, -i } end
+        for a = 0, 4 do
+          ks[a + 1] = { a * a % N, (3 * a + 1) % N }
+          for b = 0, 3 do
+            for _, at in ipairs(c[2](a, b, 5)) do
+              for e = 1, 3 do want[at + 1][e] = want[at + 1][e] + a * 7 + b + 1 end
+            end
+          end
+        end
+        assert.same(want, f({ x = tempo.array(rows, "f64"), k = tempo.array(ks, "i64") }, bounds).g:totable())
+      end
+    end)
+  end
+
+  it("keeps no tensor for each point", function()
+    local P = tempo.program()
+    local j, J = P:dim "j"
+    local k = P:input("k", { domain = { j }, dtype = "i64" })
+    for _, row in ipairs { function(x) return x:select(0, k) end, function(x) return x:select(0, j) end } do
+      local x = P:input("x" .. tostring(row):gsub("%W", ""), { shape = { 4096, 64 } })
+      local f = P:compile { outputs = { g = tempo.grad(row(x):tanh():sum()[{ j = 0 .. J }]:sum(0), { x })[1] } }
+      assert.is_true(f:memory { J = 4096 } < 4 * 4096 * 64 * 4, f:memory { J = 4096 })
+    end
+  end)
+end)
+
 describe("what is read at every n-th point", function()
   -- Follows a copy of itself that is n steps old at most; read: how the copy is said.
   local function program(read)

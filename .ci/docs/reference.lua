@@ -204,6 +204,11 @@ function reference.settings(root, source)
   for _, p in ipairs(rows.read(root .. "src/rt/passes.def", "P")) do
     out:add("| `%s` | %s | %s |\n", p[2], p[5] == "ON" and "yes" or "no", p[6])
   end
+  out:add(source.pages.rules)
+  local class = { EXACT = "none", SIGN = "sign of a zero", REASSOC = "rounding" }
+  for _, r in ipairs(rows.read(root .. "src/opt/rules.def", "R")) do
+    out:add("| `%s` | `%s` | `%s` | %s |\n", r[1], r[3], r[4], class[r[2]])
+  end
   out:add(source.pages.errors)
   for _, e in ipairs(rows.read(root .. "src/base/errs.def", "E")) do
     out:add("| `%s` | %s |\n", e[2], source.errors[e[2]] or error("docs/source/errors.lua lacks '" .. e[2] .. "'", 0))

@@ -17,9 +17,9 @@ sides.PIN = plain .. "taskset -c " .. core .. " "
 --- On all cores that this process may use, by so many threads.
 function sides.threads(n) return ("%senv TEMPO_THREADS=%d "):format(plain, n) end
 
---- A python that has the modules; nil: none has.
+--- A python that has the modules, that of bench/setup first; nil: none has.
 function sides.python(modules)
-  for _, exe in ipairs { "python3", "/usr/bin/python3" } do
+  for _, exe in ipairs { "build/peers/bin/python3", "python3", "/usr/bin/python3" } do
     if sides.output(("%s -c 'import %s; print(1)' 2>/dev/null"):format(exe, modules)):match "1" then return exe end
   end
 end

@@ -197,7 +197,7 @@ P:compile {} ({ x = { 1, 2, 3 } }, { T = 3 })]] },
       { name = "compile", args = {}, options = {
           arg("outputs", "table<string, tempo.Operand>", "tensors by name; may be left out when there is a sink"),
           arg("tier", "tempo.Tier", "what executes: \"reference\" evaluates by demand and is slow and obviously right, \"interpreter\" runs the plan, \"native\" compiles it with `$CC` or `cc` (the interpreter runs it where there is none); \"auto\", the default, begins in the interpreter and goes over to native code when a second of running has paid for a compiler beside it, at once where the cache has it"),
-          arg("passes", '"none"|table<string, boolean>', "\"none\", or passes by name: `{ cse = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
+          arg("passes", '"none"|table<string, boolean>', "\"none\", or passes and rules by name: `{ cse = false, mul_one = false }` (all on)"), arg("precise", "boolean", "no pass that reassociates floats (false)"),
           arg("reproducible", "boolean", "the same bits on every processor, by every compiler at any level, with any number of threads (false)"),
           arg("cflags", "string", "flags for the compiler of native code, behind those of this version (`f:explain \"code\"` shows them all): `\"-O1\"`"),
           arg("device", "string", "(\"cpu\")"), arg("threads", "integer", "1 to 4096, that share what is large enough (what `OMP_NUM_THREADS` says, else 1); every bit is the same for any number"), arg("memory", "number|string", "a limit for what `f:memory` counts: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; or `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "`\"nan\"`: the first NaN or infinity that is made of finite operands ends the run (none)"),
@@ -403,12 +403,15 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         text = "Goes through the schedule point by point without data, and fails unless every statement runs once at each of its points, everything is made before it is read, and no slot is given away while what it holds is "
           .. "still to be read. To find bugs of ours; it takes a while where bounds are not small.", errors = "`bound`, what a call with these bounds is told, and `cycle` for what is wrong.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:simulate({ T = 5 }).loose)' },
-      { name = "profile", args = { arg("rows?", "integer", "how many regions to name (20)") }, returns = { { "string" } },
+      { name = "profile", args = { arg("rows?", "integer", "how many regions to name (20)") },
+        options = { arg("trace", "string", "a file: what ran when goes there, as JSON for Perfetto and chrome://tracing") }, returns = { { "string" } },
         text = "Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, how many GB of its operands and results and how many "
           .. "operations it goes through a second (those of elementwise operators, sums and matrix products; of others none are counted), the script's line, the tensor and the operators in it. One line says what a core of this machine does, measured when first asked: "
           .. "memory read and written, and products. The clock is always on: the first executions of a region are timed, then about one in 64, of which the longest is left out, and what the thread waited for a processor. The reference tier has none; native code has a line for each of its parts, "
-          .. "without the regions that it calls, which have their own.",
-        errors = "`option` for a negative number of rows.",
+          .. "without the regions that it calls, which have their own. `f:profile(20, { trace = \"run.json\" })` also writes the file: a track for each thread; on it each leaf (a region), each compiled part, what threads share, and loops with "
+          .. "their iterations, one inside the other, with the tensor, the script's line, bytes and operations (of what is made of several leaves: all of theirs). It has what ran since the trace before, up to 262,144 events a thread; "
+          .. "the first one of a function has the first 2,048. `otherData.cut` says whether there was more. Loops inside of compiled parts are not seen.",
+        errors = "`option` for a negative number of rows, and for a trace of the reference tier or from a callback; `file` where it cannot be written: what was there before stays, and what ran is in the next trace still.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(#f:profile(5) > 0)' },
       { name = "export", args = { arg("path", "string", 'a folder, and a name that C takes: "dir/agent"'), arg("bounds?", "table<string, integer>", "those that the function needs") }, returns = {},
         text = "Writes the function for these bounds as C99 that needs libm and nothing else: `agent.c`, `agent.h`, `agent.weights` with the newest parameters, and `agent_main.c`, which shows how they are used. "

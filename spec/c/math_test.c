@@ -36,10 +36,10 @@ static double ulps_f32(float got, double want) {
 typedef struct stated { tp_op op; double f32[2], f64[2]; long double (*libm)(long double); double worst[2]; } stated;
 static long double sigmoidl(long double x) { return 1 / (1 + expl(-x)); }
 static stated unary[] = {
-  { TP_OP_EXP, { 1.1, 1.1 }, { 1, 1 }, expl, {0} }, { TP_OP_EXPM1, { 1, 1 }, { 1, 1 }, expm1l, {0} },
+  { TP_OP_EXP, { 1.1, 1.1 }, { 1, 1 }, expl, {0} }, { TP_OP_EXPM1, { 1, 1 }, { 1.1, 1.1 }, expm1l, {0} },
   { TP_OP_LOG, { 1, 1 }, { 1, 1 }, logl, {0} }, { TP_OP_LOG1P, { 1, 1 }, { 1, 1 }, log1pl, {0} },
-  { TP_OP_SIN, { 1, 1 }, { 1, 1 }, sinl, {0} }, { TP_OP_COS, { 1, 1 }, { 1, 1 }, cosl, {0} }, { TP_OP_TAN, { 1, 1 }, { 2, 2 }, tanl, {0} },
-  { TP_OP_TANH, { 2, 2 }, { 2.5, 2.5 }, tanhl, {0} }, { TP_OP_SIGMOID, { 2.5, 2.5 }, { 2, 2 }, sigmoidl, {0} }, { TP_OP_ERF, { 1, 1.2 }, { 1, 1.2 }, erfl, {0} },
+  { TP_OP_SIN, { 1, 1 }, { 1, 1 }, sinl, {0} }, { TP_OP_COS, { 1, 1 }, { 1, 1 }, cosl, {0} }, { TP_OP_TAN, { 1, 1 }, { 2.2, 2.2 }, tanl, {0} },
+  { TP_OP_TANH, { 2, 2 }, { 2.8, 2.8 }, tanhl, {0} }, { TP_OP_SIGMOID, { 2.5, 2.5 }, { 2.5, 2.5 }, sigmoidl, {0} }, { TP_OP_ERF, { 1, 1.2 }, { 1, 1.2 }, erfl, {0} },
 };
 static stated power = { TP_OP_POW, { 1, 1 }, { 1, 1 }, NULL, {0} };
 

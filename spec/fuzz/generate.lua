@@ -4,6 +4,7 @@
 -- Programs are mostly legal by construction: indices are clamped; a recurrence reads itself only where it was made before (its body sees
 -- "open" tensors at such points only); floats are squashed. A few reads are left to chance: compile errors must be the same everywhere.
 local S = require "spec.support"
+local rules = require "spec.fuzz.rules"
 
 -- luacheck: read_globals setfenv loadstring
 local M = {}
@@ -794,7 +795,7 @@ function M.generate(seed, ends)
   self.ndim = self:weighted { { 3, 1 }, { 5, 2 }, { 2, 3 } }
   self.float = self:chance(0.75) and "f64" or "f32"
   self.wild = self:chance(0.15)
-  self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = OPTIONS[seed % #OPTIONS + 1] }
+  self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = seed % 5 == 4 and rules(seed) or OPTIONS[seed % #OPTIONS + 1] }
   self.leaf = seed % 8 == 7 and ", { leaf = true }" or ""
   self.ends = {}
   if ends == "yes" then

@@ -76,6 +76,10 @@ void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const
     copy_rows(x, size, &r, (char *)out + tp_walk_offset(&w, p->so) * size, (const char *)in + tp_walk_offset(&w, p->si) * size);
 }
 
+void tp_turn(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n) {
+  tp_kernels_get()->turn[size == 8 ? 3 : size == 4 ? 2 : size == 2](o, orow, a, arow, rows, n);
+}
+
 void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
   tp_pair p;
   tp_pair_make(&p, out, in);

@@ -9,6 +9,7 @@
 typedef struct tp_pair { int rank; int64_t ext[TP_MAXRANK + 1], so[TP_MAXRANK + 1], si[TP_MAXRANK + 1]; bool empty; } tp_pair;
 void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in);
 void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const void *in);
+void tp_turn(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);        /* as tp_kturn */
 void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in);       /* same shapes */
 void tp_view_add(const tp_exec *x, tp_dtype d, const tp_view *out, const tp_view *in);      /* out += in; same shapes, no halves */
 void tp_view_fill(const tp_exec *x, tp_dtype d, const tp_view *out, double value);

@@ -44,13 +44,13 @@ KI int64_t none_in(void *o, const void *a, int64_t n) { return 0; }
   KI void square##side##_##sfx(T *o, int64_t orow, const T *a, int64_t arow) { \
     v##side##_##sfx x[2][side]; \
     int now = 0; \
-    for (int i = 0; i < side; i++) x[0][i] = *(const v##side##_##sfx *)(a + i * arow); \
+    for (int i = 0; i < side; i++, a += arow) x[0][i] = *(const v##side##_##sfx *)a; \
     for (int step = 1; step < side; step *= 2, now = !now) \
       for (int i = 0; i < side / 2; i++) { \
         x[!now][2 * i] = __builtin_shufflevector(x[now][i], x[now][i + side / 2], LOWER_##side); \
         x[!now][2 * i + 1] = __builtin_shufflevector(x[now][i], x[now][i + side / 2], UPPER_##side); \
       } \
-    for (int i = 0; i < side; i++) *(v##side##_##sfx *)(o + i * orow) = x[now][i]; \
+    for (int i = 0; i < side; i++, o += orow) *(v##side##_##sfx *)o = x[now][i]; \
   }
 SQUARE(1, uint8_t, 4)
 SQUARE(1, uint8_t, 16)
@@ -76,9 +76,9 @@ typedef __m256d wide_pairs;
 #define EVEN(x, y) _mm256_permute2f128_ps(x, y, 0x20)
 #define ODD(x, y) _mm256_permute2f128_ps(x, y, 0x31)
 #endif
-KI void square_wide(uint32_t *o, int64_t orow, const uint32_t *a, int64_t arow) {
+static __attribute__((noinline)) void square_wide(uint32_t *o, int64_t orow, const uint32_t *a, int64_t arow) {
   wide x[SIDE], y[SIDE];
-  for (int i = 0; i < SIDE; i++) x[i] = MM(loadu_ps)((const float *)(a + i * arow));
+  for (int i = 0; i < SIDE; i++, a += arow) x[i] = MM(loadu_ps)((const float *)a);
   for (int i = 0; i < SIDE; i += 2) {
     y[i] = MM(unpacklo_ps)(x[i], x[i + 1]);
     y[i + 1] = MM(unpackhi_ps)(x[i], x[i + 1]);
@@ -94,10 +94,8 @@ KI void square_wide(uint32_t *o, int64_t orow, const uint32_t *a, int64_t arow) 
 #else
   for (int k = 0; k < 8; k++) y[k] = x[k];
 #endif
-  for (int k = 0; k < SIDE / 2; k++) {
-    MM(storeu_ps)((float *)(o + k * orow), EVEN(y[k], y[k + SIDE / 2]));
-    MM(storeu_ps)((float *)(o + (k + SIDE / 2) * orow), ODD(y[k], y[k + SIDE / 2]));
-  }
+  for (int k = 0; k < SIDE / 2; k++, o += orow) MM(storeu_ps)((float *)o, EVEN(y[k], y[k + SIDE / 2]));
+  for (int k = 0; k < SIDE / 2; k++, o += orow) MM(storeu_ps)((float *)o, ODD(y[k], y[k + SIDE / 2]));
 }
 #endif
 
@@ -178,4 +176,18 @@ static bool outside(const int64_t *index, int64_t step, int64_t count, int64_t n
   if (step == 1) for (int64_t j = 0; j < count; j++) any |= (uint64_t)index[j] | (last - (uint64_t)index[j]);
   else for (int64_t j = 0; j < count; j++) any |= (uint64_t)index[j * step] | (last - (uint64_t)index[j * step]);
   return any >> 63;
+}
+
+/* Is each `by` or `by` - m more than the one before? What is not 0 has the sign's bit, or its negative has. */
+static bool even(const int64_t *index, int64_t n, int64_t by, int64_t m) {
+  bool ok = true;
+  for (int64_t at = 1; at < n && ok; at += PART) {
+    uint64_t any = 0;
+    for (int64_t j = at, end = n - at < PART ? n : at + PART; j < end; j++) {
+      uint64_t more = (uint64_t)index[j] - (uint64_t)index[j - 1] - (uint64_t)by, around = more + (uint64_t)m;
+      any |= (more | -more) & (around | -around);
+    }
+    ok = !(any >> 63);
+  }
+  return ok;
 }

@@ -23,7 +23,7 @@ const tp_kernels TABLE = {
   .load = { load_1, load_2, load_4, load_8 },
   .loadhalf = { [TP_F16] = load_f16, [TP_BF16] = load_bf16 },
   .store = { store_1, store_2, store_4, store_8 },
-  .turn = { turn_1, turn_2, turn_4, turn_8 }, .outside = outside,
+  .turn = { turn_1, turn_2, turn_4, turn_8 }, .outside = outside, .even = even,
   .storehalf = { [TP_F16] = store_f16, [TP_BF16] = store_bf16 },
   .across = { [TP_RED_SUM] = FOLD_ROW(across_sum), [TP_RED_PROD] = FOLD_ROW(across_prod), [TP_RED_MAX] = FOLD_ROW_BOOL(across_max), [TP_RED_MIN] = FOLD_ROW_BOOL(across_min) },
   .down = { [TP_RED_SUM] = FOLD_ROW(down_sum), [TP_RED_PROD] = FOLD_ROW(down_prod), [TP_RED_MAX] = FOLD_ROW_BOOL(down_max), [TP_RED_MIN] = FOLD_ROW_BOOL(down_min) },

@@ -51,6 +51,7 @@ struct tp_kernels {
   tp_kstore *store[4], *storehalf[TP_NDTYPE];
   tp_kturn *turn[4];                                           /* by log2 of the size */
   bool (*outside)(const int64_t *index, int64_t step, int64_t count, int64_t n);    /* is one of them none of 0 .. n - 1? */
+  bool (*even)(const int64_t *index, int64_t n, int64_t by, int64_t m);             /* is each `by` or `by` - m more than the one before? */
   tp_kfold *across[4][TP_NDTYPE];                              /* [red]: acc[i] takes row i */
   tp_kfold *down[4][TP_NDTYPE];                                /* [red]: acc[j] takes column j */
   tp_kfold *across_wide, *down_wide;                           /* sums of f32 as those of f64 */

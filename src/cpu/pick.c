@@ -301,77 +301,129 @@ bool tp_run_put(tp_exec *x, tp_dreg *r) {
 
 /* ---- elements added where data says ---- what is hit costs, not what is there, if the base lies where the result does */
 
-/* Where elements land, in elements from the first of the result, which `low` is from where it begins. */
-typedef struct landing { int64_t stride[TP_MAXRANK], worth, low; } landing;
-
-static landing landing_of(const tp_dreg *r) {
-  const tp_view *o = &r->out[0].v;
-  int axis = r->nlead + r->rg->how.axis;
-  landing l = { .worth = o->stride[axis] };
-  strides_but(o, axis, l.stride);
-  for (int i = 0; i < o->rank; i++) l.low += TP_MIN(o->stride[i], 0) * (o->shape[i] - 1);
-  return l;
-}
-
-/* The sum of a place that is hit. Until it is there the place holds the number of its sum, which is believed if that sum is of the place. */
-typedef struct place_sum { int64_t at; double sum; } place_sum;
+/* What may hit a place again: v[j] goes to first[at[j]]. The others: room for as many. */
 typedef union hit_place { float f; uint32_t number; } hit_place;
+typedef struct hits { int64_t n; const int64_t *at; const float *v; hit_place *first, *was; uint32_t *which, *who; double *sum; } hits;
 
-static inline int64_t add_at(place_sum *t, int64_t n, hit_place *to, int64_t at, float more) {
-  if (to->number < (uint64_t)n && t[to->number].at == at) {
-    t[to->number].sum += more;
-    return n;
-  }
-  t[n] = (place_sum){ at, (double)to->f + more };
-  to->number = (uint32_t)n;
-  return n + 1;
+/* While hits are looked at, a place holds the number of who hit it last, as a NaN: seldom is something else taken for one. */
+#define HIT_MARK 0x7fa00000u
+enum { HITS_FEW = 64 };
+
+static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
+
+/* Seen at a glance: are all places different, as each is so many behind the one before, around m? */
+static bool goes_around(const tp_exec *x, const hits *h, int64_t m) {
+  if (h->n < 2) return true;
+  int64_t by = tp_floormod(h->at[1] - h->at[0], m);
+  return x->cpu->K->even(h->at, h->n, by, m) && h->n <= m / common_divisor(m, by);
 }
 
-/* In order; how many places are hit. */
-static int64_t sum_places(const tp_dreg *r, const landing *l, hit_place *first, place_sum *t) {
-  const tp_view *k = &r->in[1].v, *src = &r->in[2].v;
-  int last = k->rank - 1;
-  int64_t n = 0, sk = k->stride[last], sv = src->stride[last], so = l->stride[last], worth = l->worth;
-  tp_walk w;
-  for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
-    const int64_t *index = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
-    const float *from = (const float *)src->p + tp_walk_offset(&w, src->stride);
-    int64_t to = tp_walk_offset(&w, l->stride) - l->low;
-    for (int64_t j = 0; j < k->shape[last]; j++) {
-      int64_t at = to + j * so + index[j * sk] * worth;
-      n = add_at(t, n, &first[at], at, from[j * sv]);
+/* The numbers of hits from `from` to `to` go where these hit, what was there aside. Is some of that a number? */
+static bool mark_places(const hits *h, int64_t from, int64_t to) {
+  bool again = false;
+  for (int64_t j = from; j < to; j++) {
+    hit_place *place = &h->first[h->at[j]];
+    h->was[j] = *place;
+    place->number = HIT_MARK + (uint32_t)j;
+  }
+  for (int64_t j = from; j < to; j++) again |= h->was[j].number - HIT_MARK < (uint64_t)to;
+  return again;
+}
+
+/* In order, a sum for each place, where the first hits are marked: which[j] is that of hit j, who[i] a hit of sum i. How many there are. */
+static int64_t sum_places(const hits *h, int64_t marked) {
+  int64_t n = 0;
+  for (int64_t j = 0; j < h->n; j++) {
+    hit_place *place = &h->first[h->at[j]], was = j < marked ? h->was[j] : *place;
+    uint32_t before = was.number - HIT_MARK;
+    bool again = before < j && h->at[before] == h->at[j];
+    uint32_t i = h->which[j] = again ? h->which[before] : (uint32_t)n;
+    if (!again) {
+      h->who[n] = (uint32_t)j;
+      h->sum[n++] = (double)was.f;
+      if (j >= marked) place->number = HIT_MARK + (uint32_t)j;
     }
+    h->sum[i] += h->v[j];
   }
   return n;
 }
 
-/* In f64, rounded once. */
-static bool scatter_f32(tp_exec *x, tp_dreg *r, const landing *l) {
-  int64_t count = tp_view_count(&r->in[1].v);
-  place_sum *t = tp_work(x, r, count, sizeof *t);
-  hit_place *first = (hit_place *)r->out[0].v.p + l->low;
-  if (!t) return false;
+/* In f64, rounded once: of two numbers it is what f32 makes. Whether places are hit again is asked of a few first. */
+static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
+  tp_kfn *narrow = r->halved ? x->cpu->K->sticky : x->cpu->K->cast[TP_F64][TP_F32];
+  if (!r->halved && goes_around(x, h, m)) {
+    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]].f += h->v[j];
+    return;
+  }
+  int64_t marked = TP_MIN(h->n, HITS_FEW);
+  bool again = mark_places(h, 0, marked);
+  if (!again && marked < h->n) again = mark_places(h, marked, h->n), marked = h->n;
+  if (!again && !r->halved) {
+    x->cpu->K->ew[TP_OP_ADD][TP_F32](h->was, h->was, h->v, h->was, h->n);
+    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]] = h->was[j];
+  } else {
+    int64_t n = sum_places(h, marked);
+    narrow(h->was, h->sum, h->sum, h->sum, n);
+    for (int64_t i = 0; i < n; i++) h->first[h->at[h->who[i]]] = h->was[i];
+  }
+}
+
+/* Puts a line behind what is in h. */
+static void append_line(hits *h, int64_t *at, float *v, const line *l, int64_t to, const int64_t *index, const float *from) {
+  at += h->n, v += h->n;
+  h->n += l->n;
+  for (int64_t j = 0; j < l->n; j++) at[j] = to + j * l->so + index[j * l->sk] * l->axis;
+  for (int64_t j = 0; j < l->n; j++) v[j] = from[j * l->si];
+}
+
+/* Lines along the indexed axis hit what others do not: each is looked at by itself, and as it lies if it is dense. */
+static bool scatter_f32(tp_exec *x, tp_dreg *r, const line *l, const int64_t *stride) {
+  const tp_view *k = &r->in[1].v, *src = &r->in[2].v;
+  int axis = r->nlead + r->rg->how.axis, last = k->rank - 1;
+  int64_t count = tp_view_count(k), around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->axis, -l->axis), 1);
+  int64_t *at = tp_work(x, r, count, 2 * TP_WORK_PAIR);
+  double *sum = (double *)(at + count);
+  float *v = (float *)(sum + count);
+  hits h = { 0, at, v, r->out[0].v.p, (hit_place *)(v + count), (uint32_t *)(v + 2 * count), (uint32_t *)(v + 3 * count), sum };
+  tp_walk w;
+  if (!at) return false;
   if (count > UINT32_MAX) return tp_rfail(x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
-  int64_t n = sum_places(r, l, first, t);
-  if (r->halved) for (int64_t i = 0; i < n; i++) x->cpu->K->sticky(&first[t[i].at], &t[i].sum, &t[i].sum, &t[i].sum, 1);
-  else for (int64_t i = 0; i < n; i++) first[t[i].at].f = (float)t[i].sum;
+  for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
+    const int64_t *index = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
+    const float *from = (const float *)src->p + tp_walk_offset(&w, src->stride);
+    int64_t to = tp_walk_offset(&w, stride);
+    if (axis == last && l->sk == 1 && l->si == 1 && l->axis == 1) {
+      hits line = { l->n, index, from, h.first + to, h.was, h.which, h.who, sum };
+      add_hits(x, r, &line, around);
+      continue;
+    }
+    append_line(&h, at, v, l, to, index, from);
+    if (axis == last) add_hits(x, r, &h, around), h.n = 0;
+  }
+  add_hits(x, r, &h, around);
   return true;
 }
 
 bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
-  int size = o->size;
-  tp_kfn *add = x->cpu->K->ew[TP_OP_ADD][o->dtype];
-  landing l = landing_of(r);
-  if (!tp_check_indices(x, r, &k->v, o->v.shape[r->nlead + r->rg->how.axis])) return false;
+  int axis = r->nlead + r->rg->how.axis, last = k->v.rank - 1;
+  int64_t stride[TP_MAXRANK];
+  strides_but(&o->v, axis, stride);
+  line l = { k->v.shape[last], stride[last], src->v.stride[last], k->v.stride[last], o->v.stride[axis] };
+  if (!tp_check_indices(x, r, &k->v, o->v.shape[axis])) return false;
   copy_base(x, r);
-  if (o->dtype == TP_F32) return scatter_f32(x, r, &l);
+  if (o->dtype == TP_F32) return scatter_f32(x, r, &l, stride);
   tp_walk w;
-  for (tp_walk_start(&w, k->v.rank, k->v.shape); w.ok; tp_walk_next(&w)) {
-    int64_t i = ((const int64_t *)k->v.p)[tp_walk_offset(&w, k->v.stride)];
-    char *to = (char *)o->v.p + (tp_walk_offset(&w, l.stride) + i * l.worth) * size;
-    const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
-    add(to, to, from, from, 1);
+  for (tp_walk_start(&w, last, k->v.shape); w.ok; tp_walk_next(&w)) {
+    char *to = (char *)o->v.p + tp_walk_offset(&w, stride) * o->size;
+    const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * o->size;
+    const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
+#define LINE_MORE(T) for (int64_t j = 0; j < l.n; j++) { \
+    T *t = (T *)to + j * l.so + index[j * l.sk] * l.axis; \
+    *t = (T)(*t + ((const T *)from)[j * l.si]); \
+  }
+    if (o->dtype == TP_F64) LINE_MORE(double)
+    else BY_SIZE(o->size, LINE_MORE)
   }
   return true;
 }

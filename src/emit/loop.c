@@ -7,7 +7,7 @@
 #include "kern/prelude/fold.h"
 #include <math.h>
 
-enum { POINTS = 4, TERMS = 32, LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, COLD = 1 << 16, SQUARE = 1024 };
+enum { POINTS = 4, TERMS = 32, LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, COLD = 1 << 16, SQUARE = 1024, TILE_ROWS = 16, TILE_ROW = 64 };
 
 typedef struct {
   tp_emit *e; const tp_region *r; int pos;
@@ -16,6 +16,8 @@ typedef struct {
   const int64_t *at;                            /* a written out point: its place along the region's axes; NULL: loops */
   bool folds, product;                          /* product: x * y is fused into the sum */
   bool near;                                    /* operators take operands for near ones; `far` becomes 1 where one is not */
+  int across;                                   /* the axis along which turned windows lie */
+  const bool *turned;                           /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
 } nest;
 
 /* ---- what native code knows ---- */
@@ -155,11 +157,66 @@ static bool folds_columns(const tp_emit *e, const tp_region *r) {
   return n.nax > 1 && !n.ax[n.nax - 1].red && !folds_few(&n) && !(tp_ix_is_const(n.ax[n.nax - 1].n, &row) && row < LONG_ROW);
 }
 
+/* Does window w lie along axis k of the nest and jump along its innermost one? */
+static bool is_turned(const tp_region *r, const tp_nest *n, int w, int k) {
+  return tp_window_at(r, w)->buf >= 0 && tp_is_number(n->stride[w][k], 1) && is_far(n->stride[w][n->nax - 1]);
+}
+
+/* The axis along which windows lie that are turned; -1: there are none, or they lie along several. */
+static int axis_across(const tp_region *r, const tp_nest *n) {
+  int across = -1;
+  bool one = true;
+  for (int w = 0; w < r->nin + r->nout; w++)
+    for (int k = 0; k < n->nax - 1; k++) {
+      if (!is_turned(r, n, w, k)) continue;
+      one &= across < 0 || across == k;
+      across = k;
+    }
+  return one ? across : -1;
+}
+
+static bool is_small(const tp_region *r) {
+  int64_t points = count(r);
+  return points >= 0 && points <= SQUARE;
+}
+
+/* Does a chain go over tiles? Plain copies the target makes better, and which point without a value is the first one is the target's to say. */
+static bool has_tiles(const tp_emit *e, const tp_region *r, const tp_nest *n) {
+  bool chain = r->nmicro && !r->sums && !r->acc && !tp_emit_faults(e, r);
+  return !e->given && chain && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
+}
+
+static void swap_axes(tp_nest *n, int i, int k) {
+  tp_axis a = n->ax[i];
+  n->ax[i] = n->ax[k], n->ax[k] = a;
+  for (int w = 0; w < n->nw; w++) {
+    const tp_ix *s = n->stride[w][i];
+    n->stride[w][i] = n->stride[w][k], n->stride[w][k] = s;
+  }
+}
+
+static int bytes_turned(const tp_emit *e, const tp_region *r, const tp_nest *n, int across) {
+  int sum = 0;
+  for (int w = 0; w < r->nin + r->nout; w++)
+    if (is_turned(r, n, w, across)) sum += tp_dtype_size(buffer_type(e, tp_window_at(r, w)));
+  return sum;
+}
+
+/* The axis across and the innermost one change places where fewer bytes are turned then. */
+static void choose_turned(const tp_emit *e, const tp_region *r, tp_nest *n) {
+  int across = axis_across(r, n), bytes = bytes_turned(e, r, n, across);
+  swap_axes(n, across, n->nax - 1);
+  if (axis_across(r, n) != across || bytes_turned(e, r, n, across) >= bytes) swap_axes(n, across, n->nax - 1);
+}
+
 /* What the target's kernels do better than a loop: of many points. */
 static bool leaves(const tp_emit *e, const tp_region *r) {
-  int64_t points = count(r);
-  if (points >= 0 && points <= SQUARE) return false;
-  return r->sums ? folds_columns(e, r) : !r->acc && turns(r);
+  tp_nest n;
+  if (is_small(r)) return false;
+  if (r->sums) return folds_columns(e, r);
+  if (r->acc || !turns(r)) return false;
+  tp_plan_walk(e->ix, e->a, r, &n);
+  return !has_tiles(e, r, &n);
 }
 
 /* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
@@ -193,6 +250,12 @@ static void find_axes(nest *l) {
   l->nax = n->nax;
   l->ax = n->ax;
   l->stride = n->stride;
+  if (!has_tiles(l->e, l->r, n)) return;
+  choose_turned(l->e, l->r, n);
+  bool *turned = TP_NEWN(l->e->a, bool, l->nw);
+  l->across = axis_across(l->r, n);
+  for (int w = 0; w < l->nw; w++) turned[w] = is_turned(l->r, n, w, l->across);
+  l->turned = turned;
 }
 
 static nest nest_of(tp_emit *e, const tp_pnode *x) {
@@ -222,6 +285,10 @@ static void put_wrapped(const nest *l, const tp_nd *nd, int k) {
 static void put_element(const nest *l, int w) {
   tp_emit *e = l->e;
   const tp_nd *nd = l->w[w];
+  if (l->turned && l->turned[w]) {
+    tp_putf(e->b, "t%d[row*%d + k]", w, TILE_ROW);
+    return;
+  }
   if (l->at) {
     e->buf[nd->buf] = true;
     tp_putf(e->b, "b%d[", nd->buf);
@@ -589,6 +656,63 @@ static void put_map(const nest *l) {
   for (int k = 0; k < l->nax + strips; k++) shut(l);
 }
 
+/* ---- maps with windows that are turned ---- a tile at a time, in which each line is gone through while it is near */
+
+/* Elements of window w of the tile at `top` and j, into t<w> or out of it. */
+static void put_turn(const nest *l, int w) {
+  tp_emit *e = l->e;
+  int in = l->nax - 1;
+  bool out = w >= l->r->nin;
+  nest there = *l;
+  there.turned = NULL;
+  tp_emit_line(e, "{\n");
+  tp_emit_line(e, "  const int64_t x%d = top, x%d = j;\n", l->across, in);
+  tp_emit_indent(e);
+  tp_putf(e->b, out ? "  h->turn(%d, &" : "  h->turn(%d, t%d, %d, &", tp_dtype_size(buffer_type(e, l->w[w])), w, TILE_ROW);
+  put_element(&there, w);
+  tp_puts(e->b, ", ");
+  tp_emit_ix(e, l->stride[w][in]);
+  if (out) tp_putf(e->b, ", t%d, %d, some, rows);\n", w, TILE_ROW);
+  else tp_puts(e->b, ", rows, some);\n");
+  tp_emit_line(e, "}\n");
+}
+
+static void put_turns(const nest *l, int from, int to) {
+  for (int w = from; w < to; w++)
+    if (l->turned[w]) put_turn(l, w);
+}
+
+static void put_tile_rows(const nest *l) {
+  tp_emit *e = l->e;
+  tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
+  e->depth++;
+  tp_emit_line(e, "const int64_t x%d = top + row;\n", l->across);
+  put_inputs(l, true);
+  open_work(l, l->nax - 1, "some", TILE_ROW);
+  put_results(l, 0);
+  shut(l);
+  shut(l);
+}
+
+static void put_tiles(const nest *l) {
+  tp_emit *e = l->e;
+  for (int k = 0; k < l->nax - 1; k++)
+    if (k != l->across) open_axis(l, k);
+  tp_emit_indent(e);
+  tp_puts(e->b, "for (int64_t top = 0, high = ");
+  tp_emit_ix(e, l->ax[l->across].n);
+  tp_putf(e->b, "; top < high; top += %d) {\n", TILE_ROWS);
+  e->depth++;
+  tp_emit_line(e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TILE_ROWS, TILE_ROWS);
+  open_pieces(l, l->nax - 1, TILE_ROW);
+  for (int w = 0; w < l->nw; w++)
+    if (l->turned[w]) tp_emit_line(e, "%s t%d[%d];\n", tp_emit_cell(e, buffer_type(e, l->w[w])), w, TILE_ROWS * TILE_ROW);
+  put_turns(l, 0, l->r->nin);
+  put_tile_rows(l);
+  put_turns(l, l->r->nin, l->nw);
+  for (int k = 0; k < l->nax; k++) shut(l);
+}
+
 /* ---- folds ---- */
 
 typedef struct { const char *part, *acc, *fn; tp_dtype c; } fold_types;
@@ -762,14 +886,23 @@ static void put_across(const nest *l, const fold_types *t) {
   for (int k = 0; k < opened; k++) shut(l);
 }
 
-/* The innermost axis is kept: results of a few of its places at a time. */
+/* Operators of floats alone take many instructions. */
+static bool is_long(const tp_region *r) {
+  bool any = false;
+  for (int i = 0; i < r->nmicro; i++) any |= rows[r->micro[i].op].types == OF_FLOAT;
+  return any;
+}
+
+/* The innermost axis is kept: results of a few of its places at a time. What takes long is made before it is added: a loop of f32 and f64 costs more than two. */
 static void put_down(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int in = l->nax - 1, opened = 0, inner = 0;
   for (int k = 0; k < in; k++)
     if (!l->ax[k].red) open_axis(l, k), opened++;
   int most = open_pieces(l, in, COLUMNS);
+  bool apart = t->c == TP_F32 && strcmp(t->acc, "double") == 0 && is_long(l->r);
   tp_emit_line(e, "%s acc[%d];\n", t->acc, most);
+  if (apart) tp_emit_line(e, "float y[%d];\n", most);
   tp_emit_indent(l->e);
   tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
   put_identity(l, t);
@@ -778,9 +911,15 @@ static void put_down(const nest *l, const fold_types *t) {
     if (l->ax[k].red) open_axis(l, k), inner++;
   put_inputs(l, true);
   open_work(l, in, "some", most);
-  put_fold_step(l, t, "acc[k]");
+  if (apart) {
+    tp_emit_indent(e);
+    tp_puts(e->b, "y[k] = ");
+    put_folded_value(l);
+    tp_puts(e->b, ";\n");
+  } else put_fold_step(l, t, "acc[k]");
   put_results(l, 1);
   shut(l);
+  if (apart) tp_emit_line(e, "for (int64_t k = 0; k < some; k++) acc[k] = TP_FOLD_%s(acc[k], (double)y[k]);\n", t->fn);
   for (int k = 0; k < inner; k++) shut(l);
   tp_emit_line(e, "TP_IVDEP\n");
   open_elements(l, in, "some");
@@ -903,6 +1042,7 @@ void tp_emit_loop(tp_emit *e, const tp_pnode *x) {
     find_axes(&l);
     put_windows(&l);
     if (l.folds) put_fold(&l);
+    else if (l.turned) put_tiles(&l);
     else put_map(&l);
   }
   e->depth--;

@@ -4,20 +4,20 @@
 #include "base/env.h"
 #include "kern/kern.h"
 
-enum { FEW_WORDS = 16, FEW_ELEMENTS = 16 };     /* of a point: more are no few */
+enum { FEW_WORDS = 16, FEW_ELEMENTS = 16, FEW_PICKED = 256 };       /* of a point: more are no few */
 
 /* ---- what is known ---- */
 
 static tp_dtype cell_type(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
 
-/* Elements of one point; -1: not known, or too many. */
-static int64_t elements_of(const tp_nd *nd) {
+/* Elements of one point; -1: not known, or more than so many. */
+static int64_t elements_of(const tp_nd *nd, int most) {
   int64_t n = 1, k;
   for (int i = 0; i < nd->rank; i++) {
-    if (!tp_ix_is_const(nd->shape[i], &k) || k > FEW_ELEMENTS) return -1;
+    if (!tp_ix_is_const(nd->shape[i], &k) || k > most) return -1;
     n *= k > 0 ? k : 0;
   }
-  return n > FEW_ELEMENTS ? -1 : n;
+  return n > most ? -1 : n;
 }
 
 static bool is_straight(const tp_nd *nd) { return nd->buf >= 0 && nd->wrap < 0; }
@@ -25,17 +25,33 @@ static bool is_straight(const tp_nd *nd) { return nd->buf >= 0 && nd->wrap < 0; 
 static bool draws_few(const tp_emit *e, const tp_region *r) {
   const tp_how *h = &r->how;
   tp_dtype d = cell_type(e, &r->out[0]);
-  int64_t n = elements_of(&r->out[0]);
+  int64_t n = elements_of(&r->out[0], FEW_ELEMENTS);
   bool type = !tp_half(d) && (h->rand == TP_RAND_BERNOULLI || (h->rand == TP_RAND_RANDINT ? d != TP_BOOL && h->i[0] < h->i[1] : tp_dtype_float(d)));
   return type && n > 0 && n * tp_words_per_draw(h, d) <= FEW_WORDS;
 }
 
 static bool takes_best(const tp_emit *e, const tp_region *r) {
   tp_dtype d = cell_type(e, &r->in[0]);
-  return !tp_half(d) && elements_of(&r->in[0]) > 0;
+  return !tp_half(d) && elements_of(&r->in[0], FEW_ELEMENTS) > 0;
 }
 
-static bool picks_few(const tp_region *r) { return elements_of(&r->out[0]) > 0; }
+static bool same_window(const tp_region *r, const tp_nd *a, const tp_nd *b) {
+  bool same = tp_same_start(a, b) && !a->lead == !b->lead;
+  for (int i = 0; i < r->nlead && a->lead; i++) same = same && a->lead[i] == b->lead[i];
+  for (int i = 0; i < a->rank; i++) same = same && a->stride[i] == b->stride[i];
+  return same;
+}
+
+/* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in another window. */
+enum { PICK_BY = 1, PICK_EACH = 2 };
+static int target_of(const tp_region *r) { return r->op == TP_OP_PUT ? r->nin : 0; }
+
+/* Of what something is put into, the rest lies there already. */
+static bool picks_few(const tp_region *r) {
+  const tp_nd *out = &r->out[0];
+  bool apart = r->op == TP_OP_PUT ? same_window(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf;
+  return apart && r->in[PICK_BY].buf != out->buf && elements_of(tp_window_at(r, PICK_EACH), FEW_PICKED) > 0;
+}
 
 static tp_dtype env_type(const tp_env *v, tp_op op, int i) {
   static const tp_dtype step[] = { TP_F64, TP_I64, TP_F64, TP_F64, TP_F32, TP_F32, TP_BOOL, TP_BOOL };
@@ -71,7 +87,7 @@ bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
   switch (r->op) {
     case TP_OP_RAND: return draws_few(e, r);
     case TP_OP_ARGMAX: case TP_OP_ARGMIN: return takes_best(e, r);
-    case TP_OP_GATHER: return picks_few(r);
+    case TP_OP_GATHER: case TP_OP_INDEX_SELECT: case TP_OP_PUT: return picks_few(r);
     default: return false;
   }
 }
@@ -90,8 +106,8 @@ static void put_pointers(tp_emit *e, const tp_region *r) {
   }
 }
 
-/* The element of window i at the point, off further on, and what `more` says. */
-static void put_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off, const char *more) {
+/* The element of window i at the point, off further on: what follows may go further. */
+static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
   const tp_nd *nd = tp_window_at(r, i);
   tp_putf(e->b, "w%d[", i);
   tp_emit_ix(e, off);
@@ -100,7 +116,11 @@ static void put_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *o
     tp_putf(e->b, " + x%d*", k);
     tp_emit_ix(e, nd->lead[k]);
   }
-  tp_putf(e->b, "%s]", more);
+}
+
+static void put_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
+  open_point_cell(e, r, i, off);
+  tp_puts(e->b, "]");
 }
 
 static const tp_ix *own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
@@ -218,7 +238,7 @@ static void put_elements(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < o->rank; i++) (void)tp_ix_is_const(o->shape[i], &shape[i]);
   for (tp_walk_start(&w, o->rank, shape); w.ok; tp_walk_next(&w), q += per) {
     tp_emit_indent(e);
-    put_point_cell(e, r, 0, own_offset(e, o, w.at), "");
+    put_point_cell(e, r, 0, own_offset(e, o, w.at));
     tp_puts(e->b, " = ");
     put_drawn(e, &r->how, d, q);
     tp_puts(e->b, ";\n");
@@ -249,7 +269,7 @@ static void put_stream(tp_emit *e, const tp_region *r) {
   e->depth++;
   tp_emit_line(e, "const int64_t some = all - j < TP_PHILOX_LANES ? all - j : TP_PHILOX_LANES;\n");
   put_keys(e, r);
-  put_words(e, (int)elements_of(&r->out[0]) * tp_words_per_draw(&r->how, cell_type(e, &r->out[0])));
+  put_words(e, (int)elements_of(&r->out[0], FEW_ELEMENTS) * tp_words_per_draw(&r->how, cell_type(e, &r->out[0])));
   tp_emit_line(e, "TP_IVDEP\nfor (int64_t k = 0; k < some; k++) {\n");
   e->depth++;
   if (last >= 0) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
@@ -264,7 +284,7 @@ static void put_better(tp_emit *e, const tp_region *r, const tp_ix *off, int64_t
   tp_emit_line(e, "{\n");
   tp_emit_indent(e);
   tp_putf(e->b, "  const %s y = ", tp_emit_held(cell_type(e, &r->in[0])));
-  put_point_cell(e, r, 0, off, "");
+  put_point_cell(e, r, 0, off);
   tp_puts(e->b, ";\n");
   tp_emit_line(e, "  const int is = y %s best%s;\n", than, flt ? " || (y != y && best == best)" : "");
   tp_emit_line(e, "  best = is ? y : best, at = is ? %lld : at;\n", (long long)k);
@@ -287,7 +307,7 @@ static void put_best(tp_emit *e, const tp_region *r) {
     tp_emit_line(e, "{\n");
     tp_emit_indent(e);
     tp_putf(e->b, "%s best = ", tp_emit_held(cell_type(e, in)));
-    put_point_cell(e, r, 0, own_offset(e, in, from), "");
+    put_point_cell(e, r, 0, own_offset(e, in, from));
     tp_puts(e->b, ";\n");
     tp_emit_line(e, "int64_t at = 0;\n");
     for (int64_t k = 1; k < along; k++) {
@@ -295,56 +315,103 @@ static void put_best(tp_emit *e, const tp_region *r) {
       put_better(e, r, own_offset(e, in, from), k, tp_dtype_float(cell_type(e, in)));
     }
     tp_emit_indent(e);
-    put_point_cell(e, r, 1, own_offset(e, out, to), "");
+    put_point_cell(e, r, 1, own_offset(e, out, to));
     tp_puts(e->b, " = at;\n");
     tp_emit_line(e, "}\n");
   }
   shut_some(e, r->nlead);
 }
 
-/* ---- picks ---- */
+/* ---- picks ---- loops over elements; in the other window data says where they are along an axis */
 
-static void put_picks(tp_emit *e, const tp_pnode *x, bool look) {
-  const tp_region *r = x->rg;
-  const tp_nd *in = &r->in[0], *k = &r->in[1], *o = &r->out[0];
-  int axis = r->how.axis;
-  int64_t shape[TP_MAXRANK];
-  tp_walk w;
-  for (int i = 0; i < o->rank; i++) (void)tp_ix_is_const(o->shape[i], &shape[i]);
-  open_leads(e, r);
-  for (tp_walk_start(&w, o->rank, shape); w.ok; tp_walk_next(&w)) {
-    int64_t from[TP_MAXRANK];
-    memcpy(from, w.at, sizeof from);
-    from[axis] = 0;
-    tp_emit_indent(e);
-    tp_puts(e->b, look ? "wrong |= (uint64_t)" : "{ const int64_t at = ");
-    put_point_cell(e, r, 1, own_offset(e, k, w.at), "");
-    if (look) {
-      tp_puts(e->b, " >= (uint64_t)");
-      tp_emit_ix(e, in->shape[axis]);
-      tp_puts(e->b, ";\n");
-      continue;
-    }
-    tp_puts(e->b, "; ");
-    put_point_cell(e, r, 2, own_offset(e, o, w.at), "");
-    tp_puts(e->b, " = ");
-    char more[32] = " + at*stride";
-    put_point_cell(e, r, 0, own_offset(e, in, from), more);
-    tp_puts(e->b, "; }\n");
+static bool moves_along(const tp_nd *nd, int i) { return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0); }
+
+/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` has an index for a row. */
+static int with_index(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT ? i + r->how.axis : i; }
+static int with_target(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT && i > r->how.axis ? i - 1 + r->in[PICK_BY].rank : i; }
+static int with_itself(const tp_region *r, int i) { (void)r; return i; }
+
+/* An element of window w; at: along this axis data says where. */
+static void put_element_of(tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int at) {
+  const tp_nd *nd = tp_window_at(r, w);
+  open_point_cell(e, r, w, tp_ix_const(e->ix, 0));
+  for (int i = 0; i < nd->rank; i++) {
+    if (i != at && !moves_along(nd, i)) continue;
+    if (i == at) tp_puts(e->b, " + at*");
+    else tp_putf(e->b, " + e%d*", with(r, i));
+    tp_emit_ix(e, nd->stride[i]);
   }
-  shut_some(e, r->nlead);
+  tp_puts(e->b, "]");
 }
 
-static void put_gather(tp_emit *e, const tp_pnode *x) {
+static void put_index(tp_emit *e, const tp_region *r) { put_element_of(e, r, PICK_BY, with_index, -1); }
+
+static bool index_moves(const tp_region *r, int axis) {
+  bool any = false;
+  for (int i = 0; i < r->in[PICK_BY].rank; i++) any |= with_index(r, i) == axis && moves_along(&r->in[PICK_BY], i);
+  return any;
+}
+
+static void open_element(tp_emit *e, const tp_region *r, int i) {
   tp_emit_indent(e);
-  tp_puts(e->b, "const int64_t stride = ");
-  tp_emit_ix(e, x->rg->in[0].stride[x->rg->how.axis]);
+  tp_putf(e->b, "for (int64_t e%d = 0; e%d < ", i, i);
+  tp_emit_ix(e, tp_window_at(r, PICK_EACH)->shape[i]);
+  tp_putf(e->b, "; e%d++) {\n", i);
+  e->depth++;
+}
+
+static void put_looks(tp_emit *e, const tp_region *r) {
+  int n = r->nlead;
+  open_leads(e, r);
+  for (int i = 0; i < tp_window_at(r, PICK_EACH)->rank; i++)
+    if (index_moves(r, i)) open_element(e, r, i), n++;
+  tp_emit_indent(e);
+  tp_puts(e->b, "wrong |= (uint64_t)");
+  put_index(e, r);
+  tp_puts(e->b, " >= (uint64_t)");
+  tp_emit_ix(e, r->in[0].shape[r->how.axis]);
   tp_puts(e->b, ";\n");
-  tp_emit_line(e, "int wrong = 0;\n");
-  put_picks(e, x, true);
-  put_wrong(e, x);
-  put_picks(e, x, false);
-  shut_some(e, 1);
+  shut_some(e, n);
+}
+
+/* Elements that have an index in common go in loops inside of it. What is put outside of a tensor is nowhere. */
+static void put_picks(tp_emit *e, const tp_region *r) {
+  int rank = tp_window_at(r, PICK_EACH)->rank, inside = rank, to = target_of(r);
+  while (inside > 0 && !index_moves(r, inside - 1)) inside--;
+  open_leads(e, r);
+  for (int i = 0; i < inside; i++) open_element(e, r, i);
+  tp_emit_indent(e);
+  tp_puts(e->b, "const int64_t at = ");
+  put_index(e, r);
+  tp_puts(e->b, ";\n");
+  if (to) {
+    tp_emit_indent(e);
+    tp_puts(e->b, "if ((uint64_t)at < (uint64_t)");
+    tp_emit_ix(e, r->in[0].shape[r->how.axis]);
+    tp_puts(e->b, ") {\n");
+    e->depth++;
+  }
+  for (int i = inside; i < rank; i++) {
+    if (i == rank - 1) tp_emit_line(e, "TP_IVDEP\n");
+    open_element(e, r, i);
+  }
+  tp_emit_indent(e);
+  put_element_of(e, r, to ? to : PICK_EACH, to ? with_target : with_itself, to ? r->how.axis : -1);
+  tp_puts(e->b, " = ");
+  put_element_of(e, r, to ? PICK_EACH : to, to ? with_itself : with_target, to ? -1 : r->how.axis);
+  tp_puts(e->b, ";\n");
+  shut_some(e, r->nlead + rank + (to > 0));
+}
+
+static void put_pick(tp_emit *e, const tp_pnode *x) {
+  bool looks = x->rg->op != TP_OP_PUT;
+  if (looks) {
+    tp_emit_line(e, "int wrong = 0;\n");
+    put_looks(e, x->rg);
+    put_wrong(e, x);
+  }
+  put_picks(e, x->rg);
+  shut_some(e, looks);
 }
 
 /* ---- environments ---- */
@@ -356,7 +423,7 @@ static void put_lane(tp_emit *e, const tp_region *r, int i, int n, const char *t
     int64_t at = k;
     tp_emit_indent(e);
     tp_putf(e->b, "v%d[%d] = ", i, k);
-    put_point_cell(e, r, i, own_offset(e, nd, &at), "");
+    put_point_cell(e, r, i, own_offset(e, nd, &at));
     tp_puts(e->b, ";\n");
   }
 }
@@ -366,7 +433,7 @@ static void put_results_of(tp_emit *e, const tp_region *r, int i, int n) {
   for (int k = 0; k < n && nd->buf >= 0; k++) {
     int64_t at = k;
     tp_emit_indent(e);
-    put_point_cell(e, r, i, own_offset(e, nd, &at), "");
+    put_point_cell(e, r, i, own_offset(e, nd, &at));
     tp_putf(e->b, " = v%d[%d];\n", i, k);
   }
 }
@@ -376,7 +443,7 @@ static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {
   open_leads(e, x->rg);
   tp_emit_indent(e);
   tp_puts(e->b, "wrong |= (uint64_t)");
-  put_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0), "");
+  put_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0));
   tp_putf(e->b, " >= %d;\n", nactions);
   shut_some(e, x->rg->nlead);
   put_wrong(e, x);
@@ -403,8 +470,8 @@ void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
   put_pointers(e, x->rg);
   if (tp_op_is_env(x->rg->op)) put_environment(e, x);
   else if (x->rg->op == TP_OP_RAND) put_stream(e, x->rg);
-  else if (x->rg->op == TP_OP_GATHER) put_gather(e, x);
-  else put_best(e, x->rg);
+  else if (x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN) put_best(e, x->rg);
+  else put_pick(e, x);
   shut_some(e, 1);
 }
 

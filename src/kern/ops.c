@@ -9,7 +9,7 @@ const tp_oprow tp_ops[TP_NOP] = {
 
 bool tp_op_parse(const char *text, tp_op *out) {
   for (int i = 0; i < TP_NOP; i++)
-    if (strcmp(tp_ops[i].text, text) == 0) {
+    if (tp_ops[i].text[0] == text[0] && strcmp(tp_ops[i].text, text) == 0) {
       *out = (tp_op)i;
       return true;
     }

@@ -199,12 +199,21 @@ static int fn_explain(lua_State *L) {
   return push_buf(L, &b, ok, &e);
 }
 
-static int fn_profile(lua_State *L) {
+static void write_trace(lua_State *L, tl_fn *u, const char *path) {
+  tp_error e = { 0 };
+  if (u->running) tl_fail(L, TP_E_OPTION, "option: profile: a trace is written between runs, not by a callback");
+  if (!tp_fn_trace(u->f, path, &e)) tl_raise(L, &e);
+}
+
+static int fn_profile(lua_State *L) {           /* f, rows, options */
+  static const char *const known[] = { "trace", NULL };
   tl_fn *u = tl_fn_self(L, "profile");
   tp_error e = { 0 };
   tp_buf b;
   int64_t rows = lua_isnoneornil(L, 2) ? 20 : tl_integer(L, 2, "profile");
   if (rows < 0) tl_fail(L, TP_E_OPTION, "option: profile: the number of rows must not be negative, got %lld", (long long)rows);
+  tl_options(L, 3, "profile", known);
+  if (tl_option(L, 3, "trace")) write_trace(L, u, tl_string(L, lua_gettop(L), "trace"));
   tp_buf_init(&b);
   bool ok = tp_fn_profile(u->f, (int)TP_MIN(rows, INT32_MAX), &b, &e);
   return push_buf(L, &b, ok, &e);
@@ -276,7 +285,7 @@ static const tl_reg fn_meta[] = { { "__call", fn_call, 0 }, { "__tostring", fn_t
 static const tl_reg fn_methods[] = {
   { "params", fn_params, 1 }, { "load_params", fn_load_params, 2 }, { "explain", fn_explain, 3 }, { "memory", fn_memory, 2 }, { "peak", fn_peak, 1 }, { "simulate", fn_simulate, 2 },
   { "start", tl_fn_start, 4 }, { "step", tl_fn_step, 3 }, { "cancel", tl_fn_cancel, 1 }, { "state", tl_fn_state, 1 }, { "load_state", tl_fn_load_state, 2 },
-  { "save", tl_fn_save, 2 }, { "load", tl_fn_load, 2 }, { "profile", fn_profile, 2 }, { "export", fn_export, 3 }, { "free", fn_free, 1 }, { 0 },
+  { "save", tl_fn_save, 2 }, { "load", tl_fn_load, 2 }, { "profile", fn_profile, 3 }, { "export", fn_export, 3 }, { "free", fn_free, 1 }, { 0 },
 };
 
 void tl_open_fn(lua_State *L, tl_state *S) {

@@ -5,9 +5,18 @@
 #include "graph/methods.h"
 #include "graph/run.h"
 
-/* simple.c; nothing can fail. dce is tp_graph_prune: right because nothing else is needed; callbacks without readers are not needed either (docs/language.md, section 7). */
+/* cse.c; nothing can fail. dce is tp_graph_prune: right because nothing else is needed; callbacks without readers are not needed either (docs/language.md, section 7). */
 bool tp_share_equal(tp_graph *g);
-bool tp_fold(tp_graph *g, bool precise, tp_error *err);
+/* rules.c: the rows of rules.def. */
+enum {
+#define R(name, cls, pattern, result, guards) TP_RULE_ROW_##name,
+#include "opt/rules.def"
+  TP_NRULE
+};
+const char *tp_rule_name(int row);
+int tp_rule_named(const char *s, size_t n);     /* its row; -1: none */
+typedef struct tp_rulings { const bool *off; bool precise, check; } tp_rulings;        /* off: by row, what is left out */
+bool tp_fold(tp_graph *g, const tp_rulings *o, tp_error *err);
 /* PARAM becomes MERGE of READs of its update, and one hidden output with its final value. After tp_grad_expand. */
 bool tp_close_params(tp_graph *g, tp_error *err);
 /* Reductions over range axes become accumulations (sums.c). */

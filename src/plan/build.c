@@ -295,7 +295,7 @@ static tp_nd nd_scratch_out(pb *b, int i) {
 static const tp_access *target(const tp_stmt *s);
 
 /* Does node i's value lie where the result comes to lie? */
-static bool is_in_place(const pb *b, int i) { return b->s->there >> i & 1; }
+static bool is_in_place(const pb *b, int i) { return i < 64 && b->s->there >> i & 1; }
 
 /* What an operand shows of the value that lies there. */
 static tp_nd nd_there(pb *b, const tp_opnd *o) {
@@ -519,16 +519,56 @@ static void result_windows(pb *b, int i, tp_nd **out, int *nout) {
       if (b->s->acc[k].kind == TP_ACC_WRITE) tp_pb_put(b, out, nout, nd_write(b, &b->s->acc[k]));
 }
 
+/* Where it adds: the first axes of what is added go along the dims of a range. */
+static void point_of_sum(pb *b, tp_region *r) {
+  const tp_access *w = target(b->s);
+  const tp_node *n = b->s->into;
+  r->check = true;
+  tp_pb_whose(r, n);
+  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
+  r->dim = (const tp_sym **)n->dom;
+  for (int d = 0; d < n->ndom; d++) {
+    r->along |= (uint32_t)w->at[d].range << d;
+    r->coord[r->ncoord++] = tp_pb_here(b, w->at[d].lo);
+  }
+}
+
+static bool add_to(pb *b, tp_nd in, tp_nd to) {
+  tp_region *r = tp_pb_region(b, TP_RG_LOOP, b->s->src.node);
+  if (b->s->pos.file) r->pos = b->s->pos;
+  if (watched(b->s->into)) point_of_sum(b, r);
+  tp_pb_put(b, &r->in, &r->nin, in);
+  tp_pb_put(b, &r->out, &r->nout, to);
+  r->acc = true;
+  r->red = b->s->into->attr.red;
+  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(b->s->src) });
+  return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
+}
+
+/* What zeros lie around is added where it is. */
+static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
+  const tp_node *n = b->s->node[i];
+  const tp_ix *lo = tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[0], b->s->nodeat[i]));
+  tp_nd x = *in, to = *out;
+  const tp_ix *at = split_lead(b, lo, out->stride[n->attr.axis], to.lead);
+  if (at == lo) tp_pb_inside(b, n->attr.axis, lo, &x, &to);
+  else to = tp_pb_part(b, &to, n->attr.axis, at, x.shape[n->attr.axis]);
+  return add_to(b, x, to);
+}
+
 static bool op_region(pb *b, int i) {
   tp_node *n = b->s->node[i];
   tp_nd *in = NULL, *out = NULL;
   int nin = 0, nout = 0;
-  for (int k = 0; k < n->nin; k++) {
+  bool adds = i == b->adder && n->op != TP_OP_PAD;              /* to what there is, in place of zeros */
+  if (adds) tp_pb_put(b, &in, &nin, b->final_nd);
+  for (int k = adds; k < n->nin; k++) {
     tp_opnd o;
     if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
     tp_pb_put(b, &in, &nin, nd_operand(b, &o));
   }
   result_windows(b, i, &out, &nout);
+  if (n->op == TP_OP_PAD && i == b->adder) return add_padded(b, i, in, out);
   if (n->op == TP_OP_PAD) return tp_pb_pad(b, n, tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[0], b->s->nodeat[i])), in, out);
   if (n->op == TP_OP_CONCAT) return tp_pb_concat(b, n, nin, in, out);
   if (n->op == TP_OP_RESHAPE) return tp_pb_reshape(b, n, *in, *out);
@@ -539,7 +579,7 @@ static bool op_region(pb *b, int i) {
   if (r->kind == TP_RG_OP) r->op = n->op, r->how = n->attr.how;
   exprs(b, r, i);
   if (n->op == TP_OP_CALL) call_of(b, r, n);
-  if (i == b->final) r->acc = b->final_acc, r->red = b->final_red;
+  if (i == b->final && i != b->adder) r->acc = b->final_acc, r->red = b->final_red;
   return !is_loop(n->op) || op_loop(b, r, i);
 }
 
@@ -585,9 +625,20 @@ static const tp_access *target(const tp_stmt *s) {
   return NULL;
 }
 
-static bool accumulates_itself(const tp_node *n, const tp_node *into, tp_red red) {
+static bool find_adder(pb *b) {
+  tp_opnd o;
+  b->adder = -1;
+  if (b->s->kind != TP_ST_ACC) return true;
+  if (!source(b, &o)) return false;
+  int i = tp_stmt_find(b->s, &o);
+  if (i >= 0 && o.identity && tp_adds_part(b->s, b->s->node[i])) b->adder = i;
+  return true;
+}
+
+static bool accumulates_itself(const pb *b, int i, const tp_node *into, tp_red red) {
+  const tp_node *n = b->s->node[i];
   if (watched(n) || watched(into)) return false;
-  return is_ew(n) || (red == TP_RED_SUM && (n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM));
+  return i == b->adder || is_ew(n) || (red == TP_RED_SUM && (n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM));
 }
 
 /* Can the cluster's node write the result itself? Then b->final is it. */
@@ -604,7 +655,7 @@ static bool choose_final(pb *b) {
   if (i < 0) return true;
   b->uses[i] = s->nnode;
   tp_red red = s->kind == TP_ST_ACC ? s->into->attr.red : TP_RED_SUM;
-  if (!o.identity || s->nrow || s->node[i]->op == TP_OP_FILL || (s->kind == TP_ST_ACC && !accumulates_itself(s->node[i], s->into, red))) { b->leaks[i] = true; return true; }
+  if (!o.identity || s->nrow || s->node[i]->op == TP_OP_FILL || (s->kind == TP_ST_ACC && !accumulates_itself(b, i, s->into, red))) { b->leaks[i] = true; return true; }
   if (b->nuse[i]) { b->leaks[i] = true; return true; }
   b->final = i; b->final_nd = nd_write(b, target(s));
   b->final_acc = s->kind == TP_ST_ACC; b->final_red = red;
@@ -616,7 +667,7 @@ static bool count_uses(pb *b) {
   b->leaks = TP_NEWN(b->a, bool, s->nnode);
   b->nuse = TP_NEWN(b->a, int, s->nnode);
   for (int i = 0; i < s->nnode; i++)
-    for (int k = 0; k < s->node[i]->nin && i != b->unless; k++) {
+    for (int k = i == b->adder && s->node[i]->op != TP_OP_PAD; k < s->node[i]->nin && i != b->unless; k++) {
       tp_opnd o;
       if (!tp_stmt_operand(b->p, s, i, k, &o, b->err)) return false;
       int j = tp_stmt_find(s, &o);
@@ -638,20 +689,6 @@ static void drop_rows(pb *b, tp_nd *n) {
 
 static bool fill_target(pb *b, const tp_node *n) { return tp_pb_fill(b, n, n->attr.f[0], nd_write(b, target(b->s))); }
 
-/* Where it adds: the first axes of what is added go along the dims of a range. */
-static void point_of_sum(pb *b, tp_region *r) {
-  const tp_access *w = target(b->s);
-  const tp_node *n = b->s->into;
-  r->check = true;
-  tp_pb_whose(r, n);
-  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
-  r->dim = (const tp_sym **)n->dom;
-  for (int d = 0; d < n->ndom; d++) {
-    r->along |= (uint32_t)w->at[d].range << d;
-    r->coord[r->ncoord++] = tp_pb_here(b, w->at[d].lo);
-  }
-}
-
 /* A value that keeps its place. */
 static bool is_there(const tp_nd *from, const tp_nd *to) {
   bool same = tp_same_start(from, to) && from->rank == to->rank;
@@ -672,15 +709,7 @@ static bool final_copy(pb *b) {
   tp_nd to = nd_write(b, target(s));
   if (s->kind != TP_ST_ACC && !b->nlead && is_there(&in, &to)) return true;
   if (s->kind != TP_ST_ACC) return tp_pb_copy(b, s->src.node, in, to);
-  tp_region *r = tp_pb_region(b, TP_RG_LOOP, s->src.node);
-  if (s->pos.file) r->pos = s->pos;
-  if (watched(s->into)) point_of_sum(b, r);
-  tp_pb_put(b, &r->in, &r->nin, in);
-  tp_pb_put(b, &r->out, &r->nout, to);
-  r->acc = true;
-  r->red = s->into->attr.red;
-  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(s->src) });
-  return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
+  return add_to(b, in, to);
 }
 
 /* ---- parameters between ticks: each new value goes to the place of the last one too, where whoever asks finds the newest ---- */
@@ -748,7 +777,7 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
     if (s->pos.file) b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
     return ok;
   }
-  if (!find_unless(b, &cond) || !count_uses(b) || !choose_final(b)) return false;
+  if (!find_unless(b, &cond) || !find_adder(b) || !count_uses(b) || !choose_final(b)) return false;
   for (int i = 0; i < s->nnode; i++) {
     tp_node *n = s->node[i];
     if (i == b->unless) continue;

@@ -21,6 +21,7 @@ typedef struct pb {
   tp_pbuf **scratch; int *uses, *nuse; bool *leaks;    /* per node of the cluster: scratch, last using node, uses, used by more than a region */
   int final; tp_nd final_nd; bool final_acc; tp_red final_red;
   tp_group g;
+  int adder;                                    /* what an ACC adds, where that is 0 but for a part, which is all that it adds (tp_adds_part); -1: none */
   int unless;                                   /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none */
   TP_VEC(tp_pnode *) leaves;
   const tp_sym **endvar; int nendvar;           /* by poly's ends: the VAR that a LOAD sets */
@@ -46,6 +47,8 @@ const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape);      
 void tp_pb_whose(tp_region *r, const tp_node *n);  /* its name, and line if it has one */
 bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to);
 bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to);
+tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n);    /* n places of that axis from lo on */
+void tp_pb_inside(pb *b, int axis, const tp_ix *lo, tp_nd *x, tp_nd *out);      /* of x, which begins at lo of out, what lies in it; and of out, where that is */
 bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out);   /* in begins at lo of out */
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out);
 bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out);

@@ -89,13 +89,13 @@ static void count(counter *c, const tp_pnode *x, int64_t times) {
   for (int i = first; i < end; i++) count(c, x->kid[i], times);
 }
 
-bool tp_plan_count(const tp_plan *p, const int64_t *env, tp_counted *at, int64_t *turns) {
+bool tp_plan_count(const tp_plan *p, const tp_pnode *of, const int64_t *env, tp_counted *at, int64_t *turns) {
   size_t n = sizeof *env * (size_t)p->nsym;
   counter c = { .p = p, .env = tp_alloc(n), .at = at };
   if (!c.env) return false;
   memcpy(c.env, env, n);
   memset(at, 0, sizeof *at * (size_t)p->npos);
-  count(&c, p->body, 1);
+  count(&c, of, 1);
   *turns = c.turns;
   tp_free(c.env);
   return true;

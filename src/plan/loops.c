@@ -118,14 +118,19 @@ static const tp_ix *clip(pb *b, const tp_ix *e, const tp_ix *lo, const tp_ix *hi
   return tp_ix_simplify(C(b), tp_ix_min(C(b), tp_ix_max(C(b), e, lo), hi), 0, NULL);
 }
 
-/* n places of that axis from lo on. */
-static tp_nd part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n) {
+tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n) {
   tp_nd p = *x;
   p.shape = tp_dup(b->a, x->shape, sizeof *x->shape * (size_t)x->rank);
   p.shape[axis] = n;
   if (x->wrap == b->nlead + axis) p.wlo = tp_ix_add(C(b), x->wlo, lo);
   else p.off = tp_ix_add(C(b), x->off, tp_ix_mul(C(b), x->stride[axis], lo));
   return p;
+}
+
+void tp_pb_inside(pb *b, int axis, const tp_ix *lo, tp_nd *x, tp_nd *out) {
+  const tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all), *to = clip(b, tp_ix_add(C(b), lo, x->shape[axis]), from, all);
+  *x = tp_pb_part(b, x, axis, tp_ix_sub(C(b), from, lo), tp_ix_sub(C(b), to, from));
+  *out = tp_pb_part(b, out, axis, from, tp_ix_sub(C(b), to, from));
 }
 
 bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out) {
@@ -135,8 +140,8 @@ bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const 
   const tp_ix *gap[3] = { K(b, 0), from, to }, *end[3] = { from, to, all };
   for (int i = 0; i < 3; i++) {
     const tp_ix *count = tp_ix_sub(C(b), end[i], gap[i]);
-    tp_nd o = part(b, out, axis, gap[i], count);
-    tp_nd x = part(b, in, axis, tp_ix_sub(C(b), gap[i], lo), count);
+    tp_nd o = tp_pb_part(b, out, axis, gap[i], count);
+    tp_nd x = tp_pb_part(b, in, axis, tp_ix_sub(C(b), gap[i], lo), count);
     if (count != K(b, 0) && !(i == 1 ? tp_pb_copy(b, n, x, o) : tp_pb_fill(b, n, n->attr.f[0], o))) return false;
   }
   return true;
@@ -161,7 +166,7 @@ bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd
   bool made = false;
   for (int k = 0; k < nin; k++) {
     const tp_ix *count = in[k].shape[n->attr.axis];
-    tp_nd to = part(b, out, n->attr.axis, at, count);
+    tp_nd to = tp_pb_part(b, out, n->attr.axis, at, count);
     bool there = is_same_window(b, &in[k], &to) && (made || k < nin - 1);
     if (!there && !tp_pb_copy(b, n, in[k], to)) return false;
     made |= !there;

@@ -106,6 +106,7 @@ void tp_plan_behind(tp_plan *p);
 void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p);
 int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
+bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offset and rings; no axis wraps */
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
 /* What threads do side by side: team.c. Of each extent that is cut a thread has n places, from `from` on. */
 typedef struct tp_share { const tp_ix *whole; const tp_sym *from, *n; } tp_share;
@@ -155,9 +156,9 @@ tp_op tp_region_op(const tp_region *r);         /* what messages call it by, whe
 /* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
-/* By position of a region: how often it runs for these bounds, how many elements that is, how many bytes its windows have, what is calculated; turns: iterations of loops. False: out of memory. count.c */
+/* By position of a region: how often it runs for these bounds, how many elements that is, how many bytes its windows have, what is calculated; turns: iterations of loops. Of what stands at a node, with the variables around it as in env; of all: the body. False: out of memory. count.c */
 typedef struct tp_counted { int64_t runs, elements; double bytes, flops; } tp_counted;
-bool tp_plan_count(const tp_plan *p, const int64_t *env, tp_counted *at, int64_t *turns);
+bool tp_plan_count(const tp_plan *p, const tp_pnode *of, const int64_t *env, tp_counted *at, int64_t *turns);
 int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env);      /* a multiple of 64; -1: too many */
 /* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow. No memory: to the latest guard.
  * out[buf]: it lies elsewhere; NULL: none does. bytes[buf]: of TEMP and WORK. */

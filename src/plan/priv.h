@@ -7,7 +7,6 @@ enum { TP_MAXLEAD = 32 };
 const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x);        /* of its slots and shape */
 /* fuse.c: windows of a region */
 int tp_windows_on(const tp_region *r, int buf);
-bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offset and rings; no axis wraps */
 /* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that end are never written. */
 typedef bool tp_pairfn(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);

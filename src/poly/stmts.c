@@ -192,6 +192,13 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside) {
   return true;
 }
 
+bool tp_adds_part(const tp_stmt *s, const tp_node *n) {
+  if (s->kind != TP_ST_ACC || s->nrow || s->into->attr.red != TP_RED_SUM || s->into->attr.check || n->attr.check || tp_dtype_size(n->out[0].dtype) < 4) return false;
+  const tp_node *base = n->op == TP_OP_INDEX_ADD || n->op == TP_OP_SCATTER_ADD ? n->in[0].src.node : NULL;
+  while (base && base->op == TP_OP_EXPAND) base = base->in[0].src.node;
+  return base ? base->op == TP_OP_FILL && base->attr.f[0] == 0 : n->op == TP_OP_PAD && n->attr.f[0] == 0;
+}
+
 /* ---- which dims one call may run over ---- */
 
 static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) { return tp_depends(b->l->p, e, d); }
@@ -199,6 +206,20 @@ static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) { return tp_de
 static bool linear(const sb *b, const tp_ix *e, const tp_sym *d) {
   int64_t by; const tp_ix *rest;
   return tp_steps(b->l->p, e, d, &by, &rest);
+}
+
+/* Does number i add a row at a place that goes along d alone, another for each point? All lie inside, unless rows go on beyond an end. */
+static bool adds_apart(const sb *b, int i, const tp_sym *d) {
+  const tp_node *n = b->s->node[i];
+  int64_t rows, by;
+  tp_opnd o;
+  if (n->op != TP_OP_PAD || !tp_adds_part(b->s, n) || b->l->g->stops.n || !tp_ix_is_const(tp_outof(n->in[0].src)->shape[n->attr.axis], &rows)) return false;
+  if (!tp_stmt_src(b->l->p, b->s, &o, b->l->err) || !o.identity || o.base.node != n) return false;
+  const tp_ix *lo = tp_at_point(b->l->p, n, n->attr.ix[0], b->s->nodeat[i]), *rest;
+  if (!tp_steps(b->l->p, lo, d, &by, &rest) || by == 0 || (by < 0 ? -by : by) < rows) return false;
+  for (int k = 0; k < b->s->ndim; k++)
+    if (depends(b, rest, b->s->dim[k])) return false;
+  return true;
 }
 
 static bool node_allows(const sb *b, int i, const tp_sym *d) {
@@ -212,7 +233,7 @@ static bool node_allows(const sb *b, int i, const tp_sym *d) {
       if (depends(b, tp_at_point(b->l->p, n, n->out[o].shape[a], at), d)) return false;
   if (n->op == TP_OP_VALUE) return linear(b, tp_at_point(b->l->p, n, n->attr.ix[0], at), d) || !tp_mentions_end(b->l->g, n->attr.ix[0]);
   for (int k = 0; k < n->attr.nix; k++)
-    if (depends(b, tp_at_point(b->l->p, n, n->attr.ix[k], at), d)) return false;
+    if (depends(b, tp_at_point(b->l->p, n, n->attr.ix[k], at), d) && !adds_apart(b, i, d)) return false;
   return true;
 }
 

@@ -380,7 +380,7 @@ static void work(tp_fn *f, const int64_t *env, tp_buf *b) {
   int64_t turns = 0;
   tp_scratch_init(&a);
   tp_counted *at = env ? TP_NEWN(&a, tp_counted, f->plan->npos + 1) : NULL;
-  if (env && !tp_plan_count(f->plan, env, at, &turns)) tp_oom();
+  if (env && !tp_plan_count(f->plan, f->plan->body, env, at, &turns)) tp_oom();
   list_regions(&a, &all, f->plan->body, at);
   if (env) {
     if (all.n) qsort(all.v, (size_t)all.n, sizeof *all.v, by_elements);
@@ -439,9 +439,11 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
 
 typedef struct { int rows; tp_buf *out; } profiling;
 
+static tp_exec *newest_exec(const tp_fn *f) { return f->session && f->session->exec ? f->session->exec : f->ran ? f->ran->exec : f->exec; }
+
 static bool profile(tp_fn *f, void *arg, tp_error *err) {
   profiling *p = arg;
-  const tp_exec *x = f->session && f->session->exec ? f->session->exec : f->ran ? f->ran->exec : f->exec;
+  const tp_exec *x = newest_exec(f);
   (void)err;
   if (x) tp_exec_profile(x, p->rows, p->out);
   else tp_puts(p->out, "the reference evaluator has no profile\n");
@@ -449,6 +451,13 @@ static bool profile(tp_fn *f, void *arg, tp_error *err) {
 }
 
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) { return tp_guarded(f, profile, &(profiling){ rows, out }, err); }
+
+static bool trace(tp_fn *f, void *arg, tp_error *err) {
+  tp_exec *x = newest_exec(f);
+  return x ? tp_exec_trace(x, arg, err) : tp_fail(err, TP_E_OPTION, f->pos, "option: the reference evaluator has no trace");
+}
+
+bool tp_fn_trace(tp_fn *f, const char *path, tp_error *err) { return tp_guarded(f, trace, (void *)path, err); }
 
 void tp_dump_stage(const char *section, tp_fn *f) {
   if (!tp_dump_wanted(section) || !f->poly) return;

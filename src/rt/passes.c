@@ -5,7 +5,9 @@
 static bool grad_pass(const tp_work *w, tp_error *err) { return tp_grad_expand(w->g, err); }
 static bool params_pass(const tp_work *w, tp_error *err) { return tp_close_params(w->g, err); }
 static bool cse_pass(const tp_work *w, tp_error *err) { (void)err; return tp_share_equal(w->g); }
-static bool fold_pass(const tp_work *w, tp_error *err) { return tp_fold(w->g, w->o->precise, err); }
+static bool fold_pass(const tp_work *w, tp_error *err) {
+  return tp_fold(w->g, &(tp_rulings){ w->o->rule_off, w->o->precise, w->o->check }, err);
+}
 static bool dce_pass(const tp_work *w, tp_error *err) { (void)err; tp_graph_prune(w->g); return true; }
 static bool watch_pass(const tp_work *w, tp_error *err) { return !w->o->check || tp_watch(w->g, err); }
 static bool ticks_pass(const tp_work *w, tp_error *err) { return !w->ticks || tp_insert_ticks(w->g, w->ticks, err); }

@@ -12,7 +12,7 @@ enum {                                          /* a pass's row */
   TP_NPASS
 };
 typedef enum { TP_CLOSED, TP_SWEPT, TP_MARKED, TP_ORDERED, TP_KEPT, TP_ENDED, TP_NEEDED, TP_LOOPS } tp_stage;
-typedef struct tp_switches { bool on[TP_NPASS], precise, reproducible, check; } tp_switches;
+typedef struct tp_switches { bool on[TP_NPASS], precise, reproducible, check, rule_off[TP_NRULE]; } tp_switches;
 typedef struct tp_work {
   tp_graph *g;
   const tp_switches *o;

@@ -40,7 +40,7 @@ static void note_entry(layout *l, const tp_pnode *p, int next) {
 }
 
 static bool lay_loop(layout *l, const tp_pnode *p) {
-  tp_inst i = { .op = TP_I_FOR, .var = p->var->id, .step = p->step, .lo = tp_dx_new(&l->x->a, p->lo), .hi = tp_dx_new(&l->x->a, p->hi) };
+  tp_inst i = { .op = TP_I_FOR, .var = p->var->id, .step = p->step, .lo = tp_dx_new(&l->x->a, p->lo), .hi = tp_dx_new(&l->x->a, p->hi), .node = p };
   int begin = put(l, i), around = l->around;
   l->around = begin;
   if (!lay(l, p->kid[0])) return false;
@@ -364,6 +364,7 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   tp_stand s = TP_AT_END;
   while (i < end) {
     if (i->entry && f->ask) tp_native_ask(x);
+    if (x->track) tp_track_stand(x, i);
     if (tp_native_takes(x, i, g)) {
       if (i->entry) turn(x, i, f->split);                 /* an iteration is over: the next one is env's, if there is one */
       if (!tp_native_run(x, i)) { s = TP_AT_ERROR; break; }
@@ -386,6 +387,7 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       i = turn(x, i, f->split);
     }
   }
+  if (x->track) tp_track_stand(x, NULL);
   f->front.pc = (int)((s == TP_AT_ERROR ? i : next_stop(x, i)) - f->inst);
   if (s == TP_AT_END && !tp_flow_catch_up(x, 0)) s = TP_AT_ERROR;
   return s;

@@ -31,17 +31,29 @@ bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   return may && (!f->late || (i->entry && !--f->late));
 }
 
+static bool run_counted_part(tp_exec *x, int part, const tp_host *h) {
+  tp_clock *c = &x->flow->partclock[part];
+  if (c->calls++ != c->next) return !x->flow->native[part](h);
+  double from = tp_clock_begin(x, c);
+  bool ok = !x->flow->native[part](h);
+  tp_clock_end(x, c, from);
+  return ok;
+}
+
+static bool run_part(tp_exec *x, int part, const tp_host *h) {
+  double from = x->track ? tp_now() : 0;
+  bool ok = run_counted_part(x, part, h);
+  tp_track_put(x, TP_EV_PART, part, from);
+  return ok;
+}
+
 bool tp_native_run(tp_exec *x, const tp_inst *i) {
   static const unsigned char goes_on;
   x->flow->front.pc = (int)(i - x->flow->inst);
   tp_host h = { .env = x->env, .base = x->base, .entry = i->entry, .cancel = x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, .exec = x,
-                .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .team = tp_native_team };
-  tp_clock *c = &x->flow->partclock[i->part - 1];
-  if (c->calls++ != c->next) return !x->flow->native[i->part - 1](&h);
-  double from = tp_clock_begin(x, c);
-  bool ok = !x->flow->native[i->part - 1](&h);
-  tp_clock_end(x, c, from);
-  return ok;
+                .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .turn = x->target->turn,
+                .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .team = tp_native_team };
+  return run_part(x, i->part - 1, &h);
 }
 
 void tp_exec_native(tp_exec *x, tp_native *const *fn) {

@@ -6,6 +6,17 @@
 #define TP_FN static inline
 #include "kern/prelude/native.h"
 
+/* ---- what ran when (trace.c), on one thread ---- */
+typedef enum { TP_EV_LEAF, TP_EV_LOOP, TP_EV_ITERATION, TP_EV_PART, TP_EV_TEAM } tp_evkind;
+enum { TP_TRACK_DEEP = 32 };                    /* loops further inside leave no events */
+typedef struct { tp_evkind kind; int id; int64_t value; double from, to; } tp_event;       /* id: a position, an instruction (value: of its variable), a part, a team */
+typedef struct { int loop; int64_t value; double began, turned; } tp_open;
+typedef struct tp_track {
+  int n, room, most; tp_event *v; bool full;    /* full: what came after most of them is not there */
+  double origin;                                /* when it began */
+  int nopen; tp_open open[TP_TRACK_DEEP];       /* loops that the thread is in, outermost first */
+} tp_track;
+
 /* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
 typedef struct { tp_dx at, given; int along; tp_dnd nd; } tp_drows;
 typedef struct { tp_dnd nd; int nrow; tp_drows *rows; } tp_dend;
@@ -23,6 +34,7 @@ typedef struct tp_inst {
   int side;                                     /* the BEHIND around it; -1: none */
   int part, next; bool mixed;                   /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none. mixed: something of it runs behind */
   int team, beyond;                             /* what threads share begins here: its number, from 1 on, and the instruction after it; 0: nothing does */
+  const tp_pnode *node;                         /* FOR: of the plan */
   int entry;                                    /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
   tp_dreg *rg;
   tp_dend *end;                                 /* LOAD */
@@ -43,6 +55,7 @@ typedef struct tp_flow {
   tp_cursor front, back; bool behind;           /* split: front leaves BEHIND, of which there is some, to back, which follows it */
   bool split, inback; int64_t backrow;          /* all that is left of rows below that is done */
   int nshown;                                   /* since the last tick */
+  tp_track track;                               /* of the thread that runs */
   int later;                                    /* going on with larger bounds: the instruction from which on what is written is taken from the state */
 } tp_flow;
 
@@ -66,7 +79,7 @@ int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h);        
 bool tp_native_cancelled(tp_exec *x, int pos);
 bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead);      /* true */
 /* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks */
-typedef struct tp_worker { struct tp_workers *all; int who; tp_exec x; tp_error err; tp_cursor at; } tp_worker;     /* at: where it failed */
+typedef struct tp_worker { struct tp_workers *all; int who; tp_exec x; tp_error err; tp_cursor at; tp_track track; } tp_worker;     /* at: where it failed */
 typedef struct tp_workers {
   tp_exec *x; int n; tp_worker *w;              /* w[0]: the thread that runs x, with its variables */
   const tp_teams *teams;
@@ -98,6 +111,13 @@ bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
 bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */
 double tp_clock_begin(tp_exec *x, tp_clock *c);                /* around an execution that is timed, and counted already */
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
+const char *tp_profile_name(const tp_exec *x, const tp_region *r);             /* of the tensor that it makes; NULL: none */
+void tp_profile_work(tp_buf *b, const tp_region *r);           /* what it does, in few words */
+/* trace.c */
+void tp_track_begin(tp_track *t, int most);                    /* nothing is noted so far */
+void tp_track_free(tp_track *t);
+void tp_track_put(tp_exec *x, tp_evkind kind, int id, double from);            /* what ran from then to now; where nothing is noted, nothing */
+void tp_track_stand(tp_exec *x, const tp_inst *i);             /* x notes: loops around i, with x's variables, are open and others are not; NULL: none is */
 /* flow.c */
 bool tp_flow_new(tp_exec *x);                  /* lays the plan out */
 void tp_flow_bind(tp_exec *x);

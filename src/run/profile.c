@@ -17,22 +17,24 @@ static double waited(void) {
   return now - ((double)t.tv_sec + (double)t.tv_nsec / 1e9);
 }
 
-static double see_waits(tp_exec *x) {
-  double before = x->away;
+static void see_waits(tp_exec *x) {
   x->away = waited();
   x->looked = tp_now();
-  return x->away - before;
 }
 
 double tp_clock_begin(tp_exec *x, tp_clock *c) {
   c->next += c->calls <= FIRST ? 1 : 33 + (int64_t)((uint32_t)c->calls * 2654435761u >> 26);
-  if (tp_now() - x->looked > LOOK_EACH) (void)see_waits(x);
+  if (tp_now() - x->looked > LOOK_EACH) see_waits(x);
+  c->away = x->away;
   return tp_now();
 }
 
 void tp_clock_end(tp_exec *x, tp_clock *c, double from) {
   double took = tp_now() - from;
-  if (took > LONG_ENOUGH) took -= TP_MIN(TP_MAX(see_waits(x), 0), took);
+  if (took > LONG_ENOUGH) {
+    see_waits(x);
+    took -= TP_MIN(TP_MAX(x->away - c->away, 0), took);
+  }
   if (c->calls <= FIRST) c->first += took;
   else c->later += took, c->nlater++, c->most = TP_MAX(c->most, took);
 }
@@ -44,7 +46,15 @@ static bool run_timed(tp_exec *x, tp_dreg *r) {
   return ok;
 }
 
-bool tp_dreg_run(tp_exec *x, tp_dreg *r) { return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r); }
+static bool run_counted(tp_exec *x, tp_dreg *r) { return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r); }
+
+bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
+  if (!x->track) return run_counted(x, r);
+  double from = tp_now();
+  bool ok = run_counted(x, r);
+  tp_track_put(x, TP_EV_LEAF, r->pos, from);
+  return ok;
+}
 
 /* ---- the table ---- */
 
@@ -64,11 +74,11 @@ static int dearest_first(const void *a, const void *b) {
   return p->s != q->s ? (p->s < q->s) - (p->s > q->s) : p->part != q->part ? p->part - q->part : p->r && q->r ? p->r->pos - q->r->pos : 0;
 }
 
-static const char *name_of(const tp_exec *x, const tp_region *r) {
+const char *tp_profile_name(const tp_exec *x, const tp_region *r) {
   return !r->who.name && r->nout && r->out[0].buf >= 0 ? x->plan->bufs.v[r->out[0].buf]->name : r->who.name;
 }
 
-static void put_work(tp_buf *b, const tp_region *r) {
+void tp_profile_work(tp_buf *b, const tp_region *r) {
   enum { SHOWN = 4 };
   static const char *const kinds[] = { [TP_RG_CALL] = "call", [TP_RG_PINIT] = "first value" };
   if (r->kind == TP_RG_OP) tp_puts(b, tp_ops[r->op].text);
@@ -94,10 +104,10 @@ static void put_row(tp_buf *b, const tp_exec *x, const profile_row *w, const tp_
   tp_puts(b, "  ");
   if (!w->r) { tp_putf(b, "native code, part %d of the plan\n", w->part); return; }
   tp_pos pos = w->r->rg->pos;
-  const char *name = name_of(x, w->r->rg);
+  const char *name = tp_profile_name(x, w->r->rg);
   if (pos.file) tp_putf(b, "%s:%d  ", pos.file, pos.line);
   if (name) tp_putf(b, "'%s' ", name);
-  put_work(b, w->r->rg);
+  tp_profile_work(b, w->r->rg);
   tp_puts(b, "\n");
 }
 
@@ -133,7 +143,7 @@ void tp_exec_profile(const tp_exec *x, int rows, tp_buf *b) {
   long long calls = 0;
   double total = 0, rest = 0;
   for (int i = 0; i < n; i++) calls += row[i].clock.calls, total += row[i].s;
-  if (n && !tp_plan_count(x->plan, x->env, at, &turns)) at = NULL;
+  if (n && !tp_plan_count(x->plan, x->plan->body, x->env, at, &turns)) at = NULL;
   qsort(row, (size_t)n, sizeof *row, dearest_first);
   tp_puts(b, "        ms   share      calls    us/call     GB/s  GFLOP/s  line  name  work\n");
   for (int i = 0; i < n; i++)

@@ -41,8 +41,8 @@ typedef struct tp_dnd {
 } tp_dnd;
 
 /* ---- regions ---- */
-/* next: the execution that is timed next. first, later: seconds of the first executions and of the nlater timed ones after them, without what the thread waited for a processor; most: the longest of these. */
-typedef struct tp_clock { int64_t calls, next, nlater; double first, later, most; } tp_clock;
+/* next: the execution that is timed next. first, later: seconds of the first executions and of the nlater timed ones after them, without what the thread waited for a processor; most: the longest of these. away: what it had waited when the execution began that is timed. */
+typedef struct tp_clock { int64_t calls, next, nlater; double first, later, most, away; } tp_clock;
 typedef struct tp_dreg tp_dreg;
 typedef struct tp_watch tp_watch;
 struct tp_dreg {
@@ -69,6 +69,7 @@ struct tp_target {
   void (*close)(tp_exec *x);                    /* also where open failed, or never was */
   bool (*alike)(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);     /* both bound: does the part make the bits that the whole would make there? */
   void (*copy)(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);        /* elements of one shape; either may lie on a ring */
+  void (*turn)(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);   /* rows x n elements: o[i * orow + j] = a[j * arow + i] */
   const tp_speed *(*speed)(void);               /* what it can do at most: memory read and written, products of f32; 0: not known */
 };
 
@@ -87,6 +88,7 @@ struct tp_exec {
   struct tp_workers *workers;                   /* what runs beside this thread (team.c); NULL: nothing */
   tp_dreg **due;                                /* by buffer: the copy into it that was put off; NULL: there are none such (newest.c) */
   bool poison, running, cancelled, asking;      /* running: loop variables have their values; asking: what was put off is made */
+  struct tp_track *track;                       /* where what runs is noted; NULL: it is not (run/trace.c) */
   double away, looked;                          /* seconds that this thread has not run, and when that was asked (run/profile.c) */
   struct tp_store *mem; struct tp_flow *flow;   /* where buffers lie; where it stands (run/priv.h) */
 };

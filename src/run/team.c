@@ -24,6 +24,7 @@ static bool make_worker(tp_workers *all, int who) {
   w->x.written = TP_NEWN(&w->x.a, int, x->plan->bufs.n);
   w->x.due = NULL;
   w->x.running = true;
+  tp_track_begin(&w->track, TP_TUNE_TRACE_FIRST);
   if (who) w->x.env = TP_NEWN(&w->x.a, int64_t, x->nsym);
   if (!x->target->open(&w->x)) return false;
   for (int pos = 0; pos < x->plan->npos; pos++) {
@@ -62,6 +63,7 @@ void tp_workers_free(tp_exec *x) {
   tp_workers_rest(x);
   for (int i = 0; all && all->w && i < all->n; i++) {
     x->target->close(&all->w[i].x);
+    tp_track_free(&all->w[i].track);
     tp_arena_free(&all->w[i].x.a);
   }
 }
@@ -128,7 +130,11 @@ static bool cut_leaf(tp_worker *w, int pos) {
   tp_dreg *r = w->x.regat[pos];
   if (__atomic_load_n(&w->all->over, __ATOMIC_RELAXED)) return false;
   if (!w->x.env[w->all->teams->share[w->all->teams->cut[pos].share].n->id]) return true;
-  return w->who ? tp_dreg_here(&w->x, r) : tp_dreg_run(&w->x, r);
+  if (!w->who) return tp_dreg_run(&w->x, r);
+  double from = w->x.track ? tp_now() : 0;
+  bool ok = tp_dreg_here(&w->x, r);
+  tp_track_put(&w->x, TP_EV_LEAF, pos, from);
+  return ok;
 }
 
 static int inst_at(const tp_exec *x, int pos) {
@@ -156,6 +162,7 @@ static bool team_leaf(tp_worker *w, int pos) {
 static bool meet_at_leaf(void *ud, const tp_inst *i) {
   tp_worker *w = ud;
   int pos = i->rg->pos;
+  if (w->x.track) tp_track_stand(&w->x, i);
   return (!w->all->meets[pos] || tp_crew_meet(w->all->crew)) && team_leaf(w, pos);
 }
 
@@ -180,7 +187,7 @@ static bool run_native(tp_worker *w, const team_job *j) {
   const tp_run *run = w->all->x->run;
   const volatile unsigned char *cancel = w->who ? (const volatile unsigned char *)&w->all->over : run->cancel ? (const volatile unsigned char *)run->cancel : &goes_on;
   tp_host h = { .env = w->x.env, .base = w->x.base, .cancel = cancel, .exec = w, .leaf = host_leaf, .cancelled = host_cancelled, .fault = host_fault, .seed = run->seed,
-                .who = w->who, .meets = w->all->meets, .meet = host_meet };
+                .turn = w->x.target->turn, .who = w->who, .meets = w->all->meets, .meet = host_meet };
   return !j->fn(&h);
 }
 
@@ -194,8 +201,12 @@ static void work(void *ud, int who) {
   w->x.run = x->run;
   w->x.base = x->base;
   w->x.cancelled = false;
+  w->x.track = !x->track ? NULL : who ? &w->track : x->track;
+  double from = x->track ? tp_now() : 0;
   bool ok = j->fn ? run_native(w, j) : tp_flow_through(&w->x, j->from, x->flow->inst + j->from->beyond, meet_at_leaf, w);
   if (!ok) tp_crew_stop(all->crew);
+  if (w->x.track && (who || j->from)) tp_track_stand(&w->x, who ? NULL : j->from);
+  tp_track_put(&w->x, TP_EV_TEAM, j->id, from);
 }
 
 /* The error that one thread alone would have met first; of one leaf, in the first share. */
@@ -228,13 +239,13 @@ bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   return i->team && may_share(x) && !g->until && x->workers->works[i->team - 1] && !tp_run_ends(x->run) && has_crew(x->workers);
 }
 
-bool tp_team_run(tp_exec *x, const tp_inst *i) { return run_job(x->workers, &(team_job){ .all = x->workers, .from = i }); }
+bool tp_team_run(tp_exec *x, const tp_inst *i) { return run_job(x->workers, &(team_job){ .all = x->workers, .from = i, .id = i->team - 1 }); }
 
 /* Alone, a thread's share is everything. */
 int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h) {
   tp_exec *x = exec;
   tp_workers *all = x->workers;
-  if (may_share(x) && all->works[id] && has_crew(all)) return !run_job(all, &(team_job){ .all = all, .fn = fn });
+  if (may_share(x) && all->works[id] && has_crew(all)) return !run_job(all, &(team_job){ .all = all, .fn = fn, .id = id });
   put_shares(x->plan->teams, x->env, 0, 1);
   return fn(h);
 }

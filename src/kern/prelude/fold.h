@@ -34,11 +34,21 @@
 #define TP_LANES_START(P, part, odd, unit) \
   P part[TP_FOLD_LANES], odd[TP_FOLD_LANES]; \
   for (int k = 0; k < TP_FOLD_LANES; k++) part[k] = (P)(unit), odd[k] = 0
+/* Each step by itself, of a known length: gcc makes one instruction of it, if it does not take it apart before. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define TP_ROLLED _Pragma("GCC unroll 1")
+#else
+#define TP_ROLLED
+#endif
+#define TP_LANES_HALVE(A, fn, n) TP_ROLLED for (int k = 0; k < (n); k++) all_[k] = (A)TP_FOLD_##fn(all_[k], all_[k + (n)])
 #define TP_LANES_JOIN(A, fn, acc, part, odd) do { \
   A all_[TP_FOLD_LANES]; \
   for (int k = 0; k < TP_FOLD_LANES; k++) all_[k] = (A)TP_LANE_END_##fn(part[k], odd[k]); \
-  for (int half_ = TP_FOLD_LANES / 2; half_; half_ /= 2) \
-    for (int k = 0; k < half_; k++) all_[k] = (A)TP_FOLD_##fn(all_[k], all_[k + half_]); \
+  TP_LANES_HALVE(A, fn, 16); \
+  TP_LANES_HALVE(A, fn, 8); \
+  TP_LANES_HALVE(A, fn, 4); \
+  TP_LANES_HALVE(A, fn, 2); \
+  TP_LANES_HALVE(A, fn, 1); \
   (acc) = (A)TP_FOLD_##fn(acc, all_[0]); \
 } while (0)
 

@@ -10,6 +10,8 @@ typedef struct tp_host {
   int (*fault)(void *exec, int pos, int what, const int64_t *lead);
   uint64_t seed;
 #ifndef TP_ALONE
+  /* o[i * orow + j] = a[j * arow + i], elements of so many bytes */
+  void (*turn)(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
   int who;                                      /* of the threads that go through a team: 0 is the one that runs what is not cut */
   const unsigned char *meets;                   /* by position: they meet there */
   int (*meet)(void *exec);
@@ -37,7 +39,7 @@ TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (u
 #elif defined(__clang__)
 #define TP_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
-#define TP_IVDEP _Pragma("GCC ivdep")
+#define TP_IVDEP _Pragma("GCC ivdep") _Pragma("GCC unroll 1")      /* unrolled before they are made vectors, short ones stay what they are */
 #endif
 
 /* ---- rows in lanes: element l of what comes out is l - 1 of what goes in ---- */

@@ -1,0 +1,69 @@
+/* cse: hash-consing. Two nodes with the same operator, attributes, domain and operands (with their index maps) compute the same at every point, so the second's readers
+ * go to the first. Never for RAND (two draws are two draws), CALL, INPUT, MERGE and ACCUM (declared things keep their identity), ENV_* are pure and may. */
+#include "opt/opt.h"
+
+static bool shareable(const tp_node *n) {
+  switch (n->op) {
+    case TP_OP_RAND: case TP_OP_CALL: case TP_OP_INPUT: case TP_OP_CONST: case TP_OP_MERGE: case TP_OP_ACCUM: case TP_OP_PARAM: case TP_OP_PINIT: case TP_OP_GRAD: return false;
+    default: return true;
+  }
+}
+
+static void put(tp_buf *b, const void *p, size_t n) { tp_putn(b, p, n); }
+static void put_ptrs(tp_buf *b, int n, const void *v) {
+  put(b, &n, sizeof n);
+  if (n) put(b, v, sizeof(void *) * (size_t)n);
+}
+
+static void put_node(tp_buf *b, const tp_node *n) {
+  int op = n->op;
+  b->n = 0;
+  put(b, &op, sizeof op);
+  for (int k = 0; k < n->nin; k++) {
+    put(b, &n->in[k].src.node, sizeof(tp_node *));
+    put(b, &n->in[k].src.out, sizeof(int));
+  }
+  put_ptrs(b, n->ndom, n->dom);
+  for (int o = 0; o < n->nout; o++) put_ptrs(b, n->out[o].rank, n->out[o].shape);
+  tp_attr_key(b, &n->attr);
+}
+
+static void rewire(tp_node *n) {
+  for (int k = 0; k < n->nin; k++)
+    if (n->in[k].src.node->subst) n->in[k].src.node = n->in[k].src.node->subst;
+}
+
+static void drop_text(void *b) { tp_buf_free(b); }
+
+bool tp_share_equal(tp_graph *g) {
+  int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
+  tp_graph_sccs(g, scc, order);
+  tp_hmap seen;
+  tp_hmap_init(&seen, &g->arena);
+  tp_buf b;
+  tp_hold mine;
+  tp_buf_init(&b);
+  tp_hold_set(&mine, drop_text, &b);
+  for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
+  for (int i = 0; i < n; i++) {
+    tp_node *x = g->nodes.v[order[i]];
+    rewire(x);
+    if (!shareable(x)) continue;
+    put_node(&b, x);
+    tp_node *twin = tp_hmap_get(&seen, b.s, b.n);
+    if (twin) {
+      x->subst = twin;
+      if (tp_ops[x->op].cls != TP_CLS_SRC) tp_tell(g, "cse", x->pos, tp_printf(&g->arena, "%s: equal => one", tp_title(&g->arena, x)));
+    } else tp_hmap_set(&seen, b.s, b.n, x);
+  }
+  tp_hold_end(&mine);
+  tp_buf_free(&b);
+  for (int i = 0; i < n; i++) rewire(g->nodes.v[i]);
+  for (int i = 0; i < g->outputs.n; i++)
+    if (g->outputs.v[i].val.node->subst) g->outputs.v[i].val.node = g->outputs.v[i].val.node->subst;
+  for (int i = 0; i < g->stops.n; i++)
+    if (g->stops.v[i].done.node->subst) g->stops.v[i].done.node = g->stops.v[i].done.node->subst;
+  for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
+  tp_graph_prune(g);
+  return true;
+}

@@ -1,0 +1,297 @@
+/* fold: the pass that applies the rows of rules.def. Operands come before who reads them, and whatever a row makes is gone
+ * through at once, so one way through the graph leaves nothing that a row would change; it costs a look at each operator and at
+ * those that a pattern names below it. */
+#include "opt/rules.h"
+#include <math.h>
+
+/* ---- matching ---- */
+
+bool tp_number_of(tp_val v, double *c) {
+  while (tp_is_view(v.node) && v.node->op != TP_OP_READ && !v.node->attr.check) v = v.node->in[0].src;
+  const tp_node *n = v.node;
+  if (n->op != TP_OP_FILL) return false;
+  uint64_t one[1];
+  tp_put(n->out[0].dtype, one, 0, n->attr.f[0]);
+  *c = tp_get(n->out[0].dtype, one, 0);
+  return tp_dtype_float(n->out[0].dtype) || fabs(*c) < 0x1p53;
+}
+
+static bool same_number(double a, double b) { return a == b && signbit(a) == signbit(b); }
+
+static bool is_of_sort(tp_val v, char sort) {
+  tp_dtype d = tp_dtypeof(v);
+  bool fraction = tp_dtype_float(d);
+  return !sort || (sort == 'f' ? fraction : sort == 'b' ? d == TP_BOOL : d != TP_BOOL && !fraction);
+}
+
+static bool takes_letter(tp_match *m, int letter, tp_val v) {
+  const tp_val *at = &m->at[letter];
+  if (m->bound >> letter & 1) return at->node == v.node && at->out == v.out;
+  m->bound |= 1u << letter;
+  m->at[letter] = v;
+  return true;
+}
+
+static bool matches(tp_match *m, const tp_ruleterm *x, tp_val v);
+
+static bool operands_match(tp_match *m, const tp_ruleterm *x, const tp_node *n) {
+  if (n->attr.check || (x->nkid && x->nkid != n->nin)) return false;
+  m->met[m->nmet++] = n;
+  for (int k = 0; k < x->nkid; k++)
+    if (!matches(m, x->kid[k], n->in[k].src)) return false;
+  return true;
+}
+
+static bool matches(tp_match *m, const tp_ruleterm *x, tp_val v) {
+  double c;
+  if (x->letter >= 0 && !takes_letter(m, x->letter, v)) return false;
+  switch (x->kind) {
+    case TP_TERM_HOLE: return is_of_sort(v, x->sort);
+    case TP_TERM_NUMBER: return tp_number_of(v, &c);
+    case TP_TERM_LITERAL: return tp_number_of(v, &c) && same_number(c, x->value);
+    default: return tp_rule_at(x, v.node->op) && operands_match(m, x, v.node);
+  }
+}
+
+static void arguments(const tp_match *m, const tp_ruleterm *x, tp_val *v) {
+  for (int k = 0; k < x->nkid; k++) v[k] = m->at[x->kid[k]->letter];
+}
+
+static bool guarded(tp_match *m, const tp_ruleform *f) {
+  tp_val v[TP_TERM_KIDS];
+  for (int i = 0; i < f->nguard; i++) {
+    arguments(m, f->guard[i], v);
+    if (!tp_rule_guards[f->guard[i]->fn](m, v)) return false;
+  }
+  for (int l = 0; l < TP_RULE_LETTERS; l++)
+    if ((f->leaves >> l & 1) && !tp_may_leave(m, m->at[l])) return false;
+  return true;
+}
+
+/* ---- what is lost, and who reads ---- */
+
+bool tp_may_fail(const tp_node *n) {
+  switch (n->op) {
+    case TP_OP_POW: case TP_OP_MOD: case TP_OP_FLOORDIV: return !tp_dtype_float(n->out[0].dtype);
+    default: return tp_ops[n->op].cls == TP_CLS_GATH;
+  }
+}
+
+static bool has_effect(const tp_node *n) {
+  switch (n->op) {
+    case TP_OP_MERGE: case TP_OP_ACCUM: case TP_OP_CALL: case TP_OP_PARAM: case TP_OP_GRAD: return true;
+    default: return tp_may_fail(n);
+  }
+}
+
+/* By id of the operators that there were: it or what it is made of has an effect. */
+static bool *effects(const tp_graph *g, int n) {
+  bool *has = TP_NEWN(&((tp_graph *)g)->arena, bool, n), more = true;
+  for (int i = 0; i < n; i++) has[i] = has_effect(g->nodes.v[i]);
+  while (more) {
+    more = false;
+    for (int i = 0; i < n; i++)
+      for (int k = 0; k < g->nodes.v[i]->nin && !has[i]; k++) {
+        int id = g->nodes.v[i]->in[k].src.node->id;
+        if (id < n && has[id]) has[i] = more = true;
+      }
+  }
+  return has;
+}
+
+bool tp_may_leave(const tp_match *m, tp_val v) {
+  tp_rewriter *r = m->r;
+  if (r->o->check) return false;
+  if (!r->stays) r->stays = effects(m->mk.g, r->before);
+  if (v.node->id < r->before) return !r->stays[v.node->id];
+  bool may = !has_effect(v.node);
+  for (int k = 0; k < v.node->nin && may; k++) may = tp_may_leave(m, v.node->in[k].src);
+  return may;
+}
+
+int tp_readers(const tp_match *m, tp_val v) { return m->r->readers.v[v.node->id]; }
+
+static void count_operands(tp_rewriter *r, const tp_node *n) {
+  for (int k = 0; k < n->nin; k++) r->readers.v[n->in[k].src.node->id]++;
+}
+
+/* n has one reader less; who is not read reads nothing. */
+static void unread(tp_rewriter *r, const tp_node *n, int times) {
+  r->readers.v[n->id] -= times;
+  if (r->readers.v[n->id] > 0) return;
+  for (int k = 0; k < n->nin; k++) unread(r, n->in[k].src.node, 1);
+}
+
+/* Taken element by element, at each point for itself: not a sum over points, which is one product for many. */
+static bool is_by_element(const tp_node *by, const tp_node *x) {
+  bool all = by->op == TP_OP_ACCUM;
+  for (int i = 0; i < x->ndom && all; i++) all = tp_dom_has(by->ndom, by->dom, x->dom[i]);
+  return all || tp_ops[by->op].batch == TP_BATCH_E;
+}
+
+/* By id of the operators that there were: something else reads it. */
+static bool *read_otherwise(const tp_rewriter *r) {
+  const tp_graph *g = r->mk.g;
+  bool *other = TP_NEWN(&r->mk.g->arena, bool, g->nodes.n), more = true;
+  for (int i = 0; i < g->outputs.n; i++) other[g->outputs.v[i].val.node->id] = true;
+  while (more) {
+    more = false;
+    for (int i = 0; i < g->nodes.n; i++) {
+      const tp_node *by = g->nodes.v[i];
+      for (int k = 0; k < by->nin; k++) {
+        const tp_node *x = by->in[k].src.node;
+        if (other[x->id] || (tp_is_view(by) ? !other[i] : is_by_element(by, x))) continue;
+        other[x->id] = more = true;
+      }
+    }
+  }
+  return other;
+}
+
+bool tp_by_element(const tp_match *m) {
+  if (m->root->id >= m->r->before) return false;
+  if (!m->r->other) m->r->other = read_otherwise(m->r);
+  return !m->r->other[m->root->id];
+}
+
+/* ---- results ---- */
+
+static tp_val result_of(tp_match *m, const tp_ruleterm *x, tp_dtype d);
+
+/* An operator's attributes are those of its like in the pattern. */
+static tp_val operator_of(tp_match *m, const tp_ruleterm *x) {
+  tp_val in[TP_TERM_KIDS] = { { 0 } };
+  const tp_node *like = NULL;
+  for (int i = m->nmet; i-- > 0;)
+    if (tp_rule_at(x, m->met[i]->op)) like = m->met[i];
+  for (int k = 0; k < x->nkid; k++)
+    if (x->kid[k]->kind != TP_TERM_LITERAL && !(in[k] = result_of(m, x->kid[k], 0)).node) return tp_none;
+  for (int k = 0; k < x->nkid; k++)
+    if (x->kid[k]->kind == TP_TERM_LITERAL) in[k] = mk_num(m->mk, x->kid[k]->value, tp_dtypeof(in[!k]));
+  return mk_op(m->mk, x->kind == TP_TERM_OP ? x->op : like->op, x->nkid, in, like ? &like->attr : NULL);
+}
+
+static tp_val result_of(tp_match *m, const tp_ruleterm *x, tp_dtype d) {
+  const tp_out *o = &m->root->out[0];
+  tp_val v[TP_TERM_KIDS];
+  double c;
+  switch (x->kind) {
+    case TP_TERM_HOLE: return m->at[x->letter];
+    case TP_TERM_NUMBER: tp_number_of(m->at[x->letter], &c); return mk_num(m->mk, c, tp_dtypeof(m->at[x->letter]));
+    case TP_TERM_LITERAL: return mk_fill(m->mk, x->value, d, o->rank, o->shape, m->root->ndom, m->root->dom);
+    case TP_TERM_CALL: arguments(m, x, v); return tp_rule_makers[x->fn](m, v);
+    default: return operator_of(m, x);
+  }
+}
+
+/* In the root's shape; nothing, if it cannot take the root's place. */
+static tp_val fitted_result(tp_match *m, tp_val y) {
+  const tp_out *o = &m->root->out[0];
+  if (!y.node || y.node == m->root || tp_dtypeof(y) != o->dtype) return tp_none;
+  if (!tp_same_type(o, tp_outof(y))) y = mk_expand(m->mk, y, o->rank, o->shape);
+  return y.node && tp_dom_same(y.node->ndom, y.node->dom, m->root->ndom, m->root->dom) ? y : tp_none;
+}
+
+/* ---- the pass ---- */
+
+static void replace_now(const tp_rewriter *r, tp_val *v) {
+  tp_val now = r->now.v[v->node->id];
+  if (now.node) *v = now;
+}
+
+static void rewire_operands(const tp_rewriter *r, tp_node *n) {
+  for (int k = 0; k < n->nin; k++) replace_now(r, &n->in[k].src);
+}
+
+/* Room for the operators made since, and their readings. */
+static void take_in(tp_rewriter *r) {
+  tp_graph *g = r->mk.g;
+  for (int id = r->now.n; id < g->nodes.n; id++) {
+    TP_PUSH(&g->arena, &r->now, tp_none);
+    TP_PUSH(&g->arena, &r->readers, 0);
+  }
+}
+
+/* The root's, or that of an operator like it within. */
+static void take_name(const tp_match *m, tp_node *y) {
+  const tp_node *of = m->root;
+  for (int i = 1; i < m->nmet && !of->name && !of->what; i++)
+    if (m->met[i]->op == y->op) of = m->met[i];
+  y->name = of->name, y->what = of->what, y->var = of->var;
+}
+
+static tp_val fire(tp_rewriter *r, tp_ruleform *f, tp_node *n) {
+  tp_match m;
+  m.mk = r->mk, m.r = r, m.root = n, m.bound = 0, m.nmet = 0;
+  if (r->o->precise && f->rule->cls != TP_RULE_EXACT && tp_dtype_float(n->out[0].dtype)) return tp_none;
+  if (!matches(&m, f->pattern, tp_v(n)) || !tp_rule_ready(r, f) || !guarded(&m, f)) return tp_none;
+  r->mk.g->pos = n->pos;
+  int from = r->mk.g->nodes.n;
+  tp_val y = fitted_result(&m, result_of(&m, f->result, n->out[0].dtype));
+  if (y.node && y.node->id >= from) take_name(&m, y.node);
+  return y;
+}
+
+static void settle_node(tp_rewriter *r, tp_node *n);
+
+/* y, and what was made for it from id `from` on, is in n's place. */
+static void retire(tp_rewriter *r, const tp_ruleform *f, tp_node *n, tp_val y, int from) {
+  tp_graph *g = r->mk.g;
+  int made = g->nodes.n;
+  const tp_rule *rule = f->rule;
+  const char *title = tp_title(&g->arena, n);
+  tp_tell(g, "fold", n->pos, tp_printf(&g->arena, "%s: %s: %s => %s", title, rule->name, rule->pattern, rule->result));
+  take_in(r);
+  for (int id = from; id < made; id++) count_operands(r, g->nodes.v[id]);
+  r->readers.v[y.node->id] += r->readers.v[n->id];
+  r->now.v[n->id] = y;
+  unread(r, n, r->readers.v[n->id]);
+  for (int id = from; id < made; id++) settle_node(r, g->nodes.v[id]);
+  if (r->now.v[y.node->id].node) r->now.v[n->id] = r->now.v[y.node->id];
+}
+
+/* n's operands are settled. */
+static void settle_node(tp_rewriter *r, tp_node *n) {
+  tp_val y = tp_none;
+  rewire_operands(r, n);
+  const tp_ruleforms *at = tp_rules_of(r, n->op);
+  for (int i = 0; n->nout == 1 && i < at->forms.n && !y.node && r->left > 0; i++) {
+    tp_ruleform *f = at->forms.v[i];
+    int from = r->mk.g->nodes.n;
+    y = fire(r, f, n);
+    if (r->mk.err->code) return;
+    if (y.node) r->left--, retire(r, f, n, y, from);
+    else take_in(r);
+  }
+}
+
+static void rewire_roots(tp_rewriter *r) {
+  tp_graph *g = r->mk.g;
+  for (int i = 0; i < g->nodes.n; i++) rewire_operands(r, g->nodes.v[i]);
+  for (int i = 0; i < g->outputs.n; i++) replace_now(r, &g->outputs.v[i].val);
+  for (int i = 0; i < g->stops.n; i++) replace_now(r, &g->stops.v[i].done);
+  for (int i = 0; i < g->losses.n; i++) replace_now(r, &g->losses.v[i]);
+}
+
+static void count_readers(tp_rewriter *r) {
+  tp_graph *g = r->mk.g;
+  for (int i = 0; i < g->nodes.n; i++) count_operands(r, g->nodes.v[i]);
+  for (int i = 0; i < g->outputs.n; i++) r->readers.v[g->outputs.v[i].val.node->id]++;
+  for (int i = 0; i < g->stops.n; i++) r->readers.v[g->stops.v[i].done.node->id]++;
+}
+
+enum { REWRITES_EACH = 32 };                    /* of an operator, more than which no program has */
+
+bool tp_fold(tp_graph *g, const tp_rulings *o, tp_error *err) {
+  int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
+  tp_rewriter r = { .mk = { g, err }, .o = o, .before = n, .left = n * REWRITES_EACH };
+  tp_rules_begin(&r);
+  take_in(&r);
+  count_readers(&r);
+  tp_graph_sccs(g, scc, order);
+  for (int i = 0; i < n && !err->code; i++) settle_node(&r, g->nodes.v[order[i]]);
+  TP_ASSERT(err->code || r.left > 0);
+  rewire_roots(&r);
+  tp_graph_prune(g);
+  return !err->code;
+}

@@ -1,0 +1,182 @@
+/* rules: reads the rows of rules.def. */
+#include "opt/rules.h"
+#include <stdlib.h>
+
+const tp_rule tp_rules[TP_NRULE] = {
+#define R(name, cls, pattern, result, guards) { #name, pattern, result, guards, TP_RULE_##cls },
+#include "opt/rules.def"
+};
+
+const char *tp_rule_name(int row) { return tp_rules[row].name; }
+
+int tp_rule_named(const char *s, size_t n) {
+  int i = TP_NRULE - 1;
+  while (i >= 0 && (strlen(tp_rules[i].name) != n || memcmp(tp_rules[i].name, s, n))) i--;
+  return i;
+}
+
+/* ---- terms ---- */
+
+static const char *const guard_names[] = {
+#define G(f) #f,
+#include "opt/rules.def"
+};
+static const char *const maker_names[] = {
+#define B(f) #f,
+#include "opt/rules.def"
+};
+
+typedef struct rule_text { tp_arena *a; const char *s; unsigned mask; int swaps; } rule_text;
+
+static const tp_ruleterm *read_term(rule_text *t);
+
+static void skip_blanks(rule_text *t) { t->s += strspn(t->s, " "); }
+
+static int named_in(const char *const *names, int n, const char *s, size_t len) {
+  int i = n - 1;
+  while (i >= 0 && (strlen(names[i]) != len || memcmp(names[i], s, len))) i--;
+  return i;
+}
+
+static bool commutes(tp_op op) {
+  switch (op) {
+    case TP_OP_ADD: case TP_OP_MUL: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: case TP_OP_EQ: case TP_OP_NE: case TP_OP_LAND:
+    case TP_OP_LOR: return true;
+    default: return false;
+  }
+}
+
+/* The word behind '(': an operator, a family of them, a maker behind '!', else a guard. */
+static void read_head(rule_text *t, tp_ruleterm *x) {
+  bool makes = *t->s == '!';
+  t->s += makes;
+  size_t n = strcspn(t->s, " )");
+  char word[32];
+  memcpy(word, t->s, TP_MIN(n, sizeof word - 1));
+  word[TP_MIN(n, sizeof word - 1)] = 0;
+  t->s += n;
+  if (!strcmp(word, "unary")) x->kind = TP_TERM_UNARY;
+  else if (!strcmp(word, "binary")) x->kind = TP_TERM_BINARY;
+  else if (!makes && tp_op_parse(word, &x->op)) x->kind = TP_TERM_OP;
+  else {
+    x->kind = TP_TERM_CALL;
+    x->fn = makes ? named_in(maker_names, TP_LEN(maker_names), word, n)
+                  : named_in(guard_names, TP_LEN(guard_names), word, n);
+    TP_ASSERT(x->fn >= 0);
+  }
+}
+
+static void read_operands(rule_text *t, tp_ruleterm *x) {
+  for (skip_blanks(t); *t->s != ')'; skip_blanks(t)) {
+    TP_ASSERT(x->nkid < TP_TERM_KIDS);
+    x->kid[x->nkid++] = read_term(t);
+  }
+  t->s++;
+  if (x->kind != TP_TERM_OP || !commutes(x->op)) return;
+  if (t->mask >> t->swaps++ & 1) {
+    const tp_ruleterm *first = x->kid[0];
+    x->kid[0] = x->kid[1];
+    x->kid[1] = first;
+  }
+}
+
+static const tp_ruleterm *read_term(rule_text *t) {
+  tp_ruleterm *x = TP_NEW(t->a, tp_ruleterm);
+  x->letter = -1;
+  skip_blanks(t);
+  if (t->s[0] >= 'a' && t->s[0] <= 'z' && t->s[1] == '=') {
+    x->letter = t->s[0] - 'a';
+    t->s += 2;
+  }
+  if (*t->s == '(') {
+    t->s++;
+    read_head(t, x);
+    read_operands(t, x);
+  } else if (*t->s == '#' || (*t->s >= 'a' && *t->s <= 'z')) {
+    x->kind = *t->s == '#' ? TP_TERM_NUMBER : TP_TERM_HOLE;
+    t->s += *t->s == '#';
+    x->letter = *t->s++ - 'a';
+    if (*t->s == ':') x->sort = t->s[1], t->s += 2;
+  } else {
+    char *end;
+    x->kind = TP_TERM_LITERAL;
+    x->value = strtod(t->s, &end);
+    TP_ASSERT(end != t->s);
+    t->s = end;
+  }
+  return x;
+}
+
+const tp_ruleterm *tp_rule_read(tp_arena *a, const char *text, unsigned mask, int *n) {
+  rule_text t = { a, text, mask, 0 };
+  const tp_ruleterm *x = read_term(&t);
+  if (n) *n = t.swaps;
+  return x;
+}
+
+/* ---- the rows that are on, by the operator at the root ---- */
+
+static unsigned letters_of(const tp_ruleterm *x) {
+  unsigned m = x->letter >= 0 ? 1u << x->letter : 0;
+  for (int k = 0; k < x->nkid; k++) m |= letters_of(x->kid[k]);
+  return m;
+}
+
+/* Of a pattern whose letters `used` a result has: the holes that nothing there is made of. */
+static unsigned left_out(const tp_ruleterm *x, unsigned used) {
+  if (x->letter >= 0 && (used >> x->letter & 1)) return 0;
+  unsigned m = x->kind == TP_TERM_HOLE ? 1u << x->letter : 0;
+  for (int k = 0; k < x->nkid; k++) m |= left_out(x->kid[k], used);
+  return m;
+}
+
+static bool is_unary(tp_op op) { return tp_ops[op].batch == TP_BATCH_E && tp_ops[op].nin == 1; }
+static bool is_binary(tp_op op) { return tp_ops[op].batch == TP_BATCH_E && tp_ops[op].nin == 2; }
+
+bool tp_rule_at(const tp_ruleterm *x, tp_op op) {
+  return x->kind == TP_TERM_OP ? x->op == op : x->kind == TP_TERM_UNARY ? is_unary(op) : is_binary(op);
+}
+
+/* Where it is looked at what operators make, those that are blamed stay. */
+static bool is_on(const tp_rewriter *r, const tp_ruleform *f) {
+  bool moves = f->result->kind == TP_TERM_HOLE || f->result->kind == TP_TERM_CALL;
+  return !r->o->check || (moves && !f->leaves && f->rule->cls == TP_RULE_EXACT);
+}
+
+bool tp_rule_ready(const tp_rewriter *r, tp_ruleform *f) {
+  tp_arena *a = &r->mk.g->arena;
+  if (f->result) return f->on;
+  f->result = tp_rule_read(a, f->rule->result, 0, NULL);
+  rule_text t = { a, f->rule->guards, 0, 0 };
+  for (skip_blanks(&t); *t.s; skip_blanks(&t)) {
+    TP_ASSERT(f->nguard < TP_TERM_KIDS);
+    f->guard[f->nguard++] = read_term(&t);
+  }
+  f->leaves = left_out(f->pattern, letters_of(f->result));
+  return f->on = is_on(r, f);
+}
+
+static void add_forms(tp_rewriter *r, tp_op op, const tp_rule *rule) {
+  tp_arena *a = &r->mk.g->arena;
+  int swaps = 0;
+  for (unsigned mask = 0; mask < 1u << swaps; mask++) {
+    tp_ruleform *f = TP_NEW(a, tp_ruleform);
+    f->rule = rule;
+    f->pattern = tp_rule_read(a, rule->pattern, mask, &swaps);
+    TP_PUSH(a, &r->at[op].forms, f);
+  }
+}
+
+/* Heads of patterns are read at once, patterns when an operator is met, all else when a pattern matches. */
+const tp_ruleforms *tp_rules_of(tp_rewriter *r, tp_op op) {
+  tp_ruleforms *at = &r->at[op];
+  for (int i = 0; i < TP_NRULE && !at->read; i++)
+    if (!(r->o->off && r->o->off[i]) && tp_rule_at(&r->head[i], op)) add_forms(r, op, &tp_rules[i]);
+  at->read = true;
+  return at;
+}
+
+void tp_rules_begin(tp_rewriter *r) {
+  r->head = TP_NEWN(&r->mk.g->arena, tp_ruleterm, TP_NRULE);
+  for (int i = 0; i < TP_NRULE; i++) read_head(&(rule_text){ &r->mk.g->arena, tp_rules[i].pattern + 1, 0, 0 }, &r->head[i]);
+}

@@ -1,0 +1,258 @@
+/* rules_fn: the functions that rows of rules.def name. Guards say whether a match counts; makers make what a pattern cannot
+ * say, or nothing. */
+#include "opt/rules.h"
+#include <math.h>
+
+static const tp_node *inner_of(tp_val v) { return v.node; }
+
+/* ---- guards ---- */
+
+static bool rule_one(const tp_match *m, const tp_val *v) { return tp_readers(m, v[0]) == 1; }
+static bool rule_bool(const tp_match *m, const tp_val *v) { return tp_dtypeof(v[0]) == TP_BOOL; }
+static bool rule_signed(const tp_match *m, const tp_val *v) { return tp_dtypeof(v[0]) != TP_U8; }
+static bool rule_sure(const tp_match *m, const tp_val *v) { return !tp_may_fail(m->root); }
+static bool rule_same_axis(const tp_match *m, const tp_val *v) {
+  return m->root->attr.axis == inner_of(v[0])->attr.axis;
+}
+
+static bool rule_holds(const tp_match *m, const tp_val *v) {
+  tp_dtype wide = tp_dtypeof(v[0]), d = tp_dtypeof(v[1]);
+  if (d == wide || d == TP_BOOL) return true;
+  switch (d) {
+    case TP_U8: return wide != TP_BOOL;
+    case TP_I32: return wide == TP_I64 || wide == TP_F64;
+    case TP_F16: case TP_BF16: return wide == TP_F32 || wide == TP_F64;
+    case TP_F32: return wide == TP_F64;
+    default: return false;
+  }
+}
+
+static bool rule_in_order(const tp_match *m, const tp_val *v) {
+  bool all = true;
+  for (int i = 0; i < m->root->attr.naxes; i++) all &= m->root->attr.axes[i] == i;
+  return all;
+}
+
+static bool rule_turns(const tp_match *m, const tp_val *v) {
+  const tp_attr *p = &m->root->attr;
+  int rank = p->naxes;
+  bool does = rank > 1 && p->axes[rank - 2] == rank - 1 && p->axes[rank - 1] == rank - 2;
+  for (int i = 0; i < rank - 2 && does; i++) does = p->axes[i] == i;
+  return does;
+}
+
+static bool rule_whole(const tp_match *m, const tp_val *v) {
+  const tp_attr *s = &m->root->attr;
+  return tp_is_number(s->ix[0], 0) && s->i[0] == 1 && s->ix[1] == mk_extent(v[0], s->axis);
+}
+
+static bool rule_all_rows(const tp_match *m, const tp_val *v) {
+  return tp_rankof(v[1]) == 1 && mk_extent(v[1], 0) == mk_extent(v[0], m->root->attr.axis);
+}
+
+static const tp_ix *count_elements(tp_mk mk, tp_val v) { return mk_numel(mk, v, tp_rankof(v), NULL); }
+
+static bool rule_smaller(const tp_match *m, const tp_val *v) {
+  return count_elements(m->mk, v[0]) != count_elements(m->mk, v[1]);
+}
+
+static bool rule_column_row(const tp_match *m, const tp_val *v) {
+  return tp_is_number(mk_extent(v[0], tp_rankof(v[0]) - 1), 1);
+}
+
+static bool rule_by_element(const tp_match *m, const tp_val *v) { return tp_by_element(m); }
+
+/* ---- numbers ---- */
+
+static bool both_numbers(const tp_val *v, double *a, double *b) {
+  return tp_number_of(v[0], a) && tp_number_of(v[1], b);
+}
+
+/* As it would have been computed: f16 and bf16 by way of f32. Nothing, if no finite number comes of it. */
+static tp_val float_number(const tp_match *m, tp_val like, double c) {
+  tp_dtype d = tp_dtypeof(like);
+  if (tp_half(d)) c = (float)c;
+  uint64_t one[1];
+  tp_put(d, one, 0, c);
+  return isfinite(tp_get(d, one, 0)) ? mk_num(m->mk, tp_get(d, one, 0), d) : tp_none;
+}
+
+/* Integers wrap; FILL says them as a double. */
+static tp_val whole_number(const tp_match *m, tp_val like, int64_t c) {
+  tp_dtype d = tp_dtypeof(like);
+  uint64_t one[1];
+  tp_puti(d, one, 0, c);
+  c = tp_geti(d, one, 0);
+  return c > -((int64_t)1 << 53) && c < (int64_t)1 << 53 ? mk_num(m->mk, (double)c, d) : tp_none;
+}
+
+static tp_val number(const tp_match *m, tp_val like, double f, uint64_t i) {
+  tp_dtype d = tp_dtypeof(like);
+  if (d == TP_BOOL) return tp_none;
+  return tp_dtype_float(d) ? float_number(m, like, f) : whole_number(m, like, (int64_t)i);
+}
+
+static uint64_t as_whole(double c) { return (uint64_t)(int64_t)c; }
+
+static tp_val make_sum(const tp_match *m, const tp_val *v) {
+  double a, b;
+  return both_numbers(v, &a, &b) ? number(m, v[0], a + b, as_whole(a) + as_whole(b)) : tp_none;
+}
+
+static tp_val make_difference(const tp_match *m, const tp_val *v) {
+  double a, b;
+  return both_numbers(v, &a, &b) ? number(m, v[0], a - b, as_whole(a) - as_whole(b)) : tp_none;
+}
+
+static tp_val make_product(const tp_match *m, const tp_val *v) {
+  double a, b;
+  return both_numbers(v, &a, &b) ? number(m, v[0], a * b, as_whole(a) * as_whole(b)) : tp_none;
+}
+
+static tp_val make_quotient(const tp_match *m, const tp_val *v) {
+  double a, b;
+  return both_numbers(v, &a, &b) && tp_dtype_float(tp_dtypeof(v[0])) ? float_number(m, v[0], a / b) : tp_none;
+}
+
+static tp_val make_minus(const tp_match *m, const tp_val *v) {
+  double a;
+  return tp_number_of(v[0], &a) ? number(m, v[0], -a, 0 - as_whole(a)) : tp_none;
+}
+
+/* 1 / a of a power of two, which the dtype has: x / a and x * (1 / a) are one number, rounded once. */
+static tp_val make_inverse(const tp_match *m, const tp_val *v) {
+  double a, b;
+  int e;
+  if (!tp_number_of(v[0], &a) || !isfinite(a) || fabs(frexp(a, &e)) != 0.5) return tp_none;
+  tp_val y = float_number(m, v[0], 1 / a);
+  return y.node && tp_number_of(y, &b) && b == 1 / a ? y : tp_none;
+}
+
+/* A float that is no integer of the other dtype is converted where it is used, as is what a double has no room for. */
+static tp_val make_converted(const tp_match *m, const tp_val *v) {
+  double a;
+  uint64_t one[1];
+  tp_dtype d = m->root->out[0].dtype;
+  if (!tp_number_of(v[0], &a) || !isfinite(a)) return tp_none;
+  tp_put(d, one, 0, a);
+  bool rounds = tp_dtype_float(d) && tp_dtype_float(tp_dtypeof(v[0]));
+  double c = tp_get(d, one, 0);
+  return (rounds ? isfinite(c) : c == a) ? mk_num(m->mk, c, d) : tp_none;
+}
+
+/* ---- views ---- */
+
+static tp_val make_unchanged(const tp_match *m, const tp_val *v) {
+  return tp_same_type(tp_outof(v[0]), &m->root->out[0]) ? v[0] : tp_none;
+}
+
+static tp_val make_permuted(const tp_match *m, const tp_val *v) {
+  int axes[TP_MAXRANK];
+  for (int i = 0; i < m->root->attr.naxes; i++) axes[i] = inner_of(v[0])->attr.axes[m->root->attr.axes[i]];
+  return mk_permute(m->mk, v[1], axes);
+}
+
+static tp_val make_sliced(const tp_match *m, const tp_val *v) {
+  const tp_attr *s = &m->root->attr, *t = &inner_of(v[0])->attr;
+  tp_ictx *c = m->mk.g->ix;
+  if (s->axis != t->axis) return tp_none;
+  const tp_ix *lo = tp_ix_add(c, t->ix[0], tp_ix_mulc(c, s->ix[0], t->i[0]));
+  return mk_slice(m->mk, v[1], s->axis, lo, s->ix[1], s->i[0] * t->i[0]);
+}
+
+static tp_val make_padded(const tp_match *m, const tp_val *v) {
+  const tp_attr *s = &m->root->attr, *t = &inner_of(v[0])->attr;
+  tp_ictx *c = m->mk.g->ix;
+  if (s->axis != t->axis || memcmp(s->f, t->f, sizeof s->f[0])) return tp_none;
+  return mk_pad(m->mk, v[1], s->axis, tp_ix_add(c, s->ix[0], t->ix[0]), tp_ix_add(c, s->ix[1], t->ix[1]), s->f[0]);
+}
+
+static bool at_least(const tp_match *m, const tp_ix *a, const tp_ix *b) {
+  return a == b || tp_ix_prove_ge0(m->mk.g->ix, tp_ix_sub(m->mk.g->ix, a, b), m->root->ndom, m->root->dom);
+}
+
+/* Of x, which lies at `from` of what the root slices, the part that is the slice; nothing, if the slice may have more. */
+static tp_val slice_part(const tp_match *m, tp_val x, const tp_ix *from) {
+  const tp_attr *s = &m->root->attr;
+  tp_ictx *c = m->mk.g->ix;
+  const tp_ix *last = tp_ix_add(c, s->ix[0], tp_ix_mulc(c, tp_ix_addc(c, s->ix[1], -1), s->i[0]));
+  const tp_ix *end = tp_ix_addc(c, tp_ix_add(c, from, mk_extent(x, s->axis)), -1);
+  if (!at_least(m, s->ix[0], from) || !at_least(m, end, last)) return tp_none;
+  return mk_slice(m->mk, x, s->axis, tp_ix_sub(c, s->ix[0], from), s->ix[1], s->i[0]);
+}
+
+static tp_val make_slice_inside(const tp_match *m, const tp_val *v) {
+  const tp_attr *p = &inner_of(v[0])->attr;
+  return m->root->attr.axis == p->axis ? slice_part(m, v[1], p->ix[0]) : tp_none;
+}
+
+static bool others_may_leave(const tp_match *m, const tp_node *n, int k) {
+  bool may = true;
+  for (int i = 0; i < n->nin && may; i++) may = i == k || tp_may_leave(m, n->in[i].src);
+  return may;
+}
+
+static tp_val make_slice_part(const tp_match *m, const tp_val *v) {
+  const tp_node *n = inner_of(v[0]);
+  const tp_ix *from = mk_int(m->mk, 0);
+  tp_val y = tp_none;
+  for (int k = 0; m->root->attr.axis == n->attr.axis && k < n->nin && !y.node; k++) {
+    y = slice_part(m, n->in[k].src, from);
+    if (y.node && !others_may_leave(m, n, k)) return tp_none;
+    from = tp_ix_add(m->mk.g->ix, from, mk_extent(n->in[k].src, n->attr.axis));
+  }
+  return y;
+}
+
+enum { JOINED_MOST = 64 };
+
+static tp_val make_joined(const tp_match *m, const tp_val *v) {
+  const tp_node *n = m->root;
+  tp_val in[JOINED_MOST];
+  int count = 0;
+  bool any = n->nin == 1;
+  for (int k = 0; k < n->nin; k++) {
+    const tp_node *x = n->in[k].src.node;
+    bool opens = x->op == TP_OP_CONCAT && x->attr.axis == n->attr.axis && tp_readers(m, n->in[k].src) == 1;
+    if (count + (opens ? x->nin : 1) > JOINED_MOST) return tp_none;
+    for (int i = 0; i < (opens ? x->nin : 1); i++) in[count++] = opens ? x->in[i].src : n->in[k].src;
+    any |= opens;
+  }
+  return any ? mk_concat(m->mk, count, in, n->attr.axis) : tp_none;
+}
+
+enum { ROW_MOST = 1 << 30 };
+
+static tp_val make_row(const tp_match *m, const tp_val *v) {
+  double k;
+  int axis = m->root->attr.axis;
+  if (tp_rankof(v[1]) || !tp_number_of(v[1], &k)) return tp_none;
+  const tp_ix *at = mk_int(m->mk, (int64_t)k), *one = mk_int(m->mk, 1);
+  if (k < 0 || k > ROW_MOST || !at_least(m, mk_extent(v[0], axis), tp_ix_addc(m->mk.g->ix, at, 1))) return tp_none;
+  return mk_squeeze(m->mk, mk_slice(m->mk, v[0], axis, at, one, 1), axis);
+}
+
+/* The extent of v's axis i, counted from the last one, is 1, or it has no such axis. */
+static bool is_one_at(tp_val v, int i) { return i > tp_rankof(v) || tp_is_number(mk_extent(v, tp_rankof(v) - i), 1); }
+
+static tp_val make_spread_later(const tp_match *m, const tp_val *v) {
+  int rank = m->root->out[0].rank;
+  bool less = false;
+  for (int i = 1; i <= rank; i++) less |= is_one_at(v[0], i) && is_one_at(v[1], i) && !is_one_at(tp_v(m->root), i);
+  return less ? mk_op(m->mk, m->root->op, 2, v, NULL) : tp_none;
+}
+
+static tp_val make_turned(const tp_match *m, const tp_val *v) {
+  return mk_swap(m->mk, v[0], tp_rankof(v[0]) - 2, tp_rankof(v[0]) - 1);
+}
+
+/* ---- the tables ---- */
+
+tp_ruleguard *const tp_rule_guards[] = {
+#define G(f) rule_##f,
+#include "opt/rules.def"
+};
+tp_rulemaker *const tp_rule_makers[] = {
+#define B(f) make_##f,
+#include "opt/rules.def"
+};
