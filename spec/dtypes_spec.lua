@@ -349,12 +349,15 @@ describe("one tensor of", function()
           line = b:select(1, 0):scatter_add(0, i, x:select(1, 0)),
           turned = b:flip(0):scatter_add(0, wide, x):flip(0),
         }
+        if d ~= "i32" then y.grad = tempo.grad((b:index_select(0, i) * x):sum(), { b })[1] end
         local rows = added(base, k, v, d, function(j) return j + 1 end)
+        local grad = y.grad and added(matrix(PLACES, function() return 0 end), k, v, d, function(j) return j + 1 end)
         local turned = added(base, k, v, d, function(j) return PLACES - j end)
         for _, tier in ipairs(helper.tiers) do
           local out = P:compile { outputs = y, tier = tier } { b = base, v = v, k = k }
           assert.same({ rows, rows, column(rows, 1), turned },
             { out.rows:totable(), out.columns:totable(), out.line:totable(), out.turned:totable() }, tier .. d .. n)
+          assert.same(grad, out.grad and out.grad:totable(), tier .. d .. n)
         end
       end
     end)

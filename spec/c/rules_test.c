@@ -249,9 +249,9 @@ static tp_val gen(const tp_ruleterm *x, tp_dtype d, form f) {
 /* ---- data ---- */
 
 static double some_value(tp_dtype d, bool moderate) {
-  static const double odd[] = { NAN, INFINITY, -INFINITY, 0, -0.0, 1, -1, 0.5, 1e-40, 65504, 3e38, 1e300, 2147483647, -2147483648.0, 9e18, 255 };
-  if (!moderate && chance(40)) {
-    double v = odd[below((int)TP_LEN(odd))];
+  static const double odd[] = { NAN, 0, -0.0, 1, -1, INFINITY, -INFINITY, 0.5, 1e-40, 65504, 3e38, 1e300, 2147483647, -2147483648.0, 9e18, 255 };
+  if (chance(moderate ? 10 : 40)) {             /* infinities that meet in another order are NaN at another place */
+    double v = odd[below(moderate ? 5 : (int)TP_LEN(odd))];
     return d == TP_BOOL ? v > 0 : v;
   }
   return d == TP_BOOL ? below(2) : tp_dtype_float(d) ? (below(4001) - 2000) / 1000.0 : below(9) - (d == TP_U8 ? 0 : 4);
@@ -311,7 +311,7 @@ static bool compares(void) {
   tp_buf_init(&text);
   tp_graph_print(&text, g);
   set_bound(t, 1 + below(3));
-  fill_inputs(rule->cls == TP_RULE_REASSOC && chance(90));
+  fill_inputs(rule->cls == TP_RULE_REASSOC);
   bool ran = go(), did = false;
   tp_array *was = ran ? tp_array_ref(run.outputs[0]) : NULL;
   tp_error first = err;

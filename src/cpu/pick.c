@@ -1,6 +1,5 @@
 /* pick.c: elements chosen by data. Indices count from 0, never wrap and are checked before anything is written. */
 #include "cpu/priv.h"
-#include <stdlib.h>
 
 /* v at one point of the leading axes. */
 static tp_view rest_at(const tp_view *v, int nlead, const tp_walk *w, int size) {
@@ -46,20 +45,6 @@ bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
   }
 
 /* ---- whole slices along an axis ---- */
-
-static int64_t slice_index(const tp_view *k, int64_t j) { return ((const int64_t *)k->p)[k->rank ? j * k->stride[0] : 0]; }
-
-/* Slice number j of a tensor whose axis is indexed by k; with k of rank 0 the axis is gone. */
-static tp_view slice_of(const tp_view *v, const tp_view *k, int axis, int64_t j, int size) {
-  if (k->rank == 0) return *v;
-  tp_view s = tp_view_part(v, axis, j, 1, size);
-  return without(&s, axis);
-}
-
-static tp_view slice_at(const tp_view *v, int axis, int64_t i, int size) {
-  tp_view s = tp_view_part(v, axis, i, 1, size);
-  return without(&s, axis);
-}
 
 /* How one slice is copied, and what numbers them. With one row of indices for all leading points these are axes of the slices. */
 typedef struct chosen { tp_pair p; int walked; int64_t so, si; bool ring; } chosen;
@@ -197,34 +182,83 @@ static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const 
   }
 }
 
-typedef struct hit { int64_t index, j; } hit;                  /* row `index` gets slice j */
+/* While hits are looked at, a place holds the number of who hit it last, as a NaN: seldom is something else taken for one. */
+#define HIT_MARK 0x7fa00000u
 
-static int by_index(const void *a, const void *b) {
-  const hit *p = a, *q = b;
-  return p->index != q->index ? (p->index > q->index) - (p->index < q->index) : (p->j > q->j) - (p->j < q->j);
+static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
+
+/* Seen at a glance: are all places different, as each is so many behind the one before, around m? */
+static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t m) {
+  if (n < 2) return true;
+  int64_t by = tp_floormod(at[1] - at[0], m);
+  return x->cpu->K->even(at, n, by, m) && n <= m / common_divisor(m, by);
 }
 
-/* One point of the leading axes: the slices of each row together, so that a row hit once costs one addition and no other memory. */
-static void add_slices(const tp_exec *x, const tp_dreg *r, const tp_view *b, const tp_view *k, const tp_view *s, int axis, hit *hits, double *sum) {
-  int size = r->out[0].size;
-  int64_t n = k->rank ? k->shape[0] : 1;
-  for (int64_t j = 0; j < n; j++) hits[j] = (hit){ slice_index(k, j), j };
-  if (sum) qsort(hits, (size_t)n, sizeof *hits, by_index);
-  for (int64_t j = 0, end; j < n; j = end) {
-    for (end = j + 1; sum && end < n && hits[end].index == hits[j].index;) end++;
-    tp_view to = slice_at(b, axis, hits[j].index, size), from;
-    if (end == j + 1) {
-      from = slice_of(s, k, axis, hits[j].j, size);
-      tp_view_add(x, r->out[0].dtype, &to, &from);
-      continue;
-    }
-    sum_start(x, sum, &to);
-    for (int64_t i = j; i < end; i++) {
-      from = slice_of(s, k, axis, hits[i].j, size);
-      sum_add(x, sum, &from);
-    }
-    sum_end(x, r, &to, sum);
+/* was: a row's first element; next: who hits the row next, 0 where nobody does; later: somebody did before. */
+typedef struct row_hit { float was; uint32_t next; bool later; } row_hit;
+/* to, from: a row, wherever it was looked at last; they lie so and si bytes apart. */
+typedef struct row_hits { tp_view to, from; char *first; const char *src; const int64_t *index; int64_t n, step, so, si; } row_hits;
+
+static int64_t row_index(const row_hits *h, int64_t j) { return h->index[j * h->step]; }
+
+static const tp_view *hit_row(row_hits *h, int64_t j) {
+  h->to.p = h->first + row_index(h, j) * h->so;
+  return &h->to;
+}
+
+/* While row j is looked at, another one is on its way. */
+static const tp_view *hit_by(row_hits *h, int64_t j, int64_t then) {
+  for (int i = 0; i < PICK_PART; i += TP_WORK_LINE) __builtin_prefetch(h->src + then * h->si + i);
+  h->from.p = (char *)h->src + j * h->si;
+  return &h->from;
+}
+
+static void link_rows(row_hits *h, row_hit *t) {
+  for (int64_t j = 0; j < h->n; j++) {
+    uint32_t *place = hit_row(h, j)->p, before = *place - HIT_MARK;
+    bool later = before < j && row_index(h, before) == row_index(h, j);
+    t[j] = (row_hit){ .later = later };
+    memcpy(&t[j].was, place, sizeof t[j].was);
+    if (later) t[before].next = (uint32_t)j;
+    *place = HIT_MARK + (uint32_t)j;
   }
+}
+
+static void sum_row(const tp_exec *x, const tp_dreg *r, row_hits *h, const row_hit *t, int64_t j, double *sum) {
+  sum_start(x, sum, hit_row(h, j));
+  for (int64_t next; j >= 0; j = next) {
+    next = t[j].next ? (int64_t)t[j].next : -1;
+    sum_add(x, sum, hit_by(h, j, TP_MAX(next, 0)));
+  }
+  sum_end(x, r, &h->to, sum);
+}
+
+static void add_row_once(const tp_exec *x, const tp_dreg *r, row_hits *h, int64_t j) {
+  tp_view_add(x, r->out[0].dtype, hit_row(h, j), hit_by(h, j, TP_MIN(j + 1, h->n - 1)));
+}
+
+/* One point of the leading axes. A row that is hit once costs one addition and no other memory; others are summed in f64. */
+static void add_rows_hit(const tp_exec *x, const tp_dreg *r, row_hits *h, row_hit *t, double *sum) {
+  int64_t around = TP_MAX(r->out[0].v.shape[r->nlead + r->rg->how.axis], 1);
+  if (!sum || (h->step == 1 && goes_around(x, h->index, h->n, around))) {
+    for (int64_t j = 0; j < h->n; j++) add_row_once(x, r, h, j);
+    return;
+  }
+  link_rows(h, t);
+  for (int64_t j = 0; j < h->n; j++) {
+    if (t[j].later) continue;
+    memcpy(hit_row(h, j)->p, &t[j].was, sizeof t[j].was);
+    if (t[j].next) sum_row(x, r, h, t, j, sum);
+    else add_row_once(x, r, h, j);
+  }
+}
+
+static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {
+  int axis = r->rg->how.axis, size = r->out[0].size;
+  tp_view b = rest_at(&r->out[0].v, r->nlead, w, size), k = rest_at(&r->in[1].v, r->nlead, w, 8), s = rest_at(&r->in[2].v, r->nlead, w, size);
+  bool many = k.rank;
+  return (row_hits){ .to = without(&b, axis), .from = many ? without(&s, axis) : s, .first = b.p, .src = s.p, .index = k.p, .n = many ? k.shape[0] : 1,
+                     .step = many ? k.stride[0] : 0, .so = b.stride[axis] * size, .si = many ? s.stride[axis] * size : 0 };
 }
 
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
@@ -235,13 +269,14 @@ bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   if (tp_view_count(&src->v) == 0) return true;
   int64_t n = kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1, row = 1;
   for (int i = r->nlead; i < o->v.rank; i++) row *= i == r->nlead + axis ? 1 : o->v.shape[i];
-  hit *hits = tp_work(x, r, n, sizeof *hits);
+  row_hit *t = tp_work(x, r, n, TP_WORK_PAIR);
   double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, row, sizeof *sum) : NULL;
-  if (!hits || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
+  if (!t || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
+  if (n > UINT32_MAX) return tp_rfail(x, r, TP_E_DEVICE, "%lld rows are more than can be added at once", (long long)n);
   tp_walk w;
   for (tp_walk_start(&w, r->nlead, o->v.shape); w.ok; tp_walk_next(&w)) {
-    tp_view b = rest_at(&o->v, r->nlead, &w, o->size), k = rest_at(&kd->v, r->nlead, &w, 8), s = rest_at(&src->v, r->nlead, &w, o->size);
-    add_slices(x, r, &b, &k, &s, axis, hits, sum);
+    row_hits h = rows_at(r, &w);
+    add_rows_hit(x, r, &h, t, sum);
   }
   return true;
 }
@@ -305,18 +340,7 @@ bool tp_run_put(tp_exec *x, tp_dreg *r) {
 typedef union hit_place { float f; uint32_t number; } hit_place;
 typedef struct hits { int64_t n; const int64_t *at; const float *v; hit_place *first, *was; uint32_t *which, *who; double *sum; } hits;
 
-/* While hits are looked at, a place holds the number of who hit it last, as a NaN: seldom is something else taken for one. */
-#define HIT_MARK 0x7fa00000u
 enum { HITS_FEW = 64 };
-
-static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
-
-/* Seen at a glance: are all places different, as each is so many behind the one before, around m? */
-static bool goes_around(const tp_exec *x, const hits *h, int64_t m) {
-  if (h->n < 2) return true;
-  int64_t by = tp_floormod(h->at[1] - h->at[0], m);
-  return x->cpu->K->even(h->at, h->n, by, m) && h->n <= m / common_divisor(m, by);
-}
 
 /* The numbers of hits from `from` to `to` go where these hit, what was there aside. Is some of that a number? */
 static bool mark_places(const hits *h, int64_t from, int64_t to) {
@@ -351,7 +375,7 @@ static int64_t sum_places(const hits *h, int64_t marked) {
 /* In f64, rounded once: of two numbers it is what f32 makes. Whether places are hit again is asked of a few first. */
 static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
   tp_kfn *narrow = r->halved ? x->cpu->K->sticky : x->cpu->K->cast[TP_F64][TP_F32];
-  if (!r->halved && goes_around(x, h, m)) {
+  if (!r->halved && goes_around(x, h->at, h->n, m)) {
     for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]].f += h->v[j];
     return;
   }

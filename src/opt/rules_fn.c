@@ -56,6 +56,75 @@ static bool rule_smaller(const tp_match *m, const tp_val *v) {
   return count_elements(m->mk, v[0]) != count_elements(m->mk, v[1]);
 }
 
+static bool rule_summed(const tp_match *m, const tp_val *v) { return !tp_half(tp_dtypeof(v[0])); }
+
+static bool rule_full(const tp_match *m, const tp_val *v) { return tp_same_type(tp_outof(v[0]), tp_outof(v[1])); }
+
+static bool rule_finite(const tp_match *m, const tp_val *v) {
+  double c;
+  return tp_number_of(v[0], &c) && isfinite(c);
+}
+
+/* ---- what products cost ---- */
+
+/* A product as far as its cost goes: its shape but for rows and columns, its rows, columns and dims. */
+typedef struct costed { int lead; const tp_ix *shape[TP_MAXRANK], *rows, *columns; int ndom; const tp_sym *const *dom; } costed;
+
+static costed costed_of(tp_val v) {
+  const tp_out *o = tp_outof(v);
+  costed p = { .lead = o->rank - 2, .rows = o->shape[o->rank - 2], .columns = o->shape[o->rank - 1], .ndom = v.node->ndom, .dom = v.node->dom };
+  memcpy(p.shape, o->shape, sizeof *p.shape * (size_t)p.lead);
+  return p;
+}
+
+/* Their product; how many multiplications it takes is added to *cost. */
+static costed product_with(tp_graph *g, const costed *a, const costed *b, const tp_ix **cost) {
+  tp_ictx *c = g->ix;
+  costed p = *a;
+  const tp_ix *n = tp_ix_mul(c, tp_ix_mul(c, a->rows, a->columns), b->columns);
+  p.columns = b->columns;
+  p.ndom = tp_dom_union(g, a->ndom, a->dom, b->ndom, b->dom, &p.dom);
+  for (int i = 0; i < p.lead; i++) {
+    if (tp_is_number(p.shape[i], 1)) p.shape[i] = b->shape[i];
+    n = tp_ix_mul(c, n, p.shape[i]);
+  }
+  for (int d = 0; d < p.ndom; d++) n = tp_ix_mul(c, n, tp_ix_sym(c, p.dom[d]->bound));
+  *cost = tp_ix_add(c, *cost, n);
+  return p;
+}
+
+/* Of (x y) z less that of x (y z). */
+static const tp_ix *left_less_right(tp_graph *g, const tp_val *v) {
+  const tp_ix *zero = tp_ix_const(g->ix, 0), *left = zero, *right = zero;
+  costed x = costed_of(v[0]), y = costed_of(v[1]), z = costed_of(v[2]);
+  costed xy = product_with(g, &x, &y, &left), yz = product_with(g, &y, &z, &right);
+  product_with(g, &xy, &z, &left);
+  product_with(g, &x, &yz, &right);
+  return tp_ix_sub(g->ix, left, right);
+}
+
+/* For some bounds, and below 0 for none. */
+static bool is_positive(tp_graph *g, const tp_ix *e) { return !tp_is_number(e, 0) && tp_ix_prove_ge0(g->ix, e, 0, NULL); }
+
+static bool at_least(const tp_match *m, const tp_ix *a, const tp_ix *b) {
+  return a == b || tp_ix_prove_ge0(m->mk.g->ix, tp_ix_sub(m->mk.g->ix, a, b), m->root->ndom, m->root->dom);
+}
+
+/* A product along an axis without elements is 0, whatever NaN there is elsewhere: of the matrix between there must be some. */
+static bool is_between(const tp_match *m, tp_val y) {
+  const tp_ix *one = mk_int(m->mk, 1);
+  int rank = tp_rankof(y);
+  return at_least(m, mk_extent(y, rank - 2), one) && at_least(m, mk_extent(y, rank - 1), one);
+}
+
+static bool rule_cheaper_left(const tp_match *m, const tp_val *v) {
+  return is_between(m, v[1]) && is_positive(m->mk.g, tp_ix_neg(m->mk.g->ix, left_less_right(m->mk.g, v)));
+}
+
+static bool rule_cheaper_right(const tp_match *m, const tp_val *v) {
+  return is_between(m, v[1]) && is_positive(m->mk.g, left_less_right(m->mk.g, v));
+}
+
 static bool rule_column_row(const tp_match *m, const tp_val *v) {
   return tp_is_number(mk_extent(v[0], tp_rankof(v[0]) - 1), 1);
 }
@@ -167,10 +236,6 @@ static tp_val make_padded(const tp_match *m, const tp_val *v) {
   return mk_pad(m->mk, v[1], s->axis, tp_ix_add(c, s->ix[0], t->ix[0]), tp_ix_add(c, s->ix[1], t->ix[1]), s->f[0]);
 }
 
-static bool at_least(const tp_match *m, const tp_ix *a, const tp_ix *b) {
-  return a == b || tp_ix_prove_ge0(m->mk.g->ix, tp_ix_sub(m->mk.g->ix, a, b), m->root->ndom, m->root->dom);
-}
-
 /* Of x, which lies at `from` of what the root slices, the part that is the slice; nothing, if the slice may have more. */
 static tp_val slice_part(const tp_match *m, tp_val x, const tp_ix *from) {
   const tp_attr *s = &m->root->attr;
@@ -245,6 +310,66 @@ static tp_val make_spread_later(const tp_match *m, const tp_val *v) {
 static tp_val make_turned(const tp_match *m, const tp_val *v) {
   return mk_swap(m->mk, v[0], tp_rankof(v[0]) - 2, tp_rankof(v[0]) - 1);
 }
+
+/* ---- reductions ---- */
+
+static bool is_reduced(const tp_node *n, int axis) {
+  bool is = false;
+  for (int i = 0; i < n->attr.naxes; i++) is |= n->attr.axes[i] == axis;
+  return is;
+}
+
+static tp_val make_reduced_one(const tp_match *m, const tp_val *v) {
+  const tp_out *o = &m->root->out[0];
+  for (int i = 0; i < m->root->attr.naxes; i++)
+    if (!tp_is_number(mk_extent(v[0], m->root->attr.axes[i]), 1)) return tp_none;
+  return mk_reshape(m->mk, v[0], o->rank, o->shape);
+}
+
+/* x reduced where the root reduces a, x spread, along an axis of x's own. */
+static tp_val reduced_own(const tp_match *m, tp_val x, tp_val a) {
+  int axes[TP_MAXRANK], n = 0, grown = tp_rankof(a) - tp_rankof(x);
+  for (int i = 0; i < tp_rankof(x); i++)
+    if (is_reduced(m->root, i + grown) && mk_extent(x, i) == mk_extent(a, i + grown)) axes[n++] = i;
+  return n ? mk_op(m->mk, m->root->op, 1, &x, &(tp_attr){ .naxes = n, .axes = axes, .keepdim = true }) : x;
+}
+
+/* Of the axes along which a is x spread, those that are reduced: how many elements along them; nothing, if there may be none. */
+static const tp_ix *spread_count(const tp_match *m, tp_val x, tp_val a) {
+  const tp_ix *one = mk_int(m->mk, 1), *n = one;
+  int grown = tp_rankof(a) - tp_rankof(x);
+  for (int i = 0; i < tp_rankof(a); i++) {
+    bool spread = i < grown || mk_extent(x, i - grown) != mk_extent(a, i);
+    if (spread && is_reduced(m->root, i)) n = tp_ix_mul(m->mk.g->ix, n, mk_extent(a, i));
+  }
+  return n != one && at_least(m, n, one) ? n : NULL;
+}
+
+static tp_val make_reduced_spread(const tp_match *m, const tp_val *v) {
+  const tp_ix *shape[TP_MAXRANK];
+  int rank = 0, grown = tp_rankof(v[1]) - tp_rankof(v[0]);
+  if (!spread_count(m, v[0], v[1])) return tp_none;
+  tp_val y = reduced_own(m, v[0], v[1]);
+  for (int i = 0; i < tp_rankof(v[1]) && y.node; i++)
+    if (m->root->attr.keepdim || !is_reduced(m->root, i)) shape[rank++] = i < grown ? mk_int(m->mk, 1) : mk_extent(y, i - grown);
+  return mk_reshape(m->mk, y, rank, shape);
+}
+
+static tp_val make_summed_spread(const tp_match *m, const tp_val *v) {
+  tp_val y = make_reduced_spread(m, v);
+  return y.node ? mk_mul(m->mk, y, mk_size(m->mk, spread_count(m, v[0], v[1]), tp_dtypeof(y))) : tp_none;
+}
+
+/* x times a matrix of one number: that number times the sums of its rows, the same in each column; and of the columns. */
+static tp_val sums_times(const tp_match *m, const tp_val *v, int axis) {
+  double c;
+  int at = tp_rankof(v[0]) - axis;
+  tp_val y = mk_op(m->mk, TP_OP_SUM, 1, v, &(tp_attr){ .naxes = 1, .axes = &at, .keepdim = true });
+  return tp_number_of(v[1], &c) && y.node ? mk_mul(m->mk, y, mk_num(m->mk, c, tp_dtypeof(y))) : tp_none;
+}
+
+static tp_val make_row_sums(const tp_match *m, const tp_val *v) { return sums_times(m, v, 1); }
+static tp_val make_column_sums(const tp_match *m, const tp_val *v) { return sums_times(m, v, 2); }
 
 /* ---- the tables ---- */
 
