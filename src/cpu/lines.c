@@ -110,7 +110,7 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
  * Keys have the order that is asked for, as integers. What lies between the least and the greatest of them is cut into as many equal
  * parts as there are items, or up to twice as many; each part is sorted so in turn, and what is left of a few items by insertion. A
  * part of one key is in order. So there are at most 64 / 5 levels, and two of a million random keys. */
-typedef struct sort_item { uint64_t key; int64_t at; } sort_item;
+typedef struct sort_key { uint64_t key; int64_t at; } sort_key;
 
 enum { SORT_FEW = 16, SORT_PARTS = 11 };        /* parts: a power of two */
 
@@ -127,16 +127,16 @@ static uint64_t key_of(const tp_dnd *in, const char *p, int64_t i, bool down) {
   return down ? ~key : key;
 }
 
-static void sort_few(sort_item *a, int64_t n) {
+static void sort_few(sort_key *a, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
-    sort_item x = a[i];
+    sort_key x = a[i];
     int64_t j = i;
     for (; j > 0 && a[j - 1].key > x.key; j--) a[j] = a[j - 1];
     a[j] = x;
   }
 }
 
-static void sort_items(sort_item *a, sort_item *other, int64_t n) {
+static void sort_items(sort_key *a, sort_key *other, int64_t n) {
   uint64_t least = a[0].key, most = a[0].key;
   int parts = 3, shift = 0;
   if (n <= SORT_FEW) { sort_few(a, n); return; }
@@ -163,13 +163,13 @@ bool tp_run_sort(tp_exec *x, tp_dreg *r) {
   if (!mem) return false;
   bool want_v = vd->buf >= 0, want_k = kd && kd->buf >= 0;
   int64_t step = in->v.stride[axis];
-  sort_item *a = mem;
+  sort_key *a = mem;
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
     const char *p = (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size;
     char *v = (char *)lv.p + tp_walk_offset(&w, lv.stride) * vd->size;
     int64_t *at = (int64_t *)lk.p + tp_walk_offset(&w, lk.stride);
-    for (int64_t i = 0; i < n; i++) a[i] = (sort_item){ key_of(in, p, i * step, r->rg->how.flag), i };
+    for (int64_t i = 0; i < n; i++) a[i] = (sort_key){ key_of(in, p, i * step, r->rg->how.flag), i };
     if (n) sort_items(a, a + n, n);
     for (int64_t i = 0; i < n && want_v; i++) memcpy(v + i * vd->v.stride[axis] * in->size, p + a[i].at * step * in->size, (size_t)in->size);
     for (int64_t i = 0; i < n && want_k; i++) at[i * kd->v.stride[axis]] = a[i].at;
