@@ -155,9 +155,9 @@ describe("explain", function()
   it("takes no parameter for the number that it begins with", function()
     local P = tempo.program()
     local w, b = P:param("w", { init = 1 }), P:param("b", { init = 0 })
-    local f = P:compile { outputs = { y = P:input("x", { shape = {} }) * w + b }, tier = "interpreter" }
-    f:load_params { w = tempo.array(3), b = tempo.array(2) }
-    assert.equal(14, f({ x = 4 }, {}).y:item())
+    local g = P:compile { outputs = { y = P:input("x", { shape = {} }) * w + b }, tier = "interpreter" }
+    g:load_params { w = tempo.array(3), b = tempo.array(2) }
+    assert.equal(14, g({ x = 4 }, {}).y:item())
   end)
 
   it("says which rules changed what, with the script's lines", function()
