@@ -160,20 +160,12 @@ local function lines(command)
   return text
 end
 
-local function works(python, module)
-  return lines(("%s -c 'import %s, numpy; print(1)' 2>/dev/null"):format(python, module)):match "1" ~= nil
-end
-
 local peers, python = {}, nil
 for _, module in ipairs { "jax", "torch" } do
-  local found = false
-  for _, exe in ipairs { "python3", "/usr/bin/python3" } do
-    if not found and works(exe, module) then
-      found, python = true, python or exe
-      peers[#peers + 1] = { name = module, command = exe .. " bench/memory_peer.py " .. module }
-    end
-  end
-  if not found then print(module .. " is not there: its side is left out") end
+  local exe = require "bench.common.sides".python(module .. ", numpy")
+  python = python or exe
+  if exe then peers[#peers + 1] = { name = module, command = exe .. " bench/memory_peer.py " .. module }
+  else print(module .. " is not there: its side is left out") end
 end
 if #peers == 0 then error "neither JAX nor PyTorch is there: nothing to compare with" end
 

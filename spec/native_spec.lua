@@ -475,6 +475,38 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of numbers added where data says, if each place is hit once at most", function()
+    for _, d in ipairs { "f32", "f64", "i64", "u8" } do
+      local x = tempo.array(fill({ 6, 4, 3 }, function(...) return math.floor(90 * math.abs(wave(...))) end), d)
+      local function make(P)
+        local t, T = P:dim "t"
+        local k = P:input("k", { domain = { t }, shape = { 4, 1 }, dtype = "i64" })
+        local y = P:input("x", { domain = { t }, shape = { 4, 3 }, dtype = d })
+        local h = P:tensor { domain = { t }, shape = { 4, 3 }, dtype = d }
+        h[0] = y
+        h[t] = (h[t - 1] + y):scatter_add(1, k, y:slice(1, 1, 2))
+        local across = y:scatter_add(0, k:reshape { 1, 4 }:slice(1, 0, 3), h:slice(0, 1, 2))
+        local out = { h = h, last = across[T - 1], single = y:flatten():scatter_add(0, k:select(0, 0), y:select(0, 3):slice(0, 2, 3)) }
+        if d:find "f" then
+          out.picked = tempo.grad((y * y):log_softmax(1):gather(1, k):sum()[0 .. T]:sum(), y)
+        end
+        return out
+      end
+      local k = fill({ 6, 4, 1 }, function(t, r) return (t * 5 + r * r) % 3 end)
+      local inputs = { x = x, k = tempo.array(k, "i64") }
+      local f = agree(make, inputs, { T = 6 }, { tol = 1e-4 })
+      local code = f:explain "code"
+      assert.equal(d:find "f" and 3 or 2, count(code, "%] %+= w2%["), code)
+      k[4][3][1] = 3
+      inputs.k = tempo.array(k, "i64")
+      for _, tier in ipairs { "reference", "interpreter", "native" } do
+        local P = tempo.program()
+        local g = P:compile { outputs = { h = make(P).h }, tier = tier }
+        fails(function() g(inputs, { T = 6 }) end, "at t = 3: index 3 is outside 0 .. 2")
+      end
+    end
+  end)
+
   it("of environments whose source is known, and of what they are not asked", function()
     local function make(P, wrong)
       local t, T = P:dim "t"

@@ -159,6 +159,34 @@ static void test_gather(void) {
   prog_close(&p);
 }
 
+/* NaNs whose bits are those by which hits are told apart while they are added up. */
+static void test_marked_nan(void) {
+  for (int c = 0; c < 2; c++) {
+    prog p;
+    prog_open(&p);
+    int64_t n = 40, nk = 16;
+    win in[3] = { window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &n, 0, true), window(&p, TP_BUF_INPUT, TP_I64, 0, 1, &nk, 0, true), window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &nk, 0, true) };
+    win out = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, &n, 0, true);
+    uint32_t *x = in[0].a->data;
+    bool hit[40] = { false };
+    for (int i = 0; i < n; i++) x[i] = 0x7fa00000u + (uint32_t)(i * 7 % 16);
+    ((float *)in[0].a->data)[30] = 4;
+    for (int j = 0; j < nk; j++) {
+      int64_t i = ((int64_t *)in[1].a->data)[j] = j == 2 ? 30 : j == 9 ? 14 : j * j % 29;         /* place 14 holds the mark of hit 2 */
+      ((float *)in[2].a->data)[j] = 1;
+      hit[i] = true;
+    }
+    tp_region *r = region(&p, TP_RG_OP, c ? TP_OP_INDEX_ADD : TP_OP_SCATTER_ADD, 0, NULL, 3, in, 1, &out);
+    r->how = (tp_how){0};
+    add(&p, leaf(&p, r));
+    bool ok = prog_run(&p);
+    const float *y = out.a->data;
+    for (int i = 0; i < n; i++) ok &= i == 30 ? y[i] == 5 : hit[i] ? y[i] != y[i] : !memcmp(&y[i], &x[i], sizeof *y);
+    CHECKF(ok, "%s", c ? "index_add" : "scatter_add");
+    prog_close(&p);
+  }
+}
+
 static void test_bad_index(void) {
   static const tp_op ops[] = { TP_OP_INDEX_SELECT, TP_OP_INDEX_ADD, TP_OP_GATHER, TP_OP_SCATTER_ADD };
   for (int c = 0; c < 8; c++) {
@@ -255,6 +283,7 @@ int main(int argc, char **argv) {
     test_gather();
     test_random();
   }
+  test_marked_nan();
   test_bad_index();
   test_sources();
   return check_report();

@@ -44,13 +44,20 @@ static bool same_window(const tp_region *r, const tp_nd *a, const tp_nd *b) {
 
 /* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in another window. */
 enum { PICK_BY = 1, PICK_EACH = 2 };
-static int target_of(const tp_region *r) { return r->op == TP_OP_PUT ? r->nin : 0; }
+static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || r->op == TP_OP_SCATTER_ADD ? r->nin : 0; }
 
 /* Of what something is put into, the rest lies there already. */
 static bool picks_few(const tp_region *r) {
   const tp_nd *out = &r->out[0];
   bool apart = r->op == TP_OP_PUT ? same_window(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf;
   return apart && r->in[PICK_BY].buf != out->buf && elements_of(tp_window_at(r, PICK_EACH), FEW_PICKED) > 0;
+}
+
+/* One index along the axis: no place is hit twice. */
+static bool adds_few(const tp_emit *e, const tp_region *r) {
+  const tp_nd *out = &r->out[0], *k = &r->in[PICK_BY], *each = &r->in[PICK_EACH];
+  bool apart = same_window(r, &r->in[0], out) || r->in[0].buf != out->buf, once = tp_is_number(k->shape[r->how.axis], 1);
+  return apart && once && k->buf != out->buf && each->buf != out->buf && !tp_half(cell_type(e, out)) && elements_of(each, FEW_PICKED) > 0 && elements_of(out, FEW_PICKED) > 0;
 }
 
 static tp_dtype env_type(const tp_env *v, tp_op op, int i) {
@@ -88,6 +95,7 @@ bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
     case TP_OP_RAND: return draws_few(e, r);
     case TP_OP_ARGMAX: case TP_OP_ARGMIN: return takes_best(e, r);
     case TP_OP_GATHER: case TP_OP_INDEX_SELECT: case TP_OP_PUT: return picks_few(r);
+    case TP_OP_SCATTER_ADD: return adds_few(e, r);
     default: return false;
   }
 }
@@ -352,10 +360,10 @@ static bool index_moves(const tp_region *r, int axis) {
   return any;
 }
 
-static void open_element(tp_emit *e, const tp_region *r, int i) {
+static void open_element(tp_emit *e, const tp_nd *nd, int i) {
   tp_emit_indent(e);
   tp_putf(e->b, "for (int64_t e%d = 0; e%d < ", i, i);
-  tp_emit_ix(e, tp_window_at(r, PICK_EACH)->shape[i]);
+  tp_emit_ix(e, nd->shape[i]);
   tp_putf(e->b, "; e%d++) {\n", i);
   e->depth++;
 }
@@ -364,7 +372,7 @@ static void put_looks(tp_emit *e, const tp_region *r) {
   int n = r->nlead;
   open_leads(e, r);
   for (int i = 0; i < tp_window_at(r, PICK_EACH)->rank; i++)
-    if (index_moves(r, i)) open_element(e, r, i), n++;
+    if (index_moves(r, i)) open_element(e, tp_window_at(r, PICK_EACH), i), n++;
   tp_emit_indent(e);
   tp_puts(e->b, "wrong |= (uint64_t)");
   put_index(e, r);
@@ -374,17 +382,33 @@ static void put_looks(tp_emit *e, const tp_region *r) {
   shut_some(e, n);
 }
 
+/* What is added to. */
+static void put_base(tp_emit *e, const tp_region *r) {
+  const tp_nd *out = &r->out[0];
+  if (same_window(r, &r->in[0], out)) return;
+  open_leads(e, r);
+  for (int i = 0; i < out->rank; i++) open_element(e, out, i);
+  tp_emit_indent(e);
+  put_element_of(e, r, r->nin, with_itself, -1);
+  tp_puts(e->b, " = ");
+  put_element_of(e, r, 0, with_itself, -1);
+  tp_puts(e->b, ";\n");
+  shut_some(e, r->nlead + out->rank);
+}
+
 /* Elements that have an index in common go in loops inside of it. What is put outside of a tensor is nowhere. */
 static void put_picks(tp_emit *e, const tp_region *r) {
-  int rank = tp_window_at(r, PICK_EACH)->rank, inside = rank, to = target_of(r);
+  const tp_nd *each = tp_window_at(r, PICK_EACH);
+  int rank = each->rank, inside = rank, to = target_of(r);
+  bool looks = r->op == TP_OP_PUT;
   while (inside > 0 && !index_moves(r, inside - 1)) inside--;
   open_leads(e, r);
-  for (int i = 0; i < inside; i++) open_element(e, r, i);
+  for (int i = 0; i < inside; i++) open_element(e, each, i);
   tp_emit_indent(e);
   tp_puts(e->b, "const int64_t at = ");
   put_index(e, r);
   tp_puts(e->b, ";\n");
-  if (to) {
+  if (looks) {
     tp_emit_indent(e);
     tp_puts(e->b, "if ((uint64_t)at < (uint64_t)");
     tp_emit_ix(e, r->in[0].shape[r->how.axis]);
@@ -393,14 +417,14 @@ static void put_picks(tp_emit *e, const tp_region *r) {
   }
   for (int i = inside; i < rank; i++) {
     if (i == rank - 1) tp_emit_line(e, "TP_IVDEP\n");
-    open_element(e, r, i);
+    open_element(e, each, i);
   }
   tp_emit_indent(e);
   put_element_of(e, r, to ? to : PICK_EACH, to ? with_target : with_itself, to ? r->how.axis : -1);
-  tp_puts(e->b, " = ");
+  tp_puts(e->b, r->op == TP_OP_SCATTER_ADD ? " += " : " = ");
   put_element_of(e, r, to ? PICK_EACH : to, to ? with_itself : with_target, to ? -1 : r->how.axis);
   tp_puts(e->b, ";\n");
-  shut_some(e, r->nlead + rank + (to > 0));
+  shut_some(e, r->nlead + rank + looks);
 }
 
 static void put_pick(tp_emit *e, const tp_pnode *x) {
@@ -410,6 +434,7 @@ static void put_pick(tp_emit *e, const tp_pnode *x) {
     put_looks(e, x->rg);
     put_wrong(e, x);
   }
+  if (x->rg->op == TP_OP_SCATTER_ADD) put_base(e, x->rg);
   put_picks(e, x->rg);
   shut_some(e, looks);
 }

@@ -31,7 +31,9 @@ static bool has_room(tp_track *t) {
 
 static void note_event(tp_track *t, tp_event e) {
   e.from = TP_MAX(e.from, t->origin);
-  if (e.to >= e.from && has_room(t)) t->v[t->n++] = e;
+  if (e.to < e.from) return;
+  if (has_room(t)) t->v[t->n++] = e;
+  else t->full = true;
 }
 
 static void end_loops(tp_track *t, int down_to, double now) {
@@ -91,7 +93,8 @@ static int utf8_length(const unsigned char *s) {
   int n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
   for (int k = 1; k < n; k++)
     if ((s[k] & 0xc0) != 0x80) return 0;
-  return n;
+  bool longer = (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90), none = (*s == 0xed && s[1] >= 0xa0) || (*s == 0xf4 && s[1] >= 0x90);
+  return longer || none ? 0 : n;
 }
 
 static void put_escaped(tp_buf *b, const char *text) {
