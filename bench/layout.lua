@@ -4,7 +4,8 @@
 --   adam-copies                     what Adam has to move over what its loop moves
 --   layout-bt                       generalised advantages over (t, b) against (b, t)
 --   reduce-worst                    3 over the slowest against the fastest of sum, max, mean along each axis and dim
---   cnn-vs-best                     a small convolutional net trained, max-pool in it; JAX
+--   pool-vs-best, cnn-vs-best       max-pool and its gradient; a small convolutional net trained, max-pool in it;
+--                                   the better of JAX and PyTorch
 --   ppo-vs-jax                      PPO's minibatch updates, 4 and 2,048 environments
 --   reinforce-plan-vs-jax           the REINFORCE example
 --   gather-vs-numpy                 65,536 rows of 4
@@ -104,6 +105,22 @@ function ours.cnn()
   local inputs = { x = once(function() return tempo.uniform({ 64, 1, 28, 28 }, { name = "x" }) end),
     y = once(function() return tempo.arange({ 64 }, { dtype = "i64" }) % 10 end) }
   return function(n) return f(inputs, { I = n }).loss:item() end, 20
+end
+
+-- Forwards and backwards: each pool of 2 x 2 loses a fifth of its largest.
+function ours.pool()
+  local P = tempo.program()
+  local i, I = P:dim "i"
+  local v = P:tensor { domain = { i }, shape = { 64, 16, 28, 28 } }
+  v[0] = P:input("x", { shape = { 64, 16, 28, 28 } })
+  local w = v[i - 1]
+  v[i] = w - 0.1 * tempo.grad(w:max_pool2d(2):square():sum(), { w }, { leaf = true })[1]
+  local f = P:compile { outputs = { y = v[I - 1]:mean() } }
+  local sight = once(function()
+    local at = tempo.arange({ 64 * 16 * 28 * 28 }, { dtype = "i64" }) * 7919 % 10007
+    return (at:to "f32" / 10007):reshape { 64, 16, 28, 28 }
+  end)
+  return function(n) return f({ x = sight }, { I = n + 1 }).y:item() end, 20
 end
 
 -- 4 epochs of 4 shuffled minibatches over what was seen: the parameters go along {e, m}.
@@ -350,8 +367,27 @@ if wanted "reduce-worst" then
   ratio("reduce-worst", times[most] / 1e6, times[least] / 1e6, said, 3 * times[least] / times[most])
 end
 
-if wanted "cnn-vs-best" then print "PyTorch is not asked: the best is JAX" end
-against("cnn-vs-best", "cnn", nil, 1e-6, "ms a step")
+-- Against the better of JAX and PyTorch; a row without one of them is no pass.
+local torch = sides.python "torch, numpy"
+local function against_best(name, what, near)
+  if not wanted(name) or not python then return end
+  if not torch then
+    failed = failed or "no python3 with PyTorch is there: it was no peer of " .. name
+    print(("%-16s PyTorch is missing"):format(name))
+  end
+  local commands = { mine(what), peer(what) }
+  if torch then commands[3] = ("%s%s bench/layout_peer.py %s-torch 2>/dev/null"):format(sides.PIN, torch, what) end
+  local times, said = sides.turns(opt.rounds, commands)
+  for k = 2, near and #commands or 0 do
+    local same = math.abs(said[1] - said[k]) <= near * math.abs(said[k])
+    assert(same, ("%s: %.9g here, %.9g there"):format(name, said[1], said[k]))
+  end
+  local ms, other, third = times[1] / 1e6, times[2] / 1e6, torch and times[3] / 1e6
+  print(("%-16s %.2f ms, JAX %.2f, PyTorch %s"):format(name, ms, other, third and ("%.2f"):format(third) or "?"))
+  ratio(name, ms, math.min(other, third or math.huge), "ms a step")
+end
+against_best("pool-vs-best", "pool", 1e-3)
+against_best("cnn-vs-best", "cnn")
 
 if wanted "ppo-vs-jax" and python then
   local worst, said

@@ -81,6 +81,58 @@ def cnn():
     return timed(run, 20)
 
 
+def cnn_torch():
+    import torch
+
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    nn = torch.nn
+    net = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(32 * 49, 10))
+    sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+    x, y = torch.from_numpy(rng.uniform(size=(64, 1, 28, 28)).astype(np.float32)), torch.arange(64) % 10
+
+    def run(n):
+        for _ in range(n):
+            sgd.zero_grad()
+            loss = nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            sgd.step()
+        return loss.item()
+
+    return timed(run, 20)
+
+
+def pool_sight():
+    return (np.arange(64 * 16 * 28 * 28) * 7919 % 10007 / 10007).astype(np.float32).reshape(64, 16, 28, 28)
+
+
+def pool():
+    import jax
+    import jax.numpy as jnp
+
+    def gain(x):
+        return jnp.square(jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")).sum()
+
+    x = jnp.asarray(pool_sight())
+    step = jax.jit(lambda n, x: jax.lax.fori_loop(0, n, lambda i, v: v - 0.1 * jax.grad(gain)(v), x).mean())
+    return timed(lambda n: float(step(n, x)), 20)
+
+
+def pool_torch():
+    import torch
+
+    torch.set_num_threads(1)
+
+    def run(n):
+        x = torch.from_numpy(pool_sight()).requires_grad_()
+        for _ in range(n):
+            (g,) = torch.autograd.grad(torch.nn.functional.max_pool2d(x, 2).square().sum(), x)
+            x = (x - 0.1 * g).detach().requires_grad_()
+        return x.mean().item()
+
+    return timed(run, 20)
+
+
 def ppo(envs):
     """4 epochs of 4 shuffled minibatches, one jit that returns its parameters."""
     import jax

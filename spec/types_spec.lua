@@ -182,3 +182,57 @@ describe("extents", function()
     assert.same({ flat = {}, pairs = {}, back = {} }, helper.run(P, y, { a = {} }, { K = 0 }))
   end)
 end)
+
+describe("a sort", function()
+  -- Of each kind of numbers: few of them, as many as go by insertion and one more, many alike, and far from each other.
+  local state, big = 11, 9007199254740992
+  local function rng()
+    state = (state * 16807) % 2147483647
+    return state / 2147483647
+  end
+  local kinds = {
+    f64 = { { 0 / 0, -0.0, 0, 1 / 0, -1 / 0, 1.5, -2 }, function() return rng() - 0.5 end,
+            function() return (rng() - 0.5) * 2 ^ math.floor(rng() * 600 - 300) end },
+    f32 = { { 0 / 0, -0.0, 0, 1 / 0, -1 / 0, 0.25 }, function() return math.floor(rng() * 4096) / 4096 end },
+    i64 = { { -big, big, 0, -1, 1 }, function() return math.floor(rng() * 1000) - 500 end,
+            function() return math.floor((rng() - 0.5) * 2 ^ math.floor(rng() * 52)) end },
+    u8 = { { 0, 255, 7 }, function() return math.floor(rng() * 256) end },
+  }
+  -- Stable, NaN last either way, by places (from 0).
+  local function places(x, down)
+    local at = {}
+    for i = 1, #x do at[i] = i end
+    local function before(p, q)
+      local a, b = x[p], x[q]
+      if (a ~= a) ~= (b ~= b) then return b ~= b end
+      if a ~= a or a == b then return p < q end
+      if down then return a > b end
+      return a < b
+    end
+    table.sort(at, before)
+    for i = 1, #x do at[i] = at[i] - 1 end
+    return at
+  end
+  for dtype, kind in pairs(kinds) do
+    it("is stable, of " .. dtype, function()
+      for _, n in ipairs { 1, 2, 16, 17, 33, 300, 5000 } do
+        for k, draw in ipairs(kind) do
+          local x = {}
+          for i = 1, n do x[i] = k == 1 and draw[math.floor(rng() * #draw) + 1] or k > 1 and draw() end
+          for _, down in ipairs { false, true } do
+            local P = tempo.program()
+            local v, at = P:input("x", { shape = { n }, dtype = dtype }):sort(0, down)
+            local out = P:compile { outputs = { v = v, at = at }, tier = "interpreter" } { x = tempo.array(x, dtype) }
+            local want = places(x, down)
+            assert.same(want, out.at:totable(), ("%d numbers of kind %d"):format(n, k))
+            local got = out.v:totable()
+            for i = 1, n do
+              local w = x[want[i] + 1]
+              assert.is_true(got[i] == w or (w ~= w and got[i] ~= got[i]))
+            end
+          end
+        end
+      end
+    end)
+  end
+end)

@@ -235,6 +235,22 @@ local function differences(f, case, bounds, out)
   end
 end
 
+-- Under a limit between nothing and all that it takes: refused, or the same numbers, with blocks as short as they must be and a file.
+local limits = { 0.9, 0.6, 0.3 }
+local limited = 0
+local function under_a_limit(case, bounds, second, ref)
+  limited = limited + 1
+  local limit = math.max(1, math.floor(second.predicted * limits[limited % #limits + 1]))
+  local g = case.P:compile { outputs = case.outputs, tier = "interpreter", memory = limit }
+  local run, said = once(g, case, bounds), ("at %s with a limit of %d bytes"):format(text_of(bounds), limit)
+  if not run.ok and class(run.err) == "memory" then return count "limits of memory that are too small" end
+  if not run.ok then return ("%s: %s"):format(said, tostring(run.err)) end
+  count "with a limit of memory"
+  if g:explain("storage", bounds):find("blocks have at most", 1, true) then count "with a limit of memory: shorter blocks" end
+  if run.predicted > limit then return ("%s: takes %d"):format(said, run.predicted) end
+  return compare(run, ref, said, case.loose)
+end
+
 local turn = 0
 local function stands_alone(case, bounds)
   turn = turn + 1
@@ -285,6 +301,8 @@ function check.check(case, quick)
         bad = bad or ("at %s %s: %s\nreference: %s"):format(text_of(bounds), tiers[k][1], tostring(run.err), tostring(ref.err))
       end
     end
+    local limits_it = os.getenv "LIMIT" and not os.getenv "TEMPO_SPILL"
+    if ref.ok and not quick and limits_it and second.predicted then bad = bad or under_a_limit(case, bounds, second, ref) end
     if ref.ok and not quick and os.getenv "EXPORT" then bad = bad or stands_alone(case, bounds) end
     if bad then return "finding", bad end
     if ref.ok and case.smooth and case.outputs[case.smooth.loss] then

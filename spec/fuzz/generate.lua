@@ -5,6 +5,7 @@
 -- "open" tensors at such points only); floats are squashed. A few reads are left to chance: compile errors must be the same everywhere.
 local S = require "spec.support"
 local rules = require "spec.fuzz.rules"
+local passes = require "spec.fuzz.passes"
 
 -- luacheck: read_globals setfenv loadstring
 local M = {}
@@ -12,10 +13,12 @@ local M = {}
 local NAMES = { "i", "j", "k" }
 local BOUNDS = { "I", "J", "K" }
 
--- Of the third tier, by seed.
 local OPTIONS = { "passes = 'none'", "precise = true", "passes = { vectorize = false }", "passes = { tile = false }",
                   "passes = { cse = false, incremental = false }",
                   "passes = { fold = false, dce = false }", "passes = { algebra = false }" }
+
+-- Of the third tier: rules off at random, passes off at random, or one of `some`.
+function M.options(seed, some) return seed % 5 == 4 and rules(seed) or seed % 5 == 2 and passes(seed) or some[seed % #some + 1] end
 
 local G = {}                                           -- a generator: r, case, pool of values
 G.__index = G
@@ -795,7 +798,7 @@ function M.generate(seed, ends)
   self.ndim = self:weighted { { 3, 1 }, { 5, 2 }, { 2, 3 } }
   self.float = self:chance(0.75) and "f64" or "f32"
   self.wild = self:chance(0.15)
-  self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = seed % 5 == 4 and rules(seed) or OPTIONS[seed % #OPTIONS + 1] }
+  self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = M.options(seed, OPTIONS) }
   self.leaf = seed % 8 == 7 and ", { leaf = true }" or ""
   self.ends = {}
   if ends == "yes" then

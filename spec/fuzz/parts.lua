@@ -1,7 +1,7 @@
 -- Random programs whose carried states change in part: rows and elements by `where`, `scatter_add`, concatenations of parts, products; read at several
 -- offsets, whole and by ranges, differentiated. generate(seed) gives a case as spec/fuzz/generate.lua does.
 local S = require "spec.support"
-local rules = require "spec.fuzz.rules"
+local generate = require "spec.fuzz.generate"
 local M = {}
 
 local NAMES, BOUNDS = { "i", "j", "k" }, { "I", "J", "K" }
@@ -234,7 +234,7 @@ function M.generate(seed)
   self.ndim = self:pick { 1, 1, 2, 2, 3 }
   self.d = self.r(self.ndim) + 1
   self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, bounds = {}, cycles = true }
-  self.case.options = seed % 5 == 4 and rules(seed) or OPTIONS[seed % #OPTIONS + 1]
+  self.case.options = generate.options(seed, OPTIONS)
   for _ = 1, self:pick { 1, 1, 2 } do self:readers(self:state()) end
   for k = 1, 4 do
     local b = { w = self.r(4) }

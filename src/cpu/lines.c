@@ -106,46 +106,55 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* ---- sort: stable, NaN last in both directions ---- merge sort, from runs of one up */
-#define MERGE_SORT(name, T, BEFORE) \
-  typedef struct name##_item { T v; int64_t at; } name##_item; \
-  static name##_item *name(name##_item *a, name##_item *b, int64_t n) { \
-    for (int64_t width = 1; width < n; width *= 2) { \
-      for (int64_t lo = 0; lo < n; lo += 2 * width) { \
-        int64_t mid = TP_MIN(lo + width, n), hi = TP_MIN(mid + width, n), i = lo, j = mid, k = lo; \
-        while (i < mid && j < hi) { \
-          T l = a[i].v, r = a[j].v; \
-          b[k++] = BEFORE(r, l) ? a[j++] : a[i++]; \
-        } \
-        while (i < mid) b[k++] = a[i++]; \
-        while (j < hi) b[k++] = a[j++]; \
-      } \
-      name##_item *t = a; a = b; b = t; \
-    } \
-    return a; \
-  } \
-  static void name##_line(const tp_dnd *in, const char *p, int64_t step, int64_t n, void *mem, char *v, int64_t vstep, int64_t *at, int64_t atstep) { \
-    name##_item *a = mem; \
-    for (int64_t i = 0; i < n; i++) a[i] = (name##_item){ (T)GET_##T(in->dtype, p, i * step), i }; \
-    a = name(a, a + n, n); \
-    for (int64_t i = 0; i < n && v; i++) memcpy(v + i * vstep * in->size, p + a[i].at * step * in->size, (size_t)in->size); \
-    for (int64_t i = 0; i < n && at; i++) at[i * atstep] = a[i].at; \
-  }
-#define GET_double tp_get
-#define GET_int64_t tp_geti
-#define LESS(x, y) ((x) < (y))
-#define MORE(x, y) ((x) > (y))
-#define FLESS(x, y) ((x) < (y) || ((y) != (y) && (x) == (x)))
-#define FMORE(x, y) ((x) > (y) || ((y) != (y) && (x) == (x)))
-MERGE_SORT(up_f, double, FLESS)
-MERGE_SORT(down_f, double, FMORE)
-MERGE_SORT(up_i, int64_t, LESS)
-MERGE_SORT(down_i, int64_t, MORE)
+/* ---- sort: stable, NaN last in both directions ----
+ * Keys have the order that is asked for, as integers. What lies between the least and the greatest of them is cut into as many equal
+ * parts as there are items, or up to twice as many; each part is sorted so in turn, and what is left of a few items by insertion. A
+ * part of one key is in order. So there are at most 64 / 5 levels, and two of a million random keys. */
+typedef struct sort_key { uint64_t key; int64_t at; } sort_key;
 
-typedef void sort_line(const tp_dnd *in, const char *p, int64_t step, int64_t n, void *mem, char *v, int64_t vstep, int64_t *at, int64_t atstep);
+enum { SORT_FEW = 16, SORT_PARTS = 11 };        /* parts: a power of two */
+
+static uint64_t key_of_float(double v) {
+  union { double v; uint64_t bits; } u = { v + 0.0 };           /* -0 is 0 */
+  return u.bits >> 63 ? ~u.bits : u.bits | UINT64_C(1) << 63;
+}
+
+static uint64_t key_of(const tp_dnd *in, const char *p, int64_t i, bool down) {
+  bool floats = tp_dtype_float(in->dtype);
+  double v = floats ? tp_get(in->dtype, p, i) : 0;
+  if (v != v) return UINT64_MAX;
+  uint64_t key = floats ? key_of_float(v) : (uint64_t)tp_geti(in->dtype, p, i) ^ UINT64_C(1) << 63;
+  return down ? ~key : key;
+}
+
+static void sort_few(sort_key *a, int64_t n) {
+  for (int64_t i = 1; i < n; i++) {
+    sort_key x = a[i];
+    int64_t j = i;
+    for (; j > 0 && a[j - 1].key > x.key; j--) a[j] = a[j - 1];
+    a[j] = x;
+  }
+}
+
+static void sort_items(sort_key *a, sort_key *other, int64_t n) {
+  uint64_t least = a[0].key, most = a[0].key;
+  int parts = 3, shift = 0;
+  if (n <= SORT_FEW) { sort_few(a, n); return; }
+  for (int64_t i = 1; i < n; i++) least = TP_MIN(least, a[i].key), most = TP_MAX(most, a[i].key);
+  while (parts < SORT_PARTS && (int64_t)1 << parts < n) parts++;
+  while ((most - least) >> shift >> parts) shift++;
+  if (least == most) return;
+  int64_t begin[(1 << parts) + 1];              /* of the part before, until what is in it has been moved there */
+  memset(begin, 0, sizeof begin);
+  for (int64_t i = 0; i < n; i++) begin[((a[i].key - least) >> shift) + 1]++;
+  for (int k = 0; k < 1 << parts; k++) begin[k + 1] += begin[k];
+  for (int64_t i = 0; i < n; i++) other[begin[(a[i].key - least) >> shift]++] = a[i];
+  memcpy(a, other, sizeof *a * (size_t)n);
+  for (int64_t k = 0, from = 0; shift && k < 1 << parts; from = begin[k++])
+    if (begin[k] - from > 1) sort_items(a + from, other + from, begin[k] - from);
+}
 
 bool tp_run_sort(tp_exec *x, tp_dreg *r) {
-  static sort_line *const lines[2][2] = { { up_i_line, down_i_line }, { up_f_line, down_f_line } };
   const tp_dnd *in = &r->in[0], *vd = &r->out[0], *kd = r->nout > 1 ? &r->out[1] : NULL;
   int axis = r->nlead + r->rg->how.axis;
   int64_t n = in->v.shape[axis];
@@ -153,11 +162,17 @@ bool tp_run_sort(tp_exec *x, tp_dreg *r) {
   void *mem = tp_work(x, r, n, 2 * TP_WORK_PAIR);
   if (!mem) return false;
   bool want_v = vd->buf >= 0, want_k = kd && kd->buf >= 0;
-  sort_line *line = lines[tp_dtype_float(in->dtype)][r->rg->how.flag];
+  int64_t step = in->v.stride[axis];
+  sort_key *a = mem;
   tp_walk w;
-  for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w))
-    line(in, (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size, in->v.stride[axis], n, mem,
-         want_v ? (char *)lv.p + tp_walk_offset(&w, lv.stride) * vd->size : NULL, vd->v.stride[axis],
-         want_k ? (int64_t *)lk.p + tp_walk_offset(&w, lk.stride) : NULL, want_k ? kd->v.stride[axis] : 0);
+  for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
+    const char *p = (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size;
+    char *v = (char *)lv.p + tp_walk_offset(&w, lv.stride) * vd->size;
+    int64_t *at = (int64_t *)lk.p + tp_walk_offset(&w, lk.stride);
+    for (int64_t i = 0; i < n; i++) a[i] = (sort_key){ key_of(in, p, i * step, r->rg->how.flag), i };
+    if (n) sort_items(a, a + n, n);
+    for (int64_t i = 0; i < n && want_v; i++) memcpy(v + i * vd->v.stride[axis] * in->size, p + a[i].at * step * in->size, (size_t)in->size);
+    for (int64_t i = 0; i < n && want_k; i++) at[i * kd->v.stride[axis]] = a[i].at;
+  }
   return true;
 }

@@ -25,6 +25,7 @@ static bool lies_along(tp_val v, int axis) {
 
 /* Of `rows` rows by a matrix of n rows and `width` columns. */
 static bool gains(int64_t rows, int64_t n, int64_t width) {
+  if (tp_setting("TEMPO_TURN")) return true;
   if (rows > 2) return rows <= TP_TUNE_TURN_ROWS && width >= TP_TUNE_TURN_WIDTH && n * width <= TP_TUNE_TURN_MOST;
   return n <= TP_TUNE_TURN_LONG && width >= TP_TUNE_TURN_VECTOR && n * width <= TP_TUNE_TURN_ELEMENTS;
 }

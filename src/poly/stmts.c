@@ -139,7 +139,7 @@ static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool l
                                 : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
   if (!ok || last != may_change(n, k, &o)) return ok;
   b->by = n, b->operand = k;
-  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_picks_rows(n, k), !decides(b, n, k));
+  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_reads_ring(b->l, n, k), !decides(b, n, k));
 }
 
 static bool emit(sb *b, tp_node *n, const tp_ix **at) {
@@ -193,7 +193,7 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside) {
 }
 
 bool tp_adds_part(const tp_stmt *s, const tp_node *n) {
-  if (s->kind != TP_ST_ACC || s->nrow || s->into->attr.red != TP_RED_SUM || s->into->attr.check || n->attr.check || tp_dtype_size(n->out[0].dtype) < 4) return false;
+  if (s->kind != TP_ST_ACC || s->nrow || tp_setting("TEMPO_APART") || s->into->attr.red != TP_RED_SUM || s->into->attr.check || n->attr.check || tp_dtype_size(n->out[0].dtype) < 4) return false;
   const tp_node *base = n->op == TP_OP_INDEX_ADD || n->op == TP_OP_SCATTER_ADD ? n->in[0].src.node : NULL;
   while (base && base->op == TP_OP_EXPAND) base = base->in[0].src.node;
   return base ? base->op == TP_OP_FILL && base->attr.f[0] == 0 : n->op == TP_OP_PAD && n->attr.f[0] == 0;
@@ -553,11 +553,12 @@ static bool finish(sb *b, const tp_out *res) {
   sync(b);
   if (!wait_for_ends(b)) return false;
   int first = res ? find_there(b, last_writer(b), res) : -1;
+  bool apart = tp_setting("TEMPO_APART");
   for (int i = 0; i < b->acc.n; i++) {
     tp_access *x = &b->acc.v[i];
     tp_arr *r = l->p->arrs.v[x->arr];
     x->rel = tp_rel_restrict(tp_rel_at(b->l->g->ix, s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
-    x->alias = res && x->kind == TP_ACC_READ && writes_over(b, x, first, res);
+    x->alias = res && !apart && x->kind == TP_ACC_READ && writes_over(b, x, first, res);
   }
   s->acc = b->acc.v; s->nacc = b->acc.n;
   s->mayvec = may_vectorise(b);
