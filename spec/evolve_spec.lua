@@ -83,6 +83,16 @@ for _, dtype in ipairs { "u8", "i32", "i64" } do
     return { x = x[0] }
   end
 end
+for _, dtype in ipairs { "u8", "i32", "i64" } do
+  stepping["from two points back in " .. dtype] = function(P, t, T, declare)
+    local x, y, z = declare(dtype), declare(dtype, { 2 }), declare(dtype)
+    x[0] = 1; x[1] = 1; x[t] = x[t - 1] + x[t - 2]
+    y[0] = P:constant({ 0, 3 }):to(dtype); y[1] = P:constant({ 2, 1 }):to(dtype)
+    y[t] = y[t - 2] * P:constant({ 2, -3 }):to(dtype) - 3 * (y[t - 1] - 5)
+    z[T - 1] = 2; z[T - 2] = 5; z[t] = 3 * z[t + 1] - 2 * z[t + 2] + 1
+    return { x = x[T - 1], y = y[T - 1], early = y[0], z = z[0] }
+  end
+end
 stepping["momentum"] = function(P, t, T, declare)
   local g, v, w = P:constant { 1, 2, 4 }, declare("f64", { 3 }), declare("f64", { 3 })
   v[0] = tempo.zeros({ 3 }, { dtype = "f64" }); v[t] = 0.5 * v[t - 1] + g
@@ -299,6 +309,44 @@ describe("evolve", function()
     end)
     assert.are.equal("[ 4  7 10 13]", (tostring(f({}, { T = 4 }).x)))
     assert.is_nil(f:explain("schedule"):find "for ")
+  end)
+
+  it("steps from two points back: Fibonacci's numbers modulo 2^64 and their like in doubles, with a gradient", function()
+    local function make(_, t, T, declare)
+      local x = declare "i64"
+      x[0] = 0; x[1] = 1; x[t] = x[t - 1] + x[t - 2]
+      return { x = x[T - 1] }
+    end
+    local f, a, b = program(make), 0, 1
+    for n = 1, 100 do
+      assert.are.equal(string.format("%d", a), tostring(f({}, { T = n }).x))
+      a, b = b, a + b
+    end
+    local g = program(function(P, t, T, declare)
+      local x, x0 = declare "f64", given(P, "x0", "f64")
+      x[0] = 1; x[1] = x0; x[t] = 0.5 * x[t - 1] + 0.25 * x[t - 2] + 1
+      return { x = x[T - 1], dx = tempo.grad(x[T - 1], { x0 })[1] }
+    end)
+    local p, q, dp, dq = 1, inputs.x0, 0, 1
+    for n = 1, 40 do
+      local out = g({ x0 = inputs.x0 }, { T = n })
+      assert.is_true(math.abs(out.x:item() - p) < 1e-12 and math.abs(out.dx:item() - dp) < 1e-12)
+      p, q, dp, dq = q, 0.5 * q + 0.25 * p + 1, dq, 0.5 * dq + 0.25 * dp
+    end
+  end)
+
+  it("goes step by step from two points back where a step is not as the others, or not linear", function()
+    for _, step in ipairs { function(x, t) return x[t - 1] * t - x[t - 2] end, function(x, t) return (x[t - 1] * x[t - 2]):tanh() end,
+                            function(x, t) return x[t - 1] + x[t - 3] end } do
+      local function make(_, t, T, declare)
+        local x = declare()
+        x[0] = 0.5; x[1] = 0.25; x:when(t:eq(2), 2) x[t] = step(x, t)
+        return { x = x[T - 1] }
+      end
+      local f, g = program(make), program(make, { tier = "reference" })
+      for n = 1, 9 do assert.is_true(math.abs(f({}, { T = n }).x:item() - g({}, { T = n }).x:item()) < 1e-12) end
+      assert.is_true(work(f, { T = 1000 }) > 1000)
+    end
   end)
 
   it("says why others go step by step", function()

@@ -77,7 +77,8 @@ describe("explain", function()
     local h = P:tensor { domain = { t }, shape = { 3 }, name = "h" }
     h[0] = x
     h[t] = (h[t-1] * 0.5 + x):tanh()
-    local g = P:compile { outputs = { h = h, m = x:matmul(tempo.ones { 3, 5 }) }, tier = "interpreter", passes = { tile = false } }
+    local g = P:compile { outputs = { h = h, m = x:matmul(tempo.ones { 3, 5 }) }, tier = "interpreter",
+      passes = { tile = false, matmul_num = false } }
     local text = g:explain("work", { T = 100 })
     assert.truthy(text:find "\n%s+297%s+99  for t: tanh@%d+: constant, mul, add, tanh\n", text)
     assert.truthy(text:find "\n%s+1,485%s+99  for t: m: matmul\n", text)
@@ -149,6 +150,14 @@ describe("explain", function()
     helper.fails(function() f:explain("memory", {}) end, "bound", "T")
     helper.fails(function() f:explain("memory", { T = 1, X = 2 }) end, "bound", "X")
     helper.fails(function() f:explain "memroy" end, "option", "memory")
+  end)
+
+  it("takes no parameter for the number that it begins with", function()
+    local P = tempo.program()
+    local w, b = P:param("w", { init = 1 }), P:param("b", { init = 0 })
+    local f = P:compile { outputs = { y = P:input("x", { shape = {} }) * w + b }, tier = "interpreter" }
+    f:load_params { w = tempo.array(3), b = tempo.array(2) }
+    assert.equal(14, f({ x = 4 }, {}).y:item())
   end)
 
   it("says which rules changed what, with the script's lines", function()

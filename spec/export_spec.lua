@@ -94,6 +94,21 @@ describe("export", function()
     for _, n in ipairs { 1, 8 } do same(f, { x = rows(n, 4) }, { T = n }, { near = { near = 1e-6, all = 1e-6 } }) end
   end)
 
+  it("multiplies windows that cross the end of their ring", function()
+    for _, dtype in ipairs { "f32", "f64", "i64", "f16" } do
+      local P, t, T = program()
+      local x = P:input("x", { domain = { t }, shape = { 2, 4 }, dtype = dtype })
+      local h = P:tensor { domain = { t }, shape = { 2, 4 }, dtype = dtype }
+      local last = h[tempo.max(0, t - 3) .. t + 1]
+      local scores = tempo.einsum("bd,tbd->bt", x, last)
+      h[0] = x
+      h[t + 1] = (tempo.einsum("bt,tbd->bd", scores, last) + tempo.einsum("tbd,bt->db", last, scores):mT()):clamp(-3, 3) + x
+      local near = dtype ~= "i64" and { y = dtype == "f16" and 1e-2 or 1e-5 } or nil
+      local given = { x = tempo.array(helper.fill({ 9, 2, 4 }, function(i, j, k) return (i * 5 + j * 3 + k * 7) % 4 - 1 end), dtype) }
+      same(compile(P, { y = h[T - 1] }), given, { T = 9 }, { near = near })
+    end
+  end)
+
   it("draws the same bits, for the seed that it is given", function()
     local P, t = program()
     local out = {}

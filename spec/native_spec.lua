@@ -147,7 +147,7 @@ describe("native code computes what the interpreter does", function()
 
   it("of products of every layout, added up as the kernels do", function()
     local layouts = { { 1, 1, 17 }, { 1, 4, 2 }, { 1, 17, 16 }, { 2, 3, 15 }, { 2, 9, 80 }, { 3, 1, 64 }, { 3, 9, 17 }, { 5, 3, 33 }, { 5, 9, 16 },
-      { 5, 17, 40 }, { 3, 4, 130 } }
+      { 5, 17, 40 }, { 3, 4, 130 }, { 2, 19, 64 }, { 33, 3, 38 } }
     local written = 0
     for _, d in ipairs { "f32", "f64" } do
       local inputs = {}
@@ -789,6 +789,30 @@ describe("native code is built", function()
       assert.equal(got[1], got[k])
       assert.not_equal(said[1]:match "^[^\n]+", said[k]:match "^[^\n]+")
     end
+  end)
+
+  it("with loops in vectors, however many calls stand before them", function()
+    local p = assert(io.popen "cc -v 2>&1")
+    local gcc = p:read "*a":find("gcc version", 1, true)
+    p:close()
+    if not gcc then return pending "only GCC says what it made of loops" end
+    local function vectors(calls)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:tensor { domain = { t }, shape = { 1000 } }
+      x[0] = tempo.arange { 1000 }
+      local y = x[t - 1]
+      for k = 1, calls do y = y:sort(0) + k end
+      x[t] = (y * 0.5 + y:sqrt()) / (y + 1):sqrt()
+      local said = folder .. "/loops" .. calls
+      local f = P:compile { outputs = { x = x[T - 1] }, tier = "native", cflags = "-fopt-info-vec-optimized=" .. said }
+      f({}, { T = 2 })
+      local file = assert(io.open(said))
+      local n = count(file:read "*a", "loop vectorized")
+      file:close()
+      return n
+    end
+    assert.equal(100 * vectors(1), vectors(100))
   end)
 
   it("by many processes at once", function()

@@ -226,6 +226,108 @@ describe("windows of which rows are picked", function()
   end
 end)
 
+describe("windows that are multiplied", function()
+  -- Products with the last n points of h in every role: columns, sums, rows, a batch; and with another window of as many.
+  local function multiplied(dtype, batch)
+    local P = tempo.program()
+    local b = batch and P:dim "b"
+    local t = P:dim "t"
+    local n = P:bound "n"
+    local dims = batch and { b, t } or { t }
+    local x = P:input("x", { domain = dims, shape = { 3, 8 }, dtype = dtype })
+    local q = P:input("q", { shape = { 3, 8, 4 }, dtype = dtype })
+    local each = P:input("each", { shape = { n, 8, 4 }, dtype = dtype })
+    local h = P:tensor { domain = dims, shape = { 3, 8 }, dtype = dtype, name = "h" }
+    local g = P:tensor { domain = dims, shape = { 3, 8 }, dtype = dtype, name = "g" }
+    local last = h[{ t = tempo.max(0, t - n + 1) .. t + 1 }]
+    local other = g[{ t = tempo.max(0, t - n + 1) .. t + 1 }]
+    local size = tempo.min(t + 1, n)
+    local function ends(y, axis) return y:select(axis, 0) + 2 * y:select(axis, size - 1) end
+    local scores = tempo.einsum("rd,mrd->rm", x, last)
+    local outputs = {
+      columns = ends(scores, 1), sums = tempo.einsum("rm,mrd->rd", scores, last), rows = ends(tempo.einsum("mrd,rde->rme", last, q), 1),
+      terms = tempo.einsum("mrd,rme->rde", last, scores:unsqueeze(-1) * q:select(1, 0):unsqueeze(1)),
+      batch = ends(tempo.einsum("mrd,mde->mre", last, each:slice(0, 0, size)), 0),
+    }
+    local copied = { sums = tempo.einsum("mrd,mre->rde", last, other), rows = ends(tempo.einsum("mrd,msd->mrs", last, other), 0) }
+    -- The next step waits for every product, and none of them ever is that large.
+    local function after(all)
+      local wait = 0
+      for _, y in pairs(all) do wait = wait + y:max():gt(1e18):to(dtype) end
+      return wait
+    end
+    h[{ t = 0 }], g[{ t = 0 }] = x, x * 2
+    local part = dtype == "i64" and 1 or 0.5
+    h:otherwise(x + (h:flip(0) * part + after(outputs))[{ t = t - 1 }])
+    g:otherwise(x - (g * part + after(copied))[{ t = t - 1 }])
+    return P, outputs, copied, last:sort(0):sum(0)
+  end
+
+  local function inputs(dtype, batch, T, n)
+    local r = support.rng(5)
+    local function some(...)
+      if dtype ~= "i64" then return support.random(r, { ... }, dtype) end
+      return tempo.array(support.fill({ ... }, function() return math.floor(r() * 9) - 4 end), dtype, { ... })
+    end
+    return { x = batch and some(2, T, 3, 8) or some(T, 3, 8), q = some(3, 8, 4), each = some(n, 8, 4) }, { T = T, n = n, B = batch and 2 or nil }
+  end
+
+  local function agree(P, outputs, dtype, batch)
+    local f, tol = {}, dtype == "f16" and 1e-2 or 1e-4
+    for _, tier in ipairs { "reference", "interpreter", "native" } do f[tier] = P:compile { outputs = outputs, tier = tier } end
+    for _, n in ipairs { 1, 2, 3, 20 } do
+      for _, T in ipairs { 0, 1, 9 } do
+        local given, bounds = inputs(dtype, batch, T, n)
+        local want, got, native = f.reference(given, bounds), f.interpreter(given, bounds), f.native(given, bounds)
+        for name, y in pairs(want) do
+          helper.same(y:totable(), got[name], tol)
+          helper.same(got[name]:totable(), native[name], 0)
+        end
+      end
+    end
+  end
+
+  for _, dtype in ipairs { "f32", "f64", "f16", "i64" } do
+    for name, batch in pairs { ["a row"] = false, ["a batch"] = true } do
+      it(("lie on their ring: %s, %s"):format(dtype, name), function()
+        local P, outputs, copied = multiplied(dtype, batch)
+        local f = P:compile { outputs = outputs }
+        assert.is_nil(f:explain "storage":find "temp read")
+        assert.is_truthy(f:explain "plan":find("op matmul[^\n]+; wrap"))
+        agree(P, outputs, dtype, batch)
+        agree(P, copied, dtype, batch)
+      end)
+    end
+  end
+
+  it("need no more memory than their ring", function()
+    local P, outputs = multiplied("f32")
+    local f = P:compile { outputs = { sums = outputs.sums } }
+    local row = 24 + 3 + 3 * 12                         -- h, scores, and three products' rows of 12
+    assert.is_true(f:memory { T = 4000, n = 1000 } - f:memory { T = 4000, n = 10 } <= 990 * F32 * row + 256)
+  end)
+
+  it("are added up in the order of the whole where that is promised", function()
+    local P, outputs, _, most = multiplied("f32")
+    local function sums(whole, n)
+      local f = P:compile { outputs = { sums = outputs.sums, whole = whole }, reproducible = true }
+      assert.equal(whole ~= nil, f:explain "storage":find "temp read" ~= nil)
+      return f(inputs("f32", false, 200, n)).sums:totable()
+    end
+    for _, n in ipairs { 7, 150 } do assert.same(sums(most, n), sums(nil, n)) end
+  end)
+
+  it("are copied where that is all a few numbers take", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local h = P:tensor { domain = { t }, shape = { 4 } }
+    for k = 0, 3 do h[k] = tempo.ones { 4 } end
+    local last = h[t - 4 .. t]
+    h[t] = last:matmul(h[t - 1]):matmul(last) * 0.1
+    assert.is_truthy(P:compile { outputs = { y = h[T - 1] } }:explain "storage":find "temp read")
+  end)
+end)
+
 describe("an output from one point of a loop", function()
   it("keeps nothing of the others", function()
     local P = tempo.program()

@@ -31,6 +31,16 @@ local programs = [[
     local g = tempo.grad(loss, { w, u })
     return { h = h, loss = loss, gw = g[1], gu = g[2] }, { x = wave { 9, 33, 20 }, w = wave { 24, 24 }, u = wave { 20, 24 } }, { T = 9 }
   end
+  function programs.window(P)
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 33, 20 } })
+    local h = P:tensor { domain = { t }, shape = { 33, 20 } }
+    local last = h[tempo.max(0, t - 3) .. t + 1]
+    local scores = tempo.einsum("bd,tbd->bt", x, last):softmax(-1)
+    h[0] = x
+    h[t + 1] = tempo.einsum("bt,tbd->bd", scores, last) * 0.5 + tempo.einsum("tbd,bde->tbe", last, x:unsqueeze(-1) * x:unsqueeze(1)):max(0) + x
+    return { h = h }, { x = wave { 9, 33, 20 } }, { T = 9 }
+  end
   function programs.batch(P)
     local b, B = P:dim "b"
     local t, T = P:dim "t"

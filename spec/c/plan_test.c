@@ -47,7 +47,7 @@ static bool prog_open(prog *p, const char *text) {
   p->ix = tp_ictx_new();
   p->g = tp_graph_parse(p->ix, text, &p->err);
   bool ok = p->g && (strncmp(text, "-- stepped", 10) != 0 || insert_ticks(p->g, &p->err));
-  return ok && schedule(p) && (p->plan = tp_plan_build(p->g, p->poly, true, false, &p->err));
+  return ok && schedule(p) && (p->plan = tp_plan_build(p->g, p->poly, &(tp_planned){ .fuse = true }, &p->err));
 }
 
 static void prog_close(prog *p) {

@@ -126,8 +126,9 @@ static gemm_axis last_summed(gemm_roles *r, int last, const int64_t *extent, con
 }
 
 void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
-  gemm_roles r = {0};
+  gemm_roles r;
   int last = -1;
+  memset(r.count, 0, sizeof r.count);
   *t = (tp_contraction){ .cpu = cpu, .d = d, .in = in, .size = tp_dtype_size(d), .insize = tp_dtype_size(in), .kind = TP_MM_OWN };
   bool nothing = false, zero = false;
   for (int i = 0; i < naxes; i++) {

@@ -82,61 +82,88 @@ KI void turn_wide(void *o_, int64_t ldo, const void *b_, int64_t sbn) {
 enum { TURN_WIDE = 0 };
 KI void turn_wide(void *o, int64_t ldo, const void *b, int64_t sbn) { (void)o, (void)ldo, (void)b, (void)sbn; }
 #endif
-/* A step of a tree of sums over lanes: each h lanes of a, and of b, with the h that follow them. */
-#define AT(L, h, l) ((l) / (h) * 2 * (h) % (L) + (l) % (h) + ((l) < (L) / 2 ? 0 : (L)))
-#define AT_2(L, h, l, o) AT(L, h, l) + (o), AT(L, h, l + 1) + (o)
+/* A step of a tree of sums over lanes: each lane of a without h, and of b with it, and the one that h tells it from. */
+#define AT(L, h, l, o) ((((l) & (h)) ? (L) : 0) + ((l) ^ (o)))
+#define AT_2(L, h, l, o) AT(L, h, l, o), AT(L, h, l + 1, o)
 #define AT_4(L, h, l, o) AT_2(L, h, l, o), AT_2(L, h, l + 2, o)
 #define AT_8(L, h, l, o) AT_4(L, h, l, o), AT_4(L, h, l + 4, o)
 #define AT_16(L, h, l, o) AT_8(L, h, l, o), AT_8(L, h, l + 8, o)
 #define HALVED(I, L, h, a, b) (__builtin_shuffle(a, b, (I){ AT_##L(L, h, 0, 0) }) + __builtin_shuffle(a, b, (I){ AT_##L(L, h, 0, h) }))
-#define HALVE(I, L, h, r) for (int q = 0; q < (h); q++) (r)[q] = HALVED(I, L, h, (r)[2 * q], (r)[2 * q + 1])
+#define HALVE(I, L, h, r) for (int q = 0; q < (h); q++) (r)[q] = HALVED(I, L, h, (r)[q], (r)[q + (h)])
+#define TREE_1(I, L, r) (void)0
 #define TREE_2(I, L, r) HALVE(I, L, 1, r)
 #define TREE_4(I, L, r) HALVE(I, L, 2, r); TREE_2(I, L, r)
 #define TREE_8(I, L, r) HALVE(I, L, 4, r); TREE_4(I, L, r)
 #define TREE_16(I, L, r) HALVE(I, L, 8, r); TREE_8(I, L, r)
-/* Both operands contiguous along k: as tp_dot. L: lanes of a vector; so many dot products go through the tree together. */
-#define DOTS(sfx, S, I, MAD, SCALAR_MAD, DOT_LANES, L) \
+/* Both operands contiguous along k: as tp_dot. A line of the few times L of the many is a vector of sums. */
+enum { FOUR = 4 };
+#define DOTS(sfx, S, I, MAD, SCALAR_MAD, DOT_LANES, L, QUARTER) \
   typedef S v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(S)), may_alias)); \
   typedef I i_##sfx __attribute__((vector_size(VBYTES))); \
-  /* what is left when whole rows of lanes are added up */ \
-  KI v_##sfx lanes_##sfx(const S *x, const S *y, int64_t k) { \
+  /* what is left of n products when whole rows of lanes are added up */ \
+  KI void lanes_##sfx(int n, const S *x, const S *y, int64_t sy, int64_t k, v_##sfx *o) { \
     enum { D = DOT_LANES, G = D / L }; \
-    v_##sfx r[4 * G]; \
+    v_##sfx r[FOUR][4 * G]; \
     int64_t p = 0; \
-    for (int q = 0; q < 4 * G; q++) r[q] = (v_##sfx){0}; \
+    for (int i = 0; i < n; i++) \
+      for (int q = 0; q < 4 * G; q++) r[i][q] = (v_##sfx){0}; \
     for (; p + 4 * D <= k; p += 4 * D) \
-      for (int q = 0; q < 4 * G; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L), *(const v_##sfx *)(y + p + q * L), r[q]); \
+      for (int q = 0; q < 4 * G; q++) { \
+        v_##sfx a = *(const v_##sfx *)(x + p + q * L); \
+        for (int i = 0; i < n; i++) r[i][q] = MAD(*(const v_##sfx *)(y + i * sy + p + q * L), a, r[i][q]); \
+      } \
     for (; p + D <= k; p += D) \
-      for (int q = 0; q < G; q++) r[q] = MAD(*(const v_##sfx *)(x + p + q * L), *(const v_##sfx *)(y + p + q * L), r[q]); \
-    for (int q = 0; q < G; q++) r[q] = (r[q] + r[G + q]) + (r[2 * G + q] + r[3 * G + q]); \
-    for (int h = G / 2; h; h /= 2) \
-      for (int q = 0; q < h; q++) r[q] += r[q + h]; \
+      for (int q = 0; q < G; q++) \
+        for (int i = 0; i < n; i++) r[i][q] = MAD(*(const v_##sfx *)(y + i * sy + p + q * L), *(const v_##sfx *)(x + p + q * L), r[i][q]); \
+    for (int i = 0; i < n; i++) { \
+      for (int q = 0; q < G; q++) r[i][q] = (r[i][q] + r[i][G + q]) + (r[i][2 * G + q] + r[i][3 * G + q]); \
+      for (int h = G / 2; h; h /= 2) \
+        for (int q = 0; q < h; q++) r[i][q] += r[i][q + h]; \
+      o[i] = r[i][0]; \
+    } } \
+  /* of L of them the sums */ \
+  KI v_##sfx vector_##sfx(const S *x, const S *y, int64_t sy, int64_t k) { \
+    v_##sfx r[QUARTER], o[FOUR]; \
+    for (int q = 0; q < QUARTER; q++, y += sy) { \
+      lanes_##sfx(FOUR, x, y, QUARTER * sy, k, o); \
+      o[0] = HALVED(i_##sfx, L, 2 * QUARTER, o[0], o[2]); \
+      o[1] = HALVED(i_##sfx, L, 2 * QUARTER, o[1], o[3]); \
+      r[q] = HALVED(i_##sfx, L, QUARTER, o[0], o[1]); \
+    } \
+    TREE_##QUARTER(i_##sfx, L, r); \
     return r[0]; } \
-  /* the sums of n products, from row i and column j on; where the next one is */ \
-  KI void some_##sfx(const tp_mm *s, const S *a, const S *b, int64_t *i, int64_t *j, int n, v_##sfx *r) { \
-    const S *x = a + *i * s->sam, *y = b + *j * s->sbn; \
-    for (int q = 0; q < n; q++, y += s->sbn) { \
-      r[q] = lanes_##sfx(x, y, s->k); \
-      if (++*j == s->n) *j = 0, ++*i, x += s->sam, y = b - s->sbn; \
+  KI v_##sfx some_##sfx(const S *x, const S *y, int64_t sy, int n, int64_t k) { \
+    v_##sfx r[L]; \
+    for (int q = 0; q < L; q++) \
+      if (q < n) lanes_##sfx(1, x, y + q * sy, sy, k, r + q); \
+      else r[q] = (v_##sfx){0}; \
+    TREE_##L(i_##sfx, L, r); \
+    return r[0]; } \
+  /* x times n lines y, of which each is sc further on in c */ \
+  KI void line_##sfx(const S *x, const S *y, int64_t sy, int n, int64_t k, S *c, int64_t sc, bool acc) { \
+    v_##sfx r = n == L && DOT_LANES == L ? vector_##sfx(x, y, sy, k) : some_##sfx(x, y, sy, n, k); \
+    int64_t p = k / DOT_LANES * DOT_LANES; \
+    if (p == k && sc == 1 && n == L) { \
+      v_##sfx *to = (v_##sfx *)c; \
+      if (acc) *to += r; \
+      else *to = r; \
+      return; \
+    } \
+    S sum[L]; \
+    *(v_##sfx *)sum = r; \
+    for (int q = 0; q < n; q++, c += sc, y += sy) { \
+      for (int64_t w = p; w < k; w++) sum[q] = (S)SCALAR_MAD(x[w], y[w], sum[q]); \
+      *c = acc ? (S)(*c + sum[q]) : sum[q]; \
     } } \
   static __attribute__((noinline)) void dots_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
-    int64_t whole = s->k / DOT_LANES * DOT_LANES, i = 0, j = 0, ri = 0, rj = 0; \
-    for (int64_t all = s->m * s->n; all > 0; all -= L) { \
-      int n = all < L ? (int)all : L; \
-      v_##sfx r[L]; \
-      S sum[L]; \
-      for (int q = n; q < L; q++) r[q] = (v_##sfx){0}; \
-      if (n == L) some_##sfx(s, a, b, &i, &j, L, r); \
-      else some_##sfx(s, a, b, &i, &j, n, r); \
-      TREE_##L(i_##sfx, L, r); \
-      *(v_##sfx *)sum = r[0]; \
-      for (int q = 0; q < n; q++) { \
-        S *to = c + ri * s->scm + rj * s->scn; \
-        for (int64_t p = whole; p < s->k; p++) sum[q] = (S)SCALAR_MAD(a[ri * s->sam + p], b[rj * s->sbn + p], sum[q]); \
-        *to = acc ? (S)(*to + sum[q]) : sum[q]; \
-        if (++rj == s->n) rj = 0, ri++; \
-      } \
-    } }
+    bool turned = s->n < s->m; \
+    const S *x = turned ? b : a, *y = turned ? a : b; \
+    int64_t few = turned ? s->n : s->m, many = turned ? s->m : s->n, sx = turned ? s->sbn : s->sam, sy = turned ? s->sam : s->sbn; \
+    int64_t cx = turned ? s->scn : s->scm, cy = turned ? s->scm : s->scn, j = 0; \
+    for (; j + L <= many; j += L) \
+      for (int64_t i = 0; i < few; i++) line_##sfx(x + i * sx, y + j * sy, sy, L, s->k, c + i * cx + j * cy, cy, acc); \
+    for (int64_t i = 0; i < few && j < many; i++) line_##sfx(x + i * sx, y + j * sy, sy, (int)(many - j), s->k, c + i * cx + j * cy, cy, acc); \
+  }
 /* ALONG: what multiplies a few rows or columns that are contiguous along k, if that has an order of its own. */
 #define GEMM(sfx, T, S, MAD, SCALAR_MAD, ALONG, NVECTORS) \
   enum { L_##sfx = VBYTES / sizeof(S), NV_##sfx = NVECTORS, NR_##sfx = NVECTORS * L_##sfx }; \
@@ -284,14 +311,14 @@ KI void turn_wide(void *o, int64_t ldo, const void *b, int64_t sbn) { (void)o, (
       } }
 #define WIDE_PANEL (VBYTES == 64 ? 4 : 2)                /* as many as there are registers for */
 #if VBYTES == 64
-DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 16)
-DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 8)
+DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 16, 4)
+DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 8, 2)
 #elif VBYTES == 32
-DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 8)
-DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 4)
+DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 8, 2)
+DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 4, 1)
 #else
-DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 4)
-DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 2)
+DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 4, 1)
+DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 2, 1)
 #endif
 #define VECTOR(sfx, U) typedef U v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(U)), may_alias));
 VECTOR(i32, uint32_t)

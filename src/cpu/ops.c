@@ -15,7 +15,7 @@ static void axis(split_axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
 
 static int64_t along(const tp_view *v, int i, int64_t n) { return v->shape[i] == n ? v->stride[i] : 0; }   /* a 1 does not move */
 
-static bool bind_matmul(tp_exec *x, tp_dreg *r) {
+static void bind_product(tp_exec *x, tp_dreg *r) {
   const tp_view *a = &r->in[0].v, *b = &r->in[1].v, *c = &r->out[0].v;
   int last = c->rank - 1;
   split_axes s = {0};
@@ -24,16 +24,71 @@ static bool bind_matmul(tp_exec *x, tp_dreg *r) {
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
   axis(&s, a->shape[last], a->stride[last], b->stride[last - 1], 0);
   tp_contraction_make(r->k, x->cpu, r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
-  return true;
 }
 
-bool tp_run_matmul(tp_exec *x, tp_dreg *r) {
+static bool run_product(tp_exec *x, tp_dreg *r, bool acc) {
   int64_t n = tp_contraction_room(r->k);
   float *room = n ? tp_work(x, r, n, sizeof *room) : NULL;
   if (n && !room) return false;
-  tp_contraction_run(r->k, r->in[0].v.p, r->in[1].v.p, r->out[0].v.p, r->rg->acc, room);
+  tp_contraction_run(r->k, r->in[0].v.p, r->in[1].v.p, r->out[0].v.p, acc, room);
   return true;
 }
+
+/* The operand of a product that lies on a ring and is read there; -1: none. */
+static int on_ring(const tp_dreg *r) {
+  if (r->wrapped) return -1;
+  return r->in[0].wrap >= 0 ? 0 : r->in[1].wrap >= 0 ? 1 : -1;
+}
+
+/* A product with an operand on a ring: which axis of A, B and C goes along the ring (-1: none), and whether it is summed. */
+typedef struct { int of, axis[3]; bool summed; void *p[3]; int64_t n; } ring_product;
+
+static ring_product ring_of(const tp_dreg *r) {
+  int i = on_ring(r), w = r->in[i].wrap, last = r->out[0].v.rank - 1;
+  bool sum = w == last - i, batch = w < last - 1;
+  ring_product q = { .of = i, .summed = sum || r->out[0].v.stride[w] == 0, .n = r->in[i].v.shape[w] };
+  q.axis[i] = w;
+  q.axis[1 - i] = sum ? (i ? last : last - 1) : batch && r->in[1 - i].v.shape[w] != 1 ? w : -1;
+  q.axis[2] = sum ? -1 : w;
+  for (int k = 0; k < 3; k++) q.p[k] = r->in[k].v.p;
+  return q;
+}
+
+static void show_part(tp_dreg *r, const ring_product *q, int64_t from, int64_t n, int64_t slot) {
+  for (int k = 0; k < 3; k++) {
+    tp_view *v = &r->in[k].v;
+    if (q->axis[k] < 0) continue;
+    v->p = (char *)q->p[k] + (k == q->of ? slot : from) * v->stride[q->axis[k]] * r->in[k].size;
+    v->shape[q->axis[k]] = n;
+  }
+}
+
+/* Elements from .. from + n of the axis, which are at `slot` of the ring. */
+static bool run_part(tp_exec *x, tp_dreg *r, const ring_product *q, int64_t from, int64_t n, int64_t slot) {
+  char *work = x->work;
+  show_part(r, q, from, n, slot);
+  bind_product(x, r);
+  bool ok = run_product(x, r, r->rg->acc || (from && q->summed));
+  x->work = work;
+  return ok;
+}
+
+/* What lies behind the seam of the ring is a product of its own. */
+static bool run_ring(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *ring = &r->in[on_ring(r)];
+  ring_product q = ring_of(r);
+  int64_t m = TP_MAX(tp_dx_get(&ring->wmod, x->env), 1), lo = tp_floormod(tp_dx_get(&ring->wlo, x->env), m), first = TP_MIN(q.n, m - lo);
+  bool ok = run_part(x, r, &q, 0, first, lo) && (first == q.n || run_part(x, r, &q, first, q.n - first, 0));
+  show_part(r, &q, 0, q.n, 0);
+  return ok;
+}
+
+static bool bind_matmul(tp_exec *x, tp_dreg *r) {
+  if (on_ring(r) < 0) bind_product(x, r);
+  return true;
+}
+
+bool tp_run_matmul(tp_exec *x, tp_dreg *r) { return on_ring(r) < 0 ? run_product(x, r, r->rg->acc) : run_ring(x, r); }
 
 /* ---- 16-bit floats: operators that are not elementwise run in f32 on copies (matmul's operands: a block at a time, contract.c) ---- */
 
@@ -142,7 +197,7 @@ static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *p
 bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
   if (whole->rg->op != TP_OP_MATMUL) return true;
   if (!whole->bind) return false;
-  return whole->dynamic || whole->wrapped ? alike_later(x, whole, part) : tp_contraction_alike(whole->k, part->k);
+  return whole->dynamic || whole->wrapped || on_ring(whole) >= 0 ? alike_later(x, whole, part) : tp_contraction_alike(whole->k, part->k);
 }
 
 void tp_op_new(tp_exec *x, tp_dreg *r) {

@@ -51,7 +51,7 @@ typedef struct chosen { tp_pair p; int walked; int64_t so, si; bool ring; } chos
 
 void tp_index_select_new(tp_exec *x, tp_dreg *r) {
   chosen *c = r->k = TP_NEW(&x->a, chosen);
-  c->ring = tp_knows_rings(r->rg);
+  c->ring = tp_knows_rings(x->plan, r->rg);
 }
 
 bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {

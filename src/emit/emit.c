@@ -155,7 +155,7 @@ static void put_cancel(tp_emit *e, int pos) {
   tp_emit_line(e, "if (__builtin_expect(*cancel, 0)) {\n");
   e->depth++;
   tp_emit_ends(e);
-  tp_emit_line(e, "if (h->cancelled(h->exec, %d)) return 1;\n", pos);
+  tp_emit_line(e, "TP_END_IF(h->cancelled(h->exec, %d));\n", pos);
   close(e);
 }
 
@@ -243,14 +243,14 @@ static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
 
 static void put_leaf(tp_emit *e, const tp_pnode *x) {
   if (e->given) tp_emit_leaf(e, x);
-  else tp_emit_line(e, "if (h->leaf(h->exec, %d)) return 1;\n", x->pos);
+  else tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %d));\n", x->pos);
   take_loaded(e, x);
 }
 
 /* What is not cut, the first thread runs; of what is a call, the run knows that. */
 static void put_region(tp_emit *e, const tp_pnode *x) {
   bool known = tp_emit_knows(e, x), guarded = e->teamed && known && e->p->teams->cut[x->pos].share < 0;
-  if (e->teamed) tp_emit_line(e, "if (h->meets[%d] && h->meet(h->exec)) return 1;\n", x->pos);
+  if (e->teamed) tp_emit_line(e, "TP_END_IF(h->meets[%d] && h->meet(h->exec));\n", x->pos);
   if (guarded) {
     tp_emit_line(e, "if (!h->who) {\n");
     e->depth++;
@@ -292,7 +292,7 @@ static void put_outside(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
   begin_function(e, &f);
   for (int i = 0; i < n; i++) put_member(e, v[i], top);
   end_function(e, &f, head);
-  tp_emit_line(e, "if (f%d(h)) return 1;\n", id);
+  tp_emit_line(e, "TP_END_IF(f%d(h));\n", id);
   for (int i = 0; i < n; i++) take_loaded(e, v[i]);
 }
 
@@ -310,7 +310,7 @@ static void put_team(tp_emit *e, const tp_team *m, bool top) {
   e->teamed = false;
   end_function(e, &f, head);
   if (top) tp_emit_line(e, "if (h->entry <= %d)\n", e->passed);
-  tp_emit_line(e, "%sif (h->team(h->exec, %d, f%d, h)) return 1;\n", top ? "  " : "", (int)(m - e->p->teams->team), id);
+  tp_emit_line(e, "%sTP_END_IF(h->team(h->exec, %d, f%d, h));\n", top ? "  " : "", (int)(m - e->p->teams->team), id);
 }
 
 static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top) {

@@ -184,7 +184,7 @@ static bool goes_wide(const exporter *w, const tp_region *r, int i) {
 
 static bool works(const exporter *w, const tp_region *r) {
   bool any = is_env(r) || (r->kind == TP_RG_OP && (r->op == TP_OP_SORT || r->op == TP_OP_INDEX_ADD || r->op == TP_OP_SCATTER_ADD));
-  for (int i = 0; i < r->nin + r->nout; i++) any |= goes_wide(w, r, i) || (i < r->nin && tp_window_at(r, i)->wrap >= 0 && !tp_knows_rings(r));
+  for (int i = 0; i < r->nin + r->nout; i++) any |= goes_wide(w, r, i) || (i < r->nin && tp_window_at(r, i)->wrap >= 0 && !tp_knows_rings(w->e.p, r));
   return any;
 }
 
@@ -197,7 +197,7 @@ static void put_ready(exporter *w, const tp_region *r) {
     } else tp_emit_line(e, "char *work = NULL;\n");
   }
   for (int i = 0; i < r->nin; i++)
-    if (r->in[i].wrap >= 0 && !tp_knows_rings(r)) tp_emit_line(e, "tpx_unwrap(&v[%d], &work);\n", i);
+    if (r->in[i].wrap >= 0 && !tp_knows_rings(e->p, r)) tp_emit_line(e, "tpx_unwrap(&v[%d], &work);\n", i);
   for (int i = 0; i < r->nin + r->nout; i++)
     if (goes_wide(w, r, i)) tp_emit_line(e, "const tpx_window o%d = v[%d];\n", i, i);
   for (int i = 0; i < r->nin + r->nout; i++)
@@ -219,7 +219,7 @@ static void put_env(exporter *w, const tp_pnode *x) {
   const char *p = tp_env_text(x->rg->how.str)->prefix;
   int what = x->rg->op == TP_OP_ENV_RESET ? 0 : x->rg->op == TP_OP_ENV_OBS ? 1 : 2;
   tp_emit_line(&w->e, "static const tpx_env env_is = { %d, %lld, %s_reset, %s_observe, %s_step };\n", v->nactions, (long long)tp_env_lane(v), p, p, p);
-  tp_emit_line(&w->e, "if (tpx_env_run(h, %d, &env_is, %d, v, work)) return 1;\n", x->pos, what);
+  tp_emit_line(&w->e, "TP_END_IF(tpx_env_run(h, %d, &env_is, %d, v, work));\n", x->pos, what);
 }
 
 /* Of a draw or a call: where it stands. */
@@ -239,7 +239,7 @@ static void put_draw(exporter *w, const tp_pnode *x) {
   const tp_region *r = x->rg;
   const tp_how *h = &r->how;
   if (h->rand == TP_RAND_RANDINT && h->i[0] >= h->i[1]) {
-    tp_emit_line(e, "if (h->fault(h->exec, %d, TPX_FAULT_RANGE, NULL)) return 1;\n", x->pos);
+    tp_emit_line(e, "TP_END_IF(h->fault(h->exec, %d, TPX_FAULT_RANGE, NULL));\n", x->pos);
     return;
   }
   for (int i = 0; i < r->nlead; i++) {
@@ -294,7 +294,7 @@ static void put_operator(exporter *w, const tp_pnode *x) {
     case TP_OP_SCATTER_ADD: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, work", axis); break;
     default: (void)TP_NEVER(true);
   }
-  if (in_library[r->op].faults) tp_emit_line(e, "if (tpx_%s(h, %d, %s)) return 1;\n", in_library[r->op].fn, x->pos, with);
+  if (in_library[r->op].faults) tp_emit_line(e, "TP_END_IF(tpx_%s(h, %d, %s));\n", in_library[r->op].fn, x->pos, with);
   else tp_emit_line(e, "tpx_%s(%s);\n", in_library[r->op].fn, with);
 }
 
@@ -319,7 +319,7 @@ static void put_callback(exporter *w, const tp_pnode *x, const tp_callee *c) {
   else if (c->fn == TP_FN_SHOW) tp_emit_line(e, "tpx_show(&v[0], h->shown[%d]);\n", c->slot);
   else {
     put_coordinates(e, r);
-    tp_emit_line(e, "if (tpx_call(h, %d, %d, point, v, %d, %d, h->room)) return 1;\n", x->pos, c->fn, r->nin, r->nout);
+    tp_emit_line(e, "TP_END_IF(tpx_call(h, %d, %d, point, v, %d, %d, h->room));\n", x->pos, c->fn, r->nin, r->nout);
   }
 }
 

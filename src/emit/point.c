@@ -178,7 +178,7 @@ static void put_wrong(tp_emit *e, const tp_pnode *x) {
   tp_emit_line(e, "if (__builtin_expect(wrong, 0)) {\n");
   e->depth++;
   tp_emit_ends(e);
-  tp_emit_line(e, "if (h->leaf(h->exec, %d)) return 1;\n", x->pos);
+  tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %d));\n", x->pos);
   e->depth--;
   tp_emit_line(e, "} else {\n");
   e->depth++;

@@ -295,8 +295,7 @@ static tp_val read_coefficient(tp_evolving *e, const tp_node *x, const tp_at *at
   return c.node ? tp_read(e->mk.g, c, mine, e->mk.err) : c;
 }
 
-/* How many steps on x is read, -1 for a step back. other: at other points of other dims too. */
-static bool steps_of(tp_evolving *e, const tp_node *n, int64_t *steps, bool *other) {
+bool tp_steps_of(tp_evolving *e, const tp_node *n, int64_t *steps, bool *other) {
   const tp_node *x = n->in[0].src.node;
   *other = false;
   for (int d = 0; d < x->ndom; d++) {
@@ -320,7 +319,7 @@ static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
   int64_t steps = 0;
   bool other;
   if (!varies(e, x)) return not_form(e, n, "it reads where the dim says");
-  if (!steps_of(e, n, &steps, &other) || !form_of(e, s, n->in[0].src, shift + steps, out)) return false;
+  if (!tp_steps_of(e, n, &steps, &other) || !form_of(e, s, n->in[0].src, shift + steps, out)) return false;
   if (!other) return true;
   if (has_states(out)) return not_form(e, n, "it steps from another point of another dim");
   for (int j = 0; j < out->n; j++) out->c[j] = read_coefficient(e, x, n->attr.at, out->c[j]);
@@ -344,10 +343,10 @@ static bool accum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t s
 
 /* ---- recurrences ---- */
 
-/* m at its first point, over its other dims, from all branches but the step. */
-static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
+/* m after so many steps, over its other dims, from all branches but the step. */
+static tp_val first_of(tp_evolving *e, const tp_node *m, int step, int steps) {
   tp_graph *g = e->mk.g;
-  const tp_ix *p = tp_point_after(e, 0);
+  const tp_ix *p = tp_point_after(e, steps);
   const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
   int n = 0;
   for (int d = 0; d < m->ndom; d++)
@@ -365,11 +364,12 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
   return y;
 }
 
-/* The branch that holds everywhere but at the first point of the dim; -1: none. */
-static int step_of(tp_evolving *e, const tp_node *m) {
+/* The branch that holds everywhere but at the first points of the dim; -1: none. */
+static int step_of(tp_evolving *e, const tp_node *m, int points) {
   tp_graph *g = e->mk.g;
   tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
-  tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, tp_ix_cmp(g->ix, TP_NE, tp_ix_sym(g->ix, e->dim), tp_point_after(e, 0))));
+  const tp_ix *behind = tp_ix_cmp(g->ix, e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), tp_point_after(e, points));
+  tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, behind));
   int found = -1;
   for (int k = 0; k < m->nin && found < 0; k++) {
     tp_set *b = tp_set_and(tp_branch_set(g, m, k), tp_set_copy(box));
@@ -387,12 +387,25 @@ static bool branches_on(const tp_node *m, const tp_sym *d) {
   return false;
 }
 
+static bool may_step(const tp_evolving *e, const tp_node *m) {
+  return m->op == TP_OP_MERGE && m->nin >= 2 && varies(e, m) && branches_on(m, e->dim) && !tp_node_mentions(&(tp_node){ .nout = m->nout, .out = m->out }, e->dim);
+}
+
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out) {
-  if (m->op != TP_OP_MERGE || m->nin < 2 || !varies(e, m) || !branches_on(m, e->dim) || tp_node_mentions(&(tp_node){ .nout = m->nout, .out = m->out }, e->dim)) return false;
-  int step = step_of(e, m);
+  int step = may_step(e, m) ? step_of(e, m, 1) : -1;
   if (step < 0) return false;
-  *out = (tp_course){ first_of(e, m, step), m->in[step].src };
+  *out = (tp_course){ first_of(e, m, step, 0), m->in[step].src };
   return is_ok(e) && out->init.node;
+}
+
+bool tp_lagged_course(tp_evolving *e, const tp_node *m, tp_val *first, tp_val *step) {
+  int found = may_step(e, m) ? step_of(e, m, 2) : -1;
+  for (int k = 0; k < m->nin && found >= 0; k++)
+    if (k != found && e->scc[m->in[k].src.node->id] == e->scc[m->id]) found = -1;
+  if (found < 0) return false;
+  *step = m->in[found].src;
+  for (int k = 0; k < 2; k++) first[k] = first_of(e, m, found, k);
+  return is_ok(e) && first[0].node && first[1].node;
 }
 
 /* The state's number in the system; -1: it has too many. */
@@ -405,7 +418,7 @@ static int state_number(tp_evolving *e, tp_system *s, tp_node *m) {
 }
 
 static bool merge_form(tp_evolving *e, tp_system *s, tp_node *m, int64_t shift, tp_form *out) {
-  const tp_solution *known = m == s->state[0] ? NULL : tp_evolution_of(e, m);
+  const tp_solution *known = m == s->state[0] || m->id >= e->n0 ? NULL : tp_evolution_of(e, m);
   if (!is_ok(e)) return false;
   if (known && known->is == SOLVE_FORM) {
     *out = known->form;

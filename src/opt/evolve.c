@@ -188,14 +188,29 @@ static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *co
   return r;
 }
 
+/* The recurrence m that steps from two points; {NULL}: it is none, or stays. */
+static tp_val try_lagged(evolve_work *v, tp_evolving *e, tp_node *m) {
+  tp_val first[2], step;
+  const char *cone = tp_lagged_course(e, m, first, &step) ? cone_of(v, m, step.node) : NULL;
+  if (!cone || !needs_few(v, cone, e->dim)) return tp_none;
+  v->g->pos = m->pos;
+  tp_node *now = tp_two_states(e, m, first, step, cone);
+  tp_solution y = { 0 };
+  if (now) tp_evolution_of_new(e, &y, now);
+  tp_val r = y.is == SOLVE_SYSTEM ? tp_evolved_system(e, now, y.sys) : tp_none;
+  if (r.node) tell_system(v, m, e->dim, y.sys);
+  return r;
+}
+
 /* {NULL}: it stays. */
 static tp_val try_merge(evolve_work *v, tp_node *m) {
   for (int d = 0; d < m->ndom; d++)
     for (int back = 0; back < 2 && may_along(v, m->dom[d]); back++) {
       tp_evolving *e = course_along(v, m->dom[d], back);
       tp_course c;
-      const char *cone = tp_course_of(e, m, &c) ? cone_of(v, m, c.step.node) : NULL;
-      tp_val y = cone ? evolved(v, e, m, cone) : tp_none;
+      bool one = tp_course_of(e, m, &c);
+      const char *cone = one ? cone_of(v, m, c.step.node) : NULL;
+      tp_val y = cone ? evolved(v, e, m, cone) : one ? tp_none : try_lagged(v, e, m);
       if (y.node || v->err->code) return y;
     }
   return tp_none;

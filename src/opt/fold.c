@@ -6,8 +6,9 @@
 
 /* ---- matching ---- */
 
+/* Not through a parameter's first value, whose place another may take. */
 bool tp_number_of(tp_val v, double *c) {
-  while (tp_is_view(v.node) && v.node->op != TP_OP_READ && !v.node->attr.check) v = v.node->in[0].src;
+  while (tp_is_view(v.node) && tp_ops[v.node->op].cls == TP_CLS_MOVE) v = v.node->in[0].src;
   const tp_node *n = v.node;
   if (n->op != TP_OP_FILL) return false;
   uint64_t one[1];
@@ -80,6 +81,7 @@ bool tp_may_fail(const tp_node *n) {
 static bool has_effect(const tp_node *n) {
   switch (n->op) {
     case TP_OP_MERGE: case TP_OP_ACCUM: case TP_OP_CALL: case TP_OP_PARAM: case TP_OP_GRAD: return true;
+    case TP_OP_INPUT: return n->ndom > 0;       /* in steps it comes with its points: who calls knows that */
     default: return tp_may_fail(n);
   }
 }
@@ -101,7 +103,7 @@ static bool *effects(const tp_graph *g, int n) {
 
 bool tp_may_leave(const tp_match *m, tp_val v) {
   tp_rewriter *r = m->r;
-  if (r->o->check) return false;
+  if (r->o->check || m->mk.g->stops.n) return false;
   if (!r->stays) r->stays = effects(m->mk.g, r->before);
   if (v.node->id < r->before) return !r->stays[v.node->id];
   bool may = !has_effect(v.node);

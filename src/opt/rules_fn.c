@@ -253,7 +253,7 @@ static tp_val make_slice_inside(const tp_match *m, const tp_val *v) {
 
 static bool others_may_leave(const tp_match *m, const tp_node *n, int k) {
   bool may = true;
-  for (int i = 0; i < n->nin && may; i++) may = i == k || tp_may_leave(m, n->in[i].src);
+  for (int i = 0; i < n->nin && may; i++) may = n->in[i].src.node == n->in[k].src.node || tp_may_leave(m, n->in[i].src);
   return may;
 }
 

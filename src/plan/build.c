@@ -1006,9 +1006,10 @@ static void note_products(pb *b) {
   }
 }
 
-tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, bool limited, tp_error *err) {
+tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, const tp_planned *asked, tp_error *err) {
   tp_plan *pl = TP_NEW(p->a, tp_plan);
   pl->ix = g->ix; pl->a = p->a;
+  pl->reproducible = asked->reproducible;
   pb b = { .pl = pl, .graph = g, .p = p, .a = p->a, .err = err, .begun = TP_NEWN(p->a, bool, g->stops.n) };
   array_bufs(&b);
   note_products(&b);
@@ -1021,9 +1022,9 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, bool fuse, bool limited, tp_erro
     int in = tp_lies_in(p->arrs.v[i])->id;
     inside[in] = TP_MIN(inside[in], inside[i]);
   }
-  if (fuse) {
+  if (asked->fuse) {
     tp_plan_fuse(pl);
-    if (!limited && tp_plan_absorb(pl)) tp_plan_fuse(pl);
+    if (!asked->limited && tp_plan_absorb(pl)) tp_plan_fuse(pl);
     tp_plan_strips(pl, inside);
     tp_plan_tile(pl);
   }

@@ -36,7 +36,7 @@ static bool output(const look *l, int k) {
   bool several = r->kind == TP_RG_CALL || (r->kind == TP_RG_OP && tp_ops[r->op].nout > 1);
   if (!window(l, x)) return false;
   if (x->buf < 0) return several || bad(l, "the result is missing");
-  if (x->wrap >= 0 && r->kind != TP_RG_CALL && !(r->kind == TP_RG_LOOP && tp_knows_rings(r))) return bad(l, "a result wraps");
+  if (x->wrap >= 0 && r->kind != TP_RG_CALL && !(r->kind == TP_RG_LOOP && tp_knows_rings(l->p, r))) return bad(l, "a result wraps");
   tp_bufkind kind = l->p->bufs.v[x->buf]->kind;
   return kind == TP_BUF_TEMP || kind == TP_BUF_OUTPUT || bad(l, "the result's buffer is not to be written");
 }

@@ -98,8 +98,9 @@ void tp_plan_given(const tp_plan *p, int64_t *env);
 void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
 struct tp_graph;
 struct tp_poly;
-/* fuse: loops are joined, become axes of their leaves and go over tiles. limited: a limit of memory will be given, so rows are used one at a time. */
-tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, bool fuse, bool limited, tp_error *err);
+/* What was asked. fuse: loops are joined, become axes of their leaves and go over tiles. limited: a limit of memory will be given, so rows are used one at a time. */
+typedef struct { bool fuse, limited, reproducible; } tp_planned;
+tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, const tp_planned *asked, tp_error *err);
 /* Before it has positions: behind.c, fuse.c, tile.c */
 void tp_plan_behind(tp_plan *p);
 void tp_plan_fuse(tp_plan *p);
@@ -169,7 +170,7 @@ void tp_plan_work(tp_plan *p);
  * of its pieces; blocks of a product of 16-bit floats. */
 enum { TP_WORK_LINE = 64, TP_WORK_DRAWN = 64, TP_WORK_POINTS = 16, TP_WORK_PAIR = 16, TP_WORK_CHUNK = 1 << 19, TP_WORK_FEWEST = 64, TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),
   TP_WORK_TAKEN = 128, TP_WORK_BLOCK_M = 1024, TP_WORK_BLOCK_N = 256, TP_WORK_BLOCK_K = 256 };
-bool tp_knows_rings(const tp_region *r);        /* it reads operands on rings where they lie: a copy, or picked rows */
+bool tp_knows_rings(const tp_plan *p, const tp_region *r);        /* it reads operands on rings where they lie: a copy, picked rows, a product with one such operand */
 int64_t tp_work_columns(int64_t row_bytes);     /* of a chunk, at most */
 int64_t tp_work_equal_parts(int64_t P, int64_t fit);   /* columns of each when P are cut into parts of about `fit` */
 #endif

@@ -80,11 +80,11 @@ const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
   return k >= 0 ? x->stride[k] : NULL;
 }
 
-/* A matrix's rows and columns lie apart, and a product reads nothing of what it writes. */
+/* A matrix's rows and columns lie apart, those that are cut on no ring, and a product reads nothing of what it writes. */
 static bool may_cut_matrix(const tp_region *r, const tp_cut *c) {
   bool ok = r->op == TP_OP_MATMUL && r->kind == TP_RG_OP && !tp_is_number(tp_cut_stride(r, c, r->nin), 0);
   for (int i = 0; i < r->nin && ok; i++) ok = r->in[i].buf != r->out[0].buf;
-  for (int i = 0; i <= r->nin && ok; i++) ok = tp_window_at(r, i)->wrap < 0;
+  for (int i = 0; i <= r->nin && ok; i++) ok = tp_window_at(r, i)->wrap < r->nlead || tp_window_at(r, i)->wrap != r->nlead + own_axis(r, c, i);
   return ok;
 }
 

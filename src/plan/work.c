@@ -215,15 +215,32 @@ static const tp_ix *operator_work(const worker *w) {
   }
 }
 
-bool tp_knows_rings(const tp_region *r) {
+/* Is the axis of a product's operand that wraps summed? */
+static bool sums_ring(const tp_region *r, int operand) {
+  const tp_nd *x = &r->in[operand], *o = &r->out[0];
+  int own = x->wrap - r->nlead;
+  if (own == x->rank - 1 - operand) return true;
+  return own >= 0 ? tp_is_number(o->stride[own], 0) : !o->lead || tp_is_number(o->lead[x->wrap], 0);
+}
+
+/* A sum that is made in two parts is not added up in the order that a reproducible plan promises. */
+static bool multiplies_ring(const tp_plan *p, const tp_region *r) {
+  int n = 0, at = 0;
+  for (int i = 0; i < 2; i++)
+    if (r->in[i].wrap >= 0) at = i, n++;
+  return n == 0 || (n == 1 && !(p->reproducible && sums_ring(r, at)));
+}
+
+bool tp_knows_rings(const tp_plan *p, const tp_region *r) {
   if (r->kind == TP_RG_LOOP) return !r->nmicro && !r->acc && !r->sums;
+  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL) return multiplies_ring(p, r);
   return r->kind == TP_RG_OP && r->op == TP_OP_INDEX_SELECT && r->in[0].wrap == r->nlead + r->how.axis && r->in[1].wrap < 0;
 }
 
 static const tp_ix *work_of(const worker *w) {
   const tp_region *r = w->r;
   const tp_ix *sum = operator_work(w);
-  for (int i = 0; i < r->nin && !tp_knows_rings(r); i++)
+  for (int i = 0; i < r->nin && !tp_knows_rings(w->p, r); i++)
     if (r->in[i].wrap >= 0) sum = plus(w, sum, bytes(w, moving(w, &r->in[i]), tp_dtype_size(window_dtype(w, &r->in[i]))));
   for (int i = r->op == TP_OP_MATMUL ? r->nin : 0; i < r->nin + r->nout && r->kind == TP_RG_OP && is_arithmetic(r->op); i++)
     if (is_half(w, tp_window_at(r, i))) sum = plus(w, sum, bytes(w, moving(w, tp_window_at(r, i)), sizeof(float)));

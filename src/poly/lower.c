@@ -33,20 +33,30 @@ static tp_vmode first_mode(const tp_node *n) {
   return slides(n) ? TP_V_STORED : TP_V_VIEW;
 }
 
-/* A sliding window is copied, so that a ring can hold what it slides over; but what only picks rows of it by number finds them
- * on the ring. */
-static void leave_picked(low *l) {
-  int n = l->g->nodes.n;
-  bool *other = TP_NEWN(l->a, bool, n);
-  for (int i = 0; i < l->g->outputs.n; i++) other[l->g->outputs.v[i].val.node->id] = true;
-  for (int i = 0; i < n; i++) {
-    const tp_node *by = l->g->nodes.v[i];
-    for (int k = 0; k < by->nin && l->live[i]; k++)
-      if (!tp_picks_rows(by, k)) other[by->in[k].src.node->id] = true;
-  }
-  for (int i = 0; i < n; i++)
-    if (l->g->nodes.v[i]->op == TP_OP_READ && !other[i]) l->p->mode[i] = TP_V_VIEW;
+static bool is_window(const tp_node *n) { return n->op == TP_OP_READ && slides(n); }
+
+/* The sliding window that a value shows, through views; NULL: none, or one row of it. */
+static const tp_node *window_under(const low *l, const tp_node *x) {
+  for (; !is_window(x); x = x->in[0].src.node)
+    if (l->p->mode[x->id] != TP_V_VIEW || (tp_picks_rows(x, 0) && is_window(x->in[0].src.node))) return NULL;
+  return x;
 }
+
+/* Is it copied sooner than multiplied in two parts? */
+static bool is_small(const tp_node *window) {
+  int64_t n = 1, v;
+  bool known = true;
+  for (int k = 0; k < window->out[0].rank && known && n < TP_TUNE_WINDOW_COPIED; k++)
+    if ((known = tp_ix_is_const(window->out[0].shape[k], &v))) n *= v;
+  return known && n < TP_TUNE_WINDOW_COPIED;
+}
+
+static bool multiplies_window(const low *l, const tp_node *n, int k) {
+  const tp_node *x = n->op == TP_OP_MATMUL ? window_under(l, n->in[k].src.node) : NULL;
+  return x && !is_small(x);
+}
+
+bool tp_reads_ring(const low *l, const tp_node *n, int k) { return tp_picks_rows(n, k) || multiplies_window(l, n, k); }
 
 bool tp_low_needed(const low *l, const tp_node *n) { return l->need->set[n->id] && l->live[n->id]; }
 
@@ -106,6 +116,43 @@ static bool settle_modes(low *l) {
       if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err) || !demote(l, &o, &changed)) return false;
     }
   }
+  return true;
+}
+
+/* Is a window needed in one piece? Who only picks rows of it by number, or multiplies it, finds them on the ring. */
+static bool mark_whole(const low *l, bool *whole, const tp_node *by, int k, const tp_node *shown) {
+  const tp_node *x = window_under(l, shown);
+  bool picks = by && x == by->in[k].src.node && tp_picks_rows(by, k);
+  if (!x || whole[x->id] || picks || (by && multiplies_window(l, by, k))) return false;
+  return whole[x->id] = true;
+}
+
+static bool mark_windows(const low *l, bool *whole) {
+  bool more = false;
+  for (int i = 0; i < l->g->outputs.n; i++) more |= mark_whole(l, whole, NULL, 0, l->g->outputs.v[i].val.node);
+  for (int i = 0; i < l->g->nodes.n; i++) {
+    const tp_node *by = l->g->nodes.v[i];
+    for (int k = 0; k < by->nin && l->live[i] && l->p->mode[i] != TP_V_VIEW; k++) more |= mark_whole(l, whole, by, k, by->in[k].src.node);
+  }
+  return more;
+}
+
+static void begin_modes(low *l, const bool *whole) {
+  for (int i = 0; i < l->g->nodes.n; i++) {
+    const tp_node *n = l->g->nodes.v[i];
+    l->p->mode[i] = is_window(n) && !whole[i] ? TP_V_VIEW : first_mode(n);
+  }
+}
+
+/* A sliding window is copied, so that a ring can hold what it slides over, if somebody needs it in one piece: a view that cannot be one, too. */
+static bool choose_modes(low *l) {
+  bool *whole = TP_NEWN(l->a, bool, l->g->nodes.n);
+  begin_modes(l, whole);
+  mark_windows(l, whole);
+  do {
+    begin_modes(l, whole);
+    if (!settle_modes(l)) return false;
+  } while (mark_windows(l, whole));
   return true;
 }
 
@@ -291,7 +338,6 @@ static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
   p->mode = TP_NEWN(a, tp_vmode, n);
   tp_arr ***arrof = TP_NEWN(a, tp_arr **, n);
   for (int i = 0; i < n; i++) {
-    p->mode[i] = first_mode(g->nodes.v[i]);
     arrof[i] = TP_NEWN(a, tp_arr *, TP_MAX(1, g->nodes.v[i]->nout));
   }
   p->arrof = (tp_arr *const **)arrof;
@@ -309,8 +355,7 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
     l->p->ticks |= g->sinks.v[i]->attr.fn == TP_FN_TICK;
   }
   for (int i = 0; i < g->stops.n; i++) tp_reach(l->a, g->stops.v[i].end, l->live);
-  leave_picked(l);
-  if (!settle_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
+  if (!choose_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
   for (int i = 0; i < g->outputs.n; i++)
     if (!g->outputs.v[i].shown && !output(l, i)) return tp_poly_free(l->p);
   for (int i = 0; i < g->nodes.n; i++) {        /* callbacks in the order written */

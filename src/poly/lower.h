@@ -12,6 +12,7 @@ typedef struct {
 } low;
 bool tp_low_needed(const low *l, const tp_node *n);
 bool tp_picks_rows(const tp_node *n, int k);    /* Is operand k of n seen at rows of its first axis only that another operand names, or at one row? */
+bool tp_reads_ring(const low *l, const tp_node *n, int k);    /* May a sliding window that operand k shows lie on a ring? */
 tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot);
 tp_arr *tp_low_stored(low *l, tp_val v);        /* its array, made and queued if new */
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos);

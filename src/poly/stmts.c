@@ -139,7 +139,7 @@ static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool l
                                 : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
   if (!ok || last != may_change(n, k, &o)) return ok;
   b->by = n, b->operand = k;
-  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_picks_rows(n, k), !decides(b, n, k));
+  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_reads_ring(b->l, n, k), !decides(b, n, k));
 }
 
 static bool emit(sb *b, tp_node *n, const tp_ix **at) {

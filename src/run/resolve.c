@@ -54,7 +54,7 @@ void tp_dreg_windows(tp_exec *x, tp_dreg *r) {
   for (int i = 0; i < r->nnd; i++) {
     r->in[i] = compile_nd(x, r, i < g->nin ? &g->in[i] : &g->out[i - g->nin]);
     r->dynamic |= r->in[i].ragged;
-    r->wrapped |= i < g->nin && r->in[i].wrap >= 0 && !tp_knows_rings(g);
+    r->wrapped |= i < g->nin && r->in[i].wrap >= 0 && !tp_knows_rings(x->plan, g);
   }
   r->lead = dxs(&x->a, g->nlead, g->lead);
   r->leadlo = dxs(&x->a, g->nlead, g->leadlo);

@@ -215,7 +215,7 @@ TP_FN void tpx_matrices(int type, int64_t m, int64_t n, int64_t k, const tpx_win
     default: TPX_MATRIX_OF(u8, tpx_u8, tpx_u8); break;
   }
 }
-TP_FN void tpx_matmul(const tpx_window *v, int acc) {
+TP_FN void tpx_product(const tpx_window *v, int acc) {
   const tpx_window *a = &v[0], *b = &v[1], *c = &v[2];
   int r = c->rank - 2;
   int64_t m = c->n[r], n = c->n[r + 1], k = a->n[r + 1], ext[TPX_RANK], at[TPX_RANK];
@@ -227,6 +227,25 @@ TP_FN void tpx_matmul(const tpx_window *v, int acc) {
     int again = acc;
     for (int i = 0; i < r; i++) again |= c->s[i] == 0 && at[i];
     tpx_matrices(a->type, m, n, k, v, r, at, a->s + r, b->s + r, again);
+  }
+}
+TP_FN void tpx_part(tpx_window *v, int axis, int64_t from, int64_t n) {
+  v->p += from * v->s[axis] * tpx_size(v->type);
+  v->n[axis] = n;
+}
+/* One operand may lie on a ring: what is behind the seam is a product of its own. */
+TP_FN void tpx_matmul(const tpx_window *v, int acc) {
+  int i = v[0].m ? 0 : 1, w = v[i].wrap, last = v[2].rank - 1, summed = w == last - i;
+  if (!v[i].m) { tpx_product(v, acc); return; }
+  int64_t lo = tp_ring_at(v[i].lo, v[i].m), n = v[i].n[w], first = tp_index_min(n, v[i].m - lo);
+  for (int k = 0; k < (first < n ? 2 : 1); k++) {
+    tpx_window part[3] = { v[0], v[1], v[2] };
+    int64_t from = k ? first : 0, some = k ? n - first : first;
+    tpx_part(&part[i], w, k ? 0 : lo, some);
+    if (summed) tpx_part(&part[1 - i], i ? last : last - 1, from, some);
+    else if (w < last - 1 && v[1 - i].n[w] != 1) tpx_part(&part[1 - i], w, from, some);
+    if (!summed) tpx_part(&part[2], w, from, some);
+    tpx_product(part, acc || (k && (summed || v[2].s[w] == 0)));
   }
 }
 /* > conv */

@@ -24,6 +24,9 @@ typedef struct tp_host {
 } tp_host;
 enum { TP_FAULT_DIVZERO = 1, TP_FAULT_NEGPOW, TP_FAULT_EMPTY };
 
+/* What ends a run does so once. A compiler that is not told takes all behind a row of such ifs for code that hardly ever runs, and leaves its loops as they are. */
+#define TP_END_IF(x) if (__builtin_expect((x) != 0, 0)) return 1
+
 /* ---- index expressions ---- */
 TP_FN int64_t tp_index_min(int64_t a, int64_t b) { return a < b ? a : b; }
 TP_FN int64_t tp_index_max(int64_t a, int64_t b) { return a > b ? a : b; }
