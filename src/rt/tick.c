@@ -174,7 +174,7 @@ static bool note_flags(tp_fn *f, const when *w, tp_error *err) {
   if (!f->fed || !f->shown || !f->first) return tp_no_memory(err, f->pos);
   const bool *part = ticked(w);
   for (int i = 0; i < w->g->outputs.n; i++) f->first[i] = !w->g->outputs.v[i].hidden && !part[w->g->outputs.v[i].val.node->id];
-  for (int i = 0; i < w->g->inputs.n; i++) f->fed[i] = w->g->inputs.v[i]->id >= 0 && has_ticks(w, w->g->inputs.v[i]);
+  for (int i = 0; i < w->g->inputs.n; i++) f->fed[i] = tp_fn_needs_input(f, i) && has_ticks(w, w->g->inputs.v[i]);
   memcpy(f->shown, w->shown, (size_t)w->g->outputs.n);
   return true;
 }
