@@ -318,7 +318,7 @@ describe("evolve", function()
       return { x = x[T - 1] }
     end
     local f, a, b = program(make), 0, 1
-    for n = 1, 100 do
+    for n = 1, math.type and 100 or 79 do                -- LuaJIT counts in doubles, up to 2^53
       assert.are.equal(string.format("%d", a), tostring(f({}, { T = n }).x))
       a, b = b, a + b
     end

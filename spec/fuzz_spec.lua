@@ -33,10 +33,11 @@ describe("random programs", function()
   for path in io.popen("ls spec/fuzz/found/*.lua"):lines() do          -- as the fuzzer prints them, below its settings
     it(path .. " once was not the same", function()
       local file = assert(io.open(path))
-      local settings = file:read("*l"):match "^%-%- ([%u_=%d ]*)$"
+      local settings, text = file:read("*l"):match "^%-%- ([%u_=%d ]*)$", file:read "*a"
       file:close()
       local said = helper.lua(path, settings):gsub("tempo: warning: [^\n]*\n", "")
-      assert.equal("ok\n", said)
+      local refused = text:find("cycles = true", 1, true) and said:find "^illegal: .-: cycle: "       -- by all tiers
+      if not refused then assert.equal("ok\n", said) end
     end)
   end
 
