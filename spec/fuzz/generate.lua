@@ -4,8 +4,7 @@
 -- Programs are mostly legal by construction: indices are clamped; a recurrence reads itself only where it was made before (its body sees
 -- "open" tensors at such points only); floats are squashed. A few reads are left to chance: compile errors must be the same everywhere.
 local S = require "spec.support"
-local rules = require "spec.fuzz.rules"
-local passes = require "spec.fuzz.passes"
+local off = require "spec.fuzz.off"
 
 -- luacheck: read_globals setfenv loadstring
 local M = {}
@@ -18,7 +17,7 @@ local OPTIONS = { "passes = 'none'", "precise = true", "passes = { vectorize = f
                   "passes = { fold = false, dce = false }", "passes = { algebra = false }" }
 
 -- Of the third tier: rules off at random, passes off at random, or one of `some`.
-function M.options(seed, some) return seed % 5 == 4 and rules(seed) or seed % 5 == 2 and passes(seed) or some[seed % #some + 1] end
+function M.options(seed, some) return seed % 5 == 4 and off.rules(seed) or seed % 5 == 2 and off.passes(seed) or some[seed % #some + 1] end
 
 local G = {}                                           -- a generator: r, case, pool of values
 G.__index = G

@@ -2,9 +2,12 @@
  *
  *   for s = lo .. hi { a[t] += x[s] }   =>   a[t] += x[lo + k] over k = 0 .. hi - lo, folded
  *
- * Ranges whose ends depend on loops around them are no box, so that no call goes over them when the loops are made; here a leaf goes over as many places as its turn has. The loop's iterations
- * write elements of their own, or all fold into the same ones, which nothing else in them touches; every window moves by one stride, and by none on a ring. A fold adds up in the order of
- * folds (plan/walk.c), whoever runs it. Elements of no fold keep their bits. What may fail says its point by the loops around it, so it stays as it is. */
+ * Ranges whose ends depend on loops around them are no box, so that no call goes over them when the
+ * loops are made; here a leaf goes over as many places as its turn has. The loop's iterations write
+ * elements of their own, or all fold into the same ones, which nothing else in them touches; every
+ * window moves by one stride, and by none on a ring. A fold adds up in the order of folds
+ * (plan/walk.c), whoever runs it. Elements of no fold keep their bits. What may fail says its point by
+ * the loops around it, so it stays as it is. */
 #include "plan/priv.h"
 
 typedef struct { tp_plan *p; tp_ictx *ix; bool any; } absorber;
@@ -22,7 +25,9 @@ static bool is_over_vars(const tp_ix *e) {
   return any;
 }
 
-static const tp_ix *at_value(tp_ictx *ix, const tp_ix *e, const tp_sym *var, const tp_ix *v) { return tp_ix_subst(ix, e, 1, &var, &v); }
+static const tp_ix *at_value(tp_ictx *ix, const tp_ix *e, const tp_sym *var, const tp_ix *v) {
+  return tp_ix_subst(ix, e, 1, &var, &v);
+}
 
 /* How far the window moves from one iteration to the next; NULL: not by one stride. */
 static const tp_ix *stride_of(const absorber *w, const tp_region *r, const tp_nd *x, const tp_sym *var) {
@@ -30,7 +35,8 @@ static const tp_ix *stride_of(const absorber *w, const tp_region *r, const tp_nd
   for (int i = 0; i < x->nring; i++) still &= !tp_ix_mentions(x->ring[i].idx, var);
   for (int k = 0; k < r->nlead; k++) still &= !tp_ix_mentions(x->lead[k], var);
   if (!still) return NULL;
-  const tp_ix *by = tp_ix_sub(w->ix, at_value(w->ix, x->off, var, tp_ix_addc(w->ix, tp_ix_sym(w->ix, var), 1)), x->off);
+  const tp_ix *next = tp_ix_addc(w->ix, tp_ix_sym(w->ix, var), 1);
+  const tp_ix *by = tp_ix_sub(w->ix, at_value(w->ix, x->off, var, next), x->off);
   return tp_ix_mentions(by, var) ? NULL : by;
 }
 
@@ -49,7 +55,8 @@ static bool reads_own(const tp_region *r, bool folds) {
 }
 
 /* Strides of the windows along the loop. False: it stays. */
-static bool strides_along(const absorber *w, const tp_pnode *x, const tp_region *r, const tp_ix **by, bool *folds) {
+static bool strides_along(const absorber *w, const tp_pnode *x, const tp_region *r, const tp_ix **by,
+                          bool *folds) {
   for (int k = 0; k < r->nlead; k++)
     if (tp_ix_mentions(r->lead[k], x->var) || tp_ix_mentions(r->leadlo[k], x->var)) return false;
   for (int k = 0; k < r->nmicro; k++)
@@ -80,7 +87,8 @@ static void move_along(const absorber *w, const tp_pnode *x, int nlead, tp_nd *v
 }
 
 /* The loop becomes its leaf. */
-static void absorb_loop(absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *n, const tp_ix *const *by, bool folds) {
+static void absorb_loop(absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *n,
+                        const tp_ix *const *by, bool folds) {
   tp_arena *a = w->p->a;
   tp_region *r = tp_dup(a, was, sizeof *was);
   r->in = tp_dup(a, was->in, sizeof *was->in * (size_t)was->nin);
@@ -101,9 +109,10 @@ static void absorb_node(absorber *w, tp_pnode *x) {
   const tp_region *r = x->kind == TP_P_FOR && !x->cond ? only_leaf(x->kid[0]) : NULL;
   if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(w->p, r)) return;
   tp_ictx *ix = w->ix;
-  const tp_ix *n = tp_ix_max(ix, tp_ix_const(ix, 0), tp_ix_sub(ix, x->hi, x->lo)), **by = TP_NEWN(w->p->a, const tp_ix *, r->nin + r->nout);
-  bool folds;
-  if (is_over_vars(n) && (x->step == 1 || x->step == -1) && strides_along(w, x, r, by, &folds)) absorb_loop(w, x, r, n, by, folds);
+  const tp_ix *n = tp_ix_max(ix, tp_ix_const(ix, 0), tp_ix_sub(ix, x->hi, x->lo));
+  const tp_ix **by = TP_NEWN(w->p->a, const tp_ix *, r->nin + r->nout);
+  bool folds, whole = x->step == 1 || x->step == -1;
+  if (whole && is_over_vars(n) && strides_along(w, x, r, by, &folds)) absorb_loop(w, x, r, n, by, folds);
 }
 
 bool tp_plan_absorb(tp_plan *p) {
