@@ -819,6 +819,13 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n", t->acc, t->fn, t->acc);
 }
 
+/* Is more than one row folded into a result? */
+static bool has_rows(const nest *l) {
+  bool any = false;
+  for (int k = 0; k < l->nax - 1; k++) any |= l->ax[k].red;
+  return any;
+}
+
 /* Along the innermost axis. */
 static void put_row(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
@@ -853,6 +860,7 @@ static void put_row(const nest *l, const fold_types *t) {
     put_rest(l, t, k);
     return;
   }
+  if (has_rows(l)) tp_emit_line(e, "TP_ROLLED\n");
   tp_emit_line(e, "for (; j < n%d; j++) {\n", k);
   e->depth++;
   tp_emit_line(e, "const int64_t x%d = j;\n", k);
