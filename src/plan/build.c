@@ -1024,7 +1024,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, const tp_planned *asked, tp_erro
   }
   if (asked->fuse) {
     tp_plan_fuse(pl);
-    if (!asked->limited && tp_plan_absorb(pl)) tp_plan_fuse(pl);
+    if (!asked->by_rows && tp_plan_absorb(pl)) tp_plan_fuse(pl);
     tp_plan_strips(pl, inside);
     tp_plan_tile(pl);
   }
