@@ -819,7 +819,8 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n", t->acc, t->fn, t->acc);
 }
 
-/* Is more than one row folded into a result? */
+/* Is more than one row folded into a result? Of short ones that are unrolled gcc 12 makes vectors, and adds terms of
+ * several rows up in another order: they stay loops. */
 static bool has_rows(const nest *l) {
   bool any = false;
   for (int k = 0; k < l->nax - 1; k++) any |= l->ax[k].red;

@@ -42,13 +42,6 @@ TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (u
 #define TP_IVDEP _Pragma("GCC ivdep") _Pragma("GCC unroll 1")      /* unrolled before they are made vectors, short ones stay what they are */
 #endif
 
-/* ---- a short row of a fold that goes on with the next one: unrolled, gcc 12 makes vectors of terms of both and adds them up in another order ---- */
-#if !defined(__GNUC__) || defined(__clang__)
-#define TP_ROLLED
-#else
-#define TP_ROLLED _Pragma("GCC unroll 1")
-#endif
-
 /* ---- rows in lanes: element l of what comes out is l - 1 of what goes in ---- */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
