@@ -5,7 +5,6 @@
 /* The best of a few passes over more memory than a cache holds, and of products that lie in the nearest one. */
 enum { STREAM = 1 << 24, SIDE = 64, PASSES = 4, PRODUCTS = 200 };
 
-
 static double stream_speed(float *a) {
   double best = 0;
   for (int i = 0; i < PASSES; i++) {

@@ -186,15 +186,6 @@ static bool has_tiles(const tp_emit *e, const tp_region *r, const tp_nest *n) {
   return !e->given && chain && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
 }
 
-static void swap_axes(tp_nest *n, int i, int k) {
-  tp_axis a = n->ax[i];
-  n->ax[i] = n->ax[k], n->ax[k] = a;
-  for (int w = 0; w < n->nw; w++) {
-    const tp_ix *s = n->stride[w][i];
-    n->stride[w][i] = n->stride[w][k], n->stride[w][k] = s;
-  }
-}
-
 static int bytes_turned(const tp_emit *e, const tp_region *r, const tp_nest *n, int across) {
   int sum = 0;
   for (int w = 0; w < r->nin + r->nout; w++)
@@ -205,8 +196,8 @@ static int bytes_turned(const tp_emit *e, const tp_region *r, const tp_nest *n, 
 /* The axis across and the innermost one change places where fewer bytes are turned then. */
 static void choose_turned(const tp_emit *e, const tp_region *r, tp_nest *n) {
   int across = axis_across(r, n), bytes = bytes_turned(e, r, n, across);
-  swap_axes(n, across, n->nax - 1);
-  if (axis_across(r, n) != across || bytes_turned(e, r, n, across) >= bytes) swap_axes(n, across, n->nax - 1);
+  tp_nest_swap(n, across, n->nax - 1);
+  if (axis_across(r, n) != across || bytes_turned(e, r, n, across) >= bytes) tp_nest_swap(n, across, n->nax - 1);
 }
 
 /* What the target's kernels do better than a loop: of many points. */

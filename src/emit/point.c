@@ -35,9 +35,8 @@ static bool takes_best(const tp_emit *e, const tp_region *r) {
   return !tp_half(d) && elements_of(&r->in[0], FEW_ELEMENTS) > 0;
 }
 
-static bool same_window(const tp_region *r, const tp_nd *a, const tp_nd *b) {
-  bool same = tp_same_start(a, b) && !a->lead == !b->lead;
-  for (int i = 0; i < r->nlead && a->lead; i++) same = same && a->lead[i] == b->lead[i];
+static bool same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
+  bool same = !a->lead == !b->lead && tp_same_window(a, b, a->lead ? r->nlead : 0);
   for (int i = 0; i < a->rank; i++) same = same && a->stride[i] == b->stride[i];
   return same;
 }
@@ -49,14 +48,14 @@ static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || r->op ==
 /* Of what something is put into, the rest lies there already. */
 static bool picks_few(const tp_region *r) {
   const tp_nd *out = &r->out[0];
-  bool apart = r->op == TP_OP_PUT ? same_window(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf;
+  bool apart = r->op == TP_OP_PUT ? same_elements(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf;
   return apart && r->in[PICK_BY].buf != out->buf && elements_of(tp_window_at(r, PICK_EACH), FEW_PICKED) > 0;
 }
 
 /* One index along the axis: no place is hit twice. */
 static bool adds_few(const tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0], *k = &r->in[PICK_BY], *each = &r->in[PICK_EACH];
-  bool apart = same_window(r, &r->in[0], out) || r->in[0].buf != out->buf, once = tp_is_number(k->shape[r->how.axis], 1);
+  bool apart = same_elements(r, &r->in[0], out) || r->in[0].buf != out->buf, once = tp_is_number(k->shape[r->how.axis], 1);
   return apart && once && k->buf != out->buf && each->buf != out->buf && !tp_half(cell_type(e, out)) && elements_of(each, FEW_PICKED) > 0 && elements_of(out, FEW_PICKED) > 0;
 }
 
@@ -385,7 +384,7 @@ static void put_looks(tp_emit *e, const tp_region *r) {
 /* What is added to. */
 static void put_base(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
-  if (same_window(r, &r->in[0], out)) return;
+  if (same_elements(r, &r->in[0], out)) return;
   open_leads(e, r);
   for (int i = 0; i < out->rank; i++) open_element(e, out, i);
   tp_emit_indent(e);

@@ -101,7 +101,6 @@ static unsigned linear_in(const tp_node *n) {
   }
 }
 
-
 enum { LINEAR_OPERANDS = 32 };
 
 /* A coefficient may lack axes of the value: who moves elements sees them. */

@@ -28,9 +28,13 @@ static void put_node(tp_buf *b, const tp_node *n) {
   tp_attr_key(b, &n->attr);
 }
 
+static void take_twin(void *ud, tp_val *v) {
+  (void)ud;
+  if (v->node->subst) v->node = v->node->subst;
+}
+
 static void rewire(tp_node *n) {
-  for (int k = 0; k < n->nin; k++)
-    if (n->in[k].src.node->subst) n->in[k].src.node = n->in[k].src.node->subst;
+  for (int k = 0; k < n->nin; k++) take_twin(NULL, &n->in[k].src);
 }
 
 static void drop_text(void *b) { tp_buf_free(b); }
@@ -59,10 +63,7 @@ bool tp_share_equal(tp_graph *g) {
   tp_hold_end(&mine);
   tp_buf_free(&b);
   for (int i = 0; i < n; i++) rewire(g->nodes.v[i]);
-  for (int i = 0; i < g->outputs.n; i++)
-    if (g->outputs.v[i].val.node->subst) g->outputs.v[i].val.node = g->outputs.v[i].val.node->subst;
-  for (int i = 0; i < g->stops.n; i++)
-    if (g->stops.v[i].done.node->subst) g->stops.v[i].done.node = g->stops.v[i].done.node->subst;
+  tp_each_root(g, take_twin, NULL);
   for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
   tp_graph_prune(g);
   return true;

@@ -75,8 +75,7 @@ static tp_val as_of(const formula *k, const tp_node *m, tp_val y) {
 static bool is_literal(tp_val v, double *c) {
   v = tp_spread(v);
   while (v.node->op == TP_OP_CAST && tp_dtypeof(v) == TP_F64) v = tp_spread(v.node->in[0].src);
-  if (v.node->op == TP_OP_FILL) *c = v.node->attr.f[0];
-  return v.node->op == TP_OP_FILL;
+  return tp_number_of(v, c);
 }
 
 /* c C(n, j), of floats nothing before step j: c may be no number. */

@@ -6,10 +6,8 @@
 
 /* ---- matching ---- */
 
-/* Not through a parameter's first value, whose place another may take. */
 bool tp_number_of(tp_val v, double *c) {
-  while (tp_is_view(v.node) && tp_ops[v.node->op].cls == TP_CLS_MOVE) v = v.node->in[0].src;
-  const tp_node *n = v.node;
+  const tp_node *n = tp_spread(v).node;
   if (n->op != TP_OP_FILL) return false;
   uint64_t one[1];
   tp_put(n->out[0].dtype, one, 0, n->attr.f[0]);
@@ -196,12 +194,13 @@ static tp_val fitted_result(tp_match *m, tp_val y) {
 
 /* ---- the pass ---- */
 
-static void replace_now(const tp_rewriter *r, tp_val *v) {
+static void replace_now(void *ud, tp_val *v) {
+  const tp_rewriter *r = ud;
   tp_val now = r->now.v[v->node->id];
   if (now.node) *v = now;
 }
 
-static void rewire_operands(const tp_rewriter *r, tp_node *n) {
+static void rewire_operands(tp_rewriter *r, tp_node *n) {
   for (int k = 0; k < n->nin; k++) replace_now(r, &n->in[k].src);
 }
 
@@ -270,9 +269,7 @@ static void settle_node(tp_rewriter *r, tp_node *n) {
 static void rewire_roots(tp_rewriter *r) {
   tp_graph *g = r->mk.g;
   for (int i = 0; i < g->nodes.n; i++) rewire_operands(r, g->nodes.v[i]);
-  for (int i = 0; i < g->outputs.n; i++) replace_now(r, &g->outputs.v[i].val);
-  for (int i = 0; i < g->stops.n; i++) replace_now(r, &g->stops.v[i].done);
-  for (int i = 0; i < g->losses.n; i++) replace_now(r, &g->losses.v[i]);
+  tp_each_root(g, replace_now, r);
 }
 
 static void count_readers(tp_rewriter *r) {

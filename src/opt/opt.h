@@ -53,14 +53,21 @@ void tp_watch_rest(tp_graph *g);
 bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err);
 /* What comes and goes at each tick becomes callbacks (tick.c). */
 bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
+static inline bool tp_one_shape(const tp_out *a, const tp_out *b) {
+  return a->rank == b->rank && (!a->rank || !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank));
+}
 /* A view of its one operand: no work of its own. */
-static inline bool tp_one_shape(const tp_out *a, const tp_out *b) { return a->rank == b->rank && (!a->rank || !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank)); }
-static inline tp_val tp_spread(tp_val v) {       /* what v has at each of its places, if that is one number */
-  while (v.node->op == TP_OP_EXPAND || v.node->op == TP_OP_RESHAPE) v = v.node->in[0].src;
+static inline bool tp_is_view(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_V && n->nin == 1; }
+/* What v's elements are taken from, the same number everywhere if that is one. Not a parameter's first value, whose place another may take. */
+static inline tp_val tp_spread(tp_val v) {
+  while (tp_is_view(v.node) && tp_ops[v.node->op].cls == TP_CLS_MOVE) v = v.node->in[0].src;
   return v;
 }
-static inline bool tp_is_view(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_V && n->nin == 1; }
-/* Every edge and output that is `old` becomes `now` (edges of `now`'s own node excepted). */
+bool tp_number_of(tp_val v, double *c);         /* every element is c, as its dtype has it, and a double all of it (fold.c) */
+/* Every value that lives whoever reads it: outputs, what ends a dim, losses. */
+typedef void tp_rootfn(void *ud, tp_val *v);
+void tp_each_root(tp_graph *g, tp_rootfn *fn, void *ud);
+/* Every edge and root that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);
 /* The same by a rule of a pass, which explain "rules" tells: "x * 1 => x". */
 void tp_rewrite(tp_graph *g, tp_val old, tp_val now, const char *pass, const char *rule);

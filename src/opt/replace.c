@@ -3,19 +3,27 @@
 
 static bool same(tp_val a, tp_val b) { return a.node == b.node && a.out == b.out; }
 
+void tp_each_root(tp_graph *g, tp_rootfn *fn, void *ud) {
+  for (int i = 0; i < g->outputs.n; i++) fn(ud, &g->outputs.v[i].val);
+  for (int i = 0; i < g->stops.n; i++) fn(ud, &g->stops.v[i].done);
+  for (int i = 0; i < g->losses.n; i++) fn(ud, &g->losses.v[i]);
+}
+
+typedef struct { tp_val old, now; } replacement;
+
+static void put_now(void *ud, tp_val *v) {
+  const replacement *r = ud;
+  if (same(*v, r->old)) *v = r->now;
+}
+
 void tp_replace(tp_graph *g, tp_val old, tp_val now) {
+  replacement r = { old, now };
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
     if (n == now.node) continue;
-    for (int k = 0; k < n->nin; k++)
-      if (same(n->in[k].src, old)) n->in[k].src = now;
+    for (int k = 0; k < n->nin; k++) put_now(&r, &n->in[k].src);
   }
-  for (int i = 0; i < g->outputs.n; i++)
-    if (same(g->outputs.v[i].val, old)) g->outputs.v[i].val = now;
-  for (int i = 0; i < g->stops.n; i++)
-    if (same(g->stops.v[i].done, old)) g->stops.v[i].done = now;
-  for (int i = 0; i < g->losses.n; i++)
-    if (same(g->losses.v[i], old)) g->losses.v[i] = now;
+  tp_each_root(g, put_now, &r);
 }
 
 void tp_rewrite(tp_graph *g, tp_val old, tp_val now, const char *pass, const char *rule) {

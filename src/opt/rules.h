@@ -62,7 +62,6 @@ typedef struct tp_match {
 
 /* mask: which of the operators that commute have their operands in the other order; n: how many there are. */
 const tp_ruleterm *tp_rule_read(tp_arena *a, const char *text, unsigned mask, int *n);
-bool tp_number_of(tp_val v, double *c);         /* every element is c, as its dtype has it, and a double all of it */
 
 /* ---- for the functions that rows name ---- */
 typedef bool tp_ruleguard(const tp_match *m, const tp_val *v);

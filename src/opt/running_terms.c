@@ -169,9 +169,9 @@ static bool both_rows(running_terms *t, const tp_node *n, apart_rows *x) {
 
 /* A number in f32 or f64, through what only spreads it; NaN: it is none. */
 static double number_in(tp_val v) {
-  v = tp_spread(v);
-  if (v.node->op != TP_OP_FILL || !tp_dtype_float(v.node->attr.dtype) || tp_dtype_size(v.node->attr.dtype) < 4) return NAN;
-  return v.node->attr.dtype == TP_F32 ? (double)(float)v.node->attr.f[0] : v.node->attr.f[0];
+  double c;
+  tp_dtype d = tp_dtypeof(v);
+  return tp_dtype_float(d) && tp_dtype_size(d) >= 4 && tp_number_of(v, &c) ? c : NAN;
 }
 
 static void scale_rows(const running_terms *t, apart_rows *x, double k) {

@@ -18,13 +18,6 @@ static tp_region *only_leaf(const tp_pnode *x) {
   return x->kind == TP_P_REGION ? x->rg : NULL;
 }
 
-static bool is_over_vars(const tp_ix *e) {
-  const tp_sym *const *sym;
-  bool any = false;
-  for (int i = 0, n = tp_ix_syms(e, &sym); i < n; i++) any |= sym[i]->kind == TP_SYM_VAR;
-  return any;
-}
-
 static const tp_ix *at_value(tp_ictx *ix, const tp_ix *e, const tp_sym *var, const tp_ix *v) {
   return tp_ix_subst(ix, e, 1, &var, &v);
 }
@@ -40,17 +33,11 @@ static const tp_ix *stride_of(const absorber *w, const tp_region *r, const tp_nd
   return tp_ix_mentions(by, var) ? NULL : by;
 }
 
-static bool same_places(const tp_region *r, const tp_nd *a, const tp_nd *b) {
-  bool same = tp_same_start(a, b);
-  for (int k = 0; k < r->nlead; k++) same = same && a->lead[k] == b->lead[k];
-  return same;
-}
-
 /* Does it read what it writes at the very same places only, or not at all? */
 static bool reads_own(const tp_region *r, bool folds) {
   for (int i = 0; i < r->nin; i++)
     for (int k = 0; k < r->nout; k++)
-      if (r->in[i].buf == r->out[k].buf && (folds || !same_places(r, &r->in[i], &r->out[k]))) return false;
+      if (r->in[i].buf == r->out[k].buf && (folds || !tp_same_window(&r->in[i], &r->out[k], r->nlead))) return false;
   return true;
 }
 
@@ -112,7 +99,7 @@ static void absorb_node(absorber *w, tp_pnode *x) {
   const tp_ix *n = tp_ix_max(ix, tp_ix_const(ix, 0), tp_ix_sub(ix, x->hi, x->lo));
   const tp_ix **by = TP_NEWN(w->p->a, const tp_ix *, r->nin + r->nout);
   bool folds, whole = x->step == 1 || x->step == -1;
-  if (whole && is_over_vars(n) && strides_along(w, x, r, by, &folds)) absorb_loop(w, x, r, n, by, folds);
+  if (whole && !tp_ix_of_bounds(n) && strides_along(w, x, r, by, &folds)) absorb_loop(w, x, r, n, by, folds);
 }
 
 bool tp_plan_absorb(tp_plan *p) {

@@ -249,7 +249,7 @@ static tp_opnd whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const
   return o;
 }
 
-static tp_nd nd_write(pb *b, const tp_access *w) {
+tp_nd tp_pb_write(pb *b, const tp_access *w) {
   const tp_arr *r = b->p->arrs.v[w->arr];
   const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, r->ndim);
   tp_opnd o; int nv = 0;
@@ -295,7 +295,7 @@ static tp_nd nd_scratch_out(pb *b, int i) {
 static const tp_access *target(const tp_stmt *s);
 
 /* Does node i's value lie where the result comes to lie? */
-static bool is_in_place(const pb *b, int i) { return i < 64 && b->s->there >> i & 1; }
+static bool is_in_place(const pb *b, int i) { return i < TP_PLACES && b->s->there >> i & 1; }
 
 /* What an operand shows of the value that lies there. */
 static tp_nd nd_there(pb *b, const tp_opnd *o) {
@@ -308,7 +308,7 @@ static tp_nd nd_there(pb *b, const tp_opnd *o) {
   return nd_array(b, r, &q, false);
 }
 
-static tp_nd nd_value(pb *b, int i) { return is_in_place(b, i) ? nd_write(b, target(b->s)) : nd_scratch_out(b, i); }
+static tp_nd nd_value(pb *b, int i) { return is_in_place(b, i) ? tp_pb_write(b, target(b->s)) : nd_scratch_out(b, i); }
 
 /* A value that lies where the result does is seen once. */
 static bool fill_value(pb *b, int i) {
@@ -344,7 +344,7 @@ static bool harmless(tp_op op, tp_val v) {
   return true;
 }
 
-static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
+bool tp_pb_is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
 
 /* It is a region of its own, whose operands and result can be looked at. */
 static bool watched(const tp_node *n) { return n->attr.check == TP_CHECK_NAN; }
@@ -365,7 +365,7 @@ static void point(pb *b, tp_region *r, int i) {
   r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
   r->dim = TP_NEWN(b->a, const tp_sym *, n->ndom);
   for (int d = 0; d < n->ndom; d++) {
-    if (is_over(n, n->dom[d])) continue;
+    if (tp_pb_is_over(n, n->dom[d])) continue;
     r->dim[r->ncoord] = n->dom[d];
     r->coord[r->ncoord++] = tp_pb_here(b, b->s->nodeat[i][d]);
   }
@@ -464,7 +464,11 @@ static bool group_add(pb *b, int i) {
   return !may_fail(n) || group_close(b);        /* the region's name, line and point are those of its last operator */
 }
 
-static void call_of(pb *b, tp_region *r, const tp_node *n);
+static void call_of(pb *b, tp_region *r, const tp_node *n) {
+  r->call = b->pl->calls.n;
+  TP_PUSH(b->a, &b->pl->calls, tp_callee_of(b->a, n));
+  if (n->attr.nover && b->graph->stops.n) tp_pb_ended_rows(b, r, n);
+}
 
 /* ---- other operators ---- */
 
@@ -481,7 +485,7 @@ static void exprs(pb *b, tp_region *r, int i) {
 static tp_nd nd_loaded(pb *b, const tp_node *n) {
   for (int k = 0; k < b->s->nacc; k++) {
     const tp_access *x = &b->s->acc[k];
-    if (x->kind == TP_ACC_READ && b->p->arrs.v[x->arr]->kind == TP_ARR_PARAM && b->p->arrs.v[x->arr]->val.node == n) return nd_write(b, x);
+    if (x->kind == TP_ACC_READ && b->p->arrs.v[x->arr]->kind == TP_ARR_PARAM && b->p->arrs.v[x->arr]->val.node == n) return tp_pb_write(b, x);
   }
   (void)TP_NEVER(true);
   return (tp_nd){ .buf = -1, .wrap = -1 };
@@ -516,7 +520,7 @@ static void result_windows(pb *b, int i, tp_nd **out, int *nout) {
   else if (i < b->s->nnode - 1 || b->s->src.node) tp_pb_put(b, out, nout, nd_value(b, i));
   else
     for (int k = 0; k < b->s->nacc; k++)
-      if (b->s->acc[k].kind == TP_ACC_WRITE) tp_pb_put(b, out, nout, nd_write(b, &b->s->acc[k]));
+      if (b->s->acc[k].kind == TP_ACC_WRITE) tp_pb_put(b, out, nout, tp_pb_write(b, &b->s->acc[k]));
 }
 
 /* Where it adds: the first axes of what is added go along the dims of a range. */
@@ -646,7 +650,7 @@ static bool choose_final(pb *b) {
   const tp_stmt *s = b->s;
   b->final = -1; b->final_acc = false;
   if (!s->src.node) {                           /* a plain operator: the last node writes; several outputs are op_region's */
-    if (s->nnode && is_ew(s->node[s->nnode - 1])) { b->final = s->nnode - 1; b->final_nd = nd_write(b, target(s)); }
+    if (s->nnode && is_ew(s->node[s->nnode - 1])) { b->final = s->nnode - 1; b->final_nd = tp_pb_write(b, target(s)); }
     return true;
   }
   tp_opnd o;
@@ -657,7 +661,7 @@ static bool choose_final(pb *b) {
   tp_red red = s->kind == TP_ST_ACC ? s->into->attr.red : TP_RED_SUM;
   if (!o.identity || s->nrow || s->node[i]->op == TP_OP_FILL || (s->kind == TP_ST_ACC && !accumulates_itself(b, i, s->into, red))) { b->leaks[i] = true; return true; }
   if (b->nuse[i]) { b->leaks[i] = true; return true; }
-  b->final = i; b->final_nd = nd_write(b, target(s));
+  b->final = i; b->final_nd = tp_pb_write(b, target(s));
   b->final_acc = s->kind == TP_ST_ACC; b->final_red = red;
   return true;
 }
@@ -687,7 +691,7 @@ static void drop_rows(pb *b, tp_nd *n) {
   n->rank -= b->s->nrow; n->shape += b->s->nrow; n->stride += b->s->nrow;
 }
 
-static bool fill_target(pb *b, const tp_node *n) { return tp_pb_fill(b, n, n->attr.f[0], nd_write(b, target(b->s))); }
+static bool fill_target(pb *b, const tp_node *n) { return tp_pb_fill(b, n, n->attr.f[0], tp_pb_write(b, target(b->s))); }
 
 /* A value that keeps its place. */
 static bool is_there(const tp_nd *from, const tp_nd *to) {
@@ -706,7 +710,7 @@ static bool final_copy(pb *b) {
   for (int k = 0; k < s->nrow; k++) o.shape[k] = K(b, 1);        /* of these axes one row is taken */
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
-  tp_nd to = nd_write(b, target(s));
+  tp_nd to = tp_pb_write(b, target(s));
   if (s->kind != TP_ST_ACC && !b->nlead && is_there(&in, &to)) return true;
   if (s->kind != TP_ST_ACC) return tp_pb_copy(b, s->src.node, in, to);
   return add_to(b, in, to);
@@ -744,7 +748,7 @@ static bool copy_newest(pb *b) {
       if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;
   tp_opnd o = whole(b, to->val, to->ndim, to->dim, idx);
   bool later = is_dear(b, to) && is_made_at_once(b, w->arr);
-  if (!tp_pb_copy(b, s->into, nd_write(b, w), nd_array(b, to, &o, true))) return false;
+  if (!tp_pb_copy(b, s->into, tp_pb_write(b, w), nd_array(b, to, &o, true))) return false;
   b->leaves.v[b->leaves.n - 1]->rg->newest = later;
   return true;
 }
@@ -773,7 +777,7 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s;
   tp_nd cond = { .buf = -1 };
   if (s->kind == TP_ST_INIT) {
-    bool ok = tp_pb_fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), nd_write(b, target(s)));
+    bool ok = tp_pb_fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), tp_pb_write(b, target(s)));
     if (s->pos.file) b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
     return ok;
   }
@@ -790,151 +794,22 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
   return copy_newest(b) && !b->err->code;
 }
 
-/* ---- ends by data ---- */
-
-/* The numbers of end i as a window, one axis for each range; exprs are over variables and bounds. */
-static tp_nd nd_end(pb *b, int i, const tp_at *at) {
-  const tp_stop *s = &b->p->g->stops.v[i];
-  static const tp_stmt nothing;
-  const tp_stmt *was = b->s;
-  int nlead = b->nlead;
-  b->s = &nothing;
-  b->nlead = 0;
-  tp_nd n = nd_write(b, &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = tp_dup(b->a, at, sizeof *at * (size_t)s->ndom) });
-  b->s = was;
-  b->nlead = nlead;
-  return n;
-}
-
-static const tp_ix *extent_of(pb *b, tp_at at) { return tp_ix_sub(C(b), at.hi, at.lo); }
-static tp_at all_of(pb *b, const tp_sym *dim) { return (tp_at){ true, K(b, 0), tp_ix_sym(C(b), dim->bound) }; }
-
-/* The ends of stop i as rows: an axis for each of these dims, over the range in `along`, 0 by 0 for those that the end does not know, and after these one for each further range in `at`. */
-static tp_nd nd_ends(pb *b, int i, int naxis, const tp_sym *const *axis, const tp_at *along, const tp_at *at) {
-  const tp_stop *s = &b->p->g->stops.v[i];
-  tp_nd all = nd_end(b, i, at), x = all;
-  x.rank = naxis;
-  x.shape = TP_NEWN(b->a, const tp_ix *, naxis + all.rank);
-  x.stride = TP_NEWN(b->a, const tp_ix *, naxis + all.rank);
-  for (int k = 0; k < naxis; k++) x.shape[k] = extent_of(b, along[k]), x.stride[k] = K(b, 0);
-  for (int d = 0, e = 0; d < s->ndom; e += at[d++].range) {
-    if (!at[d].range) continue;
-    int k = 0;
-    while (k < naxis && axis[k] != s->dom[d]) k++;
-    if (k == naxis) x.shape[x.rank++] = all.shape[e];
-    x.stride[k < naxis ? k : x.rank - 1] = all.stride[e];
-  }
-  return x;
-}
-
-/* ---- the greatest of rows is that of rows which are there ---- */
-
-/* Is each row's end of stop i at hand? */
-static bool rows_known(pb *b, int i, const tp_at *at) {
-  const tp_stop *s = &b->p->g->stops.v[i];
-  const tp_arr *r = tp_array_of(b->p, tp_v(s->end));
-  bool known = b->begun[i];
-  for (int d = 0; d < s->ndom; d++) known &= !at[d].range || (r->dense >> d & 1);
-  return known;
-}
-
-/* By the ends of the dims of e's rows, as far as these are begun: before, what is read is too large. */
-static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
-  const tp_stop *s = &b->p->g->stops.v[e->stop];
-  const tp_sym *axis[s->ndom + 1];
-  tp_at along[s->ndom + 1];
-  int naxis = 0, place[s->ndom + 1];
-  for (int d = 0; d < s->ndom; d++)
-    if (e->at[d].range) axis[naxis] = s->dom[d], along[naxis] = e->at[d], place[d] = naxis++;
-  load->rows = TP_NEWN(b->a, tp_rows, s->ndom);
-  for (int d = 0; d < s->ndom; d++) {
-    const tp_stop *q = tp_stop_of(b->p->g, s->dom[d]);
-    if (!q) continue;
-    tp_at at[q->ndom + 1];
-    int i = (int)(q - b->p->g->stops.v);
-    bool differ = e->at[d].range;
-    for (int k = 0; k < q->ndom; k++) {
-      at[k] = all_of(b, q->dom[k]);
-      for (int j = 0; j < s->ndom; j++)
-        if (s->dom[j] == q->dom[k]) at[k] = e->at[j], differ |= e->at[j].range;
-    }
-    if (differ && rows_known(b, i, at))
-      load->rows[load->nrows++] = (tp_rows){ .at = e->at[d].lo, .along = e->at[d].range ? place[d] : -1, .given = tp_ix_sym(C(b), q->dim->bound), .nd = nd_ends(b, i, naxis, axis, along, at) };
-  }
-}
-
-typedef TP_VEC(tp_pnode *) pnodes;
-
-/* Loads of what was wanted, in front of what wants it. */
-static void put_loads(pb *b, pnodes *to) {
-  for (int i = 0; i < b->nendvar; i++) {
-    if (!b->wanted[i]) continue;
-    const tp_end e = b->p->ends.v[i];
-    b->wanted[i] = false;
-    tp_pnode *x = TP_NEW(b->a, tp_pnode);
-    *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound), .nd = nd_end(b, e.stop, e.at) };
-    rows_of_end(b, &e, x);
-    TP_PUSH(b->a, to, x);
-  }
-}
-
-/* ---- rows of a callback that have ended ---- */
-
-static tp_nd call_ends(pb *b, const tp_node *n, int i) {
-  const tp_stop *s = &b->p->g->stops.v[i];
-  const tp_sym *over[n->ndom + 1];
-  tp_at at[s->ndom + 1], along[n->ndom + 1];
-  int nover = 0;
-  for (int k = 0; k < n->ndom; k++)
-    if (is_over(n, n->dom[k])) over[nover] = n->dom[k], along[nover++] = all_of(b, n->dom[k]);
-  for (int d = 0; d < s->ndom; d++) {
-    at[d] = all_of(b, s->dom[d]);
-    for (int k = 0; k < n->ndom; k++)
-      if (n->dom[k] == s->dom[d] && !is_over(n, n->dom[k])) at[d] = (tp_at){ .lo = tp_pb_here(b, b->s->nodeat[b->s->nnode - 1][k]) };
-  }
-  return nd_ends(b, i, nover, over, along, at);
-}
-
-/* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of those in `over`. */
-static void put_rows(pb *b, tp_region *r, const tp_node *n) {
-  r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
-  for (int i = 0; n->nin && i < b->p->g->stops.n; i++) {
-    const tp_stop *s = &b->p->g->stops.v[i];
-    tp_rows x = { .at = K(b, 0), .given = tp_ix_sym(C(b), s->dim->bound), .along = -1 };
-    bool differ = is_over(n, s->dim);
-    for (int k = 0, o = 0; k < n->ndom; o += is_over(n, n->dom[k++])) {
-      if (n->dom[k] == s->dim && differ) x.along = o;
-      else if (n->dom[k] == s->dim) x.at = tp_pb_here(b, b->s->nodeat[b->s->nnode - 1][k]);
-    }
-    for (int d = 0; d < s->ndom; d++) differ |= is_over(n, s->dom[d]);
-    if (!differ || !tp_dom_has(n->ndom, n->dom, s->dim)) continue;
-    x.nd = call_ends(b, n, i);
-    r->rows[r->nrows++] = x;
-  }
-}
-
-static void call_of(pb *b, tp_region *r, const tp_node *n) {
-  r->call = b->pl->calls.n;
-  TP_PUSH(b->a, &b->pl->calls, tp_callee_of(b->a, n));
-  if (n->attr.nover && b->graph->stops.n) put_rows(b, r, n);
-}
-
 /* ---- the tree ---- */
 
 static tp_pnode *after_loads(pb *b, tp_pnode *x) {
-  pnodes v = { 0 };
-  put_loads(b, &v);
+  tp_pnodes v = { 0 };
+  tp_pb_loads(b, &v);
   TP_PUSH(b->a, &v, x);
   return seq(b, v.n, v.v);
 }
 
 /* A loop's end is looked at after each iteration, and may have come nearer by then. What is wanted stays so. */
 static tp_pnode *before_loads(pb *b, tp_pnode *x) {
-  pnodes v = { 0 };
+  tp_pnodes v = { 0 };
   int n = b->nendvar;
   bool *wanted = tp_dup(b->a, b->wanted, sizeof *wanted * (size_t)n);
   TP_PUSH(b->a, &v, x);
-  put_loads(b, &v);
+  tp_pb_loads(b, &v);
   if (n) memcpy(b->wanted, wanted, sizeof *wanted * (size_t)n);
   return seq(b, v.n, v.v);
 }

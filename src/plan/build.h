@@ -12,6 +12,7 @@ typedef struct {                                /* an EW region being made */
   tp_nd *in;
   tp_opnd shape;
 } tp_group;
+typedef TP_VEC(tp_pnode *) tp_pnodes;
 typedef struct pb {
   tp_plan *pl; tp_graph *graph; tp_poly *p; tp_arena *a; tp_error *err;
   tp_pbuf **bufof;                              /* by array */
@@ -23,7 +24,7 @@ typedef struct pb {
   tp_group g;
   int adder;                                    /* what an ACC adds, where that is 0 but for a part, which is all that it adds (tp_adds_part); -1: none */
   int unless;                                   /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none */
-  TP_VEC(tp_pnode *) leaves;
+  tp_pnodes leaves;
   const tp_sym **endvar; int nendvar;           /* by poly's ends: the VAR that a LOAD sets */
   int naxisvar; const tp_sym *axisvar[TP_MAXRANK];      /* that stand for the place along axes of elements */
   bool *wanted;                                 /* ends that the node at work mentions, by the same numbers */
@@ -36,6 +37,11 @@ const tp_ix *tp_pb_here(pb *b, const tp_ix *e);                /* at the stateme
 tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d);
 void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape);        /* laid out for what the call runs over */
 const tp_ix **tp_pb_upper(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims);       /* extents over bounds, at least these */
+tp_nd tp_pb_write(pb *b, const tp_access *w);                  /* what the access writes, as a window */
+bool tp_pb_is_over(const tp_node *n, const tp_sym *d);         /* does a callback get all of the dim at once? */
+/* ended.c */
+void tp_pb_loads(pb *b, tp_pnodes *to);                        /* of the ends that are wanted, to stand in front of what wants them */
+void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n);  /* of a callback over rows */
 /* loops.c. A region becomes a leaf when it is made; false: b->err */
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n);
 void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x);             /* to the end of a list */

@@ -47,7 +47,7 @@ bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, con
   return true;
 }
 
-static bool same_window(const tp_nd *a, const tp_nd *b, int n) {
+bool tp_same_window(const tp_nd *a, const tp_nd *b, int n) {
   bool same = tp_same_start(a, b);
   for (int k = 0; k < n; k++) same = same && a->lead[k] == b->lead[k];
   return same;
@@ -67,7 +67,7 @@ static bool never(const tp_region *a, const tp_nd *x, const tp_region *b, const 
 
 static bool meets(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
   (void)b, (void)ud;
-  return same_window(x, y, a->nlead) && apart(a, x);
+  return tp_same_window(x, y, a->nlead) && apart(a, x);
 }
 
 /* ---- which loops ---- */
@@ -165,7 +165,7 @@ typedef struct {
 
 static int input_of(joint *j, const tp_nd *x) {
   for (int k = 0; k < j->nin; k++)
-    if (same_window(&j->r->in[k], x, j->r->nlead)) return k;
+    if (tp_same_window(&j->r->in[k], x, j->r->nlead)) return k;
   j->r->in[j->nin] = *x;
   return j->nin++;
 }
@@ -173,7 +173,7 @@ static int input_of(joint *j, const tp_nd *x) {
 /* What `from` reads through x: what the earlier loop made there, or an input. */
 static int source_of(joint *j, const tp_nd *x) {
   for (int k = 0; j->a && k < j->a->nout; k++)
-    if (same_window(&j->a->out[k], x, j->r->nlead)) return j->value[k];
+    if (tp_same_window(&j->a->out[k], x, j->r->nlead)) return j->value[k];
   return input_of(j, x);
 }
 
@@ -335,7 +335,7 @@ typedef struct { const tp_region *r; const tp_nd *x; int row; } writer;      /* 
 
 /* Is all that is read there what `by` has written in this row? */
 static bool covers(const fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
-  return by->r && by->row == f->row && same_axes(by->r, r) && same_window(by->x, x, r->nlead);
+  return by->r && by->row == f->row && same_axes(by->r, r) && tp_same_window(by->x, x, r->nlead);
 }
 
 static void see_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {

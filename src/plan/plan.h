@@ -108,6 +108,7 @@ void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p);
 int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
 bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offset and rings; no axis wraps */
+bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);     /* and the strides along the first n axes */
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
 /* What threads do side by side: team.c. Of each extent that is cut a thread has n places, from `from` on. */
 typedef struct tp_share { const tp_ix *whole; const tp_sym *from, *n; } tp_share;
@@ -151,6 +152,7 @@ int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
 typedef struct tp_axis { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } tp_axis;        /* of: axes of the region that are one here, outermost first */
 typedef const tp_ix *tp_axis_strides[TP_MAXRANK];
 typedef struct tp_nest { int nax; tp_axis ax[TP_MAXRANK]; int nw; tp_axis_strides *stride; } tp_nest;     /* stride: by window, inputs first, and axis */
+void tp_nest_swap(tp_nest *l, int i, int k);     /* two of its axes change places */
 void tp_plan_walk(tp_ictx *ix, tp_arena *a, const tp_region *r, tp_nest *to);
 bool tp_walk_is_named(const tp_region *r, const tp_axis *a);   /* does a number of the body mention the axis? */
 tp_op tp_region_op(const tp_region *r);         /* what messages call it by, where it has no name */

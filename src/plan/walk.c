@@ -17,18 +17,24 @@ enum { USUAL = 1000 };                          /* what a bound counts as */
 typedef int64_t axis_numbers[TP_MAXRANK];
 typedef struct { tp_ictx *ix; tp_nest *l; int first; axis_numbers n, *s; } walker;    /* first: of the results' windows */
 
-static void swap_axes(walker *w, int i, int k) {
-  tp_nest *l = w->l;
+void tp_nest_swap(tp_nest *l, int i, int k) {
   tp_axis t = l->ax[i];
-  int64_t n = w->n[i];
   l->ax[i] = l->ax[k], l->ax[k] = t;
-  w->n[i] = w->n[k], w->n[k] = n;
-  for (int a = 0; a < l->nw; a++) {
-    const tp_ix *e = l->stride[a][i];
-    int64_t s = w->s[a][i];
-    l->stride[a][i] = l->stride[a][k], l->stride[a][k] = e;
-    w->s[a][i] = w->s[a][k], w->s[a][k] = s;
+  for (int w = 0; w < l->nw; w++) {
+    const tp_ix *e = l->stride[w][i];
+    l->stride[w][i] = l->stride[w][k], l->stride[w][k] = e;
   }
+}
+
+static void swap_numbers(int64_t *v, int i, int k) {
+  int64_t n = v[i];
+  v[i] = v[k], v[k] = n;
+}
+
+static void swap_axes(walker *w, int i, int k) {
+  tp_nest_swap(w->l, i, k);
+  swap_numbers(w->n, i, k);
+  for (int a = 0; a < w->l->nw; a++) swap_numbers(w->s[a], i, k);
 }
 
 static void usual_sizes(walker *w, tp_arena *a) {

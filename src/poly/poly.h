@@ -50,6 +50,7 @@ typedef struct tp_stmt {
   int id; tp_stkind kind;
   int nnode; tp_node **node;                    /* the cluster in order of execution */
   const tp_ix *const **nodeat;                  /* per node of the cluster: its dims as expressions over the statement's */
+#define TP_PLACES 64                            /* nodes that `there` has bits for: none in a statement of more */
   uint64_t there;                               /* nodes whose value lies where the result comes to lie, until the next of them changes it there */
   tp_node *into;                                /* INIT, ACC: the ACCUM; OP: the MERGE whose element it defines; else NULL */
   int k;                                        /* ACC: the contribution; into a MERGE: the branch; else -1 */

@@ -390,8 +390,6 @@ static bool writes_over(const sb *b, const tp_access *x, int first, const tp_out
 /* Values that elementwise operators may change where they lie: of operators whose own operands are over, or that have none. */
 static bool is_source(const tp_node *x) { return changes_part(x->op) || x->op == TP_OP_CONCAT || x->op == TP_OP_RAND; }
 
-enum { PLACES = 64 };                           /* bits of tp_stmt.there */
-
 /* By place: how many operands of the cluster show its value. */
 static void count_showings(const sb *b, int *shown) {
   tp_opnd o;
@@ -444,8 +442,8 @@ static bool varies(const sb *b, const tp_out *res) {
 
 /* From the operator that writes the result back to the first whose value lies there. */
 static int find_there(sb *b, int last, const tp_out *res) {
-  int shown[PLACES];
-  if (last < 0 || b->s->nnode > PLACES || varies(b, res)) return last;
+  int shown[TP_PLACES];
+  if (last < 0 || b->s->nnode > TP_PLACES || varies(b, res)) return last;
   count_showings(b, shown);
   for (int i; (i = changed_by(b, shown, last)) >= 0; last = i) b->s->there |= 1ull << i;
   return last;
