@@ -247,7 +247,7 @@ local function under_a_limit(case, bounds, second, ref)
   if not run.ok then return ("%s: %s"):format(said, tostring(run.err)) end
   count "with a limit of memory"
   if g:explain("storage", bounds):find("blocks have at most", 1, true) then count "with a limit of memory: shorter blocks" end
-  if run.predicted > limit then return ("%s: takes %d"):format(said, run.predicted) end
+  if (run.peak or run.predicted) > limit then return ("%s: takes %d"):format(said, run.peak or run.predicted) end
   return compare(run, ref, said, case.loose)
 end
 

@@ -2,7 +2,8 @@
  *
  *   x[0] = a, x[1] = b, x[t] = f(x[t-1], x[t-2])   =>   x[0] = a, x[t] = y[t-1]     y[0] = b, y[t] = f(y[t-1], x[t-1])
  *
- * where y is x one step on, so f must be the same at every point: what it is made of besides has not the dim. */
+ * where y is x one step on, so f must be the same at every point: what it is made of besides has not the dim and is not
+ * made of x. */
 #include "opt/evolve.h"
 
 typedef struct lagged { tp_evolving *e; const tp_node *m; const char *cone; tp_node *now, *on; tp_val *made; } lagged;
@@ -27,8 +28,9 @@ static tp_val operator_at_the_next(const lagged *l, tp_node *n) {
 static tp_val at_the_next(const lagged *l, tp_node *n) {
   int64_t steps;
   bool other;
-  if (!tp_dom_has(n->ndom, n->dom, l->e->dim)) return tp_v(n);
-  if (n->id >= l->e->n0 || !l->cone[n->id]) return tp_none;
+  const tp_evolving *e = l->e;
+  if (!tp_dom_has(n->ndom, n->dom, e->dim)) return n->id < e->n0 && e->scc[n->id] == e->scc[l->m->id] ? tp_none : tp_v(n);
+  if (n->id >= e->n0 || !l->cone[n->id]) return tp_none;
   if (l->made[n->id].node) return l->made[n->id];
   if (n->op != TP_OP_READ) return l->made[n->id] = operator_at_the_next(l, n);
   bool steps_back = n->in[0].src.node == l->m && tp_steps_of(l->e, n, &steps, &other) && !other && (steps == -1 || steps == -2);

@@ -120,7 +120,7 @@ static tp_poly *made_again(tp_fn *f, tp_graph *g, tp_poly *p, tp_error *err) {
   tp_work w = work_on(f, g);
   if (!p || g == f->trial || !f->opt.on[TP_PASS_AGAIN] || !tp_made_again(p, &g->arena, &again)) return p;
   tp_poly_free(p);
-  if (!tp_make_again(g, &again, err) || !tp_needed_anew(&w, err)) return NULL;
+  if (!tp_make_again(g, &again, err) || !tp_needed_anew(&w, err) || !stays(g, f->need, err)) return NULL;
   tp_dump_graph(g, "again");
   return tp_verify(g, err) ? ordered(f, g, err) : NULL;
 }
