@@ -279,7 +279,8 @@ describe("native code computes what the interpreter does", function()
     for _, size in ipairs { { 1, 1 }, { 1, 200 }, { 16, 64 }, { 33, 65 }, { 500, 1 }, { 479, 70 }, { 930, 2 } } do
       for _, d in ipairs { "f32", "f64" } do
         local f = agree(function(P)
-          local b, t, T = P:dim "b", P:dim "t"
+          local b = P:dim "b"
+      local t, T = P:dim "t"
           local x, k = P:input("x", { domain = { b, t }, dtype = d }), P:input("k", { domain = { b, t }, dtype = "i32" })
           local last = P:input("last", { domain = { b, t }, dtype = "bool" })
           local y, z = P:tensor { domain = { b, t }, dtype = d }, P:tensor { domain = { b, t }, dtype = "i32" }
@@ -386,6 +387,50 @@ describe("native code computes what the interpreter does", function()
       return { y = h[1][T - 1], z = h[60] }
     end, { x = fill({ 9, 20 }, wave) }, { T = 9 })
     assert.is_true(count(f:explain "code", "\nstatic int f%d+") > 1)
+  end)
+
+  it("of leaves that do the same, once", function()
+    local function make(n)
+      return function(P)
+        local t, T = P:dim "t"
+        local b = P:dim "b"
+        local out = {}
+        for k = 1, n do
+          local h = P:tensor { domain = { b, t }, shape = { 20 } }
+          h[{ t = 0 }] = tempo.uniform({ 20 }, { domain = { b }, name = "n" .. k })
+          h[t] = (h[t - 1] * 0.5 + k):tanh():softmax(0)
+          out["h" .. k] = h[T - 1]:sort(0)
+        end
+        return out
+      end
+    end
+    local two, many = agree(make(2), {}, { T = 7, B = 19 }), agree(make(12), {}, { T = 7, B = 19 })
+    local function functions(f) return count(f:explain "code", "\nTP_ONCE int l%d+%(") end
+    assert.is_true(functions(two) > 0)
+    assert.is_true(functions(many) >= functions(two))
+    assert.is_true(#many:explain "code" < 5 * #two:explain "code")
+  end)
+
+  it("and says at which of them a value is missing", function()
+    local function said(tier, which, at)
+      local P = tempo.program()
+      local b = P:dim "b"
+      local t, T = P:dim "t"
+      local out, inputs = {}, {}
+      for k = 1, 3 do
+        local x, h = P:input("x" .. k, { domain = { b }, dtype = "i64" }), P:tensor { domain = { b, t }, dtype = "i64" }
+        h[{ t = 0 }] = 7000
+        h[t] = h[t - 1]:floordiv(x) + 1
+        out["h" .. k] = h[T - 1]
+        inputs["x" .. k] = tempo.array(fill({ 9 }, function(i) return k == which and i == at and 0 or 3 end), "i64")
+      end
+      return fails(function() P:compile { outputs = out, tier = tier }(inputs, { T = 4, B = 9 }) end, "input", "h")
+    end
+    for k = 1, 3 do
+      local native = said("native", k, 2 * k)
+      assert.equal(said("interpreter", k, 2 * k), native)
+      assert.truthy(native:find("b = " .. 2 * k, 1, true), native)
+    end
   end)
 
   it("of draws, over dims, of coordinates that are expressions, of none", function()
@@ -783,7 +828,7 @@ describe("native code is built", function()
       x[t] = (x[t - 1] * 3.1):sin() + 0.1
       local f = P:compile { outputs = { x = x[T - 1] }, tier = "native", cflags = flags ~= "" and flags or nil }
       got[k], said[k] = f({}, { T = 200 }).x:item(), f:explain "code"
-      assert.truthy(said[k]:find("/%* [^\n]*cc[^\n]* %-O3 %-march=native [^\n]*" .. flags:gsub("%-", "%%-") .. " %*/"), said[k])
+      assert.truthy(said[k]:find("/%* [^\n]*cc[^\n]* %-O2 %-ftree%-vectorize %-march=native [^\n]*" .. flags:gsub("%-", "%%-") .. " %*/"), said[k])
     end
     for k = 2, 4 do
       assert.equal(got[1], got[k])

@@ -160,7 +160,11 @@ static void put_cancel(tp_emit *e, int pos) {
 }
 
 void tp_emit_ends(tp_emit *e) {
-  for (int i = e->outer; i < e->nloop; i++) tp_emit_line(e, "env[%d] = s%d;\n", e->loop[i]->var->id, e->loop[i]->var->id);
+  for (int i = e->outer; i < e->nloop; i++) {
+    int v = e->loop[i]->var->id;
+    e->sym[v] = true;
+    tp_emit_line(e, "env[%d] = s%d;\n", v, v);
+  }
 }
 
 static void put_iteration(tp_emit *e, const tp_pnode *x, int carried) {
@@ -255,9 +259,11 @@ static void put_region(tp_emit *e, const tp_pnode *x) {
     tp_emit_line(e, "if (!h->who) {\n");
     e->depth++;
   }
-  if (known && tp_emit_is_pointwise(e, x->rg)) tp_emit_pointwise(e, x);
-  else if (known) tp_emit_loop(e, x);
-  else put_leaf(e, x);
+  if (!known) put_leaf(e, x);
+  else if (!tp_emit_once(e, x)) {
+    if (tp_emit_is_pointwise(e, x->rg)) tp_emit_pointwise(e, x);
+    else tp_emit_loop(e, x);
+  }
   if (guarded) close(e);
 }
 
@@ -358,16 +364,27 @@ static bool has_for(const tp_pnode *x) {
   return any;
 }
 
+static void put_parts(tp_buf *b, const tp_plan *p, tp_arena *a, const tp_part *part, int n, tp_hmap *texts, bool counts) {
+  tp_emit e = { .p = p, .ix = p->ix, .a = a, .looped = has_for(p->body), .done = b, .texts = texts, .counts = counts };
+  e.as = TP_NEWN(a, const tp_region *, p->npos + 1);
+  for (int i = 0; i < n; i++) put_part(&e, &part[i], i);
+}
+
 int tp_emit_c(tp_buf *b, const tp_plan *p) {
   tp_arena a;
-  tp_scratch_init(&a);
+  tp_buf nobody;
+  tp_hold hold;
+  tp_hmap texts;
   tp_part *part;
+  tp_scratch_init(&a);
+  tp_hmap_init(&texts, &a);
   if (p->teams) p = &p->teams->plan;
   int n = tp_plan_parts(p, &a, &part);
   tp_emit_environments(b, p, &a);
-  tp_emit e = { .p = p, .ix = p->ix, .a = &a, .looped = has_for(p->body), .done = b };
-  e.as = TP_NEWN(&a, const tp_region *, p->npos + 1);
-  for (int i = 0; i < n; i++) put_part(&e, &part[i], i);
+  tp_buf_hold(&nobody, &hold);
+  put_parts(&nobody, p, &a, part, n, &texts, true);
+  tp_buf_drop(&nobody, &hold);
+  put_parts(b, p, &a, part, n, &texts, false);
   tp_arena_free(&a);
   return n;
 }

@@ -306,10 +306,10 @@ static void put_windows(const nest *l) {
   tp_emit *e = l->e;
   for (int w = 0; w < l->nw; w++) {
     int buf = l->w[w]->buf;
+    char type[32];
     if (buf < 0) continue;
-    e->buf[buf] = true;
-    tp_emit_indent(l->e);
-    tp_putf(e->b, "%s%s *const w%d = b%d + ", w < l->r->nin ? "const " : "", tp_emit_cell(e, buffer_type(e, l->w[w])), w, buf);
+    snprintf(type, sizeof type, "%s%s", w < l->r->nin ? "const " : "", tp_emit_cell(e, buffer_type(e, l->w[w])));
+    if (!tp_emit_window(e, type, w, buf)) continue;
     tp_emit_place(e, l->w[w], l->w[w]->off);
     if (l->w[w]->wrap >= 0 && tp_is_number(l->r->lead[l->w[w]->wrap], 1)) {
       tp_puts(e->b, " + ");
@@ -317,7 +317,7 @@ static void put_windows(const nest *l) {
       tp_puts(e->b, "*");
       tp_emit_ix(e, l->w[w]->lead ? l->w[w]->lead[l->w[w]->wrap] : tp_ix_const(e->ix, 0));
     }
-    tp_puts(e->b, ";\n");
+    tp_emit_window_end(e);
   }
 }
 
@@ -411,6 +411,7 @@ static void put_at(const nest *l, int i) {
 /* The run ends at this point. */
 static void put_end(const nest *l, int what, bool here) {
   tp_emit *e = l->e;
+  char pos[16];
   e->depth++;
   tp_emit_ends(e);
   tp_emit_indent(l->e);
@@ -420,7 +421,7 @@ static void put_end(const nest *l, int what, bool here) {
     put_at(l, i);
   }
   tp_puts(e->b, l->r->nlead && here ? " };\n" : "0 };\n");
-  tp_emit_line(e, "return h->fault(h->exec, %d, %d, at);\n", l->pos, what);
+  tp_emit_line(e, "return h->fault(h->exec, %s, %d, at);\n", tp_emit_pos(e, l->pos, pos), what);
   e->depth--;
   tp_emit_line(e, "}\n");
 }
@@ -1033,17 +1034,33 @@ static bool folds_nothing(const nest *l) {
   return any;
 }
 
+enum { BRIEF = 64 };
+bool tp_emit_is_brief(tp_emit *e, const tp_pnode *x) {
+  int64_t n = count(tp_emit_region(e, x));
+  return n >= 0 && n <= BRIEF;
+}
+
+void tp_emit_loop_windows(tp_emit *e, const tp_pnode *x) {
+  nest l = nest_of(e, x);
+  put_windows(&l);
+}
+
+void tp_emit_loop_body(tp_emit *e, const tp_pnode *x) {
+  nest l = nest_of(e, x);
+  find_axes(&l);
+  if (l.folds) put_fold(&l);
+  else if (l.turned) put_tiles(&l);
+  else put_map(&l);
+}
+
 void tp_emit_loop(tp_emit *e, const tp_pnode *x) {
   nest l = nest_of(e, x);
   tp_emit_line(e, "{ /* %d */\n", x->pos);
   e->depth++;
   if (tp_emit_is_points(e, x) && !folds_nothing(&l)) put_points(&l);
   else {
-    find_axes(&l);
     put_windows(&l);
-    if (l.folds) put_fold(&l);
-    else if (l.turned) put_tiles(&l);
-    else put_map(&l);
+    tp_emit_loop_body(e, x);
   }
   e->depth--;
   tp_emit_line(e, "}\n");

@@ -101,15 +101,12 @@ bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
 
 /* ---- loops over points ---- */
 
-static void put_pointers(tp_emit *e, const tp_region *r) {
+void tp_emit_point_windows(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < r->nin + r->nout; i++) {
     const tp_nd *nd = tp_window_at(r, i);
-    if (nd->buf < 0) continue;
-    e->buf[nd->buf] = true;
-    tp_emit_indent(e);
-    tp_putf(e->b, "%s *const w%d = b%d + ", tp_emit_type(cell_type(e, nd)), i, nd->buf);
+    if (nd->buf < 0 || !tp_emit_window(e, tp_emit_type(cell_type(e, nd)), i, nd->buf)) continue;
     tp_emit_place(e, nd, nd->off);
-    tp_puts(e->b, ";\n");
+    tp_emit_window_end(e);
   }
 }
 
@@ -174,10 +171,11 @@ static void shut_some(tp_emit *e, int n) {
 
 /* What `wrong` found is for the target to say. */
 static void put_wrong(tp_emit *e, const tp_pnode *x) {
+  char pos[16];
   tp_emit_line(e, "if (__builtin_expect(wrong, 0)) {\n");
   e->depth++;
   tp_emit_ends(e);
-  tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %d));\n", x->pos);
+  tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %s));\n", tp_emit_pos(e, x->pos, pos));
   e->depth--;
   tp_emit_line(e, "} else {\n");
   e->depth++;
@@ -488,14 +486,18 @@ static void put_environment(tp_emit *e, const tp_pnode *x) {
   shut_some(e, r->nlead + looks);
 }
 
-void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
-  tp_emit_line(e, "{\n");
-  e->depth++;
-  put_pointers(e, x->rg);
+void tp_emit_point_body(tp_emit *e, const tp_pnode *x) {
   if (tp_op_is_env(x->rg->op)) put_environment(e, x);
   else if (x->rg->op == TP_OP_RAND) put_stream(e, x->rg);
   else if (x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN) put_best(e, x->rg);
   else put_pick(e, x);
+}
+
+void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
+  tp_emit_line(e, "{ /* %d */\n", x->pos);
+  e->depth++;
+  tp_emit_point_windows(e, x->rg);
+  tp_emit_point_body(e, x);
   shut_some(e, 1);
 }
 

@@ -14,6 +14,9 @@ typedef struct tp_carry {
   bool written;                                 /* in this iteration, as far as it is emitted */
 } tp_carry;
 
+/* How a window is printed: as a pointer, as a function's parameter, or as what is given for it. */
+typedef enum tp_emit_as { TP_AS_LOCAL, TP_AS_PARAMETER, TP_AS_ARGUMENT } tp_emit_as;
+
 typedef struct tp_emit {
   const tp_plan *p;
   const int64_t *given;                         /* bounds by symbol: C99 that nobody calls back (export.c); NULL: native code */
@@ -29,6 +32,10 @@ typedef struct tp_emit {
   int passed, entry;                            /* loops so far at which the part may be entered; of such a one that is emitted next its number, else 0 */
   int outer, nloop; const tp_pnode *loop[TP_EMIT_LOOPS];        /* around; those from `outer` on in this function */
   TP_VEC(tp_carry) carry;
+  tp_hmap *texts;                               /* of leaves that may be functions, how many are alike: counted when all is printed for the first time, for nobody */
+  bool counts, once;                            /* once: what is written is such a text */
+  tp_emit_as as_window;
+  int nonce;
 } tp_emit;
 
 /* A line of the function that is being written. */
@@ -38,6 +45,12 @@ void tp_emit_rest(tp_emit *e, const tp_pnode *loop);   /* an iteration as it sta
 void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);       /* its variable's first value */
 void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n);  /* of statements, in order */
 void tp_emit_ends(tp_emit *e);                  /* loop variables go to the environment, before the run leaves native code for good */
+
+/* once.c: what several leaves do alike is one function */
+bool tp_emit_once(tp_emit *e, const tp_pnode *x);       /* a call of that; false: it is alone, and nothing is printed */
+bool tp_emit_window(tp_emit *e, const char *type, int w, int buf);     /* of a leaf; true: where it begins is to follow, and then */
+void tp_emit_window_end(tp_emit *e);
+const char *tp_emit_pos(tp_emit *e, int pos, char to[16]);     /* the leaf's, in its own text */
 
 /* text.c */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
@@ -56,12 +69,17 @@ const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);       /* the reg
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x);       /* is the region one for native code? */
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);   /* does it become a few points without loops? */
 void tp_emit_loop(tp_emit *e, const tp_pnode *x);
+void tp_emit_loop_windows(tp_emit *e, const tp_pnode *x);      /* of one that is no few points */
+void tp_emit_loop_body(tp_emit *e, const tp_pnode *x);
+bool tp_emit_is_brief(tp_emit *e, const tp_pnode *x);          /* is a call no less than what it does? */
 bool tp_emit_faults(const tp_emit *e, const tp_region *r);     /* may a point have no value? */
 void tp_emit_micros(tp_emit *e, const tp_pnode *x);            /* of a point, over i0, i1, ..: m0, m1, .. */
 
 /* point.c: what is made point by point and is no loop over elements, in native code */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_pointwise(tp_emit *e, const tp_pnode *x);
+void tp_emit_point_windows(tp_emit *e, const tp_region *r);
+void tp_emit_point_body(tp_emit *e, const tp_pnode *x);
 void tp_emit_lead(tp_emit *e, const tp_region *r, int i);      /* opens the loop over leading axis i */
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);   /* those whose source is known, each once */
 

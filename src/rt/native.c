@@ -17,12 +17,16 @@ struct tp_native_code {
   char why[256];                                /* of NEVER */
 };
 
-/* Loops are not distributed: gcc 12 makes a memset of a part whose rows alias another by data. */
+/* Loops are not distributed: gcc 12 makes a memset of a part whose rows alias another by data. All else that -O3 has for loops is there. */
 static const char head[] =
-  "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC optimize(\"no-tree-loop-distribution\", \"no-tree-loop-distribute-patterns\")\n#endif\n"
+  "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC optimize(\"no-tree-loop-distribution\", \"no-tree-loop-distribute-patterns\", "
+  "\"vect-cost-model=dynamic\", \"peel-loops\", \"unswitch-loops\", \"predictive-commoning\", \"split-loops\", \"gcse-after-reload\", "
+  "\"loop-unroll-and-jam\", \"loop-interchange\", \"version-loops-for-strides\")\n#endif\n"
   "#include <stdint.h>\n#include <string.h>\n#include <math.h>\n"
   "#if defined(__AVX512F__) && !defined(__clang__)\n#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n"
-  "#define TP_FN static inline\n";
+  "#ifdef __GNUC__\n#define TP_FN static inline __attribute__((always_inline, unused))\n#else\n#define TP_FN static inline\n#endif\n"
+  "#if defined(__clang__)\n#define TP_ONCE static __attribute__((noinline, unused))\n#elif defined(__GNUC__)\n#define TP_ONCE static __attribute__((noipa, unused))\n"
+  "#else\n#define TP_ONCE static\n#endif\n";
 static const char fuses[] = "#ifdef __FMA__\n#define TP_FMA 1\n#else\n#define TP_FMA 0\n#endif\n";
 
 static int put_code(tp_buf *b, const tp_plan *p) {

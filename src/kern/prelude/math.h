@@ -1,5 +1,5 @@
 /* Elementary functions in f32 and f64: plain C99 (and C++), no include, no branch where a loop is to vectorise. The embedder gives before it
- *   TP_FN    static inline, __device__ or the like
+ *   TP_FN    static inline, __device__ or the like; TP_ONCE the same of what is too long to stand wherever it is called, if that is not TP_FN
  *   TP_FMA   1 where fma and fmaf are instructions, else 0
  *   the integer types of stdint; of math.h sqrt, fabs, floor, ceil, rint, fma with their f32 forms
  * and compiles without contraction: whatever may be fused is written as tp_mad. So the same operands give the same bits on every target with TP_FMA 1, and
@@ -7,6 +7,9 @@
  * sigmoid 2.5; without fma also erf 1.2 (spec/c/math_test.c). Coefficients are made by .ci/coefficients.py.
  *
  * near: the formula without branches, right for operands of which tp_is_near_.. holds; tp_sin_f32 and the like without `near` take any operand. */
+#ifndef TP_ONCE
+#define TP_ONCE TP_FN
+#endif
 TP_FN uint32_t tp_bits_f32(float x) { union { float x; uint32_t u; } v; v.x = x; return v.u; }
 TP_FN float tp_of_f32(uint32_t u) { union { float x; uint32_t u; } v; v.u = u; return v.x; }
 TP_FN uint64_t tp_bits_f64(double x) { union { double x; uint64_t u; } v; v.x = x; return v.u; }

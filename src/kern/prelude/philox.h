@@ -25,7 +25,7 @@ TP_FN void tp_philox_next(uint32_t key[2], int ordinal, int64_t coord) {
 
 /* A counter and a key in each lane. */
 #define TP_PHILOX_LANES 16
-TP_FN void tp_philox_many(uint32_t c[4][TP_PHILOX_LANES], uint32_t key[2][TP_PHILOX_LANES]) {
+TP_ONCE void tp_philox_many(uint32_t c[4][TP_PHILOX_LANES], uint32_t key[2][TP_PHILOX_LANES]) {
   int i, k;
   uint32_t k0 = 0, k1 = 0;
   for (i = 0; i < 10; i++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)

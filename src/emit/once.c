@@ -1,0 +1,103 @@
+/* once.c: what several leaves do alike is one function, of where their windows lie, as compilers take their time for each text: a loop's first iteration is a branch beside
+ * the others', each parameter of a model has an update. */
+#include "emit/priv.h"
+
+typedef struct { int n, id; } text;             /* leaves that have it; its function's number, from 1 on */
+
+const char *tp_emit_pos(tp_emit *e, int pos, char to[16]) {
+  snprintf(to, 16, e->once ? "pos" : "%d", pos);
+  return to;
+}
+
+bool tp_emit_window(tp_emit *e, const char *type, int w, int buf) {
+  if (e->as_window == TP_AS_PARAMETER) {
+    tp_putf(e->b, ", %s *const w%d", type, w);
+    return false;
+  }
+  e->buf[buf] = true;
+  if (e->as_window == TP_AS_ARGUMENT) tp_putf(e->b, ", b%d + ", buf);
+  else {
+    tp_emit_indent(e);
+    tp_putf(e->b, "%s *const w%d = b%d + ", type, w, buf);
+  }
+  return true;
+}
+
+void tp_emit_window_end(tp_emit *e) {
+  if (e->as_window == TP_AS_LOCAL) tp_puts(e->b, ";\n");
+}
+
+static void put_windows_as(tp_emit *e, const tp_pnode *x, tp_emit_as as) {
+  e->as_window = as;
+  if (tp_emit_is_pointwise(e, x->rg)) tp_emit_point_windows(e, x->rg);
+  else tp_emit_loop_windows(e, x);
+  e->as_window = TP_AS_LOCAL;
+}
+
+/* Into `to`: parameters for its windows, and behind them (so many bytes) what it does. sym: what that uses. */
+static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym) {
+  tp_emit was = *e;
+  e->b = to;
+  e->sym = sym;
+  e->depth = 1;
+  e->once = true;
+  put_windows_as(e, x, TP_AS_PARAMETER);
+  size_t n = to->n;
+  if (tp_emit_is_pointwise(e, x->rg)) tp_emit_point_body(e, x);
+  else tp_emit_loop_body(e, x);
+  e->b = was.b;
+  e->sym = was.sym;
+  e->depth = was.depth;
+  e->once = false;
+  return n;
+}
+
+static void put_function(tp_emit *e, const text *t, const tp_buf *of, size_t windows, const bool *sym) {
+  tp_putf(e->done, "\nTP_ONCE int l%d(const tp_host *h, int pos", t->id);
+  tp_putn(e->done, of->s, windows);
+  for (int i = 0; i < tp_nsym(e->ix); i++)
+    if (sym[i]) tp_putf(e->done, ", int64_t s%d", i);
+  tp_puts(e->done, ") {\n  int64_t *const env = h->env;\n  (void)env, (void)pos;\n");
+  tp_putn(e->done, of->s + windows, of->n - windows);
+  tp_puts(e->done, "  return 0;\n}\n");
+}
+
+static void put_shared(tp_emit *e, const tp_pnode *x, const text *t, const bool *sym) {
+  tp_emit_indent(e);
+  tp_putf(e->b, "TP_END_IF(l%d(h, %d", t->id, x->pos);
+  put_windows_as(e, x, TP_AS_ARGUMENT);
+  for (int i = 0; i < tp_nsym(e->ix); i++) {
+    if (!sym[i]) continue;
+    e->sym[i] = true;
+    tp_putf(e->b, ", s%d", i);
+  }
+  tp_puts(e->b, "));\n");
+}
+
+static text *text_at(tp_emit *e, const tp_buf *key) {
+  text *t = tp_hmap_get(e->texts, key->s, key->n);
+  if (!t) tp_hmap_set(e->texts, key->s, key->n, t = TP_NEW(e->a, text));
+  return t;
+}
+
+bool tp_emit_once(tp_emit *e, const tp_pnode *x) {
+  if (e->given || tp_emit_is_points(e, x) || tp_emit_is_brief(e, x)) return false;
+  tp_buf key;
+  tp_hold hold;
+  bool *sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
+  tp_buf_hold(&key, &hold);
+  size_t windows = put_own_text(e, x, &key, sym);
+  if (key.failed) tp_oom();
+  text *t = text_at(e, &key);
+  bool shared = e->counts || t->n > 1;
+  if (e->counts) t->n++;
+  else if (shared) {
+    if (!t->id) {
+      t->id = ++e->nonce;
+      put_function(e, t, &key, windows, sym);
+    }
+    put_shared(e, x, t, sym);
+  }
+  tp_buf_drop(&key, &hold);
+  return shared;
+}
