@@ -82,13 +82,13 @@ static bool fits_blas(tp_contraction *t) {
          layout(s->m, s->n, s->scm, s->scn, &tc, &t->ldc) && tc == 111;
 }
 
-/* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are better up to sizes at which B no longer lies in a cache for all rows of A; with less,
- * only where packing and a call cost more than the products. Ours are better for one row where rows of B are contiguous, and for a few rows with a B that no cache holds. */
+/* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are as good or better; with less, only where packing and a call cost more than the products, for
+ * one row where rows of B are contiguous, and for a few rows with a B that no cache holds. */
 enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096 };
 enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };                    /* dot products with one row: GEMV below, GEMM, GEMV above */
 enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };     /* bytes of a row of C of which columns are better rows, if those and their terms are many */
 
-static bool ours_is_better(const tp_contraction *t, double work) { return t->cpu->same || work < (t->cpu->K->wide ? TP_OWN_MOST : CALL_LEAST); }
+static bool ours_is_better(const tp_contraction *t, double work) { return t->cpu->same || t->cpu->K->wide || work < CALL_LEAST; }
 
 static tp_mmkind choose_library(tp_contraction *t, double work) {
   const tp_mm *s = &t->s;

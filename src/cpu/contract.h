@@ -3,7 +3,6 @@
 #define TP_CONTRACT_H
 #include "cpu/priv.h"
 
-#define TP_OWN_MOST 0x1p31                      /* products, up to which our kernels are taken (contract.c) */
 typedef enum { TP_MM_NOTHING, TP_MM_ZERO, TP_MM_OWN, TP_MM_GEMM, TP_MM_GEMV, TP_MM_BLOCKS } tp_mmkind;
 typedef struct tp_contraction {
   const struct tp_cpu *cpu;

@@ -1,9 +1,12 @@
 /* Matrix products of any strides; prelude/fold.h says how terms are added up. B is taken in panels of up to NR columns (packed unless its rows are contiguous and few), MR rows of a panel of C are held in
- * registers, MM_TALL where that is one vector wide. */
+ * registers, MM_TALL where that is one vector wide or two of four. Where there are many panels, A is packed as well, and what of B and C comes next is fetched meanwhile. */
 #ifndef VBYTES
 #define VBYTES 16
 #endif
-enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_TALL = 8, MM_MC = 512, MM_PACKED = 64, MM_NEAR = 256 };      /* MC: rows of A that stay in a cache for all panels. PACKED: rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
+enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_TALL = 8 };
+enum { MM_MC = 512 };                                    /* rows of A that stay in a cache for all panels */
+enum { MM_PACKED = 64, MM_NEAR = 64 };                   /* rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
+enum { MM_GROUPED = 128 << 10, MM_MANY = 4 };            /* bytes of A that are copied at a time, and panels from which on they are */
 
 /* a * b + c of vectors; b may be one number. */
 #define MAD(a, b, c) ((a) * (b) + (c))
@@ -60,27 +63,31 @@ enum { MASKS = 0 };
   *(q4 *)(o) = __builtin_shuffle(t0, t1, (i4){ 0, 1, 4, 5 }), *(q4 *)((o) + (ldo)) = __builtin_shuffle(t0, t1, (i4){ 2, 3, 6, 7 }); \
   *(q4 *)((o) + 2 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 0, 1, 4, 5 }), *(q4 *)((o) + 3 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 2, 3, 6, 7 }); \
 } while (0)
-/* The same of sixteen columns of four bytes, o[p * ldo + j] for p < 4: a quarter of a vector is one column. */
+typedef float mm_turned __attribute__((vector_size(VBYTES)));
+/* Sixteen columns of eight terms of four bytes, o[p] for p < 8, of which `terms` are there. */
 #if VBYTES == 64
 enum { TURN_WIDE = 16 };
-KI void turn_wide(void *o_, int64_t ldo, const void *b_, int64_t sbn) {
-  float *o = o_;
+#define EIGHT(p) (terms == 8 ? _mm256_loadu_ps(p) : _mm256_maskz_loadu_ps((__mmask8)((1u << terms) - 1), p))
+KI void turn_eight(mm_turned *o, const void *b_, int64_t sbn, int terms) {
   const float *b = b_;
-  __m512 r[4];
-  for (int q = 0; q < 4; q++, b += sbn) {
-    r[q] = _mm512_castps128_ps512(_mm_loadu_ps(b));
-    r[q] = _mm512_insertf32x4(r[q], _mm_loadu_ps(b + 4 * sbn), 1);
-    r[q] = _mm512_insertf32x4(r[q], _mm_loadu_ps(b + 8 * sbn), 2);
-    r[q] = _mm512_insertf32x4(r[q], _mm_loadu_ps(b + 12 * sbn), 3);
+  __m512 t[2][4];
+  for (int h = 0; h < 2; h++) {
+    __m512 r[4];
+    for (int q = 0; q < 4; q++, b += sbn) r[q] = _mm512_mask_broadcast_f32x8(_mm512_castps256_ps512(EIGHT(b)), 0xff00, EIGHT(b + 4 * sbn));
+    __m512d a0 = (__m512d)_mm512_unpacklo_ps(r[0], r[1]), a1 = (__m512d)_mm512_unpacklo_ps(r[2], r[3]);
+    __m512d a2 = (__m512d)_mm512_unpackhi_ps(r[0], r[1]), a3 = (__m512d)_mm512_unpackhi_ps(r[2], r[3]);
+    t[h][0] = (__m512)_mm512_unpacklo_pd(a0, a1), t[h][1] = (__m512)_mm512_unpackhi_pd(a0, a1);
+    t[h][2] = (__m512)_mm512_unpacklo_pd(a2, a3), t[h][3] = (__m512)_mm512_unpackhi_pd(a2, a3);
+    b += 4 * sbn;
   }
-  __m512d t0 = (__m512d)_mm512_unpacklo_ps(r[0], r[1]), t1 = (__m512d)_mm512_unpacklo_ps(r[2], r[3]);
-  __m512d t2 = (__m512d)_mm512_unpackhi_ps(r[0], r[1]), t3 = (__m512d)_mm512_unpackhi_ps(r[2], r[3]);
-  _mm512_storeu_ps(o, (__m512)_mm512_unpacklo_pd(t0, t1)), _mm512_storeu_ps(o + ldo, (__m512)_mm512_unpackhi_pd(t0, t1));
-  _mm512_storeu_ps(o + 2 * ldo, (__m512)_mm512_unpacklo_pd(t2, t3)), _mm512_storeu_ps(o + 3 * ldo, (__m512)_mm512_unpackhi_pd(t2, t3));
+  for (int q = 0; q < 4; q++) {
+    o[q] = (mm_turned)_mm512_shuffle_f32x4(t[0][q], t[1][q], 0x88);
+    o[q + 4] = (mm_turned)_mm512_shuffle_f32x4(t[0][q], t[1][q], 0xdd);
+  }
 }
 #else
 enum { TURN_WIDE = 0 };
-KI void turn_wide(void *o, int64_t ldo, const void *b, int64_t sbn) { (void)o, (void)ldo, (void)b, (void)sbn; }
+KI void turn_eight(mm_turned *o, const void *b, int64_t sbn, int terms) { (void)o, (void)b, (void)sbn, (void)terms; }
 #endif
 /* A step of a tree of sums over lanes: each lane of a without h, and of b with it, and the one that h tells it from. */
 #define AT(L, h, l, o) ((((l) & (h)) ? (L) : 0) + ((l) ^ (o)))
@@ -95,65 +102,119 @@ KI void turn_wide(void *o, int64_t ldo, const void *b, int64_t sbn) { (void)o, (
 #define TREE_4(I, L, r) HALVE(I, L, 2, r); TREE_2(I, L, r)
 #define TREE_8(I, L, r) HALVE(I, L, 4, r); TREE_4(I, L, r)
 #define TREE_16(I, L, r) HALVE(I, L, 8, r); TREE_8(I, L, r)
+/* Of two vectors lanes from `from` on in turn. */
+#define ZIP_2(L, l) (l), (l) + (L)
+#define ZIP_4(L, l) ZIP_2(L, l), ZIP_2(L, (l) + 1)
+#define ZIP_8(L, l) ZIP_4(L, l), ZIP_4(L, (l) + 2)
+#define ZIP_16(L, l) ZIP_8(L, l), ZIP_8(L, (l) + 4)
+#define ZIPPED(I, L, from, r) __builtin_shuffle((r)[0], (r)[1], (I){ ZIP_##L(L, from) })
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLLED _Pragma("GCC unroll 16")
+#else
+#define UNROLLED
+#endif
 /* Both operands contiguous along k: as tp_dot. A line of the few times L of the many is a vector of sums. */
 enum { FOUR = 4 };
 #define DOTS(sfx, S, I, MAD, SCALAR_MAD, DOT_LANES, L, QUARTER) \
   typedef S v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(S)), may_alias)); \
   typedef I i_##sfx __attribute__((vector_size(VBYTES))); \
-  /* what is left of n products when whole rows of lanes are added up */ \
-  KI void lanes_##sfx(int n, const S *x, const S *y, int64_t sy, int64_t k, v_##sfx *o) { \
+  /* what is left of f lines x times n lines y when whole rows of lanes are added up */ \
+  KI void lanes_##sfx(int f, int n, const S *x, int64_t sx, const S *y, int64_t sy, int64_t k, v_##sfx o[][L]) { \
     enum { D = DOT_LANES, G = D / L }; \
-    v_##sfx r[FOUR][4 * G]; \
+    v_##sfx r[2][FOUR][4 * G]; \
     int64_t p = 0; \
-    for (int i = 0; i < n; i++) \
-      for (int q = 0; q < 4 * G; q++) r[i][q] = (v_##sfx){0}; \
-    for (; p + 4 * D <= k; p += 4 * D) \
-      for (int q = 0; q < 4 * G; q++) { \
-        v_##sfx a = *(const v_##sfx *)(x + p + q * L); \
-        for (int i = 0; i < n; i++) r[i][q] = MAD(*(const v_##sfx *)(y + i * sy + p + q * L), a, r[i][q]); \
-      } \
-    for (; p + D <= k; p += D) \
-      for (int q = 0; q < G; q++) \
-        for (int i = 0; i < n; i++) r[i][q] = MAD(*(const v_##sfx *)(y + i * sy + p + q * L), *(const v_##sfx *)(x + p + q * L), r[i][q]); \
-    for (int i = 0; i < n; i++) { \
-      for (int q = 0; q < G; q++) r[i][q] = (r[i][q] + r[i][G + q]) + (r[i][2 * G + q] + r[i][3 * G + q]); \
-      for (int h = G / 2; h; h /= 2) \
-        for (int q = 0; q < h; q++) r[i][q] += r[i][q + h]; \
-      o[i] = r[i][0]; \
-    } } \
-  /* of L of them the sums */ \
-  KI v_##sfx vector_##sfx(const S *x, const S *y, int64_t sy, int64_t k) { \
-    v_##sfx r[QUARTER], o[FOUR]; \
-    for (int q = 0; q < QUARTER; q++, y += sy) { \
-      lanes_##sfx(FOUR, x, y, QUARTER * sy, k, o); \
-      o[0] = HALVED(i_##sfx, L, 2 * QUARTER, o[0], o[2]); \
-      o[1] = HALVED(i_##sfx, L, 2 * QUARTER, o[1], o[3]); \
-      r[q] = HALVED(i_##sfx, L, QUARTER, o[0], o[1]); \
+    const v_##sfx zero = {0}; \
+    if (k >= 4 * D) { \
+      UNROLLED for (int q = 0; q < 4 * G; q++) \
+        UNROLLED for (int i = 0; i < n; i++) { \
+          v_##sfx b = *(const v_##sfx *)(y + i * sy + q * L); \
+          UNROLLED for (int e = 0; e < f; e++) r[e][i][q] = MAD(b, *(const v_##sfx *)(x + e * sx + q * L), zero); \
+        } \
+      p = 4 * D; \
+    } else { \
+      UNROLLED for (int e = 0; e < f; e++) \
+        UNROLLED for (int i = 0; i < n; i++) \
+          UNROLLED for (int q = 0; q < 4 * G; q++) r[e][i][q] = zero; \
     } \
-    TREE_##QUARTER(i_##sfx, L, r); \
-    return r[0]; } \
+    for (; p + 4 * D <= k; p += 4 * D) \
+      UNROLLED for (int q = 0; q < 4 * G; q++) \
+        UNROLLED for (int i = 0; i < n; i++) { \
+          v_##sfx b = *(const v_##sfx *)(y + i * sy + p + q * L); \
+          UNROLLED for (int e = 0; e < f; e++) r[e][i][q] = MAD(b, *(const v_##sfx *)(x + e * sx + p + q * L), r[e][i][q]); \
+        } \
+    for (; p + D <= k; p += D) \
+      UNROLLED for (int q = 0; q < G; q++) \
+        UNROLLED for (int e = 0; e < f; e++) \
+          UNROLLED for (int i = 0; i < n; i++) r[e][i][q] = MAD(*(const v_##sfx *)(y + i * sy + p + q * L), *(const v_##sfx *)(x + e * sx + p + q * L), r[e][i][q]); \
+    UNROLLED for (int e = 0; e < f; e++) \
+      UNROLLED for (int i = 0; i < n; i++) { \
+        v_##sfx *t = r[e][i]; \
+        UNROLLED for (int q = 0; q < G; q++) t[q] = (t[q] + t[G + q]) + (t[2 * G + q] + t[3 * G + q]); \
+        UNROLLED for (int h = G / 2; h; h /= 2) \
+          UNROLLED for (int q = 0; q < h; q++) t[q] += t[q + h]; \
+        o[e][i] = t[0]; \
+      } } \
+  /* of L of them the sums */ \
+  KI void vector_##sfx(int f, const S *x, int64_t sx, const S *y, int64_t sy, int64_t k, v_##sfx *sum) { \
+    v_##sfx r[2][QUARTER], o[2][L], w[2][L]; \
+    TP_ROLLED for (int q = 0; q < QUARTER; q++, y += sy) { \
+      if (f == 1) lanes_##sfx(1, FOUR, x, sx, y, QUARTER * sy, k, o); \
+      else { \
+        lanes_##sfx(f, 2, x, sx, y, QUARTER * sy, k, o); \
+        lanes_##sfx(f, 2, x, sx, y + 2 * QUARTER * sy, QUARTER * sy, k, w); \
+        for (int e = 0; e < f; e++) o[e][2] = w[e][0], o[e][3] = w[e][1]; \
+      } \
+      for (int e = 0; e < f; e++) { \
+        o[e][0] = HALVED(i_##sfx, L, 2 * QUARTER, o[e][0], o[e][2]); \
+        o[e][1] = HALVED(i_##sfx, L, 2 * QUARTER, o[e][1], o[e][3]); \
+        r[e][q] = HALVED(i_##sfx, L, QUARTER, o[e][0], o[e][1]); \
+      } \
+    } \
+    for (int e = 0; e < f; e++) { \
+      TREE_##QUARTER(i_##sfx, L, r[e]); \
+      sum[e] = r[e][0]; \
+    } } \
   KI v_##sfx some_##sfx(const S *x, const S *y, int64_t sy, int n, int64_t k) { \
-    v_##sfx r[L]; \
+    v_##sfx r[L], o[1][L]; \
     for (int q = 0; q < L; q++) \
-      if (q < n) lanes_##sfx(1, x, y + q * sy, sy, k, r + q); \
+      if (q < n) lanes_##sfx(1, 1, x, 0, y + q * sy, sy, k, o), r[q] = o[0][0]; \
       else r[q] = (v_##sfx){0}; \
     TREE_##L(i_##sfx, L, r); \
     return r[0]; } \
-  /* x times n lines y, of which each is sc further on in c */ \
-  KI void line_##sfx(const S *x, const S *y, int64_t sy, int n, int64_t k, S *c, int64_t sc, bool acc) { \
-    v_##sfx r = n == L && DOT_LANES == L ? vector_##sfx(x, y, sy, k) : some_##sfx(x, y, sy, n, k); \
-    int64_t p = k / DOT_LANES * DOT_LANES; \
-    if (p == k && sc == 1 && n == L) { \
-      v_##sfx *to = (v_##sfx *)c; \
-      if (acc) *to += r; \
-      else *to = r; \
+  /* f lines x times n lines y, of which each is sc further on in c, and each of x cx */ \
+  KI void line_##sfx(int f, const S *x, int64_t sx, const S *y, int64_t sy, int n, int64_t k, S *c, int64_t cx, int64_t sc, bool acc) { \
+    v_##sfx r[2]; \
+    if (n == L && DOT_LANES == L && k == 4 * L) vector_##sfx(f, x, sx, y, sy, 4 * L, r); \
+    else if (n == L && DOT_LANES == L) vector_##sfx(f, x, sx, y, sy, k, r); \
+    else for (int e = 0; e < f; e++) r[e] = some_##sfx(x + e * sx, y, sy, n, k); \
+    int64_t p = k / DOT_LANES * DOT_LANES, terms; \
+    for (; sizeof(S) == 4 && L == TURN_WIDE && n == L && p < k; p += terms) { \
+      mm_turned t[8]; \
+      terms = k - p < 8 ? k - p : 8; \
+      turn_eight(t, y + p, sy, (int)terms); \
+      for (int q = 0; q < terms; q++) \
+        for (int e = 0; e < f; e++) r[e] = MAD((v_##sfx)t[q], x[e * sx + p + q], r[e]); \
+    } \
+    if (p == k && n == L && f == 2 && cx == 1 && sc == 2) { \
+      v_##sfx *to = (v_##sfx *)c, both[2] = { ZIPPED(i_##sfx, L, 0, r), ZIPPED(i_##sfx, L, L / 2, r) }; \
+      for (int e = 0; e < 2; e++) \
+        if (acc) to[e] += both[e]; \
+        else to[e] = both[e]; \
       return; \
     } \
-    S sum[L]; \
-    *(v_##sfx *)sum = r; \
-    for (int q = 0; q < n; q++, c += sc, y += sy) { \
-      for (int64_t w = p; w < k; w++) sum[q] = (S)SCALAR_MAD(x[w], y[w], sum[q]); \
-      *c = acc ? (S)(*c + sum[q]) : sum[q]; \
+    for (int e = 0; e < f; e++, c += cx, x += sx) { \
+      if (p == k && sc == 1 && n == L) { \
+        v_##sfx *to = (v_##sfx *)c; \
+        if (acc) *to += r[e]; \
+        else *to = r[e]; \
+        continue; \
+      } \
+      S sum[L]; \
+      *(v_##sfx *)sum = r[e]; \
+      for (int q = 0; q < n; q++) { \
+        for (int64_t w = p; w < k; w++) sum[q] = (S)SCALAR_MAD(x[w], y[q * sy + w], sum[q]); \
+        c[q * sc] = acc ? (S)(c[q * sc] + sum[q]) : sum[q]; \
+      } \
     } } \
   static __attribute__((noinline)) void dots_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
     bool turned = s->n < s->m; \
@@ -161,27 +222,41 @@ enum { FOUR = 4 };
     int64_t few = turned ? s->n : s->m, many = turned ? s->m : s->n, sx = turned ? s->sbn : s->sam, sy = turned ? s->sam : s->sbn; \
     int64_t cx = turned ? s->scn : s->scm, cy = turned ? s->scm : s->scn, j = 0; \
     for (; j + L <= many; j += L) \
-      for (int64_t i = 0; i < few; i++) line_##sfx(x + i * sx, y + j * sy, sy, L, s->k, c + i * cx + j * cy, cy, acc); \
-    for (int64_t i = 0; i < few && j < many; i++) line_##sfx(x + i * sx, y + j * sy, sy, (int)(many - j), s->k, c + i * cx + j * cy, cy, acc); \
+      for (int64_t i = 0, f; i < few; i += f) { \
+        f = few - i < 2 ? 1 : 2; \
+        if (f == 2) line_##sfx(2, x + i * sx, sx, y + j * sy, sy, L, s->k, c + i * cx + j * cy, cx, cy, acc); \
+        else line_##sfx(1, x + i * sx, sx, y + j * sy, sy, L, s->k, c + i * cx + j * cy, cx, cy, acc); \
+      } \
+    for (int64_t i = 0; i < few && j < many; i++) line_##sfx(1, x + i * sx, sx, y + j * sy, sy, (int)(many - j), s->k, c + i * cx + j * cy, cx, cy, acc); \
   }
+/* A panel of B that is wanted later: its lines, each `bytes` from `step` to `step`. */
+typedef struct mm_next { const char *at; int64_t lines, step, bytes; } mm_next;
+KI mm_next next_panel(const tp_mm *s, int size, const void *b, int64_t k, int64_t n) {
+  bool turned = s->sbk == 1;
+  return (mm_next){ b, n <= 0 ? 0 : turned ? n : s->sbn == 1 ? k : 0, (turned ? s->sbn : s->sbk) * size, (turned ? k : n) * size };
+}
+KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
+  for (int64_t l = x->lines * part / parts; l < x->lines * (part + 1) / parts; l++)
+    for (int64_t i = 0; i < x->bytes; i += 64) __builtin_prefetch(x->at + l * x->step + i, 0, 2);
+}
 /* ALONG: what multiplies a few rows or columns that are contiguous along k, if that has an order of its own. */
 #define GEMM(sfx, T, S, MAD, SCALAR_MAD, ALONG, NVECTORS) \
   enum { L_##sfx = VBYTES / sizeof(S), NV_##sfx = NVECTORS, NR_##sfx = NVECTORS * L_##sfx }; \
   /* c (mr x nv vectors) (+)= A (mr x k) * panel; of the last vector the lanes `last` */ \
   KI void tile_##sfx(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, uint64_t last) { \
     v_##sfx r[MM_TALL][NV_##sfx], x[NV_##sfx]; \
-    for (int i = 0; i < mr; i++) \
-      for (int v = 0; v < nv; v++) r[i][v] = (v_##sfx){0}; \
+    UNROLLED for (int i = 0; i < mr; i++) \
+      UNROLLED for (int v = 0; v < nv; v++) r[i][v] = (v_##sfx){0}; \
     for (int64_t p = 0; p < k; p++, b += ldb) { \
-      for (int v = 0; v < nv - 1; v++) x[v] = *(const v_##sfx *)(b + v * L_##sfx); \
+      UNROLLED for (int v = 0; v < nv - 1; v++) x[v] = *(const v_##sfx *)(b + v * L_##sfx); \
       x[nv - 1] = LAST_##sfx(b + (nv - 1) * L_##sfx, last); \
-      for (int i = 0; i < mr; i++) { \
+      UNROLLED for (int i = 0; i < mr; i++) { \
         S y = a[i * sam + p * sak]; \
-        for (int v = 0; v < nv; v++) r[i][v] = MAD(x[v], y, r[i][v]); \
+        UNROLLED for (int v = 0; v < nv; v++) r[i][v] = MAD(x[v], y, r[i][v]); \
       } \
     } \
-    for (int i = 0; i < mr; i++, c += ldc) { \
-      for (int v = 0; v < nv - 1; v++) { \
+    UNROLLED for (int i = 0; i < mr; i++, c += ldc) { \
+      UNROLLED for (int v = 0; v < nv - 1; v++) { \
         v_##sfx *to = (v_##sfx *)(c + v * L_##sfx); \
         if (acc) *to += r[i][v]; \
         else *to = r[i][v]; \
@@ -197,22 +272,36 @@ enum { FOUR = 4 };
       case 3: tile_##sfx(mr, NV_##sfx > 2 ? 3 : 2, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
       default: tile_##sfx(mr, NV_##sfx, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
     } } \
+  /* groups of MM_MR rows, each `step` further on in A; meanwhile what is copied next comes nearer */ \
+  static __attribute__((noinline)) void groups_##sfx(int64_t groups, int64_t step, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, \
+                                                     const mm_next *next) { \
+    for (int64_t g = 0; g < groups; g++, a += step, c += MM_MR * ldc) { \
+      for (int q = 0; next && acc && q < MM_MR; q++) \
+        for (int v = 0; v < NV_##sfx; v++) __builtin_prefetch(c + q * ldc + v * L_##sfx, 1); \
+      if (next) fetch_part(next, g, groups); \
+      tile_##sfx(MM_MR, NV_##sfx, k, a, sam, sak, b, ldb, c, ldc, acc, ~(uint64_t)0); \
+    } } \
   static void rows_##sfx(int64_t mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, uint64_t last) { \
     switch (mr) { \
       case 1: vectors_##sfx(1, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
       case 2: vectors_##sfx(2, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
       case 3: vectors_##sfx(3, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
-      case MM_TALL: tile_##sfx(MM_TALL, 1, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
+      case MM_TALL: \
+        if (nv == 1) tile_##sfx(MM_TALL, 1, k, a, sam, sak, b, ldb, c, ldc, acc, last); \
+        else tile_##sfx(MM_TALL, NV_##sfx > 2 ? 2 : 1, k, a, sam, sak, b, ldb, c, ldc, acc, last); \
+        break; \
       default: vectors_##sfx(MM_MR, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
     } } \
   static void turn_##sfx(S *o, int64_t ldo, const S *b, int64_t sbn, int64_t k, int64_t n) { \
     int64_t j = 0; \
-    for (; TURN_WIDE && sizeof(S) == 4 && j + TURN_WIDE <= n; j += TURN_WIDE) { \
-      int64_t p = 0; \
-      for (; p + 4 <= k; p += 4) turn_wide(o + p * ldo + j, ldo, b + p + j * sbn, sbn); \
-      for (; p < k; p++) \
-        for (int q = 0; q < TURN_WIDE; q++) o[p * ldo + j + q] = b[p + (j + q) * sbn]; \
-    } \
+    for (; TURN_WIDE && sizeof(S) == 4 && j + TURN_WIDE <= n; j += TURN_WIDE) \
+      for (int64_t p = 0, terms; p < k; p += terms) { \
+        mm_turned t[8]; \
+        terms = k - p < 8 ? k - p : 8; \
+        if (terms == 8) turn_eight(t, b + p + j * sbn, sbn, 8); \
+        else turn_eight(t, b + p + j * sbn, sbn, (int)terms); \
+        for (int q = 0; q < terms; q++) memcpy(o + (p + q) * ldo + j, &t[q], sizeof t[q]); \
+      } \
     for (; j + 4 <= n && sizeof(S) >= 4; j += 4) { \
       int64_t p = 0; \
       for (; p + 4 <= k; p += 4) TURN4(S, o + p * ldo + j, ldo, b + p + j * sbn, sbn); \
@@ -222,9 +311,25 @@ enum { FOUR = 4 };
     for (; j < n; j++) \
       for (int64_t p = 0; p < k; p++) o[p * ldo + j] = b[p + j * sbn]; \
   } \
+  KI void copy_##sfx(int nv, S *o, const S *b, int64_t sbk, int64_t k, uint64_t last) { \
+    for (int64_t p = 0; p < k; p++, o += nv * L_##sfx, b += sbk) { \
+      UNROLLED for (int v = 0; v < nv - 1; v++) *(v_##sfx *)(o + v * L_##sfx) = *(const v_##sfx *)(b + v * L_##sfx); \
+      *(v_##sfx *)(o + (nv - 1) * L_##sfx) = LAST_##sfx(b + (nv - 1) * L_##sfx, last); \
+    } } \
   static void pack_##sfx(S *o, int64_t ldo, const S *b, int64_t sbk, int64_t sbn, int64_t k, int64_t n) { \
+    if (sbn == 1 && (n == ldo || MASKS) && ldo % L_##sfx == 0) { \
+      uint64_t last = n % L_##sfx ? ((uint64_t)1 << n % L_##sfx) - 1 : ~(uint64_t)0; \
+      switch (ldo / L_##sfx) { \
+        case 1: copy_##sfx(1, o, b, sbk, k, last); break; \
+        case 2: copy_##sfx(2, o, b, sbk, k, last); break; \
+        case 3: copy_##sfx(3, o, b, sbk, k, last); break; \
+        default: copy_##sfx(4, o, b, sbk, k, last); break; \
+      } \
+      return; \
+    } \
     if (n < ldo) memset(o, 0, sizeof(S) * (size_t)(k * ldo)); \
     if (sbk == 1) turn_##sfx(o, ldo, b, sbn, k, n); \
+    else if (sbn == 1 && n == MM_MR) for (int64_t p = 0; p < k; p++) memcpy(o + p * ldo, b + p * sbk, sizeof(S) * MM_MR); \
     else if (sbn == 1) for (int64_t p = 0; p < k; p++) memcpy(o + p * ldo, b + p * sbk, sizeof(S) * (size_t)n); \
     else for (int64_t p = 0; p < k; p++) for (int64_t j = 0; j < n; j++) o[p * ldo + j] = b[p * sbk + j * sbn]; \
   } \
@@ -269,27 +374,95 @@ enum { FOUR = 4 };
         for (int q = 0; q < n; q++) *o[q] = acc || p0 ? (S)(*o[q] + r[q]) : r[q]; \
       } \
     } } \
-  static void panel_##sfx(const tp_mm *s, const S *a, const S *b, int64_t ldb, S *c, int64_t k, int64_t n, bool acc) { \
+  /* grouped: rows of A lie by groups of MM_MR, the terms of each side by side */ \
+  /* a few rows, columns contiguous along k: these are turned in registers, TURN_WIDE times nv at once */ \
+  KI void short_##sfx(int mr, int nv, const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
+    for (int64_t p0 = 0; p0 < s->k; p0 += MM_KC) { \
+      v_##sfx r[MM_MR][2]; \
+      mm_turned t[2][8]; \
+      int64_t p = p0, end = s->k - p0 < MM_KC ? s->k : p0 + MM_KC; \
+      UNROLLED for (int i = 0; i < mr; i++) \
+        UNROLLED for (int v = 0; v < nv; v++) r[i][v] = (v_##sfx){0}; \
+      for (; p + 8 <= end; p += 8) { \
+        UNROLLED for (int v = 0; v < nv; v++) turn_eight(t[v], b + p + v * TURN_WIDE * s->sbn, s->sbn, 8); \
+        UNROLLED for (int q = 0; q < 8; q++) \
+          UNROLLED for (int i = 0; i < mr; i++) { \
+            S y = a[i * s->sam + (p + q) * s->sak]; \
+            UNROLLED for (int v = 0; v < nv; v++) r[i][v] = MAD((v_##sfx)t[v][q], y, r[i][v]); \
+          } \
+      } \
+      for (int v = 0; p < end && v < nv; v++) { \
+        turn_eight(t[v], b + p + v * TURN_WIDE * s->sbn, s->sbn, (int)(end - p)); \
+        for (int q = 0; q < end - p; q++) \
+          UNROLLED for (int i = 0; i < mr; i++) r[i][v] = MAD((v_##sfx)t[v][q], a[i * s->sam + (p + q) * s->sak], r[i][v]); \
+      } \
+      UNROLLED for (int i = 0; i < mr; i++) \
+        UNROLLED for (int v = 0; v < nv; v++) { \
+          v_##sfx *to = (v_##sfx *)(c + i * s->scm + v * TURN_WIDE); \
+          if (acc || p0) *to += r[i][v]; \
+          else *to = r[i][v]; \
+        } \
+    } } \
+  static __attribute__((noinline)) int64_t shorts_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
+    int64_t j = 0; \
+    for (int64_t i = 0; i < s->m; i += MM_MR) { \
+      const S *ai = a + i * s->sam; \
+      S *ci = c + i * s->scm; \
+      int64_t m = s->m - i; \
+      for (j = 0; j + 2 * TURN_WIDE <= s->n; j += 2 * TURN_WIDE) { \
+        const S *bj = b + j * s->sbn; \
+        switch (m < MM_MR ? m : MM_MR) { \
+          case 1: short_##sfx(1, 2, s, ai, bj, ci + j, acc); break; \
+          case 2: short_##sfx(2, 2, s, ai, bj, ci + j, acc); break; \
+          case 3: short_##sfx(3, 2, s, ai, bj, ci + j, acc); break; \
+          default: short_##sfx(MM_MR, 2, s, ai, bj, ci + j, acc); break; \
+        } \
+      } \
+    } \
+    return j; } \
+  static void panel_##sfx(const tp_mm *s, const S *a, const S *b, int64_t ldb, S *c, int64_t k, int64_t n, bool acc, bool grouped, const mm_next *next) { \
     S tile[MM_TALL * NR_##sfx]; \
     int nv = (int)((n + L_##sfx - 1) / L_##sfx); \
     bool whole = s->scn == 1 && (MASKS || n % L_##sfx == 0); \
     uint64_t last = whole && n % L_##sfx ? ((uint64_t)1 << n % L_##sfx) - 1 : ~(uint64_t)0; \
-    for (int64_t i = 0, mr; i < s->m; i += mr) { \
-      mr = s->m - i < MM_MR ? s->m - i : nv == 1 && s->m - i >= MM_TALL ? MM_TALL : MM_MR; \
-      rows_##sfx(mr, nv, k, a + i * s->sam, s->sam, s->sak, b, ldb, whole ? c + i * s->scm : tile, whole ? s->scm : NR_##sfx, whole && acc, last); \
+    int64_t sam = grouped ? 1 : s->sam, whole_groups = whole && nv == NV_##sfx && last == ~(uint64_t)0 ? s->m / MM_MR : 0; \
+    if (whole_groups) groups_##sfx(whole_groups, MM_MR * (grouped ? k : s->sam), k, a, sam, grouped ? MM_MR : s->sak, b, ldb, c, s->scm, acc, next); \
+    for (int64_t i = whole_groups * MM_MR, mr; i < s->m; i += mr) { \
+      mr = s->m - i < MM_MR ? s->m - i : nv <= (NV_##sfx > 2 ? 2 : 1) && !grouped && s->m - i >= MM_TALL ? MM_TALL : MM_MR; \
+      rows_##sfx(mr, nv, k, a + i * (grouped ? k : s->sam), sam, grouped ? mr : s->sak, b, ldb, whole ? c + i * s->scm : tile, whole ? s->scm : NR_##sfx, whole && acc, last); \
       if (!whole) put_##sfx(s, c + i * s->scm, tile, NR_##sfx, mr, n, acc); \
     } } \
   /* k terms of all columns */ \
-  static void block_##sfx(const tp_mm *s, const S *a, const S *b, S *c, int64_t k, bool acc) { \
+  static void block_##sfx(const tp_mm *s, const S *a, const S *b, S *c, int64_t k, bool acc, bool grouped) { \
     S pack[MM_KC * NR_##sfx] __attribute__((aligned(64))); \
     for (int64_t j = 0; j < s->n; j += NR_##sfx) { \
       int64_t n = s->n - j < NR_##sfx ? s->n - j : NR_##sfx; \
       const S *bp = b + j * s->sbn; \
-      bool direct = ((MASKS && s->scn == 1) || n % L_##sfx == 0) && s->sbn == 1 && (s->m < MM_PACKED || k < MM_PACKED || s->sbk <= MM_NEAR); \
+      bool direct = ((MASKS && s->scn == 1) || n % L_##sfx == 0) && s->sbn == 1 && (s->m < MM_PACKED || k < MM_PACKED || (s->sbk <= MM_NEAR && s->sbk % L_##sfx == 0)); \
       int64_t ldb = direct ? s->sbk : (n + L_##sfx - 1) / L_##sfx * L_##sfx; \
+      mm_next next = next_panel(s, (int)sizeof(S), b + (j + NR_##sfx) * s->sbn, k, s->n - j - NR_##sfx < NR_##sfx ? s->n - j - NR_##sfx : NR_##sfx); \
       if (!direct) pack_##sfx(pack, ldb, bp, s->sbk, s->sbn, k, n); \
-      panel_##sfx(s, a, direct ? bp : pack, ldb, c + j * s->scn, k, n, acc); \
+      panel_##sfx(s, a, direct ? bp : pack, ldb, c + j * s->scn, k, n, acc, grouped, grouped ? &next : NULL); \
     } } \
+  static void group_##sfx(S *o, const S *a, int64_t sam, int64_t sak, int64_t m, int64_t k) { \
+    for (int64_t i = 0, mr; i < m; i += mr, o += mr * k) { \
+      mr = m - i < MM_MR ? m - i : MM_MR; \
+      for (int64_t q = i + 2 * MM_MR; sak == 1 && q < i + 3 * MM_MR && q < m; q++) \
+        for (int64_t p = 0; p < k; p += 64 / (int64_t)sizeof(S)) __builtin_prefetch(a + q * sam + p); \
+      pack_##sfx(o, mr, a + i * sam, sak, sam, k, mr); \
+    } } \
+  /* many columns: the same rows of A are taken for all of them from where they lie side by side */ \
+  static __attribute__((noinline)) void many_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
+    enum { MC = MM_GROUPED / (MM_KC * sizeof(S)) }; \
+    S rows[MC * MM_KC] __attribute__((aligned(64))); \
+    tp_mm part = *s; \
+    for (int64_t p = 0; p < s->k; p += MM_KC) \
+      for (int64_t i = 0; i < s->m; i += MC) { \
+        int64_t k = s->k - p < MM_KC ? s->k - p : MM_KC; \
+        part.m = s->m - i < MC ? s->m - i : MC; \
+        group_##sfx(rows, a + i * s->sam + p * s->sak, s->sam, s->sak, part.m, k); \
+        block_##sfx(&part, rows, b + p * s->sbk, c + i * s->scm, k, acc || p > 0, true); \
+      } } \
   static void mm_##sfx(const tp_mm *s, const void *a_, const void *b_, void *c_, bool acc) { \
     const S *a = a_, *b = b_; S *c = c_; \
     if (!s->ordered && s->sak == 1 && s->sbk == 1 && (s->m < TP_DOT_FEW || s->n < TP_DOT_FEW) && s->k >= TP_DOT_LEAST && ALONG != few_##sfx) { ALONG(s, a, b, c, acc); return; } \
@@ -302,12 +475,32 @@ enum { FOUR = 4 };
       mm_##sfx(&rest, a, b + j, c + j, acc); \
       return; \
     } \
+    if (TURN_WIDE && sizeof(S) == 4 && s->sbk == 1 && s->sbn != 1 && s->scn == 1 && s->m < 2 * MM_MR && s->n >= 2 * TURN_WIDE) { \
+      int64_t j = shorts_##sfx(s, a, b, c, acc); \
+      if (j == s->n) return; \
+      tp_mm rest = *s; \
+      rest.n -= j; \
+      rest.ordered = true; \
+      mm_##sfx(&rest, a, b + j * s->sbn, c + j, acc); \
+      return; \
+    } \
     if (!(MASKS && s->sbn == 1 && s->scn == 1) && s->n < L_##sfx / 2 + 1 && (s->m <= 3 || s->m * s->n * s->k <= 256)) { few_##sfx(s, a, b, c, acc); return; } \
+    if (MASKS && s->m <= MM_TALL && s->n <= L_##sfx && s->k <= MM_KC && s->sbn == 1 && s->scn == 1) { panel_##sfx(s, a, b, s->sbk, c, s->k, s->n, acc, false, NULL); return; } \
+    int64_t rest = s->n % L_##sfx; \
+    if (rest && rest <= L_##sfx / 4 && s->n > 4 * L_##sfx && s->m >= 4 * L_##sfx) { \
+      int64_t n = s->n - rest; \
+      tp_mm most = *s, turned = { rest, s->m, s->k, s->sbn, s->sbk, s->sak, s->sam, s->scn, s->scm, true }; \
+      most.n = n; \
+      mm_##sfx(&most, a, b, c, acc); \
+      mm_##sfx(&turned, b + n * s->sbn, a, c + n * s->scn, acc); \
+      return; \
+    } \
+    if (s->n >= MM_MANY * NR_##sfx && s->m >= 2 * MM_MR && s->m * s->k * (int64_t)sizeof(S) >= MM_GROUPED) { many_##sfx(s, a, b, c, acc); return; } \
     tp_mm part = *s; \
     for (int64_t p = 0; p < s->k; p += MM_KC) \
       for (int64_t i = 0; i < s->m; i += MM_MC) { \
         part.m = s->m - i < MM_MC ? s->m - i : MM_MC; \
-        block_##sfx(&part, a + i * s->sam + p * s->sak, b + p * s->sbk, c + i * s->scm, s->k - p < MM_KC ? s->k - p : MM_KC, acc || p > 0); \
+        block_##sfx(&part, a + i * s->sam + p * s->sak, b + p * s->sbk, c + i * s->scm, s->k - p < MM_KC ? s->k - p : MM_KC, acc || p > 0, false); \
       } }
 #define WIDE_PANEL (VBYTES == 64 ? 4 : 2)                /* as many as there are registers for */
 #if VBYTES == 64

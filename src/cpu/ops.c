@@ -190,7 +190,7 @@ static bool has_rows(const tp_dreg *r) {
 static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
   const tp_dnd *c = &whole->out[0];
   const tp_dx *k = &whole->in[0].shape[whole->in[0].rank - 1];
-  bool ours = (x->cpu->same || x->cpu->K->wide) && !k->var && (double)x->count[c->buf] * (double)k->c < TP_OWN_MOST;
+  bool ours = (x->cpu->same || x->cpu->K->wide) && !k->var;
   return ours && c->shape[c->rank - 1].e == part->out[0].shape[c->rank - 1].e && has_rows(whole) && has_rows(part);
 }
 
