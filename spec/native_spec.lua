@@ -179,6 +179,27 @@ describe("native code computes what the interpreter does", function()
     assert.is_true(written > 20, written)
   end)
 
+  it("of a tiny matrix by a batch of them, on either side, turned or not, more of them than terms that are looked at", function()
+    local calls, N = {}, 200
+    for _, l in ipairs { { 4, 4, 4 }, { 2, 4, 8 }, { 8, 1, 3 }, { 1, 8, 8 }, { 9, 4, 4 } } do
+      local m, n, k = l[1], l[2], l[3]
+      for _, d in ipairs { "f32", "f64", "i64" } do
+        local function array(shape) return tempo.array(fill(shape, function(i) return d == "i64" and i % 7 or wave(i) end), d) end
+        local f = agree(function(P)
+          local t, T = P:dim "t"
+          local a, at = P:input("a", { shape = { m, k }, dtype = d }), P:input("at", { shape = { k, m }, dtype = d }):mT()
+          local b, bt = P:input("b", { shape = { N, k, n }, dtype = d }), P:input("bt", { shape = { N, n, k }, dtype = d }):mT()
+          local s = P:tensor { domain = { t }, shape = { N, m, n }, dtype = d }
+          s[0] = a:matmul(b)
+          s[t] = s[t - 1] + a:matmul(b * t:value():to(d)) + at:matmul(bt) - a:matmul(bt)
+          return { s = s[T - 1] }
+        end, { a = array { m, k }, at = array { k, m }, b = array { N, k, n }, bt = array { N, n, k } }, { T = 3 }, { tol = 1e-4 })
+        calls[m .. d] = count(f:explain "code", "h%->leaf")
+      end
+    end
+    assert.is_true(calls["9f32"] > calls["4f32"])
+  end)
+
   it("of what two statements of a loop add to, an iteration apart", function()
     for _, algebra in ipairs { true, false } do
       for T = 1, 5 do

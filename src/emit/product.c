@@ -4,7 +4,7 @@
 #include "emit/priv.h"
 #include "kern/prelude/fold.h"
 
-enum { PRODUCT_TERMS = 4096 };                  /* fewer: with more a library may be called, which adds them up as it likes */
+enum { PRODUCT_TERMS = 4096, TINY = 8 };        /* fewer terms: with more a library may be called, which adds them up as it likes */
 
 static const tp_ix **strides(const tp_emit *e, const tp_region *r, const tp_nd *nd, const tp_ix *m, const tp_ix *n, const tp_ix *k) {
   const tp_ix **s = TP_NEWN(e->a, const tp_ix *, r->nlead + 3), *zero = tp_ix_const(e->ix, 0);
@@ -44,8 +44,16 @@ static bool moves(const tp_nd *nd, int i) {
   return nd->lead && (!tp_ix_is_const(nd->lead[i], &k) || k);
 }
 
-/* The axis only repeats the product with other matrices, however often. */
-static bool is_repeated(const tp_region *r, int i) { return moves(&r->in[0], i) && moves(&r->in[1], i) && moves(&r->out[0], i); }
+static bool is_tiny(const tp_ix *n) {
+  int64_t k;
+  return tp_ix_is_const(n, &k) && k <= TINY;
+}
+
+/* The axis only repeats the product with other matrices, however often: both, or, where they are tiny, the right ones; kernels take other left ones as more rows. */
+static bool is_repeated(const tp_region *r, int i) {
+  bool tiny = is_tiny(r->out[0].shape[0]) && is_tiny(r->out[0].shape[1]) && is_tiny(r->in[0].shape[1]);
+  return moves(&r->in[1], i) && moves(&r->out[0], i) && (tiny || moves(&r->in[0], i));
+}
 
 static bool find_extents(const tp_region *r, small_product *s) {
   const tp_nd *a = &r->in[0], *b = &r->in[1], *c = &r->out[0];
