@@ -105,15 +105,16 @@ static tp_mmkind choose_library(tp_contraction *t, double work) {
 static bool goes_along(const tp_mm *s) { return !s->ordered && s->sak == 1 && s->sbk == 1; }
 static bool is_narrow(const tp_contraction *t) { return t->s.n * t->size <= NARROW && t->s.m >= TURNED_ROWS && t->s.k >= TURNED_TERMS && !goes_along(&t->s); }
 
+static bool has_blas(const tp_blas *b) { return b->sgemm && b->dgemm && b->sgemv && b->dgemv; }
+
 static tp_mmkind choose_kernel(tp_contraction *t) {
   const tp_mm *s = &t->s;
   if (t->in != t->d) return TP_MM_BLOCKS;
   if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);      /* columns of C are contiguous */
   if (s->n == 1 && s->m > 1) turn_over(t);
   double work = (double)s->m * (double)s->n * (double)s->k;
-  bool flt = t->d == TP_F32 || t->d == TP_F64;
-  const tp_blas *b = flt ? tp_blas_get() : NULL;
-  tp_mmkind kind = flt && b->sgemm && b->dgemm && b->sgemv && b->dgemv ? choose_library(t, work) : TP_MM_OWN;
+  tp_mmkind kind = t->d == TP_F32 || t->d == TP_F64 ? choose_library(t, work) : TP_MM_OWN;
+  if (kind != TP_MM_OWN && !has_blas(tp_blas_get())) kind = TP_MM_OWN;         /* opened when it is first to be called: that takes 3 ms */
   if (kind == TP_MM_OWN && is_narrow(t)) turn_over(t);
   return kind;
 }
