@@ -79,7 +79,7 @@ static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
   set_rank(w, o, lead + r1);
   for (int i = 0; i < r1; i++) {
     const tp_ix *want = at_point(w, n, n->out[0].shape[i], at);
-    bool same = i >= grow && os[lead + i - grow] == want;
+    bool same = i >= grow && !tp_is_number(os[lead + i - grow], 1);       /* as the call says, where expressions differ: only a literal 1 grows */
     o->shape[lead + i] = want;
     o->stride[lead + i] = same ? ot[lead + i - grow] : tp_ix_const(w->p->g->ix, 0);
     o->axisvar[lead + i] = same ? ov[lead + i - grow] : -1;
