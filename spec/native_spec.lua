@@ -573,6 +573,44 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of as many picks as there are, with extents of the call, and places hit again by numbers that are added as they are", function()
+    for _, d in ipairs { "f32", "f64", "i64", "u8" } do
+      local n = 300
+      local function make(P)
+        local t, T = P:dim "t"
+        local i = P:dim "i"
+        local k = P:input("k", { domain = { t }, dtype = "i64" })
+        local x = P:input("x", { domain = { t }, shape = { 3 }, dtype = d })
+        local all, index = x[0 .. T], k[0 .. T]
+        local h = P:tensor { domain = { i }, shape = { n, 3 }, dtype = d }
+        h[0] = all
+        h[i] = h[i - 1]:index_select(0, (index + i:value()) % n) + 1
+        local one = (index % 3):unsqueeze(1)
+        local column = h[i]:gather(1, one)
+        return {
+          rows = h, column = column, single = h[i]:select(1, 0):index_select(0, index),
+          into = h[i]:scatter_add(1, one, column), again = h[i]:scatter_add(0, (index // 2):unsqueeze(1):expand { n, 3 }, all),
+          same = h[i]:scatter_add(0, index:slice(0, 0, 1):unsqueeze(1):expand { n, 3 }, all),
+        }
+      end
+      local k = fill({ n }, function(t) return t * 7 % n end)
+      local x = tempo.array(fill({ n, 3 }, function(...) return math.floor(90 * math.abs(wave(...))) + (d:find "f" and 0.3 or 0) end), d)
+      local f = agree(make, { x = x, k = tempo.array(k, "i64") }, { T = n, I = 4 }, { tol = 1e-3 })
+      local code = f:explain "code"
+      assert.is_true(count(code, "%(wrong, 0%)") >= (d == "f32" and 4 or 5), code)
+      assert.equal(d == "f32" and 1 or 2, count(code, "%] %+= w2%["))
+    end
+  end)
+
+  it("of extents that the call says are the same", function()
+    agree(function(P)
+      local t, T = P:dim "t"
+      local x, z = P:input("x", { domain = { t }, shape = { 3 } })[0 .. T], P:input("z", { shape = { 5, 3 } })
+      local wide = x:select(1, 0):unsqueeze(1):expand { 5, 4 }
+      return { wide = wide * 1, sum = (x:expand { 5, 3 } * z):sum(0), both = tempo.cat({ x, z }, 1), grad = tempo.grad((x:expand { 5, 3 } * z):sum(), x) }
+    end, { x = fill({ 5, 3 }, wave), z = fill({ 5, 3 }, wave) }, { T = 5 })
+  end)
+
   it("of environments whose source is known, and of what they are not asked", function()
     local function make(P, wrong)
       local t, T = P:dim "t"

@@ -4,7 +4,8 @@
 #include "base/env.h"
 #include "kern/kern.h"
 
-enum { FEW_WORDS = 16, FEW_ELEMENTS = 16, FEW_PICKED = 256 };       /* of a point: more are no few */
+enum { FEW_WORDS = 16, FEW_ELEMENTS = 16 };     /* of a point: more are no few */
+enum { LONG_RUN = 256 };                        /* elements that have an index in common: more, and more that nobody knows, a target's kernel moves as fast */
 
 /* ---- what is known ---- */
 
@@ -45,18 +46,50 @@ static bool same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
 enum { PICK_BY = 1, PICK_EACH = 2 };
 static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || r->op == TP_OP_SCATTER_ADD ? r->nin : 0; }
 
-/* Of what something is put into, the rest lies there already. */
-static bool picks_few(const tp_region *r) {
-  const tp_nd *out = &r->out[0];
-  bool apart = r->op == TP_OP_PUT ? same_elements(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf;
-  return apart && r->in[PICK_BY].buf != out->buf && elements_of(tp_window_at(r, PICK_EACH), FEW_PICKED) > 0;
+static bool moves_along(const tp_nd *nd, int i) { return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0); }
+
+/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` has an index for a row. */
+static int with_index(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT ? i + r->how.axis : i; }
+static int with_target(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT && i > r->how.axis ? i - 1 + r->in[PICK_BY].rank : i; }
+static int with_itself(const tp_region *r, int i) { (void)r; return i; }
+
+static bool index_moves(const tp_region *r, int axis) {
+  bool any = false;
+  for (int i = 0; i < r->in[PICK_BY].rank; i++) any |= with_index(r, i) == axis && moves_along(&r->in[PICK_BY], i);
+  return any;
 }
 
-/* One index along the axis: no place is hit twice. */
-static bool adds_few(const tp_emit *e, const tp_region *r) {
+/* Axes of PICK_EACH up to the last one along which the index moves: elements have an index in common along the others. */
+static int indexed_axes(const tp_region *r) {
+  int n = tp_window_at(r, PICK_EACH)->rank;
+  while (n > 0 && !index_moves(r, n - 1)) n--;
+  return n;
+}
+
+static bool has_short_runs(const tp_region *r) {
+  tp_nd run = *tp_window_at(r, PICK_EACH);
+  int n = indexed_axes(r);
+  run.rank -= n;
+  run.shape += n;
+  return elements_of(&run, LONG_RUN) > 0;
+}
+
+static bool has_one(const tp_region *r) { return tp_is_number(tp_window_at(r, PICK_EACH)->shape[r->how.axis], 1); }
+
+/* Of what something is put into, the rest lies there already. */
+static bool picks_short(const tp_region *r) {
+  const tp_nd *out = &r->out[0];
+  bool put = r->op == TP_OP_PUT, each_its_own = !put || has_one(r) || index_moves(r, r->how.axis);
+  bool apart = each_its_own && (put ? same_elements(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf);
+  return apart && r->in[PICK_BY].buf != out->buf && has_short_runs(r);
+}
+
+/* One index along the axis: no place is hit twice. Numbers whose sums are not rounded later than themselves may hit one again, in order. */
+static bool adds_short(const tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0], *k = &r->in[PICK_BY], *each = &r->in[PICK_EACH];
-  bool apart = same_elements(r, &r->in[0], out) || r->in[0].buf != out->buf, once = tp_is_number(k->shape[r->how.axis], 1);
-  return apart && once && k->buf != out->buf && each->buf != out->buf && !tp_half(cell_type(e, out)) && elements_of(each, FEW_PICKED) > 0 && elements_of(out, FEW_PICKED) > 0;
+  tp_dtype d = cell_type(e, out);
+  bool apart = same_elements(r, &r->in[0], out) || r->in[0].buf != out->buf, once = has_one(r) || (d != TP_F32 && index_moves(r, r->how.axis));
+  return apart && once && k->buf != out->buf && each->buf != out->buf && !tp_half(d) && has_short_runs(r);
 }
 
 static tp_dtype env_type(const tp_env *v, tp_op op, int i) {
@@ -93,8 +126,8 @@ bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
   switch (r->op) {
     case TP_OP_RAND: return draws_few(e, r);
     case TP_OP_ARGMAX: case TP_OP_ARGMIN: return takes_best(e, r);
-    case TP_OP_GATHER: case TP_OP_INDEX_SELECT: case TP_OP_PUT: return picks_few(r);
-    case TP_OP_SCATTER_ADD: return adds_few(e, r);
+    case TP_OP_GATHER: case TP_OP_INDEX_SELECT: case TP_OP_PUT: return picks_short(r);
+    case TP_OP_SCATTER_ADD: return adds_short(e, r);
     default: return false;
   }
 }
@@ -329,13 +362,6 @@ static void put_best(tp_emit *e, const tp_region *r) {
 
 /* ---- picks ---- loops over elements; in the other window data says where they are along an axis */
 
-static bool moves_along(const tp_nd *nd, int i) { return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0); }
-
-/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` has an index for a row. */
-static int with_index(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT ? i + r->how.axis : i; }
-static int with_target(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT && i > r->how.axis ? i - 1 + r->in[PICK_BY].rank : i; }
-static int with_itself(const tp_region *r, int i) { (void)r; return i; }
-
 /* An element of window w; at: along this axis data says where. */
 static void put_element_of(tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int at) {
   const tp_nd *nd = tp_window_at(r, w);
@@ -351,12 +377,6 @@ static void put_element_of(tp_emit *e, const tp_region *r, int w, int (*with)(co
 
 static void put_index(tp_emit *e, const tp_region *r) { put_element_of(e, r, PICK_BY, with_index, -1); }
 
-static bool index_moves(const tp_region *r, int axis) {
-  bool any = false;
-  for (int i = 0; i < r->in[PICK_BY].rank; i++) any |= with_index(r, i) == axis && moves_along(&r->in[PICK_BY], i);
-  return any;
-}
-
 static void open_element(tp_emit *e, const tp_nd *nd, int i) {
   tp_emit_indent(e);
   tp_putf(e->b, "for (int64_t e%d = 0; e%d < ", i, i);
@@ -368,8 +388,12 @@ static void open_element(tp_emit *e, const tp_nd *nd, int i) {
 static void put_looks(tp_emit *e, const tp_region *r) {
   int n = r->nlead;
   open_leads(e, r);
-  for (int i = 0; i < tp_window_at(r, PICK_EACH)->rank; i++)
-    if (index_moves(r, i)) open_element(e, tp_window_at(r, PICK_EACH), i), n++;
+  for (int i = 0, last = indexed_axes(r) - 1; i <= last; i++) {
+    if (!index_moves(r, i)) continue;
+    if (i == last) tp_emit_line(e, "TP_IVDEP\n");
+    open_element(e, tp_window_at(r, PICK_EACH), i);
+    n++;
+  }
   tp_emit_indent(e);
   tp_puts(e->b, "wrong |= (uint64_t)");
   put_index(e, r);
@@ -384,7 +408,10 @@ static void put_base(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
   if (same_elements(r, &r->in[0], out)) return;
   open_leads(e, r);
-  for (int i = 0; i < out->rank; i++) open_element(e, out, i);
+  for (int i = 0; i < out->rank; i++) {
+    if (i == out->rank - 1) tp_emit_line(e, "TP_IVDEP\n");
+    open_element(e, out, i);
+  }
   tp_emit_indent(e);
   put_element_of(e, r, r->nin, with_itself, -1);
   tp_puts(e->b, " = ");
@@ -396,11 +423,13 @@ static void put_base(tp_emit *e, const tp_region *r) {
 /* Elements that have an index in common go in loops inside of it. What is put outside of a tensor is nowhere. */
 static void put_picks(tp_emit *e, const tp_region *r) {
   const tp_nd *each = tp_window_at(r, PICK_EACH);
-  int rank = each->rank, inside = rank, to = target_of(r);
+  int rank = each->rank, inside = indexed_axes(r), to = target_of(r);
   bool looks = r->op == TP_OP_PUT;
-  while (inside > 0 && !index_moves(r, inside - 1)) inside--;
   open_leads(e, r);
-  for (int i = 0; i < inside; i++) open_element(e, each, i);
+  for (int i = 0; i < inside; i++) {
+    if (!to && i == rank - 1) tp_emit_line(e, "TP_IVDEP\n");
+    open_element(e, each, i);
+  }
   tp_emit_indent(e);
   tp_puts(e->b, "const int64_t at = ");
   put_index(e, r);
