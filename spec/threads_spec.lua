@@ -102,6 +102,21 @@ local programs = [[
     env:step(env.obs:matmul(w):argmax(-1))
     return { r = env.reward, last = env.obs }, { w = wave { 4, 2 } }, { B = 37, T = 30 }
   end
+  function programs.hits(P)
+    local b = P:dim "b"
+    local x = P:input("x", { domain = { b }, shape = { 30, 4 } })
+    local k = P:input("k", { domain = { b }, shape = { 30 }, dtype = "i64" })
+    local one, rows, K = (k % 4):unsqueeze(1), x:index_select(0, k), {}
+    local picked = x:gather(1, one)
+    for i = 1, 21 do
+      K[i] = {}
+      for j = 1, 30 do K[i][j] = i * j * j % 30 end
+    end
+    return {
+      cells = x:scatter_add(1, one, picked), again = x:scatter_add(0, (k // 3):unsqueeze(1):expand { 30, 4 }, x),
+      grad = tempo.grad((rows * rows * rows):sum() + (picked * picked):sum(), x),
+    }, { x = wave { 21, 30, 4 }, k = tempo.array(K, "i64") }, { B = 21 }
+  end
   function programs.ends(P)
     local b, B = P:dim "b"
     local t, T = P:dim "t"
@@ -205,6 +220,38 @@ describe("threads", function()
       assert.equal("compared\n", script(text, "TEMPO_SHARE=0"))
     end)
   end
+
+  it("name the index that one thread names first, of what is added where data says", function()
+    local text = [[
+      local function fails(tier, threads)
+        local P = tempo.program()
+        local b = P:dim "b"
+        local x, k = P:input("x", { domain = { b }, shape = { 30, 4 } }), P:input("k", { domain = { b }, shape = { 30 }, dtype = "i64" })
+        local f = P:compile { outputs = { y = (x + 1):scatter_add(1, k:unsqueeze(1), x:slice(1, 0, 1)) }, tier = tier, threads = threads }
+        local all = {}
+        for _, bad in ipairs { { { 30, 4 }, { 2, 5 } }, { { 30, 5 }, { 2, 5 } }, { { 39, 1 }, { 20, 3 }, { 1, 6 } } } do
+          local rows = {}
+          for i = 1, 40 do
+            rows[i] = {}
+            for j = 1, 30 do rows[i][j] = i * j % 4 end
+          end
+          for _, p in ipairs(bad) do rows[p[1] ] [p[2] ] = 10 * p[1] + p[2] end
+          all[#all + 1] = tostring(select(2, pcall(f, { x = wave { 40, 30, 4 }, k = tempo.array(rows, "i64") }, { B = 40 })))
+        end
+        return all
+      end
+      for _, tier in ipairs { "interpreter", "native" } do
+        local want = fails(tier, 1)
+        for k, v in ipairs { "b = 1: index 25 ", "b = 1: index 25 ", "b = 0: index 16 " } do assert(want[k]:find(v, 1, true), want[k]) end
+        for _, n in ipairs { 2, 3, 7 } do
+          for k, v in ipairs(fails(tier, n)) do
+            if v ~= want[k] then print(tier, n, v, want[k]) end
+          end
+        end
+      end
+      print "compared"]]
+    assert.equal("compared\n", script(text, "TEMPO_SHARE=0"))
+  end)
 
   it("name the action that one thread names first, of several environments", function()
     local text = [[

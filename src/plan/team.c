@@ -39,7 +39,7 @@ static bool is_pure_env(const tp_region *r) {
 }
 
 /* It may fail: along the axis that it goes through first, the first share that does has the first point. */
-static bool op_may_fail(tp_op op) { return op == TP_OP_INDEX_SELECT || op == TP_OP_GATHER || op == TP_OP_ENV_STEP; }
+static bool op_may_fail(tp_op op) { return op == TP_OP_INDEX_SELECT || op == TP_OP_GATHER || op == TP_OP_SCATTER_ADD || op == TP_OP_INDEX_ADD || op == TP_OP_ENV_STEP; }
 
 /* Operators that make each result of the same numbers in the same order, whatever other results are made with it. */
 static bool op_takes_parts(const tp_region *r) {
@@ -47,7 +47,7 @@ static bool op_takes_parts(const tp_region *r) {
     case TP_OP_MATMUL: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: case TP_OP_SORT: return true;
     case TP_OP_RAND: return r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1];
     case TP_OP_ARGMAX: case TP_OP_ARGMIN: return most_of_some(r);
-    case TP_OP_INDEX_SELECT: case TP_OP_GATHER: return true;
+    case TP_OP_INDEX_SELECT: case TP_OP_GATHER: case TP_OP_PUT: case TP_OP_SCATTER_ADD: case TP_OP_INDEX_ADD: return true;
     case TP_OP_ENV_RESET: case TP_OP_ENV_OBS: case TP_OP_ENV_STEP: return is_pure_env(r);
     default: return false;
   }
