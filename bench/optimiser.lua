@@ -2,7 +2,7 @@
 -- same one core, in turn.
 --   incremental-slope   4.6 over the time at T = 65,536 against that at T = 16,384: the worst of a prefix sum, a suffix
 --                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a
---                       discounted suffix, a derivative
+--                       discounted suffix, a derivative, a maximum and a sum over as many as the call says
 --   incremental-work    the same of what is counted: elements and turns of loops, 4 if work is linear
 --   prefix-vs-jax       a prefix sum of 65,536 numbers; jnp.cumsum
 --   evolve-flat         recurrences of which the last point is needed: 1,000 steps over 10^9, the worst
@@ -18,6 +18,8 @@ local made = {}
 function made.prefix(x, t) return x[0 .. t + 1]:sum(0) end
 function made.suffix(x, t, T) return x[t .. T]:sum(0) end
 function made.window(x, t) return x[tempo.max(0, t - 63) .. t + 1]:max(0) end
+function made.told_max(x, t, _, w) return x[tempo.max(0, t - w + 1) .. t + 1]:max(0) end
+function made.told_sum(x, t, T, w) return x[t .. tempo.min(t + w, T)]:sum(0) end
 function made.variance(x, t) return x[0 .. t + 1]:var(0, { correction = 0 }) end
 function made.softmax(x, t)
   local past = x[0 .. t + 1]
@@ -28,7 +30,9 @@ function made.derivative(x, t, T)
   return tempo.grad(x:detach() * x[t .. T]:square():mean(0), { x })[1]
 end
 
-local SLOPES = { "prefix", "suffix", "window", "variance", "softmax", "discounted", "derivative" }
+local SLOPES = {
+  "prefix", "suffix", "window", "told_max", "told_sum", "variance", "softmax", "discounted", "derivative"
+}
 
 -- Recurrences, each read at its last point.
 local evolving = {}
@@ -60,9 +64,11 @@ local function compiled(row)
   local t, T = P:dim "t"
   local tier = os.getenv "TEMPO_TIER" or "native"
   if evolving[row] then return P:compile { outputs = { y = evolving[row](P, t, T) }, tier = tier } end
-  local y = made[row](P:input("x", { domain = { t } }), t, T)
+  local y = made[row](P:input("x", { domain = { t } }), t, T, row:find "told" and P:bound "w")
   return P:compile { outputs = { y = y }, tier = tier }
 end
+
+local function bounds_of(row, n) return { T = n, w = row:find "told" and 100 or nil } end
 
 local function numbers(n)
   local P = tempo.program()
@@ -86,10 +92,10 @@ end
 if arg[1] == "--run" then
   local f, n = compiled(arg[2]), tonumber(arg[3])
   local x, best, y = { x = numbers(n) }, math.huge, nil
-  f(x, { T = n })
+  f(x, bounds_of(arg[2], n))
   for _ = 1, 20 do
     local a = tempo.clock()
-    y = f(x, { T = n }).y
+    y = f(x, bounds_of(arg[2], n)).y
     best = math.min(best, tempo.clock() - a)
   end
   print(("%.6g %.9g"):format(best * 1e9, y:get(n // 2)))
@@ -123,13 +129,13 @@ end
 
 if wanted "incremental-work" then
   local worst = 0
-  local function count(f, n)
-    local elements, turns = f:explain("work", { T = n }):match "^%s*([%d,]+).-turn ([%d,]+) times"
+  local function count(row, f, n)
+    local elements, turns = f:explain("work", bounds_of(row, n)):match "^%s*([%d,]+).-turn ([%d,]+) times"
     return tonumber((elements:gsub(",", ""))) + tonumber((turns:gsub(",", "")))
   end
   for _, row in ipairs(SLOPES) do
     local f = compiled(row)
-    worst = math.max(worst, count(f, LONG) / count(f, SHORT))
+    worst = math.max(worst, count(row, f, LONG) / count(row, f, SHORT))
   end
   local said = "RATIO incremental-work %.3g (%.4g vs 4.01 times the work for 4 times the length)"
   print(said:format(4.01 / worst, worst))

@@ -320,6 +320,170 @@ describe("incremental", function()
   end)
 end)
 
+-- Windows of which only the call says how wide they are: up to a few rows are gone through, more lie on a ring.
+describe("windows of a bound's width", function()
+  local function past(x, t, w) return x[tempo.max(0, t - w + 1) .. t + 1] end
+  local made = {
+    ["to t"] = { past, function(t, _, w) return t - w + 1, t + 1 end },
+    ["before t"] = { function(x, t, w) return x[tempo.max(0, t - w) .. t] end, function(t, _, w) return t - w, t end },
+    ["from t"] = { function(x, t, w, T) return x[t .. tempo.min(t + w, T)] end, function(t, _, w) return t, t + w end },
+    ["after t"] = { function(x, t, w, T) return x[tempo.min(t + 1, T) .. tempo.min(t + w + 1, T)] end,
+      function(t, _, w) return t + 1, t + w + 1 end },
+    ["around t"] = { function(x, t, w, T) return x[tempo.max(0, t - w) .. tempo.min(t + w, T)] end,
+      function(t, _, w) return t - w, t + w end },
+    ["and five"] = { function(x, t, w, T) return x[tempo.max(0, t - w) .. tempo.min(t + 5, T)] end,
+      function(t, _, w) return t - w, t + 5 end },
+    ["twice as far behind"] = { function(x, t, w, T) return x[tempo.max(0, t - 2 * w) .. tempo.min(t + w, T)] end,
+      function(t, _, w) return t - 2 * w, t + w end },
+    ["of half that"] = { function(x, t, w) return x[tempo.max(0, t - w // 2) .. t + 1] end, function(t, _, w) return t - w // 2, t + 1 end },
+  }
+  local WIDTHS = { 0, 1, 2, 3, 15, 16, 17, 18, 19, 20, 33, 41, 64, 200 }
+
+  local function program(name, ofs)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local w = P:bound "w"
+    local x = P:input("x", { domain = { t }, dtype = "f64" })
+    local outputs = {}
+    for _, of in ipairs(ofs) do outputs[of] = made[name][1](x, t, w, T)[of](made[name][1](x, t, w, T), 0) end
+    return P, outputs
+  end
+
+  for name in pairs(made) do
+    it(name .. ": sum, prod, max and min are what plain Lua makes of them", function()
+      local P, outputs = program(name, { "sum", "prod", "max", "min" })
+      for _, tier in ipairs { "interpreter", name:find "[do] t$" and "native" } do
+        local f = P:compile { outputs = outputs, tier = tier }
+        for _, n in ipairs { 0, 1, 2, 17, 90 } do
+          local v = sample(n)
+          for _, width in ipairs(WIDTHS) do
+            local got = f({ x = tempo.array(v, "f64", { n }) }, { T = n, w = width })
+            for t = 0, n - 1 do
+              local lo, hi = made[name][2](t, n, width)
+              for of in pairs(outputs) do
+                local want = folded(of, v, math.max(0, lo), math.min(n, hi))
+                close(want, got[of]:get(t), 1e-11, ("%s %s %d of %d, %d wide"):format(of, name, t, n, width))
+              end
+            end
+          end
+        end
+        local many, few = f:memory { T = 1e6, w = 100 }, f:memory { T = 1e5, w = 100 }
+        if name:find "^[toba]%a+ t$" and name ~= "around t" then assert.equal(few, many) end
+      end
+    end)
+
+    it(name .. ": work grows with the length, whatever the width", function()
+      for _, of in ipairs { "sum", "max" } do
+        local P, outputs = program(name, { of })
+        local f = P:compile { outputs = outputs, tier = "interpreter" }
+        local short = work(f, { T = 2000, w = 100 })
+        assert.is_true(short < 2000 * 64, name .. short)
+        assert.is_true(work(f, { T = 8000, w = 100 }) < 4.2 * short)
+        assert.is_true(work(f, { T = 8000, w = 1000 }) < 1.1 * work(f, { T = 8000, w = 100 }))
+      end
+    end)
+  end
+
+  it("rows of a batch, of elements, of a dim's width, of integers and bools, means and derivatives are the reference's", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local b, k = P:dim "b", P:dim("k", "K")
+    local w = P:bound "w"
+    local x = P:input("x", { domain = { t, b }, shape = { 3 } })
+    local n = P:input("n", { domain = { t }, dtype = "i64" })
+    local r = x[{ t = tempo.max(0, t - w + 1) .. t + 1 }]
+    local z = P:tensor { domain = { t, b }, shape = { 3 } }
+    z[{ t = 0 }] = x
+    z[{ t = t }] = (0.5 * z[{ t = t - 1 }] + x):tanh()
+    local y = P:tensor { domain = { t } }
+    y:when(t:ge(w + 20), (n + 0.5)[t - w - 20 .. t + 1]:sum(0))
+    y:otherwise(0)
+    local ahead = x[{ t = t .. tempo.min(t + w, T) }]
+    local outputs = {
+      mean = r:mean(0), rows = r:sum { 0, 1 }, weighed = (r:exp() * x):sum(0), off = (r - x):sum(0),
+      ahead = z[{ t = t .. tempo.min(t + w, T) }]:max(0), carried = z[{ t = tempo.max(0, t - w + 1) .. t + 1 }]:sum(0),
+      ints = past(n, t, w):sum(0), most = past(n * 3, t, w):max(0), any = past(n:gt(7), t, w):any(0), all = past(n:lt(7), t, w):all(0),
+      dim = past(n, t, k):sum(0), late = y,
+      dx = tempo.grad((r:square():sum(0) * x:detach()):sum(), { x })[1], dahead = tempo.grad((ahead:mean(0) * x:detach()):sum(), { x })[1],
+      dmax = tempo.grad((r:max(0) * x:detach()):sum(), { x })[1],
+    }
+    local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+    for _, length in ipairs { 1, 30 } do
+      local whole = {}
+      for i, v in ipairs(sample(length, 3)) do whole[i] = math.floor(v) end
+      local arrays = { x = tempo.array(sample(2 * length * 3), "f32", { length, 2, 3 }), n = tempo.array(whole, "i64", { length }) }
+      for _, width in ipairs { 1, 2, 17, 22, 40 } do
+        local bounds = { T = length, B = 2, K = 21, w = width }
+        local got, want = f(arrays, bounds), g(arrays, bounds)
+        for name in pairs(outputs) do
+          local said = flat(want[name]:totable(), {})
+          for i, v in ipairs(flat(got[name]:totable(), {})) do
+            if type(v) == "boolean" then assert.equal(said[i], v) else close(said[i], v, 2e-5, name .. i .. " " .. width) end
+          end
+        end
+      end
+    end
+    assert.is_truthy(b)
+  end)
+
+  it("what is made of the window itself is left as it is, forwards and backwards", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local w = P:bound "w"
+    local x = P:input("x", { domain = { t } })
+    local y, z = P:tensor { domain = { t } }, P:tensor { domain = { t } }
+    y[T - 1] = x
+    y[t] = x + y[t + 1 .. tempo.min(t + w + 2, T)]:min(0)
+    z[0] = x
+    z[t] = x + z[tempo.max(0, t - w - 1) .. t]:max(0)
+    local f = P:compile { outputs = { y = y, z = z }, tier = "interpreter" }
+    local v = sample(50)
+    for _, width in ipairs { 0, 3, 30 } do
+      local got = f({ x = v }, { T = 50, w = width })
+      local a, c = {}, {}
+      for k = 50, 1, -1 do a[k] = v[k] + (k < 50 and folded("min", a, k, math.min(k + width + 1, 50)) or 0) end
+      for k = 1, 50 do c[k] = v[k] + (k > 1 and folded("max", c, math.max(0, k - width - 2), k - 1) or 0) end
+      for k = 1, 50 do close(a[k], got.y:get(k - 1), 1e-5, "y " .. k) close(c[k], got.z:get(k - 1), 1e-5, "z " .. k) end
+    end
+  end)
+
+  it("NaN and infinities leave with their rows", function()
+    local P, outputs = program("to t", { "sum", "max" })
+    local f = P:compile { outputs = outputs, tier = "interpreter" }
+    local v = sample(70)
+    v[3], v[30] = 0 / 0, math.huge
+    local got = f({ x = tempo.array(v, "f64", { 70 }) }, { T = 70, w = 20 })
+    for t = 0, 69 do
+      for of in pairs(outputs) do close(folded(of, v, math.max(0, t - 19), t + 1), got[of]:get(t), 1e-12, of .. t) end
+    end
+  end)
+
+  it("in steps, and from a state, as at once; precise leaves sums in their order", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local w = P:bound "w"
+    local x = P:input("x", { domain = { t } })
+    local outputs = { s = past(x, t, w):sum(0), m = past(x, t, w):max(0) }
+    local f, v = P:compile { outputs = outputs, tick = t, tier = "interpreter" }, sample(60)
+    for _, width in ipairs { 3, 19 } do
+      local bounds = { T = 60, w = width }
+      local whole = f({ x = v }, bounds)
+      f:start({}, bounds)
+      local state
+      for k = 0, 59 do
+        if k == 33 then state = f:state() end
+        local _, out = f:step { x = v[k + 1] }
+        for name in pairs(outputs) do assert.equal(whole[name]:get(k), out[name]:item()) end
+      end
+      f:load_state(state)
+      for k = 33, 59 do assert.equal(whole.s:get(k), select(2, f:step { x = v[k + 1] }).s:item()) end
+    end
+    assert.is_true(f:memory { T = 1e5, w = 100 } < 6000)
+    local g = P:compile { outputs = { s = outputs.s }, tier = "interpreter", precise = true }
+    assert.is_true(work(g, { T = 4000, w = 400 }) > 8 * work(g, { T = 4000, w = 40 }))
+  end)
+end)
+
 -- Weights that are powers of how far a row is, as returns are written in books.
 describe("discounted sums", function()
   local function count(n) return tempo.arange({ n }, { dtype = "f64" }) end

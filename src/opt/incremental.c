@@ -10,7 +10,8 @@
 
 static const char MOVING_RULE[] = "a reduction over a range that moves => a recurrence";
 
-typedef struct incremental { tp_mk mk; bool precise; } incremental;
+/* need: of the graph as it came, made when it is first asked for. */
+typedef struct incremental { tp_mk mk; bool precise; tp_need *need; } incremental;
 
 /* The sum of a window is one of a tree. */
 static tp_dtype carried_in(const moving *m) {
@@ -32,10 +33,29 @@ static int ranges(int n, const tp_at *at, int *last) {
 
 /* ---- sums over ranges ---- */
 
-/* Of x at `at`; {NULL}, without an error: it is no recurrence. */
-static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at) {
-  moving m = { .mk = s->mk, .of = of, .red = red, .x = x, .at = at };
+/* A ring takes up all rows from the first on (running_ring.c): are these rows of n's windows anyway, and none of them made of n? */
+static bool takes_only_windows(incremental *s, const tp_node *n, const moving *m) {
+  tp_graph *g = s->mk.g;
+  const tp_node *x = m->x.node;
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  tp_reach(&g->arena, m->x.node, seen);
+  if (seen[n->id] || (!s->need && !(s->need = tp_need_outputs(g, s->mk.err))) || s->need->rough) return false;
+  unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS);
+  moving all = tp_moving_all(m);
+  tp_set *at = tp_set_and(tp_set_copy(s->need->set[n->id]), tp_set_cond(g->ix, n->ndom, n->dom, tp_window_is_long(m)));
+  tp_set *needed = tp_set_apply(tp_set_copy(at), tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, m->at));
+  tp_set *taken = tp_set_apply(at, tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, all.at));
+  bool only = tp_set_subset(g->ix, taken, needed);
+  tp_set_free(taken);
+  tp_set_free(needed);
+  return tp_isl_within(g->ix, before) && only;
+}
+
+/* Of x at `at`; {NULL}, without an error: it is no recurrence. keep: in what it is carried in. */
+static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at, bool keep) {
+  moving m = { .mk = s->mk, .of = of, .red = red, .x = x, .at = at, .keep = keep };
   if (ranges(x.node->ndom, at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
+  if (tp_takes_ring(&m) && !takes_only_windows(s, of, &m)) return tp_none;
   m.dtype = carried_in(&m);
   return tp_running(&m);
 }
@@ -57,7 +77,7 @@ static bool is_always(const tp_edge *e) { return !e->cond || tp_ix_kind(e->cond)
 
 static tp_val gathered_run(incremental *s, const tp_node *n, const tp_edge *e) {
   if (!is_always(e)) return tp_none;
-  return over_range(s, n, n->attr.red, e->src, e->at);
+  return over_range(s, n, n->attr.red, e->src, e->at, false);
 }
 
 /* ---- what is reduced in one call with what makes it ---- */
@@ -113,7 +133,7 @@ static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, c
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
   if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
-  y = over_range(s, n, red, x, own_but(s, x, t->d, t->range));
+  y = over_range(s, n, red, x, own_but(s, x, t->d, t->range), t->n > 1);
   return times_one(s, e->out, y);
 }
 
@@ -204,7 +224,7 @@ static tp_val scattered_term(incremental *s, const scatter *x, const running_ter
     v = mk_mul(s->mk, v, one);
   }
   if (!v.node) return v;
-  y = over_range(s, x->n, TP_RED_SUM, v, own_but(s, v, x->m.c, from));
+  y = over_range(s, x->n, TP_RED_SUM, v, own_but(s, v, x->m.c, from), true);
   return times_one(s, e->in, y);
 }
 
@@ -263,14 +283,16 @@ static bool try_reduction(incremental *s, tp_node *n) {
 }
 
 bool tp_incremental(tp_graph *g, bool precise, tp_error *err) {
-  incremental s = { { g, err }, precise };
+  incremental s = { { g, err }, precise, NULL };
   int n0 = g->nodes.n;
-  for (int i = 0; i < n0; i++) {
+  bool ok = true;
+  for (int i = 0; i < n0 && ok; i++) {
     tp_node *n = g->nodes.v[i];
     g->pos = n->pos;
-    if (n->op == TP_OP_ACCUM && !try_accum(&s, n)) return false;
-    if (tp_ops[n->op].cls == TP_CLS_RED && !try_reduction(&s, n)) return false;
+    if (n->op == TP_OP_ACCUM) ok = try_accum(&s, n);
+    if (tp_ops[n->op].cls == TP_CLS_RED) ok = try_reduction(&s, n);
   }
-  if (g->nodes.n > n0) tp_graph_prune(g);
-  return true;
+  tp_need_free(s.need);
+  if (ok && g->nodes.n > n0) tp_graph_prune(g);
+  return ok;
 }

@@ -65,7 +65,8 @@ static void find_dom(moving *m) {
 bool tp_moving_ends(moving *m, const tp_at *range) {
   const tp_graph *g = m->mk.g;
   if (!m->c->bound || tp_stop_of(g, m->c) || tp_mentions_end(g, range->lo) || tp_mentions_end(g, range->hi)) return false;
-  return split_end(g->ix, range->lo, m->c, false, &m->l, &m->L) && split_end(g->ix, range->hi, m->c, true, &m->h, &m->H) && (m->l || m->h);
+  const tp_ix *lo = tp_ix_simplify(g->ix, range->lo, m->ndom, m->dom), *hi = tp_ix_simplify(g->ix, range->hi, m->ndom, m->dom);
+  return split_end(g->ix, lo, m->c, false, &m->l, &m->L) && split_end(g->ix, hi, m->c, true, &m->h, &m->H) && (m->l || m->h);
 }
 
 static bool moves_along(moving *m, const tp_sym *c) {
@@ -107,20 +108,36 @@ tp_val tp_running_nothing(const moving *m) {
   return mk_fill(m->mk, tp_red_identity(m->red, m->dtype), m->dtype, o->rank, o->shape, 0, NULL);
 }
 
-/* The whole reduction at one value of c. */
-static tp_val reduced_at(const moving *m, const tp_ix *v) {
+/* The reduction over rows lo .. hi in one go, at the points of dom. */
+static running_parts gone_through(const moving *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
   tp_graph *g = m->mk.g;
-  const tp_ix *lo = tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v), *hi = tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v), *n;
-  const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
   const tp_out *o = tp_outof(m->x);
+  tp_at *at = with_row(m, (tp_at){ true, lo, hi });
+  const tp_ix *n = tp_ix_extent(g->ix, lo, hi, ndom, dom);
+  if (tp_is_number(n, 0)) return tp_parts_none(m);
+  if (tp_is_number(n, 1)) return tp_parts_row(m, lo);
+  tp_val x = mk_cast(m->mk, m->x, m->dtype), acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = m->dtype, .ndom = ndom, .dom = dom, .nix = o->rank, .ix = o->shape, .red = m->red });
+  bool ok = x.node && acc.node && tp_accum_add(g, acc.node, (tp_edge){ .src = x, .at = at, .gather = true, .pos = g->pos }, m->mk.err);
+  return ok ? tp_parts_whole(m, acc, at) : (running_parts){ 0, { tp_none } };
+}
+
+/* The whole reduction at one value of c. */
+static running_parts reduced_at(const moving *m, const tp_ix *v) {
+  tp_graph *g = m->mk.g;
+  const tp_ix *lo = tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v), *hi = tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v);
+  const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
   int nleft = 0;
   for (int i = 0; i < m->ndom; i++)
     if (m->dom[i] != m->c) left[nleft++] = m->dom[i];
-  n = tp_ix_extent(g->ix, lo, hi, nleft, left);
-  if (tp_is_number(n, 0)) return tp_running_nothing(m);
-  if (tp_is_number(n, 1)) return tp_running_row(m, lo);
-  tp_val x = mk_cast(m->mk, m->x, m->dtype), acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = m->dtype, .ndom = nleft, .dom = left, .nix = o->rank, .ix = o->shape, .red = m->red });
-  return x.node && acc.node && tp_accum_add(g, acc.node, (tp_edge){ .src = x, .at = with_row(m, (tp_at){ true, lo, hi }), .gather = true, .pos = g->pos }, m->mk.err) ? acc : tp_none;
+  return gone_through(m, lo, hi, nleft, left);
+}
+
+running_parts tp_running_through(const moving *m, const tp_ix *lo, const tp_ix *hi) { return gone_through(m, lo, hi, m->ndom, m->dom); }
+
+moving tp_moving_over(const moving *m, const tp_ix *lo, const tp_ix *hi) {
+  moving y = *m;
+  y.at = with_row(m, (tp_at){ true, lo, hi });
+  return y;
 }
 
 /* ---- the recurrence ---- */
@@ -131,16 +148,16 @@ static tp_val declared(const moving *m) {
   return s;
 }
 
-static bool branch(const moving *m, tp_val s, const tp_ix *cond, tp_val e) { return e.node && tp_merge_add(m->mk.g, s.node, cond, e, m->mk.err); }
+static running_parts one_part(tp_val v) { return (running_parts){ v.node != NULL, { v } }; }
 
 static tp_val neighbour(const moving *m, tp_val s, int64_t steps) { return mk_at(m->mk, s, m->c, c_at(m, steps)); }
 
 /* Without points where the range is never empty. */
-static bool empty_branch(const moving *m, tp_val s) {
+static bool empty_branch(const moving *m, running_parts s, running_parts none) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_at *at = &m->at[m->r];
   if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), m->ndom, m->dom)) return true;
-  return branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), tp_running_nothing(m));
+  return tp_parts_branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), none);
 }
 
 /* What a recurrence along c begins with, goes through and takes up: the range grows by row p as c goes `steps` on from its first value; clip: where p is no row of it. */
@@ -157,10 +174,14 @@ static course course_of(const moving *m) {
 }
 
 /* s, whose first value is `base`, and which is `next` where the range has grown. */
-static tp_val carried(const moving *m, const course *k, tp_val s, tp_val base, tp_val before, tp_val next) {
+static running_parts carried(const moving *m, const course *k, running_parts s, running_parts none, running_parts base, running_parts before, running_parts next) {
   const tp_ix *begin = tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), k->first);
-  if (!s.node || !before.node || !next.node || !empty_branch(m, s) || !branch(m, s, begin, base) || (k->clip && !branch(m, s, k->clip, before))) return tp_none;
-  return branch(m, s, NULL, next) ? s : tp_none;
+  bool ok = s.n && empty_branch(m, s, none) && tp_parts_branch(m, s, begin, base) && (!k->clip || tp_parts_branch(m, s, k->clip, before)) && tp_parts_branch(m, s, NULL, next);
+  return ok ? s : (running_parts){ 0, { tp_none } };
+}
+
+static tp_val carried_sum(const moving *m, const course *k, tp_val s, tp_val base, tp_val before, tp_val next) {
+  return carried(m, k, one_part(s), one_part(tp_running_nothing(m)), one_part(base), one_part(before), one_part(next)).v[0];
 }
 
 /* The one row that the range begins with; NULL: a window, or it begins otherwise. */
@@ -171,12 +192,14 @@ static const tp_ix *begin_row(const moving *m, const course *k) {
   return !(m->l && m->h) && tp_is_number(tp_ix_extent(ix, lo, hi, m->ndom, m->dom), 1) ? lo : NULL;
 }
 
-tp_val tp_running(const moving *m) {
+running_parts tp_running_parts(const moving *m) {
   if (m->l && m->h) return tp_running_window(m);
   course k = course_of(m);
-  tp_val s = declared(m), base = reduced_at(m, k.first), before = neighbour(m, s, -k.steps);
-  return carried(m, &k, s, base, before, tp_running_pair(m, before, tp_running_row(m, k.p)));
+  running_parts s = tp_parts_declared(m, m->ndom, m->dom), base = reduced_at(m, k.first), before = tp_parts_at(m, s, m->c, c_at(m, -k.steps)), row = tp_parts_row(m, k.p);
+  return carried(m, &k, s, tp_parts_none(m), base, before, k.steps > 0 ? tp_parts_join(m, before, row) : tp_parts_join(m, row, before));
 }
+
+tp_val tp_running(const moving *m) { return tp_running_parts(m).v[0]; }
 
 /* ---- sums of exponentials, each as far below the greatest as it is ----
  *
@@ -209,7 +232,7 @@ tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
   tp_val before = neighbour(m, s, -k.steps), same = mk_bin(mk, TP_OP_EQ, t0, *top);
   tp_val scale = mk_select(mk, same, mk_num(mk, 1, m->dtype), mk_exp(mk, mk_sub(mk, t0, *top)));
   tp_val next = mk_add(mk, mk_mul(mk, before, scale), risen(m, beside(m, v, k.p), tp_running_row(m, k.p), *top));
-  tp_val x0 = tp_running_row(m, lo), y = carried(&sum, &k, s, risen(m, beside(m, v, lo), x0, x0), before, next);
+  tp_val x0 = tp_running_row(m, lo), y = carried_sum(&sum, &k, s, risen(m, beside(m, v, lo), x0, x0), before, next);
   *top = finite_top(m, *top);
   return y;
 }
@@ -230,5 +253,5 @@ tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count) {
   tp_val less = mk_addc(mk, *count, -1), before = neighbour(m, s, -k.steps), d = mk_sub(mk, tp_running_row(m, k.p), mk_div(mk, neighbour(m, sum, -k.steps), less));
   tp_val step = mk_mul(mk, mk_mul(mk, d, d), mk_div(mk, less, *count));
   *mean = mk_div(mk, sum, *count);
-  return carried(m, &k, s, tp_running_nothing(m), before, mk_add(mk, before, step));
+  return carried_sum(m, &k, s, tp_running_nothing(m), before, mk_add(mk, before, step));
 }

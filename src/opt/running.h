@@ -6,11 +6,13 @@
 
 /* X over the points lo .. hi of its dim number `r` (at[r]), other dims at at[..], is reduced: the value at each point of dom. Along dim `c` of dom the range moves: its lower end is
  * max(L, c + l) or L alone, the upper one min(H, c + h) or H alone; NULL: there is none such. Nothing else of at mentions c. */
+typedef enum { RUNNING_RED, RUNNING_PLACE, RUNNING_SQUARES, RUNNING_EXP } running_kind;     /* running_parts.c */
 typedef struct moving {
-  tp_mk mk; tp_red red;
+  tp_mk mk; tp_red red; running_kind kind;
   const tp_node *of;                            /* gives the recurrence its name */
   tp_val x; const tp_at *at; int r;
   tp_dtype dtype;                               /* that it is carried in */
+  bool keep;                                    /* the result stays in it; else it may be of x's */
   int ndom; const tp_sym *const *dom;
   const tp_sym *c;
   const tp_ix *l, *L, *h, *H;
@@ -20,7 +22,7 @@ typedef struct moving {
 bool tp_moving_range(moving *m);
 bool tp_moving_ends(moving *m, const tp_at *range);     /* the ends alone, along m->c */
 /* The recurrence's value over m->dom. */
-tp_val tp_running(const moving *m);
+tp_val tp_running(const moving *m);             /* the first of its parts */
 /* The sum of v * exp(x - top) over the range, x being what m is of, top its maximum, over m->dom, and 0 where that is not finite: carried as sums are. v {NULL}: 1. */
 tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top);
 /* The sum of (x - mean)^2 over the range, its mean and how many rows that is, over m->dom. */
@@ -28,8 +30,34 @@ tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count);
 tp_val tp_running_pair(const moving *m, tp_val a, tp_val b);    /* red(a, b) */
 tp_val tp_running_nothing(const moving *m);     /* of no rows */
 tp_val tp_running_row(const moving *m, const tp_ix *p);         /* row p, in what is carried */
+
+/* What is carried of rows that lie side by side: one value, or several. n 0: an error is in err. running_parts.c */
+enum { RUNNING_PARTS = 3 };
+typedef struct running_parts { int n; tp_val v[RUNNING_PARTS]; } running_parts;
+running_parts tp_parts_row(const moving *m, const tp_ix *p);
+running_parts tp_parts_none(const moving *m);
+running_parts tp_parts_whole(const moving *m, tp_val red, const tp_at *at);     /* of rows read at `at`, red being their reduction */
+running_parts tp_parts_join(const moving *m, running_parts a, running_parts b);         /* rows of a lie before those of b */
+running_parts tp_parts_either(const moving *m, int ndom, const tp_sym *const *dom, const tp_ix *cond, running_parts yes, running_parts no);
+running_parts tp_parts_select(const moving *m, tp_val cond, running_parts yes, running_parts no);
+running_parts tp_parts_at(const moving *m, running_parts a, const tp_sym *d, const tp_ix *p);
+running_parts tp_parts_declared(const moving *m, int ndom, const tp_sym *const *dom);
+bool tp_parts_branch(const moving *m, running_parts s, const tp_ix *cond, running_parts e);       /* in the dtypes of s */
+
+/* Rows of dim d of what is reduced, with the other dims that a value at one of them has. */
+typedef struct running_rows { const moving *m; const tp_sym *d; const tp_ix *clip; int way; int ndom; const tp_sym *const *dom; } running_rows;
+/* What the last w rows up to each are, rows below the clip left out; w above 1. running_ring.c */
+running_parts tp_running_ring(const running_rows *r, const tp_ix *w);
+
+running_parts tp_running_parts(const moving *m);
+running_parts tp_running_through(const moving *m, const tp_ix *lo, const tp_ix *hi);    /* over the rows lo .. hi, one after the other at each point */
+moving tp_moving_over(const moving *m, const tp_ix *lo, const tp_ix *hi);       /* m, but of these rows; what moves is for the caller to say */
+/* A window that takes a ring, of whose rows only the call says how many: what these are if there are more than a few, and all rows that the ring takes up. */
+bool tp_takes_ring(const moving *m);
+const tp_ix *tp_window_is_long(const moving *m);
+moving tp_moving_all(const moving *m);
 bool tp_is_window(const moving *m);             /* both ends move: running_window.c */
-tp_val tp_running_window(const moving *m);
+running_parts tp_running_window(const moving *m);
 
 /* A reduction's operand along its first axis, which stands for the rows lo .. hi of dim d of what is read. running_terms.c */
 /* The reduction of out * in * exp(up - off): in and up vary along the axis and not with c, out and off the other way round; NULL: 1, and no exp. */

@@ -1,14 +1,15 @@
-/* running_window: a reduction over a window of w rows, w a number, by windows of 1, 2, 4, .. rows.
+/* running_window: a reduction over a window of w rows. Of a number of them, by windows of 1, 2, 4, .. rows:
  *
  *   z[p] of 2n rows up to p = red(z[p] of n rows, z[p-n] of n rows)      y[c] = red of some of these that lie side by side and make w rows
  *
  * Nothing is carried, so calls run over all of it; log2(w) operators a row, and a float sum is one of a tree. Windows that calls make over all of a dim are kept for all of it, some four times what is
  * reduced, so large elements are left alone. At a clipped end a window has fewer rows: those beyond it are left out. Windows are built
- * towards the clipped end; of a window that is clipped at both, what lies before a point inside it, and what lies from there on. */
+ * towards the clipped end; of a window that is clipped at both, what lies before a point inside it, and what lies from there on.
+ * Where only the call says how many rows there are, few are gone through, and more are those of a ring (running_ring.c); at an upper end that clips what is left of them is a suffix, or gone through. */
 #include "opt/running.h"
 
-/* Windows over dim d of x that end at a row (way -1) or begin with it (1), up to the clip; NULL: none clips. */
-typedef struct window_rows { const moving *m; const tp_sym *d; int way; const tp_ix *clip; int ndom; const tp_sym *const *dom; } window_rows;
+/* Rows over dim d of x that end at a row (way -1) or begin with it (1), up to the clip; NULL: none clips. */
+typedef running_rows window_rows;
 
 static const tp_ix *row_by(const window_rows *w, const tp_ix *p, int64_t n) { return tp_ix_addc(w->m->mk.g->ix, p, w->way * n); }
 
@@ -20,57 +21,52 @@ static bool surely_inside(const window_rows *w, const tp_ix *p) {
   return !w->clip || tp_ix_prove_ge0(ix, w->way < 0 ? tp_ix_sub(ix, p, w->clip) : tp_ix_addc(ix, tp_ix_sub(ix, w->clip, p), -1), w->m->ndom, w->m->dom);
 }
 
-static tp_val either(const window_rows *w, int n, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no) {
-  const moving *m = w->m;
-  tp_val y = mk_either(m->mk, n, dom, cond, yes, no);
-  if (y.node) y.node->what = m->of->name ? m->of->name : m->of->what;
-  return y;
-}
+static running_parts window_at(const window_rows *w, running_parts z, const tp_ix *p) { return tp_parts_at(w->m, z, w->d, p); }
 
-static tp_val window_at(const window_rows *w, tp_val z, const tp_ix *p) { return mk_at(w->m->mk, z, w->d, p); }
+static running_parts joined_by(const window_rows *w, running_parts near, running_parts far) { return w->way < 0 ? tp_parts_join(w->m, far, near) : tp_parts_join(w->m, near, far); }
 
 /* Windows of twice the rows. */
-static tp_val doubled(const window_rows *w, tp_val z, int64_t n) {
+static running_parts doubled(const window_rows *w, running_parts z, int64_t n) {
   const tp_ix *p = tp_ix_sym(w->m->mk.g->ix, w->d), *far = row_by(w, p, n);
-  tp_val both = tp_running_pair(w->m, z, window_at(w, z, far));
-  return w->clip ? either(w, w->ndom, w->dom, is_inside(w, far), both, z) : both;
+  running_parts both = joined_by(w, z, window_at(w, z, far));
+  return w->clip ? tp_parts_either(w->m, w->ndom, w->dom, is_inside(w, far), both, z) : both;
 }
 
-/* y and the window z whose row nearest to y is p; `had`: y has rows. */
-static tp_val joined(const window_rows *w, tp_val y, tp_val z, const tp_ix *p) {
+/* y and the window z whose row nearest to y is p; y may have no rows. */
+static running_parts joined(const window_rows *w, running_parts y, running_parts z, const tp_ix *p) {
   const moving *m = w->m;
-  tp_val there = window_at(w, z, p), both = y.node ? tp_running_pair(m, y, there) : there;
+  running_parts there = window_at(w, z, p), both = y.n ? joined_by(w, y, there) : there;
   if (surely_inside(w, p)) return both;
-  return either(w, m->ndom, m->dom, is_inside(w, p), both, y.node ? y : tp_running_nothing(m));
+  return tp_parts_either(m, m->ndom, m->dom, is_inside(w, p), both, y.n ? y : tp_parts_none(m));
 }
 
 /* n rows from p on, p the first of them, by way. */
-static tp_val rows_from(window_rows *w, const tp_ix *p, int64_t n) {
+static running_parts rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
   bool again = w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN;     /* a row may count twice */
-  tp_val z = tp_running_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = tp_none;
+  running_parts z = tp_parts_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = { 0, { tp_none } };
   int64_t size = 1;
-  for (; z.node && size * 2 <= n; size *= 2) {
+  for (; z.n && size * 2 <= n; size *= 2) {
     if (n & size && !again) {
       y = joined(w, y, z, p);
-      if (!y.node) return y;
+      if (!y.n) return y;
       p = row_by(w, p, size);
     }
     z = doubled(w, z, size);
   }
-  if (!z.node) return z;
+  if (!z.n) return z;
   y = joined(w, y, z, p);
-  return y.node && again && n > size ? joined(w, y, z, row_by(w, p, n - size)) : y;
+  return y.n && again && n > size ? joined(w, y, z, row_by(w, p, n - size)) : y;
 }
 
-static bool make_window(window_rows *w) {
+static void find_rows(window_rows *w, const tp_ix *more) {
   const moving *m = w->m;
   tp_node dims = { 0 };
   tp_graph *g = m->mk.g;
   for (int k = 0; k < m->x.node->ndom; k++) tp_dom_add(g, &dims, k == m->r ? tp_ix_sym(g->ix, w->d) : m->at[k].lo);
   if (w->clip) tp_dom_add(g, &dims, w->clip);
+  if (more) tp_dom_add(g, &dims, more);
   w->ndom = dims.ndom;
   w->dom = dims.dom;
-  return w->d == m->c || !tp_dom_has(m->ndom, m->dom, w->d);
 }
 
 /* ---- where it is cut ---- */
@@ -82,30 +78,135 @@ static bool reaches(const moving *m, const tp_ix *s, bool upper) {
   return s == (upper ? m->l : m->h) || !end || tp_ix_prove_ge0(ix, upper ? tp_ix_sub(ix, end, p) : tp_ix_sub(ix, p, end), m->ndom, m->dom);
 }
 
-/* The window is c + l .. c + s, clipped below, and c + s .. c + h, clipped above. NULL: nowhere. */
-static const tp_ix *cut_at(const moving *m, int64_t *before, int64_t *after) {
+/* The window is c + l .. c + s, clipped below, and c + s .. c + h, clipped above: so many rows before and after. */
+typedef struct window_cut { const tp_ix *s, *before, *after; } window_cut;
+
+static bool cuts_at(const moving *m, const tp_ix *s, window_cut *cut) {
   tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *s[] = { m->h, m->l, tp_ix_const(ix, 0) };
-  for (int i = 0; i < 3; i++)
-    if (tp_ix_is_const(tp_ix_sub(ix, s[i], m->l), before) && tp_ix_is_const(tp_ix_sub(ix, m->h, s[i]), after) && *before >= 0 && *after >= 0 && reaches(m, s[i], false) && reaches(m, s[i], true)) return s[i];
-  return NULL;
+  *cut = (window_cut){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s) };
+  bool one = s == m->l || s == m->h, both = tp_ix_prove_ge0(ix, cut->before, m->ndom, m->dom) && tp_ix_prove_ge0(ix, cut->after, m->ndom, m->dom);
+  return (one || both) && reaches(m, s, false) && reaches(m, s, true);
+}
+
+static bool find_cut(const moving *m, window_cut *cut) { return cuts_at(m, m->h, cut) || cuts_at(m, m->l, cut) || cuts_at(m, tp_ix_const(m->mk.g->ix, 0), cut); }
+
+/* A number of rows is not so many that doubling does not pay, and more than two of it. */
+static bool is_count(const window_cut *cut, bool *numbers) {
+  int64_t before, after;
+  *numbers = tp_ix_is_const(cut->before, &before) && tp_ix_is_const(cut->after, &after);
+  if (*numbers) return before >= 0 && after >= 0 && before + after >= 2 && before + after <= TP_TUNE_WINDOW;
+  return (!tp_ix_is_const(cut->before, &before) || before <= TP_TUNE_WINDOW) && (!tp_ix_is_const(cut->after, &after) || after <= TP_TUNE_WINDOW);
 }
 
 bool tp_is_window(const moving *m) {
-  int64_t before, after;
-  if (!m->l || !m->h || !tp_is_small(tp_outof(m->x)) || !cut_at(m, &before, &after) || before + after < 2 || before + after > TP_TUNE_WINDOW) return false;
-  return make_window(&(window_rows){ .m = m, .d = m->x.node->dom[m->r] });
+  const tp_sym *d = m->x.node->dom[m->r];
+  window_cut cut;
+  bool numbers;
+  if (!m->l || !m->h || !tp_is_small(tp_outof(m->x)) || !find_cut(m, &cut) || !is_count(&cut, &numbers)) return false;
+  return d == m->c || !tp_dom_has(m->ndom, m->dom, d);
 }
 
-tp_val tp_running_window(const moving *m) {
+/* ---- so many rows as the call says ---- */
+
+/* Before which no window has a row; NULL: it is the first row that there is. */
+static const tp_ix *first_row(const moving *m) {
+  const tp_ix *first = m->L ? m->L : m->l;
+  return tp_ix_prove_ge0(m->mk.g->ix, tp_ix_neg(m->mk.g->ix, first), m->ndom, m->dom) ? NULL : first;
+}
+
+/* Is x made point by point of what the call is given, so all of it may be asked for at once? */
+static bool made_of_inputs(const moving *m) {
+  tp_graph *g = m->mk.g;
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  tp_reach(&g->arena, m->x.node, seen);
+  for (int i = 0; i < g->nodes.n; i++) {
+    const tp_node *n = g->nodes.v[i];
+    if (seen[i] && n->op != TP_OP_READ && (tp_ops[n->op].cls == TP_CLS_TIME || tp_ops[n->op].batch == TP_BATCH_X) && n->op != TP_OP_INPUT && n->op != TP_OP_CONST) return false;
+  }
+  return true;
+}
+
+/* Rows from s on, up to where they are clipped: what is left of the window at the end of all. A suffix, unless that made who makes x keep all of it. */
+static running_parts last_rows(const window_rows *w, const tp_ix *s) {
+  tp_ictx *ix = w->m->mk.g->ix;
+  const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, w->m->c), s);
+  if (!made_of_inputs(w->m)) return tp_running_through(w->m, at, w->clip);
+  moving rest = tp_moving_over(w->m, at, w->clip);
+  rest.l = s, rest.H = w->clip, rest.L = rest.h = NULL;
+  return tp_running_parts(&rest);
+}
+
+/* y: few rows where they are not more than so many, and else what follows. */
+static bool few_branch(const moving *m, running_parts y, const tp_ix *n, int64_t many, running_parts few) {
+  return tp_parts_branch(m, y, tp_ix_cmp(m->mk.g->ix, TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
+}
+
+/* y: the n rows of the window that lie before row c + s (way -1), or from there on; n above 1. */
+static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, running_parts y) {
+  const moving *m = w->m;
   tp_ictx *ix = m->mk.g->ix;
-  int64_t before, after;
-  const tp_ix *s = tp_ix_add(ix, tp_ix_sym(ix, m->c), cut_at(m, &before, &after));
-  window_rows low = { .m = m, .d = m->x.node->dom[m->r], .way = -1, .clip = m->L }, high = low;
-  high.way = 1, high.clip = m->H;
-  make_window(&low);
-  make_window(&high);
-  tp_val a = before ? rows_from(&low, tp_ix_addc(ix, s, -1), before) : tp_none, b = after ? rows_from(&high, s, after) : tp_none;
-  if ((before && !a.node) || (after && !b.node)) return tp_none;
-  return before && after ? tp_running_pair(m, a, b) : before ? a : b;
+  const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s), *end = w->way < 0 ? at : tp_ix_add(ix, at, n), *last = tp_ix_addc(ix, end, -1);
+  window_rows up = { .m = m, .d = w->d, .way = -1, .clip = first_row(m) };
+  find_rows(&up, n);
+  if (w->way > 0 && w->clip && !tp_parts_branch(m, y, tp_ix_cmp(ix, TP_GT, end, w->clip), last_rows(w, s))) return false;
+  if (w->way < 0 && !surely_inside(w, last) && !tp_parts_branch(m, y, tp_ix_cmp(ix, TP_LT, last, w->clip), tp_parts_none(m))) return false;
+  return tp_parts_branch(m, y, NULL, window_at(&up, tp_running_ring(&up, n), last));
+}
+
+/* These rows, of a window that has others. */
+static running_parts rows_of_bound(const window_rows *w, const tp_ix *s, const tp_ix *n) {
+  const moving *m = w->m;
+  tp_ictx *ix = m->mk.g->ix;
+  const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s);
+  running_parts y = tp_parts_declared(m, m->ndom, m->dom), few = w->way < 0 ? tp_running_through(m, m->at[m->r].lo, at) : tp_running_through(m, at, m->at[m->r].hi);
+  return few_branch(m, y, n, 1, few) && ring_branches(w, s, n, y) ? y : (running_parts){ 0, { tp_none } };
+}
+
+static running_parts some_rows(const moving *m, int way, const window_cut *cut) {
+  int64_t count;
+  tp_ictx *ix = m->mk.g->ix;
+  const tp_ix *n = way < 0 ? cut->before : cut->after;
+  window_rows w = { .m = m, .d = m->x.node->dom[m->r], .way = way, .clip = way < 0 ? m->L : m->H };
+  if (!tp_ix_is_const(n, &count)) return rows_of_bound(&w, cut->s, n);
+  find_rows(&w, NULL);
+  return rows_from(&w, tp_ix_addc(ix, tp_ix_add(ix, tp_ix_sym(ix, m->c), cut->s), way < 0 ? -1 : 0), count);
+}
+
+const tp_ix *tp_window_is_long(const moving *m) {
+  tp_ictx *ix = m->mk.g->ix;
+  return tp_ix_cmp(ix, TP_GT, tp_ix_sub(ix, m->h, m->l), tp_ix_const(ix, TP_TUNE_WINDOW_FEW));
+}
+
+bool tp_takes_ring(const moving *m) {
+  window_cut cut;
+  bool numbers = true;
+  return m->l && m->h && find_cut(m, &cut) && is_count(&cut, &numbers) && !numbers;
+}
+
+moving tp_moving_all(const moving *m) {
+  const tp_ix *zero = tp_ix_const(m->mk.g->ix, 0), *first = first_row(m);
+  return tp_moving_over(m, first ? tp_ix_max(m->mk.g->ix, zero, first) : zero, m->at[m->r].hi);
+}
+
+/* Few rows are gone through, as they are without all this; many are y, or on one ring. */
+static running_parts few_or_many(const moving *m, const window_cut *cut, bool before, bool after) {
+  moving few = *m;
+  if (!m->keep) few.dtype = tp_dtypeof(m->x);
+  running_parts y = tp_parts_declared(&few, m->ndom, m->dom), none = { 0, { tp_none } };
+  if (!few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW, tp_running_through(&few, m->at[m->r].lo, m->at[m->r].hi))) return none;
+  if (before && after) return tp_parts_branch(m, y, NULL, tp_parts_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut))) ? y : none;
+  window_rows w = { .m = m, .d = m->x.node->dom[m->r], .way = before ? -1 : 1, .clip = before ? m->L : m->H };
+  return ring_branches(&w, cut->s, before ? cut->before : cut->after, y) ? y : none;
+}
+
+running_parts tp_running_window(const moving *m) {
+  window_cut cut;
+  bool numbers;
+  running_parts a = { 0, { tp_none } }, b = a;
+  if (!find_cut(m, &cut) || !is_count(&cut, &numbers)) return a;
+  bool before = !tp_is_number(cut.before, 0), after = !tp_is_number(cut.after, 0);
+  if (!numbers) return few_or_many(m, &cut, before, after);
+  if (before) a = some_rows(m, -1, &cut);
+  if (after) b = some_rows(m, 1, &cut);
+  return before && after ? tp_parts_join(m, a, b) : before ? a : b;
 }

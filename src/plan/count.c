@@ -26,13 +26,24 @@ static int64_t volume(int n, const tp_ix *const *extent, const int64_t *env) {
   return all;
 }
 
+static int64_t window_volume(const tp_nd *w, const int64_t *env) { return volume(w->rank, w->shape, env); }
+
+static bool changes_in_place(const tp_region *r) { return tp_same_window(&r->in[0], &r->out[0], r->in[0].lead && r->out[0].lead ? r->nlead : 0); }
+
+/* The elements of window i that are looked at: as many as are picked of it, or put into it where it lies. */
+static int64_t seen_of(const tp_region *r, int i, const int64_t *env) {
+  const tp_nd *w = tp_window_at(r, i);
+  switch (r->kind == TP_RG_OP ? r->op : TP_NOP) {
+    case TP_OP_INDEX_SELECT: case TP_OP_GATHER: return window_volume(i ? w : &r->out[0], env);
+    case TP_OP_PUT: case TP_OP_SCATTER_ADD: case TP_OP_INDEX_ADD: return window_volume((!i || i == r->nin) && changes_in_place(r) ? &r->in[2] : w, env);
+    default: return window_volume(w, env);
+  }
+}
+
 /* A product's multiplications; the elements of the largest operand or result of another operator. */
 static int64_t elements_in(const tp_region *r, const int64_t *env) {
   int64_t lead = volume(r->nlead, r->lead, env), most = r->kind == TP_RG_LOOP ? 1 : 0;
-  for (int i = 0; i < r->nin + r->nout && r->kind != TP_RG_LOOP; i++) {
-    const tp_nd *w = tp_window_at(r, i);
-    most = TP_MAX(most, volume(w->rank, w->shape, env));
-  }
+  for (int i = 0; i < r->nin + r->nout && r->kind != TP_RG_LOOP; i++) most = TP_MAX(most, seen_of(r, i, env));
   if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && r->in[0].rank) most = volume(r->out[0].rank, r->out[0].shape, env) * tp_ix_evalq(r->in[0].shape[r->in[0].rank - 1], env);
   return lead * most;
 }
@@ -43,7 +54,7 @@ static double bytes_in(const tp_plan *p, const tp_region *r, const int64_t *env)
   for (int i = 0; i < r->nin + r->nout; i++) {
     const tp_nd *w = tp_window_at(r, i);
     if (w->buf < 0) continue;
-    double n = (double)volume(w->rank, w->shape, env) * tp_dtype_size(p->bufs.v[w->buf]->dtype);
+    double n = (double)seen_of(r, i, env) * tp_dtype_size(p->bufs.v[w->buf]->dtype);
     for (int k = 0; k < r->nlead; k++)
       if (w->lead && tp_ix_evalq(w->lead[k], env)) n *= (double)volume(1, &r->lead[k], env);
     all += n;

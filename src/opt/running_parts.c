@@ -1,0 +1,117 @@
+/* running_parts: what is carried of rows that lie side by side, and how two such that follow each other are joined.
+ *
+ *   red       red(a, b)
+ *   place     the largest (or smallest) and where it is: b's if it is larger; NaN is larger than all else, the first one counts
+ *   squares   rows n, their mean u, squares of deviations q: n = na + nb, u = ua + (ub - ua) nb / n, q = qa + qb + (ub - ua)^2 na nb / n (Chan)
+ *   exp       the maximum top, s = sum of v exp(x - top): s = sa exp(topa - top) + sb exp(topb - top)
+ *
+ * Of no rows, red and exp have what changes nothing, a place is -1 and n is 0. */
+#include "opt/running.h"
+#include <math.h>
+
+static running_parts parts_of(int n, const tp_val *v) {
+  running_parts p = { n, { tp_none } };
+  for (int i = 0; i < n; i++) {
+    if (!v[i].node) return (running_parts){ 0, { tp_none } };
+    p.v[i] = v[i];
+  }
+  return p;
+}
+#define PARTS(...) parts_of((int)(sizeof((tp_val[]){ __VA_ARGS__ }) / sizeof(tp_val)), (tp_val[]){ __VA_ARGS__ })
+
+static running_parts no_parts(void) { return (running_parts){ 0, { tp_none } }; }
+
+running_parts tp_parts_row(const moving *m, const tp_ix *p) {
+  tp_val x = tp_running_row(m, p);
+  const tp_out *o = tp_outof(m->x);
+  switch (m->kind) {
+    case RUNNING_PLACE: return PARTS(x, mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
+    default: return PARTS(x);
+  }
+}
+
+running_parts tp_parts_none(const moving *m) {
+  const tp_out *o = tp_outof(m->x);
+  tp_val none = tp_running_nothing(m);
+  switch (m->kind) {
+    case RUNNING_PLACE: return PARTS(none, mk_fill(m->mk, -1, TP_I64, o->rank, o->shape, 0, NULL));
+    default: return PARTS(none);
+  }
+}
+
+/* Where the first of the rows with that value is. */
+static tp_val place_in(const moving *m, const tp_at *at) {
+  tp_mk mk = m->mk;
+  tp_val rows = mk_cast(mk, tp_read(mk.g, m->x, at, mk.err), m->dtype);
+  tp_val k = mk_op(mk, m->red == TP_RED_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, 1, &rows, &(tp_attr){ .axis = 0 });
+  return mk_add(mk, k, tp_ixvalue(mk.g, at[m->r].lo, mk.err));
+}
+
+running_parts tp_parts_whole(const moving *m, tp_val red, const tp_at *at) {
+  switch (m->kind) {
+    case RUNNING_PLACE: return PARTS(red, place_in(m, at));
+    default: return PARTS(red);
+  }
+}
+
+/* ---- joined ---- */
+
+static running_parts join_places(const moving *m, running_parts a, running_parts b) {
+  tp_mk mk = m->mk;
+  tp_val after = mk_bin(mk, m->red == TP_RED_MAX ? TP_OP_GT : TP_OP_LT, b.v[0], a.v[0]);
+  if (tp_dtype_float(m->dtype)) after = mk_op(mk, TP_OP_LOR, 2, (tp_val[]){ after, mk_and(mk, mk_bin(mk, TP_OP_NE, b.v[0], b.v[0]), mk_bin(mk, TP_OP_EQ, a.v[0], a.v[0])) }, NULL);
+  after = mk_op(mk, TP_OP_LOR, 2, (tp_val[]){ after, mk_binc(mk, TP_OP_LT, a.v[1], 0) }, NULL);
+  return tp_parts_select(m, after, b, a);
+}
+
+running_parts tp_parts_join(const moving *m, running_parts a, running_parts b) {
+  if (!a.n || !b.n) return no_parts();
+  switch (m->kind) {
+    case RUNNING_PLACE: return join_places(m, a, b);
+    default: return PARTS(tp_running_pair(m, a.v[0], b.v[0]));
+  }
+}
+
+/* ---- part by part ---- */
+
+static void name_part(const moving *m, tp_val v) {
+  if (v.node) v.node->what = m->of->name ? m->of->name : m->of->what;
+}
+
+running_parts tp_parts_either(const moving *m, int ndom, const tp_sym *const *dom, const tp_ix *cond, running_parts yes, running_parts no) {
+  running_parts y = { yes.n && no.n ? yes.n : 0, { tp_none } };
+  for (int i = 0; i < y.n; i++) {
+    y.v[i] = mk_either(m->mk, ndom, dom, cond, yes.v[i], no.v[i]);
+    name_part(m, y.v[i]);
+  }
+  return parts_of(y.n, y.v);
+}
+
+running_parts tp_parts_select(const moving *m, tp_val cond, running_parts yes, running_parts no) {
+  running_parts y = { yes.n && no.n ? yes.n : 0, { tp_none } };
+  for (int i = 0; i < y.n; i++) y.v[i] = mk_select(m->mk, cond, yes.v[i], no.v[i]);
+  return parts_of(y.n, y.v);
+}
+
+running_parts tp_parts_at(const moving *m, running_parts a, const tp_sym *d, const tp_ix *p) {
+  for (int i = 0; i < a.n; i++) a.v[i] = mk_at(m->mk, a.v[i], d, p);
+  return parts_of(a.n, a.v);
+}
+
+running_parts tp_parts_declared(const moving *m, int ndom, const tp_sym *const *dom) {
+  running_parts s = tp_parts_none(m);
+  for (int i = 0; i < s.n; i++) {
+    const tp_out *o = tp_outof(s.v[i]);
+    s.v[i] = mk_declared(m->mk, o->dtype, o->rank, o->shape, ndom, dom);
+    name_part(m, s.v[i]);
+  }
+  return parts_of(s.n, s.v);
+}
+
+bool tp_parts_branch(const moving *m, running_parts s, const tp_ix *cond, running_parts e) {
+  for (int i = 0; i < s.n; i++) {
+    tp_val v = e.n ? mk_cast(m->mk, e.v[i], tp_dtypeof(s.v[i])) : tp_none;
+    if (!v.node || !tp_merge_add(m->mk.g, s.v[i].node, cond, v, m->mk.err)) return false;
+  }
+  return s.n;
+}
