@@ -2,7 +2,8 @@
 -- same one core, in turn.
 --   incremental-slope   4.6 over the time at T = 65,536 against that at T = 16,384: the worst of a prefix sum, a suffix
 --                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a
---                       discounted suffix, a derivative, a maximum and a sum over as many as the call says
+--                       discounted suffix, a derivative, a maximum and a sum over as many as the call says,
+--                       the place of the largest so far
 --   incremental-work    the same of what is counted: elements and turns of loops, 4 if work is linear
 --   prefix-vs-jax       a prefix sum of 65,536 numbers; jnp.cumsum
 --   evolve-flat         recurrences of which the last point is needed: 1,000 steps over 10^9, the worst
@@ -20,6 +21,7 @@ function made.suffix(x, t, T) return x[t .. T]:sum(0) end
 function made.window(x, t) return x[tempo.max(0, t - 63) .. t + 1]:max(0) end
 function made.told_max(x, t, _, w) return x[tempo.max(0, t - w + 1) .. t + 1]:max(0) end
 function made.told_sum(x, t, T, w) return x[t .. tempo.min(t + w, T)]:sum(0) end
+function made.place(x, t) return x[0 .. t + 1]:argmax(0) end
 function made.variance(x, t) return x[0 .. t + 1]:var(0, { correction = 0 }) end
 function made.softmax(x, t)
   local past = x[0 .. t + 1]
@@ -31,7 +33,7 @@ function made.derivative(x, t, T)
 end
 
 local SLOPES = {
-  "prefix", "suffix", "window", "told_max", "told_sum", "variance", "softmax", "discounted", "derivative"
+  "prefix", "suffix", "window", "told_max", "told_sum", "place", "variance", "softmax", "discounted", "derivative",
 }
 
 -- Recurrences, each read at its last point.

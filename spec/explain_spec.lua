@@ -54,8 +54,8 @@ describe("explain", function()
     local x = P:input("x", { domain = { t } })
     local mean = x[tempo.max(0, t - w + 1) .. t + 1]:mean(0)
     local said = "\n-- given up, as no loops were found with more: no loop is cut in blocks\n"
-    assert.truthy(P:compile({ outputs = { mean = mean } }):explain("schedule"):find(said, 1, true))
-    local without = P:compile { outputs = { mean = mean }, passes = { tile = false } }
+    assert.truthy(P:compile({ outputs = { mean = mean }, passes = { incremental = false } }):explain("schedule"):find(said, 1, true))
+    local without = P:compile { outputs = { mean = mean }, passes = { incremental = false, tile = false } }
     assert.falsy(without:explain("schedule"):find "given up")
     assert.falsy(f:explain("schedule"):find "given up")
   end)

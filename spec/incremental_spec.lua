@@ -484,6 +484,108 @@ describe("windows of a bound's width", function()
   end)
 end)
 
+-- Of what several numbers are carried: a largest one and its place, a mean and squares around it, a maximum and exponentials below it.
+describe("places and statistics", function()
+  local made = {
+    prefix = function(x, t) return x[0 .. t + 1] end,
+    suffix = function(x, t, T) return x[t .. T] end,
+    ["three ahead"] = function(x, t, T) return x[0 .. tempo.min(t + 3, T)] end,
+    ["of five"] = function(x, t) return x[tempo.max(0, t - 4) .. t + 1] end,
+    ["of seven around"] = function(x, t, T) return x[tempo.max(0, t - 3) .. tempo.min(t + 4, T)] end,
+    past = function(x, t, _, w) return x[tempo.max(0, t - w + 1) .. t + 1] end,
+    ahead = function(x, t, T, w) return x[t .. tempo.min(t + w, T)] end,
+    around = function(x, t, T, w) return x[tempo.max(0, t - w) .. tempo.min(t + w, T)] end,
+  }
+  local told = { past = true, ahead = true, around = true }       -- by the call
+
+  local function program(name)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local w = told[name] and P:bound "w"
+    local x, v = P:input("x", { domain = { t } }), P:input("v", { domain = { t }, shape = { 2 } })
+    local q, u = made[name](x, t, T, w), made[name](v, t, T, w)
+    local outputs = {
+      most = q:argmax(0), least = q:argmin(0), each = u:argmax(0), kept = (u * 2):argmax(0, { keepdim = true }),
+      whole = q:to "i64":argmax(0), first = q:gt(3):argmax(0),
+      var = q:var(0), std = u:std(0, { correction = 0 }), lse = q:logsumexp(0), norm = q:norm(0), off = (q - q:mean(0)):sum(0),
+      soft = (q:softmax(0):unsqueeze(1) * u):sum(0),
+    }
+    local derivatives = {
+      dstd = tempo.grad(outputs.std * v:detach(), { v })[1], dlse = tempo.grad(outputs.lse * x:detach(), { x })[1],
+      dsoft = tempo.grad((outputs.soft * v:detach()):sum(), { v })[1],
+    }
+    return P, outputs, derivatives
+  end
+
+  local function arrays_of(a, n) return { x = tempo.array(a, "f32", { n }), v = tempo.array(sample(2 * n, 3), "f32", { n, 2 }) } end
+
+  local function same(want, got, rel, what)
+    local said = flat(want:totable(), {})
+    for k, y in ipairs(flat(got:totable(), {})) do close(said[k], y, rel, what .. " " .. k) end
+  end
+
+  local function ties(n)
+    local v = {}
+    for k = 1, n do v[k] = (k * 7) % 5 - 2 end
+    return v
+  end
+
+  for name in pairs(made) do
+    it(name .. ": what the reference says, ties, NaN and infinities too; derivatives", function()
+      local P, outputs, derivatives = program(name)
+      local inf, nan = math.huge, 0 / 0
+      local odd = ties(40)
+      for k, a in pairs { [3] = nan, [4] = nan, [11] = inf, [12] = -inf, [13] = -inf, [20] = -90, [39] = inf, [40] = -inf } do odd[k] = a end
+      local run = { f = {}, g = {} }
+      for tier, to in pairs { interpreter = "f", reference = "g" } do
+        run[to].values, run[to].derivatives = P:compile { outputs = outputs, tier = tier }, P:compile { outputs = derivatives, tier = tier }
+      end
+      for _, a in ipairs { sample(1), sample(37), odd } do
+        local n, arrays = #a, arrays_of(a, #a)
+        for _, width in ipairs(told[name] and { 1, 17, 20, 60 } or { false }) do
+          local bounds = { T = n, w = width or nil }
+          local got, want = run.f.values(arrays, bounds), run.g.values(arrays, bounds)
+          for of in pairs(outputs) do same(want[of], got[of], 2e-4, ("%s of %s of %d, %s"):format(of, name, n, width)) end
+          if a ~= odd then
+            got, want = run.f.derivatives(arrays, bounds), run.g.derivatives(arrays, bounds)
+            for of in pairs(derivatives) do same(want[of], got[of], 2e-4, ("%s of %s of %d, %s"):format(of, name, n, width)) end
+          end
+        end
+      end
+    end)
+
+    it(name .. ": linear work", function()
+      local P, outputs, derivatives = program(name)
+      for _, some in ipairs { outputs, derivatives } do
+        local f = P:compile { outputs = some, tier = "interpreter" }
+        local function count(n, w) return work(f, { T = n, w = told[name] and w or nil }) end
+        local long = count(8000, 50)
+        assert.is_true(long < 4.3 * count(2000, 50), name)
+        if some == outputs then assert.is_true(count(8000, 500) < 1.2 * long, name) end
+      end
+    end)
+  end
+
+  it("no row has no largest; places in steps are those at once", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local w = P:bound "w"
+    local x = P:input("x", { domain = { t } })
+    local past = x[tempo.max(0, t - w + 1) .. t + 1]
+    local outputs = { most = past:argmax(0), before = x[0 .. t + 1]:argmin(0), lse = past:logsumexp(0) }
+    local f, v = P:compile { outputs = outputs, tick = t, tier = "interpreter" }, sample(40)
+    assert.error_matches(function() f({ x = v }, { T = 40, w = 0 }) end, "argmax of an empty range")
+    for _, width in ipairs { 3, 18 } do
+      local whole = f({ x = v }, { T = 40, w = width })
+      f:start({}, { T = 40, w = width })
+      for k = 0, 39 do
+        local _, out = f:step { x = v[k + 1] }
+        for name in pairs(outputs) do assert.equal(whole[name]:get(k), out[name]:item()) end
+      end
+    end
+  end)
+end)
+
 -- Weights that are powers of how far a row is, as returns are written in books.
 describe("discounted sums", function()
   local function count(n) return tempo.arange({ n }, { dtype = "f64" }) end

@@ -10,8 +10,8 @@
 
 static const char MOVING_RULE[] = "a reduction over a range that moves => a recurrence";
 
-/* need: of the graph as it came, made when it is first asked for. */
-typedef struct incremental { tp_mk mk; bool precise; tp_need *need; } incremental;
+/* need: of the graph as it came, made when it is first asked for. apart: what was made last is right only of windows of more than a few rows. */
+typedef struct incremental { tp_mk mk; bool precise; tp_need *need; bool apart; } incremental;
 
 /* The sum of a window is one of a tree. */
 static tp_dtype carried_in(const moving *m) {
@@ -39,6 +39,7 @@ static bool takes_only_windows(incremental *s, const tp_node *n, const moving *m
   const tp_node *x = m->x.node;
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
   tp_reach(&g->arena, m->x.node, seen);
+  if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
   if (seen[n->id] || (!s->need && !(s->need = tp_need_outputs(g, s->mk.err))) || s->need->rough) return false;
   unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS);
   moving all = tp_moving_all(m);
@@ -51,11 +52,17 @@ static bool takes_only_windows(incremental *s, const tp_node *n, const moving *m
   return tp_isl_within(g->ix, before) && only;
 }
 
+static bool is_taken(incremental *s, const tp_node *n, const moving *m) {
+  bool ring = tp_takes_ring(m);
+  s->apart |= ring && m->kind != RUNNING_RED;
+  return !ring || takes_only_windows(s, n, m);
+}
+
 /* Of x at `at`; {NULL}, without an error: it is no recurrence. keep: in what it is carried in. */
 static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at, bool keep) {
   moving m = { .mk = s->mk, .of = of, .red = red, .x = x, .at = at, .keep = keep };
   if (ranges(x.node->ndom, at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
-  if (tp_takes_ring(&m) && !takes_only_windows(s, of, &m)) return tp_none;
+  if (!is_taken(s, of, &m)) return tp_none;
   m.dtype = carried_in(&m);
   return tp_running(&m);
 }
@@ -95,10 +102,13 @@ static const tp_node *range_below(tp_val v, int depth) {
   return found;
 }
 
-/* The dim along which a range of the read moves. */
-static const tp_sym *moves_with(const incremental *s, const tp_node *read, int r) {
+/* The dim along which range r of the read moves, and, if only the call says how many rows it has, where these are more than a few. */
+static bool moves_with(const incremental *s, const tp_node *read, int r, running_terms *t) {
   moving m = { .mk = s->mk, .x = read->in[0].src, .at = read->attr.at, .r = r };
-  return tp_moving_range(&m) ? m.c : NULL;
+  if (!tp_moving_range(&m)) return false;
+  t->c = m.c;
+  t->many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL;
+  return true;
 }
 
 static tp_at *own_but(const incremental *s, tp_val x, const tp_sym *d, const tp_at *range) { return tp_at_but(s->mk.g, x.node, d, *range); }
@@ -115,8 +125,8 @@ static tp_val exp_run(incremental *s, const tp_node *of, const running_term *e, 
   up = mk_cast(mk, mk_expand(mk, up, o->rank, o->shape), o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32);
   if (in.node) in = mk_expand(mk, in, o->rank, o->shape);
   if (!up.node) return up;
-  moving m = { .mk = mk, .of = of, .red = TP_RED_SUM, .x = up, .at = own_but(s, up, d, range), .dtype = tp_dtypeof(up) };
-  if (ranges(up.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
+  moving m = { .mk = mk, .of = of, .red = TP_RED_SUM, .x = up, .at = own_but(s, up, d, range), .dtype = tp_dtypeof(up), .kind = RUNNING_EXP, .weight = in };
+  if (ranges(up.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m)) return tp_none;
   tp_val y = tp_running_exp(&m, in, &top);
   return y.node ? mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->off, m.dtype)))) : y;
 }
@@ -137,15 +147,24 @@ static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, c
   return times_one(s, e->out, y);
 }
 
-static bool never_empty(const incremental *s, const tp_at *at, const tp_node *n) {
+/* Is there always a row, where there are more than a few if only the call says how many? */
+static bool never_empty(incremental *s, const running_terms *t, const tp_node *n) {
   tp_ictx *ix = s->mk.g->ix;
-  return tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), n->ndom, n->dom);
+  const tp_at *at = t->range;
+  if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), n->ndom, n->dom)) return true;
+  if (!t->many) return false;
+  tp_set *none = tp_set_cond(ix, n->ndom, n->dom, tp_ix_both(ix, t->many, tp_ix_cmp(ix, TP_LE, at->hi, at->lo)));
+  none = tp_set_and(none, tp_set_box(ix, n->ndom, n->dom));
+  bool never = tp_set_is_empty(ix, none);
+  tp_set_free(none);
+  s->apart |= never;
+  return never;
 }
 
 static tp_val sum_of_terms(incremental *s, const tp_node *n, const running_terms *t, int naxes, const int *axes) {
   tp_val all = tp_none;
   for (int i = 0; i < t->n; i++) {
-    if ((t->v[i].out.node || t->v[i].up.node) && (naxes || !never_empty(s, t->range, n))) return tp_none;
+    if ((t->v[i].out.node || t->v[i].up.node) && (naxes || !never_empty(s, t, n))) return tp_none;
     tp_val y = run_of(s, n, t, &t->v[i], naxes, axes);
     if (!y.node) return y;
     all = all.node ? mk_add(s->mk, all, y) : y;
@@ -157,17 +176,23 @@ static tp_val sum_of_terms(incremental *s, const tp_node *n, const running_terms
 static tp_val squares_run(incremental *s, const tp_node *n, running_terms *t) {
   tp_mk mk = s->mk;
   tp_val x, from, mean, count;
-  if (n->op != TP_OP_SUM || n->attr.naxes != 1 || !never_empty(s, t->range, n) || !tp_running_square(t, n->in[0].src, &x, &from)) return tp_none;
-  moving m = { .mk = mk, .of = n, .red = TP_RED_SUM, .x = x, .at = own_but(s, x, t->d, t->range), .dtype = tp_is_small(tp_outof(x)) ? TP_F64 : tp_dtypeof(x) };
-  if (!tp_dtype_float(tp_dtypeof(x)) || !tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
+  if (n->op != TP_OP_SUM || n->attr.naxes != 1 || !never_empty(s, t, n) || !tp_running_square(t, n->in[0].src, &x, &from)) return tp_none;
+  moving m = { .mk = mk, .of = n, .red = TP_RED_SUM, .kind = RUNNING_SQUARES, .x = x, .at = own_but(s, x, t->d, t->range), .dtype = tp_is_small(tp_outof(x)) ? TP_F64 : tp_dtypeof(x) };
+  if (!tp_dtype_float(tp_dtypeof(x)) || !tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, n, &m)) return tp_none;
   tp_val y = tp_running_squares(&m, &mean, &count);
   if (!y.node) return y;
   tp_val off = mk_sub(mk, mean, mk_cast(mk, from, m.dtype));
   return mk_add(mk, y, mk_mul(mk, count, mk_mul(mk, off, off)));
 }
 
-static bool is_whole(const incremental *s, const tp_node *n, const tp_at *range) {
-  return n->op == TP_OP_SUM || n->op == TP_OP_PROD || n->out[0].dtype == TP_BOOL || tp_dtype_float(n->out[0].dtype) || never_empty(s, range, n);
+static bool is_whole(incremental *s, const tp_node *n, const running_terms *t) {
+  return n->op == TP_OP_SUM || n->op == TP_OP_PROD || n->out[0].dtype == TP_BOOL || tp_dtype_float(n->out[0].dtype) || never_empty(s, t, n);
+}
+
+/* n in its shape: y, or n itself where that is of few rows and y is not. */
+static tp_val unless_few(incremental *s, const tp_node *n, const tp_ix *many, tp_val y) {
+  y = mk_reshape(s->mk, y, n->out[0].rank, n->out[0].shape);
+  return y.node && s->apart ? mk_either(s->mk, n->ndom, n->dom, many, y, tp_v((tp_node *)n)) : y;
 }
 
 static tp_val reduced_run(incremental *s, const tp_node *n) {
@@ -175,12 +200,30 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
   int r = 0, axes[TP_MAXRANK];
   if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
   ranges(read->in[0].src.node->ndom, read->attr.at, &r);
-  running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .c = moves_with(s, read, r), .sums = n->op == TP_OP_SUM, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
-  if (!t.c || !is_whole(s, n, t.range) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
+  running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = n->op == TP_OP_SUM, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
+  if (!moves_with(s, read, r, &t) || !is_whole(s, n, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
   tp_val y = squares_run(s, n, &t);
   if (!y.node && !s->mk.err->code && tp_running_terms(&t, n->in[0].src)) y = sum_of_terms(s, n, &t, n->attr.naxes - 1, axes);
-  return mk_reshape(s->mk, mk_cast(s->mk, y, n->out[0].dtype), n->out[0].rank, n->out[0].shape);
+  return unless_few(s, n, t.many, mk_cast(s->mk, y, n->out[0].dtype));
+}
+
+/* Where the largest or smallest is, counted from the range's begin. */
+static tp_val placed_run(incremental *s, const tp_node *n) {
+  tp_mk mk = s->mk;
+  const tp_node *read = n->attr.axis == 0 ? range_below(n->in[0].src, 12) : NULL;
+  int r = 0;
+  if (!read) return tp_none;
+  ranges(read->in[0].src.node->ndom, read->attr.at, &r);
+  running_terms t = { .mk = mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r] };
+  if (!moves_with(s, read, r, &t) || !never_empty(s, &t, n) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !tp_running_terms(&t, n->in[0].src)) return tp_none;
+  tp_val x = t.v[0].in;
+  if (tp_dtypeof(x) == TP_BOOL) x = mk_cast(mk, x, TP_U8);
+  if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t.d)) return tp_none;
+  moving m = { .mk = mk, .of = n, .red = n->op == TP_OP_ARGMAX ? TP_RED_MAX : TP_RED_MIN, .kind = RUNNING_PLACE, .x = x, .at = own_but(s, x, t.d, t.range), .dtype = tp_dtypeof(x) };
+  if (ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, n, &m)) return tp_none;
+  running_parts y = tp_running_parts(&m);
+  return unless_few(s, n, t.many, y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t.range->lo, mk.err)) : tp_none);
 }
 
 /* ---- derivatives of reads ---- */
@@ -249,6 +292,7 @@ static tp_at reached_from(incremental *s, const scatter *x) {
 }
 
 static tp_val scattered_run(incremental *s, const tp_node *n, const tp_edge *e) {
+  s->apart = false;
   scatter x = { .n = n, .e = e };
   if (n->attr.red != TP_RED_SUM || !find_scatter(s, &x) || !tp_moving_ends(&x.m, &e->at[x.d])) return tp_none;
   running_terms t = { .mk = s->mk, .range = &e->at[x.d], .d = n->dom[x.d], .c = x.m.c, .sums = true, .differences = tp_dtypeof(e->src) != TP_F64 && tp_is_small(&n->out[0]) };
@@ -260,7 +304,9 @@ static tp_val scattered_run(incremental *s, const tp_node *n, const tp_edge *e) 
     if (!y.node) return y;
     all = all.node ? mk_add(s->mk, all, y) : y;
   }
-  return where_reached(s, &x, all);
+  all = where_reached(s, &x, all);
+  if (!s->apart || !all.node) return all;
+  return n->nin == 1 ? mk_either(s->mk, n->ndom, n->dom, tp_window_is_long(&x.m), mk_cast(s->mk, all, n->out[0].dtype), tp_v((tp_node *)n)) : tp_none;
 }
 
 /* ---- all ---- */
@@ -276,21 +322,23 @@ static bool try_accum(incremental *s, tp_node *n) {
 }
 
 static bool try_reduction(incremental *s, tp_node *n) {
-  if (!may_reorder(s, tp_op_red(n->op), n->out[0].dtype)) return true;
-  tp_val y = reduced_run(s, n);
+  bool place = tp_ops[n->op].cls == TP_CLS_ARG;
+  s->apart = false;
+  if (!place && !may_reorder(s, tp_op_red(n->op), n->out[0].dtype)) return true;
+  tp_val y = place ? placed_run(s, n) : reduced_run(s, n);
   if (y.node) tp_rewrite(s->mk.g, tp_v(n), y, "incremental", MOVING_RULE);
   return y.node || !s->mk.err->code;
 }
 
 bool tp_incremental(tp_graph *g, bool precise, tp_error *err) {
-  incremental s = { { g, err }, precise, NULL };
+  incremental s = { .mk = { g, err }, .precise = precise };
   int n0 = g->nodes.n;
   bool ok = true;
   for (int i = 0; i < n0 && ok; i++) {
     tp_node *n = g->nodes.v[i];
     g->pos = n->pos;
     if (n->op == TP_OP_ACCUM) ok = try_accum(&s, n);
-    if (tp_ops[n->op].cls == TP_CLS_RED) ok = try_reduction(&s, n);
+    if (tp_ops[n->op].cls == TP_CLS_RED || tp_ops[n->op].cls == TP_CLS_ARG) ok = try_reduction(&s, n);
   }
   tp_need_free(s.need);
   if (ok && g->nodes.n > n0) tp_graph_prune(g);

@@ -210,29 +210,39 @@ static tp_val finite_top(const moving *m, tp_val top) {
   return mk_where(m->mk, mk_binc(m->mk, TP_OP_LT, mk_un(m->mk, TP_OP_ABS, top), INFINITY), top);
 }
 
-static tp_val risen(const moving *m, tp_val v, tp_val x, tp_val top) {
+tp_val tp_running_risen(const moving *m, tp_val v, tp_val x, tp_val top) {
   tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, top)));
   return v.node ? mk_mul(m->mk, mk_cast(m->mk, v, m->dtype), e) : e;
 }
 
+tp_val tp_running_scale(const moving *m, tp_val top0, tp_val top) {
+  return mk_select(m->mk, mk_bin(m->mk, TP_OP_EQ, top0, top), mk_num(m->mk, 1, m->dtype), mk_exp(m->mk, mk_sub(m->mk, top0, top)));
+}
+
 /* v read as x is at row p, which lacks dims that x has, or not. */
 static tp_val beside(const moving *m, tp_val v, const tp_ix *p) { return mk_at(m->mk, v, m->x.node->dom[m->r], p); }
+
+static tp_val exp_parts(const moving *m, tp_val v, tp_val *top) {
+  moving both = *m;
+  both.kind = RUNNING_EXP, both.red = TP_RED_MAX, both.weight = v;
+  running_parts y = tp_running_parts(&both);
+  *top = y.n ? finite_top(m, y.v[0]) : tp_none;
+  return y.v[1];
+}
 
 tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
   moving most = *m, sum = *m;
   course k = course_of(m);
   tp_mk mk = m->mk;
   const tp_ix *lo = begin_row(m, &k);
-  most.red = TP_RED_MAX;
-  sum.red = TP_RED_SUM;
-  if (!lo) return tp_none;
+  if (!lo) return exp_parts(m, v, top);
+  most.red = TP_RED_MAX, most.kind = RUNNING_RED;
+  sum.red = TP_RED_SUM, sum.kind = RUNNING_RED;
   *top = tp_running(&most);
   tp_val s = declared(&sum), t0 = neighbour(m, *top, -k.steps);
   if (!s.node || !t0.node) return tp_none;
-  tp_val before = neighbour(m, s, -k.steps), same = mk_bin(mk, TP_OP_EQ, t0, *top);
-  tp_val scale = mk_select(mk, same, mk_num(mk, 1, m->dtype), mk_exp(mk, mk_sub(mk, t0, *top)));
-  tp_val next = mk_add(mk, mk_mul(mk, before, scale), risen(m, beside(m, v, k.p), tp_running_row(m, k.p), *top));
-  tp_val x0 = tp_running_row(m, lo), y = carried_sum(&sum, &k, s, risen(m, beside(m, v, lo), x0, x0), before, next);
+  tp_val before = neighbour(m, s, -k.steps), next = mk_add(mk, mk_mul(mk, before, tp_running_scale(m, t0, *top)), tp_running_risen(m, beside(m, v, k.p), tp_running_row(m, k.p), *top));
+  tp_val x0 = tp_running_row(m, lo), y = carried_sum(&sum, &k, s, tp_running_risen(m, beside(m, v, lo), x0, x0), before, next);
   *top = finite_top(m, *top);
   return y;
 }
@@ -241,13 +251,23 @@ tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
  *
  *   m2[c] = m2[c-1] + (x - mean[c-1])^2 (k - 1) / k,  k rows from the first to x (Welford): what is added never cancels
  */
+static tp_val squares_parts(const moving *m, tp_val *mean, tp_val *count) {
+  moving all = *m;
+  all.kind = RUNNING_SQUARES;
+  running_parts y = tp_running_parts(&all);
+  *mean = y.v[0], *count = y.v[2];
+  return y.v[1];
+}
+
 tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count) {
+  moving one = *m;
   tp_mk mk = m->mk;
   tp_graph *g = mk.g;
   course k = course_of(m);
   const tp_at *at = &m->at[m->r];
-  if (!begin_row(m, &k)) return tp_none;
-  tp_val sum = tp_running(m), s = declared(m), n = tp_ixvalue(g, tp_ix_sub(g->ix, at->hi, at->lo), mk.err);
+  one.kind = RUNNING_RED;
+  if (!begin_row(m, &k)) return squares_parts(m, mean, count);
+  tp_val sum = tp_running(&one), s = declared(m), n = tp_ixvalue(g, tp_ix_sub(g->ix, at->hi, at->lo), mk.err);
   *count = mk_cast(mk, n, m->dtype);
   if (!sum.node || !s.node || !count->node) return tp_none;
   tp_val less = mk_addc(mk, *count, -1), before = neighbour(m, s, -k.steps), d = mk_sub(mk, tp_running_row(m, k.p), mk_div(mk, neighbour(m, sum, -k.steps), less));

@@ -11,6 +11,7 @@ typedef struct moving {
   tp_mk mk; tp_red red; running_kind kind;
   const tp_node *of;                            /* gives the recurrence its name */
   tp_val x; const tp_at *at; int r;
+  tp_val weight;                                /* of RUNNING_EXP: v; NULL: 1 */
   tp_dtype dtype;                               /* that it is carried in */
   bool keep;                                    /* the result stays in it; else it may be of x's */
   int ndom; const tp_sym *const *dom;
@@ -27,6 +28,8 @@ tp_val tp_running(const moving *m);             /* the first of its parts */
 tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top);
 /* The sum of (x - mean)^2 over the range, its mean and how many rows that is, over m->dom. */
 tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count);
+tp_val tp_running_risen(const moving *m, tp_val v, tp_val x, tp_val top);        /* v exp(x - top), from 0 where top is not finite */
+tp_val tp_running_scale(const moving *m, tp_val top0, tp_val top);      /* exp(top0 - top), 1 where they are the same */
 tp_val tp_running_pair(const moving *m, tp_val a, tp_val b);    /* red(a, b) */
 tp_val tp_running_nothing(const moving *m);     /* of no rows */
 tp_val tp_running_row(const moving *m, const tp_ix *p);         /* row p, in what is carried */
@@ -63,8 +66,8 @@ running_parts tp_running_window(const moving *m);
 /* The reduction of out * in * exp(up - off): in and up vary along the axis and not with c, out and off the other way round; NULL: 1, and no exp. */
 typedef struct running_term { tp_val in, out, up, off; } running_term;
 enum { RUNNING_TERMS = 6 };
-/* sums: of sums of products each is a term; differences too: a difference cancels after it is summed, for what is summed in f64 and rounded to less. */
-typedef struct running_terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; bool sums, differences; int n; running_term v[RUNNING_TERMS]; } running_terms;
+/* many: where the range has more than a few rows, if only the call says how many it has, else NULL. sums: of sums of products each is a term; differences too: a difference cancels after it is summed, for what is summed in f64 and rounded to less. */
+typedef struct running_terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; const tp_ix *many; bool sums, differences; int n; running_term v[RUNNING_TERMS]; } running_terms;
 bool tp_running_terms(running_terms *t, tp_val v);
 /* v = (x - from)^2, x another for each row and not with c, from the other way round. */
 bool tp_running_square(running_terms *t, tp_val v, tp_val *x, tp_val *from);

@@ -26,6 +26,8 @@ running_parts tp_parts_row(const moving *m, const tp_ix *p) {
   const tp_out *o = tp_outof(m->x);
   switch (m->kind) {
     case RUNNING_PLACE: return PARTS(x, mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
+    case RUNNING_SQUARES: return PARTS(x, mk_fill(m->mk, 0, m->dtype, o->rank, o->shape, 0, NULL), mk_num(m->mk, 1, m->dtype));
+    case RUNNING_EXP: return PARTS(x, tp_running_risen(m, m->weight.node ? mk_at(m->mk, m->weight, m->x.node->dom[m->r], p) : tp_none, x, x));
     default: return PARTS(x);
   }
 }
@@ -35,21 +37,41 @@ running_parts tp_parts_none(const moving *m) {
   tp_val none = tp_running_nothing(m);
   switch (m->kind) {
     case RUNNING_PLACE: return PARTS(none, mk_fill(m->mk, -1, TP_I64, o->rank, o->shape, 0, NULL));
+    case RUNNING_SQUARES: return PARTS(none, none, mk_num(m->mk, 0, m->dtype));
+    case RUNNING_EXP: return PARTS(none, mk_fill(m->mk, 0, m->dtype, o->rank, o->shape, 0, NULL));
     default: return PARTS(none);
   }
 }
 
+static tp_val rows_at(const moving *m, const tp_at *at) { return mk_cast(m->mk, tp_read(m->mk.g, m->x, at, m->mk.err), m->dtype); }
+
 /* Where the first of the rows with that value is. */
 static tp_val place_in(const moving *m, const tp_at *at) {
   tp_mk mk = m->mk;
-  tp_val rows = mk_cast(mk, tp_read(mk.g, m->x, at, mk.err), m->dtype);
-  tp_val k = mk_op(mk, m->red == TP_RED_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, 1, &rows, &(tp_attr){ .axis = 0 });
+  tp_val rows = rows_at(m, at), k = mk_op(mk, m->red == TP_RED_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, 1, &rows, &(tp_attr){ .axis = 0 });
   return mk_add(mk, k, tp_ixvalue(mk.g, at[m->r].lo, mk.err));
+}
+
+static tp_val rows_sum(const moving *m, tp_val rows) { return mk_reduce(m->mk, TP_OP_SUM, rows, 1, &(int){ 0 }, false); }
+
+static running_parts squares_in(const moving *m, tp_val sum, const tp_at *at) {
+  tp_mk mk = m->mk;
+  tp_val n = mk_size(mk, tp_ix_sub(mk.g->ix, at[m->r].hi, at[m->r].lo), m->dtype), mean = mk_div(mk, sum, mk_binc(mk, TP_OP_MAXIMUM, n, 1)), off = mk_sub(mk, rows_at(m, at), mean);
+  return PARTS(mean, rows_sum(m, mk_mul(mk, off, off)), n);
+}
+
+/* The weights have dims of x, which are read where x is. */
+static tp_val exp_in(const moving *m, tp_val top, const tp_at *at) {
+  tp_val rows = rows_at(m, at), v = m->weight;
+  if (v.node) v = tp_read(m->mk.g, v, tp_at_but(m->mk.g, v.node, m->x.node->dom[m->r], at[m->r]), m->mk.err);
+  return rows_sum(m, tp_running_risen(m, v, rows, top));
 }
 
 running_parts tp_parts_whole(const moving *m, tp_val red, const tp_at *at) {
   switch (m->kind) {
     case RUNNING_PLACE: return PARTS(red, place_in(m, at));
+    case RUNNING_SQUARES: return squares_in(m, red, at);
+    case RUNNING_EXP: return PARTS(red, exp_in(m, red, at));
     default: return PARTS(red);
   }
 }
@@ -64,10 +86,27 @@ static running_parts join_places(const moving *m, running_parts a, running_parts
   return tp_parts_select(m, after, b, a);
 }
 
+static running_parts join_squares(const moving *m, running_parts a, running_parts b) {
+  tp_mk mk = m->mk;
+  tp_val n = mk_add(mk, a.v[2], b.v[2]), off = mk_sub(mk, b.v[0], a.v[0]), part = mk_div(mk, b.v[2], mk_binc(mk, TP_OP_MAXIMUM, n, 1));
+  tp_val between = mk_mul(mk, mk_mul(mk, off, off), mk_mul(mk, a.v[2], part));
+  return PARTS(mk_add(mk, a.v[0], mk_mul(mk, off, part)), mk_add(mk, mk_add(mk, a.v[1], b.v[1]), between), n);
+}
+
+/* s counted from top in place of its own. */
+static tp_val lowered(const moving *m, running_parts a, tp_val top) { return mk_mul(m->mk, a.v[1], tp_running_scale(m, a.v[0], top)); }
+
+static running_parts join_exps(const moving *m, running_parts a, running_parts b) {
+  tp_val top = mk_bin(m->mk, TP_OP_MAXIMUM, a.v[0], b.v[0]);
+  return PARTS(top, mk_add(m->mk, lowered(m, a, top), lowered(m, b, top)));
+}
+
 running_parts tp_parts_join(const moving *m, running_parts a, running_parts b) {
   if (!a.n || !b.n) return no_parts();
   switch (m->kind) {
     case RUNNING_PLACE: return join_places(m, a, b);
+    case RUNNING_SQUARES: return join_squares(m, a, b);
+    case RUNNING_EXP: return join_exps(m, a, b);
     default: return PARTS(tp_running_pair(m, a.v[0], b.v[0]));
   }
 }

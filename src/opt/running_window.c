@@ -42,7 +42,7 @@ static running_parts joined(const window_rows *w, running_parts y, running_parts
 
 /* n rows from p on, p the first of them, by way. */
 static running_parts rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
-  bool again = w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN;     /* a row may count twice */
+  bool again = w->m->kind != RUNNING_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);     /* a row may count twice */
   running_parts z = tp_parts_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = { 0, { tp_none } };
   int64_t size = 1;
   for (; z.n && size * 2 <= n; size *= 2) {
@@ -81,11 +81,23 @@ static bool reaches(const moving *m, const tp_ix *s, bool upper) {
 /* The window is c + l .. c + s, clipped below, and c + s .. c + h, clipped above: so many rows before and after. */
 typedef struct window_cut { const tp_ix *s, *before, *after; } window_cut;
 
+/* Is n never below 0, where the window has more than a few rows if only the call says how many? */
+static bool never_below(const moving *m, const tp_ix *n) {
+  tp_ictx *ix = m->mk.g->ix;
+  if (tp_ix_prove_ge0(ix, n, m->ndom, m->dom)) return true;
+  if (tp_ix_is_const(tp_ix_sub(ix, m->h, m->l), &(int64_t){ 0 })) return false;
+  const tp_ix *below = tp_ix_both(ix, tp_window_is_long(m), tp_ix_cmp(ix, TP_LT, n, tp_ix_const(ix, 0)));
+  tp_set *none = tp_set_and(tp_set_cond(ix, m->ndom, m->dom, below), tp_set_box(ix, m->ndom, m->dom));
+  bool never = tp_set_is_empty(ix, none);
+  tp_set_free(none);
+  return never;
+}
+
 static bool cuts_at(const moving *m, const tp_ix *s, window_cut *cut) {
   tp_ictx *ix = m->mk.g->ix;
   *cut = (window_cut){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s) };
-  bool one = s == m->l || s == m->h, both = tp_ix_prove_ge0(ix, cut->before, m->ndom, m->dom) && tp_ix_prove_ge0(ix, cut->after, m->ndom, m->dom);
-  return (one || both) && reaches(m, s, false) && reaches(m, s, true);
+  bool one = s == m->l || s == m->h;
+  return (one || (never_below(m, cut->before) && never_below(m, cut->after))) && reaches(m, s, false) && reaches(m, s, true);
 }
 
 static bool find_cut(const moving *m, window_cut *cut) { return cuts_at(m, m->h, cut) || cuts_at(m, m->l, cut) || cuts_at(m, tp_ix_const(m->mk.g->ix, 0), cut); }
@@ -114,11 +126,17 @@ static const tp_ix *first_row(const moving *m) {
   return tp_ix_prove_ge0(m->mk.g->ix, tp_ix_neg(m->mk.g->ix, first), m->ndom, m->dom) ? NULL : first;
 }
 
+/* y, or no rows where there are none. */
+static running_parts where_any(const moving *m, const tp_ix *lo, const tp_ix *hi, running_parts y) {
+  return tp_parts_either(m, m->ndom, m->dom, tp_ix_cmp(m->mk.g->ix, TP_LT, lo, hi), y, tp_parts_none(m));
+}
+
 /* Is x made point by point of what the call is given, so all of it may be asked for at once? */
 static bool made_of_inputs(const moving *m) {
   tp_graph *g = m->mk.g;
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
   tp_reach(&g->arena, m->x.node, seen);
+  if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
     if (seen[i] && n->op != TP_OP_READ && (tp_ops[n->op].cls == TP_CLS_TIME || tp_ops[n->op].batch == TP_BATCH_X) && n->op != TP_OP_INPUT && n->op != TP_OP_CONST) return false;
@@ -130,7 +148,7 @@ static bool made_of_inputs(const moving *m) {
 static running_parts last_rows(const window_rows *w, const tp_ix *s) {
   tp_ictx *ix = w->m->mk.g->ix;
   const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, w->m->c), s);
-  if (!made_of_inputs(w->m)) return tp_running_through(w->m, at, w->clip);
+  if (!made_of_inputs(w->m)) return where_any(w->m, at, w->clip, tp_running_through(w->m, at, w->clip));
   moving rest = tp_moving_over(w->m, at, w->clip);
   rest.l = s, rest.H = w->clip, rest.L = rest.h = NULL;
   return tp_running_parts(&rest);
@@ -158,7 +176,8 @@ static running_parts rows_of_bound(const window_rows *w, const tp_ix *s, const t
   const moving *m = w->m;
   tp_ictx *ix = m->mk.g->ix;
   const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s);
-  running_parts y = tp_parts_declared(m, m->ndom, m->dom), few = w->way < 0 ? tp_running_through(m, m->at[m->r].lo, at) : tp_running_through(m, at, m->at[m->r].hi);
+  const tp_ix *lo = w->way < 0 ? m->at[m->r].lo : at, *hi = w->way < 0 ? at : m->at[m->r].hi;
+  running_parts y = tp_parts_declared(m, m->ndom, m->dom), few = where_any(m, lo, hi, tp_parts_row(m, lo));
   return few_branch(m, y, n, 1, few) && ring_branches(w, s, n, y) ? y : (running_parts){ 0, { tp_none } };
 }
 
@@ -188,12 +207,12 @@ moving tp_moving_all(const moving *m) {
   return tp_moving_over(m, first ? tp_ix_max(m->mk.g->ix, zero, first) : zero, m->at[m->r].hi);
 }
 
-/* Few rows are gone through, as they are without all this; many are y, or on one ring. */
+/* Few rows are gone through, as they are without all this, of one part; who asks for more sees to them. */
 static running_parts few_or_many(const moving *m, const window_cut *cut, bool before, bool after) {
   moving few = *m;
   if (!m->keep) few.dtype = tp_dtypeof(m->x);
   running_parts y = tp_parts_declared(&few, m->ndom, m->dom), none = { 0, { tp_none } };
-  if (!few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW, tp_running_through(&few, m->at[m->r].lo, m->at[m->r].hi))) return none;
+  if (m->kind == RUNNING_RED && !few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW, tp_running_through(&few, m->at[m->r].lo, m->at[m->r].hi))) return none;
   if (before && after) return tp_parts_branch(m, y, NULL, tp_parts_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut))) ? y : none;
   window_rows w = { .m = m, .d = m->x.node->dom[m->r], .way = before ? -1 : 1, .clip = before ? m->L : m->H };
   return ring_branches(&w, cut->s, before ? cut->before : cut->after, y) ? y : none;
