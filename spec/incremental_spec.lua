@@ -566,6 +566,30 @@ describe("places and statistics", function()
     end)
   end
 
+  it("products of rows are carried: histories, cross terms, suffixes of what is made of them", function()
+    local P = tempo.program()
+    local b, B = P:dim "b"
+    local t, T = P:dim "t"
+    local x, z = P:input("x", { domain = { b, t }, shape = { 3 } }), P:input("z", { domain = { t }, shape = { 2 } })
+    local r, q = x[{ t = 0 .. t + 1 }], z[0 .. t + 1]
+    local outputs = {
+      history = r:mT():matmul(r), cross = r:mT():matmul(q), ahead = x[{ t = t .. T }]:tanh():mT():matmul(z[t .. T]),
+      mean = r:mT():matmul(r)[{ b = 0 .. B }]:sum(0) / 2, derivative = tempo.grad((r:mT():matmul(q) * 0.5):sum(), { z })[1],
+    }
+    local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+    for _, n in ipairs { 1, 2, 19 } do
+      local arrays = { x = tempo.array(sample(6 * n), "f32", { 2, n, 3 }), z = tempo.array(sample(2 * n, 5), "f32", { n, 2 }) }
+      local got, want = f(arrays, { B = 2, T = n }), g(arrays, { B = 2, T = n })
+      for name in pairs(outputs) do same(want[name], got[name], 2e-5, name .. " of " .. n) end
+    end
+    for _, name in ipairs { "history", "cross", "ahead", "mean" } do
+      local function count(n, precise) return work(P:compile { outputs = { y = outputs[name] }, tier = "interpreter", precise = precise }, { B = 2, T = n }) end
+      assert.is_true(count(4000) < 4.2 * count(1000), name)
+      assert.is_true(count(4000, true) > 12 * count(1000, true), name)
+    end
+    assert.is_truthy(b)
+  end)
+
   it("no row has no largest; places in steps are those at once", function()
     local P = tempo.program()
     local t = P:dim "t"

@@ -2,6 +2,7 @@
  *
  *   y[t] = sum(x[0 .. t+1])             =>   y[t] = y[t-1] + x[t]                      (running.c; so do prod, max, min, any, all, and suffixes backwards)
  *   y[t] = a[t] * sum(f(x[t .. T]))     =>   y[t] = a[t] * s[t], s[t] = f(x[t]) + s[t+1]       (running_terms.c)
+ *   y[t] = x[0 .. t+1]:mT() @ z[0 .. t+1]   =>   y[t] = y[t-1] + x[t] z[t], each element of x's row with each of z's
  *   dx[p] += dy[t] * f'(x[p]), p in lo[t] .. hi[t]   =>   dx[p] = f'(x[p]) * sum(dy[t] of all t with p in their ranges), a range of t that moves along p
  *
  * so that work is linear in the dim's length. What is carried is a point. Integers, largest and smallest values and bools stay the same bit for bit. Sums and products of floats are carried in f64, up
@@ -226,6 +227,29 @@ static tp_val placed_run(incremental *s, const tp_node *n) {
   return unless_few(s, n, t.many, y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t.range->lo, mk.err)) : tp_none);
 }
 
+/* Along the first axis of v, rows of one axis as t has them; {NULL}: they are not such. */
+static tp_val single_row(running_terms *t, tp_val v) {
+  return tp_rankof(v) == 2 && tp_running_terms(t, v) && tp_dom_has(t->v[0].in.node->ndom, t->v[0].in.node->dom, t->d) ? t->v[0].in : tp_none;
+}
+
+/* a[lo .. hi]:mT():matmul(b[lo .. hi]) is the sum of what each row of a and of b make: a matrix */
+static tp_val products_run(incremental *s, const tp_node *n) {
+  tp_mk mk = s->mk;
+  const tp_node *a = n->in[0].src.node;
+  const tp_node *read = a->op == TP_OP_PERMUTE && n->out[0].rank == 2 && a->attr.axes[0] == 1 ? range_below(n->in[1].src, 12) : NULL;
+  int r = 0;
+  if (!read) return tp_none;
+  ranges(read->in[0].src.node->ndom, read->attr.at, &r);
+  running_terms t = { .mk = mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r] };
+  if (!moves_with(s, read, r, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
+  tp_val right = single_row(&t, n->in[1].src), left = right.node ? single_row(&t, a->in[0].src) : tp_none;
+  if (!left.node) return tp_none;
+  tp_val x = mk_mul(mk, mk_unsqueeze(mk, left, 1), mk_unsqueeze(mk, right, 0));
+  moving m = { .mk = mk, .x = x, .at = x.node ? own_but(s, x, t.d, t.range) : NULL };
+  if (!x.node || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || (m.l && m.h)) return tp_none;
+  return mk_cast(mk, over_range(s, n, TP_RED_SUM, x, m.at, false), n->out[0].dtype);
+}
+
 /* ---- derivatives of reads ---- */
 
 /* A scatter over ranges of dim d of the target, from points p that have the target's other dims and one more, c. */
@@ -321,11 +345,13 @@ static bool try_accum(incremental *s, tp_node *n) {
   return true;
 }
 
+static bool is_reduction(const tp_node *n) { return tp_ops[n->op].cls == TP_CLS_RED || tp_ops[n->op].cls == TP_CLS_ARG || n->op == TP_OP_MATMUL; }
+
 static bool try_reduction(incremental *s, tp_node *n) {
-  bool place = tp_ops[n->op].cls == TP_CLS_ARG;
+  bool place = tp_ops[n->op].cls == TP_CLS_ARG, product = n->op == TP_OP_MATMUL;
   s->apart = false;
-  if (!place && !may_reorder(s, tp_op_red(n->op), n->out[0].dtype)) return true;
-  tp_val y = place ? placed_run(s, n) : reduced_run(s, n);
+  if (!place && !may_reorder(s, product ? TP_RED_SUM : tp_op_red(n->op), n->out[0].dtype)) return true;
+  tp_val y = place ? placed_run(s, n) : product ? products_run(s, n) : reduced_run(s, n);
   if (y.node) tp_rewrite(s->mk.g, tp_v(n), y, "incremental", MOVING_RULE);
   return y.node || !s->mk.err->code;
 }
@@ -338,7 +364,7 @@ bool tp_incremental(tp_graph *g, bool precise, tp_error *err) {
     tp_node *n = g->nodes.v[i];
     g->pos = n->pos;
     if (n->op == TP_OP_ACCUM) ok = try_accum(&s, n);
-    if (tp_ops[n->op].cls == TP_CLS_RED || tp_ops[n->op].cls == TP_CLS_ARG) ok = try_reduction(&s, n);
+    if (is_reduction(n)) ok = try_reduction(&s, n);
   }
   tp_need_free(s.need);
   if (ok && g->nodes.n > n0) tp_graph_prune(g);
