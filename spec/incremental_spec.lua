@@ -540,9 +540,9 @@ describe("places and statistics", function()
       for tier, to in pairs { interpreter = "f", reference = "g" } do
         run[to].values, run[to].derivatives = P:compile { outputs = outputs, tier = tier }, P:compile { outputs = derivatives, tier = tier }
       end
-      for _, a in ipairs { sample(1), sample(37), odd } do
+      for _, a in ipairs { sample(1), sample(29), odd } do
         local n, arrays = #a, arrays_of(a, #a)
-        for _, width in ipairs(told[name] and { 1, 17, 20, 60 } or { false }) do
+        for _, width in ipairs(told[name] and { 1, 17, 60 } or { false }) do
           local bounds = { T = n, w = width or nil }
           local got, want = run.f.values(arrays, bounds), run.g.values(arrays, bounds)
           for of in pairs(outputs) do same(want[of], got[of], 2e-4, ("%s of %s of %d, %s"):format(of, name, n, width)) end
