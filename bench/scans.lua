@@ -5,10 +5,12 @@
 --   scan-grad-vs-jax    its gradient by a and b
 --   ssm-vs-jax          a selective state-space model (1,024 channels of 16 states, 4,096 steps) and its gradient
 --   ssm-memory          what both processes grow by meanwhile
---   attention-vs-jax    causal attention (8 heads of 64, 2,048 tokens) and its gradient against dot_product_attention
---   attention-memory    what both processes grow by meanwhile
+--   attention-vs-best   causal attention (8 heads of 64, 4,096 tokens) and its gradient against the better of PyTorch's
+--                       scaled_dot_product_attention and JAX's dot_product_attention
+--   attention-memory    what these processes grow by meanwhile
 --   lua5.4 bench/scans.lua [--rows ssm-vs-jax,ssm-memory] [--rounds 3]
--- Needs a python3 with JAX and NumPy on the PATH. Times are of the wall, the best of all; the first run is not timed.
+-- Needs a python3 with JAX, NumPy and, for attention, PyTorch on the PATH. Times are of the wall, the best of all; the
+-- first run is not timed.
 local tempo = require "tempo"
 local TIER = "native"                                        -- as the peers, compiled before they are timed
 
@@ -105,7 +107,7 @@ end
 
 -- ---- both -----------------------------------------------------------------------------------------------------------
 local sides = dofile "bench/common/sides.lua"
-local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, tokens = 2048 }, "lua5.4 bench/scans.lua")
+local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, tokens = 4096 }, "lua5.4 bench/scans.lua")
 local python = assert(sides.python "jax, numpy", "no python3 with JAX and NumPy is there")
 
 local function wanted(name) return opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) end
@@ -133,5 +135,6 @@ row("scan-vs-jax", "scan", both, 1000000, "time", "ms")
 row("scan-grad-vs-jax", "scan-grad", { "scan-grad", "associative-grad" }, 1000000, "time", "ms")
 row("ssm-vs-jax", "ssm", { "ssm" }, 4096, "time", "ms")
 row("ssm-memory", "ssm", { "ssm" }, 4096, "memory", "MiB")
-row("attention-vs-jax", "attention", { "attention" }, opt.tokens, "time", "ms")
-row("attention-memory", "attention", { "attention" }, opt.tokens, "memory", "MiB")
+local attentions = { "attention", "sdpa" }
+row("attention-vs-best", "attention", attentions, opt.tokens, "time", "ms")
+row("attention-memory", "attention", attentions, opt.tokens, "memory", "MiB")

@@ -1,4 +1,4 @@
-"""The peers of bench/scans.lua in JAX and NumPy, as their users write them, jitted and compiled before they are timed.
+"""The peers of bench/scans.lua in JAX, PyTorch and NumPy, as their users write them, jitted and compiled before they are timed.
 
     python3 bench/scans_peer.py ROW T time|memory     milliseconds of the best run, or MiB that it made the process grow by; what stands at some places
 """
@@ -67,6 +67,21 @@ def heads(T):
     return [numbers((T, 8, 64), step, -1, 1) for step in (7, 11, 13)]
 
 
+def sdpa(T, of):
+    import torch
+
+    torch.set_num_threads(1)
+    q, k, v = (torch.from_numpy(x.transpose(1, 0, 2)[None].copy()).requires_grad_() for x in heads(T))
+    before, best = mib("VmRSS"), float("inf")
+    for _ in range(1 if of == "memory" else 5):
+        q.grad = k.grad = v.grad = None
+        start = time.perf_counter()
+        torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).square().sum().backward()
+        best = min(best, time.perf_counter() - start)
+    places = sum(float(q.grad[0, 0, p, 0]) for p in (0, 1, T // 2))
+    return (mib("VmHWM") - before if of == "memory" else best * 1e3), places
+
+
 def copy(T):
     """As much as a scan moves, which reads two arrays and writes one."""
     one = np.ones(T * 64 * 3 // 2, np.float32)
@@ -82,6 +97,8 @@ def copy(T):
 def main(row, T, of):
     if row == "copy":
         return copy(T)
+    if row == "sdpa":
+        return sdpa(T, of)
     f, inputs = {
         "scan": (jax.jit(sequential), rows), "associative": (jax.jit(parallel), rows),
         "scan-grad": (gradients(sequential, 2), rows), "associative-grad": (gradients(parallel, 2), rows),

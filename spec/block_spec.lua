@@ -1,6 +1,7 @@
 -- Blocks: in a loop that something carries, what nothing carries runs over a block of iterations in one call.
 local tempo = require "tempo"
 local helper = require "spec.helper"
+local support = require "spec.support"
 
 local function rnn()
   local P = tempo.program()
@@ -163,4 +164,89 @@ describe("a loop in blocks", function()
       end
     end
   end)
+end)
+
+-- Scores of attention and what follows from them: at each point a product over a range that follows it.
+describe("products over ranges that follow the loop", function()
+  local D = 3
+  local function attend(q, k, v, range)
+    return (k[range]:matmul(q) / 2):softmax(0):matmul(v[range])
+  end
+  local function three(over) return over("q", { D }), over("k", { D }), over("v", { D }) end
+  local programs = {
+    ["what lies before"] = { 7, function(over, t)
+      local q, k, v = three(over)
+      return attend(q, k, v, tempo.range(0, t + 1)), { q, k, v }
+    end },
+    ["what lies behind"] = { 7, function(over, t, T)
+      local q, k, v = three(over)
+      return attend(q, k, v, tempo.range(t, T)), { q, k, v }
+    end },
+    ["keys of a recurrence"] = { 7, function(over, t, _, P)
+      local q, k, v = three(over)
+      local h = P:tensor { domain = { t }, shape = { D } }
+      h[0] = k
+      h[t] = (0.5 * h[t - 1] + k):tanh()
+      return attend(q, h, v, tempo.range(0, t + 1)), { q, k, v }
+    end },
+    ["heads"] = { 7, function(over, t)
+      local q, k, v = over("q", { 2, D }), over("k", { 2, D }), over("v", { 2, D })
+      local function past(x) return x[tempo.range(0, t + 1)]:transpose(0, 1) end
+      local scores = past(k):matmul((q / 2):unsqueeze(-1)):squeeze(-1)
+      return scores:softmax(-1):unsqueeze(1):matmul(past(v)):squeeze(1), { q, k, v }
+    end },
+    ["itself"] = { 0, function(over, t, _, P)
+      local q = over("q", { D })
+      local h = P:tensor { domain = { t }, shape = { D } }
+      h[0] = q
+      h[t] = q + attend(q, h, h, tempo.range(0, t))
+      return h, {}
+    end },
+  }
+  local function compile(make, with)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local shapes = {}
+    local y, of = make(function(name, shape)
+      shapes[name] = shape
+      return P:input(name, { domain = { t }, shape = shape })
+    end, t, T, P)
+    with.outputs = { y = y }
+    local loss = y[tempo.range(0, T)]:square():sum()
+    for i, x in ipairs(of) do with.outputs["g" .. i] = tempo.grad(loss, x) end
+    return P:compile(with), shapes
+  end
+  local function rows(shapes, T)
+    local given, r = {}, support.rng(7)
+    for _, name in ipairs { "q", "k", "v" } do
+      local shape = shapes[name]
+      if shape then given[name] = support.random(r, { T, shape[1], shape[2] }, "f32") end
+    end
+    return given
+  end
+
+  for name, program in pairs(programs) do
+    it("are products of blocks: " .. name, function()
+      local count, make = program[1], program[2]
+      local f, shapes = compile(make, { tier = "interpreter" })
+      local ways = {
+        reference = compile(make, { tier = "reference" }), native = compile(make, { tier = "native" }),
+        plain = compile(make, { tier = "interpreter", passes = { tile = false } }),
+        apart = compile(make, { tier = "interpreter", passes = { fuse = false } }),
+      }
+      assert.equal(count, select(2, f:explain "plan":gsub("op matmul[^\n]- over t", "")))
+      assert.falsy(ways.plain:explain "plan":find("op matmul[^\n]- over t"))
+      assert.equal(name == "heads", f:explain "plan":find("for strip = 0 .. 2", 1, true) ~= nil)       -- one head after the other
+      for _, T in ipairs { 0, 1, 2, 31, 32, 33, 70 } do
+        local given = rows(shapes, T)
+        local got = f(given, { T = T })
+        for way, g in pairs(ways) do
+          for k, want in pairs(g(given, { T = T })) do
+            if way == "native" then assert.same(want:totable(), got[k]:totable())
+            else helper.same(want:totable(), got[k], 1e-4) end
+          end
+        end
+      end
+    end)
+  end
 end)

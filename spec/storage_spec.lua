@@ -998,7 +998,7 @@ describe("causal attention and its gradient", function()
       assert.is_true(f:memory { T = 4096 } < 2.2 * f:memory { T = 2048 })
       assert.is_true(kept:memory { T = 4096 } > 3.5 * kept:memory { T = 2048 })
       local r = support.rng(7)
-      for _, T in ipairs { 1, 2, 9 } do
+      for _, T in ipairs { 1, 2, 9, 40 } do
         local x = {}
         for _, n in ipairs { "q", "k", "v" } do x[n] = support.random(r, { T, H, D }, "f32") end
         local a, b = f(x, { T = T }), P:compile { outputs = outputs, tier = "reference" } (x, { T = T })
@@ -1010,7 +1010,8 @@ describe("causal attention and its gradient", function()
   it("adds products of a column and a row where they are made", function()
     local P, outputs = program(windows.before)
     local plan = P:compile { outputs = outputs, tier = "interpreter" }:explain "plan"
-    assert.equal(5, select(2, plan:gsub("op matmul", "")))            -- scores twice, values, gradients of both by row
+    assert.equal(12, select(2, plan:gsub("op matmul", "")))           -- scores twice, values, gradients of both by row, by key and by value
+    assert.equal(7, select(2, plan:gsub("op matmul[^\n]- over t", "")))       -- of what the rows of a block share
     assert.equal(2, select(2, plan:gsub("mul:f32%(i0,i1%)[^\n]-+=", "")))
   end)
 end)

@@ -56,7 +56,7 @@ static bool strides_along(const absorber *w, const tp_pnode *x, const tp_region 
   return reads_own(r, *folds);
 }
 
-static void *with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
+void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
   char *to = TP_NEWN(a, char, size * (size_t)(n + 1));
   memcpy(to, first, size);
   if (n) memcpy(to + size, rest, size * (size_t)n);
@@ -65,7 +65,7 @@ static void *with_first(tp_arena *a, const void *first, const void *rest, size_t
 
 static void move_along(const absorber *w, const tp_pnode *x, int nlead, tp_nd *v, const tp_ix *by) {
   const tp_pbuf *b = v->buf < 0 ? NULL : w->p->bufs.v[v->buf];
-  v->lead = with_first(w->p->a, &by, v->lead, sizeof by, nlead);
+  v->lead = tp_with_first(w->p->a, &by, v->lead, sizeof by, nlead);
   v->off = at_value(w->ix, v->off, x->var, x->lo);
   if (!v->span) return;
   v->span = tp_dup(w->p->a, v->span, sizeof *v->span * 2 * (size_t)b->ndim);
@@ -81,9 +81,9 @@ static void absorb_loop(absorber *w, tp_pnode *x, const tp_region *was, const tp
   r->in = tp_dup(a, was->in, sizeof *was->in * (size_t)was->nin);
   r->out = tp_dup(a, was->out, sizeof *was->out * (size_t)was->nout);
   for (int i = 0; i < r->nin + r->nout; i++) move_along(w, x, was->nlead, (tp_nd *)tp_window_at(r, i), by[i]);
-  r->lead = with_first(a, &n, was->lead, sizeof n, was->nlead);
-  r->leadvar = with_first(a, &x->var, was->leadvar, sizeof x->var, was->nlead);
-  r->leadlo = with_first(a, &x->lo, was->leadlo, sizeof x->lo, was->nlead);
+  r->lead = tp_with_first(a, &n, was->lead, sizeof n, was->nlead);
+  r->leadvar = tp_with_first(a, &x->var, was->leadvar, sizeof x->var, was->nlead);
+  r->leadlo = tp_with_first(a, &x->lo, was->leadlo, sizeof x->lo, was->nlead);
   r->sums = was->sums << 1 | folds;
   r->nlead++;
   r->npoint++;

@@ -245,7 +245,9 @@ static tp_opnd whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const
     o.shape[i] = tp_at_dims(b->p, t->shape[i], ndim, dims, idx);
     o.axisvar[i] = -1;
   }
-  o.stride = tp_pb_row_major(b, t->rank, o.shape);
+  const tp_arr *r = tp_array_of(b->p, v);
+  bool apart = r && r->apart;
+  o.stride = tp_pb_row_major(b, t->rank, apart ? tp_pb_upper(b, t->rank, t->shape, v.node->ndom, v.node->dom) : o.shape);
   return o;
 }
 
@@ -838,6 +840,36 @@ static bool are_empty(int n, tp_pnode *const *kid) {
   return all;
 }
 
+/* May the loop's turns be one region, that moves along each ring it goes over? Slots of a block follow each other. */
+static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, const tp_sym *var) {
+  bool straight = true;
+  for (int i = 0; i < r->nin + r->nout && straight; i++) {
+    const tp_nd *x = tp_window_at(r, i);
+    const tp_arr *arr = x->buf >= 0 && x->buf < b->p->arrs.n ? b->p->arrs.v[x->buf] : NULL;
+    straight = x->wrap < 0;
+    for (int k = 0; k < x->nring && straight; k++) {
+      int64_t by, shift, block = s->block;
+      const tp_ix *rest;
+      if (!tp_ix_mentions(x->ring[k].idx, var)) continue;
+      straight = arr && arr->align && tp_ix_linear_in(C(b), x->ring[k].idx, var, &by, &rest) && by == 1 && tp_ix_is_const(tp_ix_sub(C(b), rest, s->bshift), &shift) && shift % block == 0;
+      for (int d = 0; d < arr->ndim && straight; d++)
+        if (b->bufof[x->buf]->slots[d] == x->ring[k].width) straight = arr->align[d] > 0 && arr->align[d] % block == 0;
+    }
+  }
+  return straight;
+}
+
+/* A loop that a statement has for itself over the rows of a block. */
+static bool is_of_rows(const pb *b, const tp_tree *t, const tp_pnode *body) {
+  const tp_stmt *s = t->kind == TP_T_FOR && t->n == 1 && t->kid[0]->kind == TP_T_RUN ? b->p->stmts.v[t->kid[0]->stmt] : NULL;
+  bool is = s && s->rdim >= 0 && (body->kind == TP_P_REGION || body->kind == TP_P_SEQ);
+  for (int i = 0; is && i < (body->kind == TP_P_SEQ ? body->n : 1); i++) {
+    const tp_pnode *leaf = body->kind == TP_P_SEQ ? body->kid[i] : body;
+    is = leaf->kind == TP_P_REGION && goes_straight(b, s, leaf->rg, t->var);
+  }
+  return is;
+}
+
 static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_RUN) return build_run(b, t);
   tp_pnode **kid = TP_NEWN(b->a, tp_pnode *, t->n);
@@ -849,6 +881,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
   *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF, .n = n, .kid = kid, .var = t->var, .lo = t->lo, .hi = t->hi, .step = t->step,
                    .label = t->label, .independent = t->independent, .cond = t->kind == TP_T_IF ? t->cond : NULL };
+  x->block = is_of_rows(b, t, kid[0]);
   if (!b->p->ends.n) return x;
   x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
   if (t->kind == TP_T_FOR && t->step > 0) kid[0] = before_loads(b, kid[0]);
@@ -897,8 +930,9 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, const tp_planned *asked, tp_erro
     int in = tp_lies_in(p->arrs.v[i])->id;
     inside[in] = TP_MIN(inside[in], inside[i]);
   }
+  if (asked->fuse) tp_plan_fuse(pl);
+  tp_plan_rows(pl);
   if (asked->fuse) {
-    tp_plan_fuse(pl);
     if (!asked->by_rows && tp_plan_absorb(pl)) tp_plan_fuse(pl);
     tp_plan_strips(pl, inside);
     tp_plan_tile(pl);

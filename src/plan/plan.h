@@ -65,6 +65,7 @@ struct tp_pnode {
   tp_pkind kind;
   int n; tp_pnode **kid;                        /* SEQ; FOR, BEHIND: one; IF: one or two */
   const tp_sym *var; const tp_ix *lo, *hi; int step;  /* as tp_tree */
+  bool block;                                   /* while a plan is built: FOR over rows of one block, of one statement, rings going round between blocks only */
   const tp_sym *label; bool independent;         /* no iteration reads or writes what another one writes, were each value an element of its own */
   const tp_ix *cond;
   tp_region *rg;

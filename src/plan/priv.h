@@ -24,7 +24,9 @@ bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region
 /* life.c: positions, lifetimes and scopes. inside, by buffer: its values leave no iteration of so many of the outermost loops around its uses; nor of a loop that is its scope already */
 enum { TP_INSIDE_ALL = 64 };
 void tp_plan_lifetimes(tp_plan *p, const int *inside);
+void tp_plan_rows(tp_plan *p);                   /* rows.c */
 void tp_plan_strips(tp_plan *p, int *inside);    /* strip.c */
+void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n);        /* n + 1 of that size */
 bool tp_plan_absorb(tp_plan *p);                 /* absorb.c: has it any? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);       /* team.c: may it make an integer without a value, or the most of none? */
 #endif

@@ -6,7 +6,7 @@
  *
  *   for v = 0 .. E / B { the loop and its neighbours, their leaves over B places from B * v on }
  *
- * leaves the order of everything that depends on each other as it was. Buffers that nothing else touches shrink to B places: what a recurrence turns, makes and carries
+ * leaves the order of everything that depends on each other as it was. Leaves are loops, and products whose axes are all the region's own (rows.c). Buffers that nothing else touches shrink to B places: what a recurrence turns, makes and carries
  * for a block of its steps stays in the cache. It pays where these are larger than that; of an extent that only the call knows that is taken for granted.
  *
  * Not where callbacks see what runs when. */
@@ -18,20 +18,32 @@ enum { STRIP_LEAVES = 64 };
  * tp_plan_lifetimes; depth: loops around the row. */
 typedef struct { tp_plan *p; const tp_ix *extent; int n; tp_region *leaf[STRIP_LEAVES]; int axis[STRIP_LEAVES]; int *dim, *uses, *inside, depth; } strip;
 
+/* A product all of whose axes are the region's own (rows.c). */
+static bool is_all_axes(const tp_region *r) {
+  bool is = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !r->check && !r->newest && !r->ncoord && !r->nrows;
+  for (int i = 0; is && i < r->nin + r->nout; i++) {
+    const tp_nd *x = tp_window_at(r, i);
+    is = x->wrap < 0;
+    for (int k = 0; k < x->rank; k++) is &= tp_is_number(x->shape[k], 1);
+  }
+  return is;
+}
+
 static bool collect_leaves(strip *s, const tp_pnode *x) {
   bool ok = true;
   for (int i = 0; i < x->n && ok; i++) ok = collect_leaves(s, x->kid[i]);
   if (x->kind == TP_P_SEQ || x->kind == TP_P_FOR || x->kind == TP_P_IF) return ok;
-  if (x->kind != TP_P_REGION || s->n == STRIP_LEAVES || !tp_fits_tile(x->rg)) return false;
+  if (x->kind != TP_P_REGION || s->n == STRIP_LEAVES || (!tp_fits_tile(x->rg) && !is_all_axes(x->rg))) return false;
   s->leaf[s->n++] = x->rg;
   return true;
 }
 
-/* Is place i of axis k index i of the dim? */
+/* Is place i of axis k index i of the dim? It is where it goes over all of an axis of elements: a window lies inside its value. */
 static bool is_index(const strip *s, const tp_region *r, const tp_nd *x, int k, int d) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
   if (!tp_is_number(r->leadlo[k], 0) || d < 0 || !tp_is_regular(s->p, r, x)) return false;
-  if (!x->span || d >= b->ndim) return !x->nring && tp_is_number(x->off, 0);
+  if (d >= b->ndim) return b->slots[d] == s->extent;
+  if (!x->span) return !x->nring && tp_is_number(x->off, 0);
   return x->span[2 * d] && tp_is_number(x->span[2 * d], 0) && x->span[2 * d + 1] == tp_ix_addc(s->p->ix, s->extent, -1);
 }
 
@@ -83,9 +95,9 @@ static int dim_of_stride(const strip *s, const tp_pbuf *b, const tp_ix *stride) 
   return -1;
 }
 
-/* Is the window's place along each dim said by its axes and rings? */
+/* Is the window's place along each dim, but for one that lies inside of the strip's, said by its axes and rings? */
 static bool is_placed(const strip *s, const tp_nd *x) {
-  bool ok = tp_is_number(x->off, 0);
+  bool ok = tp_is_number(x->off, 0) || (x->ahead == x->off && x->axis >= s->p->bufs.v[x->buf]->ndim && x->axis > s->dim[x->buf]);
   for (int i = 0; i < x->nring; i++) ok &= dim_of_stride(s, s->p->bufs.v[x->buf], x->ring[i].stride) >= 0;
   return ok;
 }
@@ -120,6 +132,12 @@ static int64_t place_bytes(const strip *s, int buf) {
   return bytes;
 }
 
+static bool has_products(const strip *s) {
+  bool any = false;
+  for (int j = 0; j < s->n; j++) any |= s->leaf[j]->kind == TP_RG_OP;
+  return any;
+}
+
 /* Places of a strip: an odd number of vectors, so that rows lie in different lines of the cache. 0: it does not pay. */
 static int64_t strip_places(const strip *s, const bool *small) {
   const char *set = tp_setting("TEMPO_TILE");
@@ -129,6 +147,7 @@ static int64_t strip_places(const strip *s, const bool *small) {
   tp_ix_is_const(s->extent, &all);
   if (!bytes || (set && all < 2)) return 0;
   if (set) return TP_MAX(atoll(set), 1);
+  if (has_products(s)) return bytes * all > TP_TUNE_STRIP_PRODUCTS ? TP_MIN(TP_MAX(TP_TUNE_STRIP_PRODUCTS / bytes, 1), all - 1) : 0;
   int64_t b = TP_MAX(TP_TUNE_STRIP_BYTES / bytes / vector, 4) | 1;
   return b * vector * 2 <= all ? b * vector : 0;
 }

@@ -16,11 +16,17 @@ typedef struct {
   int products; TP_VEC(const tp_stmt *) makers;                         /* of the value that is asked for */
 } remaker;
 
-static bool is_whole(const tp_arr *x, int d) { return tp_ix_mentions(x->width[d], x->dim[d]->bound); }
+/* Does it keep the more, the longer the dim is? A block of at most so many rows does not. */
+static bool is_whole(const tp_poly *p, const tp_arr *x, int d) {
+  tp_ictx *c = p->g->ix;
+  const tp_sym *bound = x->dim[d]->bound;
+  const tp_ix *some = tp_ix_const(c, 1 << 20), *more = tp_ix_const(c, 1 << 21);
+  return tp_ix_mentions(x->width[d], bound) && tp_ix_subst(c, x->width[d], 1, &bound, &some) != tp_ix_subst(c, x->width[d], 1, &bound, &more);
+}
 
-static bool is_kept_along(const tp_arr *x, const tp_sym *dim) {
+static bool is_kept_along(const tp_poly *p, const tp_arr *x, const tp_sym *dim) {
   bool kept = true;
-  for (int d = 0; d < x->ndim; d++) kept &= x->dim[d] != dim || is_whole(x, d);
+  for (int d = 0; d < x->ndim; d++) kept &= x->dim[d] != dim || is_whole(p, x, d);
   return kept;
 }
 
@@ -59,7 +65,7 @@ static bool is_there(const remaker *m, const tp_arr *o, const tp_arr *r) {
   bool kept = o->kind == TP_ARR_INPUT || o->kind == TP_ARR_CONST;
   if (kept || o->kind != TP_ARR_TEMP || !m->writer[o->id] || m->again[o->id]) return kept;
   kept = true;
-  for (int d = 0; d < r->ndim; d++) kept &= !is_whole(r, d) || is_kept_along(o, r->dim[d]);
+  for (int d = 0; d < r->ndim; d++) kept &= !is_whole(m->p, r, d) || is_kept_along(m->p, o, r->dim[d]);
   return kept;
 }
 
@@ -124,13 +130,13 @@ static void mark_chain(remaker *m, const tp_stmt *s) {
 
 static bool is_elsewhere(const remaker *m, const tp_arr *r) {
   bool kept = false;
-  for (int d = 0; d < r->ndim; d++) kept |= is_whole(r, d);
+  for (int d = 0; d < r->ndim; d++) kept |= is_whole(m->p, r, d);
   return kept && r->kind == TP_ARR_TEMP && m->nwrite[r->id] == 1 && m->nread[r->id] > 1 && !m->no[r->id];
 }
 
-static const tp_sym *kept_dim(const tp_arr *r) {
+static const tp_sym *kept_dim(const remaker *m, const tp_arr *r) {
   int d = 0;
-  while (!is_whole(r, d)) d++;
+  while (!is_whole(m->p, r, d)) d++;
   return r->dim[d];
 }
 
@@ -145,7 +151,7 @@ int tp_made_again(const tp_poly *p, tp_arena *a, tp_again *out) {
     const tp_arr *r = p->arrs.v[i];
     m.products = m.makers.n = 0;
     if (!is_elsewhere(&m, r)) continue;
-    find_loops(&m, kept_dim(r));
+    find_loops(&m, kept_dim(&m, r));
     if (!(has_rows_that_grow(r) && is_in_loops(&m, r) ? can_grow_again(&m, r, r) : can_be_again(&m, r))) continue;
     m.again[i] = true;
     for (int k = 0; k < m.makers.n; k++) mark_chain(&m, m.makers.v[k]);

@@ -7,7 +7,7 @@ typedef struct {
   tp_sched *S; const tp_level *L; const tp_item *x; const tp_arcs *arcs;
   int ncomp; const tp_scc **comp;
   int *of;                                      /* by statement: its component's place + 1 */
-  bool *vec;
+  bool *vec, *rows;                             /* by component: a call over a block; a loop of its own over its rows */
   bool *away;                                   /* by array: something outside of the loop accesses it */
 } cutter;
 
@@ -108,6 +108,32 @@ static bool can(const cutter *c, const tp_scc *k) {
          (s->mayvec >> d & 1) && row_bytes(c, st) * (double)least <= room && tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
 }
 
+/* Is it one product, or a sum of outer ones? */
+static bool is_lone_product(const tp_stmt *s) {
+  if (s->nnode != 1) return false;
+  const tp_node *n = s->node[0];
+  return n->op == TP_OP_MATMUL || (s->kind == TP_ST_ACC && s->into->attr.red == TP_RED_SUM && tp_is_outer(n));
+}
+
+/* Do its rows go over ranges of an array that follow the loop, and so share most of what they go over? */
+static bool shares_ranges(const cutter *c, const tp_stmt *s, const tp_sym *dim) {
+  bool any = false;
+  for (int a = 0; a < s->nacc; a++) {
+    const tp_access *x = &s->acc[a];
+    for (int k = 0; x->at && k < c->S->p->arrs.v[x->arr]->ndim; k++)
+      any |= x->at[k].range && (tp_ix_mentions(x->at[k].lo, dim) || tp_ix_mentions(x->at[k].hi, dim));
+  }
+  return any;
+}
+
+/* Products whose extents follow the loop, so that no call goes over a block of them, have a loop of their own over the rows of a block. */
+static bool goes_by_rows(const cutter *c, const tp_scc *k) {
+  tp_sched *S = c->S;
+  int st = k->st[0], d = tp_dim_of(S, st, c->x->label);
+  const tp_stmt *s = S->p->stmts.v[st];
+  return k->n == 1 && !k->rec && !s->effect && !tp_pinned(S, st, d) && is_free(c, st) && !(s->mayvec >> d & 1) && is_lone_product(s) && shares_ranges(c, s, s->dim[d]);
+}
+
 /* What an effect waits for is made at its time. */
 static void spare_effects(cutter *c) {
   tp_sched *S = c->S;
@@ -123,7 +149,7 @@ static void spare_effects(cutter *c) {
       wanted[u] = more = true;
     }
   }
-  for (int i = 0; i < c->ncomp; i++) c->vec[i] &= !wanted[i];
+  for (int i = 0; i < c->ncomp; i++) c->vec[i] &= !wanted[i], c->rows[i] &= !wanted[i];
 }
 
 static bool follows(const tp_stmt *s, const tp_ix *const *at, int n, int d) {
@@ -159,7 +185,8 @@ static bool choose(cutter *c) {
   tp_sched *S = c->S;
   bool *able = c->vec, some = false, *in = TP_NEWN(S->a, bool, c->ncomp), *from = TP_NEWN(S->a, bool, c->ncomp), *to = TP_NEWN(S->a, bool, c->ncomp), *other = TP_NEWN(S->a, bool, c->ncomp);
   if (tp_is_cut(S, c->x->label)) return true;
-  for (int i = 0; i < c->ncomp; i++) some |= in[i] = able[i] && (S->p->block || multiplies(c, c->comp[i]->st[0]) || turns(S->p->stmts.v[c->comp[i]->st[0]]));
+  for (int i = 0; i < c->ncomp; i++)
+    some |= in[i] = c->rows[i] || (able[i] && (S->p->block || multiplies(c, c->comp[i]->st[0]) || turns(S->p->stmts.v[c->comp[i]->st[0]])));
   for (bool more = some; more;) {
     more = false;
     memset(from, 0, sizeof(bool) * (size_t)c->ncomp);
@@ -176,7 +203,7 @@ static bool choose(cutter *c) {
     for (int i = 0; i < c->ncomp; i++)
       if (able[i] && !in[i] && (from[i] || (to[i] && !other[i]))) in[i] = more = true;
   }
-  c->vec = in;
+  for (int i = 0; i < c->ncomp; i++) able[i] &= in[i];
   return some;
 }
 
@@ -194,23 +221,26 @@ static bool row_grows(const cutter *c, int st) {
 static int64_t block_size(const cutter *c) {
   double most = 1;
   int64_t n = TP_TUNE_BLOCK_MOST;
-  bool cut = tp_is_cut(c->S, c->x->label), grows = false;
+  bool cut = tp_is_cut(c->S, c->x->label), grows = false, ragged = false;
   for (int i = 0; i < c->ncomp; i++) {
+    ragged |= c->rows[i];
     if (!c->vec[i]) continue;
     most = TP_MAX(most, row_bytes(c, c->comp[i]->st[0]));
     grows |= row_grows(c, c->comp[i]->st[0]);
   }
   if (cut && !grows) n = TP_TUNE_BLOCK_CUT;
   while (n > TP_TUNE_BLOCK_LEAST && (double)n * most > (!cut ? TP_TUNE_BLOCK_ROOM : n > TP_TUNE_BLOCK_MOST ? TP_TUNE_BLOCK_ROOM_CUT : TP_TUNE_BLOCK_ROOM_MOST)) n /= 2;
+  if (ragged) n = TP_MIN(n, TP_TUNE_BLOCK_RAGGED);
   return c->S->p->rows ? TP_MIN(n, c->S->p->rows) : n;
 }
 
-static tp_phase *phase_of(cutter *c, tp_blocks *b, bool vec) {
-  if (!b->n || b->phase[b->n - 1].vec != vec || vec) {          /* a call each, in order; what recurs shares a loop */
-    b->phase[b->n] = (tp_phase){ .vec = vec, .st = TP_NEWN(c->S->a, int, c->x->nmem) };
-    b->n++;
-  }
-  return &b->phase[b->n - 1];
+/* A call each, or a loop of rows, in order; what recurs shares a loop. */
+static tp_phase *phase_of(cutter *c, tp_blocks *b, int i) {
+  bool vec = c->vec[i], rows = c->rows[i];
+  tp_phase *last = b->n ? &b->phase[b->n - 1] : NULL;
+  if (last && !vec && !rows && !last->vec && !last->rows) return last;
+  b->phase[b->n] = (tp_phase){ .vec = vec, .rows = rows, .st = TP_NEWN(c->S->a, int, c->x->nmem) };
+  return &b->phase[b->n++];
 }
 
 /* In topological order, as much as can be of one kind before the other. */
@@ -218,7 +248,7 @@ static void order(cutter *c, tp_blocks *b) {
   tp_sched *S = c->S;
   int left = c->ncomp, *waits = TP_NEWN(S->a, int, c->ncomp);
   tp_ints *out = TP_NEWN(S->a, tp_ints, c->ncomp);
-  bool *done = TP_NEWN(S->a, bool, c->ncomp), vec = false;
+  bool *done = TP_NEWN(S->a, bool, c->ncomp), alone = false;
   for (int e = 0; e < c->arcs->n; e++) {
     const tp_dep *d = tp_dep_of(S, &c->arcs->v[e]);
     int u = c->of[d->src], v = c->of[d->dst];
@@ -227,12 +257,12 @@ static void order(cutter *c, tp_blocks *b) {
     waits[v - 1]++;
   }
   b->phase = TP_NEWN(S->a, tp_phase, c->ncomp);
-  for (; left; vec = !vec)
+  for (; left; alone = !alone)
     for (bool more = true; more;) {
       more = false;
       for (int i = 0; i < c->ncomp; i++) {
-        if (done[i] || waits[i] || c->vec[i] != vec) continue;
-        tp_phase *p = phase_of(c, b, vec);
+        if (done[i] || waits[i] || (c->vec[i] || c->rows[i]) != alone) continue;
+        tp_phase *p = phase_of(c, b, i);
         for (int m = 0; m < c->comp[i]->n; m++) p->st[p->n++] = c->comp[i]->st[m];
         done[i] = more = true;
         left--;
@@ -253,6 +283,7 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
     if (!is_free(&c, x->mem[i].st) && S->p->stmts.v[x->mem[i].st]->kind != TP_ST_ACC) return NULL;
   c.comp = TP_NEWN(S->a, const tp_scc *, x->nmem);
   c.vec = TP_NEWN(S->a, bool, x->nmem);
+  c.rows = TP_NEWN(S->a, bool, x->nmem);
   for (int i = 0; i < x->nmem; i++) {
     int st = x->mem[i].st;
     const tp_scc *k = &L->scc[L->of[st]];
@@ -263,7 +294,7 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
   c.away = TP_NEWN(S->a, bool, S->p->arrs.n);
   for (int i = 0; i < S->p->stmts.n; i++)
     for (int a = 0; !c.of[i] && a < S->p->stmts.v[i]->nacc; a++) c.away[S->p->stmts.v[i]->acc[a].arr] = true;
-  for (int i = 0; i < c.ncomp; i++) any |= c.vec[i] = can(&c, c.comp[i]);
+  for (int i = 0; i < c.ncomp; i++) any |= c.vec[i] = can(&c, c.comp[i]), any |= c.rows[i] = goes_by_rows(&c, c.comp[i]);
   if (!any) return NULL;
   spare_effects(&c);
   if (!choose(&c)) return NULL;
@@ -282,4 +313,13 @@ void tp_block_stmt(tp_sched *S, const tp_item *x, int st, int64_t size) {
   s->bshift = tp_ix_const(S->ix, mem_shift(m));
   s->vec |= 1u << m->dim;
   (void)tp_vector_range(S, s, m->dim, &s->vlo[m->dim], &s->vhi[m->dim]);
+}
+
+/* Statement st has a loop of its own over the rows of a block. */
+void tp_block_rows(tp_sched *S, const tp_item *x, int st, int64_t size) {
+  tp_stmt *s = S->p->stmts.v[st];
+  const tp_mem *m = mem_of(x, st);
+  s->rdim = m->dim;
+  s->block = size;
+  s->bshift = tp_ix_const(S->ix, mem_shift(m));
 }

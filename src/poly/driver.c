@@ -549,6 +549,7 @@ static tp_sres blocked(tp_sched *S, const tp_item *x, const tp_blocks *b, int de
     for (int i = 0; i < x->nmem; i++)           /* in program order */
       for (int k = 0; k < ph->n; k++)
         if (ph->st[k] == x->mem[i].st) y->mem[y->nmem++] = x->mem[i];
+    if (ph->rows) tp_block_rows(S, x, ph->st[0], b->size);
     r = body_of(S, y, depth + 1, &inner);
   }
   return r;
@@ -728,7 +729,7 @@ static bool has_calls(const tp_sched *S) {
 
 static bool has_blocks(const tp_sched *S) {
   bool any = false;
-  for (int i = 0; i < S->p->stmts.n; i++) any |= S->p->stmts.v[i]->bdim >= 0;
+  for (int i = 0; i < S->p->stmts.n; i++) any |= S->p->stmts.v[i]->bdim >= 0 || S->p->stmts.v[i]->rdim >= 0;
   return any && !S->p->block && !S->p->ticks;
 }
 
@@ -815,6 +816,7 @@ static bool fill_schedule(tp_sched *S, tp_error *err) {
     for (int i = 0; i < p->arrs.n; i++) p->arrs.v[i]->dense = dense[i], p->arrs.v[i]->align = NULL;
     if (!find_order(S, err)) return false;
   }
+  tp_spread_rows(S);
   double t0 = tp_now();
   bool ok = tp_make_tree(S) && is_in_order(S);
   p->ms_tree += 1e3 * (tp_now() - t0);

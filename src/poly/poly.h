@@ -24,6 +24,7 @@ typedef struct tp_arr {
   /* result of tp_schedule */
   const tp_ix **width;                          /* per dim: slots kept, a formula over bounds: 1 a point, the bound if dense; element x is in slot x mod width */
   int64_t *align;                               /* per dim: calls run over blocks of so many slots, so width is a multiple; 0: any */
+  bool apart;                                   /* its shape follows its dims, and its rows lie as the largest would: as far apart, whatever the point (spread.c) */
   const int *order;                             /* dims from the outermost to the innermost as they lie in memory; NULL: as they are */
   struct tp_arr *in;                            /* it lies in this one, whose width it has; NULL: it has a place of its own */
   const char **why;                             /* per dim: what decided it: "read of x[t - 2] at rnn.lua:7", for explain */
@@ -73,6 +74,7 @@ typedef struct tp_stmt {
   bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the tick dim, over its dims; NULL: outside */
   const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */
   int bdim; int64_t block; const tp_ix *bshift; /* bdim >= 0: of this dim in vec a call runs over one block, the points with floor((x + bshift) / block) its number */
+  int rdim;                                     /* rdim >= 0: it has a loop of its own over the points of this dim in one such block, of which the plan makes a product over what they share (plan/rows.c) */
 } tp_stmt;
 
 typedef enum { TP_V_STORED, TP_V_VIEW, TP_V_INLINE } tp_vmode;   /* of a node: has an array (or lives in a cluster), composes into operands, made where used */
@@ -152,6 +154,7 @@ const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);                      /* s->src */
 /* What the call of a RUN covers of a dim in vec. */
 void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
+bool tp_is_outer(const tp_node *n);             /* a product of which each operand is the same along an axis of the other */
 bool tp_adds_part(const tp_stmt *s, const tp_node *n);         /* may n, of what s adds, be added where it is not 0 alone? Zeros around something, or something put in zeros */
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
 

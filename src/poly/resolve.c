@@ -42,11 +42,12 @@ static bool base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
   for (int i = 0; i < w->nvar; i++) {
     o->shape[i] = w->ext[i]; o->stride[i] = tp_ix_const(w->p->g->ix, 0); o->axisvar[i] = i;
   }
+  const tp_arr *lies = tp_array_of(w->p, v);
   const tp_ix *s = tp_ix_const(w->p->g->ix, 1);
   for (int i = t->rank - 1; i >= 0; i--) {
     int k = w->nvar + i;
     o->shape[k] = at_point(w, v.node, t->shape[i], at); o->stride[k] = s; o->axisvar[k] = -1;
-    s = tp_ix_mul(w->p->g->ix, s, o->shape[k]);
+    s = tp_ix_mul(w->p->g->ix, s, lies && lies->apart ? tp_extent_upper(w->p->g, t->shape[i], v.node->ndom, v.node->dom) : o->shape[k]);
   }
   return true;
 }

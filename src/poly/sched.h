@@ -155,10 +155,12 @@ bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
 void tp_dense_vectors(tp_sched *S);
 /* ---- block.c ---- */
-typedef struct tp_phase { bool vec; int n, *st; } tp_phase;     /* a call over the block, or a loop over its rows */
+typedef struct tp_phase { bool vec, rows; int n, *st; } tp_phase;     /* a call over the block, or a loop over its rows; rows: of one statement, that has it for itself */
 typedef struct tp_blocks { int64_t size; int n; tp_phase *phase; } tp_blocks;
 tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *loop, const tp_arcs *arcs);     /* NULL: not worth it */
 void tp_block_stmt(tp_sched *S, const tp_item *loop, int st, int64_t size);
+void tp_block_rows(tp_sched *S, const tp_item *loop, int st, int64_t size);
+void tp_spread_rows(tp_sched *S);               /* spread.c */
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
 /* ---- assume.c ---- */

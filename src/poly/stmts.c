@@ -83,6 +83,32 @@ static bool one_to_one(const sb *b, const tp_opnd *o) {
   return seen == (1u << b->s->ndim) - 1u;
 }
 
+bool tp_is_outer(const tp_node *n) {
+  bool a = false, b = false;
+  if (n->op != TP_OP_MUL) return false;
+  const tp_out *x = tp_outof(n->in[0].src), *y = tp_outof(n->in[1].src);
+  for (int i = 0; i < x->rank && x->rank == y->rank; i++) {
+    a |= tp_is_number(x->shape[i], 1) && !tp_is_number(y->shape[i], 1);
+    b |= tp_is_number(y->shape[i], 1) && !tp_is_number(x->shape[i], 1);
+  }
+  return a && b;
+}
+
+static bool has_shape_that_follows(tp_val v) {
+  const tp_out *t = tp_outof(v);
+  bool any = false;
+  for (int a = 0; a < t->rank; a++)
+    for (int d = 0; d < v.node->ndom; d++) any |= tp_ix_mentions(t->shape[a], v.node->dom[d]);
+  return any;
+}
+
+/* A product along rows that follow its point, added up if it is an outer one: alone in its statement, so that those of a block can be one (block.c). */
+static bool multiplies_rows(const sb *b, const tp_node *n) {
+  bool product = n->op == TP_OP_MATMUL || (b->s->kind == TP_ST_ACC && tp_is_outer(n)), follows = false;
+  for (int k = 0; product && k < n->nin; k++) follows |= has_shape_that_follows(n->in[k].src);
+  return follows;
+}
+
 static bool goes_inside(sb *b, const tp_opnd *o) {
   tp_node *u = o->base.node;
   low *l = b->l;
@@ -94,7 +120,7 @@ static bool goes_inside(sb *b, const tp_opnd *o) {
     case TP_CLS_MOVE: if (u->op != TP_OP_PAD && u->op != TP_OP_CONCAT && u->op != TP_OP_FOLD) return false; break;
     default: break;
   }
-  if (u->op == TP_OP_DETACH) return false;
+  if (u->op == TP_OP_DETACH || (u->op == TP_OP_MATMUL && b->s->kind != TP_ST_ACC && multiplies_rows(b, u))) return false;
   return one_to_one(b, o) && worth(b, u);
 }
 
@@ -139,7 +165,7 @@ static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool l
                                 : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
   if (!ok || last != may_change(n, k, &o)) return ok;
   b->by = n, b->operand = k;
-  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_reads_ring(b->l, n, k), !decides(b, n, k));
+  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_reads_ring(b->l, n, k), !decides(b, n, k) && !multiplies_rows(b, n));
 }
 
 static bool emit(sb *b, tp_node *n, const tp_ix **at) {

@@ -141,7 +141,7 @@ static void vectorise(tp_sched *S, const labels *C, int st) {
   tp_stmt *s = S->p->stmts.v[st];
   int room = TP_MAXRANK - tp_most_axes(s);      /* a call has so many axes, leading ones included */
   s->vec = 0;
-  s->bdim = -1;
+  s->bdim = s->rdim = -1;
   s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
@@ -265,9 +265,9 @@ bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) 
 }
 
 /* Blocks of dim k begin where slots do, if they are so many that no block runs over the end of the ring. */
-static bool aligned(tp_sched *S, const tp_stmt *s, const tp_access *x, int k) {
+static bool aligned(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
   int64_t lo, hi, shift;
-  return tp_const_distance(S, x->rel, s->bdim, k, &lo, &hi) && lo == hi && tp_ix_is_const(s->bshift, &shift) && (lo - shift) % s->block == 0;
+  return tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi && tp_ix_is_const(s->bshift, &shift) && (lo - shift) % s->block == 0;
 }
 
 static int64_t lcm(int64_t a, int64_t b) {
@@ -322,6 +322,21 @@ bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int
   return is && tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi;
 }
 
+static void align(tp_sched *S, tp_arr *r, int k, int64_t block) {
+  if (!r->align) r->align = TP_NEWN(S->a, int64_t, r->ndim);
+  r->align[k] = r->align[k] ? lcm(r->align[k], block) : block;
+}
+
+/* What a loop has for itself goes over whole blocks of a ring, if it may. */
+static void align_rows(tp_sched *S, const tp_stmt *s) {
+  for (int a = 0; a < s->nacc && s->rdim >= 0; a++) {
+    const tp_access *x = &s->acc[a];
+    tp_arr *r = S->p->arrs.v[x->arr];
+    for (int k = 0; x->at && k < r->ndim; k++)
+      if (!x->idle && !x->at[k].range && !(r->dense >> k & 1) && tp_linked(S, s, x, s->rdim, k) && aligned(S, s, x, s->rdim, k)) align(S, r, k, s->block);
+  }
+}
+
 /* What a call runs over lies dense, or in whole blocks of a ring; what a call writes as a range is dense. */
 void tp_dense_vectors(tp_sched *S) {
   for (int i = 0; i < S->p->stmts.n; i++) {
@@ -332,13 +347,12 @@ void tp_dense_vectors(tp_sched *S) {
         if (s->acc[a].kind != TP_ACC_READ && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
         for (int d = 0; d < s->ndim; d++)
           if ((s->vec >> d & 1) && !(r->dense >> k & 1) && tp_linked(S, s, &s->acc[a], d, k)) {
-            if (d == s->bdim && !tp_is_first_end(&s->acc[a]) && aligned(S, s, &s->acc[a], k)) {
-              if (!r->align) r->align = TP_NEWN(S->a, int64_t, r->ndim);
-              r->align[k] = r->align[k] ? lcm(r->align[k], s->block) : s->block;
-            } else if (d != s->bdim || !tp_goes_round(S, s, &s->acc[a], d, k)) r->dense |= 1u << k;
+            if (d == s->bdim && !tp_is_first_end(&s->acc[a]) && aligned(S, s, &s->acc[a], d, k)) align(S, r, k, s->block);
+            else if (d != s->bdim || !tp_goes_round(S, s, &s->acc[a], d, k)) r->dense |= 1u << k;
           }
       }
     }
+    align_rows(S, s);
   }
   order_dims(S);
 }

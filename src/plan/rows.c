@@ -1,0 +1,291 @@
+/* rows: products of the rows of a block become one over what they share.
+ *
+ *   for t = lo .. hi { s[t, 0 .. t + 1] = q[t] K[0 .. t + 1] }
+ *   =>  s[lo .. hi, 0 .. lo + 1] = q[lo .. hi] K[0 .. lo + 1]
+ *       for t = lo .. hi { s[t, lo + 1 .. t + 1] = q[t] K[lo + 1 .. t + 1] }
+ *
+ * A loop that a statement has for itself (poly/block.c) is around one product, or a sum of outer ones.
+ * One axis follows t: at t it goes over the places u = b t .. b t + e(t) of some window, for which t does
+ * not matter otherwise: b is 0 for a range that begins at one place, 1 for one that slides. What all
+ * rows of the block go over, first .. last, is a product with an axis more; what lies before and behind
+ * it stays row by row, and is at most a block long. Where the axis is summed what is left is added; where the result
+ * moves with u alone, rows are added up. All axes of operands become the region's own, so that strips
+ * (strip.c) may go along any. Nothing else runs between the turns of the loop, and it reads
+ * nothing that it writes, so their order is no matter. */
+#include "plan/priv.h"
+
+enum { A, B, OUT, WINDOWS };
+
+typedef struct {
+  tp_plan *p; tp_ictx *ix; const tp_pnode *x; const tp_sym *var;
+  tp_region *r;                                 /* the product of one row, all axes of its operands among its own */
+  int along;                                    /* the axis that follows the loop */
+  const tp_ix *extent;                          /* at the variable */
+  int64_t grows, moves;                         /* a row's extent, and its first place, from one to the next */
+  const tp_ix *step[WINDOWS], *each[WINDOWS];   /* from row to row; from place to place */
+  const tp_ix *first, *last;                    /* places that all rows go over */
+} rower;
+
+static const tp_ix *row_number(const rower *w, int64_t v) { return tp_ix_const(w->ix, v); }
+static const tp_ix *row_sum(const rower *w, const tp_ix *a, const tp_ix *b) { return tp_ix_add(w->ix, a, b); }
+static const tp_ix *row_product(const rower *w, const tp_ix *a, const tp_ix *b) { return tp_ix_mul(w->ix, a, b); }
+static const tp_ix *row_difference(const rower *w, const tp_ix *a, const tp_ix *b) { return tp_ix_sub(w->ix, a, b); }
+static const tp_ix *at(const rower *w, const tp_ix *e, const tp_ix *v) { return tp_ix_subst(w->ix, e, 1, &w->var, &v); }
+static const tp_ix *last_row(const rower *w) { return tp_ix_addc(w->ix, w->x->hi, -1); }
+static bool follows(const rower *w, const tp_ix *e) { return tp_ix_mentions(e, w->var); }
+static const tp_nd *row_window(const rower *w, int i) { return i == OUT ? &w->r->out[0] : &w->r->in[i]; }
+
+/* ---- which products ---- */
+
+static bool is_summed(tp_dtype d) { return !tp_half(d) && d != TP_BOOL; }
+
+static bool is_outer(const tp_region *r) {
+  const tp_micro *m = r->micro;
+  bool adds = r->kind == TP_RG_LOOP && r->acc && r->red == TP_RED_SUM && !r->sums && r->nin == 2;
+  if (!adds || r->nmicro < 1 || r->nmicro > 2 || r->outmicro[0] != r->nmicro - 1) return false;
+  bool copied = r->nmicro == 1 || (m[1].op == TP_OP_DETACH && m[1].in[0] == 2);
+  return copied && m[0].op == TP_OP_MUL && m[0].in[0] + m[0].in[1] == 1;
+}
+
+static bool is_joined(const tp_plan *p, const tp_region *r) {
+  bool matrix = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && (!r->acc || r->red == TP_RED_SUM);
+  bool plain = r->nout == 1 && r->nin == 2 && !r->check && !r->newest && !r->ncoord && !r->nrows;
+  if (!plain || (!matrix && !is_outer(r))) return false;
+  tp_dtype d = p->bufs.v[r->out[0].buf]->dtype;
+  for (int i = 0; i < r->nin; i++)
+    if (r->in[i].buf == r->out[0].buf || p->bufs.v[r->in[i].buf]->dtype != d) return false;
+  return is_summed(d) && r->out[0].wrap < 0 && r->in[0].wrap < 0 && r->in[1].wrap < 0;
+}
+
+/* ---- axes ---- */
+
+typedef struct { const tp_ix *n, *stride[WINDOWS]; } product_axis;
+
+static product_axis axis_at(const rower *w, const tp_region *r, const int *own) {
+  product_axis x = { .n = row_number(w, 1) };
+  for (int i = 0; i < WINDOWS; i++) {
+    const tp_nd *v = tp_window_at(r, i);
+    bool moves = own[i] >= 0 && !tp_is_number(v->shape[own[i]], 1);
+    x.stride[i] = moves ? v->stride[own[i]] : row_number(w, 0);
+    if (moves) x.n = v->shape[own[i]];
+  }
+  return x;
+}
+
+/* Axes of operands: batches, rows, columns, terms. Those of one place are left out. */
+static int own_axes(const rower *w, const tp_region *r, product_axis *to) {
+  int n = 0, last = r->kind == TP_RG_LOOP ? -1 : r->out[0].rank - 1;
+  for (int k = 0; k < last + 2; k++) {
+    int a = k < last ? k : k == last ? -1 : last, b = k == last - 1 ? -1 : k <= last ? k : last - 1;
+    int own[WINDOWS] = { a, b, k <= last ? k : -1 };
+    to[n] = axis_at(w, r, own);
+    n += !tp_is_number(to[n].n, 1);
+  }
+  return n;
+}
+
+/* Element by element over all axes. */
+static tp_region *over_all_axes(rower *w, const tp_region *r) {
+  tp_arena *a = w->p->a;
+  product_axis own[TP_MAXRANK + 1];
+  tp_region *o = tp_dup(a, r, sizeof *r);
+  int n = own_axes(w, r, own), all = r->nlead + n;
+  o->kind = TP_RG_OP, o->op = TP_OP_MATMUL, o->npoint = o->nmicro = 0;
+  o->in = tp_dup(a, r->in, sizeof *r->in * 2);
+  o->out = tp_dup(a, r->out, sizeof *r->out);
+  o->lead = TP_NEWN(a, const tp_ix *, all);
+  o->leadlo = TP_NEWN(a, const tp_ix *, all);
+  o->leadvar = TP_NEWN(a, const tp_sym *, all);
+  for (int k = 0; k < all; k++) {
+    bool is = k < r->nlead;
+    o->lead[k] = is ? r->lead[k] : own[k - r->nlead].n;
+    o->leadlo[k] = is ? r->leadlo[k] : row_number(w, 0);
+    o->leadvar[k] = is ? r->leadvar[k] : tp_sym_var(w->ix, "a");
+  }
+  for (int i = 0; i < WINDOWS; i++) {
+    tp_nd *v = (tp_nd *)tp_window_at(o, i);
+    const tp_ix *const *lead = v->lead;
+    v->lead = TP_NEWN(a, const tp_ix *, all);
+    for (int k = 0; k < all; k++) v->lead[k] = k < r->nlead ? lead[k] : own[k - r->nlead].stride[i];
+    v->rank = 2;
+    v->shape = TP_NEWN(a, const tp_ix *, 2);
+    v->stride = TP_NEWN(a, const tp_ix *, 2);
+    for (int k = 0; k < 2; k++) v->shape[k] = row_number(w, 1), v->stride[k] = row_number(w, 0);
+  }
+  o->nlead = all;
+  return o;
+}
+
+/* The only axis whose extent follows the loop. */
+static bool find_axis(rower *w) {
+  const tp_ix *rest;
+  int n = 0;
+  for (int k = 0; k < w->r->nlead; k++) {
+    if (follows(w, w->r->leadlo[k])) return false;
+    if (!follows(w, w->r->lead[k])) continue;
+    w->along = k;
+    w->extent = w->r->lead[k];
+    n++;
+  }
+  return n == 1 && tp_ix_linear_in(w->ix, w->extent, w->var, &w->grows, &rest) && !follows(w, rest);
+}
+
+static bool find_steps(rower *w) {
+  const tp_ix *next = tp_ix_addc(w->ix, tp_ix_sym(w->ix, w->var), 1);
+  for (int i = 0; i < WINDOWS; i++) {
+    const tp_nd *v = row_window(w, i);
+    w->step[i] = row_difference(w, at(w, v->off, next), v->off);
+    for (int k = 0; k < v->nring; k++)
+      if (follows(w, v->ring[k].idx)) w->step[i] = row_sum(w, w->step[i], v->ring[k].stride);
+    if (follows(w, w->step[i])) return false;
+    for (int k = 0; k < w->r->nlead; k++)
+      if (follows(w, v->lead[k])) return false;
+    w->each[i] = v->lead[w->along];
+  }
+  return true;
+}
+
+/* From row to row, at one place. */
+static const tp_ix *step_at_place(const rower *w, int i, int64_t moves) {
+  return row_difference(w, w->step[i], tp_ix_mulc(w->ix, w->each[i], moves));
+}
+
+/* Windows that stay as they are from row to row, where rows begin at such places; -1: that cannot be. */
+static int shared(const rower *w, int64_t moves) {
+  int n = 0;
+  for (int i = 0; i < WINDOWS; i++) {
+    bool stays = !tp_is_number(w->each[i], 0) && tp_is_number(step_at_place(w, i, moves), 0);
+    if (stays && i == OUT && !w->r->acc) return -1;
+    n += stays;
+  }
+  return n;
+}
+
+static bool find_places(rower *w) {
+  int most = 0;
+  for (int i = 0; i < WINDOWS; i++) {
+    int64_t b;
+    const tp_ix *q = tp_is_number(w->each[i], 0) ? NULL : tp_ix_divexact(w->ix, w->step[i], w->each[i]);
+    if (!q || !tp_ix_is_const(q, &b) || shared(w, b) <= most) continue;
+    most = shared(w, b);
+    w->moves = b;
+  }
+  if (!most) return false;
+  int64_t ends = w->moves + w->grows;
+  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves), *end = row_sum(w, begin, w->extent);
+  w->first = at(w, begin, w->moves > 0 ? last_row(w) : w->x->lo);
+  w->last = tp_ix_max(w->ix, w->first, at(w, end, ends > 0 ? w->x->lo : last_row(w)));
+  return true;
+}
+
+/* ---- the parts ---- */
+
+/* The region over n places of the axis from `from` on, which is a row's own first place if NULL. */
+static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, const tp_ix *n) {
+  tp_region *to = tp_dup(w->p->a, r, sizeof *r);
+  tp_arena *a = w->p->a;
+  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves);
+  to->in = tp_dup(a, r->in, sizeof *r->in * 2);
+  to->out = tp_dup(a, r->out, sizeof *r->out);
+  to->lead = tp_dup(a, r->lead, sizeof *r->lead * (size_t)r->nlead);
+  to->lead[w->along] = n;
+  for (int i = 0; from && i < WINDOWS; i++) {
+    tp_nd *v = (tp_nd *)tp_window_at(to, i);
+    v->ahead = row_product(w, w->each[i], row_difference(w, from, begin));
+    v->axis = tp_moves_along(w->p, w->r, row_window(w, i), w->along);
+    v->off = row_sum(w, v->off, v->ahead);
+  }
+  return to;
+}
+
+/* Least and greatest index of all rows; NULL where they do not go along with them. */
+static void span_all_rows(const rower *w, tp_nd *v) {
+  int n = v->span ? 2 * w->p->bufs.v[v->buf]->ndim : 0;
+  v->span = n ? tp_dup(w->p->a, v->span, sizeof *v->span * (size_t)n) : NULL;
+  for (int k = 0; k < n; k++) {
+    int64_t by = 0;
+    const tp_ix *rest, *e = v->span[k];
+    if (!e || !follows(w, e)) continue;
+    bool known = tp_ix_linear_in(w->ix, e, w->var, &by, &rest) && !follows(w, rest);
+    v->span[k] = known ? at(w, e, (by > 0) == (k % 2 == 1) ? last_row(w) : w->x->lo) : NULL;
+  }
+}
+
+/* Of all rows, which are its first axis. */
+static tp_region *of_all_rows(const rower *w, tp_region *r) {
+  tp_arena *a = w->p->a;
+  const tp_ix *n = tp_ix_max(w->ix, row_number(w, 0), row_difference(w, w->x->hi, w->x->lo));
+  for (int i = 0; i < WINDOWS; i++) {
+    tp_nd *v = (tp_nd *)tp_window_at(r, i);
+    const tp_ix *by = step_at_place(w, i, w->moves);
+    v->off = at(w, v->off, w->x->lo);
+    v->ring = tp_dup(a, v->ring, sizeof *v->ring * (size_t)v->nring);
+    for (int k = 0; k < v->nring; k++) v->ring[k].idx = at(w, v->ring[k].idx, w->x->lo);
+    v->lead = tp_with_first(a, &by, v->lead, sizeof by, r->nlead);
+    span_all_rows(w, v);
+  }
+  r->lead = tp_with_first(a, &n, r->lead, sizeof n, r->nlead);
+  r->leadvar = tp_with_first(a, &w->var, r->leadvar, sizeof w->var, r->nlead);
+  r->leadlo = tp_with_first(a, &w->x->lo, r->leadlo, sizeof w->x->lo, r->nlead);
+  r->nlead++;
+  return r;
+}
+
+static tp_pnode *leaf(const rower *w, tp_region *r) {
+  tp_pnode *x = TP_NEW(w->p->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = r };
+  return x;
+}
+
+static tp_pnode *row_of(const rower *w, int n, tp_pnode **v) {
+  tp_pnode *x = TP_NEW(w->p->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(w->p->a, v, sizeof *v * (size_t)n) };
+  return x;
+}
+
+/* What the rows do not share, of the region as it was. */
+static tp_pnode *rests(const rower *w, const tp_region *was) {
+  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves), *end = row_sum(w, begin, w->extent);
+  tp_pnode *v[2];
+  int n = 0;
+  if (w->moves) {
+    tp_region *r = part(w, was, NULL, row_difference(w, tp_ix_min(w->ix, w->first, end), begin));
+    v[n++] = leaf(w, r);
+  }
+  if (w->moves + w->grows) {
+    tp_region *r = part(w, was, w->last, tp_ix_max(w->ix, row_number(w, 0), row_difference(w, end, w->last)));
+    v[n++] = leaf(w, r);
+  }
+  for (int i = 0; i < n && tp_is_number(w->each[OUT], 0); i++) v[i]->rg->acc = true, v[i]->rg->red = TP_RED_SUM;
+  tp_pnode *x = tp_dup(w->p->a, w->x, sizeof *w->x), *body = row_of(w, n, v);
+  x->kid = tp_dup(w->p->a, &body, sizeof body);
+  x->block = false;
+  return n ? x : row_of(w, 0, NULL);
+}
+
+static tp_region *only_region(const tp_pnode *x) {
+  while (x->kind == TP_P_SEQ && x->n == 1) x = x->kid[0];
+  return x->kind == TP_P_REGION ? x->rg : NULL;
+}
+
+static void join_rows(tp_plan *p, tp_pnode *x) {
+  const tp_region *was = only_region(x->kid[0]);
+  rower w = { .p = p, .ix = p->ix, .x = tp_dup(p->a, x, sizeof *x), .var = x->var };
+  if (x->cond || (x->step != 1 && x->step != -1) || !was || !is_joined(p, was)) return;
+  w.r = over_all_axes(&w, was);
+  if (w.r->nlead + 3 > TP_MAXRANK || !find_axis(&w) || !find_steps(&w) || !find_places(&w)) return;
+  tp_region *all = of_all_rows(&w, part(&w, w.r, w.first, row_difference(&w, w.last, w.first)));
+  tp_pnode *v[] = { leaf(&w, all), rests(&w, was->kind == TP_RG_LOOP ? was : w.r) };
+  tp_pnode *up = x->up;
+  *x = *row_of(&w, 2, v);
+  x->up = up;
+}
+
+static void rows_in(tp_plan *p, tp_pnode *x) {
+  for (int i = 0; i < x->n; i++) rows_in(p, x->kid[i]);
+  if (x->kind != TP_P_FOR || !x->block) return;
+  join_rows(p, x);
+  x->block = false;
+}
+
+void tp_plan_rows(tp_plan *p) { rows_in(p, p->body); }
