@@ -228,6 +228,37 @@ describe("native code computes what the interpreter does", function()
     end, { a = fill({ 30 }, function(k) return k * k % 5 end), b = fill({ 23 }, function(k) return k * 3 % 7 end) }, { M = 30, N = 23 })
   end)
 
+  -- Time warping: what the branches share is made by each, the borders are recurrences, and NaN goes where it must.
+  it("of a recurrence over two dims whose borders are recurrences, rows in lanes", function()
+    local nan = 0 / 0
+    for _, n in ipairs { { 1, 1 }, { 1, 5 }, { 5, 1 }, { 2, 2 }, { 16, 17 }, { 17, 16 }, { 40, 33 }, { 33, 50 } } do
+      for _, d in ipairs { "f32", "f64" } do
+        local f = agree(function(P)
+          local p, M = P:dim("p", "M")
+          local q, N = P:dim("q", "N")
+          local a, b = P:input("a", { domain = { p }, dtype = d }), P:input("b", { domain = { q }, dtype = d })
+          local x = P:tensor { domain = { p, q }, dtype = d }
+          local c = (a - b):abs()
+          x[{ p = 0, q = 0 }] = c[{ p = 0, q = 0 }]
+          x[{ p = 0 }] = c + x[{ q = q - 1 }]
+          x[{ q = 0 }] = c + x[{ p = p - 1 }]
+          x:otherwise(c + x[{ p = p - 1 }]:minimum(x[{ q = q - 1 }]):minimum(x[{ p = p - 1, q = q - 1 }]))
+          return { x = x[{ M - 1, N - 1 }] }
+        end, { a = fill({ n[1] }, function(k) return k == 38 and nan or wave(k) end), b = fill({ n[2] }, function(k) return wave(k * k) end) },
+          { M = n[1], N = n[2] })
+        assert.is_true(f:explain "code":find("rows of %d+ in lanes") ~= nil)
+      end
+    end
+  end)
+
+  it("of chains of the lesser and the greater, with NaN and both zeros", function()
+    agree(function(P)
+      local x, y, z = P:input("x", { shape = { 1000 } }), P:input("y", { shape = { 1000 } }), P:input("z", { shape = { 1000 } })
+      return { a = x:minimum(y):minimum(z) + 0, b = x:maximum(y):minimum(z):clamp(-0.5, 0.5) * 2 }
+    end, { x = fill({ 1000 }, wave), y = fill({ 1000 }, function(k) return k % 11 == 0 and 0 / 0 or wave(3 * k) end),
+           z = fill({ 1000 }, function(k) return k % 7 == 0 and -0.0 or wave(k * k) end) })
+  end)
+
   it("of rows of such a recurrence in lanes, however many", function()
     for _, d in ipairs { "i32", "f64" } do
       for _, last in ipairs { true, false } do

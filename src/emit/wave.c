@@ -44,14 +44,22 @@ static wave_cell cell_of(const wave *w, const tp_nd *a) {
   return p && q ? CELL_NONE : p ? CELL_ROW : q ? CELL_COLUMN : CELL_SAME;
 }
 
-/* A point before the inner loop: it writes the cell left of the row and reads none. */
+/* Is a, a row on, where o is? */
+static bool is_row_before(const wave *w, const tp_nd *a, const tp_nd *o) {
+  bool same = a->nring == o->nring && wave_moved(w, a->off, 1, 0) == o->off;
+  for (int i = 0; same && i < a->nring; i++)
+    same = wave_moved(w, a->ring[i].idx, 1, 0) == o->ring[i].idx && a->ring[i].width == o->ring[i].width && a->ring[i].stride == o->ring[i].stride;
+  return same;
+}
+
+/* A point before the inner loop: it writes the cell left of the row, and of all cells reads the one above that at most. */
 static bool makes_left(const wave *w, const tp_pnode *x) {
   const tp_ix *left = tp_ix_addc(w->e->ix, w->q->lo, -1);
   if (x->kind != TP_P_REGION || !tp_emit_is_points(w->e, x) || tp_emit_faults(w->e, x->rg) || x->rg->nlead || x->rg->nout != 1 || x->rg->acc) return false;
   const tp_nd *o = &x->rg->out[0];
   bool ok = o->buf == w->x->buf && o->nring == w->x->nring && o->off == tp_ix_subst(w->e->ix, w->x->off, 1, &w->q->var, &left);
   for (int i = 0; ok && i < o->nring; i++) ok = o->ring[i].idx == w->x->ring[i].idx && o->ring[i].width == w->x->ring[i].width && o->ring[i].stride == w->x->ring[i].stride;
-  for (int i = 0; ok && i < x->rg->nin; i++) ok = x->rg->in[i].buf != w->x->buf;
+  for (int i = 0; ok && i < x->rg->nin; i++) ok = x->rg->in[i].buf != w->x->buf || is_row_before(w, &x->rg->in[i], o);
   return ok;
 }
 

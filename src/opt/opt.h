@@ -32,6 +32,8 @@ bool tp_take_matrices(tp_graph *g, tp_error *err);
 bool tp_turn_edges(tp_graph *g, tp_error *err);
 /* Matrices that a recurrence multiplies by and sees turned are turned before it (turned.c); graph and need are to be made anew if it changed anything. */
 bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err);
+/* What branches of a tensor have in common each makes of its own (branches.c); as above. */
+bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err);
 /* Accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded once (sums.c). */
 bool tp_widen_sums(tp_graph *g, tp_error *err);
 /* A state that is read at every n-th point only is held (hold.c); if it changed anything, graph and need are to be made anew. */

@@ -134,13 +134,26 @@ static int written_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
   return self && tp_const_distance(S, self, 0, 0, &lo, &hi) && lo == hi && lo >= 1 ? 1 : -1;
 }
 
+/* Numbers that are carried inside each row of the outermost dim too (edit distance): what is written over is a number, and which dim will be outermost is not known. */
+static bool goes_on_in_rows(tp_sched *S, const tp_arr *arr, const uses *u) {
+  int64_t lo, hi;
+  bool any = false;
+  for (int i = 0; i < u->reads.n && !arr->rank && !any; i++)
+    for (int k = 0; k < u->writes.n && !any; k++) {
+      if (u->reads.v[i].st != u->writes.v[k].st || S->p->stmts.v[u->reads.v[i].st]->ndim < 2) continue;
+      isl_map *m = through(S, access_at(S, u->writes.v[k]), access_at(S, u->reads.v[i]));
+      any = m && !tp_map_empty(S, m) && tp_const_distance(S, m, 0, 0, &lo, &hi) && lo == 0 && hi == 0;
+    }
+  return any;
+}
+
 /* Soft: where a statement updates an array in place (a parameter), the other readers of the old value go first, so that one copy
  * is enough. `old`: the statement's read of it. A state that keeps its value holds nobody up. */
 static void update_deps(tp_sched *S, tp_place old, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[old.st];
   const tp_access *r = access_at(S, old);
   int least = written_over(S, s, r);
-  if (least < 0) return;
+  if (least < 0 || goes_on_in_rows(S, S->p->arrs.v[r->arr], u)) return;
   for (int i = 0; i < u->reads.n; i++) {
     tp_place q = u->reads.v[i];
     if (q.st == old.st) continue;

@@ -150,8 +150,9 @@ static bool bridges(const fusion *f, int k, const group *g, int depth) {
   return false;
 }
 
+/* Least shift that what k reads in the loop allows. What is made at a single row of it is none to run ahead of. */
 static bool shift_in(const fusion *f, int k, const group *g, tp_wt *out) {
-  bool any = false, alone = f->L->scc[k].pinned && !bridges(f, k, g, BRIDGE_DEPTH);
+  bool any = false, rows = false, alone = f->L->scc[k].pinned && !bridges(f, k, g, BRIDGE_DEPTH);
   tp_wt c = tp_wt_c(0);
   for (int i = 0; i < f->end[k].in.n; i++) {
     int e = f->end[k].in.v[i];
@@ -160,7 +161,9 @@ static bool shift_in(const fusion *f, int k, const group *g, tp_wt *out) {
     if (!asked(f, e, g, alone, &x)) return false;
     c = any ? tp_wt_max(f->S, c, x) : x;
     any = true;
+    rows |= !tp_pinned(f->S, dep(f, e)->src, dim_in(f, dep(f, e)->src, g));
   }
+  if (!rows) c = tp_wt_max(f->S, c, tp_wt_c(0));
   c = tp_wt_above(f->S, c);
   if (!c.bad && !tp_wt_le(f->S, tp_wt_c(0), c) && !may_run_ahead(f, k, g, c)) c = tp_wt_above(f->S, tp_wt_max(f->S, c, tp_wt_c(0)));
   *out = c;

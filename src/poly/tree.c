@@ -139,20 +139,22 @@ static isl_set *few_pieces(tp_sched *S, int st) {
   return outlined(S, dom) ? outline_of(S, S->p->stmts.v[st], dom, true) : dom;
 }
 
-/* Do the members run over different ranges of rows, few enough to give each its own loop? */
+/* Do the members run over different ranges of rows, few enough to give each its own loop? Around other loops only ranges that share no row: nothing is written twice. */
 static bool cut_item(tp_sched *S, const tp_item *x) {
   isl_set *seen[TP_TUNE_RANGE_LOOPS + 1];
   int n = 0;
-  if (x->nmem > TP_TUNE_RANGE_STMTS || !innermost(S, x)) return false;
+  bool inner = innermost(S, x), apart = true;
+  if (x->nmem > TP_TUNE_RANGE_STMTS) return false;
   for (int i = 0; i < x->nmem && n <= TP_TUNE_RANGE_LOOPS; i++) {
     isl_set *r = isl_set_apply(few_pieces(S, x->mem[i].st), isl_map_from_pw_aff(isl_pw_aff_copy(x->mem[i].row)));
     bool known = false;
     for (int j = 0; j < n && !known; j++) known = isl_set_plain_is_equal(r, seen[j]) == isl_bool_true || isl_set_is_equal(r, seen[j]) == isl_bool_true;
+    for (int j = 0; j < n && !known && !inner && apart; j++) apart = isl_set_is_disjoint(r, seen[j]) == isl_bool_true;
     if (known) isl_set_free(r);
     else seen[n++] = r;
   }
   for (int j = 0; j < n; j++) isl_set_free(seen[j]);
-  return n > 1 && n <= TP_TUNE_RANGE_LOOPS;
+  return n > 1 && n <= TP_TUNE_RANGE_LOOPS && (inner || apart);
 }
 
 /* ---- statements that run at the same times, one right after the other, are one statement to isl ---- */

@@ -74,6 +74,11 @@ static bool turn_pass(const tp_work *w, tp_error *err) {
   return w->o->precise || w->o->check || (tp_turn_matrices(w->g, &changed, err) && (!changed || tp_needed_anew(w, err)));
 }
 
+static bool branches_pass(const tp_work *w, tp_error *err) {
+  bool changed = false;
+  return w->o->check || (tp_part_branches(w->g, &changed, err) && (!changed || tp_needed_anew(w, err)));
+}
+
 enum { ALWAYS = true, ON = false };
 const tp_pass tp_passes[TP_NPASS] = {
 #define L(name)

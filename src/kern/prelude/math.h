@@ -489,6 +489,17 @@ TP_FN double tp_pow_f64(double x, double y) {
   return tp_pow_signed_f64(tp_pow_of_f64(tp_fabs_f64(x) * 0x1p54, -54.0, y), x, y);
 }
 
+/* ---- the lesser and the greater, NaN if one is: two choices one after the other. Of one inside the other gcc 12 makes branches where several stand in a row, which it does not vectorise ---- */
+#define TP_EXTREME(name, T, of) \
+  TP_FN T name(T x, T y) { \
+    T r = x of y ? x : y; \
+    return x != x ? x : r; \
+  }
+TP_EXTREME(tp_lesser_f32, float, <=)
+TP_EXTREME(tp_greater_f32, float, >=)
+TP_EXTREME(tp_lesser_f64, double, <=)
+TP_EXTREME(tp_greater_f64, double, >=)
+
 /* ---- mod, floordiv: r = x - k y is exact, k the integer nearest to x / y; they round down ---- */
 
 /* x % y with the sign of x; exact. Quotients of 50 bits at a time; numbers near the largest are made smaller, for the halves of tp_product. */
