@@ -8,15 +8,15 @@
 #include "opt/opt.h"
 #include "graph/mk.h"
 
-enum { MOST_PARTS = 4, OPERANDS = 3, BRANCHES = 32, READS = 32 };
+enum { MOST_PARTS = 4, PART_OPERANDS = 3, PART_BRANCHES = 32, PART_READS = 32 };
 typedef struct { enum { NOT_LOOKED, NOBODY, PARTS } is; const tp_node *of; uint64_t parts; } owner;     /* parts: branches of one tensor, then reads */
 typedef struct { tp_node *by; int k; } part_reader;
 typedef TP_VEC(part_reader) part_readers;
-typedef struct { tp_mk mk; int n, nread; part_readers *readers; owner *own; int *read; bool *root, *kept, *apart; tp_val *made[BRANCHES + READS]; } parter;
+typedef struct { tp_mk mk; int n, nread; part_readers *readers; owner *own; int *read; bool *root, *kept, *apart; tp_val *made[PART_BRANCHES + PART_READS]; } parter;
 
 static bool is_elementwise(const tp_node *n) {
   tp_cls c = tp_ops[n->op].cls;
-  return n->nout == 1 && n->nin <= OPERANDS && (c == TP_CLS_UN || c == TP_CLS_UNF || c == TP_CLS_LOG || c == TP_CLS_CAST || c == TP_CLS_BIN || c == TP_CLS_CMP || c == TP_CLS_SEL);
+  return n->nout == 1 && n->nin <= PART_OPERANDS && (c == TP_CLS_UN || c == TP_CLS_UNF || c == TP_CLS_LOG || c == TP_CLS_CAST || c == TP_CLS_BIN || c == TP_CLS_CMP || c == TP_CLS_SEL);
 }
 
 static bool moves_points(const tp_node *n) {
@@ -30,31 +30,31 @@ static bool reads_points(const tp_node *by, const tp_node *n) {
   return ok;
 }
 
-static owner joined(owner a, owner b) {
+static owner joined_parts(owner a, owner b) {
   if (a.is == NOT_LOOKED) return b;
   if (a.is == NOBODY || b.is == NOBODY || (a.of && b.of && a.of != b.of)) return (owner){ NOBODY, NULL, 0 };
   return (owner){ PARTS, a.of ? a.of : b.of, a.parts | b.parts };
 }
 
-static owner owner_of(parter *b, const tp_node *n);
+static owner parts_served(parter *b, const tp_node *n);
 
 /* Whom n serves by this reader. */
-static owner served(parter *b, const tp_node *n, const part_reader *r) {
+static owner serves(parter *b, const tp_node *n, const part_reader *r) {
   const tp_node *by = r->by;
   if (reads_points(by, n)) {
     if (!b->read[by->id]) b->read[by->id] = ++b->nread;
-    return b->read[by->id] <= READS ? (owner){ PARTS, NULL, (uint64_t)1 << (BRANCHES + b->read[by->id] - 1) } : (owner){ NOBODY, NULL, 0 };
+    return b->read[by->id] <= PART_READS ? (owner){ PARTS, NULL, (uint64_t)1 << (PART_BRANCHES + b->read[by->id] - 1) } : (owner){ NOBODY, NULL, 0 };
   }
   if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return (owner){ NOBODY, NULL, 0 };
-  if (by->op == TP_OP_MERGE && by->nin <= BRANCHES) return (owner){ PARTS, by, (uint64_t)1 << r->k };
-  return moves_points(by) ? (owner){ NOBODY, NULL, 0 } : owner_of(b, by);
+  if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES) return (owner){ PARTS, by, (uint64_t)1 << r->k };
+  return moves_points(by) ? (owner){ NOBODY, NULL, 0 } : parts_served(b, by);
 }
 
-static owner owner_of(parter *b, const tp_node *n) {
+static owner parts_served(parter *b, const tp_node *n) {
   owner *mine = &b->own[n->id], o = { NOT_LOOKED, NULL, 0 };
   if (mine->is != NOT_LOOKED) return *mine;
   mine->is = NOBODY;
-  for (int i = 0; i < b->readers[n->id].n && !b->root[n->id]; i++) o = joined(o, served(b, n, &b->readers[n->id].v[i]));
+  for (int i = 0; i < b->readers[n->id].n && !b->root[n->id]; i++) o = joined_parts(o, serves(b, n, &b->readers[n->id].v[i]));
   if (o.is != NOT_LOOKED) *mine = o;
   return *mine;
 }
@@ -66,34 +66,34 @@ static int count_parts(uint64_t parts) {
 }
 
 /* Is it made of what lies somewhere anyway? Operands were looked at before. */
-static bool is_kept(const parter *b, const tp_node *n) {
+static bool lies_anyway(const parter *b, const tp_node *n) {
   bool ok = tp_ops[n->op].cls == TP_CLS_SRC || n->op == TP_OP_READ || is_elementwise(n);
   for (int k = 0; ok && is_elementwise(n) && k < n->nin; k++) ok = b->kept[n->in[k].src.node->id];
   return ok;
 }
 
 /* Each part makes it, as all that read it are one part's or are made by each. Readers were looked at before. */
-static bool is_apart(parter *b, const tp_node *n) {
-  owner o = owner_of(b, n);
+static bool made_apart(parter *b, const tp_node *n) {
+  owner o = parts_served(b, n);
   int parts = count_parts(o.parts);
   bool ok = is_elementwise(n) && b->kept[n->id] && o.is == PARTS && parts > 1 && parts <= MOST_PARTS;
   for (int i = 0; ok && i < b->readers[n->id].n; i++) {
     const part_reader *r = &b->readers[n->id].v[i];
-    ok = b->apart[r->by->id] || count_parts(served(b, n, r).parts) == 1;
+    ok = b->apart[r->by->id] || count_parts(serves(b, n, r).parts) == 1;
   }
   return ok;
 }
 
 /* What the part makes in v's place. */
-static tp_val part_of(parter *b, tp_val v, int part) {
+static tp_val made_by_part(parter *b, tp_val v, int part) {
   tp_node *n = v.node;
-  tp_val in[OPERANDS];
+  tp_val in[PART_OPERANDS];
   if (n->id >= b->n || !b->apart[n->id]) return v;
   if (!b->made[part]) b->made[part] = TP_NEWN(&b->mk.g->arena, tp_val, b->n);
   tp_val *made = &b->made[part][n->id];
   if (made->node) return *made;
   for (int k = 0; k < n->nin; k++)
-    if (!(in[k] = part_of(b, n->in[k].src, part)).node) return tp_none;
+    if (!(in[k] = made_by_part(b, n->in[k].src, part)).node) return tp_none;
   b->mk.g->pos = n->pos;
   *made = mk_op(b->mk, n->op, n->nin, in, &n->attr);
   if (made->node) made->node->name = n->name, made->node->what = n->what;
@@ -106,7 +106,7 @@ static bool give_parts(parter *b, bool *changed) {
     for (int k = 0; !b->apart[i] && k < x->nin; k++) {
       const tp_node *v = x->in[k].src.node;
       if (v->id >= b->n || !b->apart[v->id]) continue;
-      tp_val part = part_of(b, x->in[k].src, __builtin_ctzll(served(b, v, &(part_reader){ x, k }).parts));
+      tp_val part = made_by_part(b, x->in[k].src, __builtin_ctzll(serves(b, v, &(part_reader){ x, k }).parts));
       if (!part.node) return false;
       x->in[k].src = part;
       *changed = true;
@@ -125,7 +125,7 @@ bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err) {
     for (int k = 0; k < g->nodes.v[i]->nin; k++) TP_PUSH(&g->arena, &b.readers[g->nodes.v[i]->in[k].src.node->id], (part_reader){ g->nodes.v[i], k });
   tp_each_root(g, mark_root, b.root);
   tp_graph_sccs(g, scc, order);
-  for (int i = 0; i < n; i++) b.kept[order[i]] = is_kept(&b, g->nodes.v[order[i]]);
-  for (int i = n - 1; i >= 0; i--) b.apart[order[i]] = is_apart(&b, g->nodes.v[order[i]]);
+  for (int i = 0; i < n; i++) b.kept[order[i]] = lies_anyway(&b, g->nodes.v[order[i]]);
+  for (int i = n - 1; i >= 0; i--) b.apart[order[i]] = made_apart(&b, g->nodes.v[order[i]]);
   return give_parts(&b, changed);
 }

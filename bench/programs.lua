@@ -1,0 +1,355 @@
+-- Programs as users write them, against JAX: each side in a process of its own, pinned to the same one core, in turn;
+-- tier native, compiled before it is timed, the processor's time of the best call. What both compute is compared, but
+-- where they draw numbers of their own.
+--   program-<name>     JAX's time over ours
+--   lua5.4 bench/programs.lua [--rows dtw,heat] [--rounds 3]
+local tempo = require "tempo"
+local tier = os.getenv "TEMPO_TIER" or "native"
+local programs = {}
+
+local function numbers(shape, seed, dtype, make)
+  local n, t, x = 1, {}, seed
+  for _, s in ipairs(shape) do n = n * s end
+  for k = 1, n do
+    x = (x * 1103515245 + 12345) % 2147483648
+    t[k] = make and make(x) or (x / 2147483648 - 0.5)
+  end
+  return tempo.array(t, dtype or "f32", shape)
+end
+local function small(x) return (x / 2147483648 - 0.5) * 0.1 end
+local function below(n) return function(x) return math.floor(x / 256) % n end end
+
+-- Heat on 256 x 256, 500 steps.
+function programs.heat()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local u0 = P:input("u0", { shape = { 256, 256 } })
+  local u = P:tensor { domain = { t }, shape = { 256, 256 } }
+  u[0] = u0
+  local v = u[t - 1]
+  u[t] = v + 0.1 * (v:roll(1, 0) + v:roll(-1, 0) + v:roll(1, 1) + v:roll(-1, 1) - 4 * v)
+  local f = P:compile { outputs = { u = u[T - 1] }, tier = tier }
+  local a = numbers({ 256, 256 }, 1)
+  return function() return f({ u0 = a }, { T = 500 }).u:get(3, 5) end
+end
+
+-- Conway's game on 256 x 256, 300 steps.
+function programs.life()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local u0 = P:input("u0", { shape = { 256, 256 }, dtype = "i32" })
+  local u = P:tensor { domain = { t }, shape = { 256, 256 }, dtype = "i32" }
+  u[0] = u0
+  local v = u[t - 1]
+  local r = v:roll(1, 0) + v + v:roll(-1, 0)
+  local n = r:roll(1, 1) + r + r:roll(-1, 1) - v
+  u[t] = (n:eq(3):lor(n:eq(2):land(v:eq(1)))):to "i32"
+  local f = P:compile { outputs = { u = u[T - 1] }, tier = tier }
+  local a = numbers({ 256, 256 }, 1, "i32", below(2))
+  return function() return f({ u0 = a }, { T = 300 }).u:get(3, 5) end
+end
+
+-- 100,000 prices, 252 days; both draw their own numbers.
+function programs.options()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local s = P:tensor { domain = { t }, shape = { 100000 } }
+  s[0] = tempo.full({ 100000 }, 100)
+  s[t] = s[t - 1] * (0.0001 + 0.01 * tempo.normal({ 100000 }, { domain = { t }, name = "z" })):exp()
+  local f = P:compile { outputs = { y = (s[T - 1] - 100):relu():mean() }, tier = tier }
+  return function() return f({}, { T = 252 }).y:item() end
+end
+
+-- 256 Kalman filters of 4 states and 2 observations, 1,000 steps.
+function programs.kalman()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local N = 256
+  local F, H = P:input("F", { shape = { 4, 4 } }), P:input("H", { shape = { 2, 4 } })
+  local Q, R = P:input("Q", { shape = { 4, 4 } }), P:input("R", { shape = { 2, 2 } })
+  local z = P:input("z", { domain = { t }, shape = { N, 2 } })
+  local x = P:tensor { domain = { t }, shape = { N, 4 } }
+  local C = P:tensor { domain = { t }, shape = { N, 4, 4 } }
+  x[0] = tempo.zeros { N, 4 }
+  C[0] = tempo.eye(4):unsqueeze(0):expand { N, 4, 4 }
+  local xp = x[t - 1]:matmul(F:mT())
+  local Cp = F:matmul(C[t - 1]):matmul(F:mT()) + Q
+  local S = H:matmul(Cp):matmul(H:mT()) + R
+  local first, second = S:select(1, 0), S:select(1, 1)
+  local a, b, c, d = first:select(1, 0), first:select(1, 1), second:select(1, 0), second:select(1, 1)
+  local det = a * d - b * c
+  local inv = (tempo.stack({ tempo.stack({ d, -b }, 1), tempo.stack({ -c, a }, 1) }, 1)) / det:unsqueeze(1):unsqueeze(2)
+  local K = Cp:matmul(H:mT()):matmul(inv)
+  local e = z[t] - xp:matmul(H:mT())
+  x[t] = xp + K:matmul(e:unsqueeze(2)):squeeze(2)
+  C[t] = Cp - K:matmul(H):matmul(Cp)
+  local f = P:compile { outputs = { x = x[T - 1] }, tier = tier }
+  local Fm = tempo.array({ { 1, 0, 1, 0 },{ 0, 1, 0, 1 },{ 0, 0, 1, 0 },{ 0, 0, 0, 1 } }, "f32")
+  local Hm = tempo.array({ { 1, 0, 0, 0 },{ 0, 1, 0, 0 } }, "f32")
+  local Qm = tempo.array({ {.01,0,0,0},{0,.01,0,0},{0,0,.01,0},{0,0,0,.01} }, "f32")
+  local Rm = tempo.array({ {.1,0},{0,.1} }, "f32")
+  local zz = numbers({ 1000, N, 2 }, 7)
+  return function() return f({ F = Fm, H = Hm, Q = Qm, R = Rm, z = zz }, { T = 1000 }).x:get(3, 1) end
+end
+
+-- 64 bodies, 500 steps.
+function programs.nbody()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local N = 64
+  local x0 = P:input("x0", { shape = { N, 3 } })
+  local x, v = P:tensor { domain = { t }, shape = { N, 3 } }, P:tensor { domain = { t }, shape = { N, 3 } }
+  x[0], v[0] = x0, tempo.zeros { N, 3 }
+  local q = x[t - 1]
+  local d = q:unsqueeze(0) - q:unsqueeze(1)
+  local r = (d:square():sum(2) + 0.01)
+  local w = r:rsqrt() / r
+  v[t] = v[t - 1] + 0.001 * (d * w:unsqueeze(2)):sum(1)
+  x[t] = x[t - 1] + 0.001 * v[t]
+  local f = P:compile { outputs = { x = x[T - 1] }, tier = tier }
+  local a = numbers({ N, 3 }, 3)
+  return function() return f({ x0 = a }, { T = 500 }).x:get(3, 1) end
+end
+
+-- 784-128-10, 200 steps of 64 rows by gradient descent.
+function programs.mlp()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local X, Y = P:input("X", { shape = { 2000, 784 } }), P:input("Y", { shape = { 2000 }, dtype = "i64" })
+  local w1, b1 = P:tensor { domain = { t }, shape = { 784, 128 } }, P:tensor { domain = { t }, shape = { 128 } }
+  local w2, b2 = P:tensor { domain = { t }, shape = { 128, 10 } }, P:tensor { domain = { t }, shape = { 10 } }
+  local W1, W2 = P:input("W1", { shape = { 784, 128 } }), P:input("W2", { shape = { 128, 10 } })
+  w1[0], b1[0], w2[0], b2[0] = W1, tempo.zeros { 128 }, W2, tempo.zeros { 10 }
+  local k = (tempo.arange({ 64 }, { dtype = "i64" }) + t:value() * 64) % 2000
+  local x, y = X:index_select(0, k), Y:index_select(0, k)
+  local h = (x:matmul(w1) + b1):relu()
+  local loss = (h:matmul(w2) + b2):cross_entropy(y)
+  local g = tempo.grad(loss, { w1, b1, w2, b2 }, { leaf = true })
+  for n, w in ipairs { w1, b1, w2, b2 } do w[t] = w[t - 1] - 0.1 * g[n][t - 1] end
+  local f = P:compile { outputs = { loss = loss[T - 1] }, tier = tier }
+  local a, b = numbers({ 2000, 784 }, 5), numbers({ 2000 }, 9, "i64", below(10))
+  local c, d = numbers({ 784, 128 }, 11, "f32", small), numbers({ 128, 10 }, 12, "f32", small)
+  return function() return f({ X = a, Y = b, W1 = c, W2 = d }, { T = 200 }).loss:item() end
+end
+
+-- 64 states, 2,000 steps, and the way back.
+function programs.viterbi()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local S = 64
+  local A, e = P:input("A", { shape = { S, S } }), P:input("e", { domain = { t }, shape = { S } })
+  local m = P:tensor { domain = { t }, shape = { S } }
+  m[0] = e[0]
+  m[t] = (m[t - 1]:unsqueeze(1) + A):max(0) + e[t]
+  local from = (m[t - 1]:unsqueeze(1) + A):argmax(0)
+  local path = P:tensor { domain = { t }, dtype = "i64" }
+  path[T - 1] = m[T - 1]:argmax(0)
+  path[t] = from[t + 1]:gather(0, path[t + 1]:unsqueeze(0)):squeeze(0)
+  local f = P:compile { outputs = { path = path }, tier = tier }
+  local a, b = numbers({ S, S }, 5), numbers({ 2000, S }, 6)
+  return function()
+    local o = f({ A = a, e = b }, { T = 2000 }).path
+    return o:get(0) + o:get(7) * 100 + o:get(1000) * 10000
+  end
+end
+
+-- 1,024 particles, 200 steps, systematic resampling; both draw their own numbers.
+function programs.particle()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local N = 1024
+  local z = P:input("z", { domain = { t } })
+  local x = P:tensor { domain = { t }, shape = { N } }
+  x[0] = tempo.normal({ N }, { name = "i" })
+  local q = x[t - 1] * 0.9 + 0.3 * tempo.normal({ N }, { domain = { t }, name = "n" })
+  local lw = -(q - z[t]):square() * 2
+  local w = lw:softmax(0)
+  local c = w:cumsum(0)
+  local u = (tempo.arange({ N }):to "f32" + 0.5) / N
+  local k = (c:unsqueeze(0):lt(u:unsqueeze(1))):to "i64":sum(1):minimum(N - 1)
+  x[t] = q:index_select(0, k)
+  local est = (w * q):sum()
+  local f = P:compile { outputs = { est = est[1 .. T]:sum(0) }, tier = tier }
+  local b = numbers({ 200 }, 6)
+  return function() return f({ z = b }, { T = 200 }).est:item() end
+end
+
+-- An echo state network of 500, 2,000 steps.
+function programs.esn()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local W, Win = P:input("W", { shape = { 500, 500 } }), P:input("Win", { shape = { 500, 3 } })
+  local u = P:input("u", { domain = { t }, shape = { 3 } })
+  local h = P:tensor { domain = { t }, shape = { 500 } }
+  h[0] = tempo.zeros { 500 }
+  h[t] = 0.7 * h[t - 1] + 0.3 * (W:matmul(h[t - 1]) + Win:matmul(u[t])):tanh()
+  local f = P:compile { outputs = { h = h[T - 1] }, tier = tier }
+  local a, b, c = numbers({ 500, 500 }, 5, "f32", small), numbers({ 2000, 3 }, 6), numbers({ 500, 3 }, 8)
+  return function() return f({ W = a, u = b, Win = c }, { T = 2000 }).h:get(7) end
+end
+
+-- 10,000 states, 4 actions, 200 sweeps.
+function programs.value()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local N = 10000
+  local nxt, r = P:input("nxt", { shape = { 4 * N }, dtype = "i64" }), P:input("r", { shape = { 4, N } })
+  local v = P:tensor { domain = { t }, shape = { N } }
+  v[0] = tempo.zeros { N }
+  v[t] = (r + 0.95 * v[t - 1]:index_select(0, nxt):reshape { 4, N }):max(0)
+  local f = P:compile { outputs = { v = v[T - 1] }, tier = tier }
+  local a, b = numbers({ 4 * N }, 5, "i64", below(N)), numbers({ 4, N }, 6)
+  return function() return f({ nxt = a, r = b }, { T = 200 }).v:get(7) end
+end
+
+-- 20,000 points of 16, 32 centres, 20 rounds.
+function programs.kmeans()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local X = P:input("X", { shape = { 20000, 16 } })
+  local c = P:tensor { domain = { t }, shape = { 32, 16 } }
+  c[0] = X:slice(0, 0, 32)
+  local q = c[t - 1]
+  local d = q:square():sum(1):unsqueeze(0) - 2 * X:matmul(q:mT())
+  local k = d:argmin(1)
+  local o = k:one_hot(32):to "f32"
+  c[t] = o:mT():matmul(X) / o:sum(0):unsqueeze(1):maximum(1)
+  local f = P:compile { outputs = { c = c[T - 1] }, tier = tier }
+  local a = numbers({ 20000, 16 }, 5)
+  return function() return f({ X = a }, { T = 21 }).c:get(3, 2) end
+end
+
+-- A block of width 128, 8 x 128 tokens, 10 steps of gradient descent.
+function programs.transformer()
+  local P = tempo.program()
+  local i, I = P:dim "i"
+  local B, L, D, H = 8, 128, 128, 4
+  local x = P:input("x", { shape = { B, L, D } })
+  local names, w, w0 = { "q", "k", "v", "o", "f1", "f2" }, {}, {}
+  local shape = { q = { D, D }, k = { D, D }, v = { D, D }, o = { D, D }, f1 = { D, 4 * D }, f2 = { 4 * D, D } }
+  local ins = {}
+  for n, k in ipairs(names) do
+    w0[k] = P:input("w" .. k, { shape = shape[k] })
+    w[k] = P:tensor { domain = { i }, shape = shape[k] }
+    w[k][0] = w0[k]
+    ins["w" .. k] = numbers(shape[k], n + 20, "f32", small)
+  end
+  local function heads(y) return y:reshape { B, L, H, D // H }:permute { 0, 2, 1, 3 } end
+  local y = x:layer_norm { D }
+  local q, k, v = heads(y:matmul(w.q)), heads(y:matmul(w.k)), heads(y:matmul(w.v))
+  local s = q:matmul(k:mT()) / math.sqrt(D // H)
+  local mask = tempo.ones({L, L}):tril()
+  s = tempo.where(mask:gt(0), s, -1e9):softmax(3)
+  local a = s:matmul(v):permute { 0, 2, 1, 3 }:reshape { B, L, D }
+  local h = x + a:matmul(w.o)
+  h = h + h:layer_norm { D }:matmul(w.f1):gelu():matmul(w.f2)
+  local loss = (h - x:roll(1, 1)):square():mean()
+  local list = {}
+  for n, name in ipairs(names) do list[n] = w[name] end
+  local g = tempo.grad(loss, list, { leaf = true })
+  for n, name in ipairs(names) do w[name][i] = w[name][i - 1] - 0.01 * g[n][i - 1] end
+  local f = P:compile { outputs = { loss = loss[I - 1] }, tier = tier }
+  ins.x = numbers({ B, L, D }, 5)
+  return function() return f(ins, { I = 10 }).loss:item() end
+end
+
+-- A GRU of 32, batch 16, 300 steps, with gradients.
+function programs.gru()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local B, D, Hd = 16, 8, 32
+  local x = P:input("x", { domain = { t }, shape = { B, D } })
+  local W, U = P:input("W", { shape = { D, 3 * Hd } }), P:input("U", { shape = { Hd, 3 * Hd } })
+  local b = P:input("b", { shape = { 3 * Hd } })
+  local h = P:tensor { domain = { t }, shape = { B, Hd } }
+  h[0] = tempo.zeros { B, Hd }
+  local gx, gh = x[t]:matmul(W) + b, h[t - 1]:matmul(U)
+  local z = (gx:slice(1,0,Hd) + gh:slice(1,0,Hd)):sigmoid()
+  local r = (gx:slice(1,Hd,2*Hd) + gh:slice(1,Hd,2*Hd)):sigmoid()
+  local n = (gx:slice(1,2*Hd,3*Hd) + r * gh:slice(1,2*Hd,3*Hd)):tanh()
+  h[t] = (1 - z) * n + z * h[t - 1]
+  local loss = h[T - 1]:square():sum()
+  local g = tempo.grad(loss, { W, U, b })
+  local f = P:compile { outputs = { loss = loss, g = g[2] }, tier = tier }
+  local a = numbers({ 300, B, D }, 5)
+  local w, u, bb = numbers({ D, 3 * Hd }, 6), numbers({ Hd, 3 * Hd }, 7), numbers({ 3 * Hd }, 8)
+  return function() return f({ x = a, W = w, U = u, b = bb }, { T = 300 }).g:get(1, 2) end
+end
+
+-- Time warping of 1,000 x 1,000.
+function programs.dtw()
+  local P = tempo.program()
+  local i, I = P:dim "i"
+  local j, J = P:dim "j"
+  local a, b = P:input("a", { domain = { i } }), P:input("b", { domain = { j } })
+  local d = P:tensor { domain = {i, j} }
+  local c = (a[i] - b[j]):abs()
+  d[{ i = 0, j = 0 }] = c[{ i = 0, j = 0 }]
+  d[{ i = 0 }] = c + d[{ j = j - 1 }]
+  d[{ j = 0 }] = c + d[{ i = i - 1 }]
+  d:otherwise(c + d[{ i = i - 1 }]:minimum(d[{ j = j - 1 }]):minimum(d[{ i = i - 1, j = j - 1 }]))
+  local f = P:compile { outputs = { d = d[{ i = I - 1, j = J - 1 }] }, tier = tier }
+  local x, y = numbers({ 1000 }, 5), numbers({ 1000 }, 6)
+  return function() return f({ a = x, b = y }, { I = 1000, J = 1000 }).d:item() end
+end
+
+-- logsumexp, variance and a largest distance of 4,096 x 1,024.
+function programs.stats()
+  local P = tempo.program()
+  local x = P:input("x", { shape = { 4096, 1024 } })
+  local far = (x - x:mean(1, { keepdim = true })):abs():max(1)
+  local f = P:compile { outputs = { a = x:logsumexp(1), b = x:var(0), c = far }, tier = tier }
+  local a = numbers({ 4096, 1024 }, 5)
+  return function()
+    local o = f({ x = a }, {})
+    return o.a:get(3) + o.b:get(4) + o.c:get(5)
+  end
+end
+
+-- A table of 10,000 x 64, 500 steps of 64 rows by gradient descent.
+function programs.embed()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local k = P:input("k", { domain = { t }, shape = { 64 }, dtype = "i64" })
+  local e0 = P:input("e0", { shape = { 10000, 64 } })
+  local e = P:tensor { domain = { t }, shape = { 10000, 64 } }
+  e[0] = e0
+  local loss = (e:index_select(0, k) - 0.3):square():sum()
+  local g = tempo.grad(loss, { e }, { leaf = true })[1]
+  e[t] = e[t - 1] - 0.01 * g[t - 1]
+  local f = P:compile { outputs = { l = loss[T - 1] }, tier = tier }
+  local a, b = numbers({ 500, 64 }, 5, "i64", below(10000)), numbers({ 10000, 64 }, 6)
+  return function() return f({ k = a, e0 = b }, { T = 500 }).l:item() end
+end
+
+-- ---- one side: milliseconds and what it computes --------------------------------------------------------------------
+if arg[1] == "one" then
+  local run = programs[arg[2]]()
+  local y, best, from = run(), math.huge, os.clock()
+  repeat
+    local start = os.clock()
+    run()
+    best = math.min(best, os.clock() - start)
+  until os.clock() - from > 1
+  print(("%.6g %.9g"):format(best * 1e3, y))
+  return
+end
+
+-- ---- both -----------------------------------------------------------------------------------------------------------
+local sides = dofile "bench/common/sides.lua"
+local opt = require "tempo.cli"(arg, { rows = "", rounds = 2 }, "lua5.4 bench/programs.lua")
+local python = assert(sides.python "jax, numpy", "no python3 with JAX and NumPy is there")
+local drawn = { options = true, particle = true }
+local names = {}
+for name in pairs(programs) do names[#names + 1] = name end
+table.sort(names)
+for _, name in ipairs(names) do
+  if opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) then
+    local best, said = sides.turns(opt.rounds, { ("%s%s bench/programs.lua one %s"):format(sides.PIN, arg[-1], name),
+      ("%s%s bench/programs_peer.py %s 2>/dev/null"):format(sides.PIN, python, name) })
+    local near = math.abs(said[1] - said[2]) <= 1e-3 * math.max(1, math.abs(said[2]))
+    assert(near or drawn[name], ("%s: %.9g here, %.9g there"):format(name, said[1], said[2]))
+    print(("RATIO program-%s %.3g (%.4g vs %.4g ms)"):format(name, best[2] / best[1], best[1], best[2]))
+    io.stdout:flush()
+  end
+end
