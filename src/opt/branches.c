@@ -2,21 +2,31 @@
  *
  *   c = |a[i] - b[j]|    d = merge c + d[0, j-1] if i == 0, c + min(..)    =>    either makes its c
  *
- * A point has one branch, so an elementwise operator that only branches read, each at its own points, is made no more often, and a branch's statement, which waited for
- * an array that all of them read, has it in a register. A read at a point of some dim counts as a branch: what it asks for is few beside the others.
- * Only what is made of inputs, of what is read anyway and of numbers: else that would be stored in its place. */
+ * A point has one branch, so an elementwise operator that only branches read, each at its own points, is made no more
+ * often, and a branch's statement, which waited for an array that all of them read, has it in a register. A read at a
+ * point of some dim counts as a branch: what it asks for is few beside the others. Only what is made of inputs, of what
+ * is read anyway and of numbers: else that would be stored in its place. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
 enum { MOST_PARTS = 4, PART_OPERANDS = 3, PART_BRANCHES = 32, PART_READS = 32 };
-typedef struct { enum { NOT_LOOKED, NOBODY, PARTS } is; const tp_node *of; uint64_t parts; } owner;     /* parts: branches of one tensor, then reads */
+/* parts: branches of one tensor, then reads */
+typedef struct { enum { NOT_LOOKED, NOBODY, PARTS } is; const tp_node *of; uint64_t parts; } owner;
 typedef struct { tp_node *by; int k; } part_reader;
 typedef TP_VEC(part_reader) part_readers;
-typedef struct { tp_mk mk; int n, nread; part_readers *readers; owner *own; int *read; bool *root, *kept, *apart; tp_val *made[PART_BRANCHES + PART_READS]; } parter;
+typedef struct {
+  tp_mk mk;
+  int n, nread, *read;                          /* by id, as the others: the read's number, 0: none yet */
+  part_readers *readers; owner *own;
+  bool *root, *kept, *apart;
+  tp_val *made[PART_BRANCHES + PART_READS];     /* by part, then id */
+} parter;
 
 static bool is_elementwise(const tp_node *n) {
   tp_cls c = tp_ops[n->op].cls;
-  return n->nout == 1 && n->nin <= PART_OPERANDS && (c == TP_CLS_UN || c == TP_CLS_UNF || c == TP_CLS_LOG || c == TP_CLS_CAST || c == TP_CLS_BIN || c == TP_CLS_CMP || c == TP_CLS_SEL);
+  bool each = c == TP_CLS_UN || c == TP_CLS_UNF || c == TP_CLS_LOG || c == TP_CLS_CAST || c == TP_CLS_BIN ||
+              c == TP_CLS_CMP || c == TP_CLS_SEL;
+  return each && n->nout == 1 && n->nin <= PART_OPERANDS;
 }
 
 static bool moves_points(const tp_node *n) {
@@ -43,7 +53,8 @@ static owner serves(parter *b, const tp_node *n, const part_reader *r) {
   const tp_node *by = r->by;
   if (reads_points(by, n)) {
     if (!b->read[by->id]) b->read[by->id] = ++b->nread;
-    return b->read[by->id] <= PART_READS ? (owner){ PARTS, NULL, (uint64_t)1 << (PART_BRANCHES + b->read[by->id] - 1) } : (owner){ NOBODY, NULL, 0 };
+    int number = b->read[by->id], part = PART_BRANCHES + number - 1;
+    return number <= PART_READS ? (owner){ PARTS, NULL, (uint64_t)1 << part } : (owner){ NOBODY, NULL, 0 };
   }
   if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return (owner){ NOBODY, NULL, 0 };
   if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES) return (owner){ PARTS, by, (uint64_t)1 << r->k };
@@ -54,7 +65,8 @@ static owner parts_served(parter *b, const tp_node *n) {
   owner *mine = &b->own[n->id], o = { NOT_LOOKED, NULL, 0 };
   if (mine->is != NOT_LOOKED) return *mine;
   mine->is = NOBODY;
-  for (int i = 0; i < b->readers[n->id].n && !b->root[n->id]; i++) o = joined_parts(o, serves(b, n, &b->readers[n->id].v[i]));
+  const part_readers *r = &b->readers[n->id];
+  for (int i = 0; i < r->n && !b->root[n->id]; i++) o = joined_parts(o, serves(b, n, &r->v[i]));
   if (o.is != NOT_LOOKED) *mine = o;
   return *mine;
 }
@@ -117,12 +129,19 @@ static bool give_parts(parter *b, bool *changed) {
 
 static void mark_root(void *ud, tp_val *v) { ((bool *)ud)[v->node->id] = true; }
 
+static void index_readers(parter *b, tp_graph *g) {
+  for (int i = 0; i < b->n; i++)
+    for (int k = 0; k < g->nodes.v[i]->nin; k++)
+      TP_PUSH(&g->arena, &b->readers[g->nodes.v[i]->in[k].src.node->id], (part_reader){ g->nodes.v[i], k });
+}
+
 bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err) {
-  int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
-  parter b = { .mk = { g, err }, .n = n, .readers = TP_NEWN(&g->arena, part_readers, n), .own = TP_NEWN(&g->arena, owner, n), .read = TP_NEWN(&g->arena, int, n),
-               .root = TP_NEWN(&g->arena, bool, n), .kept = TP_NEWN(&g->arena, bool, n), .apart = TP_NEWN(&g->arena, bool, n) };
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < g->nodes.v[i]->nin; k++) TP_PUSH(&g->arena, &b.readers[g->nodes.v[i]->in[k].src.node->id], (part_reader){ g->nodes.v[i], k });
+  tp_arena *a = &g->arena;
+  int n = g->nodes.n, *scc = TP_NEWN(a, int, n), *order = TP_NEWN(a, int, n);
+  parter b = { .mk = { g, err }, .n = n, .read = TP_NEWN(a, int, n), .readers = TP_NEWN(a, part_readers, n),
+               .own = TP_NEWN(a, owner, n), .root = TP_NEWN(a, bool, n), .kept = TP_NEWN(a, bool, n),
+               .apart = TP_NEWN(a, bool, n) };
+  index_readers(&b, g);
   tp_each_root(g, mark_root, b.root);
   tp_graph_sccs(g, scc, order);
   for (int i = 0; i < n; i++) b.kept[order[i]] = lies_anyway(&b, g->nodes.v[order[i]]);
