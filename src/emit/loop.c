@@ -630,10 +630,30 @@ static void open_work(const nest *of, int axis, const char *count, int most) {
     if (is_held(&l, k)) tp_emit_line(e, "const %s m%d = v%d[k];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype), l.r->outmicro[k], k);
 }
 
+enum { ABREAST = 64 };                          /* places: four vectors of the widest */
+
+/* Is it a long chain of operators over many places? It goes by a few vectors at once: where one waits for its own results the processor has the others. */
+static bool goes_abreast(const nest *l, int in) {
+  int64_t n;
+  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r);
+}
+
+static void open_abreast(const nest *l, int in) {
+  put_inputs(l, true);
+  tp_emit_indent(l->e);
+  tp_puts(l->e->b, "for (int64_t j = 0; j < ");
+  tp_emit_ix(l->e, l->ax[in].n);
+  tp_putf(l->e->b, "; j += %d) {\n", ABREAST);
+  l->e->depth++;
+  tp_emit_line(l->e, "enum { some = %d };\n", ABREAST);
+  tp_emit_line(l->e, "TP_ABREAST\n");
+  open_elements(l, in, "some");
+}
+
 static void put_map(const nest *l) {
   int in = l->nax - 1;
-  bool strips = in >= 0 && is_branched(l);
-  for (int k = 0; k < in + !strips; k++) {
+  bool strips = in >= 0 && is_branched(l), abreast = in >= 0 && !strips && goes_abreast(l, in);
+  for (int k = 0; k < in + !(strips || abreast); k++) {
     if (k == in) {
       put_inputs(l, true);
       tp_emit_line(l->e, "TP_IVDEP\n");
@@ -643,9 +663,12 @@ static void put_map(const nest *l) {
   if (strips) {
     put_inputs(l, true);
     open_work(l, in, "some", open_pieces(l, in, STRIP));
-  } else put_work(l);
+  } else {
+    if (abreast) open_abreast(l, in);
+    put_work(l);
+  }
   put_results(l, 0);
-  for (int k = 0; k < l->nax + strips; k++) shut(l);
+  for (int k = 0; k < l->nax + (strips || abreast); k++) shut(l);
 }
 
 /* ---- maps with windows that are turned ---- a tile at a time, in which each line is gone through while it is near */

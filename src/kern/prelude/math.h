@@ -112,11 +112,13 @@ TP_FN double tp_scale_f64(double y, uint64_t u) {
   return y * tp_of_f64(half + 0x3ff0000000000000ull) * tp_of_f64((u << 52) - half + 0x3ff0000000000000ull);
 }
 
-/* x <= 89 (710). */
+/* x <= 89 (710); of more the sums come to what is not looked at. 2^n in two steps, whose exponents the low bits of t are, twice the bias more than n. */
 TP_FN float tp_exp_low_f32(float x) {
-  uint32_t u;
-  float rest, r = tp_exp_parts_f32(x, &rest, &u) + rest;
-  r = tp_scale_f32(1.0f + tp_mad_f32(tp_exp_rest_f32(r), r * r, r), u);
+  float t = tp_mad_f32(x, 0x1.715476p+0f, 0x1.8p23f + 254.0f), n = t - (0x1.8p23f + 254.0f);
+  float r = tp_mad_f32(n, -0x1.62e4p-1f, x) + n * -0x1.7f7d1cp-20f;
+  uint32_t u = tp_bits_f32(t), half = u << 22 & 0x7f800000u;
+  float s = tp_of_f32(half);
+  r = tp_mad_f32(tp_mad_f32(tp_exp_rest_f32(r), r * r, r), s, s) * tp_of_f32((u << 23) - half);
   return x < -105.0f ? 0.0f : r;
 }
 
@@ -127,8 +129,15 @@ TP_FN double tp_exp_low_f64(double x) {
   return x < -747.0 ? 0.0 : r;
 }
 
-TP_FN float tp_exp_f32(float x) { return tp_exp_low_f32(x > 89.0f ? 89.0f : x); }
-TP_FN double tp_exp_f64(double x) { return tp_exp_low_f64(x > 710.0 ? 710.0 : x); }
+/* What is too large is told from the result: all of that waits for the argument. */
+TP_FN float tp_exp_f32(float x) {
+  float r = tp_exp_low_f32(x);
+  return x > 89.0f ? TP_INF_F32 : r;
+}
+TP_FN double tp_exp_f64(double x) {
+  double r = tp_exp_low_f64(x);
+  return x > 710.0 ? TP_INF_F64 : r;
+}
 
 /* 2 ((s - 1/2) + s r + s (rest + r^2 P)) with s = 2^(n - 1), since n may be 128; what the first sums lose is added to the last. */
 TP_FN float tp_expm1_f32(float x) {

@@ -34,12 +34,15 @@ TP_FN int64_t tp_index_div(int64_t a, int64_t k) { return a / k - (a % k < 0); }
 TP_FN int64_t tp_index_mod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k : 0); }
 TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (uint64_t)at < (uint64_t)width ? at : tp_index_mod(at, width); }
 
-/* ---- loops of which no iteration asks anything of another ---- */
+/* ---- loops of which no iteration asks anything of another; TP_ABREAST: a few vectors, which become one piece of code ---- */
 #if defined(TP_IVDEP)
+#define TP_ABREAST TP_IVDEP
 #elif defined(__clang__)
 #define TP_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#define TP_ABREAST TP_IVDEP
 #else
 #define TP_IVDEP _Pragma("GCC ivdep") _Pragma("GCC unroll 1")      /* unrolled before they are made vectors, short ones stay what they are */
+#define TP_ABREAST _Pragma("GCC ivdep")
 #endif
 
 /* ---- rows in lanes: element l of what comes out is l - 1 of what goes in ---- */
