@@ -11,7 +11,7 @@
 
 enum { MOST_PARTS = 4, PART_OPERANDS = 3, PART_BRANCHES = 32, PART_READS = 32 };
 /* parts: branches of one tensor, then reads */
-typedef struct { enum { NOT_LOOKED, NOBODY, PARTS } is; const tp_node *of; uint64_t parts; } owner;
+typedef struct { enum { NOT_LOOKED, NOBODY, SOME_PARTS } is; const tp_node *of; uint64_t parts; } owner;
 typedef struct { tp_node *by; int k; } part_reader;
 typedef TP_VEC(part_reader) part_readers;
 typedef struct {
@@ -43,7 +43,7 @@ static bool reads_points(const tp_node *by, const tp_node *n) {
 static owner joined_parts(owner a, owner b) {
   if (a.is == NOT_LOOKED) return b;
   if (a.is == NOBODY || b.is == NOBODY || (a.of && b.of && a.of != b.of)) return (owner){ NOBODY, NULL, 0 };
-  return (owner){ PARTS, a.of ? a.of : b.of, a.parts | b.parts };
+  return (owner){ SOME_PARTS, a.of ? a.of : b.of, a.parts | b.parts };
 }
 
 static owner parts_served(parter *b, const tp_node *n);
@@ -54,10 +54,10 @@ static owner serves(parter *b, const tp_node *n, const part_reader *r) {
   if (reads_points(by, n)) {
     if (!b->read[by->id]) b->read[by->id] = ++b->nread;
     int number = b->read[by->id], part = PART_BRANCHES + number - 1;
-    return number <= PART_READS ? (owner){ PARTS, NULL, (uint64_t)1 << part } : (owner){ NOBODY, NULL, 0 };
+    return number <= PART_READS ? (owner){ SOME_PARTS, NULL, (uint64_t)1 << part } : (owner){ NOBODY, NULL, 0 };
   }
   if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return (owner){ NOBODY, NULL, 0 };
-  if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES) return (owner){ PARTS, by, (uint64_t)1 << r->k };
+  if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES) return (owner){ SOME_PARTS, by, (uint64_t)1 << r->k };
   return moves_points(by) ? (owner){ NOBODY, NULL, 0 } : parts_served(b, by);
 }
 
@@ -88,7 +88,7 @@ static bool lies_anyway(const parter *b, const tp_node *n) {
 static bool made_apart(parter *b, const tp_node *n) {
   owner o = parts_served(b, n);
   int parts = count_parts(o.parts);
-  bool ok = is_elementwise(n) && b->kept[n->id] && o.is == PARTS && parts > 1 && parts <= MOST_PARTS;
+  bool ok = is_elementwise(n) && b->kept[n->id] && o.is == SOME_PARTS && parts > 1 && parts <= MOST_PARTS;
   for (int i = 0; ok && i < b->readers[n->id].n; i++) {
     const part_reader *r = &b->readers[n->id].v[i];
     ok = b->apart[r->by->id] || count_parts(serves(b, n, r).parts) == 1;
