@@ -335,7 +335,8 @@ describe("windows of a bound's width", function()
       function(t, _, w) return t - w, t + 5 end },
     ["twice as far behind"] = { function(x, t, w, T) return x[tempo.max(0, t - 2 * w) .. tempo.min(t + w, T)] end,
       function(t, _, w) return t - 2 * w, t + w end },
-    ["of half that"] = { function(x, t, w) return x[tempo.max(0, t - w // 2) .. t + 1] end, function(t, _, w) return t - w // 2, t + 1 end },
+    ["of half that"] = { function(x, t, w) return x[tempo.max(0, t - tempo.floordiv(w, 2)) .. t + 1] end,
+                         function(t, _, w) return t - math.floor(w / 2), t + 1 end },
   }
   local WIDTHS = { 0, 1, 2, 3, 15, 16, 17, 18, 19, 20, 33, 41, 64, 200 }
 

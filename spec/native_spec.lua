@@ -636,7 +636,7 @@ describe("native code computes what the interpreter does", function()
         local column = h[i]:gather(1, one)
         return {
           rows = h, column = column, single = h[i]:select(1, 0):index_select(0, index),
-          into = h[i]:scatter_add(1, one, column), again = h[i]:scatter_add(0, (index // 2):unsqueeze(1):expand { n, 3 }, all),
+          into = h[i]:scatter_add(1, one, column), again = h[i]:scatter_add(0, index:floordiv(2):unsqueeze(1):expand { n, 3 }, all),
           same = h[i]:scatter_add(0, index:slice(0, 0, 1):unsqueeze(1):expand { n, 3 }, all),
         }
       end
