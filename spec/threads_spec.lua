@@ -113,7 +113,7 @@ local programs = [[
       for j = 1, 30 do K[i][j] = i * j * j % 30 end
     end
     return {
-      cells = x:scatter_add(1, one, picked), again = x:scatter_add(0, (k // 3):unsqueeze(1):expand { 30, 4 }, x),
+      cells = x:scatter_add(1, one, picked), again = x:scatter_add(0, k:floordiv(3):unsqueeze(1):expand { 30, 4 }, x),
       grad = tempo.grad((rows * rows * rows):sum() + (picked * picked):sum(), x),
     }, { x = wave { 21, 30, 4 }, k = tempo.array(K, "i64") }, { B = 21 }
   end
