@@ -4,8 +4,8 @@
  *
  * A point has one branch, so an elementwise operator that only branches read, each at its own points, is made no more
  * often, and a branch's statement, which waited for an array that all of them read, has it in a register. A read at a
- * point of some dim counts as a branch: what it asks for is few beside the others. Only what is made of inputs, of what
- * is read anyway and of numbers: else that would be stored in its place. */
+ * point of some dim counts as a branch: what it asks for is few beside the others. Only what is made of smaller
+ * things (a has not the dim j), so that no loop reads more instead. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
@@ -16,9 +16,9 @@ typedef struct { tp_node *by; int k; } part_reader;
 typedef TP_VEC(part_reader) part_readers;
 typedef struct {
   tp_mk mk;
-  int n, nread, *read;                          /* by id, as the others: the read's number, 0: none yet */
+  int n, nread, *read, *largest;                /* by id, as the others; the read's number, 0: none yet */
   part_readers *readers; owner *own;
-  bool *root, *kept, *apart;
+  bool *root, *apart;
   tp_val *made[PART_BRANCHES + PART_READS];     /* by part, then id */
 } parter;
 
@@ -77,18 +77,23 @@ static int count_parts(uint64_t parts) {
   return n;
 }
 
-/* Is it made of what lies somewhere anyway? Operands were looked at before. */
-static bool lies_anyway(const parter *b, const tp_node *n) {
-  bool ok = tp_ops[n->op].cls == TP_CLS_SRC || n->op == TP_OP_READ || is_elementwise(n);
-  for (int k = 0; ok && is_elementwise(n) && k < n->nin; k++) ok = b->kept[n->in[k].src.node->id];
-  return ok;
+/* Dims of the largest that it is made of, by elementwise operators of inputs, of what is read anyway and of numbers; -1:
+ * of something else too. Operands were looked at before. */
+static int largest_of(const parter *b, const tp_node *n) {
+  if (!is_elementwise(n)) return n->op == TP_OP_READ || tp_ops[n->op].cls == TP_CLS_SRC ? n->ndom : -1;
+  int most = 0;
+  for (int k = 0; k < n->nin && most >= 0; k++) {
+    int of = b->largest[n->in[k].src.node->id];
+    most = of < 0 ? -1 : TP_MAX(most, of);
+  }
+  return most;
 }
 
 /* Each part makes it, as all that read it are one part's or are made by each. Readers were looked at before. */
 static bool made_apart(parter *b, const tp_node *n) {
   owner o = parts_served(b, n);
   int parts = count_parts(o.parts);
-  bool ok = is_elementwise(n) && b->kept[n->id] && o.is == SOME_PARTS && parts > 1 && parts <= MOST_PARTS;
+  bool ok = is_elementwise(n) && b->largest[n->id] >= 0 && b->largest[n->id] < n->ndom && o.is == SOME_PARTS && parts > 1 && parts <= MOST_PARTS;
   for (int i = 0; ok && i < b->readers[n->id].n; i++) {
     const part_reader *r = &b->readers[n->id].v[i];
     ok = b->apart[r->by->id] || count_parts(serves(b, n, r).parts) == 1;
@@ -139,12 +144,12 @@ bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err) {
   tp_arena *a = &g->arena;
   int n = g->nodes.n, *scc = TP_NEWN(a, int, n), *order = TP_NEWN(a, int, n);
   parter b = { .mk = { g, err }, .n = n, .read = TP_NEWN(a, int, n), .readers = TP_NEWN(a, part_readers, n),
-               .own = TP_NEWN(a, owner, n), .root = TP_NEWN(a, bool, n), .kept = TP_NEWN(a, bool, n),
-               .apart = TP_NEWN(a, bool, n) };
+               .own = TP_NEWN(a, owner, n), .root = TP_NEWN(a, bool, n), .apart = TP_NEWN(a, bool, n),
+               .largest = TP_NEWN(a, int, n) };
   index_readers(&b, g);
   tp_each_root(g, mark_root, b.root);
   tp_graph_sccs(g, scc, order);
-  for (int i = 0; i < n; i++) b.kept[order[i]] = lies_anyway(&b, g->nodes.v[order[i]]);
+  for (int i = 0; i < n; i++) b.largest[order[i]] = largest_of(&b, g->nodes.v[order[i]]);
   for (int i = n - 1; i >= 0; i--) b.apart[order[i]] = made_apart(&b, g->nodes.v[order[i]]);
   return give_parts(&b, changed);
 }
