@@ -8,7 +8,7 @@
 #include "opt/opt.h"
 #include "graph/mk.h"
 
-typedef struct turner { tp_graph *g; int *scc; tp_val *made[2]; } turner;      /* made: by node that is operand 0 or 1 */
+typedef struct turner { tp_graph *g; int n, *scc; tp_val *made[2]; } turner;   /* of n nodes; made: by node that is operand 0 or 1 */
 
 /* Which axis of operand k is summed. */
 static int summed_axis(const tp_node *n, int k) { return tp_rankof(n->in[k].src) - 1 - k; }
@@ -49,7 +49,7 @@ static bool is_shifted(const tp_graph *g, const tp_node *n, const tp_sym *d) {
 /* Is n made step by step along a dim that v does not have? */
 static bool is_repeated(const turner *t, const tp_node *n, const tp_node *v) {
   for (int d = 0; d < n->ndom; d++)
-    for (int i = 0; i < t->g->nodes.n && !tp_dom_has(v->ndom, v->dom, n->dom[d]); i++)
+    for (int i = 0; i < t->n && !tp_dom_has(v->ndom, v->dom, n->dom[d]); i++)
       if (t->scc[i] == t->scc[n->id] && is_shifted(t->g, t->g->nodes.v[i], n->dom[d])) return true;
   return false;
 }
@@ -65,14 +65,14 @@ static tp_val turned_before(turner *t, tp_val v, int k, tp_error *err) {
 
 bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err) {
   int n = g->nodes.n;
-  turner t = { g, NULL, { NULL } };
+  turner t = { .g = g };
   for (int i = 0; i < n; i++) {
     tp_node *x = g->nodes.v[i];
     for (int k = 0; x->op == TP_OP_MATMUL && k < 2; k++) {
       if (!would_gain(x, k)) continue;
       tp_val v = x->in[k].src;
       if (!t.scc) {
-        t = (turner){ g, TP_NEWN(&g->arena, int, n), { TP_NEWN(&g->arena, tp_val, n), TP_NEWN(&g->arena, tp_val, n) } };
+        t = (turner){ g, n, TP_NEWN(&g->arena, int, n), { TP_NEWN(&g->arena, tp_val, n), TP_NEWN(&g->arena, tp_val, n) } };
         tp_graph_sccs(g, t.scc, NULL);
       }
       if (!is_repeated(&t, x, v.node)) continue;
