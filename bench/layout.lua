@@ -302,7 +302,7 @@ local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, iterations = 30 },
 local python = sides.python "jax, numpy"
 local failed = not python and "no python3 with JAX and NumPy is there: its rows are left out" or nil
 
-local function wanted(name) return opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) end
+local wanted = sides.rows(opt.rows)
 local function mine(what) return ("%s%s bench/layout.lua --run %s"):format(sides.PIN, arg[-1], what) end
 local function peer(what) return ("%s%s bench/layout_peer.py %s 2>/dev/null"):format(sides.PIN, python, what) end
 

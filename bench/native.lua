@@ -149,7 +149,7 @@ assert(os.execute(CC:format(peer)), "cc did not compile the peer")
 
 local function turns(commands, most) return sides.turns(opt.rounds, commands, most) end
 
-local function wanted(name) return opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) end
+local wanted = sides.rows(opt.rows)
 local function mine(name, n, how)
   return ("%senv TEMPO_TIER=%s %s bench/native.lua --run %s %d"):format(PIN, how, arg[-1], name, n)
 end

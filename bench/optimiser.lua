@@ -1,16 +1,17 @@
 -- What the optimiser makes of programs that are written as they read: each side in a process of its own, pinned to the
 -- same one core, in turn.
 --   incremental-slope   4.6 over the time at T = 65,536 against that at T = 16,384: the worst of a prefix sum, a suffix
---                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, a
---                       discounted suffix, a derivative, a maximum and a sum over as many as the call says,
---                       the place of the largest so far
+--                       sum, a sliding maximum, a running variance, a softmax-weighted sum of a prefix, attention
+--                       of a query to 16 values a point, a discounted suffix, a derivative, a maximum and a sum
+--                       over as many as the call says, the place of the largest so far
 --   incremental-work    the same of what is counted: elements and turns of loops, 4 if work is linear
 --   prefix-vs-jax       a prefix sum of 65,536 numbers; jnp.cumsum
 --   evolve-flat         recurrences of which the last point is needed: 1,000 steps over 10^9, the worst
 --   window-vs-jax       the maximum of each 64 of them; lax.reduce_window
 --   lua5.4 bench/optimiser.lua [--rows incremental-slope,prefix-vs-jax] [--rounds 3]
 -- Needs a python3 with JAX on the PATH for the rows against it; without it these are left out, which fails.
--- Times are of the wall, the best of all, by native code unless TEMPO_TIER says otherwise.
+-- Times of what is compared with itself are the processor's, against JAX those of the wall; the best of all, by native
+-- code unless TEMPO_TIER says otherwise.
 local tempo = require "tempo"
 
 -- ---- our programs --------------------------------------------------------------------------------------------------
@@ -27,13 +28,19 @@ function made.softmax(x, t)
   local past = x[0 .. t + 1]
   return (past:softmax(0) * past:square()):sum(0)
 end
+function made.attention(x, t)
+  local value = (x:unsqueeze(-1) * tempo.arange(16)):cos()
+  local past = (value * 0.3):sum(-1)[0 .. t + 1]:softmax(0)
+  return (past:unsqueeze(-1) * value[0 .. t + 1]):sum(0):square():sum()
+end
 function made.discounted(x, t, T) return (x[t .. T] * 0.99 ^ tempo.arange(T - t)):sum(0) end
 function made.derivative(x, t, T)
   return tempo.grad(x:detach() * x[t .. T]:square():mean(0), { x })[1]
 end
 
 local SLOPES = {
-  "prefix", "suffix", "window", "told_max", "told_sum", "place", "variance", "softmax", "discounted", "derivative",
+  "prefix", "suffix", "window", "told_max", "told_sum", "place", "variance", "softmax", "attention", "discounted",
+  "derivative",
 }
 
 -- Recurrences, each read at its last point.
@@ -78,43 +85,30 @@ local function numbers(n)
   return P:compile { outputs = { x = P:constant(0) + x }, tier = "interpreter" } {}.x
 end
 
--- Nanoseconds of a call, the best of 20 times a thousand calls.
-if arg[1] == "--run" and evolving[arg[2]] then
-  local f, bounds, best = compiled(arg[2]), { T = tonumber(arg[3]) }, math.huge
-  for _ = 1, 20 do
-    local a = tempo.clock()
-    for _ = 1, 1000 do f({}, bounds) end
-    best = math.min(best, tempo.clock() - a)
-  end
-  print(("%.6g 0"):format(best * 1e6))
-  os.exit()
-end
-
--- Nanoseconds of a run, the best of 20, and a number of its result.
+-- Nanoseconds of a call by the processor and by the wall, the best of 20 times as many calls as take 2 ms, and a number
+-- of its result.
 if arg[1] == "--run" then
-  local f, n = compiled(arg[2]), tonumber(arg[3])
-  local x, best, y = { x = numbers(n) }, math.huge, nil
-  f(x, bounds_of(arg[2], n))
+  local row, n = arg[2], tonumber(arg[3])
+  local f, bounds = compiled(row), bounds_of(row, n)
+  local given, wall, busy = evolving[row] and {} or { x = numbers(n) }, math.huge, math.huge
+  local y = f(given, bounds).y
+  local from = tempo.clock()
+  f(given, bounds)
+  local calls = math.ceil(2e-3 / (tempo.clock() - from))
   for _ = 1, 20 do
-    local a = tempo.clock()
-    y = f(x, bounds_of(arg[2], n)).y
-    best = math.min(best, tempo.clock() - a)
+    local a, b = tempo.clock(), os.clock()
+    for _ = 1, calls do f(given, bounds) end
+    wall, busy = math.min(wall, (tempo.clock() - a) / calls), math.min(busy, (os.clock() - b) / calls)
   end
-  print(("%.6g %.9g"):format(best * 1e9, y:get(n // 2)))
+  print(("%.6g %.6g %.9g"):format(busy * 1e9, wall * 1e9, evolving[row] and 0 or y:get(n // 2)))
   os.exit()
 end
 
 -- ---- all of them ---------------------------------------------------------------------------------------------------
-package.path = arg[0]:match "^(.-)[^/]*$" .. "common/?.lua;" .. package.path
-local sides = require "sides"
-local opt = { rows = nil, rounds = 3 }
-for k = 1, #arg, 2 do
-  local name = arg[k]:match "^%-%-(%l+)$"
-  assert(name == "rows" or name == "rounds", "unknown option " .. arg[k])
-  opt[name] = name == "rows" and arg[k + 1] or tonumber(arg[k + 1])
-end
+local sides = require "bench.common.sides"
+local opt = require "tempo.cli"(arg, { rows = "", rounds = 3 }, "lua5.4 bench/optimiser.lua")
+local wanted = sides.rows(opt.rows)
 
-local function wanted(row) return not opt.rows or ("," .. opt.rows .. ","):find("," .. row .. ",", 1, true) end
 local function mine(row, n) return ("%s%s %s --run %s %d"):format(sides.PIN, arg[-1], arg[0], row, n) end
 local LONG, SHORT = 65536, 16384
 local failed
@@ -122,7 +116,7 @@ local failed
 if wanted "incremental-slope" then
   local worst = 0
   for _, row in ipairs(SLOPES) do
-    local t = sides.turns(opt.rounds, { mine(row, LONG), mine(row, SHORT) })
+    local _, _, t = sides.turns(opt.rounds, { mine(row, LONG), mine(row, SHORT) })
     print(("%-12s %8.1f us at %d, %.1f at %d: %.2f"):format(row, t[1] / 1e3, LONG, t[2] / 1e3, SHORT, t[1] / t[2]))
     worst = math.max(worst, t[1] / t[2])
   end
@@ -146,7 +140,7 @@ end
 if wanted "evolve-flat" then
   local worst, said = math.huge, nil
   for row in pairs(evolving) do
-    local t = sides.turns(opt.rounds, { mine(row, 1000), mine(row, 1000000000) })
+    local _, _, t = sides.turns(opt.rounds, { mine(row, 1000), mine(row, 1000000000) })
     print(("%-12s %8.2f us at 1e3, %.2f at 1e9"):format(row, t[1] / 1e3, t[2] / 1e3))
     if t[1] / t[2] < worst then worst, said = t[1] / t[2], ("%.2f vs %.2f us"):format(t[1] / 1e3, t[2] / 1e3) end
   end
@@ -156,7 +150,8 @@ end
 local python = sides.python "jax, numpy"
 for name, row in pairs { ["prefix-vs-jax"] = "prefix", ["window-vs-jax"] = "window" } do
   if wanted(name) and not python then
-    failed = name .. " needs a python3 with JAX"
+    failed = name .. " is left out: no python3 with JAX and NumPy is there; bench/setup makes one"
+    print(failed)
   elseif wanted(name) then
     local peer = ("%s%s bench/optimiser_peer.py %s %d 2>/dev/null"):format(sides.PIN, python, row, LONG)
     local t, said = sides.turns(opt.rounds, { mine(row, LONG), peer })

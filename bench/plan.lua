@@ -130,7 +130,7 @@ if opt.before ~= "" then
   sides[2] = { "before", env:gsub("@", (opt.before:gsub("%%", "%%%%"))) .. sides[1][2] }
 end
 
-local function wanted(name) return opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) end
+local wanted = common.rows(opt.rows)
 
 local function ratio(name, unit, mine, peer, value, format)
   print(("RATIO %s %.2f (" .. format .. " vs " .. format .. " %s)"):format(name, value, mine, peer, unit))

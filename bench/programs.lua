@@ -322,6 +322,177 @@ function programs.embed()
   return function() return f({ k = a, e0 = b }, { T = 500 }).l:item() end
 end
 
+-- minGRU of 256, batch 8, 1,024 steps, with gradients.
+function programs.mingru()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local B, D = 8, 256
+  local x = P:input("x", { domain = { t }, shape = { B, D } })
+  local Wz, Wh = P:input("Wz", { shape = { D, D } }), P:input("Wh", { shape = { D, D } })
+  local z, c = x:matmul(Wz):sigmoid(), x:matmul(Wh)
+  local h = P:tensor { domain = { t }, shape = { B, D } }
+  h[0] = z * c
+  h[t] = (1 - z) * h[t - 1] + z * c
+  local loss = h:square()[0 .. T]:sum()
+  local g = tempo.grad(loss, { Wz, Wh })
+  local f = P:compile { outputs = { l = loss, a = g[1], b = g[2] }, tier = tier }
+  local a, w, u = numbers({ 1024, B, D }, 5), numbers({ D, D }, 6, "f32", small), numbers({ D, D }, 7, "f32", small)
+  return function() return f({ x = a, Wz = w, Wh = u }, { T = 1024 }).a:get(1, 2) end
+end
+
+-- Linear attention, 8 heads of 64, 1,024 tokens: a state of 64 x 64 for each.
+function programs.linear()
+  local P = tempo.program()
+  local t = P:dim "t"
+  local H, D = 8, 64
+  local function input(name) return P:input(name, { domain = { t }, shape = { H, D } }) end
+  local q, k, v = input "q", input "k", input "v"
+  local s = P:tensor { domain = { t }, shape = { H, D, D } }
+  local kv = k:unsqueeze(2) * v:unsqueeze(1)
+  s[0] = kv
+  s[t] = 0.99 * s[t - 1] + kv
+  local y = q:unsqueeze(1):matmul(s):squeeze(1)
+  local f = P:compile { outputs = { y = y }, tier = tier }
+  local a, b, c = numbers({ 1024, H, D }, 5), numbers({ 1024, H, D }, 6), numbers({ 1024, H, D }, 7)
+  return function() return f({ q = a, k = b, v = c }, { T = 1024 }).y:get(1000, 3, 5) end
+end
+
+-- Decoding 256 tokens, 4 layers of 256, 4 heads, 1,000 words: attention over all tokens before, no cache by hand.
+function programs.decode()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local D, H, V, L = 256, 4, 1000, 4
+  local ins = {}
+  local function weight(name, shape, seed)
+    ins[name] = numbers(shape, seed, "f32", small)
+    return P:input(name, { shape = shape })
+  end
+  local E = weight("E", { V, D }, 5)
+  local k0 = P:input("k0", { dtype = "i64" })
+  local token = P:tensor { domain = { t }, dtype = "i64" }
+  token[0] = k0
+  local h = E:index_select(0, token:unsqueeze(0)):squeeze(0)
+  for l = 1, L do
+    local y = h * (h:square():mean() + 1e-5):rsqrt()
+    local function heads(name, n) return y:matmul(weight(name .. l, { D, D }, 10 * l + n)):reshape { H, D // H } end
+    local q, k, v = heads("q", 0), heads("k", 1), heads("v", 2)
+    local keys, values = k[0 .. t + 1], v[0 .. t + 1]              -- time, heads, width
+    local p = ((keys * q):sum(2) / math.sqrt(D // H)):softmax(0)
+    h = h + (p:unsqueeze(2) * values):sum(0):reshape { D }:matmul(weight("o" .. l, { D, D }, 10 * l + 3))
+    y = h * (h:square():mean() + 1e-5):rsqrt()
+    h = h + y:matmul(weight("a" .. l, { D, 4 * D }, 10 * l + 4)):silu()
+      :matmul(weight("b" .. l, { 4 * D, D }, 10 * l + 5))
+  end
+  local logits = h:matmul(E:mT())
+  token[t] = logits[t - 1]:argmax(0)
+  local f = P:compile { outputs = { y = logits[T - 1] }, tier = tier }
+  ins.k0 = 7
+  return function() return f(ins, { T = 256 }).y:get(17) * 100 end
+end
+
+-- Optimal transport of 512 x 512 points by Sinkhorn's rounds, 100 of them, in logarithms.
+function programs.sinkhorn()
+  local P = tempo.program()
+  local i, I = P:dim "i"
+  local N = 512
+  local x, y = P:input("x", { shape = { N, 2 } }), P:input("y", { shape = { N, 2 } })
+  local c = (x:unsqueeze(1) - y:unsqueeze(0)):square():sum(2) * -10
+  local u, v = P:tensor { domain = { i }, shape = { N } }, P:tensor { domain = { i }, shape = { N } }
+  u[0], v[0] = tempo.zeros { N }, tempo.zeros { N }
+  u[i] = -(c + v[i - 1]:unsqueeze(0)):logsumexp(1)
+  v[i] = -(c + u[i]:unsqueeze(1)):logsumexp(0)
+  local f = P:compile { outputs = { u = u[I - 1] }, tier = tier }
+  local a, b = numbers({ N, 2 }, 5), numbers({ N, 2 }, 6)
+  return function() return f({ x = a, y = b }, { I = 100 }).u:get(9) end
+end
+
+-- A dense system of 512 by conjugate gradients, 30 rounds.
+function programs.cg()
+  local P = tempo.program()
+  local i, I = P:dim "i"
+  local N = 512
+  local M, b = P:input("M", { shape = { N, N } }), P:input("b", { shape = { N } })
+  local A = M:matmul(M:mT()) / N + tempo.eye(N)
+  local function vector() return P:tensor { domain = { i }, shape = { N } } end
+  local x, r, p = vector(), vector(), vector()
+  x[0], r[0], p[0] = tempo.zeros { N }, b, b
+  local q, w = p[i - 1], r[i - 1]
+  local Aq = A:matmul(q)
+  local rr = w:square():sum()
+  local alpha = rr / (q * Aq):sum():maximum(1e-20)
+  x[i] = x[i - 1] + alpha * q
+  r[i] = w - alpha * Aq
+  p[i] = r[i] + (r[i]:square():sum() / rr:maximum(1e-20)) * q
+  local f = P:compile { outputs = { x = x[I - 1] }, tier = tier }
+  local a, c = numbers({ N, N }, 5), numbers({ N }, 6)
+  return function() return f({ M = a, b = c }, { I = 30 }).x:get(9) end
+end
+
+-- Q-learning of 64 walkers on a ring of 1,000 places, 3 moves, 2,000 steps: one table that all of them change.
+function programs.qlearn()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local W, N = 64, 1000
+  local r = P:input("r", { shape = { N } })
+  local s, q = P:tensor { domain = { t }, shape = { W }, dtype = "i64" }, P:tensor { domain = { t }, shape = { N, 3 } }
+  s[0], q[0] = tempo.arange({ W }, { dtype = "i64" }) * 15, tempo.zeros { N, 3 }
+  local here = s[t - 1]
+  local rows = q[t - 1]:index_select(0, here)
+  local a = rows:argmax(1)
+  s[t] = (here + a - 1 + (t:value() * 7 + tempo.arange({ W }, { dtype = "i64" })) % 3 - 1) % N
+  local target = r:index_select(0, s[t]) + 0.9 * q[t - 1]:index_select(0, s[t]):max(1)
+  local wrong = target - rows:gather(1, a:unsqueeze(1)):squeeze(1)
+  q[t] = q[t - 1]:reshape { 3 * N }:scatter_add(0, here * 3 + a, 0.1 * wrong):reshape { N, 3 }
+  local f = P:compile { outputs = { q = q[T - 1]:sum() }, tier = tier }
+  local b = numbers({ N }, 6)
+  return function() return f({ r = b }, { T = 2000 }).q:item() end
+end
+
+-- A neural field of 2-64-2 by Runge and Kutta, batch 64, 200 steps, and its gradient.
+function programs.adjoint()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local x0 = P:input("x0", { shape = { 64, 2 } })
+  local W, U = P:input("W", { shape = { 2, 64 } }), P:input("U", { shape = { 64, 2 } })
+  local function field(x) return x:matmul(W):tanh():matmul(U) end
+  local x = P:tensor { domain = { t }, shape = { 64, 2 } }
+  x[0] = x0
+  local y, d = x[t - 1], 0.05
+  local a = field(y)
+  local b = field(y + d / 2 * a)
+  local c = field(y + d / 2 * b)
+  local e = field(y + d * c)
+  x[t] = y + d / 6 * (a + 2 * b + 2 * c + e)
+  local loss = x[T - 1]:square():mean()
+  local g = tempo.grad(loss, { W, U })
+  local f = P:compile { outputs = { l = loss, w = g[1], u = g[2] }, tier = tier }
+  local i, j, k = numbers({ 64, 2 }, 5), numbers({ 2, 64 }, 6), numbers({ 64, 2 }, 7)
+  return function() return f({ x0 = i, W = j, U = k }, { T = 201 }).w:get(1, 2) * 100 end
+end
+
+-- What traders look at, 100,000 prices of 8 papers: smoothed means, mean and deviation of 20, extremes of 50.
+function programs.prices()
+  local P = tempo.program()
+  local t = P:dim "t"
+  local x = P:input("x", { domain = { t }, shape = { 8 } })
+  local function smooth(y, n)
+    local e = P:tensor { domain = { t }, shape = { 8 } }
+    e[0] = y
+    e[t] = e[t - 1] + 2 / (n + 1) * (y - e[t - 1])
+    return e
+  end
+  local macd = smooth(x, 12) - smooth(x, 26)
+  local signal = macd - smooth(macd, 9)
+  local w = x[tempo.max(0, t - 19) .. t + 1]
+  local band = (x - w:mean(0)) / (w:std(0, { correction = 0 }) + 1e-3)
+  local long = x[tempo.max(0, t - 49) .. t + 1]
+  local k = (x - long:min(0)) / (long:max(0) - long:min(0) + 1e-3)
+  local y = signal + band + k
+  local f = P:compile { outputs = { y = y }, tier = tier }
+  local a = numbers({ 100000, 8 }, 5)
+  return function() return f({ x = a }, { T = 100000 }).y:get(90000, 3) end
+end
+
 -- ---- one side: milliseconds and what it computes --------------------------------------------------------------------
 if arg[1] == "one" then
   local run = programs[arg[2]]()

@@ -355,6 +355,186 @@ def embed():
     return lambda: float(jax.block_until_ready(f(k, e0))[1][-1])
 
 
+def small(x):
+    return (x / 2147483648 - 0.5) * 0.1
+
+
+@reg
+def mingru():
+    x = arr((1024, 8, 256), 5)
+    Wz, Wh = arr((256, 256), 6, f=small), arr((256, 256), 7, f=small)
+
+    def loss(Wz, Wh, x):
+        z, c = jax.nn.sigmoid(x @ Wz), x @ Wh
+
+        def st(h, i):
+            h = (1 - i[0]) * h + i[0] * i[1]
+            return h, h
+
+        return (lax.scan(st, jnp.zeros((8, 256)), (z, c))[1] ** 2).sum()
+
+    f = jax.jit(jax.value_and_grad(loss, (0, 1)))
+    return lambda: float(jax.block_until_ready(f(Wz, Wh, x))[1][0][1, 2])
+
+
+@reg
+def linear():
+    q, k, v = (arr((1024, 8, 64), n) for n in (5, 6, 7))
+
+    @jax.jit
+    def f(q, k, v):
+        def st(s, i):
+            s = 0.99 * s + i[1][:, :, None] * i[2][:, None, :]
+            return s, jnp.einsum("hd,hde->he", i[0], s)
+
+        return lax.scan(st, jnp.zeros((8, 64, 64)), (q, k, v))[1]
+
+    return lambda: float(jax.block_until_ready(f(q, k, v))[1000, 3, 5])
+
+
+@reg
+def decode():
+    D, H, V, L, T = 256, 4, 1000, 4, 256
+    E = arr((V, D), 5, f=small)
+    w = []
+    for l in range(1, L + 1):
+        shapes = [(D, D)] * 4 + [(D, 4 * D), (4 * D, D)]
+        w.append([arr(s, 10 * l + n, f=small) for n, s in enumerate(shapes)])
+
+    # a cache of T rows, and a mask
+    @jax.jit
+    def f(E, w, k0):
+        def norm(h):
+            return h * lax.rsqrt((h * h).mean() + 1e-5)
+
+        def st(c, t):
+            cache, token = c
+            h, new = E[token], []
+            for (q, k, v, o, a, b), (ks, vs) in zip(w, cache):
+                y = norm(h)
+                ks = lax.dynamic_update_index_in_dim(ks, (y @ k).reshape(H, D // H), t, 0)
+                vs = lax.dynamic_update_index_in_dim(vs, (y @ v).reshape(H, D // H), t, 0)
+                s = (ks * (y @ q).reshape(H, D // H)).sum(2) / (D // H) ** 0.5
+                p = jax.nn.softmax(jnp.where(jnp.arange(T)[:, None] <= t, s, -jnp.inf), 0)
+                h = h + (p[:, :, None] * vs).sum(0).reshape(D) @ o
+                h = h + jax.nn.silu(norm(h) @ a) @ b
+                new.append((ks, vs))
+            y = h @ E.T
+            return (new, y.argmax()), y
+
+        zero = jnp.zeros((T, H, D // H))
+        return lax.scan(st, ([(zero, zero)] * L, k0), jnp.arange(T))[1][-1]
+
+    return lambda: float(jax.block_until_ready(f(E, w, jnp.int32(7)))[17]) * 100
+
+
+@reg
+def sinkhorn():
+    x, y = arr((512, 2), 5), arr((512, 2), 6)
+
+    @jax.jit
+    def f(x, y):
+        c = ((x[:, None] - y[None]) ** 2).sum(2) * -10
+
+        def st(s, _):
+            u = -jax.nn.logsumexp(c + s[1][None], 1)
+            return (u, -jax.nn.logsumexp(c + u[:, None], 0)), None
+
+        return lax.scan(st, (jnp.zeros(512), jnp.zeros(512)), None, 99)[0][0]
+
+    return lambda: float(jax.block_until_ready(f(x, y))[9])
+
+
+@reg
+def cg():
+    M, b = arr((512, 512), 5), arr((512,), 6)
+
+    @jax.jit
+    def f(M, b):
+        A = M @ M.T / 512 + jnp.eye(512)
+
+        def st(s, _):
+            x, r, p = s
+            Ap = A @ p
+            rr = r @ r
+            alpha = rr / jnp.maximum(p @ Ap, 1e-20)
+            n = r - alpha * Ap
+            return (x + alpha * p, n, n + n @ n / jnp.maximum(rr, 1e-20) * p), None
+
+        return lax.scan(st, (jnp.zeros(512), b, b), None, 29)[0][0]
+
+    return lambda: float(jax.block_until_ready(f(M, b))[9])
+
+
+@reg
+def qlearn():
+    W, N = 64, 1000
+    r = arr((N,), 6)
+
+    @jax.jit
+    def f(r):
+        def st(c, t):
+            s, q = c
+            rows = q[s]
+            a = rows.argmax(1)
+            n = (s + a - 1 + (t * 7 + jnp.arange(W)) % 3 - 1) % N
+            wrong = r[n] + 0.9 * q[n].max(1) - jnp.take_along_axis(rows, a[:, None], 1)[:, 0]
+            return (n, q.reshape(-1).at[s * 3 + a].add(0.1 * wrong).reshape(N, 3)), None
+
+        return lax.scan(st, (jnp.arange(W) * 15, jnp.zeros((N, 3))), jnp.arange(1, 2000))[0][1].sum()
+
+    return lambda: float(f(r))
+
+
+@reg
+def adjoint():
+    x0, W, U, d = arr((64, 2), 5), arr((2, 64), 6), arr((64, 2), 7), 0.05
+
+    def loss(W, U, x0):
+        def field(x):
+            return jnp.tanh(x @ W) @ U
+
+        def st(y, _):
+            a = field(y)
+            b = field(y + d / 2 * a)
+            c = field(y + d / 2 * b)
+            return y + d / 6 * (a + 2 * b + 2 * c + field(y + d * c)), None
+
+        return (lax.scan(st, x0, None, 200)[0] ** 2).mean()
+
+    f = jax.jit(jax.value_and_grad(loss, (0, 1)))
+    return lambda: float(jax.block_until_ready(f(W, U, x0))[1][0][1, 2]) * 100
+
+
+@reg
+def prices():
+    x = arr((100000, 8), 5)
+
+    @jax.jit
+    def f(x):
+        def smooth(y, n):
+            def st(e, y):
+                e = e + 2 / (n + 1) * (y - e)
+                return e, e
+
+            return jnp.concatenate([y[:1], lax.scan(st, y[0], y[1:])[1]])
+
+        macd = smooth(x, 12) - smooth(x, 26)
+        signal = macd - smooth(macd, 9)
+
+        def window(y, w, op, zero):
+            return lax.reduce_window(y, zero, op, (w, 1), (1, 1), [(w - 1, 0), (0, 0)])
+
+        n = jnp.minimum(jnp.arange(1, len(x) + 1), 20)[:, None]
+        mean = window(x, 20, lax.add, 0.0) / n
+        var = window(x * x, 20, lax.add, 0.0) / n - mean * mean
+        band = (x - mean) / (jnp.sqrt(jnp.maximum(var, 0)) + 1e-3)
+        low, high = window(x, 50, lax.min, jnp.inf), window(x, 50, lax.max, -jnp.inf)
+        return signal + band + (x - low) / (high - low + 1e-3)
+
+    return lambda: float(jax.block_until_ready(f(x))[90000, 3])
+
+
 run = P[sys.argv[1]]()
 value, best, begin = run(), 1e9, time.process_time()
 while time.process_time() - begin < 1:

@@ -1,28 +1,34 @@
--- Recurrences that others say as scans, and attention as its formula: each side in a process of its own, pinned to the
+-- Recurrences that others say as scans, and attention as its formula: each side in processes of its own, pinned to the
 -- same one core, in turn.
 --   scan-memcpy         h[t] = a[t] h[t-1] + b[t] of 64 channels, 1,000,000 steps, against NumPy's copy of as much data
---   scan-vs-jax         the same against the better of lax.associative_scan and lax.scan
---   scan-grad-vs-jax    its gradient by a and b
---   ssm-vs-jax          a selective state-space model (1,024 channels of 16 states, 4,096 steps) and its gradient
---   ssm-memory          what both processes grow by meanwhile
+--   scan-vs-jax         the same, and its gradient by a and b (scan-grad-vs-jax), each against the better of lax.scan
+--                       and lax.associative_scan
+--   ssm-vs-best         a selective state-space model (1,024 channels of 16 states, 4,096 steps) and its gradient,
+--                       against the best of JAX and PyTorch, eager and compiled
+--   ssm-memory          what these processes grow by meanwhile
 --   attention-vs-best   causal attention (8 heads of 64, 4,096 tokens) and its gradient against the better of PyTorch's
 --                       scaled_dot_product_attention and JAX's dot_product_attention
 --   attention-memory    what these processes grow by meanwhile
---   lua5.4 bench/scans.lua [--rows ssm-vs-jax,ssm-memory] [--rounds 3]
--- Needs a python3 with JAX, NumPy and, for attention, PyTorch on the PATH. Times are of the wall, the best of all; the
--- first run is not timed.
+--   attention-linear    2.2 over what ours grows by for 8,192 tokens against 4,096
+--   lua5.4 bench/scans.lua [--rows ssm,attention-memory] [--rounds 2]
+-- Needs a python3 with NumPy, JAX and PyTorch on the PATH, which bench/setup makes; a row without one of its peers is
+-- left out, which fails. Times are of the wall, the best of five runs and all rounds.
 local tempo = require "tempo"
 local TIER = "native"                                        -- as the peers, compiled before they are timed
 
--- ---- our programs: a compiled function and its inputs ---------------------------------------------------------------
+-- ---- our programs: a compiled function and its inputs, made when asked for --------------------------------------
 local ours = {}
 
--- The same numbers on both sides: k * step % 1009, scaled, of places k in the order of memory.
+-- The same numbers on both sides: k * step % 1009, scaled, of places k in the order of memory. Nothing else is made of
+-- their size, which would lie ready for what is measured.
 local function numbers(shape, step, lo, hi)
-  local n = 1
-  for _, m in ipairs(shape) do n = n * m end
-  local k = tempo.arange(n, { dtype = "i64" })
-  local y = ((k * step % 1009):to "f64" * ((hi - lo) / 1009) + lo):to "f32":reshape(shape)
+  local k, stride = tempo.zeros({}, { dtype = "i64" }), 1
+  for axis = #shape, 1, -1 do
+    local along = {}
+    for i = 1, #shape do along[i] = i == axis and shape[i] or 1 end
+    k, stride = k + tempo.arange(shape[axis], { dtype = "i64" }):reshape(along) * stride, stride * shape[axis]
+  end
+  local y = ((k * step % 1009):to "f64" * ((hi - lo) / 1009) + lo):to "f32"
   return tempo.program():compile { outputs = { y = y }, tier = "interpreter" }({}, {}).y
 end
 
@@ -41,7 +47,7 @@ local function scan(T, graded)
   h[t] = a * h[t - 1] + b
   local outputs = graded and gradients(h[tempo.range(0, bound)]:square():sum(), { y = a, b = b }) or { y = h }
   return P:compile { outputs = outputs, tier = TIER },
-    { a = numbers({ T, C }, 7, 0.5, 1), b = numbers({ T, C }, 11, -1, 1) }
+    function() return { a = numbers({ T, C }, 7, 0.5, 1), b = numbers({ T, C }, 11, -1, 1) } end
 end
 
 function ours.scan(T) return scan(T, false) end
@@ -58,8 +64,10 @@ function ours.ssm(T)
   h[t] = (dt:unsqueeze(-1) * A):exp() * h[t - 1] + step
   local loss = (h * C):sum(-1)[tempo.range(0, bound)]:square():sum()
   return P:compile { outputs = gradients(loss, { y = u, dt = dt, B = B, C = C, A = A }), tier = TIER },
-    { u = numbers({ T, D }, 7, -1, 1), dt = numbers({ T, D }, 11, 0.01, 0.1), B = numbers({ T, N }, 13, -1, 1),
-      C = numbers({ T, N }, 17, -1, 1), A = numbers({ D, N }, 19, -1, -0.1) }
+    function()
+      return { u = numbers({ T, D }, 7, -1, 1), dt = numbers({ T, D }, 11, 0.01, 0.1),
+        B = numbers({ T, N }, 13, -1, 1), C = numbers({ T, N }, 17, -1, 1), A = numbers({ D, N }, 19, -1, -0.1) }
+    end
 end
 
 function ours.attention(T)
@@ -72,7 +80,10 @@ function ours.attention(T)
   local out = scores:softmax(-1):unsqueeze(1):matmul(past(v)):squeeze(1)
   local loss = out[tempo.range(0, bound)]:square():sum()
   return P:compile { outputs = gradients(loss, { y = q, k = k, v = v }), tier = TIER },
-    { q = numbers({ T, H, D }, 7, -1, 1), k = numbers({ T, H, D }, 11, -1, 1), v = numbers({ T, H, D }, 13, -1, 1) }
+    function()
+      local shape = { T, H, D }
+      return { q = numbers(shape, 7, -1, 1), k = numbers(shape, 11, -1, 1), v = numbers(shape, 13, -1, 1) }
+    end
 end
 
 -- ---- one side -------------------------------------------------------------------------------------------------------
@@ -83,58 +94,100 @@ local function mib(what)
   end
 end
 
--- Milliseconds of the best run, or MiB by which they made the process grow; and what stands at some places of y.
+-- MiB that the first run makes the process grow by, inputs left out, milliseconds of the best, what stands at some
+-- places of its results.
 if arg[1] == "one" then
-  local what, T, of = arg[2], tonumber(arg[3]), arg[4]
-  local f, inputs = ours[what](T)
-  local before, best, y = mib "VmRSS", math.huge
-  for _ = 1, of == "memory" and 1 or 5 do
+  local what, T = arg[2], tonumber(arg[3])
+  local f, make = ours[what](T)
+  local before = mib "VmRSS"
+  local inputs, best, memory = make(), math.huge, nil
+  for _, x in pairs(inputs) do
+    local bytes = 4
+    for _, n in ipairs(x:shape()) do bytes = bytes * n end
+    before = before + bytes / (1 << 20)
+  end
+  collectgarbage()
+  collectgarbage()
+  local peak = assert(io.open("/proc/self/clear_refs", "w"))
+  peak:write "5"                                             -- the peak is what the process has now
+  peak:close()
+  local of = {}
+  for _ = 1, 5 do
+    of.y = nil                                               -- free for the next run, as the peers' is
     collectgarbage()
     collectgarbage()
     local from = tempo.logger.clock()
-    y = f(inputs, { T = T }).y
+    of.y = f(inputs, { T = T })
     best = math.min(best, tempo.logger.clock() - from)
+    memory = memory or mib "VmHWM" - before
   end
   local sum = 0
-  for _, place in ipairs { 0, 1, math.floor(T / 2) } do
-    local row = y[place]
-    while type(row) ~= "number" do row = row[0] end
-    sum = sum + row
+  for _, x in pairs(of.y) do
+    for _, place in ipairs { 0, 1, T // 2 } do
+      local row = x[place % x:shape()[1]]
+      while type(row) ~= "number" do row = row[0] end
+      sum = sum + row
+    end
   end
-  print(("%.6g %.9g"):format(of == "memory" and mib "VmHWM" - before or best * 1e3, sum))
+  print(("%.6g %.6g %.9g"):format(memory, best * 1e3, sum))
   return
 end
 
 -- ---- both -----------------------------------------------------------------------------------------------------------
-local sides = dofile "bench/common/sides.lua"
-local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, tokens = 4096 }, "lua5.4 bench/scans.lua")
-local python = assert(sides.python "jax, numpy", "no python3 with JAX and NumPy is there")
+local sides = require "bench.common.sides"
+local opt = require "tempo.cli"(arg, { rows = "", rounds = 2 }, "lua5.4 bench/scans.lua")
+local wanted = sides.rows(opt.rows)
+local pythons = { peer = sides.python "jax, numpy", torch = sides.python "torch, numpy" }
+local LEFT_OUT = "%s is left out: no python3 with %s is there; bench/setup makes one"
+local failed
 
-local function wanted(name) return opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) end
+local function mine(what, T) return ("%s%s bench/scans.lua one %s %d"):format(sides.PIN, arg[-1], what, T) end
 
-local function row(name, what, peers, T, of, unit)
-  if not wanted(name) then return end
-  local commands = { ("%s%s bench/scans.lua one %s %d %s"):format(sides.PIN, arg[-1], what, T, of) }
+-- What each side says of `what`: least milliseconds, their results, least MiB; ours first.
+local function measured(name, what, peers, T)
+  local commands = { mine(what, T) }
   for _, peer in ipairs(peers) do
-    commands[#commands + 1] = ("%s%s bench/scans_peer.py %s %d %s 2>/dev/null"):format(sides.PIN, python, peer, T, of)
+    local side, row = peer:match "(%l+) (%S+)"
+    if not pythons[side] then
+      failed = LEFT_OUT:format(name, side == "torch" and "PyTorch" or "JAX and NumPy")
+      print(failed)
+      return
+    end
+    local command = "%s%s bench/scans_%s.py %s %d 2>/dev/null"
+    commands[#commands + 1] = command:format(sides.PIN, pythons[side], side, row, T)
   end
-  local best, said = sides.turns(opt.rounds, commands)
-  local least = math.huge
-  for k = 2, #commands do
-    least = math.min(least, best[k])
-    local near = said[k] == 0 or math.abs(said[1] - said[k]) <= 1e-3 * math.abs(said[k])
-    assert(near, ("%s: %.9g here, %.9g there"):format(name, said[1], said[k]))
+  return sides.turns(opt.rounds, commands)
+end
+
+local function ratio(name, values, peers, unit)
+  local least = math.min(table.unpack(values, 2))
+  print(("RATIO %s %.3g (%.4g vs %.4g %s)"):format(name, least / values[1], values[1], least, unit))
+  for k, peer in ipairs(peers) do
+    print(("%-20s %-18s %8.4g %s, %.3g of ours"):format(name, peer, values[k + 1], unit, values[k + 1] / values[1]))
   end
-  print(("RATIO %s %.3g (%.4g vs %.4g %s)"):format(name, least / best[1], best[1], least, unit))
   io.stdout:flush()
 end
 
-local both = { "scan", "associative" }
-row("scan-memcpy", "scan", { "copy" }, 1000000, "time", "ms")
-row("scan-vs-jax", "scan", both, 1000000, "time", "ms")
-row("scan-grad-vs-jax", "scan-grad", { "scan-grad", "associative-grad" }, 1000000, "time", "ms")
-row("ssm-vs-jax", "ssm", { "ssm" }, 4096, "time", "ms")
-row("ssm-memory", "ssm", { "ssm" }, 4096, "memory", "MiB")
-local attentions = { "attention", "sdpa" }
-row("attention-vs-best", "attention", attentions, opt.tokens, "time", "ms")
-row("attention-memory", "attention", attentions, opt.tokens, "memory", "MiB")
+local function against(name, memory, what, peers, T)
+  if not (wanted(name) or memory and wanted(memory)) then return end
+  local ms, said, mb = measured(name, what, peers, T)
+  if not ms then return end
+  for k = 2, #said do
+    local near = said[k] == 0 or math.abs(said[1] - said[k]) <= 1e-3 * math.abs(said[k])
+    assert(near, ("%s: %.9g here, %.9g there (%s)"):format(name, said[1], said[k], peers[k - 1]))
+  end
+  if wanted(name) then ratio(name, ms, peers, "ms") end
+  if memory and wanted(memory) then ratio(memory, mb, peers, "MiB") end
+end
+
+against("scan-memcpy", nil, "scan", { "peer copy" }, 1000000)
+against("scan-vs-jax", nil, "scan", { "peer scan", "peer associative" }, 1000000)
+against("scan-grad-vs-jax", nil, "scan-grad", { "peer scan-grad", "peer associative-grad" }, 1000000)
+against("ssm-vs-best", "ssm-memory", "ssm", { "peer ssm", "torch ssm-eager", "torch ssm-compiled" }, 4096)
+against("attention-vs-best", "attention-memory", "attention", { "peer attention", "torch sdpa" }, 4096)
+if wanted "attention-linear" then
+  local _, _, mb = sides.turns(1, { mine("attention", 8192), mine("attention", 4096) })
+  print(("RATIO attention-linear %.3g (%.2f vs 2.2 times the memory for twice the length)")
+    :format(2.2 / (mb[1] / mb[2]), mb[1] / mb[2]))
+end
+if failed then error(failed) end

@@ -251,6 +251,32 @@ describe("export", function()
     same(f, { x = { 1, 7, 30, 0.1 } }, { B = 4, T = 6 })
   end)
 
+  it("has leaves that do the same once", function()
+    local sizes = {}
+    for k, n in ipairs { 2, 12 } do
+      local P, t, T = program()
+      local b = P:dim "b"
+      local x, out = P:input("x", { domain = { b }, shape = { 20 } }), {}
+      for i = 1, n do
+        local h = P:tensor { domain = { b, t }, shape = { 20 } }
+        h[{ t = 0 }] = x * i
+        h[t] = (h[t - 1] * 0.5 + i):abs():sqrt() * x
+        out["h" .. i] = h[T - 1]:max(0)
+      end
+      local f = compile(P, out)
+      for _, B in ipairs { 0, 9 } do
+        same(f, { x = rows(B, 20) }, { T = 7, B = B }, { all = true })
+        f:export(folder .. "/once", { T = 7, B = B })
+        local file = assert(io.open(folder .. "/once.c"))
+        sizes[k] = file:read "*a"
+        file:close()
+      end
+      assert.truthy(sizes[k]:find "\nTP_ONCE int l%d+%(", sizes[k])
+    end
+    local function own(text) return #text:match "\nTP_ONCE int l%d+%(.*" end
+    assert.is_true(own(sizes[2]) < 5 * own(sizes[1]), own(sizes[2]) .. " and " .. own(sizes[1]))
+  end)
+
   it("steps through ticks", function()
     local P, t, T = program()
     local x = P:input("x", { domain = { t }, shape = { 3 } })
@@ -304,16 +330,58 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
     run({ 2, 0, 1 }, true, "integer division by zero")
   end)
 
+  it("says at which of leaves that do the same a value is missing", function()
+    local P, t = program()
+    local a = P:input("a", { domain = { t }, shape = { 40 }, dtype = "i64" })
+    local b = P:input("b", { domain = { t }, shape = { 40 }, dtype = "i64" })
+    local q = tempo.floordiv(7, a)
+    local r, second = tempo.floordiv(7, b), debug.getinfo(1, "l").currentline
+    local f = compile(P, { q = q:name "of_a", r = r:name "of_b" })
+    local function run(of, T)
+      local given = { a = helper.fill({ T, 40 }, function() return 3 end), b = helper.fill({ T, 40 }, function() return 2 end) }
+      given[of][T][39] = 0
+      local inputs = { a = tempo.array(given.a, "i64"), b = tempo.array(given.b, "i64") }
+      compiled(f, inputs, { T = T }, function(_, printed)
+        assert.truthy(printed:find("export_spec.lua:" .. (of == "a" and second - 1 or second), 1, true), printed)
+        assert.truthy(printed:find("integer division by zero", 1, true), printed)
+      end)
+    end
+    f:export(folder .. "/two", { T = 3 })
+    local file = assert(io.open(folder .. "/two.c"))
+    assert.truthy(file:read "*a":find "\nTP_ONCE int l1%(")
+    file:close()
+    run("a", 3)
+    run("b", 3)
+  end)
+
   it("needs an environment whose source is known, and refuses a name that C does not take", function()
     local P, t = program()
     local f = compile(P, { y = t:value() })
-    for _, name in ipairs { "", "1a", "a b", folder .. "/a-b", folder .. "/" } do helper.fails(function() f:export(name, { T = 2 }) end, "option", "export") end
+    for _, name in ipairs { "", "1a", "a b", folder .. "/a-b", folder .. "/", "int", "class", "main", folder .. "/exp", "sinf", "memcpy" } do
+      helper.fails(function() f:export(name, { T = 2 }) end, "option", "export")
+    end
     helper.fails(function() f:export(folder .. "/agent", { T = -1 }) end, "bound")
     helper.fails(function() f:export(folder .. "/agent", { T = 1, K = 2 }) end, "bound", "'K'")
     local Q, u = program()
     local z = Q:input("z", { domain = { u } })
     helper.fails(function() compile(Q, { y = z[2] }):export(folder .. "/none", { T = 2 }) end, "domain", "'z'")
     assert.is_nil(io.open(folder .. "/none.c"))
+  end)
+
+  it("takes names of inputs, bounds and chunks that C does not", function()
+    local text = [==[local tempo = require "tempo" --[[ */ "q" \]]
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local w, c = P:bound "WEIGHTS", P:bound "CALL_1"
+      local x, y, z = P:input("int", { domain = { t } }), P:input("a b", { domain = { t } }), P:input("a_b", { domain = { t } })
+      P:sink({ x }, function() end)
+      return P:compile { outputs = { class = x + w:value(), ["a b"] = y + z * c:value(), ["a_b"] = z / 2, ["1"] = y }, tier = "interpreter" }]==]
+    for _, name in ipairs { text, "@a */ \"b\\n\nc.lua" } do
+      local f = assert(load(text, name))()
+      f:export(folder .. "/odd", { T = 3, WEIGHTS = 2, CALL_1 = 3 })
+      shell(("cd %s && cc %s -Wno-trigraphs -c -o odd.o odd.c"):format(folder, STRICT))
+      if has "c++" then shell(("cd %s && echo '#include \"odd.h\"' | c++ -Wall -Werror -x c++ -c -o /dev/null -I. -"):format(folder)) end
+    end
   end)
 
   it("has all bits of a program that is reproducible, of products and convolutions too", function()

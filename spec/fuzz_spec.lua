@@ -2,6 +2,7 @@
 local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
+local wide = require "spec.fuzz.wide"
 
 local found = { 126, 750 }                             -- seeds that showed bugs since
 
@@ -28,6 +29,13 @@ describe("random programs", function()
 
   it("that once were not the same still are", function()
     for _, seed in ipairs(found) do try(seed) end
+  end)
+
+  it("of f32 lose little against f64 by being rewritten", function()
+    for seed = 7000000001, 7000000020 do
+      local status, why = wide.check(generate.text(generate.generate(seed, "no", "f32")))
+      if status == "finding" then error(("seed %d: %s\nlua5.4 spec/fuzz/fuzz.lua --wide yes --seed %d shrinks it"):format(seed, why, seed), 0) end
+    end
   end)
 
   for path in io.popen("ls spec/fuzz/found/*.lua"):lines() do          -- as the fuzzer prints them, below its settings

@@ -259,31 +259,38 @@ describe("native code computes what the interpreter does", function()
            z = fill({ 1000 }, function(k) return k % 7 == 0 and -0.0 or wave(k * k) end) })
   end)
 
+  -- Costs: numbers of rows and columns, and one for each cell.
   it("of rows of such a recurrence in lanes, however many", function()
+    local function compared(d, last, costs)
+      local fs = {}
+      for _, tier in ipairs { "interpreter", "native" } do
+        local P = tempo.program()
+        local p, M = P:dim("p", "M")
+        local q, N = P:dim("q", "N")
+        local a, b = P:input("a", { domain = { p }, dtype = d }), P:input("b", { domain = { q }, dtype = d })
+        local h = P:tensor { domain = { p, q }, dtype = d }
+        h[{ p = 0 }] = q:value():to(d) * 2
+        h[{ q = 0 }] = p:value():to(d) * 3
+        local same = h[{ p - 1, q - 1 }] + tempo.where(a:eq(b), 3, -2)
+        local cost = costs and P:input("c", { domain = { p, q }, dtype = d }) or 1
+        h:otherwise((h[{ p - 1, q }] - a + cost):maximum(h[{ p, q - 1 }] - cost + b):maximum(same):maximum(0) % 100)
+        fs[tier] = P:compile { outputs = { y = last and h[{ M - 1, N - 1 }] or h }, tier = tier }
+      end
+      assert.truthy(fs.native:explain "code":find("rows of %d+ in lanes"))
+      for _, m in ipairs { 1, 2, 8, 16, 17, 18, 33, 50 } do
+        for _, n in ipairs { 1, 2, 9, 16, 17, 33, 64 } do
+          local inputs = { a = tempo.array(fill({ m }, function(k) return k * k % 5 end), d),
+            b = tempo.array(fill({ n }, function(k) return k * k * k % 5 end), d) }
+          inputs.c = costs and tempo.array(fill({ m, n }, function(k, l) return (3 * k + 5 * l * l) % 7 end), d) or nil
+          local bounds = { M = m, N = n }
+          same_bits({ fs.interpreter(inputs, bounds).y:totable() }, { fs.native(inputs, bounds).y:totable() }, ("%s %d x %d"):format(d, m, n))
+        end
+      end
+    end
     for _, d in ipairs { "i32", "f64" } do
       for _, last in ipairs { true, false } do
-        local fs = {}
-        for _, tier in ipairs { "interpreter", "native" } do
-          local P = tempo.program()
-          local p, M = P:dim("p", "M")
-          local q, N = P:dim("q", "N")
-          local a, b = P:input("a", { domain = { p }, dtype = d }), P:input("b", { domain = { q }, dtype = d })
-          local h = P:tensor { domain = { p, q }, dtype = d }
-          h[{ p = 0 }] = q:value():to(d) * 2
-          h[{ q = 0 }] = p:value():to(d) * 3
-          local same = h[{ p - 1, q - 1 }] + tempo.where(a:eq(b), 3, -2)
-          h:otherwise((h[{ p - 1, q }] - a + 1):maximum(h[{ p, q - 1 }] - 1 + b):maximum(same):maximum(0) % 100)
-          fs[tier] = P:compile { outputs = { y = last and h[{ M - 1, N - 1 }] or h }, tier = tier }
-        end
-        assert.truthy(fs.native:explain "code":find("rows of %d+ in lanes"))
-        for _, m in ipairs { 1, 2, 8, 16, 17, 18, 33, 50 } do
-          for _, n in ipairs { 1, 2, 9, 16, 17, 33, 64 } do
-            local inputs = { a = tempo.array(fill({ m }, function(k) return k * k % 5 end), d),
-              b = tempo.array(fill({ n }, function(k) return k * k * k % 5 end), d) }
-            local bounds = { M = m, N = n }
-            same_bits({ fs.interpreter(inputs, bounds).y:totable() }, { fs.native(inputs, bounds).y:totable() }, ("%s %d x %d"):format(d, m, n))
-          end
-        end
+        compared(d, last, false)
+        compared(d, last, true)
       end
     end
   end)
@@ -521,6 +528,25 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of windows that wrap on their rings, from one seam to the next", function()
+    local function back(x, t, n) return x[{ t = tempo.max(0, t - n) }] end
+    for _, case in ipairs { { {}, 64, 1, 8200 }, { { 128 }, 3, 2, 64, 200 }, { { 128 }, 64, 200 }, { { 3, 40 }, 1, 130 } } do
+      local shape, w = case[1], case[2]
+      for k = 3, #case do
+        local T, x = case[k], {}
+        for i = 0, T - 1 do x[i + 1] = fill(shape, function(...) return wave(i, ...) end) end
+        local f = agree(function(P)
+          local t = P:dim "t"
+          local v = P:input("x", { domain = { t }, shape = shape })
+          local past, y = v[tempo.max(0, t - w + 1) .. t + 1], v * 2 + 1
+          return { most = past:max(0), all = past:sum(0), far = (back(y, t, w) - back(y, t, 2 * w)):exp() * y }
+        end, { x = tempo.array(x) }, { T = T })
+        assert.is_true(count(f:explain "code", "seams = ") > 0 or count(f:explain "plan", "wrap %d") == 0)
+        assert.is_true(w == 1 or count(f:explain "plan", "wrap %d") > 0)
+      end
+    end
+  end)
+
   it("of places of the largest and the least, at ties, of NaN, of any dtype", function()
     local x, nan = {}, 0 / 0
     for k = 1, 40 do x[k] = { { wave(k, 1), k % 3, k % 5 == 0 and nan or 1 }, { k % 7 == 0 and nan or k % 2, 1, k % 7 == 0 and nan or 0 } } end
@@ -646,6 +672,41 @@ describe("native code computes what the interpreter does", function()
       local code = f:explain "code"
       assert.is_true(count(code, "%(wrong, 0%)") >= (d == "f32" and 4 or 5), code)
       assert.equal(d == "f32" and 1 or 2, count(code, "%] %+= w2%["))
+    end
+  end)
+
+  it("of f32 that hit a place again, summed in f64 and rounded once, as the interpreter sums them", function()
+    for _, n in ipairs { 2, 3, 8, 9 } do
+      local function make(P)
+        local t, T = P:dim "t"
+        local k = P:input("k", { domain = { t }, shape = { n }, dtype = "i64" })
+        local x = P:input("x", { domain = { t }, shape = { n, 3 } })
+        local rows, line = P:tensor { domain = { t }, shape = { 5, 3 } }, P:tensor { domain = { t }, shape = { 5 } }
+        rows[0] = tempo.zeros { 5, 3 }
+        rows[t] = rows[t - 1]:scatter_add(0, k:unsqueeze(1):expand { n, 3 }, x)
+        line[0] = tempo.ones { 5 }
+        line[t] = line[t - 1]:scatter_add(0, k, x:select(1, 1))
+        local w = P:input("w", { shape = { 5, 3 } })
+        local loss = (w:index_select(0, k) * x):sum()[0 .. T]:sum()
+        return { rows = rows, line = line[T - 1], across = x:scatter_add(1, (k % 3):unsqueeze(1):expand { n, 3 }, x), g = tempo.grad(loss, w) }
+      end
+      local inputs = { w = fill({ 5, 3 }, wave), x = fill({ 9, n, 3 }, function(t, i, j) return wave(t, i, j) * 10 ^ ((t + 2 * i + j) % 9 - 4) end),
+        k = tempo.array(fill({ 9, n }, function(t, i) return (t * i + math.floor(t / 2)) % 5 end), "i64") }
+      local f = agree(make, inputs, { T = 9 }, { tol = 1e-3 })
+      assert.equal(n <= 8, count(f:explain "code", "later |=") > 0)
+      -- what the places of `line` come to, of numbers of which f32 loses most
+      local all = {}
+      for i = 1, 5 do all[i] = 1 end
+      for t = 1, 8 do
+        local sum = {}
+        for i = 1, n do
+          local at = inputs.k:get(t, i - 1) + 1
+          sum[at] = (sum[at] or all[at]) + tempo.array({ inputs.x[t + 1][i][2] }):get(0)
+        end
+        for at, s in pairs(sum) do all[at] = tempo.array({ s }):get(0) end
+      end
+      local got = f(inputs, { T = 9 }).line
+      for i = 1, 5 do assert.equal(all[i], got:get(i - 1)) end
     end
   end)
 

@@ -106,5 +106,11 @@ describe("an associative scan", function()
     fails(add, x, { dim = t }, "domain", "varies with t")
     fails(function() return 1 end, x, nil, "option", "what the function gives")
     fails(function(a) return { a[1] } end, { x, x }, nil, "option", "gives 1 tensors of 2")
+    fails(function(a, b) return { a = a.a, c = b.b } end, { a = x, b = x }, nil, "option", "gives 'c', which is none")
+    for _, o in ipairs { { x }, { over, dim = t } } do
+      fails(function(a) return a:unsqueeze(0) end, o[1], { dim = o.dim }, "shape", "what the function gives has the shape (1")
+      fails(function(a) return a:to "f64" end, o[1], { dim = o.dim }, "dtype", "what the function gives is f64, what it takes f32")
+    end
+    fails(function(a) return { a = a.a, b = a.b:sum() } end, { a = x, b = x }, nil, "shape", "as 'b' has the shape ()")
   end)
 end)

@@ -33,20 +33,31 @@ function sides.with_folder(f)
   os.execute("rm -r " .. folder)
 end
 
---- Each command `rounds` times in turn: the least (most: the greatest) of the first numbers that it prints last, and
---- its second number.
+--- Each command `rounds` times in turn: the least (most: the greatest) of the first of two numbers that it prints last,
+--- and the second; and where it prints three, the least of the one before these.
 function sides.turns(rounds, commands, most)
   local better = most and math.max or math.min
-  local best, said = {}, {}
+  local best, said, before = {}, {}, {}
   for _ = 1, rounds do
     for k, command in pairs(commands) do
       local text = sides.output(command)
-      local a, b = text:match "(%S+) (%S+)%s*$"
-      a = assert(tonumber(a), command .. " printed no numbers, but: " .. text)
-      best[k], said[k] = better(best[k] or a, a), tonumber(b)
+      local words = {}
+      for word in text:match "[^\n]*%s*$":gmatch "%S+" do table.insert(words, 1, tonumber(word)) end
+      local b, a, c = table.unpack(words)
+      assert(a, command .. " printed no numbers, but: " .. text)
+      best[k], said[k], before[k] = better(best[k] or a, a), b, c and math.min(before[k] or c, c)
     end
   end
-  return best, said
+  return best, said, before
+end
+
+--- Of what `--rows` says, "" all: is a row one of them, or does one of them begin its name?
+function sides.rows(names)
+  return function(row)
+    local any = names == ""
+    for name in names:gmatch "[^,]+" do any = any or row == name or row:find(name .. "-", 1, true) == 1 end
+    return any
+  end
 end
 
 --- Nanoseconds a step of an environment of the CartPole example, on that tier, in its iterations after the first two:

@@ -84,7 +84,7 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
         returns = { { "any", "in the form of x, as large" } },
         text = "All prefixes of x under fn: y[0] = x[0], y[k] = fn(y[k-1], x[k]). Along an axis pairs are combined, then pairs of pairs, 2 log2(n) applications to slices; along a dim it is the recurrence. "
           .. "That fn is associative is not looked at: along an axis the result is some other number where it is not.",
-        errors = "`option` for what is no function, no tensor, or gives other tensors than it takes; `shape` for an axis that is not there, or as long as only the call knows; `domain` for a dim that x lacks.",
+        errors = "`option` for what is no function, no tensor, or gives other tensors than it takes; `shape` for an axis that is not there, or as long as only the call knows, and `shape` or `dtype` where the function gives another one than it takes; `domain` for a dim that x lacks.",
         example = [[
 local a, b = P:constant { 0.5, 0.5, 2 }, P:constant { 1, 1, 1 }
 local y = tempo.associative_scan(function(f, g)            -- h[k] = a[k] h[k-1] + b[k]: functions of h, composed

@@ -28,15 +28,35 @@ local function taken_apart(x, what)
     local form = {}
     for k, key in ipairs(keys) do form[key] = v[k] end
     return form
-  end
+  end, keys
 end
 
--- fn on lists.
-local function on_lists(fn, form, count)
+local function extents(x)
+  local text = {}
+  for k, extent in ipairs(x:shape()) do text[k] = tostring(extent) end
+  return "(" .. table.concat(text, ", ") .. ")"
+end
+
+-- fn on lists; x: what is scanned.
+local function on_lists(fn, form, x, count)
   return function(a, b)
-    local y = taken_apart(fn(form(a), form(b)), "what the function gives")
+    local y, _, keys = taken_apart(fn(form(a), form(b)), "what the function gives")
     if #y ~= count then
       util.fail("option", "%s: the function gives %d tensors of %d that it takes: expected as many", WHAT, #y, count)
+    end
+    for k, v in ipairs(y) do
+      local key = keys and tostring(keys[k])
+      if key and not util.is_tensor(x) and x[keys[k]] == nil then
+        util.fail("option", "%s: the function gives '%s', which is none of those that it takes", WHAT, key)
+      end
+      local as = key and (" as '%s'"):format(key) or ""
+      if extents(v) ~= extents(a[k]) then
+        util.fail("shape", "%s: what the function gives%s has the shape %s, what it takes %s",
+          WHAT, as, extents(v), extents(a[k]))
+      end
+      if v:dtype() ~= a[k]:dtype() then
+        util.fail("dtype", "%s: what the function gives%s is %s, what it takes %s", WHAT, as, v:dtype(), a[k]:dtype())
+      end
     end
     return y
   end
@@ -132,7 +152,7 @@ return function(fn, x, o)
   o = util.options(WHAT, o, "axis dim reverse")
   if type(fn) ~= "function" then util.fail("option", "%s: expected a function first, got a %s", WHAT, type(fn)) end
   local v, form = taken_apart(x, "#2")
-  local combine = on_lists(fn, form, #v)
+  local combine = on_lists(fn, form, x, #v)
   if o.dim == nil then return form(along_axis(combine, v, o.axis or 0, o.reverse)) end
   if o.axis ~= nil then util.fail("option", "%s: axis or dim, not both", WHAT) end
   return form(along_dim(combine, v, o.dim, o.reverse))

@@ -89,12 +89,14 @@ local function class(e)                                -- the word that leads th
   return "?"
 end
 
-local function text_of(bounds)
+function check.text_of(bounds)
   local t = {}
   for k, v in pairs(bounds) do t[#t + 1] = ("%s = %d"):format(k, v) end
   table.sort(t)
   return "{" .. table.concat(t, ", ") .. "}"
 end
+
+local text_of = check.text_of
 
 local function shape_of(a) return table.concat(a:shape(), ",") end
 
@@ -315,7 +317,8 @@ end
 
 -- For scripts that the fuzzer prints: prints the outcome.
 function check.report(case)
-  local status, why = check.check(case)
+  local status, why
+  if os.getenv "WIDE" then status, why = require "spec.fuzz.wide".check(assert(io.open(arg[0])):read "*a") else status, why = check.check(case) end
   if status == "ok" and os.getenv "TICKS" then status, why = require "spec.fuzz.ticks".check(case) end
   print(status .. (why and ": " .. why or ""))
   if os.getenv "COUNTS" then

@@ -1,5 +1,5 @@
 -- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--ends yes|no] [--native yes]
--- [--export yes] [--parts yes] [--seed N] [--script FILE]
+-- [--export yes] [--parts yes] [--wide yes] [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
 -- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
@@ -8,6 +8,7 @@ local generate = require "spec.fuzz.generate"
 local parts = require "spec.fuzz.parts"
 local check = require "spec.fuzz.check"
 local ticks = require "spec.fuzz.ticks"
+local wide = require "spec.fuzz.wide"
 
 -- Random programs have many a gradient that is 0; C that does not compile is a finding.
 function tempo.warn(text)
@@ -33,10 +34,14 @@ end
 -- With --ticks N in steps, and not otherwise, every program; without, every tenth twenty of programs also.
 local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
 
--- With --ends yes dims end by data in all of them, with --ends no in none; with --parts yes states change in part.
-local function generated(seed) return options.parts and parts.generate(seed) or generate.generate(seed, options.ends) end
+-- With --ends yes dims end by data in all of them, with --ends no in none; with --parts yes states change in part, with --wide yes programs of
+-- f32 are held to f64 over long dims and not otherwise.
+local function generated(seed)
+  return options.parts and parts.generate(seed) or generate.generate(seed, options.ends, options.wide and "f32")
+end
 
 local function run(text, seed)
+  if options.wide then return wide.check(text) end
   local case, why = generate.load(text)
   if not case then return "illegal", why end
   local status = "ok"
@@ -65,7 +70,8 @@ local function settings(seed)
   local n = math.floor(seed / 20)
   local native = ("NATIVE=1 TEMPO_CFLAGS=%s "):format(({ "-O0", "-O1", "-O3" })[n % 3 + 1]) .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
   local threads = n % 4 == 2 and ("THREADS=%d TEMPO_SHARE=0 "):format(n % 3 + 2) or ""
-  return (options.export and "EXPORT=1 " or "") .. (options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "") .. threads ..
+  return (options.export and "EXPORT=1 " or "") .. (options.wide and "WIDE=1 " or "") ..
+    (options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "") .. threads ..
     (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
     ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
     .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "") .. (n % 7 < 4 and "TEMPO_AGAIN=1 " or "")
@@ -149,7 +155,8 @@ end
 while os.time() < stop and seed < (options.to or math.huge) do
   local count = math.min(batch, 20 - seed % 20)
   local text = child(seed, ("%s %s --child yes%s%s --from %d --count %d"):format(lua, arg[0], options.ticks and " --ticks yes" or "",
-    (options.ends and " --ends " .. options.ends or "") .. (options.parts and " --parts yes" or ""), seed, count), 600)
+    (options.ends and " --ends " .. options.ends or "") .. (options.parts and " --parts yes" or "")
+    .. (options.wide and " --wide yes" or ""), seed, count), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do
     local b = line:match "^begin (%d+)"

@@ -790,12 +790,14 @@ function G:forget_rough()
   end
 end
 
+-- float: its dtype of floats.
 -- ends: "yes": dims end by data everywhere, several of them, before and after they are read; "no": none does; nil: one in every fourth program.
-function M.generate(seed, ends)
+function M.generate(seed, ends, float)
   local self = setmetatable({ r = S.rng(seed), n = 0, pool = {} }, G)
   for _ = 1, 5 do self.r(2) end
   self.ndim = self:weighted { { 3, 1 }, { 5, 2 }, { 2, 3 } }
   self.float = self:chance(0.75) and "f64" or "f32"
+  self.float = float or self.float
   self.wild = self:chance(0.15)
   self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = M.options(seed, OPTIONS) }
   self.leaf = seed % 8 == 7 and ", { leaf = true }" or ""

@@ -153,12 +153,12 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
 }
 
 /* Our kernels add the terms of an element in one order, but where rows and columns are few (kernel_gemm.h); what a library does with fewer rows, nobody says. */
-static bool makes_dots(const tp_mm *s) { return !s->ordered && s->sak == 1 && s->sbk == 1 && (s->m < TP_DOT_FEW || s->n < TP_DOT_FEW) && s->k >= TP_DOT_LEAST; }
+static int rows_of_lanes(const tp_mm *s) { return !goes_along(s) || !TP_DOTS(s->m, s->n, s->k) ? 0 : s->m == 1 && s->n == 1 ? TP_DOT_ALONE : 1; }
 
 bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *part) {
   if (part->kind == TP_MM_NOTHING) return true;
   if (whole->kind != part->kind) return false;
-  return whole->kind == TP_MM_ZERO || (whole->kind == TP_MM_OWN && makes_dots(&whole->s) == makes_dots(&part->s));
+  return whole->kind == TP_MM_ZERO || (whole->kind == TP_MM_OWN && rows_of_lanes(&whole->s) == rows_of_lanes(&part->s));
 }
 
 /* ---- running ---- */

@@ -5,7 +5,7 @@
 #endif
 enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_TALL = 8 };
 enum { MM_MC = 512 };                                    /* rows of A that stay in a cache for all panels */
-enum { MM_PACKED = 64, MM_NEAR = 64 };                   /* rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
+enum { MM_PACKED = 128, MM_NEAR = 64 };                   /* rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
 enum { MM_GROUPED = 128 << 10, MM_MANY = 4 };            /* bytes of A that are copied at a time, and panels from which on they are */
 
 /* a * b + c of vectors; b may be one number. */
@@ -24,33 +24,32 @@ enum { MM_GROUPED = 128 << 10, MM_MANY = 4 };            /* bytes of A that are 
 #define MAD_f32 MAD
 #define MAD_f64 MAD
 #endif
-/* The last vector of a row, of which the lanes of m are there. */
+/* The last vector of a row, of which the lanes of m are there, and the same of half a vector. */
 #if VBYTES == 64
-enum { MASKS = 1 };
-#define LAST_f32(p, m) ((v_f32)_mm512_maskz_loadu_ps((__mmask16)(m), p))
-#define LAST_f64(p, m) ((v_f64)_mm512_maskz_loadu_pd((__mmask8)(m), p))
-#define LAST_i32(p, m) ((v_i32)_mm512_maskz_loadu_epi32((__mmask16)(m), p))
-#define LAST_i64(p, m) ((v_i64)_mm512_maskz_loadu_epi64((__mmask8)(m), p))
-#define LAST_u8(p, m) ((v_u8)_mm512_maskz_loadu_epi8((__mmask64)(m), p))
-#define PUT_LAST_f32(p, v, m) _mm512_mask_storeu_ps(p, (__mmask16)(m), (__m512)(v))
-#define PUT_LAST_f64(p, v, m) _mm512_mask_storeu_pd(p, (__mmask8)(m), (__m512d)(v))
-#define PUT_LAST_i32(p, v, m) _mm512_mask_storeu_epi32(p, (__mmask16)(m), (__m512i)(v))
-#define PUT_LAST_i64(p, v, m) _mm512_mask_storeu_epi64(p, (__mmask8)(m), (__m512i)(v))
-#define PUT_LAST_u8(p, v, m) _mm512_mask_storeu_epi8(p, (__mmask64)(m), (__m512i)(v))
+enum { MASKS = 1, SLIM = 32 };
+#define SIZED(S, of4, of8, of1) __builtin_choose_expr(sizeof(S) == 4, of4, __builtin_choose_expr(sizeof(S) == 8, of8, of1))
+#define LAST(V, S, p, m) ((V)SIZED(S, _mm512_maskz_loadu_epi32((__mmask16)(m), p), _mm512_maskz_loadu_epi64((__mmask8)(m), p), _mm512_maskz_loadu_epi8((__mmask64)(m), p)))
+#define LAST_SLIM(V, S, p, m) ((V)SIZED(S, _mm256_maskz_loadu_epi32((__mmask8)(m), p), _mm256_maskz_loadu_epi64((__mmask8)(m), p), _mm256_maskz_loadu_epi8((__mmask32)(m), p)))
+#define PUT_LAST(V, S, p, v, m) \
+  SIZED(S, _mm512_mask_storeu_epi32(p, (__mmask16)(m), (__m512i)(v)), _mm512_mask_storeu_epi64(p, (__mmask8)(m), (__m512i)(v)), _mm512_mask_storeu_epi8(p, (__mmask64)(m), (__m512i)(v)))
+#define PUT_LAST_SLIM(V, S, p, v, m) \
+  SIZED(S, _mm256_mask_storeu_epi32(p, (__mmask8)(m), (__m256i)(v)), _mm256_mask_storeu_epi64(p, (__mmask8)(m), (__m256i)(v)), _mm256_mask_storeu_epi8(p, (__mmask32)(m), (__m256i)(v)))
+#define SLIM_OF(V, v) ((V)_mm512_castsi512_si256((__m512i)(v)))
 #else
-enum { MASKS = 0 };
-#define ALL_OF(V, p, m) ((void)(m), *(const V *)(p))
-#define LAST_f32(p, m) ALL_OF(v_f32, p, m)
-#define LAST_f64(p, m) ALL_OF(v_f64, p, m)
-#define LAST_i32(p, m) ALL_OF(v_i32, p, m)
-#define LAST_i64(p, m) ALL_OF(v_i64, p, m)
-#define LAST_u8(p, m) ALL_OF(v_u8, p, m)
-#define PUT_ALL(V, p, v, m) ((void)(m), *(V *)(p) = (v))
-#define PUT_LAST_f32(p, v, m) PUT_ALL(v_f32, p, v, m)
-#define PUT_LAST_f64(p, v, m) PUT_ALL(v_f64, p, v, m)
-#define PUT_LAST_i32(p, v, m) PUT_ALL(v_i32, p, v, m)
-#define PUT_LAST_i64(p, v, m) PUT_ALL(v_i64, p, v, m)
-#define PUT_LAST_u8(p, v, m) PUT_ALL(v_u8, p, v, m)
+enum { MASKS = 0, SLIM = VBYTES };
+#define SLIM_OF(V, v) (v)
+#define LAST(V, S, p, m) ((void)(m), *(const V *)(p))
+#define PUT_LAST(V, S, p, v, m) ((void)(m), *(V *)(p) = (v))
+#define LAST_SLIM LAST
+#define PUT_LAST_SLIM PUT_LAST
+#endif
+#define ALL_OF(V, v) (v)
+#if VBYTES == 64 && FMA
+#define SLIM_MAD_f32(a, b, c) ((s_f32)_mm256_fmadd_ps((__m256)(a), (__m256)((b) - (s_f32){0}), (__m256)(c)))
+#define SLIM_MAD_f64(a, b, c) ((s_f64)_mm256_fmadd_pd((__m256d)(a), (__m256d)((b) - (s_f64){0}), (__m256d)(c)))
+#else
+#define SLIM_MAD_f32 MAD_f32
+#define SLIM_MAD_f64 MAD_f64
 #endif
 /* Rows of four from columns of four, o[p * ldo + j] = b[p + j * sbn]; what is left of rows and columns one by one. */
 #define TURN4(S, o, ldo, b, sbn) do { \
@@ -64,6 +63,7 @@ enum { MASKS = 0 };
   *(q4 *)((o) + 2 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 0, 1, 4, 5 }), *(q4 *)((o) + 3 * (ldo)) = __builtin_shuffle(t2, t3, (i4){ 2, 3, 6, 7 }); \
 } while (0)
 typedef float mm_turned __attribute__((vector_size(VBYTES)));
+typedef double mm_wide __attribute__((vector_size(VBYTES)));
 /* Sixteen columns of eight terms of four bytes, o[p] for p < 8, of which `terms` are there. */
 #if VBYTES == 64
 enum { TURN_WIDE = 16 };
@@ -95,7 +95,14 @@ KI void turn_eight(mm_turned *o, const void *b, int64_t sbn, int terms) { (void)
 #define AT_4(L, h, l, o) AT_2(L, h, l, o), AT_2(L, h, l + 2, o)
 #define AT_8(L, h, l, o) AT_4(L, h, l, o), AT_4(L, h, l + 4, o)
 #define AT_16(L, h, l, o) AT_8(L, h, l, o), AT_8(L, h, l + 8, o)
-#define HALVED(I, L, h, a, b) (__builtin_shuffle(a, b, (I){ AT_##L(L, h, 0, 0) }) + __builtin_shuffle(a, b, (I){ AT_##L(L, h, 0, h) }))
+#if VBYTES == 64                                          /* a blend, of which compilers make a shuffle */
+#define HALF_OF(h) ((h) == 1 ? 0xaaaa : (h) == 2 ? 0xcccc : (h) == 4 ? 0xf0f0 : 0xff00)
+#define SIDE_BY_SIDE(I, L, h, a, b) __builtin_choose_expr((L) == 16, (mm_turned)_mm512_mask_blend_ps((__mmask16)HALF_OF(h), (__m512)(a), (__m512)(b)), \
+                                                          (mm_wide)_mm512_mask_blend_pd((__mmask8)HALF_OF(h), (__m512d)(a), (__m512d)(b)))
+#else
+#define SIDE_BY_SIDE(I, L, h, a, b) __builtin_shuffle(a, b, (I){ AT_##L(L, h, 0, 0) })
+#endif
+#define HALVED(I, L, h, a, b) (SIDE_BY_SIDE(I, L, h, a, b) + __builtin_shuffle(a, b, (I){ AT_##L(L, h, 0, h) }))
 #define HALVE(I, L, h, r) for (int q = 0; q < (h); q++) (r)[q] = HALVED(I, L, h, (r)[q], (r)[q + (h)])
 #define TREE_1(I, L, r) (void)0
 #define TREE_2(I, L, r) HALVE(I, L, 1, r)
@@ -113,121 +120,123 @@ KI void turn_eight(mm_turned *o, const void *b, int64_t sbn, int terms) { (void)
 #else
 #define UNROLLED
 #endif
+/* The first n lanes, and zeros. */
+#define FIRST(sfx, S, p, n) (MASKS ? LAST(v_##sfx, S, p, ((uint64_t)1 << (n)) - 1) : ({ v_##sfx first_ = {0}; for (int l = 0; l < (n); l++) first_[l] = (p)[l]; first_; }))
+#define PUT_FIRST(sfx, S, p, v, n) do { \
+  if (MASKS) PUT_LAST(v_##sfx, S, p, v, ((uint64_t)1 << (n)) - 1); \
+  else for (int l = 0; l < (n); l++) (p)[l] = (v)[l]; \
+} while (0)
 /* Both operands contiguous along k: as tp_dot. A line of the few times L of the many is a vector of sums. */
-enum { FOUR = 4 };
-#define DOTS(sfx, S, I, MAD, SCALAR_MAD, DOT_LANES, L, QUARTER) \
+enum { FOUR = 4, DOT_PAIRS = VBYTES == 64 ? 4 : 2 };     /* lines of the few that go together, and of the many */
+#define DOTS(sfx, S, I, MAD, DOT_LANES, L, QUARTER) \
   typedef S v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(S)), may_alias)); \
   typedef I i_##sfx __attribute__((vector_size(VBYTES))); \
-  /* what is left of f lines x times n lines y when whole rows of lanes are added up */ \
-  KI void lanes_##sfx(int f, int n, const S *x, int64_t sx, const S *y, int64_t sy, int64_t k, v_##sfx o[][L]) { \
-    enum { D = DOT_LANES, G = D / L }; \
-    v_##sfx r[2][FOUR][4 * G]; \
+  /* of f lines x times n lines y the g vectors of lanes, joined until one is left of each */ \
+  KI void lanes_##sfx(int f, int n, int g, const S *x, int64_t sx, const S *y, int64_t sy, int64_t k, v_##sfx o[][FOUR]) { \
+    v_##sfx r[FOUR][FOUR][4 * DOT_LANES / L]; \
     int64_t p = 0; \
-    const v_##sfx zero = {0}; \
-    if (k >= 4 * D) { \
-      UNROLLED for (int q = 0; q < 4 * G; q++) \
-        UNROLLED for (int i = 0; i < n; i++) { \
-          v_##sfx b = *(const v_##sfx *)(y + i * sy + q * L); \
-          UNROLLED for (int e = 0; e < f; e++) r[e][i][q] = MAD(b, *(const v_##sfx *)(x + e * sx + q * L), zero); \
-        } \
-      p = 4 * D; \
-    } else { \
-      UNROLLED for (int e = 0; e < f; e++) \
-        UNROLLED for (int i = 0; i < n; i++) \
-          UNROLLED for (int q = 0; q < 4 * G; q++) r[e][i][q] = zero; \
-    } \
-    for (; p + 4 * D <= k; p += 4 * D) \
-      UNROLLED for (int q = 0; q < 4 * G; q++) \
+    UNROLLED for (int e = 0; e < f; e++) \
+      UNROLLED for (int i = 0; i < n; i++) \
+        UNROLLED for (int q = 0; q < g; q++) r[e][i][q] = (v_##sfx){0}; \
+    for (; p + g * L <= k; p += g * L) \
+      UNROLLED for (int q = 0; q < g; q++) \
         UNROLLED for (int i = 0; i < n; i++) { \
           v_##sfx b = *(const v_##sfx *)(y + i * sy + p + q * L); \
           UNROLLED for (int e = 0; e < f; e++) r[e][i][q] = MAD(b, *(const v_##sfx *)(x + e * sx + p + q * L), r[e][i][q]); \
         } \
-    for (; p + D <= k; p += D) \
-      UNROLLED for (int q = 0; q < G; q++) \
-        UNROLLED for (int e = 0; e < f; e++) \
-          UNROLLED for (int i = 0; i < n; i++) r[e][i][q] = MAD(*(const v_##sfx *)(y + i * sy + p + q * L), *(const v_##sfx *)(x + e * sx + p + q * L), r[e][i][q]); \
+    UNROLLED for (int q = 0; p < k && q < g; q++) { \
+      int left = k - p < q * L ? 0 : k - p < (q + 1) * L ? (int)(k - p - q * L) : L; \
+      UNROLLED for (int i = 0; i < n; i++) { \
+        v_##sfx b = FIRST(sfx, S, y + i * sy + p + q * L, left); \
+        UNROLLED for (int e = 0; e < f; e++) r[e][i][q] = MAD(b, FIRST(sfx, S, x + e * sx + p + q * L, left), r[e][i][q]); \
+      } \
+    } \
     UNROLLED for (int e = 0; e < f; e++) \
       UNROLLED for (int i = 0; i < n; i++) { \
-        v_##sfx *t = r[e][i]; \
-        UNROLLED for (int q = 0; q < G; q++) t[q] = (t[q] + t[G + q]) + (t[2 * G + q] + t[3 * G + q]); \
-        UNROLLED for (int h = G / 2; h; h /= 2) \
-          UNROLLED for (int q = 0; q < h; q++) t[q] += t[q + h]; \
-        o[e][i] = t[0]; \
+        UNROLLED for (int h = g / 2; h; h /= 2) \
+          UNROLLED for (int q = 0; q < h; q++) r[e][i][q] += r[e][i][q + h]; \
+        o[e][i] = r[e][i][0]; \
       } } \
-  /* of L of them the sums */ \
+  KI void four_##sfx(int f, const S *x, int64_t sx, const S *y, int64_t sy, int64_t k, v_##sfx o[][FOUR]) { \
+    v_##sfx w[FOUR][FOUR]; \
+    if (f == 1 || DOT_PAIRS == FOUR) { lanes_##sfx(f, FOUR, DOT_LANES / L, x, sx, y, sy, k, o); return; } \
+    lanes_##sfx(f, 2, DOT_LANES / L, x, sx, y, sy, k, o); \
+    lanes_##sfx(f, 2, DOT_LANES / L, x, sx, y + 2 * sy, sy, k, w); \
+    for (int e = 0; e < f; e++) o[e][2] = w[e][0], o[e][3] = w[e][1]; } \
+  /* sums of each line x with L lines y */ \
   KI void vector_##sfx(int f, const S *x, int64_t sx, const S *y, int64_t sy, int64_t k, v_##sfx *sum) { \
-    v_##sfx r[2][QUARTER], o[2][L], w[2][L]; \
+    v_##sfx r[FOUR][QUARTER], o[FOUR][FOUR]; \
     TP_ROLLED for (int q = 0; q < QUARTER; q++, y += sy) { \
-      if (f == 1) lanes_##sfx(1, FOUR, x, sx, y, QUARTER * sy, k, o); \
-      else { \
-        lanes_##sfx(f, 2, x, sx, y, QUARTER * sy, k, o); \
-        lanes_##sfx(f, 2, x, sx, y + 2 * QUARTER * sy, QUARTER * sy, k, w); \
-        for (int e = 0; e < f; e++) o[e][2] = w[e][0], o[e][3] = w[e][1]; \
-      } \
-      for (int e = 0; e < f; e++) { \
+      four_##sfx(f, x, sx, y, QUARTER * sy, k, o); \
+      UNROLLED for (int e = 0; e < f; e++) { \
         o[e][0] = HALVED(i_##sfx, L, 2 * QUARTER, o[e][0], o[e][2]); \
         o[e][1] = HALVED(i_##sfx, L, 2 * QUARTER, o[e][1], o[e][3]); \
         r[e][q] = HALVED(i_##sfx, L, QUARTER, o[e][0], o[e][1]); \
       } \
     } \
-    for (int e = 0; e < f; e++) { \
+    UNROLLED for (int e = 0; e < f; e++) { \
       TREE_##QUARTER(i_##sfx, L, r[e]); \
       sum[e] = r[e][0]; \
     } } \
-  KI v_##sfx some_##sfx(const S *x, const S *y, int64_t sy, int n, int64_t k) { \
-    v_##sfx r[L], o[1][L]; \
-    for (int q = 0; q < L; q++) \
-      if (q < n) lanes_##sfx(1, 1, x, 0, y + q * sy, sy, k, o), r[q] = o[0][0]; \
-      else r[q] = (v_##sfx){0}; \
-    TREE_##L(i_##sfx, L, r); \
-    return r[0]; } \
-  /* f lines x times n lines y, of which each is sc further on in c, and each of x cx */ \
-  KI void line_##sfx(int f, const S *x, int64_t sx, const S *y, int64_t sy, int n, int64_t k, S *c, int64_t cx, int64_t sc, bool acc) { \
-    v_##sfx r[2]; \
-    if (n == L && DOT_LANES == L && k == 4 * L) vector_##sfx(f, x, sx, y, sy, 4 * L, r); \
-    else if (n == L && DOT_LANES == L) vector_##sfx(f, x, sx, y, sy, k, r); \
-    else for (int e = 0; e < f; e++) r[e] = some_##sfx(x + e * sx, y, sy, n, k); \
-    int64_t p = k / DOT_LANES * DOT_LANES, terms; \
-    for (; sizeof(S) == 4 && L == TURN_WIDE && n == L && p < k; p += terms) { \
-      mm_turned t[8]; \
-      terms = k - p < 8 ? k - p : 8; \
-      turn_eight(t, y + p, sy, (int)terms); \
-      for (int q = 0; q < terms; q++) \
-        for (int e = 0; e < f; e++) r[e] = MAD((v_##sfx)t[q], x[e * sx + p + q], r[e]); \
+  /* with n of them; g: vectors of lanes */ \
+  KI void some_##sfx(int f, int g, const S *x, int64_t sx, const S *y, int64_t sy, int n, int64_t k, v_##sfx *sum) { \
+    v_##sfx r[FOUR][L], o[FOUR][FOUR]; \
+    for (int e = 0; e < f; e++) for (int q = 0; q < L; q++) r[e][q] = (v_##sfx){0}; \
+    TP_ROLLED for (int q = 0, some; q < n; q += some) { \
+      some = g == DOT_LANES / L && n - q >= FOUR ? FOUR : 1; \
+      if (some == FOUR) four_##sfx(f, x, sx, y + q * sy, sy, k, o); \
+      else lanes_##sfx(f, 1, g, x, sx, y + q * sy, sy, k, o); \
+      for (int e = 0; e < f; e++) for (int i = 0; i < some; i++) r[e][q + i] = o[e][i]; \
     } \
-    if (p == k && n == L && f == 2 && cx == 1 && sc == 2) { \
+    UNROLLED for (int e = 0; e < f; e++) { \
+      TREE_##L(i_##sfx, L, r[e]); \
+      sum[e] = r[e][0]; \
+    } } \
+  /* f lines x times n lines y, of which each is sc further on in c, and each of x cx */ \
+  KI void line_##sfx(int f, bool alone, const S *x, int64_t sx, const S *y, int64_t sy, int n, int64_t k, S *c, int64_t cx, int64_t sc, bool acc) { \
+    v_##sfx r[FOUR]; \
+    if (n == FOUR * QUARTER && k == 4 * L) vector_##sfx(f, x, sx, y, sy, 4 * L, r); \
+    else if (n == FOUR * QUARTER) vector_##sfx(f, x, sx, y, sy, k, r); \
+    else if (alone) some_##sfx(1, 4 * DOT_LANES / L, x, sx, y, sy, 1, k, r); \
+    else some_##sfx(f, DOT_LANES / L, x, sx, y, sy, n, k, r); \
+    if (n == L && f == 2 && cx == 1 && sc == 2) { \
       v_##sfx *to = (v_##sfx *)c, both[2] = { ZIPPED(i_##sfx, L, 0, r), ZIPPED(i_##sfx, L, L / 2, r) }; \
       for (int e = 0; e < 2; e++) \
         if (acc) to[e] += both[e]; \
         else to[e] = both[e]; \
       return; \
     } \
-    for (int e = 0; e < f; e++, c += cx, x += sx) { \
-      if (p == k && sc == 1 && n == L) { \
-        v_##sfx *to = (v_##sfx *)c; \
-        if (acc) *to += r[e]; \
-        else *to = r[e]; \
-        continue; \
-      } \
-      S sum[L]; \
-      *(v_##sfx *)sum = r[e]; \
-      for (int q = 0; q < n; q++) { \
-        for (int64_t w = p; w < k; w++) sum[q] = (S)SCALAR_MAD(x[w], y[q * sy + w], sum[q]); \
-        c[q * sc] = acc ? (S)(c[q * sc] + sum[q]) : sum[q]; \
-      } \
-    } } \
+    if (n == L && L >= FOUR && f == FOUR && cx == 1 && !acc) { \
+      for (int q = 0; q < L; q += FOUR) TURN4(S, c + q * sc, sc, (const S *)r + q, L); \
+      return; \
+    } \
+    for (int e = 0; e < f; e++, c += cx) \
+      if (sc == 1 && n == L) { \
+        if (acc) *(v_##sfx *)c += r[e]; \
+        else *(v_##sfx *)c = r[e]; \
+      } else if (sc == 1) { \
+        if (acc) r[e] += FIRST(sfx, S, c, n); \
+        PUT_FIRST(sfx, S, c, r[e], n); \
+      } else \
+        for (int q = 0; q < n; q++) c[q * sc] = acc ? (S)(c[q * sc] + r[e][q]) : r[e][q]; \
+    } \
   static __attribute__((noinline)) void dots_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
     bool turned = s->n < s->m; \
     const S *x = turned ? b : a, *y = turned ? a : b; \
     int64_t few = turned ? s->n : s->m, many = turned ? s->m : s->n, sx = turned ? s->sbn : s->sam, sy = turned ? s->sam : s->sbn; \
     int64_t cx = turned ? s->scn : s->scm, cy = turned ? s->scm : s->scn, j = 0; \
-    for (; j + L <= many; j += L) \
+    if (few == 1 && many == 1) { line_##sfx(1, true, x, sx, y, sy, 1, s->k, c, cx, cy, acc); return; } \
+    for (int n; j < many; j += n) { \
+      n = many - j < L ? (int)(many - j) : L; \
       for (int64_t i = 0, f; i < few; i += f) { \
-        f = few - i < 2 ? 1 : 2; \
-        if (f == 2) line_##sfx(2, x + i * sx, sx, y + j * sy, sy, L, s->k, c + i * cx + j * cy, cx, cy, acc); \
-        else line_##sfx(1, x + i * sx, sx, y + j * sy, sy, L, s->k, c + i * cx + j * cy, cx, cy, acc); \
+        const S *xi = x + i * sx, *yj = y + j * sy; \
+        S *to = c + i * cx + j * cy; \
+        f = few - i >= DOT_PAIRS ? DOT_PAIRS : few - i >= 2 ? 2 : 1; \
+        if (f == DOT_PAIRS) line_##sfx(DOT_PAIRS, false, xi, sx, yj, sy, n, s->k, to, cx, cy, acc); \
+        else if (f == 2) line_##sfx(2, false, xi, sx, yj, sy, n, s->k, to, cx, cy, acc); \
+        else line_##sfx(1, false, xi, sx, yj, sy, n, s->k, to, cx, cy, acc); \
       } \
-    for (int64_t i = 0; i < few && j < many; i++) line_##sfx(1, x + i * sx, sx, y + j * sy, sy, (int)(many - j), s->k, c + i * cx + j * cy, cx, cy, acc); \
+    } \
   }
 /* A panel of B that is wanted later: its lines, each `bytes` from `step` to `step`. */
 typedef struct mm_next { const char *at; int64_t lines, step, bytes; } mm_next;
@@ -240,19 +249,23 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
     for (int64_t i = 0; i < x->bytes; i += 64) __builtin_prefetch(x->at + l * x->step + i, 0, 2);
 }
 /* ALONG: what multiplies a few rows or columns that are contiguous along k, if that has an order of its own. */
-#define GEMM(sfx, T, S, MAD, SCALAR_MAD, ALONG, NVECTORS) \
-  enum { L_##sfx = VBYTES / sizeof(S), NV_##sfx = NVECTORS, NR_##sfx = NVECTORS * L_##sfx }; \
-  /* c (mr x nv vectors) (+)= A (mr x k) * panel; of the last vector the lanes `last` */ \
-  KI void tile_##sfx(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, uint64_t last) { \
+/* c (mr x nv vectors) (+)= A (mr x k) * panel; the last vector is an E, of which the lanes `last` are there. */
+#define TILE(name, sfx, S, MAD, E, MAD_E, LAST, PUT_LAST, PART) \
+  KI void name(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, uint64_t last) { \
     v_##sfx r[MM_TALL][NV_##sfx], x[NV_##sfx]; \
-    UNROLLED for (int i = 0; i < mr; i++) \
-      UNROLLED for (int v = 0; v < nv; v++) r[i][v] = (v_##sfx){0}; \
+    E e[MM_TALL], y; \
+    UNROLLED for (int i = 0; i < mr; i++) { \
+      UNROLLED for (int v = 0; v < nv - 1; v++) r[i][v] = (v_##sfx){0}; \
+      e[i] = (E){0}; \
+    } \
     for (int64_t p = 0; p < k; p++, b += ldb) { \
       UNROLLED for (int v = 0; v < nv - 1; v++) x[v] = *(const v_##sfx *)(b + v * L_##sfx); \
-      x[nv - 1] = LAST_##sfx(b + (nv - 1) * L_##sfx, last); \
+      y = LAST(E, S, b + (nv - 1) * L_##sfx, last); \
       UNROLLED for (int i = 0; i < mr; i++) { \
-        S y = a[i * sam + p * sak]; \
-        UNROLLED for (int v = 0; v < nv; v++) r[i][v] = MAD(x[v], y, r[i][v]); \
+        S one = a[i * sam + p * sak]; \
+        v_##sfx z = one - (v_##sfx){0}; \
+        UNROLLED for (int v = 0; v < nv - 1; v++) r[i][v] = MAD(x[v], z, r[i][v]); \
+        e[i] = nv == 1 ? MAD_E(y, one, e[i]) : MAD_E(y, PART(E, z), e[i]); \
       } \
     } \
     UNROLLED for (int i = 0; i < mr; i++, c += ldc) { \
@@ -262,9 +275,14 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
         else *to = r[i][v]; \
       } \
       S *end = c + (nv - 1) * L_##sfx; \
-      if (acc) r[i][nv - 1] += LAST_##sfx(end, last); \
-      PUT_LAST_##sfx(end, r[i][nv - 1], last); \
-    } } \
+      if (acc) e[i] += LAST(E, S, end, last); \
+      PUT_LAST(E, S, end, e[i], last); \
+    } }
+#define GEMM(sfx, T, S, MAD, SLIM_MAD, SCALAR_MAD, ALONG, NVECTORS) \
+  enum { L_##sfx = VBYTES / sizeof(S), NV_##sfx = NVECTORS, NR_##sfx = NVECTORS * L_##sfx, TALL_##sfx = NVECTORS > 2 ? 2 : 1 }; \
+  typedef S s_##sfx __attribute__((vector_size(SLIM), aligned(sizeof(S)), may_alias)); \
+  TILE(tile_##sfx, sfx, S, MAD, v_##sfx, MAD, LAST, PUT_LAST, ALL_OF) \
+  TILE(slim_##sfx, sfx, S, MAD, s_##sfx, SLIM_MAD, LAST_SLIM, PUT_LAST_SLIM, SLIM_OF) \
   KI void vectors_##sfx(int mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, uint64_t last) { \
     switch (nv < NV_##sfx ? nv : NV_##sfx) { \
       case 1: tile_##sfx(mr, 1, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
@@ -281,6 +299,14 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
       if (next) fetch_part(next, g, groups); \
       tile_##sfx(MM_MR, NV_##sfx, k, a, sam, sak, b, ldb, c, ldc, acc, ~(uint64_t)0); \
     } } \
+  /* groups of rows of which the last vector is half full at most; gives how many rows that were */ \
+  static __attribute__((noinline)) int64_t slims_##sfx(int nv, const tp_mm *s, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, bool acc, uint64_t last) { \
+    int64_t i = 0; \
+    if (nv == 1) for (; i + MM_TALL <= s->m; i += MM_TALL) slim_##sfx(MM_TALL, 1, k, a + i * sam, sam, sak, b, ldb, c + i * s->scm, s->scm, acc, last); \
+    else if (nv == 2) for (; i + MM_MR <= s->m; i += MM_MR) slim_##sfx(MM_MR, 2, k, a + i * sam, sam, sak, b, ldb, c + i * s->scm, s->scm, acc, last); \
+    else if (nv == 3) for (; i + MM_MR <= s->m; i += MM_MR) slim_##sfx(MM_MR, NV_##sfx > 2 ? 3 : 2, k, a + i * sam, sam, sak, b, ldb, c + i * s->scm, s->scm, acc, last); \
+    else for (; i + MM_MR <= s->m; i += MM_MR) slim_##sfx(MM_MR, NV_##sfx, k, a + i * sam, sam, sak, b, ldb, c + i * s->scm, s->scm, acc, last); \
+    return i; } \
   static void rows_##sfx(int64_t mr, int nv, int64_t k, const S *a, int64_t sam, int64_t sak, const S *b, int64_t ldb, S *c, int64_t ldc, bool acc, uint64_t last) { \
     switch (mr) { \
       case 1: vectors_##sfx(1, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
@@ -288,7 +314,7 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
       case 3: vectors_##sfx(3, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
       case MM_TALL: \
         if (nv == 1) tile_##sfx(MM_TALL, 1, k, a, sam, sak, b, ldb, c, ldc, acc, last); \
-        else tile_##sfx(MM_TALL, NV_##sfx > 2 ? 2 : 1, k, a, sam, sak, b, ldb, c, ldc, acc, last); \
+        else tile_##sfx(MM_TALL, TALL_##sfx, k, a, sam, sak, b, ldb, c, ldc, acc, last); \
         break; \
       default: vectors_##sfx(MM_MR, nv, k, a, sam, sak, b, ldb, c, ldc, acc, last); break; \
     } } \
@@ -314,7 +340,7 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
   KI void copy_##sfx(int nv, S *o, const S *b, int64_t sbk, int64_t k, uint64_t last) { \
     for (int64_t p = 0; p < k; p++, o += nv * L_##sfx, b += sbk) { \
       UNROLLED for (int v = 0; v < nv - 1; v++) *(v_##sfx *)(o + v * L_##sfx) = *(const v_##sfx *)(b + v * L_##sfx); \
-      *(v_##sfx *)(o + (nv - 1) * L_##sfx) = LAST_##sfx(b + (nv - 1) * L_##sfx, last); \
+      *(v_##sfx *)(o + (nv - 1) * L_##sfx) = LAST(v_##sfx, S, b + (nv - 1) * L_##sfx, last); \
     } } \
   static void pack_##sfx(S *o, int64_t ldo, const S *b, int64_t sbk, int64_t sbn, int64_t k, int64_t n) { \
     if (sbn == 1 && (n == ldo || MASKS) && ldo % L_##sfx == 0) { \
@@ -425,10 +451,12 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
     int nv = (int)((n + L_##sfx - 1) / L_##sfx); \
     bool whole = s->scn == 1 && (MASKS || n % L_##sfx == 0); \
     uint64_t last = whole && n % L_##sfx ? ((uint64_t)1 << n % L_##sfx) - 1 : ~(uint64_t)0; \
-    int64_t sam = grouped ? 1 : s->sam, whole_groups = whole && nv == NV_##sfx && last == ~(uint64_t)0 ? s->m / MM_MR : 0; \
-    if (whole_groups) groups_##sfx(whole_groups, MM_MR * (grouped ? k : s->sam), k, a, sam, grouped ? MM_MR : s->sak, b, ldb, c, s->scm, acc, next); \
-    for (int64_t i = whole_groups * MM_MR, mr; i < s->m; i += mr) { \
-      mr = s->m - i < MM_MR ? s->m - i : nv <= (NV_##sfx > 2 ? 2 : 1) && !grouped && s->m - i >= MM_TALL ? MM_TALL : MM_MR; \
+    bool slim = whole && MASKS && !grouped && n % L_##sfx && n % L_##sfx <= L_##sfx / 2; \
+    int64_t sam = grouped ? 1 : s->sam, groups = whole && nv == NV_##sfx && last == ~(uint64_t)0 ? s->m / MM_MR : 0; \
+    if (groups) groups_##sfx(groups, MM_MR * (grouped ? k : s->sam), k, a, sam, grouped ? MM_MR : s->sak, b, ldb, c, s->scm, acc, next); \
+    int64_t i = slim ? slims_##sfx(nv, s, k, a, sam, s->sak, b, ldb, c, acc, last) : groups * MM_MR; \
+    for (int64_t mr; i < s->m; i += mr) { \
+      mr = s->m - i < MM_MR ? s->m - i : nv <= TALL_##sfx && !grouped && s->m - i >= MM_TALL ? MM_TALL : MM_MR; \
       rows_##sfx(mr, nv, k, a + i * (grouped ? k : s->sam), sam, grouped ? mr : s->sak, b, ldb, whole ? c + i * s->scm : tile, whole ? s->scm : NR_##sfx, whole && acc, last); \
       if (!whole) put_##sfx(s, c + i * s->scm, tile, NR_##sfx, mr, n, acc); \
     } } \
@@ -465,7 +493,13 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
       } } \
   static void mm_##sfx(const tp_mm *s, const void *a_, const void *b_, void *c_, bool acc) { \
     const S *a = a_, *b = b_; S *c = c_; \
-    if (!s->ordered && s->sak == 1 && s->sbk == 1 && (s->m < TP_DOT_FEW || s->n < TP_DOT_FEW) && s->k >= TP_DOT_LEAST && ALONG != few_##sfx) { ALONG(s, a, b, c, acc); return; } \
+    if (!s->ordered && s->sak == 1 && s->sbk == 1 && TP_DOTS(s->m, s->n, s->k) && ALONG != few_##sfx) { ALONG(s, a, b, c, acc); return; } \
+    if (MASKS && s->m <= MM_TALL && s->n <= L_##sfx && s->k <= MM_KC && s->sbn == 1 && s->scn == 1) { \
+      int64_t few = s->m < MM_MR || s->m == MM_TALL ? s->m : MM_MR; \
+      rows_##sfx(few, 1, s->k, a, s->sam, s->sak, b, s->sbk, c, s->scm, acc, ((uint64_t)2 << (s->n - 1)) - 1); \
+      if (few < s->m) rows_##sfx(s->m - few, 1, s->k, a + few * s->sam, s->sam, s->sak, b, s->sbk, c + few * s->scm, s->scm, acc, ((uint64_t)2 << (s->n - 1)) - 1); \
+      return; \
+    } \
     if (s->m <= 2 && s->sbn == 1 && s->scn == 1 && s->n >= 4 * L_##sfx && s->k <= 4 * MM_KC) { \
       int64_t j = 0; \
       for (int64_t i = 0; i < s->m; i++) j = row_##sfx(s, a + i * s->sam, b, c + i * s->scm, acc); \
@@ -485,9 +519,8 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
       return; \
     } \
     if (!(MASKS && s->sbn == 1 && s->scn == 1) && s->n < L_##sfx / 2 + 1 && (s->m <= 3 || s->m * s->n * s->k <= 256)) { few_##sfx(s, a, b, c, acc); return; } \
-    if (MASKS && s->m <= MM_TALL && s->n <= L_##sfx && s->k <= MM_KC && s->sbn == 1 && s->scn == 1) { panel_##sfx(s, a, b, s->sbk, c, s->k, s->n, acc, false, NULL); return; } \
     int64_t rest = s->n % L_##sfx; \
-    if (rest && rest <= L_##sfx / 4 && s->n > 4 * L_##sfx && s->m >= 4 * L_##sfx) { \
+    if (!MASKS && rest && rest <= L_##sfx / 4 && s->n > 4 * L_##sfx && s->m >= 4 * L_##sfx) { \
       int64_t n = s->n - rest; \
       tp_mm most = *s, turned = { rest, s->m, s->k, s->sbn, s->sbk, s->sak, s->sam, s->scn, s->scm, true }; \
       most.n = n; \
@@ -504,21 +537,21 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
       } }
 #define WIDE_PANEL (VBYTES == 64 ? 4 : 2)                /* as many as there are registers for */
 #if VBYTES == 64
-DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 16, 4)
-DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 8, 2)
+DOTS(f32, float, int32_t, MAD_f32, 16, 16, 4)
+DOTS(f64, double, int64_t, MAD_f64, 8, 8, 2)
 #elif VBYTES == 32
-DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 8, 2)
-DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 4, 1)
+DOTS(f32, float, int32_t, MAD_f32, 16, 8, 2)
+DOTS(f64, double, int64_t, MAD_f64, 8, 4, 1)
 #else
-DOTS(f32, float, int32_t, MAD_f32, tp_mad_f32, 16, 4, 1)
-DOTS(f64, double, int64_t, MAD_f64, tp_mad_f64, 8, 2, 1)
+DOTS(f32, float, int32_t, MAD_f32, 16, 4, 1)
+DOTS(f64, double, int64_t, MAD_f64, 8, 2, 1)
 #endif
 #define VECTOR(sfx, U) typedef U v_##sfx __attribute__((vector_size(VBYTES), aligned(sizeof(U)), may_alias));
 VECTOR(i32, uint32_t)
 VECTOR(i64, uint64_t)
 VECTOR(u8, uint8_t)
-GEMM(f32, float, float, MAD_f32, tp_mad_f32, dots_f32, WIDE_PANEL)
-GEMM(f64, double, double, MAD_f64, tp_mad_f64, dots_f64, WIDE_PANEL)
-GEMM(i32, int32_t, uint32_t, MAD, MAD, few_i32, 2)
-GEMM(i64, int64_t, uint64_t, MAD, MAD, few_i64, 2)
-GEMM(u8, uint8_t, uint8_t, MAD, MAD, few_u8, 2)
+GEMM(f32, float, float, MAD_f32, SLIM_MAD_f32, tp_mad_f32, dots_f32, WIDE_PANEL)
+GEMM(f64, double, double, MAD_f64, SLIM_MAD_f64, tp_mad_f64, dots_f64, WIDE_PANEL)
+GEMM(i32, int32_t, uint32_t, MAD, MAD, MAD, few_i32, 2)
+GEMM(i64, int64_t, uint64_t, MAD, MAD, MAD, few_i64, 2)
+GEMM(u8, uint8_t, uint8_t, MAD, MAD, MAD, few_u8, 2)

@@ -172,18 +172,18 @@ static bool halves(const tp_dreg *r) {
 
 static bool is_still(const tp_dx *s) { return !s->var && s->c == 0; }
 
-/* Are there TP_DOT_FEW rows at least, whichever axis of rows a product gets that is bound when it runs? */
-static bool has_rows(const tp_dreg *r) {
+/* Are there too many rows for dot products, whichever axis of rows a product gets that is bound when it runs? */
+static bool has_rows(const tp_dreg *r, int64_t few) {
   const tp_dnd *a = &r->in[0], *b = &r->in[1], *c = &r->out[0];
   int64_t most = 0;
   for (int i = 0, rows = c->rank - 2; i <= rows; i++) {
     const tp_dx *n = &c->shape[i];
     if (is_still(&a->stride[i]) || is_still(&c->stride[i]) || (i < rows && !is_still(&b->stride[i]))) continue;
     bool unit = (!a->stride[i].var && a->stride[i].c == 1) || (!c->stride[i].var && c->stride[i].c == 1);
-    if (n->var ? unit : n->c > 1 && n->c < TP_DOT_FEW) return false;
+    if (n->var ? unit : n->c > 1 && n->c < few) return false;
     if (!n->var) most = TP_MAX(most, n->c);
   }
-  return most >= TP_DOT_FEW;
+  return most >= few;
 }
 
 /* Its extents or places are those of a loop's iteration. Many rows, or none, are multiplied by our kernels, and columns stay whole. */
@@ -191,7 +191,7 @@ static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *p
   const tp_dnd *c = &whole->out[0];
   const tp_dx *k = &whole->in[0].shape[whole->in[0].rank - 1];
   bool ours = (x->cpu->same || x->cpu->K->wide) && !k->var;
-  return ours && c->shape[c->rank - 1].e == part->out[0].shape[c->rank - 1].e && has_rows(whole) && has_rows(part);
+  return ours && c->shape[c->rank - 1].e == part->out[0].shape[c->rank - 1].e && has_rows(whole, TP_DOT_FEW(k->c)) && has_rows(part, TP_DOT_FEW(k->c));
 }
 
 bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {

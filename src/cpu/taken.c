@@ -1,7 +1,6 @@
 /* taken.c: y[p] = x[p] w[k[p]] at points p, leading ones and those of k. Points that take the same matrix are brought together: their rows are copied side by
  * side and make one product. Where a point has many rows, each is one. */
 #include "cpu/contract.h"
-#include "kern/prelude/fold.h"
 
 enum { FEW_TO_JOIN = 16 };
 
@@ -16,19 +15,19 @@ typedef struct taking {
   char *rows, *made;                            /* of points that are brought together */
 } taking;
 
+/* Terms one by one: no sum's order depends on who else takes the matrix. */
 static void one_product(const taking *t, int64_t m, const char *x, const int64_t *sx, const char *w, char *y, const int64_t *sy) {
   int64_t ext[] = { m, t->n, t->k }, a[] = { sx[0], 0, sx[1] }, b[] = { 0, t->sw[2], t->sw[1] }, c[] = { sy[0], sy[1], 0 };
   tp_contraction q;
   tp_contraction_make(&q, t->exec->cpu, t->d, t->d, 3, ext, a, b, c);
+  q.s.ordered = true;
   tp_contraction_run(&q, x, w, y, false, NULL);
 }
 
-/* There are TP_DOT_FEW rows at least, so that no sum's order depends on who else takes the matrix. */
 static void joined_product(const taking *t, const taker *at, int64_t points, const char *x, const char *w, char *y) {
   int log = t->size == 8 ? 3 : t->size == 4 ? 2 : t->size == 2, size = t->size;
-  int64_t m = TP_MAX(points * t->m, TP_DOT_FEW), row = t->k * size, made = t->n * size;
+  int64_t m = points * t->m, row = t->k * size, made = t->n * size;
   const tp_kernels *K = t->exec->cpu->K;
-  memset(t->rows + points * t->m * row, 0, (size_t)((m - points * t->m) * row));
   for (int64_t i = 0; i < points; i++) K->load[log](t->rows + i * t->m * row, x + at[i].x * size, t->sx[0], t->sx[1], t->m, t->k);
   one_product(t, m, t->rows, (int64_t[]){ t->k, 1 }, w, t->made, (int64_t[]){ t->n, 1 });
   for (int64_t i = 0; i < points; i++) K->store[log](y + at[i].y * size, t->sy[0], t->sy[1], t->made + i * t->m * made, t->m, t->n);
@@ -60,7 +59,7 @@ static int walked_axes(const tp_dreg *r) {
 }
 
 static bool give_room(tp_exec *x, tp_dreg *r, taking *t, int64_t points, int64_t matrices, int64_t **start, taker **at) {
-  int64_t rows = t->m < FEW_TO_JOIN ? TP_MIN(points * t->m, TP_WORK_TAKEN) + TP_DOT_FEW : 0;
+  int64_t rows = t->m < FEW_TO_JOIN ? TP_MIN(points * t->m, TP_WORK_TAKEN) : 0;
   *start = tp_work(x, r, matrices + 1, sizeof **start);
   *at = *start ? tp_work(x, r, points, sizeof **at) : NULL;
   t->rows = *at ? tp_work(x, r, rows * t->k, t->size) : NULL;

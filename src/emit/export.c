@@ -442,27 +442,44 @@ static void put_flow(exporter *w, const tp_pnode *x) {
 }
 
 /* Symbols are places in the object here: they outlive a step. */
-static void put_run(exporter *w) {
+static void put_run(exporter *w, tp_buf *c) {
   tp_emit *e = &w->e;
   tp_buf b;
   tp_hold hold;
   tp_buf_hold(&b, &hold);
+  e->done = c;
   e->b = &b;
+  w->nstop = w->npart = e->nfn = 0;
   e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
   e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
   e->depth = 1;
   put_flow(w, e->p->body);
-  tp_puts(w->c, "\nenum { TPX_FAILED, TPX_WAITS, TPX_OVER };\n");
+  tp_puts(c, "\nenum { TPX_FAILED, TPX_WAITS, TPX_OVER };\n");
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (e->sym[i] && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND) tp_putf(w->c, "#define s%d ((int64_t)%lld)\n", i, (long long)e->given[i]);
-    else if (e->sym[i]) tp_putf(w->c, "#define s%d (h->env[%d])\n", i, i);
-  tp_puts(w->c, "static int tpx_run(tp_host *h) {\n  switch (h->at) {\n  case 0:;\n");
-  tp_putn(w->c, b.s ? b.s : "", b.n);
-  tp_puts(w->c, "  }\n  return TPX_OVER;\n}\n");
+    if (e->sym[i] && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND) tp_putf(c, "#define s%d ((int64_t)%lld)\n", i, (long long)e->given[i]);
+    else if (e->sym[i]) tp_putf(c, "#define s%d (h->env[%d])\n", i, i);
+  tp_puts(c, "static int tpx_run(tp_host *h) {\n  switch (h->at) {\n  case 0:;\n");
+  tp_putn(c, b.s ? b.s : "", b.n);
+  tp_puts(c, "  }\n  return TPX_OVER;\n}\n");
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (e->sym[i]) tp_putf(w->c, "#undef s%d\n", i);
-  w->c->failed |= b.failed;
+    if (e->sym[i]) tp_putf(c, "#undef s%d\n", i);
+  c->failed |= b.failed;
   tp_buf_drop(&b, &hold);
+}
+
+/* Twice: for nobody, to count what is alike, and into the file. */
+static void put_runs(exporter *w) {
+  tp_buf nobody;
+  tp_hold hold;
+  tp_hmap texts;
+  tp_hmap_init(&texts, w->e.a);
+  w->e.texts = &texts;
+  w->e.counts = true;
+  tp_buf_hold(&nobody, &hold);
+  put_run(w, &nobody);
+  tp_buf_drop(&nobody, &hold);
+  w->e.counts = false;
+  put_run(w, w->c);
 }
 
 /* ---- the library ---- */
@@ -511,15 +528,10 @@ static void put_upper(tp_buf *b, const char *s) {
   for (; *s; s++) tp_putf(b, "%c", *s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
 }
 
-/* Letters and digits of a name, what else it has as one _ between them. */
-static void put_word(tp_buf *b, const char *s) {
-  bool gap = false, any = false;
-  for (; *s; s++) {
-    bool plain = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9');
-    if (plain) tp_putf(b, gap && any ? "_%c" : "%c", *s);
-    any |= plain;
-    gap = !plain;
-  }
+/* Where something stands in the script, inside a comment: the name of a chunk can be any text. */
+static void put_pos(tp_buf *b, tp_pos pos) {
+  for (const char *s = pos.file ? pos.file : "?"; *s; s++) tp_putf(b, "%c", *s == '*' || *s == '\\' || (unsigned char)*s < ' ' ? '_' : *s);
+  tp_putf(b, ":%d", pos.line);
 }
 
 /* Text with %n for the name, %N for the name in capitals, %% for a percent sign. */
@@ -565,7 +577,8 @@ static void put_calls(const exporter *w, tp_buf *b) {
     tp_puts(b, "  ");
     put_upper(b, w->x->name);
     tp_putf(b, "_CALL_%d = %d,%*s/* ", p->calls.v[i].fn, p->calls.v[i].fn, 20, "");
-    tp_putf(b, "%s:%d%s%s */\n", p->calls.v[i].pos.file ? p->calls.v[i].pos.file : "?", p->calls.v[i].pos.line, p->calls.v[i].name ? " " : "", p->calls.v[i].name ? p->calls.v[i].name : "");
+    put_pos(b, p->calls.v[i].pos);
+    tp_putf(b, "%s%s */\n", p->calls.v[i].name ? " " : "", p->calls.v[i].name ? p->calls.v[i].name : "");
   }
   if (any) tp_puts(b, "};\n");
 }
@@ -577,16 +590,16 @@ static void put_bounds(const exporter *w, tp_buf *b) {
     tp_puts(b, "#define ");
     put_upper(b, w->x->name);
     tp_puts(b, "_");
-    put_word(b, w->x->bounds[i]->name);
-    tp_putf(b, " %lld%*s/* %s */\n", (long long)w->x->env[w->x->bounds[i]->id], 10, "", w->x->bounds[i]->name);
+    const char *name = w->x->bounds[i]->name, *mine = strcmp(name, "WEIGHTS") && strncmp(name, "CALL_", 5) ? "" : "_";       /* of the other names of that kind */
+    tp_putf(b, "%s%s %lld%*s/* %s */\n", name, mine, (long long)w->x->env[w->x->bounds[i]->id], 10, "", name);
   }
 }
 
 static void put_header(const exporter *w, tp_buf *b) {
   const tp_export *x = w->x;
   put_text(w, b, "/* %n: made by tempo from ");
-  tp_putf(b, "%s:%d. ", x->pos.file ? x->pos.file : "?", x->pos.line);
-  put_text(w, b, "C99 and libm; it allocates nothing, and all that it writes is in the object or in arrays of yours. Arrays are dense and row major. */\n"
+  put_pos(b, x->pos);
+  put_text(w, b, ". C99 and libm; it allocates nothing, and all that it writes is in the object or in arrays of yours. Arrays are dense and row major. */\n"
                  "#ifndef TEMPO_EXPORT_%N_H\n#define TEMPO_EXPORT_%N_H\n#include <stddef.h>\n#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
   put_bounds(w, b);
   put_struct(w, b, "inputs", x->in, x->nin, false, true);
@@ -652,7 +665,7 @@ static void put_where(exporter *w, const tp_pnode *x) {
 static const char head[] =
   "#include <math.h>\n#include <string.h>\n"
   "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#pragma clang diagnostic ignored \"-Wunknown-warning-option\"\n#pragma clang diagnostic ignored \"-Wbitwise-instead-of-logical\"\n#pragma clang diagnostic ignored \"-Wparentheses-equality\"\n#elif defined(__GNUC__) && !defined(__STRICT_ANSI__)\n#pragma GCC optimize(\"fp-contract=off\")\n#endif\n"
-  "#ifdef __GNUC__\n#define TP_FN static inline __attribute__((__unused__))\n#define TPX_ALIAS __attribute__((__may_alias__))\n#else\n#define TP_FN static inline\n#define TPX_ALIAS\n"
+  "#ifdef __GNUC__\n#define TP_FN static inline __attribute__((__unused__))\n#define TP_ONCE static __attribute__((__noinline__, __unused__))\n#define TPX_ALIAS __attribute__((__may_alias__))\n#else\n#define TP_FN static inline\n#define TPX_ALIAS\n"
   "#define __builtin_expect(x, y) (x)\n#endif\n#if !defined(__GNUC__) || defined(__clang__)\n#define TP_IVDEP\n#endif\n#define TP_ALONE\n"
   "typedef uint8_t TPX_ALIAS tpx_bool, tpx_u8;\ntypedef uint16_t TPX_ALIAS tpx_f16, tpx_bf16;\ntypedef int32_t TPX_ALIAS tpx_i32;\ntypedef int64_t TPX_ALIAS tpx_i64;\n"
   "typedef float TPX_ALIAS tpx_f32;\ntypedef double TPX_ALIAS tpx_f64;\n";
@@ -789,7 +802,7 @@ static void put_code(exporter *w) {
   for (int i = 0; i < w->e.p->bufs.n; i++)
     if (w->e.p->bufs.v[i]->kind == TP_BUF_CONST) put_constant(w, w->e.p->bufs.v[i]);
   tp_emit_environments(w->c, w->e.p, w->e.a);
-  put_run(w);
+  put_runs(w);
   tp_puts(w->c, "\nstatic const char *tpx_where(int pos) {\n  switch (pos) {\n");
   put_where(w, w->e.p->body);
   tp_puts(w->c, "  }\n  return \"\";\n}\n");

@@ -7,7 +7,7 @@
 #include "kern/prelude/fold.h"
 #include <math.h>
 
-enum { POINTS = 4, TERMS = 32, LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, COLD = 1 << 16, SQUARE = 1024, TILE_ROWS = 16, TILE_ROW = 64 };
+enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, TILE_ROWS = 16, TILE_ROW = 64 };
 
 typedef struct {
   tp_emit *e; const tp_region *r; int pos;
@@ -17,220 +17,9 @@ typedef struct {
   bool folds, product;                          /* product: x * y is fused into the sum */
   bool near;                                    /* operators take operands for near ones; `far` becomes 1 where one is not */
   int across;                                   /* the axis along which turned windows lie */
+  int seam;                                     /* the axis along which windows wrap, that is gone through from one seam to the next; -1: none */
   const bool *turned;                           /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
 } nest;
-
-/* ---- what native code knows ---- */
-
-enum { NO_FAULT, DIVZERO, NEGPOW, NONE = NO_FAULT };
-typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } typeclass;
-typedef struct { typeclass types; int fault; const char *test, *near; } scalar_row;
-#define BY_NONE NULL, NULL
-#define BY_AT(p, f) #p, #f
-static const scalar_row rows[TP_NOP] = {
-#define S(NAME, operands, types, result, f, i, b, near, fault) [TP_OP_##NAME] = { OF_##types, fault, BY_##near },
-#include "kern/scalar.def"
-#undef S
-};
-
-static const char *const names[TP_NOP] = {
-#define S(NAME, operands, types, result, f, i, b, near, fault) [TP_OP_##NAME] = #NAME,
-#include "kern/scalar.def"
-#undef S
-};
-
-static tp_dtype buffer_type(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
-
-/* Of an operand of a micro, or of what a region makes. */
-static tp_dtype type_of(const tp_emit *e, const tp_region *r, int in) { return in < r->nin ? buffer_type(e, &r->in[in]) : r->micro[in - r->nin].dtype; }
-
-static bool row_takes(tp_op op, tp_dtype d) {
-  switch (rows[op].types) {
-    case OF_FLOAT: return tp_dtype_float(d);
-    case OF_NUMBER: return d != TP_BOOL;
-    case OF_ANY: return true;
-    case OF_BOOL: return d == TP_BOOL;
-    default: return false;
-  }
-}
-
-static bool micro_known(const tp_emit *e, const tp_region *r, const tp_micro *m) {
-  if (m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST || m->op == TP_OP_MATMUL) return true;
-  return row_takes(m->op, tp_compute(type_of(e, r, m->in[m->op == TP_OP_SELECT])));
-}
-
-static tp_dtype result_type(const tp_emit *e, const tp_region *r, int k) { return r->nmicro ? r->micro[r->outmicro[k]].dtype : buffer_type(e, &r->in[0]); }
-
-static bool window_known(const tp_emit *e, const tp_nd *nd) { return (nd->wrap < 0 || e->given) && nd->rank == 0; }
-
-static bool all_known(const tp_emit *e, const tp_region *r) {
-  bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0;
-  for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && window_known(e, &r->in[i]);
-  for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && window_known(e, &r->out[i]);
-  for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
-  if (!ok) return false;
-  tp_dtype d = tp_compute(result_type(e, r, 0));
-  return d != TP_BOOL || !(r->sums || r->acc) || r->red == TP_RED_MAX || r->red == TP_RED_MIN;
-}
-
-/* Is there an operand for which the operator has no value? A number that is written out says so. */
-static bool may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m) {
-  int fault = m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST ? NO_FAULT : rows[m->op].fault;
-  if (!fault || tp_dtype_float(tp_compute(type_of(e, r, m->in[0])))) return false;
-  const tp_micro *by = m->in[1] >= r->nin ? &r->micro[m->in[1] - r->nin] : NULL;
-  uint64_t cell = 0;
-  if (!by || by->op != TP_OP_FILL) return true;
-  tp_put(by->dtype, &cell, 0, by->f);
-  int64_t v = tp_geti(by->dtype, &cell, 0);
-  return fault == DIVZERO ? v == 0 : v < 0;
-}
-
-bool tp_emit_faults(const tp_emit *e, const tp_region *r) {
-  bool any = false;
-  for (int k = 0; k < r->nmicro; k++) any |= may_fault(e, r, &r->micro[k]);
-  return any;
-}
-
-/* Points of all its axes; -1: not known, or many. */
-static int64_t count(const tp_region *r) {
-  int64_t n = 1, k;
-  for (int i = 0; i < r->nlead; i++) {
-    if (!tp_ix_is_const(r->lead[i], &k) || k > COLD || n > COLD) return -1;
-    n *= k > 0 ? k : 0;
-  }
-  return n;
-}
-
-static bool is_known(const tp_ix *e) {
-  const tp_sym *share = tp_ix_as_sym(e);
-  return tp_ix_is_const(share && share->whole ? share->whole : e, NULL);
-}
-
-/* Are all of its extents, where threads share one the whole of it? */
-static bool has_extents(const tp_region *r) {
-  bool all = true;
-  for (int i = 0; i < r->nlead; i++) all &= is_known(r->lead[i]);
-  return all;
-}
-
-static bool in_loop(const tp_pnode *x) {
-  bool any = false;
-  for (const tp_pnode *q = x->up; q; q = q->up) any |= q->kind == TP_P_FOR;
-  return any;
-}
-
-static bool is_far(const tp_ix *stride) {
-  int64_t s;
-  return !tp_ix_is_const(stride, &s) || s >= TP_TUNE_WALK_LINE || s <= -TP_TUNE_WALK_LINE;
-}
-
-/* Does the window lie along axis i and jump along k? */
-static bool lies_along(const tp_nd *nd, int i, int k) { return nd->buf >= 0 && nd->lead && tp_is_number(nd->lead[i], 1) && is_far(nd->lead[k]); }
-
-/* Windows that lie along one axis each and jump along the other's: the target goes over squares, in which each line is gone through while it is near. */
-static bool turns(const tp_region *r) {
-  bool along[TP_MAXRANK][TP_MAXRANK] = { 0 }, any = false;
-  for (int w = 0; w < r->nin + r->nout; w++)
-    for (int i = 0; i < r->nlead; i++)
-      for (int k = 0; k < r->nlead; k++)
-        if (i != k && !tp_is_number(r->lead[i], 1) && !tp_is_number(r->lead[k], 1)) along[i][k] |= lies_along(tp_window_at(r, w), i, k);
-  for (int i = 0; i < r->nlead; i++)
-    for (int k = 0; k < i; k++) any |= along[i][k] && along[k][i];
-  return any;
-}
-
-enum { LONG_ROW = 256, FEW_FOLDED = 4 };
-static bool folds_few(const tp_nest *n) {
-  int64_t rows = 1, k;
-  for (int i = 0; i < n->nax && rows <= FEW_FOLDED; i++)
-    if (n->ax[i].red) rows = tp_ix_is_const(n->ax[i].n, &k) ? rows * k : FEW_FOLDED + 1;
-  return rows <= FEW_FOLDED;
-}
-
-/* Are columns of what lies there folded, at most widened? Kernels take some rows of them at a time, if these are long. */
-static bool folds_columns(const tp_emit *e, const tp_region *r) {
-  bool plain = r->nout == 1 && r->nin == 1 && (r->nmicro == 0 || (r->nmicro == 1 && (r->micro->op == TP_OP_DETACH || r->micro->op == TP_OP_CAST)));
-  if (!plain || !r->sums) return false;
-  tp_nest n;
-  tp_plan_walk(e->ix, e->a, r, &n);
-  int64_t row;
-  return n.nax > 1 && !n.ax[n.nax - 1].red && !folds_few(&n) && !(tp_ix_is_const(n.ax[n.nax - 1].n, &row) && row < LONG_ROW);
-}
-
-/* Does window w lie along axis k of the nest and jump along its innermost one? */
-static bool is_turned(const tp_region *r, const tp_nest *n, int w, int k) {
-  return tp_window_at(r, w)->buf >= 0 && tp_is_number(n->stride[w][k], 1) && is_far(n->stride[w][n->nax - 1]);
-}
-
-/* The axis along which windows lie that are turned; -1: there are none, or they lie along several. */
-static int axis_across(const tp_region *r, const tp_nest *n) {
-  int across = -1;
-  bool one = true;
-  for (int w = 0; w < r->nin + r->nout; w++)
-    for (int k = 0; k < n->nax - 1; k++) {
-      if (!is_turned(r, n, w, k)) continue;
-      one &= across < 0 || across == k;
-      across = k;
-    }
-  return one ? across : -1;
-}
-
-static bool is_small(const tp_region *r) {
-  int64_t points = count(r);
-  return points >= 0 && points <= SQUARE;
-}
-
-/* Does a chain go over tiles? Plain copies the target makes better, and which point without a value is the first one is the target's to say. */
-static bool has_tiles(const tp_emit *e, const tp_region *r, const tp_nest *n) {
-  bool chain = r->nmicro && !r->sums && !r->acc && !tp_emit_faults(e, r);
-  return !e->given && chain && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
-}
-
-static int bytes_turned(const tp_emit *e, const tp_region *r, const tp_nest *n, int across) {
-  int sum = 0;
-  for (int w = 0; w < r->nin + r->nout; w++)
-    if (is_turned(r, n, w, across)) sum += tp_dtype_size(buffer_type(e, tp_window_at(r, w)));
-  return sum;
-}
-
-/* The axis across and the innermost one change places where fewer bytes are turned then. */
-static void choose_turned(const tp_emit *e, const tp_region *r, tp_nest *n) {
-  int across = axis_across(r, n), bytes = bytes_turned(e, r, n, across);
-  tp_nest_swap(n, across, n->nax - 1);
-  if (axis_across(r, n) != across || bytes_turned(e, r, n, across) >= bytes) tp_nest_swap(n, across, n->nax - 1);
-}
-
-/* What the target's kernels do better than a loop: of many points. */
-static bool leaves(const tp_emit *e, const tp_region *r) {
-  tp_nest n;
-  if (is_small(r)) return false;
-  if (r->sums) return folds_columns(e, r);
-  if (r->acc || !turns(r)) return false;
-  tp_plan_walk(e->ix, e->a, r, &n);
-  return !has_tiles(e, r, &n);
-}
-
-/* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
-bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
-  const tp_region *r = tp_emit_region(e, x);
-  if (x->rg->newest && !e->given) return false;
-  bool cold = e->looped && !e->given && !in_loop(x) && (count(r) >= 0 || (e->teamed && has_extents(r)));
-  if (tp_emit_is_pointwise(e, r)) return !cold;
-  return !cold && all_known(e, r) && (e->given || !leaves(e, r));
-}
-
-static bool wraps(const tp_region *r) {
-  bool any = false;
-  for (int i = 0; i < r->nin + r->nout; i++) any |= tp_window_at(r, i)->wrap >= 0;
-  return any;
-}
-
-bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
-  if (x->kind != TP_P_REGION || tp_emit_is_pointwise(e, x->rg)) return false;
-  const tp_region *r = tp_emit_region(e, x);
-  int64_t n = wraps(r) ? -1 : count(r);
-  return n >= 0 && n <= (r == x->rg || !r->sums ? POINTS : TERMS) && tp_emit_knows(e, x);
-}
 
 /* ---- axes ---- */
 
@@ -241,17 +30,14 @@ static void find_axes(nest *l) {
   l->nax = n->nax;
   l->ax = n->ax;
   l->stride = n->stride;
-  if (!has_tiles(l->e, l->r, n)) return;
-  choose_turned(l->e, l->r, n);
-  bool *turned = TP_NEWN(l->e->a, bool, l->nw);
-  l->across = axis_across(l->r, n);
-  for (int w = 0; w < l->nw; w++) turned[w] = is_turned(l->r, n, w, l->across);
-  l->turned = turned;
+  for (int k = 0, seam = tp_emit_seam(l->r); k < l->nax; k++)
+    if (seam >= 0 && l->ax[k].of[0] == seam) l->seam = k;
+  l->turned = tp_emit_turned(l->e, l->r, n, &l->across);
 }
 
 static nest nest_of(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg };
+  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg, .seam = -1 };
   l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
   for (int i = 0; i < l.nw; i++) l.w[i] = tp_window_at(r, i);
   l.folds = r->sums && (!r->acc || l.product);
@@ -263,11 +49,11 @@ static nest nest_of(tp_emit *e, const tp_pnode *x) {
 
 static const tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->e, l->r, nd, l->at); }
 
-/* Where the window's elements along its ring begin: at place k of the nest, or, where that has one place only, at the first (k < 0). */
-static void put_wrapped(const nest *l, const tp_nd *nd, int k) {
+/* Where the window's elements along its ring begin: at this place of their axis, or, where that has one place only, at the first (""). */
+static void put_wrapped(const nest *l, const tp_nd *nd, const char *place) {
   tp_puts(l->e->b, "tp_ring_at(");
   tp_emit_ix(l->e, nd->wlo);
-  if (k >= 0) tp_putf(l->e->b, " + x%d", k);
+  tp_puts(l->e->b, place);
   tp_puts(l->e->b, ", ");
   tp_emit_ix(l->e, nd->wmod);
   tp_puts(l->e->b, ")");
@@ -288,12 +74,14 @@ static void put_element(const nest *l, int w) {
     return;
   }
   bool any = false;
-  tp_putf(e->b, "w%d[", w);
+  tp_putf(e->b, nd->wrap >= 0 && l->seam >= 0 ? "u%d[" : "w%d[", w);
   for (int k = 0; k < l->nax; k++) {
     if (tp_is_number(l->stride[w][k], 0)) continue;
     tp_puts(e->b, any ? " + " : "");
-    if (nd->wrap >= 0 && l->ax[k].of[0] == nd->wrap) put_wrapped(l, nd, k);
-    else tp_putf(e->b, "x%d", k);
+    char place[24];
+    snprintf(place, sizeof place, " + x%d", k);
+    if (nd->wrap >= 0 && l->seam < 0 && l->ax[k].of[0] == nd->wrap) put_wrapped(l, nd, place);
+    else tp_puts(e->b, place + 3);
     any = true;
     if (tp_is_number(l->stride[w][k], 1)) continue;
     tp_puts(e->b, "*");
@@ -308,12 +96,12 @@ static void put_windows(const nest *l) {
     int buf = l->w[w]->buf;
     char type[32];
     if (buf < 0) continue;
-    snprintf(type, sizeof type, "%s%s", w < l->r->nin ? "const " : "", tp_emit_cell(e, buffer_type(e, l->w[w])));
+    snprintf(type, sizeof type, "%s%s", w < l->r->nin ? "const " : "", tp_emit_cell(e, tp_emit_dtype(e, l->w[w])));
     if (!tp_emit_window(e, type, w, buf)) continue;
     tp_emit_place(e, l->w[w], l->w[w]->off);
     if (l->w[w]->wrap >= 0 && tp_is_number(l->r->lead[l->w[w]->wrap], 1)) {
       tp_puts(e->b, " + ");
-      put_wrapped(l, l->w[w], -1);
+      put_wrapped(l, l->w[w], "");
       tp_puts(e->b, "*");
       tp_emit_ix(e, l->w[w]->lead ? l->w[w]->lead[l->w[w]->wrap] : tp_ix_const(e->ix, 0));
     }
@@ -338,7 +126,7 @@ static bool is_dot(const nest *l) { return l->r->nmicro == 1 && l->r->micro->op 
 static void put_input(const nest *l, int i) {
   tp_emit *e = l->e;
   if (is_dot(l)) return;
-  tp_dtype d = buffer_type(e, l->w[i]);
+  tp_dtype d = tp_emit_dtype(e, l->w[i]);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s i%d = ", tp_emit_held(d), i);
   if (!l->at || !tp_emit_carried(e, l->w[i], offset_at(l, l->w[i]))) {
@@ -368,26 +156,26 @@ static void put_arguments(const nest *l, const tp_micro *m) {
 static bool divides_i64(const tp_region *r, const tp_micro *m) {
   const tp_micro *by = m->in[1] >= r->nin ? &r->micro[m->in[1] - r->nin] : NULL;
   int64_t v = by && by->op == TP_OP_FILL && by->f > 0 && by->f < 0x1p45 ? (int64_t)by->f : 0;
-  return m->dtype == TP_I64 && rows[m->op].fault == DIVZERO && (v & (v - 1));
+  return m->dtype == TP_I64 && tp_emit_rows[m->op].fault == DIVZERO && (v & (v - 1));
 }
 
 /* Has the operator a form without branches, for what is near? */
-static bool has_near(const tp_region *r, const tp_micro *m) { return rows[m->op].near && (tp_dtype_float(m->dtype) || divides_i64(r, m)); }
+static bool has_near(const tp_region *r, const tp_micro *m) { return tp_emit_rows[m->op].near && (tp_dtype_float(m->dtype) || divides_i64(r, m)); }
 
 static void put_call(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
-  tp_dtype from = tp_compute(type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
+  tp_dtype from = tp_compute(tp_emit_type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
   if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
   else if (m->op == TP_OP_CAST) tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
-  else if (l->near && has_near(l->r, m)) tp_putf(e->b, "tp_near_%s_%s(", rows[m->op].near, tp_emit_sfx(from));
-  else tp_putf(e->b, "tp_%s_%s(", names[m->op], tp_emit_sfx(from));
+  else if (l->near && has_near(l->r, m)) tp_putf(e->b, "tp_near_%s_%s(", tp_emit_rows[m->op].near, tp_emit_sfx(from));
+  else tp_putf(e->b, "tp_%s_%s(", tp_emit_rows[m->op].name, tp_emit_sfx(from));
   put_arguments(l, m);
 }
 
 /* Is the operand, are both, near? */
 static void put_near(const nest *l, const tp_micro *m) {
   tp_emit_indent(l->e);
-  tp_putf(l->e->b, "far |= !tp_is_near_%s_%s(", rows[m->op].test, tp_emit_sfx(tp_compute(m->dtype)));
+  tp_putf(l->e->b, "far |= !tp_is_near_%s_%s(", tp_emit_rows[m->op].test, tp_emit_sfx(tp_compute(m->dtype)));
   put_arguments(l, m);
   tp_puts(l->e->b, ";\n");
 }
@@ -429,9 +217,9 @@ static void put_end(const nest *l, int what, bool here) {
 static void put_fault(const nest *l, const tp_micro *m) {
   static const char *const why[] = { [DIVZERO] = "DIVZERO", [NEGPOW] = "NEGPOW" };
   tp_emit *e = l->e;
-  tp_dtype d = tp_compute(type_of(e, l->r, m->in[0]));
-  int fault = rows[m->op].fault;
-  if (!may_fault(e, l->r, m)) return;
+  tp_dtype d = tp_compute(tp_emit_type_of(e, l->r, m->in[0]));
+  int fault = tp_emit_rows[m->op].fault;
+  if (!tp_emit_may_fault(e, l->r, m)) return;
   tp_emit_indent(l->e);
   tp_putf(e->b, "if (__builtin_expect(tp_fault_%s_%s(", why[fault], tp_emit_sfx(d));
   put_name(l, m->in[0]);
@@ -456,7 +244,7 @@ static void put_dot(const nest *l, const tp_micro *m) {
   put_element(l, 1);
   tp_puts(l->e->b, ", ");
   tp_emit_ix(l->e, m->ix);
-  tp_puts(l->e->b, ")");
+  tp_putf(l->e->b, ", %d)", (int)m->f);
 }
 
 static void put_micro(const nest *l, int k) {
@@ -512,7 +300,7 @@ static void put_store(const nest *l, int k, const char *value) {
   int w = l->r->nin + k;
   const tp_nd *nd = l->w[w];
   if (nd->buf < 0) return;
-  tp_dtype d = buffer_type(e, nd);
+  tp_dtype d = tp_emit_dtype(e, nd);
   bool acc = l->r->acc && k == 0;
   tp_carry *c = l->at ? tp_emit_carries(e, nd, offset_at(l, nd)) : NULL;
   tp_emit_indent(l->e);
@@ -551,8 +339,9 @@ static void put_results(const nest *l, int first) {
 static void open_axis(const nest *l, int k) {
   tp_emit *e = l->e;
   tp_emit_indent(l->e);
-  tp_putf(e->b, "for (int64_t x%d = 0, n%d = ", k, k);
-  tp_emit_ix(e, l->ax[k].n);
+  tp_putf(e->b, "for (int64_t x%d = %s, n%d = ", k, k == l->seam ? "lo" : "0", k);
+  if (k == l->seam) tp_puts(e->b, "hi");
+  else tp_emit_ix(e, l->ax[k].n);
   tp_putf(e->b, "; x%d < n%d; x%d++) {\n", k, k, k);
   e->depth++;
 }
@@ -567,11 +356,12 @@ static int open_pieces(const nest *l, int axis, int most) {
   tp_emit *e = l->e;
   int64_t n;
   tp_emit_indent(e);
-  tp_puts(e->b, "for (int64_t j = 0, all = ");
-  tp_emit_ix(e, l->ax[axis].n);
+  tp_putf(e->b, "for (int64_t j = %s, all = ", axis == l->seam ? "lo" : "0");
+  if (axis == l->seam) tp_puts(e->b, "hi");
+  else tp_emit_ix(e, l->ax[axis].n);
   tp_putf(e->b, "; j < all; j += %d) {\n", most);
   e->depth++;
-  bool known = tp_ix_is_const(l->ax[axis].n, &n) && n > 0 && n <= most;
+  bool known = axis != l->seam && tp_ix_is_const(l->ax[axis].n, &n) && n > 0 && n <= most;
   if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
   else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
   return known ? (int)n : most;
@@ -635,7 +425,7 @@ enum { ABREAST = 64 };                          /* places: four vectors of the w
 /* Is it a long chain of operators over many places? It goes by a few vectors at once: where one waits for its own results the processor has the others. */
 static bool goes_abreast(const nest *l, int in) {
   int64_t n;
-  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r);
+  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && in != l->seam && tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r);
 }
 
 static void open_abreast(const nest *l, int in) {
@@ -650,7 +440,34 @@ static void open_abreast(const nest *l, int in) {
   open_elements(l, in, "some");
 }
 
+/* Elements lo .. hi of the seam's axis, along which no window wraps; u<w>: where a window that does would begin for these. */
+static void open_seams(const nest *l) {
+  tp_emit *e = l->e;
+  tp_emit_indent(e);
+  tp_puts(e->b, "for (int64_t lo = 0, hi, seams = ");
+  tp_emit_ix(e, l->ax[l->seam].n);
+  tp_puts(e->b, "; lo < seams; lo = hi) {\n");
+  e->depth++;
+  tp_emit_line(e, "hi = seams;\n");
+  for (int w = 0; w < l->nw; w++) {
+    if (l->w[w]->buf < 0 || l->w[w]->wrap < 0) continue;
+    tp_emit_indent(e);
+    tp_putf(e->b, "const int64_t r%d = ", w);
+    put_wrapped(l, l->w[w], " + lo");
+    tp_puts(e->b, ";\n");
+    tp_emit_indent(e);
+    tp_puts(e->b, "hi = tp_index_min(hi, lo + tp_index_max(1, ");
+    tp_emit_ix(e, l->w[w]->wmod);
+    tp_putf(e->b, ") - r%d);\n", w);
+    tp_emit_indent(e);
+    tp_putf(e->b, "%s%s *const u%d = w%d + (r%d - lo)*", w < l->r->nin ? "const " : "", tp_emit_cell(e, tp_emit_dtype(e, l->w[w])), w, w, w);
+    tp_emit_ix(e, l->stride[w][l->seam]);
+    tp_puts(e->b, ";\n");
+  }
+}
+
 static void put_map(const nest *l) {
+  if (l->seam >= 0) open_seams(l);
   int in = l->nax - 1;
   bool strips = in >= 0 && is_branched(l), abreast = in >= 0 && !strips && goes_abreast(l, in);
   for (int k = 0; k < in + !(strips || abreast); k++) {
@@ -668,7 +485,7 @@ static void put_map(const nest *l) {
     put_work(l);
   }
   put_results(l, 0);
-  for (int k = 0; k < l->nax + (strips || abreast); k++) shut(l);
+  for (int k = 0; k < l->nax + (strips || abreast) + (l->seam >= 0); k++) shut(l);
 }
 
 /* ---- maps with windows that are turned ---- a tile at a time, in which each line is gone through while it is near */
@@ -683,7 +500,7 @@ static void put_turn(const nest *l, int w) {
   tp_emit_line(e, "{\n");
   tp_emit_line(e, "  const int64_t x%d = top, x%d = j;\n", l->across, in);
   tp_emit_indent(e);
-  tp_putf(e->b, out ? "  h->turn(%d, &" : "  h->turn(%d, t%d, %d, &", tp_dtype_size(buffer_type(e, l->w[w])), w, TILE_ROW);
+  tp_putf(e->b, out ? "  h->turn(%d, &" : "  h->turn(%d, t%d, %d, &", tp_dtype_size(tp_emit_dtype(e, l->w[w])), w, TILE_ROW);
   put_element(&there, w);
   tp_puts(e->b, ", ");
   tp_emit_ix(e, l->stride[w][in]);
@@ -721,7 +538,7 @@ static void put_tiles(const nest *l) {
   tp_emit_line(e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TILE_ROWS, TILE_ROWS);
   open_pieces(l, l->nax - 1, TILE_ROW);
   for (int w = 0; w < l->nw; w++)
-    if (l->turned[w]) tp_emit_line(e, "%s t%d[%d];\n", tp_emit_cell(e, buffer_type(e, l->w[w])), w, TILE_ROWS * TILE_ROW);
+    if (l->turned[w]) tp_emit_line(e, "%s t%d[%d];\n", tp_emit_cell(e, tp_emit_dtype(e, l->w[w])), w, TILE_ROWS * TILE_ROW);
   put_turns(l, 0, l->r->nin);
   put_tile_rows(l);
   put_turns(l, l->r->nin, l->nw);
@@ -733,7 +550,7 @@ static void put_tiles(const nest *l) {
 typedef struct { const char *part, *acc, *fn; tp_dtype c; } fold_types;
 
 static fold_types types_of(const nest *l) {
-  tp_dtype c = tp_compute(result_type(l->e, l->r, 0));
+  tp_dtype c = tp_compute(tp_emit_result_type(l->e, l->r, 0));
   bool adds_up = l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD, most = l->r->red == TP_RED_MAX;
   const char *own = tp_emit_type(c), *natural = c == TP_I32 ? "uint32_t" : c == TP_I64 ? "uint64_t" : own;
   fold_types t = { own, own, NULL, c };
@@ -789,7 +606,7 @@ static void put_lane_step(const nest *l, const fold_types *t) {
 static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
   char value[64];
   bool narrow = strcmp(t->acc, "double") == 0 && t->c == TP_F32;
-  const char *how = narrow && tp_half(result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
+  const char *how = narrow && tp_half(tp_emit_result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
   snprintf(value, sizeof value, narrow && how[0] == 't' ? "%s%s)" : "(%s)%s", narrow && how[0] == 't' ? how : tp_emit_type(t->c), acc);
   put_store(l, 0, value);
 }
@@ -822,7 +639,7 @@ static void put_kept(const nest *l) {
 /* What is left of a row, fewer than there are lanes: what is folded is made side by side, and then folded in order. */
 static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_emit *e = l->e;
-  tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(result_type(e, l->r, 0)));
+  tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(tp_emit_result_type(e, l->r, 0)));
   tp_emit_line(e, "const int64_t rest = n%d - j;\n", axis);
   open_work(l, axis, "rest", LANES);
   tp_emit_indent(e);
@@ -913,7 +730,7 @@ static void put_across(const nest *l, const fold_types *t) {
 /* Operators of floats alone take many instructions. */
 static bool is_long(const tp_region *r) {
   bool any = false;
-  for (int i = 0; i < r->nmicro; i++) any |= rows[r->micro[i].op].types == OF_FLOAT;
+  for (int i = 0; i < r->nmicro; i++) any |= tp_emit_rows[r->micro[i].op].types == OF_FLOAT;
   return any;
 }
 
@@ -1059,7 +876,7 @@ static bool folds_nothing(const nest *l) {
 
 enum { BRIEF = 64 };
 bool tp_emit_is_brief(tp_emit *e, const tp_pnode *x) {
-  int64_t n = count(tp_emit_region(e, x));
+  int64_t n = tp_emit_count(tp_emit_region(e, x));
   return n >= 0 && n <= BRIEF;
 }
 
@@ -1068,12 +885,16 @@ void tp_emit_loop_windows(tp_emit *e, const tp_pnode *x) {
   put_windows(&l);
 }
 
+static void put_nest(nest *l) {
+  find_axes(l);
+  if (l->folds) put_fold(l);
+  else if (l->turned) put_tiles(l);
+  else put_map(l);
+}
+
 void tp_emit_loop_body(tp_emit *e, const tp_pnode *x) {
   nest l = nest_of(e, x);
-  find_axes(&l);
-  if (l.folds) put_fold(&l);
-  else if (l.turned) put_tiles(&l);
-  else put_map(&l);
+  put_nest(&l);
 }
 
 void tp_emit_loop(tp_emit *e, const tp_pnode *x) {
@@ -1083,7 +904,7 @@ void tp_emit_loop(tp_emit *e, const tp_pnode *x) {
   if (tp_emit_is_points(e, x) && !folds_nothing(&l)) put_points(&l);
   else {
     put_windows(&l);
-    tp_emit_loop_body(e, x);
+    put_nest(&l);
   }
   e->depth--;
   tp_emit_line(e, "}\n");

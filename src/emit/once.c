@@ -52,12 +52,17 @@ static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym)
   return n;
 }
 
+/* Is symbol i the same number for all that is written? */
+static bool is_settled(const tp_emit *e, int i) { return e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND; }
+
 static void put_function(tp_emit *e, const text *t, const tp_buf *of, size_t windows, const bool *sym) {
   tp_putf(e->done, "\nTP_ONCE int l%d(const tp_host *h, int pos", t->id);
   tp_putn(e->done, of->s, windows);
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (sym[i]) tp_putf(e->done, ", int64_t s%d", i);
+    if (sym[i] && !is_settled(e, i)) tp_putf(e->done, ", int64_t s%d", i);
   tp_puts(e->done, ") {\n  int64_t *const env = h->env;\n  (void)env, (void)pos;\n");
+  for (int i = 0; i < tp_nsym(e->ix); i++)
+    if (sym[i] && is_settled(e, i)) tp_putf(e->done, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
   tp_putn(e->done, of->s + windows, of->n - windows);
   tp_puts(e->done, "  return 0;\n}\n");
 }
@@ -67,7 +72,7 @@ static void put_shared(tp_emit *e, const tp_pnode *x, const text *t, const bool 
   tp_putf(e->b, "TP_END_IF(l%d(h, %d", t->id, x->pos);
   put_windows_as(e, x, TP_AS_ARGUMENT);
   for (int i = 0; i < tp_nsym(e->ix); i++) {
-    if (!sym[i]) continue;
+    if (!sym[i] || is_settled(e, i)) continue;
     e->sym[i] = true;
     tp_putf(e->b, ", s%d", i);
   }
@@ -81,7 +86,7 @@ static text *text_at(tp_emit *e, const tp_buf *key) {
 }
 
 bool tp_emit_once(tp_emit *e, const tp_pnode *x) {
-  if (e->given || tp_emit_is_points(e, x) || tp_emit_is_brief(e, x)) return false;
+  if (tp_emit_is_points(e, x) || tp_emit_is_brief(e, x)) return false;
   tp_buf key;
   tp_hold hold;
   bool *sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));

@@ -4,7 +4,7 @@
 #include "base/env.h"
 #include "kern/kern.h"
 
-enum { FEW_WORDS = 16, FEW_ELEMENTS = 16 };     /* of a point: more are no few */
+enum { FEW_WORDS = 16, FEW_ELEMENTS = 16, FEW_HITS = 8 };     /* of a point: more are no few */
 enum { LONG_RUN = 256 };                        /* elements that have an index in common: more, and more that nobody knows, a target's kernel moves as fast */
 
 /* ---- what is known ---- */
@@ -44,12 +44,13 @@ static bool same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
 
 /* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in another window. */
 enum { PICK_BY = 1, PICK_EACH = 2 };
-static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || r->op == TP_OP_SCATTER_ADD ? r->nin : 0; }
+static bool is_adding(const tp_region *r) { return r->op == TP_OP_SCATTER_ADD || r->op == TP_OP_INDEX_ADD; }
+static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || is_adding(r) ? r->nin : 0; }
 
 static bool moves_along(const tp_nd *nd, int i) { return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0); }
 
-/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` has an index for a row. */
-static int with_index(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT ? i + r->how.axis : i; }
+/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` and `index_add` have an index for a row. */
+static int with_index(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD ? i + r->how.axis : i; }
 static int with_target(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT && i > r->how.axis ? i - 1 + r->in[PICK_BY].rank : i; }
 static int with_itself(const tp_region *r, int i) { (void)r; return i; }
 
@@ -84,12 +85,15 @@ static bool picks_short(const tp_region *r) {
   return apart && r->in[PICK_BY].buf != out->buf && has_short_runs(r);
 }
 
-/* One index along the axis: no place is hit twice. Numbers whose sums are not rounded later than themselves may hit one again, in order. */
+/* One index along the axis: no place is hit twice. Numbers whose sums are not rounded later than themselves may hit one again, in order; f32 where all of up to FEW_HITS look at each other. */
+static bool sums_hits(const tp_emit *e, const tp_region *r) { return is_adding(r) && cell_type(e, &r->out[0]) == TP_F32 && !has_one(r); }
+
 static bool adds_short(const tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0], *k = &r->in[PICK_BY], *each = &r->in[PICK_EACH];
-  tp_dtype d = cell_type(e, out);
-  bool apart = same_elements(r, &r->in[0], out) || r->in[0].buf != out->buf, once = has_one(r) || (d != TP_F32 && index_moves(r, r->how.axis));
-  return apart && once && k->buf != out->buf && each->buf != out->buf && !tp_half(d) && has_short_runs(r);
+  int64_t n = 0;
+  bool row = r->op == TP_OP_SCATTER_ADD || k->rank == 1, few = row && tp_ix_is_const(each->shape[r->how.axis], &n) && n <= FEW_HITS;
+  bool apart = same_elements(r, &r->in[0], out) || r->in[0].buf != out->buf, adds = row && (has_one(r) || (index_moves(r, r->how.axis) && (few || !sums_hits(e, r))));
+  return apart && adds && k->buf != out->buf && each->buf != out->buf && !tp_half(cell_type(e, out)) && has_short_runs(r);
 }
 
 static tp_dtype env_type(const tp_env *v, tp_op op, int i) {
@@ -127,7 +131,7 @@ bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
     case TP_OP_RAND: return draws_few(e, r);
     case TP_OP_ARGMAX: case TP_OP_ARGMIN: return takes_best(e, r);
     case TP_OP_GATHER: case TP_OP_INDEX_SELECT: case TP_OP_PUT: return picks_short(r);
-    case TP_OP_SCATTER_ADD: return adds_short(e, r);
+    case TP_OP_SCATTER_ADD: case TP_OP_INDEX_ADD: return adds_short(e, r);
     default: return false;
   }
 }
@@ -202,13 +206,13 @@ static void shut_some(tp_emit *e, int n) {
   }
 }
 
-/* What `wrong` found is for the target to say. */
-static void put_wrong(tp_emit *e, const tp_pnode *x) {
+/* What `wrong` found is for the target to say. fails: that ends the run for certain, so what follows waits for nothing that the target might have written. */
+static void put_wrong(tp_emit *e, const tp_pnode *x, bool fails) {
   char pos[16];
   tp_emit_line(e, "if (__builtin_expect(wrong, 0)) {\n");
   e->depth++;
   tp_emit_ends(e);
-  tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %s));\n", tp_emit_pos(e, x->pos, pos));
+  tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %s)%s);\n", tp_emit_pos(e, x->pos, pos), fails ? " || 1" : "");
   e->depth--;
   tp_emit_line(e, "} else {\n");
   e->depth++;
@@ -420,11 +424,32 @@ static void put_base(tp_emit *e, const tp_region *r) {
   shut_some(e, r->nlead + out->rank);
 }
 
+/* Has an element before this one hit its place; or what all from this one on add there. */
+static void put_hits(tp_emit *e, const tp_region *r, bool before) {
+  int axis = r->how.axis;
+  tp_emit_indent(e);
+  if (before) tp_putf(e->b, "for (int64_t e%d = 0; e%d < self; e%d++) ", axis, axis, axis);
+  else {
+    tp_putf(e->b, "for (int64_t e%d = self; e%d < ", axis, axis);
+    tp_emit_ix(e, tp_window_at(r, PICK_EACH)->shape[axis]);
+    tp_putf(e->b, "; e%d++) ", axis);
+  }
+  if (before) tp_puts(e->b, "later |= ");
+  else tp_puts(e->b, "if (");
+  put_index(e, r);
+  tp_puts(e->b, " == at");
+  if (!before) {
+    tp_puts(e->b, ") sum += ");
+    put_element_of(e, r, PICK_EACH, with_itself, -1);
+  }
+  tp_puts(e->b, ";\n");
+}
+
 /* Elements that have an index in common go in loops inside of it. What is put outside of a tensor is nowhere. */
 static void put_picks(tp_emit *e, const tp_region *r) {
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int rank = each->rank, inside = indexed_axes(r), to = target_of(r);
-  bool looks = r->op == TP_OP_PUT;
+  bool looks = r->op == TP_OP_PUT, sums = sums_hits(e, r);
   open_leads(e, r);
   for (int i = 0; i < inside; i++) {
     if (!to && i == rank - 1) tp_emit_line(e, "TP_IVDEP\n");
@@ -441,13 +466,32 @@ static void put_picks(tp_emit *e, const tp_region *r) {
     tp_puts(e->b, ") {\n");
     e->depth++;
   }
+  if (sums) {
+    tp_emit_line(e, "const int64_t self = e%d;\n", r->how.axis);
+    tp_emit_line(e, "int later = 0;\n");
+    put_hits(e, r, true);
+    tp_emit_line(e, "if (!later) {\n");
+    e->depth++;
+  }
   for (int i = inside; i < rank; i++) {
     if (i == rank - 1) tp_emit_line(e, "TP_IVDEP\n");
     open_element(e, each, i);
   }
+  if (sums) {
+    tp_emit_indent(e);
+    tp_puts(e->b, "double sum = ");
+    put_element_of(e, r, to, with_target, r->how.axis);
+    tp_puts(e->b, ";\n");
+    put_hits(e, r, false);
+    tp_emit_indent(e);
+    put_element_of(e, r, to, with_target, r->how.axis);
+    tp_puts(e->b, " = (float)sum;\n");
+    shut_some(e, r->nlead + rank + 1);
+    return;
+  }
   tp_emit_indent(e);
   put_element_of(e, r, to ? to : PICK_EACH, to ? with_target : with_itself, to ? r->how.axis : -1);
-  tp_puts(e->b, r->op == TP_OP_SCATTER_ADD ? " += " : " = ");
+  tp_puts(e->b, is_adding(r) ? " += " : " = ");
   put_element_of(e, r, to ? PICK_EACH : to, to ? with_itself : with_target, to ? -1 : r->how.axis);
   tp_puts(e->b, ";\n");
   shut_some(e, r->nlead + rank + looks);
@@ -458,9 +502,9 @@ static void put_pick(tp_emit *e, const tp_pnode *x) {
   if (looks) {
     tp_emit_line(e, "int wrong = 0;\n");
     put_looks(e, x->rg);
-    put_wrong(e, x);
+    put_wrong(e, x, true);
   }
-  if (x->rg->op == TP_OP_SCATTER_ADD) put_base(e, x->rg);
+  if (is_adding(x->rg)) put_base(e, x->rg);
   put_picks(e, x->rg);
   shut_some(e, looks);
 }
@@ -497,7 +541,7 @@ static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {
   put_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0));
   tp_putf(e->b, " >= %d;\n", nactions);
   shut_some(e, x->rg->nlead);
-  put_wrong(e, x);
+  put_wrong(e, x, false);
 }
 
 static void put_environment(tp_emit *e, const tp_pnode *x) {

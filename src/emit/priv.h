@@ -65,14 +65,28 @@ void tp_emit_number(tp_emit *e, tp_dtype d, double v);
 /* product.c */
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);       /* the region, or a LOOP that does the same */
 
-/* loop.c */
+/* known.c: what native code knows of leaves */
+typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } tp_emit_types;
+enum { NO_FAULT, DIVZERO, NEGPOW };
+typedef struct tp_emit_row { tp_emit_types types; int fault; const char *name, *test, *near; } tp_emit_row;     /* scalar.def's; test and near: of the form without branches */
+extern const tp_emit_row tp_emit_rows[TP_NOP];
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x);       /* is the region one for native code? */
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);   /* does it become a few points without loops? */
+bool tp_emit_faults(const tp_emit *e, const tp_region *r);     /* may a point have no value? */
+bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m);
+tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd);     /* of a window's elements */
+tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in);        /* of an operand of a micro, or of what a region makes */
+tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k);
+int tp_emit_seam(const tp_region *r);           /* the one leading axis along which windows of a map wrap; -1: there is none, or several are */
+int64_t tp_emit_count(const tp_region *r);      /* points of all its axes; -1: not known, or many */
+/* Which windows of a chain that goes over tiles lie along one axis, `across`, and jump along n's innermost one, which is chosen here; NULL: it goes over none. */
+bool *tp_emit_turned(const tp_emit *e, const tp_region *r, tp_nest *n, int *across);
+
+/* loop.c */
 void tp_emit_loop(tp_emit *e, const tp_pnode *x);
 void tp_emit_loop_windows(tp_emit *e, const tp_pnode *x);      /* of one that is no few points */
 void tp_emit_loop_body(tp_emit *e, const tp_pnode *x);
 bool tp_emit_is_brief(tp_emit *e, const tp_pnode *x);          /* is a call no less than what it does? */
-bool tp_emit_faults(const tp_emit *e, const tp_region *r);     /* may a point have no value? */
 void tp_emit_micros(tp_emit *e, const tp_pnode *x);            /* of a point, over i0, i1, ..: m0, m1, .. */
 
 /* point.c: what is made point by point and is no loop over elements, in native code */

@@ -79,10 +79,12 @@ static product_way way_of(const tp_region *r, tp_dtype d, bool ordered) {
     if (s.extent[i] > 1 && !s.c[i]) return CALLED;
     longer |= s.extent[i] > 1 && !(s.a[i] && s.b[i]);
   }
-  bool contiguous = !ordered && s.a[s.n - 1] == 1 && s.b[s.n - 1] == 1 && k >= TP_DOT_LEAST;
-  if (k > TP_DOT_BLOCK || (contiguous && longer)) return CALLED;
-  return contiguous && (m < TP_DOT_FEW || n < TP_DOT_FEW) ? DOTTED : LOOPED;
+  bool contiguous = !ordered && s.a[s.n - 1] == 1 && s.b[s.n - 1] == 1;
+  if (k > TP_DOT_BLOCK || (contiguous && longer && k >= TP_DOT_LEAST)) return CALLED;
+  return contiguous && TP_DOTS(m, n, k) ? DOTTED : LOOPED;
 }
+
+static bool is_one(const tp_ix *n) { return tp_is_number(n, 1); }
 
 /* k: NULL where each point is a dot product. */
 static const tp_region *product(const tp_emit *e, const tp_region *r, const tp_ix *k) {
@@ -106,7 +108,8 @@ static const tp_region *product(const tp_emit *e, const tp_region *r, const tp_i
     if (tp_is_number(p->out[0].lead[i], 0)) p->sums |= 1u << i;
   p->nmicro = 1;
   p->micro = TP_NEW(e->a, tp_micro);
-  p->micro[0] = (tp_micro){ .op = k ? TP_OP_MUL : TP_OP_MATMUL, .dtype = e->p->bufs.v[c->buf]->dtype, .in = { 0, 1 }, .ix = a->shape[1] };
+  p->micro[0] = (tp_micro){ .op = k ? TP_OP_MUL : TP_OP_MATMUL, .dtype = e->p->bufs.v[c->buf]->dtype, .in = { 0, 1 },
+                            .f = is_one(c->shape[0]) && is_one(c->shape[1]) ? TP_DOT_ALONE : 1, .ix = a->shape[1] };
   p->outmicro = TP_NEW(e->a, int);
   return p;
 }

@@ -1,13 +1,13 @@
 /* wave.c: a recurrence over two dims, many rows at once.
  *
- * FOR p { points; FOR q { X[p, q] = f(X[p - 1, q], X[p, q - 1], X[p - 1, q - 1], numbers of p, numbers of q) } }: cells of one diagonal need none of each other. LANES rows go
+ * FOR p { points; FOR q { X[p, q] = f(X[p - 1, q], X[p, q - 1], X[p - 1, q - 1], numbers of p, of q, of both) } }: cells of one diagonal need none of each other. LANES rows go
  * together, row l at column s - l in step s, one lane each. In step s lane l has its left cell from its own last step, the one above from lane l - 1's last step, and the corner is what was
- * above it one step ago; lane 0 reads the row before from memory, and numbers of q move on from lane to lane. Lanes that have not begun hold the cell left of the row, which the points before the
+ * above it one step ago; lane 0 reads the row before from memory, and numbers of q move on from lane to lane; those of both are read where they lie. Lanes that have not begun hold the cell left of the row, which the points before the
  * inner loop made; those that are done keep theirs. Where X keeps a ring of w rows only the last w lanes are stored: earlier ones would be overwritten, and the slot of
  * the row before is written LANES - 1 columns behind where it is read. Rows that are left over run as they stand in the plan. */
 #include "emit/priv.h"
 
-typedef enum { CELL_NONE, CELL_UP, CELL_LEFT, CELL_CORNER, CELL_ROW, CELL_COLUMN, CELL_SAME } wave_cell;
+typedef enum { CELL_NONE, CELL_UP, CELL_LEFT, CELL_CORNER, CELL_ROW, CELL_COLUMN, CELL_SAME, CELL_OTHER } wave_cell;
 typedef struct {
   tp_emit *e; const tp_pnode *p, *q, *body; const tp_region *r;
   int nbefore; const tp_pnode **before;
@@ -30,26 +30,21 @@ static const tp_ix *wave_moved(const wave *w, const tp_ix *e, int dp, int dq) {
   return tp_ix_subst(w->e->ix, e, 2, from, to);
 }
 
-/* Is a, dp rows and dq columns on, the cell that is written? */
-static bool is_cell(const wave *w, const tp_nd *a, int dp, int dq) {
-  bool same = a->buf == w->x->buf && a->nring == w->x->nring && wave_moved(w, a->off, dp, dq) == w->x->off;
-  for (int i = 0; same && i < a->nring; i++)
-    same = wave_moved(w, a->ring[i].idx, dp, dq) == w->x->ring[i].idx && a->ring[i].width == w->x->ring[i].width && a->ring[i].stride == w->x->ring[i].stride;
+/* Is a, dp rows and dq columns on, where o is? Both are of one buffer. */
+static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd *o) {
+  bool same = a->nring == o->nring && wave_moved(w, a->off, dp, dq) == o->off;
+  for (int i = 0; same && i < a->nring; i++) {
+    const tp_ring *r = &a->ring[i], *at = &o->ring[i];
+    same = wave_moved(w, r->idx, dp, dq) == at->idx && r->width == at->width && r->stride == at->stride;
+  }
   return same;
 }
 
 static wave_cell cell_of(const wave *w, const tp_nd *a) {
   bool p = window_mentions(a, w->p->var), q = window_mentions(a, w->q->var);
-  if (a->buf == w->x->buf) return is_cell(w, a, 1, 0) ? CELL_UP : is_cell(w, a, 0, 1) ? CELL_LEFT : is_cell(w, a, 1, 1) ? CELL_CORNER : CELL_NONE;
-  return p && q ? CELL_NONE : p ? CELL_ROW : q ? CELL_COLUMN : CELL_SAME;
-}
-
-/* Is a, a row on, where o is? */
-static bool is_row_before(const wave *w, const tp_nd *a, const tp_nd *o) {
-  bool same = a->nring == o->nring && wave_moved(w, a->off, 1, 0) == o->off;
-  for (int i = 0; same && i < a->nring; i++)
-    same = wave_moved(w, a->ring[i].idx, 1, 0) == o->ring[i].idx && a->ring[i].width == o->ring[i].width && a->ring[i].stride == o->ring[i].stride;
-  return same;
+  const tp_nd *o = w->x;
+  if (a->buf == o->buf) return is_there(w, a, 1, 0, o) ? CELL_UP : is_there(w, a, 0, 1, o) ? CELL_LEFT : is_there(w, a, 1, 1, o) ? CELL_CORNER : CELL_NONE;
+  return p && q ? CELL_OTHER : p ? CELL_ROW : q ? CELL_COLUMN : CELL_SAME;
 }
 
 /* A point before the inner loop: it writes the cell left of the row, and of all cells reads the one above that at most. */
@@ -59,7 +54,7 @@ static bool makes_left(const wave *w, const tp_pnode *x) {
   const tp_nd *o = &x->rg->out[0];
   bool ok = o->buf == w->x->buf && o->nring == w->x->nring && o->off == tp_ix_subst(w->e->ix, w->x->off, 1, &w->q->var, &left);
   for (int i = 0; ok && i < o->nring; i++) ok = o->ring[i].idx == w->x->ring[i].idx && o->ring[i].width == w->x->ring[i].width && o->ring[i].stride == w->x->ring[i].stride;
-  for (int i = 0; ok && i < x->rg->nin; i++) ok = x->rg->in[i].buf != w->x->buf || is_row_before(w, &x->rg->in[i], o);
+  for (int i = 0; ok && i < x->rg->nin; i++) ok = x->rg->in[i].buf != w->x->buf || is_there(w, &x->rg->in[i], 1, 0, o);
   return ok;
 }
 
@@ -203,9 +198,12 @@ static void put_enter(const wave *w, bool reads) {
 
 static void put_operand(const wave *w, int i) {
   static const char *const of[] = { [CELL_UP] = "above_[l]", [CELL_LEFT] = "cells_[l]", [CELL_CORNER] = "corner_[l]" };
-  char own[32];
-  snprintf(own, sizeof own, w->in[i] == CELL_SAME ? "i%d_" : w->in[i] == CELL_ROW ? "i%d_[l]" : "in%d[l]", i);
-  tp_emit_line(w->e, "const %s i%d = %s;\n", tp_emit_held(wave_type(w, w->r->in[i].buf)), i, w->in[i] <= CELL_CORNER ? of[w->in[i]] : own);
+  const char *here = w->in[i] == CELL_SAME ? "i%d_" : w->in[i] == CELL_ROW ? "i%d_[l]" : "in%d[l]";
+  tp_emit_indent(w->e);
+  tp_putf(w->e->b, "const %s i%d = ", tp_emit_held(wave_type(w, w->r->in[i].buf)), i);
+  if (w->in[i] == CELL_OTHER) put_cell(w, &w->r->in[i]);
+  else tp_putf(w->e->b, w->in[i] <= CELL_CORNER ? of[w->in[i]] : here, i);
+  tp_puts(w->e->b, ";\n");
 }
 
 /* One step of all lanes; some: not all of them are inside their rows. */
@@ -221,7 +219,8 @@ static void put_step(const wave *w, bool some) {
   tp_emit_line(e, "TP_IVDEP\n");
   snprintf(text, sizeof text, "for (int l = 0; l < %d; l++)", w->lanes);
   open_wave(w, text);
-  tp_emit_line(e, "const int64_t s%d = row + l, s%d = step - l; (void)s%d, (void)s%d;\n", p, q, p, q);
+  const char *column = some ? "step - l < lo ? lo : step - l < hi ? step - l : hi - 1" : "step - l";      /* others read nothing beyond their rows */
+  tp_emit_line(e, "const int64_t s%d = row + l, s%d = %s; (void)s%d, (void)s%d;\n", p, q, column, p, q);
   for (int i = 0; i < w->r->nin; i++) put_operand(w, i);
   tp_emit_micros(e, w->body);
   tp_emit_line(e, some ? "made[l] = step - l >= lo && step - l < hi ? m%d : cells_[l];\n" : "made[l] = m%d;\n", w->r->outmicro[0]);

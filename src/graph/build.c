@@ -117,7 +117,7 @@ tp_val tp_reduce(tp_graph *g, tp_op op, tp_val x, int naxes, const int *axes, bo
 /* ---- movement ---- */
 
 static bool same_extents(tp_val x, int rank, const tp_ix *const *shape) {
-  return tp_rankof(x) == rank && memcmp(tp_outof(x)->shape, shape, sizeof *shape * (size_t)rank) == 0;
+  return tp_rankof(x) == rank && (!rank || !memcmp(tp_outof(x)->shape, shape, sizeof *shape * (size_t)rank));
 }
 
 static bool is_minus_one(const tp_ix *e) {

@@ -18,6 +18,7 @@ typedef enum { TP_DIFF_D, TP_DIFF_N, TP_DIFF_S } tp_diff;
 typedef struct { const char *text; tp_cls cls; int nin, nout; tp_batch batch; tp_diff diff; } tp_oprow;
 extern const tp_oprow tp_ops[TP_NOP];
 bool tp_op_parse(const char *text, tp_op *out);
+static inline bool tp_op_is_elementwise(tp_op op) { return tp_ops[op].batch == TP_BATCH_E && tp_ops[op].cls != TP_CLS_SRC; }
 const char *tp_op_said(tp_op op);                               /* the operator as scripts call it: "where", "cat" */
 enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
 enum { TP_CX, TP_CW, TP_CY };                                   /* y = conv(x, w) */

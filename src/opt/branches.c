@@ -5,7 +5,8 @@
  * A point has one branch, so an elementwise operator that only branches read, each at its own points, is made no more
  * often, and a branch's statement, which waited for an array that all of them read, has it in a register. A read at a
  * point of some dim counts as a branch: what it asks for is few beside the others. Only what is made of smaller
- * things (a has not the dim j), so that no loop reads more instead. */
+ * things (a has not the dim j), so that no loop reads more instead, and what is made of the
+ * tensor's own points: it has no loop but the tensor's. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
@@ -17,17 +18,15 @@ typedef TP_VEC(part_reader) part_readers;
 typedef struct {
   tp_mk mk;
   int n, nread, *read, *largest;                /* by id, as the others; the read's number, 0: none yet */
+  const tp_node **carried;                      /* the tensor of whose points it is made by elementwise operators, one of them; NULL */
   part_readers *readers; owner *own;
   bool *root, *apart;
   tp_val *made[PART_BRANCHES + PART_READS];     /* by part, then id */
 } parter;
 
-static bool is_elementwise(const tp_node *n) {
-  tp_cls c = tp_ops[n->op].cls;
-  bool each = c == TP_CLS_UN || c == TP_CLS_UNF || c == TP_CLS_LOG || c == TP_CLS_CAST || c == TP_CLS_BIN ||
-              c == TP_CLS_CMP || c == TP_CLS_SEL;
-  return each && n->nout == 1 && n->nin <= PART_OPERANDS;
-}
+static const owner nobody = { NOBODY, NULL, 0 };
+
+static bool made_of_few(const tp_node *n) { return tp_op_is_elementwise(n->op) && n->nin <= PART_OPERANDS; }
 
 static bool moves_points(const tp_node *n) {
   tp_cls c = tp_ops[n->op].cls;
@@ -42,7 +41,7 @@ static bool reads_points(const tp_node *by, const tp_node *n) {
 
 static owner joined_parts(owner a, owner b) {
   if (a.is == NOT_LOOKED) return b;
-  if (a.is == NOBODY || b.is == NOBODY || (a.of && b.of && a.of != b.of)) return (owner){ NOBODY, NULL, 0 };
+  if (a.is == NOBODY || b.is == NOBODY || (a.of && b.of && a.of != b.of)) return nobody;
   return (owner){ SOME_PARTS, a.of ? a.of : b.of, a.parts | b.parts };
 }
 
@@ -54,11 +53,11 @@ static owner serves(parter *b, const tp_node *n, const part_reader *r) {
   if (reads_points(by, n)) {
     if (!b->read[by->id]) b->read[by->id] = ++b->nread;
     int number = b->read[by->id], part = PART_BRANCHES + number - 1;
-    return number <= PART_READS ? (owner){ SOME_PARTS, NULL, (uint64_t)1 << part } : (owner){ NOBODY, NULL, 0 };
+    return number <= PART_READS ? (owner){ SOME_PARTS, NULL, (uint64_t)1 << part } : nobody;
   }
-  if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return (owner){ NOBODY, NULL, 0 };
+  if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return nobody;
   if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES) return (owner){ SOME_PARTS, by, (uint64_t)1 << r->k };
-  return moves_points(by) ? (owner){ NOBODY, NULL, 0 } : parts_served(b, by);
+  return moves_points(by) ? nobody : parts_served(b, by);
 }
 
 static owner parts_served(parter *b, const tp_node *n) {
@@ -71,16 +70,10 @@ static owner parts_served(parter *b, const tp_node *n) {
   return *mine;
 }
 
-static int count_parts(uint64_t parts) {
-  int n = 0;
-  for (; parts; parts &= parts - 1) n++;
-  return n;
-}
-
 /* Dims of the largest that it is made of, by elementwise operators of inputs, of what is read anyway and of numbers; -1:
  * of something else too. Operands were looked at before. */
 static int largest_of(const parter *b, const tp_node *n) {
-  if (!is_elementwise(n)) return n->op == TP_OP_READ || tp_ops[n->op].cls == TP_CLS_SRC ? n->ndom : -1;
+  if (!made_of_few(n)) return n->op == TP_OP_READ || tp_ops[n->op].cls == TP_CLS_SRC ? n->ndom : -1;
   int most = 0;
   for (int k = 0; k < n->nin && most >= 0; k++) {
     int of = b->largest[n->in[k].src.node->id];
@@ -89,14 +82,22 @@ static int largest_of(const parter *b, const tp_node *n) {
   return most;
 }
 
+static const tp_node *carried_by(const parter *b, const tp_node *n) {
+  const tp_node *of = NULL;
+  if (n->op == TP_OP_READ) return n->in[0].src.node;
+  for (int k = 0; made_of_few(n) && k < n->nin && !of; k++) of = b->carried[n->in[k].src.node->id];
+  return of;
+}
+
 /* Each part makes it, as all that read it are one part's or are made by each. Readers were looked at before. */
 static bool made_apart(parter *b, const tp_node *n) {
   owner o = parts_served(b, n);
-  int parts = count_parts(o.parts);
-  bool ok = is_elementwise(n) && b->largest[n->id] >= 0 && b->largest[n->id] < n->ndom && o.is == SOME_PARTS && parts > 1 && parts <= MOST_PARTS;
+  int parts = __builtin_popcountll(o.parts);
+  bool smaller = b->largest[n->id] >= 0 && b->largest[n->id] < n->ndom, carried = o.of && b->carried[n->id] == o.of;
+  bool ok = made_of_few(n) && (smaller || carried) && o.is == SOME_PARTS && parts > 1 && parts <= MOST_PARTS;
   for (int i = 0; ok && i < b->readers[n->id].n; i++) {
     const part_reader *r = &b->readers[n->id].v[i];
-    ok = b->apart[r->by->id] || count_parts(serves(b, n, r).parts) == 1;
+    ok = b->apart[r->by->id] || __builtin_popcountll(serves(b, n, r).parts) == 1;
   }
   return ok;
 }
@@ -145,11 +146,15 @@ bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err) {
   int n = g->nodes.n, *scc = TP_NEWN(a, int, n), *order = TP_NEWN(a, int, n);
   parter b = { .mk = { g, err }, .n = n, .read = TP_NEWN(a, int, n), .readers = TP_NEWN(a, part_readers, n),
                .own = TP_NEWN(a, owner, n), .root = TP_NEWN(a, bool, n), .apart = TP_NEWN(a, bool, n),
-               .largest = TP_NEWN(a, int, n) };
+               .largest = TP_NEWN(a, int, n), .carried = TP_NEWN(a, const tp_node *, n) };
   index_readers(&b, g);
   tp_each_root(g, mark_root, b.root);
   tp_graph_sccs(g, scc, order);
-  for (int i = 0; i < n; i++) b.largest[order[i]] = largest_of(&b, g->nodes.v[order[i]]);
+  for (int i = 0; i < n; i++) {
+    const tp_node *x = g->nodes.v[order[i]];
+    b.largest[order[i]] = largest_of(&b, x);
+    b.carried[order[i]] = carried_by(&b, x);
+  }
   for (int i = n - 1; i >= 0; i--) b.apart[order[i]] = made_apart(&b, g->nodes.v[order[i]]);
   return give_parts(&b, changed);
 }

@@ -130,8 +130,8 @@ static unsigned left_out(const tp_ruleterm *x, unsigned used) {
   return m;
 }
 
-static bool is_unary(tp_op op) { return tp_ops[op].batch == TP_BATCH_E && tp_ops[op].nin == 1; }
-static bool is_binary(tp_op op) { return tp_ops[op].batch == TP_BATCH_E && tp_ops[op].nin == 2; }
+static bool is_unary(tp_op op) { return tp_op_is_elementwise(op) && tp_ops[op].nin == 1; }
+static bool is_binary(tp_op op) { return tp_op_is_elementwise(op) && tp_ops[op].nin == 2; }
 
 bool tp_rule_at(const tp_ruleterm *x, tp_op op) {
   return x->kind == TP_TERM_OP ? x->op == op : x->kind == TP_TERM_UNARY ? is_unary(op) : is_binary(op);

@@ -95,7 +95,7 @@ static tp_val row_of(running_terms *t, tp_val v, int rank, bool *in) {
     case TP_OP_ACCUM: return is_same(n) ? row_of(t, n->in[0].src, rank, in) : tp_none;
     default: break;
   }
-  if (tp_ops[n->op].batch == TP_BATCH_E && tp_ops[n->op].cls != TP_CLS_SRC) return rows_apart(t, n, rank, in);
+  if (tp_op_is_elementwise(n->op)) return rows_apart(t, n, rank, in);
   return n->op == TP_OP_DETACH ? rows_apart(t, n, rank, in) : tp_ops[n->op].cls == TP_CLS_RED ? row_reduced(t, n, rank, in) : tp_none;
 }
 

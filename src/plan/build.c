@@ -329,7 +329,7 @@ static tp_nd nd_operand(pb *b, const tp_opnd *o) {
 }
 
 static bool is_ew(const tp_node *n) {
-  return tp_ops[n->op].batch == TP_BATCH_E && tp_ops[n->op].cls != TP_CLS_SRC;
+  return tp_op_is_elementwise(n->op);
 }
 
 /* ---- points of errors ---- */

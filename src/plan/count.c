@@ -40,11 +40,13 @@ static int64_t seen_of(const tp_region *r, int i, const int64_t *env) {
   }
 }
 
+static bool multiplies(const tp_region *r) { return r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_AT); }
+
 /* A product's multiplications; the elements of the largest operand or result of another operator. */
 static int64_t elements_in(const tp_region *r, const int64_t *env) {
   int64_t lead = volume(r->nlead, r->lead, env), most = r->kind == TP_RG_LOOP ? 1 : 0;
   for (int i = 0; i < r->nin + r->nout && r->kind != TP_RG_LOOP; i++) most = TP_MAX(most, seen_of(r, i, env));
-  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && r->in[0].rank) most = volume(r->out[0].rank, r->out[0].shape, env) * tp_ix_evalq(r->in[0].shape[r->in[0].rank - 1], env);
+  if (multiplies(r) && r->in[0].rank) most = volume(r->out[0].rank, r->out[0].shape, env) * tp_ix_evalq(r->in[0].shape[r->in[0].rank - 1], env);
   return lead * most;
 }
 
@@ -65,7 +67,7 @@ static double bytes_in(const tp_plan *p, const tp_region *r, const int64_t *env)
 /* Operators of a LOOP, two for each multiplication of a product that is added; of others nobody counts. */
 static double flops_in(const tp_region *r, const int64_t *env) {
   double each = r->sums || r->acc;
-  if (r->kind == TP_RG_OP) each = r->op == TP_OP_MATMUL ? 2 : 0;
+  if (r->kind == TP_RG_OP) each = multiplies(r) ? 2 : 0;
   for (int k = 0; r->kind == TP_RG_LOOP && k < r->nmicro; k++)
     each += r->micro[k].op != TP_OP_FILL && r->micro[k].op != TP_OP_VALUE && r->micro[k].op != TP_OP_DETACH;
   return each * (double)elements_in(r, env);

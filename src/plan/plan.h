@@ -22,7 +22,7 @@ typedef enum {
 } tp_rgkind;
 extern const char *const tp_rg_names[TP_NRG], *const tp_callee_words[4];     /* by -fn */
 extern const char *const tp_bufkind_names[];
-typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; double f; const tp_ix *ix; } tp_micro;     /* in < nin: region input; else micro in - nin. dtype of its result. f: of FILL; ix: of VALUE */
+typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; double f; const tp_ix *ix; } tp_micro;     /* in < nin: region input; else micro in - nin. dtype of its result. f: of FILL; ix: of VALUE. MATMUL, in emit alone: a dot product of ix terms by f rows of lanes */
 
 /* tp_ring, tp_nd: one operand, a strided window on a buffer; strides count elements and may be 0 (broadcast) or negative (flip). tp_rows, tp_region, tp_pbuf. */
 #define TP_IS_IX const tp_ix *

@@ -79,7 +79,7 @@ static const tp_ix *added_elements(const worker *w) {
 static const tp_ix *taken_rows(const worker *w) {
   const tp_nd *x = &w->r->in[0], *k = &w->r->in[1], *m = &w->r->in[2];
   int last = rank_of(w, x) - 1, first = w->r->nlead;
-  const tp_ix *points = window_count(w, k, 0), *rows = tp_ix_addc(w->c, least(w, times(w, points, window_extent(w, x, last - 1)), num(w, TP_WORK_TAKEN)), TP_DOT_FEW);
+  const tp_ix *points = window_count(w, k, 0), *rows = least(w, times(w, points, window_extent(w, x, last - 1)), num(w, TP_WORK_TAKEN));
   int64_t size = tp_dtype_size(tp_compute(window_dtype(w, x)));
   const tp_ix *lists = plus(w, bytes(w, tp_ix_addc(w->c, window_extent(w, m, first), 1), sizeof(int64_t)), bytes(w, points, TP_WORK_PAIR));
   return plus(w, lists, plus(w, bytes(w, times(w, rows, window_extent(w, x, last)), size), bytes(w, times(w, rows, window_extent(w, m, first + 2)), size)));

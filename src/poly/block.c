@@ -304,22 +304,22 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
   return b;
 }
 
+static const tp_mem *in_blocks(tp_sched *S, const tp_item *x, int st, int64_t size) {
+  const tp_mem *m = mem_of(x, st);
+  S->p->stmts.v[st]->block = size;
+  S->p->stmts.v[st]->bshift = tp_ix_const(S->ix, mem_shift(m));
+  return m;
+}
+
 /* Statement st runs over its part of a block in one call. */
 void tp_block_stmt(tp_sched *S, const tp_item *x, int st, int64_t size) {
   tp_stmt *s = S->p->stmts.v[st];
-  const tp_mem *m = mem_of(x, st);
-  s->bdim = m->dim;
-  s->block = size;
-  s->bshift = tp_ix_const(S->ix, mem_shift(m));
-  s->vec |= 1u << m->dim;
-  (void)tp_vector_range(S, s, m->dim, &s->vlo[m->dim], &s->vhi[m->dim]);
+  int d = s->bdim = in_blocks(S, x, st, size)->dim;
+  s->vec |= 1u << d;
+  (void)tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d]);
 }
 
 /* Statement st has a loop of its own over the rows of a block. */
 void tp_block_rows(tp_sched *S, const tp_item *x, int st, int64_t size) {
-  tp_stmt *s = S->p->stmts.v[st];
-  const tp_mem *m = mem_of(x, st);
-  s->rdim = m->dim;
-  s->block = size;
-  s->bshift = tp_ix_const(S->ix, mem_shift(m));
+  S->p->stmts.v[st]->rdim = in_blocks(S, x, st, size)->dim;
 }

@@ -147,18 +147,28 @@ static bool goes_on_in_rows(tp_sched *S, const tp_arr *arr, const uses *u) {
   return any;
 }
 
-/* Soft: where a statement updates an array in place (a parameter), the other readers of the old value go first, so that one copy
- * is enough. `old`: the statement's read of it. A state that keeps its value holds nobody up. */
-static void update_deps(tp_sched *S, tp_place old, const uses *u) {
+/* `old` is read and written over at a point of its own: other readers of what was there go first. */
+static void hold_update(tp_sched *S, tp_place old, int least, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[old.st];
-  const tp_access *r = access_at(S, old);
-  int least = written_over(S, s, r);
-  if (least < 0 || goes_on_in_rows(S, S->p->arrs.v[r->arr], u)) return;
   for (int i = 0; i < u->reads.n; i++) {
     tp_place q = u->reads.v[i];
     if (q.st == old.st) continue;
-    isl_map *m = through(S, access_at(S, q), r);
+    isl_map *m = through(S, access_at(S, q), access_at(S, old));
     if (m && !tp_map_empty(S, m) && (!s->nnode || !s->ndim || !lags(S, q.st, s, m, least))) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
+  }
+}
+
+/* Soft: where a statement updates an array in place (a parameter), the other readers of the old value go first, so that one copy
+ * is enough. A state that keeps its value holds nobody up. */
+static void update_deps(tp_sched *S, const tp_arr *arr, const uses *u) {
+  bool looked = false;
+  for (int i = 0; i < u->reads.n; i++) {
+    tp_place old = u->reads.v[i];
+    int least = written_over(S, S->p->stmts.v[old.st], access_at(S, old));
+    if (least < 0) continue;
+    if (!looked && goes_on_in_rows(S, arr, u)) return;
+    looked = true;
+    hold_update(S, old, least, u);
   }
 }
 
@@ -280,7 +290,6 @@ bool tp_deps(tp_sched *S) {
   if (!pace_deps(S)) return false;
   for (int i = 0; S->p->ticks && i < S->p->stmts.n; i++)
     if (!newest_deps(S, i, u)) return false;
-  for (int i = 0; i < S->p->arrs.n; i++)
-    for (int r = 0; r < u[i].reads.n; r++) update_deps(S, u[i].reads.v[r], &u[i]);
+  for (int i = 0; i < S->p->arrs.n; i++) update_deps(S, S->p->arrs.v[i], &u[i]);
   return true;
 }

@@ -357,7 +357,23 @@ static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
 
 typedef struct { const life *f; int k; isl_pw_aff *most; } maxima;
 
-/* isl 0.25 follows a NULL where the maximum of several pieces runs out of operations, so each has its own budget and they are put together without one. */
+/* Do divisions decide where it has which value? */
+static bool is_cut_by_divisions(TP_KEEP isl_pw_aff *a) {
+  isl_set *where = isl_pw_aff_domain(isl_pw_aff_copy(a));
+  isl_basic_set_list *all = isl_set_get_basic_set_list(where);
+  bool any = false;
+  for (int i = 0; i < isl_basic_set_list_n_basic_set(all); i++) {
+    isl_basic_set *b = isl_basic_set_list_get_basic_set(all, i);
+    any |= isl_basic_set_dim(b, isl_dim_div) > 0;
+    isl_basic_set_free(b);
+  }
+  isl_basic_set_list_free(all);
+  isl_set_free(where);
+  return any;
+}
+
+/* isl 0.25 follows a NULL where the maximum of several pieces runs out of operations, so each has its own budget and they are put together without one: not where divisions cut them, which has taken a minute
+ * (fuzz seed 3046000172). */
 static isl_stat piece_max(isl_basic_set *b, void *ud) {
   maxima *m = ud;
   tp_sched *S = m->f->S;
@@ -366,7 +382,7 @@ static isl_stat piece_max(isl_basic_set *b, void *ud) {
   isl_pw_aff *one = isl_set_dim_max(isl_set_from_basic_set(b), m->k);
   bool known = tp_query_end(S) && one && isl_pw_aff_n_piece(one) <= TP_TUNE_WIDTH_PIECES;
   tp_query(S);
-  if (!known) return isl_pw_aff_free(one), isl_stat_error;
+  if (!known || (m->most && (is_cut_by_divisions(one) || is_cut_by_divisions(m->most)))) return isl_pw_aff_free(one), isl_stat_error;
   m->most = m->most ? isl_pw_aff_coalesce(isl_pw_aff_union_max(m->most, one)) : one;
   return isl_pw_aff_n_piece(m->most) <= TP_TUNE_WIDTH_PIECES ? isl_stat_ok : isl_stat_error;
 }

@@ -60,6 +60,7 @@ typedef struct tp_sched {
   const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */
   TP_VEC(const tp_sym *) cut;                   /* labels that get a loop only to be cut in blocks (vec.c) */
   bool skewed;                                  /* isl's scheduler made some of the rows (split.c) */
+  bool nested;                                  /* tree.c: these rows are loops inside each other to isl, not one band, which has been tried */
   bool hulled;                                  /* some dependence is larger than it is (deps.c) */
   bool outlined;                                /* points of several pieces count as one (tree.c) */
 } tp_sched;

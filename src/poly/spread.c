@@ -4,10 +4,8 @@
 
 /* Do strides of its shape follow the point? */
 static bool has_strides_that_follow(const tp_arr *x) {
-  bool any = false;
-  for (int i = 1; i < x->rank; i++)
-    for (int d = 0; d < x->ndim; d++) any |= tp_ix_mentions(x->shape[i], x->dim[d]);
-  return any;
+  int axis;
+  return x->rank && tp_varies(x->rank - 1, x->shape + 1, x->ndim, x->dim, &axis);
 }
 
 static bool shares_place(const tp_poly *p, const tp_arr *x) {

@@ -96,10 +96,8 @@ bool tp_is_outer(const tp_node *n) {
 
 static bool has_shape_that_follows(tp_val v) {
   const tp_out *t = tp_outof(v);
-  bool any = false;
-  for (int a = 0; a < t->rank; a++)
-    for (int d = 0; d < v.node->ndom; d++) any |= tp_ix_mentions(t->shape[a], v.node->dom[d]);
-  return any;
+  int axis;
+  return tp_varies(t->rank, t->shape, v.node->ndom, v.node->dom, &axis);
 }
 
 /* A product along rows that follow its point, added up if it is an outer one: alone in its statement, so that those of a block can be one (block.c). */

@@ -7,15 +7,41 @@ typedef struct { tp_fn *f; const char *path; const int64_t *env; tp_export x; tp
 
 /* ---- what it takes and gives ---- */
 
+/* Words of C and C++, and what the headers that the files include declare. */
+static bool is_word(const char *s) {
+  static const char *const words[] = { "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "class", "compl", "const",
+    "const_cast", "constexpr", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend",
+    "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
+    "register", "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+    "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "NULL", "NAN", "INFINITY",
+    "linux", "unix" };
+  bool is = false;
+  for (size_t i = 0; i < TP_LEN(words); i++) is |= strcmp(s, words[i]) == 0;
+  return is;
+}
+
+static bool is_declared(const char *s) {
+  static const char *const math[] = { "acos", "asin", "atan", "atan2", "cos", "sin", "tan", "acosh", "asinh", "atanh", "cosh", "sinh", "tanh", "exp", "exp2", "expm1", "frexp", "ilogb",
+    "ldexp", "log", "log10", "log1p", "log2", "logb", "modf", "scalbn", "scalbln", "cbrt", "fabs", "hypot", "pow", "sqrt", "erf", "erfc", "lgamma", "tgamma", "ceil", "floor", "nearbyint",
+    "rint", "lrint", "llrint", "round", "lround", "llround", "trunc", "fmod", "remainder", "remquo", "copysign", "nan", "nextafter", "nexttoward", "fdim", "fmax", "fmin", "fma", "gamma" };
+  static const char *const others[] = { "main", "memchr", "memcmp", "memcpy", "memmove", "memset", "strcat", "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strdup", "strerror", "strlen",
+    "strncat", "strncmp", "strncpy", "strpbrk", "strrchr", "strspn", "strstr", "strtok", "strxfrm", "remove", "rename", "printf", "puts", "putc", "putchar", "getc", "getchar", "perror" };
+  size_t n = strlen(s);
+  bool is = false;
+  for (size_t i = 0; i < TP_LEN(math); i++) {
+    size_t k = strlen(math[i]);
+    is |= strncmp(s, math[i], k) == 0 && (n == k || (n == k + 1 && (s[k] == 'f' || s[k] == 'l')));
+  }
+  for (size_t i = 0; i < TP_LEN(others); i++) is |= strcmp(s, others[i]) == 0;
+  return is;
+}
+
 /* A member's name: letters, digits and _ of a name, none before it in v. */
 static const char *member_of(tp_fn *f, const char *name, const tp_export_array *v, int n) {
-  static const char *const words[] = { "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline",
-    "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "none" };
   char *s = tp_printf(&f->closed->arena, "%s%s", *name >= '0' && *name <= '9' ? "_" : "", *name ? name : "_");
   for (char *p = s; *p; p++)
     if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9'))) *p = '_';
-  bool taken = false;
-  for (size_t i = 0; i < TP_LEN(words); i++) taken |= strcmp(s, words[i]) == 0;
+  bool taken = is_word(s) || strcmp(s, "none") == 0;
   for (int i = 0; i < n; i++) taken |= v[i].as && strcmp(s, v[i].as) == 0;
   return taken ? member_of(f, tp_printf(&f->closed->arena, "%s_", s), v, n) : s;
 }
@@ -92,10 +118,10 @@ static const char *base_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-static bool good_name(const char *s) {
-  bool ok = *s && !(*s >= '0' && *s <= '9');
-  for (; *s; s++) ok &= (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_';
-  return ok;
+static bool good_name(const char *name) {
+  bool ok = *name && !(*name >= '0' && *name <= '9');
+  for (const char *s = name; *s; s++) ok &= (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_';
+  return ok && !is_word(name) && !is_declared(name);
 }
 
 static bool write_text(FILE *f, void *ud) {
@@ -116,7 +142,7 @@ static bool write_files(exporting *q, tp_error *err) {
 
 static bool may_be_exported(exporting *q, tp_error *err) {
   tp_fn *f = q->f;
-  if (!good_name(q->x.name)) return tp_fail(err, TP_E_OPTION, TP_NOWHERE, "option: export: '%s' must end with a name that C takes: letters, digits and _, as \"dir/agent\"", q->path);
+  if (!good_name(q->x.name)) return tp_fail(err, TP_E_OPTION, TP_NOWHERE, "option: export: '%s' must end with a name that C takes: letters, digits and _, no word or function of C, as \"dir/agent\"", q->path);
   if (f->ticking && !tp_fn_ticks(f, err)) return false;
   if (!f->plan) return tp_fail(err, TP_E_DEVICE, TP_NOWHERE, "device: export: the reference evaluator has no plan: compile with tier = \"interpreter\" or \"native\"");
   return tp_run_check_bounds(f->ticking ? f->steps.graph : f->graph, &q->run, err);
