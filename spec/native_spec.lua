@@ -472,7 +472,8 @@ describe("native code computes what the interpreter does", function()
         local out = {}
         for k = 1, n do
           local h = P:tensor { domain = { b, t }, shape = { 20 } }
-          h[{ t = 0 }] = tempo.uniform({ 20 }, { domain = { b }, name = "n" .. k })
+          local kept = tempo.bernoulli({}, k / (n + 1), { domain = { b }, name = "p" .. k }):to "f32"
+          h[{ t = 0 }] = tempo.uniform({ 20 }, { domain = { b }, name = "n" .. k }) * kept
           h[t] = (h[t - 1] * 0.5 + k):tanh():softmax(0)
           out["h" .. k] = h[T - 1]:sort(0)
         end
@@ -484,6 +485,36 @@ describe("native code computes what the interpreter does", function()
     assert.is_true(functions(two) > 0)
     assert.is_true(functions(many) >= functions(two))
     assert.is_true(#many:explain "code" < 5 * #two:explain "code")
+  end)
+
+  it("of leaves that differ in numbers and draws, once; numbers in which none differ stay literals", function()
+    local function make(n, factor, shape)
+      return function(P)
+        local t, T = P:dim "t"
+        local out, h = {}, {}
+        for k = 1, n do
+          h[k] = P:tensor { domain = { t }, shape = { shape } }
+          h[k][0] = k / n
+        end
+        for k = 1, n do
+          local kept = tempo.bernoulli({ shape }, k / (n + 1), { domain = { t }, name = "n" .. k }):to "f32"
+          h[k][t] = ((h[k][t - 1] * (factor or 0.1 * k) + h[k % n + 1][t - 1] * 0.375):sin():exp() + k / 7):sort(0) * kept
+          out["h" .. k] = h[k][T - 1]
+        end
+        return out
+      end
+    end
+    local function compiled(...) return (agree(make(...), {}, { T = 6 }):explain "code"):gsub("^.-\nTP_ONCE int l", "\nTP_ONCE int l", 1) end
+    local two, many, same, few = compiled(2, nil, 200), compiled(40, nil, 200), compiled(40, 0.25, 200), compiled(40, nil, 20)
+    local function functions(code) return count(code, "\nTP_ONCE int l%d+%(") end
+    assert.is_true(functions(two) > 0)
+    for _, code in ipairs { many, same, few } do
+      assert.is_true(functions(code) > 0 and functions(code) <= functions(two) + 2)
+      assert.is_true(count(code, "tp_near_sin_f32%(") <= 4)
+    end
+    assert.truthy(same:find("const float k%d+ = 0x1p%-2f;"))
+    assert.truthy(many:find("const float k%d+ = 0x1.8p%-2f;"))
+    assert.falsy(many:find("const float k%d+ = 0x1p%-2f;"))
   end)
 
   it("and says at which of them a value is missing", function()
@@ -1011,11 +1042,11 @@ describe("native code is built", function()
     local function vectors(calls)
       local P = tempo.program()
       local t, T = P:dim "t"
-      local x = P:tensor { domain = { t }, shape = { 1000 } }
-      x[0] = tempo.arange { 1000 }
+      local x = P:tensor { domain = { t }, shape = { 1000 }, dtype = "i32" }
+      x[0] = tempo.arange { 1000 }:to "i32"
       local y = x[t - 1]
-      for k = 1, calls do y = y:sort(0) + k end
-      x[t] = (y * 0.5 + y:sqrt()) / (y + 1):sqrt()
+      for k = 1, calls do y = y:sort(0) * (2 * k + 1) end
+      x[t] = y + (y * 0.5):sqrt():to "i32"
       local said = folder .. "/loops" .. calls
       local f = P:compile { outputs = { x = x[T - 1] }, tier = "native", cflags = "-fopt-info-vec-optimized=" .. said }
       f({}, { T = 2 })

@@ -247,6 +247,22 @@ static void put_dot(const nest *l, const tp_micro *m) {
   tp_putf(l->e->b, ", %d)", (int)m->f);
 }
 
+/* Of integers, what they divide, multiply or raise by makes other code. */
+static bool decides(const tp_region *r, int k) {
+  bool any = r->micro[k].dtype == TP_BOOL;
+  for (int i = k + 1; i < r->nmicro && !tp_dtype_float(r->micro[k].dtype); i++)
+    any |= tp_ops[r->micro[i].op].nin > 1 && r->micro[i].in[1] == r->nin + k && (tp_emit_rows[r->micro[i].op].fault || r->micro[i].op == TP_OP_MUL);
+  return any;
+}
+
+static void put_fill(const nest *l, int k) {
+  tp_emit *e = l->e;
+  const tp_micro *m = &l->r->micro[k];
+  const char *number = tp_emit_number(e, m->dtype, m->f);
+  if (decides(l->r, k)) tp_puts(e->b, number);
+  else tp_emit_argument(e, tp_emit_held(m->dtype), &m->f, number);
+}
+
 static void put_micro(const nest *l, int k) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[k];
@@ -256,7 +272,7 @@ static void put_micro(const nest *l, int k) {
   tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
   bool rounded = tp_half(m->dtype) && tp_op_rounds(m->op);
   if (rounded) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
-  if (m->op == TP_OP_FILL) tp_emit_number(e, m->dtype, m->f);
+  if (m->op == TP_OP_FILL) put_fill(l, k);
   else if (m->op == TP_OP_VALUE) put_value(l, m);
   else if (m->op == TP_OP_MATMUL) put_dot(l, m);
   else put_call(l, m);
@@ -568,10 +584,10 @@ static void put_identity(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   static const double least[] = { [TP_U8] = 0, [TP_I32] = INT32_MIN, [TP_I64] = -0x1p63 }, most[] = { [TP_U8] = 255, [TP_I32] = INT32_MAX };
   if (l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD) tp_puts(e->b, l->r->red == TP_RED_SUM ? "0" : "1");
-  else if (tp_dtype_float(t->c)) tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? -HUGE_VAL : HUGE_VAL);
+  else if (tp_dtype_float(t->c)) tp_puts(e->b, tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? -HUGE_VAL : HUGE_VAL));
   else if (t->c == TP_BOOL) tp_puts(e->b, l->r->red == TP_RED_MAX ? "0" : "1");
   else if (l->r->red == TP_RED_MIN && t->c == TP_I64) tp_puts(e->b, "9223372036854775807LL");
-  else tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? least[t->c] : most[t->c]);
+  else tp_puts(e->b, tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? least[t->c] : most[t->c]));
 }
 
 /* What a fold takes at a point. */

@@ -1,12 +1,29 @@
-/* once.c: what several leaves do alike is one function, of where their windows lie, as compilers take their time for each text: a loop's first iteration is a branch beside
- * the others', each parameter of a model has an update. */
+/* once.c: what several leaves do alike is one function, of where their windows lie and of the numbers in which they differ, as compilers take their time for each text: a loop's
+ * first iteration is a branch beside the others', each parameter of a model has an update, each layer a rate and draws of its own. */
 #include "emit/priv.h"
 
-typedef struct { int n, id; } text;             /* leaves that have it; its function's number, from 1 on */
+enum { MANY_BRIEF = 16 };                       /* leaves that take no longer than a call: of so many the compiler takes longer than they do */
+
+typedef struct {
+  int n, id;                                    /* leaves that have it; its function's number, from 1 on */
+  int narg; const tp_emit_arg *arg;             /* of the first of them */
+  bool *varies;                                 /* by argument: leaves differ in it; known when all are counted */
+} text;
 
 const char *tp_emit_pos(tp_emit *e, int pos, char to[16]) {
   snprintf(to, 16, e->once ? "pos" : "%d", pos);
   return to;
+}
+
+void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text) {
+  int k = 0;
+  if (!e->once) {
+    tp_puts(e->b, text);
+    return;
+  }
+  while (k < e->arg.n && e->arg.v[k].of != of) k++;
+  if (k == e->arg.n) TP_PUSH(e->a, &e->arg, ((tp_emit_arg){ type, text, of }));
+  tp_putf(e->b, "k%d", k);
 }
 
 bool tp_emit_window(tp_emit *e, const char *type, int w, int buf) {
@@ -41,6 +58,7 @@ static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym)
   e->sym = sym;
   e->depth = 1;
   e->once = true;
+  e->arg.n = 0;
   put_windows_as(e, x, TP_AS_PARAMETER);
   size_t n = to->n;
   if (tp_emit_is_pointwise(e, x->rg)) tp_emit_point_body(e, x);
@@ -60,7 +78,11 @@ static void put_function(tp_emit *e, const text *t, const tp_buf *of, size_t win
   tp_putn(e->done, of->s, windows);
   for (int i = 0; i < tp_nsym(e->ix); i++)
     if (sym[i] && !is_settled(e, i)) tp_putf(e->done, ", int64_t s%d", i);
+  for (int i = 0; i < t->narg; i++)
+    if (t->varies[i]) tp_putf(e->done, ", %s k%d", t->arg[i].type, i);
   tp_puts(e->done, ") {\n  int64_t *const env = h->env;\n  (void)env, (void)pos;\n");
+  for (int i = 0; i < t->narg; i++)
+    if (!t->varies[i]) tp_putf(e->done, "  const %s k%d = %s;\n", t->arg[i].type, i, t->arg[i].text);
   for (int i = 0; i < tp_nsym(e->ix); i++)
     if (sym[i] && is_settled(e, i)) tp_putf(e->done, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
   tp_putn(e->done, of->s + windows, of->n - windows);
@@ -76,17 +98,27 @@ static void put_shared(tp_emit *e, const tp_pnode *x, const text *t, const bool 
     e->sym[i] = true;
     tp_putf(e->b, ", s%d", i);
   }
+  for (int i = 0; i < t->narg; i++)
+    if (t->varies[i]) tp_putf(e->b, ", %s", e->arg.v[i].text);
   tp_puts(e->b, "));\n");
 }
 
 static text *text_at(tp_emit *e, const tp_buf *key) {
   text *t = tp_hmap_get(e->texts, key->s, key->n);
-  if (!t) tp_hmap_set(e->texts, key->s, key->n, t = TP_NEW(e->a, text));
+  if (t) return t;
+  t = TP_NEW(e->a, text);
+  *t = (text){ .narg = e->arg.n, .arg = tp_dup(e->a, e->arg.v, sizeof *e->arg.v * (size_t)e->arg.n), .varies = TP_NEWN(e->a, bool, e->arg.n + 1) };
+  tp_hmap_set(e->texts, key->s, key->n, t);
   return t;
 }
 
+static void count_text(const tp_emit *e, text *t) {
+  t->n++;
+  for (int i = 0; i < t->narg; i++) t->varies[i] |= strcmp(t->arg[i].text, e->arg.v[i].text) != 0;
+}
+
 bool tp_emit_once(tp_emit *e, const tp_pnode *x) {
-  if (tp_emit_is_points(e, x) || tp_emit_is_brief(e, x)) return false;
+  if (tp_emit_is_points(e, x)) return false;
   tp_buf key;
   tp_hold hold;
   bool *sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
@@ -94,8 +126,8 @@ bool tp_emit_once(tp_emit *e, const tp_pnode *x) {
   size_t windows = put_own_text(e, x, &key, sym);
   if (key.failed) tp_oom();
   text *t = text_at(e, &key);
-  bool shared = e->counts || t->n > 1;
-  if (e->counts) t->n++;
+  bool shared = e->counts || t->n > (tp_emit_is_brief(e, x) ? MANY_BRIEF : 1);
+  if (e->counts) count_text(e, t);
   else if (shared) {
     if (!t->id) {
       t->id = ++e->nonce;

@@ -263,7 +263,10 @@ static void put_drawn(tp_emit *e, const tp_how *h, tp_dtype d, int q) {
       else tp_putf(e->b, "(double)(int64_t)(((uint64_t)w[%d][k] << 32 | w[%d][k]) >> 11) * 0x1p-53", q + 1, q);
       break;
     case TP_RAND_NORMAL: tp_putf(e->b, "(%s)tp_normal_of(w[%d][k], w[%d][k])", tp_emit_type(d), q, q + 1); break;
-    case TP_RAND_BERNOULLI: tp_putf(e->b, "(double)tp_uniform_of(w[%d][k]) < %a", q, h->f[0]); break;
+    case TP_RAND_BERNOULLI:
+      tp_putf(e->b, "(double)tp_uniform_of(w[%d][k]) < ", q);
+      tp_emit_argument(e, "double", &h->f[0], tp_printf(e->a, "%a", h->f[0]));
+      break;
     case TP_RAND_RANDINT:
       tp_putf(e->b, "(%s)(int64_t)(%lluULL + ((uint64_t)w[%d][k] << 32 | w[%d][k]) %% %lluULL)", tp_emit_type(d), (unsigned long long)h->i[0], q + 1, q,
               (unsigned long long)h->i[1] - (unsigned long long)h->i[0]);
@@ -290,7 +293,10 @@ static void put_elements(tp_emit *e, const tp_region *r) {
 static void put_stream(tp_emit *e, const tp_region *r) {
   int last = r->nlead - 1;
   tp_emit_line(e, "uint32_t shared[2] = { (uint32_t)h->seed, (uint32_t)(h->seed >> 32) };\n");
-  tp_emit_line(e, "tp_philox_next(shared, 0, (int64_t)%lluULL);\n", (unsigned long long)r->how.hash);
+  tp_emit_indent(e);
+  tp_puts(e->b, "tp_philox_next(shared, 0, ");
+  tp_emit_argument(e, "int64_t", &r->how.hash, tp_printf(e->a, "(int64_t)%lluULL", (unsigned long long)r->how.hash));
+  tp_puts(e->b, ");\n");
   for (int i = 0, n = shared_coords(r); i < n; i++) {
     tp_emit_indent(e);
     tp_putf(e->b, "tp_philox_next(shared, %d, ", i + 1);

@@ -17,6 +17,9 @@ typedef struct tp_carry {
 /* How a window is printed: as a pointer, as a function's parameter, or as what is given for it. */
 typedef enum tp_emit_as { TP_AS_LOCAL, TP_AS_PARAMETER, TP_AS_ARGUMENT } tp_emit_as;
 
+/* A number in a leaf's text that leaves may differ in. of: where the plan has it, which tells it from others. */
+typedef struct tp_emit_arg { const char *type, *text; const void *of; } tp_emit_arg;
+
 typedef struct tp_emit {
   const tp_plan *p;
   const int64_t *given;                         /* bounds by symbol: C99 that nobody calls back (export.c); NULL: native code */
@@ -35,6 +38,7 @@ typedef struct tp_emit {
   tp_hmap *texts;                               /* of leaves that may be functions, how many are alike: counted when all is printed for the first time, for nobody */
   bool counts, once;                            /* once: what is written is such a text */
   tp_emit_as as_window;
+  TP_VEC(tp_emit_arg) arg;                      /* of the text that is written */
   int nonce;
 } tp_emit;
 
@@ -50,6 +54,7 @@ void tp_emit_ends(tp_emit *e);                  /* loop variables go to the envi
 bool tp_emit_once(tp_emit *e, const tp_pnode *x);       /* a call of that; false: it is alone, and nothing is printed */
 bool tp_emit_window(tp_emit *e, const char *type, int w, int buf);     /* of a leaf; true: where it begins is to follow, and then */
 void tp_emit_window_end(tp_emit *e);
+void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);     /* prints the number, or what stands for it */
 const char *tp_emit_pos(tp_emit *e, int pos, char to[16]);     /* the leaf's, in its own text */
 
 /* text.c */
@@ -60,7 +65,7 @@ const char *tp_emit_sfx(tp_dtype d);            /* of the prelude's functions, i
 const char *tp_emit_type(tp_dtype d);           /* in memory */
 const char *tp_emit_held(tp_dtype d);           /* computed */
 const char *tp_emit_cell(const tp_emit *e, tp_dtype d);         /* in memory, where pointers go to it */
-void tp_emit_number(tp_emit *e, tp_dtype d, double v);
+const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v);     /* its text */
 
 /* product.c */
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);       /* the region, or a LOOP that does the same */

@@ -26,20 +26,18 @@ const char *tp_emit_cell(const tp_emit *e, tp_dtype d) {
 const char *tp_emit_held(tp_dtype d) { return tp_emit_type(tp_compute(d)); }
 
 /* v is representable in d, or rounds to what is meant. */
-void tp_emit_number(tp_emit *e, tp_dtype d, double v) {
+const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v) {
   const char *size = tp_compute(d) == TP_F32 ? "F32" : "F64";
   uint64_t cell = 0;
   tp_put(d, &cell, 0, v);
   if (!tp_dtype_float(d)) {
     int64_t k = tp_geti(d, &cell, 0);
-    if (k == INT64_MIN) tp_puts(e->b, "(-9223372036854775807LL - 1)");
-    else tp_putf(e->b, "%lldLL", (long long)k);
-    return;
+    return k == INT64_MIN ? "(-9223372036854775807LL - 1)" : tp_printf(e->a, "%lldLL", (long long)k);
   }
   v = tp_get(d, &cell, 0);
-  if (isnan(v)) tp_putf(e->b, "TP_NAN_%s", size);
-  else if (isinf(v)) tp_putf(e->b, "%sTP_INF_%s", v < 0 ? "-" : "", size);
-  else tp_putf(e->b, "%a%s", v, tp_compute(d) == TP_F32 ? "f" : "");
+  if (isnan(v)) return tp_printf(e->a, "TP_NAN_%s", size);
+  if (isinf(v)) return tp_printf(e->a, "%sTP_INF_%s", v < 0 ? "-" : "", size);
+  return tp_printf(e->a, "%a%s", v, tp_compute(d) == TP_F32 ? "f" : "");
 }
 
 static void put_const(tp_emit *e, int64_t v) {
