@@ -15,7 +15,7 @@ typedef struct {
   int nax; tp_axis *ax; tp_axis_strides *stride;       /* as tp_nest */
   const int64_t *at;                            /* a written out point: its place along the region's axes; NULL: loops */
   bool folds, product;                          /* product: x * y is fused into the sum */
-  bool near;                                    /* operators take operands for near ones; `far` becomes 1 where one is not */
+  bool near, again;                             /* operators take operands for near ones, `far` becomes 1 where one is not; again: then the strip is made again */
   int across;                                   /* the axis along which turned windows lie */
   int seam;                                     /* the axis along which windows wrap, that is gone through from one seam to the next; -1: none */
   const bool *turned;                           /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
@@ -162,12 +162,26 @@ static bool divides_i64(const tp_region *r, const tp_micro *m) {
 /* Has the operator a form without branches, for what is near? */
 static bool has_near(const tp_region *r, const tp_micro *m) { return tp_emit_rows[m->op].near && (tp_dtype_float(m->dtype) || divides_i64(r, m)); }
 
+/* With all its branches, in a function of its own: seldom run, and long wherever it stands. */
+static void put_far(tp_emit *e, const tp_micro *m, const char *sfx) {
+  bool *made = &e->far[m->op][tp_compute(m->dtype)];
+  const char *type = tp_emit_held(m->dtype), *name = tp_emit_rows[m->op].name;
+  bool two = tp_ops[m->op].nin > 1;
+  tp_putf(e->b, "tp_far_%s_%s(", name, sfx);
+  if (*made || e->counts) return;
+  *made = true;
+  tp_putf(e->done, "\nTP_ONCE %s tp_far_%s_%s(%s a", type, name, sfx, type);
+  if (two) tp_putf(e->done, ", %s b", type);
+  tp_putf(e->done, ") { return tp_%s_%s(a%s); }\n", name, sfx, two ? ", b" : "");
+}
+
 static void put_call(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
   tp_dtype from = tp_compute(tp_emit_type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
   if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
   else if (m->op == TP_OP_CAST) tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
   else if (l->near && has_near(l->r, m)) tp_putf(e->b, "tp_near_%s_%s(", tp_emit_rows[m->op].near, tp_emit_sfx(from));
+  else if (l->again && has_near(l->r, m)) put_far(e, m, tp_emit_sfx(from));
   else tp_putf(e->b, "tp_%s_%s(", tp_emit_rows[m->op].name, tp_emit_sfx(from));
   put_arguments(l, m);
 }
@@ -405,13 +419,14 @@ static bool is_held(const nest *l, int k) {
 /* Values of elements are held: a result may lie over an operand. */
 static void put_held(nest *l, int axis, const char *count, bool near) {
   l->near = near;
+  l->again = !near;
   if (near) tp_emit_line(l->e, "TP_IVDEP\n");
   open_elements(l, axis, count);
   put_work(l);
   for (int k = 0; k < l->r->nout; k++)
     if (is_held(l, k)) tp_emit_line(l->e, "v%d[k] = m%d;\n", k, l->r->outmicro[k]);
   shut(l);
-  l->near = false;
+  l->near = l->again = false;
 }
 
 /* For each element what the micros make of it; `most`: of `count`. Where operators have branches all go without, and if one was wrong about that again with them. */

@@ -40,6 +40,7 @@ typedef struct tp_emit {
   tp_emit_as as_window;
   TP_VEC(tp_emit_arg) arg;                      /* of the text that is written */
   int nonce;
+  bool far[TP_NOP][TP_NDTYPE];                  /* operators whose form with branches is a function by now */
 } tp_emit;
 
 /* A line of the function that is being written. */
