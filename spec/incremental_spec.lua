@@ -611,6 +611,81 @@ describe("places and statistics", function()
   end)
 end)
 
+-- Rows weighed by what moves with the range: by being the largest, by the product of the rows behind or before them.
+describe("moving weights", function()
+  local written = {
+    max = function(r) return r:max(0) end,
+    min = function(r) return r:square():min(0) end,
+    prod = function(r) return r:prod(0) end,
+    cumprod = function(r, v) return (r:cumprod(0) * v):sum(0) end,
+    exp = function(r, v) return ((-r:square()):cumsum(0):exp() * v):sum(0) end,
+  }
+  local over = {
+    prefix = function(x, t) return x[0 .. t + 1] end, suffix = function(x, t, T) return x[t .. T] end,
+    behind = function(x, t) return x[0 .. t] end, ["of five"] = function(x, t) return x[tempo.max(0, t - 4) .. t + 1] end,
+  }
+  local linear = { max = true, min = true, prod = true }
+
+  local function program(of, range, shape, dtype)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local function input(name) return P:input(name, { domain = { t }, shape = shape, dtype = dtype }) end
+    local x, v, u = input "x", input "v", input "u"
+    local y = written[of](over[range](x, t, T), over[range](v, t, T))
+    local sum = #shape > 0 and (y * u):sum() or y * u
+    return P, { y = y, dx = tempo.grad(sum, x), dv = (of == "cumprod" or of == "exp") and tempo.grad(sum, v) or nil }
+  end
+
+  for of in pairs(written) do
+    for range in pairs(over) do
+      it(of .. " of a range, " .. range .. ", and its derivatives are what the reference says: ties, zeros, no rows", function()
+        for _, how in ipairs { { {}, "f64", 1e-11 }, { { 2 }, "f32", 2e-4 } } do
+          local shape, dtype, rel = how[1], how[2], how[3]
+          local P, outputs = program(of, range, shape, dtype)
+          local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+          local ties = {}
+          for k = 1, 24 do ties[k] = ((k * 7) % 5 - 2) / 2 end
+          for _, v in ipairs { {}, { 0.5, -2 }, ties, sample(60) } do
+            local size = #shape > 0 and { #v // 2, 2 } or { #v }
+            for k = 1, #v do v[k] = v[k] / 2 end
+            local arrays = { x = tempo.array(v, dtype, size), v = tempo.array(sample(#v, 3), dtype, size), u = tempo.array(sample(#v, 5), dtype, size) }
+            local got, want = f(arrays, { T = size[1] }), g(arrays, { T = size[1] })
+            for name in pairs(outputs) do
+              local said = flat(want[name]:totable(), {})
+              for k, y in ipairs(flat(got[name]:totable(), {})) do close(said[k], y, rel, name .. " " .. k .. " of " .. #v) end
+            end
+          end
+        end
+      end)
+    end
+
+    it(of .. " and its derivatives take linear work", function()
+      for _, range in ipairs { "prefix", "suffix" } do
+        local P, outputs = program(of, range, {}, "f32")
+        for name, y in pairs(outputs) do
+          if range == "suffix" or linear[of] or name ~= "dx" then
+            local f = P:compile { outputs = { y = y }, tier = "interpreter" }
+            assert.is_true(work(f, { T = 4000 }) < 4.2 * work(f, { T = 1000 }), range .. " " .. name)
+          end
+        end
+      end
+    end)
+  end
+
+  it("the largest passes all of it to its first place, a NaN nothing; products go by zeros", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x, u = P:input("x", { domain = { t } }), P:input("u", { domain = { t } })
+    local f = P:compile { outputs = { most = tempo.grad(x[0 .. t + 1]:max(0) * u, x), least = tempo.grad(x[t .. T]:min(0) * u, x), prod = tempo.grad(x[0 .. t + 1]:prod(0) * u, x) }, tier = "interpreter" }
+    local function made(v) return f({ x = v, u = { 1, 2, 4, 8, 16, 32 } }, { T = 6 }) end
+    local y = made { 1, 3, 3, 2, 0, 0 }
+    assert.same({ 1, 62, 0, 0, 0, 0 }, y.most:totable())
+    assert.same({ 0, 0, 0, 0, 31, 32 }, y.least:totable())
+    assert.same({ 1 + 6 + 36 + 144, 2 + 12 + 48, 12 + 48, 72, 288, 0 }, y.prod:totable())
+    assert.same({ 1, 2, 0, 0, 0, 0 }, made { 1, 3, 0 / 0, 4, 5, 6 }.most:totable())
+  end)
+end)
+
 -- Weights that are powers of how far a row is, as returns are written in books.
 describe("discounted sums", function()
   local function count(n) return tempo.arange({ n }, { dtype = "f64" }) end

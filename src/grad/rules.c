@@ -70,27 +70,15 @@ static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) { return mk_spread(mk
 
 RULE(d_sum) { return (void)k, spread(mk, n, dy); }
 
-/* x moved by one along the axis: element i is that before it (ahead: after it), the one that falls in is `value`. */
-static tp_val moved(tp_mk mk, tp_val x, int axis, bool ahead, double value) {
-  if (!x.node) return x;
-  const tp_ix *zero = mk_int(mk, 0), *one = mk_int(mk, 1), *extent = mk_extent(x, axis);
-  return mk_slice(mk, mk_pad(mk, x, axis, ahead ? zero : one, ahead ? one : zero, value), axis, ahead ? one : zero, extent, 1);
-}
-
-/* Elements before i along the last axis multiplied: prod x[j], j < i (behind: j > i). */
-static tp_val product_of_others(tp_mk mk, tp_val x, bool behind) {
-  if (!x.node) return x;
-  int axis = tp_rankof(x) - 1;
-  tp_val y = moved(mk, x, axis, behind, 1);
-  return mk_op(mk, TP_OP_CUMPROD, 1, &y, &(tp_attr){ .axis = axis, .flag = behind });
-}
-
 /* dy times the product of all others: without division, so that zeros are no exception. */
 RULE(d_prod) {
   (void)k;
-  tp_val x = mk_gather_axes(mk, X, n->attr.naxes, n->attr.axes);
-  tp_val others = mk_mul(mk, product_of_others(mk, x, false), product_of_others(mk, x, true));
-  return mk_mul(mk, spread(mk, n, dy), mk_scatter_axes(mk, others, X, n->attr.naxes, n->attr.axes));
+  bool one = n->attr.naxes == 1;
+  tp_val x = one ? X : mk_gather_axes(mk, X, n->attr.naxes, n->attr.axes);
+  if (!x.node) return x;
+  int axis = one ? n->attr.axes[0] : tp_rankof(x) - 1;
+  tp_val others = mk_mul(mk, mk_product_beside(mk, x, axis, false), mk_product_beside(mk, x, axis, true));
+  return mk_mul(mk, spread(mk, n, dy), one ? others : mk_scatter_axes(mk, others, X, n->attr.naxes, n->attr.axes));
 }
 
 /* The place of each element of x among those along axes, row major, as floats that count them exactly; 1 for the other axes. */
@@ -109,10 +97,27 @@ static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
   return sum;
 }
 
+/* Are there more or fewer elements along the axis from point to point, and always one? Then where the largest is can be carried (opt/incremental.c). */
+static bool is_range(tp_mk mk, const tp_node *n, int axis) {
+  bool moves = false;
+  for (int i = 0; i < n->ndom; i++) moves |= tp_ix_mentions(mk_extent(X, axis), n->dom[i]);
+  return moves && tp_ix_prove_ge0(mk.g->ix, tp_ix_addc(mk.g->ix, mk_extent(X, axis), -1), n->ndom, n->dom);
+}
+
+/* To where the result was found, unless that is NaN. */
+static tp_val to_the_first(tp_mk mk, const tp_node *n, int axis, tp_val dy) {
+  int rank = tp_rankof(X);
+  const tp_ix *shape[TP_MAXRANK];
+  for (int i = 0; i < rank; i++) shape[i] = i == axis ? mk_extent(X, i) : mk_int(mk, 1);
+  tp_val place = mk_reduce(mk, n->op == TP_OP_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, X, 1, &axis, true), hit = mk_bin(mk, TP_OP_EQ, mk_iota(mk, axis, rank, shape, 0, NULL), place);
+  return mk_where(mk, hit, spread(mk, n, mk_where(mk, mk_bin(mk, TP_OP_EQ, Y, Y), dy)));
+}
+
 /* All of it to the first element (row major) that equals the result: the least place of these. */
 RULE(d_max) {
   (void)k;
   const tp_attr *a = &n->attr;
+  if (a->naxes == 1 && is_range(mk, n, a->axes[0])) return to_the_first(mk, n, a->axes[0], dy);
   tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y)), place = places(mk, X, a->naxes, a->axes);
   if (!place.node) return place;
   tp_val first = mk_reduce(mk, TP_OP_MIN, mk_select(mk, hit, place, mk_num(mk, INFINITY, tp_dtypeof(place))), a->naxes, a->axes, true);
@@ -124,16 +129,16 @@ RULE(d_scan) { return (void)k, mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->a
 
 /* The adjoint of y in y[i] = c[i] y[i-1] + ..:  a[i] = dy[i] + c[i+1] a[i+1], from the other end. */
 static tp_val recurred(tp_mk mk, const tp_node *n, tp_val dy, tp_val c) {
-  return mk_op(mk, TP_OP_RECUR, 2, (tp_val[]){ dy, moved(mk, c, n->attr.axis, !n->attr.flag, 0) }, &(tp_attr){ .axis = n->attr.axis, .flag = !n->attr.flag });
+  return mk_op(mk, TP_OP_RECUR, 2, (tp_val[]){ dy, mk_moved(mk, c, n->attr.axis, !n->attr.flag, 0) }, &(tp_attr){ .axis = n->attr.axis, .flag = !n->attr.flag });
 }
 
 RULE(d_recur) {
   tp_val a = recurred(mk, n, dy, IN(1));
-  return k ? mk_mul(mk, a, moved(mk, Y, n->attr.axis, n->attr.flag, 0)) : a;
+  return k ? mk_mul(mk, a, mk_moved(mk, Y, n->attr.axis, n->attr.flag, 0)) : a;
 }
 
 /* y[i] = x[i] y[i-1], y[-1] = 1: without division, so that zeros are no exception. */
-RULE(d_cumprod) { return (void)k, mk_mul(mk, recurred(mk, n, dy, X), moved(mk, Y, n->attr.axis, n->attr.flag, 1)); }
+RULE(d_cumprod) { return (void)k, mk_mul(mk, recurred(mk, n, dy, X), mk_moved(mk, Y, n->attr.axis, n->attr.flag, 1)); }
 
 /* ---- contraction ---- */
 

@@ -32,6 +32,17 @@ tp_val mk_scan(tp_mk k, tp_val x, int axis, double factor, bool backwards) {
   return mk_op(k, TP_OP_SCAN, 1, &x, &(tp_attr){ .axis = axis, .f = { factor }, .flag = backwards });
 }
 
+tp_val mk_moved(tp_mk k, tp_val x, int axis, bool ahead, double value) {
+  if (!x.node) return x;
+  const tp_ix *zero = mk_int(k, 0), *one = mk_int(k, 1), *extent = mk_extent(x, axis);
+  return mk_slice(k, mk_pad(k, x, axis, ahead ? zero : one, ahead ? one : zero, value), axis, ahead ? one : zero, extent, 1);
+}
+
+tp_val mk_product_beside(tp_mk k, tp_val x, int axis, bool behind) {
+  tp_val y = mk_moved(k, x, axis, behind, 1);
+  return mk_op(k, TP_OP_CUMPROD, 1, &y, &(tp_attr){ .axis = axis, .flag = behind });
+}
+
 tp_val mk_swap(tp_mk k, tp_val x, int a, int b) {
   if (!x.node || a == b) return x;
   int order[TP_MAXRANK];

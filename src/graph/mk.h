@@ -61,6 +61,9 @@ tp_val mk_unfold(tp_mk k, tp_val x, int axis, const tp_ix *count, const tp_ix *s
 tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, int64_t dilation);
 tp_val mk_concat(tp_mk k, int n, const tp_val *x, int axis);
 tp_val mk_scan(tp_mk k, tp_val x, int axis, double factor, bool backwards);
+/* x moved by one along the axis: element i is that before it (ahead: after it), the one that falls in is `value`. */
+tp_val mk_moved(tp_mk k, tp_val x, int axis, bool ahead, double value);
+tp_val mk_product_beside(tp_mk k, tp_val x, int axis, bool behind);     /* prod x[j], j < i (behind: j > i) */
 tp_val mk_swap(tp_mk k, tp_val x, int a, int b);
 /* Sources over a shape whose extents may mention dims: these are the domain (with dom's). */
 tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom);

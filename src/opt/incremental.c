@@ -108,6 +108,8 @@ static bool moves_with(const incremental *s, const tp_node *read, int r, running
   moving m = { .mk = s->mk, .x = read->in[0].src, .at = read->attr.at, .r = r };
   if (!tp_moving_range(&m)) return false;
   t->c = m.c;
+  t->begin = m.l ? NULL : m.L;
+  t->end = m.h ? NULL : m.H;
   t->many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL;
   return true;
 }
@@ -132,6 +134,21 @@ static tp_val exp_run(incremental *s, const tp_node *of, const running_term *e, 
   return y.node ? mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->off, m.dtype)))) : y;
 }
 
+/* The sum of `in` times `by` of all rows before it (behind: behind it), of rows at `range` of d. */
+static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, bool behind, const tp_sym *d, const tp_at *range) {
+  tp_mk mk = s->mk;
+  tp_val both = mk_mul(mk, mk_cast(mk, in, TP_F64), mk_cast(mk, by, TP_F64));
+  if (!both.node || !tp_dom_has(both.node->ndom, both.node->dom, d)) return tp_none;
+  const tp_out *o = tp_outof(both);
+  tp_dtype t = tp_dtypeof(in) == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
+  in = mk_cast(mk, in, t), by = mk_expand(mk, mk_cast(mk, by, t), o->rank, o->shape);
+  if (!tp_dom_same(in.node->ndom, in.node->dom, both.node->ndom, both.node->dom)) in = mk_mul(mk, in, mk_fill(mk, 1, t, 0, NULL, both.node->ndom, both.node->dom));
+  in = mk_expand(mk, in, o->rank, o->shape);
+  moving m = { .mk = mk, .of = of, .red = TP_RED_SUM, .kind = RUNNING_FADE, .x = in, .weight = by, .behind = behind, .at = in.node ? own_but(s, in, d, range) : NULL, .dtype = t, .keep = true };
+  if (!in.node || !by.node || ranges(in.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m)) return tp_none;
+  return tp_running(&m);
+}
+
 /* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
 static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, const running_term *e, int naxes, const int *axes) {
   tp_red red = tp_op_red(n->op);
@@ -141,7 +158,9 @@ static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, c
     y = exp_run(s, n, e, t->d, t->range);
     return times_one(s, e->out, y);
   }
+  if (e->pick.node || (e->by.node && naxes)) return tp_none;
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
+  if (e->by.node) return times_one(s, e->out, fade_run(s, n, x, e->by, e->behind, t->d, t->range));
   if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
   y = over_range(s, n, red, x, own_but(s, x, t->d, t->range), t->n > 1);
@@ -279,12 +298,54 @@ static tp_val scattered_part(incremental *s, const scatter *x, const running_ter
   return is_always(x->e) ? v : mk_either(s->mk, p->ndom, p->dom, x->e->cond, v, mk_zeros_like(s->mk, v));
 }
 
+/* What a row weighs at c is what it weighs at the point that its range begins to hold it (behind), or holds it last, times the factors of the rows that come in between. */
+static tp_val factors_between(incremental *s, const scatter *x, const running_term *e) {
+  tp_ictx *ix = s->mk.g->ix;
+  const moving *m = &x->m;
+  const tp_sym *d = x->n->dom[x->d];
+  const tp_ix *c = tp_ix_sym(ix, m->c), *end = tp_ix_sym(ix, m->c->bound), *L = m->L ? m->L : tp_ix_const(ix, 0), *H = m->H ? m->H : tp_ix_sym(ix, d->bound);
+  const tp_ix *row = e->behind ? tp_ix_add(ix, c, m->h) : tp_ix_addc(ix, tp_ix_add(ix, c, m->l), -1);
+  const tp_ix *at_once = e->behind ? tp_ix_addc(ix, tp_ix_sub(ix, L, m->h), 1) : tp_ix_add(ix, tp_ix_sub(ix, end, H), m->l);
+  if (!tp_ix_prove_ge0(ix, at_once, x->n->ndom, x->n->dom)) return tp_none;
+  tp_val by = mk_at(s->mk, e->by, d, row);
+  if (!by.node) return by;
+  const tp_ix *comes = tp_ix_and(ix, tp_ix_cmp(ix, TP_GE, row, L), tp_ix_cmp(ix, TP_LT, row, H));
+  comes = tp_ix_and(ix, comes, e->behind ? tp_ix_cmp(ix, TP_LT, tp_ix_addc(ix, c, 1), end) : tp_ix_cmp(ix, TP_GT, c, tp_ix_const(ix, 0)));
+  const tp_out *o = tp_outof(by);
+  return mk_either(s->mk, by.node->ndom, by.node->dom, comes, by, mk_fill(s->mk, 1, o->dtype, o->rank, o->shape, 0, NULL));
+}
+
+/* The largest moves as the range does, so the points at which it is the same follow each other: the first, or last, is where the range begins, or ceases, to hold it. */
+static tp_val scattered_pick(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
+  tp_mk mk = s->mk;
+  tp_ictx *ix = mk.g->ix;
+  const moving *m = &x->m;
+  if (m->l && m->h) return tp_none;
+  const tp_ix *c = tp_ix_sym(ix, m->c), *end = tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), *next = tp_ix_addc(ix, c, m->h ? 1 : -1), *at = m->h ? from->lo : tp_ix_addc(ix, from->hi, -1);
+  tp_val v = scattered_part(s, x, e), place = e->pick, like = v.node ? mk_mul(mk, v, mk_cast(mk, place, tp_dtypeof(v))) : v;
+  if (!like.node || !tp_dom_has(place.node->ndom, place.node->dom, m->c)) return tp_none;
+  const tp_out *o = tp_outof(like);
+  tp_dtype t = o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
+  tp_val sum = mk_declared(mk, t, o->rank, o->shape, like.node->ndom, like.node->dom);
+  v = mk_expand(mk, mk_cast(mk, v, t), o->rank, o->shape);
+  tp_val more = mk_where(mk, mk_bin(mk, TP_OP_EQ, place, mk_at(mk, place, m->c, next)), mk_at(mk, sum, m->c, next));
+  bool ok = v.node && more.node && tp_merge_add(mk.g, sum.node, tp_ix_cmp(ix, TP_EQ, c, m->h ? end : tp_ix_const(ix, 0)), v, mk.err) && tp_merge_add(mk.g, sum.node, NULL, mk_add(mk, v, more), mk.err);
+  if (!ok) return tp_none;
+  tp_val here = mk_bin(mk, TP_OP_EQ, mk_at(mk, place, m->c, at), tp_ixvalue(mk.g, tp_ix_sym(ix, x->n->dom[x->d]), mk.err));
+  return mk_where(mk, here, mk_at(mk, sum, m->c, at));
+}
+
+static tp_val scattered_weighed(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
+  if (!is_always(x->e)) return tp_none;         /* it may not be known where the scatter is not done */
+  if (e->up.node) return exp_run(s, x->n, &(running_term){ .in = e->out, .up = mk_neg(s->mk, e->off), .off = mk_neg(s->mk, e->up) }, x->m.c, from);      /* of all p, in the order of -off */
+  if (e->pick.node) return scattered_pick(s, x, e, from);
+  tp_val by = factors_between(s, x, e);
+  return by.node ? fade_run(s, x->n, scattered_part(s, x, e), by, !e->behind, x->m.c, from) : by;
+}
+
 static tp_val scattered_term(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
   tp_val y;
-  if (e->up.node) {                             /* of all p, in the order of -off; it may not be known where the scatter is not done */
-    y = is_always(x->e) ? exp_run(s, x->n, &(running_term){ .in = e->out, .up = mk_neg(s->mk, e->off), .off = mk_neg(s->mk, e->up) }, x->m.c, from) : tp_none;
-    return times_one(s, e->in, y);
-  }
+  if (tp_is_weighed(e)) return times_one(s, e->in, scattered_weighed(s, x, e, from));
   tp_val v = scattered_part(s, x, e), one;
   if (v.node && !tp_dom_has(v.node->ndom, v.node->dom, x->m.c)) {
     one = mk_fill(s->mk, 1, tp_dtypeof(v), 0, NULL, 1, &x->m.c);
@@ -296,13 +357,14 @@ static tp_val scattered_term(incremental *s, const scatter *x, const running_ter
 }
 
 /* Nothing where no p reaches. */
-static tp_val where_reached(incremental *s, const scatter *x, tp_val y) {
+static tp_val where_reached(incremental *s, const scatter *x, const tp_at *from, tp_val y) {
   tp_ictx *ix = s->mk.g->ix;
   const tp_node *n = x->n;
   const tp_ix *u = tp_ix_sym(ix, n->dom[x->d]), *cond = NULL;
   if (x->m.L && !tp_ix_prove_ge0(ix, tp_ix_sub(ix, u, x->m.L), n->ndom, n->dom)) cond = tp_ix_cmp(ix, TP_GE, u, x->m.L);
   if (x->m.H && !tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, x->m.H, u), -1), n->ndom, n->dom)) cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, u, x->m.H));
-  return cond ? mk_either(s->mk, n->ndom, n->dom, cond, y, mk_zeros_like(s->mk, y)) : y;
+  if (!tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, from->hi, from->lo), -1), n->ndom, n->dom)) cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, from->lo, from->hi));
+  return cond && y.node ? mk_either(s->mk, n->ndom, n->dom, cond, y, mk_zeros_like(s->mk, y)) : y;
 }
 
 /* From where the target's point is reached. */
@@ -319,7 +381,7 @@ static tp_val scattered_run(incremental *s, const tp_node *n, const tp_edge *e) 
   s->apart = false;
   scatter x = { .n = n, .e = e };
   if (n->attr.red != TP_RED_SUM || !find_scatter(s, &x) || !tp_moving_ends(&x.m, &e->at[x.d])) return tp_none;
-  running_terms t = { .mk = s->mk, .range = &e->at[x.d], .d = n->dom[x.d], .c = x.m.c, .sums = true, .differences = tp_dtypeof(e->src) != TP_F64 && tp_is_small(&n->out[0]) };
+  running_terms t = { .mk = s->mk, .range = &e->at[x.d], .d = n->dom[x.d], .c = x.m.c, .begin = x.m.l ? NULL : x.m.L, .end = x.m.h ? NULL : x.m.H, .sums = true, .differences = tp_dtypeof(e->src) != TP_F64 && tp_is_small(&n->out[0]) };
   if (!tp_running_terms(&t, e->src)) return tp_none;
   tp_at from = reached_from(s, &x);
   tp_val all = tp_none;
@@ -328,18 +390,20 @@ static tp_val scattered_run(incremental *s, const tp_node *n, const tp_edge *e) 
     if (!y.node) return y;
     all = all.node ? mk_add(s->mk, all, y) : y;
   }
-  all = where_reached(s, &x, all);
+  all = where_reached(s, &x, &from, all);
   if (!s->apart || !all.node) return all;
   return n->nin == 1 ? mk_either(s->mk, n->ndom, n->dom, tp_window_is_long(&x.m), mk_cast(s->mk, all, n->out[0].dtype), tp_v((tp_node *)n)) : tp_none;
 }
 
 /* ---- all ---- */
 
-static bool try_accum(incremental *s, tp_node *n) {
+/* Its derivatives of reads, or what it gathers. */
+static bool try_accum(incremental *s, tp_node *n, bool gathers) {
   if (!may_reorder(s, n->attr.red, n->out[0].dtype)) return true;
   for (int k = 0; k < n->nin; k++) {
     tp_edge *e = &n->in[k];
-    tp_val y = e->gather ? gathered_run(s, n, e) : scattered_run(s, n, e);
+    if (e->gather != gathers) continue;
+    tp_val y = gathers ? gathered_run(s, n, e) : scattered_run(s, n, e);
     if (y.node ? !take_place(s, n, k, y) : s->mk.err->code != 0) return false;
   }
   return true;
@@ -360,11 +424,12 @@ bool tp_incremental(tp_graph *g, bool precise, tp_error *err) {
   incremental s = { .mk = { g, err }, .precise = precise };
   int n0 = g->nodes.n;
   bool ok = true;
-  for (int i = 0; i < n0 && ok; i++) {
-    tp_node *n = g->nodes.v[i];
+  for (int k = 0; k < 2 * n0 && ok; k++) {      /* derivatives first: they look at what is reduced */
+    tp_node *n = g->nodes.v[k % n0];
+    bool first = k < n0;
     g->pos = n->pos;
-    if (n->op == TP_OP_ACCUM) ok = try_accum(&s, n);
-    if (is_reduction(n)) ok = try_reduction(&s, n);
+    if (n->op == TP_OP_ACCUM) ok = try_accum(&s, n, !first);
+    if (!first && is_reduction(n)) ok = try_reduction(&s, n);
   }
   tp_need_free(s.need);
   if (ok && g->nodes.n > n0) tp_graph_prune(g);

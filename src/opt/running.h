@@ -6,12 +6,13 @@
 
 /* X over the points lo .. hi of its dim number `r` (at[r]), other dims at at[..], is reduced: the value at each point of dom. Along dim `c` of dom the range moves: its lower end is
  * max(L, c + l) or L alone, the upper one min(H, c + h) or H alone; NULL: there is none such. Nothing else of at mentions c. */
-typedef enum { RUNNING_RED, RUNNING_PLACE, RUNNING_SQUARES, RUNNING_EXP } running_kind;     /* running_parts.c */
+typedef enum { RUNNING_RED, RUNNING_PLACE, RUNNING_SQUARES, RUNNING_EXP, RUNNING_FADE } running_kind;     /* running_parts.c */
 typedef struct moving {
   tp_mk mk; tp_red red; running_kind kind;
   const tp_node *of;                            /* gives the recurrence its name */
   tp_val x; const tp_at *at; int r;
-  tp_val weight;                                /* of RUNNING_EXP: v; NULL: 1 */
+  tp_val weight;                                /* of RUNNING_EXP: v; NULL: 1. Of RUNNING_FADE: the factors */
+  bool behind;                                  /* of RUNNING_FADE: by those of the rows behind it, else of those before */
   tp_dtype dtype;                               /* that it is carried in */
   bool keep;                                    /* the result stays in it; else it may be of x's */
   int ndom; const tp_sym *const *dom;
@@ -63,12 +64,21 @@ bool tp_is_window(const moving *m);             /* both ends move: running_windo
 running_parts tp_running_window(const moving *m);
 
 /* A reduction's operand along its first axis, which stands for the rows lo .. hi of dim d of what is read. running_terms.c */
-/* The reduction of out * in * exp(up - off): in and up vary along the axis and not with c, out and off the other way round; NULL: 1, and no exp. */
-typedef struct running_term { tp_val in, out, up, off; } running_term;
+/* The reduction of out * in * exp(up - off): in and up vary along the axis and not with c, out and off the other way round; NULL: 1, and no exp. In place of that exp it may be multiplied by `by` of all
+ * rows of the range before it (behind: behind it), or be of row number `pick` alone, which varies as out does and is where the largest or smallest of the range is. */
+typedef struct running_term { tp_val in, out, up, off, by, pick; bool behind; } running_term;
 enum { RUNNING_TERMS = 6 };
-/* many: where the range has more than a few rows, if only the call says how many it has, else NULL. sums: of sums of products each is a term; differences too: a difference cancels after it is summed, for what is summed in f64 and rounded to less. */
-typedef struct running_terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; const tp_ix *many; bool sums, differences; int n; running_term v[RUNNING_TERMS]; } running_terms;
+/* begin, end: of the range, where these do not move; NULL. many: where the range has more than a few rows, if only the call says how many it has, else NULL. sums: of sums of products each is a term; differences too: a difference cancels after it is summed, for what is summed in f64 and rounded to less. */
+typedef struct running_terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; const tp_ix *begin, *end, *many; bool sums, differences; int n; running_term v[RUNNING_TERMS]; } running_terms;
 bool tp_running_terms(running_terms *t, tp_val v);
+/* One row of v, whose axis number rank from the end is that of the rows; {NULL}: that cannot be said. in: it is another for each row. And v's terms, behind those that there are. */
+tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in);
+bool tp_terms_of(running_terms *t, tp_val v, int rank);
+bool tp_is_weighed(const running_term *e);      /* by more than in and out */
+/* Of what is scanned along the rows, or moved by one of them: running_scans.c */
+tp_val tp_scanned_row(running_terms *t, const tp_node *n, int rank, bool *in);
+bool tp_scanned_terms(running_terms *t, const tp_node *n, int rank);
+bool tp_exp_of_sums(running_terms *t, tp_val v, double k, int rank);    /* exp(k v), v sums of rows up to each */
 /* v = (x - from)^2, x another for each row and not with c, from the other way round. */
 bool tp_running_square(running_terms *t, tp_val v, tp_val *x, tp_val *from);
 #endif

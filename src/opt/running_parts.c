@@ -4,8 +4,9 @@
  *   place     the largest (or smallest) and where it is: b's if it is larger; NaN is larger than all else, the first one counts
  *   squares   rows n, their mean u, squares of deviations q: n = na + nb, u = ua + (ub - ua) nb / n, q = qa + qb + (ub - ua)^2 na nb / n (Chan)
  *   exp       the maximum top, s = sum of v exp(x - top): s = sa exp(topa - top) + sb exp(topb - top)
+ *   fade      s = sum of x times the factors of all rows before it, p = product of the factors: s = sa + pa sb, p = pa pb; behind: s = sa pb + sb
  *
- * Of no rows, red and exp have what changes nothing, a place is -1 and n is 0. */
+ * Of no rows, red, exp and fade have what changes nothing, a place is -1 and n is 0. */
 #include "opt/running.h"
 #include <math.h>
 
@@ -28,6 +29,7 @@ running_parts tp_parts_row(const moving *m, const tp_ix *p) {
     case RUNNING_PLACE: return PARTS(x, mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
     case RUNNING_SQUARES: return PARTS(x, mk_fill(m->mk, 0, m->dtype, o->rank, o->shape, 0, NULL), mk_num(m->mk, 1, m->dtype));
     case RUNNING_EXP: return PARTS(x, tp_running_risen(m, m->weight.node ? mk_at(m->mk, m->weight, m->x.node->dom[m->r], p) : tp_none, x, x));
+    case RUNNING_FADE: return PARTS(x, mk_cast(m->mk, mk_at(m->mk, m->weight, m->x.node->dom[m->r], p), m->dtype));
     default: return PARTS(x);
   }
 }
@@ -39,6 +41,7 @@ running_parts tp_parts_none(const moving *m) {
     case RUNNING_PLACE: return PARTS(none, mk_fill(m->mk, -1, TP_I64, o->rank, o->shape, 0, NULL));
     case RUNNING_SQUARES: return PARTS(none, none, mk_num(m->mk, 0, m->dtype));
     case RUNNING_EXP: return PARTS(none, mk_fill(m->mk, 0, m->dtype, o->rank, o->shape, 0, NULL));
+    case RUNNING_FADE: return PARTS(none, mk_fill(m->mk, 1, m->dtype, o->rank, o->shape, 0, NULL));
     default: return PARTS(none);
   }
 }
@@ -61,10 +64,14 @@ static running_parts squares_in(const moving *m, tp_val sum, const tp_at *at) {
 }
 
 /* The weights have dims of x, which are read where x is. */
-static tp_val exp_in(const moving *m, tp_val top, const tp_at *at) {
-  tp_val rows = rows_at(m, at), v = m->weight;
-  if (v.node) v = tp_read(m->mk.g, v, tp_at_but(m->mk.g, v.node, m->x.node->dom[m->r], at[m->r]), m->mk.err);
-  return rows_sum(m, tp_running_risen(m, v, rows, top));
+static tp_val weights_at(const moving *m, const tp_at *at) { return tp_read(m->mk.g, m->weight, tp_at_but(m->mk.g, m->weight.node, m->x.node->dom[m->r], at[m->r]), m->mk.err); }
+
+static tp_val exp_in(const moving *m, tp_val top, const tp_at *at) { return rows_sum(m, tp_running_risen(m, m->weight.node ? weights_at(m, at) : tp_none, rows_at(m, at), top)); }
+
+static running_parts fade_in(const moving *m, const tp_at *at) {
+  tp_mk mk = m->mk;
+  tp_val by = mk_cast(mk, weights_at(m, at), m->dtype);
+  return PARTS(rows_sum(m, mk_mul(mk, rows_at(m, at), mk_product_beside(mk, by, 0, m->behind))), mk_reduce(mk, TP_OP_PROD, by, 1, &(int){ 0 }, false));
 }
 
 running_parts tp_parts_whole(const moving *m, tp_val red, const tp_at *at) {
@@ -72,6 +79,7 @@ running_parts tp_parts_whole(const moving *m, tp_val red, const tp_at *at) {
     case RUNNING_PLACE: return PARTS(red, place_in(m, at));
     case RUNNING_SQUARES: return squares_in(m, red, at);
     case RUNNING_EXP: return PARTS(red, exp_in(m, red, at));
+    case RUNNING_FADE: return fade_in(m, at);
     default: return PARTS(red);
   }
 }
@@ -101,12 +109,19 @@ static running_parts join_exps(const moving *m, running_parts a, running_parts b
   return PARTS(top, mk_add(m->mk, lowered(m, a, top), lowered(m, b, top)));
 }
 
+static running_parts join_fading(const moving *m, running_parts a, running_parts b) {
+  tp_mk mk = m->mk;
+  tp_val s = m->behind ? mk_add(mk, mk_mul(mk, a.v[0], b.v[1]), b.v[0]) : mk_add(mk, a.v[0], mk_mul(mk, a.v[1], b.v[0]));
+  return PARTS(s, mk_mul(mk, a.v[1], b.v[1]));
+}
+
 running_parts tp_parts_join(const moving *m, running_parts a, running_parts b) {
   if (!a.n || !b.n) return no_parts();
   switch (m->kind) {
     case RUNNING_PLACE: return join_places(m, a, b);
     case RUNNING_SQUARES: return join_squares(m, a, b);
     case RUNNING_EXP: return join_exps(m, a, b);
+    case RUNNING_FADE: return join_fading(m, a, b);
     default: return PARTS(tp_running_pair(m, a.v[0], b.v[0]));
   }
 }

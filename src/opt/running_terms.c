@@ -8,8 +8,6 @@
 
 static bool varies_along(const running_terms *t, const tp_node *n) { return tp_dom_has(n->ndom, n->dom, t->c) || tp_dom_has(n->ndom, n->dom, t->d); }
 
-static tp_val row_of(running_terms *t, tp_val v, int rank, bool *in);
-
 /* A range of the rows that the axis stands for: the row at the point d. */
 static tp_val row_read(running_terms *t, const tp_node *n, bool *in) {
   const tp_node *x = n->in[0].src.node;
@@ -41,7 +39,7 @@ static tp_val rows_apart(running_terms *t, const tp_node *n, int rank, bool *in)
   if (n->nin > (int)TP_LEN(row) || n->nout != 1) return tp_none;
   for (int k = 0; k < n->nin; k++) {
     inner[k] = false;
-    row[k] = row_of(t, n->in[k].src, rank, &inner[k]);
+    row[k] = tp_terms_row(t, n->in[k].src, rank, &inner[k]);
     if (!row[k].node) return tp_none;
     any |= inner[k];
   }
@@ -57,7 +55,7 @@ static tp_val row_moved(running_terms *t, const tp_node *n, int rank, bool *in) 
   const tp_out *o = &n->out[0];
   bool whole = n->op == TP_OP_EXPAND ? tp_rankof(x) <= rank : tp_rankof(x) > 0 && mk_extent(x, 0) == o->shape[0];
   if (o->rank != rank || !whole) return tp_none;
-  row = row_of(t, x, n->op == TP_OP_EXPAND ? rank : tp_rankof(x), in);
+  row = tp_terms_row(t, x, n->op == TP_OP_EXPAND ? rank : tp_rankof(x), in);
   if (!row.node) return row;
   if (n->op == TP_OP_EXPAND) return mk_expand(t->mk, row, rank - 1, o->shape + 1);
   if (n->op == TP_OP_RESHAPE) return mk_reshape(t->mk, row, rank - 1, o->shape + 1);
@@ -71,7 +69,7 @@ static tp_val row_reduced(running_terms *t, const tp_node *n, int rank, bool *in
   int axes[TP_MAXRANK], nx = tp_rankof(n->in[0].src);
   if (n->out[0].rank != rank || !n->attr.naxes || n->attr.axes[0] == 0) return tp_none;
   for (int i = 0; i < n->attr.naxes; i++) axes[i] = n->attr.axes[i] - 1;
-  tp_val row = row_of(t, n->in[0].src, nx, in);
+  tp_val row = tp_terms_row(t, n->in[0].src, nx, in);
   return mk_reduce(t->mk, n->op, row, n->attr.naxes, axes, n->attr.keepdim);
 }
 
@@ -84,15 +82,15 @@ static bool is_same(const tp_node *n) {
   return true;
 }
 
-/* One row of v, whose axis number rank from the end is that of the rows; {NULL}: that cannot be said. in: it is another for each row. */
-static tp_val row_of(running_terms *t, tp_val v, int rank, bool *in) {
+tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
   const tp_node *n = v.node;
   tp_val only = tp_rankof(v) <= rank ? only_row(t, v, rank) : tp_none;
   if (only.node || t->mk.err->code || tp_rankof(v) > rank) return only;
   switch (n->op) {
     case TP_OP_READ: return row_read(t, n, in);
     case TP_OP_EXPAND: case TP_OP_RESHAPE: case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
-    case TP_OP_ACCUM: return is_same(n) ? row_of(t, n->in[0].src, rank, in) : tp_none;
+    case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return tp_scanned_row(t, n, rank, in);
+    case TP_OP_ACCUM: return is_same(n) ? tp_terms_row(t, n->in[0].src, rank, in) : tp_none;
     default: break;
   }
   if (tp_op_is_elementwise(n->op)) return rows_apart(t, n, rank, in);
@@ -105,23 +103,25 @@ static tp_val times(running_terms *t, tp_val a, tp_val b) { return !a.node ? b :
 
 static bool row_term(running_terms *t, tp_val v, int rank) {
   bool in = false;
-  tp_val row = row_of(t, v, rank, &in);
+  tp_val row = tp_terms_row(t, v, rank, &in);
   if (row.node && t->n < RUNNING_TERMS) t->v[t->n++] = in ? (running_term){ .in = row } : (running_term){ .out = row };
   return row.node && t->n <= RUNNING_TERMS;
 }
 
-static bool all_terms(running_terms *t, tp_val v, int rank);
+bool tp_is_weighed(const running_term *e) { return e->up.node || e->by.node || e->pick.node; }
 
 static bool product_terms(running_terms *t, const tp_node *n, int rank) {
   running_terms a = *t, b = *t;
   a.n = b.n = 0;
-  if (!all_terms(&a, n->in[0].src, rank) || !all_terms(&b, n->in[1].src, rank) || t->n + a.n * b.n > RUNNING_TERMS) return false;
+  if (!tp_terms_of(&a, n->in[0].src, rank) || !tp_terms_of(&b, n->in[1].src, rank) || t->n + a.n * b.n > RUNNING_TERMS) return false;
   if (a.n > 1 && b.n > 1) return false;         /* squares of differences cancel beyond what f64 has */
   for (int i = 0; i < a.n; i++)
     for (int k = 0; k < b.n; k++) {
-      const running_term *x = &a.v[i], *y = &b.v[k], *e = x->up.node ? x : y;
-      if (x->up.node && y->up.node) return false;
-      t->v[t->n++] = (running_term){ times(t, x->in, y->in), times(t, x->out, y->out), e->up, e->off };
+      const running_term *x = &a.v[i], *y = &b.v[k];
+      running_term e = tp_is_weighed(x) ? *x : *y;
+      if (tp_is_weighed(x) && tp_is_weighed(y)) return false;
+      e.in = times(t, x->in, y->in), e.out = times(t, x->out, y->out);
+      t->v[t->n++] = e;
     }
   return true;
 }
@@ -129,8 +129,8 @@ static bool product_terms(running_terms *t, const tp_node *n, int rank) {
 static bool quotient_terms(running_terms *t, const tp_node *n, int rank) {
   int first = t->n;
   bool in = false;
-  tp_val by = row_of(t, n->in[1].src, rank, &in);
-  if (!by.node || !all_terms(t, n->in[0].src, rank)) return false;
+  tp_val by = tp_terms_row(t, n->in[1].src, rank, &in);
+  if (!by.node || !tp_terms_of(t, n->in[0].src, rank)) return false;
   for (int i = first; i < t->n; i++) {
     tp_val *to = in ? &t->v[i].in : &t->v[i].out;
     *to = to->node ? mk_div(t->mk, *to, by) : mk_cbin(t->mk, TP_OP_DIV, 1, by);
@@ -189,7 +189,7 @@ static bool times_number(running_terms *t, const tp_node *n, apart_rows *x) {
 static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
   const tp_node *n = v.node;
   bool in = false;
-  tp_val row = row_of(t, v, rank, &in);
+  tp_val row = tp_terms_row(t, v, rank, &in);
   if (row.node) {
     *x = in ? (apart_rows){ row, tp_none } : (apart_rows){ tp_none, mk_neg(t->mk, row) };
     return true;
@@ -212,10 +212,31 @@ static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
 static bool exp_term(running_terms *t, const tp_node *n, int rank) {
   double base = n->op == TP_OP_POW ? number_in(n->in[0].src) : 0;
   apart_rows x = { tp_none, tp_none };
+  if (n->op == TP_OP_EXP && tp_exp_of_sums(t, n->in[0].src, 1, rank)) return true;
   if ((n->op == TP_OP_POW && !(base > 0 && base < HUGE_VAL)) || t->n == RUNNING_TERMS || !rows_differ(t, n->in[n->op == TP_OP_POW].src, rank, &x) || !x.up.node || !x.off.node) return false;
   if (base > 0) scale_rows(t, &x, log(base));
   t->v[t->n++] = (running_term){ .up = x.up, .off = x.off };
   return true;
+}
+
+/* `a` where a row is where the largest or smallest is, and 0 elsewhere. */
+static bool picked_terms(running_terms *t, const tp_node *n, int rank) {
+  const tp_node *hit = n->in[0].src.node;
+  double other;
+  int first = t->n;
+  if (hit->op != TP_OP_EQ || hit->out[0].rank != rank || !tp_number_of(n->in[2].src, &other) || other != 0) return false;
+  bool in = false, inner = false;
+  int k = tp_spread(hit->in[0].src).node->op == TP_OP_IOTA;
+  const tp_node *count = tp_spread(hit->in[1 - k].src).node, *arg = tp_spread(hit->in[k].src).node;
+  if (count->op != TP_OP_IOTA || count->attr.axis != 0 || count->out[0].rank != rank || tp_ops[arg->op].cls != TP_CLS_ARG || arg->attr.axis != 0) return false;
+  tp_val place = tp_terms_row(t, hit->in[k].src, rank, &in), of = tp_terms_row(t, arg->in[0].src, tp_rankof(arg->in[0].src), &inner);
+  if (!place.node || in || !of.node || !inner || !tp_terms_of(t, n->in[1].src, rank)) return false;
+  place = mk_add(t->mk, place, tp_ixvalue(t->mk.g, t->range->lo, t->mk.err));
+  for (int i = first; i < t->n; i++) {
+    if (tp_is_weighed(&t->v[i])) return false;
+    t->v[i].pick = place;
+  }
+  return place.node;
 }
 
 /* One row of what n, a reshape or an expansion, makes of rows like v. */
@@ -229,10 +250,11 @@ static tp_val row_shaped(running_terms *t, const tp_node *n, tp_val v) {
 static bool shaped_terms(running_terms *t, const tp_node *n) {
   tp_val x = n->in[0].src;
   int first = t->n;
-  if (tp_rankof(x) < 1 || mk_extent(x, 0) != n->out[0].shape[0] || (n->op == TP_OP_EXPAND && tp_rankof(x) != n->out[0].rank) || !all_terms(t, x, tp_rankof(x))) return false;
+  if (tp_rankof(x) < 1 || mk_extent(x, 0) != n->out[0].shape[0] || (n->op == TP_OP_EXPAND && tp_rankof(x) != n->out[0].rank) || !tp_terms_of(t, x, tp_rankof(x))) return false;
   for (int i = first; i < t->n; i++) {
     running_term *e = &t->v[i];
-    *e = (running_term){ row_shaped(t, n, e->in), row_shaped(t, n, e->out), row_shaped(t, n, e->up), row_shaped(t, n, e->off) };
+    tp_val *part[] = { &e->in, &e->out, &e->up, &e->off, &e->by, &e->pick };
+    for (int k = 0; k < (int)TP_LEN(part); k++) *part[k] = row_shaped(t, n, *part[k]);
   }
   return true;
 }
@@ -241,7 +263,7 @@ static bool shaped_terms(running_terms *t, const tp_node *n) {
 static void scale_terms(running_terms *t, int first, double k) {
   for (int i = first; i < t->n; i++) {
     tp_val *to = t->v[i].in.node ? &t->v[i].in : &t->v[i].out;
-    if (!to->node) *to = mk_num(t->mk, 1, tp_dtypeof(t->v[i].up));
+    if (!to->node) *to = mk_num(t->mk, 1, tp_dtypeof(t->v[i].up.node ? t->v[i].up : t->v[i].by));
     *to = k < 0 ? mk_neg(t->mk, *to) : mk_mulc(t->mk, *to, k);
   }
 }
@@ -256,15 +278,15 @@ static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
   tp_val a = n->in[0].src, b = n->in[1].src;
   bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
   int first = t->n;
-  if ((!twice && !t->differences) || !all_terms(t, a, rank)) return false;
+  if ((!twice && !t->differences) || !tp_terms_of(t, a, rank)) return false;
   if (twice) { scale_terms(t, first, 2); return true; }
   first = t->n;
-  if (!all_terms(t, b, rank)) return false;
+  if (!tp_terms_of(t, b, rank)) return false;
   if (n->op == TP_OP_SUB) scale_terms(t, first, -1);
   return true;
 }
 
-static bool all_terms(running_terms *t, tp_val v, int rank) {
+bool tp_terms_of(running_terms *t, tp_val v, int rank) {
   const tp_node *n = v.node;
   int first = t->n;
   if (row_term(t, v, rank)) return true;
@@ -274,11 +296,13 @@ static bool all_terms(running_terms *t, tp_val v, int rank) {
     case TP_OP_MUL: return product_terms(t, n, rank);
     case TP_OP_DIV: return quotient_terms(t, n, rank);
     case TP_OP_RESHAPE: case TP_OP_EXPAND: return shaped_terms(t, n);
+    case TP_OP_SELECT: return picked_terms(t, n, rank);
+    case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return tp_scanned_terms(t, n, rank);
     case TP_OP_EXP: case TP_OP_POW: return exp_term(t, n, rank);
-    case TP_OP_CAST: return widens(n) && all_terms(t, n->in[0].src, rank);
+    case TP_OP_CAST: return widens(n) && tp_terms_of(t, n->in[0].src, rank);
     case TP_OP_ADD: case TP_OP_SUB: return sum_terms(t, n, rank);
     case TP_OP_NEG:
-      if (!all_terms(t, n->in[0].src, rank)) return false;
+      if (!tp_terms_of(t, n->in[0].src, rank)) return false;
       scale_terms(t, first, -1);
       return true;
     default: return false;
@@ -288,7 +312,7 @@ static bool all_terms(running_terms *t, tp_val v, int rank) {
 bool tp_running_terms(running_terms *t, tp_val v) {
   t->n = 0;
   if (tp_rankof(v) < 1) return false;
-  if (t->sums) return all_terms(t, v, tp_rankof(v)) && !t->mk.err->code;
+  if (t->sums) return tp_terms_of(t, v, tp_rankof(v)) && !t->mk.err->code;
   return row_term(t, v, tp_rankof(v)) && t->v[0].in.node && !t->mk.err->code;
 }
 
@@ -296,7 +320,7 @@ bool tp_running_square(running_terms *t, tp_val v, tp_val *x, tp_val *from) {
   tp_val d = v.node->op == TP_OP_MUL && v.node->in[0].src.node == v.node->in[1].src.node ? v.node->in[0].src : tp_none;
   bool in[2] = { false, false };
   if (!d.node || d.node->op != TP_OP_SUB || tp_rankof(d) < 1) return false;
-  *x = row_of(t, d.node->in[0].src, tp_rankof(d), &in[0]);
-  *from = row_of(t, d.node->in[1].src, tp_rankof(d), &in[1]);
+  *x = tp_terms_row(t, d.node->in[0].src, tp_rankof(d), &in[0]);
+  *from = tp_terms_row(t, d.node->in[1].src, tp_rankof(d), &in[1]);
   return x->node && from->node && in[0] && !in[1];
 }
